@@ -1,0 +1,327 @@
+/* The order of the checks; tables, versions, heads, snapshots, tags. See check.h. */
+#include "check.h"
+
+#include "error.h"
+#include "view/view.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void cli_damaged(cli_check *check, cli_bad kind, uint64_t pool, uint64_t number, const char *format, ...)
+{
+    char *text = NULL;
+    va_list list;
+
+    va_start(list, format);
+    if (vasprintf(&text, format, list) < 0)
+        text = cli_strdup("damaged");
+    va_end(list);
+    cow_error_clear();
+    if ((check->damages & (check->damages - 1)) == 0)
+        check->damage = cli_grow(check->damage, check->damages == 0 ? 1 : 2 * check->damages, sizeof *check->damage);
+    check->damage[check->damages++] = (cli_damage){kind, pool, number, cli_clean(text, true)};
+}
+
+static void step(cli_check *check, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void step(cli_check *check, const char *format, ...)
+{
+    char text[512];
+    va_list list;
+
+    va_start(list, format);
+    vsnprintf(text, sizeof text, format, list);
+    va_end(list);
+    check->at(check->context, text);
+}
+
+/* ---- objects ---- */
+
+static void trouble(void *context, const char *path, const char *why)
+{
+    cli_damaged(context, CLI_BAD_ELSE, 0, 0, "the object '%s' cannot be read: %s", path, why);
+}
+
+/* The extent of a dataset object must be that of the root record it shows. */
+static void check_extent(cli_check *check, hid_t dataset, uint64_t offset, const char *path)
+{
+    hid_t space = H5Dget_space(dataset);
+    hsize_t extent[COW_MAX_RANK];
+    cow_root root;
+    bool same = space >= 0 && cow_root_read(check->log, offset, &root) >= 0 &&
+                H5Sget_simple_extent_ndims(space) == (int)root.rank &&
+                H5Sget_simple_extent_dims(space, extent, NULL) == (int)root.rank;
+
+    for (unsigned d = 0; same && d < root.rank; d++)
+        same = extent[d] == root.extent[d];
+    if (!same)
+        cli_damaged(check, CLI_BAD_ELSE, 0, 0, "the dataset '%s' has another extent than its index", path);
+    if (space >= 0)
+        H5Sclose(space);
+}
+
+/* An object of head, versions or removed, met for the first time: it opens, its attributes open, and if it is a
+ * versioned dataset, what it names is there. */
+static void found(void *context, cli_object *object, const char *path)
+{
+    cli_check *check = context;
+    hid_t id = H5Oopen_by_token(check->file->id, cli_token(object->address));
+    char text[512];
+    H5O_info2_t info;
+
+    if (id < 0 || H5Oget_info3(id, &info, H5O_INFO_BASIC | H5O_INFO_NUM_ATTRS) < 0) {
+        trouble(check, path, cli_reason(text, sizeof text));
+        goto done;
+    }
+    for (hsize_t i = 0; i < info.num_attrs; i++) {
+        hid_t attribute = H5Aopen_by_idx(id, ".", H5_INDEX_NAME, H5_ITER_INC, i, H5P_DEFAULT, H5P_DEFAULT);
+        if (attribute < 0) {
+            cli_damaged(check, CLI_BAD_ELSE, 0, 0, "an attribute of '%s' cannot be read: %s", path,
+                        cli_reason(text, sizeof text));
+            break;
+        }
+        H5Aclose(attribute);
+    }
+    if (object->type != H5O_TYPE_DATASET)
+        goto done;
+    cli_use use = {.address = object->address, .root = UINT64_MAX};
+    if ((use.kind = cli_source(id, &use.number)) < 0) {
+        trouble(check, path, cli_reason(text, sizeof text));
+        goto done;
+    }
+    if (use.kind == CLI_NATIVE)
+        goto done;
+    if (use.kind == CLI_VIEW)
+        use.root = use.number;
+    else if (use.number < check->dataset_count)
+        use.root = check->datasets[use.number].root;
+    else
+        cli_damaged(check, CLI_BAD_ELSE, 0, 0, "the dataset '%s' has number %llu, which the table of datasets ends before",
+                    path, (unsigned long long)use.number);
+    if (use.kind == CLI_HEAD && use.number < check->dataset_count &&
+        check->datasets[use.number].head != object->address)
+        cli_damaged(check, CLI_BAD_ELSE, 0, 0, "the dataset '%s' is not where the table of datasets says", path);
+    if (use.root != UINT64_MAX && check->log != NULL && cli_check_root(check, use.root))
+        check_extent(check, id, use.root, path);
+    if ((check->use_count & (check->use_count - 1)) == 0)
+        check->uses = cli_grow(check->uses, check->use_count == 0 ? 1 : 2 * check->use_count, sizeof *check->uses);
+    check->uses[check->use_count++] = use;
+    object->note = check->use_count;
+done:
+    if (id >= 0)
+        H5Oclose(id);
+    H5Eclear2(H5E_DEFAULT);
+}
+
+/* ---- heads ---- */
+
+static uint64_t address_of(cli_check *check, const char *path)
+{
+    H5O_info2_t info;
+
+    if (H5Oget_info_by_name3(check->file->id, path, &info, H5O_INFO_BASIC, H5P_DEFAULT) >= 0)
+        return cli_address(&info.token);
+    H5Eclear2(H5E_DEFAULT);
+    return UINT64_MAX;
+}
+
+/* heads/<id> is the view of the newest root record, and the head object shows it. */
+static void check_head(cli_check *check, size_t id)
+{
+    const cli_dataset_row *row = &check->datasets[id];
+    char head[64], view[COW_PATH_MAX], text[512];
+    hid_t object;
+    uint64_t number;
+
+    if (row->root == UINT64_MAX) /* made and removed before any commit */
+        return;
+    snprintf(head, sizeof head, "/_versioned_data/heads/%zu", id);
+    cow_view_path(view, row->root);
+    cli_check_root(check, row->root);
+    uint64_t there = address_of(check, head);
+    if (there == UINT64_MAX)
+        cli_damaged(check, CLI_BAD_VIEW, 0, row->root, "%s is missing", head);
+    else if (there != address_of(check, view))
+        cli_damaged(check, CLI_BAD_VIEW, 0, row->root, "%s is not the view %s of the newest state", head, view);
+    object = H5Oopen_by_token(check->file->id, cli_token(row->head));
+    if (object < 0 || H5Iget_type(object) != H5I_DATASET || cli_source(object, &number) != CLI_HEAD || number != id)
+        cli_damaged(check, CLI_BAD_ELSE, 0, 0, "dataset %zu has no head object at address %llu: %s", id,
+                    (unsigned long long)row->head, object < 0 ? cli_reason(text, sizeof text) : "it is another object");
+    if (object >= 0)
+        H5Oclose(object);
+    H5Eclear2(H5E_DEFAULT);
+}
+
+/* ---- versions ---- */
+
+static void check_log(cli_check *check)
+{
+    char path[512];
+
+    for (size_t i = 0; i < check->version_count; i++) {
+        const cli_version *v = &check->versions[i];
+        if (v->name[0] == '\0' || strchr(v->name, '/') != NULL) {
+            cli_damaged(check, CLI_BAD_ELSE, 0, 0, "row %zu of the log has the impossible name '%s'", i, v->name);
+            continue;
+        }
+        for (size_t j = 0; j < i; j++)
+            if (strcmp(v->name, check->versions[j].name) == 0)
+                cli_damaged(check, CLI_BAD_ELSE, 0, 0, "the log has two versions named '%s'", v->name);
+        if (v->parent < -1 || v->parent >= (int64_t)i)
+            cli_damaged(check, CLI_BAD_ELSE, 0, 0, "version '%s' has a parent that is not older", v->name);
+        step(check, "version %s", v->name);
+        snprintf(path, sizeof path, "/_versioned_data/versions/%s", v->name);
+        check->version[i] = cli_graph_add(&check->graph, path);
+    }
+}
+
+typedef struct listing {
+    cli_check *check;
+    bool tags;
+} listing;
+
+static herr_t check_listed(hid_t group, const char *name, const H5L_info2_t *link, void *context)
+{
+    listing *l = context;
+    H5O_info2_t info;
+    bool known = false;
+
+    (void)link;
+    if (l->tags) {
+        if (H5Oget_info_by_name3(group, name, &info, H5O_INFO_BASIC, H5P_DEFAULT) < 0)
+            cli_damaged(l->check, CLI_BAD_ELSE, 0, 0, "the tag '%s' names no version", name);
+        H5Eclear2(H5E_DEFAULT);
+        return 0;
+    }
+    for (size_t i = 0; !known && i < l->check->version_count; i++)
+        known = strcmp(name, l->check->versions[i].name) == 0;
+    if (!known)
+        cli_damaged(l->check, CLI_BAD_ELSE, 0, 0, "version '%s' is not in the log", name);
+    return 0;
+}
+
+static void check_lists(cli_check *check)
+{
+    char text[512];
+
+    for (int tags = 0; tags < 2; tags++) {
+        const char *path = tags ? "/_versioned_data/tags" : "/_versioned_data/versions";
+        listing l = {check, tags != 0};
+        if (tags && H5Lexists(check->file->id, path, H5P_DEFAULT) == 0)
+            continue;
+        hid_t group = H5Gopen2(check->file->id, path, H5P_DEFAULT);
+        if (group < 0 || H5Literate2(group, H5_INDEX_NAME, H5_ITER_INC, NULL, check_listed, &l) < 0)
+            trouble(check, path, cli_reason(text, sizeof text));
+        if (group >= 0)
+            H5Gclose(group);
+    }
+}
+
+/* Every snapshot object and every head object that a version knows keeps its address. */
+static void check_snapshots(cli_check *check)
+{
+    cli_map opened = {0};
+
+    for (size_t i = 0; i < check->snapshot_count; i++) {
+        const cli_snapshot_row *row = &check->snapshots[i];
+        const uint64_t addresses[2] = {row->snapshot, row->head};
+        if (row->version >= check->version_count)
+            cli_damaged(check, CLI_BAD_ELSE, 0, 0, "row %zu of the snapshots belongs to a version that the log ends before",
+                        i);
+        for (int a = 0; a < 2; a++) {
+            if (cli_map_get(&check->graph.places, addresses[a]) != NULL || !cli_map_put(&opened, addresses[a], 1))
+                continue;
+            hid_t object = H5Oopen_by_token(check->file->id, cli_token(addresses[a]));
+            if (object < 0)
+                cli_damaged(check, CLI_BAD_ELSE, 0, 0, "row %zu of the snapshots: there is no %s object at address %llu", i,
+                            a == 0 ? "snapshot" : "head", (unsigned long long)addresses[a]);
+            else
+                H5Oclose(object);
+            H5Eclear2(H5E_DEFAULT);
+        }
+    }
+    cli_map_free(&opened);
+}
+
+/* ---- all ---- */
+
+static void read_tables(cli_check *check)
+{
+    char why[1024];
+
+    if (cli_versions_read(check->file, &check->versions, &check->version_count, why, sizeof why) < 0)
+        cli_damaged(check, CLI_BAD_ELSE, 0, 0, "%s", why);
+    if (cli_datasets_read(check->file, &check->datasets, &check->dataset_count, why, sizeof why) < 0)
+        cli_damaged(check, CLI_BAD_ELSE, 0, 0, "%s", why);
+    if (cli_snapshots_read(check->file, &check->snapshots, &check->snapshot_count, why, sizeof why) < 0)
+        cli_damaged(check, CLI_BAD_ELSE, 0, 0, "%s", why);
+    if (cli_pool_count(check->file, &check->pool_count, why, sizeof why) < 0)
+        cli_damaged(check, CLI_BAD_ELSE, 0, 0, "%s", why);
+    if ((check->log = cow_native_table_open(check->file->loc, "/_versioned_data/index")) == NULL)
+        cli_damaged(check, CLI_BAD_ELSE, 0, 0, "the index cannot be opened: %s", cli_reason(why, sizeof why));
+    check->version = cli_alloc(check->version_count, sizeof *check->version);
+    for (size_t i = 0; i < check->version_count; i++)
+        check->version[i] = SIZE_MAX;
+}
+
+void cli_check_all(cli_check *check)
+{
+    char why[1024];
+
+    check->graph = (cli_graph){.file = check->file->id, .found = found, .trouble = trouble, .context = check};
+    check->head = SIZE_MAX;
+    step(check, "the tables");
+    read_tables(check);
+    check->pools = cli_alloc(check->pool_count, sizeof *check->pools);
+    check->used = cli_alloc(check->pool_count, sizeof *check->used);
+    for (uint64_t i = 0; i < check->pool_count; i++) {
+        step(check, "pool %llu", (unsigned long long)i);
+        if (cli_pool_open(check->file, i, &check->pools[i], why, sizeof why) < 0) {
+            cli_damaged(check, CLI_BAD_ELSE, 0, 0, "%s", why);
+            continue;
+        }
+        check->used[i] = cli_alloc(check->pools[i].room, sizeof **check->used);
+        cli_check_slots(check, &check->pools[i]);
+    }
+    step(check, "the newest state");
+    check->head = cli_graph_add(&check->graph, "/");
+    if (H5Lexists(check->file->id, "/_versioned_data/removed", H5P_DEFAULT) > 0)
+        cli_graph_add(&check->graph, "/_versioned_data/removed");
+    check_log(check);
+    step(check, "the lists of versions, snapshots and datasets");
+    check_lists(check);
+    check_snapshots(check);
+    for (size_t i = 0; check->log != NULL && i < check->dataset_count; i++)
+        check_head(check, i);
+    for (uint64_t i = 0; i < check->pool_count; i++)
+        if (check->pools[i].rank > 0)
+            cli_check_used_slots(check, &check->pools[i]);
+}
+
+void cli_check_free(cli_check *check)
+{
+    for (uint64_t i = 0; check->pools != NULL && i < check->pool_count; i++) {
+        if (check->pools[i].rank > 0)
+            cli_pool_close(&check->pools[i]);
+        free(check->used[i]);
+    }
+    free(check->pools);
+    free(check->used);
+    for (size_t i = 0; i < check->node_count; i++)
+        free(check->node[i].origin);
+    free(check->node);
+    for (size_t i = 0; i < check->damages; i++)
+        free(check->damage[i].what);
+    free(check->damage);
+    free(check->uses);
+    free(check->version);
+    free(check->datasets);
+    free(check->snapshots);
+    cli_versions_free(check->versions, check->version_count);
+    if (check->log != NULL)
+        check->log->close(check->log);
+    cli_map_free(&check->roots);
+    cli_map_free(&check->nodes);
+    cli_graph_free(&check->graph);
+}

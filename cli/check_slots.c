@@ -1,0 +1,264 @@
+/* Every stored chunk: read, decoded, hashed again, compared with its row. See check.h.
+ *
+ * Chunks are read in batches by this thread, since HDF5 is not to be called by two, and decoded and hashed by several.
+ */
+#include "check.h"
+
+#include "error.h"
+#include "io/codec.h"
+#include "io/serial.h"
+#include "io/workers.h"
+#include "store/bytes.h"
+#include "store/format.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BATCH_BYTES ((size_t)64 << 20)
+#define BATCH_SLOTS 512
+
+typedef struct slot_work {
+    uint64_t slot;
+    cow_digest expected;
+    uint64_t trimmed[COW_MAX_RANK];
+    void *bytes; /* as stored */
+    char *bad;   /* NULL: good */
+} slot_work;
+
+typedef struct batch {
+    const cli_pool *pool;
+    cow_codec *codec;
+    slot_work work[BATCH_SLOTS];
+    size_t count;
+} batch;
+
+static char *compare(const slot_work *w, const cow_digest *found)
+{
+    if (found->checksum != w->expected.checksum)
+        return cli_strdup("its bytes do not match their checksum");
+    if (memcmp(found->hash, w->expected.hash, COW_HASH_SIZE) != 0)
+        return cli_strdup("its bytes match their checksum but not their hash: the row of the slot table is damaged");
+    return NULL;
+}
+
+/* On any thread. */
+static int hash_one(void *context, size_t i)
+{
+    batch *b = context;
+    slot_work *w = &b->work[i];
+    const cli_pool *pool = b->pool;
+    void *chunk;
+    cow_digest found;
+
+    if (w->bad != NULL)
+        return 0;
+    if ((chunk = malloc(pool->chunk_bytes)) == NULL) {
+        w->bad = cli_strdup("it cannot be checked: not enough memory");
+        return 0;
+    }
+    if (cow_codec_decode(b->codec, w->bytes, pool->size[w->slot], pool->mask[w->slot], chunk) < 0 ||
+        cow_digest_chunk(chunk, pool->rank, pool->chunk, w->trimmed, pool->element_size, &found) < 0) {
+        w->bad = cli_format("its bytes cannot be decoded: %s", cow_error_message());
+        cow_error_clear();
+    } else {
+        w->bad = compare(w, &found);
+    }
+    free(chunk);
+    return 0;
+}
+
+static void finish_batch(cli_check *check, batch *b)
+{
+    if (b->count > 0) {
+        cow_parallel(b->count, cow_codec_parallel(b->codec) ? check->threads : 1, hash_one, b);
+        cow_error_clear();
+    }
+    for (size_t i = 0; i < b->count; i++) {
+        slot_work *w = &b->work[i];
+        if (w->bad != NULL)
+            cli_damaged(check, CLI_BAD_SLOT, b->pool->id, w->slot, "%s", w->bad);
+        free(w->bad);
+        free(w->bytes);
+    }
+    b->count = 0;
+}
+
+static bool empty_row(const uint8_t *row)
+{
+    for (size_t i = 0; i < COW_SLOT_TRIMMED_AT; i++)
+        if (row[i] != 0)
+            return false;
+    return true;
+}
+
+/* What the row says, and the bytes. -1: damaged, and told. */
+static int prepare(cli_check *check, const cli_pool *pool, uint64_t slot, const uint8_t *row, slot_work *w)
+{
+    char text[512];
+    hsize_t offset[COW_MAX_RANK] = {0};
+    uint32_t mask;
+
+    *w = (slot_work){.slot = slot};
+    memcpy(w->expected.hash, row + COW_SLOT_HASH_AT, COW_HASH_SIZE);
+    w->expected.checksum = cow_get64(row + COW_SLOT_CHECKSUM_AT);
+    for (unsigned d = 0; d < pool->rank; d++) {
+        w->trimmed[d] = cow_get32(row + COW_SLOT_TRIMMED_AT + 4 * d);
+        if (w->trimmed[d] > pool->chunk[d]) {
+            cli_damaged(check, CLI_BAD_SLOT, pool->id, slot, "its row in the slot table says impossible things");
+            return -1;
+        }
+    }
+    if (slot >= pool->room || pool->size[slot] == 0) {
+        cli_damaged(check, CLI_BAD_SLOT, pool->id, slot, "its bytes are not in the file");
+        return -1;
+    }
+    if (pool->size[slot] > check->file_size) {
+        cli_damaged(check, CLI_BAD_SLOT, pool->id, slot, "it claims to be larger than the file");
+        return -1;
+    }
+    if (pool->heap)
+        return 0;
+    w->bytes = cli_alloc(pool->size[slot], 1);
+    offset[0] = slot * pool->chunk[0];
+    if (H5Dread_chunk(pool->raw, H5P_DEFAULT, offset, &mask, w->bytes) < 0) {
+        cli_damaged(check, CLI_BAD_SLOT, pool->id, slot, "its bytes cannot be read: %s", cli_reason(text, sizeof text));
+        free(w->bytes);
+        return -1;
+    }
+    return 0;
+}
+
+/* Checksum of a chunk and hash of its trimmed part, of elements that are not plain bytes: over their serialised form, as
+ * io/heap.c stores it. */
+static int heap_digest(const cli_check *check, const cli_pool *pool, const uint64_t trimmed[], const void *chunk,
+                       cow_digest *digest)
+{
+    cow_serial *serial = cow_serial_open(pool->type, check->file->name);
+    size_t elements = pool->chunk_bytes / pool->element_size;
+    uint64_t at[COW_MAX_RANK] = {0};
+    cow_bytes all = {0}, inside = {0};
+    int status = serial == NULL ? -1 : 0;
+
+    for (size_t i = 0; status == 0 && i < elements; i++) {
+        size_t begin = all.size;
+        bool in = true;
+
+        status = cow_serial_append(serial, (const char *)chunk + i * pool->element_size, &all);
+        for (unsigned d = 0; d < pool->rank; d++)
+            in = in && at[d] < trimmed[d];
+        if (status == 0 && in)
+            status = cow_bytes_append(&inside, all.data + begin, all.size - begin);
+        for (unsigned d = pool->rank; d-- > 0 && ++at[d] == pool->chunk[d];)
+            at[d] = 0;
+    }
+    if (status == 0)
+        status = cow_digest_payload(inside.data, inside.size, pool->rank, trimmed, digest);
+    if (status == 0)
+        digest->checksum = cow_checksum(all.data, all.size);
+    free(all.data);
+    free(inside.data);
+    cow_serial_close(serial);
+    return status;
+}
+
+/* Elements that HDF5 stores itself: read by it, then hashed. */
+static void check_heap_slot(cli_check *check, const cli_pool *pool, slot_work *w)
+{
+    hsize_t start[COW_MAX_RANK] = {0}, count[COW_MAX_RANK];
+    hid_t space = H5Dget_space(pool->raw), memory = H5I_INVALID_HID;
+    size_t elements = pool->chunk_bytes / pool->element_size;
+    void *chunk = NULL;
+    char text[512];
+    cow_digest found;
+
+    start[0] = w->slot * pool->chunk[0];
+    for (unsigned d = 0; d < pool->rank; d++)
+        count[d] = pool->chunk[d];
+    memory = H5Screate_simple((int)pool->rank, count, NULL);
+    chunk = cli_alloc(elements, pool->element_size);
+    if (space < 0 || memory < 0 || H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, count, NULL) < 0 ||
+        H5Dread(pool->raw, pool->type, memory, space, H5P_DEFAULT, chunk) < 0) {
+        cli_damaged(check, CLI_BAD_SLOT, pool->id, w->slot, "its elements cannot be read: %s",
+                    cli_reason(text, sizeof text));
+        goto done;
+    }
+    if (heap_digest(check, pool, w->trimmed, chunk, &found) < 0)
+        w->bad = cli_format("its elements cannot be hashed: %s", cli_reason(text, sizeof text));
+    else
+        w->bad = compare(w, &found);
+    if (w->bad != NULL)
+        cli_damaged(check, CLI_BAD_SLOT, pool->id, w->slot, "%s", w->bad);
+    free(w->bad);
+    H5Treclaim(pool->type, memory, H5P_DEFAULT, chunk);
+done:
+    free(chunk);
+    if (memory >= 0)
+        H5Sclose(memory);
+    if (space >= 0)
+        H5Sclose(space);
+}
+
+void cli_check_slots(cli_check *check, const cli_pool *pool)
+{
+    size_t row_size = COW_SLOT_TRIMMED_AT + 4 * (size_t)pool->rank, in_batch = 0;
+    uint8_t *rows = cli_alloc(BATCH_SLOTS, row_size);
+    batch *b = cli_alloc(1, sizeof *b);
+    char text[512];
+
+    b->pool = pool;
+    if (pool->rows->row_size != row_size) {
+        cli_damaged(check, CLI_BAD_ELSE, 0, 0, "the slot table of pool %llu has rows of %zu bytes instead of %zu",
+                    (unsigned long long)pool->id, pool->rows->row_size, row_size);
+        goto done;
+    }
+    if (!pool->heap && (b->codec = cow_codec_open(pool->dcpl, pool->type, pool->chunk_bytes)) == NULL) {
+        cli_damaged(check, CLI_BAD_ELSE, 0, 0, "the chunks of pool %llu cannot be checked: %s",
+                    (unsigned long long)pool->id, cli_reason(text, sizeof text));
+        goto done;
+    }
+    for (uint64_t first = 0; first < pool->slots; first += BATCH_SLOTS) {
+        uint64_t n = pool->slots - first < BATCH_SLOTS ? pool->slots - first : BATCH_SLOTS;
+        if (pool->rows->read(pool->rows, first, n, rows) < 0) {
+            cli_damaged(check, CLI_BAD_ELSE, 0, 0, "rows %llu to %llu of the slot table of pool %llu cannot be read: %s",
+                        (unsigned long long)first, (unsigned long long)(first + n - 1), (unsigned long long)pool->id,
+                        cli_reason(text, sizeof text));
+            continue;
+        }
+        for (uint64_t i = 0; i < n; i++) {
+            slot_work *w = &b->work[b->count];
+            if (empty_row(rows + i * row_size) ||
+                prepare(check, pool, first + i, rows + i * row_size, w) < 0)
+                continue;
+            check->chunks++;
+            check->bytes += pool->size[w->slot];
+            if (pool->heap) {
+                check_heap_slot(check, pool, w);
+                continue;
+            }
+            in_batch += pool->size[w->slot];
+            if (++b->count == BATCH_SLOTS || in_batch > BATCH_BYTES) {
+                finish_batch(check, b);
+                in_batch = 0;
+            }
+        }
+    }
+    finish_batch(check, b);
+done:
+    cow_codec_close(b->codec);
+    free(b);
+    free(rows);
+}
+
+void cli_check_used_slots(cli_check *check, const cli_pool *pool)
+{
+    size_t row_size = COW_SLOT_TRIMMED_AT + 4 * (size_t)pool->rank;
+    uint8_t row[COW_SLOT_TRIMMED_AT + 4 * COW_MAX_RANK];
+
+    if (pool->rows->row_size != row_size)
+        return;
+    for (uint64_t slot = 0; slot < pool->room && slot < pool->slots; slot++)
+        if (check->used[pool->id][slot] && pool->rows->read(pool->rows, slot, 1, row) >= 0 && empty_row(row))
+            cli_damaged(check, CLI_BAD_SLOT, pool->id, slot, "the index names it, but the slot table says it is empty");
+    cow_error_clear();
+}

@@ -1,0 +1,445 @@
+/* Errors, files and output of the command. See common.h. */
+#include "common.h"
+
+#include "error.h"
+#include "history/history.h"
+
+#include <H5VLconnector.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+/* ---- memory ---- */
+
+static void *or_die(void *block)
+{
+    if (block == NULL) {
+        fputs("h5cow: out of memory\n", stderr);
+        exit(CLI_FAILED);
+    }
+    return block;
+}
+
+void *cli_alloc(size_t count, size_t size)
+{
+    return or_die(calloc(count == 0 ? 1 : count, size));
+}
+
+void *cli_grow(void *block, size_t count, size_t size)
+{
+    return or_die(reallocarray(block, count, size));
+}
+
+char *cli_strdup(const char *text)
+{
+    return or_die(strdup(text));
+}
+
+char *cli_format(const char *format, ...)
+{
+    char *text = NULL;
+    va_list list;
+
+    va_start(list, format);
+    int n = vasprintf(&text, format, list);
+    va_end(list);
+    return or_die(n < 0 ? NULL : text);
+}
+
+/* ---- errors ---- */
+
+static void say(const char *format, va_list list)
+{
+    fflush(stdout);
+    fputs("h5cow: ", stderr);
+    vfprintf(stderr, format, list);
+    fputc('\n', stderr);
+}
+
+int cli_fail(const char *format, ...)
+{
+    va_list list;
+
+    va_start(list, format);
+    say(format, list);
+    va_end(list);
+    return CLI_FAILED;
+}
+
+void cli_warn(const char *format, ...)
+{
+    va_list list;
+
+    va_start(list, format);
+    say(format, list);
+    va_end(list);
+}
+
+int cli_usage(const char *verb, const char *format, ...)
+{
+    va_list list;
+
+    va_start(list, format);
+    say(format, list);
+    va_end(list);
+    fprintf(stderr, "Try 'h5cow %s --help'.\n", verb);
+    return CLI_FAILED;
+}
+
+typedef struct reason {
+    char *text;
+    size_t size;
+} reason;
+
+static herr_t take_lowest(unsigned n, const H5E_error2_t *record, void *context)
+{
+    reason *r = context;
+
+    if (n == 0 && record->desc != NULL)
+        snprintf(r->text, r->size, "%s", record->desc);
+    return 0;
+}
+
+const char *cli_reason(char *text, size_t size)
+{
+    reason r = {text, size};
+
+    snprintf(text, size, "no reason was given");
+    if (cow_error_pending()) {
+        snprintf(text, size, "%s", cow_error_message());
+        cow_error_clear();
+    } else {
+        H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, take_lowest, &r);
+    }
+    H5Eclear2(H5E_DEFAULT);
+    return cli_clean(text, true);
+}
+
+void cli_hdf5_start(void)
+{
+    unsetenv("HDF5_VOL_CONNECTOR");
+    unsetenv("HDF5_DRIVER");
+    unsetenv("HDF5_DRIVER_CONFIG");
+    H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+}
+
+/* ---- files ---- */
+
+/* FILE@REV in its two parts; a literal file of that name wins. -1: a part is empty. */
+static int split(const char *argument, char **name, char **revision)
+{
+    const char *at = strrchr(argument, '@');
+    struct stat status;
+
+    *name = cli_strdup(argument);
+    *revision = NULL;
+    if (at == NULL || stat(argument, &status) == 0)
+        return 0;
+    (*name)[at - argument] = '\0';
+    *revision = cli_strdup(at + 1);
+    if (**name != '\0' && **revision != '\0')
+        return 0;
+    free(*name);
+    free(*revision);
+    *name = *revision = NULL;
+    return -1;
+}
+
+int cli_is_hdf5(const char *name)
+{
+    static const unsigned char signature[8] = {0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n'};
+    unsigned char bytes[8];
+    int file = open(name, O_RDONLY | O_CLOEXEC), found = 0;
+
+    if (file < 0)
+        return -1;
+    for (off_t at = 0; !found; at = at == 0 ? 512 : 2 * at) {
+        ssize_t n = pread(file, bytes, sizeof bytes, at);
+        if (n < 0) {
+            int error = errno;
+            close(file);
+            errno = error;
+            return -1;
+        }
+        if (n < (ssize_t)sizeof bytes)
+            break;
+        found = memcmp(bytes, signature, sizeof bytes) == 0;
+    }
+    close(file);
+    return found;
+}
+
+int cli_file_try(cli_file *file, const char *argument, char *why, size_t size)
+{
+    char text[1024];
+    hid_t fapl = H5I_INVALID_HID;
+    int status = CLI_FAILED, hdf5;
+
+    *file = (cli_file){.id = H5I_INVALID_HID};
+    snprintf(why, size, "'%s' is neither a file nor FILE@VERSION", argument);
+    if (split(argument, &file->name, &file->revision) < 0)
+        return CLI_FAILED;
+    if ((hdf5 = cli_is_hdf5(file->name)) <= 0) {
+        if (hdf5 < 0)
+            snprintf(why, size, "cannot read '%s': %s", file->name, strerror(errno));
+        else
+            snprintf(why, size, "'%s' is not an HDF5 file", file->name);
+        goto done;
+    }
+    if ((fapl = H5Pcreate(H5P_FILE_ACCESS)) < 0 || cow_native_id() < 0 || H5Pset_vol(fapl, cow_native_id(), NULL) < 0 ||
+        H5Pset_fapl_sec2(fapl) < 0) {
+        snprintf(why, size, "the HDF5 library cannot be used: %s", cli_reason(text, sizeof text));
+        goto done;
+    }
+    if ((file->id = H5Fopen(file->name, H5F_ACC_RDONLY, fapl)) < 0) {
+        cli_reason(text, sizeof text);
+        if (strstr(text, "unable to lock file") != NULL) {
+            snprintf(why, size, "'%s' is open for writing by another program: try again when it is closed", file->name);
+        } else {
+            snprintf(why, size, "HDF5 cannot open '%s': %s", file->name, text);
+            status = CLI_DAMAGED;
+        }
+        goto done;
+    }
+    file->loc = (cow_loc){H5VLobject(file->id), H5I_FILE};
+    if (cow_native_enter() < 0) {
+        snprintf(why, size, "the HDF5 library cannot be used: %s", cli_reason(text, sizeof text));
+        H5Fclose(file->id);
+        file->id = H5I_INVALID_HID;
+        goto done;
+    }
+    status = 0;
+done:
+    if (fapl >= 0)
+        H5Pclose(fapl);
+    if (status != 0)
+        cli_file_close(file);
+    return status;
+}
+
+int cli_file_open(cli_file *file, const char *verb, const char *argument, bool named_revision)
+{
+    char why[1200];
+
+    if (cli_file_try(file, argument, why, sizeof why) != 0)
+        return cli_fail("%s", why);
+    if (file->revision == NULL || named_revision)
+        return 0;
+    cli_usage(verb, "'%s' looks at the whole history: give the file without '@%s'", verb, file->revision);
+    cli_file_close(file);
+    return CLI_FAILED;
+}
+
+int cli_file_history(cli_file *file)
+{
+    char text[1024];
+    int versioned = cow_file_versioned(file->loc.object);
+
+    if (versioned > 0)
+        return 0;
+    if (versioned < 0)
+        return cli_fail("the history of '%s' cannot be used: %s", file->name, cli_reason(text, sizeof text));
+    cow_error_clear();
+    return cli_fail("'%s' has no history: it was not made through h5cow (see 'h5cow doctor %s')", file->name, file->name);
+}
+
+void cli_file_close(cli_file *file)
+{
+    if (file->id >= 0) {
+        cow_native_leave();
+        H5Fclose(file->id);
+        cow_native_terminate();
+    }
+    free(file->name);
+    free(file->revision);
+    *file = (cli_file){.id = H5I_INVALID_HID};
+}
+
+/* ---- output ---- */
+
+/* Bytes of the UTF-8 character at P (0: not one). Overlong forms and surrogates are refused. */
+static size_t utf8_length(const unsigned char *p)
+{
+    size_t n = p[0] < 0x80 ? 1 : p[0] >= 0xc2 && p[0] < 0xe0 ? 2 : (p[0] & 0xf0) == 0xe0 ? 3 : p[0] >= 0xf0 && p[0] < 0xf5 ? 4 : 0;
+
+    for (size_t i = 1; i < n; i++)
+        if ((p[i] & 0xc0) != 0x80)
+            return 0;
+    if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) || (p[0] == 0xf0 && p[1] < 0x90) ||
+        (p[0] == 0xf4 && p[1] > 0x8f))
+        return 0;
+    return n;
+}
+
+char *cli_clean(char *text, bool terminal)
+{
+    for (unsigned char *p = (unsigned char *)text; *p != '\0';) {
+        size_t n = utf8_length(p);
+        /* C0 and DEL, and C1 in its UTF-8 form: a terminal would obey them */
+        bool control = (n == 1 && (*p < 0x20 || *p == 0x7f)) || (n == 2 && p[0] == 0xc2 && p[1] < 0xa0);
+        if (n == 0 || (terminal && control))
+            for (size_t i = 0; i < (n == 0 ? 1 : n); i++)
+                p[i] = n == 1 && (*p == '\n' || *p == '\t' || *p == '\r') ? ' ' : '?';
+        p += n == 0 ? 1 : n;
+    }
+    return text;
+}
+
+const char *cli_bytes(char text[32], double bytes)
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+    size_t unit = 0;
+
+    while ((bytes >= 1024 || bytes <= -1024) && unit + 1 < sizeof units / sizeof *units) {
+        bytes /= 1024;
+        unit++;
+    }
+    snprintf(text, 32, unit == 0 ? "%.0f %s" : "%.1f %s", bytes, units[unit]);
+    return text;
+}
+
+const char *cli_time(char text[32], int64_t microseconds)
+{
+    time_t seconds = (time_t)(microseconds / 1000000 - (microseconds % 1000000 < 0));
+    struct tm broken;
+
+    if (gmtime_r(&seconds, &broken) == NULL || strftime(text, 32, "%Y-%m-%dT%H:%M:%SZ", &broken) == 0)
+        snprintf(text, 32, "?");
+    return text;
+}
+
+const char *cli_shape(char *text, size_t size, unsigned rank, const uint64_t dims[])
+{
+    size_t used = 0;
+
+    used += (size_t)snprintf(text, size, "(");
+    for (unsigned d = 0; d < rank && used < size; d++) {
+        if (dims[d] == UINT64_MAX)
+            used += (size_t)snprintf(text + used, size - used, "%s*", d == 0 ? "" : ", ");
+        else
+            used += (size_t)snprintf(text + used, size - used, "%s%llu", d == 0 ? "" : ", ", (unsigned long long)dims[d]);
+    }
+    if (used < size)
+        snprintf(text + used, size - used, rank == 1 ? ",)" : ")");
+    return text;
+}
+
+int cli_flush(void)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return 0;
+    return cli_fail("cannot write to standard output: %s", strerror(errno));
+}
+
+int cli_json(json_object *value)
+{
+    puts(json_object_to_json_string_ext(value, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED |
+                                                   JSON_C_TO_STRING_NOSLASHESCAPE));
+    json_object_put(value);
+    return cli_flush();
+}
+
+json_object *cli_json_text(const char *text)
+{
+    char *copy = cli_clean(cli_strdup(text == NULL ? "" : text), false);
+    json_object *value = json_object_new_string(copy);
+
+    free(copy);
+    return value;
+}
+
+json_object *cli_json_dims(unsigned rank, const uint64_t dims[])
+{
+    json_object *list = json_object_new_array();
+
+    for (unsigned d = 0; d < rank; d++)
+        json_object_array_add(list, dims[d] == UINT64_MAX ? NULL : json_object_new_uint64(dims[d]));
+    return list;
+}
+
+/* ---- tables ---- */
+
+struct cli_table {
+    unsigned columns;
+    bool *right;
+    char **cell;
+    size_t cells, room;
+};
+
+cli_table *cli_table_open(unsigned columns, const char *const titles[])
+{
+    cli_table *table = cli_alloc(1, sizeof *table);
+
+    table->columns = columns;
+    table->right = cli_alloc(columns, sizeof *table->right);
+    for (unsigned c = 0; c < columns; c++)
+        cli_table_cell(table, "%s", titles[c]);
+    return table;
+}
+
+void cli_table_right(cli_table *table, unsigned column)
+{
+    table->right[column] = true;
+}
+
+void cli_table_cell(cli_table *table, const char *format, ...)
+{
+    char *text = NULL;
+    va_list list;
+
+    va_start(list, format);
+    int n = vasprintf(&text, format, list);
+    va_end(list);
+    or_die(n < 0 ? NULL : text);
+    if (table->cells == table->room) {
+        table->room = table->room == 0 ? 64 : 2 * table->room;
+        table->cell = cli_grow(table->cell, table->room, sizeof *table->cell);
+    }
+    table->cell[table->cells++] = cli_clean(text, true);
+}
+
+/* Columns on screen: characters, not bytes. */
+static size_t characters(const char *text)
+{
+    size_t n = 0;
+
+    for (; *text != '\0'; text++)
+        n += ((unsigned char)*text & 0xc0) != 0x80;
+    return n;
+}
+
+void cli_table_print(cli_table *table)
+{
+    size_t *width = cli_alloc(table->columns, sizeof *width);
+
+    for (size_t i = 0; i < table->cells; i++) {
+        size_t n = characters(table->cell[i]), *w = &width[i % table->columns];
+        *w = n > *w ? n : *w;
+    }
+    for (size_t i = 0; i < table->cells; i++) {
+        unsigned column = (unsigned)(i % table->columns);
+        bool last = column + 1 == table->columns;
+        int padding = (int)(width[column] - characters(table->cell[i]));
+        if (table->right[column])
+            printf("%*s%s%s", padding, "", table->cell[i], last ? "\n" : "  ");
+        else
+            printf("%s%*s%s", table->cell[i], last ? 0 : padding, "", last ? "\n" : "  ");
+    }
+    free(width);
+}
+
+void cli_table_close(cli_table *table)
+{
+    for (size_t i = 0; i < table->cells; i++)
+        free(table->cell[i]);
+    free(table->cell);
+    free(table->right);
+    free(table);
+}

@@ -1,0 +1,94 @@
+/* What every verb of the command shares: one way to fail, one way to open a file, one way to print.
+ *
+ * Exit codes: 0 all is well, 1 damage or a difference was found, 2 wrong usage or a failure. A verb that fails says one
+ * clear sentence on standard error: what, where, what to do.
+ */
+#ifndef CLI_COMMON_H
+#define CLI_COMMON_H
+
+#include "native/native.h"
+
+#include <hdf5.h>
+#include <json.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifndef H5COW_VERSION
+#define H5COW_VERSION "0.1.0"
+#endif
+
+enum { CLI_OK = 0, CLI_DAMAGED = 1, CLI_FAILED = 2 };
+
+/* The verbs. argv[0] is the verb itself. The answer is the exit code. */
+typedef int cli_verb(int argc, char **argv);
+cli_verb cli_run, cli_log, cli_export, cli_verify, cli_stat, cli_doctor;
+
+/* Print "h5cow: ..." on standard error. cli_fail answers CLI_FAILED. */
+int cli_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void cli_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Wrong usage: the sentence, and where help is. */
+int cli_usage(const char *verb, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Why the last call of a room of the connector, or of HDF5, failed: the lowest message, as TEXT. Forgets it. To be asked
+ * right after the call. */
+const char *cli_reason(char *text, size_t size);
+
+/* Before the first HDF5 call of this process: the environment must not choose a connector or a driver for it, and
+ * errors are ours to tell. */
+void cli_hdf5_start(void);
+
+/* A file, opened read-only with native HDF5. */
+typedef struct cli_file {
+    char *name;     /* without the revision */
+    char *revision; /* what stood after '@', or NULL */
+    hid_t id;
+    cow_loc loc;    /* the same for native/native.h */
+} cli_file;
+
+/* FILE or FILE@REV; a literal file of that name wins. 0; or, with WHY, CLI_FAILED: not a file that can be looked at, or
+ * CLI_DAMAGED: an HDF5 file that HDF5 cannot open. */
+int cli_file_try(cli_file *file, const char *argument, char *why, size_t size);
+/* The same; says why on standard error and answers CLI_FAILED. With NAMED_REVISION false a revision is refused. */
+int cli_file_open(cli_file *file, const char *verb, const char *argument, bool named_revision);
+/* The file must have history: 0, or CLI_FAILED after saying why not. */
+int cli_file_history(cli_file *file);
+void cli_file_close(cli_file *file);
+/* 1 the first bytes say HDF5 (at 0, 512, 1024 ...), 0 they do not, -1 the file cannot be read (errno). */
+int cli_is_hdf5(const char *name);
+
+/* ---- output ---- */
+
+/* Make TEXT, which came out of a file, safe to print: bytes that are not UTF-8 become '?', and for a terminal control
+ * characters as well. */
+char *cli_clean(char *text, bool terminal);
+/* "1.4 MiB", "312 B". */
+const char *cli_bytes(char text[32], double bytes);
+/* "2026-01-31T12:00:05Z" */
+const char *cli_time(char text[32], int64_t microseconds);
+/* (3, 4) */
+const char *cli_shape(char *text, size_t size, unsigned rank, const uint64_t dims[]);
+/* Print VALUE as JSON and give it back. 0 or CLI_FAILED (standard output is closed, full). */
+int cli_json(json_object *value);
+/* Everything was printed: 0, or CLI_FAILED (standard output is closed, full). */
+int cli_flush(void);
+/* A JSON string of TEXT that came out of a file. */
+json_object *cli_json_text(const char *text);
+json_object *cli_json_dims(unsigned rank, const uint64_t dims[]);
+
+/* A table of columns as wide as their widest cell; the last is not padded. Cells are copied. */
+typedef struct cli_table cli_table;
+cli_table *cli_table_open(unsigned columns, const char *const titles[]);
+void cli_table_right(cli_table *table, unsigned column); /* numbers are set to the right */
+void cli_table_cell(cli_table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void cli_table_print(cli_table *table);
+void cli_table_close(cli_table *table);
+
+/* Memory: the command ends when there is none. */
+void *cli_alloc(size_t count, size_t size);
+void *cli_grow(void *block, size_t count, size_t size);
+char *cli_strdup(const char *text);
+char *cli_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+#endif

@@ -1,0 +1,208 @@
+/* h5cow export: one version as a plain HDF5 file. Reads through the connector, as an application would; writes with
+ * native HDF5, to a temporary name beside the target that takes its place when everything is on disk. */
+#include "common.h"
+#include "copy.h"
+#include "history/history.h"
+#include "plugin.h"
+
+#include <H5VLconnector.h>
+#include <H5VLconnector_passthru.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char help[] =
+    "Usage: h5cow export [--force] FILE[@REV] OUT\n\n"
+    "Writes version REV of FILE, or the newest, as the plain HDF5 file OUT, with the layouts, filters and fill values\n"
+    "that the application chose. OUT has no history, can be changed by any program, and is complete or not there.\n\n"
+    "  -f, --force   replace OUT if it exists\n"
+    "  -h, --help\n";
+
+/* FILE as the connector shows it at REVISION. */
+static hid_t open_version(const char *name, const char *revision)
+{
+    char *directory, *looked = NULL, *options = cli_strdup(""), text[1024];
+    hid_t fapl = H5I_INVALID_HID, connector = H5I_INVALID_HID, file = H5I_INVALID_HID;
+    void *info = NULL;
+
+    if ((directory = cli_plugin_directory(&looked)) == NULL) {
+        cli_fail("the plugin " CLI_PLUGIN_FILE " is nowhere (looked in %s): install h5cow, or set HDF5_PLUGIN_PATH",
+                 looked);
+        goto done;
+    }
+    cli_plugin_option(&options, "at", 2, revision);
+    if (H5PLprepend(directory) < 0 || (connector = H5VLregister_connector_by_name("h5cow", H5P_DEFAULT)) < 0) {
+        cli_fail("the plugin %s/" CLI_PLUGIN_FILE " does not load: %s; 'h5cow doctor' says more", directory,
+                 cli_reason(text, sizeof text));
+        goto done;
+    }
+    if (H5VLconnector_str_to_info(options, connector, &info) < 0 || (fapl = H5Pcreate(H5P_FILE_ACCESS)) < 0 ||
+        H5Pset_fapl_sec2(fapl) < 0 || H5Pset_vol(fapl, connector, info) < 0 ||
+        (file = H5Fopen(name, H5F_ACC_RDONLY, fapl)) < 0)
+        cli_fail("version '%s' of '%s' cannot be opened: %s", revision, name, cli_reason(text, sizeof text));
+done:
+    if (info != NULL)
+        H5VLfree_connector_info(connector, info);
+    if (fapl >= 0)
+        H5Pclose(fapl);
+    if (connector >= 0)
+        H5VLclose(connector);
+    free(options);
+    free(directory);
+    free(looked);
+    return file;
+}
+
+/* A new native file whose root group tracks what the root of FROM tracks. */
+static hid_t create_plain(const char *name, hid_t from, hid_t native)
+{
+    hid_t fcpl = H5Pcreate(H5P_FILE_CREATE), fapl = H5Pcreate(H5P_FILE_ACCESS);
+    hid_t root = H5Gopen2(from, "/", H5P_DEFAULT), gcpl = root < 0 ? H5I_INVALID_HID : H5Gget_create_plist(root);
+    hid_t file = H5I_INVALID_HID;
+    unsigned order, compact, dense;
+    char text[512];
+
+    if (fcpl < 0 || fapl < 0 || gcpl < 0 || H5Pset_vol(fapl, native, NULL) < 0 || H5Pset_fapl_sec2(fapl) < 0 ||
+        H5Pget_link_creation_order(gcpl, &order) < 0 || H5Pset_link_creation_order(fcpl, order) < 0 ||
+        H5Pget_attr_creation_order(gcpl, &order) < 0 || H5Pset_attr_creation_order(fcpl, order) < 0 ||
+        H5Pget_link_phase_change(gcpl, &compact, &dense) < 0 || H5Pset_link_phase_change(fcpl, compact, dense) < 0 ||
+        H5Pget_attr_phase_change(gcpl, &compact, &dense) < 0 || H5Pset_attr_phase_change(fcpl, compact, dense) < 0 ||
+        (file = H5Fcreate(name, H5F_ACC_EXCL, fcpl, fapl)) < 0)
+        cli_fail("cannot create '%s': %s", name, cli_reason(text, sizeof text));
+    if (gcpl >= 0)
+        H5Pclose(gcpl);
+    if (root >= 0)
+        H5Gclose(root);
+    if (fapl >= 0)
+        H5Pclose(fapl);
+    if (fcpl >= 0)
+        H5Pclose(fcpl);
+    return file;
+}
+
+/* Onto the disk, then under its name: a crash leaves OUT as it was, or complete. */
+static int put_in_place(const char *temporary, const char *out)
+{
+    const char *slash = strrchr(out, '/');
+    char *folder = slash == NULL ? cli_strdup(".") : cli_format("%.*s", slash == out ? 1 : (int)(slash - out), out);
+    int file = open(temporary, O_RDONLY | O_CLOEXEC), status = CLI_FAILED;
+
+    if (file < 0 || fsync(file) < 0) {
+        cli_fail("cannot bring '%s' onto the disk: %s", out, strerror(errno));
+    } else if (rename(temporary, out) < 0) {
+        cli_fail("cannot name the new file '%s': %s", out, strerror(errno));
+    } else {
+        int directory = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (directory >= 0) {
+            fsync(directory);
+            close(directory);
+        }
+        status = 0;
+    }
+    if (file >= 0)
+        close(file);
+    free(folder);
+    return status;
+}
+
+static int export_version(const char *name, const char *revision, const char *out)
+{
+    char *temporary = cli_format("%s.h5cow-%ld.tmp", out, (long)getpid());
+    cli_copy copy = {.from = H5I_INVALID_HID, .to = H5I_INVALID_HID};
+    hid_t native = H5VLregister_connector_by_value(H5_VOL_NATIVE, H5P_DEFAULT);
+    char text[512];
+    int status = CLI_FAILED;
+
+    if ((copy.from = open_version(name, revision)) < 0 || (copy.to = create_plain(temporary, copy.from, native)) < 0)
+        goto done;
+    int copied = cli_copy_tree(&copy);
+    cli_copy_free(&copy);
+    if (copied < 0) {
+        cli_fail("%s: %s; '%s' was not made", name, copy.why, out);
+        goto done;
+    }
+    hid_t to = copy.to;
+    copy.to = H5I_INVALID_HID;
+    if (H5Fclose(to) < 0) {
+        cli_fail("cannot write '%s': %s", out, cli_reason(text, sizeof text));
+        goto done;
+    }
+    if ((status = put_in_place(temporary, out)) == 0 && copy.dangling > 0)
+        cli_warn("%zu reference%s pointed to nothing in this version, and %s null in '%s'", copy.dangling,
+                 copy.dangling == 1 ? "" : "s", copy.dangling == 1 ? "is" : "are", out);
+done:
+    if (copy.to >= 0)
+        H5Fclose(copy.to);
+    if (copy.from >= 0)
+        H5Fclose(copy.from);
+    if (native >= 0)
+        H5VLclose(native);
+    if (status != 0)
+        unlink(temporary);
+    free(temporary);
+    return status;
+}
+
+int cli_export(int argc, char **argv)
+{
+    static const struct option options[] = {
+        {"force", no_argument, NULL, 'f'}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
+    cli_file file;
+    char *name = NULL, *revision = NULL, text[1024], path[1024];
+    struct stat source, target;
+    bool force = false;
+    int status;
+
+    opterr = 0;
+    for (int c; (c = getopt_long(argc, argv, "fh", options, NULL)) != -1;)
+        switch (c) {
+        case 'f':
+            force = true;
+            break;
+        case 'h':
+            fputs(help, stdout);
+            return cli_flush();
+        default:
+            return cli_usage("export", "there is no option '%s'", argv[optind - 1]);
+        }
+    if (optind + 2 != argc)
+        return cli_usage("export", "it wants FILE[@REV] and OUT");
+    const char *out = argv[optind + 1];
+    cli_hdf5_start();
+    if (cli_file_open(&file, "export", argv[optind], true) != 0)
+        return CLI_FAILED;
+    name = cli_strdup(file.name);
+    revision = cli_strdup(file.revision == NULL ? "~0" : file.revision);
+    if ((status = cli_file_history(&file)) == 0 &&
+        cow_revision_resolve(file.loc.object, revision, path, sizeof path) < 0)
+        status = cli_fail("%s", cli_reason(text, sizeof text));
+    cli_file_close(&file);
+    if (status != 0)
+        goto done;
+    free(revision); /* from now on by its name: "~0" may mean another version a moment later */
+    revision = cli_strdup(strrchr(path, '/') + 1);
+    if (lstat(out, &target) == 0) {
+        status = CLI_FAILED;
+        if (stat(name, &source) == 0 && stat(out, &target) == 0 && source.st_dev == target.st_dev &&
+            source.st_ino == target.st_ino)
+            cli_fail("'%s' is the file itself: export to another name", out);
+        else if (S_ISDIR(target.st_mode))
+            cli_fail("'%s' is a folder: give the name of a file", out);
+        else if (!force)
+            cli_fail("'%s' exists: choose another name, or say --force to replace it", out);
+        else
+            status = 0;
+    }
+    if (status == 0)
+        status = export_version(name, revision, out);
+done:
+    free(name);
+    free(revision);
+    return status;
+}

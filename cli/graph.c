@@ -1,0 +1,174 @@
+/* Reading groups breadth first. See graph.h. */
+#include "graph.h"
+
+#include "tables.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct names {
+    char **name;
+    H5L_type_t *type;
+    size_t count, room;
+} names;
+
+static herr_t note_link(hid_t group, const char *name, const H5L_info2_t *info, void *context)
+{
+    names *n = context;
+
+    (void)group;
+    if (n->count == n->room) {
+        n->room = n->room == 0 ? 32 : 2 * n->room;
+        n->name = cli_grow(n->name, n->room, sizeof *n->name);
+        n->type = cli_grow(n->type, n->room, sizeof *n->type);
+    }
+    n->name[n->count] = cli_strdup(name);
+    n->type[n->count++] = info->type;
+    return 0;
+}
+
+typedef struct queue {
+    struct {
+        size_t object;
+        char *path;
+    } *item;
+    size_t first, count, room;
+} queue;
+
+/* Takes over PATH. */
+static void push(queue *q, size_t object, char *path)
+{
+    if (q->count == q->room) {
+        q->room = q->room == 0 ? 32 : 2 * q->room;
+        q->item = cli_grow(q->item, q->room, sizeof *q->item);
+    }
+    q->item[q->count].object = object;
+    q->item[q->count++].path = path;
+}
+
+static void queue_free(queue *q)
+{
+    while (q->first < q->count)
+        free(q->item[q->first++].path);
+    free(q->item);
+}
+
+static char *child_path(const char *path, const char *name)
+{
+    return cli_format("%s/%s", path[1] == '\0' ? "" : path, name);
+}
+
+/* The place of an object in the graph; a new one is told to the caller, and waits in Q if it is a group. */
+static size_t object_at(cli_graph *g, uint64_t address, H5O_type_t type, const char *path, queue *q)
+{
+    uint64_t *known = cli_map_get(&g->places, address);
+
+    if (known != NULL)
+        return (size_t)*known;
+    if (g->objects == g->object_room) {
+        g->object_room = g->object_room == 0 ? 64 : 2 * g->object_room;
+        g->object = cli_grow(g->object, g->object_room, sizeof *g->object);
+    }
+    g->object[g->objects] = (cli_object){.address = address, .type = type};
+    cli_map_put(&g->places, address, g->objects);
+    if (g->found != NULL)
+        g->found(g->context, &g->object[g->objects], path);
+    if (type == H5O_TYPE_GROUP)
+        push(q, g->objects, cli_strdup(path));
+    return g->objects++;
+}
+
+static void list_group(cli_graph *g, size_t object, const char *path, bool head, queue *q)
+{
+    hid_t group = H5Oopen_by_token(g->file, cli_token(g->object[object].address));
+    names found = {0};
+    char why[512];
+
+    if (group < 0 || H5Literate2(group, H5_INDEX_NAME, H5_ITER_INC, NULL, note_link, &found) < 0)
+        g->trouble(g->context, path, cli_reason(why, sizeof why));
+    g->object[object].first = g->links;
+    for (size_t i = 0; i < found.count; i++) {
+        cli_link link = {found.name[i], found.type[i], SIZE_MAX};
+        char *child = child_path(path, link.name);
+        H5O_info2_t info;
+
+        if (head && path[1] == '\0' && strcmp(link.name, "_versioned_data") == 0) {
+            free(link.name);
+            free(child);
+            continue;
+        }
+        if (link.type == H5L_TYPE_HARD) {
+            if (H5Oget_info_by_name3(group, link.name, &info, H5O_INFO_BASIC, H5P_DEFAULT) < 0)
+                g->trouble(g->context, child, cli_reason(why, sizeof why));
+            else
+                link.object = object_at(g, cli_address(&info.token), info.type, child, q);
+        }
+        free(child);
+        if (g->links == g->link_room) {
+            g->link_room = g->link_room == 0 ? 64 : 2 * g->link_room;
+            g->link = cli_grow(g->link, g->link_room, sizeof *g->link);
+        }
+        g->link[g->links++] = link;
+    }
+    g->object[object].links = g->links - g->object[object].first;
+    free(found.name);
+    free(found.type);
+    if (group >= 0)
+        H5Oclose(group);
+}
+
+size_t cli_graph_add(cli_graph *graph, const char *path)
+{
+    bool head = strcmp(path, "/") == 0;
+    H5O_info2_t info;
+    queue q = {0};
+    char why[512];
+    size_t root;
+
+    if (H5Oget_info_by_name3(graph->file, path, &info, H5O_INFO_BASIC, H5P_DEFAULT) < 0) {
+        graph->trouble(graph->context, path, cli_reason(why, sizeof why));
+        return SIZE_MAX;
+    }
+    root = object_at(graph, cli_address(&info.token), info.type, "/", &q);
+    while (q.first < q.count) {
+        list_group(graph, q.item[q.first].object, q.item[q.first].path, head, &q);
+        free(q.item[q.first++].path);
+    }
+    queue_free(&q);
+    return root;
+}
+
+int cli_graph_each(const cli_graph *graph, size_t root, cli_graph_visitor *visit, void *context)
+{
+    bool *met = cli_alloc(graph->objects, sizeof *met);
+    queue q = {0};
+    int status;
+
+    push(&q, root, cli_strdup("/"));
+    met[root] = true;
+    status = visit(context, &graph->object[root], "/");
+    for (; status == 0 && q.first < q.count; free(q.item[q.first++].path)) {
+        const cli_object *group = &graph->object[q.item[q.first].object];
+        for (size_t i = group->first; status == 0 && i < group->first + group->links; i++) {
+            const cli_link *link = &graph->link[i];
+            if (link->object == SIZE_MAX || met[link->object])
+                continue;
+            char *path = child_path(q.item[q.first].path, link->name);
+            met[link->object] = true;
+            status = visit(context, &graph->object[link->object], path);
+            push(&q, link->object, path);
+        }
+    }
+    queue_free(&q);
+    free(met);
+    return status;
+}
+
+void cli_graph_free(cli_graph *graph)
+{
+    for (size_t i = 0; i < graph->links; i++)
+        free(graph->link[i].name);
+    free(graph->link);
+    free(graph->object);
+    cli_map_free(&graph->places);
+}

@@ -1,0 +1,47 @@
+/* The objects of head and versions, each read once, and the links between them.
+ *
+ * Versions share what did not change, so a walk through every version would meet the same objects again and again; here
+ * a group is listed once, and going through a version afterwards costs no I/O. Without recursion: a damaged or strange
+ * file may be very deep, or have cycles.
+ */
+#ifndef CLI_GRAPH_H
+#define CLI_GRAPH_H
+
+#include "common.h"
+#include "map.h"
+
+typedef struct cli_object {
+    uint64_t address;
+    H5O_type_t type;
+    size_t first, links; /* of a group, in cli_graph.link */
+    uint64_t note;       /* the caller's */
+} cli_object;
+
+typedef struct cli_link {
+    char *name;
+    H5L_type_t type;
+    size_t object; /* hard links; else SIZE_MAX */
+} cli_link;
+
+typedef struct cli_graph {
+    hid_t file;
+    /* An object was met for the first time. */
+    void (*found)(void *context, cli_object *object, const char *path);
+    /* Something at PATH cannot be read. */
+    void (*trouble)(void *context, const char *path, const char *why);
+    void *context;
+    /* private, or to be read */
+    cli_object *object;
+    cli_link *link;
+    size_t objects, object_room, links, link_room;
+    cli_map places;
+} cli_graph;
+
+/* Add the tree below the group at PATH ("/": the head, without /_versioned_data). SIZE_MAX: it cannot be opened. */
+size_t cli_graph_add(cli_graph *graph, const char *path);
+/* Call VISIT for each object that is reached from ROOT, once, with a path from there; non-zero ends it. */
+typedef int cli_graph_visitor(void *context, const cli_object *object, const char *path);
+int cli_graph_each(const cli_graph *graph, size_t root, cli_graph_visitor *visit, void *context);
+void cli_graph_free(cli_graph *graph);
+
+#endif

@@ -1,0 +1,182 @@
+/* Finding the plugin and trying it out. See plugin.h.
+ *
+ * When HDF5 cannot load a connector that the environment names, most programs go on without it, after messages that
+ * nobody reads: the data would be written without history. So the plugin is loaded once before, in a child process,
+ * because a library that fails to initialise stays useless in the process that tried.
+ */
+#include "plugin.h"
+
+#include "common.h"
+
+#include <H5VLconnector.h>
+#include <H5VLconnector_passthru.h>
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#ifndef H5_DEFAULT_PLUGINDIR
+#define H5_DEFAULT_PLUGINDIR "/usr/local/hdf5/lib/plugin"
+#endif
+
+/* FOLDER, if the plugin is in it; frees FOLDER if not. Notes it in *LOOKED. */
+static char *if_there(char *folder, char **looked)
+{
+    char *path = cli_format("%s/" CLI_PLUGIN_FILE, folder);
+    char *resolved = realpath(folder, NULL);
+    int there = access(path, F_OK) == 0;
+
+    free(path);
+    if (looked != NULL) {
+        char *longer = cli_format("%s%s%s", *looked == NULL ? "" : *looked, *looked == NULL ? "" : ", ", folder);
+        free(*looked);
+        *looked = longer;
+    }
+    free(folder);
+    if (there && resolved != NULL)
+        return resolved;
+    free(resolved);
+    return NULL;
+}
+
+char *cli_plugin_directory(char **looked)
+{
+    static const char *const beside[] = {".", "../connector"};
+    char self[4096];
+    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+    const char *path = getenv("HDF5_PLUGIN_PATH");
+    char *found = NULL;
+
+    if (looked != NULL)
+        *looked = NULL;
+    if (n > 0) {
+        self[n] = '\0';
+        *strrchr(self, '/') = '\0';
+        for (size_t i = 0; found == NULL && i < sizeof beside / sizeof *beside; i++)
+            found = if_there(cli_format("%s/%s", self, beside[i]), looked);
+    }
+#ifdef H5COW_PLUGINDIR
+    if (found == NULL)
+        found = if_there(cli_strdup(H5COW_PLUGINDIR), looked);
+#endif
+    if (path != NULL) {
+        char *copy = cli_strdup(path), *rest = copy;
+        for (char *folder; found == NULL && (folder = strsep(&rest, ":")) != NULL;)
+            if (*folder != '\0')
+                found = if_there(cli_strdup(folder), looked);
+        free(copy);
+    }
+    if (found == NULL)
+        found = if_there(cli_strdup(H5_DEFAULT_PLUGINDIR), looked);
+    return found;
+}
+
+char *cli_plugin_search_path(const char *directory)
+{
+    const char *path = getenv("HDF5_PLUGIN_PATH");
+
+    return cli_format("%s:%s", directory, path != NULL && *path != '\0' ? path : H5_DEFAULT_PLUGINDIR);
+}
+
+void cli_plugin_option(char **options, const char *key, size_t length, const char *value)
+{
+    char *escaped = cli_alloc(3 * strlen(value) + 1, 1), *p = escaped, *longer;
+
+    for (; *value != '\0'; value++) {
+        unsigned char c = (unsigned char)*value;
+        p += sprintf(p, c == ';' || c == '%' || c < 0x20 || c == 0x7f ? "%%%02X" : "%c", c);
+    }
+    longer = cli_format("%s%s%.*s=%s", *options, **options == '\0' ? "" : ";", (int)length, key, escaped);
+    free(escaped);
+    free(*options);
+    *options = longer;
+}
+
+char *cli_plugin_connector(const char *options)
+{
+    return *options == '\0' ? cli_strdup("h5cow") : cli_format("h5cow %s", options);
+}
+
+/* The child's part: try it, say why not. */
+static int try_it(const char *directory, const char *options, char *why, size_t size)
+{
+    char *path = cli_format("%s/" CLI_PLUGIN_FILE, directory);
+    void *plugin = dlopen(path, RTLD_LAZY | RTLD_LOCAL), *info = NULL;
+    hid_t connector;
+    char text[800];
+
+    if (plugin == NULL) {
+        snprintf(why, size, "the system cannot load it: %s", dlerror());
+        return -1;
+    }
+    if (dlsym(plugin, "H5PLget_plugin_type") == NULL || dlsym(plugin, "H5PLget_plugin_info") == NULL) {
+        snprintf(why, size, "%s is not an HDF5 plugin", path);
+        return -1;
+    }
+    unsetenv("HDF5_VOL_CONNECTOR");
+    if (H5open() < 0) {
+        snprintf(why, size, "the HDF5 library does not start with this environment: %s",
+                 cli_reason(text, sizeof text));
+        return -1;
+    }
+    H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+    if ((connector = H5VLregister_connector_by_name("h5cow", H5P_DEFAULT)) < 0) {
+        const char *preload = getenv("HDF5_PLUGIN_PRELOAD");
+        if (preload != NULL && strcmp(preload, "::") == 0)
+            snprintf(why, size, "HDF5_PLUGIN_PRELOAD=:: forbids HDF5 to load any plugin: unset it");
+        else
+            snprintf(why, size, "HDF5 does not accept it: %s", cli_reason(text, sizeof text));
+        return -1;
+    }
+    if (*options != '\0' && H5VLconnector_str_to_info(options, connector, &info) < 0) {
+        snprintf(why, size, "its options are refused: %s", cli_reason(text, sizeof text));
+        return -1;
+    }
+    return 0;
+}
+
+int cli_plugin_probe(const char *directory, const char *options, char *why, size_t size)
+{
+    char *search = cli_plugin_search_path(directory);
+    size_t used = 0;
+    int ends[2], state;
+    pid_t child;
+
+    snprintf(why, size, "cannot start a process: %s", strerror(errno));
+    if (strchr(directory, ':') != NULL) {
+        snprintf(why, size, "its folder '%s' has a ':' in its name, which HDF5_PLUGIN_PATH cannot say", directory);
+        free(search);
+        return -1;
+    }
+    fflush(NULL);
+    if (pipe(ends) < 0 || (child = fork()) < 0) {
+        snprintf(why, size, "cannot start a process to try it: %s", strerror(errno));
+        free(search);
+        return -1;
+    }
+    if (child == 0) {
+        char text[1024] = "";
+        close(ends[0]);
+        setenv("HDF5_PLUGIN_PATH", search, 1);
+        int code = try_it(directory, options, text, sizeof text) == 0 ? 0 : 1;
+        if (write(ends[1], text, strlen(text)) < 0)
+            code = 1;
+        _exit(code);
+    }
+    close(ends[1]);
+    for (ssize_t n; used + 1 < size && ((n = read(ends[0], why + used, size - 1 - used)) > 0 || (n < 0 && errno == EINTR));)
+        used += n > 0 ? (size_t)n : 0;
+    why[used] = '\0';
+    close(ends[0]);
+    free(search);
+    while (waitpid(child, &state, 0) < 0)
+        if (errno != EINTR)
+            return -1;
+    if (WIFSIGNALED(state))
+        snprintf(why, size, "loading it ends the program: %s", strsignal(WTERMSIG(state)));
+    return WIFEXITED(state) && WEXITSTATUS(state) == 0 ? 0 : -1;
+}

@@ -1,0 +1,27 @@
+/* Where the connector's plugin is, and whether it loads. */
+#ifndef CLI_PLUGIN_H
+#define CLI_PLUGIN_H
+
+#include <stddef.h>
+
+#define CLI_PLUGIN_FILE "libh5cow.so"
+
+/* The first folder with the plugin: beside this program as it was built, where it was installed, the folders of
+ * HDF5_PLUGIN_PATH, HDF5's own. free() it. NULL: nowhere; *LOOKED (free() it, may be asked for as NULL) lists them. */
+char *cli_plugin_directory(char **looked);
+
+/* What HDF5_PLUGIN_PATH has to be so that the plugin in DIRECTORY and the ones found so far are found. free() it. */
+char *cli_plugin_search_path(const char *directory);
+
+/* Append KEY=VALUE (LENGTH bytes of KEY) to OPTIONS, a string for free(). What has a meaning in a list of options, or for
+ * HDF5, which ends it at a line's end, is written as %XX. */
+void cli_plugin_option(char **options, const char *key, size_t length, const char *value);
+
+/* OPTIONS as the environment variable HDF5_VOL_CONNECTOR says them. free() it. */
+char *cli_plugin_connector(const char *options);
+
+/* Load the plugin from DIRECTORY in a child process with the environment that a program started by 'h5cow run' gets,
+ * and let it parse OPTIONS. 0, or -1 and WHY. Makes no HDF5 call in this process. */
+int cli_plugin_probe(const char *directory, const char *options, char *why, size_t size);
+
+#endif

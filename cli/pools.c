@@ -1,0 +1,185 @@
+/* Opening pools with the sizes of all their chunks, from one walk over them. See pools.h. */
+#include "pools.h"
+
+#include "tables.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static herr_t note_chunk(const hsize_t *offset, unsigned mask, haddr_t address, hsize_t size, void *context)
+{
+    cli_pool *pool = context;
+    uint64_t slot = offset[0] / pool->chunk[0];
+
+    (void)address;
+    if (slot < pool->room && pool->size[slot] == 0) {
+        pool->size[slot] = size;
+        pool->mask[slot] = mask;
+        pool->bytes += size;
+    }
+    return 0;
+}
+
+/* Does the type hold pointers in memory? */
+static bool has_heap_parts(hid_t type)
+{
+    bool found = H5Tdetect_class(type, H5T_VLEN) > 0 || H5Tis_variable_str(type) > 0;
+
+    switch (H5Tget_class(type)) {
+    case H5T_REFERENCE:
+        return H5Tequal(type, H5T_STD_REF) > 0;
+    case H5T_COMPOUND:
+        for (int i = 0; !found && i < H5Tget_nmembers(type); i++) {
+            hid_t member = H5Tget_member_type(type, (unsigned)i);
+            found = has_heap_parts(member);
+            H5Tclose(member);
+        }
+        return found;
+    case H5T_ARRAY: {
+        hid_t base = H5Tget_super(type);
+        found = found || has_heap_parts(base);
+        H5Tclose(base);
+        return found;
+    }
+    case H5T_NO_CLASS:
+    case H5T_INTEGER:
+    case H5T_FLOAT:
+    case H5T_TIME:
+    case H5T_STRING:
+    case H5T_BITFIELD:
+    case H5T_OPAQUE:
+    case H5T_ENUM:
+    case H5T_VLEN:
+    case H5T_NCLASSES:
+        return found;
+    }
+    return found;
+}
+
+int cli_pool_open(const cli_file *file, uint64_t id, cli_pool *pool, char *why, size_t size)
+{
+    char path[64], text[512];
+    hsize_t extent[COW_MAX_RANK], chunk[COW_MAX_RANK];
+    hid_t space = H5I_INVALID_HID;
+    int status = -1, rank;
+
+    *pool = (cli_pool){.id = id, .raw = H5I_INVALID_HID, .type = H5I_INVALID_HID, .dcpl = H5I_INVALID_HID};
+    snprintf(path, sizeof path, "/_versioned_data/raw/%llu", (unsigned long long)id);
+    if ((pool->raw = H5Dopen2(file->id, path, H5P_DEFAULT)) < 0 || (pool->type = H5Dget_type(pool->raw)) < 0 ||
+        (pool->dcpl = H5Dget_create_plist(pool->raw)) < 0 || (space = H5Dget_space(pool->raw)) < 0) {
+        snprintf(why, size, "%s cannot be opened: %s", path, cli_reason(text, sizeof text));
+        goto done;
+    }
+    rank = H5Sget_simple_extent_dims(space, extent, NULL);
+    if (rank < 1 || H5Pget_layout(pool->dcpl) != H5D_CHUNKED || H5Pget_chunk(pool->dcpl, rank, chunk) != rank) {
+        snprintf(why, size, "%s is not a chunked dataset", path);
+        goto done;
+    }
+    pool->rank = (unsigned)rank;
+    pool->chunk_bytes = pool->element_size = H5Tget_size(pool->type);
+    for (unsigned d = 0; d < pool->rank; d++) {
+        pool->chunk[d] = chunk[d];
+        if (chunk[d] == 0 || __builtin_mul_overflow(pool->chunk_bytes, chunk[d], &pool->chunk_bytes)) {
+            snprintf(why, size, "%s has impossible chunks", path);
+            goto done;
+        }
+    }
+    pool->heap = has_heap_parts(pool->type);
+    snprintf(path, sizeof path, "/_versioned_data/slots/%llu", (unsigned long long)id);
+    if ((pool->rows = cow_native_table_open(file->loc, path)) == NULL) {
+        snprintf(why, size, "%s cannot be opened: %s", path, cli_reason(text, sizeof text));
+        goto done;
+    }
+    pool->slots = pool->rows->rows;
+    pool->room = extent[0] / chunk[0];
+    /* Chunks that are stored are in an index of the file, so their number is limited by the file; the extent is not. */
+    hsize_t stored = 0;
+    if (H5Dget_num_chunks(pool->raw, H5S_ALL, &stored) < 0) {
+        snprintf(why, size, "the chunks of pool %llu cannot be listed: %s", (unsigned long long)id,
+                 cli_reason(text, sizeof text));
+        goto done;
+    }
+    if (pool->room > 2 * (stored > pool->slots ? stored : pool->slots) + 1024)
+        pool->room = 2 * (stored > pool->slots ? stored : pool->slots) + 1024;
+    pool->size = cli_alloc(pool->room, sizeof *pool->size);
+    pool->mask = cli_alloc(pool->room, sizeof *pool->mask);
+    if (H5Dchunk_iter(pool->raw, H5P_DEFAULT, note_chunk, pool) < 0) {
+        snprintf(why, size, "the chunks of pool %llu cannot be listed: %s", (unsigned long long)id,
+                 cli_reason(text, sizeof text));
+        goto done;
+    }
+    status = 0;
+done:
+    if (space >= 0)
+        H5Sclose(space);
+    if (status < 0)
+        cli_pool_close(pool);
+    return status;
+}
+
+void cli_pool_close(cli_pool *pool)
+{
+    if (pool->rows != NULL)
+        pool->rows->close(pool->rows);
+    if (pool->type >= 0)
+        H5Tclose(pool->type);
+    if (pool->dcpl >= 0)
+        H5Pclose(pool->dcpl);
+    if (pool->raw >= 0)
+        H5Dclose(pool->raw);
+    free(pool->size);
+    free(pool->mask);
+    *pool = (cli_pool){.raw = H5I_INVALID_HID, .type = H5I_INVALID_HID, .dcpl = H5I_INVALID_HID};
+}
+
+int cli_pool_count(const cli_file *file, uint64_t *count, char *why, size_t size)
+{
+    cow_table *table = cow_native_table_open(file->loc, "/_versioned_data/pools");
+    char text[512];
+
+    *count = 0;
+    if (table == NULL) {
+        snprintf(why, size, "the table /_versioned_data/pools cannot be opened: %s", cli_reason(text, sizeof text));
+        return -1;
+    }
+    *count = table->rows;
+    table->close(table);
+    return 0;
+}
+
+const char *cli_filters(hid_t dcpl, char *text, size_t size)
+{
+    static const char *const blosc[] = {"blosclz", "lz4", "lz4hc", "snappy", "zlib", "zstd"};
+    int n = H5Pget_nfilters(dcpl);
+    size_t used = 0;
+
+    snprintf(text, size, "none");
+    for (int i = 0; i < n && used < size; i++) {
+        unsigned values[20] = {0}, flags, config;
+        size_t count = sizeof values / sizeof *values;
+        char name[64] = "";
+        H5Z_filter_t filter = H5Pget_filter2(dcpl, (unsigned)i, &flags, &count, values, sizeof name, name, &config);
+
+        used += (size_t)snprintf(text + used, size - used, "%s", i == 0 ? "" : ", ");
+        if (used >= size)
+            break;
+        if (filter == H5Z_FILTER_DEFLATE)
+            used += (size_t)snprintf(text + used, size - used, "gzip %u", values[0]);
+        else if (filter == H5Z_FILTER_SHUFFLE || filter == H5Z_FILTER_FLETCHER32)
+            used += (size_t)snprintf(text + used, size - used, filter == H5Z_FILTER_SHUFFLE ? "shuffle" : "fletcher32");
+        else if (filter == 32000)
+            used += (size_t)snprintf(text + used, size - used, "lzf");
+        else if (filter == 32001 && count >= 7 && values[6] < sizeof blosc / sizeof *blosc)
+            used += (size_t)snprintf(text + used, size - used, "blosc %s %u%s", blosc[values[6]], values[4],
+                                     values[5] == 1 ? " byte shuffle" : values[5] == 2 ? " bit shuffle" : "");
+        else
+            used += (size_t)snprintf(text + used, size - used, "%s (%d)", name[0] == '\0' ? "filter" : name, (int)filter);
+    }
+    return text;
+}
+
+void cli_grid(const cow_root *root, cow_grid *grid)
+{
+    cow_grid_init(grid, root->rank, root->chunk, root->maximum);
+}

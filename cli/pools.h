@@ -1,0 +1,36 @@
+/* What is stored in the pools: for each slot the bytes of its chunk. */
+#ifndef CLI_POOLS_H
+#define CLI_POOLS_H
+
+#include "common.h"
+
+#include "store/digest.h"
+#include "store/index.h"
+
+typedef struct cli_pool {
+    uint64_t id;
+    hid_t raw, type, dcpl;          /* /_versioned_data/raw/<id> */
+    unsigned rank;
+    uint64_t chunk[COW_MAX_RANK];   /* elements */
+    size_t element_size, chunk_bytes;
+    bool heap;                      /* variable-length or new-style reference parts: not plain bytes */
+    cow_table *rows;                /* /_versioned_data/slots/<id> */
+    uint64_t slots;                 /* rows of it */
+    uint64_t room;                  /* slots that raw data has room for */
+    uint64_t *size;                 /* room: bytes as stored, 0: never written */
+    uint32_t *mask;                 /* room: filter mask */
+    uint64_t bytes;                 /* as stored, of all slots */
+} cli_pool;
+
+/* 0; or -1 and WHY. */
+int cli_pool_open(const cli_file *file, uint64_t id, cli_pool *pool, char *why, size_t size);
+void cli_pool_close(cli_pool *pool);
+/* Number of pools. -1 and WHY. */
+int cli_pool_count(const cli_file *file, uint64_t *count, char *why, size_t size);
+/* "shuffle, gzip 4"; "none" */
+const char *cli_filters(hid_t dcpl, char *text, size_t size);
+
+/* The chunk grid of a root record. */
+void cli_grid(const cow_root *root, cow_grid *grid);
+
+#endif

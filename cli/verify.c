@@ -1,0 +1,320 @@
+/* h5cow verify: every stored chunk hashed again, and everything that names chunks checked against each other.
+ *
+ * The checks run in a child process, which tells what it finds as lines of JSON: libhdf5 itself may crash on damaged
+ * bytes, and that is an answer as well.
+ */
+#include "check.h"
+#include "history/history.h"
+
+#include "error.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static const char help[] =
+    "Usage: h5cow verify [-v] [--json] FILE\n\n"
+    "Reads and re-hashes every stored chunk of FILE, checks index, views, tables, versions and newest state against each\n"
+    "other, and lists what is damaged: which objects and versions are hit, and which older version still has the data.\n"
+    "Never writes. Exit code 0: no damage, 1: damage, 2: the check could not be made.\n\n"
+    "      --json      the answer as one JSON object\n"
+    "  -v, --verbose   say on standard error what is being checked\n"
+    "  -h, --help\n";
+
+/* ---- the child ---- */
+
+static void tell(FILE *to, const char *key, json_object *value)
+{
+    json_object *line = json_object_new_object();
+
+    json_object_object_add(line, key, value);
+    fprintf(to, "%s\n", json_object_to_json_string_ext(line, JSON_C_TO_STRING_PLAIN));
+    fflush(to);
+    json_object_put(line);
+}
+
+static void tell_at(void *context, const char *where)
+{
+    tell(context, "at", cli_json_text(where));
+}
+
+static void tell_damage(FILE *to, const char *what)
+{
+    json_object *damage = json_object_new_object();
+
+    json_object_object_add(damage, "what", cli_json_text(what));
+    tell(to, "damage", damage);
+}
+
+static int child(const char *name, FILE *to)
+{
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    char why[1200];
+    struct stat size;
+    cli_file file;
+    int status;
+
+    cli_hdf5_start();
+    tell(to, "at", cli_json_text("opening the file"));
+    if ((status = cli_file_try(&file, name, why, sizeof why)) != 0) {
+        if (status == CLI_DAMAGED) {
+            tell_damage(to, why);
+            tell(to, "done", json_object_new_object());
+            return 0;
+        }
+        return cli_fail("%s", why);
+    }
+    if (file.revision != NULL) {
+        cli_usage("verify", "'verify' looks at the whole history: give the file without '@%s'", file.revision);
+        status = CLI_FAILED;
+        goto done;
+    }
+    status = cow_file_versioned(file.loc.object);
+    if (status < 0) {
+        cow_error_box box;
+        cow_error_take(&box);
+        if (box.kind == COW_UNSUPPORTED) {
+            status = cli_fail("'%s' cannot be checked: %s", file.name, box.message);
+            goto done;
+        }
+        tell_damage(to, box.message);
+        tell(to, "done", json_object_new_object());
+        status = 0;
+        goto done;
+    }
+    if (status == 0) {
+        status = cli_file_history(&file);
+        goto done;
+    }
+    cli_check check = {.file = &file, .at = tell_at, .context = to};
+    check.file_size = stat(file.name, &size) == 0 ? (uint64_t)size.st_size : UINT64_MAX;
+    check.threads = processors < 1 ? 1 : processors > 64 ? 64 : (unsigned)processors;
+    cli_check_all(&check);
+    if (check.damages > 0) {
+        tell(to, "at", cli_json_text("what the damage means"));
+        struct cli_impact *impact = cli_impact_open(&check);
+        for (size_t i = 0; i < check.damages; i++)
+            tell(to, "damage", cli_damage_json(&check, impact, i));
+        cli_impact_close(impact);
+    }
+    json_object *counts = json_object_new_object();
+    json_object_object_add(counts, "versions", json_object_new_uint64(check.version_count));
+    json_object_object_add(counts, "datasets", json_object_new_uint64(check.dataset_count));
+    json_object_object_add(counts, "chunks", json_object_new_uint64(check.chunks));
+    json_object_object_add(counts, "bytes", json_object_new_uint64(check.bytes));
+    json_object_object_add(counts, "nodes", json_object_new_uint64(check.node_count));
+    json_object_object_add(counts, "views", json_object_new_uint64(check.views));
+    tell(to, "done", counts);
+    cli_check_free(&check);
+    status = 0;
+done:
+    cli_file_close(&file);
+    return status;
+}
+
+/* ---- the parent ---- */
+
+typedef struct answer {
+    json_object *damages; /* array */
+    json_object *counts;  /* NULL: the child did not come to the end */
+    char at[512];
+} answer;
+
+static void listen(FILE *from, answer *a, bool verbose)
+{
+    char *line = NULL;
+    size_t room = 0;
+
+    while (getline(&line, &room, from) > 0) {
+        json_object *told = json_tokener_parse(line), *value;
+        if (json_object_object_get_ex(told, "at", &value)) {
+            snprintf(a->at, sizeof a->at, "%s", json_object_get_string(value));
+            if (verbose)
+                fprintf(stderr, "checking %s\n", a->at);
+        } else if (json_object_object_get_ex(told, "damage", &value)) {
+            json_object_array_add(a->damages, json_object_get(value));
+        } else if (json_object_object_get_ex(told, "done", &value)) {
+            a->counts = json_object_get(value);
+        }
+        json_object_put(told);
+    }
+    free(line);
+}
+
+static uint64_t count_of(const answer *a, const char *name)
+{
+    json_object *value;
+
+    return json_object_object_get_ex(a->counts, name, &value) ? json_object_get_uint64(value) : 0;
+}
+
+static void print_list(json_object *list, const char *separator)
+{
+    for (size_t i = 0; i < json_object_array_length(list); i++)
+        printf("%s%s", i == 0 ? "" : separator, json_object_get_string(json_object_array_get_idx(list, i)));
+}
+
+static void print_damage(const char *file, size_t number, json_object *damage)
+{
+    json_object *what = NULL, *objects = NULL, *versions = NULL, *older = NULL, *value = NULL;
+
+    json_object_object_get_ex(damage, "what", &what);
+    printf("%zu. ", number);
+    if (json_object_object_get_ex(damage, "slot", &value)) {
+        json_object *chunk = NULL;
+        if (!json_object_object_get_ex(damage, "objects", &objects))
+            printf("a chunk: ");
+        else if (json_object_array_length(objects) > 0 && json_object_object_get_ex(damage, "chunk_text", &chunk))
+            printf("chunk %s of %s: ", json_object_get_string(chunk),
+                   json_object_get_string(json_object_array_get_idx(objects, 0)));
+        else
+            printf("a chunk that no version names: ");
+        printf("%s", json_object_get_string(what));
+        printf(" (slot %s", json_object_get_string(value));
+        json_object_object_get_ex(damage, "pool", &value);
+        printf(" of pool %s)\n", json_object_get_string(value));
+    } else {
+        printf("%s\n", json_object_get_string(what));
+    }
+    if (json_object_object_get_ex(damage, "objects", &objects) && json_object_array_length(objects) > 0) {
+        printf("   objects: ");
+        print_list(objects, ", ");
+        if (json_object_object_get_ex(damage, "more_objects", &value) && json_object_get_uint64(value) > 0)
+            printf(" and %s more", json_object_get_string(value));
+        printf("\n");
+    }
+    if (json_object_object_get_ex(damage, "versions", &versions)) {
+        bool head = json_object_object_get_ex(damage, "head", &value) && json_object_get_boolean(value);
+        if (head || json_object_array_length(versions) > 0) {
+            printf("   hit: %s%s", head ? "the newest state" : "",
+                   head && json_object_array_length(versions) > 0 ? ", " : "");
+            if (json_object_array_length(versions) > 0) {
+                printf("version%s ", json_object_array_length(versions) == 1 ? "" : "s");
+                print_list(versions, ", ");
+            }
+            printf("\n");
+        }
+    }
+    if (json_object_object_get_ex(damage, "only_without_h5cow", &value) && json_object_get_boolean(value))
+        printf("   reading through h5cow is not affected; HDF5 without h5cow reads wrong values or fails there\n");
+    if (json_object_object_get_ex(damage, "older_version_with_data", &older) && older != NULL)
+        printf("   version %s still has the data as it was then: h5cow export '%s@%s' OUT\n",
+               json_object_get_string(older), file, json_object_get_string(older));
+}
+
+static int print_answer(const char *file, answer *a, double seconds, bool json)
+{
+    size_t damages = json_object_array_length(a->damages);
+    char bytes[32];
+
+    if (json) {
+        json_object *whole = json_object_new_object();
+        json_object_object_add(whole, "file", cli_json_text(file));
+        json_object_object_add(whole, "damaged", json_object_new_boolean(damages > 0));
+        json_object_object_add(whole, "damage", json_object_get(a->damages));
+        json_object_object_add(whole, "checked", json_object_get(a->counts));
+        json_object_object_add(whole, "seconds", json_object_new_double(seconds));
+        return cli_json(whole) != 0 ? CLI_FAILED : damages > 0 ? CLI_DAMAGED : CLI_OK;
+    }
+    if (damages > 0) {
+        printf("%s: %zu damaged place%s\n", file, damages, damages == 1 ? "" : "s");
+        for (size_t i = 0; i < damages; i++)
+            print_damage(file, i + 1, json_object_array_get_idx(a->damages, i));
+    } else {
+        printf("%s: no damage\n", file);
+    }
+    if (a->counts != NULL && json_object_object_length(a->counts) > 0)
+        printf("checked: %llu version%s, %llu dataset%s, %llu chunks (%s) hashed again, %llu index nodes, %llu views, "
+               "in %.1f s\n",
+               (unsigned long long)count_of(a, "versions"), count_of(a, "versions") == 1 ? "" : "s",
+               (unsigned long long)count_of(a, "datasets"), count_of(a, "datasets") == 1 ? "" : "s",
+               (unsigned long long)count_of(a, "chunks"), cli_bytes(bytes, (double)count_of(a, "bytes")),
+               (unsigned long long)count_of(a, "nodes"), (unsigned long long)count_of(a, "views"), seconds);
+    return cli_flush() != 0 ? CLI_FAILED : damages > 0 ? CLI_DAMAGED : CLI_OK;
+}
+
+static int verify(const char *name, bool json, bool verbose)
+{
+    answer a = {.damages = json_object_new_array()};
+    struct timespec start, end;
+    int ends[2], state = 0, status = CLI_FAILED;
+    FILE *from;
+    pid_t id;
+
+    clock_gettime(CLOCK_MONOTONIC, &start);
+    fflush(NULL);
+    if (pipe(ends) < 0 || (id = fork()) < 0) {
+        cli_fail("cannot start a process for the check: %s", strerror(errno));
+        goto done;
+    }
+    if (id == 0) {
+        FILE *to = fdopen(ends[1], "w");
+        close(ends[0]);
+        int code = to == NULL ? CLI_FAILED : child(name, to);
+        fflush(NULL);
+        _exit(code);
+    }
+    close(ends[1]);
+    if ((from = fdopen(ends[0], "r")) != NULL) {
+        listen(from, &a, verbose);
+        fclose(from);
+    }
+    while (waitpid(id, &state, 0) < 0 && errno == EINTR)
+        ;
+    if (WIFSIGNALED(state) && (WTERMSIG(state) == SIGKILL || WTERMSIG(state) == SIGTERM || WTERMSIG(state) == SIGINT)) {
+        cli_fail("the check was ended by a signal (%s) at: %s", strsignal(WTERMSIG(state)), a.at);
+        goto done;
+    }
+    if (WIFSIGNALED(state)) {
+        json_object *damage = json_object_new_object();
+        char text[700];
+        snprintf(text, sizeof text, "the HDF5 library ends with '%s' on what it reads at: %s; nothing after that was checked",
+                 strsignal(WTERMSIG(state)), a.at);
+        json_object_object_add(damage, "what", cli_json_text(text));
+        json_object_array_add(a.damages, damage);
+    } else if (WEXITSTATUS(state) != 0 || a.counts == NULL) {
+        goto done; /* the child has said why */
+    }
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    status = print_answer(name, &a, (double)(end.tv_sec - start.tv_sec) + 1e-9 * (double)(end.tv_nsec - start.tv_nsec),
+                          json);
+done:
+    json_object_put(a.damages);
+    json_object_put(a.counts);
+    return status;
+}
+
+int cli_verify(int argc, char **argv)
+{
+    static const struct option options[] = {{"json", no_argument, NULL, 'j'},
+                                            {"verbose", no_argument, NULL, 'v'},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {NULL, 0, NULL, 0}};
+    bool json = false, verbose = false;
+
+    opterr = 0;
+    for (int c; (c = getopt_long(argc, argv, "vh", options, NULL)) != -1;)
+        switch (c) {
+        case 'j':
+            json = true;
+            break;
+        case 'v':
+            verbose = true;
+            break;
+        case 'h':
+            fputs(help, stdout);
+            return cli_flush();
+        default:
+            return cli_usage("verify", "there is no option '%s'", argv[optind - 1]);
+        }
+    if (optind + 1 != argc)
+        return cli_usage("verify", optind == argc ? "which file?" : "one file at a time");
+    return verify(argv[optind], json, verbose);
+}

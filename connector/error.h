@@ -1,0 +1,53 @@
+/* One error doctrine for every room.
+ *
+ * A function that can fail returns 0 (or a pointer) on success and -1 (or NULL) on failure. The function that knows
+ * what went wrong says so once with cow_error(): what happened, where (file, object, version, chunk), and what the
+ * user can do. Callers return -1 and, only where they know something the message lacks, add it with cow_context().
+ * Nothing is put on HDF5's error stack until the callback leaves (cow_error_publish), because every public HDF5 call
+ * made while cleaning up would clear that stack. Thread-local, so worker threads may fail as well: the thread that
+ * started them carries the message over (cow_error_take, cow_error_give).
+ */
+#ifndef COW_ERROR_H
+#define COW_ERROR_H
+
+#include <stdbool.h>
+
+typedef enum cow_kind {
+    COW_USAGE,       /* the caller asked for something that makes no sense: bad option, bad revision */
+    COW_NOT_FOUND,   /* no such object, version, file */
+    COW_READ_ONLY,   /* a write where nothing may be written */
+    COW_CORRUPT,     /* bytes in the file are not what was written */
+    COW_IO,          /* the system failed to read or write */
+    COW_MEMORY,      /* no memory */
+    COW_UNSUPPORTED, /* a good request that h5cow cannot serve: missing filter, newer format */
+} cow_kind;
+
+/* Record an error, unless one is already recorded (the first is the cause; a later one becomes context). Always -1. */
+int cow_error(cow_kind kind, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Add a line of context above the recorded error. Always -1. */
+int cow_context(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* A call to the HDF5 library underneath has just failed: take over its error stack as the cause, with the message as
+ * context above it. Call it before any other HDF5 call. Always -1. */
+int cow_error_native(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+bool cow_error_pending(void);
+/* The lowest recorded message ("" if none): for tests and for the command line. */
+const char *cow_error_message(void);
+void cow_error_clear(void);
+
+/* Move the recorded error out of this thread, and into another one. The box is owned by the caller; give empties it. */
+typedef struct cow_error_box {
+    bool set;
+    cow_kind kind;
+    char message[1024];
+} cow_error_box;
+void cow_error_take(cow_error_box *box);
+int cow_error_give(cow_error_box *box);
+
+/* Put the recorded error on HDF5's default error stack, lowest record first, and forget it. Called last in a VOL
+ * callback. Does nothing when no error is recorded (then the stack is as the library underneath left it). */
+void cow_error_publish(void);
+
+#endif

@@ -1,0 +1,385 @@
+/* A transaction becomes a version.
+ *
+ *   1. every changed array puts its dirty chunks into the pools, and the rows of new slots are written
+ *   2. every changed index appends its new nodes and a root record, each with its view; heads/<id> is linked to the new
+ *      root view and the head object gets its extent
+ *   3. the walk decides whether the head differs from the newest version at all; if not, no version is made
+ *   4. the walk builds the version's tree, and the log gets its row
+ *   5. everything is flushed
+ * A second commit of the same transaction (after H5Fflush) amends: same name, same row, former tree replaced.
+ */
+#include "history/internal.h"
+
+#include "error.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- datasets ---- */
+
+typedef struct written_nodes {
+    cow_file *file;
+    cow_dataset *dataset;
+    cow_view_context view;
+} written_nodes;
+
+/* Remember where in the tree a node of this transaction stands; what stood there before, in the same transaction, is
+ * superseded, and its view goes. */
+static int supersede(cow_file *file, uint64_t dataset, unsigned level, const uint64_t origin[], uint64_t offset)
+{
+    uint64_t place[COW_MAX_RANK + 2] = {dataset, level}, key, old;
+    char path[COW_PATH_MAX];
+
+    memcpy(place + 2, origin, COW_MAX_RANK * sizeof *origin);
+    key = cow_checksum(place, sizeof place);
+    if (cow_map_get(&file->node_at, key, &old) && !file->shared_nodes) {
+        cow_view_path(path, old);
+        if (cow_native_link_delete(file->loc, path) < 0)
+            return -1;
+    }
+    return cow_map_put(&file->node_at, key, offset);
+}
+
+static int node_written(void *context, const cow_node *node)
+{
+    written_nodes *w = context;
+
+    if (cow_view_node(&w->view, node) < 0)
+        return -1;
+    return supersede(w->file, w->dataset->id, node->level, node->origin, node->offset);
+}
+
+hid_t cow_view_dcpl(const cow_dataset *dataset)
+{
+    hid_t dcpl = H5Pcreate(H5P_DATASET_CREATE);
+    H5D_fill_value_t defined;
+    const cow_array *array = &dataset->array;
+
+    if (dcpl < 0 || H5Pfill_value_defined(dataset->dcpl, &defined) < 0 || H5Pset_obj_track_times(dcpl, false) < 0 ||
+        H5Pset_dset_no_attrs_hint(dcpl, true) < 0 ||
+        (defined == H5D_FILL_VALUE_USER_DEFINED && H5Pset_fill_value(dcpl, array->type, array->fill) < 0) ||
+        (defined == H5D_FILL_VALUE_UNDEFINED && H5Pset_fill_value(dcpl, array->type, NULL) < 0)) {
+        cow_error_native("%s: cannot describe the views", array->label);
+        if (dcpl >= 0)
+            H5Pclose(dcpl);
+        return H5I_INVALID_HID;
+    }
+    return dcpl;
+}
+
+static int set_head(cow_dataset *dataset, uint64_t root)
+{
+    cow_file *file = dataset->file;
+    hsize_t extent[COW_MAX_RANK], now[COW_MAX_RANK];
+    char head[COW_PATH_MAX], view[COW_PATH_MAX];
+    hid_t space = cow_native_dataset_space(dataset->native);
+    int exists, status = -1;
+
+    cow_head_path(head, dataset->id);
+    cow_view_path(view, root);
+    for (unsigned d = 0; d < dataset->array.grid.rank; d++)
+        extent[d] = dataset->array.extent[d];
+    if (space < 0)
+        return -1;
+    if (H5Sget_simple_extent_dims(space, now, NULL) < 0)
+        cow_error_native("%s: cannot get the extent of the head", dataset->array.label);
+    else if ((exists = cow_native_exists(file->loc, head)) >= 0 &&
+             (!exists || cow_native_link_delete(file->loc, head) == 0) &&
+             cow_native_link_hard(file->loc, view, file->loc, head, H5P_DEFAULT) == 0 &&
+             (memcmp(now, extent, dataset->array.grid.rank * sizeof *now) == 0 ||
+              cow_native_dataset_resize(dataset->native, extent) == 0))
+        status = 0;
+    H5Sclose(space);
+    return status;
+}
+
+static int commit_dataset(cow_dataset *dataset)
+{
+    cow_file *file = dataset->file;
+    cow_array *array = &dataset->array;
+    written_nodes w = {.file = file, .dataset = dataset};
+    static const uint64_t origin[COW_MAX_RANK];
+    cow_root root = {.dataset = dataset->id, .pool = dataset->row.pool, .rank = array->grid.rank};
+    uint64_t offset;
+    char path[COW_PATH_MAX];
+    int status = -1;
+
+    if (dataset->root != COW_NO_NODE && !array->extent_changed && !cow_index_changed(array->index)) {
+        array->written = false;
+        return 0;
+    }
+    if ((w.view.fill_dcpl = cow_view_dcpl(dataset)) < 0)
+        return -1;
+    w.view.file = file->loc;
+    w.view.grid = &array->grid;
+    w.view.type = array->type;
+    w.view.source_rows = cow_pool_slots(array->pool) * array->grid.chunk[0];
+    cow_pool_path(w.view.source, dataset->row.pool);
+    /* the former root view first: HDF5 then puts the new mappings into the heap block where its own are */
+    if (dataset->root != COW_NO_NODE) {
+        void *former;
+        cow_view_path(path, dataset->root);
+        if ((former = cow_native_dataset_open(file->loc, path)) == NULL || cow_native_dataset_close(former) < 0)
+            goto done;
+    }
+    memcpy(root.extent, array->extent, sizeof root.extent);
+    memcpy(root.maximum, array->maximum, sizeof root.maximum);
+    memcpy(root.chunk, array->grid.chunk, sizeof root.chunk);
+    root.chunks = cow_index_chunks(array->index);
+    if (cow_index_commit(array->index, node_written, &w, &root.top, &root.level) < 0 ||
+        cow_root_append(file->index, &root, &offset) < 0 || cow_view_root(&w.view, offset, &root) < 0 ||
+        set_head(dataset, offset) < 0 || supersede(file, dataset->id, UINT32_MAX, origin, offset) < 0)
+        goto done;
+    dataset->root = dataset->row.root = offset;
+    if (cow_dataset_row_write(file, dataset->id, &dataset->row) < 0)
+        goto done;
+    dataset->root_changed = true;
+    array->written = array->extent_changed = false;
+    status = 0;
+done:
+    H5Pclose(w.view.fill_dcpl);
+    return status < 0 ? cow_context("%s: cannot be committed", array->label) : 0;
+}
+
+static int drop_slot(void *context, const uint64_t chunk[], uint64_t slot)
+{
+    (void)chunk;
+    cow_pool_drop(context, slot);
+    return 0;
+}
+
+/* A dataset that the application deleted before anybody else could see it: its chunks are free again. */
+static int drop_dead(cow_dataset *dataset)
+{
+    static const uint64_t nothing[COW_MAX_RANK];
+    cow_array *array = &dataset->array;
+
+    cow_array_forget(array);
+    if (dataset->root == COW_NO_NODE &&
+        cow_index_trim(array->index, nothing, drop_slot, array->pool) < 0)
+        return -1;
+    dataset->dead = true;
+    return 0;
+}
+
+/* The heads among the open datasets, as a list: committing one may open others. */
+static int list_heads(cow_file *file, cow_dataset ***list, size_t *count)
+{
+    *count = 0;
+    if ((*list = malloc((file->open_datasets.count + 1) * sizeof **list)) == NULL)
+        return cow_error(COW_MEMORY, "%s: no memory for a commit", file->name);
+    for (size_t i = 0; i < file->open_datasets.capacity; i++) {
+        cow_dataset *dataset = (cow_dataset *)(uintptr_t)file->open_datasets.entry[i].value;
+        if (file->open_datasets.entry[i].used && !dataset->snapshot && !dataset->dead)
+            (*list)[(*count)++] = dataset;
+    }
+    return 0;
+}
+
+static int by_id(const void *a, const void *b)
+{
+    const cow_dataset *x = *(cow_dataset *const *)a, *y = *(cow_dataset *const *)b;
+    return (x->id > y->id) - (x->id < y->id);
+}
+
+int cow_commit_datasets(cow_file *file)
+{
+    cow_dataset **list;
+    size_t count;
+    int status = -1;
+
+    if (list_heads(file, &list, &count) < 0)
+        return -1;
+    qsort(list, count, sizeof(cow_dataset *), by_id); /* the same file from run to run */
+    for (size_t i = 0; i < count; i++) {
+        H5O_info2_t info;
+        if (!cow_dataset_dirty(list[i]))
+            continue;
+        if (cow_native_info((cow_loc){list[i]->native, H5I_DATASET}, NULL, H5O_INFO_BASIC, &info) < 0)
+            goto done;
+        if (info.rc == 0 && list[i]->references == 0) {
+            if (drop_dead(list[i]) < 0)
+                goto done;
+        } else if (cow_array_store(&list[i]->array) < 0)
+            goto done;
+    }
+    for (size_t i = 0; i < file->pool_count; i++)
+        if (file->pool[i].pool != NULL && cow_pool_flush(file->pool[i].pool) < 0)
+            goto done;
+    for (size_t i = 0; i < count; i++)
+        if (!list[i]->dead && cow_dataset_dirty(list[i]) && commit_dataset(list[i]) < 0)
+            goto done;
+    status = 0;
+done:
+    free(list);
+    return status;
+}
+
+/* ---- versions ---- */
+
+static int64_t new_chunks(const cow_file *file)
+{
+    int64_t n = 0;
+
+    for (size_t i = 0; i < file->pool_count; i++)
+        if (file->pool[i].pool != NULL)
+            n += (int64_t)(cow_pool_slots(file->pool[i].pool) - file->pool[i].slots_before);
+    return n;
+}
+
+static void seal(cow_file *file, bool finished)
+{
+    for (size_t i = 0; i < file->pool_count; i++)
+        if (file->pool[i].pool != NULL) {
+            cow_pool_seal(file->pool[i].pool);
+            if (finished)
+                file->pool[i].slots_before = cow_pool_slots(file->pool[i].pool);
+        }
+}
+
+/* name=, or the number of the version; with something appended where that name is taken. */
+static int choose_name(cow_file *file, char name[256])
+{
+    char path[COW_PATH_MAX + 256];
+    int exists = 1;
+
+    for (unsigned n = 0; exists == 1; n++) {
+        if (file->options->name == NULL)
+            snprintf(name, 256, "%llu", (unsigned long long)file->log_rows + 1 + n);
+        else if (n == 0)
+            snprintf(name, 256, "%s", file->options->name);
+        else
+            snprintf(name, 256, "%s.%u", file->options->name, n + 1);
+        snprintf(path, sizeof path, COW_ROOT "/versions/%s", name);
+        exists = cow_native_exists(file->loc, path);
+    }
+    return exists;
+}
+
+static char *text(const char *value)
+{
+    char *copy = H5allocate_memory(strlen(value) + 1, false);
+
+    if (copy == NULL)
+        cow_error(COW_MEMORY, "no memory for the description of a version");
+    else
+        memcpy(copy, value, strlen(value) + 1);
+    return copy;
+}
+
+static int make_version(cow_file *file, cow_walk *walk, bool finished)
+{
+    bool amend = file->amend_row >= 0;
+    uint64_t at = amend ? (uint64_t)file->amend_row : file->log_rows, eoa;
+    cow_log_row row = {0};
+    char name[256];
+    int status = -1;
+
+    if (amend) {
+        cow_log_row former = {0};
+        if (cow_log_read(file->loc, at, &former) < 0 || former.name == NULL)
+            return cow_error(COW_CORRUPT, "%s: the version to amend is gone", file->name);
+        snprintf(name, sizeof name, "%s", former.name);
+        row.parent = former.parent;
+        cow_log_row_free(&former);
+    } else {
+        if (choose_name(file, name) < 0)
+            return -1;
+        row.parent = file->version_row;
+    }
+    if (cow_walk_build(walk, name, at, &row.changed) < 0 || cow_snapshots_flush(file) < 0 ||
+        (row.name = text(name)) == NULL || cow_log_row_describe(&row, file->options->message) < 0 ||
+        cow_file_eoa(file, &eoa) < 0)
+        goto done;
+    row.added = (int64_t)eoa - (int64_t)file->eoa_before;
+    row.chunks = new_chunks(file);
+    row.open = !finished;
+    if (cow_log_write(file->loc, at, &row) < 0)
+        goto done;
+    file->version_row = (int64_t)at;
+    if (!amend)
+        file->log_rows++;
+    file->amend_row = finished ? -1 : (int64_t)at;
+    status = 0;
+done:
+    cow_log_row_free(&row);
+    return status;
+}
+
+/* The transaction ends with nothing more to say than the last flush did. */
+static int close_version(cow_file *file)
+{
+    cow_log_row row = {0};
+    int status = -1;
+
+    if (file->amend_row < 0)
+        return 0;
+    if (cow_log_read(file->loc, (uint64_t)file->amend_row, &row) == 0) {
+        row.open = 0;
+        status = cow_log_write(file->loc, (uint64_t)file->amend_row, &row);
+    }
+    cow_log_row_free(&row);
+    file->amend_row = -1;
+    return status;
+}
+
+static int commit(cow_file *file, bool finished)
+{
+    cow_walk *walk = NULL;
+    int differs, status = -1;
+
+    if (cow_file_lay_out(file) < 0)
+        return -1;
+    if (cow_commit_datasets(file) < 0 || (walk = cow_walk_open(file)) == NULL ||
+        (differs = cow_walk_decide(walk)) < 0)
+        goto done;
+    if (differs ? make_version(file, walk, finished) < 0 : finished && close_version(file) < 0)
+        goto done;
+    if (cow_native_file_flush(file->native) < 0)
+        goto done;
+    seal(file, finished);
+    for (size_t i = 0; i < file->open_datasets.capacity; i++)
+        if (file->open_datasets.entry[i].used)
+            ((cow_dataset *)(uintptr_t)file->open_datasets.entry[i].value)->root_changed = false;
+    cow_changes_clear(file);
+    status = 0;
+done:
+    if (walk != NULL)
+        cow_walk_close(walk);
+    return status;
+}
+
+int cow_file_commit(cow_file *file, cow_commit_kind kind)
+{
+    bool finished = kind == COW_FINISH || file->options->commit == COW_COMMIT_FLUSH;
+    int status = 0;
+
+    switch (file->state) {
+    case COW_CLEAN:
+        return 0;
+    case COW_FAILED:
+        return cow_file_may_write(file);
+    case COW_AMENDABLE:
+        if (!finished)
+            return 0;
+        status = close_version(file);
+        if (status == 0)
+            status = cow_native_file_flush(file->native);
+        break;
+    case COW_OPEN:
+        status = commit(file, finished);
+        break;
+    }
+    if (status < 0) {
+        cow_context("%s: the changes since the last version were not committed", file->name);
+        return cow_file_fail(file);
+    }
+    if (finished) {
+        cow_map_free(&file->node_at);
+        file->shared_nodes = false;
+    }
+    file->state = finished || file->amend_row < 0 ? COW_CLEAN : COW_AMENDABLE;
+    cow_datasets_sweep(file);
+    return 0;
+}

@@ -1,0 +1,373 @@
+/* H5Ocopy of versioned datasets.
+ *
+ * Native HDF5 copies the tree first. Its copies of head datasets and snapshots are virtual datasets that still name the
+ * source's index, so each one is replaced:
+ *   in the same file      by a head with an id of its own whose root record names the source's index nodes: no chunk is
+ *                         written, and from then on both go their own ways
+ *   in another file       by the dataset that the application once made (a versioned one where that file has history,
+ *                         a plain one where it has none), its chunks copied
+ */
+#include "history/internal.h"
+
+#include "error.h"
+
+#include <H5VLconnector.h>
+#include <H5VLconnector_passthru.h>
+#include <H5VLnative.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DXPL H5P_DATASET_XFER_DEFAULT
+
+typedef struct copying {
+    cow_file *from, *to; /* to: NULL, a file without history */
+    cow_map done;        /* copied object -> its replacement, itself where nothing was to do */
+    hid_t utf8;
+} copying;
+
+static int copy_one_attribute(void *context, const char *name)
+{
+    cow_loc *pair = context;
+    return cow_native_attribute_copy(pair[0], name, pair[1]);
+}
+
+static int copy_header(cow_loc from, cow_loc to, hid_t dcpl)
+{
+    cow_loc pair[2] = {from, to};
+    unsigned order = 0;
+    char *comment;
+    int status;
+
+    if (H5Pget_attr_creation_order(dcpl, &order) < 0)
+        return cow_error_native("cannot get the creation properties of a dataset");
+    if (cow_native_attributes(from, (order & H5P_CRT_ORDER_TRACKED) != 0, copy_one_attribute, pair) < 0 ||
+        (comment = cow_native_comment(from)) == NULL)
+        return -1;
+    status = *comment == '\0' ? 0 : cow_native_comment_set(to, comment);
+    free(comment);
+    return status;
+}
+
+/* ---- the same file ---- */
+
+static int share(copying *c, cow_loc copy, cow_dataset *source, void **made)
+{
+    cow_file *file = c->to;
+    cow_array *array = &source->array;
+    cow_dataset_row row = source->row;
+    cow_root root;
+    uint64_t id = file->datasets->rows, offset;
+    char head[COW_PATH_MAX], view[COW_PATH_MAX], raw[COW_PATH_MAX];
+    hid_t dcpl = H5Pcopy(source->dcpl), type = cow_native_dataset_type(copy.object), fill = H5I_INVALID_HID;
+    cow_view_context context = {.file = file->loc, .grid = &array->grid, .type = array->type};
+    H5O_info2_t info;
+    int status = -1;
+
+    *made = NULL;
+    cow_head_path(head, id);
+    if (dcpl < 0 || type < 0 || H5Pset_layout(dcpl, H5D_CONTIGUOUS) < 0) {
+        cow_error_native("%s: cannot describe a copy", array->label);
+        goto done;
+    }
+    if ((*made = cow_view_whole(file->loc, NULL, type, array->grid.rank, array->extent, array->maximum, dcpl, head)) ==
+            NULL ||
+        copy_header(copy, (cow_loc){*made, H5I_DATASET}, dcpl) < 0 ||
+        cow_native_info((cow_loc){*made, H5I_DATASET}, NULL, H5O_INFO_BASIC, &info) < 0 ||
+        cow_root_read(file->index, source->root, &root) < 0)
+        goto done;
+    root.dataset = id;
+    if ((fill = cow_view_dcpl(source)) < 0)
+        goto done;
+    context.fill_dcpl = fill;
+    context.source_rows = cow_pool_slots(array->pool) * array->grid.chunk[0];
+    cow_pool_path(raw, source->row.pool);
+    snprintf(context.source, sizeof context.source, "%s", raw);
+    if (cow_root_append(file->index, &root, &offset) < 0 || cow_view_root(&context, offset, &root) < 0)
+        goto done;
+    cow_view_path(view, offset);
+    row.head = cow_address(&info.token);
+    row.root = offset;
+    if (cow_native_link_hard(file->loc, view, file->loc, head, H5P_DEFAULT) < 0 ||
+        cow_table_append(file->datasets, 1, &row, NULL) < 0)
+        goto done;
+    /* both datasets now name the same slots and nodes: neither may be written again or lose its view */
+    cow_pool_seal(array->pool);
+    file->shared_nodes = true;
+    status = 0;
+done:
+    if (fill >= 0)
+        H5Pclose(fill);
+    if (type >= 0)
+        H5Tclose(type);
+    if (dcpl >= 0)
+        H5Pclose(dcpl);
+    return status;
+}
+
+/* ---- another file ---- */
+
+typedef struct pouring {
+    cow_array *source, *target; /* target NULL: a plain dataset */
+    void *plain;
+    bool encoded; /* chunks go as they are stored */
+    void *buffer;
+    size_t room;
+} pouring;
+
+static int pour_encoded(pouring *p, const uint64_t offset[])
+{
+    H5VL_native_dataset_optional_args_t native;
+    H5VL_optional_args_t args = {.op_type = H5VL_NATIVE_DATASET_CHUNK_WRITE, .args = &native};
+    cow_chunk_info info;
+    hsize_t at[COW_MAX_RANK];
+    uint32_t mask;
+
+    if (cow_array_chunk_by_offset(p->source, offset, &info) < 0)
+        return -1;
+    if (info.size > p->room) {
+        void *larger = realloc(p->buffer, info.size);
+        if (larger == NULL)
+            return cow_error(COW_MEMORY, "%s: no memory for a chunk", p->source->label);
+        p->buffer = larger;
+        p->room = info.size;
+    }
+    if (cow_array_chunk_read(p->source, offset, &mask, p->buffer, info.size) < 0)
+        return -1;
+    for (unsigned d = 0; d < p->source->grid.rank; d++)
+        at[d] = offset[d];
+    native.chunk_write.offset = at;
+    native.chunk_write.filters = mask;
+    native.chunk_write.size = (uint32_t)info.size;
+    native.chunk_write.buf = p->buffer;
+    if (H5VLdataset_optional(p->plain, cow_native_id(), &args, DXPL, NULL) < 0)
+        return cow_error_native("%s: cannot write a chunk of the copy", p->source->label);
+    return 0;
+}
+
+static int pour_decoded(pouring *p, const uint64_t offset[])
+{
+    const cow_array *s = p->source;
+    hsize_t start[COW_MAX_RANK], count[COW_MAX_RANK], extent[COW_MAX_RANK];
+    hid_t memory = H5I_INVALID_HID, file = H5I_INVALID_HID;
+    int status = -1;
+
+    for (unsigned d = 0; d < s->grid.rank; d++) {
+        start[d] = offset[d];
+        extent[d] = s->extent[d];
+        count[d] = s->extent[d] - offset[d] < s->grid.chunk[d] ? s->extent[d] - offset[d] : s->grid.chunk[d];
+    }
+    if (p->buffer == NULL && (p->buffer = malloc(s->chunk_bytes)) == NULL)
+        return cow_error(COW_MEMORY, "%s: no memory for a chunk", s->label);
+    if ((memory = H5Screate_simple((int)s->grid.rank, count, NULL)) < 0 ||
+        (file = H5Screate_simple((int)s->grid.rank, extent, NULL)) < 0 ||
+        H5Sselect_hyperslab(file, H5S_SELECT_SET, start, NULL, count, NULL) < 0)
+        cow_error_native("%s: cannot select a chunk", s->label);
+    else if (cow_array_read(p->source, s->type, memory, file, DXPL, p->buffer) == 0) {
+        status = p->target != NULL ? cow_array_write(p->target, s->type, memory, file, DXPL, p->buffer)
+                                   : cow_native_dataset_write(p->plain, s->type, memory, file, DXPL, p->buffer);
+        if (s->heap)
+            H5Treclaim(s->type, memory, DXPL, p->buffer);
+    }
+    if (file >= 0)
+        H5Sclose(file);
+    if (memory >= 0)
+        H5Sclose(memory);
+    return status;
+}
+
+static int pour_chunk(void *context, const uint64_t chunk[], uint64_t slot)
+{
+    pouring *p = context;
+    uint64_t offset[COW_MAX_RANK];
+
+    (void)slot;
+    for (unsigned d = 0; d < p->source->grid.rank; d++)
+        offset[d] = chunk[d] * p->source->grid.chunk[d];
+    return p->encoded ? pour_encoded(p, offset) : pour_decoded(p, offset);
+}
+
+static int materialise(copying *c, cow_loc copy, cow_loc parent, cow_dataset *source, void **made)
+{
+    cow_array *array = &source->array;
+    hid_t type = cow_native_dataset_type(copy.object), space = cow_dataset_space(source),
+          dcpl = cow_dataset_dcpl(source, copy.object);
+    uint64_t first[COW_MAX_RANK] = {0}, count[COW_MAX_RANK];
+    pouring p = {.source = array};
+    cow_dataset *target = NULL;
+    int status = -1;
+
+    *made = NULL;
+    if (type < 0 || space < 0 || dcpl < 0)
+        goto done;
+    if (c->to != NULL) {
+        H5VL_loc_params_t loc = cow_by_self(H5I_FILE);
+        if ((target = cow_dataset_create(c->to, c->to->native, &loc, NULL, H5P_LINK_CREATE_DEFAULT, type, space, dcpl,
+                                         H5P_DATASET_ACCESS_DEFAULT, made)) == NULL ||
+            cow_dataset_begin_write(target, NULL) < 0)
+            goto done;
+        p.target = &target->array;
+    } else {
+        if ((*made = cow_native_dataset_create(parent, NULL, type, space, dcpl)) == NULL)
+            goto done;
+        p.plain = *made;
+        p.encoded = cow_dataset_chunked(source) && !array->heap && !(source->row.flags & COW_FLAG_FILTERS_ADDED);
+    }
+    for (unsigned d = 0; d < array->grid.rank; d++)
+        count[d] = (array->extent[d] + array->grid.chunk[d] - 1) / array->grid.chunk[d];
+    if (cow_index_visit(array->index, first, count, pour_chunk, &p) < 0)
+        goto done;
+    status = copy_header(copy, (cow_loc){*made, H5I_DATASET}, dcpl);
+done:
+    free(p.buffer);
+    if (target != NULL)
+        cow_dataset_release(target);
+    if (dcpl >= 0)
+        H5Pclose(dcpl);
+    if (space >= 0)
+        H5Sclose(space);
+    if (type >= 0)
+        H5Tclose(type);
+    return status;
+}
+
+/* ---- the copied tree ---- */
+
+static int mend(copying *c, cow_loc group, const char *name, uint64_t address, hid_t lcpl, bool *replaced);
+
+typedef struct mended_group {
+    copying *c;
+    cow_loc group;
+    bool in_order; /* creation order is tracked: after a replaced link all later ones must be renewed as well */
+    bool renew;
+} mended_group;
+
+static int mend_link(void *context, const char *name, const H5L_info2_t *info)
+{
+    mended_group *m = context;
+    hid_t lcpl = info->cset == H5T_CSET_UTF8 ? m->c->utf8 : H5P_DEFAULT;
+    bool replaced = false;
+
+    if (info->type == H5L_TYPE_HARD && mend(m->c, m->group, name, cow_address(&info->u.token), lcpl, &replaced) < 0)
+        return -1;
+    if (!replaced && m->in_order && m->renew) {
+        static const char meanwhile[] = "_versioned_data_moving";
+        if (cow_native_link_move(m->group, name, m->group, meanwhile) < 0 ||
+            cow_native_link_move(m->group, meanwhile, m->group, name) < 0)
+            return -1;
+    }
+    m->renew |= replaced;
+    return 0;
+}
+
+static int mend_group(copying *c, cow_loc group)
+{
+    hid_t gcpl = cow_native_group_gcpl(group.object);
+    mended_group m = {.c = c, .group = group};
+    unsigned order = 0;
+
+    if (gcpl < 0)
+        return -1;
+    if (H5Pget_link_creation_order(gcpl, &order) < 0) {
+        H5Pclose(gcpl);
+        return cow_error_native("cannot get the creation properties of a group");
+    }
+    H5Pclose(gcpl);
+    m.in_order = (order & H5P_CRT_ORDER_TRACKED) != 0;
+    return cow_native_links(group, m.in_order, mend_link, &m);
+}
+
+/* Put OBJECT in the place of the link NAME. */
+static int replace_link(cow_loc group, const char *name, cow_loc object, hid_t lcpl)
+{
+    return cow_native_link_delete(group, name) < 0 ? -1 : cow_native_link_object(object, group, name, lcpl);
+}
+
+static int mend(copying *c, cow_loc group, const char *name, uint64_t address, hid_t lcpl, bool *replaced)
+{
+    uint64_t replacement = address;
+    cow_dataset *source = NULL;
+    cow_loc copy, made = {.type = H5I_DATASET};
+    H5O_info2_t info;
+    int found, status = -1;
+
+    *replaced = false;
+    if (cow_map_get(&c->done, address, &replacement)) {
+        H5O_token_t token = cow_token(replacement);
+        if (replacement == address)
+            return 0;
+        if (cow_native_open_token(group, &token, &made) < 0)
+            return -1;
+        status = replace_link(group, name, made, lcpl);
+        *replaced = true;
+        return cow_native_close(made) < 0 ? -1 : status;
+    }
+    if (cow_native_open(group, name, &copy) < 0 || cow_map_put(&c->done, address, address) < 0)
+        return -1;
+    if (copy.type == H5I_GROUP) {
+        status = mend_group(c, copy);
+        goto done;
+    }
+    if (copy.type != H5I_DATASET || (found = cow_dataset_of_copy(c->from, copy.object, &source)) == 0) {
+        status = 0;
+        goto done;
+    }
+    if (found < 0)
+        goto done;
+    status = c->to == c->from ? share(c, copy, source, &made.object) : materialise(c, copy, group, source, &made.object);
+    if (status == 0) {
+        if (cow_native_info(made, NULL, H5O_INFO_BASIC, &info) < 0 || replace_link(group, name, made, lcpl) < 0 ||
+            cow_map_put(&c->done, address, cow_address(&info.token)) < 0)
+            status = -1;
+        *replaced = true;
+    }
+    if (made.object != NULL && cow_native_close(made) < 0)
+        status = -1;
+done:
+    if (source != NULL)
+        cow_dataset_release(source);
+    if (cow_native_close(copy) < 0)
+        status = -1;
+    return status;
+}
+
+int cow_object_copy(cow_file *from_file, void *from, const H5VL_loc_params_t *from_loc, const char *from_name,
+                    cow_file *to_file, void *to, const H5VL_loc_params_t *to_loc, const char *to_name, hid_t ocpypl,
+                    hid_t lcpl, hid_t dxpl)
+{
+    copying c = {.from = from_file, .to = to_file, .utf8 = H5I_INVALID_HID};
+    cow_loc target = {to, to_loc->obj_type};
+    H5L_info2_t info;
+    bool replaced;
+    int status = -1;
+
+    if (to_file != NULL) {
+        if (cow_file_begin(to_file) < 0)
+            return -1;
+        cow_changed_paths(to_file);
+    }
+    if (from_file != NULL && from_file->writable && from_file->laid_out && cow_commit_datasets(from_file) < 0)
+        return cow_file_fail(from_file);
+    if (H5VLobject_copy(from, from_loc, from_name, to, to_loc, to_name, cow_native_id(), ocpypl, lcpl, dxpl, NULL) < 0)
+        return cow_error_native("cannot copy '%s' to '%s'", from_name, to_name);
+    if (from_file == NULL)
+        return 0;
+    if ((c.utf8 = H5Pcreate(H5P_LINK_CREATE)) < 0 || H5Pset_char_encoding(c.utf8, H5T_CSET_UTF8) < 0)
+        cow_error_native("cannot prepare a copy");
+    else if (cow_native_link_info(target, to_name, &info) == 0)
+        status = mend(&c, target, to_name, cow_address(&info.u.token),
+                      info.cset == H5T_CSET_UTF8 ? c.utf8 : H5P_DEFAULT, &replaced);
+    if (status < 0) {
+        /* half a copy would read as if it were whole */
+        cow_error_box cause;
+        cow_error_take(&cause);
+        cow_native_link_delete(target, to_name);
+        cow_error_clear();
+        cow_error_give(&cause);
+    }
+    if (c.utf8 >= 0)
+        H5Pclose(c.utf8);
+    cow_map_free(&c.done);
+    return status;
+}

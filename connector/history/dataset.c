@@ -1,0 +1,597 @@
+/* Versioned datasets: creating and opening them, and answering for the dataset that the application made.
+ *
+ * The native object is a virtual dataset with one mapping. A head's names /_versioned_data/heads/<id>, and row <id> of
+ * the table `datasets` says the rest; a snapshot's names the view of a root record. What the application sees of layout
+ * and filters is put together from that row and the pool's raw data.
+ */
+#include "history/internal.h"
+
+#include "error.h"
+
+#include <H5VLconnector.h>
+#include <H5VLconnector_passthru.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DXPL H5P_DATASET_XFER_DEFAULT
+#define NOT_AN_ADDRESS UINT64_MAX /* of a dataset that is opened for a copy only */
+#define TINY_BYTES 4096 /* a dataset up to this size that cannot grow is kept by HDF5 itself */
+
+void cow_head_path(char path[COW_PATH_MAX], uint64_t id)
+{
+    snprintf(path, COW_PATH_MAX, COW_ROOT "/heads/%llu", (unsigned long long)id);
+}
+
+int cow_dataset_row_write(cow_file *file, uint64_t id, const cow_dataset_row *row)
+{
+    return file->datasets->write(file->datasets, id, 1, row);
+}
+
+int cow_dataset_row_read(cow_file *file, uint64_t id, cow_dataset_row *row)
+{
+    if (id >= file->datasets->rows)
+        return cow_error(COW_CORRUPT, "%s: dataset %llu is named, but there are %llu; try: h5cow verify", file->name,
+                         (unsigned long long)id, (unsigned long long)file->datasets->rows);
+    return file->datasets->read(file->datasets, id, 1, row);
+}
+
+/* 1: TYPE has parts that HDF5 keeps elsewhere (variable-length, new references). */
+static int type_is_heap(hid_t type)
+{
+    H5T_class_t class = H5Tget_class(type);
+    int heap = 0;
+
+    switch (class) {
+    case H5T_STRING:
+        return H5Tis_variable_str(type) > 0;
+    case H5T_VLEN:
+        return 1;
+    case H5T_REFERENCE:
+        return H5Tequal(type, H5T_STD_REF) > 0;
+    case H5T_ARRAY: {
+        hid_t base = H5Tget_super(type);
+        heap = type_is_heap(base);
+        H5Tclose(base);
+        return heap;
+    }
+    case H5T_COMPOUND:
+        for (int m = 0; !heap && m < H5Tget_nmembers(type); m++) {
+            hid_t member = H5Tget_member_type(type, (unsigned)m);
+            heap = type_is_heap(member);
+            H5Tclose(member);
+        }
+        return heap;
+    case H5T_INTEGER:
+    case H5T_FLOAT:
+    case H5T_TIME:
+    case H5T_BITFIELD:
+    case H5T_OPAQUE:
+    case H5T_ENUM:
+    case H5T_NO_CLASS:
+    case H5T_NCLASSES:
+        break;
+    }
+    return heap;
+}
+
+int cow_dataset_wanted(cow_file *file, hid_t type, hid_t space, hid_t dcpl)
+{
+    H5D_layout_t layout = H5Pget_layout(dcpl);
+    hsize_t extent[COW_MAX_RANK], most[COW_MAX_RANK];
+    bool fixed = true;
+    double bytes = (double)H5Tget_size(type);
+    int rank;
+
+    if (!file->writable || H5Sget_simple_extent_type(space) != H5S_SIMPLE ||
+        (layout != H5D_CHUNKED && (layout != H5D_CONTIGUOUS || H5Pget_external_count(dcpl) > 0)))
+        return 0;
+    if ((rank = H5Sget_simple_extent_dims(space, extent, most)) < 1)
+        return 0;
+    for (int d = 0; d < rank; d++) {
+        bytes *= (double)extent[d];
+        fixed = fixed && extent[d] == most[d];
+    }
+    if (fixed && bytes <= TINY_BYTES)
+        return 0;
+    /* chunks of another rank or of size 0 are HDF5's errors to report */
+    return layout == H5D_CONTIGUOUS ? fixed : H5Pget_chunk(dcpl, COW_MAX_RANK, extent) == rank;
+}
+
+/* Chunks for a dataset that the application wanted contiguous: whole trailing dimensions first, up to BYTES. */
+static void split_contiguous(int rank, const hsize_t extent[], size_t element, size_t bytes, hsize_t chunk[])
+{
+    hsize_t room = bytes / element > 0 ? bytes / element : 1;
+
+    for (int d = rank - 1; d >= 0; d--) {
+        chunk[d] = extent[d] < room ? extent[d] : room;
+        if (chunk[d] == 0)
+            chunk[d] = 1;
+        room = chunk[d] == extent[d] ? room / chunk[d] : 1;
+        if (room == 0)
+            room = 1;
+    }
+}
+
+/* ---- the state of an open dataset ---- */
+
+static void make_label(cow_dataset *dataset, void *native)
+{
+    H5VL_object_get_args_t args = {.op_type = H5VL_OBJECT_GET_NAME};
+    H5VL_loc_params_t loc = cow_by_self(H5I_DATASET);
+    char path[512] = "";
+    size_t length = 0;
+
+    args.args.get_name.buf = path;
+    args.args.get_name.buf_size = sizeof path;
+    args.args.get_name.name_len = &length;
+    if (H5VLobject_get(native, &loc, cow_native_id(), &args, DXPL, NULL) < 0 || path[0] == '\0')
+        snprintf(path, sizeof path, "(dataset %llu)", (unsigned long long)dataset->id);
+    if (asprintf(&dataset->label, "%s: %s", dataset->file->name, path) < 0)
+        dataset->label = NULL;
+    dataset->array.label = dataset->label == NULL ? "" : dataset->label;
+}
+
+static int load_fill(cow_array *array, hid_t dcpl, const cow_dataset_row *row)
+{
+    H5D_fill_value_t defined;
+
+    if (H5Pfill_value_defined(dcpl, &defined) < 0)
+        return cow_error_native("%s: cannot get the fill value", array->label);
+    array->fill_new = defined != H5D_FILL_VALUE_UNDEFINED && row->fill_time != H5D_FILL_TIME_NEVER;
+    if (defined == H5D_FILL_VALUE_UNDEFINED)
+        return 0;
+    if ((array->fill = calloc(1, array->element_size)) == NULL)
+        return cow_error(COW_MEMORY, "%s: no memory for the fill value", array->label);
+    if (defined == H5D_FILL_VALUE_USER_DEFINED && H5Pget_fill_value(dcpl, array->type, array->fill) < 0)
+        return cow_error_native("%s: cannot get the fill value", array->label);
+    return 0;
+}
+
+void cow_dataset_shut(cow_dataset *dataset)
+{
+    cow_array *array = &dataset->array;
+
+    if (array->cache != NULL)
+        cow_array_forget(array);
+    array->cache = NULL;
+    if (array->index != NULL)
+        cow_index_close(array->index);
+    array->index = NULL;
+    if (array->fill != NULL && array->heap) {
+        hid_t scalar = H5Screate(H5S_SCALAR);
+        H5Treclaim(array->type, scalar, DXPL, array->fill);
+        H5Sclose(scalar);
+    }
+    free(array->fill);
+    array->fill = NULL;
+    if (array->type >= 0)
+        H5Tclose(array->type);
+    array->type = H5I_INVALID_HID;
+    if (dataset->dcpl >= 0)
+        H5Pclose(dataset->dcpl);
+    dataset->dcpl = H5I_INVALID_HID;
+    if (dataset->native != NULL && cow_native_dataset_close(dataset->native) < 0)
+        cow_error_clear();
+    dataset->native = NULL;
+    free(dataset->label);
+    dataset->label = NULL;
+    array->label = "";
+}
+
+static void dataset_free(cow_dataset *dataset)
+{
+    cow_dataset_shut(dataset);
+    if (dataset->address != NOT_AN_ADDRESS)
+        cow_map_remove(&dataset->file->open_datasets, dataset->address);
+    free(dataset);
+}
+
+int cow_dataset_hold(cow_dataset *dataset)
+{
+    H5O_token_t token = cow_token(dataset->address);
+    cow_loc own;
+
+    if (dataset->native != NULL)
+        return 0;
+    if (cow_native_open_token(dataset->file->loc, &token, &own) < 0)
+        return -1;
+    dataset->native = own.object;
+    return 0;
+}
+
+/* Everything of the state that follows from root record, row and the native object. Takes one reference. */
+static cow_dataset *dataset_make(cow_file *file, void *native, uint64_t address, bool snapshot, const cow_root *root,
+                                 uint64_t root_offset, const cow_dataset_row *row)
+{
+    cow_dataset *dataset = calloc(1, sizeof *dataset);
+    cow_array *array;
+    cow_pool_entry *pool;
+    hid_t type = H5I_INVALID_HID;
+
+    if (dataset == NULL) {
+        cow_error(COW_MEMORY, "%s: no memory to open a dataset", file->name);
+        return NULL;
+    }
+    *dataset = (cow_dataset){.file = file,
+                             .address = address,
+                             .id = root->dataset,
+                             .references = 1,
+                             .snapshot = snapshot,
+                             .root = root_offset,
+                             .row = *row,
+                             .dcpl = H5I_INVALID_HID};
+    array = &dataset->array;
+    array->type = H5I_INVALID_HID;
+    make_label(dataset, native);
+    if ((type = cow_native_dataset_type(native)) < 0 || (array->type = H5Tcopy(type)) < 0 ||
+        (dataset->dcpl = cow_native_dataset_dcpl(native)) < 0 ||
+        (pool = cow_pools_get(file, (uint32_t)root->pool)) == NULL)
+        goto failed;
+    array->element_size = H5Tget_size(array->type);
+    array->chunk_bytes = array->element_size;
+    for (unsigned d = 0; d < root->rank; d++)
+        array->chunk_bytes *= root->chunk[d];
+    array->heap = type_is_heap(array->type) > 0;
+    array->early = row->layout == H5D_CHUNKED && row->alloc_time == H5D_ALLOC_TIME_EARLY;
+    array->pool = pool->pool;
+    array->codec = pool->codec;
+    array->threads = file->options->threads;
+    memcpy(array->extent, root->extent, sizeof array->extent);
+    memcpy(array->maximum, root->maximum, sizeof array->maximum);
+    cow_grid_init(&array->grid, root->rank, root->chunk, root->maximum);
+    if (load_fill(array, dataset->dcpl, row) < 0 ||
+        (array->index = cow_index_open(file->index, &array->grid, root)) == NULL)
+        goto failed;
+    array->cache = file->cache;
+    if (file->writable && !snapshot && cow_dataset_hold(dataset) < 0)
+        goto failed;
+    if (address != NOT_AN_ADDRESS && cow_map_put(&file->open_datasets, address, (uintptr_t)dataset) < 0)
+        goto failed;
+    H5Tclose(type);
+    return dataset;
+failed:
+    if (type >= 0)
+        H5Tclose(type);
+    cow_dataset_shut(dataset);
+    free(dataset);
+    return NULL;
+}
+
+/* ---- create ---- */
+
+/* The application's creation properties as those of the head object: virtual layout, no filters. */
+static hid_t head_dcpl(hid_t dcpl, int rank, const hsize_t extent[], const hsize_t most[], const char *source)
+{
+    hid_t p = H5Pcopy(dcpl), view = H5Screate_simple(rank, extent, most), all = H5Screate_simple(rank, extent, NULL);
+
+    if (p < 0 || view < 0 || all < 0 || (H5Pget_nfilters(p) > 0 && H5Premove_filter(p, H5Z_FILTER_ALL) < 0) ||
+        H5Pset_fill_time(p, H5D_FILL_TIME_IFSET) < 0 || H5Pset_virtual(p, view, ".", source, all) < 0 ||
+        H5Pset_alloc_time(p, H5D_ALLOC_TIME_INCR) < 0) {
+        cow_error_native("cannot describe the head of a dataset");
+        if (p >= 0)
+            H5Pclose(p);
+        p = H5I_INVALID_HID;
+    }
+    if (all >= 0)
+        H5Sclose(all);
+    if (view >= 0)
+        H5Sclose(view);
+    return p;
+}
+
+cow_dataset *cow_dataset_create(cow_file *file, void *at, const H5VL_loc_params_t *loc, const char *name, hid_t lcpl,
+                                hid_t type, hid_t space, hid_t dcpl, hid_t dapl, void **native)
+{
+    hsize_t extent[COW_MAX_RANK], most[COW_MAX_RANK], chunk[COW_MAX_RANK];
+    char source[COW_PATH_MAX];
+    cow_dataset *dataset = NULL;
+    cow_dataset_row row = {.root = COW_NO_NODE};
+    cow_root root = {.top = COW_NO_NODE};
+    hid_t chunked = H5I_INVALID_HID, head = H5I_INVALID_HID;
+    H5D_alloc_time_t alloc;
+    H5D_fill_time_t fill;
+    H5O_info2_t info;
+    size_t element = H5Tget_size(type);
+    int rank, added = 0;
+
+    *native = NULL;
+    if (cow_file_lay_out(file) < 0)
+        return NULL;
+    rank = H5Sget_simple_extent_dims(space, extent, most);
+    row.layout = (uint8_t)H5Pget_layout(dcpl);
+    if ((chunked = H5Pcopy(dcpl)) < 0 || H5Pget_alloc_time(dcpl, &alloc) < 0 || H5Pget_fill_time(dcpl, &fill) < 0) {
+        cow_error_native("cannot get the creation properties of a dataset");
+        goto done;
+    }
+    row.alloc_time = (uint8_t)alloc;
+    row.fill_time = (uint8_t)fill;
+    if (row.layout == H5D_CONTIGUOUS) {
+        split_contiguous(rank, extent, element, file->options->chunk_bytes, chunk);
+        if (H5Pset_chunk(chunked, rank, chunk) < 0) {
+            cow_error_native("cannot cut a contiguous dataset into chunks");
+            goto done;
+        }
+    } else
+        H5Pget_chunk(dcpl, rank, chunk);
+    root.rank = (unsigned)rank;
+    for (int d = 0; d < rank; d++) {
+        root.extent[d] = extent[d];
+        root.maximum[d] = most[d] == H5S_UNLIMITED ? COW_UNLIMITED : most[d];
+        root.chunk[d] = chunk[d];
+    }
+    if (H5Pget_nfilters(dcpl) == 0) {
+        size_t bytes = element;
+        for (int d = 0; d < rank; d++)
+            bytes *= chunk[d];
+        if ((added = cow_codec_add(chunked, type, &file->options->compress, bytes)) < 0)
+            goto done;
+        if (added)
+            row.flags |= COW_FLAG_FILTERS_ADDED;
+    }
+    if (cow_pools_find(file, type, chunked, &row.pool) < 0)
+        goto done;
+    root.pool = row.pool;
+    root.dataset = file->datasets->rows;
+    cow_head_path(source, root.dataset);
+    if ((head = head_dcpl(dcpl, rank, extent, most, source)) < 0)
+        goto done;
+    if ((*native = H5VLdataset_create(at, loc, cow_native_id(), name, lcpl, type, space, head, dapl, DXPL, NULL)) ==
+        NULL) {
+        cow_error_native("cannot create the dataset '%s'", name == NULL ? "(anonymous)" : name);
+        goto done;
+    }
+    if (cow_native_info((cow_loc){*native, H5I_DATASET}, NULL, H5O_INFO_BASIC, &info) < 0)
+        goto done;
+    row.head = cow_address(&info.token);
+    if (cow_table_append(file->datasets, 1, &row, NULL) < 0)
+        goto done;
+    dataset = dataset_make(file, *native, row.head, false, &root, COW_NO_NODE, &row);
+    /* early allocation: every chunk of the extent is there from the start */
+    if (dataset != NULL && dataset->array.early && cow_array_resize(&dataset->array, root.extent) < 0) {
+        dataset_free(dataset);
+        dataset = NULL;
+    }
+done:
+    if (head >= 0)
+        H5Pclose(head);
+    if (chunked >= 0)
+        H5Pclose(chunked);
+    if (dataset == NULL && *native != NULL) {
+        H5VLdataset_close(*native, cow_native_id(), DXPL, NULL);
+        *native = NULL;
+    }
+    return dataset;
+}
+
+/* ---- open ---- */
+
+/* What the one mapping of a virtual dataset names: 1 head (*NUMBER: id), 2 view (*NUMBER: root record), 0 something
+ * else. */
+static int source_of(hid_t dcpl, uint64_t *number)
+{
+    static const char heads[] = COW_ROOT "/heads/", views[] = COW_ROOT "/views/";
+    char name[COW_PATH_MAX], *end;
+    const char *digits;
+    size_t mappings = 0;
+    ssize_t length;
+    int kind = 0;
+
+    if (H5Pget_layout(dcpl) != H5D_VIRTUAL)
+        return 0;
+    if (H5Pget_virtual_count(dcpl, &mappings) < 0)
+        return cow_error_native("cannot get the mappings of a virtual dataset");
+    if (mappings != 1)
+        return 0;
+    if ((length = H5Pget_virtual_dsetname(dcpl, 0, name, sizeof name)) < 0)
+        return cow_error_native("cannot get the source of a virtual dataset");
+    if ((size_t)length >= sizeof name)
+        return 0;
+    if (strncmp(name, heads, sizeof heads - 1) == 0)
+        kind = 1;
+    else if (strncmp(name, views, sizeof views - 1) == 0)
+        kind = 2;
+    else
+        return 0;
+    digits = name + (kind == 1 ? sizeof heads : sizeof views) - 1;
+    *number = strtoull(digits, &end, kind == 1 ? 10 : 16);
+    if (end == digits || *end != '\0')
+        return 0;
+    if (H5Pget_virtual_filename(dcpl, 0, name, sizeof name) < 0)
+        return cow_error_native("cannot get the source of a virtual dataset");
+    return strcmp(name, ".") == 0 ? kind : 0;
+}
+
+/* The root record that a source names, and the row of its dataset. */
+static int root_of(cow_file *file, int kind, uint64_t number, uint64_t *offset, cow_root *root, cow_dataset_row *row)
+{
+    *offset = number;
+    if (kind == 1) {
+        if (cow_dataset_row_read(file, number, row) < 0)
+            return -1;
+        *offset = row->root;
+        if (*offset == COW_NO_NODE)
+            return cow_error(COW_CORRUPT, "%s: a dataset was made but never committed: its content is lost", file->name);
+    }
+    if (cow_root_read(file->index, *offset, root) < 0)
+        return cow_context("%s: the index of a dataset is damaged; another version may still be whole: h5cow verify",
+                           file->name);
+    return kind == 2 ? cow_dataset_row_read(file, root->dataset, row) : 0;
+}
+
+int cow_dataset_of_copy(cow_file *file, void *native, cow_dataset **source)
+{
+    hid_t dcpl = cow_native_dataset_dcpl(native);
+    uint64_t number = 0, offset;
+    cow_dataset_row row;
+    cow_root root;
+    int kind;
+
+    if (dcpl < 0)
+        return -1;
+    kind = file->laid_out ? source_of(dcpl, &number) : 0;
+    H5Pclose(dcpl);
+    if (kind <= 0)
+        return kind;
+    if (root_of(file, kind, number, &offset, &root, &row) < 0)
+        return -1;
+    *source = dataset_make(file, native, NOT_AN_ADDRESS, true, &root, offset, &row);
+    return *source == NULL ? -1 : 1;
+}
+
+int cow_dataset_attach(cow_file *file, void *native, cow_dataset **dataset)
+{
+    H5O_info2_t info;
+    uint64_t address, number = 0, offset, found;
+    cow_dataset_row row;
+    cow_root root;
+    hid_t dcpl;
+    bool snapshot;
+    int kind;
+
+    *dataset = NULL;
+    if (!file->laid_out || file->shut)
+        return 0;
+    if (cow_native_info((cow_loc){native, H5I_DATASET}, NULL, H5O_INFO_BASIC, &info) < 0)
+        return -1;
+    address = cow_address(&info.token);
+    if (cow_map_get(&file->open_datasets, address, &found)) {
+        *dataset = (cow_dataset *)(uintptr_t)found;
+        (*dataset)->references++;
+        return 0;
+    }
+    if ((dcpl = cow_native_dataset_dcpl(native)) < 0)
+        return -1;
+    kind = source_of(dcpl, &number);
+    H5Pclose(dcpl);
+    if (kind <= 0)
+        return kind;
+    if (root_of(file, kind, number, &offset, &root, &row) < 0)
+        return -1;
+    /* the copy of a head object made without the connector: reads, never writes */
+    snapshot = kind == 2 || row.head != address;
+    *dataset = dataset_make(file, native, address, snapshot, &root, offset, &row);
+    return *dataset == NULL ? -1 : 0;
+}
+
+bool cow_dataset_dirty(const cow_dataset *dataset)
+{
+    return !dataset->snapshot && !dataset->dead && dataset->native != NULL &&
+           (dataset->root == COW_NO_NODE || dataset->array.written ||
+                                  dataset->array.extent_changed || cow_index_changed(dataset->array.index));
+}
+
+void cow_dataset_release(cow_dataset *dataset)
+{
+    if (--dataset->references > 0)
+        return;
+    if (dataset->file->shut)
+        free(dataset);
+    else if (!cow_dataset_dirty(dataset))
+        dataset_free(dataset);
+}
+
+void cow_datasets_sweep(cow_file *file)
+{
+    for (size_t i = 0; i < file->open_datasets.capacity;) {
+        cow_map_entry *e = &file->open_datasets.entry[i];
+        cow_dataset *dataset = (cow_dataset *)(uintptr_t)e->value;
+        if (e->used && dataset->references == 0 && !cow_dataset_dirty(dataset))
+            dataset_free(dataset); /* may move another entry here */
+        else
+            i++;
+    }
+}
+
+/* ---- answers ---- */
+
+cow_array *cow_dataset_array(cow_dataset *dataset)
+{
+    return &dataset->array;
+}
+
+bool cow_dataset_chunked(const cow_dataset *dataset)
+{
+    return dataset->row.layout == H5D_CHUNKED;
+}
+
+bool cow_dataset_snapshot(const cow_dataset *dataset)
+{
+    return dataset->snapshot;
+}
+
+hid_t cow_dataset_space(cow_dataset *dataset)
+{
+    hsize_t extent[COW_MAX_RANK], most[COW_MAX_RANK];
+    const cow_array *array = &dataset->array;
+    hid_t space;
+
+    for (unsigned d = 0; d < array->grid.rank; d++) {
+        extent[d] = array->extent[d];
+        most[d] = array->maximum[d] == COW_UNLIMITED ? H5S_UNLIMITED : array->maximum[d];
+    }
+    if ((space = H5Screate_simple((int)array->grid.rank, extent, most)) < 0)
+        cow_error_native("%s: cannot describe the extent", array->label);
+    return space;
+}
+
+static int add_filters(hid_t dcpl, hid_t raw)
+{
+    int n = H5Pget_nfilters(raw);
+
+    for (int i = 0; i < n; i++) {
+        unsigned flags, config, local[64], *values = local;
+        size_t count = 64;
+        H5Z_filter_t id = H5Pget_filter2(raw, (unsigned)i, &flags, &count, values, 0, NULL, &config);
+        int bad;
+
+        if (id >= 0 && count > 64) {
+            if ((values = malloc(count * sizeof *values)) == NULL)
+                return cow_error(COW_MEMORY, "no memory for the parameters of a filter");
+            id = H5Pget_filter2(raw, (unsigned)i, &flags, &count, values, 0, NULL, &config);
+        }
+        bad = id < 0 || H5Pset_filter(dcpl, id, flags, count, values) < 0;
+        if (values != local)
+            free(values);
+        if (bad)
+            return cow_error_native("cannot describe a filter");
+    }
+    return 0;
+}
+
+hid_t cow_dataset_dcpl(cow_dataset *dataset, void *native)
+{
+    hsize_t chunk[COW_MAX_RANK];
+    cow_pool_entry *pool = cow_pools_get(dataset->file, dataset->row.pool);
+    hid_t dcpl;
+    unsigned opts;
+
+    (void)native;
+    if (pool == NULL)
+        return H5I_INVALID_HID;
+    if ((dcpl = H5Pcopy(dataset->dcpl)) < 0) {
+        cow_error_native("%s: cannot get the creation properties", dataset->array.label);
+        return H5I_INVALID_HID;
+    }
+    for (unsigned d = 0; d < dataset->array.grid.rank; d++)
+        chunk[d] = dataset->array.grid.chunk[d];
+    if (H5Pset_layout(dcpl, H5D_CONTIGUOUS) < 0)
+        goto failed;
+    if (dataset->row.layout == H5D_CHUNKED) {
+        if (H5Pset_chunk(dcpl, (int)dataset->array.grid.rank, chunk) < 0 ||
+            H5Pget_chunk_opts(pool->dcpl, &opts) < 0 || H5Pset_chunk_opts(dcpl, opts) < 0)
+            goto failed;
+        if (!(dataset->row.flags & COW_FLAG_FILTERS_ADDED) && add_filters(dcpl, pool->dcpl) < 0)
+            goto failed;
+    }
+    if (H5Pset_alloc_time(dcpl, (H5D_alloc_time_t)dataset->row.alloc_time) < 0 ||
+        H5Pset_fill_time(dcpl, (H5D_fill_time_t)dataset->row.fill_time) < 0)
+        goto failed;
+    return dcpl;
+failed:
+    if (!cow_error_pending())
+        cow_error_native("%s: cannot put together the creation properties", dataset->array.label);
+    H5Pclose(dcpl);
+    return H5I_INVALID_HID;
+}

@@ -1,0 +1,444 @@
+/* The shared state of an open file: joining, leaving, and laying out /_versioned_data in a new one. States and who
+ * moves between them: history.h. */
+#include "history/internal.h"
+
+#include "error.h"
+#include "store/bytes.h"
+
+#include <H5VLconnector.h>
+#include <H5VLconnector_passthru.h>
+#include <H5VLnative.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* All files that are open with history in this process. The one piece of global state that HDF5 forces on us: its
+ * callbacks come with an object, and several objects may belong to one physical file. */
+static cow_file *open_files;
+
+uint64_t cow_address(const H5O_token_t *token)
+{
+    return cow_get64(token->__data); /* the native token: the object's address, little-endian, then zeros */
+}
+
+H5O_token_t cow_token(uint64_t address)
+{
+    H5O_token_t token;
+
+    memset(&token, 0, sizeof token);
+    cow_put64(token.__data, address);
+    return token;
+}
+
+int cow_file_versioned(void *native_file)
+{
+    cow_loc file = {native_file, H5I_FILE}, group;
+    uint32_t format = 0;
+    int found = cow_native_exists(file, COW_ROOT);
+
+    if (found <= 0)
+        return found;
+    if (cow_native_open(file, COW_ROOT, &group) < 0)
+        return -1;
+    found = group.type == H5I_GROUP ? cow_native_attribute_get(group, "format", H5T_NATIVE_UINT32, &format) : 0;
+    if (cow_native_close(group) < 0)
+        found = -1;
+    if (found > 0 && format != COW_FORMAT)
+        return cow_error(COW_UNSUPPORTED,
+                         "the file's history has format %u; this h5cow reads format %u: use a newer h5cow", format,
+                         COW_FORMAT);
+    return found; /* a group of that name without @format is somebody else's */
+}
+
+int cow_file_fail(cow_file *file)
+{
+    if (file->state != COW_FAILED) {
+        file->state = COW_FAILED;
+        snprintf(file->error, sizeof file->error, "%s", cow_error_message());
+    }
+    return -1;
+}
+
+int cow_file_may_write(cow_file *file)
+{
+    if (!file->writable)
+        return cow_error(COW_READ_ONLY, "%s: the file is open for reading only", file->name);
+    if (file->state == COW_FAILED)
+        return cow_error(COW_IO,
+                         "%s: nothing more is written since an earlier failure (%s); close the file, mend the cause "
+                         "and open it again",
+                         file->name, file->error);
+    if (file->shut)
+        return cow_error(COW_USAGE, "%s: the HDF5 library is shutting down", file->name);
+    return 0;
+}
+
+int cow_file_begin(cow_file *file)
+{
+    if (cow_file_may_write(file) < 0)
+        return -1;
+    if (file->state == COW_CLEAN && cow_file_eoa(file, &file->eoa_before) < 0)
+        return -1;
+    file->state = COW_OPEN;
+    return 0;
+}
+
+int cow_file_eoa(cow_file *file, uint64_t *eoa)
+{
+    H5VL_native_file_optional_args_t native;
+    H5VL_optional_args_t args = {.op_type = H5VL_NATIVE_FILE_GET_EOA, .args = &native};
+    haddr_t end = 0;
+
+    native.get_eoa.eoa = &end;
+    if (H5VLfile_optional(file->native, cow_native_id(), &args, H5P_DATASET_XFER_DEFAULT, NULL) < 0)
+        return cow_error_native("%s: cannot get the end of the file", file->name);
+    *eoa = end;
+    return 0;
+}
+
+bool cow_file_writable(const cow_file *file)
+{
+    return file->writable;
+}
+
+const char *cow_file_name(const cow_file *file)
+{
+    return file->name;
+}
+
+void *cow_file_native(const cow_file *file)
+{
+    return file->native;
+}
+
+const H5O_token_t *cow_file_root_token(const cow_file *file)
+{
+    return &file->root;
+}
+
+/* ---- tables ---- */
+
+hid_t cow_dataset_row_type(void)
+{
+    hid_t type = H5Tcreate(H5T_COMPOUND, 24);
+
+    if (type < 0 || H5Tinsert(type, "head", 0, H5T_STD_U64LE) < 0 || H5Tinsert(type, "root", 8, H5T_STD_U64LE) < 0 ||
+        H5Tinsert(type, "pool", 16, H5T_STD_U32LE) < 0 || H5Tinsert(type, "layout", 20, H5T_STD_U8LE) < 0 ||
+        H5Tinsert(type, "alloc_time", 21, H5T_STD_U8LE) < 0 || H5Tinsert(type, "fill_time", 22, H5T_STD_U8LE) < 0 ||
+        H5Tinsert(type, "flags", 23, H5T_STD_U8LE) < 0)
+        cow_error_native("cannot describe a table");
+    return type;
+}
+
+hid_t cow_snapshot_row_type(void)
+{
+    hid_t type = H5Tcreate(H5T_COMPOUND, 24);
+
+    if (type < 0 || H5Tinsert(type, "head", 0, H5T_STD_U64LE) < 0 ||
+        H5Tinsert(type, "snapshot", 8, H5T_STD_U64LE) < 0 || H5Tinsert(type, "version", 16, H5T_STD_U64LE) < 0)
+        cow_error_native("cannot describe a table");
+    return type;
+}
+
+static hid_t pool_row_type(void)
+{
+    hsize_t size = COW_HASH_SIZE;
+    hid_t type = H5Tcreate(H5T_COMPOUND, COW_HASH_SIZE), bytes = H5Tarray_create2(H5T_STD_U8LE, 1, &size);
+
+    if (type < 0 || bytes < 0 || H5Tinsert(type, "signature", 0, bytes) < 0)
+        cow_error_native("cannot describe a table");
+    if (bytes >= 0)
+        H5Tclose(bytes);
+    return type;
+}
+
+static hid_t byte_type(void)
+{
+    return H5Tcopy(H5T_STD_U8LE);
+}
+
+static int make_table(cow_file *file, const char *path, hid_t (*type_of)(void), size_t chunk_bytes, cow_table **table)
+{
+    hid_t type = type_of();
+
+    *table = type < 0 ? NULL : cow_native_table_create(file->loc, path, type, chunk_bytes);
+    if (type >= 0)
+        H5Tclose(type);
+    return *table == NULL ? -1 : 0;
+}
+
+static int open_table(cow_file *file, const char *path, size_t row_size, cow_table **table)
+{
+    if ((*table = cow_native_table_open(file->loc, path)) == NULL)
+        return cow_context("%s: the history of the file is incomplete; try: h5cow verify", file->name);
+    if ((*table)->row_size != row_size)
+        return cow_error(COW_CORRUPT, "%s: %s has rows of %zu bytes instead of %zu; try: h5cow verify", file->name, path,
+                         (*table)->row_size, row_size);
+    return 0;
+}
+
+static void close_tables(cow_file *file)
+{
+    cow_table **tables[] = {&file->datasets, &file->pools, &file->snapshots, &file->index};
+
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
+        if (*tables[i] != NULL) {
+            (*tables[i])->close(*tables[i]);
+            *tables[i] = NULL;
+        }
+}
+
+static int open_tables(cow_file *file)
+{
+    if (open_table(file, COW_ROOT "/datasets", 24, &file->datasets) < 0 ||
+        open_table(file, COW_ROOT "/pools", COW_HASH_SIZE, &file->pools) < 0 ||
+        open_table(file, COW_ROOT "/snapshots", 24, &file->snapshots) < 0 ||
+        open_table(file, COW_ROOT "/index", 1, &file->index) < 0 || cow_log_rows(file->loc, &file->log_rows) < 0)
+        return -1;
+    file->version_row = (int64_t)file->log_rows - 1;
+    file->laid_out = true;
+    return 0;
+}
+
+int cow_file_lay_out(cow_file *file)
+{
+    static const char *const groups[] = {COW_ROOT,            COW_ROOT "/versions", COW_ROOT "/tags", COW_ROOT "/raw",
+                                         COW_ROOT "/slots",   COW_ROOT "/views",    COW_ROOT "/heads", COW_ROOT "/removed"};
+    const uint32_t format = COW_FORMAT;
+    cow_loc root;
+    int status;
+
+    if (file->laid_out)
+        return 0;
+    if (cow_file_begin(file) < 0)
+        return -1;
+    for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) {
+        void *group = cow_native_group_create(file->loc, groups[i], H5P_DEFAULT);
+        if (group == NULL || cow_native_group_close(group) < 0)
+            return -1;
+    }
+    if (cow_native_open(file->loc, COW_ROOT, &root) < 0)
+        return -1;
+    status = cow_native_attribute_put(root, "format", H5T_STD_U32LE, &format);
+    if (cow_native_close(root) < 0 || status < 0)
+        return -1;
+    if (cow_log_create(file->loc) < 0 ||
+        make_table(file, COW_ROOT "/datasets", cow_dataset_row_type, 4096, &file->datasets) < 0 ||
+        make_table(file, COW_ROOT "/pools", pool_row_type, 1024, &file->pools) < 0 ||
+        make_table(file, COW_ROOT "/snapshots", cow_snapshot_row_type, 4096, &file->snapshots) < 0 ||
+        make_table(file, COW_ROOT "/index", byte_type, 4096, &file->index) < 0)
+        return -1;
+    file->version_row = -1;
+    file->laid_out = true;
+    return 0;
+}
+
+/* ---- joining and leaving ---- */
+
+/* Datasets that a wrapper still holds (only at shutdown) keep their bare memory until it lets go. */
+static void close_datasets(cow_file *file)
+{
+    for (size_t i = 0; i < file->open_datasets.capacity; i++)
+        if (file->open_datasets.entry[i].used) {
+            cow_dataset *dataset = (cow_dataset *)(uintptr_t)file->open_datasets.entry[i].value;
+            cow_dataset_shut(dataset);
+            if (dataset->references == 0)
+                free(dataset);
+        }
+}
+
+/* Closes everything of the library underneath but the handle on the file itself, which must be the last to go. */
+static void shut(cow_file *file)
+{
+    if (file->shut)
+        return;
+    close_datasets(file);
+    cow_map_free(&file->open_datasets);
+    cow_pools_close(file);
+    close_tables(file);
+    if (file->cache != NULL)
+        cow_cache_close(file->cache);
+    file->cache = NULL;
+    file->shut = true;
+}
+
+static void free_file(cow_file *file)
+{
+    for (cow_file **f = &open_files; *f != NULL; f = &(*f)->next)
+        if (*f == file) {
+            *f = file->next;
+            break;
+        }
+    shut(file);
+    if (file->native != NULL && cow_native_file_close(file->native) < 0)
+        cow_error_clear();
+    cow_changes_clear(file);
+    free(file->change);
+    cow_map_free(&file->node_at);
+    cow_map_free(&file->snapshot_of);
+    free(file->snapshot);
+    cow_options_free(file->options);
+    free(file->name);
+    free(file);
+}
+
+static int check_name(cow_file *file)
+{
+    const char *name = file->options->name;
+    char path[COW_PATH_MAX + 256];
+    int exists;
+
+    if (name == NULL)
+        return 0;
+    if (*name == '\0' || strlen(name) > 200 || strpbrk(name, "/@~{}") != NULL || strcmp(name, ".") == 0)
+        return cow_error(COW_USAGE, "name=%s: the name of a version is 1 to 200 characters without any of / @ ~ { }",
+                         name);
+    if (!file->laid_out)
+        return 0;
+    snprintf(path, sizeof path, COW_ROOT "/versions/%s", name);
+    if ((exists = cow_native_exists(file->loc, path)) > 0)
+        return cow_error(COW_USAGE, "%s: there is a version '%s' already; choose another name=", file->name, name);
+    return exists;
+}
+
+cow_file *cow_file_attach(void *native_file, const char *name, bool writable, bool created, const cow_options *options)
+{
+    cow_loc at = {native_file, H5I_FILE};
+    H5O_info2_t info;
+    cow_file *file;
+
+    if (cow_native_info(at, NULL, H5O_INFO_BASIC, &info) < 0)
+        return NULL;
+    for (file = open_files; file != NULL; file = file->next)
+        if (file->fileno == info.fileno && !file->shut) {
+            file->writable |= writable;
+            return cow_file_reference(file);
+        }
+    if ((file = calloc(1, sizeof *file)) == NULL || (file->name = strdup(name)) == NULL ||
+        (file->options = cow_options_copy(options)) == NULL) {
+        cow_error(COW_MEMORY, "%s: no memory to open the file", name);
+        if (file != NULL)
+            free(file->name);
+        free(file);
+        return NULL;
+    }
+    file->fileno = info.fileno;
+    file->root = info.token;
+    file->writable = writable;
+    file->references = 1;
+    file->version_row = file->amend_row = -1;
+    file->next = open_files;
+    open_files = file;
+    if ((file->native = cow_native_file_reopen(native_file)) == NULL)
+        goto failed;
+    file->loc = (cow_loc){file->native, H5I_FILE};
+    if ((file->cache = cow_cache_open(file->options->cache_bytes)) == NULL)
+        goto failed;
+    if (created) {
+        if (cow_changed_object(file, &file->root, "/", COW_CHANGED_NEW) < 0)
+            goto failed;
+    } else if (open_tables(file) < 0)
+        goto failed;
+    if (writable && check_name(file) < 0)
+        goto failed;
+    return file;
+failed:
+    free_file(file);
+    return NULL;
+}
+
+cow_file *cow_file_reference(cow_file *file)
+{
+    file->references++;
+    return file;
+}
+
+int cow_file_release(cow_file *file)
+{
+    int status = 0;
+
+    if (--file->references > 0)
+        return 0;
+    if (!file->shut && file->state != COW_FAILED)
+        status = cow_file_commit(file, COW_FINISH);
+    free_file(file);
+    return status;
+}
+
+void cow_file_commit_all(void)
+{
+    for (cow_file *file = open_files; file != NULL; file = file->next) {
+        if (file->shut)
+            continue;
+        if (file->state != COW_FAILED && cow_file_commit(file, COW_FINISH) < 0)
+            fprintf(stderr, "h5cow: %s: the last changes were not committed: %s\n", file->name, cow_error_message());
+        cow_error_clear();
+        shut(file);
+    }
+}
+
+/* ---- the head ---- */
+
+static int remove_link(void *context, const char *name, const H5L_info2_t *info)
+{
+    cow_file *file = context;
+    int kept = 0;
+
+    if (strcmp(name, COW_GROUP) == 0)
+        return 0;
+    if (info->type == H5L_TYPE_HARD && (kept = cow_file_keep_removed(file, file->loc, name)) < 0)
+        return -1;
+    return kept ? 0 : cow_native_link_delete(file->loc, name);
+}
+
+static int remove_attribute(void *context, const char *name)
+{
+    cow_loc *root = context;
+    H5VL_attr_specific_args_t args = {.op_type = H5VL_ATTR_DELETE};
+    H5VL_loc_params_t loc = cow_by_self(root->type);
+
+    args.args.del.name = name;
+    if (H5VLattr_specific(root->object, &loc, cow_native_id(), &args, H5P_DATASET_XFER_DEFAULT, NULL) < 0)
+        return cow_error_native("cannot delete the attribute '%s'", name);
+    return 0;
+}
+
+int cow_file_clear_head(cow_file *file)
+{
+    cow_loc root;
+    int status = -1;
+
+    if (cow_file_begin(file) < 0 || cow_native_open(file->loc, "/", &root) < 0)
+        return -1;
+    if (cow_native_links(root, false, remove_link, file) == 0 &&
+        cow_native_attributes(root, false, remove_attribute, &root) == 0 &&
+        cow_changed_object(file, &file->root, "/", COW_CHANGED_NEW) == 0)
+        status = 0;
+    if (cow_native_close(root) < 0)
+        status = -1;
+    return status;
+}
+
+int cow_file_keep_removed(cow_file *file, cow_loc group, const char *name)
+{
+    H5O_info2_t info;
+    H5L_info2_t link;
+    char path[COW_PATH_MAX];
+
+    if (cow_file_begin(file) < 0 || cow_native_link_info(group, name, &link) < 0)
+        return -1;
+    if (link.type != H5L_TYPE_HARD)
+        return 0;
+    if (cow_native_info(group, name, H5O_INFO_BASIC, &info) < 0)
+        return -1;
+    /* a second link keeps the object alive, and what no version knows may go */
+    if (info.rc != 1 || !file->laid_out)
+        return 0;
+    if (cow_snapshots_load(file) < 0)
+        return -1;
+    if (!cow_snapshots_newest(file, cow_address(&info.token), NULL))
+        return 0;
+    snprintf(path, sizeof path, COW_ROOT "/removed/%llx", (unsigned long long)cow_address(&info.token));
+    return cow_native_link_move(group, name, file->loc, path) < 0 ? -1 : 1;
+}

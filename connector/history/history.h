@@ -1,0 +1,115 @@
+/* One open file with history: the door of the room that the VOL callbacks call.
+ *
+ * A cow_file is shared by all handles on one physical file (device, inode) and lives from the first opening through
+ * the connector until the last handle of any kind is closed. It holds a native handle of its own, so that it can commit
+ * after the application has closed its file id but not its datasets.
+ *
+ *    cow_file_attach --> CLEAN --cow_changed_*, dataset writes--> OPEN (a transaction)
+ *    OPEN --cow_file_commit(FLUSH)--> AMENDABLE (the version exists, marked open) --change--> OPEN
+ *    OPEN, AMENDABLE --cow_file_commit(CLOSE)--> CLEAN, a finished version
+ *    any --error while committing--> FAILED (sticky: nothing more is written, every later commit returns the error)
+ *
+ * What is on disk: docs/format.md.
+ */
+#ifndef COW_HISTORY_H
+#define COW_HISTORY_H
+
+#include "io/array.h"
+#include "native/native.h"
+#include "options.h"
+
+#define COW_GROUP "_versioned_data"
+
+typedef struct cow_file cow_file;
+typedef struct cow_dataset cow_dataset;
+
+/* ---- files ---- */
+
+/* 1: the open native file has history (made by h5cow, of a format this build knows), 0: it has none, -1: it has, but
+ * of a newer format, or damaged: the error says so. */
+int cow_file_versioned(void *native_file);
+
+/* Join, or make, the shared state of NATIVE_FILE, which is open read-write or read-only and has history, or, with
+ * CREATED, has just been created empty and is to have it from now on. NAME: as the application gave it, for messages.
+ * One reference more; give it back with cow_file_release. OPTIONS are copied by the one that makes the state. */
+cow_file *cow_file_attach(void *native_file, const char *name, bool writable, bool created, const cow_options *options);
+/* One reference less. The last one commits what is not yet committed, closes the native handle and frees the state.
+ * The error of that commit is returned; the state is gone all the same. Every wrapper holds one reference. */
+int cow_file_release(cow_file *file);
+cow_file *cow_file_reference(cow_file *file);
+
+/* FLUSH: durable so far, same version amended later. CLOSE: the version is finished. Nothing changed: nothing done. */
+typedef enum { COW_FLUSH, COW_FINISH } cow_commit_kind;
+int cow_file_commit(cow_file *file, cow_commit_kind kind);
+/* Commit every open file: H5atclose. Afterwards nothing more is written by this process. */
+void cow_file_commit_all(void);
+/* Empty the head, keep the history: H5Fcreate with H5F_ACC_TRUNC on a file that has one. */
+int cow_file_clear_head(cow_file *file);
+bool cow_file_writable(const cow_file *file);
+const char *cow_file_name(const cow_file *file);
+/* The history's own handle on the native file. */
+void *cow_file_native(const cow_file *file);
+const H5O_token_t *cow_file_root_token(const cow_file *file);
+
+/* ---- versions ---- */
+
+/* NATIVE_FILE must be able to read text: an ordinary open file, or cow_file_native, not one just being opened. */
+/* Path of a version's root group ("/_versioned_data/versions/3") for REVISION: a name, a tag, ~N (N before the newest),
+ * {2026-01-31T12:00} (the newest not after that time). -1 COW_NOT_FOUND with the versions there are. */
+int cow_revision_resolve(void *native_file, const char *revision, char path[], size_t size);
+/* The version's object that is the snapshot of head object HEAD in the version at PATH, or the token itself. */
+int cow_snapshot_of(cow_file *file, const char *version_path, const H5O_token_t *head, H5O_token_t *snapshot);
+
+/* ---- datasets ---- */
+
+/* What H5Dcreate must do with a dataset: version it, or leave it to native HDF5 (compact, scalar, null, tiny, external,
+ * virtual). 1, 0, -1. */
+int cow_dataset_wanted(cow_file *file, hid_t type, hid_t space, hid_t dcpl);
+/* Create a versioned dataset: makes the native head object (a virtual dataset) at AT/NAME (NAME NULL: anonymous; lcpl
+ * as given by the application) and its state. *NATIVE: the native object, which the caller closes. */
+cow_dataset *cow_dataset_create(cow_file *file, void *at, const H5VL_loc_params_t *loc, const char *name, hid_t lcpl,
+                                hid_t type, hid_t space, hid_t dcpl, hid_t dapl, void **native);
+/* The state of an open native dataset, head or snapshot: *DATASET NULL when it is not a versioned one. One reference
+ * more; give back with cow_dataset_release. */
+int cow_dataset_attach(cow_file *file, void *native, cow_dataset **dataset);
+void cow_dataset_release(cow_dataset *dataset);
+/* The array to read and write elements of. Never NULL. Writing needs cow_dataset_begin_write first. */
+cow_array *cow_dataset_array(cow_dataset *dataset);
+/* Refuses read-only files, versions and files in the error state; else notes that the dataset changes. PATH: where the
+ * application found it, or NULL when unknown. */
+int cow_dataset_begin_write(cow_dataset *dataset, const char *path);
+/* As for the dataset that the application made. Ids are the caller's. */
+hid_t cow_dataset_space(cow_dataset *dataset);
+hid_t cow_dataset_dcpl(cow_dataset *dataset, void *native);
+bool cow_dataset_chunked(const cow_dataset *dataset); /* the application asked for chunks (else contiguous) */
+bool cow_dataset_snapshot(const cow_dataset *dataset);
+
+/* ---- what changed (called after the native call has succeeded) ---- */
+
+typedef enum {
+    COW_CHANGED_NEW,        /* the object was created */
+    COW_CHANGED_DATA,       /* elements of a dataset that is not versioned in chunks (tiny, compact ...) */
+    COW_CHANGED_ATTRIBUTES, /* attributes, comment, refcount, times: anything in the object's header */
+} cow_change;
+/* PATH: absolute path by which it was reached, or NULL when unknown. */
+int cow_changed_object(cow_file *file, const H5O_token_t *object, const char *path, cow_change change);
+/* The link NAME of a group was made, removed or replaced. NAME NULL: any of its links. */
+int cow_changed_link(cow_file *file, const H5O_token_t *group, const char *group_path, const char *name);
+/* Something moved, or got a second hard link: paths known so far may be wrong. */
+void cow_changed_paths(cow_file *file);
+/* 0, or -1 COW_READ_ONLY / the sticky error: asked before every native modification. */
+int cow_file_may_write(cow_file *file);
+
+/* Before the last link of an object goes: a head object that a version knows must keep its address for ever, so its
+ * link is moved to /_versioned_data/removed. 1: moved, the link is gone; 0: not needed, delete it natively. */
+int cow_file_keep_removed(cow_file *file, cow_loc group, const char *name);
+
+/* ---- copies ---- */
+
+/* H5Ocopy. Everything native, then every versioned dataset of the copy is given an id of its own that shares the
+ * source's chunks (same file), or is written out as the dataset the application made (another file). */
+int cow_object_copy(cow_file *from_file, void *from, const H5VL_loc_params_t *from_loc, const char *from_name,
+                    cow_file *to_file, void *to, const H5VL_loc_params_t *to_loc, const char *to_name, hid_t ocpypl,
+                    hid_t lcpl, hid_t dxpl);
+
+#endif

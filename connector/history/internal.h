@@ -1,0 +1,189 @@
+/* What the files of history/ share. Nobody else includes this.
+ *
+ *   file.c      the shared state of an open file: joining, leaving, laying out a new one
+ *   pools.c     pools by signature
+ *   dataset.c   versioned datasets: creating, opening, answering for the application's layout
+ *   changes.c   what changed in this transaction
+ *   commit.c    a transaction becomes a version
+ *   snapshot.c  the head's tree becomes a version's tree (path copying)
+ *   versions.c  the log of versions, revisions by name and time
+ *   copy.c      H5Ocopy
+ */
+#ifndef COW_HISTORY_INTERNAL_H
+#define COW_HISTORY_INTERNAL_H
+
+#include "history/history.h"
+#include "history/map.h"
+#include "view/view.h"
+
+#define COW_FORMAT 1
+#define COW_ROOT "/" COW_GROUP
+#define COW_NO_ROW UINT64_MAX
+
+/* A row of /_versioned_data/datasets, in memory and in the file. */
+typedef struct cow_dataset_row {
+    uint64_t head, root;
+    uint32_t pool;
+    uint8_t layout, alloc_time, fill_time, flags;
+} cow_dataset_row;
+#define COW_FLAG_FILTERS_ADDED 1u
+
+/* A row of /_versioned_data/snapshots. */
+typedef struct cow_snapshot_row {
+    uint64_t head, snapshot, version;
+} cow_snapshot_row;
+
+/* A row of /_versioned_data/log. Texts are owned: cow_log_row_free. */
+typedef struct cow_log_row {
+    char *name;
+    int64_t parent, time;
+    char *user, *host, *program, *hdf5, *h5cow, *message;
+    int64_t added, chunks, changed;
+    uint8_t open;
+} cow_log_row;
+
+typedef struct cow_pool_entry {
+    uint32_t id;
+    cow_pool *pool;
+    cow_codec *codec;
+    hid_t dcpl; /* of raw_data */
+    uint64_t slots_before; /* when the transaction began */
+} cow_pool_entry;
+
+typedef struct cow_change_entry {
+    uint64_t address;
+    unsigned flags; /* bit set of 1 << cow_change, and COW_CHANGED_LINKS */
+    char *path;     /* absolute, or NULL: unknown */
+} cow_change_entry;
+#define COW_CHANGED_LINKS (1u << 8)
+#define COW_CHANGED_ARRAY (1u << 9) /* a versioned dataset was opened for writing or written */
+
+typedef enum cow_file_state { COW_CLEAN, COW_OPEN, COW_AMENDABLE, COW_FAILED } cow_file_state;
+
+struct cow_file {
+    cow_file *next;
+    unsigned long fileno; /* HDF5's number of the open physical file */
+    unsigned references;
+    char *name;
+    cow_options *options;
+    bool writable;
+    bool shut;       /* by H5atclose: no native handle any more */
+    bool laid_out;   /* /_versioned_data exists */
+    void *native;
+    cow_loc loc; /* native, as a location */
+    H5O_token_t root;
+    cow_file_state state;
+    /* tables, opened when laid out */
+    cow_table *datasets, *pools, *snapshots, *index;
+    cow_pool_entry *pool;
+    size_t pool_count;
+    uint8_t *signature; /* of the first signature_count pools, COW_HASH_SIZE bytes each */
+    size_t signature_count;
+    cow_cache *cache;
+    cow_map open_datasets; /* address of a head or snapshot object -> cow_dataset * */
+    /* the transaction */
+    cow_change_entry *change;
+    size_t change_count, change_room;
+    cow_map change_of;    /* address -> index in change[] */
+    bool full_walk;       /* some path may be wrong: walk the whole head */
+    bool shared_nodes;    /* a copy shares index nodes of this transaction: do not remove their views */
+    uint64_t eoa_before;
+    /* the newest version */
+    int64_t version_row;  /* in log, -1: none */
+    uint64_t log_rows;
+    int64_t amend_row;    /* row of the version of the running transaction, -1: not yet made */
+    cow_map node_at;      /* amendable nodes: hash of (dataset, level, origin) -> offset, for removing their views */
+    /* snapshots: head address -> row of `snapshots` with the newest snapshot; loaded when first needed */
+    bool snapshots_loaded;
+    cow_snapshot_row *snapshot;
+    size_t snapshot_count, snapshot_room, snapshot_written;
+    cow_map snapshot_of;
+    char error[1024]; /* why the state is FAILED */
+};
+
+struct cow_dataset {
+    cow_file *file;
+    uint64_t address; /* of the object */
+    uint64_t id;
+    unsigned references;
+    bool snapshot; /* read-only: an object of a version, or an alias */
+    bool root_changed; /* by the running commit */
+    uint64_t root;     /* offset of its root record, COW_NO_NODE: none yet */
+    cow_dataset_row row;
+    cow_array array;
+    char *label;
+    hid_t dcpl; /* the native object's, virtual */
+    void *native; /* heads of writable files: a handle of our own, so that the address cannot be used again */
+    bool dead; /* deleted before it was ever committed */
+};
+
+/* file.c */
+uint64_t cow_address(const H5O_token_t *token);
+H5O_token_t cow_token(uint64_t address);
+/* Make or open the tables. Needed before anything below is called. */
+int cow_file_lay_out(cow_file *file);
+int cow_file_fail(cow_file *file); /* enter FAILED, keeping the recorded error; always -1 */
+int cow_file_begin(cow_file *file); /* may_write, then OPEN */
+int cow_file_eoa(cow_file *file, uint64_t *eoa);
+hid_t cow_dataset_row_type(void);
+hid_t cow_snapshot_row_type(void);
+
+/* pools.c */
+cow_pool_entry *cow_pools_get(cow_file *file, uint32_t id);
+/* The pool for chunks of TYPE with the creation properties DCPL (chunked); made when there is none. */
+int cow_pools_find(cow_file *file, hid_t type, hid_t dcpl, uint32_t *id);
+void cow_pools_close(cow_file *file);
+void cow_pool_path(char path[COW_PATH_MAX], uint32_t id);
+
+/* dataset.c */
+/* A handle of our own on a head that is about to change. */
+int cow_dataset_hold(cow_dataset *dataset);
+/* Close what the dataset holds of the library and of the store; the structure stays. */
+void cow_dataset_shut(cow_dataset *dataset);
+/* NATIVE is an object, in whatever file, that HDF5 copied from a head or a snapshot of FILE: *SOURCE, the read-only state
+ * of what it was copied from (release it). 1, 0: it was not copied from a versioned dataset, -1. */
+int cow_dataset_of_copy(cow_file *file, void *native, cow_dataset **source);
+/* Forget datasets that nobody has open and that have nothing to commit. */
+void cow_datasets_sweep(cow_file *file);
+int cow_dataset_row_write(cow_file *file, uint64_t id, const cow_dataset_row *row);
+int cow_dataset_row_read(cow_file *file, uint64_t id, cow_dataset_row *row);
+void cow_head_path(char path[COW_PATH_MAX], uint64_t id);
+bool cow_dataset_dirty(const cow_dataset *dataset);
+
+/* changes.c */
+void cow_changes_clear(cow_file *file);
+unsigned cow_change_flags(const cow_file *file, uint64_t address);
+/* Is PATH ("" for the root) an ancestor of something that changed? */
+bool cow_changes_below(const cow_file *file, const char *path);
+
+/* commit.c */
+/* Steps 1 and 2 of a commit alone: every open head's content is in pools, index and views. */
+int cow_commit_datasets(cow_file *file);
+/* The fill value of a dataset as creation properties for its views; the caller closes it. */
+hid_t cow_view_dcpl(const cow_dataset *dataset);
+
+/* snapshot.c */
+/* Does the head differ from the newest version? 1, 0, -1. Decides for every object (kept for the build). */
+typedef struct cow_walk cow_walk;
+cow_walk *cow_walk_open(cow_file *file);
+void cow_walk_close(cow_walk *walk);
+int cow_walk_decide(cow_walk *walk);
+/* Build the version's tree and link it as versions/NAME; ROW is its row in the log. *CHANGED: objects made. */
+int cow_walk_build(cow_walk *walk, const char *name, uint64_t row, int64_t *changed);
+int cow_snapshots_load(cow_file *file);
+int cow_snapshots_flush(cow_file *file);
+/* The newest snapshot of a head object; false: none. */
+bool cow_snapshots_newest(const cow_file *file, uint64_t head, uint64_t *snapshot);
+int cow_snapshots_add(cow_file *file, uint64_t head, uint64_t snapshot, uint64_t version);
+
+/* versions.c */
+int cow_log_create(cow_loc file);
+int cow_log_rows(cow_loc file, uint64_t *rows);
+int cow_log_read(cow_loc file, uint64_t row, cow_log_row *out);
+/* ROW == number of rows: appended. */
+int cow_log_write(cow_loc file, uint64_t row, const cow_log_row *in);
+void cow_log_row_free(cow_log_row *row);
+/* Fill in who, where, what and when. */
+int cow_log_row_describe(cow_log_row *row, const char *message);
+
+#endif

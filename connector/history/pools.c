@@ -1,0 +1,337 @@
+/* Pools by signature. A pool is /_versioned_data/raw/<id> and /_versioned_data/slots/<id>; row <id> of the table
+ * `pools` holds its signature: SHA-256 over datatype, chunk dims, filters and fill value. */
+#include "history/internal.h"
+
+#include "error.h"
+#include "store/bytes.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void cow_pool_path(char path[COW_PATH_MAX], uint32_t id)
+{
+    snprintf(path, COW_PATH_MAX, COW_ROOT "/raw/%u", id);
+}
+
+static void slots_path(char path[COW_PATH_MAX], uint32_t id)
+{
+    snprintf(path, COW_PATH_MAX, COW_ROOT "/slots/%u", id);
+}
+
+/* ---- signature ---- */
+
+typedef struct buffer {
+    uint8_t *bytes;
+    size_t size, room;
+} buffer;
+
+static int put(buffer *b, const void *bytes, size_t size)
+{
+    if (b->size + size > b->room) {
+        size_t room = (b->size + size) * 2;
+        uint8_t *larger = realloc(b->bytes, room);
+        if (larger == NULL)
+            return cow_error(COW_MEMORY, "no memory for the signature of a pool");
+        b->bytes = larger;
+        b->room = room;
+    }
+    memcpy(b->bytes + b->size, bytes, size);
+    b->size += size;
+    return 0;
+}
+
+static int put_number(buffer *b, uint64_t number)
+{
+    uint8_t bytes[8];
+    cow_put64(bytes, number);
+    return put(b, bytes, sizeof bytes);
+}
+
+static int put_fill(buffer *b, hid_t type, hid_t dcpl)
+{
+    H5D_fill_value_t defined;
+    size_t size = H5Tget_size(type);
+    void *value;
+    int status = -1;
+
+    if (H5Pfill_value_defined(dcpl, &defined) < 0)
+        return cow_error_native("cannot get the fill value of a dataset");
+    if (put_number(b, defined) < 0)
+        return -1;
+    if (defined != H5D_FILL_VALUE_USER_DEFINED)
+        return 0;
+    if ((value = calloc(1, size)) == NULL)
+        return cow_error(COW_MEMORY, "no memory for a fill value");
+    if (H5Pget_fill_value(dcpl, type, value) < 0)
+        cow_error_native("cannot get the fill value of a dataset");
+    else if (H5Tdetect_class(type, H5T_VLEN) > 0 || H5Tis_variable_str(type) > 0) {
+        /* pointers say nothing: a pool of its own for every variable-length fill value that is a string */
+        char *text = NULL;
+        if (H5Tis_variable_str(type) > 0)
+            memcpy(&text, value, sizeof text);
+        status = text == NULL ? put_number(b, 0) : put(b, text, strlen(text) + 1);
+    } else
+        status = put(b, value, size);
+    free(value);
+    return status;
+}
+
+static int signature_of(hid_t type, hid_t dcpl, uint8_t signature[COW_HASH_SIZE])
+{
+    buffer b = {0};
+    hsize_t chunk[COW_MAX_RANK];
+    unsigned opts = 0;
+    size_t size = 0;
+    int rank = H5Pget_chunk(dcpl, COW_MAX_RANK, chunk), filters = H5Pget_nfilters(dcpl), status = -1;
+    void *encoded = NULL;
+    cow_digest digest;
+
+    if (rank < 1 || filters < 0 || H5Tencode(type, NULL, &size) < 0 || (encoded = malloc(size)) == NULL ||
+        H5Tencode(type, encoded, &size) < 0 || H5Pget_chunk_opts(dcpl, &opts) < 0) {
+        cow_error_native("cannot describe the chunks of a dataset");
+        goto done;
+    }
+    if (put_number(&b, size) < 0 || put(&b, encoded, size) < 0 || put_number(&b, (uint64_t)rank) < 0 ||
+        put_number(&b, opts) < 0 || put_number(&b, (uint64_t)filters) < 0)
+        goto done;
+    for (int d = 0; d < rank; d++)
+        if (put_number(&b, chunk[d]) < 0)
+            goto done;
+    for (int i = 0; i < filters; i++) {
+        unsigned flags, config, values[64] = {0};
+        size_t n = 64;
+        H5Z_filter_t id = H5Pget_filter2(dcpl, (unsigned)i, &flags, &n, values, 0, NULL, &config);
+        if (id < 0) {
+            cow_error_native("cannot get the filters of a dataset");
+            goto done;
+        }
+        if (n > 64)
+            n = 64;
+        if (put_number(&b, (uint64_t)id) < 0 || put_number(&b, flags) < 0 || put_number(&b, n) < 0)
+            goto done;
+        for (size_t v = 0; v < n; v++)
+            if (put_number(&b, values[v]) < 0)
+                goto done;
+    }
+    if (put_fill(&b, type, dcpl) < 0 || cow_digest_payload(b.bytes, b.size, 0, NULL, &digest) < 0)
+        goto done;
+    memcpy(signature, digest.hash, COW_HASH_SIZE);
+    status = 0;
+done:
+    free(encoded);
+    free(b.bytes);
+    return status;
+}
+
+/* ---- opening and making ---- */
+
+static hid_t slot_row_type(unsigned rank)
+{
+    hsize_t hash = COW_HASH_SIZE, extent = rank;
+    hid_t type = H5Tcreate(H5T_COMPOUND, cow_slot_row_size(rank));
+    hid_t bytes = H5Tarray_create2(H5T_STD_U8LE, 1, &hash), dims = H5Tarray_create2(H5T_STD_U32LE, 1, &extent);
+
+    if (type < 0 || bytes < 0 || dims < 0 || H5Tinsert(type, "hash", 0, bytes) < 0 ||
+        H5Tinsert(type, "checksum", COW_HASH_SIZE, H5T_STD_U64LE) < 0 ||
+        H5Tinsert(type, "extent", COW_HASH_SIZE + 8, dims) < 0)
+        cow_error_native("cannot describe a slot table");
+    if (dims >= 0)
+        H5Tclose(dims);
+    if (bytes >= 0)
+        H5Tclose(bytes);
+    return type;
+}
+
+static int pool_open(cow_file *file, cow_pool_entry *entry)
+{
+    char raw[COW_PATH_MAX], slots[COW_PATH_MAX], name[COW_PATH_MAX];
+    hsize_t chunk[COW_MAX_RANK];
+    void *raw_data;
+    cow_table *table;
+    cow_chunk_store *store;
+    hid_t type = H5I_INVALID_HID;
+    size_t bytes;
+    int rank, status = -1;
+
+    cow_pool_path(raw, entry->id);
+    slots_path(slots, entry->id);
+    snprintf(name, sizeof name, "pool %u", entry->id);
+    if ((raw_data = cow_native_dataset_open(file->loc, raw)) == NULL)
+        return cow_context("%s: the chunks of %s cannot be opened", file->name, name);
+    entry->dcpl = cow_native_dataset_dcpl(raw_data);
+    type = cow_native_dataset_type(raw_data);
+    if ((store = cow_native_chunk_store(raw_data)) == NULL)
+        goto done;
+    if (entry->dcpl < 0 || type < 0 || (rank = H5Pget_chunk(entry->dcpl, COW_MAX_RANK, chunk)) < 1) {
+        store->close(store);
+        cow_error(COW_CORRUPT, "%s: %s is damaged; try: h5cow verify", file->name, name);
+        goto done;
+    }
+    bytes = H5Tget_size(type);
+    for (int d = 0; d < rank; d++)
+        bytes *= chunk[d];
+    if ((table = cow_native_table_open(file->loc, slots)) == NULL) {
+        store->close(store);
+        goto done;
+    }
+    if (table->row_size != cow_slot_row_size((unsigned)rank)) {
+        cow_error(COW_CORRUPT, "%s: the slot table of %s has rows of %zu bytes; try: h5cow verify", file->name, name,
+                  table->row_size);
+        table->close(table);
+        store->close(store);
+        goto done;
+    }
+    if ((entry->pool = cow_pool_open(name, (unsigned)rank, table, store)) == NULL)
+        goto done;
+    if ((entry->codec = cow_codec_open(entry->dcpl, type, bytes)) == NULL) {
+        cow_context("%s: the chunks of %s cannot be decoded", file->name, name);
+        cow_pool_close(entry->pool);
+        entry->pool = NULL;
+        goto done;
+    }
+    entry->slots_before = cow_pool_slots(entry->pool);
+    status = 0;
+done:
+    if (type >= 0)
+        H5Tclose(type);
+    if (status < 0 && entry->dcpl >= 0) {
+        H5Pclose(entry->dcpl);
+        entry->dcpl = H5I_INVALID_HID;
+    }
+    return status;
+}
+
+cow_pool_entry *cow_pools_get(cow_file *file, uint32_t id)
+{
+    cow_pool_entry *entry;
+
+    if (id >= file->pools->rows) {
+        cow_error(COW_CORRUPT, "%s: pool %u is named, but there are %llu; try: h5cow verify", file->name, id,
+                  (unsigned long long)file->pools->rows);
+        return NULL;
+    }
+    if (id >= file->pool_count) {
+        size_t count = file->pools->rows;
+        cow_pool_entry *larger = realloc(file->pool, count * sizeof *larger);
+        if (larger == NULL) {
+            cow_error(COW_MEMORY, "no memory for %zu pools", count);
+            return NULL;
+        }
+        file->pool = larger;
+        for (size_t i = file->pool_count; i < count; i++)
+            file->pool[i] = (cow_pool_entry){.id = (uint32_t)i, .dcpl = H5I_INVALID_HID};
+        file->pool_count = count;
+    }
+    entry = &file->pool[id];
+    if (entry->pool == NULL && pool_open(file, entry) < 0)
+        return NULL;
+    return entry;
+}
+
+static int pool_make(cow_file *file, uint32_t id, hid_t type, hid_t dcpl)
+{
+    char path[COW_PATH_MAX];
+    hsize_t extent[COW_MAX_RANK], most[COW_MAX_RANK];
+    int rank = H5Pget_chunk(dcpl, COW_MAX_RANK, extent), status = -1;
+    hid_t space = H5I_INVALID_HID, rows = H5I_INVALID_HID;
+    void *raw_data = NULL;
+    cow_table *table = NULL;
+
+    memcpy(most, extent, sizeof most);
+    extent[0] = 0;
+    most[0] = H5S_UNLIMITED;
+    cow_pool_path(path, id);
+    if ((space = H5Screate_simple(rank, extent, most)) < 0) {
+        cow_error_native("cannot describe a pool");
+        goto done;
+    }
+    if ((raw_data = cow_native_dataset_create(file->loc, path, type, space, dcpl)) == NULL)
+        goto done;
+    slots_path(path, id);
+    if ((rows = slot_row_type((unsigned)rank)) < 0)
+        goto done;
+    if ((table = cow_native_table_create(file->loc, path, rows, 4096)) == NULL)
+        goto done;
+    status = 0;
+done:
+    if (table != NULL)
+        table->close(table);
+    if (rows >= 0)
+        H5Tclose(rows);
+    if (raw_data != NULL && cow_native_dataset_close(raw_data) < 0)
+        status = -1;
+    if (space >= 0)
+        H5Sclose(space);
+    return status;
+}
+
+/* The application's creation properties as a pool's: what only concerns one dataset is set to a fixed value. */
+static hid_t pool_dcpl(hid_t dcpl)
+{
+    hid_t p = H5Pcopy(dcpl);
+
+    if (p < 0 || H5Pset_alloc_time(p, H5D_ALLOC_TIME_INCR) < 0 || H5Pset_fill_time(p, H5D_FILL_TIME_IFSET) < 0 ||
+        H5Pset_obj_track_times(p, false) < 0 || H5Pset_attr_creation_order(p, 0) < 0)
+        cow_error_native("cannot describe a pool");
+    return p;
+}
+
+/* All signatures in memory, so that creating many datasets does not read the table again for each. */
+static int load_signatures(cow_file *file, size_t rows)
+{
+    uint8_t *larger;
+
+    if (rows <= file->signature_count)
+        return 0;
+    if ((larger = realloc(file->signature, rows * COW_HASH_SIZE)) == NULL)
+        return cow_error(COW_MEMORY, "no memory for the signatures of %zu pools", rows);
+    file->signature = larger;
+    if (file->pools->read(file->pools, file->signature_count, rows - file->signature_count,
+                          larger + file->signature_count * COW_HASH_SIZE) < 0)
+        return -1;
+    file->signature_count = rows;
+    return 0;
+}
+
+int cow_pools_find(cow_file *file, hid_t type, hid_t dcpl, uint32_t *id)
+{
+    uint8_t signature[COW_HASH_SIZE];
+    hid_t p = pool_dcpl(dcpl), t = H5Tcopy(type);
+    int status = -1;
+
+    if (p < 0 || t < 0 || signature_of(t, p, signature) < 0 || load_signatures(file, file->pools->rows) < 0)
+        goto done;
+    for (*id = 0; *id < file->signature_count; ++*id)
+        if (memcmp(file->signature + (size_t)*id * COW_HASH_SIZE, signature, COW_HASH_SIZE) == 0) {
+            status = 0;
+            goto done;
+        }
+    if (pool_make(file, *id, t, p) < 0 || cow_table_append(file->pools, 1, signature, NULL) < 0)
+        goto done;
+    status = 0;
+done:
+    if (t >= 0)
+        H5Tclose(t);
+    if (p >= 0)
+        H5Pclose(p);
+    return status;
+}
+
+void cow_pools_close(cow_file *file)
+{
+    for (size_t i = 0; i < file->pool_count; i++) {
+        if (file->pool[i].codec != NULL)
+            cow_codec_close(file->pool[i].codec);
+        if (file->pool[i].pool != NULL)
+            cow_pool_close(file->pool[i].pool);
+        if (file->pool[i].dcpl >= 0)
+            H5Pclose(file->pool[i].dcpl);
+    }
+    free(file->pool);
+    free(file->signature);
+    file->signature = NULL;
+    file->signature_count = 0;
+    file->pool = NULL;
+    file->pool_count = 0;
+}

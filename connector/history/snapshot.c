@@ -1,0 +1,569 @@
+/* The head's tree becomes a version's tree by path copying, as Git does: objects that did not change since the newest
+ * version are hard links to its snapshots, everything on the path to a change is made anew.
+ *
+ * Two passes. Deciding (cow_walk_decide) goes down from the root wherever something may have changed and settles for
+ * each object met: the same as its newest snapshot, or new. Building (cow_walk_build) makes the new ones. An object
+ * with several links in the head is one object in the version, because both passes remember objects by address.
+ *
+ * The table `snapshots` says which snapshot belongs to which head object; its rows of the running version are replaced
+ * when a flush amends that version.
+ */
+#include "history/internal.h"
+
+#include "error.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- the table of snapshots ---- */
+
+int cow_snapshots_load(cow_file *file)
+{
+    uint64_t rows = file->snapshots->rows;
+
+    if (file->snapshots_loaded)
+        return 0;
+    if (rows > 0 && (file->snapshot = malloc(rows * sizeof *file->snapshot)) == NULL)
+        return cow_error(COW_MEMORY, "%s: no memory for %llu snapshots", file->name, (unsigned long long)rows);
+    if (file->snapshots->read(file->snapshots, 0, rows, file->snapshot) < 0)
+        return -1;
+    file->snapshot_room = file->snapshot_count = file->snapshot_written = rows;
+    for (uint64_t i = 0; i < rows; i++)
+        if (file->snapshot[i].snapshot != UINT64_MAX && cow_map_put(&file->snapshot_of, file->snapshot[i].head, i) < 0)
+            return -1;
+    file->snapshots_loaded = true;
+    return 0;
+}
+
+bool cow_snapshots_newest(const cow_file *file, uint64_t head, uint64_t *snapshot)
+{
+    uint64_t row;
+
+    if (!cow_map_get(&file->snapshot_of, head, &row))
+        return false;
+    if (snapshot != NULL)
+        *snapshot = file->snapshot[row].snapshot;
+    return true;
+}
+
+int cow_snapshots_add(cow_file *file, uint64_t head, uint64_t snapshot, uint64_t version)
+{
+    uint64_t row;
+
+    if (cow_map_get(&file->snapshot_of, head, &row) && file->snapshot[row].version == version) {
+        file->snapshot[row].snapshot = snapshot;
+        if (row < file->snapshot_written)
+            return file->snapshots->write(file->snapshots, row, 1, &file->snapshot[row]);
+        return 0;
+    }
+    if (file->snapshot_count == file->snapshot_room) {
+        size_t room = file->snapshot_room == 0 ? 64 : file->snapshot_room * 2;
+        cow_snapshot_row *larger = realloc(file->snapshot, room * sizeof *larger);
+        if (larger == NULL)
+            return cow_error(COW_MEMORY, "%s: no memory for the list of snapshots", file->name);
+        file->snapshot = larger;
+        file->snapshot_room = room;
+    }
+    file->snapshot[file->snapshot_count] = (cow_snapshot_row){head, snapshot, version};
+    return cow_map_put(&file->snapshot_of, head, file->snapshot_count++);
+}
+
+int cow_snapshots_flush(cow_file *file)
+{
+    if (cow_table_append(file->snapshots, file->snapshot_count - file->snapshot_written,
+                         file->snapshot + file->snapshot_written, NULL) < 0)
+        return -1;
+    file->snapshot_written = file->snapshot_count;
+    return 0;
+}
+
+int cow_snapshot_of(cow_file *file, const char *version_path, const H5O_token_t *head, H5O_token_t *snapshot)
+{
+    uint64_t address = cow_address(head), best = UINT64_MAX, row;
+    const char *name = version_path + strlen(COW_ROOT "/versions/");
+
+    *snapshot = *head;
+    if (cow_snapshots_load(file) < 0)
+        return -1;
+    for (row = 0; row < file->log_rows; row++) {
+        cow_log_row entry = {0};
+        int same, status = cow_log_read(file->loc, row, &entry);
+        same = status == 0 && entry.name != NULL && strcmp(entry.name, name) == 0;
+        cow_log_row_free(&entry);
+        if (status < 0)
+            return -1;
+        if (same)
+            break;
+    }
+    for (size_t i = 0; i < file->snapshot_count; i++)
+        if (file->snapshot[i].head == address && file->snapshot[i].version <= row)
+            best = file->snapshot[i].snapshot;
+    if (best != UINT64_MAX)
+        *snapshot = cow_token(best);
+    return 0;
+}
+
+/* ---- the walk ---- */
+
+enum { SAME = 1, NEW = 2, VISITING = 3 };
+
+struct cow_walk {
+    cow_file *file;
+    cow_map state; /* head address -> SAME, NEW, VISITING */
+    cow_map built; /* head address -> address of the snapshot made in this walk */
+    bool full;     /* look into every group */
+    hid_t utf8;    /* link creation properties */
+    char prefix[COW_PATH_MAX + 256]; /* of the version being built */
+    uint64_t row;
+    int64_t changed;
+};
+
+cow_walk *cow_walk_open(cow_file *file)
+{
+    cow_walk *walk = calloc(1, sizeof *walk);
+
+    if (walk == NULL) {
+        cow_error(COW_MEMORY, "%s: no memory for a commit", file->name);
+        return NULL;
+    }
+    walk->file = file;
+    walk->full = file->full_walk;
+    if ((walk->utf8 = H5Pcreate(H5P_LINK_CREATE)) < 0 || H5Pset_char_encoding(walk->utf8, H5T_CSET_UTF8) < 0) {
+        cow_error_native("%s: cannot prepare a commit", file->name);
+        cow_walk_close(walk);
+        return NULL;
+    }
+    return walk;
+}
+
+void cow_walk_close(cow_walk *walk)
+{
+    if (walk->utf8 >= 0)
+        H5Pclose(walk->utf8);
+    cow_map_free(&walk->state);
+    cow_map_free(&walk->built);
+    free(walk);
+}
+
+/* ---- comparing an object with its snapshot ---- */
+
+typedef struct comparison {
+    cow_loc head, snapshot;
+} comparison;
+
+static int attribute_differs(void *context, const char *name)
+{
+    comparison *c = context;
+    int equal = cow_native_attribute_equal(c->head, c->snapshot, name);
+    return equal < 0 ? -1 : !equal;
+}
+
+/* Attributes and comment. */
+static int header_differs(cow_loc head, cow_loc snapshot)
+{
+    comparison c = {head, snapshot};
+    H5O_info2_t a, b;
+    char *x, *y;
+    int differs;
+
+    if (cow_native_info(head, NULL, H5O_INFO_NUM_ATTRS, &a) < 0 ||
+        cow_native_info(snapshot, NULL, H5O_INFO_NUM_ATTRS, &b) < 0)
+        return -1;
+    if (a.num_attrs != b.num_attrs)
+        return 1;
+    if ((differs = cow_native_attributes(head, false, attribute_differs, &c)) != 0)
+        return differs;
+    x = cow_native_comment(head);
+    y = cow_native_comment(snapshot);
+    differs = x == NULL || y == NULL ? -1 : strcmp(x, y) != 0;
+    free(x);
+    free(y);
+    return differs;
+}
+
+/* The elements of a dataset that HDF5 keeps itself; only small ones without pointers are compared. */
+static int data_differs(cow_loc head, cow_loc snapshot)
+{
+    hid_t type = cow_native_dataset_type(head.object), space = H5I_INVALID_HID, space2 = H5I_INVALID_HID;
+    hssize_t n;
+    size_t size;
+    unsigned char *bytes = NULL;
+    int differs = -1;
+
+    if (type < 0 || (space = cow_native_dataset_space(head.object)) < 0 ||
+        (space2 = cow_native_dataset_space(snapshot.object)) < 0)
+        goto done;
+    differs = 1;
+    if (H5Sextent_equal(space, space2) <= 0 || H5Tdetect_class(type, H5T_VLEN) != 0 || H5Tis_variable_str(type) > 0 ||
+        H5Tdetect_class(type, H5T_REFERENCE) != 0 || H5Tget_class(type) == H5T_COMPOUND)
+        goto done;
+    n = H5Sget_simple_extent_npoints(space);
+    size = H5Tget_size(type);
+    if (n < 0 || (size_t)n > 65536 / size)
+        goto done;
+    if ((bytes = calloc(2, (size_t)n * size + 1)) == NULL) {
+        differs = cow_error(COW_MEMORY, "no memory to compare a dataset");
+        goto done;
+    }
+    if (cow_native_dataset_read(head.object, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, bytes) < 0 ||
+        cow_native_dataset_read(snapshot.object, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, bytes + (size_t)n * size) < 0)
+        differs = -1;
+    else
+        differs = memcmp(bytes, bytes + (size_t)n * size, (size_t)n * size) != 0;
+done:
+    free(bytes);
+    if (space2 >= 0)
+        H5Sclose(space2);
+    if (space >= 0)
+        H5Sclose(space);
+    if (type >= 0)
+        H5Tclose(type);
+    return differs;
+}
+
+/* Does what was noted as changed really differ from the newest snapshot? 1, 0, -1 */
+static int differs(cow_walk *walk, uint64_t address, unsigned flags, cow_loc head)
+{
+    H5O_token_t token;
+    uint64_t snapshot_address, found;
+    cow_loc snapshot;
+    int answer = 0;
+
+    if ((flags & (1u << COW_CHANGED_NEW | COW_CHANGED_LINKS)) != 0 ||
+        !cow_snapshots_newest(walk->file, address, &snapshot_address))
+        return 1;
+    if ((flags & COW_CHANGED_ARRAY) != 0 && cow_map_get(&walk->file->open_datasets, address, &found) &&
+        ((cow_dataset *)(uintptr_t)found)->root_changed)
+        return 1;
+    if ((flags & (1u << COW_CHANGED_DATA | 1u << COW_CHANGED_ATTRIBUTES)) == 0)
+        return 0;
+    token = cow_token(snapshot_address);
+    if (cow_native_open_token(walk->file->loc, &token, &snapshot) < 0)
+        return -1;
+    if (snapshot.type != head.type)
+        answer = 1;
+    else if ((flags & 1u << COW_CHANGED_ATTRIBUTES) != 0)
+        answer = header_differs(head, snapshot);
+    if (answer == 0 && (flags & 1u << COW_CHANGED_DATA) != 0)
+        answer = data_differs(head, snapshot);
+    if (cow_native_close(snapshot) < 0)
+        answer = -1;
+    return answer;
+}
+
+/* ---- deciding ---- */
+
+typedef struct place {
+    cow_walk *walk;
+    cow_loc group; /* head group whose links are visited */
+    const char *path;
+    bool root;
+    int answer;
+    /* building only */
+    cow_loc target, previous; /* the new group; the group's newest snapshot, object NULL: none */
+} place;
+
+static int decide(cow_walk *walk, cow_loc parent, const char *name, uint64_t address, const char *path);
+
+static char *child_path(const char *path, const char *name)
+{
+    char *child;
+
+    if (asprintf(&child, "%s/%s", path, name) < 0) {
+        cow_error(COW_MEMORY, "no memory for a path");
+        return NULL;
+    }
+    return child;
+}
+
+static int decide_child(void *context, const char *name, const H5L_info2_t *info)
+{
+    place *p = context;
+    char *path;
+    int answer;
+
+    if (info->type != H5L_TYPE_HARD || (p->root && strcmp(name, COW_GROUP) == 0))
+        return 0;
+    if ((path = child_path(p->path, name)) == NULL)
+        return -1;
+    answer = decide(p->walk, p->group, name, cow_address(&info->u.token), path);
+    free(path);
+    if (answer == NEW || answer == VISITING)
+        p->answer = NEW; /* a cycle: whoever closes it is made anew with the rest */
+    return answer < 0 ? -1 : 0;
+}
+
+/* PATH is "" for the root, else "/a/b". NAME is looked up in PARENT. */
+static int decide(cow_walk *walk, cow_loc parent, const char *name, uint64_t address, const char *path)
+{
+    cow_file *file = walk->file;
+    unsigned flags = cow_change_flags(file, address);
+    uint64_t known;
+    cow_loc object;
+    int answer = SAME, differ;
+
+    if (cow_map_get(&walk->state, address, &known))
+        return (int)known;
+    if (flags == 0 && !walk->full && cow_snapshots_newest(file, address, NULL) && !cow_changes_below(file, path))
+        return SAME; /* not noted as met: a change may be below it after all */
+    if (cow_native_open(parent, name, &object) < 0)
+        return -1;
+    if (cow_map_put(&walk->state, address, VISITING) < 0)
+        answer = -1;
+    else if ((differ = differs(walk, address, flags, object)) != 0)
+        answer = differ < 0 ? -1 : NEW;
+    if (answer > 0 && object.type == H5I_GROUP) {
+        place p = {.walk = walk, .group = object, .path = path, .root = path[0] == '\0', .answer = answer};
+        answer = cow_native_links(object, false, decide_child, &p) < 0 ? -1 : p.answer;
+    }
+    if (cow_native_close(object) < 0)
+        answer = -1;
+    if (answer > 0 && cow_map_put(&walk->state, address, (uint64_t)answer) < 0)
+        answer = -1;
+    return answer;
+}
+
+static bool all_met(const cow_walk *walk)
+{
+    for (size_t i = 0; i < walk->file->change_count; i++)
+        if (!cow_map_get(&walk->state, walk->file->change[i].address, NULL))
+            return false;
+    return true;
+}
+
+int cow_walk_decide(cow_walk *walk)
+{
+    int answer;
+
+    if (cow_snapshots_load(walk->file) < 0)
+        return -1;
+    answer = decide(walk, walk->file->loc, "/", cow_address(&walk->file->root), "");
+    if (answer > 0 && !walk->full && !all_met(walk)) {
+        walk->full = true;
+        cow_map_free(&walk->state);
+        answer = decide(walk, walk->file->loc, "/", cow_address(&walk->file->root), "");
+    }
+    return answer < 0 ? -1 : answer == NEW;
+}
+
+/* ---- building ---- */
+
+static int build(cow_walk *walk, place *p, const char *name, uint64_t address, const char *path, hid_t lcpl);
+
+static hid_t lcpl_of(const cow_walk *walk, const H5L_info2_t *info)
+{
+    return info->cset == H5T_CSET_UTF8 ? walk->utf8 : H5P_DEFAULT;
+}
+
+static int build_link(void *context, const char *name, const H5L_info2_t *info)
+{
+    place *p = context;
+    cow_walk *walk = p->walk;
+    hid_t lcpl = lcpl_of(walk, info);
+    char *path = NULL, *value = NULL;
+    size_t size;
+    int status = -1;
+
+    if (p->root && strcmp(name, COW_GROUP) == 0)
+        return 0;
+    if (info->type == H5L_TYPE_HARD) {
+        if ((path = child_path(p->path, name)) != NULL)
+            status = build(walk, p, name, cow_address(&info->u.token), path, lcpl);
+    } else if ((value = cow_native_link_value(p->group, name, &size)) != NULL) {
+        if (info->type != H5L_TYPE_SOFT)
+            status = cow_native_link_other(p->target, name, info->type, value, size, lcpl);
+        else if (value[0] != '/')
+            status = cow_native_link_soft(p->target, name, value, lcpl);
+        else if (asprintf(&path, "%s%s", walk->prefix, value) < 0) {
+            path = NULL;
+            cow_error(COW_MEMORY, "no memory for a soft link");
+        } else
+            status = cow_native_link_soft(p->target, name, path, lcpl);
+    }
+    free(path);
+    free(value);
+    return status < 0 ? -1 : 0;
+}
+
+static int copy_attribute(void *context, const char *name)
+{
+    comparison *c = context;
+    return cow_native_attribute_copy(c->head, name, c->snapshot);
+}
+
+static int copy_header(cow_loc head, cow_loc snapshot, hid_t creation)
+{
+    comparison c = {head, snapshot};
+    unsigned order = 0;
+    char *comment;
+    int status;
+
+    if (H5Pget_attr_creation_order(creation, &order) < 0)
+        return cow_error_native("cannot get the creation properties of an object");
+    if (cow_native_attributes(head, (order & H5P_CRT_ORDER_TRACKED) != 0, copy_attribute, &c) < 0 ||
+        (comment = cow_native_comment(head)) == NULL)
+        return -1;
+    status = *comment == '\0' ? 0 : cow_native_comment_set(snapshot, comment);
+    free(comment);
+    return status;
+}
+
+static int note_built(cow_walk *walk, uint64_t address, cow_loc snapshot)
+{
+    H5O_info2_t info;
+
+    if (cow_native_info(snapshot, NULL, H5O_INFO_BASIC, &info) < 0 ||
+        cow_map_put(&walk->built, address, cow_address(&info.token)) < 0 ||
+        cow_snapshots_add(walk->file, address, cow_address(&info.token), walk->row) < 0)
+        return -1;
+    walk->changed++;
+    return 0;
+}
+
+/* An anonymous group with everything of HEAD; the caller links and closes it. */
+static int build_group(cow_walk *walk, cow_loc head, uint64_t address, const char *path, cow_loc *made)
+{
+    hid_t gcpl = cow_native_group_gcpl(head.object);
+    unsigned order = 0;
+    place p = {.walk = walk, .group = head, .path = path, .root = path[0] == '\0'};
+    uint64_t before;
+    bool had = cow_snapshots_newest(walk->file, address, &before);
+    int status = -1;
+
+    made->type = H5I_GROUP;
+    made->object = NULL;
+    if (gcpl < 0 || (made->object = cow_native_group_anonymous(walk->file->loc, gcpl)) == NULL)
+        goto done;
+    if (H5Pget_link_creation_order(gcpl, &order) < 0) {
+        cow_error_native("cannot get the creation properties of a group");
+        goto done;
+    }
+    p.target = *made;
+    if (had) {
+        H5O_token_t token = cow_token(before);
+        if (cow_native_open_token(walk->file->loc, &token, &p.previous) < 0)
+            goto done;
+    }
+    /* noted before its members are built: a member may be this group again */
+    if (note_built(walk, address, *made) == 0 && copy_header(head, *made, gcpl) == 0 &&
+        cow_native_links(head, (order & H5P_CRT_ORDER_TRACKED) != 0, build_link, &p) == 0)
+        status = 0;
+    if (p.previous.object != NULL && cow_native_close(p.previous) < 0)
+        status = -1;
+done:
+    if (gcpl >= 0)
+        H5Pclose(gcpl);
+    return status;
+}
+
+/* An anonymous virtual dataset over the newest root view of a versioned dataset. */
+static int build_dataset(cow_walk *walk, cow_loc head, cow_dataset *dataset, cow_loc *made)
+{
+    hid_t dcpl = H5Pcopy(dataset->dcpl);
+    char source[COW_PATH_MAX];
+    int status = -1;
+
+    made->type = H5I_DATASET;
+    made->object = NULL;
+    cow_view_path(source, dataset->root);
+    if (dcpl < 0 || H5Pset_layout(dcpl, H5D_CONTIGUOUS) < 0)
+        cow_error_native("%s: cannot describe a snapshot", dataset->array.label);
+    else if ((made->object = cow_view_whole(walk->file->loc, NULL, dataset->array.type, dataset->array.grid.rank,
+                                            dataset->array.extent, dataset->array.maximum, dcpl, source)) != NULL)
+        status = copy_header(head, *made, dcpl);
+    if (dcpl >= 0)
+        H5Pclose(dcpl);
+    return status;
+}
+
+/* Link the snapshot at ADDRESS as NAME; by name from the previous version where it has that very link, which costs no
+ * opening. */
+static int link_snapshot(cow_walk *walk, place *p, const char *name, uint64_t address, hid_t lcpl)
+{
+    H5O_token_t token = cow_token(address);
+    cow_loc object;
+    int status;
+
+    if (p->previous.object != NULL) {
+        H5L_info2_t info;
+        int exists = cow_native_exists(p->previous, name);
+        if (exists < 0 || (exists && cow_native_link_info(p->previous, name, &info) < 0))
+            return -1;
+        if (exists && info.type == H5L_TYPE_HARD && cow_address(&info.u.token) == address)
+            return cow_native_link_hard(p->previous, name, p->target, name, lcpl);
+    }
+    if (cow_native_open_token(walk->file->loc, &token, &object) < 0)
+        return -1;
+    status = cow_native_link_object(object, p->target, name, lcpl);
+    if (cow_native_close(object) < 0)
+        status = -1;
+    return status;
+}
+
+static int build(cow_walk *walk, place *p, const char *name, uint64_t address, const char *path, hid_t lcpl)
+{
+    uint64_t snapshot;
+    cow_loc head, made = {0};
+    cow_dataset *dataset = NULL;
+    int decision, status = -1;
+
+    if (cow_map_get(&walk->built, address, &snapshot))
+        return link_snapshot(walk, p, name, snapshot, lcpl);
+    if ((decision = decide(walk, p->group, name, address, path)) < 0)
+        return -1;
+    if (decision == SAME) {
+        if (!cow_snapshots_newest(walk->file, address, &snapshot))
+            return cow_error(COW_CORRUPT, "%s: no snapshot is known of %s", walk->file->name, path);
+        return link_snapshot(walk, p, name, snapshot, lcpl);
+    }
+    if (cow_native_open(p->group, name, &head) < 0)
+        return -1;
+    if (head.type == H5I_DATASET && cow_dataset_attach(walk->file, head.object, &dataset) < 0)
+        goto done;
+    if (head.type == H5I_GROUP)
+        status = build_group(walk, head, address, path, &made);
+    else if (dataset != NULL)
+        status = build_dataset(walk, head, dataset, &made);
+    else if (cow_native_copy(p->group, name, p->target, name, H5P_DEFAULT) == 0)
+        status = cow_native_open(p->target, name, &made);
+    if (status == 0 && head.type != H5I_GROUP)
+        status = note_built(walk, address, made);
+    if (status == 0 && (head.type == H5I_GROUP || dataset != NULL))
+        status = cow_native_link_object(made, p->target, name, lcpl);
+    if (made.object != NULL && cow_native_close(made) < 0)
+        status = -1;
+done:
+    if (dataset != NULL)
+        cow_dataset_release(dataset);
+    if (cow_native_close(head) < 0)
+        status = -1;
+    return status < 0 ? cow_context("%s: cannot make the snapshot of %s", walk->file->name, path) : 0;
+}
+
+int cow_walk_build(cow_walk *walk, const char *name, uint64_t row, int64_t *changed)
+{
+    cow_file *file = walk->file;
+    cow_loc head, made = {0};
+    int exists, status = -1;
+
+    walk->row = row;
+    snprintf(walk->prefix, sizeof walk->prefix, COW_ROOT "/versions/%s", name);
+    if (cow_native_open(file->loc, "/", &head) < 0)
+        return -1;
+    if (build_group(walk, head, cow_address(&file->root), "", &made) < 0)
+        goto done;
+    /* amending: the former tree goes only now, when what it shares with the new one has a second link */
+    if ((exists = cow_native_exists(file->loc, walk->prefix)) < 0 ||
+        (exists && cow_native_link_delete(file->loc, walk->prefix) < 0) ||
+        cow_native_link_object(made, file->loc, walk->prefix, walk->utf8) < 0)
+        goto done;
+    *changed = walk->changed;
+    status = 0;
+done:
+    if (made.object != NULL && cow_native_close(made) < 0)
+        status = -1;
+    if (cow_native_close(head) < 0)
+        status = -1;
+    return status;
+}

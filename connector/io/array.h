@@ -1,0 +1,92 @@
+/* A chunked array in a pool: what reading and writing elements needs to know of a dataset.
+ *
+ * The write path: application buffer -> (type conversion) -> selection cut by chunks -> chunk cache (decoded bytes in
+ * the file's datatype; a chunk that is wholly overwritten is never read) -> on eviction or cow_array_store: digest,
+ * known slot or encode and append -> index. The read path is the same backwards, and every chunk that is read from the
+ * pool is compared with its checksum. Slots are given out in chunk order within a batch, whatever the threads do.
+ *
+ * Data that HDF5 must store itself (variable-length, new references: `heap`) take the path of io/heap.c: a slot is
+ * written by HDF5's own dataset write, and compared by content when it is stored.
+ */
+#ifndef COW_ARRAY_H
+#define COW_ARRAY_H
+
+#include "io/codec.h"
+#include "store/index.h"
+#include "store/pool.h"
+
+#include <hdf5.h>
+
+#include <stdbool.h>
+
+typedef struct cow_cache cow_cache;
+
+typedef struct cow_array {
+    /* given by the owner, constant while the array is open */
+    const char *label; /* "FILE: /path (version 3)" for messages; may be changed by the owner */
+    cow_grid grid;
+    uint64_t maximum[COW_MAX_RANK]; /* elements, COW_UNLIMITED */
+    hid_t type;                     /* the file's datatype, located in memory, as H5Dget_type gives it */
+    size_t element_size;            /* H5Tget_size(type) */
+    size_t chunk_bytes;             /* decoded chunk */
+    bool heap;                      /* the type has variable-length or new reference parts */
+    void *fill;                     /* one element in `type`, or NULL: undefined (reading a hole leaves memory alone) */
+    bool fill_new;                  /* the rest of a new, partly written chunk: fill value (true) or zeros */
+    bool early;                     /* HDF5 would have allocated every chunk: holes inside the extent count as stored */
+    cow_pool *pool;
+    cow_codec *codec;
+    cow_index *index;
+    cow_cache *cache; /* shared by the arrays of one file */
+    unsigned threads;
+    /* state */
+    uint64_t extent[COW_MAX_RANK]; /* elements */
+    bool extent_changed;           /* since the last commit; cleared by the owner */
+    bool written;                  /* something was written since the last commit; cleared by the owner. A write that
+                                      leaves the same bytes sets it, but leaves index and extent unchanged */
+    /* private to io/ */
+    struct cow_cached *dirty;      /* dirty chunks of this array, oldest first */
+} cow_array;
+
+/* A chunk cache of at most BYTES (at least one chunk always fits). */
+cow_cache *cow_cache_open(size_t bytes);
+/* All arrays must have been closed. */
+void cow_cache_close(cow_cache *cache);
+
+/* H5Dread and H5Dwrite of one dataset. mem_space: id, H5S_ALL or H5S_BLOCK; file_space: id, H5S_ALL or H5S_PLIST. BUF
+ * may be NULL when nothing is selected. Type conversion in both directions, compound subsets with background, the
+ * dxpl's data transform and conversion callbacks behave as in native HDF5. */
+int cow_array_read(cow_array *array, hid_t mem_type, hid_t mem_space, hid_t file_space, hid_t dxpl, void *buf);
+int cow_array_write(cow_array *array, hid_t mem_type, hid_t mem_space, hid_t file_space, hid_t dxpl, const void *buf);
+
+/* H5Dset_extent, already checked against maximum. What is cut off is forgotten: an edge chunk that loses a part has it
+ * overwritten with the fill value, so that growing again shows the fill value, as in native HDF5. */
+int cow_array_resize(cow_array *array, const uint64_t extent[]);
+
+/* Put every dirty chunk into the pool and the index. */
+int cow_array_store(cow_array *array);
+/* Forget all cached chunks, dirty ones included: close, or roll back. */
+void cow_array_forget(cow_array *array);
+
+/* Chunk-level access. OFFSET is the first element of the chunk, a multiple of the chunk dims. All of them store the
+ * chunk first where it is dirty. Only for arrays whose codec the application sees (its own filters). */
+typedef struct cow_chunk_info {
+    uint64_t offset[COW_MAX_RANK]; /* elements */
+    uint64_t slot;                 /* COW_HOLE: not stored */
+    uint32_t filter_mask;
+    uint64_t size;                 /* bytes as stored */
+    haddr_t address;               /* in the file */
+} cow_chunk_info;
+int cow_array_chunk_count(cow_array *array, uint64_t *count);
+/* The INDEX-th stored chunk in row-major order of offsets (the order of H5Dget_chunk_info). */
+int cow_array_chunk_by_index(cow_array *array, uint64_t index, cow_chunk_info *info);
+/* info->slot is COW_HOLE (and address HADDR_UNDEF, size 0) for a chunk that is not stored. */
+int cow_array_chunk_by_offset(cow_array *array, const uint64_t offset[], cow_chunk_info *info);
+/* Encoded bytes, after checking them against the checksum. */
+int cow_array_chunk_read(cow_array *array, const uint64_t offset[], uint32_t *filter_mask, void *bytes, size_t size);
+/* Bytes already encoded by the application: decoded once to learn hash and checksum, stored as they are. */
+int cow_array_chunk_write(cow_array *array, const uint64_t offset[], uint32_t filter_mask, const void *bytes,
+                          size_t size);
+/* Bytes of all stored chunks, as H5Dget_storage_size counts them. */
+int cow_array_storage_size(cow_array *array, uint64_t *bytes);
+
+#endif

@@ -1,0 +1,82 @@
+/* The chunk cache: decoded chunks of all open arrays of one file, least recently used first out. Private to io/.
+ *
+ * An entry of an ordinary array holds the decoded chunk in the file's datatype, padding included. An entry of a heap
+ * array holds no bytes: dirty, it names the slot that HDF5 has written the chunk into since the last commit; clean, the
+ * slot whose content was verified.
+ *
+ * Dirty entries of an array are also in array->dirty, a ring, oldest first. When room is needed and the entry to go is
+ * dirty, a batch of its array's oldest dirty chunks is stored together, so that the worker threads have something to
+ * share and slots are given out in order. An entry stays valid until the next call that may load or insert one.
+ */
+#ifndef COW_CACHE_H
+#define COW_CACHE_H
+
+#include "io/array.h"
+
+/* Decoded bytes that are read or stored together. */
+#define COW_BATCH_BYTES ((size_t)16 << 20)
+#define COW_BATCH_CHUNKS 1024
+
+typedef struct cow_cached cow_cached;
+struct cow_cached {
+    cow_array *array;
+    uint8_t *bytes; /* array->chunk_bytes; NULL for a heap array */
+    uint64_t slot;  /* heap arrays only */
+    bool dirty;
+    uint64_t hash;
+    cow_cached *same_hash;                 /* next in its bucket */
+    cow_cached *newer, *older;             /* in order of use */
+    cow_cached *next_dirty, *former_dirty; /* ring */
+    uint64_t chunk[];                      /* rank */
+};
+
+/* The entry of a chunk, or NULL; it becomes the most recently used. */
+cow_cached *cow_cache_find(cow_array *array, const uint64_t chunk[]);
+/* A new clean entry for a chunk that has none. Makes room first, which may store other chunks. BYTES (malloc) are the
+ * entry's from now on, also when it fails; NULL for a heap array. */
+cow_cached *cow_cache_insert(cow_array *array, const uint64_t chunk[], uint8_t *bytes);
+/* Room for one chunk, for cow_cache_insert, or to be given back. */
+uint8_t *cow_cache_buffer(cow_array *array);
+void cow_cache_buffer_free(cow_array *array, uint8_t *bytes);
+/* Find, or load from the pool, or make (a hole: fill value, ready to be written). OVERWRITTEN: all elements inside the
+ * extent will be written by the caller, so nothing is read. */
+cow_cached *cow_cache_get(cow_array *array, const uint64_t chunk[], bool overwritten);
+/* Load those of N chunks that are neither cached nor holes, together. CHUNKS: N times rank. As far as there is room. */
+int cow_cache_prefetch(cow_array *array, const uint64_t *chunks, size_t n);
+void cow_cache_dirty(cow_cached *entry);
+void cow_cache_clean(cow_cached *entry);
+void cow_cache_remove(cow_cached *entry);
+/* Calls VISITOR for every entry of ARRAY; it may remove the entry. */
+void cow_cache_each(cow_array *array, void (*visitor)(cow_cached *entry, void *context), void *context);
+size_t cow_cache_limit(const cow_cache *cache);
+
+/* Buffers that grow and are kept, one for each use, so that small transfers allocate nothing. NULL: COW_MEMORY. */
+typedef enum {
+    COW_BUFFER_ENCODED, /* stored.c */
+    COW_BUFFER_RAW,
+    COW_BUFFER_SAVES, /* cache.c */
+    COW_BUFFER_LOADS,
+    COW_BUFFER_PIECES, /* transfer.c */
+    COW_BUFFER_ITEMS,
+    COW_BUFFER_PADDED,
+    COW_BUFFER_PACKED,
+    COW_BUFFER_BACKGROUND,
+    COW_BUFFER_STAGED,
+    COW_BUFFER_RUNS,
+    COW_BUFFER_SPANS,
+    COW_BUFFER_CHUNKS,
+    COW_BUFFER_COUNT
+} cow_buffer_use;
+void *cow_cache_scratch(cow_cache *cache, cow_buffer_use use, size_t bytes);
+
+/* The chunks' numbers in row-major order, remembered between calls of cow_array_chunk_by_index, and forgotten when
+ * the index of any array changes. */
+typedef struct cow_listing {
+    const cow_array *array;
+    uint64_t *number;
+    uint64_t count;
+} cow_listing;
+cow_listing *cow_cache_listing(cow_cache *cache);
+void cow_cache_forget_listing(cow_cache *cache);
+
+#endif

@@ -1,0 +1,551 @@
+/* An array seen as chunks: the chunk queries and direct chunk access of HDF5, and the changing extent (array.h). */
+#include "error.h"
+#include "io/cache.h"
+#include "io/heap.h"
+#include "io/plan.h"
+#include "io/stored.h"
+#include "native/native.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Chunks along each dimension that EXTENT has. */
+static void grid_extent(const cow_array *array, const uint64_t extent[], uint64_t chunks[])
+{
+    for (unsigned d = 0; d < array->grid.rank; d++)
+        chunks[d] = extent[d] / array->grid.chunk[d] + (extent[d] % array->grid.chunk[d] != 0);
+}
+
+static uint64_t product(unsigned rank, const uint64_t n[])
+{
+    uint64_t p = 1;
+    for (unsigned d = 0; d < rank; d++)
+        p *= n[d];
+    return p;
+}
+
+/* ---- shrinking ---- */
+
+static void forget_outside(cow_cached *entry, void *context)
+{
+    const uint64_t *chunks = context;
+    cow_array *array = entry->array;
+
+    for (unsigned d = 0; d < array->grid.rank; d++)
+        if (entry->chunk[d] >= chunks[d]) {
+            if (array->heap && entry->dirty)
+                cow_pool_drop(array->pool, entry->slot);
+            cow_cache_remove(entry);
+            return;
+        }
+}
+
+static int drop_slot(void *context, const uint64_t chunk[], uint64_t slot)
+{
+    (void)chunk;
+    cow_pool_drop(((cow_array *)context)->pool, slot);
+    return 0;
+}
+
+/* Chunks of one face of the extent, collected before any of them changes the index. */
+typedef struct face {
+    cow_array *array;
+    unsigned dimension;
+    uint64_t *chunks;
+    size_t n, room;
+    bool failed;
+} face;
+
+static int add_to_face(face *f, const uint64_t chunk[])
+{
+    unsigned rank = f->array->grid.rank;
+
+    if (f->n == f->room) {
+        size_t room = f->room * 2 + 64;
+        uint64_t *grown = realloc(f->chunks, room * rank * sizeof *grown);
+        if (grown == NULL) {
+            f->failed = true;
+            return cow_error(COW_MEMORY, "%s: no memory for a list of %zu chunks", f->array->label, room);
+        }
+        f->chunks = grown;
+        f->room = room;
+    }
+    memcpy(f->chunks + f->n++ * rank, chunk, rank * sizeof *chunk);
+    return 0;
+}
+
+/* A stored chunk has something to lose if what was hashed reaches beyond the new extent. */
+static int look_at_stored(void *context, const uint64_t chunk[], uint64_t slot)
+{
+    face *f = context;
+    uint64_t trimmed[COW_MAX_RANK];
+    cow_slot row;
+
+    if (cow_pool_row(f->array->pool, slot, &row) < 0)
+        return -1;
+    cow_chunk_trimmed(f->array, chunk, trimmed);
+    return row.trimmed[f->dimension] > trimmed[f->dimension] ? add_to_face(f, chunk) : 0;
+}
+
+static void look_at_dirty(cow_cached *entry, void *context)
+{
+    face *f = context;
+    unsigned d = f->dimension;
+
+    if (entry->dirty && !f->failed && entry->chunk[d] == f->array->extent[d] / f->array->grid.chunk[d])
+        add_to_face(f, entry->chunk);
+}
+
+/* What is dirty is cut before anything is loaded: loading may store it, with what is in its padding. */
+static void cut_dirty(cow_cached *entry, void *context)
+{
+    cow_array *array = entry->array;
+    uint64_t trimmed[COW_MAX_RANK];
+
+    (void)context;
+    if (!entry->dirty)
+        return;
+    cow_chunk_trimmed(array, entry->chunk, trimmed);
+    cow_fill_padding(&array->grid, trimmed, array->element_size, array->fill, entry->bytes);
+}
+
+/* Dimension D was cut inside a chunk: overwrite what its last chunks hold beyond, so that growing shows fill value. */
+static int cut_face(cow_array *array, unsigned dimension)
+{
+    unsigned rank = array->grid.rank;
+    uint64_t first[COW_MAX_RANK] = {0}, count[COW_MAX_RANK], trimmed[COW_MAX_RANK];
+    face f = {.array = array, .dimension = dimension};
+    int status = -1;
+
+    grid_extent(array, array->extent, count);
+    first[dimension] = count[dimension] - 1;
+    count[dimension] = 1;
+    if (cow_index_visit(array->index, first, count, look_at_stored, &f) != 0)
+        goto done;
+    if (array->heap)
+        cow_cache_each(array, look_at_dirty, &f);
+    if (f.failed)
+        goto done;
+    for (size_t i = 0; i < f.n; i++) {
+        const uint64_t *chunk = f.chunks + i * rank;
+        cow_cached *entry;
+
+        if (array->heap) {
+            if (cow_heap_cut(array, chunk) < 0)
+                goto done;
+            continue;
+        }
+        if ((entry = cow_cache_get(array, chunk, false)) == NULL)
+            goto done;
+        cow_chunk_trimmed(array, chunk, trimmed);
+        cow_fill_padding(&array->grid, trimmed, array->element_size, array->fill, entry->bytes);
+        cow_cache_dirty(entry);
+    }
+    status = 0;
+done:
+    free(f.chunks);
+    return status;
+}
+
+/* ---- early allocation ---- */
+
+/* The slots of chunks of fill value: one for each shape that edges of the extent have. */
+typedef struct fill_slots {
+    uint32_t edges; /* bit d: the chunk is cut along dimension d */
+    uint64_t slot;
+} fill_slots;
+
+typedef struct early {
+    cow_array *array;
+    uint64_t chunks[COW_MAX_RANK];
+    void *bytes; /* a chunk of fill value, made when it is needed */
+    fill_slots *known;
+    size_t n;
+} early;
+
+static int store_fill(early *e, const uint64_t chunk[], uint32_t edges)
+{
+    cow_array *array = e->array;
+    cow_save save = {.chunk = chunk};
+    fill_slots *grown;
+
+    for (size_t i = 0; i < e->n; i++)
+        if (e->known[i].edges == edges) {
+            cow_pool_use(array->pool, e->known[i].slot);
+            return cow_stored_set(array, chunk, e->known[i].slot);
+        }
+    if (e->bytes == NULL) {
+        if ((e->bytes = calloc(1, array->chunk_bytes)) == NULL)
+            return cow_error(COW_MEMORY, "%s: no memory for a chunk", array->label);
+        if (array->fill != NULL)
+            cow_fill_elements(e->bytes, array->fill, array->element_size, array->chunk_bytes / array->element_size);
+    }
+    save.bytes = e->bytes;
+    if (cow_stored_save(array, &save, 1, NULL, NULL) < 0)
+        return -1;
+    if ((grown = realloc(e->known, (e->n + 1) * sizeof *grown)) == NULL)
+        return cow_error(COW_MEMORY, "%s: no memory to allocate chunks", array->label);
+    e->known = grown;
+    e->known[e->n].edges = edges;
+    return cow_index_get(array->index, chunk, &e->known[e->n++].slot);
+}
+
+/* Give the chunks of a box that have none a slot of fill value. */
+static int fill_box(early *e, const uint64_t first[], const uint64_t end[])
+{
+    cow_array *array = e->array;
+    unsigned rank = array->grid.rank;
+    uint64_t chunk[COW_MAX_RANK];
+
+    for (unsigned d = 0; d < rank; d++)
+        if ((chunk[d] = first[d]) >= end[d])
+            return 0;
+    for (;;) {
+        uint32_t edges = 0;
+        uint64_t slot;
+        unsigned d = rank;
+
+        if (cow_index_get(array->index, chunk, &slot) < 0)
+            return -1;
+        if (slot == COW_HOLE) {
+            for (unsigned k = 0; k < rank; k++)
+                if ((chunk[k] + 1) * array->grid.chunk[k] > array->extent[k])
+                    edges |= (uint32_t)1 << k;
+            if (store_fill(e, chunk, edges) < 0)
+                return -1;
+        }
+        while (d-- > 0) {
+            if (++chunk[d] < end[d])
+                break;
+            chunk[d] = first[d];
+            if (d == 0)
+                return 0;
+        }
+    }
+}
+
+/* Let every chunk inside the extent have a slot. BEFORE: chunks along each dimension for which that is so already.
+ * Heap arrays have nothing to allocate: their elements are empty. */
+static int allocate_early(cow_array *array, const uint64_t before[])
+{
+    unsigned rank = array->grid.rank;
+    uint64_t first[COW_MAX_RANK] = {0}, end[COW_MAX_RANK];
+    early e = {.array = array};
+    int status = 0;
+
+    grid_extent(array, array->extent, e.chunks);
+    /* What is new: for each dimension what lies beyond BEFORE in it, and inside BEFORE in those that came before. */
+    memcpy(end, e.chunks, rank * sizeof *end);
+    for (unsigned d = 0; status == 0 && d < rank; d++) {
+        first[d] = before[d];
+        end[d] = e.chunks[d];
+        status = fill_box(&e, first, end);
+        first[d] = 0;
+        end[d] = before[d] < e.chunks[d] ? before[d] : e.chunks[d];
+    }
+    free(e.known);
+    free(e.bytes);
+    return status;
+}
+
+int cow_array_resize(cow_array *array, const uint64_t extent[])
+{
+    unsigned rank = array->grid.rank;
+    uint64_t old[COW_MAX_RANK], before[COW_MAX_RANK], chunks[COW_MAX_RANK];
+    bool shrinks = false, changes = false;
+
+    memcpy(old, array->extent, rank * sizeof *old);
+    grid_extent(array, old, before);
+    grid_extent(array, extent, chunks);
+    for (unsigned d = 0; d < rank; d++) {
+        shrinks = shrinks || extent[d] < old[d];
+        changes = changes || extent[d] != old[d];
+    }
+    /* A new dataset, or one with dirty chunks that have no slot yet: then nothing can be skipped. */
+    if (array->early && cow_index_chunks(array->index) != product(rank, before))
+        memset(before, 0, rank * sizeof *before);
+    if (shrinks) {
+        cow_cache_each(array, forget_outside, chunks);
+        cow_cache_forget_listing(array->cache);
+        if (cow_index_trim(array->index, chunks, drop_slot, array) != 0)
+            return cow_context("%s: making the extent smaller", array->label);
+    }
+    if (changes) {
+        memcpy(array->extent, extent, rank * sizeof *extent);
+        array->extent_changed = true;
+        cow_cache_forget_listing(array->cache);
+    }
+    if (shrinks && !array->heap)
+        cow_cache_each(array, cut_dirty, NULL);
+    if (shrinks && product(rank, chunks) > 0)
+        for (unsigned d = 0; d < rank; d++)
+            if (extent[d] < old[d] && extent[d] % array->grid.chunk[d] != 0 && cut_face(array, d) < 0)
+                return cow_context("%s: making the extent smaller", array->label);
+    if (array->early && !array->heap && allocate_early(array, before) < 0)
+        return cow_context("%s: allocating chunks", array->label);
+    return 0;
+}
+
+/* ---- queries ---- */
+
+static int store_dirty(cow_array *array)
+{
+    return array->dirty == NULL ? 0 : cow_array_store(array);
+}
+
+int cow_array_chunk_count(cow_array *array, uint64_t *count)
+{
+    if (store_dirty(array) < 0)
+        return -1;
+    *count = cow_index_chunks(array->index);
+    return 0;
+}
+
+static int describe_chunk(cow_array *array, const uint64_t chunk[], cow_chunk_info *info)
+{
+    hsize_t size = 0;
+    unsigned mask = 0;
+
+    *info = (cow_chunk_info){.address = HADDR_UNDEF};
+    for (unsigned d = 0; d < array->grid.rank; d++)
+        info->offset[d] = chunk[d] * array->grid.chunk[d];
+    if (cow_index_get(array->index, chunk, &info->slot) < 0)
+        return cow_context("%s: looking for a chunk", array->label);
+    if (info->slot == COW_HOLE)
+        return 0;
+    if (cow_native_chunk_address(cow_pool_store(array->pool), info->slot, &info->address, &size, &mask) < 0)
+        return cow_context("%s: looking for a chunk's place in the file", array->label);
+    info->size = size;
+    info->filter_mask = mask;
+    return 0;
+}
+
+/* The listing of all stored chunks. */
+typedef struct listing_walk {
+    const cow_array *array;
+    const uint64_t *chunks;
+    cow_listing *listing;
+    uint64_t room;
+} listing_walk;
+
+static int list_chunk(void *context, const uint64_t chunk[], uint64_t slot)
+{
+    listing_walk *w = context;
+    uint64_t number = 0;
+
+    (void)slot;
+    for (unsigned d = 0; d < w->array->grid.rank; d++)
+        number = number * w->chunks[d] + chunk[d];
+    if (w->listing->count == w->room)
+        return cow_error(COW_CORRUPT, "%s: the index has more chunks than it says", w->array->label);
+    w->listing->number[w->listing->count++] = number;
+    return 0;
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+static cow_listing *list_chunks(cow_array *array, const uint64_t chunks[])
+{
+    const uint64_t origin[COW_MAX_RANK] = {0};
+    cow_listing *listing = cow_cache_listing(array->cache);
+    listing_walk w = {.array = array, .chunks = chunks, .listing = listing, .room = cow_index_chunks(array->index)};
+
+    if (listing->array == array)
+        return listing;
+    cow_cache_forget_listing(array->cache);
+    if ((listing->number = malloc((w.room + 1) * sizeof *listing->number)) == NULL) {
+        cow_error(COW_MEMORY, "%s: no memory for a list of %" PRIu64 " chunks", array->label, w.room);
+        return NULL;
+    }
+    listing->array = array;
+    if (cow_index_visit(array->index, origin, chunks, list_chunk, &w) != 0) {
+        cow_cache_forget_listing(array->cache);
+        return NULL;
+    }
+    qsort(listing->number, listing->count, sizeof *listing->number, compare_numbers);
+    return listing;
+}
+
+int cow_array_chunk_by_index(cow_array *array, uint64_t index, cow_chunk_info *info)
+{
+    unsigned rank = array->grid.rank;
+    uint64_t chunks[COW_MAX_RANK], chunk[COW_MAX_RANK], number = index, count;
+
+    if (store_dirty(array) < 0)
+        return -1;
+    count = cow_index_chunks(array->index);
+    if (index >= count)
+        return cow_error(COW_USAGE, "%s: chunk index %" PRIu64 " is out of range: there are %" PRIu64, array->label, index,
+                         count);
+    grid_extent(array, array->extent, chunks);
+    if (count != product(rank, chunks)) { /* where every chunk is stored, index and number are the same */
+        const cow_listing *listing = list_chunks(array, chunks);
+
+        if (listing == NULL)
+            return -1;
+        if (index >= listing->count)
+            return cow_error(COW_CORRUPT, "%s: the index has fewer chunks than it says", array->label);
+        number = listing->number[index];
+    }
+    for (unsigned d = rank; d-- > 0;) {
+        chunk[d] = number % chunks[d];
+        number /= chunks[d];
+    }
+    return describe_chunk(array, chunk, info);
+}
+
+/* The chunk that begins at OFFSET. */
+static int chunk_at(const cow_array *array, const uint64_t offset[], uint64_t chunk[])
+{
+    for (unsigned d = 0; d < array->grid.rank; d++) {
+        if (offset[d] >= array->extent[d])
+            return cow_error(COW_USAGE, "%s: chunk offset %" PRIu64 " is beyond the extent %" PRIu64 " of dimension %u",
+                             array->label, offset[d], array->extent[d], d);
+        if (offset[d] % array->grid.chunk[d] != 0)
+            return cow_error(COW_USAGE, "%s: chunk offset %" PRIu64 " does not fall on chunk boundaries (%" PRIu64 ")",
+                             array->label, offset[d], array->grid.chunk[d]);
+        chunk[d] = offset[d] / array->grid.chunk[d];
+    }
+    return 0;
+}
+
+int cow_array_chunk_by_offset(cow_array *array, const uint64_t offset[], cow_chunk_info *info)
+{
+    uint64_t chunk[COW_MAX_RANK];
+
+    if (chunk_at(array, offset, chunk) < 0 || store_dirty(array) < 0)
+        return -1;
+    return describe_chunk(array, chunk, info);
+}
+
+int cow_array_chunk_read(cow_array *array, const uint64_t offset[], uint32_t *filter_mask, void *bytes, size_t size)
+{
+    cow_chunk_store *store = cow_pool_store(array->pool);
+    uint64_t chunk[COW_MAX_RANK], slot;
+    char place[COW_PLACE_SIZE];
+    uint8_t *decoded;
+    cow_slot row;
+    size_t stored;
+    int status = -1;
+
+    if (chunk_at(array, offset, chunk) < 0 || store_dirty(array) < 0 ||
+        cow_index_get(array->index, chunk, &slot) < 0)
+        return -1;
+    if (slot == COW_HOLE)
+        return cow_error(COW_NOT_FOUND, "%s: the chunk at %s is not stored", array->label,
+                         cow_chunk_place(array, chunk, place));
+    if (cow_pool_row(array->pool, slot, &row) < 0 || store->size(store, slot, &stored) < 0)
+        return cow_context("%s: reading a chunk", array->label);
+    if (stored > size)
+        return cow_error(COW_USAGE, "%s: the chunk at %s has %zu bytes, the buffer %zu", array->label,
+                         cow_chunk_place(array, chunk, place), stored, size);
+    if (store->read(store, slot, bytes, stored, filter_mask) < 0)
+        return cow_context("%s: reading a chunk", array->label);
+    if (array->heap) /* the bytes say where HDF5 keeps the elements: no checksum covers that */
+        return 0;
+    if ((decoded = cow_cache_buffer(array)) == NULL)
+        return -1;
+    if (cow_codec_identity(array->codec) ? stored != array->chunk_bytes
+                                         : cow_codec_decode(array->codec, bytes, stored, *filter_mask, decoded) < 0)
+        cow_error(COW_CORRUPT, "%s: the chunk at %s cannot be decoded; run h5cow verify on the file", array->label,
+                  cow_chunk_place(array, chunk, place));
+    else
+        status = cow_chunk_verify(array, chunk, slot,
+                                  cow_checksum(cow_codec_identity(array->codec) ? bytes : decoded, array->chunk_bytes),
+                                  row.digest.checksum);
+    cow_cache_buffer_free(array, decoded);
+    return status;
+}
+
+int cow_array_chunk_write(cow_array *array, const uint64_t offset[], uint32_t filter_mask, const void *bytes, size_t size)
+{
+    uint64_t chunk[COW_MAX_RANK], trimmed[COW_MAX_RANK];
+    cow_save save = {.chunk = chunk, .ready = bytes, .ready_size = size, .ready_mask = filter_mask};
+    uint8_t *decoded = NULL, *padded = NULL;
+    cow_cached *entry;
+    int status = -1;
+
+    if (chunk_at(array, offset, chunk) < 0)
+        return -1;
+    if (array->heap)
+        return cow_error(COW_UNSUPPORTED, "%s: chunks of variable-length data or references cannot be written as bytes; "
+                                          "use H5Dwrite", array->label);
+    array->written = true;
+    if ((decoded = cow_cache_buffer(array)) == NULL)
+        return -1;
+    if (cow_codec_identity(array->codec)) {
+        if (size != array->chunk_bytes) {
+            cow_error(COW_USAGE, "%s: a chunk of this dataset has %zu bytes, not %zu", array->label, array->chunk_bytes,
+                      size);
+            goto done;
+        }
+        memcpy(decoded, bytes, size);
+    } else if (cow_codec_decode(array->codec, bytes, size, filter_mask, decoded) < 0) {
+        cow_context("%s: the bytes given to H5Dwrite_chunk cannot be decoded with the dataset's filters", array->label);
+        goto done;
+    }
+    /* Chunks with the same elements inside the extent share a slot. So what is outside must be what it always is, or
+     * another dataset would see it when it grows. */
+    cow_chunk_trimmed(array, chunk, trimmed);
+    if (memcmp(trimmed, array->grid.chunk, array->grid.rank * sizeof *trimmed) != 0) {
+        if ((padded = malloc(array->chunk_bytes)) == NULL) {
+            cow_error(COW_MEMORY, "%s: no memory for a chunk of %zu bytes", array->label, array->chunk_bytes);
+            goto done;
+        }
+        memcpy(padded, decoded, array->chunk_bytes);
+        cow_fill_padding(&array->grid, trimmed, array->element_size, cow_new_fill(array), padded);
+        if (memcmp(padded, decoded, array->chunk_bytes) != 0)
+            save.ready = NULL; /* encode it anew */
+    }
+    save.bytes = padded != NULL ? padded : decoded;
+    if (cow_stored_save(array, &save, 1, NULL, NULL) < 0)
+        goto done;
+    if ((entry = cow_cache_find(array, chunk)) != NULL)
+        cow_cache_remove(entry);
+    status = 0;
+done:
+    free(padded);
+    cow_cache_buffer_free(array, decoded);
+    return status;
+}
+
+typedef struct size_sum {
+    cow_chunk_store *store;
+    uint64_t bytes;
+} size_sum;
+
+static int add_size(void *context, const uint64_t chunk[], uint64_t slot)
+{
+    size_sum *sum = context;
+    size_t size;
+
+    (void)chunk;
+    if (sum->store->size(sum->store, slot, &size) < 0)
+        return -1;
+    sum->bytes += size;
+    return 0;
+}
+
+int cow_array_storage_size(cow_array *array, uint64_t *bytes)
+{
+    const uint64_t origin[COW_MAX_RANK] = {0};
+    uint64_t chunks[COW_MAX_RANK];
+    size_sum sum = {.store = cow_pool_store(array->pool)};
+
+    if (store_dirty(array) < 0)
+        return -1;
+    if (cow_codec_identity(array->codec) && !array->heap) {
+        *bytes = cow_index_chunks(array->index) * array->chunk_bytes;
+        return 0;
+    }
+    grid_extent(array, array->extent, chunks);
+    if (cow_index_visit(array->index, origin, chunks, add_size, &sum) != 0)
+        return cow_context("%s: adding up the sizes of chunks", array->label);
+    *bytes = sum.bytes;
+    return 0;
+}

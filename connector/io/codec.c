@@ -1,0 +1,288 @@
+/* A pipeline of filters over one chunk: see codec.h. The standard set runs here, stage by stage between two buffers
+ * (io/filters.c); anything else is HDF5's own (io/scratch.c), set up on first use.
+ *
+ * A codec of the standard set is not changed after it was opened: any number of threads may use it at once.
+ */
+#include "io/codec.h"
+
+#include "error.h"
+#include "io/filters.h"
+#include "io/scratch.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Between two filters there may be more bytes than our own encoders would make of a chunk (another zlib, another
+ * level), but not any number: sizes in a damaged file must not decide what is allocated. */
+#define SLACK_FACTOR 2
+#define SLACK_BYTES  (64u << 10)
+/* Blosc takes nothing smaller, and for the others the overhead of a stored chunk outweighs the gain. */
+#define SMALLEST_COMPRESSED 128
+
+struct cow_codec {
+    unsigned count;
+    cow_filter *filter;
+    bool standard; /* all filters are ours */
+    size_t chunk_bytes;
+    size_t bound;
+    /* for the others */
+    hid_t dcpl, type;
+    cow_scratch *encoder; /* NULL until first used */
+    cow_scratch *decoder; /* for chunks with this mask: */
+    uint32_t decoder_mask;
+};
+
+static int read_filter(hid_t dcpl, unsigned i, cow_filter *filter)
+{
+    unsigned flags;
+
+    filter->count = COW_FILTER_VALUES;
+    filter->id =
+        H5Pget_filter2(dcpl, i, &flags, &filter->count, filter->value, sizeof filter->name, filter->name, NULL);
+    if (filter->id < 0)
+        return cow_error_native("cannot read filter %u of a dataset", i);
+    filter->name[sizeof filter->name - 1] = '\0';
+    if (filter->name[0] == '\0')
+        strcpy(filter->name, "no name");
+    filter->optional = (flags & H5Z_FLAG_OPTIONAL) != 0;
+    return 0;
+}
+
+cow_codec *cow_codec_open(hid_t dcpl, hid_t type, size_t chunk_bytes)
+{
+    cow_codec *codec = calloc(1, sizeof *codec);
+    int filters = H5Pget_nfilters(dcpl);
+    bool made = false;
+
+    if (!codec) {
+        cow_error(COW_MEMORY, "no memory for a codec");
+        return NULL;
+    }
+    codec->dcpl = codec->type = H5I_INVALID_HID;
+    codec->standard = true;
+    codec->chunk_bytes = codec->bound = chunk_bytes;
+    if (filters < 0) {
+        cow_error_native("cannot read the filters of a dataset");
+        goto done;
+    }
+    codec->count = (unsigned)filters;
+    if (codec->count > 0 && !(codec->filter = calloc(codec->count, sizeof *codec->filter))) {
+        cow_error(COW_MEMORY, "no memory for a codec");
+        goto done;
+    }
+    for (unsigned i = 0; i < codec->count; i++) {
+        if (read_filter(dcpl, i, &codec->filter[i]) < 0)
+            goto done;
+        codec->standard = codec->standard && cow_filter_ours(codec->filter[i].id);
+        codec->bound = cow_filter_bound(codec->filter[i].id, codec->bound);
+    }
+    if (!codec->standard) {
+        codec->bound = SLACK_FACTOR * chunk_bytes + SLACK_BYTES; /* nobody says how much a foreign filter may add */
+        if ((codec->dcpl = H5Pcopy(dcpl)) < 0 || (codec->type = H5Tcopy(type)) < 0) {
+            cow_error_native("cannot copy a dataset's properties");
+            goto done;
+        }
+    }
+    made = true;
+done:
+    if (!made) {
+        cow_codec_close(codec);
+        return NULL;
+    }
+    return codec;
+}
+
+void cow_codec_close(cow_codec *codec)
+{
+    if (!codec)
+        return;
+    cow_scratch_close(codec->encoder);
+    cow_scratch_close(codec->decoder);
+    if (codec->type >= 0)
+        H5Tclose(codec->type);
+    if (codec->dcpl >= 0)
+        H5Pclose(codec->dcpl);
+    free(codec->filter);
+    free(codec);
+}
+
+bool cow_codec_identity(const cow_codec *codec)
+{
+    return codec->count == 0;
+}
+
+bool cow_codec_parallel(const cow_codec *codec)
+{
+    return codec->standard;
+}
+
+size_t cow_codec_bound(const cow_codec *codec)
+{
+    return codec->bound;
+}
+
+static bool skipped(uint32_t mask, unsigned i)
+{
+    return (mask >> i & 1) != 0; /* HDF5 has at most 32 filters in a pipeline */
+}
+
+/* 0 when the filters that MASK does not skip are there. MUST: optional ones as well (they have been applied to what is
+ * to be decoded). */
+static int check_available(const cow_codec *codec, uint32_t mask, bool must)
+{
+    for (unsigned i = 0; i < codec->count; i++) {
+        const cow_filter *filter = &codec->filter[i];
+        if (!skipped(mask, i) && (must || !filter->optional) && H5Zfilter_avail(filter->id) <= 0)
+            return cow_error(
+                COW_UNSUPPORTED,
+                "filter %d (%s) is not available: install its plugin and set HDF5_PLUGIN_PATH to where it is",
+                (int)filter->id, filter->name);
+    }
+    return 0;
+}
+
+static int encode_standard(cow_codec *codec, const void *chunk, void *out, size_t *size, uint32_t *mask)
+{
+    void *other = NULL, *to;
+    const void *from = chunk;
+    size_t bytes = codec->chunk_bytes;
+    int result = -1;
+
+    if (codec->count > 1 && !(other = malloc(codec->bound)))
+        return cow_error(COW_MEMORY, "no memory to encode a chunk of %zu bytes", codec->chunk_bytes);
+    to = codec->count % 2 ? out : other; /* so that the last stage ends in OUT unless one is skipped */
+    for (unsigned i = 0; i < codec->count; i++) {
+        const cow_filter *filter = &codec->filter[i];
+        size_t made = cow_filter_encode(filter, from, bytes, to);
+        if (made == 0 && !filter->optional) {
+            cow_error(COW_UNSUPPORTED, "filter %d (%s) cannot encode this chunk, and is mandatory in this dataset",
+                      (int)filter->id, filter->name);
+            goto done;
+        }
+        if (made == 0) {
+            *mask |= UINT32_C(1) << i;
+            continue;
+        }
+        from = to;
+        bytes = made;
+        to = to == out ? other : out;
+    }
+    if (from != out)
+        memcpy(out, from, bytes);
+    *size = bytes;
+    result = 0;
+done:
+    free(other);
+    return result;
+}
+
+int cow_codec_encode(cow_codec *codec, const void *chunk, void *out, size_t *size, uint32_t *mask)
+{
+    *mask = 0;
+    if (codec->standard)
+        return encode_standard(codec, chunk, out, size, mask);
+    if (check_available(codec, 0, false) < 0 ||
+        (!codec->encoder && !(codec->encoder = cow_scratch_open(codec->dcpl, codec->type, 0))))
+        return -1;
+    return cow_scratch_encode(codec->encoder, chunk, out, codec->bound, size, mask);
+}
+
+static int decode_standard(cow_codec *codec, const void *bytes, size_t size, uint32_t mask, void *chunk)
+{
+    const size_t room = SLACK_FACTOR * codec->bound + SLACK_BYTES;
+    void *between[2] = {NULL, NULL};
+    const void *from = bytes;
+    unsigned stages = 0, turn = 0;
+    int result = -1;
+
+    for (unsigned i = 0; i < codec->count; i++)
+        stages += !skipped(mask, i);
+    for (unsigned i = codec->count; i-- > 0;) {
+        const cow_filter *filter = &codec->filter[i];
+        const char *why = "";
+        void *to;
+
+        if (skipped(mask, i))
+            continue;
+        to = --stages == 0 ? chunk : between[turn];
+        if (!to && !(to = between[turn] = malloc(room))) {
+            cow_error(COW_MEMORY, "no memory to decode a chunk of %zu bytes", codec->chunk_bytes);
+            goto done;
+        }
+        turn ^= 1;
+        size = cow_filter_decode(filter, from, size, to, to == chunk ? codec->chunk_bytes : room, &why);
+        if (size == 0) {
+            cow_error(COW_CORRUPT, "a stored chunk is damaged: filter %d (%s): %s", (int)filter->id, filter->name, why);
+            goto done;
+        }
+        from = to;
+    }
+    if (size != codec->chunk_bytes) {
+        cow_error(COW_CORRUPT, "a stored chunk is damaged: it decodes to %zu bytes and not %zu", size,
+                  codec->chunk_bytes);
+        goto done;
+    }
+    if (from != chunk)
+        memcpy(chunk, from, size);
+    result = 0;
+done:
+    free(between[0]);
+    free(between[1]);
+    return result;
+}
+
+int cow_codec_decode(cow_codec *codec, const void *bytes, size_t size, uint32_t mask, void *chunk)
+{
+    uint32_t all = codec->count < 32 ? (UINT32_C(1) << codec->count) - 1 : UINT32_MAX;
+
+    mask &= all;
+    if (codec->standard || mask == all)
+        return decode_standard(codec, bytes, size, mask, chunk);
+    if (size == 0)
+        return cow_error(COW_CORRUPT, "a stored chunk is damaged: it is empty");
+    if (check_available(codec, mask, true) < 0)
+        return -1;
+    if (codec->decoder && codec->decoder_mask != mask) {
+        cow_scratch_close(codec->decoder);
+        codec->decoder = NULL;
+    }
+    codec->decoder_mask = mask;
+    if (!codec->decoder && !(codec->decoder = cow_scratch_open(codec->dcpl, codec->type, mask)))
+        return -1;
+    return cow_scratch_decode(codec->decoder, bytes, size, chunk);
+}
+
+int cow_codec_add(hid_t dcpl, hid_t type, const cow_compress *compress, size_t chunk_bytes)
+{
+    size_t size = H5Tget_size(type);
+    int filters = H5Pget_nfilters(dcpl);
+    herr_t status = 0;
+
+    if (size == 0 || filters < 0)
+        return cow_error_native("cannot read what a dataset is made of");
+    if (compress->library == COW_COMPRESS_NONE || filters > 0 || chunk_bytes < SMALLEST_COMPRESSED)
+        return 0;
+    if (compress->library != COW_COMPRESS_BLOSC && compress->shuffle == 1 && size > 1)
+        status = H5Pset_shuffle(dcpl);
+    switch (compress->library) {
+    case COW_COMPRESS_NONE:
+        break;
+    case COW_COMPRESS_BLOSC: {
+        /* The first four are filled in by the filter itself when the dataset is created. */
+        const unsigned value[COW_BLOSC_VALUES] = {
+            0, 0, 0, 0, (unsigned)compress->level, (unsigned)compress->shuffle, (unsigned)compress->codec};
+        if (status >= 0)
+            status = H5Pset_filter(dcpl, COW_FILTER_BLOSC, H5Z_FLAG_OPTIONAL, COW_BLOSC_VALUES, value);
+        break;
+    }
+    case COW_COMPRESS_LZF:
+        if (status >= 0)
+            status = H5Pset_filter(dcpl, COW_FILTER_LZF, H5Z_FLAG_OPTIONAL, 0, NULL);
+        break;
+    case COW_COMPRESS_GZIP:
+        if (status >= 0)
+            status = H5Pset_deflate(dcpl, (unsigned)compress->level);
+        break;
+    }
+    return status < 0 ? cow_error_native("cannot add the compressor that compress= asks for") : 1;
+}

@@ -1,0 +1,41 @@
+/* Filters: chunk bytes to what is stored, and back.
+ *
+ * For the standard set (shuffle 2, deflate 1, fletcher32 3, LZF 32000, Blosc 32001) the encoding is done here, on any
+ * thread, byte for byte as HDF5's own filters do, so that HDF5 without the connector reads it. For any other pipeline
+ * HDF5's own filters run through a scratch dataset in memory (core driver), on the calling thread only: every
+ * registered filter works, and filter callbacks see the type, space and dcpl they expect.
+ */
+#ifndef COW_CODEC_H
+#define COW_CODEC_H
+
+#include "options.h"
+
+#include <hdf5.h>
+
+#include <stdbool.h>
+
+typedef struct cow_codec cow_codec;
+
+/* The codec of a chunked dataset of native HDF5: DCPL as H5Dget_create_plist of the pool's raw_data gives it (set_local
+ * has run), TYPE its datatype. CHUNK_BYTES: decoded size. A filter that is missing is no error here, since such a
+ * dataset can be opened and its attributes read: encode and decode are COW_UNSUPPORTED, with the filter's number and
+ * name. */
+cow_codec *cow_codec_open(hid_t dcpl, hid_t type, size_t chunk_bytes);
+void cow_codec_close(cow_codec *codec);
+bool cow_codec_identity(const cow_codec *codec); /* no filter at all */
+bool cow_codec_parallel(const cow_codec *codec); /* encode and decode may run on worker threads */
+size_t cow_codec_bound(const cow_codec *codec);  /* largest encoded size */
+
+/* Encode CHUNK into OUT (cow_codec_bound bytes). *SIZE: bytes written; *MASK: bit i set where filter i was skipped
+ * (optional filters that did not compress). */
+int cow_codec_encode(cow_codec *codec, const void *chunk, void *out, size_t *size, uint32_t *mask);
+/* Decode SIZE bytes with filter mask MASK into CHUNK (chunk_bytes). Damaged input is COW_CORRUPT, never a crash. */
+int cow_codec_decode(cow_codec *codec, const void *bytes, size_t size, uint32_t mask, void *chunk);
+
+/* Register Blosc and LZF with the running library where it lacks them. Failing is not an error (they may be there). */
+void cow_filters_register(void);
+/* Add the compressor of the compress= option to a dcpl for chunks of CHUNK_BYTES of TYPE: 1 added, 0 left plain (too
+ * small for Blosc, or none asked), -1 error. */
+int cow_codec_add(hid_t dcpl, hid_t type, const cow_compress *compress, size_t chunk_bytes);
+
+#endif

@@ -1,0 +1,427 @@
+/* Shuffle, deflate, fletcher32, LZF and Blosc, stage by stage, with the results of HDF5's own filters (1.14) and of the
+ * registered LZF (h5py) and Blosc (hdf5-blosc) filters; and the latter two as filter classes for libraries that lack
+ * them.
+ *
+ * Promises: encoding depends on the input and the parameters alone (no environment variable, no number of threads);
+ * decoding never reads or writes outside its buffers, whatever the input.
+ */
+#include "io/filters.h"
+
+#include "io/codec.h"
+#include "io/lzf.h"
+#include "store/bytes.h"
+
+#include <blosc.h>
+#include <limits.h>
+#include <string.h>
+#include <zlib.h>
+
+#define FLETCHER_SIZE 4
+/* What hdf5-blosc and h5py's lzf_filter.c put in front of their parameters. */
+#define BLOSC_FILTER_REVISION 2
+#define LZF_FILTER_REVISION   4
+#define LZF_FORMAT            0x0105
+
+/* ---- shuffle ---- */
+
+/* Inlined with constant sizes below, so that the compiler makes vector code for the common ones. */
+static inline void shuffle_bytes(const uint8_t *in, uint8_t *out, size_t elements, size_t size)
+{
+    for (size_t i = 0; i < elements; i++)
+        for (size_t b = 0; b < size; b++)
+            out[b * elements + i] = in[i * size + b];
+}
+
+static inline void unshuffle_bytes(const uint8_t *in, uint8_t *out, size_t elements, size_t size)
+{
+    for (size_t i = 0; i < elements; i++)
+        for (size_t b = 0; b < size; b++)
+            out[i * size + b] = in[b * elements + i];
+}
+
+/* What does not fill an element stays behind the shuffled bytes, as in HDF5. */
+static void shuffle(const uint8_t *in, uint8_t *out, size_t bytes, size_t size)
+{
+    size_t elements = bytes / size, whole = elements * size;
+
+    switch (size) {
+    case 2:
+        shuffle_bytes(in, out, elements, 2);
+        break;
+    case 4:
+        shuffle_bytes(in, out, elements, 4);
+        break;
+    case 8:
+        shuffle_bytes(in, out, elements, 8);
+        break;
+    default:
+        shuffle_bytes(in, out, elements, size);
+    }
+    memcpy(out + whole, in + whole, bytes - whole);
+}
+
+static void unshuffle(const uint8_t *in, uint8_t *out, size_t bytes, size_t size)
+{
+    size_t elements = bytes / size, whole = elements * size;
+
+    switch (size) {
+    case 2:
+        unshuffle_bytes(in, out, elements, 2);
+        break;
+    case 4:
+        unshuffle_bytes(in, out, elements, 4);
+        break;
+    case 8:
+        unshuffle_bytes(in, out, elements, 8);
+        break;
+    default:
+        unshuffle_bytes(in, out, elements, size);
+    }
+    memcpy(out + whole, in + whole, bytes - whole);
+}
+
+/* ---- fletcher32 ---- */
+
+/* Fletcher's checksum over big-endian 16-bit words modulo 65535, an odd last byte being the high half of a word.
+ * Source: HDF5 file format specification, and H5checksum.c. 360 is how many words 32-bit sums can take unreduced. */
+static uint32_t fletcher32(const uint8_t *bytes, size_t size)
+{
+    uint32_t low = 0, high = 0;
+    size_t words = size / 2;
+
+    while (words > 0) {
+        size_t n = words < 360 ? words : 360;
+        words -= n;
+        for (; n > 0; n--, bytes += 2) {
+            low += (uint32_t)bytes[0] << 8 | bytes[1];
+            high += low;
+        }
+        low = (low & 0xffff) + (low >> 16);
+        high = (high & 0xffff) + (high >> 16);
+    }
+    if (size % 2) {
+        low += (uint32_t)bytes[0] << 8;
+        high += low;
+        low = (low & 0xffff) + (low >> 16);
+        high = (high & 0xffff) + (high >> 16);
+    }
+    low = (low & 0xffff) + (low >> 16);
+    high = (high & 0xffff) + (high >> 16);
+    return high << 16 | low;
+}
+
+/* Before 1.6.3 HDF5 on little-endian machines stored both halves with their bytes swapped: read those files as well. */
+static uint32_t fletcher32_before_163(uint32_t sum)
+{
+    return (sum & 0x00ff00ff) << 8 | (sum & 0xff00ff00) >> 8;
+}
+
+static size_t fletcher32_decode(const uint8_t *in, size_t size, void *out, size_t capacity, const char **why)
+{
+    uint32_t stored, sum;
+
+    if (size <= FLETCHER_SIZE || size - FLETCHER_SIZE > capacity) {
+        *why = "it has the wrong size";
+        return 0;
+    }
+    size -= FLETCHER_SIZE;
+    stored = cow_get32(in + size);
+    sum = fletcher32(in, size);
+    if (stored != sum && stored != fletcher32_before_163(sum)) {
+        *why = "its checksum does not match";
+        return 0;
+    }
+    memcpy(out, in, size);
+    return size;
+}
+
+/* ---- deflate ---- */
+
+static size_t deflate_decode(const void *in, size_t size, void *out, size_t capacity, const char **why)
+{
+    z_stream stream = {0};
+    size_t made = 0;
+    int status;
+
+    *why = "it is no complete deflate stream";
+    if (size > UINT_MAX) /* HDF5 has no chunk of 4 GiB */
+        return 0;
+    stream.next_in = (Bytef *)in;
+    stream.avail_in = (uInt)size;
+    stream.next_out = out;
+    stream.avail_out = (uInt)(capacity < UINT_MAX ? capacity : UINT_MAX);
+    if (inflateInit(&stream) != Z_OK) {
+        *why = "zlib has no memory";
+        return 0;
+    }
+    status = inflate(&stream, Z_FINISH);
+    if (status == Z_STREAM_END)
+        made = stream.total_out;
+    else if (status == Z_BUF_ERROR && stream.avail_out == 0)
+        *why = "it holds more than a chunk";
+    else if (status == Z_MEM_ERROR)
+        *why = "zlib has no memory";
+    inflateEnd(&stream);
+    return made;
+}
+
+static size_t deflate_encode(const cow_filter *filter, const void *in, size_t size, void *out)
+{
+    uLongf made = compressBound(size);
+
+    if (filter->count != 1 || filter->value[0] > 9)
+        return 0;
+    return compress2(out, &made, in, size, (int)filter->value[0]) == Z_OK ? made : 0;
+}
+
+/* ---- Blosc ---- */
+
+static size_t blosc_encode(const cow_filter *filter, const void *in, size_t size, void *out)
+{
+    unsigned level = filter->count > 4 ? filter->value[4] : 5;
+    unsigned shuffling = filter->count > 5 ? filter->value[5] : BLOSC_SHUFFLE;
+    unsigned codec = filter->count > 6 ? filter->value[6] : BLOSC_BLOSCLZ;
+    const char *name;
+    int made;
+
+    /* Blosc would complain on stderr about these. */
+    if (filter->count < 4 || size > BLOSC_MAX_BUFFERSIZE || level > 9 || shuffling > BLOSC_BITSHUFFLE ||
+        codec > INT_MAX || blosc_compcode_to_compname((int)codec, &name) < 0)
+        return 0;
+    /* The context call, because blosc_compress has one state for the process and obeys the environment. */
+    made = blosc_compress_ctx((int)level, (int)shuffling, filter->value[2] ? filter->value[2] : 1, size, in, out, size,
+                              name, 0, 1);
+    return made > 0 ? (size_t)made : 0;
+}
+
+static size_t blosc_decode(const void *in, size_t size, void *out, size_t capacity, const char **why)
+{
+    const char *library;
+    size_t bytes = 0;
+    int made;
+
+    if (size < BLOSC_MIN_HEADER_LENGTH || blosc_cbuffer_validate(in, size, &bytes) < 0 || bytes == 0) {
+        *why = "it is no complete Blosc buffer";
+        return 0;
+    }
+    if (bytes > capacity) {
+        *why = "it holds more than a chunk";
+        return 0;
+    }
+    made = blosc_decompress_ctx(in, out, bytes, 1);
+    if (made > 0 && (size_t)made == bytes)
+        return bytes;
+    library = blosc_cbuffer_complib(in);
+    *why = library && strcmp(library, BLOSC_SNAPPY_LIBNAME) == 0 ? "this Blosc library may have no Snappy"
+                                                                 : "the Blosc buffer does not decompress";
+    return 0;
+}
+
+/* ---- one stage ---- */
+
+bool cow_filter_ours(H5Z_filter_t id)
+{
+    return id == H5Z_FILTER_SHUFFLE || id == H5Z_FILTER_DEFLATE || id == H5Z_FILTER_FLETCHER32 ||
+           id == COW_FILTER_LZF || id == COW_FILTER_BLOSC;
+}
+
+size_t cow_filter_bound(H5Z_filter_t id, size_t size)
+{
+    if (id == H5Z_FILTER_FLETCHER32)
+        return size + FLETCHER_SIZE;
+    if (id == H5Z_FILTER_DEFLATE)
+        return compressBound(size);
+    return size; /* LZF and Blosc fail when they would need more */
+}
+
+size_t cow_filter_encode(const cow_filter *filter, const void *in, size_t size, void *out)
+{
+    switch (filter->id) {
+    case H5Z_FILTER_SHUFFLE:
+        if (filter->count != 1 || filter->value[0] == 0)
+            return 0;
+        shuffle(in, out, size, filter->value[0]);
+        return size;
+    case H5Z_FILTER_DEFLATE:
+        return deflate_encode(filter, in, size, out);
+    case H5Z_FILTER_FLETCHER32:
+        memcpy(out, in, size);
+        cow_put32((uint8_t *)out + size, fletcher32(in, size));
+        return size + FLETCHER_SIZE;
+    case COW_FILTER_LZF:
+        return cow_lzf_compress(in, size, out, size);
+    case COW_FILTER_BLOSC:
+        return blosc_encode(filter, in, size, out);
+    }
+    return 0;
+}
+
+size_t cow_filter_decode(const cow_filter *filter, const void *in, size_t size, void *out, size_t capacity,
+                         const char **why)
+{
+    size_t made;
+
+    switch (filter->id) {
+    case H5Z_FILTER_SHUFFLE:
+        if (filter->count != 1 || filter->value[0] == 0 || size > capacity) {
+            *why = "it has the wrong size";
+            return 0;
+        }
+        unshuffle(in, out, size, filter->value[0]);
+        return size;
+    case H5Z_FILTER_DEFLATE:
+        return deflate_decode(in, size, out, capacity, why);
+    case H5Z_FILTER_FLETCHER32:
+        return fletcher32_decode(in, size, out, capacity, why);
+    case COW_FILTER_LZF:
+        made = cow_lzf_decompress(in, size, out, capacity);
+        if (made == 0)
+            *why = "it is no LZF stream of this size";
+        return made;
+    case COW_FILTER_BLOSC:
+        return blosc_decode(in, size, out, capacity, why);
+    }
+    *why = "the filter is unknown";
+    return 0;
+}
+
+/* ---- as filter classes of the HDF5 library ---- */
+
+/* HDF5's filter callback: replaces *BUF, which the library allocated; 0 is failure. Nothing goes to error.h: the
+ * library runs this on its own and reports it in its own words. */
+static size_t run(const cow_filter *filter, unsigned flags, size_t size, size_t *buf_size, void **buf)
+{
+    bool decode = (flags & H5Z_FLAG_REVERSE) != 0;
+    const char *why;
+    size_t room = size, made;
+    void *out;
+
+    if (decode && filter->id == COW_FILTER_LZF)
+        room = cow_lzf_decompressed_size(*buf, size);
+    else if (decode && (size < BLOSC_MIN_HEADER_LENGTH || blosc_cbuffer_validate(*buf, size, &room) < 0))
+        return 0;
+    if (room == 0 || !(out = H5allocate_memory(room, false)))
+        return 0;
+    made = decode ? cow_filter_decode(filter, *buf, size, out, room, &why) : cow_filter_encode(filter, *buf, size, out);
+    if (made == 0) {
+        H5free_memory(out);
+        return 0;
+    }
+    H5free_memory(*buf);
+    *buf = out;
+    *buf_size = room;
+    return made;
+}
+
+static size_t run_lzf(unsigned flags, size_t count, const unsigned values[], size_t size, size_t *buf_size, void **buf)
+{
+    cow_filter filter = {.id = COW_FILTER_LZF, .count = count};
+
+    (void)values;
+    return run(&filter, flags, size, buf_size, buf);
+}
+
+static size_t run_blosc(unsigned flags, size_t count, const unsigned values[], size_t size, size_t *buf_size,
+                        void **buf)
+{
+    cow_filter filter = {.id = COW_FILTER_BLOSC, .count = count};
+
+    memcpy(filter.value, values, (count < COW_FILTER_VALUES ? count : COW_FILTER_VALUES) * sizeof *values);
+    return run(&filter, flags, size, buf_size, buf);
+}
+
+/* Size of one chunk as both filters store it, in 32 bits; -1 on failure. */
+static int chunk_size(hid_t dcpl, hid_t type, unsigned *bytes)
+{
+    hsize_t dims[H5S_MAX_RANK];
+    int rank = H5Pget_chunk(dcpl, H5S_MAX_RANK, dims);
+    size_t size = H5Tget_size(type);
+
+    if (rank < 0 || rank > H5S_MAX_RANK || size == 0)
+        return -1;
+    for (int d = 0; d < rank; d++)
+        size *= dims[d];
+    *bytes = (unsigned)size;
+    return 0;
+}
+
+/* Bytes that Blosc shuffles by: an array's are its elements', and what does not fit its header counts as bytes. */
+static unsigned shuffle_size(hid_t type)
+{
+    size_t size = H5Tget_size(type);
+    hid_t base;
+
+    if (H5Tget_class(type) == H5T_ARRAY && (base = H5Tget_super(type)) >= 0) {
+        size = H5Tget_size(base);
+        H5Tclose(base);
+    }
+    return size > BLOSC_MAX_TYPESIZE ? 1 : (unsigned)size;
+}
+
+static herr_t set_local_lzf(hid_t dcpl, hid_t type, hid_t space)
+{
+    unsigned flags, value[COW_FILTER_VALUES] = {0};
+    size_t count = COW_FILTER_VALUES;
+
+    (void)space;
+    if (H5Pget_filter_by_id2(dcpl, COW_FILTER_LZF, &flags, &count, value, 0, NULL, NULL) < 0)
+        return -1;
+    if (count < COW_LZF_VALUES)
+        count = COW_LZF_VALUES;
+    if (count > COW_FILTER_VALUES)
+        count = COW_FILTER_VALUES;
+    if (value[0] == 0)
+        value[0] = LZF_FILTER_REVISION;
+    if (value[1] == 0)
+        value[1] = LZF_FORMAT;
+    if (chunk_size(dcpl, type, &value[2]) < 0)
+        return -1;
+    return H5Pmodify_filter(dcpl, COW_FILTER_LZF, flags, count, value);
+}
+
+static herr_t set_local_blosc(hid_t dcpl, hid_t type, hid_t space)
+{
+    unsigned flags, value[COW_FILTER_VALUES] = {0};
+    size_t count = COW_FILTER_VALUES;
+
+    (void)space;
+    if (H5Pget_filter_by_id2(dcpl, COW_FILTER_BLOSC, &flags, &count, value, 0, NULL, NULL) < 0)
+        return -1;
+    if (count < 4)
+        count = 4;
+    if (count > COW_FILTER_VALUES)
+        count = COW_FILTER_VALUES;
+    value[0] = BLOSC_FILTER_REVISION;
+    value[1] = BLOSC_VERSION_FORMAT;
+    value[2] = shuffle_size(type);
+    if (value[2] == 0 || chunk_size(dcpl, type, &value[3]) < 0)
+        return -1;
+    return H5Pmodify_filter(dcpl, COW_FILTER_BLOSC, flags, count, value);
+}
+
+static void register_missing(const H5Z_class2_t *class)
+{
+    if (H5Zfilter_avail(class->id) <= 0) /* looks for a plugin as well: what the user installed goes first */
+        H5Zregister(class);
+}
+
+void cow_filters_register(void)
+{
+    static const H5Z_class2_t lzf = {.version = H5Z_CLASS_T_VERS,
+                                     .id = COW_FILTER_LZF,
+                                     .encoder_present = 1,
+                                     .decoder_present = 1,
+                                     .name = "lzf",
+                                     .set_local = set_local_lzf,
+                                     .filter = run_lzf};
+    static const H5Z_class2_t blosc = {.version = H5Z_CLASS_T_VERS,
+                                       .id = COW_FILTER_BLOSC,
+                                       .encoder_present = 1,
+                                       .decoder_present = 1,
+                                       .name = "blosc",
+                                       .set_local = set_local_blosc,
+                                       .filter = run_blosc};
+
+    register_missing(&lzf);
+    register_missing(&blosc);
+}

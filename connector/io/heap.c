@@ -1,0 +1,444 @@
+/* Heap arrays: see heap.h.
+ *
+ *    no entry --write--> dirty entry, its slot holds the chunk --cow_heap_store--> clean entry, slot = the index's
+ *    no entry --read, verified--> clean entry, slot = the index's
+ *
+ * Until it is stored, a chunk's slot has a row with a hash that no content has. Storing gives the slot back and asks
+ * for one with the true row: mostly the same number again, else the elements are written once more.
+ */
+#include "io/heap.h"
+
+#include "error.h"
+#include "io/cache.h"
+#include "io/convert.h"
+#include "io/plan.h"
+#include "io/serial.h"
+#include "io/stored.h"
+#include "native/native.h"
+
+#include <H5VLconnector.h>
+#include <H5VLconnector_passthru.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#define DXPL H5P_DATASET_XFER_DEFAULT
+
+static void *raw_data(const cow_array *array)
+{
+    return cow_native_chunk_store_dataset(cow_pool_store(array->pool));
+}
+
+static uint64_t chunk_elements(const cow_array *array)
+{
+    return array->chunk_bytes / array->element_size;
+}
+
+/* ---- elements of a slot, through HDF5 ---- */
+
+/* raw_data's dataspace with the elements of PART selected in SLOT. */
+static hid_t select_part(const cow_array *array, uint64_t slot, const cow_heap_part *part)
+{
+    unsigned rank = array->grid.rank;
+    hsize_t start[COW_MAX_RANK], count[COW_MAX_RANK], *point = NULL;
+    hid_t space = cow_native_dataset_space(raw_data(array));
+    herr_t status;
+
+    if (space < 0)
+        return H5I_INVALID_HID;
+    if (part->first != NULL) {
+        for (unsigned d = 0; d < rank; d++) {
+            start[d] = part->first[d];
+            count[d] = part->count[d];
+        }
+        start[0] += slot * array->grid.chunk[0];
+        status = H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, count, NULL);
+    } else {
+        if ((point = malloc(part->elements * rank * sizeof *point)) == NULL) {
+            cow_error(COW_MEMORY, "%s: no memory for a selection", array->label);
+            H5Sclose(space);
+            return H5I_INVALID_HID;
+        }
+        for (uint64_t i = 0; i < part->elements; i++) {
+            uint64_t place = part->place[i];
+            for (unsigned d = rank; d-- > 0;) {
+                point[i * rank + d] = place % array->grid.chunk[d];
+                place /= array->grid.chunk[d];
+            }
+            point[i * rank] += slot * array->grid.chunk[0];
+        }
+        status = H5Sselect_elements(space, H5S_SELECT_SET, part->elements, point);
+        free(point);
+    }
+    if (status < 0) {
+        cow_error_native("%s: cannot select elements of a pool", array->label);
+        H5Sclose(space);
+        return H5I_INVALID_HID;
+    }
+    return space;
+}
+
+static int move_part(const cow_array *array, uint64_t slot, const cow_heap_part *part, hid_t mem_type, hid_t dxpl,
+                     bool write, void *packed)
+{
+    hsize_t n = part->elements;
+    hid_t memory = H5Screate_simple(1, &n, NULL), file = select_part(array, slot, part);
+    int status = -1;
+
+    if (memory < 0)
+        cow_error_native("cannot describe a buffer");
+    else if (file >= 0)
+        status = write ? cow_native_dataset_write(raw_data(array), mem_type, memory, file, dxpl, packed)
+                       : cow_native_dataset_read(raw_data(array), mem_type, memory, file, dxpl, packed);
+    if (file >= 0)
+        H5Sclose(file);
+    if (memory >= 0)
+        H5Sclose(memory);
+    return status < 0 ? cow_context("%s: HDF5 cannot %s elements of a chunk", array->label, write ? "write" : "read") : 0;
+}
+
+/* All elements of a chunk. */
+static cow_heap_part whole_chunk(const cow_array *array, const uint64_t chunk[])
+{
+    static const uint64_t origin[COW_MAX_RANK];
+    return (cow_heap_part){.chunk = chunk, .first = origin, .count = array->grid.chunk,
+                           .elements = chunk_elements(array), .whole = true};
+}
+
+/* The elements of a slot in array->type, for reclaim() to free. */
+static void *read_slot(const cow_array *array, const uint64_t chunk[], uint64_t slot)
+{
+    cow_heap_part part = whole_chunk(array, chunk);
+    void *elements = calloc(1, array->chunk_bytes);
+
+    if (elements == NULL) {
+        cow_error(COW_MEMORY, "%s: no memory for a chunk of %zu bytes", array->label, array->chunk_bytes);
+        return NULL;
+    }
+    if (move_part(array, slot, &part, array->type, DXPL, false, elements) < 0) {
+        free(elements);
+        return NULL;
+    }
+    return elements;
+}
+
+static void reclaim(const cow_array *array, void *elements)
+{
+    hsize_t n = chunk_elements(array);
+    hid_t space;
+
+    if (elements == NULL)
+        return;
+    if ((space = H5Screate_simple(1, &n, NULL)) >= 0) {
+        H5Treclaim(array->type, space, DXPL, elements);
+        H5Sclose(space);
+    }
+    free(elements);
+}
+
+/* N elements of fill value; they share what they point to, and are for writing only. */
+static void *fill_elements(const cow_array *array, uint64_t n)
+{
+    uint8_t *elements = calloc(n, array->element_size);
+
+    if (elements == NULL)
+        cow_error(COW_MEMORY, "%s: no memory for %zu bytes of fill value", array->label, (size_t)n * array->element_size);
+    else if (array->fill != NULL)
+        cow_fill_elements(elements, array->fill, array->element_size, n);
+    return elements;
+}
+
+/* ---- content ---- */
+
+static cow_serial *open_serial(const cow_array *array)
+{
+    char name[4096] = "";
+    size_t length = 0;
+    H5VL_file_get_args_t args = {.op_type = H5VL_FILE_GET_NAME};
+
+    args.args.get_name.type = H5I_DATASET;
+    args.args.get_name.buf_size = sizeof name;
+    args.args.get_name.buf = name;
+    args.args.get_name.file_name_len = &length;
+    if (H5VLfile_get(raw_data(array), cow_native_id(), &args, DXPL, NULL) < 0) {
+        cow_error_native("%s: cannot get the name of the file", array->label);
+        return NULL;
+    }
+    return cow_serial_open(array->type, name);
+}
+
+/* The checksum of a whole chunk, and with TRIMMED also the hash of that part. */
+static int digest_elements(const cow_array *array, const void *elements, const uint64_t trimmed[], cow_digest *digest)
+{
+    unsigned rank = array->grid.rank;
+    uint64_t at[COW_MAX_RANK] = {0}, n = chunk_elements(array);
+    cow_serial *serial = open_serial(array);
+    cow_bytes all = {0}, inside = {0};
+    int status = -1;
+
+    if (serial == NULL)
+        return -1;
+    for (uint64_t i = 0; i < n; i++) {
+        const uint8_t *element = (const uint8_t *)elements + i * array->element_size;
+        bool in = trimmed != NULL;
+        size_t begin = all.size;
+
+        if (cow_serial_append(serial, element, &all) < 0)
+            goto done;
+        for (unsigned d = 0; in && d < rank; d++)
+            in = at[d] < trimmed[d];
+        if (in) {
+            if (cow_bytes_append(&inside, all.data + begin, all.size - begin) < 0)
+                goto done;
+        }
+        for (unsigned d = rank; d-- > 0;) {
+            if (++at[d] < array->grid.chunk[d])
+                break;
+            at[d] = 0;
+        }
+    }
+    if (trimmed != NULL && cow_digest_payload(inside.data, inside.size, rank, trimmed, digest) < 0)
+        goto done;
+    digest->checksum = cow_checksum(all.data, all.size);
+    status = 0;
+done:
+    free(inside.data);
+    free(all.data);
+    cow_serial_close(serial);
+    return status;
+}
+
+/* Compare ELEMENTS, read from SLOT, with the slot's checksum. */
+static int verify_elements(const cow_array *array, const uint64_t chunk[], uint64_t slot, const void *elements)
+{
+    cow_digest digest;
+    cow_slot row;
+
+    if (cow_pool_row(array->pool, slot, &row) < 0 || digest_elements(array, elements, NULL, &digest) < 0)
+        return -1;
+    return cow_chunk_verify(array, chunk, slot, digest.checksum, row.digest.checksum);
+}
+
+/* Verify a slot once; a clean entry remembers that it was. */
+static int verify_slot(cow_array *array, const uint64_t chunk[], uint64_t slot)
+{
+    cow_cached *entry = cow_cache_find(array, chunk);
+    void *elements;
+    int status;
+
+    if (entry != NULL && entry->slot == slot)
+        return 0;
+    if ((elements = read_slot(array, chunk, slot)) == NULL)
+        return -1;
+    status = verify_elements(array, chunk, slot, elements);
+    reclaim(array, elements);
+    if (status < 0)
+        return -1;
+    if (entry == NULL && (entry = cow_cache_insert(array, chunk, NULL)) == NULL)
+        return -1;
+    entry->slot = slot;
+    return 0;
+}
+
+/* ---- slots ---- */
+
+/* A slot whose row no chunk will ever match. */
+static int take_slot(cow_array *array, uint64_t *slot)
+{
+    cow_slot row = {0};
+    uint64_t number = cow_pool_slots(array->pool);
+
+    memset(row.digest.hash, 0xff, sizeof row.digest.hash);
+    memcpy(row.digest.hash + 8, &array, sizeof array);
+    memcpy(row.digest.hash + 16, &number, sizeof number);
+    for (unsigned d = 0; d < array->grid.rank; d++)
+        row.trimmed[d] = (uint32_t)array->grid.chunk[d];
+    if (cow_pool_add(array->pool, &row, slot) < 0)
+        return -1;
+    if (cow_native_chunk_store_reserve(cow_pool_store(array->pool), *slot + 1) < 0) {
+        cow_pool_drop(array->pool, *slot);
+        return cow_context("%s: making room for a chunk", array->label);
+    }
+    return 0;
+}
+
+/* What a slot of its own holds before PART is written to it: nothing needed, the chunk as it was, or fill value. */
+static int prepare_slot(cow_array *array, const cow_heap_part *part, uint64_t old, uint64_t slot)
+{
+    cow_heap_part all = whole_chunk(array, part->chunk);
+    uint64_t trimmed[COW_MAX_RANK];
+    bool covered = part->whole && H5Tdetect_class(array->type, H5T_COMPOUND) == 0; /* else members may be left out */
+    void *elements;
+    int status;
+
+    cow_chunk_trimmed(array, part->chunk, trimmed);
+    if (covered && memcmp(trimmed, array->grid.chunk, array->grid.rank * sizeof *trimmed) == 0)
+        return 0;
+    if (old == COW_HOLE || covered) {
+        if ((elements = fill_elements(array, all.elements)) == NULL)
+            return -1;
+        status = move_part(array, slot, &all, array->type, DXPL, true, elements);
+        free(elements);
+        return status;
+    }
+    if ((elements = read_slot(array, part->chunk, old)) == NULL)
+        return -1;
+    status = verify_elements(array, part->chunk, old, elements) < 0
+                 ? -1
+                 : move_part(array, slot, &all, array->type, DXPL, true, elements);
+    reclaim(array, elements);
+    return status;
+}
+
+/* The dirty entry of a chunk: its slot may be written. */
+static cow_cached *own_slot(cow_array *array, const cow_heap_part *part)
+{
+    cow_cached *entry = cow_cache_find(array, part->chunk);
+    uint64_t old, slot;
+
+    if (entry != NULL && entry->dirty)
+        return entry;
+    if (cow_index_get(array->index, part->chunk, &old) < 0 || take_slot(array, &slot) < 0)
+        return NULL;
+    if (prepare_slot(array, part, old, slot) < 0 ||
+        (entry == NULL && (entry = cow_cache_insert(array, part->chunk, NULL)) == NULL)) {
+        cow_pool_drop(array->pool, slot);
+        return NULL;
+    }
+    entry->slot = slot;
+    cow_cache_dirty(entry);
+    return entry;
+}
+
+/* ---- the door ---- */
+
+static int read_fill(const cow_array *array, hid_t mem_type, hid_t dxpl, uint64_t n, void *packed)
+{
+    const uint8_t *fill = array->fill;
+    bool zeros = true;
+
+    for (size_t i = 0; zeros && fill != NULL && i < array->element_size; i++)
+        zeros = fill[i] == 0;
+    if (!zeros)
+        return cow_conversion_fill(array->type, fill, mem_type, dxpl, n, packed);
+    memset(packed, 0, n * H5Tget_size(mem_type)); /* zero, empty, and no reference, in any type */
+    return 0;
+}
+
+int cow_heap_read(cow_array *array, const cow_heap_part *part, hid_t mem_type, hid_t dxpl, void *packed)
+{
+    cow_cached *entry = cow_cache_find(array, part->chunk);
+    uint64_t slot;
+
+    if (entry != NULL && entry->dirty) {
+        slot = entry->slot;
+    } else {
+        if (cow_index_get(array->index, part->chunk, &slot) < 0)
+            return cow_context("%s: looking for a chunk", array->label);
+        if (slot == COW_HOLE)
+            return read_fill(array, mem_type, dxpl, part->elements, packed);
+        if (verify_slot(array, part->chunk, slot) < 0)
+            return -1;
+    }
+    return move_part(array, slot, part, mem_type, dxpl, false, packed);
+}
+
+int cow_heap_write(cow_array *array, const cow_heap_part *part, hid_t mem_type, hid_t dxpl, const void *packed)
+{
+    cow_cached *entry = own_slot(array, part);
+
+    return entry == NULL ? -1
+                         : move_part(array, entry->slot, part, mem_type, dxpl, true, (void *)(uintptr_t)packed);
+}
+
+int cow_heap_cut(cow_array *array, const uint64_t chunk[])
+{
+    cow_heap_part part = whole_chunk(array, chunk);
+    uint64_t trimmed[COW_MAX_RANK], *place = NULL, inside = 1, n = 0;
+    void *elements = NULL;
+    cow_cached *entry;
+    int status = -1;
+
+    cow_chunk_trimmed(array, chunk, trimmed);
+    for (unsigned d = 0; d < array->grid.rank; d++)
+        inside *= trimmed[d];
+    if ((place = malloc((part.elements - inside + 1) * sizeof *place)) == NULL)
+        return cow_error(COW_MEMORY, "%s: no memory for a selection", array->label);
+    for (uint64_t i = 0; i < part.elements; i++) {
+        uint64_t rest = i;
+        bool in = true;
+
+        for (unsigned d = array->grid.rank; d-- > 0; rest /= array->grid.chunk[d])
+            in = in && rest % array->grid.chunk[d] < trimmed[d];
+        if (!in)
+            place[n++] = i;
+    }
+    part.whole = false;
+    if ((entry = own_slot(array, &part)) == NULL || (elements = fill_elements(array, n)) == NULL)
+        goto done;
+    part = (cow_heap_part){.chunk = chunk, .place = place, .elements = n};
+    status = move_part(array, entry->slot, &part, array->type, DXPL, true, elements);
+done:
+    free(elements);
+    free(place);
+    return status;
+}
+
+/* Give a dirty chunk its place in the pool: the slot it had, a known one, or a row for its own. */
+static int store_entry(cow_array *array, cow_cached *entry)
+{
+    cow_heap_part all = whole_chunk(array, entry->chunk);
+    uint64_t trimmed[COW_MAX_RANK], old, slot = COW_NO_SLOT, own = entry->slot;
+    void *elements = read_slot(array, entry->chunk, own);
+    cow_slot row = {0}, old_row;
+    int status = -1;
+
+    if (elements == NULL)
+        return -1;
+    cow_chunk_trimmed(array, entry->chunk, trimmed);
+    for (unsigned d = 0; d < array->grid.rank; d++)
+        row.trimmed[d] = (uint32_t)trimmed[d];
+    if (digest_elements(array, elements, trimmed, &row.digest) < 0 ||
+        cow_index_get(array->index, entry->chunk, &old) < 0)
+        goto done;
+    if (old != COW_HOLE) {
+        if (cow_pool_row(array->pool, old, &old_row) < 0)
+            goto done;
+        if (memcmp(old_row.digest.hash, row.digest.hash, COW_HASH_SIZE) == 0)
+            slot = old;
+    }
+    if (slot == COW_NO_SLOT) {
+        if (cow_pool_find(array->pool, &row.digest, &slot) < 0)
+            goto done;
+        if (slot == COW_NO_SLOT) {
+            cow_pool_drop(array->pool, own);
+            entry->slot = COW_HOLE; /* no slot is its own any more, should the rest fail */
+            if (cow_pool_add(array->pool, &row, &slot) < 0)
+                goto done;
+            entry->slot = slot;
+            if (slot != own &&
+                (cow_native_chunk_store_reserve(cow_pool_store(array->pool), slot + 1) < 0 ||
+                 move_part(array, slot, &all, array->type, DXPL, true, elements) < 0))
+                goto done;
+            own = COW_HOLE;
+        }
+        if (cow_stored_set(array, entry->chunk, slot) < 0)
+            goto done;
+    }
+    if (own != COW_HOLE)
+        cow_pool_drop(array->pool, own);
+    entry->slot = slot;
+    cow_cache_clean(entry);
+    status = 0;
+done:
+    reclaim(array, elements);
+    return status < 0 ? cow_context("%s: storing a chunk", array->label) : 0;
+}
+
+int cow_heap_store(cow_array *array)
+{
+    while (array->dirty != NULL)
+        if (store_entry(array, array->dirty) < 0)
+            return -1;
+    return 0;
+}

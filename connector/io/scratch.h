@@ -1,0 +1,29 @@
+/* HDF5's own filter pipeline, driven through one chunk of a scratch dataset that exists in memory only. For pipelines
+ * with a filter that io/filters.c does not have. On the thread that is inside the HDF5 library only.
+ */
+#ifndef COW_SCRATCH_H
+#define COW_SCRATCH_H
+
+#include <hdf5.h>
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct cow_scratch cow_scratch;
+
+/* DCPL: of a chunked dataset, its filters' parameters already set; only copied. TYPE: its datatype, which the caller
+ * keeps open as long. Filters whose bit is set in SKIP are left out.
+ *
+ * Use one scratch for encoding and others, one for each SKIP, for decoding, and never tell HDF5 a filter mask: 1.14.5
+ * forgets to store it when a chunk is overwritten with as many bytes as it had (H5D__chunk_file_alloc needs no insert),
+ * and after H5Dwrite_chunk still answers the mask that the chunk had before (H5D__chunk_direct_write fills its cache of
+ * one chunk too early). */
+cow_scratch *cow_scratch_open(hid_t dcpl, hid_t type, uint32_t skip);
+void cow_scratch_close(cow_scratch *scratch);
+/* OUT has room for CAPACITY bytes; more is COW_UNSUPPORTED. */
+int cow_scratch_encode(cow_scratch *scratch, const void *chunk, void *out, size_t capacity, size_t *size,
+                       uint32_t *mask);
+/* All filters of the scratch have been applied to BYTES. */
+int cow_scratch_decode(cow_scratch *scratch, const void *bytes, size_t size, void *chunk);
+
+#endif

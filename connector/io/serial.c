@@ -1,0 +1,327 @@
+/* Serialising elements in memory: see serial.h. A type becomes a tree of parts once; then no element costs a call into
+ * the HDF5 library, except for references, whose content only the library can tell. */
+#include "io/serial.h"
+
+#include "error.h"
+#include "store/bytes.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef enum { PART_BYTES, PART_STRING, PART_SEQUENCE, PART_COMPOUND, PART_ARRAY, PART_REFERENCE } part_kind;
+
+typedef struct part {
+    part_kind kind;
+    size_t offset; /* in the compound it is a member of */
+    size_t size;   /* of one */
+    size_t count;  /* PART_ARRAY: elements; PART_COMPOUND: members */
+    struct part *inner;
+} part;
+
+struct cow_serial {
+    part root;
+    char *file_name;
+};
+
+static void free_part(part *p)
+{
+    size_t n = p->kind == PART_COMPOUND ? p->count : 1;
+
+    for (size_t i = 0; p->inner != NULL && i < n; i++)
+        free_part(&p->inner[i]);
+    free(p->inner);
+}
+
+static int describe(hid_t type, part *p);
+
+static int describe_inner(hid_t type, part *p)
+{
+    hid_t base = H5Tget_super(type);
+    int status = -1;
+
+    if (base < 0)
+        return cow_error_native("cannot look into a datatype");
+    if ((p->inner = calloc(1, sizeof *p->inner)) == NULL)
+        cow_error(COW_MEMORY, "no memory for a datatype");
+    else
+        status = describe(base, p->inner);
+    H5Tclose(base);
+    return status;
+}
+
+static int describe_members(hid_t type, part *p)
+{
+    int n = H5Tget_nmembers(type);
+
+    if (n < 0)
+        return cow_error_native("cannot look into a compound datatype");
+    if ((p->inner = calloc((size_t)n, sizeof *p->inner)) == NULL)
+        return cow_error(COW_MEMORY, "no memory for a datatype");
+    p->count = (size_t)n;
+    for (unsigned i = 0; i < (unsigned)n; i++) {
+        hid_t member = H5Tget_member_type(type, i);
+        int status;
+
+        if (member < 0)
+            return cow_error_native("cannot look into a compound datatype");
+        status = describe(member, &p->inner[i]);
+        p->inner[i].offset = H5Tget_member_offset(type, i);
+        H5Tclose(member);
+        if (status < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* Fill in P, which is zeroed: so free_part can always be called. */
+static int describe(hid_t type, part *p)
+{
+    H5T_class_t class = H5Tget_class(type);
+
+    p->kind = PART_BYTES;
+    if ((p->size = H5Tget_size(type)) == 0 || class < 0)
+        return cow_error_native("cannot look into a datatype");
+    switch (class) {
+        case H5T_STRING:
+            if (H5Tis_variable_str(type) > 0)
+                p->kind = PART_STRING;
+            return 0;
+        case H5T_VLEN:
+            p->kind = PART_SEQUENCE;
+            return describe_inner(type, p);
+        case H5T_COMPOUND:
+            p->kind = PART_COMPOUND;
+            return describe_members(type, p);
+        case H5T_ARRAY:
+            p->kind = PART_ARRAY;
+            if (describe_inner(type, p) < 0)
+                return -1;
+            p->count = p->inner->size == 0 ? 0 : p->size / p->inner->size;
+            return 0;
+        case H5T_REFERENCE:
+            if (H5Tequal(type, H5T_STD_REF) > 0)
+                p->kind = PART_REFERENCE;
+            return 0;
+        case H5T_INTEGER:
+        case H5T_FLOAT:
+        case H5T_TIME:
+        case H5T_BITFIELD:
+        case H5T_OPAQUE:
+        case H5T_ENUM:
+        case H5T_NO_CLASS:
+        case H5T_NCLASSES:
+            break;
+    }
+    return 0;
+}
+
+cow_serial *cow_serial_open(hid_t type, const char *file_name)
+{
+    cow_serial *serial = calloc(1, sizeof *serial);
+
+    if (serial == NULL || (serial->file_name = strdup(file_name)) == NULL) {
+        cow_error(COW_MEMORY, "no memory for a datatype");
+    } else if (describe(type, &serial->root) == 0) {
+        return serial;
+    }
+    cow_serial_close(serial);
+    return NULL;
+}
+
+void cow_serial_close(cow_serial *serial)
+{
+    if (serial == NULL)
+        return;
+    free_part(&serial->root);
+    free(serial->file_name);
+    free(serial);
+}
+
+/* ---- elements ---- */
+
+int cow_bytes_append(cow_bytes *bytes, const void *data, size_t size)
+{
+    if (size > bytes->room - bytes->size) {
+        size_t room = (bytes->size + size) * 2 + 4096;
+        uint8_t *grown = realloc(bytes->data, room);
+        if (grown == NULL)
+            return cow_error(COW_MEMORY, "no memory for the content of a chunk of %zu bytes", bytes->size + size);
+        bytes->data = grown;
+        bytes->room = room;
+    }
+    if (size > 0)
+        memcpy(bytes->data + bytes->size, data, size);
+    bytes->size += size;
+    return 0;
+}
+
+static int put_number(cow_bytes *bytes, uint64_t value)
+{
+    uint8_t number[8];
+
+    cow_put64(number, value);
+    return cow_bytes_append(bytes, number, sizeof number);
+}
+
+static bool same_file(const char *a, const char *b)
+{
+    char *x, *y;
+    bool same;
+
+    if (strcmp(a, b) == 0)
+        return true;
+    x = realpath(a, NULL);
+    y = realpath(b, NULL);
+    same = x != NULL && y != NULL && strcmp(x, y) == 0;
+    free(x);
+    free(y);
+    return same;
+}
+
+/* The name that FUNCTION tells of a reference, or nothing when it cannot. */
+static int put_name(cow_bytes *bytes, const H5R_ref_t *reference, ssize_t (*function)(const H5R_ref_t *, char *, size_t),
+                    const char *unless)
+{
+    ssize_t length = 0;
+    char *name;
+    int status;
+
+    H5E_BEGIN_TRY
+    length = function(reference, NULL, 0);
+    H5E_END_TRY
+    if (length <= 0)
+        return put_number(bytes, 0);
+    if ((name = calloc((size_t)length + 1, 1)) == NULL)
+        return cow_error(COW_MEMORY, "no memory for a reference");
+    H5E_BEGIN_TRY
+    length = function(reference, name, (size_t)length + 1);
+    H5E_END_TRY
+    if (length <= 0 || (unless != NULL && same_file(name, unless)))
+        status = put_number(bytes, 0);
+    else
+        status = put_number(bytes, strlen(name)) < 0 ? -1 : cow_bytes_append(bytes, name, strlen(name));
+    free(name);
+    return status;
+}
+
+/* Through functions of our own: the address of a library's function would bind the plugin to one library for good. */
+static ssize_t file_name_of(const H5R_ref_t *reference, char *name, size_t size)
+{
+    return H5Rget_file_name(reference, name, size);
+}
+
+static ssize_t attribute_name_of(const H5R_ref_t *reference, char *name, size_t size)
+{
+    return H5Rget_attr_name(reference, name, size);
+}
+
+/* The selection of a region reference, without the extent it is made in, which may change. */
+static int put_region(cow_bytes *bytes, const H5R_ref_t *reference)
+{
+    hid_t space = H5I_INVALID_HID;
+    hssize_t n = 0;
+    hsize_t *list = NULL;
+    H5S_sel_type kind = H5S_SEL_ERROR;
+    int rank = 0, status = -1;
+
+    H5E_BEGIN_TRY
+    space = H5Ropen_region((H5R_ref_t *)(uintptr_t)reference, H5P_DEFAULT, H5P_DEFAULT);
+    H5E_END_TRY
+    if (space < 0) /* the dataset is gone: the token says all that can be said */
+        return put_number(bytes, 0);
+    kind = H5Sget_select_type(space);
+    rank = H5Sget_simple_extent_ndims(space);
+    if (kind == H5S_SEL_HYPERSLABS)
+        n = H5Sget_select_hyper_nblocks(space);
+    else if (kind == H5S_SEL_POINTS)
+        n = H5Sget_select_elem_npoints(space);
+    if (n < 0 || rank < 0) {
+        cow_error_native("cannot read the selection of a region reference");
+        goto done;
+    }
+    size_t numbers = (size_t)n * (size_t)rank * (kind == H5S_SEL_HYPERSLABS ? 2 : 1);
+    if (n > 0) {
+        if ((list = malloc(numbers * sizeof *list)) == NULL) {
+            cow_error(COW_MEMORY, "no memory for a region reference");
+            goto done;
+        }
+        if ((kind == H5S_SEL_HYPERSLABS ? H5Sget_select_hyper_blocklist(space, 0, (hsize_t)n, list)
+                                        : H5Sget_select_elem_pointlist(space, 0, (hsize_t)n, list)) < 0) {
+            cow_error_native("cannot read the selection of a region reference");
+            goto done;
+        }
+    }
+    if (put_number(bytes, (uint64_t)kind + 1) < 0 || put_number(bytes, (uint64_t)rank) < 0 ||
+        put_number(bytes, (uint64_t)n) < 0)
+        goto done;
+    for (size_t i = 0; i < numbers; i++)
+        if (put_number(bytes, list[i]) < 0)
+            goto done;
+    status = 0;
+done:
+    free(list);
+    H5Sclose(space);
+    return status;
+}
+
+/* The library has no call that tells the token without opening the object, which may be gone: it is what an H5R_ref_t
+ * begins with, in 1.12 to 2.x, whatever its kind. */
+static int put_reference(const cow_serial *serial, cow_bytes *bytes, const H5R_ref_t *reference)
+{
+    H5R_type_t kind = H5Rget_type(reference);
+
+    if (put_number(bytes, (uint64_t)kind) < 0 || cow_bytes_append(bytes, reference, H5O_MAX_TOKEN_SIZE) < 0)
+        return -1;
+    if (kind != H5R_OBJECT2 && kind != H5R_DATASET_REGION2 && kind != H5R_ATTR)
+        return 0; /* never written */
+    if (put_name(bytes, reference, file_name_of, serial->file_name) < 0)
+        return -1;
+    if (kind == H5R_ATTR)
+        return put_name(bytes, reference, attribute_name_of, NULL);
+    return kind == H5R_DATASET_REGION2 ? put_region(bytes, reference) : 0;
+}
+
+static int append(const cow_serial *serial, const part *p, const uint8_t *at, cow_bytes *bytes)
+{
+    const char *string;
+    const hvl_t *sequence;
+
+    switch (p->kind) {
+        case PART_BYTES:
+            return cow_bytes_append(bytes, at, p->size);
+        case PART_STRING:
+            memcpy(&string, at, sizeof string);
+            if (string == NULL)
+                return put_number(bytes, 0);
+            return put_number(bytes, strlen(string)) < 0 ? -1 : cow_bytes_append(bytes, string, strlen(string));
+        case PART_SEQUENCE:
+            sequence = (const hvl_t *)at;
+            if (put_number(bytes, sequence->len) < 0)
+                return -1;
+            if (p->inner->kind == PART_BYTES)
+                return cow_bytes_append(bytes, sequence->p, sequence->len * p->inner->size);
+            for (size_t i = 0; i < sequence->len; i++)
+                if (append(serial, p->inner, (const uint8_t *)sequence->p + i * p->inner->size, bytes) < 0)
+                    return -1;
+            return 0;
+        case PART_COMPOUND:
+            for (size_t i = 0; i < p->count; i++)
+                if (append(serial, &p->inner[i], at + p->inner[i].offset, bytes) < 0)
+                    return -1;
+            return 0;
+        case PART_ARRAY:
+            for (size_t i = 0; i < p->count; i++)
+                if (append(serial, p->inner, at + i * p->inner->size, bytes) < 0)
+                    return -1;
+            return 0;
+        case PART_REFERENCE:
+            return put_reference(serial, bytes, (const H5R_ref_t *)at);
+    }
+    return -1;
+}
+
+int cow_serial_append(const cow_serial *serial, const void *element, cow_bytes *bytes)
+{
+    return append(serial, &serial->root, element, bytes);
+}

@@ -1,0 +1,341 @@
+/* Transfers of irregular file selections: points and unions of hyperslabs (transfer.h).
+ *
+ * The selection is walked in selection order, a slab of bounded size at a time. A slab's elements are packed in that
+ * order; its spans (elements that are neighbours in a chunk and in the packed buffer) are sorted by chunk, keeping
+ * their order inside a chunk: so each chunk is visited once, and of two points at the same place the later one is
+ * written last, as in native HDF5.
+ */
+#include "io/transfer.h"
+
+#include "error.h"
+#include "io/cache.h"
+#include "io/heap.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Chunks that are looked up together, to be loaded together. */
+#define WINDOW 64
+
+typedef struct span {
+    uint64_t chunk;  /* row-major number in the grid of the current extent */
+    uint64_t place;  /* row-major number in the chunk */
+    uint64_t packed; /* elements from the start of the slab */
+    uint64_t length; /* elements */
+} span;
+
+typedef struct walk {
+    const cow_transfer *transfer;
+    cow_runs *runs;
+    cow_run run[128];
+    size_t n, next;
+    uint64_t chunks[COW_MAX_RANK]; /* of the grid */
+    span *spans;                   /* of one slab */
+    size_t count, room;
+    bool sorted;
+} walk;
+
+static int add_span(walk *w, span s)
+{
+    const cow_transfer *transfer = w->transfer;
+
+    if (w->count > 0) {
+        span *last = &w->spans[w->count - 1];
+
+        if (last->chunk == s.chunk && last->place + last->length == s.place && last->packed + last->length == s.packed) {
+            last->length += s.length;
+            return 0;
+        }
+        if (s.chunk < last->chunk)
+            w->sorted = false;
+    }
+    if (w->count == w->room) {
+        size_t room = w->room * 2 + 256;
+        span *grown = realloc(w->spans, room * sizeof *grown);
+        if (grown == NULL)
+            return cow_error(COW_MEMORY, "%s: no memory for a selection of %zu parts", transfer->array->label, room);
+        w->spans = grown;
+        w->room = room;
+    }
+    w->spans[w->count++] = s;
+    return 0;
+}
+
+/* Cut a run by rows and chunks. */
+static int cut_run(walk *w, uint64_t offset, uint64_t length, uint64_t packed)
+{
+    const cow_selection *file = &w->transfer->file;
+    const cow_grid *grid = &w->transfer->array->grid;
+    unsigned last = grid->rank - 1;
+    uint64_t at[COW_MAX_RANK];
+
+    for (unsigned d = grid->rank; d-- > 0;) {
+        at[d] = offset % file->extent[d];
+        offset /= file->extent[d];
+    }
+    while (length > 0) {
+        span s = {.packed = packed, .length = grid->chunk[last] - at[last] % grid->chunk[last]};
+
+        if (s.length > file->extent[last] - at[last])
+            s.length = file->extent[last] - at[last];
+        if (s.length > length)
+            s.length = length;
+        for (unsigned d = 0; d < grid->rank; d++) {
+            s.chunk = s.chunk * w->chunks[d] + at[d] / grid->chunk[d];
+            s.place = s.place * grid->chunk[d] + at[d] % grid->chunk[d];
+        }
+        if (add_span(w, s) < 0)
+            return -1;
+        length -= s.length;
+        packed += s.length;
+        at[last] += s.length;
+        for (unsigned d = last; d > 0 && at[d] == file->extent[d]; d--) {
+            at[d] = 0;
+            at[d - 1]++;
+        }
+    }
+    return 0;
+}
+
+static int compare_spans(const void *a, const void *b)
+{
+    const span *x = a, *y = b;
+
+    if (x->chunk != y->chunk)
+        return x->chunk < y->chunk ? -1 : 1;
+    return x->packed < y->packed ? -1 : x->packed > y->packed;
+}
+
+/* The spans of the next N elements. */
+static int next_slab(walk *w, uint64_t n)
+{
+    w->count = 0;
+    w->sorted = true;
+    for (uint64_t done = 0; done < n;) {
+        cow_run *run;
+        uint64_t length;
+
+        if (w->next == w->n) {
+            if (cow_runs_next(w->runs, w->run, sizeof w->run / sizeof *w->run, SIZE_MAX / 2, &w->n) < 0)
+                return -1;
+            w->next = 0;
+            if (w->n == 0)
+                return cow_error(COW_USAGE, "%s: the selection ended early", w->transfer->array->label);
+        }
+        run = &w->run[w->next];
+        length = run->length < n - done ? run->length : n - done;
+        if (cut_run(w, run->offset, length, done) < 0)
+            return -1;
+        done += length;
+        run->offset += length;
+        run->length -= length;
+        if (run->length == 0)
+            w->next++;
+    }
+    if (!w->sorted)
+        qsort(w->spans, w->count, sizeof *w->spans, compare_spans);
+    return 0;
+}
+
+/* ---- one slab ---- */
+
+typedef enum { TO_CHUNK, FROM_CHUNK } direction;
+
+static void number_to_chunk(const walk *w, uint64_t number, uint64_t chunk[])
+{
+    for (unsigned d = w->transfer->array->grid.rank; d-- > 0;) {
+        chunk[d] = number % w->chunks[d];
+        number /= w->chunks[d];
+    }
+}
+
+/* Copy COUNT spans of one chunk between it and PACKED (elements of the file's type). BYTES NULL: fill value. */
+static void copy_spans(const cow_array *array, const span *spans, size_t count, uint8_t *bytes, uint8_t *packed,
+                       direction way)
+{
+    size_t element = array->element_size;
+
+    for (size_t i = 0; i < count; i++) {
+        uint8_t *at = packed + spans[i].packed * element;
+
+        if (bytes == NULL)
+            cow_fill_elements(at, array->fill, element, spans[i].length);
+        else if (way == TO_CHUNK)
+            memcpy(bytes + spans[i].place * element, at, spans[i].length * element);
+        else
+            memcpy(at, bytes + spans[i].place * element, spans[i].length * element);
+    }
+}
+
+static int visit_chunk(cow_array *array, const uint64_t chunk[], const span *spans, size_t count, uint8_t *packed,
+                       direction way)
+{
+    cow_cached *entry = cow_cache_find(array, chunk);
+
+    if (entry == NULL && way == FROM_CHUNK) { /* reading a hole makes no chunk */
+        uint64_t slot;
+        if (cow_index_get(array->index, chunk, &slot) < 0)
+            return cow_context("%s: looking for a chunk", array->label);
+        if (slot == COW_HOLE) {
+            if (array->fill != NULL)
+                copy_spans(array, spans, count, NULL, packed, way);
+            return 0;
+        }
+    }
+    if (entry == NULL && (entry = cow_cache_get(array, chunk, false)) == NULL)
+        return -1;
+    copy_spans(array, spans, count, entry->bytes, packed, way);
+    if (way == TO_CHUNK)
+        cow_cache_dirty(entry);
+    return 0;
+}
+
+/* Elements of a heap array: those of one chunk are packed once more, in the same order. */
+static int visit_heap_chunk(const walk *w, const uint64_t chunk[], const span *spans, size_t count, uint8_t *packed,
+                            direction way)
+{
+    const cow_transfer *transfer = w->transfer;
+    cow_array *array = transfer->array;
+    size_t element = transfer->mem_size;
+    cow_heap_part part = {.chunk = chunk};
+    uint64_t *place, n = 0;
+    uint8_t *own;
+    int status;
+
+    for (size_t i = 0; i < count; i++)
+        part.elements += spans[i].length;
+    if ((place = cow_cache_scratch(array->cache, COW_BUFFER_SPANS, part.elements * sizeof *place)) == NULL ||
+        (own = cow_cache_scratch(array->cache, COW_BUFFER_STAGED, part.elements * element)) == NULL)
+        return -1;
+    for (size_t i = 0; i < count; i++) {
+        memcpy(own + n * element, packed + spans[i].packed * element, spans[i].length * element);
+        for (uint64_t e = 0; e < spans[i].length; e++)
+            place[n++] = spans[i].place + e;
+    }
+    part.place = place;
+    if (way == TO_CHUNK)
+        return cow_heap_write(array, &part, transfer->mem_type, transfer->dxpl, own);
+    status = cow_heap_read(array, &part, transfer->mem_type, transfer->dxpl, own);
+    n = 0;
+    for (size_t i = 0; i < count; i++) {
+        memcpy(packed + spans[i].packed * element, own + n * element, spans[i].length * element);
+        n += spans[i].length;
+    }
+    return status;
+}
+
+/* Visit all chunks of the slab, WINDOW at a time. */
+static int visit_chunks(const walk *w, uint8_t *packed, direction way)
+{
+    cow_array *array = w->transfer->array;
+    unsigned rank = array->grid.rank;
+    uint64_t *chunks = cow_cache_scratch(array->cache, COW_BUFFER_CHUNKS, WINDOW * rank * sizeof *chunks);
+
+    if (chunks == NULL)
+        return -1;
+    for (size_t i = 0; i < w->count;) {
+        size_t n = 0;
+
+        for (size_t j = i; j < w->count && n < WINDOW; j++)
+            if (j == i || w->spans[j].chunk != w->spans[j - 1].chunk)
+                number_to_chunk(w, w->spans[j].chunk, chunks + n++ * rank);
+        if (!array->heap && cow_cache_prefetch(array, chunks, n) < 0)
+            return -1;
+        for (size_t k = 0; k < n; k++) {
+            size_t count = 1;
+
+            while (i + count < w->count && w->spans[i + count].chunk == w->spans[i].chunk)
+                count++;
+            if ((array->heap ? visit_heap_chunk(w, chunks + k * rank, w->spans + i, count, packed, way)
+                             : visit_chunk(array, chunks + k * rank, w->spans + i, count, packed, way)) < 0)
+                return -1;
+            i += count;
+        }
+    }
+    return 0;
+}
+
+static int write_slab(walk *w, cow_stream *in, uint64_t n, uint8_t *packed, uint8_t *background)
+{
+    const cow_transfer *transfer = w->transfer;
+
+    if (cow_stream_gather(in, n, packed) < 0)
+        return -1;
+    if (transfer->conversion.needed) {
+        if (transfer->conversion.background == COW_BACKGROUND_CONTENT) {
+            memset(background, 0, n * transfer->conversion.to_size); /* what is in a hole without fill value */
+            if (visit_chunks(w, background, FROM_CHUNK) < 0)
+                return -1;
+        }
+        if (cow_conversion_run(&transfer->conversion, n, packed, background) < 0)
+            return cow_context("%s", transfer->array->label);
+    }
+    return visit_chunks(w, packed, TO_CHUNK);
+}
+
+static int read_slab(walk *w, cow_stream *in, cow_stream *out, uint64_t n, uint8_t *packed, uint8_t *background)
+{
+    const cow_transfer *transfer = w->transfer;
+    const cow_array *array = transfer->array;
+
+    if (transfer->conversion.needed) {
+        if (transfer->conversion.background == COW_BACKGROUND_CONTENT && cow_stream_gather(in, n, background) < 0)
+            return -1;
+        if (array->fill == NULL)
+            memset(packed, 0, n * array->element_size); /* holes: anything that can be converted */
+    } else if ((array->fill == NULL || array->heap) && cow_stream_gather(in, n, packed) < 0) {
+        return -1; /* what is not read must come back as it was */
+    }
+    if (visit_chunks(w, packed, FROM_CHUNK) < 0) {
+        if (array->heap) /* what was read so far is the application's to free */
+            cow_stream_scatter(out, n, packed);
+        return -1;
+    }
+    if (transfer->conversion.needed && cow_conversion_run(&transfer->conversion, n, packed, background) < 0)
+        return cow_context("%s", array->label);
+    return cow_stream_scatter(out, n, packed);
+}
+
+int cow_transfer_spans(const cow_transfer *transfer)
+{
+    cow_array *array = transfer->array;
+    walk w = {.transfer = transfer};
+    cow_stream in = {.runs = NULL}, out = {.runs = NULL};
+    size_t size = transfer->conversion.needed ? transfer->conversion.size : transfer->mem_size;
+    uint64_t most = COW_SLAB_BYTES / size, left = transfer->file.elements;
+    uint8_t *packed, *background = NULL;
+    int status = -1;
+
+    if (most > COW_SLAB_SPANS)
+        most = COW_SLAB_SPANS;
+    if (most == 0)
+        most = 1;
+    if (most > left)
+        most = left;
+    for (unsigned d = 0; d < array->grid.rank; d++)
+        w.chunks[d] = (array->extent[d] + array->grid.chunk[d] - 1) / array->grid.chunk[d];
+    if ((packed = cow_cache_scratch(array->cache, COW_BUFFER_PACKED, most * size)) == NULL ||
+        (transfer->conversion.background != COW_BACKGROUND_NONE &&
+         (background = cow_cache_scratch(array->cache, COW_BUFFER_BACKGROUND, most * transfer->conversion.to_size)) ==
+             NULL) ||
+        (w.runs = cow_runs_open(transfer->file.space)) == NULL || cow_stream_open(&in, transfer) < 0 ||
+        cow_stream_open(&out, transfer) < 0)
+        goto done;
+    while (left > 0) {
+        uint64_t n = left < most ? left : most;
+
+        if (next_slab(&w, n) < 0)
+            goto done;
+        if ((transfer->write ? write_slab(&w, &in, n, packed, background)
+                             : read_slab(&w, &in, &out, n, packed, background)) < 0)
+            goto done;
+        left -= n;
+    }
+    status = 0;
+done:
+    cow_stream_close(&out);
+    cow_stream_close(&in);
+    cow_runs_close(w.runs);
+    free(w.spans);
+    return status;
+}

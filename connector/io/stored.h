@@ -1,0 +1,62 @@
+/* Whole decoded chunks on their way into a pool and out of it, in batches. Private to io/.
+ *
+ * In: digest on the worker threads, find or add on the calling thread in the order given, encode on the worker threads,
+ * write in that order, then the index. Out: read, then decode and verify on the worker threads.
+ */
+#ifndef COW_STORED_H
+#define COW_STORED_H
+
+#include "io/array.h"
+
+typedef struct cow_save {
+    const uint64_t *chunk; /* number in the grid */
+    const void *bytes;     /* decoded, padding included; may be set by `prepare` */
+    size_t index;          /* the caller's: passed to prepare */
+    const void *ready;     /* already encoded: ready_size bytes, stored as they are; or NULL */
+    size_t ready_size;
+    uint32_t ready_mask;
+    /* private */
+    cow_digest digest;
+    uint64_t slot, old;
+    void *room;
+    const void *encoded;
+    size_t size;
+    uint32_t mask;
+    bool add, settled;
+} cow_save;
+
+/* Store N chunks. PREPARE (may be NULL) runs on any thread before the bytes are looked at. The order of SAVES is
+ * changed: tile by tile, as slots are given out. */
+int cow_stored_save(cow_array *array, cow_save *saves, size_t n, int (*prepare)(void *context, cow_save *save),
+                    void *context);
+
+typedef struct cow_load {
+    const uint64_t *chunk;
+    uint64_t slot; /* not a hole */
+    void *bytes;   /* where the decoded chunk goes */
+    size_t index;  /* the caller's */
+    /* private */
+    cow_slot row;
+    void *raw;
+    size_t size;
+    uint32_t mask;
+} cow_load;
+
+/* Read, decode and verify N chunks. DONE (may be NULL) runs on any thread for each chunk that is good. */
+int cow_stored_load(cow_array *array, cow_load *loads, size_t n, int (*done)(void *context, cow_load *load),
+                    void *context);
+
+/* Set one chunk's slot in the index; the use of SLOT becomes the index's, the former slot loses its. */
+int cow_stored_set(cow_array *array, const uint64_t chunk[], uint64_t slot);
+/* The part of a chunk that is inside the extent, in elements. */
+void cow_chunk_trimmed(const cow_array *array, const uint64_t chunk[], uint64_t trimmed[]);
+/* "(0, 512)": a chunk's first element, for messages. */
+#define COW_PLACE_SIZE (COW_MAX_RANK * 22 + 3)
+const char *cow_chunk_place(const cow_array *array, const uint64_t chunk[], char text[COW_PLACE_SIZE]);
+/* What the elements of a new chunk are until they are written: fill value or NULL for zeros. */
+const void *cow_new_fill(const cow_array *array);
+/* 0, or COW_CORRUPT with place, pool and slot: what was read is not what was stored. */
+int cow_chunk_verify(const cow_array *array, const uint64_t chunk[], uint64_t slot, uint64_t checksum,
+                     uint64_t expected);
+
+#endif

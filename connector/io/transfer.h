@@ -1,0 +1,55 @@
+/* One H5Dread or H5Dwrite under way. Private to io/.
+ *
+ *    file selection   memory selection
+ *    regular          addressable by position    pieces.c: chunk by chunk, straight from and to the application's memory
+ *    regular          anything else              transfer.c packs boxes of bounded size, then pieces.c
+ *    irregular        anything                   spans.c: packed slabs of bounded size, cut into spans of chunks
+ */
+#ifndef COW_TRANSFER_H
+#define COW_TRANSFER_H
+
+#include "io/array.h"
+#include "io/convert.h"
+#include "io/plan.h"
+
+/* Elements in memory or packed that are worked on at once. */
+#define COW_SLAB_BYTES ((size_t)8 << 20)
+/* And when each may be a span of its own. */
+#define COW_SLAB_SPANS ((size_t)128 << 10)
+
+/* The application's memory in selection order. */
+typedef struct cow_stream {
+    uint8_t *memory;
+    size_t element;
+    uint64_t at;    /* contiguous memory: the next element */
+    cow_runs *runs; /* NULL: contiguous */
+    cow_run run[128];
+    size_t n, next;
+} cow_stream;
+
+typedef struct cow_transfer {
+    cow_array *array;
+    bool write;
+    hid_t mem_type, dxpl;
+    size_t mem_size; /* bytes of an element in memory */
+    cow_conversion conversion; /* not for heap arrays: HDF5 converts there */
+    cow_selection file;
+    uint8_t *buf;
+    /* the memory selection */
+    hid_t mem_space; /* a real id unless contiguous */
+    bool contiguous;
+    uint64_t mem_offset; /* contiguous: elements from buf */
+} cow_transfer;
+
+/* All pieces of PLAN; VIEW says where they are in memory, in the memory type. */
+int cow_transfer_pieces(const cow_transfer *transfer, cow_plan *plan, const cow_view *view);
+/* An irregular file selection. */
+int cow_transfer_spans(const cow_transfer *transfer);
+
+int cow_stream_open(cow_stream *stream, const cow_transfer *transfer);
+void cow_stream_close(cow_stream *stream);
+/* Copy the next N elements of the memory selection to PACKED, or from it. */
+int cow_stream_gather(cow_stream *stream, uint64_t n, uint8_t *packed);
+int cow_stream_scatter(cow_stream *stream, uint64_t n, const uint8_t *packed);
+
+#endif

@@ -1,0 +1,287 @@
+/* Attributes through the native connector: listing, copying and comparing them, whatever their type. See native.h.
+ *
+ * A copied attribute keeps type, space, creation properties and value. Object references keep their bytes, that is,
+ * they go on naming objects of the head.
+ */
+#include "native/native.h"
+
+#include "error.h"
+
+#include <H5VLconnector.h>
+#include <H5VLconnector_passthru.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#define DXPL H5P_DATASET_XFER_DEFAULT
+
+int cow_native_attributes(cow_loc object, bool by_creation, cow_attribute_visitor *visitor, void *context)
+{
+    H5O_info2_t info;
+    char **names = NULL;
+    hsize_t n = 0;
+    int status = -1;
+
+    if (cow_native_info(object, NULL, H5O_INFO_NUM_ATTRS, &info) < 0)
+        return -1;
+    if (info.num_attrs == 0)
+        return 0;
+    if ((names = calloc(info.num_attrs, sizeof *names)) == NULL)
+        return cow_error(COW_MEMORY, "no memory for the names of %llu attributes", (unsigned long long)info.num_attrs);
+    for (; n < info.num_attrs; n++) {
+        H5VL_attr_get_args_t args = {.op_type = H5VL_ATTR_GET_NAME};
+        H5VL_loc_params_t *loc = &args.args.get_name.loc_params;
+        size_t length = 0;
+        char local[256];
+
+        loc->obj_type = object.type;
+        loc->type = H5VL_OBJECT_BY_IDX;
+        loc->loc_data.loc_by_idx.name = ".";
+        loc->loc_data.loc_by_idx.idx_type = by_creation ? H5_INDEX_CRT_ORDER : H5_INDEX_NAME;
+        loc->loc_data.loc_by_idx.order = H5_ITER_INC;
+        loc->loc_data.loc_by_idx.n = n;
+        loc->loc_data.loc_by_idx.lapl_id = H5P_LINK_ACCESS_DEFAULT;
+        args.args.get_name.buf = local;
+        args.args.get_name.buf_size = sizeof local;
+        args.args.get_name.attr_name_len = &length;
+        if (H5VLattr_get(object.object, cow_native_id(), &args, DXPL, NULL) < 0) {
+            cow_error_native("cannot read the name of attribute %llu", (unsigned long long)n);
+            goto done;
+        }
+        if ((names[n] = malloc(length + 1)) == NULL) {
+            cow_error(COW_MEMORY, "no memory for the name of an attribute");
+            goto done;
+        }
+        if (length < sizeof local)
+            memcpy(names[n], local, length + 1);
+        else {
+            args.args.get_name.buf = names[n];
+            args.args.get_name.buf_size = length + 1;
+            if (H5VLattr_get(object.object, cow_native_id(), &args, DXPL, NULL) < 0) {
+                free(names[n]);
+                cow_error_native("cannot read the name of attribute %llu", (unsigned long long)n);
+                goto done;
+            }
+        }
+    }
+    status = 0;
+    for (hsize_t i = 0; status == 0 && i < n; i++)
+        status = visitor(context, names[i]);
+done:
+    for (hsize_t i = 0; i < n; i++)
+        free(names[i]);
+    free(names);
+    return status;
+}
+
+/* An open attribute with its ids and, once loaded, its value in memory. */
+typedef struct attribute {
+    void *object;
+    hid_t type, space, acpl;
+    hsize_t elements;
+    size_t size; /* of an element in memory */
+    void *value;
+} attribute;
+
+static int attribute_exists(cow_loc at, const char *name)
+{
+    H5VL_attr_specific_args_t args = {.op_type = H5VL_ATTR_EXISTS};
+    H5VL_loc_params_t loc = cow_by_self(at.type);
+    hbool_t exists = false;
+
+    args.args.exists.name = name;
+    args.args.exists.exists = &exists;
+    if (H5VLattr_specific(at.object, &loc, cow_native_id(), &args, DXPL, NULL) < 0)
+        return cow_error_native("cannot look for the attribute '%s'", name);
+    return exists;
+}
+
+static void attribute_close(attribute *a)
+{
+    if (a->value != NULL && a->elements > 0)
+        H5Treclaim(a->type, a->space, DXPL, a->value);
+    free(a->value);
+    if (a->type >= 0)
+        H5Tclose(a->type);
+    if (a->space >= 0)
+        H5Sclose(a->space);
+    if (a->acpl >= 0)
+        H5Pclose(a->acpl);
+    if (a->object != NULL)
+        H5VLattr_close(a->object, cow_native_id(), DXPL, NULL);
+}
+
+/* Opens and reads. Close with attribute_close whatever the answer. */
+static int attribute_load(cow_loc at, const char *name, attribute *a)
+{
+    H5VL_loc_params_t loc = cow_by_self(at.type);
+    H5VL_attr_get_args_t args;
+    hssize_t n;
+
+    *a = (attribute){.type = H5I_INVALID_HID, .space = H5I_INVALID_HID, .acpl = H5I_INVALID_HID};
+    if ((a->object = H5VLattr_open(at.object, &loc, cow_native_id(), name, H5P_ATTRIBUTE_ACCESS_DEFAULT, DXPL, NULL)) ==
+        NULL)
+        return cow_error_native("cannot open the attribute '%s'", name);
+    args.op_type = H5VL_ATTR_GET_TYPE;
+    if (H5VLattr_get(a->object, cow_native_id(), &args, DXPL, NULL) < 0)
+        return cow_error_native("cannot get the type of the attribute '%s'", name);
+    a->type = args.args.get_type.type_id;
+    args.op_type = H5VL_ATTR_GET_SPACE;
+    if (H5VLattr_get(a->object, cow_native_id(), &args, DXPL, NULL) < 0)
+        return cow_error_native("cannot get the space of the attribute '%s'", name);
+    a->space = args.args.get_space.space_id;
+    args.op_type = H5VL_ATTR_GET_ACPL;
+    if (H5VLattr_get(a->object, cow_native_id(), &args, DXPL, NULL) < 0)
+        return cow_error_native("cannot get the creation properties of the attribute '%s'", name);
+    a->acpl = args.args.get_acpl.acpl_id;
+    if ((n = H5Sget_simple_extent_npoints(a->space)) < 0 || (a->size = H5Tget_size(a->type)) == 0)
+        return cow_error_native("cannot get the size of the attribute '%s'", name);
+    if (n == 0)
+        return 0;
+    if ((a->value = calloc((size_t)n, a->size)) == NULL)
+        return cow_error(COW_MEMORY, "no memory for the attribute '%s'", name);
+    if (H5VLattr_read(a->object, cow_native_id(), a->type, a->value, DXPL, NULL) < 0)
+        return cow_error_native("cannot read the attribute '%s'", name);
+    a->elements = (hsize_t)n;
+    return 0;
+}
+
+int cow_native_attribute_copy(cow_loc from, const char *name, cow_loc to)
+{
+    H5VL_loc_params_t loc = cow_by_self(to.type);
+    attribute a;
+    void *copy;
+    hid_t type = H5I_INVALID_HID; /* not the named type itself: a copy is no further user of that object */
+    int status = -1;
+
+    if (attribute_load(from, name, &a) < 0)
+        goto done;
+    if ((type = H5Tcopy(a.type)) < 0 ||
+        (copy = H5VLattr_create(to.object, &loc, cow_native_id(), name, type, a.space, a.acpl,
+                                H5P_ATTRIBUTE_ACCESS_DEFAULT, DXPL, NULL)) == NULL) {
+        cow_error_native("cannot create the attribute '%s'", name);
+        goto done;
+    }
+    if (a.elements > 0 && H5VLattr_write(copy, cow_native_id(), a.type, a.value, DXPL, NULL) < 0)
+        cow_error_native("cannot write the attribute '%s'", name);
+    else
+        status = 0;
+    if (H5VLattr_close(copy, cow_native_id(), DXPL, NULL) < 0)
+        status = cow_error_native("cannot close the attribute '%s'", name);
+done:
+    if (type >= 0)
+        H5Tclose(type);
+    attribute_close(&a);
+    return status;
+}
+
+/* N values of TYPE, in memory: the same, pointers followed. */
+static bool values_equal(hid_t type, size_t n, const unsigned char *a, const unsigned char *b)
+{
+    H5T_class_t class = H5Tget_class(type);
+    size_t size = H5Tget_size(type);
+    bool equal = true;
+
+    if (class == H5T_STRING && H5Tis_variable_str(type) > 0) {
+        for (size_t i = 0; equal && i < n; i++) {
+            const char *x, *y;
+            memcpy(&x, a + i * size, sizeof x);
+            memcpy(&y, b + i * size, sizeof y);
+            equal = x == y || (x != NULL && y != NULL && strcmp(x, y) == 0);
+        }
+    } else if (class == H5T_VLEN || class == H5T_ARRAY) {
+        hid_t base = H5Tget_super(type);
+        for (size_t i = 0; equal && i < n; i++) {
+            if (class == H5T_ARRAY)
+                equal = values_equal(base, size / H5Tget_size(base), a + i * size, b + i * size);
+            else {
+                hvl_t x, y;
+                memcpy(&x, a + i * size, sizeof x);
+                memcpy(&y, b + i * size, sizeof y);
+                equal = x.len == y.len && values_equal(base, x.len, x.p, y.p);
+            }
+        }
+        H5Tclose(base);
+    } else if (class == H5T_COMPOUND) {
+        int members = H5Tget_nmembers(type);
+        for (int m = 0; equal && m < members; m++) {
+            hid_t member = H5Tget_member_type(type, (unsigned)m);
+            size_t offset = H5Tget_member_offset(type, (unsigned)m);
+            for (size_t i = 0; equal && i < n; i++)
+                equal = values_equal(member, 1, a + i * size + offset, b + i * size + offset);
+            H5Tclose(member);
+        }
+    } else if (class == H5T_REFERENCE && H5Tequal(type, H5T_STD_REF) > 0) {
+        for (size_t i = 0; equal && i < n; i++) {
+            H5R_ref_t x, y;
+            memcpy(&x, a + i * size, sizeof x);
+            memcpy(&y, b + i * size, sizeof y);
+            equal = H5Requal(&x, &y) > 0;
+        }
+    } else
+        equal = memcmp(a, b, n * size) == 0;
+    return equal;
+}
+
+int cow_native_attribute_equal(cow_loc a, cow_loc b, const char *name)
+{
+    attribute x = {.type = H5I_INVALID_HID, .space = H5I_INVALID_HID, .acpl = H5I_INVALID_HID}, y = x;
+    int status = attribute_exists(b, name);
+
+    if (status <= 0)
+        return status;
+    status = -1;
+    if (attribute_load(a, name, &x) < 0 || attribute_load(b, name, &y) < 0)
+        goto done;
+    status = H5Tequal(x.type, y.type) > 0 && H5Sextent_equal(x.space, y.space) > 0 &&
+             values_equal(x.type, x.elements, x.value, y.value);
+done:
+    attribute_close(&x);
+    attribute_close(&y);
+    return status;
+}
+
+int cow_native_attribute_put(cow_loc object, const char *name, hid_t type, const void *value)
+{
+    H5VL_loc_params_t loc = cow_by_self(object.type);
+    int exists = attribute_exists(object, name), status = -1;
+    hid_t space = H5I_INVALID_HID;
+    void *a;
+
+    if (exists < 0)
+        return -1;
+    if (exists)
+        a = H5VLattr_open(object.object, &loc, cow_native_id(), name, H5P_ATTRIBUTE_ACCESS_DEFAULT, DXPL, NULL);
+    else {
+        space = H5Screate(H5S_SCALAR);
+        a = H5VLattr_create(object.object, &loc, cow_native_id(), name, type, space, H5P_ATTRIBUTE_CREATE_DEFAULT,
+                            H5P_ATTRIBUTE_ACCESS_DEFAULT, DXPL, NULL);
+    }
+    if (a == NULL || H5VLattr_write(a, cow_native_id(), type, value, DXPL, NULL) < 0)
+        cow_error_native("cannot write the attribute '%s'", name);
+    else
+        status = 0;
+    if (a != NULL && H5VLattr_close(a, cow_native_id(), DXPL, NULL) < 0)
+        status = cow_error_native("cannot close the attribute '%s'", name);
+    if (space >= 0)
+        H5Sclose(space);
+    return status;
+}
+
+int cow_native_attribute_get(cow_loc object, const char *name, hid_t type, void *value)
+{
+    H5VL_loc_params_t loc = cow_by_self(object.type);
+    int exists = attribute_exists(object, name), status = -1;
+    void *a;
+
+    if (exists <= 0)
+        return exists;
+    a = H5VLattr_open(object.object, &loc, cow_native_id(), name, H5P_ATTRIBUTE_ACCESS_DEFAULT, DXPL, NULL);
+    if (a == NULL || H5VLattr_read(a, cow_native_id(), type, value, DXPL, NULL) < 0)
+        cow_error_native("cannot read the attribute '%s'", name);
+    else
+        status = 1;
+    if (a != NULL && H5VLattr_close(a, cow_native_id(), DXPL, NULL) < 0)
+        status = cow_error_native("cannot close the attribute '%s'", name);
+    return status;
+}

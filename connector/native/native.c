@@ -1,0 +1,637 @@
+/* Calls on the native connector: files, links, objects, attributes. See native.h; tables and chunks are in storage.c.
+ *
+ * Every id that is passed down is an explicit one: H5P_DEFAULT means "look it up" only above the VOL.
+ */
+#include "native/native.h"
+
+#include "error.h"
+
+#include <H5VLconnector.h>
+#include <H5VLconnector_passthru.h>
+#include <H5VLnative.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#define DXPL H5P_DATASET_XFER_DEFAULT
+
+static hid_t native_id = H5I_INVALID_HID;
+
+hid_t cow_native_id(void)
+{
+    if (native_id < 0 && (native_id = H5VLregister_connector_by_value(H5_VOL_NATIVE, H5P_DEFAULT)) < 0)
+        cow_error_native("the native VOL connector cannot be had from this HDF5 library");
+    return native_id;
+}
+
+void cow_native_terminate(void)
+{
+    if (native_id >= 0)
+        H5VLclose(native_id);
+    native_id = H5I_INVALID_HID;
+}
+
+int cow_native_enter(void)
+{
+    return H5VLstart_lib_state() < 0 ? cow_error_native("cannot enter the HDF5 library") : 0;
+}
+
+void cow_native_leave(void)
+{
+    H5VLfinish_lib_state();
+}
+
+H5VL_loc_params_t cow_by_self(H5I_type_t type)
+{
+    H5VL_loc_params_t loc = {.obj_type = type, .type = H5VL_OBJECT_BY_SELF};
+    return loc;
+}
+
+H5VL_loc_params_t cow_by_name(H5I_type_t type, const char *path)
+{
+    H5VL_loc_params_t loc = {.obj_type = type, .type = H5VL_OBJECT_BY_NAME};
+    loc.loc_data.loc_by_name.name = path;
+    loc.loc_data.loc_by_name.lapl_id = H5P_LINK_ACCESS_DEFAULT;
+    return loc;
+}
+
+static H5VL_loc_params_t by_index(H5I_type_t type, bool by_creation, hsize_t n)
+{
+    H5VL_loc_params_t loc = {.obj_type = type, .type = H5VL_OBJECT_BY_IDX};
+    loc.loc_data.loc_by_idx.name = ".";
+    loc.loc_data.loc_by_idx.idx_type = by_creation ? H5_INDEX_CRT_ORDER : H5_INDEX_NAME;
+    loc.loc_data.loc_by_idx.order = by_creation ? H5_ITER_INC : H5_ITER_NATIVE;
+    loc.loc_data.loc_by_idx.n = n;
+    loc.loc_data.loc_by_idx.lapl_id = H5P_LINK_ACCESS_DEFAULT;
+    return loc;
+}
+
+/* ---- files ---- */
+
+void *cow_native_file_reopen(void *file)
+{
+    H5VL_file_specific_args_t args = {.op_type = H5VL_FILE_REOPEN};
+    H5VL_optional_args_t post = {.op_type = H5VL_NATIVE_FILE_POST_OPEN};
+    void *again = NULL;
+
+    args.args.reopen.file = &again;
+    if (H5VLfile_specific(file, cow_native_id(), &args, DXPL, NULL) < 0 || again == NULL) {
+        cow_error_native("cannot get a second handle on the open file");
+        return NULL;
+    }
+    /* Without this, variable-length and reference data written through the handle have no file to go to. */
+    if (H5VLfile_optional(again, cow_native_id(), &post, DXPL, NULL) < 0) {
+        cow_error_native("cannot prepare a second handle on the open file");
+        H5VLfile_close(again, cow_native_id(), DXPL, NULL);
+        return NULL;
+    }
+    return again;
+}
+
+/* While the file is open for writing elsewhere in this process as well, native HDF5 closes a handle only if it finds an
+ * id for it. So one is made for the moment of closing, where there is an object to make it with (inside a callback of
+ * the connector); where there is none, the handle is the last one. */
+int cow_native_file_close(void *file)
+{
+    hid_t id;
+
+    H5E_BEGIN_TRY
+    {
+        id = H5VLwrap_register(file, H5I_FILE);
+    }
+    H5E_END_TRY
+    if (id >= 0)
+        return H5Idec_ref(id) < 0 ? cow_error_native("cannot close the file") : 0;
+    return H5VLfile_close(file, cow_native_id(), DXPL, NULL) < 0 ? cow_error_native("cannot close the file") : 0;
+}
+
+int cow_native_file_flush(void *file)
+{
+    H5VL_file_specific_args_t args = {.op_type = H5VL_FILE_FLUSH};
+
+    args.args.flush.obj_type = H5I_FILE;
+    args.args.flush.scope = H5F_SCOPE_GLOBAL;
+    return H5VLfile_specific(file, cow_native_id(), &args, DXPL, NULL) < 0 ? cow_error_native("cannot flush the file")
+                                                                          : 0;
+}
+
+/* ---- links ---- */
+
+static int link_exists(cow_loc at, const char *path)
+{
+    H5VL_link_specific_args_t args = {.op_type = H5VL_LINK_EXISTS};
+    H5VL_loc_params_t loc = cow_by_name(at.type, path);
+    hbool_t exists = false;
+
+    args.args.exists.exists = &exists;
+    if (H5VLlink_specific(at.object, &loc, cow_native_id(), &args, DXPL, NULL) < 0)
+        return cow_error_native("cannot look for '%s'", path);
+    return exists;
+}
+
+/* Call WORK for "a", "a/b", "a/b/c" of the path "a/b/c" (a leading '/' is kept), until it answers something else
+ * than 1; the answer for the whole path is the last one. */
+static int each_prefix(cow_loc at, const char *path, int (*work)(cow_loc at, const char *prefix))
+{
+    char *prefix = strdup(path);
+    int answer = 1;
+
+    if (prefix == NULL)
+        return cow_error(COW_MEMORY, "no memory for the path '%s'", path);
+    for (char *p = prefix; answer == 1 && *p != '\0';) {
+        while (*p == '/')
+            p++;
+        p += strcspn(p, "/");
+        char kept = *p;
+        *p = '\0';
+        if (strspn(prefix, "/") < strlen(prefix))
+            answer = work(at, prefix);
+        *p = kept;
+    }
+    free(prefix);
+    return answer;
+}
+
+int cow_native_exists(cow_loc at, const char *path)
+{
+    return each_prefix(at, path, link_exists);
+}
+
+static hid_t link_plist(hid_t lcpl)
+{
+    return lcpl == H5P_DEFAULT ? H5P_LINK_CREATE_DEFAULT : lcpl;
+}
+
+int cow_native_link_object(cow_loc object, cow_loc to, const char *name, hid_t lcpl)
+{
+    H5VL_link_create_args_t args = {.op_type = H5VL_LINK_CREATE_HARD};
+    H5VL_loc_params_t loc = cow_by_name(to.type, name);
+
+    args.args.hard.curr_obj = object.object;
+    args.args.hard.curr_loc_params = cow_by_self(object.type);
+    if (H5VLlink_create(&args, to.object, &loc, cow_native_id(), link_plist(lcpl), H5P_LINK_ACCESS_DEFAULT, DXPL, NULL) < 0)
+        return cow_error_native("cannot link '%s'", name);
+    return 0;
+}
+
+int cow_native_link_hard(cow_loc from, const char *path, cow_loc to, const char *name, hid_t lcpl)
+{
+    H5VL_link_create_args_t args = {.op_type = H5VL_LINK_CREATE_HARD};
+    H5VL_loc_params_t loc = cow_by_name(to.type, name);
+
+    args.args.hard.curr_obj = from.object;
+    args.args.hard.curr_loc_params = cow_by_name(from.type, path);
+    if (H5VLlink_create(&args, to.object, &loc, cow_native_id(), link_plist(lcpl), H5P_LINK_ACCESS_DEFAULT, DXPL, NULL) < 0)
+        return cow_error_native("cannot link '%s' to '%s'", name, path);
+    return 0;
+}
+
+int cow_native_link_soft(cow_loc at, const char *name, const char *target, hid_t lcpl)
+{
+    H5VL_link_create_args_t args = {.op_type = H5VL_LINK_CREATE_SOFT};
+    H5VL_loc_params_t loc = cow_by_name(at.type, name);
+
+    args.args.soft.target = target;
+    if (H5VLlink_create(&args, at.object, &loc, cow_native_id(), link_plist(lcpl), H5P_LINK_ACCESS_DEFAULT, DXPL, NULL) < 0)
+        return cow_error_native("cannot make the soft link '%s'", name);
+    return 0;
+}
+
+int cow_native_link_other(cow_loc at, const char *name, H5L_type_t type, const void *value, size_t size, hid_t lcpl)
+{
+    H5VL_link_create_args_t args = {.op_type = H5VL_LINK_CREATE_UD};
+    H5VL_loc_params_t loc = cow_by_name(at.type, name);
+
+    args.args.ud.type = type;
+    args.args.ud.buf = value;
+    args.args.ud.buf_size = size;
+    if (H5VLlink_create(&args, at.object, &loc, cow_native_id(), link_plist(lcpl), H5P_LINK_ACCESS_DEFAULT, DXPL, NULL) < 0)
+        return cow_error_native("cannot make the link '%s'", name);
+    return 0;
+}
+
+int cow_native_link_move(cow_loc from, const char *path, cow_loc to, const char *name)
+{
+    H5VL_loc_params_t source = cow_by_name(from.type, path), target = cow_by_name(to.type, name);
+
+    if (H5VLlink_move(from.object, &source, to.object, &target, cow_native_id(), H5P_LINK_CREATE_DEFAULT,
+                      H5P_LINK_ACCESS_DEFAULT, DXPL, NULL) < 0)
+        return cow_error_native("cannot move the link '%s' to '%s'", path, name);
+    return 0;
+}
+
+int cow_native_link_delete(cow_loc at, const char *path)
+{
+    H5VL_link_specific_args_t args = {.op_type = H5VL_LINK_DELETE};
+    H5VL_loc_params_t loc = cow_by_name(at.type, path);
+
+    if (H5VLlink_specific(at.object, &loc, cow_native_id(), &args, DXPL, NULL) < 0)
+        return cow_error_native("cannot delete the link '%s'", path);
+    return 0;
+}
+
+int cow_native_link_info(cow_loc at, const char *path, H5L_info2_t *info)
+{
+    H5VL_link_get_args_t args = {.op_type = H5VL_LINK_GET_INFO};
+    H5VL_loc_params_t loc = cow_by_name(at.type, path);
+
+    args.args.get_info.linfo = info;
+    if (H5VLlink_get(at.object, &loc, cow_native_id(), &args, DXPL, NULL) < 0)
+        return cow_error_native("cannot look at the link '%s'", path);
+    return 0;
+}
+
+void *cow_native_link_value(cow_loc group, const char *name, size_t *size)
+{
+    H5VL_link_get_args_t args = {.op_type = H5VL_LINK_GET_VAL};
+    H5VL_loc_params_t loc = cow_by_name(group.type, name);
+    H5L_info2_t info;
+    void *value;
+
+    if (cow_native_link_info(group, name, &info) < 0)
+        return NULL;
+    *size = info.u.val_size;
+    if ((value = calloc(1, *size + 1)) == NULL) {
+        cow_error(COW_MEMORY, "no memory for the value of the link '%s'", name);
+        return NULL;
+    }
+    args.args.get_val.buf = value;
+    args.args.get_val.buf_size = *size;
+    if (H5VLlink_get(group.object, &loc, cow_native_id(), &args, DXPL, NULL) < 0) {
+        cow_error_native("cannot read the value of the link '%s'", name);
+        free(value);
+        return NULL;
+    }
+    return value;
+}
+
+typedef struct named_link {
+    char *name;
+    H5L_info2_t info;
+} named_link;
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const named_link *)a)->name, ((const named_link *)b)->name);
+}
+
+/* Names first, visits afterwards: a visitor may change the group. */
+int cow_native_links(cow_loc group, bool by_creation, cow_link_visitor *visitor, void *context)
+{
+    H5VL_group_get_args_t get = {.op_type = H5VL_GROUP_GET_INFO};
+    H5G_info_t info;
+    named_link *links = NULL;
+    hsize_t n = 0;
+    int status = -1;
+
+    get.args.get_info.loc_params = cow_by_self(group.type);
+    get.args.get_info.ginfo = &info;
+    if (H5VLgroup_get(group.object, cow_native_id(), &get, DXPL, NULL) < 0)
+        return cow_error_native("cannot look at a group");
+    if (info.nlinks > 0 && (links = calloc(info.nlinks, sizeof *links)) == NULL)
+        return cow_error(COW_MEMORY, "no memory for the %llu links of a group", (unsigned long long)info.nlinks);
+    for (; n < info.nlinks; n++) {
+        H5VL_loc_params_t loc = by_index(group.type, by_creation, n);
+        H5VL_link_get_args_t args = {.op_type = H5VL_LINK_GET_NAME};
+        size_t length = 0;
+        char local[256];
+
+        args.args.get_name.name = local;
+        args.args.get_name.name_size = sizeof local;
+        args.args.get_name.name_len = &length;
+        if (H5VLlink_get(group.object, &loc, cow_native_id(), &args, DXPL, NULL) < 0) {
+            cow_error_native("cannot read the name of link %llu of a group", (unsigned long long)n);
+            goto done;
+        }
+        if ((links[n].name = malloc(length + 1)) == NULL) {
+            cow_error(COW_MEMORY, "no memory for the name of a link");
+            goto done;
+        }
+        if (length < sizeof local)
+            memcpy(links[n].name, local, length + 1);
+        else {
+            args.args.get_name.name = links[n].name;
+            args.args.get_name.name_size = length + 1;
+            if (H5VLlink_get(group.object, &loc, cow_native_id(), &args, DXPL, NULL) < 0) {
+                free(links[n].name);
+                cow_error_native("cannot read the name of link %llu of a group", (unsigned long long)n);
+                goto done;
+            }
+        }
+        args.op_type = H5VL_LINK_GET_INFO;
+        args.args.get_info.linfo = &links[n].info;
+        if (H5VLlink_get(group.object, &loc, cow_native_id(), &args, DXPL, NULL) < 0) {
+            free(links[n].name);
+            cow_error_native("cannot look at link %llu of a group", (unsigned long long)n);
+            goto done;
+        }
+    }
+    if (!by_creation && n > 1)
+        qsort(links, n, sizeof *links, by_name);
+    status = 0;
+    for (hsize_t i = 0; status == 0 && i < n; i++)
+        status = visitor(context, links[i].name, &links[i].info);
+done:
+    for (hsize_t i = 0; i < n; i++)
+        free(links[i].name);
+    free(links);
+    return status;
+}
+
+/* ---- groups ---- */
+
+void *cow_native_group_open(cow_loc at, const char *path)
+{
+    H5VL_loc_params_t loc = cow_by_self(at.type);
+    void *group = H5VLgroup_open(at.object, &loc, cow_native_id(), path, H5P_GROUP_ACCESS_DEFAULT, DXPL, NULL);
+
+    if (group == NULL)
+        cow_error_native("cannot open the group '%s'", path);
+    return group;
+}
+
+int cow_native_group_close(void *group)
+{
+    return H5VLgroup_close(group, cow_native_id(), DXPL, NULL) < 0 ? cow_error_native("cannot close a group") : 0;
+}
+
+static void *group_create_one(cow_loc at, const char *path, hid_t gcpl)
+{
+    H5VL_loc_params_t loc = cow_by_self(at.type);
+    void *group = H5VLgroup_create(at.object, &loc, cow_native_id(), path, H5P_LINK_CREATE_DEFAULT,
+                                   gcpl == H5P_DEFAULT ? H5P_GROUP_CREATE_DEFAULT : gcpl, H5P_GROUP_ACCESS_DEFAULT,
+                                   DXPL, NULL);
+
+    if (group == NULL)
+        cow_error_native("cannot create the group '%s'", path);
+    return group;
+}
+
+static int make_missing(cow_loc at, const char *prefix)
+{
+    int exists = link_exists(at, prefix);
+    void *group;
+
+    if (exists != 0)
+        return exists;
+    if ((group = group_create_one(at, prefix, H5P_DEFAULT)) == NULL)
+        return -1;
+    return cow_native_group_close(group) < 0 ? -1 : 1;
+}
+
+void *cow_native_group_create(cow_loc at, const char *path, hid_t gcpl)
+{
+    const char *last = strrchr(path, '/');
+
+    if (last != NULL && last != path) {
+        char *parents = strndup(path, (size_t)(last - path));
+        int made = parents == NULL ? cow_error(COW_MEMORY, "no memory for the path '%s'", path)
+                                   : each_prefix(at, parents, make_missing);
+        free(parents);
+        if (made < 0)
+            return NULL;
+    }
+    return group_create_one(at, path, gcpl);
+}
+
+void *cow_native_group_anonymous(cow_loc file, hid_t gcpl)
+{
+    H5VL_loc_params_t loc = cow_by_self(file.type);
+    void *group = H5VLgroup_create(file.object, &loc, cow_native_id(), NULL, H5P_LINK_CREATE_DEFAULT, gcpl,
+                                   H5P_GROUP_ACCESS_DEFAULT, DXPL, NULL);
+
+    if (group == NULL)
+        cow_error_native("cannot create a group");
+    return group;
+}
+
+/* What HDF5 gives as a group's creation properties holds, hidden, the addresses of the group's own link storage: a group
+ * created with that list would share it. So the settings are carried over one by one. */
+static int copy_group_settings(hid_t from, hid_t to)
+{
+    unsigned order, attribute_order, max_compact, min_dense, entries, name_length;
+    size_t heap;
+    hbool_t times;
+    int filters = H5Pget_nfilters(from);
+
+    if (filters < 0 || H5Pget_link_creation_order(from, &order) < 0 || H5Pset_link_creation_order(to, order) < 0 ||
+        H5Pget_attr_creation_order(from, &attribute_order) < 0 ||
+        H5Pset_attr_creation_order(to, attribute_order) < 0 ||
+        H5Pget_link_phase_change(from, &max_compact, &min_dense) < 0 ||
+        H5Pset_link_phase_change(to, max_compact, min_dense) < 0 ||
+        H5Pget_attr_phase_change(from, &max_compact, &min_dense) < 0 ||
+        H5Pset_attr_phase_change(to, max_compact, min_dense) < 0 ||
+        H5Pget_est_link_info(from, &entries, &name_length) < 0 || H5Pset_est_link_info(to, entries, name_length) < 0 ||
+        H5Pget_local_heap_size_hint(from, &heap) < 0 || H5Pset_local_heap_size_hint(to, heap) < 0 ||
+        H5Pget_obj_track_times(from, &times) < 0 || H5Pset_obj_track_times(to, times) < 0)
+        return -1;
+    for (int i = 0; i < filters; i++) {
+        unsigned flags, config, values[32];
+        size_t count = 32;
+        H5Z_filter_t id = H5Pget_filter2(from, (unsigned)i, &flags, &count, values, 0, NULL, &config);
+        if (id < 0 || H5Pset_filter(to, id, flags, count < 32 ? count : 32, values) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+hid_t cow_native_group_gcpl(void *group)
+{
+    H5VL_group_get_args_t args = {.op_type = H5VL_GROUP_GET_GCPL};
+    hid_t clean = H5I_INVALID_HID;
+
+    if (H5VLgroup_get(group, cow_native_id(), &args, DXPL, NULL) < 0)
+        return cow_error_native("cannot get the creation properties of a group");
+    if ((clean = H5Pcreate(H5P_GROUP_CREATE)) < 0 || copy_group_settings(args.args.get_gcpl.gcpl_id, clean) < 0) {
+        cow_error_native("cannot copy the creation properties of a group");
+        if (clean >= 0)
+            H5Pclose(clean);
+        clean = H5I_INVALID_HID;
+    }
+    H5Pclose(args.args.get_gcpl.gcpl_id);
+    return clean;
+}
+
+/* ---- objects ---- */
+
+static int open_at(cow_loc at, const H5VL_loc_params_t *loc, cow_loc *object, const char *what)
+{
+    object->object = H5VLobject_open(at.object, loc, cow_native_id(), &object->type, DXPL, NULL);
+    return object->object == NULL ? cow_error_native("cannot open the object %s", what) : 0;
+}
+
+int cow_native_open(cow_loc at, const char *path, cow_loc *object)
+{
+    H5VL_loc_params_t loc = cow_by_name(at.type, path);
+    return open_at(at, &loc, object, path);
+}
+
+int cow_native_open_token(cow_loc file, const H5O_token_t *token, cow_loc *object)
+{
+    H5VL_loc_params_t loc = {.obj_type = file.type, .type = H5VL_OBJECT_BY_TOKEN};
+    H5O_token_t copy = *token;
+
+    loc.loc_data.loc_by_token.token = &copy;
+    return open_at(file, &loc, object, "at an address");
+}
+
+int cow_native_close(cow_loc object)
+{
+    herr_t status = -1;
+
+    if (object.type == H5I_GROUP)
+        status = H5VLgroup_close(object.object, cow_native_id(), DXPL, NULL);
+    else if (object.type == H5I_DATASET)
+        status = H5VLdataset_close(object.object, cow_native_id(), DXPL, NULL);
+    else if (object.type == H5I_DATATYPE)
+        status = H5VLdatatype_close(object.object, cow_native_id(), DXPL, NULL);
+    return status < 0 ? cow_error_native("cannot close an object") : 0;
+}
+
+int cow_native_info(cow_loc at, const char *path, unsigned fields, H5O_info2_t *info)
+{
+    H5VL_object_get_args_t args = {.op_type = H5VL_OBJECT_GET_INFO};
+    H5VL_loc_params_t loc = path == NULL ? cow_by_self(at.type) : cow_by_name(at.type, path);
+
+    args.args.get_info.fields = fields;
+    args.args.get_info.oinfo = info;
+    if (H5VLobject_get(at.object, &loc, cow_native_id(), &args, DXPL, NULL) < 0)
+        return cow_error_native("cannot look at the object %s", path == NULL ? "" : path);
+    return 0;
+}
+
+int cow_native_copy(cow_loc from, const char *path, cow_loc to, const char *name, hid_t ocpypl)
+{
+    H5VL_loc_params_t source = cow_by_self(from.type), target = cow_by_self(to.type);
+
+    if (H5VLobject_copy(from.object, &source, path, to.object, &target, name, cow_native_id(),
+                        ocpypl == H5P_DEFAULT ? H5P_OBJECT_COPY_DEFAULT : ocpypl, H5P_LINK_CREATE_DEFAULT, DXPL,
+                        NULL) < 0)
+        return cow_error_native("cannot copy '%s' to '%s'", path, name);
+    return 0;
+}
+
+char *cow_native_comment(cow_loc object)
+{
+    H5VL_native_object_optional_args_t native;
+    H5VL_optional_args_t args = {.op_type = H5VL_NATIVE_OBJECT_GET_COMMENT, .args = &native};
+    H5VL_loc_params_t loc = cow_by_self(object.type);
+    size_t length = 0;
+    char *comment;
+
+    native.get_comment.buf = NULL;
+    native.get_comment.buf_size = 0;
+    native.get_comment.comment_len = &length;
+    if (H5VLobject_optional(object.object, &loc, cow_native_id(), &args, DXPL, NULL) < 0) {
+        cow_error_native("cannot read the comment of an object");
+        return NULL;
+    }
+    if ((comment = calloc(1, length + 1)) == NULL) {
+        cow_error(COW_MEMORY, "no memory for the comment of an object");
+        return NULL;
+    }
+    native.get_comment.buf = comment;
+    native.get_comment.buf_size = length + 1;
+    if (length > 0 && H5VLobject_optional(object.object, &loc, cow_native_id(), &args, DXPL, NULL) < 0) {
+        cow_error_native("cannot read the comment of an object");
+        free(comment);
+        return NULL;
+    }
+    return comment;
+}
+
+int cow_native_comment_set(cow_loc object, const char *comment)
+{
+    H5VL_native_object_optional_args_t native;
+    H5VL_optional_args_t args = {.op_type = H5VL_NATIVE_OBJECT_SET_COMMENT, .args = &native};
+    H5VL_loc_params_t loc = cow_by_self(object.type);
+
+    native.set_comment.comment = comment;
+    if (H5VLobject_optional(object.object, &loc, cow_native_id(), &args, DXPL, NULL) < 0)
+        return cow_error_native("cannot set the comment of an object");
+    return 0;
+}
+
+/* ---- datasets ---- */
+
+void *cow_native_dataset_create(cow_loc at, const char *path, hid_t type, hid_t space, hid_t dcpl)
+{
+    H5VL_loc_params_t loc = cow_by_self(at.type);
+    void *dataset =
+        H5VLdataset_create(at.object, &loc, cow_native_id(), path, H5P_LINK_CREATE_DEFAULT, type, space,
+                           dcpl == H5P_DEFAULT ? H5P_DATASET_CREATE_DEFAULT : dcpl, H5P_DATASET_ACCESS_DEFAULT, DXPL,
+                           NULL);
+
+    if (dataset == NULL)
+        cow_error_native("cannot create the dataset '%s'", path == NULL ? "(anonymous)" : path);
+    return dataset;
+}
+
+void *cow_native_dataset_open(cow_loc at, const char *path)
+{
+    H5VL_loc_params_t loc = cow_by_self(at.type);
+    void *dataset = H5VLdataset_open(at.object, &loc, cow_native_id(), path, H5P_DATASET_ACCESS_DEFAULT, DXPL, NULL);
+
+    if (dataset == NULL)
+        cow_error_native("cannot open the dataset '%s'", path);
+    return dataset;
+}
+
+int cow_native_dataset_close(void *dataset)
+{
+    return H5VLdataset_close(dataset, cow_native_id(), DXPL, NULL) < 0 ? cow_error_native("cannot close a dataset") : 0;
+}
+
+int cow_native_dataset_read(void *dataset, hid_t mem_type, hid_t mem_space, hid_t file_space, hid_t dxpl, void *buf)
+{
+    if (H5VLdataset_read(1, &dataset, cow_native_id(), &mem_type, &mem_space, &file_space,
+                         dxpl == H5P_DEFAULT ? DXPL : dxpl, &buf, NULL) < 0)
+        return cow_error_native("cannot read a dataset");
+    return 0;
+}
+
+int cow_native_dataset_write(void *dataset, hid_t mem_type, hid_t mem_space, hid_t file_space, hid_t dxpl,
+                             const void *buf)
+{
+    if (H5VLdataset_write(1, &dataset, cow_native_id(), &mem_type, &mem_space, &file_space,
+                          dxpl == H5P_DEFAULT ? DXPL : dxpl, &buf, NULL) < 0)
+        return cow_error_native("cannot write a dataset");
+    return 0;
+}
+
+int cow_native_dataset_resize(void *dataset, const hsize_t extent[])
+{
+    H5VL_dataset_specific_args_t args = {.op_type = H5VL_DATASET_SET_EXTENT};
+
+    args.args.set_extent.size = extent;
+    if (H5VLdataset_specific(dataset, cow_native_id(), &args, DXPL, NULL) < 0)
+        return cow_error_native("cannot resize a dataset");
+    return 0;
+}
+
+hid_t cow_native_dataset_type(void *dataset)
+{
+    H5VL_dataset_get_args_t args = {.op_type = H5VL_DATASET_GET_TYPE};
+
+    if (H5VLdataset_get(dataset, cow_native_id(), &args, DXPL, NULL) < 0)
+        return cow_error_native("cannot get the type of a dataset");
+    return args.args.get_type.type_id;
+}
+
+hid_t cow_native_dataset_space(void *dataset)
+{
+    H5VL_dataset_get_args_t args = {.op_type = H5VL_DATASET_GET_SPACE};
+
+    if (H5VLdataset_get(dataset, cow_native_id(), &args, DXPL, NULL) < 0)
+        return cow_error_native("cannot get the space of a dataset");
+    return args.args.get_space.space_id;
+}
+
+hid_t cow_native_dataset_dcpl(void *dataset)
+{
+    H5VL_dataset_get_args_t args = {.op_type = H5VL_DATASET_GET_DCPL};
+
+    if (H5VLdataset_get(dataset, cow_native_id(), &args, DXPL, NULL) < 0)
+        return cow_error_native("cannot get the creation properties of a dataset");
+    return args.args.get_dcpl.dcpl_id;
+}

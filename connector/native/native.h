@@ -1,0 +1,122 @@
+/* The HDF5 library underneath, called with object pointers instead of ids.
+ *
+ * Everything that h5cow keeps in a file is made with these functions, through the H5VL*() calls on the native
+ * connector, so that no id of ours is ever counted by H5Fget_obj_count, and no callback of ours is entered again. They
+ * need an API context: inside a callback there is one; elsewhere bracket with cow_native_enter and cow_native_leave.
+ * Ids of types, spaces and property lists are the caller's. A failure takes HDF5's error stack (cow_error_native).
+ */
+#ifndef COW_NATIVE_H
+#define COW_NATIVE_H
+
+#include "store/pool.h"
+#include "store/table.h"
+
+#include <hdf5.h>
+
+#include <stdbool.h>
+
+/* An object of the native connector, and what it is (H5I_FILE, H5I_GROUP, H5I_DATASET, H5I_DATATYPE). For a file,
+ * relative and absolute paths both start at its root. */
+typedef struct cow_loc {
+    void *object;
+    H5I_type_t type;
+} cow_loc;
+
+/* The native connector's id; registered on first use, held until cow_native_terminate. H5I_INVALID_HID on failure. */
+hid_t cow_native_id(void);
+void cow_native_terminate(void);
+/* An API context for code that is not inside a callback (H5atclose, the command line, tests). */
+int cow_native_enter(void);
+void cow_native_leave(void);
+
+/* The loc_params for an object itself and for a path from it; PATH must outlive the call. */
+H5VL_loc_params_t cow_by_self(H5I_type_t type);
+H5VL_loc_params_t cow_by_name(H5I_type_t type, const char *path);
+
+/* A second handle on an open file: not an id, holds the file open, usable for any data. Close with file_close. */
+void *cow_native_file_reopen(void *file);
+int cow_native_file_close(void *file);
+int cow_native_file_flush(void *file); /* everything, H5F_SCOPE_GLOBAL */
+
+/* 1 exists, 0 does not (a missing group on the way is "does not"), -1 error. */
+int cow_native_exists(cow_loc at, const char *path);
+/* Creates missing groups on the way. gcpl may be H5P_DEFAULT. */
+void *cow_native_group_create(cow_loc at, const char *path, hid_t gcpl);
+void *cow_native_group_open(cow_loc at, const char *path);
+/* A group without a link yet: gone when closed before it is linked. */
+void *cow_native_group_anonymous(cow_loc file, hid_t gcpl);
+hid_t cow_native_group_gcpl(void *group); /* the caller closes it */
+int cow_native_group_close(void *group);
+/* lcpl of the link functions: H5P_DEFAULT, or link creation properties (character set). */
+int cow_native_link_hard(cow_loc from, const char *path, cow_loc to, const char *name, hid_t lcpl);
+/* The same, the object itself given (its own link may be anywhere, or nowhere). */
+int cow_native_link_object(cow_loc object, cow_loc to, const char *name, hid_t lcpl);
+int cow_native_link_soft(cow_loc at, const char *name, const char *target, hid_t lcpl);
+/* An external or user-defined link, its value copied as it is. */
+int cow_native_link_other(cow_loc at, const char *name, H5L_type_t type, const void *value, size_t size, hid_t lcpl);
+int cow_native_link_info(cow_loc at, const char *path, H5L_info2_t *info);
+int cow_native_link_move(cow_loc from, const char *path, cow_loc to, const char *name);
+int cow_native_link_delete(cow_loc at, const char *path);
+
+/* Opens an object of any kind; loc->type says which. Close with cow_native_close. */
+int cow_native_open(cow_loc at, const char *path, cow_loc *object);
+int cow_native_open_token(cow_loc file, const H5O_token_t *token, cow_loc *object);
+int cow_native_close(cow_loc object);
+/* H5O_INFO_BASIC of an object (token, type, rc, fileno). PATH NULL: the object itself. */
+int cow_native_info(cow_loc at, const char *path, unsigned fields, H5O_info2_t *info);
+/* The comment of an object ("" for none); free() it. */
+char *cow_native_comment(cow_loc object);
+int cow_native_comment_set(cow_loc object, const char *comment);
+/* H5Ocopy within or between native files. */
+int cow_native_copy(cow_loc from, const char *path, cow_loc to, const char *name, hid_t ocpypl);
+
+/* One link, as H5Literate reports it; NAME and INFO live during the call only. Non-zero ends the walk. */
+typedef int cow_link_visitor(void *context, const char *name, const H5L_info2_t *info);
+/* Links of a group, in name order, or in creation order where the group tracks it and BY_CREATION is set. */
+int cow_native_links(cow_loc group, bool by_creation, cow_link_visitor *visitor, void *context);
+/* Value of a soft, external or user-defined link; free() it. SIZE in bytes, terminator included for a soft link. */
+void *cow_native_link_value(cow_loc group, const char *name, size_t *size);
+
+void *cow_native_dataset_create(cow_loc at, const char *path, hid_t type, hid_t space, hid_t dcpl);
+void *cow_native_dataset_open(cow_loc at, const char *path);
+int cow_native_dataset_close(void *dataset);
+/* dxpl: H5P_DEFAULT, or the application's. */
+int cow_native_dataset_read(void *dataset, hid_t mem_type, hid_t mem_space, hid_t file_space, hid_t dxpl, void *buf);
+int cow_native_dataset_write(void *dataset, hid_t mem_type, hid_t mem_space, hid_t file_space, hid_t dxpl,
+                             const void *buf);
+int cow_native_dataset_resize(void *dataset, const hsize_t extent[]);
+/* Ids that the caller closes; negative on failure. */
+hid_t cow_native_dataset_type(void *dataset);
+hid_t cow_native_dataset_space(void *dataset);
+hid_t cow_native_dataset_dcpl(void *dataset);
+
+/* Attributes of an object, in the order of their names or of their creation where tracked. */
+typedef int cow_attribute_visitor(void *context, const char *name);
+int cow_native_attributes(cow_loc object, bool by_creation, cow_attribute_visitor *visitor, void *context);
+/* A small attribute of one scalar: made, or overwritten, and read. 1 read, 0 not there, -1 error. */
+int cow_native_attribute_put(cow_loc object, const char *name, hid_t type, const void *value);
+int cow_native_attribute_get(cow_loc object, const char *name, hid_t type, void *value);
+/* Copy one attribute, its type, space, creation properties and value, whatever its type (variable-length and
+ * references through memory). */
+int cow_native_attribute_copy(cow_loc from, const char *name, cow_loc to);
+/* 1 the two attributes of this name have the same type, space and value; 0 not. */
+int cow_native_attribute_equal(cow_loc a, cow_loc b, const char *name);
+
+/* A table kept in a one-dimensional dataset of one opaque or compound type of row_size bytes (bytes: H5T_STD_U8LE).
+ * Rows are read and written as raw bytes of that type. table_create makes the dataset (unfiltered, chunks of about
+ * CHUNK_BYTES). The table owns its handle on the dataset. NULL on error. */
+cow_table *cow_native_table_create(cow_loc at, const char *path, hid_t row_type, size_t chunk_bytes);
+cow_table *cow_native_table_open(cow_loc at, const char *path);
+
+/* The chunks of a pool: slot k is the chunk at rows [k*c0, (k+1)*c0) of a chunked dataset (read and written with the
+ * native CHUNK_READ and CHUNK_WRITE operations; the dataset is grown in steps, at least by an eighth). The store owns
+ * the dataset handle given to it. */
+cow_chunk_store *cow_native_chunk_store(void *raw_data);
+/* The dataset behind such a store. */
+void *cow_native_chunk_store_dataset(cow_chunk_store *store);
+/* Grow raw_data so that slots [0, slots) exist (needed before elements are written by HDF5 itself). */
+int cow_native_chunk_store_reserve(cow_chunk_store *store, uint64_t slots);
+/* Byte address in the file and size of a slot's chunk; address HADDR_UNDEF where it was never written. */
+int cow_native_chunk_address(cow_chunk_store *store, uint64_t slot, haddr_t *address, hsize_t *size, unsigned *mask);
+
+#endif

@@ -1,0 +1,415 @@
+/* Where tables and chunks live in an HDF5 file: cow_table over a one-dimensional dataset, cow_chunk_store over the
+ * chunks of a pool's raw_data. See native.h. */
+#include "native/native.h"
+
+#include "error.h"
+
+#include <H5VLconnector.h>
+#include <H5VLconnector_passthru.h>
+#include <H5VLnative.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#define DXPL H5P_DATASET_XFER_DEFAULT
+
+/* ---- tables ---- */
+
+typedef struct file_table {
+    cow_table table;
+    void *dataset;
+    hid_t type; /* of a row, as in the file: rows are moved as bytes */
+} file_table;
+
+static int table_transfer(file_table *t, bool write, uint64_t first, uint64_t count, void *rows)
+{
+    hsize_t extent = t->table.rows, start = first, n = count;
+    hid_t memory = H5I_INVALID_HID, file = H5I_INVALID_HID;
+    int status = -1;
+
+    if (count == 0)
+        return 0;
+    if (first > extent || count > extent - first)
+        return cow_error(COW_CORRUPT, "rows %llu to %llu are asked of a table of %llu rows", (unsigned long long)first,
+                         (unsigned long long)(first + count - 1), (unsigned long long)extent);
+    if ((memory = H5Screate_simple(1, &n, NULL)) < 0 || (file = H5Screate_simple(1, &extent, NULL)) < 0 ||
+        H5Sselect_hyperslab(file, H5S_SELECT_SET, &start, NULL, &n, NULL) < 0)
+        cow_error_native("cannot select rows of a table");
+    else if (write)
+        status = cow_native_dataset_write(t->dataset, t->type, memory, file, DXPL, rows);
+    else
+        status = cow_native_dataset_read(t->dataset, t->type, memory, file, DXPL, rows);
+    if (file >= 0)
+        H5Sclose(file);
+    if (memory >= 0)
+        H5Sclose(memory);
+    return status;
+}
+
+static int table_read(cow_table *table, uint64_t first, uint64_t count, void *rows)
+{
+    return table_transfer((file_table *)table, false, first, count, rows);
+}
+
+static int table_write(cow_table *table, uint64_t first, uint64_t count, const void *rows)
+{
+    return table_transfer((file_table *)table, true, first, count, (void *)(uintptr_t)rows);
+}
+
+static int table_resize(cow_table *table, uint64_t rows)
+{
+    file_table *t = (file_table *)table;
+    hsize_t extent = rows;
+
+    if (cow_native_dataset_resize(t->dataset, &extent) < 0)
+        return -1;
+    table->rows = rows;
+    return 0;
+}
+
+static void table_close(cow_table *table)
+{
+    file_table *t = (file_table *)table;
+
+    if (t->type >= 0)
+        H5Tclose(t->type);
+    H5VLdataset_close(t->dataset, cow_native_id(), DXPL, NULL);
+    free(t);
+}
+
+/* Takes over DATASET, also when it fails. */
+static cow_table *table_over(void *dataset, const char *path)
+{
+    file_table *t = calloc(1, sizeof *t);
+    hid_t space = H5I_INVALID_HID;
+    hsize_t extent;
+
+    if (t == NULL) {
+        cow_error(COW_MEMORY, "no memory for the table '%s'", path);
+        cow_native_dataset_close(dataset);
+        return NULL;
+    }
+    t->dataset = dataset;
+    t->table = (cow_table){.read = table_read, .write = table_write, .resize = table_resize, .close = table_close};
+    if ((t->type = cow_native_dataset_type(dataset)) < 0 || (space = cow_native_dataset_space(dataset)) < 0)
+        goto failed;
+    if (H5Sget_simple_extent_ndims(space) != 1) {
+        cow_error(COW_CORRUPT, "'%s' is not a table of one dimension", path);
+        goto failed;
+    }
+    if ((t->table.row_size = H5Tget_size(t->type)) == 0 || H5Sget_simple_extent_dims(space, &extent, NULL) < 0) {
+        cow_error_native("cannot get the size of the table '%s'", path);
+        goto failed;
+    }
+    t->table.rows = extent;
+    H5Sclose(space);
+    return &t->table;
+failed:
+    if (space >= 0)
+        H5Sclose(space);
+    table_close(&t->table);
+    return NULL;
+}
+
+cow_table *cow_native_table_create(cow_loc at, const char *path, hid_t row_type, size_t chunk_bytes)
+{
+    hsize_t none = 0, unlimited = H5S_UNLIMITED, chunk = chunk_bytes / H5Tget_size(row_type);
+    hid_t space = H5Screate_simple(1, &none, &unlimited), dcpl = H5Pcreate(H5P_DATASET_CREATE);
+    void *dataset = NULL;
+
+    if (chunk == 0)
+        chunk = 1;
+    if (space < 0 || dcpl < 0 || H5Pset_chunk(dcpl, 1, &chunk) < 0)
+        cow_error_native("cannot describe the table '%s'", path);
+    else
+        dataset = cow_native_dataset_create(at, path, row_type, space, dcpl);
+    if (dcpl >= 0)
+        H5Pclose(dcpl);
+    if (space >= 0)
+        H5Sclose(space);
+    return dataset == NULL ? NULL : table_over(dataset, path);
+}
+
+cow_table *cow_native_table_open(cow_loc at, const char *path)
+{
+    void *dataset = cow_native_dataset_open(at, path);
+    return dataset == NULL ? NULL : table_over(dataset, path);
+}
+
+/* ---- chunks ---- */
+
+typedef struct file_chunks {
+    cow_chunk_store store;
+    void *dataset;
+    int rank;
+    hsize_t chunk[COW_MAX_RANK];
+    size_t chunk_bytes;
+    bool filtered;
+    hsize_t rows;       /* of raw_data */
+    uint32_t *mask_of;  /* filter masks of the slots below mask_room, of those written through this store */
+    bool *written;      /* which those are */
+    uint64_t mask_room;
+    haddr_t *address;   /* of slots, from one walk over all chunks; NULL: not known */
+    hsize_t *size;
+    unsigned *mask;
+    uint64_t addresses; /* slots that address[] covers */
+} file_chunks;
+
+static void forget_addresses(file_chunks *c)
+{
+    free(c->address);
+    free(c->size);
+    free(c->mask);
+    c->address = NULL;
+    c->size = NULL;
+    c->mask = NULL;
+    c->addresses = 0;
+}
+
+/* Remember the mask of a slot that is written now. HDF5 1.14.5 forgets it twice: a chunk read through the dataset that
+ * wrote it comes with the mask it had before, and a chunk overwritten with as many bytes keeps its old mask on disk. */
+static int note_mask(file_chunks *c, uint64_t slot, uint32_t mask)
+{
+    if (slot >= c->mask_room) {
+        uint64_t room = slot + slot / 2 + 64;
+        uint32_t *masks = realloc(c->mask_of, room * sizeof *masks);
+        bool *written;
+        if (masks != NULL)
+            c->mask_of = masks;
+        if ((written = realloc(c->written, room * sizeof *written)) != NULL)
+            c->written = written;
+        if (masks == NULL || written == NULL)
+            return cow_error(COW_MEMORY, "no memory for the filter masks of a pool");
+        memset(c->written + c->mask_room, 0, (room - c->mask_room) * sizeof *written);
+        c->mask_room = room;
+    }
+    c->mask_of[slot] = mask;
+    c->written[slot] = true;
+    return 0;
+}
+
+static bool known_mask(const file_chunks *c, uint64_t slot, uint32_t *mask)
+{
+    if (slot >= c->mask_room || !c->written[slot])
+        return false;
+    *mask = c->mask_of[slot];
+    return true;
+}
+
+static int chunk_operation(file_chunks *c, int operation, H5VL_native_dataset_optional_args_t *native)
+{
+    H5VL_optional_args_t args = {.op_type = operation, .args = native};
+    return H5VLdataset_optional(c->dataset, cow_native_id(), &args, DXPL, NULL) < 0 ? -1 : 0;
+}
+
+static void chunk_offset(const file_chunks *c, uint64_t slot, hsize_t offset[])
+{
+    memset(offset, 0, COW_MAX_RANK * sizeof *offset);
+    offset[0] = slot * c->chunk[0];
+}
+
+static int check_slot(const file_chunks *c, uint64_t slot)
+{
+    if (slot >= c->rows / c->chunk[0])
+        return cow_error(COW_CORRUPT, "slot %llu is asked of a pool that has room for %llu", (unsigned long long)slot,
+                         (unsigned long long)(c->rows / c->chunk[0]));
+    return 0;
+}
+
+static int chunks_size(cow_chunk_store *store, uint64_t slot, size_t *bytes)
+{
+    file_chunks *c = (file_chunks *)store;
+    H5VL_native_dataset_optional_args_t native;
+    hsize_t offset[COW_MAX_RANK], size = 0;
+
+    if (check_slot(c, slot) < 0)
+        return -1;
+    if (!c->filtered) {
+        *bytes = c->chunk_bytes;
+        return 0;
+    }
+    chunk_offset(c, slot, offset);
+    native.get_chunk_storage_size.offset = offset;
+    native.get_chunk_storage_size.size = &size;
+    if (chunk_operation(c, H5VL_NATIVE_DATASET_GET_CHUNK_STORAGE_SIZE, &native) < 0)
+        return cow_error_native("cannot get the stored size of slot %llu", (unsigned long long)slot);
+    if (size == 0)
+        return cow_error(COW_CORRUPT, "slot %llu of the pool was never written", (unsigned long long)slot);
+    *bytes = size;
+    return 0;
+}
+
+static int chunks_read(cow_chunk_store *store, uint64_t slot, void *bytes, size_t size, uint32_t *filter_mask)
+{
+    file_chunks *c = (file_chunks *)store;
+    H5VL_native_dataset_optional_args_t native = {0};
+    hsize_t offset[COW_MAX_RANK];
+
+    (void)size; /* as chunks_size gave it: HDF5 reads that many */
+    if (check_slot(c, slot) < 0)
+        return -1;
+    chunk_offset(c, slot, offset);
+    native.chunk_read.offset = offset;
+    native.chunk_read.buf = bytes;
+    if (chunk_operation(c, H5VL_NATIVE_DATASET_CHUNK_READ, &native) < 0)
+        return cow_error_native("cannot read slot %llu", (unsigned long long)slot);
+    if (!known_mask(c, slot, filter_mask))
+        *filter_mask = native.chunk_read.filters;
+    return 0;
+}
+
+int cow_native_chunk_store_reserve(cow_chunk_store *store, uint64_t slots)
+{
+    file_chunks *c = (file_chunks *)store;
+    uint64_t have = c->rows / c->chunk[0];
+    hsize_t extent[COW_MAX_RANK];
+
+    if (slots <= have)
+        return 0;
+    if (slots < have + have / 8)
+        slots = have + have / 8;
+    memcpy(extent, c->chunk, sizeof extent);
+    extent[0] = slots * c->chunk[0];
+    if (cow_native_dataset_resize(c->dataset, extent) < 0)
+        return -1;
+    c->rows = extent[0];
+    return 0;
+}
+
+static int write_slot(file_chunks *c, uint64_t slot, const void *bytes, size_t size, uint32_t filter_mask)
+{
+    H5VL_native_dataset_optional_args_t native;
+    hsize_t offset[COW_MAX_RANK];
+
+    chunk_offset(c, slot, offset);
+    native.chunk_write.offset = offset;
+    native.chunk_write.filters = filter_mask;
+    native.chunk_write.size = (uint32_t)size;
+    native.chunk_write.buf = bytes;
+    if (chunk_operation(c, H5VL_NATIVE_DATASET_CHUNK_WRITE, &native) < 0)
+        return cow_error_native("cannot write slot %llu (%zu bytes); is the disk full?", (unsigned long long)slot, size);
+    return 0;
+}
+
+static int chunks_write(cow_chunk_store *store, uint64_t slot, const void *bytes, size_t size, uint32_t filter_mask)
+{
+    file_chunks *c = (file_chunks *)store;
+    uint32_t before;
+    size_t old;
+
+    if (cow_native_chunk_store_reserve(store, slot + 1) < 0)
+        return -1;
+    forget_addresses(c);
+    if (c->filtered) {
+        /* another size in between makes HDF5 store the new mask */
+        if (known_mask(c, slot, &before) && before != filter_mask) {
+            if (chunks_size(store, slot, &old) < 0 ||
+                (old == size && size > 1 && write_slot(c, slot, bytes, size - 1, filter_mask) < 0))
+                return -1;
+        }
+        if (note_mask(c, slot, filter_mask) < 0)
+            return -1;
+    }
+    return write_slot(c, slot, bytes, size, filter_mask);
+}
+
+static void chunks_close(cow_chunk_store *store)
+{
+    file_chunks *c = (file_chunks *)store;
+
+    forget_addresses(c);
+    free(c->mask_of);
+    free(c->written);
+    H5VLdataset_close(c->dataset, cow_native_id(), DXPL, NULL);
+    free(c);
+}
+
+cow_chunk_store *cow_native_chunk_store(void *raw_data)
+{
+    file_chunks *c = calloc(1, sizeof *c);
+    hid_t dcpl = H5I_INVALID_HID, space = H5I_INVALID_HID, type = H5I_INVALID_HID;
+    hsize_t extent[COW_MAX_RANK];
+    cow_chunk_store *store = NULL;
+
+    if (c == NULL) {
+        cow_error(COW_MEMORY, "no memory for a pool");
+        cow_native_dataset_close(raw_data);
+        return NULL;
+    }
+    c->dataset = raw_data;
+    c->store = (cow_chunk_store){.size = chunks_size, .read = chunks_read, .write = chunks_write, .close = chunks_close};
+    if ((dcpl = cow_native_dataset_dcpl(raw_data)) < 0 || (space = cow_native_dataset_space(raw_data)) < 0 ||
+        (type = cow_native_dataset_type(raw_data)) < 0)
+        goto done;
+    c->rank = H5Sget_simple_extent_dims(space, extent, NULL);
+    if (H5Pget_layout(dcpl) != H5D_CHUNKED || c->rank < 1 || H5Pget_chunk(dcpl, COW_MAX_RANK, c->chunk) != c->rank) {
+        cow_error(COW_CORRUPT, "a pool's raw data is not a chunked dataset");
+        goto done;
+    }
+    c->rows = extent[0];
+    c->filtered = H5Pget_nfilters(dcpl) > 0;
+    c->chunk_bytes = H5Tget_size(type);
+    for (int d = 0; d < c->rank; d++)
+        c->chunk_bytes *= c->chunk[d];
+    store = &c->store;
+done:
+    if (type >= 0)
+        H5Tclose(type);
+    if (space >= 0)
+        H5Sclose(space);
+    if (dcpl >= 0)
+        H5Pclose(dcpl);
+    if (store == NULL)
+        chunks_close(&c->store);
+    return store;
+}
+
+void *cow_native_chunk_store_dataset(cow_chunk_store *store)
+{
+    return ((file_chunks *)store)->dataset;
+}
+
+static int note_address(const hsize_t *offset, unsigned mask, haddr_t address, hsize_t size, void *context)
+{
+    file_chunks *c = context;
+    uint64_t slot = offset[0] / c->chunk[0];
+
+    if (slot < c->addresses) {
+        c->address[slot] = address;
+        c->size[slot] = size;
+        c->mask[slot] = mask;
+    }
+    return 0;
+}
+
+/* HDF5 1.14 finds the address of one chunk by walking over all: walk once and keep the answers. */
+int cow_native_chunk_address(cow_chunk_store *store, uint64_t slot, haddr_t *address, hsize_t *size, unsigned *mask)
+{
+    file_chunks *c = (file_chunks *)store;
+    H5VL_native_dataset_optional_args_t native;
+
+    if (check_slot(c, slot) < 0)
+        return -1;
+    if (c->address == NULL) {
+        c->addresses = c->rows / c->chunk[0];
+        c->address = malloc(c->addresses * sizeof *c->address);
+        c->size = calloc(c->addresses, sizeof *c->size);
+        c->mask = calloc(c->addresses, sizeof *c->mask);
+        if (c->address == NULL || c->size == NULL || c->mask == NULL) {
+            forget_addresses(c);
+            return cow_error(COW_MEMORY, "no memory for the addresses of a pool's chunks");
+        }
+        memset(c->address, 0xff, c->addresses * sizeof *c->address);
+        native.chunk_iter.op = note_address;
+        native.chunk_iter.op_data = c;
+        if (chunk_operation(c, H5VL_NATIVE_DATASET_CHUNK_ITER, &native) < 0) {
+            cow_error_native("cannot walk over the chunks of a pool");
+            forget_addresses(c);
+            return -1;
+        }
+    }
+    *address = c->address[slot];
+    *size = c->size[slot];
+    *mask = c->mask[slot];
+    return 0;
+}

@@ -1,0 +1,36 @@
+/* What HDF5_VOL_CONNECTOR="h5cow key=value;key=value" may say. Described for users in docs/options.md. */
+#ifndef COW_OPTIONS_H
+#define COW_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* A compressor that the connector adds to datasets which the application left unfiltered. */
+typedef struct cow_compress {
+    enum { COW_COMPRESS_NONE, COW_COMPRESS_BLOSC, COW_COMPRESS_LZF, COW_COMPRESS_GZIP } library;
+    int codec;   /* Blosc only: 0 blosclz, 1 lz4, 2 lz4hc, 4 zlib, 5 zstd, as stored in cd_values[6] */
+    int level;   /* 0 to 9 */
+    int shuffle; /* 0 none, 1 byte, 2 bit */
+} cow_compress;
+
+typedef struct cow_options {
+    char *at;                                           /* revision to read, or NULL for the head */
+    char *name;                                         /* name of the version to be made, or NULL: 1, 2, 3 ... */
+    char *message;                                      /* recorded in the version, or NULL */
+    enum { COW_COMMIT_CLOSE, COW_COMMIT_FLUSH } commit; /* flush: every H5Fflush makes a version of its own */
+    cow_compress compress;
+    size_t chunk_bytes; /* target for the chunks of contiguous datasets, default 256 KiB */
+    size_t cache_bytes; /* chunk cache of one file, default 32 MiB */
+    unsigned threads;   /* worker threads, 1 to 64; default: cores, at most 8 */
+} cow_options;
+
+/* Parse TEXT (may be NULL or empty: defaults) into a new cow_options. under_vol=0;under_info={} is accepted, another
+ * under_vol refused. NULL and a recorded error that names the key and what it may be. Free with cow_options_free. */
+cow_options *cow_options_parse(const char *text);
+cow_options *cow_options_copy(const cow_options *options);
+/* A string that parses to the same options; free() it. NULL when out of memory. */
+char *cow_options_text(const cow_options *options);
+void cow_options_free(cow_options *options);
+
+#endif

@@ -1,0 +1,30 @@
+/* What decides that two chunks are the same, and what notices that one has changed on disk.
+ *
+ * Identity: SHA-256 over the trimmed chunk (the part inside the dataset's extent, C order, in the file's datatype) and
+ * then its shape in ASCII as Python prints a tuple: "(4,)", "(2, 3)". Source: the format of versioned-hdf5, whose test
+ * vectors are in the tests. Integrity: XXH3 (64 bits) over the whole decoded chunk as it is stored, padding included.
+ */
+#ifndef COW_DIGEST_H
+#define COW_DIGEST_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define COW_MAX_RANK 32
+#define COW_HASH_SIZE 32
+
+typedef struct cow_digest {
+    uint8_t hash[COW_HASH_SIZE]; /* SHA-256: identity */
+    uint64_t checksum;           /* XXH3: integrity */
+} cow_digest;
+
+/* CHUNK holds chunk[0] x ... x chunk[rank-1] elements of ELEMENT_SIZE bytes; trimmed[d] <= chunk[d] of them, anchored
+ * at the origin, are inside the dataset. Calls no HDF5 function: any thread may call it. -1: out of memory, OpenSSL. */
+int cow_digest_chunk(const void *chunk, unsigned rank, const uint64_t chunk_dims[], const uint64_t trimmed[],
+                     size_t element_size, cow_digest *digest);
+/* The checksum alone. */
+uint64_t cow_checksum(const void *bytes, size_t size);
+/* SHA-256 of PAYLOAD (already serialised elements) and the shape string: for data whose bytes in memory are pointers. */
+int cow_digest_payload(const void *payload, size_t size, unsigned rank, const uint64_t trimmed[], cow_digest *digest);
+
+#endif

@@ -1,0 +1,112 @@
+/* The index: which slot holds each chunk of a dataset, in each version.
+ *
+ * A persistent, copy-on-write radix tree over the chunk grid. Nodes live in an append-only log (a cow_table with rows
+ * of one byte, shared by all datasets of the file), are named by their offset in it, carry a checksum, and are never
+ * changed; a version names the root record. A leaf covers a tile (a box of at most 64 chunks) and holds its slots
+ * run-length encoded; an inner node covers at most 16 children. The tree is anchored at the origin: tile and split of
+ * each level follow from chunk dims and maximum extent alone (cow_grid_init), so growing in any dimension touches one
+ * path; outgrowing the tree adds a level whose first child is the old top. Chunks are never numbered by the current
+ * extent.
+ *
+ * Invariants
+ *  1. A node in the log is never changed, and the log never shrinks below a committed root.
+ *  2. Everything read from the log is bounds-checked and checksummed before it is used; a bad node is COW_CORRUPT with
+ *     its offset, dataset and tile in the message, never a crash.
+ *  3. Nodes without any slot are not stored: an absent child is a hole (fill value).
+ */
+#ifndef COW_INDEX_H
+#define COW_INDEX_H
+
+#include "store/digest.h"
+#include "store/table.h"
+
+#include <stdbool.h>
+
+#define COW_HOLE UINT64_MAX       /* no slot: the chunk reads as fill value */
+#define COW_NO_NODE UINT64_MAX    /* no node: the whole box is holes */
+#define COW_TILE_CHUNKS 64        /* at most, power of two */
+#define COW_FANOUT 16             /* at most, power of two */
+#define COW_MAX_LEVEL 64          /* 262 doublings: five unlimited dimensions reach 2^52 chunks in each */
+#define COW_UNLIMITED UINT64_MAX  /* as H5S_UNLIMITED */
+
+/* The shape of a dataset's chunk grid, fixed for the dataset's life. */
+typedef struct cow_grid {
+    unsigned rank;
+    uint64_t chunk[COW_MAX_RANK];   /* elements of a chunk */
+    uint64_t maximum[COW_MAX_RANK]; /* chunks the grid may ever have in each dimension, or COW_UNLIMITED */
+    uint64_t tile[COW_MAX_RANK];    /* chunks of a tile, powers of two */
+} cow_grid;
+
+/* MAXIMUM is the maximum extent in elements (COW_UNLIMITED where unlimited). The tile starts as one chunk and is
+ * doubled up to six times, each time in the dimension whose span is smallest among those that do not yet cover their
+ * maximum (ties: the last such dimension). The split of level 1, 2, ... is found in the same way with four doublings,
+ * going on from the span of the level below. */
+void cow_grid_init(cow_grid *grid, unsigned rank, const uint64_t chunk[], const uint64_t maximum[]);
+/* Children of a node of LEVEL (>= 1) along each dimension; all 1 when the level below already covers the maximum. */
+void cow_grid_split(const cow_grid *grid, unsigned level, uint64_t split[]);
+/* Chunks that a node of LEVEL covers along each dimension (level 0: the tile). Saturates at UINT64_MAX. */
+void cow_grid_span(const cow_grid *grid, unsigned level, uint64_t span[]);
+/* Number of chunks of one tile. */
+unsigned cow_grid_tile_chunks(const cow_grid *grid);
+/* Place of chunk offset[] (inside its tile) in a leaf: dimension 0 runs fastest, so that chunks that are stacked along
+ * dimension 0, as slots are in raw_data, become one run and one mapping. */
+unsigned cow_grid_tile_position(const cow_grid *grid, const uint64_t offset[]);
+void cow_grid_tile_offset(const cow_grid *grid, unsigned position, uint64_t offset[]); /* the inverse */
+/* Place of child[] among the children of a node of LEVEL: row-major, the last dimension fastest. */
+unsigned cow_grid_child_position(const cow_grid *grid, unsigned level, const uint64_t child[]);
+void cow_grid_child_offset(const cow_grid *grid, unsigned level, unsigned position, uint64_t child[]);
+
+/* What a version says of a dataset: the root record, a node of the log as well. */
+typedef struct cow_root {
+    uint64_t dataset; /* id */
+    uint64_t pool;    /* id */
+    unsigned rank;
+    uint64_t extent[COW_MAX_RANK];  /* elements */
+    uint64_t maximum[COW_MAX_RANK]; /* elements, COW_UNLIMITED */
+    uint64_t chunk[COW_MAX_RANK];   /* elements */
+    unsigned level;                 /* of the top node */
+    uint64_t top;                   /* offset of the top node, or COW_NO_NODE */
+    uint64_t chunks;                /* chunks that have a slot */
+} cow_root;
+
+int cow_root_read(cow_table *log, uint64_t offset, cow_root *root);
+int cow_root_append(cow_table *log, const cow_root *root, uint64_t *offset);
+
+/* A node as read or as just written, for views, verify and tests. */
+typedef struct cow_node {
+    uint64_t offset;                /* in the log */
+    uint64_t dataset;
+    unsigned level;
+    uint64_t origin[COW_MAX_RANK];  /* first chunk of its box */
+    unsigned entries;               /* chunks of a leaf, children of an inner node */
+    uint64_t entry[COW_TILE_CHUNKS]; /* leaf: slots or COW_HOLE, by tile position; inner: offsets or COW_NO_NODE */
+} cow_node;
+int cow_node_read(cow_table *log, const cow_grid *grid, uint64_t offset, cow_node *node);
+
+/* The index of one dataset, in memory: loaded on demand, changed in memory until the commit. */
+typedef struct cow_index cow_index;
+/* ROOT: as read, or with top = COW_NO_NODE for a new dataset. LOG stays the caller's. */
+cow_index *cow_index_open(cow_table *log, const cow_grid *grid, const cow_root *root);
+void cow_index_close(cow_index *index);
+
+int cow_index_get(cow_index *index, const uint64_t chunk[], uint64_t *slot); /* COW_HOLE where there is none */
+/* SLOT may be COW_HOLE. *OLD (may be NULL): what was there. */
+int cow_index_set(cow_index *index, const uint64_t chunk[], uint64_t slot, uint64_t *old);
+uint64_t cow_index_chunks(const cow_index *index); /* chunks that have a slot */
+bool cow_index_changed(const cow_index *index);    /* since open or the last commit */
+
+/* Visit every chunk that has a slot and touches the box [first, first+count), tile by tile. A visitor's non-zero
+ * answer ends the visit and is returned. The index must not be changed meanwhile. */
+typedef int cow_chunk_visitor(void *context, const uint64_t chunk[], uint64_t slot);
+int cow_index_visit(cow_index *index, const uint64_t first[], const uint64_t count[], cow_chunk_visitor *visitor,
+                    void *context);
+
+/* Forget every chunk outside [0, grid_extent) (chunks), calling DROPPED for each: a shrinking dataset. */
+int cow_index_trim(cow_index *index, const uint64_t grid_extent[], cow_chunk_visitor *dropped, void *context);
+
+/* Append the changed nodes, children before parents, calling WRITTEN (may be NULL) for each, and return the top node
+ * and its level for the root record. Nothing changed: nothing is written. */
+typedef int cow_node_visitor(void *context, const cow_node *node);
+int cow_index_commit(cow_index *index, cow_node_visitor *written, void *context, uint64_t *top, unsigned *level);
+
+#endif

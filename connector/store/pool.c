@@ -1,0 +1,485 @@
+/* Pools: the slot table, the map from hash to slot, and the life of a slot. Contract: pool.h; rows on disk: format.h.
+ *
+ *            add                    drop of the last use
+ *    (none) -----> used, unsealed ------------------------> free, unsealed --add--> used, unsealed
+ *                       |                                        |
+ *                       | seal                                   | seal
+ *                       v                                        v
+ *                  sealed: never written again, uses not counted (a row of zeros, if it was free)
+ *
+ * Invariants
+ *  1. Slots from `base` on have their rows in memory (`rows`, `uses`); base <= sealed, base <= first_unwritten. A slot
+ *     below base is sealed and its row is in the table, so cached blocks of the table never go stale.
+ *  2. The map, once loaded, holds exactly the hashes of all sealed slots and of all used ones (of slots with the same
+ *     hash, which only a damaged table has, the lowest).
+ *  3. A function that fails leaves the pool as it was.
+ */
+#include "store/pool.h"
+
+#include "error.h"
+#include "store/bytes.h"
+#include "store/format.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BLOCK_ROWS 64            /* rows fetched together for cow_pool_row */
+#define BLOCKS 32                /* of them kept */
+#define LOAD_BYTES (1024 * 1024) /* of the slot table read at once for the map */
+
+static const uint8_t no_hash[COW_HASH_SIZE];
+
+/* Open addressing with linear probing; SHA-256 needs no further mixing. A place holds slot + 1, 0 is empty. */
+typedef struct hash_map {
+    uint64_t *place;
+    size_t size; /* a power of two, or 0 */
+    uint8_t (*hash)[COW_HASH_SIZE]; /* by slot */
+    size_t hash_capacity;
+    bool loaded;
+} hash_map;
+
+typedef struct row_block {
+    uint8_t *rows;
+    uint64_t first;
+    uint64_t count; /* 0: empty */
+    uint64_t used;  /* time of the last use */
+} row_block;
+
+struct cow_pool {
+    char *name;
+    unsigned rank;
+    cow_table *table;
+    cow_chunk_store *store;
+    uint64_t slots;
+    uint64_t sealed;          /* slots below are sealed */
+    uint64_t first_unwritten; /* slots below have their row in the table */
+    uint64_t base;            /* slots from here on are in rows[] and uses[] */
+    uint8_t *rows;
+    uint32_t *uses;      /* 0: free. UINT32_MAX sticks: such a slot is never freed */
+    uint64_t *free_slot; /* a binary heap, the lowest first; as much room as uses[] */
+    size_t capacity, free_count;
+    hash_map map;
+    row_block block[BLOCKS];
+    uint64_t clock;
+};
+
+size_t cow_slot_row_size(unsigned rank)
+{
+    return COW_SLOT_TRIMMED_AT + 4 * (size_t)rank;
+}
+
+/* ---- map ---- */
+
+static size_t home(const hash_map *map, const uint8_t hash[])
+{
+    return (size_t)cow_get64(hash) & (map->size - 1);
+}
+
+/* The place of HASH, or the empty one where it belongs. */
+static size_t probe(const hash_map *map, const uint8_t hash[])
+{
+    size_t i = home(map, hash);
+
+    while (map->place[i] != 0 && memcmp(map->hash[map->place[i] - 1], hash, COW_HASH_SIZE) != 0)
+        i = (i + 1) & (map->size - 1);
+    return i;
+}
+
+/* Room for slots below SLOTS, so that inserting them cannot fail. */
+static int map_reserve(hash_map *map, uint64_t slots, const char *pool)
+{
+    if (slots > SIZE_MAX / 4 / COW_HASH_SIZE)
+        goto no_memory;
+    if (slots > map->hash_capacity) {
+        size_t capacity = (size_t)slots + (size_t)slots / 4 + 64;
+        void *hash = realloc(map->hash, capacity * COW_HASH_SIZE);
+        if (!hash)
+            goto no_memory;
+        map->hash = hash;
+        map->hash_capacity = capacity;
+    }
+    if (slots >= map->size / 4 * 3) {
+        size_t size = map->size > 0 ? map->size : 64;
+        uint64_t *old = map->place, *place;
+        size_t old_size = map->size;
+
+        while (slots >= size / 4 * 3)
+            size *= 2;
+        place = calloc(size, sizeof *place);
+        if (!place)
+            goto no_memory;
+        map->place = place;
+        map->size = size;
+        for (size_t i = 0; i < old_size; i++) {
+            if (old[i] != 0)
+                map->place[probe(map, map->hash[old[i] - 1])] = old[i];
+        }
+        free(old);
+    }
+    return 0;
+no_memory:
+    return cow_error(COW_MEMORY, "no memory for the hashes of the %" PRIu64 " chunks of %s", slots, pool);
+}
+
+/* SLOT must be below the reserved number. A hash that is there already keeps its slot. */
+static void map_insert(hash_map *map, uint64_t slot, const uint8_t hash[])
+{
+    size_t i;
+
+    memcpy(map->hash[slot], hash, COW_HASH_SIZE);
+    if (memcmp(hash, no_hash, COW_HASH_SIZE) == 0)
+        return;
+    i = probe(map, hash);
+    if (map->place[i] == 0)
+        map->place[i] = slot + 1;
+}
+
+static void map_remove(hash_map *map, uint64_t slot)
+{
+    size_t mask = map->size - 1;
+    size_t hole = probe(map, map->hash[slot]);
+
+    if (map->place[hole] != slot + 1)
+        return; /* another slot with the same hash stands for it */
+    /* Close the gap: move up whoever could no longer be found across it. */
+    for (size_t i = (hole + 1) & mask; map->place[i] != 0; i = (i + 1) & mask) {
+        size_t wanted = home(map, map->hash[map->place[i] - 1]);
+        if (((i - wanted) & mask) >= ((i - hole) & mask)) {
+            map->place[hole] = map->place[i];
+            hole = i;
+        }
+    }
+    map->place[hole] = 0;
+    memset(map->hash[slot], 0, COW_HASH_SIZE);
+}
+
+static void map_free(hash_map *map)
+{
+    free(map->place);
+    free(map->hash);
+    memset(map, 0, sizeof *map);
+}
+
+static uint8_t *row_at(const cow_pool *pool, uint64_t slot)
+{
+    return pool->rows + (size_t)(slot - pool->base) * cow_slot_row_size(pool->rank);
+}
+
+static int map_load(cow_pool *pool)
+{
+    size_t row_size = cow_slot_row_size(pool->rank);
+    uint64_t block = LOAD_BYTES / row_size, first = 0;
+    uint8_t *rows = NULL;
+    int result = -1;
+
+    if (pool->map.loaded)
+        return 0;
+    if (block > pool->base)
+        block = pool->base;
+    rows = malloc(block > 0 ? (size_t)block * row_size : 1);
+    if (!rows) {
+        cow_error(COW_MEMORY, "no memory to read the slot table of %s", pool->name);
+        goto done;
+    }
+    if (map_reserve(&pool->map, pool->slots, pool->name) < 0)
+        goto done;
+    while (first < pool->base) {
+        uint64_t count = block < pool->base - first ? block : pool->base - first;
+        if (pool->table->read(pool->table, first, count, rows) < 0) {
+            cow_context("reading the slot table of %s", pool->name);
+            goto done;
+        }
+        for (uint64_t i = 0; i < count; i++)
+            map_insert(&pool->map, first + i, rows + (size_t)i * row_size);
+        first += count;
+    }
+    /* A free slot's row is all zeros, and such a hash is not entered. */
+    for (uint64_t slot = pool->base; slot < pool->slots; slot++)
+        map_insert(&pool->map, slot, row_at(pool, slot));
+    pool->map.loaded = true;
+    result = 0;
+done:
+    if (result < 0)
+        map_free(&pool->map);
+    free(rows);
+    return result;
+}
+
+/* ---- free slots ---- */
+
+static void free_push(cow_pool *pool, uint64_t slot)
+{
+    size_t i = pool->free_count++;
+
+    for (; i > 0 && pool->free_slot[(i - 1) / 2] > slot; i = (i - 1) / 2)
+        pool->free_slot[i] = pool->free_slot[(i - 1) / 2];
+    pool->free_slot[i] = slot;
+}
+
+static uint64_t free_pop(cow_pool *pool)
+{
+    uint64_t *heap = pool->free_slot;
+    uint64_t lowest = heap[0], last = heap[--pool->free_count];
+    size_t i = 0;
+
+    for (;;) {
+        size_t child = 2 * i + 1;
+        if (child >= pool->free_count)
+            break;
+        if (child + 1 < pool->free_count && heap[child + 1] < heap[child])
+            child++;
+        if (last <= heap[child])
+            break;
+        heap[i] = heap[child];
+        i = child;
+    }
+    heap[i] = last;
+    return lowest;
+}
+
+/* ---- pool ---- */
+
+cow_pool *cow_pool_open(const char *name, unsigned rank, cow_table *table, cow_chunk_store *store)
+{
+    cow_pool *pool = NULL;
+    bool good = false;
+
+    if (!table || !store) {
+        cow_context("opening %s", name);
+        goto done;
+    }
+    if (rank == 0 || rank > COW_MAX_RANK || table->row_size != cow_slot_row_size(rank)) {
+        cow_error(COW_CORRUPT, "the slot table of %s has rows of %zu bytes, which does not fit rank %u", name,
+                  table->row_size, rank);
+        goto done;
+    }
+    pool = calloc(1, sizeof *pool);
+    if (!pool || !(pool->name = strdup(name))) {
+        cow_error(COW_MEMORY, "no memory to open %s", name);
+        goto done;
+    }
+    pool->rank = rank;
+    pool->slots = pool->sealed = pool->first_unwritten = pool->base = table->rows;
+    good = true;
+done:
+    if (good) {
+        pool->table = table;
+        pool->store = store;
+        return pool;
+    }
+    free(pool);
+    if (table)
+        table->close(table);
+    if (store)
+        store->close(store);
+    return NULL;
+}
+
+void cow_pool_close(cow_pool *pool)
+{
+    if (!pool)
+        return;
+    for (size_t i = 0; i < BLOCKS; i++)
+        free(pool->block[i].rows);
+    map_free(&pool->map);
+    free(pool->rows);
+    free(pool->uses);
+    free(pool->free_slot);
+    pool->store->close(pool->store);
+    pool->table->close(pool->table);
+    free(pool->name);
+    free(pool);
+}
+
+uint64_t cow_pool_slots(const cow_pool *pool)
+{
+    return pool->slots;
+}
+
+const char *cow_pool_name(const cow_pool *pool)
+{
+    return pool->name;
+}
+
+cow_chunk_store *cow_pool_store(cow_pool *pool)
+{
+    return pool->store;
+}
+
+int cow_pool_find(cow_pool *pool, const cow_digest *digest, uint64_t *slot)
+{
+    uint64_t place;
+
+    *slot = COW_NO_SLOT;
+    if (map_load(pool) < 0)
+        return -1;
+    place = pool->map.place[probe(&pool->map, digest->hash)];
+    if (place != 0) {
+        *slot = place - 1;
+        cow_pool_use(pool, *slot);
+    }
+    return 0;
+}
+
+/* Room in memory for one slot more. */
+static int reserve(cow_pool *pool)
+{
+    size_t count = (size_t)(pool->slots - pool->base);
+    size_t capacity = pool->capacity + pool->capacity / 2 + 64;
+    void *grown;
+
+    if (count < pool->capacity)
+        return 0;
+    if (!(grown = realloc(pool->rows, capacity * cow_slot_row_size(pool->rank))))
+        goto no_memory;
+    pool->rows = grown;
+    if (!(grown = realloc(pool->uses, capacity * sizeof *pool->uses)))
+        goto no_memory;
+    pool->uses = grown;
+    if (!(grown = realloc(pool->free_slot, capacity * sizeof *pool->free_slot)))
+        goto no_memory;
+    pool->free_slot = grown;
+    pool->capacity = capacity;
+    return 0;
+no_memory:
+    return cow_error(COW_MEMORY, "no memory for the slot table of %s (%" PRIu64 " slots)", pool->name, pool->slots);
+}
+
+int cow_pool_add(cow_pool *pool, const cow_slot *row, uint64_t *slot)
+{
+    uint8_t *bytes;
+
+    if (pool->free_count == 0 && reserve(pool) < 0)
+        return -1;
+    if (pool->map.loaded && map_reserve(&pool->map, pool->slots + 1, pool->name) < 0)
+        return -1;
+    *slot = pool->free_count > 0 ? free_pop(pool) : pool->slots++;
+    bytes = row_at(pool, *slot);
+    memcpy(bytes + COW_SLOT_HASH_AT, row->digest.hash, COW_HASH_SIZE);
+    cow_put64(bytes + COW_SLOT_CHECKSUM_AT, row->digest.checksum);
+    for (unsigned d = 0; d < pool->rank; d++)
+        cow_put32(bytes + COW_SLOT_TRIMMED_AT + 4 * d, row->trimmed[d]);
+    pool->uses[*slot - pool->base] = 1;
+    if (*slot < pool->first_unwritten)
+        pool->first_unwritten = *slot;
+    if (pool->map.loaded)
+        map_insert(&pool->map, *slot, row->digest.hash);
+    return 0;
+}
+
+void cow_pool_drop(cow_pool *pool, uint64_t slot)
+{
+    uint32_t *uses;
+
+    if (slot < pool->sealed || slot >= pool->slots)
+        return;
+    uses = &pool->uses[slot - pool->base];
+    if (*uses == 0 || *uses == UINT32_MAX || --*uses > 0)
+        return;
+    /* The bytes may never have been written, or be overwritten next: nobody may find them any more. */
+    if (pool->map.loaded)
+        map_remove(&pool->map, slot);
+    memset(row_at(pool, slot), 0, cow_slot_row_size(pool->rank));
+    if (slot < pool->first_unwritten)
+        pool->first_unwritten = slot;
+    free_push(pool, slot);
+}
+
+void cow_pool_use(cow_pool *pool, uint64_t slot)
+{
+    if (slot < pool->sealed || slot >= pool->slots)
+        return;
+    uint32_t *uses = &pool->uses[slot - pool->base];
+    if (*uses > 0 && *uses < UINT32_MAX)
+        ++*uses;
+}
+
+/* The row of a slot below base, in a cached block of the table. NULL on failure. */
+static const uint8_t *table_row(cow_pool *pool, uint64_t slot)
+{
+    size_t row_size = cow_slot_row_size(pool->rank);
+    row_block *oldest = &pool->block[0];
+    uint64_t first = slot - slot % BLOCK_ROWS;
+    uint64_t count = pool->base - first < BLOCK_ROWS ? pool->base - first : BLOCK_ROWS;
+
+    pool->clock++;
+    for (size_t i = 0; i < BLOCKS; i++) {
+        row_block *block = &pool->block[i];
+        if (block->count > 0 && block->first == first) {
+            oldest = block; /* also when it was cached while the table was shorter: then it is read anew */
+            if (slot - first < block->count)
+                goto found;
+            break;
+        }
+        if (block->used < oldest->used)
+            oldest = block;
+    }
+    if (!oldest->rows && !(oldest->rows = malloc(BLOCK_ROWS * row_size))) {
+        cow_error(COW_MEMORY, "no memory to read the slot table of %s", pool->name);
+        return NULL;
+    }
+    oldest->count = 0;
+    if (pool->table->read(pool->table, first, count, oldest->rows) < 0) {
+        cow_context("reading the slot table of %s", pool->name);
+        return NULL;
+    }
+    oldest->first = first;
+    oldest->count = count;
+found:
+    oldest->used = pool->clock;
+    return oldest->rows + (size_t)(slot - first) * row_size;
+}
+
+int cow_pool_row(cow_pool *pool, uint64_t slot, cow_slot *row)
+{
+    const uint8_t *bytes;
+
+    if (slot >= pool->slots)
+        return cow_error(COW_CORRUPT, "%s has no slot %" PRIu64 ", only %" PRIu64, pool->name, slot, pool->slots);
+    bytes = slot < pool->base ? table_row(pool, slot) : row_at(pool, slot);
+    if (!bytes)
+        return -1;
+    memset(row, 0, sizeof *row);
+    memcpy(row->digest.hash, bytes + COW_SLOT_HASH_AT, COW_HASH_SIZE);
+    row->digest.checksum = cow_get64(bytes + COW_SLOT_CHECKSUM_AT);
+    for (unsigned d = 0; d < pool->rank; d++)
+        row->trimmed[d] = cow_get32(bytes + COW_SLOT_TRIMMED_AT + 4 * d);
+    return 0;
+}
+
+/* Rows that are sealed and in the table need not stay in memory. */
+static void forget_written(cow_pool *pool)
+{
+    if (pool->sealed < pool->slots || pool->first_unwritten < pool->slots)
+        return;
+    free(pool->rows);
+    free(pool->uses);
+    free(pool->free_slot);
+    pool->rows = NULL;
+    pool->uses = NULL;
+    pool->free_slot = NULL;
+    pool->capacity = 0;
+    pool->base = pool->slots;
+}
+
+int cow_pool_flush(cow_pool *pool)
+{
+    uint64_t first = pool->first_unwritten;
+
+    if (first < pool->slots) {
+        if ((pool->slots > pool->table->rows && pool->table->resize(pool->table, pool->slots) < 0) ||
+            pool->table->write(pool->table, first, pool->slots - first, row_at(pool, first)) < 0)
+            return cow_context("writing the slot table of %s", pool->name);
+        pool->first_unwritten = pool->slots;
+    }
+    forget_written(pool);
+    return 0;
+}
+
+void cow_pool_seal(cow_pool *pool)
+{
+    pool->sealed = pool->slots;
+    pool->free_count = 0;
+    forget_written(pool);
+}

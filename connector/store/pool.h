@@ -1,0 +1,76 @@
+/* A pool: the chunks of all datasets that share one signature (datatype, chunk dims, filters, fill value), each
+ * distinct chunk once, in numbered slots.
+ *
+ * A pool is two things in the file: the chunks themselves (`raw_data`: slot k is rows [k*c0, (k+1)*c0)), and the slot
+ * table, one row a slot: SHA-256, XXH3, trimmed extent. This file owns the slot table, the map from hash to slot, and
+ * the life of a slot inside a transaction; where the bytes of a slot go is behind cow_chunk_store.
+ *
+ * Life of a slot: given out by cow_pool_add with one use; a second chunk with the same bytes adds a use. A slot whose
+ * last use is dropped is given out again only if it was first given out after the last cow_pool_seal: a sealed slot may
+ * be named by a version or by a reader that opened at a flush, and is never written again.
+ * Rows of new slots stay in memory until cow_pool_flush.
+ */
+#ifndef COW_POOL_H
+#define COW_POOL_H
+
+#include "store/digest.h"
+#include "store/table.h"
+
+#include <stdbool.h>
+
+#define COW_NO_SLOT UINT64_MAX
+
+/* Where the encoded bytes of slots are kept. */
+typedef struct cow_chunk_store cow_chunk_store;
+struct cow_chunk_store {
+    /* Encoded size in bytes of a slot, and then the slot itself with its filter mask (HDF5 tells the mask only when it
+     * reads). SIZE: as size() gave it. */
+    int (*size)(cow_chunk_store *store, uint64_t slot, size_t *bytes);
+    int (*read)(cow_chunk_store *store, uint64_t slot, void *bytes, size_t size, uint32_t *filter_mask);
+    /* Writes a slot, also over a former one; makes room first where slot is beyond the end. */
+    int (*write)(cow_chunk_store *store, uint64_t slot, const void *bytes, size_t size, uint32_t filter_mask);
+    void (*close)(cow_chunk_store *store); /* frees the store itself */
+};
+/* Chunks in memory, for tests. */
+cow_chunk_store *cow_chunk_store_memory(void);
+
+typedef struct cow_slot {
+    cow_digest digest;
+    uint32_t trimmed[COW_MAX_RANK]; /* the extent that was hashed; only the first `rank` are used */
+} cow_slot;
+
+/* Bytes of a row of the slot table: hash, checksum (little-endian), trimmed extent (rank x uint32, little-endian). */
+size_t cow_slot_row_size(unsigned rank);
+
+typedef struct cow_pool cow_pool;
+
+/* NAME is for messages. The pool owns TABLE and STORE from now on, also when it fails. */
+cow_pool *cow_pool_open(const char *name, unsigned rank, cow_table *table, cow_chunk_store *store);
+void cow_pool_close(cow_pool *pool); /* unflushed rows are lost: flush first */
+
+uint64_t cow_pool_slots(const cow_pool *pool); /* slots given out so far, new ones and free ones included */
+const char *cow_pool_name(const cow_pool *pool);
+cow_chunk_store *cow_pool_store(cow_pool *pool);
+
+/* The slot that holds this hash: one more use of it, *SLOT set; COW_NO_SLOT if there is none. The first call reads the
+ * whole slot table (hashes only are kept: about 48 bytes a slot). */
+int cow_pool_find(cow_pool *pool, const cow_digest *digest, uint64_t *slot);
+
+/* A new slot for a chunk that find did not know, with one use. The caller writes the bytes (cow_pool_store()->write)
+ * before or after; nobody can see the slot before the commit. */
+int cow_pool_add(cow_pool *pool, const cow_slot *row, uint64_t *slot);
+
+/* One use less. A sealed slot only loses a count nobody keeps: that is no error. */
+void cow_pool_drop(cow_pool *pool, uint64_t slot);
+/* One use more of a slot already known by number (a chunk that is copied within the file). */
+void cow_pool_use(cow_pool *pool, uint64_t slot);
+
+/* The row of a slot, from memory or in blocks from the table. -1 COW_CORRUPT: slot beyond the end. */
+int cow_pool_row(cow_pool *pool, uint64_t slot, cow_slot *row);
+
+/* Write the rows that are new since the last flush. */
+int cow_pool_flush(cow_pool *pool);
+/* From now on no slot given out so far is ever written again. Called at each commit and each flush, after flush. */
+void cow_pool_seal(cow_pool *pool);
+
+#endif

@@ -1,0 +1,252 @@
+/* Virtual datasets for HDF5 without the connector. See view.h: cow_view_plan says which box shows which, the rest makes
+ * the datasets.
+ *
+ * A mapping moves elements in row-major order on both sides. Slots are stacked along dimension 0 of raw_data, so chunks
+ * that are neighbours along dimension d merge into one mapping when every chunk dimension before d is 1 (always true
+ * for d = 0): only then do both boxes have their elements in the same order.
+ */
+#include "view/view.h"
+
+#include "error.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void cow_view_path(char path[COW_PATH_MAX], uint64_t node)
+{
+    snprintf(path, COW_PATH_MAX, "/_versioned_data/views/%llx", (unsigned long long)node);
+}
+
+static uint64_t times(uint64_t a, uint64_t b)
+{
+    return a != 0 && b > UINT64_MAX / a ? UINT64_MAX : a * b;
+}
+
+/* Elements that the box of a node covers: the full box, cut only where coordinates end. */
+static void box_extent(const cow_grid *grid, unsigned level, const uint64_t origin[], hsize_t extent[])
+{
+    uint64_t span[COW_MAX_RANK];
+
+    cow_grid_span(grid, level, span);
+    for (unsigned d = 0; d < grid->rank; d++) {
+        uint64_t full = times(span[d], grid->chunk[d]), rest = UINT64_MAX - times(origin[d], grid->chunk[d]);
+        extent[d] = full < rest ? full : rest;
+    }
+}
+
+static unsigned plan_leaf(const cow_grid *grid, const cow_node *node, cow_mapping mappings[])
+{
+    uint64_t last[COW_MAX_RANK] = {0};
+    unsigned n = 0;
+
+    for (unsigned p = 0; p < node->entries; p++) {
+        uint64_t offset[COW_MAX_RANK], slot = node->entry[p];
+        bool merged = false;
+
+        if (slot == COW_HOLE)
+            continue;
+        cow_grid_tile_offset(grid, p, offset);
+        if (n > 0 && p > 0 && node->entry[p - 1] != COW_HOLE && slot == node->entry[p - 1] + 1) {
+            unsigned d = 0, others = 0;
+            while (d < grid->rank && offset[d] == last[d])
+                d++;
+            for (unsigned e = d + 1; e < grid->rank; e++)
+                others += offset[e] != last[e];
+            merged = d < grid->rank && others == 0 && offset[d] == last[d] + 1;
+            for (unsigned e = 0; merged && e < d; e++)
+                merged = grid->chunk[e] == 1;
+            if (merged) {
+                mappings[n - 1].count[d] += grid->chunk[d];
+                mappings[n - 1].source_count[0] += grid->chunk[0];
+            }
+        }
+        if (!merged) {
+            cow_mapping *m = &mappings[n++];
+            memset(m, 0, sizeof *m);
+            for (unsigned d = 0; d < grid->rank; d++) {
+                m->start[d] = offset[d] * grid->chunk[d];
+                m->count[d] = m->source_count[d] = grid->chunk[d];
+            }
+            m->source_start[0] = slot * grid->chunk[0];
+        }
+        memcpy(last, offset, sizeof last);
+    }
+    return n;
+}
+
+static unsigned plan_inner(const cow_grid *grid, const cow_node *node, cow_mapping mappings[])
+{
+    uint64_t span[COW_MAX_RANK], child[COW_MAX_RANK], origin[COW_MAX_RANK];
+    unsigned n = 0;
+
+    cow_grid_span(grid, node->level - 1, span);
+    for (unsigned p = 0; p < node->entries; p++) {
+        cow_mapping *m = &mappings[n];
+        hsize_t extent[COW_MAX_RANK];
+
+        if (node->entry[p] == COW_NO_NODE)
+            continue;
+        n++;
+        memset(m, 0, sizeof *m);
+        cow_grid_child_offset(grid, node->level, p, child);
+        for (unsigned d = 0; d < grid->rank; d++)
+            origin[d] = node->origin[d] + child[d] * span[d];
+        box_extent(grid, node->level - 1, origin, extent);
+        for (unsigned d = 0; d < grid->rank; d++) {
+            m->start[d] = child[d] * span[d] * grid->chunk[d];
+            m->count[d] = m->source_count[d] = extent[d];
+        }
+        m->source = node->entry[p];
+    }
+    return n;
+}
+
+unsigned cow_view_plan(const cow_grid *grid, const cow_node *node, cow_mapping mappings[])
+{
+    return node->level == 0 ? plan_leaf(grid, node, mappings) : plan_inner(grid, node, mappings);
+}
+
+/* Add one mapping: box of VIEW (a space that is reused) <- box of a source of EXTENT. */
+static int add_mapping(hid_t dcpl, hid_t view, unsigned rank, const cow_mapping *m, const char *source,
+                       const hsize_t extent[])
+{
+    hsize_t start[COW_MAX_RANK], count[COW_MAX_RANK], source_start[COW_MAX_RANK], source_count[COW_MAX_RANK];
+    hid_t space = H5Screate_simple((int)rank, extent, NULL);
+    int status = -1;
+
+    for (unsigned d = 0; d < rank; d++) {
+        start[d] = m->start[d];
+        count[d] = m->count[d];
+        source_start[d] = m->source_start[d];
+        source_count[d] = m->source_count[d];
+    }
+    if (space < 0 || H5Sselect_hyperslab(view, H5S_SELECT_SET, start, NULL, count, NULL) < 0 ||
+        H5Sselect_hyperslab(space, H5S_SELECT_SET, source_start, NULL, source_count, NULL) < 0 ||
+        H5Pset_virtual(dcpl, view, ".", source, space) < 0)
+        cow_error_native("cannot map a view onto %s", source);
+    else
+        status = 0;
+    if (space >= 0)
+        H5Sclose(space);
+    return status;
+}
+
+static int make_view(const cow_view_context *context, uint64_t node, hid_t space, hid_t dcpl)
+{
+    char path[COW_PATH_MAX];
+    void *dataset;
+
+    cow_view_path(path, node);
+    if (H5Sselect_all(space) < 0)
+        return cow_error_native("cannot make the view %s", path);
+    if ((dataset = cow_native_dataset_create(context->file, path, context->type, space, dcpl)) == NULL)
+        return -1;
+    return cow_native_dataset_close(dataset);
+}
+
+int cow_view_node(const cow_view_context *context, const cow_node *node)
+{
+    const cow_grid *grid = context->grid;
+    cow_mapping *mappings = malloc(COW_TILE_CHUNKS * sizeof *mappings);
+    hsize_t extent[COW_MAX_RANK], source_extent[COW_MAX_RANK];
+    hid_t space = H5I_INVALID_HID, dcpl = H5I_INVALID_HID;
+    int status = -1;
+
+    if (mappings == NULL)
+        return cow_error(COW_MEMORY, "no memory for the plan of a view");
+    box_extent(grid, node->level, node->origin, extent);
+    if ((space = H5Screate_simple((int)grid->rank, extent, NULL)) < 0 || (dcpl = H5Pcopy(context->fill_dcpl)) < 0) {
+        cow_error_native("cannot describe a view");
+        goto done;
+    }
+    for (unsigned i = 0, n = cow_view_plan(grid, node, mappings); i < n; i++) {
+        char source[COW_PATH_MAX];
+
+        if (node->level == 0) {
+            snprintf(source, sizeof source, "%s", context->source);
+            for (unsigned d = 0; d < grid->rank; d++)
+                source_extent[d] = grid->chunk[d];
+            source_extent[0] = context->source_rows;
+        } else {
+            cow_view_path(source, mappings[i].source);
+            for (unsigned d = 0; d < grid->rank; d++)
+                source_extent[d] = mappings[i].source_count[d];
+        }
+        if (add_mapping(dcpl, space, grid->rank, &mappings[i], source, source_extent) < 0)
+            goto done;
+    }
+    status = make_view(context, node->offset, space, dcpl);
+done:
+    if (dcpl >= 0)
+        H5Pclose(dcpl);
+    if (space >= 0)
+        H5Sclose(space);
+    free(mappings);
+    return status;
+}
+
+int cow_view_root(const cow_view_context *context, uint64_t node, const cow_root *root)
+{
+    hid_t space = H5I_INVALID_HID, dcpl = H5I_INVALID_HID;
+    hsize_t extent[COW_MAX_RANK], top[COW_MAX_RANK];
+    const uint64_t origin[COW_MAX_RANK] = {0};
+    uint64_t elements = H5Tget_size(context->type);
+    cow_mapping m = {0};
+    int status = -1;
+
+    for (unsigned d = 0; d < root->rank; d++) {
+        extent[d] = root->extent[d];
+        elements = times(elements, extent[d]);
+    }
+    if ((space = H5Screate_simple((int)root->rank, extent, NULL)) < 0 || (dcpl = H5Pcopy(context->fill_dcpl)) < 0) {
+        cow_error_native("cannot describe a view");
+        goto done;
+    }
+    if (root->top != COW_NO_NODE && elements > 0) {
+        char source[COW_PATH_MAX];
+
+        cow_view_path(source, root->top);
+        box_extent(context->grid, root->level, origin, top);
+        for (unsigned d = 0; d < root->rank; d++)
+            m.count[d] = m.source_count[d] = extent[d] < top[d] ? extent[d] : top[d];
+        if (add_mapping(dcpl, space, root->rank, &m, source, top) < 0)
+            goto done;
+    } else if (elements > UINT64_MAX / 2 && H5Pset_layout(dcpl, H5D_VIRTUAL) < 0) {
+        /* nothing is stored: an unallocated contiguous dataset reads as fill value, but has a largest size */
+        cow_error_native("cannot describe an empty view");
+        goto done;
+    }
+    status = make_view(context, node, space, dcpl);
+done:
+    if (dcpl >= 0)
+        H5Pclose(dcpl);
+    if (space >= 0)
+        H5Sclose(space);
+    return status;
+}
+
+void *cow_view_whole(cow_loc group, const char *name, hid_t type, unsigned rank, const uint64_t extent[],
+                     const uint64_t maximum[], hid_t dcpl, const char *source)
+{
+    hsize_t now[COW_MAX_RANK], most[COW_MAX_RANK];
+    hid_t view = H5I_INVALID_HID, all = H5I_INVALID_HID, plist = H5I_INVALID_HID;
+    void *dataset = NULL;
+
+    for (unsigned d = 0; d < rank; d++) {
+        now[d] = extent[d];
+        most[d] = maximum[d] == COW_UNLIMITED ? H5S_UNLIMITED : maximum[d];
+    }
+    if ((view = H5Screate_simple((int)rank, now, most)) < 0 || (all = H5Screate_simple((int)rank, now, NULL)) < 0 ||
+        (plist = H5Pcopy(dcpl)) < 0 || H5Pset_virtual(plist, view, ".", source, all) < 0)
+        cow_error_native("cannot describe the virtual dataset '%s'", name == NULL ? "(anonymous)" : name);
+    else
+        dataset = cow_native_dataset_create(group, name, type, view, plist);
+    if (plist >= 0)
+        H5Pclose(plist);
+    if (all >= 0)
+        H5Sclose(all);
+    if (view >= 0)
+        H5Sclose(view);
+    return dataset;
+}

@@ -1,0 +1,48 @@
+/* Views: virtual datasets that give HDF5 without the connector the same answer.
+ *
+ * Each index node has a view at /_versioned_data/views/<offset in hex>: an inner node's is virtual over the views of
+ * its children, a leaf's over the pool's raw_data, runs of slots whose chunks are stacked in the same order merged into
+ * one mapping; mappings never overlap. A node's view always has the extent of the node's full box; the root record's
+ * view alone is clipped to the dataset's extent. Every view carries the dataset's fill value. The connector itself
+ * never reads through a view.
+ */
+#ifndef COW_VIEW_H
+#define COW_VIEW_H
+
+#include "native/native.h"
+#include "store/index.h"
+
+/* Longest path of anything h5cow names itself. */
+#define COW_PATH_MAX 96
+
+void cow_view_path(char path[COW_PATH_MAX], uint64_t node);
+
+/* One mapping, as the plan of a view: a box of the view over a box of the source with as many elements. */
+typedef struct cow_mapping {
+    uint64_t start[COW_MAX_RANK], source_start[COW_MAX_RANK];
+    uint64_t count[COW_MAX_RANK], source_count[COW_MAX_RANK];
+    uint64_t source; /* child node; unused for a leaf */
+} cow_mapping;
+/* The mappings of NODE (pure). MAPPINGS has room for COW_TILE_CHUNKS. Returns their number. */
+unsigned cow_view_plan(const cow_grid *grid, const cow_node *node, cow_mapping mappings[]);
+
+/* What all views of a dataset share. */
+typedef struct cow_view_context {
+    cow_loc file;          /* native */
+    const cow_grid *grid;
+    hid_t type;
+    hid_t fill_dcpl;       /* a dcpl with the dataset's fill value settings, contiguous; not changed */
+    char source[COW_PATH_MAX]; /* path of the pool's raw_data */
+    uint64_t source_rows;  /* its extent along dimension 0 (any extent that covers the slots) */
+} cow_view_context;
+
+/* Make the view of a node that was just written. */
+int cow_view_node(const cow_view_context *context, const cow_node *node);
+/* Make the view of a root record at log offset NODE. */
+int cow_view_root(const cow_view_context *context, uint64_t node, const cow_root *root);
+/* Make, at GROUP/NAME, a virtual dataset with one mapping, all of it <- all of SOURCE: a head dataset or a snapshot.
+ * DCPL: fill value and object creation settings of the dataset; not changed. Returns the native dataset. */
+void *cow_view_whole(cow_loc group, const char *name, hid_t type, unsigned rank, const uint64_t extent[],
+                     const uint64_t maximum[], hid_t dcpl, const char *source);
+
+#endif

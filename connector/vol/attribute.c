@@ -1,0 +1,173 @@
+/* H5A: attributes. They stay native; a version's object gets copies of them when they changed. */
+#include "vol/vol.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* An attribute remembers the object it belongs to: writing it changes that object. */
+static cow_object *wrap(cow_object *o, void *native, cow_target *target)
+{
+    cow_home *home = target->home != NULL ? target->home : o->home;
+    cow_object *attribute = cow_object_new(cow_home_reference(home), native, H5I_ATTR);
+
+    if (attribute == NULL) {
+        cow_object_close_native(native, H5I_ATTR);
+        return NULL;
+    }
+    attribute->token = target->token;
+    attribute->has_token = target->known;
+    attribute->unnamed = o->unnamed;
+    attribute->detached = o->detached || home != o->home;
+    attribute->owner_path = target->path;
+    target->path = NULL;
+    return attribute;
+}
+
+void *cow_attribute_create_callback(void *object, const H5VL_loc_params_t *loc, const char *name, hid_t type,
+                                    hid_t space, hid_t acpl, hid_t aapl, hid_t dxpl, void **req)
+{
+    cow_object *o = object, *made = NULL;
+    cow_where where;
+    cow_target target = {0};
+    void *native;
+
+    if (cow_locate(o, loc, COW_TO_READ, &where) < 0 || cow_target_object(o, &where, "write to", &target) < 0)
+        goto done;
+    if ((native = H5VLattr_create(where.native, &where.loc, cow_native_id(), name, type, space, acpl, aapl, dxpl,
+                                  req)) == NULL)
+        goto done;
+    if (cow_changed_target(&target, COW_CHANGED_ATTRIBUTES) < 0)
+        cow_object_close_native(native, H5I_ATTR);
+    else
+        made = wrap(o, native, &target);
+done:
+    cow_target_done(&target);
+    cow_where_done(&where);
+    return cow_leave_pointer(made);
+}
+
+void *cow_attribute_open_callback(void *object, const H5VL_loc_params_t *loc, const char *name, hid_t aapl, hid_t dxpl,
+                                  void **req)
+{
+    cow_object *o = object, *opened = NULL;
+    cow_where where;
+    cow_target target = {0};
+    void *native;
+
+    if (cow_locate(o, loc, COW_TO_READ, &where) < 0 ||
+        (native = H5VLattr_open(where.native, &where.loc, cow_native_id(), name, aapl, dxpl, req)) == NULL)
+        goto done;
+    /* Whether it may be written is asked when it is. */
+    if (cow_target_object(o, &where, "write to", &target) < 0)
+        cow_error_clear();
+    opened = wrap(o, native, &target);
+done:
+    cow_target_done(&target);
+    cow_where_done(&where);
+    return cow_leave_pointer(opened);
+}
+
+herr_t cow_attribute_read_callback(void *object, hid_t type, void *buf, hid_t dxpl, void **req)
+{
+    return H5VLattr_read(cow_object_native(object), cow_native_id(), type, buf, dxpl, req);
+}
+
+herr_t cow_attribute_write_callback(void *object, hid_t type, const void *buf, hid_t dxpl, void **req)
+{
+    cow_object *o = object;
+    cow_target target = {.home = o->home, .known = o->has_token, .token = o->token, .path = o->owner_path};
+    herr_t status = -1;
+
+    if (cow_home_may_write(o->home, "write to", o->owner_path) == 0 &&
+        (status = H5VLattr_write(o->native, cow_native_id(), type, buf, dxpl, req)) >= 0)
+        status = cow_changed_target(&target, COW_CHANGED_ATTRIBUTES);
+    return cow_leave(status);
+}
+
+herr_t cow_attribute_get_callback(void *object, H5VL_attr_get_args_t *args, hid_t dxpl, void **req)
+{
+    cow_object *o = object;
+    H5VL_attr_get_args_t native = *args;
+    H5VL_loc_params_t *loc = NULL;
+    cow_where where = {.native = o->native};
+    herr_t status = -1;
+
+    switch (args->op_type) {
+    case H5VL_ATTR_GET_NAME:
+        loc = &native.args.get_name.loc_params;
+        break;
+    case H5VL_ATTR_GET_INFO:
+        loc = &native.args.get_info.loc_params;
+        break;
+    case H5VL_ATTR_GET_ACPL:
+    case H5VL_ATTR_GET_SPACE:
+    case H5VL_ATTR_GET_STORAGE_SIZE:
+    case H5VL_ATTR_GET_TYPE:
+        break;
+    }
+    if (loc != NULL && o->type != H5I_ATTR) {
+        if (cow_locate(o, loc, COW_TO_READ, &where) < 0)
+            goto done;
+        *loc = where.loc;
+    }
+    status = H5VLattr_get(where.native, cow_native_id(), &native, dxpl, req);
+    if (loc == NULL)
+        *args = native;
+done:
+    cow_where_done(&where);
+    return cow_leave(status);
+}
+
+herr_t cow_attribute_specific_callback(void *object, const H5VL_loc_params_t *loc, H5VL_attr_specific_args_t *args,
+                                       hid_t dxpl, void **req)
+{
+    cow_object *o = object;
+    cow_where where;
+    cow_target target = {0};
+    bool writes = false;
+    herr_t status = -1;
+
+    switch (args->op_type) {
+    case H5VL_ATTR_DELETE:
+    case H5VL_ATTR_DELETE_BY_IDX:
+    case H5VL_ATTR_RENAME:
+        writes = true;
+        break;
+    case H5VL_ATTR_EXISTS:
+    case H5VL_ATTR_ITER:
+        break;
+    }
+    if (cow_locate(o, loc, COW_TO_READ, &where) < 0 ||
+        (writes && cow_target_object(o, &where, "change the attributes of", &target) < 0))
+        goto done;
+    status = H5VLattr_specific(where.native, &where.loc, cow_native_id(), args, dxpl, req);
+    if (status >= 0 && writes && cow_changed_target(&target, COW_CHANGED_ATTRIBUTES) < 0)
+        status = -1;
+done:
+    cow_target_done(&target);
+    cow_where_done(&where);
+    return cow_leave(status);
+}
+
+herr_t cow_attribute_optional_callback(void *object, H5VL_optional_args_t *args, hid_t dxpl, void **req)
+{
+    cow_object *o = object;
+    H5VL_loc_params_t self = cow_by_self(o->type);
+    cow_where where = {.native = o->native};
+    herr_t status = -1;
+
+    /* The only operation there is: H5Aiterate1, which reads. It works with the id in its arguments. */
+    if (args->op_type != H5VL_NATIVE_ATTR_ITERATE_OLD && o->home != NULL &&
+        (o->home->file != NULL || o->home->foreign))
+        cow_error(COW_UNSUPPORTED, "operation %d on attributes is not known to this h5cow, and could write",
+                  args->op_type);
+    else if (o->type == H5I_ATTR || cow_locate(o, &self, COW_TO_READ, &where) == 0)
+        status = H5VLattr_optional(where.native, cow_native_id(), args, dxpl, req);
+    cow_where_done(&where);
+    return cow_leave(status);
+}
+
+herr_t cow_attribute_close_callback(void *object, hid_t dxpl, void **req)
+{
+    return cow_object_close(object, dxpl, req);
+}

@@ -1,0 +1,293 @@
+/* The connector as HDF5 sees it: its table of callbacks, its options, and how objects are wrapped.
+ *
+ * HDF5 probes every plugin on its path when an open of the native connector fails, so all of this must be cheap, must
+ * take NULL options, and must never change anything.
+ */
+#include "vol/vol.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- options ---- */
+
+static void *info_copy(const void *info)
+{
+    void *copy = cow_options_copy(info);
+
+    if (copy == NULL)
+        cow_error(COW_MEMORY, "no memory for the connector's options");
+    return cow_leave_pointer(copy);
+}
+
+static herr_t info_cmp(int *cmp, const void *info1, const void *info2)
+{
+    char *text1 = cow_options_text(info1), *text2 = cow_options_text(info2);
+    herr_t status = -1;
+
+    if (text1 == NULL || text2 == NULL)
+        cow_error(COW_MEMORY, "no memory for the connector's options");
+    else {
+        *cmp = strcmp(text1, text2);
+        status = 0;
+    }
+    free(text1);
+    free(text2);
+    return cow_leave(status);
+}
+
+static herr_t info_free(void *info)
+{
+    cow_options_free(info);
+    return 0;
+}
+
+static herr_t info_to_str(const void *info, char **str)
+{
+    char *text = info == NULL ? NULL : cow_options_text(info);
+
+    *str = NULL;
+    if (info == NULL)
+        return 0;
+    /* The library frees it with its own allocator. */
+    if (text == NULL || (*str = H5allocate_memory(strlen(text) + 1, false)) == NULL) {
+        free(text);
+        cow_error(COW_MEMORY, "no memory for the connector's options");
+        return cow_leave(-1);
+    }
+    strcpy(*str, text);
+    free(text);
+    return 0;
+}
+
+static herr_t info_from_str(const char *str, void **info)
+{
+    *info = cow_options_parse(str);
+    return cow_leave(*info == NULL ? -1 : 0);
+}
+
+cow_options *cow_fapl_options(hid_t fapl)
+{
+    void *info = NULL;
+
+    if (H5Pget_vol_info(fapl, &info) < 0) {
+        cow_error_native("cannot read the connector's options");
+        return NULL;
+    }
+    /* Without options in HDF5_VOL_CONNECTOR the library never called from_str. */
+    return info != NULL ? info : cow_options_parse(NULL);
+}
+
+hid_t cow_native_fapl(hid_t fapl)
+{
+    hid_t copy = H5Pcopy(fapl == H5P_DEFAULT ? H5P_FILE_ACCESS_DEFAULT : fapl);
+
+    if (copy < 0 || H5Pset_vol(copy, cow_native_id(), NULL) < 0) {
+        cow_error_native("cannot prepare to open a file");
+        if (copy >= 0)
+            H5Pclose(copy);
+        return H5I_INVALID_HID;
+    }
+    return copy;
+}
+
+/* ---- wrapping ---- */
+
+/* What HDF5 keeps during one call, to wrap the objects that it makes itself. */
+typedef struct wrapping {
+    cow_home *home; /* its memory only, see home.c */
+    bool unnamed, detached;
+} wrapping;
+
+static void *get_object(const void *object)
+{
+    return cow_object_native(object);
+}
+
+static herr_t get_wrap_ctx(const void *object, void **wrap_ctx)
+{
+    cow_object *o = cow_object_of((void *)(uintptr_t)object);
+    wrapping *w = calloc(1, sizeof *w);
+
+    if (w == NULL) {
+        cow_error(COW_MEMORY, "no memory for an object");
+        return cow_leave(-1);
+    }
+    if (o != NULL) {
+        w->home = o->home;
+        w->unnamed = o->unnamed;
+        w->detached = o->detached;
+    }
+    if (w->home != NULL)
+        w->home->wrappings++;
+    *wrap_ctx = w;
+    return 0;
+}
+
+static herr_t free_wrap_ctx(void *wrap_ctx)
+{
+    wrapping *w = wrap_ctx;
+
+    cow_home_unwrap(w->home);
+    free(w);
+    return 0;
+}
+
+static void *wrap_object(void *native, H5I_type_t type, void *wrap_ctx)
+{
+    wrapping *w = wrap_ctx;
+    cow_home *home = w == NULL ? NULL : w->home;
+    cow_object *object = NULL;
+    H5O_info2_t info;
+
+    /* HDF5's own handle on the file that is being opened, which lives until the file is closed: it must not keep the
+     * home, and with it the file, open. Nor is there anything to keep when the last object is being closed. */
+    if (home == NULL || home->references == 0 || (type == H5I_FILE && cow_post_opening()))
+        object = cow_object_new(NULL, native, type);
+    else if (type == H5I_ATTR)
+        object = cow_object_new(cow_home_reference(home), native, type);
+    else if (cow_native_info((cow_loc){native, type}, NULL, H5O_INFO_BASIC, &info) == 0) {
+        cow_home *own = cow_home_of(home, native, type, &info);
+        if (own != NULL && (object = cow_object_new(own, native, type)) != NULL) {
+            object->token = info.token;
+            object->has_token = true;
+            object->unnamed = w->unnamed;
+            object->detached = w->detached || own != home;
+        }
+    }
+    return cow_leave_pointer(object);
+}
+
+static void *unwrap_object(void *object)
+{
+    cow_object *o = cow_object_of(object);
+    void *native = cow_object_native(object);
+
+    if (o != NULL) {
+        cow_object_drop_root(o);
+        cow_object_free(o);
+    }
+    cow_leave(0);
+    return native;
+}
+
+/* ---- what the library asks about the connector ---- */
+
+static herr_t get_conn_cls(void *object, H5VL_get_conn_lvl_t lvl, const H5VL_class_t **conn_cls)
+{
+    if (lvl == H5VL_GET_CONN_LVL_CURR) {
+        *conn_cls = &cow_class;
+        return 0;
+    }
+    /* Native at the end: or H5Oget_info1, H5Rcreate and others of HDF5 1.8 would refuse to work. */
+    return H5VLintrospect_get_conn_cls(cow_object_native(object), cow_native_id(), lvl, conn_cls);
+}
+
+static herr_t get_cap_flags(const void *info, uint64_t *cap_flags)
+{
+    (void)info;
+    *cap_flags = cow_class.cap_flags;
+    return 0;
+}
+
+static herr_t opt_query(void *object, H5VL_subclass_t cls, int opt_type, uint64_t *flags)
+{
+    /* HDF5 1.14.5 serves this operation, but does not say so. */
+    if (cls == H5VL_SUBCLS_DATASET && opt_type == H5VL_NATIVE_DATASET_CHUNK_ITER) {
+        *flags = H5VL_OPT_QUERY_SUPPORTED | H5VL_OPT_QUERY_QUERY_METADATA | H5VL_OPT_QUERY_NO_ASYNC;
+        return 0;
+    }
+    return H5VLintrospect_opt_query(cow_object_native(object), cow_native_id(), cls, opt_type, flags);
+}
+
+/* ---- blobs and tokens: native ---- */
+
+static herr_t blob_put(void *object, const void *buf, size_t size, void *blob_id, void *ctx)
+{
+    return H5VLblob_put(cow_object_native(object), cow_native_id(), buf, size, blob_id, ctx);
+}
+
+static herr_t blob_get(void *object, const void *blob_id, void *buf, size_t size, void *ctx)
+{
+    return H5VLblob_get(cow_object_native(object), cow_native_id(), blob_id, buf, size, ctx);
+}
+
+static herr_t blob_specific(void *object, void *blob_id, H5VL_blob_specific_args_t *args)
+{
+    return H5VLblob_specific(cow_object_native(object), cow_native_id(), blob_id, args);
+}
+
+static herr_t blob_optional(void *object, void *blob_id, H5VL_optional_args_t *args)
+{
+    return H5VLblob_optional(cow_object_native(object), cow_native_id(), blob_id, args);
+}
+
+static herr_t token_cmp(void *object, const H5O_token_t *token1, const H5O_token_t *token2, int *cmp_value)
+{
+    return H5VLtoken_cmp(cow_object_native(object), cow_native_id(), token1, token2, cmp_value);
+}
+
+static herr_t token_to_str(void *object, H5I_type_t obj_type, const H5O_token_t *token, char **token_str)
+{
+    return H5VLtoken_to_str(cow_object_native(object), obj_type, cow_native_id(), token, token_str);
+}
+
+static herr_t token_from_str(void *object, H5I_type_t obj_type, const char *token_str, H5O_token_t *token)
+{
+    return H5VLtoken_from_str(cow_object_native(object), obj_type, cow_native_id(), token_str, token);
+}
+
+static herr_t optional(void *object, H5VL_optional_args_t *args, hid_t dxpl, void **req)
+{
+    return H5VLoptional(cow_object_native(object), cow_native_id(), args, dxpl, req);
+}
+
+static herr_t terminate(void)
+{
+    cow_native_terminate();
+    return 0;
+}
+
+/* clang-format off */
+const H5VL_class_t cow_class = {
+    .version = H5VL_VERSION,
+    .value = COW_CONNECTOR_VALUE,
+    .name = COW_CONNECTOR_NAME,
+    .conn_version = COW_CONNECTOR_VERSION,
+    /* All that native HDF5 can do. */
+    .cap_flags = H5VL_CAP_FLAG_NATIVE_FILES | H5VL_CAP_FLAG_ATTR_BASIC | H5VL_CAP_FLAG_ATTR_MORE |
+                 H5VL_CAP_FLAG_DATASET_BASIC | H5VL_CAP_FLAG_DATASET_MORE | H5VL_CAP_FLAG_FILE_BASIC |
+                 H5VL_CAP_FLAG_FILE_MORE | H5VL_CAP_FLAG_GROUP_BASIC | H5VL_CAP_FLAG_GROUP_MORE |
+                 H5VL_CAP_FLAG_LINK_BASIC | H5VL_CAP_FLAG_LINK_MORE | H5VL_CAP_FLAG_OBJECT_BASIC |
+                 H5VL_CAP_FLAG_OBJECT_MORE | H5VL_CAP_FLAG_REF_BASIC | H5VL_CAP_FLAG_REF_MORE |
+                 H5VL_CAP_FLAG_OBJ_REF | H5VL_CAP_FLAG_REG_REF | H5VL_CAP_FLAG_ATTR_REF |
+                 H5VL_CAP_FLAG_STORED_DATATYPES | H5VL_CAP_FLAG_CREATION_ORDER | H5VL_CAP_FLAG_ITERATE |
+                 H5VL_CAP_FLAG_STORAGE_SIZE | H5VL_CAP_FLAG_BY_IDX | H5VL_CAP_FLAG_GET_PLIST |
+                 H5VL_CAP_FLAG_FLUSH_REFRESH | H5VL_CAP_FLAG_EXTERNAL_LINKS | H5VL_CAP_FLAG_HARD_LINKS |
+                 H5VL_CAP_FLAG_SOFT_LINKS | H5VL_CAP_FLAG_UD_LINKS | H5VL_CAP_FLAG_TRACK_TIMES |
+                 H5VL_CAP_FLAG_MOUNT | H5VL_CAP_FLAG_FILTERS | H5VL_CAP_FLAG_FILL_VALUES,
+    .terminate = terminate,
+    .info_cls = {sizeof(cow_options), info_copy, info_cmp, info_free, info_to_str, info_from_str},
+    .wrap_cls = {get_object, get_wrap_ctx, wrap_object, unwrap_object, free_wrap_ctx},
+    .attr_cls = {cow_attribute_create_callback, cow_attribute_open_callback, cow_attribute_read_callback,
+                 cow_attribute_write_callback, cow_attribute_get_callback, cow_attribute_specific_callback,
+                 cow_attribute_optional_callback, cow_attribute_close_callback},
+    .dataset_cls = {cow_dataset_create_callback, cow_dataset_open_callback, cow_dataset_read_callback,
+                    cow_dataset_write_callback, cow_dataset_get_callback, cow_dataset_specific_callback,
+                    cow_dataset_optional_callback, cow_dataset_close_callback},
+    .datatype_cls = {cow_datatype_commit_callback, cow_datatype_open_callback, cow_datatype_get_callback,
+                     cow_datatype_specific_callback, cow_datatype_optional_callback, cow_datatype_close_callback},
+    .file_cls = {cow_file_create_callback, cow_file_open_callback, cow_file_get_callback, cow_file_specific_callback,
+                 cow_file_optional_callback, cow_file_close_callback},
+    .group_cls = {cow_group_create_callback, cow_group_open_callback, cow_group_get_callback,
+                  cow_group_specific_callback, cow_group_optional_callback, cow_group_close_callback},
+    .link_cls = {cow_link_create_callback, cow_link_copy_callback, cow_link_move_callback, cow_link_get_callback,
+                 cow_link_specific_callback, cow_link_optional_callback},
+    .object_cls = {cow_object_open_callback, cow_object_copy_callback, cow_object_get_callback,
+                   cow_object_specific_callback, cow_object_optional_callback},
+    .introspect_cls = {get_conn_cls, get_cap_flags, opt_query},
+    /* No requests: nothing here, nor in native HDF5, is asynchronous. */
+    .blob_cls = {blob_put, blob_get, blob_specific, blob_optional},
+    .token_cls = {token_cmp, token_to_str, token_from_str},
+    .optional = optional,
+};
+/* clang-format on */

@@ -1,0 +1,388 @@
+/* H5D: datasets. A versioned dataset is read, written and described through its cow_array; the native object under it,
+ * a virtual dataset, is only its place in the file. All other datasets are native, and a write to one is reported.
+ * Chunk-level calls: chunk.c. */
+#include "vol/vol.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- create, open ---- */
+
+void *cow_dataset_create_callback(void *object, const H5VL_loc_params_t *loc, const char *name, hid_t lcpl, hid_t type,
+                                  hid_t space, hid_t dcpl, hid_t dapl, hid_t dxpl, void **req)
+{
+    cow_object *o = object, *made = NULL;
+    cow_where where;
+    cow_target target = {0};
+    cow_dataset *dataset = NULL;
+    cow_file *file;
+    void *native = NULL;
+    int wanted = 0;
+
+    if (cow_locate_name(o, loc, name, COW_TO_CREATE, &where) < 0 ||
+        cow_target_parent(o, &where, where.name, "create", &target) < 0)
+        goto done;
+    file = target.home == NULL ? NULL : target.home->file;
+    if (file != NULL && cow_file_writable(file) && (wanted = cow_dataset_wanted(file, type, space, dcpl)) < 0)
+        goto done;
+    if (wanted) {
+        if ((dataset = cow_dataset_create(file, where.native, &where.loc, where.name, lcpl, type, space, dcpl, dapl,
+                                          &native)) == NULL)
+            goto done;
+    } else if ((native = H5VLdataset_create(where.native, &where.loc, cow_native_id(), where.name, lcpl, type, space,
+                                            dcpl, dapl, dxpl, req)) == NULL)
+        goto done;
+    if ((made = cow_object_wrap(o, native, H5I_DATASET, false)) == NULL)
+        goto done;
+    if (cow_changed_new(made) < 0 || (name != NULL && cow_changed_member(&target, where.name) < 0)) {
+        cow_object_close(made, dxpl, req);
+        made = NULL;
+    }
+done:
+    if (dataset != NULL)
+        cow_dataset_release(dataset); /* the wrapper has a reference of its own */
+    cow_target_done(&target);
+    cow_where_done(&where);
+    return cow_leave_pointer(made);
+}
+
+void *cow_dataset_open_callback(void *object, const H5VL_loc_params_t *loc, const char *name, hid_t dapl, hid_t dxpl,
+                                void **req)
+{
+    cow_object *o = object, *opened = NULL;
+    cow_where where;
+    void *native;
+
+    if (cow_locate_name(o, loc, name, COW_TO_READ, &where) == 0 &&
+        (native = H5VLdataset_open(where.native, &where.loc, cow_native_id(), where.name, dapl, dxpl, req)) != NULL)
+        opened = cow_object_wrap(o, native, H5I_DATASET, false);
+    cow_where_done(&where);
+    return cow_leave_pointer(opened);
+}
+
+/* ---- native datasets in a file with history ---- */
+
+/* Is it a virtual dataset of the application's own whose sources are in this file? */
+static int learn_layout(cow_object *o)
+{
+    hid_t dcpl;
+    size_t count = 0;
+    char source[4096];
+    int status = -1;
+
+    if (o->layout_known || o->home == NULL || o->home->file == NULL || o->home->version != NULL)
+        return 0;
+    if ((dcpl = cow_native_dataset_dcpl(o->native)) < 0)
+        return -1;
+    if (H5Pget_layout(dcpl) == H5D_VIRTUAL && H5Pget_virtual_count(dcpl, &count) < 0) {
+        cow_error_native("cannot read the mappings of a virtual dataset");
+        goto done;
+    }
+    for (size_t i = 0; i < count; i++)
+        if (H5Pget_virtual_filename(dcpl, i, source, sizeof source) >= 0 &&
+            (strcmp(source, ".") == 0 || strcmp(source, cow_file_name(o->home->file)) == 0))
+            o->user_virtual = true;
+    o->layout_known = true;
+    status = 0;
+done:
+    H5Pclose(dcpl);
+    return status;
+}
+
+/* What was written to its sources and is not committed is not where native HDF5 would read it. */
+static int before_native_read(cow_object *o)
+{
+    if (learn_layout(o) < 0)
+        return -1;
+    if (o->user_virtual && cow_file_writable(o->home->file))
+        return cow_file_commit(o->home->file, COW_FLUSH);
+    return 0;
+}
+
+int cow_dataset_before_write(cow_object *o)
+{
+    char *path;
+    int status = -1;
+
+    if (cow_object_classify(o) < 0)
+        return -1;
+    if (o->home == NULL || (o->home->file == NULL && !o->home->foreign))
+        return 0;
+    path = cow_object_path(o);
+    if (cow_home_may_write(o->home, "write to", path) < 0)
+        goto done;
+    if (o->dataset != NULL)
+        status = cow_dataset_begin_write(o->dataset, path);
+    else if (learn_layout(o) == 0)
+        status = o->user_virtual
+                     ? cow_error(COW_UNSUPPORTED,
+                                 "%s: %s: a virtual dataset over datasets with history cannot be written; write to its "
+                                 "sources instead",
+                                 cow_file_name(o->home->file), path == NULL ? "an object" : path)
+                     : 0;
+done:
+    free(path);
+    return status;
+}
+
+int cow_dataset_after_native_write(cow_object *o)
+{
+    H5O_token_t token;
+    char *path;
+    int status;
+
+    if (o->home == NULL || o->home->file == NULL)
+        return 0;
+    if (cow_object_token(o, &token) < 0)
+        return -1;
+    path = cow_object_path(o);
+    status = cow_changed_object(o->home->file, &token, path, COW_CHANGED_DATA);
+    free(path);
+    return status;
+}
+
+/* ---- read, write ---- */
+
+/* Several native datasets stay one native call; as soon as one is versioned each is served alone, in order. */
+static int classify_all(size_t count, void *dataset[], bool *all_native)
+{
+    *all_native = true;
+    for (size_t i = 0; i < count; i++) {
+        cow_object *o = dataset[i];
+        if (cow_object_classify(o) < 0)
+            return -1;
+        if (o->dataset != NULL)
+            *all_native = false;
+    }
+    return 0;
+}
+
+static void **natives(size_t count, void *dataset[], void *one[1])
+{
+    void **native = count == 1 ? one : malloc(count * sizeof *native);
+
+    if (native == NULL && count > 0)
+        cow_error(COW_MEMORY, "no memory to read or write %zu datasets", count);
+    for (size_t i = 0; native != NULL && i < count; i++)
+        native[i] = ((cow_object *)dataset[i])->native;
+    return native;
+}
+
+herr_t cow_dataset_read_callback(size_t count, void *dataset[], hid_t mem_type[], hid_t mem_space[],
+                                 hid_t file_space[], hid_t dxpl, void *buf[], void **req)
+{
+    void *one[1], **native = NULL;
+    bool all_native;
+    herr_t status = -1;
+
+    if (classify_all(count, dataset, &all_native) < 0)
+        return cow_leave(-1);
+    for (size_t i = 0; i < count; i++)
+        if (((cow_object *)dataset[i])->dataset == NULL && before_native_read(dataset[i]) < 0)
+            return cow_leave(-1);
+    if (all_native) {
+        if ((native = natives(count, dataset, one)) != NULL || count == 0)
+            status = H5VLdataset_read(count, native, cow_native_id(), mem_type, mem_space, file_space, dxpl, buf, req);
+        if (native != one)
+            free(native);
+        return cow_leave(status);
+    }
+    status = 0;
+    for (size_t i = 0; status >= 0 && i < count; i++) {
+        cow_object *o = dataset[i];
+        if (o->dataset != NULL)
+            status = cow_array_read(cow_dataset_array(o->dataset), mem_type[i], mem_space[i], file_space[i], dxpl,
+                                    buf[i]);
+        else
+            status = H5VLdataset_read(1, &o->native, cow_native_id(), &mem_type[i], &mem_space[i], &file_space[i],
+                                      dxpl, &buf[i], req);
+    }
+    return cow_leave(status);
+}
+
+herr_t cow_dataset_write_callback(size_t count, void *dataset[], hid_t mem_type[], hid_t mem_space[],
+                                  hid_t file_space[], hid_t dxpl, const void *buf[], void **req)
+{
+    void *one[1], **native = NULL;
+    bool all_native;
+    herr_t status = -1;
+
+    if (classify_all(count, dataset, &all_native) < 0)
+        return cow_leave(-1);
+    for (size_t i = 0; i < count; i++)
+        if (cow_dataset_before_write(dataset[i]) < 0)
+            return cow_leave(-1);
+    if (all_native) {
+        if ((native = natives(count, dataset, one)) != NULL || count == 0)
+            status = H5VLdataset_write(count, native, cow_native_id(), mem_type, mem_space, file_space, dxpl, buf, req);
+        if (native != one)
+            free(native);
+        for (size_t i = 0; status >= 0 && i < count; i++)
+            status = cow_dataset_after_native_write(dataset[i]);
+        return cow_leave(status);
+    }
+    status = 0;
+    for (size_t i = 0; status >= 0 && i < count; i++) {
+        cow_object *o = dataset[i];
+        if (o->dataset != NULL)
+            status = cow_array_write(cow_dataset_array(o->dataset), mem_type[i], mem_space[i], file_space[i], dxpl,
+                                     buf[i]);
+        else if ((status = H5VLdataset_write(1, &o->native, cow_native_id(), &mem_type[i], &mem_space[i],
+                                             &file_space[i], dxpl, &buf[i], req)) >= 0)
+            status = cow_dataset_after_native_write(o);
+    }
+    return cow_leave(status);
+}
+
+/* ---- get ---- */
+
+herr_t cow_dataset_get_callback(void *object, H5VL_dataset_get_args_t *args, hid_t dxpl, void **req)
+{
+    cow_object *o = object;
+    herr_t status = -1;
+
+    if (cow_object_classify(o) < 0)
+        return cow_leave(-1);
+    if (o->dataset == NULL)
+        return cow_leave(H5VLdataset_get(o->native, cow_native_id(), args, dxpl, req));
+    switch (args->op_type) {
+    case H5VL_DATASET_GET_SPACE:
+        status = (args->args.get_space.space_id = cow_dataset_space(o->dataset)) < 0 ? -1 : 0;
+        break;
+    case H5VL_DATASET_GET_DCPL:
+        status = (args->args.get_dcpl.dcpl_id = cow_dataset_dcpl(o->dataset, o->native)) < 0 ? -1 : 0;
+        break;
+    case H5VL_DATASET_GET_SPACE_STATUS:
+        status = cow_dataset_allocated(o->dataset, NULL, args->args.get_space_status.status);
+        break;
+    case H5VL_DATASET_GET_STORAGE_SIZE:
+        status = cow_dataset_allocated(o->dataset, args->args.get_storage_size.storage_size, NULL);
+        break;
+    case H5VL_DATASET_GET_DAPL:
+    case H5VL_DATASET_GET_TYPE:
+        status = H5VLdataset_get(o->native, cow_native_id(), args, dxpl, req);
+        break;
+    }
+    return cow_leave(status);
+}
+
+/* ---- specific ---- */
+
+static int set_extent(cow_object *o, const hsize_t *size)
+{
+    cow_array *array = cow_dataset_array(o->dataset);
+    uint64_t extent[COW_MAX_RANK];
+    bool changed = false;
+
+    if (!cow_dataset_chunked(o->dataset))
+        return cow_error(COW_USAGE, "%s: the dataset has contiguous storage and cannot change its extent",
+                         array->label);
+    for (unsigned d = 0; d < array->grid.rank; d++) {
+        if (array->maximum[d] != COW_UNLIMITED && size[d] > array->maximum[d])
+            return cow_error(COW_USAGE,
+                             "%s: dimension %u cannot exceed the existing maximal size (new: %llu max: %llu)",
+                             array->label, d, (unsigned long long)size[d], (unsigned long long)array->maximum[d]);
+        extent[d] = size[d];
+        changed = changed || size[d] != array->extent[d];
+    }
+    if (!changed)
+        return 0;
+    if (cow_dataset_before_write(o) < 0)
+        return -1;
+    return cow_array_resize(array, extent);
+}
+
+herr_t cow_dataset_specific_callback(void *object, H5VL_dataset_specific_args_t *args, hid_t dxpl, void **req)
+{
+    cow_object *o = object;
+    cow_home *home = cow_home_reference(o->home); /* a refresh closes the object in the middle */
+    bool writes = args->op_type == H5VL_DATASET_SET_EXTENT;
+    herr_t status = -1;
+
+    if (cow_object_classify(o) < 0)
+        goto done;
+    if (o->dataset == NULL) {
+        if (writes && cow_dataset_before_write(o) < 0)
+            goto done;
+        status = H5VLdataset_specific(o->native, cow_native_id(), args, dxpl, req);
+        if (status >= 0 && writes)
+            status = cow_dataset_after_native_write(o);
+        goto done;
+    }
+    switch (args->op_type) {
+    case H5VL_DATASET_SET_EXTENT:
+        if (cow_home_may_write(home, "change the extent of", cow_dataset_array(o->dataset)->label) == 0)
+            status = !cow_file_writable(home->file) || cow_dataset_snapshot(o->dataset)
+                         ? cow_dataset_begin_write(o->dataset, NULL) /* says why not */
+                         : set_extent(o, args->args.set_extent.size);
+        break;
+    case H5VL_DATASET_FLUSH:
+        if (!cow_dataset_snapshot(o->dataset) && cow_file_writable(home->file) &&
+            cow_array_store(cow_dataset_array(o->dataset)) < 0)
+            break;
+        status = H5VLdataset_specific(o->native, cow_native_id(), args, dxpl, req);
+        break;
+    case H5VL_DATASET_REFRESH:
+        /* Native HDF5 would close and open the virtual dataset and everything below it. There is nothing to drop: what
+         * this handle shows is what this process wrote, or the state it opened. */
+        status = 0;
+        break;
+    }
+done:
+    if (cow_home_release(home) < 0)
+        status = -1;
+    return cow_leave(status);
+}
+
+/* ---- optional ---- */
+
+/* H5Dget_chunk_storage_size of HDF5 1.14.5 leaves the size unset while the only chunks of a dataset in the newer file
+ * format are still in its cache. Counting chunks writes them out first. */
+static void settle_chunks(cow_object *o, hid_t dxpl)
+{
+    H5VL_native_dataset_optional_args_t native;
+    H5VL_optional_args_t args = {.op_type = H5VL_NATIVE_DATASET_GET_NUM_CHUNKS, .args = &native};
+    hsize_t count;
+
+    native.get_num_chunks.space_id = H5S_ALL;
+    native.get_num_chunks.nchunks = &count;
+    H5E_BEGIN_TRY
+    {
+        H5VLdataset_optional(o->native, cow_native_id(), &args, dxpl, NULL);
+    }
+    H5E_END_TRY
+}
+
+herr_t cow_dataset_optional_callback(void *object, H5VL_optional_args_t *args, hid_t dxpl, void **req)
+{
+    cow_object *o = object;
+    bool history = o->home != NULL && (o->home->file != NULL || o->home->foreign), writes;
+    herr_t status = -1;
+
+    if (cow_object_classify(o) < 0)
+        goto done;
+    if (o->dataset != NULL) {
+        status = cow_dataset_chunk_operation(o, args, dxpl);
+        goto done;
+    }
+    if (history && args->op_type > H5VL_NATIVE_DATASET_CHUNK_ITER) {
+        cow_error(COW_UNSUPPORTED, "operation %d on datasets is not known to this h5cow, and could write",
+                  args->op_type);
+        goto done;
+    }
+    writes = args->op_type == H5VL_NATIVE_DATASET_CHUNK_WRITE || args->op_type == H5VL_NATIVE_DATASET_FORMAT_CONVERT;
+    if (writes && cow_dataset_before_write(o) < 0)
+        goto done;
+    if (history && args->op_type == H5VL_NATIVE_DATASET_GET_CHUNK_STORAGE_SIZE)
+        settle_chunks(o, dxpl);
+    status = H5VLdataset_optional(o->native, cow_native_id(), args, dxpl, req);
+    if (status >= 0 && writes)
+        status = cow_dataset_after_native_write(o);
+done:
+    return cow_leave(status);
+}
+
+herr_t cow_dataset_close_callback(void *object, hid_t dxpl, void **req)
+{
+    return cow_object_close(object, dxpl, req);
+}

@@ -1,0 +1,67 @@
+/* H5T: named datatypes. */
+#include "vol/vol.h"
+
+void *cow_datatype_commit_callback(void *object, const H5VL_loc_params_t *loc, const char *name, hid_t type, hid_t lcpl,
+                                   hid_t tcpl, hid_t tapl, hid_t dxpl, void **req)
+{
+    cow_object *o = object, *made = NULL;
+    cow_where where;
+    cow_target target = {0};
+    void *native;
+
+    if (cow_locate_name(o, loc, name, COW_TO_CREATE, &where) < 0 ||
+        cow_target_parent(o, &where, where.name, "create", &target) < 0)
+        goto done;
+    if ((native = H5VLdatatype_commit(where.native, &where.loc, cow_native_id(), where.name, type, lcpl, tcpl, tapl,
+                                      dxpl, req)) == NULL ||
+        (made = cow_object_wrap(o, native, H5I_DATATYPE, false)) == NULL)
+        goto done;
+    if (cow_changed_new(made) < 0 || (name != NULL && cow_changed_member(&target, where.name) < 0)) {
+        cow_object_close(made, dxpl, req);
+        made = NULL;
+    }
+done:
+    cow_target_done(&target);
+    cow_where_done(&where);
+    return cow_leave_pointer(made);
+}
+
+void *cow_datatype_open_callback(void *object, const H5VL_loc_params_t *loc, const char *name, hid_t tapl, hid_t dxpl,
+                                 void **req)
+{
+    cow_object *o = object, *opened = NULL;
+    cow_where where;
+    void *native;
+
+    if (cow_locate_name(o, loc, name, COW_TO_READ, &where) == 0 &&
+        (native = H5VLdatatype_open(where.native, &where.loc, cow_native_id(), where.name, tapl, dxpl, req)) != NULL)
+        opened = cow_object_wrap(o, native, H5I_DATATYPE, false);
+    cow_where_done(&where);
+    return cow_leave_pointer(opened);
+}
+
+herr_t cow_datatype_get_callback(void *object, H5VL_datatype_get_args_t *args, hid_t dxpl, void **req)
+{
+    return H5VLdatatype_get(cow_object_native(object), cow_native_id(), args, dxpl, req);
+}
+
+herr_t cow_datatype_specific_callback(void *object, H5VL_datatype_specific_args_t *args, hid_t dxpl, void **req)
+{
+    cow_object *o = object;
+    cow_home *home = cow_home_reference(o->home); /* a refresh closes the object in the middle */
+    herr_t status = H5VLdatatype_specific(o->native, cow_native_id(), args, dxpl, req);
+
+    if (cow_home_release(home) < 0)
+        status = -1;
+    return cow_leave(status);
+}
+
+herr_t cow_datatype_optional_callback(void *object, H5VL_optional_args_t *args, hid_t dxpl, void **req)
+{
+    return H5VLdatatype_optional(cow_object_native(object), cow_native_id(), args, dxpl, req);
+}
+
+herr_t cow_datatype_close_callback(void *object, hid_t dxpl, void **req)
+{
+    return cow_object_close(object, dxpl, req);
+}

@@ -1,0 +1,530 @@
+/* H5F: opening, asking about and closing files. Creating: create.c.
+ *
+ * NAME@REVISION opens a version: a literal file of that name wins. The option at=REVISION does the same for every file
+ * that has a history.
+ */
+#include "vol/vol.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define DXPL H5P_DATASET_XFER_DEFAULT
+
+/* State of the process: HDF5 calls these hooks without an object. */
+static struct {
+    bool commits_at_close;  /* H5atclose was called since the library was opened */
+    unsigned post_openings; /* native POST_OPEN operations that are running */
+} process;
+
+bool cow_post_opening(void)
+{
+    return process.post_openings > 0;
+}
+
+/* A program may exit without H5Fclose. Later, when HDF5 closes its files, the predefined datatypes are gone already. */
+static void commit_at_close(void *ctx)
+{
+    (void)ctx;
+    process.commits_at_close = false;
+    if (cow_native_enter() == 0) {
+        cow_file_commit_all();
+        cow_native_leave();
+    }
+    cow_error_clear();
+}
+
+/* ---- for open and create ---- */
+
+bool cow_default_driver(hid_t fapl)
+{
+    hid_t plain = H5Pcreate(H5P_FILE_ACCESS);
+    bool same = plain >= 0 && H5Pset_fapl_sec2(plain) >= 0 && H5Pget_driver(plain) == H5Pget_driver(fapl);
+
+    if (plain >= 0)
+        H5Pclose(plain);
+    return same;
+}
+
+void cow_raised_bounds(hid_t fapl, H5F_libver_t *low, H5F_libver_t *high)
+{
+    if (H5Pget_libver_bounds(fapl, low, high) < 0)
+        *low = *high = H5F_LIBVER_V110;
+    if (*low < H5F_LIBVER_V110)
+        *low = H5F_LIBVER_V110;
+    if (*low > H5F_LIBVER_V114)
+        *low = H5F_LIBVER_V114;
+    if (*high > H5F_LIBVER_V114)
+        *high = H5F_LIBVER_V114;
+    if (*high < *low)
+        *high = *low;
+}
+
+int cow_file_set_bounds(void *native, H5F_libver_t low, H5F_libver_t high)
+{
+    H5VL_native_file_optional_args_t arguments;
+    H5VL_optional_args_t args = {.op_type = H5VL_NATIVE_FILE_SET_LIBVER_BOUNDS, .args = &arguments};
+
+    arguments.set_libver_bounds.low = low;
+    arguments.set_libver_bounds.high = high;
+    if (H5VLfile_optional(native, cow_native_id(), &args, DXPL, NULL) < 0)
+        return cow_error_native("cannot set the library version bounds of the file");
+    return 0;
+}
+
+int cow_has_history(const char *name, hid_t fapl, unsigned long *fileno)
+{
+    H5VL_file_get_args_t get = {.op_type = H5VL_FILE_GET_FILENO};
+    unsigned long number = 0;
+    H5F_libver_t low, high;
+    void *native = NULL;
+    hid_t under;
+    int history = 0;
+
+    if (access(name, R_OK) != 0 || (under = cow_native_fapl(fapl)) < 0)
+        return 0;
+    cow_raised_bounds(fapl, &low, &high);
+    H5E_BEGIN_TRY
+    {
+        if (H5Pset_libver_bounds(under, low, high) >= 0)
+            native = H5VLfile_open(name, H5F_ACC_RDONLY, under, DXPL, NULL);
+        if (native != NULL) {
+            get.args.get_fileno.fileno = fileno == NULL ? &number : fileno;
+            if (H5VLfile_get(native, cow_native_id(), &get, DXPL, NULL) >= 0)
+                history = cow_file_versioned(native) != 0; /* damaged, or too new, is a history */
+            H5VLfile_close(native, cow_native_id(), DXPL, NULL);
+        }
+        H5Pclose(under);
+    }
+    H5E_END_TRY
+    cow_error_clear();
+    return history;
+}
+
+cow_object *cow_file_join(void *native, const char *name, const char *given_name, const char *version, bool writable,
+                          bool created, const cow_options *options, hid_t fapl)
+{
+    cow_home *home = NULL;
+    cow_object *object = NULL;
+    H5F_libver_t low, high;
+    cow_file *file;
+
+    if (!process.commits_at_close && H5atclose(commit_at_close, NULL) < 0) {
+        cow_error_native("cannot make sure that changes are committed when the program exits");
+        goto failed;
+    }
+    process.commits_at_close = true;
+    cow_raised_bounds(fapl, &low, &high);
+    if (writable && cow_file_set_bounds(native, low, high) < 0)
+        goto failed;
+    if ((file = cow_file_attach(native, name, writable, created, options)) == NULL)
+        goto failed;
+    if ((home = cow_home_new(native, file, given_name, version, options)) == NULL) {
+        cow_file_release(file);
+        goto failed;
+    }
+    home->bounds = H5Pget_libver_bounds(fapl, &home->low, &home->high) >= 0;
+    if ((object = cow_object_new(home, native, H5I_FILE)) != NULL)
+        return object;
+failed:
+    cow_object_close_native(native, H5I_FILE);
+    return NULL;
+}
+
+cow_object *cow_file_pass(void *native, bool foreign, const cow_options *options)
+{
+    cow_home *home = cow_home_new(native, NULL, NULL, NULL, options);
+    cow_object *object = NULL;
+    H5O_info2_t info;
+
+    if (home != NULL && foreign) {
+        home->foreign = true;
+        if (cow_native_info((cow_loc){native, H5I_FILE}, NULL, H5O_INFO_BASIC, &info) < 0) {
+            cow_home_release(home);
+            home = NULL;
+        } else
+            home->root = info.token;
+    }
+    if (home == NULL || (object = cow_object_new(home, native, H5I_FILE)) == NULL)
+        cow_object_close_native(native, H5I_FILE);
+    return object;
+}
+
+/* ---- open ---- */
+
+/* "run.h5@3": *BASE "run.h5" (free it) and *REVISION "3" (in NAME), when that file exists and no file is called NAME. */
+static int split_revision(const char *name, char **base, const char **revision)
+{
+    const char *at = strrchr(name, '@');
+    struct stat about;
+
+    *base = NULL;
+    *revision = NULL;
+    if (at == NULL || at == name || at[1] == '\0' || strchr(at, '/') != NULL || access(name, F_OK) == 0)
+        return 0;
+    if ((*base = strndup(name, (size_t)(at - name))) == NULL)
+        return cow_error(COW_MEMORY, "no memory for the name '%s'", name);
+    if (stat(*base, &about) == 0 && S_ISREG(about.st_mode))
+        *revision = at + 1;
+    else {
+        free(*base);
+        *base = NULL;
+    }
+    return 0;
+}
+
+static int refuse_write(const char *file, const char *revision)
+{
+    return cow_error(COW_READ_ONLY,
+                     "%s@%s: a version is never changed and cannot be opened for writing; to go on from it, write it to "
+                     "a file of its own: h5cow export %s@%s OUT; to change the newest state, open %s",
+                     file, revision, file, revision, file);
+}
+
+static cow_object *open_known(void *native, const char *name, const char *given_name, const char *revision,
+                              unsigned flags, const cow_options *options, hid_t fapl)
+{
+    char path[COW_VERSION_PATH_MAX];
+    cow_object *object = NULL;
+    cow_file *file;
+    int history = cow_file_versioned(native);
+
+    if (history < 0) {
+        cow_error(COW_CORRUPT, "%s: cannot use the file's history", name);
+        goto failed;
+    }
+    if (history == 0 && given_name != NULL) {
+        cow_error(COW_NOT_FOUND, "%s: the file has no history, so there is no revision '%s' of it", name, revision);
+        goto failed;
+    }
+    if (history == 0)
+        return cow_file_pass(native, false, options);
+    if (!cow_default_driver(fapl)) {
+        if (revision == NULL)
+            return cow_file_pass(native, true, options);
+        cow_error(COW_UNSUPPORTED, "%s: versions can be opened with the default file driver only", name);
+        goto failed;
+    }
+    if (flags & H5F_ACC_SWMR_WRITE) {
+        cow_error(COW_UNSUPPORTED,
+                  "%s: a file with history cannot be opened for single-writer/multiple-readers; readers see what was "
+                  "committed with H5Fflush or H5Fclose without it",
+                  name);
+        goto failed;
+    }
+    if (revision == NULL)
+        return cow_file_join(native, name, NULL, NULL, flags & H5F_ACC_RDWR, false, options, fapl);
+    /* resolved on the history's own handle: on this one HDF5 cannot read text yet (POST_OPEN comes later) */
+    if ((file = cow_file_attach(native, name, false, false, options)) == NULL)
+        goto failed;
+    if (cow_revision_resolve(cow_file_native(file), revision, path, sizeof path) == 0)
+        object = cow_file_join(native, name, given_name, path, false, false, options, fapl);
+    else
+        cow_object_close_native(native, H5I_FILE);
+    cow_file_release(file);
+    return object;
+failed:
+    cow_object_close_native(native, H5I_FILE);
+    return NULL;
+}
+
+void *cow_file_open_callback(const char *name, unsigned flags, hid_t fapl, hid_t dxpl, void **req)
+{
+    cow_options *options = cow_fapl_options(fapl);
+    cow_object *object = NULL;
+    const char *revision = NULL, *given_name = NULL;
+    char *base = NULL;
+    hid_t under = H5I_INVALID_HID, stack = H5I_INVALID_HID;
+    H5F_libver_t low, high;
+    bool ours;
+    void *native;
+
+    if (options == NULL || split_revision(name, &base, &revision) < 0 || (under = cow_native_fapl(fapl)) < 0)
+        goto done;
+    ours = cow_default_driver(fapl);
+    if (revision != NULL) {
+        given_name = name;
+        name = base;
+    } else if (options->at != NULL && ours && (!(flags & H5F_ACC_RDWR) || cow_has_history(name, fapl, NULL)))
+        revision = options->at;
+    if (revision != NULL && (flags & H5F_ACC_RDWR)) {
+        refuse_write(name, revision);
+        goto done;
+    }
+    /* A program that wants an old format is not to fail on the newer one of a file with history. */
+    if (ours && H5Pget_libver_bounds(fapl, &low, &high) >= 0 && high < H5F_LIBVER_V110 &&
+        cow_has_history(name, fapl, NULL)) {
+        cow_raised_bounds(fapl, &low, &high);
+        if (H5Pset_libver_bounds(under, low, high) < 0) {
+            cow_error_native("%s: cannot prepare to open the file", name);
+            goto done;
+        }
+    }
+    if ((native = H5VLfile_open(name, flags, under, dxpl, req)) == NULL)
+        stack = H5Eget_current_stack(); /* programs read the reason there; closing the lists would clear it */
+    else
+        object = open_known(native, name, given_name, revision, flags, options, fapl);
+done:
+    if (under >= 0)
+        H5Pclose(under);
+    cow_options_free(options);
+    free(base);
+    if (stack >= 0)
+        H5Eset_current_stack(stack);
+    return cow_leave_pointer(object);
+}
+
+/* ---- get ---- */
+
+static int patch_fapl(const cow_home *home, hid_t fapl)
+{
+    if (home == NULL || home->file == NULL || !home->bounds)
+        return 0;
+    if (H5Pset_libver_bounds(fapl, home->low, home->high) < 0)
+        return cow_error_native("cannot give back the library version bounds");
+    return 0;
+}
+
+herr_t cow_file_get_callback(void *object, H5VL_file_get_args_t *args, hid_t dxpl, void **req)
+{
+    cow_object *o = cow_object_of(object);
+    cow_home *home = o == NULL ? NULL : o->home;
+    herr_t status = H5VLfile_get(cow_object_native(object), cow_native_id(), args, dxpl, req);
+
+    if (status < 0 || home == NULL)
+        return cow_leave(status);
+    switch (args->op_type) {
+    case H5VL_FILE_GET_FAPL:
+        status = patch_fapl(home, args->args.get_fapl.fapl_id);
+        break;
+    case H5VL_FILE_GET_INTENT:
+        if (home->version != NULL)
+            *args->args.get_intent.flags = H5F_ACC_RDONLY;
+        break;
+    case H5VL_FILE_GET_NAME:
+        if (home->given_name != NULL) {
+            H5VL_file_get_name_args_t *name = &args->args.get_name;
+            size_t length = strlen(home->given_name);
+
+            *name->file_name_len = length;
+            if (name->buf != NULL && name->buf_size > 0) {
+                strncpy(name->buf, home->given_name, name->buf_size);
+                if (length >= name->buf_size)
+                    name->buf[name->buf_size - 1] = '\0';
+            }
+        }
+        break;
+    case H5VL_FILE_GET_CONT_INFO:
+    case H5VL_FILE_GET_FCPL:
+    case H5VL_FILE_GET_FILENO:
+    case H5VL_FILE_GET_OBJ_COUNT:
+    case H5VL_FILE_GET_OBJ_IDS:
+        break;
+    }
+    return cow_leave(status);
+}
+
+/* ---- specific ---- */
+
+static int flush(cow_home *home, H5F_scope_t scope)
+{
+    if (home == NULL)
+        return 0;
+    if (home->file != NULL && home->version == NULL && cow_file_writable(home->file) &&
+        cow_file_commit(home->file, COW_FLUSH) < 0)
+        return -1;
+    for (size_t i = 0; scope == H5F_SCOPE_GLOBAL && i < home->mounted_count; i++)
+        if (flush(home->mounted[i], scope) < 0)
+            return -1;
+    return 0;
+}
+
+/* HDF5 also asks this of every plugin when an open of the native connector has failed. Its reason is on the stack then,
+ * and must stay there unless we can do better: a version, or a file with history, which only we can open for writing. */
+static herr_t is_accessible(H5VL_file_specific_args_t *args, hid_t dxpl, void **req)
+{
+    H5VL_file_specific_args_t native = *args;
+    bool probe = H5Eget_num(H5E_DEFAULT) > 0;
+    hid_t stack = probe ? H5Eget_current_stack() : H5I_INVALID_HID, under = H5I_INVALID_HID;
+    hid_t fapl = args->args.is_accessible.fapl_id == H5P_DEFAULT ? H5P_FILE_ACCESS_DEFAULT
+                                                                 : args->args.is_accessible.fapl_id;
+    const char *revision = NULL;
+    char *base = NULL;
+    herr_t status = -1;
+
+    if (split_revision(args->args.is_accessible.filename, &base, &revision) < 0)
+        goto done;
+    if (revision != NULL)
+        native.args.is_accessible.filename = base;
+    if (probe) {
+        *args->args.is_accessible.accessible =
+            cow_default_driver(fapl) && cow_has_history(native.args.is_accessible.filename, fapl, NULL);
+        status = 0;
+    } else if ((under = cow_native_fapl(fapl)) >= 0) {
+        native.args.is_accessible.fapl_id = under;
+        status = H5VLfile_specific(NULL, cow_native_id(), &native, dxpl, req);
+        if (status < 0)
+            stack = H5Eget_current_stack();
+    }
+done:
+    if (under >= 0)
+        H5Pclose(under);
+    free(base);
+    if (stack >= 0)
+        H5Eset_current_stack(stack);
+    return status;
+}
+
+static herr_t delete_file(H5VL_file_specific_args_t *args, hid_t dxpl, void **req)
+{
+    H5VL_file_specific_args_t native = *args;
+    hid_t under = cow_native_fapl(args->args.del.fapl_id), stack = H5I_INVALID_HID;
+    herr_t status;
+
+    if (under < 0)
+        return -1;
+    native.args.del.fapl_id = under;
+    if ((status = H5VLfile_specific(NULL, cow_native_id(), &native, dxpl, req)) < 0)
+        stack = H5Eget_current_stack();
+    H5Pclose(under);
+    if (stack >= 0)
+        H5Eset_current_stack(stack);
+    return status;
+}
+
+herr_t cow_file_specific_callback(void *object, H5VL_file_specific_args_t *args, hid_t dxpl, void **req)
+{
+    cow_object *o = cow_object_of(object);
+    cow_home *home = o == NULL ? NULL : o->home;
+    void *native = cow_object_native(object);
+    herr_t status = -1;
+
+    switch (args->op_type) {
+    case H5VL_FILE_FLUSH:
+        if (flush(home, args->args.flush.scope) == 0)
+            status = H5VLfile_specific(native, cow_native_id(), args, dxpl, req);
+        break;
+    case H5VL_FILE_REOPEN:
+        if ((status = H5VLfile_specific(native, cow_native_id(), args, dxpl, req)) >= 0 &&
+            *args->args.reopen.file != NULL) {
+            void *again = *args->args.reopen.file;
+
+            *args->args.reopen.file = cow_object_new(cow_home_reference(home), again, H5I_FILE);
+            if (*args->args.reopen.file == NULL) {
+                cow_object_close_native(again, H5I_FILE);
+                status = -1;
+            }
+        }
+        break;
+    case H5VL_FILE_IS_ACCESSIBLE:
+        status = is_accessible(args, dxpl, req);
+        break;
+    case H5VL_FILE_DELETE:
+        status = delete_file(args, dxpl, req);
+        break;
+    case H5VL_FILE_IS_EQUAL: /* the second object comes unwrapped */
+        status = H5VLfile_specific(native, cow_native_id(), args, dxpl, req);
+        break;
+    }
+    return cow_leave(status);
+}
+
+/* ---- optional ---- */
+
+/* The bounds that the application sets are its own business, the ones of the file must allow what we write. */
+static int set_bounds(cow_home *home, void *native, const H5VL_native_file_set_libver_bounds_t *wanted)
+{
+    hid_t fapl = H5Pcreate(H5P_FILE_ACCESS);
+    H5F_libver_t low, high;
+    int status = -1;
+
+    if (fapl < 0 || H5Pset_libver_bounds(fapl, wanted->low, wanted->high) < 0)
+        cow_error_native("cannot set these library version bounds");
+    else {
+        cow_raised_bounds(fapl, &low, &high);
+        if ((status = cow_file_set_bounds(native, low, high)) == 0) {
+            home->low = wanted->low;
+            home->high = wanted->high;
+            home->bounds = true;
+        }
+    }
+    if (fapl >= 0)
+        H5Pclose(fapl);
+    return status;
+}
+
+static int refuse(const cow_home *home, const char *what)
+{
+    return cow_error(COW_UNSUPPORTED, "%s: %s is not possible for a file with history",
+                     home->file == NULL ? "this file" : cow_file_name(home->file), what);
+}
+
+herr_t cow_file_optional_callback(void *object, H5VL_optional_args_t *args, hid_t dxpl, void **req)
+{
+    cow_object *o = cow_object_of(object);
+    cow_home *home = o == NULL ? NULL : o->home;
+    void *native = cow_object_native(object);
+    bool history = home != NULL && (home->file != NULL || home->foreign);
+    herr_t status = -1;
+
+    switch (args->op_type) {
+    case H5VL_NATIVE_FILE_POST_OPEN:
+        process.post_openings++;
+        status = H5VLfile_optional(native, cow_native_id(), args, dxpl, req);
+        process.post_openings--;
+        return cow_leave(status);
+    case H5VL_NATIVE_FILE_START_SWMR_WRITE:
+        if (history) {
+            refuse(home, "single-writer/multiple-readers: readers see what was committed with H5Fflush or H5Fclose "
+                         "without it, and starting it");
+            return cow_leave(-1);
+        }
+        break;
+    case H5VL_NATIVE_FILE_FORMAT_CONVERT:
+        if (history) {
+            refuse(home, "converting to an older file format");
+            return cow_leave(-1);
+        }
+        break;
+    case H5VL_NATIVE_FILE_SET_LIBVER_BOUNDS:
+        if (history && home->file != NULL) {
+            H5VL_native_file_optional_args_t *wanted = args->args;
+            return cow_leave(set_bounds(home, native, &wanted->set_libver_bounds));
+        }
+        break;
+    case H5VL_NATIVE_FILE_GET_FILE_IMAGE:
+        if (flush(home, H5F_SCOPE_LOCAL) < 0)
+            return cow_leave(-1);
+        break;
+    default:
+        if (history && args->op_type > H5VL_NATIVE_FILE_POST_OPEN) {
+            cow_error(COW_UNSUPPORTED, "operation %d on files is not known to this h5cow, and could write",
+                      args->op_type);
+            return cow_leave(-1);
+        }
+    }
+    return cow_leave(H5VLfile_optional(native, cow_native_id(), args, dxpl, req));
+}
+
+/* ---- close ---- */
+
+/* With the last file id of the application its changes become a version. When that fails nothing is closed: HDF5 keeps
+ * an id whose close reports an error, and goes on using what is under it. A second close closes without a commit. */
+herr_t cow_file_close_callback(void *object, hid_t dxpl, void **req)
+{
+    cow_object *o = object;
+    cow_home *home = o->home;
+
+    if (home != NULL && home->file != NULL && !home->failed && cow_home_last_file(home) &&
+        cow_file_commit(home->file, COW_FINISH) < 0) {
+        home->failed = true;
+        return cow_leave(-1);
+    }
+    cow_object_drop_root(o);
+    if (H5VLfile_close(o->native, cow_native_id(), dxpl, req) < 0)
+        return cow_leave(-1); /* semi-strong closing with objects still open: nothing is closed */
+    /* What the release could still report has been reported by the commit above. */
+    cow_object_free(o);
+    return cow_leave(0);
+}

@@ -1,0 +1,187 @@
+/* H5G: groups. */
+#include "vol/vol.h"
+
+void *cow_group_create_callback(void *object, const H5VL_loc_params_t *loc, const char *name, hid_t lcpl, hid_t gcpl,
+                                hid_t gapl, hid_t dxpl, void **req)
+{
+    cow_object *o = object, *made = NULL;
+    cow_where where;
+    cow_target target = {0};
+    void *native;
+
+    if (cow_locate_name(o, loc, name, COW_TO_CREATE, &where) < 0 ||
+        cow_target_parent(o, &where, where.name, "create", &target) < 0)
+        goto done;
+    if ((native = H5VLgroup_create(where.native, &where.loc, cow_native_id(), where.name, lcpl, gcpl, gapl, dxpl,
+                                   req)) == NULL ||
+        (made = cow_object_wrap(o, native, H5I_GROUP, false)) == NULL)
+        goto done;
+    if (cow_changed_new(made) < 0 || (name != NULL && cow_changed_member(&target, where.name) < 0)) {
+        cow_object_close(made, dxpl, req);
+        made = NULL;
+    }
+done:
+    cow_target_done(&target);
+    cow_where_done(&where);
+    return cow_leave_pointer(made);
+}
+
+void *cow_group_open_callback(void *object, const H5VL_loc_params_t *loc, const char *name, hid_t gapl, hid_t dxpl,
+                              void **req)
+{
+    cow_object *o = object, *opened = NULL;
+    cow_where where;
+    void *native;
+
+    if (cow_locate_name(o, loc, name, COW_TO_READ, &where) == 0 &&
+        (native = H5VLgroup_open(where.native, &where.loc, cow_native_id(), where.name, gapl, dxpl, req)) != NULL)
+        opened = cow_object_wrap(o, native, H5I_GROUP, false);
+    cow_where_done(&where);
+    return cow_leave_pointer(opened);
+}
+
+herr_t cow_group_get_callback(void *object, H5VL_group_get_args_t *args, hid_t dxpl, void **req)
+{
+    cow_object *o = object;
+    H5VL_group_get_args_t native = *args;
+    cow_where where = {.native = o->native};
+    herr_t status = -1;
+
+    switch (args->op_type) {
+    case H5VL_GROUP_GET_GCPL: {
+        H5VL_loc_params_t self = cow_by_self(o->type);
+        if (cow_locate(o, &self, COW_TO_READ, &where) < 0)
+            goto done;
+        break;
+    }
+    case H5VL_GROUP_GET_INFO:
+        if (cow_locate(o, &args->args.get_info.loc_params, COW_TO_READ, &where) < 0 || cow_hide_index(o, &where) < 0)
+            goto done;
+        native.args.get_info.loc_params = where.loc;
+        break;
+    }
+    if ((status = H5VLgroup_get(where.native, cow_native_id(), &native, dxpl, req)) < 0)
+        goto done;
+    switch (args->op_type) {
+    case H5VL_GROUP_GET_GCPL:
+        args->args.get_gcpl.gcpl_id = native.args.get_gcpl.gcpl_id;
+        break;
+    case H5VL_GROUP_GET_INFO:
+        status = cow_hide_group_info(o, &where, args->args.get_info.ginfo);
+        break;
+    }
+done:
+    cow_where_done(&where);
+    return cow_leave(status);
+}
+
+/* Which file is mounted at NAME? Its home must live as long as the mount: the application may close its id. */
+static cow_home *mounted_at(cow_object *o, const cow_where *where, const char *name)
+{
+    H5VL_loc_params_t loc = cow_by_name(where->loc.obj_type, name);
+    H5O_info2_t info;
+
+    if (o->home == NULL || cow_info_quietly(where->native, &loc, &info) < 0)
+        return NULL;
+    for (size_t i = 0; i < o->home->mounted_count; i++)
+        if (o->home->mounted[i]->fileno == info.fileno)
+            return o->home->mounted[i];
+    return NULL;
+}
+
+herr_t cow_group_specific_callback(void *object, H5VL_group_specific_args_t *args, hid_t dxpl, void **req)
+{
+    cow_object *o = object;
+    cow_home *home = cow_home_reference(o->home); /* a refresh closes the object in the middle */
+    H5VL_group_specific_args_t native = *args;
+    H5VL_loc_params_t self = cow_by_self(o->type);
+    cow_where where;
+    herr_t status = -1;
+
+    switch (args->op_type) {
+    case H5VL_GROUP_MOUNT: {
+        cow_object *child = cow_object_of(args->args.mount.child_file);
+
+        if (cow_locate_name(o, &self, args->args.mount.name, COW_TO_READ, &where) < 0)
+            break;
+        native.args.mount.name = where.name;
+        native.args.mount.child_file = cow_object_native(args->args.mount.child_file);
+        status = H5VLgroup_specific(where.native, cow_native_id(), &native, dxpl, req);
+        if (status >= 0 && child != NULL)
+            status = cow_home_mount(home, child->home);
+        break;
+    }
+    case H5VL_GROUP_UNMOUNT: {
+        cow_home *child;
+
+        if (cow_locate_name(o, &self, args->args.unmount.name, COW_TO_READ, &where) < 0)
+            break;
+        native.args.unmount.name = where.name;
+        child = mounted_at(o, &where, where.name);
+        status = H5VLgroup_specific(where.native, cow_native_id(), &native, dxpl, req);
+        if (status >= 0 && child != NULL)
+            cow_home_unmount(home, child);
+        break;
+    }
+    case H5VL_GROUP_FLUSH:
+    case H5VL_GROUP_REFRESH:
+        where = (cow_where){0};
+        status = H5VLgroup_specific(o->native, cow_native_id(), args, dxpl, req);
+        break;
+    default:
+        where = (cow_where){0};
+        cow_error(COW_UNSUPPORTED, "an operation on groups that this h5cow does not know");
+    }
+    cow_where_done(&where);
+    if (cow_home_release(home) < 0)
+        status = -1;
+    return cow_leave(status);
+}
+
+herr_t cow_group_optional_callback(void *object, H5VL_optional_args_t *args, hid_t dxpl, void **req)
+{
+    cow_object *o = object;
+    H5VL_native_group_optional_args_t *given = args->args, native;
+    H5VL_optional_args_t again = {.op_type = args->op_type, .args = &native};
+    cow_where where = {0};
+    cow_listed listed;
+    herr_t status = -1;
+    int hides;
+
+    switch (args->op_type) {
+    case H5VL_NATIVE_GROUP_ITERATE_OLD:
+        native.iterate_old = given->iterate_old;
+        if (cow_locate(o, &given->iterate_old.loc_params, COW_TO_READ, &where) < 0 ||
+            (hides = cow_hides(o, &where, &listed)) < 0)
+            break;
+        native.iterate_old.loc_params = where.loc;
+        status = hides ? cow_hide_iterate_old(&listed, &native.iterate_old, dxpl)
+                       : H5VLgroup_optional(where.native, cow_native_id(), &again, dxpl, req);
+        break;
+    case H5VL_NATIVE_GROUP_GET_OBJINFO: {
+        H5G_stat_t *stat = given->get_objinfo.statbuf;
+
+        native.get_objinfo = given->get_objinfo;
+        if (cow_locate(o, &given->get_objinfo.loc_params, COW_TO_READ, &where) < 0)
+            break;
+        native.get_objinfo.loc_params = where.loc;
+        status = H5VLgroup_optional(where.native, cow_native_id(), &again, dxpl, req);
+        if (status >= 0 && stat != NULL && stat->type == H5G_LINK && o->home != NULL && o->home->version != NULL)
+            status = cow_version_link_length(o, &where, &stat->linklen);
+        break;
+    }
+    default:
+        if (o->home != NULL && (o->home->file != NULL || o->home->foreign))
+            cow_error(COW_UNSUPPORTED, "operation %d on groups is not known to this h5cow, and could write",
+                      args->op_type);
+        else
+            status = H5VLgroup_optional(o->native, cow_native_id(), args, dxpl, req);
+    }
+    cow_where_done(&where);
+    return cow_leave(status);
+}
+
+herr_t cow_group_close_callback(void *object, hid_t dxpl, void **req)
+{
+    return cow_object_close(object, dxpl, req);
+}

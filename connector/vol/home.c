@@ -1,0 +1,394 @@
+/* Homes and wrappers: what is known about an open file and about each open object. Contract: vol.h.
+ *
+ * A home lives as long as something that the application holds was reached through it; with the last one the
+ * cow_file is released. HDF5's own wrap contexts, which exist during a single call, do not count: otherwise the
+ * release, and with it the error of a last commit, would come after the callback that could report it.
+ */
+#include "vol/vol.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Every home of this process. A wrapped object says nothing but its file's number, so this has to be searched. */
+static cow_home *homes;
+
+/* ---- leaving a callback ---- */
+
+herr_t cow_leave(herr_t status)
+{
+    if (cow_error_pending()) {
+        if (status < 0)
+            cow_error_publish();
+        else
+            cow_error_clear();
+    }
+    return status;
+}
+
+void *cow_leave_pointer(void *result)
+{
+    cow_leave(result == NULL ? -1 : 0);
+    return result;
+}
+
+/* ---- homes ---- */
+
+static void home_free(cow_home *home)
+{
+    free(home->version);
+    free(home->given_name);
+    free(home->mounted);
+    cow_options_free(home->options);
+    free(home);
+}
+
+static int file_number(void *native_file, unsigned long *number)
+{
+    H5VL_file_get_args_t args = {.op_type = H5VL_FILE_GET_FILENO};
+
+    args.args.get_fileno.fileno = number;
+    if (H5VLfile_get(native_file, cow_native_id(), &args, H5P_DATASET_XFER_DEFAULT, NULL) < 0)
+        return cow_error_native("cannot get the number of a file");
+    return 0;
+}
+
+cow_home *cow_home_new(void *native_file, cow_file *file, const char *given_name, const char *version,
+                             const cow_options *options)
+{
+    cow_home *home = calloc(1, sizeof *home);
+    H5O_info2_t info;
+
+    if (home == NULL) {
+        cow_error(COW_MEMORY, "no memory to open a file");
+        return NULL;
+    }
+    home->references = 1;
+    if ((given_name != NULL && (home->given_name = strdup(given_name)) == NULL) ||
+        (version != NULL && (home->version = strdup(version)) == NULL) ||
+        (options != NULL && (home->options = cow_options_copy(options)) == NULL)) {
+        cow_error(COW_MEMORY, "no memory to open a file");
+        goto failed;
+    }
+    if (file_number(native_file, &home->fileno) < 0)
+        goto failed;
+    if (file != NULL) {
+        if (cow_native_info((cow_loc){native_file, H5I_FILE}, NULL, H5O_INFO_BASIC, &info) < 0)
+            goto failed;
+        home->root = info.token;
+    }
+    home->file = file; /* the caller's reference becomes the home's, now that nothing can fail */
+    home->next = homes;
+    homes = home;
+    return home;
+failed:
+    home_free(home);
+    return NULL;
+}
+
+cow_home *cow_home_reference(cow_home *home)
+{
+    if (home != NULL)
+        home->references++;
+    return home;
+}
+
+int cow_home_release(cow_home *home)
+{
+    int status = 0;
+
+    if (home == NULL || --home->references > 0)
+        return 0;
+    for (cow_home **p = &homes; *p != NULL; p = &(*p)->next)
+        if (*p == home) {
+            *p = home->next;
+            break;
+        }
+    for (size_t i = 0; i < home->mounted_count; i++)
+        if (cow_home_release(home->mounted[i]) < 0)
+            status = -1;
+    home->mounted_count = 0;
+    if (home->file != NULL && cow_file_release(home->file) < 0)
+        status = -1;
+    home->file = NULL;
+    if (home->wrappings == 0)
+        home_free(home);
+    return status;
+}
+
+void cow_home_unwrap(cow_home *home)
+{
+    if (home != NULL && --home->wrappings == 0 && home->references == 0)
+        home_free(home);
+}
+
+static cow_home *home_foreign(void *native, H5I_type_t type, unsigned long fileno)
+{
+    cow_loc at = {native, type};
+    cow_home *home = NULL;
+    H5O_info2_t info;
+    int reserved = cow_native_exists(at, "/" COW_GROUP);
+
+    if (reserved < 0 || (reserved > 0 && cow_native_info(at, "/", H5O_INFO_BASIC, &info) < 0))
+        return NULL;
+    if ((home = calloc(1, sizeof *home)) == NULL) {
+        cow_error(COW_MEMORY, "no memory to open an object of another file");
+        return NULL;
+    }
+    home->references = 1;
+    home->fileno = fileno;
+    home->foreign = reserved > 0;
+    if (reserved > 0)
+        home->root = info.token;
+    home->next = homes;
+    homes = home;
+    return home;
+}
+
+cow_home *cow_home_of(cow_home *near, void *native, H5I_type_t type, const H5O_info2_t *info)
+{
+    cow_home *found = NULL;
+
+    if (near != NULL && near->fileno == info->fileno)
+        return cow_home_reference(near);
+    /* Prefer a head: it is what an external link or a mount point means. */
+    for (cow_home *c = homes; c != NULL; c = c->next)
+        if (c->fileno == info->fileno && (found == NULL || found->version != NULL))
+            found = c;
+    return found != NULL ? cow_home_reference(found) : home_foreign(native, type, info->fileno);
+}
+
+bool cow_home_open(unsigned long fileno)
+{
+    for (cow_home *c = homes; c != NULL; c = c->next)
+        if (c->fileno == fileno)
+            return true;
+    return false;
+}
+
+bool cow_home_last(const cow_home *home)
+{
+    unsigned references = 0;
+
+    for (cow_home *c = homes; c != NULL; c = c->next)
+        if (c->file == home->file)
+            references += c->references;
+    return references == 1;
+}
+
+bool cow_home_last_file(const cow_home *home)
+{
+    unsigned files = 0;
+
+    for (cow_home *c = homes; c != NULL; c = c->next)
+        if (c->file == home->file)
+            files += c->files;
+    return files == 1;
+}
+
+int cow_home_mount(cow_home *parent, cow_home *child)
+{
+    cow_home **larger;
+
+    if (parent == NULL || child == NULL || parent == child)
+        return 0;
+    if ((larger = realloc(parent->mounted, (parent->mounted_count + 1) * sizeof *larger)) == NULL)
+        return cow_error(COW_MEMORY, "no memory to mount a file");
+    parent->mounted = larger;
+    parent->mounted[parent->mounted_count++] = cow_home_reference(child);
+    return 0;
+}
+
+void cow_home_unmount(cow_home *parent, cow_home *child)
+{
+    for (size_t i = 0; i < parent->mounted_count; i++)
+        if (parent->mounted[i] == child) {
+            parent->mounted[i] = parent->mounted[--parent->mounted_count];
+            cow_home_release(child);
+            return;
+        }
+}
+
+/* ---- wrappers ---- */
+
+cow_object *cow_object_new(cow_home *home, void *native, H5I_type_t type)
+{
+    cow_object *object = calloc(1, sizeof *object);
+
+    if (object == NULL) {
+        cow_home_release(home);
+        cow_error(COW_MEMORY, "no memory for an object");
+        return NULL;
+    }
+    object->magic = COW_OBJECT_MAGIC;
+    object->native = native;
+    object->type = type;
+    object->home = home;
+    if (type == H5I_FILE && home != NULL)
+        home->files++;
+    return object;
+}
+
+cow_object *cow_object_wrap(const cow_object *near, void *native, H5I_type_t type, bool by_token)
+{
+    H5O_info2_t info;
+    cow_home *home;
+    cow_object *object = NULL;
+
+    if (cow_native_info((cow_loc){native, type}, NULL, H5O_INFO_BASIC, &info) < 0 ||
+        (home = cow_home_of(near->home, native, type, &info)) == NULL)
+        goto failed;
+    if ((object = cow_object_new(home, native, type)) == NULL)
+        goto failed;
+    object->token = info.token;
+    object->has_token = true;
+    object->unnamed = by_token || near->unnamed;
+    object->detached = near->detached || home != near->home;
+    if (type == H5I_DATASET && cow_object_classify(object) < 0) {
+        cow_object_free(object);
+        goto failed;
+    }
+    return object;
+failed:
+    cow_object_close_native(native, type);
+    return NULL;
+}
+
+int cow_object_free(cow_object *object)
+{
+    cow_home *home = object->home;
+
+    if (object->dataset != NULL)
+        cow_dataset_release(object->dataset);
+    if (object->type == H5I_FILE && home != NULL)
+        home->files--;
+    free(object->owner_path);
+    object->magic = 0;
+    free(object);
+    return cow_home_release(home);
+}
+
+cow_object *cow_object_of(void *object)
+{
+    cow_object *o = object;
+    return o != NULL && o->magic == COW_OBJECT_MAGIC ? o : NULL;
+}
+
+/* The history's own second handle on a file is prepared (POST_OPEN) while HDF5 knows no wrapper for it, so HDF5 keeps,
+ * and hands to the blob and unwrap callbacks, the native file itself. Its first word is a pointer or zero. */
+void *cow_object_native(const void *object)
+{
+    const cow_object *o = object;
+    return o != NULL && o->magic == COW_OBJECT_MAGIC ? o->native : (void *)(uintptr_t)object;
+}
+
+int cow_object_token(cow_object *object, H5O_token_t *token)
+{
+    H5O_info2_t info;
+
+    if (!object->has_token) {
+        if (cow_native_info((cow_loc){object->native, object->type}, NULL, H5O_INFO_BASIC, &info) < 0)
+            return -1;
+        object->token = info.token;
+        object->has_token = true;
+    }
+    *token = object->token;
+    return 0;
+}
+
+char *cow_object_path(const cow_object *object)
+{
+    H5VL_object_get_args_t args = {.op_type = H5VL_OBJECT_GET_NAME};
+    H5VL_loc_params_t loc = cow_by_self(object->type);
+    char local[256], *path = NULL;
+    size_t length = 0;
+    herr_t status;
+
+    if (object->type == H5I_ATTR)
+        return object->owner_path == NULL ? NULL : strdup(object->owner_path);
+    if (object->unnamed || object->detached)
+        return NULL;
+    args.args.get_name.buf = local;
+    args.args.get_name.buf_size = sizeof local;
+    args.args.get_name.name_len = &length;
+    H5E_BEGIN_TRY
+    {
+        status = H5VLobject_get(object->native, &loc, cow_native_id(), &args, H5P_DATASET_XFER_DEFAULT, NULL);
+    }
+    H5E_END_TRY
+    if (status < 0 || length == 0)
+        return NULL;
+    if ((path = malloc(length + 1)) == NULL)
+        return NULL;
+    if (length < sizeof local) {
+        memcpy(path, local, length + 1);
+        return path;
+    }
+    args.args.get_name.buf = path;
+    args.args.get_name.buf_size = length + 1;
+    if (H5VLobject_get(object->native, &loc, cow_native_id(), &args, H5P_DATASET_XFER_DEFAULT, NULL) < 0) {
+        free(path);
+        path = NULL;
+    }
+    return path;
+}
+
+int cow_object_classify(cow_object *object)
+{
+    if (object->classified)
+        return 0;
+    if (object->type == H5I_DATASET && object->home != NULL && object->home->file != NULL &&
+        cow_dataset_attach(object->home->file, object->native, &object->dataset) < 0)
+        return -1;
+    object->classified = true;
+    return 0;
+}
+
+int cow_object_close_native(void *native, H5I_type_t type)
+{
+    hid_t dxpl = H5P_DATASET_XFER_DEFAULT;
+    herr_t status = -1;
+
+    if (type == H5I_FILE)
+        status = H5VLfile_close(native, cow_native_id(), dxpl, NULL);
+    else if (type == H5I_GROUP)
+        status = H5VLgroup_close(native, cow_native_id(), dxpl, NULL);
+    else if (type == H5I_DATASET)
+        status = H5VLdataset_close(native, cow_native_id(), dxpl, NULL);
+    else if (type == H5I_DATATYPE)
+        status = H5VLdatatype_close(native, cow_native_id(), dxpl, NULL);
+    else if (type == H5I_ATTR)
+        status = H5VLattr_close(native, cow_native_id(), dxpl, NULL);
+    return status < 0 ? -1 : 0;
+}
+
+void cow_object_drop_root(cow_object *object)
+{
+    if (object->root != NULL)
+        cow_object_close_native(object->root, H5I_GROUP);
+    object->root = NULL;
+}
+
+/* With the last object of a file that was closed before it, the changes made since then are committed. If that fails
+ * nothing is closed and the id stays valid: to HDF5 an id whose close failed is an open one. A second close closes. */
+herr_t cow_object_close(cow_object *object, hid_t dxpl, void **req)
+{
+    cow_home *home = object->home;
+
+    (void)dxpl;
+    (void)req;
+    if (home != NULL && home->file != NULL && !home->failed && cow_home_last(home) &&
+        cow_file_commit(home->file, COW_FINISH) < 0) {
+        home->failed = true;
+        return cow_leave(-1);
+    }
+    if (object->dataset != NULL) {
+        cow_dataset_release(object->dataset);
+        object->dataset = NULL;
+        object->classified = false;
+    }
+    if (cow_object_close_native(object->native, object->type) < 0)
+        return cow_leave(-1);
+    /* What the release could still report has been reported by the commit above. */
+    cow_object_free(object);
+    return cow_leave(0);
+}

@@ -1,0 +1,282 @@
+/* H5O: objects of any kind. */
+#include "vol/vol.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define DXPL H5P_DATASET_XFER_DEFAULT
+
+void *cow_object_open_callback(void *object, const H5VL_loc_params_t *loc, H5I_type_t *opened_type, hid_t dxpl,
+                               void **req)
+{
+    cow_object *o = object, *opened = NULL;
+    cow_where where;
+    void *native;
+
+    if (cow_locate(o, loc, COW_TO_READ, &where) == 0 && cow_hide_index(o, &where) == 0 &&
+        (native = H5VLobject_open(where.native, &where.loc, cow_native_id(), opened_type, dxpl, req)) != NULL)
+        opened = cow_object_wrap(o, native, *opened_type, loc->type == H5VL_OBJECT_BY_TOKEN);
+    cow_where_done(&where);
+    return cow_leave_pointer(opened);
+}
+
+herr_t cow_object_copy_callback(void *source, const H5VL_loc_params_t *source_loc, const char *source_name,
+                                void *target, const H5VL_loc_params_t *target_loc, const char *target_name,
+                                hid_t ocpypl, hid_t lcpl, hid_t dxpl, void **req)
+{
+    cow_object *s = source, *t = target;
+    cow_where from = {0}, to = {0};
+    cow_target what = {0}, into = {0};
+    H5VL_loc_params_t at;
+    cow_file *from_file, *to_file;
+    H5O_info2_t info;
+    herr_t status = -1;
+
+    if (cow_locate_name(s, source_loc, source_name, COW_TO_READ, &from) < 0 ||
+        cow_locate_name(t, target_loc, target_name, COW_TO_CREATE, &to) < 0 ||
+        cow_target_parent(t, &to, to.name, "copy to", &into) < 0)
+        goto done;
+    at = cow_by_name(from.loc.obj_type, from.name);
+    from_file = s->home == NULL ? NULL : s->home->file;
+    to_file = into.home == NULL ? NULL : into.home->file;
+    if (cow_info_quietly(from.native, &at, &info) == 0 && s->home != NULL && info.fileno != s->home->fileno) {
+        H5I_type_t type;
+        void *native = H5VLobject_open(from.native, &at, cow_native_id(), &type, dxpl, NULL);
+
+        if (native == NULL) {
+            cow_error_native("cannot open '%s'", source_name);
+            goto done;
+        }
+        what.home = cow_home_of(NULL, native, type, &info);
+        cow_object_close_native(native, type);
+        if (what.home == NULL)
+            goto done;
+        from_file = what.home->file;
+    }
+    if (what.home != NULL ? what.home->foreign : s->home != NULL && s->home->foreign) {
+        cow_error(COW_UNSUPPORTED,
+                  "'%s' is in a file with history that was reached through a link from another file; open that file "
+                  "itself to copy it",
+                  source_name);
+        goto done;
+    }
+    if (from_file == NULL && to_file == NULL)
+        status = H5VLobject_copy(from.native, &from.loc, from.name, to.native, &to.loc, to.name, cow_native_id(),
+                                 ocpypl, lcpl, dxpl, req);
+    else
+        status = cow_object_copy(from_file, from.native, &from.loc, from.name, to_file, to.native, &to.loc, to.name,
+                                 ocpypl, lcpl, dxpl);
+    if (status >= 0 && cow_changed_member(&into, to.name) < 0)
+        status = -1;
+done:
+    cow_target_done(&what);
+    cow_target_done(&into);
+    cow_where_done(&from);
+    cow_where_done(&to);
+    return cow_leave(status);
+}
+
+/* ---- get ---- */
+
+/* Like native: as much as fits, and the whole length. */
+static void give_name(const char *name, H5VL_object_get_args_t *args)
+{
+    size_t length = strlen(name);
+
+    if (args->args.get_name.name_len != NULL)
+        *args->args.get_name.name_len = length;
+    if (args->args.get_name.buf != NULL && args->args.get_name.buf_size > 0) {
+        size_t n = length < args->args.get_name.buf_size - 1 ? length : args->args.get_name.buf_size - 1;
+        memcpy(args->args.get_name.buf, name, n);
+        args->args.get_name.buf[n] = '\0';
+    }
+}
+
+/* The name, without a version's prefix. What HDF5 itself finds by searching may be a path into the history, so where it
+ * would search, we do. */
+static int get_name(cow_object *o, cow_where *where, H5VL_object_get_args_t *args, hid_t dxpl)
+{
+    H5VL_object_get_args_t native = {.op_type = H5VL_OBJECT_GET_NAME};
+    bool search = where->loc.type == H5VL_OBJECT_BY_TOKEN || o->unnamed;
+    H5O_token_t token;
+    size_t length = 0;
+    char *path = NULL;
+    int status = -1;
+
+    if (!search) {
+        native.args.get_name.name_len = &length;
+        if (H5VLobject_get(where->native, &where->loc, cow_native_id(), &native, dxpl, NULL) < 0)
+            return -1;
+        if ((path = malloc(length + 1)) == NULL)
+            return cow_error(COW_MEMORY, "no memory for the name of an object");
+        path[0] = '\0';
+        native.args.get_name.buf = path;
+        native.args.get_name.buf_size = length + 1;
+        if (H5VLobject_get(where->native, &where->loc, cow_native_id(), &native, dxpl, NULL) < 0)
+            goto done;
+        if (o->home->version == NULL) {
+            if (strncmp(path, "/" COW_GROUP, sizeof COW_GROUP) != 0) {
+                give_name(path, args);
+                status = 0;
+                goto done;
+            }
+        } else if (length == 0 || cow_version_prefix(o->home, path) > 0) {
+            const char *shown = path + cow_version_prefix(o->home, path);
+            give_name(length > 0 && shown[0] == '\0' ? "/" : shown, args);
+            status = 0;
+            goto done;
+        }
+        free(path);
+        path = NULL;
+    }
+    if (where->loc.type == H5VL_OBJECT_BY_TOKEN)
+        token = where->token;
+    else if (cow_object_token(o, &token) < 0)
+        goto done;
+    if (cow_find_path(o, &token, &path) < 0)
+        goto done;
+    give_name(path == NULL ? "" : path, args);
+    status = 0;
+done:
+    free(path);
+    return status;
+}
+
+herr_t cow_object_get_callback(void *object, const H5VL_loc_params_t *loc, H5VL_object_get_args_t *args, hid_t dxpl,
+                               void **req)
+{
+    cow_object *o = object;
+    cow_where where;
+    herr_t status = -1;
+
+    /* The file of an object is the file, not a version's root group. */
+    if (args->op_type == H5VL_OBJECT_GET_FILE)
+        return H5VLobject_get(cow_object_native(object), loc, cow_native_id(), args, dxpl, req);
+    if (cow_locate(o, loc, COW_TO_READ, &where) < 0)
+        goto done;
+    switch (args->op_type) {
+    case H5VL_OBJECT_GET_FILE:
+    case H5VL_OBJECT_GET_TYPE:
+        status = H5VLobject_get(where.native, &where.loc, cow_native_id(), args, dxpl, req);
+        break;
+    case H5VL_OBJECT_GET_INFO:
+        if (cow_hide_index(o, &where) == 0)
+            status = H5VLobject_get(where.native, &where.loc, cow_native_id(), args, dxpl, req);
+        break;
+    case H5VL_OBJECT_GET_NAME:
+        if (o->home != NULL && (o->home->file != NULL || o->home->foreign) && !o->detached &&
+            o->type != H5I_ATTR)
+            status = get_name(o, &where, args, dxpl);
+        else
+            status = H5VLobject_get(where.native, &where.loc, cow_native_id(), args, dxpl, req);
+        break;
+    }
+done:
+    cow_where_done(&where);
+    return cow_leave(status);
+}
+
+/* ---- specific ---- */
+
+static herr_t flush_or_refresh(cow_object *o, cow_where *where, H5VL_object_specific_args_t *args, hid_t dxpl,
+                               void **req)
+{
+    if (cow_object_classify(o) < 0)
+        return -1;
+    if (o->dataset != NULL) {
+        if (args->op_type == H5VL_OBJECT_REFRESH)
+            return 0; /* see cow_dataset_specific_callback */
+        if (!cow_dataset_snapshot(o->dataset) && cow_file_writable(o->home->file) &&
+            cow_array_store(cow_dataset_array(o->dataset)) < 0)
+            return -1;
+    }
+    return H5VLobject_specific(where->native, &where->loc, cow_native_id(), args, dxpl, req);
+}
+
+herr_t cow_object_specific_callback(void *object, const H5VL_loc_params_t *loc, H5VL_object_specific_args_t *args,
+                                    hid_t dxpl, void **req)
+{
+    cow_object *o = object;
+    cow_home *home = cow_home_reference(o->home); /* a refresh closes the object in the middle */
+    cow_where where;
+    cow_target target = {0};
+    cow_listed listed;
+    herr_t status = -1;
+    int ours;
+
+    if (cow_locate(o, loc, COW_TO_READ, &where) < 0)
+        goto done;
+    switch (args->op_type) {
+    case H5VL_OBJECT_CHANGE_REF_COUNT:
+        if (cow_target_object(o, &where, "change the reference count of", &target) < 0)
+            break;
+        status = H5VLobject_specific(where.native, &where.loc, cow_native_id(), args, dxpl, req);
+        if (status >= 0 && target.home != NULL && target.home->file != NULL) {
+            cow_changed_paths(target.home->file);
+            status = cow_changed_target(&target, COW_CHANGED_ATTRIBUTES);
+        }
+        break;
+    case H5VL_OBJECT_EXISTS:
+    case H5VL_OBJECT_LOOKUP:
+        status = H5VLobject_specific(where.native, &where.loc, cow_native_id(), args, dxpl, req);
+        break;
+    case H5VL_OBJECT_VISIT:
+        if ((ours = cow_visits(o, &where, &listed)) < 0)
+            break;
+        status = ours ? cow_visit_objects(&listed, &args->args.visit, dxpl)
+                      : H5VLobject_specific(where.native, &where.loc, cow_native_id(), args, dxpl, req);
+        break;
+    case H5VL_OBJECT_FLUSH:
+    case H5VL_OBJECT_REFRESH:
+        status = flush_or_refresh(o, &where, args, dxpl, req);
+        break;
+    }
+done:
+    cow_target_done(&target);
+    cow_where_done(&where);
+    if (cow_home_release(home) < 0)
+        status = -1;
+    return cow_leave(status);
+}
+
+herr_t cow_object_optional_callback(void *object, const H5VL_loc_params_t *loc, H5VL_optional_args_t *args, hid_t dxpl,
+                                    void **req)
+{
+    cow_object *o = object;
+    cow_where where;
+    cow_target target = {0};
+    herr_t status = -1;
+
+    if (cow_locate(o, loc, COW_TO_READ, &where) < 0)
+        goto done;
+    switch (args->op_type) {
+    case H5VL_NATIVE_OBJECT_SET_COMMENT:
+        if (cow_target_object(o, &where, "set the comment of", &target) < 0)
+            goto done;
+        status = H5VLobject_optional(where.native, &where.loc, cow_native_id(), args, dxpl, req);
+        if (status >= 0)
+            status = cow_changed_target(&target, COW_CHANGED_ATTRIBUTES);
+        break;
+    case H5VL_NATIVE_OBJECT_GET_NATIVE_INFO:
+        if (cow_hide_index(o, &where) < 0)
+            goto done;
+        status = H5VLobject_optional(where.native, &where.loc, cow_native_id(), args, dxpl, req);
+        break;
+    case H5VL_NATIVE_OBJECT_GET_COMMENT:
+    case H5VL_NATIVE_OBJECT_DISABLE_MDC_FLUSHES:
+    case H5VL_NATIVE_OBJECT_ENABLE_MDC_FLUSHES:
+    case H5VL_NATIVE_OBJECT_ARE_MDC_FLUSHES_DISABLED:
+        status = H5VLobject_optional(where.native, &where.loc, cow_native_id(), args, dxpl, req);
+        break;
+    default:
+        if (o->home != NULL && (o->home->file != NULL || o->home->foreign))
+            cow_error(COW_UNSUPPORTED, "operation %d on objects is not known to this h5cow, and could write",
+                      args->op_type);
+        else
+            status = H5VLobject_optional(where.native, &where.loc, cow_native_id(), args, dxpl, req);
+    }
+done:
+    cow_target_done(&target);
+    cow_where_done(&where);
+    return cow_leave(status);
+}

@@ -1,0 +1,233 @@
+/* Which object a modification is about: asked before it, to refuse what must not be written before native HDF5 has done
+ * anything, and reported after it, so that the commit finds what changed.
+ *
+ * The file that is changed need not be the one that the application named: a path may lead through an external link or a
+ * mount point. So a path is looked up first; what cannot be found is left to native HDF5, which then says why.
+ */
+#include "vol/vol.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int cow_info_quietly(void *native, const H5VL_loc_params_t *loc, H5O_info2_t *info)
+{
+    H5VL_object_get_args_t args = {.op_type = H5VL_OBJECT_GET_INFO};
+    herr_t status;
+
+    args.args.get_info.fields = H5O_INFO_BASIC;
+    args.args.get_info.oinfo = info;
+    H5E_BEGIN_TRY
+    {
+        status = H5VLobject_get(native, loc, cow_native_id(), &args, H5P_DATASET_XFER_DEFAULT, NULL);
+    }
+    H5E_END_TRY
+    return status < 0 ? -1 : 0;
+}
+
+int cow_home_may_write(const cow_home *home, const char *what, const char *path)
+{
+    if (home == NULL)
+        return 0;
+    if (home->version != NULL)
+        return cow_error(COW_READ_ONLY,
+                         "%s: cannot %s %s: version %s is never changed; open the file itself to change its newest "
+                         "state, or write the version to a file of its own with: h5cow export",
+                         cow_file_name(home->file), what, path == NULL ? "an object" : path,
+                         strrchr(home->version, '/') + 1);
+    if (home->foreign)
+        return cow_error(COW_READ_ONLY,
+                         "cannot %s %s: it is in a file with history that was reached through a link from another "
+                         "file; open that file itself to change it",
+                         what, path == NULL ? "an object" : path);
+    /* A file that is open for reading only is refused by native HDF5, in the words that programs expect. */
+    return home->file == NULL || !cow_file_writable(home->file) ? 0 : cow_file_may_write(home->file);
+}
+
+/* A path below the one of OBJECT, or NULL. */
+static char *joined(const cow_object *object, const char *name)
+{
+    char *base, *path;
+
+    if (name[0] == '/')
+        return object->detached ? NULL : strdup(name);
+    if ((base = cow_object_path(object)) == NULL || strcmp(name, ".") == 0)
+        return base;
+    while (strncmp(name, "./", 2) == 0)
+        name += 2;
+    if ((path = malloc(strlen(base) + strlen(name) + 2)) != NULL) {
+        strcpy(path, base);
+        if (strcmp(base, "/") != 0)
+            strcat(path, "/");
+        strcat(path, name);
+    }
+    free(base);
+    return path;
+}
+
+static int itself(cow_object *object, cow_target *target)
+{
+    target->home = cow_home_reference(object->home);
+    /* Without history nobody asks which object it was. */
+    if (object->home == NULL || object->home->file == NULL)
+        return 0;
+    if (cow_object_token(object, &target->token) < 0)
+        return -1;
+    target->known = true;
+    target->path = cow_object_path(object);
+    return 0;
+}
+
+/* What is at LOC from WHERE; false: nothing. */
+static int look(cow_object *object, const cow_where *where, const H5VL_loc_params_t *loc, const char *name,
+                cow_target *target, bool *found)
+{
+    cow_home *near = object->home;
+    H5O_info2_t info;
+
+    if ((*found = cow_info_quietly(where->native, loc, &info) == 0) == false)
+        return 0;
+    if (near != NULL && info.fileno == near->fileno)
+        target->home = cow_home_reference(near);
+    else {
+        /* By the object itself: names lead into that file only from here. */
+        cow_loc other = {where->native, where->loc.obj_type};
+        H5I_type_t type;
+        void *native = H5VLobject_open(other.object, loc, cow_native_id(), &type, H5P_DATASET_XFER_DEFAULT, NULL);
+        if (native == NULL)
+            return cow_error_native("cannot open the object %s", name);
+        target->home = cow_home_of(NULL, native, type, &info);
+        cow_object_close_native(native, type);
+        if (target->home == NULL)
+            return -1;
+    }
+    target->token = info.token;
+    target->known = true;
+    if (target->home == near && target->home != NULL && target->home->file != NULL && name != NULL)
+        target->path = joined(object, name);
+    return 0;
+}
+
+int cow_target_object(cow_object *object, const cow_where *where, const char *what, cow_target *target)
+{
+    const char *name = NULL;
+    bool found;
+
+    *target = (cow_target){0};
+    if (cow_home_may_write(object->home, what, NULL) < 0)
+        return -1;
+    switch (where->loc.type) {
+    case H5VL_OBJECT_BY_SELF:
+        if (object->type != H5I_ATTR)
+            return itself(object, target);
+        target->home = cow_home_reference(object->home);
+        target->known = object->has_token;
+        target->token = object->token;
+        target->path = cow_object_path(object);
+        return 0;
+    case H5VL_OBJECT_BY_NAME:
+        name = where->loc.loc_data.loc_by_name.name;
+        break;
+    case H5VL_OBJECT_BY_IDX: /* the index counts attributes, or links of this group */
+        name = where->loc.loc_data.loc_by_idx.name;
+        break;
+    case H5VL_OBJECT_BY_TOKEN:
+        break;
+    }
+    if (name != NULL && strcmp(name, ".") == 0)
+        return itself(object, target);
+    H5VL_loc_params_t loc = name == NULL ? where->loc : cow_by_name(where->loc.obj_type, name);
+    if (look(object, where, &loc, name, target, &found) < 0)
+        return -1;
+    if (!found)
+        target->home = cow_home_reference(object->home);
+    return cow_home_may_write(target->home, what, target->path);
+}
+
+int cow_target_parent(cow_object *object, const cow_where *where, const char *name, const char *what,
+                      cow_target *target)
+{
+    char *prefix = NULL;
+    bool found = false;
+    int status = -1;
+
+    *target = (cow_target){0};
+    if (cow_home_may_write(object->home, what, name) < 0)
+        return -1;
+    if (name == NULL || strchr(name, '/') == NULL)
+        return itself(object, target);
+    if ((prefix = strdup(name)) == NULL)
+        return cow_error(COW_MEMORY, "no memory for the name '%s'", name);
+    /* "/a/b/c": try "/a/b", "/a", "/" */
+    while (!found) {
+        size_t length = strlen(prefix);
+        while (length > 1 && prefix[length - 1] == '/')
+            length--;
+        while (length > 0 && prefix[length - 1] != '/')
+            length--;
+        while (length > 1 && prefix[length - 1] == '/')
+            length--;
+        prefix[length] = '\0';
+        if (length == 0) {
+            status = itself(object, target);
+            goto done;
+        }
+        H5VL_loc_params_t loc = cow_by_name(where->loc.obj_type, prefix);
+        if (look(object, where, &loc, prefix, target, &found) < 0)
+            goto done;
+        if (!found && strcmp(prefix, "/") == 0) {
+            target->home = cow_home_reference(object->home);
+            break;
+        }
+    }
+    status = cow_home_may_write(target->home, what, name);
+done:
+    free(prefix);
+    return status;
+}
+
+void cow_target_done(cow_target *target)
+{
+    free(target->path);
+    /* Something else of that file is open: the object of the call. Only a foreign home can end here. */
+    cow_home_release(target->home);
+    *target = (cow_target){0};
+}
+
+int cow_changed_target(const cow_target *target, cow_change change)
+{
+    if (target->home == NULL || target->home->file == NULL)
+        return 0;
+    if (target->known)
+        return cow_changed_object(target->home->file, &target->token, target->path, change);
+    /* It was not found before the call, and yet the call succeeded: look at everything. */
+    cow_changed_paths(target->home->file);
+    return cow_changed_object(target->home->file, &target->home->root, "/", COW_CHANGED_ATTRIBUTES);
+}
+
+int cow_changed_member(const cow_target *target, const char *name)
+{
+    const char *last = name == NULL ? NULL : strrchr(name, '/');
+
+    if (target->home == NULL || target->home->file == NULL)
+        return 0;
+    if (target->known)
+        return cow_changed_link(target->home->file, &target->token, target->path, last == NULL ? name : NULL);
+    cow_changed_paths(target->home->file);
+    return cow_changed_link(target->home->file, &target->home->root, "/", NULL);
+}
+
+int cow_changed_new(cow_object *object)
+{
+    H5O_token_t token;
+    char *path;
+    int status;
+
+    if (object->home == NULL || object->home->file == NULL)
+        return 0;
+    if (cow_object_token(object, &token) < 0)
+        return -1;
+    path = cow_object_path(object);
+    status = cow_changed_object(object->home->file, &token, path, COW_CHANGED_NEW);
+    free(path);
+    return status;
+}

@@ -1,0 +1,318 @@
+/* What the callbacks share: the wrapper around every native object, and where an object is.
+ *
+ * HDF5 sees a cow_object for each file, group, dataset, named datatype and attribute. Under it is always a live native
+ * object of the same kind, so that everything which unwraps to native (H5Fget_obj_ids, references, H5Lget_info1 ...)
+ * works as if the connector were not there.
+ *
+ * A cow_home is what all objects reached through one opened file have in common. It is found by HDF5's number of the
+ * physical file, not by the handle that an object was opened through, since external links and mount points lead to
+ * objects of other files.
+ *
+ *   class.c      the class table, options, wrapping, what the library asks about the connector itself
+ *   home.c    homes and wrappers: making, counting, freeing
+ *   target.c     which object or link a call is about: permission before it, reporting after it
+ *   path.c       names: the reserved group in the head, the prefix of a version
+ *   hide.c       the reserved group in listings, counts and indices of the root group
+ *   visit.c      H5Lvisit and H5Ovisit that do not descend into the reserved group
+ *   file.c create.c group.c dataset.c chunk.c attribute.c link.c object.c datatype.c   one HDF5 interface each
+ */
+#ifndef COW_VOL_H
+#define COW_VOL_H
+
+#include "error.h"
+#include "history/history.h"
+
+#include <H5VLconnector.h>
+#include <H5VLconnector_passthru.h>
+#include <H5VLnative.h>
+#include <hdf5.h>
+
+#include <stdbool.h>
+
+#define COW_CONNECTOR_NAME "h5cow"
+#define COW_CONNECTOR_VALUE 3118
+#define COW_CONNECTOR_VERSION 1
+
+#define COW_VERSION_PATH_MAX 1100
+
+/* ---- homes ---- */
+
+typedef struct cow_home cow_home;
+struct cow_home {
+    cow_home *next;
+    unsigned references; /* wrappers, mounts; at 0 the cow_file is released */
+    unsigned wrappings;  /* HDF5's wrap contexts: keep the memory, nothing else */
+    unsigned files;      /* wrappers of type H5I_FILE */
+    unsigned long fileno;
+    cow_file *file;      /* NULL: no history here, everything is passed through */
+    bool foreign;        /* a history, but the file was opened around the connector: read natively, never written */
+    bool failed;         /* a failed last commit was reported once: the next close closes */
+    char *version;       /* "/_versioned_data/versions/3", or NULL: the head */
+    char *given_name;    /* what the application called the file ("run.h5@3"), where that is not its name */
+    H5O_token_t root;    /* of the file's root group */
+    cow_options *options;
+    H5F_libver_t low, high; /* the library version bounds that the application asked for */
+    bool bounds;
+    hsize_t hidden_at[2][3]; /* where the reserved group was last met: [index type][order], see hide.c */
+    cow_home **mounted;
+    size_t mounted_count;
+};
+
+/* A home for an open native file, with one reference. OPTIONS and NAME are copied. NULL: error. */
+cow_home *cow_home_new(void *native_file, cow_file *file, const char *given_name, const char *version,
+                             const cow_options *options);
+cow_home *cow_home_reference(cow_home *home);
+/* One reference less. Returns the error of the last commit (cow_file_release). */
+int cow_home_release(cow_home *home);
+/* The home of the physical file that holds the open native object; INFO: its H5O_INFO_BASIC. NEAR: the home of
+ * the object that it was reached through. One reference more. NULL: error. */
+cow_home *cow_home_of(cow_home *near, void *native, H5I_type_t type, const H5O_info2_t *info);
+/* Is this the last wrapper of the file's state, or the last wrapper of type H5I_FILE? */
+bool cow_home_last(const cow_home *home);
+bool cow_home_last_file(const cow_home *home);
+/* Is the physical file open with history in this process? */
+bool cow_home_open(unsigned long fileno);
+/* Head of a file that has history: the reserved group is hidden. */
+static inline bool cow_home_hides(const cow_home *home)
+{
+    return home != NULL && home->version == NULL && (home->file != NULL || home->foreign);
+}
+/* HDF5 forgets a wrap context. */
+void cow_home_unwrap(cow_home *home);
+int cow_home_mount(cow_home *parent, cow_home *child);
+void cow_home_unmount(cow_home *parent, cow_home *child);
+
+/* ---- wrappers ---- */
+
+#define COW_OBJECT_MAGIC UINT64_C(0x7463656a626f3563)
+
+typedef struct cow_object {
+    uint64_t magic; /* first: a few native pointers come back from HDF5 unwrapped, see cow_object_native */
+    void *native;
+    H5I_type_t type;
+    cow_home *home; /* NULL: passed through */
+    cow_dataset *dataset; /* of a versioned dataset, once asked for */
+    bool classified;      /* datasets: `dataset` is known */
+    bool layout_known;    /* native datasets in a file with history: user_virtual is known */
+    bool user_virtual;    /* a virtual dataset of the application's own, over sources in this very file */
+    bool unnamed;         /* reached by token: HDF5 would search the whole file for its name */
+    bool detached;        /* reached through another file: its name there is not its name here */
+    bool has_token;
+    H5O_token_t token;    /* of the object; for an attribute: of the object it belongs to */
+    char *owner_path;     /* attributes: path of the object they belong to, or NULL */
+    void *root;           /* files of a version: the native root group of the version, opened when first needed */
+} cow_object;
+
+/* Wrap a native object, which is the wrapper's from now on, also when this fails (it is closed then). NEAR: what it was
+ * opened through. NULL: error. */
+cow_object *cow_object_wrap(const cow_object *near, void *native, H5I_type_t type, bool by_token);
+/* A wrapper with a home that is known; CONTEXT's reference is taken over, also when this fails. NATIVE is not. */
+cow_object *cow_object_new(cow_home *home, void *native, H5I_type_t type);
+/* Free the wrapper after its native object is gone. Returns the error of the last commit. */
+int cow_object_free(cow_object *object);
+/* The native object of what HDF5 hands to a callback. A file that was opened inside a callback has no wrapper. */
+void *cow_object_native(const void *object);
+cow_object *cow_object_of(void *object); /* NULL: not a wrapper */
+int cow_object_token(cow_object *object, H5O_token_t *token);
+/* Absolute path; free() it. NULL: not known (no error). */
+char *cow_object_path(const cow_object *object);
+/* Fills in object->dataset (NULL: not a versioned one). */
+int cow_object_classify(cow_object *object);
+int cow_object_close_native(void *native, H5I_type_t type);
+void cow_object_drop_root(cow_object *object);
+/* Close and free: what all close callbacks but the file's do. */
+herr_t cow_object_close(cow_object *object, hid_t dxpl, void **req);
+
+/* The last step of every callback: what was recorded goes onto HDF5's stack, if the callback fails. */
+herr_t cow_leave(herr_t status);
+void *cow_leave_pointer(void *result);
+
+/* ---- where a call goes: path.c ---- */
+
+/* The native object and location that stand for what the application named. */
+typedef struct cow_where {
+    void *native;
+    H5VL_loc_params_t loc;
+    const char *name; /* for calls that take a name besides the location */
+    H5O_token_t token;
+    char *owned[2];
+} cow_where;
+
+typedef enum { COW_TO_READ, COW_TO_CREATE } cow_purpose;
+
+/* OBJECT may be NULL (H5L_SAME_LOC). CREATE refuses the reserved name; READ makes it a name that does not exist. Free
+ * with cow_where_done, also after an error. */
+int cow_locate(cow_object *object, const H5VL_loc_params_t *loc, cow_purpose purpose, cow_where *where);
+int cow_locate_name(cow_object *object, const H5VL_loc_params_t *loc, const char *name, cow_purpose purpose,
+                    cow_where *where);
+void cow_where_done(cow_where *where);
+/* How many characters of PATH are the version's prefix, which the application must not see: 0 or its length. */
+size_t cow_version_prefix(const cow_home *home, const char *path);
+/* The value of the soft link at WHERE as the application is to see it; free() it. NULL: not a soft link, or an error. */
+char *cow_version_soft_link(const cow_object *object, const cow_where *where);
+/* linklen of H5Gget_objinfo for a soft link. */
+int cow_version_link_length(const cow_object *object, const cow_where *where, size_t *length);
+/* Name of an object by token or of one that has lost its name: the first path to it that is not hidden; free() it.
+ * *PATH NULL: there is none. */
+int cow_find_path(cow_object *object, const H5O_token_t *token, char **path);
+
+/* ---- permission and report: target.c ---- */
+
+/* What a modification is about. `home` is referenced. */
+typedef struct cow_target {
+    cow_home *home;
+    bool known; /* token is valid */
+    H5O_token_t token;
+    char *path;
+} cow_target;
+
+/* The object at WHERE (its loc.obj_type and type decide), respectively the group that holds the link NAME (or the
+ * deepest one on the way that exists). -1: it may not be written. An object that cannot be found is no error here:
+ * native will say so. WHAT: "write to", "delete" ... for the message. */
+int cow_target_object(cow_object *object, const cow_where *where, const char *what, cow_target *target);
+int cow_target_parent(cow_object *object, const cow_where *where, const char *name, const char *what,
+                      cow_target *target);
+void cow_target_done(cow_target *target);
+int cow_changed_target(const cow_target *target, cow_change change);
+int cow_changed_member(const cow_target *target, const char *name);
+/* A new object, just created and wrapped. */
+int cow_changed_new(cow_object *object);
+/* May anything in this home be changed? */
+int cow_home_may_write(const cow_home *home, const char *what, const char *path);
+/* H5VL_OBJECT_GET_INFO without any trace on the error stack: 0 or -1. */
+int cow_info_quietly(void *native, const H5VL_loc_params_t *loc, H5O_info2_t *info);
+
+/* ---- hiding: hide.c, visit.c ---- */
+
+/* A group that a listing is about, as a native location and a name from there. */
+typedef struct cow_listed {
+    void *native;
+    H5I_type_t type;
+    const char *name;     /* "." for the object itself */
+    cow_home *home; /* borrowed; whose root it is, when it hides */
+} cow_listed;
+
+/* 1: the group at WHERE hides the reserved group, 0: it does not. *LISTED is filled in when 1. */
+int cow_hides(cow_object *object, const cow_where *where, cow_listed *listed);
+/* The index that HDF5 knows for the application's index N. */
+hsize_t cow_hidden_index(const cow_listed *listed, H5_index_t type, H5_iter_order_t order, hsize_t n);
+/* Correct a location by index in place. */
+int cow_hide_index(cow_object *object, cow_where *where);
+int cow_hide_group_info(cow_object *object, const cow_where *where, H5G_info_t *info);
+int cow_hide_link_info(cow_object *object, const cow_where *where, H5L_info2_t *info);
+/* H5Literate, H5Giterate. Result as of the native call. */
+herr_t cow_hide_iterate(const cow_listed *listed, const H5VL_link_iterate_args_t *args, hid_t dxpl);
+herr_t cow_hide_iterate_old(const cow_listed *listed, H5VL_native_group_iterate_old_t *args, hid_t dxpl);
+/* Must a visit that starts at WHERE be ours? 1, 0, -1 */
+int cow_visits(cow_object *object, const cow_where *where, cow_listed *listed);
+herr_t cow_visit_links(const cow_listed *listed, const H5VL_link_iterate_args_t *args, hid_t dxpl);
+herr_t cow_visit_objects(const cow_listed *listed, const H5VL_object_visit_args_t *args, hid_t dxpl);
+
+/* ---- class.c ---- */
+
+extern const H5VL_class_t cow_class;
+/* The options in a file access property list; never NULL without a recorded error. */
+cow_options *cow_fapl_options(hid_t fapl);
+/* A copy of a file access property list with the native connector; H5Pclose it. */
+hid_t cow_native_fapl(hid_t fapl);
+
+/* ---- callbacks ---- */
+
+/* file.c, for create.c */
+bool cow_default_driver(hid_t fapl); /* sec2: the only one under which files get a history */
+/* The bounds that a file with history needs, as near to the wanted ones as possible: V110 to V114. */
+void cow_raised_bounds(hid_t fapl, H5F_libver_t *low, H5F_libver_t *high);
+/* 1: the file NAME has a history, 0: not, or it cannot be read. Leaves no trace on the error stack. *FILENO (may be
+ * NULL): its number in this process. */
+int cow_has_history(const char *name, hid_t fapl, unsigned long *fileno);
+/* A wrapper for a file that was just opened or created, with history. Takes NATIVE, also when it fails. */
+cow_object *cow_file_join(void *native, const char *name, const char *given_name, const char *version, bool writable,
+                          bool created, const cow_options *options, hid_t fapl);
+/* A wrapper for a file without, or (FOREIGN) one that can only be read natively. Takes NATIVE, also when it fails. */
+cow_object *cow_file_pass(void *native, bool foreign, const cow_options *options);
+int cow_file_set_bounds(void *native, H5F_libver_t low, H5F_libver_t high);
+/* Is HDF5 making its own handle on a file that is being opened (POST_OPEN)? */
+bool cow_post_opening(void);
+void *cow_file_create_callback(const char *name, unsigned flags, hid_t fcpl, hid_t fapl, hid_t dxpl, void **req);
+void *cow_file_open_callback(const char *name, unsigned flags, hid_t fapl, hid_t dxpl, void **req);
+herr_t cow_file_get_callback(void *object, H5VL_file_get_args_t *args, hid_t dxpl, void **req);
+herr_t cow_file_specific_callback(void *object, H5VL_file_specific_args_t *args, hid_t dxpl, void **req);
+herr_t cow_file_optional_callback(void *object, H5VL_optional_args_t *args, hid_t dxpl, void **req);
+herr_t cow_file_close_callback(void *object, hid_t dxpl, void **req);
+
+void *cow_group_create_callback(void *object, const H5VL_loc_params_t *loc, const char *name, hid_t lcpl, hid_t gcpl,
+                                hid_t gapl, hid_t dxpl, void **req);
+void *cow_group_open_callback(void *object, const H5VL_loc_params_t *loc, const char *name, hid_t gapl, hid_t dxpl,
+                              void **req);
+herr_t cow_group_get_callback(void *object, H5VL_group_get_args_t *args, hid_t dxpl, void **req);
+herr_t cow_group_specific_callback(void *object, H5VL_group_specific_args_t *args, hid_t dxpl, void **req);
+herr_t cow_group_optional_callback(void *object, H5VL_optional_args_t *args, hid_t dxpl, void **req);
+herr_t cow_group_close_callback(void *object, hid_t dxpl, void **req);
+
+void *cow_dataset_create_callback(void *object, const H5VL_loc_params_t *loc, const char *name, hid_t lcpl, hid_t type,
+                                  hid_t space, hid_t dcpl, hid_t dapl, hid_t dxpl, void **req);
+void *cow_dataset_open_callback(void *object, const H5VL_loc_params_t *loc, const char *name, hid_t dapl, hid_t dxpl,
+                                void **req);
+herr_t cow_dataset_read_callback(size_t count, void *dataset[], hid_t mem_type[], hid_t mem_space[],
+                                 hid_t file_space[], hid_t dxpl, void *buf[], void **req);
+herr_t cow_dataset_write_callback(size_t count, void *dataset[], hid_t mem_type[], hid_t mem_space[],
+                                  hid_t file_space[], hid_t dxpl, const void *buf[], void **req);
+herr_t cow_dataset_get_callback(void *object, H5VL_dataset_get_args_t *args, hid_t dxpl, void **req);
+herr_t cow_dataset_specific_callback(void *object, H5VL_dataset_specific_args_t *args, hid_t dxpl, void **req);
+herr_t cow_dataset_optional_callback(void *object, H5VL_optional_args_t *args, hid_t dxpl, void **req);
+herr_t cow_dataset_close_callback(void *object, hid_t dxpl, void **req);
+
+/* chunk.c: H5VL_NATIVE_DATASET_* of a versioned dataset. */
+int cow_dataset_chunk_operation(cow_object *object, H5VL_optional_args_t *args, hid_t dxpl);
+int cow_dataset_allocated(cow_dataset *dataset, hsize_t *bytes, H5D_space_status_t *status);
+/* dataset.c: before anything is written into a dataset, versioned or not. */
+int cow_dataset_before_write(cow_object *object);
+int cow_dataset_after_native_write(cow_object *object);
+
+void *cow_attribute_create_callback(void *object, const H5VL_loc_params_t *loc, const char *name, hid_t type,
+                                    hid_t space, hid_t acpl, hid_t aapl, hid_t dxpl, void **req);
+void *cow_attribute_open_callback(void *object, const H5VL_loc_params_t *loc, const char *name, hid_t aapl, hid_t dxpl,
+                                  void **req);
+herr_t cow_attribute_read_callback(void *object, hid_t type, void *buf, hid_t dxpl, void **req);
+herr_t cow_attribute_write_callback(void *object, hid_t type, const void *buf, hid_t dxpl, void **req);
+herr_t cow_attribute_get_callback(void *object, H5VL_attr_get_args_t *args, hid_t dxpl, void **req);
+herr_t cow_attribute_specific_callback(void *object, const H5VL_loc_params_t *loc, H5VL_attr_specific_args_t *args,
+                                       hid_t dxpl, void **req);
+herr_t cow_attribute_optional_callback(void *object, H5VL_optional_args_t *args, hid_t dxpl, void **req);
+herr_t cow_attribute_close_callback(void *object, hid_t dxpl, void **req);
+
+herr_t cow_link_create_callback(H5VL_link_create_args_t *args, void *object, const H5VL_loc_params_t *loc, hid_t lcpl,
+                                hid_t lapl, hid_t dxpl, void **req);
+herr_t cow_link_copy_callback(void *source, const H5VL_loc_params_t *source_loc, void *target,
+                              const H5VL_loc_params_t *target_loc, hid_t lcpl, hid_t lapl, hid_t dxpl, void **req);
+herr_t cow_link_move_callback(void *source, const H5VL_loc_params_t *source_loc, void *target,
+                              const H5VL_loc_params_t *target_loc, hid_t lcpl, hid_t lapl, hid_t dxpl, void **req);
+herr_t cow_link_get_callback(void *object, const H5VL_loc_params_t *loc, H5VL_link_get_args_t *args, hid_t dxpl,
+                             void **req);
+herr_t cow_link_specific_callback(void *object, const H5VL_loc_params_t *loc, H5VL_link_specific_args_t *args,
+                                  hid_t dxpl, void **req);
+herr_t cow_link_optional_callback(void *object, const H5VL_loc_params_t *loc, H5VL_optional_args_t *args, hid_t dxpl,
+                                  void **req);
+
+void *cow_object_open_callback(void *object, const H5VL_loc_params_t *loc, H5I_type_t *opened_type, hid_t dxpl,
+                               void **req);
+herr_t cow_object_copy_callback(void *source, const H5VL_loc_params_t *source_loc, const char *source_name,
+                                void *target, const H5VL_loc_params_t *target_loc, const char *target_name,
+                                hid_t ocpypl, hid_t lcpl, hid_t dxpl, void **req);
+herr_t cow_object_get_callback(void *object, const H5VL_loc_params_t *loc, H5VL_object_get_args_t *args, hid_t dxpl,
+                               void **req);
+herr_t cow_object_specific_callback(void *object, const H5VL_loc_params_t *loc, H5VL_object_specific_args_t *args,
+                                    hid_t dxpl, void **req);
+herr_t cow_object_optional_callback(void *object, const H5VL_loc_params_t *loc, H5VL_optional_args_t *args, hid_t dxpl,
+                                    void **req);
+
+void *cow_datatype_commit_callback(void *object, const H5VL_loc_params_t *loc, const char *name, hid_t type, hid_t lcpl,
+                                   hid_t tcpl, hid_t tapl, hid_t dxpl, void **req);
+void *cow_datatype_open_callback(void *object, const H5VL_loc_params_t *loc, const char *name, hid_t tapl, hid_t dxpl,
+                                 void **req);
+herr_t cow_datatype_get_callback(void *object, H5VL_datatype_get_args_t *args, hid_t dxpl, void **req);
+herr_t cow_datatype_specific_callback(void *object, H5VL_datatype_specific_args_t *args, hid_t dxpl, void **req);
+herr_t cow_datatype_optional_callback(void *object, H5VL_optional_args_t *args, hid_t dxpl, void **req);
+herr_t cow_datatype_close_callback(void *object, hid_t dxpl, void **req);
+
+#endif

@@ -1,0 +1,41 @@
+/* Comparing two HDF5 files that should hold the same: the judge of test/differential.c.
+ *
+ * A is native HDF5, the one that is right. B is the file under test. The first difference found is described in the
+ * report and ends the comparison. Public HDF5 calls only.
+ */
+#ifndef DIFFERENTIAL_COMPARE_H
+#define DIFFERENTIAL_COMPARE_H
+
+#include <hdf5.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* How B was reached decides what can be asked of it. */
+typedef enum {
+    REACHED_HEAD,    /* the head, through the connector: everything must agree */
+    REACHED_AT,      /* FILE@N through the connector */
+    REACHED_VERSION, /* /_versioned_data/versions/N without the connector */
+} reached;
+
+typedef struct comparison {
+    reached how;
+    char prefix[120]; /* REACHED_VERSION: what absolute soft links begin with in B, "" otherwise */
+    hid_t scratch;    /* native file in memory, to decode chunks in */
+    bool chunk_bytes; /* read every chunk raw as well (slower) */
+    char why[2000];   /* the report */
+    bool stack;       /* the last call on B failed and its error stack is still there */
+} comparison;
+
+/* Walks both trees. true: the same. */
+bool compare_trees(comparison *c, hid_t a, hid_t b);
+/* One object: header, attributes, a dataset's layout and elements, a group's links (not what they lead to). */
+bool compare_objects(comparison *c, const char *path, hid_t a, hid_t b);
+/* N values of memory type TYPE, padding and unused bytes left out. */
+bool values_agree(hid_t type, const void *a, const void *b, size_t n);
+/* Does the type contain a class CLS anywhere? Unlike H5Tdetect_class: H5T_VLEN includes variable-length strings. */
+bool type_contains(hid_t type, H5T_class_t cls);
+/* References of a test pattern (never followed) have this in byte 7; real ones cannot. */
+#define PATTERN_REFERENCE 0xEE
+
+#endif

@@ -1,0 +1,167 @@
+#!/usr/bin/env python3
+"""All tests, one part after the other; the last line counts them. ./dev test builds everything and calls this.
+
+usage: run.py [--long] [--suites] [--steps N] [--seed S]
+
+Each part prints its own counted line and keeps its whole output in build/test-logs. A part that cannot be counted, or
+that ends badly without a failed test, counts as one failed test: nothing that was not run can look like a success.
+"""
+
+import argparse
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ElementTree
+from concurrent.futures import ThreadPoolExecutor
+
+TEST = pathlib.Path(__file__).resolve().parent
+BUILD = TEST.parent / "build"
+LOGS = BUILD / "test-logs"
+STEPS = 20_000  # of the differential test, all runs together
+RUNS = 8  # of the differential test, each with its own seed
+PART_TIMEOUT = 1800  # seconds
+COUNTED = re.compile(r"(\d+) passed, (\d+) failed, (\d+) skipped\s*$")
+
+
+def logged(command, log, env=None):
+    """Run COMMAND with its output in LOG. Its exit code, or why it has none; and the output."""
+    with open(log, "w") as out:
+        try:
+            code = subprocess.run(
+                [str(word) for word in command],
+                env=env,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                timeout=PART_TIMEOUT,
+            ).returncode
+        except (OSError, subprocess.TimeoutExpired) as error:
+            code = str(error)
+    return code, log.read_text(errors="replace")
+
+
+def log_file(title):
+    return LOGS / (re.sub(r"\W+", "-", title.lower()).strip("-") + ".log")
+
+
+class Tests:
+    """Runs parts and adds up what they count."""
+
+    def __init__(self):
+        self.total = [0, 0, 0]
+        self.started = time.monotonic()
+
+    def count(self, title, counts):
+        now = time.monotonic()
+        self.total = [a + b for a, b in zip(self.total, counts)]
+        seconds = f"({now - self.started:.0f} s)"
+        self.started = now
+        print("{}: {} passed, {} failed, {} skipped {}".format(title, *counts, seconds), flush=True)
+
+    def part(self, title, command, count, shown=None):
+        """One command of many tests; COUNT turns its output into (passed, failed, skipped), or None."""
+        log = log_file(title)
+        code, text = logged(command, log)
+        counts = count(text)
+        if counts is None:
+            counts = (0, 1, 0)
+        elif code != 0 and counts[1] == 0:
+            counts = (counts[0], 1, counts[2])
+        self.count(title, counts)
+        for line in text.splitlines():
+            if shown is not None and re.match(shown, line):
+                print(f"    {line}")
+        if counts[1]:
+            tell(code, log, text)
+
+    def programs(self, title, commands, env):
+        """Programs that are one test each, as many at a time as there are cores. COMMANDS: name -> command."""
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            jobs = {n: pool.submit(logged, c, log_file(f"{title} {n}"), env) for n, c in commands.items()}
+            ends = {name: job.result() for name, job in jobs.items()}
+        failed = {name: end for name, end in ends.items() if end[0] != 0}
+        self.count(title, (len(ends) - len(failed), len(failed), 0))
+        print(f"    {', '.join(commands)}")
+        for name, (code, text) in failed.items():
+            tell(code, log_file(f"{title} {name}"), text, lines=8)
+
+
+def tell(code, log, text, lines=25):
+    print(f"    exit code {code}; the end of {log}:")
+    for line in text.splitlines()[-lines:]:
+        print(f"    | {line[:200]}")
+    sys.stdout.flush()
+
+
+def counted_line(text):
+    """Counts from the last line that says 'N passed, N failed, N skipped'."""
+    found = [match for line in text.splitlines() if (match := COUNTED.search(line))]
+    return tuple(int(number) for number in found[-1].groups()) if found else None
+
+
+def junit(path):
+    """A counter that reads a JUnit file which the command writes; one that an earlier run left is removed now."""
+    path.unlink(missing_ok=True)
+
+    def count(_):
+        try:
+            cases = list(ElementTree.parse(path).getroot().iter("testcase"))
+        except (OSError, ElementTree.ParseError):
+            return None
+        failed = sum(c.find("failure") is not None or c.find("error") is not None for c in cases)
+        skipped = sum(c.find("skipped") is not None for c in cases)
+        return (len(cases) - failed - skipped, failed, skipped) if cases else None
+
+    return count
+
+
+def c_tests(tests, title, build, setup=None):
+    """The tests that meson knows of one build folder, or of those the suite that is named like the SETUP."""
+    command = ["meson", "test", "-C", BUILD / build, "--no-rebuild", "--print-errorlogs"]
+    name = "testlog"
+    if setup:
+        command += ["--setup", setup, "--suite", setup]
+        name += f"-{setup}"
+    tests.part(title, command, junit(BUILD / build / "meson-logs" / f"{name}.junit.xml"))
+
+
+def differential(tests, steps, seed):
+    """Seeds from SEED on; a failed run's log ends with the arguments that repeat it."""
+    each = -(-steps // RUNS)
+    program = BUILD / "release/test/differential"
+    commands = {f"seed {s}": [program, "--steps", each, "--seed", s] for s in range(seed, seed + RUNS)}
+    tests.programs(f"Differential test, {RUNS} x {each} steps", commands, {**os.environ, "HDF5_VOL_CONNECTOR": "h5cow"})
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--long", action="store_true", help="ten times as many random steps")
+    parser.add_argument("--suites", action="store_true", help="only the test-suites of others")
+    parser.add_argument("--steps", type=int, help=f"steps of the differential test (default {STEPS})")
+    parser.add_argument("--seed", type=int, default=1, help="first seed of the differential test (default 1)")
+    arguments = parser.parse_args()
+    steps = arguments.steps or (10 * STEPS if arguments.long else STEPS)
+
+    LOGS.mkdir(parents=True, exist_ok=True)
+    tests = Tests()
+    if not arguments.suites:
+        c_tests(tests, "C tests", "release")
+        c_tests(tests, "C tests with ASan and UBSan", "sanitize")
+        c_tests(tests, "C tests under valgrind", "release", "valgrind")
+        xml = LOGS / "pytest.xml"
+        pytest = [sys.executable, "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junit-xml={xml}", TEST]
+        tests.part("Tests from outside", pytest, junit(xml))
+        differential(tests, steps, arguments.seed)
+    for title, runner in (("HDF5 API tests", "run_api_suite.py"), ("h5py tests", "run_h5py_suite.py")):
+        command = [sys.executable, "-B", TEST / runner, "--logs", LOGS]
+        tests.part(title, command, counted_line, shown=r"(API|h5py) suite: (native|connector|gained)")
+
+    print("{} passed, {} failed, {} skipped".format(*tests.total))
+    return 1 if tests.total[1] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

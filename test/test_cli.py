@@ -1,0 +1,493 @@
+"""The command from outside: run, log, stat, export, verify, doctor, on files that unmodified h5py programs make.
+
+What is damaged here is damaged with plain h5py or by changing bytes, as an accident would.
+"""
+
+import json
+import os
+import pathlib
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import h5py
+import numpy as np
+import pytest
+
+BUILD = pathlib.Path(__file__).resolve().parent.parent / "build"
+H5COW = shutil.which("h5cow") or str(BUILD / "cli" / "h5cow")
+ENV = {k: v for k, v in os.environ.items() if not k.startswith("HDF5_")}
+
+
+def h5cow(*words, code=0, env=None, **more):
+    """Run the command; its standard output. The exit code must be CODE."""
+    done = subprocess.run([H5COW, *map(str, words)], capture_output=True, text=True, env=env or ENV, timeout=120, **more)
+    assert done.returncode == code, (words, done.returncode, done.stdout, done.stderr)
+    return done.stdout if code == 0 else done.stdout + done.stderr
+
+
+def program(path, text, *options):
+    """Run TEXT as an h5py program with `f` = the name of the file, through the connector."""
+    text = "import h5py, numpy as np\n" + textwrap.dedent(text)
+    return h5cow("run", *options, "--", sys.executable, "-c", text.replace("FILE", repr(str(path))))
+
+
+FIRST = """
+with h5py.File(FILE, 'w', track_order=True) as h:
+    t = h.create_dataset('t', data=np.arange(2000, dtype='i4').reshape(200, 10), chunks=(2, 10), maxshape=(None, 10),
+                         compression='gzip', shuffle=True, fillvalue=-5)
+    h.create_dataset('plain', data=np.arange(50000.))
+    h.create_dataset('text', data=np.array(['a', 'bb', 'ccc'], dtype=object), dtype=h5py.string_dtype(), chunks=(2,))
+    g = h.create_group('zebra', track_order=True)
+    g['one'] = t
+    g['tiny'] = np.arange(5.)
+    h['named'] = np.dtype([('x', 'i2'), ('y', '>f8')])
+    h.create_dataset('table', shape=(7,), dtype=h['named'])
+    h['soft'] = h5py.SoftLink('/zebra/tiny')
+    h['outside'] = h5py.ExternalLink('other.h5', '/x')
+    h.create_dataset('refs', data=[t.ref, g.ref, h5py.Reference()], dtype=h5py.ref_dtype)
+    t.make_scale('time')
+    h['plain'].attrs['to'] = t.ref
+    h['plain'].attrs['words'] = ['x', 'yy']
+    h.attrs['history'] = 'made'
+"""
+SECOND = """
+with h5py.File(FILE, 'a') as h:
+    h['t'][33] = -1
+    h['text'][1] = 'changed'
+"""
+THIRD = """
+with h5py.File(FILE, 'a') as h:
+    h['t'].resize((230, 10))
+    h['t'][220:] = 7
+    h.attrs['history'] = 'extended'
+"""
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A file of three versions, and natively made twins of each of them."""
+    folder = tmp_path_factory.mktemp("cli")
+    path = folder / "a.h5"
+    for number, text in enumerate((FIRST, SECOND, THIRD), 1):
+        program(path, text, "-m", f"step {number}; 100 %\nsecond line")
+        for twin in range(number, 4):
+            code = "import h5py, numpy as np\n" + text.replace("FILE", repr(str(folder / f"twin{twin}.h5")))
+            subprocess.run([sys.executable, "-c", code], check=True, env=ENV)
+    return path
+
+
+@pytest.fixture
+def copy(made, tmp_path):
+    return pathlib.Path(shutil.copy(made, tmp_path / "copy.h5"))
+
+
+# ---- run ------------------------------------------------------------------------------------------------------------
+
+
+def test_run_passes_on_exit_codes_and_signals():
+    assert "uses no HDF5" in h5cow("run", "--", "sh", "-c", "exit 7", code=7)
+    h5cow("run", "--", "sh", "-c", "kill -9 $$", code=137)
+    assert "cannot run 'no-such-program'" in h5cow("run", "--", "no-such-program", code=127)
+    h5cow("run", "--", "/", code=126)
+
+
+def test_run_forwards_signals_that_were_sent_to_it_alone():
+    child = subprocess.Popen(
+        [H5COW, "run", "--", "sh", "-c", "trap 'exit 5' TERM; echo ready; while :; do sleep 0.05; done"],
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=ENV,
+    )
+    assert child.stdout.readline() == b"ready\n"
+    child.send_signal(signal.SIGTERM)
+    assert child.wait(timeout=20) == 5
+
+
+def test_run_gives_the_command_its_standard_input():
+    assert h5cow("run", "--", "cat", input="through\n") == "through\n"
+
+
+def test_run_refuses_before_running_when_an_option_is_bad(tmp_path):
+    told = h5cow("run", "-o", "compress=bogus", "--", "touch", tmp_path / "ran", code=2)
+    assert "compress" in told and "zstd" in told
+    assert not (tmp_path / "ran").exists()
+
+
+def test_run_refuses_when_the_plugin_is_not_there(tmp_path):
+    alone = shutil.copy(H5COW, tmp_path / "h5cow")
+    done = subprocess.run([alone, "run", "--", "touch", tmp_path / "ran"], capture_output=True, text=True, env=ENV)
+    if done.returncode == 0:
+        pytest.skip("h5cow is installed on this machine: the plugin is found there")
+    assert done.returncode == 2 and "libh5cow.so is nowhere" in done.stderr
+    assert not (tmp_path / "ran").exists()
+
+
+def test_run_refuses_a_plugin_that_does_not_load(tmp_path):
+    alone = shutil.copy(H5COW, tmp_path / "h5cow")
+    (tmp_path / "libh5cow.so").write_text("not a library")
+    done = subprocess.run([alone, "run", "--", "touch", tmp_path / "ran"], capture_output=True, text=True, env=ENV)
+    assert done.returncode == 2 and "the system cannot load it" in done.stderr
+    assert not (tmp_path / "ran").exists()
+
+
+def test_run_refuses_when_plugins_are_forbidden(tmp_path):
+    told = h5cow("run", "--", "touch", tmp_path / "ran", code=2, env={**ENV, "HDF5_PLUGIN_PRELOAD": "::"})
+    assert "HDF5_PLUGIN_PRELOAD" in told and not (tmp_path / "ran").exists()
+
+
+def test_run_says_whether_a_file_was_opened_through_it(tmp_path):
+    words = [H5COW, "run", "--", sys.executable, "-c", "import h5py,sys; h5py.File(sys.argv[1],'w').close()"]
+    used = subprocess.run([*words, tmp_path / "x.h5"], capture_output=True, text=True, env=ENV)
+    unused = subprocess.run([H5COW, "run", "--", "true"], capture_output=True, text=True, env=ENV)
+    assert (used.returncode, used.stderr) == (0, "")
+    assert unused.returncode == 0 and "no HDF5 file was opened through h5cow" in unused.stderr
+
+
+def test_run_at_shows_an_old_version(made):
+    script = "import h5py,sys; print(h5py.File(sys.argv[1])['t'].shape, h5py.File(sys.argv[1])['t'][33, 0])"
+    assert h5cow("run", "--at", "1", "--", sys.executable, "-c", script, made).strip() == "(200, 10) 330"
+    assert h5cow("run", "--at", "~1", "--", sys.executable, "-c", script, made).strip() == "(200, 10) -1"
+
+
+def test_wrong_usage_is_one_sentence_and_code_2(tmp_path):
+    for words in (["frobnicate"], ["run"], ["run", "-o", "x", "true"], ["log"], ["log", "--no", "x"], ["stat", "a", "b"],
+                  ["export", "x"], ["verify"], ["log", tmp_path / "missing.h5"], ["verify", __file__]):
+        told = h5cow(*words, code=2)
+        assert told.startswith("h5cow: ") and len(told.splitlines()) <= 2, told
+
+
+def test_every_verb_has_help():
+    for verb in ("run", "log", "stat", "export", "verify", "doctor"):
+        assert verb in h5cow("--help")
+        assert h5cow(verb, "--help").startswith(f"Usage: h5cow {verb}")
+
+
+# ---- log ------------------------------------------------------------------------------------------------------------
+
+
+def test_log_lists_versions_newest_first(made):
+    rows = json.loads(h5cow("log", "--json", made))
+    assert [row["name"] for row in rows] == ["3", "2", "1"]
+    assert [row["parent"] for row in rows] == ["2", "1", None]
+    assert rows[0]["message"] == "step 3; 100 %\nsecond line"
+    assert all(row["added"] > 0 and not row["open"] and row["user"] for row in rows)
+    assert abs(rows[0]["time_us"] / 1e6 - time.time()) < 3600
+    lines = h5cow("log", made).splitlines()
+    assert len(lines) == 4 and [line.split()[0] for line in lines] == ["version", "3", "2", "1"]
+
+
+def test_log_reads_a_table_with_columns_it_does_not_know(tmp_path):
+    text = h5py.string_dtype()
+    row = np.dtype([("later", "f8"), ("time", "i8"), ("name", text), ("parent", "i8"), ("message", text)])
+    with h5py.File(tmp_path / "f.h5", "w") as h:
+        group = h.create_group("_versioned_data")
+        group.attrs["format"] = np.uint32(1)
+        rows = np.array([(0.5, 0, "first", -1, "\x1b[31mred\nline"), (1.5, 10**15, "ü", 0, "")], dtype=row)
+        group.create_dataset("log", data=rows, maxshape=(None,), chunks=(16,))
+    rows = json.loads(h5cow("log", "--json", tmp_path / "f.h5"))
+    assert [(r["name"], r["parent"], r["user"]) for r in rows] == [("ü", "first", ""), ("first", None, "")]
+    assert rows[1]["time"] == "1970-01-01T00:00:00Z" and rows[0]["time"] == "2001-09-09T01:46:40Z"
+    table = h5cow("log", tmp_path / "f.h5")
+    assert "\x1b" not in table and "?[31mred line" in table
+
+
+def test_a_plain_file_has_no_history(tmp_path):
+    h5py.File(tmp_path / "plain.h5", "w").close()
+    for verb in ("log", "stat", "verify"):
+        assert "has no history" in h5cow(verb, tmp_path / "plain.h5", code=2)
+    assert "created without h5cow" in h5cow("doctor", tmp_path / "plain.h5", code=1)
+
+
+# ---- stat -----------------------------------------------------------------------------------------------------------
+
+
+def test_stat_counts_chunks_and_distinct_chunks(tmp_path):
+    path = tmp_path / "s.h5"
+    program(path, """
+        with h5py.File(FILE, 'w') as h:
+            h.create_dataset('same', data=np.ones((64, 100)), chunks=(8, 100))
+            h.create_dataset('zip', data=np.zeros(4096, 'f4'), chunks=(1024,), compression='gzip', compression_opts=7)
+        """)
+    program(path, "with h5py.File(FILE, 'a') as h: h['same'][0] = 2")
+    told = json.loads(h5cow("stat", "--json", path))
+    rows = {row["path"]: row for row in told["datasets"]}
+    assert (rows["/same"]["chunks"], rows["/same"]["distinct_chunks"]) == (8, 2)
+    assert rows["/same"]["logical_bytes"] == 64 * 100 * 8 and rows["/same"]["stored_bytes"] == 2 * 6400
+    assert rows["/same"]["type"] == "float64" and rows["/same"]["chunk_shape"] == [8, 100]
+    assert rows["/zip"]["filters"] == "gzip 7" and rows["/zip"]["distinct_chunks"] == 1
+    assert told["totals"]["versions"] == 2 and told["totals"]["file_bytes"] == path.stat().st_size
+    assert told["totals"]["logical_bytes_of_all_versions"] == 2 * (51200 + 16384)
+    old = {row["path"]: row for row in json.loads(h5cow("stat", "--json", f"{path}@1"))["datasets"]}
+    assert old["/same"]["distinct_chunks"] == 1
+    assert "/same" in h5cow("stat", path)
+
+
+# ---- export ---------------------------------------------------------------------------------------------------------
+
+
+def same(a, b):
+    """Everything that h5py shows of two open files."""
+    assert list(a.attrs) == list(b.attrs)
+    seen = {}
+
+    def compare(x, y, path):
+        assert type(x) is type(y), path
+        assert sorted(x.attrs) == sorted(y.attrs), path
+        for name in x.attrs:
+            compare_values(a, b, x.attrs[name], y.attrs[name], f"{path}@{name}")
+        if isinstance(x, h5py.Dataset):
+            assert (x.shape, x.maxshape, x.chunks, x.compression, x.compression_opts, x.shuffle) == (
+                y.shape, y.maxshape, y.chunks, y.compression, y.compression_opts, y.shuffle), path
+            assert x.id.get_type().equal(y.id.get_type()) or x.dtype == y.dtype, path
+            assert x.id.get_type().committed() == y.id.get_type().committed(), path
+            assert not y.is_virtual
+            compare_values(a, b, x[()], y[()], path)
+        elif isinstance(x, h5py.Group):
+            assert list(x) == list(y), path
+            for name in x:
+                link = x.get(name, getlink=True)
+                assert type(link) is type(y.get(name, getlink=True))
+                if isinstance(link, h5py.SoftLink):
+                    assert link.path == y.get(name, getlink=True).path
+                elif isinstance(link, h5py.HardLink):
+                    key = h5py.h5o.get_info(x[name].id).addr
+                    if key in seen:
+                        assert y[name] == seen[key], f"{path}/{name} is not the same object any more"
+                    else:
+                        seen[key] = y[name]
+                        compare(x[name], y[name], f"{path}/{name}")
+
+    compare(a["/"], b["/"], "")
+
+
+def compare_values(a, b, x, y, path):
+    x, y = np.asarray(x), np.asarray(y)
+    assert x.shape == y.shape and x.dtype == y.dtype, path
+    for p, q in zip(x.ravel(), y.ravel()):
+        if isinstance(p, h5py.Reference):
+            assert bool(p) == bool(q) and (not p or a[p].name == b[q].name), path
+        elif isinstance(p, np.void):
+            assert p.tolist() == q.tolist(), path
+        else:
+            assert p == q, path
+
+
+@pytest.mark.parametrize("version", ["1", "2", "3"])
+def test_export_equals_the_native_twin(made, tmp_path, version):
+    h5cow("export", f"{made}@{version}", tmp_path / "out.h5")
+    with h5py.File(made.parent / f"twin{version}.h5") as twin, h5py.File(tmp_path / "out.h5") as out:
+        same(twin, out)
+        assert out["t"].fillvalue == -5 and out["refs"][0] and out[out["refs"][1]] == out["zebra"]
+        assert "_versioned_data" not in out
+
+
+def test_export_without_a_version_is_the_newest_and_can_be_changed(made, tmp_path):
+    h5cow("export", made, tmp_path / "out.h5")
+    with h5py.File(tmp_path / "out.h5", "a") as out:
+        assert out["t"].shape == (230, 10)
+        out["t"][0] = 99
+    with h5py.File(made) as source:
+        assert source["t"][0, 0] == 0
+
+
+def test_export_refuses_to_overwrite_and_leaves_nothing_behind(made, tmp_path):
+    target = tmp_path / "out.h5"
+    target.write_text("mine")
+    assert "--force" in h5cow("export", made, target, code=2)
+    assert target.read_text() == "mine"
+    h5cow("export", "--force", made, target)
+    assert h5py.is_hdf5(target)
+    assert "no version '99'" in h5cow("export", f"{made}@99", tmp_path / "new.h5", code=2)
+    assert "the file itself" in h5cow("export", "-f", made, made, code=2)
+    assert "cannot create" in h5cow("export", made, tmp_path / "no" / "where.h5", code=2)
+    assert [p.name for p in tmp_path.iterdir()] == ["out.h5"]
+
+
+def test_export_of_a_damaged_version_makes_no_file(copy, tmp_path):
+    damage_chunk(copy, 33 // 2)
+    told = h5cow("export", f"{copy}@1", tmp_path / "out.h5", code=2)
+    assert "/t" in told and not list(tmp_path.glob("out*"))
+    h5cow("export", f"{copy}@2", tmp_path / "out.h5")
+
+
+def test_a_literal_file_with_an_at_sign_wins(made, tmp_path):
+    odd = pathlib.Path(shutil.copy(made, tmp_path / "b@1"))
+    h5cow("export", odd, tmp_path / "out.h5")
+    with h5py.File(tmp_path / "out.h5") as out:
+        assert out["t"].shape == (230, 10)
+
+
+# ---- verify ---------------------------------------------------------------------------------------------------------
+
+
+def pool_of(h, shape):
+    raw = h["_versioned_data/raw"]
+    return next(raw[name] for name in raw if raw[name].chunks == shape and raw[name].dtype == np.int32)
+
+
+def flip(path, offset, bit=0):
+    with open(path, "r+b") as f:
+        f.seek(offset)
+        byte = f.read(1)[0]
+        f.seek(offset)
+        f.write(bytes([byte ^ 1 << bit]))
+
+
+def damage_chunk(path, slot):
+    """Change one byte of a slot of the pool of /t."""
+    with h5py.File(path) as h:
+        raw = pool_of(h, (2, 10))
+        info = next(raw.id.get_chunk_info(i) for i in range(raw.id.get_num_chunks())
+                    if raw.id.get_chunk_info(i).chunk_offset[0] == 2 * slot)
+    flip(path, info.byte_offset + info.size // 2, 3)
+
+
+def verify(path, code=1):
+    return json.loads(h5cow("verify", "--json", path, code=code) if code == 0 else
+                      subprocess.run([H5COW, "verify", "--json", path], capture_output=True, text=True, env=ENV).stdout)
+
+
+def test_verify_finds_no_damage_in_a_good_file(made):
+    before = made.read_bytes()
+    told = verify(made, code=0)
+    assert not told["damaged"] and told["checked"]["versions"] == 3 and told["checked"]["chunks"] > 100
+    assert "no damage" in h5cow("verify", made)
+    assert made.read_bytes() == before
+
+
+def test_verify_names_chunk_versions_and_the_older_version(copy):
+    with h5py.File(copy) as h:
+        raw, slots = pool_of(h, (2, 10)), 100
+        new = next(k for k in range(slots, raw.shape[0] // 2) if (raw[2 * k + 1] == -1).all())
+    damage_chunk(copy, new)
+    told = verify(copy)
+    assert len(told["damage"]) == 1
+    damage = told["damage"][0]
+    assert damage["slot"] == new and damage["chunk"] == [16, 0] and "/t" in damage["objects"]
+    assert damage["versions"] == ["3", "2"] and damage["head"] and damage["older_version_with_data"] == "1"
+    text = h5cow("verify", copy, code=1)
+    assert "chunk (16, 0) of" in text and "h5cow export" in text and "@1" in text
+
+
+def test_verify_finds_every_damaged_chunk(copy):
+    damaged = random.Random(1).sample(range(100), 10)
+    for slot in damaged:
+        damage_chunk(copy, slot)
+    assert sorted(d["slot"] for d in verify(copy)["damage"]) == sorted(damaged)
+
+
+def test_verify_finds_a_damaged_row_of_the_slot_table(copy):
+    with h5py.File(copy, "r+") as h:
+        pool = pool_of(h, (2, 10)).name.split("/")[-1]
+        slots = h["_versioned_data/slots"][pool]
+        row = slots[5]
+        row["hash"][0] ^= 1
+        slots[5] = row
+    assert [d["slot"] for d in verify(copy)["damage"]] == [5]
+
+
+def test_verify_finds_damage_in_the_index(copy):
+    with h5py.File(copy, "r+") as h:
+        index = h["_versioned_data/index"]
+        position = index.shape[0] // 2
+        index[position] ^= 4
+    told = verify(copy)
+    assert any("index" in d["what"] or "root record" in d["what"] for d in told["damage"]), told
+
+
+def views_with_mappings(h):
+    views = h["_versioned_data/views"]
+    return [name for name in views if views[name].is_virtual and views[name].virtual_sources()]
+
+
+def test_verify_finds_a_view_that_shows_something_else(copy):
+    with h5py.File(copy, "r+") as h:
+        views = h["_versioned_data/views"]
+        name = next(n for n in views_with_mappings(h) if "/raw/" in views[n].virtual_sources()[0].dset_name
+                    and views[n].dtype == np.int32)
+        old, shape = views[name], views[name].shape
+        dcpl = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+        for m in old.virtual_sources():
+            low, high = m.src_space.get_select_bounds()
+            source = h5py.h5s.create_simple((10**6, 10))
+            source.select_hyperslab((low[0] + 2, 0), tuple(u - l + 1 for l, u in zip(low, high)))
+            dcpl.set_virtual(m.vspace, b".", m.dset_name.encode(), source)
+        del views[name]
+        h5py.h5d.create(views.id, name.encode(), h5py.h5t.py_create(np.dtype("i4")),
+                        h5py.h5s.create_simple(shape), dcpl)
+    told = verify(copy)
+    assert [d["only_without_h5cow"] for d in told["damage"]] == [True]
+    assert name in told["damage"][0]["what"] and "wrong elements" in told["damage"][0]["what"]
+    assert told["damage"][0]["objects"]
+
+
+def test_verify_finds_a_missing_view(copy):
+    with h5py.File(copy, "r+") as h:
+        name = views_with_mappings(h)[0]
+        del h["_versioned_data/views"][name]
+    assert any(name in d["what"] for d in verify(copy)["damage"])
+
+
+def test_verify_finds_a_head_that_is_behind(copy):
+    with h5py.File(copy, "r+") as h:
+        group = h["_versioned_data"]
+        number = h["t"].virtual_sources()[0].dset_name.split("/")[-1]
+        current = h5py.h5o.get_info(group["heads"][number].id).addr
+        other = next(n for n in group["views"] if group["views"][n].shape == (200, 10))
+        assert h5py.h5o.get_info(group["views"][other].id).addr != current
+        del group["heads"][number]
+        group["heads"][number] = group["views"][other]
+    assert any(f"heads/{number} is not the view" in d["what"] for d in verify(copy)["damage"])
+
+
+def test_verify_finds_versions_and_log_that_disagree(copy):
+    with h5py.File(copy, "r+") as h:
+        h["_versioned_data/versions"].move("2", "stranger")
+    what = " ".join(d["what"] for d in verify(copy)["damage"])
+    assert "'stranger' is not in the log" in what and "'/_versioned_data/versions/2' cannot be read" in what
+
+
+def test_verify_finds_a_snapshot_with_another_extent(copy):
+    with h5py.File(copy, "r+") as h:
+        h["_versioned_data/versions/1/t"].id.set_extent((190, 10))
+    assert any("another extent" in d["what"] for d in verify(copy)["damage"])
+
+
+def test_verify_of_a_truncated_file_is_damage(copy):
+    os.truncate(copy, copy.stat().st_size // 2)
+    told = verify(copy)
+    assert told["damaged"] and "cannot open" in told["damage"][0]["what"]
+
+
+def test_verify_never_crashes_on_flipped_bits(made, tmp_path):
+    data = made.read_bytes()
+    path = tmp_path / "flipped.h5"
+    chance = random.Random(20)
+    codes = []
+    for _ in range(150):
+        place = chance.randrange(len(data))
+        path.write_bytes(data[:place] + bytes([data[place] ^ 1 << chance.randrange(8)]) + data[place + 1:])
+        done = subprocess.run([H5COW, "verify", path], capture_output=True, text=True, env=ENV, timeout=60)
+        assert done.returncode in (0, 1, 2), (place, done.returncode, done.stderr)
+        codes.append(done.returncode)
+    assert codes.count(1) > 20
+
+
+# ---- doctor ---------------------------------------------------------------------------------------------------------
+
+
+def test_doctor_says_that_all_is_well(made):
+    told = h5cow("doctor", made)
+    assert "All is well" in told and "3 versions" in told and "libhdf5" in told and "loads" in told
+
+
+def test_doctor_says_what_is_wrong(tmp_path):
+    told = h5cow("doctor", code=1, env={**ENV, "HDF5_VOL_CONNECTOR": "h5cow"})
+    assert "no folder of HDF5_PLUGIN_PATH" in told
+    told = h5cow("doctor", code=1, env={**ENV, "HDF5_DRIVER": "core", "HDF5_PLUGIN_PRELOAD": "::"})
+    assert "HDF5_DRIVER=core" in told and "HDF5_PLUGIN_PRELOAD" in told
+    h5py.File(tmp_path / "foreign.h5", "w").create_group("_versioned_data")
+    assert "versioned-hdf5 uses that name" in h5cow("doctor", tmp_path / "foreign.h5", code=1)
