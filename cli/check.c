@@ -27,13 +27,18 @@ void cli_damaged(cli_check *check, cli_bad kind, uint64_t pool, uint64_t number,
 static void step(cli_check *check, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static void step(cli_check *check, const char *format, ...)
 {
-    char text[512];
     va_list list;
 
     va_start(list, format);
-    vsnprintf(text, sizeof text, format, list);
+    vsnprintf(check->where, sizeof check->where, format, list);
     va_end(list);
-    check->at(check->context, text);
+    check->at(check->context, check->where);
+}
+
+void cli_check_beat(cli_check *check)
+{
+    if (++check->beats % 256 == 0)
+        check->at(check->context, check->where);
 }
 
 /* ---- objects ---- */
@@ -70,6 +75,7 @@ static void found(void *context, cli_object *object, const char *path)
     char text[512];
     H5O_info2_t info;
 
+    cli_check_beat(check);
     if (id < 0 || H5Oget_info3(id, &info, H5O_INFO_BASIC | H5O_INFO_NUM_ATTRS) < 0) {
         trouble(check, path, cli_reason(text, sizeof text));
         goto done;
@@ -226,6 +232,7 @@ static void check_snapshots(cli_check *check)
     for (size_t i = 0; i < check->snapshot_count; i++) {
         const cli_snapshot_row *row = &check->snapshots[i];
         const uint64_t addresses[2] = {row->snapshot, row->head};
+        cli_check_beat(check);
         if (row->version >= check->version_count)
             cli_damaged(check, CLI_BAD_ELSE, 0, 0, "row %zu of the snapshots belongs to a version that the log ends before",
                         i);

@@ -44,6 +44,8 @@ typedef struct cli_check {
     /* Where the check is: told before each step, so that a crash of the library has a place. */
     void (*at)(void *context, const char *where);
     void *context;
+    char where[256];
+    unsigned beats;
 
     cli_version *versions;
     cli_dataset_row *datasets;
@@ -72,6 +74,9 @@ typedef struct cli_check {
 void cli_damaged(cli_check *check, cli_bad kind, uint64_t pool, uint64_t number, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
 
+/* Work goes on: tells the same place again, now and then. */
+void cli_check_beat(cli_check *check);
+
 /* Everything, in order. CHECK->file is open and has history. */
 void cli_check_all(cli_check *check);
 void cli_check_free(cli_check *check);
@@ -88,7 +93,7 @@ void cli_impact_close(struct cli_impact *impact);
 json_object *cli_damage_json(cli_check *check, struct cli_impact *impact, size_t damage);
 
 typedef struct cli_seen_node {
-    uint64_t dataset, chunks;
+    uint64_t pool, chunks;
     unsigned level;
     uint64_t *origin; /* NULL: the node cannot be used */
 } cli_seen_node;

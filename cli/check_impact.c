@@ -76,6 +76,7 @@ static void walk_node(walk *w, uint64_t offset, unsigned level, const uint64_t o
     cow_node *node;
     uint64_t chunk[COW_MAX_RANK], span[COW_MAX_RANK];
 
+    cli_check_beat(w->check);
     note(w, &w->impact->nodes, offset, origin);
     note(w, &w->impact->views, offset, NULL);
     node = cli_alloc(1, sizeof *node);

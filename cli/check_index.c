@@ -154,7 +154,7 @@ static size_t remember(cli_check *check, uint64_t offset, const tree *t, const c
     if ((check->node_count & (check->node_count - 1)) == 0)
         check->node = cli_grow(check->node, check->node_count == 0 ? 1 : 2 * check->node_count, sizeof *check->node);
     cli_seen_node *seen = &check->node[check->node_count];
-    *seen = (cli_seen_node){.dataset = t->root->dataset};
+    *seen = (cli_seen_node){.pool = t->root->pool};
     if (node != NULL) {
         seen->level = node->level;
         seen->origin = cli_alloc(t->grid.rank, sizeof *seen->origin);
@@ -216,7 +216,7 @@ static bool check_node(tree *t, uint64_t offset, unsigned level, const uint64_t 
         const cli_seen_node *seen = &check->node[*known];
         if (seen->origin == NULL)
             return false;
-        if (seen->dataset != t->root->dataset || seen->level != level ||
+        if (seen->pool != t->root->pool || seen->level != level ||
             !same_place(&t->grid, seen->origin, origin)) {
             cli_damaged(check, CLI_BAD_NODE, 0, offset, "the index node at offset %llu stands in two different places",
                         (unsigned long long)offset);
@@ -225,6 +225,7 @@ static bool check_node(tree *t, uint64_t offset, unsigned level, const uint64_t 
         *chunks += seen->chunks;
         return true;
     }
+    cli_check_beat(check);
     node = cli_alloc(1, sizeof *node);
     if (cow_node_read(check->log, &t->grid, offset, node) < 0) {
         cli_damaged(check, CLI_BAD_NODE, 0, offset, "the index node at offset %llu is damaged: %s",
@@ -232,7 +233,7 @@ static bool check_node(tree *t, uint64_t offset, unsigned level, const uint64_t 
         remember(check, offset, t, NULL);
         goto done;
     }
-    if (node->dataset != t->root->dataset || node->level != level || !same_place(&t->grid, node->origin, origin)) {
+    if (node->pool != t->root->pool || node->level != level || !same_place(&t->grid, node->origin, origin)) {
         cli_damaged(check, CLI_BAD_NODE, 0, offset, "the index node at offset %llu belongs to another place",
                     (unsigned long long)offset);
         remember(check, offset, t, NULL);

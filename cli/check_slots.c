@@ -230,6 +230,7 @@ void cli_check_slots(cli_check *check, const cli_pool *pool)
             if (empty_row(rows + i * row_size) ||
                 prepare(check, pool, first + i, rows + i * row_size, w) < 0)
                 continue;
+            cli_check_beat(check);
             check->chunks++;
             check->bytes += pool->size[w->slot];
             if (pool->heap) {

@@ -1,7 +1,7 @@
 /* h5cow verify: every stored chunk hashed again, and everything that names chunks checked against each other.
  *
  * The checks run in a child process, which tells what it finds as lines of JSON: libhdf5 itself may crash on damaged
- * bytes, and that is an answer as well.
+ * bytes, or never come back, and that is an answer as well.
  */
 #include "check.h"
 #include "history/history.h"
@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,6 +28,10 @@ static const char help[] =
     "      --json      the answer as one JSON object\n"
     "  -v, --verbose   say on standard error what is being checked\n"
     "  -h, --help\n";
+
+/* A child that computes for so many seconds without a word is caught in a loop: it tells of every few objects, nodes and
+ * chunks. */
+#define SILENCE 20
 
 /* ---- the child ---- */
 
@@ -127,25 +132,70 @@ typedef struct answer {
     char at[512];
 } answer;
 
-static void listen(FILE *from, answer *a, bool verbose)
+static void hear(answer *a, const char *line, bool verbose)
 {
-    char *line = NULL;
-    size_t room = 0;
+    json_object *told = json_tokener_parse(line), *value;
 
-    while (getline(&line, &room, from) > 0) {
-        json_object *told = json_tokener_parse(line), *value;
-        if (json_object_object_get_ex(told, "at", &value)) {
-            snprintf(a->at, sizeof a->at, "%s", json_object_get_string(value));
-            if (verbose)
-                fprintf(stderr, "checking %s\n", a->at);
-        } else if (json_object_object_get_ex(told, "damage", &value)) {
-            json_object_array_add(a->damages, json_object_get(value));
-        } else if (json_object_object_get_ex(told, "done", &value)) {
-            a->counts = json_object_get(value);
-        }
-        json_object_put(told);
+    if (json_object_object_get_ex(told, "at", &value)) {
+        if (verbose && strcmp(a->at, json_object_get_string(value)) != 0)
+            fprintf(stderr, "checking %s\n", json_object_get_string(value));
+        snprintf(a->at, sizeof a->at, "%s", json_object_get_string(value));
+    } else if (json_object_object_get_ex(told, "damage", &value)) {
+        json_object_array_add(a->damages, json_object_get(value));
+    } else if (json_object_object_get_ex(told, "done", &value)) {
+        a->counts = json_object_get(value);
     }
-    free(line);
+    json_object_put(told);
+}
+
+/* Seconds that the child has computed so far; waiting for a slow disk does not count. */
+static double computed(pid_t id)
+{
+    struct timespec used;
+    clockid_t clock;
+
+    if (clock_getcpuclockid(id, &clock) != 0 || clock_gettime(clock, &used) < 0)
+        return 0;
+    return (double)used.tv_sec + 1e-9 * (double)used.tv_nsec;
+}
+
+/* Hear the child out. True: it computed for SILENCE seconds without a word, and was ended. */
+static bool listen_to(pid_t id, int from, answer *a, bool verbose)
+{
+    size_t used = 0, room = 1 << 16;
+    char *text = cli_alloc(room, 1), *end;
+    double last = 0;
+    bool stuck = false;
+
+    for (;;) {
+        struct pollfd ready = {.fd = from, .events = POLLIN};
+        int n = poll(&ready, 1, 1000);
+        if (n == 0 && computed(id) - last > SILENCE) {
+            kill(id, SIGKILL);
+            stuck = true;
+            break;
+        }
+        if (n <= 0)
+            continue;
+        if (used + 1 == room)
+            text = cli_grow(text, room *= 2, 1);
+        ssize_t got = read(from, text + used, room - 1 - used);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            break;
+        used += (size_t)got;
+        text[used] = '\0';
+        while ((end = memchr(text, '\n', used)) != NULL) {
+            *end = '\0';
+            hear(a, text, verbose);
+            used -= (size_t)(end + 1 - text);
+            memmove(text, end + 1, used);
+        }
+        last = computed(id);
+    }
+    free(text);
+    return stuck;
 }
 
 static uint64_t count_of(const answer *a, const char *name)
@@ -245,7 +295,6 @@ static int verify(const char *name, bool json, bool verbose)
     answer a = {.damages = json_object_new_array()};
     struct timespec start, end;
     int ends[2], state = 0, status = CLI_FAILED;
-    FILE *from;
     pid_t id;
 
     clock_gettime(CLOCK_MONOTONIC, &start);
@@ -262,21 +311,20 @@ static int verify(const char *name, bool json, bool verbose)
         _exit(code);
     }
     close(ends[1]);
-    if ((from = fdopen(ends[0], "r")) != NULL) {
-        listen(from, &a, verbose);
-        fclose(from);
-    }
+    bool stuck = listen_to(id, ends[0], &a, verbose);
+    close(ends[0]);
     while (waitpid(id, &state, 0) < 0 && errno == EINTR)
         ;
-    if (WIFSIGNALED(state) && (WTERMSIG(state) == SIGKILL || WTERMSIG(state) == SIGTERM || WTERMSIG(state) == SIGINT)) {
+    if (!stuck && WIFSIGNALED(state) && (WTERMSIG(state) == SIGKILL || WTERMSIG(state) == SIGTERM || WTERMSIG(state) == SIGINT)) {
         cli_fail("the check was ended by a signal (%s) at: %s", strsignal(WTERMSIG(state)), a.at);
         goto done;
     }
     if (WIFSIGNALED(state)) {
         json_object *damage = json_object_new_object();
         char text[700];
-        snprintf(text, sizeof text, "the HDF5 library ends with '%s' on what it reads at: %s; nothing after that was checked",
-                 strsignal(WTERMSIG(state)), a.at);
+        snprintf(text, sizeof text, "the HDF5 library %s%s%s on what it reads at: %s; nothing after that was checked",
+                 stuck ? "does not come back" : "ends with '", stuck ? "" : strsignal(WTERMSIG(state)),
+                 stuck ? "" : "'", a.at);
         json_object_object_add(damage, "what", cli_json_text(text));
         json_object_array_add(a.damages, damage);
     } else if (WEXITSTATUS(state) != 0 || a.counts == NULL) {

@@ -21,7 +21,7 @@ import numpy as np
 from xxh3 import word, xxh3
 
 TOP = "/_versioned_data"
-UNLIMITED = NONE = MASK = 2**64 - 1
+UNLIMITED = MASK = 2**64 - 1
 LEAF, INNER, ROOT = 1, 2, 3
 Root = namedtuple("Root", "dataset pool extent maximum chunk level top chunks")
 
@@ -33,9 +33,6 @@ class Damaged(Exception):
 def check(good, what):
     if not good:
         raise Damaged(what)
-
-
-# ---- the chunk grid --------------------------------------------------------------------------------------------------
 
 
 class Grid:
@@ -97,10 +94,8 @@ class Payload:
         check(self.at == len(self.data), f"{self.where} has bytes left over")
 
 
-# ---- content of elements that HDF5 keeps in a heap -------------------------------------------------------------------
-
-
 def in_heap(t):
+    """Does HDF5 keep parts of elements of this type elsewhere?"""
     if isinstance(t, h5py.h5t.TypeStringID):
         return t.is_variable_str()
     if isinstance(t, h5py.h5t.TypeCompoundID):
@@ -117,7 +112,6 @@ def content(value, dtype):
         value = value.encode() if isinstance(value, str) else value or b""
         return len(value).to_bytes(8, "little") + value
     if base is not None:
-        value = [] if value is None else value
         return len(value).to_bytes(8, "little") + b"".join(content(v, base) for v in value)
     if dtype.names:
         return b"".join(content(value[name], dtype.fields[name][0]) for name in dtype.names)
@@ -134,16 +128,11 @@ def filled(dataset):
         return h5py.Dataset(h5py.h5d.create(memory.id, None, dataset.id.get_type().copy(), space, dcpl))[()]
 
 
-# ---- the file --------------------------------------------------------------------------------------------------------
-
-
 class History:
     def __init__(self, name):
         self.file = h5py.File(name, "r")
-        if self.file.get(TOP) is None or "format" not in self.file[TOP].attrs:
-            raise ValueError(f"{name} has no history")
-        if self.file[TOP].attrs["format"] != 1:
-            raise ValueError(f"{name} has history of format {self.file[TOP].attrs['format']}: this reads format 1")
+        if TOP not in self.file or self.file[TOP].attrs.get("format") != 1:
+            raise ValueError(f"{name} has no history of format 1")
         self.log = self.file[TOP + "/index"][()].tobytes()
         check(self.log == b"" or self.log[:16] == b"h5cowidx" + bytes([1, 0, 0, 0, 0, 0, 0, 0]), "not an index log")
 
@@ -202,7 +191,7 @@ class History:
         """(chunk, slot) of everything stored below the node at OFFSET, which must be that of LEVEL at ORIGIN."""
         found, p = self.record(offset, [INNER] if level else [LEAF])
         span, split = grid.level(level)
-        p.number()  # the dataset that the node was written for: a copy shares the nodes of its source
+        p.number()  # the pool, as in the root
         check([p.number() * s for s in span] == origin and found == level, f"{p.where} belongs to another place")
         if level:
             bitmap, child, below = p.byte() | p.byte() << 8, offset, grid.level(level - 1)[0]
@@ -259,12 +248,10 @@ class History:
         dcpl = dataset.id.get_create_plist()
         if dcpl.get_layout() != h5py.h5d.VIRTUAL or dcpl.get_virtual_count() != 1 or dcpl.get_virtual_filename(0) != ".":
             return None
-        source = dcpl.get_virtual_dsetname(0)
-        if source.startswith(TOP + "/views/"):
-            return int(source.rpartition("/")[2], 16)
-        if source.startswith(TOP + "/heads/"):
-            return int(self.file[TOP + "/datasets"][int(source.rpartition("/")[2])]["root"])
-        return None
+        group, _, name = dcpl.get_virtual_dsetname(0).rpartition("/")
+        if group == TOP + "/views":
+            return int(name, 16)
+        return int(self.file[TOP + "/datasets"][int(name)]["root"]) if group == TOP + "/heads" else None
 
     def read(self, version, path):
         """The elements of a dataset in a version (None: the head)."""

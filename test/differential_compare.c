@@ -26,7 +26,8 @@ static bool agree(comparison *c, const char *path, const char *what, long long a
 {
     if ((a < 0 && b < 0) || a == b)
         return true;
-    c->stack = b < 0;
+    if (b < 0)
+        c->stack = H5Eget_current_stack();
     return say(c, "%s: %s: native %lld, under test %lld", path, what, a, b);
 }
 
@@ -588,7 +589,7 @@ static bool chunks_agree(comparison *c, const char *path, const hid_t set[2], hi
                                   &by_index[s].size) < 0 ||
                 H5Dget_chunk_info_by_coord(set[s], k[0].offset, &by_place[s].mask, &address, &by_place[s].size) < 0 ||
                 address == HADDR_UNDEF || H5Dget_chunk_storage_size(set[s], k[0].offset, &size) < 0) {
-                c->stack = s == 1;
+                c->stack = H5Eget_current_stack();
                 same = say(c, "%s: H5Dget_chunk_info fails (%s)", where, s ? "under test" : "native");
             } else if (memcmp(by_index[s].offset, k[s].offset, sizeof k[s].offset) != 0 || by_index[s].size != k[s].size ||
                        by_place[s].size != k[s].size || size != k[s].size || by_index[s].mask != k[s].mask ||

@@ -24,7 +24,7 @@ typedef struct comparison {
     hid_t scratch;    /* native file in memory, to decode chunks in */
     bool chunk_bytes; /* read every chunk raw as well (slower) */
     char why[2000];   /* the report */
-    bool stack;       /* the last call on B failed and its error stack is still there */
+    hid_t stack;      /* start with H5I_INVALID_HID; the error stack of the call that should not have failed */
 } comparison;
 
 /* Walks both trees. true: the same. */

@@ -279,7 +279,7 @@ static int read_all(world *w, hid_t type, void *buf)
 /* A random selection of EXTENT. */
 static hid_t random_selection(unsigned rank, const uint64_t extent[], bool regular)
 {
-    hsize_t dims[RANK_MOST], start[RANK_MOST], stride[RANK_MOST], count[RANK_MOST], block[RANK_MOST];
+    hsize_t dims[RANK_MOST] = {0}, start[RANK_MOST], stride[RANK_MOST], count[RANK_MOST], block[RANK_MOST];
     uint64_t total = 1;
     hid_t space;
     unsigned kind = (unsigned)random_below(regular ? 6 : 10);

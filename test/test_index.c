@@ -835,7 +835,7 @@ static void test_random_bytes_are_refused(void **state)
 }
 
 /* A node of another dataset under the right offset is not taken for one's own. */
-static void test_node_of_another_dataset_is_refused(void **state)
+static void test_node_of_another_pool_is_refused(void **state)
 {
     cow_table *log = cow_table_memory(1);
     dataset a, b;
@@ -845,6 +845,10 @@ static void test_node_of_another_dataset_is_refused(void **state)
 
     open_dataset(&a, log, 1, 1, (uint64_t[]){1}, (uint64_t[]){COW_UNLIMITED});
     open_dataset(&b, log, 2, 1, (uint64_t[]){1}, (uint64_t[]){COW_UNLIMITED});
+    cow_index_close(b.index);
+    b.root.pool = 2;
+    b.index = cow_index_open(log, &b.grid, &b.root);
+    assert_non_null(b.index);
     assert_int_equal(cow_index_set(a.index, (uint64_t[]){5}, 1, NULL), 0);
     assert_int_equal(cow_index_set(b.index, (uint64_t[]){5}, 2, NULL), 0);
     commit_dataset(&a, NULL);
@@ -852,7 +856,7 @@ static void test_node_of_another_dataset_is_refused(void **state)
     a.root.top = b.root.top;
     index = cow_index_open(log, &a.grid, &a.root);
     assert_int_equal(cow_index_get(index, (uint64_t[]){5}, &slot), -1);
-    assert_non_null(strstr(cow_error_message(), "dataset 1, level 0, chunks from (0)"));
+    assert_non_null(strstr(cow_error_message(), "pool 1, level 0, chunks from (0)"));
     assert_kind(COW_CORRUPT);
     cow_index_close(index);
     cow_index_close(a.index);
@@ -1100,7 +1104,7 @@ int main(void)
         cmocka_unit_test(test_forged_records_are_refused_or_harmless),
         cmocka_unit_test(test_each_rule_of_a_record_is_checked),
         cmocka_unit_test(test_random_bytes_are_refused),
-        cmocka_unit_test(test_node_of_another_dataset_is_refused),
+        cmocka_unit_test(test_node_of_another_pool_is_refused),
         cmocka_unit_test(test_index_survives_every_failing_table_call),
         cmocka_unit_test(test_commit_that_fails_can_be_repeated),
         cmocka_unit_test(test_failed_commit_leaves_the_log_as_it_was),

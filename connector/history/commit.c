@@ -50,17 +50,36 @@ static int node_written(void *context, const cow_node *node)
     return supersede(w->file, w->dataset->id, node->level, node->origin, node->offset);
 }
 
+static int copy_fill(const cow_dataset *dataset, hid_t dcpl)
+{
+    const cow_array *array = &dataset->array;
+    H5D_fill_value_t defined;
+    void *value;
+    int status = -1;
+
+    if (H5Pfill_value_defined(dataset->dcpl, &defined) < 0)
+        return -1;
+    if (defined == H5D_FILL_VALUE_DEFAULT)
+        return 0;
+    if (defined != H5D_FILL_VALUE_USER_DEFINED)
+        return H5Pset_fill_value(dcpl, array->type, NULL);
+    if ((value = calloc(1, array->element_size)) == NULL)
+        return -1;
+    if (H5Pget_fill_value(dataset->dcpl, array->type, value) >= 0) {
+        status = H5Pset_fill_value(dcpl, array->type, value);
+        cow_fill_free(array, value);
+    } else
+        free(value);
+    return status;
+}
+
 hid_t cow_view_dcpl(const cow_dataset *dataset)
 {
     hid_t dcpl = H5Pcreate(H5P_DATASET_CREATE);
-    H5D_fill_value_t defined;
-    const cow_array *array = &dataset->array;
 
-    if (dcpl < 0 || H5Pfill_value_defined(dataset->dcpl, &defined) < 0 || H5Pset_obj_track_times(dcpl, false) < 0 ||
-        H5Pset_dset_no_attrs_hint(dcpl, true) < 0 ||
-        (defined == H5D_FILL_VALUE_USER_DEFINED && H5Pset_fill_value(dcpl, array->type, array->fill) < 0) ||
-        (defined == H5D_FILL_VALUE_UNDEFINED && H5Pset_fill_value(dcpl, array->type, NULL) < 0)) {
-        cow_error_native("%s: cannot describe the views", array->label);
+    if (dcpl < 0 || copy_fill(dataset, dcpl) < 0 || H5Pset_obj_track_times(dcpl, false) < 0 ||
+        H5Pset_dset_no_attrs_hint(dcpl, true) < 0) {
+        cow_error_native("%s: cannot describe the views", dataset->array.label);
         if (dcpl >= 0)
             H5Pclose(dcpl);
         return H5I_INVALID_HID;

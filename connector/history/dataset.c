@@ -140,13 +140,24 @@ static int load_fill(cow_array *array, hid_t dcpl, const cow_dataset_row *row)
     if (H5Pfill_value_defined(dcpl, &defined) < 0)
         return cow_error_native("%s: cannot get the fill value", array->label);
     array->fill_new = defined != H5D_FILL_VALUE_UNDEFINED && row->fill_time != H5D_FILL_TIME_NEVER;
-    if (defined == H5D_FILL_VALUE_UNDEFINED)
+    /* what was never written leaves the reader's memory alone */
+    if (!array->fill_new)
         return 0;
     if ((array->fill = calloc(1, array->element_size)) == NULL)
         return cow_error(COW_MEMORY, "%s: no memory for the fill value", array->label);
     if (defined == H5D_FILL_VALUE_USER_DEFINED && H5Pget_fill_value(dcpl, array->type, array->fill) < 0)
         return cow_error_native("%s: cannot get the fill value", array->label);
     return 0;
+}
+
+void cow_fill_free(const cow_array *array, void *value)
+{
+    if (value != NULL && array->heap) {
+        hid_t scalar = H5Screate(H5S_SCALAR);
+        H5Treclaim(array->type, scalar, DXPL, value);
+        H5Sclose(scalar);
+    }
+    free(value);
 }
 
 void cow_dataset_shut(cow_dataset *dataset)
@@ -159,12 +170,7 @@ void cow_dataset_shut(cow_dataset *dataset)
     if (array->index != NULL)
         cow_index_close(array->index);
     array->index = NULL;
-    if (array->fill != NULL && array->heap) {
-        hid_t scalar = H5Screate(H5S_SCALAR);
-        H5Treclaim(array->type, scalar, DXPL, array->fill);
-        H5Sclose(scalar);
-    }
-    free(array->fill);
+    cow_fill_free(array, array->fill);
     array->fill = NULL;
     if (array->type >= 0)
         H5Tclose(array->type);

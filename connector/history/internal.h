@@ -138,6 +138,8 @@ void cow_pool_path(char path[COW_PATH_MAX], uint32_t id);
 /* dataset.c */
 /* A handle of our own on a head that is about to change. */
 int cow_dataset_hold(cow_dataset *dataset);
+/* Free a fill value, with what it points to. */
+void cow_fill_free(const cow_array *array, void *value);
 /* Close what the dataset holds of the library and of the store; the structure stays. */
 void cow_dataset_shut(cow_dataset *dataset);
 /* NATIVE is an object, in whatever file, that HDF5 copied from a head or a snapshot of FILE: *SOURCE, the read-only state

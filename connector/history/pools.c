@@ -51,13 +51,15 @@ static int put_number(buffer *b, uint64_t number)
 static int put_fill(buffer *b, hid_t type, hid_t dcpl)
 {
     H5D_fill_value_t defined;
+    H5D_fill_time_t time;
     size_t size = H5Tget_size(type);
     void *value;
     int status = -1;
 
-    if (H5Pfill_value_defined(dcpl, &defined) < 0)
+    if (H5Pfill_value_defined(dcpl, &defined) < 0 || H5Pget_fill_time(dcpl, &time) < 0)
         return cow_error_native("cannot get the fill value of a dataset");
-    if (put_number(b, defined) < 0)
+    /* what is outside the extent is zeros then, and would be seen by others when they grow */
+    if (put_number(b, defined) < 0 || put_number(b, time == H5D_FILL_TIME_NEVER) < 0)
         return -1;
     if (defined != H5D_FILL_VALUE_USER_DEFINED)
         return 0;
@@ -270,8 +272,10 @@ done:
 static hid_t pool_dcpl(hid_t dcpl)
 {
     hid_t p = H5Pcopy(dcpl);
+    H5D_fill_time_t time = H5D_FILL_TIME_IFSET;
 
-    if (p < 0 || H5Pset_alloc_time(p, H5D_ALLOC_TIME_INCR) < 0 || H5Pset_fill_time(p, H5D_FILL_TIME_IFSET) < 0 ||
+    if (p < 0 || H5Pset_alloc_time(p, H5D_ALLOC_TIME_INCR) < 0 || H5Pget_fill_time(p, &time) < 0 ||
+        (time != H5D_FILL_TIME_NEVER && H5Pset_fill_time(p, H5D_FILL_TIME_IFSET) < 0) ||
         H5Pset_obj_track_times(p, false) < 0 || H5Pset_attr_creation_order(p, 0) < 0)
         cow_error_native("cannot describe a pool");
     return p;

@@ -113,6 +113,7 @@ struct cow_walk {
     cow_map state; /* head address -> SAME, NEW, VISITING */
     cow_map built; /* head address -> address of the snapshot made in this walk */
     bool full;     /* look into every group */
+    bool several;  /* something that changed has several links: groups that hold another one change with it */
     hid_t utf8;    /* link creation properties */
     char prefix[COW_PATH_MAX + 256]; /* of the version being built */
     uint64_t row;
@@ -301,6 +302,7 @@ static int decide(cow_walk *walk, cow_loc parent, const char *name, uint64_t add
     unsigned flags = cow_change_flags(file, address);
     uint64_t known;
     cow_loc object;
+    H5O_info2_t info;
     int answer = SAME, differ;
 
     if (cow_map_get(&walk->state, address, &known))
@@ -313,6 +315,12 @@ static int decide(cow_walk *walk, cow_loc parent, const char *name, uint64_t add
         answer = -1;
     else if ((differ = differs(walk, address, flags, object)) != 0)
         answer = differ < 0 ? -1 : NEW;
+    if (answer == NEW && !walk->full) {
+        if (cow_native_info(object, NULL, H5O_INFO_BASIC, &info) < 0)
+            answer = -1;
+        else
+            walk->several |= info.rc > 1;
+    }
     if (answer > 0 && object.type == H5I_GROUP) {
         place p = {.walk = walk, .group = object, .path = path, .root = path[0] == '\0', .answer = answer};
         answer = cow_native_links(object, false, decide_child, &p) < 0 ? -1 : p.answer;
@@ -339,7 +347,7 @@ int cow_walk_decide(cow_walk *walk)
     if (cow_snapshots_load(walk->file) < 0)
         return -1;
     answer = decide(walk, walk->file->loc, "/", cow_address(&walk->file->root), "");
-    if (answer > 0 && !walk->full && !all_met(walk)) {
+    if (answer > 0 && !walk->full && (walk->several || !all_met(walk))) {
         walk->full = true;
         cow_map_free(&walk->state);
         answer = decide(walk, walk->file->loc, "/", cow_address(&walk->file->root), "");

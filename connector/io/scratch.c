@@ -94,13 +94,15 @@ static int create_dataset(cow_scratch *scratch, hid_t file, hid_t dcpl)
 {
     cow_loc root = {.object = H5VLobject(file), .type = H5I_FILE};
     hid_t scratch_dcpl = H5Pcopy(dcpl), made = H5I_INVALID_HID, space = H5I_INVALID_HID;
-    hsize_t dims[H5S_MAX_RANK];
+    hsize_t dims[H5S_MAX_RANK], most[H5S_MAX_RANK];
     void *dataset;
     int rank, same, result = -1;
 
     /* One chunk, and nothing written before we write it. */
+    for (int d = 0; d < H5S_MAX_RANK; d++)
+        most[d] = H5S_UNLIMITED;
     if (scratch_dcpl < 0 || (rank = H5Pget_chunk(scratch_dcpl, H5S_MAX_RANK, dims)) < 0 ||
-        (space = H5Screate_simple(rank, dims, NULL)) < 0 || H5Pset_alloc_time(scratch_dcpl, H5D_ALLOC_TIME_INCR) < 0 ||
+        (space = H5Screate_simple(rank, dims, most)) < 0 || H5Pset_alloc_time(scratch_dcpl, H5D_ALLOC_TIME_INCR) < 0 ||
         H5Pset_fill_time(scratch_dcpl, H5D_FILL_TIME_NEVER) < 0) {
         cow_error_native("cannot set up a scratch dataset for filters");
         goto done;

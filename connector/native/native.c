@@ -33,7 +33,8 @@ void cow_native_terminate(void)
 
 int cow_native_enter(void)
 {
-    return H5VLstart_lib_state() < 0 ? cow_error_native("cannot enter the HDF5 library") : 0;
+    /* start_lib_state alone does not initialise the library */
+    return H5open() < 0 || H5VLstart_lib_state() < 0 ? cow_error_native("cannot enter the HDF5 library") : 0;
 }
 
 void cow_native_leave(void)

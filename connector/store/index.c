@@ -41,7 +41,7 @@ typedef struct level_shape {
 struct cow_index {
     cow_table *log;
     cow_grid grid;
-    uint64_t dataset;
+    uint64_t dataset, pool;
     uint64_t chunks;
     unsigned level;  /* of the top node */
     uint64_t offset; /* of the top node, as entry[] */
@@ -167,7 +167,7 @@ static void node_free(cow_index *index, unsigned level, tree_node *node)
 /* The node at OFFSET of the log, that must be the one of LEVEL whose box begins at ORIGIN. */
 static tree_node *node_load(cow_index *index, unsigned level, const uint64_t origin[], uint64_t offset)
 {
-    cow_expected expected = {.dataset = index->dataset, .level = level};
+    cow_expected expected = {.pool = index->pool, .level = level};
     cow_node read;
     tree_node *node;
 
@@ -254,6 +254,7 @@ cow_index *cow_index_open(cow_table *log, const cow_grid *grid, const cow_root *
     index->log = log;
     index->grid = *grid;
     index->dataset = root->dataset;
+    index->pool = root->pool;
     index->chunks = root->top == COW_NO_NODE ? 0 : root->chunks;
     index->level = root->top == COW_NO_NODE ? 0 : root->level;
     index->offset = root->top;
@@ -719,7 +720,7 @@ static int commit_node(cow_index *index, unsigned level, tree_node *node, const 
     if (COMMIT_BYTES - run->size < COW_RECORD_MAX && commit_append(index, run) < 0)
         return -1;
     record.offset = node->pending = run->start + run->size;
-    record.dataset = index->dataset;
+    record.pool = index->pool;
     record.level = level;
     memcpy(record.origin, origin, index->grid.rank * sizeof *origin);
     record.entries = index->shape[level].entries;

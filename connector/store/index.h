@@ -75,7 +75,7 @@ int cow_root_append(cow_table *log, const cow_root *root, uint64_t *offset);
 /* A node as read or as just written, for views, verify and tests. */
 typedef struct cow_node {
     uint64_t offset;                /* in the log */
-    uint64_t dataset;
+    uint64_t pool;                  /* whose slots it names: a copied dataset shares nodes, and the pool with them */
     unsigned level;
     uint64_t origin[COW_MAX_RANK];  /* first chunk of its box */
     unsigned entries;               /* chunks of a leaf, children of an inner node */

@@ -129,7 +129,7 @@ size_t cow_node_encode(const cow_grid *grid, const cow_node *node, uint8_t recor
     uint8_t *p = record + COW_RECORD_HEADER;
 
     cow_grid_span(grid, node->level, span);
-    p += cow_put_varint(p, node->dataset);
+    p += cow_put_varint(p, node->pool);
     for (unsigned d = 0; d < grid->rank; d++)
         p += cow_put_varint(p, node->origin[d] / span[d]);
     p = node->level == 0 ? encode_runs(node, p) : encode_children(node, p);
@@ -154,8 +154,8 @@ static int damaged(const reader *from, const char *what)
     char place[160] = "";
 
     if (from->expected) {
-        size_t n = (size_t)snprintf(place, sizeof place, " (dataset %" PRIu64 ", level %u, chunks from (",
-                                    from->expected->dataset, from->expected->level);
+        size_t n = (size_t)snprintf(place, sizeof place, " (pool %" PRIu64 ", level %u, chunks from (",
+                                    from->expected->pool, from->expected->level);
         for (unsigned d = 0; d < from->rank && n < sizeof place - 1; d++)
             n += (size_t)snprintf(place + n, sizeof place - n, "%s%" PRIu64, d > 0 ? ", " : "",
                                   from->expected->origin[d]);
@@ -310,11 +310,11 @@ int cow_node_read_expected(cow_table *log, const cow_grid *grid, uint64_t offset
         return damaged(&from, "it is not a node, or its kind and level do not agree");
     node->offset = offset;
     node->level = from.level;
-    if (varint(&from, &node->dataset) < 0 || decode_origin(&from, grid, node) < 0)
+    if (varint(&from, &node->pool) < 0 || decode_origin(&from, grid, node) < 0)
         return -1;
-    if (expected && (expected->dataset != node->dataset || expected->level != node->level ||
+    if (expected && (expected->pool != node->pool || expected->level != node->level ||
                      memcmp(expected->origin, node->origin, grid->rank * sizeof node->origin[0]) != 0))
-        return damaged(&from, "it is a node of another place in the tree, or of another dataset");
+        return damaged(&from, "it is a node of another place in the tree, or of a dataset of another pool");
     if (node->level == 0) {
         node->entries = cow_grid_tile_chunks(grid);
         if (decode_runs(&from, node) < 0)

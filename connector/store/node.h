@@ -7,7 +7,7 @@
 
 /* What the reader of a node knows of it already, from the node above. */
 typedef struct cow_expected {
-    uint64_t dataset;
+    uint64_t pool;
     unsigned level;
     uint64_t origin[COW_MAX_RANK];
 } cow_expected;

@@ -108,6 +108,7 @@ static herr_t get_wrap_ctx(const void *object, void **wrap_ctx)
     cow_object *o = cow_object_of((void *)(uintptr_t)object);
     wrapping *w = calloc(1, sizeof *w);
 
+    cow_wrapping_begins();
     if (w == NULL) {
         cow_error(COW_MEMORY, "no memory for an object");
         return cow_leave(-1);
@@ -139,9 +140,8 @@ static void *wrap_object(void *native, H5I_type_t type, void *wrap_ctx)
     cow_object *object = NULL;
     H5O_info2_t info;
 
-    /* HDF5's own handle on the file that is being opened, which lives until the file is closed: it must not keep the
-     * home, and with it the file, open. Nor is there anything to keep when the last object is being closed. */
-    if (home == NULL || home->references == 0 || (type == H5I_FILE && cow_post_opening()))
+    /* No home for HDF5's own handles, nor when the last object is being closed. */
+    if (home == NULL || home->references == 0 || (type == H5I_FILE && !cow_file_was_asked(native)))
         object = cow_object_new(NULL, native, type);
     else if (type == H5I_ATTR)
         object = cow_object_new(cow_home_reference(home), native, type);

@@ -82,6 +82,7 @@ static int learn_layout(cow_object *o)
         if (H5Pget_virtual_filename(dcpl, i, source, sizeof source) >= 0 &&
             (strcmp(source, ".") == 0 || strcmp(source, cow_file_name(o->home->file)) == 0))
             o->user_virtual = true;
+    o->mapped = o->user_virtual && cow_mapped_serves(dcpl, cow_file_name(o->home->file));
     o->layout_known = true;
     status = 0;
 done:
@@ -89,14 +90,14 @@ done:
     return status;
 }
 
-/* What was written to its sources and is not committed is not where native HDF5 would read it. */
-static int before_native_read(cow_object *o)
+/* What was written to the sources of a virtual dataset and is not committed is not where native HDF5 looks for it. */
+static int before_native_read(cow_object *o, bool extent)
 {
     if (learn_layout(o) < 0)
         return -1;
-    if (o->user_virtual && cow_file_writable(o->home->file))
-        return cow_file_commit(o->home->file, COW_FLUSH);
-    return 0;
+    if (!o->user_virtual || (o->mapped && !extent) || !cow_file_writable(o->home->file))
+        return 0;
+    return cow_file_commit(o->home->file, COW_FLUSH) < 0 ? -1 : cow_home_reopen_datasets(o->home);
 }
 
 int cow_dataset_before_write(cow_object *o)
@@ -143,15 +144,15 @@ int cow_dataset_after_native_write(cow_object *o)
 
 /* ---- read, write ---- */
 
-/* Several native datasets stay one native call; as soon as one is versioned each is served alone, in order. */
+/* Several native datasets stay one native call; as soon as one is not, each is served alone, in order. */
 static int classify_all(size_t count, void *dataset[], bool *all_native)
 {
     *all_native = true;
     for (size_t i = 0; i < count; i++) {
         cow_object *o = dataset[i];
-        if (cow_object_classify(o) < 0)
+        if (cow_object_classify(o) < 0 || (o->dataset == NULL && learn_layout(o) < 0))
             return -1;
-        if (o->dataset != NULL)
+        if (o->dataset != NULL || o->mapped)
             *all_native = false;
     }
     return 0;
@@ -178,7 +179,7 @@ herr_t cow_dataset_read_callback(size_t count, void *dataset[], hid_t mem_type[]
     if (classify_all(count, dataset, &all_native) < 0)
         return cow_leave(-1);
     for (size_t i = 0; i < count; i++)
-        if (((cow_object *)dataset[i])->dataset == NULL && before_native_read(dataset[i]) < 0)
+        if (((cow_object *)dataset[i])->dataset == NULL && before_native_read(dataset[i], false) < 0)
             return cow_leave(-1);
     if (all_native) {
         if ((native = natives(count, dataset, one)) != NULL || count == 0)
@@ -193,6 +194,8 @@ herr_t cow_dataset_read_callback(size_t count, void *dataset[], hid_t mem_type[]
         if (o->dataset != NULL)
             status = cow_array_read(cow_dataset_array(o->dataset), mem_type[i], mem_space[i], file_space[i], dxpl,
                                     buf[i]);
+        else if (o->mapped && file_space[i] != H5S_PLIST)
+            status = cow_mapped_read(o, mem_type[i], mem_space[i], file_space[i], dxpl, buf[i]);
         else
             status = H5VLdataset_read(1, &o->native, cow_native_id(), &mem_type[i], &mem_space[i], &file_space[i],
                                       dxpl, &buf[i], req);
@@ -243,8 +246,12 @@ herr_t cow_dataset_get_callback(void *object, H5VL_dataset_get_args_t *args, hid
 
     if (cow_object_classify(o) < 0)
         return cow_leave(-1);
-    if (o->dataset == NULL)
+    if (o->dataset == NULL) {
+        /* The extent of a virtual dataset may follow that of its sources. */
+        if (args->op_type == H5VL_DATASET_GET_SPACE && before_native_read(o, true) < 0)
+            return cow_leave(-1);
         return cow_leave(H5VLdataset_get(o->native, cow_native_id(), args, dxpl, req));
+    }
     switch (args->op_type) {
     case H5VL_DATASET_GET_SPACE:
         status = (args->args.get_space.space_id = cow_dataset_space(o->dataset)) < 0 ? -1 : 0;

@@ -12,22 +12,13 @@
 
 #define DXPL H5P_DATASET_XFER_DEFAULT
 
-/* State of the process: HDF5 calls these hooks without an object. */
-static struct {
-    bool commits_at_close;  /* H5atclose was called since the library was opened */
-    unsigned post_openings; /* native POST_OPEN operations that are running */
-} process;
-
-bool cow_post_opening(void)
-{
-    return process.post_openings > 0;
-}
+static bool commits_at_close; /* H5atclose was called since the library was opened */
 
 /* A program may exit without H5Fclose. Later, when HDF5 closes its files, the predefined datatypes are gone already. */
 static void commit_at_close(void *ctx)
 {
     (void)ctx;
-    process.commits_at_close = false;
+    commits_at_close = false;
     if (cow_native_enter() == 0) {
         cow_file_commit_all();
         cow_native_leave();
@@ -102,50 +93,96 @@ int cow_has_history(const char *name, hid_t fapl, unsigned long *fileno)
     return history;
 }
 
-cow_object *cow_file_join(void *native, const char *name, const char *given_name, const char *version, bool writable,
-                          bool created, const cow_options *options, hid_t fapl)
+static cow_home *join(void *native, const char *name, const char *given_name, const char *version, bool writable,
+                      bool created, const cow_options *options, hid_t fapl)
 {
-    cow_home *home = NULL;
-    cow_object *object = NULL;
+    cow_home *home;
     H5F_libver_t low, high;
     cow_file *file;
 
-    if (!process.commits_at_close && H5atclose(commit_at_close, NULL) < 0) {
+    if (!commits_at_close && H5atclose(commit_at_close, NULL) < 0) {
         cow_error_native("cannot make sure that changes are committed when the program exits");
-        goto failed;
+        return NULL;
     }
-    process.commits_at_close = true;
+    commits_at_close = true;
     cow_raised_bounds(fapl, &low, &high);
     if (writable && cow_file_set_bounds(native, low, high) < 0)
-        goto failed;
+        return NULL;
     if ((file = cow_file_attach(native, name, writable, created, options)) == NULL)
-        goto failed;
+        return NULL;
     if ((home = cow_home_new(native, file, given_name, version, options)) == NULL) {
         cow_file_release(file);
-        goto failed;
+        return NULL;
     }
     home->bounds = H5Pget_libver_bounds(fapl, &home->low, &home->high) >= 0;
-    if ((object = cow_object_new(home, native, H5I_FILE)) != NULL)
-        return object;
-failed:
-    cow_object_close_native(native, H5I_FILE);
-    return NULL;
+    return home;
+}
+
+cow_object *cow_file_join(void *native, const char *name, const char *given_name, const char *version, bool writable,
+                          bool created, const cow_options *options, hid_t fapl)
+{
+    cow_home *home = join(native, name, given_name, version, writable, created, options, fapl);
+    cow_object *object = home == NULL ? NULL : cow_object_new(home, native, H5I_FILE);
+
+    if (object == NULL)
+        cow_object_close_native(native, H5I_FILE);
+    return object;
+}
+
+cow_home *cow_file_adopt(void *native, const cow_options *options)
+{
+    H5VL_file_get_args_t intent = {.op_type = H5VL_FILE_GET_INTENT}, list = {.op_type = H5VL_FILE_GET_FAPL},
+                         get = {.op_type = H5VL_FILE_GET_NAME};
+    cow_options *defaults = options == NULL ? cow_options_parse(NULL) : NULL;
+    cow_home *home = NULL;
+    unsigned flags = 0;
+    size_t length = 0;
+    char *name = NULL;
+    hid_t fapl = H5I_INVALID_HID;
+    int history = cow_file_versioned(native);
+
+    intent.args.get_intent.flags = &flags;
+    get.args.get_name = (H5VL_file_get_name_args_t){.type = H5I_FILE, .file_name_len = &length};
+    if (history < 0 || (options == NULL && defaults == NULL))
+        goto done;
+    if (H5VLfile_get(native, cow_native_id(), &list, DXPL, NULL) < 0 ||
+        H5VLfile_get(native, cow_native_id(), &intent, DXPL, NULL) < 0 ||
+        H5VLfile_get(native, cow_native_id(), &get, DXPL, NULL) < 0) {
+        cow_error_native("cannot look at a file that was reached through a link");
+        goto done;
+    }
+    fapl = list.args.get_fapl.fapl_id;
+    if ((name = calloc(1, length + 1)) == NULL) {
+        cow_error(COW_MEMORY, "no memory for the name of a file");
+        goto done;
+    }
+    get.args.get_name.buf = name;
+    get.args.get_name.buf_size = length + 1;
+    if (H5VLfile_get(native, cow_native_id(), &get, DXPL, NULL) < 0) {
+        cow_error_native("cannot look at a file that was reached through a link");
+        goto done;
+    }
+    if (history == 0 || !cow_default_driver(fapl)) {
+        if ((home = cow_home_new(native, NULL, NULL, NULL, options == NULL ? defaults : options)) != NULL)
+            home->foreign = history > 0;
+        goto done;
+    }
+    home = join(native, name, NULL, NULL, flags & H5F_ACC_RDWR, false, options == NULL ? defaults : options, fapl);
+done:
+    if (fapl >= 0)
+        H5Pclose(fapl);
+    free(name);
+    cow_options_free(defaults);
+    return home;
 }
 
 cow_object *cow_file_pass(void *native, bool foreign, const cow_options *options)
 {
     cow_home *home = cow_home_new(native, NULL, NULL, NULL, options);
     cow_object *object = NULL;
-    H5O_info2_t info;
 
-    if (home != NULL && foreign) {
-        home->foreign = true;
-        if (cow_native_info((cow_loc){native, H5I_FILE}, NULL, H5O_INFO_BASIC, &info) < 0) {
-            cow_home_release(home);
-            home = NULL;
-        } else
-            home->root = info.token;
-    }
+    if (home != NULL)
+        home->foreign = foreign;
     if (home == NULL || (object = cow_object_new(home, native, H5I_FILE)) == NULL)
         cow_object_close_native(native, H5I_FILE);
     return object;
@@ -466,14 +503,10 @@ herr_t cow_file_optional_callback(void *object, H5VL_optional_args_t *args, hid_
     cow_home *home = o == NULL ? NULL : o->home;
     void *native = cow_object_native(object);
     bool history = home != NULL && (home->file != NULL || home->foreign);
-    herr_t status = -1;
 
     switch (args->op_type) {
     case H5VL_NATIVE_FILE_POST_OPEN:
-        process.post_openings++;
-        status = H5VLfile_optional(native, cow_native_id(), args, dxpl, req);
-        process.post_openings--;
-        return cow_leave(status);
+        return cow_leave(H5VLfile_optional(native, cow_native_id(), args, dxpl, req));
     case H5VL_NATIVE_FILE_START_SWMR_WRITE:
         if (history) {
             refuse(home, "single-writer/multiple-readers: readers see what was committed with H5Fflush or H5Fclose "

@@ -78,7 +78,7 @@ static int hides_at(cow_object *object, const cow_where *where, const char *name
             void *group = H5VLobject_open(where->native, loc, cow_native_id(), &type, DXPL, NULL);
             if (group == NULL)
                 return cow_error_native("cannot open the group '%s'", name);
-            home = cow_home_of(NULL, group, type, &info);
+            home = cow_home_of(near, group, type, &info);
             hides = cow_home_hides(home) && memcmp(&info.token, &home->root, sizeof info.token) == 0;
             cow_object_close_native(group, type);
             if (home == NULL)

@@ -12,6 +12,32 @@
 /* Every home of this process. A wrapped object says nothing but its file's number, so this has to be searched. */
 static cow_home *homes;
 
+/* The file that was last asked for with H5VL_OBJECT_GET_FILE, and how many wrap contexts HDF5 has made since. */
+static void *asked_file;
+static unsigned asked_age;
+
+void cow_file_asked(void *native)
+{
+    asked_file = native;
+    asked_age = 0;
+}
+
+/* HDF5 wraps files for two purposes. One is an id for the application (H5Iget_file_id): then it has just asked for the
+ * file, and made one wrap context. The other is its own handle on a file that is being opened, which lives until the file
+ * is closed: such a wrapper must not have a home, or it would keep the file open for ever. */
+bool cow_file_was_asked(const void *native)
+{
+    bool asked = asked_file != NULL && asked_file == native && asked_age <= 1;
+
+    asked_file = NULL;
+    return asked;
+}
+
+void cow_wrapping_begins(void)
+{
+    asked_age++;
+}
+
 /* ---- leaving a callback ---- */
 
 herr_t cow_leave(herr_t status)
@@ -71,11 +97,9 @@ cow_home *cow_home_new(void *native_file, cow_file *file, const char *given_name
     }
     if (file_number(native_file, &home->fileno) < 0)
         goto failed;
-    if (file != NULL) {
-        if (cow_native_info((cow_loc){native_file, H5I_FILE}, NULL, H5O_INFO_BASIC, &info) < 0)
-            goto failed;
-        home->root = info.token;
-    }
+    if (cow_native_info((cow_loc){native_file, H5I_FILE}, NULL, H5O_INFO_BASIC, &info) < 0)
+        goto failed;
+    home->root = info.token;
     home->file = file; /* the caller's reference becomes the home's, now that nothing can fail */
     home->next = homes;
     homes = home;
@@ -121,24 +145,59 @@ void cow_home_unwrap(cow_home *home)
         home_free(home);
 }
 
-static cow_home *home_foreign(void *native, H5I_type_t type, unsigned long fileno)
+/* The native file of an open native object. Having asked for it, HDF5 takes it for one with an id, so it must get one,
+ * and close it: *ID, or H5I_INVALID_HID when the application has one. */
+static void *borrow_file(void *native, H5I_type_t type, hid_t *id)
 {
-    cow_loc at = {native, type};
-    cow_home *home = NULL;
-    H5O_info2_t info;
-    int reserved = cow_native_exists(at, "/" COW_GROUP);
+    H5VL_object_get_args_t get = {.op_type = H5VL_OBJECT_GET_FILE};
+    H5VL_file_get_args_t count = {.op_type = H5VL_FILE_GET_OBJ_COUNT};
+    H5VL_loc_params_t self = cow_by_self(type);
+    void *file = NULL;
+    size_t ids = 0;
 
-    if (reserved < 0 || (reserved > 0 && cow_native_info(at, "/", H5O_INFO_BASIC, &info) < 0))
+    *id = H5I_INVALID_HID;
+    get.args.get_file.file = &file;
+    count.args.get_obj_count.types = H5F_OBJ_FILE | H5F_OBJ_LOCAL;
+    count.args.get_obj_count.count = &ids;
+    if (H5VLobject_get(native, &self, cow_native_id(), &get, H5P_DATASET_XFER_DEFAULT, NULL) < 0 || file == NULL ||
+        H5VLfile_get(file, cow_native_id(), &count, H5P_DATASET_XFER_DEFAULT, NULL) < 0) {
+        cow_error_native("cannot find the file of an object");
         return NULL;
+    }
+    if (ids == 0) {
+        asked_file = NULL;
+        if ((*id = H5VLwrap_register(file, H5I_FILE)) < 0) {
+            cow_error_native("cannot use the file of an object");
+            return NULL;
+        }
+    }
+    return file;
+}
+
+/* A file that was opened by HDF5 itself, to follow an external link: it gets its history here. */
+static cow_home *home_foreign(cow_home *near, void *native, H5I_type_t type, unsigned long fileno)
+{
+    cow_home *home = NULL;
+    hid_t id;
+    void *file;
+    int reserved = cow_native_exists((cow_loc){native, type}, "/" COW_GROUP);
+
+    if (reserved < 0)
+        return NULL;
+    if (reserved > 0) {
+        if ((file = borrow_file(native, type, &id)) == NULL)
+            return NULL;
+        home = cow_file_adopt(file, near == NULL ? NULL : near->options);
+        if (id >= 0)
+            H5Idec_ref(id); /* the open object keeps the file open */
+        return home;
+    }
     if ((home = calloc(1, sizeof *home)) == NULL) {
         cow_error(COW_MEMORY, "no memory to open an object of another file");
         return NULL;
     }
     home->references = 1;
     home->fileno = fileno;
-    home->foreign = reserved > 0;
-    if (reserved > 0)
-        home->root = info.token;
     home->next = homes;
     homes = home;
     return home;
@@ -154,7 +213,7 @@ cow_home *cow_home_of(cow_home *near, void *native, H5I_type_t type, const H5O_i
     for (cow_home *c = homes; c != NULL; c = c->next)
         if (c->fileno == info->fileno && (found == NULL || found->version != NULL))
             found = c;
-    return found != NULL ? cow_home_reference(found) : home_foreign(native, type, info->fileno);
+    return found != NULL ? cow_home_reference(found) : home_foreign(near, native, type, info->fileno);
 }
 
 bool cow_home_open(unsigned long fileno)
@@ -225,6 +284,10 @@ cow_object *cow_object_new(cow_home *home, void *native, H5I_type_t type)
     object->home = home;
     if (type == H5I_FILE && home != NULL)
         home->files++;
+    if (type == H5I_DATASET && home != NULL) {
+        object->next_dataset = home->datasets;
+        home->datasets = object;
+    }
     return object;
 }
 
@@ -261,6 +324,12 @@ int cow_object_free(cow_object *object)
         cow_dataset_release(object->dataset);
     if (object->type == H5I_FILE && home != NULL)
         home->files--;
+    if (object->type == H5I_DATASET && home != NULL)
+        for (cow_object **p = &home->datasets; *p != NULL; p = &(*p)->next_dataset)
+            if (*p == object) {
+                *p = object->next_dataset;
+                break;
+            }
     free(object->owner_path);
     object->magic = 0;
     free(object);
@@ -341,6 +410,68 @@ int cow_object_classify(cow_object *object)
         return -1;
     object->classified = true;
     return 0;
+}
+
+static int reopen(cow_loc root, cow_object *object, const char *path)
+{
+    cow_loc again = {0};
+    H5O_info2_t info;
+
+    /* By name, so that H5Iget_name knows it afterwards; the name may belong to another object by now. */
+    if (path != NULL && cow_native_exists(root, path) == 1 && cow_native_info(root, path, H5O_INFO_BASIC, &info) == 0 &&
+        memcmp(&info.token, &object->token, sizeof info.token) == 0)
+        cow_native_open(root, path, &again);
+    cow_error_clear();
+    if (again.object == NULL && cow_native_open_token(root, &object->token, &again) < 0)
+        return -1;
+    object->native = again.object;
+    return 0;
+}
+
+int cow_home_reopen_datasets(cow_home *home)
+{
+    cow_loc root = {0};
+    size_t count = 0, n = 0;
+    cow_object **all = NULL;
+    char **paths = NULL;
+    int status = -1;
+
+    for (cow_home *h = homes; h != NULL; h = h->next)
+        for (cow_object *o = h->file == home->file && h->version == NULL ? h->datasets : NULL; o; o = o->next_dataset)
+            count += o->dataset != NULL || o->user_virtual;
+    if (count == 0)
+        return 0;
+    if ((all = calloc(count, sizeof *all)) == NULL || (paths = calloc(count, sizeof *paths)) == NULL) {
+        cow_error(COW_MEMORY, "%s: no memory to open %zu datasets again", cow_file_name(home->file), count);
+        goto done;
+    }
+    for (cow_home *h = homes; h != NULL; h = h->next)
+        for (cow_object *o = h->file == home->file && h->version == NULL ? h->datasets : NULL; o; o = o->next_dataset)
+            if (o->dataset != NULL || o->user_virtual) {
+                H5O_token_t token;
+                if (cow_object_token(o, &token) < 0)
+                    goto done;
+                paths[n] = cow_object_path(o);
+                all[n++] = o;
+            }
+    /* This also keeps the file open meanwhile. All are closed before one is opened: HDF5 shares what it knows of one. */
+    if (cow_native_open((cow_loc){all[0]->native, H5I_DATASET}, "/", &root) < 0)
+        goto done;
+    status = 0;
+    for (size_t i = 0; i < n; i++)
+        if (cow_object_close_native(all[i]->native, H5I_DATASET) < 0)
+            status = cow_error_native("%s: cannot close a dataset", cow_file_name(home->file));
+    for (size_t i = 0; i < n; i++)
+        if (reopen(root, all[i], paths[i]) < 0)
+            status = -1;
+    if (cow_native_close(root) < 0)
+        status = -1;
+done:
+    for (size_t i = 0; i < n; i++)
+        free(paths[i]);
+    free(paths);
+    free(all);
+    return status;
 }
 
 int cow_object_close_native(void *native, H5I_type_t type)

@@ -47,7 +47,7 @@ herr_t cow_object_copy_callback(void *source, const H5VL_loc_params_t *source_lo
             cow_error_native("cannot open '%s'", source_name);
             goto done;
         }
-        what.home = cow_home_of(NULL, native, type, &info);
+        what.home = cow_home_of(s->home, native, type, &info);
         cow_object_close_native(native, type);
         if (what.home == NULL)
             goto done;
@@ -150,8 +150,12 @@ herr_t cow_object_get_callback(void *object, const H5VL_loc_params_t *loc, H5VL_
     herr_t status = -1;
 
     /* The file of an object is the file, not a version's root group. */
-    if (args->op_type == H5VL_OBJECT_GET_FILE)
-        return H5VLobject_get(cow_object_native(object), loc, cow_native_id(), args, dxpl, req);
+    if (args->op_type == H5VL_OBJECT_GET_FILE) {
+        status = H5VLobject_get(cow_object_native(object), loc, cow_native_id(), args, dxpl, req);
+        if (status >= 0)
+            cow_file_asked(*args->args.get_file.file);
+        return status;
+    }
     if (cow_locate(o, loc, COW_TO_READ, &where) < 0)
         goto done;
     switch (args->op_type) {

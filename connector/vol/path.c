@@ -25,7 +25,7 @@ static int no_memory(const char *name)
 }
 
 /* Does the first LENGTH characters of NAME lead to a root group that hides something? 1, 0, -1 */
-static int leads_to_hiding_root(const cow_where *where, const cow_home *near, const char *name, size_t length)
+static int leads_to_hiding_root(const cow_where *where, cow_home *near, const char *name, size_t length)
 {
     H5VL_loc_params_t loc = cow_by_self(where->loc.obj_type);
     cow_home *home = NULL;
@@ -45,7 +45,7 @@ static int leads_to_hiding_root(const cow_where *where, const cow_home *near, co
         else {
             cow_loc other = {where->native, type};
             bool opened = cow_native_open(other, prefix, &other) == 0;
-            if (!opened || (home = cow_home_of(NULL, other.object, other.type, &info)) == NULL)
+            if (!opened || (home = cow_home_of(near, other.object, other.type, &info)) == NULL)
                 answer = -1;
             else
                 answer = cow_home_hides(home) && memcmp(&info.token, &home->root, sizeof info.token) == 0;
@@ -59,7 +59,7 @@ static int leads_to_hiding_root(const cow_where *where, const cow_home *near, co
 }
 
 /* NAME as the file knows it, from the location that WHERE already has. */
-static int translate(const cow_home *home, cow_where *where, const char *name, cow_purpose purpose,
+static int translate(cow_home *home, cow_where *where, const char *name, cow_purpose purpose,
                      const char **out)
 {
     char **owned = &where->owned[where->owned[0] != NULL];
@@ -126,7 +126,7 @@ static int base(cow_object *object, const H5VL_loc_params_t *loc, cow_where *whe
 
 int cow_locate(cow_object *object, const H5VL_loc_params_t *loc, cow_purpose purpose, cow_where *where)
 {
-    const cow_home *home = object == NULL ? NULL : object->home;
+    cow_home *home = object == NULL ? NULL : object->home;
 
     if (base(object, loc, where) < 0)
         return -1;

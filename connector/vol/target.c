@@ -95,7 +95,7 @@ static int look(cow_object *object, const cow_where *where, const H5VL_loc_param
         void *native = H5VLobject_open(other.object, loc, cow_native_id(), &type, H5P_DATASET_XFER_DEFAULT, NULL);
         if (native == NULL)
             return cow_error_native("cannot open the object %s", name);
-        target->home = cow_home_of(NULL, native, type, &info);
+        target->home = cow_home_of(near, native, type, &info);
         cow_object_close_native(native, type);
         if (target->home == NULL)
             return -1;
@@ -188,9 +188,15 @@ done:
 void cow_target_done(cow_target *target)
 {
     free(target->path);
-    /* Something else of that file is open: the object of the call. Only a foreign home can end here. */
+    /* If this is the last of its home, everything has been committed: settle. */
     cow_home_release(target->home);
     *target = (cow_target){0};
+}
+
+/* Nothing of that file is open but for this call: what it changed is committed now, while an error can be told. */
+static int settle(const cow_target *target)
+{
+    return target->home->references == 1 ? cow_file_commit(target->home->file, COW_FINISH) : 0;
 }
 
 int cow_changed_target(const cow_target *target, cow_change change)
@@ -198,7 +204,7 @@ int cow_changed_target(const cow_target *target, cow_change change)
     if (target->home == NULL || target->home->file == NULL)
         return 0;
     if (target->known)
-        return cow_changed_object(target->home->file, &target->token, target->path, change);
+        return cow_changed_object(target->home->file, &target->token, target->path, change) < 0 ? -1 : settle(target);
     /* It was not found before the call, and yet the call succeeded: look at everything. */
     cow_changed_paths(target->home->file);
     return cow_changed_object(target->home->file, &target->home->root, "/", COW_CHANGED_ATTRIBUTES);
@@ -211,7 +217,9 @@ int cow_changed_member(const cow_target *target, const char *name)
     if (target->home == NULL || target->home->file == NULL)
         return 0;
     if (target->known)
-        return cow_changed_link(target->home->file, &target->token, target->path, last == NULL ? name : NULL);
+        return cow_changed_link(target->home->file, &target->token, target->path, last == NULL ? name : NULL) < 0
+                   ? -1
+                   : settle(target);
     cow_changed_paths(target->home->file);
     return cow_changed_link(target->home->file, &target->home->root, "/", NULL);
 }

@@ -14,6 +14,7 @@
  *   path.c       names: the reserved group in the head, the prefix of a version
  *   hide.c       the reserved group in listings, counts and indices of the root group
  *   visit.c      H5Lvisit and H5Ovisit that do not descend into the reserved group
+ *   mapped.c     virtual datasets that the application made over datasets with history
  *   file.c create.c group.c dataset.c chunk.c attribute.c link.c object.c datatype.c   one HDF5 interface each
  */
 #ifndef COW_VOL_H
@@ -54,6 +55,7 @@ struct cow_home {
     H5F_libver_t low, high; /* the library version bounds that the application asked for */
     bool bounds;
     hsize_t hidden_at[2][3]; /* where the reserved group was last met: [index type][order], see hide.c */
+    struct cow_object *datasets; /* open ones */
     cow_home **mounted;
     size_t mounted_count;
 };
@@ -84,6 +86,11 @@ void cow_home_unmount(cow_home *parent, cow_home *child);
 
 /* ---- wrappers ---- */
 
+/* Which wrapped files become ids of the application: see home.c. */
+void cow_file_asked(void *native);
+bool cow_file_was_asked(const void *native);
+void cow_wrapping_begins(void);
+
 #define COW_OBJECT_MAGIC UINT64_C(0x7463656a626f3563)
 
 typedef struct cow_object {
@@ -94,11 +101,13 @@ typedef struct cow_object {
     cow_dataset *dataset; /* of a versioned dataset, once asked for */
     bool classified;      /* datasets: `dataset` is known */
     bool layout_known;    /* native datasets in a file with history: user_virtual is known */
+    bool mapped;          /* such a virtual dataset is read by mapped.c */
     bool user_virtual;    /* a virtual dataset of the application's own, over sources in this very file */
     bool unnamed;         /* reached by token: HDF5 would search the whole file for its name */
     bool detached;        /* reached through another file: its name there is not its name here */
     bool has_token;
     H5O_token_t token;    /* of the object; for an attribute: of the object it belongs to */
+    struct cow_object *next_dataset;
     char *owner_path;     /* attributes: path of the object they belong to, or NULL */
     void *root;           /* files of a version: the native root group of the version, opened when first needed */
 } cow_object;
@@ -116,6 +125,9 @@ cow_object *cow_object_of(void *object); /* NULL: not a wrapper */
 int cow_object_token(cow_object *object, H5O_token_t *token);
 /* Absolute path; free() it. NULL: not known (no error). */
 char *cow_object_path(const cow_object *object);
+/* Close and open again what is native of all open datasets with history in the file, and of the virtual datasets over
+ * them: native HDF5 keeps the sources of a virtual dataset open, and with them the state of an earlier commit. */
+int cow_home_reopen_datasets(cow_home *home);
 /* Fills in object->dataset (NULL: not a versioned one). */
 int cow_object_classify(cow_object *object);
 int cow_object_close_native(void *native, H5I_type_t type);
@@ -230,9 +242,9 @@ cow_object *cow_file_join(void *native, const char *name, const char *given_name
                           bool created, const cow_options *options, hid_t fapl);
 /* A wrapper for a file without, or (FOREIGN) one that can only be read natively. Takes NATIVE, also when it fails. */
 cow_object *cow_file_pass(void *native, bool foreign, const cow_options *options);
+/* A home for a native file that HDF5 opened itself to follow a link. The file stays the caller's. */
+cow_home *cow_file_adopt(void *native, const cow_options *options);
 int cow_file_set_bounds(void *native, H5F_libver_t low, H5F_libver_t high);
-/* Is HDF5 making its own handle on a file that is being opened (POST_OPEN)? */
-bool cow_post_opening(void);
 void *cow_file_create_callback(const char *name, unsigned flags, hid_t fcpl, hid_t fapl, hid_t dxpl, void **req);
 void *cow_file_open_callback(const char *name, unsigned flags, hid_t fapl, hid_t dxpl, void **req);
 herr_t cow_file_get_callback(void *object, H5VL_file_get_args_t *args, hid_t dxpl, void **req);
@@ -262,6 +274,9 @@ herr_t cow_dataset_specific_callback(void *object, H5VL_dataset_specific_args_t 
 herr_t cow_dataset_optional_callback(void *object, H5VL_optional_args_t *args, hid_t dxpl, void **req);
 herr_t cow_dataset_close_callback(void *object, hid_t dxpl, void **req);
 
+/* mapped.c */
+bool cow_mapped_serves(hid_t dcpl, const char *file);
+int cow_mapped_read(cow_object *object, hid_t mem_type, hid_t mem_space, hid_t file_space, hid_t dxpl, void *buf);
 /* chunk.c: H5VL_NATIVE_DATASET_* of a versioned dataset. */
 int cow_dataset_chunk_operation(cow_object *object, H5VL_optional_args_t *args, hid_t dxpl);
 int cow_dataset_allocated(cow_dataset *dataset, hsize_t *bytes, H5D_space_status_t *status);
