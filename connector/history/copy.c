@@ -332,6 +332,27 @@ done:
     return status;
 }
 
+/* A copy of the head's root group is a copy of the application's objects: the history stays behind. */
+static int drop_history(cow_file *file, void *from, const H5VL_loc_params_t *from_loc, const char *from_name,
+                        cow_loc target, const char *to_name)
+{
+    H5O_info2_t info;
+    char *path;
+    int status;
+
+    if (cow_native_info((cow_loc){from, from_loc->obj_type}, from_name, H5O_INFO_BASIC, &info) < 0)
+        return -1;
+    if (cow_address(&info.token) != cow_address(&file->root) || info.fileno != file->fileno)
+        return 0;
+    if (asprintf(&path, "%s/%s", to_name, COW_GROUP) < 0)
+        return cow_error(COW_MEMORY, "no memory to copy a group");
+    status = cow_native_exists(target, path);
+    if (status > 0)
+        status = cow_native_link_delete(target, path);
+    free(path);
+    return status;
+}
+
 int cow_object_copy(cow_file *from_file, void *from, const H5VL_loc_params_t *from_loc, const char *from_name,
                     cow_file *to_file, void *to, const H5VL_loc_params_t *to_loc, const char *to_name, hid_t ocpypl,
                     hid_t lcpl, hid_t dxpl)
@@ -353,11 +374,14 @@ int cow_object_copy(cow_file *from_file, void *from, const H5VL_loc_params_t *fr
         return cow_error_native("cannot copy '%s' to '%s'", from_name, to_name);
     if (from_file == NULL)
         return 0;
+    if (drop_history(from_file, from, from_loc, from_name, target, to_name) < 0)
+        goto done;
     if ((c.utf8 = H5Pcreate(H5P_LINK_CREATE)) < 0 || H5Pset_char_encoding(c.utf8, H5T_CSET_UTF8) < 0)
         cow_error_native("cannot prepare a copy");
     else if (cow_native_link_info(target, to_name, &info) == 0)
         status = mend(&c, target, to_name, cow_address(&info.u.token),
                       info.cset == H5T_CSET_UTF8 ? c.utf8 : H5P_DEFAULT, &replaced);
+done:
     if (status < 0) {
         /* half a copy would read as if it were whole */
         cow_error_box cause;

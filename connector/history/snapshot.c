@@ -265,7 +265,7 @@ typedef struct place {
     cow_loc target, previous; /* the new group; the group's newest snapshot, object NULL: none */
 } place;
 
-static int decide(cow_walk *walk, cow_loc parent, const char *name, uint64_t address, const char *path);
+static int decide(cow_walk *walk, uint64_t address, const char *path);
 
 static char *child_path(const char *path, const char *name)
 {
@@ -288,15 +288,22 @@ static int decide_child(void *context, const char *name, const H5L_info2_t *info
         return 0;
     if ((path = child_path(p->path, name)) == NULL)
         return -1;
-    answer = decide(p->walk, p->group, name, cow_address(&info->u.token), path);
+    answer = decide(p->walk, cow_address(&info->u.token), path);
     free(path);
     if (answer == NEW || answer == VISITING)
         p->answer = NEW; /* a cycle: whoever closes it is made anew with the rest */
     return answer < 0 ? -1 : 0;
 }
 
-/* PATH is "" for the root, else "/a/b". NAME is looked up in PARENT. */
-static int decide(cow_walk *walk, cow_loc parent, const char *name, uint64_t address, const char *path)
+/* Objects are opened by address, never by name: a name may lead across a mount point into another file. */
+static int open_head(const cow_walk *walk, uint64_t address, cow_loc *object)
+{
+    H5O_token_t token = cow_token(address);
+    return cow_native_open_token(walk->file->loc, &token, object);
+}
+
+/* PATH is "" for the root, else "/a/b". */
+static int decide(cow_walk *walk, uint64_t address, const char *path)
 {
     cow_file *file = walk->file;
     unsigned flags = cow_change_flags(file, address);
@@ -309,7 +316,7 @@ static int decide(cow_walk *walk, cow_loc parent, const char *name, uint64_t add
         return (int)known;
     if (flags == 0 && !walk->full && cow_snapshots_newest(file, address, NULL) && !cow_changes_below(file, path))
         return SAME; /* not noted as met: a change may be below it after all */
-    if (cow_native_open(parent, name, &object) < 0)
+    if (open_head(walk, address, &object) < 0)
         return -1;
     if (cow_map_put(&walk->state, address, VISITING) < 0)
         answer = -1;
@@ -346,11 +353,11 @@ int cow_walk_decide(cow_walk *walk)
 
     if (cow_snapshots_load(walk->file) < 0)
         return -1;
-    answer = decide(walk, walk->file->loc, "/", cow_address(&walk->file->root), "");
+    answer = decide(walk, cow_address(&walk->file->root), "");
     if (answer > 0 && !walk->full && (walk->several || !all_met(walk))) {
         walk->full = true;
         cow_map_free(&walk->state);
-        answer = decide(walk, walk->file->loc, "/", cow_address(&walk->file->root), "");
+        answer = decide(walk, cow_address(&walk->file->root), "");
     }
     return answer < 0 ? -1 : answer == NEW;
 }
@@ -518,14 +525,14 @@ static int build(cow_walk *walk, place *p, const char *name, uint64_t address, c
 
     if (cow_map_get(&walk->built, address, &snapshot))
         return link_snapshot(walk, p, name, snapshot, lcpl);
-    if ((decision = decide(walk, p->group, name, address, path)) < 0)
+    if ((decision = decide(walk, address, path)) < 0)
         return -1;
     if (decision == SAME) {
         if (!cow_snapshots_newest(walk->file, address, &snapshot))
             return cow_error(COW_CORRUPT, "%s: no snapshot is known of %s", walk->file->name, path);
         return link_snapshot(walk, p, name, snapshot, lcpl);
     }
-    if (cow_native_open(p->group, name, &head) < 0)
+    if (open_head(walk, address, &head) < 0)
         return -1;
     if (head.type == H5I_DATASET && cow_dataset_attach(walk->file, head.object, &dataset) < 0)
         goto done;
@@ -557,7 +564,7 @@ int cow_walk_build(cow_walk *walk, const char *name, uint64_t row, int64_t *chan
 
     walk->row = row;
     snprintf(walk->prefix, sizeof walk->prefix, COW_ROOT "/versions/%s", name);
-    if (cow_native_open(file->loc, "/", &head) < 0)
+    if (open_head(walk, cow_address(&file->root), &head) < 0)
         return -1;
     if (build_group(walk, head, cow_address(&file->root), "", &made) < 0)
         goto done;

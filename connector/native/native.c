@@ -269,7 +269,24 @@ void *cow_native_link_value(cow_loc group, const char *name, size_t *size)
 typedef struct named_link {
     char *name;
     H5L_info2_t info;
+    bool unreadable;
 } named_link;
+
+/* HDF5 stores whatever bytes H5Lcreate_ud is given as an external link, and then can neither tell nor follow nor list
+ * that link again, only delete it. Such a link has no value that a version could keep. */
+static int link_info_quietly(cow_loc group, const H5VL_loc_params_t *loc, H5L_info2_t *info)
+{
+    H5VL_link_get_args_t args = {.op_type = H5VL_LINK_GET_INFO};
+    herr_t status;
+
+    args.args.get_info.linfo = info;
+    H5E_BEGIN_TRY
+    {
+        status = H5VLlink_get(group.object, loc, cow_native_id(), &args, DXPL, NULL);
+    }
+    H5E_END_TRY
+    return status < 0 ? -1 : 0;
+}
 
 static int by_name(const void *a, const void *b)
 {
@@ -319,19 +336,15 @@ int cow_native_links(cow_loc group, bool by_creation, cow_link_visitor *visitor,
                 goto done;
             }
         }
-        args.op_type = H5VL_LINK_GET_INFO;
-        args.args.get_info.linfo = &links[n].info;
-        if (H5VLlink_get(group.object, &loc, cow_native_id(), &args, DXPL, NULL) < 0) {
-            free(links[n].name);
-            cow_error_native("cannot look at link %llu of a group", (unsigned long long)n);
-            goto done;
-        }
+        if (link_info_quietly(group, &loc, &links[n].info) < 0)
+            links[n].unreadable = true;
     }
     if (!by_creation && n > 1)
         qsort(links, n, sizeof *links, by_name);
     status = 0;
     for (hsize_t i = 0; status == 0 && i < n; i++)
-        status = visitor(context, links[i].name, &links[i].info);
+        if (!links[i].unreadable)
+            status = visitor(context, links[i].name, &links[i].info);
 done:
     for (hsize_t i = 0; i < n; i++)
         free(links[i].name);

@@ -157,8 +157,7 @@ herr_t cow_attribute_optional_callback(void *object, H5VL_optional_args_t *args,
     herr_t status = -1;
 
     /* The only operation there is: H5Aiterate1, which reads. It works with the id in its arguments. */
-    if (args->op_type != H5VL_NATIVE_ATTR_ITERATE_OLD && o->home != NULL &&
-        (o->home->file != NULL || o->home->foreign))
+    if (args->op_type != H5VL_NATIVE_ATTR_ITERATE_OLD && o->home != NULL && (o->home->file != NULL || o->home->foreign))
         cow_error(COW_UNSUPPORTED, "operation %d on attributes is not known to this h5cow, and could write",
                   args->op_type);
     else if (o->type == H5I_ATTR || cow_locate(o, &self, COW_TO_READ, &where) == 0)

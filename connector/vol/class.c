@@ -241,9 +241,14 @@ static herr_t optional(void *object, H5VL_optional_args_t *args, hid_t dxpl, voi
     return H5VLoptional(cow_object_native(object), cow_native_id(), args, dxpl, req);
 }
 
+/* Also called after a probe, when the reason of a failed open is on the stack. */
 static herr_t terminate(void)
 {
+    hid_t stack = H5Eget_num(H5E_DEFAULT) > 0 ? H5Eget_current_stack() : H5I_INVALID_HID;
+
     cow_native_terminate();
+    if (stack >= 0)
+        H5Eset_current_stack(stack);
     return 0;
 }
 

@@ -39,9 +39,9 @@ static int same_properties(void *native, hid_t fcpl)
             H5Pget_link_creation_order(root_list[i], &links[i]) < 0 ||
             H5Pget_attr_creation_order(root_list[i], &attributes[i]) < 0)
             goto done;
-    same = block[0] == block[1] && addresses[0] == addresses[1] && sizes[0] == sizes[1] &&
-           strategy[0] == strategy[1] && persist[0] == persist[1] && threshold[0] == threshold[1] &&
-           page[0] == page[1] && indexes[0] == indexes[1] && links[0] == links[1] && attributes[0] == attributes[1];
+    same = block[0] == block[1] && addresses[0] == addresses[1] && sizes[0] == sizes[1] && strategy[0] == strategy[1] &&
+           persist[0] == persist[1] && threshold[0] == threshold[1] && page[0] == page[1] && indexes[0] == indexes[1] &&
+           links[0] == links[1] && attributes[0] == attributes[1];
 done:
     if (same < 0)
         cow_error_native("cannot compare the file's creation properties");

@@ -169,8 +169,8 @@ static void **natives(size_t count, void *dataset[], void *one[1])
     return native;
 }
 
-herr_t cow_dataset_read_callback(size_t count, void *dataset[], hid_t mem_type[], hid_t mem_space[],
-                                 hid_t file_space[], hid_t dxpl, void *buf[], void **req)
+herr_t cow_dataset_read_callback(size_t count, void *dataset[], hid_t mem_type[], hid_t mem_space[], hid_t file_space[],
+                                 hid_t dxpl, void *buf[], void **req)
 {
     void *one[1], **native = NULL;
     bool all_native;
@@ -192,13 +192,13 @@ herr_t cow_dataset_read_callback(size_t count, void *dataset[], hid_t mem_type[]
     for (size_t i = 0; status >= 0 && i < count; i++) {
         cow_object *o = dataset[i];
         if (o->dataset != NULL)
-            status = cow_array_read(cow_dataset_array(o->dataset), mem_type[i], mem_space[i], file_space[i], dxpl,
-                                    buf[i]);
+            status =
+                cow_array_read(cow_dataset_array(o->dataset), mem_type[i], mem_space[i], file_space[i], dxpl, buf[i]);
         else if (o->mapped && file_space[i] != H5S_PLIST)
             status = cow_mapped_read(o, mem_type[i], mem_space[i], file_space[i], dxpl, buf[i]);
         else
-            status = H5VLdataset_read(1, &o->native, cow_native_id(), &mem_type[i], &mem_space[i], &file_space[i],
-                                      dxpl, &buf[i], req);
+            status = H5VLdataset_read(1, &o->native, cow_native_id(), &mem_type[i], &mem_space[i], &file_space[i], dxpl,
+                                      &buf[i], req);
     }
     return cow_leave(status);
 }
@@ -228,8 +228,8 @@ herr_t cow_dataset_write_callback(size_t count, void *dataset[], hid_t mem_type[
     for (size_t i = 0; status >= 0 && i < count; i++) {
         cow_object *o = dataset[i];
         if (o->dataset != NULL)
-            status = cow_array_write(cow_dataset_array(o->dataset), mem_type[i], mem_space[i], file_space[i], dxpl,
-                                     buf[i]);
+            status =
+                cow_array_write(cow_dataset_array(o->dataset), mem_type[i], mem_space[i], file_space[i], dxpl, buf[i]);
         else if ((status = H5VLdataset_write(1, &o->native, cow_native_id(), &mem_type[i], &mem_space[i],
                                              &file_space[i], dxpl, &buf[i], req)) >= 0)
             status = cow_dataset_after_native_write(o);

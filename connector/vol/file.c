@@ -190,7 +190,8 @@ cow_object *cow_file_pass(void *native, bool foreign, const cow_options *options
 
 /* ---- open ---- */
 
-/* "run.h5@3": *BASE "run.h5" (free it) and *REVISION "3" (in NAME), when that file exists and no file is called NAME. */
+/* "run.h5@3": *BASE "run.h5" (free it) and *REVISION "3" (in NAME), when that file exists and no file is called NAME.
+ */
 static int split_revision(const char *name, char **base, const char **revision)
 {
     const char *at = strrchr(name, '@');
@@ -213,10 +214,11 @@ static int split_revision(const char *name, char **base, const char **revision)
 
 static int refuse_write(const char *file, const char *revision)
 {
-    return cow_error(COW_READ_ONLY,
-                     "%s@%s: a version is never changed and cannot be opened for writing; to go on from it, write it to "
-                     "a file of its own: h5cow export %s@%s OUT; to change the newest state, open %s",
-                     file, revision, file, revision, file);
+    return cow_error(
+        COW_READ_ONLY,
+        "%s@%s: a version is never changed and cannot be opened for writing; to go on from it, write it to "
+        "a file of its own: h5cow export %s@%s OUT; to change the newest state, open %s",
+        file, revision, file, revision, file);
 }
 
 static cow_object *open_known(void *native, const char *name, const char *given_name, const char *revision,
@@ -378,14 +380,15 @@ static int flush(cow_home *home, H5F_scope_t scope)
 }
 
 /* HDF5 also asks this of every plugin when an open of the native connector has failed. Its reason is on the stack then,
- * and must stay there unless we can do better: a version, or a file with history, which only we can open for writing. */
+ * and must stay there unless we can do better: a version, or a file with history, which only we can open for writing.
+ */
 static herr_t is_accessible(H5VL_file_specific_args_t *args, hid_t dxpl, void **req)
 {
     H5VL_file_specific_args_t native = *args;
     bool probe = H5Eget_num(H5E_DEFAULT) > 0;
     hid_t stack = probe ? H5Eget_current_stack() : H5I_INVALID_HID, under = H5I_INVALID_HID;
-    hid_t fapl = args->args.is_accessible.fapl_id == H5P_DEFAULT ? H5P_FILE_ACCESS_DEFAULT
-                                                                 : args->args.is_accessible.fapl_id;
+    hid_t fapl =
+        args->args.is_accessible.fapl_id == H5P_DEFAULT ? H5P_FILE_ACCESS_DEFAULT : args->args.is_accessible.fapl_id;
     const char *revision = NULL;
     char *base = NULL;
     herr_t status = -1;

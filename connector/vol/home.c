@@ -23,8 +23,8 @@ void cow_file_asked(void *native)
 }
 
 /* HDF5 wraps files for two purposes. One is an id for the application (H5Iget_file_id): then it has just asked for the
- * file, and made one wrap context. The other is its own handle on a file that is being opened, which lives until the file
- * is closed: such a wrapper must not have a home, or it would keep the file open for ever. */
+ * file, and made one wrap context. The other is its own handle on a file that is being opened, which lives until the
+ * file is closed: such a wrapper must not have a home, or it would keep the file open for ever. */
 bool cow_file_was_asked(const void *native)
 {
     bool asked = asked_file != NULL && asked_file == native && asked_age <= 1;
@@ -79,7 +79,7 @@ static int file_number(void *native_file, unsigned long *number)
 }
 
 cow_home *cow_home_new(void *native_file, cow_file *file, const char *given_name, const char *version,
-                             const cow_options *options)
+                       const cow_options *options)
 {
     cow_home *home = calloc(1, sizeof *home);
     H5O_info2_t info;
@@ -454,7 +454,8 @@ int cow_home_reopen_datasets(cow_home *home)
                 paths[n] = cow_object_path(o);
                 all[n++] = o;
             }
-    /* This also keeps the file open meanwhile. All are closed before one is opened: HDF5 shares what it knows of one. */
+    /* This also keeps the file open meanwhile. All are closed before one is opened: HDF5 shares what it knows of one.
+     */
     if (cow_native_open((cow_loc){all[0]->native, H5I_DATASET}, "/", &root) < 0)
         goto done;
     status = 0;

@@ -302,8 +302,7 @@ static herr_t delete(cow_object *o, cow_where *where, H5VL_link_specific_args_t 
     if (found >= 0 && info.type == H5L_TYPE_HARD) {
         if (holder(o, where, &group, &name) < 0 ||
             (group.object != NULL && (kept = cow_file_keep_removed(target.home->file, group, name)) < 0) ||
-            (group.object != NULL && (own = is_own_link(group, &info)) < 0) ||
-            (own && change_references(group, 1) < 0))
+            (group.object != NULL && (own = is_own_link(group, &info)) < 0) || (own && change_references(group, 1) < 0))
             goto done;
         /* An object that keeps another link may be known by the path that goes. */
         cow_changed_paths(target.home->file);
@@ -370,7 +369,7 @@ herr_t cow_link_specific_callback(void *object, const H5VL_loc_params_t *loc, H5
     switch (args->op_type) {
     case H5VL_LINK_DELETE:
         if (cow_hide_index(o, &where) == 0)
-            status = delete(o, &where, args, dxpl, req);
+            status = delete (o, &where, args, dxpl, req);
         break;
     case H5VL_LINK_EXISTS:
         status = H5VLlink_specific(where.native, &where.loc, cow_native_id(), args, dxpl, req);

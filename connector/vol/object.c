@@ -168,8 +168,7 @@ herr_t cow_object_get_callback(void *object, const H5VL_loc_params_t *loc, H5VL_
             status = H5VLobject_get(where.native, &where.loc, cow_native_id(), args, dxpl, req);
         break;
     case H5VL_OBJECT_GET_NAME:
-        if (o->home != NULL && (o->home->file != NULL || o->home->foreign) && !o->detached &&
-            o->type != H5I_ATTR)
+        if (o->home != NULL && (o->home->file != NULL || o->home->foreign) && !o->detached && o->type != H5I_ATTR)
             status = get_name(o, &where, args, dxpl);
         else
             status = H5VLobject_get(where.native, &where.loc, cow_native_id(), args, dxpl, req);

@@ -59,8 +59,7 @@ static int leads_to_hiding_root(const cow_where *where, cow_home *near, const ch
 }
 
 /* NAME as the file knows it, from the location that WHERE already has. */
-static int translate(cow_home *home, cow_where *where, const char *name, cow_purpose purpose,
-                     const char **out)
+static int translate(cow_home *home, cow_where *where, const char *name, cow_purpose purpose, const char **out)
 {
     char **owned = &where->owned[where->owned[0] != NULL];
     size_t size;
@@ -134,8 +133,7 @@ int cow_locate(cow_object *object, const H5VL_loc_params_t *loc, cow_purpose pur
     case H5VL_OBJECT_BY_SELF:
         return 0;
     case H5VL_OBJECT_BY_NAME:
-        return translate(home, where, loc->loc_data.loc_by_name.name, purpose,
-                         &where->loc.loc_data.loc_by_name.name);
+        return translate(home, where, loc->loc_data.loc_by_name.name, purpose, &where->loc.loc_data.loc_by_name.name);
     case H5VL_OBJECT_BY_IDX:
         return translate(home, where, loc->loc_data.loc_by_idx.name, purpose, &where->loc.loc_data.loc_by_idx.name);
     case H5VL_OBJECT_BY_TOKEN:

@@ -1,8 +1,8 @@
 /* Which object a modification is about: asked before it, to refuse what must not be written before native HDF5 has done
  * anything, and reported after it, so that the commit finds what changed.
  *
- * The file that is changed need not be the one that the application named: a path may lead through an external link or a
- * mount point. So a path is looked up first; what cannot be found is left to native HDF5, which then says why.
+ * The file that is changed need not be the one that the application named: a path may lead through an external link or
+ * a mount point. So a path is looked up first; what cannot be found is left to native HDF5, which then says why.
  */
 #include "vol/vol.h"
 

@@ -200,8 +200,7 @@ static herr_t each_object(hid_t start, const char *path, const H5L_info2_t *link
         return -1;
     if ((added = add(&v->reported, &info)) <= 0)
         return added;
-    if (v->args->fields != H5O_INFO_BASIC &&
-        H5Oget_info_by_name3(start, path, &info, v->args->fields, H5P_DEFAULT) < 0)
+    if (v->args->fields != H5O_INFO_BASIC && H5Oget_info_by_name3(start, path, &info, v->args->fields, H5P_DEFAULT) < 0)
         return -1;
     return v->args->op(start, path, &info, v->args->op_data);
 }

@@ -30,8 +30,8 @@
 
 #include <stdbool.h>
 
-#define COW_CONNECTOR_NAME "h5cow"
-#define COW_CONNECTOR_VALUE 3118
+#define COW_CONNECTOR_NAME    "h5cow"
+#define COW_CONNECTOR_VALUE   3118
 #define COW_CONNECTOR_VERSION 1
 
 #define COW_VERSION_PATH_MAX 1100
@@ -45,16 +45,16 @@ struct cow_home {
     unsigned wrappings;  /* HDF5's wrap contexts: keep the memory, nothing else */
     unsigned files;      /* wrappers of type H5I_FILE */
     unsigned long fileno;
-    cow_file *file;      /* NULL: no history here, everything is passed through */
-    bool foreign;        /* a history, but the file was opened around the connector: read natively, never written */
-    bool failed;         /* a failed last commit was reported once: the next close closes */
-    char *version;       /* "/_versioned_data/versions/3", or NULL: the head */
-    char *given_name;    /* what the application called the file ("run.h5@3"), where that is not its name */
-    H5O_token_t root;    /* of the file's root group */
+    cow_file *file;   /* NULL: no history here, everything is passed through */
+    bool foreign;     /* a history, but the file was opened around the connector: read natively, never written */
+    bool failed;      /* a failed last commit was reported once: the next close closes */
+    char *version;    /* "/_versioned_data/versions/3", or NULL: the head */
+    char *given_name; /* what the application called the file ("run.h5@3"), where that is not its name */
+    H5O_token_t root; /* of the file's root group */
     cow_options *options;
     H5F_libver_t low, high; /* the library version bounds that the application asked for */
     bool bounds;
-    hsize_t hidden_at[2][3]; /* where the reserved group was last met: [index type][order], see hide.c */
+    hsize_t hidden_at[2][3];     /* where the reserved group was last met: [index type][order], see hide.c */
     struct cow_object *datasets; /* open ones */
     cow_home **mounted;
     size_t mounted_count;
@@ -62,7 +62,7 @@ struct cow_home {
 
 /* A home for an open native file, with one reference. OPTIONS and NAME are copied. NULL: error. */
 cow_home *cow_home_new(void *native_file, cow_file *file, const char *given_name, const char *version,
-                             const cow_options *options);
+                       const cow_options *options);
 cow_home *cow_home_reference(cow_home *home);
 /* One reference less. Returns the error of the last commit (cow_file_release). */
 int cow_home_release(cow_home *home);
@@ -97,7 +97,7 @@ typedef struct cow_object {
     uint64_t magic; /* first: a few native pointers come back from HDF5 unwrapped, see cow_object_native */
     void *native;
     H5I_type_t type;
-    cow_home *home; /* NULL: passed through */
+    cow_home *home;       /* NULL: passed through */
     cow_dataset *dataset; /* of a versioned dataset, once asked for */
     bool classified;      /* datasets: `dataset` is known */
     bool layout_known;    /* native datasets in a file with history: user_virtual is known */
@@ -106,10 +106,10 @@ typedef struct cow_object {
     bool unnamed;         /* reached by token: HDF5 would search the whole file for its name */
     bool detached;        /* reached through another file: its name there is not its name here */
     bool has_token;
-    H5O_token_t token;    /* of the object; for an attribute: of the object it belongs to */
+    H5O_token_t token; /* of the object; for an attribute: of the object it belongs to */
     struct cow_object *next_dataset;
-    char *owner_path;     /* attributes: path of the object they belong to, or NULL */
-    void *root;           /* files of a version: the native root group of the version, opened when first needed */
+    char *owner_path; /* attributes: path of the object they belong to, or NULL */
+    void *root;       /* files of a version: the native root group of the version, opened when first needed */
 } cow_object;
 
 /* Wrap a native object, which is the wrapper's from now on, also when this fails (it is closed then). NEAR: what it was
@@ -160,7 +160,8 @@ int cow_locate_name(cow_object *object, const H5VL_loc_params_t *loc, const char
 void cow_where_done(cow_where *where);
 /* How many characters of PATH are the version's prefix, which the application must not see: 0 or its length. */
 size_t cow_version_prefix(const cow_home *home, const char *path);
-/* The value of the soft link at WHERE as the application is to see it; free() it. NULL: not a soft link, or an error. */
+/* The value of the soft link at WHERE as the application is to see it; free() it. NULL: not a soft link, or an error.
+ */
 char *cow_version_soft_link(const cow_object *object, const cow_where *where);
 /* linklen of H5Gget_objinfo for a soft link. */
 int cow_version_link_length(const cow_object *object, const cow_where *where, size_t *length);
@@ -200,8 +201,8 @@ int cow_info_quietly(void *native, const H5VL_loc_params_t *loc, H5O_info2_t *in
 typedef struct cow_listed {
     void *native;
     H5I_type_t type;
-    const char *name;     /* "." for the object itself */
-    cow_home *home; /* borrowed; whose root it is, when it hides */
+    const char *name; /* "." for the object itself */
+    cow_home *home;   /* borrowed; whose root it is, when it hides */
 } cow_listed;
 
 /* 1: the group at WHERE hides the reserved group, 0: it does not. *LISTED is filled in when 1. */
@@ -265,8 +266,8 @@ void *cow_dataset_create_callback(void *object, const H5VL_loc_params_t *loc, co
                                   hid_t space, hid_t dcpl, hid_t dapl, hid_t dxpl, void **req);
 void *cow_dataset_open_callback(void *object, const H5VL_loc_params_t *loc, const char *name, hid_t dapl, hid_t dxpl,
                                 void **req);
-herr_t cow_dataset_read_callback(size_t count, void *dataset[], hid_t mem_type[], hid_t mem_space[],
-                                 hid_t file_space[], hid_t dxpl, void *buf[], void **req);
+herr_t cow_dataset_read_callback(size_t count, void *dataset[], hid_t mem_type[], hid_t mem_space[], hid_t file_space[],
+                                 hid_t dxpl, void *buf[], void **req);
 herr_t cow_dataset_write_callback(size_t count, void *dataset[], hid_t mem_type[], hid_t mem_space[],
                                   hid_t file_space[], hid_t dxpl, const void *buf[], void **req);
 herr_t cow_dataset_get_callback(void *object, H5VL_dataset_get_args_t *args, hid_t dxpl, void **req);

@@ -1,0 +1,1108 @@
+/* What h5_api_test skips or cannot know: flushing, chunk calls, storage size, comments, points in partial chunks,
+ * user-defined links, the reserved group, error stacks, versions. Run with HDF5_VOL_CONNECTOR=h5cow.
+ *
+ * Where native HDF5 defines the answer, the same calls are made on a native file in the same process, and the answers
+ * are compared; so nothing here has to know what HDF5 would say.
+ */
+#include <hdf5.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define RESERVED "_versioned_data"
+
+static unsigned failures;
+
+#define CHECK(condition)                                                                                               \
+    do {                                                                                                               \
+        if (!(condition)) {                                                                                            \
+            printf("  %s:%d: not true: %s\n", __func__, __LINE__, #condition);                                         \
+            failures++;                                                                                                \
+        }                                                                                                              \
+    } while (0)
+
+static const char *const cow_file = "test_vol_cow.h5", *const native_file = "test_vol_native.h5";
+static hid_t native_fapl;
+
+/* A pair of files, one with and one without the connector, on which the same is done. */
+typedef struct pair {
+    hid_t file[2];
+} pair;
+
+static pair create_pair(hid_t fcpl)
+{
+    pair p;
+
+    remove(cow_file);
+    remove(native_file);
+    p.file[0] = H5Fcreate(cow_file, H5F_ACC_TRUNC, fcpl, H5P_DEFAULT);
+    p.file[1] = H5Fcreate(native_file, H5F_ACC_TRUNC, fcpl, native_fapl);
+    CHECK(p.file[0] >= 0 && p.file[1] >= 0);
+    return p;
+}
+
+static void close_pair(pair p)
+{
+    CHECK(H5Fclose(p.file[0]) >= 0);
+    CHECK(H5Fclose(p.file[1]) >= 0);
+}
+
+/* ---- errors ---- */
+
+typedef struct stack_record {
+    unsigned count;
+    char lowest[512];
+} stack_record;
+
+static herr_t note_record(unsigned n, const H5E_error2_t *error, void *context)
+{
+    stack_record *record = context;
+
+    if (n == 0)
+        snprintf(record->lowest, sizeof record->lowest, "%s", error->desc);
+    record->count++;
+    return 0;
+}
+
+static void test_missing_file_keeps_errno_at_the_bottom_of_the_error_stack(void)
+{
+    stack_record records[2] = {0};
+
+    for (int i = 0; i < 2; i++) {
+        hid_t file, stack;
+        H5E_BEGIN_TRY
+        {
+            file = H5Fopen("test_vol_missing.h5", H5F_ACC_RDONLY, i == 0 ? H5P_DEFAULT : native_fapl);
+            stack = H5Eget_current_stack();
+        }
+        H5E_END_TRY
+        CHECK(file < 0);
+        H5Ewalk2(stack, H5E_WALK_UPWARD, note_record, &records[i]);
+        H5Eclose_stack(stack);
+    }
+    CHECK(strcmp(records[0].lowest, records[1].lowest) == 0);
+    CHECK(strstr(records[0].lowest, "errno = 2") != NULL);
+    CHECK(records[0].count >= 5);
+}
+
+static void test_failed_create_keeps_errno_at_the_bottom_of_the_error_stack(void)
+{
+    stack_record record = {0};
+    hid_t file, stack;
+
+    H5E_BEGIN_TRY
+    {
+        file = H5Fcreate("test_vol_no_such_folder/x.h5", H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+        stack = H5Eget_current_stack();
+    }
+    H5E_END_TRY
+    CHECK(file < 0);
+    H5Ewalk2(stack, H5E_WALK_UPWARD, note_record, &record);
+    H5Eclose_stack(stack);
+    CHECK(strstr(record.lowest, "errno = 2") != NULL);
+}
+
+static void test_is_accessible_answers_as_native(void)
+{
+    pair p = create_pair(H5P_DEFAULT);
+    FILE *text = fopen("test_vol_text.h5", "w");
+    htri_t cow, native;
+
+    close_pair(p);
+    CHECK(H5Fis_accessible(cow_file, H5P_DEFAULT) == 1);
+    CHECK(text != NULL && fputs("no", text) >= 0 && fclose(text) == 0);
+    H5E_BEGIN_TRY
+    {
+        CHECK(H5Fis_accessible("test_vol_text.h5", H5P_DEFAULT) == H5Fis_accessible("test_vol_text.h5", native_fapl));
+        cow = H5Fis_accessible("test_vol_missing.h5", H5P_DEFAULT);
+        native = H5Fis_accessible("test_vol_missing.h5", native_fapl);
+        CHECK(cow == native);
+    }
+    H5E_END_TRY
+    remove("test_vol_text.h5");
+}
+
+/* ---- flush, refresh, comments ---- */
+
+static hid_t chunked(hid_t file, const char *name, hsize_t rows, hsize_t columns, unsigned deflate)
+{
+    hsize_t dims[2] = {rows, columns}, maximum[2] = {H5S_UNLIMITED, columns}, chunk[2] = {8, 8};
+    hid_t space = H5Screate_simple(2, dims, maximum), dcpl = H5Pcreate(H5P_DATASET_CREATE), dataset;
+
+    H5Pset_chunk(dcpl, 2, chunk);
+    if (deflate)
+        H5Pset_deflate(dcpl, deflate);
+    dataset = H5Dcreate2(file, name, H5T_NATIVE_INT, space, H5P_DEFAULT, dcpl, H5P_DEFAULT);
+    CHECK(dataset >= 0);
+    H5Pclose(dcpl);
+    H5Sclose(space);
+    return dataset;
+}
+
+static void test_flush_and_refresh_of_every_kind_of_object(void)
+{
+    pair p = create_pair(H5P_DEFAULT);
+    int values[20][20], back[20][20];
+
+    for (int i = 0; i < 400; i++)
+        values[i / 20][i % 20] = i;
+    for (int i = 0; i < 2; i++) {
+        hid_t dataset = chunked(p.file[i], "d", 20, 20, 0);
+        hid_t group = H5Gcreate2(p.file[i], "g", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+        hid_t type = H5Tcopy(H5T_NATIVE_INT);
+
+        CHECK(H5Tcommit2(p.file[i], "t", type, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT) >= 0);
+        CHECK(H5Dwrite(dataset, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
+        CHECK(H5Dflush(dataset) >= 0 && H5Gflush(group) >= 0 && H5Tflush(type) >= 0 && H5Oflush(dataset) >= 0);
+        CHECK(H5Drefresh(dataset) >= 0 && H5Grefresh(group) >= 0 && H5Trefresh(type) >= 0 && H5Orefresh(dataset) >= 0);
+        CHECK(H5Fflush(p.file[i], H5F_SCOPE_LOCAL) >= 0 && H5Fflush(dataset, H5F_SCOPE_GLOBAL) >= 0);
+        memset(back, 0, sizeof back);
+        CHECK(H5Dread(dataset, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, back) >= 0);
+        CHECK(memcmp(values, back, sizeof back) == 0);
+        H5Dclose(dataset);
+        H5Gclose(group);
+        H5Tclose(type);
+    }
+    close_pair(p);
+}
+
+static void test_refresh_of_objects_in_a_file_open_for_reading(void)
+{
+    pair p = create_pair(H5P_DEFAULT);
+    int back[20][20];
+    hid_t file, dataset, group;
+
+    for (int i = 0; i < 2; i++) {
+        H5Dclose(chunked(p.file[i], "d", 20, 20, 0));
+        H5Gclose(H5Gcreate2(p.file[i], "g", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+    }
+    close_pair(p);
+    file = H5Fopen(cow_file, H5F_ACC_RDONLY, H5P_DEFAULT);
+    dataset = H5Dopen2(file, "d", H5P_DEFAULT);
+    group = H5Gopen2(file, "g", H5P_DEFAULT);
+    CHECK(H5Drefresh(dataset) >= 0 && H5Grefresh(group) >= 0 && H5Orefresh(group) >= 0);
+    CHECK(H5Dread(dataset, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, back) >= 0);
+    CHECK(H5Gclose(group) >= 0 && H5Dclose(dataset) >= 0 && H5Fclose(file) >= 0);
+}
+
+static void test_comments_are_kept(void)
+{
+    pair p = create_pair(H5P_DEFAULT);
+    char text[32];
+    hid_t file;
+
+    for (int i = 0; i < 2; i++) {
+        H5Gclose(H5Gcreate2(p.file[i], "g", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+        CHECK(H5Oset_comment_by_name(p.file[i], "g", "a comment", H5P_DEFAULT) >= 0);
+        CHECK(H5Oset_comment(p.file[i], "of the root") >= 0);
+        CHECK(H5Oget_comment_by_name(p.file[i], "g", text, sizeof text, H5P_DEFAULT) == 9);
+        CHECK(strcmp(text, "a comment") == 0);
+        CHECK(H5Oget_comment(p.file[i], text, sizeof text) == 11 && strcmp(text, "of the root") == 0);
+    }
+    close_pair(p);
+    file = H5Fopen("test_vol_cow.h5@1", H5F_ACC_RDONLY, H5P_DEFAULT);
+    CHECK(H5Oget_comment_by_name(file, "g", text, sizeof text, H5P_DEFAULT) == 9 && strcmp(text, "a comment") == 0);
+    CHECK(H5Oget_comment(file, text, sizeof text) == 11 && strcmp(text, "of the root") == 0);
+    CHECK(H5Fclose(file) >= 0);
+}
+
+/* ---- chunks ---- */
+
+static int count_chunk(const hsize_t *offset, unsigned mask, haddr_t address, hsize_t size, void *context)
+{
+    hsize_t *sum = context;
+
+    (void)mask;
+    sum[0]++;
+    sum[1] += offset[0] * 1000 + offset[1];
+    sum[2] += size;
+    sum[3] += address == HADDR_UNDEF;
+    return 0;
+}
+
+static void test_chunk_calls_answer_as_native(void)
+{
+    pair p = create_pair(H5P_DEFAULT);
+    static int values[40][20];
+    hsize_t start[2] = {16, 0}, count[2] = {17, 13};
+    struct {
+        hsize_t storage, chunks, iterated[4], by_offset, size;
+        unsigned mask;
+        H5D_space_status_t status[3];
+        haddr_t offset;
+        herr_t bad[3];
+    } seen[2];
+
+    memset(seen, 0, sizeof seen);
+    for (int i = 0; i < 800; i++)
+        values[i / 20][i % 20] = i * 7;
+    for (int i = 0; i < 2; i++) {
+        hid_t dataset = chunked(p.file[i], "d", 40, 20, 4), space = H5Dget_space(dataset);
+        hsize_t origin[2] = {16, 8}, odd[2] = {17, 8}, beyond[2] = {400, 0}, at[2];
+        haddr_t address;
+        unsigned char chunk[4096];
+        uint32_t mask;
+        hid_t other;
+
+        CHECK(H5Dget_space_status(dataset, &seen[i].status[0]) >= 0);
+        H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, count, NULL);
+        CHECK(H5Dwrite(dataset, H5T_NATIVE_INT, space, space, H5P_DEFAULT, values) >= 0);
+        CHECK(H5Dget_space_status(dataset, &seen[i].status[1]) >= 0);
+        CHECK(H5Dget_num_chunks(dataset, H5S_ALL, &seen[i].chunks) >= 0);
+        CHECK(H5Dchunk_iter(dataset, H5P_DEFAULT, count_chunk, seen[i].iterated) >= 0);
+        CHECK(H5Dget_chunk_storage_size(dataset, origin, &seen[i].by_offset) >= 0);
+        CHECK(H5Dget_chunk_info_by_coord(dataset, origin, &seen[i].mask, &address, &seen[i].size) >= 0);
+        CHECK(address != HADDR_UNDEF && seen[i].size == seen[i].by_offset);
+        for (hsize_t n = 0; n < seen[i].chunks; n++) {
+            unsigned m = 99;
+            hsize_t size = 0;
+            CHECK(H5Dget_chunk_info(dataset, H5S_ALL, n, at, &m, &address, &size) >= 0);
+            CHECK(size > 0 && address != HADDR_UNDEF && m == 0 && at[0] % 8 == 0 && at[1] % 8 == 0);
+        }
+        seen[i].storage = H5Dget_storage_size(dataset);
+        seen[i].offset = H5Dget_offset(dataset);
+        /* the bytes of a chunk can be taken to another dataset */
+        CHECK(H5Dread_chunk(dataset, H5P_DEFAULT, origin, &mask, chunk) >= 0);
+        other = chunked(p.file[i], "e", 40, 20, 4);
+        CHECK(H5Dwrite_chunk(other, H5P_DEFAULT, mask, origin, (size_t)seen[i].size, chunk) >= 0);
+        {
+            static int back[40][20];
+            CHECK(H5Dread(other, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, back) >= 0);
+            CHECK(back[17][9] == values[17][9] && back[0][0] == 0);
+        }
+        H5E_BEGIN_TRY
+        {
+            seen[i].bad[0] = H5Dread_chunk(dataset, H5P_DEFAULT, odd, &mask, chunk);
+            seen[i].bad[1] = H5Dread_chunk(dataset, H5P_DEFAULT, beyond, &mask, chunk);
+            seen[i].bad[2] = H5Dwrite_chunk(dataset, H5P_DEFAULT, 0, odd, 10, chunk);
+        }
+        H5E_END_TRY
+        H5Dclose(other);
+        H5Sclose(space);
+        H5Dclose(dataset);
+    }
+    CHECK(memcmp(seen[0].status, seen[1].status, sizeof seen[0].status) == 0);
+    CHECK(seen[0].chunks == seen[1].chunks && seen[0].mask == seen[1].mask && seen[0].offset == seen[1].offset);
+    CHECK(seen[0].iterated[0] == seen[1].iterated[0] && seen[0].iterated[1] == seen[1].iterated[1]);
+    CHECK(seen[0].iterated[2] == seen[0].storage && seen[0].iterated[3] == 0);
+    CHECK(seen[0].storage == seen[1].storage && seen[0].by_offset == seen[1].by_offset);
+    CHECK(seen[0].bad[0] < 0 && seen[0].bad[1] < 0 && seen[0].bad[2] < 0);
+    close_pair(p);
+}
+
+static void test_chunk_addresses_are_true(void)
+{
+    pair p = create_pair(H5P_DEFAULT);
+    static int values[40][20], chunk[8][8];
+    hid_t dataset = chunked(p.file[0], "d", 40, 20, 0);
+    hsize_t origin[2] = {8, 0}, size;
+    unsigned mask;
+    haddr_t address;
+    FILE *file;
+
+    for (int i = 0; i < 800; i++)
+        values[i / 20][i % 20] = i + 1;
+    CHECK(H5Dwrite(dataset, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
+    CHECK(H5Fflush(p.file[0], H5F_SCOPE_GLOBAL) >= 0);
+    CHECK(H5Dget_chunk_info_by_coord(dataset, origin, &mask, &address, &size) >= 0);
+    CHECK(size == sizeof chunk);
+    H5Dclose(dataset);
+    close_pair(p);
+    file = fopen(cow_file, "rb");
+    CHECK(file != NULL && fseek(file, (long)address, SEEK_SET) == 0 &&
+          fread(chunk, 1, sizeof chunk, file) == sizeof chunk);
+    CHECK(chunk[3][5] == values[11][5]);
+    if (file != NULL)
+        fclose(file);
+}
+
+static void test_contiguous_dataset_looks_contiguous(void)
+{
+    pair p = create_pair(H5P_DEFAULT);
+    static double values[3000];
+
+    for (int i = 0; i < 2; i++) {
+        hsize_t dims = 3000, more = 4000, chunks;
+        hid_t space = H5Screate_simple(1, &dims, NULL), dcpl;
+        hid_t dataset = H5Dcreate2(p.file[i], "c", H5T_NATIVE_DOUBLE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+        H5D_space_status_t status;
+
+        CHECK(H5Dget_storage_size(dataset) == 0);
+        CHECK(H5Dget_space_status(dataset, &status) >= 0 && status == H5D_SPACE_STATUS_NOT_ALLOCATED);
+        CHECK(H5Dwrite(dataset, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
+        CHECK(H5Dget_storage_size(dataset) == sizeof values);
+        CHECK(H5Dget_space_status(dataset, &status) >= 0 && status == H5D_SPACE_STATUS_ALLOCATED);
+        dcpl = H5Dget_create_plist(dataset);
+        CHECK(H5Pget_layout(dcpl) == H5D_CONTIGUOUS && H5Pget_nfilters(dcpl) == 0);
+        H5E_BEGIN_TRY
+        {
+            CHECK(H5Dset_extent(dataset, &more) < 0);
+            CHECK(H5Dget_num_chunks(dataset, H5S_ALL, &chunks) < 0);
+        }
+        H5E_END_TRY
+        H5Pclose(dcpl);
+        H5Dclose(dataset);
+        H5Sclose(space);
+    }
+    close_pair(p);
+}
+
+static void test_extent_beyond_the_maximum_is_refused(void)
+{
+    pair p = create_pair(H5P_DEFAULT);
+
+    for (int i = 0; i < 2; i++) {
+        hid_t dataset = chunked(p.file[i], "d", 20, 20, 0), space;
+        hsize_t too_wide[2] = {20, 21}, longer[2] = {33, 20}, same[2] = {33, 20}, now[2];
+        herr_t status;
+
+        H5E_BEGIN_TRY
+        {
+            status = H5Dset_extent(dataset, too_wide);
+        }
+        H5E_END_TRY
+        CHECK(status < 0);
+        CHECK(H5Dset_extent(dataset, longer) >= 0 && H5Dset_extent(dataset, same) >= 0);
+        space = H5Dget_space(dataset);
+        H5Sget_simple_extent_dims(space, now, NULL);
+        CHECK(now[0] == 33 && now[1] == 20);
+        H5Sclose(space);
+        H5Dclose(dataset);
+    }
+    close_pair(p);
+}
+
+static void test_points_in_partial_edge_chunks(void)
+{
+    pair p = create_pair(H5P_DEFAULT);
+    int back[2][20][20];
+
+    memset(back, 0, sizeof back);
+    for (int i = 0; i < 2; i++) {
+        hid_t dataset = chunked(p.file[i], "d", 20, 20, 0), space = H5Dget_space(dataset), memory;
+        hsize_t points[5][2] = {{19, 19}, {0, 0}, {16, 19}, {19, 3}, {7, 8}}, five = 5;
+        int values[5] = {1, 2, 3, 4, 5}, again[5] = {0};
+
+        memory = H5Screate_simple(1, &five, NULL);
+        CHECK(H5Sselect_elements(space, H5S_SELECT_SET, 5, &points[0][0]) >= 0);
+        CHECK(H5Dwrite(dataset, H5T_NATIVE_INT, memory, space, H5P_DEFAULT, values) >= 0);
+        CHECK(H5Dread(dataset, H5T_NATIVE_INT, memory, space, H5P_DEFAULT, again) >= 0);
+        CHECK(memcmp(values, again, sizeof values) == 0);
+        CHECK(H5Dread(dataset, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, back[i]) >= 0);
+        H5Sclose(memory);
+        H5Sclose(space);
+        H5Dclose(dataset);
+    }
+    CHECK(memcmp(back[0], back[1], sizeof back[0]) == 0 && back[0][19][19] == 1 && back[0][16][19] == 3);
+    close_pair(p);
+}
+
+static void test_multi_dataset_write_of_versioned_and_native_ones(void)
+{
+    pair p = create_pair(H5P_DEFAULT);
+
+    for (int i = 0; i < 2; i++) {
+        hid_t scalar = H5Screate(H5S_SCALAR);
+        hid_t set[3] = {chunked(p.file[i], "a", 20, 20, 0),
+                        H5Dcreate2(p.file[i], "s", H5T_NATIVE_INT, scalar, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
+                        chunked(p.file[i], "b", 20, 20, 0)};
+        hid_t type[3] = {H5T_NATIVE_INT, H5T_NATIVE_INT, H5T_NATIVE_INT}, all[3] = {H5S_ALL, H5S_ALL, H5S_ALL};
+        static int a[20][20], b[20][20], a2[20][20], b2[20][20];
+        int s = 42, s2 = 0;
+        const void *from[3] = {a, &s, b};
+        void *to[3] = {a2, &s2, b2};
+
+        a[3][4] = 5;
+        b[6][7] = 8;
+        memset(a2, 0, sizeof a2);
+        memset(b2, 0, sizeof b2);
+        CHECK(H5Dwrite_multi(3, set, type, all, all, H5P_DEFAULT, from) >= 0);
+        CHECK(H5Dread_multi(3, set, type, all, all, H5P_DEFAULT, to) >= 0);
+        CHECK(memcmp(a, a2, sizeof a) == 0 && s2 == 42 && memcmp(b, b2, sizeof b) == 0);
+        for (int k = 0; k < 3; k++)
+            H5Dclose(set[k]);
+        H5Sclose(scalar);
+    }
+    close_pair(p);
+}
+
+static void test_user_virtual_dataset_shows_what_is_not_committed(void)
+{
+    pair p = create_pair(H5P_DEFAULT);
+
+    for (int i = 0; i < 2; i++) {
+        hid_t source = chunked(p.file[i], "d", 20, 20, 0), space = H5Dget_space(source);
+        hid_t dcpl = H5Pcreate(H5P_DATASET_CREATE), dataset;
+        static int values[20][20], back[20][20];
+        hsize_t dims[2] = {20, 20}, start[2] = {4, 4}, count[2] = {10, 10};
+        hid_t target = H5Screate_simple(2, dims, NULL);
+        int minus = -1;
+
+        H5Pset_fill_value(dcpl, H5T_NATIVE_INT, &minus);
+        H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, count, NULL);
+        H5Sselect_hyperslab(target, H5S_SELECT_SET, start, NULL, count, NULL);
+        CHECK(H5Pset_virtual(dcpl, target, ".", "/d", space) >= 0);
+        dataset = H5Dcreate2(p.file[i], "v", H5T_NATIVE_INT, target, H5P_DEFAULT, dcpl, H5P_DEFAULT);
+        for (int round = 1; round <= 3; round++) {
+            for (int k = 0; k < 400; k++)
+                values[k / 20][k % 20] = k * round;
+            CHECK(H5Dwrite(source, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
+            CHECK(H5Dread(dataset, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, back) >= 0);
+            CHECK(back[0][0] == -1 && back[19][4] == -1 && back[4][4] == values[4][4] &&
+                  back[13][13] == values[13][13]);
+            if (round == 2)
+                CHECK(H5Fflush(p.file[i], H5F_SCOPE_GLOBAL) >= 0);
+        }
+        if (i == 0) {
+            herr_t status;
+            H5E_BEGIN_TRY
+            {
+                status = H5Dwrite(dataset, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values);
+            }
+            H5E_END_TRY
+            CHECK(status < 0);
+        }
+        H5Dclose(dataset);
+        H5Dclose(source);
+        H5Sclose(space);
+        H5Sclose(target);
+        H5Pclose(dcpl);
+    }
+    close_pair(p);
+}
+
+/* ---- links ---- */
+
+static hid_t traverse(const char *name, hid_t group, const void *data, size_t size, hid_t lapl, hid_t dxpl)
+{
+    (void)name;
+    (void)size;
+    (void)lapl;
+    (void)dxpl;
+    return H5Oopen(group, data, H5P_DEFAULT);
+}
+
+static ssize_t query(const char *name, const void *data, size_t size, void *buf, size_t room)
+{
+    (void)name;
+    if (buf != NULL)
+        memcpy(buf, data, size < room ? size : room);
+    return (ssize_t)size;
+}
+
+static void test_user_defined_links_are_followed_and_kept(void)
+{
+    const H5L_class_t class = {.version = H5L_LINK_CLASS_T_VERS,
+                               .id = (H5L_type_t)(H5L_TYPE_UD_MIN + 7),
+                               .comment = "by name",
+                               .trav_func = traverse,
+                               .query_func = query};
+    pair p = create_pair(H5P_DEFAULT);
+    hid_t file;
+    H5L_info2_t info;
+
+    CHECK(H5Lregister(&class) >= 0);
+    for (int i = 0; i < 2; i++) {
+        hid_t group = H5Gcreate2(p.file[i], "g", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), opened;
+        char value[8];
+
+        CHECK(H5Lcreate_ud(p.file[i], "u", class.id, "/g", 3, H5P_DEFAULT, H5P_DEFAULT) >= 0);
+        CHECK(H5Lget_info2(p.file[i], "u", &info, H5P_DEFAULT) >= 0 && info.type == class.id && info.u.val_size == 3);
+        CHECK(H5Lget_val(p.file[i], "u", value, sizeof value, H5P_DEFAULT) >= 0 && strcmp(value, "/g") == 0);
+        opened = H5Gopen2(p.file[i], "u", H5P_DEFAULT);
+        CHECK(opened >= 0);
+        H5Gclose(H5Gcreate2(opened, "below", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+        CHECK(H5Lexists(group, "below", H5P_DEFAULT) == 1);
+        H5Gclose(opened);
+        H5Gclose(group);
+    }
+    close_pair(p);
+    file = H5Fopen("test_vol_cow.h5@1", H5F_ACC_RDONLY, H5P_DEFAULT);
+    CHECK(H5Lget_info2(file, "u", &info, H5P_DEFAULT) >= 0 && info.type == class.id && info.u.val_size == 3);
+    CHECK(H5Fclose(file) >= 0);
+    CHECK(H5Lunregister(class.id) >= 0);
+}
+
+/* ---- the reserved group ---- */
+
+typedef struct listing {
+    char text[4096];
+    hsize_t stop_after, seen;
+} listing;
+
+static void add_line(listing *list, const char *name, int64_t order, bool valid)
+{
+    size_t length = strlen(list->text);
+
+    snprintf(list->text + length, sizeof list->text - length, "%s %lld\n", name, valid ? (long long)order : -1);
+    list->seen++;
+}
+
+static herr_t list_link(hid_t group, const char *name, const H5L_info2_t *info, void *context)
+{
+    listing *list = context;
+
+    CHECK(H5Iget_type(group) == H5I_GROUP);
+    add_line(list, name, info->corder, info->corder_valid);
+    return list->stop_after > 0 && list->seen == list->stop_after;
+}
+
+static herr_t list_object(hid_t group, const char *name, const H5O_info2_t *info, void *context)
+{
+    CHECK(group >= 0 && info->rc > 0);
+    add_line(context, name, info->type, true);
+    return 0;
+}
+
+/* Everything that a program can ask about the links of the root group, as text. */
+static void describe_root(hid_t file, bool by_creation, listing *list)
+{
+    H5G_info_t group;
+    hid_t root = H5Gopen2(file, "/", H5P_DEFAULT);
+
+    CHECK(H5Gget_info(file, &group) >= 0);
+    add_line(list, "nlinks", (int64_t)group.nlinks, true);
+    add_line(list, "max", group.max_corder, true);
+    CHECK(H5Gget_info_by_name(root, ".", &group, H5P_DEFAULT) >= 0);
+    add_line(list, "nlinks", (int64_t)group.nlinks, true);
+    for (int type = 0; type <= (by_creation ? 1 : 0); type++)
+        for (int order = 0; order < 2; order++) {
+            listing part = {0};
+
+            for (hsize_t n = 0; n <= group.nlinks; n++) {
+                char name[64] = "";
+                H5L_info2_t link;
+                H5O_info2_t object;
+                ssize_t length;
+                herr_t status;
+                hid_t opened;
+
+                H5E_BEGIN_TRY
+                {
+                    length = H5Lget_name_by_idx(root, ".", type, order, n, name, sizeof name, H5P_DEFAULT);
+                    status = H5Lget_info_by_idx2(file, "/", type, order, n, &link, H5P_DEFAULT);
+                    opened = H5Oopen_by_idx(file, ".", type, order, n, H5P_DEFAULT);
+                }
+                H5E_END_TRY
+                add_line(list, name, length, true);
+                if (status >= 0)
+                    add_line(list, name, link.corder, link.corder_valid);
+                if (opened >= 0) {
+                    CHECK(H5Oget_info_by_idx3(root, ".", type, order, n, &object, H5O_INFO_BASIC, H5P_DEFAULT) >= 0);
+                    add_line(list, "type", object.type, true);
+                    H5Oclose(opened);
+                }
+            }
+            CHECK(H5Literate2(file, type, order, NULL, list_link, list) >= 0);
+            /* in steps of two, with the index handed on */
+            part.stop_after = 2;
+            for (hsize_t index = 0; index < group.nlinks;) {
+                part.seen = 0;
+                CHECK(H5Literate_by_name2(root, "/", type, order, &index, list_link, &part, H5P_DEFAULT) >= 0);
+                add_line(list, "stopped at", (int64_t)index, true);
+            }
+            snprintf(list->text + strlen(list->text), sizeof list->text - strlen(list->text), "%s", part.text);
+            CHECK(H5Lvisit2(root, type, order, list_link, list) >= 0);
+            CHECK(H5Ovisit3(file, type, order, list_object, list, H5O_INFO_BASIC) >= 0);
+        }
+    H5Gclose(root);
+}
+
+static void make_tree(hid_t file)
+{
+    hid_t gcpl = H5Pcreate(H5P_GROUP_CREATE), group;
+
+    H5Pset_link_creation_order(gcpl, H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED);
+    H5Gclose(H5Gcreate2(file, "zebra", H5P_DEFAULT, gcpl, H5P_DEFAULT));
+    H5Gclose(H5Gcreate2(file, "Alpha", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+    group = H5Gcreate2(file, "_a", H5P_DEFAULT, gcpl, H5P_DEFAULT);
+    H5Dclose(chunked(group, "two", 20, 20, 0));
+    H5Dclose(chunked(group, "one", 20, 20, 0));
+    H5Lcreate_hard(file, "zebra", group, "also zebra", H5P_DEFAULT, H5P_DEFAULT);
+    H5Lcreate_soft("/zebra", file, "soft", H5P_DEFAULT, H5P_DEFAULT);
+    H5Gclose(group);
+    H5Pclose(gcpl);
+}
+
+static void compare_listings(bool by_creation, unsigned more)
+{
+    hid_t fcpl = H5Pcreate(H5P_FILE_CREATE);
+    static listing seen[2];
+    pair p;
+
+    if (by_creation)
+        H5Pset_link_creation_order(fcpl, H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED);
+    p = create_pair(fcpl);
+    for (int round = 0; round < 2; round++) { /* before, and after a commit */
+        memset(seen, 0, sizeof seen);
+        for (int i = 0; i < 2; i++) {
+            char name[16];
+
+            if (round == 0)
+                make_tree(p.file[i]);
+            for (unsigned k = 0; k < more; k++) {
+                snprintf(name, sizeof name, "g%d%u", round, k);
+                H5Gclose(H5Gcreate2(p.file[i], name, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+            }
+            describe_root(p.file[i], by_creation, &seen[i]);
+        }
+        CHECK(strcmp(seen[0].text, seen[1].text) == 0);
+        if (strcmp(seen[0].text, seen[1].text) != 0)
+            printf("---- connector, round %d\n%s---- native\n%s", round, seen[0].text, seen[1].text);
+        close_pair(p);
+        p.file[0] = H5Fopen(cow_file, H5F_ACC_RDWR, H5P_DEFAULT);
+        p.file[1] = H5Fopen(native_file, H5F_ACC_RDWR, native_fapl);
+    }
+    close_pair(p);
+    H5Pclose(fcpl);
+}
+
+static void test_root_listings_are_those_of_a_file_without_history(void)
+{
+    compare_listings(false, 0);
+}
+
+static void test_root_listings_by_creation_order(void)
+{
+    compare_listings(true, 0);
+}
+
+static void test_root_listings_of_many_links(void)
+{
+    compare_listings(true, 12); /* more than fit the group's header: another form of storage */
+}
+
+static void test_reserved_group_cannot_be_reached_by_any_name(void)
+{
+    pair p = create_pair(H5P_DEFAULT);
+    static const char *const names[] = {RESERVED, "/" RESERVED, "./" RESERVED, "/up/" RESERVED,
+                                        "/" RESERVED "/versions"};
+    hid_t root;
+    H5O_info2_t info;
+    herr_t status;
+    hid_t id;
+
+    H5Dclose(chunked(p.file[0], "d", 20, 20, 0));
+    CHECK(H5Lcreate_hard(p.file[0], "/", p.file[0], "up", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    CHECK(H5Fflush(p.file[0], H5F_SCOPE_GLOBAL) >= 0);
+    root = H5Gopen2(p.file[0], "/", H5P_DEFAULT);
+    H5E_BEGIN_TRY
+    {
+        for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+            CHECK(H5Lexists(root, names[i], H5P_DEFAULT) <= 0);
+            id = H5Oopen(root, names[i], H5P_DEFAULT);
+            CHECK(id < 0);
+            id = H5Gopen2(p.file[0], names[i], H5P_DEFAULT);
+            CHECK(id < 0);
+            status = H5Oget_info_by_name3(root, names[i], &info, H5O_INFO_BASIC, H5P_DEFAULT);
+            CHECK(status < 0);
+            id = H5Gcreate2(root, names[i], H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+            CHECK(id < 0);
+            status = H5Ldelete(root, names[i], H5P_DEFAULT);
+            CHECK(status < 0);
+            status = H5Lmove(root, names[i], root, "moved", H5P_DEFAULT, H5P_DEFAULT);
+            CHECK(status < 0);
+            status = H5Lcreate_hard(root, names[i], root, "linked", H5P_DEFAULT, H5P_DEFAULT);
+            CHECK(status < 0);
+            status = H5Lcreate_soft("/d", root, names[i], H5P_DEFAULT, H5P_DEFAULT);
+            CHECK(status < 0);
+        }
+    }
+    H5E_END_TRY
+    CHECK(H5Lexists(root, "d", H5P_DEFAULT) == 1);
+    /* in any other group the name is free */
+    H5Gclose(H5Gcreate2(root, "g", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+    id = H5Gcreate2(root, "g/" RESERVED, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    CHECK(id >= 0 && H5Gclose(id) >= 0);
+    CHECK(H5Lexists(root, "g/" RESERVED, H5P_DEFAULT) == 1);
+    H5Gclose(root);
+    close_pair(p);
+}
+
+static void test_last_own_link_of_a_group_can_be_deleted(void)
+{
+    pair p = create_pair(H5P_DEFAULT);
+    hid_t group = H5Gcreate2(p.file[0], "g", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+
+    CHECK(H5Lcreate_hard(group, ".", group, "a", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    CHECK(H5Lcreate_hard(group, ".", group, "b", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    CHECK(H5Ldelete(group, "a", H5P_DEFAULT) >= 0);
+    CHECK(H5Ldelete_by_idx(group, ".", H5_INDEX_NAME, H5_ITER_INC, 0, H5P_DEFAULT) >= 0);
+    CHECK(H5Lexists(group, "a", H5P_DEFAULT) == 0 && H5Lexists(group, "b", H5P_DEFAULT) == 0);
+    H5Gclose(group);
+    close_pair(p);
+}
+
+/* ---- versions ---- */
+
+static void write_all(hid_t file, const char *name, int value)
+{
+    static int values[20][20];
+    hid_t dataset = H5Dopen2(file, name, H5P_DEFAULT);
+
+    for (int i = 0; i < 400; i++)
+        values[i / 20][i % 20] = value;
+    CHECK(H5Dwrite(dataset, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
+    CHECK(H5Dclose(dataset) >= 0);
+}
+
+static int first_value(hid_t file, const char *name)
+{
+    static int values[20][20];
+    hid_t dataset = H5Dopen2(file, name, H5P_DEFAULT);
+
+    values[0][0] = -999;
+    CHECK(H5Dread(dataset, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
+    H5Dclose(dataset);
+    return values[0][0];
+}
+
+static void make_versions(void)
+{
+    hid_t file, group;
+
+    remove(cow_file);
+    file = H5Fcreate(cow_file, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    group = H5Gcreate2(file, "g", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    H5Dclose(chunked(group, "d", 20, 20, 0));
+    write_all(file, "/g/d", 1);
+    CHECK(H5Lcreate_soft("/g/d", file, "soft", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    CHECK(H5Gclose(group) >= 0 && H5Fclose(file) >= 0);
+    file = H5Fopen(cow_file, H5F_ACC_RDWR, H5P_DEFAULT);
+    write_all(file, "g/d", 2);
+    CHECK(H5Fclose(file) >= 0);
+}
+
+static void test_version_shows_its_own_values_and_names(void)
+{
+    char name[64];
+    H5L_info2_t link;
+    hid_t file, dataset;
+
+    make_versions();
+    file = H5Fopen("test_vol_cow.h5@1", H5F_ACC_RDONLY, H5P_DEFAULT);
+    CHECK(file >= 0);
+    CHECK(first_value(file, "g/d") == 1 && first_value(file, "/g/d") == 1 && first_value(file, "/soft") == 1);
+    CHECK(H5Fget_name(file, name, sizeof name) > 0 && strcmp(name, "test_vol_cow.h5@1") == 0);
+    dataset = H5Dopen2(file, "g/d", H5P_DEFAULT);
+    CHECK(H5Iget_name(dataset, name, sizeof name) == 4 && strcmp(name, "/g/d") == 0);
+    CHECK(H5Dclose(dataset) >= 0);
+    CHECK(H5Iget_name(file, name, sizeof name) == 1 && strcmp(name, "/") == 0);
+    CHECK(H5Lget_info2(file, "soft", &link, H5P_DEFAULT) >= 0 && link.u.val_size == 5);
+    CHECK(H5Lget_val(file, "soft", name, sizeof name, H5P_DEFAULT) >= 0 && strcmp(name, "/g/d") == 0);
+    CHECK(H5Fclose(file) >= 0);
+    file = H5Fopen(cow_file, H5F_ACC_RDONLY, H5P_DEFAULT);
+    CHECK(first_value(file, "g/d") == 2);
+    CHECK(H5Fclose(file) >= 0);
+}
+
+static void test_version_and_head_can_be_open_together(void)
+{
+    hid_t head, old;
+
+    make_versions();
+    head = H5Fopen(cow_file, H5F_ACC_RDWR, H5P_DEFAULT);
+    old = H5Fopen("test_vol_cow.h5@1", H5F_ACC_RDONLY, H5P_DEFAULT);
+    write_all(head, "g/d", 3);
+    CHECK(first_value(old, "g/d") == 1 && first_value(head, "g/d") == 3);
+    CHECK(H5Fclose(head) >= 0);
+    CHECK(first_value(old, "g/d") == 1);
+    CHECK(H5Fclose(old) >= 0);
+    old = H5Fopen("test_vol_cow.h5@3", H5F_ACC_RDONLY, H5P_DEFAULT);
+    CHECK(first_value(old, "g/d") == 3);
+    CHECK(H5Fclose(old) >= 0);
+}
+
+static void test_version_refuses_every_change(void)
+{
+    hsize_t longer[2] = {40, 20};
+    int values[20][20] = {{0}};
+    hid_t file, dataset, space = H5Screate(H5S_SCALAR);
+    unsigned intent = 99;
+
+    make_versions();
+    file = H5Fopen("test_vol_cow.h5@1", H5F_ACC_RDONLY, H5P_DEFAULT);
+    dataset = H5Dopen2(file, "g/d", H5P_DEFAULT);
+    CHECK(H5Fget_intent(file, &intent) >= 0 && intent == H5F_ACC_RDONLY);
+    H5E_BEGIN_TRY
+    {
+        CHECK(H5Fopen("test_vol_cow.h5@1", H5F_ACC_RDWR, H5P_DEFAULT) < 0);
+        CHECK(H5Dwrite(dataset, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) < 0);
+        CHECK(H5Dset_extent(dataset, longer) < 0);
+        CHECK(H5Acreate2(dataset, "a", H5T_NATIVE_INT, space, H5P_DEFAULT, H5P_DEFAULT) < 0);
+        CHECK(H5Gcreate2(file, "new", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT) < 0);
+        CHECK(H5Ldelete(file, "g", H5P_DEFAULT) < 0);
+        CHECK(H5Lmove(file, "g", file, "h", H5P_DEFAULT, H5P_DEFAULT) < 0);
+        CHECK(H5Lcreate_soft("x", file, "y", H5P_DEFAULT, H5P_DEFAULT) < 0);
+        CHECK(H5Oset_comment(dataset, "no") < 0);
+        CHECK(H5Oincr_refcount(dataset) < 0);
+        CHECK(H5Ocopy(file, "g", file, "copy", H5P_DEFAULT, H5P_DEFAULT) < 0);
+    }
+    H5E_END_TRY
+    CHECK(first_value(file, "g/d") == 1);
+    CHECK(H5Dclose(dataset) >= 0 && H5Fclose(file) >= 0);
+    H5Sclose(space);
+}
+
+static void test_unknown_revision_is_an_error(void)
+{
+    hid_t file;
+
+    make_versions();
+    H5E_BEGIN_TRY
+    {
+        file = H5Fopen("test_vol_cow.h5@77", H5F_ACC_RDONLY, H5P_DEFAULT);
+    }
+    H5E_END_TRY
+    CHECK(file < 0);
+}
+
+static void test_literal_file_name_with_at_wins(void)
+{
+    hid_t file;
+
+    make_versions();
+    remove("test_vol_cow.h5@1");
+    file = H5Fcreate("test_vol_cow.h5@1", H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    H5Gclose(H5Gcreate2(file, "mine", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+    CHECK(H5Fclose(file) >= 0);
+    file = H5Fopen("test_vol_cow.h5@1", H5F_ACC_RDONLY, H5P_DEFAULT);
+    CHECK(H5Lexists(file, "mine", H5P_DEFAULT) == 1);
+    CHECK(H5Fclose(file) >= 0);
+    remove("test_vol_cow.h5@1");
+}
+
+static void test_truncate_keeps_history(void)
+{
+    hid_t file;
+
+    make_versions();
+    file = H5Fcreate(cow_file, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    CHECK(file >= 0 && H5Lexists(file, "g", H5P_DEFAULT) == 0);
+    CHECK(H5Fclose(file) >= 0);
+    file = H5Fopen("test_vol_cow.h5@2", H5F_ACC_RDONLY, H5P_DEFAULT);
+    CHECK(first_value(file, "g/d") == 2);
+    CHECK(H5Fclose(file) >= 0);
+}
+
+static void test_truncate_with_other_properties_puts_the_old_file_aside(void)
+{
+    hid_t fcpl = H5Pcreate(H5P_FILE_CREATE), file;
+
+    make_versions();
+    remove("test_vol_cow.h5.h5cow-old-1");
+    H5Pset_userblock(fcpl, 512);
+    file = H5Fcreate(cow_file, H5F_ACC_TRUNC, fcpl, H5P_DEFAULT);
+    CHECK(file >= 0 && H5Fclose(file) >= 0);
+    file = H5Fopen("test_vol_cow.h5.h5cow-old-1@2", H5F_ACC_RDONLY, H5P_DEFAULT);
+    CHECK(file >= 0 && first_value(file, "g/d") == 2);
+    CHECK(H5Fclose(file) >= 0);
+    remove("test_vol_cow.h5.h5cow-old-1");
+    H5Pclose(fcpl);
+}
+
+/* ---- handles ---- */
+
+static void test_dataset_written_after_its_file_was_closed_is_committed(void)
+{
+    static int values[20][20];
+    hid_t file, dataset;
+
+    make_versions();
+    values[0][0] = 9;
+    file = H5Fopen(cow_file, H5F_ACC_RDWR, H5P_DEFAULT);
+    dataset = H5Dopen2(file, "g/d", H5P_DEFAULT);
+    CHECK(H5Fclose(file) >= 0);
+    CHECK(H5Dwrite(dataset, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
+    CHECK(H5Dclose(dataset) >= 0);
+    file = H5Fopen("test_vol_cow.h5@3", H5F_ACC_RDONLY, H5P_DEFAULT);
+    CHECK(file >= 0 && first_value(file, "g/d") == 9);
+    CHECK(H5Fclose(file) >= 0);
+}
+
+static void test_counts_of_open_objects_are_those_of_the_application(void)
+{
+    hid_t fapl = H5Pcreate(H5P_FILE_ACCESS), file, dataset, same, ids[4];
+    herr_t status;
+
+    make_versions();
+    H5Pset_fclose_degree(fapl, H5F_CLOSE_SEMI);
+    file = H5Fopen(cow_file, H5F_ACC_RDWR, fapl);
+    dataset = H5Dopen2(file, "g/d", H5P_DEFAULT);
+    CHECK(H5Fget_obj_count(file, H5F_OBJ_ALL) == 2 && H5Fget_obj_ids(file, H5F_OBJ_ALL, 4, ids) == 2);
+    same = H5Iget_file_id(dataset);
+    CHECK(same == file && H5Fclose(same) >= 0);
+    H5E_BEGIN_TRY
+    {
+        status = H5Fclose(file);
+    }
+    H5E_END_TRY
+    CHECK(status < 0); /* semi: an object is open */
+    CHECK(H5Dclose(dataset) >= 0 && H5Fclose(file) >= 0);
+    H5Pset_fclose_degree(fapl, H5F_CLOSE_STRONG);
+    file = H5Fopen(cow_file, H5F_ACC_RDWR, fapl);
+    dataset = H5Dopen2(file, "g/d", H5P_DEFAULT);
+    CHECK(H5Fclose(file) >= 0);
+    CHECK(H5Iis_valid(dataset) == 0);
+    H5Pclose(fapl);
+}
+
+static void test_access_properties_are_given_back(void)
+{
+    hid_t fapl = H5Pcreate(H5P_FILE_ACCESS), file, list, connector, own;
+    H5F_libver_t low, high;
+    char name[32];
+
+    H5Pset_libver_bounds(fapl, H5F_LIBVER_V18, H5F_LIBVER_V18);
+    remove(cow_file);
+    file = H5Fcreate(cow_file, H5F_ACC_TRUNC, H5P_DEFAULT, fapl);
+    H5Dclose(chunked(file, "d", 20, 20, 0));
+    list = H5Fget_access_plist(file);
+    CHECK(H5Pget_libver_bounds(list, &low, &high) >= 0 && low == H5F_LIBVER_V18 && high == H5F_LIBVER_V18);
+    CHECK(H5Pget_vol_id(list, &connector) >= 0 && H5Pget_vol_id(H5P_FILE_ACCESS_DEFAULT, &own) >= 0);
+    CHECK(H5VLget_connector_name(file, name, sizeof name) > 0 && strcmp(name, "h5cow") == 0);
+    CHECK(connector == own && H5Pget_driver(list) == H5Pget_driver(fapl));
+    H5VLclose(connector);
+    H5VLclose(own);
+    H5Pclose(list);
+    CHECK(H5Fclose(file) >= 0);
+    file = H5Fopen(cow_file, H5F_ACC_RDWR, fapl);
+    CHECK(file >= 0 && H5Lexists(file, "d", H5P_DEFAULT) == 1);
+    CHECK(H5Fclose(file) >= 0);
+    H5Pclose(fapl);
+}
+
+static void test_external_link_to_a_file_with_history_is_written_with_history(void)
+{
+    hid_t fapl = H5Pcreate(H5P_FILE_ACCESS), outer, file;
+
+    make_versions();
+    remove("test_vol_outer.h5");
+    outer = H5Fcreate("test_vol_outer.h5", H5F_ACC_TRUNC, H5P_DEFAULT, fapl);
+    CHECK(H5Lcreate_external(cow_file, "/", outer, "there", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    CHECK(first_value(outer, "there/g/d") == 2);
+    write_all(outer, "there/g/d", 7);
+    CHECK(first_value(outer, "there/g/d") == 7);
+    CHECK(H5Lexists(outer, "there/" RESERVED, H5P_DEFAULT) <= 0);
+    CHECK(H5Fclose(outer) >= 0);
+    file = H5Fopen(cow_file, H5F_ACC_RDONLY, H5P_DEFAULT);
+    CHECK(first_value(file, "g/d") == 7);
+    CHECK(H5Fclose(file) >= 0);
+    file = H5Fopen("test_vol_cow.h5@2", H5F_ACC_RDONLY, H5P_DEFAULT);
+    CHECK(first_value(file, "g/d") == 2);
+    CHECK(H5Fclose(file) >= 0);
+    remove("test_vol_outer.h5");
+    H5Pclose(fapl);
+}
+
+static void test_mounted_file_with_history_is_written_with_history(void)
+{
+    hid_t outer, file;
+
+    make_versions();
+    remove("test_vol_outer.h5");
+    outer = H5Fcreate("test_vol_outer.h5", H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    H5Gclose(H5Gcreate2(outer, "at", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+    file = H5Fopen(cow_file, H5F_ACC_RDWR, H5P_DEFAULT);
+    CHECK(H5Fmount(outer, "at", file, H5P_DEFAULT) >= 0);
+    CHECK(H5Fclose(file) >= 0);
+    write_all(outer, "at/g/d", 8);
+    CHECK(first_value(outer, "at/g/d") == 8);
+    CHECK(H5Lexists(outer, "at/" RESERVED, H5P_DEFAULT) <= 0);
+    CHECK(H5Funmount(outer, "at") >= 0);
+    CHECK(H5Fclose(outer) >= 0);
+    file = H5Fopen("test_vol_cow.h5@3", H5F_ACC_RDONLY, H5P_DEFAULT);
+    CHECK(file >= 0 && first_value(file, "g/d") == 8);
+    CHECK(H5Fclose(file) >= 0);
+    remove("test_vol_outer.h5");
+}
+
+static void test_files_of_other_drivers_have_no_history(void)
+{
+    hid_t fapl = H5Pcreate(H5P_FILE_ACCESS), file;
+
+    H5Pset_fapl_core(fapl, 65536, true);
+    remove("test_vol_core.h5");
+    file = H5Fcreate("test_vol_core.h5", H5F_ACC_TRUNC, H5P_DEFAULT, fapl);
+    H5Gclose(H5Gcreate2(file, RESERVED, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+    CHECK(H5Lexists(file, RESERVED, H5P_DEFAULT) == 1);
+    H5Dclose(chunked(file, "d", 20, 20, 0));
+    write_all(file, "d", 4);
+    CHECK(H5Fclose(file) >= 0);
+    file = H5Fopen("test_vol_core.h5", H5F_ACC_RDONLY, native_fapl);
+    CHECK(file >= 0 && H5Lexists(file, RESERVED, H5P_DEFAULT) == 1 && first_value(file, "d") == 4);
+    CHECK(H5Fclose(file) >= 0);
+    remove("test_vol_core.h5");
+    H5Pclose(fapl);
+}
+
+#define TEST(function) {#function, function}
+
+int main(int argc, char **argv)
+{
+    static const struct {
+        const char *name;
+        void (*run)(void);
+    } tests[] = {
+        TEST(test_missing_file_keeps_errno_at_the_bottom_of_the_error_stack),
+        TEST(test_failed_create_keeps_errno_at_the_bottom_of_the_error_stack),
+        TEST(test_is_accessible_answers_as_native),
+        TEST(test_flush_and_refresh_of_every_kind_of_object),
+        TEST(test_refresh_of_objects_in_a_file_open_for_reading),
+        TEST(test_comments_are_kept),
+        TEST(test_chunk_calls_answer_as_native),
+        TEST(test_chunk_addresses_are_true),
+        TEST(test_contiguous_dataset_looks_contiguous),
+        TEST(test_extent_beyond_the_maximum_is_refused),
+        TEST(test_points_in_partial_edge_chunks),
+        TEST(test_multi_dataset_write_of_versioned_and_native_ones),
+        TEST(test_user_virtual_dataset_shows_what_is_not_committed),
+        TEST(test_user_defined_links_are_followed_and_kept),
+        TEST(test_root_listings_are_those_of_a_file_without_history),
+        TEST(test_root_listings_by_creation_order),
+        TEST(test_root_listings_of_many_links),
+        TEST(test_reserved_group_cannot_be_reached_by_any_name),
+        TEST(test_last_own_link_of_a_group_can_be_deleted),
+        TEST(test_version_shows_its_own_values_and_names),
+        TEST(test_version_and_head_can_be_open_together),
+        TEST(test_version_refuses_every_change),
+        TEST(test_unknown_revision_is_an_error),
+        TEST(test_literal_file_name_with_at_wins),
+        TEST(test_truncate_keeps_history),
+        TEST(test_truncate_with_other_properties_puts_the_old_file_aside),
+        TEST(test_dataset_written_after_its_file_was_closed_is_committed),
+        TEST(test_counts_of_open_objects_are_those_of_the_application),
+        TEST(test_access_properties_are_given_back),
+        TEST(test_external_link_to_a_file_with_history_is_written_with_history),
+        TEST(test_mounted_file_with_history_is_written_with_history),
+        TEST(test_files_of_other_drivers_have_no_history),
+    };
+    hid_t native = H5VLregister_connector_by_value(H5_VOL_NATIVE, H5P_DEFAULT);
+    unsigned broken = 0, run = 0;
+
+    native_fapl = H5Pcreate(H5P_FILE_ACCESS);
+    if (native < 0 || H5Pset_vol(native_fapl, native, NULL) < 0 || H5VLis_connector_registered_by_name("h5cow") <= 0) {
+        puts("run this with HDF5_PLUGIN_PATH=FOLDER HDF5_VOL_CONNECTOR=h5cow");
+        return 2;
+    }
+    for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
+        unsigned before = failures;
+
+        if (argc > 1 && strcmp(argv[1], tests[i].name) != 0)
+            continue;
+        tests[i].run();
+        run++;
+        printf("%s %s\n", failures == before ? "ok    " : "FAILED", tests[i].name);
+        fflush(stdout);
+        broken += failures != before;
+    }
+    H5Pclose(native_fapl);
+    H5VLclose(native);
+    remove(cow_file);
+    remove(native_file);
+    printf("%u tests, %u failed\n", run, broken);
+    return broken > 0;
+}
