@@ -1,75 +1,217 @@
 #!/usr/bin/env python3
-"""Time and size of everyday work, natively and through the connector, in one run. ./dev bench builds and calls this.
+"""Time, bytes on disk and memory of everyday work: HDF5 alone, HDF5 with a copy of the file for each version, h5cow.
 
-usage: bench.py [--repeat N] [--mib N]
+usage: bench.py [--quick] [--repeat N] [--only NAME]... [--folder FOLDER] [--write-docs]
 
-Each workload runs in a process of its own (start of Python not counted), natively and with the connector in turn, N
-times; the medians and their ratio are printed. Files lie in a temporary folder and are in the page cache when read.
+Every piece of work runs in a process of its own (workload.c, an ordinary HDF5 program), which times itself. One round
+does all work in all ways, each piece in turn in one way after the other and in the next round in the other order; the
+first round is dropped. Files lie in one folder, are in the page cache when they are used, and are on disk before the
+next piece starts. What is printed, and written to docs/performance.md, is made by report.py.
 """
 
 import argparse
 import os
-import statistics
+import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
-# What runs under the clock, in this order, on one file: later ones find what earlier ones wrote.
-WORKLOADS = {
-    "write, no filter": "f = h5py.File(name, 'w'); f.create_dataset('x', data=data, chunks=(1 << 15,)); f.close()",
-    "write, shuffle+gzip": "f = h5py.File(name, 'w'); f.create_dataset('x', data=data, chunks=(1 << 15,), "
-    "compression='gzip', shuffle=True); f.close()",
-    "write the same again": "f = h5py.File(name, 'r+'); f['x'][...] = data; f.close()",
-    "read all": "f = h5py.File(name, 'r'); f['x'][...]; f.close()",
-    "1000 random reads of 8 values": "f = h5py.File(name, 'r'); x = f['x']\n"
-    "for i in places: x[i:i + 8]\nf.close()",
-    "change one value": "f = h5py.File(name, 'r+'); f['x'][12345] = float(os.getpid()); f.close()",
-    "1000 small datasets": "f = h5py.File(name, 'r+')\n"
-    "for i in range(1000): f[f'g{i // 100}/d{i}'] = i\nf.close()",
-}
+import report
 
-PROGRAM = """
-import os, sys, time
-import h5py, numpy as np
-name, mib = sys.argv[1], int(sys.argv[2])
-random = np.random.default_rng(1)
-data = np.cumsum(random.standard_normal(mib << 17)).round(2)
-places = random.integers(0, len(data) - 8, 1000)
-start = time.perf_counter()
-{body}
-print(time.perf_counter() - start)
-"""
+TOP = pathlib.Path(__file__).resolve().parent.parent
+GROUPS = ("plain", "gzip", "rows", "versions", "commit", "open")
+NATIVE, COPIES, H5COW = report.WAYS
 
 
-def measure(name, body, mib, connector):
-    env = {key: value for key, value in os.environ.items() if key != "HDF5_VOL_CONNECTOR"}
-    if connector:
-        env["HDF5_VOL_CONNECTOR"] = "h5cow"
-    command = [sys.executable, "-c", PROGRAM.format(body=body), name, str(mib)]
-    return float(subprocess.run(command, env=env, check=True, capture_output=True, text=True).stdout)
+class Sizes:
+    def __init__(self, quick):
+        self.mib = 64 if quick else 1024
+        self.row_mib = 64 if quick else 1024
+        self.versions = 100 if quick else 1000
+        self.chunks = (100, 10_000) if quick else (100, 10_000, 1_000_000)
+        self.commits = 16
+        self.open_chunks = 100_000
+        self.opens = 21
+
+
+class Bench:
+    """One run: where the files are, and all that was measured."""
+
+    def __init__(self, sizes, folder):
+        build = os.environ.get("H5COW_BUILD")
+        if not build:
+            sys.exit("bench: H5COW_BUILD is not set: run ./dev bench")
+        self.workload = pathlib.Path(build) / "benchmarks" / "workload"
+        self.sizes = sizes
+        self.folder = folder
+        self.results = report.Results(sizes)
+        self.keep = False  # this round counts
+        self.round = 0
+
+    def file(self, name):
+        return self.folder / name
+
+    def child(self, way, work, name, *numbers):
+        """Run WORK; a dictionary of what it printed: seconds, memory (MiB), and lists for commit and open."""
+        env = {key: value for key, value in os.environ.items() if key != "HDF5_VOL_CONNECTOR"}
+        if way == H5COW:
+            env["HDF5_VOL_CONNECTOR"] = "h5cow threads=2"
+        command = [str(self.workload), work, str(self.file(name)), *map(str, numbers)]
+        ended = subprocess.run(command, env=env, capture_output=True, text=True)
+        said = {"commit": [], "once": []}
+        for line in ended.stdout.splitlines():
+            key, *values = line.split()
+            if key in ("commit", "once"):
+                said[key].append([float(value) for value in values])
+            else:
+                said[key] = values[0]
+        if ended.returncode != 0 or said.get("done") != "1":
+            sys.exit(f"bench: {way}: {' '.join(command[1:])} failed:\n{ended.stdout}{ended.stderr}")
+        if (said["connector"] == "1") != (way == H5COW):
+            sys.exit(f"bench: the connector {'was not' if way == H5COW else 'was'} loaded; see h5cow doctor")
+        self.results.hdf5 = said["hdf5"]
+        said["seconds"] = float(said["seconds"])
+        said["memory"] = float(said["memory"]) / 1024
+        self.to_disk(name)
+        return said
+
+    def to_disk(self, name):
+        if self.file(name).exists():
+            with open(self.file(name), "rb") as file:
+                os.fsync(file.fileno())
+
+    def copy(self, former, name):
+        """As cp does it. Seconds."""
+        started = time.perf_counter()
+        shutil.copyfile(self.file(former), self.file(name))
+        return time.perf_counter() - started
+
+    def ways(self, *ways):
+        return ways if self.round % 2 == 0 else ways[::-1]
+
+    def note(self, work, way, said, extra=0.0):
+        if self.keep:
+            self.results.work(work, way, said["seconds"] + extra, said["memory"])
+
+    def note_bytes(self, what, way, *names):
+        if self.keep:
+            self.results.stored(what, way, sum(self.file(name).stat().st_size for name in names))
+
+    def clear(self):
+        for path in self.folder.iterdir():
+            path.unlink()
+
+    # ---- what is measured: each a piece of one round ----
+
+    def field(self, group, smooth):
+        mib = self.sizes.mib
+        own = {NATIVE: "native.h5", H5COW: "h5cow.h5"}
+        for way in self.ways(NATIVE, H5COW):
+            self.note(f"{group}: write", way, self.child(way, "write", own[way], mib, smooth))
+        shutil.copyfile(self.file("native.h5"), self.file("copy1.h5"))
+        self.to_disk("copy1.h5")
+        for number, work, title in ((2, "rewrite", "write all again, 1 % of the chunks differ"),
+                                    (3, "change", "write only 1 % of the chunks")):
+            for way in self.ways(NATIVE, COPIES, H5COW):
+                extra = self.copy(f"copy{number - 1}.h5", f"copy{number}.h5") if way == COPIES else 0
+                name = own.get(way, f"copy{number}.h5")
+                self.note(f"{group}: {title}", way, self.child(way, work, name, mib, smooth), extra)
+        for way in self.ways(NATIVE, H5COW):
+            self.note(f"{group}: read", way, self.child(way, "read", own[way], mib, 2))
+        for way, name in self.ways((COPIES, "copy1.h5"), (H5COW, "h5cow.h5@1")):
+            self.note(f"{group}: read version 1", way, self.child(way, "read", name, mib, 0))
+        self.note_bytes(f"{group}: three versions", NATIVE, "native.h5")
+        self.note_bytes(f"{group}: three versions", H5COW, "h5cow.h5")
+        self.note_bytes(f"{group}: three versions", COPIES, "copy1.h5", "copy2.h5", "copy3.h5")
+
+    def plain(self):
+        self.field("plain", 0)
+
+    def gzip(self):
+        self.field("gzip", 1)
+
+    def rows(self):
+        for grow, title in ((0, "row by row"), (1, "row by row, extending")):
+            for way in self.ways(NATIVE, H5COW):
+                name = f"{way}{grow}.h5"  # a file of its own: making one again would keep the former history
+                self.note(f"rows: {title}", way, self.child(way, "rows", name, self.sizes.row_mib, grow))
+                self.note_bytes(f"rows: {title}", way, name)
+
+    def versions(self):
+        for way in self.ways(NATIVE, COPIES, H5COW):
+            name = f"{way}.h5"
+            said = self.child(way, "versions", name, self.sizes.versions, int(way == COPIES))
+            self.note("versions: change one value", way, said)
+            self.note_bytes("versions: change one value", way,
+                            *(path.name for path in self.folder.iterdir() if path.name.startswith(name)))
+
+    def open(self):
+        for way in self.ways(NATIVE, H5COW):
+            name = f"{way}.h5"
+            self.child(way, "chunks", name, self.sizes.open_chunks, 1)
+            said = self.child(way, "open", name, self.sizes.open_chunks, 1, self.sizes.opens)
+            if self.keep:
+                self.results.once(way, [seconds for seconds, in said["once"]])
+
+    def commit(self):
+        """Bytes are the same in every round: run once, at the end."""
+        for rank in (1, 2):
+            for chunks in self.sizes.chunks:
+                for way in (NATIVE, H5COW):
+                    self.child(way, "chunks", f"{way}.whole", chunks, rank)
+                for changes in (1,) if rank == 1 else (1, 16):
+                    for way in (NATIVE, H5COW):
+                        self.copy(f"{way}.whole", f"{way}.h5")
+                        said = self.child(way, "commit", f"{way}.h5", chunks, rank, changes, self.sizes.commits)
+                        self.results.commit(rank, chunks, changes, way, said["commit"])
+                self.clear()
+
+    def run(self, groups, repeat):
+        for self.round in range(repeat + 1):
+            self.keep = self.round > 0
+            for group in groups:
+                if group == "commit":
+                    continue
+                started = time.monotonic()
+                getattr(self, group)()
+                self.clear()
+                label = f"round {self.round} of {repeat}" if self.keep else "warming up"
+                print(f"bench: {label}: {group} ({time.monotonic() - started:.0f} s)", file=sys.stderr)
+        if "commit" in groups:
+            started = time.monotonic()
+            self.commit()
+            print(f"bench: commit ({time.monotonic() - started:.0f} s)", file=sys.stderr)
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--repeat", type=int, default=5, help="runs of each (default 5)")
-    parser.add_argument("--mib", type=int, default=64, help="size of the data set in MiB (default 64)")
-    arguments = parser.parse_args()
-    times = {(work, kind): [] for work in WORKLOADS for kind in (False, True)}
-    with tempfile.TemporaryDirectory() as folder:
-        for turn in range(arguments.repeat):
-            for kind in (False, True):
-                name = os.path.join(folder, "connector.h5" if kind else "native.h5")
-                if os.path.exists(name):
-                    os.unlink(name)
-                for work, body in WORKLOADS.items():
-                    times[work, kind].append(measure(name, body, arguments.mib, kind))
-        sizes = [os.path.getsize(os.path.join(folder, f)) for f in ("native.h5", "connector.h5")]
-    print(f"{arguments.mib} MiB of float64, median of {arguments.repeat}, {os.cpu_count()} cores")
-    print(f"{'':32}{'native':>12}{'connector':>12}{'ratio':>8}")
-    for work in WORKLOADS:
-        native, connector = (statistics.median(times[work, kind]) for kind in (False, True))
-        print(f"{work:32}{native * 1e3:9.1f} ms{connector * 1e3:9.1f} ms{connector / native:8.2f}")
-    print(f"{'file at the end':32}{sizes[0] / 2**20:8.1f} MiB{sizes[1] / 2**20:8.1f} MiB{sizes[1] / sizes[0]:8.2f}")
+    parser = argparse.ArgumentParser(prog="bench", description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="small sizes, one round: under two minutes")
+    parser.add_argument("--repeat", type=int, metavar="N", help="rounds that count (default 5, quick 1)")
+    parser.add_argument("--only", action="append", choices=GROUPS, help="only this part; may be given several times")
+    parser.add_argument("--folder", metavar="FOLDER", help="where the files go for the time (default: the build folder)")
+    parser.add_argument("--write-docs", action="store_true", help="write docs/performance.md from this run")
+    options = parser.parse_args()
+    repeat = options.repeat if options.repeat is not None else 1 if options.quick else 5
+    if repeat < 1:
+        parser.error("--repeat must be at least 1")
+    if options.write_docs and (options.only or options.quick):
+        parser.error("--write-docs needs the whole run: leave --only and --quick away")
+    sizes = Sizes(options.quick)
+    place = options.folder or os.environ.get("H5COW_BUILD") or None
+    need = 6 * max(sizes.mib << 20, 1 << 28)
+    with tempfile.TemporaryDirectory(prefix="bench-", dir=place) as folder:
+        if shutil.disk_usage(folder).free < need:
+            sys.exit(f"bench: {need >> 20} MiB must be free for the files: name another place with --folder")
+        started = time.monotonic()
+        bench = Bench(sizes, pathlib.Path(folder))
+        bench.run([group for group in GROUPS if not options.only or group in options.only], repeat)
+        page = report.Page(bench.results, repeat, time.monotonic() - started, folder)
+    print(page.tables())
+    if options.write_docs:
+        (TOP / "docs" / "performance.md").write_text(page.document())
+        print("bench: docs/performance.md is written", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -55,9 +55,9 @@ title "Sea surface temperature at 43 N, 47 W in February, by h5dump: versions 1,
 point=(-d /SST -s "1,66,146" -c "1,1,4")
 for version in 1 2 6; do
     echo "-- version $version, through the connector"
-    show h5cow run -- h5dump "${point[@]}" "climate.nc@$version" | sed -n '/^\$/p; /DATA {/,/}/p'
+    show h5cow run -- h5dump -A 0 "${point[@]}" "climate.nc@$version" | sed -n '/^\$/p; /DATA {/,/}/p'
     echo "-- version $version, without the connector: any HDF5 program, no plugin"
-    show h5dump -d "/_versioned_data/versions/$version/SST" -s 1,66,146 -c 1,1,4 climate.nc |
+    show h5dump -A 0 -d "/_versioned_data/versions/$version/SST" -s 1,66,146 -c 1,1,4 climate.nc |
         sed -n '/^\$/p; /DATA {/,/}/p'
 done
 

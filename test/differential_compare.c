@@ -579,7 +579,9 @@ static bool chunks_agree(comparison *c, const char *path, const hid_t set[2], hi
                                (unsigned long long)list[0].chunk[i].offset[d]);
         struct chunk by_index[2], by_place[2], k[2] = {list[0].chunk[i], list[1].chunk[i]};
         if (memcmp(k[0].offset, k[1].offset, sizeof k[0].offset) != 0)
-            same = say(c, "%s: another place under test", where);
+            same = say(c, "%s: under test it is at %llu %llu %llu %llu", where, (unsigned long long)k[1].offset[0],
+                       (unsigned long long)k[1].offset[1], (unsigned long long)k[1].offset[2],
+                       (unsigned long long)k[1].offset[3]);
         memset(by_index, 0, sizeof by_index);
         memset(by_place, 0, sizeof by_place);
         for (int s = 0; s < 2 && same; s++) {

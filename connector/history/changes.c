@@ -67,7 +67,7 @@ int cow_dataset_begin_write(cow_dataset *dataset, const char *path)
                          "%s: a version is never changed; open the file itself to change its newest state, or write "
                          "the version to a file of its own with: h5cow export",
                          dataset->array.label);
-    if (cow_file_begin(dataset->file) < 0 || cow_dataset_hold(dataset) < 0)
+    if (cow_file_begin(dataset->file) < 0 || cow_dataset_hold(dataset, NULL) < 0)
         return -1;
     return note(dataset->file, dataset->address, COW_CHANGED_ARRAY, path);
 }

@@ -80,6 +80,8 @@ int cow_dataset_wanted(cow_file *file, hid_t type, hid_t space, hid_t dcpl)
 {
     H5D_layout_t layout = H5Pget_layout(dcpl);
     hsize_t extent[COW_MAX_RANK], most[COW_MAX_RANK];
+    H5D_fill_value_t defined;
+    H5D_fill_time_t fill_time;
     bool fixed = true;
     double bytes = (double)H5Tget_size(type);
     int rank;
@@ -94,6 +96,12 @@ int cow_dataset_wanted(cow_file *file, hid_t type, hid_t space, hid_t dcpl)
         fixed = fixed && extent[d] == most[d];
     }
     if (fixed && bytes <= TINY_BYTES)
+        return 0;
+    /* what HDF5 refuses to create is HDF5's error to report */
+    if (H5Pfill_value_defined(dcpl, &defined) < 0 || H5Pget_fill_time(dcpl, &fill_time) < 0)
+        return cow_error_native("cannot get the creation properties of a dataset");
+    if ((defined == H5D_FILL_VALUE_UNDEFINED && fill_time == H5D_FILL_TIME_ALLOC) ||
+        (fill_time == H5D_FILL_TIME_NEVER && type_is_heap(type)))
         return 0;
     /* chunks of another rank or of size 0 are HDF5's errors to report */
     return layout == H5D_CONTIGUOUS ? fixed : H5Pget_chunk(dcpl, COW_MAX_RANK, extent) == rank;
@@ -141,6 +149,7 @@ static int load_fill(cow_array *array, hid_t dcpl, const cow_dataset_row *row)
         return cow_error_native("%s: cannot get the fill value", array->label);
     array->fill_new = defined != H5D_FILL_VALUE_UNDEFINED && row->fill_time != H5D_FILL_TIME_NEVER;
     /* what was never written leaves the reader's memory alone */
+    array->nothing_to_read = defined == H5D_FILL_VALUE_UNDEFINED && row->fill_time != H5D_FILL_TIME_NEVER;
     if (!array->fill_new)
         return 0;
     if ((array->fill = calloc(1, array->element_size)) == NULL)
@@ -194,14 +203,48 @@ static void dataset_free(cow_dataset *dataset)
     free(dataset);
 }
 
-int cow_dataset_hold(cow_dataset *dataset)
+/* HDF5 opens a dataset that is open already only with the same prefix for external files. So the handle is opened with
+ * the application's own access properties, which needs the path; where there is none, with the default ones. */
+static void *open_alike(cow_file *file, void *native)
+{
+    H5VL_dataset_get_args_t dapl = {.op_type = H5VL_DATASET_GET_DAPL};
+    H5VL_object_get_args_t name = {.op_type = H5VL_OBJECT_GET_NAME};
+    H5VL_loc_params_t self = cow_by_self(H5I_DATASET), root = cow_by_self(H5I_FILE);
+    char path[1024] = "";
+    size_t length = 0;
+    void *own = NULL;
+
+    name.args.get_name.buf = path;
+    name.args.get_name.buf_size = sizeof path;
+    name.args.get_name.name_len = &length;
+    H5E_BEGIN_TRY
+    {
+        if (H5VLobject_get(native, &self, cow_native_id(), &name, DXPL, NULL) >= 0 && length > 0 &&
+            length < sizeof path && H5VLdataset_get(native, cow_native_id(), &dapl, DXPL, NULL) >= 0) {
+            own = H5VLdataset_open(file->native, &root, cow_native_id(), path, dapl.args.get_dapl.dapl_id, DXPL, NULL);
+            H5Pclose(dapl.args.get_dapl.dapl_id);
+        }
+    }
+    H5E_END_TRY
+    return own;
+}
+
+int cow_dataset_hold(cow_dataset *dataset, void *native)
 {
     H5O_token_t token = cow_token(dataset->address);
-    cow_loc own;
+    H5O_info2_t info;
+    cow_loc own = {.type = H5I_DATASET};
 
     if (dataset->native != NULL)
         return 0;
-    if (cow_native_open_token(dataset->file->loc, &token, &own) < 0)
+    if (native != NULL && (own.object = open_alike(dataset->file, native)) != NULL &&
+        (cow_native_info(own, NULL, H5O_INFO_BASIC, &info) < 0 || cow_address(&info.token) != dataset->address)) {
+        /* the path leads elsewhere by now */
+        if (cow_native_dataset_close(own.object) < 0)
+            return -1;
+        own.object = NULL;
+    }
+    if (own.object == NULL && cow_native_open_token(dataset->file->loc, &token, &own) < 0)
         return -1;
     dataset->native = own.object;
     return 0;
@@ -241,6 +284,7 @@ static cow_dataset *dataset_make(cow_file *file, void *native, uint64_t address,
         array->chunk_bytes *= root->chunk[d];
     array->heap = type_is_heap(array->type) > 0;
     array->early = row->layout == H5D_CHUNKED && row->alloc_time == H5D_ALLOC_TIME_EARLY;
+    array->late = row->layout == H5D_CHUNKED && row->alloc_time == H5D_ALLOC_TIME_LATE;
     array->pool = pool->pool;
     array->codec = pool->codec;
     array->threads = file->options->threads;
@@ -251,7 +295,7 @@ static cow_dataset *dataset_make(cow_file *file, void *native, uint64_t address,
         (array->index = cow_index_open(file->index, &array->grid, root)) == NULL)
         goto failed;
     array->cache = file->cache;
-    if (file->writable && !snapshot && cow_dataset_hold(dataset) < 0)
+    if (file->writable && !snapshot && cow_dataset_hold(dataset, native) < 0)
         goto failed;
     if (address != NOT_AN_ADDRESS && cow_map_put(&file->open_datasets, address, (uintptr_t)dataset) < 0)
         goto failed;

@@ -263,6 +263,13 @@ static void shut(cow_file *file)
     file->shut = true;
 }
 
+static void close_native(cow_file *file)
+{
+    if (file->native != NULL && cow_native_file_close(file->native) < 0)
+        cow_error_clear();
+    file->native = NULL;
+}
+
 static void free_file(cow_file *file)
 {
     for (cow_file **f = &open_files; *f != NULL; f = &(*f)->next)
@@ -271,8 +278,7 @@ static void free_file(cow_file *file)
             break;
         }
     shut(file);
-    if (file->native != NULL && cow_native_file_close(file->native) < 0)
-        cow_error_clear();
+    close_native(file);
     cow_changes_clear(file);
     free(file->change);
     cow_map_free(&file->node_at);
@@ -366,16 +372,29 @@ int cow_file_release(cow_file *file)
     return status;
 }
 
-void cow_file_commit_all(void)
+void cow_file_commit_all(void (*failed)(const cow_file *file))
 {
-    for (cow_file *file = open_files; file != NULL; file = file->next) {
-        if (file->shut)
-            continue;
-        if (file->state != COW_FAILED && cow_file_commit(file, COW_FINISH) < 0)
-            fprintf(stderr, "h5cow: %s: the last changes were not committed: %s\n", file->name, cow_error_message());
-        cow_error_clear();
-        shut(file);
-    }
+    for (cow_file *file = open_files; file != NULL; file = file->next)
+        if (!file->shut && file->state != COW_FAILED && cow_file_commit(file, COW_FLUSH) < 0)
+            failed(file);
+}
+
+int cow_file_let_go(cow_file *file)
+{
+    int status = 0;
+
+    if (file->shut)
+        return 0;
+    if (file->state != COW_FAILED)
+        status = cow_file_commit(file, COW_FINISH);
+    shut(file);
+    close_native(file);
+    return status;
+}
+
+bool cow_file_shut(const cow_file *file)
+{
+    return file->shut;
 }
 
 /* ---- the head ---- */
@@ -417,7 +436,7 @@ int cow_file_clear_head(cow_file *file)
         status = 0;
     if (cow_native_close(root) < 0)
         status = -1;
-    return status;
+    return status < 0 ? cow_file_fail(file) : 0; /* half a head must not become a version */
 }
 
 int cow_file_keep_removed(cow_file *file, cow_loc group, const char *name)

@@ -41,8 +41,12 @@ cow_file *cow_file_reference(cow_file *file);
 /* FLUSH: durable so far, same version amended later. CLOSE: the version is finished. Nothing changed: nothing done. */
 typedef enum { COW_FLUSH, COW_FINISH } cow_commit_kind;
 int cow_file_commit(cow_file *file, cow_commit_kind kind);
-/* Commit every open file: H5atclose. Afterwards nothing more is written by this process. */
-void cow_file_commit_all(void);
+/* Flush every open file: exit(). FAILED is told of each that cannot be committed, its error recorded. */
+void cow_file_commit_all(void (*failed)(const cow_file *file));
+/* Commit, and close everything but the state itself: the library is closing. -1: the commit failed. Must be called
+ * inside a callback of the connector. */
+int cow_file_let_go(cow_file *file);
+bool cow_file_shut(const cow_file *file);
 /* Empty the head, keep the history: H5Fcreate with H5F_ACC_TRUNC on a file that has one. */
 int cow_file_clear_head(cow_file *file);
 bool cow_file_writable(const cow_file *file);

@@ -136,8 +136,8 @@ void cow_pools_close(cow_file *file);
 void cow_pool_path(char path[COW_PATH_MAX], uint32_t id);
 
 /* dataset.c */
-/* A handle of our own on a head that is about to change. */
-int cow_dataset_hold(cow_dataset *dataset);
+/* A handle of our own on a head that is about to change. NATIVE: one that the application has, or NULL. */
+int cow_dataset_hold(cow_dataset *dataset, void *native);
 /* Free a fill value, with what it points to. */
 void cow_fill_free(const cow_array *array, void *value);
 /* Close what the dataset holds of the library and of the store; the structure stays. */

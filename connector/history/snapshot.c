@@ -299,7 +299,25 @@ static int decide_child(void *context, const char *name, const H5L_info2_t *info
 static int open_head(const cow_walk *walk, uint64_t address, cow_loc *object)
 {
     H5O_token_t token = cow_token(address);
+    uint64_t found;
+
+    /* a dataset that the application has open may only be opened as the application did: we have a handle already */
+    if (cow_map_get(&walk->file->open_datasets, address, &found) &&
+        ((cow_dataset *)(uintptr_t)found)->native != NULL) {
+        *object = (cow_loc){((cow_dataset *)(uintptr_t)found)->native, H5I_DATASET};
+        return 0;
+    }
     return cow_native_open_token(walk->file->loc, &token, object);
+}
+
+static int close_head(const cow_walk *walk, uint64_t address, cow_loc object)
+{
+    uint64_t found;
+
+    if (cow_map_get(&walk->file->open_datasets, address, &found) &&
+        ((cow_dataset *)(uintptr_t)found)->native == object.object)
+        return 0;
+    return cow_native_close(object);
 }
 
 /* PATH is "" for the root, else "/a/b". */
@@ -332,7 +350,7 @@ static int decide(cow_walk *walk, uint64_t address, const char *path)
         place p = {.walk = walk, .group = object, .path = path, .root = path[0] == '\0', .answer = answer};
         answer = cow_native_links(object, false, decide_child, &p) < 0 ? -1 : p.answer;
     }
-    if (cow_native_close(object) < 0)
+    if (close_head(walk, address, object) < 0)
         answer = -1;
     if (answer > 0 && cow_map_put(&walk->state, address, (uint64_t)answer) < 0)
         answer = -1;
@@ -549,10 +567,10 @@ static int build(cow_walk *walk, place *p, const char *name, uint64_t address, c
     if (made.object != NULL && cow_native_close(made) < 0)
         status = -1;
 done:
+    if (close_head(walk, address, head) < 0)
+        status = -1;
     if (dataset != NULL)
         cow_dataset_release(dataset);
-    if (cow_native_close(head) < 0)
-        status = -1;
     return status < 0 ? cow_context("%s: cannot make the snapshot of %s", walk->file->name, path) : 0;
 }
 

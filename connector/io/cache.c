@@ -131,7 +131,7 @@ static bool evictable(const cow_cached *entry)
     return entry->bytes != NULL || !entry->dirty;
 }
 
-cow_cached *cow_cache_find(cow_array *array, const uint64_t chunk[])
+static cow_cached *look_up(cow_array *array, const uint64_t chunk[])
 {
     cow_cache *cache = array->cache;
     uint64_t hash = hash_of(array, chunk);
@@ -144,6 +144,34 @@ cow_cached *cow_cache_find(cow_array *array, const uint64_t chunk[])
         use_last(cache, entry);
         use_first(cache, entry);
     }
+    return entry;
+}
+
+/* What bytes [from, to) of a new chunk are until they are written. */
+static void set_fill(const cow_array *array, uint8_t *bytes, size_t from, size_t to)
+{
+    if (cow_new_fill(array) == NULL)
+        memset(bytes + from, 0, to - from);
+    else
+        cow_fill_elements(bytes + from, array->fill, array->element_size, (to - from) / array->element_size);
+}
+
+void cow_cache_complete(cow_cached *entry)
+{
+    size_t size = entry->array->chunk_bytes;
+
+    if (entry->bytes == NULL || entry->set == size)
+        return;
+    set_fill(entry->array, entry->bytes, entry->set, size);
+    entry->set = size;
+}
+
+cow_cached *cow_cache_find(cow_array *array, const uint64_t chunk[])
+{
+    cow_cached *entry = look_up(array, chunk);
+
+    if (entry != NULL)
+        cow_cache_complete(entry);
     return entry;
 }
 
@@ -233,24 +261,34 @@ void cow_cache_remove(cow_cached *entry)
     free(entry);
 }
 
+static int complete_entry(void *context, cow_save *save, void *room)
+{
+    (void)room;
+    cow_cache_complete(((cow_cached **)context)[save->index]);
+    return 0;
+}
+
 /* Store the oldest dirty chunks of ARRAY, at most BYTES of them (at least one). */
 static int store_batch(cow_array *array, size_t bytes)
 {
     cow_cached *entry = array->dirty;
     size_t most = bytes / array->chunk_bytes, n = 0;
+    cow_cached **entries;
     cow_save *saves;
 
     if (most > COW_BATCH_CHUNKS)
         most = COW_BATCH_CHUNKS;
     if (most == 0)
         most = 1;
-    if ((saves = cow_cache_scratch(array->cache, COW_BUFFER_SAVES, most * sizeof *saves)) == NULL)
+    if ((saves = cow_cache_scratch(array->cache, COW_BUFFER_SAVES, most * (sizeof *saves + sizeof *entries))) == NULL)
         return -1;
+    entries = (cow_cached **)(saves + most);
     do {
-        saves[n++] = (cow_save){.chunk = entry->chunk, .bytes = entry->bytes};
+        saves[n] = (cow_save){.chunk = entry->chunk, .bytes = entry->bytes, .index = n};
+        entries[n++] = entry;
         entry = entry->next_dirty;
     } while (entry != array->dirty && n < most);
-    if (cow_stored_save(array, saves, n, NULL, NULL) < 0)
+    if (cow_stored_save(array, saves, n, complete_entry, entries) < 0)
         return -1;
     while (n-- > 0) /* the oldest n: the batch began with the oldest, whatever order it was stored in */
         cow_cache_clean(array->dirty);
@@ -308,7 +346,7 @@ cow_cached *cow_cache_insert(cow_array *array, const uint64_t chunk[], uint8_t *
         cow_error(COW_MEMORY, "%s: no memory for a cached chunk", array->label);
         goto failed;
     }
-    *entry = (cow_cached){.array = array, .bytes = bytes, .slot = COW_HOLE, .hash = hash_of(array, chunk)};
+    *entry = (cow_cached){.array = array, .bytes = bytes, .set = array->chunk_bytes, .slot = COW_HOLE, .hash = hash_of(array, chunk)};
     memcpy(entry->chunk, chunk, array->grid.rank * sizeof *chunk);
     if (cache->entries >= cache->buckets)
         grow_buckets(cache);
@@ -347,12 +385,34 @@ cow_cached *cow_cache_get(cow_array *array, const uint64_t chunk[], bool overwri
             cow_cache_buffer_free(array, bytes);
             return NULL;
         }
-    } else if (cow_new_fill(array) == NULL) {
-        memset(bytes, 0, array->chunk_bytes);
     } else {
-        cow_fill_elements(bytes, array->fill, array->element_size, array->chunk_bytes / array->element_size);
+        set_fill(array, bytes, 0, array->chunk_bytes);
     }
     return cow_cache_insert(array, chunk, bytes);
+}
+
+cow_cached *cow_cache_part(cow_array *array, const uint64_t chunk[], size_t from, size_t to)
+{
+    cow_cached *entry = look_up(array, chunk);
+    uint64_t slot;
+    uint8_t *bytes;
+
+    if (entry == NULL) {
+        if (cow_index_get(array->index, chunk, &slot) < 0)
+            return NULL;
+        if (slot != COW_HOLE)
+            return cow_cache_get(array, chunk, false);
+        if (make_room(array->cache, ENTRY_BYTES + array->chunk_bytes) < 0 || (bytes = cow_cache_buffer(array)) == NULL ||
+            (entry = cow_cache_insert(array, chunk, bytes)) == NULL)
+            return NULL;
+        entry->set = 0;
+    }
+    if (entry->set < to) {
+        if (entry->set < from)
+            set_fill(array, entry->bytes, entry->set, from);
+        entry->set = to;
+    }
+    return entry;
 }
 
 int cow_cache_prefetch(cow_array *array, const uint64_t *chunks, size_t n)

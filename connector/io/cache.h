@@ -21,6 +21,7 @@ typedef struct cow_cached cow_cached;
 struct cow_cached {
     cow_array *array;
     uint8_t *bytes; /* array->chunk_bytes; NULL for a heap array */
+    size_t set;     /* bytes that have been set; those behind are fill value, not put there yet (cow_cache_part) */
     uint64_t slot;  /* heap arrays only */
     bool dirty;
     uint64_t hash;
@@ -30,7 +31,7 @@ struct cow_cached {
     uint64_t chunk[];                      /* rank */
 };
 
-/* The entry of a chunk, or NULL; it becomes the most recently used. */
+/* The entry of a chunk, or NULL; it becomes the most recently used, and all its bytes are set. */
 cow_cached *cow_cache_find(cow_array *array, const uint64_t chunk[]);
 /* A new clean entry for a chunk that has none. Makes room first, which may store other chunks. BYTES (malloc) are the
  * entry's from now on, also when it fails; NULL for a heap array. */
@@ -41,6 +42,11 @@ void cow_cache_buffer_free(cow_array *array, uint8_t *bytes);
 /* Find, or load from the pool, or make (a hole: fill value, ready to be written). OVERWRITTEN: all elements inside the
  * extent will be written by the caller, so nothing is read. */
 cow_cached *cow_cache_get(cow_array *array, const uint64_t chunk[], bool overwritten);
+/* The same for a caller that writes bytes [from, to) now: in a chunk that is new, what is behind them stays unset. So
+ * fill value is not written where rows that follow are about to be written, one by one. */
+cow_cached *cow_cache_part(cow_array *array, const uint64_t chunk[], size_t from, size_t to);
+/* Set all bytes of an entry that a visitor got. Any thread, one for an entry. */
+void cow_cache_complete(cow_cached *entry);
 /* Load those of N chunks that are neither cached nor holes, together. CHUNKS: N times rank. As far as there is room. */
 int cow_cache_prefetch(cow_array *array, const uint64_t *chunks, size_t n);
 void cow_cache_dirty(cow_cached *entry);
@@ -53,12 +59,11 @@ size_t cow_cache_limit(const cow_cache *cache);
 /* Buffers that grow and are kept, one for each use, so that small transfers allocate nothing. NULL: COW_MEMORY. */
 typedef enum {
     COW_BUFFER_ENCODED, /* stored.c */
-    COW_BUFFER_RAW,
+    COW_BUFFER_ROOMS,
     COW_BUFFER_SAVES, /* cache.c */
     COW_BUFFER_LOADS,
     COW_BUFFER_PIECES, /* transfer.c */
     COW_BUFFER_ITEMS,
-    COW_BUFFER_PADDED,
     COW_BUFFER_PACKED,
     COW_BUFFER_BACKGROUND,
     COW_BUFFER_STAGED,

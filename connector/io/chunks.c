@@ -4,6 +4,7 @@
 #include "io/heap.h"
 #include "io/plan.h"
 #include "io/stored.h"
+#include "io/transfer.h"
 #include "native/native.h"
 
 #include <inttypes.h>
@@ -106,6 +107,7 @@ static void cut_dirty(cow_cached *entry, void *context)
     (void)context;
     if (!entry->dirty)
         return;
+    cow_cache_complete(entry);
     cow_chunk_trimmed(array, entry->chunk, trimmed);
     cow_fill_padding(&array->grid, trimmed, array->element_size, array->fill, entry->bytes);
 }
@@ -285,6 +287,18 @@ int cow_array_resize(cow_array *array, const uint64_t extent[])
     if (array->early && !array->heap && allocate_early(array, before) < 0)
         return cow_context("%s: allocating chunks", array->label);
     return 0;
+}
+
+int cow_allocate_late(cow_array *array)
+{
+    int status;
+
+    if (!array->late || array->dirty != NULL || cow_index_chunks(array->index) > 0)
+        return 0;
+    array->early = true;
+    status = cow_array_resize(array, array->extent);
+    array->early = false;
+    return status;
 }
 
 /* ---- queries ---- */
@@ -476,6 +490,8 @@ int cow_array_chunk_write(cow_array *array, const uint64_t offset[], uint32_t fi
         return cow_error(COW_UNSUPPORTED, "%s: chunks of variable-length data or references cannot be written as bytes; "
                                           "use H5Dwrite", array->label);
     array->written = true;
+    if (cow_allocate_late(array) < 0)
+        return -1;
     if ((decoded = cow_cache_buffer(array)) == NULL)
         return -1;
     if (cow_codec_identity(array->codec)) {

@@ -26,7 +26,6 @@ typedef struct batch {
     uint8_t *packed, *background;
     uint64_t *packed_at; /* elements; of each piece */
     bool *skip;          /* reading: a hole without fill value */
-    uint8_t *padded;     /* room for chunks that are not in one block in memory */
     void *items;         /* cow_save or cow_load, room for n */
 } batch;
 
@@ -71,23 +70,21 @@ static void unpack(const batch *b, uint8_t *packed)
 
 /* ---- writing ---- */
 
-static int gather_piece(void *context, cow_save *save)
+static int gather_piece(void *context, cow_save *save, void *room)
 {
     const batch *b = context;
     const cow_array *array = b->transfer->array;
     const cow_piece *piece = &b->pieces[save->index];
     uint64_t trimmed[COW_MAX_RANK];
     cow_view view;
-    uint8_t *chunk;
 
     chunk_view(b, save->index, &view);
     if ((save->bytes = cow_piece_contiguous(b->plan, piece, array->element_size, &view)) != NULL)
         return 0;
-    chunk = b->padded + (size_t)(save - (cow_save *)b->items) * array->chunk_bytes;
     cow_chunk_trimmed(array, piece->chunk, trimmed);
-    cow_fill_padding(&array->grid, trimmed, array->element_size, cow_new_fill(array), chunk);
-    cow_piece_to_chunk(b->plan, piece, array->element_size, chunk, &view);
-    save->bytes = chunk;
+    cow_fill_padding(&array->grid, trimmed, array->element_size, cow_new_fill(array), room);
+    cow_piece_to_chunk(b->plan, piece, array->element_size, room, &view);
+    save->bytes = room;
     return 0;
 }
 
@@ -95,23 +92,16 @@ static int gather_piece(void *context, cow_save *save)
 static int write_whole(batch *b)
 {
     cow_array *array = b->transfer->array;
-    size_t enough = COW_BATCH_BYTES / 4, limit = cow_cache_limit(array->cache), n = 0, scattered = 0;
+    size_t enough = COW_BATCH_BYTES / 4, limit = cow_cache_limit(array->cache), n = 0;
     cow_save *saves = b->items;
-    cow_view view;
 
     if (enough > limit / 2)
         enough = limit / 2;
     for (size_t i = 0; i < b->n; i++)
-        if (b->pieces[i].whole) {
+        if (b->pieces[i].whole)
             saves[n++] = (cow_save){.chunk = b->pieces[i].chunk, .index = i};
-            chunk_view(b, i, &view);
-            if (cow_piece_contiguous(b->plan, &b->pieces[i], array->element_size, &view) == NULL)
-                scattered++;
-        }
     if (n * array->chunk_bytes < enough || (n == 1 && array->chunk_bytes < limit / 2))
         return 0;
-    if (scattered > 0 && (b->padded = cow_cache_scratch(array->cache, COW_BUFFER_PADDED, n * array->chunk_bytes)) == NULL)
-        return -1;
     for (size_t i = 0; i < n; i++) {
         cow_cached *entry = cow_cache_find(array, saves[i].chunk);
         if (entry != NULL) /* what it holds is about to be history */
@@ -178,10 +168,15 @@ static int write_batch(batch *b)
         const cow_piece *piece = &b->pieces[i];
         cow_cached *entry;
         cow_view view;
+        size_t from, to;
 
         if (direct > 0 && piece->whole)
             continue;
-        if ((entry = cow_cache_get(array, piece->chunk, piece->whole)) == NULL)
+        if (!piece->whole && cow_piece_range(b->plan, piece, array->element_size, &from, &to))
+            entry = cow_cache_part(array, piece->chunk, from, to);
+        else
+            entry = cow_cache_get(array, piece->chunk, piece->whole);
+        if (entry == NULL)
             return -1;
         chunk_view(b, i, &view);
         cow_piece_to_chunk(b->plan, piece, array->element_size, entry->bytes, &view);
@@ -222,7 +217,7 @@ static int read_chunks(batch *b)
 {
     cow_array *array = b->transfer->array;
     cow_load *loads = b->items;
-    size_t n = 0, partly = 0, scattered = 0;
+    size_t n = 0, partly = 0;
     bool *later = b->skip + b->n;
     cow_view view;
 
@@ -243,20 +238,11 @@ static int read_chunks(batch *b)
             read_hole(b, i, &view);
         } else if (piece->whole) {
             loads[n] = (cow_load){.chunk = piece->chunk, .slot = slot, .index = i};
-            loads[n].bytes = cow_piece_contiguous(b->plan, piece, array->element_size, &view);
-            if (loads[n++].bytes == NULL)
-                scattered++;
+            loads[n++].bytes = cow_piece_contiguous(b->plan, piece, array->element_size, &view);
         } else {
             later[i] = true;
             partly++;
         }
-    }
-    if (scattered > 0) {
-        if ((b->padded = cow_cache_scratch(array->cache, COW_BUFFER_PADDED, scattered * array->chunk_bytes)) == NULL)
-            return -1;
-        for (size_t i = 0; i < n; i++)
-            if (loads[i].bytes == NULL)
-                loads[i].bytes = b->padded + --scattered * array->chunk_bytes;
     }
     if (n > 0 && cow_stored_load(array, loads, n, scatter_piece, b) < 0)
         return -1;
@@ -364,7 +350,7 @@ static int run_batch(batch *b)
     cow_cache *cache = transfer->array->cache;
 
     b->elements = 0;
-    b->packed = b->background = b->padded = NULL;
+    b->packed = b->background = NULL;
     if (transfer->array->heap || transfer->conversion.needed) {
         size_t size = transfer->array->heap ? transfer->mem_size : transfer->conversion.size;
 

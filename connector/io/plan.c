@@ -425,6 +425,23 @@ void *cow_piece_contiguous(const cow_plan *plan, const cow_piece *piece, size_t 
     return view_address(view, plan->rank, piece->from);
 }
 
+bool cow_piece_range(const cow_plan *plan, const cow_piece *piece, size_t element, size_t *from, size_t *to)
+{
+    uint64_t first = 0, last = 0;
+
+    if (!piece->box)
+        return false;
+    for (unsigned d = 0; d < plan->rank; d++) {
+        uint64_t size = plan->grid->chunk[d], begin = piece->chunk[d] * size;
+
+        first = first * size + cow_slab_coordinate(&plan->slab[d], piece->from[d]) - begin;
+        last = last * size + cow_slab_coordinate(&plan->slab[d], piece->to[d] - 1) - begin;
+    }
+    *from = first * element;
+    *to = (last + 1) * element;
+    return last - first + 1 == piece->elements;
+}
+
 void cow_fill_padding(const cow_grid *grid, const uint64_t trimmed[], size_t element, const void *value, void *chunk)
 {
     uint64_t stride[COW_MAX_RANK], rows = 1;

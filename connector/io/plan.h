@@ -77,6 +77,9 @@ void cow_piece_copy(const cow_plan *plan, const cow_piece *piece, size_t element
 /* Where PIECE begins in the view when it is the whole chunk, padding included, in one block; else NULL. */
 void *cow_piece_contiguous(const cow_plan *plan, const cow_piece *piece, size_t element, const cow_view *view);
 
+/* The elements of PIECE are bytes [*from, *to) of its chunk and no others. */
+bool cow_piece_range(const cow_plan *plan, const cow_piece *piece, size_t element, size_t *from, size_t *to);
+
 /* Set COUNT elements at TO to VALUE. */
 void cow_fill_elements(void *to, const void *value, size_t element, uint64_t count);
 /* Set all of a chunk but its first trimmed[] elements in each dimension to VALUE (NULL: zeros). */

@@ -57,15 +57,31 @@ static int select_hyperslab(cow_selection *selection, hid_t space, const hsize_t
     return 0;
 }
 
+/* What is selected is the box from LOW to HIGH: true of most hyperslabs, and then nothing more need be asked. */
+static bool select_box(cow_selection *selection, const hsize_t low[], const hsize_t high[])
+{
+    uint64_t elements = 1;
+
+    for (unsigned d = 0; d < selection->rank; d++) {
+        uint64_t n = high[d] - low[d] + 1;
+
+        selection->slab[d] = (cow_slab){.start = low[d], .stride = n, .count = 1, .block = n};
+        elements *= n;
+    }
+    selection->regular = elements == selection->elements;
+    return selection->regular;
+}
+
+/* Every call of the library costs, and small transfers are many: only what must be asked is. */
 int cow_selection_from(cow_selection *selection, hid_t space, unsigned rank, const uint64_t extent[])
 {
     hsize_t dims[H5S_MAX_RANK], low[H5S_MAX_RANK], high[H5S_MAX_RANK];
     H5S_sel_type kind;
     hssize_t elements;
-    htri_t valid, regular;
+    htri_t regular;
     int space_rank;
 
-    memset(selection, 0, sizeof *selection);
+    selection->regular = false;
     selection->space = space;
     selection->rank = rank;
     memcpy(selection->extent, extent, rank * sizeof *extent);
@@ -76,7 +92,7 @@ int cow_selection_from(cow_selection *selection, hid_t space, unsigned rank, con
     kind = H5Sget_select_type(space);
     if (kind == H5S_SEL_ERROR)
         return cow_error_native("not a dataspace");
-    if (kind == H5S_SEL_NONE || H5Sget_simple_extent_type(space) == H5S_NULL) {
+    if (kind == H5S_SEL_NONE || (kind == H5S_SEL_ALL && H5Sget_simple_extent_type(space) == H5S_NULL)) {
         select_nothing(selection);
         return 0;
     }
@@ -93,22 +109,19 @@ int cow_selection_from(cow_selection *selection, hid_t space, unsigned rank, con
         select_nothing(selection);
         return 0;
     }
-    if ((valid = H5Sselect_valid(space)) < 0)
-        return cow_error_native("cannot check a selection");
-    if (!valid)
-        return cow_error(COW_USAGE, "file selection+offset not within extent");
     if (rank > 0 && H5Sget_select_bounds(space, low, high) < 0)
         return cow_error_native("cannot read the bounds of a selection");
     for (unsigned d = 0; d < rank; d++)
-        if (high[d] >= extent[d])
+        if (high[d] >= dims[d] || high[d] >= extent[d])
             return cow_error(COW_USAGE,
                              "file selection+offset not within extent: element %llu of dimension %u, which has %llu",
-                             (unsigned long long)high[d], d, (unsigned long long)extent[d]);
+                             (unsigned long long)high[d], d,
+                             (unsigned long long)(dims[d] < extent[d] ? dims[d] : extent[d]));
     if (kind == H5S_SEL_ALL) {
         select_all(selection);
         return 0;
     }
-    if (kind == H5S_SEL_HYPERSLABS) {
+    if (kind == H5S_SEL_HYPERSLABS && !select_box(selection, low, high)) {
         if ((regular = H5Sis_regular_hyperslab(space)) < 0)
             return cow_error_native("cannot look into a hyperslab");
         if (regular)

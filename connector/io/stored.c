@@ -5,6 +5,8 @@
  *  2. The index names a slot only after its bytes were handed to the store; a batch that fails leaves the index with
  *     what was stored so far, and gives back every use it took for the rest.
  *  3. No decoded byte reaches a caller before its chunk's checksum was compared.
+ *  4. Which slots are given out does not depend on the threads. For that, a slot that the index lets go of is dropped,
+ *     and so free to be given out again, only when the chunk comes to its turn that the pipeline begins after it.
  */
 #include "io/stored.h"
 
@@ -20,14 +22,41 @@
 /* Below this a second thread costs more than it saves. */
 #define PARALLEL_BYTES ((size_t)256 << 10)
 
+/* Chunks smaller than this go through the pipeline in groups of about so many bytes. */
+#define GROUP_BYTES ((size_t)64 << 10)
+/* Decoded bytes in a pipeline: what fits a core's cache, but some chunks in any case, but not endless memory. */
+#define WINDOW_BYTES ((size_t)4 << 20)
+#define WINDOW_CHUNKS 8
+#define WINDOW_BYTES_MAX ((size_t)32 << 20)
+
 static size_t aligned(size_t size)
 {
     return (size + 63) & ~(size_t)63;
 }
 
-static unsigned threads_for(const cow_array *array, size_t n)
+static size_t smaller(size_t a, size_t b)
 {
-    return n > 1 && n * array->chunk_bytes >= PARALLEL_BYTES ? array->threads : 1;
+    return a < b ? a : b;
+}
+
+/* The pipeline of N chunks. *GROUP: chunks of one item. */
+static cow_pipeline pipeline_for(const cow_array *array, size_t n, size_t *group)
+{
+    cow_pipeline pipeline = {.window = 1, .threads = n * array->chunk_bytes >= PARALLEL_BYTES ? array->threads : 1};
+
+    if (n == 0) {
+        *group = 1;
+        return pipeline;
+    }
+    *group = array->chunk_bytes < GROUP_BYTES ? smaller(GROUP_BYTES / array->chunk_bytes, COW_BATCH_CHUNKS) : 1;
+    *group = smaller(*group, n);
+    pipeline.count = (n + *group - 1) / *group;
+    pipeline.window = WINDOW_BYTES / (*group * array->chunk_bytes);
+    if (pipeline.window < WINDOW_CHUNKS)
+        pipeline.window = WINDOW_CHUNKS;
+    pipeline.window = smaller(pipeline.window, WINDOW_BYTES_MAX / array->chunk_bytes + 1);
+    pipeline.window = smaller(smaller(pipeline.window, COW_WINDOW_MAX), pipeline.count);
+    return pipeline;
 }
 
 void cow_chunk_trimmed(const cow_array *array, const uint64_t chunk[], uint64_t trimmed[])
@@ -67,13 +96,22 @@ int cow_chunk_verify(const cow_array *array, const uint64_t chunk[], uint64_t sl
                      array->label, cow_chunk_place(array, chunk, place), cow_pool_name(array->pool), slot);
 }
 
-int cow_stored_set(cow_array *array, const uint64_t chunk[], uint64_t slot)
+/* *OLD: the slot that lost its use, which the caller drops. */
+static int set_slot(cow_array *array, const uint64_t chunk[], uint64_t slot, uint64_t *old)
 {
-    uint64_t old = COW_HOLE;
-
-    if (cow_index_set(array->index, chunk, slot, &old) < 0)
+    *old = COW_HOLE;
+    if (cow_index_set(array->index, chunk, slot, old) < 0)
         return -1;
     cow_cache_forget_listing(array->cache);
+    return 0;
+}
+
+int cow_stored_set(cow_array *array, const uint64_t chunk[], uint64_t slot)
+{
+    uint64_t old;
+
+    if (set_slot(array, chunk, slot, &old) < 0)
+        return -1;
     if (old != COW_HOLE)
         cow_pool_drop(array->pool, old);
     return 0;
@@ -81,53 +119,62 @@ int cow_stored_set(cow_array *array, const uint64_t chunk[], uint64_t slot)
 
 /* ---- in ---- */
 
-typedef struct save_batch {
+typedef struct save_line {
     cow_array *array;
     cow_save *saves;
-    cow_save **add; /* those that get a new slot, in the order of slots */
-    int (*prepare)(void *context, cow_save *save);
+    size_t n, group, window;
+    int (*prepare)(void *context, cow_save *save, void *room);
     void *context;
-} save_batch;
+    uint8_t *rooms;   /* a ring: for prepare */
+    uint8_t *encoded; /* a ring */
+    size_t bound;     /* bytes of a place in it */
+    bool identity, parallel;
+} save_line;
 
-static int digest_one(void *context, size_t i)
+/* The chunks of item I. */
+static cow_save *group_of(const save_line *l, size_t i, size_t *n)
 {
-    save_batch *b = context;
-    cow_save *save = &b->saves[i];
-    uint64_t trimmed[COW_MAX_RANK];
-
-    if (b->prepare != NULL && b->prepare(b->context, save) < 0)
-        return -1;
-    cow_chunk_trimmed(b->array, save->chunk, trimmed);
-    return cow_digest_chunk(save->bytes, b->array->grid.rank, b->array->grid.chunk, trimmed, b->array->element_size,
-                            &save->digest);
+    *n = smaller(l->group, l->n - i * l->group);
+    return l->saves + i * l->group;
 }
 
-static int encode_one(void *context, size_t i)
+/* The place in the rings. */
+static size_t place_of(const save_line *l, const cow_save *save)
 {
-    save_batch *b = context;
-    cow_save *save = b->add[i];
+    return (size_t)(save - l->saves) % (l->window * l->group);
+}
 
-    if (save->ready != NULL) {
-        save->encoded = save->ready;
-        save->size = save->ready_size;
-        save->mask = save->ready_mask;
-        return 0;
+static int digest_group(void *context, size_t i)
+{
+    const save_line *l = context;
+    const cow_array *array = l->array;
+    uint64_t trimmed[COW_MAX_RANK];
+    size_t n;
+    cow_save *save = group_of(l, i, &n);
+
+    for (; n > 0; n--, save++) {
+        if (l->prepare != NULL &&
+            l->prepare(l->context, save, l->rooms + place_of(l, save) * aligned(array->chunk_bytes)) < 0)
+            return -1;
+        cow_chunk_trimmed(array, save->chunk, trimmed);
+        if (cow_digest_chunk(save->bytes, array->grid.rank, array->grid.chunk, trimmed, array->element_size,
+                             &save->digest) < 0)
+            return -1;
     }
-    save->encoded = save->room;
-    return cow_codec_encode(b->array->codec, save->bytes, save->room, &save->size, &save->mask);
+    return 0;
 }
 
 /* What the chunk's slot will be: the one it has, a known one, or a new one (save->add). Takes one use of it, except
  * where the chunk keeps its slot (save->settled). */
 static int choose_slot(cow_array *array, cow_save *save)
 {
-    uint64_t trimmed[COW_MAX_RANK];
+    uint64_t trimmed[COW_MAX_RANK], old;
     cow_slot row;
 
-    if (cow_index_get(array->index, save->chunk, &save->old) < 0)
+    if (cow_index_get(array->index, save->chunk, &old) < 0)
         return -1;
-    if (save->old != COW_HOLE) {
-        if (cow_pool_row(array->pool, save->old, &row) < 0)
+    if (old != COW_HOLE) {
+        if (cow_pool_row(array->pool, old, &row) < 0)
             return cow_context("%s: looking at the slot of a chunk", array->label);
         if (memcmp(row.digest.hash, save->digest.hash, COW_HASH_SIZE) == 0) {
             save->settled = true;
@@ -138,7 +185,7 @@ static int choose_slot(cow_array *array, cow_save *save)
         return -1;
     if (save->slot != COW_NO_SLOT)
         return 0;
-    row = (cow_slot){.digest = save->digest};
+    row.digest = save->digest;
     cow_chunk_trimmed(array, save->chunk, trimmed);
     for (unsigned d = 0; d < array->grid.rank; d++)
         row.trimmed[d] = (uint32_t)trimmed[d];
@@ -150,49 +197,83 @@ static int choose_slot(cow_array *array, cow_save *save)
     return 0;
 }
 
-/* Encode (on the worker threads) and write COUNT new chunks. */
-static int write_new(save_batch *b, size_t count)
+static void drop_former(cow_array *array, cow_save *save)
 {
-    cow_array *array = b->array;
-    cow_chunk_store *store = cow_pool_store(array->pool);
+    if (save->former != COW_HOLE)
+        cow_pool_drop(array->pool, save->former);
+    save->former = COW_HOLE;
+}
 
-    if (cow_codec_identity(array->codec)) {
-        for (size_t i = 0; i < count; i++) {
-            if (store->write(store, b->add[i]->slot, b->add[i]->bytes, array->chunk_bytes, 0) < 0)
+static int choose_group(void *context, size_t i)
+{
+    const save_line *l = context;
+    size_t n;
+    cow_save *save;
+    int adds = 0;
+
+    if (i >= l->window)
+        for (save = group_of(l, i - l->window, &n); n > 0; n--)
+            drop_former(l->array, save++);
+    for (save = group_of(l, i, &n); n > 0; n--, save++) {
+        if (choose_slot(l->array, save) < 0)
+            return -1;
+        adds += save->add;
+    }
+    return adds > 0 && l->parallel;
+}
+
+static int encode(const save_line *l, cow_save *save)
+{
+    if (save->ready != NULL) {
+        save->encoded = save->ready;
+        save->size = save->ready_size;
+        save->mask = save->ready_mask;
+    } else if (l->identity) {
+        save->encoded = save->bytes;
+        save->size = l->array->chunk_bytes;
+        save->mask = 0;
+    } else {
+        uint8_t *room = l->encoded + place_of(l, save) * l->bound;
+
+        if (cow_codec_encode(l->array->codec, save->bytes, room, &save->size, &save->mask) < 0)
+            return cow_context("%s: encoding a chunk", l->array->label);
+        save->encoded = room;
+    }
+    return 0;
+}
+
+static int encode_group(void *context, size_t i)
+{
+    const save_line *l = context;
+    size_t n;
+
+    for (cow_save *save = group_of(l, i, &n); n > 0; n--, save++)
+        if (save->add && encode(l, save) < 0)
+            return -1;
+    return 0;
+}
+
+static int store_group(void *context, size_t i)
+{
+    const save_line *l = context;
+    cow_array *array = l->array;
+    cow_chunk_store *store = cow_pool_store(array->pool);
+    size_t n;
+
+    for (cow_save *save = group_of(l, i, &n); n > 0; n--, save++) {
+        if (save->settled)
+            continue;
+        if (save->add) {
+            if (!l->parallel && encode(l, save) < 0)
+                return -1;
+            if (store->write(store, save->slot, save->encoded, save->size, save->mask) < 0)
                 return cow_context("%s: storing a chunk", array->label);
         }
-        return 0;
+        if (set_slot(array, save->chunk, save->slot, &save->former) < 0)
+            return -1;
+        save->settled = true;
     }
-    /* Encoded chunks may be larger than decoded ones: no more at once than fits a batch. */
-    size_t bound = aligned(cow_codec_bound(array->codec)), most = COW_BATCH_BYTES / bound + 1;
-    cow_save **all = b->add;
-    uint8_t *room;
-    int status = -1;
-
-    if (most > count)
-        most = count;
-    if (count > 0 && (room = cow_cache_scratch(array->cache, COW_BUFFER_ENCODED, most * bound)) == NULL)
-        return -1;
-    for (size_t done = 0; done < count; done += most) {
-        size_t n = count - done < most ? count - done : most;
-
-        b->add = all + done;
-        for (size_t i = 0; i < n; i++)
-            b->add[i]->room = room + i * bound;
-        if (cow_parallel(n, cow_codec_parallel(array->codec) ? threads_for(array, n) : 1, encode_one, b) < 0) {
-            cow_context("%s: encoding a chunk", array->label);
-            goto done;
-        }
-        for (size_t i = 0; i < n; i++)
-            if (store->write(store, b->add[i]->slot, b->add[i]->encoded, b->add[i]->size, b->add[i]->mask) < 0) {
-                cow_context("%s: storing a chunk", array->label);
-                goto done;
-            }
-    }
-    status = 0;
-done:
-    b->add = all;
-    return status;
+    return 0;
 }
 
 /* Tile by tile, inside a tile as slots stand in a leaf: then neighbours in the grid get neighbouring slots. */
@@ -221,120 +302,154 @@ static void sort_saves(const cow_grid *grid, cow_save *saves, size_t n)
         }
 }
 
-int cow_stored_save(cow_array *array, cow_save *saves, size_t n, int (*prepare)(void *context, cow_save *save),
-                    void *context)
+int cow_stored_save(cow_array *array, cow_save *saves, size_t n,
+                    int (*prepare)(void *context, cow_save *save, void *room), void *context)
 {
-    cow_save *few[16];
-    save_batch b = {.array = array, .saves = saves, .add = few, .prepare = prepare, .context = context};
-    size_t adds = 0;
-    int status = -1;
+    save_line l = {.array = array, .saves = saves, .n = n, .prepare = prepare, .context = context,
+                   .identity = cow_codec_identity(array->codec), .bound = aligned(cow_codec_bound(array->codec))};
+    cow_pipeline pipeline = pipeline_for(array, n, &l.group);
+    size_t places = pipeline.window * l.group;
+    int status;
 
-    if (n > sizeof few / sizeof *few && (b.add = malloc(n * sizeof *b.add)) == NULL)
-        return cow_error(COW_MEMORY, "%s: no memory to store %zu chunks", array->label, n);
     sort_saves(&array->grid, saves, n);
     for (size_t i = 0; i < n; i++) {
         saves[i].slot = COW_NO_SLOT;
+        saves[i].former = COW_HOLE;
         saves[i].add = saves[i].settled = false;
     }
-    if (cow_parallel(n, threads_for(array, n), digest_one, &b) < 0)
-        goto done;
+    l.window = pipeline.window;
+    l.parallel = !l.identity && cow_codec_parallel(array->codec);
+    if ((prepare != NULL && (l.rooms = cow_cache_scratch(array->cache, COW_BUFFER_ROOMS,
+                                                         places * aligned(array->chunk_bytes))) == NULL) ||
+        (!l.identity && (l.encoded = cow_cache_scratch(array->cache, COW_BUFFER_ENCODED, places * l.bound)) == NULL))
+        return -1;
+    pipeline.early = digest_group;
+    pipeline.turn = choose_group;
+    pipeline.late = encode_group;
+    pipeline.last = store_group;
+    pipeline.context = &l;
+    status = cow_pipeline_run(&pipeline);
     for (size_t i = 0; i < n; i++) {
-        if (choose_slot(array, &saves[i]) < 0)
-            goto done;
-        if (saves[i].add)
-            b.add[adds++] = &saves[i];
+        drop_former(array, &saves[i]);
+        if (!saves[i].settled && saves[i].slot != COW_NO_SLOT)
+            cow_pool_drop(array->pool, saves[i].slot);
     }
-    if (write_new(&b, adds) < 0)
-        goto done;
-    for (size_t i = 0; i < n; i++) {
-        if (saves[i].settled)
-            continue;
-        if (cow_stored_set(array, saves[i].chunk, saves[i].slot) < 0)
-            goto done;
-        saves[i].settled = true;
-    }
-    status = 0;
-done:
-    if (status < 0)
-        for (size_t i = 0; i < n; i++)
-            if (!saves[i].settled && saves[i].slot != COW_NO_SLOT)
-                cow_pool_drop(array->pool, saves[i].slot);
-    if (b.add != few)
-        free(b.add);
     return status;
 }
 
 /* ---- out ---- */
 
-typedef struct load_batch {
+typedef struct load_line {
     cow_array *array;
     cow_load *loads;
+    size_t n, group, window;
     int (*done)(void *context, cow_load *load);
     void *context;
-} load_batch;
+    uint8_t *rooms; /* a ring: for chunks that have no place of their own */
+    uint8_t *raw;   /* a ring of encoded chunks */
+    size_t bound;   /* bytes of a place in it */
+    bool identity, parallel;
+} load_line;
 
-static int finish_load(void *context, size_t i)
+static int decode(const load_line *l, cow_load *load)
 {
-    load_batch *b = context;
-    cow_load *load = &b->loads[i];
+    const cow_array *array = l->array;
+    char place[COW_PLACE_SIZE];
+    int status = cow_codec_decode(array->codec, load->raw, load->size, load->mask, load->bytes);
+
+    free(load->own);
+    load->own = NULL;
+    if (status < 0)
+        cow_context("%s: the chunk at %s cannot be decoded (%s, slot %" PRIu64 "); run h5cow verify on the file; an older "
+                    "version may still have the chunk",
+                    array->label, cow_chunk_place(array, load->chunk, place), cow_pool_name(array->pool), load->slot);
+    return status;
+}
+
+/* Bring the bytes of one chunk into memory. AT: its place in the rings. */
+static int fetch(const load_line *l, cow_load *load, size_t at)
+{
+    cow_array *array = l->array;
+    cow_chunk_store *store = cow_pool_store(array->pool);
     char place[COW_PLACE_SIZE];
 
-    if (load->raw != NULL && cow_codec_decode(b->array->codec, load->raw, load->size, load->mask, load->bytes) < 0)
-        return cow_context("%s: the chunk at %s cannot be decoded (%s, slot %" PRIu64 "); run h5cow verify on the file; "
-                           "an older version may still have the chunk",
-                           b->array->label, cow_chunk_place(b->array, load->chunk, place),
-                           cow_pool_name(b->array->pool), load->slot);
-    if (cow_chunk_verify(b->array, load->chunk, load->slot, cow_checksum(load->bytes, b->array->chunk_bytes),
-                         load->row.digest.checksum) < 0)
-        return -1;
-    return b->done == NULL ? 0 : b->done(b->context, load);
+    if (load->bytes == NULL)
+        load->bytes = l->rooms + at * aligned(array->chunk_bytes);
+    if (cow_pool_row(array->pool, load->slot, &load->row) < 0 || store->size(store, load->slot, &load->size) < 0)
+        goto failed;
+    if (l->identity) {
+        if (load->size != array->chunk_bytes)
+            return cow_error(COW_CORRUPT,
+                             "%s: the chunk at %s has %zu bytes in the file, but %zu are expected (%s, slot %" PRIu64
+                             "); run h5cow verify on the file",
+                             array->label, cow_chunk_place(array, load->chunk, place), load->size, array->chunk_bytes,
+                             cow_pool_name(array->pool), load->slot);
+        load->raw = load->bytes;
+    } else if (load->size <= l->bound) {
+        load->raw = l->raw + at * l->bound;
+    } else if ((load->raw = load->own = malloc(load->size)) == NULL) { /* another encoder's: longer than ours makes them */
+        return cow_error(COW_MEMORY, "%s: no memory for a stored chunk of %zu bytes", array->label, load->size);
+    }
+    if (store->read(store, load->slot, load->raw, load->size, &load->mask) < 0)
+        goto failed;
+    return l->identity || l->parallel ? 0 : decode(l, load);
+failed:
+    return cow_context("%s: reading chunks", array->label);
+}
+
+static int fetch_group(void *context, size_t i)
+{
+    const load_line *l = context;
+    size_t first = i * l->group, n = smaller(l->group, l->n - first);
+
+    for (size_t k = first; k < first + n; k++)
+        if (fetch(l, &l->loads[k], k % (l->window * l->group)) < 0)
+            return -1;
+    return 1;
+}
+
+static int finish_group(void *context, size_t i)
+{
+    const load_line *l = context;
+    const cow_array *array = l->array;
+    size_t first = i * l->group, n = smaller(l->group, l->n - first);
+
+    for (cow_load *load = l->loads + first; n > 0; n--, load++) {
+        if (!l->identity && l->parallel && decode(l, load) < 0)
+            return -1;
+        if (cow_chunk_verify(array, load->chunk, load->slot, cow_checksum(load->bytes, array->chunk_bytes),
+                             load->row.digest.checksum) < 0 ||
+            (l->done != NULL && l->done(l->context, load) < 0))
+            return -1;
+    }
+    return 0;
 }
 
 int cow_stored_load(cow_array *array, cow_load *loads, size_t n, int (*done)(void *context, cow_load *load),
                     void *context)
 {
-    cow_chunk_store *store = cow_pool_store(array->pool);
-    bool identity = cow_codec_identity(array->codec);
-    char place[COW_PLACE_SIZE];
+    load_line l = {.array = array, .loads = loads, .n = n, .done = done, .context = context,
+                   .identity = cow_codec_identity(array->codec), .parallel = cow_codec_parallel(array->codec),
+                   .bound = aligned(cow_codec_bound(array->codec))};
+    cow_pipeline pipeline = pipeline_for(array, n, &l.group);
+    size_t places = pipeline.window * l.group;
+    bool homeless = false;
+    int status;
 
-    for (size_t first = 0, count; first < n; first += count) {
-        load_batch b = {.array = array, .loads = loads + first, .done = done, .context = context};
-        size_t raw_bytes = 0;
-        uint8_t *room = NULL;
-
-        for (count = 0; first + count < n && raw_bytes < COW_BATCH_BYTES; count++) {
-            cow_load *load = &loads[first + count];
-
-            load->raw = NULL;
-            if (cow_pool_row(array->pool, load->slot, &load->row) < 0 ||
-                store->size(store, load->slot, &load->size) < 0)
-                goto failed;
-            if (identity && load->size != array->chunk_bytes)
-                return cow_error(COW_CORRUPT,
-                                 "%s: the chunk at %s has %zu bytes in the file, but %zu are expected (%s, slot %" PRIu64
-                                 "); run h5cow verify on the file",
-                                 array->label, cow_chunk_place(array, load->chunk, place), load->size,
-                                 array->chunk_bytes, cow_pool_name(array->pool), load->slot);
-            if (!identity)
-                raw_bytes += aligned(load->size);
-        }
-        if (!identity && (room = cow_cache_scratch(array->cache, COW_BUFFER_RAW, raw_bytes)) == NULL)
-            return -1;
-        for (size_t i = 0; i < count; i++) {
-            cow_load *load = &b.loads[i];
-
-            if (!identity) {
-                load->raw = room;
-                room += aligned(load->size);
-            }
-            if (store->read(store, load->slot, identity ? load->bytes : load->raw, load->size, &load->mask) < 0)
-                goto failed;
-        }
-        if (cow_parallel(count, identity || cow_codec_parallel(array->codec) ? threads_for(array, count) : 1,
-                         finish_load, &b) < 0)
-            return -1;
+    l.window = pipeline.window;
+    for (size_t i = 0; i < n; i++) {
+        loads[i].own = NULL;
+        homeless = homeless || loads[i].bytes == NULL;
     }
-    return 0;
-failed:
-    return cow_context("%s: reading chunks", array->label);
+    if ((homeless && (l.rooms = cow_cache_scratch(array->cache, COW_BUFFER_ROOMS,
+                                                  places * aligned(array->chunk_bytes))) == NULL) ||
+        (!l.identity && (l.raw = cow_cache_scratch(array->cache, COW_BUFFER_ENCODED, places * l.bound)) == NULL))
+        return -1;
+    pipeline.turn = fetch_group;
+    pipeline.late = finish_group;
+    pipeline.context = &l;
+    status = cow_pipeline_run(&pipeline);
+    for (size_t i = 0; i < n; i++)
+        free(loads[i].own);
+    return status;
 }

@@ -1,7 +1,7 @@
 /* Whole decoded chunks on their way into a pool and out of it, in batches. Private to io/.
  *
- * In: digest on the worker threads, find or add on the calling thread in the order given, encode on the worker threads,
- * write in that order, then the index. Out: read, then decode and verify on the worker threads.
+ * Both are pipelines (workers.h). In: digest on any thread, find or add on the calling thread in the order given, encode
+ * on any thread, write and enter into the index in that order. Out: read on the calling thread, decode and verify on any.
  */
 #ifndef COW_STORED_H
 #define COW_STORED_H
@@ -11,33 +11,32 @@
 typedef struct cow_save {
     const uint64_t *chunk; /* number in the grid */
     const void *bytes;     /* decoded, padding included; may be set by `prepare` */
-    size_t index;          /* the caller's: passed to prepare */
+    size_t index;          /* the caller's */
     const void *ready;     /* already encoded: ready_size bytes, stored as they are; or NULL */
     size_t ready_size;
     uint32_t ready_mask;
     /* private */
     cow_digest digest;
-    uint64_t slot, old;
-    void *room;
+    uint64_t slot, former;
     const void *encoded;
     size_t size;
     uint32_t mask;
     bool add, settled;
 } cow_save;
 
-/* Store N chunks. PREPARE (may be NULL) runs on any thread before the bytes are looked at. The order of SAVES is
- * changed: tile by tile, as slots are given out. */
-int cow_stored_save(cow_array *array, cow_save *saves, size_t n, int (*prepare)(void *context, cow_save *save),
-                    void *context);
+/* Store N chunks. PREPARE (may be NULL) runs on any thread before the bytes are looked at; ROOM has room for a chunk,
+ * the caller's until it is stored. The order of SAVES is changed: tile by tile, as slots are given out. */
+int cow_stored_save(cow_array *array, cow_save *saves, size_t n,
+                    int (*prepare)(void *context, cow_save *save, void *room), void *context);
 
 typedef struct cow_load {
     const uint64_t *chunk;
     uint64_t slot; /* not a hole */
-    void *bytes;   /* where the decoded chunk goes */
+    void *bytes;   /* where the decoded chunk goes, or NULL: only `done` needs it */
     size_t index;  /* the caller's */
     /* private */
     cow_slot row;
-    void *raw;
+    void *raw, *own;
     size_t size;
     uint32_t mask;
 } cow_load;

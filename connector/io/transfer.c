@@ -315,6 +315,10 @@ static int run(cow_array *array, bool write, hid_t mem_type, hid_t mem_space, hi
         return cow_error(COW_USAGE, write ? "no input buffer, but %" PRIu64 " elements are selected"
                                           : "no output buffer, but %" PRIu64 " elements are selected",
                          transfer.file.elements);
+    if (!write && array->nothing_to_read && array->dirty == NULL && cow_index_chunks(array->index) == 0)
+        return cow_error(COW_USAGE, "%s: nothing was written yet, and the fill value is undefined", array->label);
+    if (write && cow_allocate_late(array) < 0)
+        return -1;
     if (write)
         array->written = true;
     if (!transfer.file.regular)

@@ -6,6 +6,7 @@
 
 #include "error.h"
 
+#include <openssl/crypto.h>
 #include <openssl/evp.h>
 
 #include <inttypes.h>
@@ -16,6 +17,15 @@
 /* Rows of a trimmed chunk shorter than this are gathered before they are hashed: a call into OpenSSL costs as much as
  * hashing about a hundred bytes. */
 #define GATHER 8192
+
+int cow_digest_prepare(void)
+{
+    cow_digest digest;
+
+    if (OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, NULL) != 1)
+        return cow_error(COW_MEMORY, "OpenSSL cannot be initialised");
+    return cow_digest_payload("", 0, 0, NULL, &digest);
+}
 
 uint64_t cow_checksum(const void *bytes, size_t size)
 {

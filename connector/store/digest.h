@@ -22,6 +22,9 @@ typedef struct cow_digest {
  * at the origin, are inside the dataset. Calls no HDF5 function: any thread may call it. -1: out of memory, OpenSSL. */
 int cow_digest_chunk(const void *chunk, unsigned rank, const uint64_t chunk_dims[], const uint64_t trimmed[],
                      size_t element_size, cow_digest *digest);
+/* Make OpenSSL ready. Where nobody used it before, it then does not clean up when the process exits, so that hashes can
+ * still be computed by exit handlers. */
+int cow_digest_prepare(void);
 /* The checksum alone. */
 uint64_t cow_checksum(const void *bytes, size_t size);
 /* SHA-256 of PAYLOAD (already serialised elements) and the shape string: for data whose bytes in memory are pointers. */

@@ -26,6 +26,7 @@ static cow_object *wrap(cow_object *o, void *native, cow_target *target)
 void *cow_attribute_create_callback(void *object, const H5VL_loc_params_t *loc, const char *name, hid_t type,
                                     hid_t space, hid_t acpl, hid_t aapl, hid_t dxpl, void **req)
 {
+    COW_QUIET;
     cow_object *o = object, *made = NULL;
     cow_where where;
     cow_target target = {0};
@@ -49,6 +50,7 @@ done:
 void *cow_attribute_open_callback(void *object, const H5VL_loc_params_t *loc, const char *name, hid_t aapl, hid_t dxpl,
                                   void **req)
 {
+    COW_QUIET;
     cow_object *o = object, *opened = NULL;
     cow_where where;
     cow_target target = {0};
@@ -69,11 +71,13 @@ done:
 
 herr_t cow_attribute_read_callback(void *object, hid_t type, void *buf, hid_t dxpl, void **req)
 {
+    COW_QUIET;
     return H5VLattr_read(cow_object_native(object), cow_native_id(), type, buf, dxpl, req);
 }
 
 herr_t cow_attribute_write_callback(void *object, hid_t type, const void *buf, hid_t dxpl, void **req)
 {
+    COW_QUIET;
     cow_object *o = object;
     cow_target target = {.home = o->home, .known = o->has_token, .token = o->token, .path = o->owner_path};
     herr_t status = -1;
@@ -86,6 +90,7 @@ herr_t cow_attribute_write_callback(void *object, hid_t type, const void *buf, h
 
 herr_t cow_attribute_get_callback(void *object, H5VL_attr_get_args_t *args, hid_t dxpl, void **req)
 {
+    COW_QUIET;
     cow_object *o = object;
     H5VL_attr_get_args_t native = *args;
     H5VL_loc_params_t *loc = NULL;
@@ -121,9 +126,11 @@ done:
 herr_t cow_attribute_specific_callback(void *object, const H5VL_loc_params_t *loc, H5VL_attr_specific_args_t *args,
                                        hid_t dxpl, void **req)
 {
+    COW_QUIET;
     cow_object *o = object;
     cow_where where;
     cow_target target = {0};
+    cow_loud loud;
     bool writes = false;
     herr_t status = -1;
 
@@ -134,7 +141,9 @@ herr_t cow_attribute_specific_callback(void *object, const H5VL_loc_params_t *lo
         writes = true;
         break;
     case H5VL_ATTR_EXISTS:
+        break;
     case H5VL_ATTR_ITER:
+        cow_loud_attribute(&quiet, &args->args.iterate.op, &args->args.iterate.op_data, &loud);
         break;
     }
     if (cow_locate(o, loc, COW_TO_READ, &where) < 0 ||
@@ -151,11 +160,17 @@ done:
 
 herr_t cow_attribute_optional_callback(void *object, H5VL_optional_args_t *args, hid_t dxpl, void **req)
 {
+    COW_QUIET;
     cow_object *o = object;
     H5VL_loc_params_t self = cow_by_self(o->type);
     cow_where where = {.native = o->native};
+    cow_loud loud;
     herr_t status = -1;
 
+    if (args->op_type == H5VL_NATIVE_ATTR_ITERATE_OLD) {
+        H5VL_native_attr_optional_args_t *old = args->args;
+        cow_loud_attribute_old(&quiet, &old->iterate_old.op, &old->iterate_old.op_data, &loud);
+    }
     /* The only operation there is: H5Aiterate1, which reads. It works with the id in its arguments. */
     if (args->op_type != H5VL_NATIVE_ATTR_ITERATE_OLD && o->home != NULL && (o->home->file != NULL || o->home->foreign))
         cow_error(COW_UNSUPPORTED, "operation %d on attributes is not known to this h5cow, and could write",
@@ -168,5 +183,6 @@ herr_t cow_attribute_optional_callback(void *object, H5VL_optional_args_t *args,
 
 herr_t cow_attribute_close_callback(void *object, hid_t dxpl, void **req)
 {
+    COW_QUIET;
     return cow_object_close(object, dxpl, req);
 }

@@ -170,55 +170,22 @@ static int contiguous_offset(cow_dataset *dataset, cow_array *array, haddr_t *of
 
 /* ---- all chunks ---- */
 
-typedef struct chunk_list {
-    const cow_array *array;
-    uint64_t (*at)[COW_MAX_RANK];
-    size_t count, room;
-} chunk_list;
-
-static int list_chunk(void *context, const uint64_t chunk[], uint64_t slot)
-{
-    chunk_list *list = context;
-
-    (void)slot;
-    if (list->count == list->room) {
-        size_t room = list->room == 0 ? 64 : list->room * 2;
-        uint64_t(*larger)[COW_MAX_RANK] = realloc(list->at, room * sizeof *larger);
-        if (larger == NULL)
-            return cow_error(COW_MEMORY, "%s: no memory to list its chunks", list->array->label);
-        list->at = larger;
-        list->room = room;
-    }
-    for (unsigned d = 0; d < list->array->grid.rank; d++)
-        list->at[list->count][d] = chunk[d] * list->array->grid.chunk[d];
-    list->count++;
-    return 0;
-}
-
-/* The application's function may write to the dataset, so the list is made first. */
+/* In the order of H5Dget_chunk_info, which is HDF5's own. */
 static int iterate(cow_array *array, H5D_chunk_iter_op_t op, void *op_data)
 {
-    uint64_t first[COW_MAX_RANK] = {0}, count[COW_MAX_RANK];
-    chunk_list list = {.array = array};
-    cow_chunk_info info;
-    int status = -1;
+    uint64_t count;
+    int status = cow_array_chunk_count(array, &count);
 
-    for (unsigned d = 0; d < array->grid.rank; d++)
-        count[d] = array->extent[d] / array->grid.chunk[d] + (array->extent[d] % array->grid.chunk[d] != 0);
-    if (cow_array_store(array) < 0 || (status = cow_index_visit(array->index, first, count, list_chunk, &list)) != 0)
-        goto done;
-    for (size_t i = 0; status == 0 && i < list.count; i++) {
-        hsize_t offset[COW_MAX_RANK];
+    for (uint64_t i = 0; status == 0 && i < count; i++) {
+        hsize_t offset[COW_MAX_RANK] = {0};
+        cow_chunk_info info;
 
-        if ((status = cow_array_chunk_by_offset(array, list.at[i], &info)) < 0)
-            break;
+        if (cow_array_chunk_by_index(array, i, &info) < 0)
+            return -1;
         for (unsigned d = 0; d < array->grid.rank; d++)
-            offset[d] = list.at[i][d];
-        if (info.slot != COW_HOLE)
-            status = op(offset, info.filter_mask, info.address, info.size, op_data);
+            offset[d] = info.offset[d];
+        status = op(offset, info.filter_mask, info.address, info.size, op_data);
     }
-done:
-    free(list.at);
     return status;
 }
 

@@ -61,6 +61,7 @@ static herr_t info_to_str(const void *info, char **str)
 
 static herr_t info_from_str(const char *str, void **info)
 {
+    COW_QUIET;
     *info = cow_options_parse(str);
     return cow_leave(*info == NULL ? -1 : 0);
 }
@@ -135,6 +136,7 @@ static herr_t free_wrap_ctx(void *wrap_ctx)
 
 static void *wrap_object(void *native, H5I_type_t type, void *wrap_ctx)
 {
+    COW_QUIET;
     wrapping *w = wrap_ctx;
     cow_home *home = w == NULL ? NULL : w->home;
     cow_object *object = NULL;
@@ -159,6 +161,7 @@ static void *wrap_object(void *native, H5I_type_t type, void *wrap_ctx)
 
 static void *unwrap_object(void *object)
 {
+    COW_QUIET;
     cow_object *o = cow_object_of(object);
     void *native = cow_object_native(object);
 
@@ -174,6 +177,7 @@ static void *unwrap_object(void *object)
 
 static herr_t get_conn_cls(void *object, H5VL_get_conn_lvl_t lvl, const H5VL_class_t **conn_cls)
 {
+    COW_QUIET;
     if (lvl == H5VL_GET_CONN_LVL_CURR) {
         *conn_cls = &cow_class;
         return 0;
@@ -191,6 +195,7 @@ static herr_t get_cap_flags(const void *info, uint64_t *cap_flags)
 
 static herr_t opt_query(void *object, H5VL_subclass_t cls, int opt_type, uint64_t *flags)
 {
+    COW_QUIET;
     /* HDF5 1.14.5 serves this operation, but does not say so. */
     if (cls == H5VL_SUBCLS_DATASET && opt_type == H5VL_NATIVE_DATASET_CHUNK_ITER) {
         *flags = H5VL_OPT_QUERY_SUPPORTED | H5VL_OPT_QUERY_QUERY_METADATA | H5VL_OPT_QUERY_NO_ASYNC;
@@ -203,41 +208,49 @@ static herr_t opt_query(void *object, H5VL_subclass_t cls, int opt_type, uint64_
 
 static herr_t blob_put(void *object, const void *buf, size_t size, void *blob_id, void *ctx)
 {
+    COW_QUIET;
     return H5VLblob_put(cow_object_native(object), cow_native_id(), buf, size, blob_id, ctx);
 }
 
 static herr_t blob_get(void *object, const void *blob_id, void *buf, size_t size, void *ctx)
 {
+    COW_QUIET;
     return H5VLblob_get(cow_object_native(object), cow_native_id(), blob_id, buf, size, ctx);
 }
 
 static herr_t blob_specific(void *object, void *blob_id, H5VL_blob_specific_args_t *args)
 {
+    COW_QUIET;
     return H5VLblob_specific(cow_object_native(object), cow_native_id(), blob_id, args);
 }
 
 static herr_t blob_optional(void *object, void *blob_id, H5VL_optional_args_t *args)
 {
+    COW_QUIET;
     return H5VLblob_optional(cow_object_native(object), cow_native_id(), blob_id, args);
 }
 
 static herr_t token_cmp(void *object, const H5O_token_t *token1, const H5O_token_t *token2, int *cmp_value)
 {
+    COW_QUIET;
     return H5VLtoken_cmp(cow_object_native(object), cow_native_id(), token1, token2, cmp_value);
 }
 
 static herr_t token_to_str(void *object, H5I_type_t obj_type, const H5O_token_t *token, char **token_str)
 {
+    COW_QUIET;
     return H5VLtoken_to_str(cow_object_native(object), obj_type, cow_native_id(), token, token_str);
 }
 
 static herr_t token_from_str(void *object, H5I_type_t obj_type, const char *token_str, H5O_token_t *token)
 {
+    COW_QUIET;
     return H5VLtoken_from_str(cow_object_native(object), obj_type, cow_native_id(), token_str, token);
 }
 
 static herr_t optional(void *object, H5VL_optional_args_t *args, hid_t dxpl, void **req)
 {
+    COW_QUIET;
     return H5VLoptional(cow_object_native(object), cow_native_id(), args, dxpl, req);
 }
 

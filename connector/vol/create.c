@@ -1,11 +1,14 @@
 /* H5Fcreate. New files get a history when they are kept by the default driver. Truncating a file that has a history
- * empties the head and keeps the history: the re-run of a program is its next version. */
+ * empties the head and keeps the history: the re-run of a program is its next version. Where that cannot be, the old file
+ * is kept under another name; a history is never overwritten. */
 #include "vol/vol.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define DXPL H5P_DATASET_XFER_DEFAULT
@@ -54,93 +57,214 @@ done:
     return same;
 }
 
-/* Keep what cannot go on in the same file: NAME becomes NAME.h5cow-old-1, -2 ... */
-static int put_aside(const char *name)
+/* A file that HDF5 cannot open, because it is damaged or somebody else is writing it, may have a history all the same:
+ * then the name of the reserved group is somewhere in it. */
+static bool mentions_history(const char *name)
 {
-    char *aside = malloc(strlen(name) + 40);
+    const size_t size = 1 << 20, keep = sizeof COW_GROUP - 2;
+    char *buffer = malloc(keep + size);
+    int file = buffer == NULL ? -1 : open(name, O_RDONLY | O_CLOEXEC);
+    struct stat about;
+    size_t kept = 0;
+    ssize_t n;
+    bool found = false;
+
+    if (file >= 0 && fstat(file, &about) == 0 && S_ISREG(about.st_mode))
+        while (!found && (n = read(file, buffer + kept, size)) > 0) {
+            size_t all = kept + (size_t)n;
+            found = memmem(buffer, all, COW_GROUP, sizeof COW_GROUP - 1) != NULL;
+            kept = all < keep ? all : keep;
+            memmove(buffer, buffer + all - kept, kept);
+        }
+    if (file >= 0)
+        close(file);
+    free(buffer);
+    return found;
+}
+
+/* What was recorded is why the history of NAME cannot be used. */
+static int refuse_damaged(const char *name)
+{
+    char why[512];
+
+    snprintf(why, sizeof why, "%s", cow_error_message());
+    cow_error_clear();
+    return cow_error(COW_CORRUPT,
+                     "%s: the file was not emptied, since it has a history that cannot be used (%s); to see what is "
+                     "wrong: h5cow verify %s; to begin a new file, move this one away",
+                     name, why, name);
+}
+
+/* Can the history go on? Looked at without changing anything. */
+static int check_history(const char *name, hid_t under, const cow_options *options)
+{
+    void *native = H5VLfile_open(name, H5F_ACC_RDONLY, under, DXPL, NULL);
+    cow_file *file = NULL;
     int status = -1;
 
-    if (aside == NULL)
+    if (native == NULL)
+        cow_error_native("cannot open it");
+    else if (cow_file_versioned(native) > 0 && (file = cow_file_attach(native, name, false, false, options)) != NULL)
+        status = 0;
+    if (file != NULL && cow_file_release(file) < 0)
+        status = -1;
+    if (native != NULL)
+        cow_object_close_native(native, H5I_FILE);
+    return status < 0 ? refuse_damaged(name) : 0;
+}
+
+/* Keep what cannot go on in the same file: NAME becomes NAME.h5cow-old-1, -2 ... *ASIDE: free() it. */
+static int put_aside(const char *name, char **aside)
+{
+    if ((*aside = malloc(strlen(name) + 40)) == NULL)
         return cow_error(COW_MEMORY, "no memory for the name '%s'", name);
     for (unsigned n = 1; n < 1000000; n++) {
-        sprintf(aside, "%s.h5cow-old-%u", name, n);
-        if (link(name, aside) == 0) { /* unlike rename, never over an existing file */
-            status = unlink(name) == 0 ? 0 : cow_error(COW_IO, "%s: cannot be put aside: %s", name, strerror(errno));
+        sprintf(*aside, "%s.h5cow-old-%u", name, n);
+        if (link(name, *aside) == 0) { /* unlike rename, never over an existing file */
+            if (unlink(name) == 0)
+                return 0;
+            cow_error(COW_IO, "%s: cannot be put aside: %s", name, strerror(errno));
+            unlink(*aside);
             break;
         }
         if (errno == EEXIST)
             continue;
-        if (access(aside, F_OK) != 0 && rename(name, aside) == 0) /* a file system without hard links */
-            status = 0;
-        else
-            cow_error(COW_IO, "%s: it has a history, which is kept, and cannot be renamed to %s: %s", name, aside,
-                      strerror(errno));
+        if (access(*aside, F_OK) != 0 && rename(name, *aside) == 0) /* a file system without hard links */
+            return 0;
+        cow_error(COW_IO, "%s: it has a history, which is kept, and cannot be renamed to %s: %s", name, *aside,
+                  strerror(errno));
         break;
     }
-    free(aside);
-    return status;
+    free(*aside);
+    *aside = NULL;
+    return -1;
 }
 
 /* H5F_ACC_TRUNC on a file with history. *OBJECT NULL and 0: it was put aside, a new one is to be made. */
 static int truncate_head(const char *name, hid_t fcpl, hid_t fapl, hid_t under, const cow_options *options,
-                         cow_object **object)
+                         cow_object **object, char **aside)
 {
-    void *native = H5VLfile_open(name, H5F_ACC_RDWR, under, DXPL, NULL);
+    void *native;
     int same;
 
     *object = NULL;
-    if (native == NULL)
+    if (check_history(name, under, options) < 0)
+        return -1;
+    if ((native = H5VLfile_open(name, H5F_ACC_RDWR, under, DXPL, NULL)) == NULL)
         return cow_error_native("%s: the file has a history, which is kept, but it cannot be opened for writing", name);
     if ((same = same_properties(native, fcpl)) <= 0) {
         if (cow_object_close_native(native, H5I_FILE) < 0)
             return cow_error_native("%s: cannot close the file", name);
-        return same < 0 ? -1 : put_aside(name);
+        return same < 0 ? -1 : put_aside(name, aside);
     }
     if ((*object = cow_file_join(native, name, NULL, NULL, true, false, options, fapl)) == NULL)
         return -1;
     if (cow_file_clear_head((*object)->home->file) == 0)
         return 0;
+    (*object)->home->failed = true;
     cow_file_close_callback(*object, DXPL, NULL);
     *object = NULL;
     return cow_error(COW_IO, "%s: the file could not be emptied", name);
 }
 
+/* Would a driver other than the default one write over the file NAME? All do, but that which keeps files in memory. */
+static bool driver_writes(hid_t fapl)
+{
+    size_t increment;
+    hbool_t backed = true;
+
+    H5E_BEGIN_TRY
+    {
+        if (H5Pget_driver(fapl) == H5FD_CORE && H5Pget_fapl_core(fapl, &increment, &backed) < 0)
+            backed = true;
+    }
+    H5E_END_TRY
+    return backed;
+}
+
+/* What is at NAME before a file is created over it. *OBJECT: it is emptied and goes on. *ASIDE: it was renamed to that. */
+static int before_truncation(const char *name, hid_t fcpl, hid_t fapl, hid_t under, bool ours,
+                             const cow_options *options, cow_object **object, char **aside)
+{
+    hid_t plain = ours ? fapl : H5Pcreate(H5P_FILE_ACCESS);
+    unsigned long number = 0;
+    int history, status = 0;
+
+    if (plain < 0)
+        return cow_error_native("%s: cannot prepare to create the file", name);
+    if (access(name, F_OK) != 0)
+        goto done;
+    history = cow_has_history(name, plain, &number);
+    if (cow_home_find(number) != NULL)
+        goto done; /* a file that is open here already is native HDF5's to refuse */
+    if (history && ours)
+        status = truncate_head(name, fcpl, fapl, under, options, object, aside);
+    else if (history && driver_writes(fapl))
+        status = put_aside(name, aside);
+    else if (number == 0 && (ours || driver_writes(fapl)) && mentions_history(name)) {
+        hid_t native_plain = cow_native_fapl(plain);
+        void *native = native_plain < 0 ? NULL : H5VLfile_open(name, H5F_ACC_RDONLY, native_plain, DXPL, NULL);
+
+        status = -1;
+        if (native != NULL) { /* it can be opened after all: somebody has just closed it */
+            cow_object_close_native(native, H5I_FILE);
+            cow_error(COW_IO, "somebody else was using it");
+        } else if (native_plain >= 0)
+            cow_error_native("cannot open it");
+        refuse_damaged(name);
+        if (native_plain >= 0)
+            H5Pclose(native_plain);
+    }
+done:
+    if (!ours)
+        H5Pclose(plain);
+    return status;
+}
+
 void *cow_file_create_callback(const char *name, unsigned flags, hid_t fcpl, hid_t fapl, hid_t dxpl, void **req)
 {
+    COW_QUIET;
     cow_options *options = cow_fapl_options(fapl);
     cow_object *object = NULL;
     hid_t under = H5I_INVALID_HID, stack = H5I_INVALID_HID;
     H5F_libver_t low, high;
-    unsigned long number = 0;
+    unsigned native_flags = flags;
+    char *aside = NULL;
     void *native;
     bool ours;
 
+    cow_witness(name);
     if (options == NULL || (under = cow_native_fapl(fapl)) < 0)
         goto done;
-    /* Another driver keeps the file elsewhere, or in another form; and single-writer/multiple-readers needs HDF5's own
-     * order of writing. Such files are passed through. */
-    ours = cow_default_driver(fapl) && !(flags & H5F_ACC_SWMR_WRITE);
+    ours = cow_default_driver(fapl); /* another driver keeps the file elsewhere, or in another form: passed through */
     if (ours) {
+        native_flags &= ~H5F_ACC_SWMR_WRITE; /* see cow_home_start_swmr */
         cow_raised_bounds(fapl, &low, &high);
         if (H5Pset_libver_bounds(under, low, high) < 0) {
             cow_error_native("%s: cannot prepare to create the file", name);
             goto done;
         }
-        /* A file that is open here already is native HDF5's to refuse. */
-        if ((flags & H5F_ACC_TRUNC) && cow_has_history(name, fapl, &number) && !cow_home_open(number)) {
-            if (truncate_head(name, fcpl, fapl, under, options, &object) < 0 || object != NULL)
-                goto done;
-        }
+        if (cow_small_blocks(under) < 0)
+            goto done;
     }
-    if ((native = H5VLfile_create(name, flags, fcpl, under, dxpl, req)) == NULL)
+    if ((flags & H5F_ACC_TRUNC) &&
+        (before_truncation(name, fcpl, fapl, under, ours, options, &object, &aside) < 0 || object != NULL))
+        goto done;
+    if ((native = H5VLfile_create(name, native_flags, fcpl, under, dxpl, req)) == NULL) {
         stack = H5Eget_current_stack(); /* programs read the reason there; closing the lists would clear it */
-    else
+        if (aside != NULL && access(name, F_OK) != 0)
+            rename(aside, name);
+    } else
         object = ours ? cow_file_join(native, name, NULL, NULL, true, true, options, fapl)
                       : cow_file_pass(native, false, options);
 done:
+    cow_file_remember(object, fapl);
+    if (object != NULL && (flags & H5F_ACC_SWMR_WRITE))
+        cow_home_start_swmr(object->home);
     if (under >= 0)
         H5Pclose(under);
     cow_options_free(options);
+    free(aside);
     if (stack >= 0)
         H5Eset_current_stack(stack);
     return cow_leave_pointer(object);

@@ -11,6 +11,7 @@
 void *cow_dataset_create_callback(void *object, const H5VL_loc_params_t *loc, const char *name, hid_t lcpl, hid_t type,
                                   hid_t space, hid_t dcpl, hid_t dapl, hid_t dxpl, void **req)
 {
+    COW_QUIET;
     cow_object *o = object, *made = NULL;
     cow_where where;
     cow_target target = {0};
@@ -49,6 +50,7 @@ done:
 void *cow_dataset_open_callback(void *object, const H5VL_loc_params_t *loc, const char *name, hid_t dapl, hid_t dxpl,
                                 void **req)
 {
+    COW_QUIET;
     cow_object *o = object, *opened = NULL;
     cow_where where;
     void *native;
@@ -172,6 +174,7 @@ static void **natives(size_t count, void *dataset[], void *one[1])
 herr_t cow_dataset_read_callback(size_t count, void *dataset[], hid_t mem_type[], hid_t mem_space[], hid_t file_space[],
                                  hid_t dxpl, void *buf[], void **req)
 {
+    COW_QUIET;
     void *one[1], **native = NULL;
     bool all_native;
     herr_t status = -1;
@@ -206,6 +209,7 @@ herr_t cow_dataset_read_callback(size_t count, void *dataset[], hid_t mem_type[]
 herr_t cow_dataset_write_callback(size_t count, void *dataset[], hid_t mem_type[], hid_t mem_space[],
                                   hid_t file_space[], hid_t dxpl, const void *buf[], void **req)
 {
+    COW_QUIET;
     void *one[1], **native = NULL;
     bool all_native;
     herr_t status = -1;
@@ -241,6 +245,7 @@ herr_t cow_dataset_write_callback(size_t count, void *dataset[], hid_t mem_type[
 
 herr_t cow_dataset_get_callback(void *object, H5VL_dataset_get_args_t *args, hid_t dxpl, void **req)
 {
+    COW_QUIET;
     cow_object *o = object;
     herr_t status = -1;
 
@@ -299,8 +304,19 @@ static int set_extent(cow_object *o, const hsize_t *size)
     return cow_array_resize(array, extent);
 }
 
+int cow_dataset_flush(cow_object *o)
+{
+    if (cow_dataset_snapshot(o->dataset) || !cow_file_writable(o->home->file))
+        return 0;
+    if (cow_array_store(cow_dataset_array(o->dataset)) < 0)
+        return -1;
+    /* With a single writer and many readers the flush of a dataset is how readers get to see it. */
+    return o->home->swmr_write ? cow_file_commit(o->home->file, COW_FLUSH) : 0;
+}
+
 herr_t cow_dataset_specific_callback(void *object, H5VL_dataset_specific_args_t *args, hid_t dxpl, void **req)
 {
+    COW_QUIET;
     cow_object *o = object;
     cow_home *home = cow_home_reference(o->home); /* a refresh closes the object in the middle */
     bool writes = args->op_type == H5VL_DATASET_SET_EXTENT;
@@ -324,8 +340,7 @@ herr_t cow_dataset_specific_callback(void *object, H5VL_dataset_specific_args_t 
                          : set_extent(o, args->args.set_extent.size);
         break;
     case H5VL_DATASET_FLUSH:
-        if (!cow_dataset_snapshot(o->dataset) && cow_file_writable(home->file) &&
-            cow_array_store(cow_dataset_array(o->dataset)) < 0)
+        if (cow_dataset_flush(o) < 0)
             break;
         status = H5VLdataset_specific(o->native, cow_native_id(), args, dxpl, req);
         break;
@@ -362,10 +377,16 @@ static void settle_chunks(cow_object *o, hid_t dxpl)
 
 herr_t cow_dataset_optional_callback(void *object, H5VL_optional_args_t *args, hid_t dxpl, void **req)
 {
+    COW_QUIET;
     cow_object *o = object;
     bool history = o->home != NULL && (o->home->file != NULL || o->home->foreign), writes;
+    cow_loud loud;
     herr_t status = -1;
 
+    if (args->op_type == H5VL_NATIVE_DATASET_CHUNK_ITER) {
+        H5VL_native_dataset_optional_args_t *all = args->args;
+        cow_loud_chunk(&quiet, &all->chunk_iter.op, &all->chunk_iter.op_data, &loud);
+    }
     if (cow_object_classify(o) < 0)
         goto done;
     if (o->dataset != NULL) {
@@ -391,5 +412,6 @@ done:
 
 herr_t cow_dataset_close_callback(void *object, hid_t dxpl, void **req)
 {
+    COW_QUIET;
     return cow_object_close(object, dxpl, req);
 }

@@ -4,6 +4,7 @@
 void *cow_datatype_commit_callback(void *object, const H5VL_loc_params_t *loc, const char *name, hid_t type, hid_t lcpl,
                                    hid_t tcpl, hid_t tapl, hid_t dxpl, void **req)
 {
+    COW_QUIET;
     cow_object *o = object, *made = NULL;
     cow_where where;
     cow_target target = {0};
@@ -29,6 +30,7 @@ done:
 void *cow_datatype_open_callback(void *object, const H5VL_loc_params_t *loc, const char *name, hid_t tapl, hid_t dxpl,
                                  void **req)
 {
+    COW_QUIET;
     cow_object *o = object, *opened = NULL;
     cow_where where;
     void *native;
@@ -42,11 +44,13 @@ void *cow_datatype_open_callback(void *object, const H5VL_loc_params_t *loc, con
 
 herr_t cow_datatype_get_callback(void *object, H5VL_datatype_get_args_t *args, hid_t dxpl, void **req)
 {
+    COW_QUIET;
     return H5VLdatatype_get(cow_object_native(object), cow_native_id(), args, dxpl, req);
 }
 
 herr_t cow_datatype_specific_callback(void *object, H5VL_datatype_specific_args_t *args, hid_t dxpl, void **req)
 {
+    COW_QUIET;
     cow_object *o = object;
     cow_home *home = cow_home_reference(o->home); /* a refresh closes the object in the middle */
     herr_t status = H5VLdatatype_specific(o->native, cow_native_id(), args, dxpl, req);
@@ -58,10 +62,12 @@ herr_t cow_datatype_specific_callback(void *object, H5VL_datatype_specific_args_
 
 herr_t cow_datatype_optional_callback(void *object, H5VL_optional_args_t *args, hid_t dxpl, void **req)
 {
+    COW_QUIET;
     return H5VLdatatype_optional(cow_object_native(object), cow_native_id(), args, dxpl, req);
 }
 
 herr_t cow_datatype_close_callback(void *object, hid_t dxpl, void **req)
 {
+    COW_QUIET;
     return cow_object_close(object, dxpl, req);
 }

@@ -5,28 +5,35 @@
  */
 #include "vol/vol.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #define DXPL H5P_DATASET_XFER_DEFAULT
 
-static bool commits_at_close; /* H5atclose was called since the library was opened */
-
-/* A program may exit without H5Fclose. Later, when HDF5 closes its files, the predefined datatypes are gone already. */
-static void commit_at_close(void *ctx)
-{
-    (void)ctx;
-    commits_at_close = false;
-    if (cow_native_enter() == 0) {
-        cow_file_commit_all();
-        cow_native_leave();
-    }
-    cow_error_clear();
-}
+/* Metadata is allocated from blocks of this size, and what is left of one when the file is closed is lost: with HDF5's
+ * own 2048 a commit loses more than it writes. */
+#define METADATA_BLOCK 512
+#define METADATA_BLOCK_DEFAULT 2048
 
 /* ---- for open and create ---- */
+
+void cow_witness(const char *name)
+{
+    const char *witness = getenv("H5COW_WITNESS");
+    struct iovec line[] = {{(char *)(uintptr_t)name, strlen(name)}, {"\n", 1}};
+    int file;
+
+    if (witness == NULL || (file = open(witness, O_WRONLY | O_APPEND | O_CLOEXEC)) < 0)
+        return;
+    if (writev(file, line, 2) < 0)
+        errno = 0; /* nobody is to fail for this */
+    close(file);
+}
 
 bool cow_default_driver(hid_t fapl)
 {
@@ -50,6 +57,22 @@ void cow_raised_bounds(hid_t fapl, H5F_libver_t *low, H5F_libver_t *high)
         *high = H5F_LIBVER_V114;
     if (*high < *low)
         *high = *low;
+}
+
+int cow_small_blocks(hid_t under)
+{
+    hsize_t block;
+
+    if (H5Pget_meta_block_size(under, &block) < 0 ||
+        (block == METADATA_BLOCK_DEFAULT && H5Pset_meta_block_size(under, getenv("MB")?atoi(getenv("MB")):2048) < 0)||H5Pset_small_data_block_size(under, getenv("SB")?atoi(getenv("SB")):2048) < 0)
+        return cow_error_native("cannot prepare to open a file");
+    return 0;
+}
+
+void cow_file_remember(cow_object *file, hid_t fapl)
+{
+    if (file != NULL && file->home != NULL && H5Pget_meta_block_size(fapl, &file->home->block) < 0)
+        file->home->block = 0;
 }
 
 int cow_file_set_bounds(void *native, H5F_libver_t low, H5F_libver_t high)
@@ -100,11 +123,8 @@ static cow_home *join(void *native, const char *name, const char *given_name, co
     H5F_libver_t low, high;
     cow_file *file;
 
-    if (!commits_at_close && H5atclose(commit_at_close, NULL) < 0) {
-        cow_error_native("cannot make sure that changes are committed when the program exits");
+    if (cow_exit_prepare() < 0)
         return NULL;
-    }
-    commits_at_close = true;
     cow_raised_bounds(fapl, &low, &high);
     if (writable && cow_file_set_bounds(native, low, high) < 0)
         return NULL;
@@ -245,13 +265,6 @@ static cow_object *open_known(void *native, const char *name, const char *given_
         cow_error(COW_UNSUPPORTED, "%s: versions can be opened with the default file driver only", name);
         goto failed;
     }
-    if (flags & H5F_ACC_SWMR_WRITE) {
-        cow_error(COW_UNSUPPORTED,
-                  "%s: a file with history cannot be opened for single-writer/multiple-readers; readers see what was "
-                  "committed with H5Fflush or H5Fclose without it",
-                  name);
-        goto failed;
-    }
     if (revision == NULL)
         return cow_file_join(native, name, NULL, NULL, flags & H5F_ACC_RDWR, false, options, fapl);
     /* resolved on the history's own handle: on this one HDF5 cannot read text yet (POST_OPEN comes later) */
@@ -268,17 +281,36 @@ failed:
     return NULL;
 }
 
+/* The flags for native HDF5, which must not arrange a file with history for single-writer/multiple-readers: what it would
+ * keep in order is not all there is. -1: refused. */
+static int without_swmr(const char *name, hid_t fapl, unsigned *flags, bool *history)
+{
+    const unsigned swmr = H5F_ACC_SWMR_WRITE | H5F_ACC_SWMR_READ;
+    unsigned long number = 0;
+    const cow_home *open;
+
+    if (!(*flags & swmr) || !(*history = cow_has_history(name, fapl, &number)))
+        return 0;
+    if ((*flags & H5F_ACC_SWMR_WRITE) && (open = cow_home_find(number)) != NULL && !open->swmr_write)
+        return cow_error(COW_USAGE, "%s: SWMR write access flag not the same for file that is already open", name);
+    *flags &= ~swmr;
+    return 0;
+}
+
 void *cow_file_open_callback(const char *name, unsigned flags, hid_t fapl, hid_t dxpl, void **req)
 {
+    COW_QUIET;
     cow_options *options = cow_fapl_options(fapl);
     cow_object *object = NULL;
     const char *revision = NULL, *given_name = NULL;
     char *base = NULL;
     hid_t under = H5I_INVALID_HID, stack = H5I_INVALID_HID;
     H5F_libver_t low, high;
-    bool ours;
+    unsigned native_flags = flags;
+    bool ours, history = false;
     void *native;
 
+    cow_witness(name);
     if (options == NULL || split_revision(name, &base, &revision) < 0 || (under = cow_native_fapl(fapl)) < 0)
         goto done;
     ours = cow_default_driver(fapl);
@@ -291,6 +323,8 @@ void *cow_file_open_callback(const char *name, unsigned flags, hid_t fapl, hid_t
         refuse_write(name, revision);
         goto done;
     }
+    if (ours && (without_swmr(name, fapl, &native_flags, &history) < 0 || cow_small_blocks(under) < 0))
+        goto done;
     /* A program that wants an old format is not to fail on the newer one of a file with history. */
     if (ours && H5Pget_libver_bounds(fapl, &low, &high) >= 0 && high < H5F_LIBVER_V110 &&
         cow_has_history(name, fapl, NULL)) {
@@ -300,10 +334,16 @@ void *cow_file_open_callback(const char *name, unsigned flags, hid_t fapl, hid_t
             goto done;
         }
     }
-    if ((native = H5VLfile_open(name, flags, under, dxpl, req)) == NULL)
+    if ((native = H5VLfile_open(name, native_flags, under, dxpl, req)) == NULL)
         stack = H5Eget_current_stack(); /* programs read the reason there; closing the lists would clear it */
     else
         object = open_known(native, name, given_name, revision, flags, options, fapl);
+    cow_file_remember(object, fapl);
+    if (object != NULL && history) {
+        object->home->swmr_read = flags & H5F_ACC_SWMR_READ;
+        if (flags & H5F_ACC_SWMR_WRITE)
+            cow_home_start_swmr(object->home);
+    }
 done:
     if (under >= 0)
         H5Pclose(under);
@@ -318,15 +358,15 @@ done:
 
 static int patch_fapl(const cow_home *home, hid_t fapl)
 {
-    if (home == NULL || home->file == NULL || !home->bounds)
-        return 0;
-    if (H5Pset_libver_bounds(fapl, home->low, home->high) < 0)
-        return cow_error_native("cannot give back the library version bounds");
+    if ((home->file != NULL && home->bounds && H5Pset_libver_bounds(fapl, home->low, home->high) < 0) ||
+        (home->block > 0 && H5Pset_meta_block_size(fapl, home->block) < 0))
+        return cow_error_native("cannot give back the access properties of the file");
     return 0;
 }
 
 herr_t cow_file_get_callback(void *object, H5VL_file_get_args_t *args, hid_t dxpl, void **req)
 {
+    COW_QUIET;
     cow_object *o = cow_object_of(object);
     cow_home *home = o == NULL ? NULL : o->home;
     herr_t status = H5VLfile_get(cow_object_native(object), cow_native_id(), args, dxpl, req);
@@ -340,6 +380,10 @@ herr_t cow_file_get_callback(void *object, H5VL_file_get_args_t *args, hid_t dxp
     case H5VL_FILE_GET_INTENT:
         if (home->version != NULL)
             *args->args.get_intent.flags = H5F_ACC_RDONLY;
+        if (*args->args.get_intent.flags & H5F_ACC_RDWR)
+            *args->args.get_intent.flags |= home->swmr_write ? H5F_ACC_SWMR_WRITE : 0;
+        else
+            *args->args.get_intent.flags |= home->swmr_read ? H5F_ACC_SWMR_READ : 0;
         break;
     case H5VL_FILE_GET_NAME:
         if (home->given_name != NULL) {
@@ -435,6 +479,7 @@ static herr_t delete_file(H5VL_file_specific_args_t *args, hid_t dxpl, void **re
 
 herr_t cow_file_specific_callback(void *object, H5VL_file_specific_args_t *args, hid_t dxpl, void **req)
 {
+    COW_QUIET;
     cow_object *o = cow_object_of(object);
     cow_home *home = o == NULL ? NULL : o->home;
     void *native = cow_object_native(object);
@@ -500,22 +545,55 @@ static int refuse(const cow_home *home, const char *what)
                      home->file == NULL ? "this file" : cow_file_name(home->file), what);
 }
 
+/* Single-writer/multiple-readers: refused where HDF5 would refuse it, and else nothing but more frequent commits. */
+static int start_swmr(cow_home *home, void *native)
+{
+    H5VL_file_get_args_t get = {.op_type = H5VL_FILE_GET_OBJ_COUNT};
+    size_t count = 0;
+
+    if (home->file == NULL)
+        return refuse(home, "single-writer/multiple-readers through another file or file driver");
+    if (home->version != NULL || !cow_file_writable(home->file))
+        return cow_error(COW_USAGE, "%s: no write intent on file", cow_file_name(home->file));
+    if (home->bounds && (home->low < H5F_LIBVER_V110 || home->high < H5F_LIBVER_V110))
+        return cow_error(COW_USAGE,
+                         "%s: file format version does not support SWMR - the library version bounds need to be 1.10 "
+                         "or greater",
+                         cow_file_name(home->file));
+    if (home->swmr_write)
+        return cow_error(COW_USAGE, "%s: file already in SWMR writing mode", cow_file_name(home->file));
+    get.args.get_obj_count.types = H5F_OBJ_DATATYPE | H5F_OBJ_ATTR;
+    get.args.get_obj_count.count = &count;
+    if (H5VLfile_get(native, cow_native_id(), &get, DXPL, NULL) < 0)
+        return cow_error_native("%s: cannot count what is open in the file", cow_file_name(home->file));
+    if (count > 0)
+        return cow_error(COW_USAGE, "%s: named datatypes and/or attributes opened in the file",
+                         cow_file_name(home->file));
+    if (cow_file_commit(home->file, COW_FLUSH) < 0)
+        return -1;
+    cow_home_start_swmr(home);
+    return 0;
+}
+
 herr_t cow_file_optional_callback(void *object, H5VL_optional_args_t *args, hid_t dxpl, void **req)
 {
+    COW_QUIET;
     cow_object *o = cow_object_of(object);
     cow_home *home = o == NULL ? NULL : o->home;
     void *native = cow_object_native(object);
     bool history = home != NULL && (home->file != NULL || home->foreign);
 
+    if (cow_exit_operation(args->op_type)) {
+        if (home != NULL && home->file != NULL)
+            cow_exit_let_go(home->file);
+        return cow_leave(0);
+    }
     switch (args->op_type) {
     case H5VL_NATIVE_FILE_POST_OPEN:
         return cow_leave(H5VLfile_optional(native, cow_native_id(), args, dxpl, req));
     case H5VL_NATIVE_FILE_START_SWMR_WRITE:
-        if (history) {
-            refuse(home, "single-writer/multiple-readers: readers see what was committed with H5Fflush or H5Fclose "
-                         "without it, and starting it");
-            return cow_leave(-1);
-        }
+        if (history)
+            return cow_leave(start_swmr(home, native));
         break;
     case H5VL_NATIVE_FILE_FORMAT_CONVERT:
         if (history) {
@@ -549,6 +627,7 @@ herr_t cow_file_optional_callback(void *object, H5VL_optional_args_t *args, hid_
  * an id whose close reports an error, and goes on using what is under it. A second close closes without a commit. */
 herr_t cow_file_close_callback(void *object, hid_t dxpl, void **req)
 {
+    COW_QUIET;
     cow_object *o = object;
     cow_home *home = o->home;
 

@@ -4,6 +4,7 @@
 void *cow_group_create_callback(void *object, const H5VL_loc_params_t *loc, const char *name, hid_t lcpl, hid_t gcpl,
                                 hid_t gapl, hid_t dxpl, void **req)
 {
+    COW_QUIET;
     cow_object *o = object, *made = NULL;
     cow_where where;
     cow_target target = {0};
@@ -29,6 +30,7 @@ done:
 void *cow_group_open_callback(void *object, const H5VL_loc_params_t *loc, const char *name, hid_t gapl, hid_t dxpl,
                               void **req)
 {
+    COW_QUIET;
     cow_object *o = object, *opened = NULL;
     cow_where where;
     void *native;
@@ -42,6 +44,7 @@ void *cow_group_open_callback(void *object, const H5VL_loc_params_t *loc, const 
 
 herr_t cow_group_get_callback(void *object, H5VL_group_get_args_t *args, hid_t dxpl, void **req)
 {
+    COW_QUIET;
     cow_object *o = object;
     H5VL_group_get_args_t native = *args;
     cow_where where = {.native = o->native};
@@ -91,6 +94,7 @@ static cow_home *mounted_at(cow_object *o, const cow_where *where, const char *n
 
 herr_t cow_group_specific_callback(void *object, H5VL_group_specific_args_t *args, hid_t dxpl, void **req)
 {
+    COW_QUIET;
     cow_object *o = object;
     cow_home *home = cow_home_reference(o->home); /* a refresh closes the object in the middle */
     H5VL_group_specific_args_t native = *args;
@@ -140,17 +144,20 @@ herr_t cow_group_specific_callback(void *object, H5VL_group_specific_args_t *arg
 
 herr_t cow_group_optional_callback(void *object, H5VL_optional_args_t *args, hid_t dxpl, void **req)
 {
+    COW_QUIET;
     cow_object *o = object;
     H5VL_native_group_optional_args_t *given = args->args, native;
     H5VL_optional_args_t again = {.op_type = args->op_type, .args = &native};
     cow_where where = {0};
     cow_listed listed;
+    cow_loud loud;
     herr_t status = -1;
     int hides;
 
     switch (args->op_type) {
     case H5VL_NATIVE_GROUP_ITERATE_OLD:
         native.iterate_old = given->iterate_old;
+        cow_loud_member_old(&quiet, &native.iterate_old.op, &native.iterate_old.op_data, &loud);
         if (cow_locate(o, &given->iterate_old.loc_params, COW_TO_READ, &where) < 0 ||
             (hides = cow_hides(o, &where, &listed)) < 0)
             break;
@@ -183,5 +190,6 @@ herr_t cow_group_optional_callback(void *object, H5VL_optional_args_t *args, hid
 
 herr_t cow_group_close_callback(void *object, hid_t dxpl, void **req)
 {
+    COW_QUIET;
     return cow_object_close(object, dxpl, req);
 }

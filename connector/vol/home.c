@@ -99,6 +99,9 @@ cow_home *cow_home_new(void *native_file, cow_file *file, const char *given_name
         goto failed;
     if (cow_native_info((cow_loc){native_file, H5I_FILE}, NULL, H5O_INFO_BASIC, &info) < 0)
         goto failed;
+    for (cow_home *c = file == NULL ? NULL : homes; c != NULL; c = c->next)
+        if (c->file == file && c->swmr_write)
+            home->swmr_write = true;
     home->root = info.token;
     home->file = file; /* the caller's reference becomes the home's, now that nothing can fail */
     home->next = homes;
@@ -216,12 +219,19 @@ cow_home *cow_home_of(cow_home *near, void *native, H5I_type_t type, const H5O_i
     return found != NULL ? cow_home_reference(found) : home_foreign(near, native, type, info->fileno);
 }
 
-bool cow_home_open(unsigned long fileno)
+cow_home *cow_home_find(unsigned long fileno)
 {
     for (cow_home *c = homes; c != NULL; c = c->next)
         if (c->fileno == fileno)
-            return true;
-    return false;
+            return c;
+    return NULL;
+}
+
+void cow_home_start_swmr(cow_home *home)
+{
+    for (cow_home *c = home->file == NULL ? NULL : homes; c != NULL; c = c->next)
+        if (c->file == home->file)
+            c->swmr_write = true;
 }
 
 bool cow_home_last(const cow_home *home)

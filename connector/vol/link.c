@@ -27,6 +27,7 @@ static const char *link_name(const cow_where *where)
 herr_t cow_link_create_callback(H5VL_link_create_args_t *args, void *object, const H5VL_loc_params_t *loc, hid_t lcpl,
                                 hid_t lapl, hid_t dxpl, void **req)
 {
+    COW_QUIET;
     cow_object *o = object, *base = o;
     H5VL_link_create_args_t native = *args;
     cow_where where = {0}, current = {0};
@@ -109,12 +110,14 @@ done:
 herr_t cow_link_copy_callback(void *source, const H5VL_loc_params_t *source_loc, void *target,
                               const H5VL_loc_params_t *target_loc, hid_t lcpl, hid_t lapl, hid_t dxpl, void **req)
 {
+    COW_QUIET;
     return copy_or_move(false, source, source_loc, target, target_loc, lcpl, lapl, dxpl, req);
 }
 
 herr_t cow_link_move_callback(void *source, const H5VL_loc_params_t *source_loc, void *target,
                               const H5VL_loc_params_t *target_loc, hid_t lcpl, hid_t lapl, hid_t dxpl, void **req)
 {
+    COW_QUIET;
     return copy_or_move(true, source, source_loc, target, target_loc, lcpl, lapl, dxpl, req);
 }
 
@@ -171,6 +174,7 @@ int cow_version_link_length(const cow_object *object, const cow_where *where, si
 herr_t cow_link_get_callback(void *object, const H5VL_loc_params_t *loc, H5VL_link_get_args_t *args, hid_t dxpl,
                              void **req)
 {
+    COW_QUIET;
     cow_object *o = object;
     bool version = o->home != NULL && o->home->version != NULL;
     cow_where where;
@@ -360,8 +364,10 @@ static herr_t iterate(cow_object *o, cow_where *where, H5VL_link_specific_args_t
 herr_t cow_link_specific_callback(void *object, const H5VL_loc_params_t *loc, H5VL_link_specific_args_t *args,
                                   hid_t dxpl, void **req)
 {
+    COW_QUIET;
     cow_object *o = object;
     cow_where where;
+    cow_loud loud;
     herr_t status = -1;
 
     if (cow_locate(o, loc, COW_TO_READ, &where) < 0)
@@ -375,6 +381,7 @@ herr_t cow_link_specific_callback(void *object, const H5VL_loc_params_t *loc, H5
         status = H5VLlink_specific(where.native, &where.loc, cow_native_id(), args, dxpl, req);
         break;
     case H5VL_LINK_ITER:
+        cow_loud_link(&quiet, &args->args.iterate.op, &args->args.iterate.op_data, &loud);
         status = iterate(o, &where, args, dxpl, req);
         break;
     }
@@ -386,6 +393,7 @@ done:
 herr_t cow_link_optional_callback(void *object, const H5VL_loc_params_t *loc, H5VL_optional_args_t *args, hid_t dxpl,
                                   void **req)
 {
+    COW_QUIET;
     cow_object *o = object;
     cow_where where;
     herr_t status = -1;

@@ -9,6 +9,7 @@
 void *cow_object_open_callback(void *object, const H5VL_loc_params_t *loc, H5I_type_t *opened_type, hid_t dxpl,
                                void **req)
 {
+    COW_QUIET;
     cow_object *o = object, *opened = NULL;
     cow_where where;
     void *native;
@@ -24,6 +25,7 @@ herr_t cow_object_copy_callback(void *source, const H5VL_loc_params_t *source_lo
                                 void *target, const H5VL_loc_params_t *target_loc, const char *target_name,
                                 hid_t ocpypl, hid_t lcpl, hid_t dxpl, void **req)
 {
+    COW_QUIET;
     cow_object *s = source, *t = target;
     cow_where from = {0}, to = {0};
     cow_target what = {0}, into = {0};
@@ -145,6 +147,7 @@ done:
 herr_t cow_object_get_callback(void *object, const H5VL_loc_params_t *loc, H5VL_object_get_args_t *args, hid_t dxpl,
                                void **req)
 {
+    COW_QUIET;
     cow_object *o = object;
     cow_where where;
     herr_t status = -1;
@@ -189,8 +192,7 @@ static herr_t flush_or_refresh(cow_object *o, cow_where *where, H5VL_object_spec
     if (o->dataset != NULL) {
         if (args->op_type == H5VL_OBJECT_REFRESH)
             return 0; /* see cow_dataset_specific_callback */
-        if (!cow_dataset_snapshot(o->dataset) && cow_file_writable(o->home->file) &&
-            cow_array_store(cow_dataset_array(o->dataset)) < 0)
+        if (cow_dataset_flush(o) < 0)
             return -1;
     }
     return H5VLobject_specific(where->native, &where->loc, cow_native_id(), args, dxpl, req);
@@ -199,11 +201,13 @@ static herr_t flush_or_refresh(cow_object *o, cow_where *where, H5VL_object_spec
 herr_t cow_object_specific_callback(void *object, const H5VL_loc_params_t *loc, H5VL_object_specific_args_t *args,
                                     hid_t dxpl, void **req)
 {
+    COW_QUIET;
     cow_object *o = object;
     cow_home *home = cow_home_reference(o->home); /* a refresh closes the object in the middle */
     cow_where where;
     cow_target target = {0};
     cow_listed listed;
+    cow_loud loud;
     herr_t status = -1;
     int ours;
 
@@ -224,6 +228,7 @@ herr_t cow_object_specific_callback(void *object, const H5VL_loc_params_t *loc, 
         status = H5VLobject_specific(where.native, &where.loc, cow_native_id(), args, dxpl, req);
         break;
     case H5VL_OBJECT_VISIT:
+        cow_loud_object(&quiet, &args->args.visit.op, &args->args.visit.op_data, &loud);
         if ((ours = cow_visits(o, &where, &listed)) < 0)
             break;
         status = ours ? cow_visit_objects(&listed, &args->args.visit, dxpl)
@@ -245,6 +250,7 @@ done:
 herr_t cow_object_optional_callback(void *object, const H5VL_loc_params_t *loc, H5VL_optional_args_t *args, hid_t dxpl,
                                     void **req)
 {
+    COW_QUIET;
     cow_object *o = object;
     cow_where where;
     cow_target target = {0};

@@ -9,13 +9,14 @@
  * objects of other files.
  *
  *   class.c      the class table, options, wrapping, what the library asks about the connector itself
- *   home.c    homes and wrappers: making, counting, freeing
+ *   home.c       homes and wrappers: making, counting, freeing
+ *   quiet.c      one error is printed once
  *   target.c     which object or link a call is about: permission before it, reporting after it
  *   path.c       names: the reserved group in the head, the prefix of a version
  *   hide.c       the reserved group in listings, counts and indices of the root group
  *   visit.c      H5Lvisit and H5Ovisit that do not descend into the reserved group
  *   mapped.c     virtual datasets that the application made over datasets with history
- *   file.c create.c group.c dataset.c chunk.c attribute.c link.c object.c datatype.c   one HDF5 interface each
+ *   file.c create.c exit.c group.c dataset.c chunk.c attribute.c link.c object.c datatype.c   one HDF5 interface each
  */
 #ifndef COW_VOL_H
 #define COW_VOL_H
@@ -47,6 +48,7 @@ struct cow_home {
     unsigned long fileno;
     cow_file *file;   /* NULL: no history here, everything is passed through */
     bool foreign;     /* a history, but the file was opened around the connector: read natively, never written */
+    bool swmr_write, swmr_read; /* asked for by the application; native HDF5 knows nothing of it */
     bool failed;      /* a failed last commit was reported once: the next close closes */
     char *version;    /* "/_versioned_data/versions/3", or NULL: the head */
     char *given_name; /* what the application called the file ("run.h5@3"), where that is not its name */
@@ -54,6 +56,7 @@ struct cow_home {
     cow_options *options;
     H5F_libver_t low, high; /* the library version bounds that the application asked for */
     bool bounds;
+    hsize_t block; /* the same for the size of metadata blocks; 0: what native HDF5 says */
     hsize_t hidden_at[2][3];     /* where the reserved group was last met: [index type][order], see hide.c */
     struct cow_object *datasets; /* open ones */
     cow_home **mounted;
@@ -72,8 +75,10 @@ cow_home *cow_home_of(cow_home *near, void *native, H5I_type_t type, const H5O_i
 /* Is this the last wrapper of the file's state, or the last wrapper of type H5I_FILE? */
 bool cow_home_last(const cow_home *home);
 bool cow_home_last_file(const cow_home *home);
-/* Is the physical file open with history in this process? */
-bool cow_home_open(unsigned long fileno);
+/* A home of this physical file in this process, or NULL. Not referenced. */
+cow_home *cow_home_find(unsigned long fileno);
+/* Single-writer/multiple-readers holds for all handles on the file. */
+void cow_home_start_swmr(cow_home *home);
 /* Head of a file that has history: the reserved group is hidden. */
 static inline bool cow_home_hides(const cow_home *home)
 {
@@ -138,6 +143,36 @@ herr_t cow_object_close(cow_object *object, hid_t dxpl, void **req);
 /* The last step of every callback: what was recorded goes onto HDF5's stack, if the callback fails. */
 herr_t cow_leave(herr_t status);
 void *cow_leave_pointer(void *result);
+
+/* ---- printing of errors: quiet.c ---- */
+
+/* Every callback begins with COW_QUIET, and HDF5 prints nothing until it returns. */
+typedef struct cow_quiet {
+    bool ours; /* printing was on, and this callback turned it off */
+} cow_quiet;
+#define COW_QUIET cow_quiet quiet __attribute__((cleanup(cow_quiet_end), unused)) = cow_quiet_begin()
+cow_quiet cow_quiet_begin(void);
+void cow_quiet_end(cow_quiet *quiet);
+
+/* A function of the application that a callback passes on, *OP with *OP_DATA, is replaced so that printing is on while it
+ * runs. LOUD must live as long as it can be called. */
+typedef struct cow_loud {
+    union {
+        H5A_operator2_t attribute;
+        H5A_operator1_t attribute_old;
+        H5L_iterate2_t link;
+        H5G_iterate_t member_old;
+        H5O_iterate2_t object;
+        H5D_chunk_iter_op_t chunk;
+    };
+    void *data;
+} cow_loud;
+void cow_loud_attribute(const cow_quiet *quiet, H5A_operator2_t *op, void **op_data, cow_loud *loud);
+void cow_loud_attribute_old(const cow_quiet *quiet, H5A_operator1_t *op, void **op_data, cow_loud *loud);
+void cow_loud_link(const cow_quiet *quiet, H5L_iterate2_t *op, void **op_data, cow_loud *loud);
+void cow_loud_member_old(const cow_quiet *quiet, H5G_iterate_t *op, void **op_data, cow_loud *loud);
+void cow_loud_object(const cow_quiet *quiet, H5O_iterate2_t *op, void **op_data, cow_loud *loud);
+void cow_loud_chunk(const cow_quiet *quiet, H5D_chunk_iter_op_t *op, void **op_data, cow_loud *loud);
 
 /* ---- where a call goes: path.c ---- */
 
@@ -235,8 +270,13 @@ hid_t cow_native_fapl(hid_t fapl);
 bool cow_default_driver(hid_t fapl); /* sec2: the only one under which files get a history */
 /* The bounds that a file with history needs, as near to the wanted ones as possible: V110 to V114. */
 void cow_raised_bounds(hid_t fapl, H5F_libver_t *low, H5F_libver_t *high);
+/* Keep metadata blocks small, unless the application chose their size; and remember what it asked for. */
+int cow_small_blocks(hid_t under);
+void cow_file_remember(cow_object *file, hid_t fapl);
+/* `h5cow run` wants to know whether a file was opened at all: NAME goes to the file that H5COW_WITNESS names. */
+void cow_witness(const char *name);
 /* 1: the file NAME has a history, 0: not, or it cannot be read. Leaves no trace on the error stack. *FILENO (may be
- * NULL): its number in this process. */
+ * NULL): its number in this process, left alone when it cannot be opened. */
 int cow_has_history(const char *name, hid_t fapl, unsigned long *fileno);
 /* A wrapper for a file that was just opened or created, with history. Takes NATIVE, also when it fails. */
 cow_object *cow_file_join(void *native, const char *name, const char *given_name, const char *version, bool writable,
@@ -278,12 +318,21 @@ herr_t cow_dataset_close_callback(void *object, hid_t dxpl, void **req);
 /* mapped.c */
 bool cow_mapped_serves(hid_t dcpl, const char *file);
 int cow_mapped_read(cow_object *object, hid_t mem_type, hid_t mem_space, hid_t file_space, hid_t dxpl, void *buf);
+/* exit.c */
+/* Before the first file with history is opened: its changes are to be committed whatever way the program ends. */
+int cow_exit_prepare(void);
+/* Is this the private operation that lets a file go at shutdown? And what it does. */
+bool cow_exit_operation(int operation);
+void cow_exit_let_go(cow_file *file);
+
 /* chunk.c: H5VL_NATIVE_DATASET_* of a versioned dataset. */
 int cow_dataset_chunk_operation(cow_object *object, H5VL_optional_args_t *args, hid_t dxpl);
 int cow_dataset_allocated(cow_dataset *dataset, hsize_t *bytes, H5D_space_status_t *status);
 /* dataset.c: before anything is written into a dataset, versioned or not. */
 int cow_dataset_before_write(cow_object *object);
 int cow_dataset_after_native_write(cow_object *object);
+/* What a versioned dataset holds goes to the file, or to readers. */
+int cow_dataset_flush(cow_object *object);
 
 void *cow_attribute_create_callback(void *object, const H5VL_loc_params_t *loc, const char *name, hid_t type,
                                     hid_t space, hid_t acpl, hid_t aapl, hid_t dxpl, void **req);

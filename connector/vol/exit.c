@@ -1,0 +1,101 @@
+/* Programs that exit without closing their files still commit.
+ *
+ * Two moments. At exit(): a commit that a later one may amend, early enough that OpenSSL, which cleans up by an exit
+ * handler of its own, still computes hashes: ours is registered after OpenSSL was used, so it runs before. And when the
+ * HDF5 library closes (H5atclose): the last commit, after which the files are let go. Later, when HDF5 closes what is
+ * still open, predefined datatypes are gone and nothing could be written any more.
+ *
+ * Letting a file go needs a call that HDF5 makes on one of its objects: only inside a callback can the history's own
+ * handle be closed while others are open. So one private operation is called on each file.
+ */
+#include "vol/vol.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define OPERATION_NAME "h5cow.let_go"
+
+static struct {
+    bool at_close; /* H5atclose was called since the library was opened */
+    bool at_exit;  /* atexit was called: once for the process */
+    int operation; /* number that HDF5 gave to the private operation, 0: none */
+} exiting;
+
+static void report(const cow_file *file)
+{
+    fprintf(stderr, "h5cow: %s: the last changes were not committed: %s\n", cow_file_name(file), cow_error_message());
+    cow_error_clear();
+}
+
+static void commit_at_exit(void)
+{
+    /* the library may have been closed by hand, and then there is nothing to do */
+    if (!exiting.at_close || cow_native_enter() < 0)
+        return;
+    cow_file_commit_all(report);
+    cow_native_leave();
+}
+
+/* One file: its id, or one made for it. */
+static void let_go(hid_t id)
+{
+    H5VL_optional_args_t args = {.op_type = exiting.operation};
+    char connector[sizeof COW_CONNECTOR_NAME + 1] = "";
+    hid_t file;
+
+    if (H5VLget_connector_name(id, connector, sizeof connector) < 0 || strcmp(connector, COW_CONNECTOR_NAME) != 0 ||
+        (file = H5Iget_file_id(id)) < 0)
+        return;
+    H5VLfile_optional_op(file, &args, H5P_DATASET_XFER_DEFAULT, H5ES_NONE);
+    H5Fclose(file);
+}
+
+static void commit_at_close(void *context)
+{
+    ssize_t count;
+    hid_t *ids = NULL;
+
+    (void)context;
+    exiting.at_close = false;
+    H5E_BEGIN_TRY
+    {
+        if (exiting.operation != 0 && (count = H5Fget_obj_count((hid_t)H5F_OBJ_ALL, H5F_OBJ_ALL)) > 0 &&
+            (ids = malloc((size_t)count * sizeof *ids)) != NULL) {
+            count = H5Fget_obj_ids((hid_t)H5F_OBJ_ALL, H5F_OBJ_ALL, (size_t)count, ids);
+            for (ssize_t i = 0; i < count; i++)
+                let_go(ids[i]);
+        }
+        H5VLunregister_opt_operation(H5VL_SUBCLS_FILE, OPERATION_NAME);
+    }
+    H5E_END_TRY
+    exiting.operation = 0;
+    free(ids);
+    cow_error_clear();
+}
+
+int cow_exit_prepare(void)
+{
+    if (exiting.at_close)
+        return 0;
+    if (cow_digest_prepare() < 0)
+        return -1;
+    if (H5VLregister_opt_operation(H5VL_SUBCLS_FILE, OPERATION_NAME, &exiting.operation) < 0 ||
+        H5atclose(commit_at_close, NULL) < 0)
+        return cow_error_native("cannot make sure that changes are committed when the program exits");
+    if (!exiting.at_exit && atexit(commit_at_exit) != 0)
+        return cow_error(COW_MEMORY, "cannot make sure that changes are committed when the program exits");
+    exiting.at_exit = exiting.at_close = true;
+    return 0;
+}
+
+bool cow_exit_operation(int operation)
+{
+    return exiting.operation != 0 && operation == exiting.operation;
+}
+
+void cow_exit_let_go(cow_file *file)
+{
+    if (cow_file_let_go(file) < 0)
+        report(file);
+}
