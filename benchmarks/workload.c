@@ -1,6 +1,7 @@
-/* One piece of everyday HDF5 work in one process, timed. bench.py starts it, natively and through the connector; it is an
- * ordinary HDF5 program and does not know which. Only what stands between `begin` and `end` is timed: HDF5 calls, and
- * for copies the copying. Every value that is read is checked, so work that went wrong is never fast.
+/* One piece of everyday HDF5 work in one process, timed. bench.py starts it, natively and through the connector; it is
+ * an ordinary HDF5 program and does not know which. Only what stands between `begin` and `end` is timed: HDF5 calls,
+ * and for copies the copying. What is read is checked (of the field one value a chunk), so that work that went wrong is
+ * never fast.
  *
  * usage: workload WORK FILE NUMBER...       it prints lines "name value", the last is "done 1"
  *

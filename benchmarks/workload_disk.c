@@ -1,7 +1,7 @@
-/* Counts what HDF5 writes to a file, by standing in front of it: pwrite of this program comes before the C library's, in
- * libhdf5 and in the connector alike, so nothing has to be known of what runs there. The ranges below the former end are
- * kept, and compared with a copy of the former file afterwards: a journal has to store what is written over, whether or
- * not the bytes are new.
+/* Counts what HDF5 writes to a file, by standing in front of it: pwrite of this program comes before the C library's,
+ * in libhdf5 and in the connector alike, so nothing has to be known of what runs there. The ranges below the former end
+ * are kept, and compared with a copy of the former file afterwards: a journal has to store what is written over,
+ * whether or not the bytes are new.
  *
  * Any write before the first disk_watch and after disk_result only passes through. One file at a time, one thread. */
 #include "workload_disk.h"

@@ -36,8 +36,8 @@
  *      and the dataset is only read from then on.
  * D13  H5Ocopy of a chunked dataset with variable-length data inside a compound or array: native HDF5 1.14.5 converts
  *      in a buffer that is too small. Such trees are not copied.
- * D14  Unions of hyperslabs that HDF5 1.14.5 itself builds wrong (490+3 | 110+162x3/4 has 486 elements, most outside the bounds it
- *      gives): reading them overruns memory. Their last box is used alone.
+ * D14  Unions of hyperslabs that HDF5 1.14.5 itself builds wrong: 490+3 | 110+162x3/4 has 486 elements, most of them
+ *      outside the bounds it gives, and reading them overruns memory. The last box is used alone.
  */
 #include "differential_compare.h"
 
@@ -53,14 +53,14 @@
 #include <time.h>
 #include <unistd.h>
 
-#define HISTORY 30       /* operations printed on a difference */
-#define MAX_HANDLES 6    /* datasets held open */
-#define MAX_PATHS 400    /* links known */
-#define MAX_LINKS 45     /* more than this and the program prefers to delete */
+#define HISTORY      30  /* operations printed on a difference */
+#define MAX_HANDLES  6   /* datasets held open */
+#define MAX_PATHS    400 /* links known */
+#define MAX_LINKS    45  /* more than this and the program prefers to delete */
 #define MAX_ELEMENTS 6000
-#define FULL_EVERY 25
-#define PATH_SIZE 600
-#define RECENT 2         /* versions compared at every commit; all of them when the file is done */
+#define FULL_EVERY   25
+#define PATH_SIZE    600
+#define RECENT       2 /* versions compared at every commit; all of them when the file is done */
 
 typedef struct pair {
     hid_t id[2];
@@ -87,7 +87,7 @@ static struct {
     char history[HISTORY][1400];
     long operations;
 
-    hid_t access[2];  /* file access property lists */
+    hid_t access[2]; /* file access property lists */
     hid_t scratch;
     char name[2][PATH_SIZE];
     pair file;
@@ -106,7 +106,7 @@ static struct {
     struct version {
         char name[64];
         char twin[PATH_SIZE];
-    } *version;
+    } * version;
     size_t versions, files;
     long compared[3];
     long op_count[64], op_done[64];
@@ -189,8 +189,8 @@ static void tell_history(void)
     fprintf(stderr, "\nthe last operations:\n");
     for (long i = w.operations > HISTORY ? w.operations - HISTORY : 0; i < w.operations; i++)
         fprintf(stderr, "%s\n", w.history[i % HISTORY]);
-    fprintf(stderr, "files: %s (native), %s (under test)\nagain: --seed %" PRIu64 " --steps %ld\n", w.name[0], w.name[1],
-            w.seed, w.steps);
+    fprintf(stderr, "files: %s (native), %s (under test)\nagain: --seed %" PRIu64 " --steps %ld\n", w.name[0],
+            w.name[1], w.seed, w.steps);
 }
 
 /* STACK: the error stack of the call that should not have failed. */
@@ -214,7 +214,11 @@ _Noreturn static void differ(hid_t stack, const char *format, ...)
     vfprintf(stderr, format, args);
     va_end(args);
     tell_history();
-    exit(1);
+    fflush(stdout);
+    for (int s = 0; s < 2; s++) /* the files are kept as they are, without what closing would change */
+        if (w.file.id[s] > 0)
+            H5Fflush(w.file.id[s], H5F_SCOPE_GLOBAL);
+    _exit(1);
 }
 
 /* A crash, or the end of somebody's patience: say where. */
@@ -241,13 +245,13 @@ static bool answers(const char *what, const long long r[2])
 /* Evaluates CALL for s = 0 and 1 and compares. true: both succeeded. */
 #define BOTH(what, call) (r_[0] = (s = 0, (long long)(call)), r_[1] = (s = 1, (long long)(call)), answers(what, r_))
 /* The same for calls that return an id, kept in IDS. */
-#define OPEN(what, ids, call)                                                                                           \
-    (r_[0] = (s = 0, (ids).id[0] = (call)) < 0 ? -1 : 0, r_[1] = (s = 1, (ids).id[1] = (call)) < 0 ? -1 : 0,              \
+#define OPEN(what, ids, call)                                                                                          \
+    (r_[0] = (s = 0, (ids).id[0] = (call)) < 0 ? -1 : 0, r_[1] = (s = 1, (ids).id[1] = (call)) < 0 ? -1 : 0,           \
      answers(what, r_))
-#define SIDES                                                                                                           \
-    int s = 0;                                                                                                          \
-    long long r_[2] = {0, 0};                                                                                           \
-    (void)s;                                                                                                            \
+#define SIDES                                                                                                          \
+    int s = 0;                                                                                                         \
+    long long r_[2] = {0, 0};                                                                                          \
+    (void)s;                                                                                                           \
     (void)r_
 
 static void close_ids(pair p)
@@ -365,9 +369,9 @@ static void parent(const char *path, char group[PATH_SIZE])
 
 static hid_t number_type(void)
 {
-    const hid_t types[] = {H5T_STD_I8LE,  H5T_STD_U8BE,  H5T_STD_I16LE,  H5T_STD_U16BE,   H5T_STD_I32LE,  H5T_STD_I32BE,
-                           H5T_STD_U32LE, H5T_STD_I64LE, H5T_STD_U64BE,  H5T_IEEE_F32LE,  H5T_IEEE_F32BE, H5T_IEEE_F64LE,
-                           H5T_IEEE_F64BE};
+    const hid_t types[] = {H5T_STD_I8LE,   H5T_STD_U8BE,   H5T_STD_I16LE, H5T_STD_U16BE, H5T_STD_I32LE,
+                           H5T_STD_I32BE,  H5T_STD_U32LE,  H5T_STD_I64LE, H5T_STD_U64BE, H5T_IEEE_F32LE,
+                           H5T_IEEE_F32BE, H5T_IEEE_F64LE, H5T_IEEE_F64BE};
     return H5Tcopy(types[below(sizeof types / sizeof types[0])]);
 }
 
@@ -387,7 +391,8 @@ static hid_t random_type(int depth, bool pointers)
     switch (below(depth > 0 ? 20 : 13)) {
     case 0: { /* part of the bits */
         type = H5Tcopy(chance(50) ? H5T_STD_I32LE : H5T_STD_U16BE);
-        H5Tset_precision(type, 4 * H5Tget_size(type) + below(4)); /* fewer than half of the bits: HDF5 will not read it */
+        H5Tset_precision(type,
+                         4 * H5Tget_size(type) + below(4)); /* fewer than half of the bits: HDF5 will not read it */
         H5Tset_offset(type, below(2));
         return type;
     }
@@ -470,8 +475,8 @@ static hid_t random_type(int depth, bool pointers)
 /* A type in memory for values of file type FILE: the same, or one that HDF5 converts to and from. */
 static hid_t memory_type(hid_t file, bool same)
 {
-    const hid_t numbers[] = {H5T_NATIVE_SCHAR, H5T_NATIVE_USHORT, H5T_NATIVE_INT,   H5T_NATIVE_LLONG,
-                             H5T_NATIVE_ULLONG, H5T_NATIVE_FLOAT, H5T_NATIVE_DOUBLE};
+    const hid_t numbers[] = {H5T_NATIVE_SCHAR,  H5T_NATIVE_USHORT, H5T_NATIVE_INT,   H5T_NATIVE_LLONG,
+                             H5T_NATIVE_ULLONG, H5T_NATIVE_FLOAT,  H5T_NATIVE_DOUBLE};
     hid_t type, base;
     if (same)
         return H5Tcopy(file);
@@ -775,7 +780,10 @@ static void random_selection(hid_t space, char *text, size_t size)
             hsize_t most = (room - block[i]) / stride[i] + 1;
             count[i] = chance(50) ? 1 : 1 + below((size_t)most);
             if (length < size)
-                length += (size_t)snprintf(text + length, size - length, "%s%llu+%llux%llu/%llu", i ? "," : k ? " | " : "",
+                length += (size_t)snprintf(text + length, size - length, "%s%llu+%llux%llu/%llu",
+                                           i   ? ","
+                                           : k ? " | "
+                                               : "",
                                            (unsigned long long)start[i], (unsigned long long)count[i],
                                            (unsigned long long)block[i], (unsigned long long)stride[i]);
         }
@@ -1005,9 +1013,9 @@ static hid_t random_space(char *text, size_t size, int *rank, hsize_t dims[4], h
             max[i] = 5;
         length += (size_t)snprintf(text + length, size - length, "%s%llu", i ? "x" : "", (unsigned long long)dims[i]);
         if (max[i] != dims[i] && length < size)
-            length += max[i] == H5S_UNLIMITED ? (size_t)snprintf(text + length, size - length, "..")
-                                              : (size_t)snprintf(text + length, size - length, "..%llu",
-                                                                 (unsigned long long)max[i]);
+            length += max[i] == H5S_UNLIMITED
+                          ? (size_t)snprintf(text + length, size - length, "..")
+                          : (size_t)snprintf(text + length, size - length, "..%llu", (unsigned long long)max[i]);
     }
     return H5Screate_simple(*rank, dims, max);
 }
@@ -1123,8 +1131,9 @@ static bool op_dataset(void)
     new_path(path, "d");
     note("H5Dcreate%s %s: %s %s %s", anonymous ? "_anon+H5Olink" : "", path, type_text, shape, properties);
     w.modified = true;
-    bool done = anonymous ? OPEN("H5Dcreate_anon", set, H5Dcreate_anon(w.file.id[s], types[s], space, dcpl, H5P_DEFAULT))
-                          : OPEN("H5Dcreate", set, H5Dcreate2(w.file.id[s], path, types[s], space, lcpl, dcpl, H5P_DEFAULT));
+    bool done = anonymous
+                    ? OPEN("H5Dcreate_anon", set, H5Dcreate_anon(w.file.id[s], types[s], space, dcpl, H5P_DEFAULT))
+                    : OPEN("H5Dcreate", set, H5Dcreate2(w.file.id[s], path, types[s], space, lcpl, dcpl, H5P_DEFAULT));
     if (done) {
         if (without_fill(set.id[0]) || chance(50))
             write_dataset(set, true);
@@ -1348,9 +1357,11 @@ static bool op_chunk(void)
     if (!take_dataset(&set, path, &own))
         return false;
     hid_t space = H5Dget_space(set.id[0]), type = H5Dget_type(set.id[0]), dcpl = H5Dget_create_plist(set.id[0]);
-    hsize_t dims[H5S_MAX_RANK] = {0}, chunk[H5S_MAX_RANK] = {0}, at[H5S_MAX_RANK] = {0}, from[H5S_MAX_RANK] = {0}, n = 0;
+    hsize_t dims[H5S_MAX_RANK] = {0}, chunk[H5S_MAX_RANK] = {0}, at[H5S_MAX_RANK] = {0}, from[H5S_MAX_RANK] = {0},
+            n = 0;
     int rank = H5Sget_simple_extent_dims(space, dims, NULL);
-    bool fits = H5Pget_layout(dcpl) == H5D_CHUNKED && !type_contains(type, H5T_VLEN) && !type_contains(type, H5T_REFERENCE);
+    bool fits =
+        H5Pget_layout(dcpl) == H5D_CHUNKED && !type_contains(type, H5T_VLEN) && !type_contains(type, H5T_REFERENCE);
     size_t bytes = H5Tget_size(type);
     if (fits)
         H5Pget_chunk(dcpl, rank, chunk);
@@ -1511,8 +1522,7 @@ static bool op_attribute(void)
     } else if (what < 85) {
         hsize_t n = below(4);
         note("H5Adelete_by_idx %s %llu", path, (unsigned long long)n);
-        BOTH("H5Adelete_by_idx",
-             H5Adelete_by_idx(w.file.id[s], path, H5_INDEX_NAME, H5_ITER_INC, n, H5P_DEFAULT));
+        BOTH("H5Adelete_by_idx", H5Adelete_by_idx(w.file.id[s], path, H5_INDEX_NAME, H5_ITER_INC, n, H5P_DEFAULT));
     } else if (what < 92) {
         note("H5Arename %s@%s to %s", path, name, other);
         BOTH("H5Arename", H5Arename_by_name(w.file.id[s], path, name, other, H5P_DEFAULT));
@@ -1523,7 +1533,8 @@ static bool op_attribute(void)
         if (BOTH("H5Aget_name_by_idx", H5Aget_name_by_idx(w.file.id[s], path, H5_INDEX_NAME, H5_ITER_DEC, n, text[s],
                                                           sizeof text[s], H5P_DEFAULT)) &&
             strcmp(text[0], text[1]) != 0)
-            differ(NO_STACK, "attribute %llu of %s is %s, under test %s", (unsigned long long)n, path, text[0], text[1]);
+            differ(NO_STACK, "attribute %llu of %s is %s, under test %s", (unsigned long long)n, path, text[0],
+                   text[1]);
     }
     close_ids(object);
     return true;
@@ -1554,7 +1565,8 @@ static bool holds(const char *from, const char *to)
     if (H5Oget_info_by_name3(w.file.id[0], to, &info, H5O_INFO_BASIC, H5P_DEFAULT) < 0)
         return false;
     search.token = info.token;
-    H5Ovisit_by_name3(w.file.id[0], from, H5_INDEX_NAME, H5_ITER_INC, search_token, &search, H5O_INFO_BASIC, H5P_DEFAULT);
+    H5Ovisit_by_name3(w.file.id[0], from, H5_INDEX_NAME, H5_ITER_INC, search_token, &search, H5O_INFO_BASIC,
+                      H5P_DEFAULT);
     return search.found;
 }
 
@@ -1594,7 +1606,10 @@ static bool op_link(void)
             BOTH("H5Lcreate_hard", H5Lcreate_hard(w.file.id[s], from, w.file.id[s], to, lcpl, H5P_DEFAULT));
         touch(from);
     } else if (what < 24) {
-        const char *target = chance(20) ? "nowhere/at all" : chance(20) ? "/" : chance(30) && strlen(from) > 1 ? from + 1 : from;
+        const char *target = chance(20)                       ? "nowhere/at all"
+                             : chance(20)                     ? "/"
+                             : chance(30) && strlen(from) > 1 ? from + 1
+                                                              : from;
         note("H5Lcreate_soft %s %s", target, to);
         BOTH("H5Lcreate_soft", H5Lcreate_soft(target, w.file.id[s], to, lcpl, H5P_DEFAULT));
     } else if (what < 28) {
@@ -1612,8 +1627,7 @@ static bool op_link(void)
         hsize_t n = below(3);
         snprintf(group, sizeof group, "%s", some_group());
         note("H5Ldelete_by_idx %s %llu", group, (unsigned long long)n);
-        BOTH("H5Ldelete_by_idx",
-             H5Ldelete_by_idx(w.file.id[s], group, H5_INDEX_NAME, H5_ITER_INC, n, H5P_DEFAULT));
+        BOTH("H5Ldelete_by_idx", H5Ldelete_by_idx(w.file.id[s], group, H5_INDEX_NAME, H5_ITER_INC, n, H5P_DEFAULT));
     } else if (what < 76) {
         if (!link || holds(from, above))
             done = false;
@@ -1641,8 +1655,8 @@ static bool op_link(void)
         if (link && BOTH("H5Lget_info", H5Lget_info2(w.file.id[s], from, &info[s], H5P_DEFAULT)) &&
             (info[0].type != info[1].type || info[0].cset != info[1].cset ||
              (info[0].type == H5L_TYPE_SOFT && info[0].u.val_size != info[1].u.val_size)))
-            differ(NO_STACK, "H5Lget_info %s: type %d cset %d size %zu, under test type %d cset %d size %zu", from, info[0].type,
-                   info[0].cset, info[0].u.val_size, info[1].type, info[1].cset, info[1].u.val_size);
+            differ(NO_STACK, "H5Lget_info %s: type %d cset %d size %zu, under test type %d cset %d size %zu", from,
+                   info[0].type, info[0].cset, info[0].u.val_size, info[1].type, info[1].cset, info[1].u.val_size);
         if (link && info[0].type == H5L_TYPE_SOFT &&
             BOTH("H5Lget_val", H5Lget_val(w.file.id[s], from, value[s], PATH_SIZE, H5P_DEFAULT)) &&
             strcmp(value[0], value[1]) != 0)
@@ -1774,7 +1788,8 @@ static herr_t list_link(hid_t at, const char *name, const H5L_info2_t *info, voi
 static herr_t list_object(hid_t at, const char *name, const H5O_info2_t *info, void *data)
 {
     (void)at;
-    list_more(data, "%s %d rc %u attributes %llu\n", name, (int)info->type, info->rc, (unsigned long long)info->num_attrs);
+    list_more(data, "%s %d rc %u attributes %llu\n", name, (int)info->type, info->rc,
+              (unsigned long long)info->num_attrs);
     return 0;
 }
 
@@ -1800,9 +1815,11 @@ static bool op_list(void)
     case 2: {
         hsize_t at[2], start = below(4);
         at[0] = at[1] = start;
-        if (BOTH("H5Literate", H5Literate_by_name2(w.file.id[s], path, index, order, &at[s], list_link, list[s], H5P_DEFAULT)) &&
+        if (BOTH("H5Literate",
+                 H5Literate_by_name2(w.file.id[s], path, index, order, &at[s], list_link, list[s], H5P_DEFAULT)) &&
             at[0] != at[1])
-            differ(NO_STACK, "H5Literate ends at %llu, under test %llu", (unsigned long long)at[0], (unsigned long long)at[1]);
+            differ(NO_STACK, "H5Literate ends at %llu, under test %llu", (unsigned long long)at[0],
+                   (unsigned long long)at[1]);
         break;
     }
     case 3: {
@@ -1811,8 +1828,8 @@ static bool op_list(void)
         for (hsize_t n = 0; n <= info.nlinks && n < 40; n++) { /* one too many */
             char name[2][PATH_SIZE] = {"", ""};
             pair object = {{H5I_INVALID_HID, H5I_INVALID_HID}};
-            if (BOTH("H5Lget_name_by_idx", H5Lget_name_by_idx(w.file.id[s], path, index, order, n, name[s], PATH_SIZE,
-                                                              H5P_DEFAULT)) &&
+            if (BOTH("H5Lget_name_by_idx",
+                     H5Lget_name_by_idx(w.file.id[s], path, index, order, n, name[s], PATH_SIZE, H5P_DEFAULT)) &&
                 strcmp(name[0], name[1]) != 0)
                 differ(NO_STACK, "link %llu is %s, under test %s", (unsigned long long)n, name[0], name[1]);
             if (chance(20) &&
@@ -1824,7 +1841,8 @@ static bool op_list(void)
     case 4:
         for (size_t i = 0; i < w.handles; i++) {
             char name[2][PATH_SIZE] = {"", ""};
-            if (BOTH("H5Iget_name", H5Iget_name(w.handle[i].set.id[s], name[s], PATH_SIZE)) && strcmp(name[0], name[1]) != 0)
+            if (BOTH("H5Iget_name", H5Iget_name(w.handle[i].set.id[s], name[s], PATH_SIZE)) &&
+                strcmp(name[0], name[1]) != 0)
                 differ(NO_STACK, "H5Iget_name: %s, under test %s", name[0], name[1]);
         }
         BOTH("H5Fget_obj_count of all", H5Fget_obj_count(w.file.id[s], H5F_OBJ_ALL));
@@ -1837,7 +1855,8 @@ static bool op_list(void)
             i++;
         while (i && list[0]->text[i - 1] != '\n')
             i--;
-        differ(NO_STACK, "%s lists otherwise: native '%.80s', under test '%.80s'", call[what], list[0]->text + i, list[1]->text + i);
+        differ(NO_STACK, "%s lists otherwise: native '%.80s', under test '%.80s'", call[what], list[0]->text + i,
+               list[1]->text + i);
     }
     free(list[0]);
     free(list[1]);
@@ -1910,7 +1929,7 @@ static size_t read_log(char (**names)[64])
         if (n && H5Dread(log, row, H5S_ALL, H5S_ALL, H5P_DEFAULT, read) < 0)
             differ(H5E_DEFAULT, "/_versioned_data/log cannot be read");
         for (hssize_t i = 0; i < n; i++)
-            snprintf((*names)[i], sizeof (*names)[i], "%s", read[i] ? read[i] : "");
+            snprintf((*names)[i], sizeof(*names)[i], "%s", read[i] ? read[i] : "");
         H5Treclaim(row, space, H5P_DEFAULT, read);
         free(read);
         H5Tclose(row);
@@ -1940,11 +1959,13 @@ static void compare_version(const struct version *v, reached how)
     file = H5Fopen(path, H5F_ACC_RDONLY, w.access[how == REACHED_AT]);
     root = file < 0 ? file : H5Gopen2(file, how == REACHED_VERSION && !w.self ? c.prefix : "/", H5P_DEFAULT);
     if (root < 0)
-        differ(H5E_DEFAULT, "version %s does not open %s", v->name, how == REACHED_AT ? "through the connector" : "natively");
+        differ(H5E_DEFAULT, "version %s does not open %s", v->name,
+               how == REACHED_AT ? "through the connector" : "natively");
     hid_t top = H5Gopen2(twin, "/", H5P_DEFAULT);
     if (!compare_trees(&c, top, root)) {
         fprintf(stderr, "twin of the version: %s\n", v->twin);
-        differ(c.stack, "version %s, read %s: %s", v->name, how == REACHED_AT ? "through the connector" : "natively", c.why);
+        differ(c.stack, "version %s, read %s: %s", v->name, how == REACHED_AT ? "through the connector" : "natively",
+               c.why);
     }
     H5Gclose(top);
     H5Gclose(root);
@@ -2011,7 +2032,8 @@ static void after_close(void)
         /* Changes that changed nothing (refused calls, equal bytes): then the last version is the present state. */
         struct version *last = &w.version[w.versions - 1];
         comparison c = {.stack = NO_STACK, .how = REACHED_HEAD, .scratch = w.scratch};
-        hid_t now = H5Fopen(w.name[0], H5F_ACC_RDONLY, w.access[0]), then = H5Fopen(last->twin, H5F_ACC_RDONLY, w.access[0]);
+        hid_t now = H5Fopen(w.name[0], H5F_ACC_RDONLY, w.access[0]),
+              then = H5Fopen(last->twin, H5F_ACC_RDONLY, w.access[0]);
         if (!compare_trees(&c, then, now))
             differ(NO_STACK, "no version was made, but since version %s this changed: %s", last->name, c.why);
         H5Fclose(now);
@@ -2115,24 +2137,12 @@ static const struct operation {
     unsigned weight;
     bool writes;
 } operations[] = {
-    {"create group", op_group, 4, true},
-    {"create dataset", op_dataset, 9, true},
-    {"open dataset", op_open, 4, false},
-    {"close dataset", op_close, 3, false},
-    {"write", op_write, 22, true},
-    {"read", op_read, 14, false},
-    {"multi", op_multi, 4, true},
-    {"set extent", op_extent, 9, true},
-    {"raw chunk", op_chunk, 5, true},
-    {"reference", op_reference, 2, true},
-    {"attribute", op_attribute, 11, true},
-    {"link", op_link, 9, true},
-    {"copy object", op_copy, 3, true},
-    {"commit type", op_type, 1, true},
-    {"comment", op_comment, 1, true},
-    {"list", op_list, 5, false},
-    {"flush", op_flush, 2, false},
-    {"reopen", op_reopen, 3, false},
+    {"create group", op_group, 4, true},   {"create dataset", op_dataset, 9, true}, {"open dataset", op_open, 4, false},
+    {"close dataset", op_close, 3, false}, {"write", op_write, 22, true},           {"read", op_read, 14, false},
+    {"multi", op_multi, 4, true},          {"set extent", op_extent, 9, true},      {"raw chunk", op_chunk, 5, true},
+    {"reference", op_reference, 2, true},  {"attribute", op_attribute, 11, true},   {"link", op_link, 9, true},
+    {"copy object", op_copy, 3, true},     {"commit type", op_type, 1, true},       {"comment", op_comment, 1, true},
+    {"list", op_list, 5, false},           {"flush", op_flush, 2, false},           {"reopen", op_reopen, 3, false},
     {"truncate", op_truncate, 0, true}, /* weight in pick() */
 };
 #define OPERATIONS (sizeof operations / sizeof operations[0])
@@ -2223,7 +2233,8 @@ static void one_step(void)
     w.touches = 0;
     for (int tries = 0; tries < 50; tries++) {
         size_t i = pick();
-        /*DEBUG*/ if (getenv("SKIP") && strstr(getenv("SKIP"), operations[i].name)) continue;
+        /*DEBUG*/ if (getenv("SKIP") && strstr(getenv("SKIP"), operations[i].name))
+            continue;
         if (!w.writable && operations[i].writes && !(operations[i].run == op_write && chance(10))) /* D9 */
             continue;
         w.op_count[i]++;
@@ -2283,8 +2294,10 @@ static void run(void)
         versions += w.versions;
         end_file();
     }
-    printf("%ld steps, seed %" PRIu64 ", %zu files, %zu versions; compared: %ld trees, %ld versions through the connector, "
-           "%ld without it\n", w.step, w.seed, w.files, versions, w.compared[REACHED_HEAD], w.compared[REACHED_AT],
+    printf("%ld steps, seed %" PRIu64
+           ", %zu files, %zu versions; compared: %ld trees, %ld versions through the connector, "
+           "%ld without it\n",
+           w.step, w.seed, w.files, versions, w.compared[REACHED_HEAD], w.compared[REACHED_AT],
            w.compared[REACHED_VERSION]);
     for (size_t i = 0; i < OPERATIONS; i++)
         printf("%s%s %ld", i ? ", " : "", operations[i].name, w.op_done[i]);

@@ -305,7 +305,8 @@ static bool elements_agree(comparison *c, const char *path, hid_t a, hid_t b, hi
         goto done;
     }
     for (int s = 0; s < 2; s++)
-        status[s] = attribute ? H5Aread(id[s], type, buf[s]) : H5Dread(id[s], type, H5S_ALL, H5S_ALL, H5P_DEFAULT, buf[s]);
+        status[s] =
+            attribute ? H5Aread(id[s], type, buf[s]) : H5Dread(id[s], type, H5S_ALL, H5S_ALL, H5P_DEFAULT, buf[s]);
     if (!agree(c, path, "reading all of it", status[0], status[1]))
         goto done;
     /* D3: FILE@N resolves references to the version's objects, so that even a pattern may come back otherwise. */
@@ -413,7 +414,8 @@ static bool fill_agrees(comparison *c, const char *path, hid_t a, hid_t b, hid_t
     hid_t type = H5Tcopy(file_type);
     size_t size = H5Tget_size(type);
     char *va = calloc(1, size), *vb = calloc(1, size);
-    bool same = agree(c, path, "getting the fill value", H5Pget_fill_value(a, type, va), H5Pget_fill_value(b, type, vb));
+    bool same =
+        agree(c, path, "getting the fill value", H5Pget_fill_value(a, type, va), H5Pget_fill_value(b, type, vb));
     if (same && !values_agree(type, va, vb, 1))
         same = say(c, "%s: another fill value", path);
     free(va);
@@ -542,7 +544,8 @@ static bool raw_chunk_agrees(comparison *c, const char *path, const hid_t set[2]
             same = say(c, "%s: H5Dread_chunk gives other bytes", path);
         for (int s = 0; s < 2 && same; s++)
             if (decode_chunk(c, type, dcpl, rank, inside, mask[s], bytes[s], k[s].size, values[s]) < 0)
-                same = say(c, "%s: the bytes of H5Dread_chunk cannot be decoded (%s)", path, s ? "under test" : "native");
+                same =
+                    say(c, "%s: the bytes of H5Dread_chunk cannot be decoded (%s)", path, s ? "under test" : "native");
         if (same && !values_agree(type, values[0], values[1], elements))
             same = say(c, "%s: the bytes of H5Dread_chunk decode to other elements", path);
     }
@@ -593,14 +596,15 @@ static bool chunks_agree(comparison *c, const char *path, const hid_t set[2], hi
                 address == HADDR_UNDEF || H5Dget_chunk_storage_size(set[s], k[0].offset, &size) < 0) {
                 c->stack = H5Eget_current_stack();
                 same = say(c, "%s: H5Dget_chunk_info fails (%s)", where, s ? "under test" : "native");
-            } else if (memcmp(by_index[s].offset, k[s].offset, sizeof k[s].offset) != 0 || by_index[s].size != k[s].size ||
-                       by_place[s].size != k[s].size || size != k[s].size || by_index[s].mask != k[s].mask ||
-                       by_place[s].mask != k[s].mask)
-                same = say(c, "%s: the chunk calls disagree among themselves (%s): size iter %llu index %llu place %llu "
-                           "storage %llu, mask %x %x %x", where, s ? "under test" : "native",
-                           (unsigned long long)k[s].size, (unsigned long long)by_index[s].size,
-                           (unsigned long long)by_place[s].size, (unsigned long long)size, k[s].mask, by_index[s].mask,
-                           by_place[s].mask);
+            } else if (memcmp(by_index[s].offset, k[s].offset, sizeof k[s].offset) != 0 ||
+                       by_index[s].size != k[s].size || by_place[s].size != k[s].size || size != k[s].size ||
+                       by_index[s].mask != k[s].mask || by_place[s].mask != k[s].mask)
+                same = say(c,
+                           "%s: the chunk calls disagree among themselves (%s): size iter %llu index %llu place %llu "
+                           "storage %llu, mask %x %x %x",
+                           where, s ? "under test" : "native", (unsigned long long)k[s].size,
+                           (unsigned long long)by_index[s].size, (unsigned long long)by_place[s].size,
+                           (unsigned long long)size, k[s].mask, by_index[s].mask, by_place[s].mask);
         }
         same = same && agree(c, where, "filter mask", k[0].mask, k[1].mask) &&
                (loose || agree(c, where, "size", (long long)k[0].size, (long long)k[1].size));
@@ -627,8 +631,7 @@ static bool datasets_agree(comparison *c, const char *path, hid_t a, hid_t b)
                 agree(c, path, "H5Dget_create_plist", dcpl[0] < 0 ? -1 : 0, dcpl[1] < 0 ? -1 : 0) &&
                 types_agree(c, path, type[0], type[1]) &&
                 agree(c, path, "committed type", H5Tcommitted(type[0]), H5Tcommitted(type[1])) &&
-                spaces_agree(c, path, space[0], space[1], &n) &&
-                elements_agree(c, path, a, b, type[0], n, false);
+                spaces_agree(c, path, space[0], space[1], &n) && elements_agree(c, path, a, b, type[0], n, false);
     if (same && c->how != REACHED_VERSION) { /* D8 */
         same = plists_agree(c, path, dcpl[0], dcpl[1], type[0], &loose);
         H5D_space_status_t status[2] = {0, 0};
@@ -670,7 +673,8 @@ static void link_value(hid_t group, const char *name, int kind, const char *pref
         return;
     }
     const char *start = value;
-    if (*prefix && strncmp(value, prefix, strlen(prefix)) == 0 && (value[strlen(prefix)] == '/' || !value[strlen(prefix)]))
+    if (*prefix && strncmp(value, prefix, strlen(prefix)) == 0 &&
+        (value[strlen(prefix)] == '/' || !value[strlen(prefix)]))
         start = value + strlen(prefix); /* D6 */
     snprintf(text, size, "%s", *start ? start : "/");
 }
@@ -701,8 +705,7 @@ static bool groups_agree(comparison *c, const char *path, hid_t a, hid_t b, name
         status[s] = H5Literate2(group[s], H5_INDEX_NAME, H5_ITER_INC, NULL, collect_link, list[s]);
     /* D1: the number of a link of the root counts the hidden one; D7: in a version it starts anew. */
     bool numbers = !root && c->how == REACHED_HEAD;
-    if (!agree(c, path, "H5Literate", status[0], status[1]) ||
-        !lists_agree(c, path, "link", list[0], list[1], numbers))
+    if (!agree(c, path, "H5Literate", status[0], status[1]) || !lists_agree(c, path, "link", list[0], list[1], numbers))
         return false;
     if (order[0] & H5P_CRT_ORDER_TRACKED) {
         names *by[2] = {calloc(1, sizeof(names)), calloc(1, sizeof(names))};
@@ -736,7 +739,8 @@ static bool object_agrees(comparison *c, const char *path, hid_t a, hid_t b, nam
     memset(info, 0, sizeof info);
     for (int s = 0; s < 2; s++)
         status[s] = H5Oget_info3(id[s], &info[s], H5O_INFO_BASIC | H5O_INFO_NUM_ATTRS);
-    if (!agree(c, path, "H5Oget_info", status[0], status[1]) || !agree(c, path, "object type", info[0].type, info[1].type) ||
+    if (!agree(c, path, "H5Oget_info", status[0], status[1]) ||
+        !agree(c, path, "object type", info[0].type, info[1].type) ||
         !agree(c, path, "number of attributes", (long long)info[0].num_attrs, (long long)info[1].num_attrs))
         return false;
     /* D7: versions share unchanged objects by hard links. The root has the hidden group in the head, no more. */

@@ -44,6 +44,7 @@ typedef struct spy {
     cow_chunk_store store;
     cow_chunk_store *below;
     unsigned reads, writes;
+    unsigned good_writes; /* with fail_writes: so many succeed before */
     bool fail_writes, spoil_reads;
 } spy;
 
@@ -67,8 +68,10 @@ static int spy_read(cow_chunk_store *store, uint64_t slot, void *bytes, size_t s
 static int spy_write(cow_chunk_store *store, uint64_t slot, const void *bytes, size_t size, uint32_t mask)
 {
     spy *s = (spy *)store;
-    if (s->fail_writes)
+    if (s->fail_writes && s->good_writes-- == 0) {
+        s->good_writes = 0;
         return cow_error(COW_IO, "no space left on device");
+    }
     s->writes++;
     return s->below->write(s->below, slot, bytes, size, mask);
 }
@@ -1004,6 +1007,149 @@ static void test_a_full_disk_is_an_error_and_nothing_is_lost(void **unused)
 }
 
 /* Neighbours along dimension 0 get neighbouring slots, inside each tile: long runs in a leaf. */
+static void test_a_disk_that_becomes_full_leaves_what_was_stored_before(void **unused)
+{
+    setting s = {.rank = 1, .extent = {1 << 20}, .maximum = {1 << 20}, .chunk = {1 << 14}, .cache = 1 << 16};
+    size_t n = 1 << 20;
+    int *values = malloc(n * sizeof *values), *got = malloc(n * sizeof *got);
+    world w;
+
+    (void)unused;
+    s.type = H5T_NATIVE_INT;
+    for (int filtered = 0; filtered < 2; filtered++)
+        for (unsigned good = 0; good < 64; good += 9) {
+            s.deflate = filtered;
+            world_open(&w, &s);
+            number(values, n, 1);
+            w.spy->fail_writes = true;
+            w.spy->good_writes = good;
+            assert_int_equal(write_all(&w, H5T_NATIVE_INT, values), -1);
+            assert_non_null(strstr(cow_error_message(), "no space left"));
+            cow_error_clear();
+            assert_int_equal(w.spy->writes, good);
+            assert_int_equal(cow_index_chunks(w.array.index), good);
+            for (unsigned i = 0; i < good; i++)
+                assert_int_equal(slot_of(&w, i, 0), i);
+            w.spy->fail_writes = false;
+            number(values, n, 7); /* other chunks: they take the slots that were given back */
+            assert_good(write_all(&w, H5T_NATIVE_INT, values));
+            reopen(&w);
+            assert_true(cow_pool_slots(w.array.pool) <= 64 + good);
+            assert_good(read_all(&w, H5T_NATIVE_INT, got));
+            assert_memory_equal(got, values, n * sizeof *got);
+            world_close(&w);
+        }
+    free(values);
+    free(got);
+}
+
+/* One transaction that gives slots out and back all the time. Returns the slots of all chunks. */
+static uint64_t *slots_after_much_writing(unsigned threads, int deflate)
+{
+    setting s = {.rank = 1, .extent = {64 << 12}, .maximum = {64 << 12}, .chunk = {1 << 12}, .cache = 1 << 18};
+    size_t n = 64 << 12;
+    int *values = malloc(n * sizeof *values);
+    uint64_t *slots = malloc(65 * sizeof *slots);
+    world w;
+
+    s.type = H5T_NATIVE_INT;
+    s.deflate = deflate;
+    world_open(&w, &s);
+    w.array.threads = threads;
+    state = 4711;
+    for (int round = 0; round < 30; round++) {
+        hsize_t start = 0, count = n;
+        hid_t space = H5Screate_simple(1, &count, NULL);
+
+        for (size_t i = 0; i < 64; i++) { /* some chunks as before, some the same as others */
+            int content = (int)random_below(40);
+            for (size_t k = 0; k < 1 << 12; k++)
+                values[(i << 12) + k] = content + (int)k;
+        }
+        if (round % 3 != 0) {
+            start = random_below(20) << 12;
+            count = n - start - (random_below(20) << 12);
+        }
+        assert_true(H5Sselect_hyperslab(space, H5S_SELECT_SET, &start, NULL, &count, NULL) >= 0);
+        assert_good(cow_array_write(&w.array, H5T_NATIVE_INT, space, space, H5P_DEFAULT, values));
+        H5Sclose(space);
+    }
+    commit(&w);
+    for (uint64_t i = 0; i < 64; i++)
+        slots[i] = slot_of(&w, i, 0);
+    slots[64] = cow_pool_slots(w.array.pool);
+    world_close(&w);
+    free(values);
+    return slots;
+}
+
+static void test_slots_do_not_depend_on_the_threads(void **unused)
+{
+    (void)unused;
+    for (int deflate = 0; deflate < 2; deflate++) {
+        uint64_t *alone = slots_after_much_writing(1, deflate);
+
+        for (unsigned threads = 2; threads <= 8; threads += 3)
+            for (int again = 0; again < 3; again++) {
+                uint64_t *together = slots_after_much_writing(threads, deflate);
+                assert_memory_equal(alone, together, 65 * sizeof *alone);
+                free(together);
+            }
+        free(alone);
+    }
+}
+
+static void write_rows(world *w, uint64_t first, uint64_t rows, uint64_t column, uint64_t columns, int value)
+{
+    hsize_t start[2] = {first, column}, count[2] = {rows, columns};
+    int values[200];
+
+    assert_true(H5Sselect_hyperslab(w->space, H5S_SELECT_SET, start, NULL, count, NULL) >= 0);
+    for (uint64_t i = 0; i < rows * columns; i++)
+        values[i] = value;
+    assert_good(cow_array_write(&w->array, H5T_NATIVE_INT, H5S_BLOCK, w->space, H5P_DEFAULT, values));
+    assert_true(H5Dwrite(w->twin, H5T_NATIVE_INT, H5S_BLOCK, w->space, H5P_DEFAULT, values) >= 0);
+}
+
+static void test_what_is_not_written_of_a_new_chunk_is_fill_value(void **unused)
+{
+    setting s = {.rank = 2, .extent = {20, 5}, .maximum = {20, 5}, .chunk = {4, 5}};
+    int fill = 77;
+    world w;
+
+    (void)unused;
+    s.type = H5T_NATIVE_INT;
+    for (int filled = 0; filled < 2; filled++)
+        for (int moment = 0; moment < 4; moment++) {
+            s.fill = filled ? &fill : NULL;
+            world_open(&w, &s);
+            write_rows(&w, 0, 2, 0, 5, 1);  /* the first rows */
+            write_rows(&w, 6, 1, 0, 5, 2);  /* one in the middle */
+            write_rows(&w, 8, 1, 1, 3, 3);  /* a part of one */
+            write_rows(&w, 9, 2, 2, 1, 4);  /* a part of two */
+            write_rows(&w, 14, 1, 0, 5, 5); /* backwards */
+            write_rows(&w, 13, 1, 0, 5, 6);
+            write_rows(&w, 16, 3, 0, 5, 7); /* over what is there */
+            write_rows(&w, 17, 1, 0, 5, 8);
+            if (moment == 1)
+                compare_everything(&w, H5T_NATIVE_INT, "while it is cached");
+            if (moment == 2)
+                commit(&w);
+            if (moment == 3) { /* shrinking looks at dirty chunks */
+                assert_good(cow_array_resize(&w.array, (uint64_t[]){15, 4}));
+                assert_good(cow_array_resize(&w.array, (uint64_t[]){20, 5}));
+                assert_true(H5Dset_extent(w.twin, (hsize_t[]){15, 4}) >= 0);
+                assert_true(H5Dset_extent(w.twin, (hsize_t[]){20, 5}) >= 0);
+            }
+            write_rows(&w, 2, 1, 0, 5, 9); /* the row after the first */
+            write_rows(&w, 19, 1, 0, 2, 10);
+            if (moment == 2)
+                reopen(&w);
+            compare_everything(&w, H5T_NATIVE_INT, "at the end");
+            world_close(&w);
+        }
+}
+
 static void test_slots_follow_the_order_of_tiles(void **unused)
 {
     setting s = {.rank = 2, .extent = {64, 64}, .maximum = {64, 64}, .chunk = {4, 4}, .type = H5T_NATIVE_INT};
@@ -1464,6 +1610,9 @@ int main(void)
         cmocka_unit_test(test_reading_a_hole_without_fill_value_leaves_memory_alone),
         cmocka_unit_test(test_bad_requests_are_refused),
         cmocka_unit_test(test_a_full_disk_is_an_error_and_nothing_is_lost),
+        cmocka_unit_test(test_a_disk_that_becomes_full_leaves_what_was_stored_before),
+        cmocka_unit_test(test_slots_do_not_depend_on_the_threads),
+        cmocka_unit_test(test_what_is_not_written_of_a_new_chunk_is_fill_value),
         cmocka_unit_test(test_slots_follow_the_order_of_tiles),
         cmocka_unit_test(test_early_allocation_stores_all_chunks_once),
         cmocka_unit_test(test_chunk_queries_as_native_hdf5),

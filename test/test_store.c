@@ -102,6 +102,29 @@ static void test_shape_is_part_of_the_hash(void **state)
 
 /* ---- tables ---- */
 
+static void test_two_chunks_at_once_have_the_digests_of_each_alone(void **state)
+{
+    uint8_t bytes[2 * 700 + 1];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (uint8_t)(i * 131 + i / 256);
+    for (uint64_t n = 1; n <= 700; n++) { /* all remainders modulo the block, and addresses that are not aligned */
+        uint64_t dims[COW_MAX_RANK] = {n};
+        unsigned rank = n % 7 == 0 ? COW_MAX_RANK : 1;
+        const uint8_t *a = bytes, *b = bytes + n + 1;
+        cow_digest one, two, first, second;
+
+        for (unsigned d = 1; d < rank; d++)
+            dims[d] = 1;
+        assert_int_equal(cow_digest_chunk(a, rank, dims, dims, 1, &one), 0);
+        assert_int_equal(cow_digest_chunk(b, rank, dims, dims, 1, &two), 0);
+        assert_int_equal(cow_digest_two(a, b, n, rank, dims, &first, &second), 0);
+        assert_memory_equal(&one, &first, sizeof one);
+        assert_memory_equal(&two, &second, sizeof two);
+    }
+}
+
 static void test_table_refuses_rows_beyond_its_end(void **state)
 {
     cow_table *table = cow_table_memory(3);
@@ -286,6 +309,41 @@ static void test_slot_reused_after_flush_has_its_new_row(void **state)
     assert_int_equal(cow_pool_row(pool, 1, &row), 0);
     assert_memory_equal(&row, &expected, sizeof row);
     assert_true(find(pool, 3) == COW_NO_SLOT && find(pool, 50) == 1 && find(pool, 51) == 5 && find(pool, 4) == 4);
+    cow_pool_close(pool);
+    table->close(table);
+}
+
+static void test_a_slot_gets_its_row_later(void **state)
+{
+    cow_table *table = cow_table_memory(cow_slot_row_size(2));
+    cow_pool *pool = memory_pool(table);
+    cow_slot row, expected = slot_row(70);
+    (void)state;
+
+    for (int loaded = 0; loaded < 2; loaded++) { /* without and with the map */
+        uint64_t slot = add(pool, 60 + (unsigned)loaded);
+        expected = slot_row(70 + (unsigned)loaded);
+        assert_int_equal(cow_pool_set_row(pool, slot, &expected), 0);
+        assert_int_equal(cow_pool_row(pool, slot, &row), 0);
+        assert_memory_equal(&row, &expected, sizeof row);
+        assert_true(find(pool, 60 + (unsigned)loaded) == COW_NO_SLOT);
+        assert_true(find(pool, 70 + (unsigned)loaded) == slot);
+    }
+    assert_int_equal(cow_pool_flush(pool), 0); /* and after the row was written, but before it is sealed */
+    expected = slot_row(80);
+    assert_int_equal(cow_pool_set_row(pool, 0, &expected), 0);
+    commit(pool);
+    assert_int_equal(cow_pool_set_row(pool, 0, &expected), -1);
+    assert_non_null(strstr(cow_error_message(), "slot 0"));
+    cow_error_clear();
+    cow_pool_close(pool);
+    pool = memory_pool(table);
+    assert_true(find(pool, 80) == 0 && find(pool, 70) == COW_NO_SLOT && find(pool, 71) == 1);
+    cow_pool_drop(pool, add(pool, 90));
+    assert_int_equal(cow_pool_set_row(pool, 2, &expected), -1); /* free */
+    cow_error_clear();
+    assert_int_equal(cow_pool_set_row(pool, 3, &expected), -1); /* not given out */
+    cow_error_clear();
     cow_pool_close(pool);
     table->close(table);
 }
@@ -492,12 +550,14 @@ int main(void)
         cmocka_unit_test(test_hashes_are_those_of_versioned_hdf5),
         cmocka_unit_test(test_padding_is_not_hashed_but_checksummed),
         cmocka_unit_test(test_shape_is_part_of_the_hash),
+        cmocka_unit_test(test_two_chunks_at_once_have_the_digests_of_each_alone),
         cmocka_unit_test(test_table_refuses_rows_beyond_its_end),
         cmocka_unit_test(test_failed_append_leaves_no_rows),
         cmocka_unit_test(test_pool_finds_what_was_added_also_after_reopening),
         cmocka_unit_test(test_free_slots_are_reused_lowest_first_until_sealed),
         cmocka_unit_test(test_slot_lives_until_its_last_use_is_dropped),
         cmocka_unit_test(test_slot_reused_after_flush_has_its_new_row),
+        cmocka_unit_test(test_a_slot_gets_its_row_later),
         cmocka_unit_test(test_slot_freed_after_flush_is_not_found_later),
         cmocka_unit_test(test_sealed_slot_is_never_given_out_again),
         cmocka_unit_test(test_pool_agrees_with_a_model),

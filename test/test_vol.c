@@ -6,6 +6,7 @@
  */
 #include <hdf5.h>
 
+#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -639,7 +640,7 @@ static void compare_listings(bool by_creation, unsigned more)
     for (int round = 0; round < 2; round++) { /* before, and after a commit */
         memset(seen, 0, sizeof seen);
         for (int i = 0; i < 2; i++) {
-            char name[16];
+            char name[32];
 
             if (round == 0)
                 make_tree(p.file[i]);
@@ -923,6 +924,72 @@ static void test_dataset_written_after_its_file_was_closed_is_committed(void)
     CHECK(H5Fclose(file) >= 0);
 }
 
+static void test_dataset_written_before_another_is_copied_is_in_the_version(void)
+{
+    hid_t file;
+
+    make_versions();
+    file = H5Fopen(cow_file, H5F_ACC_RDWR, H5P_DEFAULT);
+    H5Dclose(chunked(file, "other", 20, 20, 0));
+    write_all(file, "g/d", 8);
+    CHECK(H5Ocopy(file, "other", file, "copy", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    CHECK(first_value(file, "g/d") == 8);
+    CHECK(H5Fclose(file) >= 0);
+    file = H5Fopen("test_vol_cow.h5@3", H5F_ACC_RDONLY, H5P_DEFAULT);
+    CHECK(first_value(file, "g/d") == 8);
+    CHECK(H5Fclose(file) >= 0);
+}
+
+static bool version_exists(const char *name)
+{
+    hid_t file;
+
+    H5E_BEGIN_TRY
+    {
+        file = H5Fopen(name, H5F_ACC_RDONLY, H5P_DEFAULT);
+    }
+    H5E_END_TRY
+    return file >= 0 && H5Fclose(file) >= 0;
+}
+
+static void test_closing_makes_one_version_while_other_handles_are_open(void)
+{
+    static int values[20][20];
+    hid_t file, dataset, old;
+
+    make_versions();
+    /* written before and after the file is closed: one version */
+    file = H5Fopen(cow_file, H5F_ACC_RDWR, H5P_DEFAULT);
+    dataset = H5Dopen2(file, "g/d", H5P_DEFAULT);
+    for (int i = 3; i < 5; i++) {
+        values[0][0] = i;
+        CHECK(H5Dwrite(dataset, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
+        if (i == 3)
+            CHECK(H5Fclose(file) >= 0 && version_exists("test_vol_cow.h5@3"));
+    }
+    CHECK(H5Dclose(dataset) >= 0 && !version_exists("test_vol_cow.h5@4"));
+    /* an old version that stays open keeps nothing back, and an object that does joins no sessions */
+    file = H5Fopen(cow_file, H5F_ACC_RDWR, H5P_DEFAULT);
+    old = H5Fopen("test_vol_cow.h5@1", H5F_ACC_RDONLY, H5P_DEFAULT);
+    dataset = H5Dopen2(file, "g/d", H5P_DEFAULT);
+    write_all(file, "g/d", 5);
+    CHECK(H5Fclose(file) >= 0 && version_exists("test_vol_cow.h5@4"));
+    file = H5Fopen(cow_file, H5F_ACC_RDWR, H5P_DEFAULT);
+    write_all(file, "g/d", 6);
+    CHECK(H5Fclose(file) >= 0 && version_exists("test_vol_cow.h5@5"));
+    CHECK(H5Dclose(dataset) >= 0);
+    CHECK(first_value(old, "g/d") == 1 && H5Fclose(old) >= 0);
+    for (int i = 3; i < 6; i++) {
+        static const int expected[] = {4, 5, 6};
+        char name[64];
+
+        snprintf(name, sizeof name, "test_vol_cow.h5@%d", i);
+        file = H5Fopen(name, H5F_ACC_RDONLY, H5P_DEFAULT);
+        CHECK(first_value(file, "g/d") == expected[i - 3]);
+        CHECK(H5Fclose(file) >= 0);
+    }
+}
+
 static void test_counts_of_open_objects_are_those_of_the_application(void)
 {
     hid_t fapl = H5Pcreate(H5P_FILE_ACCESS), file, dataset, same, ids[4];
@@ -954,6 +1021,7 @@ static void test_access_properties_are_given_back(void)
 {
     hid_t fapl = H5Pcreate(H5P_FILE_ACCESS), file, list, connector, own;
     H5F_libver_t low, high;
+    hsize_t metadata, raw;
     char name[32];
 
     H5Pset_libver_bounds(fapl, H5F_LIBVER_V18, H5F_LIBVER_V18);
@@ -964,6 +1032,8 @@ static void test_access_properties_are_given_back(void)
     CHECK(H5Pget_libver_bounds(list, &low, &high) >= 0 && low == H5F_LIBVER_V18 && high == H5F_LIBVER_V18);
     CHECK(H5Pget_vol_id(list, &connector) >= 0 && H5Pget_vol_id(H5P_FILE_ACCESS_DEFAULT, &own) >= 0);
     CHECK(H5VLget_connector_name(file, name, sizeof name) > 0 && strcmp(name, "h5cow") == 0);
+    CHECK(H5Pget_meta_block_size(list, &metadata) >= 0 && metadata == 2048);
+    CHECK(H5Pget_small_data_block_size(list, &raw) >= 0 && raw == 2048);
     CHECK(connector == own && H5Pget_driver(list) == H5Pget_driver(fapl));
     H5VLclose(connector);
     H5VLclose(own);
@@ -1039,6 +1109,457 @@ static void test_files_of_other_drivers_have_no_history(void)
     H5Pclose(fapl);
 }
 
+/* ---- printing of errors ---- */
+
+/* Standard error goes to a file while WHAT runs; how often does TEXT stand there? */
+static unsigned printed(void (*what)(hid_t), hid_t file, const char *text)
+{
+    char buffer[65536];
+    FILE *out = tmpfile();
+    int saved = dup(2);
+    unsigned count = 0;
+    size_t n;
+
+    CHECK(out != NULL && saved >= 0 && dup2(fileno(out), 2) == 2);
+    what(file);
+    fflush(stderr);
+    CHECK(dup2(saved, 2) == 2);
+    close(saved);
+    rewind(out);
+    n = fread(buffer, 1, sizeof buffer - 1, out);
+    buffer[n] = '\0';
+    fclose(out);
+    for (const char *at = buffer; (at = strstr(at, text)) != NULL; at++)
+        count++;
+    return count;
+}
+
+static void open_missing_dataset(hid_t file)
+{
+    CHECK(H5Dopen2(file, "missing", H5P_DEFAULT) < 0);
+}
+
+static void open_missing_file(hid_t file)
+{
+    (void)file;
+    CHECK(H5Fopen("test_vol_missing.h5", H5F_ACC_RDONLY, H5P_DEFAULT) < 0);
+}
+
+static void open_missing_revision(hid_t file)
+{
+    (void)file;
+    CHECK(H5Fopen("test_vol_cow.h5@77", H5F_ACC_RDONLY, H5P_DEFAULT) < 0);
+}
+
+static herr_t fails_inside(hid_t group, const char *name, const H5L_info2_t *info, void *context)
+{
+    (void)name;
+    (void)info;
+    (void)context;
+    CHECK(H5Dopen2(group, "missing", H5P_DEFAULT) < 0);
+    return 0;
+}
+
+static void iterate_over_links(hid_t file)
+{
+    CHECK(H5Literate2(file, H5_INDEX_NAME, H5_ITER_INC, NULL, fails_inside, NULL) >= 0);
+}
+
+static void visit_links(hid_t file)
+{
+    CHECK(H5Lvisit2(file, H5_INDEX_NAME, H5_ITER_INC, fails_inside, NULL) >= 0);
+}
+
+static herr_t turns_printing_off(hid_t group, const char *name, const H5L_info2_t *info, void *context)
+{
+    (void)group;
+    (void)name;
+    (void)info;
+    (void)context;
+    return H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+}
+
+static herr_t print_old(void *data)
+{
+    (void)data;
+    return fputs("HDF5-DIAG\n", stderr);
+}
+
+static void test_an_error_is_printed_once(void)
+{
+    static int mine;
+    H5E_auto2_t function, now;
+    void *data, *now_data;
+    hid_t file;
+
+    make_versions();
+    file = H5Fopen(cow_file, H5F_ACC_RDWR, H5P_DEFAULT);
+    CHECK(H5Eget_auto2(H5E_DEFAULT, &function, &data) >= 0 && function != NULL);
+    CHECK(printed(open_missing_dataset, file, "HDF5-DIAG") == 1);
+    CHECK(printed(open_missing_file, file, "HDF5-DIAG") == 1);
+    CHECK(printed(open_missing_revision, file, "HDF5-DIAG") == 1);
+    /* the application's own function prints its own errors: one for each of two links, respectively three */
+    CHECK(printed(iterate_over_links, file, "HDF5-DIAG") == 2);
+    CHECK(printed(visit_links, file, "HDF5-DIAG") == 3);
+    CHECK(H5Eget_auto2(H5E_DEFAULT, &now, &now_data) >= 0 && now == function && now_data == data);
+    /* what it sets meanwhile stays */
+    CHECK(H5Eset_auto2(H5E_DEFAULT, function, &mine) >= 0);
+    CHECK(H5Literate2(file, H5_INDEX_NAME, H5_ITER_INC, NULL, turns_printing_off, NULL) >= 0);
+    CHECK(H5Eget_auto2(H5E_DEFAULT, &now, &now_data) >= 0 && now == NULL);
+    CHECK(printed(open_missing_dataset, file, "HDF5-DIAG") == 0);
+    /* the older way to set it: that it was changed is noticed by a failure, which may show */
+    CHECK(H5Eset_auto1(print_old, NULL) >= 0);
+    CHECK(printed(open_missing_dataset, file, "HDF5-DIAG") <= 2);
+    CHECK(printed(open_missing_dataset, file, "HDF5-DIAG") == 1);
+    CHECK(H5Eset_auto1(NULL, NULL) >= 0);
+    CHECK(printed(open_missing_dataset, file, "HDF5-DIAG") == 0);
+    CHECK(H5Eset_auto2(H5E_DEFAULT, function, data) >= 0);
+    CHECK(printed(open_missing_dataset, file, "HDF5-DIAG") == 1);
+    CHECK(H5Fclose(file) >= 0);
+}
+
+/* ---- single writer, multiple readers ---- */
+
+static unsigned intent(hid_t file)
+{
+    unsigned flags = 0;
+
+    CHECK(H5Fget_intent(file, &flags) >= 0);
+    return flags;
+}
+
+/* H5Fstart_swmr_write without a trace. */
+static herr_t start(hid_t file)
+{
+    herr_t status;
+
+    H5E_BEGIN_TRY
+    {
+        status = H5Fstart_swmr_write(file);
+    }
+    H5E_END_TRY
+    return status;
+}
+
+static void test_single_writer_flushes_make_versions_that_readers_open(void)
+{
+    hid_t fapl = H5Pcreate(H5P_FILE_ACCESS), file, dataset, reader;
+    int values[20][20] = {{0}};
+
+    make_versions();
+    H5Pset_libver_bounds(fapl, H5F_LIBVER_LATEST, H5F_LIBVER_LATEST);
+    file = H5Fopen(cow_file, H5F_ACC_RDWR, fapl);
+    dataset = H5Dopen2(file, "g/d", H5P_DEFAULT);
+    CHECK(intent(file) == H5F_ACC_RDWR);
+    CHECK(start(file) >= 0);
+    CHECK(intent(file) == (H5F_ACC_RDWR | H5F_ACC_SWMR_WRITE));
+    CHECK(start(file) < 0); /* already in this mode */
+    for (int round = 5; round < 7; round++) {
+        values[0][0] = round;
+        CHECK(H5Dwrite(dataset, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
+        CHECK((round == 5 ? H5Dflush(dataset) : H5Oflush(dataset)) >= 0);
+        reader = H5Fopen("test_vol_cow.h5@3", H5F_ACC_RDONLY, fapl);
+        CHECK(reader >= 0 && first_value(reader, "g/d") == round);
+        CHECK(H5Fclose(reader) >= 0);
+        CHECK(H5Drefresh(dataset) >= 0);
+    }
+    reader = H5Fopen(cow_file, H5F_ACC_RDONLY | H5F_ACC_SWMR_READ, fapl);
+    CHECK(reader >= 0 && first_value(reader, "g/d") == 6);
+    CHECK(H5Fclose(reader) >= 0);
+    CHECK(H5Dclose(dataset) >= 0 && H5Fclose(file) >= 0);
+    /* all of it was one version, and the mode ended with the file */
+    H5E_BEGIN_TRY
+    {
+        reader = H5Fopen("test_vol_cow.h5@4", H5F_ACC_RDONLY, fapl);
+    }
+    H5E_END_TRY
+    CHECK(reader < 0);
+    reader = H5Fopen(cow_file, H5F_ACC_RDONLY | H5F_ACC_SWMR_READ, fapl);
+    CHECK(intent(reader) == (H5F_ACC_RDONLY | H5F_ACC_SWMR_READ) && first_value(reader, "g/d") == 6);
+    CHECK(start(reader) < 0);
+    CHECK(H5Fclose(reader) >= 0);
+    file = H5Fopen(cow_file, H5F_ACC_RDWR, fapl);
+    CHECK(intent(file) == H5F_ACC_RDWR);
+    CHECK(H5Fclose(file) >= 0);
+    H5Pclose(fapl);
+}
+
+static void test_single_writer_is_refused_where_native_refuses(void)
+{
+    hid_t fapl = H5Pcreate(H5P_FILE_ACCESS), native_latest = H5Pcopy(native_fapl), space = H5Screate(H5S_SCALAR);
+
+    H5Pset_libver_bounds(fapl, H5F_LIBVER_LATEST, H5F_LIBVER_LATEST);
+    H5Pset_libver_bounds(native_latest, H5F_LIBVER_LATEST, H5F_LIBVER_LATEST);
+    for (int native = 0; native < 2; native++) {
+        const char *name = native ? native_file : cow_file;
+        hid_t latest = native ? native_latest : fapl, oldest = native ? native_fapl : H5P_DEFAULT, file, other;
+
+        remove(name);
+        file = H5Fcreate(name, H5F_ACC_TRUNC, H5P_DEFAULT, latest);
+        CHECK(H5Fclose(file) >= 0);
+        file = H5Fopen(name, H5F_ACC_RDONLY, latest);
+        CHECK(start(file) < 0); /* nothing may be written */
+        CHECK(H5Fclose(file) >= 0);
+        file = H5Fopen(name, H5F_ACC_RDWR, latest);
+        other = H5Acreate2(file, "a", H5T_NATIVE_INT, space, H5P_DEFAULT, H5P_DEFAULT);
+        CHECK(start(file) < 0); /* an attribute is open */
+        CHECK(H5Aclose(other) >= 0 && start(file) >= 0);
+        other = H5Fopen(name, H5F_ACC_RDWR | H5F_ACC_SWMR_WRITE, latest);
+        CHECK(other >= 0 && intent(other) == (H5F_ACC_RDWR | H5F_ACC_SWMR_WRITE));
+        CHECK(H5Fclose(other) >= 0 && H5Fclose(file) >= 0);
+        remove(name);
+        file = H5Fcreate(name, H5F_ACC_TRUNC, H5P_DEFAULT, oldest);
+        CHECK(start(file) < 0); /* bounds that are too low */
+        CHECK(H5Fclose(file) >= 0);
+        file = H5Fcreate(name, H5F_ACC_TRUNC, H5P_DEFAULT, latest);
+        H5E_BEGIN_TRY
+        {
+            other = H5Fopen(name, H5F_ACC_RDWR | H5F_ACC_SWMR_WRITE, latest);
+        }
+        H5E_END_TRY
+        CHECK(other < 0); /* open without it */
+        CHECK(H5Fclose(file) >= 0);
+    }
+    H5Sclose(space);
+    H5Pclose(native_latest);
+    H5Pclose(fapl);
+}
+
+static void test_file_opened_for_a_single_writer_has_a_history(void)
+{
+    hid_t fapl = H5Pcreate(H5P_FILE_ACCESS), file;
+
+    H5Pset_libver_bounds(fapl, H5F_LIBVER_LATEST, H5F_LIBVER_LATEST);
+    make_versions();
+    file = H5Fopen(cow_file, H5F_ACC_RDWR | H5F_ACC_SWMR_WRITE, fapl);
+    CHECK(file >= 0 && intent(file) == (H5F_ACC_RDWR | H5F_ACC_SWMR_WRITE));
+    write_all(file, "g/d", 3);
+    CHECK(H5Fclose(file) >= 0);
+    file = H5Fcreate(cow_file, H5F_ACC_TRUNC | H5F_ACC_SWMR_WRITE, H5P_DEFAULT, fapl);
+    CHECK(file >= 0 && intent(file) == (H5F_ACC_RDWR | H5F_ACC_SWMR_WRITE) && H5Fclose(file) >= 0);
+    file = H5Fopen("test_vol_cow.h5@3", H5F_ACC_RDONLY, fapl);
+    CHECK(file >= 0 && first_value(file, "g/d") == 3);
+    CHECK(H5Fclose(file) >= 0);
+    H5Pclose(fapl);
+}
+
+/* ---- a history is never overwritten ---- */
+
+static char *contents(const char *name, size_t *size)
+{
+    FILE *in = fopen(name, "rb");
+    char *bytes = malloc(1 << 20);
+
+    CHECK(in != NULL && bytes != NULL);
+    *size = in == NULL || bytes == NULL ? 0 : fread(bytes, 1, 1 << 20, in);
+    if (in != NULL)
+        fclose(in);
+    return bytes;
+}
+
+/* H5Fcreate over cow_file must fail, say what to do, and leave every byte alone. */
+static void check_refused(void)
+{
+    stack_record record = {0};
+    size_t size[2];
+    char *bytes[2];
+    hid_t file, stack;
+
+    bytes[0] = contents(cow_file, &size[0]);
+    H5E_BEGIN_TRY
+    {
+        file = H5Fcreate(cow_file, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+        stack = H5Eget_current_stack();
+    }
+    H5E_END_TRY
+    CHECK(file < 0);
+    H5Ewalk2(stack, H5E_WALK_UPWARD, note_record, &record);
+    H5Eclose_stack(stack);
+    CHECK(strstr(record.lowest, "h5cow verify test_vol_cow.h5") != NULL && strstr(record.lowest, "move this one away"));
+    bytes[1] = contents(cow_file, &size[1]);
+    CHECK(size[0] > 0 && size[0] == size[1] && memcmp(bytes[0], bytes[1], size[0]) == 0);
+    free(bytes[0]);
+    free(bytes[1]);
+}
+
+static void test_truncate_of_a_damaged_history_changes_nothing(void)
+{
+    hid_t file;
+
+    make_versions();
+    file = H5Fopen(cow_file, H5F_ACC_RDWR, native_fapl);
+    CHECK(H5Ldelete(file, RESERVED "/index", H5P_DEFAULT) >= 0 && H5Fclose(file) >= 0);
+    check_refused();
+}
+
+static void test_truncate_of_a_file_that_cannot_be_opened_changes_nothing(void)
+{
+    size_t size;
+    char *bytes;
+    FILE *out;
+
+    make_versions();
+    bytes = contents(cow_file, &size);
+    CHECK(truncate(cow_file, (off_t)(size / 2)) == 0); /* cut off */
+    check_refused();
+    bytes[11] |= 1; /* the superblock's mark of a writer that never closed the file, its checksum wrong as well */
+    out = fopen(cow_file, "wb");
+    CHECK(out != NULL && fwrite(bytes, 1, size, out) == size && fclose(out) == 0);
+    check_refused();
+    free(bytes);
+    remove(cow_file);
+}
+
+static void test_truncate_by_another_driver_puts_the_old_file_aside(void)
+{
+    hid_t fapl = H5Pcreate(H5P_FILE_ACCESS), file;
+
+    make_versions();
+    remove("test_vol_cow.h5.h5cow-old-1");
+    H5Pset_fapl_core(fapl, 65536, false); /* never writes a file */
+    file = H5Fcreate(cow_file, H5F_ACC_TRUNC, H5P_DEFAULT, fapl);
+    CHECK(file >= 0 && H5Fclose(file) >= 0);
+    CHECK(access("test_vol_cow.h5.h5cow-old-1", F_OK) != 0);
+    H5Pset_fapl_stdio(fapl);
+    file = H5Fcreate(cow_file, H5F_ACC_TRUNC, H5P_DEFAULT, fapl);
+    CHECK(file >= 0 && H5Fclose(file) >= 0);
+    file = H5Fopen("test_vol_cow.h5.h5cow-old-1@2", H5F_ACC_RDONLY, H5P_DEFAULT);
+    CHECK(file >= 0 && first_value(file, "g/d") == 2);
+    CHECK(H5Fclose(file) >= 0);
+    remove("test_vol_cow.h5.h5cow-old-1");
+    H5Pclose(fapl);
+}
+
+/* ---- what is left behind ---- */
+
+static unsigned descriptors(void)
+{
+    DIR *all = opendir("/proc/self/fd");
+    unsigned count = 0;
+
+    while (all != NULL && readdir(all) != NULL)
+        count++;
+    if (all != NULL)
+        closedir(all);
+    return count;
+}
+
+static void open_and_fail(unsigned round)
+{
+    static const char *const missing[] = {"test_vol_missing.h5", "test_vol_cow.h5@77", "test_vol_cow.h5@{1999}",
+                                          "test_vol_no_such_folder/x.h5"};
+    unsigned before = descriptors();
+    hid_t file;
+
+    H5E_BEGIN_TRY
+    {
+        for (size_t i = 0; i < sizeof missing / sizeof *missing; i++)
+            CHECK(H5Fopen(missing[i], H5F_ACC_RDONLY, H5P_DEFAULT) < 0);
+        CHECK(H5Fopen("test_vol_cow.h5@1", H5F_ACC_RDWR, H5P_DEFAULT) < 0);
+        CHECK(H5Fcreate("test_vol_no_such_folder/x.h5", H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT) < 0);
+        CHECK(H5Fcreate(cow_file, H5F_ACC_EXCL, H5P_DEFAULT, H5P_DEFAULT) < 0);
+    }
+    H5E_END_TRY
+    file = H5Fopen(cow_file, H5F_ACC_RDWR, H5P_DEFAULT);
+    write_all(file, "g/d", (int)round);
+    H5E_BEGIN_TRY
+    {
+        CHECK(H5Dopen2(file, "nothing", H5P_DEFAULT) < 0);
+        CHECK(H5Fcreate(cow_file, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT) < 0);
+        CHECK(H5Fopen("test_vol_cow.h5@77", H5F_ACC_RDONLY, H5P_DEFAULT) < 0);
+        CHECK(H5Fopen(cow_file, H5F_ACC_RDWR | H5F_ACC_SWMR_WRITE, H5P_DEFAULT) < 0);
+    }
+    H5E_END_TRY
+    CHECK(H5Fclose(file) >= 0);
+    CHECK(descriptors() == before);
+    for (unsigned n = 1; n < 3; n++) {
+        char name[64];
+        snprintf(name, sizeof name, "test_vol_cow.h5@%u", n);
+        file = H5Fopen(name, H5F_ACC_RDONLY, H5P_DEFAULT);
+        CHECK(first_value(file, "g/d") == (int)n);
+        CHECK(H5Fclose(file) >= 0);
+    }
+}
+
+static void test_nothing_stays_open(void)
+{
+    unsigned files;
+
+    make_versions();
+    open_and_fail(0); /* what is made once and kept */
+    files = descriptors();
+    for (unsigned round = 1; round < 20; round++)
+        open_and_fail(round);
+    CHECK(H5Fget_obj_count((hid_t)H5F_OBJ_ALL, H5F_OBJ_ALL) == 0);
+    CHECK(descriptors() == files);
+}
+
+static void test_witness_hears_of_every_file(void)
+{
+    char text[512] = "";
+    FILE *in;
+    hid_t file;
+
+    remove("test_vol_witness");
+    setenv("H5COW_WITNESS", "test_vol_witness", 1);
+    make_versions();
+    CHECK(access("test_vol_witness", F_OK) != 0); /* never made */
+    in = fopen("test_vol_witness", "w+");
+    CHECK(in != NULL);
+    file = H5Fcreate(cow_file, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    CHECK(H5Fclose(file) >= 0);
+    H5E_BEGIN_TRY
+    {
+        H5Fopen("test_vol_missing.h5", H5F_ACC_RDONLY, H5P_DEFAULT);
+    }
+    H5E_END_TRY
+    file = H5Fopen("test_vol_cow.h5@1", H5F_ACC_RDONLY, H5P_DEFAULT);
+    CHECK(H5Fclose(file) >= 0);
+    unsetenv("H5COW_WITNESS");
+    CHECK(fread(text, 1, sizeof text - 1, in) > 0);
+    CHECK(strcmp(text, "test_vol_cow.h5\ntest_vol_missing.h5\ntest_vol_cow.h5@1\n") == 0);
+    fclose(in);
+    remove("test_vol_witness");
+}
+
+/* h5py makes every dataset without a name, writes it, and links it then. */
+static void test_dataset_named_after_it_was_written_is_in_the_version(void)
+{
+    hsize_t dims[2] = {20, 20};
+    hid_t file, space = H5Screate_simple(2, dims, NULL), dataset, group, scalar = H5Screate(H5S_SCALAR), attribute;
+    int values[20][20] = {{4}}, one = 1;
+
+    make_versions();
+    file = H5Fopen(cow_file, H5F_ACC_RDWR, H5P_DEFAULT);
+    group = H5Gopen2(file, "g", H5P_DEFAULT);
+    dataset = H5Dcreate_anon(file, H5T_NATIVE_INT, space, H5P_DEFAULT, H5P_DEFAULT);
+    attribute = H5Acreate2(dataset, "a", H5T_NATIVE_INT, scalar, H5P_DEFAULT, H5P_DEFAULT);
+    CHECK(H5Awrite(attribute, H5T_NATIVE_INT, &one) >= 0);
+    CHECK(H5Dwrite(dataset, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
+    CHECK(H5Olink(dataset, group, "late", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    CHECK(H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0);
+    one = 2;
+    values[0][0] = 5;
+    CHECK(H5Awrite(attribute, H5T_NATIVE_INT, &one) >= 0 && H5Aclose(attribute) >= 0);
+    CHECK(H5Dwrite(dataset, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
+    /* a second name, by another way, for one that had none */
+    CHECK(H5Lcreate_hard(dataset, ".", file, "second", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    CHECK(H5Dclose(dataset) >= 0 && H5Gclose(group) >= 0);
+    /* a group without a name, with something in it, is found too */
+    group = H5Gcreate_anon(file, H5P_DEFAULT, H5P_DEFAULT);
+    H5Dclose(chunked(group, "in", 20, 20, 0));
+    write_all(group, "in", 6);
+    CHECK(H5Olink(group, file, "made", H5P_DEFAULT, H5P_DEFAULT) >= 0 && H5Gclose(group) >= 0);
+    CHECK(H5Fclose(file) >= 0);
+    file = H5Fopen("test_vol_cow.h5@3", H5F_ACC_RDONLY, H5P_DEFAULT);
+    CHECK(first_value(file, "g/late") == 5 && first_value(file, "second") == 5 && first_value(file, "made/in") == 6);
+    attribute = H5Aopen_by_name(file, "g/late", "a", H5P_DEFAULT, H5P_DEFAULT);
+    CHECK(H5Aread(attribute, H5T_NATIVE_INT, &one) >= 0 && one == 2);
+    CHECK(H5Aclose(attribute) >= 0 && H5Fclose(file) >= 0);
+    H5Sclose(scalar);
+    H5Sclose(space);
+}
+
 #define TEST(function) {#function, function}
 
 int main(int argc, char **argv)
@@ -1074,11 +1595,23 @@ int main(int argc, char **argv)
         TEST(test_truncate_keeps_history),
         TEST(test_truncate_with_other_properties_puts_the_old_file_aside),
         TEST(test_dataset_written_after_its_file_was_closed_is_committed),
+        TEST(test_dataset_written_before_another_is_copied_is_in_the_version),
+        TEST(test_closing_makes_one_version_while_other_handles_are_open),
         TEST(test_counts_of_open_objects_are_those_of_the_application),
         TEST(test_access_properties_are_given_back),
         TEST(test_external_link_to_a_file_with_history_is_written_with_history),
         TEST(test_mounted_file_with_history_is_written_with_history),
         TEST(test_files_of_other_drivers_have_no_history),
+        TEST(test_an_error_is_printed_once),
+        TEST(test_single_writer_flushes_make_versions_that_readers_open),
+        TEST(test_single_writer_is_refused_where_native_refuses),
+        TEST(test_file_opened_for_a_single_writer_has_a_history),
+        TEST(test_truncate_of_a_damaged_history_changes_nothing),
+        TEST(test_truncate_of_a_file_that_cannot_be_opened_changes_nothing),
+        TEST(test_truncate_by_another_driver_puts_the_old_file_aside),
+        TEST(test_nothing_stays_open),
+        TEST(test_witness_hears_of_every_file),
+        TEST(test_dataset_named_after_it_was_written_is_in_the_version),
     };
     hid_t native = H5VLregister_connector_by_value(H5_VOL_NATIVE, H5P_DEFAULT);
     unsigned broken = 0, run = 0;

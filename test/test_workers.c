@@ -1,12 +1,14 @@
-/* cow_parallel: every body once, errors moved to the caller, nothing left running. */
+/* Loops and pipelines: every step once and in its order, errors moved to the caller, nothing left running. */
 #include "error.h"
 #include "io/workers.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -153,6 +155,154 @@ static void test_no_error_stays_behind_after_many_failures(void **state)
     }
 }
 
+/* ---- pipelines ---- */
+
+enum { EARLY, TURN, LATE, LAST, STEPS };
+
+/* What each step must find, and what it leaves for the next. */
+typedef struct checked {
+    cow_pipeline pipeline;
+    atomic_uint done[MANY]; /* bit s: step s is over */
+    unsigned steps;         /* bit s: the pipeline has step s */
+    atomic_int running, wrong;
+    pthread_t caller;
+    size_t turns, lasts;
+    size_t fail_at;
+    int fail_step; /* -1: none */
+} checked;
+
+static bool wants_late(size_t i)
+{
+    return i % 3 != 1;
+}
+
+static int checked_step(checked *c, int step, size_t i)
+{
+    unsigned before = (1u << step) - 1;
+    size_t window = c->pipeline.window;
+
+    atomic_fetch_add(&c->running, 1);
+    if (!(c->steps >> TURN & 1) || wants_late(i))
+        before &= c->steps;
+    else
+        before &= c->steps & ~(1u << LATE);
+    if (atomic_load(&c->done[i]) != before)
+        atomic_fetch_add(&c->wrong, 1);
+    if (i >= window && (c->steps >> LAST & 1) && !(atomic_load(&c->done[i - window]) >> LAST & 1))
+        atomic_fetch_add(&c->wrong, 1);
+    if ((step == TURN && (c->turns++ != i || !pthread_equal(pthread_self(), c->caller))) ||
+        (step == LAST && (c->lasts++ != i || !pthread_equal(pthread_self(), c->caller))))
+        atomic_fetch_add(&c->wrong, 1);
+    for (volatile int spin = 0; spin < 500; spin++)
+        ;
+    atomic_fetch_or(&c->done[i], 1u << step);
+    atomic_fetch_sub(&c->running, 1);
+    if (step == c->fail_step && i >= c->fail_at)
+        return cow_error(COW_IO, "step %d of item %zu failed", step, i);
+    return step == TURN && wants_late(i) ? 1 : 0;
+}
+
+static int checked_early(void *context, size_t i)
+{
+    return checked_step(context, EARLY, i);
+}
+static int checked_turn(void *context, size_t i)
+{
+    return checked_step(context, TURN, i);
+}
+static int checked_late(void *context, size_t i)
+{
+    return checked_step(context, LATE, i);
+}
+static int checked_last(void *context, size_t i)
+{
+    return checked_step(context, LAST, i);
+}
+
+static checked *checked_new(unsigned steps, size_t count, size_t window, unsigned threads)
+{
+    checked *c = calloc(1, sizeof *c);
+
+    assert_non_null(c);
+    c->pipeline = (cow_pipeline){.count = count, .window = window, .threads = threads, .context = c,
+                                 .early = steps >> EARLY & 1 ? checked_early : NULL,
+                                 .turn = steps >> TURN & 1 ? checked_turn : NULL,
+                                 .late = steps >> LATE & 1 ? checked_late : NULL,
+                                 .last = steps >> LAST & 1 ? checked_last : NULL};
+    c->steps = steps;
+    c->caller = pthread_self();
+    c->fail_step = -1;
+    return c;
+}
+
+static void test_a_pipeline_takes_every_item_through_its_steps_in_order(void **state)
+{
+    static const unsigned threads[] = {0, 1, 2, 3, 8, 1000};
+    static const size_t counts[] = {0, 1, 2, 7, 1000}, windows[] = {1, 2, 5, 64, COW_WINDOW_MAX};
+
+    (void)state;
+    for (unsigned steps = 0; steps < 1u << STEPS; steps++)
+        for (size_t t = 0; t < sizeof threads / sizeof *threads; t++)
+            for (size_t n = 0; n < sizeof counts / sizeof *counts; n++)
+                for (size_t w = 0; w < sizeof windows / sizeof *windows; w++) {
+                    checked *c = checked_new(steps, counts[n], windows[w], threads[t]);
+                    assert_int_equal(cow_pipeline_run(&c->pipeline), 0);
+                    assert_int_equal(c->running, 0);
+                    assert_int_equal(c->wrong, 0);
+                    for (size_t i = 0; i < MANY; i++) {
+                        unsigned all = steps;
+                        if ((steps >> TURN & 1) && !wants_late(i))
+                            all &= ~(1u << LATE);
+                        assert_int_equal(c->done[i], i < counts[n] ? all : 0);
+                    }
+                    free(c);
+                }
+    assert_false(cow_error_pending());
+}
+
+static void test_an_error_in_any_step_ends_a_pipeline(void **state)
+{
+    (void)state;
+    for (unsigned threads = 1; threads <= 4; threads++)
+        for (int step = 0; step < STEPS; step++)
+            for (int round = 0; round < 10; round++) {
+                checked *c = checked_new((1u << STEPS) - 1, MANY, 8, threads);
+                c->fail_step = step;
+                c->fail_at = 99; /* 99 is 0 modulo 3: it has all steps */
+                assert_int_equal(cow_pipeline_run(&c->pipeline), -1);
+                assert_non_null(strstr(cow_error_message(), "failed"));
+                assert_int_equal(c->running, 0);
+                assert_int_equal(c->wrong, 0);
+                assert_int_equal(c->done[99 + 8 + 1], 0); /* nothing began beyond the window */
+                cow_error_clear();
+                assert_false(cow_error_pending());
+                free(c);
+            }
+}
+
+static int meet_late(void *context, size_t i)
+{
+    if (i == 0)
+        atomic_store((atomic_bool *)context, true);
+    return 0;
+}
+
+static int meet_turn(void *context, size_t i)
+{
+    while (i == 1 && !atomic_load((atomic_bool *)context)) /* hangs unless a worker has item 0 meanwhile */
+        sched_yield();
+    return 1;
+}
+
+static void test_workers_go_on_while_the_caller_has_its_turn(void **state)
+{
+    atomic_bool met = false;
+    cow_pipeline p = {.count = 2, .window = 2, .threads = 2, .turn = meet_turn, .late = meet_late, .context = &met};
+
+    (void)state;
+    assert_int_equal(cow_pipeline_run(&p), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -162,6 +312,9 @@ int main(void)
         cmocka_unit_test(test_an_error_reaches_the_caller_and_stops_the_batch),
         cmocka_unit_test(test_a_failure_without_message_is_still_a_failure),
         cmocka_unit_test(test_no_error_stays_behind_after_many_failures),
+        cmocka_unit_test(test_a_pipeline_takes_every_item_through_its_steps_in_order),
+        cmocka_unit_test(test_an_error_in_any_step_ends_a_pipeline),
+        cmocka_unit_test(test_workers_go_on_while_the_caller_has_its_turn),
     };
     return cmocka_run_group_tests_name("workers", tests, NULL, NULL);
 }

@@ -35,7 +35,7 @@ static int note(cow_file *file, uint64_t address, unsigned flags, const char *pa
     }
     if (e->path == NULL && path != NULL && path[0] == '/' && (e->path = strdup(path)) == NULL)
         return cow_error(COW_MEMORY, "no memory for the list of changes");
-    if (e->path == NULL)
+    if (e->path == NULL && !(path != NULL && path[0] == '\0'))
         file->full_walk = true;
     return 0;
 }

@@ -26,12 +26,14 @@ typedef struct written_nodes {
 
 /* Remember where in the tree a node of this transaction stands; what stood there before, in the same transaction, is
  * superseded, and its view goes. */
-static int supersede(cow_file *file, uint64_t dataset, unsigned level, const uint64_t origin[], uint64_t offset)
+static int supersede(cow_file *file, uint64_t dataset, unsigned level, const uint64_t origin[], unsigned rank,
+                     uint64_t offset)
 {
     uint64_t place[COW_MAX_RANK + 2] = {dataset, level}, key, old;
     char path[COW_PATH_MAX];
 
-    memcpy(place + 2, origin, COW_MAX_RANK * sizeof *origin);
+    if (rank > 0)
+        memcpy(place + 2, origin, rank * sizeof *origin);
     key = cow_checksum(place, sizeof place);
     if (cow_map_get(&file->node_at, key, &old) && !file->shared_nodes) {
         cow_view_path(path, old);
@@ -47,7 +49,7 @@ static int node_written(void *context, const cow_node *node)
 
     if (cow_view_node(&w->view, node) < 0)
         return -1;
-    return supersede(w->file, w->dataset->id, node->level, node->origin, node->offset);
+    return supersede(w->file, w->dataset->id, node->level, node->origin, w->view.grid->rank, node->offset);
 }
 
 static int copy_fill(const cow_dataset *dataset, hid_t dcpl)
@@ -118,7 +120,6 @@ static int commit_dataset(cow_dataset *dataset)
     cow_file *file = dataset->file;
     cow_array *array = &dataset->array;
     written_nodes w = {.file = file, .dataset = dataset};
-    static const uint64_t origin[COW_MAX_RANK];
     cow_root root = {.dataset = dataset->id, .pool = dataset->row.pool, .rank = array->grid.rank};
     uint64_t offset;
     char path[COW_PATH_MAX];
@@ -148,7 +149,7 @@ static int commit_dataset(cow_dataset *dataset)
     root.chunks = cow_index_chunks(array->index);
     if (cow_index_commit(array->index, node_written, &w, &root.top, &root.level) < 0 ||
         cow_root_append(file->index, &root, &offset) < 0 || cow_view_root(&w.view, offset, &root) < 0 ||
-        set_head(dataset, offset) < 0 || supersede(file, dataset->id, UINT32_MAX, origin, offset) < 0)
+        set_head(dataset, offset) < 0 || supersede(file, dataset->id, UINT32_MAX, NULL, 0, offset) < 0)
         goto done;
     dataset->root = dataset->row.root = offset;
     if (cow_dataset_row_write(file, dataset->id, &dataset->row) < 0)

@@ -538,7 +538,7 @@ void cow_dataset_release(cow_dataset *dataset)
         return;
     if (dataset->file->shut)
         free(dataset);
-    else if (!cow_dataset_dirty(dataset))
+    else if (!cow_dataset_dirty(dataset) && !dataset->root_changed) /* the next version has to be told of it */
         dataset_free(dataset);
 }
 
@@ -547,7 +547,7 @@ void cow_datasets_sweep(cow_file *file)
     for (size_t i = 0; i < file->open_datasets.capacity;) {
         cow_map_entry *e = &file->open_datasets.entry[i];
         cow_dataset *dataset = (cow_dataset *)(uintptr_t)e->value;
-        if (e->used && dataset->references == 0 && !cow_dataset_dirty(dataset))
+        if (e->used && dataset->references == 0 && !cow_dataset_dirty(dataset) && !dataset->root_changed)
             dataset_free(dataset); /* may move another entry here */
         else
             i++;

@@ -95,7 +95,8 @@ typedef enum {
     COW_CHANGED_DATA,       /* elements of a dataset that is not versioned in chunks (tiny, compact ...) */
     COW_CHANGED_ATTRIBUTES, /* attributes, comment, refcount, times: anything in the object's header */
 } cow_change;
-/* PATH: absolute path by which it was reached, or NULL when unknown. */
+/* PATH: absolute path by which it was reached, "" when nothing is to be noted (it has no link yet, or its path is noted
+ * already), or NULL when unknown: then the next commit looks at everything. */
 int cow_changed_object(cow_file *file, const H5O_token_t *object, const char *path, cow_change change);
 /* The link NAME of a group was made, removed or replaced. NAME NULL: any of its links. */
 int cow_changed_link(cow_file *file, const H5O_token_t *group, const char *group_path, const char *name);

@@ -346,7 +346,8 @@ cow_cached *cow_cache_insert(cow_array *array, const uint64_t chunk[], uint8_t *
         cow_error(COW_MEMORY, "%s: no memory for a cached chunk", array->label);
         goto failed;
     }
-    *entry = (cow_cached){.array = array, .bytes = bytes, .set = array->chunk_bytes, .slot = COW_HOLE, .hash = hash_of(array, chunk)};
+    *entry = (cow_cached){.array = array, .bytes = bytes, .set = array->chunk_bytes, .slot = COW_HOLE};
+    entry->hash = hash_of(array, chunk);
     memcpy(entry->chunk, chunk, array->grid.rank * sizeof *chunk);
     if (cache->entries >= cache->buckets)
         grow_buckets(cache);
@@ -402,7 +403,8 @@ cow_cached *cow_cache_part(cow_array *array, const uint64_t chunk[], size_t from
             return NULL;
         if (slot != COW_HOLE)
             return cow_cache_get(array, chunk, false);
-        if (make_room(array->cache, ENTRY_BYTES + array->chunk_bytes) < 0 || (bytes = cow_cache_buffer(array)) == NULL ||
+        if (make_room(array->cache, ENTRY_BYTES + array->chunk_bytes) < 0 ||
+            (bytes = cow_cache_buffer(array)) == NULL ||
             (entry = cow_cache_insert(array, chunk, bytes)) == NULL)
             return NULL;
         entry->set = 0;

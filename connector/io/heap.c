@@ -3,8 +3,8 @@
  *    no entry --write--> dirty entry, its slot holds the chunk --cow_heap_store--> clean entry, slot = the index's
  *    no entry --read, verified--> clean entry, slot = the index's
  *
- * Until it is stored, a chunk's slot has a row with a hash that no content has. Storing gives the slot back and asks
- * for one with the true row: mostly the same number again, else the elements are written once more.
+ * Until it is stored, a chunk's slot has a row with a hash that no content has. Storing gives it the true row, or gives
+ * the slot back where another one has the content already.
  */
 #include "io/heap.h"
 
@@ -384,12 +384,11 @@ done:
     return status;
 }
 
-/* Give a dirty chunk its place in the pool: the slot it had, a known one, or a row for its own. */
+/* Give a dirty chunk its place in the pool: the slot it had, a known one, or its own. */
 static int store_entry(cow_array *array, cow_cached *entry)
 {
-    cow_heap_part all = whole_chunk(array, entry->chunk);
-    uint64_t trimmed[COW_MAX_RANK], old, slot = COW_NO_SLOT, own = entry->slot;
-    void *elements = read_slot(array, entry->chunk, own);
+    uint64_t trimmed[COW_MAX_RANK], old, slot = COW_NO_SLOT;
+    void *elements = read_slot(array, entry->chunk, entry->slot);
     cow_slot row = {0}, old_row;
     int status = -1;
 
@@ -411,22 +410,18 @@ static int store_entry(cow_array *array, cow_cached *entry)
         if (cow_pool_find(array->pool, &row.digest, &slot) < 0)
             goto done;
         if (slot == COW_NO_SLOT) {
-            cow_pool_drop(array->pool, own);
-            entry->slot = COW_HOLE; /* no slot is its own any more, should the rest fail */
-            if (cow_pool_add(array->pool, &row, &slot) < 0)
-                goto done;
-            entry->slot = slot;
-            if (slot != own &&
-                (cow_native_chunk_store_reserve(cow_pool_store(array->pool), slot + 1) < 0 ||
-                 move_part(array, slot, &all, array->type, DXPL, true, elements) < 0))
-                goto done;
-            own = COW_HOLE;
+            slot = entry->slot;
+            cow_pool_use(array->pool, slot);
         }
-        if (cow_stored_set(array, entry->chunk, slot) < 0)
+        if (cow_stored_set(array, entry->chunk, slot) < 0) {
+            cow_pool_drop(array->pool, slot);
+            goto done;
+        }
+        /* Only now: a slot that others can find must not be written any more. */
+        if (slot == entry->slot && cow_pool_set_row(array->pool, slot, &row) < 0)
             goto done;
     }
-    if (own != COW_HOLE)
-        cow_pool_drop(array->pool, own);
+    cow_pool_drop(array->pool, entry->slot); /* the entry's use; the index has its own */
     entry->slot = slot;
     cow_cache_clean(entry);
     status = 0;

@@ -22,8 +22,10 @@
 /* Below this a second thread costs more than it saves. */
 #define PARALLEL_BYTES ((size_t)256 << 10)
 
-/* Chunks smaller than this go through the pipeline in groups of about so many bytes. */
+/* Small chunks go through the pipeline in groups of about so many bytes, others in pairs, which are hashed faster; but
+ * few chunks one by one, so that every thread gets some. */
 #define GROUP_BYTES ((size_t)64 << 10)
+#define PAIRS_FROM 16
 /* Decoded bytes in a pipeline: what fits a core's cache, but some chunks in any case, but not endless memory. */
 #define WINDOW_BYTES ((size_t)4 << 20)
 #define WINDOW_CHUNKS 8
@@ -48,8 +50,8 @@ static cow_pipeline pipeline_for(const cow_array *array, size_t n, size_t *group
         *group = 1;
         return pipeline;
     }
-    *group = array->chunk_bytes < GROUP_BYTES ? smaller(GROUP_BYTES / array->chunk_bytes, COW_BATCH_CHUNKS) : 1;
-    *group = smaller(*group, n);
+    *group = array->chunk_bytes < GROUP_BYTES / 2 ? smaller(GROUP_BYTES / array->chunk_bytes, COW_BATCH_CHUNKS) : 2;
+    *group = n < PAIRS_FROM ? 1 : *group;
     pipeline.count = (n + *group - 1) / *group;
     pipeline.window = WINDOW_BYTES / (*group * array->chunk_bytes);
     if (pipeline.window < WINDOW_CHUNKS)
@@ -144,22 +146,37 @@ static size_t place_of(const save_line *l, const cow_save *save)
     return (size_t)(save - l->saves) % (l->window * l->group);
 }
 
+static bool is_whole(const cow_array *array, const cow_save *save)
+{
+    uint64_t trimmed[COW_MAX_RANK];
+
+    cow_chunk_trimmed(array, save->chunk, trimmed);
+    return memcmp(trimmed, array->grid.chunk, array->grid.rank * sizeof *trimmed) == 0;
+}
+
 static int digest_group(void *context, size_t i)
 {
     const save_line *l = context;
     const cow_array *array = l->array;
+    const cow_grid *grid = &array->grid;
     uint64_t trimmed[COW_MAX_RANK];
     size_t n;
     cow_save *save = group_of(l, i, &n);
 
-    for (; n > 0; n--, save++) {
-        if (l->prepare != NULL &&
-            l->prepare(l->context, save, l->rooms + place_of(l, save) * aligned(array->chunk_bytes)) < 0)
+    for (size_t k = 0; l->prepare != NULL && k < n; k++)
+        if (l->prepare(l->context, &save[k], l->rooms + place_of(l, &save[k]) * aligned(array->chunk_bytes)) < 0)
             return -1;
+    while (n > 0) {
+        size_t taken = n > 1 && is_whole(array, save) && is_whole(array, save + 1) ? 2 : 1;
+
         cow_chunk_trimmed(array, save->chunk, trimmed);
-        if (cow_digest_chunk(save->bytes, array->grid.rank, array->grid.chunk, trimmed, array->element_size,
-                             &save->digest) < 0)
+        if ((taken == 2 ? cow_digest_two(save[0].bytes, save[1].bytes, array->chunk_bytes, grid->rank, grid->chunk,
+                                         &save[0].digest, &save[1].digest)
+                        : cow_digest_chunk(save->bytes, grid->rank, grid->chunk, trimmed, array->element_size,
+                                           &save->digest)) < 0)
             return -1;
+        save += taken;
+        n -= taken;
     }
     return 0;
 }
@@ -360,8 +377,8 @@ static int decode(const load_line *l, cow_load *load)
     free(load->own);
     load->own = NULL;
     if (status < 0)
-        cow_context("%s: the chunk at %s cannot be decoded (%s, slot %" PRIu64 "); run h5cow verify on the file; an older "
-                    "version may still have the chunk",
+        cow_context("%s: the chunk at %s cannot be decoded (%s, slot %" PRIu64 "); run h5cow verify on the file; an "
+                    "older version may still have the chunk",
                     array->label, cow_chunk_place(array, load->chunk, place), cow_pool_name(array->pool), load->slot);
     return status;
 }
@@ -387,7 +404,7 @@ static int fetch(const load_line *l, cow_load *load, size_t at)
         load->raw = load->bytes;
     } else if (load->size <= l->bound) {
         load->raw = l->raw + at * l->bound;
-    } else if ((load->raw = load->own = malloc(load->size)) == NULL) { /* another encoder's: longer than ours makes them */
+    } else if ((load->raw = load->own = malloc(load->size)) == NULL) { /* another encoder's: longer than ours */
         return cow_error(COW_MEMORY, "%s: no memory for a stored chunk of %zu bytes", array->label, load->size);
     }
     if (store->read(store, load->slot, load->raw, load->size, &load->mask) < 0)

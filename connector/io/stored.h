@@ -1,7 +1,8 @@
 /* Whole decoded chunks on their way into a pool and out of it, in batches. Private to io/.
  *
- * Both are pipelines (workers.h). In: digest on any thread, find or add on the calling thread in the order given, encode
- * on any thread, write and enter into the index in that order. Out: read on the calling thread, decode and verify on any.
+ * Both are pipelines (workers.h). In: digest on any thread, find or add on the calling thread in the order given,
+ * encode on any thread, write and enter into the index in that order. Out: read on the calling thread, decode and
+ * verify on any.
  */
 #ifndef COW_STORED_H
 #define COW_STORED_H

@@ -151,29 +151,33 @@ static bool room(const line *l)
     return l->begun < l->pipeline->count && l->begun < l->through + l->pipeline->window;
 }
 
-/* Do one step that any thread may do: what is nearest to its end first. false: there is none. */
-static bool help(line *l)
+static bool do_late(line *l)
 {
-    const cow_pipeline *p = l->pipeline;
     size_t i;
 
     if (l->searched < l->through) /* whose places others have now */
         l->searched = l->through;
     while (l->searched < l->turned && *stage_of(l, l->searched) != LATE_WANTED)
         l->searched++;
-    if (l->searched < l->turned) {
-        i = l->searched++;
-        *stage_of(l, i) = LATE;
-        run_step(l, p->late, i);
-        *stage_of(l, i) = LAST;
-    } else if (p->early != NULL && room(l)) {
-        i = l->begun++;
-        *stage_of(l, i) = EARLY;
-        run_step(l, p->early, i);
-        *stage_of(l, i) = TURN;
-    } else {
+    if (l->searched == l->turned)
         return false;
-    }
+    i = l->searched++;
+    *stage_of(l, i) = LATE;
+    run_step(l, l->pipeline->late, i);
+    *stage_of(l, i) = LAST;
+    return true;
+}
+
+static bool do_early(line *l)
+{
+    size_t i = l->begun;
+
+    if (l->pipeline->early == NULL || !room(l))
+        return false;
+    l->begun++;
+    *stage_of(l, i) = EARLY;
+    run_step(l, l->pipeline->early, i);
+    *stage_of(l, i) = TURN;
     return true;
 }
 
@@ -183,7 +187,7 @@ static void *work_on_line(void *argument)
 
     pthread_mutex_lock(&l->lock);
     while (!l->over && !l->failed) {
-        if (help(l)) {
+        if (do_late(l) || do_early(l)) {
             if (l->caller_waits)
                 pthread_cond_signal(&l->ready);
         } else {
@@ -258,7 +262,8 @@ int cow_pipeline_run(const cow_pipeline *pipeline)
         return run_alone(pipeline);
     pthread_mutex_lock(&l.lock);
     while (!l.failed && l.through < pipeline->count)
-        if (!take_turn(&l) && !help(&l)) {
+        /* Early steps first: while the caller is in a late one, only items that had their turn keep others busy. */
+        if (!take_turn(&l) && !do_early(&l) && !do_late(&l)) {
             l.caller_waits = true;
             pthread_cond_wait(&l.ready, &l.lock);
             l.caller_waits = false;

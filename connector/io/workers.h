@@ -21,8 +21,8 @@ int cow_parallel(size_t count, unsigned threads, int (*body)(void *context, size
  *      late    any thread, in any order      (encode; decode)
  *      last    the caller's, in order        (write)
  *
- * Each may be NULL, and then is nothing (a NULL turn: late is wanted). The calling thread does what only it can do first
- * and else helps with the rest. An item begins only after the item WINDOW before it is through: so what items need may
+ * Each may be NULL, and then is nothing (a NULL turn: late is wanted). The calling thread first does what only it can
+ * do, and else helps with the rest. An item begins only after the item WINDOW before it is through: so what items need may
  * lie in a ring of WINDOW places, and turn(i) comes after last(i - WINDOW), always. Nothing else is certain about
  * what the other items have come to. */
 #define COW_WINDOW_MAX 256

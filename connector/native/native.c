@@ -92,13 +92,43 @@ void *cow_native_file_reopen(void *file)
 /* While the file is open for writing elsewhere in this process as well, native HDF5 closes a handle only if it finds an
  * id for it. So one is made for the moment of closing, where there is an object to make it with (inside a callback of
  * the connector); where there is none, the handle is the last one. */
+static herr_t give_id(hid_t start, const char *name, const H5O_info2_t *info, void *context)
+{
+    void **file_and_id = context;
+
+    (void)start;
+    (void)name;
+    (void)info;
+    *(hid_t *)file_and_id[1] = H5VLwrap_register(file_and_id[0], H5I_FILE);
+    return 1; /* enough */
+}
+
+/* An id can be had only while HDF5 is at work on an object. In H5Fopen and H5Fcreate there is none yet: so one is made,
+ * a file in memory. */
+static hid_t id_without_object(void *file)
+{
+    hid_t fapl = H5Pcreate(H5P_FILE_ACCESS), other = H5I_INVALID_HID, id = H5I_INVALID_HID;
+    void *file_and_id[] = {file, &id};
+
+    if (fapl >= 0 && H5Pset_vol(fapl, cow_native_id(), NULL) >= 0 && H5Pset_fapl_core(fapl, 4096, false) >= 0 &&
+        (other = H5Fcreate("h5cow", H5F_ACC_TRUNC, H5P_DEFAULT, fapl)) >= 0)
+        H5Ovisit3(other, H5_INDEX_NAME, H5_ITER_NATIVE, give_id, file_and_id, H5O_INFO_BASIC);
+    if (other >= 0)
+        H5Fclose(other);
+    if (fapl >= 0)
+        H5Pclose(fapl);
+    return id;
+}
+
+/* Native HDF5 cannot close a file that is open for writing by another handle as well, unless this one has an id. */
 int cow_native_file_close(void *file)
 {
     hid_t id;
 
     H5E_BEGIN_TRY
     {
-        id = H5VLwrap_register(file, H5I_FILE);
+        if ((id = H5VLwrap_register(file, H5I_FILE)) < 0)
+            id = id_without_object(file);
     }
     H5E_END_TRY
     if (id >= 0)

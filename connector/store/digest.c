@@ -5,6 +5,7 @@
 #include "store/digest.h"
 
 #include "error.h"
+#include "store/sha256.h"
 
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
@@ -57,19 +58,26 @@ static int hash_bytes(EVP_MD_CTX *context, const void *bytes, size_t size)
     return 0;
 }
 
-/* The shape as Python prints a tuple, and the end of the hash. */
-static int hash_finish(EVP_MD_CTX *context, unsigned rank, const uint64_t shape[], uint8_t hash[COW_HASH_SIZE])
+/* The shape as Python prints a tuple. Returns its length. */
+static size_t print_shape(unsigned rank, const uint64_t shape[], char text[COW_SHA256_TAIL])
 {
-    char text[COW_MAX_RANK * 22 + 4];
     size_t length = 0;
 
     text[length++] = '(';
     for (unsigned d = 0; d < rank; d++)
-        length += (size_t)snprintf(text + length, sizeof text - length, "%s%" PRIu64, d > 0 ? ", " : "", shape[d]);
+        length += (size_t)snprintf(text + length, COW_SHA256_TAIL - length, "%s%" PRIu64, d > 0 ? ", " : "", shape[d]);
     if (rank == 1)
         text[length++] = ',';
     text[length++] = ')';
-    if (hash_bytes(context, text, length) < 0)
+    return length;
+}
+
+/* The shape, and the end of the hash. */
+static int hash_finish(EVP_MD_CTX *context, unsigned rank, const uint64_t shape[], uint8_t hash[COW_HASH_SIZE])
+{
+    char text[COW_SHA256_TAIL];
+
+    if (hash_bytes(context, text, print_shape(rank, shape, text)) < 0)
         return -1;
     if (EVP_DigestFinal_ex(context, hash, NULL) != 1)
         return openssl_failed();
@@ -148,6 +156,32 @@ int cow_digest_chunk(const void *chunk, unsigned rank, const uint64_t chunk_dims
         hash_finish(context, rank, trimmed, digest->hash) < 0)
         goto done;
     digest->checksum = cow_checksum(chunk, size);
+    result = 0;
+done:
+    EVP_MD_CTX_free(context);
+    return result;
+}
+
+int cow_digest_two(const void *a, const void *b, size_t size, unsigned rank, const uint64_t chunk_dims[],
+                   cow_digest *digest_a, cow_digest *digest_b)
+{
+    char text[COW_SHA256_TAIL];
+    size_t length = print_shape(rank, chunk_dims, text);
+    const void *chunk[2] = {a, b};
+    cow_digest *digest[2] = {digest_a, digest_b};
+    EVP_MD_CTX *context = NULL;
+    int result = -1;
+
+    if (!cow_sha256_two(a, b, size, text, length, digest_a->hash, digest_b->hash))
+        for (int i = 0; i < 2; i++) {
+            if (!(context = hash_start()) || hash_bytes(context, chunk[i], size) < 0 ||
+                hash_finish(context, rank, chunk_dims, digest[i]->hash) < 0)
+                goto done;
+            EVP_MD_CTX_free(context);
+            context = NULL;
+        }
+    digest_a->checksum = cow_checksum(a, size);
+    digest_b->checksum = cow_checksum(b, size);
     result = 0;
 done:
     EVP_MD_CTX_free(context);

@@ -346,25 +346,42 @@ no_memory:
     return cow_error(COW_MEMORY, "no memory for the slot table of %s (%" PRIu64 " slots)", pool->name, pool->slots);
 }
 
+/* Put ROW into the row of a slot in memory, and into the map, which has room for it. */
+static void put_row(cow_pool *pool, uint64_t slot, const cow_slot *row)
+{
+    uint8_t *bytes = row_at(pool, slot);
+
+    memcpy(bytes + COW_SLOT_HASH_AT, row->digest.hash, COW_HASH_SIZE);
+    cow_put64(bytes + COW_SLOT_CHECKSUM_AT, row->digest.checksum);
+    for (unsigned d = 0; d < pool->rank; d++)
+        cow_put32(bytes + COW_SLOT_TRIMMED_AT + 4 * d, row->trimmed[d]);
+    if (slot < pool->first_unwritten)
+        pool->first_unwritten = slot;
+    if (pool->map.loaded)
+        map_insert(&pool->map, slot, row->digest.hash);
+}
+
 int cow_pool_add(cow_pool *pool, const cow_slot *row, uint64_t *slot)
 {
-    uint8_t *bytes;
 
     if (pool->free_count == 0 && reserve(pool) < 0)
         return -1;
     if (pool->map.loaded && map_reserve(&pool->map, pool->slots + 1, pool->name) < 0)
         return -1;
     *slot = pool->free_count > 0 ? free_pop(pool) : pool->slots++;
-    bytes = row_at(pool, *slot);
-    memcpy(bytes + COW_SLOT_HASH_AT, row->digest.hash, COW_HASH_SIZE);
-    cow_put64(bytes + COW_SLOT_CHECKSUM_AT, row->digest.checksum);
-    for (unsigned d = 0; d < pool->rank; d++)
-        cow_put32(bytes + COW_SLOT_TRIMMED_AT + 4 * d, row->trimmed[d]);
     pool->uses[*slot - pool->base] = 1;
-    if (*slot < pool->first_unwritten)
-        pool->first_unwritten = *slot;
+    put_row(pool, *slot, row);
+    return 0;
+}
+
+int cow_pool_set_row(cow_pool *pool, uint64_t slot, const cow_slot *row)
+{
+    if (slot < pool->sealed || slot >= pool->slots || pool->uses[slot - pool->base] == 0)
+        return cow_error(COW_USAGE, "slot %" PRIu64 " of %s cannot get another row: this transaction did not give it out",
+                         slot, pool->name);
     if (pool->map.loaded)
-        map_insert(&pool->map, *slot, row->digest.hash);
+        map_remove(&pool->map, slot);
+    put_row(pool, slot, row);
     return 0;
 }
 

@@ -60,6 +60,10 @@ int cow_pool_find(cow_pool *pool, const cow_digest *digest, uint64_t *slot);
  * before or after; nobody can see the slot before the commit. */
 int cow_pool_add(cow_pool *pool, const cow_slot *row, uint64_t *slot);
 
+/* Another row for a slot that is used and was given out since the last seal: the caller learns only later what the slot
+ * holds. -1 COW_USAGE: it is not such a slot. */
+int cow_pool_set_row(cow_pool *pool, uint64_t slot, const cow_slot *row);
+
 /* One use less. A sealed slot only loses a count nobody keeps: that is no error. */
 void cow_pool_drop(cow_pool *pool, uint64_t slot);
 /* One use more of a slot already known by number (a chunk that is copied within the file). */

@@ -1,5 +1,6 @@
-/* SHA-256 of two messages of one length at once. A processor's SHA instructions take some time to answer and can be asked
- * again meanwhile: so two hashes together cost little more than one. OpenSSL offers nothing like it. */
+/* SHA-256 of two messages of one length at once. A processor's SHA instructions take some time to answer and can be
+ * asked again meanwhile: so two hashes together take less time than one after the other. OpenSSL offers nothing like
+ * it. */
 #ifndef COW_SHA256_H
 #define COW_SHA256_H
 

@@ -35,6 +35,7 @@ void *cow_dataset_create_callback(void *object, const H5VL_loc_params_t *loc, co
         goto done;
     if ((made = cow_object_wrap(o, native, H5I_DATASET, false)) == NULL)
         goto done;
+    made->unlinked = made->unnamed = name == NULL;
     if (cow_changed_new(made) < 0 || (name != NULL && cow_changed_member(&target, where.name) < 0)) {
         cow_object_close(made, dxpl, req);
         made = NULL;
@@ -105,17 +106,20 @@ static int before_native_read(cow_object *o, bool extent)
 int cow_dataset_before_write(cow_object *o)
 {
     char *path;
+    bool noted;
     int status = -1;
 
     if (cow_object_classify(o) < 0)
         return -1;
     if (o->home == NULL || (o->home->file == NULL && !o->home->foreign))
         return 0;
-    path = cow_object_path(o);
+    /* The first write of a transaction notes the path; asking for it at each costs more than a small write does. */
+    noted = o->dataset != NULL && cow_dataset_array(o->dataset)->written;
+    path = noted ? NULL : cow_object_path(o);
     if (cow_home_may_write(o->home, "write to", path) < 0)
         goto done;
     if (o->dataset != NULL)
-        status = cow_dataset_begin_write(o->dataset, path);
+        status = cow_dataset_begin_write(o->dataset, noted ? "" : path);
     else if (learn_layout(o) == 0)
         status = o->user_virtual
                      ? cow_error(COW_UNSUPPORTED,

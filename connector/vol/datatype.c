@@ -17,6 +17,7 @@ void *cow_datatype_commit_callback(void *object, const H5VL_loc_params_t *loc, c
                                       dxpl, req)) == NULL ||
         (made = cow_object_wrap(o, native, H5I_DATATYPE, false)) == NULL)
         goto done;
+    made->unlinked = made->unnamed = name == NULL;
     if (cow_changed_new(made) < 0 || (name != NULL && cow_changed_member(&target, where.name) < 0)) {
         cow_object_close(made, dxpl, req);
         made = NULL;

@@ -15,10 +15,11 @@
 
 #define DXPL H5P_DATASET_XFER_DEFAULT
 
-/* Metadata is allocated from blocks of this size, and what is left of one when the file is closed is lost: with HDF5's
- * own 2048 a commit loses more than it writes. */
+/* Metadata and small raw data are allocated from blocks of their own, and what is left of these when the file is closed
+ * is lost: with HDF5's own sizes a small commit loses more than it writes. */
 #define METADATA_BLOCK 512
-#define METADATA_BLOCK_DEFAULT 2048
+#define RAW_BLOCK 0
+#define BLOCK_DEFAULT 2048
 
 /* ---- for open and create ---- */
 
@@ -61,18 +62,20 @@ void cow_raised_bounds(hid_t fapl, H5F_libver_t *low, H5F_libver_t *high)
 
 int cow_small_blocks(hid_t under)
 {
-    hsize_t block;
+    hsize_t metadata, raw;
 
-    if (H5Pget_meta_block_size(under, &block) < 0 ||
-        (block == METADATA_BLOCK_DEFAULT && H5Pset_meta_block_size(under, getenv("MB")?atoi(getenv("MB")):2048) < 0)||H5Pset_small_data_block_size(under, getenv("SB")?atoi(getenv("SB")):2048) < 0)
+    if (H5Pget_meta_block_size(under, &metadata) < 0 || H5Pget_small_data_block_size(under, &raw) < 0 ||
+        (metadata == BLOCK_DEFAULT && H5Pset_meta_block_size(under, METADATA_BLOCK) < 0) ||
+        (raw == BLOCK_DEFAULT && H5Pset_small_data_block_size(under, RAW_BLOCK) < 0))
         return cow_error_native("cannot prepare to open a file");
     return 0;
 }
 
 void cow_file_remember(cow_object *file, hid_t fapl)
 {
-    if (file != NULL && file->home != NULL && H5Pget_meta_block_size(fapl, &file->home->block) < 0)
-        file->home->block = 0;
+    if (file != NULL && file->home != NULL)
+        file->home->blocks = H5Pget_meta_block_size(fapl, &file->home->metadata_block) >= 0 &&
+                             H5Pget_small_data_block_size(fapl, &file->home->raw_block) >= 0;
 }
 
 int cow_file_set_bounds(void *native, H5F_libver_t low, H5F_libver_t high)
@@ -107,7 +110,7 @@ int cow_has_history(const char *name, hid_t fapl, unsigned long *fileno)
             get.args.get_fileno.fileno = fileno == NULL ? &number : fileno;
             if (H5VLfile_get(native, cow_native_id(), &get, DXPL, NULL) >= 0)
                 history = cow_file_versioned(native) != 0; /* damaged, or too new, is a history */
-            H5VLfile_close(native, cow_native_id(), DXPL, NULL);
+            cow_native_file_close(native);
         }
         H5Pclose(under);
     }
@@ -132,6 +135,12 @@ static cow_home *join(void *native, const char *name, const char *given_name, co
         return NULL;
     if ((home = cow_home_new(native, file, given_name, version, options)) == NULL) {
         cow_file_release(file);
+        return NULL;
+    }
+    /* Objects that stayed open when the file was closed keep its version unfinished until now. */
+    if (writable && !created && cow_home_head_files(home) == 0 && !cow_home_last_head(home) &&
+        cow_file_commit(file, COW_FINISH) < 0) {
+        cow_home_release(home);
         return NULL;
     }
     home->bounds = H5Pget_libver_bounds(fapl, &home->low, &home->high) >= 0;
@@ -359,7 +368,8 @@ done:
 static int patch_fapl(const cow_home *home, hid_t fapl)
 {
     if ((home->file != NULL && home->bounds && H5Pset_libver_bounds(fapl, home->low, home->high) < 0) ||
-        (home->block > 0 && H5Pset_meta_block_size(fapl, home->block) < 0))
+        (home->blocks && (H5Pset_meta_block_size(fapl, home->metadata_block) < 0 ||
+                          H5Pset_small_data_block_size(fapl, home->raw_block) < 0)))
         return cow_error_native("cannot give back the access properties of the file");
     return 0;
 }
@@ -623,7 +633,8 @@ herr_t cow_file_optional_callback(void *object, H5VL_optional_args_t *args, hid_
 
 /* ---- close ---- */
 
-/* With the last file id of the application its changes become a version. When that fails nothing is closed: HDF5 keeps
+/* With the last file id of the application its changes become a version, which is finished when no object of the file is
+ * open any more, or the file is opened again: what is written through such an object belongs to it. When that fails nothing is closed: HDF5 keeps
  * an id whose close reports an error, and goes on using what is under it. A second close closes without a commit. */
 herr_t cow_file_close_callback(void *object, hid_t dxpl, void **req)
 {
@@ -631,12 +642,14 @@ herr_t cow_file_close_callback(void *object, hid_t dxpl, void **req)
     cow_object *o = object;
     cow_home *home = o->home;
 
-    if (home != NULL && home->file != NULL && !home->failed && cow_home_last_file(home) &&
-        cow_file_commit(home->file, COW_FINISH) < 0) {
+    if (home != NULL && home->file != NULL && home->version == NULL && !home->failed &&
+        cow_home_head_files(home) == 1 &&
+        cow_file_commit(home->file, cow_home_last_head(home) ? COW_FINISH : COW_FLUSH) < 0) {
         home->failed = true;
         return cow_leave(-1);
     }
     cow_object_drop_root(o);
+    cow_object_release_last(o);
     if (H5VLfile_close(o->native, cow_native_id(), dxpl, req) < 0)
         return cow_leave(-1); /* semi-strong closing with objects still open: nothing is closed */
     /* What the release could still report has been reported by the commit above. */

@@ -17,6 +17,7 @@ void *cow_group_create_callback(void *object, const H5VL_loc_params_t *loc, cons
                                    req)) == NULL ||
         (made = cow_object_wrap(o, native, H5I_GROUP, false)) == NULL)
         goto done;
+    made->unlinked = made->unnamed = name == NULL;
     if (cow_changed_new(made) < 0 || (name != NULL && cow_changed_member(&target, where.name) < 0)) {
         cow_object_close(made, dxpl, req);
         made = NULL;

@@ -244,14 +244,24 @@ bool cow_home_last(const cow_home *home)
     return references == 1;
 }
 
-bool cow_home_last_file(const cow_home *home)
+bool cow_home_last_head(const cow_home *home)
+{
+    unsigned references = 0;
+
+    for (cow_home *c = homes; c != NULL; c = c->next)
+        if (c->file == home->file && c->version == NULL)
+            references += c->references;
+    return home->version == NULL && references == 1;
+}
+
+unsigned cow_home_head_files(const cow_home *home)
 {
     unsigned files = 0;
 
     for (cow_home *c = homes; c != NULL; c = c->next)
-        if (c->file == home->file)
+        if (c->file == home->file && c->version == NULL)
             files += c->files;
-    return files == 1;
+    return files;
 }
 
 int cow_home_mount(cow_home *parent, cow_home *child)
@@ -326,12 +336,14 @@ failed:
     return NULL;
 }
 
-int cow_object_free(cow_object *object)
+static cow_home *leave(cow_object *object)
 {
     cow_home *home = object->home;
 
     if (object->dataset != NULL)
         cow_dataset_release(object->dataset);
+    object->dataset = NULL;
+    object->classified = false;
     if (object->type == H5I_FILE && home != NULL)
         home->files--;
     if (object->type == H5I_DATASET && home != NULL)
@@ -340,6 +352,20 @@ int cow_object_free(cow_object *object)
                 *p = object->next_dataset;
                 break;
             }
+    object->home = NULL;
+    return home;
+}
+
+void cow_object_release_last(cow_object *object)
+{
+    if (object->home != NULL && object->home->file != NULL && cow_home_last(object->home))
+        cow_home_release(leave(object));
+}
+
+int cow_object_free(cow_object *object)
+{
+    cow_home *home = leave(object);
+
     free(object->owner_path);
     object->magic = 0;
     free(object);
@@ -384,6 +410,8 @@ char *cow_object_path(const cow_object *object)
 
     if (object->type == H5I_ATTR)
         return object->owner_path == NULL ? NULL : strdup(object->owner_path);
+    if (object->unlinked)
+        return strdup("");
     if (object->unnamed || object->detached)
         return NULL;
     args.args.get_name.buf = local;
@@ -428,7 +456,7 @@ static int reopen(cow_loc root, cow_object *object, const char *path)
     H5O_info2_t info;
 
     /* By name, so that H5Iget_name knows it afterwards; the name may belong to another object by now. */
-    if (path != NULL && cow_native_exists(root, path) == 1 && cow_native_info(root, path, H5O_INFO_BASIC, &info) == 0 &&
+    if (path != NULL && path[0] != '\0' && cow_native_exists(root, path) == 1 && cow_native_info(root, path, H5O_INFO_BASIC, &info) == 0 &&
         memcmp(&info.token, &object->token, sizeof info.token) == 0)
         cow_native_open(root, path, &again);
     cow_error_clear();
@@ -491,7 +519,7 @@ int cow_object_close_native(void *native, H5I_type_t type)
     herr_t status = -1;
 
     if (type == H5I_FILE)
-        status = H5VLfile_close(native, cow_native_id(), dxpl, NULL);
+        status = cow_native_file_close(native); /* one without an id */
     else if (type == H5I_GROUP)
         status = H5VLgroup_close(native, cow_native_id(), dxpl, NULL);
     else if (type == H5I_DATASET)
@@ -518,7 +546,7 @@ herr_t cow_object_close(cow_object *object, hid_t dxpl, void **req)
 
     (void)dxpl;
     (void)req;
-    if (home != NULL && home->file != NULL && !home->failed && cow_home_last(home) &&
+    if (home != NULL && home->file != NULL && !home->failed && cow_home_last_head(home) &&
         cow_file_commit(home->file, COW_FINISH) < 0) {
         home->failed = true;
         return cow_leave(-1);
@@ -528,6 +556,7 @@ herr_t cow_object_close(cow_object *object, hid_t dxpl, void **req)
         object->dataset = NULL;
         object->classified = false;
     }
+    cow_object_release_last(object);
     if (cow_object_close_native(object->native, object->type) < 0)
         return cow_leave(-1);
     /* What the release could still report has been reported by the commit above. */

@@ -63,8 +63,17 @@ herr_t cow_link_create_callback(H5VL_link_create_args_t *args, void *object, con
     if ((status = H5VLlink_create(&native, where.native, &where.loc, cow_native_id(), lcpl, lapl, dxpl, req)) < 0)
         goto done;
     status = cow_changed_member(&target, link_name(&where));
-    if (args->op_type == H5VL_LINK_CREATE_HARD && target.home != NULL && target.home->file != NULL)
-        cow_changed_paths(target.home->file);
+    if (args->op_type == H5VL_LINK_CREATE_HARD && target.home != NULL && target.home->file != NULL) {
+        cow_object *c = args->args.hard.curr_obj;
+
+        if (c != NULL && c->unlinked && args->args.hard.curr_loc_params.type == H5VL_OBJECT_BY_SELF) {
+            /* Its first link: native HDF5 knows its name from now on. */
+            c->unlinked = c->unnamed = false;
+            if (cow_changed_new(c) < 0)
+                status = -1;
+        } else
+            cow_changed_paths(target.home->file);
+    }
 done:
     cow_target_done(&target);
     cow_where_done(&where);

@@ -16,8 +16,9 @@ static _Thread_local struct {
     void *data;
 } printing;
 
-/* What the application has set. Nothing but a program of HDF5 1.6 ever uses H5Eset_auto1, so asking which of them it was
- * is spared as long as it was not. */
+/* What the application has set. Only programs of HDF5 1.6 use H5Eset_auto1, so asking which of the two it was is spared
+ * as long as it was not: one call costs 0.09 us, and this is done in every callback. A program that turns to
+ * H5Eset_auto1 later on may see one trace more. */
 static bool learn(void)
 {
     unsigned second = 0;

@@ -52,6 +52,10 @@ static char *joined(const cow_object *object, const char *name)
         return object->detached ? NULL : strdup(name);
     if ((base = cow_object_path(object)) == NULL || strcmp(name, ".") == 0)
         return base;
+    if (base[0] == '\0') { /* below something that has no link itself */
+        free(base);
+        return NULL;
+    }
     while (strncmp(name, "./", 2) == 0)
         name += 2;
     if ((path = malloc(strlen(base) + strlen(name) + 2)) != NULL) {

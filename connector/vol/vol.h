@@ -56,7 +56,8 @@ struct cow_home {
     cow_options *options;
     H5F_libver_t low, high; /* the library version bounds that the application asked for */
     bool bounds;
-    hsize_t block; /* the same for the size of metadata blocks; 0: what native HDF5 says */
+    hsize_t metadata_block, raw_block; /* the same for the sizes of the blocks that HDF5 allocates from */
+    bool blocks;
     hsize_t hidden_at[2][3];     /* where the reserved group was last met: [index type][order], see hide.c */
     struct cow_object *datasets; /* open ones */
     cow_home **mounted;
@@ -72,9 +73,11 @@ int cow_home_release(cow_home *home);
 /* The home of the physical file that holds the open native object; INFO: its H5O_INFO_BASIC. NEAR: the home of
  * the object that it was reached through. One reference more. NULL: error. */
 cow_home *cow_home_of(cow_home *near, void *native, H5I_type_t type, const H5O_info2_t *info);
-/* Is this the last wrapper of the file's state, or the last wrapper of type H5I_FILE? */
+/* Is this the last wrapper of the file's state; the last one that is not of a version? */
 bool cow_home_last(const cow_home *home);
-bool cow_home_last_file(const cow_home *home);
+bool cow_home_last_head(const cow_home *home);
+/* Wrappers of type H5I_FILE that are not of a version. */
+unsigned cow_home_head_files(const cow_home *home);
 /* A home of this physical file in this process, or NULL. Not referenced. */
 cow_home *cow_home_find(unsigned long fileno);
 /* Single-writer/multiple-readers holds for all handles on the file. */
@@ -108,6 +111,7 @@ typedef struct cow_object {
     bool layout_known;    /* native datasets in a file with history: user_virtual is known */
     bool mapped;          /* such a virtual dataset is read by mapped.c */
     bool user_virtual;    /* a virtual dataset of the application's own, over sources in this very file */
+    bool unlinked;        /* created without a name, and not given one through this wrapper */
     bool unnamed;         /* reached by token: HDF5 would search the whole file for its name */
     bool detached;        /* reached through another file: its name there is not its name here */
     bool has_token;
@@ -122,13 +126,16 @@ typedef struct cow_object {
 cow_object *cow_object_wrap(const cow_object *near, void *native, H5I_type_t type, bool by_token);
 /* A wrapper with a home that is known; CONTEXT's reference is taken over, also when this fails. NATIVE is not. */
 cow_object *cow_object_new(cow_home *home, void *native, H5I_type_t type);
+/* With the last wrapper of a file's state that state goes, before the native object: closing the history's own handle,
+ * HDF5 looks at all ids that are left, also at the one that is being closed. */
+void cow_object_release_last(cow_object *object);
 /* Free the wrapper after its native object is gone. Returns the error of the last commit. */
 int cow_object_free(cow_object *object);
 /* The native object of what HDF5 hands to a callback. A file that was opened inside a callback has no wrapper. */
 void *cow_object_native(const void *object);
 cow_object *cow_object_of(void *object); /* NULL: not a wrapper */
 int cow_object_token(cow_object *object, H5O_token_t *token);
-/* Absolute path; free() it. NULL: not known (no error). */
+/* Absolute path, or "" while it has no link; free() it. NULL: not known (no error). */
 char *cow_object_path(const cow_object *object);
 /* Close and open again what is native of all open datasets with history in the file, and of the virtual datasets over
  * them: native HDF5 keeps the sources of a virtual dataset open, and with them the state of an earlier commit. */
@@ -270,7 +277,7 @@ hid_t cow_native_fapl(hid_t fapl);
 bool cow_default_driver(hid_t fapl); /* sec2: the only one under which files get a history */
 /* The bounds that a file with history needs, as near to the wanted ones as possible: V110 to V114. */
 void cow_raised_bounds(hid_t fapl, H5F_libver_t *low, H5F_libver_t *high);
-/* Keep metadata blocks small, unless the application chose their size; and remember what it asked for. */
+/* Keep the blocks that HDF5 allocates from small, unless the application chose their size; and remember what it asked for. */
 int cow_small_blocks(hid_t under);
 void cow_file_remember(cow_object *file, hid_t fapl);
 /* `h5cow run` wants to know whether a file was opened at all: NAME goes to the file that H5COW_WITNESS names. */

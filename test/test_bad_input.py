@@ -1,0 +1,525 @@
+"""Bad input, damaged files and full disks: one HDF5 error, whose lowest record says what is wrong, where, and what to do.
+
+Never a crash, never a silent fallback to plain HDF5, never a changed file.
+"""
+
+import contextlib
+import os
+import pathlib
+import re
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import h5py
+import numpy as np
+import pytest
+
+TEST = pathlib.Path(__file__).resolve().parent
+
+MAKE = """
+with h5py.File(sys.argv[1], 'w') as f:
+    f.create_dataset('group/x', data=np.arange(6000, dtype='<i4').reshape(200, 30), chunks=(10, 30), maxshape=(None, 30))
+    f.attrs['title'] = 'one'
+for number in (2, 3):
+    with h5py.File(sys.argv[1], 'a') as f:
+        f['group/x'][:10] += 10000 * number
+"""
+FIRST = np.arange(6000, dtype="<i4").reshape(200, 30)
+
+
+def at_version(number):
+    want = FIRST.copy()
+    want[:10] += sum(10000 * n for n in range(2, number + 1))
+    return want
+
+
+@pytest.fixture(scope="module")
+def original(programs, tmp_path_factory):
+    path = tmp_path_factory.mktemp("bad") / "three.h5"
+    done = programs.python(MAKE, path)
+    assert done.returncode == 0, done.stderr
+    with h5py.File(path, "r") as f:
+        assert sorted(f["_versioned_data/versions"]) == ["1", "2", "3"]
+    return path
+
+
+@pytest.fixture
+def made(original, tmp_path):
+    """Three versions of one file; a copy that a test may damage."""
+    return pathlib.Path(shutil.copy(original, tmp_path / "three.h5"))
+
+
+def lowest(done):
+    """The lowest record of each error stack that was printed."""
+    found = []
+    for stack in re.split(r"HDF5-DIAG: .*\n", done.stderr)[1:]:
+        records = re.findall(r"#\d+: .*? in \S+\(\): (.*(?:\n(?! +#| +major).*)*)", stack)
+        if records:
+            found.append(records[-1])
+    return found
+
+
+def refused(done, *words, exactly_one=True):
+    """The program failed, by an error that contains all the words (regular expressions) in its lowest record."""
+    assert done.returncode > 0, f"it succeeded\n{done.stdout}{done.stderr}"
+    found = lowest(done)
+    assert any(all(re.search(word, text, re.I) for word in words) for text in found), (words, found, done.stderr[-3000:])
+    if exactly_one:
+        assert found.count(found[-1]) == len(found), found
+
+
+@contextlib.contextmanager
+def unchanged(sha256, *paths):
+    """The files are bit for bit what they were, and nothing new lies beside them."""
+    before = [(sha256(path), sorted(os.listdir(path.parent))) for path in paths]
+    yield
+    assert [(sha256(path), sorted(os.listdir(path.parent))) for path in paths] == before
+
+
+# ---- options ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        ("colour=red", ["colour", "compress", "chunk"]),  # names the key, and the keys there are
+        ("threads=0", ["threads", "1", "64"]),
+        ("threads=many", ["threads=many"]),
+        ("commit=never", ["commit=never", "close", "flush"]),
+        ("compress=blosc:rar", ["compress", "rar", "zstd"]),
+        ("compress=gzip:12", ["compress", "12", "9"]),
+        ("compress=lzf:5:bit", ["compress"]),
+        ("compress=zip", ["compress=zip", "blosc", "lzf", "gzip"]),
+        ("at", ["at"]),
+        ("under_vol=517;under_info={}", ["under_vol", "517", "native"]),
+    ],
+)
+def test_a_bad_option_is_an_error_that_names_key_and_values(programs, made, sha256, options, words):
+    with unchanged(sha256, made):
+        done = programs.connector("h5dump", "--enable-error-stack", "-H", made, options=options)
+        assert "GROUP" not in done.stdout, f"went on without the connector\n{done.stderr}"
+        assert done.returncode > 0  # and not -11
+        assert any(all(re.search(word, text, re.I) for word in words) for text in lowest(done)), done.stderr
+
+
+def test_the_under_vol_that_scripts_carry_is_accepted(programs, made):
+    done = programs.connector("h5dump", "-H", made, options="under_vol=0;under_info={}")
+    assert done.returncode == 0 and "_versioned_data" not in done.stdout, done.stderr
+
+
+# ---- revisions -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("revision", ["99", "no-such-tag", "~7", "{1999-01-01}"])
+def test_a_revision_that_is_not_there_is_an_error_that_names_those_that_are(programs, made, sha256, revision):
+    with unchanged(sha256, made):
+        done = programs.python("h5py.File(sys.argv[1], 'r')", f"{made}@{revision}")
+        refused(done, r"three\.h5|version", "[13~]")
+        done = programs.python("h5py.File(sys.argv[1], 'r')", made, options=f"at={revision}")
+        refused(done, r"three\.h5|version", "[13~]")
+
+
+@pytest.mark.parametrize("revision", ["~x", "{yesterday}", "~"])
+def test_a_revision_that_makes_no_sense_is_an_error(programs, made, sha256, revision):
+    with unchanged(sha256, made):
+        done = programs.python("h5py.File(sys.argv[1], 'r')", made, options=f"at={revision}")
+        refused(done, re.escape(revision))
+
+
+def test_a_revision_of_a_file_without_history_is_an_error(programs, tmp_path, sha256):
+    plain = tmp_path / "plain.h5"
+    with h5py.File(plain, "w") as f:
+        f["x"] = 1
+    with unchanged(sha256, plain):
+        refused(programs.python("h5py.File(sys.argv[1], 'r')", f"{plain}@1"), r"plain\.h5", exactly_one=False)
+
+
+@pytest.mark.parametrize("mode", ["r+", "a"])
+def test_a_version_cannot_be_opened_for_writing(programs, made, sha256, mode):
+    with unchanged(sha256, made):
+        done = programs.python(f"h5py.File(sys.argv[1], {mode!r})", f"{made}@2")
+        refused(done, "version", "read|writ", exactly_one=mode == "r+")
+        done = programs.python(f"h5py.File(sys.argv[1], {mode!r})", made, options="at=2")
+        refused(done, "version", "read|writ", exactly_one=mode == "r+")
+
+
+@pytest.mark.parametrize("mode", ["w", "x"])
+def test_a_version_cannot_be_created_anew(programs, made, sha256, mode):
+    with unchanged(sha256, made):
+        done = programs.python(f"h5py.File(sys.argv[1], {mode!r})", f"{made}@2")
+        assert done.returncode > 0 or pathlib.Path(f"{made}@2").exists()
+        if done.returncode == 0:  # a literal file of that name is allowed to be made; the history is not touched
+            pathlib.Path(f"{made}@2").unlink()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "f['group/x'][0, 0] = 1",
+        "f['group/x'].resize((5, 30))",
+        "f['group/x'].id.write_direct_chunk((0, 0), bytes(1200))",
+        "f['group/x'].attrs['a'] = 1",
+        "f.attrs['title'] = 'other'",
+        "f.create_group('new')",
+        "f.create_dataset('new', data=[1])",
+        "del f['group']",
+        "f.move('group', 'other')",
+        "f['soft'] = h5py.SoftLink('/x')",
+    ],
+)
+def test_nothing_in_a_version_can_be_changed(programs, made, sha256, change):
+    with unchanged(sha256, made):
+        done = programs.python(f"f = h5py.File(sys.argv[1], 'r')\n{change}", f"{made}@2")
+        assert done.returncode > 0 and "Error" in done.stderr, done.stderr
+        assert any(re.search("read|writ", text, re.I) for text in lowest(done)), done.stderr
+
+
+# ---- files that are not what they should be --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("part", [7, 100, 0.3, 0.9, 0.999])
+@pytest.mark.parametrize("mode", ["r", "r+"])
+def test_a_truncated_file_is_refused(programs, made, sha256, part, mode):
+    size = made.stat().st_size
+    os.truncate(made, part if isinstance(part, int) else int(size * part))
+    with unchanged(sha256, made):
+        done = programs.python(f"h5py.File(sys.argv[1], {mode!r})['group/x'][...]", made)
+        refused(done, "truncated|signature|not.* HDF5|superblock|eof|read", exactly_one=False)
+
+
+@pytest.mark.parametrize("content", [b"\0" * 5000, b"just a text\n" * 50, b"\x89HDF\r\n\x1a\n" + b"\xff" * 3000])
+@pytest.mark.parametrize("mode", ["r", "r+"])
+def test_a_foreign_file_is_refused(programs, tmp_path, sha256, content, mode):
+    path = tmp_path / "foreign.h5"
+    path.write_bytes(content)
+    with unchanged(sha256, path):
+        done = programs.python(f"h5py.File(sys.argv[1], {mode!r})", path)
+        assert done.returncode > 0 and lowest(done), done.stderr
+
+
+def test_an_empty_file_is_taken_as_hdf5_takes_it(programs, tmp_path):
+    """Refused for reading. Opened for writing, HDF5 makes a file of it."""
+    for mode in ("r", "r+"):
+        codes = []
+        for run in (programs.python, lambda code, path: programs.stock(sys.executable, "-c", code, path)):
+            path = tmp_path / "empty.h5"
+            path.write_bytes(b"")
+            codes.append(run(f"import h5py, sys; h5py.File(sys.argv[1], {mode!r}).close()", path).returncode)
+        assert codes[0] == codes[1] == (mode == "r"), mode
+
+
+def test_a_file_with_a_group_that_happens_to_have_our_name_is_not_taken_for_ours(programs, tmp_path, sha256):
+    path = tmp_path / "stranger.h5"
+    with h5py.File(path, "w") as f:
+        f["_versioned_data/x"] = np.arange(10)
+        f["y"] = np.arange(10)
+    with unchanged(sha256, path):
+        done = programs.python("print(list(h5py.File(sys.argv[1], 'r')['y'][...]))", path)
+    if done.returncode:  # refusing is right as well, if it says so
+        refused(done, "_versioned_data", exactly_one=False)
+    with h5py.File(path, "r") as f:
+        assert list(f["_versioned_data/x"]) == list(range(10))
+
+
+@pytest.mark.parametrize("mode", ["r", "r+", "w"])
+def test_a_newer_format_is_refused(programs, made, sha256, mode):
+    with h5py.File(made, "r+") as f:
+        f["_versioned_data"].attrs.modify("format", np.uint32(99))
+    with unchanged(sha256, made):
+        done = programs.python(f"h5py.File(sys.argv[1], {mode!r})", made)
+        refused(done, "format", "99", "newer|upgrade|update|install|this h5cow", exactly_one=False)
+
+
+@pytest.mark.parametrize("name", ["log", "snapshots", "datasets", "pools", "index", "raw", "slots", "versions"])
+def test_history_with_a_part_missing_is_an_error_not_a_crash(programs, made, sha256, name):
+    with h5py.File(made, "r+") as f:
+        del f["_versioned_data"][name]
+    with unchanged(sha256, made):
+        done = programs.python("print(h5py.File(sys.argv[1], 'r')['group/x'][...].sum())", f"{made}@2")
+        if done.returncode == 0:  # the part was not needed for this
+            assert done.stdout.strip() == str(at_version(2).sum())
+        else:
+            assert lowest(done), done.stderr
+
+
+# ---- damage ----------------------------------------------------------------------------------------------------------
+
+
+def flip(path, offset, count=1):
+    with open(path, "r+b") as f:
+        f.seek(offset)
+        old = f.read(count)
+        f.seek(offset)
+        f.write(bytes(b ^ 0x40 for b in old))
+
+
+def raw_data(f):
+    """The pool of the test's dataset: the one whose slots are chunks of 10 x 30."""
+    return next(d for d in f["_versioned_data/raw"].values() if d.chunks == (10, 30))
+
+
+def place_of(path, choose, row, bytes_in_row=0):
+    """File offset of a row of an unfiltered chunked dataset."""
+    with h5py.File(path, "r") as f:
+        dataset = choose(f)
+        chunk, size = dataset.chunks[0], dataset.dtype.itemsize * int(np.prod(dataset.shape[1:], dtype=int))
+        where = dataset.id.get_chunk_info_by_coord((row // chunk * chunk,) + (0,) * (dataset.ndim - 1))
+        return where.byte_offset + row % chunk * size + bytes_in_row
+
+
+READ = "print(h5py.File(sys.argv[1], 'r')['group/x'][...].sum())"
+
+
+def test_a_damaged_chunk_is_an_error_that_says_where_and_what_is_left(programs, made, sha256):
+    with h5py.File(made, "r") as f:  # the slot of the newest state of the first chunk
+        rows = raw_data(f)[...]
+        slot = next(i for i in range(len(rows) // 10) if np.array_equal(rows[10 * i : 10 * i + 10], at_version(3)[:10]))
+    flip(made, place_of(made, raw_data, 10 * slot + 3, 17))
+    with unchanged(sha256, made):
+        done = programs.python(READ, made)
+        refused(done, r"three\.h5", "group/x", "chunk", "version", "2")
+        for number in (1, 2):  # what it promises
+            done = programs.python(READ, f"{made}@{number}")
+            assert done.returncode == 0 and done.stdout.strip() == str(at_version(number).sum()), done.stderr
+
+
+def test_a_damaged_chunk_hurts_only_those_who_read_it(programs, made, sha256):
+    with h5py.File(made, "r") as f:
+        rows = raw_data(f)[...]
+        slot = next(i for i in range(len(rows) // 10) if np.array_equal(rows[10 * i : 10 * i + 10], FIRST[50:60]))
+    flip(made, place_of(made, raw_data, 10 * slot, 5))
+    with unchanged(sha256, made):
+        done = programs.python("print(h5py.File(sys.argv[1], 'r')['group/x'][60:].sum())", made)
+        assert done.returncode == 0 and done.stdout.strip() == str(at_version(3)[60:].sum()), done.stderr
+        done = programs.python("print(h5py.File(sys.argv[1], 'r')['group/x'][55].sum())", made)
+        refused(done, r"three\.h5", "group/x", "chunk")
+
+
+def test_a_damaged_chunk_is_not_written_back(programs, made):
+    """Changing a part of it would hash wrong bytes as if they were right."""
+    with h5py.File(made, "r") as f:
+        rows = raw_data(f)[...]
+        slot = next(i for i in range(len(rows) // 10) if np.array_equal(rows[10 * i : 10 * i + 10], FIRST[50:60]))
+    flip(made, place_of(made, raw_data, 10 * slot, 5))
+    done = programs.python("h5py.File(sys.argv[1], 'r+')['group/x'][55, 3] = 1", made)
+    refused(done, r"three\.h5", "group/x", "chunk", exactly_one=False)
+    with h5py.File(made, "r") as f:
+        assert sorted(f["_versioned_data/versions"]) == ["1", "2", "3"]
+
+
+def test_every_damaged_byte_of_the_index_is_noticed_or_harmless(programs, made, sha256):
+    with h5py.File(made, "r") as f:
+        length = f["_versioned_data/index"].shape[0]
+    healthy = made.read_bytes()
+    noticed = 0
+    for row in range(0, length, max(1, length // 12)):
+        made.write_bytes(healthy)
+        flip(made, place_of(made, lambda f: f["_versioned_data/index"], row))
+        with unchanged(sha256, made):
+            done = programs.python(READ, made)
+        if done.returncode == 0:
+            assert done.stdout.strip() == str(at_version(3).sum()), f"byte {row}: wrong values, and no error"
+        else:
+            noticed += 1
+            refused(done, r"three\.h5|index", "index|node|root|checksum|damaged", exactly_one=False)
+    assert noticed >= 3
+
+
+def slots_of(f):
+    raw = raw_data(f)
+    return f["_versioned_data/slots"][raw.name.rpartition("/")[2]]
+
+
+def test_a_damaged_slot_table_is_noticed(programs, made, sha256):
+    with h5py.File(made, "r") as f:
+        count, offset = len(slots_of(f)), slots_of(f).dtype.fields["checksum"][1]
+    for row in range(count):
+        flip(made, place_of(made, slots_of, row, offset + 3))
+    with unchanged(sha256, made):
+        refused(programs.python(READ, made), r"three\.h5", "group/x", "chunk")
+
+
+def test_damage_in_a_slots_hash_gives_no_wrong_data(programs, made):
+    """Only deduplication reads it: at worst a chunk is stored twice."""
+    with h5py.File(made, "r") as f:
+        count, offset = len(slots_of(f)), slots_of(f).dtype.fields["hash"][1]
+    for row in range(count):
+        flip(made, place_of(made, slots_of, row, offset + 3))
+    done = programs.python("h5py.File(sys.argv[1], 'r+')['group/x'][:20] = np.arange(600).reshape(20, 30)", made)
+    assert done.returncode >= 0
+    want = at_version(3)
+    if done.returncode == 0:
+        want[:20] = FIRST[:20]
+    with h5py.File(made, "r") as f:
+        assert np.array_equal(f["group/x"][...], want)
+
+
+# ---- filters ---------------------------------------------------------------------------------------------------------
+
+FILTER = """
+#include <H5PLextern.h>
+static size_t same(unsigned flags, size_t n, const unsigned values[], size_t bytes, size_t *room, void **buf)
+{
+    (void)flags, (void)n, (void)values, (void)room;
+    for (size_t i = 0; i < bytes; i++)
+        ((unsigned char *)*buf)[i] ^= 0x55;
+    return bytes;
+}
+static const H5Z_class2_t filter = {H5Z_CLASS_T_VERS, 305, 1, 1, "xor for tests", NULL, NULL, same};
+H5PL_type_t H5PLget_plugin_type(void) { return H5PL_TYPE_FILTER; }
+const void *H5PLget_plugin_info(void) { return &filter; }
+"""
+
+
+@pytest.fixture(scope="module")
+def filter_folder(tmp_path_factory):
+    """A filter plugin that some machines have and others have not."""
+    folder = tmp_path_factory.mktemp("filter")
+    (folder / "filter.c").write_text(FILTER)
+    if not shutil.which("cc") or not shutil.which("pkg-config"):
+        pytest.skip("no C compiler")
+    flags = subprocess.run(["pkg-config", "--cflags", "hdf5"], capture_output=True, text=True, check=True).stdout.split()
+    command = ["cc", "-shared", "-fPIC", *flags, "-o", folder / "libfilter305.so", folder / "filter.c"]
+    subprocess.run(command, check=True)
+    return folder
+
+
+def test_a_missing_filter_is_an_error_and_then_it_is_there_again(programs, tmp_path, sha256, filter_folder):
+    from conftest import PLUGINS
+
+    path = tmp_path / "filtered.h5"
+    code = """
+    with h5py.File(sys.argv[1], 'w') as f:
+        f.create_dataset('x', data=np.arange(3000), chunks=(100,), compression=305)
+    with h5py.File(sys.argv[1], 'a') as f:
+        f['x'][10] = -1
+    """
+    done = programs.python(code, path, plugins=f"{PLUGINS}:{filter_folder}")
+    assert done.returncode == 0, done.stderr
+    want = np.arange(3000)
+    want[10] = -1
+    with unchanged(sha256, path):
+        done = programs.python("h5py.File(sys.argv[1], 'r')['x'][...]", path)
+        refused(done, "filter", "305|xor for tests", exactly_one=False)
+        done = programs.python("h5py.File(sys.argv[1], 'r+')['x'][5] = 1", path)
+        assert done.returncode > 0 and "filter" in done.stderr
+    done = programs.python("print(h5py.File(sys.argv[1], 'r')['x'][...].sum())", path,
+                           plugins=f"{PLUGINS}:{filter_folder}")
+    assert done.returncode == 0 and done.stdout.strip() == str(want.sum()), done.stderr
+
+
+# ---- disks -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("more", [2_000, 100_000, 1_000_000])
+def test_a_full_disk_is_an_error_not_a_crash(programs, made, more):
+    limit = made.stat().st_size + more
+
+    def limited():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+    code = """
+    f = h5py.File(sys.argv[1], 'r+')
+    f.create_dataset('big', data=np.random.default_rng(1).integers(0, 1 << 60, 500_000), chunks=(1000,))
+    f['group/x'][...] = -1
+    f.close()
+    """
+    done = programs.python(code, made, preexec_fn=limited)
+    assert done.returncode > 0 and "Error" in done.stderr, done.stderr
+    assert any(re.search("write|space|too large|errno|limit", text, re.I) for text in lowest(done)), lowest(done)
+
+
+def test_a_commit_that_fails_on_a_full_disk_is_an_error(programs, made):
+    """Everything fits in memory until the file is closed."""
+    limit = made.stat().st_size + 500
+
+    def limited():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+    code = """
+    f = h5py.File(sys.argv[1], 'r+')
+    f['group/x'][...] = np.random.default_rng(1).integers(0, 1 << 30, (200, 30))
+    try:
+        f.close()
+    except Exception as error:
+        print('close:', error)
+        sys.exit(3)
+    """
+    done = programs.python(code, made, preexec_fn=limited)
+    assert done.returncode > 0, "the version could not be written, and nobody was told"
+
+
+@pytest.fixture
+def as_nobody(tmp_path):
+    """What makes a child process one that file permissions hold for; the folder it may read."""
+    if os.geteuid() != 0:
+        yield None, tmp_path
+        return
+    folder = pathlib.Path(tempfile.mkdtemp())
+    folder.chmod(0o755)
+
+    def nobody():
+        os.setgroups([])
+        os.setgid(65534)
+        os.setuid(65534)
+
+    yield nobody, folder
+    folder.chmod(0o755)
+    shutil.rmtree(folder)
+
+
+def test_a_read_only_directory(programs, original, sha256, as_nobody):
+    """Reading works; writing and creating are refused, with the reason of the system."""
+    become, folder = as_nobody
+    made = pathlib.Path(shutil.copy(original, folder / "three.h5"))
+    made.chmod(0o444)
+    folder.chmod(0o555)
+    try:
+        with unchanged(sha256, made):
+            for name, number in ((made, 3), (f"{made}@1", 1)):
+                done = programs.python(READ, name, preexec_fn=become)
+                assert done.returncode == 0 and done.stdout.strip() == str(at_version(number).sum()), done.stderr
+            for mode in ("r+", "w"):
+                done = programs.python(f"h5py.File(sys.argv[1], {mode!r})", made, preexec_fn=become)
+                refused(done, "permission denied|errno = 13", exactly_one=False)
+            done = programs.python("h5py.File(sys.argv[1], 'w')", folder / "new.h5", preexec_fn=become)
+            refused(done, "permission denied|errno = 13", exactly_one=False)
+    finally:
+        folder.chmod(0o755)
+
+
+def test_a_missing_directory_keeps_the_error_that_h5py_knows(programs, tmp_path):
+    done = programs.python("h5py.File(sys.argv[1], 'r')", tmp_path / "no" / "such.h5")
+    assert done.returncode > 0 and "FileNotFoundError" in done.stderr
+    done = programs.python("h5py.File(sys.argv[1], 'a').close()", tmp_path / "new.h5")
+    assert done.returncode == 0, done.stderr
+
+
+# ---- the plugin itself -----------------------------------------------------------------------------------------------
+
+
+def test_the_connector_changes_nothing_for_a_file_without_history(programs, tmp_path, sha256):
+    plain, twin = tmp_path / "plain.h5", tmp_path / "twin.h5"
+    for path in (plain, twin):
+        with h5py.File(path, "w") as f:
+            f.create_dataset("x", data=np.arange(100), chunks=(10,), track_times=False)
+    change = "f = h5py.File(sys.argv[1], 'r+'); f['x'][3] = 7; f.close()"
+    assert programs.python(change, plain).returncode == 0
+    assert programs.stock(sys.executable, "-c", "import h5py, sys\n" + change, twin).returncode == 0
+    with h5py.File(plain, "r") as a, h5py.File(twin, "r") as b:
+        assert list(a) == ["x"] and np.array_equal(a["x"][...], b["x"][...]) and not a["x"].is_virtual
+    assert plain.stat().st_size == twin.stat().st_size
+
+
+@pytest.mark.parametrize("name", ["_versioned_data", "/_versioned_data/versions", "_versioned_data/raw/0"])
+def test_the_history_cannot_be_reached_by_its_path(programs, made, sha256, name):
+    with unchanged(sha256, made):
+        done = programs.python("h5py.File(sys.argv[1], 'r')[sys.argv[2]]", made, name)
+        assert done.returncode > 0 and "KeyError" in done.stderr, done.stderr
+    done = programs.python("f = h5py.File(sys.argv[1], 'r+'); del f[sys.argv[2]]", made, name)
+    assert done.returncode > 0, "the history was deleted"
+    with h5py.File(made, "r") as f:
+        assert sorted(f["_versioned_data/versions"]) == ["1", "2", "3"]
