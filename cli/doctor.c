@@ -124,6 +124,9 @@ static void look_at_library(findings *f)
            threadsafe ? "yes" : "no");
     if (major < 1 || (major == 1 && minor < 14))
         wrong(f, "libhdf5 %u.%u.%u is too old for h5cow: it needs 1.14 or newer", major, minor, release);
+    else if (major != H5_VERS_MAJOR || minor != H5_VERS_MINOR)
+        wrong(f, "this h5cow is built for libhdf5 %d.%d and refuses to work with %u.%u.%u: build it for this one",
+              H5_VERS_MAJOR, H5_VERS_MINOR, major, minor, release);
     printf("filters      ");
     for (size_t i = 0; i < sizeof filters / sizeof *filters; i++)
         if (H5Zfilter_avail(filters[i].id) > 0 || filters[i].id >= 32000) {

@@ -50,6 +50,9 @@ static bool has_heap_parts(hid_t type)
     case H5T_BITFIELD:
     case H5T_OPAQUE:
     case H5T_ENUM:
+#if H5_VERSION_GE(2, 0, 0)
+    case H5T_COMPLEX:
+#endif
     case H5T_VLEN:
     case H5T_NCLASSES:
         return found;

@@ -9,6 +9,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define MESSAGE_SIZE sizeof(((cow_error_box *)0)->message)
@@ -63,6 +64,23 @@ int cow_context(const char *format, ...)
     va_start(arguments, format);
     record(COW_IO, format, arguments);
     va_end(arguments);
+    return -1;
+}
+
+int cow_error_where(const char *place, const char *doing)
+{
+    size_t length = strlen(place), kept = strlen(current.message);
+
+    if (!current.set || current.stack > 0)
+        return cow_context("%s: %s", place, doing);
+    if (strstr(current.message, place) == NULL && length + 3 <= MESSAGE_SIZE) {
+        if (kept > MESSAGE_SIZE - length - 3)
+            kept = MESSAGE_SIZE - length - 3;
+        memmove(current.message + length + 2, current.message, kept);
+        current.message[length + 2 + kept] = '\0';
+        memcpy(current.message, place, length);
+        memcpy(current.message + length, ": ", 2);
+    }
     return -1;
 }
 
@@ -131,6 +149,32 @@ void cow_error_clear(void)
     current.set = false;
     current.stack = 0;
     current.contexts = 0;
+}
+
+struct cow_error_held {
+    error_record record;
+};
+
+cow_error_held *cow_error_hold(void)
+{
+    cow_error_held *held = current.set ? malloc(sizeof *held) : NULL;
+
+    if (held != NULL) { /* without memory the error may be lost, which was its fate anyhow */
+        held->record = current;
+        current.set = false;
+        current.stack = 0;
+        current.contexts = 0;
+    }
+    return held;
+}
+
+void cow_error_put_back(cow_error_held *held)
+{
+    if (held == NULL)
+        return;
+    cow_error_clear();
+    current = held->record;
+    free(held);
 }
 
 void cow_error_take(cow_error_box *box)

@@ -28,6 +28,10 @@ int cow_error(cow_kind kind, const char *format, ...) __attribute__((format(prin
 /* Add a line of context above the recorded error. Always -1. */
 int cow_context(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* The recorded error knows what, and not where: PLACE goes in front of its message ("PLACE: message"), unless it is in
+ * it already. Of a native error, whose records are HDF5's, "PLACE: DOING" is context. Always -1. */
+int cow_error_where(const char *place, const char *doing);
+
 /* A call to the HDF5 library underneath has just failed: take over its error stack as the cause, with the message as
  * context above it. Call it before any other HDF5 call. Always -1. */
 int cow_error_native(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -36,6 +40,12 @@ bool cow_error_pending(void);
 /* The lowest recorded message ("" if none): for tests and for the command line. */
 const char *cow_error_message(void);
 void cow_error_clear(void);
+
+/* Callbacks can be entered while one of ours is at work (HDF5 closes ids): what is recorded then is not theirs to
+ * forget. NULL when nothing is recorded (nearly always). Put back: instead of what is recorded now; frees HELD. */
+typedef struct cow_error_held cow_error_held;
+cow_error_held *cow_error_hold(void);
+void cow_error_put_back(cow_error_held *held);
 
 /* Move the recorded error out of this thread, and into another one. The box is owned by the caller; give empties it. */
 typedef struct cow_error_box {

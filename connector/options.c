@@ -403,6 +403,21 @@ static int copy_string(const char *from, char **to)
     return from && !*to ? cow_error(COW_MEMORY, "no memory for options") : 0;
 }
 
+cow_options *cow_options_refuse(const char *text)
+{
+    cow_error_box why;
+    cow_options *options;
+
+    cow_error_take(&why);
+    if (!(options = options_default()))
+        return NULL;
+    if (copy_string(text ? text : "", &options->refused) < 0 || copy_string(why.message, &options->refusal) < 0) {
+        cow_options_free(options);
+        return NULL;
+    }
+    return options;
+}
+
 cow_options *cow_options_copy(const cow_options *options)
 {
     cow_options *copy = malloc(sizeof *copy);
@@ -412,9 +427,10 @@ cow_options *cow_options_copy(const cow_options *options)
         return NULL;
     }
     *copy = *options;
-    copy->at = copy->name = copy->message = NULL;
+    copy->at = copy->name = copy->message = copy->refused = copy->refusal = NULL;
     if (copy_string(options->at, &copy->at) < 0 || copy_string(options->name, &copy->name) < 0 ||
-        copy_string(options->message, &copy->message) < 0) {
+        copy_string(options->message, &copy->message) < 0 || copy_string(options->refused, &copy->refused) < 0 ||
+        copy_string(options->refusal, &copy->refusal) < 0) {
         cow_options_free(copy);
         return NULL;
     }
@@ -428,6 +444,8 @@ void cow_options_free(cow_options *options)
     free(options->at);
     free(options->name);
     free(options->message);
+    free(options->refused);
+    free(options->refusal);
     free(options);
 }
 
@@ -479,12 +497,17 @@ char *cow_options_text(const cow_options *options)
 
     if (!out)
         return NULL;
+    if (options->refused) {
+        fputs(options->refused, out);
+        goto done;
+    }
     put_string(out, AT, options->at);
     put_string(out, NAME, options->name);
     put_string(out, MESSAGE, options->message);
     fprintf(out, "commit=%s;", options->commit == COW_COMMIT_FLUSH ? "flush" : "close");
     put_compress(out, &options->compress);
     fprintf(out, "chunk=%zu;cache=%zu;threads=%u", options->chunk_bytes, options->cache_bytes, options->threads);
+done:
     failed = ferror(out) != 0;
     if (fclose(out) != 0 || failed) {
         free(text);

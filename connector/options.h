@@ -23,13 +23,17 @@ typedef struct cow_options {
     size_t chunk_bytes; /* target for the chunks of contiguous datasets, default 256 KiB */
     size_t cache_bytes; /* chunk cache of one file, default 32 MiB */
     unsigned threads;   /* worker threads, 1 to 64; default: cores, at most 8 */
+    char *refused;      /* NULL, or a text that is no good: nothing may be opened with these options ... */
+    char *refusal;      /* ... and why */
 } cow_options;
 
 /* Parse TEXT (may be NULL or empty: defaults) into a new cow_options. under_vol=0;under_info={} is accepted, another
  * under_vol refused. NULL and a recorded error that names the key and what it may be. Free with cow_options_free. */
 cow_options *cow_options_parse(const char *text);
+/* What stands for a TEXT that was not parsed; takes the recorded error. NULL: no memory, recorded. */
+cow_options *cow_options_refuse(const char *text);
 cow_options *cow_options_copy(const cow_options *options);
-/* A string that parses to the same options; free() it. NULL when out of memory. */
+/* A string that parses to the same options, or is refused again; free() it. NULL when out of memory. */
 char *cow_options_text(const cow_options *options);
 void cow_options_free(cow_options *options);
 

@@ -42,9 +42,13 @@ class Programs:
         """Without the connector, and without any way to find it."""
         return self.run(command, {**STOCK, "HDF5_PLUGIN_PATH": "/nowhere"}, **more)
 
+    def code(self, code, errors=True):
+        """The text of an h5py program."""
+        return (SHOW_ERRORS if errors else "") + "import h5py, sys, numpy as np\n" + textwrap.dedent(code)
+
     def python(self, code, *arguments, options="", plugins=PLUGINS, errors=True, **more):
         """An h5py program through the connector. It must end by itself, whatever it finds: a signal is a crash."""
-        code = (SHOW_ERRORS if errors else "") + "import h5py, sys, numpy as np\n" + textwrap.dedent(code)
+        code = self.code(code, errors)
         done = self.connector(sys.executable, "-c", code, *arguments, options=options, plugins=plugins, **more)
         assert done.returncode >= 0, f"crashed with signal {-done.returncode}\n{done.stderr}"
         return done

@@ -136,9 +136,17 @@ def differential(tests, steps, seed):
     tests.programs(f"Differential test, {RUNS} x {each} steps", commands, {**os.environ, "HDF5_VOL_CONNECTOR": "h5cow"})
 
 
+def damage(tests, seed):
+    """More of what the C tests begin with; with sanitizers."""
+    folder = BUILD / "sanitize"
+    run = [folder / "test/damage", "--long", "--seed", seed + 1, "--command", folder / "cli/h5cow"]
+    env = {**os.environ, "HDF5_VOL_CONNECTOR": "h5cow", "HDF5_PLUGIN_PATH": str(folder / "connector")}
+    tests.programs("Damaged files", {"tables, index, chunks": run, "anywhere": [*run, "--anywhere"]}, env)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--long", action="store_true", help="ten times as many random steps")
+    parser.add_argument("--long", action="store_true", help="ten times as many random steps, more damaged files")
     parser.add_argument("--suites", action="store_true", help="only the test-suites of others")
     parser.add_argument("--steps", type=int, help=f"steps of the differential test (default {STEPS})")
     parser.add_argument("--seed", type=int, default=1, help="first seed of the differential test (default 1)")
@@ -155,6 +163,8 @@ def main():
         pytest = [sys.executable, "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junit-xml={xml}", TEST]
         tests.part("Tests from outside", pytest, junit(xml))
         differential(tests, steps, arguments.seed)
+        if arguments.long:
+            damage(tests, arguments.seed)
     for title, runner in (("HDF5 API tests", "run_api_suite.py"), ("h5py tests", "run_h5py_suite.py")):
         command = [sys.executable, "-B", TEST / runner, "--logs", LOGS]
         tests.part(title, command, counted_line, shown=r"(API|h5py) suite: (native|connector|gained)")

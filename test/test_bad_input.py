@@ -82,27 +82,59 @@ def unchanged(sha256, *paths):
 # ---- options ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "options, words",
-    [
-        ("colour=red", ["colour", "compress", "chunk"]),  # names the key, and the keys there are
-        ("threads=0", ["threads", "1", "64"]),
-        ("threads=many", ["threads=many"]),
-        ("commit=never", ["commit=never", "close", "flush"]),
-        ("compress=blosc:rar", ["compress", "rar", "zstd"]),
-        ("compress=gzip:12", ["compress", "12", "9"]),
-        ("compress=lzf:5:bit", ["compress"]),
-        ("compress=zip", ["compress=zip", "blosc", "lzf", "gzip"]),
-        ("at", ["at"]),
-        ("under_vol=517;under_info={}", ["under_vol", "517", "native"]),
-    ],
-)
+BAD_OPTIONS = [
+    ("colour=red", ["colour", "compress", "chunk"]),  # names the key, and the keys there are
+    ("threads=0", ["threads", "1", "64"]),
+    ("threads=many", ["threads=many"]),
+    ("commit=never", ["commit=never", "close", "flush"]),
+    ("compress=blosc:rar", ["compress", "rar", "zstd"]),
+    ("compress=gzip:12", ["compress", "12", "9"]),
+    ("compress=lzf:5:bit", ["compress"]),
+    ("compress=zip", ["compress=zip", "blosc", "lzf", "gzip"]),
+    ("name=a/b", ["name=a/b", "64 bytes"]),
+    ("name=" + 65 * "n", ["name=n", "64 bytes"]),
+    ("at", ["at"]),
+    ("under_vol=517;under_info={}", ["under_vol", "517", "native"]),
+]
+
+
+@pytest.mark.parametrize("options, words", BAD_OPTIONS)
 def test_a_bad_option_is_an_error_that_names_key_and_values(programs, made, sha256, options, words):
     with unchanged(sha256, made):
-        done = programs.connector("h5dump", "--enable-error-stack", "-H", made, options=options)
-        assert "GROUP" not in done.stdout, f"went on without the connector\n{done.stderr}"
-        assert done.returncode > 0  # and not -11
-        assert any(all(re.search(word, text, re.I) for word in words) for text in lowest(done)), done.stderr
+        for mode in ("r", "r+", "a", "w"):
+            done = programs.python("h5py.File(sys.argv[1], sys.argv[2])", made, mode, options=options)
+            refused(done, *words, re.escape(options), exactly_one=mode != "a")
+        done = programs.python("h5py.File(sys.argv[1], 'w')", made.parent / "new.h5", options=options)
+        refused(done, *words)
+        done = programs.python("h5py.is_hdf5(sys.argv[1]); h5py.h5f.open(sys.argv[1].encode())", made, options=options)
+        refused(done, *words)
+
+
+TOOLS = ["h5dump -H {}", "h5ls {}", "h5stat {}", "h5diff {} {}", "h5copy -i {} -o {} -s /group/x -d /copy", "ncdump -h {}"]
+
+
+@pytest.mark.skipif(h5py.version.hdf5_version_tuple >= (2, 0, 0), reason="HDF5 2 cannot be kept from it")
+@pytest.mark.parametrize("tool", TOOLS)
+@pytest.mark.parametrize("options", ["colour=red", "at=99", "at=~x"])
+def test_hdf5s_own_tools_do_not_go_on_without_the_connector(programs, made, sha256, options, tool):
+    """They try the native connector when a file cannot be opened, and would show the newest state as version 99."""
+    with unchanged(sha256, made):
+        done = programs.connector(*tool.format(made, made).split(), options=options)
+        assert done.returncode > 0 and "group" not in done.stdout.replace(str(made), ""), done.stdout
+
+
+def test_a_version_that_is_not_there_does_not_keep_others_from_being_opened(programs, made):
+    code = """
+    for path in sys.argv[1:]:
+        try:
+            print(h5py.File(path, 'r')['group/x'][...].sum())
+        except OSError:
+            print('none')
+    """
+    other = made.parent / "other.h5"
+    programs.python("h5py.File(sys.argv[1], 'w')['group/x'] = [7]", other)
+    done = programs.python(code, other, made, other, options="at=2")
+    assert done.stdout.split() == ["none", str(at_version(2).sum()), "none"], done.stderr
 
 
 def test_the_under_vol_that_scripts_carry_is_accepted(programs, made):
@@ -231,6 +263,25 @@ def test_a_newer_format_is_refused(programs, made, sha256, mode):
     with unchanged(sha256, made):
         done = programs.python(f"h5py.File(sys.argv[1], {mode!r})", made)
         refused(done, "format", "99", "newer|upgrade|update|install|this h5cow", exactly_one=False)
+
+
+@pytest.mark.parametrize("mode", ["r", "r+"])
+def test_a_newer_format_is_refused_behind_a_link(programs, made, tmp_path, sha256, mode):
+    with h5py.File(made, "r+") as f:
+        f["_versioned_data"].attrs.modify("format", np.uint32(99))
+    outer = tmp_path / "outer.h5"
+    with h5py.File(outer, "w") as f:
+        f["there"] = h5py.ExternalLink(made, "/group/x")
+        f["group"] = h5py.ExternalLink(made, "/group")
+    with unchanged(sha256, made):
+        done = programs.python("h5py.File(sys.argv[1], sys.argv[2])['there'][0] = 5", outer, mode)
+        refused(done, "format", "99", "newer", exactly_one=False)
+        for change in ("f.create_dataset('group/y', data=[1])", "f.create_group('group/y')", "del f['group/x']",
+                       "f['group'].attrs['a'] = 1", "h5py.h5a.delete(f.id, b'a', obj_name=b'group')",
+                       "f['group/y'] = h5py.SoftLink('/x')", "f.move('group/x', 'group/y')"):
+            done = programs.python(f"f = h5py.File(sys.argv[1], sys.argv[2])\n{change}", outer, mode)
+            assert done.returncode > 0, change
+            refused(done, "format|write intent|read-only|open for reading", exactly_one=False)
 
 
 @pytest.mark.parametrize("name", ["log", "snapshots", "datasets", "pools", "index", "raw", "slots", "versions"])
@@ -452,6 +503,53 @@ def test_a_commit_that_fails_on_a_full_disk_is_an_error(programs, made):
     assert done.returncode > 0, "the version could not be written, and nobody was told"
 
 
+SMALL_DISK = """
+import ctypes, os, shutil, subprocess, sys
+folder, kilobytes, source, result, *command = sys.argv[1:]
+libc = ctypes.CDLL(None, use_errno=True)
+NEW_NAMESPACE, PRIVATE = 0x20000, 0x44000
+if libc.unshare(NEW_NAMESPACE):
+    sys.exit(77)
+libc.mount(b"none", b"/", None, PRIVATE, None)
+if libc.mount(b"none", folder.encode(), b"tmpfs", 0, f"size={kilobytes}k".encode()):
+    sys.exit(77)
+path = os.path.join(folder, "three.h5")
+shutil.copy(source, path)
+code = subprocess.run([*command, path]).returncode
+shutil.copy(path, result)
+sys.exit(code if code >= 0 else 99)
+"""
+
+FILL = """
+f = h5py.File(sys.argv[1], 'r+')
+f['group/x'][...] = -1
+f.create_dataset('big', data=np.random.default_rng(1).integers(0, 1 << 60, 500_000), chunks=(1000,))
+f.close()
+"""
+
+
+@pytest.mark.parametrize("room", [8, 16, 60, 500, 2000])  # KiB; the program needs about 4000
+@pytest.mark.parametrize("close", ["f.close()", "sys.exit(3)"])
+def test_a_disk_that_is_full_is_an_error_and_versions_stay(programs, made, tmp_path, room, close):
+    folder, result = tmp_path / "disk", tmp_path / "after.h5"
+    folder.mkdir()
+    program = programs.code(FILL.replace("f.close()", close))
+    size = made.stat().st_size // 1024 + room
+    done = programs.connector(sys.executable, "-c", SMALL_DISK, folder, size, made, result, sys.executable, "-c", program,
+                              timeout=60)
+    if done.returncode == 77:
+        pytest.skip("only root can make a small disk; the limit on a file's size is tested")
+    assert done.returncode not in (0, 99), f"it succeeded, or crashed\n{done.stderr}"
+    assert "No space left on device" in done.stderr and "three.h5" in done.stderr, done.stderr
+    if close == "f.close()":
+        found = lowest(done)
+        assert found and all("errno = 28" in text and "three.h5" in text for text in found), found
+    for number in (1, 2, 3):
+        want = str(at_version(number).sum())
+        code = f"import h5py; print(h5py.File('{result}', 'r')['_versioned_data/versions/{number}/group/x'][...].sum())"
+        assert programs.stock(sys.executable, "-c", code).stdout.strip() == want
+
+
 @pytest.fixture
 def as_nobody(tmp_path):
     """What makes a child process one that file permissions hold for; the folder it may read."""
@@ -512,6 +610,58 @@ def test_the_connector_changes_nothing_for_a_file_without_history(programs, tmp_
     with h5py.File(plain, "r") as a, h5py.File(twin, "r") as b:
         assert list(a) == ["x"] and np.array_equal(a["x"][...], b["x"][...]) and not a["x"].is_virtual
     assert plain.stat().st_size == twin.stat().st_size
+
+
+def compile_shared(source, target, *more):
+    if not shutil.which("cc") or not shutil.which("pkg-config"):
+        pytest.skip("no C compiler")
+    flags = subprocess.run(["pkg-config", "--cflags", "hdf5"], capture_output=True, text=True, check=True).stdout.split()
+    subprocess.run(["cc", "-shared", "-fPIC", *flags, "-o", target, source, *more], check=True)
+
+
+@pytest.mark.parametrize("version", ["1, 16, 0", "2, 9, 1"])
+def test_a_libhdf5_of_another_version_is_refused(programs, made, tmp_path, sha256, version):
+    numbers = version.split(", ")
+    (tmp_path / "shim.c").write_text(
+        "#include <hdf5.h>\nherr_t H5get_libversion(unsigned *a, unsigned *b, unsigned *c)\n"
+        f"{{ *a = {numbers[0]}; *b = {numbers[1]}; *c = {numbers[2]}; return 0; }}\n"
+    )
+    compile_shared(tmp_path / "shim.c", tmp_path / "shim.so")
+    with unchanged(sha256, made):
+        for mode in ("r", "r+", "w"):
+            code = programs.code("h5py.File(sys.argv[1], sys.argv[2])")
+            done = programs.connector("env", f"LD_PRELOAD={tmp_path}/shim.so", sys.executable, "-c", code, made, mode)
+            refused(done, "built for HDF5", re.escape(".".join(numbers)), "libhdf5", "HDF5_VOL_CONNECTOR")
+
+
+STRANGER = """
+import ctypes, sys
+h = ctypes.CDLL(sys.argv[1])
+h.H5open()
+h.H5Fopen.restype = h.H5Fcreate.restype = ctypes.c_int64
+h.H5Fopen.argtypes = [ctypes.c_char_p, ctypes.c_uint, ctypes.c_int64]
+h.H5Fcreate.argtypes = [ctypes.c_char_p, ctypes.c_uint, ctypes.c_int64, ctypes.c_int64]
+name = sys.argv[2].encode()
+opened = [h.H5Fopen(name, 0, 0), h.H5Fopen(name, 1, 0), h.H5Fcreate(name, 2, 0, 0)]
+sys.exit(5 if max(opened) < 0 else 0)
+"""
+
+
+@pytest.mark.parametrize("options", ["", "threads=2"])
+def test_a_second_libhdf5_in_the_program_is_refused(programs, made, tmp_path, sha256, options):
+    """As Python wheels bring it: the plugin would get its own library besides, to which the ids mean nothing."""
+    where = "import h5py, re; print(*sorted(set(re.findall(r'/\\S*libhdf5\\S*', open('/proc/self/maps').read()))))"
+    libraries = [name for name in programs.stock(sys.executable, "-c", where).stdout.split() if "_hl" not in name]
+    assert libraries
+    library = pathlib.Path(libraries[0])
+    soname = re.match(rb"libhdf5\w*\.so\.\d+", library.name.encode())[0]
+    other = tmp_path / "libstranger.so"
+    other.write_bytes(library.read_bytes().replace(soname + b"\0", b"x" * len(soname) + b"\0"))
+    with unchanged(sha256, made):
+        done = programs.connector(sys.executable, "-c", STRANGER, other, made, options=options)
+        assert done.returncode == 5, (done.returncode, done.stdout, done.stderr)
+        found = lowest(done)
+        assert len(found) == 3 and all("libstranger.so" in text and "no file" in text for text in found), found
 
 
 @pytest.mark.parametrize("name", ["_versioned_data", "/_versioned_data/versions", "_versioned_data/raw/0"])

@@ -350,6 +350,130 @@ def verify(path, code=1):
                       subprocess.run([H5COW, "verify", "--json", path], capture_output=True, text=True, env=ENV).stdout)
 
 
+NAMED_TYPES = """
+with h5py.File(FILE, 'w') as h:
+    h['zz'] = np.dtype([('a', 'i4')])           # after its users in name order
+    h.create_dataset('big', (2000,), h['zz'])
+    h.create_dataset('tiny', data=np.array([(1,), (2,)], [('a', 'i4')]), dtype=h['zz'])
+    for name in 'big', 'tiny':
+        h5py.h5a.create(h[name].id, b'at', h['zz'].id, h5py.h5s.create(h5py.h5s.SCALAR))
+with h5py.File(FILE, 'r+') as h:
+    h['big'][5] = np.array([(3,)], [('a', 'i4')])
+with h5py.File(FILE, 'r+') as h:
+    h['zz'].attrs['unit'] = 'K'
+with h5py.File(FILE, 'r+') as h:
+    del h['zz']
+    h['tiny'][0] = np.array([(7,)], [('a', 'i4')])
+"""
+
+WHAT_TYPES = """
+import sys, h5py
+for version in 1, 2, 3, 4:
+    h = h5py.File(sys.argv[1] + ('' if sys.argv[2] == 'stock' else f'@{version}'), 'r')
+    top = h[f'_versioned_data/versions/{version}'] if sys.argv[2] == 'stock' else h
+    types = [top[name].id.get_type() for name in ('big', 'tiny')]
+    types += [h5py.h5a.open(top[name].id, b'at').get_type() for name in ('big', 'tiny')]
+    types += [top['zz'].id] if 'zz' in top else []
+    places = {h5py.h5o.get_info(type).addr for type in types if type.committed()}
+    print(version, all(type.committed() for type in types), len(places), types[-1].get_size(), top['tiny'][0][0])
+"""
+
+
+def test_datasets_of_a_named_type_have_that_type_in_every_version(tmp_path):
+    path = tmp_path / "types.h5"
+    program(path, NAMED_TYPES)
+    h5cow("verify", path)
+    expected = "1 True 1 4 1\n2 True 1 4 1\n3 True 1 4 1\n4 True 1 4 7\n"
+    stock = subprocess.run([sys.executable, "-c", WHAT_TYPES, str(path), "stock"], capture_output=True, text=True, env=ENV)
+    assert stock.stdout == expected, stock.stderr
+    assert h5cow("run", "--", sys.executable, "-c", WHAT_TYPES, path, "connector") == expected
+
+
+def test_a_version_tells_attributes_in_the_order_in_which_they_were_made(tmp_path):
+    path = tmp_path / "order.h5"
+    program(path, """
+with h5py.File(FILE, 'w') as h:
+    h['x'] = np.arange(5000.)
+    for name in 'b10', 'b3', 'a':
+        h['x'].attrs[name] = 1
+""")
+    code = (
+        "import sys, h5py; h = h5py.File(sys.argv[1], 'r'); d = h[sys.argv[2]].id;"
+        "print([h5py.h5a.open(d, index=i, index_type=h5py.h5.INDEX_CRT_ORDER, order=h5py.h5.ITER_INC).name.decode()"
+        " for i in range(3)])"
+    )
+    expected = "['b10', 'b3', 'a']\n"
+    for name in "x", "_versioned_data/versions/1/x":
+        stock = subprocess.run([sys.executable, "-c", code, str(path), name], capture_output=True, text=True, env=ENV)
+        assert stock.stdout == expected, stock.stderr
+    assert h5cow("run", "--", sys.executable, "-c", code, f"{path}@1", "x") == expected
+
+
+def test_an_absolute_soft_link_leads_into_the_version_that_is_read(tmp_path):
+    path = tmp_path / "soft.h5"
+    program(path, """
+with h5py.File(FILE, 'w') as h:
+    h['x'] = np.zeros(5000)
+    h['far/off/link'] = h5py.SoftLink('/x')
+    h['far/y'] = np.zeros(5000)
+with h5py.File(FILE, 'r+') as h:
+    h['x'][0] = 1
+with h5py.File(FILE, 'r+') as h:
+    del h['far/off/link']
+with h5py.File(FILE, 'r+') as h:
+    h['x'][0] = 2
+""")
+    h5cow("verify", path)
+    with h5py.File(path, "r") as h:
+        versions = h["_versioned_data/versions"]
+        assert [versions[f"{v}/far/off/link"][0] for v in (1, 2)] == [0, 1]
+        assert "link" not in versions["3/far/off"]
+        assert versions["3/far/off"] == versions["4/far/off"]  # no longer made anew
+        assert versions["1/far/y"] == versions["4/far/y"]
+    code = "import sys, h5py; h = h5py.File(sys.argv[1], 'r'); g = h['far/off']; print(g['link'][0], g.get('link', getlink=True).path)"
+    assert h5cow("run", "--", sys.executable, "-c", code, f"{path}@2") == "1.0 /x\n"
+
+
+DELETED_AFTER_A_FLUSH = """
+with h5py.File(FILE, 'w') as h:
+    h['keep/x'] = np.arange(5000.)
+with h5py.File(FILE, 'a') as h:
+    h['temporary/deep/x'] = np.arange(5000.)
+    h['temporary/tiny'] = 1
+    h['named'] = np.dtype([('a', 'i4')])
+    h.create_dataset('table', shape=(2000,), dtype=h['named'])
+    h['keep/x'][0] = -1
+    h.flush()
+    if DELETE:
+        del h['temporary'], h['named'], h['keep/x']
+    h['keep/y'] = np.arange(6000.)
+"""
+
+
+def test_what_was_deleted_between_a_flush_and_the_close_leaves_a_whole_file(tmp_path):
+    path = tmp_path / "flushed.h5"
+    program(path, DELETED_AFTER_A_FLUSH.replace("DELETE", "True"))
+    assert "2 versions" in h5cow("verify", path)
+    with h5py.File(path, "r") as h:
+        v = h["_versioned_data/versions/2"]
+        assert sorted(v) == ["keep", "table"] and sorted(v["keep"]) == ["y"]
+        assert v["table"].shape == (2000,)
+        rows = h["_versioned_data/snapshots"][:]
+        assert (rows["snapshot"] == 2**64 - 1).any()
+        assert "x" in h["_versioned_data/versions/1/keep"]
+    # and the deleted ones can come back in a later version
+    program(path, "with h5py.File(FILE, 'a') as h: h['keep/x'] = np.ones(5000)")
+    h5cow("verify", path)
+
+
+def test_a_flush_without_deletions_strikes_no_snapshot_out(tmp_path):
+    path = tmp_path / "flushed.h5"
+    program(path, DELETED_AFTER_A_FLUSH.replace("DELETE", "False"))
+    h5cow("verify", path)
+    with h5py.File(path, "r") as h:
+        assert not (h["_versioned_data/snapshots"]["snapshot"] == 2**64 - 1).any()
+
+
 def test_verify_finds_no_damage_in_a_good_file(made):
     before = made.read_bytes()
     told = verify(made, code=0)

@@ -210,7 +210,7 @@ static void check_pipeline(const int filters[], int n, size_t shape)
 static void arrange(int chosen[], int n, unsigned used, size_t *turn)
 {
     check_pipeline(chosen, n, (*turn)++ % SHAPES);
-    for (int i = 0; i < STANDARD; i++)
+    for (int i = 0; n < STANDARD && i < STANDARD; i++)
         if (!(used >> i & 1)) {
             chosen[n] = standard[i];
             arrange(chosen, n + 1, used | 1u << i, turn);

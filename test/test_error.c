@@ -225,6 +225,50 @@ static void test_errors_of_a_thread_can_be_carried_over(void **state)
     assert_false(box.set);
 }
 
+static void test_the_place_is_put_in_front_once(void **state)
+{
+    const stack_text *stack;
+    char place[900];
+    (void)state;
+
+    cow_error(COW_CORRUPT, "its checksum differs");
+    assert_int_equal(cow_error_where("f.h5: /x", "reading"), -1);
+    cow_error_where("f.h5: /x", "reading");
+    assert_string_equal(cow_error_message(), "f.h5: /x: its checksum differs");
+    memset(place, 'p', sizeof place - 1);
+    place[sizeof place - 1] = '\0';
+    cow_error_where(place, "reading");
+    cow_error_where("0123456789012345678901234567890123456789012345678901234567890123456789", "reading");
+    assert_in_range(strlen(cow_error_message()), 950, 1023);
+    cow_error_clear();
+
+    fail_natively();
+    cow_error_native("cannot read");
+    cow_error_where("f.h5: /x", "reading");
+    cow_error_publish();
+    stack = hdf5_stack();
+    assert_string_equal(stack->text[stack->n - 1], "f.h5: /x: reading");
+    assert_null(strstr(stack->text[0], "f.h5"));
+}
+
+static void test_an_error_survives_a_callback_within_the_callback(void **state)
+{
+    cow_error_held *held;
+    (void)state;
+
+    assert_null(cow_error_hold());
+    cow_error_put_back(NULL);
+    cow_error(COW_CORRUPT, "the cause");
+    cow_context("above");
+    held = cow_error_hold();
+    assert_false(cow_error_pending());
+    cow_error(COW_IO, "another one");
+    cow_error_put_back(held);
+    assert_string_equal(cow_error_message(), "the cause");
+    cow_error_publish();
+    assert_int_equal(hdf5_stack()->n, 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -235,6 +279,8 @@ int main(void)
         cmocka_unit_test_setup(test_stacks_are_not_leaked, set_up),
         cmocka_unit_test_setup(test_endless_messages_are_cut_off, set_up),
         cmocka_unit_test_setup(test_errors_of_a_thread_can_be_carried_over, set_up),
+        cmocka_unit_test_setup(test_the_place_is_put_in_front_once, set_up),
+        cmocka_unit_test_setup(test_an_error_survives_a_callback_within_the_callback, set_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -222,6 +222,32 @@ static void test_text_parses_to_the_same_options(void **state)
     }
 }
 
+static void test_a_refused_text_stands_for_itself(void **state)
+{
+    static const char *const texts[] = {"colour=red", "threads=0;chunk=1M", "message=50% done", "at"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        cow_options *refused, *copy;
+        char *text, why[1024];
+
+        assert_null(cow_options_parse(texts[i]));
+        snprintf(why, sizeof why, "%s", cow_error_message());
+        refused = cow_options_refuse(texts[i]);
+        assert_non_null(refused);
+        assert_false(cow_error_pending());
+        copy = cow_options_copy(refused);
+        cow_options_free(refused);
+        assert_string_equal(copy->refused, texts[i]);
+        assert_string_equal(copy->refusal, why);
+        text = cow_options_text(copy);
+        assert_string_equal(text, texts[i]);
+        bad(text, why);
+        free(text);
+        cow_options_free(copy);
+    }
+}
+
 static void test_random_text_is_refused_or_survives_a_round_trip(void **state)
 {
     static const char *const words[] = {"at",      "name",  "message",   "commit", "compress", "chunk", "cache",
@@ -266,6 +292,7 @@ int main(void)
         cmocka_unit_test(test_refusals_name_the_key_and_what_is_allowed),
         cmocka_unit_test(test_values_may_hold_anything_when_encoded),
         cmocka_unit_test(test_text_parses_to_the_same_options),
+        cmocka_unit_test(test_a_refused_text_stands_for_itself),
         cmocka_unit_test(test_random_text_is_refused_or_survives_a_round_trip),
     };
     return cmocka_run_group_tests_name("options", tests, NULL, NULL);

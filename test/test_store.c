@@ -102,26 +102,29 @@ static void test_shape_is_part_of_the_hash(void **state)
 
 /* ---- tables ---- */
 
-static void test_two_chunks_at_once_have_the_digests_of_each_alone(void **state)
+static void test_several_chunks_at_once_have_the_digests_of_each_alone(void **state)
 {
-    uint8_t bytes[2 * 700 + 1];
+    static uint8_t bytes[COW_TOGETHER * 50001];
+    static const uint64_t large[] = {16384, 16385, 32704, 32768, 32833, 50000};
 
     (void)state;
     for (size_t i = 0; i < sizeof bytes; i++)
         bytes[i] = (uint8_t)(i * 131 + i / 256);
-    for (uint64_t n = 1; n <= 700; n++) { /* all remainders modulo the block, and addresses that are not aligned */
-        uint64_t dims[COW_MAX_RANK] = {n};
-        unsigned rank = n % 7 == 0 ? COW_MAX_RANK : 1;
-        const uint8_t *a = bytes, *b = bytes + n + 1;
-        cow_digest one, two, first, second;
+    for (uint64_t k = 1; k <= 712; k++) { /* all remainders modulo the block, and addresses that are not aligned */
+        uint64_t n = k <= 700 ? k : large[(k - 701) / 2], dims[COW_MAX_RANK] = {n};
+        unsigned rank = n % 7 == 0 ? COW_MAX_RANK : 1, many = k <= 700 ? 1 + (unsigned)n % COW_TOGETHER : 10 + 6 * (k & 1);
+        const void *chunk[COW_TOGETHER];
+        cow_digest alone[COW_TOGETHER], found[COW_TOGETHER], *digest[COW_TOGETHER];
 
         for (unsigned d = 1; d < rank; d++)
             dims[d] = 1;
-        assert_int_equal(cow_digest_chunk(a, rank, dims, dims, 1, &one), 0);
-        assert_int_equal(cow_digest_chunk(b, rank, dims, dims, 1, &two), 0);
-        assert_int_equal(cow_digest_two(a, b, n, rank, dims, &first, &second), 0);
-        assert_memory_equal(&one, &first, sizeof one);
-        assert_memory_equal(&two, &second, sizeof two);
+        for (unsigned i = 0; i < many; i++) {
+            chunk[i] = bytes + i * (n + 1);
+            digest[i] = &found[i];
+            assert_int_equal(cow_digest_chunk(chunk[i], rank, dims, dims, 1, &alone[i]), 0);
+        }
+        assert_int_equal(cow_digest_many(chunk, many, n, rank, dims, digest), 0);
+        assert_memory_equal(alone, found, many * sizeof *alone);
     }
 }
 
@@ -550,7 +553,7 @@ int main(void)
         cmocka_unit_test(test_hashes_are_those_of_versioned_hdf5),
         cmocka_unit_test(test_padding_is_not_hashed_but_checksummed),
         cmocka_unit_test(test_shape_is_part_of_the_hash),
-        cmocka_unit_test(test_two_chunks_at_once_have_the_digests_of_each_alone),
+        cmocka_unit_test(test_several_chunks_at_once_have_the_digests_of_each_alone),
         cmocka_unit_test(test_table_refuses_rows_beyond_its_end),
         cmocka_unit_test(test_failed_append_leaves_no_rows),
         cmocka_unit_test(test_pool_finds_what_was_added_also_after_reopening),

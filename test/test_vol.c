@@ -4,6 +4,8 @@
  * Where native HDF5 defines the answer, the same calls are made on a native file in the same process, and the answers
  * are compared; so nothing here has to know what HDF5 would say.
  */
+#include <H5VLconnector.h>
+#include <H5VLconnector_passthru.h>
 #include <hdf5.h>
 
 #include <dirent.h>
@@ -104,6 +106,63 @@ static void test_failed_create_keeps_errno_at_the_bottom_of_the_error_stack(void
     H5Ewalk2(stack, H5E_WALK_UPWARD, note_record, &record);
     H5Eclose_stack(stack);
     CHECK(strstr(record.lowest, "errno = 2") != NULL);
+}
+
+/* As a program sets it that selects the connector itself. */
+static void test_bad_options_refuse_every_file(void)
+{
+    hid_t connector = H5VLget_connector_id_by_name("h5cow"), fapl[2], file, stack;
+    void *info = NULL, *other = NULL, *again = NULL;
+    char *text = NULL;
+
+    remove(cow_file);
+    file = H5Fcreate(cow_file, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    CHECK(H5Fclose(file) >= 0);
+    CHECK(H5VLconnector_str_to_info("colour=red", connector, &info) >= 0 && info != NULL);
+    CHECK(H5VLconnector_str_to_info("threads=0", connector, &other) >= 0 && other != NULL);
+    for (int i = 0; i < 2; i++) {
+        fapl[i] = H5Pcreate(H5P_FILE_ACCESS);
+        CHECK(H5Pset_vol(fapl[i], connector, info) >= 0);
+    }
+    CHECK(H5Pequal(fapl[0], fapl[1]) > 0);
+    CHECK(H5Pget_vol_info(fapl[0], &again) >= 0);
+    CHECK(H5VLconnector_info_to_str(again, connector, &text) >= 0 && text != NULL && strcmp(text, "colour=red") == 0);
+    H5free_memory(text);
+    for (int call = 0; call < 5; call++) {
+        stack_record record = {0};
+        H5E_BEGIN_TRY
+        {
+            hid_t result = -1;
+            if (call < 2)
+                result = H5Fopen(cow_file, call == 0 ? H5F_ACC_RDONLY : H5F_ACC_RDWR, fapl[0]);
+            else if (call == 2)
+                result = H5Fcreate(cow_file, H5F_ACC_TRUNC, H5P_DEFAULT, fapl[0]);
+            else if (call == 3)
+                result = H5Fis_accessible(cow_file, fapl[0]);
+            else
+                result = H5Fdelete(cow_file, fapl[0]);
+            stack = H5Eget_current_stack();
+            CHECK(result < 0);
+        }
+        H5E_END_TRY
+        H5Ewalk2(stack, H5E_WALK_UPWARD, note_record, &record);
+        H5Eclose_stack(stack);
+        CHECK(strstr(record.lowest, "'colour' is unknown") != NULL && strstr(record.lowest, "compress") != NULL);
+    }
+#if !H5_VERSION_GE(2, 0, 0)
+    H5E_BEGIN_TRY
+    {
+        CHECK(H5Pset_vol(fapl[0], H5VLget_connector_id_by_name("native"), NULL) < 0); /* see class.c */
+        CHECK(H5Pset_vol(fapl[1], connector, other) < 0);
+        CHECK(H5Fopen(cow_file, H5F_ACC_RDONLY, fapl[0]) < 0);
+    }
+    H5E_END_TRY
+#endif
+    for (int i = 0; i < 2; i++)
+        CHECK(H5Pclose(fapl[i]) >= 0);
+    file = H5Fopen(cow_file, H5F_ACC_RDONLY, H5P_DEFAULT);
+    CHECK(file >= 0 && H5Fclose(file) >= 0);
+    H5VLclose(connector);
 }
 
 static void test_is_accessible_answers_as_native(void)
@@ -1023,6 +1082,7 @@ static void test_access_properties_are_given_back(void)
     H5F_libver_t low, high;
     hsize_t metadata, raw;
     char name[32];
+    int differ;
 
     H5Pset_libver_bounds(fapl, H5F_LIBVER_V18, H5F_LIBVER_V18);
     remove(cow_file);
@@ -1034,7 +1094,8 @@ static void test_access_properties_are_given_back(void)
     CHECK(H5VLget_connector_name(file, name, sizeof name) > 0 && strcmp(name, "h5cow") == 0);
     CHECK(H5Pget_meta_block_size(list, &metadata) >= 0 && metadata == 2048);
     CHECK(H5Pget_small_data_block_size(list, &raw) >= 0 && raw == 2048);
-    CHECK(connector == own && H5Pget_driver(list) == H5Pget_driver(fapl));
+    CHECK(H5VLcmp_connector_cls(&differ, connector, own) >= 0 && differ == 0); /* HDF5 2 gives a new id each time */
+    CHECK(H5Pget_driver(list) == H5Pget_driver(fapl));
     H5VLclose(connector);
     H5VLclose(own);
     H5Pclose(list);
@@ -1202,8 +1263,13 @@ static void test_an_error_is_printed_once(void)
     CHECK(printed(iterate_over_links, file, "HDF5-DIAG") == 2);
     CHECK(printed(visit_links, file, "HDF5-DIAG") == 3);
     CHECK(H5Eget_auto2(H5E_DEFAULT, &now, &now_data) >= 0 && now == function && now_data == data);
-    /* what it sets meanwhile stays */
+    /* what it sets meanwhile stays, but for HDF5 2, which puts it back */
+#if H5_VERSION_GE(2, 0, 0)
+    (void)mine;
+    CHECK(H5Eset_auto2(H5E_DEFAULT, NULL, NULL) >= 0);
+#else
     CHECK(H5Eset_auto2(H5E_DEFAULT, function, &mine) >= 0);
+#endif
     CHECK(H5Literate2(file, H5_INDEX_NAME, H5_ITER_INC, NULL, turns_printing_off, NULL) >= 0);
     CHECK(H5Eget_auto2(H5E_DEFAULT, &now, &now_data) >= 0 && now == NULL);
     CHECK(printed(open_missing_dataset, file, "HDF5-DIAG") == 0);
@@ -1570,6 +1636,7 @@ int main(int argc, char **argv)
     } tests[] = {
         TEST(test_missing_file_keeps_errno_at_the_bottom_of_the_error_stack),
         TEST(test_failed_create_keeps_errno_at_the_bottom_of_the_error_stack),
+        TEST(test_bad_options_refuse_every_file),
         TEST(test_is_accessible_answers_as_native),
         TEST(test_flush_and_refresh_of_every_kind_of_object),
         TEST(test_refresh_of_objects_in_a_file_open_for_reading),

@@ -16,6 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define BLOCK_ROWS 5 /* newest rows of the log that may share their heap blocks with what a commit writes */
+
 /* ---- datasets ---- */
 
 typedef struct written_nodes {
@@ -79,8 +81,7 @@ hid_t cow_view_dcpl(const cow_dataset *dataset)
 {
     hid_t dcpl = H5Pcreate(H5P_DATASET_CREATE);
 
-    if (dcpl < 0 || copy_fill(dataset, dcpl) < 0 || H5Pset_obj_track_times(dcpl, false) < 0 ||
-        H5Pset_dset_no_attrs_hint(dcpl, true) < 0) {
+    if (dcpl < 0 || copy_fill(dataset, dcpl) < 0 || H5Pset_obj_track_times(dcpl, false) < 0) {
         cow_error_native("%s: cannot describe the views", dataset->array.label);
         if (dcpl >= 0)
             H5Pclose(dcpl);
@@ -344,12 +345,28 @@ static int close_version(cow_file *file)
     return status;
 }
 
+/* HDF5 puts the texts of the log and the mappings of views into a heap block that it has met since the file was opened
+ * and that has room for them, or into a new one of 4 KiB. Rows of the log lead to the newest blocks. */
+static void meet_heap_blocks(cow_file *file)
+{
+    for (uint64_t i = 1; i <= BLOCK_ROWS && i <= file->log_rows; i++) {
+        cow_log_row row = {0};
+        if (cow_log_read(file->loc, file->log_rows - i, &row) < 0)
+            cow_error_clear(); /* a commit can do without */
+        cow_log_row_free(&row);
+    }
+}
+
 static int commit(cow_file *file, bool finished)
 {
     cow_walk *walk = NULL;
+    bool small;
     int differs, status = -1;
 
     if (cow_file_lay_out(file) < 0)
+        return -1;
+    meet_heap_blocks(file);
+    if (cow_native_file_small_headers(file->native, true, &small) < 0)
         return -1;
     if (cow_commit_datasets(file) < 0 || (walk = cow_walk_open(file)) == NULL ||
         (differs = cow_walk_decide(walk)) < 0)
@@ -367,7 +384,8 @@ static int commit(cow_file *file, bool finished)
 done:
     if (walk != NULL)
         cow_walk_close(walk);
-    return status;
+    /* the application's datasets are none of our business */
+    return cow_native_file_small_headers(file->native, small, NULL) < 0 ? -1 : status;
 }
 
 int cow_file_commit(cow_file *file, cow_commit_kind kind)

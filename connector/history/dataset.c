@@ -69,6 +69,9 @@ static int type_is_heap(hid_t type)
     case H5T_BITFIELD:
     case H5T_OPAQUE:
     case H5T_ENUM:
+#if H5_VERSION_GE(2, 0, 0)
+    case H5T_COMPLEX:
+#endif
     case H5T_NO_CLASS:
     case H5T_NCLASSES:
         break;
@@ -79,7 +82,7 @@ static int type_is_heap(hid_t type)
 int cow_dataset_wanted(cow_file *file, hid_t type, hid_t space, hid_t dcpl)
 {
     H5D_layout_t layout = H5Pget_layout(dcpl);
-    hsize_t extent[COW_MAX_RANK], most[COW_MAX_RANK];
+    hsize_t extent[COW_MAX_RANK], most[COW_MAX_RANK], chunk[COW_MAX_RANK];
     H5D_fill_value_t defined;
     H5D_fill_time_t fill_time;
     bool fixed = true;
@@ -103,8 +106,17 @@ int cow_dataset_wanted(cow_file *file, hid_t type, hid_t space, hid_t dcpl)
     if ((defined == H5D_FILL_VALUE_UNDEFINED && fill_time == H5D_FILL_TIME_ALLOC) ||
         (fill_time == H5D_FILL_TIME_NEVER && type_is_heap(type)))
         return 0;
-    /* chunks of another rank or of size 0 are HDF5's errors to report */
-    return layout == H5D_CONTIGUOUS ? fixed : H5Pget_chunk(dcpl, COW_MAX_RANK, extent) == rank;
+    if (layout == H5D_CONTIGUOUS)
+        return fixed;
+    if (H5Pget_chunk(dcpl, COW_MAX_RANK, chunk) != rank)
+        return 0;
+    bytes = (double)H5Tget_size(type);
+    for (int d = 0; d < rank; d++) {
+        if (chunk[d] == 0 || (extent[d] > 0 && most[d] != H5S_UNLIMITED && chunk[d] > most[d]))
+            return 0;
+        bytes *= (double)chunk[d];
+    }
+    return bytes <= UINT32_MAX;
 }
 
 /* Chunks for a dataset that the application wanted contiguous: whole trailing dimensions first, up to BYTES. */
@@ -250,9 +262,10 @@ int cow_dataset_hold(cow_dataset *dataset, void *native)
     return 0;
 }
 
-/* Everything of the state that follows from root record, row and the native object. Takes one reference. */
-static cow_dataset *dataset_make(cow_file *file, void *native, uint64_t address, bool snapshot, const cow_root *root,
-                                 uint64_t root_offset, const cow_dataset_row *row)
+/* Everything of the state that follows from root record, row and the native object, whose creation properties DCPL
+ * become the state's, also when it fails. Takes one reference. */
+static cow_dataset *dataset_make(cow_file *file, void *native, hid_t dcpl, uint64_t address, bool snapshot,
+                                 const cow_root *root, uint64_t root_offset, const cow_dataset_row *row)
 {
     cow_dataset *dataset = calloc(1, sizeof *dataset);
     cow_array *array;
@@ -261,6 +274,8 @@ static cow_dataset *dataset_make(cow_file *file, void *native, uint64_t address,
 
     if (dataset == NULL) {
         cow_error(COW_MEMORY, "%s: no memory to open a dataset", file->name);
+        if (dcpl >= 0)
+            H5Pclose(dcpl);
         return NULL;
     }
     *dataset = (cow_dataset){.file = file,
@@ -270,14 +285,14 @@ static cow_dataset *dataset_make(cow_file *file, void *native, uint64_t address,
                              .snapshot = snapshot,
                              .root = root_offset,
                              .row = *row,
-                             .dcpl = H5I_INVALID_HID};
+                             .dcpl = dcpl};
     array = &dataset->array;
     array->type = H5I_INVALID_HID;
     make_label(dataset, native);
-    if ((type = cow_native_dataset_type(native)) < 0 || (array->type = H5Tcopy(type)) < 0 ||
-        (dataset->dcpl = cow_native_dataset_dcpl(native)) < 0 ||
+    if (dcpl < 0 || (type = cow_native_dataset_type(native)) < 0 || (array->type = H5Tcopy(type)) < 0 ||
         (pool = cow_pools_get(file, (uint32_t)root->pool)) == NULL)
         goto failed;
+    dataset->named_type = H5Tcommitted(type) > 0;
     array->element_size = H5Tget_size(array->type);
     array->chunk_bytes = array->element_size;
     for (unsigned d = 0; d < root->rank; d++)
@@ -397,7 +412,7 @@ cow_dataset *cow_dataset_create(cow_file *file, void *at, const H5VL_loc_params_
     row.head = cow_address(&info.token);
     if (cow_table_append(file->datasets, 1, &row, NULL) < 0)
         goto done;
-    dataset = dataset_make(file, *native, row.head, false, &root, COW_NO_NODE, &row);
+    dataset = dataset_make(file, *native, cow_native_dataset_dcpl(*native), row.head, false, &root, COW_NO_NODE, &row);
     /* early allocation: every chunk of the extent is there from the start */
     if (dataset != NULL && dataset->array.early && cow_array_resize(&dataset->array, root.extent) < 0) {
         dataset_free(dataset);
@@ -481,12 +496,13 @@ int cow_dataset_of_copy(cow_file *file, void *native, cow_dataset **source)
     if (dcpl < 0)
         return -1;
     kind = file->laid_out ? source_of(dcpl, &number) : 0;
-    H5Pclose(dcpl);
-    if (kind <= 0)
+    if (kind > 0 && root_of(file, kind, number, &offset, &root, &row) < 0)
+        kind = -1;
+    if (kind <= 0) {
+        H5Pclose(dcpl);
         return kind;
-    if (root_of(file, kind, number, &offset, &root, &row) < 0)
-        return -1;
-    *source = dataset_make(file, native, NOT_AN_ADDRESS, true, &root, offset, &row);
+    }
+    *source = dataset_make(file, native, dcpl, NOT_AN_ADDRESS, true, &root, offset, &row);
     return *source == NULL ? -1 : 1;
 }
 
@@ -514,14 +530,15 @@ int cow_dataset_attach(cow_file *file, void *native, cow_dataset **dataset)
     if ((dcpl = cow_native_dataset_dcpl(native)) < 0)
         return -1;
     kind = source_of(dcpl, &number);
-    H5Pclose(dcpl);
-    if (kind <= 0)
+    if (kind > 0 && root_of(file, kind, number, &offset, &root, &row) < 0)
+        kind = -1;
+    if (kind <= 0) {
+        H5Pclose(dcpl);
         return kind;
-    if (root_of(file, kind, number, &offset, &root, &row) < 0)
-        return -1;
+    }
     /* the copy of a head object made without the connector: reads, never writes */
     snapshot = kind == 2 || row.head != address;
-    *dataset = dataset_make(file, native, address, snapshot, &root, offset, &row);
+    *dataset = dataset_make(file, native, dcpl, address, snapshot, &root, offset, &row);
     return *dataset == NULL ? -1 : 0;
 }
 

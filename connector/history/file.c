@@ -31,19 +31,35 @@ H5O_token_t cow_token(uint64_t address)
     return token;
 }
 
+static int get_format(cow_loc file, uint32_t *format)
+{
+    cow_loc group;
+    int found;
+
+    if (cow_native_open(file, COW_ROOT, &group) < 0)
+        return -1;
+    found = group.type == H5I_GROUP ? cow_native_attribute_get(group, "format", H5T_NATIVE_UINT32, format) : 0;
+    return cow_native_close(group) < 0 ? -1 : found;
+}
+
 int cow_file_versioned(void *native_file)
 {
-    cow_loc file = {native_file, H5I_FILE}, group;
+    cow_loc file = {native_file, H5I_FILE};
     uint32_t format = 0;
     int found = cow_native_exists(file, COW_ROOT);
 
     if (found <= 0)
         return found;
-    if (cow_native_open(file, COW_ROOT, &group) < 0)
+#if H5_VERSION_GE(2, 0, 0)
+    /* It reads attributes only through a handle that could read variable-length data, and in H5Fopen this one cannot. */
+    if ((file.object = cow_native_file_reopen(native_file)) == NULL)
         return -1;
-    found = group.type == H5I_GROUP ? cow_native_attribute_get(group, "format", H5T_NATIVE_UINT32, &format) : 0;
-    if (cow_native_close(group) < 0)
+    found = get_format(file, &format);
+    if (cow_native_file_close(file.object) < 0)
         found = -1;
+#else
+    found = get_format(file, &format);
+#endif
     if (found > 0 && format != COW_FORMAT)
         return cow_error(COW_UNSUPPORTED,
                          "the file's history has format %u; this h5cow reads format %u: use a newer h5cow", format,
@@ -189,14 +205,25 @@ static void close_tables(cow_file *file)
         }
 }
 
+int cow_file_open_all(cow_file *file)
+{
+    if (file->opened_all)
+        return 0;
+    if ((file->pools == NULL && open_table(file, COW_ROOT "/pools", COW_HASH_SIZE, &file->pools) < 0) ||
+        (file->snapshots == NULL && open_table(file, COW_ROOT "/snapshots", 24, &file->snapshots) < 0) ||
+        cow_log_rows(file->loc, &file->log_rows) < 0)
+        return -1;
+    file->version_row = (int64_t)file->log_rows - 1;
+    file->opened_all = true;
+    return 0;
+}
+
+/* Who only reads rarely needs the others, and opening takes time. */
 static int open_tables(cow_file *file)
 {
     if (open_table(file, COW_ROOT "/datasets", 24, &file->datasets) < 0 ||
-        open_table(file, COW_ROOT "/pools", COW_HASH_SIZE, &file->pools) < 0 ||
-        open_table(file, COW_ROOT "/snapshots", 24, &file->snapshots) < 0 ||
-        open_table(file, COW_ROOT "/index", 1, &file->index) < 0 || cow_log_rows(file->loc, &file->log_rows) < 0)
+        open_table(file, COW_ROOT "/index", 1, &file->index) < 0 || (file->writable && cow_file_open_all(file) < 0))
         return -1;
-    file->version_row = (int64_t)file->log_rows - 1;
     file->laid_out = true;
     return 0;
 }
@@ -206,6 +233,7 @@ int cow_file_lay_out(cow_file *file)
     static const char *const groups[] = {COW_ROOT,            COW_ROOT "/versions", COW_ROOT "/tags", COW_ROOT "/raw",
                                          COW_ROOT "/slots",   COW_ROOT "/views",    COW_ROOT "/heads", COW_ROOT "/removed"};
     const uint32_t format = COW_FORMAT;
+    const uint8_t none = 0;
     cow_loc root;
     int status;
 
@@ -221,6 +249,8 @@ int cow_file_lay_out(cow_file *file)
     if (cow_native_open(file->loc, COW_ROOT, &root) < 0)
         return -1;
     status = cow_native_attribute_put(root, "format", H5T_STD_U32LE, &format);
+    if (status == 0)
+        status = cow_native_attribute_put(root, COW_ABSOLUTE, H5T_STD_U8LE, &none);
     if (cow_native_close(root) < 0 || status < 0)
         return -1;
     if (cow_log_create(file->loc) < 0 ||
@@ -230,7 +260,7 @@ int cow_file_lay_out(cow_file *file)
         make_table(file, COW_ROOT "/index", byte_type, 4096, &file->index) < 0)
         return -1;
     file->version_row = -1;
-    file->laid_out = true;
+    file->laid_out = file->opened_all = true;
     return 0;
 }
 
@@ -297,11 +327,8 @@ static int check_name(cow_file *file)
 
     if (name == NULL)
         return 0;
-    if (*name == '\0' || strlen(name) > 200 || strpbrk(name, "/@~{}") != NULL || strcmp(name, ".") == 0)
-        return cow_error(COW_USAGE, "name=%s: the name of a version is 1 to 200 characters without any of / @ ~ { }",
-                         name);
     if (!file->laid_out)
-        return 0;
+        return 0; /* what a name may be made of, options.c has seen to */
     snprintf(path, sizeof path, COW_ROOT "/versions/%s", name);
     if ((exists = cow_native_exists(file->loc, path)) > 0)
         return cow_error(COW_USAGE, "%s: there is a version '%s' already; choose another name=", file->name, name);
@@ -318,6 +345,8 @@ cow_file *cow_file_attach(void *native_file, const char *name, bool writable, bo
         return NULL;
     for (file = open_files; file != NULL; file = file->next)
         if (file->fileno == info.fileno && !file->shut) {
+            if (writable && file->laid_out && cow_file_open_all(file) < 0)
+                return NULL;
             file->writable |= writable;
             return cow_file_reference(file);
         }
@@ -456,7 +485,7 @@ int cow_file_keep_removed(cow_file *file, cow_loc group, const char *name)
         return 0;
     if (cow_snapshots_load(file) < 0)
         return -1;
-    if (!cow_snapshots_newest(file, cow_address(&info.token), NULL))
+    if (!cow_snapshots_known(file, cow_address(&info.token)))
         return 0;
     snprintf(path, sizeof path, COW_ROOT "/removed/%llx", (unsigned long long)cow_address(&info.token));
     return cow_native_link_move(group, name, file->loc, path) < 0 ? -1 : 1;

@@ -5,6 +5,7 @@
  *   dataset.c   versioned datasets: creating, opening, answering for the application's layout
  *   changes.c   what changed in this transaction
  *   commit.c    a transaction becomes a version
+ *   known.c     which snapshot belongs to which head object
  *   snapshot.c  the head's tree becomes a version's tree (path copying)
  *   versions.c  the log of versions, revisions by name and time
  *   copy.c      H5Ocopy
@@ -19,6 +20,7 @@
 #define COW_FORMAT 1
 #define COW_ROOT "/" COW_GROUP
 #define COW_NO_ROW UINT64_MAX
+#define COW_ABSOLUTE "absolute_links" /* attribute of /_versioned_data */
 
 /* A row of /_versioned_data/datasets, in memory and in the file. */
 typedef struct cow_dataset_row {
@@ -73,10 +75,11 @@ struct cow_file {
     cow_loc loc; /* native, as a location */
     H5O_token_t root;
     cow_file_state state;
-    /* tables, opened when laid out */
+    /* tables, opened when laid out; pools and snapshots may be NULL until cow_file_open_all */
     cow_table *datasets, *pools, *snapshots, *index;
-    cow_pool_entry *pool;
-    size_t pool_count;
+    bool opened_all;
+    cow_pool_entry *pool; /* those that are open, in no order */
+    size_t pool_count, pool_room;
     uint8_t *signature; /* of the first signature_count pools, COW_HASH_SIZE bytes each */
     size_t signature_count;
     cow_cache *cache;
@@ -86,6 +89,8 @@ struct cow_file {
     size_t change_count, change_room;
     cow_map change_of;    /* address -> index in change[] */
     bool full_walk;       /* some path may be wrong: walk the whole head */
+    bool absolute_read;   /* the next one is what the attribute says */
+    uint8_t absolute;     /* 1: groups other than the root may have absolute soft links, which name the version */
     bool shared_nodes;    /* a copy shares index nodes of this transaction: do not remove their views */
     uint64_t eoa_before;
     /* the newest version */
@@ -115,6 +120,7 @@ struct cow_dataset {
     hid_t dcpl; /* the native object's, virtual */
     void *native; /* heads of writable files: a handle of our own, so that the address cannot be used again */
     bool dead; /* deleted before it was ever committed */
+    bool named_type; /* its type is a named datatype */
 };
 
 /* file.c */
@@ -122,6 +128,8 @@ uint64_t cow_address(const H5O_token_t *token);
 H5O_token_t cow_token(uint64_t address);
 /* Make or open the tables. Needed before anything below is called. */
 int cow_file_lay_out(cow_file *file);
+/* Open what was left out because the file was opened for reading: pools, snapshots, and the number of rows of the log. */
+int cow_file_open_all(cow_file *file);
 int cow_file_fail(cow_file *file); /* enter FAILED, keeping the recorded error; always -1 */
 int cow_file_begin(cow_file *file); /* may_write, then OPEN */
 int cow_file_eoa(cow_file *file, uint64_t *eoa);
@@ -172,11 +180,17 @@ void cow_walk_close(cow_walk *walk);
 int cow_walk_decide(cow_walk *walk);
 /* Build the version's tree and link it as versions/NAME; ROW is its row in the log. *CHANGED: objects made. */
 int cow_walk_build(cow_walk *walk, const char *name, uint64_t row, int64_t *changed);
+
+/* known.c */
 int cow_snapshots_load(cow_file *file);
 int cow_snapshots_flush(cow_file *file);
-/* The newest snapshot of a head object; false: none. */
+/* Does any version know this head object? */
+bool cow_snapshots_known(const cow_file *file, uint64_t head);
+/* The newest snapshot of a head object; false: none, or none that still counts. */
 bool cow_snapshots_newest(const cow_file *file, uint64_t head, uint64_t *snapshot);
 int cow_snapshots_add(cow_file *file, uint64_t head, uint64_t snapshot, uint64_t version);
+/* A row says nothing any more: no tree holds its snapshot. */
+int cow_snapshots_strike_out(cow_file *file, uint64_t row);
 
 /* versions.c */
 int cow_log_create(cow_loc file);

@@ -208,26 +208,29 @@ cow_pool_entry *cow_pools_get(cow_file *file, uint32_t id)
 {
     cow_pool_entry *entry;
 
-    if (id >= file->pools->rows) {
+    for (size_t i = 0; i < file->pool_count; i++)
+        if (file->pool[i].id == id)
+            return &file->pool[i];
+    if (file->pools != NULL && id >= file->pools->rows) {
         cow_error(COW_CORRUPT, "%s: pool %u is named, but there are %llu; try: h5cow verify", file->name, id,
                   (unsigned long long)file->pools->rows);
         return NULL;
     }
-    if (id >= file->pool_count) {
-        size_t count = file->pools->rows;
-        cow_pool_entry *larger = realloc(file->pool, count * sizeof *larger);
+    if (file->pool_count == file->pool_room) {
+        size_t room = file->pool_room == 0 ? 8 : file->pool_room * 2;
+        cow_pool_entry *larger = realloc(file->pool, room * sizeof *larger);
         if (larger == NULL) {
-            cow_error(COW_MEMORY, "no memory for %zu pools", count);
+            cow_error(COW_MEMORY, "no memory for %zu pools", room);
             return NULL;
         }
         file->pool = larger;
-        for (size_t i = file->pool_count; i < count; i++)
-            file->pool[i] = (cow_pool_entry){.id = (uint32_t)i, .dcpl = H5I_INVALID_HID};
-        file->pool_count = count;
+        file->pool_room = room;
     }
-    entry = &file->pool[id];
-    if (entry->pool == NULL && pool_open(file, entry) < 0)
+    entry = &file->pool[file->pool_count];
+    *entry = (cow_pool_entry){.id = id, .dcpl = H5I_INVALID_HID};
+    if (pool_open(file, entry) < 0)
         return NULL;
+    file->pool_count++;
     return entry;
 }
 
@@ -337,5 +340,5 @@ void cow_pools_close(cow_file *file)
     file->signature = NULL;
     file->signature_count = 0;
     file->pool = NULL;
-    file->pool_count = 0;
+    file->pool_count = file->pool_room = 0;
 }

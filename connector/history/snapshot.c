@@ -5,8 +5,7 @@
  * each object met: the same as its newest snapshot, or new. Building (cow_walk_build) makes the new ones. An object
  * with several links in the head is one object in the version, because both passes remember objects by address.
  *
- * The table `snapshots` says which snapshot belongs to which head object; its rows of the running version are replaced
- * when a flush amends that version.
+ * Which snapshot belongs to which head object: known.c.
  */
 #include "history/internal.h"
 
@@ -15,94 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* ---- the table of snapshots ---- */
-
-int cow_snapshots_load(cow_file *file)
-{
-    uint64_t rows = file->snapshots->rows;
-
-    if (file->snapshots_loaded)
-        return 0;
-    if (rows > 0 && (file->snapshot = malloc(rows * sizeof *file->snapshot)) == NULL)
-        return cow_error(COW_MEMORY, "%s: no memory for %llu snapshots", file->name, (unsigned long long)rows);
-    if (file->snapshots->read(file->snapshots, 0, rows, file->snapshot) < 0)
-        return -1;
-    file->snapshot_room = file->snapshot_count = file->snapshot_written = rows;
-    for (uint64_t i = 0; i < rows; i++)
-        if (file->snapshot[i].snapshot != UINT64_MAX && cow_map_put(&file->snapshot_of, file->snapshot[i].head, i) < 0)
-            return -1;
-    file->snapshots_loaded = true;
-    return 0;
-}
-
-bool cow_snapshots_newest(const cow_file *file, uint64_t head, uint64_t *snapshot)
-{
-    uint64_t row;
-
-    if (!cow_map_get(&file->snapshot_of, head, &row))
-        return false;
-    if (snapshot != NULL)
-        *snapshot = file->snapshot[row].snapshot;
-    return true;
-}
-
-int cow_snapshots_add(cow_file *file, uint64_t head, uint64_t snapshot, uint64_t version)
-{
-    uint64_t row;
-
-    if (cow_map_get(&file->snapshot_of, head, &row) && file->snapshot[row].version == version) {
-        file->snapshot[row].snapshot = snapshot;
-        if (row < file->snapshot_written)
-            return file->snapshots->write(file->snapshots, row, 1, &file->snapshot[row]);
-        return 0;
-    }
-    if (file->snapshot_count == file->snapshot_room) {
-        size_t room = file->snapshot_room == 0 ? 64 : file->snapshot_room * 2;
-        cow_snapshot_row *larger = realloc(file->snapshot, room * sizeof *larger);
-        if (larger == NULL)
-            return cow_error(COW_MEMORY, "%s: no memory for the list of snapshots", file->name);
-        file->snapshot = larger;
-        file->snapshot_room = room;
-    }
-    file->snapshot[file->snapshot_count] = (cow_snapshot_row){head, snapshot, version};
-    return cow_map_put(&file->snapshot_of, head, file->snapshot_count++);
-}
-
-int cow_snapshots_flush(cow_file *file)
-{
-    if (cow_table_append(file->snapshots, file->snapshot_count - file->snapshot_written,
-                         file->snapshot + file->snapshot_written, NULL) < 0)
-        return -1;
-    file->snapshot_written = file->snapshot_count;
-    return 0;
-}
-
-int cow_snapshot_of(cow_file *file, const char *version_path, const H5O_token_t *head, H5O_token_t *snapshot)
-{
-    uint64_t address = cow_address(head), best = UINT64_MAX, row;
-    const char *name = version_path + strlen(COW_ROOT "/versions/");
-
-    *snapshot = *head;
-    if (cow_snapshots_load(file) < 0)
-        return -1;
-    for (row = 0; row < file->log_rows; row++) {
-        cow_log_row entry = {0};
-        int same, status = cow_log_read(file->loc, row, &entry);
-        same = status == 0 && entry.name != NULL && strcmp(entry.name, name) == 0;
-        cow_log_row_free(&entry);
-        if (status < 0)
-            return -1;
-        if (same)
-            break;
-    }
-    for (size_t i = 0; i < file->snapshot_count; i++)
-        if (file->snapshot[i].head == address && file->snapshot[i].version <= row)
-            best = file->snapshot[i].snapshot;
-    if (best != UINT64_MAX)
-        *snapshot = cow_token(best);
-    return 0;
-}
 
 /* ---- the walk ---- */
 
@@ -113,6 +24,9 @@ struct cow_walk {
     cow_map state; /* head address -> SAME, NEW, VISITING */
     cow_map built; /* head address -> address of the snapshot made in this walk */
     bool full;     /* look into every group */
+    bool types;    /* a named datatype changed: what is of this type changes with it */
+    bool renew;    /* groups with absolute soft links are made anew: the links name the version */
+    bool absolute; /* building: such a group was met */
     bool several;  /* something that changed has several links: groups that hold another one change with it */
     hid_t utf8;    /* link creation properties */
     char prefix[COW_PATH_MAX + 256]; /* of the version being built */
@@ -151,6 +65,7 @@ void cow_walk_close(cow_walk *walk)
 
 typedef struct comparison {
     cow_loc head, snapshot;
+    cow_walk *walk; /* building only */
 } comparison;
 
 static int attribute_differs(void *context, const char *name)
@@ -163,7 +78,7 @@ static int attribute_differs(void *context, const char *name)
 /* Attributes and comment. */
 static int header_differs(cow_loc head, cow_loc snapshot)
 {
-    comparison c = {head, snapshot};
+    comparison c = {head, snapshot, NULL};
     H5O_info2_t a, b;
     char *x, *y;
     int differs;
@@ -267,6 +182,8 @@ typedef struct place {
 
 static int decide(cow_walk *walk, uint64_t address, const char *path);
 
+#define NOWHERE "//" /* the path of what was not met by its links */
+
 static char *child_path(const char *path, const char *name)
 {
     char *child;
@@ -284,6 +201,15 @@ static int decide_child(void *context, const char *name, const H5L_info2_t *info
     char *path;
     int answer;
 
+    if (info->type == H5L_TYPE_SOFT && p->walk->renew && p->answer != NEW) {
+        size_t size;
+        char *value = cow_native_link_value(p->group, name, &size);
+        if (value == NULL)
+            return -1;
+        if (value[0] == '/')
+            p->answer = NEW;
+        free(value);
+    }
     if (info->type != H5L_TYPE_HARD || (p->root && strcmp(name, COW_GROUP) == 0))
         return 0;
     if ((path = child_path(p->path, name)) == NULL)
@@ -320,6 +246,29 @@ static int close_head(const cow_walk *walk, uint64_t address, cow_loc object)
     return cow_native_close(object);
 }
 
+/* 1: TYPE, which is closed, is a named one that is made anew. */
+static int type_is_new(cow_walk *walk, hid_t type)
+{
+    H5O_info2_t info;
+    int answer = type < 0 ? -1 : 0;
+
+    if (answer == 0 && H5Tcommitted(type) > 0) {
+        answer = -1;
+        if (cow_native_info(cow_native_named_type(type), NULL, H5O_INFO_BASIC, &info) == 0 &&
+            (answer = decide(walk, cow_address(&info.token), NOWHERE)) > 0)
+            answer = answer == NEW;
+    }
+    if (type >= 0)
+        H5Tclose(type);
+    return answer;
+}
+
+static int attribute_type_is_new(void *context, const char *name)
+{
+    place *p = context;
+    return type_is_new(p->walk, cow_native_attribute_type(p->group, name));
+}
+
 /* PATH is "" for the root, else "/a/b". */
 static int decide(cow_walk *walk, uint64_t address, const char *path)
 {
@@ -340,6 +289,16 @@ static int decide(cow_walk *walk, uint64_t address, const char *path)
         answer = -1;
     else if ((differ = differs(walk, address, flags, object)) != 0)
         answer = differ < 0 ? -1 : NEW;
+    if (answer == NEW && object.type == H5I_DATATYPE && cow_snapshots_newest(file, address, NULL))
+        walk->types = true;
+    if (answer == SAME && walk->full && walk->types) {
+        place p = {.walk = walk, .group = object};
+        differ = object.type == H5I_DATASET ? type_is_new(walk, cow_native_dataset_type(object.object)) : 0;
+        if (differ == 0)
+            differ = cow_native_attributes(object, false, attribute_type_is_new, &p);
+        if (differ != 0)
+            answer = differ < 0 ? -1 : NEW;
+    }
     if (answer == NEW && !walk->full) {
         if (cow_native_info(object, NULL, H5O_INFO_BASIC, &info) < 0)
             answer = -1;
@@ -365,17 +324,59 @@ static bool all_met(const cow_walk *walk)
     return true;
 }
 
+/* 1, 0, -1. A file from before there was the attribute may have absolute soft links anywhere. */
+static int absolute_links(cow_file *file)
+{
+    cow_loc group;
+    int found;
+
+    if (!file->absolute_read) {
+        if (cow_native_open(file->loc, COW_ROOT, &group) < 0)
+            return -1;
+        found = cow_native_attribute_get(group, COW_ABSOLUTE, H5T_NATIVE_UINT8, &file->absolute);
+        if (cow_native_close(group) < 0 || found < 0)
+            return -1;
+        if (found == 0)
+            file->absolute = 1;
+        file->absolute_read = true;
+    }
+    return file->absolute != 0;
+}
+
+static int absolute_links_put(cow_file *file, uint8_t absolute)
+{
+    cow_loc group;
+    int status;
+
+    if (file->absolute == absolute)
+        return 0;
+    if (cow_native_open(file->loc, COW_ROOT, &group) < 0)
+        return -1;
+    status = cow_native_attribute_put(group, COW_ABSOLUTE, H5T_STD_U8LE, &absolute);
+    file->absolute = absolute;
+    return cow_native_close(group) < 0 ? -1 : status;
+}
+
 int cow_walk_decide(cow_walk *walk)
 {
-    int answer;
+    int answer, absolute;
 
     if (cow_snapshots_load(walk->file) < 0)
         return -1;
     answer = decide(walk, cow_address(&walk->file->root), "");
-    if (answer > 0 && !walk->full && (walk->several || !all_met(walk))) {
+    if (answer > 0 && (walk->types || (!walk->full && (walk->several || !all_met(walk))))) {
         walk->full = true;
         cow_map_free(&walk->state);
         answer = decide(walk, cow_address(&walk->file->root), "");
+    }
+    if (answer == NEW) {
+        if ((absolute = absolute_links(walk->file)) < 0)
+            return -1;
+        if (absolute) {
+            walk->full = walk->renew = true;
+            cow_map_free(&walk->state);
+            answer = decide(walk, cow_address(&walk->file->root), "");
+        }
     }
     return answer < 0 ? -1 : answer == NEW;
 }
@@ -411,31 +412,32 @@ static int build_link(void *context, const char *name, const H5L_info2_t *info)
         else if (asprintf(&path, "%s%s", walk->prefix, value) < 0) {
             path = NULL;
             cow_error(COW_MEMORY, "no memory for a soft link");
-        } else
+        } else {
             status = cow_native_link_soft(p->target, name, path, lcpl);
+            walk->absolute |= !p->root;
+        }
     }
     free(path);
     free(value);
     return status < 0 ? -1 : 0;
 }
 
+static hid_t snapshot_type(void *context, hid_t named);
+
 static int copy_attribute(void *context, const char *name)
 {
     comparison *c = context;
-    return cow_native_attribute_copy(c->head, name, c->snapshot);
+    return cow_native_attribute_copy(c->head, name, c->snapshot, snapshot_type, c->walk);
 }
 
-static int copy_header(cow_loc head, cow_loc snapshot, hid_t creation)
+static int copy_header(cow_walk *walk, cow_loc head, cow_loc snapshot)
 {
-    comparison c = {head, snapshot};
-    unsigned order = 0;
+    comparison c = {head, snapshot, walk};
     char *comment;
     int status;
 
-    if (H5Pget_attr_creation_order(creation, &order) < 0)
-        return cow_error_native("cannot get the creation properties of an object");
-    if (cow_native_attributes(head, (order & H5P_CRT_ORDER_TRACKED) != 0, copy_attribute, &c) < 0 ||
-        (comment = cow_native_comment(head)) == NULL)
+    /* where the order of creation is not tracked, HDF5 goes by the order in the header */
+    if (cow_native_attributes(head, true, copy_attribute, &c) < 0 || (comment = cow_native_comment(head)) == NULL)
         return -1;
     status = *comment == '\0' ? 0 : cow_native_comment_set(snapshot, comment);
     free(comment);
@@ -452,6 +454,51 @@ static int note_built(cow_walk *walk, uint64_t address, cow_loc snapshot)
         return -1;
     walk->changed++;
     return 0;
+}
+
+/* A named datatype may have no link in the head, or none that this walk has come to yet: its snapshot is made without
+ * one. */
+static int build_type(cow_walk *walk, hid_t named, uint64_t address, cow_loc *made)
+{
+    cow_loc head = cow_native_named_type(named);
+    hid_t tcpl = cow_native_type_tcpl(head);
+    int status = -1;
+
+    if (tcpl < 0)
+        return -1;
+    if (cow_native_type_anonymous(walk->file->loc, named, tcpl, made) == 0) {
+        if (note_built(walk, address, *made) == 0 && copy_header(walk, head, *made) == 0)
+            status = 0;
+        else
+            cow_native_close(*made);
+    }
+    H5Pclose(tcpl);
+    return status;
+}
+
+/* The version's own object for a named datatype of the head, as an id to create with. */
+static hid_t snapshot_type(void *context, hid_t named)
+{
+    cow_walk *walk = context;
+    cow_loc snapshot;
+    H5O_info2_t info;
+    H5O_token_t token;
+    uint64_t address, known;
+    int decision;
+
+    if (cow_native_info(cow_native_named_type(named), NULL, H5O_INFO_BASIC, &info) < 0)
+        return H5I_INVALID_HID;
+    address = cow_address(&info.token);
+    if (!cow_map_get(&walk->built, address, &known)) {
+        if ((decision = decide(walk, address, NOWHERE)) < 0)
+            return H5I_INVALID_HID;
+        if (decision == NEW || !cow_snapshots_newest(walk->file, address, &known))
+            return build_type(walk, named, address, &snapshot) < 0 ? H5I_INVALID_HID : cow_native_type_id(snapshot);
+    }
+    token = cow_token(known);
+    if (cow_native_open_token(walk->file->loc, &token, &snapshot) < 0)
+        return H5I_INVALID_HID;
+    return cow_native_type_id(snapshot);
 }
 
 /* An anonymous group with everything of HEAD; the caller links and closes it. */
@@ -479,7 +526,7 @@ static int build_group(cow_walk *walk, cow_loc head, uint64_t address, const cha
             goto done;
     }
     /* noted before its members are built: a member may be this group again */
-    if (note_built(walk, address, *made) == 0 && copy_header(head, *made, gcpl) == 0 &&
+    if (note_built(walk, address, *made) == 0 && copy_header(walk, head, *made) == 0 &&
         cow_native_links(head, (order & H5P_CRT_ORDER_TRACKED) != 0, build_link, &p) == 0)
         status = 0;
     if (p.previous.object != NULL && cow_native_close(p.previous) < 0)
@@ -490,23 +537,117 @@ done:
     return status;
 }
 
+/* A snapshot is about to be made that will have the attributes of HEAD. In a header without room for them HDF5 would
+ * move messages about, and with them the order in which it tells attributes whose order is not tracked. */
+static int choose_header(cow_walk *walk, cow_loc head)
+{
+    H5O_info2_t info;
+
+    if (cow_native_info(head, NULL, H5O_INFO_NUM_ATTRS, &info) < 0)
+        return -1;
+    return cow_native_file_small_headers(walk->file->native, info.num_attrs == 0, NULL);
+}
+
 /* An anonymous virtual dataset over the newest root view of a versioned dataset. */
 static int build_dataset(cow_walk *walk, cow_loc head, cow_dataset *dataset, cow_loc *made)
 {
-    hid_t dcpl = H5Pcopy(dataset->dcpl);
+    hid_t dcpl = H5Pcopy(dataset->dcpl), named = H5I_INVALID_HID, type = dataset->array.type;
     char source[COW_PATH_MAX];
     int status = -1;
 
     made->type = H5I_DATASET;
     made->object = NULL;
     cow_view_path(source, dataset->root);
+    if (dataset->named_type && ((named = cow_native_dataset_type(head.object)) < 0 ||
+                                (type = snapshot_type(walk, named)) < 0))
+        goto done;
+    if (choose_header(walk, head) < 0)
+        goto done;
     if (dcpl < 0 || H5Pset_layout(dcpl, H5D_CONTIGUOUS) < 0)
         cow_error_native("%s: cannot describe a snapshot", dataset->array.label);
-    else if ((made->object = cow_view_whole(walk->file->loc, NULL, dataset->array.type, dataset->array.grid.rank,
+    else if ((made->object = cow_view_whole(walk->file->loc, NULL, type, dataset->array.grid.rank,
                                             dataset->array.extent, dataset->array.maximum, dcpl, source)) != NULL)
-        status = copy_header(head, *made, dcpl);
+        status = copy_header(walk, head, *made);
+done:
+    if (named >= 0) {
+        H5Tclose(named);
+        if (type >= 0)
+            H5Tclose(type);
+    }
     if (dcpl >= 0)
         H5Pclose(dcpl);
+    return status;
+}
+
+/* The elements of a small dataset, whatever their type. */
+static int copy_elements(cow_loc from, cow_loc to, hid_t space)
+{
+    hid_t type = cow_native_dataset_type(from.object);
+    hssize_t n = H5Sget_simple_extent_npoints(space);
+    void *values = NULL;
+    int status = -1;
+
+    if (type < 0)
+        return -1;
+    if (n < 0)
+        cow_error_native("cannot get the size of a dataset");
+    else if (n == 0)
+        status = 0;
+    else if ((values = calloc((size_t)n, H5Tget_size(type))) == NULL)
+        cow_error(COW_MEMORY, "no memory to copy a dataset");
+    else if (cow_native_dataset_read(from.object, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) == 0) {
+        status = cow_native_dataset_write(to.object, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values);
+        H5Treclaim(type, space, H5P_DATASET_XFER_DEFAULT, values);
+    }
+    free(values);
+    H5Tclose(type);
+    return status;
+}
+
+/* A dataset of a named type that HDF5 keeps itself, without a link. H5Ocopy would copy the type with each. */
+static int build_with_type(cow_walk *walk, cow_loc head, hid_t named, bool stored, cow_loc *made)
+{
+    hid_t type = snapshot_type(walk, named), space = cow_native_dataset_space(head.object),
+          dcpl = cow_native_dataset_dcpl(head.object);
+    int status = -1;
+
+    if (type < 0 || space < 0 || dcpl < 0 || choose_header(walk, head) < 0)
+        goto done;
+    *made = (cow_loc){cow_native_dataset_create(walk->file->loc, NULL, type, space, dcpl), H5I_DATASET};
+    if (made->object == NULL)
+        goto done;
+    if (stored && H5Pget_layout(dcpl) != H5D_VIRTUAL && H5Pget_external_count(dcpl) == 0 &&
+        copy_elements(head, *made, space) < 0)
+        goto done;
+    status = copy_header(walk, head, *made);
+done:
+    if (dcpl >= 0)
+        H5Pclose(dcpl);
+    if (space >= 0)
+        H5Sclose(space);
+    if (type >= 0)
+        H5Tclose(type);
+    return status;
+}
+
+/* What HDF5 keeps itself, linked as NAME. */
+static int build_copy(cow_walk *walk, place *p, const char *name, cow_loc head, hid_t lcpl, cow_loc *made)
+{
+    hid_t type = head.type == H5I_DATASET ? cow_native_dataset_type(head.object) : H5I_INVALID_HID;
+    H5D_space_status_t allocated = H5D_SPACE_STATUS_NOT_ALLOCATED;
+    int status = -1;
+
+    if (head.type == H5I_DATASET && (type < 0 || cow_native_dataset_status(head.object, &allocated) < 0))
+        goto done;
+    /* only H5Ocopy leaves chunks out that were never written */
+    if (type >= 0 && H5Tcommitted(type) > 0 && allocated != H5D_SPACE_STATUS_PART_ALLOCATED) {
+        if (build_with_type(walk, head, type, allocated == H5D_SPACE_STATUS_ALLOCATED, made) == 0)
+            status = cow_native_link_object(*made, p->target, name, lcpl);
+    } else if (cow_native_copy(p->group, name, p->target, name, H5P_DEFAULT) == 0)
+        status = cow_native_open(p->target, name, made);
+done:
+    if (type >= 0)
+        H5Tclose(type);
     return status;
 }
 
@@ -558,8 +699,8 @@ static int build(cow_walk *walk, place *p, const char *name, uint64_t address, c
         status = build_group(walk, head, address, path, &made);
     else if (dataset != NULL)
         status = build_dataset(walk, head, dataset, &made);
-    else if (cow_native_copy(p->group, name, p->target, name, H5P_DEFAULT) == 0)
-        status = cow_native_open(p->target, name, &made);
+    else
+        status = build_copy(walk, p, name, head, lcpl, &made);
     if (status == 0 && head.type != H5I_GROUP)
         status = note_built(walk, address, made);
     if (status == 0 && (head.type == H5I_GROUP || dataset != NULL))
@@ -574,10 +715,106 @@ done:
     return status < 0 ? cow_context("%s: cannot make the snapshot of %s", walk->file->name, path) : 0;
 }
 
+/* ---- amending ---- */
+
+/* What a flush put into this version and its new tree does without: objects that were deleted since. A named datatype
+ * may be in use all the same, by a dataset: whether it is shows when the former tree has gone. */
+typedef struct leftover {
+    cow_file *file;
+    cow_map unmet; /* snapshots made for this version and not met in the new tree -> their rows */
+    cow_loc group; /* while looking: where the links are */
+    cow_map types; /* those that are datatypes, with a handle on each */
+} leftover;
+
+/* Goes down into what was made for this version only: older groups lead to older snapshots alone. */
+static int meet_link(void *context, const char *name, const H5L_info2_t *info)
+{
+    leftover *l = context;
+    cow_loc group = l->group, object;
+    uint64_t address = info->type == H5L_TYPE_HARD ? cow_address(&info->u.token) : 0;
+    int status = 0;
+
+    if (info->type != H5L_TYPE_HARD || !cow_map_get(&l->unmet, address, NULL))
+        return 0;
+    cow_map_remove(&l->unmet, address);
+    if (cow_native_open(group, name, &object) < 0)
+        return -1;
+    if (object.type == H5I_GROUP) {
+        l->group = object;
+        status = cow_native_links(object, false, meet_link, l);
+        l->group = group;
+    }
+    return cow_native_close(object) < 0 ? -1 : status;
+}
+
+/* MADE: the root of the new tree. Nothing is found where nothing can have been deleted. */
+static int leftover_find(leftover *l, const cow_walk *walk, cow_loc made)
+{
+    cow_file *file = walk->file;
+    bool links = walk->full;
+    uint64_t root;
+
+    *l = (leftover){.file = file, .group = made};
+    for (size_t i = 0; !links && i < file->change_count; i++)
+        links = (file->change[i].flags & (COW_CHANGED_LINKS | 1u << COW_CHANGED_NEW)) != 0;
+    if (!links || !cow_map_get(&walk->built, cow_address(&file->root), &root))
+        return 0;
+    for (size_t i = file->snapshot_count; i-- > 0 && file->snapshot[i].version == walk->row;)
+        if (file->snapshot[i].snapshot != UINT64_MAX && cow_map_put(&l->unmet, file->snapshot[i].snapshot, i) < 0)
+            return -1;
+    cow_map_remove(&l->unmet, root);
+    if (cow_native_links(made, false, meet_link, l) < 0)
+        return -1;
+    for (size_t i = 0; i < l->unmet.capacity; i++) {
+        H5O_token_t token = cow_token(l->unmet.entry[i].key);
+        cow_loc object;
+        if (!l->unmet.entry[i].used)
+            continue;
+        if (cow_native_open_token(file->loc, &token, &object) < 0)
+            return -1;
+        if (object.type == H5I_DATATYPE
+                ? cow_map_put(&l->types, l->unmet.entry[i].key, (uintptr_t)object.object) < 0
+                : cow_native_close(object) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* The former tree has gone. */
+static int leftover_strike_out(leftover *l)
+{
+    for (size_t i = 0; i < l->unmet.capacity; i++) {
+        uint64_t handle;
+        H5O_info2_t info = {.rc = 0};
+        if (!l->unmet.entry[i].used)
+            continue;
+        if (cow_map_get(&l->types, l->unmet.entry[i].key, &handle) &&
+            cow_native_info((cow_loc){(void *)(uintptr_t)handle, H5I_DATATYPE}, NULL, H5O_INFO_BASIC, &info) < 0)
+            return -1;
+        if (info.rc == 0 && cow_snapshots_strike_out(l->file, l->unmet.entry[i].value) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int leftover_done(leftover *l)
+{
+    int status = 0;
+
+    for (size_t i = 0; i < l->types.capacity; i++)
+        if (l->types.entry[i].used &&
+            cow_native_close((cow_loc){(void *)(uintptr_t)l->types.entry[i].value, H5I_DATATYPE}) < 0)
+            status = -1;
+    cow_map_free(&l->types);
+    cow_map_free(&l->unmet);
+    return status;
+}
+
 int cow_walk_build(cow_walk *walk, const char *name, uint64_t row, int64_t *changed)
 {
     cow_file *file = walk->file;
     cow_loc head, made = {0};
+    leftover rest = {0};
     int exists, status = -1;
 
     walk->row = row;
@@ -588,12 +825,17 @@ int cow_walk_build(cow_walk *walk, const char *name, uint64_t row, int64_t *chan
         goto done;
     /* amending: the former tree goes only now, when what it shares with the new one has a second link */
     if ((exists = cow_native_exists(file->loc, walk->prefix)) < 0 ||
-        (exists && cow_native_link_delete(file->loc, walk->prefix) < 0) ||
+        (exists && (leftover_find(&rest, walk, made) < 0 || cow_native_link_delete(file->loc, walk->prefix) < 0 ||
+                    leftover_strike_out(&rest) < 0)) ||
         cow_native_link_object(made, file->loc, walk->prefix, walk->utf8) < 0)
+        goto done;
+    if (absolute_links_put(file, walk->absolute || (file->absolute && !walk->renew)) < 0)
         goto done;
     *changed = walk->changed;
     status = 0;
 done:
+    if (leftover_done(&rest) < 0)
+        status = -1;
     if (made.object != NULL && cow_native_close(made) < 0)
         status = -1;
     if (cow_native_close(head) < 0)

@@ -284,7 +284,7 @@ static int no_revision(cow_loc file, const char *revision)
 
 static int by_distance(cow_loc file, const char *revision, uint64_t distance, char path[], size_t size)
 {
-    uint64_t rows;
+    uint64_t rows = 0;
     cow_log_row row = {0};
     int64_t at;
     int status = -1;
@@ -313,7 +313,7 @@ static int by_distance(cow_loc file, const char *revision, uint64_t distance, ch
 
 static int by_time(cow_loc file, const char *revision, int64_t limit, char path[], size_t size)
 {
-    uint64_t rows;
+    uint64_t rows = 0;
 
     if (cow_log_rows(file, &rows) < 0)
         return -1;

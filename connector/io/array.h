@@ -46,6 +46,7 @@ typedef struct cow_array {
     bool written;                  /* something was written since the last commit; cleared by the owner. A write that
                                       leaves the same bytes sets it, but leaves index and extent unchanged */
     /* private to io/ */
+    hid_t same_type;               /* 0, or a type of HDF5's own, so never changed, that is the same as `type` */
     struct cow_cached *dirty;      /* dirty chunks of this array, oldest first */
 } cow_array;
 

@@ -284,7 +284,7 @@ static int store_batch(cow_array *array, size_t bytes)
         return -1;
     entries = (cow_cached **)(saves + most);
     do {
-        saves[n] = (cow_save){.chunk = entry->chunk, .bytes = entry->bytes, .index = n};
+        saves[n] = (cow_save){.chunk = entry->chunk, .bytes = entry->bytes, .keep = entry->bytes, .index = n};
         entries[n++] = entry;
         entry = entry->next_dirty;
     } while (entry != array->dirty && n < most);

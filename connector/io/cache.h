@@ -60,6 +60,7 @@ size_t cow_cache_limit(const cow_cache *cache);
 typedef enum {
     COW_BUFFER_ENCODED, /* stored.c */
     COW_BUFFER_ROOMS,
+    COW_BUFFER_BACK,
     COW_BUFFER_SAVES, /* cache.c */
     COW_BUFFER_LOADS,
     COW_BUFFER_PIECES, /* transfer.c */

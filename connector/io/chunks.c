@@ -325,11 +325,11 @@ static int describe_chunk(cow_array *array, const uint64_t chunk[], cow_chunk_in
     for (unsigned d = 0; d < array->grid.rank; d++)
         info->offset[d] = chunk[d] * array->grid.chunk[d];
     if (cow_index_get(array->index, chunk, &info->slot) < 0)
-        return cow_context("%s: looking for a chunk", array->label);
+        return cow_error_where(array->label, "looking for a chunk");
     if (info->slot == COW_HOLE)
         return 0;
     if (cow_native_chunk_address(cow_pool_store(array->pool), info->slot, &info->address, &size, &mask) < 0)
-        return cow_context("%s: looking for a chunk's place in the file", array->label);
+        return cow_error_where(array->label, "looking for a chunk's place in the file");
     info->size = size;
     info->filter_mask = mask;
     return 0;
@@ -561,7 +561,7 @@ int cow_array_storage_size(cow_array *array, uint64_t *bytes)
     }
     grid_extent(array, array->extent, chunks);
     if (cow_index_visit(array->index, origin, chunks, add_size, &sum) != 0)
-        return cow_context("%s: adding up the sizes of chunks", array->label);
+        return cow_error_where(array->label, "adding up the sizes of chunks");
     *bytes = sum.bytes;
     return 0;
 }

@@ -187,6 +187,11 @@ int cow_codec_encode(cow_codec *codec, const void *chunk, void *out, size_t *siz
     return cow_scratch_encode(codec->encoder, chunk, out, codec->bound, size, mask);
 }
 
+static uint32_t all_filters(const cow_codec *codec)
+{
+    return codec->count < 32 ? (UINT32_C(1) << codec->count) - 1 : UINT32_MAX;
+}
+
 static int decode_standard(cow_codec *codec, const void *bytes, size_t size, uint32_t mask, void *chunk)
 {
     const size_t room = SLACK_FACTOR * codec->bound + SLACK_BYTES;
@@ -233,7 +238,7 @@ done:
 
 int cow_codec_decode(cow_codec *codec, const void *bytes, size_t size, uint32_t mask, void *chunk)
 {
-    uint32_t all = codec->count < 32 ? (UINT32_C(1) << codec->count) - 1 : UINT32_MAX;
+    const uint32_t all = all_filters(codec);
 
     mask &= all;
     if (codec->standard || mask == all)
@@ -250,6 +255,27 @@ int cow_codec_decode(cow_codec *codec, const void *bytes, size_t size, uint32_t 
     if (!codec->decoder && !(codec->decoder = cow_scratch_open(codec->dcpl, codec->type, mask)))
         return -1;
     return cow_scratch_decode(codec->decoder, bytes, size, chunk);
+}
+
+int cow_codec_encode_back(cow_codec *codec, const void *chunk, void *out, size_t *size, uint32_t *mask, void *back)
+{
+    int status = -1;
+
+    if (cow_codec_encode(codec, chunk, out, size, mask) < 0)
+        return -1;
+    H5E_BEGIN_TRY
+    {
+        status = cow_codec_decode(codec, out, *size, *mask, back);
+    }
+    H5E_END_TRY
+    if (status == 0)
+        return 0;
+    cow_error_clear();
+    memcpy(out, chunk, codec->chunk_bytes);
+    memcpy(back, chunk, codec->chunk_bytes);
+    *size = codec->chunk_bytes;
+    *mask = all_filters(codec);
+    return 0;
 }
 
 int cow_codec_add(hid_t dcpl, hid_t type, const cow_compress *compress, size_t chunk_bytes)

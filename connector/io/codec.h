@@ -29,6 +29,10 @@ size_t cow_codec_bound(const cow_codec *codec);  /* largest encoded size */
 /* Encode CHUNK into OUT (cow_codec_bound bytes). *SIZE: bytes written; *MASK: bit i set where filter i was skipped
  * (optional filters that did not compress). */
 int cow_codec_encode(cow_codec *codec, const void *chunk, void *out, size_t *size, uint32_t *mask);
+/* The same for a codec that is not parallel: such filters may be lossy, and what they make is decoded again into BACK
+ * (chunk_bytes), which is what the stored chunk holds. A chunk that they encode but cannot decode skips all of them:
+ * the scale-offset filter of HDF5 1.14.5 is so where the values take all bits of their type. */
+int cow_codec_encode_back(cow_codec *codec, const void *chunk, void *out, size_t *size, uint32_t *mask, void *back);
 /* Decode SIZE bytes with filter mask MASK into CHUNK (chunk_bytes). Damaged input is COW_CORRUPT, never a crash. */
 int cow_codec_decode(cow_codec *codec, const void *bytes, size_t size, uint32_t mask, void *chunk);
 

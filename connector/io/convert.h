@@ -24,9 +24,12 @@ typedef struct cow_conversion {
     cow_background background;
 } cow_conversion;
 
-/* FILE_TYPE is located in memory, its elements have FILE_SIZE bytes. The ids are borrowed. */
-int cow_conversion_open(cow_conversion *conversion, hid_t file_type, size_t file_size, hid_t mem_type, hid_t dxpl,
-                        bool write);
+/* A type that HDF5 itself has registered: its id means the same as long as the library runs. */
+bool cow_type_predefined(hid_t type);
+
+/* KNOWN: FILE_TYPE and MEM_TYPE are known to be equal. FILE_TYPE is located in memory, its elements have FILE_SIZE bytes. The ids are borrowed. */
+int cow_conversion_open(cow_conversion *conversion, hid_t file_type, size_t file_size, hid_t mem_type, bool known,
+                        hid_t dxpl, bool write);
 /* Convert N packed elements in place; PACKED has room for n * size, BACKGROUND for n * to_size (or is NULL). */
 int cow_conversion_run(const cow_conversion *conversion, size_t n, void *packed, void *background);
 

@@ -334,7 +334,7 @@ int cow_heap_read(cow_array *array, const cow_heap_part *part, hid_t mem_type, h
         slot = entry->slot;
     } else {
         if (cow_index_get(array->index, part->chunk, &slot) < 0)
-            return cow_context("%s: looking for a chunk", array->label);
+            return cow_error_where(array->label, "looking for a chunk");
         if (slot == COW_HOLE)
             return read_fill(array, mem_type, dxpl, part->elements, packed);
         if (verify_slot(array, part->chunk, slot) < 0)

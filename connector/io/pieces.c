@@ -160,7 +160,7 @@ static int write_batch(batch *b)
         if (transfer->conversion.background == COW_BACKGROUND_CONTENT && read_background(b) < 0)
             return -1;
         if (cow_conversion_run(&transfer->conversion, b->elements, b->packed, b->background) < 0)
-            return cow_context("%s", array->label);
+            return cow_error_where(array->label, "reading or writing");
     }
     if ((direct = write_whole(b)) < 0 || prefetch(b, false) < 0)
         return -1;
@@ -233,7 +233,7 @@ static int read_chunks(batch *b)
             continue;
         }
         if (cow_index_get(array->index, piece->chunk, &slot) < 0)
-            return cow_context("%s: looking for a chunk", array->label);
+            return cow_error_where(array->label, "looking for a chunk");
         if (slot == COW_HOLE) {
             read_hole(b, i, &view);
         } else if (piece->whole) {
@@ -272,7 +272,7 @@ static int read_batch(batch *b)
     if (transfer->conversion.background == COW_BACKGROUND_CONTENT)
         pack(b, b->background);
     if (cow_conversion_run(&transfer->conversion, b->elements, b->packed, b->background) < 0)
-        return cow_context("%s", transfer->array->label);
+        return cow_error_where(transfer->array->label, "reading or writing");
     unpack(b, b->packed);
     return 0;
 }

@@ -175,7 +175,7 @@ static int visit_chunk(cow_array *array, const uint64_t chunk[], const span *spa
     if (entry == NULL && way == FROM_CHUNK) { /* reading a hole makes no chunk */
         uint64_t slot;
         if (cow_index_get(array->index, chunk, &slot) < 0)
-            return cow_context("%s: looking for a chunk", array->label);
+            return cow_error_where(array->label, "looking for a chunk");
         if (slot == COW_HOLE) {
             if (array->fill != NULL)
                 copy_spans(array, spans, count, NULL, packed, way);
@@ -268,7 +268,7 @@ static int write_slab(walk *w, cow_stream *in, uint64_t n, uint8_t *packed, uint
                 return -1;
         }
         if (cow_conversion_run(&transfer->conversion, n, packed, background) < 0)
-            return cow_context("%s", transfer->array->label);
+            return cow_error_where(transfer->array->label, "reading or writing");
     }
     return visit_chunks(w, packed, TO_CHUNK);
 }
@@ -292,7 +292,7 @@ static int read_slab(walk *w, cow_stream *in, cow_stream *out, uint64_t n, uint8
         return -1;
     }
     if (transfer->conversion.needed && cow_conversion_run(&transfer->conversion, n, packed, background) < 0)
-        return cow_context("%s", array->label);
+        return cow_error_where(array->label, "reading or writing");
     return cow_stream_scatter(out, n, packed);
 }
 

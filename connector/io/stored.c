@@ -5,13 +5,16 @@
  *  2. The index names a slot only after its bytes were handed to the store; a batch that fails leaves the index with
  *     what was stored so far, and gives back every use it took for the rest.
  *  3. No decoded byte reaches a caller before its chunk's checksum was compared.
- *  4. Which slots are given out does not depend on the threads. For that, a slot that the index lets go of is dropped,
+ *  4. Filters that are not ours may be lossy. Digest and cached chunk are then those of what can be read again, so the
+ *     same values are the same chunk whether they were written just now or came out of the file.
+ *  5. Which slots are given out does not depend on the threads. For that, a slot that the index lets go of is dropped,
  *     and so free to be given out again, only when the chunk comes to its turn that the pipeline begins after it.
  */
 #include "io/stored.h"
 
 #include "error.h"
 #include "io/cache.h"
+#include "io/plan.h"
 #include "io/workers.h"
 
 #include <inttypes.h>
@@ -22,8 +25,9 @@
 /* Below this a second thread costs more than it saves. */
 #define PARALLEL_BYTES ((size_t)256 << 10)
 
-/* Small chunks go through the pipeline in groups of about so many bytes, others in pairs, which are hashed faster; but
- * few chunks one by one, so that every thread gets some. */
+/* Small chunks go through the pipeline in groups of about so many bytes, others in pairs, which are hashed faster, or in
+ * as many as are hashed fastest where hashing is all there is to do; but few chunks one by one, so that every thread
+ * gets some. */
 #define GROUP_BYTES ((size_t)64 << 10)
 #define PAIRS_FROM 16
 /* Decoded bytes in a pipeline: what fits a core's cache, but some chunks in any case, but not endless memory. */
@@ -41,10 +45,11 @@ static size_t smaller(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* The pipeline of N chunks. *GROUP: chunks of one item. */
-static cow_pipeline pipeline_for(const cow_array *array, size_t n, size_t *group)
+/* The pipeline of N chunks. HASH: they are hashed, and nothing else. *GROUP: chunks of one item. */
+static cow_pipeline pipeline_for(const cow_array *array, size_t n, bool hash, size_t *group)
 {
     cow_pipeline pipeline = {.window = 1, .threads = n * array->chunk_bytes >= PARALLEL_BYTES ? array->threads : 1};
+    size_t least = WINDOW_CHUNKS;
 
     if (n == 0) {
         *group = 1;
@@ -52,10 +57,15 @@ static cow_pipeline pipeline_for(const cow_array *array, size_t n, size_t *group
     }
     *group = array->chunk_bytes < GROUP_BYTES / 2 ? smaller(GROUP_BYTES / array->chunk_bytes, COW_BATCH_CHUNKS) : 2;
     *group = n < PAIRS_FROM ? 1 : *group;
+    if (hash && *group < cow_digest_best() && n >= cow_digest_best() * pipeline.threads &&
+        cow_digest_best() * (pipeline.threads + 1) * array->chunk_bytes <= WINDOW_BYTES_MAX) {
+        *group = cow_digest_best();
+        least = pipeline.threads + 1;
+    }
     pipeline.count = (n + *group - 1) / *group;
     pipeline.window = WINDOW_BYTES / (*group * array->chunk_bytes);
-    if (pipeline.window < WINDOW_CHUNKS)
-        pipeline.window = WINDOW_CHUNKS;
+    if (pipeline.window < least)
+        pipeline.window = least;
     pipeline.window = smaller(pipeline.window, WINDOW_BYTES_MAX / array->chunk_bytes + 1);
     pipeline.window = smaller(smaller(pipeline.window, COW_WINDOW_MAX), pipeline.count);
     return pipeline;
@@ -130,7 +140,8 @@ typedef struct save_line {
     uint8_t *rooms;   /* a ring: for prepare */
     uint8_t *encoded; /* a ring */
     size_t bound;     /* bytes of a place in it */
-    bool identity, parallel;
+    uint8_t *back;    /* lossy: one chunk decoded again, and room for another */
+    bool identity, parallel, lossy;
 } save_line;
 
 /* The chunks of item I. */
@@ -166,19 +177,50 @@ static int digest_group(void *context, size_t i)
     for (size_t k = 0; l->prepare != NULL && k < n; k++)
         if (l->prepare(l->context, &save[k], l->rooms + place_of(l, &save[k]) * aligned(array->chunk_bytes)) < 0)
             return -1;
-    while (n > 0) {
-        size_t taken = n > 1 && is_whole(array, save) && is_whole(array, save + 1) ? 2 : 1;
+    while (n > 0 && !l->lossy) {
+        const void *bytes[COW_TOGETHER];
+        cow_digest *digest[COW_TOGETHER];
+        unsigned whole = 0;
 
+        for (; whole < n && whole < COW_TOGETHER && is_whole(array, &save[whole]); whole++) {
+            bytes[whole] = save[whole].bytes;
+            digest[whole] = &save[whole].digest;
+        }
         cow_chunk_trimmed(array, save->chunk, trimmed);
-        if ((taken == 2 ? cow_digest_two(save[0].bytes, save[1].bytes, array->chunk_bytes, grid->rank, grid->chunk,
-                                         &save[0].digest, &save[1].digest)
-                        : cow_digest_chunk(save->bytes, grid->rank, grid->chunk, trimmed, array->element_size,
-                                           &save->digest)) < 0)
+        if ((whole > 0 ? cow_digest_many(bytes, whole, array->chunk_bytes, grid->rank, grid->chunk, digest)
+                       : cow_digest_chunk(save->bytes, grid->rank, grid->chunk, trimmed, array->element_size,
+                                          &save->digest)) < 0)
             return -1;
-        save += taken;
-        n -= taken;
+        whole = whole > 0 ? whole : 1;
+        save += whole;
+        n -= whole;
     }
     return 0;
+}
+
+static int encode(const save_line *l, cow_save *save);
+
+/* Encode a chunk, see what is read again, and digest that. A lossy filter may change what is outside the extent as
+ * well: then the digest is of the whole chunk, for it is not what others with these elements have there. */
+static int digest_lossy(const save_line *l, cow_save *save)
+{
+    const cow_array *array = l->array;
+    uint8_t *padded = l->back + aligned(array->chunk_bytes);
+    const void *back = save->ready != NULL ? save->bytes : l->back;
+    uint64_t trimmed[COW_MAX_RANK];
+
+    if (encode(l, save) < 0)
+        return -1;
+    if (save->keep != NULL && back != save->bytes)
+        memcpy(save->keep, back, array->chunk_bytes);
+    cow_chunk_trimmed(array, save->chunk, trimmed);
+    if (!is_whole(array, save)) {
+        memcpy(padded, back, array->chunk_bytes);
+        cow_fill_padding(&array->grid, trimmed, array->element_size, cow_new_fill(array), padded);
+        save->whole = memcmp(padded, back, array->chunk_bytes) != 0;
+    }
+    return cow_digest_chunk(back, array->grid.rank, array->grid.chunk, save->whole ? array->grid.chunk : trimmed,
+                            array->element_size, &save->digest);
 }
 
 /* What the chunk's slot will be: the one it has, a known one, or a new one (save->add). Takes one use of it, except
@@ -192,7 +234,7 @@ static int choose_slot(cow_array *array, cow_save *save)
         return -1;
     if (old != COW_HOLE) {
         if (cow_pool_row(array->pool, old, &row) < 0)
-            return cow_context("%s: looking at the slot of a chunk", array->label);
+            return cow_error_where(array->label, "looking at the slot of a chunk");
         if (memcmp(row.digest.hash, save->digest.hash, COW_HASH_SIZE) == 0) {
             save->settled = true;
             return 0;
@@ -205,7 +247,7 @@ static int choose_slot(cow_array *array, cow_save *save)
     row.digest = save->digest;
     cow_chunk_trimmed(array, save->chunk, trimmed);
     for (unsigned d = 0; d < array->grid.rank; d++)
-        row.trimmed[d] = (uint32_t)trimmed[d];
+        row.trimmed[d] = (uint32_t)(save->whole ? array->grid.chunk[d] : trimmed[d]);
     if (cow_pool_add(array->pool, &row, &save->slot) < 0) {
         save->slot = COW_NO_SLOT;
         return -1;
@@ -232,7 +274,7 @@ static int choose_group(void *context, size_t i)
         for (save = group_of(l, i - l->window, &n); n > 0; n--)
             drop_former(l->array, save++);
     for (save = group_of(l, i, &n); n > 0; n--, save++) {
-        if (choose_slot(l->array, save) < 0)
+        if ((l->lossy && digest_lossy(l, save) < 0) || choose_slot(l->array, save) < 0)
             return -1;
         adds += save->add;
     }
@@ -252,7 +294,8 @@ static int encode(const save_line *l, cow_save *save)
     } else {
         uint8_t *room = l->encoded + place_of(l, save) * l->bound;
 
-        if (cow_codec_encode(l->array->codec, save->bytes, room, &save->size, &save->mask) < 0)
+        if ((l->lossy ? cow_codec_encode_back(l->array->codec, save->bytes, room, &save->size, &save->mask, l->back)
+                      : cow_codec_encode(l->array->codec, save->bytes, room, &save->size, &save->mask)) < 0)
             return cow_context("%s: encoding a chunk", l->array->label);
         save->encoded = room;
     }
@@ -281,7 +324,7 @@ static int store_group(void *context, size_t i)
         if (save->settled)
             continue;
         if (save->add) {
-            if (!l->parallel && encode(l, save) < 0)
+            if (l->identity && encode(l, save) < 0)
                 return -1;
             if (store->write(store, save->slot, save->encoded, save->size, save->mask) < 0)
                 return cow_context("%s: storing a chunk", array->label);
@@ -324,7 +367,7 @@ int cow_stored_save(cow_array *array, cow_save *saves, size_t n,
 {
     save_line l = {.array = array, .saves = saves, .n = n, .prepare = prepare, .context = context,
                    .identity = cow_codec_identity(array->codec), .bound = aligned(cow_codec_bound(array->codec))};
-    cow_pipeline pipeline = pipeline_for(array, n, &l.group);
+    cow_pipeline pipeline = pipeline_for(array, n, l.identity, &l.group);
     size_t places = pipeline.window * l.group;
     int status;
 
@@ -332,13 +375,15 @@ int cow_stored_save(cow_array *array, cow_save *saves, size_t n,
     for (size_t i = 0; i < n; i++) {
         saves[i].slot = COW_NO_SLOT;
         saves[i].former = COW_HOLE;
-        saves[i].add = saves[i].settled = false;
+        saves[i].add = saves[i].settled = saves[i].whole = false;
     }
     l.window = pipeline.window;
     l.parallel = !l.identity && cow_codec_parallel(array->codec);
+    l.lossy = !l.identity && !l.parallel;
     if ((prepare != NULL && (l.rooms = cow_cache_scratch(array->cache, COW_BUFFER_ROOMS,
                                                          places * aligned(array->chunk_bytes))) == NULL) ||
-        (!l.identity && (l.encoded = cow_cache_scratch(array->cache, COW_BUFFER_ENCODED, places * l.bound)) == NULL))
+        (!l.identity && (l.encoded = cow_cache_scratch(array->cache, COW_BUFFER_ENCODED, places * l.bound)) == NULL) ||
+        (l.lossy && (l.back = cow_cache_scratch(array->cache, COW_BUFFER_BACK, 2 * aligned(array->chunk_bytes))) == NULL))
         return -1;
     pipeline.early = digest_group;
     pipeline.turn = choose_group;
@@ -368,18 +413,26 @@ typedef struct load_line {
     bool identity, parallel;
 } load_line;
 
+static void undecoded(const cow_array *array, const cow_load *load)
+{
+    char chunk[COW_PLACE_SIZE], text[600];
+
+    snprintf(text, sizeof text,
+             "%s: the chunk at %s cannot be decoded (%s, slot %" PRIu64 "); run h5cow verify on the file; an older "
+             "version may still have the chunk",
+             array->label, cow_chunk_place(array, load->chunk, chunk), cow_pool_name(array->pool), load->slot);
+    cow_error_where(text, "reading chunks");
+}
+
 static int decode(const load_line *l, cow_load *load)
 {
     const cow_array *array = l->array;
-    char place[COW_PLACE_SIZE];
     int status = cow_codec_decode(array->codec, load->raw, load->size, load->mask, load->bytes);
 
     free(load->own);
     load->own = NULL;
     if (status < 0)
-        cow_context("%s: the chunk at %s cannot be decoded (%s, slot %" PRIu64 "); run h5cow verify on the file; an "
-                    "older version may still have the chunk",
-                    array->label, cow_chunk_place(array, load->chunk, place), cow_pool_name(array->pool), load->slot);
+        undecoded(array, load);
     return status;
 }
 
@@ -411,7 +464,7 @@ static int fetch(const load_line *l, cow_load *load, size_t at)
         goto failed;
     return l->identity || l->parallel ? 0 : decode(l, load);
 failed:
-    return cow_context("%s: reading chunks", array->label);
+    return cow_error_where(array->label, "reading chunks");
 }
 
 static int fetch_group(void *context, size_t i)
@@ -448,7 +501,7 @@ int cow_stored_load(cow_array *array, cow_load *loads, size_t n, int (*done)(voi
     load_line l = {.array = array, .loads = loads, .n = n, .done = done, .context = context,
                    .identity = cow_codec_identity(array->codec), .parallel = cow_codec_parallel(array->codec),
                    .bound = aligned(cow_codec_bound(array->codec))};
-    cow_pipeline pipeline = pipeline_for(array, n, &l.group);
+    cow_pipeline pipeline = pipeline_for(array, n, false, &l.group);
     size_t places = pipeline.window * l.group;
     bool homeless = false;
     int status;

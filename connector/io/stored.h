@@ -16,13 +16,15 @@ typedef struct cow_save {
     const void *ready;     /* already encoded: ready_size bytes, stored as they are; or NULL */
     size_t ready_size;
     uint32_t ready_mask;
+    void *keep;            /* `bytes` as the cache keeps them, or NULL: where a filter is lossy, what it made of them is
+                              put there */
     /* private */
     cow_digest digest;
     uint64_t slot, former;
     const void *encoded;
     size_t size;
     uint32_t mask;
-    bool add, settled;
+    bool add, settled, whole;
 } cow_save;
 
 /* Store N chunks. PREPARE (may be NULL) runs on any thread before the bytes are looked at; ROOM has room for a chunk,

@@ -61,8 +61,8 @@ static int next_part(cow_stream *stream, uint64_t n, uint8_t **at, uint64_t *len
 
 int cow_stream_gather(cow_stream *stream, uint64_t n, uint8_t *packed)
 {
-    uint64_t length;
-    uint8_t *at;
+    uint64_t length = 0;
+    uint8_t *at = NULL;
 
     for (; n > 0; n -= length, packed += length * stream->element) {
         if (next_part(stream, n, &at, &length) < 0)
@@ -74,8 +74,8 @@ int cow_stream_gather(cow_stream *stream, uint64_t n, uint8_t *packed)
 
 int cow_stream_scatter(cow_stream *stream, uint64_t n, const uint8_t *packed)
 {
-    uint64_t length;
-    uint8_t *at;
+    uint64_t length = 0;
+    uint8_t *at = NULL;
 
     for (; n > 0; n -= length, packed += length * stream->element) {
         if (next_part(stream, n, &at, &length) < 0)
@@ -302,8 +302,13 @@ static int run(cow_array *array, bool write, hid_t mem_type, hid_t mem_space, hi
         if ((transfer.mem_size = H5Tget_size(mem_type)) == 0)
             return cow_error_native("the memory datatype is no datatype");
     } else {
-        if (cow_conversion_open(&transfer.conversion, array->type, array->element_size, mem_type, dxpl, write) < 0)
+        bool known = array->same_type == mem_type && mem_type > 0;
+
+        if (cow_conversion_open(&transfer.conversion, array->type, array->element_size, mem_type, known, dxpl,
+                                write) < 0)
             return -1;
+        if (!known && transfer.conversion.same && cow_type_predefined(mem_type))
+            array->same_type = mem_type;
         transfer.mem_size = write ? transfer.conversion.from_size : transfer.conversion.to_size;
     }
     if (cow_selection_from(&transfer.file, file_space, array->grid.rank, array->extent) < 0 ||

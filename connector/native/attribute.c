@@ -146,18 +146,18 @@ static int attribute_load(cow_loc at, const char *name, attribute *a)
     return 0;
 }
 
-int cow_native_attribute_copy(cow_loc from, const char *name, cow_loc to)
+int cow_native_attribute_copy(cow_loc from, const char *name, cow_loc to, cow_type_of *type_of, void *context)
 {
     H5VL_loc_params_t loc = cow_by_self(to.type);
     attribute a;
     void *copy;
-    hid_t type = H5I_INVALID_HID; /* not the named type itself: a copy is no further user of that object */
+    hid_t type = H5I_INVALID_HID; /* of the copy, where it is another */
     int status = -1;
 
-    if (attribute_load(from, name, &a) < 0)
+    if (attribute_load(from, name, &a) < 0 ||
+        (type_of != NULL && H5Tcommitted(a.type) > 0 && (type = type_of(context, a.type)) < 0))
         goto done;
-    if ((type = H5Tcopy(a.type)) < 0 ||
-        (copy = H5VLattr_create(to.object, &loc, cow_native_id(), name, type, a.space, a.acpl,
+    if ((copy = H5VLattr_create(to.object, &loc, cow_native_id(), name, type < 0 ? a.type : type, a.space, a.acpl,
                                 H5P_ATTRIBUTE_ACCESS_DEFAULT, DXPL, NULL)) == NULL) {
         cow_error_native("cannot create the attribute '%s'", name);
         goto done;
@@ -173,6 +173,22 @@ done:
         H5Tclose(type);
     attribute_close(&a);
     return status;
+}
+
+hid_t cow_native_attribute_type(cow_loc object, const char *name)
+{
+    H5VL_loc_params_t loc = cow_by_self(object.type);
+    H5VL_attr_get_args_t args = {.op_type = H5VL_ATTR_GET_TYPE};
+    void *a = H5VLattr_open(object.object, &loc, cow_native_id(), name, H5P_ATTRIBUTE_ACCESS_DEFAULT, DXPL, NULL);
+    hid_t type = H5I_INVALID_HID;
+
+    if (a == NULL || H5VLattr_get(a, cow_native_id(), &args, DXPL, NULL) < 0)
+        cow_error_native("cannot get the type of the attribute '%s'", name);
+    else
+        type = args.args.get_type.type_id;
+    if (a != NULL)
+        H5VLattr_close(a, cow_native_id(), DXPL, NULL);
+    return type;
 }
 
 /* N values of TYPE, in memory: the same, pointers followed. */

@@ -31,15 +31,25 @@ void cow_native_terminate(void)
     native_id = H5I_INVALID_HID;
 }
 
+#if H5_VERSION_GE(2, 0, 0)
+/* What was a stack in the library is the caller's there; each thread has its own, and enters once. */
+static _Thread_local void *lib_context;
+#define ENTER_LIBRARY() H5VLopen_lib_context(&lib_context)
+#define LEAVE_LIBRARY() H5VLclose_lib_context(lib_context)
+#else
+#define ENTER_LIBRARY() H5VLstart_lib_state()
+#define LEAVE_LIBRARY() H5VLfinish_lib_state()
+#endif
+
 int cow_native_enter(void)
 {
-    /* start_lib_state alone does not initialise the library */
-    return H5open() < 0 || H5VLstart_lib_state() < 0 ? cow_error_native("cannot enter the HDF5 library") : 0;
+    /* this alone does not initialise the library */
+    return H5open() < 0 || ENTER_LIBRARY() < 0 ? cow_error_native("cannot enter the HDF5 library") : 0;
 }
 
 void cow_native_leave(void)
 {
-    H5VLfinish_lib_state();
+    LEAVE_LIBRARY();
 }
 
 H5VL_loc_params_t cow_by_self(H5I_type_t type)
@@ -144,6 +154,23 @@ int cow_native_file_flush(void *file)
     args.args.flush.scope = H5F_SCOPE_GLOBAL;
     return H5VLfile_specific(file, cow_native_id(), &args, DXPL, NULL) < 0 ? cow_error_native("cannot flush the file")
                                                                           : 0;
+}
+
+int cow_native_file_small_headers(void *file, bool small, bool *before)
+{
+    H5VL_native_file_optional_args_t native;
+    H5VL_optional_args_t args = {.op_type = H5VL_NATIVE_FILE_GET_MIN_DSET_OHDR_FLAG, .args = &native};
+    hbool_t now = false;
+
+    native.get_min_dset_ohdr_flag.minimize = &now;
+    if (before != NULL && H5VLfile_optional(file, cow_native_id(), &args, DXPL, NULL) < 0)
+        return cow_error_native("cannot get how headers are made");
+    if (before != NULL)
+        *before = now;
+    args.op_type = H5VL_NATIVE_FILE_SET_MIN_DSET_OHDR_FLAG;
+    native.set_min_dset_ohdr_flag.minimize = small;
+    return H5VLfile_optional(file, cow_native_id(), &args, DXPL, NULL) < 0 ? cow_error_native("cannot set how headers are made")
+                                                                           : 0;
 }
 
 /* ---- links ---- */
@@ -449,6 +476,19 @@ void *cow_native_group_anonymous(cow_loc file, hid_t gcpl)
     return group;
 }
 
+int cow_native_group_counter(void *group, int64_t *counter)
+{
+    H5VL_group_get_args_t args = {.op_type = H5VL_GROUP_GET_INFO};
+    H5G_info_t info;
+
+    args.args.get_info.loc_params = cow_by_self(H5I_GROUP);
+    args.args.get_info.ginfo = &info;
+    if (H5VLgroup_get(group, cow_native_id(), &args, DXPL, NULL) < 0)
+        return cow_error_native("cannot get information about a group");
+    *counter = info.max_corder;
+    return 0;
+}
+
 /* What HDF5 gives as a group's creation properties holds, hidden, the addresses of the group's own link storage: a group
  * created with that list would share it. So the settings are carried over one by one. */
 static int copy_group_settings(hid_t from, hid_t to)
@@ -596,6 +636,47 @@ int cow_native_comment_set(cow_loc object, const char *comment)
     return 0;
 }
 
+/* ---- named datatypes ---- */
+
+cow_loc cow_native_named_type(hid_t named)
+{
+    return (cow_loc){H5VLobject(named), H5I_DATATYPE};
+}
+
+hid_t cow_native_type_id(cow_loc object)
+{
+    hid_t id = H5VLwrap_register(object.object, H5I_DATATYPE);
+
+    if (id < 0) {
+        cow_error_native("cannot use a named datatype");
+        cow_native_close(object);
+    }
+    return id;
+}
+
+hid_t cow_native_type_tcpl(cow_loc named)
+{
+    H5VL_datatype_get_args_t args = {.op_type = H5VL_DATATYPE_GET_TCPL};
+
+    if (H5VLdatatype_get(named.object, cow_native_id(), &args, DXPL, NULL) < 0)
+        return cow_error_native("cannot get the creation properties of a named datatype");
+    return args.args.get_tcpl.tcpl_id;
+}
+
+int cow_native_type_anonymous(cow_loc file, hid_t type, hid_t tcpl, cow_loc *made)
+{
+    H5VL_loc_params_t loc = cow_by_self(file.type);
+    hid_t transient = H5Tcopy(type);
+
+    *made = (cow_loc){.type = H5I_DATATYPE};
+    if (transient >= 0) {
+        made->object = H5VLdatatype_commit(file.object, &loc, cow_native_id(), NULL, transient,
+                                           H5P_LINK_CREATE_DEFAULT, tcpl, H5P_DATATYPE_ACCESS_DEFAULT, DXPL, NULL);
+        H5Tclose(transient);
+    }
+    return made->object == NULL ? cow_error_native("cannot create a named datatype") : 0;
+}
+
 /* ---- datasets ---- */
 
 void *cow_native_dataset_create(cow_loc at, const char *path, hid_t type, hid_t space, hid_t dcpl)
@@ -651,6 +732,16 @@ int cow_native_dataset_resize(void *dataset, const hsize_t extent[])
     if (H5VLdataset_specific(dataset, cow_native_id(), &args, DXPL, NULL) < 0)
         return cow_error_native("cannot resize a dataset");
     return 0;
+}
+
+int cow_native_dataset_status(void *dataset, H5D_space_status_t *status)
+{
+    H5VL_dataset_get_args_t args = {.op_type = H5VL_DATASET_GET_SPACE_STATUS};
+
+    args.args.get_space_status.status = status;
+    return H5VLdataset_get(dataset, cow_native_id(), &args, DXPL, NULL) < 0
+               ? cow_error_native("cannot get how much of a dataset is stored")
+               : 0;
 }
 
 hid_t cow_native_dataset_type(void *dataset)

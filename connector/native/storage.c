@@ -251,6 +251,9 @@ static int chunks_read(cow_chunk_store *store, uint64_t slot, void *bytes, size_
     chunk_offset(c, slot, offset);
     native.chunk_read.offset = offset;
     native.chunk_read.buf = bytes;
+#if H5_VERSION_GE(2, 0, 0)
+    native.chunk_read.buf_size = &size;
+#endif
     if (chunk_operation(c, H5VL_NATIVE_DATASET_CHUNK_READ, &native) < 0)
         return cow_error_native("cannot read slot %llu", (unsigned long long)slot);
     if (!known_mask(c, slot, filter_mask))

@@ -162,26 +162,45 @@ done:
     return result;
 }
 
-int cow_digest_two(const void *a, const void *b, size_t size, unsigned rank, const uint64_t chunk_dims[],
-                   cow_digest *digest_a, cow_digest *digest_b)
+unsigned cow_digest_best(void)
+{
+    return cow_sha256_best();
+}
+
+static void add_checksum(void *context, unsigned message, const void *bytes, size_t size)
+{
+    XXH3_64bits_update((XXH3_state_t *)context + message, bytes, size);
+}
+
+int cow_digest_many(const void *const chunk[], unsigned n, size_t size, unsigned rank, const uint64_t chunk_dims[],
+                    cow_digest *const digest[])
 {
     char text[COW_SHA256_TAIL];
     size_t length = print_shape(rank, chunk_dims, text);
-    const void *chunk[2] = {a, b};
-    cow_digest *digest[2] = {digest_a, digest_b};
+    uint8_t *hash[COW_TOGETHER];
+    XXH3_state_t checksum[COW_TOGETHER];
     EVP_MD_CTX *context = NULL;
+    unsigned done = 0, some;
     int result = -1;
 
-    if (!cow_sha256_two(a, b, size, text, length, digest_a->hash, digest_b->hash))
-        for (int i = 0; i < 2; i++) {
-            if (!(context = hash_start()) || hash_bytes(context, chunk[i], size) < 0 ||
-                hash_finish(context, rank, chunk_dims, digest[i]->hash) < 0)
-                goto done;
-            EVP_MD_CTX_free(context);
-            context = NULL;
-        }
-    digest_a->checksum = cow_checksum(a, size);
-    digest_b->checksum = cow_checksum(b, size);
+    for (unsigned i = 0; i < n; i++) {
+        hash[i] = digest[i]->hash;
+        XXH3_64bits_reset(&checksum[i]);
+    }
+    for (; done < n; done += some) {
+        some = cow_sha256_some(chunk + done, n - done, size, text, length, hash + done, add_checksum, checksum + done);
+        if (some > 0)
+            continue;
+        if (!(context = hash_start()) || hash_bytes(context, chunk[done], size) < 0 ||
+            hash_finish(context, rank, chunk_dims, hash[done]) < 0)
+            goto done;
+        EVP_MD_CTX_free(context);
+        context = NULL;
+        add_checksum(checksum, done, chunk[done], size);
+        some = 1;
+    }
+    for (unsigned i = 0; i < n; i++)
+        digest[i]->checksum = XXH3_64bits_digest(&checksum[i]);
     result = 0;
 done:
     EVP_MD_CTX_free(context);

@@ -25,9 +25,12 @@ int cow_digest_chunk(const void *chunk, unsigned rank, const uint64_t chunk_dims
 /* Make OpenSSL ready. Where nobody used it before, it then does not clean up when the process exits, so that hashes can
  * still be computed by exit handlers. */
 int cow_digest_prepare(void);
-/* The same for two whole chunks of SIZE bytes (trimmed = chunk), which costs less than one after the other. */
-int cow_digest_two(const void *a, const void *b, size_t size, unsigned rank, const uint64_t chunk_dims[],
-                   cow_digest *digest_a, cow_digest *digest_b);
+/* The same for N whole chunks of SIZE bytes (trimmed = chunk), N at most COW_TOGETHER, which costs less than one after
+ * the other: least for the number that cow_digest_best tells. */
+#define COW_TOGETHER 16
+int cow_digest_many(const void *const chunk[], unsigned n, size_t size, unsigned rank, const uint64_t chunk_dims[],
+                    cow_digest *const digest[]);
+unsigned cow_digest_best(void);
 /* The checksum alone. */
 uint64_t cow_checksum(const void *bytes, size_t size);
 /* SHA-256 of PAYLOAD (already serialised elements) and the shape string: for data whose bytes in memory are pointers. */

@@ -107,9 +107,19 @@ unsigned cow_view_plan(const cow_grid *grid, const cow_node *node, cow_mapping m
     return node->level == 0 ? plan_leaf(grid, node, mappings) : plan_inner(grid, node, mappings);
 }
 
+/* Is it all of a source of EXTENT? That takes 16 bytes to store instead of 17 + 32 for each dimension. It must not be
+ * said of raw data, which grows. */
+static bool whole(const cow_mapping *m, unsigned rank, const hsize_t extent[])
+{
+    for (unsigned d = 0; d < rank; d++)
+        if (m->source_start[d] != 0 || m->source_count[d] != extent[d])
+            return false;
+    return true;
+}
+
 /* Add one mapping: box of VIEW (a space that is reused) <- box of a source of EXTENT. */
 static int add_mapping(hid_t dcpl, hid_t view, unsigned rank, const cow_mapping *m, const char *source,
-                       const hsize_t extent[])
+                       const hsize_t extent[], bool grows)
 {
     hsize_t start[COW_MAX_RANK], count[COW_MAX_RANK], source_start[COW_MAX_RANK], source_count[COW_MAX_RANK];
     hid_t space = H5Screate_simple((int)rank, extent, NULL);
@@ -122,7 +132,8 @@ static int add_mapping(hid_t dcpl, hid_t view, unsigned rank, const cow_mapping 
         source_count[d] = m->source_count[d];
     }
     if (space < 0 || H5Sselect_hyperslab(view, H5S_SELECT_SET, start, NULL, count, NULL) < 0 ||
-        H5Sselect_hyperslab(space, H5S_SELECT_SET, source_start, NULL, source_count, NULL) < 0 ||
+        ((grows || !whole(m, rank, extent)) &&
+         H5Sselect_hyperslab(space, H5S_SELECT_SET, source_start, NULL, source_count, NULL) < 0) ||
         H5Pset_virtual(dcpl, view, ".", source, space) < 0)
         cow_error_native("cannot map a view onto %s", source);
     else
@@ -173,7 +184,7 @@ int cow_view_node(const cow_view_context *context, const cow_node *node)
             for (unsigned d = 0; d < grid->rank; d++)
                 source_extent[d] = mappings[i].source_count[d];
         }
-        if (add_mapping(dcpl, space, grid->rank, &mappings[i], source, source_extent) < 0)
+        if (add_mapping(dcpl, space, grid->rank, &mappings[i], source, source_extent, node->level == 0) < 0)
             goto done;
     }
     status = make_view(context, node->offset, space, dcpl);
@@ -210,7 +221,7 @@ int cow_view_root(const cow_view_context *context, uint64_t node, const cow_root
         box_extent(context->grid, root->level, origin, top);
         for (unsigned d = 0; d < root->rank; d++)
             m.count[d] = m.source_count[d] = extent[d] < top[d] ? extent[d] : top[d];
-        if (add_mapping(dcpl, space, root->rank, &m, source, top) < 0)
+        if (add_mapping(dcpl, space, root->rank, &m, source, top, false) < 0)
             goto done;
     } else if (elements > UINT64_MAX / 2 && H5Pset_layout(dcpl, H5D_VIRTUAL) < 0) {
         /* nothing is stored: an unallocated contiguous dataset reads as fill value, but has a largest size */

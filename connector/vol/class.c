@@ -8,11 +8,78 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- options ---- */
+/* ---- options ----
+ *
+ * A text that cannot be parsed is no failure of from_str: HDF5 would go on without the connector, which nobody notices.
+ * It becomes options that refuse every file, with the reason.
+ *
+ * HDF5's own tools, when a file is refused, put the native connector in the place of ours and try again. So such
+ * options cannot be replaced: freeing them fails, which makes that H5Pset_vol fail, and elsewhere does nothing. HDF5
+ * goes on using what it could not free, so they are kept until the connector ends, and all copies are one. The same
+ * holds for options that name a version (at=), once it could not be opened: another version in its place would be worse
+ * than none.
+ *
+ * HDF5 2 does not end when a connector's options were not freed. There they are, and its tools have their way.
+ */
+#define FREEING_MAY_FAIL (!H5_VERSION_GE(2, 0, 0))
+
+static bool version_missed;
+
+typedef struct kept_options {
+    struct kept_options *next;
+    cow_options *options;
+} kept_options;
+static kept_options *kept;
+
+static bool is_kept(const cow_options *options)
+{
+    for (const kept_options *k = kept; k != NULL; k = k->next)
+        if (k->options == options)
+            return true;
+    return false;
+}
+
+/* Without memory they are never freed. */
+static void keep(cow_options *options)
+{
+    kept_options *k = is_kept(options) ? NULL : malloc(sizeof *k);
+
+    if (k != NULL) {
+        *k = (kept_options){kept, options};
+        kept = k;
+    }
+}
+
+static void free_kept(void)
+{
+    while (kept != NULL) {
+        kept_options *k = kept;
+        kept = k->next;
+        cow_options_free(k->options);
+        free(k);
+    }
+}
+
+void cow_options_missed(bool missed)
+{
+    version_missed = missed;
+}
+
+static bool is_refused(const cow_options *options)
+{
+    return options != NULL && options->refused != NULL;
+}
+
+static int refuse(const cow_options *options)
+{
+    return cow_error(COW_USAGE, "%s (the options of h5cow are \"%s\"; no file is opened until they are right)",
+                     options->refusal, options->refused);
+}
 
 static void *info_copy(const void *info)
 {
-    void *copy = cow_options_copy(info);
+    COW_QUIET;
+    void *copy = is_refused(info) ? (void *)(uintptr_t)info : cow_options_copy(info);
 
     if (copy == NULL)
         cow_error(COW_MEMORY, "no memory for the connector's options");
@@ -21,6 +88,7 @@ static void *info_copy(const void *info)
 
 static herr_t info_cmp(int *cmp, const void *info1, const void *info2)
 {
+    COW_QUIET;
     char *text1 = cow_options_text(info1), *text2 = cow_options_text(info2);
     herr_t status = -1;
 
@@ -37,12 +105,29 @@ static herr_t info_cmp(int *cmp, const void *info1, const void *info2)
 
 static herr_t info_free(void *info)
 {
-    cow_options_free(info);
+    COW_QUIET;
+    cow_options *options = info;
+
+    if (FREEING_MAY_FAIL && is_refused(options)) {
+        refuse(options);
+        return cow_leave(-1);
+    }
+    if (FREEING_MAY_FAIL && version_missed && options != NULL && options->at != NULL && !cow_quiet_nested()) {
+        cow_error(COW_USAGE,
+                  "version %s could not be opened, and another one is not opened in its place; for the newest state "
+                  "leave the option at=%s out",
+                  options->at, options->at);
+        keep(options);
+        return cow_leave(-1);
+    }
+    if (!is_kept(options))
+        cow_options_free(options);
     return 0;
 }
 
 static herr_t info_to_str(const void *info, char **str)
 {
+    COW_QUIET;
     char *text = info == NULL ? NULL : cow_options_text(info);
 
     *str = NULL;
@@ -62,7 +147,8 @@ static herr_t info_to_str(const void *info, char **str)
 static herr_t info_from_str(const char *str, void **info)
 {
     COW_QUIET;
-    *info = cow_options_parse(str);
+    if ((*info = cow_options_parse(str)) == NULL && (*info = cow_options_refuse(str)) != NULL)
+        keep(*info);
     return cow_leave(*info == NULL ? -1 : 0);
 }
 
@@ -72,6 +158,10 @@ cow_options *cow_fapl_options(hid_t fapl)
 
     if (H5Pget_vol_info(fapl, &info) < 0) {
         cow_error_native("cannot read the connector's options");
+        return NULL;
+    }
+    if (is_refused(info)) {
+        refuse(info);
         return NULL;
     }
     /* Without options in HDF5_VOL_CONNECTOR the library never called from_str. */
@@ -104,6 +194,7 @@ static void *get_object(const void *object)
     return cow_object_native(object);
 }
 
+/* Nothing is called here that could print, and every call of the application passes: so no COW_QUIET. */
 static herr_t get_wrap_ctx(const void *object, void **wrap_ctx)
 {
     cow_object *o = cow_object_of((void *)(uintptr_t)object);
@@ -149,7 +240,12 @@ static void *wrap_object(void *native, H5I_type_t type, void *wrap_ctx)
         object = cow_object_new(cow_home_reference(home), native, type);
     else if (cow_native_info((cow_loc){native, type}, NULL, H5O_INFO_BASIC, &info) == 0) {
         cow_home *own = cow_home_of(home, native, type, &info);
-        if (own != NULL && (object = cow_object_new(own, native, type)) != NULL) {
+        if (own == NULL) {
+            /* A file behind a link, whose history cannot be used: the call that follows the link will say so. If this
+             * one failed, HDF5 would leave the object open, and the file marked as being written. */
+            cow_error_clear();
+            object = cow_object_new(NULL, native, type);
+        } else if ((object = cow_object_new(own, native, type)) != NULL) {
             object->token = info.token;
             object->has_token = true;
             object->unnamed = w->unnamed;
@@ -259,7 +355,12 @@ static herr_t terminate(void)
 {
     hid_t stack = H5Eget_num(H5E_DEFAULT) > 0 ? H5Eget_current_stack() : H5I_INVALID_HID;
 
-    cow_native_terminate();
+    H5E_BEGIN_TRY /* HDF5 2 has closed the native connector already, when the program left files open */
+    {
+        cow_native_terminate();
+    }
+    H5E_END_TRY
+    free_kept();
     if (stack >= 0)
         H5Eset_current_stack(stack);
     return 0;

@@ -166,9 +166,9 @@ static int classify_all(size_t count, void *dataset[], bool *all_native)
 
 static void **natives(size_t count, void *dataset[], void *one[1])
 {
-    void **native = count == 1 ? one : malloc(count * sizeof *native);
+    void **native = count <= 1 ? one : malloc(count * sizeof *native);
 
-    if (native == NULL && count > 0)
+    if (native == NULL)
         cow_error(COW_MEMORY, "no memory to read or write %zu datasets", count);
     for (size_t i = 0; native != NULL && i < count; i++)
         native[i] = ((cow_object *)dataset[i])->native;
@@ -189,7 +189,7 @@ herr_t cow_dataset_read_callback(size_t count, void *dataset[], hid_t mem_type[]
         if (((cow_object *)dataset[i])->dataset == NULL && before_native_read(dataset[i], false) < 0)
             return cow_leave(-1);
     if (all_native) {
-        if ((native = natives(count, dataset, one)) != NULL || count == 0)
+        if ((native = natives(count, dataset, one)) != NULL)
             status = H5VLdataset_read(count, native, cow_native_id(), mem_type, mem_space, file_space, dxpl, buf, req);
         if (native != one)
             free(native);
@@ -224,7 +224,7 @@ herr_t cow_dataset_write_callback(size_t count, void *dataset[], hid_t mem_type[
         if (cow_dataset_before_write(dataset[i]) < 0)
             return cow_leave(-1);
     if (all_native) {
-        if ((native = natives(count, dataset, one)) != NULL || count == 0)
+        if ((native = natives(count, dataset, one)) != NULL)
             status = H5VLdataset_write(count, native, cow_native_id(), mem_type, mem_space, file_space, dxpl, buf, req);
         if (native != one)
             free(native);
@@ -414,8 +414,22 @@ done:
     return cow_leave(status);
 }
 
+/* A lossy filter rounds what is written when native HDF5 drops the chunk from its cache, at the latest when the dataset
+ * is closed: so that is what is read when it is opened again. What fails here stays in our cache, and fails the commit. */
+static void store_rounded(cow_object *o)
+{
+    cow_array *array;
+
+    if (o->dataset == NULL || !cow_file_writable(o->home->file) || cow_dataset_snapshot(o->dataset))
+        return;
+    array = cow_dataset_array(o->dataset);
+    if (array->dirty != NULL && !array->heap && !cow_codec_parallel(array->codec) && cow_array_store(array) < 0)
+        cow_error_clear();
+}
+
 herr_t cow_dataset_close_callback(void *object, hid_t dxpl, void **req)
 {
     COW_QUIET;
+    store_rounded(object);
     return cow_object_close(object, dxpl, req);
 }

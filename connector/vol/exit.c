@@ -74,18 +74,22 @@ static void commit_at_close(void *context)
     cow_error_clear();
 }
 
-int cow_exit_prepare(void)
+int cow_exit_prepare(bool writable)
 {
+    /* OpenSSL takes a millisecond to start, and who only reads never needs it */
+    if (writable && !exiting.at_exit) {
+        if (cow_digest_prepare() < 0)
+            return -1;
+        if (atexit(commit_at_exit) != 0)
+            return cow_error(COW_MEMORY, "cannot make sure that changes are committed when the program exits");
+        exiting.at_exit = true;
+    }
     if (exiting.at_close)
         return 0;
-    if (cow_digest_prepare() < 0)
-        return -1;
     if (H5VLregister_opt_operation(H5VL_SUBCLS_FILE, OPERATION_NAME, &exiting.operation) < 0 ||
         H5atclose(commit_at_close, NULL) < 0)
         return cow_error_native("cannot make sure that changes are committed when the program exits");
-    if (!exiting.at_exit && atexit(commit_at_exit) != 0)
-        return cow_error(COW_MEMORY, "cannot make sure that changes are committed when the program exits");
-    exiting.at_exit = exiting.at_close = true;
+    exiting.at_close = true;
     return 0;
 }
 

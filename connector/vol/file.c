@@ -126,7 +126,7 @@ static cow_home *join(void *native, const char *name, const char *given_name, co
     H5F_libver_t low, high;
     cow_file *file;
 
-    if (cow_exit_prepare() < 0)
+    if (cow_exit_prepare(writable) < 0)
         return NULL;
     cow_raised_bounds(fapl, &low, &high);
     if (writable && cow_file_set_bounds(native, low, high) < 0)
@@ -250,8 +250,9 @@ static int refuse_write(const char *file, const char *revision)
         file, revision, file, revision, file);
 }
 
+/* OURS: with the one driver under which history is kept. */
 static cow_object *open_known(void *native, const char *name, const char *given_name, const char *revision,
-                              unsigned flags, const cow_options *options, hid_t fapl)
+                              unsigned flags, const cow_options *options, hid_t fapl, bool ours)
 {
     char path[COW_VERSION_PATH_MAX];
     cow_object *object = NULL;
@@ -259,7 +260,7 @@ static cow_object *open_known(void *native, const char *name, const char *given_
     int history = cow_file_versioned(native);
 
     if (history < 0) {
-        cow_error(COW_CORRUPT, "%s: cannot use the file's history", name);
+        cow_error_where(name, "cannot use its history");
         goto failed;
     }
     if (history == 0 && given_name != NULL) {
@@ -268,7 +269,7 @@ static cow_object *open_known(void *native, const char *name, const char *given_
     }
     if (history == 0)
         return cow_file_pass(native, false, options);
-    if (!cow_default_driver(fapl)) {
+    if (!ours) {
         if (revision == NULL)
             return cow_file_pass(native, true, options);
         cow_error(COW_UNSUPPORTED, "%s: versions can be opened with the default file driver only", name);
@@ -346,8 +347,10 @@ void *cow_file_open_callback(const char *name, unsigned flags, hid_t fapl, hid_t
     if ((native = H5VLfile_open(name, native_flags, under, dxpl, req)) == NULL)
         stack = H5Eget_current_stack(); /* programs read the reason there; closing the lists would clear it */
     else
-        object = open_known(native, name, given_name, revision, flags, options, fapl);
+        object = open_known(native, name, given_name, revision, flags, options, fapl, ours);
     cow_file_remember(object, fapl);
+    if (object != NULL)
+        cow_options_missed(false);
     if (object != NULL && history) {
         object->home->swmr_read = flags & H5F_ACC_SWMR_READ;
         if (flags & H5F_ACC_SWMR_WRITE)
@@ -356,6 +359,8 @@ void *cow_file_open_callback(const char *name, unsigned flags, hid_t fapl, hid_t
 done:
     if (under >= 0)
         H5Pclose(under);
+    if (object == NULL && revision != NULL && revision == options->at)
+        cow_options_missed(true);
     cow_options_free(options);
     free(base);
     if (stack >= 0)
@@ -433,6 +438,15 @@ static int flush(cow_home *home, H5F_scope_t scope)
     return 0;
 }
 
+static int options_are_good(hid_t fapl)
+{
+    cow_options *options = cow_fapl_options(fapl);
+    int status = options == NULL ? -1 : 0;
+
+    cow_options_free(options);
+    return status;
+}
+
 /* HDF5 also asks this of every plugin when an open of the native connector has failed. Its reason is on the stack then,
  * and must stay there unless we can do better: a version, or a file with history, which only we can open for writing.
  */
@@ -447,7 +461,7 @@ static herr_t is_accessible(H5VL_file_specific_args_t *args, hid_t dxpl, void **
     char *base = NULL;
     herr_t status = -1;
 
-    if (split_revision(args->args.is_accessible.filename, &base, &revision) < 0)
+    if (options_are_good(fapl) < 0 || split_revision(args->args.is_accessible.filename, &base, &revision) < 0)
         goto done;
     if (revision != NULL)
         native.args.is_accessible.filename = base;
@@ -473,10 +487,11 @@ done:
 static herr_t delete_file(H5VL_file_specific_args_t *args, hid_t dxpl, void **req)
 {
     H5VL_file_specific_args_t native = *args;
-    hid_t under = cow_native_fapl(args->args.del.fapl_id), stack = H5I_INVALID_HID;
+    hid_t fapl = args->args.del.fapl_id == H5P_DEFAULT ? H5P_FILE_ACCESS_DEFAULT : args->args.del.fapl_id,
+          under = H5I_INVALID_HID, stack = H5I_INVALID_HID;
     herr_t status;
 
-    if (under < 0)
+    if (options_are_good(fapl) < 0 || (under = cow_native_fapl(fapl)) < 0)
         return -1;
     native.args.del.fapl_id = under;
     if ((status = H5VLfile_specific(NULL, cow_native_id(), &native, dxpl, req)) < 0)

@@ -6,6 +6,7 @@
  */
 #include "vol/vol.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -439,13 +440,22 @@ char *cow_object_path(const cow_object *object)
     return path;
 }
 
+static int cannot_attach(const cow_object *object)
+{
+    char *path = cow_object_path(object), place[1100];
+
+    snprintf(place, sizeof place, "%s: %s", cow_file_name(object->home->file), path == NULL ? "a dataset" : path);
+    free(path);
+    return cow_error_where(place, "cannot use what the history has of it");
+}
+
 int cow_object_classify(cow_object *object)
 {
     if (object->classified)
         return 0;
     if (object->type == H5I_DATASET && object->home != NULL && object->home->file != NULL &&
         cow_dataset_attach(object->home->file, object->native, &object->dataset) < 0)
-        return -1;
+        return cannot_attach(object);
     object->classified = true;
     return 0;
 }

@@ -14,6 +14,7 @@ static _Thread_local struct {
     H5E_auto1_t function1;
     H5E_auto2_t function2;
     void *data;
+    unsigned depth; /* of callbacks */
 } printing;
 
 /* What the application has set. Only programs of HDF5 1.6 use H5Eset_auto1, so asking which of the two it was is spared
@@ -61,8 +62,9 @@ static void turn_on(void)
 
 cow_quiet cow_quiet_begin(void)
 {
-    cow_quiet quiet = {.ours = !printing.off && turn_off()};
+    cow_quiet quiet = {.ours = !printing.off && turn_off(), .held = cow_error_hold()};
 
+    printing.depth++;
     return quiet;
 }
 
@@ -70,6 +72,13 @@ void cow_quiet_end(cow_quiet *quiet)
 {
     if (quiet->ours)
         turn_on();
+    cow_error_put_back(quiet->held);
+    printing.depth--;
+}
+
+bool cow_quiet_nested(void)
+{
+    return printing.depth > 1;
 }
 
 /* ---- functions of the application ---- */

@@ -153,16 +153,21 @@ void *cow_leave_pointer(void *result);
 
 /* ---- printing of errors: quiet.c ---- */
 
-/* Every callback begins with COW_QUIET, and HDF5 prints nothing until it returns. */
+/* Every callback begins with COW_QUIET, and HDF5 prints nothing until it returns; what it records as an error is its
+ * own.
+ */
 typedef struct cow_quiet {
-    bool ours; /* printing was on, and this callback turned it off */
+    bool ours;            /* printing was on, and this callback turned it off */
+    cow_error_held *held; /* the error of the callback around this one */
 } cow_quiet;
 #define COW_QUIET cow_quiet quiet __attribute__((cleanup(cow_quiet_end), unused)) = cow_quiet_begin()
 cow_quiet cow_quiet_begin(void);
 void cow_quiet_end(cow_quiet *quiet);
+/* Is this callback entered from within another one? */
+bool cow_quiet_nested(void);
 
-/* A function of the application that a callback passes on, *OP with *OP_DATA, is replaced so that printing is on while it
- * runs. LOUD must live as long as it can be called. */
+/* A function of the application that a callback passes on, *OP with *OP_DATA, is replaced so that printing is on while
+ * it runs. LOUD must live as long as it can be called. */
 typedef struct cow_loud {
     union {
         H5A_operator2_t attribute;
@@ -268,6 +273,8 @@ herr_t cow_visit_objects(const cow_listed *listed, const H5VL_object_visit_args_
 extern const H5VL_class_t cow_class;
 /* The options in a file access property list; never NULL without a recorded error. */
 cow_options *cow_fapl_options(hid_t fapl);
+/* The version that the option at names could not be opened; or a file was opened since. */
+void cow_options_missed(bool missed);
 /* A copy of a file access property list with the native connector; H5Pclose it. */
 hid_t cow_native_fapl(hid_t fapl);
 
@@ -277,7 +284,8 @@ hid_t cow_native_fapl(hid_t fapl);
 bool cow_default_driver(hid_t fapl); /* sec2: the only one under which files get a history */
 /* The bounds that a file with history needs, as near to the wanted ones as possible: V110 to V114. */
 void cow_raised_bounds(hid_t fapl, H5F_libver_t *low, H5F_libver_t *high);
-/* Keep the blocks that HDF5 allocates from small, unless the application chose their size; and remember what it asked for. */
+/* Keep the blocks that HDF5 allocates from small, unless the application chose their size; and remember what it asked
+ * for. */
 int cow_small_blocks(hid_t under);
 void cow_file_remember(cow_object *file, hid_t fapl);
 /* `h5cow run` wants to know whether a file was opened at all: NAME goes to the file that H5COW_WITNESS names. */
@@ -327,7 +335,7 @@ bool cow_mapped_serves(hid_t dcpl, const char *file);
 int cow_mapped_read(cow_object *object, hid_t mem_type, hid_t mem_space, hid_t file_space, hid_t dxpl, void *buf);
 /* exit.c */
 /* Before the first file with history is opened: its changes are to be committed whatever way the program ends. */
-int cow_exit_prepare(void);
+int cow_exit_prepare(bool writable);
 /* Is this the private operation that lets a file go at shutdown? And what it does. */
 bool cow_exit_operation(int operation);
 void cow_exit_let_go(cow_file *file);

@@ -1,0 +1,112 @@
+/* The table `snapshots`: which snapshot belongs to which head object, in which version. Its rows of the running version
+ * are replaced when a flush amends that version, and struck out (snapshot 2^64-1) when the amended version does without
+ * the object.
+ */
+#include "history/internal.h"
+
+#include "error.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int cow_snapshots_load(cow_file *file)
+{
+    uint64_t rows;
+
+    if (file->snapshots_loaded)
+        return 0;
+    if (cow_file_open_all(file) < 0)
+        return -1;
+    rows = file->snapshots->rows;
+    if (rows > 0 && (file->snapshot = malloc(rows * sizeof *file->snapshot)) == NULL)
+        return cow_error(COW_MEMORY, "%s: no memory for %llu snapshots", file->name, (unsigned long long)rows);
+    if (file->snapshots->read(file->snapshots, 0, rows, file->snapshot) < 0)
+        return -1;
+    file->snapshot_room = file->snapshot_count = file->snapshot_written = rows;
+    for (uint64_t i = 0; i < rows; i++)
+        if (cow_map_put(&file->snapshot_of, file->snapshot[i].head, i) < 0)
+            return -1;
+    file->snapshots_loaded = true;
+    return 0;
+}
+
+bool cow_snapshots_known(const cow_file *file, uint64_t head)
+{
+    return cow_map_get(&file->snapshot_of, head, NULL);
+}
+
+bool cow_snapshots_newest(const cow_file *file, uint64_t head, uint64_t *snapshot)
+{
+    uint64_t row;
+
+    /* after a row that is struck out, older ones are out of date */
+    if (!cow_map_get(&file->snapshot_of, head, &row) || file->snapshot[row].snapshot == UINT64_MAX)
+        return false;
+    if (snapshot != NULL)
+        *snapshot = file->snapshot[row].snapshot;
+    return true;
+}
+
+int cow_snapshots_add(cow_file *file, uint64_t head, uint64_t snapshot, uint64_t version)
+{
+    uint64_t row;
+
+    if (cow_map_get(&file->snapshot_of, head, &row) && file->snapshot[row].version == version) {
+        file->snapshot[row].snapshot = snapshot;
+        if (row < file->snapshot_written)
+            return file->snapshots->write(file->snapshots, row, 1, &file->snapshot[row]);
+        return 0;
+    }
+    if (file->snapshot_count == file->snapshot_room) {
+        size_t room = file->snapshot_room == 0 ? 64 : file->snapshot_room * 2;
+        cow_snapshot_row *larger = realloc(file->snapshot, room * sizeof *larger);
+        if (larger == NULL)
+            return cow_error(COW_MEMORY, "%s: no memory for the list of snapshots", file->name);
+        file->snapshot = larger;
+        file->snapshot_room = room;
+    }
+    file->snapshot[file->snapshot_count] = (cow_snapshot_row){head, snapshot, version};
+    return cow_map_put(&file->snapshot_of, head, file->snapshot_count++);
+}
+
+int cow_snapshots_flush(cow_file *file)
+{
+    if (cow_table_append(file->snapshots, file->snapshot_count - file->snapshot_written,
+                         file->snapshot + file->snapshot_written, NULL) < 0)
+        return -1;
+    file->snapshot_written = file->snapshot_count;
+    return 0;
+}
+
+int cow_snapshots_strike_out(cow_file *file, uint64_t row)
+{
+    file->snapshot[row].snapshot = UINT64_MAX;
+    return row < file->snapshot_written ? file->snapshots->write(file->snapshots, row, 1, &file->snapshot[row]) : 0;
+}
+
+int cow_snapshot_of(cow_file *file, const char *version_path, const H5O_token_t *head, H5O_token_t *snapshot)
+{
+    uint64_t address = cow_address(head), best = UINT64_MAX, row;
+    const char *name = version_path + strlen(COW_ROOT "/versions/");
+
+    *snapshot = *head;
+    if (cow_snapshots_load(file) < 0)
+        return -1;
+    for (row = 0; row < file->log_rows; row++) {
+        cow_log_row entry = {0};
+        int same, status = cow_log_read(file->loc, row, &entry);
+        same = status == 0 && entry.name != NULL && strcmp(entry.name, name) == 0;
+        cow_log_row_free(&entry);
+        if (status < 0)
+            return -1;
+        if (same)
+            break;
+    }
+    for (size_t i = 0; i < file->snapshot_count; i++)
+        if (file->snapshot[i].head == address && file->snapshot[i].version <= row &&
+            file->snapshot[i].snapshot != UINT64_MAX)
+            best = file->snapshot[i].snapshot;
+    if (best != UINT64_MAX)
+        *snapshot = cow_token(best);
+    return 0;
+}
