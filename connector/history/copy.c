@@ -1,7 +1,7 @@
 /* H5Ocopy of versioned datasets.
  *
- * Native HDF5 copies the tree first. Its copies of head datasets and snapshots are virtual datasets that still name the
- * source's index, so each one is replaced:
+ * Native HDF5 copies the tree first, below a group that nobody sees. Its copies of head datasets and snapshots are virtual
+ * datasets that still name the source's index, so each one is replaced:
  *   in the same file      by a head with an id of its own whose root record names the source's index nodes: no chunk is
  *                         written, and from then on both go their own ways
  *   in another file       by the dataset that the application once made (a versioned one where that file has history,
@@ -19,18 +19,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DXPL H5P_DATASET_XFER_DEFAULT
+#define DXPL   H5P_DATASET_XFER_DEFAULT
+#define STAGED "copy"
 
 typedef struct copying {
     cow_file *from, *to; /* to: NULL, a file without history */
-    cow_map done;        /* copied object -> its replacement, itself where nothing was to do */
+    cow_map done;        /* copied object -> what stands in its place, or itself */
     hid_t utf8;
 } copying;
 
 static int copy_one_attribute(void *context, const char *name)
 {
     cow_loc *pair = context;
-    return cow_native_attribute_copy(pair[0], name, pair[1]);
+    return cow_native_attribute_copy(pair[0], name, pair[1], NULL, NULL);
 }
 
 static int copy_header(cow_loc from, cow_loc to, hid_t dcpl)
@@ -234,99 +235,128 @@ done:
 
 /* ---- the copied tree ---- */
 
-static int mend(copying *c, cow_loc group, const char *name, uint64_t address, hid_t lcpl, bool *replaced);
+static int mend(copying *c, cow_loc group, const char *name, uint64_t address, cow_loc *made);
 
 typedef struct mended_group {
     copying *c;
-    cow_loc group;
-    bool in_order; /* creation order is tracked: after a replaced link all later ones must be renewed as well */
-    bool renew;
+    cow_loc from, to; /* the same group, or the one that takes its place */
+    int64_t next;     /* creation order number of the next link in `to` */
 } mended_group;
+
+/* A group counts its links, and HDF5 lets nobody set the counter. */
+static int count_up(mended_group *m, int64_t number)
+{
+    static const char meanwhile[] = "_versioned_data_moving";
+
+    for (; m->next < number; m->next++)
+        if (cow_native_link_soft(m->to, meanwhile, ".", H5P_DEFAULT) < 0 ||
+            cow_native_link_delete(m->to, meanwhile) < 0)
+            return -1;
+    return 0;
+}
 
 static int mend_link(void *context, const char *name, const H5L_info2_t *info)
 {
     mended_group *m = context;
     hid_t lcpl = info->cset == H5T_CSET_UTF8 ? m->c->utf8 : H5P_DEFAULT;
-    bool replaced = false;
+    bool again = m->to.object != m->from.object;
+    cow_loc made = {0};
+    void *value;
+    size_t size;
+    int status = 0;
 
-    if (info->type == H5L_TYPE_HARD && mend(m->c, m->group, name, cow_address(&info->u.token), lcpl, &replaced) < 0)
+    if (info->type == H5L_TYPE_HARD && mend(m->c, m->from, name, cow_address(&info->u.token), &made) < 0)
         return -1;
-    if (!replaced && m->in_order && m->renew) {
-        static const char meanwhile[] = "_versioned_data_moving";
-        if (cow_native_link_move(m->group, name, m->group, meanwhile) < 0 ||
-            cow_native_link_move(m->group, meanwhile, m->group, name) < 0)
-            return -1;
+    if (again && count_up(m, info->corder) < 0)
+        status = -1;
+    else if (made.object != NULL)
+        status = !again && cow_native_link_delete(m->to, name) < 0 ? -1
+                                                                   : cow_native_link_object(made, m->to, name, lcpl);
+    else if (again && info->type == H5L_TYPE_HARD)
+        status = cow_native_link_hard(m->from, name, m->to, name, lcpl);
+    else if (again) {
+        if ((value = cow_native_link_value(m->from, name, &size)) == NULL)
+            status = -1;
+        else
+            status = info->type == H5L_TYPE_SOFT ? cow_native_link_soft(m->to, name, value, lcpl)
+                                                 : cow_native_link_other(m->to, name, info->type, value, size, lcpl);
+        free(value);
     }
-    m->renew |= replaced;
-    return 0;
+    m->next++;
+    if (made.object != NULL && cow_native_close(made) < 0)
+        status = -1;
+    return status;
 }
 
-static int mend_group(copying *c, cow_loc group)
+/* The links of a copied group. One that tracks the order of its links is made again, with the same numbers, since a link
+ * that is put in the place of another one gets a new number; *MADE is that group. */
+static int mend_group(copying *c, cow_loc group, uint64_t address, cow_loc *made)
 {
     hid_t gcpl = cow_native_group_gcpl(group.object);
-    mended_group m = {.c = c, .group = group};
+    mended_group m = {.c = c, .from = group, .to = group};
     unsigned order = 0;
+    bool tracked;
+    int64_t counter;
+    H5O_info2_t info;
+    int status = -1;
 
     if (gcpl < 0)
         return -1;
     if (H5Pget_link_creation_order(gcpl, &order) < 0) {
-        H5Pclose(gcpl);
-        return cow_error_native("cannot get the creation properties of a group");
+        cow_error_native("cannot get the creation properties of a group");
+        goto done;
     }
+    tracked = (order & H5P_CRT_ORDER_TRACKED) != 0;
+    if (tracked) {
+        made->type = H5I_GROUP;
+        /* noted before its members are looked at: one of them may be this group again */
+        if ((made->object = cow_native_group_anonymous(group, gcpl)) == NULL ||
+            cow_native_info(*made, NULL, H5O_INFO_BASIC, &info) < 0 ||
+            cow_map_put(&c->done, address, cow_address(&info.token)) < 0 || copy_header(group, *made, gcpl) < 0)
+            goto done;
+        m.to = *made;
+    }
+    if (cow_native_links(group, tracked, mend_link, &m) == 0 &&
+        (!tracked || (cow_native_group_counter(group.object, &counter) == 0 && count_up(&m, counter) == 0)))
+        status = 0;
+done:
     H5Pclose(gcpl);
-    m.in_order = (order & H5P_CRT_ORDER_TRACKED) != 0;
-    return cow_native_links(group, m.in_order, mend_link, &m);
+    return status;
 }
 
-/* Put OBJECT in the place of the link NAME. */
-static int replace_link(cow_loc group, const char *name, cow_loc object, hid_t lcpl)
+/* What is to stand in the place of the copied object at ADDRESS, the link NAME of GROUP: *MADE, which the caller closes,
+ * its object NULL where the copy is right as it is. */
+static int mend(copying *c, cow_loc group, const char *name, uint64_t address, cow_loc *made)
 {
-    return cow_native_link_delete(group, name) < 0 ? -1 : cow_native_link_object(object, group, name, lcpl);
-}
-
-static int mend(copying *c, cow_loc group, const char *name, uint64_t address, hid_t lcpl, bool *replaced)
-{
-    uint64_t replacement = address;
+    uint64_t replacement;
     cow_dataset *source = NULL;
-    cow_loc copy, made = {.type = H5I_DATASET};
+    cow_loc copy;
     H5O_info2_t info;
     int found, status = -1;
 
-    *replaced = false;
     if (cow_map_get(&c->done, address, &replacement)) {
         H5O_token_t token = cow_token(replacement);
-        if (replacement == address)
-            return 0;
-        if (cow_native_open_token(group, &token, &made) < 0)
-            return -1;
-        status = replace_link(group, name, made, lcpl);
-        *replaced = true;
-        return cow_native_close(made) < 0 ? -1 : status;
+        return replacement == address ? 0 : cow_native_open_token(group, &token, made);
     }
-    if (cow_native_open(group, name, &copy) < 0 || cow_map_put(&c->done, address, address) < 0)
+    if (cow_map_put(&c->done, address, address) < 0 || cow_native_open(group, name, &copy) < 0)
         return -1;
-    if (copy.type == H5I_GROUP) {
-        status = mend_group(c, copy);
-        goto done;
-    }
-    if (copy.type != H5I_DATASET || (found = cow_dataset_of_copy(c->from, copy.object, &source)) == 0) {
+    if (copy.type == H5I_GROUP)
+        status = mend_group(c, copy, address, made);
+    else if (copy.type != H5I_DATASET || (found = cow_dataset_of_copy(c->from, copy.object, &source)) == 0)
         status = 0;
-        goto done;
-    }
-    if (found < 0)
-        goto done;
-    status = c->to == c->from ? share(c, copy, source, &made.object) : materialise(c, copy, group, source, &made.object);
-    if (status == 0) {
-        if (cow_native_info(made, NULL, H5O_INFO_BASIC, &info) < 0 || replace_link(group, name, made, lcpl) < 0 ||
-            cow_map_put(&c->done, address, cow_address(&info.token)) < 0)
+    else if (found > 0) {
+        made->type = H5I_DATASET;
+        status = c->to == c->from ? share(c, copy, source, &made->object)
+                                  : materialise(c, copy, group, source, &made->object);
+        if (status == 0 && (cow_native_info(*made, NULL, H5O_INFO_BASIC, &info) < 0 ||
+                            cow_map_put(&c->done, address, cow_address(&info.token)) < 0))
             status = -1;
-        *replaced = true;
-    }
-    if (made.object != NULL && cow_native_close(made) < 0)
-        status = -1;
-done:
-    if (source != NULL)
         cow_dataset_release(source);
+    }
+    if (status < 0 && made->object != NULL) {
+        cow_native_close(*made);
+        made->object = NULL;
+    }
     if (cow_native_close(copy) < 0)
         status = -1;
     return status;
@@ -334,22 +364,44 @@ done:
 
 /* A copy of the head's root group is a copy of the application's objects: the history stays behind. */
 static int drop_history(cow_file *file, void *from, const H5VL_loc_params_t *from_loc, const char *from_name,
-                        cow_loc target, const char *to_name)
+                        cow_loc stage)
 {
+    static const char path[] = STAGED "/" COW_GROUP;
     H5O_info2_t info;
-    char *path;
-    int status;
+    int exists;
 
     if (cow_native_info((cow_loc){from, from_loc->obj_type}, from_name, H5O_INFO_BASIC, &info) < 0)
         return -1;
     if (cow_address(&info.token) != cow_address(&file->root) || info.fileno != file->fileno)
         return 0;
-    if (asprintf(&path, "%s/%s", to_name, COW_GROUP) < 0)
-        return cow_error(COW_MEMORY, "no memory to copy a group");
-    status = cow_native_exists(target, path);
-    if (status > 0)
-        status = cow_native_link_delete(target, path);
-    free(path);
+    exists = cow_native_exists(stage, path);
+    return exists > 0 ? cow_native_link_delete(stage, path) : exists;
+}
+
+/* The copy is made and mended below a group that has no link, and gets its name when it is whole. */
+static int copy_staged(copying *c, void *from, const H5VL_loc_params_t *from_loc, const char *from_name, cow_loc target,
+                       const char *to_name, hid_t ocpypl, hid_t lcpl, hid_t dxpl)
+{
+    cow_loc stage = {.type = H5I_GROUP}, made = {0};
+    H5VL_loc_params_t stage_loc = cow_by_self(H5I_GROUP);
+    H5L_info2_t info;
+    int status = -1;
+
+    if ((stage.object = cow_native_group_anonymous(c->to == NULL ? target : c->to->loc, H5P_GROUP_CREATE_DEFAULT)) ==
+        NULL)
+        return -1;
+    if (H5VLobject_copy(from, from_loc, from_name, stage.object, &stage_loc, STAGED, cow_native_id(), ocpypl,
+                        H5P_LINK_CREATE_DEFAULT, dxpl, NULL) < 0)
+        cow_error_native("cannot copy '%s' to '%s'", from_name, to_name);
+    else if (drop_history(c->from, from, from_loc, from_name, stage) == 0 &&
+             cow_native_link_info(stage, STAGED, &info) == 0 &&
+             mend(c, stage, STAGED, cow_address(&info.u.token), &made) == 0 &&
+             (made.object != NULL || cow_native_open(stage, STAGED, &made) == 0))
+        status = cow_native_link_object(made, target, to_name, lcpl);
+    if (made.object != NULL && cow_native_close(made) < 0)
+        status = -1;
+    if (cow_native_group_close(stage.object) < 0)
+        status = -1;
     return status;
 }
 
@@ -358,9 +410,6 @@ int cow_object_copy(cow_file *from_file, void *from, const H5VL_loc_params_t *fr
                     hid_t lcpl, hid_t dxpl)
 {
     copying c = {.from = from_file, .to = to_file, .utf8 = H5I_INVALID_HID};
-    cow_loc target = {to, to_loc->obj_type};
-    H5L_info2_t info;
-    bool replaced;
     int status = -1;
 
     if (to_file != NULL) {
@@ -370,26 +419,17 @@ int cow_object_copy(cow_file *from_file, void *from, const H5VL_loc_params_t *fr
     }
     if (from_file != NULL && from_file->writable && from_file->laid_out && cow_commit_datasets(from_file) < 0)
         return cow_file_fail(from_file);
-    if (H5VLobject_copy(from, from_loc, from_name, to, to_loc, to_name, cow_native_id(), ocpypl, lcpl, dxpl, NULL) < 0)
-        return cow_error_native("cannot copy '%s' to '%s'", from_name, to_name);
-    if (from_file == NULL)
+    if (from_file == NULL) {
+        if (H5VLobject_copy(from, from_loc, from_name, to, to_loc, to_name, cow_native_id(), ocpypl, lcpl, dxpl,
+                            NULL) < 0)
+            return cow_error_native("cannot copy '%s' to '%s'", from_name, to_name);
         return 0;
-    if (drop_history(from_file, from, from_loc, from_name, target, to_name) < 0)
-        goto done;
+    }
     if ((c.utf8 = H5Pcreate(H5P_LINK_CREATE)) < 0 || H5Pset_char_encoding(c.utf8, H5T_CSET_UTF8) < 0)
         cow_error_native("cannot prepare a copy");
-    else if (cow_native_link_info(target, to_name, &info) == 0)
-        status = mend(&c, target, to_name, cow_address(&info.u.token),
-                      info.cset == H5T_CSET_UTF8 ? c.utf8 : H5P_DEFAULT, &replaced);
-done:
-    if (status < 0) {
-        /* half a copy would read as if it were whole */
-        cow_error_box cause;
-        cow_error_take(&cause);
-        cow_native_link_delete(target, to_name);
-        cow_error_clear();
-        cow_error_give(&cause);
-    }
+    else
+        status = copy_staged(&c, from, from_loc, from_name, (cow_loc){to, to_loc->obj_type}, to_name, ocpypl, lcpl,
+                             dxpl);
     if (c.utf8 >= 0)
         H5Pclose(c.utf8);
     cow_map_free(&c.done);

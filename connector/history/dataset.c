@@ -69,6 +69,9 @@ static int type_is_heap(hid_t type)
     case H5T_BITFIELD:
     case H5T_OPAQUE:
     case H5T_ENUM:
+#if H5_VERSION_GE(2, 0, 0)
+    case H5T_COMPLEX:
+#endif
     case H5T_NO_CLASS:
     case H5T_NCLASSES:
         break;
@@ -79,7 +82,7 @@ static int type_is_heap(hid_t type)
 int cow_dataset_wanted(cow_file *file, hid_t type, hid_t space, hid_t dcpl)
 {
     H5D_layout_t layout = H5Pget_layout(dcpl);
-    hsize_t extent[COW_MAX_RANK], most[COW_MAX_RANK];
+    hsize_t extent[COW_MAX_RANK], most[COW_MAX_RANK], chunk[COW_MAX_RANK];
     H5D_fill_value_t defined;
     H5D_fill_time_t fill_time;
     bool fixed = true;
@@ -103,8 +106,17 @@ int cow_dataset_wanted(cow_file *file, hid_t type, hid_t space, hid_t dcpl)
     if ((defined == H5D_FILL_VALUE_UNDEFINED && fill_time == H5D_FILL_TIME_ALLOC) ||
         (fill_time == H5D_FILL_TIME_NEVER && type_is_heap(type)))
         return 0;
-    /* chunks of another rank or of size 0 are HDF5's errors to report */
-    return layout == H5D_CONTIGUOUS ? fixed : H5Pget_chunk(dcpl, COW_MAX_RANK, extent) == rank;
+    if (layout == H5D_CONTIGUOUS)
+        return fixed;
+    if (H5Pget_chunk(dcpl, COW_MAX_RANK, chunk) != rank)
+        return 0;
+    bytes = (double)H5Tget_size(type);
+    for (int d = 0; d < rank; d++) {
+        if (chunk[d] == 0 || (extent[d] > 0 && most[d] != H5S_UNLIMITED && chunk[d] > most[d]))
+            return 0;
+        bytes *= (double)chunk[d];
+    }
+    return bytes <= UINT32_MAX;
 }
 
 /* Chunks for a dataset that the application wanted contiguous: whole trailing dimensions first, up to BYTES. */
@@ -278,6 +290,7 @@ static cow_dataset *dataset_make(cow_file *file, void *native, uint64_t address,
         (dataset->dcpl = cow_native_dataset_dcpl(native)) < 0 ||
         (pool = cow_pools_get(file, (uint32_t)root->pool)) == NULL)
         goto failed;
+    dataset->named_type = H5Tcommitted(type) > 0;
     array->element_size = H5Tget_size(array->type);
     array->chunk_bytes = array->element_size;
     for (unsigned d = 0; d < root->rank; d++)

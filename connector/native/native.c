@@ -31,15 +31,25 @@ void cow_native_terminate(void)
     native_id = H5I_INVALID_HID;
 }
 
+#if H5_VERSION_GE(2, 0, 0)
+/* What was a stack in the library is the caller's there; each thread has its own, and enters once. */
+static _Thread_local void *lib_context;
+#define ENTER_LIBRARY() H5VLopen_lib_context(&lib_context)
+#define LEAVE_LIBRARY() H5VLclose_lib_context(lib_context)
+#else
+#define ENTER_LIBRARY() H5VLstart_lib_state()
+#define LEAVE_LIBRARY() H5VLfinish_lib_state()
+#endif
+
 int cow_native_enter(void)
 {
-    /* start_lib_state alone does not initialise the library */
-    return H5open() < 0 || H5VLstart_lib_state() < 0 ? cow_error_native("cannot enter the HDF5 library") : 0;
+    /* this alone does not initialise the library */
+    return H5open() < 0 || ENTER_LIBRARY() < 0 ? cow_error_native("cannot enter the HDF5 library") : 0;
 }
 
 void cow_native_leave(void)
 {
-    H5VLfinish_lib_state();
+    LEAVE_LIBRARY();
 }
 
 H5VL_loc_params_t cow_by_self(H5I_type_t type)
@@ -449,6 +459,19 @@ void *cow_native_group_anonymous(cow_loc file, hid_t gcpl)
     return group;
 }
 
+int cow_native_group_counter(void *group, int64_t *counter)
+{
+    H5VL_group_get_args_t args = {.op_type = H5VL_GROUP_GET_INFO};
+    H5G_info_t info;
+
+    args.args.get_info.loc_params = cow_by_self(H5I_GROUP);
+    args.args.get_info.ginfo = &info;
+    if (H5VLgroup_get(group, cow_native_id(), &args, DXPL, NULL) < 0)
+        return cow_error_native("cannot get information about a group");
+    *counter = info.max_corder;
+    return 0;
+}
+
 /* What HDF5 gives as a group's creation properties holds, hidden, the addresses of the group's own link storage: a group
  * created with that list would share it. So the settings are carried over one by one. */
 static int copy_group_settings(hid_t from, hid_t to)
@@ -594,6 +617,45 @@ int cow_native_comment_set(cow_loc object, const char *comment)
     if (H5VLobject_optional(object.object, &loc, cow_native_id(), &args, DXPL, NULL) < 0)
         return cow_error_native("cannot set the comment of an object");
     return 0;
+}
+
+/* ---- named datatypes ---- */
+
+cow_loc cow_native_named_type(hid_t named)
+{
+    return (cow_loc){H5VLobject(named), H5I_DATATYPE};
+}
+
+hid_t cow_native_type_id(cow_loc object)
+{
+    hid_t id = H5VLwrap_register(object.object, H5I_DATATYPE);
+
+    if (id < 0) {
+        cow_error_native("cannot use a named datatype");
+        cow_native_close(object);
+    }
+    return id;
+}
+
+int cow_native_type_anonymous(cow_loc file, hid_t named, cow_loc *made)
+{
+    H5VL_datatype_get_args_t get = {.op_type = H5VL_DATATYPE_GET_TCPL};
+    H5VL_loc_params_t loc = cow_by_self(file.type);
+    hid_t type = H5Tcopy(named);
+
+    *made = (cow_loc){.type = H5I_DATATYPE};
+    if (type < 0 || H5VLdatatype_get(H5VLobject(named), cow_native_id(), &get, DXPL, NULL) < 0)
+        cow_error_native("cannot describe a named datatype");
+    else {
+        made->object = H5VLdatatype_commit(file.object, &loc, cow_native_id(), NULL, type, H5P_LINK_CREATE_DEFAULT,
+                                           get.args.get_tcpl.tcpl_id, H5P_DATATYPE_ACCESS_DEFAULT, DXPL, NULL);
+        if (made->object == NULL)
+            cow_error_native("cannot copy a named datatype");
+        H5Pclose(get.args.get_tcpl.tcpl_id);
+    }
+    if (type >= 0)
+        H5Tclose(type);
+    return made->object == NULL ? -1 : 0;
 }
 
 /* ---- datasets ---- */

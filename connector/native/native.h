@@ -46,6 +46,8 @@ void *cow_native_group_open(cow_loc at, const char *path);
 /* A group without a link yet: gone when closed before it is linked. */
 void *cow_native_group_anonymous(cow_loc file, hid_t gcpl);
 hid_t cow_native_group_gcpl(void *group); /* the caller closes it */
+/* The creation order number of the next link (max_corder), where the group tracks the order. */
+int cow_native_group_counter(void *group, int64_t *counter);
 int cow_native_group_close(void *group);
 /* lcpl of the link functions: H5P_DEFAULT, or link creation properties (character set). */
 int cow_native_link_hard(cow_loc from, const char *path, cow_loc to, const char *name, hid_t lcpl);
@@ -90,6 +92,13 @@ hid_t cow_native_dataset_type(void *dataset);
 hid_t cow_native_dataset_space(void *dataset);
 hid_t cow_native_dataset_dcpl(void *dataset);
 
+/* Named datatypes. The object behind the id of one (borrowed; the id holds it), and an id for an open object, which from
+ * then on belongs to the id: close with H5Tclose. Also when that fails. */
+cow_loc cow_native_named_type(hid_t named);
+hid_t cow_native_type_id(cow_loc object);
+/* A named datatype without a link yet, like NAMED but without its attributes. */
+int cow_native_type_anonymous(cow_loc file, hid_t named, cow_loc *made);
+
 /* Attributes of an object, in the order of their names or of their creation where tracked. */
 typedef int cow_attribute_visitor(void *context, const char *name);
 int cow_native_attributes(cow_loc object, bool by_creation, cow_attribute_visitor *visitor, void *context);
@@ -97,8 +106,10 @@ int cow_native_attributes(cow_loc object, bool by_creation, cow_attribute_visito
 int cow_native_attribute_put(cow_loc object, const char *name, hid_t type, const void *value);
 int cow_native_attribute_get(cow_loc object, const char *name, hid_t type, void *value);
 /* Copy one attribute, its type, space, creation properties and value, whatever its type (variable-length and
- * references through memory). */
-int cow_native_attribute_copy(cow_loc from, const char *name, cow_loc to);
+ * references through memory). A named type is asked of TYPE_OF, which answers with the type for the copy, an id that is
+ * closed afterwards; NULL: the copy has the same named type. */
+typedef hid_t cow_type_of(void *context, hid_t named);
+int cow_native_attribute_copy(cow_loc from, const char *name, cow_loc to, cow_type_of *type_of, void *context);
 /* 1 the two attributes of this name have the same type, space and value; 0 not. */
 int cow_native_attribute_equal(cow_loc a, cow_loc b, const char *name);
 
