@@ -152,6 +152,8 @@ static int commit_dataset(cow_dataset *dataset)
         set_head(dataset, offset) < 0 || supersede(file, dataset->id, UINT32_MAX, NULL, 0, offset) < 0)
         goto done;
     dataset->root = dataset->row.root = offset;
+    if (dataset->row.alloc_time == H5D_ALLOC_TIME_LATE && !dataset->array.late)
+        dataset->row.flags |= COW_FLAG_ALLOCATED;
     if (cow_dataset_row_write(file, dataset->id, &dataset->row) < 0)
         goto done;
     dataset->root_changed = true;

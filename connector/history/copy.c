@@ -28,23 +28,40 @@ typedef struct copying {
     hid_t utf8;
 } copying;
 
+typedef struct copied_header {
+    cow_loc from, to;
+    bool tracked; /* the order of attributes: numbers that are not in use are skipped as well */
+    int64_t next;
+} copied_header;
+
 static int copy_one_attribute(void *context, const char *name)
 {
-    cow_loc *pair = context;
-    return cow_native_attribute_copy(pair[0], name, pair[1], NULL, NULL);
+    static const char meanwhile[] = "_versioned_data_moving";
+    copied_header *h = context;
+    int64_t number;
+    uint8_t zero = 0;
+
+    if (h->tracked && cow_native_attribute_number(h->from, name, &number) < 0)
+        return -1;
+    for (; h->tracked && h->next < number; h->next++)
+        if (cow_native_attribute_put(h->to, meanwhile, H5T_NATIVE_UINT8, &zero) < 0 ||
+            cow_native_attribute_delete(h->to, meanwhile) < 0)
+            return -1;
+    h->next++;
+    return cow_native_attribute_copy(h->from, name, h->to);
 }
 
 static int copy_header(cow_loc from, cow_loc to, hid_t dcpl)
 {
-    cow_loc pair[2] = {from, to};
+    copied_header h = {.from = from, .to = to};
     unsigned order = 0;
     char *comment;
     int status;
 
     if (H5Pget_attr_creation_order(dcpl, &order) < 0)
-        return cow_error_native("cannot get the creation properties of a dataset");
-    if (cow_native_attributes(from, (order & H5P_CRT_ORDER_TRACKED) != 0, copy_one_attribute, pair) < 0 ||
-        (comment = cow_native_comment(from)) == NULL)
+        return cow_error_native("cannot get the creation properties of an object");
+    h.tracked = (order & H5P_CRT_ORDER_TRACKED) != 0;
+    if (cow_native_attributes(from, true, copy_one_attribute, &h) < 0 || (comment = cow_native_comment(from)) == NULL)
         return -1;
     status = *comment == '\0' ? 0 : cow_native_comment_set(to, comment);
     free(comment);

@@ -151,19 +151,45 @@ void cow_walk_close(cow_walk *walk)
 
 typedef struct comparison {
     cow_loc head, snapshot;
+    int64_t *number; /* creation order: one of the head, one of the snapshot, by turns */
+    size_t count;
 } comparison;
 
 static int attribute_differs(void *context, const char *name)
 {
     comparison *c = context;
+    int64_t *number = c->number + c->count;
     int equal = cow_native_attribute_equal(c->head, c->snapshot, name);
-    return equal < 0 ? -1 : !equal;
+
+    if (equal <= 0)
+        return equal < 0 ? -1 : 1;
+    c->count += 2;
+    return cow_native_attribute_number(c->head, name, number) < 0 ||
+                   cow_native_attribute_number(c->snapshot, name, number + 1) < 0
+               ? -1
+               : 0;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* The numbers themselves differ: the snapshot's attributes were all made at once. */
+static bool order_differs(comparison *c)
+{
+    qsort(c->number, c->count / 2, 2 * sizeof *c->number, by_number);
+    for (size_t i = 3; i < c->count; i += 2)
+        if (c->number[i] < c->number[i - 2])
+            return true;
+    return false;
 }
 
 /* Attributes and comment. */
 static int header_differs(cow_loc head, cow_loc snapshot)
 {
-    comparison c = {head, snapshot};
+    comparison c = {.head = head, .snapshot = snapshot};
     H5O_info2_t a, b;
     char *x, *y;
     int differs;
@@ -173,7 +199,12 @@ static int header_differs(cow_loc head, cow_loc snapshot)
         return -1;
     if (a.num_attrs != b.num_attrs)
         return 1;
-    if ((differs = cow_native_attributes(head, false, attribute_differs, &c)) != 0)
+    if (a.num_attrs > 0 && (c.number = malloc(2 * a.num_attrs * sizeof *c.number)) == NULL)
+        return cow_error(COW_MEMORY, "no memory to compare %llu attributes", (unsigned long long)a.num_attrs);
+    if ((differs = cow_native_attributes(head, false, attribute_differs, &c)) == 0)
+        differs = order_differs(&c);
+    free(c.number);
+    if (differs != 0)
         return differs;
     x = cow_native_comment(head);
     y = cow_native_comment(snapshot);
@@ -340,15 +371,15 @@ static int decide(cow_walk *walk, uint64_t address, const char *path)
         answer = -1;
     else if ((differ = differs(walk, address, flags, object)) != 0)
         answer = differ < 0 ? -1 : NEW;
+    if (answer > 0 && object.type == H5I_GROUP) {
+        place p = {.walk = walk, .group = object, .path = path, .root = path[0] == '\0', .answer = answer};
+        answer = cow_native_links(object, false, decide_child, &p) < 0 ? -1 : p.answer;
+    }
     if (answer == NEW && !walk->full) {
         if (cow_native_info(object, NULL, H5O_INFO_BASIC, &info) < 0)
             answer = -1;
         else
             walk->several |= info.rc > 1;
-    }
-    if (answer > 0 && object.type == H5I_GROUP) {
-        place p = {.walk = walk, .group = object, .path = path, .root = path[0] == '\0', .answer = answer};
-        answer = cow_native_links(object, false, decide_child, &p) < 0 ? -1 : p.answer;
     }
     if (close_head(walk, address, object) < 0)
         answer = -1;
@@ -425,16 +456,13 @@ static int copy_attribute(void *context, const char *name)
     return cow_native_attribute_copy(c->head, name, c->snapshot);
 }
 
-static int copy_header(cow_loc head, cow_loc snapshot, hid_t creation)
+static int copy_header(cow_loc head, cow_loc snapshot)
 {
-    comparison c = {head, snapshot};
-    unsigned order = 0;
+    comparison c = {.head = head, .snapshot = snapshot};
     char *comment;
     int status;
 
-    if (H5Pget_attr_creation_order(creation, &order) < 0)
-        return cow_error_native("cannot get the creation properties of an object");
-    if (cow_native_attributes(head, (order & H5P_CRT_ORDER_TRACKED) != 0, copy_attribute, &c) < 0 ||
+    if (cow_native_attributes(head, true, copy_attribute, &c) < 0 ||
         (comment = cow_native_comment(head)) == NULL)
         return -1;
     status = *comment == '\0' ? 0 : cow_native_comment_set(snapshot, comment);
@@ -479,7 +507,7 @@ static int build_group(cow_walk *walk, cow_loc head, uint64_t address, const cha
             goto done;
     }
     /* noted before its members are built: a member may be this group again */
-    if (note_built(walk, address, *made) == 0 && copy_header(head, *made, gcpl) == 0 &&
+    if (note_built(walk, address, *made) == 0 && copy_header(head, *made) == 0 &&
         cow_native_links(head, (order & H5P_CRT_ORDER_TRACKED) != 0, build_link, &p) == 0)
         status = 0;
     if (p.previous.object != NULL && cow_native_close(p.previous) < 0)
@@ -504,7 +532,7 @@ static int build_dataset(cow_walk *walk, cow_loc head, cow_dataset *dataset, cow
         cow_error_native("%s: cannot describe a snapshot", dataset->array.label);
     else if ((made->object = cow_view_whole(walk->file->loc, NULL, dataset->array.type, dataset->array.grid.rank,
                                             dataset->array.extent, dataset->array.maximum, dcpl, source)) != NULL)
-        status = copy_header(head, *made, dcpl);
+        status = copy_header(head, *made);
     if (dcpl >= 0)
         H5Pclose(dcpl);
     return status;

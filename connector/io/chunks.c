@@ -293,8 +293,9 @@ int cow_allocate_late(cow_array *array)
 {
     int status;
 
-    if (!array->late || array->dirty != NULL || cow_index_chunks(array->index) > 0)
+    if (!array->late)
         return 0;
+    array->late = false;
     array->early = true;
     status = cow_array_resize(array, array->extent);
     array->early = false;
@@ -532,6 +533,7 @@ done:
 
 typedef struct size_sum {
     cow_chunk_store *store;
+    bool heap; /* elements have another size in the file than in memory */
     uint64_t bytes;
 } size_sum;
 
@@ -539,8 +541,17 @@ static int add_size(void *context, const uint64_t chunk[], uint64_t slot)
 {
     size_sum *sum = context;
     size_t size;
+    haddr_t address;
+    hsize_t stored;
+    unsigned mask;
 
     (void)chunk;
+    if (sum->heap) {
+        if (cow_native_chunk_address(sum->store, slot, &address, &stored, &mask) < 0)
+            return -1;
+        sum->bytes += stored;
+        return 0;
+    }
     if (sum->store->size(sum->store, slot, &size) < 0)
         return -1;
     sum->bytes += size;
@@ -551,7 +562,7 @@ int cow_array_storage_size(cow_array *array, uint64_t *bytes)
 {
     const uint64_t origin[COW_MAX_RANK] = {0};
     uint64_t chunks[COW_MAX_RANK];
-    size_sum sum = {.store = cow_pool_store(array->pool)};
+    size_sum sum = {.store = cow_pool_store(array->pool), .heap = array->heap};
 
     if (store_dirty(array) < 0)
         return -1;

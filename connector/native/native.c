@@ -31,25 +31,15 @@ void cow_native_terminate(void)
     native_id = H5I_INVALID_HID;
 }
 
-#if H5_VERSION_GE(2, 0, 0)
-/* What was a stack in the library is the caller's there; each thread has its own, and enters once. */
-static _Thread_local void *lib_context;
-#define ENTER_LIBRARY() H5VLopen_lib_context(&lib_context)
-#define LEAVE_LIBRARY() H5VLclose_lib_context(lib_context)
-#else
-#define ENTER_LIBRARY() H5VLstart_lib_state()
-#define LEAVE_LIBRARY() H5VLfinish_lib_state()
-#endif
-
 int cow_native_enter(void)
 {
-    /* this alone does not initialise the library */
-    return H5open() < 0 || ENTER_LIBRARY() < 0 ? cow_error_native("cannot enter the HDF5 library") : 0;
+    /* start_lib_state alone does not initialise the library */
+    return H5open() < 0 || H5VLstart_lib_state() < 0 ? cow_error_native("cannot enter the HDF5 library") : 0;
 }
 
 void cow_native_leave(void)
 {
-    LEAVE_LIBRARY();
+    H5VLfinish_lib_state();
 }
 
 H5VL_loc_params_t cow_by_self(H5I_type_t type)
@@ -617,45 +607,6 @@ int cow_native_comment_set(cow_loc object, const char *comment)
     if (H5VLobject_optional(object.object, &loc, cow_native_id(), &args, DXPL, NULL) < 0)
         return cow_error_native("cannot set the comment of an object");
     return 0;
-}
-
-/* ---- named datatypes ---- */
-
-cow_loc cow_native_named_type(hid_t named)
-{
-    return (cow_loc){H5VLobject(named), H5I_DATATYPE};
-}
-
-hid_t cow_native_type_id(cow_loc object)
-{
-    hid_t id = H5VLwrap_register(object.object, H5I_DATATYPE);
-
-    if (id < 0) {
-        cow_error_native("cannot use a named datatype");
-        cow_native_close(object);
-    }
-    return id;
-}
-
-int cow_native_type_anonymous(cow_loc file, hid_t named, cow_loc *made)
-{
-    H5VL_datatype_get_args_t get = {.op_type = H5VL_DATATYPE_GET_TCPL};
-    H5VL_loc_params_t loc = cow_by_self(file.type);
-    hid_t type = H5Tcopy(named);
-
-    *made = (cow_loc){.type = H5I_DATATYPE};
-    if (type < 0 || H5VLdatatype_get(H5VLobject(named), cow_native_id(), &get, DXPL, NULL) < 0)
-        cow_error_native("cannot describe a named datatype");
-    else {
-        made->object = H5VLdatatype_commit(file.object, &loc, cow_native_id(), NULL, type, H5P_LINK_CREATE_DEFAULT,
-                                           get.args.get_tcpl.tcpl_id, H5P_DATATYPE_ACCESS_DEFAULT, DXPL, NULL);
-        if (made->object == NULL)
-            cow_error_native("cannot copy a named datatype");
-        H5Pclose(get.args.get_tcpl.tcpl_id);
-    }
-    if (type >= 0)
-        H5Tclose(type);
-    return made->object == NULL ? -1 : 0;
 }
 
 /* ---- datasets ---- */

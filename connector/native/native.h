@@ -92,24 +92,18 @@ hid_t cow_native_dataset_type(void *dataset);
 hid_t cow_native_dataset_space(void *dataset);
 hid_t cow_native_dataset_dcpl(void *dataset);
 
-/* Named datatypes. The object behind the id of one (borrowed; the id holds it), and an id for an open object, which from
- * then on belongs to the id: close with H5Tclose. Also when that fails. */
-cow_loc cow_native_named_type(hid_t named);
-hid_t cow_native_type_id(cow_loc object);
-/* A named datatype without a link yet, like NAMED but without its attributes. */
-int cow_native_type_anonymous(cow_loc file, hid_t named, cow_loc *made);
-
-/* Attributes of an object, in the order of their names or of their creation where tracked. */
+/* Attributes of an object, in the order of their names, or of their creation as far as it is known. */
 typedef int cow_attribute_visitor(void *context, const char *name);
 int cow_native_attributes(cow_loc object, bool by_creation, cow_attribute_visitor *visitor, void *context);
+/* The creation order number of an attribute, -1 where it is not known. */
+int cow_native_attribute_number(cow_loc object, const char *name, int64_t *number);
+int cow_native_attribute_delete(cow_loc object, const char *name);
 /* A small attribute of one scalar: made, or overwritten, and read. 1 read, 0 not there, -1 error. */
 int cow_native_attribute_put(cow_loc object, const char *name, hid_t type, const void *value);
 int cow_native_attribute_get(cow_loc object, const char *name, hid_t type, void *value);
 /* Copy one attribute, its type, space, creation properties and value, whatever its type (variable-length and
- * references through memory). A named type is asked of TYPE_OF, which answers with the type for the copy, an id that is
- * closed afterwards; NULL: the copy has the same named type. */
-typedef hid_t cow_type_of(void *context, hid_t named);
-int cow_native_attribute_copy(cow_loc from, const char *name, cow_loc to, cow_type_of *type_of, void *context);
+ * references through memory). */
+int cow_native_attribute_copy(cow_loc from, const char *name, cow_loc to);
 /* 1 the two attributes of this name have the same type, space and value; 0 not. */
 int cow_native_attribute_equal(cow_loc a, cow_loc b, const char *name);
 

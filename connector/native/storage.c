@@ -390,6 +390,9 @@ int cow_native_chunk_address(cow_chunk_store *store, uint64_t slot, haddr_t *add
 
     if (check_slot(c, slot) < 0)
         return -1;
+    /* chunks that HDF5's own dataset write makes come without our knowing */
+    if (c->address != NULL && (slot >= c->addresses || c->address[slot] == HADDR_UNDEF))
+        forget_addresses(c);
     if (c->address == NULL) {
         c->addresses = c->rows / c->chunk[0];
         c->address = malloc(c->addresses * sizeof *c->address);
