@@ -22,6 +22,8 @@
 #define DXPL   H5P_DATASET_XFER_DEFAULT
 #define STAGED "copy"
 
+static const char *const COUNTING[] = {"_versioned_data_counting_0", "_versioned_data_counting_1"};
+
 typedef struct copying {
     cow_file *from, *to; /* to: NULL, a file without history */
     cow_map done;        /* copied object -> what stands in its place, or itself */
@@ -30,25 +32,37 @@ typedef struct copying {
 
 typedef struct copied_header {
     cow_loc from, to;
-    bool tracked; /* the order of attributes: numbers that are not in use are skipped as well */
-    int64_t next;
+    bool tracked;  /* the order of attributes: their numbers are to be the same */
+    int64_t next;  /* see count_up */
+    bool counting;
 } copied_header;
+
+static int stop_counting_attributes(copied_header *h, int64_t number)
+{
+    bool counting = h->counting;
+
+    h->counting = false;
+    return counting ? cow_native_attribute_delete(h->to, COUNTING[number % 2]) : 0;
+}
 
 static int copy_one_attribute(void *context, const char *name)
 {
-    static const char meanwhile[] = "_versioned_data_moving";
     copied_header *h = context;
-    int64_t number;
+    int64_t number = 0;
     uint8_t zero = 0;
 
     if (h->tracked && cow_native_attribute_number(h->from, name, &number) < 0)
         return -1;
-    for (; h->tracked && h->next < number; h->next++)
-        if (cow_native_attribute_put(h->to, meanwhile, H5T_NATIVE_UINT8, &zero) < 0 ||
-            cow_native_attribute_delete(h->to, meanwhile) < 0)
+    for (; h->next < number; h->next++) {
+        if (cow_native_attribute_put(h->to, COUNTING[h->next % 2], H5T_NATIVE_UINT8, &zero) < 0 ||
+            stop_counting_attributes(h, h->next + 1) < 0)
             return -1;
+        h->counting = true;
+    }
+    if (cow_native_attribute_copy(h->from, name, h->to) < 0 || stop_counting_attributes(h, h->next + 1) < 0)
+        return -1;
     h->next++;
-    return cow_native_attribute_copy(h->from, name, h->to);
+    return 0;
 }
 
 static int copy_header(cow_loc from, cow_loc to, hid_t dcpl)
@@ -258,17 +272,27 @@ typedef struct mended_group {
     copying *c;
     cow_loc from, to; /* the same group, or the one that takes its place */
     int64_t next;     /* creation order number of the next link in `to` */
+    bool counting;    /* the newest link there is only to count */
 } mended_group;
 
-/* A group counts its links, and HDF5 lets nobody set the counter. */
+/* A group counts its links, and HDF5 lets nobody set the counter. A link that only counts stays until the next one is
+ * there: the counter of an empty group starts anew. */
+static int stop_counting(mended_group *m, int64_t number)
+{
+    bool counting = m->counting;
+
+    m->counting = false;
+    return counting ? cow_native_link_delete(m->to, COUNTING[number % 2]) : 0;
+}
+
 static int count_up(mended_group *m, int64_t number)
 {
-    static const char meanwhile[] = "_versioned_data_moving";
-
-    for (; m->next < number; m->next++)
-        if (cow_native_link_soft(m->to, meanwhile, ".", H5P_DEFAULT) < 0 ||
-            cow_native_link_delete(m->to, meanwhile) < 0)
+    for (; m->next < number; m->next++) {
+        if (cow_native_link_soft(m->to, COUNTING[m->next % 2], ".", H5P_DEFAULT) < 0 ||
+            stop_counting(m, m->next + 1) < 0)
             return -1;
+        m->counting = true;
+    }
     return 0;
 }
 
@@ -299,6 +323,8 @@ static int mend_link(void *context, const char *name, const H5L_info2_t *info)
                                                  : cow_native_link_other(m->to, name, info->type, value, size, lcpl);
         free(value);
     }
+    if (status == 0 && stop_counting(m, m->next + 1) < 0)
+        status = -1;
     m->next++;
     if (made.object != NULL && cow_native_close(made) < 0)
         status = -1;
@@ -334,7 +360,8 @@ static int mend_group(copying *c, cow_loc group, uint64_t address, cow_loc *made
         m.to = *made;
     }
     if (cow_native_links(group, tracked, mend_link, &m) == 0 &&
-        (!tracked || (cow_native_group_counter(group.object, &counter) == 0 && count_up(&m, counter) == 0)))
+        (!tracked || (cow_native_group_counter(group.object, &counter) == 0 && count_up(&m, counter) == 0 &&
+                      stop_counting(&m, m.next + 1) == 0)))
         status = 0;
 done:
     H5Pclose(gcpl);

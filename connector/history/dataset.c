@@ -295,6 +295,8 @@ static cow_dataset *dataset_make(cow_file *file, void *native, uint64_t address,
     for (unsigned d = 0; d < root->rank; d++)
         array->chunk_bytes *= root->chunk[d];
     array->heap = type_is_heap(array->type, true) > 0;
+    if (array->heap && cow_native_element_size(file->native, array->type, &array->file_element_size) < 0)
+        goto failed;
     array->early = row->layout == H5D_CHUNKED && row->alloc_time == H5D_ALLOC_TIME_EARLY;
     array->late = row->layout == H5D_CHUNKED && row->alloc_time == H5D_ALLOC_TIME_LATE &&
                   !(row->flags & COW_FLAG_ALLOCATED);

@@ -84,6 +84,36 @@ int cow_file_begin(cow_file *file)
     return 0;
 }
 
+/* Both ways: SET it, or learn whether it is set. */
+static int absolute_links(cow_file *file, bool set)
+{
+    uint8_t yes = 1;
+    cow_loc root = {cow_native_group_open(file->loc, COW_ROOT), H5I_GROUP};
+    int status;
+
+    if (root.object == NULL)
+        return -1;
+    status = set ? cow_native_attribute_put(root, "absolute_links", H5T_NATIVE_UINT8, &yes)
+                 : cow_native_attribute_get(root, "absolute_links", H5T_NATIVE_UINT8, &yes);
+    if (cow_native_group_close(root.object) < 0)
+        status = -1;
+    if (status >= 0) {
+        file->absolute_known = true;
+        file->absolute_links = set || (status > 0 && yes);
+    }
+    return status < 0 ? -1 : 0;
+}
+
+int cow_file_note_absolute(cow_file *file)
+{
+    return file->absolute_links ? 0 : absolute_links(file, true);
+}
+
+int cow_file_know_absolute(cow_file *file)
+{
+    return file->absolute_known ? 0 : absolute_links(file, false);
+}
+
 int cow_file_eoa(cow_file *file, uint64_t *eoa)
 {
     H5VL_native_file_optional_args_t native;
@@ -426,7 +456,7 @@ int cow_file_clear_head(cow_file *file)
     if (cow_file_begin(file) < 0 || cow_native_open(file->loc, "/", &root) < 0)
         return -1;
     if (cow_native_links(root, false, remove_link, file) == 0 &&
-        cow_native_attributes(root, false, remove_attribute, &root) == 0 &&
+        cow_native_attributes(root, false, remove_attribute, &root) == 0 && cow_native_comment_set(root, NULL) == 0 &&
         cow_changed_object(file, &file->root, "/", COW_CHANGED_NEW) == 0)
         status = 0;
     if (cow_native_close(root) < 0)

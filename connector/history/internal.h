@@ -87,6 +87,8 @@ struct cow_file {
     size_t change_count, change_room;
     cow_map change_of;    /* address -> index in change[] */
     bool full_walk;       /* some path may be wrong: walk the whole head */
+    bool absolute_known;  /* absolute_links was read */
+    bool absolute_links;  /* there was a soft link with an absolute path: every commit walks the whole head */
     bool shared_nodes;    /* a copy shares index nodes of this transaction: do not remove their views */
     uint64_t eoa_before;
     /* the newest version */
@@ -126,6 +128,8 @@ int cow_file_lay_out(cow_file *file);
 int cow_file_fail(cow_file *file); /* enter FAILED, keeping the recorded error; always -1 */
 int cow_file_begin(cow_file *file); /* may_write, then OPEN */
 int cow_file_eoa(cow_file *file, uint64_t *eoa);
+int cow_file_know_absolute(cow_file *file); /* absolute_links is valid from here on */
+int cow_file_note_absolute(cow_file *file); /* and is set, for good */
 hid_t cow_dataset_row_type(void);
 hid_t cow_snapshot_row_type(void);
 

@@ -129,7 +129,11 @@ cow_walk *cow_walk_open(cow_file *file)
         return NULL;
     }
     walk->file = file;
-    walk->full = file->full_walk;
+    if (cow_file_know_absolute(file) < 0) {
+        free(walk);
+        return NULL;
+    }
+    walk->full = file->full_walk || file->absolute_links;
     if ((walk->utf8 = H5Pcreate(H5P_LINK_CREATE)) < 0 || H5Pset_char_encoding(walk->utf8, H5T_CSET_UTF8) < 0) {
         cow_error_native("%s: cannot prepare a commit", file->name);
         cow_walk_close(walk);
@@ -309,12 +313,28 @@ static char *child_path(const char *path, const char *name)
     return child;
 }
 
+/* A soft link with an absolute path begins with the path of its version, so its group cannot be shared by two. */
+static int absolute(cow_loc group, const char *name)
+{
+    size_t size;
+    char *value = cow_native_link_value(group, name, &size);
+    int answer = value == NULL ? -1 : value[0] == '/';
+
+    free(value);
+    return answer;
+}
+
 static int decide_child(void *context, const char *name, const H5L_info2_t *info)
 {
     place *p = context;
     char *path;
     int answer;
 
+    if (info->type == H5L_TYPE_SOFT && p->answer == SAME && p->walk->file->absolute_links) {
+        if ((answer = absolute(p->group, name)) > 0)
+            p->answer = NEW;
+        return answer < 0 ? -1 : 0;
+    }
     if (info->type != H5L_TYPE_HARD || (p->root && strcmp(name, COW_GROUP) == 0))
         return 0;
     if ((path = child_path(p->path, name)) == NULL)
@@ -442,7 +462,7 @@ static int build_link(void *context, const char *name, const H5L_info2_t *info)
         else if (asprintf(&path, "%s%s", walk->prefix, value) < 0) {
             path = NULL;
             cow_error(COW_MEMORY, "no memory for a soft link");
-        } else
+        } else if (cow_file_note_absolute(walk->file) == 0)
             status = cow_native_link_soft(p->target, name, path, lcpl);
     }
     free(path);

@@ -531,9 +531,13 @@ done:
     return status;
 }
 
+size_t cow_array_file_chunk_bytes(const cow_array *array)
+{
+    return array->heap ? array->chunk_bytes / array->element_size * array->file_element_size : array->chunk_bytes;
+}
+
 typedef struct size_sum {
     cow_chunk_store *store;
-    bool heap; /* elements have another size in the file than in memory */
     uint64_t bytes;
 } size_sum;
 
@@ -541,17 +545,8 @@ static int add_size(void *context, const uint64_t chunk[], uint64_t slot)
 {
     size_sum *sum = context;
     size_t size;
-    haddr_t address;
-    hsize_t stored;
-    unsigned mask;
 
     (void)chunk;
-    if (sum->heap) {
-        if (cow_native_chunk_address(sum->store, slot, &address, &stored, &mask) < 0)
-            return -1;
-        sum->bytes += stored;
-        return 0;
-    }
     if (sum->store->size(sum->store, slot, &size) < 0)
         return -1;
     sum->bytes += size;
@@ -562,12 +557,12 @@ int cow_array_storage_size(cow_array *array, uint64_t *bytes)
 {
     const uint64_t origin[COW_MAX_RANK] = {0};
     uint64_t chunks[COW_MAX_RANK];
-    size_sum sum = {.store = cow_pool_store(array->pool), .heap = array->heap};
+    size_sum sum = {.store = cow_pool_store(array->pool)};
 
     if (store_dirty(array) < 0)
         return -1;
-    if (cow_codec_identity(array->codec) && !array->heap) {
-        *bytes = cow_index_chunks(array->index) * array->chunk_bytes;
+    if (cow_codec_identity(array->codec)) {
+        *bytes = cow_index_chunks(array->index) * cow_array_file_chunk_bytes(array);
         return 0;
     }
     grid_extent(array, array->extent, chunks);

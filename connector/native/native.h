@@ -68,7 +68,7 @@ int cow_native_close(cow_loc object);
 int cow_native_info(cow_loc at, const char *path, unsigned fields, H5O_info2_t *info);
 /* The comment of an object ("" for none); free() it. */
 char *cow_native_comment(cow_loc object);
-int cow_native_comment_set(cow_loc object, const char *comment);
+int cow_native_comment_set(cow_loc object, const char *comment); /* NULL: none */
 /* H5Ocopy within or between native files. */
 int cow_native_copy(cow_loc from, const char *path, cow_loc to, const char *name, hid_t ocpypl);
 
@@ -78,6 +78,9 @@ typedef int cow_link_visitor(void *context, const char *name, const H5L_info2_t 
 int cow_native_links(cow_loc group, bool by_creation, cow_link_visitor *visitor, void *context);
 /* Value of a soft, external or user-defined link; free() it. SIZE in bytes, terminator included for a soft link. */
 void *cow_native_link_value(cow_loc group, const char *name, size_t *size);
+
+/* Bytes of one element of TYPE in FILE: variable-length parts and references have another size there than in memory. */
+int cow_native_element_size(void *file, hid_t type, size_t *bytes);
 
 void *cow_native_dataset_create(cow_loc at, const char *path, hid_t type, hid_t space, hid_t dcpl);
 void *cow_native_dataset_open(cow_loc at, const char *path);
