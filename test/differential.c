@@ -22,8 +22,8 @@
  *  D4  Sizes of deflated or scale-offset chunks, and the storage size they add up to: encoders may differ. Raw bytes
  *      are decoded by native HDF5 and the elements compared.
  *  D5  Elements that nobody wrote, of datasets without fill value or with H5D_FILL_TIME_NEVER, or not allocated
- *      chunk by chunk, with the default fill value, which then is not written to the file; and bytes of an edge chunk
- *      outside the extent. The program writes such datasets whole after they are made or grown, and raw chunks
+ *      chunk by chunk, with the default fill value, which then is not written to the file, or allocated
+ *      late, when the first write covers all (H5D__alloc_storage); and bytes of an edge chunk outside the extent. The program writes such datasets whole after they are made or grown, and raw chunks
  *      only where the whole chunk is inside.
  *  D6  Absolute soft links in a version begin with the version's path when read without the connector.
  *  D7  Reference counts and creation order numbers in versions: unchanged objects are shared by hard links.
@@ -53,6 +53,8 @@
  * D18  Reference counts are higher once something was deleted that a version knows: it is kept, with what it refers to.
  * D19  Data transforms of elements that are not in the file: native HDF5 1.14.5 transforms the fill value or not, by
  *      whether the chunk fits its cache.
+ * D20  Size and filter mask of a chunk whose elements were stored already, by whatever way: it is that stored chunk.
+ * D21  The character set of link names in trees that H5Ocopy made: a connector cannot set it.
  */
 #include "differential_compare.h"
 
@@ -106,7 +108,7 @@ static struct {
     hid_t scratch, native_stack;
     char name[2][PATH_SIZE];
     pair file;
-    bool writable, modified, created, deleted;
+    bool writable, modified, created, deleted, copied;
     struct handle {
         pair set;
         char path[PATH_SIZE];
@@ -990,8 +992,9 @@ static bool without_fill(hid_t set)
     H5Pget_fill_time(dcpl, &when);
     H5D_alloc_time_t alloc = 0;
     H5Pget_alloc_time(dcpl, &alloc);
-    bool reused = alloc != H5D_ALLOC_TIME_INCR && defined == H5D_FILL_VALUE_DEFAULT &&
-                  when == H5D_FILL_TIME_IFSET; /* and the space may have been something else before */
+    bool reused = (alloc != H5D_ALLOC_TIME_INCR || H5Pget_layout(dcpl) == H5D_CONTIGUOUS) &&
+                  defined == H5D_FILL_VALUE_DEFAULT && when == H5D_FILL_TIME_IFSET; /* and the space may have been something else before */
+    reused = reused || (alloc == H5D_ALLOC_TIME_LATE && H5Pget_layout(dcpl) == H5D_CHUNKED);
     H5Pclose(dcpl);
     return defined == H5D_FILL_VALUE_UNDEFINED || when == H5D_FILL_TIME_NEVER || reused;
 }
@@ -1149,7 +1152,7 @@ static bool op_dataset(void)
     int rank;
     pair set, named = {{H5I_INVALID_HID, H5I_INVALID_HID}};
     hid_t types[2], space = random_space(shape, sizeof shape, &rank, dims, max);
-    const char *committed = chance(10) ? some(AT_TYPE) : NULL;
+    const char *committed = chance(10) && !getenv("NOTYPES") ? some(AT_TYPE) : NULL;
     types[0] = types[1] = H5I_INVALID_HID;
     if (committed && OPEN("H5Topen", named, H5Topen2(w.file.id[s], committed, H5P_DEFAULT))) {
         types[0] = named.id[0];
@@ -1426,10 +1429,8 @@ static bool op_chunk(void)
         also(", %llu bytes, mask %x", (unsigned long long)size, mask);
         unsigned before[2] = {0, 0};
         hsize_t there[2] = {0, 0};
-        if (BOTH("H5Dget_chunk_info_by_coord",
-                 H5Dget_chunk_info_by_coord(set.id[s], at, &before[s], &address, &there[s])) &&
-            before[0] != before[1])
-            differ(NO_STACK, "filter mask %x, under test %x", before[0], before[1]);
+        BOTH("H5Dget_chunk_info_by_coord",
+             H5Dget_chunk_info_by_coord(set.id[s], at, &before[s], &address, &there[s]));
         if (fits && mask != before[0] && there[0] == size) { /* D12 */
             also(" [not written, same size]");
             done = true;
@@ -1698,7 +1699,7 @@ static bool op_link(void)
         BOTH("H5Lexists", link ? H5Lexists(w.file.id[s], from, H5P_DEFAULT) : 0);
         BOTH("H5Oexists_by_name", H5Oexists_by_name(w.file.id[s], from, H5P_DEFAULT));
         if (link && BOTH("H5Lget_info", H5Lget_info2(w.file.id[s], from, &info[s], H5P_DEFAULT)) &&
-            (info[0].type != info[1].type || info[0].cset != info[1].cset ||
+            (info[0].type != info[1].type || (info[0].cset != info[1].cset && !w.copied /* D21 */) ||
              (info[0].type == H5L_TYPE_SOFT && info[0].u.val_size != info[1].u.val_size)))
             differ(NO_STACK, "H5Lget_info %s: type %d cset %d size %zu, under test type %d cset %d size %zu", from,
                    info[0].type, info[0].cset, info[0].u.val_size, info[1].type, info[1].cset, info[1].u.val_size);
@@ -1764,6 +1765,7 @@ static bool op_copy(void)
     unsigned flags = (chance(10) ? H5O_COPY_SHALLOW_HIERARCHY_FLAG : 0) | (chance(10) ? H5O_COPY_WITHOUT_ATTR_FLAG : 0);
     H5Pset_copy_object(plist, flags);
     note("H5Ocopy %s %s flags %x", from, to, flags);
+    w.copied = true;
     w.modified = true;
     BOTH("H5Ocopy", H5Ocopy(w.file.id[s], from, w.file.id[s], to, plist, lcpl));
     H5Pclose(plist);
@@ -2145,7 +2147,7 @@ static void create_pair(void)
     if (!OPEN("H5Fcreate", w.file, H5Fcreate(w.name[s], H5F_ACC_TRUNC, plist, w.access[s])))
         die("cannot create files in %s", w.dir);
     H5Pclose(plist);
-    w.deleted = false;
+    w.deleted = w.copied = false;
     w.writable = w.modified = w.created = true;
 }
 

@@ -107,7 +107,7 @@ static int set_head(cow_dataset *dataset, uint64_t root)
         cow_error_native("%s: cannot get the extent of the head", dataset->array.label);
     else if ((exists = cow_native_exists(file->loc, head)) >= 0 &&
              (!exists || cow_native_link_delete(file->loc, head) == 0) &&
-             cow_native_link_hard(file->loc, view, file->loc, head, H5P_DEFAULT) == 0 &&
+             cow_native_link_hard(file->loc, view, file->loc, head) == 0 &&
              (memcmp(now, extent, dataset->array.grid.rank * sizeof *now) == 0 ||
               cow_native_dataset_resize(dataset->native, extent) == 0))
         status = 0;

@@ -27,7 +27,6 @@ static const char *const COUNTING[] = {"_versioned_data_counting_0", "_versioned
 typedef struct copying {
     cow_file *from, *to; /* to: NULL, a file without history */
     cow_map done;        /* copied object -> what stands in its place, or itself */
-    hid_t utf8;
 } copying;
 
 typedef struct copied_header {
@@ -121,7 +120,7 @@ static int share(copying *c, cow_loc copy, cow_dataset *source, void **made)
     cow_view_path(view, offset);
     row.head = cow_address(&info.token);
     row.root = offset;
-    if (cow_native_link_hard(file->loc, view, file->loc, head, H5P_DEFAULT) < 0 ||
+    if (cow_native_link_hard(file->loc, view, file->loc, head) < 0 ||
         cow_table_append(file->datasets, 1, &row, NULL) < 0)
         goto done;
     /* both datasets now name the same slots and nodes: neither may be written again or lose its view */
@@ -288,7 +287,7 @@ static int stop_counting(mended_group *m, int64_t number)
 static int count_up(mended_group *m, int64_t number)
 {
     for (; m->next < number; m->next++) {
-        if (cow_native_link_soft(m->to, COUNTING[m->next % 2], ".", H5P_DEFAULT) < 0 ||
+        if (cow_native_link_soft(m->to, COUNTING[m->next % 2], ".") < 0 ||
             stop_counting(m, m->next + 1) < 0)
             return -1;
         m->counting = true;
@@ -299,11 +298,8 @@ static int count_up(mended_group *m, int64_t number)
 static int mend_link(void *context, const char *name, const H5L_info2_t *info)
 {
     mended_group *m = context;
-    hid_t lcpl = info->cset == H5T_CSET_UTF8 ? m->c->utf8 : H5P_DEFAULT;
     bool again = m->to.object != m->from.object;
     cow_loc made = {0};
-    void *value;
-    size_t size;
     int status = 0;
 
     if (info->type == H5L_TYPE_HARD && mend(m->c, m->from, name, cow_address(&info->u.token), &made) < 0)
@@ -311,18 +307,9 @@ static int mend_link(void *context, const char *name, const H5L_info2_t *info)
     if (again && count_up(m, info->corder) < 0)
         status = -1;
     else if (made.object != NULL)
-        status = !again && cow_native_link_delete(m->to, name) < 0 ? -1
-                                                                   : cow_native_link_object(made, m->to, name, lcpl);
-    else if (again && info->type == H5L_TYPE_HARD)
-        status = cow_native_link_hard(m->from, name, m->to, name, lcpl);
-    else if (again) {
-        if ((value = cow_native_link_value(m->from, name, &size)) == NULL)
-            status = -1;
-        else
-            status = info->type == H5L_TYPE_SOFT ? cow_native_link_soft(m->to, name, value, lcpl)
-                                                 : cow_native_link_other(m->to, name, info->type, value, size, lcpl);
-        free(value);
-    }
+        status = !again && cow_native_link_delete(m->to, name) < 0 ? -1 : cow_native_link_object(made, m->to, name);
+    else if (again)
+        status = cow_native_link_copy(m->from, name, m->to, name);
     if (status == 0 && stop_counting(m, m->next + 1) < 0)
         status = -1;
     m->next++;
@@ -424,7 +411,7 @@ static int drop_history(cow_file *file, void *from, const H5VL_loc_params_t *fro
 
 /* The copy is made and mended below a group that has no link, and gets its name when it is whole. */
 static int copy_staged(copying *c, void *from, const H5VL_loc_params_t *from_loc, const char *from_name, cow_loc target,
-                       const char *to_name, hid_t ocpypl, hid_t lcpl, hid_t dxpl)
+                       const char *to_name, hid_t ocpypl, hid_t dxpl)
 {
     cow_loc stage = {.type = H5I_GROUP}, made = {0};
     H5VL_loc_params_t stage_loc = cow_by_self(H5I_GROUP);
@@ -441,7 +428,7 @@ static int copy_staged(copying *c, void *from, const H5VL_loc_params_t *from_loc
              cow_native_link_info(stage, STAGED, &info) == 0 &&
              mend(c, stage, STAGED, cow_address(&info.u.token), &made) == 0 &&
              (made.object != NULL || cow_native_open(stage, STAGED, &made) == 0))
-        status = cow_native_link_object(made, target, to_name, lcpl);
+        status = cow_native_link_object(made, target, to_name);
     if (made.object != NULL && cow_native_close(made) < 0)
         status = -1;
     if (cow_native_group_close(stage.object) < 0)
@@ -453,7 +440,7 @@ int cow_object_copy(cow_file *from_file, void *from, const H5VL_loc_params_t *fr
                     cow_file *to_file, void *to, const H5VL_loc_params_t *to_loc, const char *to_name, hid_t ocpypl,
                     hid_t lcpl, hid_t dxpl)
 {
-    copying c = {.from = from_file, .to = to_file, .utf8 = H5I_INVALID_HID};
+    copying c = {.from = from_file, .to = to_file};
     int status = -1;
 
     if (to_file != NULL) {
@@ -469,13 +456,7 @@ int cow_object_copy(cow_file *from_file, void *from, const H5VL_loc_params_t *fr
             return cow_error_native("cannot copy '%s' to '%s'", from_name, to_name);
         return 0;
     }
-    if ((c.utf8 = H5Pcreate(H5P_LINK_CREATE)) < 0 || H5Pset_char_encoding(c.utf8, H5T_CSET_UTF8) < 0)
-        cow_error_native("cannot prepare a copy");
-    else
-        status = copy_staged(&c, from, from_loc, from_name, (cow_loc){to, to_loc->obj_type}, to_name, ocpypl, lcpl,
-                             dxpl);
-    if (c.utf8 >= 0)
-        H5Pclose(c.utf8);
+    status = copy_staged(&c, from, from_loc, from_name, (cow_loc){to, to_loc->obj_type}, to_name, ocpypl, dxpl);
     cow_map_free(&c.done);
     return status;
 }

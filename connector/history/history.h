@@ -86,6 +86,7 @@ int cow_dataset_begin_write(cow_dataset *dataset, const char *path);
 hid_t cow_dataset_space(cow_dataset *dataset);
 hid_t cow_dataset_dcpl(cow_dataset *dataset, void *native);
 bool cow_dataset_chunked(const cow_dataset *dataset); /* the application asked for chunks (else contiguous) */
+bool cow_dataset_early(const cow_dataset *dataset);   /* HDF5 would have allocated it when it was created */
 bool cow_dataset_snapshot(const cow_dataset *dataset);
 
 /* ---- what changed (called after the native call has succeeded) ---- */

@@ -114,7 +114,6 @@ struct cow_walk {
     cow_map built; /* head address -> address of the snapshot made in this walk */
     bool full;     /* look into every group */
     bool several;  /* something that changed has several links: groups that hold another one change with it */
-    hid_t utf8;    /* link creation properties */
     char prefix[COW_PATH_MAX + 256]; /* of the version being built */
     uint64_t row;
     int64_t changed;
@@ -134,18 +133,11 @@ cow_walk *cow_walk_open(cow_file *file)
         return NULL;
     }
     walk->full = file->full_walk || file->absolute_links;
-    if ((walk->utf8 = H5Pcreate(H5P_LINK_CREATE)) < 0 || H5Pset_char_encoding(walk->utf8, H5T_CSET_UTF8) < 0) {
-        cow_error_native("%s: cannot prepare a commit", file->name);
-        cow_walk_close(walk);
-        return NULL;
-    }
     return walk;
 }
 
 void cow_walk_close(cow_walk *walk)
 {
-    if (walk->utf8 >= 0)
-        H5Pclose(walk->utf8);
     cow_map_free(&walk->state);
     cow_map_free(&walk->built);
     free(walk);
@@ -433,18 +425,12 @@ int cow_walk_decide(cow_walk *walk)
 
 /* ---- building ---- */
 
-static int build(cow_walk *walk, place *p, const char *name, uint64_t address, const char *path, hid_t lcpl);
-
-static hid_t lcpl_of(const cow_walk *walk, const H5L_info2_t *info)
-{
-    return info->cset == H5T_CSET_UTF8 ? walk->utf8 : H5P_DEFAULT;
-}
+static int build(cow_walk *walk, place *p, const char *name, uint64_t address, const char *path);
 
 static int build_link(void *context, const char *name, const H5L_info2_t *info)
 {
     place *p = context;
     cow_walk *walk = p->walk;
-    hid_t lcpl = lcpl_of(walk, info);
     char *path = NULL, *value = NULL;
     size_t size;
     int status = -1;
@@ -453,17 +439,15 @@ static int build_link(void *context, const char *name, const H5L_info2_t *info)
         return 0;
     if (info->type == H5L_TYPE_HARD) {
         if ((path = child_path(p->path, name)) != NULL)
-            status = build(walk, p, name, cow_address(&info->u.token), path, lcpl);
+            status = build(walk, p, name, cow_address(&info->u.token), path);
     } else if ((value = cow_native_link_value(p->group, name, &size)) != NULL) {
-        if (info->type != H5L_TYPE_SOFT)
-            status = cow_native_link_other(p->target, name, info->type, value, size, lcpl);
-        else if (value[0] != '/')
-            status = cow_native_link_soft(p->target, name, value, lcpl);
+        if (info->type != H5L_TYPE_SOFT || value[0] != '/')
+            status = cow_native_link_copy(p->group, name, p->target, name);
         else if (asprintf(&path, "%s%s", walk->prefix, value) < 0) {
             path = NULL;
             cow_error(COW_MEMORY, "no memory for a soft link");
         } else if (cow_file_note_absolute(walk->file) == 0)
-            status = cow_native_link_soft(p->target, name, path, lcpl);
+            status = cow_native_link_soft(p->target, name, path);
     }
     free(path);
     free(value);
@@ -560,7 +544,7 @@ static int build_dataset(cow_walk *walk, cow_loc head, cow_dataset *dataset, cow
 
 /* Link the snapshot at ADDRESS as NAME; by name from the previous version where it has that very link, which costs no
  * opening. */
-static int link_snapshot(cow_walk *walk, place *p, const char *name, uint64_t address, hid_t lcpl)
+static int link_snapshot(cow_walk *walk, place *p, const char *name, uint64_t address)
 {
     H5O_token_t token = cow_token(address);
     cow_loc object;
@@ -572,17 +556,17 @@ static int link_snapshot(cow_walk *walk, place *p, const char *name, uint64_t ad
         if (exists < 0 || (exists && cow_native_link_info(p->previous, name, &info) < 0))
             return -1;
         if (exists && info.type == H5L_TYPE_HARD && cow_address(&info.u.token) == address)
-            return cow_native_link_hard(p->previous, name, p->target, name, lcpl);
+            return cow_native_link_copy(p->previous, name, p->target, name);
     }
     if (cow_native_open_token(walk->file->loc, &token, &object) < 0)
         return -1;
-    status = cow_native_link_object(object, p->target, name, lcpl);
+    status = cow_native_link_object(object, p->target, name);
     if (cow_native_close(object) < 0)
         status = -1;
     return status;
 }
 
-static int build(cow_walk *walk, place *p, const char *name, uint64_t address, const char *path, hid_t lcpl)
+static int build(cow_walk *walk, place *p, const char *name, uint64_t address, const char *path)
 {
     uint64_t snapshot;
     cow_loc head, made = {0};
@@ -590,13 +574,13 @@ static int build(cow_walk *walk, place *p, const char *name, uint64_t address, c
     int decision, status = -1;
 
     if (cow_map_get(&walk->built, address, &snapshot))
-        return link_snapshot(walk, p, name, snapshot, lcpl);
+        return link_snapshot(walk, p, name, snapshot);
     if ((decision = decide(walk, address, path)) < 0)
         return -1;
     if (decision == SAME) {
         if (!cow_snapshots_newest(walk->file, address, &snapshot))
             return cow_error(COW_CORRUPT, "%s: no snapshot is known of %s", walk->file->name, path);
-        return link_snapshot(walk, p, name, snapshot, lcpl);
+        return link_snapshot(walk, p, name, snapshot);
     }
     if (open_head(walk, address, &head) < 0)
         return -1;
@@ -611,7 +595,7 @@ static int build(cow_walk *walk, place *p, const char *name, uint64_t address, c
     if (status == 0 && head.type != H5I_GROUP)
         status = note_built(walk, address, made);
     if (status == 0 && (head.type == H5I_GROUP || dataset != NULL))
-        status = cow_native_link_object(made, p->target, name, lcpl);
+        status = cow_native_link_object(made, p->target, name);
     if (made.object != NULL && cow_native_close(made) < 0)
         status = -1;
 done:
@@ -637,7 +621,7 @@ int cow_walk_build(cow_walk *walk, const char *name, uint64_t row, int64_t *chan
     /* amending: the former tree goes only now, when what it shares with the new one has a second link */
     if ((exists = cow_native_exists(file->loc, walk->prefix)) < 0 ||
         (exists && cow_native_link_delete(file->loc, walk->prefix) < 0) ||
-        cow_native_link_object(made, file->loc, walk->prefix, walk->utf8) < 0)
+        cow_native_link_object(made, file->loc, walk->prefix) < 0)
         goto done;
     *changed = walk->changed;
     status = 0;

@@ -188,57 +188,52 @@ int cow_native_exists(cow_loc at, const char *path)
     return each_prefix(at, path, link_exists);
 }
 
-static hid_t link_plist(hid_t lcpl)
+/* Character set of the name and creation of missing groups are those of the call that the application made, whatever
+ * properties are given here: HDF5 takes them from its API context, and a connector cannot set that. */
+static int create_link(H5VL_link_create_args_t *args, cow_loc at, const char *name)
 {
-    return lcpl == H5P_DEFAULT ? H5P_LINK_CREATE_DEFAULT : lcpl;
+    H5VL_loc_params_t loc = cow_by_name(at.type, name);
+
+    if (H5VLlink_create(args, at.object, &loc, cow_native_id(), H5P_LINK_CREATE_DEFAULT, H5P_LINK_ACCESS_DEFAULT, DXPL,
+                        NULL) < 0)
+        return cow_error_native("cannot make the link '%s'", name);
+    return 0;
 }
 
-int cow_native_link_object(cow_loc object, cow_loc to, const char *name, hid_t lcpl)
+int cow_native_link_object(cow_loc object, cow_loc to, const char *name)
 {
     H5VL_link_create_args_t args = {.op_type = H5VL_LINK_CREATE_HARD};
-    H5VL_loc_params_t loc = cow_by_name(to.type, name);
 
     args.args.hard.curr_obj = object.object;
     args.args.hard.curr_loc_params = cow_by_self(object.type);
-    if (H5VLlink_create(&args, to.object, &loc, cow_native_id(), link_plist(lcpl), H5P_LINK_ACCESS_DEFAULT, DXPL, NULL) < 0)
-        return cow_error_native("cannot link '%s'", name);
-    return 0;
+    return create_link(&args, to, name);
 }
 
-int cow_native_link_hard(cow_loc from, const char *path, cow_loc to, const char *name, hid_t lcpl)
+int cow_native_link_hard(cow_loc from, const char *path, cow_loc to, const char *name)
 {
     H5VL_link_create_args_t args = {.op_type = H5VL_LINK_CREATE_HARD};
-    H5VL_loc_params_t loc = cow_by_name(to.type, name);
 
     args.args.hard.curr_obj = from.object;
     args.args.hard.curr_loc_params = cow_by_name(from.type, path);
-    if (H5VLlink_create(&args, to.object, &loc, cow_native_id(), link_plist(lcpl), H5P_LINK_ACCESS_DEFAULT, DXPL, NULL) < 0)
-        return cow_error_native("cannot link '%s' to '%s'", name, path);
+    return create_link(&args, to, name);
+}
+
+int cow_native_link_copy(cow_loc from, const char *path, cow_loc to, const char *name)
+{
+    H5VL_loc_params_t source = cow_by_name(from.type, path), target = cow_by_name(to.type, name);
+
+    if (H5VLlink_copy(from.object, &source, to.object, &target, cow_native_id(),
+                      H5P_LINK_CREATE_DEFAULT, H5P_LINK_ACCESS_DEFAULT, DXPL, NULL) < 0)
+        return cow_error_native("cannot copy the link '%s' to '%s'", path, name);
     return 0;
 }
 
-int cow_native_link_soft(cow_loc at, const char *name, const char *target, hid_t lcpl)
+int cow_native_link_soft(cow_loc at, const char *name, const char *target)
 {
     H5VL_link_create_args_t args = {.op_type = H5VL_LINK_CREATE_SOFT};
-    H5VL_loc_params_t loc = cow_by_name(at.type, name);
 
     args.args.soft.target = target;
-    if (H5VLlink_create(&args, at.object, &loc, cow_native_id(), link_plist(lcpl), H5P_LINK_ACCESS_DEFAULT, DXPL, NULL) < 0)
-        return cow_error_native("cannot make the soft link '%s'", name);
-    return 0;
-}
-
-int cow_native_link_other(cow_loc at, const char *name, H5L_type_t type, const void *value, size_t size, hid_t lcpl)
-{
-    H5VL_link_create_args_t args = {.op_type = H5VL_LINK_CREATE_UD};
-    H5VL_loc_params_t loc = cow_by_name(at.type, name);
-
-    args.args.ud.type = type;
-    args.args.ud.buf = value;
-    args.args.ud.buf_size = size;
-    if (H5VLlink_create(&args, at.object, &loc, cow_native_id(), link_plist(lcpl), H5P_LINK_ACCESS_DEFAULT, DXPL, NULL) < 0)
-        return cow_error_native("cannot make the link '%s'", name);
-    return 0;
+    return create_link(&args, at, name);
 }
 
 int cow_native_link_move(cow_loc from, const char *path, cow_loc to, const char *name)

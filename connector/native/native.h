@@ -49,13 +49,12 @@ hid_t cow_native_group_gcpl(void *group); /* the caller closes it */
 /* The creation order number of the next link (max_corder), where the group tracks the order. */
 int cow_native_group_counter(void *group, int64_t *counter);
 int cow_native_group_close(void *group);
-/* lcpl of the link functions: H5P_DEFAULT, or link creation properties (character set). */
-int cow_native_link_hard(cow_loc from, const char *path, cow_loc to, const char *name, hid_t lcpl);
+int cow_native_link_hard(cow_loc from, const char *path, cow_loc to, const char *name);
 /* The same, the object itself given (its own link may be anywhere, or nowhere). */
-int cow_native_link_object(cow_loc object, cow_loc to, const char *name, hid_t lcpl);
-int cow_native_link_soft(cow_loc at, const char *name, const char *target, hid_t lcpl);
-/* An external or user-defined link, its value copied as it is. */
-int cow_native_link_other(cow_loc at, const char *name, H5L_type_t type, const void *value, size_t size, hid_t lcpl);
+int cow_native_link_object(cow_loc object, cow_loc to, const char *name);
+int cow_native_link_soft(cow_loc at, const char *name, const char *target);
+/* A link of any type, its value copied as it is. */
+int cow_native_link_copy(cow_loc from, const char *path, cow_loc to, const char *name);
 int cow_native_link_info(cow_loc at, const char *path, H5L_info2_t *info);
 int cow_native_link_move(cow_loc from, const char *path, cow_loc to, const char *name);
 int cow_native_link_delete(cow_loc at, const char *path);
@@ -124,6 +123,8 @@ cow_chunk_store *cow_native_chunk_store(void *raw_data);
 void *cow_native_chunk_store_dataset(cow_chunk_store *store);
 /* Grow raw_data so that slots [0, slots) exist (needed before elements are written by HDF5 itself). */
 int cow_native_chunk_store_reserve(cow_chunk_store *store, uint64_t slots);
+/* Chunks were written through the dataset: places and sizes that are known may have changed. */
+void cow_native_chunk_store_changed(cow_chunk_store *store);
 /* Byte address in the file and size of a slot's chunk; address HADDR_UNDEF where it was never written. */
 int cow_native_chunk_address(cow_chunk_store *store, uint64_t slot, haddr_t *address, hsize_t *size, unsigned *mask);
 

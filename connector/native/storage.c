@@ -383,6 +383,11 @@ static int note_address(const hsize_t *offset, unsigned mask, haddr_t address, h
 }
 
 /* HDF5 1.14 finds the address of one chunk by walking over all: walk once and keep the answers. */
+void cow_native_chunk_store_changed(cow_chunk_store *store)
+{
+    forget_addresses((file_chunks *)store);
+}
+
 int cow_native_chunk_address(cow_chunk_store *store, uint64_t slot, haddr_t *address, hsize_t *size, unsigned *mask)
 {
     file_chunks *c = (file_chunks *)store;
@@ -390,8 +395,7 @@ int cow_native_chunk_address(cow_chunk_store *store, uint64_t slot, haddr_t *add
 
     if (check_slot(c, slot) < 0)
         return -1;
-    /* chunks that HDF5's own dataset write makes come without our knowing */
-    if (c->address != NULL && (slot >= c->addresses || c->address[slot] == HADDR_UNDEF))
+    if (c->address != NULL && slot >= c->addresses)
         forget_addresses(c);
     if (c->address == NULL) {
         c->addresses = c->rows / c->chunk[0];

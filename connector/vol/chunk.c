@@ -19,9 +19,10 @@ int cow_dataset_allocated(cow_dataset *dataset, hsize_t *bytes, H5D_space_status
     if (cow_array_chunk_count(array, &stored) < 0)
         return -1;
     if (!cow_dataset_chunked(dataset)) { /* contiguous: all of it, or nothing */
-        size = stored > 0 || array->early ? elements * (array->heap ? array->file_element_size : array->element_size)
-                                          : 0;
-        stored = stored > 0 ? all : 0;
+        if (stored > 0 || cow_dataset_early(dataset)) {
+            size = elements * (array->heap ? array->file_element_size : array->element_size);
+            stored = all;
+        }
     } else if (cow_array_storage_size(array, &size) < 0)
         return -1;
     else if (array->early) {
