@@ -51,10 +51,11 @@
  * D17  The creation order of the attributes of an object that does not track it, and of its links: HDF5 answers with
  *      the order in which it finds them.
  * D18  Reference counts are higher once something was deleted that a version knows: it is kept, with what it refers to.
- * D19  Data transforms of elements that are not in the file: native HDF5 1.14.5 transforms the fill value or not, by
- *      whether the chunk fits its cache.
+ * D19  What is read where nothing is stored: native HDF5 1.14.5 applies data transforms to the fill value, and fills up
+ *      strings that are padded with spaces, or not, by whether the chunk fits its cache.
  * D20  Size and filter mask of a chunk whose elements were stored already, by whatever way: it is that stored chunk.
  * D21  The character set of link names in trees that H5Ocopy made: a connector cannot set it.
+ * D22  Chunks of tiny datasets in FILE@N: what changes no element makes no new version.
  */
 #include "differential_compare.h"
 
@@ -515,7 +516,7 @@ static hid_t memory_type(hid_t file, bool same)
         return H5Tcopy(numbers[below(sizeof numbers / sizeof numbers[0])]);
     case H5T_STRING:
         type = H5Tcopy(file);
-        if (H5Tis_variable_str(file) <= 0)
+        if (H5Tis_variable_str(file) <= 0 && H5Tget_strpad(file) != H5T_STR_SPACEPAD) /* D19 */
             H5Tset_size(type, 1 + below(20));
         return type;
     case H5T_ARRAY: {
@@ -995,6 +996,9 @@ static bool without_fill(hid_t set)
     bool reused = (alloc != H5D_ALLOC_TIME_INCR || H5Pget_layout(dcpl) == H5D_CONTIGUOUS) &&
                   defined == H5D_FILL_VALUE_DEFAULT && when == H5D_FILL_TIME_IFSET; /* and the space may have been something else before */
     reused = reused || (alloc == H5D_ALLOC_TIME_LATE && H5Pget_layout(dcpl) == H5D_CHUNKED);
+    hid_t type = H5Dget_type(set); /* and edge chunks of variable-length data get pointers from anywhere */
+    reused = reused || (alloc == H5D_ALLOC_TIME_EARLY && type_contains(type, H5T_VLEN));
+    H5Tclose(type);
     H5Pclose(dcpl);
     return defined == H5D_FILL_VALUE_UNDEFINED || when == H5D_FILL_TIME_NEVER || reused;
 }
