@@ -22,6 +22,7 @@ typedef struct comparison {
     reached how;
     char prefix[120]; /* REACHED_VERSION: what absolute soft links begin with in B, "" otherwise */
     hid_t scratch;    /* native file in memory, to decode chunks in */
+    bool deleted;     /* something was deleted from the file: reference counts may be higher in B */
     bool chunk_bytes; /* read every chunk raw as well (slower) */
     char why[2000];   /* the report */
     hid_t stack;      /* start with H5I_INVALID_HID; the error stack of the call that should not have failed */

@@ -108,7 +108,7 @@ static int set_head(cow_dataset *dataset, uint64_t root)
         cow_error_native("%s: cannot get the extent of the head", dataset->array.label);
     else if ((exists = cow_native_exists(file->loc, head)) >= 0 &&
              (!exists || cow_native_link_delete(file->loc, head) == 0) &&
-             cow_native_link_hard(file->loc, view, file->loc, head, H5P_DEFAULT) == 0 &&
+             cow_native_link_hard(file->loc, view, file->loc, head) == 0 &&
              (memcmp(now, extent, dataset->array.grid.rank * sizeof *now) == 0 ||
               cow_native_dataset_resize(dataset->native, extent) == 0))
         status = 0;
@@ -153,6 +153,8 @@ static int commit_dataset(cow_dataset *dataset)
         set_head(dataset, offset) < 0 || supersede(file, dataset->id, UINT32_MAX, NULL, 0, offset) < 0)
         goto done;
     dataset->root = dataset->row.root = offset;
+    if (dataset->row.alloc_time == H5D_ALLOC_TIME_LATE && !dataset->array.late)
+        dataset->row.flags |= COW_FLAG_ALLOCATED;
     if (cow_dataset_row_write(file, dataset->id, &dataset->row) < 0)
         goto done;
     dataset->root_changed = true;

@@ -22,26 +22,59 @@
 #define DXPL   H5P_DATASET_XFER_DEFAULT
 #define STAGED "copy"
 
+static const char *const COUNTING[] = {"_versioned_data_counting_0", "_versioned_data_counting_1"};
+
 typedef struct copying {
     cow_file *from, *to; /* to: NULL, a file without history */
     cow_map done;        /* copied object -> what stands in its place, or itself */
-    hid_t utf8;
 } copying;
+
+typedef struct copied_header {
+    cow_loc from, to;
+    bool tracked;  /* the order of attributes: their numbers are to be the same */
+    int64_t next;  /* see count_up */
+    bool counting;
+} copied_header;
+
+static int stop_counting_attributes(copied_header *h, int64_t number)
+{
+    bool counting = h->counting;
+
+    h->counting = false;
+    return counting ? cow_native_attribute_delete(h->to, COUNTING[number % 2]) : 0;
+}
 
 static int copy_one_attribute(void *context, const char *name)
 {
-    cow_loc *pair = context;
-    return cow_native_attribute_copy(pair[0], name, pair[1], NULL, NULL);
+    copied_header *h = context;
+    int64_t number = 0;
+    uint8_t zero = 0;
+
+    if (h->tracked && cow_native_attribute_number(h->from, name, &number) < 0)
+        return -1;
+    for (; h->next < number; h->next++) {
+        if (cow_native_attribute_put(h->to, COUNTING[h->next % 2], H5T_NATIVE_UINT8, &zero) < 0 ||
+            stop_counting_attributes(h, h->next + 1) < 0)
+            return -1;
+        h->counting = true;
+    }
+    if (cow_native_attribute_copy(h->from, name, h->to, NULL, NULL) < 0 || stop_counting_attributes(h, h->next + 1) < 0)
+        return -1;
+    h->next++;
+    return 0;
 }
 
-static int copy_header(cow_loc from, cow_loc to)
+static int copy_header(cow_loc from, cow_loc to, hid_t dcpl)
 {
-    cow_loc pair[2] = {from, to};
+    copied_header h = {.from = from, .to = to};
+    unsigned order = 0;
     char *comment;
     int status;
 
-    /* where the order of creation is not tracked, HDF5 goes by the order in the header */
-    if (cow_native_attributes(from, true, copy_one_attribute, pair) < 0 || (comment = cow_native_comment(from)) == NULL)
+    if (H5Pget_attr_creation_order(dcpl, &order) < 0)
+        return cow_error_native("cannot get the creation properties of an object");
+    h.tracked = (order & H5P_CRT_ORDER_TRACKED) != 0;
+    if (cow_native_attributes(from, true, copy_one_attribute, &h) < 0 || (comment = cow_native_comment(from)) == NULL)
         return -1;
     status = *comment == '\0' ? 0 : cow_native_comment_set(to, comment);
     free(comment);
@@ -71,7 +104,7 @@ static int share(copying *c, cow_loc copy, cow_dataset *source, void **made)
     }
     if ((*made = cow_view_whole(file->loc, NULL, type, array->grid.rank, array->extent, array->maximum, dcpl, head)) ==
             NULL ||
-        copy_header(copy, (cow_loc){*made, H5I_DATASET}) < 0 ||
+        copy_header(copy, (cow_loc){*made, H5I_DATASET}, dcpl) < 0 ||
         cow_native_info((cow_loc){*made, H5I_DATASET}, NULL, H5O_INFO_BASIC, &info) < 0 ||
         cow_root_read(file->index, source->root, &root) < 0)
         goto done;
@@ -87,7 +120,7 @@ static int share(copying *c, cow_loc copy, cow_dataset *source, void **made)
     cow_view_path(view, offset);
     row.head = cow_address(&info.token);
     row.root = offset;
-    if (cow_native_link_hard(file->loc, view, file->loc, head, H5P_DEFAULT) < 0 ||
+    if (cow_native_link_hard(file->loc, view, file->loc, head) < 0 ||
         cow_table_append(file->datasets, 1, &row, NULL) < 0)
         goto done;
     /* both datasets now name the same slots and nodes: neither may be written again or lose its view */
@@ -216,7 +249,7 @@ static int materialise(copying *c, cow_loc copy, cow_loc parent, cow_dataset *so
         count[d] = (array->extent[d] + array->grid.chunk[d] - 1) / array->grid.chunk[d];
     if (cow_index_visit(array->index, first, count, pour_chunk, &p) < 0)
         goto done;
-    status = copy_header(copy, (cow_loc){*made, H5I_DATASET});
+    status = copy_header(copy, (cow_loc){*made, H5I_DATASET}, dcpl);
 done:
     free(p.buffer);
     if (target != NULL)
@@ -238,28 +271,35 @@ typedef struct mended_group {
     copying *c;
     cow_loc from, to; /* the same group, or the one that takes its place */
     int64_t next;     /* creation order number of the next link in `to` */
+    bool counting;    /* the newest link there is only to count */
 } mended_group;
 
-/* A group counts its links, and HDF5 lets nobody set the counter. */
+/* A group counts its links, and HDF5 lets nobody set the counter. A link that only counts stays until the next one is
+ * there: the counter of an empty group starts anew. */
+static int stop_counting(mended_group *m, int64_t number)
+{
+    bool counting = m->counting;
+
+    m->counting = false;
+    return counting ? cow_native_link_delete(m->to, COUNTING[number % 2]) : 0;
+}
+
 static int count_up(mended_group *m, int64_t number)
 {
-    static const char meanwhile[] = "_versioned_data_moving";
-
-    for (; m->next < number; m->next++)
-        if (cow_native_link_soft(m->to, meanwhile, ".", H5P_DEFAULT) < 0 ||
-            cow_native_link_delete(m->to, meanwhile) < 0)
+    for (; m->next < number; m->next++) {
+        if (cow_native_link_soft(m->to, COUNTING[m->next % 2], ".") < 0 ||
+            stop_counting(m, m->next + 1) < 0)
             return -1;
+        m->counting = true;
+    }
     return 0;
 }
 
 static int mend_link(void *context, const char *name, const H5L_info2_t *info)
 {
     mended_group *m = context;
-    hid_t lcpl = info->cset == H5T_CSET_UTF8 ? m->c->utf8 : H5P_DEFAULT;
     bool again = m->to.object != m->from.object;
     cow_loc made = {0};
-    void *value;
-    size_t size;
     int status = 0;
 
     if (info->type == H5L_TYPE_HARD && mend(m->c, m->from, name, cow_address(&info->u.token), &made) < 0)
@@ -267,18 +307,11 @@ static int mend_link(void *context, const char *name, const H5L_info2_t *info)
     if (again && count_up(m, info->corder) < 0)
         status = -1;
     else if (made.object != NULL)
-        status = !again && cow_native_link_delete(m->to, name) < 0 ? -1
-                                                                   : cow_native_link_object(made, m->to, name, lcpl);
-    else if (again && info->type == H5L_TYPE_HARD)
-        status = cow_native_link_hard(m->from, name, m->to, name, lcpl);
-    else if (again) {
-        if ((value = cow_native_link_value(m->from, name, &size)) == NULL)
-            status = -1;
-        else
-            status = info->type == H5L_TYPE_SOFT ? cow_native_link_soft(m->to, name, value, lcpl)
-                                                 : cow_native_link_other(m->to, name, info->type, value, size, lcpl);
-        free(value);
-    }
+        status = !again && cow_native_link_delete(m->to, name) < 0 ? -1 : cow_native_link_object(made, m->to, name);
+    else if (again)
+        status = cow_native_link_copy(m->from, name, m->to, name);
+    if (status == 0 && stop_counting(m, m->next + 1) < 0)
+        status = -1;
     m->next++;
     if (made.object != NULL && cow_native_close(made) < 0)
         status = -1;
@@ -309,12 +342,13 @@ static int mend_group(copying *c, cow_loc group, uint64_t address, cow_loc *made
         /* noted before its members are looked at: one of them may be this group again */
         if ((made->object = cow_native_group_anonymous(group, gcpl)) == NULL ||
             cow_native_info(*made, NULL, H5O_INFO_BASIC, &info) < 0 ||
-            cow_map_put(&c->done, address, cow_address(&info.token)) < 0 || copy_header(group, *made) < 0)
+            cow_map_put(&c->done, address, cow_address(&info.token)) < 0 || copy_header(group, *made, gcpl) < 0)
             goto done;
         m.to = *made;
     }
     if (cow_native_links(group, tracked, mend_link, &m) == 0 &&
-        (!tracked || (cow_native_group_counter(group.object, &counter) == 0 && count_up(&m, counter) == 0)))
+        (!tracked || (cow_native_group_counter(group.object, &counter) == 0 && count_up(&m, counter) == 0 &&
+                      stop_counting(&m, m.next + 1) == 0)))
         status = 0;
 done:
     H5Pclose(gcpl);
@@ -377,7 +411,7 @@ static int drop_history(cow_file *file, void *from, const H5VL_loc_params_t *fro
 
 /* The copy is made and mended below a group that has no link, and gets its name when it is whole. */
 static int copy_staged(copying *c, void *from, const H5VL_loc_params_t *from_loc, const char *from_name, cow_loc target,
-                       const char *to_name, hid_t ocpypl, hid_t lcpl, hid_t dxpl)
+                       const char *to_name, hid_t ocpypl, hid_t dxpl)
 {
     cow_loc stage = {.type = H5I_GROUP}, made = {0};
     H5VL_loc_params_t stage_loc = cow_by_self(H5I_GROUP);
@@ -394,7 +428,7 @@ static int copy_staged(copying *c, void *from, const H5VL_loc_params_t *from_loc
              cow_native_link_info(stage, STAGED, &info) == 0 &&
              mend(c, stage, STAGED, cow_address(&info.u.token), &made) == 0 &&
              (made.object != NULL || cow_native_open(stage, STAGED, &made) == 0))
-        status = cow_native_link_object(made, target, to_name, lcpl);
+        status = cow_native_link_object(made, target, to_name);
     if (made.object != NULL && cow_native_close(made) < 0)
         status = -1;
     if (cow_native_group_close(stage.object) < 0)
@@ -406,7 +440,7 @@ int cow_object_copy(cow_file *from_file, void *from, const H5VL_loc_params_t *fr
                     cow_file *to_file, void *to, const H5VL_loc_params_t *to_loc, const char *to_name, hid_t ocpypl,
                     hid_t lcpl, hid_t dxpl)
 {
-    copying c = {.from = from_file, .to = to_file, .utf8 = H5I_INVALID_HID};
+    copying c = {.from = from_file, .to = to_file};
     int status = -1;
 
     if (to_file != NULL) {
@@ -422,13 +456,7 @@ int cow_object_copy(cow_file *from_file, void *from, const H5VL_loc_params_t *fr
             return cow_error_native("cannot copy '%s' to '%s'", from_name, to_name);
         return 0;
     }
-    if ((c.utf8 = H5Pcreate(H5P_LINK_CREATE)) < 0 || H5Pset_char_encoding(c.utf8, H5T_CSET_UTF8) < 0)
-        cow_error_native("cannot prepare a copy");
-    else
-        status = copy_staged(&c, from, from_loc, from_name, (cow_loc){to, to_loc->obj_type}, to_name, ocpypl, lcpl,
-                             dxpl);
-    if (c.utf8 >= 0)
-        H5Pclose(c.utf8);
+    status = copy_staged(&c, from, from_loc, from_name, (cow_loc){to, to_loc->obj_type}, to_name, ocpypl, dxpl);
     cow_map_free(&c.done);
     return status;
 }

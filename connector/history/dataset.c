@@ -37,8 +37,8 @@ int cow_dataset_row_read(cow_file *file, uint64_t id, cow_dataset_row *row)
     return file->datasets->read(file->datasets, id, 1, row);
 }
 
-/* 1: TYPE has parts that HDF5 keeps elsewhere (variable-length, new references). */
-static int type_is_heap(hid_t type)
+/* 1: TYPE has parts of variable length, or, with REFERENCES, new references: HDF5 keeps those elsewhere. */
+static int type_is_heap(hid_t type, bool references)
 {
     H5T_class_t class = H5Tget_class(type);
     int heap = 0;
@@ -49,17 +49,17 @@ static int type_is_heap(hid_t type)
     case H5T_VLEN:
         return 1;
     case H5T_REFERENCE:
-        return H5Tequal(type, H5T_STD_REF) > 0;
+        return references && H5Tequal(type, H5T_STD_REF) > 0;
     case H5T_ARRAY: {
         hid_t base = H5Tget_super(type);
-        heap = type_is_heap(base);
+        heap = type_is_heap(base, references);
         H5Tclose(base);
         return heap;
     }
     case H5T_COMPOUND:
         for (int m = 0; !heap && m < H5Tget_nmembers(type); m++) {
             hid_t member = H5Tget_member_type(type, (unsigned)m);
-            heap = type_is_heap(member);
+            heap = type_is_heap(member, references);
             H5Tclose(member);
         }
         return heap;
@@ -98,13 +98,15 @@ int cow_dataset_wanted(cow_file *file, hid_t type, hid_t space, hid_t dcpl)
         bytes *= (double)extent[d];
         fixed = fixed && extent[d] == most[d];
     }
-    if (fixed && bytes <= TINY_BYTES)
-        return 0;
-    /* what HDF5 refuses to create is HDF5's error to report */
     if (H5Pfill_value_defined(dcpl, &defined) < 0 || H5Pget_fill_time(dcpl, &fill_time) < 0)
         return cow_error_native("cannot get the creation properties of a dataset");
+    /* HDF5 1.14.5 forgets the only chunk of a dataset without fill value when its chunk cache is off and the library
+     * version bounds are those of a file with history (H5D__single_idx_insert) */
+    if (fixed && bytes <= TINY_BYTES && !(layout == H5D_CHUNKED && defined == H5D_FILL_VALUE_UNDEFINED))
+        return 0;
+    /* what HDF5 refuses to create is HDF5's error to report */
     if ((defined == H5D_FILL_VALUE_UNDEFINED && fill_time == H5D_FILL_TIME_ALLOC) ||
-        (fill_time == H5D_FILL_TIME_NEVER && type_is_heap(type)))
+        (fill_time == H5D_FILL_TIME_NEVER && type_is_heap(type, false)))
         return 0;
     if (layout == H5D_CONTIGUOUS)
         return fixed;
@@ -297,9 +299,12 @@ static cow_dataset *dataset_make(cow_file *file, void *native, hid_t dcpl, uint6
     array->chunk_bytes = array->element_size;
     for (unsigned d = 0; d < root->rank; d++)
         array->chunk_bytes *= root->chunk[d];
-    array->heap = type_is_heap(array->type) > 0;
+    array->heap = type_is_heap(array->type, true) > 0;
+    if (array->heap && cow_native_element_size(file->native, array->type, &array->file_element_size) < 0)
+        goto failed;
     array->early = row->layout == H5D_CHUNKED && row->alloc_time == H5D_ALLOC_TIME_EARLY;
-    array->late = row->layout == H5D_CHUNKED && row->alloc_time == H5D_ALLOC_TIME_LATE;
+    array->late = row->layout == H5D_CHUNKED && row->alloc_time == H5D_ALLOC_TIME_LATE &&
+                  !(row->flags & COW_FLAG_ALLOCATED);
     array->pool = pool->pool;
     array->codec = pool->codec;
     array->threads = file->options->threads;
@@ -357,6 +362,7 @@ cow_dataset *cow_dataset_create(cow_file *file, void *at, const H5VL_loc_params_
     hid_t chunked = H5I_INVALID_HID, head = H5I_INVALID_HID;
     H5D_alloc_time_t alloc;
     H5D_fill_time_t fill;
+    H5D_fill_value_t defined;
     H5O_info2_t info;
     size_t element = H5Tget_size(type);
     int rank, added = 0;
@@ -366,10 +372,13 @@ cow_dataset *cow_dataset_create(cow_file *file, void *at, const H5VL_loc_params_
         return NULL;
     rank = H5Sget_simple_extent_dims(space, extent, most);
     row.layout = (uint8_t)H5Pget_layout(dcpl);
-    if ((chunked = H5Pcopy(dcpl)) < 0 || H5Pget_alloc_time(dcpl, &alloc) < 0 || H5Pget_fill_time(dcpl, &fill) < 0) {
+    if ((chunked = H5Pcopy(dcpl)) < 0 || H5Pget_alloc_time(dcpl, &alloc) < 0 || H5Pget_fill_time(dcpl, &fill) < 0 ||
+        H5Pfill_value_defined(dcpl, &defined) < 0) {
         cow_error_native("cannot get the creation properties of a dataset");
         goto done;
     }
+    if (fill == H5D_FILL_TIME_IFSET && defined == H5D_FILL_VALUE_DEFAULT && type_is_heap(type, false))
+        fill = H5D_FILL_TIME_ALLOC; /* as HDF5 does (H5D__update_oh_info) */
     row.alloc_time = (uint8_t)alloc;
     row.fill_time = (uint8_t)fill;
     if (row.layout == H5D_CONTIGUOUS) {
@@ -581,6 +590,11 @@ cow_array *cow_dataset_array(cow_dataset *dataset)
 bool cow_dataset_chunked(const cow_dataset *dataset)
 {
     return dataset->row.layout == H5D_CHUNKED;
+}
+
+bool cow_dataset_early(const cow_dataset *dataset)
+{
+    return dataset->row.alloc_time == H5D_ALLOC_TIME_EARLY;
 }
 
 bool cow_dataset_snapshot(const cow_dataset *dataset)

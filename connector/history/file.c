@@ -443,13 +443,8 @@ static int remove_link(void *context, const char *name, const H5L_info2_t *info)
 static int remove_attribute(void *context, const char *name)
 {
     cow_loc *root = context;
-    H5VL_attr_specific_args_t args = {.op_type = H5VL_ATTR_DELETE};
-    H5VL_loc_params_t loc = cow_by_self(root->type);
 
-    args.args.del.name = name;
-    if (H5VLattr_specific(root->object, &loc, cow_native_id(), &args, H5P_DATASET_XFER_DEFAULT, NULL) < 0)
-        return cow_error_native("cannot delete the attribute '%s'", name);
-    return 0;
+    return cow_native_attribute_delete(*root, name);
 }
 
 int cow_file_clear_head(cow_file *file)
@@ -460,12 +455,25 @@ int cow_file_clear_head(cow_file *file)
     if (cow_file_begin(file) < 0 || cow_native_open(file->loc, "/", &root) < 0)
         return -1;
     if (cow_native_links(root, false, remove_link, file) == 0 &&
-        cow_native_attributes(root, false, remove_attribute, &root) == 0 &&
+        cow_native_attributes(root, false, remove_attribute, &root) == 0 && cow_native_comment_set(root, NULL) == 0 &&
         cow_changed_object(file, &file->root, "/", COW_CHANGED_NEW) == 0)
         status = 0;
     if (cow_native_close(root) < 0)
         status = -1;
     return status < 0 ? cow_file_fail(file) : 0; /* half a head must not become a version */
+}
+
+static void removed_path(char path[COW_PATH_MAX], uint64_t address)
+{
+    snprintf(path, COW_PATH_MAX, COW_ROOT "/removed/%llx", (unsigned long long)address);
+}
+
+int cow_file_removed(cow_file *file, const H5O_token_t *object)
+{
+    char path[COW_PATH_MAX];
+
+    removed_path(path, cow_address(object));
+    return file->laid_out ? cow_native_exists(file->loc, path) : 0;
 }
 
 int cow_file_keep_removed(cow_file *file, cow_loc group, const char *name)
@@ -487,6 +495,6 @@ int cow_file_keep_removed(cow_file *file, cow_loc group, const char *name)
         return -1;
     if (!cow_snapshots_known(file, cow_address(&info.token)))
         return 0;
-    snprintf(path, sizeof path, COW_ROOT "/removed/%llx", (unsigned long long)cow_address(&info.token));
+    removed_path(path, cow_address(&info.token));
     return cow_native_link_move(group, name, file->loc, path) < 0 ? -1 : 1;
 }

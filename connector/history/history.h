@@ -86,6 +86,7 @@ int cow_dataset_begin_write(cow_dataset *dataset, const char *path);
 hid_t cow_dataset_space(cow_dataset *dataset);
 hid_t cow_dataset_dcpl(cow_dataset *dataset, void *native);
 bool cow_dataset_chunked(const cow_dataset *dataset); /* the application asked for chunks (else contiguous) */
+bool cow_dataset_early(const cow_dataset *dataset);   /* HDF5 would have allocated it when it was created */
 bool cow_dataset_snapshot(const cow_dataset *dataset);
 
 /* ---- what changed (called after the native call has succeeded) ---- */
@@ -108,6 +109,8 @@ int cow_file_may_write(cow_file *file);
 /* Before the last link of an object goes: a head object that a version knows must keep its address for ever, so its
  * link is moved to /_versioned_data/removed. 1: moved, the link is gone; 0: not needed, delete it natively. */
 int cow_file_keep_removed(cow_file *file, cow_loc group, const char *name);
+/* 1: the object has such a link, which the application does not know of; 0, -1. */
+int cow_file_removed(cow_file *file, const H5O_token_t *object);
 
 /* ---- copies ---- */
 

@@ -29,6 +29,7 @@ typedef struct cow_dataset_row {
     uint8_t layout, alloc_time, fill_time, flags;
 } cow_dataset_row;
 #define COW_FLAG_FILTERS_ADDED 1u
+#define COW_FLAG_ALLOCATED     2u /* late allocation has taken place */
 
 /* A row of /_versioned_data/snapshots. */
 typedef struct cow_snapshot_row {

@@ -28,7 +28,6 @@ struct cow_walk {
     bool renew;    /* groups with absolute soft links are made anew: the links name the version */
     bool absolute; /* building: such a group was met */
     bool several;  /* something that changed has several links: groups that hold another one change with it */
-    hid_t utf8;    /* link creation properties */
     char prefix[COW_PATH_MAX + 256]; /* of the version being built */
     uint64_t row;
     int64_t changed;
@@ -44,18 +43,11 @@ cow_walk *cow_walk_open(cow_file *file)
     }
     walk->file = file;
     walk->full = file->full_walk;
-    if ((walk->utf8 = H5Pcreate(H5P_LINK_CREATE)) < 0 || H5Pset_char_encoding(walk->utf8, H5T_CSET_UTF8) < 0) {
-        cow_error_native("%s: cannot prepare a commit", file->name);
-        cow_walk_close(walk);
-        return NULL;
-    }
     return walk;
 }
 
 void cow_walk_close(cow_walk *walk)
 {
-    if (walk->utf8 >= 0)
-        H5Pclose(walk->utf8);
     cow_map_free(&walk->state);
     cow_map_free(&walk->built);
     free(walk);
@@ -65,20 +57,46 @@ void cow_walk_close(cow_walk *walk)
 
 typedef struct comparison {
     cow_loc head, snapshot;
-    cow_walk *walk; /* building only */
+    cow_walk *walk;  /* building only */
+    int64_t *number; /* comparing: creation order, one of the head, one of the snapshot, by turns */
+    size_t count;
 } comparison;
 
 static int attribute_differs(void *context, const char *name)
 {
     comparison *c = context;
+    int64_t *number = c->number + c->count;
     int equal = cow_native_attribute_equal(c->head, c->snapshot, name);
-    return equal < 0 ? -1 : !equal;
+
+    if (equal <= 0)
+        return equal < 0 ? -1 : 1;
+    c->count += 2;
+    return cow_native_attribute_number(c->head, name, number) < 0 ||
+                   cow_native_attribute_number(c->snapshot, name, number + 1) < 0
+               ? -1
+               : 0;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* The numbers themselves differ: the snapshot's attributes were all made at once. */
+static bool order_differs(comparison *c)
+{
+    qsort(c->number, c->count / 2, 2 * sizeof *c->number, by_number);
+    for (size_t i = 3; i < c->count; i += 2)
+        if (c->number[i] < c->number[i - 2])
+            return true;
+    return false;
 }
 
 /* Attributes and comment. */
 static int header_differs(cow_loc head, cow_loc snapshot)
 {
-    comparison c = {head, snapshot, NULL};
+    comparison c = {.head = head, .snapshot = snapshot};
     H5O_info2_t a, b;
     char *x, *y;
     int differs;
@@ -88,7 +106,12 @@ static int header_differs(cow_loc head, cow_loc snapshot)
         return -1;
     if (a.num_attrs != b.num_attrs)
         return 1;
-    if ((differs = cow_native_attributes(head, false, attribute_differs, &c)) != 0)
+    if (a.num_attrs > 0 && (c.number = malloc(2 * a.num_attrs * sizeof *c.number)) == NULL)
+        return cow_error(COW_MEMORY, "no memory to compare %llu attributes", (unsigned long long)a.num_attrs);
+    if ((differs = cow_native_attributes(head, false, attribute_differs, &c)) == 0)
+        differs = order_differs(&c);
+    free(c.number);
+    if (differs != 0)
         return differs;
     x = cow_native_comment(head);
     y = cow_native_comment(snapshot);
@@ -299,15 +322,15 @@ static int decide(cow_walk *walk, uint64_t address, const char *path)
         if (differ != 0)
             answer = differ < 0 ? -1 : NEW;
     }
+    if (answer > 0 && object.type == H5I_GROUP) {
+        place p = {.walk = walk, .group = object, .path = path, .root = path[0] == '\0', .answer = answer};
+        answer = cow_native_links(object, false, decide_child, &p) < 0 ? -1 : p.answer;
+    }
     if (answer == NEW && !walk->full) {
         if (cow_native_info(object, NULL, H5O_INFO_BASIC, &info) < 0)
             answer = -1;
         else
             walk->several |= info.rc > 1;
-    }
-    if (answer > 0 && object.type == H5I_GROUP) {
-        place p = {.walk = walk, .group = object, .path = path, .root = path[0] == '\0', .answer = answer};
-        answer = cow_native_links(object, false, decide_child, &p) < 0 ? -1 : p.answer;
     }
     if (close_head(walk, address, object) < 0)
         answer = -1;
@@ -383,18 +406,12 @@ int cow_walk_decide(cow_walk *walk)
 
 /* ---- building ---- */
 
-static int build(cow_walk *walk, place *p, const char *name, uint64_t address, const char *path, hid_t lcpl);
-
-static hid_t lcpl_of(const cow_walk *walk, const H5L_info2_t *info)
-{
-    return info->cset == H5T_CSET_UTF8 ? walk->utf8 : H5P_DEFAULT;
-}
+static int build(cow_walk *walk, place *p, const char *name, uint64_t address, const char *path);
 
 static int build_link(void *context, const char *name, const H5L_info2_t *info)
 {
     place *p = context;
     cow_walk *walk = p->walk;
-    hid_t lcpl = lcpl_of(walk, info);
     char *path = NULL, *value = NULL;
     size_t size;
     int status = -1;
@@ -403,17 +420,15 @@ static int build_link(void *context, const char *name, const H5L_info2_t *info)
         return 0;
     if (info->type == H5L_TYPE_HARD) {
         if ((path = child_path(p->path, name)) != NULL)
-            status = build(walk, p, name, cow_address(&info->u.token), path, lcpl);
+            status = build(walk, p, name, cow_address(&info->u.token), path);
     } else if ((value = cow_native_link_value(p->group, name, &size)) != NULL) {
-        if (info->type != H5L_TYPE_SOFT)
-            status = cow_native_link_other(p->target, name, info->type, value, size, lcpl);
-        else if (value[0] != '/')
-            status = cow_native_link_soft(p->target, name, value, lcpl);
+        if (info->type != H5L_TYPE_SOFT || value[0] != '/')
+            status = cow_native_link_copy(p->group, name, p->target, name);
         else if (asprintf(&path, "%s%s", walk->prefix, value) < 0) {
             path = NULL;
             cow_error(COW_MEMORY, "no memory for a soft link");
         } else {
-            status = cow_native_link_soft(p->target, name, path, lcpl);
+            status = cow_native_link_soft(p->target, name, path);
             walk->absolute |= !p->root;
         }
     }
@@ -432,7 +447,7 @@ static int copy_attribute(void *context, const char *name)
 
 static int copy_header(cow_walk *walk, cow_loc head, cow_loc snapshot)
 {
-    comparison c = {head, snapshot, walk};
+    comparison c = {.head = head, .snapshot = snapshot, .walk = walk};
     char *comment;
     int status;
 
@@ -604,20 +619,27 @@ static int copy_elements(cow_loc from, cow_loc to, hid_t space)
     return status;
 }
 
-/* A dataset of a named type that HDF5 keeps itself, without a link. H5Ocopy would copy the type with each. */
-static int build_with_type(cow_walk *walk, cow_loc head, hid_t named, bool stored, cow_loc *made)
+/* A dataset that HDF5 keeps itself, without a link. H5Ocopy would copy a named type with each, and HDF5 1.14.5 copies
+ * neither references nor, in chunks, what has parts of variable length. */
+static int build_native(cow_walk *walk, cow_loc head, cow_loc *made)
 {
-    hid_t type = snapshot_type(walk, named), space = cow_native_dataset_space(head.object),
-          dcpl = cow_native_dataset_dcpl(head.object);
+    hid_t type = cow_native_dataset_type(head.object), named = H5I_INVALID_HID,
+          space = cow_native_dataset_space(head.object), dcpl = cow_native_dataset_dcpl(head.object);
+    H5D_space_status_t allocated = H5D_SPACE_STATUS_NOT_ALLOCATED;
     int status = -1;
 
-    if (type < 0 || space < 0 || dcpl < 0 || choose_header(walk, head) < 0)
+    if (type >= 0 && H5Tcommitted(type) > 0) {
+        named = type;
+        type = snapshot_type(walk, named);
+    }
+    if (type < 0 || space < 0 || dcpl < 0 || cow_native_dataset_status(head.object, &allocated) < 0 ||
+        choose_header(walk, head) < 0)
         goto done;
     *made = (cow_loc){cow_native_dataset_create(walk->file->loc, NULL, type, space, dcpl), H5I_DATASET};
     if (made->object == NULL)
         goto done;
-    if (stored && H5Pget_layout(dcpl) != H5D_VIRTUAL && H5Pget_external_count(dcpl) == 0 &&
-        copy_elements(head, *made, space) < 0)
+    if (allocated != H5D_SPACE_STATUS_NOT_ALLOCATED && H5Pget_layout(dcpl) != H5D_VIRTUAL &&
+        H5Pget_external_count(dcpl) == 0 && copy_elements(head, *made, space) < 0)
         goto done;
     status = copy_header(walk, head, *made);
 done:
@@ -627,33 +649,33 @@ done:
         H5Sclose(space);
     if (type >= 0)
         H5Tclose(type);
+    if (named >= 0)
+        H5Tclose(named);
     return status;
 }
 
-/* What HDF5 keeps itself, linked as NAME. */
-static int build_copy(cow_walk *walk, place *p, const char *name, cow_loc head, hid_t lcpl, cow_loc *made)
+/* A named datatype, without a link. */
+static int build_named(cow_walk *walk, cow_loc head, uint64_t address, cow_loc *made)
 {
-    hid_t type = head.type == H5I_DATASET ? cow_native_dataset_type(head.object) : H5I_INVALID_HID;
-    H5D_space_status_t allocated = H5D_SPACE_STATUS_NOT_ALLOCATED;
+    H5O_token_t token = cow_token(address);
+    hid_t tcpl = cow_native_type_tcpl(head), type = H5I_INVALID_HID;
+    cow_loc again;
     int status = -1;
 
-    if (head.type == H5I_DATASET && (type < 0 || cow_native_dataset_status(head.object, &allocated) < 0))
-        goto done;
-    /* only H5Ocopy leaves chunks out that were never written */
-    if (type >= 0 && H5Tcommitted(type) > 0 && allocated != H5D_SPACE_STATUS_PART_ALLOCATED) {
-        if (build_with_type(walk, head, type, allocated == H5D_SPACE_STATUS_ALLOCATED, made) == 0)
-            status = cow_native_link_object(*made, p->target, name, lcpl);
-    } else if (cow_native_copy(p->group, name, p->target, name, H5P_DEFAULT) == 0)
-        status = cow_native_open(p->target, name, made);
-done:
+    if (tcpl >= 0 && cow_native_open_token(walk->file->loc, &token, &again) == 0 &&
+        (type = cow_native_type_id(again)) >= 0 &&
+        cow_native_type_anonymous(walk->file->loc, type, tcpl, made) == 0)
+        status = copy_header(walk, head, *made);
     if (type >= 0)
         H5Tclose(type);
+    if (tcpl >= 0)
+        H5Pclose(tcpl);
     return status;
 }
 
 /* Link the snapshot at ADDRESS as NAME; by name from the previous version where it has that very link, which costs no
  * opening. */
-static int link_snapshot(cow_walk *walk, place *p, const char *name, uint64_t address, hid_t lcpl)
+static int link_snapshot(cow_walk *walk, place *p, const char *name, uint64_t address)
 {
     H5O_token_t token = cow_token(address);
     cow_loc object;
@@ -665,17 +687,17 @@ static int link_snapshot(cow_walk *walk, place *p, const char *name, uint64_t ad
         if (exists < 0 || (exists && cow_native_link_info(p->previous, name, &info) < 0))
             return -1;
         if (exists && info.type == H5L_TYPE_HARD && cow_address(&info.u.token) == address)
-            return cow_native_link_hard(p->previous, name, p->target, name, lcpl);
+            return cow_native_link_copy(p->previous, name, p->target, name);
     }
     if (cow_native_open_token(walk->file->loc, &token, &object) < 0)
         return -1;
-    status = cow_native_link_object(object, p->target, name, lcpl);
+    status = cow_native_link_object(object, p->target, name);
     if (cow_native_close(object) < 0)
         status = -1;
     return status;
 }
 
-static int build(cow_walk *walk, place *p, const char *name, uint64_t address, const char *path, hid_t lcpl)
+static int build(cow_walk *walk, place *p, const char *name, uint64_t address, const char *path)
 {
     uint64_t snapshot;
     cow_loc head, made = {0};
@@ -683,13 +705,13 @@ static int build(cow_walk *walk, place *p, const char *name, uint64_t address, c
     int decision, status = -1;
 
     if (cow_map_get(&walk->built, address, &snapshot))
-        return link_snapshot(walk, p, name, snapshot, lcpl);
+        return link_snapshot(walk, p, name, snapshot);
     if ((decision = decide(walk, address, path)) < 0)
         return -1;
     if (decision == SAME) {
         if (!cow_snapshots_newest(walk->file, address, &snapshot))
             return cow_error(COW_CORRUPT, "%s: no snapshot is known of %s", walk->file->name, path);
-        return link_snapshot(walk, p, name, snapshot, lcpl);
+        return link_snapshot(walk, p, name, snapshot);
     }
     if (open_head(walk, address, &head) < 0)
         return -1;
@@ -700,11 +722,11 @@ static int build(cow_walk *walk, place *p, const char *name, uint64_t address, c
     else if (dataset != NULL)
         status = build_dataset(walk, head, dataset, &made);
     else
-        status = build_copy(walk, p, name, head, lcpl, &made);
+        status = head.type == H5I_DATASET ? build_native(walk, head, &made) : build_named(walk, head, address, &made);
     if (status == 0 && head.type != H5I_GROUP)
         status = note_built(walk, address, made);
-    if (status == 0 && (head.type == H5I_GROUP || dataset != NULL))
-        status = cow_native_link_object(made, p->target, name, lcpl);
+    if (status == 0)
+        status = cow_native_link_object(made, p->target, name);
     if (made.object != NULL && cow_native_close(made) < 0)
         status = -1;
 done:
@@ -827,7 +849,7 @@ int cow_walk_build(cow_walk *walk, const char *name, uint64_t row, int64_t *chan
     if ((exists = cow_native_exists(file->loc, walk->prefix)) < 0 ||
         (exists && (leftover_find(&rest, walk, made) < 0 || cow_native_link_delete(file->loc, walk->prefix) < 0 ||
                     leftover_strike_out(&rest) < 0)) ||
-        cow_native_link_object(made, file->loc, walk->prefix, walk->utf8) < 0)
+        cow_native_link_object(made, file->loc, walk->prefix) < 0)
         goto done;
     if (absolute_links_put(file, walk->absolute || (file->absolute && !walk->renew)) < 0)
         goto done;

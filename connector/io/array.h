@@ -29,10 +29,11 @@ typedef struct cow_array {
     hid_t type;                     /* the file's datatype, located in memory, as H5Dget_type gives it */
     size_t element_size;            /* H5Tget_size(type) */
     size_t chunk_bytes;             /* decoded chunk */
+    size_t file_element_size;       /* the same in the file, for `heap` */
     bool heap;                      /* the type has variable-length or new reference parts */
     void *fill;                     /* one element in `type`, or NULL: undefined (reading a hole leaves memory alone) */
     bool fill_new;                  /* the rest of a new, partly written chunk: fill value (true) or zeros */
-    bool late;                      /* HDF5 would allocate every chunk when the first element is written */
+    bool late;                      /* HDF5 would allocate every chunk when the next element is written; cleared then */
     bool nothing_to_read;           /* reading before anything was written is an error: the fill value is undefined */
     bool early;                     /* HDF5 would have allocated every chunk: holes inside the extent count as stored */
     cow_pool *pool;
@@ -89,6 +90,8 @@ int cow_array_chunk_read(cow_array *array, const uint64_t offset[], uint32_t *fi
 /* Bytes already encoded by the application: decoded once to learn hash and checksum, stored as they are. */
 int cow_array_chunk_write(cow_array *array, const uint64_t offset[], uint32_t filter_mask, const void *bytes,
                           size_t size);
+/* Bytes of a chunk in the file before filters. */
+size_t cow_array_file_chunk_bytes(const cow_array *array);
 /* Bytes of all stored chunks, as H5Dget_storage_size counts them. */
 int cow_array_storage_size(cow_array *array, uint64_t *bytes);
 

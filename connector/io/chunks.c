@@ -177,14 +177,14 @@ static int store_fill(early *e, const uint64_t chunk[], uint32_t edges)
             cow_pool_use(array->pool, e->known[i].slot);
             return cow_stored_set(array, chunk, e->known[i].slot);
         }
-    if (e->bytes == NULL) {
+    if (!array->heap && e->bytes == NULL) {
         if ((e->bytes = calloc(1, array->chunk_bytes)) == NULL)
             return cow_error(COW_MEMORY, "%s: no memory for a chunk", array->label);
         if (array->fill != NULL)
             cow_fill_elements(e->bytes, array->fill, array->element_size, array->chunk_bytes / array->element_size);
     }
     save.bytes = e->bytes;
-    if (cow_stored_save(array, &save, 1, NULL, NULL) < 0)
+    if ((array->heap ? cow_heap_fill(array, chunk) : cow_stored_save(array, &save, 1, NULL, NULL)) < 0)
         return -1;
     if ((grown = realloc(e->known, (e->n + 1) * sizeof *grown)) == NULL)
         return cow_error(COW_MEMORY, "%s: no memory to allocate chunks", array->label);
@@ -227,8 +227,7 @@ static int fill_box(early *e, const uint64_t first[], const uint64_t end[])
     }
 }
 
-/* Let every chunk inside the extent have a slot. BEFORE: chunks along each dimension for which that is so already.
- * Heap arrays have nothing to allocate: their elements are empty. */
+/* Let every chunk inside the extent have a slot. BEFORE: chunks along each dimension for which that is so already. */
 static int allocate_early(cow_array *array, const uint64_t before[])
 {
     unsigned rank = array->grid.rank;
@@ -284,7 +283,7 @@ int cow_array_resize(cow_array *array, const uint64_t extent[])
         for (unsigned d = 0; d < rank; d++)
             if (extent[d] < old[d] && extent[d] % array->grid.chunk[d] != 0 && cut_face(array, d) < 0)
                 return cow_context("%s: making the extent smaller", array->label);
-    if (array->early && !array->heap && allocate_early(array, before) < 0)
+    if (array->early && allocate_early(array, before) < 0)
         return cow_context("%s: allocating chunks", array->label);
     return 0;
 }
@@ -293,8 +292,9 @@ int cow_allocate_late(cow_array *array)
 {
     int status;
 
-    if (!array->late || array->dirty != NULL || cow_index_chunks(array->index) > 0)
+    if (!array->late)
         return 0;
+    array->late = false;
     array->early = true;
     status = cow_array_resize(array, array->extent);
     array->early = false;
@@ -530,6 +530,11 @@ done:
     return status;
 }
 
+size_t cow_array_file_chunk_bytes(const cow_array *array)
+{
+    return array->heap ? array->chunk_bytes / array->element_size * array->file_element_size : array->chunk_bytes;
+}
+
 typedef struct size_sum {
     cow_chunk_store *store;
     uint64_t bytes;
@@ -555,8 +560,8 @@ int cow_array_storage_size(cow_array *array, uint64_t *bytes)
 
     if (store_dirty(array) < 0)
         return -1;
-    if (cow_codec_identity(array->codec) && !array->heap) {
-        *bytes = cow_index_chunks(array->index) * array->chunk_bytes;
+    if (cow_codec_identity(array->codec)) {
+        *bytes = cow_index_chunks(array->index) * cow_array_file_chunk_bytes(array);
         return 0;
     }
     grid_extent(array, array->extent, chunks);

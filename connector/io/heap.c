@@ -90,6 +90,8 @@ static int move_part(const cow_array *array, uint64_t slot, const cow_heap_part 
     else if (file >= 0)
         status = write ? cow_native_dataset_write(raw_data(array), mem_type, memory, file, dxpl, packed)
                        : cow_native_dataset_read(raw_data(array), mem_type, memory, file, dxpl, packed);
+    if (write)
+        cow_native_chunk_store_changed(cow_pool_store(array->pool));
     if (file >= 0)
         H5Sclose(file);
     if (memory >= 0)
@@ -428,6 +430,20 @@ static int store_entry(cow_array *array, cow_cached *entry)
 done:
     reclaim(array, elements);
     return status < 0 ? cow_context("%s: storing a chunk", array->label) : 0;
+}
+
+int cow_heap_fill(cow_array *array, const uint64_t chunk[])
+{
+    cow_heap_part part = whole_chunk(array, chunk);
+    void *elements = fill_elements(array, part.elements);
+    cow_cached *entry;
+    int status = -1;
+
+    if (elements != NULL && (entry = own_slot(array, &part)) != NULL &&
+        move_part(array, entry->slot, &part, array->type, DXPL, true, elements) == 0)
+        status = store_entry(array, entry);
+    free(elements);
+    return status;
 }
 
 int cow_heap_store(cow_array *array)

@@ -30,6 +30,8 @@ int cow_heap_read(cow_array *array, const cow_heap_part *part, hid_t mem_type, h
 int cow_heap_write(cow_array *array, const cow_heap_part *part, hid_t mem_type, hid_t dxpl, const void *packed);
 /* Overwrite with fill value what of CHUNK is outside the new extent, which array->extent already is. */
 int cow_heap_cut(cow_array *array, const uint64_t chunk[]);
+/* Store a chunk of fill value. */
+int cow_heap_fill(cow_array *array, const uint64_t chunk[]);
 /* cow_array_store for heap arrays. */
 int cow_heap_store(cow_array *array);
 

@@ -15,62 +15,93 @@
 
 #define DXPL H5P_DATASET_XFER_DEFAULT
 
+int cow_native_attribute_number(cow_loc object, const char *name, int64_t *number)
+{
+    H5VL_attr_get_args_t args = {.op_type = H5VL_ATTR_GET_INFO};
+    H5A_info_t info;
+
+    args.args.get_info.loc_params = cow_by_name(object.type, ".");
+    args.args.get_info.attr_name = name;
+    args.args.get_info.ainfo = &info;
+    if (H5VLattr_get(object.object, cow_native_id(), &args, DXPL, NULL) < 0)
+        return cow_error_native("cannot get information about the attribute '%s'", name);
+    *number = info.corder_valid ? (int64_t)info.corder : -1;
+    return 0;
+}
+
+typedef struct listed {
+    char *name;
+    int64_t number;
+} listed;
+
+static int by_number(const void *a, const void *b)
+{
+    const listed *x = a, *y = b;
+    return x->number != y->number ? (x->number > y->number) - (x->number < y->number) : strcmp(x->name, y->name);
+}
+
+/* The name of attribute N in the order of names; free() it. */
+static char *attribute_name(cow_loc object, hsize_t n)
+{
+    H5VL_attr_get_args_t args = {.op_type = H5VL_ATTR_GET_NAME};
+    H5VL_loc_params_t *loc = &args.args.get_name.loc_params;
+    size_t length = 0;
+    char local[256], *name;
+
+    loc->obj_type = object.type;
+    loc->type = H5VL_OBJECT_BY_IDX;
+    loc->loc_data.loc_by_idx.name = ".";
+    loc->loc_data.loc_by_idx.idx_type = H5_INDEX_NAME;
+    loc->loc_data.loc_by_idx.order = H5_ITER_INC;
+    loc->loc_data.loc_by_idx.n = n;
+    loc->loc_data.loc_by_idx.lapl_id = H5P_LINK_ACCESS_DEFAULT;
+    args.args.get_name.buf = local;
+    args.args.get_name.buf_size = sizeof local;
+    args.args.get_name.attr_name_len = &length;
+    if (H5VLattr_get(object.object, cow_native_id(), &args, DXPL, NULL) < 0) {
+        cow_error_native("cannot read the name of attribute %llu", (unsigned long long)n);
+        return NULL;
+    }
+    if ((name = malloc(length + 1)) == NULL) {
+        cow_error(COW_MEMORY, "no memory for the name of an attribute");
+        return NULL;
+    }
+    if (length < sizeof local)
+        return memcpy(name, local, length + 1);
+    args.args.get_name.buf = name;
+    args.args.get_name.buf_size = length + 1;
+    if (H5VLattr_get(object.object, cow_native_id(), &args, DXPL, NULL) < 0) {
+        free(name);
+        cow_error_native("cannot read the name of attribute %llu", (unsigned long long)n);
+        return NULL;
+    }
+    return name;
+}
+
 int cow_native_attributes(cow_loc object, bool by_creation, cow_attribute_visitor *visitor, void *context)
 {
     H5O_info2_t info;
-    char **names = NULL;
+    listed *list;
     hsize_t n = 0;
-    int status = -1;
+    int status = 0;
 
     if (cow_native_info(object, NULL, H5O_INFO_NUM_ATTRS, &info) < 0)
         return -1;
     if (info.num_attrs == 0)
         return 0;
-    if ((names = calloc(info.num_attrs, sizeof *names)) == NULL)
+    if ((list = calloc(info.num_attrs, sizeof *list)) == NULL)
         return cow_error(COW_MEMORY, "no memory for the names of %llu attributes", (unsigned long long)info.num_attrs);
-    for (; n < info.num_attrs; n++) {
-        H5VL_attr_get_args_t args = {.op_type = H5VL_ATTR_GET_NAME};
-        H5VL_loc_params_t *loc = &args.args.get_name.loc_params;
-        size_t length = 0;
-        char local[256];
-
-        loc->obj_type = object.type;
-        loc->type = H5VL_OBJECT_BY_IDX;
-        loc->loc_data.loc_by_idx.name = ".";
-        loc->loc_data.loc_by_idx.idx_type = by_creation ? H5_INDEX_CRT_ORDER : H5_INDEX_NAME;
-        loc->loc_data.loc_by_idx.order = H5_ITER_INC;
-        loc->loc_data.loc_by_idx.n = n;
-        loc->loc_data.loc_by_idx.lapl_id = H5P_LINK_ACCESS_DEFAULT;
-        args.args.get_name.buf = local;
-        args.args.get_name.buf_size = sizeof local;
-        args.args.get_name.attr_name_len = &length;
-        if (H5VLattr_get(object.object, cow_native_id(), &args, DXPL, NULL) < 0) {
-            cow_error_native("cannot read the name of attribute %llu", (unsigned long long)n);
-            goto done;
-        }
-        if ((names[n] = malloc(length + 1)) == NULL) {
-            cow_error(COW_MEMORY, "no memory for the name of an attribute");
-            goto done;
-        }
-        if (length < sizeof local)
-            memcpy(names[n], local, length + 1);
-        else {
-            args.args.get_name.buf = names[n];
-            args.args.get_name.buf_size = length + 1;
-            if (H5VLattr_get(object.object, cow_native_id(), &args, DXPL, NULL) < 0) {
-                free(names[n]);
-                cow_error_native("cannot read the name of attribute %llu", (unsigned long long)n);
-                goto done;
-            }
-        }
-    }
-    status = 0;
+    for (; status == 0 && n < info.num_attrs; n++)
+        if ((list[n].name = attribute_name(object, n)) == NULL ||
+            (by_creation && cow_native_attribute_number(object, list[n].name, &list[n].number) < 0))
+            status = -1;
+    if (status == 0 && by_creation)
+        qsort(list, n, sizeof *list, by_number);
     for (hsize_t i = 0; status == 0 && i < n; i++)
-        status = visitor(context, names[i]);
-done:
+        status = visitor(context, list[i].name);
     for (hsize_t i = 0; i < n; i++)
-        free(names[i]);
-    free(names);
+        free(list[i].name);
+    free(list);
     return status;
 }
 
@@ -255,6 +286,17 @@ done:
     attribute_close(&x);
     attribute_close(&y);
     return status;
+}
+
+int cow_native_attribute_delete(cow_loc object, const char *name)
+{
+    H5VL_attr_specific_args_t args = {.op_type = H5VL_ATTR_DELETE};
+    H5VL_loc_params_t loc = cow_by_self(object.type);
+
+    args.args.del.name = name;
+    if (H5VLattr_specific(object.object, &loc, cow_native_id(), &args, DXPL, NULL) < 0)
+        return cow_error_native("cannot delete the attribute '%s'", name);
+    return 0;
 }
 
 int cow_native_attribute_put(cow_loc object, const char *name, hid_t type, const void *value)

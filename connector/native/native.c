@@ -215,57 +215,52 @@ int cow_native_exists(cow_loc at, const char *path)
     return each_prefix(at, path, link_exists);
 }
 
-static hid_t link_plist(hid_t lcpl)
+/* Character set of the name and creation of missing groups are those of the call that the application made, whatever
+ * properties are given here: HDF5 takes them from its API context, and a connector cannot set that. */
+static int create_link(H5VL_link_create_args_t *args, cow_loc at, const char *name)
 {
-    return lcpl == H5P_DEFAULT ? H5P_LINK_CREATE_DEFAULT : lcpl;
+    H5VL_loc_params_t loc = cow_by_name(at.type, name);
+
+    if (H5VLlink_create(args, at.object, &loc, cow_native_id(), H5P_LINK_CREATE_DEFAULT, H5P_LINK_ACCESS_DEFAULT, DXPL,
+                        NULL) < 0)
+        return cow_error_native("cannot make the link '%s'", name);
+    return 0;
 }
 
-int cow_native_link_object(cow_loc object, cow_loc to, const char *name, hid_t lcpl)
+int cow_native_link_object(cow_loc object, cow_loc to, const char *name)
 {
     H5VL_link_create_args_t args = {.op_type = H5VL_LINK_CREATE_HARD};
-    H5VL_loc_params_t loc = cow_by_name(to.type, name);
 
     args.args.hard.curr_obj = object.object;
     args.args.hard.curr_loc_params = cow_by_self(object.type);
-    if (H5VLlink_create(&args, to.object, &loc, cow_native_id(), link_plist(lcpl), H5P_LINK_ACCESS_DEFAULT, DXPL, NULL) < 0)
-        return cow_error_native("cannot link '%s'", name);
-    return 0;
+    return create_link(&args, to, name);
 }
 
-int cow_native_link_hard(cow_loc from, const char *path, cow_loc to, const char *name, hid_t lcpl)
+int cow_native_link_hard(cow_loc from, const char *path, cow_loc to, const char *name)
 {
     H5VL_link_create_args_t args = {.op_type = H5VL_LINK_CREATE_HARD};
-    H5VL_loc_params_t loc = cow_by_name(to.type, name);
 
     args.args.hard.curr_obj = from.object;
     args.args.hard.curr_loc_params = cow_by_name(from.type, path);
-    if (H5VLlink_create(&args, to.object, &loc, cow_native_id(), link_plist(lcpl), H5P_LINK_ACCESS_DEFAULT, DXPL, NULL) < 0)
-        return cow_error_native("cannot link '%s' to '%s'", name, path);
+    return create_link(&args, to, name);
+}
+
+int cow_native_link_copy(cow_loc from, const char *path, cow_loc to, const char *name)
+{
+    H5VL_loc_params_t source = cow_by_name(from.type, path), target = cow_by_name(to.type, name);
+
+    if (H5VLlink_copy(from.object, &source, to.object, &target, cow_native_id(),
+                      H5P_LINK_CREATE_DEFAULT, H5P_LINK_ACCESS_DEFAULT, DXPL, NULL) < 0)
+        return cow_error_native("cannot copy the link '%s' to '%s'", path, name);
     return 0;
 }
 
-int cow_native_link_soft(cow_loc at, const char *name, const char *target, hid_t lcpl)
+int cow_native_link_soft(cow_loc at, const char *name, const char *target)
 {
     H5VL_link_create_args_t args = {.op_type = H5VL_LINK_CREATE_SOFT};
-    H5VL_loc_params_t loc = cow_by_name(at.type, name);
 
     args.args.soft.target = target;
-    if (H5VLlink_create(&args, at.object, &loc, cow_native_id(), link_plist(lcpl), H5P_LINK_ACCESS_DEFAULT, DXPL, NULL) < 0)
-        return cow_error_native("cannot make the soft link '%s'", name);
-    return 0;
-}
-
-int cow_native_link_other(cow_loc at, const char *name, H5L_type_t type, const void *value, size_t size, hid_t lcpl)
-{
-    H5VL_link_create_args_t args = {.op_type = H5VL_LINK_CREATE_UD};
-    H5VL_loc_params_t loc = cow_by_name(at.type, name);
-
-    args.args.ud.type = type;
-    args.args.ud.buf = value;
-    args.args.ud.buf_size = size;
-    if (H5VLlink_create(&args, at.object, &loc, cow_native_id(), link_plist(lcpl), H5P_LINK_ACCESS_DEFAULT, DXPL, NULL) < 0)
-        return cow_error_native("cannot make the link '%s'", name);
-    return 0;
+    return create_link(&args, at, name);
 }
 
 int cow_native_link_move(cow_loc from, const char *path, cow_loc to, const char *name)
@@ -675,6 +670,51 @@ int cow_native_type_anonymous(cow_loc file, hid_t type, hid_t tcpl, cow_loc *mad
         H5Tclose(transient);
     }
     return made->object == NULL ? cow_error_native("cannot create a named datatype") : 0;
+}
+
+/* ---- element sizes ---- */
+
+/* After H5T__vlen_set_loc, H5T__ref_set_loc and H5T_set_loc; BLOB: size of a heap id. */
+static size_t element_size(hid_t type, size_t blob)
+{
+    size_t size = H5Tget_size(type);
+    hid_t part;
+
+    switch (H5Tget_class(type)) {
+    case H5T_STRING:
+        return H5Tis_variable_str(type) > 0 ? 4 + blob : size;
+    case H5T_VLEN:
+        return 4 + blob;
+    case H5T_REFERENCE:
+        return H5Tequal(type, H5T_STD_REF) > 0 ? 4 + 2 + blob : size;
+    case H5T_ARRAY:
+        part = H5Tget_super(type);
+        size = size / H5Tget_size(part) * element_size(part, blob);
+        H5Tclose(part);
+        return size;
+    case H5T_COMPOUND:
+        for (int m = 0; m < H5Tget_nmembers(type); m++) {
+            part = H5Tget_member_type(type, (unsigned)m);
+            size += element_size(part, blob);
+            size -= H5Tget_size(part);
+            H5Tclose(part);
+        }
+        return size;
+    default:
+        return size;
+    }
+}
+
+int cow_native_element_size(void *file, hid_t type, size_t *bytes)
+{
+    H5VL_file_cont_info_t info = {.version = H5VL_CONTAINER_INFO_VERSION};
+    H5VL_file_get_args_t args = {.op_type = H5VL_FILE_GET_CONT_INFO};
+
+    args.args.get_cont_info.info = &info;
+    if (H5VLfile_get(file, cow_native_id(), &args, DXPL, NULL) < 0)
+        return cow_error_native("cannot get information about a file");
+    *bytes = element_size(type, info.blob_id_size);
+    return 0;
 }
 
 /* ---- datasets ---- */

@@ -52,13 +52,12 @@ hid_t cow_native_group_gcpl(void *group); /* the caller closes it */
 /* The creation order number of the next link (max_corder), where the group tracks the order. */
 int cow_native_group_counter(void *group, int64_t *counter);
 int cow_native_group_close(void *group);
-/* lcpl of the link functions: H5P_DEFAULT, or link creation properties (character set). */
-int cow_native_link_hard(cow_loc from, const char *path, cow_loc to, const char *name, hid_t lcpl);
+int cow_native_link_hard(cow_loc from, const char *path, cow_loc to, const char *name);
 /* The same, the object itself given (its own link may be anywhere, or nowhere). */
-int cow_native_link_object(cow_loc object, cow_loc to, const char *name, hid_t lcpl);
-int cow_native_link_soft(cow_loc at, const char *name, const char *target, hid_t lcpl);
-/* An external or user-defined link, its value copied as it is. */
-int cow_native_link_other(cow_loc at, const char *name, H5L_type_t type, const void *value, size_t size, hid_t lcpl);
+int cow_native_link_object(cow_loc object, cow_loc to, const char *name);
+int cow_native_link_soft(cow_loc at, const char *name, const char *target);
+/* A link of any type, its value copied as it is. */
+int cow_native_link_copy(cow_loc from, const char *path, cow_loc to, const char *name);
 int cow_native_link_info(cow_loc at, const char *path, H5L_info2_t *info);
 int cow_native_link_move(cow_loc from, const char *path, cow_loc to, const char *name);
 int cow_native_link_delete(cow_loc at, const char *path);
@@ -71,7 +70,7 @@ int cow_native_close(cow_loc object);
 int cow_native_info(cow_loc at, const char *path, unsigned fields, H5O_info2_t *info);
 /* The comment of an object ("" for none); free() it. */
 char *cow_native_comment(cow_loc object);
-int cow_native_comment_set(cow_loc object, const char *comment);
+int cow_native_comment_set(cow_loc object, const char *comment); /* NULL: none */
 /* H5Ocopy within or between native files. */
 int cow_native_copy(cow_loc from, const char *path, cow_loc to, const char *name, hid_t ocpypl);
 
@@ -81,6 +80,9 @@ typedef int cow_link_visitor(void *context, const char *name, const H5L_info2_t 
 int cow_native_links(cow_loc group, bool by_creation, cow_link_visitor *visitor, void *context);
 /* Value of a soft, external or user-defined link; free() it. SIZE in bytes, terminator included for a soft link. */
 void *cow_native_link_value(cow_loc group, const char *name, size_t *size);
+
+/* Bytes of one element of TYPE in FILE: variable-length parts and references have another size there than in memory. */
+int cow_native_element_size(void *file, hid_t type, size_t *bytes);
 
 void *cow_native_dataset_create(cow_loc at, const char *path, hid_t type, hid_t space, hid_t dcpl);
 void *cow_native_dataset_open(cow_loc at, const char *path);
@@ -104,9 +106,12 @@ hid_t cow_native_type_tcpl(cow_loc named); /* the caller closes it */
 /* A named datatype without a link yet. TYPE may be a named one itself. */
 int cow_native_type_anonymous(cow_loc file, hid_t type, hid_t tcpl, cow_loc *made);
 
-/* Attributes of an object, in the order of their names or of their creation where tracked. */
+/* Attributes of an object, in the order of their names, or of their creation as far as it is known. */
 typedef int cow_attribute_visitor(void *context, const char *name);
 int cow_native_attributes(cow_loc object, bool by_creation, cow_attribute_visitor *visitor, void *context);
+/* The creation order number of an attribute, -1 where it is not known. */
+int cow_native_attribute_number(cow_loc object, const char *name, int64_t *number);
+int cow_native_attribute_delete(cow_loc object, const char *name);
 /* A small attribute of one scalar: made, or overwritten, and read. 1 read, 0 not there, -1 error. */
 int cow_native_attribute_put(cow_loc object, const char *name, hid_t type, const void *value);
 int cow_native_attribute_get(cow_loc object, const char *name, hid_t type, void *value);
@@ -133,6 +138,8 @@ cow_chunk_store *cow_native_chunk_store(void *raw_data);
 void *cow_native_chunk_store_dataset(cow_chunk_store *store);
 /* Grow raw_data so that slots [0, slots) exist (needed before elements are written by HDF5 itself). */
 int cow_native_chunk_store_reserve(cow_chunk_store *store, uint64_t slots);
+/* Chunks were written through the dataset: places and sizes that are known may have changed. */
+void cow_native_chunk_store_changed(cow_chunk_store *store);
 /* Byte address in the file and size of a slot's chunk; address HADDR_UNDEF where it was never written. */
 int cow_native_chunk_address(cow_chunk_store *store, uint64_t slot, haddr_t *address, hsize_t *size, unsigned *mask);
 

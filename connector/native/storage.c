@@ -386,6 +386,11 @@ static int note_address(const hsize_t *offset, unsigned mask, haddr_t address, h
 }
 
 /* HDF5 1.14 finds the address of one chunk by walking over all: walk once and keep the answers. */
+void cow_native_chunk_store_changed(cow_chunk_store *store)
+{
+    forget_addresses((file_chunks *)store);
+}
+
 int cow_native_chunk_address(cow_chunk_store *store, uint64_t slot, haddr_t *address, hsize_t *size, unsigned *mask)
 {
     file_chunks *c = (file_chunks *)store;
@@ -393,6 +398,8 @@ int cow_native_chunk_address(cow_chunk_store *store, uint64_t slot, haddr_t *add
 
     if (check_slot(c, slot) < 0)
         return -1;
+    if (c->address != NULL && slot >= c->addresses)
+        forget_addresses(c);
     if (c->address == NULL) {
         c->addresses = c->rows / c->chunk[0];
         c->address = malloc(c->addresses * sizeof *c->address);

@@ -18,13 +18,17 @@ int cow_dataset_allocated(cow_dataset *dataset, hsize_t *bytes, H5D_space_status
     }
     if (cow_array_chunk_count(array, &stored) < 0)
         return -1;
-    if (array->early)
-        stored = all;
     if (!cow_dataset_chunked(dataset)) { /* contiguous: all of it, or nothing */
-        size = stored > 0 ? elements * array->element_size : 0;
-        stored = stored > 0 ? all : 0;
+        if (stored > 0 || cow_dataset_early(dataset)) {
+            size = elements * (array->heap ? array->file_element_size : array->element_size);
+            stored = all;
+        }
     } else if (cow_array_storage_size(array, &size) < 0)
         return -1;
+    else if (array->early) {
+        size += (all - stored) * cow_array_file_chunk_bytes(array);
+        stored = all;
+    }
     if (bytes != NULL)
         *bytes = size;
     if (status != NULL)
@@ -79,7 +83,7 @@ static int storage_size(cow_array *array, const H5VL_native_dataset_get_chunk_st
         return -1;
     if (info.slot == COW_HOLE && !array->early)
         return cow_error(COW_USAGE, "%s: chunk storage is not allocated", array->label);
-    *args->size = info.slot == COW_HOLE ? array->chunk_bytes : info.size;
+    *args->size = info.slot == COW_HOLE ? cow_array_file_chunk_bytes(array) : info.size;
     return 0;
 }
 

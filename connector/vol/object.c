@@ -144,6 +144,20 @@ done:
     return status;
 }
 
+/* The link that keeps a removed object in the file is not counted. One that was reached by its name and has no other
+ * link was not removed. */
+static int hide_link(const cow_object *o, const cow_where *where, unsigned fields, H5O_info2_t *info)
+{
+    int removed;
+
+    if (!(fields & H5O_INFO_BASIC) || !cow_home_hides(o->home) || o->home->file == NULL || info->rc == 0 ||
+        info->fileno != o->home->fileno || (info->rc == 1 && where->loc.type != H5VL_OBJECT_BY_SELF))
+        return 0;
+    if ((removed = cow_file_removed(o->home->file, &info->token)) > 0)
+        info->rc--;
+    return removed < 0 ? -1 : 0;
+}
+
 herr_t cow_object_get_callback(void *object, const H5VL_loc_params_t *loc, H5VL_object_get_args_t *args, hid_t dxpl,
                                void **req)
 {
@@ -167,8 +181,9 @@ herr_t cow_object_get_callback(void *object, const H5VL_loc_params_t *loc, H5VL_
         status = H5VLobject_get(where.native, &where.loc, cow_native_id(), args, dxpl, req);
         break;
     case H5VL_OBJECT_GET_INFO:
-        if (cow_hide_index(o, &where) == 0)
-            status = H5VLobject_get(where.native, &where.loc, cow_native_id(), args, dxpl, req);
+        if (cow_hide_index(o, &where) == 0 &&
+            (status = H5VLobject_get(where.native, &where.loc, cow_native_id(), args, dxpl, req)) >= 0)
+            status = hide_link(o, &where, args->args.get_info.fields, args->args.get_info.oinfo);
         break;
     case H5VL_OBJECT_GET_NAME:
         if (o->home != NULL && (o->home->file != NULL || o->home->foreign) && !o->detached && o->type != H5I_ATTR)
