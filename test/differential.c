@@ -56,6 +56,7 @@
  * D20  Size and filter mask of a chunk whose elements were stored already, by whatever way: it is that stored chunk.
  * D21  The character set of link names in trees that H5Ocopy made: a connector cannot set it.
  * D22  Chunks of tiny datasets in FILE@N: what changes no element makes no new version.
+ * D23  Groups that a refused H5Dcreate made on its way: native HDF5 1.14.5 leaves them.
  */
 #include "differential_compare.h"
 
@@ -1185,6 +1186,13 @@ static bool op_dataset(void)
             keep_handle(set, path);
         else
             close_ids(set);
+    } else { /* D23 */
+        parent(path, group);
+        for (s = 0; s < 2; s++) {
+            hid_t made = H5Gcreate2(w.file.id[s], group, lcpl, H5P_DEFAULT, H5P_DEFAULT);
+            if (made >= 0)
+                H5Gclose(made);
+        }
     }
     if (committed)
         close_ids(named);

@@ -703,7 +703,10 @@ static bool groups_agree(comparison *c, const char *path, hid_t a, hid_t b, name
     hid_t group[2] = {a, b};
     H5G_info_t info[2];
     herr_t status[2];
-    bool root = strcmp(path, "/") == 0;
+    H5O_info2_t own, of_root; /* the root may have been reached by another name */
+    bool root = H5Oget_info3(a, &own, H5O_INFO_BASIC) >= 0 &&
+                H5Oget_info_by_name3(a, "/", &of_root, H5O_INFO_BASIC, H5P_DEFAULT) >= 0 &&
+                memcmp(&own.token, &of_root.token, sizeof own.token) == 0;
     memset(info, 0, sizeof info);
     for (int s = 0; s < 2; s++)
         status[s] = H5Gget_info(group[s], &info[s]);

@@ -296,7 +296,7 @@ static int append(const cow_serial *serial, const part *p, const uint8_t *at, co
         case PART_STRING:
             memcpy(&string, at, sizeof string);
             if (string == NULL)
-                return put_number(bytes, 0);
+                return put_number(bytes, UINT64_MAX); /* reads back as a null pointer, an empty string as one */
             return put_number(bytes, strlen(string)) < 0 ? -1 : cow_bytes_append(bytes, string, strlen(string));
         case PART_SEQUENCE:
             sequence = (const hvl_t *)at;
