@@ -129,35 +129,15 @@ static int prepare(cli_check *check, const cli_pool *pool, uint64_t slot, const 
     return 0;
 }
 
-/* Checksum of a chunk and hash of its trimmed part, of elements that are not plain bytes: over their serialised form, as
- * io/heap.c stores it. */
+/* Of elements that are not plain bytes. */
 static int heap_digest(const cli_check *check, const cli_pool *pool, const uint64_t trimmed[], const void *chunk,
                        cow_digest *digest)
 {
     cow_serial *serial = cow_serial_open(pool->type, check->file->name);
-    size_t elements = pool->chunk_bytes / pool->element_size;
-    uint64_t at[COW_MAX_RANK] = {0};
-    cow_bytes all = {0}, inside = {0};
-    int status = serial == NULL ? -1 : 0;
+    int status = serial == NULL ? -1
+                                : cow_serial_digest(serial, chunk, pool->element_size, pool->rank, pool->chunk, trimmed,
+                                                    digest);
 
-    for (size_t i = 0; status == 0 && i < elements; i++) {
-        size_t begin = all.size;
-        bool in = true;
-
-        status = cow_serial_append(serial, (const char *)chunk + i * pool->element_size, &all);
-        for (unsigned d = 0; d < pool->rank; d++)
-            in = in && at[d] < trimmed[d];
-        if (status == 0 && in)
-            status = cow_bytes_append(&inside, all.data + begin, all.size - begin);
-        for (unsigned d = pool->rank; d-- > 0 && ++at[d] == pool->chunk[d];)
-            at[d] = 0;
-    }
-    if (status == 0)
-        status = cow_digest_payload(inside.data, inside.size, pool->rank, trimmed, digest);
-    if (status == 0)
-        digest->checksum = cow_checksum(all.data, all.size);
-    free(all.data);
-    free(inside.data);
     cow_serial_close(serial);
     return status;
 }

@@ -172,40 +172,11 @@ static cow_serial *open_serial(const cow_array *array)
 /* The checksum of a whole chunk, and with TRIMMED also the hash of that part. */
 static int digest_elements(const cow_array *array, const void *elements, const uint64_t trimmed[], cow_digest *digest)
 {
-    unsigned rank = array->grid.rank;
-    uint64_t at[COW_MAX_RANK] = {0}, n = chunk_elements(array);
     cow_serial *serial = open_serial(array);
-    cow_bytes all = {0}, inside = {0};
-    int status = -1;
+    int status = serial == NULL ? -1
+                                : cow_serial_digest(serial, elements, array->element_size, array->grid.rank,
+                                                    array->grid.chunk, trimmed, digest);
 
-    if (serial == NULL)
-        return -1;
-    for (uint64_t i = 0; i < n; i++) {
-        const uint8_t *element = (const uint8_t *)elements + i * array->element_size;
-        bool in = trimmed != NULL;
-        size_t begin = all.size;
-
-        if (cow_serial_append(serial, element, &all) < 0)
-            goto done;
-        for (unsigned d = 0; in && d < rank; d++)
-            in = at[d] < trimmed[d];
-        if (in) {
-            if (cow_bytes_append(&inside, all.data + begin, all.size - begin) < 0)
-                goto done;
-        }
-        for (unsigned d = rank; d-- > 0;) {
-            if (++at[d] < array->grid.chunk[d])
-                break;
-            at[d] = 0;
-        }
-    }
-    if (trimmed != NULL && cow_digest_payload(inside.data, inside.size, rank, trimmed, digest) < 0)
-        goto done;
-    digest->checksum = cow_checksum(all.data, all.size);
-    status = 0;
-done:
-    free(inside.data);
-    free(all.data);
     cow_serial_close(serial);
     return status;
 }

@@ -143,7 +143,12 @@ void cow_serial_close(cow_serial *serial)
 
 /* ---- elements ---- */
 
-int cow_bytes_append(cow_bytes *bytes, const void *data, size_t size)
+typedef struct text {
+    uint8_t *data;
+    size_t size, room;
+} text;
+
+static int append_bytes(text *bytes, const void *data, size_t size)
 {
     if (size > bytes->room - bytes->size) {
         size_t room = (bytes->size + size) * 2 + 4096;
@@ -159,12 +164,12 @@ int cow_bytes_append(cow_bytes *bytes, const void *data, size_t size)
     return 0;
 }
 
-static int put_number(cow_bytes *bytes, uint64_t value)
+static int put_number(text *bytes, uint64_t value)
 {
     uint8_t number[8];
 
     cow_put64(number, value);
-    return cow_bytes_append(bytes, number, sizeof number);
+    return append_bytes(bytes, number, sizeof number);
 }
 
 static bool same_file(const char *a, const char *b)
@@ -183,7 +188,7 @@ static bool same_file(const char *a, const char *b)
 }
 
 /* The name that FUNCTION tells of a reference, or nothing when it cannot. */
-static int put_name(cow_bytes *bytes, const H5R_ref_t *reference, ssize_t (*function)(const H5R_ref_t *, char *, size_t),
+static int put_name(text *bytes, const H5R_ref_t *reference, ssize_t (*function)(const H5R_ref_t *, char *, size_t),
                     const char *unless)
 {
     ssize_t length = 0;
@@ -203,7 +208,7 @@ static int put_name(cow_bytes *bytes, const H5R_ref_t *reference, ssize_t (*func
     if (length <= 0 || (unless != NULL && same_file(name, unless)))
         status = put_number(bytes, 0);
     else
-        status = put_number(bytes, strlen(name)) < 0 ? -1 : cow_bytes_append(bytes, name, strlen(name));
+        status = put_number(bytes, strlen(name)) < 0 ? -1 : append_bytes(bytes, name, strlen(name));
     free(name);
     return status;
 }
@@ -220,7 +225,7 @@ static ssize_t attribute_name_of(const H5R_ref_t *reference, char *name, size_t 
 }
 
 /* The selection of a region reference, without the extent it is made in, which may change. */
-static int put_region(cow_bytes *bytes, const H5R_ref_t *reference)
+static int put_region(text *bytes, const H5R_ref_t *reference)
 {
     hid_t space = H5I_INVALID_HID;
     hssize_t n = 0;
@@ -270,11 +275,11 @@ done:
 
 /* The library has no call that tells the token without opening the object, which may be gone: it is what an H5R_ref_t
  * begins with, in 1.12 to 2.x, whatever its kind. */
-static int put_reference(const cow_serial *serial, cow_bytes *bytes, const H5R_ref_t *reference)
+static int put_reference(const cow_serial *serial, text *bytes, const H5R_ref_t *reference)
 {
     H5R_type_t kind = H5Rget_type(reference);
 
-    if (put_number(bytes, (uint64_t)kind) < 0 || cow_bytes_append(bytes, reference, H5O_MAX_TOKEN_SIZE) < 0)
+    if (put_number(bytes, (uint64_t)kind) < 0 || append_bytes(bytes, reference, H5O_MAX_TOKEN_SIZE) < 0)
         return -1;
     if (kind != H5R_OBJECT2 && kind != H5R_DATASET_REGION2 && kind != H5R_ATTR)
         return 0; /* never written */
@@ -285,37 +290,37 @@ static int put_reference(const cow_serial *serial, cow_bytes *bytes, const H5R_r
     return kind == H5R_DATASET_REGION2 ? put_region(bytes, reference) : 0;
 }
 
-static int append(const cow_serial *serial, const part *p, const uint8_t *at, cow_bytes *bytes)
+static int append(const cow_serial *serial, const part *p, const uint8_t *at, bool nulls, text *bytes)
 {
     const char *string;
     const hvl_t *sequence;
 
     switch (p->kind) {
         case PART_BYTES:
-            return cow_bytes_append(bytes, at, p->size);
+            return append_bytes(bytes, at, p->size);
         case PART_STRING:
             memcpy(&string, at, sizeof string);
             if (string == NULL)
-                return put_number(bytes, UINT64_MAX); /* reads back as a null pointer, an empty string as one */
-            return put_number(bytes, strlen(string)) < 0 ? -1 : cow_bytes_append(bytes, string, strlen(string));
+                return put_number(bytes, nulls ? UINT64_MAX : 0);
+            return put_number(bytes, strlen(string)) < 0 ? -1 : append_bytes(bytes, string, strlen(string));
         case PART_SEQUENCE:
             sequence = (const hvl_t *)at;
             if (put_number(bytes, sequence->len) < 0)
                 return -1;
             if (p->inner->kind == PART_BYTES)
-                return cow_bytes_append(bytes, sequence->p, sequence->len * p->inner->size);
+                return append_bytes(bytes, sequence->p, sequence->len * p->inner->size);
             for (size_t i = 0; i < sequence->len; i++)
-                if (append(serial, p->inner, (const uint8_t *)sequence->p + i * p->inner->size, bytes) < 0)
+                if (append(serial, p->inner, (const uint8_t *)sequence->p + i * p->inner->size, nulls, bytes) < 0)
                     return -1;
             return 0;
         case PART_COMPOUND:
             for (size_t i = 0; i < p->count; i++)
-                if (append(serial, &p->inner[i], at + p->inner[i].offset, bytes) < 0)
+                if (append(serial, &p->inner[i], at + p->inner[i].offset, nulls, bytes) < 0)
                     return -1;
             return 0;
         case PART_ARRAY:
             for (size_t i = 0; i < p->count; i++)
-                if (append(serial, p->inner, at + i * p->inner->size, bytes) < 0)
+                if (append(serial, p->inner, at + i * p->inner->size, nulls, bytes) < 0)
                     return -1;
             return 0;
         case PART_REFERENCE:
@@ -324,7 +329,33 @@ static int append(const cow_serial *serial, const part *p, const uint8_t *at, co
     return -1;
 }
 
-int cow_serial_append(const cow_serial *serial, const void *element, cow_bytes *bytes)
+int cow_serial_digest(const cow_serial *serial, const void *elements, size_t size, unsigned rank, const uint64_t chunk[],
+                      const uint64_t trimmed[], cow_digest *digest)
 {
-    return append(serial, &serial->root, element, bytes);
+    uint64_t at[COW_MAX_RANK] = {0}, n = 1;
+    text all = {0}, inside = {0};
+    int status = -1;
+
+    for (unsigned d = 0; d < rank; d++)
+        n *= chunk[d];
+    for (uint64_t i = 0; i < n; i++) {
+        const uint8_t *element = (const uint8_t *)elements + i * size;
+        bool in = trimmed != NULL;
+
+        for (unsigned d = 0; in && d < rank; d++)
+            in = at[d] < trimmed[d];
+        if (append(serial, &serial->root, element, false, &all) < 0 ||
+            (in && append(serial, &serial->root, element, true, &inside) < 0))
+            goto done;
+        for (unsigned d = rank; d-- > 0 && ++at[d] == chunk[d];)
+            at[d] = 0;
+    }
+    if (trimmed != NULL && cow_digest_payload(inside.data, inside.size, rank, trimmed, digest) < 0)
+        goto done;
+    digest->checksum = cow_checksum(all.data, all.size);
+    status = 0;
+done:
+    free(inside.data);
+    free(all.data);
+    return status;
 }
