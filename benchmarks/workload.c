@@ -304,7 +304,8 @@ static void create_small(const char *name)
 
 static void run_versions(const char *name, uint64_t n, bool copies)
 {
-    char *former = strdup(name), *copy = memory(strlen(name) + 32);
+    size_t room = strlen(name) + 32;
+    char *former = strdup(name), *copy = memory(room);
 
     create_small(name);
     begin();
@@ -314,7 +315,7 @@ static void run_versions(const char *name, uint64_t n, bool copies)
 
         snprintf(path, sizeof path, "series %d", (int)(i % SMALL_DATASETS));
         if (copies) {
-            sprintf(copy, "%s.%llu", name, (unsigned long long)i);
+            snprintf(copy, room, "%s.%llu", name, (unsigned long long)i);
             disk_copy(former, copy);
             one_value(copy, path, &place, (double)i);
             free(former);

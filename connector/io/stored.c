@@ -415,7 +415,7 @@ typedef struct load_line {
 
 static void undecoded(const cow_array *array, const cow_load *load)
 {
-    char chunk[COW_PLACE_SIZE], text[600];
+    char chunk[COW_PLACE_SIZE], text[COW_PLACE_SIZE + 1500];
 
     snprintf(text, sizeof text,
              "%s: the chunk at %s cannot be decoded (%s, slot %" PRIu64 "); run h5cow verify on the file; an older "
