@@ -21,10 +21,11 @@
  *      connector may resolve them.
  *  D4  Sizes of deflated or scale-offset chunks, and the storage size they add up to: encoders may differ. Raw bytes
  *      are decoded by native HDF5 and the elements compared.
- *  D5  Elements that nobody wrote, of datasets without fill value or with H5D_FILL_TIME_NEVER, or not allocated
- *      chunk by chunk, with the default fill value, which then is not written to the file, or allocated
- *      late, when the first write covers all (H5D__alloc_storage); and bytes of an edge chunk outside the extent. The program writes such datasets whole after they are made or grown, and raw chunks
- *      only where the whole chunk is inside.
+ *  D5  Elements that nobody wrote, where native HDF5 1.14.5 leaves what the file had there before: without fill value or
+ *      with H5D_FILL_TIME_NEVER; allocated at once by a first write that covers all, if only some members of each
+ *      (H5D__alloc_storage); allocated early with the default fill value, or for data of variable length; and bytes of
+ *      an edge chunk outside the extent. The program writes such datasets whole after they are made or grown, and raw
+ *      chunks only where the whole chunk is inside.
  *  D6  Absolute soft links in a version begin with the version's path when read without the connector.
  *  D7  Reference counts and creation order numbers in versions: unchanged objects are shared by hard links.
  *  D8  Layout, chunks, filters and allocation of a versioned dataset read without the connector: it is virtual there.
@@ -996,14 +997,14 @@ static bool without_fill(hid_t set)
     H5Pget_fill_time(dcpl, &when);
     H5D_alloc_time_t alloc = 0;
     H5Pget_alloc_time(dcpl, &alloc);
-    bool reused = (alloc != H5D_ALLOC_TIME_INCR || H5Pget_layout(dcpl) == H5D_CONTIGUOUS) &&
-                  defined == H5D_FILL_VALUE_DEFAULT && when == H5D_FILL_TIME_IFSET; /* and the space may have been something else before */
-    reused = reused || (alloc == H5D_ALLOC_TIME_LATE && H5Pget_layout(dcpl) == H5D_CHUNKED);
-    hid_t type = H5Dget_type(set); /* and edge chunks of variable-length data get pointers from anywhere */
-    reused = reused || (alloc == H5D_ALLOC_TIME_EARLY && type_contains(type, H5T_VLEN));
+    H5D_layout_t layout = H5Pget_layout(dcpl);
+    bool first = layout == H5D_CONTIGUOUS || (layout == H5D_CHUNKED && alloc == H5D_ALLOC_TIME_LATE);
+    hid_t type = H5Dget_type(set);
+    bool early = alloc == H5D_ALLOC_TIME_EARLY &&
+                 ((defined == H5D_FILL_VALUE_DEFAULT && when == H5D_FILL_TIME_IFSET) || type_contains(type, H5T_VLEN));
     H5Tclose(type);
     H5Pclose(dcpl);
-    return defined == H5D_FILL_VALUE_UNDEFINED || when == H5D_FILL_TIME_NEVER || reused;
+    return defined == H5D_FILL_VALUE_UNDEFINED || when == H5D_FILL_TIME_NEVER || first || early;
 }
 
 /* ---- operations: each says what it does with note() before it does it; false when it had nothing to work on ---- */
