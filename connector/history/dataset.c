@@ -100,9 +100,10 @@ int cow_dataset_wanted(cow_file *file, hid_t type, hid_t space, hid_t dcpl)
     }
     if (H5Pfill_value_defined(dcpl, &defined) < 0 || H5Pget_fill_time(dcpl, &fill_time) < 0)
         return cow_error_native("cannot get the creation properties of a dataset");
-    /* HDF5 1.14.5 forgets the only chunk of a dataset without fill value when its chunk cache is off and the library
+    /* HDF5 1.14.5 forgets the only chunk of a dataset that it does not fill when its chunk cache is off and the library
      * version bounds are those of a file with history (H5D__single_idx_insert) */
-    if (fixed && bytes <= TINY_BYTES && !(layout == H5D_CHUNKED && defined == H5D_FILL_VALUE_UNDEFINED))
+    if (fixed && bytes <= TINY_BYTES &&
+        !(layout == H5D_CHUNKED && (defined == H5D_FILL_VALUE_UNDEFINED || fill_time == H5D_FILL_TIME_NEVER)))
         return 0;
     /* what HDF5 refuses to create is HDF5's error to report */
     if ((defined == H5D_FILL_VALUE_UNDEFINED && fill_time == H5D_FILL_TIME_ALLOC) ||
