@@ -60,7 +60,7 @@
  * D23  Groups that a refused H5Dcreate made on its way: native HDF5 1.14.5 leaves them.
  * D24  H5Dread_multi and H5Dwrite_multi where several datasets need conversion: native HDF5 1.14.5 may give elements that
  *      H5Dread of the same selection does not give, which then decides, and changes members that a compound memory type
- *      does not name; the program names all of them.
+ *      does not name; so does H5Dwrite to filtered chunks that do not fit the cache. The program names all of them there.
  */
 #include "differential_compare.h"
 
@@ -937,6 +937,15 @@ static void plan_transfer(transfer *t, hid_t set, bool whole)
              H5Tget_size(t->type), transform);
 }
 
+/* D24 */
+static void name_all_members(transfer *t, hid_t set)
+{
+    if (type_contains(t->type, H5T_COMPOUND)) {
+        H5Tclose(t->type);
+        t->type = H5Dget_type(set);
+    }
+}
+
 static void end_transfer(transfer *t)
 {
     H5Tclose(t->type);
@@ -952,7 +961,11 @@ static bool write_dataset(pair set, bool whole)
 {
     SIDES;
     transfer t;
+    hid_t dcpl = H5Dget_create_plist(set.id[0]);
     plan_transfer(&t, set.id[0], whole);
+    if (H5Pget_nfilters(dcpl) > 0)
+        name_all_members(&t, set.id[0]);
+    H5Pclose(dcpl);
     also(": %s", t.text);
     void *values = random_values(t.type, t.elements);
     w.modified = true;
@@ -1322,10 +1335,8 @@ static bool op_multi(void)
             H5Pclose(t[n].plist);
             t[n].plist = H5P_DEFAULT;
         }
-        if (writing && type_contains(t[n].type, H5T_COMPOUND)) { /* D24 */
-            H5Tclose(t[n].type);
-            t[n].type = H5Dget_type(set[n].id[0]);
-        }
+        if (writing)
+            name_all_members(&t[n], set[n].id[0]);
         also(" %s (%s)", path, t[n].text);
         n++;
     }
