@@ -23,6 +23,7 @@
 #define CACHE_MAX           (1024 * GIB)
 #define THREADS_MAX         64
 #define THREADS_DEFAULT_MAX 8
+#define TIMEOUT_MAX         86400
 #define GZIP_LEVEL_DEFAULT  4 /* as h5py */
 #define BLOSC_LEVEL_DEFAULT 5
 #define REVISION_MAX        64 /* bytes; versions are links whose paths have a fixed room */
@@ -251,9 +252,24 @@ static int parse_compress(const char *key, const char *value, cow_compress *comp
 
 /* ---- keys ---- */
 
-typedef enum { AT, NAME, MESSAGE, COMMIT, COMPRESS, CHUNK, CACHE, THREADS, UNDER_VOL, UNDER_INFO, KEYS } key_id;
-static const char *const keys[KEYS] = {"at",    "name",  "message", "commit",    "compress",
-                                       "chunk", "cache", "threads", "under_vol", "under_info"};
+typedef enum {
+    AT,
+    NAME,
+    MESSAGE,
+    COMMIT,
+    COMPRESS,
+    CHUNK,
+    CACHE,
+    THREADS,
+    SYNC,
+    LOCK_TIMEOUT,
+    UNDER_VOL,
+    UNDER_INFO,
+    KEYS
+} key_id;
+static const char *const keys[KEYS] = {"at",    "name",    "message", "commit",       "compress",  "chunk",
+                                       "cache", "threads", "sync",    "lock_timeout", "under_vol", "under_info"};
+static const char *const syncs[] = {"full", "normal", "off"};
 
 static int set_option(cow_options *options, key_id key, const char *value)
 {
@@ -285,6 +301,18 @@ static int set_option(cow_options *options, key_id key, const char *value)
         if (parse_bytes(keys[key], value, 1, THREADS_MAX, "1 to 64", &n) < 0)
             return -1;
         options->threads = (unsigned)n;
+        return 0;
+    case SYNC:
+        for (n = 0; n < sizeof syncs / sizeof *syncs; n++)
+            if (strcmp(value, syncs[n]) == 0) {
+                options->sync = (int)n;
+                return 0;
+            }
+        return bad_value(keys[key], value, "full, normal or off");
+    case LOCK_TIMEOUT:
+        if (parse_bytes(keys[key], value, 0, TIMEOUT_MAX, "seconds, 0 to 86400", &n) < 0)
+            return -1;
+        options->lock_timeout = (unsigned)n;
         return 0;
     case UNDER_VOL:
         if (strcmp(value, "0") != 0)
@@ -332,8 +360,8 @@ static int parse_entry(cow_options *options, char *entry, bool given[])
         key++;
     if (key == KEYS)
         return cow_error(COW_USAGE,
-                         "option '%s' is unknown: there are at, name, message, commit, compress, chunk, cache and "
-                         "threads (a ';' inside a value is written %%3B)",
+                         "option '%s' is unknown: there are at, name, message, commit, compress, chunk, cache, "
+                         "threads, sync and lock_timeout (a ';' inside a value is written %%3B)",
                          key_text);
     if (!equals)
         return cow_error(COW_USAGE, "option %s has no value: write %s=VALUE", keys[key], keys[key]);
@@ -506,7 +534,8 @@ char *cow_options_text(const cow_options *options)
     put_string(out, MESSAGE, options->message);
     fprintf(out, "commit=%s;", options->commit == COW_COMMIT_FLUSH ? "flush" : "close");
     put_compress(out, &options->compress);
-    fprintf(out, "chunk=%zu;cache=%zu;threads=%u", options->chunk_bytes, options->cache_bytes, options->threads);
+    fprintf(out, "chunk=%zu;cache=%zu;threads=%u;sync=%s;lock_timeout=%u", options->chunk_bytes, options->cache_bytes,
+            options->threads, syncs[options->sync], options->lock_timeout);
 done:
     failed = ferror(out) != 0;
     if (fclose(out) != 0 || failed) {

@@ -23,6 +23,8 @@ typedef struct cow_options {
     size_t chunk_bytes; /* target for the chunks of contiguous datasets, default 256 KiB */
     size_t cache_bytes; /* chunk cache of one file, default 32 MiB */
     unsigned threads;   /* worker threads, 1 to 64; default: cores, at most 8 */
+    enum { COW_OPTION_SYNC_FULL, COW_OPTION_SYNC_NORMAL, COW_OPTION_SYNC_OFF } sync; /* docs/promises.md */
+    unsigned lock_timeout; /* seconds to wait for another program that writes the file, default 0 */
     char *refused;      /* NULL, or a text that is no good: nothing may be opened with these options ... */
     char *refusal;      /* ... and why */
 } cow_options;

@@ -212,7 +212,7 @@ def test_nothing_in_a_version_can_be_changed(programs, made, sha256, change):
 # ---- files that are not what they should be --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("part", [7, 100, 0.3, 0.9, 0.999])
+@pytest.mark.parametrize("part", [7, 100, 0.3, 0.7])
 @pytest.mark.parametrize("mode", ["r", "r+"])
 def test_a_truncated_file_is_refused(programs, made, sha256, part, mode):
     size = made.stat().st_size

@@ -5,12 +5,13 @@
  *      root view and the head object gets its extent
  *   3. the walk decides whether the head differs from the newest version at all; if not, no version is made
  *   4. the walk builds the version's tree, and the log gets its row
- *   5. everything is flushed
+ *   5. everything is flushed, and the journal makes it a commit
  * A second commit of the same transaction (after H5Fflush) amends: same name, same row, former tree replaced.
  */
 #include "history/internal.h"
 
 #include "error.h"
+#include "journal/driver.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -393,6 +394,7 @@ done:
 int cow_file_commit(cow_file *file, cow_commit_kind kind)
 {
     bool finished = kind == COW_FINISH || file->options->commit == COW_COMMIT_FLUSH;
+    cow_journal *journal;
     int status = 0;
 
     switch (file->state) {
@@ -411,6 +413,8 @@ int cow_file_commit(cow_file *file, cow_commit_kind kind)
         status = commit(file, finished);
         break;
     }
+    if (status == 0 && (journal = cow_driver_journal(file->fileno)) != NULL)
+        status = cow_journal_commit(journal, kind == COW_FINISH);
     if (status < 0) {
         cow_context("%s: the changes since the last version were not committed", file->name);
         return cow_file_fail(file);

@@ -3,6 +3,7 @@
 #include "history/internal.h"
 
 #include "error.h"
+#include "journal/driver.h"
 #include "store/bytes.h"
 
 #include <H5VLconnector.h>
@@ -69,9 +70,13 @@ int cow_file_versioned(void *native_file)
 
 int cow_file_fail(cow_file *file)
 {
+    cow_journal *journal;
+
     if (file->state != COW_FAILED) {
         file->state = COW_FAILED;
         snprintf(file->error, sizeof file->error, "%s", cow_error_message());
+        if ((journal = cow_driver_journal(file->fileno)) != NULL)
+            cow_journal_abort(journal, file->error); /* what HDF5 still writes must not become a commit */
     }
     return -1;
 }

@@ -146,10 +146,50 @@ int cow_native_file_close(void *file)
     return H5VLfile_close(file, cow_native_id(), DXPL, NULL) < 0 ? cow_error_native("cannot close the file") : 0;
 }
 
+typedef struct flushing {
+    unsigned long fileno;
+    int status;
+} flushing;
+
+static herr_t flush_dataset(hid_t id, void *context)
+{
+    flushing *f = context;
+    H5VL_dataset_specific_args_t args = {.op_type = H5VL_DATASET_FLUSH};
+    char connector[sizeof COW_CONNECTOR_NAME + 1] = "";
+    H5O_info2_t info;
+    void *native;
+    hid_t own;
+
+    if (H5VLget_connector_name(id, connector, sizeof connector) < 0 || strcmp(connector, COW_CONNECTOR_NAME) != 0 ||
+        (own = H5VLget_connector_id(id)) < 0)
+        return 0;
+    native = H5VLget_object(H5VLobject(id), own);
+    H5VLclose(own);
+    if (native == NULL || cow_native_info((cow_loc){native, H5I_DATASET}, NULL, H5O_INFO_BASIC, &info) < 0) {
+        f->status = -1;
+        return 1;
+    }
+    if (info.fileno != f->fileno)
+        return 0;
+    args.args.flush.dset_id = id;
+    if (H5VLdataset_specific(native, cow_native_id(), &args, DXPL, NULL) < 0)
+        f->status = cow_error_native("cannot flush a dataset");
+    return f->status < 0;
+}
+
 int cow_native_file_flush(void *file)
 {
+    H5O_info2_t info;
+    flushing f = {0};
     H5VL_file_specific_args_t args = {.op_type = H5VL_FILE_FLUSH};
 
+    if (cow_native_info((cow_loc){file, H5I_FILE}, NULL, H5O_INFO_BASIC, &info) < 0)
+        return -1;
+    f.fileno = info.fileno;
+    if (H5Iiterate(H5I_DATASET, flush_dataset, &f) < 0 && f.status == 0)
+        f.status = cow_error_native("cannot flush the datasets of the file");
+    if (f.status < 0)
+        return -1;
     args.args.flush.obj_type = H5I_FILE;
     args.args.flush.scope = H5F_SCOPE_GLOBAL;
     return H5VLfile_specific(file, cow_native_id(), &args, DXPL, NULL) < 0 ? cow_error_native("cannot flush the file")
@@ -719,26 +759,48 @@ int cow_native_element_size(void *file, hid_t type, size_t *bytes)
 
 /* ---- datasets ---- */
 
+/* Without a chunk cache: see cow_native_file_flush. */
+static hid_t uncached(void)
+{
+    hid_t dapl = H5Pcreate(H5P_DATASET_ACCESS);
+
+    if (dapl < 0 || H5Pset_chunk_cache(dapl, 0, 0, 0) < 0) {
+        cow_error_native("cannot prepare to open a dataset");
+        if (dapl >= 0)
+            H5Pclose(dapl);
+        return H5I_INVALID_HID;
+    }
+    return dapl;
+}
+
 void *cow_native_dataset_create(cow_loc at, const char *path, hid_t type, hid_t space, hid_t dcpl)
 {
     H5VL_loc_params_t loc = cow_by_self(at.type);
-    void *dataset =
-        H5VLdataset_create(at.object, &loc, cow_native_id(), path, H5P_LINK_CREATE_DEFAULT, type, space,
-                           dcpl == H5P_DEFAULT ? H5P_DATASET_CREATE_DEFAULT : dcpl, H5P_DATASET_ACCESS_DEFAULT, DXPL,
-                           NULL);
+    hid_t dapl = uncached();
+    void *dataset;
 
+    if (dapl < 0)
+        return NULL;
+    dataset = H5VLdataset_create(at.object, &loc, cow_native_id(), path, H5P_LINK_CREATE_DEFAULT, type, space,
+                                 dcpl == H5P_DEFAULT ? H5P_DATASET_CREATE_DEFAULT : dcpl, dapl, DXPL, NULL);
     if (dataset == NULL)
         cow_error_native("cannot create the dataset '%s'", path == NULL ? "(anonymous)" : path);
+    H5Pclose(dapl);
     return dataset;
 }
 
 void *cow_native_dataset_open(cow_loc at, const char *path)
 {
     H5VL_loc_params_t loc = cow_by_self(at.type);
-    void *dataset = H5VLdataset_open(at.object, &loc, cow_native_id(), path, H5P_DATASET_ACCESS_DEFAULT, DXPL, NULL);
+    hid_t dapl = uncached();
+    void *dataset;
 
+    if (dapl < 0)
+        return NULL;
+    dataset = H5VLdataset_open(at.object, &loc, cow_native_id(), path, dapl, DXPL, NULL);
     if (dataset == NULL)
         cow_error_native("cannot open the dataset '%s'", path);
+    H5Pclose(dapl);
     return dataset;
 }
 

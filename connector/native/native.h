@@ -13,6 +13,8 @@
 
 #include <hdf5.h>
 
+#define COW_CONNECTOR_NAME "h5cow"
+
 #include <stdbool.h>
 
 /* An object of the native connector, and what it is (H5I_FILE, H5I_GROUP, H5I_DATASET, H5I_DATATYPE). For a file,
@@ -36,7 +38,9 @@ H5VL_loc_params_t cow_by_name(H5I_type_t type, const char *path);
 /* A second handle on an open file: not an id, holds the file open, usable for any data. Close with file_close. */
 void *cow_native_file_reopen(void *file);
 int cow_native_file_close(void *file);
-int cow_native_file_flush(void *file); /* everything, H5F_SCOPE_GLOBAL */
+/* Everything, H5F_SCOPE_GLOBAL. HDF5 alone would leave out what is in the caches of datasets that were opened through
+ * another handle of the file: of those with an id, all are flushed; ours, without ids, keep nothing in a cache. */
+int cow_native_file_flush(void *file);
 /* Whether headers of datasets that are created are as small as can be, instead of 256 bytes at least; the setting is the
  * open file's, so the former one (*BEFORE, may be NULL) is to be put back. */
 int cow_native_file_small_headers(void *file, bool small, bool *before);

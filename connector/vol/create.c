@@ -3,6 +3,8 @@
  * is kept under another name; a history is never overwritten. */
 #include "vol/vol.h"
 
+#include "journal/driver.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -201,7 +203,8 @@ static int before_truncation(const char *name, hid_t fcpl, hid_t fapl, hid_t und
         status = truncate_head(name, fcpl, fapl, under, options, object, aside);
     else if (history && driver_writes(fapl))
         status = put_aside(name, aside);
-    else if (number == 0 && (ours || driver_writes(fapl)) && mentions_history(name)) {
+    else if (number == 0 && (ours || driver_writes(fapl)) && !cow_journal_unfinished(name) &&
+             (cow_journal_present(name) || mentions_history(name))) {
         hid_t native_plain = cow_native_fapl(plain);
         void *native = native_plain < 0 ? NULL : H5VLfile_open(name, H5F_ACC_RDONLY, native_plain, DXPL, NULL);
 
@@ -244,7 +247,7 @@ void *cow_file_create_callback(const char *name, unsigned flags, hid_t fcpl, hid
             cow_error_native("%s: cannot prepare to create the file", name);
             goto done;
         }
-        if (cow_small_blocks(under) < 0)
+        if (cow_small_blocks(under) < 0 || cow_file_use_journal(under, fapl, name, true, options) < 0)
             goto done;
     }
     if ((flags & H5F_ACC_TRUNC) &&

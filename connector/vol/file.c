@@ -5,6 +5,8 @@
  */
 #include "vol/vol.h"
 
+#include "journal/driver.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -39,7 +41,8 @@ void cow_witness(const char *name)
 bool cow_default_driver(hid_t fapl)
 {
     hid_t plain = H5Pcreate(H5P_FILE_ACCESS);
-    bool same = plain >= 0 && H5Pset_fapl_sec2(plain) >= 0 && H5Pget_driver(plain) == H5Pget_driver(fapl);
+    bool same = plain >= 0 && H5Pset_fapl_sec2(plain) >= 0 &&
+                (H5Pget_driver(plain) == H5Pget_driver(fapl) || cow_driver_is_set(fapl));
 
     if (plain >= 0)
         H5Pclose(plain);
@@ -104,7 +107,7 @@ int cow_has_history(const char *name, hid_t fapl, unsigned long *fileno)
     cow_raised_bounds(fapl, &low, &high);
     H5E_BEGIN_TRY
     {
-        if (H5Pset_libver_bounds(under, low, high) >= 0)
+        if (H5Pset_libver_bounds(under, low, high) >= 0 && cow_file_use_journal(under, fapl, name, false, NULL) == 0)
             native = H5VLfile_open(name, H5F_ACC_RDONLY, under, DXPL, NULL);
         if (native != NULL) {
             get.args.get_fileno.fileno = fileno == NULL ? &number : fileno;
@@ -153,6 +156,8 @@ cow_object *cow_file_join(void *native, const char *name, const char *given_name
     cow_home *home = join(native, name, given_name, version, writable, created, options, fapl);
     cow_object *object = home == NULL ? NULL : cow_object_new(home, native, H5I_FILE);
 
+    if (object == NULL && created)
+        cow_file_drop_creation(native);
     if (object == NULL)
         cow_object_close_native(native, H5I_FILE);
     return object;
@@ -196,7 +201,8 @@ cow_home *cow_file_adopt(void *native, const cow_options *options)
             home->foreign = history > 0;
         goto done;
     }
-    home = join(native, name, NULL, NULL, flags & H5F_ACC_RDWR, false, options == NULL ? defaults : options, fapl);
+    home = join(native, name, NULL, NULL, (flags & H5F_ACC_RDWR) && cow_file_take_on(native), false,
+                options == NULL ? defaults : options, fapl);
 done:
     if (fapl >= 0)
         H5Pclose(fapl);
@@ -344,6 +350,8 @@ void *cow_file_open_callback(const char *name, unsigned flags, hid_t fapl, hid_t
             goto done;
         }
     }
+    if (cow_file_use_journal(under, fapl, name, false, options) < 0)
+        goto done;
     if ((native = H5VLfile_open(name, native_flags, under, dxpl, req)) == NULL)
         stack = H5Eget_current_stack(); /* programs read the reason there; closing the lists would clear it */
     else
@@ -372,6 +380,8 @@ done:
 
 static int patch_fapl(const cow_home *home, hid_t fapl)
 {
+    if (cow_file_show_sec2(fapl) < 0)
+        return -1;
     if ((home->file != NULL && home->bounds && H5Pset_libver_bounds(fapl, home->low, home->high) < 0) ||
         (home->blocks && (H5Pset_meta_block_size(fapl, home->metadata_block) < 0 ||
                           H5Pset_small_data_block_size(fapl, home->raw_block) < 0)))
@@ -469,7 +479,8 @@ static herr_t is_accessible(H5VL_file_specific_args_t *args, hid_t dxpl, void **
         *args->args.is_accessible.accessible =
             cow_default_driver(fapl) && cow_has_history(native.args.is_accessible.filename, fapl, NULL);
         status = 0;
-    } else if ((under = cow_native_fapl(fapl)) >= 0) {
+    } else if ((under = cow_native_fapl(fapl)) >= 0 &&
+               cow_file_use_journal(under, fapl, native.args.is_accessible.filename, false, NULL) == 0) {
         native.args.is_accessible.fapl_id = under;
         status = H5VLfile_specific(NULL, cow_native_id(), &native, dxpl, req);
         if (status < 0)

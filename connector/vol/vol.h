@@ -31,7 +31,6 @@
 
 #include <stdbool.h>
 
-#define COW_CONNECTOR_NAME    "h5cow"
 #define COW_CONNECTOR_VALUE   3118
 #define COW_CONNECTOR_VERSION 1
 
@@ -279,6 +278,17 @@ void cow_options_missed(bool missed);
 hid_t cow_native_fapl(hid_t fapl);
 
 /* ---- callbacks ---- */
+
+/* journal.c */
+/* Put the journal driver on UNDER, the list of the native connector, when the file is or will be one with history; FAPL
+ * is the application's. */
+int cow_file_use_journal(hid_t under, hid_t fapl, const char *name, bool creates, const cow_options *options);
+/* What the application is shown instead. */
+int cow_file_show_sec2(hid_t fapl);
+/* HDF5 itself opened the file for writing, through a link. false: it can only be read. */
+bool cow_file_take_on(void *native);
+/* Nothing of a new file is to be kept. */
+void cow_file_drop_creation(void *native);
 
 /* file.c, for create.c */
 bool cow_default_driver(hid_t fapl); /* sec2: the only one under which files get a history */

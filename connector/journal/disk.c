@@ -1,0 +1,196 @@
+/* Whole reads and writes over a table of system calls. Contract: disk.h. */
+#include "journal/disk.h"
+
+#include "error.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#define MAX_TRANSFER ((size_t)1 << 30) /* Linux transfers at most 2 GiB at once */
+
+static int system_open(void *context, const char *name, int flags, mode_t mode)
+{
+    (void)context;
+    return open(name, flags, mode);
+}
+
+static int system_close(void *context, int fd)
+{
+    (void)context;
+    return close(fd);
+}
+
+static ssize_t system_pread(void *context, int fd, void *buffer, size_t size, off_t offset)
+{
+    (void)context;
+    return pread(fd, buffer, size, offset);
+}
+
+static ssize_t system_pwrite(void *context, int fd, const void *buffer, size_t size, off_t offset)
+{
+    (void)context;
+    return pwrite(fd, buffer, size, offset);
+}
+
+static int system_fdatasync(void *context, int fd)
+{
+    (void)context;
+    return fdatasync(fd);
+}
+
+static int system_ftruncate(void *context, int fd, off_t size)
+{
+    (void)context;
+    return ftruncate(fd, size);
+}
+
+static int system_fallocate(void *context, int fd, off_t offset, off_t size)
+{
+    (void)context;
+    return fallocate(fd, 0, offset, size);
+}
+
+static int system_fstat(void *context, int fd, struct stat *about)
+{
+    (void)context;
+    return fstat(fd, about);
+}
+
+static int system_stat(void *context, const char *name, struct stat *about)
+{
+    (void)context;
+    return stat(name, about);
+}
+
+static int system_lock(void *context, int fd, int command, struct flock *lock)
+{
+    (void)context;
+    return fcntl(fd, command, lock);
+}
+
+static int system_flock(void *context, int fd, int operation)
+{
+    (void)context;
+    return flock(fd, operation);
+}
+
+const cow_disk_calls cow_disk_system = {
+    .open = system_open,
+    .close = system_close,
+    .pread = system_pread,
+    .pwrite = system_pwrite,
+    .fdatasync = system_fdatasync,
+    .ftruncate = system_ftruncate,
+    .fallocate = system_fallocate,
+    .fstat = system_fstat,
+    .stat = system_stat,
+    .lock = system_lock,
+    .flock = system_flock,
+};
+
+int cow_disk_open(cow_disk *disk, const cow_disk_calls *calls, const char *name, int flags)
+{
+    disk->calls = calls;
+    disk->name = name;
+    do
+        disk->fd = calls->open(calls->context, name, flags | O_CLOEXEC, 0666);
+    while (disk->fd < 0 && errno == EINTR);
+    return disk->fd < 0 ? -1 : 0;
+}
+
+void cow_disk_close(cow_disk *disk)
+{
+    if (disk->fd >= 0)
+        disk->calls->close(disk->calls->context,
+                           disk->fd); /* all that matters was synced, and closing releases anyway */
+    disk->fd = -1;
+}
+
+static int failed(const cow_disk *disk, const char *what)
+{
+    if (errno == ENOSPC || errno == EDQUOT)
+        return cow_error(COW_IO, "%s: %s: errno = %d, error message = '%s'; make room and open the file again",
+                         disk->name, what, errno, strerror(errno));
+    return cow_error(COW_IO, "%s: %s: errno = %d, error message = '%s'", disk->name, what, errno, strerror(errno));
+}
+
+int cow_disk_read(const cow_disk *disk, uint64_t address, void *buffer, size_t size)
+{
+    uint8_t *to = buffer;
+
+    while (size > 0) {
+        ssize_t n = disk->calls->pread(disk->calls->context, disk->fd, to, size < MAX_TRANSFER ? size : MAX_TRANSFER,
+                                       (off_t)address);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return failed(disk, "cannot read");
+        if (n == 0) {
+            memset(to, 0, size);
+            return 0;
+        }
+        to += n;
+        address += (uint64_t)n;
+        size -= (size_t)n;
+    }
+    return 0;
+}
+
+int cow_disk_write(const cow_disk *disk, uint64_t address, const void *buffer, size_t size)
+{
+    const uint8_t *from = buffer;
+
+    while (size > 0) {
+        ssize_t n = disk->calls->pwrite(disk->calls->context, disk->fd, from, size < MAX_TRANSFER ? size : MAX_TRANSFER,
+                                        (off_t)address);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n == 0)
+            errno = ENOSPC; /* nothing written without a reason: do not go round for ever */
+        if (n <= 0)
+            return failed(disk, "cannot write");
+        from += n;
+        address += (uint64_t)n;
+        size -= (size_t)n;
+    }
+    return 0;
+}
+
+int cow_disk_sync(const cow_disk *disk)
+{
+    int status;
+
+    do
+        status = disk->calls->fdatasync(disk->calls->context, disk->fd);
+    while (status < 0 && errno == EINTR);
+    return status < 0 ? failed(disk, "cannot bring what was written onto the disk") : 0;
+}
+
+int cow_disk_truncate(const cow_disk *disk, uint64_t size)
+{
+    int status;
+
+    do
+        status = disk->calls->ftruncate(disk->calls->context, disk->fd, (off_t)size);
+    while (status < 0 && errno == EINTR);
+    return status < 0 ? failed(disk, "cannot change the size of the file") : 0;
+}
+
+int cow_disk_reserve(const cow_disk *disk, uint64_t address, uint64_t size)
+{
+    int status;
+
+    do
+        status = disk->calls->fallocate(disk->calls->context, disk->fd, (off_t)address, (off_t)size);
+    while (status < 0 && errno == EINTR);
+    if (status < 0 && (errno == EOPNOTSUPP || errno == ENOSYS || errno == ENODEV || errno == EINVAL))
+        return 0; /* the write that follows finds out */
+    return status < 0 ? failed(disk, "cannot make room for a commit") : 0;
+}
+
+int cow_disk_about(const cow_disk *disk, struct stat *about)
+{
+    return disk->calls->fstat(disk->calls->context, disk->fd, about) < 0 ? failed(disk, "cannot look at the file") : 0;
+}

@@ -1,0 +1,53 @@
+/* The system calls of the journal, through a table: tests record them, let them fail, or keep the file in memory.
+ *
+ * A cow_disk is one open descriptor. Reading and writing here are whole: EINTR and short transfers are gone through.
+ * Functions return 0 or -1 and an error that names the file. */
+#ifndef COW_JOURNAL_DISK_H
+#define COW_JOURNAL_DISK_H
+
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+
+/* The same meaning, results and errno as the system calls. CONTEXT is that of cow_disk_calls. */
+typedef struct cow_disk_calls {
+    void *context;
+    int (*open)(void *context, const char *name, int flags, mode_t mode);
+    int (*close)(void *context, int fd);
+    ssize_t (*pread)(void *context, int fd, void *buffer, size_t size, off_t offset);
+    ssize_t (*pwrite)(void *context, int fd, const void *buffer, size_t size, off_t offset);
+    int (*fdatasync)(void *context, int fd);
+    int (*ftruncate)(void *context, int fd, off_t size);
+    int (*fallocate)(void *context, int fd, off_t offset, off_t size);
+    int (*fstat)(void *context, int fd, struct stat *about);
+    int (*stat)(void *context, const char *name, struct stat *about);
+    int (*lock)(void *context, int fd, int command, struct flock *lock); /* fcntl, F_OFD_SETLK or F_OFD_GETLK */
+    int (*flock)(void *context, int fd, int operation);
+} cow_disk_calls;
+
+/* The system's own. */
+extern const cow_disk_calls cow_disk_system;
+
+typedef struct cow_disk {
+    const cow_disk_calls *calls;
+    int fd;           /* -1: closed */
+    const char *name; /* for messages; owned by whoever opened */
+} cow_disk;
+
+/* -1: errno says why, nothing is recorded. O_CLOEXEC is added. */
+int cow_disk_open(cow_disk *disk, const cow_disk_calls *calls, const char *name, int flags);
+void cow_disk_close(cow_disk *disk);
+
+/* SIZE bytes from ADDRESS; what lies beyond the end of the file is zeros. */
+int cow_disk_read(const cow_disk *disk, uint64_t address, void *buffer, size_t size);
+int cow_disk_write(const cow_disk *disk, uint64_t address, const void *buffer, size_t size);
+int cow_disk_sync(const cow_disk *disk);
+int cow_disk_truncate(const cow_disk *disk, uint64_t size);
+/* Room for what will be written; a file system that cannot reserve is no error. */
+int cow_disk_reserve(const cow_disk *disk, uint64_t address, uint64_t size);
+int cow_disk_about(const cow_disk *disk, struct stat *about);
+
+#endif

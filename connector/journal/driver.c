@@ -1,0 +1,287 @@
+/* The H5FD class: unpack, call journal.h, pack. Contract: driver.h.
+ *
+ * It has no lock callback on purpose: with one HDF5 marks the superblock as being written, which is the journal's own
+ * sign for an unfinished apply, and would refuse a file that a crash left with it. */
+#include "journal/driver.h"
+
+#include "error.h"
+
+#include <H5FDdevelop.h>
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define NAME             "h5cow_journal"
+#define VALUE            ((H5FD_class_value_t)0x6835) /* beyond what HDF5 itself numbers */
+#define MAX_ADDRESS      ((haddr_t)COW_DRIVER_LIMIT)
+#define COW_DRIVER_LIMIT ((uint64_t)1 << 60)
+
+typedef struct driver_file {
+    H5FD_t pub; /* first: HDF5 sees only this */
+    struct driver_file *next;
+    cow_journal *journal;
+    haddr_t eoa;
+    bool opening; /* HDF5 has not set its end of allocation yet */
+    cow_journal_options options;
+} driver_file;
+
+/* HDF5 tells files by number, and drivers by a registered copy of the class. */
+static struct {
+    driver_file *first;
+    hid_t id;
+} open_files = {.id = H5I_INVALID_HID};
+
+/* HDF5 calls while the connector may have an error of its own at hand: HELD. */
+static herr_t leave(int status, cow_error_held *held)
+{
+    if (status < 0)
+        cow_error_publish();
+    cow_error_put_back(held);
+    return status;
+}
+
+static H5FD_t *driver_open(const char *name, unsigned flags, hid_t fapl, haddr_t maxaddr)
+{
+    const cow_journal_options *options = H5Pget_driver_info(fapl);
+    cow_journal_mode mode = {.writable = flags & H5F_ACC_RDWR,
+                             .create = flags & H5F_ACC_CREAT,
+                             .exclusive = flags & H5F_ACC_EXCL,
+                             .truncate = flags & H5F_ACC_TRUNC};
+    cow_error_held *held = cow_error_hold();
+    driver_file *file = calloc(1, sizeof *file);
+    int number;
+
+    (void)maxaddr;
+    if (file == NULL) {
+        cow_error(COW_MEMORY, "%s: no memory to open the file", name);
+        goto failed;
+    }
+    file->options = options == NULL ? cow_journal_defaults : *options;
+    if ((file->journal = cow_journal_open(name, mode, &file->options, &number)) == NULL)
+        goto failed;
+    if ((flags & H5F_ACC_SWMR_WRITE) && !cow_journal_plain(file->journal)) {
+        cow_error(COW_UNSUPPORTED, "%s: a file with history cannot be opened for SWMR writing", name);
+        cow_journal_close(file->journal);
+        goto failed;
+    }
+    file->opening = true;
+    file->next = open_files.first;
+    open_files.first = file;
+    leave(0, held);
+    return &file->pub;
+failed:
+    free(file);
+    leave(-1, held);
+    return NULL;
+}
+
+static herr_t driver_close(H5FD_t *pub)
+{
+    driver_file *file = (driver_file *)pub;
+    cow_error_held *held = cow_error_hold();
+
+    for (driver_file **at = &open_files.first; *at != NULL; at = &(*at)->next)
+        if (*at == file) {
+            *at = file->next;
+            break;
+        }
+    cow_journal_close(file->journal);
+    free(file);
+    return leave(0, held);
+}
+
+static int driver_compare(const H5FD_t *a, const H5FD_t *b)
+{
+    return cow_journal_compare(((const driver_file *)a)->journal, ((const driver_file *)b)->journal);
+}
+
+static herr_t driver_query(const H5FD_t *pub, unsigned long *flags)
+{
+    (void)pub;
+    *flags = H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_ACCUMULATE_METADATA | H5FD_FEAT_DATA_SIEVE |
+             H5FD_FEAT_AGGREGATE_SMALLDATA | H5FD_FEAT_POSIX_COMPAT_HANDLE | H5FD_FEAT_SUPPORTS_SWMR_IO |
+             H5FD_FEAT_DEFAULT_VFD_COMPATIBLE; /* as sec2: H5Fget_eoa asks for the SWMR one */
+    return 0;
+}
+
+/* What files that are reached from this one inherit: external links, virtual datasets. They skip the connector. */
+static void *driver_fapl_get(H5FD_t *pub)
+{
+    cow_journal_options *options = malloc(sizeof *options);
+
+    if (options != NULL) {
+        *options = ((driver_file *)pub)->options;
+        options->borrowed = true;
+    }
+    return options;
+}
+
+static void *driver_fapl_copy(const void *from)
+{
+    cow_journal_options *options = malloc(sizeof *options);
+
+    if (options != NULL)
+        *options = *(const cow_journal_options *)from;
+    return options;
+}
+
+static herr_t driver_fapl_free(void *options)
+{
+    free(options);
+    return 0;
+}
+
+static haddr_t driver_get_eoa(const H5FD_t *pub, H5FD_mem_t type)
+{
+    (void)type;
+    return ((const driver_file *)pub)->eoa;
+}
+
+static herr_t driver_set_eoa(H5FD_t *pub, H5FD_mem_t type, haddr_t address)
+{
+    driver_file *file = (driver_file *)pub;
+
+    (void)type;
+    /* On opening HDF5 feels its way to the end that the superblock tells. */
+    if (!file->opening)
+        cow_journal_extended(file->journal, file->eoa, address);
+    else if (address >= cow_journal_stored_end(file->journal))
+        file->opening = false;
+    file->eoa = address;
+    return 0;
+}
+
+static haddr_t driver_get_eof(const H5FD_t *pub, H5FD_mem_t type)
+{
+    (void)type;
+    return cow_journal_end(((const driver_file *)pub)->journal);
+}
+
+static haddr_t driver_alloc(H5FD_t *pub, H5FD_mem_t type, hid_t dxpl, hsize_t size)
+{
+    driver_file *file = (driver_file *)pub;
+    cow_error_held *held = cow_error_hold();
+    uint64_t end = file->eoa, address;
+    uint64_t alignment = !pub->paged_aggr && pub->alignment > 1 && size >= pub->threshold ? pub->alignment : 1;
+
+    (void)type;
+    (void)dxpl;
+    if (size > MAX_ADDRESS || end > MAX_ADDRESS - size) {
+        cow_error(COW_USAGE, "the file would be larger than a file can be");
+        leave(-1, held);
+        return HADDR_UNDEF;
+    }
+    address = cow_journal_allocate(file->journal, pub->base_addr, alignment, pub->paged_aggr, size, &end);
+    file->eoa = end;
+    file->opening = false;
+    leave(0, held);
+    return address;
+}
+
+static herr_t driver_get_handle(H5FD_t *pub, hid_t fapl, void **handle)
+{
+    (void)fapl;
+    if (handle == NULL)
+        return -1;
+    *handle = cow_journal_descriptor(((driver_file *)pub)->journal);
+    return 0;
+}
+
+static herr_t driver_read(H5FD_t *pub, H5FD_mem_t type, hid_t dxpl, haddr_t address, size_t size, void *buffer)
+{
+    cow_error_held *held = cow_error_hold();
+
+    (void)type;
+    (void)dxpl;
+    if (address > MAX_ADDRESS || size > MAX_ADDRESS - address) {
+        cow_error(COW_CORRUPT, "address %llu is beyond any file", (unsigned long long)address);
+        return leave(-1, held);
+    }
+    return leave(cow_journal_read(((driver_file *)pub)->journal, address, buffer, size), held);
+}
+
+static herr_t driver_write(H5FD_t *pub, H5FD_mem_t type, hid_t dxpl, haddr_t address, size_t size, const void *bytes)
+{
+    cow_error_held *held = cow_error_hold();
+
+    (void)type;
+    (void)dxpl;
+    if (address > MAX_ADDRESS || size > MAX_ADDRESS - address) {
+        cow_error(COW_USAGE, "address %llu is beyond any file", (unsigned long long)address);
+        return leave(-1, held);
+    }
+    return leave(cow_journal_write(((driver_file *)pub)->journal, address, bytes, size), held);
+}
+
+static herr_t driver_truncate(H5FD_t *pub, hid_t dxpl, hbool_t closing)
+{
+    driver_file *file = (driver_file *)pub;
+    cow_error_held *held = cow_error_hold();
+
+    (void)dxpl;
+    (void)closing;
+    return leave(cow_journal_truncate(file->journal, file->eoa), held);
+}
+
+static herr_t driver_delete(const char *name, hid_t fapl)
+{
+    (void)fapl;
+    return unlink(name);
+}
+
+static const H5FD_class_t driver_class = {
+    .version = H5FD_CLASS_VERSION,
+    .value = VALUE,
+    .name = NAME,
+    .maxaddr = MAX_ADDRESS,
+    .fc_degree = H5F_CLOSE_WEAK,
+    .fapl_size = sizeof(cow_journal_options),
+    .fapl_get = driver_fapl_get,
+    .fapl_copy = driver_fapl_copy,
+    .fapl_free = driver_fapl_free,
+    .open = driver_open,
+    .close = driver_close,
+    .cmp = driver_compare,
+    .query = driver_query,
+    .alloc = driver_alloc,
+    .get_eoa = driver_get_eoa,
+    .set_eoa = driver_set_eoa,
+    .get_eof = driver_get_eof,
+    .get_handle = driver_get_handle,
+    .read = driver_read,
+    .write = driver_write,
+    .truncate = driver_truncate,
+    .del = driver_delete,
+    .fl_map = H5FD_FLMAP_DICHOTOMY,
+};
+
+/* HDF5 may have been closed, and opened again, since. */
+static hid_t driver_id(void)
+{
+    if (open_files.id < 0 || H5Iis_valid(open_files.id) <= 0 || H5Iget_type(open_files.id) != H5I_VFL)
+        open_files.id = H5FDregister(&driver_class);
+    return open_files.id;
+}
+
+int cow_driver_set(hid_t fapl, const cow_journal_options *options)
+{
+    hid_t id = driver_id();
+
+    if (id < 0 || H5Pset_driver(fapl, id, options) < 0)
+        return cow_error_native("cannot prepare to open a file");
+    return 0;
+}
+
+bool cow_driver_is_set(hid_t fapl)
+{
+    return open_files.id >= 0 && H5Pget_driver(fapl) == open_files.id;
+}
+
+cow_journal *cow_driver_journal(unsigned long fileno)
+{
+    for (driver_file *file = open_files.first; file != NULL; file = file->next)
+        if (file->pub.fileno == fileno)
+            return cow_journal_plain(file->journal) ? NULL : file->journal;
+    return NULL;
+}

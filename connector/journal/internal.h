@@ -1,0 +1,101 @@
+/* What the parts of the journal share: journal.c (opening, reading, writing), commit.c (W3 to W6), recover.c (finding
+ * the newest state). */
+#ifndef COW_JOURNAL_INTERNAL_H
+#define COW_JOURNAL_INTERNAL_H
+
+#include "journal/fence.h"
+#include "journal/journal.h"
+#include "journal/overlay.h"
+#include "journal/record.h"
+
+#include <sys/types.h>
+
+typedef enum cow_journal_phase {
+    COW_PLAIN,     /* a file without a journal: everything goes straight through */
+    COW_READING,   /* a pinned state */
+    COW_IDLE,      /* writer, nothing uncommitted */
+    COW_OPEN,      /* something uncommitted */
+    COW_SEALED,    /* the extent is on the disk, the slot not yet */
+    COW_COMMITTED, /* the slot is on the disk: the commit point is behind us */
+    COW_APPLYING,  /* the file's own bytes are being changed */
+    COW_ABORTED,   /* sticky: something failed before the commit point */
+    COW_UNKNOWN,   /* sticky: the commit may or may not have happened */
+} cow_journal_phase;
+
+/* A commit that is not applied. */
+typedef struct cow_pending {
+    cow_extent extent;
+    cow_extent_name name;
+    cow_overlay *frames;
+} cow_pending;
+
+struct cow_journal {
+    cow_journal *next;
+    unsigned references;
+    pid_t owner;
+    dev_t device;
+    ino_t inode;
+    char *name; /* absolute, so that a change of directory does no harm */
+    cow_disk disk;
+    cow_disk lock; /* an open file description of its own, which a forked child closes */
+    cow_journal_options options;
+    cow_journal_phase phase;
+    char failure[512];
+
+    bool placed; /* the anchor has its place */
+    cow_anchor anchor;
+    cow_slot slot;          /* the newest one in the file; sequence 0: none yet */
+    uint64_t extension;     /* of the newest state's superblock */
+    uint64_t committed_end; /* of the newest state */
+    cow_pending *pending;   /* (applied, sequence], in order */
+    size_t pending_count;
+    cow_overlay *merged; /* their frames, newest on top; the superblock always */
+    bool trusted;        /* this opening wrote and synced the pending extents */
+    cow_range *dying;    /* extents that the slot before the newest one needs, until the next sync */
+    size_t dying_count;
+    bool pinned;   /* reader: slot.sequence is pinned */
+    bool borrowed; /* writer, but nothing may be written until the connector takes the file on */
+
+    cow_overlay *overlay; /* uncommitted bytes below the protected end */
+    uint64_t end;         /* of the uncommitted state */
+    uint64_t protect;     /* P: below, nothing is changed but by applying */
+    uint64_t size;        /* the file is at least that long */
+    uint64_t gap;         /* a new file: what is free between the first block and the anchor begins here; 0: none */
+    bool direct;          /* bytes beyond P were written since the last commit */
+    double last_apply;
+};
+
+/* journal.c */
+bool cow_journal_sticky(const cow_journal *journal);
+bool cow_journal_writer(const cow_journal *journal);
+bool cow_journal_ours(const cow_journal *journal); /* not in a forked child */
+int cow_journal_fail(cow_journal *journal, cow_journal_phase phase, const char *what);
+/* The newest committed state, raw: with the fence. */
+int cow_journal_read_committed(const cow_journal *journal, uint64_t address, void *buffer, size_t size);
+/* The uncommitted one, raw. */
+int cow_journal_read_raw(const cow_journal *journal, uint64_t address, void *buffer, size_t size);
+uint64_t cow_journal_fence(const cow_journal *journal); /* address of the fence header, relative to the base */
+/* Does [address, address + size) hold a live or dying extent? *BEHIND: the end of one. */
+bool cow_journal_in_use(const cow_journal *journal, uint64_t address, uint64_t size, uint64_t *behind);
+void cow_journal_assert_state(const cow_journal *journal);
+/* Make journal->merged anew: the superblock of the newest state, and what is pending. */
+int cow_journal_merge(cow_journal *journal);
+void cow_pending_free(cow_pending *pending, size_t count);
+
+/* commit.c */
+int cow_journal_sync(cow_journal *journal);
+/* Bring the pending commits into the file's own bytes where nobody is in the way. Not being able to is no failure. */
+int cow_journal_apply(cow_journal *journal);
+/* Write them anew as one commit of the same state, which then is known to be on the disk; and apply it. */
+int cow_journal_recommit(cow_journal *journal);
+/* Give back what lies beyond all that is in use. */
+void cow_journal_trim(cow_journal *journal);
+
+/* recover.c */
+bool cow_anchor_find(const cow_disk *disk, uint64_t size, cow_anchor *anchor);
+/* Any slot that is valid, or an HDF5 signature where the superblock should be. */
+bool cow_journal_has_state(const cow_disk *disk, const cow_anchor *anchor);
+int cow_journal_load_reader(cow_journal *journal);
+int cow_journal_load_writer(cow_journal *journal);
+
+#endif

@@ -1,0 +1,663 @@
+/* Atomic commits in one file: opening, reading, writing, closing.
+ *
+ * A state of the file is a numbered commit, from 1. A commit's record ("extent") and the note that it is the newest
+ * ("slot") are in the file itself, beyond what HDF5 allocated; later the extent is applied to the file's own bytes.
+ * N: the newest committed state; A: the state that the file's own bytes have; P: the protected end.
+ *
+ * Invariants
+ *   I1  Bytes below P change only while applying. The slots, which no state contains, are the exception.
+ *   I2  A slot is written only after everything it names was written and synced without error by the same opening.
+ *   I3  Between two writes of slots there is a sync, and two slots in a row are in different blocks: one is always
+ * whole. I4  No byte that a pinned state, or one that is read under a shared flock, can see is changed, cut off or used
+ * again. I5  Who does not hold the writer's lock changes no byte, whatever flags the file was opened with. I6  On disk
+ * the superblock has the fence in every state; HDF5 in this process never sees it. I7  On disk the superblock's flag
+ * "being written" is set before the first byte is changed by applying and durable (unless sync=off), and cleared after
+ * the last one is durable. While it is set a complete chain exists, or all of it is applied. I8  Commits come from
+ * cow_journal_commit or the last close, in the process that opened the file; never from HDF5's flush or truncation. I9
+ * After an error before the commit point this opening makes nothing durable but the voiding of its own slot. I10 An
+ * extent's place is used again only after a slot that no longer names it is durable. I11 A commit syncs twice
+ * (sync=full). Applying syncs once more; commits that come fast are applied together.
+ *
+ * States (cow_journal_phase) and who moves between them
+ *
+ *        write, truncate        commit: extent, sync      slot, sync            apply: pages, sync, superblock, slot
+ *   IDLE ---------------> OPEN ---------------> SEALED ------------> COMMITTED ---------------------> APPLYING
+ *    ^  ^                  |                      |                   |                                 |
+ *    |  '------------------'                      |                   |  a reader is in the way         |
+ *    |    nothing differs                         |                   '---------------> IDLE, A < N     |
+ *    '--------------------------------------------|----------------------------------------------------'
+ *                                                 |
+ *   OPEN, SEALED -- error, cow_journal_abort --> ABORTED      SEALED -- error, and voiding failed too --> UNKNOWN
+ *
+ * Readers stay in READING, files without a journal in PLAIN.
+ */
+#include "journal/internal.h"
+
+#include "error.h"
+#include "journal/locks.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+/* Stands where the superblock will be until the first commit is applied. */
+static const char unfinished[24] = "h5cow: not committed yet";
+
+#define JUMP_LIMIT ((uint64_t)1 << 20) /* address space is not skipped over extents larger than that */
+
+const cow_journal_options cow_journal_defaults = {.sync = COW_SYNC_FULL, .apply_interval = 1000};
+
+/* All files that this process has open. HDF5 opens a file twice when it creates it, and again by other names. */
+static struct {
+    cow_journal *first;
+    bool forks; /* the fork handler is registered */
+} table;
+
+/* The child shares the locks with its parent, which would then outlive the parent. */
+static void in_child(void)
+{
+    for (cow_journal *journal = table.first; journal != NULL; journal = journal->next)
+        if (journal->lock.fd >= 0)
+            cow_disk_close(&journal->lock);
+}
+
+/* ---- what is where ---- */
+
+bool cow_journal_sticky(const cow_journal *journal)
+{
+    return journal->phase == COW_ABORTED || journal->phase == COW_UNKNOWN;
+}
+
+bool cow_journal_writer(const cow_journal *journal)
+{
+    return journal->phase != COW_PLAIN && journal->phase != COW_READING;
+}
+
+bool cow_journal_ours(const cow_journal *journal)
+{
+    return journal->owner == getpid();
+}
+
+bool cow_journal_take_on(cow_journal *journal)
+{
+    journal->borrowed = false;
+    return journal->phase != COW_READING;
+}
+
+bool cow_journal_plain(const cow_journal *journal)
+{
+    return journal->phase == COW_PLAIN;
+}
+
+const char *cow_journal_failure(const cow_journal *journal)
+{
+    return cow_journal_sticky(journal) ? journal->failure : NULL;
+}
+
+int *cow_journal_descriptor(cow_journal *journal)
+{
+    return &journal->disk.fd;
+}
+
+int cow_journal_compare(const cow_journal *a, const cow_journal *b)
+{
+    if (a->device != b->device)
+        return a->device < b->device ? -1 : 1;
+    return (a->inode > b->inode) - (a->inode < b->inode);
+}
+
+void cow_journal_state(const cow_journal *journal, uint64_t *sequence, uint64_t *applied)
+{
+    *sequence = journal->slot.sequence;
+    *applied = journal->slot.applied;
+}
+
+int cow_journal_fail(cow_journal *journal, cow_journal_phase phase, const char *what)
+{
+    if (!cow_journal_sticky(journal)) {
+        snprintf(journal->failure, sizeof journal->failure, "%s", cow_error_message());
+        journal->phase = phase;
+    }
+    return cow_context("%s: %s", journal->name, what);
+}
+
+uint64_t cow_journal_fence(const cow_journal *journal)
+{
+    return journal->anchor.address + COW_SECTOR - journal->anchor.base;
+}
+
+static bool overlap(uint64_t a, uint64_t a_size, uint64_t b, uint64_t b_size)
+{
+    return a_size > 0 && b_size > 0 && a < b + b_size && b < a + a_size;
+}
+
+bool cow_journal_in_use(const cow_journal *journal, uint64_t address, uint64_t size, uint64_t *behind)
+{
+    for (size_t i = 0; i < journal->pending_count; i++) {
+        const cow_extent_name *name = &journal->pending[i].name;
+        if (overlap(address, size, name->address, name->length)) {
+            *behind = name->address + name->length;
+            return true;
+        }
+    }
+    for (size_t i = 0; i < journal->dying_count; i++)
+        if (overlap(address, size, journal->dying[i].address, journal->dying[i].length)) {
+            *behind = journal->dying[i].address + journal->dying[i].length;
+            return true;
+        }
+    return false;
+}
+
+void cow_journal_assert_state(const cow_journal *journal)
+{
+    uint64_t state = journal->slot.applied;
+
+    assert(journal->phase != COW_IDLE || cow_overlay_empty(journal->overlay));
+    assert(journal->pending_count == 0 || journal->slot.applied < journal->slot.sequence);
+    for (size_t i = 0; i < journal->pending_count; i++) {
+        assert(i == 0 ? journal->pending[i].extent.after <= state : journal->pending[i].extent.after == state);
+        assert(journal->pending[i].extent.sequence > journal->pending[i].extent.after);
+        state = journal->pending[i].extent.sequence;
+    }
+    assert(journal->phase == COW_PLAIN || state == journal->slot.sequence);
+    assert(!cow_journal_writer(journal) || journal->slot.sequence == 0 || journal->protect >= journal->committed_end);
+    assert(!journal->placed || journal->protect >= journal->anchor.end);
+    (void)state;
+}
+
+void cow_pending_free(cow_pending *pending, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        cow_overlay_free(pending[i].frames);
+    free(pending);
+}
+
+int cow_journal_merge(cow_journal *journal)
+{
+    size_t length = cow_superblock_size(journal->slot.superblock);
+
+    cow_overlay_clear(journal->merged);
+    if (cow_overlay_write(journal->merged, journal->anchor.base, journal->slot.superblock, length) < 0)
+        return -1;
+    for (size_t i = 0; i < journal->pending_count; i++)
+        if (cow_overlay_merge(journal->merged, journal->pending[i].frames) < 0)
+            return -1;
+    return 0;
+}
+
+/* ---- opening ---- */
+
+static void free_journal(cow_journal *journal)
+{
+    for (cow_journal **at = &table.first; *at != NULL; at = &(*at)->next)
+        if (*at == journal) {
+            *at = journal->next;
+            break;
+        }
+    cow_disk_close(&journal->disk);
+    cow_disk_close(&journal->lock);
+    cow_pending_free(journal->pending, journal->pending_count);
+    cow_overlay_free(journal->merged);
+    cow_overlay_free(journal->overlay);
+    free(journal->dying);
+    free(journal->name);
+    free(journal);
+}
+
+/* The words of HDF5's own driver: programs look for "errno = 2". */
+static cow_journal *cannot_open(const char *name, int flags, int *number)
+{
+    *number = errno;
+    cow_error(COW_IO, "unable to open file: name = '%s', errno = %d, error message = '%s', o_flags = %x", name, errno,
+              strerror(errno), (unsigned)flags);
+    return NULL;
+}
+
+static int refuse_truncation(const cow_journal *journal)
+{
+    return cow_error(COW_READ_ONLY,
+                     "%s: the file has a history, which is never overwritten; to begin a new file, move this one away",
+                     journal->name);
+}
+
+/* An empty file, or one that is to be emptied: it gets its journal with the first commit. */
+static int open_new(cow_journal *journal)
+{
+    struct stat about;
+    cow_anchor old;
+
+    if (cow_lock_writer(&journal->lock, journal->options.lock_timeout) < 0 ||
+        cow_disk_about(&journal->disk, &about) < 0)
+        return -1;
+    if (about.st_size > 0) {
+        if (cow_anchor_find(&journal->disk, (uint64_t)about.st_size, &old) &&
+            cow_journal_has_state(&journal->disk, &old))
+            return refuse_truncation(journal);
+        if (!cow_lock_excused() && !cow_lock_stock_readers(&journal->lock))
+            return cow_error(COW_IO, "%s: unable to lock file: somebody is reading it; nothing was changed",
+                             journal->name);
+        int status = cow_disk_truncate(&journal->disk, 0);
+        cow_lock_stock_readers_stop(&journal->lock);
+        if (status < 0)
+            return -1;
+        journal->size = 0;
+    }
+    if (getrandom(journal->anchor.id, sizeof journal->anchor.id, 0) != sizeof journal->anchor.id)
+        return cow_error(COW_IO, "%s: the system gives no random numbers", journal->name);
+    journal->phase = COW_IDLE;
+    journal->extension = COW_NOWHERE;
+    journal->protect = COW_NOWHERE; /* until the anchor has its place: the superblock is withheld */
+    return 0;
+}
+
+static int open_plain(cow_journal *journal, cow_journal_mode mode, uint64_t size)
+{
+    journal->phase = COW_PLAIN;
+    journal->end = size;
+    /* What HDF5's own driver does in its lock callback. This driver must have none: HDF5 would then mark superblocks.
+     */
+    if (!cow_lock_excused() && cow_lock_plain(&journal->disk, mode.writable) < 0)
+        return cow_error(COW_IO, "%s: unable to lock file, errno = %d, error message = '%s'", journal->name, errno,
+                         strerror(errno));
+    return 0;
+}
+
+static int open_with_journal(cow_journal *journal, bool writable)
+{
+    if (writable &&
+        cow_lock_writer(&journal->lock, journal->options.borrowed ? 0 : journal->options.lock_timeout) < 0) {
+        if (!journal->options.borrowed)
+            return -1;
+        cow_error_clear(); /* HDF5 asks for writing because the file that led here is open for writing */
+        writable = false;
+    }
+    journal->borrowed = writable && journal->options.borrowed;
+    if (!writable && cow_lock_doubtful(&journal->lock) && cow_lock_against_writer(&journal->lock) < 0)
+        return -1;
+    return writable ? cow_journal_load_writer(journal) : cow_journal_load_reader(journal);
+}
+
+cow_journal *cow_journal_open(const char *name, cow_journal_mode mode, const cow_journal_options *options, int *number)
+{
+    const cow_disk_calls *calls = options->calls == NULL ? &cow_disk_system : options->calls;
+    int flags = (mode.writable ? O_RDWR : O_RDONLY) | (mode.create ? O_CREAT : 0) | (mode.exclusive ? O_EXCL : 0);
+    cow_journal *journal = NULL;
+    struct stat about;
+    cow_disk disk;
+    int status;
+
+    *number = 0;
+    if (!table.forks && pthread_atfork(NULL, NULL, in_child) == 0)
+        table.forks = true;
+    if (cow_disk_open(&disk, calls, name, flags) < 0) /* never O_TRUNC: somebody else may be writing */
+        return cannot_open(name, flags, number);
+    if (calls->fstat(calls->context, disk.fd, &about) < 0) {
+        cannot_open(name, flags, number);
+        cow_disk_close(&disk);
+        return NULL;
+    }
+    for (journal = table.first; journal != NULL; journal = journal->next)
+        if (journal->device == about.st_dev && journal->inode == about.st_ino && cow_journal_ours(journal)) {
+            cow_disk_close(&disk);
+            journal->references++;
+            return journal;
+        }
+    if ((journal = calloc(1, sizeof *journal)) == NULL || (journal->merged = cow_overlay_new()) == NULL ||
+        (journal->overlay = cow_overlay_new()) == NULL) {
+        cow_error(COW_MEMORY, "%s: no memory to open the file", name);
+        if (journal != NULL)
+            cow_overlay_free(journal->merged);
+        free(journal);
+        cow_disk_close(&disk);
+        return NULL;
+    }
+    journal->next = table.first;
+    table.first = journal;
+    journal->references = 1;
+    journal->owner = getpid();
+    journal->device = about.st_dev;
+    journal->inode = about.st_ino;
+    journal->disk = disk;
+    journal->lock.fd = -1;
+    journal->options = *options;
+    journal->size = (uint64_t)about.st_size;
+    if ((journal->name = realpath(name, NULL)) == NULL && (journal->name = strdup(name)) == NULL) {
+        cow_error(COW_MEMORY, "%s: no memory to open the file", name);
+        goto failed;
+    }
+    journal->disk.name = journal->name;
+    if (S_ISREG(about.st_mode) &&
+        cow_disk_open(&journal->lock, calls, journal->name, mode.writable ? O_RDWR : O_RDONLY) < 0) {
+        cannot_open(name, flags, number);
+        goto failed;
+    }
+    if (!S_ISREG(about.st_mode))
+        status = open_plain(journal, mode, (uint64_t)about.st_size);
+    else if (mode.writable && (mode.truncate || about.st_size == 0) && !options->borrowed)
+        status = open_new(journal);
+    else if (mode.writable && cow_lock_is_writing(&journal->lock) &&
+             cow_lock_writer(&journal->lock, options->lock_timeout) < 0)
+        status = -1; /* also a file that is just being created, which does not look like one of ours yet */
+    else if (cow_disk_about(&journal->disk, &about) < 0)
+        status = -1;
+    else if (!cow_anchor_find(&journal->disk, (uint64_t)about.st_size, &journal->anchor))
+        status = open_plain(journal, mode, (uint64_t)about.st_size);
+    else
+        status = open_with_journal(journal, mode.writable);
+    if (status < 0)
+        goto failed;
+    cow_journal_assert_state(journal);
+    return journal;
+failed:
+    free_journal(journal);
+    return NULL;
+}
+
+bool cow_journal_present(const char *name)
+{
+    struct stat about;
+    cow_anchor anchor;
+    cow_disk disk;
+    bool found;
+
+    if (cow_disk_open(&disk, &cow_disk_system, name, O_RDONLY | O_NONBLOCK) < 0)
+        return false;
+    found = fstat(disk.fd, &about) == 0 && S_ISREG(about.st_mode);
+    for (const cow_journal *journal = table.first; found && journal != NULL; journal = journal->next)
+        if (journal->device == about.st_dev && journal->inode == about.st_ino && cow_journal_ours(journal) &&
+            journal->phase != COW_PLAIN)
+            goto done;
+    found = found && cow_anchor_find(&disk, (uint64_t)about.st_size, &anchor) && cow_journal_has_state(&disk, &anchor);
+done:
+    cow_disk_close(&disk);
+    return found;
+}
+
+bool cow_journal_unfinished(const char *name)
+{
+    char head[sizeof unfinished];
+    struct stat about;
+    cow_disk disk;
+    bool found = false;
+
+    if (cow_disk_open(&disk, &cow_disk_system, name, O_RDONLY | O_NONBLOCK) < 0)
+        return false;
+    if (fstat(disk.fd, &about) == 0 && S_ISREG(about.st_mode))
+        for (off_t base = 0; !found && base < about.st_size; base = base == 0 ? 512 : base * 2)
+            found =
+                pread(disk.fd, head, sizeof head, base) == sizeof head && memcmp(head, unfinished, sizeof head) == 0;
+    cow_disk_close(&disk);
+    return found && !cow_journal_present(name);
+}
+
+void cow_journal_close(cow_journal *journal)
+{
+    if (--journal->references > 0)
+        return;
+    if (cow_journal_ours(journal) && cow_journal_writer(journal)) {
+        if (!cow_journal_sticky(journal) && cow_journal_commit(journal, true) < 0) {
+            fprintf(stderr, "h5cow: %s: the last changes were not committed: %s\n", journal->name, cow_error_message());
+            cow_error_clear();
+        }
+        cow_journal_trim(journal);
+        cow_error_clear(); /* what could not be given back stays where it is */
+    }
+    free_journal(journal);
+}
+
+/* ---- reading ---- */
+
+static int read_file(const cow_journal *journal, uint64_t address, void *buffer, size_t size)
+{
+    return cow_disk_read(&journal->disk, address, buffer, size);
+}
+
+int cow_journal_read_committed(const cow_journal *journal, uint64_t address, void *buffer, size_t size)
+{
+    if (!cow_overlay_covers(journal->merged, address, size) && read_file(journal, address, buffer, size) < 0)
+        return -1;
+    cow_overlay_read(journal->merged, address, buffer, size);
+    return 0;
+}
+
+int cow_journal_read_raw(const cow_journal *journal, uint64_t address, void *buffer, size_t size)
+{
+    if (!cow_overlay_covers(journal->overlay, address, size) &&
+        cow_journal_read_committed(journal, address, buffer, size) < 0)
+        return -1;
+    cow_overlay_read(journal->overlay, address, buffer, size);
+    return 0;
+}
+
+/* What HDF5 wrote there: no fence, no flag. */
+static int hide_fence(const cow_journal *journal, uint64_t address, uint8_t *buffer, size_t size)
+{
+    uint64_t base = journal->anchor.base, from, to;
+    uint8_t superblock[COW_SUPERBLOCK_MAX];
+    size_t length;
+
+    if (!overlap(address, size, base, COW_SUPERBLOCK_MAX))
+        return 0;
+    if (cow_journal_read_raw(journal, base, superblock, sizeof superblock) < 0)
+        return -1;
+    if ((length = cow_superblock_size(superblock)) == 0 || !cow_superblock_whole(superblock) ||
+        cow_superblock_extension(superblock) != cow_journal_fence(journal))
+        return 0;
+    cow_superblock_set(superblock, journal->extension, false);
+    from = address > base ? address : base;
+    to = address + size < base + length ? address + size : base + length;
+    if (from < to)
+        memcpy(buffer + (from - address), superblock + (from - base), (size_t)(to - from));
+    return 0;
+}
+
+int cow_journal_read(cow_journal *journal, uint64_t address, void *buffer, size_t size)
+{
+    if (journal->phase == COW_PLAIN)
+        return read_file(journal, address, buffer, size);
+    if (cow_journal_read_raw(journal, address, buffer, size) < 0)
+        return -1;
+    return journal->placed ? hide_fence(journal, address, buffer, size) : 0;
+}
+
+uint64_t cow_journal_end(const cow_journal *journal)
+{
+    return journal->end;
+}
+
+/* ---- writing ---- */
+
+/* A file that was reached round the connector may be written with what it has already: HDF5 does that when closing. */
+static int write_reader(cow_journal *journal, uint64_t address, const uint8_t *bytes, size_t size)
+{
+    uint8_t now[4096];
+
+    for (size_t done = 0, n; done < size; done += n) {
+        n = size - done < sizeof now ? size - done : sizeof now;
+        if (cow_journal_read(journal, address + done, now, n) < 0)
+            return -1;
+        if (memcmp(now, bytes + done, n) != 0)
+            return cow_error(COW_READ_ONLY,
+                             "%s: a file with history cannot be written through an external link, a virtual dataset or "
+                             "a mount; open the file itself",
+                             journal->name);
+    }
+    return 0;
+}
+
+static int write_direct(cow_journal *journal, uint64_t address, const uint8_t *bytes, size_t size)
+{
+    if (cow_disk_write(&journal->disk, address, bytes, size) < 0)
+        return -1;
+    journal->direct = true;
+    if (address + size > journal->size)
+        journal->size = address + size;
+    return 0;
+}
+
+int cow_journal_write(cow_journal *journal, uint64_t address, const void *bytes, size_t size)
+{
+    const uint8_t *from = bytes;
+    uint64_t behind;
+    size_t below;
+    int status = 0;
+
+    if (size == 0)
+        return 0;
+    if (!cow_journal_ours(journal))
+        return 0; /* a forked child closes what its parent has open: not its business */
+    if (journal->phase == COW_READING || journal->borrowed)
+        return write_reader(journal, address, bytes, size);
+    if (address + size > journal->end)
+        journal->end = address + size;
+    if (journal->phase == COW_PLAIN)
+        return write_direct(journal, address, bytes, size);
+    if (cow_journal_sticky(journal)) {
+        /* kept in memory, so that HDF5 reads what it wrote while it shuts the file down */
+        if (cow_overlay_write(journal->overlay, address, bytes, size) < 0)
+            cow_error_clear();
+        return 0;
+    }
+    journal->phase = COW_OPEN;
+    below = address >= journal->protect         ? 0
+            : journal->protect - address < size ? (size_t)(journal->protect - address)
+                                                : size;
+    if (below < size && (cow_journal_in_use(journal, address + below, size - below, &behind) ||
+                         cow_overlay_touches(journal->overlay, address + below, size - below) ||
+                         cow_overlay_touches(journal->merged, address + below, size - below)))
+        below = size; /* an extent is there, or bytes that would stand in front of these */
+    if (below > 0)
+        status = cow_overlay_write(journal->overlay, address, from, below);
+    if (status == 0 && below < size)
+        status = write_direct(journal, address + below, from + below, size - below);
+    if (status < 0)
+        return cow_journal_fail(journal, COW_ABORTED, "nothing more of this opening is committed");
+    return 0;
+}
+
+int cow_journal_truncate(cow_journal *journal, uint64_t end)
+{
+    if (!cow_journal_ours(journal) || journal->phase == COW_READING || journal->borrowed || end == journal->end)
+        return 0;
+    if (journal->phase == COW_PLAIN && cow_disk_truncate(&journal->disk, end) < 0)
+        return -1;
+    journal->end = end;
+    if (journal->phase == COW_IDLE)
+        journal->phase = COW_OPEN;
+    return 0;
+}
+
+bool cow_journal_dirty(const cow_journal *journal)
+{
+    return journal->phase == COW_OPEN;
+}
+
+void cow_journal_abort(cow_journal *journal, const char *why)
+{
+    if (!cow_journal_ours(journal) || !cow_journal_writer(journal) || cow_journal_sticky(journal))
+        return;
+    journal->phase = COW_ABORTED;
+    snprintf(journal->failure, sizeof journal->failure, "%s", why);
+}
+
+/* ---- address space ---- */
+
+uint64_t cow_journal_stored_end(const cow_journal *journal)
+{
+    return journal->slot.sequence == 0 ? 0 : cow_superblock_end(journal->slot.superblock);
+}
+
+static void add_reserve(cow_journal *journal, uint64_t address, uint64_t length)
+{
+    cow_range *smallest = journal->slot.reserve;
+
+    for (unsigned i = 0; i < COW_RESERVES; i++) {
+        cow_range *reserve = &journal->slot.reserve[i];
+        if (overlap(address, length, reserve->address, reserve->length))
+            return;
+        if (reserve->length < smallest->length)
+            smallest = reserve;
+    }
+    if (smallest->length < length)
+        *smallest = (cow_range){address, length};
+}
+
+/* Move *AT, where SIZE bytes are wanted, behind [address, address + length) if that is in the way. */
+static bool jump(cow_journal *journal, uint64_t *at, uint64_t size, uint64_t alignment, uint64_t address,
+                 uint64_t length, bool extent)
+{
+    uint64_t room = length, to, old = *at;
+
+    if (!overlap(*at, size, address, length) || (extent && length > JUMP_LIMIT && length > size))
+        return false;
+    /* extents that grow little by little shall not outgrow the place again and again */
+    if (extent)
+        for (room = COW_BLOCK; room < length;)
+            room *= 2;
+    to = address + room;
+    if (alignment > 1 && (to - *at) % alignment != 0)
+        to += alignment - (to - *at) % alignment;
+    *at = to;
+    if (extent && address >= old)
+        add_reserve(journal, address, room);
+    return true;
+}
+
+uint64_t cow_journal_allocate(cow_journal *journal, uint64_t base, uint64_t alignment, bool paged, uint64_t size,
+                              uint64_t *end)
+{
+    uint64_t at = *end;
+    bool moved = true;
+
+    if (!cow_journal_writer(journal)) {
+        *end += size;
+        return at;
+    }
+    if (!journal->placed) {
+        /* the first block of a new file, with the superblock; the anchor comes next */
+        cow_anchor_place(&journal->anchor, base, at + size, paged ? size : 1);
+        journal->placed = true;
+        journal->protect = journal->anchor.end;
+        if (cow_disk_write(&journal->disk, base, unfinished, sizeof unfinished) < 0)
+            cow_journal_fail(journal, COW_ABORTED, "the file cannot be created"); /* the commit will report it */
+        cow_error_clear();
+        *end = journal->anchor.end;
+        journal->gap = paged ? 0 : at + size;
+        return at;
+    }
+    if (journal->gap > 0 && alignment == 1 && size <= journal->anchor.address - journal->gap) {
+        at = journal->gap;
+        journal->gap += size;
+        return at;
+    }
+    /* by pages HDF5 counts on an unbroken address space: what lies over an extent then goes through the overlay */
+    while (moved && !paged) {
+        moved = false;
+        for (size_t i = 0; i < journal->pending_count; i++)
+            moved |= jump(journal, &at, size, alignment, journal->pending[i].name.address,
+                          journal->pending[i].name.length, true);
+        for (size_t i = 0; i < journal->dying_count; i++)
+            moved |= jump(journal, &at, size, alignment, journal->dying[i].address, journal->dying[i].length, true);
+        for (unsigned i = 0; i < COW_RESERVES; i++)
+            moved |= jump(journal, &at, size, alignment, journal->slot.reserve[i].address,
+                          journal->slot.reserve[i].length, false);
+    }
+    *end = at;
+    cow_journal_extended(journal, at, at + size);
+    *end = at + size;
+    return at;
+}
+
+void cow_journal_extended(cow_journal *journal, uint64_t old_end, uint64_t new_end)
+{
+    if (!cow_journal_writer(journal) || new_end <= old_end)
+        return;
+    for (unsigned i = 0; i < COW_RESERVES; i++) /* HDF5's now */
+        if (overlap(old_end, new_end - old_end, journal->slot.reserve[i].address, journal->slot.reserve[i].length))
+            journal->slot.reserve[i] = (cow_range){0, 0};
+}

@@ -1,0 +1,87 @@
+/* One file with atomic commits: what the file driver (driver.h) reads and writes through. Knows nothing of HDF5 but a
+ * few fields of its superblock. Invariants and states: journal.c. What is promised: docs/promises.md.
+ *
+ * Functions return 0 or -1 and a recorded error. Everything here is called under HDF5's global lock. */
+#ifndef COW_JOURNAL_JOURNAL_H
+#define COW_JOURNAL_JOURNAL_H
+
+#include "journal/disk.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct cow_journal cow_journal;
+
+typedef enum cow_sync {
+    COW_SYNC_FULL,   /* a commit that returned survives a power cut */
+    COW_SYNC_NORMAL, /* the file survives a power cut; of commits by flush the newest may be lost */
+    COW_SYNC_OFF,    /* all survives the death of the program, nothing is said of power cuts */
+} cow_sync;
+
+typedef struct cow_journal_options {
+    cow_sync sync;
+    unsigned lock_timeout;   /* milliseconds to wait for another writer */
+    unsigned apply_interval; /* milliseconds: commits that come faster are applied together */
+    bool borrowed;           /* the file was reached round the connector (external link, virtual dataset, mount): a file
+                                with a journal can be read, and not be written before cow_journal_take_on */
+    const cow_disk_calls *calls; /* NULL: the system's; must outlive the process' use of the file */
+} cow_journal_options;
+
+/* full, no waiting, one second */
+extern const cow_journal_options cow_journal_defaults;
+
+typedef struct cow_journal_mode {
+    bool writable, create, exclusive, truncate; /* as the flags of open(2) */
+} cow_journal_mode;
+
+/* Open, or join what this process has open already: one cow_journal a file, whatever its name. A file that is empty or
+ * truncated gets a journal with its first commit; a file of others is passed through (cow_journal_plain). Nothing is
+ * truncated before the writer's lock is held. *NUMBER: errno where that is why, else 0. */
+cow_journal *cow_journal_open(const char *name, cow_journal_mode mode, const cow_journal_options *options, int *number);
+/* The last one to close commits what differs, applies what can be applied, and lets go of the locks. Never fails: what
+ * could not be committed is reported on stderr. */
+void cow_journal_close(cow_journal *journal);
+
+/* Is there a journal in the file NAME, or is one being made by this process? */
+bool cow_journal_present(const char *name);
+/* Is NAME what a program left that died before its first commit? */
+bool cow_journal_unfinished(const char *name);
+
+int cow_journal_read(cow_journal *journal, uint64_t address, void *buffer, size_t size);
+/* After a failed commit (cow_journal_failure) writes are taken and come to nothing, so that HDF5 can close the file. */
+int cow_journal_write(cow_journal *journal, uint64_t address, const void *bytes, size_t size);
+/* The state ends at END: takes effect with the commit. */
+int cow_journal_truncate(cow_journal *journal, uint64_t end);
+uint64_t cow_journal_end(const cow_journal *journal);
+/* The end of HDF5's address space as the newest state's superblock tells it. */
+uint64_t cow_journal_stored_end(const cow_journal *journal);
+/* HDF5's address space ends at *END and shall have SIZE bytes more: where they begin; moves *END. Avoids the journal's
+ * own records. BASE: of the superblock. ALIGNMENT: the distance to the old end is kept a multiple of that. PAGED: HDF5
+ * allocates by pages. */
+uint64_t cow_journal_allocate(cow_journal *journal, uint64_t base, uint64_t alignment, bool paged, uint64_t size,
+                              uint64_t *end);
+/* HDF5 moved the end of its address space from OLD to NEW by itself. */
+void cow_journal_extended(cow_journal *journal, uint64_t old_end, uint64_t new_end);
+
+/* Make what was written since the last commit a commit, durable as OPTIONS.sync says. CLOSING: nothing follows; also
+ * apply it. Nothing differs: no commit. A failure is final for this opening. */
+int cow_journal_commit(cow_journal *journal, bool closing);
+/* Drop what was written since the last commit; for this opening nothing more is committed. WHY goes into messages. */
+void cow_journal_abort(cow_journal *journal, const char *why);
+/* Is there anything that a commit would have to look at? */
+bool cow_journal_dirty(const cow_journal *journal);
+/* NULL, or why nothing more is committed. */
+const char *cow_journal_failure(const cow_journal *journal);
+bool cow_journal_plain(const cow_journal *journal);
+/* The connector has seen a borrowed file that HDF5 opened for writing, and keeps its history. false: somebody else is
+ * writing it, so it is only read. */
+bool cow_journal_take_on(cow_journal *journal);
+/* Newest committed state that is seen, and the one that the file's own bytes have. For tests and h5cow recover. */
+void cow_journal_state(const cow_journal *journal, uint64_t *sequence, uint64_t *applied);
+
+int *cow_journal_descriptor(cow_journal *journal);
+/* Identity of the file: device and inode. */
+int cow_journal_compare(const cow_journal *a, const cow_journal *b);
+
+#endif

@@ -1,0 +1,42 @@
+/* Who uses a file, told by locks, which die with their process: nothing is ever stale.
+ *
+ * Open file description locks (OFD) on bytes far beyond any data:
+ *   2^62                the writer, exclusive
+ *   2^62 + 2^61 + PID   shared, held by the writer: for messages only
+ *   2^61 + G            exclusive, while the slot of generation G is written but not yet on the disk
+ *   2^62 + 1 + S        shared: a reader sees the state S
+ * HDF5 without h5cow takes a flock, shared for reading. Applying takes it exclusively, and never waits for it. */
+#ifndef COW_JOURNAL_LOCKS_H
+#define COW_JOURNAL_LOCKS_H
+
+#include "journal/disk.h"
+
+/* 0, or -1 and an error that names the writer there is; waits for it up to TIMEOUT milliseconds. */
+int cow_lock_writer(const cow_disk *disk, unsigned timeout);
+/* Does anybody else hold it? */
+bool cow_lock_is_writing(const cow_disk *disk);
+/* On file systems whose locks cannot be trusted between machines: readers hold this against writers. */
+int cow_lock_against_writer(const cow_disk *disk);
+
+int cow_lock_pin(const cow_disk *disk, uint64_t sequence);
+void cow_lock_unpin(const cow_disk *disk, uint64_t sequence);
+/* The lowest state that a reader has pinned, COW_NOWHERE: none. -1: the locks do not answer. */
+int cow_lock_lowest_pin(const cow_disk *disk, uint64_t *sequence);
+
+int cow_lock_unpublished(const cow_disk *disk, uint64_t generation);
+void cow_lock_publish(const cow_disk *disk, uint64_t generation);
+bool cow_lock_is_unpublished(const cow_disk *disk, uint64_t generation);
+
+/* 1: nobody without h5cow reads the file, and nobody can begin to until stop. 0: somebody does. */
+int cow_lock_stock_readers(const cow_disk *disk);
+void cow_lock_stock_readers_stop(const cow_disk *disk);
+
+/* What HDF5's own driver takes. -1: errno says why, nothing is recorded. */
+int cow_lock_plain(const cow_disk *disk, bool exclusive);
+
+/* NFS, FUSE, 9p, Lustre, SMB: locks may not reach other machines. */
+bool cow_lock_doubtful(const cow_disk *disk);
+/* The user said that locks do not work here: HDF5_USE_FILE_LOCKING=FALSE or BEST_EFFORT. */
+bool cow_lock_excused(void);
+
+#endif

@@ -1,0 +1,367 @@
+/* Finding the newest committed state of a file that exists: after a crash, beside a live writer, or just so.
+ *
+ *   V1 the newer valid slot whose chain of extents is whole. A crash cannot leave a valid slot with a damaged chain
+ *      (I2), unless syncing was off: then the older slot counts, if no applying had begun. Else stop, change nothing.
+ *   V2 to V4 a writer writes the pending commits anew as one, so that it knows them to be on the disk, applies it, and
+ *      notes that: cow_journal_recommit. Where a reader is in the way they stay pending.
+ *   R1 a reader pins the newest published state and then looks again; R2 it takes the frames into memory, so that
+ *      nobody needs to keep the extents for it.
+ */
+#include "journal/internal.h"
+
+#include "error.h"
+#include "journal/locks.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define TRIES        200
+#define DISTANCE_MAX ((uint64_t)16 << 20) /* of the anchor from the superblock */
+
+/* ---- where the anchor is ---- */
+
+static bool anchor_at(const cow_disk *disk, uint64_t size, uint64_t address, uint64_t base, cow_anchor *anchor)
+{
+    uint8_t sector[COW_SECTOR];
+
+    if (address + COW_SECTOR > size || cow_disk_read(disk, address, sector, sizeof sector) < 0) {
+        cow_error_clear();
+        return false;
+    }
+    return cow_anchor_decode(anchor, sector, address) && anchor->base == base;
+}
+
+/* The superblock leads to a fence, but the record of the anchor before it is damaged. */
+static bool rebuilt_anchor(const cow_disk *disk, uint64_t base, uint64_t address, cow_anchor *anchor)
+{
+    uint8_t fence[4096], sector[COW_SECTOR];
+
+    if (cow_disk_read(disk, address + COW_SECTOR, fence, sizeof fence) < 0 || !cow_fence_is(fence, sizeof fence)) {
+        cow_error_clear();
+        return false;
+    }
+    cow_anchor_from_slot(anchor, base, address, NULL);
+    for (unsigned i = 0; i < 2; i++)
+        if (cow_disk_read(disk, anchor->slot[i], sector, sizeof sector) == 0 &&
+            cow_anchor_from_slot(anchor, base, address, sector))
+            return true;
+    cow_error_clear();
+    return true; /* no slot will be valid, and that is said then */
+}
+
+bool cow_anchor_find(const cow_disk *disk, uint64_t size, cow_anchor *anchor)
+{
+    uint8_t head[COW_SUPERBLOCK_MAX];
+
+    /* Where HDF5 looks for a superblock: at 0, 512, 1024, 2048 ... */
+    for (uint64_t base = 0; base + 2 * COW_SECTOR < size; base = base == 0 ? 512 : base * 2) {
+        if (cow_disk_read(disk, base, head, sizeof head) < 0) {
+            cow_error_clear();
+            return false;
+        }
+        if (cow_superblock_signature(head)) {
+            uint64_t fence;
+
+            if (head[8] != 3)
+                return false; /* another version of the superblock: never one of ours */
+            if (cow_superblock_whole(head)) {
+                fence = cow_superblock_extension(head);
+                return fence < COW_FILE_LIMIT && fence >= COW_SECTOR && fence % COW_SECTOR == 0 &&
+                       (anchor_at(disk, size, base + fence - COW_SECTOR, base, anchor) ||
+                        rebuilt_anchor(disk, base, base + fence - COW_SECTOR, anchor));
+            }
+        }
+        /* no superblock, or a torn one: the first commit was not applied yet, or a disk failed */
+        for (uint64_t distance = COW_SECTOR; distance <= DISTANCE_MAX; distance *= 2)
+            if (anchor_at(disk, size, base + distance, base, anchor))
+                return true;
+        if (cow_superblock_signature(head))
+            return false;
+    }
+    return false;
+}
+
+/* ---- slots and chains ---- */
+
+typedef struct slot_pair {
+    bool valid[2];
+    cow_slot slot[2];
+} slot_pair;
+
+static int read_slots(const cow_disk *disk, const cow_anchor *anchor, slot_pair *pair)
+{
+    uint8_t sector[COW_SECTOR];
+
+    for (unsigned i = 0; i < 2; i++) {
+        if (cow_disk_read(disk, anchor->slot[i], sector, sizeof sector) < 0)
+            return -1;
+        pair->valid[i] =
+            cow_slot_decode(&pair->slot[i], anchor, i, sector) && cow_superblock_whole(pair->slot[i].superblock);
+    }
+    return 0;
+}
+
+/* The valid slot of the higher generation: 0 or 1; -1: none. */
+static int newest(const slot_pair *pair)
+{
+    if (pair->valid[0] && pair->valid[1])
+        return pair->slot[1].generation > pair->slot[0].generation;
+    return pair->valid[0] ? 0 : pair->valid[1] ? 1 : -1;
+}
+
+bool cow_journal_has_state(const cow_disk *disk, const cow_anchor *anchor)
+{
+    uint8_t head[8] = {0};
+    slot_pair pair = {0};
+
+    if (cow_disk_read(disk, anchor->base, head, sizeof head) < 0 || read_slots(disk, anchor, &pair) < 0) {
+        cow_error_clear();
+        return true; /* who cannot look must not overwrite */
+    }
+    return newest(&pair) >= 0 || cow_superblock_signature(head);
+}
+
+/* The extents between what is applied and SLOT. 0; 1: not whole; -1. */
+static int load_chain(const cow_journal *journal, const cow_slot *slot, cow_pending **list, size_t *count)
+{
+    uint64_t expected = slot->sequence;
+    cow_extent_name name = slot->extent;
+    struct stat about;
+    uint8_t *bytes = NULL, hash[16];
+    int status = -1;
+
+    *list = NULL;
+    *count = 0;
+    if (slot->applied == slot->sequence)
+        return 0;
+    if (cow_disk_about(&journal->disk, &about) < 0)
+        return -1;
+    while (expected > slot->applied) {
+        cow_pending *larger, *entry;
+
+        status = 1;
+        if (name.length == 0 || name.address > (uint64_t)about.st_size ||
+            name.length > (uint64_t)about.st_size - name.address)
+            goto done;
+        status = -1;
+        if ((larger = realloc(*list, (*count + 1) * sizeof *larger)) == NULL) {
+            cow_error(COW_MEMORY, "%s: no memory for what is pending", journal->name);
+            goto done;
+        }
+        *list = larger;
+        memmove(larger + 1, larger, *count * sizeof *larger);
+        ++*count;
+        entry = larger;
+        memset(entry, 0, sizeof *entry);
+        entry->name = name;
+        free(bytes);
+        if ((bytes = malloc((size_t)name.length)) == NULL) {
+            cow_error(COW_MEMORY, "%s: no memory for what is pending", journal->name);
+            goto done;
+        }
+        if ((entry->frames = cow_overlay_new()) == NULL ||
+            cow_disk_read(&journal->disk, name.address, bytes, (size_t)name.length) < 0)
+            goto done;
+        cow_extent_hash(bytes, (size_t)name.length, hash);
+        status = 1;
+        if (memcmp(hash, name.hash, sizeof hash) != 0)
+            goto done;
+        if ((status = cow_extent_decode(&entry->extent, &journal->anchor, bytes, (size_t)name.length, entry->frames)) !=
+            0)
+            goto done;
+        status = 1;
+        if (entry->extent.sequence != expected ||
+            (expected == slot->sequence &&
+             (entry->extent.end != slot->end || entry->extent.extension != slot->extension)))
+            goto done;
+        expected = entry->extent.after;
+        name = entry->extent.previous;
+    }
+    status = 0;
+done:
+    free(bytes);
+    if (status != 0) {
+        cow_pending_free(*list, *count);
+        *list = NULL;
+        *count = 0;
+    }
+    return status;
+}
+
+static int take_state(cow_journal *journal, const cow_slot *slot, cow_pending *list, size_t count)
+{
+    struct stat about;
+
+    cow_pending_free(journal->pending, journal->pending_count);
+    journal->pending = list;
+    journal->pending_count = count;
+    journal->slot = *slot;
+    journal->extension = slot->extension;
+    journal->end = journal->committed_end = slot->end;
+    journal->protect = slot->protect;
+    journal->placed = true;
+    if (cow_disk_about(&journal->disk, &about) < 0)
+        return -1;
+    if ((uint64_t)about.st_size < slot->end)
+        return cow_error(COW_CORRUPT, "%s: truncated file: it has %llu bytes, its content ends at %llu", journal->name,
+                         (unsigned long long)about.st_size, (unsigned long long)slot->end);
+    return cow_journal_merge(journal);
+}
+
+static int damaged(const cow_journal *journal)
+{
+    return cow_error(COW_CORRUPT,
+                     "%s: the record of the newest commit is damaged; nothing was changed; to see what can be saved: "
+                     "h5cow recover %s",
+                     journal->name, journal->name);
+}
+
+static int nothing_there(const cow_journal *journal)
+{
+    uint8_t head[8];
+
+    if (cow_disk_read(&journal->disk, journal->anchor.base, head, sizeof head) < 0)
+        return -1;
+    if (cow_superblock_signature(head))
+        return damaged(journal);
+    return cow_error(COW_CORRUPT,
+                     "%s: the program that created the file died before it committed anything; the file "
+                     "holds nothing and can be deleted",
+                     journal->name);
+}
+
+/* Was applying begun? */
+static int disk_flagged(const cow_journal *journal, uint8_t superblock[COW_SUPERBLOCK_MAX])
+{
+    if (cow_disk_read(&journal->disk, journal->anchor.base, superblock, COW_SUPERBLOCK_MAX) < 0)
+        return -1;
+    return !cow_superblock_whole(superblock) || cow_superblock_flagged(superblock);
+}
+
+/* V1: the state that SLOT of PAIR names, or where its chain is not whole the other one. 0, 1: neither, -1. */
+static int take_newest(cow_journal *journal, const slot_pair *pair, int which)
+{
+    uint8_t superblock[COW_SUPERBLOCK_MAX];
+    cow_pending *list;
+    size_t count;
+    int status = load_chain(journal, &pair->slot[which], &list, &count);
+
+    if (status == 1 && pair->slot[which].unsynced && pair->valid[!which] && disk_flagged(journal, superblock) == 0) {
+        which = !which;
+        status = load_chain(journal, &pair->slot[which], &list, &count);
+    }
+    return status != 0 ? status : take_state(journal, &pair->slot[which], list, count);
+}
+
+/* ---- writer ---- */
+
+/* The extents of the slot that is not the newest: until the newest is known to be on the disk, they are needed. */
+static int keep_other(cow_journal *journal, const slot_pair *pair)
+{
+    unsigned other = !(journal->slot.generation % 2);
+    cow_pending *list;
+    size_t count;
+    int status;
+
+    if (!pair->valid[other] || pair->slot[other].generation > journal->slot.generation)
+        return 0;
+    if ((status = load_chain(journal, &pair->slot[other], &list, &count)) != 0)
+        return status < 0 ? -1 : 0;
+    if (count > 0 && (journal->dying = malloc(count * sizeof *journal->dying)) == NULL) {
+        cow_pending_free(list, count);
+        return cow_error(COW_MEMORY, "%s: no memory to open the file", journal->name);
+    }
+    for (size_t i = 0; i < count; i++)
+        journal->dying[journal->dying_count++] = (cow_range){list[i].name.address, list[i].name.length};
+    cow_pending_free(list, count);
+    return 0;
+}
+
+int cow_journal_load_writer(cow_journal *journal)
+{
+    uint8_t superblock[COW_SUPERBLOCK_MAX];
+    slot_pair pair = {0};
+    struct stat about;
+    uint64_t pin;
+    size_t length;
+    int which, status;
+
+    /* once more: what was seen before the lock was held may have changed */
+    if (cow_disk_about(&journal->disk, &about) < 0)
+        return -1;
+    journal->size = (uint64_t)about.st_size;
+    if (!cow_anchor_find(&journal->disk, journal->size, &journal->anchor))
+        return cow_error(COW_IO, "%s: somebody changed the file while it was opened", journal->name);
+    if (read_slots(&journal->disk, &journal->anchor, &pair) < 0)
+        return -1;
+    if ((which = newest(&pair)) < 0)
+        return nothing_there(journal);
+    if ((status = take_newest(journal, &pair, which)) != 0)
+        return status < 0 ? -1 : damaged(journal);
+    journal->phase = COW_IDLE;
+    if (keep_other(journal, &pair) < 0)
+        return -1;
+    if (journal->pending_count > 0)
+        return cow_journal_recommit(journal);
+    if (cow_lock_lowest_pin(&journal->lock, &pin) == 0 && pin >= journal->slot.sequence)
+        journal->protect = journal->committed_end;
+    /* all is applied: but the power may have gone before the clean superblock was on the disk */
+    length = cow_superblock_size(journal->slot.superblock);
+    if (cow_disk_read(&journal->disk, journal->anchor.base, superblock, sizeof superblock) < 0)
+        return -1;
+    if (memcmp(superblock, journal->slot.superblock, length) == 0)
+        return 0;
+    return cow_disk_write(&journal->disk, journal->anchor.base, journal->slot.superblock, length);
+}
+
+/* ---- reader ---- */
+
+/* The newest slot that is not just being written. -1: none. */
+static int newest_published(const cow_journal *journal, const slot_pair *pair)
+{
+    int which = newest(pair);
+
+    if (which >= 0 && cow_lock_is_unpublished(&journal->lock, pair->slot[which].generation))
+        which = pair->valid[!which] ? !which : -1;
+    return which;
+}
+
+int cow_journal_load_reader(cow_journal *journal)
+{
+    const struct timespec moment = {0, 1000000};
+    slot_pair pair = {0};
+    int which, status = 1;
+
+    journal->phase = COW_READING;
+    for (unsigned i = 0; i < TRIES && status == 1; i++) {
+        uint64_t sequence;
+
+        if (i > 1 && !cow_lock_is_writing(&journal->lock))
+            break; /* nobody changes anything: it stays as it is */
+        if (i > 1)
+            nanosleep(&moment, NULL);
+        if (read_slots(&journal->disk, &journal->anchor, &pair) < 0)
+            return -1;
+        if ((which = newest_published(journal, &pair)) < 0)
+            continue;
+        sequence = pair.slot[which].sequence;
+        if (cow_lock_pin(&journal->lock, sequence) < 0 || read_slots(&journal->disk, &journal->anchor, &pair) < 0)
+            return -1;
+        /* A writer that did not see the pin published before it looked: then a newer state is here now. */
+        which = newest_published(journal, &pair);
+        if (which >= 0 && pair.slot[which].sequence == sequence)
+            status = take_newest(journal, &pair, which);
+        if (status == 0 && journal->slot.sequence != sequence &&
+            cow_lock_pin(&journal->lock, journal->slot.sequence) < 0)
+            return -1;
+        if (status == 1)
+            cow_lock_unpin(&journal->lock, sequence);
+    }
+    if (status < 0)
+        return -1;
+    if (status == 1)
+        return newest(&pair) < 0 ? nothing_there(journal) : damaged(journal);
+    journal->pinned = true;
+    return 0;
+}
