@@ -1419,7 +1419,7 @@ int main(int argc, char **argv)
     snprintf(dummy, sizeof dummy, "%s/crash.%d.locks", folder, (int)getpid());
     snprintf(real, sizeof real, "%s/crash.%d.h5", folder, (int)getpid());
     H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
-    H5PLset_loading_state(0); /* what HDF5 refuses it would try again with the connector, if it found that */
+    state_without_plugins();
     cow_journal_options plain = cow_journal_defaults;
     plain.calls = &memory_calls;
     plain_fapl = state_fapl(&plain);

@@ -10,6 +10,8 @@
 #define STATE_REFUSED (-2) /* cannot be opened */
 #define STATE_TORN    (-1) /* none of the states */
 
+/* What HDF5 refuses to open it would try again with the connector, if it found that. */
+void state_without_plugins(void);
 /* A file access list: with the journal, or HDF5's own driver (options NULL). */
 hid_t state_fapl(const cow_journal_options *options);
 /* Bring FILE from state V-1 (0: just created) to V. -1 when an HDF5 call failed. */

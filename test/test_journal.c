@@ -1486,7 +1486,7 @@ int main(int argc, char **argv)
                   {"waiting_writer", waiting_writer}, {"journal_reader", journal_reader},
                   {"stock_reader", stock_reader}};
 
-    H5PLset_loading_state(0); /* what HDF5 refuses it would try again with the connector, if it found that */
+    state_without_plugins();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_overlay_agrees_with_an_array),
         cmocka_unit_test(test_overlay_gives_runs_in_order),
