@@ -5,7 +5,8 @@ usage: bench.py [--quick] [--repeat N] [--only NAME]... [--folder FOLDER] [--wri
 
 Every piece of work runs in a process of its own (workload.c, an ordinary HDF5 program), which times itself. One round
 does all work in all ways, each piece in turn in one way after the other and in the next round in the other order; the
-first round is dropped. Files lie in one folder, are in the page cache when they are used, and are on disk before the
+first round is dropped. h5cow does not wait for the disk (sync=off), as HDF5 does not; what waiting costs is measured
+apart. Files lie in one folder, are in the page cache when they are used, and are on disk before the
 next piece starts. What is printed, and written to docs/performance.md, is made by report.py.
 """
 
@@ -21,7 +22,7 @@ import time
 import report
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
-GROUPS = ("plain", "gzip", "rows", "versions", "commit", "open")
+GROUPS = ("plain", "gzip", "rows", "versions", "sync", "commit", "open")
 NATIVE, COPIES, H5COW = report.WAYS
 
 
@@ -33,6 +34,7 @@ class Sizes:
         self.chunks = (100, 10_000) if quick else (100, 10_000, 1_000_000)
         self.commits = 16
         self.open_chunks = 100_000
+        self.synced = 8 if quick else 32
         self.openers = 7
         self.opens = 11
 
@@ -47,6 +49,7 @@ class Bench:
         self.workload = pathlib.Path(build) / "benchmarks" / "workload"
         if not self.workload.exists():
             sys.exit(f"bench: {self.workload} is not there: run ./dev bench")
+        self.bare = os.environ.get("H5COW_BUILD_WITHOUT_JOURNAL")
         self.sizes = sizes
         self.folder = folder
         self.results = report.Results(sizes)
@@ -56,11 +59,17 @@ class Bench:
     def file(self, name):
         return self.folder / name
 
-    def child(self, way, work, name, *numbers):
-        """Run WORK; a dictionary of what it printed: seconds, memory (MiB), and lists for commit and open."""
+    def environment(self, way, sync="off"):
         env = {key: value for key, value in os.environ.items() if key != "HDF5_VOL_CONNECTOR"}
-        if way == H5COW:
-            env["HDF5_VOL_CONNECTOR"] = "h5cow threads=2"
+        if way in (H5COW, report.BARE):
+            env["HDF5_VOL_CONNECTOR"] = f"h5cow threads=2;sync={sync}"
+        if way == report.BARE:
+            env["HDF5_PLUGIN_PATH"] = str(pathlib.Path(self.bare) / "connector")
+        return env
+
+    def child(self, way, work, name, *numbers, sync="off"):
+        """Run WORK; a dictionary of what it printed: seconds, memory (MiB), and lists for commit and open."""
+        env = self.environment(way, sync)
         command = [str(self.workload), work, str(self.file(name)), *map(str, numbers)]
         ended = subprocess.run(command, env=env, capture_output=True, text=True)
         said = {"commit": [], "once": []}
@@ -72,8 +81,8 @@ class Bench:
                 said[key] = values[0]
         if ended.returncode != 0 or said.get("done") != "1":
             sys.exit(f"bench: {way}: {' '.join(command[1:])} failed:\n{ended.stdout}{ended.stderr}")
-        if (said["connector"] == "1") != (way == H5COW):
-            sys.exit(f"bench: the connector {'was not' if way == H5COW else 'was'} loaded; see h5cow doctor")
+        if (said["connector"] == "1") != ("HDF5_VOL_CONNECTOR" in env):
+            sys.exit(f"bench: the connector {'was not' if 'HDF5_VOL_CONNECTOR' in env else 'was'} loaded; see h5cow doctor")
         self.results.hdf5 = said["hdf5"]
         said["seconds"] = float(said["seconds"])
         said["memory"] = float(said["memory"]) / 1024
@@ -149,6 +158,35 @@ class Bench:
             self.note("versions: change one value", way, said)
             self.note_bytes("versions: change one value", way,
                             *(path.name for path in self.folder.iterdir() if path.name.startswith(name)))
+
+    def sync(self):
+        """Waiting for the disk: a large write, many small commits, and single commits beside the disk's own time."""
+        if not self.bare:
+            sys.exit("bench: H5COW_BUILD_WITHOUT_JOURNAL is not set: run ./dev bench")
+        for way, sync in self.ways((report.BARE, "off"), (H5COW, "off"), (H5COW, "normal"), (H5COW, "full"), (NATIVE, "")):
+            said = self.child(way, "write", "large.h5", self.sizes.mib, 0, sync=sync)
+            if self.keep:
+                self.results.synced(("write", way, sync), said["seconds"])
+            self.clear()
+        with open(self.file("disk"), "wb") as file:
+            for _ in range(self.sizes.mib // 64):
+                file.write(os.urandom(1 << 20) * 64)
+            written = time.perf_counter()
+            file.flush()
+            os.fdatasync(file.fileno())
+        if self.keep:
+            self.results.synced(("disk", "", ""), time.perf_counter() - written)
+        self.clear()
+        for sync in self.ways("off", "normal", "full"):
+            command = [str(self.workload.parent / "commits"), str(self.file("commits.h5")), str(self.sizes.synced)]
+            ended = subprocess.run(command, env=self.environment(H5COW, sync), capture_output=True, text=True)
+            lines = [line.split() for line in ended.stdout.splitlines()]
+            if ended.returncode != 0 or lines[-1] != ["done", "1"]:
+                sys.exit(f"bench: {' '.join(command)} failed:\n{ended.stdout}{ended.stderr}")
+            for kind, *values in lines[:-1] if self.keep else []:
+                for part, value in enumerate(values):
+                    self.results.synced((kind, sync, part), float(value))
+            self.clear()
 
     def open(self):
         """Short, and so easily disturbed: several processes a round."""

@@ -6,6 +6,9 @@ import statistics
 import time
 
 WAYS = NATIVE, COPIES, H5COW = "native", "copies", "h5cow"
+BARE = "without journal"  # h5cow in a build without the journal
+SYNC_TARGET = 0.05  # of the time without the journal
+COMMIT_TARGET = 0.002  # seconds more than the disk needs
 MEMORY_TARGET = 256  # MiB more than native
 OPEN_TARGET = 2.0
 
@@ -53,6 +56,7 @@ class Results:
         self.memory = {}  # MiB, likewise
         self.bytes = {}
         self.opened = {}  # (which, way): seconds, several a round
+        self.waits = {}  # what sync() of bench.py measured: seconds
         self.commits = {}  # (rank, chunks, changes, way): [appended, overwritten, changed, seconds] each
 
     def work(self, work, way, seconds, memory):
@@ -61,6 +65,9 @@ class Results:
 
     def stored(self, what, way, size):
         self.bytes.setdefault((what, way), []).append(size)
+
+    def synced(self, key, seconds):
+        self.waits.setdefault(key, []).append(seconds)
 
     def opening(self, way, seconds):
         """SECONDS: of one opening after another in one process."""
@@ -189,16 +196,51 @@ class Page:
                 "/ native", "target"]
         return table(head, rows) if rows else ""
 
+    def sync_tables(self):
+        def median(*key):
+            return self.median(self.results.waits, *key)
+
+        bare, disk = median("write", BARE, "off"), median("disk", "", "")
+        if bare is None:
+            return "", ""
+        rows = []
+        for way, sync, title in ((NATIVE, "", "native"), (BARE, "off", "h5cow in a build without the journal"),
+                                 (H5COW, "off", "h5cow, sync=off"), (H5COW, "normal", "h5cow, sync=normal"),
+                                 (H5COW, "full", "h5cow, sync=full")):
+            own = median("write", way, sync)
+            compared = (way, sync) == (H5COW, "off")
+            on_disk = own + disk if way == NATIVE else None if sync == "off" else own
+            rows.append([title, time_text(own), f"{own / bare - 1:+.1%}" if compared else "",
+                         verdict(own / bare - 1, SYNC_TARGET, f"{SYNC_TARGET:+.0%}") if compared else "",
+                         time_text(on_disk)])
+        large = table(["write, no filter", "time", "more", "target", "and it is on the disk"], rows)
+        both = [a + b for a, b in zip(self.results.waits["disk", "full", 0], self.results.waits["disk", "full", 1])]
+        floor = statistics.median(both)
+        rows = []
+        for sync in ("full", "normal", "off"):
+            flush, close = median("flush", sync, 0), median("close", sync, 0)
+            target = floor + COMMIT_TARGET if sync == "full" else None
+            rows.append([f"sync={sync}", time_text(flush), verdict(flush, target, target and time_text(target)),
+                         time_text(close)])
+        small = table(["1 MiB", "write and H5Fflush", "target", "open, write and close"], rows)
+        return large, small, floor, median("disk", "full", 0), median("disk", "full", 1)
+
     def tables(self):
-        parts = (self.time_table(), self.bytes_table(), self.memory_table(), self.commit_table(), self.open_table())
+        parts = (self.time_table(), self.bytes_table(), self.memory_table(), self.commit_table(), self.open_table(),
+                 *self.sync_tables()[:2])
         return "\n\n".join(part for part in parts if part)
+
+    def sync_words(self):
+        large, small, floor, first, second = self.sync_tables()
+        return {"large": large, "small": small, "floor": time_text(floor), "first": time_text(first),
+                "second": time_text(second)}
 
     def document(self):
         sizes = self.results.sizes
         rounds = f"{self.repeat} round" + "s" * (self.repeat > 1)
         return DOCUMENT.format(
             times=self.time_table(), bytes=self.bytes_table(), memory=self.memory_table(), commits=self.commit_table(),
-            opened=self.open_table(), rounds=rounds, minutes=self.took / 60, mib=sizes.mib,
+            opened=self.open_table(), **self.sync_words(), rounds=rounds, minutes=self.took / 60, mib=sizes.mib,
             commit_count=sizes.commits, opens=sizes.opens, openers=sizes.openers, hdf5=self.results.hdf5,
             date=time.strftime("%Y-%m-%d"), machine=machine(), system=self.system, **self.words)
 
@@ -246,8 +288,9 @@ the largest ratio to native of any single round.
 
 The field is {mib} MiB of doubles, 2048 wide, in chunks of 64 x 512 (256 KiB), written and read in pieces of 64 MiB.
 Without a filter its values are random; with shuffle and gzip (level 4) it is smooth, with ten bits after the point.
-h5cow runs with `threads=2`, all other options at their defaults. It does what native does not: it hashes every chunk
-when it stores it, checks every chunk when it reads it, and keeps all versions.
+h5cow runs with `threads=2` and `sync=off`, since HDF5 never waits for the disk either; all other options at their
+defaults. What waiting costs is the last part of this page. h5cow does what native does not: it hashes every chunk when it
+stores it, checks every chunk when it reads it, keeps all versions, and commits them through its journal.
 
 ## Time
 
@@ -281,4 +324,18 @@ of a table to change a row of it. Time is that of open, write, close; *native* t
 set up once in a process, but not loading them. The chunks are those of the commits.
 
 {opened}
+
+## Waiting for the disk
+
+With `sync=full`, the default, a commit waits twice until what it wrote is on the disk. Here the disk is not left in peace:
+it is what is measured. Writing {mib} MiB as above; for native the last column is its time and that of an `fdatasync` of as
+much data:
+
+{large}
+
+Commits of 1 MiB of new data each. In turn with them the disk alone: appending 1 MiB and `fdatasync` took {first},
+overwriting 512 bytes and `fdatasync` {second}, {floor} together; the target is that and 2 ms. `open, write and close`
+also applies the commit, which waits once more.
+
+{small}
 """.replace("{limit}", str(MEMORY_TARGET))

@@ -530,7 +530,7 @@ static void ask_hdf5(const image *file, int64_t stock, uint64_t sequence, size_t
     FILE *out = fopen(real, "w");
     uint64_t digest;
 
-    if (out == NULL || fwrite(file->data, 1, file->size, out) != file->size || fclose(out) != 0) {
+    if (out == NULL || (file->size > 0 && fwrite(file->data, 1, file->size, out) != file->size) || fclose(out) != 0) {
         perror(real);
         exit(2);
     }

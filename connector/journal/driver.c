@@ -1,7 +1,8 @@
 /* The H5FD class: unpack, call journal.h, pack. Contract: driver.h.
  *
- * It has no lock callback on purpose: with one HDF5 marks the superblock as being written, which is the journal's own
- * sign for an unfinished apply, and would refuse a file that a crash left with it. */
+ * A driver with a lock callback makes HDF5 mark the superblock as being written, as files without a journal need it. In
+ * those with one that mark is the journal's own sign for an unfinished apply: HDF5 never sees it, and its own is not
+ * committed. */
 #include "journal/driver.h"
 
 #include "error.h"
@@ -22,7 +23,8 @@ typedef struct driver_file {
     struct driver_file *next;
     cow_journal *journal;
     haddr_t eoa;
-    bool opening; /* HDF5 has not set its end of allocation yet */
+    bool opening;  /* HDF5 has not set its end of allocation yet */
+    bool lockless; /* a file system without locks is no error */
     cow_journal_options options;
 } driver_file;
 
@@ -50,6 +52,7 @@ static H5FD_t *driver_open(const char *name, unsigned flags, hid_t fapl, haddr_t
                              .truncate = flags & H5F_ACC_TRUNC};
     cow_error_held *held = cow_error_hold();
     driver_file *file = calloc(1, sizeof *file);
+    bool use;
     int number;
 
     (void)maxaddr;
@@ -65,6 +68,8 @@ static H5FD_t *driver_open(const char *name, unsigned flags, hid_t fapl, haddr_t
         cow_journal_close(file->journal);
         goto failed;
     }
+    if (H5Pget_file_locking(fapl, &use, &file->lockless) < 0)
+        file->lockless = false;
     file->opening = true;
     file->next = open_files.first;
     open_files.first = file;
@@ -224,6 +229,20 @@ static herr_t driver_truncate(H5FD_t *pub, hid_t dxpl, hbool_t closing)
     return leave(cow_journal_truncate(file->journal, file->eoa), held);
 }
 
+static herr_t driver_lock(H5FD_t *pub, hbool_t writable)
+{
+    const driver_file *file = (driver_file *)pub;
+    cow_error_held *held = cow_error_hold();
+
+    return leave(cow_journal_lock_plain(file->journal, writable, file->lockless), held);
+}
+
+static herr_t driver_unlock(H5FD_t *pub)
+{
+    cow_journal_unlock_plain(((driver_file *)pub)->journal);
+    return 0;
+}
+
 static herr_t driver_delete(const char *name, hid_t fapl)
 {
     (void)fapl;
@@ -252,6 +271,8 @@ static const H5FD_class_t driver_class = {
     .read = driver_read,
     .write = driver_write,
     .truncate = driver_truncate,
+    .lock = driver_lock,
+    .unlock = driver_unlock,
     .del = driver_delete,
     .fl_map = H5FD_FLMAP_DICHOTOMY,
 };

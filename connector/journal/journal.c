@@ -210,11 +210,16 @@ static void free_journal(cow_journal *journal)
 }
 
 /* The words of HDF5's own driver: programs look for "errno = 2". */
-static cow_journal *cannot_open(const char *name, int flags, int *number)
+static cow_journal *cannot_open(const char *name, cow_journal_mode mode, int *number)
 {
+    unsigned flags = (mode.writable ? 1u : 0) | (mode.truncate ? 2u : 0) | (mode.exclusive ? 4u : 0) |
+                     (mode.create ? 16u : 0); /* H5F_ACC_... */
+    int system = (mode.writable ? O_RDWR : O_RDONLY) | (mode.truncate ? O_TRUNC : 0) |
+                 (mode.exclusive ? O_EXCL : 0) | (mode.create ? O_CREAT : 0);
+
     *number = errno;
-    cow_error(COW_IO, "unable to open file: name = '%s', errno = %d, error message = '%s', o_flags = %x", name, errno,
-              strerror(errno), (unsigned)flags);
+    cow_error(COW_IO, "unable to open file: name = '%s', errno = %d, error message = '%s', flags = %x, o_flags = %x", name,
+              errno, strerror(errno), flags, (unsigned)system);
     return NULL;
 }
 
@@ -235,13 +240,16 @@ static int open_new(cow_journal *journal)
         cow_disk_about(&journal->disk, &about) < 0)
         return -1;
     if (about.st_size > 0) {
-        if (cow_anchor_find(&journal->disk, (uint64_t)about.st_size, &old) &&
-            cow_journal_has_state(&journal->disk, &old))
+        bool begun = cow_anchor_find(&journal->disk, (uint64_t)about.st_size, &old);
+        if (begun && cow_journal_has_state(&journal->disk, &old))
             return refuse_truncation(journal);
         if (!cow_lock_excused() && !cow_lock_stock_readers(&journal->lock))
             return cow_error(COW_IO, "%s: unable to lock file: somebody is reading it; nothing was changed",
                              journal->name);
         int status = cow_disk_truncate(&journal->disk, 0);
+        /* a first commit that was taken back must not come up again, half written over, after a power cut */
+        if (status == 0 && begun && journal->options.sync != COW_SYNC_OFF)
+            status = cow_disk_sync(&journal->disk);
         cow_lock_stock_readers_stop(&journal->lock);
         if (status < 0)
             return -1;
@@ -255,16 +263,24 @@ static int open_new(cow_journal *journal)
     return 0;
 }
 
-static int open_plain(cow_journal *journal, cow_journal_mode mode, uint64_t size)
+static void open_plain(cow_journal *journal, uint64_t size)
 {
     journal->phase = COW_PLAIN;
     journal->end = size;
-    /* What HDF5's own driver does in its lock callback. This driver must have none: HDF5 would then mark superblocks.
-     */
-    if (!cow_lock_excused() && cow_lock_plain(&journal->disk, mode.writable) < 0)
-        return cow_error(COW_IO, "%s: unable to lock file, errno = %d, error message = '%s'", journal->name, errno,
-                         strerror(errno));
-    return 0;
+}
+
+int cow_journal_lock_plain(cow_journal *journal, bool writable, bool lockless)
+{
+    if (journal->phase != COW_PLAIN || cow_lock_plain(&journal->disk, writable) == 0 || (lockless && errno == ENOSYS))
+        return 0;
+    return cow_error(COW_IO, "%s: unable to lock file, errno = %d, error message = '%s'", journal->name, errno,
+                     strerror(errno));
+}
+
+void cow_journal_unlock_plain(cow_journal *journal)
+{
+    if (journal->phase == COW_PLAIN)
+        cow_lock_plain_stop(&journal->disk);
 }
 
 static int open_with_journal(cow_journal *journal, bool writable)
@@ -289,15 +305,15 @@ cow_journal *cow_journal_open(const char *name, cow_journal_mode mode, const cow
     cow_journal *journal = NULL;
     struct stat about;
     cow_disk disk;
-    int status;
+    int status = 0;
 
     *number = 0;
     if (!table.forks && pthread_atfork(NULL, NULL, in_child) == 0)
         table.forks = true;
     if (cow_disk_open(&disk, calls, name, flags) < 0) /* never O_TRUNC: somebody else may be writing */
-        return cannot_open(name, flags, number);
+        return cannot_open(name, mode, number);
     if (calls->fstat(calls->context, disk.fd, &about) < 0) {
-        cannot_open(name, flags, number);
+        cannot_open(name, mode, number);
         cow_disk_close(&disk);
         return NULL;
     }
@@ -333,11 +349,11 @@ cow_journal *cow_journal_open(const char *name, cow_journal_mode mode, const cow
     journal->disk.name = journal->name;
     if (S_ISREG(about.st_mode) &&
         cow_disk_open(&journal->lock, calls, journal->name, mode.writable ? O_RDWR : O_RDONLY) < 0) {
-        cannot_open(name, flags, number);
+        cannot_open(name, mode, number);
         goto failed;
     }
     if (!S_ISREG(about.st_mode))
-        status = open_plain(journal, mode, (uint64_t)about.st_size);
+        open_plain(journal, (uint64_t)about.st_size);
     else if (mode.writable && (mode.truncate || about.st_size == 0) && !options->borrowed)
         status = open_new(journal);
     else if (mode.writable && cow_lock_is_writing(&journal->lock) &&
@@ -346,7 +362,7 @@ cow_journal *cow_journal_open(const char *name, cow_journal_mode mode, const cow
     else if (cow_disk_about(&journal->disk, &about) < 0)
         status = -1;
     else if (!cow_anchor_find(&journal->disk, (uint64_t)about.st_size, &journal->anchor))
-        status = open_plain(journal, mode, (uint64_t)about.st_size);
+        open_plain(journal, (uint64_t)about.st_size);
     else
         status = open_with_journal(journal, mode.writable);
     if (status < 0)
@@ -472,11 +488,17 @@ uint64_t cow_journal_end(const cow_journal *journal)
 
 /* ---- writing ---- */
 
-/* A file that was reached round the connector may be written with what it has already: HDF5 does that when closing. */
+/* A file that was reached round the connector may be written with what it has already, but for HDF5's mark on the
+ * superblock: HDF5 does that when opening and closing. */
 static int write_reader(cow_journal *journal, uint64_t address, const uint8_t *bytes, size_t size)
 {
-    uint8_t now[4096];
+    uint8_t now[4096], superblock[COW_SUPERBLOCK_MAX];
 
+    if (address == journal->anchor.base && size <= sizeof superblock && size >= 12 && cow_superblock_size(bytes) == size) {
+        memcpy(superblock, bytes, size);
+        cow_superblock_set(superblock, cow_superblock_extension(superblock), false);
+        bytes = superblock;
+    }
     for (size_t done = 0, n; done < size; done += n) {
         n = size - done < sizeof now ? size - done : sizeof now;
         if (cow_journal_read(journal, address + done, now, n) < 0)

@@ -80,6 +80,11 @@ bool cow_journal_take_on(cow_journal *journal);
 /* Newest committed state that is seen, and the one that the file's own bytes have. For tests and h5cow recover. */
 void cow_journal_state(const cow_journal *journal, uint64_t *sequence, uint64_t *applied);
 
+/* HDF5 locks the file that it opened: what its own driver does, for files without a journal; the others have locks of their
+ * own. LOCKLESS: a file system without locks is no error. */
+int cow_journal_lock_plain(cow_journal *journal, bool writable, bool lockless);
+void cow_journal_unlock_plain(cow_journal *journal);
+
 int *cow_journal_descriptor(cow_journal *journal);
 /* Identity of the file: device and inode. */
 int cow_journal_compare(const cow_journal *a, const cow_journal *b);

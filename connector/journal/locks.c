@@ -214,6 +214,11 @@ int cow_lock_plain(const cow_disk *disk, bool exclusive)
     return disk->calls->flock(disk->calls->context, disk->fd, (exclusive ? LOCK_EX : LOCK_SH) | LOCK_NB);
 }
 
+void cow_lock_plain_stop(const cow_disk *disk)
+{
+    disk->calls->flock(disk->calls->context, disk->fd, LOCK_UN);
+}
+
 bool cow_lock_doubtful(const cow_disk *disk)
 {
     struct statfs about;

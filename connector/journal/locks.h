@@ -33,6 +33,7 @@ void cow_lock_stock_readers_stop(const cow_disk *disk);
 
 /* What HDF5's own driver takes. -1: errno says why, nothing is recorded. */
 int cow_lock_plain(const cow_disk *disk, bool exclusive);
+void cow_lock_plain_stop(const cow_disk *disk);
 
 /* NFS, FUSE, 9p, Lustre, SMB: locks may not reach other machines. */
 bool cow_lock_doubtful(const cow_disk *disk);

@@ -302,6 +302,10 @@ int cow_journal_load_writer(cow_journal *journal)
     journal->phase = COW_IDLE;
     if (keep_other(journal, &pair) < 0)
         return -1;
+    /* Somebody may have taken back a commit there and died before that was on the disk: after a power cut its slot would be
+     * the newest again, over an extent that is cut off or written over by then. */
+    if (!pair.valid[!which] && cow_journal_sync(journal) < 0)
+        return -1;
     if (journal->pending_count > 0)
         return cow_journal_recommit(journal);
     if (cow_lock_lowest_pin(&journal->lock, &pin) == 0 && pin >= journal->slot.sequence)

@@ -247,7 +247,7 @@ void *cow_file_create_callback(const char *name, unsigned flags, hid_t fcpl, hid
             cow_error_native("%s: cannot prepare to create the file", name);
             goto done;
         }
-        if (cow_small_blocks(under) < 0 || cow_file_use_journal(under, fapl, name, true, options) < 0)
+        if (cow_small_blocks(under) < 0 || cow_file_use_journal(under, fapl, options) < 0)
             goto done;
     }
     if ((flags & H5F_ACC_TRUNC) &&

@@ -107,7 +107,7 @@ int cow_has_history(const char *name, hid_t fapl, unsigned long *fileno)
     cow_raised_bounds(fapl, &low, &high);
     H5E_BEGIN_TRY
     {
-        if (H5Pset_libver_bounds(under, low, high) >= 0 && cow_file_use_journal(under, fapl, name, false, NULL) == 0)
+        if (H5Pset_libver_bounds(under, low, high) >= 0 && cow_file_use_journal(under, fapl, NULL) == 0)
             native = H5VLfile_open(name, H5F_ACC_RDONLY, under, DXPL, NULL);
         if (native != NULL) {
             get.args.get_fileno.fileno = fileno == NULL ? &number : fileno;
@@ -153,7 +153,9 @@ static cow_home *join(void *native, const char *name, const char *given_name, co
 cow_object *cow_file_join(void *native, const char *name, const char *given_name, const char *version, bool writable,
                           bool created, const cow_options *options, hid_t fapl)
 {
-    cow_home *home = join(native, name, given_name, version, writable, created, options, fapl);
+    cow_home *home = writable && !created && cow_file_check_journal(native, name) < 0
+                         ? NULL
+                         : join(native, name, given_name, version, writable, created, options, fapl);
     cow_object *object = home == NULL ? NULL : cow_object_new(home, native, H5I_FILE);
 
     if (object == NULL && created)
@@ -350,7 +352,7 @@ void *cow_file_open_callback(const char *name, unsigned flags, hid_t fapl, hid_t
             goto done;
         }
     }
-    if (cow_file_use_journal(under, fapl, name, false, options) < 0)
+    if (cow_file_use_journal(under, fapl, options) < 0)
         goto done;
     if ((native = H5VLfile_open(name, native_flags, under, dxpl, req)) == NULL)
         stack = H5Eget_current_stack(); /* programs read the reason there; closing the lists would clear it */
@@ -479,8 +481,7 @@ static herr_t is_accessible(H5VL_file_specific_args_t *args, hid_t dxpl, void **
         *args->args.is_accessible.accessible =
             cow_default_driver(fapl) && cow_has_history(native.args.is_accessible.filename, fapl, NULL);
         status = 0;
-    } else if ((under = cow_native_fapl(fapl)) >= 0 &&
-               cow_file_use_journal(under, fapl, native.args.is_accessible.filename, false, NULL) == 0) {
+    } else if ((under = cow_native_fapl(fapl)) >= 0 && cow_file_use_journal(under, fapl, NULL) == 0) {
         native.args.is_accessible.fapl_id = under;
         status = H5VLfile_specific(NULL, cow_native_id(), &native, dxpl, req);
         if (status < 0)

@@ -1,16 +1,26 @@
-/* Which files are kept by the journal driver, and what programs see of that: nothing. */
+/* Which files the journal driver keeps: all that programs open with the default driver. Those without a journal it passes
+ * through; but files that are reached from them, through external links and virtual datasets, are opened by the same driver
+ * and may have one. Programs see nothing of it. */
 #include "vol/vol.h"
 
+#include "error.h"
 #include "journal/driver.h"
 
-int cow_file_use_journal(hid_t under, hid_t fapl, const char *name, bool creates, const cow_options *options)
+/* A build without it is there to be compared with: benchmarks/bench.py. */
+#ifdef H5COW_WITHOUT_JOURNAL
+static const bool with_journal = false;
+#else
+static const bool with_journal = true;
+#endif
+
+int cow_file_use_journal(hid_t under, hid_t fapl, const cow_options *options)
 {
     static const cow_sync syncs[] = {[COW_OPTION_SYNC_FULL] = COW_SYNC_FULL,
                                      [COW_OPTION_SYNC_NORMAL] = COW_SYNC_NORMAL,
                                      [COW_OPTION_SYNC_OFF] = COW_SYNC_OFF};
     cow_journal_options journal = cow_journal_defaults;
 
-    if (!cow_default_driver(fapl) || (!creates && !cow_journal_present(name)))
+    if (!with_journal || !cow_default_driver(fapl))
         return 0;
     if (options != NULL) {
         journal.sync = syncs[options->sync];
@@ -41,7 +51,17 @@ bool cow_file_take_on(void *native)
 {
     cow_journal *journal = journal_of(native);
 
-    return journal == NULL || cow_journal_take_on(journal);
+    return journal == NULL ? !with_journal : cow_journal_take_on(journal);
+}
+
+int cow_file_check_journal(void *native, const char *name)
+{
+    if (!with_journal || journal_of(native) != NULL)
+        return 0;
+    return cow_error(COW_UNSUPPORTED,
+                     "%s: the file has a history but no journal, as what h5repack writes: it can be read, but not be "
+                     "written, since its history would not be safe; for a file that can: h5cow export %s OUT",
+                     name, name);
 }
 
 void cow_file_drop_creation(void *native)

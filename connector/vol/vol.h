@@ -280,13 +280,15 @@ hid_t cow_native_fapl(hid_t fapl);
 /* ---- callbacks ---- */
 
 /* journal.c */
-/* Put the journal driver on UNDER, the list of the native connector, when the file is or will be one with history; FAPL
- * is the application's. */
-int cow_file_use_journal(hid_t under, hid_t fapl, const char *name, bool creates, const cow_options *options);
+/* Put the journal driver on UNDER, the list of the native connector, unless FAPL, the application's, has a driver of its
+ * own. */
+int cow_file_use_journal(hid_t under, hid_t fapl, const cow_options *options);
 /* What the application is shown instead. */
 int cow_file_show_sec2(hid_t fapl);
-/* HDF5 itself opened the file for writing, through a link. false: it can only be read. */
+/* HDF5 itself opened a file with history for writing, through a link. false: it can only be read. */
 bool cow_file_take_on(void *native);
+/* A file with history that is to be written must have a journal. */
+int cow_file_check_journal(void *native, const char *name);
 /* Nothing of a new file is to be kept. */
 void cow_file_drop_creation(void *native);
 
