@@ -89,6 +89,10 @@ class Bench:
         self.to_disk(name)
         return said
 
+    def need_bare(self):
+        if not self.bare:
+            sys.exit("bench: H5COW_BUILD_WITHOUT_JOURNAL is not set: run ./dev bench")
+
     def to_disk(self, name):
         if self.file(name).exists():
             with open(self.file(name), "rb") as file:
@@ -161,8 +165,7 @@ class Bench:
 
     def sync(self):
         """Waiting for the disk: a large write, many small commits, and single commits beside the disk's own time."""
-        if not self.bare:
-            sys.exit("bench: H5COW_BUILD_WITHOUT_JOURNAL is not set: run ./dev bench")
+        self.need_bare()
         for way, sync in self.ways((report.BARE, "off"), (H5COW, "off"), (H5COW, "normal"), (H5COW, "full"), (NATIVE, "")):
             said = self.child(way, "write", "large.h5", self.sizes.mib, 0, sync=sync)
             if self.keep:
@@ -200,12 +203,14 @@ class Bench:
 
     def commit(self):
         """Bytes are the same in every round: run once, at the end."""
+        ways = NATIVE, report.BARE, H5COW
+        self.need_bare()
         for rank in (1, 2):
             for chunks in self.sizes.chunks:
-                for way in (NATIVE, H5COW):
+                for way in ways:
                     self.child(way, "chunks", f"{way}.whole", chunks, rank)
                 for changes in (1,) if rank == 1 else (1, 16):
-                    for way in (NATIVE, H5COW):
+                    for way in ways:
                         self.copy(f"{way}.whole", f"{way}.h5")
                         said = self.child(way, "commit", f"{way}.h5", chunks, rank, changes, self.sizes.commits)
                         self.results.commit(rank, chunks, changes, way, said["commit"])
