@@ -192,6 +192,10 @@ int cow_native_file_flush(void *file)
         return -1;
     args.args.flush.obj_type = H5I_FILE;
     args.args.flush.scope = H5F_SCOPE_GLOBAL;
+    /* Writing its metadata, HDF5 may take a block of space and use only some of it. The second time there is nothing to
+     * write, and the rest is given back; else it would be lost, since what closing gives back is not committed. */
+    if (H5VLfile_specific(file, cow_native_id(), &args, DXPL, NULL) < 0)
+        return cow_error_native("cannot flush the file");
     return H5VLfile_specific(file, cow_native_id(), &args, DXPL, NULL) < 0 ? cow_error_native("cannot flush the file")
                                                                           : 0;
 }
