@@ -11,6 +11,7 @@ next piece starts. What is printed, and written to docs/performance.md, is made 
 """
 
 import argparse
+import json
 import os
 import pathlib
 import shutil
@@ -259,6 +260,9 @@ def main():
         bench.run([group for group in GROUPS if not options.only or group in options.only], repeat)
         page = report.Page(bench.results, repeat, time.monotonic() - started, folder)
     print(page.tables())
+    if os.environ.get("H5COW_RESULTS"):
+        with open(os.environ["H5COW_RESULTS"], "a") as told:
+            told.writelines(json.dumps(line) + "\n" for line in page.told())
     if options.write_docs:
         (TOP / "docs" / "performance.md").write_text(page.document())
         print("bench: docs/performance.md is written", file=sys.stderr)

@@ -216,8 +216,7 @@ class Page:
                          verdict(own / bare - 1, SYNC_TARGET, f"{SYNC_TARGET:+.0%}") if compared else "",
                          time_text(on_disk)])
         large = table(["write, no filter", "time", "more", "target", "and it is on the disk"], rows)
-        both = [a + b for a, b in zip(self.results.waits["disk", "full", 0], self.results.waits["disk", "full", 1])]
-        floor = statistics.median(both)
+        floor = self.floor()
         rows = []
         for sync in ("full", "normal", "off"):
             flush, close = median("flush", sync, 0), median("close", sync, 0)
@@ -231,6 +230,30 @@ class Page:
         parts = (self.time_table(), self.bytes_table(), self.memory_table(), self.commit_table(), self.open_table(),
                  *self.sync_tables()[:2])
         return "\n\n".join(part for part in parts if part)
+
+    def told(self):
+        """What docs/reliability.md says of it."""
+        if self.median(self.results.waits, "write", BARE, "off") is None:
+            return []
+        (bare, full, off), floor = self.costs(), self.floor()
+        command = "./dev bench --only sync"
+        return [
+            {"item": 9, "what": "commits of 1 MiB by H5Fflush, sync=full; in turn with them two fdatasync of the same bytes",
+             "result": f"median {time_text(full)}; the disk alone {time_text(floor)}; "
+                       f"{verdict(full, floor + COMMIT_TARGET, time_text(floor + COMMIT_TARGET))}", "command": command},
+            {"item": 9, "what": f"{self.results.sizes.mib} MiB written with sync=off, against a build without the journal",
+             "result": f"{off / bare - 1:+.1%}; {verdict(off / bare - 1, SYNC_TARGET, f'{SYNC_TARGET:+.0%}')}",
+             "command": command},
+        ]
+
+    def floor(self):
+        """Seconds that the disk needs for two syncs."""
+        waits = self.results.waits
+        return statistics.median(a + b for a, b in zip(waits["disk", "full", 0], waits["disk", "full", 1]))
+
+    def costs(self):
+        return [self.median(self.results.waits, *key)
+                for key in (("write", BARE, "off"), ("flush", "full", 0), ("write", H5COW, "off"))]
 
     def sync_words(self):
         large, small, floor, first, second = self.sync_tables()

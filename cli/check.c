@@ -2,6 +2,7 @@
 #include "check.h"
 
 #include "error.h"
+#include "history/history.h"
 #include "view/view.h"
 
 #include <stdarg.h>
@@ -66,6 +67,88 @@ static void check_extent(cli_check *check, hid_t dataset, uint64_t offset, const
         H5Sclose(space);
 }
 
+typedef struct sum {
+    const char *file;
+    uint64_t value;
+} sum;
+
+static herr_t add_attribute(hid_t at, const char *name, const H5A_info_t *info, void *context)
+{
+    sum *s = context;
+    hid_t attribute = H5Aopen(at, name, H5P_DEFAULT), type = H5Aget_type(attribute), space = H5Aget_space(attribute);
+    hssize_t n = H5Sget_simple_extent_npoints(space);
+    void *values = n < 0 || type < 0 ? NULL : cli_alloc((size_t)n + 1, H5Tget_size(type));
+    herr_t status = values == NULL || H5Aread(attribute, type, values) < 0 ||
+                            cow_sum_add(s->file, name, type, (size_t)n, values, &s->value) < 0
+                        ? -1
+                        : 0;
+
+    (void)info;
+    if (status == 0)
+        H5Treclaim(type, space, H5P_DEFAULT, values);
+    free(values);
+    H5Sclose(space);
+    H5Tclose(type);
+    H5Aclose(attribute);
+    return status;
+}
+
+static herr_t add_elements(hid_t dataset, sum *s)
+{
+    hid_t type = H5Dget_type(dataset), space = H5Dget_space(dataset);
+    hssize_t n = H5Sget_simple_extent_npoints(space);
+    void *values = n <= 0 || type < 0 ? NULL : cli_alloc((size_t)n, H5Tget_size(type));
+    herr_t status = values == NULL || H5Dread(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) < 0 ||
+                            cow_sum_values(s->file, type, (size_t)n, values, &s->value) < 0
+                        ? -1
+                        : 0;
+
+    if (status == 0)
+        H5Treclaim(type, space, H5P_DEFAULT, values);
+    free(values);
+    H5Sclose(space);
+    H5Tclose(type);
+    return status;
+}
+
+/* What HDF5 keeps without checksums: elements of small datasets, texts in attributes, the name of an index record. */
+static void check_sums(cli_check *check, hid_t id, const cli_object *object, const cli_use *use, const char *path)
+{
+    const uint64_t *row = cli_map_get(&check->summed, object->address);
+    const cli_snapshot_row *sums = row == NULL ? NULL : &check->snapshots[*row];
+    sum attributes = {.file = check->file->name}, elements = attributes;
+    char text[512];
+
+    if (sums == NULL)
+        return;
+    if (sums->attributes != 0) {
+        if (H5Aiterate2(id, H5_INDEX_NAME, H5_ITER_INC, NULL, add_attribute, &attributes) < 0)
+            trouble(check, path, cli_reason(text, sizeof text));
+        else if (attributes.value != sums->attributes)
+            cli_damaged(check, CLI_BAD_ELSE, 0, 0, "the attributes of '%s' are not what was written", path);
+    }
+    if (sums->elements == 0 || object->type != H5O_TYPE_DATASET)
+        return;
+    if (use->kind != CLI_NATIVE)
+        elements.value = use->root == UINT64_MAX ? sums->elements : cow_sum_root(use->root);
+    else if (add_elements(id, &elements) < 0) {
+        trouble(check, path, cli_reason(text, sizeof text));
+        return;
+    }
+    if (elements.value != sums->elements)
+        cli_damaged(check, CLI_BAD_ELSE, 0, 0, "the elements of '%s' are not what was written", path);
+}
+
+static void list_sums(cli_check *check)
+{
+    for (size_t i = 0; i < check->snapshot_count; i++) {
+        const cli_snapshot_row *row = &check->snapshots[i];
+        cli_map_put(&check->summed, row->head, i);
+        if (row->snapshot != UINT64_MAX)
+            cli_map_put(&check->summed, row->snapshot, i);
+    }
+}
+
 /* An object of head, versions or removed, met for the first time: it opens, its attributes open, and if it is a
  * versioned dataset, what it names is there. */
 static void found(void *context, cli_object *object, const char *path)
@@ -89,15 +172,19 @@ static void found(void *context, cli_object *object, const char *path)
         }
         H5Aclose(attribute);
     }
-    if (object->type != H5O_TYPE_DATASET)
+    cli_use use = {.address = object->address, .root = UINT64_MAX, .kind = CLI_NATIVE};
+    if (object->type != H5O_TYPE_DATASET) {
+        check_sums(check, id, object, &use, path);
         goto done;
-    cli_use use = {.address = object->address, .root = UINT64_MAX};
+    }
     if ((use.kind = cli_source(id, &use.number)) < 0) {
         trouble(check, path, cli_reason(text, sizeof text));
         goto done;
     }
-    if (use.kind == CLI_NATIVE)
+    if (use.kind == CLI_NATIVE) {
+        check_sums(check, id, object, &use, path);
         goto done;
+    }
     if (use.kind == CLI_VIEW)
         use.root = use.number;
     else if (use.number < check->dataset_count)
@@ -108,6 +195,7 @@ static void found(void *context, cli_object *object, const char *path)
     if (use.kind == CLI_HEAD && use.number < check->dataset_count &&
         check->datasets[use.number].head != object->address)
         cli_damaged(check, CLI_BAD_ELSE, 0, 0, "the dataset '%s' is not where the table of datasets says", path);
+    check_sums(check, id, object, &use, path);
     if (use.root != UINT64_MAX && check->log != NULL && cli_check_root(check, use.root))
         check_extent(check, id, use.root, path);
     if ((check->use_count & (check->use_count - 1)) == 0)
@@ -293,6 +381,7 @@ void cli_check_all(cli_check *check)
         check->used[i] = cli_alloc(check->pools[i].room, sizeof **check->used);
         cli_check_slots(check, &check->pools[i]);
     }
+    list_sums(check);
     step(check, "the newest state");
     check->head = cli_graph_add(&check->graph, "/");
     if (H5Lexists(check->file->id, "/_versioned_data/removed", H5P_DEFAULT) > 0)
@@ -330,6 +419,7 @@ void cli_check_free(cli_check *check)
     cli_versions_free(check->versions, check->version_count);
     if (check->log != NULL)
         check->log->close(check->log);
+    cli_map_free(&check->summed);
     cli_map_free(&check->roots);
     cli_map_free(&check->nodes);
     cli_graph_free(&check->graph);

@@ -51,6 +51,7 @@ typedef struct cli_check {
     cli_dataset_row *datasets;
     cli_snapshot_row *snapshots;
     size_t version_count, dataset_count, snapshot_count;
+    cli_map summed; /* address of a snapshot, or of a head with its newest snapshot -> row of snapshots */
     cli_pool *pools; /* rank 0: it could not be opened */
     uint64_t pool_count;
     cow_table *log;

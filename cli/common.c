@@ -187,7 +187,8 @@ int cli_file_try(cli_file *file, const char *argument, char *why, size_t size)
     snprintf(why, size, "'%s' is neither a file nor FILE@VERSION", argument);
     if (split(argument, &file->name, &file->revision) < 0)
         return CLI_FAILED;
-    if ((hdf5 = cli_is_hdf5(file->name)) <= 0) {
+    /* a journal has a superblock of its own, where the file's is torn */
+    if (!cow_journal_present(file->name) && (hdf5 = cli_is_hdf5(file->name)) <= 0) {
         if (hdf5 < 0)
             snprintf(why, size, "cannot read '%s': %s", file->name, strerror(errno));
         else
@@ -196,7 +197,7 @@ int cli_file_try(cli_file *file, const char *argument, char *why, size_t size)
     }
     if ((fapl = H5Pcreate(H5P_FILE_ACCESS)) < 0 || cow_native_id() < 0 || H5Pset_vol(fapl, cow_native_id(), NULL) < 0 ||
         H5Pset_fapl_sec2(fapl) < 0 ||
-        (cow_journal_present(file->name) && cow_driver_set(fapl, &cow_journal_defaults) < 0)) {
+        (cow_journal_present(file->name) && cow_driver_set_apart(fapl, &cow_journal_defaults) < 0)) {
         snprintf(why, size, "the HDF5 library cannot be used: %s", cli_reason(text, sizeof text));
         goto done;
     }

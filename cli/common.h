@@ -23,7 +23,7 @@ enum { CLI_OK = 0, CLI_DAMAGED = 1, CLI_FAILED = 2 };
 
 /* The verbs. argv[0] is the verb itself. The answer is the exit code. */
 typedef int cli_verb(int argc, char **argv);
-cli_verb cli_run, cli_log, cli_export, cli_verify, cli_stat, cli_doctor;
+cli_verb cli_run, cli_log, cli_import, cli_export, cli_verify, cli_stat, cli_doctor, cli_recover, cli_copy_verb;
 
 /* Print "h5cow: ..." on standard error. cli_fail answers CLI_FAILED. */
 int cli_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -57,6 +57,10 @@ int cli_file_history(cli_file *file);
 void cli_file_close(cli_file *file);
 /* 1 the first bytes say HDF5 (at 0, 512, 1024 ...), 0 they do not, -1 the file cannot be read (errno). */
 int cli_is_hdf5(const char *name);
+
+/* Bring TEMPORARY onto the disk and give it the name OUT, if there is nothing of that name. 0, or CLI_FAILED and said
+ * why. */
+int cli_put_new(const char *temporary, const char *out);
 
 /* ---- output ---- */
 

@@ -1,8 +1,8 @@
 /* h5cow export: one version as a plain HDF5 file. Reads through the connector, as an application would; writes with
  * native HDF5, to a temporary name beside the target that takes its place when everything is on disk. */
 #include "common.h"
-#include "copy.h"
 #include "history/history.h"
+#include "import/tree.h"
 #include "plugin.h"
 
 #include <H5VLconnector.h>
@@ -27,56 +27,35 @@ static const char help[] =
 /* FILE as the connector shows it at REVISION. */
 static hid_t open_version(const char *name, const char *revision)
 {
-    char *directory, *looked = NULL, *options = cli_strdup(""), text[1024];
-    hid_t fapl = H5I_INVALID_HID, connector = H5I_INVALID_HID, file = H5I_INVALID_HID;
+    char *options = cli_strdup(""), text[1024];
+    hid_t fapl = H5I_INVALID_HID, connector, file = H5I_INVALID_HID;
     void *info = NULL;
 
-    if ((directory = cli_plugin_directory(&looked)) == NULL) {
-        cli_fail("the plugin " CLI_PLUGIN_FILE " is nowhere (looked in %s): install h5cow, or set HDF5_PLUGIN_PATH",
-                 looked);
-        goto done;
-    }
     cli_plugin_option(&options, "at", 2, revision);
-    if (H5PLprepend(directory) < 0 || (connector = H5VLregister_connector_by_name("h5cow", H5P_DEFAULT)) < 0) {
-        cli_fail("the plugin %s/" CLI_PLUGIN_FILE " does not load: %s; 'h5cow doctor' says more", directory,
-                 cli_reason(text, sizeof text));
+    if ((connector = cli_plugin_load(options, &info)) < 0)
         goto done;
-    }
-    if (H5VLconnector_str_to_info(options, connector, &info) < 0 || (fapl = H5Pcreate(H5P_FILE_ACCESS)) < 0 ||
-        H5Pset_fapl_sec2(fapl) < 0 || H5Pset_vol(fapl, connector, info) < 0 ||
-        (file = H5Fopen(name, H5F_ACC_RDONLY, fapl)) < 0)
+    if ((fapl = H5Pcreate(H5P_FILE_ACCESS)) < 0 || H5Pset_fapl_sec2(fapl) < 0 ||
+        H5Pset_vol(fapl, connector, info) < 0 || (file = H5Fopen(name, H5F_ACC_RDONLY, fapl)) < 0)
         cli_fail("version '%s' of '%s' cannot be opened: %s", revision, name, cli_reason(text, sizeof text));
 done:
-    if (info != NULL)
-        H5VLfree_connector_info(connector, info);
     if (fapl >= 0)
         H5Pclose(fapl);
-    if (connector >= 0)
-        H5VLclose(connector);
+    cli_plugin_unload(connector, info);
     free(options);
-    free(directory);
-    free(looked);
     return file;
 }
 
-/* A new native file whose root group tracks what the root of FROM tracks. */
+/* A new native file whose root group is like the root of FROM. */
 static hid_t create_plain(const char *name, hid_t from, hid_t native)
 {
     hid_t fcpl = H5Pcreate(H5P_FILE_CREATE), fapl = H5Pcreate(H5P_FILE_ACCESS);
-    hid_t root = H5Gopen2(from, "/", H5P_DEFAULT), gcpl = root < 0 ? H5I_INVALID_HID : H5Gget_create_plist(root);
-    hid_t file = H5I_INVALID_HID;
-    unsigned order, compact, dense;
+    hid_t root = H5Gopen2(from, "/", H5P_DEFAULT), file = H5I_INVALID_HID;
     char text[512];
 
-    if (fcpl < 0 || fapl < 0 || gcpl < 0 || H5Pset_vol(fapl, native, NULL) < 0 || H5Pset_fapl_sec2(fapl) < 0 ||
-        H5Pget_link_creation_order(gcpl, &order) < 0 || H5Pset_link_creation_order(fcpl, order) < 0 ||
-        H5Pget_attr_creation_order(gcpl, &order) < 0 || H5Pset_attr_creation_order(fcpl, order) < 0 ||
-        H5Pget_link_phase_change(gcpl, &compact, &dense) < 0 || H5Pset_link_phase_change(fcpl, compact, dense) < 0 ||
-        H5Pget_attr_phase_change(gcpl, &compact, &dense) < 0 || H5Pset_attr_phase_change(fcpl, compact, dense) < 0 ||
-        (file = H5Fcreate(name, H5F_ACC_EXCL, fcpl, fapl)) < 0)
+    if (fcpl < 0 || fapl < 0 || root < 0 || H5Pset_vol(fapl, native, NULL) < 0 || H5Pset_fapl_sec2(fapl) < 0 ||
+        H5Pset_libver_bounds(fapl, H5F_LIBVER_V18, H5F_LIBVER_LATEST) < 0 || /* attributes of 64 KiB and more need it */
+        cow_tree_group_settings(root, fcpl) < 0 || (file = H5Fcreate(name, H5F_ACC_EXCL, fcpl, fapl)) < 0)
         cli_fail("cannot create '%s': %s", name, cli_reason(text, sizeof text));
-    if (gcpl >= 0)
-        H5Pclose(gcpl);
     if (root >= 0)
         H5Gclose(root);
     if (fapl >= 0)
@@ -114,15 +93,15 @@ static int put_in_place(const char *temporary, const char *out)
 static int export_version(const char *name, const char *revision, const char *out)
 {
     char *temporary = cli_format("%s.h5cow-%ld.tmp", out, (long)getpid());
-    cli_copy copy = {.from = H5I_INVALID_HID, .to = H5I_INVALID_HID};
+    cow_tree copy = {.from = H5I_INVALID_HID, .to = H5I_INVALID_HID};
     hid_t native = H5VLregister_connector_by_value(H5_VOL_NATIVE, H5P_DEFAULT);
     char text[512];
     int status = CLI_FAILED;
 
     if ((copy.from = open_version(name, revision)) < 0 || (copy.to = create_plain(temporary, copy.from, native)) < 0)
         goto done;
-    int copied = cli_copy_tree(&copy);
-    cli_copy_free(&copy);
+    int copied = cow_tree_copy(&copy);
+    cow_tree_free(&copy);
     if (copied < 0) {
         cli_fail("%s: %s; '%s' was not made", name, copy.why, out);
         goto done;
@@ -133,9 +112,10 @@ static int export_version(const char *name, const char *revision, const char *ou
         cli_fail("cannot write '%s': %s", out, cli_reason(text, sizeof text));
         goto done;
     }
-    if ((status = put_in_place(temporary, out)) == 0 && copy.dangling > 0)
-        cli_warn("%zu reference%s pointed to nothing in this version, and %s null in '%s'", copy.dangling,
-                 copy.dangling == 1 ? "" : "s", copy.dangling == 1 ? "is" : "are", out);
+    size_t dangling = copy.dangling + copy.stray;
+    if ((status = put_in_place(temporary, out)) == 0 && dangling > 0)
+        cli_warn("%zu reference%s pointed to nothing in this version, and %s null in '%s'", dangling,
+                 dangling == 1 ? "" : "s", dangling == 1 ? "is" : "are", out);
 done:
     if (copy.to >= 0)
         H5Fclose(copy.to);

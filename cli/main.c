@@ -12,8 +12,11 @@ static const struct {
     {"run", cli_run, "run a program so that the HDF5 files it makes have history"},
     {"log", cli_log, "list the versions of a file"},
     {"stat", cli_stat, "show datasets, chunks, bytes and what the history costs"},
+    {"import", cli_import, "give a plain HDF5 file a history that begins with its state"},
     {"export", cli_export, "write one version as a plain HDF5 file"},
+    {"copy", cli_copy_verb, "copy a file with its history, also while it is written"},
     {"verify", cli_verify, "check every stored chunk and everything that names it"},
+    {"recover", cli_recover, "finish what a crash left half done; save what can be read of a damaged file"},
     {"doctor", cli_doctor, "say what is wrong with the installation, or with a file"},
 };
 

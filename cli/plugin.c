@@ -75,6 +75,36 @@ char *cli_plugin_directory(char **looked)
     return found;
 }
 
+hid_t cli_plugin_load(const char *options, void **info)
+{
+    char *looked = NULL, *directory = cli_plugin_directory(&looked), text[1024];
+    hid_t connector = H5I_INVALID_HID;
+
+    *info = NULL;
+    if (directory == NULL)
+        cli_fail("the plugin " CLI_PLUGIN_FILE " is nowhere (looked in %s): install h5cow, or set HDF5_PLUGIN_PATH",
+                 looked);
+    else if (H5PLprepend(directory) < 0 || (connector = H5VLregister_connector_by_name("h5cow", H5P_DEFAULT)) < 0)
+        cli_fail("the plugin %s/" CLI_PLUGIN_FILE " does not load: %s; 'h5cow doctor' says more", directory,
+                 cli_reason(text, sizeof text));
+    else if (H5VLconnector_str_to_info(options, connector, info) < 0) {
+        cli_fail("%s", cli_reason(text, sizeof text));
+        H5VLclose(connector);
+        connector = H5I_INVALID_HID;
+    }
+    free(directory);
+    free(looked);
+    return connector;
+}
+
+void cli_plugin_unload(hid_t connector, void *info)
+{
+    if (info != NULL)
+        H5VLfree_connector_info(connector, info);
+    if (connector >= 0)
+        H5VLclose(connector);
+}
+
 char *cli_plugin_search_path(const char *directory)
 {
     const char *path = getenv("HDF5_PLUGIN_PATH");

@@ -2,6 +2,8 @@
 #ifndef CLI_PLUGIN_H
 #define CLI_PLUGIN_H
 
+#include <hdf5.h>
+
 #include <stddef.h>
 
 #define CLI_PLUGIN_FILE "libh5cow.so"
@@ -9,6 +11,11 @@
 /* The first folder with the plugin: beside this program as it was built, where it was installed, the folders of
  * HDF5_PLUGIN_PATH, HDF5's own. free() it. NULL: nowhere; *LOOKED (free() it, may be asked for as NULL) lists them. */
 char *cli_plugin_directory(char **looked);
+
+/* Load the plugin into this process. *INFO: OPTIONS as HDF5 keeps them. Give both back with cli_plugin_unload. -1: said
+ * on standard error. */
+hid_t cli_plugin_load(const char *options, void **info);
+void cli_plugin_unload(hid_t connector, void *info);
 
 /* What HDF5_PLUGIN_PATH has to be so that the plugin in DIRECTORY and the ones found so far are found. free() it. */
 char *cli_plugin_search_path(const char *directory);

@@ -38,6 +38,8 @@ static const column snapshot_columns[] = {
     COLUMN(cli_snapshot_row, head, UNSIGNED, true),
     COLUMN(cli_snapshot_row, snapshot, UNSIGNED, true),
     COLUMN(cli_snapshot_row, version, UNSIGNED, true),
+    COLUMN(cli_snapshot_row, elements, UNSIGNED, false),
+    COLUMN(cli_snapshot_row, attributes, UNSIGNED, false),
 };
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
@@ -199,8 +201,14 @@ int cli_datasets_read(const cli_file *file, cli_dataset_row **rows, size_t *coun
 
 int cli_snapshots_read(const cli_file *file, cli_snapshot_row **rows, size_t *count, char *why, size_t size)
 {
+    return cli_snapshots_read_at(file, "/_versioned_data/snapshots", rows, count, why, size);
+}
+
+int cli_snapshots_read_at(const cli_file *file, const char *path, cli_snapshot_row **rows, size_t *count, char *why,
+                          size_t size)
+{
     void *raw = NULL;
-    int status = read_plain(file, "/_versioned_data/snapshots", snapshot_columns, COUNT(snapshot_columns), sizeof **rows,
+    int status = read_plain(file, path, snapshot_columns, COUNT(snapshot_columns), sizeof **rows,
                             &raw, count, why, size);
     *rows = raw;
     return status;

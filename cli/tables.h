@@ -18,6 +18,7 @@ typedef struct cli_dataset_row {
 } cli_dataset_row;
 typedef struct cli_snapshot_row {
     uint64_t head, snapshot, version;
+    uint64_t elements, attributes; /* checksums; 0: none */
 } cli_snapshot_row;
 
 /* 0; or -1 and WHY. *ROWS: free with the function below, or free(). */
@@ -25,6 +26,10 @@ int cli_versions_read(const cli_file *file, cli_version **rows, size_t *count, c
 void cli_versions_free(cli_version *rows, size_t count);
 int cli_datasets_read(const cli_file *file, cli_dataset_row **rows, size_t *count, char *why, size_t size);
 int cli_snapshots_read(const cli_file *file, cli_snapshot_row **rows, size_t *count, char *why, size_t size);
+
+/* The same of a table that is somewhere else. */
+int cli_snapshots_read_at(const cli_file *file, const char *path, cli_snapshot_row **rows, size_t *count, char *why,
+                          size_t size);
 
 /* What a dataset object is. */
 typedef enum { CLI_NATIVE, CLI_HEAD, CLI_VIEW } cli_source_kind;

@@ -5,6 +5,7 @@
  */
 #include "check.h"
 #include "history/history.h"
+#include "recover.h"
 
 #include "error.h"
 
@@ -148,8 +149,7 @@ static void hear(answer *a, const char *line, bool verbose)
     json_object_put(told);
 }
 
-/* Seconds that the child has computed so far; waiting for a slow disk does not count. */
-static double computed(pid_t id)
+double cli_computed(pid_t id)
 {
     struct timespec used;
     clockid_t clock;
@@ -170,7 +170,7 @@ static bool listen_to(pid_t id, int from, answer *a, bool verbose)
     for (;;) {
         struct pollfd ready = {.fd = from, .events = POLLIN};
         int n = poll(&ready, 1, 1000);
-        if (n == 0 && computed(id) - last > SILENCE) {
+        if (n == 0 && cli_computed(id) - last > SILENCE) {
             kill(id, SIGKILL);
             stuck = true;
             break;
@@ -192,7 +192,7 @@ static bool listen_to(pid_t id, int from, answer *a, bool verbose)
             used -= (size_t)(end + 1 - text);
             memmove(text, end + 1, used);
         }
-        last = computed(id);
+        last = cli_computed(id);
     }
     free(text);
     return stuck;
@@ -211,7 +211,7 @@ static void print_list(json_object *list, const char *separator)
         printf("%s%s", i == 0 ? "" : separator, json_object_get_string(json_object_array_get_idx(list, i)));
 }
 
-static void print_damage(const char *file, size_t number, json_object *damage)
+void cli_verify_print(const char *file, size_t number, json_object *damage)
 {
     json_object *what = NULL, *objects = NULL, *versions = NULL, *older = NULL, *value = NULL;
 
@@ -276,7 +276,7 @@ static int print_answer(const char *file, answer *a, double seconds, bool json)
     if (damages > 0) {
         printf("%s: %zu damaged place%s\n", file, damages, damages == 1 ? "" : "s");
         for (size_t i = 0; i < damages; i++)
-            print_damage(file, i + 1, json_object_array_get_idx(a->damages, i));
+            cli_verify_print(file, i + 1, json_object_array_get_idx(a->damages, i));
     } else {
         printf("%s: no damage\n", file);
     }
@@ -290,14 +290,13 @@ static int print_answer(const char *file, answer *a, double seconds, bool json)
     return cli_flush() != 0 ? CLI_FAILED : damages > 0 ? CLI_DAMAGED : CLI_OK;
 }
 
-static int verify(const char *name, bool json, bool verbose)
+/* Run the child. 0 when A holds its answer. */
+static int ask(const char *name, bool verbose, answer *result)
 {
     answer a = {.damages = json_object_new_array()};
-    struct timespec start, end;
     int ends[2], state = 0, status = CLI_FAILED;
     pid_t id;
 
-    clock_gettime(CLOCK_MONOTONIC, &start);
     fflush(NULL);
     if (pipe(ends) < 0 || (id = fork()) < 0) {
         cli_fail("cannot start a process for the check: %s", strerror(errno));
@@ -330,10 +329,34 @@ static int verify(const char *name, bool json, bool verbose)
     } else if (WEXITSTATUS(state) != 0 || a.counts == NULL) {
         goto done; /* the child has said why */
     }
-    clock_gettime(CLOCK_MONOTONIC, &end);
-    status = print_answer(name, &a, (double)(end.tv_sec - start.tv_sec) + 1e-9 * (double)(end.tv_nsec - start.tv_nsec),
-                          json);
+    status = 0;
 done:
+    *result = a;
+    return status;
+}
+
+int cli_verify_file(const char *name, bool verbose, json_object **damages, json_object **counts)
+{
+    answer a;
+    int status = ask(name, verbose, &a);
+
+    *damages = a.damages;
+    *counts = a.counts;
+    return status;
+}
+
+static int verify(const char *name, bool json, bool verbose)
+{
+    struct timespec start, end;
+    answer a;
+    int status;
+
+    clock_gettime(CLOCK_MONOTONIC, &start);
+    status = ask(name, verbose, &a);
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    if (status == 0)
+        status = print_answer(name, &a,
+                              (double)(end.tv_sec - start.tv_sec) + 1e-9 * (double)(end.tv_nsec - start.tv_nsec), json);
     json_object_put(a.damages);
     json_object_put(a.counts);
     return status;

@@ -84,6 +84,20 @@ int cow_error_where(const char *place, const char *doing)
     return -1;
 }
 
+void cow_error_in_file(const char *name)
+{
+    const char *base = strrchr(name, '/');
+
+    base = base == NULL ? name : base + 1;
+    if (!current.set || (current.kind != COW_MEMORY && current.kind != COW_IO) ||
+        strstr(current.message, base) != NULL)
+        return;
+    for (unsigned i = 0; i < current.contexts; i++)
+        if (strstr(current.context[i], base) != NULL)
+            return;
+    cow_error_where(name, "in this file");
+}
+
 typedef struct lowest_record {
     hid_t minor;
     char text[MESSAGE_SIZE / 2];
@@ -153,13 +167,26 @@ void cow_error_clear(void)
 
 struct cow_error_held {
     error_record record;
+    bool used;
 };
+
+/* What is held most often is that there is no memory. So the first ones have their place. */
+static _Thread_local cow_error_held places[2];
+
+static cow_error_held *place(void)
+{
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+        if (!places[i].used)
+            return &places[i];
+    return malloc(sizeof *places); /* without memory the error may be lost: callbacks are rarely as deep as that */
+}
 
 cow_error_held *cow_error_hold(void)
 {
-    cow_error_held *held = current.set ? malloc(sizeof *held) : NULL;
+    cow_error_held *held = current.set ? place() : NULL;
 
-    if (held != NULL) { /* without memory the error may be lost, which was its fate anyhow */
+    if (held != NULL) {
+        held->used = true;
         held->record = current;
         current.set = false;
         current.stack = 0;
@@ -174,7 +201,9 @@ void cow_error_put_back(cow_error_held *held)
         return;
     cow_error_clear();
     current = held->record;
-    free(held);
+    held->used = false;
+    if (held < places || held >= places + sizeof places / sizeof *places)
+        free(held);
 }
 
 void cow_error_take(cow_error_box *box)

@@ -59,6 +59,7 @@ static cow_options *options_default(void)
         cow_error(COW_MEMORY, "no memory for options");
         return NULL;
     }
+    options->references = 1;
     options->chunk_bytes = CHUNK_DEFAULT;
     options->cache_bytes = CACHE_DEFAULT;
     options->threads = threads_default();
@@ -263,12 +264,15 @@ typedef enum {
     THREADS,
     SYNC,
     LOCK_TIMEOUT,
+    ADOPT,
+    TRUNCATE,
     UNDER_VOL,
     UNDER_INFO,
     KEYS
 } key_id;
 static const char *const keys[KEYS] = {"at",    "name",    "message", "commit",       "compress",  "chunk",
-                                       "cache", "threads", "sync",    "lock_timeout", "under_vol", "under_info"};
+                                       "cache", "threads", "sync",    "lock_timeout",
+                                       "adopt", "truncate", "under_vol", "under_info"};
 static const char *const syncs[] = {"full", "normal", "off"};
 
 static int set_option(cow_options *options, key_id key, const char *value)
@@ -313,6 +317,16 @@ static int set_option(cow_options *options, key_id key, const char *value)
         if (parse_bytes(keys[key], value, 0, TIMEOUT_MAX, "seconds, 0 to 86400", &n) < 0)
             return -1;
         options->lock_timeout = (unsigned)n;
+        return 0;
+    case ADOPT:
+        if (strcmp(value, "yes") != 0 && strcmp(value, "no") != 0)
+            return bad_value(keys[key], value, "yes or no");
+        options->adopt = value[0] == 'y';
+        return 0;
+    case TRUNCATE:
+        if (strcmp(value, "keep") != 0 && strcmp(value, "discard") != 0)
+            return bad_value(keys[key], value, "keep or discard");
+        options->truncate = value[0] == 'd' ? COW_TRUNCATE_DISCARD : COW_TRUNCATE_KEEP;
         return 0;
     case UNDER_VOL:
         if (strcmp(value, "0") != 0)
@@ -361,7 +375,7 @@ static int parse_entry(cow_options *options, char *entry, bool given[])
     if (key == KEYS)
         return cow_error(COW_USAGE,
                          "option '%s' is unknown: there are at, name, message, commit, compress, chunk, cache, "
-                         "threads, sync and lock_timeout (a ';' inside a value is written %%3B)",
+                         "threads, sync, lock_timeout, adopt and truncate (a ';' inside a value is written %%3B)",
                          key_text);
     if (!equals)
         return cow_error(COW_USAGE, "option %s has no value: write %s=VALUE", keys[key], keys[key]);
@@ -448,26 +462,15 @@ cow_options *cow_options_refuse(const char *text)
 
 cow_options *cow_options_copy(const cow_options *options)
 {
-    cow_options *copy = malloc(sizeof *copy);
+    cow_options *shared = (cow_options *)(uintptr_t)options;
 
-    if (!copy) {
-        cow_error(COW_MEMORY, "no memory for options");
-        return NULL;
-    }
-    *copy = *options;
-    copy->at = copy->name = copy->message = copy->refused = copy->refusal = NULL;
-    if (copy_string(options->at, &copy->at) < 0 || copy_string(options->name, &copy->name) < 0 ||
-        copy_string(options->message, &copy->message) < 0 || copy_string(options->refused, &copy->refused) < 0 ||
-        copy_string(options->refusal, &copy->refusal) < 0) {
-        cow_options_free(copy);
-        return NULL;
-    }
-    return copy;
+    shared->references++;
+    return shared;
 }
 
 void cow_options_free(cow_options *options)
 {
-    if (!options)
+    if (!options || --options->references > 0)
         return;
     free(options->at);
     free(options->name);
@@ -534,8 +537,9 @@ char *cow_options_text(const cow_options *options)
     put_string(out, MESSAGE, options->message);
     fprintf(out, "commit=%s;", options->commit == COW_COMMIT_FLUSH ? "flush" : "close");
     put_compress(out, &options->compress);
-    fprintf(out, "chunk=%zu;cache=%zu;threads=%u;sync=%s;lock_timeout=%u", options->chunk_bytes, options->cache_bytes,
-            options->threads, syncs[options->sync], options->lock_timeout);
+    fprintf(out, "chunk=%zu;cache=%zu;threads=%u;sync=%s;lock_timeout=%u;adopt=%s;truncate=%s", options->chunk_bytes, options->cache_bytes,
+            options->threads, syncs[options->sync], options->lock_timeout, options->adopt ? "yes" : "no",
+            options->truncate == COW_TRUNCATE_DISCARD ? "discard" : "keep");
 done:
     failed = ferror(out) != 0;
     if (fclose(out) != 0 || failed) {

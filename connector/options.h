@@ -15,6 +15,7 @@ typedef struct cow_compress {
 } cow_compress;
 
 typedef struct cow_options {
+    unsigned references; /* copies are this very one: options are never changed once they are parsed */
     char *at;                                           /* revision to read, or NULL for the head */
     char *name;                                         /* name of the version to be made, or NULL: 1, 2, 3 ... */
     char *message;                                      /* recorded in the version, or NULL */
@@ -25,6 +26,8 @@ typedef struct cow_options {
     unsigned threads;   /* worker threads, 1 to 64; default: cores, at most 8 */
     enum { COW_OPTION_SYNC_FULL, COW_OPTION_SYNC_NORMAL, COW_OPTION_SYNC_OFF } sync; /* docs/promises.md */
     unsigned lock_timeout; /* seconds to wait for another program that writes the file, default 0 */
+    bool adopt;         /* a plain file that is opened for writing gets a history first */
+    enum { COW_TRUNCATE_KEEP, COW_TRUNCATE_DISCARD } truncate; /* H5F_ACC_TRUNC on a file with history */
     char *refused;      /* NULL, or a text that is no good: nothing may be opened with these options ... */
     char *refusal;      /* ... and why */
 } cow_options;
@@ -34,6 +37,7 @@ typedef struct cow_options {
 cow_options *cow_options_parse(const char *text);
 /* What stands for a TEXT that was not parsed; takes the recorded error. NULL: no memory, recorded. */
 cow_options *cow_options_refuse(const char *text);
+/* Never fails: HDF5 leaks half a property list where a part of it cannot be copied. */
 cow_options *cow_options_copy(const cow_options *options);
 /* A string that parses to the same options, or is refused again; free() it. NULL when out of memory. */
 char *cow_options_text(const cow_options *options);

@@ -5,6 +5,7 @@ usage: climate.py correct FILE DEGREES   add DEGREES to a box of the North Atlan
        climate.py extend FILE            append a second year: temperatures a little warmer, all else as in the first
        climate.py summarise FILE         write zonal means of SST into a group of their own
        climate.py rewrite FILE           read SST and write it back as it was
+       climate.py product FROM FILE DEGREES   create FILE anew: all variables of FROM, and SST corrected by DEGREES
 """
 
 import sys
@@ -54,10 +55,21 @@ def rewrite(file):
     file["SST"][...] = file["SST"][...]
 
 
+def product(source, name, degrees):
+    with h5py.File(source, "r") as old, h5py.File(name, "w") as new:
+        for variable in old.values():
+            if isinstance(variable, h5py.Dataset) and variable.chunks:
+                new.create_dataset(variable.name, data=variable[()], chunks=variable.chunks, compression="gzip")
+        box = new["SST"][BOX]
+        new["SST"][BOX] = np.where(box == MISSING, box, box + np.float32(degrees))
+
+
 def main():
-    verbs = {verb.__name__: verb for verb in (correct, extend, summarise, rewrite)}
+    verbs = {verb.__name__: verb for verb in (correct, extend, summarise, rewrite, product)}
     if len(sys.argv) < 3 or sys.argv[1] not in verbs:
         sys.exit(__doc__)
+    if sys.argv[1] == "product" and len(sys.argv) == 5:
+        return product(sys.argv[2], sys.argv[3], float(sys.argv[4]))
     with h5py.File(sys.argv[2], "r+") as file:
         verbs[sys.argv[1]](file, *map(float, sys.argv[3:]))
 

@@ -47,6 +47,17 @@ step "correction revised" "${climate[@]}" correct climate.nc -0.1
 echo '$ h5cow run -- python3 climate.py rewrite climate.nc        # the same values again: no version'
 (cd "$work/versioned" && h5cow run -- "${climate[@]}" rewrite climate.nc)
 
+title "A program that writes its output anew, with mode 'w', loses nothing: each run is a version"
+cp "$work/plain/climate.nc" "$work/plain/input.nc"
+before=0
+for run in 1 2 3; do
+    (cd "$work/versioned" && h5cow run -m "run $run" -- "${climate[@]}" product "$work/plain/input.nc" product.nc "0.$run")
+    now=$(bytes "$work/versioned/product.nc")
+    echo "\$ climate.py product input.nc product.nc 0.$run        # the file grew by $((now - before)) bytes"
+    before=$now
+done
+(cd "$work/versioned" && show h5cow log product.nc && show h5cow verify product.nc)
+
 cd "$work/versioned"
 title "The history, and what each version added"
 show h5cow log climate.nc
@@ -87,4 +98,12 @@ awk -v a="$copies" -v b="$stored" 'BEGIN { printf "%.1f times smaller than copie
 
 title "Every stored chunk hashed again, every index and view checked"
 show h5cow verify climate.nc
+title "A plain file gets a history: what is in it becomes version 1"
+cp ../plain/copy-1.nc imported.nc
+show h5cow import -m "as delivered" imported.nc
+h5cow run -m "a correction" -- "${climate[@]}" correct imported.nc 0.3
+show h5cow log imported.nc
+h5cow run -- h5diff imported.nc@1 ../plain/copy-1.nc
+echo "version 1: h5diff finds no difference"
+
 printf '\nThe files are in %s\n' "$work"

@@ -17,8 +17,8 @@
  *      order numbers in a group that does not track them; native HDF5 may say that times are tracked where they are
  *      not, since an older object header cannot say it.
  *  D3  Real references hold addresses. Both sides must have one, and right after it was written it must lead to the
- *      same object; pattern references, which are never followed, are compared as bytes, but not in FILE@N, where the
- *      connector may resolve them.
+ *      same object; later on, and in versions, to the same object or nowhere, since where a reference to a deleted object
+ *      leads natively is undefined. Pattern references are never followed, and compared as bytes.
  *  D4  Sizes of deflated or scale-offset chunks, and the storage size they add up to: encoders may differ. Raw bytes
  *      are decoded by native HDF5 and the elements compared.
  *  D5  Elements that nobody wrote, where native HDF5 1.14.5 leaves what the file had there before: without fill value or

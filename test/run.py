@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """All tests, one part after the other; the last line counts them. ./dev test builds everything and calls this.
 
-usage: run.py [--long] [--suites] [--steps N] [--seed S]
+usage: run.py [--long] [--suites] [--steps N] [--seed S] [--kills N] [--many SECONDS]
 
 Each part prints its own counted line and keeps its whole output in build/test-logs. A part that cannot be counted, or
 that ends badly without a failed test, counts as one failed test: nothing that was not run can look like a success.
@@ -22,6 +22,8 @@ BUILD = TEST.parent / "build"
 LOGS = BUILD / "test-logs"
 STEPS = 20_000  # of the differential test, all runs together
 RUNS = 8  # of the differential test, each with its own seed
+KILLS = 500  # of a writer beside readers
+MANY = 120  # seconds of many readers at one file
 PART_TIMEOUT = 1800  # seconds
 COUNTED = re.compile(r"(\d+) passed, (\d+) failed, (\d+) skipped\s*$")
 
@@ -118,9 +120,9 @@ def junit(path):
     return count
 
 
-def c_tests(tests, title, build, setup=None):
-    """The tests that meson knows of one build folder, or of those the suite that is named like the SETUP."""
-    command = ["meson", "test", "-C", BUILD / build, "--no-rebuild", "--print-errorlogs"]
+def c_tests(tests, title, build, setup=None, names=()):
+    """The tests that meson knows of one build folder, or of those the suite that is named like the SETUP, or NAMES."""
+    command = ["meson", "test", "-C", BUILD / build, "--no-rebuild", "--print-errorlogs", *names]
     name = "testlog"
     if setup:
         command += ["--setup", setup, "--suite", setup]
@@ -136,6 +138,15 @@ def differential(tests, steps, seed):
     tests.programs(f"Differential test, {RUNS} x {each} steps", commands, {**os.environ, "HDF5_VOL_CONNECTOR": "h5cow"})
 
 
+def crowds(tests, kills, seconds, seed):
+    """Several programs at one file, one crowd after the other: each has readers enough for all cores."""
+    for title, command in (
+        ("Kill -9", [TEST / "kills.py", "--kills", kills, "--seed", seed]),
+        ("Many readers", [TEST / "many.py", "--seconds", seconds]),
+    ):
+        tests.programs(title, {command[0].name: [sys.executable, "-B", *command]}, os.environ)
+
+
 def damage(tests, seed):
     """More of what the C tests begin with; with sanitizers."""
     folder = BUILD / "sanitize"
@@ -144,13 +155,24 @@ def damage(tests, seed):
     tests.programs("Damaged files", {"tables, index, chunks": run, "anywhere": [*run, "--anywhere"]}, env)
 
 
+def bit_rot(tests):
+    """Each byte of a small file, and more bits of a larger one than the C tests turn over."""
+    folder = BUILD / "release"
+    run = [folder / "test/bitrot", "--command", folder / "cli/h5cow", "--jobs", max(1, os.cpu_count() // 2)]
+    env = {**os.environ, "HDF5_VOL_CONNECTOR": "h5cow", "HDF5_PLUGIN_PATH": str(folder / "connector")}
+    tests.programs("Bit rot", {"small": [*run, "--part", "small"], "large": [*run, "--part", "large"]}, env)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--long", action="store_true", help="ten times as many random steps, more damaged files")
     parser.add_argument("--suites", action="store_true", help="only the test-suites of others")
     parser.add_argument("--steps", type=int, help=f"steps of the differential test (default {STEPS})")
     parser.add_argument("--seed", type=int, default=1, help="first seed of the differential test (default 1)")
+    parser.add_argument("--kills", type=int, help=f"kills of a writer (default {KILLS})")
+    parser.add_argument("--many", type=int, default=MANY, help=f"seconds of many readers (default {MANY})")
     arguments = parser.parse_args()
+    kills = arguments.kills or (10 * KILLS if arguments.long else KILLS)
     steps = arguments.steps or (10 * STEPS if arguments.long else STEPS)
 
     LOGS.mkdir(parents=True, exist_ok=True)
@@ -159,12 +181,15 @@ def main():
         c_tests(tests, "C tests", "release")
         c_tests(tests, "C tests with ASan and UBSan", "sanitize")
         c_tests(tests, "C tests under valgrind", "release", "valgrind")
+        c_tests(tests, "C tests with threads under ThreadSanitizer", "threads", names=["workers", "threads"])
         xml = LOGS / "pytest.xml"
         pytest = [sys.executable, "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junit-xml={xml}", TEST]
         tests.part("Tests from outside", pytest, junit(xml))
         differential(tests, steps, arguments.seed)
+        crowds(tests, kills, arguments.many, arguments.seed)
         if arguments.long:
             damage(tests, arguments.seed)
+            bit_rot(tests)
     for title, runner in (("HDF5 API tests", "run_api_suite.py"), ("h5py tests", "run_h5py_suite.py")):
         command = [sys.executable, "-B", TEST / runner, "--logs", LOGS]
         tests.part(title, command, counted_line, shown=r"(API|h5py) suite: (native|connector|gained)")

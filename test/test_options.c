@@ -51,6 +51,8 @@ static void same(const cow_options *a, const cow_options *b)
     assert_int_equal(a->chunk_bytes, b->chunk_bytes);
     assert_int_equal(a->cache_bytes, b->cache_bytes);
     assert_int_equal(a->threads, b->threads);
+    assert_int_equal(a->adopt, b->adopt);
+    assert_int_equal(a->truncate, b->truncate);
 }
 
 static void test_nothing_said_means_defaults(void **state)
@@ -145,6 +147,8 @@ static void test_refusals_name_the_key_and_what_is_allowed(void **state)
         {"name=01234567890123456789012345678901234567890123456789012345678901234", "1 to 64"},
         {"at=", "~N"},
         {"commit=always", "close or flush"},
+        {"adopt=1", "yes or no"},
+        {"truncate=", "keep or discard"},
         {"chunk=4095", "4K to 1G"},
         {"chunk=2G", "4K to 1G"},
         {"chunk=1T", "4K to 1G"},
@@ -203,6 +207,7 @@ static void test_text_parses_to_the_same_options(void **state)
         "message=%3B%25%09%0A x %20;commit=flush;compress=lzf:none;chunk=4K;cache=1G;threads=64",
         "message=;compress=gzip:9",
         "compress=blosc:lz4hc:0:none",
+        "adopt=yes;truncate=discard",
     };
 
     (void)state;

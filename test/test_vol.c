@@ -1487,8 +1487,10 @@ static void test_truncate_of_a_file_that_cannot_be_opened_changes_nothing(void)
     bytes = contents(cow_file, &size);
     CHECK(truncate(cow_file, (off_t)(size / 2)) == 0); /* cut off */
     check_refused();
-    bytes[4096] ^= 1; /* both slots of the journal */
-    bytes[8192] ^= 1;
+    for (size_t at = 4096; at <= 8192; at += 4096) { /* both slots of the journal, of which there are two copies each */
+        bytes[at] ^= 1;
+        bytes[at + 512] ^= 1;
+    }
     out = fopen(cow_file, "wb");
     CHECK(out != NULL && fwrite(bytes, 1, size, out) == size && fclose(out) == 0);
     check_refused();

@@ -40,19 +40,25 @@ static int note(cow_file *file, uint64_t address, unsigned flags, const char *pa
     return 0;
 }
 
+/* The head has changed already: a version that lacks the change must not be made. */
 int cow_changed_object(cow_file *file, const H5O_token_t *object, const char *path, cow_change change)
 {
-    if (cow_file_begin(file) < 0)
-        return -1;
-    return note(file, cow_address(object), 1u << change, path);
+    if (cow_file_begin(file) < 0 || note(file, cow_address(object), 1u << change, path) < 0)
+        return cow_file_fail(file);
+    return 0;
 }
 
 int cow_changed_link(cow_file *file, const H5O_token_t *group, const char *group_path, const char *name)
 {
     (void)name; /* a group that is made anew links all its members anew: which one changed makes no difference */
-    if (cow_file_begin(file) < 0)
-        return -1;
-    return note(file, cow_address(group), COW_CHANGED_LINKS, group_path);
+    if (cow_file_begin(file) < 0 || note(file, cow_address(group), COW_CHANGED_LINKS, group_path) < 0)
+        return cow_file_fail(file);
+    return 0;
+}
+
+void cow_changed_half(cow_file *file)
+{
+    cow_file_fail(file);
 }
 
 void cow_changed_paths(cow_file *file)

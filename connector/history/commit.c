@@ -12,10 +12,12 @@
 
 #include "error.h"
 #include "journal/driver.h"
+#include "planted.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define BLOCK_ROWS 5 /* newest rows of the log that may share their heap blocks with what a commit writes */
 
@@ -397,6 +399,13 @@ int cow_file_commit(cow_file *file, cow_commit_kind kind)
     cow_journal *journal;
     int status = 0;
 
+    if (file->owner != getpid())
+        return 0; /* what a forked child has got from its parent is the parent's to commit */
+    if ((file->state == COW_OPEN || (file->state == COW_AMENDABLE && finished)) &&
+        (journal = cow_driver_journal(file->fileno)) != NULL && cow_journal_check(journal) < 0) {
+        cow_context("%s: the changes since the last version were not committed", file->name);
+        return cow_file_fail(file);
+    }
     switch (file->state) {
     case COW_CLEAN:
         return 0;
@@ -410,6 +419,9 @@ int cow_file_commit(cow_file *file, cow_commit_kind kind)
             status = cow_native_file_flush(file->native);
         break;
     case COW_OPEN:
+        if (COW_PLANTED(head_before_history) && cow_commit_datasets(file) == 0 &&
+            cow_native_file_flush(file->native) == 0 && (journal = cow_driver_journal(file->fileno)) != NULL)
+            cow_journal_commit(journal, false);
         status = commit(file, finished);
         break;
     }
@@ -425,5 +437,6 @@ int cow_file_commit(cow_file *file, cow_commit_kind kind)
     }
     file->state = finished || file->amend_row < 0 ? COW_CLEAN : COW_AMENDABLE;
     cow_datasets_sweep(file);
+    cow_file_discard_now(file);
     return 0;
 }

@@ -37,8 +37,7 @@ int cow_dataset_row_read(cow_file *file, uint64_t id, cow_dataset_row *row)
     return file->datasets->read(file->datasets, id, 1, row);
 }
 
-/* 1: TYPE has parts of variable length, or, with REFERENCES, new references: HDF5 keeps those elsewhere. */
-static int type_is_heap(hid_t type, bool references)
+int cow_type_is_heap(hid_t type, bool references)
 {
     H5T_class_t class = H5Tget_class(type);
     int heap = 0;
@@ -52,14 +51,14 @@ static int type_is_heap(hid_t type, bool references)
         return references && H5Tequal(type, H5T_STD_REF) > 0;
     case H5T_ARRAY: {
         hid_t base = H5Tget_super(type);
-        heap = type_is_heap(base, references);
+        heap = cow_type_is_heap(base, references);
         H5Tclose(base);
         return heap;
     }
     case H5T_COMPOUND:
         for (int m = 0; !heap && m < H5Tget_nmembers(type); m++) {
             hid_t member = H5Tget_member_type(type, (unsigned)m);
-            heap = type_is_heap(member, references);
+            heap = cow_type_is_heap(member, references);
             H5Tclose(member);
         }
         return heap;
@@ -107,7 +106,7 @@ int cow_dataset_wanted(cow_file *file, hid_t type, hid_t space, hid_t dcpl)
         return 0;
     /* what HDF5 refuses to create is HDF5's error to report */
     if ((defined == H5D_FILL_VALUE_UNDEFINED && fill_time == H5D_FILL_TIME_ALLOC) ||
-        (fill_time == H5D_FILL_TIME_NEVER && type_is_heap(type, false)))
+        (fill_time == H5D_FILL_TIME_NEVER && cow_type_is_heap(type, false)))
         return 0;
     if (layout == H5D_CONTIGUOUS)
         return fixed;
@@ -300,7 +299,7 @@ static cow_dataset *dataset_make(cow_file *file, void *native, hid_t dcpl, uint6
     array->chunk_bytes = array->element_size;
     for (unsigned d = 0; d < root->rank; d++)
         array->chunk_bytes *= root->chunk[d];
-    array->heap = type_is_heap(array->type, true) > 0;
+    array->heap = cow_type_is_heap(array->type, true) > 0;
     if (array->heap && cow_native_element_size(file->native, array->type, &array->file_element_size) < 0)
         goto failed;
     array->early = row->layout == H5D_CHUNKED && row->alloc_time == H5D_ALLOC_TIME_EARLY;
@@ -378,7 +377,7 @@ cow_dataset *cow_dataset_create(cow_file *file, void *at, const H5VL_loc_params_
         cow_error_native("cannot get the creation properties of a dataset");
         goto done;
     }
-    if (fill == H5D_FILL_TIME_IFSET && defined == H5D_FILL_VALUE_DEFAULT && type_is_heap(type, false))
+    if (fill == H5D_FILL_TIME_IFSET && defined == H5D_FILL_VALUE_DEFAULT && cow_type_is_heap(type, false))
         fill = H5D_FILL_TIME_ALLOC; /* as HDF5 does (H5D__update_oh_info) */
     row.alloc_time = (uint8_t)alloc;
     row.fill_time = (uint8_t)fill;
@@ -434,6 +433,7 @@ done:
     if (chunked >= 0)
         H5Pclose(chunked);
     if (dataset == NULL && *native != NULL) {
+        cow_file_fail(file); /* a head that has no history */
         H5VLdataset_close(*native, cow_native_id(), DXPL, NULL);
         *native = NULL;
     }
@@ -516,6 +516,18 @@ int cow_dataset_of_copy(cow_file *file, void *native, cow_dataset **source)
     return *source == NULL ? -1 : 1;
 }
 
+/* A head that names a number which is another's: a copy that was made without the connector, unless a version knows it. */
+static int foreign_head(cow_file *file, uint64_t address)
+{
+    if (cow_snapshots_load(file) < 0)
+        return -1;
+    return cow_snapshots_known(file, address)
+               ? cow_error(COW_CORRUPT, "%s: a dataset names the content of another one; to see what is damaged: h5cow "
+                                        "verify %s",
+                           file->name, file->name)
+               : 0;
+}
+
 int cow_dataset_attach(cow_file *file, void *native, cow_dataset **dataset)
 {
     H5O_info2_t info;
@@ -540,7 +552,9 @@ int cow_dataset_attach(cow_file *file, void *native, cow_dataset **dataset)
     if ((dcpl = cow_native_dataset_dcpl(native)) < 0)
         return -1;
     kind = source_of(dcpl, &number);
-    if (kind > 0 && root_of(file, kind, number, &offset, &root, &row) < 0)
+    if (kind > 0 && (root_of(file, kind, number, &offset, &root, &row) < 0 ||
+                     (kind == 2 && cow_sum_check_root(file, address, offset) < 0) ||
+                     (kind == 1 && row.head != address && foreign_head(file, address) < 0)))
         kind = -1;
     if (kind <= 0) {
         H5Pclose(dcpl);

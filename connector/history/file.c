@@ -4,6 +4,7 @@
 
 #include "error.h"
 #include "journal/driver.h"
+#include "journal/journal.h"
 #include "store/bytes.h"
 
 #include <H5VLconnector.h>
@@ -13,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* All files that are open with history in this process. The one piece of global state that HDF5 forces on us: its
  * callbacks come with an object, and several objects may belong to one physical file. */
@@ -83,8 +85,16 @@ int cow_file_fail(cow_file *file)
 
 int cow_file_may_write(cow_file *file)
 {
+    const cow_journal *journal;
+    const char *failure;
+
     if (!file->writable)
         return cow_error(COW_READ_ONLY, "%s: the file is open for reading only", file->name);
+    if (file->owner != getpid())
+        return cow_error(COW_USAGE,
+                         "%s: this process was forked when the file was open, and what it writes would be lost; open "
+                         "the file anew in this process",
+                         file->name);
     if (file->state == COW_FAILED)
         return cow_error(COW_IO,
                          "%s: nothing more is written since an earlier failure (%s); close the file, mend the cause "
@@ -92,6 +102,10 @@ int cow_file_may_write(cow_file *file)
                          file->name, file->error);
     if (file->shut)
         return cow_error(COW_USAGE, "%s: the HDF5 library is shutting down", file->name);
+    if ((journal = cow_driver_journal(file->fileno)) != NULL && (failure = cow_journal_failure(journal)) != NULL) {
+        cow_error(COW_IO, "%s: nothing more is written since an earlier failure (%s)", file->name, failure);
+        return cow_file_fail(file);
+    }
     return 0;
 }
 
@@ -133,6 +147,14 @@ void *cow_file_native(const cow_file *file)
     return file->native;
 }
 
+bool cow_file_of_handle(const void *native)
+{
+    for (const cow_file *file = open_files; file != NULL; file = file->next)
+        if (file->native == native)
+            return true;
+    return false;
+}
+
 const H5O_token_t *cow_file_root_token(const cow_file *file)
 {
     return &file->root;
@@ -154,10 +176,11 @@ hid_t cow_dataset_row_type(void)
 
 hid_t cow_snapshot_row_type(void)
 {
-    hid_t type = H5Tcreate(H5T_COMPOUND, 24);
+    hid_t type = H5Tcreate(H5T_COMPOUND, 40);
 
     if (type < 0 || H5Tinsert(type, "head", 0, H5T_STD_U64LE) < 0 ||
-        H5Tinsert(type, "snapshot", 8, H5T_STD_U64LE) < 0 || H5Tinsert(type, "version", 16, H5T_STD_U64LE) < 0)
+        H5Tinsert(type, "snapshot", 8, H5T_STD_U64LE) < 0 || H5Tinsert(type, "version", 16, H5T_STD_U64LE) < 0 ||
+        H5Tinsert(type, "elements", 24, H5T_STD_U64LE) < 0 || H5Tinsert(type, "attributes", 32, H5T_STD_U64LE) < 0)
         cow_error_native("cannot describe a table");
     return type;
 }
@@ -179,11 +202,12 @@ static hid_t byte_type(void)
     return H5Tcopy(H5T_STD_U8LE);
 }
 
-static int make_table(cow_file *file, const char *path, hid_t (*type_of)(void), size_t chunk_bytes, cow_table **table)
+static int make_table(cow_file *file, const char *path, hid_t (*type_of)(void), size_t chunk_bytes, bool checked,
+                      cow_table **table)
 {
     hid_t type = type_of();
 
-    *table = type < 0 ? NULL : cow_native_table_create(file->loc, path, type, chunk_bytes);
+    *table = type < 0 ? NULL : cow_native_table_create(file->loc, path, type, chunk_bytes, checked);
     if (type >= 0)
         H5Tclose(type);
     return *table == NULL ? -1 : 0;
@@ -210,12 +234,17 @@ static void close_tables(cow_file *file)
         }
 }
 
+int cow_file_open_snapshots(cow_file *file)
+{
+    return file->snapshots == NULL ? open_table(file, COW_ROOT "/snapshots", 40, &file->snapshots) : 0;
+}
+
 int cow_file_open_all(cow_file *file)
 {
     if (file->opened_all)
         return 0;
     if ((file->pools == NULL && open_table(file, COW_ROOT "/pools", COW_HASH_SIZE, &file->pools) < 0) ||
-        (file->snapshots == NULL && open_table(file, COW_ROOT "/snapshots", 24, &file->snapshots) < 0) ||
+        cow_file_open_snapshots(file) < 0 ||
         cow_log_rows(file->loc, &file->log_rows) < 0)
         return -1;
     file->version_row = (int64_t)file->log_rows - 1;
@@ -259,10 +288,10 @@ int cow_file_lay_out(cow_file *file)
     if (cow_native_close(root) < 0 || status < 0)
         return -1;
     if (cow_log_create(file->loc) < 0 ||
-        make_table(file, COW_ROOT "/datasets", cow_dataset_row_type, 4096, &file->datasets) < 0 ||
-        make_table(file, COW_ROOT "/pools", pool_row_type, 1024, &file->pools) < 0 ||
-        make_table(file, COW_ROOT "/snapshots", cow_snapshot_row_type, 4096, &file->snapshots) < 0 ||
-        make_table(file, COW_ROOT "/index", byte_type, 4096, &file->index) < 0)
+        make_table(file, COW_ROOT "/datasets", cow_dataset_row_type, 4096, true, &file->datasets) < 0 ||
+        make_table(file, COW_ROOT "/pools", pool_row_type, 1024, true, &file->pools) < 0 ||
+        make_table(file, COW_ROOT "/snapshots", cow_snapshot_row_type, 4096, true, &file->snapshots) < 0 ||
+        make_table(file, COW_ROOT "/index", byte_type, 4096, false, &file->index) < 0)
         return -1;
     file->version_row = -1;
     file->laid_out = file->opened_all = true;
@@ -300,9 +329,11 @@ static void shut(cow_file *file)
 
 static void close_native(cow_file *file)
 {
-    if (file->native != NULL && cow_native_file_close(file->native) < 0)
+    void *native = file->native;
+
+    file->native = NULL; /* from now on it is any file */
+    if (native != NULL && cow_native_file_close(native) < 0)
         cow_error_clear();
-    file->native = NULL;
 }
 
 static void free_file(cow_file *file)
@@ -318,9 +349,13 @@ static void free_file(cow_file *file)
     free(file->change);
     cow_map_free(&file->node_at);
     cow_map_free(&file->snapshot_of);
+    cow_map_free(&file->snapshot_at);
+    cow_map_free(&file->sum_checked);
+    cow_past_free(file);
     free(file->snapshot);
     cow_options_free(file->options);
     free(file->name);
+    free(file->discard); /* without a commit the old file stays */
     free(file);
 }
 
@@ -343,6 +378,7 @@ static int check_name(cow_file *file)
 cow_file *cow_file_attach(void *native_file, const char *name, bool writable, bool created, const cow_options *options)
 {
     cow_loc at = {native_file, H5I_FILE};
+    const cow_journal *journal;
     H5O_info2_t info;
     cow_file *file;
 
@@ -355,6 +391,13 @@ cow_file *cow_file_attach(void *native_file, const char *name, bool writable, bo
             file->writable |= writable;
             return cow_file_reference(file);
         }
+    /* After an error HDF5 may have kept open what nobody has open any more: with it, what was never committed. */
+    if ((journal = cow_driver_journal(info.fileno)) != NULL && cow_journal_failure(journal) != NULL && !created) {
+        cow_error(COW_IO,
+                  "%s: the HDF5 library has kept the file open since an earlier failure (%s); start the program again",
+                  name, cow_journal_failure(journal));
+        return NULL;
+    }
     if ((file = calloc(1, sizeof *file)) == NULL || (file->name = strdup(name)) == NULL ||
         (file->options = cow_options_copy(options)) == NULL) {
         cow_error(COW_MEMORY, "%s: no memory to open the file", name);
@@ -365,6 +408,7 @@ cow_file *cow_file_attach(void *native_file, const char *name, bool writable, bo
     }
     file->fileno = info.fileno;
     file->root = info.token;
+    file->owner = getpid();
     file->writable = writable;
     file->references = 1;
     file->version_row = file->amend_row = -1;
@@ -431,6 +475,22 @@ bool cow_file_shut(const cow_file *file)
     return file->shut;
 }
 
+int cow_file_discard(cow_file *file, const char *old)
+{
+    return (file->discard = strdup(old)) == NULL ? cow_error(COW_MEMORY, "%s: no memory", file->name) : 0;
+}
+
+void cow_file_discard_now(cow_file *file)
+{
+    if (file->discard == NULL)
+        return;
+    unlink(file->discard);
+    if (cow_journal_sync_name(file->discard) < 0) /* the commit has happened */
+        cow_error_clear();
+    free(file->discard);
+    file->discard = NULL;
+}
+
 /* ---- the head ---- */
 
 static int remove_link(void *context, const char *name, const H5L_info2_t *info)
@@ -459,8 +519,9 @@ int cow_file_clear_head(cow_file *file)
 
     if (cow_file_begin(file) < 0 || cow_native_open(file->loc, "/", &root) < 0)
         return -1;
-    if (cow_native_links(root, false, remove_link, file) == 0 &&
-        cow_native_attributes(root, false, remove_attribute, &root) == 0 && cow_native_comment_set(root, NULL) == 0 &&
+    /* Attributes first: one may be what holds a named type without its link, which then is the link's to keep. */
+    if (cow_native_attributes(root, false, remove_attribute, &root) == 0 &&
+        cow_native_links(root, false, remove_link, file) == 0 && cow_native_comment_set(root, NULL) == 0 &&
         cow_changed_object(file, &file->root, "/", COW_CHANGED_NEW) == 0)
         status = 0;
     if (cow_native_close(root) < 0)
@@ -486,20 +547,25 @@ int cow_file_keep_removed(cow_file *file, cow_loc group, const char *name)
     H5O_info2_t info;
     H5L_info2_t link;
     char path[COW_PATH_MAX];
+    int kept;
 
     if (cow_file_begin(file) < 0 || cow_native_link_info(group, name, &link) < 0)
         return -1;
     if (link.type != H5L_TYPE_HARD)
         return 0;
+    cow_changed_paths(file); /* what is gone shows in a walk through the whole head */
     if (cow_native_info(group, name, H5O_INFO_BASIC, &info) < 0)
         return -1;
-    /* a second link keeps the object alive, and what no version knows may go */
-    if (info.rc != 1 || !file->laid_out)
+    /* A second link keeps the object alive, and what no version knows may go. What else counts for a named type may be an
+     * attribute, and nobody notices when the last of these goes: the link is kept while there still is one. */
+    if ((info.rc != 1 && info.type != H5O_TYPE_NAMED_DATATYPE) || !file->laid_out)
         return 0;
     if (cow_snapshots_load(file) < 0)
         return -1;
     if (!cow_snapshots_known(file, cow_address(&info.token)))
         return 0;
     removed_path(path, cow_address(&info.token));
+    if (info.rc != 1 && (kept = cow_native_exists(file->loc, path)) != 0)
+        return kept < 0 ? -1 : 0;
     return cow_native_link_move(group, name, file->loc, path) < 0 ? -1 : 1;
 }

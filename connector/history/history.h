@@ -47,12 +47,16 @@ void cow_file_commit_all(void (*failed)(const cow_file *file));
  * inside a callback of the connector. */
 int cow_file_let_go(cow_file *file);
 bool cow_file_shut(const cow_file *file);
+/* The file OLD, which stood at this one's name, is removed as soon as this one has a commit. -1: no memory. */
+int cow_file_discard(cow_file *file, const char *old);
 /* Empty the head, keep the history: H5Fcreate with H5F_ACC_TRUNC on a file that has one. */
 int cow_file_clear_head(cow_file *file);
 bool cow_file_writable(const cow_file *file);
 const char *cow_file_name(const cow_file *file);
 /* The history's own handle on the native file. */
 void *cow_file_native(const cow_file *file);
+/* Is this such a handle? */
+bool cow_file_of_handle(const void *native);
 const H5O_token_t *cow_file_root_token(const cow_file *file);
 
 /* ---- versions ---- */
@@ -61,8 +65,18 @@ const H5O_token_t *cow_file_root_token(const cow_file *file);
 /* Path of a version's root group ("/_versioned_data/versions/3") for REVISION: a name, a tag, ~N (N before the newest),
  * {2026-01-31T12:00} (the newest not after that time). -1 COW_NOT_FOUND with the versions there are. */
 int cow_revision_resolve(void *native_file, const char *revision, char path[], size_t size);
-/* The version's object that is the snapshot of head object HEAD in the version at PATH, or the token itself. */
+/* Identity in a version. An object of a version bears the token that the head's object has, or had: so references in
+ * its data name it, and it equals what they lead to. */
+/* The snapshot of head object HEAD in the version at PATH. -1 COW_NOT_FOUND: it has none, because the object was deleted
+ * before, made later, or never was. */
 int cow_snapshot_of(cow_file *file, const char *version_path, const H5O_token_t *head, H5O_token_t *snapshot);
+/* And back. An object that is no snapshot of that version keeps its token. */
+int cow_head_of(cow_file *file, const char *version_path, const H5O_token_t *snapshot, H5O_token_t *head);
+/* The row of the version in the log: a number that no other version of the file has. */
+int cow_version_row(cow_file *file, const char *version_path, uint64_t *row);
+/* 1: a version knows the head object HEAD, and the application has deleted it: its address is kept, but leads nowhere;
+ * 0, -1. */
+int cow_head_deleted(cow_file *file, const H5O_token_t *head);
 
 /* ---- datasets ---- */
 
@@ -103,8 +117,25 @@ int cow_changed_object(cow_file *file, const H5O_token_t *object, const char *pa
 int cow_changed_link(cow_file *file, const H5O_token_t *group, const char *group_path, const char *name);
 /* Something moved, or got a second hard link: paths known so far may be wrong. */
 void cow_changed_paths(cow_file *file);
+/* The native call has succeeded, and what had to follow it has failed, for the reason that is recorded: head and versions
+ * would differ, so nothing more is committed. */
+void cow_changed_half(cow_file *file);
 /* 0, or -1 COW_READ_ONLY / the sticky error: asked before every native modification. */
 int cow_file_may_write(cow_file *file);
+
+/* ---- checksums of what HDF5 keeps without any (sums.c) ---- */
+
+/* Elements of a native dataset (COW_CHANGED_DATA) or attributes of an object (COW_CHANGED_ATTRIBUTES), in the head or in
+ * a version: unless they changed in this transaction, are they what was committed? Looks once an opening. 0, -1
+ * COW_CORRUPT. */
+int cow_sum_check(cow_file *file, const H5O_token_t *object, cow_change what);
+/* Must an attribute of N values of TYPE be checked? */
+bool cow_sum_covers(hid_t type, size_t n);
+/* The sums themselves, 0: nothing to be summed up. FILE: the name of the file. */
+uint64_t cow_sum_root(uint64_t offset);
+int cow_sum_values(const char *file, hid_t type, size_t n, const void *values, uint64_t *sum);
+/* Attributes: one after the other in the order of names, *SUM being 0 before the first. */
+int cow_sum_add(const char *file, const char *name, hid_t type, size_t n, const void *values, uint64_t *sum);
 
 /* Before the last link of an object goes: a head object that a version knows must keep its address for ever, so its
  * link is moved to /_versioned_data/removed. 1: moved, the link is gone; 0: not needed, delete it natively. */

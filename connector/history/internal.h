@@ -6,7 +6,10 @@
  *   changes.c   what changed in this transaction
  *   commit.c    a transaction becomes a version
  *   known.c     which snapshot belongs to which head object
+ *   past.c      objects of a version by their tokens
+ *   deleted.c   which head objects are gone
  *   snapshot.c  the head's tree becomes a version's tree (path copying)
+ *   sums.c      checksums of what HDF5 keeps without any
  *   versions.c  the log of versions, revisions by name and time
  *   copy.c      H5Ocopy
  */
@@ -34,6 +37,7 @@ typedef struct cow_dataset_row {
 /* A row of /_versioned_data/snapshots. */
 typedef struct cow_snapshot_row {
     uint64_t head, snapshot, version;
+    uint64_t elements, attributes; /* checksums: sums.c; 0: none */
 } cow_snapshot_row;
 
 /* A row of /_versioned_data/log. Texts are owned: cow_log_row_free. */
@@ -61,6 +65,15 @@ typedef struct cow_change_entry {
 #define COW_CHANGED_LINKS (1u << 8)
 #define COW_CHANGED_ARRAY (1u << 9) /* a versioned dataset was opened for writing or written */
 
+/* A version's objects by their tokens, both ways. */
+typedef struct cow_past {
+    struct cow_past *next;
+    char *path;             /* of the version */
+    uint64_t row;           /* in the log */
+    uint64_t generation;    /* of `snapshots` when the maps were made */
+    cow_map snapshot, head; /* of a head address; of a snapshot's */
+} cow_past;
+
 typedef enum cow_file_state { COW_CLEAN, COW_OPEN, COW_AMENDABLE, COW_FAILED } cow_file_state;
 
 struct cow_file {
@@ -68,7 +81,9 @@ struct cow_file {
     unsigned long fileno; /* HDF5's number of the open physical file */
     unsigned references;
     char *name;
+    char *discard;   /* the file whose place this one takes, to be removed after the first commit; or NULL */
     cow_options *options;
+    pid_t owner; /* the process that opened it: forked children must not write */
     bool writable;
     bool shut;       /* by H5atclose: no native handle any more */
     bool laid_out;   /* /_versioned_data exists */
@@ -104,6 +119,10 @@ struct cow_file {
     cow_snapshot_row *snapshot;
     size_t snapshot_count, snapshot_room, snapshot_written;
     cow_map snapshot_of;
+    cow_map snapshot_at; /* snapshot address -> its row */
+    cow_map sum_checked; /* what was compared with its checksum in this opening: sums.c */
+    uint64_t snapshot_generation; /* counts changes of the rows */
+    cow_past *past;               /* versions that were asked about */
     char error[1024]; /* why the state is FAILED */
 };
 
@@ -131,7 +150,10 @@ H5O_token_t cow_token(uint64_t address);
 int cow_file_lay_out(cow_file *file);
 /* Open what was left out because the file was opened for reading: pools, snapshots, and the number of rows of the log. */
 int cow_file_open_all(cow_file *file);
+int cow_file_open_snapshots(cow_file *file);
 int cow_file_fail(cow_file *file); /* enter FAILED, keeping the recorded error; always -1 */
+/* A commit has happened: the file whose place this one takes goes. */
+void cow_file_discard_now(cow_file *file);
 int cow_file_begin(cow_file *file); /* may_write, then OPEN */
 int cow_file_eoa(cow_file *file, uint64_t *eoa);
 hid_t cow_dataset_row_type(void);
@@ -149,6 +171,8 @@ void cow_pool_path(char path[COW_PATH_MAX], uint32_t id);
 int cow_dataset_hold(cow_dataset *dataset, void *native);
 /* Free a fill value, with what it points to. */
 void cow_fill_free(const cow_array *array, void *value);
+/* 1: TYPE has parts of variable length, or, with REFERENCES, new references: HDF5 keeps those elsewhere. */
+int cow_type_is_heap(hid_t type, bool references);
 /* Close what the dataset holds of the library and of the store; the structure stays. */
 void cow_dataset_shut(cow_dataset *dataset);
 /* NATIVE is an object, in whatever file, that HDF5 copied from a head or a snapshot of FILE: *SOURCE, the read-only state
@@ -189,9 +213,24 @@ int cow_snapshots_flush(cow_file *file);
 bool cow_snapshots_known(const cow_file *file, uint64_t head);
 /* The newest snapshot of a head object; false: none, or none that still counts. */
 bool cow_snapshots_newest(const cow_file *file, uint64_t head, uint64_t *snapshot);
-int cow_snapshots_add(cow_file *file, uint64_t head, uint64_t snapshot, uint64_t version);
+int cow_snapshots_add(cow_file *file, const cow_snapshot_row *row);
+/* The row that tells what an object is: of a snapshot its own, of a head that of its newest snapshot. */
+bool cow_snapshots_find(const cow_file *file, uint64_t address, uint64_t *row);
 /* A row says nothing any more: no tree holds its snapshot. */
 int cow_snapshots_strike_out(cow_file *file, uint64_t row);
+
+/* sums.c: the sums are 0 where there is nothing that HDF5 does not check itself */
+/* Those of a snapshot, complete but for a versioned dataset's elements: cow_sum_root. */
+int cow_sum_snapshot(cow_file *file, cow_loc snapshot, cow_snapshot_row *row);
+/* Does a dataset at ADDRESS, of a version, name the root record that it named when it was made? 0, -1 COW_CORRUPT. */
+int cow_sum_check_root(cow_file *file, uint64_t address, uint64_t offset);
+/* past.c */
+void cow_past_free(cow_file *file);
+
+/* deleted.c */
+/* Note in `snapshots` which head objects are not in the version of ROW any more. MET: the addresses of all that can be
+ * reached in the head. */
+int cow_deleted_note(cow_file *file, const cow_map *met, uint64_t row);
 
 /* versions.c */
 int cow_log_create(cow_loc file);

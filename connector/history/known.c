@@ -1,6 +1,6 @@
-/* The table `snapshots`: which snapshot belongs to which head object, in which version. Its rows of the running version
- * are replaced when a flush amends that version, and struck out (snapshot 2^64-1) when the amended version does without
- * the object.
+/* The table `snapshots`: which snapshot belongs to which head object, in which version. A row with snapshot 2^64-1 says
+ * that the version does without the object: it was deleted. Rows of the running version are replaced when a flush amends
+ * that version.
  */
 #include "history/internal.h"
 
@@ -15,16 +15,20 @@ int cow_snapshots_load(cow_file *file)
 
     if (file->snapshots_loaded)
         return 0;
-    if (cow_file_open_all(file) < 0)
+    if (cow_file_open_snapshots(file) < 0)
         return -1;
     rows = file->snapshots->rows;
+    free(file->snapshot); /* of an attempt that failed */
+    file->snapshot = NULL;
     if (rows > 0 && (file->snapshot = malloc(rows * sizeof *file->snapshot)) == NULL)
         return cow_error(COW_MEMORY, "%s: no memory for %llu snapshots", file->name, (unsigned long long)rows);
     if (file->snapshots->read(file->snapshots, 0, rows, file->snapshot) < 0)
         return -1;
     file->snapshot_room = file->snapshot_count = file->snapshot_written = rows;
     for (uint64_t i = 0; i < rows; i++)
-        if (cow_map_put(&file->snapshot_of, file->snapshot[i].head, i) < 0)
+        if (cow_map_put(&file->snapshot_of, file->snapshot[i].head, i) < 0 ||
+            (file->snapshot[i].snapshot != UINT64_MAX &&
+             cow_map_put(&file->snapshot_at, file->snapshot[i].snapshot, i) < 0))
             return -1;
     file->snapshots_loaded = true;
     return 0;
@@ -47,12 +51,21 @@ bool cow_snapshots_newest(const cow_file *file, uint64_t head, uint64_t *snapsho
     return true;
 }
 
-int cow_snapshots_add(cow_file *file, uint64_t head, uint64_t snapshot, uint64_t version)
+bool cow_snapshots_find(const cow_file *file, uint64_t address, uint64_t *row)
+{
+    return (cow_map_get(&file->snapshot_at, address, row) && file->snapshot[*row].snapshot == address) ||
+           (cow_map_get(&file->snapshot_of, address, row) && file->snapshot[*row].snapshot != UINT64_MAX);
+}
+
+int cow_snapshots_add(cow_file *file, const cow_snapshot_row *added)
 {
     uint64_t row;
 
-    if (cow_map_get(&file->snapshot_of, head, &row) && file->snapshot[row].version == version) {
-        file->snapshot[row].snapshot = snapshot;
+    file->snapshot_generation++;
+    if (cow_map_get(&file->snapshot_of, added->head, &row) && file->snapshot[row].version == added->version) {
+        file->snapshot[row] = *added;
+        if (added->snapshot != UINT64_MAX && cow_map_put(&file->snapshot_at, added->snapshot, row) < 0)
+            return -1;
         if (row < file->snapshot_written)
             return file->snapshots->write(file->snapshots, row, 1, &file->snapshot[row]);
         return 0;
@@ -65,8 +78,10 @@ int cow_snapshots_add(cow_file *file, uint64_t head, uint64_t snapshot, uint64_t
         file->snapshot = larger;
         file->snapshot_room = room;
     }
-    file->snapshot[file->snapshot_count] = (cow_snapshot_row){head, snapshot, version};
-    return cow_map_put(&file->snapshot_of, head, file->snapshot_count++);
+    file->snapshot[file->snapshot_count] = *added;
+    if (added->snapshot != UINT64_MAX && cow_map_put(&file->snapshot_at, added->snapshot, file->snapshot_count) < 0)
+        return -1;
+    return cow_map_put(&file->snapshot_of, added->head, file->snapshot_count++);
 }
 
 int cow_snapshots_flush(cow_file *file)
@@ -80,33 +95,7 @@ int cow_snapshots_flush(cow_file *file)
 
 int cow_snapshots_strike_out(cow_file *file, uint64_t row)
 {
+    file->snapshot_generation++;
     file->snapshot[row].snapshot = UINT64_MAX;
     return row < file->snapshot_written ? file->snapshots->write(file->snapshots, row, 1, &file->snapshot[row]) : 0;
-}
-
-int cow_snapshot_of(cow_file *file, const char *version_path, const H5O_token_t *head, H5O_token_t *snapshot)
-{
-    uint64_t address = cow_address(head), best = UINT64_MAX, row;
-    const char *name = version_path + strlen(COW_ROOT "/versions/");
-
-    *snapshot = *head;
-    if (cow_snapshots_load(file) < 0)
-        return -1;
-    for (row = 0; row < file->log_rows; row++) {
-        cow_log_row entry = {0};
-        int same, status = cow_log_read(file->loc, row, &entry);
-        same = status == 0 && entry.name != NULL && strcmp(entry.name, name) == 0;
-        cow_log_row_free(&entry);
-        if (status < 0)
-            return -1;
-        if (same)
-            break;
-    }
-    for (size_t i = 0; i < file->snapshot_count; i++)
-        if (file->snapshot[i].head == address && file->snapshot[i].version <= row &&
-            file->snapshot[i].snapshot != UINT64_MAX)
-            best = file->snapshot[i].snapshot;
-    if (best != UINT64_MAX)
-        *snapshot = cow_token(best);
-    return 0;
 }

@@ -256,7 +256,7 @@ static int pool_make(cow_file *file, uint32_t id, hid_t type, hid_t dcpl)
     slots_path(path, id);
     if ((rows = slot_row_type((unsigned)rank)) < 0)
         goto done;
-    if ((table = cow_native_table_create(file->loc, path, rows, 4096)) == NULL)
+    if ((table = cow_native_table_create(file->loc, path, rows, 4096, false)) == NULL)
         goto done;
     status = 0;
 done:

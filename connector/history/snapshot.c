@@ -134,7 +134,7 @@ static int data_differs(cow_loc head, cow_loc snapshot)
         (space2 = cow_native_dataset_space(snapshot.object)) < 0)
         goto done;
     differs = 1;
-    if (H5Sextent_equal(space, space2) <= 0 || H5Tdetect_class(type, H5T_VLEN) != 0 || H5Tis_variable_str(type) > 0 ||
+    if (H5Sextent_equal(space, space2) <= 0 || cow_type_is_heap(type, true) ||
         H5Tdetect_class(type, H5T_REFERENCE) != 0 || H5Tget_class(type) == H5T_COMPOUND)
         goto done;
     n = H5Sget_simple_extent_npoints(space);
@@ -461,14 +461,44 @@ static int copy_header(cow_walk *walk, cow_loc head, cow_loc snapshot)
 
 static int note_built(cow_walk *walk, uint64_t address, cow_loc snapshot)
 {
+    cow_snapshot_row row = {.head = address, .version = walk->row};
     H5O_info2_t info;
 
-    if (cow_native_info(snapshot, NULL, H5O_INFO_BASIC, &info) < 0 ||
-        cow_map_put(&walk->built, address, cow_address(&info.token)) < 0 ||
-        cow_snapshots_add(walk->file, address, cow_address(&info.token), walk->row) < 0)
+    if (cow_native_info(snapshot, NULL, H5O_INFO_BASIC, &info) < 0)
+        return -1;
+    row.snapshot = cow_address(&info.token);
+    if (cow_map_put(&walk->built, address, row.snapshot) < 0 || cow_snapshots_add(walk->file, &row) < 0)
         return -1;
     walk->changed++;
     return 0;
+}
+
+/* The snapshot has its header and its elements: what HDF5 does not check gets checksums. DATASET: the state of a versioned
+ * one. */
+static int note_sums(cow_walk *walk, uint64_t address, cow_loc snapshot, const cow_dataset *dataset)
+{
+    cow_snapshot_row row;
+    uint64_t number;
+
+    if (!cow_snapshots_find(walk->file, address, &number))
+        return cow_error(COW_CORRUPT, "%s: a snapshot has no row", walk->file->name);
+    row = walk->file->snapshot[number];
+    if (cow_sum_snapshot(walk->file, snapshot, &row) < 0)
+        return -1;
+    if (dataset != NULL)
+        row.elements = cow_sum_root(dataset->root);
+    return cow_snapshots_add(walk->file, &row);
+}
+
+/* What is copied into a version without having changed must be what was committed: damage is not handed on. */
+static int check_unchanged(cow_walk *walk, uint64_t address, cow_loc head, const cow_dataset *dataset)
+{
+    H5O_token_t token = cow_token(address);
+
+    return cow_sum_check(walk->file, &token, COW_CHANGED_ATTRIBUTES) < 0 ||
+                   (head.type == H5I_DATASET && dataset == NULL && cow_sum_check(walk->file, &token, COW_CHANGED_DATA) < 0)
+               ? -1
+               : 0;
 }
 
 /* A named datatype may have no link in the head, or none that this walk has come to yet: its snapshot is made without
@@ -482,7 +512,8 @@ static int build_type(cow_walk *walk, hid_t named, uint64_t address, cow_loc *ma
     if (tcpl < 0)
         return -1;
     if (cow_native_type_anonymous(walk->file->loc, named, tcpl, made) == 0) {
-        if (note_built(walk, address, *made) == 0 && copy_header(walk, head, *made) == 0)
+        if (note_built(walk, address, *made) == 0 && copy_header(walk, head, *made) == 0 &&
+            note_sums(walk, address, *made, NULL) == 0)
             status = 0;
         else
             cow_native_close(*made);
@@ -542,6 +573,7 @@ static int build_group(cow_walk *walk, cow_loc head, uint64_t address, const cha
     }
     /* noted before its members are built: a member may be this group again */
     if (note_built(walk, address, *made) == 0 && copy_header(walk, head, *made) == 0 &&
+        note_sums(walk, address, *made, NULL) == 0 &&
         cow_native_links(head, (order & H5P_CRT_ORDER_TRACKED) != 0, build_link, &p) == 0)
         status = 0;
     if (p.previous.object != NULL && cow_native_close(p.previous) < 0)
@@ -611,7 +643,9 @@ static int copy_elements(cow_loc from, cow_loc to, hid_t space)
     else if ((values = calloc((size_t)n, H5Tget_size(type))) == NULL)
         cow_error(COW_MEMORY, "no memory to copy a dataset");
     else if (cow_native_dataset_read(from.object, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) == 0) {
-        status = cow_native_dataset_write(to.object, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values);
+        status = cow_native_references_lend(type, (size_t)n, values) < 0
+                     ? -1
+                     : cow_native_dataset_write(to.object, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values);
         H5Treclaim(type, space, H5P_DATASET_XFER_DEFAULT, values);
     }
     free(values);
@@ -717,6 +751,8 @@ static int build(cow_walk *walk, place *p, const char *name, uint64_t address, c
         return -1;
     if (head.type == H5I_DATASET && cow_dataset_attach(walk->file, head.object, &dataset) < 0)
         goto done;
+    if (check_unchanged(walk, address, head, dataset) < 0)
+        goto done;
     if (head.type == H5I_GROUP)
         status = build_group(walk, head, address, path, &made);
     else if (dataset != NULL)
@@ -724,7 +760,7 @@ static int build(cow_walk *walk, place *p, const char *name, uint64_t address, c
     else
         status = head.type == H5I_DATASET ? build_native(walk, head, &made) : build_named(walk, head, address, &made);
     if (status == 0 && head.type != H5I_GROUP)
-        status = note_built(walk, address, made);
+        status = note_built(walk, address, made) < 0 ? -1 : note_sums(walk, address, made, dataset);
     if (status == 0)
         status = cow_native_link_object(made, p->target, name);
     if (made.object != NULL && cow_native_close(made) < 0)
@@ -851,7 +887,8 @@ int cow_walk_build(cow_walk *walk, const char *name, uint64_t row, int64_t *chan
                     leftover_strike_out(&rest) < 0)) ||
         cow_native_link_object(made, file->loc, walk->prefix) < 0)
         goto done;
-    if (absolute_links_put(file, walk->absolute || (file->absolute && !walk->renew)) < 0)
+    if ((walk->full && cow_deleted_note(file, &walk->state, row) < 0) ||
+        absolute_links_put(file, walk->absolute || (file->absolute && !walk->renew)) < 0)
         goto done;
     *changed = walk->changed;
     status = 0;

@@ -58,7 +58,7 @@ int cow_log_create(cow_loc file)
         cow_error_native("cannot describe the log of versions");
         goto done;
     }
-    if ((table = cow_native_table_create(file, LOG, type, 2048)) != NULL) {
+    if ((table = cow_native_table_create(file, LOG, type, 2048, true)) != NULL) {
         table->close(table);
         status = 0;
     }

@@ -256,7 +256,8 @@ static int prepare_slot(cow_array *array, const cow_heap_part *part, uint64_t ol
     }
     if ((elements = read_slot(array, part->chunk, old)) == NULL)
         return -1;
-    status = verify_elements(array, part->chunk, old, elements) < 0
+    status = verify_elements(array, part->chunk, old, elements) < 0 ||
+                     cow_native_references_lend(array->type, all.elements, elements) < 0
                  ? -1
                  : move_part(array, slot, &all, array->type, DXPL, true, elements);
     reclaim(array, elements);

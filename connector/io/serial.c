@@ -3,6 +3,7 @@
 #include "io/serial.h"
 
 #include "error.h"
+#include "native/native.h"
 #include "store/bytes.h"
 
 #include <stdbool.h>
@@ -187,41 +188,40 @@ static bool same_file(const char *a, const char *b)
     return same;
 }
 
-/* The name that FUNCTION tells of a reference, or nothing when it cannot. */
-static int put_name(text *bytes, const H5R_ref_t *reference, ssize_t (*function)(const H5R_ref_t *, char *, size_t),
-                    const char *unless)
+static int put_text(text *bytes, const char *name)
+{
+    return put_number(bytes, strlen(name)) < 0 ? -1 : append_bytes(bytes, name, strlen(name));
+}
+
+/* The name of another file, which the reference itself holds. What H5Rget_file_name tells of a reference into its own
+ * file depends on how the application called that file ("run.h5@3"). */
+static int put_file(text *bytes, const H5R_ref_t *reference, const char *own)
+{
+    const char *name;
+
+    memcpy(&name, reference->u.__data + H5O_MAX_TOKEN_SIZE, sizeof name);
+    return name == NULL || same_file(name, own) ? put_number(bytes, 0) : put_text(bytes, name);
+}
+
+static int put_attribute(text *bytes, const H5R_ref_t *reference)
 {
     ssize_t length = 0;
     char *name;
     int status;
 
     H5E_BEGIN_TRY
-    length = function(reference, NULL, 0);
+    length = H5Rget_attr_name(reference, NULL, 0);
     H5E_END_TRY
     if (length <= 0)
         return put_number(bytes, 0);
     if ((name = calloc((size_t)length + 1, 1)) == NULL)
         return cow_error(COW_MEMORY, "no memory for a reference");
     H5E_BEGIN_TRY
-    length = function(reference, name, (size_t)length + 1);
+    length = H5Rget_attr_name(reference, name, (size_t)length + 1);
     H5E_END_TRY
-    if (length <= 0 || (unless != NULL && same_file(name, unless)))
-        status = put_number(bytes, 0);
-    else
-        status = put_number(bytes, strlen(name)) < 0 ? -1 : append_bytes(bytes, name, strlen(name));
+    status = length <= 0 ? put_number(bytes, 0) : put_text(bytes, name);
     free(name);
     return status;
-}
-
-/* Through functions of our own: the address of a library's function would bind the plugin to one library for good. */
-static ssize_t file_name_of(const H5R_ref_t *reference, char *name, size_t size)
-{
-    return H5Rget_file_name(reference, name, size);
-}
-
-static ssize_t attribute_name_of(const H5R_ref_t *reference, char *name, size_t size)
-{
-    return H5Rget_attr_name(reference, name, size);
 }
 
 /* The selection of a region reference, without the extent it is made in, which may change. */
@@ -233,9 +233,11 @@ static int put_region(text *bytes, const H5R_ref_t *reference)
     H5S_sel_type kind = H5S_SEL_ERROR;
     int rank = 0, status = -1;
 
+    cow_native_plain_tokens(true); /* the same answer in the head and in every version */
     H5E_BEGIN_TRY
     space = H5Ropen_region((H5R_ref_t *)(uintptr_t)reference, H5P_DEFAULT, H5P_DEFAULT);
     H5E_END_TRY
+    cow_native_plain_tokens(false);
     if (space < 0) /* the dataset is gone: the token says all that can be said */
         return put_number(bytes, 0);
     kind = H5Sget_select_type(space);
@@ -274,7 +276,7 @@ done:
 }
 
 /* The library has no call that tells the token without opening the object, which may be gone: it is what an H5R_ref_t
- * begins with, in 1.12 to 2.x, whatever its kind. */
+ * begins with, in 1.12 to 2.x, whatever its kind; a pointer to the name of another file comes next. */
 static int put_reference(const cow_serial *serial, text *bytes, const H5R_ref_t *reference)
 {
     H5R_type_t kind = H5Rget_type(reference);
@@ -283,10 +285,10 @@ static int put_reference(const cow_serial *serial, text *bytes, const H5R_ref_t 
         return -1;
     if (kind != H5R_OBJECT2 && kind != H5R_DATASET_REGION2 && kind != H5R_ATTR)
         return 0; /* never written */
-    if (put_name(bytes, reference, file_name_of, serial->file_name) < 0)
+    if (put_file(bytes, reference, serial->file_name) < 0)
         return -1;
     if (kind == H5R_ATTR)
-        return put_name(bytes, reference, attribute_name_of, NULL);
+        return put_attribute(bytes, reference);
     return kind == H5R_DATASET_REGION2 ? put_region(bytes, reference) : 0;
 }
 

@@ -1,5 +1,5 @@
-/* Elements with variable-length or reference parts as bytes that can be compared: see heap.h for the rules. Private to
- * io/. The bytes depend on content alone, not on where HDF5 keeps it. */
+/* Elements with variable-length or reference parts as bytes that can be compared: see heap.h for the rules. For io/
+ * and history/sums.c. The bytes depend on content alone, not on where HDF5 keeps it. */
 #ifndef COW_SERIAL_H
 #define COW_SERIAL_H
 

@@ -11,6 +11,7 @@
 
 #include "error.h"
 #include "journal/locks.h"
+#include "planted.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -20,6 +21,7 @@
 #define CHAIN_MAX     64                   /* extents */
 #define CHAIN_BYTES   ((uint64_t)64 << 20) /* beyond either, the chain becomes one extent */
 #define PENDING_BYTES ((uint64_t)4 << 20)  /* beyond that, apply without waiting for the interval */
+#define RESERVE_GAP   ((uint64_t)64 << 10) /* between two places for which room is made in one call */
 #define FENCE_MAX     4096
 #define GAP           16 /* unchanged bytes between two changed ones that cost less than a frame of their own */
 
@@ -146,7 +148,7 @@ static int collect(cow_journal *journal, bool closing, cow_overlay *frames, uint
     *extension = cow_superblock_extension(superblock);
     if (*extension == cow_journal_fence(journal))
         *extension = journal->extension;
-    cow_superblock_set(superblock, cow_journal_fence(journal), false);
+    cow_superblock_set(superblock, COW_PLANTED(no_fence) ? *extension : cow_journal_fence(journal), false);
     if (make_fence(journal, *extension, fence, room < sizeof fence ? room : sizeof fence, &fence_size) < 0 ||
         cow_journal_read_committed(journal, base, old, length) < 0 ||
         cow_journal_read_committed(journal, fence_at, old_fence, fence_size) < 0)
@@ -171,9 +173,9 @@ static int collect(cow_journal *journal, bool closing, cow_overlay *frames, uint
 
 /* ---- is the file still ours? ---- */
 
-static int check_file(cow_journal *journal)
+int cow_journal_check_file(cow_journal *journal)
 {
-    uint8_t sector[COW_SECTOR];
+    uint8_t copies[COW_SLOT];
     struct stat about, path;
     cow_slot slot;
     unsigned which = journal->slot.generation % 2;
@@ -185,11 +187,14 @@ static int check_file(cow_journal *journal)
         return cow_error(COW_IO, "%s: somebody put another file in the place of the one that is open", journal->name);
     if ((uint64_t)about.st_size < journal->size)
         return cow_error(COW_IO, "%s: somebody cut the file while it was open", journal->name);
+    journal->unchecked = 0;
     if (journal->slot.sequence == 0)
-        return 0;
-    if (cow_disk_read(&journal->disk, journal->anchor.slot[which], sector, sizeof sector) < 0)
+        return cow_journal_is_begun(journal)
+                   ? 0
+                   : cow_error(COW_IO, "%s: somebody changed the file while it was open", journal->name);
+    if (cow_disk_read(&journal->disk, journal->anchor.slot[which], copies, sizeof copies) < 0)
         return -1;
-    if (!cow_slot_decode(&slot, &journal->anchor, which, sector) || slot.generation != journal->slot.generation)
+    if (!cow_slot_decode_copies(&slot, &journal->anchor, which, copies) || slot.generation != journal->slot.generation)
         return cow_error(COW_CORRUPT, "%s: somebody changed the file while it was open", journal->name);
     return 0;
 }
@@ -256,7 +261,7 @@ static int put_extent(cow_journal *journal, const cow_extent *extent, const cow_
     name->address = place_extent(journal, size);
     name->length = size;
     cow_extent_hash(bytes, size, name->hash);
-    if (cow_disk_reserve(&journal->disk, name->address, size) < 0 ||
+    if ((!COW_PLANTED(no_room_reserved) && cow_disk_reserve(&journal->disk, name->address, size) < 0) ||
         cow_disk_write(&journal->disk, name->address, bytes, size) < 0)
         goto done;
     if (name->address + size > journal->size)
@@ -283,6 +288,44 @@ static int reach_end(cow_journal *journal, uint64_t end)
     return 0;
 }
 
+/* ---- room for applying ---- */
+
+typedef struct reserving {
+    const cow_disk *disk;
+    uint64_t from, end;
+} reserving;
+
+static int reserve_run(void *context, uint64_t address, const uint8_t *bytes, size_t size)
+{
+    reserving *r = context;
+    int status = 0;
+
+    (void)bytes;
+    if (address > r->end + RESERVE_GAP) {
+        if (r->end > r->from)
+            status = cow_disk_reserve(r->disk, r->from, r->end - r->from);
+        r->from = address;
+    }
+    r->end = address + size;
+    return status;
+}
+
+/* A disk that is full must not stop the applying of what was reported as committed. Only a file with holes, or one that
+ * ends before the last frame, can need more room. */
+static int reserve_frames(const cow_journal *journal, const cow_overlay *frames, uint64_t end)
+{
+    reserving r = {.disk = &journal->disk};
+    struct stat about;
+
+    if (cow_disk_about(&journal->disk, &about) < 0)
+        return -1;
+    if ((uint64_t)about.st_size >= end && (uint64_t)about.st_blocks * 512 >= (uint64_t)about.st_size)
+        return 0;
+    if (cow_overlay_each(frames, reserve_run, &r) < 0)
+        return -1;
+    return r.end > r.from ? cow_disk_reserve(&journal->disk, r.from, r.end - r.from) : 0;
+}
+
 static int add_dying(cow_journal *journal, const cow_extent_name *name)
 {
     cow_range *larger = realloc(journal->dying, (journal->dying_count + 1) * sizeof *larger);
@@ -296,10 +339,40 @@ static int add_dying(cow_journal *journal, const cow_extent_name *name)
 
 static int write_slot(cow_journal *journal, const cow_slot *slot)
 {
-    uint8_t sector[COW_SECTOR];
+    uint8_t copies[COW_SLOT];
 
-    cow_slot_encode(slot, &journal->anchor, sector);
-    return cow_disk_write(&journal->disk, journal->anchor.slot[slot->generation % 2], sector, sizeof sector);
+    cow_slot_encode(slot, &journal->anchor, copies);
+    memcpy(copies + COW_SECTOR, copies, COW_SECTOR);
+    return cow_disk_write(&journal->disk, journal->anchor.slot[slot->generation % 2], copies, sizeof copies);
+}
+
+/* A slot that says "applied" is not synced when it is written. If a sync failed since, the system may hold it in memory
+ * and never write it, while the commit to come overwrites the other slot, which is the only one that the disk has. So it
+ * is written once more, the same bytes, for the sync to come. Where that tears it the other one still says the same. */
+static int write_slot_again(cow_journal *journal)
+{
+    uint64_t address = journal->anchor.slot[journal->slot.generation % 2];
+    uint8_t copies[COW_SLOT];
+
+    if (cow_disk_read(&journal->disk, address, copies, sizeof copies) < 0)
+        return -1;
+    return cow_disk_write(&journal->disk, address, copies, sizeof copies);
+}
+
+/* The newest slot is another opening's. It may not be on the disk yet, and then the other one is needed (I3); or its
+ * sync failed unheard, and no sync brings it there any more. The new one is durable with the next sync. */
+static int renew_slot(cow_journal *journal)
+{
+    cow_slot slot = journal->slot;
+
+    if (journal->renewed || COW_PLANTED(slot_not_renewed))
+        return 0;
+    slot.generation++;
+    if (cow_journal_sync(journal) < 0 || write_slot(journal, &slot) < 0)
+        return -1;
+    journal->slot = slot;
+    journal->renewed = true;
+    return 0;
 }
 
 /* ---- applying ---- */
@@ -310,8 +383,9 @@ typedef struct applying {
     size_t length;                      /* 0: the file has none yet */
 } applying;
 
-/* The newest pending state that no pin forbids; 0: none. ALSO: one that is about to be added, or 0. */
-static uint64_t apply_target(const cow_journal *journal, uint64_t also)
+/* The newest pending state that no pin forbids; 0: none. ALSO: one that is about to be added, or 0; INSTEAD: in place of
+ * those there are. */
+static uint64_t apply_target(const cow_journal *journal, uint64_t also, bool instead)
 {
     uint64_t pin, target = 0;
 
@@ -320,8 +394,10 @@ static uint64_t apply_target(const cow_journal *journal, uint64_t also)
             return 0;
         pin = COW_NOWHERE; /* without locks there are no pins */
     }
-    if (also > 0 && pin >= also)
-        return also;
+    if (COW_PLANTED(apply_under_pin))
+        pin = COW_NOWHERE;
+    if (instead || (also > 0 && pin >= also))
+        return pin >= also ? also : 0;
     for (size_t i = 0; i < journal->pending_count; i++)
         if (journal->pending[i].extent.sequence <= pin)
             target = journal->pending[i].extent.sequence;
@@ -344,7 +420,7 @@ static int begin_apply(cow_journal *journal, uint64_t target, applying *a)
         a->length = cow_superblock_size(a->before);
         cow_superblock_set(a->before, cow_journal_fence(journal), false);
         memcpy(flagged, a->before, a->length);
-        cow_superblock_set(flagged, cow_journal_fence(journal), true);
+        cow_superblock_set(flagged, cow_journal_fence(journal), !COW_PLANTED(no_flag_before_pages));
         if (cow_disk_write(&journal->disk, journal->anchor.base, flagged, a->length) < 0)
             goto failed;
     }
@@ -397,12 +473,13 @@ static int write_pages(cow_journal *journal, uint64_t target, cow_overlay *frame
     cow_overlay_read(frames, journal->anchor.base, superblock, sizeof superblock);
     if ((length = cow_superblock_size(superblock)) == 0)
         return cow_error(COW_CORRUPT, "%s: a commit without a superblock", journal->name);
-    cow_superblock_set(superblock, cow_journal_fence(journal), true);
+    cow_superblock_set(superblock, cow_journal_fence(journal), !COW_PLANTED(superblock_clean_with_pages));
     if (cow_disk_about(&journal->disk, &about) < 0 || /* HDF5 refuses a file that ends too early */
         ((uint64_t)about.st_size < end && cow_disk_truncate(&journal->disk, end) < 0) ||
         cow_overlay_write(frames, journal->anchor.base, superblock, length) < 0 ||
         cow_overlay_each(frames, write_page, journal) < 0 ||
-        (journal->options.sync != COW_SYNC_OFF && cow_disk_sync(&journal->disk) < 0))
+        (journal->options.sync != COW_SYNC_OFF && !COW_PLANTED(skip_sync_of_pages) &&
+         cow_disk_sync(&journal->disk) < 0))
         return -1;
     if (end > journal->size)
         journal->size = end;
@@ -424,16 +501,16 @@ static int retire(cow_journal *journal, uint64_t target)
     cow_slot slot = journal->slot;
     size_t done = 0;
 
-    while (done < journal->pending_count && journal->pending[done].extent.sequence <= target) {
+    for (; done < journal->pending_count && journal->pending[done].extent.sequence <= target; done++)
         if (add_dying(journal, &journal->pending[done].name) < 0)
             return -1;
-        cow_overlay_free(journal->pending[done++].frames);
-    }
+    for (size_t i = 0; i < done; i++)
+        cow_overlay_free(journal->pending[i].frames);
     memmove(journal->pending, journal->pending + done, (journal->pending_count - done) * sizeof *journal->pending);
     journal->pending_count -= done;
+    journal->slot.applied = slot.applied = target;
     if (cow_journal_merge(journal) < 0)
         return -1;
-    journal->slot.applied = slot.applied = target;
     lower_protection(journal);
     slot.generation++;
     slot.protect = journal->protect > slot.end ? journal->protect : slot.end;
@@ -457,7 +534,7 @@ static int finish_apply(cow_journal *journal, applying *a)
         return 0;
     /* A reader that came while the commit was not published yet has pinned an older state. It pins before it looks for
      * newer slots, we publish before we look for pins: one of us sees the other. */
-    if (cow_lock_lowest_pin(&journal->lock, &pin) == 0 && pin < a->target)
+    if (cow_lock_lowest_pin(&journal->lock, &pin) == 0 && pin < a->target && !COW_PLANTED(late_pin_not_seen))
         return give_up_apply(journal, a);
     journal->phase = COW_APPLYING;
     if ((frames = cow_overlay_new()) != NULL && write_pages(journal, a->target, frames) == 0)
@@ -482,12 +559,14 @@ static bool apply_now(const cow_journal *journal, bool closing)
 /* The slot may or may not reach the disk by itself: it must not come up later as a commit that was reported failed. */
 static int void_slot(cow_journal *journal, uint64_t generation, applying *a)
 {
-    static const uint8_t nothing[COW_SECTOR];
+    static const uint8_t nothing[COW_SLOT];
     cow_error_box cause;
     int status;
 
     cow_error_take(&cause);
-    status = cow_disk_write(&journal->disk, journal->anchor.slot[generation % 2], nothing, sizeof nothing);
+    status = COW_PLANTED(failed_commit_stays)
+                 ? 0
+                 : cow_disk_write(&journal->disk, journal->anchor.slot[generation % 2], nothing, sizeof nothing);
     if (give_up_apply(journal, a) < 0)
         status = -1;
     if (status == 0 && journal->options.sync != COW_SYNC_OFF)
@@ -506,18 +585,17 @@ static int push_pending(cow_journal *journal, const cow_extent *extent, const co
 {
     cow_pending *larger;
 
-    if (whole) {
-        for (size_t i = 0; i < journal->pending_count; i++) {
-            if (add_dying(journal, &journal->pending[i].name) < 0)
-                return -1;
-            cow_overlay_free(journal->pending[i].frames);
-            journal->pending[i].frames = NULL;
-        }
-        journal->pending_count = 0;
-    }
+    for (size_t i = 0; whole && i < journal->pending_count; i++)
+        if (add_dying(journal, &journal->pending[i].name) < 0)
+            return -1;
     if ((larger = realloc(journal->pending, (journal->pending_count + 1) * sizeof *larger)) == NULL)
         return cow_error(COW_MEMORY, "%s: no memory for a commit", journal->name);
     journal->pending = larger;
+    if (whole) {
+        for (size_t i = 0; i < journal->pending_count; i++)
+            cow_overlay_free(larger[i].frames);
+        journal->pending_count = 0;
+    }
     larger[journal->pending_count++] = (cow_pending){*extent, *name, frames};
     return 0;
 }
@@ -525,7 +603,7 @@ static int push_pending(cow_journal *journal, const cow_extent *extent, const co
 /* FRAMES bring the newest state to EXTENT->sequence; taken over. */
 static int put_commit(cow_journal *journal, cow_extent *extent, cow_overlay *frames, bool apply)
 {
-    cow_slot slot = journal->slot;
+    cow_slot slot;
     bool whole = journal->pending_count > 0 && (!journal->trusted || journal->pending_count >= CHAIN_MAX ||
                                                 chain_bytes(journal) > CHAIN_BYTES || frames_in_chain(journal, frames));
     bool second = journal->options.sync == COW_SYNC_FULL || (journal->options.sync == COW_SYNC_NORMAL && apply);
@@ -533,6 +611,9 @@ static int put_commit(cow_journal *journal, cow_extent *extent, cow_overlay *fra
     applying a = {0};
     cow_extent_name name;
 
+    if (journal->pending_count > 0 && journal->trusted && renew_slot(journal) < 0)
+        goto early;
+    slot = journal->slot;
     if ((merged = cow_overlay_new()) == NULL || cow_overlay_merge(merged, journal->merged) < 0 ||
         cow_overlay_merge(merged, frames) < 0)
         goto early;
@@ -544,14 +625,19 @@ static int put_commit(cow_journal *journal, cow_extent *extent, cow_overlay *fra
         extent->after = journal->slot.applied;
     } else if (journal->pending_count > 0)
         extent->previous = journal->pending[journal->pending_count - 1].name;
-    if (put_extent(journal, extent, all, &name) < 0 || reach_end(journal, extent->end) < 0 || cow_journal_sync(journal) < 0)
+    if (put_extent(journal, extent, all, &name) < 0 || reach_end(journal, extent->end) < 0 ||
+        reserve_frames(journal, all, extent->end) < 0 ||
+        (journal->twice && !journal->renewed && write_slot_again(journal) < 0) ||
+        (!COW_PLANTED(skip_sync_1) && !COW_PLANTED(swap_slot_and_sync) && cow_journal_sync(journal) < 0) ||
+        (journal->slot.sequence == 0 && journal->options.sync != COW_SYNC_OFF &&
+         cow_disk_sync_folder(journal->disk.calls, journal->name) < 0))
         goto early;
     journal->phase = COW_SEALED;
-    slot.generation++;
+    slot.generation += COW_PLANTED(reuse_live_slot) ? 2 : 1;
     slot.sequence = extent->sequence;
     slot.end = extent->end;
     slot.extension = extent->extension;
-    if (journal->protect < slot.end)
+    if (journal->protect < slot.end || COW_PLANTED(reuse_pinned_space))
         journal->protect = slot.end;
     slot.protect = journal->protect;
     slot.extent = name;
@@ -561,9 +647,10 @@ static int put_commit(cow_journal *journal, cow_extent *extent, cow_overlay *fra
     if (second && cow_lock_unpublished(&journal->lock, slot.generation) < 0)
         goto early;
     /* from here on the slot may be on the disk */
-    if (write_slot(journal, &slot) < 0 ||
-        (apply && begin_apply(journal, apply_target(journal, extent->sequence), &a) < 0) ||
-        push_pending(journal, extent, &name, frames, whole) < 0 || (second && cow_journal_sync(journal) < 0)) {
+    if (write_slot(journal, &slot) < 0 || (COW_PLANTED(swap_slot_and_sync) && cow_journal_sync(journal) < 0) ||
+        (apply && begin_apply(journal, apply_target(journal, extent->sequence, whole), &a) < 0) ||
+        push_pending(journal, extent, &name, frames, whole) < 0 ||
+        (second && !COW_PLANTED(skip_sync_2) && cow_journal_sync(journal) < 0)) {
         bool pushed = journal->pending_count > 0 && journal->pending[journal->pending_count - 1].frames == frames;
         int status = void_slot(journal, slot.generation, &a);
 
@@ -577,7 +664,7 @@ static int put_commit(cow_journal *journal, cow_extent *extent, cow_overlay *fra
     cow_lock_publish(&journal->lock, slot.generation);
     journal->phase = COW_COMMITTED;
     journal->slot = slot;
-    journal->trusted = true;
+    journal->trusted = journal->renewed = true;
     journal->committed_end = extent->end;
     journal->extension = extent->extension;
     journal->direct = false;
@@ -603,6 +690,14 @@ early:
     return cow_journal_fail(journal, COW_ABORTED, "nothing was committed; the file is as it was");
 }
 
+int cow_journal_check(cow_journal *journal)
+{
+    if (!cow_journal_writer(journal) || !cow_journal_ours(journal) || cow_journal_sticky(journal) ||
+        journal->borrowed || cow_journal_check_file(journal) == 0)
+        return 0;
+    return cow_journal_fail(journal, COW_ABORTED, "nothing was committed");
+}
+
 int cow_journal_commit(cow_journal *journal, bool closing)
 {
     cow_extent extent = {0};
@@ -619,7 +714,9 @@ int cow_journal_commit(cow_journal *journal, bool closing)
     cow_journal_assert_state(journal);
     if (journal->phase == COW_IDLE)
         return closing ? cow_journal_apply(journal) : 0;
-    if (check_file(journal) < 0 || (frames = cow_overlay_new()) == NULL)
+    if (!COW_PLANTED(file_not_looked_at) && cow_journal_check(journal) < 0)
+        return -1;
+    if ((frames = cow_overlay_new()) == NULL)
         return cow_journal_fail(journal, COW_ABORTED, "nothing was committed");
     if (collect(journal, closing, frames, &extent.extension, &differs) < 0) {
         cow_overlay_free(frames);
@@ -647,12 +744,16 @@ int cow_journal_apply(cow_journal *journal)
     uint64_t target;
     applying a;
 
-    if (journal->pending_count == 0 || (target = apply_target(journal, 0)) == 0)
+    if (journal->pending_count == 0 || (target = apply_target(journal, 0, false)) == 0)
         return 0;
     if (!journal->trusted)
         return cow_journal_recommit(journal);
-    if (begin_apply(journal, target, &a) < 0)
+    if (!cow_lock_stock_readers(&journal->lock))
+        return 0; /* not worth beginning */
+    if (renew_slot(journal) < 0 || begin_apply(journal, target, &a) < 0) {
+        cow_lock_stock_readers_stop(&journal->lock);
         return cow_journal_fail(journal, COW_ABORTED, "a commit could not be applied");
+    }
     if (a.target == 0)
         return 0;
     if (cow_journal_sync(journal) < 0 || finish_apply(journal, &a) < 0) {
@@ -673,11 +774,13 @@ int cow_journal_recommit(cow_journal *journal)
     cow_overlay *frames;
 
     /* only worth it when it can be applied at once */
-    if (apply_target(journal, 0) != journal->slot.sequence)
+    if (apply_target(journal, 0, false) != journal->slot.sequence)
         return 0;
     if (!cow_lock_stock_readers(&journal->lock))
         return 0;
     cow_lock_stock_readers_stop(&journal->lock);
+    if (journal->trusted)
+        return cow_journal_apply(journal);
     if ((frames = cow_overlay_new()) == NULL)
         return -1;
     return put_commit(journal, &extent, frames, true);
@@ -691,7 +794,7 @@ void cow_journal_trim(cow_journal *journal)
     if (cow_disk_about(&journal->disk, &about) < 0)
         return;
     if (journal->slot.sequence == 0) { /* nothing was ever committed: leave nothing behind */
-        if (about.st_size > 0 && journal->phase != COW_UNKNOWN)
+        if (about.st_size > 0 && journal->phase != COW_UNKNOWN && cow_journal_is_begun(journal))
             cow_disk_truncate(&journal->disk, 0);
         return;
     }
@@ -700,7 +803,7 @@ void cow_journal_trim(cow_journal *journal)
     for (size_t i = 0; i < journal->pending_count; i++)
         if (journal->pending[i].name.address + journal->pending[i].name.length > need)
             need = journal->pending[i].name.address + journal->pending[i].name.length;
-    for (size_t i = 0; i < journal->dying_count; i++)
+    for (size_t i = 0; i < journal->dying_count && !COW_PLANTED(cut_tail_too_early); i++)
         if (journal->dying[i].address + journal->dying[i].length > need)
             need = journal->dying[i].address + journal->dying[i].length;
     if ((uint64_t)about.st_size > need)

@@ -4,6 +4,8 @@
 #include "error.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <unistd.h>
@@ -76,6 +78,26 @@ static int system_flock(void *context, int fd, int operation)
     return flock(fd, operation);
 }
 
+static int system_sync_folder(void *context, const char *name)
+{
+    const char *slash = strrchr(name, '/');
+    char folder[PATH_MAX];
+    int fd, status, number;
+
+    (void)context;
+    if (slash == NULL)
+        snprintf(folder, sizeof folder, ".");
+    else
+        snprintf(folder, sizeof folder, "%.*s", slash == name ? 1 : (int)(slash - name), name);
+    if ((fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
+        return -1;
+    status = fsync(fd);
+    number = errno;
+    close(fd);
+    errno = number;
+    return status;
+}
+
 const cow_disk_calls cow_disk_system = {
     .open = system_open,
     .close = system_close,
@@ -88,6 +110,7 @@ const cow_disk_calls cow_disk_system = {
     .stat = system_stat,
     .lock = system_lock,
     .flock = system_flock,
+    .sync_folder = system_sync_folder,
 };
 
 int cow_disk_open(cow_disk *disk, const cow_disk_calls *calls, const char *name, int flags)
@@ -176,6 +199,21 @@ int cow_disk_truncate(const cow_disk *disk, uint64_t size)
         status = disk->calls->ftruncate(disk->calls->context, disk->fd, (off_t)size);
     while (status < 0 && errno == EINTR);
     return status < 0 ? failed(disk, "cannot change the size of the file") : 0;
+}
+
+int cow_disk_sync_folder(const cow_disk_calls *calls, const char *name)
+{
+    int status;
+
+    if (calls->sync_folder == NULL)
+        return 0;
+    do
+        status = calls->sync_folder(calls->context, name);
+    while (status < 0 && errno == EINTR);
+    if (status == 0 || (errno != EIO && errno != ENOSPC && errno != EDQUOT))
+        return 0; /* one that must not be read, or a file system that has nothing to sync */
+    return cow_error(COW_IO, "%s: cannot bring the name of the file onto the disk: errno = %d, error message = '%s'", name,
+                     errno, strerror(errno));
 }
 
 int cow_disk_reserve(const cow_disk *disk, uint64_t address, uint64_t size)

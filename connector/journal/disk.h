@@ -26,6 +26,7 @@ typedef struct cow_disk_calls {
     int (*stat)(void *context, const char *name, struct stat *about);
     int (*lock)(void *context, int fd, int command, struct flock *lock); /* fcntl, F_OFD_SETLK or F_OFD_GETLK */
     int (*flock)(void *context, int fd, int operation);
+    int (*sync_folder)(void *context, const char *name); /* fsync of the folder that NAME is in; NULL: not done */
 } cow_disk_calls;
 
 /* The system's own. */
@@ -46,6 +47,9 @@ int cow_disk_read(const cow_disk *disk, uint64_t address, void *buffer, size_t s
 int cow_disk_write(const cow_disk *disk, uint64_t address, const void *buffer, size_t size);
 int cow_disk_sync(const cow_disk *disk);
 int cow_disk_truncate(const cow_disk *disk, uint64_t size);
+/* Bring onto the disk that there is a file of that name: syncing a file says nothing of its name. Folders that cannot be
+ * synced are no error. */
+int cow_disk_sync_folder(const cow_disk_calls *calls, const char *name);
 /* Room for what will be written; a file system that cannot reserve is no error. */
 int cow_disk_reserve(const cow_disk *disk, uint64_t address, uint64_t size);
 int cow_disk_about(const cow_disk *disk, struct stat *about);

@@ -31,12 +31,17 @@ typedef struct driver_file {
 /* HDF5 tells files by number, and drivers by a registered copy of the class. */
 static struct {
     driver_file *first;
-    hid_t id;
-} open_files = {.id = H5I_INVALID_HID};
+    hid_t id, apart; /* the second: cow_driver_set_apart */
+    unsigned long failures;
+} open_files = {.id = H5I_INVALID_HID, .apart = H5I_INVALID_HID};
 
 /* HDF5 calls while the connector may have an error of its own at hand: HELD. */
-static herr_t leave(int status, cow_error_held *held)
+static herr_t leave(int status, const driver_file *file, cow_error_held *held)
 {
+    if (status < 0 && file != NULL) {
+        cow_error_in_file(cow_journal_name(file->journal));
+        open_files.failures++;
+    }
     if (status < 0)
         cow_error_publish();
     cow_error_put_back(held);
@@ -73,11 +78,12 @@ static H5FD_t *driver_open(const char *name, unsigned flags, hid_t fapl, haddr_t
     file->opening = true;
     file->next = open_files.first;
     open_files.first = file;
-    leave(0, held);
+    leave(0, NULL, held);
     return &file->pub;
 failed:
     free(file);
-    leave(-1, held);
+    cow_error_in_file(name);
+    leave(-1, NULL, held);
     return NULL;
 }
 
@@ -93,7 +99,7 @@ static herr_t driver_close(H5FD_t *pub)
         }
     cow_journal_close(file->journal);
     free(file);
-    return leave(0, held);
+    return leave(0, NULL, held);
 }
 
 static int driver_compare(const H5FD_t *a, const H5FD_t *b)
@@ -110,30 +116,45 @@ static herr_t driver_query(const H5FD_t *pub, unsigned long *flags)
     return 0;
 }
 
+/* What is on a file access list. Copies are this very one: HDF5 leaks half a list where a part of it cannot be copied. */
+typedef struct driver_info {
+    cow_journal_options options; /* first: what H5Pget_driver_info gives */
+    unsigned references;
+} driver_info;
+
+static driver_info *info_new(const cow_journal_options *options)
+{
+    driver_info *info = malloc(sizeof *info);
+
+    if (info != NULL)
+        *info = (driver_info){*options, 1};
+    return info;
+}
+
 /* What files that are reached from this one inherit: external links, virtual datasets. They skip the connector. */
 static void *driver_fapl_get(H5FD_t *pub)
 {
-    cow_journal_options *options = malloc(sizeof *options);
+    driver_info *info = info_new(&((driver_file *)pub)->options);
 
-    if (options != NULL) {
-        *options = ((driver_file *)pub)->options;
-        options->borrowed = true;
-    }
-    return options;
+    if (info != NULL)
+        info->options.borrowed = true;
+    return info;
 }
 
 static void *driver_fapl_copy(const void *from)
 {
-    cow_journal_options *options = malloc(sizeof *options);
+    driver_info *info = (driver_info *)(uintptr_t)from;
 
-    if (options != NULL)
-        *options = *(const cow_journal_options *)from;
-    return options;
+    info->references++;
+    return info;
 }
 
-static herr_t driver_fapl_free(void *options)
+static herr_t driver_fapl_free(void *from)
 {
-    free(options);
+    driver_info *info = from;
+
+    if (--info->references == 0)
+        free(info);
     return 0;
 }
 
@@ -174,13 +195,13 @@ static haddr_t driver_alloc(H5FD_t *pub, H5FD_mem_t type, hid_t dxpl, hsize_t si
     (void)dxpl;
     if (size > MAX_ADDRESS || end > MAX_ADDRESS - size) {
         cow_error(COW_USAGE, "the file would be larger than a file can be");
-        leave(-1, held);
+        leave(-1, file, held);
         return HADDR_UNDEF;
     }
     address = cow_journal_allocate(file->journal, pub->base_addr, alignment, pub->paged_aggr, size, &end);
     file->eoa = end;
     file->opening = false;
-    leave(0, held);
+    leave(0, file, held);
     return address;
 }
 
@@ -195,28 +216,30 @@ static herr_t driver_get_handle(H5FD_t *pub, hid_t fapl, void **handle)
 
 static herr_t driver_read(H5FD_t *pub, H5FD_mem_t type, hid_t dxpl, haddr_t address, size_t size, void *buffer)
 {
+    const driver_file *file = (const driver_file *)pub;
     cow_error_held *held = cow_error_hold();
 
     (void)type;
     (void)dxpl;
     if (address > MAX_ADDRESS || size > MAX_ADDRESS - address) {
         cow_error(COW_CORRUPT, "address %llu is beyond any file", (unsigned long long)address);
-        return leave(-1, held);
+        return leave(-1, file, held);
     }
-    return leave(cow_journal_read(((driver_file *)pub)->journal, address, buffer, size), held);
+    return leave(cow_journal_read(file->journal, address, buffer, size), file, held);
 }
 
 static herr_t driver_write(H5FD_t *pub, H5FD_mem_t type, hid_t dxpl, haddr_t address, size_t size, const void *bytes)
 {
+    const driver_file *file = (const driver_file *)pub;
     cow_error_held *held = cow_error_hold();
 
     (void)type;
     (void)dxpl;
     if (address > MAX_ADDRESS || size > MAX_ADDRESS - address) {
         cow_error(COW_USAGE, "address %llu is beyond any file", (unsigned long long)address);
-        return leave(-1, held);
+        return leave(-1, file, held);
     }
-    return leave(cow_journal_write(((driver_file *)pub)->journal, address, bytes, size), held);
+    return leave(cow_journal_write(file->journal, address, bytes, size), file, held);
 }
 
 static herr_t driver_truncate(H5FD_t *pub, hid_t dxpl, hbool_t closing)
@@ -226,7 +249,7 @@ static herr_t driver_truncate(H5FD_t *pub, hid_t dxpl, hbool_t closing)
 
     (void)dxpl;
     (void)closing;
-    return leave(cow_journal_truncate(file->journal, file->eoa), held);
+    return leave(cow_journal_truncate(file->journal, file->eoa), file, held);
 }
 
 static herr_t driver_lock(H5FD_t *pub, hbool_t writable)
@@ -234,7 +257,7 @@ static herr_t driver_lock(H5FD_t *pub, hbool_t writable)
     const driver_file *file = (driver_file *)pub;
     cow_error_held *held = cow_error_hold();
 
-    return leave(cow_journal_lock_plain(file->journal, writable, file->lockless), held);
+    return leave(cow_journal_lock_plain(file->journal, writable, file->lockless), file, held);
 }
 
 static herr_t driver_unlock(H5FD_t *pub)
@@ -255,7 +278,7 @@ static const H5FD_class_t driver_class = {
     .name = NAME,
     .maxaddr = MAX_ADDRESS,
     .fc_degree = H5F_CLOSE_WEAK,
-    .fapl_size = sizeof(cow_journal_options),
+    .fapl_size = sizeof(driver_info),
     .fapl_get = driver_fapl_get,
     .fapl_copy = driver_fapl_copy,
     .fapl_free = driver_fapl_free,
@@ -278,20 +301,34 @@ static const H5FD_class_t driver_class = {
 };
 
 /* HDF5 may have been closed, and opened again, since. */
-static hid_t driver_id(void)
+static int set(hid_t fapl, hid_t *id, const cow_journal_options *options)
 {
-    if (open_files.id < 0 || H5Iis_valid(open_files.id) <= 0 || H5Iget_type(open_files.id) != H5I_VFL)
-        open_files.id = H5FDregister(&driver_class);
-    return open_files.id;
+    driver_info *info = info_new(options);
+    int status = 0;
+
+    if (info == NULL)
+        return cow_error(COW_MEMORY, "no memory to open a file");
+    if (*id < 0 || H5Iis_valid(*id) <= 0 || H5Iget_type(*id) != H5I_VFL)
+        *id = H5FDregister(&driver_class);
+    if (*id < 0 || H5Pset_driver(fapl, *id, info) < 0)
+        status = cow_error_native("cannot prepare to open a file");
+    driver_fapl_free(info);
+    return status;
 }
 
 int cow_driver_set(hid_t fapl, const cow_journal_options *options)
 {
-    hid_t id = driver_id();
+    return set(fapl, &open_files.id, options);
+}
 
-    if (id < 0 || H5Pset_driver(fapl, id, options) < 0)
-        return cow_error_native("cannot prepare to open a file");
-    return 0;
+int cow_driver_set_apart(hid_t fapl, const cow_journal_options *options)
+{
+    return set(fapl, &open_files.apart, options); /* HDF5 compares files of one registration only */
+}
+
+unsigned long cow_driver_failures(void)
+{
+    return open_files.failures;
 }
 
 bool cow_driver_is_set(hid_t fapl)

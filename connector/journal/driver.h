@@ -9,8 +9,15 @@
 
 /* Put the driver on the list FAPL. It is registered with HDF5 on the first call. -1: recorded. */
 int cow_driver_set(hid_t fapl, const cow_journal_options *options);
+/* The same, and HDF5 takes the file for another one than those that are opened by cow_driver_set: one that is open
+ * natively and through a connector at once shares what names the connector, and HDF5 crashes on text in it. For reading
+ * only. */
+int cow_driver_set_apart(hid_t fapl, const cow_journal_options *options);
 /* Is it this driver that is on the list? */
 bool cow_driver_is_set(hid_t fapl);
+
+/* How often reading or writing has failed so far: tells a failing disk from what is not there. */
+unsigned long cow_driver_failures(void);
 
 /* The journal of the file that HDF5 gave the number FILENO (H5Fget_fileno); NULL: the file has none. */
 cow_journal *cow_driver_journal(unsigned long fileno);

@@ -10,6 +10,9 @@
 
 #include <sys/types.h>
 
+/* Stands where the superblock will be until the first commit is applied. */
+#define COW_UNFINISHED "h5cow: not committed yet"
+
 typedef enum cow_journal_phase {
     COW_PLAIN,     /* a file without a journal: everything goes straight through */
     COW_READING,   /* a pinned state */
@@ -50,7 +53,9 @@ struct cow_journal {
     cow_pending *pending;   /* (applied, sequence], in order */
     size_t pending_count;
     cow_overlay *merged; /* their frames, newest on top; the superblock always */
-    bool trusted;        /* this opening wrote and synced the pending extents */
+    bool trusted;        /* the pending extents were synced: by who wrote a slot with syncing, or by this opening */
+    bool renewed;        /* this opening wrote the newest slot */
+    bool twice;          /* when it began, both slots named the same state */
     cow_range *dying;    /* extents that the slot before the newest one needs, until the next sync */
     size_t dying_count;
     bool pinned;   /* reader: slot.sequence is pinned */
@@ -61,11 +66,15 @@ struct cow_journal {
     uint64_t protect;     /* P: below, nothing is changed but by applying */
     uint64_t size;        /* the file is at least that long */
     uint64_t gap;         /* a new file: what is free between the first block and the anchor begins here; 0: none */
+    uint64_t unchecked;   /* bytes written since it was last looked whether the file is still ours */
     bool direct;          /* bytes beyond P were written since the last commit */
+    uint64_t lost, lost_end; /* after a failure: what was written somewhere in there could not be kept for reading */
     double last_apply;
 };
 
 /* journal.c */
+/* For tests: the calls of files whose options name none, from now on. NULL: the system's. */
+void cow_journal_use_calls(const cow_disk_calls *calls);
 bool cow_journal_sticky(const cow_journal *journal);
 bool cow_journal_writer(const cow_journal *journal);
 bool cow_journal_ours(const cow_journal *journal); /* not in a forked child */
@@ -78,24 +87,36 @@ uint64_t cow_journal_fence(const cow_journal *journal); /* address of the fence 
 /* Does [address, address + size) hold a live or dying extent? *BEHIND: the end of one. */
 bool cow_journal_in_use(const cow_journal *journal, uint64_t address, uint64_t size, uint64_t *behind);
 void cow_journal_assert_state(const cow_journal *journal);
+/* No commit yet: does the file hold nothing but what this opening wrote? */
+bool cow_journal_is_begun(const cow_journal *journal);
+/* The error for a file in which nothing was committed so far. */
+int cow_journal_nothing_yet(const cow_journal *journal);
 /* Make journal->merged anew: the superblock of the newest state, and what is pending. */
 int cow_journal_merge(cow_journal *journal);
 void cow_pending_free(cow_pending *pending, size_t count);
 
 /* commit.c */
+/* Is the file still the one that was opened, and nobody else's? */
+int cow_journal_check_file(cow_journal *journal);
 int cow_journal_sync(cow_journal *journal);
 /* Bring the pending commits into the file's own bytes where nobody is in the way. Not being able to is no failure. */
 int cow_journal_apply(cow_journal *journal);
-/* Write them anew as one commit of the same state, which then is known to be on the disk; and apply it. */
+/* Where all of them can be applied, do that; those that may not be on the disk are first written anew as one commit of
+ * the same state. */
 int cow_journal_recommit(cow_journal *journal);
 /* Give back what lies beyond all that is in use. */
 void cow_journal_trim(cow_journal *journal);
 
 /* recover.c */
-bool cow_anchor_find(const cow_disk *disk, uint64_t size, cow_anchor *anchor);
+/* 1: found, 0: the file has none, -1: it cannot be read. */
+int cow_anchor_look(const cow_disk *disk, uint64_t size, cow_anchor *anchor);
+bool cow_anchor_find(const cow_disk *disk, uint64_t size, cow_anchor *anchor); /* forgets the error */
 /* Any slot that is valid, or an HDF5 signature where the superblock should be. */
 bool cow_journal_has_state(const cow_disk *disk, const cow_anchor *anchor);
 int cow_journal_load_reader(cow_journal *journal);
 int cow_journal_load_writer(cow_journal *journal);
+/* For inspect.c: both slots, and the extents that one of them needs. 0; 1: not whole; -1. */
+int cow_journal_read_slots(const cow_disk *disk, const cow_anchor *anchor, bool valid[2], cow_slot slot[2]);
+int cow_journal_chain(const cow_journal *journal, const cow_slot *slot, cow_pending **list, size_t *count);
 
 #endif

@@ -32,9 +32,11 @@
  * Readers stay in READING, files without a journal in PLAIN.
  */
 #include "journal/internal.h"
+#include "journal/inspect.h"
 
 #include "error.h"
 #include "journal/locks.h"
+#include "planted.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -45,10 +47,10 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-/* Stands where the superblock will be until the first commit is applied. */
-static const char unfinished[24] = "h5cow: not committed yet";
+static const char unfinished[24] = COW_UNFINISHED;
 
-#define JUMP_LIMIT ((uint64_t)1 << 20) /* address space is not skipped over extents larger than that */
+#define JUMP_LIMIT  ((uint64_t)1 << 20) /* address space is not skipped over extents larger than that */
+#define CHECK_BYTES ((uint64_t)1 << 20) /* after so many it is looked again whether the file is still ours */
 
 const cow_journal_options cow_journal_defaults = {.sync = COW_SYNC_FULL, .apply_interval = 1000};
 
@@ -56,13 +58,25 @@ const cow_journal_options cow_journal_defaults = {.sync = COW_SYNC_FULL, .apply_
 static struct {
     cow_journal *first;
     bool forks; /* the fork handler is registered */
+    const cow_disk_calls *calls; /* cow_journal_use_calls */
 } table;
 
-/* The child shares the locks with its parent, which would then outlive the parent. */
+void cow_journal_use_calls(const cow_disk_calls *calls)
+{
+    table.calls = calls;
+}
+
+static const cow_disk_calls *default_calls(void)
+{
+    return table.calls == NULL ? &cow_disk_system : table.calls;
+}
+
+/* The child shares the locks with its parent. A writer's would outlive the parent; a reader's shall, since what the child
+ * has open goes on seeing the state that was pinned for it. */
 static void in_child(void)
 {
     for (cow_journal *journal = table.first; journal != NULL; journal = journal->next)
-        if (journal->lock.fd >= 0)
+        if (journal->lock.fd >= 0 && journal->phase != COW_READING)
             cow_disk_close(&journal->lock);
 }
 
@@ -80,7 +94,7 @@ bool cow_journal_writer(const cow_journal *journal)
 
 bool cow_journal_ours(const cow_journal *journal)
 {
-    return journal->owner == getpid();
+    return journal->owner == getpid() || COW_PLANTED(child_commits);
 }
 
 bool cow_journal_take_on(cow_journal *journal)
@@ -99,6 +113,11 @@ const char *cow_journal_failure(const cow_journal *journal)
     return cow_journal_sticky(journal) ? journal->failure : NULL;
 }
 
+const char *cow_journal_name(const cow_journal *journal)
+{
+    return journal->name;
+}
+
 int *cow_journal_descriptor(cow_journal *journal)
 {
     return &journal->disk.fd;
@@ -106,6 +125,8 @@ int *cow_journal_descriptor(cow_journal *journal)
 
 int cow_journal_compare(const cow_journal *a, const cow_journal *b)
 {
+    if (a->owner != b->owner) /* what a forked child opens is not what it got from its parent */
+        return a->owner < b->owner ? -1 : 1;
     if (a->device != b->device)
         return a->device < b->device ? -1 : 1;
     return (a->inode > b->inode) - (a->inode < b->inode);
@@ -145,7 +166,7 @@ bool cow_journal_in_use(const cow_journal *journal, uint64_t address, uint64_t s
             return true;
         }
     }
-    for (size_t i = 0; i < journal->dying_count; i++)
+    for (size_t i = 0; i < journal->dying_count && !COW_PLANTED(reuse_dying_extent); i++)
         if (overlap(address, size, journal->dying[i].address, journal->dying[i].length)) {
             *behind = journal->dying[i].address + journal->dying[i].length;
             return true;
@@ -180,13 +201,19 @@ void cow_pending_free(cow_pending *pending, size_t count)
 int cow_journal_merge(cow_journal *journal)
 {
     size_t length = cow_superblock_size(journal->slot.superblock);
+    cow_overlay *merged = cow_overlay_new(); /* without memory for it the former one goes on being right */
+    int status = merged == NULL
+                     ? -1
+                     : cow_overlay_write(merged, journal->anchor.base, journal->slot.superblock, length);
 
-    cow_overlay_clear(journal->merged);
-    if (cow_overlay_write(journal->merged, journal->anchor.base, journal->slot.superblock, length) < 0)
+    for (size_t i = 0; status == 0 && i < journal->pending_count; i++)
+        status = cow_overlay_merge(merged, journal->pending[i].frames);
+    if (status < 0) {
+        cow_overlay_free(merged);
         return -1;
-    for (size_t i = 0; i < journal->pending_count; i++)
-        if (cow_overlay_merge(journal->merged, journal->pending[i].frames) < 0)
-            return -1;
+    }
+    cow_overlay_free(journal->merged);
+    journal->merged = merged;
     return 0;
 }
 
@@ -199,6 +226,9 @@ static void free_journal(cow_journal *journal)
             *at = journal->next;
             break;
         }
+    /* not left to the closing: a process that was just forked, and is about to become another program, has them too */
+    if (journal->lock.fd >= 0 && cow_journal_ours(journal) && journal->phase != COW_READING)
+        cow_lock_release(&journal->lock);
     cow_disk_close(&journal->disk);
     cow_disk_close(&journal->lock);
     cow_pending_free(journal->pending, journal->pending_count);
@@ -230,37 +260,86 @@ static int refuse_truncation(const cow_journal *journal)
                      journal->name);
 }
 
-/* An empty file, or one that is to be emptied: it gets its journal with the first commit. */
-static int open_new(cow_journal *journal)
+/* A new file, or one that is to be emptied: it gets its journal with the first commit. */
+static int open_new(cow_journal *journal, bool truncate)
 {
     struct stat about;
     cow_anchor old;
+    int begun, status = 0;
 
     if (cow_lock_writer(&journal->lock, journal->options.lock_timeout) < 0 ||
         cow_disk_about(&journal->disk, &about) < 0)
         return -1;
-    if (about.st_size > 0) {
-        bool begun = cow_anchor_find(&journal->disk, (uint64_t)about.st_size, &old);
-        if (begun && cow_journal_has_state(&journal->disk, &old))
-            return refuse_truncation(journal);
-        if (!cow_lock_excused() && !cow_lock_stock_readers(&journal->lock))
-            return cow_error(COW_IO, "%s: unable to lock file: somebody is reading it; nothing was changed",
-                             journal->name);
-        int status = cow_disk_truncate(&journal->disk, 0);
-        /* a first commit that was taken back must not come up again, half written over, after a power cut */
-        if (status == 0 && begun && journal->options.sync != COW_SYNC_OFF)
-            status = cow_disk_sync(&journal->disk);
-        cow_lock_stock_readers_stop(&journal->lock);
-        if (status < 0)
-            return -1;
-        journal->size = 0;
-    }
+    begun = about.st_size == 0 ? 0 : cow_anchor_look(&journal->disk, (uint64_t)about.st_size, &old);
+    if (begun < 0) /* who cannot look must not overwrite */
+        return -1;
+    if (begun > 0 && cow_journal_has_state(&journal->disk, &old))
+        return refuse_truncation(journal);
+    if (about.st_size > 0 && !truncate)
+        return cow_error(COW_IO, "%s: another program wrote the file while it was opened; nothing was changed",
+                         journal->name);
+    /* also when it is empty: HDF5 without h5cow may have just created it */
+    if (!cow_lock_excused() && !cow_lock_stock_readers(&journal->lock))
+        return cow_error(COW_IO, "%s: unable to lock file: another program is using it; nothing was changed",
+                         journal->name);
+    if (about.st_size > 0)
+        status = cow_disk_truncate(&journal->disk, 0);
+    /* a first commit that was taken back must not come up again, half written over, after a power cut */
+    if (status == 0 && begun > 0 && journal->options.sync != COW_SYNC_OFF)
+        status = cow_disk_sync(&journal->disk);
+    cow_lock_stock_readers_stop(&journal->lock);
+    if (status < 0)
+        return -1;
+    journal->size = 0;
     if (getrandom(journal->anchor.id, sizeof journal->anchor.id, 0) != sizeof journal->anchor.id)
         return cow_error(COW_IO, "%s: the system gives no random numbers", journal->name);
     journal->phase = COW_IDLE;
     journal->extension = COW_NOWHERE;
     journal->protect = COW_NOWHERE; /* until the anchor has its place: the superblock is withheld */
     return 0;
+}
+
+/* The mark that stands where the superblock will be: at one of the places where HDF5 looks for that. */
+static bool find_mark(const cow_disk *disk, uint64_t size)
+{
+    char head[sizeof unfinished];
+
+    for (uint64_t base = 0; base < size; base = base == 0 ? 512 : base * 2) {
+        if (cow_disk_read(disk, base, head, sizeof head) < 0) {
+            cow_error_clear();
+            return false;
+        }
+        if (memcmp(head, unfinished, sizeof head) == 0)
+            return true;
+    }
+    return false;
+}
+
+bool cow_journal_is_begun(const cow_journal *journal)
+{
+    char head[sizeof unfinished];
+    uint64_t base = journal->anchor.base;
+    struct stat about;
+    size_t there;
+
+    if (cow_disk_about(&journal->disk, &about) < 0 || cow_disk_read(&journal->disk, base, head, sizeof head) < 0) {
+        cow_error_clear();
+        return false;
+    }
+    if ((uint64_t)about.st_size <= base || !journal->placed)
+        return about.st_size == 0;
+    there = (uint64_t)about.st_size - base < sizeof head ? (size_t)((uint64_t)about.st_size - base) : sizeof head;
+    return memcmp(head, unfinished, there) == 0;
+}
+
+/* A file in which nothing was ever committed is none: programs that create what is missing do so. */
+int cow_journal_nothing_yet(const cow_journal *journal)
+{
+    return cow_error(COW_IO, "unable to open file: name = '%s', errno = %d, error message = '%s': %s", journal->name,
+                     ENOENT, strerror(ENOENT),
+                     cow_lock_is_writing(&journal->lock)
+                         ? "another program is creating it and has not committed anything yet"
+                         : "a program began to create it and ended before it committed anything");
 }
 
 static void open_plain(cow_journal *journal, uint64_t size)
@@ -300,8 +379,9 @@ static int open_with_journal(cow_journal *journal, bool writable)
 
 cow_journal *cow_journal_open(const char *name, cow_journal_mode mode, const cow_journal_options *options, int *number)
 {
-    const cow_disk_calls *calls = options->calls == NULL ? &cow_disk_system : options->calls;
-    int flags = (mode.writable ? O_RDWR : O_RDONLY) | (mode.create ? O_CREAT : 0) | (mode.exclusive ? O_EXCL : 0);
+    const cow_disk_calls *calls = options->calls == NULL ? default_calls() : options->calls;
+    int flags = (mode.writable ? O_RDWR : O_RDONLY) | (mode.create ? O_CREAT : 0) | (mode.exclusive ? O_EXCL : 0) |
+                (COW_PLANTED(refused_writer_truncates) && mode.truncate ? O_TRUNC : 0);
     cow_journal *journal = NULL;
     struct stat about;
     cow_disk disk;
@@ -341,6 +421,7 @@ cow_journal *cow_journal_open(const char *name, cow_journal_mode mode, const cow
     journal->disk = disk;
     journal->lock.fd = -1;
     journal->options = *options;
+    journal->unchecked = CHECK_BYTES;
     journal->size = (uint64_t)about.st_size;
     if ((journal->name = realpath(name, NULL)) == NULL && (journal->name = strdup(name)) == NULL) {
         cow_error(COW_MEMORY, "%s: no memory to open the file", name);
@@ -352,19 +433,28 @@ cow_journal *cow_journal_open(const char *name, cow_journal_mode mode, const cow
         cannot_open(name, mode, number);
         goto failed;
     }
-    if (!S_ISREG(about.st_mode))
+    if (options->choice != NULL)
+        status = cow_journal_load_choice(journal, options->choice);
+    else if (!S_ISREG(about.st_mode))
         open_plain(journal, (uint64_t)about.st_size);
     else if (mode.writable && (mode.truncate || about.st_size == 0) && !options->borrowed)
-        status = open_new(journal);
+        status = open_new(journal, mode.truncate); /* HDF5 makes a file of an empty one that it opens for writing */
     else if (mode.writable && cow_lock_is_writing(&journal->lock) &&
              cow_lock_writer(&journal->lock, options->lock_timeout) < 0)
         status = -1; /* also a file that is just being created, which does not look like one of ours yet */
     else if (cow_disk_about(&journal->disk, &about) < 0)
         status = -1;
-    else if (!cow_anchor_find(&journal->disk, (uint64_t)about.st_size, &journal->anchor))
-        open_plain(journal, (uint64_t)about.st_size);
-    else
+    else if ((status = cow_anchor_look(&journal->disk, (uint64_t)about.st_size, &journal->anchor)) > 0 &&
+             !cow_journal_has_state(&journal->disk, &journal->anchor))
+        status = cow_journal_nothing_yet(journal);
+    else if (status > 0)
         status = open_with_journal(journal, mode.writable);
+    else if (status == 0) {
+        if (about.st_size == 0 || find_mark(&journal->disk, (uint64_t)about.st_size))
+            status = cow_journal_nothing_yet(journal);
+        else
+            open_plain(journal, (uint64_t)about.st_size);
+    }
     if (status < 0)
         goto failed;
     cow_journal_assert_state(journal);
@@ -374,41 +464,67 @@ failed:
     return NULL;
 }
 
+/* Has opening failed in a way that it fails again? */
+static bool never_opens(int number)
+{
+    return number == ENOENT || number == ENOTDIR || number == EISDIR || number == EACCES || number == EPERM ||
+           number == ELOOP || number == ENAMETOOLONG || number == ENXIO || number == ENODEV;
+}
+
 bool cow_journal_present(const char *name)
 {
     struct stat about;
     cow_anchor anchor;
     cow_disk disk;
-    bool found;
+    int found;
 
-    if (cow_disk_open(&disk, &cow_disk_system, name, O_RDONLY | O_NONBLOCK) < 0)
-        return false;
-    found = fstat(disk.fd, &about) == 0 && S_ISREG(about.st_mode);
-    for (const cow_journal *journal = table.first; found && journal != NULL; journal = journal->next)
+    if (cow_disk_open(&disk, default_calls(), name, O_RDONLY | O_NONBLOCK) < 0)
+        return !never_opens(errno);
+    found = disk.calls->fstat(disk.calls->context, disk.fd, &about) < 0 ? -1 : S_ISREG(about.st_mode);
+    for (const cow_journal *journal = table.first; found > 0 && journal != NULL; journal = journal->next)
         if (journal->device == about.st_dev && journal->inode == about.st_ino && cow_journal_ours(journal) &&
             journal->phase != COW_PLAIN)
             goto done;
-    found = found && cow_anchor_find(&disk, (uint64_t)about.st_size, &anchor) && cow_journal_has_state(&disk, &anchor);
+    if (found > 0 && (found = cow_anchor_look(&disk, (uint64_t)about.st_size, &anchor)) > 0)
+        found = cow_journal_has_state(&disk, &anchor);
+    cow_error_clear();
 done:
     cow_disk_close(&disk);
-    return found;
+    return found != 0;
 }
 
-bool cow_journal_unfinished(const char *name)
+int cow_journal_sync_name(const char *name)
 {
-    char head[sizeof unfinished];
+    return cow_disk_sync_folder(default_calls(), name);
+}
+
+bool cow_journal_alone(const cow_journal *journal)
+{
+    uint64_t pin;
+    bool alone;
+
+    if (!cow_journal_writer(journal) || cow_lock_lowest_pin(&journal->lock, &pin) < 0 || pin != COW_NOWHERE)
+        return false;
+    alone = cow_lock_stock_readers(&journal->lock);
+    cow_lock_stock_readers_stop(&journal->lock);
+    return alone;
+}
+
+bool cow_journal_unfinished(const char *name, bool *abandoned)
+{
     struct stat about;
     cow_disk disk;
     bool found = false;
 
-    if (cow_disk_open(&disk, &cow_disk_system, name, O_RDONLY | O_NONBLOCK) < 0)
+    *abandoned = false;
+    if (cow_disk_open(&disk, default_calls(), name, O_RDONLY | O_NONBLOCK) < 0)
         return false;
-    if (fstat(disk.fd, &about) == 0 && S_ISREG(about.st_mode))
-        for (off_t base = 0; !found && base < about.st_size; base = base == 0 ? 512 : base * 2)
-            found =
-                pread(disk.fd, head, sizeof head, base) == sizeof head && memcmp(head, unfinished, sizeof head) == 0;
+    if (disk.calls->fstat(disk.calls->context, disk.fd, &about) == 0 && S_ISREG(about.st_mode))
+        found = about.st_size == 0 || find_mark(&disk, (uint64_t)about.st_size);
+    found = found && !cow_journal_present(name);
+    *abandoned = found && !cow_lock_is_writing(&disk);
     cow_disk_close(&disk);
-    return found && !cow_journal_present(name);
+    return found;
 }
 
 void cow_journal_close(cow_journal *journal)
@@ -453,7 +569,7 @@ int cow_journal_read_raw(const cow_journal *journal, uint64_t address, void *buf
 /* What HDF5 wrote there: no fence, no flag. */
 static int hide_fence(const cow_journal *journal, uint64_t address, uint8_t *buffer, size_t size)
 {
-    uint64_t base = journal->anchor.base, from, to;
+    uint64_t base = journal->anchor.base, from, to, extension;
     uint8_t superblock[COW_SUPERBLOCK_MAX];
     size_t length;
 
@@ -461,10 +577,10 @@ static int hide_fence(const cow_journal *journal, uint64_t address, uint8_t *buf
         return 0;
     if (cow_journal_read_raw(journal, base, superblock, sizeof superblock) < 0)
         return -1;
-    if ((length = cow_superblock_size(superblock)) == 0 || !cow_superblock_whole(superblock) ||
-        cow_superblock_extension(superblock) != cow_journal_fence(journal))
+    if ((length = cow_superblock_size(superblock)) == 0 || !cow_superblock_whole(superblock))
         return 0;
-    cow_superblock_set(superblock, journal->extension, false);
+    extension = cow_superblock_extension(superblock);
+    cow_superblock_set(superblock, extension == cow_journal_fence(journal) ? journal->extension : extension, false);
     from = address > base ? address : base;
     to = address + size < base + length ? address + size : base + length;
     if (from < to)
@@ -476,6 +592,9 @@ int cow_journal_read(cow_journal *journal, uint64_t address, void *buffer, size_
 {
     if (journal->phase == COW_PLAIN)
         return read_file(journal, address, buffer, size);
+    if (overlap(address, size, journal->lost, journal->lost_end - journal->lost))
+        return cow_error(COW_MEMORY, "%s: what was written there is lost since an earlier failure (%s)", journal->name,
+                         journal->failure);
     if (cow_journal_read_raw(journal, address, buffer, size) < 0)
         return -1;
     return journal->placed ? hide_fence(journal, address, buffer, size) : 0;
@@ -512,11 +631,29 @@ static int write_reader(cow_journal *journal, uint64_t address, const uint8_t *b
     return 0;
 }
 
+/* HDF5 shall read what it wrote while it shuts the file down. */
+static void keep_for_reading(cow_journal *journal, uint64_t address, const uint8_t *bytes, size_t size)
+{
+    if (cow_overlay_write(journal->overlay, address, bytes, size) == 0)
+        return;
+    cow_error_clear();
+    if (journal->lost == journal->lost_end)
+        journal->lost = journal->lost_end = address;
+    if (address < journal->lost)
+        journal->lost = address;
+    if (address + size > journal->lost_end)
+        journal->lost_end = address + size;
+}
+
 static int write_direct(cow_journal *journal, uint64_t address, const uint8_t *bytes, size_t size)
 {
+    /* not into a file that is another program's by now */
+    if (journal->phase != COW_PLAIN && journal->unchecked >= CHECK_BYTES && cow_journal_check_file(journal) < 0)
+        return -1;
     if (cow_disk_write(&journal->disk, address, bytes, size) < 0)
         return -1;
     journal->direct = true;
+    journal->unchecked += size;
     if (address + size > journal->size)
         journal->size = address + size;
     return 0;
@@ -540,15 +677,15 @@ int cow_journal_write(cow_journal *journal, uint64_t address, const void *bytes,
     if (journal->phase == COW_PLAIN)
         return write_direct(journal, address, bytes, size);
     if (cow_journal_sticky(journal)) {
-        /* kept in memory, so that HDF5 reads what it wrote while it shuts the file down */
-        if (cow_overlay_write(journal->overlay, address, bytes, size) < 0)
-            cow_error_clear();
+        keep_for_reading(journal, address, bytes, size);
         return 0;
     }
     journal->phase = COW_OPEN;
     below = address >= journal->protect         ? 0
             : journal->protect - address < size ? (size_t)(journal->protect - address)
                                                 : size;
+    if (COW_PLANTED(write_through))
+        below = 0;
     if (below < size && (cow_journal_in_use(journal, address + below, size - below, &behind) ||
                          cow_overlay_touches(journal->overlay, address + below, size - below) ||
                          cow_overlay_touches(journal->merged, address + below, size - below)))
@@ -557,8 +694,11 @@ int cow_journal_write(cow_journal *journal, uint64_t address, const void *bytes,
         status = cow_overlay_write(journal->overlay, address, from, below);
     if (status == 0 && below < size)
         status = write_direct(journal, address + below, from + below, size - below);
-    if (status < 0)
-        return cow_journal_fail(journal, COW_ABORTED, "nothing more of this opening is committed");
+    if (status < 0) {
+        cow_journal_fail(journal, COW_ABORTED, "nothing more of this opening is committed");
+        cow_error_clear();
+        keep_for_reading(journal, address, bytes, size);
+    }
     return 0;
 }
 
@@ -571,6 +711,10 @@ int cow_journal_truncate(cow_journal *journal, uint64_t end)
     journal->end = end;
     if (journal->phase == COW_IDLE)
         journal->phase = COW_OPEN;
+    if (COW_PLANTED(shrinking_end_unprotects) && journal->placed && end >= journal->anchor.end)
+        journal->protect = end;
+    if (COW_PLANTED(commit_from_flush))
+        return cow_journal_commit(journal, false);
     return 0;
 }
 

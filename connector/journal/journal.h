@@ -25,6 +25,7 @@ typedef struct cow_journal_options {
     unsigned apply_interval; /* milliseconds: commits that come faster are applied together */
     bool borrowed;           /* the file was reached round the connector (external link, virtual dataset, mount): a file
                                 with a journal can be read, and not be written before cow_journal_take_on */
+    const struct cow_journal_choice *choice; /* NULL, or a state of a damaged file: inspect.h */
     const cow_disk_calls *calls; /* NULL: the system's; must outlive the process' use of the file */
 } cow_journal_options;
 
@@ -43,13 +44,18 @@ cow_journal *cow_journal_open(const char *name, cow_journal_mode mode, const cow
  * could not be committed is reported on stderr. */
 void cow_journal_close(cow_journal *journal);
 
-/* Is there a journal in the file NAME, or is one being made by this process? */
+/* Is there a journal in the file NAME, or is one being made by this process? Also where that cannot be found out: opened
+ * with the journal, a file that has none is passed through. */
 bool cow_journal_present(const char *name);
-/* Is NAME what a program left that died before its first commit? */
-bool cow_journal_unfinished(const char *name);
+/* A file was given the name NAME: bring that onto the disk. */
+int cow_journal_sync_name(const char *name);
+/* Was the file NAME created, and nothing committed yet? Also an empty file. *ABANDONED: and nobody is about to. */
+bool cow_journal_unfinished(const char *name, bool *abandoned);
 
 int cow_journal_read(cow_journal *journal, uint64_t address, void *buffer, size_t size);
-/* After a failed commit (cow_journal_failure) writes are taken and come to nothing, so that HDF5 can close the file. */
+/* What cannot be written makes cow_journal_failure, and is reported by the next commit, as with the system's own cache:
+ * HDF5 cannot close an object whose writing has failed. From then on writes are kept for reading and come to nothing. -1
+ * only where nothing may be written. */
 int cow_journal_write(cow_journal *journal, uint64_t address, const void *bytes, size_t size);
 /* The state ends at END: takes effect with the commit. */
 int cow_journal_truncate(cow_journal *journal, uint64_t end);
@@ -69,6 +75,9 @@ void cow_journal_extended(cow_journal *journal, uint64_t old_end, uint64_t new_e
 int cow_journal_commit(cow_journal *journal, bool closing);
 /* Drop what was written since the last commit; for this opening nothing more is committed. WHY goes into messages. */
 void cow_journal_abort(cow_journal *journal, const char *why);
+/* Is the file still the one that was opened, and did nobody else write it? A failure is final for this opening. Before
+ * a commit, so that what is read and written for it is not another's. */
+int cow_journal_check(cow_journal *journal);
 /* Is there anything that a commit would have to look at? */
 bool cow_journal_dirty(const cow_journal *journal);
 /* NULL, or why nothing more is committed. */
@@ -77,6 +86,8 @@ bool cow_journal_plain(const cow_journal *journal);
 /* The connector has seen a borrowed file that HDF5 opened for writing, and keeps its history. false: somebody else is
  * writing it, so it is only read. */
 bool cow_journal_take_on(cow_journal *journal);
+/* Does nobody but this writer have the file open: neither through h5cow nor with HDF5 alone? Not knowing is false. */
+bool cow_journal_alone(const cow_journal *journal);
 /* Newest committed state that is seen, and the one that the file's own bytes have. For tests and h5cow recover. */
 void cow_journal_state(const cow_journal *journal, uint64_t *sequence, uint64_t *applied);
 
@@ -85,6 +96,8 @@ void cow_journal_state(const cow_journal *journal, uint64_t *sequence, uint64_t 
 int cow_journal_lock_plain(cow_journal *journal, bool writable, bool lockless);
 void cow_journal_unlock_plain(cow_journal *journal);
 
+/* Absolute. */
+const char *cow_journal_name(const cow_journal *journal);
 int *cow_journal_descriptor(cow_journal *journal);
 /* Identity of the file: device and inode. */
 int cow_journal_compare(const cow_journal *a, const cow_journal *b);

@@ -3,6 +3,7 @@
 
 #include "error.h"
 #include "journal/record.h"
+#include "planted.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -71,7 +72,7 @@ static int no_locks(const cow_disk *disk)
 }
 
 /* "process 123 (python3) on host": what can be found out about the writer. */
-static void describe_writer(const cow_disk *disk, char *text, size_t size)
+void cow_lock_describe_writer(const cow_disk *disk, char *text, size_t size)
 {
     char path[64], program[64] = "", host[64] = "this host";
     off_t found = 0;
@@ -114,11 +115,17 @@ int cow_lock_writer(const cow_disk *disk, unsigned timeout)
     double start = now();
     char writer[256];
 
-    while (set(disk, F_WRLCK, WRITER) < 0) {
+    while (set(disk, COW_PLANTED(shared_writer_lock) ? F_RDLCK : F_WRLCK, WRITER) < 0) {
         if (!taken(errno))
             return no_locks(disk);
+        if (now() - start >= timeout && !cow_lock_is_writing(disk))
+            return cow_error(COW_IO,
+                             "%s: the file is being read, and on this kind of file system (network, FUSE) nobody can "
+                             "write meanwhile; nothing was changed; wait until it is closed, or set the option "
+                             "lock_timeout=SECONDS",
+                             disk->name);
         if (now() - start >= timeout) {
-            describe_writer(disk, writer, sizeof writer);
+            cow_lock_describe_writer(disk, writer, sizeof writer);
             return cow_error(COW_IO,
                              "%s: the file is being written by %s; nothing was changed; wait until it is closed, or "
                              "set the option lock_timeout=SECONDS",
@@ -128,6 +135,13 @@ int cow_lock_writer(const cow_disk *disk, unsigned timeout)
     }
     set(disk, F_RDLCK, PROCESS + getpid());
     return 0;
+}
+
+void cow_lock_release(const cow_disk *disk)
+{
+    struct flock lock = {.l_type = F_UNLCK, .l_whence = SEEK_SET}; /* length 0: to the end */
+
+    disk->calls->lock(disk->calls->context, disk->fd, F_OFD_SETLK, &lock);
 }
 
 bool cow_lock_is_writing(const cow_disk *disk)
@@ -145,7 +159,7 @@ int cow_lock_against_writer(const cow_disk *disk)
         return 0;
     if (!taken(errno))
         return no_locks(disk);
-    describe_writer(disk, writer, sizeof writer);
+    cow_lock_describe_writer(disk, writer, sizeof writer);
     return cow_error(COW_IO,
                      "%s: the file is being written by %s, and on this kind of file system (network, FUSE) nobody can "
                      "read meanwhile; wait until it is closed, or read a copy",
@@ -177,6 +191,21 @@ int cow_lock_lowest_pin(const cow_disk *disk, uint64_t *sequence)
     return 0;
 }
 
+int cow_lock_next_pin(const cow_disk *disk, uint64_t from, uint64_t *sequence)
+{
+    off_t found, start = PIN + (off_t)from, end = PIN + PIN_COUNT;
+    int status;
+
+    *sequence = COW_NOWHERE;
+    while (end > start && (status = get(disk, F_WRLCK, start, end - start, &found)) != 0) {
+        if (status < 0)
+            return -1;
+        *sequence = (uint64_t)(found - PIN);
+        end = found;
+    }
+    return 0;
+}
+
 int cow_lock_unpublished(const cow_disk *disk, uint64_t generation)
 {
     return set(disk, F_WRLCK, UNPUBLISHED + (off_t)generation) < 0 ? no_locks(disk) : 0;
@@ -199,9 +228,10 @@ int cow_lock_stock_readers(const cow_disk *disk)
     int status;
 
     do
-        status = disk->calls->flock(disk->calls->context, disk->fd, LOCK_EX | LOCK_NB);
+        status = disk->calls->flock(disk->calls->context, disk->fd,
+                                    (COW_PLANTED(upgrade_shared_lock) ? LOCK_SH : LOCK_EX) | LOCK_NB);
     while (status < 0 && errno == EINTR);
-    return status == 0 || errno != EWOULDBLOCK; /* where there is no flock, nobody holds one */
+    return status == 0 || COW_PLANTED(apply_under_stock_reader) || errno != EWOULDBLOCK; /* where there is no flock, nobody holds one */
 }
 
 void cow_lock_stock_readers_stop(const cow_disk *disk)

@@ -13,8 +13,12 @@
 
 /* 0, or -1 and an error that names the writer there is; waits for it up to TIMEOUT milliseconds. */
 int cow_lock_writer(const cow_disk *disk, unsigned timeout);
+/* Let go of all locks that DISK has, in whatever process else they may be. */
+void cow_lock_release(const cow_disk *disk);
 /* Does anybody else hold it? */
 bool cow_lock_is_writing(const cow_disk *disk);
+/* "process 123 (python3) on host": what can be found out about it. */
+void cow_lock_describe_writer(const cow_disk *disk, char *text, size_t size);
 /* On file systems whose locks cannot be trusted between machines: readers hold this against writers. */
 int cow_lock_against_writer(const cow_disk *disk);
 
@@ -22,6 +26,9 @@ int cow_lock_pin(const cow_disk *disk, uint64_t sequence);
 void cow_lock_unpin(const cow_disk *disk, uint64_t sequence);
 /* The lowest state that a reader has pinned, COW_NOWHERE: none. -1: the locks do not answer. */
 int cow_lock_lowest_pin(const cow_disk *disk, uint64_t *sequence);
+
+/* The lowest one from the state FROM on, likewise. */
+int cow_lock_next_pin(const cow_disk *disk, uint64_t from, uint64_t *sequence);
 
 int cow_lock_unpublished(const cow_disk *disk, uint64_t generation);
 void cow_lock_publish(const cow_disk *disk, uint64_t generation);

@@ -4,6 +4,7 @@
 #include "error.h"
 #include "store/bytes.h"
 #include "store/digest.h"
+#include "planted.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -139,7 +140,7 @@ void cow_slot_encode(const cow_slot *slot, const cow_anchor *anchor, uint8_t sec
 
 bool cow_slot_decode(cow_slot *slot, const cow_anchor *anchor, unsigned which, const uint8_t sector[COW_SECTOR])
 {
-    if (!sealed(sector, slot_magic) || memcmp(sector + 8, anchor->id, 16) != 0)
+    if ((!sealed(sector, slot_magic) && !COW_PLANTED(slot_unchecked)) || memcmp(sector + 8, anchor->id, 16) != 0)
         return false;
     slot->generation = cow_get64(sector + 24);
     slot->sequence = cow_get64(sector + 32);
@@ -163,6 +164,19 @@ bool cow_slot_decode(cow_slot *slot, const cow_anchor *anchor, unsigned which, c
            slot->sequence < COW_FILE_LIMIT / 2 && slot->applied <= slot->sequence && slot->end < COW_FILE_LIMIT &&
            slot->end >= anchor->end && slot->protect >= slot->end && slot->protect < COW_FILE_LIMIT &&
            (slot->extent.length == 0) == (slot->applied == slot->sequence);
+}
+
+bool cow_slot_decode_copies(cow_slot *slot, const cow_anchor *anchor, unsigned which, const uint8_t copies[COW_SLOT])
+{
+    cow_slot other;
+    bool first = cow_slot_decode(slot, anchor, which, copies);
+
+    /* torn between the two, the second is of the slot that was here before */
+    if (cow_slot_decode(&other, anchor, which, copies + COW_SECTOR) && (!first || other.generation > slot->generation)) {
+        *slot = other;
+        return true;
+    }
+    return first;
 }
 
 /* ---- extents ---- */

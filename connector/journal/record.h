@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #define COW_SECTOR     512u  /* the unit that a disk writes whole, or garbles alone */
+#define COW_SLOT       1024u /* a slot as written: the same sector twice, so that one may rot */
 #define COW_BLOCK      4096u /* the two slots never share one */
 #define COW_RESERVES   4     /* places that extents use again and again */
 #define COW_NOWHERE    UINT64_MAX
@@ -67,6 +68,8 @@ bool cow_anchor_decode(cow_anchor *anchor, const uint8_t sector[COW_SECTOR], uin
 void cow_slot_encode(const cow_slot *slot, const cow_anchor *anchor, uint8_t sector[COW_SECTOR]);
 /* false: empty, torn, damaged, or of another file. WHICH: 0 or 1. */
 bool cow_slot_decode(cow_slot *slot, const cow_anchor *anchor, unsigned which, const uint8_t sector[COW_SECTOR]);
+/* Of both copies the newer that is valid. */
+bool cow_slot_decode_copies(cow_slot *slot, const cow_anchor *anchor, unsigned which, const uint8_t copies[COW_SLOT]);
 
 /* The whole extent, *SIZE bytes, a multiple of 512; free() it. -1: out of memory. */
 int cow_extent_encode(const cow_extent *extent, const cow_anchor *anchor, const cow_overlay *frames, uint8_t **bytes,

@@ -2,8 +2,11 @@
  *
  *   V1 the newer valid slot whose chain of extents is whole. A crash cannot leave a valid slot with a damaged chain
  *      (I2), unless syncing was off: then the older slot counts, if no applying had begun. Else stop, change nothing.
- *   V2 to V4 a writer writes the pending commits anew as one, so that it knows them to be on the disk, applies it, and
- *      notes that: cow_journal_recommit. Where a reader is in the way they stay pending.
+ *   V2 to V4 a writer applies the pending commits, and notes that. A slot is written only after its extents were synced
+ *      (I2), so they are on the disk; the slot itself is written anew, in the other block, before it is relied on: its
+ *      own sync may have failed. Where the slot was written with syncing off, the extents are written anew as well, as
+ *      one: cow_journal_recommit. Where a reader is in the way they stay pending, and further commits follow in the
+ *      chain.
  *   R1 a reader pins the newest published state and then looks again; R2 it takes the frames into memory, so that
  *      nobody needs to keep the extents for it.
  */
@@ -11,6 +14,7 @@
 
 #include "error.h"
 #include "journal/locks.h"
+#include "planted.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -21,65 +25,76 @@
 
 /* ---- where the anchor is ---- */
 
-static bool anchor_at(const cow_disk *disk, uint64_t size, uint64_t address, uint64_t base, cow_anchor *anchor)
+/* 1, 0, -1: it cannot be read. */
+static int anchor_at(const cow_disk *disk, uint64_t size, uint64_t address, uint64_t base, cow_anchor *anchor)
 {
     uint8_t sector[COW_SECTOR];
 
-    if (address + COW_SECTOR > size || cow_disk_read(disk, address, sector, sizeof sector) < 0) {
-        cow_error_clear();
-        return false;
-    }
+    if (address + COW_SECTOR > size)
+        return 0;
+    if (cow_disk_read(disk, address, sector, sizeof sector) < 0)
+        return -1;
     return cow_anchor_decode(anchor, sector, address) && anchor->base == base;
 }
 
-/* The superblock leads to a fence, but the record of the anchor before it is damaged. */
-static bool rebuilt_anchor(const cow_disk *disk, uint64_t base, uint64_t address, cow_anchor *anchor)
+/* The superblock leads to a fence, but the record of the anchor before it is damaged. 1, 0, -1. */
+static int rebuilt_anchor(const cow_disk *disk, uint64_t base, uint64_t address, cow_anchor *anchor)
 {
     uint8_t fence[4096], sector[COW_SECTOR];
 
-    if (cow_disk_read(disk, address + COW_SECTOR, fence, sizeof fence) < 0 || !cow_fence_is(fence, sizeof fence)) {
-        cow_error_clear();
-        return false;
-    }
+    if (cow_disk_read(disk, address + COW_SECTOR, fence, sizeof fence) < 0)
+        return -1;
+    if (!cow_fence_is(fence, sizeof fence))
+        return 0;
     cow_anchor_from_slot(anchor, base, address, NULL);
-    for (unsigned i = 0; i < 2; i++)
-        if (cow_disk_read(disk, anchor->slot[i], sector, sizeof sector) == 0 &&
-            cow_anchor_from_slot(anchor, base, address, sector))
-            return true;
-    cow_error_clear();
-    return true; /* no slot will be valid, and that is said then */
+    for (unsigned i = 0; i < 4; i++) { /* two copies of each */
+        if (cow_disk_read(disk, anchor->slot[i / 2] + i % 2 * COW_SECTOR, sector, sizeof sector) < 0)
+            return -1;
+        if (cow_anchor_from_slot(anchor, base, address, sector))
+            return 1;
+    }
+    return 1; /* no slot will be valid, and that is said then */
 }
 
-bool cow_anchor_find(const cow_disk *disk, uint64_t size, cow_anchor *anchor)
+int cow_anchor_look(const cow_disk *disk, uint64_t size, cow_anchor *anchor)
 {
     uint8_t head[COW_SUPERBLOCK_MAX];
+    int found;
 
     /* Where HDF5 looks for a superblock: at 0, 512, 1024, 2048 ... */
     for (uint64_t base = 0; base + 2 * COW_SECTOR < size; base = base == 0 ? 512 : base * 2) {
-        if (cow_disk_read(disk, base, head, sizeof head) < 0) {
-            cow_error_clear();
-            return false;
-        }
+        if (cow_disk_read(disk, base, head, sizeof head) < 0)
+            return -1;
         if (cow_superblock_signature(head)) {
             uint64_t fence;
 
             if (head[8] != 3)
-                return false; /* another version of the superblock: never one of ours */
+                return 0; /* another version of the superblock: never one of ours */
             if (cow_superblock_whole(head)) {
                 fence = cow_superblock_extension(head);
-                return fence < COW_FILE_LIMIT && fence >= COW_SECTOR && fence % COW_SECTOR == 0 &&
-                       (anchor_at(disk, size, base + fence - COW_SECTOR, base, anchor) ||
-                        rebuilt_anchor(disk, base, base + fence - COW_SECTOR, anchor));
+                if (fence >= COW_FILE_LIMIT || fence < COW_SECTOR || fence % COW_SECTOR != 0)
+                    return 0;
+                found = anchor_at(disk, size, base + fence - COW_SECTOR, base, anchor);
+                return found != 0 ? found : rebuilt_anchor(disk, base, base + fence - COW_SECTOR, anchor);
             }
         }
         /* no superblock, or a torn one: the first commit was not applied yet, or a disk failed */
         for (uint64_t distance = COW_SECTOR; distance <= DISTANCE_MAX; distance *= 2)
-            if (anchor_at(disk, size, base + distance, base, anchor))
-                return true;
+            if ((found = anchor_at(disk, size, base + distance, base, anchor)) != 0)
+                return found;
         if (cow_superblock_signature(head))
-            return false;
+            return 0;
     }
-    return false;
+    return 0;
+}
+
+bool cow_anchor_find(const cow_disk *disk, uint64_t size, cow_anchor *anchor)
+{
+    int found = cow_anchor_look(disk, size, anchor);
+
+    if (found < 0)
+        cow_error_clear();
+    return found > 0;
 }
 
 /* ---- slots and chains ---- */
@@ -91,13 +106,13 @@ typedef struct slot_pair {
 
 static int read_slots(const cow_disk *disk, const cow_anchor *anchor, slot_pair *pair)
 {
-    uint8_t sector[COW_SECTOR];
+    uint8_t copies[COW_SLOT];
 
     for (unsigned i = 0; i < 2; i++) {
-        if (cow_disk_read(disk, anchor->slot[i], sector, sizeof sector) < 0)
+        if (cow_disk_read(disk, anchor->slot[i], copies, sizeof copies) < 0)
             return -1;
         pair->valid[i] =
-            cow_slot_decode(&pair->slot[i], anchor, i, sector) && cow_superblock_whole(pair->slot[i].superblock);
+            cow_slot_decode_copies(&pair->slot[i], anchor, i, copies) && cow_superblock_whole(pair->slot[i].superblock);
     }
     return 0;
 }
@@ -114,12 +129,16 @@ bool cow_journal_has_state(const cow_disk *disk, const cow_anchor *anchor)
 {
     uint8_t head[8] = {0};
     slot_pair pair = {0};
+    int which;
 
     if (cow_disk_read(disk, anchor->base, head, sizeof head) < 0 || read_slots(disk, anchor, &pair) < 0) {
         cow_error_clear();
         return true; /* who cannot look must not overwrite */
     }
-    return newest(&pair) >= 0 || cow_superblock_signature(head);
+    if (cow_superblock_signature(head) || (pair.valid[0] && pair.valid[1]))
+        return true;
+    /* the first commit, just being made, may yet fail */
+    return (which = newest(&pair)) >= 0 && !cow_lock_is_unpublished(disk, pair.slot[which].generation);
 }
 
 /* The extents between what is applied and SLOT. 0; 1: not whole; -1. */
@@ -165,7 +184,7 @@ static int load_chain(const cow_journal *journal, const cow_slot *slot, cow_pend
             goto done;
         cow_extent_hash(bytes, (size_t)name.length, hash);
         status = 1;
-        if (memcmp(hash, name.hash, sizeof hash) != 0)
+        if (memcmp(hash, name.hash, sizeof hash) != 0 && !COW_PLANTED(extent_unchecked))
             goto done;
         if ((status = cow_extent_decode(&entry->extent, &journal->anchor, bytes, (size_t)name.length, entry->frames)) !=
             0)
@@ -223,12 +242,7 @@ static int nothing_there(const cow_journal *journal)
 
     if (cow_disk_read(&journal->disk, journal->anchor.base, head, sizeof head) < 0)
         return -1;
-    if (cow_superblock_signature(head))
-        return damaged(journal);
-    return cow_error(COW_CORRUPT,
-                     "%s: the program that created the file died before it committed anything; the file "
-                     "holds nothing and can be deleted",
-                     journal->name);
+    return cow_superblock_signature(head) ? damaged(journal) : cow_journal_nothing_yet(journal);
 }
 
 /* Was applying begun? */
@@ -254,6 +268,22 @@ static int take_newest(cow_journal *journal, const slot_pair *pair, int which)
     return status != 0 ? status : take_state(journal, &pair->slot[which], list, count);
 }
 
+int cow_journal_read_slots(const cow_disk *disk, const cow_anchor *anchor, bool valid[2], cow_slot slot[2])
+{
+    slot_pair pair = {0};
+
+    if (read_slots(disk, anchor, &pair) < 0)
+        return -1;
+    memcpy(valid, pair.valid, sizeof pair.valid);
+    memcpy(slot, pair.slot, sizeof pair.slot);
+    return 0;
+}
+
+int cow_journal_chain(const cow_journal *journal, const cow_slot *slot, cow_pending **list, size_t *count)
+{
+    return load_chain(journal, slot, list, count);
+}
+
 /* ---- writer ---- */
 
 /* The extents of the slot that is not the newest: until the newest is known to be on the disk, they are needed. */
@@ -264,7 +294,7 @@ static int keep_other(cow_journal *journal, const slot_pair *pair)
     size_t count;
     int status;
 
-    if (!pair->valid[other] || pair->slot[other].generation > journal->slot.generation)
+    if (COW_PLANTED(other_slot_forgotten) || !pair->valid[other] || pair->slot[other].generation > journal->slot.generation)
         return 0;
     if ((status = load_chain(journal, &pair->slot[other], &list, &count)) != 0)
         return status < 0 ? -1 : 0;
@@ -291,7 +321,9 @@ int cow_journal_load_writer(cow_journal *journal)
     if (cow_disk_about(&journal->disk, &about) < 0)
         return -1;
     journal->size = (uint64_t)about.st_size;
-    if (!cow_anchor_find(&journal->disk, journal->size, &journal->anchor))
+    if ((status = cow_anchor_look(&journal->disk, journal->size, &journal->anchor)) < 0)
+        return -1;
+    if (status == 0)
         return cow_error(COW_IO, "%s: somebody changed the file while it was opened", journal->name);
     if (read_slots(&journal->disk, &journal->anchor, &pair) < 0)
         return -1;
@@ -300,12 +332,14 @@ int cow_journal_load_writer(cow_journal *journal)
     if ((status = take_newest(journal, &pair, which)) != 0)
         return status < 0 ? -1 : damaged(journal);
     journal->phase = COW_IDLE;
+    journal->trusted = !journal->slot.unsynced || COW_PLANTED(trust_unsynced);
     if (keep_other(journal, &pair) < 0)
         return -1;
     /* Somebody may have taken back a commit there and died before that was on the disk: after a power cut its slot would be
      * the newest again, over an extent that is cut off or written over by then. */
-    if (!pair.valid[!which] && cow_journal_sync(journal) < 0)
+    if (!pair.valid[!which] && !COW_PLANTED(voided_slot_not_synced) && cow_journal_sync(journal) < 0)
         return -1;
+    journal->twice = pair.valid[0] && pair.valid[1] && pair.slot[0].sequence == pair.slot[1].sequence;
     if (journal->pending_count > 0)
         return cow_journal_recommit(journal);
     if (cow_lock_lowest_pin(&journal->lock, &pin) == 0 && pin >= journal->slot.sequence)
@@ -314,7 +348,7 @@ int cow_journal_load_writer(cow_journal *journal)
     length = cow_superblock_size(journal->slot.superblock);
     if (cow_disk_read(&journal->disk, journal->anchor.base, superblock, sizeof superblock) < 0)
         return -1;
-    if (memcmp(superblock, journal->slot.superblock, length) == 0)
+    if (memcmp(superblock, journal->slot.superblock, length) == 0 || COW_PLANTED(superblock_not_restored))
         return 0;
     return cow_disk_write(&journal->disk, journal->anchor.base, journal->slot.superblock, length);
 }
@@ -326,7 +360,7 @@ static int newest_published(const cow_journal *journal, const slot_pair *pair)
 {
     int which = newest(pair);
 
-    if (which >= 0 && cow_lock_is_unpublished(&journal->lock, pair->slot[which].generation))
+    if (which >= 0 && !COW_PLANTED(unpublished_is_read) && cow_lock_is_unpublished(&journal->lock, pair->slot[which].generation))
         which = pair->valid[!which] ? !which : -1;
     return which;
 }
@@ -350,11 +384,12 @@ int cow_journal_load_reader(cow_journal *journal)
         if ((which = newest_published(journal, &pair)) < 0)
             continue;
         sequence = pair.slot[which].sequence;
-        if (cow_lock_pin(&journal->lock, sequence) < 0 || read_slots(&journal->disk, &journal->anchor, &pair) < 0)
+        if (cow_lock_pin(&journal->lock, sequence) < 0 ||
+            (!COW_PLANTED(not_looked_again_after_pin) && read_slots(&journal->disk, &journal->anchor, &pair) < 0))
             return -1;
         /* A writer that did not see the pin published before it looked: then a newer state is here now. */
         which = newest_published(journal, &pair);
-        if (which >= 0 && pair.slot[which].sequence == sequence)
+        if (which >= 0 && (pair.slot[which].sequence == sequence || COW_PLANTED(older_pin_is_kept)))
             status = take_newest(journal, &pair, which);
         if (status == 0 && journal->slot.sequence != sequence &&
             cow_lock_pin(&journal->lock, journal->slot.sequence) < 0)

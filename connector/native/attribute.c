@@ -193,10 +193,12 @@ int cow_native_attribute_copy(cow_loc from, const char *name, cow_loc to, cow_ty
         cow_error_native("cannot create the attribute '%s'", name);
         goto done;
     }
-    if (a.elements > 0 && H5VLattr_write(copy, cow_native_id(), a.type, a.value, DXPL, NULL) < 0)
-        cow_error_native("cannot write the attribute '%s'", name);
-    else
+    if (a.elements == 0)
         status = 0;
+    else if (cow_native_references_lend(a.type, a.elements, a.value) == 0)
+        status = H5VLattr_write(copy, cow_native_id(), a.type, a.value, DXPL, NULL) < 0
+                     ? cow_error_native("cannot write the attribute '%s'", name)
+                     : 0;
     if (H5VLattr_close(copy, cow_native_id(), DXPL, NULL) < 0)
         status = cow_error_native("cannot close the attribute '%s'", name);
 done:
@@ -204,6 +206,31 @@ done:
         H5Tclose(type);
     attribute_close(&a);
     return status;
+}
+
+typedef struct reading {
+    cow_loc object;
+    cow_attribute_values *visitor;
+    void *context;
+} reading;
+
+static int read_one(void *context, const char *name)
+{
+    reading *r = context;
+    attribute a;
+    int status = attribute_load(r->object, name, &a);
+
+    if (status == 0)
+        status = r->visitor(r->context, name, a.type, a.elements, a.value);
+    attribute_close(&a);
+    return status;
+}
+
+int cow_native_attributes_read(cow_loc object, cow_attribute_values *visitor, void *context)
+{
+    reading r = {object, visitor, context};
+
+    return cow_native_attributes(object, false, read_one, &r);
 }
 
 hid_t cow_native_attribute_type(cow_loc object, const char *name)

@@ -16,6 +16,7 @@
 #define DXPL H5P_DATASET_XFER_DEFAULT
 
 static hid_t native_id = H5I_INVALID_HID;
+static _Thread_local bool plain_tokens;
 
 hid_t cow_native_id(void)
 {
@@ -50,6 +51,48 @@ int cow_native_enter(void)
 void cow_native_leave(void)
 {
     LEAVE_LIBRARY();
+}
+
+int cow_native_apart(cow_apart *apart)
+{
+    *apart = (cow_apart){NULL, NULL};
+    if (H5VLretrieve_lib_state(&apart->state) < 0)
+        return cow_error_native("cannot prepare to read apart from what the program reads");
+#if H5_VERSION_GE(2, 0, 0)
+    if (H5VLopen_lib_context(&apart->context) < 0) {
+#else
+    if (H5VLstart_lib_state() < 0) {
+#endif
+        cow_error_native("cannot prepare to read apart from what the program reads");
+        H5VLfree_lib_state(apart->state);
+        return -1;
+    }
+    if (H5VLrestore_lib_state(apart->state) < 0) { /* how objects are wrapped, above all */
+        cow_error_native("cannot prepare to read apart from what the program reads");
+        cow_native_together(apart);
+        return -1;
+    }
+    return 0;
+}
+
+void cow_native_together(cow_apart *apart)
+{
+#if H5_VERSION_GE(2, 0, 0)
+    H5VLclose_lib_context(apart->context);
+#else
+    H5VLfinish_lib_state();
+#endif
+    H5VLfree_lib_state(apart->state);
+}
+
+void cow_native_plain_tokens(bool on)
+{
+    plain_tokens = on;
+}
+
+bool cow_native_tokens_are_plain(void)
+{
+    return plain_tokens;
 }
 
 H5VL_loc_params_t cow_by_self(H5I_type_t type)
@@ -289,14 +332,47 @@ int cow_native_link_hard(cow_loc from, const char *path, cow_loc to, const char 
     return create_link(&args, to, name);
 }
 
+static hid_t stand_in_traverse(const char *name, hid_t group, const void *value, size_t size, hid_t lapl, hid_t dxpl)
+{
+    (void)name, (void)group, (void)value, (void)size, (void)lapl, (void)dxpl;
+    return H5I_INVALID_HID;
+}
+
+static ssize_t stand_in_query(const char *name, const void *value, size_t size, void *buffer, size_t room)
+{
+    (void)name;
+    if (buffer != NULL)
+        memcpy(buffer, value, size < room ? size : room);
+    return (ssize_t)size;
+}
+
+int cow_link_class_stand_in(H5L_type_t type)
+{
+    const H5L_class_t class = {.version = H5L_LINK_CLASS_T_VERS,
+                               .id = type,
+                               .comment = "h5cow: copied only",
+                               .trav_func = stand_in_traverse,
+                               .query_func = stand_in_query};
+
+    if (type < H5L_TYPE_UD_MIN || type > H5L_TYPE_MAX || H5Lis_registered(type) > 0)
+        return 0;
+    return H5Lregister(&class) < 0 ? cow_error_native("cannot copy user-defined links of class %d", (int)type) : 1;
+}
+
 int cow_native_link_copy(cow_loc from, const char *path, cow_loc to, const char *name)
 {
     H5VL_loc_params_t source = cow_by_name(from.type, path), target = cow_by_name(to.type, name);
+    H5L_info2_t info;
+    int made, status = 0;
 
+    if (cow_native_link_info(from, path, &info) < 0 || (made = cow_link_class_stand_in(info.type)) < 0)
+        return -1;
     if (H5VLlink_copy(from.object, &source, to.object, &target, cow_native_id(),
                       H5P_LINK_CREATE_DEFAULT, H5P_LINK_ACCESS_DEFAULT, DXPL, NULL) < 0)
-        return cow_error_native("cannot copy the link '%s' to '%s'", path, name);
-    return 0;
+        status = cow_error_native("cannot copy the link '%s' to '%s'", path, name);
+    if (made)
+        H5Lunregister(info.type);
+    return status;
 }
 
 int cow_native_link_soft(cow_loc at, const char *name, const char *target)
@@ -515,15 +591,33 @@ void *cow_native_group_anonymous(cow_loc file, hid_t gcpl)
     return group;
 }
 
-int cow_native_group_counter(void *group, int64_t *counter)
+static int group_info(void *group, H5G_info_t *info)
 {
     H5VL_group_get_args_t args = {.op_type = H5VL_GROUP_GET_INFO};
-    H5G_info_t info;
 
     args.args.get_info.loc_params = cow_by_self(H5I_GROUP);
-    args.args.get_info.ginfo = &info;
+    args.args.get_info.ginfo = info;
     if (H5VLgroup_get(group, cow_native_id(), &args, DXPL, NULL) < 0)
         return cow_error_native("cannot get information about a group");
+    return 0;
+}
+
+int cow_native_group_size(void *group, hsize_t *links)
+{
+    H5G_info_t info;
+
+    if (group_info(group, &info) < 0)
+        return -1;
+    *links = info.nlinks;
+    return 0;
+}
+
+int cow_native_group_counter(void *group, int64_t *counter)
+{
+    H5G_info_t info;
+
+    if (group_info(group, &info) < 0)
+        return -1;
     *counter = info.max_corder;
     return 0;
 }

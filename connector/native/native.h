@@ -30,6 +30,18 @@ void cow_native_terminate(void);
 /* An API context for code that is not inside a callback (H5atclose, the command line, tests). */
 int cow_native_enter(void);
 void cow_native_leave(void);
+/* While the program's own call goes on: HDF5 keeps the transfer properties of a call with the thread, and those of a read
+ * in between would stay (a data transform was not carried out). Until cow_native_together. */
+typedef struct cow_apart {
+    void *state, *context;
+} cow_apart;
+int cow_native_apart(cow_apart *apart);
+void cow_native_together(cow_apart *apart);
+
+/* While on, an object opened by its token is the one at that address, also where the application opened a version and its
+ * tokens mean that version's objects. Of this thread. */
+void cow_native_plain_tokens(bool on);
+bool cow_native_tokens_are_plain(void);
 
 /* The loc_params for an object itself and for a path from it; PATH must outlive the call. */
 H5VL_loc_params_t cow_by_self(H5I_type_t type);
@@ -53,6 +65,7 @@ void *cow_native_group_open(cow_loc at, const char *path);
 /* A group without a link yet: gone when closed before it is linked. */
 void *cow_native_group_anonymous(cow_loc file, hid_t gcpl);
 hid_t cow_native_group_gcpl(void *group); /* the caller closes it */
+int cow_native_group_size(void *group, hsize_t *links);
 /* The creation order number of the next link (max_corder), where the group tracks the order. */
 int cow_native_group_counter(void *group, int64_t *counter);
 int cow_native_group_close(void *group);
@@ -60,6 +73,9 @@ int cow_native_link_hard(cow_loc from, const char *path, cow_loc to, const char 
 /* The same, the object itself given (its own link may be anywhere, or nowhere). */
 int cow_native_link_object(cow_loc object, cow_loc to, const char *name);
 int cow_native_link_soft(cow_loc at, const char *name, const char *target);
+/* HDF5 copies and tells user-defined links only with a class for their type, which another program may have had. 1: one
+ * was registered, which leads nowhere and gives out the value: H5Lunregister it; 0: not needed. */
+int cow_link_class_stand_in(H5L_type_t type);
 /* A link of any type, its value copied as it is. */
 int cow_native_link_copy(cow_loc from, const char *path, cow_loc to, const char *name);
 int cow_native_link_info(cow_loc at, const char *path, H5L_info2_t *info);
@@ -113,6 +129,9 @@ int cow_native_type_anonymous(cow_loc file, hid_t type, hid_t tcpl, cow_loc *mad
 /* Attributes of an object, in the order of their names, or of their creation as far as it is known. */
 typedef int cow_attribute_visitor(void *context, const char *name);
 int cow_native_attributes(cow_loc object, bool by_creation, cow_attribute_visitor *visitor, void *context);
+/* The same in the order of names, with the N values in memory, of the attribute's own type. */
+typedef int cow_attribute_values(void *context, const char *name, hid_t type, size_t n, const void *values);
+int cow_native_attributes_read(cow_loc object, cow_attribute_values *visitor, void *context);
 /* The creation order number of an attribute, -1 where it is not known. */
 int cow_native_attribute_number(cow_loc object, const char *name, int64_t *number);
 int cow_native_attribute_delete(cow_loc object, const char *name);
@@ -128,10 +147,15 @@ hid_t cow_native_attribute_type(cow_loc object, const char *name); /* the caller
 /* 1 the two attributes of this name have the same type, space and value; 0 not. */
 int cow_native_attribute_equal(cow_loc a, cow_loc b, const char *name);
 
+/* N values of TYPE were read, and are to be written: references into other files are made such that HDF5 can. Reclaiming
+ * the values (H5Treclaim) gives back what was lent. */
+int cow_native_references_lend(hid_t type, size_t n, void *values);
+
 /* A table kept in a one-dimensional dataset of one opaque or compound type of row_size bytes (bytes: H5T_STD_U8LE).
  * Rows are read and written as raw bytes of that type. table_create makes the dataset (unfiltered, chunks of about
  * CHUNK_BYTES). The table owns its handle on the dataset. NULL on error. */
-cow_table *cow_native_table_create(cow_loc at, const char *path, hid_t row_type, size_t chunk_bytes);
+/* CHECKED: HDF5 shall compare a checksum of each block of rows. */
+cow_table *cow_native_table_create(cow_loc at, const char *path, hid_t row_type, size_t chunk_bytes, bool checked);
 cow_table *cow_native_table_open(cow_loc at, const char *path);
 
 /* The chunks of a pool: slot k is the chunk at rows [k*c0, (k+1)*c0) of a chunked dataset (read and written with the

@@ -111,7 +111,7 @@ failed:
     return NULL;
 }
 
-cow_table *cow_native_table_create(cow_loc at, const char *path, hid_t row_type, size_t chunk_bytes)
+cow_table *cow_native_table_create(cow_loc at, const char *path, hid_t row_type, size_t chunk_bytes, bool checked)
 {
     hsize_t none = 0, unlimited = H5S_UNLIMITED, chunk = chunk_bytes / H5Tget_size(row_type);
     hid_t space = H5Screate_simple(1, &none, &unlimited), dcpl = H5Pcreate(H5P_DATASET_CREATE);
@@ -119,7 +119,7 @@ cow_table *cow_native_table_create(cow_loc at, const char *path, hid_t row_type,
 
     if (chunk == 0)
         chunk = 1;
-    if (space < 0 || dcpl < 0 || H5Pset_chunk(dcpl, 1, &chunk) < 0)
+    if (space < 0 || dcpl < 0 || H5Pset_chunk(dcpl, 1, &chunk) < 0 || (checked && H5Pset_fletcher32(dcpl) < 0))
         cow_error_native("cannot describe the table '%s'", path);
     else
         dataset = cow_native_dataset_create(at, path, row_type, space, dcpl);

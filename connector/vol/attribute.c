@@ -30,7 +30,7 @@ void *cow_attribute_create_callback(void *object, const H5VL_loc_params_t *loc, 
     cow_object *o = object, *made = NULL;
     cow_where where;
     cow_target target = {0};
-    void *native;
+    void *native = NULL;
 
     if (cow_locate(o, loc, COW_TO_READ, &where) < 0 || cow_target_object(o, &where, "write to", &target) < 0)
         goto done;
@@ -42,9 +42,31 @@ void *cow_attribute_create_callback(void *object, const H5VL_loc_params_t *loc, 
     else
         made = wrap(o, native, &target);
 done:
+    if (made == NULL)
+        cow_creation_failed(&target, native, &made);
     cow_target_done(&target);
     cow_where_done(&where);
     return cow_leave_pointer(made);
+}
+
+/* Which object it belongs to, where that is not asked for the sake of writing: values are compared with checksums. */
+static void learn_owner(const cow_object *o, const cow_where *where, cow_target *target)
+{
+    H5VL_object_get_args_t get = {.op_type = H5VL_OBJECT_GET_INFO};
+    H5VL_loc_params_t loc = where->loc;
+    H5O_info2_t info;
+
+    if (o->home == NULL || o->home->file == NULL)
+        return;
+    if (loc.type == H5VL_OBJECT_BY_IDX) /* the index counts attributes */
+        loc = cow_by_name(loc.obj_type, where->loc.loc_data.loc_by_idx.name);
+    get.args.get_info.oinfo = &info;
+    get.args.get_info.fields = H5O_INFO_BASIC;
+    if (H5VLobject_get(where->native, &loc, cow_native_id(), &get, H5P_DATASET_XFER_DEFAULT, NULL) >= 0 &&
+        info.fileno == o->home->fileno) {
+        target->token = info.token;
+        target->known = true;
+    }
 }
 
 void *cow_attribute_open_callback(void *object, const H5VL_loc_params_t *loc, const char *name, hid_t aapl, hid_t dxpl,
@@ -60,8 +82,10 @@ void *cow_attribute_open_callback(void *object, const H5VL_loc_params_t *loc, co
         (native = H5VLattr_open(where.native, &where.loc, cow_native_id(), name, aapl, dxpl, req)) == NULL)
         goto done;
     /* Whether it may be written is asked when it is. */
-    if (cow_target_object(o, &where, "write to", &target) < 0)
+    if (cow_target_object(o, &where, "write to", &target) < 0) {
         cow_error_clear();
+        learn_owner(o, &where, &target);
+    }
     opened = wrap(o, native, &target);
 done:
     cow_target_done(&target);
@@ -69,9 +93,34 @@ done:
     return cow_leave_pointer(opened);
 }
 
+/* What is not in a checksummed header. */
+static int check_value(const cow_object *o)
+{
+    H5VL_attr_get_args_t type = {.op_type = H5VL_ATTR_GET_TYPE}, space = {.op_type = H5VL_ATTR_GET_SPACE};
+    hssize_t n = -1;
+    bool covered = false;
+    int status = 0;
+
+    if (o->home == NULL || o->home->file == NULL || !o->has_token)
+        return 0;
+    if (H5VLattr_get(o->native, cow_native_id(), &type, H5P_DATASET_XFER_DEFAULT, NULL) < 0)
+        return cow_error_native("cannot get the type of an attribute");
+    if (H5VLattr_get(o->native, cow_native_id(), &space, H5P_DATASET_XFER_DEFAULT, NULL) < 0)
+        status = cow_error_native("cannot get the space of an attribute");
+    else {
+        n = H5Sget_simple_extent_npoints(space.args.get_space.space_id);
+        covered = n > 0 && cow_sum_covers(type.args.get_type.type_id, (size_t)n);
+        H5Sclose(space.args.get_space.space_id);
+    }
+    H5Tclose(type.args.get_type.type_id);
+    return covered ? cow_sum_check(o->home->file, &o->token, COW_CHANGED_ATTRIBUTES) : status;
+}
+
 herr_t cow_attribute_read_callback(void *object, hid_t type, void *buf, hid_t dxpl, void **req)
 {
     COW_QUIET;
+    if (check_value(cow_object_of(object)) < 0)
+        return cow_leave(-1);
     return H5VLattr_read(cow_object_native(object), cow_native_id(), type, buf, dxpl, req);
 }
 

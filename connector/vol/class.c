@@ -55,6 +55,7 @@ static void free_kept(void)
     while (kept != NULL) {
         kept_options *k = kept;
         kept = k->next;
+        k->options->references = 1; /* nobody asks any more */
         cow_options_free(k->options);
         free(k);
     }
@@ -79,11 +80,7 @@ static int refuse(const cow_options *options)
 static void *info_copy(const void *info)
 {
     COW_QUIET;
-    void *copy = is_refused(info) ? (void *)(uintptr_t)info : cow_options_copy(info);
-
-    if (copy == NULL)
-        cow_error(COW_MEMORY, "no memory for the connector's options");
-    return cow_leave_pointer(copy);
+    return is_refused(info) ? (void *)(uintptr_t)info : cow_options_copy(info);
 }
 
 static herr_t info_cmp(int *cmp, const void *info1, const void *info2)
@@ -183,69 +180,54 @@ hid_t cow_native_fapl(hid_t fapl)
 
 /* ---- wrapping ---- */
 
-/* What HDF5 keeps during one call, to wrap the objects that it makes itself. */
-typedef struct wrapping {
-    cow_home *home; /* its memory only, see home.c */
-    bool unnamed, detached;
-} wrapping;
-
 static void *get_object(const void *object)
 {
     return cow_object_native(object);
 }
 
-/* Nothing is called here that could print, and every call of the application passes: so no COW_QUIET. */
+/* Every call of the application passes here, also the one that closes a file when there is no memory left: so nothing
+ * is allocated. Nothing is called that could print: so no COW_QUIET. */
 static herr_t get_wrap_ctx(const void *object, void **wrap_ctx)
 {
-    cow_object *o = cow_object_of((void *)(uintptr_t)object);
-    wrapping *w = calloc(1, sizeof *w);
+    static cow_wrapping homeless;
+    const cow_object *o = cow_object_of((void *)(uintptr_t)object);
 
     cow_wrapping_begins();
-    if (w == NULL) {
-        cow_error(COW_MEMORY, "no memory for an object");
-        return cow_leave(-1);
-    }
-    if (o != NULL) {
-        w->home = o->home;
-        w->unnamed = o->unnamed;
-        w->detached = o->detached;
-    }
-    if (w->home != NULL)
-        w->home->wrappings++;
-    *wrap_ctx = w;
+    *wrap_ctx = o == NULL || o->home == NULL ? &homeless : cow_home_wrap(o->home, o->unnamed, o->detached);
     return 0;
 }
 
 static herr_t free_wrap_ctx(void *wrap_ctx)
 {
-    wrapping *w = wrap_ctx;
-
-    cow_home_unwrap(w->home);
-    free(w);
+    cow_home_unwrap(((cow_wrapping *)wrap_ctx)->home);
     return 0;
 }
 
 static void *wrap_object(void *native, H5I_type_t type, void *wrap_ctx)
 {
     COW_QUIET;
-    wrapping *w = wrap_ctx;
+    const cow_wrapping *w = wrap_ctx;
     cow_home *home = w == NULL ? NULL : w->home;
     cow_object *object = NULL;
     H5O_info2_t info;
 
-    /* No home for HDF5's own handles, nor when the last object is being closed. */
-    if (home == NULL || home->references == 0 || (type == H5I_FILE && !cow_file_was_asked(native)))
-        object = cow_object_new(NULL, native, type);
+    /* No home for HDF5's own handles, nor when the last object is being closed. The file itself stands for HDF5's handle
+     * on it, so that nothing is allocated: HDF5 wraps it when the file is open already, and would leave it open. */
+    if (home == NULL || home->references == 0 || (type == H5I_FILE && !cow_file_was_asked(native))) {
+        if (type == H5I_FILE)
+            return native;
+        object = cow_object_new_surely(NULL, native, type);
+    }
     else if (type == H5I_ATTR)
-        object = cow_object_new(cow_home_reference(home), native, type);
+        object = cow_object_new_surely(cow_home_reference(home), native, type);
     else if (cow_native_info((cow_loc){native, type}, NULL, H5O_INFO_BASIC, &info) == 0) {
         cow_home *own = cow_home_of(home, native, type, &info);
         if (own == NULL) {
             /* A file behind a link, whose history cannot be used: the call that follows the link will say so. If this
              * one failed, HDF5 would leave the object open, and the file marked as being written. */
             cow_error_clear();
-            object = cow_object_new(NULL, native, type);
-        } else if ((object = cow_object_new(own, native, type)) != NULL) {
+            object = cow_object_new_surely(NULL, native, type);
+        } else if ((object = cow_object_new_surely(own, native, type)) != NULL) {
             object->token = info.token;
             object->has_token = true;
             object->unnamed = w->unnamed;

@@ -1,6 +1,11 @@
 /* H5Fcreate. New files get a history when they are kept by the default driver. Truncating a file that has a history
- * empties the head and keeps the history: the re-run of a program is its next version. Where that cannot be, the old file
- * is kept under another name; a history is never overwritten. */
+ * empties the head and keeps the history: the re-run of a program is its next version. Where that cannot be, the old
+ * file is kept under another name; a history is never overwritten.
+ *
+ * A crash at any moment: emptying the head is part of the transaction, so without its commit the file is as it was. A
+ * file that is put aside is complete under one of its two names, in a moment under both; the new file has its name from
+ * the beginning and holds nothing until its first commit. With truncate=discard the old file is put aside as well, and
+ * removed by that commit. */
 #include "vol/vol.h"
 
 #include "journal/driver.h"
@@ -23,7 +28,7 @@ static int same_properties(void *native, hid_t fcpl)
     H5VL_group_get_args_t get_root = {.op_type = H5VL_GROUP_GET_GCPL};
     H5F_fspace_strategy_t strategy[2];
     hsize_t block[2], threshold[2], page[2];
-    unsigned links[2], attributes[2], indexes[2];
+    unsigned links[2], attributes[2], indexes[2], most[2][2], least[2][2];
     size_t addresses[2], sizes[2];
     hbool_t persist[2];
     void *root = cow_native_group_open((cow_loc){native, H5I_FILE}, "/");
@@ -42,11 +47,15 @@ static int same_properties(void *native, hid_t fcpl)
             H5Pget_file_space_page_size(list[i], &page[i]) < 0 ||
             H5Pget_shared_mesg_nindexes(list[i], &indexes[i]) < 0 ||
             H5Pget_link_creation_order(root_list[i], &links[i]) < 0 ||
-            H5Pget_attr_creation_order(root_list[i], &attributes[i]) < 0)
+            H5Pget_attr_creation_order(root_list[i], &attributes[i]) < 0 ||
+            H5Pget_link_phase_change(root_list[i], &most[0][i], &least[0][i]) < 0 ||
+            H5Pget_attr_phase_change(root_list[i], &most[1][i], &least[1][i]) < 0)
             goto done;
     same = block[0] == block[1] && addresses[0] == addresses[1] && sizes[0] == sizes[1] && strategy[0] == strategy[1] &&
            persist[0] == persist[1] && threshold[0] == threshold[1] && page[0] == page[1] && indexes[0] == indexes[1] &&
            links[0] == links[1] && attributes[0] == attributes[1];
+    for (int i = 0; i < 2; i++)
+        same = same && most[i][0] == most[i][1] && least[i][0] == least[i][1];
 done:
     if (same < 0)
         cow_error_native("cannot compare the file's creation properties");
@@ -68,8 +77,9 @@ static bool mentions_history(const char *name)
     int file = buffer == NULL ? -1 : open(name, O_RDONLY | O_CLOEXEC);
     struct stat about;
     size_t kept = 0;
-    ssize_t n;
-    bool found = false;
+    ssize_t n = 0;
+    /* Who cannot look must not overwrite; who may not look cannot write either. */
+    bool found = buffer == NULL || (file < 0 && errno != EACCES && errno != EPERM && errno != ENOENT && errno != EISDIR);
 
     if (file >= 0 && fstat(file, &about) == 0 && S_ISREG(about.st_mode))
         while (!found && (n = read(file, buffer + kept, size)) > 0) {
@@ -81,7 +91,7 @@ static bool mentions_history(const char *name)
     if (file >= 0)
         close(file);
     free(buffer);
-    return found;
+    return found || n < 0;
 }
 
 /* What was recorded is why the history of NAME cannot be used. */
@@ -115,58 +125,123 @@ static int check_history(const char *name, hid_t under, const cow_options *optio
     return status < 0 ? refuse_damaged(name) : 0;
 }
 
+/* What becomes of the file at a name where one is created. */
+typedef struct standing {
+    cow_object *object; /* it was emptied, and goes on */
+    char *aside;        /* it was renamed to that, so that a new one can be made; free() it */
+    void *held;         /* its native object, open for writing: so nobody else writes it until the new one is there */
+    bool discard;       /* it is to be removed when the new one has a commit */
+} standing;
+
 /* Keep what cannot go on in the same file: NAME becomes NAME.h5cow-old-1, -2 ... *ASIDE: free() it. */
 static int put_aside(const char *name, char **aside)
 {
-    if ((*aside = malloc(strlen(name) + 40)) == NULL)
-        return cow_error(COW_MEMORY, "no memory for the name '%s'", name);
+    char *real = realpath(name, NULL); /* where a symbolic link leads: the link itself must stay */
+
+    if (real == NULL || (*aside = malloc(strlen(real) + 40)) == NULL) {
+        cow_error(real == NULL ? COW_IO : COW_MEMORY, "%s: cannot be put aside: %s", name, strerror(errno));
+        free(real);
+        return -1;
+    }
     for (unsigned n = 1; n < 1000000; n++) {
-        sprintf(*aside, "%s.h5cow-old-%u", name, n);
-        if (link(name, *aside) == 0) { /* unlike rename, never over an existing file */
-            if (unlink(name) == 0)
-                return 0;
-            cow_error(COW_IO, "%s: cannot be put aside: %s", name, strerror(errno));
+        sprintf(*aside, "%s.h5cow-old-%u", real, n);
+        if (link(real, *aside) == 0) { /* unlike rename, never over an existing file */
+            /* the new name first: a power cut must not leave the file without any */
+            if (cow_journal_sync_name(*aside) == 0) {
+                if (unlink(real) == 0) {
+                    free(real);
+                    return 0;
+                }
+                cow_error(COW_IO, "%s: cannot be put aside: %s", name, strerror(errno));
+            }
             unlink(*aside);
             break;
         }
         if (errno == EEXIST)
             continue;
-        if (access(*aside, F_OK) != 0 && rename(name, *aside) == 0) /* a file system without hard links */
+        if (access(*aside, F_OK) != 0 && rename(real, *aside) == 0) { /* a file system without hard links */
+            free(real);
             return 0;
+        }
         cow_error(COW_IO, "%s: it has a history, which is kept, and cannot be renamed to %s: %s", name, *aside,
                   strerror(errno));
         break;
     }
+    free(real);
     free(*aside);
     *aside = NULL;
     return -1;
 }
 
-/* H5F_ACC_TRUNC on a file with history. *OBJECT NULL and 0: it was put aside, a new one is to be made. */
-static int truncate_head(const char *name, hid_t fcpl, hid_t fapl, hid_t under, const cow_options *options,
-                         cow_object **object, char **aside)
+/* Open for writing: nobody else can then. UNDER: with the journal's driver. */
+static void *hold(const char *name, hid_t under)
+{
+    void *native = H5VLfile_open(name, H5F_ACC_RDWR, under, DXPL, NULL);
+
+    if (native == NULL)
+        cow_error_native("%s: the file has a history, which is kept, but it cannot be opened for writing", name);
+    return native;
+}
+
+/* The file with history that NATIVE is, open for writing, goes aside. Takes NATIVE, also when it fails. */
+static int make_way(const char *name, void *native, bool discard, standing *s)
+{
+    int status = -1;
+
+    if (discard && cow_file_who(native) == COW_USERS_SOME)
+        cow_error(
+            COW_IO,
+            "%s: another program is reading the file, so it was not discarded (option truncate=discard): try again "
+            "when it is closed",
+            name);
+    else
+        status = put_aside(name, &s->aside);
+    if (status < 0) {
+        cow_object_close_native(native, H5I_FILE);
+        return -1;
+    }
+    s->held = native;
+    s->discard = discard;
+    return 0;
+}
+
+/* H5F_ACC_TRUNC on a file with history, through the default driver. */
+static int truncate_head(const char *name, hid_t fcpl, hid_t fapl, hid_t under, const cow_options *options, standing *s)
 {
     void *native;
     int same;
 
-    *object = NULL;
-    if (check_history(name, under, options) < 0)
+    if (check_history(name, under, options) < 0 || (native = hold(name, under)) == NULL)
         return -1;
-    if ((native = H5VLfile_open(name, H5F_ACC_RDWR, under, DXPL, NULL)) == NULL)
-        return cow_error_native("%s: the file has a history, which is kept, but it cannot be opened for writing", name);
-    if ((same = same_properties(native, fcpl)) <= 0) {
-        if (cow_object_close_native(native, H5I_FILE) < 0)
-            return cow_error_native("%s: cannot close the file", name);
-        return same < 0 ? -1 : put_aside(name, aside);
+    if (options->truncate == COW_TRUNCATE_DISCARD || cow_file_who(native) == COW_USERS_NO_JOURNAL)
+        return make_way(name, native, options->truncate == COW_TRUNCATE_DISCARD, s);
+    if ((same = same_properties(native, fcpl)) < 0) {
+        cow_object_close_native(native, H5I_FILE);
+        return -1;
     }
-    if ((*object = cow_file_join(native, name, NULL, NULL, true, false, options, fapl)) == NULL)
+    if (!same)
+        return make_way(name, native, false, s);
+    if ((s->object = cow_file_join(native, name, NULL, NULL, true, false, options, fapl)) == NULL)
         return -1;
-    if (cow_file_clear_head((*object)->home->file) == 0)
+    if (cow_file_clear_head(s->object->home->file) == 0)
         return 0;
-    (*object)->home->failed = true;
-    cow_file_close_callback(*object, DXPL, NULL);
-    *object = NULL;
+    s->object->home->failed = true;
+    cow_file_close_callback(s->object, DXPL, NULL);
+    s->object = NULL;
     return cow_error(COW_IO, "%s: the file could not be emptied", name);
+}
+
+/* The same through another driver, which knows nothing of histories. */
+static int truncate_other(const char *name, hid_t plain, const cow_options *options, standing *s)
+{
+    hid_t under = cow_native_fapl(plain);
+    void *native = NULL;
+
+    if (under >= 0 && cow_file_use_journal(under, plain, options) == 0)
+        native = hold(name, under);
+    if (under >= 0)
+        H5Pclose(under);
+    return native == NULL ? -1 : make_way(name, native, false, s);
 }
 
 /* Would a driver other than the default one write over the file NAME? All do, but that which keeps files in memory. */
@@ -184,13 +259,14 @@ static bool driver_writes(hid_t fapl)
     return backed;
 }
 
-/* What is at NAME before a file is created over it. *OBJECT: it is emptied and goes on. *ASIDE: it was renamed to that. */
+/* What is at NAME before a file is created over it. */
 static int before_truncation(const char *name, hid_t fcpl, hid_t fapl, hid_t under, bool ours,
-                             const cow_options *options, cow_object **object, char **aside)
+                             const cow_options *options, standing *s)
 {
     hid_t plain = ours ? fapl : H5Pcreate(H5P_FILE_ACCESS);
     unsigned long number = 0;
     int history, status = 0;
+    bool abandoned;
 
     if (plain < 0)
         return cow_error_native("%s: cannot prepare to create the file", name);
@@ -200,10 +276,10 @@ static int before_truncation(const char *name, hid_t fcpl, hid_t fapl, hid_t und
     if (cow_home_find(number) != NULL)
         goto done; /* a file that is open here already is native HDF5's to refuse */
     if (history && ours)
-        status = truncate_head(name, fcpl, fapl, under, options, object, aside);
+        status = truncate_head(name, fcpl, fapl, under, options, s);
     else if (history && driver_writes(fapl))
-        status = put_aside(name, aside);
-    else if (number == 0 && (ours || driver_writes(fapl)) && !cow_journal_unfinished(name) &&
+        status = truncate_other(name, plain, options, s);
+    else if (number == 0 && (ours || driver_writes(fapl)) && !cow_journal_unfinished(name, &abandoned) &&
              (cow_journal_present(name) || mentions_history(name))) {
         hid_t native_plain = cow_native_fapl(plain);
         void *native = native_plain < 0 ? NULL : H5VLfile_open(name, H5F_ACC_RDONLY, native_plain, DXPL, NULL);
@@ -224,17 +300,28 @@ done:
     return status;
 }
 
+/* No new file could be made: the old one gets its name again, unless something is there by now that holds something. */
+static void put_back(const standing *s)
+{
+    size_t length = s->aside == NULL ? 0 : (size_t)(strrchr(s->aside, '.') - s->aside);
+    char *real = s->aside == NULL ? NULL : strndup(s->aside, length);
+    bool abandoned;
+
+    if (real != NULL && (access(real, F_OK) != 0 || (cow_journal_unfinished(real, &abandoned) && abandoned)))
+        rename(s->aside, real);
+    free(real);
+}
+
 void *cow_file_create_callback(const char *name, unsigned flags, hid_t fcpl, hid_t fapl, hid_t dxpl, void **req)
 {
     COW_QUIET;
     cow_options *options = cow_fapl_options(fapl);
-    cow_object *object = NULL;
+    standing s = {0};
     hid_t under = H5I_INVALID_HID, stack = H5I_INVALID_HID;
     H5F_libver_t low, high;
     unsigned native_flags = flags;
-    char *aside = NULL;
     void *native;
-    bool ours;
+    bool ours, abandoned, again = false;
 
     cow_witness(name);
     if (options == NULL || (under = cow_native_fapl(fapl)) < 0)
@@ -250,25 +337,46 @@ void *cow_file_create_callback(const char *name, unsigned flags, hid_t fcpl, hid
         if (cow_small_blocks(under) < 0 || cow_file_use_journal(under, fapl, options) < 0)
             goto done;
     }
-    if ((flags & H5F_ACC_TRUNC) &&
-        (before_truncation(name, fcpl, fapl, under, ours, options, &object, &aside) < 0 || object != NULL))
-        goto done;
-    if ((native = H5VLfile_create(name, native_flags, fcpl, under, dxpl, req)) == NULL) {
+    /* what a program left that died before its first commit is no file yet */
+    if (ours && (flags & H5F_ACC_EXCL) && cow_journal_unfinished(name, &abandoned) && abandoned)
+        native_flags = (native_flags & ~H5F_ACC_EXCL) | H5F_ACC_TRUNC;
+    do {
+        if (again)
+            H5Eclear2(H5E_DEFAULT);
+        if ((flags & H5F_ACC_TRUNC) &&
+            (before_truncation(name, fcpl, fapl, under, ours, options, &s) < 0 || s.object != NULL))
+            goto done;
+        native = H5VLfile_create(name, native_flags, fcpl, under, dxpl, req);
+        /* while we waited for its creator, it may have got a history */
+        again = native == NULL && !again && ours && (flags & H5F_ACC_TRUNC) && s.aside == NULL &&
+                cow_journal_present(name);
+    } while (again);
+    if (native == NULL) {
         stack = H5Eget_current_stack(); /* programs read the reason there; closing the lists would clear it */
-        if (aside != NULL && access(name, F_OK) != 0)
-            rename(aside, name);
+        put_back(&s);
     } else
-        object = ours ? cow_file_join(native, name, NULL, NULL, true, true, options, fapl)
-                      : cow_file_pass(native, false, options);
+        s.object = ours ? cow_file_join(native, name, NULL, NULL, true, true, options, fapl)
+                        : cow_file_pass(native, false, options);
+    if (native != NULL && s.object == NULL)
+        put_back(&s);
+    if (s.object != NULL && s.discard && ours)
+        cow_file_discard(s.object->home->file, s.aside); /* else it is just kept */
 done:
-    cow_file_remember(object, fapl);
-    if (object != NULL && (flags & H5F_ACC_SWMR_WRITE))
-        cow_home_start_swmr(object->home);
+    if (s.held != NULL) {
+        cow_file_drop_changes(s.held, "the file was put aside"); /* HDF5 notes that it was open */
+        if (cow_object_close_native(s.held, H5I_FILE) < 0)
+            cow_error_clear();
+    }
+    cow_file_remember(s.object, fapl);
+    if (s.object != NULL && (flags & H5F_ACC_SWMR_WRITE))
+        cow_home_start_swmr(s.object->home);
     if (under >= 0)
         H5Pclose(under);
     cow_options_free(options);
-    free(aside);
+    free(s.aside);
     if (stack >= 0)
         H5Eset_current_stack(stack);
-    return cow_leave_pointer(object);
+    if (s.object == NULL)
+        cow_error_in_file(name);
+    return cow_leave_pointer(s.object);
 }

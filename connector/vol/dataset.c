@@ -19,6 +19,7 @@ void *cow_dataset_create_callback(void *object, const H5VL_loc_params_t *loc, co
     cow_file *file;
     void *native = NULL;
     int wanted = 0;
+    bool done = false;
 
     if (cow_locate_name(o, loc, name, COW_TO_CREATE, &where) < 0 ||
         cow_target_parent(o, &where, where.name, "create", &target) < 0)
@@ -36,11 +37,11 @@ void *cow_dataset_create_callback(void *object, const H5VL_loc_params_t *loc, co
     if ((made = cow_object_wrap(o, native, H5I_DATASET, false)) == NULL)
         goto done;
     made->unlinked = made->unnamed = name == NULL;
-    if (cow_changed_new(made) < 0 || (name != NULL && cow_changed_member(&target, where.name) < 0)) {
-        cow_object_close(made, dxpl, req);
-        made = NULL;
-    }
+    if (cow_changed_new(made) == 0 && (name == NULL || cow_changed_member(&target, where.name) == 0))
+        done = true;
 done:
+    if (!done)
+        cow_creation_failed(&target, native, &made);
     if (dataset != NULL)
         cow_dataset_release(dataset); /* the wrapper has a reference of its own */
     cow_target_done(&target);
@@ -150,6 +151,16 @@ int cow_dataset_after_native_write(cow_object *o)
 
 /* ---- read, write ---- */
 
+/* HDF5 has no checksum of what it keeps itself. */
+static int check_native(cow_object *o)
+{
+    H5O_token_t token;
+
+    if (o->home == NULL || o->home->file == NULL || o->mapped || o->user_virtual)
+        return 0;
+    return cow_object_token(o, &token) < 0 ? -1 : cow_sum_check(o->home->file, &token, COW_CHANGED_DATA);
+}
+
 /* Several native datasets stay one native call; as soon as one is not, each is served alone, in order. */
 static int classify_all(size_t count, void *dataset[], bool *all_native)
 {
@@ -175,6 +186,87 @@ static void **natives(size_t count, void *dataset[], void *one[1])
     return native;
 }
 
+/* Is, or holds, TYPE references of HDF5 1.12? 1, 0, -1 */
+static int new_references(hid_t type)
+{
+    H5T_class_t class = H5Tget_class(type);
+    hid_t inner = H5I_INVALID_HID;
+    int found = 0, members = class == H5T_COMPOUND ? H5Tget_nmembers(type) : 0;
+
+    if (class == H5T_REFERENCE)
+        return H5Tequal(type, H5T_STD_REF) > 0;
+    for (int m = 0; found == 0 && m < members; m++) {
+        if ((inner = H5Tget_member_type(type, (unsigned)m)) < 0)
+            return cow_error_native("cannot look into a datatype");
+        found = new_references(inner);
+        H5Tclose(inner);
+    }
+    if (class == H5T_ARRAY || class == H5T_VLEN) {
+        if ((inner = H5Tget_super(type)) < 0)
+            return cow_error_native("cannot look into a datatype");
+        found = new_references(inner);
+        H5Tclose(inner);
+    }
+    return found;
+}
+
+/* References of HDF5 1.8 read as those of HDF5 1.12, which hold their file: HDF5 converts them only while it reads a
+ * dataset. So it reads them through the views, once we have seen that the chunks are what was written. */
+static herr_t read_converted(cow_object *o, hid_t mem_type, hid_t mem_space, hid_t file_space, hid_t dxpl, void *buf,
+                             void **req)
+{
+    cow_array *array = cow_dataset_array(o->dataset);
+    hid_t own = H5I_INVALID_HID, memory = H5I_INVALID_HID;
+    hssize_t n;
+    hsize_t size;
+    void *values = NULL;
+    herr_t status = -1;
+
+    if (!cow_dataset_snapshot(o->dataset) && cow_file_writable(o->home->file) &&
+        (cow_file_commit(o->home->file, COW_FLUSH) < 0 || cow_home_reopen_datasets(o->home) < 0))
+        return -1;
+    if (file_space == H5S_ALL && (own = cow_dataset_space(o->dataset)) < 0)
+        return -1;
+    if ((n = H5Sget_select_npoints(file_space == H5S_ALL ? own : file_space)) < 0) {
+        cow_error_native("%s: cannot count the selected elements", array->label);
+        goto done;
+    }
+    size = (hsize_t)n;
+    if ((memory = n == 0 ? H5Screate(H5S_NULL) : H5Screate_simple(1, &size, NULL)) < 0 ||
+        (values = malloc((size_t)n * array->element_size + 1)) == NULL) {
+        cow_error(COW_MEMORY, "%s: no memory for %lld references", array->label, (long long)n);
+        goto done;
+    }
+    if (n > 0 && cow_array_read(array, array->type, memory, own >= 0 ? own : file_space, dxpl, values) < 0)
+        goto done;
+    status = H5VLdataset_read(1, &o->native, cow_native_id(), &mem_type, &mem_space, &file_space, dxpl, &buf, req);
+done:
+    free(values);
+    if (memory >= 0)
+        H5Sclose(memory);
+    if (own >= 0)
+        H5Sclose(own);
+    return status;
+}
+
+/* HDF5 makes the dataspace of a region reference of HDF5 1.8 with the extent that the head has now, and a selection that
+ * was inside the version's extent may be outside of that one. The same selection in the version's own extent, or
+ * H5I_INVALID_HID: the dataspace will do, or it never was inside. */
+static hid_t region_of_version(const cow_object *o, hid_t file_space)
+{
+    hid_t space;
+
+    if (o->home == NULL || o->home->version == NULL || o->dataset == NULL || file_space == H5S_ALL ||
+        file_space == H5S_BLOCK || file_space == H5S_PLIST || H5Sselect_valid(file_space) != 0 ||
+        (space = cow_dataset_space(o->dataset)) < 0)
+        return H5I_INVALID_HID;
+    if (H5Sget_simple_extent_ndims(space) == H5Sget_simple_extent_ndims(file_space) &&
+        H5Sselect_copy(space, file_space) >= 0 && H5Sselect_valid(space) > 0)
+        return space;
+    H5Sclose(space);
+    return H5I_INVALID_HID;
+}
+
 herr_t cow_dataset_read_callback(size_t count, void *dataset[], hid_t mem_type[], hid_t mem_space[], hid_t file_space[],
                                  hid_t dxpl, void *buf[], void **req)
 {
@@ -186,7 +278,8 @@ herr_t cow_dataset_read_callback(size_t count, void *dataset[], hid_t mem_type[]
     if (classify_all(count, dataset, &all_native) < 0)
         return cow_leave(-1);
     for (size_t i = 0; i < count; i++)
-        if (((cow_object *)dataset[i])->dataset == NULL && before_native_read(dataset[i], false) < 0)
+        if (((cow_object *)dataset[i])->dataset == NULL &&
+            (before_native_read(dataset[i], false) < 0 || check_native(dataset[i]) < 0))
             return cow_leave(-1);
     if (all_native) {
         if ((native = natives(count, dataset, one)) != NULL)
@@ -198,15 +291,23 @@ herr_t cow_dataset_read_callback(size_t count, void *dataset[], hid_t mem_type[]
     status = 0;
     for (size_t i = 0; status >= 0 && i < count; i++) {
         cow_object *o = dataset[i];
-        if (o->dataset != NULL)
-            status =
-                cow_array_read(cow_dataset_array(o->dataset), mem_type[i], mem_space[i], file_space[i], dxpl, buf[i]);
-        else if (o->mapped && file_space[i] != H5S_PLIST)
+        cow_reading(o->native);
+        if (o->dataset != NULL) {
+            hid_t region = region_of_version(o, file_space[i]), from = region >= 0 ? region : file_space[i];
+            int converted = o->old_references ? new_references(mem_type[i]) : 0;
+            if (converted != 0)
+                status = converted < 0 ? -1 : read_converted(o, mem_type[i], mem_space[i], from, dxpl, buf[i], req);
+            else
+                status = cow_array_read(cow_dataset_array(o->dataset), mem_type[i], mem_space[i], from, dxpl, buf[i]);
+            if (region >= 0)
+                H5Sclose(region);
+        } else if (o->mapped && file_space[i] != H5S_PLIST)
             status = cow_mapped_read(o, mem_type[i], mem_space[i], file_space[i], dxpl, buf[i]);
         else
             status = H5VLdataset_read(1, &o->native, cow_native_id(), &mem_type[i], &mem_space[i], &file_space[i], dxpl,
                                       &buf[i], req);
     }
+    cow_reading(NULL);
     return cow_leave(status);
 }
 

@@ -8,7 +8,8 @@ void *cow_datatype_commit_callback(void *object, const H5VL_loc_params_t *loc, c
     cow_object *o = object, *made = NULL;
     cow_where where;
     cow_target target = {0};
-    void *native;
+    void *native = NULL;
+    bool done = false;
 
     if (cow_locate_name(o, loc, name, COW_TO_CREATE, &where) < 0 ||
         cow_target_parent(o, &where, where.name, "create", &target) < 0)
@@ -18,11 +19,11 @@ void *cow_datatype_commit_callback(void *object, const H5VL_loc_params_t *loc, c
         (made = cow_object_wrap(o, native, H5I_DATATYPE, false)) == NULL)
         goto done;
     made->unlinked = made->unnamed = name == NULL;
-    if (cow_changed_new(made) < 0 || (name != NULL && cow_changed_member(&target, where.name) < 0)) {
-        cow_object_close(made, dxpl, req);
-        made = NULL;
-    }
+    if (cow_changed_new(made) == 0 && (name == NULL || cow_changed_member(&target, where.name) == 0))
+        done = true;
 done:
+    if (!done)
+        cow_creation_failed(&target, native, &made);
     cow_target_done(&target);
     cow_where_done(&where);
     return cow_leave_pointer(made);

@@ -159,7 +159,7 @@ cow_object *cow_file_join(void *native, const char *name, const char *given_name
     cow_object *object = home == NULL ? NULL : cow_object_new(home, native, H5I_FILE);
 
     if (object == NULL && created)
-        cow_file_drop_creation(native);
+        cow_file_drop_changes(native, "the file could not be created");
     if (object == NULL)
         cow_object_close_native(native, H5I_FILE);
     return object;
@@ -275,6 +275,13 @@ static cow_object *open_known(void *native, const char *name, const char *given_
         cow_error(COW_NOT_FOUND, "%s: the file has no history, so there is no revision '%s' of it", name, revision);
         goto failed;
     }
+    if (history == 0 && ours && cow_file_is_new(native))
+        return cow_file_join(native, name, NULL, NULL, true, true, options, fapl);
+    if (history == 0 && options->adopt && ours && (flags & H5F_ACC_RDWR)) { /* nobody could open it a moment ago */
+        cow_error(COW_IO, "%s: it has no history, and could not be given one (option adopt=yes), since somebody else was "
+                          "using it: try again", name);
+        goto failed;
+    }
     if (history == 0)
         return cow_file_pass(native, false, options);
     if (!ours) {
@@ -325,7 +332,7 @@ void *cow_file_open_callback(const char *name, unsigned flags, hid_t fapl, hid_t
     hid_t under = H5I_INVALID_HID, stack = H5I_INVALID_HID;
     H5F_libver_t low, high;
     unsigned native_flags = flags;
-    bool ours, history = false;
+    bool ours, abandoned, history = false;
     void *native;
 
     cow_witness(name);
@@ -341,11 +348,15 @@ void *cow_file_open_callback(const char *name, unsigned flags, hid_t fapl, hid_t
         refuse_write(name, revision);
         goto done;
     }
+    if (options->adopt && ours && (flags & H5F_ACC_RDWR) && cow_adopt(name, fapl, options) < 0)
+        goto done;
     if (ours && (without_swmr(name, fapl, &native_flags, &history) < 0 || cow_small_blocks(under) < 0))
         goto done;
-    /* A program that wants an old format is not to fail on the newer one of a file with history. */
-    if (ours && H5Pget_libver_bounds(fapl, &low, &high) >= 0 && high < H5F_LIBVER_V110 &&
-        cow_has_history(name, fapl, NULL)) {
+    /* A program that wants an old format is not to fail on the newer one of a file with history; and of an empty file that
+     * is opened for writing HDF5 makes one. */
+    if (ours && H5Pget_libver_bounds(fapl, &low, &high) >= 0 &&
+        ((high < H5F_LIBVER_V110 && cow_has_history(name, fapl, NULL)) ||
+         ((flags & H5F_ACC_RDWR) && cow_journal_unfinished(name, &abandoned)))) {
         cow_raised_bounds(fapl, &low, &high);
         if (H5Pset_libver_bounds(under, low, high) < 0) {
             cow_error_native("%s: cannot prepare to open the file", name);
@@ -371,6 +382,8 @@ done:
         H5Pclose(under);
     if (object == NULL && revision != NULL && revision == options->at)
         cow_options_missed(true);
+    if (object == NULL)
+        cow_error_in_file(name);
     cow_options_free(options);
     free(base);
     if (stack >= 0)
@@ -425,9 +438,11 @@ herr_t cow_file_get_callback(void *object, H5VL_file_get_args_t *args, hid_t dxp
             }
         }
         break;
+    case H5VL_FILE_GET_FILENO:
+        status = cow_show_file_number(home, args->args.get_fileno.fileno);
+        break;
     case H5VL_FILE_GET_CONT_INFO:
     case H5VL_FILE_GET_FCPL:
-    case H5VL_FILE_GET_FILENO:
     case H5VL_FILE_GET_OBJ_COUNT:
     case H5VL_FILE_GET_OBJ_IDS:
         break;
@@ -661,14 +676,23 @@ herr_t cow_file_optional_callback(void *object, H5VL_optional_args_t *args, hid_
 /* ---- close ---- */
 
 /* With the last file id of the application its changes become a version, which is finished when no object of the file is
- * open any more, or the file is opened again: what is written through such an object belongs to it. When that fails nothing is closed: HDF5 keeps
- * an id whose close reports an error, and goes on using what is under it. A second close closes without a commit. */
+ * open any more, or the file is opened again: what is written through such an object belongs to it. When that fails
+ * nothing is closed: HDF5 keeps an id whose close reports an error, and goes on using what is under it. A second close
+ * closes without a commit. */
 herr_t cow_file_close_callback(void *object, hid_t dxpl, void **req)
 {
     COW_QUIET;
-    cow_object *o = object;
-    cow_home *home = o->home;
+    cow_object *o = cow_object_of(object);
+    cow_home *home = o == NULL ? NULL : o->home;
 
+    /* An id that HDF5 made for the history's own handle, to keep in references: the handle stays. */
+    if (cow_file_of_handle(o == NULL ? object : o->native)) {
+        if (o != NULL)
+            cow_object_free(o);
+        return cow_leave(0);
+    }
+    if (o == NULL) /* a handle of HDF5's own: see wrap_object */
+        return cow_leave(H5VLfile_close(object, cow_native_id(), dxpl, req));
     if (home != NULL && home->file != NULL && home->version == NULL && !home->failed &&
         cow_home_head_files(home) == 1 &&
         cow_file_commit(home->file, cow_home_last_head(home) ? COW_FINISH : COW_FLUSH) < 0) {

@@ -8,7 +8,8 @@ void *cow_group_create_callback(void *object, const H5VL_loc_params_t *loc, cons
     cow_object *o = object, *made = NULL;
     cow_where where;
     cow_target target = {0};
-    void *native;
+    void *native = NULL;
+    bool done = false;
 
     if (cow_locate_name(o, loc, name, COW_TO_CREATE, &where) < 0 ||
         cow_target_parent(o, &where, where.name, "create", &target) < 0)
@@ -18,11 +19,11 @@ void *cow_group_create_callback(void *object, const H5VL_loc_params_t *loc, cons
         (made = cow_object_wrap(o, native, H5I_GROUP, false)) == NULL)
         goto done;
     made->unlinked = made->unnamed = name == NULL;
-    if (cow_changed_new(made) < 0 || (name != NULL && cow_changed_member(&target, where.name) < 0)) {
-        cow_object_close(made, dxpl, req);
-        made = NULL;
-    }
+    if (cow_changed_new(made) == 0 && (name == NULL || cow_changed_member(&target, where.name) == 0))
+        done = true;
 done:
+    if (!done)
+        cow_creation_failed(&target, native, &made);
     cow_target_done(&target);
     cow_where_done(&where);
     return cow_leave_pointer(made);
@@ -85,7 +86,7 @@ static cow_home *mounted_at(cow_object *o, const cow_where *where, const char *n
     H5VL_loc_params_t loc = cow_by_name(where->loc.obj_type, name);
     H5O_info2_t info;
 
-    if (o->home == NULL || cow_info_quietly(where->native, &loc, &info) < 0)
+    if (o->home == NULL || cow_info_quietly(where->native, &loc, &info) <= 0)
         return NULL;
     for (size_t i = 0; i < o->home->mounted_count; i++)
         if (o->home->mounted[i]->fileno == info.fileno)
@@ -174,8 +175,9 @@ herr_t cow_group_optional_callback(void *object, H5VL_optional_args_t *args, hid
             break;
         native.get_objinfo.loc_params = where.loc;
         status = H5VLgroup_optional(where.native, cow_native_id(), &again, dxpl, req);
-        if (status >= 0 && stat != NULL && stat->type == H5G_LINK && o->home != NULL && o->home->version != NULL)
-            status = cow_version_link_length(o, &where, &stat->linklen);
+        if (status >= 0 && stat != NULL && o->home != NULL && o->home->version != NULL)
+            status = stat->type == H5G_LINK ? cow_version_link_length(o, &where, &stat->linklen)
+                                            : cow_show_stat(o->home, stat);
         break;
     }
     default:

@@ -3,6 +3,8 @@
  */
 #include "vol/vol.h"
 
+#include "journal/driver.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -69,8 +71,9 @@ static int hides_at(cow_object *object, const cow_where *where, const char *name
         H5VL_loc_params_t by_name = cow_by_name(where->loc.obj_type, name);
         if (loc == NULL)
             loc = &by_name;
-        if (cow_info_quietly(where->native, loc, &info) < 0)
-            return 0; /* native HDF5 will say what is wrong */
+        int there = cow_info_quietly(where->native, loc, &info);
+        if (there <= 0)
+            return there; /* native HDF5 will say what is wrong */
         if (info.fileno == near->fileno)
             hides = cow_home_hides(near) && memcmp(&info.token, &near->root, sizeof info.token) == 0;
         else if (info.type == H5O_TYPE_GROUP) {
@@ -192,6 +195,7 @@ static hsize_t position(const cow_listed *listed, H5_index_t type, H5_iter_order
 
 hsize_t cow_hidden_index(const cow_listed *listed, H5_index_t type, H5_iter_order_t order, hsize_t n)
 {
+    unsigned long failures = cow_driver_failures();
     hsize_t hidden;
 
     H5E_BEGIN_TRY
@@ -200,6 +204,8 @@ hsize_t cow_hidden_index(const cow_listed *listed, H5_index_t type, H5_iter_orde
     }
     H5E_END_TRY
     cow_error_clear();
+    if (cow_driver_failures() != failures)
+        return HSIZE_UNDEF - 1; /* there is none: better than the wrong one */
     return hidden != HSIZE_UNDEF && n >= hidden ? n + 1 : n;
 }
 

@@ -34,6 +34,19 @@ bool cow_file_was_asked(const void *native)
     return asked;
 }
 
+/* The dataset that is being read, native. */
+static void *read_dataset;
+
+void cow_reading(void *native_dataset)
+{
+    read_dataset = native_dataset;
+}
+
+void *cow_reading_for(const void *native_file)
+{
+    return cow_file_of_handle(native_file) ? read_dataset : NULL;
+}
+
 void cow_wrapping_begins(void)
 {
     asked_age++;
@@ -41,9 +54,23 @@ void cow_wrapping_begins(void)
 
 /* ---- leaving a callback ---- */
 
+/* The home of the object that HDF5 is asked about, while it is, for messages; functions of the application ask about
+ * others meanwhile. */
+static const cow_home *work[8];
+static unsigned works;
+
+static const cow_home *at_work(void)
+{
+    return works > 0 && works <= sizeof work / sizeof *work ? work[works - 1] : NULL;
+}
+
 herr_t cow_leave(herr_t status)
 {
     if (cow_error_pending()) {
+        const cow_home *home = at_work();
+
+        if (status < 0 && home != NULL && home->file != NULL)
+            cow_error_in_file(cow_file_name(home->file));
         if (status < 0)
             cow_error_publish();
         else
@@ -62,6 +89,8 @@ void *cow_leave_pointer(void *result)
 
 static void home_free(cow_home *home)
 {
+    for (size_t i = 0; i < COW_SPARES; i++)
+        free(home->spare[i]);
     free(home->version);
     free(home->given_name);
     free(home->mounted);
@@ -96,6 +125,11 @@ cow_home *cow_home_new(void *native_file, cow_file *file, const char *given_name
         cow_error(COW_MEMORY, "no memory to open a file");
         goto failed;
     }
+    for (size_t i = 0; i < COW_SPARES; i++)
+        if ((home->spare[i] = calloc(1, sizeof(cow_object))) == NULL) {
+            cow_error(COW_MEMORY, "no memory to open a file");
+            goto failed;
+        }
     if (file_number(native_file, &home->fileno) < 0)
         goto failed;
     if (cow_native_info((cow_loc){native_file, H5I_FILE}, NULL, H5O_INFO_BASIC, &info) < 0)
@@ -143,8 +177,22 @@ int cow_home_release(cow_home *home)
     return status;
 }
 
+cow_wrapping *cow_home_wrap(cow_home *home, bool unnamed, bool detached)
+{
+    cow_wrapping *wrapping = &home->wrapping[unnamed][detached];
+
+    *wrapping = (cow_wrapping){home, unnamed, detached};
+    home->wrappings++;
+    if (works < sizeof work / sizeof *work)
+        work[works] = home;
+    works++;
+    return wrapping;
+}
+
 void cow_home_unwrap(cow_home *home)
 {
+    if (home != NULL)
+        works--;
     if (home != NULL && --home->wrappings == 0 && home->references == 0)
         home_free(home);
 }
@@ -290,10 +338,32 @@ void cow_home_unmount(cow_home *parent, cow_home *child)
 
 /* ---- wrappers ---- */
 
-cow_object *cow_object_new(cow_home *home, void *native, H5I_type_t type)
+/* HDF5 leaves an object open that it cannot wrap, and then the file for ever: so a few wrappers are kept for that. */
+static cow_object *take_spare(cow_home *home)
 {
-    cow_object *object = calloc(1, sizeof *object);
+    for (size_t i = 0; home != NULL && i < COW_SPARES; i++)
+        if (home->spare[i] != NULL) {
+            cow_object *object = home->spare[i];
 
+            home->spare[i] = NULL;
+            memset(object, 0, sizeof *object);
+            return object;
+        }
+    return NULL;
+}
+
+static void give_spare(cow_home *home, cow_object *object)
+{
+    for (size_t i = 0; home != NULL && i < COW_SPARES; i++)
+        if (home->spare[i] == NULL) {
+            home->spare[i] = object;
+            return;
+        }
+    free(object);
+}
+
+static cow_object *init(cow_object *object, cow_home *home, void *native, H5I_type_t type)
+{
     if (object == NULL) {
         cow_home_release(home);
         cow_error(COW_MEMORY, "no memory for an object");
@@ -310,6 +380,18 @@ cow_object *cow_object_new(cow_home *home, void *native, H5I_type_t type)
         home->datasets = object;
     }
     return object;
+}
+
+cow_object *cow_object_new(cow_home *home, void *native, H5I_type_t type)
+{
+    return init(calloc(1, sizeof(cow_object)), home, native, type);
+}
+
+cow_object *cow_object_new_surely(cow_home *home, void *native, H5I_type_t type)
+{
+    cow_object *object = calloc(1, sizeof *object);
+
+    return init(object != NULL ? object : take_spare(home), home, native, type);
 }
 
 cow_object *cow_object_wrap(const cow_object *near, void *native, H5I_type_t type, bool by_token)
@@ -369,7 +451,7 @@ int cow_object_free(cow_object *object)
 
     free(object->owner_path);
     object->magic = 0;
-    free(object);
+    give_spare(home, object);
     return cow_home_release(home);
 }
 
@@ -456,6 +538,10 @@ int cow_object_classify(cow_object *object)
     if (object->type == H5I_DATASET && object->home != NULL && object->home->file != NULL &&
         cow_dataset_attach(object->home->file, object->native, &object->dataset) < 0)
         return cannot_attach(object);
+    if (object->dataset != NULL) {
+        const cow_array *array = cow_dataset_array(object->dataset);
+        object->old_references = !array->heap && H5Tdetect_class(array->type, H5T_REFERENCE) > 0;
+    }
     object->classified = true;
     return 0;
 }

@@ -47,11 +47,30 @@ static cow_journal *journal_of(void *native)
     return cow_driver_journal(number);
 }
 
+bool cow_file_is_new(void *native)
+{
+    cow_journal *journal = journal_of(native);
+    uint64_t sequence = 1, applied;
+
+    if (journal != NULL)
+        cow_journal_state(journal, &sequence, &applied);
+    return sequence == 0;
+}
+
 bool cow_file_take_on(void *native)
 {
     cow_journal *journal = journal_of(native);
 
     return journal == NULL ? !with_journal : cow_journal_take_on(journal);
+}
+
+cow_file_users cow_file_who(void *native)
+{
+    const cow_journal *journal = journal_of(native);
+
+    if (journal == NULL)
+        return with_journal ? COW_USERS_NO_JOURNAL : COW_USERS_NONE;
+    return cow_journal_alone(journal) ? COW_USERS_NONE : COW_USERS_SOME;
 }
 
 int cow_file_check_journal(void *native, const char *name)
@@ -64,10 +83,10 @@ int cow_file_check_journal(void *native, const char *name)
                      name, name);
 }
 
-void cow_file_drop_creation(void *native)
+void cow_file_drop_changes(void *native, const char *why)
 {
     cow_journal *journal = journal_of(native);
 
     if (journal != NULL)
-        cow_journal_abort(journal, "the file could not be created");
+        cow_journal_abort(journal, why);
 }

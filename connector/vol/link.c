@@ -200,6 +200,8 @@ herr_t cow_link_get_callback(void *object, const H5VL_loc_params_t *loc, H5VL_li
             break;
         if (version && args->args.get_info.linfo->type == H5L_TYPE_SOFT)
             status = cow_version_link_length(o, &where, &args->args.get_info.linfo->u.val_size);
+        else if (version)
+            status = cow_show_link_info(o->home, args->args.get_info.linfo);
         else
             status = cow_hide_link_info(o, &where, args->args.get_info.linfo);
         break;
@@ -334,17 +336,19 @@ done:
 }
 
 typedef struct version_iteration {
+    const cow_home *home;
     H5L_iterate2_t op;
     void *op_data;
 } version_iteration;
 
-/* The length of a soft link's value is that of the value which is shown. */
+/* The length of a soft link's value is that of the value which is shown, a hard link's token that of the head. */
 static herr_t each_version_link(hid_t group, const char *name, const H5L_info2_t *info, void *context)
 {
     version_iteration *it = context;
     H5L_info2_t shown = *info;
 
-    if (info->type == H5L_TYPE_SOFT && H5Lget_info2(group, name, &shown, H5P_DEFAULT) < 0)
+    if (info->type == H5L_TYPE_SOFT ? H5Lget_info2(group, name, &shown, H5P_DEFAULT) < 0
+                                    : cow_show_link_info(it->home, &shown) < 0)
         return -1;
     return it->op(group, name, &shown, it->op_data);
 }
@@ -352,7 +356,7 @@ static herr_t each_version_link(hid_t group, const char *name, const H5L_info2_t
 static herr_t iterate(cow_object *o, cow_where *where, H5VL_link_specific_args_t *args, hid_t dxpl, void **req)
 {
     H5VL_link_specific_args_t native = *args;
-    version_iteration it = {args->args.iterate.op, args->args.iterate.op_data};
+    version_iteration it = {o->home, args->args.iterate.op, args->args.iterate.op_data};
     cow_listed listed;
     int ours;
 

@@ -33,6 +33,7 @@ herr_t cow_object_copy_callback(void *source, const H5VL_loc_params_t *source_lo
     cow_file *from_file, *to_file;
     H5O_info2_t info;
     herr_t status = -1;
+    int there;
 
     if (cow_locate_name(s, source_loc, source_name, COW_TO_READ, &from) < 0 ||
         cow_locate_name(t, target_loc, target_name, COW_TO_CREATE, &to) < 0 ||
@@ -41,7 +42,9 @@ herr_t cow_object_copy_callback(void *source, const H5VL_loc_params_t *source_lo
     at = cow_by_name(from.loc.obj_type, from.name);
     from_file = s->home == NULL ? NULL : s->home->file;
     to_file = into.home == NULL ? NULL : into.home->file;
-    if (cow_info_quietly(from.native, &at, &info) == 0 && s->home != NULL && info.fileno != s->home->fileno) {
+    if ((there = cow_info_quietly(from.native, &at, &info)) < 0)
+        goto done;
+    if (there > 0 && s->home != NULL && info.fileno != s->home->fileno) {
         H5I_type_t type;
         void *native = H5VLobject_open(from.native, &at, cow_native_id(), &type, dxpl, NULL);
 
@@ -168,7 +171,11 @@ herr_t cow_object_get_callback(void *object, const H5VL_loc_params_t *loc, H5VL_
 
     /* The file of an object is the file, not a version's root group. */
     if (args->op_type == H5VL_OBJECT_GET_FILE) {
-        status = H5VLobject_get(cow_object_native(object), loc, cow_native_id(), args, dxpl, req);
+        void *native = cow_object_native(object), *dataset = cow_reading_for(native);
+        H5VL_loc_params_t self = cow_by_self(H5I_DATASET);
+
+        status = H5VLobject_get(dataset == NULL ? native : dataset, dataset == NULL ? loc : &self, cow_native_id(), args,
+                                dxpl, req);
         if (status >= 0)
             cow_file_asked(*args->args.get_file.file);
         return status;
@@ -183,7 +190,9 @@ herr_t cow_object_get_callback(void *object, const H5VL_loc_params_t *loc, H5VL_
     case H5VL_OBJECT_GET_INFO:
         if (cow_hide_index(o, &where) == 0 &&
             (status = H5VLobject_get(where.native, &where.loc, cow_native_id(), args, dxpl, req)) >= 0)
-            status = hide_link(o, &where, args->args.get_info.fields, args->args.get_info.oinfo);
+            status = hide_link(o, &where, args->args.get_info.fields, args->args.get_info.oinfo) < 0
+                         ? -1
+                         : cow_show_object_info(o->home, args->args.get_info.fields, args->args.get_info.oinfo);
         break;
     case H5VL_OBJECT_GET_NAME:
         if (o->home != NULL && (o->home->file != NULL || o->home->foreign) && !o->detached && o->type != H5I_ATTR)
@@ -213,6 +222,43 @@ static herr_t flush_or_refresh(cow_object *o, cow_where *where, H5VL_object_spec
     return H5VLobject_specific(where->native, &where->loc, cow_native_id(), args, dxpl, req);
 }
 
+typedef struct version_visit {
+    const cow_home *home;
+    unsigned fields;
+    H5O_iterate2_t op;
+    void *op_data;
+} version_visit;
+
+static herr_t each_version_object(hid_t start, const char *name, const H5O_info2_t *info, void *context)
+{
+    version_visit *v = context;
+    H5O_info2_t shown = *info;
+
+    return cow_show_object_info(v->home, v->fields, &shown) < 0 ? -1 : v->op(start, name, &shown, v->op_data);
+}
+
+static herr_t visit_version(cow_object *o, cow_where *where, H5VL_object_specific_args_t *args, hid_t dxpl, void **req)
+{
+    H5VL_object_specific_args_t native = *args;
+    version_visit v = {o->home, args->args.visit.fields, args->args.visit.op, args->args.visit.op_data};
+
+    native.args.visit.op = each_version_object;
+    native.args.visit.op_data = &v;
+    return H5VLobject_specific(where->native, &where->loc, cow_native_id(), &native, dxpl, req);
+}
+
+/* The name may lead out of the version's file. */
+static int lookup_shown(cow_object *o, cow_where *where, H5O_token_t *token)
+{
+    H5O_info2_t info;
+
+    if (o->home == NULL || o->home->version == NULL)
+        return 0;
+    if (cow_info_quietly(where->native, &where->loc, &info) < 0 || info.fileno != o->home->fileno)
+        return 0;
+    return cow_show_token(o->home, token);
+}
+
 herr_t cow_object_specific_callback(void *object, const H5VL_loc_params_t *loc, H5VL_object_specific_args_t *args,
                                     hid_t dxpl, void **req)
 {
@@ -239,11 +285,18 @@ herr_t cow_object_specific_callback(void *object, const H5VL_loc_params_t *loc, 
         }
         break;
     case H5VL_OBJECT_EXISTS:
-    case H5VL_OBJECT_LOOKUP:
         status = H5VLobject_specific(where.native, &where.loc, cow_native_id(), args, dxpl, req);
+        break;
+    case H5VL_OBJECT_LOOKUP:
+        if ((status = H5VLobject_specific(where.native, &where.loc, cow_native_id(), args, dxpl, req)) >= 0)
+            status = lookup_shown(o, &where, args->args.lookup.token_ptr);
         break;
     case H5VL_OBJECT_VISIT:
         cow_loud_object(&quiet, &args->args.visit.op, &args->args.visit.op_data, &loud);
+        if (o->home != NULL && o->home->version != NULL) {
+            status = visit_version(o, &where, args, dxpl, req);
+            break;
+        }
         if ((ours = cow_visits(o, &where, &listed)) < 0)
             break;
         status = ours ? cow_visit_objects(&listed, &args->args.visit, dxpl)

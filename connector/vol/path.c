@@ -38,8 +38,9 @@ static int leads_to_hiding_root(const cow_where *where, cow_home *near, const ch
             return no_memory(name);
         loc = cow_by_name(where->loc.obj_type, prefix);
     }
-    if (cow_info_quietly(where->native, &loc, &info) == 0) {
+    if ((answer = cow_info_quietly(where->native, &loc, &info)) > 0) {
         H5I_type_t type = where->loc.obj_type;
+        answer = 0;
         if (near->fileno == info.fileno)
             answer = cow_home_hides(near) && memcmp(&info.token, &near->root, sizeof info.token) == 0;
         else {
@@ -138,8 +139,7 @@ int cow_locate(cow_object *object, const H5VL_loc_params_t *loc, cow_purpose pur
         return translate(home, where, loc->loc_data.loc_by_idx.name, purpose, &where->loc.loc_data.loc_by_idx.name);
     case H5VL_OBJECT_BY_TOKEN:
         where->token = *loc->loc_data.loc_by_token.token;
-        if (home != NULL && home->version != NULL && home->file != NULL &&
-            cow_snapshot_of(home->file, home->version, loc->loc_data.loc_by_token.token, &where->token) < 0)
+        if (cow_token_given(home, &where->token) < 0)
             return -1;
         where->loc.loc_data.loc_by_token.token = &where->token;
         return 0;

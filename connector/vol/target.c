@@ -6,12 +6,15 @@
  */
 #include "vol/vol.h"
 
+#include "journal/driver.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 int cow_info_quietly(void *native, const H5VL_loc_params_t *loc, H5O_info2_t *info)
 {
     H5VL_object_get_args_t args = {.op_type = H5VL_OBJECT_GET_INFO};
+    unsigned long failures = cow_driver_failures();
     herr_t status;
 
     args.args.get_info.fields = H5O_INFO_BASIC;
@@ -21,7 +24,9 @@ int cow_info_quietly(void *native, const H5VL_loc_params_t *loc, H5O_info2_t *in
         status = H5VLobject_get(native, loc, cow_native_id(), &args, H5P_DATASET_XFER_DEFAULT, NULL);
     }
     H5E_END_TRY
-    return status < 0 ? -1 : 0;
+    if (status < 0 && cow_driver_failures() != failures)
+        return cow_error_native("cannot look at an object");
+    return status >= 0;
 }
 
 int cow_home_may_write(const cow_home *home, const char *what, const char *path)
@@ -88,8 +93,11 @@ static int look(cow_object *object, const cow_where *where, const H5VL_loc_param
     cow_home *near = object->home;
     H5O_info2_t info;
 
-    if ((*found = cow_info_quietly(where->native, loc, &info) == 0) == false)
-        return 0;
+    int status = cow_info_quietly(where->native, loc, &info);
+
+    *found = status > 0;
+    if (status <= 0)
+        return status;
     if (near != NULL && info.fileno == near->fileno)
         target->home = cow_home_reference(near);
     else {
@@ -228,6 +236,21 @@ int cow_changed_member(const cow_target *target, const char *name)
     return cow_changed_link(target->home->file, &target->home->root, "/", NULL);
 }
 
+void cow_creation_failed(const cow_target *target, const void *native, cow_object **made)
+{
+    cow_error_held *held;
+
+    if (native == NULL)
+        return;
+    if (target->home != NULL && target->home->file != NULL)
+        cow_changed_half(target->home->file);
+    held = cow_error_hold(); /* closing forgets it */
+    if (*made != NULL)
+        cow_object_close(*made, H5P_DATASET_XFER_DEFAULT, NULL);
+    *made = NULL;
+    cow_error_put_back(held);
+}
+
 int cow_changed_new(cow_object *object)
 {
     H5O_token_t token;
@@ -236,8 +259,10 @@ int cow_changed_new(cow_object *object)
 
     if (object->home == NULL || object->home->file == NULL)
         return 0;
-    if (cow_object_token(object, &token) < 0)
+    if (cow_object_token(object, &token) < 0) {
+        cow_changed_half(object->home->file);
         return -1;
+    }
     path = cow_object_path(object);
     status = cow_changed_object(object->home->file, &token, path, COW_CHANGED_NEW);
     free(path);

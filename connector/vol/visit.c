@@ -135,6 +135,14 @@ static hid_t open_start(const cow_listed *listed)
     return id;
 }
 
+/* What failed is on HDF5's stack, which closing the id clears. */
+static void leave_start(hid_t start, herr_t status)
+{
+    if (status < 0)
+        cow_error_native("cannot visit all of a group");
+    H5Idec_ref(start);
+}
+
 static herr_t visit_from(hid_t start, H5_index_t type, H5_iter_order_t order, H5L_iterate2_t op, void *op_data)
 {
     char top[] = "";
@@ -152,7 +160,7 @@ int cow_visits(cow_object *object, const cow_where *where, cow_listed *listed)
 {
     cow_home *home = object->home;
     H5O_info2_t root;
-    int hides;
+    int hides, there;
 
     if (home == NULL || home->version != NULL)
         return 0;
@@ -160,7 +168,9 @@ int cow_visits(cow_object *object, const cow_where *where, cow_listed *listed)
         return hides;
     if (home->mounted_count == 0 && !cow_home_hides(home))
         return 0;
-    if (cow_info_quietly(where->native, &where->loc, &root) < 0 || root.type != H5O_TYPE_GROUP)
+    if ((there = cow_info_quietly(where->native, &where->loc, &root)) <= 0)
+        return there;
+    if (root.type != H5O_TYPE_GROUP)
         return 0; /* nothing below it, or native HDF5 will say what is wrong */
     if (home->mounted_count > 0)
         return 1;
@@ -179,7 +189,7 @@ herr_t cow_visit_links(const cow_listed *listed, const H5VL_link_iterate_args_t 
     if (start < 0)
         return -1;
     status = visit_from(start, args->idx_type, args->order, args->op, args->op_data);
-    H5Idec_ref(start);
+    leave_start(start, status);
     return status;
 }
 
@@ -223,6 +233,6 @@ herr_t cow_visit_objects(const cow_listed *listed, const H5VL_object_visit_args_
         status = visit_from(start, args->idx_type, args->order, each_object, &v);
 done:
     free(v.reported.at);
-    H5Idec_ref(start);
+    leave_start(start, status);
     return status;
 }

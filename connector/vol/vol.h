@@ -13,9 +13,11 @@
  *   quiet.c      one error is printed once
  *   target.c     which object or link a call is about: permission before it, reporting after it
  *   path.c       names: the reserved group in the head, the prefix of a version
+ *   token.c      tokens and file numbers: those of a version
  *   hide.c       the reserved group in listings, counts and indices of the root group
  *   visit.c      H5Lvisit and H5Ovisit that do not descend into the reserved group
  *   mapped.c     virtual datasets that the application made over datasets with history
+ *   adopt.c      a plain file gets a history, on request
  *   file.c create.c exit.c group.c dataset.c chunk.c attribute.c link.c object.c datatype.c   one HDF5 interface each
  */
 #ifndef COW_VOL_H
@@ -38,11 +40,21 @@
 
 /* ---- homes ---- */
 
+#define COW_SPARES 4
+
 typedef struct cow_home cow_home;
+
+/* What HDF5 keeps during one call, to wrap the objects that it makes itself. */
+typedef struct cow_wrapping {
+    cow_home *home; /* its memory only, see home.c; NULL: none */
+    bool unnamed, detached;
+} cow_wrapping;
+
 struct cow_home {
     cow_home *next;
     unsigned references; /* wrappers, mounts; at 0 the cow_file is released */
     unsigned wrappings;  /* HDF5's wrap contexts: keep the memory, nothing else */
+    cow_wrapping wrapping[2][2]; /* these contexts: [unnamed][detached] */
     unsigned files;      /* wrappers of type H5I_FILE */
     unsigned long fileno;
     cow_file *file;   /* NULL: no history here, everything is passed through */
@@ -61,6 +73,7 @@ struct cow_home {
     struct cow_object *datasets; /* open ones */
     cow_home **mounted;
     size_t mounted_count;
+    struct cow_object *spare[COW_SPARES]; /* wrappers for when there is no memory: see cow_object_new_surely */
 };
 
 /* A home for an open native file, with one reference. OPTIONS and NAME are copied. NULL: error. */
@@ -86,7 +99,8 @@ static inline bool cow_home_hides(const cow_home *home)
 {
     return home != NULL && home->version == NULL && (home->file != NULL || home->foreign);
 }
-/* HDF5 forgets a wrap context. */
+/* A wrap context for HDF5; and it forgets one. */
+cow_wrapping *cow_home_wrap(cow_home *home, bool unnamed, bool detached);
 void cow_home_unwrap(cow_home *home);
 int cow_home_mount(cow_home *parent, cow_home *child);
 void cow_home_unmount(cow_home *parent, cow_home *child);
@@ -97,6 +111,10 @@ void cow_home_unmount(cow_home *parent, cow_home *child);
 void cow_file_asked(void *native);
 bool cow_file_was_asked(const void *native);
 void cow_wrapping_begins(void);
+/* While elements of a dataset (native) are read, the references among them belong to the file that the application
+ * opened it in, also those that the history reads through its own handle on the file. NULL: no longer. */
+void cow_reading(void *native_dataset);
+void *cow_reading_for(const void *native_file); /* or NULL */
 
 #define COW_OBJECT_MAGIC UINT64_C(0x7463656a626f3563)
 
@@ -107,6 +125,7 @@ typedef struct cow_object {
     cow_home *home;       /* NULL: passed through */
     cow_dataset *dataset; /* of a versioned dataset, once asked for */
     bool classified;      /* datasets: `dataset` is known */
+    bool old_references;  /* of a versioned dataset: elements are, or hold, references of HDF5 1.8 */
     bool layout_known;    /* native datasets in a file with history: user_virtual is known */
     bool mapped;          /* such a virtual dataset is read by mapped.c */
     bool user_virtual;    /* a virtual dataset of the application's own, over sources in this very file */
@@ -125,6 +144,8 @@ typedef struct cow_object {
 cow_object *cow_object_wrap(const cow_object *near, void *native, H5I_type_t type, bool by_token);
 /* A wrapper with a home that is known; CONTEXT's reference is taken over, also when this fails. NATIVE is not. */
 cow_object *cow_object_new(cow_home *home, void *native, H5I_type_t type);
+/* The same, for what HDF5 itself has opened and would leave open. */
+cow_object *cow_object_new_surely(cow_home *home, void *native, H5I_type_t type);
 /* With the last wrapper of a file's state that state goes, before the native object: closing the history's own handle,
  * HDF5 looks at all ids that are left, also at the one that is being closed. */
 void cow_object_release_last(cow_object *object);
@@ -215,6 +236,17 @@ int cow_version_link_length(const cow_object *object, const cow_where *where, si
  * *PATH NULL: there is none. */
 int cow_find_path(cow_object *object, const H5O_token_t *token, char **path);
 
+/* ---- identity: token.c ---- */
+
+/* A token that the application gave becomes that of the object it means. -1: it means none. */
+int cow_token_given(const cow_home *home, H5O_token_t *token);
+/* What the application is told of an object, a link, a file: in place. The rest of FIELDS is left alone. */
+int cow_show_object_info(const cow_home *home, unsigned fields, H5O_info2_t *info);
+int cow_show_token(const cow_home *home, H5O_token_t *token);
+int cow_show_link_info(const cow_home *home, H5L_info2_t *info);
+int cow_show_file_number(const cow_home *home, unsigned long *fileno);
+int cow_show_stat(const cow_home *home, H5G_stat_t *stat);
+
 /* ---- permission and report: target.c ---- */
 
 /* What a modification is about. `home` is referenced. */
@@ -236,9 +268,11 @@ int cow_changed_target(const cow_target *target, cow_change change);
 int cow_changed_member(const cow_target *target, const char *name);
 /* A new object, just created and wrapped. */
 int cow_changed_new(cow_object *object);
+/* Making NATIVE (NULL: not even that) succeeded, and what follows did not: *MADE, if any, is closed. The error stays. */
+void cow_creation_failed(const cow_target *target, const void *native, cow_object **made);
 /* May anything in this home be changed? */
 int cow_home_may_write(const cow_home *home, const char *what, const char *path);
-/* H5VL_OBJECT_GET_INFO without any trace on the error stack: 0 or -1. */
+/* H5VL_OBJECT_GET_INFO without any trace on the error stack. 1, 0: nothing is there, -1: the disk fails. */
 int cow_info_quietly(void *native, const H5VL_loc_params_t *loc, H5O_info2_t *info);
 
 /* ---- hiding: hide.c, visit.c ---- */
@@ -287,10 +321,20 @@ int cow_file_use_journal(hid_t under, hid_t fapl, const cow_options *options);
 int cow_file_show_sec2(hid_t fapl);
 /* HDF5 itself opened a file with history for writing, through a link. false: it can only be read. */
 bool cow_file_take_on(void *native);
+/* Who uses a file with history besides the caller, who has it open for writing. */
+typedef enum { COW_USERS_NONE, COW_USERS_SOME, COW_USERS_NO_JOURNAL } cow_file_users;
+cow_file_users cow_file_who(void *native);
 /* A file with history that is to be written must have a journal. */
 int cow_file_check_journal(void *native, const char *name);
-/* Nothing of a new file is to be kept. */
-void cow_file_drop_creation(void *native);
+/* HDF5 made a file of an empty one that was opened for writing. */
+bool cow_file_is_new(void *native);
+/* Nothing that was written into the file since its last commit is to be kept. */
+void cow_file_drop_changes(void *native, const char *why);
+
+/* adopt.c */
+/* With the option adopt: NAME, which is to be opened for writing, gets a history if it is an HDF5 file without. A file
+ * that cannot be opened is native HDF5's to refuse. -1: it could not be done, nothing was changed. */
+int cow_adopt(const char *name, hid_t fapl, const cow_options *options);
 
 /* file.c, for create.c */
 bool cow_default_driver(hid_t fapl); /* sec2: the only one under which files get a history */

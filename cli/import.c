@@ -1,0 +1,249 @@
+/* h5cow import: a plain HDF5 file gets a history. What is done, and in which order: connector/import/import.c.
+ *
+ * It runs in a child process: libhdf5 may crash on a damaged file, and a signal may end it anywhere. Whatever happens
+ * to the child, this process takes away the unfinished file. */
+#include "common.h"
+#include "plugin.h"
+
+#include "import/import.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const char help[] =
+    "Usage: h5cow import [OPTION]... PLAIN [OUT]\n\n"
+    "Gives the HDF5 file PLAIN a history: what is in it becomes version 1, and programs that h5cow runs add the next\n"
+    "ones. With OUT, PLAIN stays as it is and OUT, which must not exist, is the file with history.\n"
+    "The new file is written beside, compared with PLAIN, and takes its place when it is complete and on disk; if\n"
+    "anything fails, nothing has changed. PLAIN must not be open in any program.\n\n"
+    "  -m, --message=TEXT    recorded in version 1\n"
+    "      --name=NAME       name of the version, instead of 1\n"
+    "  -o, --option=KEY=VALUE  any option of the connector (docs/options.md), for example compress=blosc:zstd:5\n"
+    "  -h, --help\n";
+
+/* ---- progress: on a terminal only ---- */
+
+typedef struct bar {
+    uint64_t done[2], total;
+    int shown; /* tenths of a percent, -1: nothing yet */
+} bar;
+
+static void show(void *context, cow_import_phase phase, uint64_t bytes)
+{
+    static const char *const what[] = {[COW_IMPORT_COPYING] = "copying ", [COW_IMPORT_CHECKING] = "checking"};
+    bar *b = context;
+
+    b->done[phase] += bytes;
+    double part = b->total == 0 ? 1 : (double)b->done[phase] / (double)b->total;
+    int now = (int)((part > 1 ? 1 : part) * 1000);
+    if (phase == COW_IMPORT_CHECKING)
+        now += 1001;
+    if (now == b->shown)
+        return;
+    b->shown = now;
+    now %= 1001;
+    fprintf(stderr, "\r%s [", what[phase]);
+    for (int i = 0; i < 40; i++)
+        fputc(i * 25 < now ? '#' : ' ', stderr);
+    fprintf(stderr, "] %5.1f %%", now / 10.0);
+}
+
+static const char *plural(size_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
+static int work(const char *from, const char *to, const char *temporary, const char *options)
+{
+    bar b = {.shown = -1};
+    cow_import import = {.from = from, .to = to, .temporary = temporary};
+    struct stat about;
+    void *info;
+
+    cli_hdf5_start();
+    if ((import.connector = cli_plugin_load(options, &info)) < 0)
+        return CLI_FAILED;
+    import.info = info;
+    if (isatty(STDERR_FILENO) && stat(from, &about) == 0) {
+        b.total = (uint64_t)about.st_size;
+        import.progress = show;
+        import.context = &b;
+    }
+    int failed = cow_import_file(&import);
+    if (b.shown >= 0)
+        fputs("\r\033[K", stderr);
+    cli_plugin_unload(import.connector, info);
+    if (failed < 0)
+        return cli_fail("%s; nothing was changed", cli_clean(import.why, true));
+    if (import.lost_history)
+        cli_warn("the older versions of '%s' are not in '%s', which begins with the newest state", from, to);
+    if (import.dangling > 0)
+        cli_warn("%zu reference%s pointed to nothing, and %s null now", import.dangling, plural(import.dangling),
+                 import.dangling == 1 ? "is" : "are");
+    if (import.external > 0)
+        cli_warn("the data of %zu dataset%s is in other files (external storage): it stays there, and has no history",
+                 import.external, plural(import.external));
+    if (import.virtual > 0)
+        cli_warn(
+            "%zu virtual dataset%s: what %s made of is kept, the data of the sources in other files has no history",
+            import.virtual, plural(import.virtual), import.virtual == 1 ? "it is" : "they are");
+    if (import.other_names > 0)
+        cli_warn("'%s' has %zu other name%s (hard links), which go on leading to the plain file as it was", from,
+                 import.other_names, plural(import.other_names));
+    if (!import.kept_owner)
+        cli_warn("owner, permissions or extended attributes of '%s' could not all be kept: look at them", from);
+    printf("%s has a history: version 1 has its %zu object%s\n", to == NULL ? from : to, import.objects,
+           plural(import.objects));
+    return cli_flush();
+}
+
+/* ---- the child process ---- */
+
+static volatile pid_t child;
+
+static void pass_on(int number)
+{
+    if (child > 0)
+        kill(child, number);
+}
+
+static int supervise(const char *from, const char *to, const char *options)
+{
+    static const int ended_by[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+    char *target = to != NULL ? cli_strdup(to) : realpath(from, NULL);
+    char *temporary = target == NULL ? NULL : cow_import_temporary(target);
+    struct sigaction action = {.sa_handler = pass_on};
+    sigset_t signals, before;
+    struct stat there;
+    int state = 0, status = CLI_FAILED;
+
+    if (temporary == NULL) {
+        cli_fail("cannot read '%s': %s", from, strerror(errno));
+        goto done;
+    }
+    if (lstat(temporary, &there) == 0) {
+        cli_fail("'%s' is left from an import that was interrupted: remove it", temporary);
+        goto done;
+    }
+    sigemptyset(&signals);
+    for (size_t i = 0; i < sizeof ended_by / sizeof *ended_by; i++) {
+        sigaddset(&signals, ended_by[i]);
+        sigaction(ended_by[i], &action, NULL);
+    }
+    fflush(NULL);
+    sigprocmask(SIG_BLOCK, &signals, &before); /* none may come while nobody knows whose it is */
+    if ((child = fork()) < 0) {
+        cli_fail("cannot start a process: %s", strerror(errno));
+        goto done;
+    }
+    if (child == 0) {
+        for (size_t i = 0; i < sizeof ended_by / sizeof *ended_by; i++)
+            signal(ended_by[i], SIG_DFL);
+        sigprocmask(SIG_SETMASK, &before, NULL);
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        int code = work(from, to, temporary, options);
+        fflush(NULL);
+        _exit(code);
+    }
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    while (waitpid(child, &state, 0) < 0 && errno == EINTR)
+        ;
+    if (WIFEXITED(state)) {
+        status = WEXITSTATUS(state);
+        goto done;
+    }
+    /* The new file may be complete and in place: then there is no temporary one any more. */
+    bool unfinished = lstat(temporary, &there) == 0;
+    unlink(temporary);
+    int number = WTERMSIG(state);
+    if (number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGKILL || number == SIGQUIT)
+        cli_fail("ended by a signal (%s); %s", strsignal(number),
+                 unfinished ? "nothing was changed" : "see whether the file has a history: h5cow doctor");
+    else
+        cli_fail("the HDF5 library ends with '%s' on '%s', which seems to be damaged; nothing was changed",
+                 strsignal(number), from);
+done:
+    free(temporary);
+    free(target);
+    return status;
+}
+
+int cli_import(int argc, char **argv)
+{
+    static const struct option options[] = {
+        {"message", required_argument, NULL, 'm'},
+        {"name", required_argument, NULL, 'n'},
+        {"option", required_argument, NULL, 'o'},
+        {"help", no_argument, NULL, 'h'},
+        {NULL, 0, NULL, 0},
+    };
+    char *text = cli_strdup("");
+    const char *equals, *from, *to;
+    bool message = false;
+    struct stat target;
+    int status = CLI_FAILED, hdf5;
+
+    opterr = 0;
+    for (int c; (c = getopt_long(argc, argv, ":m:o:h", options, NULL)) != -1;)
+        switch (c) {
+        case 'm':
+            cli_plugin_option(&text, "message", 7, optarg);
+            message = true;
+            break;
+        case 'n':
+            cli_plugin_option(&text, "name", 4, optarg);
+            break;
+        case 'o':
+            if ((equals = strchr(optarg, '=')) == NULL) {
+                cli_usage("import", "'%s' is not KEY=VALUE", optarg);
+                goto done;
+            }
+            cli_plugin_option(&text, optarg, (size_t)(equals - optarg), equals + 1);
+            message = message || strncmp(optarg, "message=", 8) == 0;
+            break;
+        case 'h':
+            fputs(help, stdout);
+            status = cli_flush();
+            goto done;
+        case ':':
+            cli_usage("import", "option '%s' wants a value", argv[optind - 1]);
+            goto done;
+        default:
+            cli_usage("import", "there is no option '%s'", argv[optind - 1]);
+            goto done;
+        }
+    if (optind + 1 != argc && optind + 2 != argc) {
+        cli_usage("import", "it wants PLAIN, and perhaps OUT");
+        goto done;
+    }
+    from = argv[optind];
+    to = optind + 2 == argc ? argv[optind + 1] : NULL;
+    if ((hdf5 = cli_is_hdf5(from)) <= 0) {
+        if (hdf5 < 0)
+            cli_fail("cannot read '%s': %s", from, strerror(errno));
+        else
+            cli_fail("'%s' is not an HDF5 file", from);
+        goto done;
+    }
+    if (to != NULL && lstat(to, &target) == 0) {
+        cli_fail("'%s' exists: choose another name", to);
+        goto done;
+    }
+    if (!message) {
+        char *what = cli_format("imported from %s", from);
+        cli_plugin_option(&text, "message", 7, what);
+        free(what);
+    }
+    status = supervise(from, to, text);
+done:
+    free(text);
+    return status;
+}

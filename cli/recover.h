@@ -1,0 +1,28 @@
+/* h5cow recover: what its parts share.
+ *
+ *   recover.c        the verb: what is pending in a file, finishing it, checking it
+ *   salvage.c        what can be read of a damaged file, into a new one: the process that tries, and the report
+ *   salvage_state.c  finding a state of the damaged file that HDF5 can open
+ *   salvage_tree.c   groups, links, attributes, version by version
+ *   salvage_data.c   elements, chunk by chunk
+ */
+#ifndef CLI_RECOVER_H
+#define CLI_RECOVER_H
+
+#include "common.h"
+
+#include "journal/inspect.h"
+
+#include <sys/types.h>
+
+/* The check of h5cow verify, of NAME. 0, *DAMAGES (array) and *COUNTS to be given back; or CLI_FAILED, and said why. */
+int cli_verify_file(const char *name, bool verbose, json_object **damages, json_object **counts);
+/* Seconds that a process has computed so far; waiting for a slow disk does not count. */
+double cli_computed(pid_t id);
+/* What `verify` prints of one damage. */
+void cli_verify_print(const char *name, size_t number, json_object *damage);
+
+/* The exit code. OUT does not exist. */
+int cli_salvage(const char *name, const char *out, bool dry, bool json);
+
+#endif

@@ -1,0 +1,846 @@
+/* h5cow recover FILE OUT: what can be read of a damaged file, into a new one.
+ *
+ * The work is done by a child process, since libhdf5 may crash on damaged bytes or never come back. It tells line by
+ * line where it is and what is lost; when it crashes, another one goes on at the version that it did not finish, and
+ * leaves out the object that was its end. Versions that are finished are committed in the new file, which has a
+ * temporary name until all is done.
+ */
+#include "salvage.h"
+
+#include "error.h"
+#include "history/history.h"
+#include "journal/driver.h"
+#include "plugin.h"
+#include "vol/vol.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define HISTORY  "/_versioned_data"
+#define SILENCE  10  /* seconds of computing without a word: caught in a loop */
+#define RESTARTS 200 /* places where the library may crash */
+
+/* ---- the child tells ---- */
+
+void salvage_tell(salvage *s, const char *key, json_object *value)
+{
+    json_object *line = json_object_new_object();
+
+    json_object_object_add(line, key, value);
+    fprintf(s->to, "%s\n", json_object_to_json_string_ext(line, JSON_C_TO_STRING_PLAIN));
+    fflush(s->to);
+    json_object_put(line);
+}
+
+static bool known(json_object *list, const char *text)
+{
+    bool found = false;
+
+    for (size_t i = 0; !found && i < json_object_array_length(list); i++)
+        found = strcmp(json_object_get_string(json_object_array_get_idx(list, i)), text) == 0;
+    return found;
+}
+
+bool salvage_at(salvage *s, const char *path)
+{
+    char *where = cli_format("%s\n%s", s->now == NULL ? "" : s->now->name, path);
+    json_object *text = cli_json_text(where);
+    bool skipped = known(s->skip, json_object_get_string(text));
+
+    salvage_tell(s, "at", text);
+    free(where);
+    return skipped;
+}
+
+/* Without file, path and advice, which say the same in other words for each version. */
+static char *tidied(const salvage *s, const char *why)
+{
+    size_t name = strlen(s->name);
+    const char *end;
+    char *text;
+
+    if (strncmp(why, s->name, name) == 0 && strncmp(why + name, ": ", 2) == 0)
+        why += name + 2;
+    if (why[0] == '/' && (end = strstr(why, ": ")) != NULL)
+        why = end + 2;
+    text = cli_strdup(why);
+    if ((end = strstr(text, "; run h5cow verify")) != NULL || (end = strstr(text, "; try: h5cow verify")) != NULL)
+        text[end - text] = '\0';
+    return text;
+}
+
+void salvage_lost(salvage *s, const char *path, json_object *what, uint64_t elements, const char *why)
+{
+    char *tidy = tidied(s, why);
+    const char *text;
+
+    if (what == NULL)
+        what = json_object_new_object();
+    json_object_object_add(what, "object", cli_json_text(path));
+    if (elements > 0)
+        json_object_object_add(what, "elements", json_object_new_uint64(elements));
+    json_object_object_add(what, "why", cli_json_text(tidy));
+    free(tidy);
+    text = json_object_to_json_string(what);
+    for (size_t i = 0; i < s->losses; i++)
+        if (strcmp(s->loss[i].path, path) == 0 && strcmp(json_object_to_json_string(s->loss[i].what), text) == 0) {
+            s->loss[i].current = true;
+            json_object_put(what);
+            return;
+        }
+    if ((s->losses & (s->losses - 1)) == 0)
+        s->loss = cli_grow(s->loss, s->losses == 0 ? 1 : 2 * s->losses, sizeof *s->loss);
+    s->loss[s->losses++] = (salvage_loss){cli_strdup(path), what, true};
+}
+
+void salvage_same(salvage *s, const char *path)
+{
+    for (size_t i = 0; i < s->losses; i++)
+        if (strcmp(s->loss[i].path, path) == 0)
+            s->loss[i].current = true;
+}
+
+void salvage_forget(salvage *s, const char *path)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < s->losses; i++)
+        if (strcmp(s->loss[i].path, path) == 0) {
+            free(s->loss[i].path);
+            json_object_put(s->loss[i].what);
+        } else
+            s->loss[kept++] = s->loss[i];
+    s->losses = kept;
+}
+
+/* Those that the version has; the others are over. */
+static size_t tell_losses(salvage *s)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < s->losses; i++) {
+        json_object *line;
+        if (!s->loss[i].current) {
+            free(s->loss[i].path);
+            json_object_put(s->loss[i].what);
+            continue;
+        }
+        line = json_object_new_array();
+        json_object_array_add(line, cli_json_text(s->now->name));
+        json_object_array_add(line, json_object_get(s->loss[i].what));
+        salvage_tell(s, "lost", line);
+        s->loss[i].current = false;
+        s->loss[kept++] = s->loss[i];
+    }
+    return s->losses = kept;
+}
+
+/* ---- versions ---- */
+
+typedef struct name_list {
+    struct {
+        char *name;
+        uint64_t address;
+    } * item;
+    size_t count;
+} name_list;
+
+static herr_t note_version(hid_t group, const char *name, const H5L_info2_t *info, void *context)
+{
+    name_list *l = context;
+
+    (void)group;
+    if ((l->count & (l->count - 1)) == 0)
+        l->item = cli_grow(l->item, l->count == 0 ? 1 : 2 * l->count, sizeof *l->item);
+    l->item[l->count].name = cli_strdup(name);
+    l->item[l->count++].address = info->type == H5L_TYPE_HARD ? cli_address(&info->u.token) : 0;
+    return 0;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    const char *const *x = a, *const *y = b; /* the name comes first in an item */
+    unsigned long long m = strtoull(*x, NULL, 10), n = strtoull(*y, NULL, 10);
+
+    return m != n ? (m > n) - (m < n) : strcmp(*x, *y);
+}
+
+static void add_version(salvage *s, const char *name, bool tree, const cli_version *row)
+{
+    if ((s->versions & (s->versions - 1)) == 0)
+        s->version = cli_grow(s->version, s->versions == 0 ? 1 : 2 * s->versions, sizeof *s->version);
+    s->version[s->versions++] =
+        (salvage_version){cli_strdup(name), tree ? cli_format(HISTORY "/versions/%s", name) : NULL, row};
+}
+
+/* In the order of the log; where it is damaged, by number. */
+static void list_versions(salvage *s)
+{
+    name_list links = {0};
+    char why[1200];
+    hid_t group = H5Gopen2(s->file.id, HISTORY "/versions", H5P_DEFAULT);
+    size_t next = 0;
+
+    if (group < 0 || H5Literate2(group, H5_INDEX_NAME, H5_ITER_INC, NULL, note_version, &links) < 0)
+        salvage_tell(s, "said", cli_json_text("the list of versions is damaged"));
+    if (group >= 0)
+        H5Gclose(group);
+    H5Eclear2(H5E_DEFAULT);
+    if (links.count > 0)
+        qsort(links.item, links.count, sizeof *links.item, by_number);
+    snprintf(why, sizeof why, "the HDF5 library crashes on the log of versions");
+    if (salvage_at(s, "log") || cli_versions_read(&s->file, &s->rows, &s->row_count, why, sizeof why) < 0) {
+        char *text = cli_format("%s; names are kept, times and messages are lost", why);
+        salvage_tell(s, "said", cli_json_text(text));
+        free(text);
+    }
+    for (size_t i = 0; i < s->row_count; i++) {
+        bool found = false;
+        for (size_t k = 0; !found && k < links.count; k++)
+            if (links.item[k].name != NULL && strcmp(links.item[k].name, s->rows[i].name) == 0) {
+                found = true;
+                free(links.item[k].name);
+                links.item[k].name = NULL;
+            }
+        add_version(s, s->rows[i].name, found, &s->rows[i]);
+    }
+    /* what is left over: the tree of a row whose name was damaged, else a version that the log does not know */
+    for (size_t k = 0; k < links.count; k++) {
+        if (links.item[k].name == NULL)
+            continue;
+        while (next < s->versions && s->version[next].path != NULL)
+            next++;
+        if (next < s->row_count && next < s->versions) {
+            salvage_version *v = &s->version[next];
+            free(v->name);
+            v->name = cli_strdup(links.item[k].name);
+            v->path = cli_format(HISTORY "/versions/%s", v->name);
+        } else
+            add_version(s, links.item[k].name, true, NULL);
+        free(links.item[k].name);
+    }
+    free(links.item);
+    if (s->versions == 0)
+        add_version(s, "newest", false, NULL); /* the head is all there is */
+}
+
+/* ---- the new file ---- */
+
+/* What h5cow was asked to compress the source with. */
+static void compress_option(salvage *s, char **options)
+{
+    static const char *const codecs[] = {"blosclz", "lz4", "lz4hc", NULL, "zlib", "zstd"};
+    char path[64], text[64] = "";
+    hid_t raw, dcpl;
+    bool shuffle = false;
+
+    for (size_t i = 0; i < s->dataset_count && text[0] == '\0'; i++) {
+        if (!(s->datasets[i].flags & 1))
+            continue;
+        snprintf(path, sizeof path, HISTORY "/raw/%u", (unsigned)s->datasets[i].pool);
+        if ((raw = H5Dopen2(s->file.id, path, H5P_DEFAULT)) < 0)
+            continue;
+        dcpl = H5Dget_create_plist(raw);
+        for (int n = 0; n < H5Pget_nfilters(dcpl); n++) {
+            unsigned flags, config, values[20] = {0};
+            size_t count = 20;
+            H5Z_filter_t id = H5Pget_filter2(dcpl, (unsigned)n, &flags, &count, values, 0, NULL, &config);
+            shuffle |= id == H5Z_FILTER_SHUFFLE;
+            if (id == H5Z_FILTER_DEFLATE && values[0] <= 9)
+                snprintf(text, sizeof text, "gzip:%u:%s", values[0], shuffle ? "byte" : "none");
+            else if (id == 32000)
+                snprintf(text, sizeof text, "lzf:%s", shuffle ? "byte" : "none");
+            else if (id == 32001 && values[6] < 6 && codecs[values[6]] != NULL && values[4] <= 9 && values[5] <= 2)
+                snprintf(text, sizeof text, "blosc:%s:%u:%s", codecs[values[6]], values[4],
+                         values[5] == 0   ? "none"
+                         : values[5] == 1 ? "byte"
+                                          : "bit");
+        }
+        H5Pclose(dcpl);
+        H5Dclose(raw);
+    }
+    H5Eclear2(H5E_DEFAULT);
+    if (text[0] != '\0')
+        cli_plugin_option(options, "compress", 8, text);
+}
+
+static bool name_allowed(const char *name)
+{
+    size_t length = strlen(name);
+
+    if (length == 0 || length > 64 || strpbrk(name, "/@") != NULL || strchr(".~{", name[0]) != NULL)
+        return false;
+    for (const char *p = name; *p != '\0'; p++)
+        if ((unsigned char)*p < 0x20 || *p == 0x7f)
+            return false;
+    return true;
+}
+
+/* Properties for opening through the connector of this program. */
+static hid_t access_with(salvage *s, const char *options)
+{
+    hid_t fapl = H5Pcreate(H5P_FILE_ACCESS);
+    void *info = NULL;
+
+    if (fapl < 0 || H5VLconnector_str_to_info(options, s->connector, &info) < 0 || H5Pset_fapl_sec2(fapl) < 0 ||
+        H5Pset_vol(fapl, s->connector, info) < 0) {
+        if (fapl >= 0)
+            H5Pclose(fapl);
+        fapl = H5I_INVALID_HID;
+    }
+    if (info != NULL)
+        H5VLfree_connector_info(s->connector, info);
+    return fapl;
+}
+
+/* The group that the version at hand begins with. */
+static hid_t root_of(salvage *s)
+{
+    hid_t root = s->now->path == NULL ? H5I_INVALID_HID : H5Gopen2(s->file.id, s->now->path, H5P_DEFAULT);
+
+    if (root < 0 && s->newest)
+        root = H5Gopen2(s->file.id, "/", H5P_DEFAULT);
+    return root;
+}
+
+static hid_t open_new(salvage *s, bool create)
+{
+    char *options = cli_strdup("sync=off");
+    hid_t fapl, fcpl = H5Pcreate(H5P_FILE_CREATE), root = root_of(s), gcpl, file = H5I_INVALID_HID;
+    unsigned order;
+
+    if (name_allowed(s->now->name))
+        cli_plugin_option(&options, "name", 4, s->now->name);
+    compress_option(s, &options);
+    fapl = access_with(s, options);
+    if (root >= 0 && (gcpl = H5Gget_create_plist(root)) >= 0) {
+        if (H5Pget_link_creation_order(gcpl, &order) >= 0)
+            H5Pset_link_creation_order(fcpl, order);
+        if (H5Pget_attr_creation_order(gcpl, &order) >= 0)
+            H5Pset_attr_creation_order(fcpl, order);
+        H5Pclose(gcpl);
+    }
+    if (root >= 0)
+        H5Gclose(root);
+    H5Eclear2(H5E_DEFAULT);
+    if (fapl >= 0)
+        file = create ? H5Fcreate(s->temporary, H5F_ACC_EXCL, fcpl, fapl) : H5Fopen(s->temporary, H5F_ACC_RDWR, fapl);
+    free(options);
+    hid_t stack = H5Eget_current_stack();
+    if (fapl >= 0)
+        H5Pclose(fapl);
+    H5Pclose(fcpl);
+    H5Eset_current_stack(stack);
+    return file;
+}
+
+static hid_t text_type(void)
+{
+    hid_t type = H5Tcopy(H5T_C_S1);
+
+    H5Tset_size(type, H5T_VARIABLE);
+    H5Tset_cset(type, H5T_CSET_UTF8);
+    return type;
+}
+
+/* Who made the versions, when and what for: in the log of the new file as in that of the source. */
+static int put_log(salvage *s, char *why, size_t size)
+{
+    static const struct {
+        const char *name;
+        size_t offset;
+    } texts[] = {{"user", offsetof(cli_version, user)},       {"host", offsetof(cli_version, host)},
+                 {"program", offsetof(cli_version, program)}, {"hdf5", offsetof(cli_version, hdf5)},
+                 {"h5cow", offsetof(cli_version, h5cow)},     {"message", offsetof(cli_version, message)}};
+    hid_t fapl = H5Pcreate(H5P_FILE_ACCESS), file = H5I_INVALID_HID, log = H5I_INVALID_HID, type = H5I_INVALID_HID,
+          text = text_type();
+    cow_journal_options options = cow_journal_defaults;
+    cli_version *rows = NULL;
+    size_t count = 0;
+    cli_file look;
+    int status = -1;
+
+    options.sync = COW_SYNC_OFF; /* all of the file is synced when it gets its name */
+    if (H5Pset_vol(fapl, cow_native_id(), NULL) < 0 || cow_driver_set(fapl, &options) < 0 ||
+        H5Pset_libver_bounds(fapl, H5F_LIBVER_V110, H5F_LIBVER_LATEST) < 0 ||
+        (file = H5Fopen(s->temporary, H5F_ACC_RDWR, fapl)) < 0 ||
+        (log = H5Dopen2(file, HISTORY "/log", H5P_DEFAULT)) < 0 ||
+        (type = H5Tcreate(H5T_COMPOUND, sizeof(cli_version))) < 0 ||
+        H5Tinsert(type, "time", offsetof(cli_version, time), H5T_NATIVE_INT64) < 0) {
+        cli_reason(why, size);
+        goto done;
+    }
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        H5Tinsert(type, texts[i].name, texts[i].offset, text);
+    look = (cli_file){.id = file};
+    if (cli_versions_read(&look, &rows, &count, why, size) < 0)
+        goto done;
+    for (size_t v = 0; v < s->versions; v++) {
+        bool found = false;
+        for (size_t i = 0; i < count; i++)
+            found |= strcmp(rows[i].name, s->version[v].name) == 0;
+        if (!found)
+            salvage_tell(s, "same", cli_json_text(s->version[v].name));
+    }
+    cli_version *new = cli_alloc(count, sizeof *new);
+    for (size_t i = 0; i < count; i++) {
+        new[i] = rows[i];
+        for (size_t v = 0; v < s->versions; v++) {
+            const cli_version *row = s->version[v].row;
+            if (row == NULL || strcmp(rows[i].name, s->version[v].name) != 0)
+                continue;
+            new[i].time = row->time;
+            for (size_t t = 0; t < sizeof texts / sizeof *texts; t++)
+                *(char **)((char *)&new[i] + texts[t].offset) = *(char **)((char *)(uintptr_t)row + texts[t].offset);
+        }
+    }
+    status = count > 0 && H5Dwrite(log, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, new) < 0 ? -1 : 0;
+    if (status < 0)
+        cli_reason(why, size);
+    free(new);
+    cli_versions_free(rows, count);
+done:
+    if (type >= 0)
+        H5Tclose(type);
+    if (log >= 0)
+        H5Dclose(log);
+    if (file >= 0 && H5Fclose(file) < 0 && status == 0) {
+        cli_reason(why, size);
+        status = -1;
+    }
+    H5Tclose(text);
+    H5Pclose(fapl);
+    return status;
+}
+
+/* ---- the child ---- */
+
+static int failed(salvage *s, const char *why)
+{
+    salvage_tell(s, "failed", cli_json_text(why));
+    return -1;
+}
+
+/* One version. 0, or -1: told. */
+static int save_version(salvage *s, bool *made)
+{
+    char *name = cli_format("%s@%s", s->name, s->now->name), why[1200];
+    hid_t fapl, root;
+    int status;
+
+    s->through = H5I_INVALID_HID;
+    if (s->now->path != NULL && (fapl = access_with(s, "")) >= 0) {
+        s->through = H5Fopen(name, H5F_ACC_RDONLY, fapl);
+        H5Eclear2(H5E_DEFAULT);
+        H5Pclose(fapl);
+    }
+    free(name);
+    s->copy.from = s->through >= 0 ? s->through : s->file.id;
+    s->copy.to = H5I_INVALID_HID;
+    s->copy.why[0] = '\0';
+    if ((root = root_of(s)) >= 0) {
+        H5Gclose(root);
+        if (s->temporary != NULL && (s->copy.to = open_new(s, !*made)) < 0) {
+            cli_reason(why, sizeof why);
+            return failed(s, why);
+        }
+    }
+    H5Eclear2(H5E_DEFAULT);
+    status = salvage_tree(s);
+    if (s->through >= 0)
+        H5Fclose(s->through);
+    if (status < 0)
+        return failed(s, s->copy.why); /* and the new file is not closed: nothing of this is committed */
+    if (s->copy.to >= 0) {
+        *made = true;
+        if (H5Fclose(s->copy.to) < 0) {
+            cli_reason(why, sizeof why);
+            return failed(s, why);
+        }
+    }
+    json_object *told = json_object_new_object();
+    size_t losses = tell_losses(s);
+    json_object_object_add(told, "name", cli_json_text(s->now->name));
+    json_object_object_add(told, "state",
+                           json_object_new_string(status > 0   ? "lost"
+                                                  : losses > 0 ? "damaged"
+                                                               : "whole"));
+    salvage_tell(s, "version", told);
+    return 0;
+}
+
+static int child(const char *name, const char *temporary, unsigned first_way, size_t first_version, bool made,
+                 json_object *skip, FILE *to)
+{
+    salvage s = {.name = name, .temporary = temporary, .to = to, .skip = skip};
+    char why[1200];
+    int status;
+
+    cli_hdf5_start();
+    if ((s.connector = H5VLregister_connector(&cow_class, H5P_DEFAULT)) < 0)
+        return cli_fail("the HDF5 library cannot be used: %s", cli_reason(why, sizeof why));
+    if (salvage_open(&s, first_way) != 0) {
+        salvage_tell(&s, "nothing", json_object_new_boolean(true));
+        return 0;
+    }
+    if (salvage_at(&s, "index"))
+        salvage_tell(&s, "said", cli_json_text("the HDF5 library crashes on the index"));
+    else if ((s.index = cow_native_table_open(s.file.loc, HISTORY "/index")) == NULL) {
+        cli_reason(why, sizeof why);
+        char *text = cli_format("the index cannot be opened: %s", why);
+        salvage_tell(&s, "said", cli_json_text(text));
+        free(text);
+    }
+    snprintf(why, sizeof why, "the HDF5 library crashes on the table of datasets");
+    if (salvage_at(&s, "datasets") || cli_datasets_read(&s.file, &s.datasets, &s.dataset_count, why, sizeof why) < 0)
+        salvage_tell(&s, "said", cli_json_text(why));
+    list_versions(&s);
+    status = 0;
+    for (size_t v = first_version; status == 0 && v < s.versions; v++) {
+        s.now = &s.version[v];
+        s.newest = v + 1 == s.versions;
+        status = save_version(&s, &made);
+    }
+    if (status == 0 && made && temporary != NULL && put_log(&s, why, sizeof why) < 0)
+        status = failed(&s, why);
+    if (status == 0) {
+        salvage_tell(&s, "dangling", json_object_new_uint64(s.copy.dangling + s.copy.stray));
+        salvage_tell(&s, "done", json_object_new_boolean(made || temporary == NULL));
+    }
+    return status == 0 ? 0 : CLI_FAILED;
+}
+
+/* ---- the parent ---- */
+
+typedef struct answer {
+    json_object *said, *tried, *versions, *lost;
+    char *state, *failed;
+    char at[2048];
+    size_t finished; /* versions */
+    uint64_t dangling;
+    bool made, nothing, done;
+} answer;
+
+/* The same loss in one more version. */
+static void hear_loss(answer *a, json_object *told)
+{
+    json_object *version = json_object_array_get_idx(told, 0), *what = json_object_array_get_idx(told, 1), *entry, *old;
+    json_object *versions;
+
+    for (size_t i = 0; i < json_object_array_length(a->lost); i++) {
+        entry = json_object_array_get_idx(a->lost, i);
+        json_object_object_get_ex(entry, "what", &old);
+        if (json_object_equal(old, what)) {
+            json_object_object_get_ex(entry, "versions", &versions);
+            json_object_array_add(versions, json_object_get(version));
+            return;
+        }
+    }
+    entry = json_object_new_object();
+    versions = json_object_new_array();
+    json_object_array_add(versions, json_object_get(version));
+    json_object_object_add(entry, "what", json_object_get(what));
+    json_object_object_add(entry, "versions", versions);
+    json_object_array_add(a->lost, entry);
+}
+
+static void hear(answer *a, const char *line)
+{
+    json_object *told = json_tokener_parse(line), *value, *name;
+
+    if (json_object_object_get_ex(told, "at", &value))
+        snprintf(a->at, sizeof a->at, "%s", json_object_get_string(value));
+    else if (json_object_object_get_ex(told, "lost", &value))
+        hear_loss(a, value);
+    else if (json_object_object_get_ex(told, "version", &value)) {
+        json_object_array_add(a->versions, json_object_get(value));
+        json_object_object_get_ex(value, "state", &name);
+        a->made |= strcmp(json_object_get_string(name), "lost") != 0;
+        a->finished++;
+    } else if (json_object_object_get_ex(told, "same", &value)) {
+        for (size_t i = 0; i < json_object_array_length(a->versions); i++) {
+            json_object *v = json_object_array_get_idx(a->versions, i), *state;
+            json_object_object_get_ex(v, "name", &name);
+            json_object_object_get_ex(v, "state", &state);
+            if (json_object_equal(name, value) && strcmp(json_object_get_string(state), "lost") != 0)
+                json_object_object_add(v, "same_as_before", json_object_new_boolean(true));
+        }
+    } else if (json_object_object_get_ex(told, "said", &value)) {
+        for (size_t i = 0; value != NULL && i < json_object_array_length(a->said); i++)
+            if (json_object_equal(value, json_object_array_get_idx(a->said, i)))
+                value = NULL; /* by a child before */
+        if (value != NULL)
+            json_object_array_add(a->said, json_object_get(value));
+    } else if (json_object_object_get_ex(told, "tried", &value))
+        json_object_array_add(a->tried, json_object_get(value));
+    else if (json_object_object_get_ex(told, "state", &value)) {
+        free(a->state);
+        a->state = cli_strdup(json_object_get_string(value));
+    } else if (json_object_object_get_ex(told, "failed", &value)) {
+        free(a->failed);
+        a->failed = cli_strdup(json_object_get_string(value));
+    } else if (json_object_object_get_ex(told, "dangling", &value))
+        a->dangling = json_object_get_uint64(value);
+    else if (json_object_object_get_ex(told, "nothing", &value))
+        a->nothing = true;
+    else if (json_object_object_get_ex(told, "done", &value))
+        a->done = true;
+    json_object_put(told);
+}
+
+/* Hear the child out. True: it computed for long without a word, and was ended. */
+static bool listen_to(pid_t id, int from, answer *a)
+{
+    size_t used = 0, room = 1 << 16;
+    char *text = cli_alloc(room, 1), *end;
+    double last = 0;
+    bool stuck = false;
+
+    for (;;) {
+        struct pollfd ready = {.fd = from, .events = POLLIN};
+        int n = poll(&ready, 1, 1000);
+        if (n == 0 && cli_computed(id) - last > SILENCE) {
+            kill(id, SIGKILL);
+            stuck = true;
+            break;
+        }
+        if (n <= 0)
+            continue;
+        if (used + 1 == room)
+            text = cli_grow(text, room *= 2, 1);
+        ssize_t got = read(from, text + used, room - 1 - used);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            break;
+        used += (size_t)got;
+        for (char *line = text; (end = memchr(line, '\n', used)) != NULL; line = end + 1) {
+            *end = '\0';
+            hear(a, line);
+            used -= (size_t)(end + 1 - line);
+            if (used > 0 && memchr(end + 1, '\n', used) == NULL) {
+                memmove(text, end + 1, used);
+                break;
+            }
+        }
+        last = cli_computed(id);
+    }
+    free(text);
+    return stuck;
+}
+
+/* Children one after the other until one comes to the end. 0, or CLI_FAILED and said why. */
+static int run(const char *name, const char *temporary, answer *a)
+{
+    json_object *skip = json_object_new_array();
+    unsigned way = 0;
+    int status = CLI_FAILED;
+
+    for (unsigned round = 0; round < RESTARTS; round++) {
+        int ends[2], state = 0;
+        bool stuck;
+        pid_t id;
+
+        if (!a->made && temporary != NULL)
+            unlink(temporary);
+        fflush(NULL);
+        if (pipe(ends) < 0 || (id = fork()) < 0) {
+            cli_fail("cannot start a process: %s", strerror(errno));
+            goto done;
+        }
+        if (id == 0) {
+            FILE *to = fdopen(ends[1], "w");
+            close(ends[0]);
+            int code = to == NULL ? CLI_FAILED : child(name, temporary, way, a->finished, a->made, skip, to);
+            fflush(NULL);
+            _exit(code);
+        }
+        close(ends[1]);
+        stuck = listen_to(id, ends[0], a);
+        close(ends[0]);
+        while (waitpid(id, &state, 0) < 0 && errno == EINTR)
+            ;
+        if (!stuck && WIFSIGNALED(state) &&
+            (WTERMSIG(state) == SIGKILL || WTERMSIG(state) == SIGTERM || WTERMSIG(state) == SIGINT)) {
+            cli_fail("it was ended by a signal (%s)", strsignal(WTERMSIG(state)));
+            goto done;
+        }
+        if (a->nothing || a->done) {
+            status = 0;
+            goto done;
+        }
+        if (!WIFSIGNALED(state)) {
+            if (a->failed != NULL)
+                cli_fail("the new file cannot be written: %s", a->failed);
+            goto done;
+        }
+        if (sscanf(a->at, "way %u", &way) == 1)
+            way++;
+        else if (known(skip, a->at))
+            break; /* leaving it out does not help */
+        else
+            json_object_array_add(skip, json_object_new_string(a->at));
+    }
+    cli_fail("the HDF5 library crashes again and again on this file; the last time at: %s", a->at);
+done:
+    json_object_put(skip);
+    return status;
+}
+
+static void print_numbers(json_object *list)
+{
+    printf("(");
+    for (size_t i = 0; i < json_object_array_length(list); i++)
+        printf("%s%s", i == 0 ? "" : ", ", json_object_get_string(json_object_array_get_idx(list, i)));
+    printf(json_object_array_length(list) == 1 ? ",)" : ")");
+}
+
+static void print_loss(size_t number, json_object *entry)
+{
+    json_object *what, *versions, *value, *start, *count;
+
+    json_object_object_get_ex(entry, "what", &what);
+    json_object_object_get_ex(entry, "versions", &versions);
+    printf("%zu. ", number);
+    if (json_object_object_get_ex(what, "version", &value))
+        printf("the version");
+    else {
+        if (json_object_object_get_ex(what, "attribute", &value))
+            printf("attribute '%s' of ", value == NULL ? "?" : json_object_get_string(value));
+        else if (json_object_object_get_ex(what, "links", &value))
+            printf("some links of ");
+        else if (json_object_object_get_ex(what, "chunk", &value)) {
+            printf("chunk ");
+            print_numbers(value);
+            printf(" of ");
+        } else if (json_object_object_get_ex(what, "start", &value))
+            printf("a part of ");
+        json_object_object_get_ex(what, "object", &value);
+        printf("%s", json_object_get_string(value));
+    }
+    if (json_object_object_get_ex(what, "start", &start) && json_object_object_get_ex(what, "count", &count)) {
+        printf(", from ");
+        print_numbers(start);
+        printf(" on ");
+        print_numbers(count);
+    }
+    if (json_object_object_get_ex(what, "elements", &value))
+        printf(", %s elements", json_object_get_string(value));
+    json_object_object_get_ex(what, "why", &value);
+    printf(": %s\n   in version%s ", json_object_get_string(value), json_object_array_length(versions) == 1 ? "" : "s");
+    for (size_t i = 0; i < json_object_array_length(versions); i++)
+        printf("%s%s", i == 0 ? "" : ", ", json_object_get_string(json_object_array_get_idx(versions, i)));
+    printf("\n");
+}
+
+static void print_text(const char *name, const char *out, bool dry, const answer *a)
+{
+    size_t versions = json_object_array_length(a->versions), lost = json_object_array_length(a->lost);
+
+    printf("%s: read from %s\n", name, a->state);
+    for (size_t i = 0; i < json_object_array_length(a->said); i++)
+        printf("%s\n", json_object_get_string(json_object_array_get_idx(a->said, i)));
+    for (size_t i = 0; i < versions; i++) {
+        json_object *v = json_object_array_get_idx(a->versions, i), *label, *state, *same = NULL;
+        json_object_object_get_ex(v, "name", &label);
+        json_object_object_get_ex(v, "state", &state);
+        printf("version %s: %s%s\n", json_object_get_string(label), json_object_get_string(state),
+               json_object_object_get_ex(v, "same_as_before", &same)
+                   ? "; what can be read of it is the version before, so it has no place of its own"
+                   : "");
+    }
+    if (lost > 0)
+        printf(dry ? "would be lost:\n" : "lost:\n");
+    for (size_t i = 0; i < lost; i++)
+        print_loss(i + 1, json_object_array_get_idx(a->lost, i));
+    if (a->dangling > 0)
+        printf("%llu reference%s to what is not there %s null\n", (unsigned long long)a->dangling,
+               a->dangling == 1 ? "" : "s", a->dangling == 1 ? "is" : "are");
+    if (lost == 0)
+        printf(dry ? "nothing would be lost\n" : "nothing is lost\n");
+    if (!dry)
+        printf("'%s' was made\n", out);
+}
+
+static json_object *as_json(const char *name, const char *out, bool dry, const answer *a)
+{
+    json_object *whole = json_object_new_object(), *lost = json_object_new_array();
+
+    json_object_object_add(whole, "file", cli_json_text(name));
+    json_object_object_add(whole, "out", dry ? NULL : cli_json_text(out));
+    json_object_object_add(whole, "state", json_object_new_string(a->state));
+    json_object_object_add(whole, "said", json_object_get(a->said));
+    json_object_object_add(whole, "versions", json_object_get(a->versions));
+    for (size_t i = 0; i < json_object_array_length(a->lost); i++) {
+        json_object *entry = json_object_array_get_idx(a->lost, i), *what, *versions;
+        json_object_object_get_ex(entry, "what", &what);
+        json_object_object_get_ex(entry, "versions", &versions);
+        json_object_object_add(what, "versions", json_object_get(versions));
+        json_object_array_add(lost, json_object_get(what));
+    }
+    json_object_object_add(whole, "lost", lost);
+    json_object_object_add(whole, "null_references", json_object_new_uint64(a->dangling));
+    return whole;
+}
+
+int cli_salvage(const char *name, const char *out, bool dry, bool json)
+{
+    char *temporary = dry ? NULL : cli_format("%s.h5cow-%ld.tmp", out, (long)getpid()), text[1024];
+    answer a = {.said = json_object_new_array(),
+                .tried = json_object_new_array(),
+                .versions = json_object_new_array(),
+                .lost = json_object_new_array()};
+    cow_journal_report look;
+    int status = CLI_FAILED;
+
+    if (cow_journal_inspect(name, &look) < 0) {
+        cli_fail("%s", cli_reason(text, sizeof text));
+        goto done;
+    }
+    cow_journal_report_free(&look);
+    if (look.writing) {
+        cli_fail("'%s' is being written by %s; to copy it: h5cow copy", name, look.writer);
+        goto done;
+    }
+    if (look.unfinished) {
+        cli_fail("'%s' holds nothing: the program that created it died before it committed anything", name);
+        goto done;
+    }
+    if (run(name, temporary, &a) != 0)
+        goto done;
+    if (a.nothing || !a.made) {
+        size_t n = json_object_array_length(a.tried);
+        cli_fail("nothing can be read of '%s'%s%s; '%s' was not made", name, n == 0 ? "" : ": ",
+                 n == 0 ? "" : json_object_get_string(json_object_array_get_idx(a.tried, 0)), out);
+        goto done;
+    }
+    if (!dry && (status = cli_put_new(temporary, out)) != 0)
+        goto done;
+    status = json_object_array_length(a.lost) > 0 ? CLI_DAMAGED : CLI_OK;
+    if (json) {
+        if (cli_json(as_json(name, out, dry, &a)) != 0)
+            status = CLI_FAILED;
+    } else {
+        print_text(name, out, dry, &a);
+        if (cli_flush() != 0)
+            status = CLI_FAILED;
+    }
+done:
+    if (temporary != NULL)
+        unlink(temporary);
+    free(temporary);
+    free(a.state);
+    free(a.failed);
+    json_object_put(a.said);
+    json_object_put(a.tried);
+    json_object_put(a.versions);
+    json_object_put(a.lost);
+    return status;
+}

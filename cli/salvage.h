@@ -1,0 +1,120 @@
+/* Salvage: what the process that reads the damaged file keeps. Parts: recover.h.
+ *
+ * The source is open twice: natively, where a version is the tree below a path, and, for each version that allows it,
+ * through the connector of this program itself, which shows datasets as the application made them and compares what it
+ * reads with checksums. Both see the state that was chosen (journal/inspect.h). The new file is an ordinary one of the
+ * connector: each version is made by changing its newest state to the version's tree and closing it.
+ */
+#ifndef CLI_SALVAGE_H
+#define CLI_SALVAGE_H
+
+#include "common.h"
+#include "map.h"
+#include "recover.h"
+#include "tables.h"
+
+#include "import/tree.h"
+#include "store/index.h"
+
+/* An object of the source as it was last met, and its place in the new file. */
+typedef struct salvage_place {
+    char *path;
+    uint64_t source; /* address of the snapshot; UINT64_MAX: unknown */
+    uint64_t root;   /* of a dataset in chunks: offset of its root record, UINT64_MAX: none */
+} salvage_place;
+
+/* An object of the version at hand. */
+typedef struct salvage_object {
+    char *path;
+    uint64_t address;
+    H5O_type_t type;
+    bool changed; /* elements and attributes are to be copied */
+    bool kept;    /* the dataset in the new file is that of the version before */
+    uint64_t former_root;
+} salvage_object;
+
+typedef struct salvage_loss {
+    char *path;
+    json_object *what;
+    bool current; /* the version at hand has it */
+} salvage_loss;
+
+typedef struct salvage_version {
+    char *name, *path;      /* "3", "/_versioned_data/versions/3"; path NULL: its tree is gone */
+    const cli_version *row; /* NULL: not in the log */
+} salvage_version;
+
+typedef struct salvage {
+    const char *name;      /* of the damaged file */
+    const char *temporary; /* the new one; NULL: only look */
+    FILE *to;              /* the process that waits */
+    json_object *skip;     /* places where the library crashed: "version\npath" */
+
+    cow_journal *journal; /* holds the chosen state */
+    cow_overlay *patches;
+    uint64_t patched_end;
+    cli_file file; /* the state, natively */
+    hid_t connector;
+    cow_table *index; /* NULL: cannot be opened */
+    cli_dataset_row *datasets;
+    size_t dataset_count;
+    cli_version *rows;
+    size_t row_count;
+    salvage_version *version;
+    size_t versions;
+    struct salvage_digests *digests; /* per pool, made when first needed */
+    size_t digest_count;
+
+    /* the version at hand */
+    const salvage_version *now;
+    bool newest;
+    hid_t through; /* the version through the connector; H5I_INVALID_HID: cannot be opened */
+    cow_tree copy; /* from: `through`, or the native file; to: the new file */
+    salvage_object *object;
+    size_t objects, object_room;
+    cli_map met;   /* address in the source -> place in object */
+    cli_map taken; /* address in the new file: it is the copy of an object of this version */
+
+    salvage_place *place;
+    size_t places, place_room;
+    cli_map place_of;   /* checksum of the path -> place */
+    salvage_loss *loss; /* that the version at hand has */
+    size_t losses;
+    cli_map bad; /* pool << 40 | slot: could not be read */
+} salvage;
+
+/* ---- salvage.c ---- */
+
+void salvage_tell(salvage *s, const char *key, json_object *value);
+/* Before anything that may make the library crash. True: it did so there, leave it. */
+bool salvage_at(salvage *s, const char *path);
+/* Something of the version at hand is lost: WHAT, of the object PATH, because of WHY. Takes WHAT, NULL: all of it. */
+void salvage_lost(salvage *s, const char *path, json_object *what, uint64_t elements, const char *why);
+/* The object is the same as in the version before: what was lost of it then is lost in this one. */
+void salvage_same(salvage *s, const char *path);
+/* The losses of the object are to be found anew. */
+void salvage_forget(salvage *s, const char *path);
+
+/* ---- salvage_state.c ---- */
+
+/* Find a state that can be opened, from the FIRST-th way on. 0; 1: there is none. */
+int salvage_open(salvage *s, unsigned first);
+void salvage_close(salvage *s);
+
+/* ---- salvage_tree.c ---- */
+
+/* Change the new file to the version at hand. 0; 1: the version cannot be read; -1: the new file cannot be written. */
+int salvage_tree(salvage *s);
+
+/* ---- salvage_data.c ---- */
+
+/* The elements of a dataset: THROUGH the connector (H5I_INVALID_HID: cannot be opened), NATIVE, and TO (dry: invalid).
+ * 0; -1: the new file cannot be written. */
+int salvage_elements(salvage *s, const salvage_object *object, hid_t through, hid_t native, hid_t to);
+/* The root record that a dataset shows, UINT64_MAX: it is not one in chunks. */
+uint64_t salvage_root(salvage *s, hid_t native);
+/* Creation properties as the application made the dataset, as far as can be known without the connector. */
+hid_t salvage_dcpl(salvage *s, hid_t native);
+void salvage_digests_free(salvage *s);
+
+#endif

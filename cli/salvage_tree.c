@@ -1,0 +1,723 @@
+/* One version of a damaged file becomes the newest state of the new one.
+ *
+ * First its groups and links, breadth first, so that each object has its place; then attributes and elements, which may
+ * refer to any object. An object that is the same snapshot as in the version before is left alone. What cannot be
+ * opened is told, and is not in the new version.
+ */
+#include "salvage.h"
+
+#include "error.h"
+#include "store/digest.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- paths ---- */
+
+static char *child_of(const char *path, const char *name)
+{
+    return cli_format("%s/%s", path[1] == '\0' ? "" : path, name);
+}
+
+/* The path in the source: below the version, or in the head. */
+static char *source_path(const salvage *s, const char *path, bool head)
+{
+    return head ? cli_strdup(path) : cli_format("%s%s", s->now->path, path[1] == '\0' ? "" : path);
+}
+
+/* The object at PATH of the version at hand, natively; the newest version is the head once more. */
+static hid_t open_native(const salvage *s, const char *path, bool *head)
+{
+    hid_t object = H5I_INVALID_HID;
+
+    for (int i = 0; object < 0 && i < (s->newest ? 2 : 1); i++) {
+        char *full;
+        if (i == 0 && s->now->path == NULL)
+            continue;
+        *head = i > 0;
+        full = source_path(s, path, *head);
+        object = H5Oopen(s->file.id, full, H5P_DEFAULT);
+        free(full);
+    }
+    return object;
+}
+
+static hid_t open_through(const salvage *s, const char *path)
+{
+    hid_t object = s->through < 0 ? H5I_INVALID_HID : H5Oopen(s->through, path, H5P_DEFAULT);
+
+    if (object < 0)
+        H5Eclear2(H5E_DEFAULT);
+    return object;
+}
+
+/* ---- what is known of a path ---- */
+
+static salvage_place *place_at(salvage *s, const char *path, bool make)
+{
+    uint64_t key = cow_checksum(path, strlen(path)), *known = cli_map_get(&s->place_of, key);
+
+    if (known != NULL && strcmp(s->place[*known].path, path) == 0)
+        return &s->place[*known];
+    if (!make)
+        return NULL;
+    if (s->places == s->place_room) {
+        s->place_room = s->place_room == 0 ? 64 : 2 * s->place_room;
+        s->place = cli_grow(s->place, s->place_room, sizeof *s->place);
+    }
+    s->place[s->places] = (salvage_place){cli_strdup(path), UINT64_MAX, UINT64_MAX};
+    cli_map_put(&s->place_of, key, s->places);
+    return &s->place[s->places++];
+}
+
+static size_t add_object(salvage *s, const char *path, uint64_t address, H5O_type_t type, bool changed, bool kept,
+                         uint64_t former_root)
+{
+    if (s->objects == s->object_room) {
+        s->object_room = s->object_room == 0 ? 64 : 2 * s->object_room;
+        s->object = cli_grow(s->object, s->object_room, sizeof *s->object);
+    }
+    s->object[s->objects] = (salvage_object){cli_strdup(path), address, type, changed, kept, former_root};
+    cli_map_put(&s->met, address, s->objects);
+    return s->objects++;
+}
+
+/* For references: both ways of opening know the object under an address of their own. */
+static int remember_copy(salvage *s, hid_t through, const H5O_token_t *token, const char *path, H5O_type_t type)
+{
+    cow_tree *copy = &s->copy;
+    H5O_info2_t info;
+    int status = cow_tree_remember(copy, token, cli_strdup(path), type, H5I_INVALID_HID, false);
+
+    if (status == 0 && through >= 0 && H5Oget_info3(through, &info, H5O_INFO_BASIC) >= 0 &&
+        cow_map_put(&copy->places, cow_tree_address(&info.token), copy->objects - 1) < 0)
+        status = cow_tree_no_memory(copy);
+    H5Eclear2(H5E_DEFAULT);
+    return status;
+}
+
+/* ---- the new file ---- */
+
+/* 1: there is something at PATH, with its address; 0: nothing. */
+static int there(const salvage *s, const char *path, uint64_t *address)
+{
+    H5O_info2_t info;
+    int found = H5Lexists(s->copy.to, path, H5P_DEFAULT) > 0 &&
+                H5Oget_info_by_name3(s->copy.to, path, &info, H5O_INFO_BASIC, H5P_DEFAULT) >= 0;
+
+    if (found)
+        *address = cli_address(&info.token);
+    H5Eclear2(H5E_DEFAULT);
+    return found;
+}
+
+static int drop(salvage *s, const char *path)
+{
+    int status = 0;
+
+    if (s->temporary != NULL && H5Lexists(s->copy.to, path, H5P_DEFAULT) > 0)
+        status = H5Ldelete(s->copy.to, path, H5P_DEFAULT) < 0 ? -1 : 0;
+    H5Eclear2(H5E_DEFAULT);
+    return status;
+}
+
+/* The type of a dataset of the source for the new file: a named one stays shared where its copy is known. */
+static hid_t type_for(salvage *s, hid_t type)
+{
+    const cow_tree_object *known;
+    H5O_info2_t info;
+
+    if (H5Tcommitted(type) > 0 && H5Oget_info3(type, &info, H5O_INFO_BASIC) >= 0 &&
+        (known = cow_tree_find(&s->copy, &info.token)) != NULL && known->path != NULL) {
+        hid_t named = H5Topen2(s->copy.to, known->path, H5P_DEFAULT);
+        if (named >= 0)
+            return named;
+    }
+    H5Eclear2(H5E_DEFAULT);
+    return H5Tcopy(type);
+}
+
+/* Can the dataset that the new file has go on being this one? */
+static bool same_kind(hid_t type, hid_t space, hid_t dcpl, hid_t to)
+{
+    hid_t own = H5Dget_type(to), own_space = H5Dget_space(to), own_dcpl = H5Dget_create_plist(to);
+    hsize_t most[H5S_MAX_RANK], own_most[H5S_MAX_RANK], now[H5S_MAX_RANK], own_now[H5S_MAX_RANK];
+    int rank = H5Sget_simple_extent_dims(space, now, most);
+    bool same = own >= 0 && own_space >= 0 && own_dcpl >= 0 && H5Tequal(type, own) > 0 &&
+                H5Tcommitted(type) == H5Tcommitted(own) && H5Pequal(dcpl, own_dcpl) > 0 &&
+                H5Sget_simple_extent_type(space) == H5Sget_simple_extent_type(own_space) &&
+                H5Sget_simple_extent_dims(own_space, own_now, own_most) == rank && rank >= 0;
+
+    for (int d = 0; same && d < rank; d++)
+        same = most[d] == own_most[d];
+    if (same && rank > 0 && memcmp(now, own_now, (size_t)rank * sizeof *now) != 0)
+        same = H5Pget_layout(dcpl) == H5D_CHUNKED && H5Dset_extent(to, now) >= 0;
+    if (own >= 0)
+        H5Tclose(own);
+    if (own_space >= 0)
+        H5Sclose(own_space);
+    if (own_dcpl >= 0)
+        H5Pclose(own_dcpl);
+    H5Eclear2(H5E_DEFAULT);
+    return same;
+}
+
+/* ---- making objects ---- */
+
+/* 0; 1: it cannot be read, WHY; -1: the new file cannot be written, WHY. */
+static int make_dataset(salvage *s, hid_t through, hid_t native, const char *path, hid_t lcpl, bool *kept, char *why,
+                        size_t size)
+{
+    hid_t from = through >= 0 ? through : native;
+    hid_t type = H5Dget_type(from), space = H5Dget_space(from), new = H5I_INVALID_HID, dataset = H5I_INVALID_HID;
+    hid_t dcpl = through >= 0 ? H5Dget_create_plist(from) : salvage_dcpl(s, native);
+    uint64_t address;
+    int status = 1;
+
+    if (type < 0 || space < 0 || dcpl < 0 || (s->temporary != NULL && (new = type_for(s, type)) < 0)) {
+        cli_reason(why, size);
+        goto done;
+    }
+    status = 0;
+    if (s->temporary == NULL)
+        goto done;
+    if (there(s, path, &address) && cli_map_get(&s->taken, address) == NULL &&
+        (dataset = H5Dopen2(s->copy.to, path, H5P_DEFAULT)) >= 0 && same_kind(new, space, dcpl, dataset)) {
+        *kept = true;
+        goto done;
+    }
+    if (dataset >= 0)
+        H5Dclose(dataset);
+    H5Eclear2(H5E_DEFAULT);
+    if (drop(s, path) < 0 || (dataset = H5Dcreate2(s->copy.to, path, new, space, lcpl, dcpl, H5P_DEFAULT)) < 0) {
+        cli_reason(why, size);
+        status = -1;
+    }
+done:
+    if (dataset >= 0)
+        H5Dclose(dataset);
+    if (new >= 0)
+        H5Tclose(new);
+    if (dcpl >= 0)
+        H5Pclose(dcpl);
+    if (space >= 0)
+        H5Sclose(space);
+    if (type >= 0)
+        H5Tclose(type);
+    return status;
+}
+
+static int make_type(salvage *s, hid_t from, const char *path, hid_t lcpl, char *why, size_t size)
+{
+    hid_t type = H5Tcopy(from), tcpl = H5Tget_create_plist(from);
+    int status = type < 0 || tcpl < 0 ? 1 : 0;
+
+    if (status == 0 && s->temporary != NULL &&
+        (drop(s, path) < 0 || H5Tcommit2(s->copy.to, path, type, lcpl, tcpl, H5P_DEFAULT) < 0))
+        status = -1;
+    if (status != 0)
+        cli_reason(why, size);
+    if (type >= 0)
+        H5Tclose(type);
+    if (tcpl >= 0)
+        H5Pclose(tcpl);
+    return status;
+}
+
+static int make_group(salvage *s, hid_t from, const char *path, hid_t lcpl, bool *kept, char *why, size_t size)
+{
+    hid_t gcpl, group;
+    H5O_info2_t info;
+    uint64_t address;
+    int status = 0;
+
+    if (s->temporary == NULL)
+        return 0;
+    if (there(s, path, &address) && cli_map_get(&s->taken, address) == NULL &&
+        H5Oget_info_by_name3(s->copy.to, path, &info, H5O_INFO_BASIC, H5P_DEFAULT) >= 0 &&
+        info.type == H5O_TYPE_GROUP) {
+        *kept = true;
+        return 0;
+    }
+    gcpl = H5Pcreate(H5P_GROUP_CREATE);
+    if (cow_tree_group_settings(from, gcpl) < 0) { /* not half of them */
+        H5Eclear2(H5E_DEFAULT);
+        H5Pclose(gcpl);
+        gcpl = H5Pcreate(H5P_GROUP_CREATE);
+    }
+    if (drop(s, path) < 0 || (group = H5Gcreate2(s->copy.to, path, lcpl, gcpl, H5P_DEFAULT)) < 0) {
+        cli_reason(why, size);
+        status = -1;
+    } else
+        H5Gclose(group);
+    H5Pclose(gcpl);
+    return status;
+}
+
+/* ---- links ---- */
+
+typedef struct link_list {
+    struct {
+        char *name;
+        H5L_info2_t info;
+    } * link;
+    size_t count;
+} link_list;
+
+static herr_t note_link(hid_t group, const char *name, const H5L_info2_t *info, void *context)
+{
+    link_list *l = context;
+
+    (void)group;
+    if ((l->count & (l->count - 1)) == 0)
+        l->link = cli_grow(l->link, l->count == 0 ? 1 : 2 * l->count, sizeof *l->link);
+    l->link[l->count].name = cli_strdup(name);
+    l->link[l->count++].info = *info;
+    return 0;
+}
+
+static void free_links(link_list *l)
+{
+    for (size_t i = 0; i < l->count; i++)
+        free(l->link[i].name);
+    free(l->link);
+    *l = (link_list){0};
+}
+
+/* In the order of their creation where that is recorded. -1: not all of them, WHY. */
+static int list_links(hid_t group, link_list *l, char *why, size_t size)
+{
+    hid_t gcpl = H5Gget_create_plist(group);
+    unsigned order = 0;
+
+    if (gcpl < 0 || H5Pget_link_creation_order(gcpl, &order) < 0)
+        order = 0;
+    if (gcpl >= 0)
+        H5Pclose(gcpl);
+    if ((order & H5P_CRT_ORDER_TRACKED) && H5Literate2(group, H5_INDEX_CRT_ORDER, H5_ITER_INC, NULL, note_link, l) >= 0)
+        return 0;
+    H5Eclear2(H5E_DEFAULT);
+    free_links(l);
+    if (H5Literate2(group, H5_INDEX_NAME, H5_ITER_INC, NULL, note_link, l) >= 0)
+        return 0;
+    cli_reason(why, size);
+    return -1;
+}
+
+/* Links of the new file's group that the version does not have. */
+static int drop_others(salvage *s, const char *path, const link_list *l)
+{
+    link_list own = {0};
+    hid_t group = H5Gopen2(s->copy.to, path, H5P_DEFAULT);
+    char why[512];
+    int status = group < 0 || list_links(group, &own, why, sizeof why) < 0 ? -1 : 0;
+
+    for (size_t i = 0; status == 0 && i < own.count; i++) {
+        bool found = false;
+        for (size_t k = 0; !found && k < l->count; k++)
+            found = strcmp(own.link[i].name, l->link[k].name) == 0;
+        if (!found && H5Ldelete(group, own.link[i].name, H5P_DEFAULT) < 0)
+            status = -1;
+    }
+    free_links(&own);
+    if (group >= 0)
+        H5Gclose(group);
+    return status;
+}
+
+/* A soft, external or user-defined link. */
+static int put_valued(salvage *s, hid_t group, const char *name, const H5L_info2_t *info, const char *path, bool head,
+                      hid_t lcpl)
+{
+    char *value = cli_alloc(info->u.val_size + 1, 1), *own = NULL;
+    const char *text = value, *file, *object;
+    size_t prefix = head || s->now->path == NULL ? 0 : strlen(s->now->path);
+    H5L_info2_t there_is;
+    unsigned flags;
+    int status = -1;
+
+    if (H5Lget_val(group, name, value, info->u.val_size, H5P_DEFAULT) < 0) {
+        char why[512];
+        cli_reason(why, sizeof why);
+        salvage_lost(s, path, NULL, 0, why);
+        status = drop(s, path);
+        goto done;
+    }
+    /* absolute ones lead into the version that they stand in */
+    if (info->type == H5L_TYPE_SOFT && prefix > 0 && strncmp(text, s->now->path, prefix) == 0 &&
+        (text[prefix] == '/' || text[prefix] == '\0'))
+        text = text[prefix] == '\0' ? "/" : text + prefix;
+    status = 0;
+    if (s->temporary == NULL)
+        goto done;
+    if (H5Lexists(s->copy.to, path, H5P_DEFAULT) > 0 && H5Lget_info2(s->copy.to, path, &there_is, H5P_DEFAULT) >= 0 &&
+        there_is.type == info->type) {
+        own = cli_alloc(there_is.u.val_size + 1, 1);
+        if (H5Lget_val(s->copy.to, path, own, there_is.u.val_size, H5P_DEFAULT) >= 0 &&
+            (info->type == H5L_TYPE_SOFT
+                 ? strcmp(own, text) == 0
+                 : there_is.u.val_size == info->u.val_size && memcmp(own, value, info->u.val_size) == 0))
+            goto done;
+    }
+    H5Eclear2(H5E_DEFAULT);
+    status = -1;
+    if (drop(s, path) < 0)
+        goto done;
+    if (info->type == H5L_TYPE_SOFT)
+        status = H5Lcreate_soft(text, s->copy.to, path, lcpl, H5P_DEFAULT) < 0 ? -1 : 0;
+    else if (info->type == H5L_TYPE_EXTERNAL)
+        status = H5Lunpack_elink_val(value, info->u.val_size, &flags, &file, &object) < 0 ||
+                         H5Lcreate_external(file, object, s->copy.to, path, lcpl, H5P_DEFAULT) < 0
+                     ? -1
+                     : 0;
+    else
+        status = H5Lcreate_ud(s->copy.to, path, info->type, value, info->u.val_size, lcpl, H5P_DEFAULT) < 0 ? -1 : 0;
+done:
+    free(own);
+    free(value);
+    return status;
+}
+
+/* The object has a place already: a second link to it. */
+static int link_again(salvage *s, const char *known, const char *path, hid_t lcpl)
+{
+    uint64_t first, second;
+
+    if (s->temporary == NULL)
+        return 0;
+    if (!there(s, known, &first))
+        return 0; /* lost, and told */
+    if (there(s, path, &second) && first == second)
+        return 0;
+    return drop(s, path) < 0 || H5Lcreate_hard(s->copy.to, known, s->copy.to, path, lcpl, H5P_DEFAULT) < 0 ? -1 : 0;
+}
+
+static void note_kept(salvage *s, const char *path)
+{
+    uint64_t address;
+
+    if (s->temporary != NULL && there(s, path, &address))
+        cli_map_put(&s->taken, address, 1);
+}
+
+static int put_hard(salvage *s, const H5L_info2_t *link, const char *path, bool head, hid_t lcpl)
+{
+    uint64_t address = cli_address(&link->u.token), *known = cli_map_get(&s->met, address), there_is, root = UINT64_MAX;
+    bool kept = false, in_head = head, changed = true;
+    hid_t native = H5I_INVALID_HID, through = H5I_INVALID_HID;
+    salvage_place *place;
+    H5O_info2_t info;
+    char why[1024];
+    int status = 0;
+
+    if (known != NULL)
+        return link_again(s, s->object[*known].path, path, lcpl);
+    if (salvage_at(s, path)) {
+        salvage_lost(s, path, NULL, 0, "the HDF5 library crashes on it");
+        return drop(s, path);
+    }
+    if ((native = open_native(s, path, &in_head)) < 0 || H5Oget_info3(native, &info, H5O_INFO_BASIC) < 0) {
+        cli_reason(why, sizeof why);
+        salvage_forget(s, path);
+        salvage_lost(s, path, NULL, 0, why);
+        status = drop(s, path);
+        goto done;
+    }
+    if (!head && !in_head) /* in the head instead of the version the connector shows other objects */
+        through = open_through(s, path);
+    place = place_at(s, path, true);
+    if (info.type == H5O_TYPE_DATASET)
+        root = salvage_root(s, native);
+    if (place->source == address &&
+        (s->temporary == NULL || (there(s, path, &there_is) && cli_map_get(&s->taken, there_is) == NULL)))
+        changed = false;
+    kept = !changed;
+    if (!changed)
+        salvage_same(s, path);
+    else {
+        salvage_forget(s, path);
+        switch (info.type) {
+        case H5O_TYPE_GROUP:
+            status = make_group(s, native, path, lcpl, &kept, why, sizeof why);
+            break;
+        case H5O_TYPE_DATASET:
+            status = make_dataset(s, through, native, path, lcpl, &kept, why, sizeof why);
+            break;
+        case H5O_TYPE_NAMED_DATATYPE:
+            status = make_type(s, native, path, lcpl, why, sizeof why);
+            break;
+        case H5O_TYPE_MAP:
+        case H5O_TYPE_UNKNOWN:
+        case H5O_TYPE_NTYPES:
+            snprintf(why, sizeof why, "it is of a kind that this program does not know");
+            status = 1;
+            break;
+        }
+    }
+    if (status > 0) {
+        salvage_lost(s, path, NULL, 0, why);
+        place->source = UINT64_MAX;
+        status = drop(s, path);
+        goto done;
+    }
+    if (status < 0) {
+        snprintf(s->copy.why, sizeof s->copy.why, "'%.200s' cannot be written: %.800s", path, why);
+        goto done;
+    }
+    note_kept(s, path);
+    if ((status = remember_copy(s, through, &info.token, path, info.type)) < 0)
+        goto done;
+    add_object(s, path, address, info.type, changed, kept, kept ? place->root : UINT64_MAX);
+    place->source = address;
+    place->root = root;
+done:
+    if (through >= 0)
+        H5Oclose(through);
+    if (native >= 0)
+        H5Oclose(native);
+    return status;
+}
+
+static int put_group(salvage *s, const char *path)
+{
+    bool head = false;
+    hid_t group = open_native(s, path, &head), lcpl = H5Pcreate(H5P_LINK_CREATE);
+    link_list links = {0};
+    char why[1024];
+    int status = 0;
+
+    if (group < 0 || list_links(group, &links, why, sizeof why) < 0) {
+        json_object *what = json_object_new_object();
+        if (group < 0)
+            cli_reason(why, sizeof why);
+        json_object_object_add(what, "links", json_object_new_boolean(true));
+        salvage_lost(s, path, what, 0, why);
+    }
+    if (head && path[1] == '\0') /* the history is no part of the head */
+        for (size_t i = 0; i < links.count; i++)
+            if (strcmp(links.link[i].name, "_versioned_data") == 0) {
+                free(links.link[i].name);
+                memmove(links.link + i, links.link + i + 1, (links.count - i - 1) * sizeof *links.link);
+                links.count--;
+                break;
+            }
+    if (s->temporary != NULL && drop_others(s, path, &links) < 0)
+        status = -1;
+    for (size_t i = 0; status == 0 && i < links.count; i++) {
+        char *child = child_of(path, links.link[i].name);
+        const H5L_info2_t *info = &links.link[i].info;
+        H5Pset_char_encoding(lcpl, info->cset);
+        status = info->type == H5L_TYPE_HARD ? put_hard(s, info, child, head, lcpl)
+                                             : put_valued(s, group, links.link[i].name, info, child, head, lcpl);
+        free(child);
+    }
+    if (status < 0 && s->copy.why[0] == '\0')
+        cow_tree_failed(&s->copy, "the group", path);
+    free_links(&links);
+    if (lcpl >= 0)
+        H5Pclose(lcpl);
+    if (group >= 0)
+        H5Oclose(group);
+    return status;
+}
+
+/* ---- attributes ---- */
+
+static herr_t note_name(hid_t object, const char *name, const H5A_info_t *info, void *context)
+{
+    link_list *l = context;
+
+    (void)object;
+    (void)info;
+    if ((l->count & (l->count - 1)) == 0)
+        l->link = cli_grow(l->link, l->count == 0 ? 1 : 2 * l->count, sizeof *l->link);
+    l->link[l->count++].name = cli_strdup(name);
+    return 0;
+}
+
+/* One attribute of an object that only is looked at: its value can be read. */
+static int read_attribute(hid_t from, const char *name)
+{
+    hid_t attribute = H5Aopen(from, name, H5P_DEFAULT), type = H5I_INVALID_HID, space = H5I_INVALID_HID;
+    hssize_t count = 0;
+    void *value = NULL;
+    int status = -1;
+
+    if (attribute >= 0 && (type = H5Aget_type(attribute)) >= 0 && (space = H5Aget_space(attribute)) >= 0) {
+        hid_t memory = H5Tcopy(type);
+        count = H5Sget_simple_extent_npoints(space);
+        value = cli_alloc(count > 0 ? (size_t)count : 1, H5Tget_size(memory));
+        status = count > 0 && H5Aread(attribute, memory, value) < 0 ? -1 : 0;
+        if (status == 0 && count > 0)
+            H5Treclaim(memory, space, H5P_DEFAULT, value);
+        H5Tclose(memory);
+    }
+    free(value);
+    hid_t stack = H5Eget_current_stack();
+    if (space >= 0)
+        H5Sclose(space);
+    if (type >= 0)
+        H5Tclose(type);
+    if (attribute >= 0)
+        H5Aclose(attribute);
+    H5Eset_current_stack(stack);
+    return status;
+}
+
+static void lost_attribute(salvage *s, const char *path, const char *name, const char *why)
+{
+    json_object *what = json_object_new_object();
+
+    json_object_object_add(what, "attribute", name == NULL ? NULL : cli_json_text(name));
+    salvage_lost(s, path, what, 0, why);
+}
+
+/* FROM is through the connector, which compares checksums. Where it cannot, since tables are damaged, values are taken as
+ * they are NATIVELY. */
+static int put_attributes(salvage *s, hid_t from, hid_t native, hid_t to, const char *path)
+{
+    link_list names = {0}, own = {0};
+    char why[1024];
+    int status = 0;
+
+    if (H5Aiterate2(from, H5_INDEX_CRT_ORDER, H5_ITER_INC, NULL, note_name, &names) < 0) {
+        H5Eclear2(H5E_DEFAULT);
+        free_links(&names);
+        if (H5Aiterate2(from, H5_INDEX_NAME, H5_ITER_INC, NULL, note_name, &names) < 0) {
+            cli_reason(why, sizeof why);
+            lost_attribute(s, path, NULL, why);
+        }
+    }
+    if (to >= 0 && H5Aiterate2(to, H5_INDEX_NAME, H5_ITER_INC, NULL, note_name, &own) >= 0)
+        for (size_t i = 0; status == 0 && i < own.count; i++)
+            status = H5Adelete(to, own.link[i].name) < 0 ? -1 : 0;
+    for (size_t i = 0; status == 0 && i < names.count; i++) {
+        const char *name = names.link[i].name;
+        hid_t source = from;
+
+        if (read_attribute(from, name) < 0) {
+            cli_reason(why, sizeof why);
+            source = strstr(why, "checksum") == NULL && read_attribute(native, name) == 0 ? native : H5I_INVALID_HID;
+            H5Eclear2(H5E_DEFAULT);
+        }
+        if (source < 0)
+            lost_attribute(s, path, name, why);
+        else if (to >= 0 && cow_tree_copy_attribute(&s->copy, source, to, path, name) < 0)
+            status = -1;
+    }
+    if (status < 0 && s->copy.why[0] == '\0')
+        cow_tree_failed(&s->copy, "the attributes of", path);
+    free_links(&names);
+    free_links(&own);
+    return status;
+}
+
+static void put_comment(hid_t from, hid_t to)
+{
+    ssize_t length = H5Oget_comment(from, NULL, 0);
+    char *comment;
+
+    if (to < 0 || length <= 0)
+        return;
+    comment = cli_alloc((size_t)length + 1, 1);
+    if (H5Oget_comment(from, comment, (size_t)length + 1) >= 0)
+        H5Oset_comment(to, comment);
+    free(comment);
+}
+
+/* Attributes and elements of an object that has its place. */
+static int fill_object(salvage *s, const salvage_object *object)
+{
+    bool head = false;
+    hid_t native = open_native(s, object->path, &head);
+    hid_t through = head ? H5I_INVALID_HID : open_through(s, object->path);
+    hid_t to = s->temporary == NULL ? H5I_INVALID_HID : H5Oopen(s->copy.to, object->path, H5P_DEFAULT);
+    int status = 0;
+
+    if (native < 0 || (s->temporary != NULL && to < 0)) {
+        status = s->temporary == NULL ? 0 : cow_tree_failed(&s->copy, "the object", object->path);
+        goto done;
+    }
+    if (salvage_at(s, object->path)) {
+        salvage_lost(s, object->path, NULL, 0, "the HDF5 library crashes on it");
+        goto done;
+    }
+    if (object->type == H5O_TYPE_DATASET)
+        status = salvage_elements(s, object, through, native, to);
+    if (status == 0)
+        status = put_attributes(s, through >= 0 ? through : native, native, to, object->path);
+    if (status == 0)
+        put_comment(through >= 0 ? through : native, to);
+    H5Eclear2(H5E_DEFAULT);
+done:
+    if (to >= 0)
+        H5Oclose(to);
+    if (through >= 0)
+        H5Oclose(through);
+    if (native >= 0)
+        H5Oclose(native);
+    return status;
+}
+
+/* ---- a version ---- */
+
+static void clear_version(salvage *s)
+{
+    for (size_t i = 0; i < s->objects; i++)
+        free(s->object[i].path);
+    s->objects = 0;
+    cli_map_free(&s->met);
+    cli_map_free(&s->taken);
+    s->met = s->taken = (cli_map){0};
+    hid_t from = s->copy.from, to = s->copy.to;
+    size_t dangling = s->copy.dangling, stray = s->copy.stray;
+    char why[sizeof s->copy.why];
+    memcpy(why, s->copy.why, sizeof why);
+    cow_tree_free(&s->copy);
+    s->copy = (cow_tree){.from = from, .to = to, .dangling = dangling, .stray = stray};
+    memcpy(s->copy.why, why, sizeof why);
+}
+
+int salvage_tree(salvage *s)
+{
+    bool head = false;
+    hid_t root = open_native(s, "/", &head), through;
+    H5O_info2_t info;
+    char why[1024];
+    int status = 0;
+
+    clear_version(s);
+    if (root < 0 || H5Oget_info3(root, &info, H5O_INFO_BASIC) < 0 || info.type != H5O_TYPE_GROUP) {
+        json_object *what = json_object_new_object();
+        cli_reason(why, sizeof why);
+        json_object_object_add(what, "version", json_object_new_boolean(true));
+        salvage_forget(s, "/");
+        salvage_lost(s, "/", what, 0, why);
+        if (root >= 0)
+            H5Oclose(root);
+        return 1;
+    }
+    salvage_forget(s, "/");
+    through = open_through(s, "/");
+    add_object(s, "/", cli_address(&info.token), H5O_TYPE_GROUP, true, true, UINT64_MAX);
+    note_kept(s, "/");
+    status = remember_copy(s, through, &info.token, "/", H5O_TYPE_GROUP);
+    if (through >= 0)
+        H5Oclose(through);
+    H5Oclose(root);
+    for (size_t i = 0; status == 0 && i < s->objects; i++)
+        if (s->object[i].type == H5O_TYPE_GROUP) {
+            char *path = cli_strdup(s->object[i].path); /* the list may move */
+            if (salvage_at(s, path))
+                salvage_lost(s, path, NULL, 0, "the HDF5 library crashes on it");
+            else
+                status = put_group(s, path);
+            free(path);
+        }
+    for (size_t i = 0; status == 0 && i < s->objects; i++)
+        if (s->object[i].changed)
+            status = fill_object(s, &s->object[i]);
+    cow_tree_free(&s->copy); /* types that it holds would keep the new file open */
+    return status;
+}

@@ -1,0 +1,184 @@
+/* Which head objects are gone. An object that a version knows keeps its address when the application deletes it: its
+ * last link moves to /_versioned_data/removed, and a group there keeps its links. So HDF5 still opens such objects by
+ * address, where without a history a reference to them would lead nowhere.
+ *
+ * A walk through the whole head tells what cannot be reached. Not all of that is deleted: objects may be kept by
+ * H5Oincr_refcount, named datatypes by their use, groups by links to themselves. As in HDF5, what counts is the number
+ * of references, without those that the history itself holds.
+ */
+#include "history/internal.h"
+
+#include "error.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct burial {
+    cow_file *file;
+    cow_map left;   /* of each object that was not met: references that are not accounted for */
+    uint64_t *gone; /* those with none */
+    size_t count, done, room;
+} burial;
+
+static int add_gone(burial *b, uint64_t address)
+{
+    if (b->count == b->room) {
+        size_t room = b->room == 0 ? 64 : b->room * 2;
+        uint64_t *larger = realloc(b->gone, room * sizeof *larger);
+
+        if (larger == NULL)
+            return cow_error(COW_MEMORY, "%s: no memory for the list of deleted objects", b->file->name);
+        b->gone = larger;
+        b->room = room;
+    }
+    b->gone[b->count++] = address;
+    return 0;
+}
+
+/* 1: opened; 0: HDF5 says that there is no object. A dataset that is open for writing is not opened a second time. */
+static int open_object(const burial *b, uint64_t address, cow_loc *object, bool *borrowed)
+{
+    H5O_token_t token = cow_token(address);
+    uint64_t open;
+
+    *borrowed =
+        cow_map_get(&b->file->open_datasets, address, &open) && ((cow_dataset *)(uintptr_t)open)->native != NULL;
+    if (*borrowed) {
+        *object = (cow_loc){((cow_dataset *)(uintptr_t)open)->native, H5I_DATASET};
+        return 1;
+    }
+    if (cow_native_open_token(b->file->loc, &token, object) == 0)
+        return 1;
+    cow_error_clear();
+    return 0;
+}
+
+static int look_at(burial *b, uint64_t address)
+{
+    H5O_token_t token = cow_token(address);
+    H5O_info2_t info = {.rc = 0};
+    cow_loc object;
+    bool borrowed;
+    int opened = open_object(b, address, &object, &borrowed), hidden = 0, status = 0;
+
+    if (opened) {
+        if (cow_native_info(object, NULL, H5O_INFO_BASIC, &info) < 0 ||
+            (hidden = cow_file_removed(b->file, &token)) < 0)
+            status = -1;
+        if (!borrowed && cow_native_close(object) < 0)
+            status = -1;
+    }
+    if (status < 0)
+        return -1;
+    if (info.rc <= (unsigned)hidden)
+        return add_gone(b, address);
+    return cow_map_put(&b->left, address, info.rc - (unsigned)hidden);
+}
+
+static int uncount_link(void *context, const char *name, const H5L_info2_t *info)
+{
+    burial *b = context;
+    uint64_t address, left;
+
+    (void)name;
+    if (info->type != H5L_TYPE_HARD)
+        return 0;
+    address = cow_address(&info->u.token);
+    if (!cow_map_get(&b->left, address, &left))
+        return 0;
+    if (left > 1)
+        return cow_map_put(&b->left, address, left - 1);
+    cow_map_remove(&b->left, address);
+    return add_gone(b, address);
+}
+
+/* The links of a group that is gone hold nothing. */
+static int uncount_links(burial *b, uint64_t address)
+{
+    cow_loc object;
+    bool borrowed;
+    int status = 0;
+
+    if (!open_object(b, address, &object, &borrowed))
+        return 0;
+    if (object.type == H5I_GROUP)
+        status = cow_native_links(object, false, uncount_link, b);
+    if (!borrowed && cow_native_close(object) < 0)
+        status = -1;
+    return status;
+}
+
+static int uncount_all(burial *b)
+{
+    while (b->left.count > 0 && b->done < b->count)
+        if (uncount_links(b, b->gone[b->done++]) < 0)
+            return -1;
+    return 0;
+}
+
+int cow_deleted_note(cow_file *file, const cow_map *met, uint64_t row)
+{
+    burial b = {.file = file};
+    int status = -1;
+
+    for (size_t i = 0; i < file->snapshot_of.capacity; i++) {
+        const cow_map_entry *e = &file->snapshot_of.entry[i];
+        if (e->used && file->snapshot[e->value].snapshot != UINT64_MAX && !cow_map_get(met, e->key, NULL) &&
+            look_at(&b, e->key) < 0)
+            goto done;
+    }
+    if (uncount_all(&b) < 0)
+        goto done;
+    /* Something is left, so groups that went in earlier versions matter as well. */
+    for (size_t i = 0; b.left.count > 0 && i < file->snapshot_of.capacity; i++) {
+        const cow_map_entry *e = &file->snapshot_of.entry[i];
+        if (e->used && file->snapshot[e->value].snapshot == UINT64_MAX && uncount_links(&b, e->key) < 0)
+            goto done;
+    }
+    if (uncount_all(&b) < 0)
+        goto done;
+    for (size_t i = 0; i < b.count; i++)
+        if (cow_snapshots_add(file, &(cow_snapshot_row){b.gone[i], UINT64_MAX, row, 0, 0}) < 0)
+            goto done;
+    status = 0;
+done:
+    cow_map_free(&b.left);
+    free(b.gone);
+    return status;
+}
+
+int cow_head_deleted(cow_file *file, const H5O_token_t *head)
+{
+    uint64_t address = cow_address(head), row;
+    cow_loc object;
+    H5O_info2_t info;
+    hsize_t removed;
+    int hidden, status;
+
+    if (!file->laid_out)
+        return 0;
+    if ((hidden = cow_file_removed(file, head)) < 0)
+        return -1;
+    if (hidden > 0) {
+        if (cow_native_open_token(file->loc, head, &object) < 0)
+            return -1;
+        status = cow_native_info(object, NULL, H5O_INFO_BASIC, &info);
+        if (cow_native_close(object) < 0 || status < 0)
+            return -1;
+        return info.rc == 1;
+    }
+    /* What was below a group that is gone: the table knows. Files from which nothing was deleted need not look. */
+    if (!file->snapshots_loaded) {
+        if ((object.object = cow_native_group_open(file->loc, COW_ROOT "/removed")) == NULL)
+            return -1;
+        status = cow_native_group_size(object.object, &removed);
+        if (cow_native_group_close(object.object) < 0 || status < 0)
+            return -1;
+        if (removed == 0)
+            return 0;
+        if (cow_snapshots_load(file) < 0)
+            return -1;
+    }
+    return cow_map_get(&file->snapshot_of, address, &row) && file->snapshot[row].snapshot == UINT64_MAX &&
+           cow_change_flags(file, address) == 0;
+}

@@ -1,0 +1,208 @@
+/* Checksums of what HDF5 keeps without any: elements of datasets that are not in pools (tiny, scalar, compact), values of
+ * attributes that lie in heaps, and which index record a versioned dataset of a version names. HDF5 checks its object
+ * headers, trees and fractal heaps itself.
+ *
+ * They stand in the rows of `snapshots`: a snapshot is made when something changed, so a commit sums up what it copies
+ * anyway. The head of an object is, until it changes, what its newest snapshot is. What is read is compared once in an
+ * opening. And what is copied into a version without having changed is compared first, so that damage is never committed.
+ */
+#include "history/internal.h"
+
+#include "error.h"
+#include "io/serial.h"
+#include "planted.h"
+#include "store/bytes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define LARGE 1024 /* bytes of an attribute that may lie outside of what HDF5 checks */
+
+/* Never 0, which means that there is none. */
+static uint64_t sum_of(const void *bytes, size_t size)
+{
+    uint64_t sum = cow_checksum(bytes, size);
+
+    return sum == 0 ? 1 : sum;
+}
+
+uint64_t cow_sum_root(uint64_t offset)
+{
+    uint8_t bytes[8];
+
+    cow_put64(bytes, offset);
+    return sum_of(bytes, sizeof bytes);
+}
+
+int cow_sum_values(const char *file, hid_t type, size_t n, const void *values, uint64_t *sum)
+{
+    cow_serial *serial = cow_serial_open(type, file);
+    const uint64_t count = n;
+    cow_digest digest;
+    int status = serial == NULL ? -1 : cow_serial_digest(serial, values, H5Tget_size(type), 1, &count, NULL, &digest);
+
+    cow_serial_close(serial);
+    *sum = digest.checksum == 0 ? 1 : digest.checksum;
+    return status;
+}
+
+/* References of HDF5 1.12 cannot be looked at without side effects: HDF5 opens the file for each, and the history's handle
+ * of it would stay open. */
+static bool holds_references(hid_t type)
+{
+    return cow_type_is_heap(type, true) && H5Tdetect_class(type, H5T_REFERENCE) > 0;
+}
+
+bool cow_sum_covers(hid_t type, size_t n)
+{
+    if (holds_references(type))
+        return false;
+    return cow_type_is_heap(type, true) || n > LARGE / H5Tget_size(type);
+}
+
+int cow_sum_add(const char *file, const char *name, hid_t type, size_t n, const void *values, uint64_t *sum)
+{
+    uint8_t bytes[24];
+    uint64_t one;
+
+    if (!cow_sum_covers(type, n))
+        return 0;
+    if (cow_sum_values(file, type, n, values, &one) < 0)
+        return -1;
+    cow_put64(bytes, *sum);
+    cow_put64(bytes + 8, cow_checksum(name, strlen(name)));
+    cow_put64(bytes + 16, one);
+    *sum = sum_of(bytes, sizeof bytes);
+    return 0;
+}
+
+typedef struct attributes {
+    const char *file;
+    uint64_t sum;
+} attributes;
+
+static int add_attribute(void *context, const char *name, hid_t type, size_t n, const void *values)
+{
+    attributes *a = context;
+
+    return cow_sum_add(a->file, name, type, n, values, &a->sum);
+}
+
+static int sum_attributes(const char *file, cow_loc object, uint64_t *sum)
+{
+    attributes a = {.file = file};
+    int status = cow_native_attributes_read(object, add_attribute, &a);
+
+    *sum = a.sum;
+    return status;
+}
+
+static int sum_elements(const char *file, void *dataset, uint64_t *sum)
+{
+    hid_t type = cow_native_dataset_type(dataset), space = cow_native_dataset_space(dataset),
+          dcpl = cow_native_dataset_dcpl(dataset);
+    H5D_space_status_t allocated = H5D_SPACE_STATUS_NOT_ALLOCATED;
+    void *values = NULL;
+    hssize_t n;
+    int status = -1;
+
+    *sum = 0;
+    if (type < 0 || space < 0 || dcpl < 0 || cow_native_dataset_status(dataset, &allocated) < 0 ||
+        (n = H5Sget_simple_extent_npoints(space)) < 0)
+        goto done;
+    status = 0;
+    if (n == 0 || allocated == H5D_SPACE_STATUS_NOT_ALLOCATED || H5Pget_layout(dcpl) == H5D_VIRTUAL ||
+        H5Pget_external_count(dcpl) > 0 || holds_references(type))
+        goto done; /* nothing, or elsewhere, or not to be read */
+    status = -1;
+    if ((values = calloc((size_t)n, H5Tget_size(type))) == NULL) {
+        cow_error(COW_MEMORY, "no memory for a dataset");
+        goto done;
+    }
+    if (cow_native_dataset_read(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) == 0) {
+        status = cow_sum_values(file, type, (size_t)n, values, sum);
+        H5Treclaim(type, space, H5P_DATASET_XFER_DEFAULT, values);
+    }
+done:
+    free(values);
+    if (dcpl >= 0)
+        H5Pclose(dcpl);
+    if (space >= 0)
+        H5Sclose(space);
+    if (type >= 0)
+        H5Tclose(type);
+    return status;
+}
+
+int cow_sum_snapshot(cow_file *file, cow_loc object, cow_snapshot_row *row)
+{
+    H5O_info2_t info;
+
+    if (cow_native_info(object, NULL, H5O_INFO_NUM_ATTRS, &info) < 0 ||
+        (info.num_attrs > 0 && sum_attributes(file->name, object, &row->attributes) < 0))
+        return -1;
+    return object.type != H5I_DATASET ? 0 : sum_elements(file->name, object.object, &row->elements);
+}
+
+static int differs(const cow_file *file, const char *what)
+{
+    return cow_error(COW_CORRUPT,
+                     "%s: %s not what was written: the checksum differs; an older version may still have it; to see what "
+                     "is damaged: h5cow verify %s",
+                     file->name, what, file->name);
+}
+
+int cow_sum_check_root(cow_file *file, uint64_t address, uint64_t offset)
+{
+    uint64_t row;
+
+    if (cow_snapshots_load(file) < 0)
+        return -1;
+    if (!cow_snapshots_find(file, address, &row) || file->snapshot[row].elements == 0 ||
+        file->snapshot[row].snapshot != address || file->snapshot[row].elements == cow_sum_root(offset))
+        return 0;
+    return differs(file, "the index record that a dataset names is");
+}
+
+static int check(cow_file *file, const H5O_token_t *token, cow_change what, uint64_t key)
+{
+    uint64_t address = cow_address(token), row, expected, sum;
+    cow_loc object;
+    int status = -1;
+
+    if (cow_snapshots_load(file) < 0)
+        return -1;
+    if (!cow_snapshots_find(file, address, &row))
+        return 0;
+    expected = what == COW_CHANGED_DATA ? file->snapshot[row].elements : file->snapshot[row].attributes;
+    if (expected != 0) {
+        if (cow_native_open_token(file->loc, token, &object) < 0)
+            return -1;
+        if (what != COW_CHANGED_DATA)
+            status = sum_attributes(file->name, object, &sum);
+        else if (object.type == H5I_DATASET)
+            status = sum_elements(file->name, object.object, &sum);
+        if (cow_native_close(object) < 0 || status < 0)
+            return -1;
+        if (sum != expected && !COW_PLANTED(sum_unchecked))
+            return differs(file, what == COW_CHANGED_DATA ? "the elements of a dataset are"
+                                                          : "the attributes of an object are");
+    }
+    return cow_map_put(&file->sum_checked, key, 1);
+}
+
+int cow_sum_check(cow_file *file, const H5O_token_t *token, cow_change what)
+{
+    uint64_t address = cow_address(token), key = 2 * address + (what == COW_CHANGED_DATA);
+    cow_apart apart;
+    int status;
+
+    if (!file->laid_out || file->shut || file->state == COW_FAILED || cow_map_get(&file->sum_checked, key, NULL) ||
+        (cow_change_flags(file, address) & (1u << what | 1u << COW_CHANGED_NEW)) != 0)
+        return 0;
+    if (cow_native_apart(&apart) < 0)
+        return -1;
+    status = check(file, token, what, key);
+    cow_native_together(&apart);
+    return status;
+}

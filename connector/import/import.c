@@ -1,0 +1,536 @@
+/* The steps of an import. See import.h.
+ *
+ *   1. FROM is opened natively, read-only; to be replaced, it is locked against everybody who locks at all.
+ *   2. Beside the target a new file is created through the connector, FROM is copied into it, and it is closed: the
+ *      commit is version 1.
+ *   3. What HDF5 gives no call for is written into it: the times of the objects, the user block.
+ *   4. It is opened again and compared with FROM, object by object, element by element.
+ *   5. Owner, permissions, extended attributes, times of the file; onto the disk; under its name.
+ *
+ * Until the last step the only change that others can see is one more file with a name that says what it is.
+ */
+#include "import/import.h"
+
+#include "import/tree.h"
+
+#include "error.h"
+#include "history/history.h"
+#include "journal/fence.h"
+#include "journal/journal.h"
+#include "journal/locks.h"
+#include "store/bytes.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <H5VLconnector.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+typedef struct work {
+    cow_import *import;
+    char *source; /* FROM without symbolic links */
+    char *temporary;
+    struct stat before; /* FROM */
+    hid_t plain;        /* FROM, natively */
+    hid_t from;         /* what is copied: PLAIN, or FROM through the connector */
+    hid_t to;
+    hsize_t user_block;
+    cow_tree tree;
+    bool made; /* temporary exists */
+} work;
+
+static int fail(cow_import *import, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static int fail(cow_import *import, const char *format, ...)
+{
+    va_list list;
+
+    va_start(list, format);
+    if (import->why[0] == '\0')
+        vsnprintf(import->why, sizeof import->why, format, list);
+    va_end(list);
+    return -1;
+}
+
+typedef struct lowest {
+    char text[600];
+} lowest;
+
+static herr_t take_lowest(unsigned n, const H5E_error2_t *record, void *context)
+{
+    if (n == 0 && record->desc != NULL)
+        snprintf(((lowest *)context)->text, sizeof((lowest *)context)->text, "%s", record->desc);
+    return 0;
+}
+
+static lowest reason(void)
+{
+    lowest r = {"no reason was given"};
+
+    H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, take_lowest, &r);
+    H5Eclear2(H5E_DEFAULT);
+    return r;
+}
+
+char *cow_import_temporary(const char *target)
+{
+    char *name;
+
+    return asprintf(&name, "%s.h5cow-import-%ld.tmp", target, (long)getpid()) < 0 ? NULL : name;
+}
+
+/* ---- the source ---- */
+
+static hid_t access_list(const cow_import *import, bool connector)
+{
+    hid_t fapl = H5Pcreate(H5P_FILE_ACCESS);
+
+    if (fapl < 0 || H5Pset_fapl_sec2(fapl) < 0 ||
+        (connector ? H5Pset_vol(fapl, import->connector, import->info) : H5Pset_vol(fapl, cow_native_id(), NULL)) < 0) {
+        if (fapl >= 0)
+            H5Pclose(fapl);
+        return H5I_INVALID_HID;
+    }
+    return fapl;
+}
+
+static hid_t open_file(const cow_import *import, const char *name, bool connector)
+{
+    hid_t fapl = access_list(import, connector);
+    hid_t file = fapl < 0 ? H5I_INVALID_HID : H5Fopen(name, H5F_ACC_RDONLY, fapl);
+
+    if (fapl >= 0) {
+        hid_t stack = H5Eget_current_stack();
+        H5Pclose(fapl);
+        H5Eset_current_stack(stack);
+    }
+    return file;
+}
+
+/* Nobody else may have it open: what is written to the old file after it was copied would be lost. */
+static int take_alone(work *w)
+{
+    int *descriptor = NULL;
+
+    if (H5Fget_obj_count(w->plain, H5F_OBJ_ALL) != 1)
+        return fail(w->import, "'%s' is open in this program: close it first", w->import->from);
+    if (H5Fget_vfd_handle(w->plain, H5P_DEFAULT, (void **)&descriptor) < 0)
+        return fail(w->import, "'%s' cannot be locked: %s", w->import->from, reason().text);
+    if (flock(*descriptor, LOCK_EX | LOCK_NB) == 0)
+        return 0;
+    if (errno == EWOULDBLOCK)
+        return fail(w->import, "'%s' is open in another program: try again when it is closed", w->import->from);
+    if (cow_lock_excused())
+        return 0;
+    return fail(w->import,
+                "'%s' cannot be locked (%s), so another program might be using it; if none does, set "
+                "HDF5_USE_FILE_LOCKING=FALSE, or import to another name",
+                w->import->from, strerror(errno));
+}
+
+static int open_source(work *w)
+{
+    cow_import *import = w->import;
+    const char *name = import->from;
+    lowest r;
+
+    if ((w->source = realpath(name, NULL)) == NULL || stat(w->source, &w->before) < 0)
+        return fail(import, "cannot read '%s': %s", name, strerror(errno));
+    if (!S_ISREG(w->before.st_mode))
+        return fail(import, "'%s' is not a regular file", name);
+    if (import->to == NULL && access(w->source, W_OK) < 0)
+        return fail(import, "'%s' cannot be replaced: %s", name, strerror(errno));
+    if (cow_journal_present(w->source))
+        return fail(import, "'%s' has a history already: it needs no import", name);
+    if ((w->plain = open_file(import, w->source, false)) < 0) {
+        r = reason();
+        if (strstr(r.text, "unable to lock file") != NULL)
+            return fail(import, "'%s' is open for writing in another program: try again when it is closed", name);
+        if (strstr(r.text, "already open for write") != NULL)
+            return fail(
+                import,
+                "'%s' is open for writing, or its program died: if no program uses it, 'h5clear -s %s' takes the "
+                "mark away; then see whether it is whole",
+                name, name);
+        return fail(import, "HDF5 cannot open '%s': %s", name, r.text);
+    }
+    if (import->to == NULL && take_alone(w) < 0)
+        return -1;
+    w->from = w->plain;
+    if (H5Lexists(w->plain, COW_GROUP, H5P_DEFAULT) <= 0)
+        return 0;
+    if (H5Aexists_by_name(w->plain, COW_GROUP, "format", H5P_DEFAULT) <= 0)
+        return fail(import,
+                    "'%s' has an object named '" COW_GROUP "', which is the name where h5cow keeps the history: "
+                    "rename it first (h5py: file.move)",
+                    name);
+    import->lost_history = true;
+    if (import->to == NULL)
+        return fail(
+            import,
+            "'%s' has a history, but no journal, as what h5repack writes: replacing it would lose that history; "
+            "for a new history that begins with its newest state: h5cow import %s OUT",
+            name, name);
+    if ((w->from = open_file(import, w->source, true)) < 0)
+        return fail(import, "'%s' cannot be opened with its history: %s", name, reason().text);
+    return 0;
+}
+
+/* ---- the new file ---- */
+
+static void copied(void *context, uint64_t bytes)
+{
+    cow_import *import = context;
+
+    import->progress(import->context, COW_IMPORT_COPYING, bytes);
+}
+
+static void checked(void *context, uint64_t bytes)
+{
+    cow_import *import = context;
+
+    import->progress(import->context, COW_IMPORT_CHECKING, bytes);
+}
+
+/* Made here and not by HDF5: nobody else may read it before it has the permissions of the source. */
+static int make_temporary(work *w)
+{
+    cow_import *import = w->import;
+    mode_t mode = import->to == NULL ? S_IRUSR | S_IWUSR : w->before.st_mode & 0666;
+    int file;
+
+    w->temporary = import->temporary != NULL ? strdup(import->temporary)
+                                             : cow_import_temporary(import->to == NULL ? w->source : import->to);
+    if (w->temporary == NULL)
+        return fail(import, "there is no memory");
+    if ((file = open(w->temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode | S_IRUSR | S_IWUSR)) < 0)
+        return fail(import, "cannot create '%s': %s", w->temporary, strerror(errno));
+    close(file);
+    w->made = true;
+    return 0;
+}
+
+static int copy(work *w)
+{
+    cow_import *import = w->import;
+    hid_t fcpl = H5Fget_create_plist(w->from), fapl = access_list(import, true),
+          root = H5Gopen2(w->from, "/", H5P_DEFAULT);
+    int status = -1;
+
+    if (fcpl < 0 || fapl < 0 || root < 0 || cow_tree_group_settings(root, fcpl) < 0 ||
+        H5Pget_userblock(fcpl, &w->user_block) < 0 ||
+        (w->to = H5Fcreate(w->temporary, H5F_ACC_TRUNC, fcpl, fapl)) < 0) {
+        fail(import, "cannot create '%s': %s", w->temporary, reason().text);
+        goto done;
+    }
+    w->tree.from = w->from;
+    w->tree.to = w->to;
+    w->tree.progress = import->progress == NULL ? NULL : copied;
+    w->tree.context = import;
+    if (cow_tree_copy(&w->tree) < 0) {
+        fail(import, "%s", w->tree.why);
+        goto done;
+    }
+    if (w->tree.stray > 0) {
+        fail(import, "%zu reference%s point%s to objects that no link leads to, which cannot be copied", w->tree.stray,
+             w->tree.stray == 1 ? "" : "s", w->tree.stray == 1 ? "s" : "");
+        goto done;
+    }
+    import->objects = w->tree.objects;
+    import->dangling = w->tree.dangling;
+    import->external = w->tree.external;
+    import->virtual = w->tree.virtual;
+    hid_t to = w->to;
+    w->to = H5I_INVALID_HID;
+    if (H5Fclose(to) < 0) {
+        fail(import, "the copy of '%s' cannot be written: %s", import->from, reason().text);
+        H5Fclose(to); /* the second close closes without a commit */
+        goto done;
+    }
+    status = 0;
+done:
+    if (root >= 0)
+        H5Gclose(root);
+    if (fapl >= 0)
+        H5Pclose(fapl);
+    if (fcpl >= 0)
+        H5Pclose(fcpl);
+    return status;
+}
+
+/* ---- what HDF5 has no call for ---- */
+
+/* The object header at ADDRESS gets the times TIME: docs of HDF5's file format, "Data Object Header", version 2.
+ * Headers without times, and what does not look like a header, are left alone: the comparison would notice. */
+static int set_times(int file, off_t at, const H5O_info2_t *time)
+{
+    uint8_t prefix[26 + 8], *header;
+    const uint32_t stamp[4] = {(uint32_t)time->atime, (uint32_t)time->mtime, (uint32_t)time->ctime,
+                               (uint32_t)time->btime};
+    size_t before, width, size = 0;
+    int status = -1;
+
+    if (pread(file, prefix, sizeof prefix, at) != (ssize_t)sizeof prefix)
+        return -1;
+    if (memcmp(prefix, "OHDR", 4) != 0 || prefix[4] != 2 || !(prefix[5] & 0x20))
+        return 0;
+    before = 6 + 16 + (prefix[5] & 0x10 ? 4 : 0);
+    width = (size_t)1 << (prefix[5] & 3);
+    for (size_t i = 0; i < width; i++)
+        size |= (size_t)prefix[before + i] << (8 * i);
+    if (size > (size_t)1 << 30)
+        return 0;
+    size += before + width;
+    if ((header = malloc(size + 4)) == NULL)
+        return -1;
+    if (pread(file, header, size + 4, at) != (ssize_t)(size + 4))
+        goto done;
+    status = 0;
+    if (cow_metadata_checksum(header, size) != cow_get32(header + size))
+        goto done;
+    for (int i = 0; i < 4; i++)
+        cow_put32(header + 6 + 4 * i, stamp[i]);
+    cow_put32(header + size, cow_metadata_checksum(header, size));
+    if (pwrite(file, header, size + 4, at) != (ssize_t)(size + 4))
+        status = -1;
+done:
+    free(header);
+    return status;
+}
+
+static char *version_path(hid_t file, const char *path)
+{
+    char name[300], *joined;
+
+    if (H5Lget_name_by_idx(file, COW_GROUP "/versions", H5_INDEX_NAME, H5_ITER_INC, 0, name, sizeof name, H5P_DEFAULT) <
+            0 ||
+        asprintf(&joined, "/" COW_GROUP "/versions/%s%s", name, path) < 0)
+        return NULL;
+    return joined;
+}
+
+/* The head's objects and those of version 1 get the times of the source's. */
+static int copy_times(work *w)
+{
+    hid_t native = open_file(w->import, w->temporary, false);
+    int file = open(w->temporary, O_RDWR | O_CLOEXEC), status = -1;
+    struct change {
+        off_t at;
+        H5O_info2_t time;
+    } *change = calloc(w->tree.objects + 1, 2 * sizeof *change);
+    size_t changes = 0;
+
+    if (native < 0 || file < 0 || change == NULL) {
+        fail(w->import, "the copy cannot be opened again: %s", native < 0 ? reason().text : strerror(errno));
+        goto done;
+    }
+    for (size_t i = 0; i < w->tree.objects; i++) {
+        const char *path = w->tree.object[i].path;
+        H5O_info2_t old, new[2];
+        char *version;
+        if (path == NULL)
+            continue;
+        version = version_path(native, path);
+        if (version == NULL ||
+            H5Oget_info_by_name3(w->from, path, &old, H5O_INFO_BASIC | H5O_INFO_TIME, H5P_DEFAULT) < 0 ||
+            H5Oget_info_by_name3(native, path, &new[0], H5O_INFO_BASIC, H5P_DEFAULT) < 0 ||
+            H5Oget_info_by_name3(native, version, &new[1], H5O_INFO_BASIC, H5P_DEFAULT) < 0) {
+            fail(w->import, "'%.400s' cannot be found in the copy: %s", path, reason().text);
+            free(version);
+            goto done;
+        }
+        free(version);
+        for (int k = 0; k < 2; k++)
+            change[changes++] = (struct change){(off_t)(w->user_block + cow_tree_address(&new[k].token)), old};
+    }
+    H5Fclose(native);
+    native = H5I_INVALID_HID;
+    for (size_t i = 0; i < changes; i++)
+        if (set_times(file, change[i].at, &change[i].time) < 0) {
+            fail(w->import, "the times of the objects cannot be written: %s", strerror(errno));
+            goto done;
+        }
+    status = 0;
+done:
+    free(change);
+    if (native >= 0)
+        H5Fclose(native);
+    if (file >= 0)
+        close(file);
+    return status;
+}
+
+static int copy_user_block(work *w)
+{
+    char buffer[65536];
+    int in = open(w->source, O_RDONLY | O_CLOEXEC), out = open(w->temporary, O_WRONLY | O_CLOEXEC), status = 0;
+
+    if (in < 0 || out < 0)
+        status = -1;
+    for (off_t at = 0; status == 0 && at < (off_t)w->user_block;) {
+        size_t want =
+            (off_t)w->user_block - at < (off_t)sizeof buffer ? (size_t)((off_t)w->user_block - at) : sizeof buffer;
+        ssize_t n = pread(in, buffer, want, at);
+        if (n <= 0 || pwrite(out, buffer, (size_t)n, at) != n)
+            status = -1;
+        at += n;
+    }
+    if (status < 0)
+        fail(w->import, "the user block cannot be copied: %s", strerror(errno));
+    if (in >= 0)
+        close(in); /* takes no lock away: HDF5's is on another description */
+    if (out >= 0)
+        close(out);
+    return status;
+}
+
+static int check(work *w)
+{
+    cow_import *import = w->import;
+    int status;
+
+    if ((w->to = open_file(import, w->temporary, true)) < 0)
+        return fail(import, "the copy cannot be opened again: %s", reason().text);
+    w->tree.to = w->to;
+    w->tree.progress = import->progress == NULL ? NULL : checked;
+    if ((status = cow_tree_compare(&w->tree)) < 0)
+        fail(import, "%s", w->tree.why);
+    H5Fclose(w->to);
+    w->to = H5I_INVALID_HID;
+    return status;
+}
+
+/* ---- under its name ---- */
+
+static bool unchanged(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
+           a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec &&
+           a->st_ctim.tv_sec == b->st_ctim.tv_sec && a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
+}
+
+/* Access control lists and what users noted. */
+static bool keep_extended(const char *source, int file)
+{
+    ssize_t all = listxattr(source, NULL, 0), size;
+    char *names = all > 0 ? malloc((size_t)all) : NULL;
+    bool kept = all == 0 || (all < 0 && errno == ENOTSUP);
+
+    if (names != NULL && (all = listxattr(source, names, (size_t)all)) >= 0) {
+        kept = true;
+        for (char *name = names; name < names + all; name += strlen(name) + 1) {
+            void *value = NULL;
+            if (strncmp(name, "user.", 5) != 0 && strcmp(name, "system.posix_acl_access") != 0)
+                continue;
+            if ((size = getxattr(source, name, NULL, 0)) < 0 || (value = malloc((size_t)size + 1)) == NULL ||
+                (size = getxattr(source, name, value, (size_t)size)) < 0 ||
+                fsetxattr(file, name, value, (size_t)size, 0) < 0)
+                kept = false;
+            free(value);
+        }
+    }
+    free(names);
+    return kept;
+}
+
+/* As far as this user may. Permissions never become wider: a group that cannot be kept gets none. */
+static bool keep_owner(const work *w, int file)
+{
+    mode_t mode = w->before.st_mode & 07777;
+    struct stat now;
+    bool kept = true;
+
+    if (fstat(file, &now) < 0)
+        return false;
+    if ((now.st_uid != w->before.st_uid || now.st_gid != w->before.st_gid) &&
+        fchown(file, w->before.st_uid, w->before.st_gid) < 0) {
+        kept = false;
+        if (now.st_gid != w->before.st_gid && fchown(file, (uid_t)-1, w->before.st_gid) < 0)
+            mode &= ~(mode_t)(S_ISUID | S_ISGID | S_IRWXG);
+        mode &= ~(mode_t)S_ISUID;
+    }
+    return fchmod(file, mode) == 0 && kept;
+}
+
+/* Never over a file that exists. */
+static int rename_new(const char *from, const char *to)
+{
+    if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0)
+        return 0;
+    if (errno != EINVAL && errno != ENOSYS)
+        return -1;
+    if (link(from, to) < 0) /* a file system that does not know the former */
+        return -1;
+    unlink(from);
+    return 0;
+}
+
+static int put_in_place(work *w)
+{
+    cow_import *import = w->import;
+    bool in_place = import->to == NULL;
+    const char *target = in_place ? w->source : import->to;
+    int file = open(w->temporary, O_RDWR | O_CLOEXEC), status = -1;
+    struct stat now;
+
+    if (file < 0) {
+        fail(import, "cannot open '%s' again: %s", w->temporary, strerror(errno));
+        goto done;
+    }
+    import->kept_owner = true;
+    if (in_place) {
+        import->kept_owner = keep_owner(w, file) & keep_extended(w->source, file);
+        futimens(file, (struct timespec[2]){w->before.st_atim, w->before.st_mtim});
+    }
+    if (fsync(file) < 0) {
+        fail(import, "cannot bring '%s' onto the disk: %s", w->temporary, strerror(errno));
+        goto done;
+    }
+    if (stat(w->source, &now) < 0 || !unchanged(&w->before, &now)) {
+        fail(import, "'%s' was changed while it was imported: try again when nobody writes it", import->from);
+        goto done;
+    }
+    import->other_names = in_place ? (size_t)w->before.st_nlink - 1 : 0;
+    if ((in_place ? rename(w->temporary, target) : rename_new(w->temporary, target)) < 0) {
+        fail(import, "cannot name the new file '%s': %s", target, strerror(errno));
+        goto done;
+    }
+    w->made = false;
+    if (cow_journal_sync_name(target) < 0) /* it has its name, and nothing can be taken back */
+        cow_error_clear();
+    status = 0;
+done:
+    if (file >= 0)
+        close(file);
+    return status;
+}
+
+int cow_import_file(cow_import *import)
+{
+    work w = {.import = import, .plain = H5I_INVALID_HID, .from = H5I_INVALID_HID, .to = H5I_INVALID_HID};
+    int status = -1;
+
+    if (open_source(&w) < 0 || make_temporary(&w) < 0 || copy(&w) < 0 || copy_times(&w) < 0 ||
+        (w.user_block > 0 && copy_user_block(&w) < 0) || check(&w) < 0)
+        goto done;
+    status = put_in_place(&w);
+done:
+    cow_tree_free(&w.tree);
+    if (w.to >= 0 && H5Fclose(w.to) < 0)
+        H5Fclose(w.to); /* an error of the commit: the second close closes */
+    if (w.from >= 0 && w.from != w.plain)
+        H5Fclose(w.from);
+    if (w.plain >= 0)
+        H5Fclose(w.plain);
+    if (w.made)
+        unlink(w.temporary);
+    free(w.temporary);
+    free(w.source);
+    return status;
+}

@@ -1,0 +1,121 @@
+/* Copying a tree of objects into a new file, and comparing the two, by public HDF5 calls only: what is read is what an
+ * application would read, and either file may be under the connector or under native HDF5. For h5cow export and import,
+ * and for the option adopt; h5cow recover, which goes through the tree itself, uses the parts.
+ *
+ * H5Ocopy is not used: between files it clears object references, and a shared object would have to be found again.
+ * Here an object with several links stays one object, named types stay shared, and references point to the copies.
+ *
+ * Functions return 0, or -1 with the reason in cow_tree.why.
+ */
+#ifndef COW_IMPORT_TREE_H
+#define COW_IMPORT_TREE_H
+
+#include "history/map.h"
+
+#include <hdf5.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct cow_tree_object {
+    char *path; /* the same in both files; NULL: a named type that has no link (yet) */
+    H5O_type_t type;
+    H5O_token_t token; /* in FROM */
+    hid_t pending;     /* without a path: the type in the new file, kept open; else H5I_INVALID_HID */
+    bool data_later;   /* a dataset whose elements hold references: written when all objects exist */
+} cow_tree_object;
+
+typedef struct cow_tree {
+    hid_t from, to; /* files, the caller's */
+    /* Bytes of elements that were copied or compared since the last call; may be NULL. */
+    void (*progress)(void *context, uint64_t bytes);
+    void *context;
+    cow_map places; /* address in FROM -> place in object */
+    cow_tree_object *object;
+    size_t objects, room;
+    size_t dangling;      /* references that pointed to nothing: they are null in the copy */
+    size_t stray;         /* references to objects that no link leads to: null in the copy, something is lost */
+    size_t external;      /* datasets whose elements are in other files (external storage) ... */
+    size_t virtual;       /* ... and virtual datasets: their definition was copied */
+    unsigned long fileno; /* of FROM */
+    bool stand_in[H5L_TYPE_MAX + 1]; /* classes of user-defined links that were registered for the copy */
+    char why[1200];                  /* what went wrong: object and cause */
+} cow_tree;
+
+/* Copy everything below the roots, attributes and comment of the root included. The tree keeps what it learned until
+ * cow_tree_free, which is to be called in any case. */
+int cow_tree_copy(cow_tree *tree);
+/* Is TO, opened again, what FROM is? After cow_tree_copy: links with their order and values, objects that are one,
+ * types, extents, creation properties, attributes with their order, comments, times, elements; references by what they
+ * point to. */
+int cow_tree_compare(cow_tree *tree);
+void cow_tree_free(cow_tree *tree);
+/* Set in LIST, a list for creating groups or (for its root) a file, what GROUP was created with. */
+int cow_tree_group_settings(hid_t group, hid_t list);
+
+/* ---- parts ---- */
+
+/* -1, and WHAT PATH with the cause of the HDF5 call that just failed in tree->why, unless there is a reason already. */
+int cow_tree_failed(cow_tree *tree, const char *what, const char *path);
+int cow_tree_no_memory(cow_tree *tree);
+uint64_t cow_tree_address(const H5O_token_t *token);
+/* PATH/NAME; free() it. NULL: no memory. */
+char *cow_tree_join(const char *path, const char *name);
+/* Note an object; takes over PATH. */
+int cow_tree_remember(cow_tree *tree, const H5O_token_t *token, char *path, H5O_type_t type, hid_t pending,
+                      bool data_later);
+/* Where the copy of an object of FROM is, or NULL. */
+const cow_tree_object *cow_tree_find(const cow_tree *tree, const H5O_token_t *token);
+
+/* The links of an open group or the attributes of an open object, in the order of their creation where that is
+ * recorded. */
+typedef struct cow_tree_entry {
+    char *name;
+    H5L_info2_t link; /* groups only */
+} cow_tree_entry;
+typedef struct cow_tree_names {
+    cow_tree_entry *entry;
+    size_t count, room;
+    bool unordered; /* attributes: the order of their creation is not recorded */
+    bool failed;
+} cow_tree_names;
+int cow_tree_links(hid_t group, cow_tree_names *names);
+int cow_tree_attributes(hid_t object, cow_tree_names *names);
+void cow_tree_names_free(cow_tree_names *names);
+/* The value of a soft, external or user-defined link; free() it. */
+char *cow_tree_link_value(cow_tree *tree, hid_t group, const char *name, const H5L_info2_t *info);
+
+/* values.c */
+/* The type in the new file for a type of the old one: shared if it is named, else a copy. Close it. */
+hid_t cow_tree_type(cow_tree *tree, hid_t type);
+/* Do elements hold references, or pointers into HDF5's heap? */
+bool cow_type_has(hid_t type, H5T_class_t class);
+/* Make the references in COUNT elements point to the copies. */
+int cow_tree_references(cow_tree *tree, hid_t type, size_t count, void *elements);
+int cow_tree_copy_attributes(cow_tree *tree, hid_t from, hid_t to, const char *path);
+/* One of them. */
+int cow_tree_copy_attribute(cow_tree *tree, hid_t from, hid_t to, const char *path, const char *name);
+int cow_tree_copy_elements(cow_tree *tree, hid_t from, hid_t to, const char *path);
+
+/* Stored chunks. */
+typedef struct cow_tree_chunk {
+    hsize_t offset[H5S_MAX_RANK];
+    hsize_t size;
+    unsigned mask;
+} cow_tree_chunk;
+typedef struct cow_tree_chunks {
+    cow_tree_chunk *chunk;
+    size_t count, room;
+    unsigned rank;
+    bool failed;
+} cow_tree_chunks;
+/* -1: this dataset's chunks cannot be listed. */
+int cow_tree_list_chunks(hid_t dataset, hid_t dcpl, cow_tree_chunks *chunks);
+/* Go through an extent in boxes of about 32 MiB that are as long as they can be in the last dimensions; or, with
+ * CHUNKS, through the parts of these chunks that are inside. Rank 0: START and COUNT are NULL. */
+typedef int cow_tree_box(void *context, unsigned rank, const hsize_t start[], const hsize_t count[]);
+int cow_tree_boxes(hid_t space, size_t element, const cow_tree_chunks *chunks, hid_t dcpl, cow_tree_box *visit,
+                   void *context);
+
+#endif

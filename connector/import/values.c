@@ -1,0 +1,306 @@
+/* Types, attributes and elements of datasets from one file to another; references are translated. See tree.h. */
+#include "import/tree.h"
+
+#include "import/references.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BLOCK_BYTES ((size_t)32 << 20)
+
+/* ---- types ---- */
+
+hid_t cow_tree_type(cow_tree *tree, hid_t type)
+{
+    const cow_tree_object *known;
+    H5O_info2_t info;
+
+    if (H5Tcommitted(type) <= 0 || H5Oget_info3(type, &info, H5O_INFO_BASIC) < 0) {
+        H5Eclear2(H5E_DEFAULT);
+        return H5Tcopy(type);
+    }
+    if ((known = cow_tree_find(tree, &info.token)) != NULL && known->path != NULL)
+        return H5Topen2(tree->to, known->path, H5P_DEFAULT);
+    if (known != NULL)
+        return H5Iinc_ref(known->pending) < 0 ? H5I_INVALID_HID : known->pending;
+    /* Its own link comes later: made now without one, and kept open until then. */
+    hid_t new = H5Tcopy(type), tcpl = H5Tget_create_plist(type);
+    if (new < 0 || tcpl < 0 || H5Tcommit_anon(tree->to, new, tcpl, H5P_DEFAULT) < 0) {
+        if (new >= 0)
+            H5Tclose(new);
+        new = H5I_INVALID_HID;
+    } else if (cow_tree_remember(tree, &info.token, NULL, H5O_TYPE_NAMED_DATATYPE, new, false) < 0)
+        new = H5I_INVALID_HID;
+    else
+        H5Iinc_ref(new);
+    if (tcpl >= 0)
+        H5Pclose(tcpl);
+    return new;
+}
+
+bool cow_type_has(hid_t type, H5T_class_t class)
+{
+    H5T_class_t own = H5Tget_class(type);
+    bool found = own == class || (class == H5T_VLEN && own == H5T_STRING && H5Tis_variable_str(type) > 0);
+
+    if (found)
+        return true;
+    if (own == H5T_COMPOUND) {
+        for (int i = 0; !found && i < H5Tget_nmembers(type); i++) {
+            hid_t member = H5Tget_member_type(type, (unsigned)i);
+            found = cow_type_has(member, class);
+            H5Tclose(member);
+        }
+    } else if (own == H5T_ARRAY || own == H5T_VLEN) {
+        hid_t base = H5Tget_super(type);
+        found = cow_type_has(base, class);
+        H5Tclose(base);
+    }
+    return found;
+}
+
+/* ---- attributes ---- */
+
+int cow_tree_copy_attribute(cow_tree *tree, hid_t from, hid_t to, const char *path, const char *name)
+{
+    hid_t source = H5Aopen(from, name, H5P_DEFAULT), target = H5I_INVALID_HID;
+    hid_t type = H5I_INVALID_HID, memory = H5I_INVALID_HID, new = H5I_INVALID_HID, space = H5I_INVALID_HID,
+          acpl = H5I_INVALID_HID;
+    void *value = NULL;
+    bool read = false;
+    int status = -1;
+
+    if (source < 0 || (type = H5Aget_type(source)) < 0 || (space = H5Aget_space(source)) < 0 ||
+        (acpl = H5Aget_create_plist(source)) < 0 || (memory = H5Tcopy(type)) < 0 ||
+        (new = cow_tree_type(tree, type)) < 0 || (target = H5Acreate2(to, name, new, space, acpl, H5P_DEFAULT)) < 0)
+        goto done;
+    if (H5Sget_simple_extent_npoints(space) > 0) {
+        size_t count = (size_t)H5Sget_simple_extent_npoints(space);
+        if ((value = calloc(count, H5Tget_size(memory))) == NULL) {
+            cow_tree_no_memory(tree);
+            goto done;
+        }
+        if (H5Aread(source, memory, value) < 0)
+            goto done;
+        read = true;
+        if (cow_tree_references(tree, memory, count, value) < 0 || H5Awrite(target, memory, value) < 0)
+            goto done;
+    }
+    status = 0;
+done:
+    if (status < 0) {
+        char what[300];
+        snprintf(what, sizeof what, "the attribute '%.200s' of", name);
+        cow_tree_failed(tree, what, path);
+    }
+    if (read)
+        H5Treclaim(memory, space, H5P_DEFAULT, value);
+    free(value);
+    if (target >= 0 && H5Aclose(target) < 0 && status == 0)
+        status = cow_tree_failed(tree, "an attribute of", path);
+    if (acpl >= 0)
+        H5Pclose(acpl);
+    if (space >= 0)
+        H5Sclose(space);
+    if (new >= 0)
+        H5Tclose(new);
+    if (memory >= 0)
+        H5Tclose(memory);
+    if (type >= 0)
+        H5Tclose(type);
+    if (source >= 0)
+        H5Aclose(source);
+    return status;
+}
+
+int cow_tree_copy_attributes(cow_tree *tree, hid_t from, hid_t to, const char *path)
+{
+    cow_tree_names names = {0};
+    int status = cow_tree_attributes(from, &names) < 0 ? cow_tree_failed(tree, "the attributes of", path) : 0;
+
+    for (size_t i = 0; status == 0 && i < names.count; i++)
+        status = cow_tree_copy_attribute(tree, from, to, path, names.entry[i].name);
+    cow_tree_names_free(&names);
+    return status;
+}
+
+/* ---- elements ---- */
+
+static herr_t note_chunk(const hsize_t *offset, unsigned mask, haddr_t address, hsize_t size, void *context)
+{
+    cow_tree_chunks *s = context;
+
+    (void)address;
+    if (s->count == s->room) {
+        size_t room = s->room == 0 ? 64 : 2 * s->room;
+        void *more = reallocarray(s->chunk, room, sizeof *s->chunk);
+        if (more == NULL) {
+            s->failed = true;
+            return -1;
+        }
+        s->chunk = more;
+        s->room = room;
+    }
+    s->chunk[s->count] = (cow_tree_chunk){.size = size, .mask = mask};
+    memcpy(s->chunk[s->count++].offset, offset, s->rank * sizeof *offset);
+    return 0;
+}
+
+int cow_tree_list_chunks(hid_t dataset, hid_t dcpl, cow_tree_chunks *chunks)
+{
+    hsize_t chunk[H5S_MAX_RANK];
+    int rank = H5Pget_chunk(dcpl, H5S_MAX_RANK, chunk);
+
+    *chunks = (cow_tree_chunks){.rank = rank < 0 ? 0 : (unsigned)rank};
+    return rank < 0 || H5Dchunk_iter(dataset, H5P_DEFAULT, note_chunk, chunks) < 0 ? -1 : 0;
+}
+
+static int copy_encoded(cow_tree *tree, hid_t from, hid_t to, const cow_tree_chunks *stored)
+{
+    size_t room = 0;
+    void *bytes = NULL, *more;
+    int status = 0;
+
+    for (size_t i = 0; status == 0 && i < stored->count; i++) {
+        const cow_tree_chunk *c = &stored->chunk[i];
+        uint32_t mask = 0;
+        if (c->size > room) {
+            if ((more = realloc(bytes, c->size)) == NULL) {
+                status = -1;
+                break;
+            }
+            bytes = more;
+            room = c->size;
+        }
+        if (H5Dread_chunk(from, H5P_DEFAULT, c->offset, &mask, bytes) < 0 ||
+            H5Dwrite_chunk(to, H5P_DEFAULT, mask, c->offset, c->size, bytes) < 0)
+            status = -1;
+        else if (tree->progress != NULL)
+            tree->progress(tree->context, c->size);
+    }
+    free(bytes);
+    return status;
+}
+
+int cow_tree_boxes(hid_t space, size_t element, const cow_tree_chunks *chunks, hid_t dcpl, cow_tree_box *visit,
+                   void *context)
+{
+    hsize_t extent[H5S_MAX_RANK], box[H5S_MAX_RANK], start[H5S_MAX_RANK] = {0}, count[H5S_MAX_RANK];
+    int rank = H5Sget_simple_extent_dims(space, extent, NULL);
+    size_t left = BLOCK_BYTES / element;
+
+    if (rank < 0)
+        return -1;
+    if (rank == 0)
+        return visit(context, 0, NULL, NULL);
+    if (chunks != NULL) {
+        if (H5Pget_chunk(dcpl, rank, box) != rank)
+            return -1;
+        for (size_t i = 0; i < chunks->count; i++) {
+            const hsize_t *offset = chunks->chunk[i].offset;
+            bool inside = true;
+            for (int d = 0; d < rank; d++) {
+                inside = inside && offset[d] < extent[d];
+                if (inside)
+                    count[d] = extent[d] - offset[d] < box[d] ? extent[d] - offset[d] : box[d];
+            }
+            if (inside && visit(context, (unsigned)rank, offset, count) < 0)
+                return -1;
+        }
+        return 0;
+    }
+    for (int d = rank; d-- > 0;) {
+        box[d] = extent[d] < left ? extent[d] : left > 0 ? left : 1;
+        left /= box[d] > 0 ? box[d] : 1;
+    }
+    for (int d = 0; d >= 0;) {
+        for (int e = 0; e < rank; e++)
+            count[e] = extent[e] - start[e] < box[e] ? extent[e] - start[e] : box[e];
+        if (visit(context, (unsigned)rank, start, count) < 0)
+            return -1;
+        for (d = rank - 1; d >= 0 && (start[d] += box[d]) >= extent[d]; d--)
+            start[d] = 0;
+    }
+    return 0;
+}
+
+typedef struct copying {
+    cow_tree *tree;
+    hid_t from, to, type, space;
+} copying;
+
+static int copy_box(void *context, unsigned rank, const hsize_t start[], const hsize_t count[])
+{
+    copying *c = context;
+    hid_t memory = rank == 0 ? H5Scopy(c->space) : H5Screate_simple((int)rank, count, NULL), stack;
+    size_t elements = 1;
+    void *buffer = NULL;
+    int status = -1;
+
+    for (unsigned d = 0; d < rank; d++)
+        elements *= count[d];
+    if (memory >= 0 && (buffer = calloc(elements, H5Tget_size(c->type))) == NULL)
+        cow_tree_no_memory(c->tree);
+    else if (memory >= 0 &&
+             (rank == 0 || H5Sselect_hyperslab(c->space, H5S_SELECT_SET, start, NULL, count, NULL) >= 0) &&
+             H5Dread(c->from, c->type, memory, c->space, H5P_DEFAULT, buffer) >= 0) {
+        if (cow_tree_references(c->tree, c->type, elements, buffer) == 0 &&
+            H5Dwrite(c->to, c->type, memory, c->space, H5P_DEFAULT, buffer) >= 0) {
+            status = 0;
+            if (c->tree->progress != NULL)
+                c->tree->progress(c->tree->context, elements * H5Tget_size(c->type));
+        }
+        stack = H5Eget_current_stack(); /* what follows would clear it */
+        H5Treclaim(c->type, memory, H5P_DEFAULT, buffer);
+        H5Eset_current_stack(stack);
+    }
+    free(buffer);
+    if (memory >= 0) {
+        stack = H5Eget_current_stack();
+        H5Sclose(memory);
+        H5Eset_current_stack(stack);
+    }
+    return status;
+}
+
+int cow_tree_copy_elements(cow_tree *tree, hid_t from, hid_t to, const char *path)
+{
+    hid_t stored_type = H5Dget_type(from), type = H5I_INVALID_HID, space = H5Dget_space(from),
+          dcpl = H5Dget_create_plist(from);
+    cow_tree_chunks stored = {0};
+    H5D_space_status_t allocated;
+    int status = -1;
+
+    if (stored_type < 0 || (type = H5Tcopy(stored_type)) < 0 || space < 0 || dcpl < 0 ||
+        H5Dget_space_status(from, &allocated) < 0)
+        goto done;
+    /* Nothing was ever written: nothing is stored in the copy either. The data of external files and of virtual
+     * datasets is not in this file. */
+    status = 0;
+    tree->virtual += H5Pget_layout(dcpl) == H5D_VIRTUAL;
+    tree->external += H5Pget_external_count(dcpl) > 0;
+    if (H5Sget_simple_extent_npoints(space) <= 0 || allocated == H5D_SPACE_STATUS_NOT_ALLOCATED ||
+        H5Pget_layout(dcpl) == H5D_VIRTUAL || H5Pget_external_count(dcpl) > 0)
+        goto done;
+    copying c = {tree, from, to, type, space};
+    size_t element = H5Tget_size(type);
+    if (H5Pget_layout(dcpl) != H5D_CHUNKED || cow_tree_list_chunks(from, dcpl, &stored) < 0)
+        status = cow_tree_boxes(space, element, NULL, dcpl, copy_box, &c);
+    else if (cow_type_has(type, H5T_VLEN) || cow_type_has(type, H5T_REFERENCE) ||
+             copy_encoded(tree, from, to, &stored) < 0)
+        status = cow_tree_boxes(space, element, &stored, dcpl, copy_box, &c);
+done:
+    if (status < 0)
+        cow_tree_failed(tree, "the data of", path);
+    free(stored.chunk);
+    if (dcpl >= 0)
+        H5Pclose(dcpl);
+    if (space >= 0)
+        H5Sclose(space);
+    if (type >= 0)
+        H5Tclose(type);
+    if (stored_type >= 0)
+        H5Tclose(stored_type);
+    return status;
+}

@@ -1,0 +1,80 @@
+/* Identity of objects and files, as the application is told it and tells it.
+ *
+ * In the head nothing is changed, but what was deleted cannot be had by its token, though the history keeps it. In a
+ * version, objects have the tokens that they had in the head (history/past.c), and the file has a number of its own:
+ * else programs that compare two objects by number and token (h5diff) would take the same object of two versions for
+ * one object with one content.
+ */
+#include "vol/vol.h"
+
+#include <string.h>
+
+#define NUMBER_SHIFT 32 /* HDF5 numbers files in the order in which they are opened */
+
+int cow_token_given(const cow_home *home, H5O_token_t *token)
+{
+    H5O_token_t given = *token;
+    int deleted;
+
+    if (home == NULL || home->file == NULL || cow_native_tokens_are_plain())
+        return 0;
+    if (home->version != NULL)
+        return cow_snapshot_of(home->file, home->version, &given, token);
+    if ((deleted = cow_head_deleted(home->file, token)) > 0)
+        return cow_error(COW_NOT_FOUND, "%s: the object was deleted", cow_file_name(home->file));
+    return deleted;
+}
+
+static bool shows_past(const cow_home *home)
+{
+    return home != NULL && home->version != NULL && home->file != NULL;
+}
+
+int cow_show_token(const cow_home *home, H5O_token_t *token)
+{
+    H5O_token_t native = *token;
+
+    return shows_past(home) ? cow_head_of(home->file, home->version, &native, token) : 0;
+}
+
+int cow_show_file_number(const cow_home *home, unsigned long *fileno)
+{
+    uint64_t row;
+
+    if (!shows_past(home))
+        return 0;
+    if (cow_version_row(home->file, home->version, &row) < 0)
+        return -1;
+    *fileno += (unsigned long)(row + 1) << NUMBER_SHIFT;
+    return 0;
+}
+
+/* Through an external link or a mount point, it may be an object of another file. */
+int cow_show_object_info(const cow_home *home, unsigned fields, H5O_info2_t *info)
+{
+    if (!(fields & H5O_INFO_BASIC) || !shows_past(home) || info->fileno != home->fileno)
+        return 0;
+    return cow_show_token(home, &info->token) < 0 ? -1 : cow_show_file_number(home, &info->fileno);
+}
+
+int cow_show_link_info(const cow_home *home, H5L_info2_t *info)
+{
+    return info->type == H5L_TYPE_HARD ? cow_show_token(home, &info->u.token) : 0;
+}
+
+int cow_show_stat(const cow_home *home, H5G_stat_t *stat)
+{
+    H5O_token_t token = {{0}};
+    uint64_t address = 0;
+
+    if (!shows_past(home) || stat->fileno[0] != home->fileno)
+        return 0;
+    for (unsigned i = 0; i < 8; i++)
+        token.__data[i] = (uint8_t)((uint64_t)stat->objno[0] >> (8 * i));
+    if (cow_show_token(home, &token) < 0)
+        return -1;
+    for (unsigned i = 0; i < 8; i++)
+        address |= (uint64_t)token.__data[i] << (8 * i);
+    stat->objno[0] = (unsigned long)address;
+    return cow_show_file_number(home, &stat->fileno[0]);
+}

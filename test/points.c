@@ -1,0 +1,211 @@
+/* Every state that is committed on the disk is whole: the head is what its newest version says. Not half a transaction
+ * with a history that comes later.
+ *
+ * A program writes through the connector; at each sync and each close of the file a copy of it is kept. The copies are
+ * then read through the connector, as after a power cut at that moment: head and newest version must have the same
+ * objects, attributes and elements. Run through the connector (HDF5_VOL_CONNECTOR=h5cow).
+ */
+#include <hdf5.h>
+
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define POINTS_MAX 400
+
+static char folder[64], path[sizeof folder + 16];
+static unsigned points;
+
+static void copy_file(const char *to)
+{
+    static unsigned char bytes[1 << 22];
+    int in = open(path, O_RDONLY), out = open(to, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+    ssize_t size = in < 0 ? -1 : read(in, bytes, sizeof bytes);
+
+    if (size < 0 || size == sizeof bytes || out < 0 || write(out, bytes, (size_t)size) != size) {
+        perror(to);
+        exit(2);
+    }
+    close(in);
+    close(out);
+}
+
+static void point(void)
+{
+    char name[sizeof path + 16];
+    struct stat about;
+
+    if (points == POINTS_MAX || stat(path, &about) < 0 || about.st_size == 0)
+        return;
+    snprintf(name, sizeof name, "%s.%u", path, points++);
+    copy_file(name);
+}
+
+/* Stands in front of the system's, for the connector as well. */
+int fdatasync(int fd)
+{
+    point();
+    return (int)syscall(SYS_fdatasync, fd);
+}
+
+static void must(int right, const char *what)
+{
+    if (right)
+        return;
+    fprintf(stderr, "points: %s failed\n", what);
+    H5Eprint2(H5E_DEFAULT, stderr);
+    exit(2);
+}
+
+/* ---- what is written ---- */
+
+static void write_values(hid_t file, const char *name, hsize_t count, const hsize_t *chunk, int value)
+{
+    static int values[4000];
+    const hsize_t unlimited = H5S_UNLIMITED;
+    hid_t set, space;
+
+    for (hsize_t i = 0; i < count; i++)
+        values[i] = value + (int)i;
+    if (H5Lexists(file, name, H5P_DEFAULT) > 0) {
+        set = H5Dopen2(file, name, H5P_DEFAULT);
+        if (chunk != NULL)
+            must(H5Dset_extent(set, &count) >= 0, "extent");
+    } else {
+        hid_t list = H5Pcreate(H5P_DATASET_CREATE);
+        if (chunk != NULL)
+            H5Pset_chunk(list, 1, chunk);
+        space = H5Screate_simple(1, &count, chunk == NULL ? NULL : &unlimited);
+        set = H5Dcreate2(file, name, H5T_NATIVE_INT, space, H5P_DEFAULT, list, H5P_DEFAULT);
+        H5Sclose(space);
+        H5Pclose(list);
+    }
+    must(set >= 0 && H5Dwrite(set, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0, "write");
+    H5Dclose(set);
+}
+
+static void write_state(hid_t file, int v)
+{
+    const hsize_t chunk = 64;
+    char name[32];
+    hid_t group, attribute, space = H5Screate(H5S_SCALAR);
+
+    write_values(file, "large", 1000 + 100 * (hsize_t)v, &chunk, v);
+    write_values(file, "fixed", 3000, NULL, 7 * v);
+    write_values(file, "tiny", 10, NULL, 3 * v);
+    snprintf(name, sizeof name, "group%d", v);
+    group = H5Gcreate2(file, name, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    attribute = H5Acreate2(group, "v", H5T_NATIVE_INT, space, H5P_DEFAULT, H5P_DEFAULT);
+    must(H5Awrite(attribute, H5T_NATIVE_INT, &v) >= 0, "attribute");
+    H5Aclose(attribute);
+    H5Gclose(group);
+    H5Sclose(space);
+}
+
+static void write_all(void)
+{
+    hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+
+    must(file >= 0, "create");
+    write_state(file, 1);
+    must(H5Fclose(file) >= 0, "close");
+    point();
+    for (int v = 2; v <= 9; v++) {
+        file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
+        must(file >= 0, "open");
+        write_state(file, v);
+        if (v % 3 == 0) {
+            must(H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0, "flush");
+            point();
+            write_values(file, "fixed", 3000, NULL, 100 * v);
+        }
+        must(H5Fclose(file) >= 0, "close");
+        point();
+    }
+}
+
+/* ---- what is read ---- */
+
+static void add(uint64_t *sum, const void *bytes, size_t size)
+{
+    for (size_t i = 0; i < size; i++)
+        *sum = (*sum ^ ((const unsigned char *)bytes)[i]) * UINT64_C(0x100000001b3);
+}
+
+static herr_t read_object(hid_t root, const char *name, const H5O_info2_t *info, void *context)
+{
+    static int values[4000];
+    uint64_t *sum = context;
+
+    add(sum, name, strlen(name));
+    add(sum, &info->num_attrs, sizeof info->num_attrs);
+    if (info->type == H5O_TYPE_DATASET) {
+        hid_t set = H5Dopen2(root, name, H5P_DEFAULT), space = H5Dget_space(set);
+        hssize_t count = H5Sget_simple_extent_npoints(space);
+        if (count < 0 || count > 4000 || H5Dread(set, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) < 0)
+            return -1;
+        add(sum, values, (size_t)count * sizeof *values);
+        H5Sclose(space);
+        H5Dclose(set);
+    }
+    return 0;
+}
+
+/* 0: there is no such file or version. */
+static uint64_t read_all(const char *name)
+{
+    hid_t file;
+    uint64_t sum = 1;
+
+    H5E_BEGIN_TRY
+    {
+        file = H5Fopen(name, H5F_ACC_RDONLY, H5P_DEFAULT);
+        if (file < 0 || H5Ovisit3(file, H5_INDEX_NAME, H5_ITER_INC, read_object, &sum, H5O_INFO_ALL) < 0)
+            sum = 0;
+        if (file >= 0)
+            H5Fclose(file);
+    }
+    H5E_END_TRY
+    return sum;
+}
+
+int main(void)
+{
+    unsigned states = 0, wrong = 0, newest = 0;
+
+    snprintf(folder, sizeof folder, "%s/h5cow-points-XXXXXX", access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
+    if (mkdtemp(folder) == NULL)
+        return 2;
+    snprintf(path, sizeof path, "%s/f.h5", folder);
+    write_all();
+    for (unsigned p = 0; p < points; p++) {
+        char name[sizeof path + 16], version[sizeof name + 16];
+        uint64_t head, last = 0;
+        unsigned v;
+
+        snprintf(name, sizeof name, "%s.%u", path, p);
+        head = read_all(name);
+        for (v = newest + 1; v > 0 && last == 0; v--) {
+            snprintf(version, sizeof version, "%s@%u", name, v);
+            last = read_all(version);
+        }
+        if (last != 0 && v + 1 > newest)
+            newest = v + 1;
+        states += head != 0;
+        if (head != last || (head == 0 && newest > 0)) {
+            fprintf(stderr, "points: wrong at point %u: the head %s its newest version, %u\n", p,
+                    head == 0 ? "cannot be read, unlike" : "is not", v + 1);
+            wrong++;
+        }
+        unlink(name);
+    }
+    unlink(path);
+    rmdir(folder);
+    printf("%u points, %u with a state, %u versions, %u wrong\n", points, states, newest, wrong);
+    return wrong > 0 || newest != 9 || states < 20;
+}

@@ -1,0 +1,191 @@
+#!/usr/bin/env python3
+"""Runs everything that shows what a crash, a fault or damage does, longer than ./dev test, and writes
+docs/reliability.md from what the programs tell: ./dev reliability calls this. May take an hour or two.
+
+usage: reliability.py [--only ITEM]... [--minutes N] [--dry-run]
+
+Each part is a program that appends JSON lines to the file named by H5COW_RESULTS: {"item", "what", "result", "command"}.
+A part that fails is told on the page as well. With --only the other items keep the lines they have on the page.
+"""
+
+import argparse
+import datetime
+import json
+import os
+import pathlib
+import platform
+import re
+import subprocess
+import sys
+import time
+
+TEST = pathlib.Path(__file__).resolve().parent
+TOP = TEST.parent
+PAGE = TOP / "docs/reliability.md"
+TIMEOUT = 3 * 3600
+
+ITEMS = {
+    1: "Power cuts",
+    2: "Power cuts while recovering",
+    3: "Kills",
+    4: "Faults",
+    5: "Bit rot and fuzzing",
+    6: "Planted bugs",
+    7: "Accidents",
+    8: "Many at once",
+    9: "Cost",
+}
+FUZZ_TARGETS = ("fence", "index", "open", "record", "rows")
+
+
+def parts(minutes):
+    """(item, build, program, arguments). A program is one of BUILD/test, or a Python file of this repository. One that does
+    not exist is told as not run. FUZZ runs MINUTES for each target."""
+    fuzz = [
+        (5, "sanitize", f"fuzz_{t}", ["--seconds", str(int(60 * minutes)), str(TEST / "fuzz/corpus" / t)]) for t in FUZZ_TARGETS
+    ]
+    return [
+        (1, "release", "crash", ["--long"]),  # its last lines tell item 2 as well
+        (3, "release", "test/kills.py", []),
+        (4, "release", "faults", ["--all", "--command", "BUILD/cli/h5cow"]),
+        (5, "release", "bitrot", ["--bits", "100000", "--command", "BUILD/cli/h5cow"]),
+        (5, "release", "test/test_recover.py", []),
+        *fuzz,
+        (6, "planted", "test/planted.py", ["BUILD"]),
+        (7, "release", "test/test_accidents.py", []),
+        (8, "release", "test/many.py", []),
+        (9, "release", "benchmarks/bench.py", ["--only", "sync", "--repeat", "3"]),
+    ]
+
+
+THROUGH_CONNECTOR = ("bitrot",)
+
+
+def command_of(build, program, arguments):
+    folder = TOP / "build" / build
+    words = [word.replace("BUILD", str(folder)) for word in arguments]
+    if program.startswith("test/test_"):
+        return TOP / program, [sys.executable, "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider", TOP / program, *words]
+    if program.endswith(".py"):
+        return TOP / program, [sys.executable, "-B", TOP / program, *words]
+    return folder / "test" / program, [folder / "test" / program, *words]
+
+
+def shown(build, program, arguments):
+    """The command as somebody in the repository writes it."""
+    words = [word.replace("BUILD", f"build/{build}").replace(str(TOP) + "/", "") for word in arguments]
+    place = program if program.endswith(".py") else f"build/{build}/test/{program}"
+    return " ".join([place, *words])
+
+
+def run(item, build, program, arguments, logs):
+    """The lines that the part told, or one that says what happened to it."""
+    file, command = command_of(build, program, arguments)
+    line = {"item": item, "what": program, "command": shown(build, program, arguments)}
+    if not file.exists():
+        return [{**line, "result": "not run: there is no such program"}]
+    results = logs / "results"
+    results.unlink(missing_ok=True)
+    folder = TOP / "build" / build
+    env = {k: v for k, v in os.environ.items() if k not in ("HDF5_VOL_CONNECTOR", "H5COW_PLANTED")}
+    env.update(H5COW_RESULTS=str(results), HDF5_PLUGIN_PATH=str(folder / "connector"), H5COW_BUILD=str(folder))
+    env["PATH"] = f"{folder / 'cli'}:{env['PATH']}"
+    if program in THROUGH_CONNECTOR:
+        env["HDF5_VOL_CONNECTOR"] = "h5cow"
+    elif not program.endswith(".py"):
+        del env["HDF5_PLUGIN_PATH"]  # HDF5 looks for plugins even where none is selected
+    log = logs / (re.sub(r"\W+", "-", program) + ".log")
+    started = time.monotonic()
+    with open(log, "w") as out:
+        try:
+            code = subprocess.run(
+                [str(word) for word in command], env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=out, timeout=TIMEOUT
+            ).returncode
+        except subprocess.TimeoutExpired:
+            code = "none: it did not come to an end"
+    text = log.read_text(errors="replace")
+    seconds = time.monotonic() - started
+    lines = [json.loads(told) for told in results.read_text().splitlines()] if results.exists() else []
+    if not lines:  # a program that tells nothing yet: its last line
+        last = [told for told in text.splitlines() if told.strip()]
+        lines = [{**line, "result": last[-1].strip() if last else "no output"}]
+    if code != 0:
+        lines.append({**line, "result": f"**failed** (exit code {code}); the end of its output: `{text[-300:].strip()}`"})
+    for told in lines:
+        told["command"] = told.get("command") or line["command"]
+    print(f"{ITEMS[item]}: {program}: {'passed' if code == 0 else 'FAILED'} ({seconds:.0f} s, {log})", flush=True)
+    return lines
+
+
+def machine():
+    memory = re.search(r"MemTotal:\s+(\d+)", pathlib.Path("/proc/meminfo").read_text())
+    model = re.search(r"model name\s*:\s*(.*)", pathlib.Path("/proc/cpuinfo").read_text())
+    kernel = platform.release().split("-")[0]
+    return "{} cores ({}), {:.0f} GiB, Linux {}".format(
+        os.cpu_count(), model.group(1).strip() if model else platform.machine(), int(memory.group(1)) / 2**20, kernel
+    )
+
+
+def hdf5_version():
+    return subprocess.run(["pkg-config", "--modversion", "hdf5"], capture_output=True, text=True).stdout.strip() or "unknown"
+
+
+def cell(text):
+    return str(text).replace("|", "\\|").replace("\n", " ")
+
+
+def page(lines, date):
+    out = [
+        "# Reliability",
+        "",
+        "What was done to h5cow, and what was seen. Written by `./dev reliability`, which does it again; `./dev test` does the",
+        "same with fewer repetitions. What is promised is in [promises.md](promises.md).",
+        "",
+        f"{date}, HDF5 {hdf5_version()}, {machine()}.",
+    ]
+    for item, title in ITEMS.items():
+        rows = [line for line in lines if line["item"] == item]
+        out += ["", f"## {item}. {title}", "", "| done | seen | command |", "|---|---|---|"]
+        out += [f"| {cell(r['what'])} | {cell(r['result'])} | `{cell(r['command'])}` |" for r in rows]
+        if not rows:
+            out.append("| nothing yet | | |")
+    return "\n".join(out) + "\n"
+
+
+def kept(item):
+    """The rows that the page has of an item."""
+    if not PAGE.exists():
+        return []
+    section = re.search(rf"^## {item}\. .*?(?=^## |\Z)", PAGE.read_text(), re.M | re.S)
+    rows = re.findall(r"^\| (.*?) (?<!\\)\| (.*?) (?<!\\)\| `(.*?)` \|$", section.group(0), re.M) if section else []
+    rows = [[text.replace("\\|", "|") for text in row] for row in rows]
+    return [{"item": item, "what": a, "result": b, "command": c} for a, b, c in rows]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", action="append", type=int, choices=list(ITEMS), help="run this item; several times")
+    parser.add_argument("--minutes", type=float, default=5, help="of fuzzing, each target (default 5)")
+    parser.add_argument("--dry-run", action="store_true", help="only say what would be run")
+    arguments = parser.parse_args()
+    chosen = set(arguments.only or ITEMS)
+    if 1 in chosen or 2 in chosen:
+        chosen |= {1, 2}
+    todo = [part for part in parts(arguments.minutes) if part[0] in chosen]
+    if arguments.dry_run:
+        for item, build, program, words in todo:
+            there = "" if command_of(build, program, words)[0].exists() else "  (not there)"
+            print(f"{item} {shown(build, program, words)}{there}")
+        return 0
+    logs = TOP / "build/reliability"
+    logs.mkdir(parents=True, exist_ok=True)
+    lines = [line for item in ITEMS if item not in chosen for line in kept(item)]
+    for part in todo:
+        lines += run(*part, logs)
+    PAGE.write_text(page(lines, datetime.date.today().isoformat()))
+    print(f"{PAGE.relative_to(TOP)} is written")
+    return 1 if any("**failed**" in line["result"] for line in lines) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

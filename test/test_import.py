@@ -1,0 +1,506 @@
+"""h5cow import and the option adopt: a plain file gets a history, and nothing of it is lost.
+
+What the import itself compares is not asked here: h5ls, h5dump, h5diff and h5py look at both files.
+"""
+
+import ctypes
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import h5py
+import numpy as np
+import pytest
+
+H5COW = shutil.which("h5cow") or str(pathlib.Path(__file__).resolve().parent.parent / "build/release/cli/h5cow")
+
+
+def library():
+    """The libhdf5 that h5py uses, for what h5py has no call for."""
+    h5py.h5.get_libversion()
+    with open("/proc/self/maps") as maps:
+        path = next(line.split()[-1] for line in maps if re.search(r"/libhdf5(_serial)?\.so", line))
+    lib = ctypes.CDLL(path)
+    lib.H5Oget_comment.restype = ctypes.c_ssize_t
+    for name in ("H5Oopen_by_addr", "H5Pcreate", "H5Screate_simple", "H5Dcreate2", "H5Acreate2", "H5Oopen"):
+        getattr(lib, name).restype = ctypes.c_int64
+    return lib
+
+
+def hid(number):
+    return ctypes.c_int64(number)
+
+
+class LinkClass(ctypes.Structure):
+    _fields_ = [("version", ctypes.c_int), ("id", ctypes.c_int), ("comment", ctypes.c_char_p)] + [
+        (name, ctypes.c_void_p) for name in ("create", "move", "copy", "traverse", "delete", "query")
+    ]
+
+
+def add_user_defined_link(file, name, value):
+    lib = library()
+    callback = ctypes.CFUNCTYPE(ctypes.c_int64)(lambda: -1)
+    kind = LinkClass(1, 187, b"test", None, None, None, ctypes.cast(callback, ctypes.c_void_p), None, None)
+    assert lib.H5Lregister(ctypes.byref(kind)) >= 0
+    assert lib.H5Lcreate_ud(hid(file.id.id), name, 187, value, ctypes.c_size_t(len(value)), hid(0), hid(0)) >= 0
+    assert lib.H5Lunregister(187) >= 0
+
+
+def add_new_references(file, targets):
+    """A dataset of H5T_STD_REF: objects, a region, an attribute, nothing."""
+    lib = library()
+    std_ref = ctypes.c_int64.in_dll(lib, "H5T_STD_REF_g")
+    refs = (ctypes.c_uint8 * 64 * 5)()
+    dims = (ctypes.c_uint64 * 1)(5)
+    space = hid(lib.H5Screate_simple(1, dims, None))
+    dataset = hid(lib.H5Dcreate2(hid(file.id.id), b"new references", std_ref, space, hid(0), hid(0), hid(0)))
+    at = [ctypes.byref(refs, 64 * i) for i in range(5)]
+    assert lib.H5Rcreate_object(hid(file.id.id), targets[0], hid(0), at[0]) >= 0
+    assert lib.H5Rcreate_object(hid(file.id.id), targets[1], hid(0), at[1]) >= 0
+    region = file[targets[0].decode()].id.get_space()
+    region.select_hyperslab((3, 1), (4, 2))
+    assert lib.H5Rcreate_region(hid(file.id.id), targets[0], hid(region.id), hid(0), at[2]) >= 0
+    assert lib.H5Rcreate_attr(hid(file.id.id), targets[0], b"units", hid(0), at[3]) >= 0
+    assert lib.H5Dwrite(dataset, std_ref, hid(0), hid(0), hid(0), refs) >= 0
+    for i in range(4):
+        lib.H5Rdestroy(at[i])
+    lib.H5Dclose(dataset)
+    lib.H5Sclose(space)
+
+
+def make(path, libver=None, **more):
+    """A file with everything that HDF5 has."""
+    with h5py.File(path, "w", libver=libver, **more) as f:
+        f.attrs["title"] = "all kinds"
+        f.attrs["b first"] = np.arange(5)
+        f.attrs["a second"] = 1.5
+        g = f.create_group("ordered", track_order=True)
+        for name in ("z", "a", "m", "b"):
+            g.attrs[name] = name
+        d = g.create_dataset(
+            "d",
+            data=np.arange(100000, dtype=">i4").reshape(1000, 100),
+            chunks=(100, 30),
+            maxshape=(None, 100),
+            compression="gzip",
+            shuffle=True,
+            fletcher32=True,
+            fillvalue=7,
+            track_times=True,
+        )
+        d.attrs["units"] = "K"
+        g.create_group("after d")
+        g["alias"] = d
+        g["up"] = f["/"]  # a cycle
+        f["again/and again"] = d
+        f["contiguous"] = np.random.default_rng(1).random((200, 50))
+        f["tiny"] = np.arange(4)
+        f["soft"] = h5py.SoftLink("/ordered/d")
+        f["relative"] = h5py.SoftLink("../nowhere")
+        f["external"] = h5py.ExternalLink("other.h5", "/x")
+        f["größe"] = h5py.SoftLink("schön")
+        add_user_defined_link(f, b"user defined", b"\1\0binary\0")
+        f["named"] = np.dtype([("a", "i4"), ("b", "f8", (2, 3)), ("s", "S5")])
+        f["named"].attrs["about"] = "a type"
+        typed = f.create_dataset("typed", shape=(3000,), dtype=f["named"], chunks=(500,))
+        typed[10:2000] = np.ones(1990, dtype=typed.dtype)
+        f.attrs.create("of named type", np.zeros(2, dtype=typed.dtype), dtype=f["named"])
+        f["a type that goes"] = np.dtype([("q", "u1"), ("r", "f4")])
+        f.create_dataset("anonymous type", data=np.zeros(2000, dtype="u1")).attrs.create(
+            "x", np.zeros(1, dtype=[("q", "u1"), ("r", "f4")])[0], dtype=f["a type that goes"]
+        )
+        del f["a type that goes"]
+        strings = f.create_dataset("strings", shape=(1000,), dtype=h5py.string_dtype(), chunks=(100,), fillvalue="none")
+        strings[::2] = "hällo"
+        refs = f.create_dataset("references", shape=(2000,), dtype=h5py.ref_dtype, chunks=(500,))
+        refs[0], refs[1], refs[2], refs[1999] = f["contiguous"].ref, g.ref, f.ref, f["named"].ref
+        f.create_dataset("regions", shape=(10,), dtype=h5py.regionref_dtype)[3] = f["contiguous"].regionref[2:5, ::3]
+        f.attrs["reference"] = d.ref
+        f.attrs["region"] = d.regionref[1:4, 2:3]
+        f["in compound"] = np.array([(1, d.ref)], dtype=[("n", "i4"), ("r", h5py.ref_dtype)])
+        sequences = f.create_dataset("sequences", shape=(50,), dtype=h5py.vlen_dtype(h5py.ref_dtype))
+        sequences[3] = np.array([d.ref, f.ref], dtype=h5py.ref_dtype)
+        add_new_references(f, [b"contiguous", b"ordered"])
+        h5py.h5o.set_comment(f.id, b"comment of the root")
+        h5py.h5o.set_comment(d.id, b"comment of d")
+        f.create_dataset("null", data=h5py.Empty("f4"))
+        f.create_dataset("scalar", data=3.5)
+        f.create_dataset("no elements", shape=(0, 5), maxshape=(None, 5), chunks=(10, 5))
+        f.create_dataset("sparse", shape=(10**12,), maxshape=(None,), chunks=(1000,), dtype="i8")[5] = 6
+        f.create_dataset("never written", shape=(500, 500), dtype="f8", fillvalue=-1)
+        f.create_dataset("elsewhere", shape=(100,), dtype="i4", external=[("elsewhere.raw", 0, 400)])[...] = 3
+        layout = h5py.VirtualLayout(shape=(200, 50), dtype="f8")
+        layout[...] = h5py.VirtualSource(f["contiguous"])
+        f.create_virtual_dataset("virtual", layout)
+        f.create_dataset("lzf", data=np.zeros((300, 300)), chunks=(64, 64), compression="lzf")
+        f["enum"] = np.zeros(3000, dtype=h5py.enum_dtype({"RED": 0, "GREEN": 1}))
+        f["opaque"] = np.zeros(3000, dtype=np.dtype("V7"))
+        many = f.create_group("many")
+        for i in range(40):
+            d.attrs[f"attribute {i}"] = i
+            many[f"link {i}"] = h5py.SoftLink(f"/{i}")
+        if libver == "latest":
+            d.attrs["large"] = np.arange(20000)
+    if more.get("userblock_size"):
+        with open(path, "r+b") as f:
+            f.write(b"#!/bin/sh\nthe user's block")
+
+
+def listing(command, path, programs, connector=False):
+    run = programs.connector if connector else programs.stock
+    done = run(*command, path)
+    text = done.stdout.replace(str(path), "FILE")
+    text = re.sub(r'(DATASET|DATATYPE|GROUP) +[^\n]*FILE', r"\1 FILE", text)
+    text = re.sub(r"Location: .*|shared-\d+:\d+|Opened .*|(lzf|method)-32000|DATASET \d+|@ *\d+", "", text)
+    return re.sub(r"[^\n]*#[0-9]+[^\n]*\n", "", text)
+
+
+def meaning(path):
+    """What h5py sees, references by the names of what they lead to."""
+    with h5py.File(path, "r") as f:
+        names, seen = {}, []
+
+        def key(o):
+            return h5py.h5o.get_info(o.id).addr
+
+        def walk(group, prefix):
+            for name in group:
+                if group.id.links.get_info(name.encode()).type > h5py.h5l.TYPE_EXTERNAL:
+                    seen.append((prefix + name, "user-defined"))
+                    continue
+                if not isinstance(group.get(name, getlink=True), h5py.HardLink):
+                    seen.append((prefix + name, repr(vars(group.get(name, getlink=True)))))
+                    continue
+                o = group[name]
+                new = key(o) not in names
+                names.setdefault(key(o), prefix + name)
+                seen.append((prefix + name, names[key(o)]))
+                if new and isinstance(o, h5py.Group):
+                    walk(o, prefix + name + "/")
+
+        names[key(f)] = "/"
+        walk(f, "/")
+
+        def said(value):
+            if isinstance(value, h5py.RegionReference):
+                return ("region", names[key(f[value])], f[value][value].tolist()) if value else None
+            if isinstance(value, h5py.Reference):
+                return names[key(f[value])] if value else None
+            if isinstance(value, np.ndarray) and value.dtype.kind == "O":
+                return [said(v) for v in value.ravel()]
+            if isinstance(value, np.ndarray) and value.dtype.names:
+                return [said(v) for v in value]
+            if isinstance(value, np.void) and value.dtype.names:
+                return [said(v) for v in value]
+            return value.tolist() if isinstance(value, (np.ndarray, np.generic)) else repr(value)
+
+        for name in sorted(set(names.values())):
+            o = f[name]
+            comment = ctypes.create_string_buffer(100)
+            library().H5Oget_comment(hid(o.id.id), comment, ctypes.c_size_t(100))
+            seen.append((name, comment.value, [(n, said(o.attrs[n])) for n in o.attrs]))
+            if name in ("/references", "/regions", "/in compound", "/sequences", "/strings", "/typed"):
+                seen.append((name, said(o[()])))
+            if isinstance(o, h5py.Dataset) and o.id.get_create_plist().get_layout() != h5py.h5d.VIRTUAL:
+                p = o.id.get_create_plist()
+                seen.append((name, o.shape, o.maxshape, o.chunks, p.get_layout(),
+                             [p.get_filter(i) for i in range(p.get_nfilters())], p.get_alloc_time(), p.get_fill_time()))
+        return seen
+
+
+MEANING = "import sys; sys.path.insert(0, {!r}); import test_import; print(*test_import.meaning(sys.argv[1]), sep='\\n')"
+
+
+def differences(a, b):
+    """The first ones: pytest would compare long texts for minutes."""
+    a, b = (text.splitlines() if isinstance(text, str) else [str(line) for line in text] for text in (a, b))
+    return [(x, y) for x, y in zip(a, b) if x != y][:3] or a[len(b) : len(b) + 3] or b[len(a) : len(a) + 3]
+
+
+def seen_through(programs, path):
+    done = programs.connector(sys.executable, "-c", MEANING.format(os.path.dirname(__file__)), path)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def cow(programs, *arguments, **more):
+    done = programs.stock(H5COW, *arguments, **more)
+    assert done.returncode >= 0, done.stderr
+    return done
+
+
+def verified(programs, path):
+    done = cow(programs, "verify", path)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+# What h5diff would read for hours, cannot read, or (references) what h5py has compared.
+LEFT_OUT = [
+    word for name in ("sparse", "virtual", "lzf", "external", "references") for word in ("--exclude-path", "/" + name)
+]
+
+
+def same(programs, plain, versioned):
+    assert not differences(meaning(plain), seen_through(programs, versioned))
+    for command in (["h5ls", "-rv"], ["h5dump", "-A"]):
+        assert not differences(listing(command, plain, programs), listing(command, versioned, programs, True))
+    done = programs.connector("h5diff", *LEFT_OUT, plain, versioned)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+
+
+@pytest.mark.parametrize("libver,more", [(None, {}), ("latest", {"userblock_size": 1024, "track_order": True}),
+                                         (None, {"track_order": True, "fs_strategy": "page", "fs_page_size": 8192})])
+def test_everything_comes_along(programs, tmp_path, monkeypatch, libver, more):
+    monkeypatch.chdir(tmp_path)
+    make("plain.h5", libver, **more)
+    time.sleep(1.1)  # an object made by the import would be younger
+    before = open("plain.h5", "rb").read()
+    raw = os.stat("elsewhere.raw")
+    done = cow(programs, "import", "plain.h5", "new.h5")
+    assert done.returncode == 0, done.stderr
+    assert open("plain.h5", "rb").read() == before
+    assert (os.stat("elsewhere.raw").st_mtime_ns, os.path.getsize("elsewhere.raw")) == (raw.st_mtime_ns, 400)
+    assert "external storage" in done.stderr and "virtual dataset" in done.stderr
+    same(programs, "plain.h5", "new.h5")
+    verified(programs, "new.h5")
+    assert "imported from plain.h5" in cow(programs, "log", "new.h5").stdout
+    assert open("new.h5", "rb").read(100)[: more.get("userblock_size", 0)] == before[: min(100, more.get("userblock_size", 0))]
+    # version 1 is that state, also after the head changed
+    shutil.copy("new.h5", "kept.h5")
+    done = programs.python("f = h5py.File('new.h5', 'r+'); del f['ordered/d']; f['contiguous'][0] = 1; f['again/n'] = 1; f.close()")
+    assert done.returncode == 0, done.stderr
+    verified(programs, "new.h5")
+    done = programs.connector("h5diff", *LEFT_OUT, "plain.h5", "new.h5@1")
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    done = cow(programs, "export", "new.h5@1", "exported.h5")
+    assert done.returncode == 0, done.stderr
+    assert not differences(meaning("plain.h5"), meaning("exported.h5"))
+
+
+def test_new_references_lead_to_the_new_objects(programs, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    make("plain.h5")
+    assert cow(programs, "import", "plain.h5").returncode == 0
+    os.rename("plain.h5", "elsewhere.h5")  # what still led to the old file would lead to nothing
+    done = programs.connector("h5dump", "-d", "/new references", "elsewhere.h5")
+    assert done.returncode == 0, done.stderr
+    for word in ("GROUP", "contiguous", "ordered", "units", "NULL"):
+        assert word in done.stdout, done.stdout
+
+
+def test_chunks_are_moved_without_decoding(programs, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with h5py.File("plain.h5", "w") as f:
+        d = f.create_dataset("d", shape=(100, 100), chunks=(10, 100), dtype="i4", compression="gzip", compression_opts=9)
+        d[...] = np.arange(10000).reshape(100, 100)
+        d.id.write_direct_chunk((20, 0), bytes(4000), 1)  # stored without its filter
+        chunks = [d.id.read_direct_chunk((i, 0)) for i in range(0, 100, 10)]
+    assert cow(programs, "import", "plain.h5").returncode == 0
+    done = programs.python("""
+        d = h5py.File('plain.h5', 'r')['d']
+        print([d.id.read_direct_chunk((i, 0)) for i in range(0, 100, 10)])
+    """)
+    assert done.stdout.strip() == str(chunks)
+
+
+def test_in_place_keeps_permissions_times_and_symbolic_links(programs, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    os.mkdir("store")
+    with h5py.File("store/plain.h5", "w") as f:
+        f["x"] = np.arange(3000)
+    os.chmod("store/plain.h5", 0o640)
+    os.utime("store/plain.h5", (1_000_000_000, 1_100_000_000))
+    os.link("store/plain.h5", "second.h5")
+    try:
+        os.setxattr("store/plain.h5", "user.note", b"mine")
+        noted = True
+    except OSError:
+        noted = False
+    os.symlink("store/plain.h5", "link.h5")
+    before = os.stat("store/plain.h5")
+    done = cow(programs, "import", "-m", "the beginning", "--name", "start", "link.h5")
+    assert done.returncode == 0, done.stderr
+    after = os.stat("store/plain.h5")
+    assert os.path.islink("link.h5")
+    assert "1 other name " in done.stderr
+    assert (after.st_mode, after.st_uid, after.st_gid, after.st_mtime) == (
+        before.st_mode, before.st_uid, before.st_gid, before.st_mtime)
+    if noted:
+        assert os.getxattr("store/plain.h5", "user.note") == b"mine"
+    assert sorted(os.listdir("store")) == ["plain.h5"]
+    assert re.search(r"^start .*the beginning", cow(programs, "log", "store/plain.h5").stdout, re.M)
+    assert cow(programs, "log", "second.h5").returncode == 2  # as it was
+
+
+def refused(programs, sha256, words, *arguments, names=("plain.h5",), **more):
+    before = {name: sha256(name) for name in names}
+    folder = sorted(os.listdir())
+    done = cow(programs, "import", *arguments, **more)
+    assert done.returncode == 2 and done.stdout == "", done.stdout + done.stderr
+    assert len(done.stderr.splitlines()) == 1 and words in done.stderr, done.stderr
+    assert {name: sha256(name) for name in names} == before
+    assert sorted(os.listdir()) == folder
+
+
+def test_what_cannot_be_imported_is_refused_and_nothing_changes(programs, tmp_path, monkeypatch, sha256):
+    monkeypatch.chdir(tmp_path)
+    with h5py.File("plain.h5", "w") as f:
+        f["x"] = np.arange(3000)
+        f["y"] = np.arange(3000)
+    shutil.copy("plain.h5", "other.h5")
+    refused(programs, sha256, "exists", "plain.h5", "other.h5", names=("plain.h5", "other.h5"))
+    refused(programs, sha256, "No such file", "nothing.h5")
+    with open("text", "w") as f:
+        f.write("no HDF5" * 100)
+    refused(programs, sha256, "not an HDF5 file", "text", names=("text",))
+    refused(programs, sha256, "directory", ".", names=("plain.h5",))
+    refused(programs, sha256, "cannot create", "plain.h5", "no folder/out.h5")
+    # open elsewhere: for writing, for reading
+    for mode in ("r+", "r"):
+        holder = subprocess.Popen(
+            [sys.executable, "-c", f"import h5py, sys; f = h5py.File('plain.h5', {mode!r}); print(flush=True); sys.stdin.read()"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            env={k: v for k, v in os.environ.items() if not k.startswith("HDF5_")})
+        holder.stdout.readline()
+        words = "open for writing in another program" if mode == "r+" else "open in another program"
+        refused(programs, sha256, words, "plain.h5")
+        holder.communicate(b"")
+    # the name that h5cow needs
+    with h5py.File("plain.h5", "r+") as f:
+        f["_versioned_data/mine"] = 1
+    refused(programs, sha256, "_versioned_data", "plain.h5")
+    with h5py.File("plain.h5", "r+") as f:
+        del f["_versioned_data"]
+    # a history
+    assert cow(programs, "import", "other.h5").returncode == 0
+    refused(programs, sha256, "has a history already", "other.h5", names=("other.h5",))
+    refused(programs, sha256, "has a history already", "other.h5", "out.h5", names=("other.h5",))
+    assert programs.stock("h5repack", "other.h5", "repacked.h5").returncode == 0
+    refused(programs, sha256, "would lose that history", "repacked.h5", names=("repacked.h5",))
+    done = cow(programs, "import", "repacked.h5", "again.h5")
+    assert done.returncode == 0 and "older versions" in done.stderr
+    verified(programs, "again.h5")
+    assert programs.connector("h5diff", "plain.h5", "again.h5").returncode == 0
+    # references to objects that have no link
+    with h5py.File("lost.h5", "w") as f:
+        d = f.create_dataset("d", data=np.arange(10))
+        library().H5Oincr_refcount(hid(d.id.id))
+        f.attrs["r"] = d.ref
+        del f["d"]
+    refused(programs, sha256, "no link leads to", "lost.h5", names=("lost.h5",))
+
+
+def test_damaged_files_are_refused_or_imported_as_they_can_be_read(programs, tmp_path, monkeypatch, sha256):
+    monkeypatch.chdir(tmp_path)
+    with h5py.File("good.h5", "w", libver="latest") as f:
+        for i in range(6):
+            f.create_dataset(f"g{i}/d", data=np.arange(3000), chunks=(1000,), fletcher32=True).attrs["a"] = i
+    good = open("good.h5", "rb").read()
+    random = np.random.default_rng(7)
+    outcomes = {0: 0, 2: 0}
+    for round in range(40):
+        bytes_ = bytearray(good)
+        if round % 4 == 0:
+            bytes_ = bytes_[: random.integers(len(good))]
+        else:
+            for at in random.integers(0, len(good), 30 if round % 2 else 3):
+                bytes_[at] ^= 0xFF
+        with open("plain.h5", "wb") as f:
+            f.write(bytes_)
+        before = sha256("plain.h5")
+        done = cow(programs, "import", "plain.h5", timeout=60)
+        outcomes[done.returncode] += 1
+        assert sorted(os.listdir()) == ["good.h5", "plain.h5"]
+        if done.returncode == 2:
+            assert sha256("plain.h5") == before and len(done.stderr.splitlines()) == 1
+        else:
+            verified(programs, "plain.h5")
+    assert outcomes[2] >= 15, outcomes
+
+
+def test_interrupted_import_changes_nothing(programs, tmp_path, monkeypatch, sha256):
+    monkeypatch.chdir(tmp_path)
+    with h5py.File("plain.h5", "w") as f:
+        for i in range(400):
+            f.create_dataset(f"d{i}", data=np.random.default_rng(i).random(3000), chunks=(100,), compression="gzip")
+    before = sha256("plain.h5")
+    ended = 0
+    env = {k: v for k, v in os.environ.items() if not k.startswith("HDF5_")}
+    for wait in (0.05, 0.2, 0.5, 0.8, 1.2):
+        process = subprocess.Popen([H5COW, "import", "plain.h5"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=env)
+        time.sleep(wait)
+        process.send_signal(signal.SIGTERM)
+        process.wait()
+        assert os.listdir() == ["plain.h5"]
+        if process.returncode == 0:
+            break
+        ended += 1
+        assert sha256("plain.h5") == before
+    assert ended > 0
+    if sha256("plain.h5") != before:
+        verified(programs, "plain.h5")
+
+
+def test_progress_is_shown_on_terminals_only(programs, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with h5py.File("plain.h5", "w") as f:
+        f.create_dataset("d", data=np.arange(1000000), chunks=(1000,))
+    done = cow(programs, "import", "plain.h5", "a.h5")
+    assert done.stderr == ""
+    done = programs.stock("script", "-qec", f"{H5COW} import plain.h5 b.h5", "/dev/null")
+    assert re.search(r"copying +\[#+ *\] +9\d\.\d %", done.stdout) and re.search(r"checking +\[#+", done.stdout)
+
+
+# ---- adopt ----
+
+
+def test_adopt_gives_a_plain_file_a_history_before_it_is_written(programs, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    make("plain.h5")
+    shutil.copy("plain.h5", "kept.h5")
+    write = "f = h5py.File('plain.h5', 'r+'); f['contiguous'][0] = 5; f.close()"
+    assert programs.python(write).returncode == 0  # not without the option
+    assert cow(programs, "log", "plain.h5").returncode == 2
+    shutil.copy("kept.h5", "plain.h5")
+    done = programs.python("f = h5py.File('plain.h5', 'r'); f['contiguous'][0]", options="adopt=yes")
+    assert done.returncode == 0 and cow(programs, "log", "plain.h5").returncode == 2  # nor for reading
+    done = programs.python(write, options="adopt=yes;message=mine;name=second")
+    assert done.returncode == 0, done.stderr
+    log = cow(programs, "log", "plain.h5").stdout
+    assert re.search(r"^second .*mine$", log, re.M) and re.search(r"^1 .*as it was", log, re.M)
+    verified(programs, "plain.h5")
+    assert sorted(os.listdir()) == ["elsewhere.raw", "kept.h5", "plain.h5"]
+    done = programs.python("""
+        new, old, kept = (h5py.File(name, 'r') for name in ('plain.h5', 'plain.h5@1', 'kept.h5'))
+        assert (new['contiguous'][0] == 5).all() and (old['contiguous'][...] == kept['contiguous'][...]).all()
+    """)
+    assert done.returncode == 0, done.stderr
+    assert programs.python("f = h5py.File('plain.h5', 'a'); f['more'] = 1; f.close()", options="adopt=yes").returncode == 0
+    assert len(cow(programs, "log", "plain.h5").stdout.splitlines()) == 4  # it happens once
+
+
+def test_adopt_refuses_where_import_does(programs, tmp_path, monkeypatch, sha256):
+    monkeypatch.chdir(tmp_path)
+    with h5py.File("plain.h5", "w") as f:
+        f["_versioned_data/mine"] = 1
+    before = sha256("plain.h5")
+    done = programs.python("h5py.File('plain.h5', 'r+')", options="adopt=yes")
+    assert done.returncode == 1 and "adopt=yes" in done.stderr
+    with h5py.File("plain.h5", "w") as f:
+        f["x"] = 1
+    holder = h5py.File("plain.h5", "r")
+    before = sha256("plain.h5")
+    assert programs.python("h5py.File('plain.h5', 'r+')", options="adopt=yes").returncode == 1
+    holder.close()
+    done = programs.python("f = h5py.File('plain.h5', 'r'); g = h5py.File('plain.h5', 'r+')", options="adopt=yes")
+    assert done.returncode == 1
+    assert sha256("plain.h5") == before and os.listdir() == ["plain.h5"]
+    # a file that is not there is made, as always
+    assert programs.python("h5py.File('new.h5', 'a').create_group('g')", options="adopt=yes").returncode == 0
+    done = programs.python("h5py.File('missing.h5', 'r+')", options="adopt=yes")
+    assert "FileNotFoundError" in done.stderr

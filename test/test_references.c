@@ -1,0 +1,1245 @@
+/* References in versions: of every kind, in every kind of place, they lead to the objects of the version that they are
+ * read in, and tell of themselves what a plain copy of the file, kept at that time, tells. Run with
+ * HDF5_VOL_CONNECTOR=h5cow.
+ *
+ * The same is done with a file with history and with a native one; of the native one a copy is kept at each version.
+ */
+#include <hdf5.h>
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static unsigned failures;
+
+#define CHECK(condition)                                                                                               \
+    do {                                                                                                               \
+        if (!(condition)) {                                                                                            \
+            printf("  %s:%d: not true: %s\n", __func__, __LINE__, #condition);                                         \
+            failures++;                                                                                                \
+        }                                                                                                              \
+    } while (0)
+
+#define COW      "test_references_cow.h5"
+#define NATIVE   "test_references_native.h5"
+#define OTHER    "test_references_other.h5"
+#define COUNT(a) (sizeof(a) / sizeof *(a))
+
+static hid_t native_fapl;
+
+/* ---- text ---- */
+
+typedef struct text {
+    char data[200000];
+    size_t length;
+} text;
+
+static void say(text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void say(text *t, const char *format, ...)
+{
+    va_list list;
+
+    va_start(list, format);
+    t->length += (size_t)vsnprintf(t->data + t->length, sizeof t->data - t->length, format, list);
+    va_end(list);
+}
+
+/* Where two texts differ, on the screen. */
+static bool same_text(const char *what, const text *a, const text *b)
+{
+    const char *p = a->data, *q = b->data;
+
+    if (strcmp(p, q) == 0)
+        return true;
+    while (*p != '\0' && *q != '\0') {
+        size_t m = strcspn(p, "\n"), n = strcspn(q, "\n");
+        if (m != n || strncmp(p, q, m) != 0)
+            break;
+        p += m + (p[m] != '\0');
+        q += n + (q[n] != '\0');
+    }
+    printf("  %s:\n  - %.*s\n  + %.*s\n", what, (int)strcspn(p, "\n"), p, (int)strcspn(q, "\n"), q);
+    return false;
+}
+
+/* ---- what is referred to ---- */
+
+#define ROWS 40
+static const char *const targets[] = {"data", "rows", "group", "type", "tiny", "scalar", "group/inner"};
+
+static void set_stamp(hid_t object, int value)
+{
+    hid_t space = H5Screate(H5S_SCALAR),
+          a = H5Aexists(object, "stamp") > 0
+                  ? H5Aopen(object, "stamp", H5P_DEFAULT)
+                  : H5Acreate2(object, "stamp", H5T_NATIVE_INT, space, H5P_DEFAULT, H5P_DEFAULT);
+
+    CHECK(H5Awrite(a, H5T_NATIVE_INT, &value) >= 0);
+    H5Aclose(a);
+    H5Sclose(space);
+}
+
+static int get_stamp(hid_t object)
+{
+    hid_t a = H5Aopen(object, "stamp", H5P_DEFAULT);
+    int value = -1;
+
+    if (a >= 0)
+        H5Aread(a, H5T_NATIVE_INT, &value);
+    H5Aclose(a);
+    return value;
+}
+
+static void fill(hid_t dataset, int value)
+{
+    int values[4 * ROWS];
+
+    for (size_t i = 0; i < COUNT(values); i++)
+        values[i] = 1000 * value + (int)i;
+    CHECK(H5Dwrite(dataset, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
+    set_stamp(dataset, value);
+}
+
+static void make_dataset(hid_t file, const char *name, int rank, hsize_t rows, const hsize_t *chunk, int value)
+{
+    hsize_t dims[] = {rows, 4}, most[] = {H5S_UNLIMITED, 4};
+    hid_t dcpl = H5Pcreate(H5P_DATASET_CREATE),
+          space = rank == 0 ? H5Screate(H5S_SCALAR) : H5Screate_simple(rank, dims, chunk == NULL ? NULL : most), d;
+
+    if (chunk != NULL)
+        H5Pset_chunk(dcpl, rank, chunk);
+    CHECK((d = H5Dcreate2(file, name, H5T_STD_I32LE, space, H5P_DEFAULT, dcpl, H5P_DEFAULT)) >= 0);
+    fill(d, value);
+    H5Dclose(d);
+    H5Sclose(space);
+    H5Pclose(dcpl);
+}
+
+static void make_targets(hid_t file, int value)
+{
+    const hsize_t chunk[] = {8, 4};
+    hid_t group = H5Gcreate2(file, "group", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), type = H5Tcopy(H5T_STD_I16BE);
+
+    CHECK(group >= 0 && H5Tcommit2(file, "type", type, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    set_stamp(group, value);
+    set_stamp(type, value);
+    make_dataset(file, "data", 2, ROWS, chunk, value);
+    make_dataset(file, "rows", 2, ROWS, chunk, value);
+    make_dataset(file, "tiny", 2, 10, NULL, value);
+    make_dataset(file, "scalar", 0, 1, NULL, value);
+    make_dataset(file, "group/inner", 2, 10, NULL, value);
+    H5Tclose(type);
+    H5Gclose(group);
+}
+
+/* All targets become those of VALUE, in place. */
+static void change_targets(hid_t file, int value)
+{
+    for (size_t i = 0; i < COUNT(targets); i++) {
+        hid_t object = H5Oopen(file, targets[i], H5P_DEFAULT);
+
+        CHECK(object >= 0);
+        if (H5Iget_type(object) == H5I_DATASET)
+            fill(object, value);
+        else
+            set_stamp(object, value);
+        H5Oclose(object);
+    }
+}
+
+static hid_t region_of(hid_t file, const char *name, size_t n)
+{
+    hid_t d = H5Dopen2(file, name, H5P_DEFAULT), space = H5Dget_space(d);
+    hsize_t start[] = {2, 1}, count[] = {3, 2}, points[] = {1, 0, 7, 3, 4, 2};
+
+    if (n % 2 == 0)
+        H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, count, NULL);
+    else
+        H5Sselect_elements(space, H5S_SELECT_SET, 3, points);
+    H5Dclose(d);
+    return space;
+}
+
+/* ---- references of every kind ---- */
+
+typedef enum { OLD_OBJECT, OLD_REGION, NEW_OBJECT, NEW_REGION, NEW_ATTRIBUTE, KINDS } kind;
+static const char *const kind_names[] = {"old-object", "old-region", "new-object", "new-region", "new-attribute"};
+
+static const char *const regions[] = {"data", "rows", "tiny", "group/inner"};
+
+static size_t how_many(kind k)
+{
+    return k == OLD_REGION || k == NEW_REGION ? COUNT(regions) : COUNT(targets);
+}
+
+static hid_t base_type(kind k)
+{
+    return H5Tcopy(k == OLD_OBJECT ? H5T_STD_REF_OBJ : k == OLD_REGION ? H5T_STD_REF_DSETREG : H5T_STD_REF);
+}
+
+static void make_reference(hid_t file, kind k, size_t n, void *reference)
+{
+    const char *name = k == OLD_REGION || k == NEW_REGION ? regions[n] : targets[n];
+    hid_t space = H5I_INVALID_HID;
+    herr_t status = -1;
+
+    if (k == OLD_REGION || k == NEW_REGION)
+        space = region_of(file, name, n);
+    switch (k) {
+    case OLD_OBJECT:
+        status = H5Rcreate(reference, file, name, H5R_OBJECT1, -1);
+        break;
+    case OLD_REGION:
+        status = H5Rcreate(reference, file, name, H5R_DATASET_REGION1, space);
+        break;
+    case NEW_OBJECT:
+        status = H5Rcreate_object(file, name, H5P_DEFAULT, reference);
+        break;
+    case NEW_REGION:
+        status = H5Rcreate_region(file, name, space, H5P_DEFAULT, reference);
+        break;
+    case NEW_ATTRIBUTE:
+        status = H5Rcreate_attr(file, name, "stamp", H5P_DEFAULT, reference);
+        break;
+    case KINDS:
+        break;
+    }
+    CHECK(status >= 0);
+    if (space >= 0)
+        H5Sclose(space);
+}
+
+static void say_region(text *out, hid_t object, hid_t space)
+{
+    int values[4 * ROWS];
+    hssize_t n = H5Sget_select_npoints(space);
+    hsize_t size = (hsize_t)n;
+    hid_t memory = n > 0 ? H5Screate_simple(1, &size, NULL) : H5Screate(H5S_NULL);
+
+    say(out, " region of %lld:", (long long)n);
+    if (n > 0 && n <= (hssize_t)COUNT(values) &&
+        H5Dread(object, H5T_NATIVE_INT, memory, space, H5P_DEFAULT, values) >= 0)
+        for (hssize_t i = 0; i < n; i++)
+            say(out, " %d", values[i]);
+    else
+        say(out, " cannot be read");
+    H5Sclose(memory);
+}
+
+/* Everything that can be asked about one reference: which object, and whether all ways to compare agree. */
+static void say_reference(text *out, hid_t file, kind k, void *reference)
+{
+    const bool old = k == OLD_OBJECT || k == OLD_REGION;
+    const H5R_type_t type = k == OLD_OBJECT ? H5R_OBJECT1 : H5R_DATASET_REGION1;
+    char name[200] = "", again_name[200] = "", path[200] = "";
+    H5O_type_t kind_of = H5O_TYPE_UNKNOWN;
+    H5O_info2_t info, by_name;
+    hid_t object, space = H5I_INVALID_HID, a;
+    ssize_t length;
+    int compared = -1;
+
+    H5E_BEGIN_TRY
+    object =
+        old ? H5Rdereference2(file, H5P_DEFAULT, type, reference) : H5Ropen_object(reference, H5P_DEFAULT, H5P_DEFAULT);
+    H5E_END_TRY
+    if (object < 0) {
+        say(out, " leads nowhere\n");
+        return;
+    }
+    length = old ? H5Rget_name(file, type, reference, name, sizeof name)
+                 : H5Rget_obj_name(reference, H5P_DEFAULT, name, sizeof name);
+    CHECK((old ? H5Rget_obj_type2(file, type, reference, &kind_of)
+               : H5Rget_obj_type3(reference, H5P_DEFAULT, &kind_of)) >= 0);
+    CHECK(H5Iget_name(object, again_name, sizeof again_name) >= 0);
+    say(out, " %s (%zd) type %d stamp %d", name, length, kind_of, get_stamp(object));
+    if (strcmp(name, again_name) != 0)
+        say(out, " is called %s", again_name);
+    if (old)
+        CHECK(H5Rget_obj_type1(file, type, reference) == (H5G_obj_t)kind_of);
+
+    /* the same object by its name */
+    CHECK(H5Oget_info3(object, &info, H5O_INFO_BASIC) >= 0);
+    if (length > 0 && H5Oget_info_by_name3(file, name, &by_name, H5O_INFO_BASIC, H5P_DEFAULT) >= 0) {
+        H5L_info2_t link;
+        H5G_stat_t stat;
+        haddr_t address = HADDR_UNDEF;
+        unsigned long number = 0;
+        hid_t named, again;
+
+        CHECK(H5Otoken_cmp(file, &info.token, &by_name.token, &compared) >= 0 && compared == 0);
+        CHECK(info.fileno == by_name.fileno && H5Fget_fileno(file, &number) >= 0 && number == info.fileno);
+        CHECK(H5Lget_info2(file, name, &link, H5P_DEFAULT) >= 0 &&
+              memcmp(&link.u.token, &info.token, sizeof info.token) == 0);
+        CHECK(H5VLnative_token_to_addr(file, info.token, &address) >= 0 &&
+              H5Gget_objinfo(file, name, true, &stat) >= 0 && stat.objno[0] == address && stat.fileno[0] == number);
+        CHECK((again = H5Oopen_by_token(file, info.token)) >= 0 && get_stamp(again) == get_stamp(object));
+        H5Oclose(again);
+        CHECK((again = H5Oopen_by_addr(file, address)) >= 0 && get_stamp(again) == get_stamp(object));
+        H5Oclose(again);
+        CHECK((named = H5Oopen(file, name, H5P_DEFAULT)) >= 0);
+        H5Oclose(named);
+        if (k == OLD_OBJECT) {
+            hobj_ref_t made;
+            CHECK(memcmp(&address, reference, sizeof address) == 0);
+            CHECK(H5Rcreate(&made, file, name, H5R_OBJECT1, -1) >= 0 && made == *(hobj_ref_t *)reference);
+        } else if (k == NEW_OBJECT || k == NEW_ATTRIBUTE) {
+            H5R_ref_t made;
+            CHECK((k == NEW_OBJECT ? H5Rcreate_object(file, name, H5P_DEFAULT, &made)
+                                   : H5Rcreate_attr(file, name, "stamp", H5P_DEFAULT, &made)) >= 0);
+            CHECK(H5Requal(&made, reference) > 0);
+            H5Rdestroy(&made);
+        }
+    }
+    if (!old && H5Rget_file_name(reference, path, sizeof path) >= 0) {
+        char own[200];
+        CHECK(H5Fget_name(file, own, sizeof own) >= 0 && strcmp(own, path) == 0);
+    }
+    if (k == OLD_REGION)
+        CHECK((space = H5Rget_region(file, type, reference)) >= 0);
+    if (k == NEW_REGION)
+        CHECK((space = H5Ropen_region(reference, H5P_DEFAULT, H5P_DEFAULT)) >= 0);
+    if (space >= 0) {
+        say_region(out, object, space);
+        H5Sclose(space);
+    }
+    if (k == NEW_ATTRIBUTE) {
+        int value = -1;
+        CHECK((a = H5Ropen_attr(reference, H5P_DEFAULT, H5P_DEFAULT)) >= 0 && H5Aread(a, H5T_NATIVE_INT, &value) >= 0);
+        say(out, " attribute %d", value);
+        H5Aclose(a);
+    }
+    say(out, "\n");
+    H5Oclose(object);
+}
+
+/* ---- places where references are ---- */
+
+typedef enum { PLAIN, ARRAY, COMPOUND, SEQUENCE, SEQUENCE_OF_COMPOUNDS, SHAPES } shape;
+static const char *const shape_names[] = {"plain", "array", "compound", "sequence", "sequence-of-compounds"};
+typedef enum { TINY, COMPACT, ONE, CHUNKED, CONTIGUOUS, ATTRIBUTE, PLACES } place;
+static const char *const place_names[] = {"tiny", "compact", "one", "chunked", "contiguous", "attribute"};
+
+#define PADDING 3 /* before the reference in a compound: a member of a byte */
+
+typedef struct held {
+    hid_t base, pair, type;
+    size_t base_size, size;
+} held;
+
+/* Element types: one reference, two, one with a number, a sequence of all, of all with numbers. */
+static held held_of(kind k, shape s)
+{
+    const hsize_t two = 2;
+    held h = {.base = base_type(k)};
+
+    h.base_size = H5Tget_size(h.base);
+    h.pair = H5Tcreate(H5T_COMPOUND, h.base_size + 16);
+    CHECK(H5Tinsert(h.pair, "number", PADDING, H5T_NATIVE_UINT8) >= 0 && H5Tinsert(h.pair, "to", 8, h.base) >= 0);
+    switch (s) {
+    case PLAIN:
+        h.type = H5Tcopy(h.base);
+        break;
+    case ARRAY:
+        h.type = H5Tarray_create2(h.base, 1, &two);
+        break;
+    case COMPOUND:
+        h.type = H5Tcopy(h.pair);
+        break;
+    case SEQUENCE:
+        h.type = H5Tvlen_create(h.base);
+        break;
+    case SEQUENCE_OF_COMPOUNDS:
+        h.type = H5Tvlen_create(h.pair);
+        break;
+    case SHAPES:
+        break;
+    }
+    h.size = H5Tget_size(h.type);
+    return h;
+}
+
+static void held_done(held *h)
+{
+    H5Tclose(h->type);
+    H5Tclose(h->pair);
+    H5Tclose(h->base);
+}
+
+/* The references in ELEMENT, one after the other; NULL: no more. */
+static void *reference_in(const held *h, shape s, void *element, size_t n)
+{
+    unsigned char *bytes = element;
+    const hvl_t *sequence = element;
+
+    switch (s) {
+    case PLAIN:
+        return n == 0 ? element : NULL;
+    case ARRAY:
+        return n < 2 ? bytes + n * h->base_size : NULL;
+    case COMPOUND:
+        return n == 0 ? bytes + 8 : NULL;
+    case SEQUENCE:
+        return n < sequence->len ? (unsigned char *)sequence->p + n * h->base_size : NULL;
+    case SEQUENCE_OF_COMPOUNDS:
+        return n < sequence->len ? (unsigned char *)sequence->p + n * (h->base_size + 16) + 8 : NULL;
+    case SHAPES:
+        break;
+    }
+    return NULL;
+}
+
+/* Native HDF5 1.14.5 crashes when it writes these, or cannot read what it wrote. */
+static bool fits(kind k, shape s)
+{
+    return s != SEQUENCE_OF_COMPOUNDS || (k != NEW_REGION && k != NEW_ATTRIBUTE);
+}
+
+static hsize_t elements_in(place p)
+{
+    return p == ONE || p == ATTRIBUTE ? 1 : p == CONTIGUOUS ? 600 : 7;
+}
+
+static void place_name(char name[200], kind k, shape s, place p)
+{
+    snprintf(name, 200, "%s %s %s", kind_names[k], shape_names[s], place_names[p]);
+}
+
+static void make_place(hid_t file, kind k, shape s, place p)
+{
+    held h = held_of(k, s);
+    hsize_t n = elements_in(p), most = H5S_UNLIMITED, chunk = 3;
+    hid_t space =
+              p == ONE || p == ATTRIBUTE ? H5Screate(H5S_SCALAR) : H5Screate_simple(1, &n, p == CHUNKED ? &most : NULL),
+          dcpl = H5Pcreate(H5P_DATASET_CREATE), made;
+    unsigned char *elements = calloc(n, h.size);
+    size_t next = 0;
+    char name[200];
+
+    place_name(name, k, s, p);
+    if (p == COMPACT)
+        H5Pset_layout(dcpl, H5D_COMPACT);
+    if (p == CHUNKED)
+        H5Pset_chunk(dcpl, 1, &chunk);
+    for (hsize_t i = 0; i < n && i < COUNT(targets); i++) {
+        void *element = elements + i * h.size, *reference;
+
+        if (s == SEQUENCE || s == SEQUENCE_OF_COMPOUNDS) {
+            hvl_t *sequence = element;
+            sequence->len = how_many(k);
+            sequence->p = calloc(sequence->len, h.base_size + 16);
+        }
+        for (size_t j = 0; (reference = reference_in(&h, s, element, j)) != NULL; j++)
+            make_reference(file, k, next++ % how_many(k), reference);
+    }
+    if (p == ATTRIBUTE) {
+        CHECK((made = H5Acreate2(file, name, h.type, space, H5P_DEFAULT, H5P_DEFAULT)) >= 0);
+        CHECK(H5Awrite(made, h.type, elements) >= 0 && H5Aclose(made) >= 0);
+    } else {
+        CHECK((made = H5Dcreate2(file, name, h.type, space, H5P_DEFAULT, dcpl, H5P_DEFAULT)) >= 0);
+        CHECK(H5Dwrite(made, h.type, H5S_ALL, H5S_ALL, H5P_DEFAULT, elements) >= 0 && H5Dclose(made) >= 0);
+    }
+    CHECK(H5Treclaim(h.type, space, H5P_DEFAULT, elements) >= 0);
+    free(elements);
+    H5Pclose(dcpl);
+    H5Sclose(space);
+    held_done(&h);
+}
+
+static void say_place(text *out, hid_t file, kind k, shape s, place p)
+{
+    held h = held_of(k, s);
+    hsize_t n = elements_in(p);
+    hid_t space = H5Screate_simple(1, &n, NULL), made;
+    unsigned char *elements = calloc(n, h.size);
+    char name[200];
+    herr_t status;
+
+    place_name(name, k, s, p);
+    if (p == ATTRIBUTE) {
+        made = H5Aopen(file, name, H5P_DEFAULT);
+        status = H5Aread(made, h.type, elements);
+        H5Aclose(made);
+    } else {
+        made = H5Dopen2(file, name, H5P_DEFAULT);
+        status = H5Dread(made, h.type, H5S_ALL, H5S_ALL, H5P_DEFAULT, elements);
+        H5Dclose(made);
+    }
+    CHECK(status >= 0);
+    for (hsize_t i = 0; status >= 0 && i < n && i < COUNT(targets); i++) {
+        void *reference;
+        for (size_t j = 0; (reference = reference_in(&h, s, elements + i * h.size, j)) != NULL; j++) {
+            say(out, "%s %llu.%zu:", name, (unsigned long long)i, j);
+            say_reference(out, file, k, reference);
+        }
+    }
+    CHECK(H5Treclaim(h.type, space, H5P_DEFAULT, elements) >= 0);
+    free(elements);
+    H5Sclose(space);
+    held_done(&h);
+}
+
+static void for_all_places(void (*make)(hid_t, kind, shape, place), text *out, hid_t file)
+{
+    for (kind k = 0; k < KINDS; k++)
+        for (shape s = 0; s < SHAPES; s++)
+            for (place p = 0; p < PLACES; p++)
+                if (fits(k, s)) {
+                    if (make != NULL)
+                        make(file, k, s, p);
+                    else
+                        say_place(out, file, k, s, p);
+                }
+}
+
+/* ---- files ---- */
+
+static void copy_file(const char *from, const char *to)
+{
+    FILE *in = fopen(from, "rb"), *out = fopen(to, "wb");
+    char bytes[65536];
+    size_t n;
+
+    CHECK(in != NULL && out != NULL);
+    while (in != NULL && out != NULL && (n = fread(bytes, 1, sizeof bytes, in)) > 0)
+        CHECK(fwrite(bytes, 1, n, out) == n);
+    if (in != NULL)
+        fclose(in);
+    if (out != NULL)
+        CHECK(fclose(out) == 0);
+}
+
+static const char *kept(unsigned version)
+{
+    static char name[2][64];
+    snprintf(name[version % 2], sizeof name[0], "test_references_kept_%u.h5", version);
+    return name[version % 2];
+}
+
+/* One version of both files. VERSION 1 makes them. */
+static void make_version(unsigned version, void (*change)(hid_t file, int version))
+{
+    for (int native = 0; native < 2; native++) {
+        const char *name = native ? NATIVE : COW;
+        hid_t fapl = native ? native_fapl : H5P_DEFAULT, file;
+
+        if (version == 1) {
+            remove(name);
+            file = H5Fcreate(name, H5F_ACC_TRUNC, H5P_DEFAULT, fapl);
+        } else
+            file = H5Fopen(name, H5F_ACC_RDWR, fapl);
+        CHECK(file >= 0);
+        change(file, (int)version);
+        CHECK(H5Fclose(file) >= 0);
+    }
+    copy_file(NATIVE, kept(version));
+}
+
+static hid_t open_version(unsigned version)
+{
+    char name[64];
+    hid_t file;
+
+    snprintf(name, sizeof name, COW "@%u", version);
+    CHECK((file = H5Fopen(name, H5F_ACC_RDONLY, H5P_DEFAULT)) >= 0);
+    return file;
+}
+
+static void compare_with_kept(unsigned version, void (*describe)(text *, hid_t))
+{
+    static text cow, native;
+    hid_t file = open_version(version), plain;
+    char what[100];
+
+    cow.length = native.length = 0;
+    cow.data[0] = native.data[0] = '\0';
+    describe(&cow, file);
+    CHECK(H5Fclose(file) >= 0);
+    CHECK((plain = H5Fopen(kept(version), H5F_ACC_RDONLY, native_fapl)) >= 0);
+    describe(&native, plain);
+    CHECK(H5Fclose(plain) >= 0);
+    snprintf(what, sizeof what, "version %u, native and in the history", version);
+    CHECK(native.length > 0 && same_text(what, &native, &cow));
+}
+
+static void remove_files(void)
+{
+    remove(COW);
+    remove(NATIVE);
+    remove(OTHER);
+    for (unsigned v = 1; v < 10; v++)
+        remove(kept(v));
+}
+
+/* ---- tests ---- */
+
+static void describe_all(text *out, hid_t file)
+{
+    for_all_places(NULL, out, file);
+}
+
+static void make_all(hid_t file, int version)
+{
+    make_targets(file, version);
+    for_all_places(make_place, NULL, file);
+}
+
+static void move_some(hid_t file, int version)
+{
+    change_targets(file, version);
+    CHECK(H5Lmove(file, "data", file, "group/moved", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    CHECK(H5Lmove(file, "tiny", file, "small", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+}
+
+static void delete_all_targets(hid_t file)
+{
+    static const char *const now[] = {"group/moved", "rows", "group/inner", "group", "type", "small", "scalar"};
+
+    for (size_t i = 0; i < COUNT(now); i++)
+        CHECK(H5Ldelete(file, now[i], H5P_DEFAULT) >= 0);
+}
+
+/* Everything that was referred to goes, and other objects come under the same names, and more. */
+static void make_again(hid_t file, int version)
+{
+    const hsize_t chunk[] = {8, 4};
+    char name[40];
+
+    delete_all_targets(file);
+    make_targets(file, version);
+    for (int i = 0; i < 40; i++) {
+        snprintf(name, sizeof name, "stranger %d", i);
+        make_dataset(file, name, 2, 10, i % 2 ? chunk : NULL, 99);
+    }
+}
+
+static void test_references_of_every_kind_lead_to_objects_of_their_version(void)
+{
+    make_version(1, make_all);
+    make_version(2, move_some);
+    compare_with_kept(1, describe_all);
+    compare_with_kept(2, describe_all);
+    make_version(3, make_again);
+    compare_with_kept(1, describe_all);
+    compare_with_kept(2, describe_all);
+}
+
+/* What natively leads to a place in the file that may be anything by now. */
+static void test_references_to_deleted_objects_lead_nowhere(void)
+{
+    static text out;
+    const char *names[] = {COW "@3", COW};
+
+    for (int i = 0; i < 2; i++) {
+        hid_t file = H5Fopen(names[i], H5F_ACC_RDONLY, H5P_DEFAULT);
+        size_t lines = 0, nowhere = 0;
+
+        CHECK(file >= 0);
+        out.length = 0;
+        describe_all(&out, file);
+        for (const char *p = out.data; (p = strchr(p, '\n')) != NULL; p++)
+            lines++;
+        for (const char *p = out.data; (p = strstr(p, " leads nowhere\n")) != NULL; p++)
+            nowhere++;
+        CHECK(lines > 500 && lines == nowhere);
+        H5Fclose(file);
+    }
+}
+
+static void dangling(hid_t file, int version)
+{
+    hobj_ref_t old[2];
+    H5R_ref_t new[2];
+    const hsize_t two = 2, chunk[] = {8, 4};
+    hid_t space = H5Screate_simple(1, &two, NULL), d;
+    char name[40];
+
+    make_dataset(file, "stays", 2, ROWS, chunk, version);
+    make_dataset(file, "goes", 2, ROWS, chunk, version);
+    for (int i = 0; i < 2; i++) {
+        CHECK(H5Rcreate(&old[i], file, i ? "goes" : "stays", H5R_OBJECT1, -1) >= 0);
+        CHECK(H5Rcreate_object(file, i ? "goes" : "stays", H5P_DEFAULT, &new[i]) >= 0);
+    }
+    d = H5Dcreate2(file, "old", H5T_STD_REF_OBJ, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    CHECK(H5Dwrite(d, H5T_STD_REF_OBJ, H5S_ALL, H5S_ALL, H5P_DEFAULT, old) >= 0 && H5Dclose(d) >= 0);
+    d = H5Dcreate2(file, "new", H5T_STD_REF, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    CHECK(H5Dwrite(d, H5T_STD_REF, H5S_ALL, H5S_ALL, H5P_DEFAULT, new) >= 0 && H5Dclose(d) >= 0);
+    for (int i = 0; i < 2; i++)
+        H5Rdestroy(&new[i]);
+    H5Sclose(space);
+    CHECK(H5Ldelete(file, "goes", H5P_DEFAULT) >= 0);
+    for (int i = 0; i < 60; i++) { /* one of them gets its place */
+        snprintf(name, sizeof name, "stranger %d", i);
+        make_dataset(file, name, 2, 10, i % 2 ? chunk : NULL, 99);
+    }
+}
+
+static void add_strangers(hid_t file, int version)
+{
+    const hsize_t chunk[] = {8, 4};
+    char name[40];
+
+    for (int i = 0; i < 60; i++) {
+        snprintf(name, sizeof name, "stranger %d of %d", i, version);
+        make_dataset(file, name, 2, 10, i % 2 ? chunk : NULL, 99);
+    }
+}
+
+/* Both leads: where OBJECT of the old and of the new kind leads. */
+static void leads(hid_t file, int n, int stamps[2])
+{
+    hobj_ref_t old[2];
+    H5R_ref_t new[2];
+    hid_t d, object;
+
+    d = H5Dopen2(file, "old", H5P_DEFAULT);
+    CHECK(H5Dread(d, H5T_STD_REF_OBJ, H5S_ALL, H5S_ALL, H5P_DEFAULT, old) >= 0);
+    H5Dclose(d);
+    d = H5Dopen2(file, "new", H5P_DEFAULT);
+    CHECK(H5Dread(d, H5T_STD_REF, H5S_ALL, H5S_ALL, H5P_DEFAULT, new) >= 0);
+    H5Dclose(d);
+    H5E_BEGIN_TRY
+    {
+        stamps[0] = (object = H5Rdereference2(file, H5P_DEFAULT, H5R_OBJECT1, &old[n])) < 0 ? -1 : get_stamp(object);
+        H5Oclose(object);
+        stamps[1] = (object = H5Ropen_object(&new[n], H5P_DEFAULT, H5P_DEFAULT)) < 0 ? -1 : get_stamp(object);
+        H5Oclose(object);
+    }
+    H5E_END_TRY
+    for (int i = 0; i < 2; i++)
+        H5Rdestroy(&new[i]);
+}
+
+/* The application may use the place again in the same transaction; nobody can tell there. A later version can. */
+static void test_reference_to_what_no_version_knew_never_leads_to_a_later_object(void)
+{
+    int stamps[2];
+
+    make_version(1, dangling);
+    make_version(2, add_strangers);
+    make_version(3, add_strangers);
+    for (unsigned version = 1; version <= 3; version++) {
+        hid_t file = open_version(version);
+
+        leads(file, 0, stamps);
+        CHECK(stamps[0] == 1 && stamps[1] == 1);
+        if (version > 1) {
+            H5O_info2_t first, now;
+            hobj_ref_t old[2];
+            hid_t earlier = open_version(1), d = H5Dopen2(file, "old", H5P_DEFAULT), object, same;
+
+            CHECK(H5Dread(d, H5T_STD_REF_OBJ, H5S_ALL, H5S_ALL, H5P_DEFAULT, old) >= 0);
+            H5E_BEGIN_TRY
+            {
+                object = H5Rdereference2(file, H5P_DEFAULT, H5R_OBJECT1, &old[1]);
+                same = H5Rdereference2(earlier, H5P_DEFAULT, H5R_OBJECT1, &old[1]);
+            }
+            H5E_END_TRY
+            CHECK((object < 0) == (same < 0)); /* what was not there at the first version did not come later */
+            if (object >= 0 && same >= 0)
+                CHECK(H5Oget_info3(object, &now, H5O_INFO_BASIC) >= 0 &&
+                      H5Oget_info3(same, &first, H5O_INFO_BASIC) >= 0 &&
+                      memcmp(&first.token, &now.token, sizeof now.token) == 0 && first.fileno != now.fileno);
+            if (object >= 0)
+                H5Oclose(object);
+            if (same >= 0)
+                H5Oclose(same);
+            H5Dclose(d);
+            H5Fclose(earlier);
+        }
+        H5Fclose(file);
+    }
+}
+
+/* ---- deleting with what is below, with several links, and what is in use ---- */
+
+static void make_tree(hid_t file, int version)
+{
+    const char *const names[] = {"top/below/deep", "top/shared", "top/kept", "type", "top", "counted", "alone"};
+    hid_t group, type = H5Tcopy(H5T_STD_I32LE), d, space;
+    hobj_ref_t old[COUNT(names)];
+    H5R_ref_t new[COUNT(names)];
+    hsize_t n = COUNT(names);
+    int value = version;
+
+    group = H5Gcreate2(file, "top", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    set_stamp(group, version);
+    H5Gclose(group);
+    H5Gclose(H5Gcreate2(file, "top/below", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+    make_dataset(file, "top/below/deep", 2, 10, NULL, version);
+    make_dataset(file, "top/shared", 2, 10, NULL, version);
+    make_dataset(file, "top/kept", 2, 10, NULL, version);
+    make_dataset(file, "counted", 2, 10, NULL, version);
+    make_dataset(file, "alone", 2, 10, NULL, version);
+    CHECK(H5Lcreate_hard(file, "top/shared", file, "second", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    CHECK(H5Lcreate_hard(file, "top/kept", file, "other", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    CHECK(H5Tcommit2(file, "type", type, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    set_stamp(type, version);
+    space = H5Screate(H5S_SCALAR);
+    d = H5Dcreate2(file, "of type", type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    CHECK(H5Dwrite(d, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, &value) >= 0);
+    H5Dclose(d);
+    H5Sclose(space);
+    H5Tclose(type);
+    for (size_t i = 0; i < COUNT(names); i++) {
+        CHECK(H5Rcreate(&old[i], file, names[i], H5R_OBJECT1, -1) >= 0);
+        CHECK(H5Rcreate_object(file, names[i], H5P_DEFAULT, &new[i]) >= 0);
+    }
+    space = H5Screate_simple(1, &n, NULL);
+    d = H5Dcreate2(file, "old", H5T_STD_REF_OBJ, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    CHECK(H5Dwrite(d, H5T_STD_REF_OBJ, H5S_ALL, H5S_ALL, H5P_DEFAULT, old) >= 0);
+    H5Dclose(d);
+    d = H5Dcreate2(file, "new", H5T_STD_REF, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    CHECK(H5Dwrite(d, H5T_STD_REF, H5S_ALL, H5S_ALL, H5P_DEFAULT, new) >= 0);
+    H5Dclose(d);
+    H5Sclose(space);
+    for (size_t i = 0; i < COUNT(names); i++)
+        H5Rdestroy(&new[i]);
+}
+
+static void delete_tree(hid_t file, int version)
+{
+    hid_t object;
+
+    (void)version;
+    CHECK((object = H5Oopen(file, "counted", H5P_DEFAULT)) >= 0 && H5Oincr_refcount(object) >= 0);
+    H5Oclose(object);
+    CHECK(H5Ldelete(file, "counted", H5P_DEFAULT) >= 0);
+    CHECK(H5Ldelete(file, "top", H5P_DEFAULT) >= 0);
+    CHECK(H5Ldelete(file, "type", H5P_DEFAULT) >= 0);
+}
+
+static void delete_second(hid_t file, int version)
+{
+    (void)version;
+    CHECK(H5Ldelete(file, "second", H5P_DEFAULT) >= 0);
+}
+
+/* A string of + (leads to an object) and - (nowhere), for the references in order; both kinds must agree. */
+static void where_they_lead(hid_t file, char out[8])
+{
+    hobj_ref_t old[7];
+    H5R_ref_t new[7];
+    hid_t d = H5Dopen2(file, "old", H5P_DEFAULT), object[2];
+
+    CHECK(H5Dread(d, H5T_STD_REF_OBJ, H5S_ALL, H5S_ALL, H5P_DEFAULT, old) >= 0);
+    H5Dclose(d);
+    d = H5Dopen2(file, "new", H5P_DEFAULT);
+    CHECK(H5Dread(d, H5T_STD_REF, H5S_ALL, H5S_ALL, H5P_DEFAULT, new) >= 0);
+    H5Dclose(d);
+    for (int i = 0; i < 7; i++) {
+        H5E_BEGIN_TRY
+        {
+            object[0] = H5Rdereference2(file, H5P_DEFAULT, H5R_OBJECT1, &old[i]);
+            object[1] = H5Ropen_object(&new[i], H5P_DEFAULT, H5P_DEFAULT);
+        }
+        H5E_END_TRY
+        CHECK((object[0] < 0) == (object[1] < 0));
+        out[i] = object[0] < 0 ? '-' : get_stamp(object[0]) == 1 && get_stamp(object[1]) == 1 ? '+' : '?';
+        for (int j = 0; j < 2; j++)
+            if (object[j] >= 0)
+                H5Oclose(object[j]);
+        H5Rdestroy(&new[i]);
+    }
+    out[7] = '\0';
+}
+
+static void expect_leads(const char *name, const char *expected)
+{
+    hid_t file = H5Fopen(name, H5F_ACC_RDONLY, H5P_DEFAULT);
+    char found[8] = "";
+
+    CHECK(file >= 0);
+    where_they_lead(file, found);
+    H5Fclose(file);
+    if (strcmp(found, expected) != 0)
+        printf("  %s: %s instead of %s\n", name, found, expected);
+    CHECK(strcmp(found, expected) == 0);
+}
+
+/* In order: deep, shared, kept, type, top, counted, alone. */
+static void test_what_is_deleted_with_a_group_is_deleted_and_what_is_held_is_not(void)
+{
+    make_version(1, make_tree);
+    make_version(2, delete_tree);
+    expect_leads(COW "@1", "+++++++");
+    expect_leads(COW "@2", "-+++-++");
+    expect_leads(COW, "-+++-++");
+    make_version(3, delete_second);
+    expect_leads(COW "@1", "+++++++");
+    expect_leads(COW "@2", "-+++-++");
+    expect_leads(COW "@3", "--++-++");
+    expect_leads(COW, "--++-++");
+}
+
+static void test_after_recreation_references_of_old_versions_still_lead(void)
+{
+    hid_t file;
+
+    make_version(1, make_tree);
+    CHECK((file = H5Fcreate(COW, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT)) >= 0);
+    make_tree(file, 1);
+    CHECK(H5Fclose(file) >= 0);
+    CHECK((file = H5Fcreate(COW, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT)) >= 0);
+    CHECK(H5Fclose(file) >= 0);
+    expect_leads(COW "@1", "+++++++");
+    expect_leads(COW "@2", "+++++++");
+}
+
+/* ---- conversion ---- */
+
+static const place all_places[] = {TINY, COMPACT, ONE, CHUNKED, CONTIGUOUS, ATTRIBUTE};
+
+/* As h5dump and h5diff of 1.12 and later read them. */
+static void say_as_new(text *out, hid_t file, kind k, shape s, place p)
+{
+    held h = held_of(k == OLD_OBJECT ? NEW_OBJECT : NEW_REGION, s);
+    hsize_t n = elements_in(p);
+    hid_t space = H5Screate_simple(1, &n, NULL), made;
+    unsigned char *elements = calloc(n, h.size);
+    char name[200];
+    void *reference;
+
+    place_name(name, k, s, p);
+    made = p == ATTRIBUTE ? H5Aopen(file, name, H5P_DEFAULT) : H5Dopen2(file, name, H5P_DEFAULT);
+    CHECK((p == ATTRIBUTE ? H5Aread(made, h.type, elements)
+                          : H5Dread(made, h.type, H5S_ALL, H5S_ALL, H5P_DEFAULT, elements)) >= 0);
+    for (hsize_t i = 0; i < n && i < COUNT(targets); i++)
+        for (size_t j = 0; (reference = reference_in(&h, s, elements + i * h.size, j)) != NULL; j++) {
+            say(out, "%s %llu.%zu as new:", name, (unsigned long long)i, j);
+            say_reference(out, file, k == OLD_OBJECT ? NEW_OBJECT : NEW_REGION, reference);
+        }
+    CHECK(H5Treclaim(h.type, space, H5P_DEFAULT, elements) >= 0);
+    free(elements);
+    H5Sclose(space);
+    if (p == ATTRIBUTE)
+        H5Aclose(made);
+    else
+        H5Dclose(made);
+    held_done(&h);
+}
+
+static void describe_as_new(text *out, hid_t file)
+{
+    for (size_t i = 0; i < COUNT(all_places); i++)
+        for (shape s = PLAIN; s <= COMPOUND; s++)
+            for (kind k = OLD_OBJECT; k <= OLD_REGION; k++)
+                say_as_new(out, file, k, s, all_places[i]);
+}
+
+static void make_and_read(hid_t file, int version)
+{
+    static text out;
+
+    make_all(file, version);
+    out.length = 0;
+    describe_as_new(&out, file); /* before anything is committed */
+    CHECK(out.length > 0 && strstr(out.data, "nowhere") == NULL);
+}
+
+static void test_old_references_are_read_as_new_ones(void)
+{
+    make_version(1, make_and_read);
+    make_version(2, move_some);
+    compare_with_kept(1, describe_as_new);
+    compare_with_kept(2, describe_as_new);
+}
+
+/* ---- versions beside each other ---- */
+
+static int differing_objects;
+
+static herr_t count_differing(hid_t start, const char *name, const H5O_info2_t *info, void *context)
+{
+    const hid_t *other = context;
+    H5O_info2_t there, here;
+
+    CHECK(H5Oget_info_by_name3(start, name, &here, H5O_INFO_BASIC, H5P_DEFAULT) >= 0);
+    CHECK(here.fileno == info->fileno && memcmp(&here.token, &info->token, sizeof here.token) == 0);
+    if (H5Oget_info_by_name3(*other, name, &there, H5O_INFO_BASIC, H5P_DEFAULT) >= 0)
+        differing_objects += there.fileno != info->fileno;
+    return 0;
+}
+
+static herr_t check_link(hid_t group, const char *name, const H5L_info2_t *info, void *context)
+{
+    H5O_info2_t object;
+
+    (void)context;
+    CHECK(H5Oget_info_by_name3(group, name, &object, H5O_INFO_BASIC, H5P_DEFAULT) >= 0 &&
+          memcmp(&object.token, &info->u.token, sizeof object.token) == 0);
+    return 0;
+}
+
+static void test_objects_of_two_versions_are_never_one_object(void)
+{
+    hid_t file[3];
+
+    make_version(1, make_tree);
+    make_version(2, delete_second);
+    file[0] = open_version(1);
+    file[1] = open_version(2);
+    file[2] = H5Fopen(COW, H5F_ACC_RDONLY, H5P_DEFAULT);
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 3; j++) {
+            differing_objects = 0;
+            CHECK(H5Ovisit3(file[i], H5_INDEX_NAME, H5_ITER_INC, count_differing, &file[j], H5O_INFO_BASIC) >= 0);
+            CHECK(i == j ? differing_objects == 0 : differing_objects >= 9);
+        }
+    for (int i = 0; i < 3; i++) {
+        CHECK(H5Lvisit2(file[i], H5_INDEX_NAME, H5_ITER_INC, check_link, NULL) >= 0);
+        CHECK(H5Literate2(file[i], H5_INDEX_NAME, H5_ITER_INC, NULL, check_link, NULL) >= 0);
+        H5Fclose(file[i]);
+    }
+}
+
+/* ---- what holds references open ---- */
+
+static void many_references(hid_t file, int version)
+{
+    enum { N = 3000 };
+    H5R_ref_t *references = calloc(N, sizeof *references);
+    hsize_t n = N;
+    hid_t space = H5Screate_simple(1, &n, NULL), d;
+
+    make_dataset(file, "a", 2, 10, NULL, version);
+    for (int i = 0; i < N; i++)
+        CHECK(H5Rcreate_object(file, "a", H5P_DEFAULT, &references[i]) >= 0);
+    d = H5Dcreate2(file, "many", H5T_STD_REF, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    CHECK(H5Dwrite(d, H5T_STD_REF, H5S_ALL, H5S_ALL, H5P_DEFAULT, references) >= 0);
+    H5Dclose(d);
+    H5Sclose(space);
+    for (int i = 0; i < N; i++)
+        H5Rdestroy(&references[i]);
+    free(references);
+}
+
+static void change_a(hid_t file, int version)
+{
+    hid_t d = H5Dopen2(file, "a", H5P_DEFAULT);
+
+    fill(d, version);
+    H5Dclose(d);
+}
+
+/* The application's own file is what they hold, in whatever order things are closed; nothing else is left open. */
+static void test_references_outlive_the_file_id_they_were_read_through(void)
+{
+    make_version(1, many_references);
+    make_version(2, change_a);
+    make_version(3, change_a);
+    for (unsigned version = 1; version <= 3; version++)
+        for (int order = 0; order < 3; order++) {
+            hid_t file = open_version(version), d = H5Dopen2(file, "many", H5P_DEFAULT), one = H5Screate(H5S_SCALAR),
+                  space = H5Dget_space(d), object;
+            hsize_t first = 2999, count = 1;
+            char name[100];
+            H5R_ref_t reference;
+
+            H5Sselect_hyperslab(space, H5S_SELECT_SET, &first, NULL, &count, NULL);
+            if (order == 0)
+                CHECK(H5Fclose(file) >= 0);
+            CHECK(H5Dread(d, H5T_STD_REF, one, space, H5P_DEFAULT, &reference) >= 0);
+            if (order == 1)
+                CHECK(H5Fclose(file) >= 0);
+            CHECK(H5Dclose(d) >= 0);
+            if (order == 2)
+                CHECK(H5Fget_obj_count(file, H5F_OBJ_ALL) == 1 && H5Fclose(file) >= 0);
+            CHECK((object = H5Ropen_object(&reference, H5P_DEFAULT, H5P_DEFAULT)) >= 0);
+            CHECK(get_stamp(object) == (int)version);
+            CHECK(H5Iget_name(object, name, sizeof name) > 0 && strcmp(name, "/a") == 0);
+            CHECK(H5Fget_name(object, name, sizeof name) > 0 &&
+                  strcmp(strchr(name, '@') + 1, version == 1   ? "1"
+                                                : version == 2 ? "2"
+                                                               : "3") == 0);
+            H5Oclose(object);
+            H5Rdestroy(&reference);
+            H5Sclose(space);
+            H5Sclose(one);
+            CHECK(H5Fget_obj_count(H5F_OBJ_ALL, H5F_OBJ_FILE | H5F_OBJ_DATASET | H5F_OBJ_GROUP) == 0);
+        }
+}
+
+/* A reference into a version that is written to another file names the version. */
+static void test_reference_into_a_version_keeps_its_version_in_another_file(void)
+{
+    hid_t version, other, d, space = H5Screate(H5S_SCALAR);
+    H5R_ref_t reference;
+    char name[100] = "";
+
+    make_version(1, many_references);
+    make_version(2, change_a);
+    version = open_version(1);
+    CHECK(H5Rcreate_object(version, "a", H5P_DEFAULT, &reference) >= 0);
+    CHECK((other = H5Fcreate(OTHER, H5F_ACC_TRUNC, H5P_DEFAULT, native_fapl)) >= 0);
+    d = H5Dcreate2(other, "elsewhere", H5T_STD_REF, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    CHECK(H5Dwrite(d, H5T_STD_REF, H5S_ALL, H5S_ALL, H5P_DEFAULT, &reference) >= 0);
+    H5Rdestroy(&reference);
+    CHECK(H5Dread(d, H5T_STD_REF, H5S_ALL, H5S_ALL, H5P_DEFAULT, &reference) >= 0);
+    CHECK(H5Rget_file_name(&reference, name, sizeof name) > 0 && strcmp(name, COW "@1") == 0);
+    H5Rdestroy(&reference);
+    H5Dclose(d);
+    H5Sclose(space);
+    H5Fclose(other);
+    H5Fclose(version);
+}
+
+/* References into another file, which is not there, in all places that a commit copies. */
+static void refer_elsewhere(hid_t file, int version)
+{
+    const hsize_t n = 5, most = H5S_UNLIMITED, chunk = 3;
+    hid_t other, space = H5Screate_simple(1, &n, &most), tiny = H5Screate_simple(1, &n, NULL), dcpl, d, a;
+    H5R_ref_t references[5];
+
+    CHECK((other = H5Fcreate(OTHER, H5F_ACC_TRUNC, H5P_DEFAULT, native_fapl)) >= 0);
+    make_targets(other, version);
+    for (int i = 0; i < 5; i++)
+        CHECK(H5Rcreate_object(i % 2 ? file : other, i % 2 ? "/" : "data", H5P_DEFAULT, &references[i]) >= 0);
+    dcpl = H5Pcreate(H5P_DATASET_CREATE);
+    H5Pset_chunk(dcpl, 1, &chunk);
+    d = H5Dcreate2(file, "many", H5T_STD_REF, space, H5P_DEFAULT, dcpl, H5P_DEFAULT);
+    CHECK(H5Dwrite(d, H5T_STD_REF, H5S_ALL, H5S_ALL, H5P_DEFAULT, references) >= 0 && H5Dclose(d) >= 0);
+    d = H5Dcreate2(file, "tiny", H5T_STD_REF, tiny, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    CHECK(H5Dwrite(d, H5T_STD_REF, H5S_ALL, H5S_ALL, H5P_DEFAULT, references) >= 0);
+    a = H5Acreate2(d, "attribute", H5T_STD_REF, tiny, H5P_DEFAULT, H5P_DEFAULT);
+    CHECK(H5Awrite(a, H5T_STD_REF, references) >= 0 && H5Aclose(a) >= 0 && H5Dclose(d) >= 0);
+    for (int i = 0; i < 5; i++)
+        H5Rdestroy(&references[i]);
+    H5Pclose(dcpl);
+    H5Sclose(tiny);
+    H5Sclose(space);
+    H5Fclose(other);
+    remove(OTHER);
+}
+
+static void refer_here(hid_t file, int version)
+{
+    static const char *const names[] = {"many", "tiny"};
+    hid_t one = H5Screate(H5S_SCALAR);
+    hsize_t last = 1;
+
+    (void)version;
+    for (int i = 0; i < 2; i++) {
+        hid_t d = H5Dopen2(file, names[i], H5P_DEFAULT), space = H5Dget_space(d);
+        H5R_ref_t reference;
+
+        CHECK(H5Rcreate_object(file, "tiny", H5P_DEFAULT, &reference) >= 0);
+        CHECK(H5Sselect_elements(space, H5S_SELECT_SET, 1, &last) >= 0 &&
+              H5Dwrite(d, H5T_STD_REF, one, space, H5P_DEFAULT, &reference) >= 0);
+        H5Rdestroy(&reference);
+        H5Sclose(space);
+        H5Dclose(d);
+    }
+    H5Sclose(one);
+}
+
+static void describe_elsewhere(text *out, hid_t file)
+{
+    static const char *const names[] = {"many", "tiny", "attribute of tiny"};
+    char name[200];
+
+    for (int i = 0; i < 3; i++) {
+        hid_t d = H5Dopen2(file, i == 0 ? "many" : "tiny", H5P_DEFAULT), a;
+        H5R_ref_t references[5];
+
+        if (i < 2)
+            CHECK(H5Dread(d, H5T_STD_REF, H5S_ALL, H5S_ALL, H5P_DEFAULT, references) >= 0);
+        else
+            CHECK((a = H5Aopen(d, "attribute", H5P_DEFAULT)) >= 0 && H5Aread(a, H5T_STD_REF, references) >= 0 &&
+                  H5Aclose(a) >= 0);
+        for (int j = 0; j < 5; j++) {
+            CHECK(H5Rget_file_name(&references[j], name, sizeof name) > 0);
+            say(out, "%s %d: %s", names[i], j, strncmp(name, OTHER, sizeof OTHER) == 0 ? name : "this file");
+            if (strcmp(name, OTHER) != 0) {
+                CHECK(H5Rget_obj_name(&references[j], H5P_DEFAULT, name, sizeof name) > 0);
+                say(out, " %s", name);
+            }
+            say(out, "\n");
+            H5Rdestroy(&references[j]);
+        }
+        H5Dclose(d);
+    }
+}
+
+static void test_references_into_other_files_are_kept_in_every_version(void)
+{
+    make_version(1, refer_elsewhere);
+    make_version(2, refer_here);
+    compare_with_kept(1, describe_elsewhere);
+    compare_with_kept(2, describe_elsewhere);
+}
+
+/* A region is that of the version's extent, also when the dataset has shrunk since. */
+static void shrink_rows(hid_t file, int version)
+{
+    hid_t d = H5Dopen2(file, "rows", H5P_DEFAULT);
+    hsize_t dims[] = {version == 2 ? 3 : 2 * ROWS, 4};
+
+    CHECK(H5Dset_extent(d, dims) >= 0);
+    H5Dclose(d);
+}
+
+static void describe_regions(text *out, hid_t file)
+{
+    say_place(out, file, OLD_REGION, PLAIN, CHUNKED);
+    say_place(out, file, NEW_REGION, PLAIN, CHUNKED);
+    say_place(out, file, NEW_REGION, PLAIN, TINY);
+}
+
+static void test_regions_are_those_of_the_extent_that_the_version_has(void)
+{
+    make_version(1, make_all);
+    make_version(2, shrink_rows);
+    compare_with_kept(1, describe_regions);
+    make_version(3, shrink_rows);
+    compare_with_kept(1, describe_regions);
+    compare_with_kept(3, describe_regions);
+}
+
+typedef struct test {
+    const char *name;
+    void (*run)(void);
+} test;
+#define TEST(name) {#name, name}
+
+int main(int argc, char **argv)
+{
+    static const test tests[] = {
+        TEST(test_references_of_every_kind_lead_to_objects_of_their_version),
+        TEST(test_references_to_deleted_objects_lead_nowhere),
+        TEST(test_reference_to_what_no_version_knew_never_leads_to_a_later_object),
+        TEST(test_what_is_deleted_with_a_group_is_deleted_and_what_is_held_is_not),
+        TEST(test_after_recreation_references_of_old_versions_still_lead),
+        TEST(test_old_references_are_read_as_new_ones),
+        TEST(test_objects_of_two_versions_are_never_one_object),
+        TEST(test_references_outlive_the_file_id_they_were_read_through),
+        TEST(test_reference_into_a_version_keeps_its_version_in_another_file),
+        TEST(test_references_into_other_files_are_kept_in_every_version),
+        TEST(test_regions_are_those_of_the_extent_that_the_version_has),
+    };
+    hid_t native = H5VLregister_connector_by_value(H5_VOL_NATIVE, H5P_DEFAULT);
+    unsigned broken = 0, run = 0;
+
+    native_fapl = H5Pcreate(H5P_FILE_ACCESS);
+    if (native < 0 || H5Pset_vol(native_fapl, native, NULL) < 0 || H5VLis_connector_registered_by_name("h5cow") <= 0) {
+        puts("run this with HDF5_PLUGIN_PATH=FOLDER HDF5_VOL_CONNECTOR=h5cow");
+        return 2;
+    }
+    for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
+        unsigned before = failures;
+
+        if (argc > 1 && strcmp(argv[1], tests[i].name) != 0)
+            continue;
+        tests[i].run();
+        run++;
+        printf("%s %s\n", failures == before ? "ok    " : "FAILED", tests[i].name);
+        fflush(stdout);
+        broken += failures != before;
+    }
+    H5Pclose(native_fapl);
+    H5VLclose(native);
+    remove_files();
+    printf("%u tests, %u failed\n", run, broken);
+    return broken > 0;
+}

@@ -1,0 +1,570 @@
+/* Datatypes of every class, in every kind of place: values and types of the head and of each version are what a plain
+ * file, kept at that time, has. Run with HDF5_VOL_CONNECTOR=h5cow.
+ */
+#include <hdf5.h>
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static unsigned failures;
+
+#define CHECK(condition)                                                                                               \
+    do {                                                                                                               \
+        if (!(condition)) {                                                                                            \
+            printf("  %s:%d: not true: %s\n", __func__, __LINE__, #condition);                                         \
+            failures++;                                                                                                \
+        }                                                                                                              \
+    } while (0)
+
+#define COW      "test_types_cow.h5"
+#define NATIVE   "test_types_native.h5"
+#define COUNT(a) (sizeof(a) / sizeof *(a))
+
+static hid_t native_fapl;
+
+/* ---- types ---- */
+
+static hid_t half_float(void)
+{
+    hid_t type = H5Tcopy(H5T_IEEE_F32LE);
+
+    CHECK(H5Tset_fields(type, 15, 10, 5, 0, 10) >= 0 && H5Tset_size(type, 2) >= 0 && H5Tset_ebias(type, 15) >= 0);
+    return type;
+}
+
+static hid_t big_half_float(void)
+{
+    hid_t type = half_float();
+
+    CHECK(H5Tset_order(type, H5T_ORDER_BE) >= 0);
+    return type;
+}
+
+static hid_t long_double(void)
+{
+    return H5Tcopy(H5T_NATIVE_LDOUBLE);
+}
+
+static hid_t odd_integer(void)
+{
+    hid_t type = H5Tcopy(H5T_STD_I64BE);
+
+    CHECK(H5Tset_size(type, 5) >= 0 && H5Tset_precision(type, 33) >= 0 && H5Tset_offset(type, 3) >= 0);
+    return type;
+}
+
+static hid_t bits(void)
+{
+    return H5Tcopy(H5T_STD_B32BE);
+}
+
+static hid_t tagged(void)
+{
+    hid_t type = H5Tcreate(H5T_OPAQUE, 7);
+
+    CHECK(H5Tset_tag(type, "seven bytes, of \"something\"") >= 0);
+    return type;
+}
+
+static hid_t enumeration(void)
+{
+    hid_t type = H5Tenum_create(H5T_STD_I16BE);
+    static const char *const names[] = {"red", "green", "blue", "none at all"};
+    const int16_t values[] = {5, -3, 300, 0};
+
+    for (int i = 0; i < 4; i++) {
+        unsigned char big[] = {(unsigned char)((uint16_t)values[i] >> 8), (unsigned char)values[i]};
+        CHECK(H5Tenum_insert(type, names[i], big) >= 0);
+    }
+    return type;
+}
+
+static hid_t fixed_string(void)
+{
+    hid_t type = H5Tcopy(H5T_C_S1);
+
+    CHECK(H5Tset_size(type, 11) >= 0 && H5Tset_strpad(type, H5T_STR_SPACEPAD) >= 0);
+    return type;
+}
+
+static hid_t text_utf8(void)
+{
+    hid_t type = H5Tcopy(H5T_C_S1);
+
+    CHECK(H5Tset_size(type, H5T_VARIABLE) >= 0 && H5Tset_cset(type, H5T_CSET_UTF8) >= 0);
+    return type;
+}
+
+/* INNER is closed. */
+static hid_t sequence_of(hid_t inner)
+{
+    hid_t type = H5Tvlen_create(inner);
+
+    H5Tclose(inner);
+    return type;
+}
+
+static hid_t array_of(hid_t inner, hsize_t a, hsize_t b)
+{
+    const hsize_t dims[] = {a, b};
+    hid_t type = H5Tarray_create2(inner, b > 0 ? 2 : 1, dims);
+
+    H5Tclose(inner);
+    return type;
+}
+
+/* With holes between the members. */
+static hid_t compound_of(hid_t first, hid_t second, hid_t third)
+{
+    const hid_t members[] = {first, second, third};
+    static const char *const names[] = {"first", "the second", "third/ä"};
+    size_t size = 3, offset[3];
+    hid_t type;
+
+    for (int i = 0; i < 3; i++) {
+        offset[i] = (size + 7) / 8 * 8;
+        size = offset[i] + H5Tget_size(members[i]);
+    }
+    type = H5Tcreate(H5T_COMPOUND, (size + 7) / 8 * 8 + 8);
+    for (int i = 0; i < 3; i++) {
+        CHECK(H5Tinsert(type, names[i], offset[i], members[i]) >= 0);
+        H5Tclose(members[i]);
+    }
+    return type;
+}
+
+static hid_t sequence_of_numbers(void)
+{
+    return sequence_of(H5Tcopy(H5T_STD_I32BE));
+}
+
+static hid_t sequence_of_texts(void)
+{
+    return sequence_of(text_utf8());
+}
+
+static hid_t sequence_of_sequences(void)
+{
+    return sequence_of(sequence_of(half_float()));
+}
+
+static hid_t sequence_of_arrays(void)
+{
+    return sequence_of(array_of(enumeration(), 2, 2));
+}
+
+static hid_t plain_compound(void)
+{
+    return compound_of(long_double(), tagged(), array_of(big_half_float(), 3, 0));
+}
+
+static hid_t compound_with_sequences(void)
+{
+    return compound_of(sequence_of(H5Tcopy(H5T_IEEE_F64BE)), text_utf8(), enumeration());
+}
+
+static hid_t sequence_of_compounds(void)
+{
+    return sequence_of(compound_of(fixed_string(), sequence_of(tagged()), odd_integer()));
+}
+
+static hid_t nested_arrays(void)
+{
+    return array_of(array_of(array_of(H5Tcopy(H5T_STD_U16BE), 2, 0), 3, 2), 2, 0);
+}
+
+static hid_t arrays_of_texts(void)
+{
+    return array_of(array_of(text_utf8(), 2, 0), 2, 2);
+}
+
+static hid_t nested_compounds(void)
+{
+    return compound_of(compound_of(tagged(), array_of(plain_compound(), 2, 0), bits()), text_utf8(),
+                       array_of(compound_of(sequence_of_numbers(), enumeration(), half_float()), 2, 0));
+}
+
+typedef struct kind {
+    const char *name;
+    hid_t (*make)(void);
+} kind;
+#define KIND(name) {#name, name}
+
+static const kind kinds[] = {
+    KIND(half_float),
+    KIND(big_half_float),
+    KIND(long_double),
+    KIND(odd_integer),
+    KIND(bits),
+    KIND(tagged),
+    KIND(enumeration),
+    KIND(fixed_string),
+    KIND(text_utf8),
+    KIND(sequence_of_numbers),
+    KIND(sequence_of_texts),
+    KIND(sequence_of_sequences),
+    KIND(sequence_of_arrays),
+    KIND(plain_compound),
+    KIND(compound_with_sequences),
+    KIND(sequence_of_compounds),
+    KIND(nested_arrays),
+    KIND(arrays_of_texts),
+    KIND(nested_compounds),
+};
+
+/* ---- values ---- */
+
+static uint32_t random_state;
+
+static uint32_t random_number(void)
+{
+    random_state = random_state * 1664525u + 1013904223u;
+    return random_state >> 8;
+}
+
+static void fill_value(hid_t type, unsigned char *at)
+{
+    size_t size = H5Tget_size(type);
+    hid_t inner;
+
+    switch (H5Tget_class(type)) {
+    case H5T_STRING:
+        if (H5Tis_variable_str(type) > 0) {
+            char *text = malloc(12);
+            snprintf(text, 12, "t\xc3\xa4%u", random_number() % 100000 * (random_number() % 4 > 0));
+            memcpy(at, &text, sizeof text);
+        } else
+            for (size_t i = 0; i < size; i++)
+                at[i] = (unsigned char)('a' + random_number() % 26);
+        break;
+    case H5T_ENUM: {
+        inner = H5Tget_super(type);
+        CHECK(H5Tget_member_value(type, random_number() % (unsigned)H5Tget_nmembers(type), at) >= 0);
+        H5Tclose(inner);
+        break;
+    }
+    case H5T_VLEN: {
+        hvl_t sequence = {.len = random_number() % 4};
+        inner = H5Tget_super(type);
+        sequence.p = sequence.len == 0 ? NULL : calloc(sequence.len, H5Tget_size(inner));
+        for (size_t i = 0; i < sequence.len; i++)
+            fill_value(inner, (unsigned char *)sequence.p + i * H5Tget_size(inner));
+        memcpy(at, &sequence, sizeof sequence);
+        H5Tclose(inner);
+        break;
+    }
+    case H5T_ARRAY:
+        inner = H5Tget_super(type);
+        for (size_t i = 0; i < size; i += H5Tget_size(inner))
+            fill_value(inner, at + i);
+        H5Tclose(inner);
+        break;
+    case H5T_COMPOUND:
+        for (unsigned m = 0; m < (unsigned)H5Tget_nmembers(type); m++) {
+            inner = H5Tget_member_type(type, m);
+            fill_value(inner, at + H5Tget_member_offset(type, m));
+            H5Tclose(inner);
+        }
+        break;
+    case H5T_FLOAT: /* no payload of a NaN, no bits that are none */
+        memset(at, 0, size);
+        if (size == sizeof(long double)) {
+            long double value = (long double)random_number() / 3;
+            memcpy(at, &value, 10);
+        } else {
+            at[0] = (unsigned char)(random_number() % 0x3c);
+            at[size - 1] = (unsigned char)(random_number() % 0x3c);
+        }
+        break;
+    default:
+        for (size_t i = 0; i < size; i++)
+            at[i] = (unsigned char)random_number();
+    }
+}
+
+typedef struct text {
+    char *data;
+    size_t length, room;
+} text;
+
+static void say(text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void say(text *t, const char *format, ...)
+{
+    va_list list;
+
+    if (t->room - t->length < 1000) {
+        t->room = t->room * 2 + 100000;
+        if ((t->data = realloc(t->data, t->room)) == NULL)
+            abort();
+    }
+    va_start(list, format);
+    t->length += (size_t)vsnprintf(t->data + t->length, t->room - t->length, format, list);
+    va_end(list);
+}
+
+static void say_value(text *out, hid_t type, const unsigned char *at)
+{
+    size_t size = H5Tget_size(type);
+    hid_t inner;
+
+    switch (H5Tget_class(type)) {
+    case H5T_VLEN: {
+        hvl_t sequence;
+        memcpy(&sequence, at, sizeof sequence);
+        inner = H5Tget_super(type);
+        say(out, "<");
+        for (size_t i = 0; i < sequence.len; i++)
+            say_value(out, inner, (unsigned char *)sequence.p + i * H5Tget_size(inner));
+        say(out, ">");
+        H5Tclose(inner);
+        break;
+    }
+    case H5T_ARRAY:
+        inner = H5Tget_super(type);
+        say(out, "[");
+        for (size_t i = 0; i < size; i += H5Tget_size(inner))
+            say_value(out, inner, at + i);
+        say(out, "]");
+        H5Tclose(inner);
+        break;
+    case H5T_COMPOUND:
+        say(out, "{");
+        for (unsigned m = 0; m < (unsigned)H5Tget_nmembers(type); m++) {
+            inner = H5Tget_member_type(type, m);
+            say_value(out, inner, at + H5Tget_member_offset(type, m));
+            H5Tclose(inner);
+        }
+        say(out, "}");
+        break;
+    default:
+        if (H5Tget_class(type) == H5T_STRING && H5Tis_variable_str(type) > 0) {
+            const char *string;
+            memcpy(&string, at, sizeof string);
+            say(out, "\"%.100s\"", string == NULL ? "(null)" : string);
+        } else
+            for (size_t i = 0; i < size; i++)
+                say(out, "%02x", at[i]);
+        say(out, " ");
+    }
+}
+
+/* ---- places ---- */
+
+typedef enum { TINY, COMPACT, ONE, CHUNKED, CONTIGUOUS, ATTRIBUTE, PLACES } place;
+static const char *const place_names[] = {"tiny", "compact", "one", "chunked", "contiguous", "attribute"};
+
+static hsize_t elements_in(place p, hid_t type)
+{
+    hsize_t beyond_tiny = 4096 / H5Tget_size(type) + 3;
+
+    return p == ONE || p == ATTRIBUTE ? 1 : p == CONTIGUOUS ? beyond_tiny : 5;
+}
+
+static hid_t file_space(place p, hid_t type)
+{
+    hsize_t n = elements_in(p, type), most = H5S_UNLIMITED;
+
+    return p == ONE || p == ATTRIBUTE ? H5Screate(H5S_SCALAR) : H5Screate_simple(1, &n, p == CHUNKED ? &most : NULL);
+}
+
+static void place_name(char name[200], const kind *k, place p, bool named)
+{
+    snprintf(name, 200, "%s %s%s", k->name, place_names[p], named ? " named" : "");
+}
+
+/* Makes what is not there yet, and writes the values of VERSION: of two elements in three only, once it is there. */
+static void write_place(hid_t file, const kind *k, place p, hid_t type, bool named, int version)
+{
+    hid_t space = file_space(p, type), dcpl = H5Pcreate(H5P_DATASET_CREATE), made;
+    hsize_t n = elements_in(p, type), chunk = 2, start = 0, stride = 3, block = 2, count = n / 3;
+    unsigned char *values = calloc(n, H5Tget_size(type));
+    char name[200];
+    hid_t part = H5Scopy(space), memory = H5Scopy(space);
+
+    random_state = (uint32_t)(version * 1000 + (int)p * 10 + (int)(k - kinds) * 100);
+    place_name(name, k, p, named);
+    if (p == COMPACT)
+        H5Pset_layout(dcpl, H5D_COMPACT);
+    if (p == CHUNKED)
+        H5Pset_chunk(dcpl, 1, &chunk);
+    for (hsize_t i = 0; i < n; i++)
+        fill_value(type, values + i * H5Tget_size(type));
+    if (p == ATTRIBUTE) {
+        made = version == 1 ? H5Acreate2(file, name, type, space, H5P_DEFAULT, H5P_DEFAULT)
+                            : H5Aopen(file, name, H5P_DEFAULT);
+        CHECK(made >= 0 && H5Awrite(made, type, values) >= 0 && H5Aclose(made) >= 0);
+    } else {
+        made = version == 1 ? H5Dcreate2(file, name, type, space, H5P_DEFAULT, dcpl, H5P_DEFAULT)
+                            : H5Dopen2(file, name, H5P_DEFAULT);
+        if (version > 1 && n > 1) {
+            CHECK(H5Sselect_hyperslab(part, H5S_SELECT_SET, &start, &stride, &count, &block) >= 0);
+            CHECK(H5Sselect_copy(memory, part) >= 0);
+        }
+        CHECK(made >= 0 && H5Dwrite(made, type, memory, part, H5P_DEFAULT, values) >= 0 && H5Dclose(made) >= 0);
+    }
+    CHECK(H5Treclaim(type, space, H5P_DEFAULT, values) >= 0);
+    free(values);
+    H5Sclose(memory);
+    H5Sclose(part);
+    H5Pclose(dcpl);
+    H5Sclose(space);
+}
+
+static void say_place(text *out, hid_t file, const kind *k, place p, hid_t made_type, bool named)
+{
+    hid_t space = file_space(p, made_type), object, type;
+    hsize_t n = elements_in(p, made_type);
+    unsigned char *values = calloc(n, H5Tget_size(made_type));
+    char name[200], of[200];
+    herr_t status;
+
+    place_name(name, k, p, named);
+    object = p == ATTRIBUTE ? H5Aopen(file, name, H5P_DEFAULT) : H5Dopen2(file, name, H5P_DEFAULT);
+    type = p == ATTRIBUTE ? H5Aget_type(object) : H5Dget_type(object);
+    status = p == ATTRIBUTE ? H5Aread(object, made_type, values)
+                            : H5Dread(object, made_type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values);
+    CHECK(status >= 0 && type >= 0);
+    say(out, "%s: ", name);
+    for (hsize_t i = 0; status >= 0 && i < n; i++)
+        say_value(out, made_type, values + i * H5Tget_size(made_type));
+    CHECK(H5Tequal(type, made_type) > 0);
+    CHECK((H5Tcommitted(type) > 0) == named);
+    if (named) { /* one object, whoever uses it */
+        H5O_info2_t info, shared;
+        snprintf(of, sizeof of, "types/%s", k->name);
+        CHECK(H5Oget_info3(type, &info, H5O_INFO_BASIC) >= 0 &&
+              H5Oget_info_by_name3(file, of, &shared, H5O_INFO_BASIC, H5P_DEFAULT) >= 0 &&
+              memcmp(&info.token, &shared.token, sizeof info.token) == 0 && info.fileno == shared.fileno &&
+              info.rc >= 1 + PLACES);
+    }
+    if (p != ATTRIBUTE && H5Tdetect_class(type, H5T_VLEN) == 0 && H5Tis_variable_str(type) == 0 &&
+        H5Tget_class(type) == H5T_FLOAT) { /* and through a conversion */
+        double *numbers = calloc(n, sizeof *numbers);
+        CHECK(H5Dread(object, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, numbers) >= 0);
+        for (hsize_t i = 0; i < n; i++)
+            say(out, " %a", numbers[i]);
+        free(numbers);
+    }
+    say(out, "\n");
+    CHECK(H5Treclaim(made_type, space, H5P_DEFAULT, values) >= 0);
+    free(values);
+    H5Tclose(type);
+    if (p == ATTRIBUTE)
+        H5Aclose(object);
+    else
+        H5Dclose(object);
+    H5Sclose(space);
+}
+
+static void for_all(hid_t file, int version, text *out)
+{
+    for (size_t k = 0; k < COUNT(kinds); k++)
+        for (int named = 0; named < 2; named++) {
+            hid_t type = kinds[k].make(), use = type;
+            char name[200];
+
+            CHECK(type >= 0);
+            snprintf(name, sizeof name, "types/%s", kinds[k].name);
+            if (named && version == 1)
+                CHECK(H5Tcommit2(file, name, type, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT) >= 0);
+            else if (named && version > 1)
+                CHECK((use = H5Topen2(file, name, H5P_DEFAULT)) >= 0);
+            for (place p = 0; p < PLACES; p++)
+                if (out == NULL)
+                    write_place(file, &kinds[k], p, use, named, version);
+                else
+                    say_place(out, file, &kinds[k], p, type, named);
+            if (use != type)
+                H5Tclose(use);
+            H5Tclose(type);
+        }
+}
+
+/* ---- versions ---- */
+
+static bool same_text(const char *what, const text *a, const text *b)
+{
+    const char *p = a->data, *q = b->data;
+
+    if (strcmp(p, q) == 0)
+        return true;
+    while (*p != '\0' && *q != '\0') {
+        size_t m = strcspn(p, "\n"), n = strcspn(q, "\n");
+        if (m != n || strncmp(p, q, m) != 0)
+            break;
+        p += m + (p[m] != '\0');
+        q += n + (q[n] != '\0');
+    }
+    printf("  %s:\n  - %.*s\n  + %.*s\n", what, (int)strcspn(p, "\n"), p, (int)strcspn(q, "\n"), q);
+    return false;
+}
+
+static void describe(const char *name, hid_t fapl, text *out)
+{
+    hid_t file = H5Fopen(name, H5F_ACC_RDONLY, fapl);
+
+    CHECK(file >= 0);
+    out->length = 0;
+    for_all(file, 0, out);
+    CHECK(H5Fclose(file) >= 0);
+}
+
+#define VERSIONS 3
+
+static void test_values_and_types_of_every_class_in_head_and_versions(void)
+{
+    text kept[VERSIONS + 1] = {{0}}, found = {0};
+    char name[100];
+
+    remove(COW);
+    remove(NATIVE);
+    for (int version = 1; version <= VERSIONS; version++) {
+        for (int native = 0; native < 2; native++) {
+            hid_t fapl = native ? native_fapl : H5P_DEFAULT, file, group;
+
+            if (version == 1) {
+                CHECK((file = H5Fcreate(native ? NATIVE : COW, H5F_ACC_TRUNC, H5P_DEFAULT, fapl)) >= 0);
+                CHECK((group = H5Gcreate2(file, "types", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT)) >= 0);
+                H5Gclose(group);
+            } else
+                CHECK((file = H5Fopen(native ? NATIVE : COW, H5F_ACC_RDWR, fapl)) >= 0);
+            for_all(file, version, NULL);
+            CHECK(H5Fclose(file) >= 0);
+        }
+        describe(NATIVE, native_fapl, &kept[version]);
+        describe(COW, H5P_DEFAULT, &found);
+        snprintf(name, sizeof name, "head at version %d", version);
+        CHECK(same_text(name, &kept[version], &found));
+    }
+    for (int version = 1; version <= VERSIONS; version++) {
+        snprintf(name, sizeof name, COW "@%d", version);
+        describe(name, H5P_DEFAULT, &found);
+        CHECK(same_text(name, &kept[version], &found));
+        CHECK(version == 1 || strcmp(kept[version].data, kept[1].data) != 0);
+    }
+    for (int version = 1; version <= VERSIONS; version++)
+        free(kept[version].data);
+    free(found.data);
+}
+
+int main(void)
+{
+    hid_t native = H5VLregister_connector_by_value(H5_VOL_NATIVE, H5P_DEFAULT);
+
+    native_fapl = H5Pcreate(H5P_FILE_ACCESS);
+    if (native < 0 || H5Pset_vol(native_fapl, native, NULL) < 0 || H5VLis_connector_registered_by_name("h5cow") <= 0) {
+        puts("run this with HDF5_PLUGIN_PATH=FOLDER HDF5_VOL_CONNECTOR=h5cow");
+        return 2;
+    }
+    test_values_and_types_of_every_class_in_head_and_versions();
+    printf("%s test_values_and_types_of_every_class_in_head_and_versions\n", failures == 0 ? "ok    " : "FAILED");
+    H5Pclose(native_fapl);
+    H5VLclose(native);
+    remove(COW);
+    remove(NATIVE);
+    return failures > 0;
+}
