@@ -54,6 +54,13 @@ bool cow_file_take_on(void *native)
     return journal == NULL ? !with_journal : cow_journal_take_on(journal);
 }
 
+bool cow_file_in_place(const cow_home *home, haddr_t address, hsize_t size)
+{
+    cow_journal *journal = home == NULL ? NULL : cow_driver_journal(home->fileno);
+
+    return journal == NULL || cow_journal_in_place(journal, address, size);
+}
+
 int cow_file_check_journal(void *native, const char *name)
 {
     if (!with_journal || journal_of(native) != NULL)
