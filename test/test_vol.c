@@ -1318,6 +1318,30 @@ static void test_files_of_other_drivers_have_no_history(void)
     H5Pclose(fapl);
 }
 
+/* GDAL has a driver of its own, h5py one for Python's file objects: who asks for a version gets that one or an error. */
+static void test_versions_are_read_with_other_drivers_too(void)
+{
+    static const char *const names[] = {"test_vol_cow.h5@1", "test_vol_cow.h5@2"};
+
+    make_versions();
+    for (int driver = 0; driver < 2; driver++) {
+        hid_t fapl = H5Pcreate(H5P_FILE_ACCESS);
+
+        CHECK((driver == 0 ? H5Pset_fapl_stdio(fapl) : H5Pset_fapl_core(fapl, 65536, false)) >= 0);
+        for (int n = 0; n < 2; n++) {
+            hid_t file = H5Fopen(names[n], H5F_ACC_RDONLY, fapl);
+            CHECK(file >= 0 && first_value(file, "g/d") == n + 1);
+            CHECK(H5Lexists(file, RESERVED, H5P_DEFAULT) == 0 && H5Fclose(file) >= 0);
+        }
+        H5E_BEGIN_TRY
+        {
+            CHECK(H5Fopen(names[0], H5F_ACC_RDWR, fapl) < 0);
+        }
+        H5E_END_TRY
+        H5Pclose(fapl);
+    }
+}
+
 /* ---- printing of errors ---- */
 
 /* Standard error goes to a file while WHAT runs; how often does TEXT stand there? */
@@ -1839,6 +1863,7 @@ int main(int argc, char **argv)
         TEST(test_external_link_to_a_file_with_history_is_written_with_history),
         TEST(test_mounted_file_with_history_is_written_with_history),
         TEST(test_files_of_other_drivers_have_no_history),
+        TEST(test_versions_are_read_with_other_drivers_too),
         TEST(test_an_error_is_printed_once),
         TEST(test_single_writer_flushes_make_versions_that_readers_open),
         TEST(test_single_writer_is_refused_where_native_refuses),
