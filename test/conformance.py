@@ -19,41 +19,43 @@ EXCEPTIONS = {
     "PyTables": [
         (
             "test_basics::FilePropertyTestCase::test_get_filesize",
-            "Expects a file of 32 MB for 32 MB of zeros. Equal chunks are stored once, so the file has 0.3 MB. Nothing of "
-            "libhdf5: the purpose of h5cow.",
+            "Expects a file of 32 MB for 32 MB of zeros. Equal chunks are stored once, so the file has 0.3 MB. "
+            "Nothing of libhdf5: the purpose of h5cow.",
         ),
         (
             "test_*::SizeOnDiskInMemoryPropertyTestCase::*",
-            "Expect the size of the file to differ by at most 6000 bytes from the size of the chunks that HDF5 tells. A file "
-            "with history also holds its index, versions and views, and equal chunks only once.",
+            "Expect the size of the file to differ by at most 6000 bytes from the size of the chunks that HDF5 "
+            "tells. A file with history also holds its index, versions and views, and equal chunks only once.",
         ),
         (
             "test_create::CoreDriverNoBackingStoreTestCase::test_openFile[AR]*",
-            "Open a file for writing with the core driver, which keeps the changes in memory. The driver reads the file itself, "
-            "past the journal, and libhdf5 (H5O_UNKNOWN message in the superblock extension, H5Oint.c) refuses to open it for "
-            "writing: that mark is what protects the history. Opening for reading works.",
+            "Open a file for writing with the core driver, which keeps the changes in memory. The driver reads "
+            "the file itself, past the journal, and libhdf5 (H5O_UNKNOWN message in the superblock extension, "
+            "H5Oint.c) refuses to open it for writing: that mark is what protects the history. Opening for "
+            "reading works.",
         ),
     ],
     "netCDF4-python": [
         (
             "test_alignment::*::test_setting_alignment",
-            "Looks for addresses in the output of h5ls --address, which prints them with H5Ddebug. That function of libhdf5 "
-            "(H5D.c) bypasses the VOL: it prints the layout of the native object, which is virtual. H5Dget_offset and "
-            "H5Dget_chunk_info tell the addresses.",
+            "Looks for addresses in the output of h5ls --address, which prints them with H5Ddebug. That function "
+            "of libhdf5 (H5D.c) bypasses the VOL: it prints the layout of the native object, which is virtual. "
+            "H5Dget_offset and H5Dget_chunk_info tell the addresses.",
         ),
         (
             "test_compression::*::runTest",
-            "Expects a file with Fletcher-32 checksums to be larger by 80 bytes. Both variables of that test are equal and are "
-            "stored once, and HDF5 allocates the rest of the file in larger blocks: the sizes are the same.",
+            "Expects a file with Fletcher-32 checksums to be larger by 80 bytes. Both variables of that test are "
+            "equal and are stored once, and HDF5 allocates the rest of the file in larger blocks: the sizes are "
+            "the same.",
         ),
     ],
     "xarray": [
         (
             "test_backends::TestH5NetCDF*::test_refresh_from_disk",
-            "Copies another file over one that is open (cp, round HDF5) and opens it again. libhdf5 has one state for all "
-            "openings of a file in a process (H5F_shared_t), so the second opening sees the metadata of the first: natively the "
-            "new bytes of the data happen to be at the old address. h5cow reports that they are not what was written. See "
-            "promises.md, Assumed.",
+            "Copies another file over one that is open (cp, round HDF5) and opens it again. libhdf5 has one state "
+            "for all openings of a file in a process (H5F_shared_t), so the second opening sees the metadata of "
+            "the first: natively the new bytes of the data happen to be at the old address. h5cow reports that "
+            "they are not what was written. See promises.md, Assumed.",
         ),
     ],
 }
@@ -88,7 +90,8 @@ def page(results):
             counts = " | ".join(str(result[run][kind]) for kind in ("passed", "failed", "skipped"))
             first = f"{result['suite']} | {result['version']}" if run == "native" else " | "
             text += f"| {first} | {run} | {counts} |\n"
-    text += "\n## Exceptions\n\nTests that pass natively and not with the connector.\n\n| suite | test | cause |\n|---|---|---|\n"
+    text += "\n## Exceptions\n\nTests that pass natively and not with the connector.\n\n"
+    text += "| suite | test | cause |\n|---|---|---|\n"
     for result in results:
         by_reason = {}
         for name in result["exceptions"]:

@@ -24,7 +24,8 @@ random = np.random.default_rng(int(sys.argv[2]))
 f = netCDF4.Dataset(sys.argv[1], 'w')
 for name, size in (('time', None), ('lat', 18), ('lon', 36)):
     f.createDimension(name, size)
-for name, units, values in (('time', 'days since 2026-01-01', np.arange(12.0)), ('lat', 'degrees_north', np.linspace(-85, 85, 18)),
+for name, units, values in (('time', 'days since 2026-01-01', np.arange(12.0)),
+                            ('lat', 'degrees_north', np.linspace(-85, 85, 18)),
                             ('lon', 'degrees_east', np.linspace(5, 355, 36))):
     v = f.createVariable(name, 'f8', (name,))
     v.units, v.standard_name = units, {'lat': 'latitude', 'lon': 'longitude'}.get(name, 'time')
@@ -174,11 +175,13 @@ def test_nco_changes_in_place(story):
 def test_cdo(story):
     need("cdo")
     s = story("data.nc")
-    s.step(["cdo", "-s", "--no_history", "-O", "-f", "nc4", "copy", s.input(1), "{F}"])
-    s.step(["cdo", "-s", "--no_history", "-O", "-f", "nc4", "-z", "zip_4", "addc,1.5", s.input(1), "{F}"])
-    s.step(["cdo", "-s", "--no_history", "-O", "-f", "nc4", "timmean", s.input(2), "{F}"])
-    s.step(["cdo", "-s", "--no_history", "-O", "-f", "nc4", "mergetime", "-seltimestep,1/3", s.input(2), "-seltimestep,7/9", s.input(3), "{F}"])
-    s.check(["cdo", "-s", "output", "{F}"], ["cdo", "-s", "infon", "{F}"], ["cdo", "-s", "showtimestamp", "-select,name=temp", "{F}"])
+    cdo = ["cdo", "-s", "--no_history", "-O", "-f", "nc4"]
+    s.step([*cdo, "copy", s.input(1), "{F}"])
+    s.step([*cdo, "-z", "zip_4", "addc,1.5", s.input(1), "{F}"])
+    s.step([*cdo, "timmean", s.input(2), "{F}"])
+    s.step([*cdo, "mergetime", "-seltimestep,1/3", s.input(2), "-seltimestep,7/9", s.input(3), "{F}"])
+    dates = ["cdo", "-s", "showtimestamp", "-select,name=temp", "{F}"]
+    s.check(["cdo", "-s", "output", "{F}"], ["cdo", "-s", "infon", "{F}"], dates)
 
 
 # ---- HDF5 tools -----------------------------------------------------------------------------------------------------
@@ -224,7 +227,8 @@ def test_gdal_translate_writes_netcdf(story):
     s = story("data.nc")
     for n, seed in enumerate((1, 2, 3), 1):
         made = s.programs.stock(
-            *("gdal_translate", "-q", "-b", seed, f"NETCDF:{s.input(seed)}:temp", s.folder / f"band{n}.tif"), cwd=s.folder
+            *("gdal_translate", "-q", "-b", seed, f"NETCDF:{s.input(seed)}:temp", s.folder / f"band{n}.tif"),
+            cwd=s.folder,
         )
         assert made.returncode == 0, made.stderr
     write = ["gdal_translate", "-q", "-of", "netCDF", "-co", "FORMAT=NC4", "-co", "WRITE_GDAL_HISTORY=NO"]
@@ -301,7 +305,8 @@ READ_XARRAY = """
 import xarray as xr, sys
 tree = xr.open_datatree(sys.argv[1], engine={engine!r})
 for node in tree.subtree:
-    print(node.path, node.to_dataset().load().to_dict(), {{n: v.encoding.get('chunksizes') for n, v in node.data_vars.items()}})
+    print(node.path, node.to_dataset().load().to_dict())
+    print({{name: v.encoding.get('chunksizes') for name, v in node.data_vars.items()}})
 """
 
 

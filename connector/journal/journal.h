@@ -49,8 +49,8 @@ bool cow_journal_present(const char *name);
 bool cow_journal_unfinished(const char *name);
 
 int cow_journal_read(cow_journal *journal, uint64_t address, void *buffer, size_t size);
-/* Does whoever reads the file itself find there what cow_journal_read gives? Not while it waits to be applied, or to be
- * committed over something else. */
+/* Whoever reads the file itself at this place does not find old bytes there, as where new ones wait to be applied, or to be
+ * committed over them. Before the first commit there are no old ones: what is not in place then reads as zeros. */
 bool cow_journal_in_place(const cow_journal *journal, uint64_t address, uint64_t size);
 /* After a failed commit (cow_journal_failure) writes are taken and come to nothing, so that HDF5 can close the file. */
 int cow_journal_write(cow_journal *journal, uint64_t address, const void *bytes, size_t size);

@@ -291,7 +291,7 @@ bool cow_file_take_on(void *native);
 int cow_file_check_journal(void *native, const char *name);
 /* Nothing of a new file is to be kept. */
 void cow_file_drop_creation(void *native);
-/* Does a program that reads the file itself find there what HDF5 has? */
+/* Is a program that reads the file itself safe from old bytes there? */
 bool cow_file_in_place(const cow_home *home, haddr_t address, hsize_t size);
 
 /* file.c, for create.c */
