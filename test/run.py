@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """All tests, one part after the other; the last line counts them. ./dev test builds everything and calls this.
 
-usage: run.py [--long] [--suites] [--steps N] [--seed S] [--kills N] [--many SECONDS]
+usage: run.py [--long] [--suites [--write-docs]] [--steps N] [--seed S] [--kills N] [--many SECONDS]
 
 Each part prints its own counted line and keeps its whole output in build/test-logs. A part that cannot be counted, or
 that ends badly without a failed test, counts as one failed test: nothing that was not run can look like a success.
@@ -25,10 +25,11 @@ RUNS = 8  # of the differential test, each with its own seed
 KILLS = 500  # of a writer beside readers
 MANY = 120  # seconds of many readers at one file
 PART_TIMEOUT = 1800  # seconds
+SUITE_TIMEOUT = 6 * 3600  # of a test-suite of others in full; PyTables' takes over half an hour natively
 COUNTED = re.compile(r"(\d+) passed, (\d+) failed, (\d+) skipped\s*$")
 
 
-def logged(command, log, env=None):
+def logged(command, log, env=None, timeout=PART_TIMEOUT):
     """Run COMMAND with its output in LOG. Its exit code, or why it has none; and the output."""
     with open(log, "w") as out:
         try:
@@ -38,7 +39,7 @@ def logged(command, log, env=None):
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=subprocess.STDOUT,
-                timeout=PART_TIMEOUT,
+                timeout=timeout,
             ).returncode
         except (OSError, subprocess.TimeoutExpired) as error:
             code = str(error)
@@ -63,10 +64,10 @@ class Tests:
         self.started = now
         print("{}: {} passed, {} failed, {} skipped {}".format(title, *counts, seconds), flush=True)
 
-    def part(self, title, command, count, shown=None):
+    def part(self, title, command, count, shown=None, **more):
         """One command of many tests; COUNT turns its output into (passed, failed, skipped), or None."""
         log = log_file(title)
-        code, text = logged(command, log)
+        code, text = logged(command, log, **more)
         counts = count(text)
         if counts is None:
             counts = (0, 1, 0)
@@ -147,6 +148,37 @@ def crowds(tests, kills, seconds, seed):
         tests.programs(title, {command[0].name: [sys.executable, "-B", *command]}, os.environ)
 
 
+def from_outside(tests, title, path, env):
+    """pytest; what it skips is named."""
+    xml = LOGS / f"{log_file(title).stem}.xml"
+    command = [sys.executable, "-B", "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", f"--junit-xml={xml}", path]
+    tests.part(title, command, junit(xml), shown=r"SKIPPED", env=env)
+
+
+def suites_of_others(tests, everything):
+    """Each against its own native run. The results stay in LOGS for docs/conformance.md."""
+    for file in LOGS.glob("suite-*.json"):
+        file.unlink()
+    runners = (
+        ("HDF5 API tests", ["run_api_suite.py"], True),
+        ("h5py tests", ["run_pytest_suites.py", "h5py"], True),
+        ("h5netcdf tests", ["run_pytest_suites.py", "h5netcdf"], True),
+        ("PyTables tests", ["run_pytables_suite.py"], True),
+        ("xarray tests", ["run_pytest_suites.py", "xarray"], False),
+        ("netCDF4-python tests", ["run_pytest_suites.py", "netCDF4"], False),
+    )
+    for title, runner, quick in runners:
+        if not quick and not everything:
+            continue
+        command = [sys.executable, "-B", TEST / runner[0], *runner[1:], "--logs", LOGS]
+        if everything and title in ("PyTables tests", "xarray tests"):
+            command.append("--all")
+        shown = r".*: (native|connector|gained|exception|LOST|not run)"
+        tests.part(title, command, counted_line, shown=shown, timeout=SUITE_TIMEOUT)
+    if not everything:
+        print("    only with ./dev test --suites: all of PyTables, xarray, netCDF4-python, tools that are not here")
+
+
 def damage(tests, seed):
     """More of what the C tests begin with; with sanitizers."""
     folder = BUILD / "sanitize"
@@ -167,6 +199,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--long", action="store_true", help="ten times as many random steps, more damaged files")
     parser.add_argument("--suites", action="store_true", help="only the test-suites of others")
+    parser.add_argument("--write-docs", action="store_true", help="with --suites: write docs/conformance.md from this run")
     parser.add_argument("--steps", type=int, help=f"steps of the differential test (default {STEPS})")
     parser.add_argument("--seed", type=int, default=1, help="first seed of the differential test (default 1)")
     parser.add_argument("--kills", type=int, help=f"kills of a writer (default {KILLS})")
@@ -182,17 +215,17 @@ def main():
         c_tests(tests, "C tests with ASan and UBSan", "sanitize")
         c_tests(tests, "C tests under valgrind", "release", "valgrind")
         c_tests(tests, "C tests with threads under ThreadSanitizer", "threads", names=["workers", "threads"])
-        xml = LOGS / "pytest.xml"
-        pytest = [sys.executable, "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junit-xml={xml}", TEST]
-        tests.part("Tests from outside", pytest, junit(xml))
+        from_outside(tests, "Tests from outside", TEST, None)
         differential(tests, steps, arguments.seed)
         crowds(tests, kills, arguments.many, arguments.seed)
         if arguments.long:
             damage(tests, arguments.seed)
             bit_rot(tests)
-    for title, runner in (("HDF5 API tests", "run_api_suite.py"), ("h5py tests", "run_h5py_suite.py")):
-        command = [sys.executable, "-B", TEST / runner, "--logs", LOGS]
-        tests.part(title, command, counted_line, shown=r"(API|h5py) suite: (native|connector|gained)")
+    else:
+        from_outside(tests, "Tools", TEST / "test_tools.py", {**os.environ, "H5COW_SUITES": "1"})
+    suites_of_others(tests, arguments.suites)
+    if arguments.write_docs and arguments.suites and not tests.total[1]:
+        subprocess.run([sys.executable, "-B", TEST / "conformance.py", LOGS], check=True)
 
     print("{} passed, {} failed, {} skipped".format(*tests.total))
     return 1 if tests.total[1] else 0

@@ -85,6 +85,11 @@ def run(connector, log):
     return parse(text), note
 
 
+def version():
+    """Of the library that the program was made for."""
+    return subprocess.run(["pkg-config", "--modversion", "hdf5"], capture_output=True, text=True).stdout.strip()
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--connector", default="h5cow", help="value of HDF5_VOL_CONNECTOR (default: h5cow)")
@@ -94,7 +99,7 @@ def main():
     suites.require_connector(arguments.connector)
     native, _ = run(None, logs / "api-native.log")
     connector, note = run(arguments.connector, logs / "api-connector.log")
-    sys.exit(suites.report("API suite", native, connector, note))
+    sys.exit(suites.report("HDF5 API tests", version(), native, connector, note, logs))
 
 
 if __name__ == "__main__":

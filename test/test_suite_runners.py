@@ -2,8 +2,13 @@
 
 import pathlib
 import re
+import sys
 
+import conformance
+import pytest
 import run_api_suite
+import run_pytables_suite
+import run_pytest_suites
 import suites
 
 OUTPUT = """\
@@ -51,8 +56,96 @@ def test_lost_and_missing_tests_fail_and_native_failures_do_not():
     assert result.lost == [("b", "failed"), ("e", "missing")]
 
 
+RUNNERS = (
+    ["run_api_suite.py"],
+    ["run_pytables_suite.py", "--only", "test_aux"],
+    ["run_pytest_suites.py", "h5py"],
+    ["run_pytest_suites.py", "h5netcdf"],
+    ["run_pytest_suites.py", "xarray"],
+    ["run_pytest_suites.py", "netCDF4"],
+)
+
+
+@pytest.mark.parametrize("runner", RUNNERS, ids=lambda r: "-".join(r).replace(".py", ""))
+def test_runner_stops_when_its_programs_run_without_the_connector(programs, runner, tmp_path):
+    """Where the plugin is not found, and where another connector is selected than the one that makes histories."""
+    folder = pathlib.Path(__file__).parent
+    for plugins, connector in (("/nowhere", "h5cow"), (None, "pass_through")):
+        more = {} if plugins is None else {"plugins": plugins}
+        command = [sys.executable, "-B", folder / runner[0], *runner[1:], "--connector", connector, "--logs", tmp_path]
+        env = {"H5COW_NETCDF4_SOURCE": str(tmp_path)}
+        done = programs.connector("env", *(f"{k}={v}" for k, v in env.items()), *command, **more)
+        assert done.returncode != 0 and "is not active in" in done.stderr, done.stdout + done.stderr
+        assert not list(tmp_path.glob("suite-*.json"))
+
+
+def test_exceptions_are_those_of_their_suite_and_only_where_the_test_failed():
+    name = "test_basics::FilePropertyTestCase::test_get_filesize"
+    native = {name: "passed", "other": "passed"}
+    listed = suites.compare(native, {name: "failed", "other": "passed"}, "PyTables")
+    assert (listed.exceptions, listed.lost, listed.passed, listed.skipped) == ([name], [], 1, 1)
+    assert suites.compare(native, {name: "failed", "other": "passed"}, "h5py").lost == [(name, "failed")]
+    assert suites.compare(native, {"other": "passed"}, "PyTables").lost == [(name, "missing")]  # it died
+    assert suites.compare(native, {name: "passed", "other": "passed"}, "PyTables").exceptions == []
+
+
+def test_page_has_counts_and_reasons_and_is_not_written_after_a_failure(tmp_path, monkeypatch, capsys):
+    name = "test_basics::FilePropertyTestCase::test_get_filesize"
+    monkeypatch.setattr(conformance, "PAGE", tmp_path / "page.md")
+    monkeypatch.setattr(sys, "argv", ["conformance.py", str(tmp_path)])
+    native = {name: "passed", "b": "passed"}
+    assert suites.report("PyTables", "3.10", native, {**native, name: "failed"}, logs=tmp_path) == 0
+    conformance.main()
+    page = conformance.PAGE.read_text()
+    assert "| PyTables | 3.10 | native | 2 | 0 | 0 |\n|  |  | connector | 1 | 1 | 0 |" in page
+    assert name in page and conformance.reason("PyTables", name) in page
+    conformance.PAGE.unlink()
+    assert suites.report("PyTables", "3.10", {"b": "passed"}, {"b": "failed"}, logs=tmp_path) == 1
+    with pytest.raises(SystemExit, match="not written"):
+        conformance.main()
+    assert not conformance.PAGE.exists()
+
+
+def test_a_process_that_dies_costs_one_pytables_test(tmp_path, monkeypatch):
+    """A test that kills its process, one before and one behind it, and a skipped one."""
+    tables = tmp_path / "tables"
+    (tables / "tests").mkdir(parents=True)
+    (tables / "__init__.py").write_text("")
+    (tables / "tests/__init__.py").write_text("")
+    (tables / "tests/test_x.py").write_text(
+        "import os, unittest\n"
+        "class A(unittest.TestCase):\n"
+        "    def test_1(self): pass\n"
+        "    def test_2(self): os.abort()\n"
+        "    def test_3(self): self.assertTrue(False)\n"
+        "    @unittest.skip('')\n"
+        "    def test_4(self): pass\n"
+        "class B(A):\n"
+        "    @classmethod\n"
+        "    def setUpClass(cls): raise OSError\n"
+        "def suite():\n"
+        "    load = unittest.defaultTestLoader.loadTestsFromTestCase\n"
+        "    return unittest.TestSuite([load(A), unittest.TestSuite([load(A), load(B)])])\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    found, deaths = run_pytables_suite.run_piece("test_x", 0, 1, None, tmp_path)
+    assert deaths == 2
+    for again in ("", " #2"):
+        assert found[f"test_x::A::test_1{again}"] == "passed" and found[f"test_x::A::test_4{again}"] == "skipped"
+        assert found[f"test_x::A::test_2{again}"] == found[f"test_x::A::test_3{again}"] == "failed"
+    assert list(found.values()).count("failed") == 5 and "test_x::B::test_1" not in found  # 5: B could not be set up
+
+
+def test_pytest_names_are_those_of_file_and_class(tmp_path):
+    xml = tmp_path / "x.xml"
+    case = '<testcase classname="{}" name="test_a">{}</testcase>'
+    cases = case.format("deep.folder.test_f.TestG", "") + case.format("deep.test_f", "<failure/>")
+    xml.write_text(f"<testsuites><testsuite>{cases}</testsuite></testsuites>")
+    assert run_pytest_suites.parse(xml, "test_f") == {"test_f::TestG::test_a": "passed", "test_f::test_a": "failed"}
+
+
 def test_empty_native_run_is_a_failure(capsys):
-    assert suites.report("suite", {}, {}) == 1
+    assert suites.report("suite", "1", {}, {}) == 1
     assert "0 passed, 1 failed, 0 skipped" in capsys.readouterr().out
 
 

@@ -379,6 +379,155 @@ static void test_chunk_addresses_are_true(void)
         fclose(file);
 }
 
+/* 1: the file has VALUE in all places of the chunk that ADDRESS leads to; 0: it has something else; -1: no address. */
+static int chunk_in_file(haddr_t address, size_t size, int value)
+{
+    int bytes[1024] = {0};
+    FILE *file;
+    size_t n = 0;
+
+    if (address == HADDR_UNDEF)
+        return -1;
+    if ((file = fopen(cow_file, "rb")) != NULL && fseek(file, (long)address, SEEK_SET) == 0)
+        n = fread(bytes, 1, size, file);
+    if (file != NULL)
+        fclose(file);
+    for (size_t i = 0; i < size / sizeof(int); i++)
+        if (n != size || bytes[i] != value)
+            return 0;
+    return 1;
+}
+
+typedef struct chunk_look {
+    int value;
+    unsigned right, wrong, nowhere;
+} chunk_look;
+
+static void look_at(chunk_look *look, haddr_t address, hsize_t size)
+{
+    int found = chunk_in_file(address, (size_t)size, look->value);
+
+    look->right += found == 1;
+    look->wrong += found == 0;
+    look->nowhere += found < 0;
+}
+
+static int look_at_chunk(const hsize_t *offset, unsigned mask, haddr_t address, hsize_t size, void *context)
+{
+    (void)offset;
+    (void)mask;
+    look_at(context, address, size);
+    return H5_ITER_CONT;
+}
+
+/* PyTables with Blosc2 reads the file itself at the addresses of chunks, right after it wrote them. Natively that works;
+ * small datasets are overwritten in place, so here their new bytes are in no place of their own before the commit. */
+static void test_chunk_addresses_never_lead_to_old_bytes(void)
+{
+    static const hsize_t dims[3][2] = {{8, 8}, {64, 64}, {8, 8}}; /* kept by HDF5, by the connector, contiguous */
+    static int values[64 * 64];
+    hid_t file;
+
+    for (int step = 1; step <= 4; step++) {
+        chunk_look look = {.value = step < 4 ? step : 3};
+        unsigned flags = step < 4 ? H5F_ACC_RDWR : H5F_ACC_RDONLY;
+
+        for (int i = 0; i < 64 * 64; i++)
+            values[i] = look.value;
+        file = step == 1 ? H5Fcreate(cow_file, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT)
+                         : H5Fopen(cow_file, flags, H5P_DEFAULT);
+        for (int d = 0; d < 3; d++) {
+            char name[] = {'d', (char)('0' + d), 0};
+            hsize_t chunk[2] = {4, 4}, at[2] = {4, 4}, size = 0;
+            haddr_t address = 0, alone = 0;
+            unsigned mask;
+            hid_t dataset;
+
+            if (step == 1) {
+                hid_t space = H5Screate_simple(2, dims[d], NULL), dcpl = H5Pcreate(H5P_DATASET_CREATE);
+                if (d < 2)
+                    H5Pset_chunk(dcpl, 2, chunk);
+                dataset = H5Dcreate2(file, name, H5T_NATIVE_INT, space, H5P_DEFAULT, dcpl, H5P_DEFAULT);
+                H5Pclose(dcpl);
+                H5Sclose(space);
+            } else {
+                dataset = H5Dopen2(file, name, H5P_DEFAULT);
+            }
+            if (step < 4)
+                CHECK(H5Dwrite(dataset, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
+            if (d == 2) {
+                CHECK(step == 4 || H5Dflush(dataset) >= 0); /* native HDF5 leaves small data in a buffer till then */
+                look_at(&look, H5Dget_offset(dataset), sizeof(int[8][8]));
+                H5Dclose(dataset);
+                continue;
+            }
+            CHECK(H5Dget_chunk_info_by_coord(dataset, at, &mask, &address, &size) >= 0 && size == sizeof(int[4][4]));
+            look_at(&look, address, size);
+            CHECK(H5Dget_chunk_info_by_coord(dataset, at, NULL, &alone, NULL) >= 0 && alone == address);
+            CHECK(H5Dget_chunk_info(dataset, H5S_ALL, 1, at, &mask, &address, &size) >= 0);
+            look_at(&look, address, size);
+            CHECK(H5Dget_chunk_info(dataset, H5S_ALL, 1, NULL, NULL, &alone, NULL) >= 0 && alone == address);
+            CHECK(H5Dchunk_iter(dataset, H5P_DEFAULT, look_at_chunk, &look) >= 0);
+            H5Dclose(dataset);
+        }
+        CHECK(look.right > 0 && (step == 1 || look.wrong == 0));
+        /* before the first commit there are no old bytes; when all is applied, everything is in its place */
+        CHECK((step > 1 && step < 4) || look.nowhere == 0);
+        CHECK(H5Fclose(file) >= 0);
+    }
+}
+
+static void test_memory_of_variable_length_data_is_counted_as_native(void)
+{
+    pair p = create_pair(H5P_DEFAULT);
+    typedef struct element {
+        int id;
+        char *name;
+        hvl_t list[2]; /* of lists */
+    } element;
+    static int numbers[5] = {1, 2, 3, 4, 5};
+    hvl_t inner[3] = {{2, numbers}, {0, NULL}, {5, numbers}};
+    element data[3] = {{1, (char[]){"one"}, {{3, inner}, {1, inner}}},
+                       {2, NULL, {{0, NULL}, {2, inner + 1}}},
+                       {3, (char[]){""}, {{0, NULL}, {0, NULL}}}};
+    hid_t ints = H5Tvlen_create(H5T_NATIVE_INT), lists = H5Tvlen_create(ints), string = H5Tcopy(H5T_C_S1);
+    hid_t two = H5Tarray_create2(lists, 1, (hsize_t[]){2}), type = H5Tcreate(H5T_COMPOUND, sizeof(element));
+    hid_t space = H5Screate_simple(1, (hsize_t[]){3}, (hsize_t[]){H5S_UNLIMITED}), dcpl = H5Pcreate(H5P_DATASET_CREATE);
+    hsize_t seen[2][5];
+
+    H5Tset_size(string, H5T_VARIABLE);
+    H5Tinsert(type, "id", HOFFSET(element, id), H5T_NATIVE_INT);
+    H5Tinsert(type, "name", HOFFSET(element, name), string);
+    H5Tinsert(type, "list", HOFFSET(element, list), two);
+    H5Pset_chunk(dcpl, 1, (hsize_t[]){2});
+    memset(seen, 0xff, sizeof seen);
+    for (int i = 0; i < 2; i++) {
+        hid_t dataset = H5Dcreate2(p.file[i], "v", type, space, H5P_DEFAULT, dcpl, H5P_DEFAULT), part;
+
+        CHECK(H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, data) >= 0);
+        part = H5Dget_space(dataset);
+        CHECK(H5Dvlen_get_buf_size(dataset, type, part, &seen[i][3]) >= 0);
+        for (hsize_t n = 0; n < 3; n++) {
+            H5Sselect_hyperslab(part, H5S_SELECT_SET, &n, NULL, (hsize_t[]){1}, NULL);
+            CHECK(H5Dvlen_get_buf_size(dataset, type, part, &seen[i][n]) >= 0);
+        }
+        H5Sselect_none(part);
+        CHECK(H5Dvlen_get_buf_size(dataset, type, part, &seen[i][4]) >= 0);
+        H5Sclose(part);
+        H5Dclose(dataset);
+    }
+    CHECK(memcmp(seen[0], seen[1], sizeof seen[0]) == 0);
+    CHECK(seen[1][3] == seen[1][0] + seen[1][1] + seen[1][2] && seen[1][0] > 4);
+    H5Pclose(dcpl);
+    H5Sclose(space);
+    H5Tclose(type);
+    H5Tclose(two);
+    H5Tclose(string);
+    H5Tclose(lists);
+    H5Tclose(ints);
+    close_pair(p);
+}
+
 static void test_contiguous_dataset_looks_contiguous(void)
 {
     pair p = create_pair(H5P_DEFAULT);
@@ -1170,6 +1319,30 @@ static void test_files_of_other_drivers_have_no_history(void)
     H5Pclose(fapl);
 }
 
+/* GDAL has a driver of its own, h5py one for Python's file objects: who asks for a version gets that one or an error. */
+static void test_versions_are_read_with_other_drivers_too(void)
+{
+    static const char *const names[] = {"test_vol_cow.h5@1", "test_vol_cow.h5@2"};
+
+    make_versions();
+    for (int driver = 0; driver < 2; driver++) {
+        hid_t fapl = H5Pcreate(H5P_FILE_ACCESS);
+
+        CHECK((driver == 0 ? H5Pset_fapl_stdio(fapl) : H5Pset_fapl_core(fapl, 65536, false)) >= 0);
+        for (int n = 0; n < 2; n++) {
+            hid_t file = H5Fopen(names[n], H5F_ACC_RDONLY, fapl);
+            CHECK(file >= 0 && first_value(file, "g/d") == n + 1);
+            CHECK(H5Lexists(file, RESERVED, H5P_DEFAULT) == 0 && H5Fclose(file) >= 0);
+        }
+        H5E_BEGIN_TRY
+        {
+            CHECK(H5Fopen(names[0], H5F_ACC_RDWR, fapl) < 0);
+        }
+        H5E_END_TRY
+        H5Pclose(fapl);
+    }
+}
+
 /* ---- printing of errors ---- */
 
 /* Standard error goes to a file while WHAT runs; how often does TEXT stand there? */
@@ -1665,6 +1838,8 @@ int main(int argc, char **argv)
         TEST(test_comments_are_kept),
         TEST(test_chunk_calls_answer_as_native),
         TEST(test_chunk_addresses_are_true),
+        TEST(test_chunk_addresses_never_lead_to_old_bytes),
+        TEST(test_memory_of_variable_length_data_is_counted_as_native),
         TEST(test_contiguous_dataset_looks_contiguous),
         TEST(test_extent_beyond_the_maximum_is_refused),
         TEST(test_points_in_partial_edge_chunks),
@@ -1691,6 +1866,7 @@ int main(int argc, char **argv)
         TEST(test_external_link_to_a_file_with_history_is_written_with_history),
         TEST(test_mounted_file_with_history_is_written_with_history),
         TEST(test_files_of_other_drivers_have_no_history),
+        TEST(test_versions_are_read_with_other_drivers_too),
         TEST(test_an_error_is_printed_once),
         TEST(test_single_writer_flushes_make_versions_that_readers_open),
         TEST(test_single_writer_is_refused_where_native_refuses),

@@ -94,5 +94,8 @@ int cow_array_chunk_write(cow_array *array, const uint64_t offset[], uint32_t fi
 size_t cow_array_file_chunk_bytes(const cow_array *array);
 /* Bytes of all stored chunks, as H5Dget_storage_size counts them. */
 int cow_array_storage_size(cow_array *array, uint64_t *bytes);
+/* Bytes that HDF5 allocates for the variable-length parts of the selected elements when they are read as MEM_TYPE:
+ * H5Dvlen_get_buf_size. */
+int cow_array_memory_size(cow_array *array, hid_t mem_type, hid_t file_space, hsize_t *bytes);
 
 #endif

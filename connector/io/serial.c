@@ -361,3 +361,43 @@ done:
     free(all.data);
     return status;
 }
+
+static uint64_t memory_of(const part *p, const uint8_t *at)
+{
+    const char *string;
+    hvl_t sequence;
+    uint64_t bytes = 0;
+
+    switch (p->kind) {
+        case PART_BYTES:
+        case PART_REFERENCE: /* not in the application's memory */
+            return 0;
+        case PART_STRING:
+            memcpy(&string, at, sizeof string);
+            return string == NULL ? 0 : strlen(string) + 1;
+        case PART_SEQUENCE:
+            memcpy(&sequence, at, sizeof sequence);
+            bytes = sequence.len * p->inner->size;
+            for (size_t i = 0; p->inner->kind != PART_BYTES && i < sequence.len; i++)
+                bytes += memory_of(p->inner, (const uint8_t *)sequence.p + i * p->inner->size);
+            return bytes;
+        case PART_COMPOUND:
+            for (size_t i = 0; i < p->count; i++)
+                bytes += memory_of(&p->inner[i], at + p->inner[i].offset);
+            return bytes;
+        case PART_ARRAY:
+            for (size_t i = 0; i < p->count; i++)
+                bytes += memory_of(p->inner, at + i * p->inner->size);
+            return bytes;
+    }
+    return 0;
+}
+
+uint64_t cow_serial_memory(const cow_serial *serial, const void *elements, size_t size, size_t count)
+{
+    uint64_t bytes = 0;
+
+    for (size_t i = 0; i < count; i++)
+        bytes += memory_of(&serial->root, (const uint8_t *)elements + i * size);
+    return bytes;
+}

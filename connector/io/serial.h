@@ -20,5 +20,7 @@ void cow_serial_close(cow_serial *serial);
  * able to compare, does not. */
 int cow_serial_digest(const cow_serial *serial, const void *elements, size_t size, unsigned rank, const uint64_t chunk[],
                       const uint64_t trimmed[], cow_digest *digest);
+/* Bytes that HDF5 allocated for the variable-length parts of COUNT elements, SIZE bytes each, as it read them. */
+uint64_t cow_serial_memory(const cow_serial *serial, const void *elements, size_t size, size_t count);
 
 #endif

@@ -600,6 +600,13 @@ int cow_journal_read(cow_journal *journal, uint64_t address, void *buffer, size_
     return journal->placed ? hide_fence(journal, address, buffer, size) : 0;
 }
 
+bool cow_journal_in_place(const cow_journal *journal, uint64_t address, uint64_t size)
+{
+    return journal->phase == COW_PLAIN || journal->slot.sequence == 0 ||
+           (!cow_overlay_touches(journal->merged, address, size) &&
+            !cow_overlay_touches(journal->overlay, address, size));
+}
+
 uint64_t cow_journal_end(const cow_journal *journal)
 {
     return journal->end;

@@ -214,56 +214,6 @@ static int index_type(const cow_home *home, const cow_array *array, H5D_chunk_in
     return 0;
 }
 
-/* ---- memory of variable-length data ---- */
-
-static void *count_alloc(size_t size, void *info)
-{
-    *(hsize_t *)info += size;
-    return malloc(size);
-}
-
-static void count_free(void *memory, void *info)
-{
-    (void)info;
-    free(memory);
-}
-
-/* H5Dvlen_get_buf_size: read it all into memory that is counted. */
-static int buffer_size(cow_array *array, const H5VL_native_dataset_get_vlen_buf_size_t *args)
-{
-    hssize_t points = H5Sget_select_npoints(args->space_id);
-    hsize_t count = points < 0 ? 0 : (hsize_t)points, bytes = 0;
-    size_t element = H5Tget_size(args->type_id);
-    hid_t dxpl = H5Pcreate(H5P_DATASET_XFER), space = H5Screate_simple(1, &count, NULL);
-    void *data = NULL;
-    int status = -1;
-
-    if (points < 0 || element == 0 || dxpl < 0 || space < 0 ||
-        H5Pset_vlen_mem_manager(dxpl, count_alloc, &bytes, count_free, NULL) < 0) {
-        cow_error_native("%s: cannot prepare to read", array->label);
-        goto done;
-    }
-    if (count == 0) {
-        status = 0;
-        goto done;
-    }
-    if (count > SIZE_MAX / element || (data = calloc(count, element)) == NULL) {
-        cow_error(COW_MEMORY, "%s: no memory to read %llu elements", array->label, (unsigned long long)count);
-        goto done;
-    }
-    status = cow_array_read(array, args->type_id, space, args->space_id, dxpl, data);
-    H5Treclaim(args->type_id, space, dxpl, data);
-done:
-    if (status == 0)
-        *args->size = bytes;
-    free(data);
-    if (space >= 0)
-        H5Sclose(space);
-    if (dxpl >= 0)
-        H5Pclose(dxpl);
-    return status;
-}
-
 int cow_dataset_chunk_operation(cow_object *o, H5VL_optional_args_t *args, hid_t dxpl)
 {
     cow_array *array = cow_dataset_array(o->dataset);
@@ -275,7 +225,8 @@ int cow_dataset_chunk_operation(cow_object *o, H5VL_optional_args_t *args, hid_t
     case H5VL_NATIVE_DATASET_GET_OFFSET:
         return contiguous_offset(o->dataset, array, a->get_offset.offset);
     case H5VL_NATIVE_DATASET_GET_VLEN_BUF_SIZE:
-        return buffer_size(array, &a->get_vlen_buf_size);
+        return cow_array_memory_size(array, a->get_vlen_buf_size.type_id, a->get_vlen_buf_size.space_id,
+                                     a->get_vlen_buf_size.size);
     case H5VL_NATIVE_DATASET_GET_CHUNK_INDEX_TYPE:
     case H5VL_NATIVE_DATASET_GET_CHUNK_STORAGE_SIZE:
     case H5VL_NATIVE_DATASET_GET_NUM_CHUNKS:
@@ -309,5 +260,63 @@ int cow_dataset_chunk_operation(cow_object *o, H5VL_optional_args_t *args, hid_t
         return write_chunk(o, array, &a->chunk_write);
     default: /* H5VL_NATIVE_DATASET_CHUNK_ITER */
         return iterate(array, a->chunk_iter.op, a->chunk_iter.op_data);
+    }
+}
+
+/* ---- addresses ---- */
+
+/* Some programs read the file itself at the address of a chunk: PyTables with Blosc2, kerchunk. Where the journal has
+ * newer bytes the address would lead to old ones, so there is none, as for a chunk that is not stored. */
+static void only_in_place(const cow_home *home, haddr_t *address, hsize_t size)
+{
+    if (address != NULL && *address != HADDR_UNDEF && !cow_file_in_place(home, *address, size))
+        *address = HADDR_UNDEF;
+}
+
+static int placed_chunk(const hsize_t *offset, unsigned mask, haddr_t address, hsize_t size, void *context)
+{
+    const cow_placed *placed = context;
+
+    only_in_place(placed->home, &address, size);
+    return placed->op(offset, mask, address, size, placed->data);
+}
+
+void cow_placed_begin(const cow_object *o, H5VL_optional_args_t *args, cow_placed *placed)
+{
+    H5VL_native_dataset_optional_args_t *a = args->args;
+    hsize_t **asked = NULL;
+
+    *placed = (cow_placed){.home = o->home};
+    if (args->op_type == H5VL_NATIVE_DATASET_CHUNK_ITER) {
+        placed->op = a->chunk_iter.op;
+        placed->data = a->chunk_iter.op_data;
+        a->chunk_iter.op = placed_chunk;
+        a->chunk_iter.op_data = placed;
+    } else if (args->op_type == H5VL_NATIVE_DATASET_GET_CHUNK_INFO_BY_IDX) {
+        asked = &a->get_chunk_info_by_idx.size;
+    } else if (args->op_type == H5VL_NATIVE_DATASET_GET_CHUNK_INFO_BY_COORD) {
+        asked = &a->get_chunk_info_by_coord.size;
+    }
+    if (asked != NULL && *asked == NULL) /* needed to judge the address */
+        *asked = &placed->size;
+}
+
+void cow_placed_end(const cow_object *o, H5VL_optional_args_t *args)
+{
+    H5VL_native_dataset_optional_args_t *a = args->args;
+    H5VL_dataset_get_args_t get = {.op_type = H5VL_DATASET_GET_STORAGE_SIZE};
+    hsize_t bytes = 0;
+
+    if (args->op_type == H5VL_NATIVE_DATASET_GET_CHUNK_INFO_BY_IDX) {
+        only_in_place(o->home, a->get_chunk_info_by_idx.addr, *a->get_chunk_info_by_idx.size);
+    } else if (args->op_type == H5VL_NATIVE_DATASET_GET_CHUNK_INFO_BY_COORD) {
+        only_in_place(o->home, a->get_chunk_info_by_coord.addr, *a->get_chunk_info_by_coord.size);
+    } else if (args->op_type == H5VL_NATIVE_DATASET_GET_OFFSET && *a->get_offset.offset != HADDR_UNDEF) {
+        get.args.get_storage_size.storage_size = &bytes;
+        if (o->dataset != NULL)
+            bytes = cow_array_file_chunk_bytes(cow_dataset_array(o->dataset)); /* see contiguous_offset */
+        else if (H5VLdataset_get(o->native, cow_native_id(), &get, H5P_DATASET_XFER_DEFAULT, NULL) < 0)
+            bytes = 1; /* its first byte will do */
+        only_in_place(o->home, a->get_offset.offset, bytes);
     }
 }

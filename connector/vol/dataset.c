@@ -486,12 +486,14 @@ herr_t cow_dataset_optional_callback(void *object, H5VL_optional_args_t *args, h
     cow_object *o = object;
     bool history = o->home != NULL && (o->home->file != NULL || o->home->foreign), writes;
     cow_loud loud;
+    cow_placed placed;
     herr_t status = -1;
 
     if (args->op_type == H5VL_NATIVE_DATASET_CHUNK_ITER) {
         H5VL_native_dataset_optional_args_t *all = args->args;
         cow_loud_chunk(&quiet, &all->chunk_iter.op, &all->chunk_iter.op_data, &loud);
     }
+    cow_placed_begin(o, args, &placed);
     if (cow_object_classify(o) < 0)
         goto done;
     if (o->dataset != NULL) {
@@ -512,6 +514,8 @@ herr_t cow_dataset_optional_callback(void *object, H5VL_optional_args_t *args, h
     if (status >= 0 && writes)
         status = cow_dataset_after_native_write(o);
 done:
+    if (status >= 0)
+        cow_placed_end(o, args);
     return cow_leave(status);
 }
 

@@ -258,7 +258,8 @@ static int refuse_write(const char *file, const char *revision)
         file, revision, file, revision, file);
 }
 
-/* OURS: with the one driver under which history is kept. */
+/* OURS: with the one driver under which history is kept. Versions are read with any: a program that asked for one, by the
+ * file's name or the option `at`, must never get the newest state instead. */
 static cow_object *open_known(void *native, const char *name, const char *given_name, const char *revision,
                               unsigned flags, const cow_options *options, hid_t fapl, bool ours)
 {
@@ -284,12 +285,8 @@ static cow_object *open_known(void *native, const char *name, const char *given_
     }
     if (history == 0)
         return cow_file_pass(native, false, options);
-    if (!ours) {
-        if (revision == NULL)
-            return cow_file_pass(native, true, options);
-        cow_error(COW_UNSUPPORTED, "%s: versions can be opened with the default file driver only", name);
-        goto failed;
-    }
+    if (!ours && revision == NULL)
+        return cow_file_pass(native, true, options); /* read natively, through the views */
     if (revision == NULL)
         return cow_file_join(native, name, NULL, NULL, flags & H5F_ACC_RDWR, false, options, fapl);
     /* resolved on the history's own handle: on this one HDF5 cannot read text yet (POST_OPEN comes later) */
@@ -342,7 +339,7 @@ void *cow_file_open_callback(const char *name, unsigned flags, hid_t fapl, hid_t
     if (revision != NULL) {
         given_name = name;
         name = base;
-    } else if (options->at != NULL && ours && (!(flags & H5F_ACC_RDWR) || cow_has_history(name, fapl, NULL)))
+    } else if (options->at != NULL && (!(flags & H5F_ACC_RDWR) || cow_has_history(name, fapl, NULL)))
         revision = options->at;
     if (revision != NULL && (flags & H5F_ACC_RDWR)) {
         refuse_write(name, revision);

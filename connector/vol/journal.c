@@ -73,6 +73,13 @@ cow_file_users cow_file_who(void *native)
     return cow_journal_alone(journal) ? COW_USERS_NONE : COW_USERS_SOME;
 }
 
+bool cow_file_in_place(const cow_home *home, haddr_t address, hsize_t size)
+{
+    cow_journal *journal = home == NULL ? NULL : cow_driver_journal(home->fileno);
+
+    return journal == NULL || cow_journal_in_place(journal, address, size);
+}
+
 int cow_file_check_journal(void *native, const char *name)
 {
     if (!with_journal || journal_of(native) != NULL)

@@ -330,6 +330,8 @@ int cow_file_check_journal(void *native, const char *name);
 bool cow_file_is_new(void *native);
 /* Nothing that was written into the file since its last commit is to be kept. */
 void cow_file_drop_changes(void *native, const char *why);
+/* Is a program that reads the file itself safe from old bytes there? */
+bool cow_file_in_place(const cow_home *home, haddr_t address, hsize_t size);
 
 /* adopt.c */
 /* With the option adopt: NAME, which is to be opened for writing, gets a history if it is an HDF5 file without. A file
@@ -399,6 +401,15 @@ void cow_exit_let_go(cow_file *file);
 /* chunk.c: H5VL_NATIVE_DATASET_* of a versioned dataset. */
 int cow_dataset_chunk_operation(cow_object *object, H5VL_optional_args_t *args, hid_t dxpl);
 int cow_dataset_allocated(cow_dataset *dataset, hsize_t *bytes, H5D_space_status_t *status);
+/* Around an operation that tells addresses, of a dataset of any kind: those that lead to old bytes become HADDR_UNDEF. */
+typedef struct cow_placed {
+    const cow_home *home;
+    H5D_chunk_iter_op_t op; /* the application's */
+    void *data;
+    hsize_t size;
+} cow_placed;
+void cow_placed_begin(const cow_object *object, H5VL_optional_args_t *args, cow_placed *placed);
+void cow_placed_end(const cow_object *object, H5VL_optional_args_t *args);
 /* dataset.c: before anything is written into a dataset, versioned or not. */
 int cow_dataset_before_write(cow_object *object);
 int cow_dataset_after_native_write(cow_object *object);

@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+"""Which tests of others' suites are known to end otherwise with the connector, and why; and the page that says so.
+
+usage: conformance.py LOGS    write docs/conformance.md from the results that the runners left in the folder LOGS
+
+EXCEPTIONS is the whole list. A test that passes natively, fails with the connector and is not in it is a failure of
+`./dev test`. The page is made of what was measured and of this list, never by hand.
+"""
+
+import fnmatch
+import json
+import pathlib
+import sys
+
+PAGE = pathlib.Path(__file__).resolve().parent.parent / "docs/conformance.md"
+
+# Suite -> (pattern of test names, why). The pattern is fnmatch's.
+EXCEPTIONS = {
+    "PyTables": [
+        (
+            "test_basics::FilePropertyTestCase::test_get_filesize",
+            "Expects a file of 32 MB for 32 MB of zeros. Equal chunks are stored once, so the file has 0.3 MB. "
+            "Nothing of libhdf5: the purpose of h5cow.",
+        ),
+        (
+            "test_*::SizeOnDiskInMemoryPropertyTestCase::*",
+            "Expect the size of the file to differ by at most 6000 bytes from the size of the chunks that HDF5 "
+            "tells. A file with history also holds its index, versions and views, and equal chunks only once.",
+        ),
+        (
+            "test_create::CoreDriverNoBackingStoreTestCase::test_openFile[AR]*",
+            "Open a file for writing with the core driver, which keeps the changes in memory. The driver reads "
+            "the file itself, past the journal, and libhdf5 (H5O_UNKNOWN message in the superblock extension, "
+            "H5Oint.c) refuses to open it for writing: that mark is what protects the history. Opening for "
+            "reading works.",
+        ),
+    ],
+    "netCDF4-python": [
+        (
+            "test_alignment::*::test_setting_alignment",
+            "Looks for addresses in the output of h5ls --address, which prints them with H5Ddebug. That function "
+            "of libhdf5 (H5D.c) bypasses the VOL: it prints the layout of the native object, which is virtual. "
+            "H5Dget_offset and H5Dget_chunk_info tell the addresses.",
+        ),
+        (
+            "test_compression::*::runTest",
+            "Expects a file with Fletcher-32 checksums to be larger by 80 bytes. Both variables of that test are "
+            "equal and are stored once, and HDF5 allocates the rest of the file in larger blocks: the sizes are "
+            "the same.",
+        ),
+    ],
+    "xarray": [
+        (
+            "test_backends::TestH5NetCDF*::test_refresh_from_disk",
+            "Copies another file over one that is open (cp, round HDF5) and opens it again. libhdf5 has one state "
+            "for all openings of a file in a process (H5F_shared_t), so the second opening sees the metadata of "
+            "the first: natively the new bytes of the data happen to be at the old address. h5cow reports that "
+            "they are not what was written. See promises.md, Assumed.",
+        ),
+    ],
+}
+
+BEGIN = """\
+# Conformance
+
+The test-suites of others, each run twice on the same machine: with HDF5 alone ("native") and with the connector. Every test
+that passes natively must pass with the connector. Written by `./dev test --suites --write-docs`; do not edit.
+
+What each runner proves first: that the suite's own HDF5 library really goes through the connector, since programs go on
+without one where it cannot be loaded.
+
+| suite | version | | passed | failed | skipped |
+|---|---|---|---|---|---|
+"""
+
+
+def reason(suite, name):
+    """Why this test is an exception, or None."""
+    for pattern, why in EXCEPTIONS.get(suite, ()):
+        if fnmatch.fnmatchcase(name, pattern):
+            return why
+    return None
+
+
+def page(results):
+    """The text of the page. RESULTS: what suites.report saved."""
+    text = BEGIN
+    for result in results:
+        for run in ("native", "connector"):
+            counts = " | ".join(str(result[run][kind]) for kind in ("passed", "failed", "skipped"))
+            first = f"{result['suite']} | {result['version']}" if run == "native" else " | "
+            text += f"| {first} | {run} | {counts} |\n"
+    text += "\n## Exceptions\n\nTests that pass natively and not with the connector.\n\n"
+    text += "| suite | test | cause |\n|---|---|---|\n"
+    for result in results:
+        by_reason = {}
+        for name in result["exceptions"]:
+            by_reason.setdefault(reason(result["suite"], name), []).append(name)
+        for why, names in by_reason.items():
+            text += f"| {result['suite']} | {'<br>'.join(f'`{name}`' for name in names)} | {why} |\n"
+    gained = [f"{result['suite']}: `{name}`" for result in results for name in result["gained"]]
+    if gained:
+        text += "\nThe other way round, failed natively and passed with the connector: " + ", ".join(gained) + ".\n"
+    return text
+
+
+def main():
+    files = sorted(pathlib.Path(sys.argv[1]).glob("suite-*.json"))
+    results = [json.loads(file.read_text()) for file in files]
+    if not results:
+        sys.exit(f"no results in {sys.argv[1]}")
+    wrong = [result["suite"] for result in results if result["lost"] or not result["whole"]]
+    if wrong:
+        sys.exit(f"not written, since these have lost tests or were not run in full: {', '.join(wrong)}")
+    PAGE.write_text(page(results))
+    print(f"wrote {PAGE}")
+
+
+if __name__ == "__main__":
+    main()
