@@ -4,65 +4,14 @@
  *
  * The same is done with a file with history and with a native one; of the native one a copy is kept at each version.
  */
-#include <hdf5.h>
+#include "through.h"
 
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static unsigned failures;
-
-#define CHECK(condition)                                                                                               \
-    do {                                                                                                               \
-        if (!(condition)) {                                                                                            \
-            printf("  %s:%d: not true: %s\n", __func__, __LINE__, #condition);                                         \
-            failures++;                                                                                                \
-        }                                                                                                              \
-    } while (0)
 
 #define COW      "test_references_cow.h5"
 #define NATIVE   "test_references_native.h5"
 #define OTHER    "test_references_other.h5"
-#define COUNT(a) (sizeof(a) / sizeof *(a))
-
-static hid_t native_fapl;
-
-/* ---- text ---- */
-
-typedef struct text {
-    char data[200000];
-    size_t length;
-} text;
-
-static void say(text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void say(text *t, const char *format, ...)
-{
-    va_list list;
-
-    va_start(list, format);
-    t->length += (size_t)vsnprintf(t->data + t->length, sizeof t->data - t->length, format, list);
-    va_end(list);
-}
-
-/* Where two texts differ, on the screen. */
-static bool same_text(const char *what, const text *a, const text *b)
-{
-    const char *p = a->data, *q = b->data;
-
-    if (strcmp(p, q) == 0)
-        return true;
-    while (*p != '\0' && *q != '\0') {
-        size_t m = strcspn(p, "\n"), n = strcspn(q, "\n");
-        if (m != n || strncmp(p, q, m) != 0)
-            break;
-        p += m + (p[m] != '\0');
-        q += n + (q[n] != '\0');
-    }
-    printf("  %s:\n  - %.*s\n  + %.*s\n", what, (int)strcspn(p, "\n"), p, (int)strcspn(q, "\n"), q);
-    return false;
-}
 
 /* ---- what is referred to ---- */
 
@@ -211,7 +160,7 @@ static void make_reference(hid_t file, kind k, size_t n, void *reference)
         H5Sclose(space);
 }
 
-static void say_region(text *out, hid_t object, hid_t space)
+static void say_region(listing *out, hid_t object, hid_t space)
 {
     int values[4 * ROWS];
     hssize_t n = H5Sget_select_npoints(space);
@@ -229,7 +178,7 @@ static void say_region(text *out, hid_t object, hid_t space)
 }
 
 /* Everything that can be asked about one reference: which object, and whether all ways to compare agree. */
-static void say_reference(text *out, hid_t file, kind k, void *reference)
+static void say_reference(listing *out, hid_t file, kind k, void *reference)
 {
     const bool old = k == OLD_OBJECT || k == OLD_REGION;
     const H5R_type_t type = k == OLD_OBJECT ? H5R_OBJECT1 : H5R_DATASET_REGION1;
@@ -447,7 +396,7 @@ static void make_place(hid_t file, kind k, shape s, place p)
     held_done(&h);
 }
 
-static void say_place(text *out, hid_t file, kind k, shape s, place p)
+static void say_place(listing *out, hid_t file, kind k, shape s, place p)
 {
     held h = held_of(k, s);
     hsize_t n = elements_in(p);
@@ -480,7 +429,7 @@ static void say_place(text *out, hid_t file, kind k, shape s, place p)
     held_done(&h);
 }
 
-static void for_all_places(void (*make)(hid_t, kind, shape, place), text *out, hid_t file)
+static void for_all_places(void (*make)(hid_t, kind, shape, place), listing *out, hid_t file)
 {
     for (kind k = 0; k < KINDS; k++)
         for (shape s = 0; s < SHAPES; s++)
@@ -546,14 +495,14 @@ static hid_t open_version(unsigned version)
     return file;
 }
 
-static void compare_with_kept(unsigned version, void (*describe)(text *, hid_t))
+static void compare_with_kept(unsigned version, void (*describe)(listing *, hid_t))
 {
-    static text cow, native;
+    static listing cow, native;
     hid_t file = open_version(version), plain;
     char what[100];
 
-    cow.length = native.length = 0;
-    cow.data[0] = native.data[0] = '\0';
+    clear(&cow);
+    clear(&native);
     describe(&cow, file);
     CHECK(H5Fclose(file) >= 0);
     CHECK((plain = H5Fopen(kept(version), H5F_ACC_RDONLY, native_fapl)) >= 0);
@@ -574,7 +523,7 @@ static void remove_files(void)
 
 /* ---- tests ---- */
 
-static void describe_all(text *out, hid_t file)
+static void describe_all(listing *out, hid_t file)
 {
     for_all_places(NULL, out, file);
 }
@@ -628,7 +577,7 @@ static void test_references_of_every_kind_lead_to_objects_of_their_version(void)
 /* What natively leads to a place in the file that may be anything by now. */
 static void test_references_to_deleted_objects_lead_nowhere(void)
 {
-    static text out;
+    static listing out;
     const char *names[] = {COW "@3", COW};
 
     for (int i = 0; i < 2; i++) {
@@ -636,7 +585,7 @@ static void test_references_to_deleted_objects_lead_nowhere(void)
         size_t lines = 0, nowhere = 0;
 
         CHECK(file >= 0);
-        out.length = 0;
+        clear(&out);
         describe_all(&out, file);
         for (const char *p = out.data; (p = strchr(p, '\n')) != NULL; p++)
             lines++;
@@ -892,7 +841,7 @@ static void test_after_recreation_references_of_old_versions_still_lead(void)
 static const place all_places[] = {TINY, COMPACT, ONE, CHUNKED, CONTIGUOUS, ATTRIBUTE};
 
 /* As h5dump and h5diff of 1.12 and later read them. */
-static void say_as_new(text *out, hid_t file, kind k, shape s, place p)
+static void say_as_new(listing *out, hid_t file, kind k, shape s, place p)
 {
     held h = held_of(k == OLD_OBJECT ? NEW_OBJECT : NEW_REGION, s);
     hsize_t n = elements_in(p);
@@ -920,7 +869,7 @@ static void say_as_new(text *out, hid_t file, kind k, shape s, place p)
     held_done(&h);
 }
 
-static void describe_as_new(text *out, hid_t file)
+static void describe_as_new(listing *out, hid_t file)
 {
     for (size_t i = 0; i < COUNT(all_places); i++)
         for (shape s = PLAIN; s <= COMPOUND; s++)
@@ -930,10 +879,10 @@ static void describe_as_new(text *out, hid_t file)
 
 static void make_and_read(hid_t file, int version)
 {
-    static text out;
+    static listing out;
 
     make_all(file, version);
-    out.length = 0;
+    clear(&out);
     describe_as_new(&out, file); /* before anything is committed */
     CHECK(out.length > 0 && strstr(out.data, "nowhere") == NULL);
 }
@@ -1134,7 +1083,7 @@ static void refer_here(hid_t file, int version)
     H5Sclose(one);
 }
 
-static void describe_elsewhere(text *out, hid_t file)
+static void describe_elsewhere(listing *out, hid_t file)
 {
     static const char *const names[] = {"many", "tiny", "attribute of tiny"};
     char name[200];
@@ -1180,7 +1129,7 @@ static void shrink_rows(hid_t file, int version)
     H5Dclose(d);
 }
 
-static void describe_regions(text *out, hid_t file)
+static void describe_regions(listing *out, hid_t file)
 {
     say_place(out, file, OLD_REGION, PLAIN, CHUNKED);
     say_place(out, file, NEW_REGION, PLAIN, CHUNKED);
@@ -1197,12 +1146,6 @@ static void test_regions_are_those_of_the_extent_that_the_version_has(void)
     compare_with_kept(3, describe_regions);
 }
 
-typedef struct test {
-    const char *name;
-    void (*run)(void);
-} test;
-#define TEST(name) {#name, name}
-
 int main(int argc, char **argv)
 {
     static const test tests[] = {
@@ -1218,28 +1161,8 @@ int main(int argc, char **argv)
         TEST(test_references_into_other_files_are_kept_in_every_version),
         TEST(test_regions_are_those_of_the_extent_that_the_version_has),
     };
-    hid_t native = H5VLregister_connector_by_value(H5_VOL_NATIVE, H5P_DEFAULT);
-    unsigned broken = 0, run = 0;
+    int status = run_tests(tests, COUNT(tests), argc, argv);
 
-    native_fapl = H5Pcreate(H5P_FILE_ACCESS);
-    if (native < 0 || H5Pset_vol(native_fapl, native, NULL) < 0 || H5VLis_connector_registered_by_name("h5cow") <= 0) {
-        puts("run this with HDF5_PLUGIN_PATH=FOLDER HDF5_VOL_CONNECTOR=h5cow");
-        return 2;
-    }
-    for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
-        unsigned before = failures;
-
-        if (argc > 1 && strcmp(argv[1], tests[i].name) != 0)
-            continue;
-        tests[i].run();
-        run++;
-        printf("%s %s\n", failures == before ? "ok    " : "FAILED", tests[i].name);
-        fflush(stdout);
-        broken += failures != before;
-    }
-    H5Pclose(native_fapl);
-    H5VLclose(native);
     remove_files();
-    printf("%u tests, %u failed\n", run, broken);
-    return broken > 0;
+    return status;
 }

@@ -1,30 +1,14 @@
 /* Datatypes of every class, in every kind of place: values and types of the head and of each version are what a plain
  * file, kept at that time, has. Run with HDF5_VOL_CONNECTOR=h5cow.
  */
-#include <hdf5.h>
+#include "through.h"
 
-#include <stdarg.h>
-#include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static unsigned failures;
-
-#define CHECK(condition)                                                                                               \
-    do {                                                                                                               \
-        if (!(condition)) {                                                                                            \
-            printf("  %s:%d: not true: %s\n", __func__, __LINE__, #condition);                                         \
-            failures++;                                                                                                \
-        }                                                                                                              \
-    } while (0)
-
 #define COW      "test_types_cow.h5"
 #define NATIVE   "test_types_native.h5"
-#define COUNT(a) (sizeof(a) / sizeof *(a))
-
-static hid_t native_fapl;
 
 /* ---- types ---- */
 
@@ -286,27 +270,7 @@ static void fill_value(hid_t type, unsigned char *at)
     }
 }
 
-typedef struct text {
-    char *data;
-    size_t length, room;
-} text;
-
-static void say(text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void say(text *t, const char *format, ...)
-{
-    va_list list;
-
-    if (t->room - t->length < 1000) {
-        t->room = t->room * 2 + 100000;
-        if ((t->data = realloc(t->data, t->room)) == NULL)
-            abort();
-    }
-    va_start(list, format);
-    t->length += (size_t)vsnprintf(t->data + t->length, t->room - t->length, format, list);
-    va_end(list);
-}
-
-static void say_value(text *out, hid_t type, const unsigned char *at)
+static void say_value(listing *out, hid_t type, const unsigned char *at)
 {
     size_t size = H5Tget_size(type);
     hid_t inner;
@@ -414,7 +378,7 @@ static void write_place(hid_t file, const kind *k, place p, hid_t type, bool nam
     H5Sclose(space);
 }
 
-static void say_place(text *out, hid_t file, const kind *k, place p, hid_t made_type, bool named)
+static void say_place(listing *out, hid_t file, const kind *k, place p, hid_t made_type, bool named)
 {
     hid_t space = file_space(p, made_type), object, type;
     hsize_t n = elements_in(p, made_type);
@@ -460,7 +424,7 @@ static void say_place(text *out, hid_t file, const kind *k, place p, hid_t made_
     H5Sclose(space);
 }
 
-static void for_all(hid_t file, int version, text *out)
+static void for_all(hid_t file, int version, listing *out)
 {
     for (size_t k = 0; k < COUNT(kinds); k++)
         for (int named = 0; named < 2; named++) {
@@ -486,29 +450,12 @@ static void for_all(hid_t file, int version, text *out)
 
 /* ---- versions ---- */
 
-static bool same_text(const char *what, const text *a, const text *b)
-{
-    const char *p = a->data, *q = b->data;
-
-    if (strcmp(p, q) == 0)
-        return true;
-    while (*p != '\0' && *q != '\0') {
-        size_t m = strcspn(p, "\n"), n = strcspn(q, "\n");
-        if (m != n || strncmp(p, q, m) != 0)
-            break;
-        p += m + (p[m] != '\0');
-        q += n + (q[n] != '\0');
-    }
-    printf("  %s:\n  - %.*s\n  + %.*s\n", what, (int)strcspn(p, "\n"), p, (int)strcspn(q, "\n"), q);
-    return false;
-}
-
-static void describe(const char *name, hid_t fapl, text *out)
+static void describe(const char *name, hid_t fapl, listing *out)
 {
     hid_t file = H5Fopen(name, H5F_ACC_RDONLY, fapl);
 
     CHECK(file >= 0);
-    out->length = 0;
+    clear(out);
     for_all(file, 0, out);
     CHECK(H5Fclose(file) >= 0);
 }
@@ -517,7 +464,7 @@ static void describe(const char *name, hid_t fapl, text *out)
 
 static void test_values_and_types_of_every_class_in_head_and_versions(void)
 {
-    text kept[VERSIONS + 1] = {{0}}, found = {0};
+    listing kept[VERSIONS + 1] = {{0}}, found = {0};
     char name[100];
 
     remove(COW);
@@ -551,20 +498,12 @@ static void test_values_and_types_of_every_class_in_head_and_versions(void)
     free(found.data);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
-    hid_t native = H5VLregister_connector_by_value(H5_VOL_NATIVE, H5P_DEFAULT);
+    static const test tests[] = {TEST(test_values_and_types_of_every_class_in_head_and_versions)};
+    int status = run_tests(tests, COUNT(tests), argc, argv);
 
-    native_fapl = H5Pcreate(H5P_FILE_ACCESS);
-    if (native < 0 || H5Pset_vol(native_fapl, native, NULL) < 0 || H5VLis_connector_registered_by_name("h5cow") <= 0) {
-        puts("run this with HDF5_PLUGIN_PATH=FOLDER HDF5_VOL_CONNECTOR=h5cow");
-        return 2;
-    }
-    test_values_and_types_of_every_class_in_head_and_versions();
-    printf("%s test_values_and_types_of_every_class_in_head_and_versions\n", failures == 0 ? "ok    " : "FAILED");
-    H5Pclose(native_fapl);
-    H5VLclose(native);
     remove(COW);
     remove(NATIVE);
-    return failures > 0;
+    return status;
 }

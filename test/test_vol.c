@@ -4,9 +4,10 @@
  * Where native HDF5 defines the answer, the same calls are made on a native file in the same process, and the answers
  * are compared; so nothing here has to know what HDF5 would say.
  */
+#include "through.h"
+
 #include <H5VLconnector.h>
 #include <H5VLconnector_passthru.h>
-#include <hdf5.h>
 
 #include <dirent.h>
 #include <errno.h>
@@ -17,19 +18,7 @@
 
 #define RESERVED "_versioned_data"
 
-static unsigned failures;
-
-#define CHECK(condition)                                                                                               \
-    do {                                                                                                               \
-        if (!(condition)) {                                                                                            \
-            printf("  %s:%d: not true: %s\n", __func__, __LINE__, #condition);                                         \
-            failures++;                                                                                                \
-        }                                                                                                              \
-    } while (0)
-
 static const char *const cow_file = "test_vol_cow.h5", *const native_file = "test_vol_native.h5";
-static hid_t native_fapl;
-
 /* A pair of files, one with and one without the connector, on which the same is done. */
 typedef struct pair {
     hid_t file[2];
@@ -737,12 +726,12 @@ static void test_user_defined_links_are_followed_and_kept(void)
 
 /* ---- the reserved group ---- */
 
-typedef struct listing {
+typedef struct link_list {
     char text[4096];
     hsize_t stop_after, seen;
-} listing;
+} link_list;
 
-static void add_line(listing *list, const char *name, int64_t order, bool valid)
+static void add_line(link_list *list, const char *name, int64_t order, bool valid)
 {
     size_t length = strlen(list->text);
 
@@ -752,7 +741,7 @@ static void add_line(listing *list, const char *name, int64_t order, bool valid)
 
 static herr_t list_link(hid_t group, const char *name, const H5L_info2_t *info, void *context)
 {
-    listing *list = context;
+    link_list *list = context;
 
     CHECK(H5Iget_type(group) == H5I_GROUP);
     add_line(list, name, info->corder, info->corder_valid);
@@ -767,7 +756,7 @@ static herr_t list_object(hid_t group, const char *name, const H5O_info2_t *info
 }
 
 /* Everything that a program can ask about the links of the root group, as text. */
-static void describe_root(hid_t file, bool by_creation, listing *list)
+static void describe_root(hid_t file, bool by_creation, link_list *list)
 {
     H5G_info_t group;
     hid_t root = H5Gopen2(file, "/", H5P_DEFAULT);
@@ -779,7 +768,7 @@ static void describe_root(hid_t file, bool by_creation, listing *list)
     add_line(list, "nlinks", (int64_t)group.nlinks, true);
     for (int type = 0; type <= (by_creation ? 1 : 0); type++)
         for (int order = 0; order < 2; order++) {
-            listing part = {0};
+            link_list part = {0};
 
             for (hsize_t n = 0; n <= group.nlinks; n++) {
                 char name[64] = "";
@@ -839,7 +828,7 @@ static void make_tree(hid_t file)
 static void compare_listings(bool by_creation, unsigned more)
 {
     hid_t fcpl = H5Pcreate(H5P_FILE_CREATE);
-    static listing seen[2];
+    static link_list seen[2];
     pair p;
 
     if (by_creation)
@@ -1821,14 +1810,9 @@ static void test_dataset_named_after_it_was_written_is_in_the_version(void)
     H5Sclose(space);
 }
 
-#define TEST(function) {#function, function}
-
 int main(int argc, char **argv)
 {
-    static const struct {
-        const char *name;
-        void (*run)(void);
-    } tests[] = {
+    static const test tests[] = {
         TEST(test_missing_file_keeps_errno_at_the_bottom_of_the_error_stack),
         TEST(test_failed_create_keeps_errno_at_the_bottom_of_the_error_stack),
         TEST(test_bad_options_refuse_every_file),
@@ -1878,29 +1862,9 @@ int main(int argc, char **argv)
         TEST(test_witness_hears_of_every_file),
         TEST(test_dataset_named_after_it_was_written_is_in_the_version),
     };
-    hid_t native = H5VLregister_connector_by_value(H5_VOL_NATIVE, H5P_DEFAULT);
-    unsigned broken = 0, run = 0;
+    int status = run_tests(tests, COUNT(tests), argc, argv);
 
-    native_fapl = H5Pcreate(H5P_FILE_ACCESS);
-    if (native < 0 || H5Pset_vol(native_fapl, native, NULL) < 0 || H5VLis_connector_registered_by_name("h5cow") <= 0) {
-        puts("run this with HDF5_PLUGIN_PATH=FOLDER HDF5_VOL_CONNECTOR=h5cow");
-        return 2;
-    }
-    for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
-        unsigned before = failures;
-
-        if (argc > 1 && strcmp(argv[1], tests[i].name) != 0)
-            continue;
-        tests[i].run();
-        run++;
-        printf("%s %s\n", failures == before ? "ok    " : "FAILED", tests[i].name);
-        fflush(stdout);
-        broken += failures != before;
-    }
-    H5Pclose(native_fapl);
-    H5VLclose(native);
     remove(cow_file);
     remove(native_file);
-    printf("%u tests, %u failed\n", run, broken);
-    return broken > 0;
+    return status;
 }

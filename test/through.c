@@ -1,0 +1,74 @@
+/* Checks, runner and texts of the C tests through the connector. Contract: through.h. */
+#include "through.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+unsigned failures;
+hid_t native_fapl;
+
+int run_tests(const test tests[], size_t count, int argc, char **argv)
+{
+    hid_t native = H5VLregister_connector_by_value(H5_VOL_NATIVE, H5P_DEFAULT);
+    unsigned broken = 0, run = 0;
+
+    native_fapl = H5Pcreate(H5P_FILE_ACCESS);
+    if (native < 0 || H5Pset_vol(native_fapl, native, NULL) < 0 || H5VLis_connector_registered_by_name("h5cow") <= 0) {
+        puts("run this with HDF5_PLUGIN_PATH=FOLDER HDF5_VOL_CONNECTOR=h5cow");
+        return 2;
+    }
+    for (size_t i = 0; i < count; i++) {
+        unsigned before = failures;
+
+        if (argc > 1 && strcmp(argv[1], tests[i].name) != 0)
+            continue;
+        tests[i].run();
+        run++;
+        printf("%s %s\n", failures == before ? "ok    " : "FAILED", tests[i].name);
+        fflush(stdout);
+        broken += failures != before;
+    }
+    H5Pclose(native_fapl);
+    H5VLclose(native);
+    printf("%u tests, %u failed\n", run, broken);
+    return broken > 0;
+}
+
+void clear(listing *l)
+{
+    l->length = 0;
+    if (l->data != NULL)
+        l->data[0] = '\0';
+}
+
+void say(listing *l, const char *format, ...)
+{
+    va_list list;
+
+    if (l->room - l->length < 1000) {
+        l->room = l->room * 2 + 100000;
+        if ((l->data = realloc(l->data, l->room)) == NULL)
+            abort();
+    }
+    va_start(list, format);
+    l->length += (size_t)vsnprintf(l->data + l->length, l->room - l->length, format, list);
+    va_end(list);
+}
+
+bool same_text(const char *what, const listing *a, const listing *b)
+{
+    const char *p = a->data == NULL ? "" : a->data, *q = b->data == NULL ? "" : b->data;
+
+    if (strcmp(p, q) == 0)
+        return true;
+    while (*p != '\0' && *q != '\0') {
+        size_t m = strcspn(p, "\n"), n = strcspn(q, "\n");
+        if (m != n || strncmp(p, q, m) != 0)
+            break;
+        p += m + (p[m] != '\0');
+        q += n + (q[n] != '\0');
+    }
+    printf("  %s:\n  - %.*s\n  + %.*s\n", what, (int)strcspn(p, "\n"), p, (int)strcspn(q, "\n"), q);
+    return false;
+}
