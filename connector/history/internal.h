@@ -206,6 +206,9 @@ int cow_walk_decide(cow_walk *walk);
 /* Build the version's tree and link it as versions/NAME; ROW is its row in the log. *CHANGED: objects made. */
 int cow_walk_build(cow_walk *walk, const char *name, uint64_t row, int64_t *changed);
 
+/* file.c: the head object at ADDRESS, which a version knows, is linked in /_versioned_data/removed. */
+int cow_file_keep(cow_file *file, uint64_t address);
+
 /* known.c */
 int cow_snapshots_load(cow_file *file);
 int cow_snapshots_flush(cow_file *file);
