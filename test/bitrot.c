@@ -12,6 +12,8 @@
  *
  * Run through the connector (HDF5_VOL_CONNECTOR=h5cow).
  */
+#include "random.h"
+
 #include <hdf5.h>
 
 #include <errno.h>
@@ -48,11 +50,7 @@ static uint64_t random_state;
 
 static uint64_t next_random(void)
 {
-    uint64_t z = (random_state += UINT64_C(0x9e3779b97f4a7c15));
-
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
+    return splitmix64(&random_state);
 }
 
 static void die(const char *what)

@@ -83,6 +83,8 @@ int cow_head_deleted(cow_file *file, const H5O_token_t *head);
 /* What H5Dcreate must do with a dataset: version it, or leave it to native HDF5 (compact, scalar, null, tiny, external,
  * virtual). 1, 0, -1. */
 int cow_dataset_wanted(cow_file *file, hid_t type, hid_t space, hid_t dcpl);
+/* 1: TYPE has parts of variable length, or, with REFERENCES, new references: HDF5 keeps those elsewhere. */
+int cow_type_is_heap(hid_t type, bool references);
 /* Create a versioned dataset: makes the native head object (a virtual dataset) at AT/NAME (NAME NULL: anonymous; lcpl
  * as given by the application) and its state. *NATIVE: the native object, which the caller closes. */
 cow_dataset *cow_dataset_create(cow_file *file, void *at, const H5VL_loc_params_t *loc, const char *name, hid_t lcpl,

@@ -171,8 +171,6 @@ void cow_pool_path(char path[COW_PATH_MAX], uint32_t id);
 int cow_dataset_hold(cow_dataset *dataset, void *native);
 /* Free a fill value, with what it points to. */
 void cow_fill_free(const cow_array *array, void *value);
-/* 1: TYPE has parts of variable length, or, with REFERENCES, new references: HDF5 keeps those elsewhere. */
-int cow_type_is_heap(hid_t type, bool references);
 /* Close what the dataset holds of the library and of the store; the structure stays. */
 void cow_dataset_shut(cow_dataset *dataset);
 /* NATIVE is an object, in whatever file, that HDF5 copied from a head or a snapshot of FILE: *SOURCE, the read-only state
