@@ -38,17 +38,6 @@ void cow_witness(const char *name)
     close(file);
 }
 
-bool cow_default_driver(hid_t fapl)
-{
-    hid_t plain = H5Pcreate(H5P_FILE_ACCESS);
-    bool same = plain >= 0 && H5Pset_fapl_sec2(plain) >= 0 &&
-                (H5Pget_driver(plain) == H5Pget_driver(fapl) || cow_driver_is_set(fapl));
-
-    if (plain >= 0)
-        H5Pclose(plain);
-    return same;
-}
-
 void cow_raised_bounds(hid_t fapl, H5F_libver_t *low, H5F_libver_t *high)
 {
     if (H5Pget_libver_bounds(fapl, low, high) < 0)
@@ -345,6 +334,8 @@ void *cow_file_open_callback(const char *name, unsigned flags, hid_t fapl, hid_t
         refuse_write(name, revision);
         goto done;
     }
+    if (!ours && (flags & H5F_ACC_RDWR) && cow_driver_check(name, fapl, false) < 0)
+        goto done;
     if (options->adopt && ours && (flags & H5F_ACC_RDWR) && cow_adopt(name, fapl, options) < 0)
         goto done;
     if (ours && (without_swmr(name, fapl, &native_flags, &history) < 0 || cow_small_blocks(under) < 0))

@@ -18,6 +18,7 @@
  *   visit.c      H5Lvisit and H5Ovisit that do not descend into the reserved group
  *   mapped.c     virtual datasets that the application made over datasets with history
  *   adopt.c      a plain file gets a history, on request
+ *   drivers.c    file drivers other than the default one
  *   file.c create.c exit.c group.c dataset.c chunk.c attribute.c link.c object.c datatype.c   one HDF5 interface each
  */
 #ifndef COW_VOL_H
@@ -338,8 +339,18 @@ bool cow_file_in_place(const cow_home *home, haddr_t address, hsize_t size);
  * that cannot be opened is native HDF5's to refuse. -1: it could not be done, nothing was changed. */
 int cow_adopt(const char *name, hid_t fapl, const cow_options *options);
 
-/* file.c, for create.c */
+/* drivers.c */
 bool cow_default_driver(hid_t fapl); /* sec2: the only one under which files get a history */
+/* A new list with that driver; H5Pclose it. */
+hid_t cow_sec2_fapl(void);
+/* Can a driver other than that change files, when it creates one or opens one for writing? Not that which keeps new files
+ * in memory. */
+bool cow_driver_writes(hid_t fapl, bool creating);
+/* The file NAME is to be created over what is there, or opened for writing, with such a driver. -1: something that has a
+ * history would be written: NAME itself (not when CREATING, where it is put aside), or a file that is a part of it. */
+int cow_driver_check(const char *name, hid_t fapl, bool creating);
+
+/* file.c, for create.c */
 /* The bounds that a file with history needs, as near to the wanted ones as possible: V110 to V114. */
 void cow_raised_bounds(hid_t fapl, H5F_libver_t *low, H5F_libver_t *high);
 /* Keep the blocks that HDF5 allocates from small, unless the application chose their size; and remember what it asked
