@@ -255,8 +255,6 @@ static int before_truncation(const char *name, hid_t fcpl, hid_t fapl, hid_t und
 
     if (plain < 0)
         return cow_error_native("%s: cannot prepare to create the file", name);
-    if (!ours && (status = cow_driver_check(name, fapl, true)) < 0)
-        goto done;
     if (access(name, F_OK) != 0)
         goto done;
     history = cow_has_history(name, plain, &number);
@@ -314,6 +312,8 @@ void *cow_file_create_callback(const char *name, unsigned flags, hid_t fcpl, hid
     if (options == NULL || (under = cow_native_fapl(fapl)) < 0)
         goto done;
     ours = cow_default_driver(fapl); /* another driver keeps the file elsewhere, or in another form: passed through */
+    if (!ours && cow_driver_check(name, flags, fapl) < 0)
+        goto done;
     if (ours) {
         native_flags &= ~H5F_ACC_SWMR_WRITE; /* see cow_home_start_swmr */
         cow_raised_bounds(fapl, &low, &high);

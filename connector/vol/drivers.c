@@ -89,15 +89,15 @@ bool cow_driver_writes(hid_t fapl, bool creating)
 }
 
 /* -1: FILE, which is NAME or a part of it, has a history. */
-static int check_file(const char *file, const char *name, hid_t driver, hid_t plain)
+static int check_file(const char *file, const char *name, unsigned flags, hid_t driver, hid_t plain)
 {
     if (access(file, F_OK) != 0 || (!cow_has_history(file, plain, NULL) && !cow_journal_present(file)))
         return 0;
     return cow_error(COW_READ_ONLY,
-                     "%s: it has a history, which only HDF5's default file driver (sec2) keeps, and %s would write over "
+                     "%s: %sit has a history, which only HDF5's default file driver (sec2) keeps, and %s would write over "
                      "it%s%s: use the default driver, or another name; for a file without history that any driver "
                      "can write: h5cow export %s OUT",
-                     file, name_of(driver), file == name ? "" : ", as a part of ", file == name ? "" : name, file);
+                     file, flags & H5F_ACC_EXCL ? "File exists (errno = 17): " : "", name_of(driver), file == name ? "" : ", as a part of ", file == name ? "" : name, file);
 }
 
 /* FORMAT is the program's, as HDF5 itself uses it for this driver. */
@@ -118,7 +118,7 @@ static bool part_name(char *file, size_t size, const char *format, const char *n
 }
 #pragma GCC diagnostic pop
 
-static int check_family(const char *name, hid_t driver, hid_t plain)
+static int check_family(const char *name, unsigned flags, hid_t driver, hid_t plain)
 {
     char file[4096], first[4096];
     int status = 0;
@@ -129,12 +129,12 @@ static int check_family(const char *name, hid_t driver, hid_t plain)
     for (unsigned n = 0; status == 0; n++) {
         if (!member_name(file, sizeof file, name, n) || (n >= FAMILY_MEMBERS && access(file, F_OK) != 0))
             break;
-        status = check_file(file, name, driver, plain);
+        status = check_file(file, name, flags, driver, plain);
     }
     return status;
 }
 
-static int check_multi(const char *name, hid_t fapl, hid_t driver, hid_t plain)
+static int check_multi(const char *name, unsigned flags, hid_t fapl, hid_t driver, hid_t plain)
 {
     char file[4096], *format[H5FD_MEM_NTYPES] = {NULL};
     int status = 0;
@@ -143,13 +143,13 @@ static int check_multi(const char *name, hid_t fapl, hid_t driver, hid_t plain)
         return cow_error_native("%s: cannot find the files that it consists of", name);
     for (unsigned type = 0; type < H5FD_MEM_NTYPES; type++) {
         if (format[type] != NULL && status == 0 && part_name(file, sizeof file, format[type], name))
-            status = check_file(file, name, driver, plain);
+            status = check_file(file, name, flags, driver, plain);
         free(format[type]); /* HDF5 made it with malloc */
     }
     return status;
 }
 
-static int check_splitter(const char *name, hid_t fapl, hid_t driver, hid_t plain)
+static int check_splitter(const char *name, unsigned flags, hid_t fapl, hid_t driver, hid_t plain)
 {
     H5FD_splitter_vfd_config_t *config = calloc(1, sizeof *config);
     int status;
@@ -162,7 +162,7 @@ static int check_splitter(const char *name, hid_t fapl, hid_t driver, hid_t plai
     if (H5Pget_fapl_splitter(fapl, config) < 0)
         status = cow_error_native("%s: cannot find the files that it consists of", name);
     else
-        status = check_file(config->wo_path, name, driver, plain);
+        status = check_file(config->wo_path, name, flags, driver, plain);
     if (config->rw_fapl_id >= 0)
         H5Pclose(config->rw_fapl_id);
     if (config->wo_fapl_id >= 0)
@@ -171,23 +171,23 @@ static int check_splitter(const char *name, hid_t fapl, hid_t driver, hid_t plai
     return status;
 }
 
-int cow_driver_check(const char *name, hid_t fapl, bool creating)
+int cow_driver_check(const char *name, unsigned flags, hid_t fapl)
 {
     hid_t driver = H5Pget_driver(fapl), plain = H5I_INVALID_HID;
     int status = 0;
 
-    if (!cow_driver_writes(fapl, creating))
+    if (!cow_driver_writes(fapl, flags & (H5F_ACC_TRUNC | H5F_ACC_EXCL)))
         return 0;
     if ((plain = cow_sec2_fapl()) < 0)
         return cow_error_native("%s: cannot prepare to open the file", name);
     if (driver == H5FD_FAMILY)
-        status = check_family(name, driver, plain);
+        status = check_family(name, flags, driver, plain);
     else if (driver == H5FD_MULTI)
-        status = check_multi(name, fapl, driver, plain);
+        status = check_multi(name, flags, fapl, driver, plain);
     else if (driver == H5FD_SPLITTER)
-        status = check_splitter(name, fapl, driver, plain);
-    if (status == 0 && !creating)
-        status = check_file(name, name, driver, plain);
+        status = check_splitter(name, flags, fapl, driver, plain);
+    if (status == 0 && !(flags & H5F_ACC_TRUNC))
+        status = check_file(name, name, flags, driver, plain);
     H5Pclose(plain);
     return status;
 }

@@ -334,7 +334,7 @@ void *cow_file_open_callback(const char *name, unsigned flags, hid_t fapl, hid_t
         refuse_write(name, revision);
         goto done;
     }
-    if (!ours && (flags & H5F_ACC_RDWR) && cow_driver_check(name, fapl, false) < 0)
+    if (!ours && (flags & H5F_ACC_RDWR) && cow_driver_check(name, H5F_ACC_RDWR, fapl) < 0)
         goto done;
     if (options->adopt && ours && (flags & H5F_ACC_RDWR) && cow_adopt(name, fapl, options) < 0)
         goto done;

@@ -346,9 +346,10 @@ hid_t cow_sec2_fapl(void);
 /* Can a driver other than that change files, when it creates one or opens one for writing? Not that which keeps new files
  * in memory. */
 bool cow_driver_writes(hid_t fapl, bool creating);
-/* The file NAME is to be created over what is there, or opened for writing, with such a driver. -1: something that has a
- * history would be written: NAME itself (not when CREATING, where it is put aside), or a file that is a part of it. */
-int cow_driver_check(const char *name, hid_t fapl, bool creating);
+/* The file NAME is to be created (FLAGS with H5F_ACC_TRUNC or H5F_ACC_EXCL) or opened for writing with such a driver. -1:
+ * something that has a history would be written: NAME itself (not with H5F_ACC_TRUNC, where it is put aside), or a file
+ * that is a part of it. */
+int cow_driver_check(const char *name, unsigned flags, hid_t fapl);
 
 /* file.c, for create.c */
 /* The bounds that a file with history needs, as near to the wanted ones as possible: V110 to V114. */
