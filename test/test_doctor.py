@@ -12,6 +12,7 @@ import sys
 import h5py
 import numpy as np
 import pytest
+import test_accidents
 from conftest import PLUGINS, STOCK
 from sessions import Session, connector_env, stock_env
 
@@ -62,6 +63,12 @@ def doctor(*words, code, **env):
         f"Problem: {problem}." for problem in told["problems"]
     ]
     return told, answers[0]
+
+
+def told_by(command, path):
+    done = subprocess.run([*command, "doctor", "--json", str(path)], capture_output=True, text=True, env=STOCK, timeout=100)
+    assert done.returncode == 1 and done.stderr == "", done.stdout + done.stderr
+    return json.loads(done.stdout)
 
 
 def problem(told, *words):
@@ -201,31 +208,30 @@ def test_file_systems_and_their_locks(made):
     doctor(made, code=0, LD_PRELOAD=str(FAKE), FAKE_NO_LOCKS="1", HDF5_USE_FILE_LOCKING="FALSE")
 
 
-READ_ONLY = """
-import ctypes, os, shutil, subprocess, sys
-folder, source, *command = sys.argv[1:]
-libc = ctypes.CDLL(None, use_errno=True)
-if libc.unshare(0x20000) or libc.mount(b"none", b"/", None, 0x44000, None):
-    sys.exit(77)
-if libc.mount(b"none", folder.encode(), b"tmpfs", 0, b"size=4m"):
-    sys.exit(77)
-path = os.path.join(folder, "run.h5")
-shutil.copy(source, path)
-if libc.mount(b"none", folder.encode(), None, 33, None):
-    sys.exit(77)
-sys.exit(subprocess.run([*command, path]).returncode)
-"""
+def test_a_file_that_this_user_may_not_write(made):
+    if os.geteuid() == 0 and not test_accidents.SETPRIV:
+        pytest.skip("root's privileges cannot be dropped here (setpriv)")
+    made.chmod(0o444)
+    told = told_by([*test_accidents.NOBODY, H5COW], made)
+    problem(told, "run.h5", "cannot be written here", "Permission denied")
+    assert told["file"]["may_write"] is False and told["file"]["versions"] == ["1", "2", "3"]
 
 
-def test_a_file_that_cannot_be_written_here(made, tmp_path):
-    (tmp_path / "mounted").mkdir()
-    command = [sys.executable, "-c", READ_ONLY, tmp_path / "mounted", made, H5COW, "doctor", "--json"]
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, env=STOCK, timeout=100)
-    if done.returncode == 77:
-        pytest.skip("only root can mount a file system")
-    assert done.returncode == 1, done.stdout + done.stderr
-    told = json.loads(done.stdout)
-    problem(told, "cannot be written here", "mounted read-only")
+def test_a_file_on_a_read_only_mount(made, tmp_path):
+    view = tmp_path / "view"
+    view.mkdir()
+    bind = [[str(tmp_path), str(view), None, test_accidents.BIND]]
+    bind.append([None, str(view), None, test_accidents.BIND | test_accidents.REMOUNT | test_accidents.READ_ONLY])
+    user = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
+    for propagation in "private", "unchanged":  # in a chroot, whose root is no mount point, ./dev made them private
+        mounted = ["unshare", "--mount", *user, "--propagation", propagation]
+        if subprocess.run([*mounted, "true"], capture_output=True).returncode == 0:
+            break
+    mounted += [sys.executable, "-c", test_accidents.MOUNT, json.dumps(bind)]
+    if subprocess.run([*mounted, "true"], capture_output=True).returncode != 0:
+        pytest.skip("no read-only mount can be made here")
+    told = told_by([*mounted, H5COW], view / "run.h5")
+    problem(told, "run.h5", "cannot be written here", "mounted read-only")
     assert told["file"]["may_write"] is False and told["file"]["versions"] == ["1", "2", "3"]
 
 
