@@ -129,6 +129,10 @@ static cow_home *join(void *native, const char *name, const char *given_name, co
         cow_file_release(file);
         return NULL;
     }
+    if (writable && cow_cache_prepare(home, native) < 0) {
+        cow_home_release(home);
+        return NULL;
+    }
     /* Objects that stayed open when the file was closed keep its version unfinished until now. */
     if (writable && !created && cow_home_head_files(home) == 0 && !cow_home_last_head(home) &&
         cow_file_commit(file, COW_FINISH) < 0) {
@@ -645,6 +649,19 @@ herr_t cow_file_optional_callback(void *object, H5VL_optional_args_t *args, hid_
         if (history && home->file != NULL) {
             H5VL_native_file_optional_args_t *wanted = args->args;
             return cow_leave(set_bounds(home, native, &wanted->set_libver_bounds));
+        }
+        break;
+    case H5VL_NATIVE_FILE_SET_MDC_CONFIG:
+        if (history && home->file != NULL) {
+            H5VL_native_file_optional_args_t *wanted = args->args;
+            return cow_leave(cow_cache_set(home, native, wanted->set_mdc_config.config));
+        }
+        break;
+    case H5VL_NATIVE_FILE_GET_MDC_CONF:
+        if (history && H5VLfile_optional(native, cow_native_id(), args, dxpl, req) >= 0) {
+            H5VL_native_file_optional_args_t *told = args->args;
+            cow_cache_show(home, told->get_mdc_config.config);
+            return cow_leave(0);
         }
         break;
     case H5VL_NATIVE_FILE_GET_FILE_IMAGE:
