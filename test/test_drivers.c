@@ -545,12 +545,68 @@ static void test_images_of_files_are_read_and_written_in_memory(void)
                 describe(file, &found[0][0]);
                 CHECK(same_text("image of a history", &model, &found[0][0]));
                 free(found[0][0].data);
+                found[0][0] = (listing){0};
             }
+            CHECK(H5Fclose(file) >= 0);
+        }
+        if (!native) { /* it has neither fence nor journal: each call that would write is refused */
+            int values[WIDTH] = {0};
+
+            CHECK((file = H5Fopen("test_drivers_image.h5", H5F_ACC_RDWR, fapl)) >= 0);
+            CHECK((source = H5Dopen2(file, "g/d", H5P_DEFAULT)) >= 0);
+            H5E_BEGIN_TRY
+            {
+                CHECK(H5Dwrite(source, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) < 0);
+                CHECK(H5Gcreate2(file, "new", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT) < 0);
+            }
+            H5E_END_TRY
+            CHECK(H5Dclose(source) >= 0);
+            describe(file, &found[0][0]);
+            CHECK(same_text("image of a history", &model, &found[0][0]));
+            free(found[0][0].data);
+            found[0][0] = (listing){0};
             CHECK(H5Fclose(file) >= 0);
         }
         H5Pclose(fapl);
     }
     free(model.data);
+}
+
+/* A link can say which driver opens the file that it leads to. */
+static void test_external_links_with_another_driver_read_a_history_and_do_not_write_it(void)
+{
+    hid_t outer, dapl = H5Pcreate(H5P_DATASET_ACCESS), fapl = H5Pcreate(H5P_FILE_ACCESS), d;
+    int values[WIDTH] = {0};
+    bytes before;
+
+    clean();
+    make_history(COW);
+    before = read_bytes(COW);
+    CHECK(set_stdio(fapl) >= 0 && H5Pset_elink_fapl(dapl, fapl) >= 0);
+    for (int history = 0; history < 2; history++) {
+        const char *name = "test_drivers_outer.h5";
+
+        CHECK((outer = H5Fcreate(name, H5F_ACC_TRUNC, H5P_DEFAULT, history ? H5P_DEFAULT : native_fapl)) >= 0);
+        CHECK(H5Lcreate_external(COW, "/g/d", outer, "there", H5P_DEFAULT, H5P_DEFAULT) >= 0 && H5Fclose(outer) >= 0);
+        CHECK((outer = H5Fopen(name, H5F_ACC_RDONLY, H5P_DEFAULT)) >= 0);
+        CHECK((d = H5Dopen2(outer, "there", dapl)) >= 0);
+        CHECK(H5Dread(d, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0 && values[0] == 2);
+        CHECK(H5Dclose(d) >= 0 && H5Fclose(outer) >= 0);
+        CHECK((outer = H5Fopen(name, H5F_ACC_RDWR, H5P_DEFAULT)) >= 0);
+        H5E_BEGIN_TRY
+        {
+            if ((d = H5Dopen2(outer, "there", dapl)) >= 0) {
+                CHECK(H5Dwrite(d, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) < 0);
+                CHECK(H5Dclose(d) >= 0);
+            }
+        }
+        H5E_END_TRY
+        CHECK(H5Fclose(outer) >= 0 && bytes_are(COW, &before));
+    }
+    CHECK(has_version(COW, 1) && has_version(COW, 2));
+    free(before.data);
+    H5Pclose(dapl);
+    H5Pclose(fapl);
 }
 
 int main(int argc, char **argv)
@@ -562,6 +618,7 @@ int main(int argc, char **argv)
         TEST(test_a_history_without_a_fence_is_refused_as_well),
         TEST(test_creating_over_a_history_keeps_it),
         TEST(test_a_family_does_not_grow_into_a_history),
+        TEST(test_external_links_with_another_driver_read_a_history_and_do_not_write_it),
         TEST(test_images_of_files_are_read_and_written_in_memory),
     };
     int status = run_tests(tests, COUNT(tests), argc, argv);
