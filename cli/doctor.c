@@ -1,5 +1,5 @@
-/* h5cow doctor: why history is kept here, or is not: what is installed, what the environment says, and what is wrong with it.
- * What a file says: doctor_file.c. */
+/* h5cow doctor: why history is kept here, or is not: what is installed, what the environment says, and what is wrong
+ * with it. What a file says: doctor_file.c. */
 #include "doctor.h"
 
 #include "error.h"
@@ -16,8 +16,10 @@
 
 static const char help[] =
     "Usage: h5cow doctor [--json] [FILE]\n\n"
-    "Says why history is kept, or is not: whether the plugin is found and loads, which libhdf5 is used, how the options\n"
-    "are understood, what the environment does; and with FILE whether it has a history and which, what its journal holds,\n"
+    "Says why history is kept, or is not: whether the plugin is found and loads, which libhdf5 is used, how the "
+    "options\n"
+    "are understood, what the environment does; and with FILE whether it has a history and which, what its journal "
+    "holds,\n"
     "who is writing it, whether locks work where it is, and whether it can be written. Changes nothing.\n\n"
     "      --json      the answer as one JSON object\n"
     "  -h, --help\n\n"
@@ -54,8 +56,8 @@ void doctor_wrong(doctor *d, const char *format, ...)
 
 /* ---- the environment ---- */
 
-static const char *const variables[] = {"HDF5_VOL_CONNECTOR", "HDF5_PLUGIN_PATH",     "HDF5_PLUGIN_PRELOAD",
-                                        "HDF5_DRIVER",        "HDF5_DRIVER_CONFIG",   "HDF5_USE_FILE_LOCKING"};
+static const char *const variables[] = {"HDF5_VOL_CONNECTOR", "HDF5_PLUGIN_PATH",   "HDF5_PLUGIN_PRELOAD",
+                                        "HDF5_DRIVER",        "HDF5_DRIVER_CONFIG", "HDF5_USE_FILE_LOCKING"};
 
 /* The driver that programs get in this environment, unless they choose one; NULL: the default one. */
 static const char *chosen_driver(void)
@@ -77,7 +79,8 @@ static const char *chosen_options(void)
 
 static void look_at_environment(doctor *d)
 {
-    const char *preload = getenv("HDF5_PLUGIN_PRELOAD"), *locking = getenv("HDF5_USE_FILE_LOCKING"), *key = "environment";
+    const char *preload = getenv("HDF5_PLUGIN_PRELOAD"), *locking = getenv("HDF5_USE_FILE_LOCKING"),
+               *key = "environment";
     json_object *set = json_object_new_object();
 
     json_object_object_add(d->whole, "environment", set);
@@ -94,8 +97,11 @@ static void look_at_environment(doctor *d)
     if (preload != NULL && strcmp(preload, "::") == 0)
         doctor_wrong(d, "HDF5_PLUGIN_PRELOAD=:: forbids HDF5 to load plugins: unset it");
     if (chosen_driver() != NULL)
-        doctor_wrong(d, "HDF5_DRIVER=%s: files that are made with another driver than sec2 have no history, and those that have "
-                     "one are not written: unset it", chosen_driver());
+        doctor_wrong(
+            d,
+            "HDF5_DRIVER=%s: files that are made with another driver than sec2 have no history, and those that have "
+            "one are not written: unset it",
+            chosen_driver());
     if (locking != NULL && (strcasecmp(locking, "FALSE") == 0 || strcmp(locking, "0") == 0))
         doctor_say(d, "", "(with it, HDF5 without h5cow may read a file while commits are applied, and see a mixture)");
 }
@@ -114,8 +120,11 @@ static void look_at_plugin(doctor *d, const char *directory, const char *looked)
     if (directory == NULL) {
         doctor_say(d, "plugin", "not found");
         json_object_object_add(plugin, "loads", json_object_new_boolean(false));
-        doctor_wrong(d, "the plugin " CLI_PLUGIN_FILE " is nowhere (looked in %s): install h5cow, or set HDF5_PLUGIN_PATH to its "
-                     "folder", looked);
+        doctor_wrong(d,
+                     "the plugin " CLI_PLUGIN_FILE
+                     " is nowhere (looked in %s): install h5cow, or set HDF5_PLUGIN_PATH to its "
+                     "folder",
+                     looked);
         return;
     }
     int loads = cli_plugin_probe(directory, options == NULL ? "" : options, why, sizeof why) == 0;
@@ -137,14 +146,18 @@ static void look_at_programs(doctor *d, const char *folder)
     if (chosen && found != NULL)
         doctor_say(d, "programs", "started here they use h5cow, from %s", found);
     else if (!chosen)
-        doctor_say(d, "programs", "started here they do not use h5cow: start them with 'h5cow run', or set "
-                   "HDF5_VOL_CONNECTOR=h5cow%s%s", found == NULL && folder != NULL ? " and HDF5_PLUGIN_PATH=" : "",
+        doctor_say(d, "programs",
+                   "started here they do not use h5cow: start them with 'h5cow run', or set "
+                   "HDF5_VOL_CONNECTOR=h5cow%s%s",
+                   found == NULL && folder != NULL ? " and HDF5_PLUGIN_PATH=" : "",
                    found == NULL && folder != NULL ? folder : "");
     if (connector != NULL && *connector != '\0' && !chosen)
-        doctor_wrong(d, "HDF5_VOL_CONNECTOR names another connector: programs have no history unless 'h5cow run' starts them");
+        doctor_wrong(
+            d, "HDF5_VOL_CONNECTOR names another connector: programs have no history unless 'h5cow run' starts them");
     if (chosen && found == NULL && folder != NULL)
         doctor_wrong(d,
-                     "HDF5_VOL_CONNECTOR names h5cow, but no folder of HDF5_PLUGIN_PATH has " CLI_PLUGIN_FILE ": most programs "
+                     "HDF5_VOL_CONNECTOR names h5cow, but no folder of HDF5_PLUGIN_PATH has " CLI_PLUGIN_FILE
+                     ": most programs "
                      "then go on without history; set HDF5_PLUGIN_PATH=%s, or use 'h5cow run'",
                      folder);
     if (chosen && found != NULL && folder != NULL && strcmp(found, folder) != 0)
@@ -172,9 +185,14 @@ static void look_at_library(doctor *d)
     static const struct {
         H5Z_filter_t id;
         const char *name;
-    } filters[] = {{H5Z_FILTER_DEFLATE, "gzip"}, {H5Z_FILTER_SHUFFLE, "shuffle"}, {H5Z_FILTER_FLETCHER32, "fletcher32"},
-                   {H5Z_FILTER_SZIP, "szip"},    {H5Z_FILTER_NBIT, "nbit"},       {H5Z_FILTER_SCALEOFFSET, "scaleoffset"},
-                   {32000, "lzf"},               {32001, "blosc"}};
+    } filters[] = {{H5Z_FILTER_DEFLATE, "gzip"},
+                   {H5Z_FILTER_SHUFFLE, "shuffle"},
+                   {H5Z_FILTER_FLETCHER32, "fletcher32"},
+                   {H5Z_FILTER_SZIP, "szip"},
+                   {H5Z_FILTER_NBIT, "nbit"},
+                   {H5Z_FILTER_SCALEOFFSET, "scaleoffset"},
+                   {32000, "lzf"},
+                   {32001, "blosc"}};
     json_object *library = json_object_new_object(), *list = json_object_new_array();
     unsigned major = 0, minor = 0, release = 0;
     hbool_t threadsafe = false;
@@ -205,7 +223,8 @@ static void look_at_library(doctor *d)
         }
     json_object_object_add(d->whole, "filters", list);
     doctor_say(d, "filters", "%s (lzf and blosc come with h5cow)", names);
-    doctor_say(d, "", "A program may use a libhdf5 of its own, as Python wheels do: 'h5cow run' tells if h5cow was not used.");
+    doctor_say(d, "",
+               "A program may use a libhdf5 of its own, as Python wheels do: 'h5cow run' tells if h5cow was not used.");
     H5Eclear2(H5E_DEFAULT);
     free(version);
     free(names);

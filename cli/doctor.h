@@ -14,7 +14,8 @@ void doctor_say(const doctor *d, const char *key, const char *format, ...) __att
 /* A problem: what, where, what to do; without the full stop at its end. */
 void doctor_wrong(doctor *d, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* One file, or FILE@REV: doctor_file.c. DRIVER: the one that the environment gives programs, or NULL: the default one. */
+/* One file, or FILE@REV: doctor_file.c. DRIVER: the one that the environment gives programs, or NULL: the default one.
+ */
 void doctor_file(doctor *d, const char *argument, const char *driver);
 
 #endif

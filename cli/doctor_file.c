@@ -1,5 +1,5 @@
-/* h5cow doctor FILE: has it a history, can one be read and written here, and if not, why. Changes nothing; locks are asked
- * about, and the one of HDF5 itself is taken for reading for a moment. */
+/* h5cow doctor FILE: has it a history, can one be read and written here, and if not, why. Changes nothing; locks are
+ * asked about, and the one of HDF5 itself is taken for reading for a moment. */
 #include "doctor.h"
 
 #include "error.h"
@@ -42,10 +42,10 @@ static const char *file_system(int fd)
     static const struct {
         unsigned long type;
         const char *name;
-    } known[] = {{0xef53, "ext4"},         {0x58465342, "XFS"},     {0x9123683e, "Btrfs"},  {0x01021994, "tmpfs"},
-                 {0x6969, "NFS"},          {0x65735546, "FUSE"},    {0x01021997, "9p"},     {0x0bd00bd0, "Lustre"},
-                 {0xff534d42, "CIFS"},     {0xfe534d42, "SMB2"},    {0x517b, "SMB"},        {0x47504653, "GPFS"},
-                 {0x2fc12fc1, "ZFS"},      {0x794c7630, "overlay"}, {0x4d44, "FAT"},        {0x2011bab0, "exFAT"},
+    } known[] = {{0xef53, "ext4"},         {0x58465342, "XFS"},     {0x9123683e, "Btrfs"}, {0x01021994, "tmpfs"},
+                 {0x6969, "NFS"},          {0x65735546, "FUSE"},    {0x01021997, "9p"},    {0x0bd00bd0, "Lustre"},
+                 {0xff534d42, "CIFS"},     {0xfe534d42, "SMB2"},    {0x517b, "SMB"},       {0x47504653, "GPFS"},
+                 {0x2fc12fc1, "ZFS"},      {0x794c7630, "overlay"}, {0x4d44, "FAT"},       {0x2011bab0, "exFAT"},
                  {0x73717368, "squashfs"}, {0x9660, "ISO 9660"},    {0xf2f52010, "F2FS"}};
     struct statfs about;
 
@@ -82,10 +82,11 @@ static void look_at_place(patient *p)
     doubtful = cow_lock_doubtful(&disk);
     why = locks_fail(&disk);
     cow_disk_close(&disk);
-    doctor_say(p->d, "place", "%s; locks %s%s%s", system, why == NULL ? "work" : "do not work (", why == NULL ? "" : why,
-               why == NULL ? "" : ")");
+    doctor_say(p->d, "place", "%s; locks %s%s%s", system, why == NULL ? "work" : "do not work (",
+               why == NULL ? "" : why, why == NULL ? "" : ")");
     if (doubtful)
-        doctor_say(p->d, "", "between machines locks may not be passed on: readers and a writer exclude each other here");
+        doctor_say(p->d, "",
+                   "between machines locks may not be passed on: readers and a writer exclude each other here");
     add(p, "file_system", cli_json_text(system));
     add(p, "locks", why == NULL ? cli_json_text("work") : cli_json_text(why));
     add(p, "locks_between_machines", json_object_new_boolean(!doubtful));
@@ -109,7 +110,8 @@ static void look_at_permission(patient *p)
     if (why == NULL)
         return;
     add(p, "may_not_write", cli_json_text(why));
-    doctor_wrong(p->d, "'%s' cannot be written here (%s): it and its versions can be read, and no new version can be made",
+    doctor_wrong(p->d,
+                 "'%s' cannot be written here (%s): it and its versions can be read, and no new version can be made",
                  p->name, why);
 }
 
@@ -139,11 +141,15 @@ static void without_history(patient *p, const cli_file *file, const char *driver
 
     doctor_say(p->d, "history", "none");
     if (foreign)
-        doctor_wrong(p->d, "'%s' has a group /_versioned_data that h5cow did not make (versioned-hdf5 uses that name): h5cow "
-                     "leaves the file alone", p->name);
+        doctor_wrong(p->d,
+                     "'%s' has a group /_versioned_data that h5cow did not make (versioned-hdf5 uses that name): h5cow "
+                     "leaves the file alone",
+                     p->name);
     else
-        doctor_wrong(p->d, "'%s' has no history, because it was created without h5cow, or with another file driver than the "
-                     "default one (sec2): 'h5cow import %s' gives it one%s", p->name, p->name,
+        doctor_wrong(p->d,
+                     "'%s' has no history, because it was created without h5cow, or with another file driver than the "
+                     "default one (sec2): 'h5cow import %s' gives it one%s",
+                     p->name, p->name,
                      driver == NULL ? "" : "; a program that opens it with another driver still writes it without");
 }
 
@@ -183,8 +189,10 @@ static void look_inside(patient *p, const char *argument, const char *driver)
         add(p, "opens", json_object_new_boolean(false));
         doctor_say(p->d, "history", "not known: the file cannot be opened");
         if (part_of != NULL)
-            doctor_wrong(p->d, "'%s' is a part of a file that was made with the file driver %s: such files have no history, "
-                         "and are read and written by that driver only", p->name, part_of);
+            doctor_wrong(p->d,
+                         "'%s' is a part of a file that was made with the file driver %s: such files have no history, "
+                         "and are read and written by that driver only",
+                         p->name, part_of);
         else
             doctor_wrong(p->d, "%s", why);
         return;
@@ -229,8 +237,10 @@ static void look_at_journal(patient *p)
     if (r.unfinished) {
         doctor_say(p->d, "journal", "the file was being created, and nothing was ever committed");
         if (!r.writing)
-            doctor_wrong(p->d, "'%s' holds nothing: the program that created it died before it committed anything; the next "
-                         "one may create it anew", p->name);
+            doctor_wrong(p->d,
+                         "'%s' holds nothing: the program that created it died before it committed anything; the next "
+                         "one may create it anew",
+                         p->name);
     } else if (!r.journal)
         doctor_say(p->d, "journal", "none");
     else if (slot == NULL)
@@ -238,20 +248,25 @@ static void look_at_journal(patient *p)
     else if (slot->sequence == slot->applied && !r.flagged)
         doctor_say(p->d, "journal", "nothing is pending");
     else
-        doctor_say(p->d, "journal", "%llu commit%s wait%s to be applied%s: HDF5 without h5cow does not see them yet; 'h5cow recover "
+        doctor_say(p->d, "journal",
+                   "%llu commit%s wait%s to be applied%s: HDF5 without h5cow does not see them yet; 'h5cow recover "
                    "%s', or the next program that writes the file, applies them",
                    (unsigned long long)(slot->sequence - slot->applied), slot->sequence - slot->applied == 1 ? "" : "s",
                    slot->sequence - slot->applied == 1 ? "s" : "", r.flagged ? ", and are half applied" : "", p->name);
     if (r.hidden || (r.journal && !r.unfinished &&
                      (r.newest < 0 || (!r.whole[r.newest] && !r.slot[r.newest].unsynced) || r.size < slot->end)))
-        doctor_wrong(p->d, "'%s' is damaged: its journal cannot be used; 'h5cow recover %s' says more", p->name, p->name);
+        doctor_wrong(p->d, "'%s' is damaged: its journal cannot be used; 'h5cow recover %s' says more", p->name,
+                     p->name);
     if (r.writing)
-        doctor_say(p->d, "writer", "%s has the file open for writing; readers through h5cow see the newest commit, a second "
-                   "writer is refused", r.writer);
+        doctor_say(p->d, "writer",
+                   "%s has the file open for writing; readers through h5cow see the newest commit, a second "
+                   "writer is refused",
+                   r.writer);
     else
         doctor_say(p->d, "writer", "nobody%s", r.journal ? "" : " that h5cow knows of");
     if (r.pins > 0)
-        doctor_say(p->d, "", "%zu state%s %s open in readers", r.pins, r.pins == 1 ? "" : "s", r.pins == 1 ? "is" : "are");
+        doctor_say(p->d, "", "%zu state%s %s open in readers", r.pins, r.pins == 1 ? "" : "s",
+                   r.pins == 1 ? "is" : "are");
     cow_journal_report_free(&r);
 }
 
@@ -261,14 +276,20 @@ static void look_at_driver(patient *p, const char *driver)
 {
     if (!p->history)
         return;
-    doctor_say(p->d, "drivers", "sec2, HDF5's default, keeps the history; all others read the file, and are refused for writing");
+    doctor_say(p->d, "drivers",
+               "sec2, HDF5's default, keeps the history; all others read the file, and are refused for writing");
     if (driver != NULL)
-        doctor_wrong(p->d, "HDF5_DRIVER=%s: programs in this environment can read '%s', and are refused when they open it for "
-                     "writing; unset HDF5_DRIVER", driver, p->name);
+        doctor_wrong(
+            p->d,
+            "HDF5_DRIVER=%s: programs in this environment can read '%s', and are refused when they open it for "
+            "writing; unset HDF5_DRIVER",
+            driver, p->name);
     if (!p->journal)
-        doctor_wrong(p->d, "'%s' has a history but no journal, as what h5repack writes: it can be read, but not be written, since "
-                     "its history would not be safe; for a file that can: h5cow export %s OUT, and h5cow import OUT", p->name,
-                     p->name);
+        doctor_wrong(
+            p->d,
+            "'%s' has a history but no journal, as what h5repack writes: it can be read, but not be written, since "
+            "its history would not be safe; for a file that can: h5cow export %s OUT, and h5cow import OUT",
+            p->name, p->name);
 }
 
 /* Nothing has that name. It may be one that a driver makes other names of. */
@@ -281,15 +302,16 @@ static void look_for_parts(patient *p)
         bool there = access(part, F_OK) == 0;
 
         if (there)
-            doctor_wrong(p->d, "there is no file '%s', but '%s': a file of the file driver %s, which has no history", p->name, part,
-                         i == 0 ? "split" : "multi");
+            doctor_wrong(p->d, "there is no file '%s', but '%s': a file of the file driver %s, which has no history",
+                         p->name, part, i == 0 ? "split" : "multi");
         free(part);
         if (there)
             return;
     }
     if (strchr(p->name, '%') != NULL)
-        doctor_wrong(p->d, "there is no file '%s': it looks like a name for the file driver family, whose files have no history",
-                     p->name);
+        doctor_wrong(
+            p->d, "there is no file '%s': it looks like a name for the file driver family, whose files have no history",
+            p->name);
     else
         doctor_wrong(p->d, "there is no file '%s'", p->name);
 }
@@ -298,8 +320,9 @@ void doctor_file(doctor *d, const char *argument, const char *driver)
 {
     patient p = {.d = d, .told = json_object_new_object()};
     const char *at = strrchr(argument, '@');
-    char *name = at != NULL && at != argument && access(argument, F_OK) != 0 ? strndup(argument, (size_t)(at - argument))
-                                                                             : cli_strdup(argument);
+    char *name = at != NULL && at != argument && access(argument, F_OK) != 0
+                     ? strndup(argument, (size_t)(at - argument))
+                     : cli_strdup(argument);
     struct stat about;
 
     p.name = name == NULL ? argument : name;
@@ -316,7 +339,9 @@ void doctor_file(doctor *d, const char *argument, const char *driver)
     else if (access(p.name, R_OK) != 0)
         doctor_wrong(d, "cannot read '%s': %s", p.name, strerror(errno));
     else if (about.st_size == 0)
-        doctor_wrong(d, "'%s' is empty: a program that opens it for writing through h5cow makes a file with history of it", p.name);
+        doctor_wrong(d,
+                     "'%s' is empty: a program that opens it for writing through h5cow makes a file with history of it",
+                     p.name);
     else {
         look_at_journal(&p);
         look_inside(&p, argument, driver);

@@ -263,8 +263,9 @@ static int check(answer *a, const char *name, const cow_journal_report *r)
         if (r->journal || r->hidden || cli_history_trace(name))
             printf("damaged: %s; to save what can be read: h5cow recover %s OUT\n", why, name);
         else
-            printf("damaged: %s; the file has no history, so there is no older state of it: what HDF5 itself cannot read, "
-                   "only a copy of the file from elsewhere has\n", why);
+            printf("damaged: %s; the file has no history, so there is no older state of it: what HDF5 itself cannot "
+                   "read, only a copy of the file from elsewhere has\n",
+                   why);
         return status;
     }
     status = cow_native_exists(file.loc, "/_versioned_data");

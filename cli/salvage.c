@@ -814,7 +814,8 @@ int cli_salvage(const char *name, const char *out, bool dry, bool json)
         goto done;
     }
     if (!look.journal && !look.hidden && !cli_history_trace(name)) {
-        cli_fail("nothing can be read of '%s': there is no history in it, and h5cow saves only files that have one; '%s' was not made",
+        cli_fail("nothing can be read of '%s': there is no history in it, and h5cow saves only files that have one; "
+                 "'%s' was not made",
                  name, out);
         goto done;
     }

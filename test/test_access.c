@@ -1,6 +1,6 @@
-/* File access properties, and what else tunes how HDF5 works on a file: with each of them the head, and every version, of a
- * file with history are what a plain file, kept at that time, is; HDF5 without the connector reads it; and the program is
- * given back what it has set. Where native HDF5 refuses, so is it here. Run with HDF5_VOL_CONNECTOR=h5cow.
+/* File access properties, and what else tunes how HDF5 works on a file: with each of them the head, and every version,
+ * of a file with history are what a plain file, kept at that time, is; HDF5 without the connector reads it; and the
+ * program is given back what it has set. Where native HDF5 refuses, so is it here. Run with HDF5_VOL_CONNECTOR=h5cow.
  */
 #include "through.h"
 
@@ -85,8 +85,8 @@ static void make_objects(hid_t file)
     H5Dclose(object);
     CHECK((object = H5Gcreate2(file, "group", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT)) >= 0);
     H5Gclose(object);
-    CHECK((object = H5Dcreate2(file, "group/contiguous", H5T_STD_I32LE, fixed, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT)) >=
-          0);
+    CHECK((object =
+               H5Dcreate2(file, "group/contiguous", H5T_STD_I32LE, fixed, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT)) >= 0);
     H5Dclose(object);
     CHECK((object = H5Dcreate2(file, "tiny", H5T_STD_I32LE, small, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT)) >= 0);
     H5Dclose(object);
@@ -170,10 +170,10 @@ static bool describe_file(const char *name, hid_t fapl, listing *l)
 
 typedef struct setting {
     const char *name;
-    herr_t (*access)(hid_t fapl);                   /* NULL: as it is */
-    herr_t (*creation)(hid_t fcpl);                 /* NULL: as it is */
-    void (*given_back)(hid_t fapl, listing *l);     /* what H5Fget_access_plist tells of it */
-    herr_t (*at_work)(hid_t file, int state);       /* done to the open file, after each state */
+    herr_t (*access)(hid_t fapl);               /* NULL: as it is */
+    herr_t (*creation)(hid_t fcpl);             /* NULL: as it is */
+    void (*given_back)(hid_t fapl, listing *l); /* what H5Fget_access_plist tells of it */
+    herr_t (*at_work)(hid_t file, int state);   /* done to the open file, after each state */
 } setting;
 
 #define STATES 3
@@ -346,7 +346,8 @@ static void told_metadata_cache(hid_t fapl, listing *l)
     H5AC_cache_config_t config = {.version = H5AC__CURR_CACHE_CONFIG_VERSION};
 
     CHECK(H5Pget_mdc_config(fapl, &config) >= 0);
-    say(l, "metadata cache %zu %zu %zu %d\n", config.initial_size, config.min_size, config.max_size, (int)config.incr_mode);
+    say(l, "metadata cache %zu %zu %zu %d\n", config.initial_size, config.min_size, config.max_size,
+        (int)config.incr_mode);
 }
 
 static herr_t change_metadata_cache(hid_t file, int state)
@@ -358,8 +359,9 @@ static herr_t change_metadata_cache(hid_t file, int state)
 
     (void)state;
     if (H5Fget_mdc_config(file, &config) < 0 || small_config(&config) < 0 || H5Fset_mdc_config(file, &config) < 0 ||
-        H5Fget_mdc_config(file, &now) < 0 || now.max_size != 1024 || now.min_size != 1024 || now.initial_size != 1024 || H5Fget_mdc_hit_rate(file, &rate) < 0 ||
-        H5Freset_mdc_hit_rate_stats(file) < 0 || H5Fget_mdc_size(file, &size, &least, &size, &entries) < 0)
+        H5Fget_mdc_config(file, &now) < 0 || now.max_size != 1024 || now.min_size != 1024 || now.initial_size != 1024 ||
+        H5Fget_mdc_hit_rate(file, &rate) < 0 || H5Freset_mdc_hit_rate_stats(file) < 0 ||
+        H5Fget_mdc_size(file, &size, &least, &size, &entries) < 0)
         return -1;
     write_numbers(file, "chunked", 5 + state, WIDTH);
     return 0;
@@ -424,11 +426,14 @@ static void told_garbage(hid_t fapl, listing *l)
 
 static herr_t set_image_of_cache(hid_t fapl)
 {
-    H5AC_cache_image_config_t config = {.version = H5AC__CURR_CACHE_IMAGE_CONFIG_VERSION, .generate_image = true,
-                                        .save_resize_status = false, .entry_ageout = H5AC__CACHE_IMAGE__ENTRY_AGEOUT__NONE};
+    H5AC_cache_image_config_t config = {.version = H5AC__CURR_CACHE_IMAGE_CONFIG_VERSION,
+                                        .generate_image = true,
+                                        .save_resize_status = false,
+                                        .entry_ageout = H5AC__CACHE_IMAGE__ENTRY_AGEOUT__NONE};
 
-    return H5Pset_libver_bounds(fapl, H5F_LIBVER_LATEST, H5F_LIBVER_LATEST) < 0 ? -1
-                                                                                : H5Pset_mdc_image_config(fapl, &config);
+    return H5Pset_libver_bounds(fapl, H5F_LIBVER_LATEST, H5F_LIBVER_LATEST) < 0
+               ? -1
+               : H5Pset_mdc_image_config(fapl, &config);
 }
 
 static void told_image_of_cache(hid_t fapl, listing *l)
@@ -448,8 +453,9 @@ static herr_t create_paged(hid_t fcpl)
 
 static herr_t create_paged_and_kept(hid_t fcpl)
 {
-    return H5Pset_file_space_strategy(fcpl, H5F_FSPACE_STRATEGY_PAGE, true, 1) < 0 ? -1
-                                                                                  : H5Pset_file_space_page_size(fcpl, 512);
+    return H5Pset_file_space_strategy(fcpl, H5F_FSPACE_STRATEGY_PAGE, true, 1) < 0
+               ? -1
+               : H5Pset_file_space_page_size(fcpl, 512);
 }
 
 static herr_t create_managed(hid_t fcpl)
@@ -680,7 +686,8 @@ static void test_data_is_where_the_alignment_wants_it(void)
     make_objects(file);
     write_state(file, 1);
     CHECK(H5Fclose(file) >= 0 && (file = H5Fopen(COW, H5F_ACC_RDONLY, H5P_DEFAULT)) >= 0);
-    CHECK((d = H5Dopen2(file, "chunked", H5P_DEFAULT)) >= 0 && H5Dget_num_chunks(d, H5S_ALL, &count) >= 0 && count == 8);
+    CHECK((d = H5Dopen2(file, "chunked", H5P_DEFAULT)) >= 0 && H5Dget_num_chunks(d, H5S_ALL, &count) >= 0 &&
+          count == 8);
     for (hsize_t i = 0; i < count; i++)
         CHECK(H5Dget_chunk_info(d, H5S_ALL, i, &offset, &mask, &address, &size) >= 0 && address != HADDR_UNDEF &&
               address % 4096 == 0);

@@ -1,6 +1,6 @@
 /* Types that need a conversion which fails half-way: the program gives up, by H5T_CONV_ABORT from a function of
- * H5Pset_type_conv_cb. The call is an error as natively; each chunk has all of what it should get or nothing; nothing else
- * is lost; and what is done afterwards is fine, in this version and the next. Run with HDF5_VOL_CONNECTOR=h5cow.
+ * H5Pset_type_conv_cb. The call is an error as natively; each chunk has all of what it should get or nothing; nothing
+ * else is lost; and what is done afterwards is fine, in this version and the next. Run with HDF5_VOL_CONNECTOR=h5cow.
  */
 #include "through.h"
 
@@ -8,10 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#define COW    "test_conversion_cow.h5"
-#define NATIVE "test_conversion_native.h5"
-#define WIDTH  40000
-#define CHUNK  5000
+#define COW      "test_conversion_cow.h5"
+#define NATIVE   "test_conversion_native.h5"
+#define WIDTH    40000
+#define CHUNK    5000
 #define TOO_MUCH 1000 /* in a byte */
 
 /* ---- conversions that fail ---- */
@@ -44,9 +44,9 @@ typedef struct kind {
 } kind;
 
 static const kind kinds[] = {
-    {"chunked", H5D_CHUNKED, false, false, false},     {"packed", H5D_CHUNKED, true, false, false},
+    {"chunked", H5D_CHUNKED, false, false, false},       {"packed", H5D_CHUNKED, true, false, false},
     {"contiguous", H5D_CONTIGUOUS, false, false, false}, {"compact", H5D_COMPACT, false, false, true},
-    {"tiny", H5D_CONTIGUOUS, false, false, true},      {"compound", H5D_CHUNKED, false, true, false},
+    {"tiny", H5D_CONTIGUOUS, false, false, true},        {"compound", H5D_CHUNKED, false, true, false},
 };
 
 typedef struct pair {
@@ -179,8 +179,8 @@ static void fail_once(const kind *k, int bad, int patience, size_t buffer)
         int left = patience;
         hid_t dxpl = transfer(&left, buffer);
 
-        CHECK((file = H5Fcreate(native ? NATIVE : COW, H5F_ACC_TRUNC, H5P_DEFAULT, native ? native_fapl : H5P_DEFAULT)) >=
-              0);
+        CHECK((file = H5Fcreate(native ? NATIVE : COW, H5F_ACC_TRUNC, H5P_DEFAULT,
+                                native ? native_fapl : H5P_DEFAULT)) >= 0);
         make(file, k);
         make(file, &(kind){"other", H5D_CHUNKED, false, false, false});
         CHECK(write_all(file, k, 1, -1, H5P_DEFAULT) >= 0 && H5Fclose(file) >= 0);
@@ -274,7 +274,8 @@ static void test_types_that_cannot_be_converted_are_refused(void)
         }
         H5E_END_TRY
         CHECK(written < 0 && read < 0 && H5Dclose(d) >= 0 && all_are(file, &kinds[i], 5));
-        CHECK(H5Fclose(file) >= 0 && (file = open_version(1)) >= 0 && all_are(file, &kinds[i], 5) && H5Fclose(file) >= 0);
+        CHECK(H5Fclose(file) >= 0 && (file = open_version(1)) >= 0 && all_are(file, &kinds[i], 5) &&
+              H5Fclose(file) >= 0);
         H5Tclose(type);
     }
 }

@@ -1,7 +1,8 @@
-/* Every file driver that HDF5 can build here, besides the default one (sec2): new files are what native HDF5 makes of the
- * same calls, without a history; files with a history open for reading, head and versions, and are refused for writing with
- * a sentence that says what, where and what to do; no driver writes over a history, also not where the name of the file is
- * only a part of the name that the program gave (family, split, multi, splitter). Run with HDF5_VOL_CONNECTOR=h5cow.
+/* Every file driver that HDF5 can build here, besides the default one (sec2): new files are what native HDF5 makes of
+ * the same calls, without a history; files with a history open for reading, head and versions, and are refused for
+ * writing with a sentence that says what, where and what to do; no driver writes over a history, also not where the
+ * name of the file is only a part of the name that the program gave (family, split, multi, splitter). Run with
+ * HDF5_VOL_CONNECTOR=h5cow.
  */
 #include "through.h"
 
@@ -106,12 +107,27 @@ static const driver drivers[] = {
 #endif
     {"splitter", set_splitter, ONE, {"test_drivers_a.h5", "test_drivers_b.h5"}, "test_drivers_a.h5", {SECOND}, false},
     {"onion", set_onion, ONE, {"test_drivers_a.h5", "test_drivers_b.h5"}, NULL, {NULL}, true},
-    {"family", set_family, PARTS, {"test_drivers_a%d.h5", "test_drivers_b%d.h5"}, "test_drivers_a%d.h5",
-     {"test_drivers_a0.h5", "test_drivers_a1.h5"}, true},
-    {"split", set_split, PARTS, {"test_drivers_a", "test_drivers_b"}, "test_drivers_a",
-     {"test_drivers_a-m.h5", "test_drivers_a-r.h5"}, true},
-    {"multi", set_multi, PARTS, {"test_drivers_a", "test_drivers_b"}, "test_drivers_a",
-     {"test_drivers_a-s.h5", "test_drivers_a-r.h5"}, true},
+    {"family",
+     set_family,
+     PARTS,
+     {"test_drivers_a%d.h5", "test_drivers_b%d.h5"},
+     "test_drivers_a%d.h5",
+     {"test_drivers_a0.h5", "test_drivers_a1.h5"},
+     true},
+    {"split",
+     set_split,
+     PARTS,
+     {"test_drivers_a", "test_drivers_b"},
+     "test_drivers_a",
+     {"test_drivers_a-m.h5", "test_drivers_a-r.h5"},
+     true},
+    {"multi",
+     set_multi,
+     PARTS,
+     {"test_drivers_a", "test_drivers_b"},
+     "test_drivers_a",
+     {"test_drivers_a-s.h5", "test_drivers_a-r.h5"},
+     true},
 };
 
 static hid_t list_of(const driver *d, bool native)
@@ -148,8 +164,8 @@ static void write_data(hid_t file, int value)
 static void make_content(hid_t file, int value)
 {
     const hsize_t dims = WIDTH, chunk = 500;
-    hid_t space = H5Screate_simple(1, &dims, NULL), scalar = H5Screate(H5S_SCALAR), dcpl = H5Pcreate(H5P_DATASET_CREATE),
-          lcpl = H5Pcreate(H5P_LINK_CREATE), object;
+    hid_t space = H5Screate_simple(1, &dims, NULL), scalar = H5Screate(H5S_SCALAR),
+          dcpl = H5Pcreate(H5P_DATASET_CREATE), lcpl = H5Pcreate(H5P_LINK_CREATE), object;
 
     H5Pset_create_intermediate_group(lcpl, 1);
     H5Pset_chunk(dcpl, 1, &chunk);
@@ -399,7 +415,8 @@ static void test_opening_for_writing_is_refused_with_a_reason(void)
             make_history(file);
             before = read_bytes(file);
             if (d->layout == ONE && d->over != NULL) { /* the file itself may be written, the second one not */
-                CHECK((opened = H5Fcreate(name, H5F_ACC_TRUNC, H5P_DEFAULT, native_fapl)) >= 0 && H5Fclose(opened) >= 0);
+                CHECK((opened = H5Fcreate(name, H5F_ACC_TRUNC, H5P_DEFAULT, native_fapl)) >= 0 &&
+                      H5Fclose(opened) >= 0);
             }
             opened = attempt(name, false, H5F_ACC_RDWR, fapl, text);
             CHECK(opened < 0);

@@ -149,8 +149,8 @@ int cow_dataset_after_native_write(cow_object *o)
     return status;
 }
 
-/* A native call that failed may have changed some of the elements, or the extent: that is the object's new state, with what
- * the program does next. The error stays the native one. */
+/* A native call that failed may have changed some of the elements, or the extent: that is the object's new state, with
+ * what the program does next. The error stays the native one. */
 static void after_failed_native_write(cow_object *o)
 {
     hid_t stack;

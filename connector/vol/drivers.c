@@ -1,7 +1,7 @@
-/* File drivers other than the default one (sec2). They know nothing of histories: files that are made with them have none,
- * and files with a history are read with them and never written. What such a driver would write over is asked for before
- * it is called, since some of them change or empty files while they open them; the fence keeps the others out, but with a
- * message that nobody understands. */
+/* File drivers other than the default one (sec2). They know nothing of histories: files that are made with them have
+ * none, and files with a history are read with them and never written. What such a driver would write over is asked for
+ * before it is called, since some of them change or empty files while they open them; the fence keeps the others out,
+ * but with a message that nobody understands. */
 #include "vol/vol.h"
 
 #include "journal/driver.h"
@@ -93,11 +93,13 @@ static int check_file(const char *file, const char *name, unsigned flags, hid_t 
 {
     if (access(file, F_OK) != 0 || (!cow_has_history(file, plain, NULL) && !cow_journal_present(file)))
         return 0;
-    return cow_error(COW_READ_ONLY,
-                     "%s: %sit has a history, which only HDF5's default file driver (sec2) keeps, and %s would write over "
-                     "it%s%s: use the default driver, or another name; for a file without history that any driver "
-                     "can write: h5cow export %s OUT",
-                     file, flags & H5F_ACC_EXCL ? "File exists (errno = 17): " : "", name_of(driver), file == name ? "" : ", as a part of ", file == name ? "" : name, file);
+    return cow_error(
+        COW_READ_ONLY,
+        "%s: %sit has a history, which only HDF5's default file driver (sec2) keeps, and %s would write over "
+        "it%s%s: use the default driver, or another name; for a file without history that any driver "
+        "can write: h5cow export %s OUT",
+        file, flags & H5F_ACC_EXCL ? "File exists (errno = 17): " : "", name_of(driver),
+        file == name ? "" : ", as a part of ", file == name ? "" : name, file);
 }
 
 /* FORMAT is the program's, as HDF5 itself uses it for this driver. */

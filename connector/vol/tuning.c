@@ -1,7 +1,7 @@
 /* The metadata cache of a file with history is never smaller than HDF5's own default allows. HDF5 1.14 forgets, of an
  * object that has no link yet, that it has none, when the cache evicts its header: linked then, it is deleted with the
- * last handle, link or not. Programs cannot do much about that, but most of what a commit makes has no link at first. The
- * program is told the sizes that it asked for. */
+ * last handle, link or not. Programs cannot do much about that, but most of what a commit makes has no link at first.
+ * The program is told the sizes that it asked for. */
 #include "vol/vol.h"
 
 #define DXPL H5P_DATASET_XFER_DEFAULT
@@ -55,8 +55,8 @@ int cow_cache_prepare(cow_home *home, void *native)
         return 0; /* also where it was raised by an opening before */
     if (set(native, &config) < 0)
         return -1;
-    cow_home_cache_asked(home, &(cow_cache_sizes){true, asked.set_initial_size, asked.initial_size, asked.min_size,
-                                                  asked.max_size});
+    cow_home_cache_asked(
+        home, &(cow_cache_sizes){true, asked.set_initial_size, asked.initial_size, asked.min_size, asked.max_size});
     return 0;
 }
 
@@ -73,8 +73,8 @@ int cow_cache_set(cow_home *home, void *native, const H5AC_cache_config_t *wante
         return set(native, wanted);
     config = *wanted;
     if (raise_sizes(&config))
-        asked = (cow_cache_sizes){true, wanted->set_initial_size, wanted->initial_size, wanted->min_size,
-                                  wanted->max_size};
+        asked =
+            (cow_cache_sizes){true, wanted->set_initial_size, wanted->initial_size, wanted->min_size, wanted->max_size};
     if (set(native, &config) < 0)
         return -1;
     cow_home_cache_asked(home, &asked);

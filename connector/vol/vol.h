@@ -352,12 +352,12 @@ int cow_adopt(const char *name, hid_t fapl, const cow_options *options);
 bool cow_default_driver(hid_t fapl); /* sec2: the only one under which files get a history */
 /* A new list with that driver; H5Pclose it. */
 hid_t cow_sec2_fapl(void);
-/* Can a driver other than that change files, when it creates one or opens one for writing? Not that which keeps new files
- * in memory. */
+/* Can a driver other than that change files, when it creates one or opens one for writing? Not that which keeps new
+ * files in memory. */
 bool cow_driver_writes(hid_t fapl, bool creating);
-/* The file NAME is to be created (FLAGS with H5F_ACC_TRUNC or H5F_ACC_EXCL) or opened for writing with such a driver. -1:
- * something that has a history would be written: NAME itself (not with H5F_ACC_TRUNC, where it is put aside), or a file
- * that is a part of it. */
+/* The file NAME is to be created (FLAGS with H5F_ACC_TRUNC or H5F_ACC_EXCL) or opened for writing with such a driver.
+ * -1: something that has a history would be written: NAME itself (not with H5F_ACC_TRUNC, where it is put aside), or a
+ * file that is a part of it. */
 int cow_driver_check(const char *name, unsigned flags, hid_t fapl);
 
 /* tuning.c */
