@@ -10,23 +10,6 @@
 
 /* ---- views ---- */
 
-static uint64_t times(uint64_t a, uint64_t b)
-{
-    return a != 0 && b > UINT64_MAX / a ? UINT64_MAX : a * b;
-}
-
-/* The box of a node in elements, as view/view.c makes it. */
-static void box_extent(const cow_grid *grid, unsigned level, const uint64_t origin[], uint64_t extent[])
-{
-    uint64_t span[COW_MAX_RANK];
-
-    cow_grid_span(grid, level, span);
-    for (unsigned d = 0; d < grid->rank; d++) {
-        uint64_t full = times(span[d], grid->chunk[d]), rest = UINT64_MAX - times(origin[d], grid->chunk[d]);
-        extent[d] = full < rest ? full : rest;
-    }
-}
-
 /* Is the selection of SPACE the box? Closes SPACE. */
 static bool is_box(hid_t space, unsigned rank, const uint64_t start[], const uint64_t count[])
 {
@@ -193,7 +176,7 @@ static bool check_leaf(tree *t, const cow_node *node, uint64_t *chunks)
         ++*chunks;
         cow_grid_tile_offset(&t->grid, p, offset);
         for (unsigned d = 0; d < t->grid.rank; d++)
-            if (times(node->origin[d] + offset[d], t->grid.chunk[d]) >= t->root->extent[d]) {
+            if (cow_times(node->origin[d] + offset[d], t->grid.chunk[d]) >= t->root->extent[d]) {
                 cli_damaged(check, CLI_BAD_NODE, 0, node->offset,
                             "the index node at offset %llu names a chunk outside the dataset",
                             (unsigned long long)node->offset);
@@ -274,7 +257,7 @@ static bool check_node(tree *t, uint64_t offset, unsigned level, const uint64_t 
         mappings = cli_alloc(COW_TILE_CHUNKS, sizeof *mappings);
         e.mapping = mappings;
         e.mappings = cow_view_plan(&t->grid, node, mappings);
-        box_extent(&t->grid, level, origin, extent);
+        cow_grid_box(&t->grid, level, origin, extent);
         check_view(check, offset, &e, t->pool->type);
     } else {
         free(check->node[place].origin);
@@ -336,7 +319,7 @@ bool cli_check_root(cli_check *check, uint64_t offset)
     cli_grid(&root, &t.grid);
     elements = t.pool->element_size;
     for (unsigned d = 0; d < root.rank; d++)
-        elements = times(elements, root.extent[d]);
+        elements = cow_times(elements, root.extent[d]);
     if (root.top != COW_NO_NODE && !check_node(&t, root.top, root.level, origin, &chunks))
         return true;
     if (chunks != root.chunks)
@@ -347,7 +330,7 @@ bool cli_check_root(cli_check *check, uint64_t offset)
     expected_view e = {.rank = root.rank, .extent = root.extent, .mapping = &mapping};
     if (root.top != COW_NO_NODE && elements > 0) {
         e.mappings = 1;
-        box_extent(&t.grid, root.level, origin, box);
+        cow_grid_box(&t.grid, root.level, origin, box);
         for (unsigned d = 0; d < root.rank; d++) {
             mapping.count[d] = mapping.source_count[d] = root.extent[d] < box[d] ? root.extent[d] : box[d];
             e.part = e.part || root.extent[d] < box[d];

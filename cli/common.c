@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <getopt.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -106,6 +107,30 @@ static herr_t take_lowest(unsigned n, const H5E_error2_t *record, void *context)
     if (n == 0 && record->desc != NULL)
         snprintf(r->text, r->size, "%s", record->desc);
     return 0;
+}
+
+int cli_one_file(const char *verb, const char *help, int argc, char **argv, const char **name, bool *json)
+{
+    static const struct option options[] = {
+        {"json", no_argument, NULL, 'j'}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
+
+    *json = false;
+    opterr = 0;
+    for (int c; (c = getopt_long(argc, argv, "h", options, NULL)) != -1;)
+        switch (c) {
+        case 'j':
+            *json = true;
+            break;
+        case 'h':
+            fputs(help, stdout);
+            return cli_flush();
+        default:
+            return cli_usage(verb, "there is no option '%s'", argv[optind - 1]);
+        }
+    if (optind + 1 != argc)
+        return cli_usage(verb, optind == argc ? "which file?" : "one file at a time");
+    *name = argv[optind];
+    return -1;
 }
 
 const char *cli_reason(char *text, size_t size)

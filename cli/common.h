@@ -31,6 +31,9 @@ void cli_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Wrong usage: the sentence, and where help is. */
 int cli_usage(const char *verb, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* The words of a verb that takes one FILE and the options --json and --help: -1 and *NAME, *JSON; else the exit code. */
+int cli_one_file(const char *verb, const char *help, int argc, char **argv, const char **name, bool *json);
+
 /* Why the last call of a room of the connector, or of HDF5, failed: the lowest message, as TEXT. Forgets it. To be asked
  * right after the call. */
 const char *cli_reason(char *text, size_t size);

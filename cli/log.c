@@ -2,7 +2,6 @@
 #include "common.h"
 #include "tables.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,31 +85,19 @@ static json_object *as_json(const cli_version *rows, size_t count)
 
 int cli_log(int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"json", no_argument, NULL, 'j'}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
     cli_file file = {.id = H5I_INVALID_HID};
     cli_version *rows = NULL;
     size_t count = 0;
     char why[1024];
-    bool json = false;
-    int status = CLI_FAILED;
+    const char *name;
+    bool json;
+    int status;
 
-    opterr = 0;
-    for (int c; (c = getopt_long(argc, argv, "h", options, NULL)) != -1;)
-        switch (c) {
-        case 'j':
-            json = true;
-            break;
-        case 'h':
-            fputs(help, stdout);
-            return cli_flush();
-        default:
-            return cli_usage("log", "there is no option '%s'", argv[optind - 1]);
-        }
-    if (optind + 1 != argc)
-        return cli_usage("log", optind == argc ? "which file?" : "one file at a time");
+    if ((status = cli_one_file("log", help, argc, argv, &name, &json)) >= 0)
+        return status;
+    status = CLI_FAILED;
     cli_hdf5_start();
-    if (cli_file_open(&file, "log", argv[optind], false) != 0)
+    if (cli_file_open(&file, "log", name, false) != 0)
         return CLI_FAILED;
     if (cli_file_history(&file) != 0)
         goto done;

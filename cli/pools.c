@@ -1,6 +1,7 @@
 /* Opening pools with the sizes of all their chunks, from one walk over them. See pools.h. */
 #include "pools.h"
 
+#include "history/history.h"
 #include "tables.h"
 
 #include <stdio.h>
@@ -19,45 +20,6 @@ static herr_t note_chunk(const hsize_t *offset, unsigned mask, haddr_t address, 
         pool->bytes += size;
     }
     return 0;
-}
-
-/* Does the type hold pointers in memory? */
-static bool has_heap_parts(hid_t type)
-{
-    bool found = H5Tdetect_class(type, H5T_VLEN) > 0 || H5Tis_variable_str(type) > 0;
-
-    switch (H5Tget_class(type)) {
-    case H5T_REFERENCE:
-        return H5Tequal(type, H5T_STD_REF) > 0;
-    case H5T_COMPOUND:
-        for (int i = 0; !found && i < H5Tget_nmembers(type); i++) {
-            hid_t member = H5Tget_member_type(type, (unsigned)i);
-            found = has_heap_parts(member);
-            H5Tclose(member);
-        }
-        return found;
-    case H5T_ARRAY: {
-        hid_t base = H5Tget_super(type);
-        found = found || has_heap_parts(base);
-        H5Tclose(base);
-        return found;
-    }
-    case H5T_NO_CLASS:
-    case H5T_INTEGER:
-    case H5T_FLOAT:
-    case H5T_TIME:
-    case H5T_STRING:
-    case H5T_BITFIELD:
-    case H5T_OPAQUE:
-    case H5T_ENUM:
-#if H5_VERSION_GE(2, 0, 0)
-    case H5T_COMPLEX:
-#endif
-    case H5T_VLEN:
-    case H5T_NCLASSES:
-        return found;
-    }
-    return found;
 }
 
 int cli_pool_open(const cli_file *file, uint64_t id, cli_pool *pool, char *why, size_t size)
@@ -88,7 +50,7 @@ int cli_pool_open(const cli_file *file, uint64_t id, cli_pool *pool, char *why, 
             goto done;
         }
     }
-    pool->heap = has_heap_parts(pool->type);
+    pool->heap = cow_type_is_heap(pool->type, true) > 0;
     snprintf(path, sizeof path, "/_versioned_data/slots/%llu", (unsigned long long)id);
     if ((pool->rows = cow_native_table_open(file->loc, path)) == NULL) {
         snprintf(why, size, "%s cannot be opened: %s", path, cli_reason(text, sizeof text));

@@ -17,8 +17,9 @@
 
 /* The check of h5cow verify, of NAME. 0, *DAMAGES (array) and *COUNTS to be given back; or CLI_FAILED, and said why. */
 int cli_verify_file(const char *name, bool verbose, json_object **damages, json_object **counts);
-/* Seconds that a process has computed so far; waiting for a slow disk does not count. */
-double cli_computed(pid_t id);
+/* Hear a child out: HEAR gets each line that it writes to FROM, without its end. True: it computed for SILENCE seconds
+ * without a word, so it is caught in a loop, and was killed. Waiting for it to end is left to the caller. */
+bool cli_hear(pid_t id, int from, double silence, void (*hear)(void *context, const char *line), void *context);
 /* What `verify` prints of one damage. */
 void cli_verify_print(const char *name, size_t number, json_object *damage);
 

@@ -14,7 +14,6 @@
 #include "vol/vol.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -551,8 +550,9 @@ static void hear_loss(answer *a, json_object *told)
     json_object_array_add(a->lost, entry);
 }
 
-static void hear(answer *a, const char *line)
+static void hear_line(void *context, const char *line)
 {
+    answer *a = context;
     json_object *told = json_tokener_parse(line), *value, *name;
 
     if (json_object_object_get_ex(told, "at", &value))
@@ -595,47 +595,6 @@ static void hear(answer *a, const char *line)
     json_object_put(told);
 }
 
-/* Hear the child out. True: it computed for long without a word, and was ended. */
-static bool listen_to(pid_t id, int from, answer *a)
-{
-    size_t used = 0, room = 1 << 16;
-    char *text = cli_alloc(room, 1), *end;
-    double last = 0;
-    bool stuck = false;
-
-    for (;;) {
-        struct pollfd ready = {.fd = from, .events = POLLIN};
-        int n = poll(&ready, 1, 1000);
-        if (n == 0 && cli_computed(id) - last > SILENCE) {
-            kill(id, SIGKILL);
-            stuck = true;
-            break;
-        }
-        if (n <= 0)
-            continue;
-        if (used + 1 == room)
-            text = cli_grow(text, room *= 2, 1);
-        ssize_t got = read(from, text + used, room - 1 - used);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got <= 0)
-            break;
-        used += (size_t)got;
-        for (char *line = text; (end = memchr(line, '\n', used)) != NULL; line = end + 1) {
-            *end = '\0';
-            hear(a, line);
-            used -= (size_t)(end + 1 - line);
-            if (used > 0 && memchr(end + 1, '\n', used) == NULL) {
-                memmove(text, end + 1, used);
-                break;
-            }
-        }
-        last = cli_computed(id);
-    }
-    free(text);
-    return stuck;
-}
-
 /* Children one after the other until one comes to the end. 0, or CLI_FAILED and said why. */
 static int run(const char *name, const char *temporary, answer *a)
 {
@@ -663,7 +622,7 @@ static int run(const char *name, const char *temporary, answer *a)
             _exit(code);
         }
         close(ends[1]);
-        stuck = listen_to(id, ends[0], a);
+        stuck = cli_hear(id, ends[0], SILENCE, hear_line, a);
         close(ends[0]);
         while (waitpid(id, &state, 0) < 0 && errno == EINTR)
             ;

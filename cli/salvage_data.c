@@ -311,6 +311,17 @@ static void *room_for(filling *f, size_t size)
     return f->buffer;
 }
 
+/* Close a space, and with ELEMENTS give back what they hold in memory. What HDF5 has told so far of an error stays. */
+static void let_go(const filling *f, hid_t space, void *elements)
+{
+    hid_t stack = H5Eget_current_stack();
+
+    if (elements != NULL && !f->plain)
+        H5Treclaim(f->type, space, H5P_DEFAULT, elements);
+    H5Sclose(space);
+    H5Eset_current_stack(stack);
+}
+
 /* 0; 1: it cannot be read, WHY; -1: it cannot be written. */
 static int move_encoded(filling *f, const hsize_t start[], char *why, size_t size)
 {
@@ -335,28 +346,19 @@ static int move_box(filling *f, hid_t from, const hsize_t start[], const hsize_t
     hid_t memory = H5Screate_simple((int)rank, count, NULL);
     size_t elements = (size_t)H5Sget_simple_extent_npoints(memory);
     void *buffer = room_for(f, elements * f->element);
-    int status = 1;
+    int status = 0;
 
     memset(buffer, 0, elements * f->element);
     H5Sselect_hyperslab(f->space, H5S_SELECT_SET, start, NULL, count, NULL);
-    if (H5Dread(from, f->type, memory, f->space, H5P_DEFAULT, buffer) < 0)
+    if (H5Dread(from, f->type, memory, f->space, H5P_DEFAULT, buffer) < 0) {
         cli_reason(why, size);
-    else {
-        status = 0;
-        if (f->to >= 0) {
-            if (cow_tree_references(&f->s->copy, f->type, elements, buffer) < 0 ||
-                H5Dwrite(f->to, f->type, memory, f->space, H5P_DEFAULT, buffer) < 0)
-                status = -1;
-        }
-        if (!f->plain) {
-            hid_t stack = H5Eget_current_stack();
-            H5Treclaim(f->type, memory, H5P_DEFAULT, buffer);
-            H5Eset_current_stack(stack);
-        }
+        let_go(f, memory, NULL);
+        return 1;
     }
-    hid_t stack = H5Eget_current_stack();
-    H5Sclose(memory);
-    H5Eset_current_stack(stack);
+    if (f->to >= 0 && (cow_tree_references(&f->s->copy, f->type, elements, buffer) < 0 ||
+                       H5Dwrite(f->to, f->type, memory, f->space, H5P_DEFAULT, buffer) < 0))
+        status = -1;
+    let_go(f, memory, buffer);
     return status;
 }
 
@@ -437,6 +439,7 @@ static int move_slot(filling *f, uint64_t slot, const hsize_t start[], const hsi
     uint64_t trimmed[COW_MAX_RANK], total = 1;
     uint8_t *chunk, *part;
     cow_digest digest;
+    bool read;
     int status = 1;
 
     if (known == NULL || known->raw < 0 || slot >= known->count || slot > UINT64_MAX / root->chunk[0] - 1 ||
@@ -453,30 +456,22 @@ static int move_slot(filling *f, uint64_t slot, const hsize_t start[], const hsi
     inside = H5Screate_simple((int)root->rank, count, NULL);
     chunk = cli_alloc(total, f->element);
     part = cli_alloc(total, f->element);
-    if (H5Sselect_hyperslab(space, H5S_SELECT_SET, first, NULL, whole, NULL) >= 0 && H5Sselect_valid(space) > 0 &&
-        H5Dread(known->raw, f->type, memory, space, H5P_DEFAULT, chunk) >= 0) {
-        if (digest_of(f, chunk, trimmed, &digest) &&
-            (digest.checksum == known->digest[slot].checksum ||
-             memcmp(digest.hash, known->digest[slot].hash, COW_HASH_SIZE) == 0)) {
-            status = 0;
-            move_lines(f, chunk, part, count, false);
-            H5Sselect_hyperslab(f->space, H5S_SELECT_SET, start, NULL, count, NULL);
-            if (f->to >= 0 && H5Dwrite(f->to, f->type, inside, f->space, H5P_DEFAULT, part) < 0)
-                status = -1;
-        }
-        if (!f->plain) {
-            hid_t before = H5Eget_current_stack();
-            H5Treclaim(f->type, memory, H5P_DEFAULT, chunk);
-            H5Eset_current_stack(before);
-        }
+    read = H5Sselect_hyperslab(space, H5S_SELECT_SET, first, NULL, whole, NULL) >= 0 && H5Sselect_valid(space) > 0 &&
+           H5Dread(known->raw, f->type, memory, space, H5P_DEFAULT, chunk) >= 0;
+    if (read && digest_of(f, chunk, trimmed, &digest) &&
+        (digest.checksum == known->digest[slot].checksum ||
+         memcmp(digest.hash, known->digest[slot].hash, COW_HASH_SIZE) == 0)) {
+        status = 0;
+        move_lines(f, chunk, part, count, false);
+        H5Sselect_hyperslab(f->space, H5S_SELECT_SET, start, NULL, count, NULL);
+        if (f->to >= 0 && H5Dwrite(f->to, f->type, inside, f->space, H5P_DEFAULT, part) < 0)
+            status = -1;
     }
+    let_go(f, memory, read ? chunk : NULL);
+    let_go(f, inside, NULL);
+    let_go(f, space, NULL);
     free(part);
     free(chunk);
-    hid_t stack = H5Eget_current_stack();
-    H5Sclose(inside);
-    H5Sclose(memory);
-    H5Sclose(space);
-    H5Eset_current_stack(stack);
     return status;
 }
 
@@ -486,6 +481,7 @@ static int move_by_view(filling *f, const hsize_t start[], const hsize_t count[]
     hid_t memory;
     size_t elements;
     void *buffer;
+    bool read;
     int status = 1;
 
     if (!f->plain && cow_type_has(f->type, H5T_REFERENCE)) /* their content is not known from their bytes */
@@ -495,18 +491,10 @@ static int move_by_view(filling *f, const hsize_t start[], const hsize_t count[]
     buffer = room_for(f, elements * f->element);
     memset(buffer, 0, elements * f->element);
     H5Sselect_hyperslab(f->space, H5S_SELECT_SET, start, NULL, count, NULL);
-    if (H5Dread(f->native, f->type, memory, f->space, H5P_DEFAULT, buffer) >= 0) {
-        if (known_elements(f, buffer, count))
-            status = f->to >= 0 && H5Dwrite(f->to, f->type, memory, f->space, H5P_DEFAULT, buffer) < 0 ? -1 : 0;
-        if (!f->plain) {
-            hid_t before = H5Eget_current_stack();
-            H5Treclaim(f->type, memory, H5P_DEFAULT, buffer);
-            H5Eset_current_stack(before);
-        }
-    }
-    hid_t stack = H5Eget_current_stack();
-    H5Sclose(memory);
-    H5Eset_current_stack(stack);
+    read = H5Dread(f->native, f->type, memory, f->space, H5P_DEFAULT, buffer) >= 0;
+    if (read && known_elements(f, buffer, count))
+        status = f->to >= 0 && H5Dwrite(f->to, f->type, memory, f->space, H5P_DEFAULT, buffer) < 0 ? -1 : 0;
+    let_go(f, memory, read ? buffer : NULL);
     return status;
 }
 
@@ -537,8 +525,7 @@ static int write_fill(filling *f, const hsize_t start[], const hsize_t count[])
         memcpy(buffer + i * f->element, f->fill, f->element);
     H5Sselect_hyperslab(f->space, H5S_SELECT_SET, start, NULL, count, NULL);
     status = H5Dwrite(f->to, f->type, memory, f->space, H5P_DEFAULT, buffer) < 0 ? -1 : 0;
-    if (status == 0)
-        H5Sclose(memory);
+    let_go(f, memory, NULL);
     return status;
 }
 

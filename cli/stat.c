@@ -6,7 +6,6 @@
 #include "pools.h"
 #include "tables.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -428,28 +427,15 @@ done:
 
 int cli_stat(int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"json", no_argument, NULL, 'j'}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
     cli_file file;
-    bool json = false;
+    const char *name;
+    bool json;
     int status;
 
-    opterr = 0;
-    for (int c; (c = getopt_long(argc, argv, "h", options, NULL)) != -1;)
-        switch (c) {
-        case 'j':
-            json = true;
-            break;
-        case 'h':
-            fputs(help, stdout);
-            return cli_flush();
-        default:
-            return cli_usage("stat", "there is no option '%s'", argv[optind - 1]);
-        }
-    if (optind + 1 != argc)
-        return cli_usage("stat", optind == argc ? "which file?" : "one file at a time");
+    if ((status = cli_one_file("stat", help, argc, argv, &name, &json)) >= 0)
+        return status;
     cli_hdf5_start();
-    if (cli_file_open(&file, "stat", argv[optind], true) != 0)
+    if (cli_file_open(&file, "stat", name, true) != 0)
         return CLI_FAILED;
     status = cli_file_history(&file);
     if (status == 0)

@@ -128,17 +128,19 @@ done:
 /* ---- the parent ---- */
 
 typedef struct answer {
+    bool verbose;
     json_object *damages; /* array */
     json_object *counts;  /* NULL: the child did not come to the end */
     char at[512];
 } answer;
 
-static void hear(answer *a, const char *line, bool verbose)
+static void hear_line(void *context, const char *line)
 {
+    answer *a = context;
     json_object *told = json_tokener_parse(line), *value;
 
     if (json_object_object_get_ex(told, "at", &value)) {
-        if (verbose && strcmp(a->at, json_object_get_string(value)) != 0)
+        if (a->verbose && strcmp(a->at, json_object_get_string(value)) != 0)
             fprintf(stderr, "checking %s\n", json_object_get_string(value));
         snprintf(a->at, sizeof a->at, "%s", json_object_get_string(value));
     } else if (json_object_object_get_ex(told, "damage", &value)) {
@@ -149,7 +151,8 @@ static void hear(answer *a, const char *line, bool verbose)
     json_object_put(told);
 }
 
-double cli_computed(pid_t id)
+/* Seconds that a process has computed so far; waiting for a slow disk does not count. */
+static double computed(pid_t id)
 {
     struct timespec used;
     clockid_t clock;
@@ -159,40 +162,38 @@ double cli_computed(pid_t id)
     return (double)used.tv_sec + 1e-9 * (double)used.tv_nsec;
 }
 
-/* Hear the child out. True: it computed for SILENCE seconds without a word, and was ended. */
-static bool listen_to(pid_t id, int from, answer *a, bool verbose)
+bool cli_hear(pid_t id, int from, double silence, void (*hear)(void *context, const char *line), void *context)
 {
     size_t used = 0, room = 1 << 16;
-    char *text = cli_alloc(room, 1), *end;
+    char *text = cli_alloc(room, 1), *line, *end;
     double last = 0;
     bool stuck = false;
 
     for (;;) {
         struct pollfd ready = {.fd = from, .events = POLLIN};
         int n = poll(&ready, 1, 1000);
-        if (n == 0 && cli_computed(id) - last > SILENCE) {
+        if (n == 0 && computed(id) - last > silence) {
             kill(id, SIGKILL);
             stuck = true;
             break;
         }
         if (n <= 0)
             continue;
-        if (used + 1 == room)
+        if (used == room)
             text = cli_grow(text, room *= 2, 1);
-        ssize_t got = read(from, text + used, room - 1 - used);
+        ssize_t got = read(from, text + used, room - used);
         if (got < 0 && errno == EINTR)
             continue;
         if (got <= 0)
             break;
         used += (size_t)got;
-        text[used] = '\0';
-        while ((end = memchr(text, '\n', used)) != NULL) {
+        for (line = text; (end = memchr(line, '\n', used)) != NULL; line = end + 1) {
             *end = '\0';
-            hear(a, text, verbose);
-            used -= (size_t)(end + 1 - text);
-            memmove(text, end + 1, used);
+            hear(context, line);
+            used -= (size_t)(end + 1 - line);
         }
-        last = cli_computed(id);
+        memmove(text, line, used);
+        last = computed(id);
     }
     free(text);
     return stuck;
@@ -293,7 +294,7 @@ static int print_answer(const char *file, answer *a, double seconds, bool json)
 /* Run the child. 0 when A holds its answer. */
 static int ask(const char *name, bool verbose, answer *result)
 {
-    answer a = {.damages = json_object_new_array()};
+    answer a = {.verbose = verbose, .damages = json_object_new_array()};
     int ends[2], state = 0, status = CLI_FAILED;
     pid_t id;
 
@@ -310,7 +311,7 @@ static int ask(const char *name, bool verbose, answer *result)
         _exit(code);
     }
     close(ends[1]);
-    bool stuck = listen_to(id, ends[0], &a, verbose);
+    bool stuck = cli_hear(id, ends[0], SILENCE, hear_line, &a);
     close(ends[0]);
     while (waitpid(id, &state, 0) < 0 && errno == EINTR)
         ;

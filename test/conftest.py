@@ -7,6 +7,7 @@ itself goes through it: programs that do are subprocesses.
 import hashlib
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -18,6 +19,8 @@ sys.path.insert(0, str(TEST))
 
 STOCK = {name: value for name, value in os.environ.items() if not name.startswith("HDF5_")}
 PLUGINS = os.environ.get("HDF5_PLUGIN_PATH") or str(TEST.parent / "build/release/connector")
+BUILD = pathlib.Path(os.environ.get("H5COW_BUILD") or pathlib.Path(PLUGINS.split(":")[0]).parent)
+H5COW = shutil.which("h5cow") or str(BUILD / "cli/h5cow")
 
 # Prints every error stack that HDF5 makes, as C programs do; h5py keeps only two of its lines.
 SHOW_ERRORS = """
@@ -93,6 +96,17 @@ class Programs:
         """Without the connector, and without any way to find it."""
         return self.run(command, {**STOCK, "HDF5_PLUGIN_PATH": "/nowhere"}, **more)
 
+    def cow(self, *arguments, **more):
+        """The command h5cow."""
+        done = self.stock(H5COW, *arguments, **more)
+        assert done.returncode >= 0, done.stderr
+        return done
+
+    def verified(self, path):
+        """h5cow verify finds nothing."""
+        done = self.cow("verify", path)
+        assert done.returncode == 0, done.stdout + done.stderr
+
     def code(self, code, errors=True):
         """The text of an h5py program."""
         return (SHOW_ERRORS if errors else "") + "import h5py, sys, numpy as np\n" + textwrap.dedent(code)
@@ -103,6 +117,14 @@ class Programs:
         done = self.connector(sys.executable, "-c", code, *arguments, options=options, plugins=plugins, **more)
         assert done.returncode >= 0, f"crashed with signal {-done.returncode}\n{done.stderr}"
         return done
+
+
+def h5cow(*words, code=0, env=STOCK, **more):
+    """Run the command; its standard output, with the errors where it fails. The exit code must be CODE."""
+    command = [H5COW, *map(str, words)]
+    done = subprocess.run(command, capture_output=True, text=True, env=env, timeout=120, **more)
+    assert done.returncode == code, (words, done.returncode, done.stdout[-3000:], done.stderr[-3000:])
+    return done.stdout if code == 0 else done.stdout + done.stderr
 
 
 @pytest.fixture(scope="session")

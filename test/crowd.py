@@ -12,8 +12,6 @@ now and then it keeps the file open and reads it again.
 import collections
 import json
 import mmap
-import os
-import pathlib
 import random
 import subprocess
 import sys
@@ -21,9 +19,9 @@ import time
 
 import h5py
 import numpy as np
-from conftest import PLUGINS, STOCK
+from conftest import BUILD, PLUGINS, STOCK
+from results import results
 
-BUILD = pathlib.Path(os.environ.get("H5COW_BUILD") or pathlib.Path(PLUGINS.split(":")[0]).parent)
 CONNECTOR = {**STOCK, "HDF5_PLUGIN_PATH": PLUGINS, "HDF5_VOL_CONNECTOR": "h5cow"}
 WITHOUT = {**STOCK, "HDF5_PLUGIN_PATH": "/nowhere"}
 
@@ -184,7 +182,7 @@ class Readers:
         for process in self.processes:
             out, _ = process.communicate(timeout=120)
             if process.returncode != 0:
-                found.append({"kind": "?", "errors": [f"a reader ended with {process.returncode}"], "seen": []})
+                found.append({"kind": "?", "opens": 0, "errors": [f"it ended with {process.returncode}"], "seen": []})
             else:
                 found.append(json.loads(out))
         return found
@@ -203,12 +201,23 @@ def verify(path):
     return 0 if done.returncode == 0 else (done.stdout + done.stderr).strip() or f"exit code {done.returncode}"
 
 
-def results(item, what, result, command):
-    """For docs/reliability.md."""
-    line = json.dumps({"item": item, "what": what, "result": result, "command": command})
-    if os.environ.get("H5COW_RESULTS"):
-        with open(os.environ["H5COW_RESULTS"], "a") as file:
-            file.write(line + "\n")
+def tell_readers(found, wrong):
+    """Print what readers have found; what is wrong with it is added to WRONG. Complete reads of each kind."""
+    opens = collections.Counter()
+    for reader in found:
+        wrong += [f"a reader ({reader['kind']}): {error}" for error in reader["errors"]]
+        shown = {key: value for key, value in reader.items() if key not in ("seen", "errors")}
+        print(f"reader: {shown}, {len(reader['seen']):,} different states")
+        opens[reader["kind"]] += reader["opens"]
+    return opens
+
+
+def end(item, what, result, command, wrong):
+    """Print what is wrong; a line for docs/reliability.md. The exit code."""
+    for line in wrong[:20]:
+        print(f"WRONG: {line}")
+    results(item, what, result, command)
+    return 1 if wrong else 0
 
 
 def main():

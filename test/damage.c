@@ -7,6 +7,8 @@
  * file. Where a child crashes, another one reads the same file natively: what kills HDF5 itself is counted, and is not
  * our failure.
  */
+#include "random.h"
+
 #include <hdf5.h>
 
 #include <errno.h>
@@ -58,11 +60,7 @@ static uint64_t random_state;
 
 static uint64_t next_random(void)
 {
-    uint64_t z = (random_state += UINT64_C(0x9e3779b97f4a7c15));
-
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
+    return splitmix64(&random_state);
 }
 
 static uint64_t below(uint64_t n)

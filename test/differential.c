@@ -63,6 +63,7 @@
  *      does not name; so does H5Dwrite to filtered chunks that do not fit the cache. The program names all of them there.
  */
 #include "differential_compare.h"
+#include "random.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -136,14 +137,6 @@ static struct {
 } w;
 
 /* ---- random numbers: xoshiro256**, seeded by splitmix64 ---- */
-
-static uint64_t splitmix(uint64_t *x)
-{
-    uint64_t z = (*x += 0x9e3779b97f4a7c15u);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
 
 static uint64_t next(void)
 {
@@ -2377,7 +2370,7 @@ static void run(void)
     for (w.step = 0; w.step < w.steps; w.files++) {
         uint64_t x = w.seed * 1000003u + w.files;
         for (int i = 0; i < 4; i++)
-            w.random[i] = splitmix(&x);
+            w.random[i] = splitmix64(&x);
         w.named = 0;
         snprintf(w.name[0], PATH_SIZE, "%s/%zu-native.h5", w.dir, w.files);
         snprintf(w.name[1], PATH_SIZE, "%s/%zu-tested.h5", w.dir, w.files);

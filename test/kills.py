@@ -21,7 +21,7 @@ import sys
 import tempfile
 import time
 
-from crowd import BUILD, CONNECTOR, Board, Readers, change, check, create, results, verify
+from crowd import BUILD, CONNECTOR, Board, Readers, change, check, create, end, tell_readers, verify
 
 if os.environ.get("HDF5_VOL_CONNECTOR") != "h5cow":
     os.execve(sys.executable, [sys.executable, "-B", *sys.argv], CONNECTOR)
@@ -218,7 +218,6 @@ def one_file(folder, kills, dice, wrong):
     finally:
         readers.kill()
     for reader in found:
-        wrong += [f"a reader ({reader['kind']}): {error}" for error in reader["errors"]]
         if gone := set(reader["seen"]) & story.lost:
             wrong.append(f"a reader ({reader['kind']}) saw {sorted(gone)}, which were not there after a kill")
     done = subprocess.run([BUILD / "cli/h5cow", "log", "--json", path], capture_output=True, text=True)
@@ -276,16 +275,11 @@ def main():
         size = (folder / "run.h5").stat().st_size
         created = new_files(folder, births, dice, wrong)
 
-    opens = {kind: sum(r["opens"] for r in readers if r["kind"] == kind) for kind in ("connector", "stock")}
-    for reader in readers:
-        shown = {key: value for key, value in reader.items() if key not in ("seen", "errors")}
-        print(f"reader: {shown}, {len(reader['seen']):,} different states")
+    opens = tell_readers(readers, wrong)
     print(f"{arguments.kills:,} kills, {births:,} of them while creating, in {time.monotonic() - started:.0f} seconds")
     print(f"of one file: {story.counts}; {len(story.closed):,} closed, {len(story.flushed):,} flushed")
     print(f"{versions:,} versions, {size:,} bytes; new files: {created}")
-    for line in wrong[:20]:
-        print(f"WRONG: {line}")
-    results(
+    return end(
         3,
         "an h5py writer killed at random moments, with 2 readers through the connector and 2 without it all along",
         f"{arguments.kills:,} kills, {story.counts['in a commit']:,} of them in a commit "
@@ -294,8 +288,8 @@ def main():
         f"{len(story.closed) + len(story.flushed):,} commits were reported; {versions:,} versions verified; "
         f"{len(wrong)} mixtures, losses or damages",
         f"test/kills.py --kills {arguments.kills} --seed {arguments.seed}",
+        wrong,
     )
-    return 1 if wrong else 0
 
 
 if __name__ == "__main__":

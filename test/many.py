@@ -14,13 +14,12 @@ import argparse
 import os
 import pathlib
 import random
-import subprocess
 import sys
 import tempfile
 import threading
 import time
 
-from crowd import BUILD, CONNECTOR, Board, Readers, change, check, create, results, verify
+from crowd import CONNECTOR, Board, Readers, change, check, create, end, tell_readers, verify
 
 if os.environ.get("HDF5_VOL_CONNECTOR") != "h5cow":
     os.execve(sys.executable, [sys.executable, "-B", *sys.argv], CONNECTOR)
@@ -107,10 +106,7 @@ def main():
         wrong += [f"h5cow verify: {said}" for said in verified if said != 0]
         single = alone(folder, len(took))
 
-    for reader in found:
-        wrong += [f"a reader ({reader['kind']}): {error}" for error in reader["errors"]]
-        shown = {key: value for key, value in reader.items() if key not in ("seen", "errors")}
-        print(f"reader: {shown}, {len(reader['seen']):,} different states")
+    opens = tell_readers(found, wrong)
     ours = [reader for reader in found if reader["kind"] == "connector"]
     stock = [reader for reader in found if reader["kind"] == "stock"]
     refused = {}
@@ -125,9 +121,6 @@ def main():
         wrong.append("a reader saw nothing at all")
     if size > 2 * single + (16 << 20):
         wrong.append(f"the file has {size:,} bytes, {single:,} with nobody there")
-    opens = {reader["kind"]: 0 for reader in found}
-    for reader in found:
-        opens[reader["kind"]] += reader["opens"]
     never = sum(error.startswith("open: ") for reader in ours for error in reader["errors"])
     took.sort()
     medians = sorted(reader["median"] for reader in ours) or [0]
@@ -136,21 +129,19 @@ def main():
         f"{len(took):,} commits in {seconds:.0f} seconds, median {took[len(took) // 2] * 1000:.1f} ms; {size:,} bytes, "
         f"{single:,} with nobody there; verify ran {len(verified):,} times; refused without the connector: {refused}"
     )
-    for line in wrong[:20]:
-        print(f"WRONG: {line}")
-    results(
+    return end(
         8,
         f"1 writer, {COUNTS['connector']} readers through the connector, {COUNTS['stock']} without it, h5cow verify "
         f"all along, for {seconds:,.0f} seconds",
-        f"{len(took):,} commits; {opens.get('connector', 0):,} and {opens.get('stock', 0):,} complete reads; "
+        f"{len(took):,} commits; {opens['connector']:,} and {opens['stock']:,} complete reads; "
         f"{len(wrong)} torn or wrong; {never} opens through the connector refused, they took "
         f"{medians[len(medians) // 2] * 1000:,.1f} ms (median) and {longest * 1000:,.0f} ms (longest) on "
         f"{os.cpu_count()} cores; {sum(refused.values()):,} opens without it refused "
         f"while a commit was applied; verify clean {sum(said == 0 for said in verified):,} times; "
         f"{size:,} bytes, {single:,} when nobody reads",
         f"test/many.py --seconds {arguments.seconds:.0f}",
+        wrong,
     )
-    return 1 if wrong else 0
 
 
 if __name__ == "__main__":

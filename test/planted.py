@@ -9,7 +9,6 @@ one fails. A bug that none of them catches is a failure of this program. --all: 
 """
 
 import argparse
-import json
 import os
 import pathlib
 import re
@@ -17,6 +16,8 @@ import subprocess
 import sys
 import tempfile
 import time
+
+from results import results
 
 TEST = pathlib.Path(__file__).resolve().parent
 TIMEOUT = 900  # seconds; a test that hangs has caught the bug as well
@@ -145,11 +146,9 @@ def main():
         failed += not caught
         print(f"{name:30} {'; '.join(caught) or 'NOT CAUGHT'} ({time.monotonic() - started:.1f} s)", flush=True)
     print(f"{len(bugs) - failed} passed, {failed} failed, 0 skipped")
-    if os.environ.get("H5COW_RESULTS") and not arguments.only:
-        with open(os.environ["H5COW_RESULTS"], "a") as out:
-            result = f"{len(bugs) - failed} of {len(bugs)} caught"
-            line = {"item": 6, "what": f"{len(bugs)} bugs planted, one at a time", "result": result}
-            out.write(json.dumps({**line, "command": "test/planted.py BUILD"}) + "\n")
+    if not arguments.only:
+        result = f"{len(bugs) - failed} of {len(bugs)} caught"
+        results(6, f"{len(bugs)} bugs planted, one at a time", result, "test/planted.py BUILD")
     return 1 if failed else 0
 
 

@@ -40,9 +40,10 @@ FUZZ_TARGETS = ("fence", "index", "open", "record", "rows")
 
 def parts(minutes):
     """(item, build, program, arguments). A program is one of BUILD/test, or a Python file of this repository. One that does
-    not exist is told as not run. FUZZ runs MINUTES for each target."""
+    not exist is told as not run. libFuzzer runs MINUTES for each target, and keeps new inputs in build/fuzz/found."""
     fuzz = [
-        (5, "sanitize", f"fuzz_{t}", ["--seconds", str(int(60 * minutes)), str(TEST / "fuzz/corpus" / t)]) for t in FUZZ_TARGETS
+        (5, "fuzz", f"fuzz_{t}", [f"-max_total_time={int(60 * minutes)}", f"BUILD/found/{t}", str(TEST / "fuzz/corpus" / t)])
+        for t in FUZZ_TARGETS
     ]
     return [
         (1, "release", "crash", ["--long"]),  # its last lines tell item 2 as well
@@ -179,6 +180,8 @@ def main():
         return 0
     logs = TOP / "build/reliability"
     logs.mkdir(parents=True, exist_ok=True)
+    for target in FUZZ_TARGETS:
+        (TOP / "build/fuzz/found" / target).mkdir(parents=True, exist_ok=True)
     lines = [line for item in ITEMS if item not in chosen for line in kept(item)]
     for part in todo:
         lines += run(*part, logs)

@@ -12,10 +12,10 @@ import subprocess
 import sys
 
 import pytest
-from conftest import PLUGINS, STOCK
+from conftest import BUILD, PLUGINS, STOCK
+from results import results
 from sessions import Journal, Refused, Session, connector_env, stock_env
 
-BUILD = pathlib.Path(os.environ.get("H5COW_BUILD") or pathlib.Path(PLUGINS.split(":")[0]).parent)
 N = 5000  # elements: 20 chunks of 2000 bytes
 
 
@@ -27,16 +27,13 @@ def counted(request):
     failed = request.session.testsfailed - failed
     here = [item for item in request.session.items if item.path == pathlib.Path(__file__)]
     kinds = {item.originalname for item in here}
-    if os.environ.get("H5COW_RESULTS"):
-        line = {
-            "item": 7,
-            "what": "links, mv, cp, a replaced, cut or overwritten file, other writers, fork, exit, read-only places, "
-            "network file systems (pretended), readers that stay through 200 commits",
-            "result": f"{len(kinds):,} accidents in {len(here):,} variants, {failed:,} ended otherwise than promised",
-            "command": "python3 -m pytest test/test_accidents.py",
-        }
-        with open(os.environ["H5COW_RESULTS"], "a") as file:
-            file.write(json.dumps(line) + "\n")
+    results(
+        7,
+        "links, mv, cp, a replaced, cut or overwritten file, other writers, fork, exit, read-only places, "
+        "network file systems (pretended), readers that stay through 200 commits",
+        f"{len(kinds):,} accidents in {len(here):,} variants, {failed:,} ended otherwise than promised",
+        "python3 -m pytest test/test_accidents.py",
+    )
 
 
 @pytest.fixture

@@ -17,17 +17,7 @@ import time
 import h5py
 import numpy as np
 import pytest
-
-BUILD = pathlib.Path(__file__).resolve().parent.parent / "build"
-H5COW = shutil.which("h5cow") or str(BUILD / "cli" / "h5cow")
-ENV = {k: v for k, v in os.environ.items() if not k.startswith("HDF5_")}
-
-
-def h5cow(*words, code=0, env=None, **more):
-    """Run the command; its standard output. The exit code must be CODE."""
-    done = subprocess.run([H5COW, *map(str, words)], capture_output=True, text=True, env=env or ENV, timeout=120, **more)
-    assert done.returncode == code, (words, done.returncode, done.stdout, done.stderr)
-    return done.stdout if code == 0 else done.stdout + done.stderr
+from conftest import H5COW, STOCK as ENV, h5cow
 
 
 def program(path, text, *options):

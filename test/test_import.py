@@ -5,7 +5,6 @@ What the import itself compares is not asked here: h5ls, h5dump, h5diff and h5py
 
 import ctypes
 import os
-import pathlib
 import re
 import shutil
 import signal
@@ -16,8 +15,7 @@ import time
 import h5py
 import numpy as np
 import pytest
-
-H5COW = shutil.which("h5cow") or str(pathlib.Path(__file__).resolve().parent.parent / "build/release/cli/h5cow")
+from conftest import H5COW
 
 
 def library():
@@ -228,17 +226,6 @@ def seen_through(programs, path):
     return done.stdout.strip()
 
 
-def cow(programs, *arguments, **more):
-    done = programs.stock(H5COW, *arguments, **more)
-    assert done.returncode >= 0, done.stderr
-    return done
-
-
-def verified(programs, path):
-    done = cow(programs, "verify", path)
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
 # What h5diff would read for hours, cannot read, or (references) what h5py has compared.
 LEFT_OUT = [
     word for name in ("sparse", "virtual", "lzf", "external", "references") for word in ("--exclude-path", "/" + name)
@@ -261,23 +248,23 @@ def test_everything_comes_along(programs, tmp_path, monkeypatch, libver, more):
     time.sleep(1.1)  # an object made by the import would be younger
     before = open("plain.h5", "rb").read()
     raw = os.stat("elsewhere.raw")
-    done = cow(programs, "import", "plain.h5", "new.h5")
+    done = programs.cow("import", "plain.h5", "new.h5")
     assert done.returncode == 0, done.stderr
     assert open("plain.h5", "rb").read() == before
     assert (os.stat("elsewhere.raw").st_mtime_ns, os.path.getsize("elsewhere.raw")) == (raw.st_mtime_ns, 400)
     assert "external storage" in done.stderr and "virtual dataset" in done.stderr
     same(programs, "plain.h5", "new.h5")
-    verified(programs, "new.h5")
-    assert "imported from plain.h5" in cow(programs, "log", "new.h5").stdout
+    programs.verified("new.h5")
+    assert "imported from plain.h5" in programs.cow("log", "new.h5").stdout
     assert open("new.h5", "rb").read(100)[: more.get("userblock_size", 0)] == before[: min(100, more.get("userblock_size", 0))]
     # version 1 is that state, also after the head changed
     shutil.copy("new.h5", "kept.h5")
     done = programs.python("f = h5py.File('new.h5', 'r+'); del f['ordered/d']; f['contiguous'][0] = 1; f['again/n'] = 1; f.close()")
     assert done.returncode == 0, done.stderr
-    verified(programs, "new.h5")
+    programs.verified("new.h5")
     done = programs.connector("h5diff", *LEFT_OUT, "plain.h5", "new.h5@1")
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
-    done = cow(programs, "export", "new.h5@1", "exported.h5")
+    done = programs.cow("export", "new.h5@1", "exported.h5")
     assert done.returncode == 0, done.stderr
     assert not differences(meaning("plain.h5"), meaning("exported.h5"))
 
@@ -285,7 +272,7 @@ def test_everything_comes_along(programs, tmp_path, monkeypatch, libver, more):
 def test_new_references_lead_to_the_new_objects(programs, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     make("plain.h5")
-    assert cow(programs, "import", "plain.h5").returncode == 0
+    assert programs.cow("import", "plain.h5").returncode == 0
     os.rename("plain.h5", "elsewhere.h5")  # what still led to the old file would lead to nothing
     done = programs.connector("h5dump", "-d", "/new references", "elsewhere.h5")
     assert done.returncode == 0, done.stderr
@@ -300,7 +287,7 @@ def test_chunks_are_moved_without_decoding(programs, tmp_path, monkeypatch):
         d[...] = np.arange(10000).reshape(100, 100)
         d.id.write_direct_chunk((20, 0), bytes(4000), 1)  # stored without its filter
         chunks = [d.id.read_direct_chunk((i, 0)) for i in range(0, 100, 10)]
-    assert cow(programs, "import", "plain.h5").returncode == 0
+    assert programs.cow("import", "plain.h5").returncode == 0
     done = programs.python("""
         d = h5py.File('plain.h5', 'r')['d']
         print([d.id.read_direct_chunk((i, 0)) for i in range(0, 100, 10)])
@@ -323,7 +310,7 @@ def test_in_place_keeps_permissions_times_and_symbolic_links(programs, tmp_path,
         noted = False
     os.symlink("store/plain.h5", "link.h5")
     before = os.stat("store/plain.h5")
-    done = cow(programs, "import", "-m", "the beginning", "--name", "start", "link.h5")
+    done = programs.cow("import", "-m", "the beginning", "--name", "start", "link.h5")
     assert done.returncode == 0, done.stderr
     after = os.stat("store/plain.h5")
     assert os.path.islink("link.h5")
@@ -333,14 +320,14 @@ def test_in_place_keeps_permissions_times_and_symbolic_links(programs, tmp_path,
     if noted:
         assert os.getxattr("store/plain.h5", "user.note") == b"mine"
     assert sorted(os.listdir("store")) == ["plain.h5"]
-    assert re.search(r"^start .*the beginning", cow(programs, "log", "store/plain.h5").stdout, re.M)
-    assert cow(programs, "log", "second.h5").returncode == 2  # as it was
+    assert re.search(r"^start .*the beginning", programs.cow("log", "store/plain.h5").stdout, re.M)
+    assert programs.cow("log", "second.h5").returncode == 2  # as it was
 
 
 def refused(programs, sha256, words, *arguments, names=("plain.h5",), **more):
     before = {name: sha256(name) for name in names}
     folder = sorted(os.listdir())
-    done = cow(programs, "import", *arguments, **more)
+    done = programs.cow("import", *arguments, **more)
     assert done.returncode == 2 and done.stdout == "", done.stdout + done.stderr
     assert len(done.stderr.splitlines()) == 1 and words in done.stderr, done.stderr
     assert {name: sha256(name) for name in names} == before
@@ -377,14 +364,14 @@ def test_what_cannot_be_imported_is_refused_and_nothing_changes(programs, tmp_pa
     with h5py.File("plain.h5", "r+") as f:
         del f["_versioned_data"]
     # a history
-    assert cow(programs, "import", "other.h5").returncode == 0
+    assert programs.cow("import", "other.h5").returncode == 0
     refused(programs, sha256, "has a history already", "other.h5", names=("other.h5",))
     refused(programs, sha256, "has a history already", "other.h5", "out.h5", names=("other.h5",))
     assert programs.stock("h5repack", "other.h5", "repacked.h5").returncode == 0
     refused(programs, sha256, "would lose that history", "repacked.h5", names=("repacked.h5",))
-    done = cow(programs, "import", "repacked.h5", "again.h5")
+    done = programs.cow("import", "repacked.h5", "again.h5")
     assert done.returncode == 0 and "older versions" in done.stderr
-    verified(programs, "again.h5")
+    programs.verified("again.h5")
     assert programs.connector("h5diff", "plain.h5", "again.h5").returncode == 0
     # references to objects that have no link
     with h5py.File("lost.h5", "w") as f:
@@ -413,13 +400,13 @@ def test_damaged_files_are_refused_or_imported_as_they_can_be_read(programs, tmp
         with open("plain.h5", "wb") as f:
             f.write(bytes_)
         before = sha256("plain.h5")
-        done = cow(programs, "import", "plain.h5", timeout=60)
+        done = programs.cow("import", "plain.h5", timeout=60)
         outcomes[done.returncode] += 1
         assert sorted(os.listdir()) == ["good.h5", "plain.h5"]
         if done.returncode == 2:
             assert sha256("plain.h5") == before and len(done.stderr.splitlines()) == 1
         else:
-            verified(programs, "plain.h5")
+            programs.verified("plain.h5")
     assert outcomes[2] >= 15, outcomes
 
 
@@ -443,14 +430,14 @@ def test_interrupted_import_changes_nothing(programs, tmp_path, monkeypatch, sha
         assert sha256("plain.h5") == before
     assert ended > 0
     if sha256("plain.h5") != before:
-        verified(programs, "plain.h5")
+        programs.verified("plain.h5")
 
 
 def test_progress_is_shown_on_terminals_only(programs, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with h5py.File("plain.h5", "w") as f:
         f.create_dataset("d", data=np.arange(1000000), chunks=(1000,))
-    done = cow(programs, "import", "plain.h5", "a.h5")
+    done = programs.cow("import", "plain.h5", "a.h5")
     assert done.stderr == ""
     done = programs.stock("script", "-qec", f"{H5COW} import plain.h5 b.h5", "/dev/null")
     assert re.search(r"copying +\[#+ *\] +9\d\.\d %", done.stdout) and re.search(r"checking +\[#+", done.stdout)
@@ -465,15 +452,15 @@ def test_adopt_gives_a_plain_file_a_history_before_it_is_written(programs, tmp_p
     shutil.copy("plain.h5", "kept.h5")
     write = "f = h5py.File('plain.h5', 'r+'); f['contiguous'][0] = 5; f.close()"
     assert programs.python(write).returncode == 0  # not without the option
-    assert cow(programs, "log", "plain.h5").returncode == 2
+    assert programs.cow("log", "plain.h5").returncode == 2
     shutil.copy("kept.h5", "plain.h5")
     done = programs.python("f = h5py.File('plain.h5', 'r'); f['contiguous'][0]", options="adopt=yes")
-    assert done.returncode == 0 and cow(programs, "log", "plain.h5").returncode == 2  # nor for reading
+    assert done.returncode == 0 and programs.cow("log", "plain.h5").returncode == 2  # nor for reading
     done = programs.python(write, options="adopt=yes;message=mine;name=second")
     assert done.returncode == 0, done.stderr
-    log = cow(programs, "log", "plain.h5").stdout
+    log = programs.cow("log", "plain.h5").stdout
     assert re.search(r"^second .*mine$", log, re.M) and re.search(r"^1 .*as it was", log, re.M)
-    verified(programs, "plain.h5")
+    programs.verified("plain.h5")
     assert sorted(os.listdir()) == ["elsewhere.raw", "kept.h5", "plain.h5"]
     done = programs.python("""
         new, old, kept = (h5py.File(name, 'r') for name in ('plain.h5', 'plain.h5@1', 'kept.h5'))
@@ -481,7 +468,7 @@ def test_adopt_gives_a_plain_file_a_history_before_it_is_written(programs, tmp_p
     """)
     assert done.returncode == 0, done.stderr
     assert programs.python("f = h5py.File('plain.h5', 'a'); f['more'] = 1; f.close()", options="adopt=yes").returncode == 0
-    assert len(cow(programs, "log", "plain.h5").stdout.splitlines()) == 4  # it happens once
+    assert len(programs.cow("log", "plain.h5").stdout.splitlines()) == 4  # it happens once
 
 
 def test_adopt_refuses_where_import_does(programs, tmp_path, monkeypatch, sha256):

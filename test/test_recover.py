@@ -9,7 +9,6 @@ import os
 import pathlib
 import random
 import shutil
-import signal
 import struct
 import subprocess
 import sys
@@ -18,10 +17,8 @@ import textwrap
 import h5py
 import numpy as np
 import pytest
-
-BUILD = pathlib.Path(__file__).resolve().parent.parent / "build"
-H5COW = shutil.which("h5cow") or str(BUILD / "cli" / "h5cow")
-ENV = {k: v for k, v in os.environ.items() if not k.startswith("HDF5_")}
+from conftest import H5COW, STOCK as ENV, h5cow
+from results import results
 
 X = np.arange(6000, dtype="<i4").reshape(200, 30)
 MAKE = """
@@ -40,13 +37,6 @@ for number in (1, 2, 3):
             f['g/x'][:10] += 10000 * number
             f['zip'][0] = -number
 """
-
-
-def h5cow(*words, code=0, **more):
-    """Run the command; its standard output, with the errors where it fails. The exit code must be CODE."""
-    done = subprocess.run([H5COW, *map(str, words)], capture_output=True, text=True, env=ENV, timeout=120, **more)
-    assert done.returncode == code, (words, done.returncode, done.stdout[-3000:], done.stderr[-3000:])
-    return done.stdout if code == 0 else done.stdout + done.stderr
 
 
 def salvage(path, code=0):
@@ -650,15 +640,12 @@ def test_wherever_a_byte_changes_what_is_not_told_is_right(original, tmp_path):
             check(found[name], checked, lost)
         out.unlink()
     assert lossless > 60
-    if os.environ.get("H5COW_RESULTS"):
-        with open(os.environ["H5COW_RESULTS"], "a") as results:
-            line = {
-                "item": 5,
-                "what": "h5cow recover FILE OUT on 120 files with one bit flipped",
-                "result": f"{lossless} saved whole, {120 - lossless} with every loss told; 0 wrong elements",
-                "command": "python3 -m pytest test/test_recover.py -k wherever",
-            }
-            results.write(json.dumps(line) + "\n")
+    results(
+        5,
+        "h5cow recover FILE OUT on 120 files with one bit flipped",
+        f"{lossless} saved whole, {120 - lossless} with every loss told; 0 wrong elements",
+        "python3 -m pytest test/test_recover.py -k wherever",
+    )
 
 
 # ---- copy -----------------------------------------------------------------------------------------------------------

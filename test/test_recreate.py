@@ -2,7 +2,6 @@
 
 import ctypes
 import os
-import pathlib
 import shutil
 import signal
 import subprocess
@@ -12,8 +11,6 @@ import h5py
 import numpy as np
 import pytest
 import test_import
-
-H5COW = shutil.which("h5cow") or str(pathlib.Path(__file__).resolve().parent.parent / "build/release/cli/h5cow")
 
 # Two large variables that stay the same, one small that changes, and all that a re-creation must take away.
 WRITE = """
@@ -28,21 +25,12 @@ WRITE = """
         f.create_group(f"only in {n}/inside")["alias"] = f["changes"]
         f["reference"] = f["same"].ref
 """
-
-
-def cow(programs, *arguments):
-    done = programs.stock(H5COW, *arguments)
-    assert done.returncode >= 0, done.stderr
-    return done
-
-
-def verified(programs, path="out.h5"):
-    done = cow(programs, "verify", path)
-    assert done.returncode == 0, done.stdout + done.stderr
+# The same with a creation property that a file made by WRITE has not.
+ORDERED = WRITE.replace('"w")', '"w", track_order=True)')
 
 
 def versions(programs, path="out.h5"):
-    done = cow(programs, "log", path)
+    done = programs.cow("log", path)
     return [line.split()[0] for line in done.stdout.splitlines()[1:]]
 
 
@@ -59,7 +47,7 @@ def test_ten_runs_leave_ten_readable_versions(programs, tmp_path, monkeypatch):
         run(programs, n)
         sizes.append(os.path.getsize("out.h5"))
     assert versions(programs) == [str(n) for n in range(10, 0, -1)]
-    verified(programs)
+    programs.verified("out.h5")
     # four million bytes that did not change cost nothing; a changed chunk of 16000 bytes, and what a version costs
     assert max(b - a for a, b in zip(sizes, sizes[1:])) < 60_000, sizes
     done = programs.python("""
@@ -99,7 +87,7 @@ def test_ten_runs_of_nccopy(programs, tmp_path, monkeypatch):
         assert done.returncode == 0, done.stderr
         sizes.append(os.path.getsize("out.nc"))
     assert versions(programs, "out.nc") == [str(n) for n in range(10, 0, -1)]
-    verified(programs, "out.nc")
+    programs.verified("out.nc")
     assert max(b - a for a, b in zip(sizes, sizes[1:])) < 60_000, sizes
     for n in range(1, 11):
         assert programs.stock("nccopy", "-k", "nc4", "-d", "1", f"in{n}.nc", "plain.nc").returncode == 0
@@ -112,15 +100,14 @@ def test_ten_runs_of_nccopy(programs, tmp_path, monkeypatch):
 def test_properties_that_cannot_be_met_put_the_old_file_beside(programs, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     run(programs, 1)
-    ordered = WRITE.replace('"w")', '"w", track_order=True)')
-    run(programs, 2, code=ordered)
-    run(programs, 3, code=ordered)  # now they can
+    run(programs, 2, code=ORDERED)
+    run(programs, 3, code=ORDERED)  # now they can
     assert sorted(os.listdir()) == ["out.h5", "out.h5.h5cow-old-1"]
     assert versions(programs) == ["2", "1"] and versions(programs, "out.h5.h5cow-old-1") == ["1"]
     run(programs, 4)
     assert sorted(os.listdir()) == ["out.h5", "out.h5.h5cow-old-1", "out.h5.h5cow-old-2"]
     for path in os.listdir():
-        verified(programs, path)
+        programs.verified(path)
 
 
 def test_a_symbolic_link_stays_one(programs, tmp_path, monkeypatch):
@@ -129,7 +116,7 @@ def test_a_symbolic_link_stays_one(programs, tmp_path, monkeypatch):
     run(programs, 1)
     os.rename("out.h5", "store/real.h5")
     os.symlink("store/real.h5", "out.h5")
-    run(programs, 2, code=WRITE.replace('"w")', '"w", track_order=True)'))
+    run(programs, 2, code=ORDERED)
     assert os.path.islink("out.h5")
     assert sorted(os.listdir("store")) == ["real.h5", "real.h5.h5cow-old-1"]
     run(programs, 3, options="truncate=discard")
@@ -156,7 +143,7 @@ def test_discard_begins_anew_and_leaves_nothing_beside(programs, tmp_path, monke
     run(programs, 2)
     run(programs, 3, options="truncate=discard")
     assert versions(programs) == ["1"] and os.listdir() == ["out.h5"]
-    verified(programs)
+    programs.verified("out.h5")
     run(programs, 4, options="truncate=keep")
     assert versions(programs) == ["2", "1"]
 
@@ -175,7 +162,7 @@ def test_discard_without_a_commit_loses_nothing(programs, tmp_path, monkeypatch,
     programs.connector(sys.executable, "-c", programs.code(flushed), "4", options="truncate=discard")
     assert sorted(os.listdir()) == ["out.h5", "out.h5.h5cow-old-1"]
     assert versions(programs) == ["1"]
-    verified(programs)
+    programs.verified("out.h5")
 
 
 def test_discard_is_refused_while_others_use_the_file(programs, tmp_path, monkeypatch, sha256):
@@ -205,7 +192,11 @@ STRACE = shutil.which("strace")
 
 
 @pytest.mark.skipif(STRACE is None, reason="needs strace")
-@pytest.mark.parametrize("options,code", [("", WRITE.replace('"w")', '"w", track_order=True)')), ("truncate=discard", WRITE), ("", WRITE)])
+@pytest.mark.parametrize(
+    "options,code",
+    [("", ORDERED), ("truncate=discard", WRITE), ("", WRITE)],
+    ids=["put beside", "discarded", "in place"],
+)
 def test_a_crash_anywhere_while_creating_loses_nothing(programs, tmp_path, monkeypatch, options, code):
     monkeypatch.chdir(tmp_path)
     run(programs, 1)
@@ -228,13 +219,13 @@ def test_a_crash_anywhere_while_creating_loses_nothing(programs, tmp_path, monke
             assert good, (call, when, os.listdir())
             states = set()
             for name in good:
-                verified(programs, name)
+                programs.verified(name)
                 for version in versions(programs, name):
                     text = programs.python(f"print(h5py.File('{name}@{version}', 'r').attrs['run'])").stdout
                     states.add(text.strip())
             assert "1" in states or (options and "2" in states), (call, when, good, states)
             run(programs, 3, options=options, code=code)  # and the next run works
-            verified(programs)
+            programs.verified("out.h5")
     assert died >= 3
 
 
@@ -255,7 +246,7 @@ def test_the_address_of_a_named_type_stays_its_own_when_only_an_attribute_held_i
             f.create_group(str(i))  # HDF5 makes it where there is room
         f.close()
     """)
-    verified(programs)
+    programs.verified("out.h5")
     with h5py.File("out.h5", "r") as f:  # references of old versions lead there
         lib = test_import.library()
         opened = lib.H5Oopen_by_addr(test_import.hid(f.id.id), ctypes.c_uint64(address))

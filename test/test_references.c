@@ -1146,6 +1146,94 @@ static void test_regions_are_those_of_the_extent_that_the_version_has(void)
     compare_with_kept(3, describe_regions);
 }
 
+/* What no link holds: types by their use, a group by a count. The tokens are those of the version that knows them. */
+static H5O_token_t unlinked_tokens[3];
+
+static H5O_token_t token_of(hid_t object)
+{
+    H5O_info2_t info = {.rc = 0};
+
+    CHECK(H5Oget_info3(object, &info, H5O_INFO_BASIC) >= 0);
+    return info.token;
+}
+
+static void put_attribute(hid_t file, const char *name, hid_t type)
+{
+    hid_t space = H5Screate(H5S_SCALAR), a = H5Acreate2(file, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
+
+    CHECK(a >= 0 && H5Awrite(a, H5T_NATIVE_INT, &(int){7}) >= 0);
+    H5Aclose(a);
+    H5Sclose(space);
+}
+
+static void make_held(hid_t file)
+{
+    hid_t type = H5Tcopy(H5T_STD_I32BE), group;
+
+    CHECK(H5Tcommit2(file, "type", type, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    unlinked_tokens[0] = token_of(type);
+    put_attribute(file, "unlinked", type);
+    CHECK(H5Ldelete(file, "type", H5P_DEFAULT) >= 0);
+    H5Tclose(type);
+    type = H5Tcopy(H5T_STD_I32BE);
+    CHECK(H5Tcommit_anon(file, type, H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    put_attribute(file, "anonymous", type);
+    unlinked_tokens[1] = token_of(type);
+    H5Tclose(type);
+    group = H5Gcreate2(file, "counted", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    CHECK(H5Oincr_refcount(group) >= 0);
+    unlinked_tokens[2] = token_of(group);
+    H5Gclose(group);
+}
+
+/* New objects come where there is room. */
+static void replace_held(hid_t file)
+{
+    char name[20];
+    hid_t group = H5Gopen2(file, "counted", H5P_DEFAULT), type;
+
+    CHECK(H5Adelete(file, "unlinked") >= 0 && H5Adelete(file, "anonymous") >= 0);
+    CHECK(H5Ldelete(file, "counted", H5P_DEFAULT) >= 0 && H5Odecr_refcount(group) >= 0);
+    H5Gclose(group);
+    for (int i = 0; i < 60; i++) {
+        H5O_token_t token[2];
+        snprintf(name, sizeof name, "group %d", i);
+        CHECK((group = H5Gcreate2(file, name, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT)) >= 0);
+        token[0] = token_of(group);
+        H5Gclose(group);
+        type = H5Tcopy(H5T_STD_I32BE);
+        snprintf(name, sizeof name, "type %d", i);
+        CHECK(H5Tcommit2(file, name, type, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT) >= 0);
+        token[1] = token_of(type);
+        H5Tclose(type);
+        for (size_t j = 0; j < 2 * COUNT(unlinked_tokens); j++)
+            CHECK(memcmp(&unlinked_tokens[j / 2], &token[j % 2], sizeof *token) != 0);
+    }
+}
+
+static void test_an_address_that_a_version_knows_is_never_another_objects(void)
+{
+    hid_t file;
+
+    remove(COW);
+    CHECK((file = H5Fcreate(COW, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT)) >= 0);
+    make_held(file);
+    H5Fclose(file);
+    CHECK((file = H5Fopen(COW, H5F_ACC_RDWR, H5P_DEFAULT)) >= 0);
+    replace_held(file);
+    H5Fclose(file);
+    file = open_version(1);
+    CHECK(H5Aexists(file, "unlinked") > 0 && H5Aexists(file, "anonymous") > 0);
+    CHECK(H5Lexists(file, "counted", H5P_DEFAULT) > 0);
+    H5Fclose(file);
+    CHECK((file = H5Fopen(COW, H5F_ACC_RDONLY, native_fapl)) >= 0);
+    for (size_t i = 0; i < COUNT(unlinked_tokens); i++) {
+        hid_t object = H5Oopen_by_token(file, unlinked_tokens[i]);
+        CHECK(object >= 0 && H5Oclose(object) >= 0);
+    }
+    H5Fclose(file);
+}
+
 int main(int argc, char **argv)
 {
     static const test tests[] = {
@@ -1160,6 +1248,7 @@ int main(int argc, char **argv)
         TEST(test_reference_into_a_version_keeps_its_version_in_another_file),
         TEST(test_references_into_other_files_are_kept_in_every_version),
         TEST(test_regions_are_those_of_the_extent_that_the_version_has),
+        TEST(test_an_address_that_a_version_knows_is_never_another_objects),
     };
     int status = run_tests(tests, COUNT(tests), argc, argv);
 

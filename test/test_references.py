@@ -9,9 +9,7 @@ import shutil
 import sys
 
 import pytest
-from conftest import TEST
-
-H5COW = shutil.which("h5cow") or str(TEST.parent / "build/release/cli/h5cow")
+from conftest import H5COW
 
 NETCDF = """
 import netCDF4, sys, numpy as np

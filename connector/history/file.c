@@ -569,3 +569,28 @@ int cow_file_keep_removed(cow_file *file, cow_loc group, const char *name)
         return kept < 0 ? -1 : 0;
     return cow_native_link_move(group, name, file->loc, path) < 0 ? -1 : 1;
 }
+
+int cow_file_keep(cow_file *file, uint64_t address)
+{
+    H5O_token_t token = cow_token(address);
+    char path[COW_PATH_MAX];
+    cow_loc object;
+    int kept, status;
+
+    removed_path(path, address);
+    if ((kept = cow_native_exists(file->loc, path)) != 0)
+        return kept < 0 ? -1 : 0;
+    if (cow_native_open_token(file->loc, &token, &object) < 0)
+        return -1;
+    status = cow_native_link_object(object, file->loc, path);
+    return cow_native_close(object) < 0 ? -1 : status;
+}
+
+int cow_file_keep_uncounted(cow_file *file, const H5O_token_t *object)
+{
+    if (!file->laid_out)
+        return 0;
+    if (cow_file_begin(file) < 0 || cow_snapshots_load(file) < 0)
+        return -1;
+    return cow_snapshots_known(file, cow_address(object)) ? cow_file_keep(file, cow_address(object)) : 0;
+}

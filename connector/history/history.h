@@ -83,6 +83,8 @@ int cow_head_deleted(cow_file *file, const H5O_token_t *head);
 /* What H5Dcreate must do with a dataset: version it, or leave it to native HDF5 (compact, scalar, null, tiny, external,
  * virtual). 1, 0, -1. */
 int cow_dataset_wanted(cow_file *file, hid_t type, hid_t space, hid_t dcpl);
+/* 1: TYPE has parts of variable length, or, with REFERENCES, new references: HDF5 keeps those elsewhere. */
+int cow_type_is_heap(hid_t type, bool references);
 /* Create a versioned dataset: makes the native head object (a virtual dataset) at AT/NAME (NAME NULL: anonymous; lcpl
  * as given by the application) and its state. *NATIVE: the native object, which the caller closes. */
 cow_dataset *cow_dataset_create(cow_file *file, void *at, const H5VL_loc_params_t *loc, const char *name, hid_t lcpl,
@@ -140,6 +142,9 @@ int cow_sum_add(const char *file, const char *name, hid_t type, size_t n, const 
 /* Before the last link of an object goes: a head object that a version knows must keep its address for ever, so its
  * link is moved to /_versioned_data/removed. 1: moved, the link is gone; 0: not needed, delete it natively. */
 int cow_file_keep_removed(cow_file *file, cow_loc group, const char *name);
+/* The same for an object that no link holds but a count of the application or its use (H5Odecr_refcount; attributes and
+ * datasets of a named type): it gets such a link. No-op for what has one, or is known to no version. */
+int cow_file_keep_uncounted(cow_file *file, const H5O_token_t *object);
 /* 1: the object has such a link, which the application does not know of; 0, -1. */
 int cow_file_removed(cow_file *file, const H5O_token_t *object);
 

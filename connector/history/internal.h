@@ -171,8 +171,6 @@ void cow_pool_path(char path[COW_PATH_MAX], uint32_t id);
 int cow_dataset_hold(cow_dataset *dataset, void *native);
 /* Free a fill value, with what it points to. */
 void cow_fill_free(const cow_array *array, void *value);
-/* 1: TYPE has parts of variable length, or, with REFERENCES, new references: HDF5 keeps those elsewhere. */
-int cow_type_is_heap(hid_t type, bool references);
 /* Close what the dataset holds of the library and of the store; the structure stays. */
 void cow_dataset_shut(cow_dataset *dataset);
 /* NATIVE is an object, in whatever file, that HDF5 copied from a head or a snapshot of FILE: *SOURCE, the read-only state
@@ -205,6 +203,9 @@ void cow_walk_close(cow_walk *walk);
 int cow_walk_decide(cow_walk *walk);
 /* Build the version's tree and link it as versions/NAME; ROW is its row in the log. *CHANGED: objects made. */
 int cow_walk_build(cow_walk *walk, const char *name, uint64_t row, int64_t *changed);
+
+/* file.c: the head object at ADDRESS, which a version knows, is linked in /_versioned_data/removed. */
+int cow_file_keep(cow_file *file, uint64_t address);
 
 /* known.c */
 int cow_snapshots_load(cow_file *file);

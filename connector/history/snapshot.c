@@ -23,6 +23,7 @@ struct cow_walk {
     cow_file *file;
     cow_map state; /* head address -> SAME, NEW, VISITING */
     cow_map built; /* head address -> address of the snapshot made in this walk */
+    cow_map used;  /* head addresses of named datatypes with a snapshot that were met by their use, not by a link */
     bool full;     /* look into every group */
     bool types;    /* a named datatype changed: what is of this type changes with it */
     bool renew;    /* groups with absolute soft links are made anew: the links name the version */
@@ -50,6 +51,7 @@ void cow_walk_close(cow_walk *walk)
 {
     cow_map_free(&walk->state);
     cow_map_free(&walk->built);
+    cow_map_free(&walk->used);
     free(walk);
 }
 
@@ -512,8 +514,8 @@ static int build_type(cow_walk *walk, hid_t named, uint64_t address, cow_loc *ma
     if (tcpl < 0)
         return -1;
     if (cow_native_type_anonymous(walk->file->loc, named, tcpl, made) == 0) {
-        if (note_built(walk, address, *made) == 0 && copy_header(walk, head, *made) == 0 &&
-            note_sums(walk, address, *made, NULL) == 0)
+        if (note_built(walk, address, *made) == 0 && cow_map_put(&walk->used, address, 0) == 0 &&
+            copy_header(walk, head, *made) == 0 && note_sums(walk, address, *made, NULL) == 0)
             status = 0;
         else
             cow_native_close(*made);
@@ -738,8 +740,10 @@ static int build(cow_walk *walk, place *p, const char *name, uint64_t address, c
     cow_dataset *dataset = NULL;
     int decision, status = -1;
 
-    if (cow_map_get(&walk->built, address, &snapshot))
+    if (cow_map_get(&walk->built, address, &snapshot)) {
+        cow_map_remove(&walk->used, address);
         return link_snapshot(walk, p, name, snapshot);
+    }
     if ((decision = decide(walk, address, path)) < 0)
         return -1;
     if (decision == SAME) {
@@ -868,6 +872,16 @@ static int leftover_done(leftover *l)
     return status;
 }
 
+/* A named datatype without a link lives as long as it is used, and nobody is told of the end of that: what a version
+ * knows gets a link, for its address must never be another object's. */
+static int keep_used(cow_walk *walk)
+{
+    for (size_t i = 0; i < walk->used.capacity; i++)
+        if (walk->used.entry[i].used && cow_file_keep(walk->file, walk->used.entry[i].key) < 0)
+            return -1;
+    return 0;
+}
+
 int cow_walk_build(cow_walk *walk, const char *name, uint64_t row, int64_t *changed)
 {
     cow_file *file = walk->file;
@@ -887,7 +901,7 @@ int cow_walk_build(cow_walk *walk, const char *name, uint64_t row, int64_t *chan
                     leftover_strike_out(&rest) < 0)) ||
         cow_native_link_object(made, file->loc, walk->prefix) < 0)
         goto done;
-    if ((walk->full && cow_deleted_note(file, &walk->state, row) < 0) ||
+    if (keep_used(walk) < 0 || (walk->full && cow_deleted_note(file, &walk->state, row) < 0) ||
         absolute_links_put(file, walk->absolute || (file->absolute && !walk->renew)) < 0)
         goto done;
     *changed = walk->changed;

@@ -12,23 +12,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#define DISTANCE_MAX ((uint64_t)16 << 20) /* of the anchor from the superblock */
-#define BLOCK        ((size_t)1 << 20)
+#define BLOCK ((size_t)1 << 20)
 
 /* ---- where the anchor is, when little can be trusted ---- */
-
-static bool slots_at(const cow_disk *disk, uint64_t base, uint64_t address, cow_anchor *anchor)
-{
-    uint8_t sector[COW_SECTOR];
-
-    cow_anchor_from_slot(anchor, base, address, NULL);
-    for (unsigned i = 0; i < 4; i++) /* two copies of each */
-        if (cow_disk_read(disk, anchor->slot[i / 2] + i % 2 * COW_SECTOR, sector, sizeof sector) == 0 &&
-            cow_anchor_from_slot(anchor, base, address, sector))
-            return true;
-    cow_error_clear();
-    return false;
-}
 
 /* As cow_anchor_find, but nothing that a superblock says keeps it from looking: at every place where an anchor can be,
  * for its record, or else for a slot that lies where it would. */
@@ -38,47 +24,41 @@ static bool find_anywhere(const cow_disk *disk, uint64_t size, cow_anchor *ancho
 
     for (unsigned round = 0; round < 2; round++)
         for (uint64_t base = 0; base + 2 * COW_SECTOR < size; base = base == 0 ? 512 : base * 2)
-            for (uint64_t distance = COW_SECTOR; distance <= DISTANCE_MAX && base + distance < size; distance *= 2) {
+            for (uint64_t distance = COW_SECTOR; distance <= COW_ANCHOR_DISTANCE && base + distance < size; distance *= 2) {
                 uint64_t address = base + distance;
-                if (round > 0) {
-                    if (slots_at(disk, base, address, anchor))
-                        return true;
-                } else if (cow_disk_read(disk, address, sector, sizeof sector) < 0)
+                int found = round == 0 ? cow_disk_read(disk, address, sector, sizeof sector)
+                                       : cow_anchor_from_slots(disk, base, address, anchor);
+                if (found < 0)
                     cow_error_clear();
-                else if (cow_anchor_decode(anchor, sector, address) && anchor->base == base)
+                else if (found > 0 || (round == 0 && cow_anchor_decode(anchor, sector, address) && anchor->base == base))
                     return true;
             }
     return false;
 }
 
-static int newest_of(const bool valid[2], const cow_slot slot[2])
-{
-    if (valid[0] && valid[1])
-        return slot[1].generation > slot[0].generation;
-    return valid[0] ? 0 : valid[1] ? 1 : -1;
-}
-
 /* ---- report ---- */
 
-static int note_slots(const cow_disk *disk, const cow_anchor *anchor, cow_journal_report *report, cow_slot slot[2])
+static int note_slots(const cow_disk *disk, const cow_anchor *anchor, cow_journal_report *report, cow_slot_pair *pair)
 {
     static const uint8_t nothing[COW_SLOT];
     uint8_t copies[COW_SLOT];
 
-    if (cow_journal_read_slots(disk, anchor, report->valid, slot) < 0)
+    if (cow_slots_read(disk, anchor, pair) < 0)
         return -1;
     for (unsigned i = 0; i < 2; i++) {
         if (cow_disk_read(disk, anchor->slot[i], copies, sizeof copies) < 0)
             return -1;
         report->blank[i] = memcmp(copies, nothing, sizeof copies) == 0;
-        if (report->valid[i])
-            report->slot[i] = (cow_slot_note){slot[i].sequence, slot[i].applied, slot[i].end, slot[i].unsynced != 0};
+        if ((report->valid[i] = pair->valid[i])) {
+            const cow_slot *slot = &pair->slot[i];
+            report->slot[i] = (cow_slot_note){slot->sequence, slot->applied, slot->end, slot->unsynced != 0};
+        }
     }
-    report->newest = newest_of(report->valid, slot);
+    report->newest = cow_slots_newest(pair);
     return 0;
 }
 
-static int note_chains(cow_journal *journal, const cow_slot slot[2], cow_journal_report *report)
+static int note_chains(const cow_journal *journal, const cow_slot slot[2], cow_journal_report *report)
 {
     for (int i = 0; i < 2; i++) {
         cow_pending *list;
@@ -87,7 +67,7 @@ static int note_chains(cow_journal *journal, const cow_slot slot[2], cow_journal
 
         if (!report->valid[i])
             continue;
-        if ((status = cow_journal_chain(journal, &slot[i], &list, &count)) < 0)
+        if ((status = cow_journal_load_chain(journal, &slot[i], &list, &count)) < 0)
             return -1;
         report->whole[i] = status == 0;
         if (status == 0 && i == report->newest && count > 0) {
@@ -146,7 +126,7 @@ static void note_pins(const cow_disk *disk, cow_journal_report *report)
 int cow_journal_inspect(const char *name, cow_journal_report *report)
 {
     cow_journal look = {0};
-    cow_slot slot[2] = {0};
+    cow_slot_pair pair = {0};
     struct stat about;
     bool abandoned;
     int status = -1;
@@ -174,16 +154,16 @@ int cow_journal_inspect(const char *name, cow_journal_report *report)
     if (!report->journal)
         goto done;
     status = -1;
-    if (note_slots(&look.disk, &look.anchor, report, slot) < 0)
+    if (note_slots(&look.disk, &look.anchor, report, &pair) < 0)
         goto done;
     if (report->newest >= 0) {
-        const cow_slot *newest = &slot[report->newest];
+        const cow_slot *newest = &pair.slot[report->newest];
         bool pinned = report->pins > 0 && report->pin[0] < newest->sequence;
         report->need = newest->applied == newest->sequence && !pinned ? newest->end : newest->protect;
     }
-    if (note_chains(&look, slot, report) < 0)
+    if (note_chains(&look, pair.slot, report) < 0)
         goto done;
-    note_superblock(&look.disk, look.anchor.base, slot, report);
+    note_superblock(&look.disk, look.anchor.base, pair.slot, report);
     status = 0;
 done:
     cow_disk_close(&look.disk);
@@ -232,10 +212,10 @@ done:
 
 /* The state that the file's own bytes are: its superblock says where it ends; the fence is its extension, which for
  * reading only is no obstacle. */
-static int take_applied(cow_journal *journal, const bool valid[2], const cow_slot slot[2], uint64_t size)
+static int take_applied(cow_journal *journal, const cow_slot_pair *pair, uint64_t size)
 {
     uint8_t head[COW_SUPERBLOCK_MAX] = {0};
-    int which = newest_of(valid, slot);
+    int which = cow_slots_newest(pair);
     size_t length;
 
     if (cow_disk_read(&journal->disk, journal->anchor.base, head, sizeof head) < 0)
@@ -243,12 +223,12 @@ static int take_applied(cow_journal *journal, const bool valid[2], const cow_slo
     if (!cow_superblock_whole(head)) {
         if (which < 0)
             return cow_error(COW_CORRUPT, "%s: the superblock and both slots are damaged", journal->name);
-        memcpy(head, slot[which].superblock, sizeof head);
+        memcpy(head, pair->slot[which].superblock, sizeof head);
     }
     length = cow_superblock_size(head);
     cow_superblock_set(head, cow_superblock_extension(head), false);
     memset(&journal->slot, 0, sizeof journal->slot);
-    journal->slot.sequence = journal->slot.applied = which < 0 ? 1 : slot[which].applied;
+    journal->slot.sequence = journal->slot.applied = which < 0 ? 1 : pair->slot[which].applied;
     memcpy(journal->slot.superblock, head, length);
     journal->extension = cow_superblock_extension(head);
     journal->end = cow_superblock_end(head) > size ? cow_superblock_end(head) : size;
@@ -257,8 +237,7 @@ static int take_applied(cow_journal *journal, const bool valid[2], const cow_slo
 
 int cow_journal_load_choice(cow_journal *journal, const cow_journal_choice *choice)
 {
-    bool valid[2] = {false, false};
-    cow_slot slot[2];
+    cow_slot_pair pair = {0};
     struct stat about;
     uint64_t size;
     char writer[256];
@@ -282,26 +261,27 @@ int cow_journal_load_choice(cow_journal *journal, const cow_journal_choice *choi
         if (choice->state != COW_CHOICE_APPLIED)
             return cow_error(COW_NOT_FOUND, "%s: there is no journal in the file", journal->name);
         memset(&journal->anchor, 0, sizeof journal->anchor);
-    } else if (cow_journal_read_slots(&journal->disk, &journal->anchor, valid, slot) < 0)
+    } else if (cow_slots_read(&journal->disk, &journal->anchor, &pair) < 0)
         return -1;
     if (journal->placed && choice->state == COW_CHOICE_APPLIED) {
-        if (take_applied(journal, valid, slot, size) < 0 && choice->patches == NULL)
+        if (take_applied(journal, &pair, size) < 0 && choice->patches == NULL)
             return -1;
         cow_error_clear();
     } else if (journal->placed) {
-        int which = newest_of(valid, slot);
+        int which = cow_slots_newest(&pair);
 
         if (choice->state == COW_CHOICE_OLDER && which >= 0)
-            which = valid[!which] ? !which : -1;
+            which = pair.valid[!which] ? !which : -1;
         if (which < 0)
             return cow_error(COW_CORRUPT, "%s: the slot is damaged", journal->name);
-        journal->slot = slot[which];
-        if ((status = cow_journal_chain(journal, &slot[which], &journal->pending, &journal->pending_count)) != 0)
+        journal->slot = pair.slot[which];
+        status = cow_journal_load_chain(journal, &pair.slot[which], &journal->pending, &journal->pending_count);
+        if (status != 0)
             return status < 0 ? -1
                               : cow_error(COW_CORRUPT, "%s: the record of commit %llu is damaged", journal->name,
-                                          (unsigned long long)slot[which].sequence);
-        journal->extension = slot[which].extension;
-        journal->end = slot[which].end;
+                                          (unsigned long long)pair.slot[which].sequence);
+        journal->extension = pair.slot[which].extension;
+        journal->end = pair.slot[which].end;
     }
     if (choice->end > journal->end)
         journal->end = choice->end;

@@ -12,6 +12,8 @@
 
 /* Stands where the superblock will be until the first commit is applied. */
 #define COW_UNFINISHED "h5cow: not committed yet"
+/* The anchor lies at most so many bytes behind the superblock: where both are damaged, it is looked for so far. */
+#define COW_ANCHOR_DISTANCE ((uint64_t)16 << 20)
 
 typedef enum cow_journal_phase {
     COW_PLAIN,     /* a file without a journal: everything goes straight through */
@@ -31,6 +33,12 @@ typedef struct cow_pending {
     cow_extent_name name;
     cow_overlay *frames;
 } cow_pending;
+
+/* Both slots of an anchor, as they are in the file. */
+typedef struct cow_slot_pair {
+    bool valid[2];
+    cow_slot slot[2]; /* where valid */
+} cow_slot_pair;
 
 struct cow_journal {
     cow_journal *next;
@@ -111,12 +119,16 @@ void cow_journal_trim(cow_journal *journal);
 /* 1: found, 0: the file has none, -1: it cannot be read. */
 int cow_anchor_look(const cow_disk *disk, uint64_t size, cow_anchor *anchor);
 bool cow_anchor_find(const cow_disk *disk, uint64_t size, cow_anchor *anchor); /* forgets the error */
+/* The anchor at ADDRESS, whose record is damaged, from a copy of one of its slots. 1: found; 0: there is none, and ANCHOR
+ * has only its places; -1: none that can be read. */
+int cow_anchor_from_slots(const cow_disk *disk, uint64_t base, uint64_t address, cow_anchor *anchor);
 /* Any slot that is valid, or an HDF5 signature where the superblock should be. */
 bool cow_journal_has_state(const cow_disk *disk, const cow_anchor *anchor);
 int cow_journal_load_reader(cow_journal *journal);
 int cow_journal_load_writer(cow_journal *journal);
-/* For inspect.c: both slots, and the extents that one of them needs. 0; 1: not whole; -1. */
-int cow_journal_read_slots(const cow_disk *disk, const cow_anchor *anchor, bool valid[2], cow_slot slot[2]);
-int cow_journal_chain(const cow_journal *journal, const cow_slot *slot, cow_pending **list, size_t *count);
+int cow_slots_read(const cow_disk *disk, const cow_anchor *anchor, cow_slot_pair *pair);
+int cow_slots_newest(const cow_slot_pair *pair); /* the valid one of the higher generation: 0 or 1; -1: none */
+/* The extents between what is applied and SLOT, to be given back with cow_pending_free. 0; 1: not whole; -1. */
+int cow_journal_load_chain(const cow_journal *journal, const cow_slot *slot, cow_pending **list, size_t *count);
 
 #endif

@@ -20,8 +20,7 @@
 #include <string.h>
 #include <time.h>
 
-#define TRIES        200
-#define DISTANCE_MAX ((uint64_t)16 << 20) /* of the anchor from the superblock */
+#define TRIES 200
 
 /* ---- where the anchor is ---- */
 
@@ -37,23 +36,35 @@ static int anchor_at(const cow_disk *disk, uint64_t size, uint64_t address, uint
     return cow_anchor_decode(anchor, sector, address) && anchor->base == base;
 }
 
+int cow_anchor_from_slots(const cow_disk *disk, uint64_t base, uint64_t address, cow_anchor *anchor)
+{
+    uint8_t sector[COW_SECTOR];
+    int status = 0;
+
+    cow_anchor_from_slot(anchor, base, address, NULL);
+    for (unsigned i = 0; i < 4; i++) { /* two copies of each */
+        if (cow_disk_read(disk, anchor->slot[i / 2] + i % 2 * COW_SECTOR, sector, sizeof sector) < 0)
+            status = -1;
+        else if (cow_anchor_from_slot(anchor, base, address, sector)) {
+            if (status < 0)
+                cow_error_clear();
+            return 1;
+        }
+    }
+    return status;
+}
+
 /* The superblock leads to a fence, but the record of the anchor before it is damaged. 1, 0, -1. */
 static int rebuilt_anchor(const cow_disk *disk, uint64_t base, uint64_t address, cow_anchor *anchor)
 {
-    uint8_t fence[4096], sector[COW_SECTOR];
+    uint8_t fence[4096];
 
     if (cow_disk_read(disk, address + COW_SECTOR, fence, sizeof fence) < 0)
         return -1;
     if (!cow_fence_is(fence, sizeof fence))
         return 0;
-    cow_anchor_from_slot(anchor, base, address, NULL);
-    for (unsigned i = 0; i < 4; i++) { /* two copies of each */
-        if (cow_disk_read(disk, anchor->slot[i / 2] + i % 2 * COW_SECTOR, sector, sizeof sector) < 0)
-            return -1;
-        if (cow_anchor_from_slot(anchor, base, address, sector))
-            return 1;
-    }
-    return 1; /* no slot will be valid, and that is said then */
+    /* where there is none, no slot will be valid, and that is said then */
+    return cow_anchor_from_slots(disk, base, address, anchor) < 0 ? -1 : 1;
 }
 
 int cow_anchor_look(const cow_disk *disk, uint64_t size, cow_anchor *anchor)
@@ -79,7 +90,7 @@ int cow_anchor_look(const cow_disk *disk, uint64_t size, cow_anchor *anchor)
             }
         }
         /* no superblock, or a torn one: the first commit was not applied yet, or a disk failed */
-        for (uint64_t distance = COW_SECTOR; distance <= DISTANCE_MAX; distance *= 2)
+        for (uint64_t distance = COW_SECTOR; distance <= COW_ANCHOR_DISTANCE; distance *= 2)
             if ((found = anchor_at(disk, size, base + distance, base, anchor)) != 0)
                 return found;
         if (cow_superblock_signature(head))
@@ -99,12 +110,7 @@ bool cow_anchor_find(const cow_disk *disk, uint64_t size, cow_anchor *anchor)
 
 /* ---- slots and chains ---- */
 
-typedef struct slot_pair {
-    bool valid[2];
-    cow_slot slot[2];
-} slot_pair;
-
-static int read_slots(const cow_disk *disk, const cow_anchor *anchor, slot_pair *pair)
+int cow_slots_read(const cow_disk *disk, const cow_anchor *anchor, cow_slot_pair *pair)
 {
     uint8_t copies[COW_SLOT];
 
@@ -117,8 +123,7 @@ static int read_slots(const cow_disk *disk, const cow_anchor *anchor, slot_pair 
     return 0;
 }
 
-/* The valid slot of the higher generation: 0 or 1; -1: none. */
-static int newest(const slot_pair *pair)
+int cow_slots_newest(const cow_slot_pair *pair)
 {
     if (pair->valid[0] && pair->valid[1])
         return pair->slot[1].generation > pair->slot[0].generation;
@@ -128,21 +133,20 @@ static int newest(const slot_pair *pair)
 bool cow_journal_has_state(const cow_disk *disk, const cow_anchor *anchor)
 {
     uint8_t head[8] = {0};
-    slot_pair pair = {0};
+    cow_slot_pair pair = {0};
     int which;
 
-    if (cow_disk_read(disk, anchor->base, head, sizeof head) < 0 || read_slots(disk, anchor, &pair) < 0) {
+    if (cow_disk_read(disk, anchor->base, head, sizeof head) < 0 || cow_slots_read(disk, anchor, &pair) < 0) {
         cow_error_clear();
         return true; /* who cannot look must not overwrite */
     }
     if (cow_superblock_signature(head) || (pair.valid[0] && pair.valid[1]))
         return true;
     /* the first commit, just being made, may yet fail */
-    return (which = newest(&pair)) >= 0 && !cow_lock_is_unpublished(disk, pair.slot[which].generation);
+    return (which = cow_slots_newest(&pair)) >= 0 && !cow_lock_is_unpublished(disk, pair.slot[which].generation);
 }
 
-/* The extents between what is applied and SLOT. 0; 1: not whole; -1. */
-static int load_chain(const cow_journal *journal, const cow_slot *slot, cow_pending **list, size_t *count)
+int cow_journal_load_chain(const cow_journal *journal, const cow_slot *slot, cow_pending **list, size_t *count)
 {
     uint64_t expected = slot->sequence;
     cow_extent_name name = slot->extent;
@@ -254,40 +258,24 @@ static int disk_flagged(const cow_journal *journal, uint8_t superblock[COW_SUPER
 }
 
 /* V1: the state that SLOT of PAIR names, or where its chain is not whole the other one. 0, 1: neither, -1. */
-static int take_newest(cow_journal *journal, const slot_pair *pair, int which)
+static int take_newest(cow_journal *journal, const cow_slot_pair *pair, int which)
 {
     uint8_t superblock[COW_SUPERBLOCK_MAX];
     cow_pending *list;
     size_t count;
-    int status = load_chain(journal, &pair->slot[which], &list, &count);
+    int status = cow_journal_load_chain(journal, &pair->slot[which], &list, &count);
 
     if (status == 1 && pair->slot[which].unsynced && pair->valid[!which] && disk_flagged(journal, superblock) == 0) {
         which = !which;
-        status = load_chain(journal, &pair->slot[which], &list, &count);
+        status = cow_journal_load_chain(journal, &pair->slot[which], &list, &count);
     }
     return status != 0 ? status : take_state(journal, &pair->slot[which], list, count);
-}
-
-int cow_journal_read_slots(const cow_disk *disk, const cow_anchor *anchor, bool valid[2], cow_slot slot[2])
-{
-    slot_pair pair = {0};
-
-    if (read_slots(disk, anchor, &pair) < 0)
-        return -1;
-    memcpy(valid, pair.valid, sizeof pair.valid);
-    memcpy(slot, pair.slot, sizeof pair.slot);
-    return 0;
-}
-
-int cow_journal_chain(const cow_journal *journal, const cow_slot *slot, cow_pending **list, size_t *count)
-{
-    return load_chain(journal, slot, list, count);
 }
 
 /* ---- writer ---- */
 
 /* The extents of the slot that is not the newest: until the newest is known to be on the disk, they are needed. */
-static int keep_other(cow_journal *journal, const slot_pair *pair)
+static int keep_other(cow_journal *journal, const cow_slot_pair *pair)
 {
     unsigned other = !(journal->slot.generation % 2);
     cow_pending *list;
@@ -296,7 +284,7 @@ static int keep_other(cow_journal *journal, const slot_pair *pair)
 
     if (COW_PLANTED(other_slot_forgotten) || !pair->valid[other] || pair->slot[other].generation > journal->slot.generation)
         return 0;
-    if ((status = load_chain(journal, &pair->slot[other], &list, &count)) != 0)
+    if ((status = cow_journal_load_chain(journal, &pair->slot[other], &list, &count)) != 0)
         return status < 0 ? -1 : 0;
     if (count > 0 && (journal->dying = malloc(count * sizeof *journal->dying)) == NULL) {
         cow_pending_free(list, count);
@@ -311,7 +299,7 @@ static int keep_other(cow_journal *journal, const slot_pair *pair)
 int cow_journal_load_writer(cow_journal *journal)
 {
     uint8_t superblock[COW_SUPERBLOCK_MAX];
-    slot_pair pair = {0};
+    cow_slot_pair pair = {0};
     struct stat about;
     uint64_t pin;
     size_t length;
@@ -325,9 +313,9 @@ int cow_journal_load_writer(cow_journal *journal)
         return -1;
     if (status == 0)
         return cow_error(COW_IO, "%s: somebody changed the file while it was opened", journal->name);
-    if (read_slots(&journal->disk, &journal->anchor, &pair) < 0)
+    if (cow_slots_read(&journal->disk, &journal->anchor, &pair) < 0)
         return -1;
-    if ((which = newest(&pair)) < 0)
+    if ((which = cow_slots_newest(&pair)) < 0)
         return nothing_there(journal);
     if ((status = take_newest(journal, &pair, which)) != 0)
         return status < 0 ? -1 : damaged(journal);
@@ -356,9 +344,9 @@ int cow_journal_load_writer(cow_journal *journal)
 /* ---- reader ---- */
 
 /* The newest slot that is not just being written. -1: none. */
-static int newest_published(const cow_journal *journal, const slot_pair *pair)
+static int newest_published(const cow_journal *journal, const cow_slot_pair *pair)
 {
-    int which = newest(pair);
+    int which = cow_slots_newest(pair);
 
     if (which >= 0 && !COW_PLANTED(unpublished_is_read) && cow_lock_is_unpublished(&journal->lock, pair->slot[which].generation))
         which = pair->valid[!which] ? !which : -1;
@@ -368,7 +356,7 @@ static int newest_published(const cow_journal *journal, const slot_pair *pair)
 int cow_journal_load_reader(cow_journal *journal)
 {
     const struct timespec moment = {0, 1000000};
-    slot_pair pair = {0};
+    cow_slot_pair pair = {0};
     int which, status = 1;
 
     journal->phase = COW_READING;
@@ -379,13 +367,13 @@ int cow_journal_load_reader(cow_journal *journal)
             break; /* nobody changes anything: it stays as it is */
         if (i > 1)
             nanosleep(&moment, NULL);
-        if (read_slots(&journal->disk, &journal->anchor, &pair) < 0)
+        if (cow_slots_read(&journal->disk, &journal->anchor, &pair) < 0)
             return -1;
         if ((which = newest_published(journal, &pair)) < 0)
             continue;
         sequence = pair.slot[which].sequence;
         if (cow_lock_pin(&journal->lock, sequence) < 0 ||
-            (!COW_PLANTED(not_looked_again_after_pin) && read_slots(&journal->disk, &journal->anchor, &pair) < 0))
+            (!COW_PLANTED(not_looked_again_after_pin) && cow_slots_read(&journal->disk, &journal->anchor, &pair) < 0))
             return -1;
         /* A writer that did not see the pin published before it looked: then a newer state is here now. */
         which = newest_published(journal, &pair);
@@ -400,7 +388,7 @@ int cow_journal_load_reader(cow_journal *journal)
     if (status < 0)
         return -1;
     if (status == 1)
-        return newest(&pair) < 0 ? nothing_there(journal) : damaged(journal);
+        return cow_slots_newest(&pair) < 0 ? nothing_there(journal) : damaged(journal);
     journal->pinned = true;
     return 0;
 }

@@ -75,6 +75,22 @@ void cow_grid_span(const cow_grid *grid, unsigned level, uint64_t span[])
     level_shape(grid, level, span, NULL);
 }
 
+uint64_t cow_times(uint64_t a, uint64_t b)
+{
+    return a != 0 && b > UINT64_MAX / a ? UINT64_MAX : a * b;
+}
+
+void cow_grid_box(const cow_grid *grid, unsigned level, const uint64_t origin[], uint64_t extent[])
+{
+    uint64_t span[COW_MAX_RANK];
+
+    cow_grid_span(grid, level, span);
+    for (unsigned d = 0; d < grid->rank; d++) {
+        uint64_t full = cow_times(span[d], grid->chunk[d]), rest = UINT64_MAX - cow_times(origin[d], grid->chunk[d]);
+        extent[d] = full < rest ? full : rest;
+    }
+}
+
 unsigned cow_grid_tile_chunks(const cow_grid *grid)
 {
     uint64_t chunks = 1;

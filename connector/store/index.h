@@ -46,6 +46,11 @@ void cow_grid_init(cow_grid *grid, unsigned rank, const uint64_t chunk[], const 
 void cow_grid_split(const cow_grid *grid, unsigned level, uint64_t split[]);
 /* Chunks that a node of LEVEL covers along each dimension (level 0: the tile). Saturates at UINT64_MAX. */
 void cow_grid_span(const cow_grid *grid, unsigned level, uint64_t span[]);
+/* Elements along each dimension of the box that a node of LEVEL at ORIGIN[] (chunks) covers, cut only where coordinates
+ * end. */
+void cow_grid_box(const cow_grid *grid, unsigned level, const uint64_t origin[], uint64_t extent[]);
+/* Saturates at UINT64_MAX. */
+uint64_t cow_times(uint64_t a, uint64_t b);
 /* Number of chunks of one tile. */
 unsigned cow_grid_tile_chunks(const cow_grid *grid);
 /* Place of chunk offset[] (inside its tile) in a leaf: dimension 0 runs fastest, so that chunks that are stacked along

@@ -18,23 +18,6 @@ void cow_view_path(char path[COW_PATH_MAX], uint64_t node)
     snprintf(path, COW_PATH_MAX, "/_versioned_data/views/%llx", (unsigned long long)node);
 }
 
-static uint64_t times(uint64_t a, uint64_t b)
-{
-    return a != 0 && b > UINT64_MAX / a ? UINT64_MAX : a * b;
-}
-
-/* Elements that the box of a node covers: the full box, cut only where coordinates end. */
-static void box_extent(const cow_grid *grid, unsigned level, const uint64_t origin[], hsize_t extent[])
-{
-    uint64_t span[COW_MAX_RANK];
-
-    cow_grid_span(grid, level, span);
-    for (unsigned d = 0; d < grid->rank; d++) {
-        uint64_t full = times(span[d], grid->chunk[d]), rest = UINT64_MAX - times(origin[d], grid->chunk[d]);
-        extent[d] = full < rest ? full : rest;
-    }
-}
-
 static unsigned plan_leaf(const cow_grid *grid, const cow_node *node, cow_mapping mappings[])
 {
     uint64_t last[COW_MAX_RANK] = {0};
@@ -92,7 +75,7 @@ static unsigned plan_inner(const cow_grid *grid, const cow_node *node, cow_mappi
         cow_grid_child_offset(grid, node->level, p, child);
         for (unsigned d = 0; d < grid->rank; d++)
             origin[d] = node->origin[d] + child[d] * span[d];
-        box_extent(grid, node->level - 1, origin, extent);
+        cow_grid_box(grid, node->level - 1, origin, extent);
         for (unsigned d = 0; d < grid->rank; d++) {
             m->start[d] = child[d] * span[d] * grid->chunk[d];
             m->count[d] = m->source_count[d] = extent[d];
@@ -166,7 +149,7 @@ int cow_view_node(const cow_view_context *context, const cow_node *node)
 
     if (mappings == NULL)
         return cow_error(COW_MEMORY, "no memory for the plan of a view");
-    box_extent(grid, node->level, node->origin, extent);
+    cow_grid_box(grid, node->level, node->origin, extent);
     if ((space = H5Screate_simple((int)grid->rank, extent, NULL)) < 0 || (dcpl = H5Pcopy(context->fill_dcpl)) < 0) {
         cow_error_native("cannot describe a view");
         goto done;
@@ -208,7 +191,7 @@ int cow_view_root(const cow_view_context *context, uint64_t node, const cow_root
 
     for (unsigned d = 0; d < root->rank; d++) {
         extent[d] = root->extent[d];
-        elements = times(elements, extent[d]);
+        elements = cow_times(elements, extent[d]);
     }
     if ((space = H5Screate_simple((int)root->rank, extent, NULL)) < 0 || (dcpl = H5Pcopy(context->fill_dcpl)) < 0) {
         cow_error_native("cannot describe a view");
@@ -218,7 +201,7 @@ int cow_view_root(const cow_view_context *context, uint64_t node, const cow_root
         char source[COW_PATH_MAX];
 
         cow_view_path(source, root->top);
-        box_extent(context->grid, root->level, origin, top);
+        cow_grid_box(context->grid, root->level, origin, top);
         for (unsigned d = 0; d < root->rank; d++)
             m.count[d] = m.source_count[d] = extent[d] < top[d] ? extent[d] : top[d];
         if (add_mapping(dcpl, space, root->rank, &m, source, top, false) < 0)

@@ -12,14 +12,13 @@ void *cow_dataset_create_callback(void *object, const H5VL_loc_params_t *loc, co
                                   hid_t space, hid_t dcpl, hid_t dapl, hid_t dxpl, void **req)
 {
     COW_QUIET;
-    cow_object *o = object, *made = NULL;
+    cow_object *o = object, *made;
     cow_where where;
     cow_target target = {0};
     cow_dataset *dataset = NULL;
     cow_file *file;
     void *native = NULL;
     int wanted = 0;
-    bool done = false;
 
     if (cow_locate_name(o, loc, name, COW_TO_CREATE, &where) < 0 ||
         cow_target_parent(o, &where, where.name, "create", &target) < 0)
@@ -31,21 +30,13 @@ void *cow_dataset_create_callback(void *object, const H5VL_loc_params_t *loc, co
         if ((dataset = cow_dataset_create(file, where.native, &where.loc, where.name, lcpl, type, space, dcpl, dapl,
                                           &native)) == NULL)
             goto done;
-    } else if ((native = H5VLdataset_create(where.native, &where.loc, cow_native_id(), where.name, lcpl, type, space,
-                                            dcpl, dapl, dxpl, req)) == NULL)
-        goto done;
-    if ((made = cow_object_wrap(o, native, H5I_DATASET, false)) == NULL)
-        goto done;
-    made->unlinked = made->unnamed = name == NULL;
-    if (cow_changed_new(made) == 0 && (name == NULL || cow_changed_member(&target, where.name) == 0))
-        done = true;
+    } else
+        native = H5VLdataset_create(where.native, &where.loc, cow_native_id(), where.name, lcpl, type, space, dcpl, dapl,
+                                    dxpl, req);
 done:
-    if (!done)
-        cow_creation_failed(&target, native, &made);
+    made = cow_creation_end(o, &where, &target, native, H5I_DATASET, name);
     if (dataset != NULL)
         cow_dataset_release(dataset); /* the wrapper has a reference of its own */
-    cow_target_done(&target);
-    cow_where_done(&where);
     return cow_leave_pointer(made);
 }
 

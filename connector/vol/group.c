@@ -5,28 +5,15 @@ void *cow_group_create_callback(void *object, const H5VL_loc_params_t *loc, cons
                                 hid_t gapl, hid_t dxpl, void **req)
 {
     COW_QUIET;
-    cow_object *o = object, *made = NULL;
+    cow_object *o = object;
     cow_where where;
     cow_target target = {0};
     void *native = NULL;
-    bool done = false;
 
-    if (cow_locate_name(o, loc, name, COW_TO_CREATE, &where) < 0 ||
-        cow_target_parent(o, &where, where.name, "create", &target) < 0)
-        goto done;
-    if ((native = H5VLgroup_create(where.native, &where.loc, cow_native_id(), where.name, lcpl, gcpl, gapl, dxpl,
-                                   req)) == NULL ||
-        (made = cow_object_wrap(o, native, H5I_GROUP, false)) == NULL)
-        goto done;
-    made->unlinked = made->unnamed = name == NULL;
-    if (cow_changed_new(made) == 0 && (name == NULL || cow_changed_member(&target, where.name) == 0))
-        done = true;
-done:
-    if (!done)
-        cow_creation_failed(&target, native, &made);
-    cow_target_done(&target);
-    cow_where_done(&where);
-    return cow_leave_pointer(made);
+    if (cow_locate_name(o, loc, name, COW_TO_CREATE, &where) == 0 &&
+        cow_target_parent(o, &where, where.name, "create", &target) == 0)
+        native = H5VLgroup_create(where.native, &where.loc, cow_native_id(), where.name, lcpl, gcpl, gapl, dxpl, req);
+    return cow_leave_pointer(cow_creation_end(o, &where, &target, native, H5I_GROUP, name));
 }
 
 void *cow_group_open_callback(void *object, const H5VL_loc_params_t *loc, const char *name, hid_t gapl, hid_t dxpl,

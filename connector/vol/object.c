@@ -259,6 +259,17 @@ static int lookup_shown(cow_object *o, cow_where *where, H5O_token_t *token)
     return cow_show_token(o->home, token);
 }
 
+/* The count that goes may be all that keeps an object in the file. */
+static int keep_last(const cow_where *where, const cow_target *target)
+{
+    H5O_info2_t info;
+
+    if (target->home == NULL || target->home->file == NULL || !target->known ||
+        cow_info_quietly(where->native, &where->loc, &info) < 0 || info.rc > 1)
+        return 0;
+    return cow_file_keep_uncounted(target->home->file, &target->token);
+}
+
 herr_t cow_object_specific_callback(void *object, const H5VL_loc_params_t *loc, H5VL_object_specific_args_t *args,
                                     hid_t dxpl, void **req)
 {
@@ -276,7 +287,8 @@ herr_t cow_object_specific_callback(void *object, const H5VL_loc_params_t *loc, 
         goto done;
     switch (args->op_type) {
     case H5VL_OBJECT_CHANGE_REF_COUNT:
-        if (cow_target_object(o, &where, "change the reference count of", &target) < 0)
+        if (cow_target_object(o, &where, "change the reference count of", &target) < 0 ||
+            (args->args.change_rc.delta < 0 && keep_last(&where, &target) < 0))
             break;
         status = H5VLobject_specific(where.native, &where.loc, cow_native_id(), args, dxpl, req);
         if (status >= 0 && target.home != NULL && target.home->file != NULL) {

@@ -251,6 +251,23 @@ void cow_creation_failed(const cow_target *target, const void *native, cow_objec
     cow_error_put_back(held);
 }
 
+cow_object *cow_creation_end(cow_object *near, cow_where *where, cow_target *target, void *native, H5I_type_t type,
+                             const char *name)
+{
+    cow_object *made = NULL;
+    bool done = false;
+
+    if (native != NULL && (made = cow_object_wrap(near, native, type, false)) != NULL) {
+        made->unlinked = made->unnamed = name == NULL;
+        done = cow_changed_new(made) == 0 && (name == NULL || cow_changed_member(target, where->name) == 0);
+    }
+    if (!done)
+        cow_creation_failed(target, native, &made);
+    cow_target_done(target);
+    cow_where_done(where);
+    return made;
+}
+
 int cow_changed_new(cow_object *object)
 {
     H5O_token_t token;

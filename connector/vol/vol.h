@@ -280,6 +280,10 @@ int cow_changed_member(const cow_target *target, const char *name);
 int cow_changed_new(cow_object *object);
 /* Making NATIVE (NULL: not even that) succeeded, and what follows did not: *MADE, if any, is closed. The error stays. */
 void cow_creation_failed(const cow_target *target, const void *native, cow_object **made);
+/* The end of a callback that creates an object: NATIVE (NULL: that failed) is wrapped and noted as new, with its link
+ * where it has a NAME; done with WHERE and TARGET. The wrapper; NULL: it failed, here or before. */
+cow_object *cow_creation_end(cow_object *near, cow_where *where, cow_target *target, void *native, H5I_type_t type,
+                             const char *name);
 /* May anything in this home be changed? */
 int cow_home_may_write(const cow_home *home, const char *what, const char *path);
 /* H5VL_OBJECT_GET_INFO without any trace on the error stack. 1, 0: nothing is there, -1: the disk fails. */
