@@ -1,10 +1,10 @@
-/* h5cow doctor: what is installed, what the environment says, and what is wrong with it, or with a file. */
-#include "common.h"
-#include "history/history.h"
-#include "plugin.h"
-#include "tables.h"
+/* h5cow doctor: why history is kept here, or is not: what is installed, what the environment says, and what is wrong
+ * with it. What a file says: doctor_file.c. */
+#include "doctor.h"
 
 #include "error.h"
+#include "options.h"
+#include "plugin.h"
 
 #include <dlfcn.h>
 #include <getopt.h>
@@ -15,18 +15,32 @@
 #include <unistd.h>
 
 static const char help[] =
-    "Usage: h5cow doctor [FILE]\n\n"
-    "Says whether the plugin is found and loads, which libhdf5 is used, what the environment does to it, and with FILE\n"
-    "whether that file has history, and why not. Exit code 1: something is wrong, and it says what to do.\n\n"
-    "  -h, --help\n";
+    "Usage: h5cow doctor [--json] [FILE]\n\n"
+    "Says why history is kept, or is not: whether the plugin is found and loads, which libhdf5 is used, how the "
+    "options\n"
+    "are understood, what the environment does; and with FILE whether it has a history and which, what its journal "
+    "holds,\n"
+    "who is writing it, whether locks work where it is, and whether it can be written. Changes nothing.\n\n"
+    "      --json      the answer as one JSON object\n"
+    "  -h, --help\n\n"
+    "Exit code 0: all is well, 1: something is wrong, and it says what to do.\n";
 
-typedef struct findings {
-    char **text;
-    size_t count;
-} findings;
+void doctor_say(const doctor *d, const char *key, const char *format, ...)
+{
+    va_list list;
+    char *text = NULL;
 
-static void wrong(findings *f, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void wrong(findings *f, const char *format, ...)
+    va_start(list, format);
+    int n = vasprintf(&text, format, list);
+    va_end(list);
+    if (n < 0)
+        return;
+    if (!d->json)
+        printf("%-12s %s\n", key, cli_clean(text, true));
+    free(text);
+}
+
+void doctor_wrong(doctor *d, const char *format, ...)
 {
     char *text = NULL;
     va_list list;
@@ -36,157 +50,193 @@ static void wrong(findings *f, const char *format, ...)
     va_end(list);
     if (n < 0)
         return;
-    f->text = cli_grow(f->text, f->count + 1, sizeof *f->text);
-    f->text[f->count++] = text;
+    json_object_array_add(d->problems, cli_json_text(text));
+    free(text);
 }
 
 /* ---- the environment ---- */
 
-static const char *const variables[] = {"HDF5_VOL_CONNECTOR", "HDF5_PLUGIN_PATH",     "HDF5_PLUGIN_PRELOAD",
-                                        "HDF5_DRIVER",        "HDF5_DRIVER_CONFIG",   "HDF5_USE_FILE_LOCKING"};
+static const char *const variables[] = {"HDF5_VOL_CONNECTOR", "HDF5_PLUGIN_PATH",   "HDF5_PLUGIN_PRELOAD",
+                                        "HDF5_DRIVER",        "HDF5_DRIVER_CONFIG", "HDF5_USE_FILE_LOCKING"};
 
-static void look_at_environment(findings *f, const char *directory)
+/* The driver that programs get in this environment, unless they choose one; NULL: the default one. */
+static const char *chosen_driver(void)
 {
-    const char *connector = getenv("HDF5_VOL_CONNECTOR"), *driver = getenv("HDF5_DRIVER"),
-               *path = getenv("HDF5_PLUGIN_PATH"), *preload = getenv("HDF5_PLUGIN_PRELOAD");
-    bool any = false, reachable = false;
+    const char *driver = getenv("HDF5_DRIVER");
 
+    return driver == NULL || *driver == '\0' || strcmp(driver, "sec2") == 0 ? NULL : driver;
+}
+
+/* What stands behind the connector's name; NULL: the environment does not choose h5cow. */
+static const char *chosen_options(void)
+{
+    const char *connector = getenv("HDF5_VOL_CONNECTOR");
+
+    if (connector == NULL || strncmp(connector, "h5cow", 5) != 0 || strchr(" \t", connector[5]) == NULL)
+        return NULL;
+    return connector + 5 + strspn(connector + 5, " \t");
+}
+
+static void look_at_environment(doctor *d)
+{
+    const char *preload = getenv("HDF5_PLUGIN_PRELOAD"), *locking = getenv("HDF5_USE_FILE_LOCKING"),
+               *key = "environment";
+    json_object *set = json_object_new_object();
+
+    json_object_object_add(d->whole, "environment", set);
     for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
         const char *value = getenv(variables[i]);
-        if (value != NULL)
-            printf("%s%s=%s\n", any ? "             " : "environment  ", variables[i], value);
-        any = any || value != NULL;
+        if (value == NULL)
+            continue;
+        json_object_object_add(set, variables[i], cli_json_text(value));
+        doctor_say(d, key, "%s=%s", variables[i], value);
+        key = "";
     }
-    if (!any)
-        printf("environment  no HDF5_ variable is set\n");
+    if (*key != '\0')
+        doctor_say(d, key, "no HDF5_ variable is set");
     if (preload != NULL && strcmp(preload, "::") == 0)
-        wrong(f, "HDF5_PLUGIN_PRELOAD=:: forbids HDF5 to load plugins: unset it");
-    if (driver != NULL && *driver != '\0' && strcmp(driver, "sec2") != 0)
-        wrong(f, "HDF5_DRIVER=%s: files that are made with another driver than sec2 have no history: unset it", driver);
-    if (connector == NULL || *connector == '\0')
-        return;
-    size_t n = strcspn(connector, " \t");
-    if (n != 5 || strncmp(connector, "h5cow", 5) != 0) {
-        wrong(f, "HDF5_VOL_CONNECTOR names another connector: programs have no history unless 'h5cow run' starts them");
-        return;
-    }
-    char *copy = cli_strdup(path == NULL ? "" : path), *rest = copy;
-    for (char *folder; (folder = strsep(&rest, ":")) != NULL;) {
-        char *plugin = cli_format("%s/" CLI_PLUGIN_FILE, folder);
-        reachable = reachable || (*folder != '\0' && access(plugin, F_OK) == 0);
-        free(plugin);
-    }
-    free(copy);
-    if (!reachable && directory != NULL)
-        wrong(f,
-              "HDF5_VOL_CONNECTOR names h5cow, but no folder of HDF5_PLUGIN_PATH has " CLI_PLUGIN_FILE ": most programs "
-              "then go on without history; set HDF5_PLUGIN_PATH=%s, or use 'h5cow run'",
-              directory);
+        doctor_wrong(d, "HDF5_PLUGIN_PRELOAD=:: forbids HDF5 to load plugins: unset it");
+    if (chosen_driver() != NULL)
+        doctor_wrong(
+            d,
+            "HDF5_DRIVER=%s: files that are made with another driver than sec2 have no history, and those that have "
+            "one are not written: unset it",
+            chosen_driver());
+    if (locking != NULL && (strcasecmp(locking, "FALSE") == 0 || strcmp(locking, "0") == 0))
+        doctor_say(d, "", "(with it, HDF5 without h5cow may read a file while commits are applied, and see a mixture)");
 }
 
 /* ---- plugin and library ---- */
 
-static void look_at_plugin(findings *f, const char *directory, const char *looked)
+static void look_at_plugin(doctor *d, const char *directory, const char *looked)
 {
-    const char *connector = getenv("HDF5_VOL_CONNECTOR");
-    const char *options = connector != NULL && strncmp(connector, "h5cow ", 6) == 0 ? connector + 6 : "";
+    const char *options = chosen_options();
+    json_object *plugin = json_object_new_object();
     char why[1024];
 
+    json_object_object_add(d->whole, "plugin", plugin);
+    json_object_object_add(plugin, "folder", directory == NULL ? NULL : cli_json_text(directory));
+    json_object_object_add(plugin, "looked_in", cli_json_text(looked));
     if (directory == NULL) {
-        printf("plugin       not found\n");
-        wrong(f, "the plugin " CLI_PLUGIN_FILE " is nowhere (looked in %s): install h5cow, or set HDF5_PLUGIN_PATH to its "
-                 "folder", looked);
+        doctor_say(d, "plugin", "not found");
+        json_object_object_add(plugin, "loads", json_object_new_boolean(false));
+        doctor_wrong(d,
+                     "the plugin " CLI_PLUGIN_FILE
+                     " is nowhere (looked in %s): install h5cow, or set HDF5_PLUGIN_PATH to its "
+                     "folder",
+                     looked);
         return;
     }
-    int loads = cli_plugin_probe(directory, options, why, sizeof why) == 0;
-    printf("plugin       %s/" CLI_PLUGIN_FILE ", %s\n", directory, loads ? "loads" : "does not load");
+    int loads = cli_plugin_probe(directory, options == NULL ? "" : options, why, sizeof why) == 0;
+    doctor_say(d, "plugin", "%s/" CLI_PLUGIN_FILE ", %s", directory, loads ? "loads" : "does not load");
+    json_object_object_add(plugin, "loads", json_object_new_boolean(loads));
     if (!loads)
-        wrong(f, "the plugin cannot be used: %s", why);
+        doctor_wrong(d, "the plugin cannot be used: %s", why);
 }
 
-static void look_at_library(findings *f)
+/* Programs that are started here, and not by `h5cow run`: do they keep history? FOLDER: of the plugin. */
+static void look_at_programs(doctor *d, const char *folder)
+{
+    const char *connector = getenv("HDF5_VOL_CONNECTOR");
+    char *found = cli_plugin_for_programs();
+    bool chosen = chosen_options() != NULL;
+
+    json_object_object_add(d->whole, "programs_use_h5cow", json_object_new_boolean(chosen && found != NULL));
+    json_object_object_add(d->whole, "programs_find", found == NULL ? NULL : cli_json_text(found));
+    if (chosen && found != NULL)
+        doctor_say(d, "programs", "started here they use h5cow, from %s", found);
+    else if (!chosen)
+        doctor_say(d, "programs",
+                   "started here they do not use h5cow: start them with 'h5cow run', or set "
+                   "HDF5_VOL_CONNECTOR=h5cow%s%s",
+                   found == NULL && folder != NULL ? " and HDF5_PLUGIN_PATH=" : "",
+                   found == NULL && folder != NULL ? folder : "");
+    if (connector != NULL && *connector != '\0' && !chosen)
+        doctor_wrong(
+            d, "HDF5_VOL_CONNECTOR names another connector: programs have no history unless 'h5cow run' starts them");
+    if (chosen && found == NULL && folder != NULL)
+        doctor_wrong(d,
+                     "HDF5_VOL_CONNECTOR names h5cow, but no folder of HDF5_PLUGIN_PATH has " CLI_PLUGIN_FILE
+                     ": most programs "
+                     "then go on without history; set HDF5_PLUGIN_PATH=%s, or use 'h5cow run'",
+                     folder);
+    if (chosen && found != NULL && folder != NULL && strcmp(found, folder) != 0)
+        doctor_say(d, "", "(that is another one than was tried: %s)", folder);
+    free(found);
+}
+
+/* What is wrong with them, the trial of the plugin has said. */
+static void look_at_options(doctor *d)
+{
+    const char *text = chosen_options();
+    cow_options *options = cow_options_parse(text);
+    char *understood = options == NULL ? NULL : cow_options_text(options);
+
+    cow_error_clear();
+    if (understood != NULL)
+        doctor_say(d, "options", "%s%s", text == NULL || *text == '\0' ? "none is given: " : "", understood);
+    json_object_object_add(d->whole, "options", understood == NULL ? NULL : cli_json_text(understood));
+    free(understood);
+    cow_options_free(options);
+}
+
+static void look_at_library(doctor *d)
 {
     static const struct {
         H5Z_filter_t id;
         const char *name;
-    } filters[] = {{H5Z_FILTER_DEFLATE, "gzip"}, {H5Z_FILTER_SHUFFLE, "shuffle"}, {H5Z_FILTER_FLETCHER32, "fletcher32"},
-                   {H5Z_FILTER_SZIP, "szip"},    {H5Z_FILTER_NBIT, "nbit"},       {H5Z_FILTER_SCALEOFFSET, "scaleoffset"},
-                   {32000, "lzf"},               {32001, "blosc"}};
+    } filters[] = {{H5Z_FILTER_DEFLATE, "gzip"},
+                   {H5Z_FILTER_SHUFFLE, "shuffle"},
+                   {H5Z_FILTER_FLETCHER32, "fletcher32"},
+                   {H5Z_FILTER_SZIP, "szip"},
+                   {H5Z_FILTER_NBIT, "nbit"},
+                   {H5Z_FILTER_SCALEOFFSET, "scaleoffset"},
+                   {32000, "lzf"},
+                   {32001, "blosc"}};
+    json_object *library = json_object_new_object(), *list = json_object_new_array();
     unsigned major = 0, minor = 0, release = 0;
     hbool_t threadsafe = false;
-    const char *separator = "";
+    char *version, *names = cli_strdup("");
+    const char *path;
     Dl_info where;
 
     H5get_libversion(&major, &minor, &release);
     H5is_library_threadsafe(&threadsafe);
-    printf("libhdf5      %u.%u.%u, %s, thread-safe: %s\n", major, minor, release,
-           dladdr((void *)(uintptr_t)H5open, &where) != 0 && where.dli_fname != NULL ? where.dli_fname : "?",
-           threadsafe ? "yes" : "no");
+    version = cli_format("%u.%u.%u", major, minor, release);
+    path = dladdr((void *)(uintptr_t)H5open, &where) != 0 && where.dli_fname != NULL ? where.dli_fname : "?";
+    doctor_say(d, "libhdf5", "%s, %s, thread-safe: %s", version, path, threadsafe ? "yes" : "no");
+    json_object_object_add(library, "version", cli_json_text(version));
+    json_object_object_add(library, "file", cli_json_text(path));
+    json_object_object_add(library, "thread_safe", json_object_new_boolean(threadsafe));
+    json_object_object_add(d->whole, "libhdf5", library);
     if (major < 1 || (major == 1 && minor < 14))
-        wrong(f, "libhdf5 %u.%u.%u is too old for h5cow: it needs 1.14 or newer", major, minor, release);
+        doctor_wrong(d, "libhdf5 %s is too old for h5cow: it needs 1.14 or newer", version);
     else if (major != H5_VERS_MAJOR || minor != H5_VERS_MINOR)
-        wrong(f, "this h5cow is built for libhdf5 %d.%d and refuses to work with %u.%u.%u: build it for this one",
-              H5_VERS_MAJOR, H5_VERS_MINOR, major, minor, release);
-    printf("filters      ");
+        doctor_wrong(d, "this h5cow is built for libhdf5 %d.%d and refuses to work with %s: build it for this one",
+                     H5_VERS_MAJOR, H5_VERS_MINOR, version);
     for (size_t i = 0; i < sizeof filters / sizeof *filters; i++)
         if (H5Zfilter_avail(filters[i].id) > 0 || filters[i].id >= 32000) {
-            printf("%s%s", separator, filters[i].name);
-            separator = ", ";
+            char *longer = cli_format("%s%s%s", names, *names == '\0' ? "" : ", ", filters[i].name);
+            free(names);
+            names = longer;
+            json_object_array_add(list, cli_json_text(filters[i].name));
         }
-    printf(" (lzf and blosc come with h5cow)\n");
+    json_object_object_add(d->whole, "filters", list);
+    doctor_say(d, "filters", "%s (lzf and blosc come with h5cow)", names);
+    doctor_say(d, "",
+               "A program may use a libhdf5 of its own, as Python wheels do: 'h5cow run' tells if h5cow was not used.");
     H5Eclear2(H5E_DEFAULT);
-    printf("             A program may use a libhdf5 of its own, as Python wheels do: 'h5cow run' tells if h5cow was not "
-           "used.\n");
-}
-
-/* ---- a file ---- */
-
-static void look_at_file(findings *f, const char *name)
-{
-    char why[1200];
-    cli_version *rows = NULL;
-    size_t count = 0;
-    cli_file file;
-
-    if (cli_file_try(&file, name, why, sizeof why) != 0) {
-        printf("file         %s\n", why);
-        wrong(f, "%s", why);
-        return;
-    }
-    int versioned = cow_file_versioned(file.loc.object);
-    if (versioned < 0) {
-        cli_reason(why, sizeof why);
-        printf("file         %s: has history that cannot be used\n", file.name);
-        wrong(f, "%s: %s", file.name, why);
-    } else if (versioned == 0) {
-        bool foreign = H5Lexists(file.id, "/_versioned_data", H5P_DEFAULT) > 0;
-        printf("file         %s: no history\n", file.name);
-        if (foreign)
-            wrong(f, "'%s' has a group /_versioned_data that h5cow did not make (versioned-hdf5 uses that name): h5cow "
-                     "leaves the file alone", file.name);
-        else
-            wrong(f, "'%s' was created without h5cow, or with a driver other than sec2: a file has history when it is "
-                     "created through h5cow ('h5cow run -- h5repack %s NEW' makes a copy that has)", file.name, file.name);
-    } else if (cli_versions_read(&file, &rows, &count, why, sizeof why) < 0) {
-        printf("file         %s: has history that cannot be read\n", file.name);
-        wrong(f, "'%s' is damaged: %s; 'h5cow verify %s' says what is left", file.name, why, file.name);
-    } else {
-        printf("file         %s: %zu version%s", file.name, count, count == 1 ? "" : "s");
-        if (count > 0)
-            printf(", the newest is '%s'%s", cli_clean(rows[count - 1].name, true),
-                   rows[count - 1].open ? ", not finished by a close" : "");
-        printf("\n");
-    }
-    cli_versions_free(rows, count);
-    cow_error_clear();
-    cli_file_close(&file);
+    free(version);
+    free(names);
 }
 
 int cli_doctor(int argc, char **argv)
 {
-    static const struct option options[] = {{"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
+    static const struct option options[] = {
+        {"help", no_argument, NULL, 'h'}, {"json", no_argument, NULL, 'j'}, {NULL, 0, NULL, 0}};
     char *directory, *looked = NULL;
-    findings f = {0};
+    doctor d = {0};
+    size_t count;
 
     opterr = 0;
     for (int c; (c = getopt_long(argc, argv, "h", options, NULL)) != -1;) {
@@ -194,27 +244,40 @@ int cli_doctor(int argc, char **argv)
             fputs(help, stdout);
             return cli_flush();
         }
-        return cli_usage("doctor", "there is no option '%s'", argv[optind - 1]);
+        if (c == 'j')
+            d.json = true;
+        else
+            return cli_usage("doctor", "there is no option '%s'", argv[optind - 1]);
     }
     if (argc - optind > 1)
         return cli_usage("doctor", "one file at a time");
+    d.whole = json_object_new_object();
+    d.problems = json_object_new_array();
+    json_object_object_add(d.whole, "h5cow", cli_json_text(H5COW_VERSION));
     directory = cli_plugin_directory(&looked);
-    printf("h5cow        " H5COW_VERSION "\n");
-    look_at_plugin(&f, directory, looked); /* before HDF5 is used here: it starts a child with the real environment */
-    look_at_environment(&f, directory);
+    doctor_say(&d, "h5cow", "%s", H5COW_VERSION);
+    look_at_plugin(&d, directory, looked); /* before HDF5 is used here: it starts a child with the real environment */
+    look_at_programs(&d, directory);
+    look_at_options(&d);
+    look_at_environment(&d);
+    char *driver = chosen_driver() == NULL ? NULL : cli_strdup(chosen_driver());
     cli_hdf5_start();
-    look_at_library(&f);
+    look_at_library(&d);
     if (optind < argc)
-        look_at_file(&f, argv[optind]);
-    printf(f.count == 0 ? "\nAll is well.\n" : "\n");
-    for (size_t i = 0; i < f.count; i++) {
-        printf("Problem: %s.\n", f.text[i]);
-        free(f.text[i]);
+        doctor_file(&d, argv[optind], driver);
+    json_object_object_add(d.whole, "problems", d.problems);
+    count = json_object_array_length(d.problems);
+    if (!d.json) {
+        puts(count == 0 ? "\nAll is well." : "");
+        for (size_t i = 0; i < count; i++)
+            printf("Problem: %s.\n", json_object_get_string(json_object_array_get_idx(d.problems, i)));
     }
-    free(f.text);
+    free(driver);
     free(directory);
     free(looked);
-    if (cli_flush() != 0)
+    if (!d.json)
+        json_object_put(d.whole);
+    if ((d.json ? cli_json(d.whole) : cli_flush()) != 0)
         return CLI_FAILED;
-    return f.count == 0 ? CLI_OK : CLI_DAMAGED;
+    return count == 0 ? CLI_OK : CLI_DAMAGED;
 }

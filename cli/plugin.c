@@ -75,6 +75,18 @@ char *cli_plugin_directory(char **looked)
     return found;
 }
 
+char *cli_plugin_for_programs(void)
+{
+    const char *path = getenv("HDF5_PLUGIN_PATH");
+    char *copy = cli_strdup(path == NULL ? H5_DEFAULT_PLUGINDIR : path), *rest = copy, *found = NULL;
+
+    for (char *folder; found == NULL && (folder = strsep(&rest, ":")) != NULL;)
+        if (*folder != '\0')
+            found = if_there(cli_strdup(folder), NULL);
+    free(copy);
+    return found;
+}
+
 hid_t cli_plugin_load(const char *options, void **info)
 {
     char *looked = NULL, *directory = cli_plugin_directory(&looked), text[1024];

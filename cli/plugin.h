@@ -12,6 +12,10 @@
  * HDF5_PLUGIN_PATH, HDF5's own. free() it. NULL: nowhere; *LOOKED (free() it, may be asked for as NULL) lists them. */
 char *cli_plugin_directory(char **looked);
 
+/* The first folder in which programs that are started here find it: those of HDF5_PLUGIN_PATH, or else HDF5's own.
+ * free() it. NULL: none. */
+char *cli_plugin_for_programs(void);
+
 /* Load the plugin into this process. *INFO: OPTIONS as HDF5 keeps them. Give both back with cli_plugin_unload. -1: said
  * on standard error. */
 hid_t cli_plugin_load(const char *options, void **info);

@@ -8,6 +8,7 @@
 #include "error.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -223,8 +224,30 @@ static int finish(answer *a, const char *name, const cow_journal_report *before)
     return 0;
 }
 
+bool cli_history_trace(const char *name)
+{
+    static const char group[] = "_versioned_data";
+    const size_t block = 1 << 20, keep = sizeof group - 2;
+    char *bytes = cli_alloc(keep + block, 1);
+    int file = open(name, O_RDONLY | O_CLOEXEC);
+    bool found = file < 0;
+    size_t kept = 0;
+    ssize_t n = 0;
+
+    while (!found && (n = read(file, bytes + kept, block)) > 0) {
+        size_t all = kept + (size_t)n;
+        found = memmem(bytes, all, group, sizeof group - 1) != NULL;
+        kept = all < keep ? all : keep;
+        memmove(bytes, bytes + all - kept, kept);
+    }
+    if (file >= 0)
+        close(file);
+    free(bytes);
+    return found || n < 0;
+}
+
 /* As h5cow verify. CLI_OK or CLI_DAMAGED; files without history need not be checked. */
-static int check(answer *a, const char *name)
+static int check(answer *a, const char *name, const cow_journal_report *r)
 {
     json_object *damages = NULL, *counts = NULL;
     char why[1200], text[1024];
@@ -235,8 +258,14 @@ static int check(answer *a, const char *name)
     cli_hdf5_start();
     if ((status = cli_file_try(&file, name, why, sizeof why)) != 0) {
         json_object_object_add(a->whole, "check", cli_json_text(why));
-        if (!a->json)
+        if (a->json)
+            return status;
+        if (r->journal || r->hidden || cli_history_trace(name))
             printf("damaged: %s; to save what can be read: h5cow recover %s OUT\n", why, name);
+        else
+            printf("damaged: %s; the file has no history, so there is no older state of it: what HDF5 itself cannot "
+                   "read, only a copy of the file from elsewhere has\n",
+                   why);
         return status;
     }
     status = cow_native_exists(file.loc, "/_versioned_data");
@@ -300,7 +329,7 @@ static int recover(answer *a, const char *name)
     else
         status = finish(a, name, &r);
     if (status == 0 && !a->dry && !r.unfinished)
-        status = check(a, name);
+        status = check(a, name, &r);
 done:
     cow_journal_report_free(&r);
     return status;

@@ -772,6 +772,12 @@ int cli_salvage(const char *name, const char *out, bool dry, bool json)
         cli_fail("'%s' holds nothing: the program that created it died before it committed anything", name);
         goto done;
     }
+    if (!look.journal && !look.hidden && !cli_history_trace(name)) {
+        cli_fail("nothing can be read of '%s': there is no history in it, and h5cow saves only files that have one; "
+                 "'%s' was not made",
+                 name, out);
+        goto done;
+    }
     if (run(name, temporary, &a) != 0)
         goto done;
     if (a.nothing || !a.made) {

@@ -673,3 +673,283 @@ def test_the_history_cannot_be_reached_by_its_path(programs, made, sha256, name)
     assert done.returncode > 0, "the history was deleted"
     with h5py.File(made, "r") as f:
         assert sorted(f["_versioned_data/versions"]) == ["1", "2", "3"]
+
+
+# ---- links, references and names -------------------------------------------------------------------------------------
+
+
+def as_natively(programs, code, folder, *arguments):
+    """The program says the same with the connector as without, each in a folder of its own; that of the connector."""
+    said = {}
+    for how, run in (("native", programs.stock), ("connector", programs.connector)):
+        here = folder / how
+        here.mkdir()
+        done = run(sys.executable, "-c", programs.code(code, errors=False), *arguments, cwd=here)
+        assert done.returncode == 0, (how, done.stderr[-3000:])
+        said[how] = done.stdout
+    assert said["native"] == said["connector"] != ""
+    return folder / "connector"
+
+
+TRY = """
+    import os
+    def attempt(what):
+        try:
+            answer = what()
+            print('fine', answer if isinstance(answer, (int, float, str, bool)) else type(answer).__name__)
+        except Exception as error:
+            print(type(error).__name__)
+"""
+
+
+def test_external_links_to_what_is_not_there_or_foreign(programs, tmp_path, sha256):
+    code = TRY + """\
+    open('text.h5', 'w').write('only a text ' * 500)
+    open('empty.h5', 'w').close()
+    with h5py.File('other.h5', 'w') as f:
+        f['x'] = [7, 8]
+    with h5py.File('f.h5', 'w') as f:
+        f['d'] = np.arange(5000)
+        for n, target in enumerate([('missing.h5', '/x'), ('no folder/x.h5', '/x'), ('text.h5', '/x'), ('empty.h5', '/x'),
+                                    ('other.h5', '/gone'), ('other.h5', '/x'), ('f.h5', '/d'), ('f.h5', '/link 6')]):
+            f['link %d' % n] = h5py.ExternalLink(*target)
+    for mode in 'r', 'r+':
+        with h5py.File('f.h5', mode) as f:
+            print(sorted(f), f.get('link 0', getlink=True).filename)
+            for n in range(8):
+                attempt(lambda: int(f['link %d' % n][1]))
+                attempt(lambda: 'link %d' % n in f)
+                attempt(lambda: f.get('link %d' % n) is None)
+                if mode == 'r+':
+                    attempt(lambda: f['link %d' % n].__setitem__(0, 70 + n))
+            if mode == 'r+':
+                f['d'][3] = -1
+    with h5py.File('f.h5', 'r') as f:
+        print(f['d'][0], f['d'][3], h5py.File('other.h5', 'r')['x'][0])
+    """
+    here = as_natively(programs, code, tmp_path)
+    code = TRY + """\
+    for name in 'f.h5', 'f.h5@1', 'f.h5@2':
+        f = h5py.File(name, 'r')
+        for n in range(5):
+            attempt(lambda: f['link %d' % n][...])
+        print(f['link 5'][1], f['d'][3])
+    """
+    done = programs.python(code, cwd=here, errors=False)
+    words = done.stdout.split()
+    assert done.returncode == 0 and [word for word in words if word.isdigit() or word == "-1"] == ["8", "-1", "8", "3", "8", "-1"]
+    assert words.count("fine") == 0, done.stdout + done.stderr
+
+
+def test_links_to_files_whose_history_is_damaged_are_errors(programs, made, tmp_path):
+    outer = tmp_path / "outer.h5"
+    programs.python("f = h5py.File(sys.argv[1], 'w'); f['there'] = h5py.ExternalLink(sys.argv[2], '/group/x'); f['own'] = 5",
+                    outer, made)
+    os.truncate(made, made.stat().st_size // 2)
+    code = TRY + """\
+    f = h5py.File(sys.argv[1], sys.argv[2])
+    attempt(lambda: f['there'][...])
+    print(f['own'][()])
+    """
+    for mode in "r", "r+":
+        done = programs.python(code, outer, mode, errors=False)
+        assert done.returncode == 0 and done.stdout.split() == ["KeyError", "5"], done.stdout + done.stderr
+
+
+def test_references_to_deleted_objects_are_errors(programs, tmp_path):
+    """Natively they show what is left of the object, or the next one at its address. In the version that had it, it is there."""
+    code = TRY + """\
+    with h5py.File('f.h5', 'w') as f:
+        f['gone'] = np.arange(5000)
+        f['stays'] = np.arange(3)
+        f.create_dataset('to', data=[f['gone'].ref, f['stays'].ref], dtype=h5py.ref_dtype)
+        f.create_dataset('region', data=f['gone'].regionref[3:5], dtype=h5py.regionref_dtype)
+    with h5py.File('f.h5', 'r+') as f:
+        del f['gone']
+    with h5py.File('f.h5', 'r+') as f:
+        attempt(lambda: f[f['to'][0]].shape[0])
+        attempt(lambda: f[f['region'][()]].shape[0])
+        attempt(lambda: int(f[f['to'][1]][2]))
+        attempt(lambda: f[h5py.Reference()])
+        attempt(lambda: h5py.h5r.get_obj_type(f['to'][0], f.id))
+    with h5py.File('f.h5@1', 'r') as f:
+        attempt(lambda: f[f['to'][0]].shape[0])
+        attempt(lambda: f[f['region'][()]].shape[0])
+    """
+    done = programs.python(code, cwd=tmp_path, errors=False)
+    assert done.stdout.splitlines() == [
+        "KeyError", "KeyError", "fine 2", "ValueError", "RuntimeError", "fine 5000", "fine 5000"
+    ], done.stderr  # fmt: skip
+
+
+def test_cycles(programs, tmp_path):
+    code = TRY + """\
+    with h5py.File('f.h5', 'w') as f:
+        g = f.create_group('a/b')
+        g['up'] = f['a']
+        g['root'] = f['/']
+        g['self'] = g
+        g['soft'] = h5py.SoftLink('/a/b/soft')
+        g['one'] = h5py.SoftLink('/a/b/two')
+        g['two'] = h5py.SoftLink('/a/b/one')
+        g['parent'] = h5py.SoftLink('/a')
+        g['there'] = h5py.ExternalLink('f.h5', '/a/b/there')
+        g['d'] = np.arange(5000)
+        g.attrs['loop'] = g.ref
+    for n in range(3):
+        with h5py.File('f.h5', 'r+') as f:
+            names = []
+            f.visit(names.append)
+            print(names)
+            print(f['a/b/up/b/root/a/b/self/self/d'][n], f['a/b/parent/b/d'][1])
+            for name in 'soft', 'one', 'two', 'there':
+                attempt(lambda: f['a/b/' + name])
+            print(f[f['a/b'].attrs['loop']] == f['a/b/self'], f['a/b/self'] == f['a/b'], f['a/b/root'] == f['/'])
+            f['a/b/self/self/d'][n] = -n - 1
+            if n == 1:
+                f.move('a/b', 'c')
+                f['a']['b'] = f['c']
+            if n == 2:
+                del f['a']
+                print(f['c/root/c/d'][0], sorted(f['c']), sorted(f['c/up']))
+    """
+    here = as_natively(programs, code, tmp_path)
+    code = TRY + """\
+    for number in 1, 2, 3, 4:
+        f = h5py.File('f.h5@%d' % number, 'r')
+        names = []
+        f.visit(names.append)
+        print(len(names), *(f['c/root/c/self/d' if number == 4 else 'a/b/up/b/root/a/b/self/self/d'][:3]))
+        attempt(lambda: f['c/soft' if number == 4 else 'a/b/one'])
+    """
+    done = programs.python(code, cwd=here, errors=False)
+    lines = done.stdout.splitlines()
+    assert done.returncode == 0 and lines[1::2] == 3 * ["RuntimeError"] + ["KeyError"], done.stdout + done.stderr
+    assert [line.split()[1:] for line in lines[::2]] == [["0", "1", "2"], ["-1", "1", "2"], ["-1", "-2", "2"], ["-1", "-2", "-3"]]
+
+
+NAMES = ["a@3", "@", "@1", "x@~1", "~1", "{2026-01-31}", "ä ö", "数据", "\N{GRINNING FACE}", "a\u0308", "with space", "tab\there",
+         "new\nline", "%d %s %b", "back\\slash", "semi;colon=1", "'quoted'", "a" * 300, "\x01\x7f"]  # fmt: skip
+
+
+def test_names_of_links_and_attributes(programs, tmp_path):
+    code = TRY + f"""\
+    names = {NAMES!r}
+    with h5py.File('f.h5', 'w') as f:
+        for n, name in enumerate(names):
+            f[name] = np.arange(5000) + n
+            f['group/' + name + '/inside'] = n
+            f['group'].attrs[name] = n
+            f['soft ' + name] = h5py.SoftLink('/' + name)
+            f['external ' + name] = h5py.ExternalLink('f.h5', '/' + name)
+        f.id.links.create_hard(b'bytes \\xff\\xfe', f.id, b'group')
+    with h5py.File('f.h5', 'r+') as f:
+        print(sorted(f.id.links.get_info(name).type for name in f.id))
+        print(sorted(f['group'].attrs) == sorted(names))
+        for n, name in enumerate(names):
+            print(f[name][0], f['group/' + name + '/inside'][()], f['group'].attrs[name], f['soft ' + name][1], f['external ' + name][2])
+            f[name][0] = -n
+            f['group'].attrs[name] = -n
+            if n % 3 == 0:
+                f.move(name, 'moved ' + name)
+            if n % 3 == 1:
+                del f['group/' + name]
+        print(b'bytes \\xff\\xfe' in list(f.id))
+    with h5py.File('f.h5', 'r') as f:
+        for n, name in enumerate(names):
+            print(f[('moved ' if n % 3 == 0 else '') + name][0], f['group'].attrs[name], 'group/' + name in f)
+        attempt(lambda: f['/a/b//../@'])
+        attempt(lambda: f['']), attempt(lambda: f['/']), attempt(lambda: f['./@'][1]), attempt(lambda: f['//@/'][1])
+    """
+    here = as_natively(programs, code, tmp_path)
+    code = f"""
+    names = {NAMES!r}
+    f = h5py.File('f.h5@1', 'r')
+    for n, name in enumerate(names):
+        assert f[name][0] == n and f['group/' + name + '/inside'][()] == n and f['group'].attrs[name] == n, name
+        assert f['soft ' + name][1] == n + 1 and f['external ' + name][0] == -n if n % 3 else True, name
+    f = h5py.File('f.h5@2', 'r')
+    for n, name in enumerate(names):
+        assert f[('moved ' if n % 3 == 0 else '') + name][0] == -n and f['group'].attrs[name] == -n, name
+        assert ('group/' + name in f) == (n % 3 != 1), name
+    print('fine')
+    """
+    done = programs.python(code, cwd=here, errors=False)
+    assert done.stdout.strip() == "fine", done.stderr
+
+
+FILES = ["a@3.h5", "data@2", "@", "@.h5", "x@", "ä ö.h5", "数据.h5", "with space.h5", "new\nline.h5", "%d.h5", "semi;colon.h5",
+         "{x}.h5", "run.h5@~1", "a" * 200 + ".h5"]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_names_of_files(programs, tmp_path, name):
+    code = """
+    name = sys.argv[1]
+    for n in range(3):
+        with h5py.File(name, 'a') as f:
+            f['d%d' % n] = np.arange(5000) + n
+            print(f.filename == name, sorted(f))
+    with h5py.File(name, 'r') as f:
+        print(f['d2'][0], f.filename == name)
+    with h5py.File('outer.h5', 'w') as f:
+        f['there'] = h5py.ExternalLink(name, '/d1')
+        f['own'] = np.arange(5000)
+    with h5py.File('outer.h5', 'r') as f:
+        print(f['there'][0], f['there'].file.filename.rpartition('/')[2])
+    """
+    here = as_natively(programs, code, tmp_path, name)
+    code = """
+    for number in 1, 2, 3:
+        f = h5py.File('%s@%d' % (sys.argv[1], number), 'r')
+        print(sorted(f), f.filename == '%s@%d' % (sys.argv[1], number))
+        f.close()
+    """
+    done = programs.python(code, name, cwd=here, errors=False)
+    assert done.stdout.splitlines() == ["['d0'] True", "['d0', 'd1'] True", "['d0', 'd1', 'd2'] True"], done.stderr
+
+
+def test_a_file_that_is_called_like_a_version_wins(programs, tmp_path):
+    """data@2 exists, beside versions of data."""
+    code = """
+    for n in range(3):
+        with h5py.File('data', 'a') as f:
+            f['d%d' % n] = n
+    print(sorted(h5py.File('data@2', 'r')))
+    with h5py.File('literal', 'w') as f:
+        f['literal'] = 1
+    import os
+    os.rename('literal', 'data@2')
+    print(sorted(h5py.File('data@2', 'r')), sorted(h5py.File('data@1', 'r')), sorted(h5py.File('data@2@1', 'r')))
+    with h5py.File('data@2', 'r+') as f:
+        f['more'] = 2
+    print(sorted(h5py.File('data@2@1', 'r')), sorted(h5py.File('data@2', 'r')), sorted(h5py.File('data', 'r')))
+    os.remove('data@2')
+    print(sorted(h5py.File('data@2', 'r')))
+    """
+    done = programs.python(code, cwd=tmp_path, errors=False)
+    assert done.stdout.splitlines() == [
+        "['d0', 'd1']",
+        "['literal'] ['d0'] ['literal']",
+        "['literal'] ['literal', 'more'] ['d0', 'd1', 'd2']",
+        "['d0', 'd1']",
+    ], done.stderr
+
+
+def test_a_call_that_fails_makes_no_version(programs, made):
+    """Nothing of it reached the file."""
+    code = """
+    with h5py.File(sys.argv[1], 'r+') as f:
+        for change in (lambda: f['group/x'].__setitem__((0, 0), 'text'), lambda: f.create_dataset('group/x', data=1),
+                       lambda: f.__delitem__('none'), lambda: f.move('none', 'other'), lambda: f['group/x'].resize((5, 5, 5)),
+                       lambda: f['group/x'].id.write(h5py.h5s.ALL, h5py.h5s.ALL, np.zeros(1, 'V3'))):
+            try:
+                change()
+                print('it succeeded')
+            except Exception:
+                pass
+    """
+    done = programs.python(code, made, errors=False)
+    assert done.returncode == 0 and done.stdout == "", done.stdout + done.stderr
+    with h5py.File(made, "r") as f:
+        assert sorted(f["_versioned_data/versions"]) == ["1", "2", "3"]

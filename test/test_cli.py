@@ -1,4 +1,4 @@
-"""The command from outside: run, log, stat, export, verify, doctor, on files that unmodified h5py programs make.
+"""The command from outside: run, log, stat, export, verify, on files that unmodified h5py programs make.
 
 What is damaged here is damaged with plain h5py or by changing bytes, as an accident would.
 """
@@ -599,20 +599,3 @@ def test_verify_survives_a_damaged_heap(copy):
     copy.write_bytes(data)
     done = subprocess.run([H5COW, "verify", copy], capture_output=True, text=True, env=ENV, timeout=100)
     assert done.returncode == 1, done.stdout + done.stderr
-
-
-# ---- doctor ---------------------------------------------------------------------------------------------------------
-
-
-def test_doctor_says_that_all_is_well(made):
-    told = h5cow("doctor", made)
-    assert "All is well" in told and "3 versions" in told and "libhdf5" in told and "loads" in told
-
-
-def test_doctor_says_what_is_wrong(tmp_path):
-    told = h5cow("doctor", code=1, env={**ENV, "HDF5_VOL_CONNECTOR": "h5cow"})
-    assert "no folder of HDF5_PLUGIN_PATH" in told
-    told = h5cow("doctor", code=1, env={**ENV, "HDF5_DRIVER": "core", "HDF5_PLUGIN_PRELOAD": "::"})
-    assert "HDF5_DRIVER=core" in told and "HDF5_PLUGIN_PRELOAD" in told
-    h5py.File(tmp_path / "foreign.h5", "w").create_group("_versioned_data")
-    assert "versioned-hdf5 uses that name" in h5cow("doctor", tmp_path / "foreign.h5", code=1)

@@ -724,3 +724,28 @@ def test_a_damaged_file_is_not_copied(pending):
     flip(pending, slots(pending)[0][4] + 300)
     assert "h5cow recover" in h5cow("copy", pending, pending.with_name("copy.h5"), code=2)
     assert not pending.with_name("copy.h5").exists() and not list(pending.parent.glob("*.tmp"))
+
+
+# ---- advice ----------------------------------------------------------------------------------------------------------
+
+
+def test_saving_is_advised_only_where_there_is_something_to_save(tmp_path, original):
+    """A damaged file without history: what HDF5 cannot read, h5cow cannot either."""
+    plain, out = tmp_path / "plain.h5", tmp_path / "out.h5"
+    with h5py.File(plain, "w") as f:
+        f["x"] = np.arange(5000)
+    os.truncate(plain, 9000)
+    before = plain.read_bytes()
+    told = h5cow("recover", plain, code=1)
+    assert "truncated" in told and "no history" in told and "OUT" not in told, told
+    told = h5cow("recover", plain, out, code=2)
+    assert "no history" in told and "journal" not in told and len(told.splitlines()) == 1, told
+    assert plain.read_bytes() == before and os.listdir(tmp_path) == ["plain.h5"]
+
+    repacked = tmp_path / "repacked.h5"  # a history without a journal can be saved from
+    subprocess.run(["h5repack", str(original), str(repacked)], check=True, env={**ENV, "HDF5_PLUGIN_PATH": "/nowhere"})
+    os.truncate(repacked, int(os.path.getsize(repacked) * 0.9))
+    assert f"h5cow recover {repacked} OUT" in h5cow("recover", repacked, code=1)
+    done = subprocess.run([H5COW, "recover", repacked, out], capture_output=True, text=True, env=ENV, timeout=120)
+    assert done.returncode in (0, 1) and out.exists(), done.stderr
+    h5cow("verify", out)

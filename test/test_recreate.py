@@ -253,3 +253,27 @@ def test_the_address_of_a_named_type_stays_its_own_when_only_an_attribute_held_i
         assert opened >= 0 and lib.H5Iget_type(test_import.hid(opened)) == 3  # H5I_DATATYPE
         lib.H5Oclose(test_import.hid(opened))
     run(programs, 0, code="f = h5py.File('out.h5@1', 'r'); assert f['T'].dtype == f['g'].attrs['typed'].dtype")
+
+
+@pytest.mark.skipif(not shutil.which("nccopy"), reason="no nccopy")
+def test_a_result_that_was_written_elsewhere_is_copied_into_the_file(programs, tmp_path, monkeypatch):
+    """What docs/promises.md advises for programs that write a new file and rename it."""
+    monkeypatch.chdir(tmp_path)
+    code = """
+    import netCDF4
+    with netCDF4.Dataset(sys.argv[1], "w") as d:
+        d.createDimension("x", 5000)
+        d.createVariable("v", "f4", ("x",))[:] = np.arange(5000) + int(sys.argv[2])
+    """
+    for n in range(1, 4):
+        name = "run.nc" if n == 1 else f"new{n}.nc"
+        done = programs.python(code, name, str(n))
+        assert done.returncode == 0, done.stderr
+        if n > 1:
+            done = programs.connector("nccopy", name, "run.nc")
+            assert done.returncode == 0, done.stderr
+    assert versions(programs, "run.nc") == ["3", "2", "1"] and not os.path.exists("run.nc.h5cow-old-1")
+    verified(programs, "run.nc")
+    for n in range(1, 4):
+        done = programs.python("print(int(h5py.File(sys.argv[1], 'r')['v'][0]))", f"run.nc@{n}")
+        assert done.stdout.strip() == str(n), done.stderr

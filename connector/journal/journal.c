@@ -808,8 +808,9 @@ uint64_t cow_journal_allocate(cow_journal *journal, uint64_t base, uint64_t alig
         journal->gap += size;
         return at;
     }
-    /* by pages HDF5 counts on an unbroken address space: what lies over an extent then goes through the overlay */
-    while (moved && !paged) {
+    /* By pages HDF5 counts on an unbroken address space: what lies over an extent then goes through the overlay. So also
+     * where it aligns: it uses what it skips, from the old end on, for something else. */
+    while (moved && !paged && *end % alignment == 0) {
         moved = false;
         for (size_t i = 0; i < journal->pending_count; i++)
             moved |= jump(journal, &at, size, alignment, journal->pending[i].name.address,

@@ -244,26 +244,11 @@ static int truncate_other(const char *name, hid_t plain, const cow_options *opti
     return native == NULL ? -1 : make_way(name, native, false, s);
 }
 
-/* Would a driver other than the default one write over the file NAME? All do, but that which keeps files in memory. */
-static bool driver_writes(hid_t fapl)
-{
-    size_t increment;
-    hbool_t backed = true;
-
-    H5E_BEGIN_TRY
-    {
-        if (H5Pget_driver(fapl) == H5FD_CORE && H5Pget_fapl_core(fapl, &increment, &backed) < 0)
-            backed = true;
-    }
-    H5E_END_TRY
-    return backed;
-}
-
 /* What is at NAME before a file is created over it. */
 static int before_truncation(const char *name, hid_t fcpl, hid_t fapl, hid_t under, bool ours,
                              const cow_options *options, standing *s)
 {
-    hid_t plain = ours ? fapl : H5Pcreate(H5P_FILE_ACCESS);
+    hid_t plain = ours ? fapl : cow_sec2_fapl();
     unsigned long number = 0;
     int history, status = 0;
     bool abandoned;
@@ -277,9 +262,9 @@ static int before_truncation(const char *name, hid_t fcpl, hid_t fapl, hid_t und
         goto done; /* a file that is open here already is native HDF5's to refuse */
     if (history && ours)
         status = truncate_head(name, fcpl, fapl, under, options, s);
-    else if (history && driver_writes(fapl))
+    else if (history && cow_driver_writes(fapl, true))
         status = truncate_other(name, plain, options, s);
-    else if (number == 0 && (ours || driver_writes(fapl)) && !cow_journal_unfinished(name, &abandoned) &&
+    else if (number == 0 && (ours || cow_driver_writes(fapl, true)) && !cow_journal_unfinished(name, &abandoned) &&
              (cow_journal_present(name) || mentions_history(name))) {
         hid_t native_plain = cow_native_fapl(plain);
         void *native = native_plain < 0 ? NULL : H5VLfile_open(name, H5F_ACC_RDONLY, native_plain, DXPL, NULL);
@@ -327,6 +312,8 @@ void *cow_file_create_callback(const char *name, unsigned flags, hid_t fcpl, hid
     if (options == NULL || (under = cow_native_fapl(fapl)) < 0)
         goto done;
     ours = cow_default_driver(fapl); /* another driver keeps the file elsewhere, or in another form: passed through */
+    if (!ours && cow_driver_check(name, flags, fapl) < 0)
+        goto done;
     if (ours) {
         native_flags &= ~H5F_ACC_SWMR_WRITE; /* see cow_home_start_swmr */
         cow_raised_bounds(fapl, &low, &high);

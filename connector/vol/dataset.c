@@ -140,6 +140,21 @@ int cow_dataset_after_native_write(cow_object *o)
     return status;
 }
 
+/* A native call that failed may have changed some of the elements, or the extent: that is the object's new state, with
+ * what the program does next. The error stays the native one. */
+static void after_failed_native_write(cow_object *o)
+{
+    hid_t stack;
+
+    if (o->home == NULL || o->home->file == NULL)
+        return;
+    stack = H5Eget_current_stack();
+    if (cow_dataset_after_native_write(o) < 0)
+        cow_changed_half(o->home->file);
+    if (stack >= 0)
+        H5Eset_current_stack(stack);
+}
+
 /* ---- read, write ---- */
 
 /* HDF5 has no checksum of what it keeps itself. */
@@ -307,7 +322,7 @@ herr_t cow_dataset_write_callback(size_t count, void *dataset[], hid_t mem_type[
 {
     COW_QUIET;
     void *one[1], **native = NULL;
-    bool all_native;
+    bool all_native, tried;
     herr_t status = -1;
 
     if (classify_all(count, dataset, &all_native) < 0)
@@ -316,10 +331,12 @@ herr_t cow_dataset_write_callback(size_t count, void *dataset[], hid_t mem_type[
         if (cow_dataset_before_write(dataset[i]) < 0)
             return cow_leave(-1);
     if (all_native) {
-        if ((native = natives(count, dataset, one)) != NULL)
+        if ((tried = (native = natives(count, dataset, one)) != NULL))
             status = H5VLdataset_write(count, native, cow_native_id(), mem_type, mem_space, file_space, dxpl, buf, req);
         if (native != one)
             free(native);
+        for (size_t i = 0; status < 0 && tried && i < count; i++)
+            after_failed_native_write(dataset[i]);
         for (size_t i = 0; status >= 0 && i < count; i++)
             status = cow_dataset_after_native_write(dataset[i]);
         return cow_leave(status);
@@ -333,6 +350,8 @@ herr_t cow_dataset_write_callback(size_t count, void *dataset[], hid_t mem_type[
         else if ((status = H5VLdataset_write(1, &o->native, cow_native_id(), &mem_type[i], &mem_space[i],
                                              &file_space[i], dxpl, &buf[i], req)) >= 0)
             status = cow_dataset_after_native_write(o);
+        else
+            after_failed_native_write(o);
     }
     return cow_leave(status);
 }
@@ -426,6 +445,8 @@ herr_t cow_dataset_specific_callback(void *object, H5VL_dataset_specific_args_t 
         status = H5VLdataset_specific(o->native, cow_native_id(), args, dxpl, req);
         if (status >= 0 && writes)
             status = cow_dataset_after_native_write(o);
+        else if (writes)
+            after_failed_native_write(o);
         goto done;
     }
     switch (args->op_type) {
@@ -504,6 +525,8 @@ herr_t cow_dataset_optional_callback(void *object, H5VL_optional_args_t *args, h
     status = H5VLdataset_optional(o->native, cow_native_id(), args, dxpl, req);
     if (status >= 0 && writes)
         status = cow_dataset_after_native_write(o);
+    else if (writes)
+        after_failed_native_write(o);
 done:
     if (status >= 0)
         cow_placed_end(o, args);

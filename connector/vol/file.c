@@ -38,17 +38,6 @@ void cow_witness(const char *name)
     close(file);
 }
 
-bool cow_default_driver(hid_t fapl)
-{
-    hid_t plain = H5Pcreate(H5P_FILE_ACCESS);
-    bool same = plain >= 0 && H5Pset_fapl_sec2(plain) >= 0 &&
-                (H5Pget_driver(plain) == H5Pget_driver(fapl) || cow_driver_is_set(fapl));
-
-    if (plain >= 0)
-        H5Pclose(plain);
-    return same;
-}
-
 void cow_raised_bounds(hid_t fapl, H5F_libver_t *low, H5F_libver_t *high)
 {
     if (H5Pget_libver_bounds(fapl, low, high) < 0)
@@ -138,6 +127,10 @@ static cow_home *join(void *native, const char *name, const char *given_name, co
         return NULL;
     if ((home = cow_home_new(native, file, given_name, version, options)) == NULL) {
         cow_file_release(file);
+        return NULL;
+    }
+    if (writable && cow_cache_prepare(home, native) < 0) {
+        cow_home_release(home);
         return NULL;
     }
     /* Objects that stayed open when the file was closed keep its version unfinished until now. */
@@ -345,6 +338,8 @@ void *cow_file_open_callback(const char *name, unsigned flags, hid_t fapl, hid_t
         refuse_write(name, revision);
         goto done;
     }
+    if (!ours && (flags & H5F_ACC_RDWR) && cow_driver_check(name, H5F_ACC_RDWR, fapl) < 0)
+        goto done;
     if (options->adopt && ours && (flags & H5F_ACC_RDWR) && cow_adopt(name, fapl, options) < 0)
         goto done;
     if (ours && (without_swmr(name, fapl, &native_flags, &history) < 0 || cow_small_blocks(under) < 0))
@@ -654,6 +649,19 @@ herr_t cow_file_optional_callback(void *object, H5VL_optional_args_t *args, hid_
         if (history && home->file != NULL) {
             H5VL_native_file_optional_args_t *wanted = args->args;
             return cow_leave(set_bounds(home, native, &wanted->set_libver_bounds));
+        }
+        break;
+    case H5VL_NATIVE_FILE_SET_MDC_CONFIG:
+        if (history && home->file != NULL) {
+            H5VL_native_file_optional_args_t *wanted = args->args;
+            return cow_leave(cow_cache_set(home, native, wanted->set_mdc_config.config));
+        }
+        break;
+    case H5VL_NATIVE_FILE_GET_MDC_CONF:
+        if (history && H5VLfile_optional(native, cow_native_id(), args, dxpl, req) >= 0) {
+            H5VL_native_file_optional_args_t *told = args->args;
+            cow_cache_show(home, told->get_mdc_config.config);
+            return cow_leave(0);
         }
         break;
     case H5VL_NATIVE_FILE_GET_FILE_IMAGE:

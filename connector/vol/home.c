@@ -135,8 +135,10 @@ cow_home *cow_home_new(void *native_file, cow_file *file, const char *given_name
     if (cow_native_info((cow_loc){native_file, H5I_FILE}, NULL, H5O_INFO_BASIC, &info) < 0)
         goto failed;
     for (cow_home *c = file == NULL ? NULL : homes; c != NULL; c = c->next)
-        if (c->file == file && c->swmr_write)
-            home->swmr_write = true;
+        if (c->file == file) {
+            home->swmr_write = home->swmr_write || c->swmr_write;
+            home->cache = c->cache;
+        }
     home->root = info.token;
     home->file = file; /* the caller's reference becomes the home's, now that nothing can fail */
     home->next = homes;
@@ -274,6 +276,13 @@ cow_home *cow_home_find(unsigned long fileno)
         if (c->fileno == fileno)
             return c;
     return NULL;
+}
+
+void cow_home_cache_asked(cow_home *home, const cow_cache_sizes *asked)
+{
+    for (cow_home *c = homes; c != NULL; c = c->next)
+        if (c == home || (home->file != NULL && c->file == home->file))
+            c->cache = *asked;
 }
 
 void cow_home_start_swmr(cow_home *home)

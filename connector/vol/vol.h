@@ -18,6 +18,8 @@
  *   visit.c      H5Lvisit and H5Ovisit that do not descend into the reserved group
  *   mapped.c     virtual datasets that the application made over datasets with history
  *   adopt.c      a plain file gets a history, on request
+ *   drivers.c    file drivers other than the default one
+ *   tuning.c     access properties that cannot be taken as they are
  *   file.c create.c exit.c group.c dataset.c chunk.c attribute.c link.c object.c datatype.c   one HDF5 interface each
  */
 #ifndef COW_VOL_H
@@ -50,6 +52,12 @@ typedef struct cow_wrapping {
     bool unnamed, detached;
 } cow_wrapping;
 
+/* Sizes of the metadata cache that the application asked for, where larger ones were set: tuning.c. */
+typedef struct cow_cache_sizes {
+    bool raised, set_initial;
+    size_t initial, least, most;
+} cow_cache_sizes;
+
 struct cow_home {
     cow_home *next;
     unsigned references; /* wrappers, mounts; at 0 the cow_file is released */
@@ -69,6 +77,7 @@ struct cow_home {
     bool bounds;
     hsize_t metadata_block, raw_block; /* the same for the sizes of the blocks that HDF5 allocates from */
     bool blocks;
+    cow_cache_sizes cache;
     hsize_t hidden_at[2][3];     /* where the reserved group was last met: [index type][order], see hide.c */
     struct cow_object *datasets; /* open ones */
     cow_home **mounted;
@@ -94,6 +103,7 @@ unsigned cow_home_head_files(const cow_home *home);
 cow_home *cow_home_find(unsigned long fileno);
 /* Single-writer/multiple-readers holds for all handles on the file. */
 void cow_home_start_swmr(cow_home *home);
+void cow_home_cache_asked(cow_home *home, const cow_cache_sizes *asked);
 /* Head of a file that has history: the reserved group is hidden. */
 static inline bool cow_home_hides(const cow_home *home)
 {
@@ -342,8 +352,26 @@ bool cow_file_in_place(const cow_home *home, haddr_t address, hsize_t size);
  * that cannot be opened is native HDF5's to refuse. -1: it could not be done, nothing was changed. */
 int cow_adopt(const char *name, hid_t fapl, const cow_options *options);
 
-/* file.c, for create.c */
+/* drivers.c */
 bool cow_default_driver(hid_t fapl); /* sec2: the only one under which files get a history */
+/* A new list with that driver; H5Pclose it. */
+hid_t cow_sec2_fapl(void);
+/* Can a driver other than that change files, when it creates one or opens one for writing? Not that which keeps new
+ * files in memory. */
+bool cow_driver_writes(hid_t fapl, bool creating);
+/* The file NAME is to be created (FLAGS with H5F_ACC_TRUNC or H5F_ACC_EXCL) or opened for writing with such a driver.
+ * -1: something that has a history would be written: NAME itself (not with H5F_ACC_TRUNC, where it is put aside), or a
+ * file that is a part of it. */
+int cow_driver_check(const char *name, unsigned flags, hid_t fapl);
+
+/* tuning.c */
+/* A file with history was opened for writing. */
+int cow_cache_prepare(cow_home *home, void *native);
+/* The application sets the metadata cache of such a file, and is told what it has set. */
+int cow_cache_set(cow_home *home, void *native, const H5AC_cache_config_t *wanted);
+void cow_cache_show(const cow_home *home, H5AC_cache_config_t *config);
+
+/* file.c, for create.c */
 /* The bounds that a file with history needs, as near to the wanted ones as possible: V110 to V114. */
 void cow_raised_bounds(hid_t fapl, H5F_libver_t *low, H5F_libver_t *high);
 /* Keep the blocks that HDF5 allocates from small, unless the application chose their size; and remember what it asked

@@ -1,0 +1,195 @@
+/* File drivers other than the default one (sec2). They know nothing of histories: files that are made with them have
+ * none, and files with a history are read with them and never written. What such a driver would write over is asked for
+ * before it is called, since some of them change or empty files while they open them; the fence keeps the others out,
+ * but with a message that nobody understands. */
+#include "vol/vol.h"
+
+#include "journal/driver.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Members of a family are looked at as far: it goes on in the next one as it grows, also past a gap. */
+#define FAMILY_MEMBERS 1000
+
+bool cow_default_driver(hid_t fapl)
+{
+    hid_t plain = cow_sec2_fapl();
+    bool same = plain >= 0 && (H5Pget_driver(plain) == H5Pget_driver(fapl) || cow_driver_is_set(fapl));
+
+    if (plain >= 0)
+        H5Pclose(plain);
+    return same;
+}
+
+/* The environment (HDF5_DRIVER) can have put another driver on every new list. */
+hid_t cow_sec2_fapl(void)
+{
+    hid_t plain = H5Pcreate(H5P_FILE_ACCESS);
+
+    if (plain >= 0 && H5Pset_fapl_sec2(plain) < 0) {
+        H5Pclose(plain);
+        plain = H5I_INVALID_HID;
+    }
+    return plain;
+}
+
+/* How messages call it. */
+static const char *name_of(hid_t driver)
+{
+    const char *name = "another file driver";
+
+    H5E_BEGIN_TRY
+    {
+        if (driver == H5FD_CORE)
+            name = "the file driver core";
+        else if (driver == H5FD_FAMILY)
+            name = "the file driver family";
+        else if (driver == H5FD_MULTI)
+            name = "the file driver split or multi";
+        else if (driver == H5FD_LOG)
+            name = "the file driver log";
+        else if (driver == H5FD_STDIO)
+            name = "the file driver stdio";
+        else if (driver == H5FD_SPLITTER)
+            name = "the file driver splitter";
+        else if (driver == H5FD_ONION)
+            name = "the file driver onion";
+#ifdef H5_HAVE_DIRECT
+        else if (driver == H5FD_DIRECT)
+            name = "the file driver direct";
+#endif
+    }
+    H5E_END_TRY
+    return name;
+}
+
+bool cow_driver_writes(hid_t fapl, bool creating)
+{
+    size_t increment, size = 0;
+    hbool_t backed = true;
+    void *image = NULL;
+
+    H5E_BEGIN_TRY
+    {
+        if (H5Pget_driver(fapl) == H5FD_CORE) {
+            if (H5Pget_fapl_core(fapl, &increment, &backed) < 0)
+                backed = true;
+            /* opening with an image, HDF5 refuses a file that exists */
+            if (!creating)
+                backed = H5Pget_file_image(fapl, &image, &size) < 0 || size == 0;
+        }
+    }
+    H5E_END_TRY
+    if (image != NULL)
+        H5free_memory(image);
+    return backed;
+}
+
+/* -1: FILE, which is NAME or a part of it, has a history. */
+static int check_file(const char *file, const char *name, unsigned flags, hid_t driver, hid_t plain)
+{
+    if (access(file, F_OK) != 0 || (!cow_has_history(file, plain, NULL) && !cow_journal_present(file)))
+        return 0;
+    return cow_error(
+        COW_READ_ONLY,
+        "%s: %sit has a history, which only HDF5's default file driver (sec2) keeps, and %s would write over "
+        "it%s%s: use the default driver, or another name; for a file without history that any driver "
+        "can write: h5cow export %s OUT",
+        file, flags & H5F_ACC_EXCL ? "File exists (errno = 17): " : "", name_of(driver),
+        file == name ? "" : ", as a part of ", file == name ? "" : name, file);
+}
+
+/* FORMAT is the program's, as HDF5 itself uses it for this driver. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+static bool member_name(char *file, size_t size, const char *format, unsigned member)
+{
+    int length = snprintf(file, size, format, member);
+
+    return length >= 0 && (size_t)length < size;
+}
+
+static bool part_name(char *file, size_t size, const char *format, const char *name)
+{
+    int length = snprintf(file, size, format, name);
+
+    return length >= 0 && (size_t)length < size;
+}
+#pragma GCC diagnostic pop
+
+static int check_family(const char *name, unsigned flags, hid_t driver, hid_t plain)
+{
+    char file[4096], first[4096];
+    int status = 0;
+
+    if (!member_name(first, sizeof first, name, 0) || !member_name(file, sizeof file, name, 1) ||
+        strcmp(file, first) == 0)
+        return 0; /* HDF5 refuses it */
+    for (unsigned n = 0; status == 0; n++) {
+        if (!member_name(file, sizeof file, name, n) || (n >= FAMILY_MEMBERS && access(file, F_OK) != 0))
+            break;
+        status = check_file(file, name, flags, driver, plain);
+    }
+    return status;
+}
+
+static int check_multi(const char *name, unsigned flags, hid_t fapl, hid_t driver, hid_t plain)
+{
+    char file[4096], *format[H5FD_MEM_NTYPES] = {NULL};
+    int status = 0;
+
+    if (H5Pget_fapl_multi(fapl, NULL, NULL, format, NULL, NULL) < 0)
+        return cow_error_native("%s: cannot find the files that it consists of", name);
+    for (unsigned type = 0; type < H5FD_MEM_NTYPES; type++) {
+        if (format[type] != NULL && status == 0 && part_name(file, sizeof file, format[type], name))
+            status = check_file(file, name, flags, driver, plain);
+        free(format[type]); /* HDF5 made it with malloc */
+    }
+    return status;
+}
+
+static int check_splitter(const char *name, unsigned flags, hid_t fapl, hid_t driver, hid_t plain)
+{
+    H5FD_splitter_vfd_config_t *config = calloc(1, sizeof *config);
+    int status;
+
+    if (config == NULL)
+        return cow_error(COW_MEMORY, "%s: no memory to open the file", name);
+    config->magic = H5FD_SPLITTER_MAGIC;
+    config->version = H5FD_CURR_SPLITTER_VFD_CONFIG_VERSION;
+    config->rw_fapl_id = config->wo_fapl_id = H5I_INVALID_HID;
+    if (H5Pget_fapl_splitter(fapl, config) < 0)
+        status = cow_error_native("%s: cannot find the files that it consists of", name);
+    else
+        status = check_file(config->wo_path, name, flags, driver, plain);
+    if (config->rw_fapl_id >= 0)
+        H5Pclose(config->rw_fapl_id);
+    if (config->wo_fapl_id >= 0)
+        H5Pclose(config->wo_fapl_id);
+    free(config);
+    return status;
+}
+
+int cow_driver_check(const char *name, unsigned flags, hid_t fapl)
+{
+    hid_t driver = H5Pget_driver(fapl), plain = H5I_INVALID_HID;
+    int status = 0;
+
+    if (!cow_driver_writes(fapl, flags & (H5F_ACC_TRUNC | H5F_ACC_EXCL)))
+        return 0;
+    if ((plain = cow_sec2_fapl()) < 0)
+        return cow_error_native("%s: cannot prepare to open the file", name);
+    if (driver == H5FD_FAMILY)
+        status = check_family(name, flags, driver, plain);
+    else if (driver == H5FD_MULTI)
+        status = check_multi(name, flags, fapl, driver, plain);
+    else if (driver == H5FD_SPLITTER)
+        status = check_splitter(name, flags, fapl, driver, plain);
+    if (status == 0 && !(flags & H5F_ACC_TRUNC))
+        status = check_file(name, name, flags, driver, plain);
+    H5Pclose(plain);
+    return status;
+}

@@ -1,0 +1,645 @@
+/* Every file driver that HDF5 can build here, besides the default one (sec2): new files are what native HDF5 makes of
+ * the same calls, without a history; files with a history open for reading, head and versions, and are refused for
+ * writing with a sentence that says what, where and what to do; no driver writes over a history, also not where the
+ * name of the file is only a part of the name that the program gave (family, split, multi, splitter). Run with
+ * HDF5_VOL_CONNECTOR=h5cow.
+ */
+#include "through.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define RESERVED "_versioned_data"
+#define COW      "test_drivers_cow.h5"
+#define ASIDE    COW ".h5cow-old-1"
+#define SECOND   "test_drivers_second.h5" /* what the splitter writes besides */
+#define LOG      "test_drivers.log"
+#define WIDTH    3000
+
+/* ---- drivers ---- */
+
+static herr_t set_core_backed(hid_t fapl)
+{
+    return H5Pset_fapl_core(fapl, 65536, true);
+}
+
+static herr_t set_core_unbacked(hid_t fapl)
+{
+    return H5Pset_fapl_core(fapl, 65536, false);
+}
+
+static herr_t set_family(hid_t fapl)
+{
+    return H5Pset_fapl_family(fapl, 8192, H5P_DEFAULT);
+}
+
+static herr_t set_split(hid_t fapl)
+{
+    return H5Pset_fapl_split(fapl, "-m.h5", H5P_DEFAULT, "-r.h5", H5P_DEFAULT);
+}
+
+static herr_t set_multi(hid_t fapl)
+{
+    return H5Pset_fapl_multi(fapl, NULL, NULL, NULL, NULL, true);
+}
+
+static herr_t set_log(hid_t fapl)
+{
+    return H5Pset_fapl_log(fapl, LOG, H5FD_LOG_LOC_WRITE, 0);
+}
+
+static herr_t set_stdio(hid_t fapl)
+{
+    return H5Pset_fapl_stdio(fapl);
+}
+
+static herr_t set_splitter(hid_t fapl)
+{
+    H5FD_splitter_vfd_config_t config = {.magic = H5FD_SPLITTER_MAGIC,
+                                         .version = H5FD_CURR_SPLITTER_VFD_CONFIG_VERSION,
+                                         .rw_fapl_id = H5P_DEFAULT,
+                                         .wo_fapl_id = H5P_DEFAULT,
+                                         .wo_path = SECOND};
+
+    return H5Pset_fapl_splitter(fapl, &config);
+}
+
+static herr_t set_onion(hid_t fapl)
+{
+    static H5FD_onion_fapl_info_t info = {.version = H5FD_ONION_FAPL_INFO_VERSION_CURR,
+                                          .backing_fapl_id = H5I_INVALID_HID, /* set below */
+                                          .page_size = 4096,
+                                          .store_target = H5FD_ONION_STORE_TARGET_ONION,
+                                          .revision_num = H5FD_ONION_FAPL_INFO_REVISION_ID_LATEST,
+                                          .comment = "test"};
+
+    info.backing_fapl_id = H5P_FILE_ACCESS_DEFAULT;
+    return H5Pset_fapl_onion(fapl, &info);
+}
+
+#ifdef H5_HAVE_DIRECT
+static herr_t set_direct(hid_t fapl)
+{
+    return H5Pset_fapl_direct(fapl, 4096, 4096, 65536);
+}
+#endif
+
+typedef enum { ONE, MEMORY, PARTS } layout; /* the file at its name; nothing on the disk; files of other names */
+
+typedef struct driver {
+    const char *name; /* as messages say it */
+    herr_t (*set)(hid_t fapl);
+    layout layout;
+    const char *file[2];  /* to be made: through the connector, and natively */
+    const char *over;     /* the name under which it would write over COW, or NULL: COW itself */
+    const char *taken[2]; /* the names that COW has then: each alone */
+    bool own_kind;        /* of files: COW cannot be read with it */
+} driver;
+
+static const driver drivers[] = {
+    {"core", set_core_backed, ONE, {"test_drivers_a.h5", "test_drivers_b.h5"}, NULL, {NULL}, false},
+    {"core", set_core_unbacked, MEMORY, {"test_drivers_a.h5", "test_drivers_b.h5"}, NULL, {NULL}, false},
+    {"log", set_log, ONE, {"test_drivers_a.h5", "test_drivers_b.h5"}, NULL, {NULL}, false},
+    {"stdio", set_stdio, ONE, {"test_drivers_a.h5", "test_drivers_b.h5"}, NULL, {NULL}, false},
+#ifdef H5_HAVE_DIRECT
+    {"direct", set_direct, ONE, {"test_drivers_a.h5", "test_drivers_b.h5"}, NULL, {NULL}, false},
+#endif
+    {"splitter", set_splitter, ONE, {"test_drivers_a.h5", "test_drivers_b.h5"}, "test_drivers_a.h5", {SECOND}, false},
+    {"onion", set_onion, ONE, {"test_drivers_a.h5", "test_drivers_b.h5"}, NULL, {NULL}, true},
+    {"family",
+     set_family,
+     PARTS,
+     {"test_drivers_a%d.h5", "test_drivers_b%d.h5"},
+     "test_drivers_a%d.h5",
+     {"test_drivers_a0.h5", "test_drivers_a1.h5"},
+     true},
+    {"split",
+     set_split,
+     PARTS,
+     {"test_drivers_a", "test_drivers_b"},
+     "test_drivers_a",
+     {"test_drivers_a-m.h5", "test_drivers_a-r.h5"},
+     true},
+    {"multi",
+     set_multi,
+     PARTS,
+     {"test_drivers_a", "test_drivers_b"},
+     "test_drivers_a",
+     {"test_drivers_a-s.h5", "test_drivers_a-r.h5"},
+     true},
+};
+
+static hid_t list_of(const driver *d, bool native)
+{
+    hid_t fapl = native ? H5Pcopy(native_fapl) : H5Pcreate(H5P_FILE_ACCESS);
+
+    CHECK(d->set(fapl) >= 0);
+    return fapl;
+}
+
+static void clean(void)
+{
+    CHECK(system("rm -rf test_drivers_* test_drivers.log") == 0);
+}
+
+/* ---- what is in a file ---- */
+
+static void fill(int *values, int value)
+{
+    for (int i = 0; i < WIDTH; i++)
+        values[i] = value + i;
+}
+
+static void write_data(hid_t file, int value)
+{
+    int values[WIDTH];
+    hid_t d = H5Dopen2(file, "g/d", H5P_DEFAULT);
+
+    fill(values, value);
+    CHECK(d >= 0 && H5Dwrite(d, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
+    CHECK(H5Dclose(d) >= 0);
+}
+
+static void make_content(hid_t file, int value)
+{
+    const hsize_t dims = WIDTH, chunk = 500;
+    hid_t space = H5Screate_simple(1, &dims, NULL), scalar = H5Screate(H5S_SCALAR),
+          dcpl = H5Pcreate(H5P_DATASET_CREATE), lcpl = H5Pcreate(H5P_LINK_CREATE), object;
+
+    H5Pset_create_intermediate_group(lcpl, 1);
+    H5Pset_chunk(dcpl, 1, &chunk);
+    CHECK((object = H5Dcreate2(file, "g/d", H5T_STD_I32LE, space, lcpl, dcpl, H5P_DEFAULT)) >= 0);
+    H5Dclose(object);
+    CHECK((object = H5Acreate2(file, "a", H5T_STD_I32LE, scalar, H5P_DEFAULT, H5P_DEFAULT)) >= 0);
+    CHECK(H5Awrite(object, H5T_NATIVE_INT, &value) >= 0 && H5Aclose(object) >= 0);
+    write_data(file, value);
+    H5Pclose(lcpl);
+    H5Pclose(dcpl);
+    H5Sclose(scalar);
+    H5Sclose(space);
+}
+
+static herr_t note_member(hid_t group, const char *name, const H5L_info2_t *info, void *l)
+{
+    (void)group;
+    say(l, "link %s %d\n", name, (int)info->type);
+    return 0;
+}
+
+static void describe(hid_t file, listing *l)
+{
+    int values[WIDTH] = {0}, attribute = 0;
+    hid_t d, a;
+    long long sum = 0;
+
+    clear(l);
+    CHECK(H5Literate2(file, H5_INDEX_NAME, H5_ITER_INC, NULL, note_member, l) >= 0);
+    CHECK((a = H5Aopen(file, "a", H5P_DEFAULT)) >= 0 && H5Aread(a, H5T_NATIVE_INT, &attribute) >= 0);
+    CHECK(H5Aclose(a) >= 0);
+    CHECK((d = H5Dopen2(file, "g/d", H5P_DEFAULT)) >= 0);
+    CHECK(H5Dread(d, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0 && H5Dclose(d) >= 0);
+    for (int i = 0; i < WIDTH; i++)
+        sum += (long long)values[i] * (i % 7 + 1);
+    say(l, "attribute %d, values %d to %d, %lld\n", attribute, values[0], values[WIDTH - 1], sum);
+}
+
+/* What make_content(VALUE) and write_data(NOW) leave, natively. */
+static void describe_native(int value, int now, listing *l)
+{
+    hid_t file = H5Fcreate("test_drivers_model.h5", H5F_ACC_TRUNC, H5P_DEFAULT, native_fapl);
+
+    make_content(file, value);
+    write_data(file, now);
+    describe(file, l);
+    CHECK(H5Fclose(file) >= 0);
+}
+
+/* A file with two versions: the attribute 1, the values from 1 and from 2 on. */
+static void make_history(const char *name)
+{
+    hid_t file = H5Fcreate(name, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+
+    make_content(file, 1);
+    CHECK(H5Fclose(file) >= 0);
+    CHECK((file = H5Fopen(name, H5F_ACC_RDWR, H5P_DEFAULT)) >= 0);
+    write_data(file, 2);
+    CHECK(H5Fclose(file) >= 0);
+}
+
+static bool has_version(const char *name, int version)
+{
+    char text[200];
+    listing model = {0}, found = {0};
+    hid_t file;
+    bool same = false;
+
+    snprintf(text, sizeof text, "%s@%d", name, version);
+    H5E_BEGIN_TRY
+    {
+        file = H5Fopen(text, H5F_ACC_RDONLY, H5P_DEFAULT);
+    }
+    H5E_END_TRY
+    if (file >= 0) {
+        describe_native(1, version, &model);
+        describe(file, &found);
+        same = same_text(text, &model, &found);
+        CHECK(H5Fclose(file) >= 0);
+    }
+    free(model.data);
+    free(found.data);
+    return same;
+}
+
+/* ---- bytes of files ---- */
+
+typedef struct bytes {
+    unsigned char *data;
+    size_t size;
+} bytes;
+
+static bytes read_bytes(const char *name)
+{
+    FILE *file = fopen(name, "rb");
+    bytes b = {calloc(1, 1 << 20), 0};
+
+    if (b.data == NULL)
+        abort();
+    if (file != NULL) {
+        b.size = fread(b.data, 1, 1 << 20, file);
+        fclose(file);
+    }
+    return b;
+}
+
+static bool bytes_are(const char *name, const bytes *before)
+{
+    bytes now = read_bytes(name);
+    bool same = now.size == before->size && now.size < 1 << 20 && memcmp(now.data, before->data, now.size) == 0;
+
+    free(now.data);
+    return same;
+}
+
+/* ---- errors ---- */
+
+static herr_t take_lowest(unsigned n, const H5E_error2_t *error, void *text)
+{
+    if (n == 0)
+        snprintf(text, 1000, "%s", error->desc == NULL ? "" : error->desc);
+    return 0;
+}
+
+/* A file is opened or created; the lowest record of the error goes to TEXT[1000]. */
+static hid_t attempt(const char *name, bool create, unsigned flags, hid_t fapl, char *text)
+{
+    hid_t file, stack;
+
+    text[0] = '\0';
+    H5E_BEGIN_TRY
+    {
+        file = create ? H5Fcreate(name, flags, H5P_DEFAULT, fapl) : H5Fopen(name, flags, fapl);
+        stack = H5Eget_current_stack();
+    }
+    H5E_END_TRY
+    H5Ewalk2(stack, H5E_WALK_UPWARD, take_lowest, text);
+    H5Eclose_stack(stack);
+    return file;
+}
+
+static void check_sentence(const char *text, const char *file, const char *name)
+{
+    bool good = strstr(text, file) != NULL && strstr(text, name) != NULL && strstr(text, "history") != NULL &&
+                strstr(text, "sec2") != NULL && strstr(text, "h5cow export") != NULL;
+
+    if (!good)
+        printf("  the lowest record is: %s\n", text);
+    CHECK(good);
+}
+
+/* ---- tests ---- */
+
+static void test_new_files_are_what_native_hdf5_makes_of_them(void)
+{
+    for (size_t i = 0; i < COUNT(drivers); i++) {
+        const driver *d = &drivers[i];
+        listing found[2][3] = {{{0}}};
+
+        clean();
+        for (int native = 0; native < 2; native++) {
+            hid_t fapl = list_of(d, native), file = H5Fcreate(d->file[native], H5F_ACC_TRUNC, H5P_DEFAULT, fapl);
+
+            CHECK(file >= 0);
+            make_content(file, 5);
+            describe(file, &found[native][0]);
+            CHECK(H5Fclose(file) >= 0);
+            CHECK((access(d->file[native], F_OK) == 0) == (d->layout == ONE));
+            if (d->layout != MEMORY) {
+                CHECK((file = H5Fopen(d->file[native], H5F_ACC_RDWR, fapl)) >= 0);
+                write_data(file, 6);
+                CHECK(H5Fclose(file) >= 0 && (file = H5Fopen(d->file[native], H5F_ACC_RDONLY, fapl)) >= 0);
+                describe(file, &found[native][1]);
+                CHECK(H5Fclose(file) >= 0);
+            }
+            H5Pclose(fapl);
+        }
+        if (d->layout != MEMORY) { /* what the connector wrote, without the connector */
+            hid_t fapl = list_of(d, true), file = H5Fopen(d->file[0], H5F_ACC_RDONLY, fapl);
+
+            CHECK(file >= 0 && H5Lexists(file, RESERVED, H5P_DEFAULT) == 0);
+            describe(file, &found[0][2]);
+            CHECK(H5Fclose(file) >= 0);
+            CHECK((file = H5Fopen(d->file[1], H5F_ACC_RDONLY, fapl)) >= 0);
+            describe(file, &found[1][2]);
+            CHECK(H5Fclose(file) >= 0);
+            H5Pclose(fapl);
+        }
+        for (int n = 0; n < 3; n++) {
+            CHECK(same_text(d->name, &found[1][n], &found[0][n]));
+            free(found[0][n].data);
+            free(found[1][n].data);
+        }
+    }
+}
+
+static void test_head_and_versions_are_read(void)
+{
+    for (size_t i = 0; i < COUNT(drivers); i++) {
+        const driver *d = &drivers[i];
+        hid_t fapl;
+
+        if (d->own_kind)
+            continue;
+        clean();
+        make_history(COW);
+        if (d->set == set_splitter) /* opens that file too */
+            make_history(SECOND);
+        fapl = list_of(d, false);
+        for (int version = 0; version < 3; version++) { /* 0: the head */
+            char name[100];
+            listing model = {0}, found = {0};
+            hid_t file;
+
+            snprintf(name, sizeof name, version == 0 ? COW : COW "@%d", version);
+            file = H5Fopen(name, H5F_ACC_RDONLY, fapl);
+            if (file < 0)
+                printf("  %s: %s\n", d->name, name);
+            CHECK(file >= 0);
+            if (file < 0)
+                continue;
+            describe_native(1, version == 0 ? 2 : version, &model);
+            describe(file, &found);
+            CHECK(same_text(d->name, &model, &found));
+            CHECK(H5Lexists(file, RESERVED, H5P_DEFAULT) == 0);
+            CHECK(H5Fclose(file) >= 0);
+            free(model.data);
+            free(found.data);
+        }
+        H5Pclose(fapl);
+    }
+}
+
+static void test_opening_for_writing_is_refused_with_a_reason(void)
+{
+    char text[1000];
+
+    for (size_t i = 0; i < COUNT(drivers); i++) {
+        const driver *d = &drivers[i];
+
+        for (int n = 0; n < 2 && (n == 0 || d->taken[n] != NULL); n++) {
+            const char *file = d->taken[n] == NULL ? COW : d->taken[n], *name = d->over == NULL ? COW : d->over;
+            hid_t fapl = list_of(d, false), opened;
+            bytes before;
+
+            clean();
+            make_history(file);
+            before = read_bytes(file);
+            if (d->layout == ONE && d->over != NULL) { /* the file itself may be written, the second one not */
+                CHECK((opened = H5Fcreate(name, H5F_ACC_TRUNC, H5P_DEFAULT, native_fapl)) >= 0 &&
+                      H5Fclose(opened) >= 0);
+            }
+            opened = attempt(name, false, H5F_ACC_RDWR, fapl, text);
+            CHECK(opened < 0);
+            if (opened >= 0)
+                H5Fclose(opened);
+            check_sentence(text, file, d->name);
+            CHECK(bytes_are(file, &before));
+            CHECK(access(COW ".onion", F_OK) != 0);
+            free(before.data);
+            CHECK(has_version(file, 1) && has_version(file, 2));
+            CHECK((opened = H5Fopen(file, H5F_ACC_RDWR, H5P_DEFAULT)) >= 0 && H5Fclose(opened) >= 0);
+            H5Pclose(fapl);
+        }
+    }
+}
+
+/* What h5repack writes has a history, and no fence. */
+static void test_a_history_without_a_fence_is_refused_as_well(void)
+{
+    hid_t fapl = H5Pcreate(H5P_FILE_ACCESS), file, copy, source;
+    char text[1000];
+    bytes before;
+
+    clean();
+    make_history(COW);
+    CHECK((source = H5Fopen(COW, H5F_ACC_RDONLY, native_fapl)) >= 0);
+    CHECK((copy = H5Fcreate("test_drivers_copy.h5", H5F_ACC_TRUNC, H5P_DEFAULT, native_fapl)) >= 0);
+    CHECK(H5Ocopy(source, RESERVED, copy, RESERVED, H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    CHECK(H5Fclose(copy) >= 0 && H5Fclose(source) >= 0);
+    before = read_bytes("test_drivers_copy.h5");
+    set_stdio(fapl);
+    file = attempt("test_drivers_copy.h5", false, H5F_ACC_RDWR, fapl, text);
+    CHECK(file < 0);
+    check_sentence(text, "test_drivers_copy.h5", "stdio");
+    CHECK(bytes_are("test_drivers_copy.h5", &before));
+    free(before.data);
+    H5Pclose(fapl);
+}
+
+static void test_creating_over_a_history_keeps_it(void)
+{
+    char text[1000];
+
+    for (size_t i = 0; i < COUNT(drivers); i++) {
+        const driver *d = &drivers[i];
+
+        for (int n = 0; n < 2 && (n == 0 || d->taken[n] != NULL); n++) {
+            const char *file = d->taken[n] == NULL ? COW : d->taken[n];
+            hid_t fapl = list_of(d, false), created;
+            bytes before;
+
+            clean();
+            make_history(file);
+            before = read_bytes(file);
+            created = attempt(d->over == NULL ? COW : d->over, true, H5F_ACC_TRUNC, fapl, text);
+            if (d->over == NULL) { /* kept beside, or (in memory) where it was */
+                CHECK(created >= 0);
+                if (created < 0)
+                    printf("  %s: %s\n", d->name, text);
+                else {
+                    make_content(created, 9);
+                    CHECK(H5Fclose(created) >= 0);
+                }
+                if (d->layout == MEMORY)
+                    CHECK(bytes_are(file, &before));
+                CHECK((access(ASIDE, F_OK) == 0) == (d->layout == ONE));
+                CHECK(has_version(d->layout == ONE ? ASIDE : COW, 1) && has_version(d->layout == ONE ? ASIDE : COW, 2));
+            } else { /* a part of what is created */
+                CHECK(created < 0);
+                if (created >= 0)
+                    H5Fclose(created);
+                check_sentence(text, file, d->name);
+                CHECK(bytes_are(file, &before) && has_version(file, 1) && has_version(file, 2));
+            }
+            free(before.data);
+            H5Pclose(fapl);
+        }
+    }
+}
+
+/* A family goes on in the next member as it grows, whatever there is. */
+static void test_a_family_does_not_grow_into_a_history(void)
+{
+    hid_t fapl = H5Pcreate(H5P_FILE_ACCESS), file;
+    char text[1000];
+    bytes before;
+
+    clean();
+    set_family(fapl);
+    make_history("test_drivers_a3.h5");
+    before = read_bytes("test_drivers_a3.h5");
+    file = attempt("test_drivers_a%d.h5", true, H5F_ACC_TRUNC, fapl, text);
+    CHECK(file < 0);
+    check_sentence(text, "test_drivers_a3.h5", "family");
+    CHECK(bytes_are("test_drivers_a3.h5", &before));
+    free(before.data);
+    H5Pclose(fapl);
+}
+
+/* Given by H5Pset_file_image, in the place of a file. */
+static void test_images_of_files_are_read_and_written_in_memory(void)
+{
+    listing found[2][2] = {{{0}}}, model = {0};
+    hid_t source, fapl, file;
+    static unsigned char image[1 << 20];
+    ssize_t size;
+
+    clean();
+    CHECK((source = H5Fcreate("test_drivers_model.h5", H5F_ACC_TRUNC, H5P_DEFAULT, native_fapl)) >= 0);
+    make_content(source, 3);
+    CHECK(H5Fflush(source, H5F_SCOPE_LOCAL) >= 0);
+    CHECK((size = H5Fget_file_image(source, image, sizeof image)) > 0 && H5Fclose(source) >= 0);
+    for (int native = 0; native < 2; native++) {
+        fapl = native ? H5Pcopy(native_fapl) : H5Pcreate(H5P_FILE_ACCESS);
+        set_core_unbacked(fapl);
+        CHECK(H5Pset_file_image(fapl, image, (size_t)size) >= 0);
+        CHECK((file = H5Fopen("test_drivers_image.h5", H5F_ACC_RDWR, fapl)) >= 0);
+        describe(file, &found[native][0]);
+        write_data(file, 8);
+        describe(file, &found[native][1]);
+        CHECK(H5Fclose(file) >= 0 && access("test_drivers_image.h5", F_OK) != 0);
+        H5Pclose(fapl);
+    }
+    for (int n = 0; n < 2; n++) {
+        CHECK(same_text("image", &found[1][n], &found[0][n]));
+        free(found[0][n].data);
+        free(found[1][n].data);
+        found[0][n] = (listing){0};
+    }
+    /* the image of a file with history: its newest state can be read, and it is no file that anybody could write */
+    make_history(COW);
+    CHECK((source = H5Fopen(COW, H5F_ACC_RDWR, H5P_DEFAULT)) >= 0);
+    write_data(source, 7);
+    CHECK((size = H5Fget_file_image(source, image, sizeof image)) > 0 && H5Fclose(source) >= 0);
+    describe_native(1, 7, &model);
+    for (int native = 0; native < 2; native++) {
+        fapl = native ? H5Pcopy(native_fapl) : H5Pcreate(H5P_FILE_ACCESS);
+        set_core_unbacked(fapl);
+        CHECK(H5Pset_file_image(fapl, image, (size_t)size) >= 0);
+        CHECK((file = H5Fopen("test_drivers_image.h5", H5F_ACC_RDONLY, fapl)) >= 0);
+        if (file >= 0) {
+            if (!native) {
+                describe(file, &found[0][0]);
+                CHECK(same_text("image of a history", &model, &found[0][0]));
+                free(found[0][0].data);
+                found[0][0] = (listing){0};
+            }
+            CHECK(H5Fclose(file) >= 0);
+        }
+        if (!native) { /* it has neither fence nor journal: each call that would write is refused */
+            int values[WIDTH] = {0};
+
+            CHECK((file = H5Fopen("test_drivers_image.h5", H5F_ACC_RDWR, fapl)) >= 0);
+            CHECK((source = H5Dopen2(file, "g/d", H5P_DEFAULT)) >= 0);
+            H5E_BEGIN_TRY
+            {
+                CHECK(H5Dwrite(source, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) < 0);
+                CHECK(H5Gcreate2(file, "new", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT) < 0);
+            }
+            H5E_END_TRY
+            CHECK(H5Dclose(source) >= 0);
+            describe(file, &found[0][0]);
+            CHECK(same_text("image of a history", &model, &found[0][0]));
+            free(found[0][0].data);
+            found[0][0] = (listing){0};
+            CHECK(H5Fclose(file) >= 0);
+        }
+        H5Pclose(fapl);
+    }
+    free(model.data);
+}
+
+/* A link can say which driver opens the file that it leads to. */
+static void test_external_links_with_another_driver_read_a_history_and_do_not_write_it(void)
+{
+    hid_t outer, dapl = H5Pcreate(H5P_DATASET_ACCESS), fapl = H5Pcreate(H5P_FILE_ACCESS), d;
+    int values[WIDTH] = {0};
+    bytes before;
+
+    clean();
+    make_history(COW);
+    before = read_bytes(COW);
+    CHECK(set_stdio(fapl) >= 0 && H5Pset_elink_fapl(dapl, fapl) >= 0);
+    for (int history = 0; history < 2; history++) {
+        const char *name = "test_drivers_outer.h5";
+
+        CHECK((outer = H5Fcreate(name, H5F_ACC_TRUNC, H5P_DEFAULT, history ? H5P_DEFAULT : native_fapl)) >= 0);
+        CHECK(H5Lcreate_external(COW, "/g/d", outer, "there", H5P_DEFAULT, H5P_DEFAULT) >= 0 && H5Fclose(outer) >= 0);
+        CHECK((outer = H5Fopen(name, H5F_ACC_RDONLY, H5P_DEFAULT)) >= 0);
+        CHECK((d = H5Dopen2(outer, "there", dapl)) >= 0);
+        CHECK(H5Dread(d, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0 && values[0] == 2);
+        CHECK(H5Dclose(d) >= 0 && H5Fclose(outer) >= 0);
+        CHECK((outer = H5Fopen(name, H5F_ACC_RDWR, H5P_DEFAULT)) >= 0);
+        H5E_BEGIN_TRY
+        {
+            if ((d = H5Dopen2(outer, "there", dapl)) >= 0) {
+                CHECK(H5Dwrite(d, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) < 0);
+                CHECK(H5Dclose(d) >= 0);
+            }
+        }
+        H5E_END_TRY
+        CHECK(H5Fclose(outer) >= 0 && bytes_are(COW, &before));
+    }
+    CHECK(has_version(COW, 1) && has_version(COW, 2));
+    free(before.data);
+    H5Pclose(dapl);
+    H5Pclose(fapl);
+}
+
+int main(int argc, char **argv)
+{
+    static const test tests[] = {
+        TEST(test_new_files_are_what_native_hdf5_makes_of_them),
+        TEST(test_head_and_versions_are_read),
+        TEST(test_opening_for_writing_is_refused_with_a_reason),
+        TEST(test_a_history_without_a_fence_is_refused_as_well),
+        TEST(test_creating_over_a_history_keeps_it),
+        TEST(test_a_family_does_not_grow_into_a_history),
+        TEST(test_external_links_with_another_driver_read_a_history_and_do_not_write_it),
+        TEST(test_images_of_files_are_read_and_written_in_memory),
+    };
+    int status = run_tests(tests, COUNT(tests), argc, argv);
+
+    clean();
+    return status;
+}
