@@ -61,6 +61,7 @@
  * D24  H5Dread_multi and H5Dwrite_multi where several datasets need conversion: native HDF5 1.14.5 may give elements that
  *      H5Dread of the same selection does not give, which then decides, and changes members that a compound memory type
  *      does not name; so does H5Dwrite to filtered chunks that do not fit the cache. The program names all of them there.
+ * D25  Addresses of chunks in a file that is open for writing: none is told while the bytes wait to be committed.
  */
 #include "differential_compare.h"
 #include "random.h"

@@ -1,6 +1,7 @@
 /* Datatypes of every class, in every kind of place: values and types of the head and of each version are what a plain
  * file, kept at that time, has. Run with HDF5_VOL_CONNECTOR=h5cow.
  */
+#include "samples.h"
 #include "through.h"
 
 #include <stdint.h>
@@ -9,312 +10,6 @@
 
 #define COW      "test_types_cow.h5"
 #define NATIVE   "test_types_native.h5"
-
-/* ---- types ---- */
-
-static hid_t half_float(void)
-{
-    hid_t type = H5Tcopy(H5T_IEEE_F32LE);
-
-    CHECK(H5Tset_fields(type, 15, 10, 5, 0, 10) >= 0 && H5Tset_size(type, 2) >= 0 && H5Tset_ebias(type, 15) >= 0);
-    return type;
-}
-
-static hid_t big_half_float(void)
-{
-    hid_t type = half_float();
-
-    CHECK(H5Tset_order(type, H5T_ORDER_BE) >= 0);
-    return type;
-}
-
-static hid_t long_double(void)
-{
-    return H5Tcopy(H5T_NATIVE_LDOUBLE);
-}
-
-static hid_t odd_integer(void)
-{
-    hid_t type = H5Tcopy(H5T_STD_I64BE);
-
-    CHECK(H5Tset_size(type, 5) >= 0 && H5Tset_precision(type, 33) >= 0 && H5Tset_offset(type, 3) >= 0);
-    return type;
-}
-
-static hid_t bits(void)
-{
-    return H5Tcopy(H5T_STD_B32BE);
-}
-
-static hid_t tagged(void)
-{
-    hid_t type = H5Tcreate(H5T_OPAQUE, 7);
-
-    CHECK(H5Tset_tag(type, "seven bytes, of \"something\"") >= 0);
-    return type;
-}
-
-static hid_t enumeration(void)
-{
-    hid_t type = H5Tenum_create(H5T_STD_I16BE);
-    static const char *const names[] = {"red", "green", "blue", "none at all"};
-    const int16_t values[] = {5, -3, 300, 0};
-
-    for (int i = 0; i < 4; i++) {
-        unsigned char big[] = {(unsigned char)((uint16_t)values[i] >> 8), (unsigned char)values[i]};
-        CHECK(H5Tenum_insert(type, names[i], big) >= 0);
-    }
-    return type;
-}
-
-static hid_t fixed_string(void)
-{
-    hid_t type = H5Tcopy(H5T_C_S1);
-
-    CHECK(H5Tset_size(type, 11) >= 0 && H5Tset_strpad(type, H5T_STR_SPACEPAD) >= 0);
-    return type;
-}
-
-static hid_t text_utf8(void)
-{
-    hid_t type = H5Tcopy(H5T_C_S1);
-
-    CHECK(H5Tset_size(type, H5T_VARIABLE) >= 0 && H5Tset_cset(type, H5T_CSET_UTF8) >= 0);
-    return type;
-}
-
-/* INNER is closed. */
-static hid_t sequence_of(hid_t inner)
-{
-    hid_t type = H5Tvlen_create(inner);
-
-    H5Tclose(inner);
-    return type;
-}
-
-static hid_t array_of(hid_t inner, hsize_t a, hsize_t b)
-{
-    const hsize_t dims[] = {a, b};
-    hid_t type = H5Tarray_create2(inner, b > 0 ? 2 : 1, dims);
-
-    H5Tclose(inner);
-    return type;
-}
-
-/* With holes between the members. */
-static hid_t compound_of(hid_t first, hid_t second, hid_t third)
-{
-    const hid_t members[] = {first, second, third};
-    static const char *const names[] = {"first", "the second", "third/ä"};
-    size_t size = 3, offset[3];
-    hid_t type;
-
-    for (int i = 0; i < 3; i++) {
-        offset[i] = (size + 7) / 8 * 8;
-        size = offset[i] + H5Tget_size(members[i]);
-    }
-    type = H5Tcreate(H5T_COMPOUND, (size + 7) / 8 * 8 + 8);
-    for (int i = 0; i < 3; i++) {
-        CHECK(H5Tinsert(type, names[i], offset[i], members[i]) >= 0);
-        H5Tclose(members[i]);
-    }
-    return type;
-}
-
-static hid_t sequence_of_numbers(void)
-{
-    return sequence_of(H5Tcopy(H5T_STD_I32BE));
-}
-
-static hid_t sequence_of_texts(void)
-{
-    return sequence_of(text_utf8());
-}
-
-static hid_t sequence_of_sequences(void)
-{
-    return sequence_of(sequence_of(half_float()));
-}
-
-static hid_t sequence_of_arrays(void)
-{
-    return sequence_of(array_of(enumeration(), 2, 2));
-}
-
-static hid_t plain_compound(void)
-{
-    return compound_of(long_double(), tagged(), array_of(big_half_float(), 3, 0));
-}
-
-static hid_t compound_with_sequences(void)
-{
-    return compound_of(sequence_of(H5Tcopy(H5T_IEEE_F64BE)), text_utf8(), enumeration());
-}
-
-static hid_t sequence_of_compounds(void)
-{
-    return sequence_of(compound_of(fixed_string(), sequence_of(tagged()), odd_integer()));
-}
-
-static hid_t nested_arrays(void)
-{
-    return array_of(array_of(array_of(H5Tcopy(H5T_STD_U16BE), 2, 0), 3, 2), 2, 0);
-}
-
-static hid_t arrays_of_texts(void)
-{
-    return array_of(array_of(text_utf8(), 2, 0), 2, 2);
-}
-
-static hid_t nested_compounds(void)
-{
-    return compound_of(compound_of(tagged(), array_of(plain_compound(), 2, 0), bits()), text_utf8(),
-                       array_of(compound_of(sequence_of_numbers(), enumeration(), half_float()), 2, 0));
-}
-
-typedef struct kind {
-    const char *name;
-    hid_t (*make)(void);
-} kind;
-#define KIND(name) {#name, name}
-
-static const kind kinds[] = {
-    KIND(half_float),
-    KIND(big_half_float),
-    KIND(long_double),
-    KIND(odd_integer),
-    KIND(bits),
-    KIND(tagged),
-    KIND(enumeration),
-    KIND(fixed_string),
-    KIND(text_utf8),
-    KIND(sequence_of_numbers),
-    KIND(sequence_of_texts),
-    KIND(sequence_of_sequences),
-    KIND(sequence_of_arrays),
-    KIND(plain_compound),
-    KIND(compound_with_sequences),
-    KIND(sequence_of_compounds),
-    KIND(nested_arrays),
-    KIND(arrays_of_texts),
-    KIND(nested_compounds),
-};
-
-/* ---- values ---- */
-
-static uint32_t random_state;
-
-static uint32_t random_number(void)
-{
-    random_state = random_state * 1664525u + 1013904223u;
-    return random_state >> 8;
-}
-
-static void fill_value(hid_t type, unsigned char *at)
-{
-    size_t size = H5Tget_size(type);
-    hid_t inner;
-
-    switch (H5Tget_class(type)) {
-    case H5T_STRING:
-        if (H5Tis_variable_str(type) > 0) {
-            char *text = malloc(12);
-            snprintf(text, 12, "t\xc3\xa4%u", random_number() % 100000 * (random_number() % 4 > 0));
-            memcpy(at, &text, sizeof text);
-        } else
-            for (size_t i = 0; i < size; i++)
-                at[i] = (unsigned char)('a' + random_number() % 26);
-        break;
-    case H5T_ENUM: {
-        inner = H5Tget_super(type);
-        CHECK(H5Tget_member_value(type, random_number() % (unsigned)H5Tget_nmembers(type), at) >= 0);
-        H5Tclose(inner);
-        break;
-    }
-    case H5T_VLEN: {
-        hvl_t sequence = {.len = random_number() % 4};
-        inner = H5Tget_super(type);
-        sequence.p = sequence.len == 0 ? NULL : calloc(sequence.len, H5Tget_size(inner));
-        for (size_t i = 0; i < sequence.len; i++)
-            fill_value(inner, (unsigned char *)sequence.p + i * H5Tget_size(inner));
-        memcpy(at, &sequence, sizeof sequence);
-        H5Tclose(inner);
-        break;
-    }
-    case H5T_ARRAY:
-        inner = H5Tget_super(type);
-        for (size_t i = 0; i < size; i += H5Tget_size(inner))
-            fill_value(inner, at + i);
-        H5Tclose(inner);
-        break;
-    case H5T_COMPOUND:
-        for (unsigned m = 0; m < (unsigned)H5Tget_nmembers(type); m++) {
-            inner = H5Tget_member_type(type, m);
-            fill_value(inner, at + H5Tget_member_offset(type, m));
-            H5Tclose(inner);
-        }
-        break;
-    case H5T_FLOAT: /* no payload of a NaN, no bits that are none */
-        memset(at, 0, size);
-        if (size == sizeof(long double)) {
-            long double value = (long double)random_number() / 3;
-            memcpy(at, &value, 10);
-        } else {
-            at[0] = (unsigned char)(random_number() % 0x3c);
-            at[size - 1] = (unsigned char)(random_number() % 0x3c);
-        }
-        break;
-    default:
-        for (size_t i = 0; i < size; i++)
-            at[i] = (unsigned char)random_number();
-    }
-}
-
-static void say_value(listing *out, hid_t type, const unsigned char *at)
-{
-    size_t size = H5Tget_size(type);
-    hid_t inner;
-
-    switch (H5Tget_class(type)) {
-    case H5T_VLEN: {
-        hvl_t sequence;
-        memcpy(&sequence, at, sizeof sequence);
-        inner = H5Tget_super(type);
-        say(out, "<");
-        for (size_t i = 0; i < sequence.len; i++)
-            say_value(out, inner, (unsigned char *)sequence.p + i * H5Tget_size(inner));
-        say(out, ">");
-        H5Tclose(inner);
-        break;
-    }
-    case H5T_ARRAY:
-        inner = H5Tget_super(type);
-        say(out, "[");
-        for (size_t i = 0; i < size; i += H5Tget_size(inner))
-            say_value(out, inner, at + i);
-        say(out, "]");
-        H5Tclose(inner);
-        break;
-    case H5T_COMPOUND:
-        say(out, "{");
-        for (unsigned m = 0; m < (unsigned)H5Tget_nmembers(type); m++) {
-            inner = H5Tget_member_type(type, m);
-            say_value(out, inner, at + H5Tget_member_offset(type, m));
-            H5Tclose(inner);
-        }
-        say(out, "}");
-        break;
-    default:
-        if (H5Tget_class(type) == H5T_STRING && H5Tis_variable_str(type) > 0) {
-            const char *string;
-            memcpy(&string, at, sizeof string);
-            say(out, "\"%.100s\"", string == NULL ? "(null)" : string);
-        } else
-            for (size_t i = 0; i < size; i++)
-                say(out, "%02x", at[i]);
-        say(out, " ");
-    }
-}
 
 /* ---- places ---- */
 
@@ -335,13 +30,13 @@ static hid_t file_space(place p, hid_t type)
     return p == ONE || p == ATTRIBUTE ? H5Screate(H5S_SCALAR) : H5Screate_simple(1, &n, p == CHUNKED ? &most : NULL);
 }
 
-static void place_name(char name[200], const kind *k, place p, bool named)
+static void place_name(char name[200], const sample_type *k, place p, bool named)
 {
     snprintf(name, 200, "%s %s%s", k->name, place_names[p], named ? " named" : "");
 }
 
 /* Makes what is not there yet, and writes the values of VERSION: of two elements in three only, once it is there. */
-static void write_place(hid_t file, const kind *k, place p, hid_t type, bool named, int version)
+static void write_place(hid_t file, const sample_type *k, place p, hid_t type, bool named, int version)
 {
     hid_t space = file_space(p, type), dcpl = H5Pcreate(H5P_DATASET_CREATE), made;
     hsize_t n = elements_in(p, type), chunk = 2, start = 0, stride = 3, block = 2, count = n / 3;
@@ -349,14 +44,14 @@ static void write_place(hid_t file, const kind *k, place p, hid_t type, bool nam
     char name[200];
     hid_t part = H5Scopy(space), memory = H5Scopy(space);
 
-    random_state = (uint32_t)(version * 1000 + (int)p * 10 + (int)(k - kinds) * 100);
+    sample_seed((uint32_t)(version * 1000 + (int)p * 10 + (int)(k - sample_types) * 100));
     place_name(name, k, p, named);
     if (p == COMPACT)
         H5Pset_layout(dcpl, H5D_COMPACT);
     if (p == CHUNKED)
         H5Pset_chunk(dcpl, 1, &chunk);
     for (hsize_t i = 0; i < n; i++)
-        fill_value(type, values + i * H5Tget_size(type));
+        sample_value(type, values + i * H5Tget_size(type));
     if (p == ATTRIBUTE) {
         made = version == 1 ? H5Acreate2(file, name, type, space, H5P_DEFAULT, H5P_DEFAULT)
                             : H5Aopen(file, name, H5P_DEFAULT);
@@ -378,7 +73,7 @@ static void write_place(hid_t file, const kind *k, place p, hid_t type, bool nam
     H5Sclose(space);
 }
 
-static void say_place(listing *out, hid_t file, const kind *k, place p, hid_t made_type, bool named)
+static void say_place(listing *out, hid_t file, const sample_type *k, place p, hid_t made_type, bool named)
 {
     hid_t space = file_space(p, made_type), object, type;
     hsize_t n = elements_in(p, made_type);
@@ -426,22 +121,22 @@ static void say_place(listing *out, hid_t file, const kind *k, place p, hid_t ma
 
 static void for_all(hid_t file, int version, listing *out)
 {
-    for (size_t k = 0; k < COUNT(kinds); k++)
+    for (size_t k = 0; k < sample_type_count; k++)
         for (int named = 0; named < 2; named++) {
-            hid_t type = kinds[k].make(), use = type;
+            hid_t type = sample_types[k].make(), use = type;
             char name[200];
 
             CHECK(type >= 0);
-            snprintf(name, sizeof name, "types/%s", kinds[k].name);
+            snprintf(name, sizeof name, "types/%s", sample_types[k].name);
             if (named && version == 1)
                 CHECK(H5Tcommit2(file, name, type, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT) >= 0);
             else if (named && version > 1)
                 CHECK((use = H5Topen2(file, name, H5P_DEFAULT)) >= 0);
             for (place p = 0; p < PLACES; p++)
                 if (out == NULL)
-                    write_place(file, &kinds[k], p, use, named, version);
+                    write_place(file, &sample_types[k], p, use, named, version);
                 else
-                    say_place(out, file, &kinds[k], p, type, named);
+                    say_place(out, file, &sample_types[k], p, type, named);
             if (use != type)
                 H5Tclose(use);
             H5Tclose(type);

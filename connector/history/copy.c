@@ -27,6 +27,7 @@ static const char *const COUNTING[] = {"_versioned_data_counting_0", "_versioned
 typedef struct copying {
     cow_file *from, *to; /* to: NULL, a file without history */
     cow_map done;        /* copied object -> what stands in its place, or itself */
+    cow_map unlinked;    /* what stands in a place and has no link yet: see unlinked.c */
 } copying;
 
 typedef struct copied_header {
@@ -307,7 +308,9 @@ static int mend_link(void *context, const char *name, const H5L_info2_t *info)
     if (again && count_up(m, info->corder) < 0)
         status = -1;
     else if (made.object != NULL)
-        status = !again && cow_native_link_delete(m->to, name) < 0 ? -1 : cow_native_link_object(made, m->to, name);
+        status = !again && cow_native_link_delete(m->to, name) < 0
+                     ? -1
+                     : cow_unlinked_link(&m->c->unlinked, made, m->to, name);
     else if (again)
         status = cow_native_link_copy(m->from, name, m->to, name);
     if (status == 0 && stop_counting(m, m->next + 1) < 0)
@@ -341,6 +344,7 @@ static int mend_group(copying *c, cow_loc group, uint64_t address, cow_loc *made
         made->type = H5I_GROUP;
         /* noted before its members are looked at: one of them may be this group again */
         if ((made->object = cow_native_group_anonymous(group, gcpl)) == NULL ||
+            cow_unlinked_note(&c->unlinked, *made) < 0 ||
             cow_native_info(*made, NULL, H5O_INFO_BASIC, &info) < 0 ||
             cow_map_put(&c->done, address, cow_address(&info.token)) < 0 || copy_header(group, *made, gcpl) < 0)
             goto done;
@@ -380,7 +384,8 @@ static int mend(copying *c, cow_loc group, const char *name, uint64_t address, c
         status = c->to == c->from ? share(c, copy, source, &made->object)
                                   : materialise(c, copy, group, source, &made->object);
         if (status == 0 && (cow_native_info(*made, NULL, H5O_INFO_BASIC, &info) < 0 ||
-                            cow_map_put(&c->done, address, cow_address(&info.token)) < 0))
+                            cow_map_put(&c->done, address, cow_address(&info.token)) < 0 ||
+                            cow_unlinked_note(&c->unlinked, *made) < 0))
             status = -1;
         cow_dataset_release(source);
     }
@@ -418,8 +423,9 @@ static int copy_staged(copying *c, void *from, const H5VL_loc_params_t *from_loc
     H5L_info2_t info;
     int status = -1;
 
-    if ((stage.object = cow_native_group_anonymous(c->to == NULL ? target : c->to->loc, H5P_GROUP_CREATE_DEFAULT)) ==
-        NULL)
+    /* Through the application's own opening of the file: between two openings HDF5 empties references, as if these were
+     * two files. */
+    if ((stage.object = cow_native_group_anonymous(target, H5P_GROUP_CREATE_DEFAULT)) == NULL)
         return -1;
     if (H5VLobject_copy(from, from_loc, from_name, stage.object, &stage_loc, STAGED, cow_native_id(), ocpypl,
                         H5P_LINK_CREATE_DEFAULT, dxpl, NULL) < 0)
@@ -428,7 +434,7 @@ static int copy_staged(copying *c, void *from, const H5VL_loc_params_t *from_loc
              cow_native_link_info(stage, STAGED, &info) == 0 &&
              mend(c, stage, STAGED, cow_address(&info.u.token), &made) == 0 &&
              (made.object != NULL || cow_native_open(stage, STAGED, &made) == 0))
-        status = cow_native_link_object(made, target, to_name);
+        status = cow_unlinked_link(&c->unlinked, made, target, to_name);
     if (made.object != NULL && cow_native_close(made) < 0)
         status = -1;
     if (cow_native_group_close(stage.object) < 0)
@@ -458,5 +464,6 @@ int cow_object_copy(cow_file *from_file, void *from, const H5VL_loc_params_t *fr
     }
     status = copy_staged(&c, from, from_loc, from_name, (cow_loc){to, to_loc->obj_type}, to_name, ocpypl, dxpl);
     cow_map_free(&c.done);
+    cow_map_free(&c.unlinked);
     return status;
 }

@@ -195,6 +195,11 @@ int cow_commit_datasets(cow_file *file);
 /* The fill value of a dataset as creation properties for its views; the caller closes it. */
 hid_t cow_view_dcpl(const cow_dataset *dataset);
 
+/* unlinked.c: objects that were made without a link, by address */
+int cow_unlinked_note(cow_map *unlinked, cow_loc made);
+/* Link any object, perhaps such a one. */
+int cow_unlinked_link(cow_map *unlinked, cow_loc object, cow_loc to, const char *name);
+
 /* snapshot.c */
 /* Does the head differ from the newest version? 1, 0, -1. Decides for every object (kept for the build). */
 typedef struct cow_walk cow_walk;

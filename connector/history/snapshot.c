@@ -24,6 +24,7 @@ struct cow_walk {
     cow_map state; /* head address -> SAME, NEW, VISITING */
     cow_map built; /* head address -> address of the snapshot made in this walk */
     cow_map used;  /* head addresses of named datatypes with a snapshot that were met by their use, not by a link */
+    cow_map unlinked; /* snapshots that have no link yet: see unlinked.c */
     bool full;     /* look into every group */
     bool types;    /* a named datatype changed: what is of this type changes with it */
     bool renew;    /* groups with absolute soft links are made anew: the links name the version */
@@ -52,6 +53,7 @@ void cow_walk_close(cow_walk *walk)
     cow_map_free(&walk->state);
     cow_map_free(&walk->built);
     cow_map_free(&walk->used);
+    cow_map_free(&walk->unlinked);
     free(walk);
 }
 
@@ -561,7 +563,8 @@ static int build_group(cow_walk *walk, cow_loc head, uint64_t address, const cha
 
     made->type = H5I_GROUP;
     made->object = NULL;
-    if (gcpl < 0 || (made->object = cow_native_group_anonymous(walk->file->loc, gcpl)) == NULL)
+    if (gcpl < 0 || (made->object = cow_native_group_anonymous(walk->file->loc, gcpl)) == NULL ||
+        cow_unlinked_note(&walk->unlinked, *made) < 0)
         goto done;
     if (H5Pget_link_creation_order(gcpl, &order) < 0) {
         cow_error_native("cannot get the creation properties of a group");
@@ -727,7 +730,7 @@ static int link_snapshot(cow_walk *walk, place *p, const char *name, uint64_t ad
     }
     if (cow_native_open_token(walk->file->loc, &token, &object) < 0)
         return -1;
-    status = cow_native_link_object(object, p->target, name);
+    status = cow_unlinked_link(&walk->unlinked, object, p->target, name);
     if (cow_native_close(object) < 0)
         status = -1;
     return status;
@@ -764,9 +767,11 @@ static int build(cow_walk *walk, place *p, const char *name, uint64_t address, c
     else
         status = head.type == H5I_DATASET ? build_native(walk, head, &made) : build_named(walk, head, address, &made);
     if (status == 0 && head.type != H5I_GROUP)
-        status = note_built(walk, address, made) < 0 ? -1 : note_sums(walk, address, made, dataset);
+        status = note_built(walk, address, made) < 0 || note_sums(walk, address, made, dataset) < 0
+                     ? -1
+                     : cow_unlinked_note(&walk->unlinked, made);
     if (status == 0)
-        status = cow_native_link_object(made, p->target, name);
+        status = cow_unlinked_link(&walk->unlinked, made, p->target, name);
     if (made.object != NULL && cow_native_close(made) < 0)
         status = -1;
 done:
@@ -899,7 +904,7 @@ int cow_walk_build(cow_walk *walk, const char *name, uint64_t row, int64_t *chan
     if ((exists = cow_native_exists(file->loc, walk->prefix)) < 0 ||
         (exists && (leftover_find(&rest, walk, made) < 0 || cow_native_link_delete(file->loc, walk->prefix) < 0 ||
                     leftover_strike_out(&rest) < 0)) ||
-        cow_native_link_object(made, file->loc, walk->prefix) < 0)
+        cow_unlinked_link(&walk->unlinked, made, file->loc, walk->prefix) < 0)
         goto done;
     if (keep_used(walk) < 0 || (walk->full && cow_deleted_note(file, &walk->state, row) < 0) ||
         absolute_links_put(file, walk->absolute || (file->absolute && !walk->renew)) < 0)

@@ -314,6 +314,17 @@ static int create_link(H5VL_link_create_args_t *args, cow_loc at, const char *na
     return 0;
 }
 
+int cow_native_change_references(cow_loc object, int delta)
+{
+    H5VL_object_specific_args_t args = {.op_type = H5VL_OBJECT_CHANGE_REF_COUNT};
+    H5VL_loc_params_t self = cow_by_self(object.type);
+
+    args.args.change_rc.delta = delta;
+    if (H5VLobject_specific(object.object, &self, cow_native_id(), &args, DXPL, NULL) < 0)
+        return cow_error_native("cannot change the reference count of an object");
+    return 0;
+}
+
 int cow_native_link_object(cow_loc object, cow_loc to, const char *name)
 {
     H5VL_link_create_args_t args = {.op_type = H5VL_LINK_CREATE_HARD};

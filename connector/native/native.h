@@ -72,6 +72,7 @@ int cow_native_group_close(void *group);
 int cow_native_link_hard(cow_loc from, const char *path, cow_loc to, const char *name);
 /* The same, the object itself given (its own link may be anywhere, or nowhere). */
 int cow_native_link_object(cow_loc object, cow_loc to, const char *name);
+int cow_native_change_references(cow_loc object, int delta);
 int cow_native_link_soft(cow_loc at, const char *name, const char *target);
 /* HDF5 copies and tells user-defined links only with a class for their type, which another program may have had. 1: one
  * was registered, which leads nowhere and gives out the value: H5Lunregister it; 0: not needed. */

@@ -20,6 +20,30 @@
 
 #define DXPL H5P_DATASET_XFER_DEFAULT
 
+/* The creation properties that a file with history gets when a program asks for GIVEN; the caller closes it. HDF5 1.14.5
+ * cannot keep the tables of the history where lengths have fewer than 8 bytes (datasets without a maximum cannot be opened
+ * again), nor resize them where dataspaces are shared messages. */
+static hid_t creation_properties(hid_t given)
+{
+    hid_t fcpl = H5Pcopy(given);
+    size_t address, length;
+    unsigned indexes, flags, least;
+
+    if (fcpl < 0 || H5Pget_sizes(fcpl, &address, &length) < 0 ||
+        (length < 8 && H5Pset_sizes(fcpl, address, 8) < 0) || H5Pget_shared_mesg_nindexes(fcpl, &indexes) < 0)
+        goto failed;
+    for (unsigned i = 0; i < indexes; i++)
+        if (H5Pget_shared_mesg_index(fcpl, i, &flags, &least) < 0 ||
+            ((flags & H5O_SHMESG_SDSPACE_FLAG) &&
+             H5Pset_shared_mesg_index(fcpl, i, flags & ~(unsigned)H5O_SHMESG_SDSPACE_FLAG, least) < 0))
+            goto failed;
+    return fcpl;
+failed:
+    if (fcpl >= 0)
+        H5Pclose(fcpl);
+    return cow_error_native("cannot prepare the creation properties");
+}
+
 /* Could a file created with FCPL look like the one that exists? 1, 0, -1. What is compared is what a program can see
  * and what cannot be changed later. */
 static int same_properties(void *native, hid_t fcpl)
@@ -302,7 +326,7 @@ void *cow_file_create_callback(const char *name, unsigned flags, hid_t fcpl, hid
     COW_QUIET;
     cow_options *options = cow_fapl_options(fapl);
     standing s = {0};
-    hid_t under = H5I_INVALID_HID, stack = H5I_INVALID_HID;
+    hid_t under = H5I_INVALID_HID, stack = H5I_INVALID_HID, own_fcpl = H5I_INVALID_HID;
     H5F_libver_t low, high;
     unsigned native_flags = flags;
     void *native;
@@ -321,8 +345,10 @@ void *cow_file_create_callback(const char *name, unsigned flags, hid_t fcpl, hid
             cow_error_native("%s: cannot prepare to create the file", name);
             goto done;
         }
-        if (cow_small_blocks(under) < 0 || cow_file_use_journal(under, fapl, options) < 0)
+        if (cow_small_blocks(under) < 0 || cow_file_use_journal(under, fapl, options) < 0 ||
+            (own_fcpl = creation_properties(fcpl)) < 0)
             goto done;
+        fcpl = own_fcpl;
     }
     /* what a program left that died before its first commit is no file yet */
     if (ours && (flags & H5F_ACC_EXCL) && cow_journal_unfinished(name, &abandoned) && abandoned)
@@ -357,6 +383,8 @@ done:
     cow_file_remember(s.object, fapl);
     if (s.object != NULL && (flags & H5F_ACC_SWMR_WRITE))
         cow_home_start_swmr(s.object->home);
+    if (own_fcpl >= 0)
+        H5Pclose(own_fcpl);
     if (under >= 0)
         H5Pclose(under);
     cow_options_free(options);

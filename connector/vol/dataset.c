@@ -65,7 +65,7 @@ static int learn_layout(cow_object *o)
     char source[4096];
     int status = -1;
 
-    if (o->layout_known || o->home == NULL || o->home->file == NULL || o->home->version != NULL)
+    if (o->layout_known || o->home == NULL || o->home->file == NULL)
         return 0;
     if ((dcpl = cow_native_dataset_dcpl(o->native)) < 0)
         return -1;
@@ -90,7 +90,7 @@ static int before_native_read(cow_object *o, bool extent)
 {
     if (learn_layout(o) < 0)
         return -1;
-    if (!o->user_virtual || (o->mapped && !extent) || !cow_file_writable(o->home->file))
+    if (!o->user_virtual || (o->mapped && !extent) || o->home->version != NULL || !cow_file_writable(o->home->file))
         return 0;
     return cow_file_commit(o->home->file, COW_FLUSH) < 0 ? -1 : cow_home_reopen_datasets(o->home);
 }

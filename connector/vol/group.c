@@ -88,13 +88,20 @@ herr_t cow_group_specific_callback(void *object, H5VL_group_specific_args_t *arg
     cow_home *home = cow_home_reference(o->home); /* a refresh closes the object in the middle */
     H5VL_group_specific_args_t native = *args;
     H5VL_loc_params_t self = cow_by_self(o->type);
-    cow_where where;
+    cow_where where = {0};
     herr_t status = -1;
 
     switch (args->op_type) {
     case H5VL_GROUP_MOUNT: {
         cow_object *child = cow_object_of(args->args.mount.child_file);
 
+        if (child != NULL && child->home != NULL && child->home->version != NULL) {
+            cow_error(COW_UNSUPPORTED,
+                      "%s: an old version cannot be mounted, for HDF5 would show the newest state there; mount what "
+                      "h5cow export makes of it",
+                      cow_file_name(child->home->file));
+            break;
+        }
         if (cow_locate_name(o, &self, args->args.mount.name, COW_TO_READ, &where) < 0)
             break;
         native.args.mount.name = where.name;

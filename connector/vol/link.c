@@ -266,17 +266,6 @@ static int holder(cow_object *o, const cow_where *where, cow_loc *group, char **
     return status;
 }
 
-static int change_references(cow_loc object, int delta)
-{
-    H5VL_object_specific_args_t args = {.op_type = H5VL_OBJECT_CHANGE_REF_COUNT};
-    H5VL_loc_params_t self = cow_by_self(object.type);
-
-    args.args.change_rc.delta = delta;
-    if (H5VLobject_specific(object.object, &self, cow_native_id(), &args, DXPL, NULL) < 0)
-        return cow_error_native("cannot change the reference count of a group");
-    return 0;
-}
-
 /* HDF5 (seen in 1.14.5, with the newer object headers that a file with history has) crashes when the link of a group to
  * itself goes and leaves one: the message with the reference count, which is no longer needed, is removed from the
  * header while it is walked for the link. With one reference more meanwhile that comes later. */
@@ -317,13 +306,13 @@ static herr_t delete(cow_object *o, cow_where *where, H5VL_link_specific_args_t 
     if (found >= 0 && info.type == H5L_TYPE_HARD) {
         if (holder(o, where, &group, &name) < 0 ||
             (group.object != NULL && (kept = cow_file_keep_removed(target.home->file, group, name)) < 0) ||
-            (group.object != NULL && (own = is_own_link(group, &info)) < 0) || (own && change_references(group, 1) < 0))
+            (group.object != NULL && (own = is_own_link(group, &info)) < 0) || (own && cow_native_change_references(group, 1) < 0))
             goto done;
         /* An object that keeps another link may be known by the path that goes. */
         cow_changed_paths(target.home->file);
     }
     status = kept ? 0 : H5VLlink_specific(where->native, &where->loc, cow_native_id(), args, dxpl, req);
-    if (own && change_references(group, -1) < 0)
+    if (own && cow_native_change_references(group, -1) < 0)
         status = -1;
     if (status >= 0)
         status = cow_changed_member(&target, link_name(where));

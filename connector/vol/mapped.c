@@ -1,4 +1,5 @@
-/* Reading an application's own virtual dataset whose sources are in the same file with history.
+/* Reading an application's own virtual dataset whose sources are in the same file with history: in a version, from the
+ * sources of that version.
  *
  * Native HDF5 would read the sources as they were committed, through virtual datasets that it keeps open and that a
  * commit replaces (seen: wrong values, and a crash when a source had grown). So each mapping is read here from its
@@ -9,6 +10,7 @@
  */
 #include "vol/vol.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -117,7 +119,7 @@ static int select_positions(hid_t space, const slab *s, hsize_t n)
 static int mapping_open(cow_object *o, hid_t dcpl, size_t i, hid_t extent, mapping *m)
 {
     cow_loc here = {o->native, H5I_DATASET};
-    char name[4096] = "/";
+    char source[4096], name[4400];
     hid_t source_extent = H5I_INVALID_HID;
     hsize_t dims[H5S_MAX_RANK];
     slab from, to;
@@ -125,8 +127,9 @@ static int mapping_open(cow_object *o, hid_t dcpl, size_t i, hid_t extent, mappi
     int found, status = -1;
 
     *m = (mapping){.source = H5I_INVALID_HID, .target = H5I_INVALID_HID};
-    if (H5Pget_virtual_dsetname(dcpl, i, name + 1, sizeof name - 1) < 0)
+    if (H5Pget_virtual_dsetname(dcpl, i, source, sizeof source) < 0)
         return cow_error_native("cannot read a mapping of a virtual dataset");
+    snprintf(name, sizeof name, "%s/%s", o->home->version == NULL ? "" : o->home->version, source);
     if ((found = cow_native_exists(here, name)) <= 0)
         return found;
     if ((m->native = cow_native_dataset_open(here, name)) == NULL ||

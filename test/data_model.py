@@ -1,0 +1,118 @@
+"""Writes docs/data-model.md: every kind of object x every operation, from what test_model itself says (--list).
+
+usage: data_model.py TEST_MODEL    writes the page; test_data_model.py fails where page and tests differ
+"""
+
+import pathlib
+import subprocess
+import sys
+
+PAGE = pathlib.Path(__file__).resolve().parent.parent / "docs/data-model.md"
+
+HEAD = """# The data model
+
+<!-- written by test/data_model.py from the tests; do not edit -->
+
+Every kind of object in an HDF5 file, and what is tested about it. Each cell is the last part of a test's name, which
+begins with the name in the first column: `test_model "datasets::chunked/modify"` runs one row and shows that cell.
+Native HDF5 is the judge: the same calls are made on a plain file, which is kept after each step, and everything that can
+be read, asked and listed must be the same
+
+* in the head through h5cow, before and after the file is closed,
+* in every version, as `FILE@N` and with `at=N` (column *old version*),
+* in the head and in every version by HDF5 without h5cow (column *without h5cow*).
+
+*Copy* is `H5Ocopy` within the file, and from the head and from a version into a file with history and into a plain one,
+and from a plain file into one with history; of a link it is `H5Lcopy`. *Move* is `H5Lmove`, of attributes `H5Arename`.
+*Delete* is followed by creating the same name again. *List* is by all calls that list: visits and iterations by name and
+by creation order, names by number. Changes of data that lie elsewhere make no version.
+"""
+
+# What is tested elsewhere: title, [(what, "file::test")].
+ELSEWHERE = [
+    (
+        "References in versions",
+        [
+            ("objects, regions and attributes, of 1.8 and 1.12, in all places", "test_references.c::test_references_of_every_kind_lead_to_objects_of_their_version"),
+            ("to deleted objects", "test_references.c::test_references_to_deleted_objects_lead_nowhere"),
+            ("after the file was created anew", "test_references.c::test_after_recreation_references_of_old_versions_still_lead"),
+            ("into other files", "test_references.c::test_references_into_other_files_are_kept_in_every_version"),
+        ],
+    ),
+    (
+        "Types in every place",
+        [("all types of the table in small, compact, scalar, chunked and contiguous datasets and attributes, named and not", "test_types.c::test_values_and_types_of_every_class_in_head_and_versions")],
+    ),
+    (
+        "Links and groups",
+        [
+            ("100,000 links in one group", "test_files.c::test_group_of_a_hundred_thousand_links"),
+            ("copying a group of very many links", "test_files.c::test_copy_of_a_group_of_many_ordered_links"),
+            ("listings of the root, which hide the history", "test_vol.c::test_root_listings_are_those_of_a_file_without_history"),
+            ("user-defined links whose class is not registered", "test_vol.c::test_user_defined_links_are_followed_and_kept"),
+            ("writing through an external link", "test_vol.c::test_external_link_to_a_file_with_history_is_written_with_history"),
+            ("mounts", "test_files.c::test_mounts_show_what_native_hdf5_shows"),
+            ("writing through a mount", "test_vol.c::test_mounted_file_with_history_is_written_with_history"),
+            ("old versions cannot be mounted: HDF5 would show the head there", "test_files.c::test_mounting_an_old_version_is_refused"),
+        ],
+    ),
+    (
+        "Copies",
+        [
+            ("within a file: no chunk is stored again", "test_files.c::test_copy_within_a_file_costs_no_chunk_data"),
+            ("into another file with history: each chunk once", "test_files.c::test_copy_into_another_file_with_history_is_deduplicated"),
+        ],
+    ),
+    (
+        "Virtual datasets",
+        [("sources with changes that are not committed", "test_vol.c::test_user_virtual_dataset_shows_what_is_not_committed")],
+    ),
+    (
+        "Objects and files",
+        [
+            ("object times: the head's are HDF5's; a version's are those of making the version, and stay", "test_files.c::test_times_of_objects_stay_those_of_their_version"),
+            ("user block: the program's own, without history", "test_files.c::test_user_block_belongs_to_the_program"),
+            ("creation properties, sizes, counts that a file tells", "test_files.c::test_files_say_of_themselves_what_the_program_asked_for"),
+            ("`H5Fget_file_image`", "test_files.c::test_image_of_an_open_file_is_the_file"),
+            ("`H5Freopen`", "test_files.c::test_reopened_file_is_the_same_file"),
+            ("one file under two names", "test_accidents.py::test_two_names_in_one_process_are_one_file"),
+            ("library version bounds, alignment, caches, close degree", "test_files.c::test_access_properties_leave_history_right"),
+            ("page buffer", "test_files.c::test_page_buffer"),
+            ("other file drivers: new files are plain, files with history are read and not written", "test_files.c::test_other_drivers_make_plain_files_and_only_read_histories"),
+            ("creating over a file with history", "test_vol.c::test_truncate_keeps_history"),
+            ("a plain file that is imported", "test_import.py::test_everything_comes_along"),
+        ],
+    ),
+]
+
+
+def table(program):
+    """Columns, and for each row its name, its note, and for each column why there is no such operation, or ""."""
+    listed = subprocess.run([program, "--list"], capture_output=True, text=True, check=True).stdout.splitlines()
+    lines = [line.split("\t") for line in listed]
+    return lines[0][2:], [(line[0], line[1], line[2:]) for line in lines[1:]]
+
+
+def page(program):
+    columns, rows = table(program)
+    text = HEAD
+    for family in dict.fromkeys(name.partition("::")[0] for name, _, _ in rows):
+        text += f"\n## {family[0].upper()}{family[1:]}\n\n| test | {' | '.join(columns)} |\n|{'---|' * (len(columns) + 1)}\n"
+        notes = ""
+        for name, note, cells in rows:
+            if name.partition("::")[0] != family:
+                continue
+            shown = [f"none: {why}" if why else f"`/{column}`" for column, why in zip(columns, cells, strict=True)]
+            text += f"| `{name}` | {' | '.join(shown)} |\n"
+            if note:
+                notes += f"* `{name}`: {note}\n"
+        text += f"\n{notes}" if notes else ""
+    text += "\n## Tested elsewhere\n\n| | what | test |\n|---|---|---|\n"
+    for title, tests in ELSEWHERE:
+        for what, test in tests:
+            text += f"| {title} | {what} | `{test}` |\n"
+    return text
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(sys.argv[1]))
