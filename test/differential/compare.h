@@ -1,4 +1,4 @@
-/* Comparing two HDF5 files that should hold the same: the judge of test/differential.c.
+/* Comparing two HDF5 files that should hold the same: the judge of the differential test.
  *
  * A is native HDF5, the one that is right. B is the file under test. The first difference found is described in the
  * report and ends the comparison. Public HDF5 calls only.
@@ -6,7 +6,7 @@
 #ifndef DIFFERENTIAL_COMPARE_H
 #define DIFFERENTIAL_COMPARE_H
 
-#include <hdf5.h>
+#include "run.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,10 +25,15 @@ typedef struct comparison {
     bool deleted;     /* something was deleted from the file: reference counts may be higher in B */
     bool chunk_bytes; /* read every chunk raw as well (slower) */
     char why[2000];   /* the report */
+    const addresses *addresses; /* of objects in A: which were used again; NULL: no reference is sure (D3) */
+    bool leading;               /* for the comparison of trees alone */
+    struct lead *lead;
+    long followed, sure; /* references; of these, compared strictly */
     hid_t stack;      /* start with H5I_INVALID_HID; the error stack of the call that should not have failed */
 } comparison;
 
 /* Walks both trees. true: the same. */
+/* And what references, links and named types lead to. */
 bool compare_trees(comparison *c, hid_t a, hid_t b);
 /* One object: header, attributes, a dataset's layout and elements, a group's links (not what they lead to). */
 bool compare_objects(comparison *c, const char *path, hid_t a, hid_t b);
