@@ -54,6 +54,30 @@ bool type_contains(hid_t type, H5T_class_t cls)
     return found;
 }
 
+static bool contains_new_reference(hid_t type)
+{
+    H5T_class_t own = H5Tget_class(type);
+    bool found = own == H5T_REFERENCE && H5Tequal(type, H5T_STD_REF) > 0;
+    if (own == H5T_COMPOUND) {
+        int n = H5Tget_nmembers(type);
+        for (int i = 0; i < n && !found; i++) {
+            hid_t member = H5Tget_member_type(type, (unsigned)i);
+            found = contains_new_reference(member);
+            H5Tclose(member);
+        }
+    } else if (own == H5T_ARRAY || own == H5T_VLEN) {
+        hid_t base = H5Tget_super(type);
+        found = contains_new_reference(base);
+        H5Tclose(base);
+    }
+    return found;
+}
+
+bool type_nests_references(hid_t type)
+{
+    return H5Tget_class(type) != H5T_REFERENCE && contains_new_reference(type);
+}
+
 /* Has the native address one object, and never had another? Then a reference that holds it leads there. */
 static bool surely(const comparison *c, const H5O_token_t *native)
 {

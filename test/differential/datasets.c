@@ -57,7 +57,7 @@ static bool take_dataset(pair *set, char path[PATH_SIZE], bool *own)
 {
     if (!find_dataset(set, path, own))
         return false;
-    if (!masked(set->id[0]))
+    if (!read_only(set->id[0]))
         return true;
     if (*own)
         close_ids(*set);
@@ -355,7 +355,7 @@ bool op_multi(void)
             H5Otoken_cmp(w.file.id[0], &mine.token, &other.token, &cmp);
             fresh = fresh && cmp != 0;
         }
-        fresh = fresh && !(writing && masked(set[n].id[0]));
+        fresh = fresh && !(writing && read_only(set[n].id[0]));
         if (!fresh) {
             close_ids(set[n]);
             continue;

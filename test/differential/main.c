@@ -39,7 +39,7 @@
  *      keeps the old mask when the new bytes have the same size. All handles are closed after such a write, it is left
  *      out where the sizes are equal, and the dataset is only read from then on.
  * D13  H5Ocopy of a chunked dataset with variable-length data inside a compound or array: native HDF5 1.14.5 converts
- *      in a buffer that is too small; and it refuses to copy one of references. Such trees are not copied.
+ *      in a buffer that is too small; and it refuses to copy one of references (H5D__chunk_copy). Such trees are not copied.
  * D14  Unions of hyperslabs that HDF5 1.14.5 itself builds wrong: 490+3 | 110+162x3/4 has 486 elements, most of them
  *      outside the bounds it gives, and reading them overruns memory. The last box is used alone.
  * D16  The scale-offset filter with fewer bits than the type has: HDF5 1.14.5 cannot decode what it encoded where the
@@ -58,6 +58,12 @@
  * D21  The character set of link names in trees that H5Ocopy made: a connector cannot set it.
  * D22  Chunks of tiny datasets in FILE@N: what changes no element makes no new version.
  * D23  Groups that a refused H5Dcreate made on its way: native HDF5 1.14.5 leaves them.
+ * D28  H5Ocopy of references of HDF5 1.12: the copy names the same heap objects as its source, which go with either
+ *      (H5D__contig_copy copies the bytes). And between files of references inside something else: native HDF5 keeps
+ *      their bytes, which then lead to whatever is at that address there. Such trees are not copied.
+ * D27  References of HDF5 1.12 inside compounds, arrays or sequences are written once: over older ones native HDF5 1.14.5
+ *      gives back what it finds in the background buffer, whatever that is, and then destroys what is no reference
+ *      (H5T__ref_disk_write, H5T__conv_ref).
  * D26  The extent of the dataspace that H5Rget_region gives in FILE@N: HDF5 reads it from the newest state's object header,
  *      past any connector (H5R__decode_token_region_compat).
  * D25  H5Dget_chunk_info and its like tell no address while the bytes wait to be committed or applied: docs/promises.md.
@@ -66,6 +72,7 @@
  *      does not name; so does H5Dwrite to filtered chunks that do not fit the cache. The program names all of them there.
  */
 #include "compare.h"
+#include "copies.h"
 #include "operations.h"
 #include "places.h"
 #include "plant.h"
@@ -92,8 +99,9 @@ static const struct operation {
     {"create group", op_group, 4, true},   {"create dataset", op_dataset, 9, true}, {"open dataset", op_open, 4, false},
     {"close dataset", op_close, 3, false}, {"write", op_write, 22, true},           {"read", op_read, 14, false},
     {"multi", op_multi, 4, true},          {"set extent", op_extent, 9, true},      {"raw chunk", op_chunk, 5, true},
-    {"reference", op_reference, 2, true},  {"attribute", op_attribute, 11, true},   {"link", op_link, 9, true},
-    {"copy object", op_copy, 3, true},     {"commit type", op_type, 1, true},       {"comment", op_comment, 1, true},
+    {"reference", op_reference, 3, true},  {"attribute", op_attribute, 11, true},   {"link", op_link, 9, true},
+    {"copy object", op_copy, 4, true},     {"commit type", op_type, 2, true},       {"comment", op_comment, 1, true},
+    {"reference count", op_reference_count, 1, true}, {"replace", op_replace, 2, true}, {"copy between files", op_copy_files, 3, true},
     {"list", op_list, 5, false},           {"flush", op_flush, 2, false},           {"reopen", op_reopen, 3, false},
     {"truncate", op_truncate, 0, true}, /* weight in pick() */
 };
@@ -102,7 +110,7 @@ static const struct operation {
 static size_t pick(void)
 {
     unsigned total = 0, at;
-    if (w.step % 500 == 499)
+    if (w.step % 500 == 499 || (w.step % 100 == 60 && chance(40)))
         return OPERATIONS - 1;
     for (size_t i = 0; i < OPERATIONS; i++)
         total += operations[i].weight;
@@ -156,7 +164,9 @@ static void end_file(void)
         free(w.version[i].addresses);
         snprintf(copy, sizeof copy, "%s.%s", w.name[1], w.version[i].name);
         unlink(copy);
+        unlink(w.version[i].file);
     }
+    unlink_outside();
     unlink(w.name[0]);
     unlink(w.name[1]);
     w.versions = 0;

@@ -1,4 +1,5 @@
 /* Groups, attributes, named types, comments, reference counts. */
+#include "compare.h"
 #include "datasets.h"
 #include "operations.h"
 #include "places.h"
@@ -50,7 +51,12 @@ bool op_attribute(void)
     w.modified = true;
     size_t what = below(100);
     if (what < 45) {
-        hid_t type = random_type(1, true), space = random_space(shape, sizeof shape, &rank, dims, max);
+        const char *committed = chance(20) ? some(AT_TYPE) : NULL;
+        pair named = {{H5I_INVALID_HID, H5I_INVALID_HID}};
+        if (committed && !OPEN("H5Topen", named, H5Topen2(w.file.id[s], committed, H5P_DEFAULT)))
+            committed = NULL;
+        hid_t type = committed ? H5Tcopy(named.id[0]) : random_type(1, true),
+              space = random_space(shape, sizeof shape, &rank, dims, max);
         if (H5Sget_simple_extent_type(space) == H5S_SIMPLE) { /* attributes have no maximum, and are small */
             for (int i = 0; i < rank; i++)
                 dims[i] = dims[i] % 5;
@@ -60,12 +66,15 @@ bool op_attribute(void)
         size_t n = H5Sget_simple_extent_type(space) == H5S_NULL ? 0 : (size_t)H5Sget_simple_extent_npoints(space);
         void *values[2];
         random_values(type, n, values);
-        note("H5Acreate %s@%s class %d rank %d", path, name, (int)H5Tget_class(type), rank);
-        if (OPEN("H5Acreate", at, H5Acreate2(object.id[s], name, type, space, H5P_DEFAULT, H5P_DEFAULT))) {
+        note("H5Acreate %s@%s class %d rank %d%s%s", path, name, (int)H5Tget_class(type), rank,
+             committed ? " type " : "", committed ? committed : "");
+        if (OPEN("H5Acreate", at,
+                 H5Acreate2(object.id[s], name, committed ? named.id[s] : type, space, H5P_DEFAULT, H5P_DEFAULT))) {
             BOTH("H5Awrite", H5Awrite(at.id[s], type, values[s]));
             close_ids(at);
         }
         reclaim_both(type, n, values);
+        close_ids(named);
         H5Tclose(type);
         H5Sclose(space);
     } else if (what < 70) {
@@ -76,7 +85,8 @@ bool op_attribute(void)
             size_t n = H5Sget_simple_extent_type(space) == H5S_NULL ? 0 : (size_t)H5Sget_simple_extent_npoints(space);
             void *values[2];
             random_values(type, n, values);
-            BOTH("H5Awrite", H5Awrite(at.id[s], type, values[s]));
+            if (!type_nests_references(own)) /* D27 */
+                BOTH("H5Awrite", H5Awrite(at.id[s], type, values[s]));
             reclaim_both(type, n, values);
             H5Tclose(own);
             H5Tclose(type);
@@ -159,5 +169,55 @@ bool op_flush(void)
     check_dataset(set, path);
     if (own)
         close_ids(set);
+    return true;
+}
+
+/* Never below the number of links: then the object would go while it has names. */
+bool op_reference_count(void)
+{
+    SIDES;
+    char path[PATH_SIZE];
+    H5O_info2_t info, other;
+    unsigned links = 0;
+    pair object;
+    snprintf(path, sizeof path, "%s", some_object());
+    if (strcmp(path, "/") == 0 || !OPEN("H5Oopen", object, H5Oopen(w.file.id[s], path, H5P_DEFAULT)))
+        return false;
+    H5Oget_info3(object.id[0], &info, H5O_INFO_BASIC);
+    for (size_t i = 0; i < w.places; i++)
+        links += w.place[i].what != AT_LINK &&
+                 H5Oget_info_by_name3(w.file.id[0], w.place[i].path, &other, H5O_INFO_BASIC, H5P_DEFAULT) >= 0 &&
+                 memcmp(&info.token, &other.token, sizeof info.token) == 0;
+    w.modified = true;
+    if (info.rc > links && chance(60)) {
+        note("H5Odecr_refcount %s", path);
+        BOTH("H5Odecr_refcount", H5Odecr_refcount(object.id[s]));
+    } else {
+        note("H5Oincr_refcount %s", path);
+        BOTH("H5Oincr_refcount", H5Oincr_refcount(object.id[s]));
+    }
+    close_ids(object);
+    touch(path);
+    return true;
+}
+
+/* Something is deleted, and something else gets its name. */
+bool op_replace(void)
+{
+    SIDES;
+    char path[PATH_SIZE];
+    const char *link = some_link();
+    if (!link)
+        return false;
+    snprintf(path, sizeof path, "%s", link);
+    note("H5Ldelete %s, to be made anew", path);
+    w.deleted = w.modified = true;
+    if (!BOTH("H5Ldelete", H5Ldelete(w.file.id[s], path, H5P_DEFAULT)))
+        return true;
+    learn_places();
+    snprintf(w.again, sizeof w.again, "%s", path);
+    bool done = chance(60) ? op_dataset() : chance(50) ? op_group() : chance(50) ? op_type() : op_copy();
+    *w.again = 0;
+    (void)done; /* a copy may have nothing to work on */
     return true;
 }

@@ -11,6 +11,7 @@ bool op_chunk(void);
 bool op_close(void);
 bool op_comment(void);
 bool op_copy(void);
+bool op_copy_files(void);
 bool op_dataset(void);
 bool op_extent(void);
 bool op_flush(void);

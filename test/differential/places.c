@@ -86,6 +86,11 @@ const char *some_link(void)
 
 void new_path(char path[PATH_SIZE], const char *stem)
 {
+    if (*w.again) {
+        snprintf(path, PATH_SIZE, "%s", w.again);
+        *w.again = 0;
+        return;
+    }
     const char *group = some_group();
     if (strlen(group) > 60)
         group = "/";

@@ -149,7 +149,7 @@ bool op_reference(void)
         if (!at || !OPEN("H5Dopen", set, H5Dopen2(w.file.id[s], at, H5P_DEFAULT)))
             return false;
         hid_t type = H5Dget_type(set.id[0]);
-        if (type_contains(type, H5T_REFERENCE))
+        if (type_contains(type, H5T_REFERENCE) && !read_only(set.id[0]))
             snprintf(path, sizeof path, "%s", at);
         else {
             close_ids(set);

@@ -84,7 +84,11 @@ extern struct run {
     addresses addresses;
     char touched[4][PATH_SIZE];
     size_t touches;
-    unsigned named; /* names given so far */
+    unsigned named;            /* names given so far */
+    char again[PATH_SIZE];     /* the next object is to be called this; "": no wish */
+    char outside[2][2][PATH_SIZE]; /* other files, to copy from and to: plain ones; on side 1 one with history */
+    size_t first;              /* version of the file as it is; those before were put aside with the file that had them */
+    unsigned aside;            /* files put aside */
 
     struct version {
         char name[64];

@@ -230,9 +230,10 @@ static int find_mask(const hsize_t *offset, unsigned mask, haddr_t address, hsiz
     return 0;
 }
 
-bool masked(hid_t set)
+bool read_only(hid_t set)
 {
-    hid_t dcpl = H5Dget_create_plist(set);
+    hid_t dcpl = H5Dget_create_plist(set), type = H5Dget_type(set);
+    bool once = type_nests_references(type);
     unsigned found = 0, config, flags;
     int filters = H5Pget_nfilters(dcpl);
     if (filters > 0 && H5Pget_layout(dcpl) == H5D_CHUNKED)
@@ -243,7 +244,8 @@ bool masked(hid_t set)
             found &= ~(1u << i);
     }
     H5Pclose(dcpl);
-    return found != 0;
+    H5Tclose(type);
+    return once || found != 0;
 }
 
 bool without_fill(hid_t set)

@@ -19,8 +19,9 @@ void name_all_members(transfer *t, hid_t set);
 void end_transfer(transfer *t);
 /* Random values. false: both sides refused. */
 bool write_dataset(pair set, bool whole);
-/* D12: a chunk was written raw, past filters that never fail by themselves. Deflate alone may give up. */
-bool masked(hid_t set);
+/* What HDF5 itself would spoil by writing it again. D12: a chunk was written raw, past filters that never fail by
+ * themselves (deflate alone may give up). D27. */
+bool read_only(hid_t set);
 /* D5: nobody knows what unwritten elements of such a dataset are. */
 bool without_fill(hid_t set);
 

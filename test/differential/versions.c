@@ -84,11 +84,11 @@ static void compare_version(const struct version *v, reached how)
                     .chunk_bytes = chance(20)};
     hid_t twin = H5Fopen(v->twin, H5F_ACC_RDONLY, w.access[0]), file = H5I_INVALID_HID, root = H5I_INVALID_HID;
     if (w.self)
-        snprintf(path, sizeof path, "%s.%s", w.name[1], v->name);
+        snprintf(path, sizeof path, "%s.%s", v->file, v->name);
     else if (how == REACHED_AT)
-        snprintf(path, sizeof path, "%s@%s", w.name[1], v->name);
+        snprintf(path, sizeof path, "%s@%s", v->file, v->name);
     else {
-        snprintf(path, sizeof path, "%s", w.name[1]);
+        snprintf(path, sizeof path, "%s", v->file);
         snprintf(c.prefix, sizeof c.prefix, "/_versioned_data/versions/%s", v->name);
     }
     if (twin < 0)
@@ -133,7 +133,7 @@ static void keep_version(const char *name)
     w.version = realloc(w.version, (w.versions + 1) * sizeof *w.version);
     v = &w.version[w.versions++];
     snprintf(v->name, sizeof v->name, "%s", name);
-    snprintf(v->twin, sizeof v->twin, "%.500s.%s", w.name[0], name);
+    snprintf(v->twin, sizeof v->twin, "%.500s.%zu", w.name[0], w.versions);
     snprintf(v->file, sizeof v->file, "%s", w.name[1]);
     copy_file(w.name[0], v->twin);
     if ((v->addresses = malloc(sizeof *v->addresses)) == NULL)
@@ -156,12 +156,13 @@ static void after_close(void)
             copy_file(w.name[1], copy);
     } else {
         n = read_log(&names);
-        if (n < w.versions || n > w.versions + 1)
-            differ(NO_STACK, "the file has %zu versions after a close, it had %zu before", n, w.versions);
-        for (size_t i = 0; i < w.versions; i++)
-            if (strcmp(names[i], w.version[i].name) != 0)
-                differ(NO_STACK, "version %zu is now called %s, it was %s", i, names[i], w.version[i].name);
-        new_one = n == w.versions + 1;
+        size_t had = w.versions - w.first;
+        if (n < had || n > had + 1)
+            differ(NO_STACK, "the file has %zu versions after a close, it had %zu before", n, had);
+        for (size_t i = 0; i < had; i++)
+            if (strcmp(names[i], w.version[w.first + i].name) != 0)
+                differ(NO_STACK, "version %zu is now called %s, it was %s", i, names[i], w.version[w.first + i].name);
+        new_one = n == had + 1;
         snprintf(made, sizeof made, "%s", new_one ? names[n - 1] : "");
         free(names);
         if (new_one && !w.modified && !w.created)
@@ -169,7 +170,7 @@ static void after_close(void)
     }
     if (new_one)
         keep_version(made);
-    else if (w.modified && w.versions) {
+    else if (w.modified && w.versions > w.first) {
         /* Changes that changed nothing (refused calls, equal bytes): then the last version is the present state. */
         struct version *last = &w.version[w.versions - 1];
         comparison c = {.stack = NO_STACK, .how = REACHED_HEAD, .scratch = w.scratch};
@@ -211,7 +212,7 @@ void close_pair(void)
         BOTH("H5Fclose", H5Fclose(w.file.id[s]));
         w.file.id[0] = w.file.id[1] = H5I_INVALID_HID;
         size_t i = below(w.handles);
-        if (w.writable && !masked(w.handle[i].set.id[0])) {
+        if (w.writable && !read_only(w.handle[i].set.id[0])) {
             note("H5Dwrite %s of the closed file", w.handle[i].path);
             write_dataset(w.handle[i].set, false);
         }
@@ -232,6 +233,8 @@ void close_pair(void)
 void create_pair(void)
 {
     SIDES;
+    w.first = w.versions = 0;
+    w.aside = 0;
     hid_t plist = H5Pcreate(H5P_FILE_CREATE);
     unsigned tracked = chance(60) ? 0 : H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED;
     H5Pset_link_creation_order(plist, tracked);
@@ -257,7 +260,8 @@ bool op_reopen(void)
     return true;
 }
 
-/* Creation properties stay: the connector keeps the file, and its root with it, when it is made anew. */
+/* Where the creation properties are those of the file, it is emptied and keeps its history. Else (OTHERWISE) the file is
+ * put aside, where its history goes on to be what it was. */
 bool op_truncate(void)
 {
     SIDES;
@@ -266,21 +270,31 @@ bool op_truncate(void)
     hid_t plist = H5Fget_create_plist(w.file.id[0]), root = H5Gopen2(w.file.id[0], "/", H5P_DEFAULT),
           of_root = H5Gget_create_plist(root); /* the other one knows of these only in the opening that created the file */
     unsigned order = 0;
+    bool otherwise = chance(20);
     H5Pget_link_creation_order(of_root, &order);
+    if (otherwise)
+        order = order ? 0 : H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED;
     H5Pset_link_creation_order(plist, order);
     H5Pget_attr_creation_order(of_root, &order);
     H5Pset_attr_creation_order(plist, order);
     H5Pclose(of_root);
     H5Gclose(root);
     close_pair();
-    note("H5Fcreate over the existing file");
+    note("H5Fcreate over the existing file%s", otherwise ? ", with other creation properties" : "");
     w.deleted = true;
     for (size_t i = 0; i < w.addresses.count; i++)
         w.addresses.at[i].alive = false;
     if (!OPEN("H5Fcreate", w.file, H5Fcreate(w.name[s], H5F_ACC_TRUNC, plist, w.access[s])))
         differ(H5E_DEFAULT, "the files cannot be created anew");
     H5Pclose(plist);
+    if (otherwise && !w.self) {
+        char old[PATH_SIZE];
+        snprintf(old, sizeof old, "%.500s.h5cow-old-%u", w.name[1], ++w.aside);
+        if (access(old, F_OK) != 0)
+            differ(NO_STACK, "there is no file %s", old);
+        for (; w.first < w.versions; w.first++)
+            snprintf(w.version[w.first].file, PATH_SIZE, "%s", old);
+    }
     w.writable = w.modified = w.created = true;
     return true;
 }
-
