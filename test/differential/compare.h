@@ -23,6 +23,8 @@ typedef struct comparison {
     char prefix[120]; /* REACHED_VERSION: what absolute soft links begin with in B, "" otherwise */
     hid_t scratch;    /* native file in memory, to decode chunks in */
     bool deleted;     /* something was deleted from the file: reference counts may be higher in B */
+    bool renumbered;  /* something was copied out of a version (D29) */
+    bool other;       /* a file that was copied to: chunks are not compared (D30) */
     bool chunk_bytes; /* read every chunk raw as well (slower) */
     char why[2000];   /* the report */
     const addresses *addresses; /* of objects in A: which were used again; NULL: no reference is sure (D3) */

@@ -198,7 +198,9 @@ bool op_copy_files(void)
         BOTH("H5Ocopy", H5Ocopy(source.id[s], from, target.id[s], to, plist, lcpl));
         H5Pclose(plist);
         H5Pclose(lcpl);
-        comparison c = {.stack = NO_STACK, .how = REACHED_HEAD, .scratch = w.scratch, .chunk_bytes = chance(30)};
+        w.renumbered = w.renumbered || old;
+        comparison c = {.stack = NO_STACK, .how = REACHED_HEAD, .scratch = w.scratch, .renumbered = w.renumbered,
+                        .deleted = true, .other = true};
         if (into)
             touch("/");
         else if (!compare_trees(&c, target.id[0], target.id[1]))
@@ -215,7 +217,8 @@ bool op_copy_files(void)
             unlink_outside();
         else if (done && !into) { /* what was copied is in the file when it is opened again */
             other = open_outside(k);
-            comparison c = {.stack = NO_STACK, .how = REACHED_HEAD, .scratch = w.scratch, .chunk_bytes = chance(30)};
+            comparison c = {.stack = NO_STACK, .how = REACHED_HEAD, .scratch = w.scratch, .renumbered = w.renumbered,
+                            .deleted = true, .other = true};
             if (!compare_trees(&c, other.id[0], other.id[1]))
                 differ(c.stack, "%s, opened again: %s", w.outside[k][1], c.why);
             BOTH("H5Fclose of another file", H5Fclose(other.id[s]));

@@ -56,8 +56,12 @@
  *      strings that are padded with spaces, or not, by whether the chunk fits its cache.
  * D20  Size and filter mask of a chunk whose elements were stored already, by whatever way: it is that stored chunk.
  * D21  The character set of link names in trees that H5Ocopy made: a connector cannot set it.
- * D22  Chunks of tiny datasets in FILE@N: what changes no element makes no new version.
+ * D22  Chunks of tiny datasets in FILE@N, and in what is copied out of it: what changes no element makes no new version.
  * D23  Groups that a refused H5Dcreate made on its way: native HDF5 1.14.5 leaves them.
+ * D30  Chunks in other files that were copied to: their index is of the kind that newer bounds give (D2), and of an
+ *      extensible array whose unlimited dimension is not the first native HDF5 1.14.5 tells wrong places
+ *      (H5D__earray_idx_iterate_cb). The elements are compared.
+ * D29  Creation order numbers of links in groups that were copied out of a version: see D7.
  * D28  H5Ocopy of references of HDF5 1.12: the copy names the same heap objects as its source, which go with either
  *      (H5D__contig_copy copies the bytes). And between files of references inside something else: native HDF5 keeps
  *      their bytes, which then lead to whatever is at that address there. Such trees are not copied.
@@ -142,7 +146,8 @@ static void one_step(void)
     for (size_t i = 0; i < w.touches; i++) {
         SIDES;
         pair object;
-        comparison c = {.stack = NO_STACK, .how = REACHED_HEAD, .deleted = w.deleted, .scratch = w.scratch};
+        comparison c = {.stack = NO_STACK, .how = REACHED_HEAD, .deleted = w.deleted, .renumbered = w.renumbered,
+                    .scratch = w.scratch};
         if (!OPEN("H5Oopen of what was touched", object, H5Oopen(w.file.id[s], w.touched[i], H5P_DEFAULT)))
             continue;
         if (!compare_objects(&c, w.touched[i], object.id[0], object.id[1]))

@@ -108,9 +108,9 @@ _Noreturn void differ(hid_t stack, const char *format, ...)
     va_end(args);
     tell_history();
     fflush(stdout);
-    for (int s = 0; s < 2; s++) /* the files are kept as they are, without what closing would change */
-        if (w.file.id[s] > 0)
-            H5Fflush(w.file.id[s], H5F_SCOPE_GLOBAL);
+    hid_t file[16]; /* they are kept as they are, without what closing would change */
+    for (ssize_t n = H5Fget_obj_ids(H5F_OBJ_ALL, H5F_OBJ_FILE, sizeof file / sizeof file[0], file); n-- > 0;)
+        H5Fflush(file[n], H5F_SCOPE_GLOBAL);
     _exit(1);
 }
 

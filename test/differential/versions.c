@@ -35,7 +35,8 @@ static void copy_file(const char *from, const char *to)
 void full_check(void)
 {
     learn_places();
-    comparison c = {.stack = NO_STACK, .how = REACHED_HEAD, .deleted = w.deleted, .scratch = w.scratch,
+    comparison c = {.stack = NO_STACK, .how = REACHED_HEAD, .deleted = w.deleted, .renumbered = w.renumbered,
+                    .scratch = w.scratch,
                     .addresses = &w.addresses, .chunk_bytes = chance(30)};
     if (!compare_trees(&c, w.file.id[0], w.file.id[1]))
         differ(c.stack, "%s", c.why);
@@ -244,7 +245,7 @@ void create_pair(void)
     if (!OPEN("H5Fcreate", w.file, H5Fcreate(w.name[s], H5F_ACC_TRUNC, plist, w.access[s])))
         die("cannot create files in %s", w.dir);
     H5Pclose(plist);
-    w.deleted = w.copied = false;
+    w.deleted = w.copied = w.renumbered = false;
     w.addresses.count = w.addresses.regions = 0;
     w.writable = w.modified = w.created = true;
 }
