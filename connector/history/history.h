@@ -148,9 +148,10 @@ int cow_file_removed(cow_file *file, const H5O_token_t *object);
 /* ---- copies ---- */
 
 /* H5Ocopy. Everything native, then every versioned dataset of the copy is given an id of its own that shares the
- * source's chunks (same file), or is written out as the dataset the application made (another file). */
-int cow_object_copy(cow_file *from_file, void *from, const H5VL_loc_params_t *from_loc, const char *from_name,
-                    cow_file *to_file, void *to, const H5VL_loc_params_t *to_loc, const char *to_name, hid_t ocpypl,
-                    hid_t lcpl, hid_t dxpl);
+ * source's chunks (same file), or is written out as the dataset the application made (another file). VERSION: the path of
+ * the version that is copied out of, or NULL. */
+int cow_object_copy(cow_file *from_file, const char *version, void *from, const H5VL_loc_params_t *from_loc,
+                    const char *from_name, cow_file *to_file, void *to, const H5VL_loc_params_t *to_loc,
+                    const char *to_name, hid_t ocpypl, hid_t lcpl, hid_t dxpl);
 
 #endif

@@ -25,6 +25,7 @@ typedef struct comparison {
     bool deleted;     /* something was deleted from the file: reference counts may be higher in B */
     bool renumbered;  /* something was copied out of a version (D29) */
     bool other;       /* a file that was copied to: chunks are not compared (D30) */
+    bool mixed;       /* something was copied in from another file (D30) */
     bool chunk_bytes; /* read every chunk raw as well (slower) */
     char why[2000];   /* the report */
     const addresses *addresses; /* of objects in A: which were used again; NULL: no reference is sure (D3) */

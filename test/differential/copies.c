@@ -76,14 +76,22 @@ static void close_filtered(void) /* D10 */
     }
 }
 
-static hid_t copy_plist(unsigned *flags)
+/* GROUPS: there may be groups in what is copied (D31). */
+static hid_t copy_plist(unsigned *flags, bool groups)
 {
     hid_t plist = H5Pcreate(H5P_OBJECT_COPY);
     *flags = (chance(10) ? H5O_COPY_SHALLOW_HIERARCHY_FLAG : 0) | (chance(10) ? H5O_COPY_WITHOUT_ATTR_FLAG : 0) |
-             (chance(15) ? H5O_COPY_EXPAND_SOFT_LINK_FLAG : 0) | (chance(10) ? H5O_COPY_EXPAND_EXT_LINK_FLAG : 0) |
+             (chance(15) && !groups ? H5O_COPY_EXPAND_SOFT_LINK_FLAG : 0) |
+             (chance(10) && !groups ? H5O_COPY_EXPAND_EXT_LINK_FLAG : 0) |
              (chance(10) ? H5O_COPY_MERGE_COMMITTED_DTYPE_FLAG : 0);
     H5Pset_copy_object(plist, *flags);
     return plist;
+}
+
+static bool is_group(hid_t file, const char *path)
+{
+    H5O_info2_t info;
+    return H5Oget_info_by_name3(file, path, &info, H5O_INFO_BASIC, H5P_DEFAULT) < 0 || info.type == H5O_TYPE_GROUP;
 }
 
 bool op_copy(void)
@@ -102,7 +110,7 @@ bool op_copy(void)
     if (holds(from, group) || !copyable(w.file.id[0], from, false))
         return false;
     close_filtered();
-    hid_t plist = copy_plist(&flags), lcpl = link_plist();
+    hid_t plist = copy_plist(&flags, is_group(w.file.id[0], from)), lcpl = link_plist();
     note("H5Ocopy %s %s flags %x", from, to, flags);
     w.copied = true;
     w.modified = true;
@@ -190,7 +198,7 @@ bool op_copy_files(void)
     else
         snprintf(to, sizeof to, "o%zu", below(12));
     if (*from && copyable(source.id[0], from, true)) {
-        hid_t plist = copy_plist(&flags), lcpl = link_plist();
+        hid_t plist = copy_plist(&flags, is_group(source.id[0], from)), lcpl = link_plist();
         also(": %s of %s to %s of %s, flags %x", from, old ? v->name : into ? w.outside[k][1] : "the file", to,
              into ? "the file" : w.outside[k][1], flags);
         w.modified = w.modified || into;
@@ -199,6 +207,7 @@ bool op_copy_files(void)
         H5Pclose(plist);
         H5Pclose(lcpl);
         w.renumbered = w.renumbered || old;
+        w.mixed = w.mixed || into;
         comparison c = {.stack = NO_STACK, .how = REACHED_HEAD, .scratch = w.scratch, .renumbered = w.renumbered,
                         .deleted = true, .other = true};
         if (into)

@@ -58,7 +58,10 @@
  * D21  The character set of link names in trees that H5Ocopy made: a connector cannot set it.
  * D22  Chunks of tiny datasets in FILE@N, and in what is copied out of it: what changes no element makes no new version.
  * D23  Groups that a refused H5Dcreate made on its way: native HDF5 1.14.5 leaves them.
- * D30  Chunks in other files that were copied to: their index is of the kind that newer bounds give (D2), and of an
+ * D31  H5Ocopy of a group with H5O_COPY_EXPAND_SOFT_LINK_FLAG or H5O_COPY_EXPAND_EXT_LINK_FLAG: with the bounds of a file
+ *      with history (D2) native HDF5 1.14.5 puts the expanded link into the place of the other one, which has another
+ *      size, and makes a group that cannot be read (H5O__link_post_copy_file). Only datasets and types are so copied.
+ * D30  Chunks in other files that were copied to, and of what is copied back: their index is of the kind that newer bounds give (D2), and of an
  *      extensible array whose unlimited dimension is not the first native HDF5 1.14.5 tells wrong places
  *      (H5D__earray_idx_iterate_cb). The elements are compared.
  * D29  Creation order numbers of links in groups that were copied out of a version: see D7.
@@ -146,7 +149,7 @@ static void one_step(void)
     for (size_t i = 0; i < w.touches; i++) {
         SIDES;
         pair object;
-        comparison c = {.stack = NO_STACK, .how = REACHED_HEAD, .deleted = w.deleted, .renumbered = w.renumbered,
+        comparison c = {.stack = NO_STACK, .how = REACHED_HEAD, .deleted = w.deleted, .renumbered = w.renumbered, .mixed = w.mixed,
                     .scratch = w.scratch};
         if (!OPEN("H5Oopen of what was touched", object, H5Oopen(w.file.id[s], w.touched[i], H5P_DEFAULT)))
             continue;

@@ -6,6 +6,68 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+/* A reference of side 1 that leads to something gets another target. */
+static bool plant_reference(const char *path)
+{
+    hid_t set = H5Dopen2(w.file.id[1], path, H5P_DEFAULT), type = set < 0 ? set : H5Dget_type(set),
+          space = set < 0 ? set : H5Dget_space(set);
+    H5O_info2_t mine, other;
+    bool done = false;
+    if (set >= 0 && H5Tequal(type, H5T_STD_REF_OBJ) > 0 && H5Sget_simple_extent_npoints(space) > 0) {
+        hobj_ref_t *reference = calloc((size_t)H5Sget_simple_extent_npoints(space), sizeof *reference);
+        const char *name = some_object();
+        done = H5Dread(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, reference) >= 0 && reference[0] != 0 &&
+               ((unsigned char *)reference)[7] != PATTERN_REFERENCE &&
+               H5Oget_info_by_name3(w.file.id[1], name, &other, H5O_INFO_BASIC, H5P_DEFAULT) >= 0;
+        hid_t object = done ? H5Rdereference2(set, H5P_DEFAULT, H5R_OBJECT1, reference) : H5I_INVALID_HID;
+        done = object >= 0 && H5Oget_info3(object, &mine, H5O_INFO_BASIC) >= 0 &&
+               memcmp(&mine.token, &other.token, sizeof mine.token) != 0 &&
+               H5Rcreate(reference, w.file.id[1], name, H5R_OBJECT1, -1) >= 0 &&
+               H5Dwrite(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, reference) >= 0;
+        if (object >= 0)
+            H5Oclose(object);
+        free(reference);
+    }
+    if (set >= 0) {
+        H5Tclose(type);
+        H5Sclose(space);
+        H5Dclose(set);
+    }
+    return done;
+}
+
+/* Of an object of side 1 with two links one comes to lead to a copy. The copy's count is put right: only what is one
+ * object, and what is two, tells. */
+static bool plant_hard_link(void)
+{
+    for (size_t i = 0; i < w.places; i++)
+        for (size_t j = i + 1; j < w.places; j++) {
+            H5O_info2_t a, b;
+            const char *first = w.place[i].path, *second = w.place[j].path;
+            if (w.place[i].what != AT_DATASET || w.place[j].what != AT_DATASET ||
+                H5Oget_info_by_name3(w.file.id[1], first, &a, H5O_INFO_BASIC, H5P_DEFAULT) < 0 ||
+                H5Oget_info_by_name3(w.file.id[1], second, &b, H5O_INFO_BASIC, H5P_DEFAULT) < 0 ||
+                memcmp(&a.token, &b.token, sizeof a.token) != 0)
+                continue;
+            hid_t set = H5I_INVALID_HID;
+            bool done = H5Ocopy(w.file.id[1], first, w.file.id[1], "/planted", H5P_DEFAULT, H5P_DEFAULT) >= 0 &&
+                        H5Ldelete(w.file.id[1], second, H5P_DEFAULT) >= 0 &&
+                        H5Lmove(w.file.id[1], "/planted", w.file.id[1], second, H5P_DEFAULT, H5P_DEFAULT) >= 0 &&
+                        (set = H5Dopen2(w.file.id[1], second, H5P_DEFAULT)) >= 0;
+            for (unsigned rc = 1; done && rc < a.rc; rc++)
+                H5Oincr_refcount(set);
+            if (set >= 0)
+                H5Dclose(set);
+            if (done && (set = H5Dopen2(w.file.id[1], first, H5P_DEFAULT)) >= 0) {
+                H5Oincr_refcount(set);
+                H5Dclose(set);
+            }
+            return done;
+        }
+    return false;
+}
 
 void plant_damage(void)
 {
@@ -23,6 +85,11 @@ void plant_damage(void)
         done = true;
     } else if (w.plant == PLANT_LINK) {
         done = H5Lcreate_soft("x", w.file.id[1], "/planted", H5P_DEFAULT, H5P_DEFAULT) >= 0;
+    } else if (w.plant == PLANT_REFERENCE) {
+        for (size_t i = 0; i < w.places && !done; i++)
+            done = w.place[i].what == AT_DATASET && plant_reference(w.place[i].path);
+    } else if (w.plant == PLANT_HARD_LINK) {
+        done = plant_hard_link();
     } else if (w.plant == PLANT_ATTRIBUTE) {
         hid_t space = H5Screate(H5S_SCALAR);
         hid_t at = H5Acreate_by_name(w.file.id[1], some_object(), "planted", H5T_NATIVE_INT, space, H5P_DEFAULT,

@@ -73,7 +73,7 @@ extern struct run {
     hid_t scratch, native_stack;
     char name[2][PATH_SIZE];
     pair file;
-    bool writable, modified, created, deleted, copied, renumbered;
+    bool writable, modified, created, deleted, copied, renumbered, mixed;
     struct handle {
         pair set;
         char path[PATH_SIZE];

@@ -35,7 +35,7 @@ static void copy_file(const char *from, const char *to)
 void full_check(void)
 {
     learn_places();
-    comparison c = {.stack = NO_STACK, .how = REACHED_HEAD, .deleted = w.deleted, .renumbered = w.renumbered,
+    comparison c = {.stack = NO_STACK, .how = REACHED_HEAD, .deleted = w.deleted, .renumbered = w.renumbered, .mixed = w.mixed,
                     .scratch = w.scratch,
                     .addresses = &w.addresses, .chunk_bytes = chance(30)};
     if (!compare_trees(&c, w.file.id[0], w.file.id[1]))
@@ -81,7 +81,7 @@ static size_t read_log(char (**names)[64])
 static void compare_version(const struct version *v, reached how)
 {
     char path[PATH_SIZE + 80];
-    comparison c = {.stack = NO_STACK, .how = how, .scratch = w.scratch, .addresses = v->addresses,
+    comparison c = {.stack = NO_STACK, .how = how, .mixed = w.mixed, .scratch = w.scratch, .addresses = v->addresses,
                     .chunk_bytes = chance(20)};
     hid_t twin = H5Fopen(v->twin, H5F_ACC_RDONLY, w.access[0]), file = H5I_INVALID_HID, root = H5I_INVALID_HID;
     if (w.self)
@@ -245,7 +245,7 @@ void create_pair(void)
     if (!OPEN("H5Fcreate", w.file, H5Fcreate(w.name[s], H5F_ACC_TRUNC, plist, w.access[s])))
         die("cannot create files in %s", w.dir);
     H5Pclose(plist);
-    w.deleted = w.copied = w.renumbered = false;
+    w.deleted = w.copied = w.renumbered = w.mixed = false;
     w.addresses.count = w.addresses.regions = 0;
     w.writable = w.modified = w.created = true;
 }
