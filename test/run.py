@@ -21,6 +21,7 @@ TEST = pathlib.Path(__file__).resolve().parent
 BUILD = TEST.parent / "build"
 LOGS = BUILD / "test-logs"
 STEPS = 20_000  # of the differential test, all runs together
+SUITES_STEPS = 50_000  # with --suites
 RUNS = 8  # of the differential test, each with its own seed
 KILLS = 500  # of a writer beside readers
 MANY = 120  # seconds of many readers at one file
@@ -198,15 +199,15 @@ def bit_rot(tests):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--long", action="store_true", help="ten times as many random steps, more damaged files")
-    parser.add_argument("--suites", action="store_true", help="only the test-suites of others")
+    parser.add_argument("--suites", action="store_true", help="only the test-suites of others, and more random steps")
     parser.add_argument("--write-docs", action="store_true", help="with --suites: write docs/conformance.md from this run")
-    parser.add_argument("--steps", type=int, help=f"steps of the differential test (default {STEPS})")
+    parser.add_argument("--steps", type=int, help=f"steps of the differential test (default {STEPS}, with --suites {SUITES_STEPS})")
     parser.add_argument("--seed", type=int, default=1, help="first seed of the differential test (default 1)")
     parser.add_argument("--kills", type=int, help=f"kills of a writer (default {KILLS})")
     parser.add_argument("--many", type=int, default=MANY, help=f"seconds of many readers (default {MANY})")
     arguments = parser.parse_args()
     kills = arguments.kills or (10 * KILLS if arguments.long else KILLS)
-    steps = arguments.steps or (10 * STEPS if arguments.long else STEPS)
+    steps = arguments.steps or (SUITES_STEPS if arguments.suites else 10 * STEPS if arguments.long else STEPS)
 
     LOGS.mkdir(parents=True, exist_ok=True)
     tests = Tests()
@@ -222,6 +223,7 @@ def main():
             damage(tests, arguments.seed)
             bit_rot(tests)
     else:
+        differential(tests, steps, arguments.seed)
         from_outside(tests, "Tools", TEST / "test_tools.py", {**os.environ, "H5COW_SUITES": "1"})
     suites_of_others(tests, arguments.suites)
     if arguments.write_docs and arguments.suites and not tests.total[1]:

@@ -2,7 +2,7 @@
  * opened again, drivers, properties of files, object times. The table of kinds and operations is test_model.c. Run with
  * HDF5_VOL_CONNECTOR=h5cow.
  */
-#include "differential_compare.h"
+#include "differential/compare.h"
 #include "through.h"
 
 #include <stdlib.h>

@@ -8,7 +8,7 @@
  * test_model [KIND | KIND/OPERATION | NAME]; --list prints the table for test/data_model.py. Run with
  * HDF5_VOL_CONNECTOR=h5cow.
  */
-#include "differential_compare.h"
+#include "differential/compare.h"
 #include "model.h"
 
 #include <stdlib.h>

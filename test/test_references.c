@@ -1234,6 +1234,37 @@ static void test_an_address_that_a_version_knows_is_never_another_objects(void)
     H5Fclose(file);
 }
 
+/* What H5Dset_extent did counts at once, before any commit. */
+static void test_region_has_the_extent_that_its_dataset_was_just_given(void)
+{
+    static const hsize_t rows[] = {2 * ROWS, 3, ROWS};
+    listing listed[2] = {{0}, {0}};
+
+    for (int k = 0; k < 2; k++) {
+        hid_t file = H5Fcreate(k ? COW : NATIVE, H5F_ACC_TRUNC, H5P_DEFAULT, k ? H5P_DEFAULT : native_fapl), d;
+        hdset_reg_ref_t reference;
+        hid_t region;
+        make_targets(file, 1);
+        region = region_of(file, "rows", 0);
+        CHECK(H5Rcreate(&reference, file, "rows", H5R_DATASET_REGION1, region) >= 0);
+        H5Sclose(region);
+        CHECK((d = H5Dopen2(file, "rows", H5P_DEFAULT)) >= 0);
+        for (size_t i = 0; i < COUNT(rows); i++) {
+            hsize_t dims[] = {rows[i], 4}, told[2] = {0, 0};
+            CHECK(H5Dset_extent(d, dims) >= 0);
+            CHECK((region = H5Rget_region(d, H5R_DATASET_REGION1, &reference)) >= 0);
+            CHECK(H5Sget_simple_extent_dims(region, told, NULL) == 2);
+            say(&listed[k], "%llu %llu\n", (unsigned long long)told[0], (unsigned long long)told[1]);
+            H5Sclose(region);
+        }
+        H5Dclose(d);
+        CHECK(H5Fclose(file) >= 0);
+    }
+    CHECK(same_text("regions", &listed[0], &listed[1]));
+    free(listed[0].data);
+    free(listed[1].data);
+}
+
 int main(int argc, char **argv)
 {
     static const test tests[] = {
@@ -1249,6 +1280,7 @@ int main(int argc, char **argv)
         TEST(test_references_into_other_files_are_kept_in_every_version),
         TEST(test_regions_are_those_of_the_extent_that_the_version_has),
         TEST(test_an_address_that_a_version_knows_is_never_another_objects),
+        TEST(test_region_has_the_extent_that_its_dataset_was_just_given),
     };
     int status = run_tests(tests, COUNT(tests), argc, argv);
 

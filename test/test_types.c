@@ -193,9 +193,48 @@ static void test_values_and_types_of_every_class_in_head_and_versions(void)
     free(found.data);
 }
 
+/* Is the type of the attribute that the named type "t" has that type itself? */
+static bool has_own_type(const char *name, hid_t fapl)
+{
+    hid_t file = H5Fopen(name, H5F_ACC_RDONLY, fapl), type = H5Topen2(file, "t", H5P_DEFAULT),
+          a = H5Aopen(type, "own", H5P_DEFAULT), own = H5Aget_type(a);
+    H5O_info2_t info[2];
+    bool same = H5Oget_info3(type, &info[0], H5O_INFO_BASIC) >= 0 &&
+                H5Oget_info3(own, &info[1], H5O_INFO_BASIC) >= 0 &&
+                memcmp(&info[0].token, &info[1].token, sizeof info[0].token) == 0;
+
+    H5Tclose(own);
+    H5Aclose(a);
+    H5Tclose(type);
+    H5Fclose(file);
+    return same;
+}
+
+static void test_named_type_can_be_the_type_of_its_own_attribute(void)
+{
+    remove(COW);
+    remove(NATIVE);
+    for (int native = 0; native < 2; native++) {
+        hid_t file = H5Fcreate(native ? NATIVE : COW, H5F_ACC_TRUNC, H5P_DEFAULT, native ? native_fapl : H5P_DEFAULT),
+              type = H5Tcopy(H5T_STD_I16BE), space = H5Screate(H5S_SCALAR), a;
+        CHECK(H5Tcommit2(file, "t", type, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT) >= 0);
+        CHECK((a = H5Acreate2(type, "own", type, space, H5P_DEFAULT, H5P_DEFAULT)) >= 0);
+        H5Aclose(a);
+        H5Sclose(space);
+        H5Tclose(type);
+        CHECK(H5Fclose(file) >= 0);
+    }
+    CHECK(has_own_type(NATIVE, native_fapl));
+    CHECK(has_own_type(COW, H5P_DEFAULT));
+    CHECK(has_own_type(COW "@1", H5P_DEFAULT));
+}
+
 int main(int argc, char **argv)
 {
-    static const test tests[] = {TEST(test_values_and_types_of_every_class_in_head_and_versions)};
+    static const test tests[] = {
+        TEST(test_values_and_types_of_every_class_in_head_and_versions),
+        TEST(test_named_type_can_be_the_type_of_its_own_attribute),
+    };
     int status = run_tests(tests, COUNT(tests), argc, argv);
 
     remove(COW);

@@ -1137,6 +1137,39 @@ static void test_dataset_written_before_another_is_copied_is_in_the_version(void
     CHECK(H5Fclose(file) >= 0);
 }
 
+/* In the file each absolute soft link of a version names the version: a copy out of it leads where the program led it. */
+static void test_soft_links_copied_out_of_a_version_are_as_they_were_made(void)
+{
+    static const char *const targets[] = {"/g/d", "/", "d", "/g/gone"};
+    hid_t file, old, group, gcpl = H5Pcreate(H5P_GROUP_CREATE);
+    char value[100], name[100];
+
+    make_versions();
+    file = H5Fopen(cow_file, H5F_ACC_RDWR, H5P_DEFAULT);
+    for (int tracked = 0; tracked < 2; tracked++) {
+        H5Pset_link_creation_order(gcpl, tracked ? H5P_CRT_ORDER_TRACKED : 0);
+        group = H5Gcreate2(file, tracked ? "tracked" : "links", H5P_DEFAULT, gcpl, H5P_DEFAULT);
+        for (size_t i = 0; i < COUNT(targets); i++) {
+            snprintf(name, sizeof name, "%zu", i);
+            CHECK(H5Lcreate_soft(targets[i], group, name, H5P_DEFAULT, H5P_DEFAULT) >= 0);
+        }
+        H5Gclose(group);
+    }
+    CHECK(H5Fclose(file) >= 0);
+    file = H5Fopen(cow_file, H5F_ACC_RDWR, H5P_DEFAULT);
+    old = H5Fopen("test_vol_cow.h5@3", H5F_ACC_RDONLY, H5P_DEFAULT);
+    CHECK(H5Ocopy(old, "links", file, "0", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    CHECK(H5Ocopy(old, "tracked", file, "1", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    for (int k = 0; k < 2; k++)
+        for (size_t i = 0; i < COUNT(targets); i++) {
+            snprintf(name, sizeof name, "%d/%zu", k, i);
+            CHECK(H5Lget_val(file, name, value, sizeof value, H5P_DEFAULT) >= 0 && strcmp(value, targets[i]) == 0);
+        }
+    CHECK(H5Fclose(old) >= 0);
+    CHECK(H5Fclose(file) >= 0);
+    H5Pclose(gcpl);
+}
+
 static bool version_exists(const char *name)
 {
     hid_t file;
@@ -1844,6 +1877,7 @@ int main(int argc, char **argv)
         TEST(test_truncate_with_other_properties_puts_the_old_file_aside),
         TEST(test_dataset_written_after_its_file_was_closed_is_committed),
         TEST(test_dataset_written_before_another_is_copied_is_in_the_version),
+        TEST(test_soft_links_copied_out_of_a_version_are_as_they_were_made),
         TEST(test_closing_makes_one_version_while_other_handles_are_open),
         TEST(test_counts_of_open_objects_are_those_of_the_application),
         TEST(test_access_properties_are_given_back),

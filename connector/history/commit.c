@@ -93,30 +93,50 @@ hid_t cow_view_dcpl(const cow_dataset *dataset)
     return dcpl;
 }
 
-static int set_head(cow_dataset *dataset, uint64_t root)
+/* The head object gets the dataset's extent. */
+static int set_head_extent(cow_dataset *dataset)
 {
-    cow_file *file = dataset->file;
     hsize_t extent[COW_MAX_RANK], now[COW_MAX_RANK];
-    char head[COW_PATH_MAX], view[COW_PATH_MAX];
     hid_t space = cow_native_dataset_space(dataset->native);
-    int exists, status = -1;
+    int status = -1;
 
-    cow_head_path(head, dataset->id);
-    cow_view_path(view, root);
     for (unsigned d = 0; d < dataset->array.grid.rank; d++)
         extent[d] = dataset->array.extent[d];
     if (space < 0)
         return -1;
     if (H5Sget_simple_extent_dims(space, now, NULL) < 0)
         cow_error_native("%s: cannot get the extent of the head", dataset->array.label);
-    else if ((exists = cow_native_exists(file->loc, head)) >= 0 &&
-             (!exists || cow_native_link_delete(file->loc, head) == 0) &&
-             cow_native_link_hard(file->loc, view, file->loc, head) == 0 &&
-             (memcmp(now, extent, dataset->array.grid.rank * sizeof *now) == 0 ||
-              cow_native_dataset_resize(dataset->native, extent) == 0))
+    else if (memcmp(now, extent, dataset->array.grid.rank * sizeof *now) == 0 ||
+             cow_native_dataset_resize(dataset->native, extent) == 0)
         status = 0;
     H5Sclose(space);
     return status;
+}
+
+static int set_head(cow_dataset *dataset, uint64_t root)
+{
+    cow_file *file = dataset->file;
+    char head[COW_PATH_MAX], view[COW_PATH_MAX];
+    int exists;
+
+    cow_head_path(head, dataset->id);
+    cow_view_path(view, root);
+    return (exists = cow_native_exists(file->loc, head)) >= 0 &&
+                   (!exists || cow_native_link_delete(file->loc, head) == 0) &&
+                   cow_native_link_hard(file->loc, view, file->loc, head) == 0
+               ? set_head_extent(dataset)
+               : -1;
+}
+
+int cow_file_show_extents(cow_file *file)
+{
+    for (size_t i = 0; i < file->open_datasets.capacity; i++) {
+        cow_dataset *dataset = (cow_dataset *)(uintptr_t)file->open_datasets.entry[i].value;
+        if (file->open_datasets.entry[i].used && cow_dataset_dirty(dataset) && dataset->array.extent_changed &&
+            set_head_extent(dataset) < 0)
+            return -1;
+    }
+    return 0;
 }
 
 static int commit_dataset(cow_dataset *dataset)

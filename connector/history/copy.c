@@ -26,6 +26,7 @@ static const char *const COUNTING[] = {"_versioned_data_counting_0", "_versioned
 
 typedef struct copying {
     cow_file *from, *to; /* to: NULL, a file without history */
+    const char *version; /* that is copied out of, its path, or NULL: absolute soft links there begin with it */
     cow_map done;        /* copied object -> what stands in its place, or itself */
     cow_map unlinked;    /* what stands in a place and has no link yet: see unlinked.c */
 } copying;
@@ -296,13 +297,34 @@ static int count_up(mended_group *m, int64_t number)
     return 0;
 }
 
+/* What a soft link of a version leads to where it is copied, or NULL: as it is. *VALUE is the caller's to free. */
+static int target_outside(const mended_group *m, const char *name, char **value, const char **target)
+{
+    const char *version = m->c->version;
+    size_t size, length = version == NULL ? 0 : strlen(version);
+
+    *value = NULL;
+    *target = NULL;
+    if (version == NULL)
+        return 0;
+    if ((*value = cow_native_link_value(m->from, name, &size)) == NULL)
+        return -1;
+    if (strncmp(*value, version, length) == 0 && ((*value)[length] == '/' || (*value)[length] == '\0'))
+        *target = (*value)[length] == '\0' ? "/" : *value + length;
+    return 0;
+}
+
 static int mend_link(void *context, const char *name, const H5L_info2_t *info)
 {
     mended_group *m = context;
     bool again = m->to.object != m->from.object;
     cow_loc made = {0};
+    const char *target = NULL;
+    char *value = NULL;
     int status = 0;
 
+    if (info->type == H5L_TYPE_SOFT && target_outside(m, name, &value, &target) < 0)
+        return -1;
     if (info->type == H5L_TYPE_HARD && mend(m->c, m->from, name, cow_address(&info->u.token), &made) < 0)
         return -1;
     if (again && count_up(m, info->corder) < 0)
@@ -311,11 +333,14 @@ static int mend_link(void *context, const char *name, const H5L_info2_t *info)
         status = !again && cow_native_link_delete(m->to, name) < 0
                      ? -1
                      : cow_unlinked_link(&m->c->unlinked, made, m->to, name);
+    else if (target != NULL)
+        status = !again && cow_native_link_delete(m->to, name) < 0 ? -1 : cow_native_link_soft(m->to, name, target);
     else if (again)
         status = cow_native_link_copy(m->from, name, m->to, name);
     if (status == 0 && stop_counting(m, m->next + 1) < 0)
         status = -1;
     m->next++;
+    free(value);
     if (made.object != NULL && cow_native_close(made) < 0)
         status = -1;
     return status;
@@ -442,11 +467,11 @@ static int copy_staged(copying *c, void *from, const H5VL_loc_params_t *from_loc
     return status;
 }
 
-int cow_object_copy(cow_file *from_file, void *from, const H5VL_loc_params_t *from_loc, const char *from_name,
-                    cow_file *to_file, void *to, const H5VL_loc_params_t *to_loc, const char *to_name, hid_t ocpypl,
-                    hid_t lcpl, hid_t dxpl)
+int cow_object_copy(cow_file *from_file, const char *version, void *from, const H5VL_loc_params_t *from_loc,
+                    const char *from_name, cow_file *to_file, void *to, const H5VL_loc_params_t *to_loc,
+                    const char *to_name, hid_t ocpypl, hid_t lcpl, hid_t dxpl)
 {
-    copying c = {.from = from_file, .to = to_file};
+    copying c = {.from = from_file, .to = to_file, .version = version};
     int status = -1;
 
     if (to_file != NULL) {

@@ -41,6 +41,8 @@ cow_file *cow_file_reference(cow_file *file);
 /* FLUSH: durable so far, same version amended later. CLOSE: the version is finished. Nothing changed: nothing done. */
 typedef enum { COW_FLUSH, COW_FINISH } cow_commit_kind;
 int cow_file_commit(cow_file *file, cow_commit_kind kind);
+/* Head objects get the extents that their datasets were given since the last commit, for HDF5 code that goes past us. */
+int cow_file_show_extents(cow_file *file);
 /* Flush every open file: exit(). FAILED is told of each that cannot be committed, its error recorded. */
 void cow_file_commit_all(void (*failed)(const cow_file *file));
 /* Commit, and close everything but the state itself: the library is closing. -1: the commit failed. Must be called
@@ -151,9 +153,10 @@ int cow_file_removed(cow_file *file, const H5O_token_t *object);
 /* ---- copies ---- */
 
 /* H5Ocopy. Everything native, then every versioned dataset of the copy is given an id of its own that shares the
- * source's chunks (same file), or is written out as the dataset the application made (another file). */
-int cow_object_copy(cow_file *from_file, void *from, const H5VL_loc_params_t *from_loc, const char *from_name,
-                    cow_file *to_file, void *to, const H5VL_loc_params_t *to_loc, const char *to_name, hid_t ocpypl,
-                    hid_t lcpl, hid_t dxpl);
+ * source's chunks (same file), or is written out as the dataset the application made (another file). VERSION: the path of
+ * the version that is copied out of, or NULL. */
+int cow_object_copy(cow_file *from_file, const char *version, void *from, const H5VL_loc_params_t *from_loc,
+                    const char *from_name, cow_file *to_file, void *to, const H5VL_loc_params_t *to_loc,
+                    const char *to_name, hid_t ocpypl, hid_t lcpl, hid_t dxpl);
 
 #endif

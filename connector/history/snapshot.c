@@ -693,7 +693,7 @@ done:
     return status;
 }
 
-/* A named datatype, without a link. */
+/* A named datatype, without a link. Noted before its attributes are made: one of them may be of this type. */
 static int build_named(cow_walk *walk, cow_loc head, uint64_t address, cow_loc *made)
 {
     H5O_token_t token = cow_token(address);
@@ -704,7 +704,9 @@ static int build_named(cow_walk *walk, cow_loc head, uint64_t address, cow_loc *
     if (tcpl >= 0 && cow_native_open_token(walk->file->loc, &token, &again) == 0 &&
         (type = cow_native_type_id(again)) >= 0 &&
         cow_native_type_anonymous(walk->file->loc, type, tcpl, made) == 0)
-        status = copy_header(walk, head, *made);
+        status = note_built(walk, address, *made) < 0 || copy_header(walk, head, *made) < 0
+                     ? -1
+                     : note_sums(walk, address, *made, NULL);
     if (type >= 0)
         H5Tclose(type);
     if (tcpl >= 0)
@@ -766,10 +768,10 @@ static int build(cow_walk *walk, place *p, const char *name, uint64_t address, c
         status = build_dataset(walk, head, dataset, &made);
     else
         status = head.type == H5I_DATASET ? build_native(walk, head, &made) : build_named(walk, head, address, &made);
+    if (status == 0 && head.type == H5I_DATASET)
+        status = note_built(walk, address, made) < 0 ? -1 : note_sums(walk, address, made, dataset);
     if (status == 0 && head.type != H5I_GROUP)
-        status = note_built(walk, address, made) < 0 || note_sums(walk, address, made, dataset) < 0
-                     ? -1
-                     : cow_unlinked_note(&walk->unlinked, made);
+        status = cow_unlinked_note(&walk->unlinked, made);
     if (status == 0)
         status = cow_unlinked_link(&walk->unlinked, made, p->target, name);
     if (made.object != NULL && cow_native_close(made) < 0)

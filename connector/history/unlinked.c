@@ -15,7 +15,8 @@ int cow_unlinked_note(cow_map *unlinked, cow_loc made)
 
     if (cow_native_info(made, NULL, H5O_INFO_BASIC, &info) < 0)
         return -1;
-    return cow_map_put(unlinked, cow_address(&info.token), 0);
+    /* a named datatype may be in use already, by its own attribute */
+    return info.rc > 0 ? 0 : cow_map_put(unlinked, cow_address(&info.token), 0);
 }
 
 int cow_unlinked_link(cow_map *unlinked, cow_loc object, cow_loc to, const char *name)

@@ -434,6 +434,10 @@ herr_t cow_file_get_callback(void *object, H5VL_file_get_args_t *args, hid_t dxp
         status = cow_show_file_number(home, args->args.get_fileno.fileno);
         break;
     case H5VL_FILE_GET_CONT_INFO:
+        /* H5Rget_region asks this, and no more: then it reads the dataset's object header itself */
+        if (home->file != NULL && home->version == NULL && cow_file_writable(home->file))
+            status = cow_file_show_extents(home->file);
+        break;
     case H5VL_FILE_GET_FCPL:
     case H5VL_FILE_GET_OBJ_COUNT:
     case H5VL_FILE_GET_OBJ_IDS:

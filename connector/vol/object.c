@@ -31,6 +31,7 @@ herr_t cow_object_copy_callback(void *source, const H5VL_loc_params_t *source_lo
     cow_target what = {0}, into = {0};
     H5VL_loc_params_t at;
     cow_file *from_file, *to_file;
+    const char *version;
     H5O_info2_t info;
     herr_t status = -1;
     int there;
@@ -41,6 +42,7 @@ herr_t cow_object_copy_callback(void *source, const H5VL_loc_params_t *source_lo
         goto done;
     at = cow_by_name(from.loc.obj_type, from.name);
     from_file = s->home == NULL ? NULL : s->home->file;
+    version = s->home == NULL ? NULL : s->home->version;
     to_file = into.home == NULL ? NULL : into.home->file;
     if ((there = cow_info_quietly(from.native, &at, &info)) < 0)
         goto done;
@@ -57,6 +59,7 @@ herr_t cow_object_copy_callback(void *source, const H5VL_loc_params_t *source_lo
         if (what.home == NULL)
             goto done;
         from_file = what.home->file;
+        version = what.home->version;
     }
     if (what.home != NULL ? what.home->foreign : s->home != NULL && s->home->foreign) {
         cow_error(COW_UNSUPPORTED,
@@ -69,8 +72,8 @@ herr_t cow_object_copy_callback(void *source, const H5VL_loc_params_t *source_lo
         status = H5VLobject_copy(from.native, &from.loc, from.name, to.native, &to.loc, to.name, cow_native_id(),
                                  ocpypl, lcpl, dxpl, req);
     else
-        status = cow_object_copy(from_file, from.native, &from.loc, from.name, to_file, to.native, &to.loc, to.name,
-                                 ocpypl, lcpl, dxpl);
+        status = cow_object_copy(from_file, version, from.native, &from.loc, from.name, to_file, to.native, &to.loc,
+                                 to.name, ocpypl, lcpl, dxpl);
     if (status >= 0 && cow_changed_member(&into, to.name) < 0)
         status = -1;
 done:

@@ -1,0 +1,237 @@
+/* H5Ocopy: within the file, from and to other files, out of versions. */
+#include "copies.h"
+
+#include "compare.h"
+#include "datasets.h"
+#include "operations.h"
+#include "places.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Between files HDF5 clears references, but only those that are not inside something else. */
+struct copying {
+    bool between_files, found;
+};
+
+static bool uncopyable(hid_t type, bool chunked, const struct copying *c)
+{
+    H5T_class_t cls = H5Tget_class(type);
+    if ((cls == H5T_COMPOUND || cls == H5T_ARRAY) && type_contains(type, H5T_VLEN))
+        return true;
+    if (!type_contains(type, H5T_REFERENCE))
+        return false;
+    return chunked || c->between_files || cls == H5T_VLEN || type_nests_references(type) ||
+           H5Tequal(type, H5T_STD_REF) > 0;
+}
+
+static herr_t find_uncopyable_attribute(hid_t at, const char *name, const H5A_info_t *info, void *data)
+{
+    struct copying *c = data;
+    hid_t a = H5Aopen(at, name, H5P_DEFAULT), type = H5Aget_type(a);
+    (void)info;
+    c->found = c->found || uncopyable(type, false, c);
+    H5Tclose(type);
+    H5Aclose(a);
+    return 0;
+}
+
+static herr_t find_uncopyable(hid_t at, const char *name, const H5O_info2_t *info, void *data)
+{
+    struct copying *c = data;
+    hid_t object = H5Oopen(at, name, H5P_DEFAULT);
+    H5Aiterate2(object, H5_INDEX_NAME, H5_ITER_INC, NULL, find_uncopyable_attribute, data);
+    if (info->type == H5O_TYPE_DATASET) {
+        hid_t type = H5Dget_type(object), dcpl = H5Dget_create_plist(object);
+        c->found = c->found || uncopyable(type, H5Pget_layout(dcpl) == H5D_CHUNKED, c);
+        H5Tclose(type);
+        H5Pclose(dcpl);
+    }
+    H5Oclose(object);
+    return 0;
+}
+
+/* D13, D28. Asked of the twin. */
+static bool copyable(hid_t file, const char *path, bool between_files)
+{
+    struct copying c = {.between_files = between_files};
+    H5O_info2_t info;
+    if (H5Oget_info_by_name3(file, path, &info, H5O_INFO_BASIC, H5P_DEFAULT) < 0)
+        return true;
+    hid_t top = H5Oopen(file, path, H5P_DEFAULT);
+    H5Ovisit3(top, H5_INDEX_NAME, H5_ITER_INC, find_uncopyable, &c, H5O_INFO_BASIC);
+    H5Oclose(top);
+    return !c.found;
+}
+
+static void close_filtered(void) /* D10 */
+{
+    for (size_t i = w.handles; i-- > 0;) {
+        hid_t dcpl = H5Dget_create_plist(w.handle[i].set.id[0]);
+        bool filtered = H5Pget_nfilters(dcpl) > 0;
+        H5Pclose(dcpl);
+        if (filtered)
+            drop_handle(i);
+    }
+}
+
+/* GROUPS: there may be groups in what is copied (D31). */
+static hid_t copy_plist(unsigned *flags, bool groups)
+{
+    hid_t plist = H5Pcreate(H5P_OBJECT_COPY);
+    *flags = (chance(10) ? H5O_COPY_SHALLOW_HIERARCHY_FLAG : 0) | (chance(10) ? H5O_COPY_WITHOUT_ATTR_FLAG : 0) |
+             (chance(15) && !groups ? H5O_COPY_EXPAND_SOFT_LINK_FLAG : 0) |
+             (chance(10) && !groups ? H5O_COPY_EXPAND_EXT_LINK_FLAG : 0) |
+             (chance(10) ? H5O_COPY_MERGE_COMMITTED_DTYPE_FLAG : 0);
+    H5Pset_copy_object(plist, *flags);
+    return plist;
+}
+
+static bool is_group(hid_t file, const char *path)
+{
+    H5O_info2_t info;
+    return H5Oget_info_by_name3(file, path, &info, H5O_INFO_BASIC, H5P_DEFAULT) < 0 || info.type == H5O_TYPE_GROUP;
+}
+
+bool op_copy(void)
+{
+    SIDES;
+    char from[PATH_SIZE], to[PATH_SIZE], group[PATH_SIZE];
+    unsigned flags;
+    if (w.places > MAX_LINKS)
+        return false;
+    const char *link = chance(70) ? some(AT_DATASET) : some_link();
+    if (!link)
+        return false;
+    snprintf(from, sizeof from, "%s", link);
+    new_path(to, "c");
+    existing_parent(to, group);
+    if (holds(from, group) || !copyable(w.file.id[0], from, false))
+        return false;
+    close_filtered();
+    hid_t plist = copy_plist(&flags, is_group(w.file.id[0], from)), lcpl = link_plist();
+    note("H5Ocopy %s %s flags %x", from, to, flags);
+    w.copied = true;
+    w.modified = true;
+    BOTH("H5Ocopy", H5Ocopy(w.file.id[s], from, w.file.id[s], to, plist, lcpl));
+    H5Pclose(plist);
+    H5Pclose(lcpl);
+    touch(to);
+    touch(group);
+    touch(from);
+    return true;
+}
+
+/* ---- other files ---- */
+
+enum { PLAIN, WITH_HISTORY };
+
+void unlink_outside(void)
+{
+    for (int k = PLAIN; k <= WITH_HISTORY; k++)
+        for (int s = 0; s < 2; s++)
+            if (*w.outside[k][s]) {
+                unlink(w.outside[k][s]);
+                *w.outside[k][s] = 0;
+            }
+}
+
+/* Both files of a kind, made when there are none. The plain ones are made by native HDF5. */
+static pair open_outside(int k)
+{
+    SIDES;
+    pair file = {{H5I_INVALID_HID, H5I_INVALID_HID}};
+    if (!*w.outside[k][0])
+        for (int side = 0; side < 2; side++) {
+            snprintf(w.outside[k][side], PATH_SIZE, "%s/%zu-%s-%d.h5", w.dir, w.files, k == PLAIN ? "plain" : "other", side);
+            hid_t made = H5Fcreate(w.outside[k][side], H5F_ACC_TRUNC, H5P_DEFAULT, w.access[k == PLAIN ? 0 : side]);
+            if (made < 0 || H5Fclose(made) < 0)
+                die("cannot make %s", w.outside[k][side]);
+        }
+    OPEN("H5Fopen of another file", file, H5Fopen(w.outside[k][s], H5F_ACC_RDWR, w.access[s]));
+    return file;
+}
+
+/* A version beside the file that has it. */
+static pair open_version(const struct version *v)
+{
+    SIDES;
+    pair file;
+    char path[PATH_SIZE + 80];
+    snprintf(path, sizeof path, w.self ? "%s.%s" : "%s@%s", v->file, v->name);
+    OPEN("H5Fopen of a version", file, H5Fopen(s ? path : v->twin, H5F_ACC_RDONLY, w.access[s]));
+    return file;
+}
+
+static hsize_t links_in(hid_t file)
+{
+    H5G_info_t info = {0};
+    H5Gget_info(file, &info);
+    return info.nlinks;
+}
+
+/* Out of the file into another, or out of another or a version into the file, or out of a version into another. */
+bool op_copy_files(void)
+{
+    SIDES;
+    char from[PATH_SIZE] = "", to[PATH_SIZE];
+    int k = chance(50) ? PLAIN : WITH_HISTORY;
+    bool into = chance(50) && w.places <= MAX_LINKS, old = w.versions > 0 && chance(50), done = false;
+    const struct version *v = old ? &w.version[below(w.versions)] : NULL;
+    pair source, target, other = {{H5I_INVALID_HID, H5I_INVALID_HID}};
+    unsigned flags;
+    close_filtered();
+    note("H5Ocopy between files");
+    if (!into || !old)
+        other = open_outside(k);
+    source = old ? open_version(v) : into ? other : w.file;
+    target = into ? w.file : other;
+    if (source.id[0] == w.file.id[0]) {
+        const char *link = some_link();
+        snprintf(from, sizeof from, "%s", link ? link : "");
+    } else if (links_in(source.id[0]) > 0)
+        H5Lget_name_by_idx(source.id[0], ".", H5_INDEX_NAME, H5_ITER_INC, below(links_in(source.id[0])), from,
+                           sizeof from, H5P_DEFAULT);
+    if (into)
+        new_path(to, "f");
+    else
+        snprintf(to, sizeof to, "o%zu", below(12));
+    if (*from && copyable(source.id[0], from, true)) {
+        hid_t plist = copy_plist(&flags, is_group(source.id[0], from)), lcpl = link_plist();
+        also(": %s of %s to %s of %s, flags %x", from, old ? v->name : into ? w.outside[k][1] : "the file", to,
+             into ? "the file" : w.outside[k][1], flags);
+        w.modified = w.modified || into;
+        w.copied = true;
+        BOTH("H5Ocopy", H5Ocopy(source.id[s], from, target.id[s], to, plist, lcpl));
+        H5Pclose(plist);
+        H5Pclose(lcpl);
+        w.renumbered = w.renumbered || old;
+        w.mixed = w.mixed || into;
+        comparison c = {.stack = NO_STACK, .how = REACHED_HEAD, .scratch = w.scratch, .renumbered = w.renumbered,
+                        .deleted = true, .other = true};
+        if (into)
+            touch("/");
+        else if (!compare_trees(&c, target.id[0], target.id[1]))
+            differ(c.stack, "%s: %s", w.outside[k][1], c.why);
+        done = true;
+    }
+    if (old) {
+        BOTH("H5Fclose of a version", H5Fclose(source.id[s]));
+    }
+    if (other.id[0] >= 0) {
+        bool full = links_in(other.id[0]) > 10;
+        BOTH("H5Fclose of another file", H5Fclose(other.id[s]));
+        if (full)
+            unlink_outside();
+        else if (done && !into) { /* what was copied is in the file when it is opened again */
+            other = open_outside(k);
+            comparison c = {.stack = NO_STACK, .how = REACHED_HEAD, .scratch = w.scratch, .renumbered = w.renumbered,
+                            .deleted = true, .other = true};
+            if (!compare_trees(&c, other.id[0], other.id[1]))
+                differ(c.stack, "%s, opened again: %s", w.outside[k][1], c.why);
+            BOTH("H5Fclose of another file", H5Fclose(other.id[s]));
+        }
+    }
+    return done;
+}

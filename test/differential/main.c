@@ -1,0 +1,323 @@
+/* Random programs of HDF5 calls, run twice in one process: on a file through the native connector (the twin, side 0)
+ * and on a file through the connector named by HDF5_VOL_CONNECTOR (side 1). After every step the answers and the
+ * objects touched must agree, every 25 steps and before every close both trees, and after every commit each earlier
+ * version must still equal the copy of the twin that was kept when it was made: as FILE@N through the connector, and as
+ * /_versioned_data/versions/N without it. Public HDF5 calls only; a run is repeated by its --seed.
+ *
+ * differential [--steps N] [--seed S] [--dir DIR] [--file-steps N] [--history N] [--self [--plant KIND]]
+ *
+ * --self runs native against native, which must agree. --plant then damages side 1 (element, attribute, link, extent,
+ * version) now and then, and the run succeeds only when the damage is found: a test of the test.
+ *
+ * What may differ, and is not compared. Nothing else may.
+ *  D1  Creation order numbers of the root's links, and its max_corder: the hidden group took a number. Their order must
+ *      agree.
+ *  D2  Addresses, file sizes, times, and what depends on the library version bounds, since a file with history has at
+ *      least those of HDF5 1.10: group storage, header sizes, the order of H5_ITER_NATIVE; whether links have creation
+ *      order numbers in a group that does not track them; native HDF5 may say that times are tracked where they are
+ *      not, since an older object header cannot say it.
+ *  D3  Real references hold addresses. Both sides must have one, and right after it was written it must lead to the
+ *      same object; later on, and in versions, to the same object or nowhere, since where a reference to a deleted object
+ *      leads natively is undefined. Pattern references are never followed, and compared as bytes.
+ *  D4  Sizes of deflated or scale-offset chunks, and the storage size they add up to: encoders may differ. Raw bytes
+ *      are decoded by native HDF5 and the elements compared.
+ *  D5  Elements that nobody wrote, where native HDF5 1.14.5 leaves what the file had there before: without fill value or
+ *      with H5D_FILL_TIME_NEVER; allocated at once by a first write that covers all, if only some members of each
+ *      (H5D__alloc_storage); allocated early with the default fill value, or for data of variable length; and bytes of
+ *      an edge chunk outside the extent. The program writes such datasets whole after they are made or grown, and raw
+ *      chunks only where the whole chunk is inside.
+ *  D6  Absolute soft links in a version begin with the version's path when read without the connector.
+ *  D7  Reference counts and creation order numbers in versions: unchanged objects are shared by hard links.
+ *  D8  Layout, chunks, filters and allocation of a versioned dataset read without the connector: it is virtual there.
+ *  D9  Modifying a file that was opened for reading: only H5Dwrite is tried, which must be refused. Native HDF5 1.14.5
+ *      accepts others (H5Awrite), and then cannot close the file.
+ * D10  H5Ocopy of a filtered dataset that is open: native HDF5 1.14.5 copies cached chunks into a buffer of their
+ *      encoded size (H5D__chunk_copy_cb) and overwrites memory. Such datasets are closed first.
+ * D11  Sequences of sequences or of variable-length strings: writing them over older ones, native HDF5 1.14.5 frees
+ *      what it never allocated (H5T__conv_vlen).
+ * D12  Raw chunks with a filter mask: while the dataset is open native HDF5 1.14.5 may read them with the old mask, and
+ *      keeps the old mask when the new bytes have the same size. All handles are closed after such a write, it is left
+ *      out where the sizes are equal, and the dataset is only read from then on.
+ * D13  H5Ocopy of a chunked dataset with variable-length data inside a compound or array: native HDF5 1.14.5 converts
+ *      in a buffer that is too small; and it refuses to copy one of references (H5D__chunk_copy). Such trees are not copied.
+ * D14  Unions of hyperslabs that HDF5 1.14.5 itself builds wrong: 490+3 | 110+162x3/4 has 486 elements, most of them
+ *      outside the bounds it gives, and reading them overruns memory. The last box is used alone.
+ * D16  The scale-offset filter with fewer bits than the type has: HDF5 1.14.5 cannot decode what it encoded where the
+ *      values of a chunk take all bits ("minimum number of bits exceeds size of type"; h5cow stores such a chunk without
+ *      filters), and rounds values when the chunk leaves its cache. It is used with all bits, which changes nothing;
+ *      test_array has the others.
+ * D15  Which chunks are allocated after H5Dset_extent made a dataset smaller: native HDF5 1.14.5 allocates a chunk at the
+ *      new edge that nobody wrote, when reading has put it into the chunk cache (H5D__chunk_prune_fill). The chunk cache
+ *      is left out.
+ * D17  The creation order of the attributes of an object that does not track it, and of its links: HDF5 answers with
+ *      the order in which it finds them.
+ * D18  Reference counts are higher once something was deleted that a version knows: it is kept, with what it refers to.
+ * D19  What is read where nothing is stored: native HDF5 1.14.5 applies data transforms to the fill value, and fills up
+ *      strings that are padded with spaces, or not, by whether the chunk fits its cache.
+ * D20  Size and filter mask of a chunk whose elements were stored already, by whatever way: it is that stored chunk.
+ * D21  The character set of link names in trees that H5Ocopy made: a connector cannot set it.
+ * D22  Chunks of tiny datasets in FILE@N, and in what is copied out of it: what changes no element makes no new version.
+ * D23  Groups that a refused H5Dcreate made on its way: native HDF5 1.14.5 leaves them.
+ * D31  H5Ocopy of a group with H5O_COPY_EXPAND_SOFT_LINK_FLAG or H5O_COPY_EXPAND_EXT_LINK_FLAG: with the bounds of a file
+ *      with history (D2) native HDF5 1.14.5 puts the expanded link into the place of the other one, which has another
+ *      size, and makes a group that cannot be read (H5O__link_post_copy_file). Only datasets and types are so copied.
+ * D30  Chunks in other files that were copied to, and of what is copied back: their index is of the kind that newer bounds give (D2), and of an
+ *      extensible array whose unlimited dimension is not the first native HDF5 1.14.5 tells wrong places
+ *      (H5D__earray_idx_iterate_cb). The elements are compared.
+ * D29  Creation order numbers of links in groups that were copied out of a version: see D7.
+ * D28  H5Ocopy of references of HDF5 1.12: the copy names the same heap objects as its source, which go with either
+ *      (H5D__contig_copy copies the bytes). And between files of references inside something else: native HDF5 keeps
+ *      their bytes, which then lead to whatever is at that address there. Such trees are not copied.
+ * D27  References of HDF5 1.12 inside compounds, arrays or sequences are written once: over older ones native HDF5 1.14.5
+ *      gives back what it finds in the background buffer, whatever that is, and then destroys what is no reference
+ *      (H5T__ref_disk_write, H5T__conv_ref).
+ * D26  The extent of the dataspace that H5Rget_region gives in FILE@N: HDF5 reads it from the newest state's object header,
+ *      past any connector (H5R__decode_token_region_compat).
+ * D25  H5Dget_chunk_info and its like tell no address while the bytes wait to be committed or applied: docs/promises.md.
+ * D24  H5Dread_multi and H5Dwrite_multi where several datasets need conversion: native HDF5 1.14.5 may give elements that
+ *      H5Dread of the same selection does not give, which then decides, and changes members that a compound memory type
+ *      does not name; so does H5Dwrite to filtered chunks that do not fit the cache. The program names all of them there.
+ */
+#include "compare.h"
+#include "copies.h"
+#include "operations.h"
+#include "places.h"
+#include "plant.h"
+#include "versions.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define FULL_EVERY 25
+
+static const struct operation {
+    const char *name;
+    bool (*run)(void);
+    unsigned weight;
+    bool writes;
+} operations[] = {
+    {"create group", op_group, 4, true},   {"create dataset", op_dataset, 9, true}, {"open dataset", op_open, 4, false},
+    {"close dataset", op_close, 3, false}, {"write", op_write, 22, true},           {"read", op_read, 14, false},
+    {"multi", op_multi, 4, true},          {"set extent", op_extent, 9, true},      {"raw chunk", op_chunk, 5, true},
+    {"reference", op_reference, 3, true},  {"attribute", op_attribute, 11, true},   {"link", op_link, 9, true},
+    {"copy object", op_copy, 4, true},     {"commit type", op_type, 2, true},       {"comment", op_comment, 1, true},
+    {"reference count", op_reference_count, 1, true}, {"replace", op_replace, 2, true}, {"copy between files", op_copy_files, 3, true},
+    {"list", op_list, 5, false},           {"flush", op_flush, 2, false},           {"reopen", op_reopen, 3, false},
+    {"truncate", op_truncate, 0, true}, /* weight in pick() */
+};
+#define OPERATIONS (sizeof operations / sizeof operations[0])
+
+static size_t pick(void)
+{
+    unsigned total = 0, at;
+    if (w.step % 500 == 499 || (w.step % 100 == 60 && chance(40)))
+        return OPERATIONS - 1;
+    for (size_t i = 0; i < OPERATIONS; i++)
+        total += operations[i].weight;
+    at = (unsigned)below(total);
+    for (size_t i = 0; i < OPERATIONS; i++) {
+        if (at < operations[i].weight)
+            return i;
+        at -= operations[i].weight;
+    }
+    return 0;
+}
+
+static void one_step(void)
+{
+    /*DEBUG*/ if (getenv("DBG") && w.step == atol(getenv("DBG"))) H5Eset_auto2(H5E_DEFAULT, (H5E_auto2_t)H5Eprint2, stderr);
+    w.touches = 0;
+    for (int tries = 0; tries < 50; tries++) {
+        size_t i = pick();
+        if (!w.writable && operations[i].writes && !(operations[i].run == op_write && chance(10))) /* D9 */
+            continue;
+        w.op_count[i]++;
+        if (operations[i].run()) {
+            w.op_done[i]++;
+            break;
+        }
+    }
+    if (w.plant && w.plant != PLANT_VERSION && w.writable && w.step % 50 == 40)
+        plant_damage();
+    for (size_t i = 0; i < w.touches; i++) {
+        SIDES;
+        pair object;
+        comparison c = {.stack = NO_STACK, .how = REACHED_HEAD, .deleted = w.deleted, .renumbered = w.renumbered, .mixed = w.mixed,
+                    .scratch = w.scratch};
+        if (!OPEN("H5Oopen of what was touched", object, H5Oopen(w.file.id[s], w.touched[i], H5P_DEFAULT)))
+            continue;
+        if (!compare_objects(&c, w.touched[i], object.id[0], object.id[1]))
+            differ(c.stack, "%s", c.why);
+        close_ids(object);
+    }
+    learn_places();
+    if (w.step % FULL_EVERY == 0)
+        full_check();
+}
+
+static void end_file(void)
+{
+    close_pair();
+    check_versions(true);
+    for (size_t i = 0; i < w.versions; i++) {
+        char copy[2 * PATH_SIZE];
+        unlink(w.version[i].twin);
+        free(w.version[i].addresses);
+        snprintf(copy, sizeof copy, "%s.%s", w.name[1], w.version[i].name);
+        unlink(copy);
+        unlink(w.version[i].file);
+    }
+    unlink_outside();
+    unlink(w.name[0]);
+    unlink(w.name[1]);
+    w.versions = 0;
+}
+
+static void run(void)
+{
+    size_t versions = 0;
+    for (w.step = 0; w.step < w.steps; w.files++) {
+        uint64_t x = w.seed * 1000003u + w.files;
+        for (int i = 0; i < 4; i++)
+            w.random[i] = splitmix(&x);
+        w.named = 0;
+        snprintf(w.name[0], PATH_SIZE, "%s/%zu-native.h5", w.dir, w.files);
+        snprintf(w.name[1], PATH_SIZE, "%s/%zu-tested.h5", w.dir, w.files);
+        create_pair();
+        learn_places();
+        for (long n = 0; n < w.file_steps && w.step < w.steps; n++) {
+            w.step++;
+            one_step();
+        }
+        versions += w.versions;
+        end_file();
+    }
+    printf("%ld steps, seed %" PRIu64
+           ", %zu files, %zu versions; compared: %ld trees, %ld versions through the connector, "
+           "%ld without it\n",
+           w.step, w.seed, w.files, versions, w.compared[REACHED_HEAD], w.compared[REACHED_AT],
+           w.compared[REACHED_VERSION]);
+    printf("%ld references followed, %ld to an object that was surely theirs\n", w.followed[0], w.followed[1]);
+    for (size_t i = 0; i < OPERATIONS; i++)
+        printf("%s%s %ld", i ? ", " : "", operations[i].name, w.op_done[i]);
+    printf("\n");
+}
+
+/* Side 1 must really go through the connector that HDF5_VOL_CONNECTOR names: HDF5 falls back to native silently. */
+static void check_connector(void)
+{
+    const char *wanted = getenv("HDF5_VOL_CONNECTOR");
+    char path[PATH_SIZE], name[80] = "", want[80] = "";
+    if (!wanted || sscanf(wanted, "%79s", want) != 1 || strcmp(want, "native") == 0)
+        die("HDF5_VOL_CONNECTOR does not name a connector (h5cow run -- differential ..., or --self)");
+    snprintf(path, sizeof path, "%s/probe.h5", w.dir);
+    hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, w.access[1]);
+    if (file < 0 || H5VLget_connector_name(file, name, sizeof name) < 0)
+        die("no file can be created through the connector %s in %s", want, w.dir);
+    H5Fclose(file);
+    unlink(path);
+    if (strcmp(name, want) != 0)
+        die("files are opened through '%s', not '%s': is HDF5_PLUGIN_PATH right?", name, want);
+    printf("connector: %s\n", wanted);
+}
+
+static void set_up(void)
+{
+    hid_t native = H5VLget_connector_id_by_name("native");
+    if (native < 0)
+        die("HDF5 does not start: does HDF5_VOL_CONNECTOR name a connector that HDF5_PLUGIN_PATH has?");
+    if (!*w.dir) {
+        const char *tmp = getenv("TMPDIR");
+        snprintf(w.dir, sizeof w.dir, "%s/differential.XXXXXX", tmp ? tmp : "/tmp");
+        if (!mkdtemp(w.dir))
+            die("cannot make %s: %s", w.dir, strerror(errno));
+        w.own_dir = true;
+    } else if (mkdir(w.dir, 0777) != 0 && errno != EEXIST)
+        die("cannot make %s: %s", w.dir, strerror(errno));
+    for (int s = 0; s < 2; s++)
+        if (H5Pset_cache(w.access[s] = H5Pcreate(H5P_FILE_ACCESS), 0, 521, 0, 0.75) < 0) /* D15 */
+            die("cannot make a file access property list");
+    H5Pset_vol(w.access[0], native, NULL);
+    if (w.self)
+        H5Pset_vol(w.access[1], native, NULL);
+    else
+        check_connector();
+    hid_t memory = H5Pcreate(H5P_FILE_ACCESS);
+    H5Pset_vol(memory, native, NULL);
+    H5Pset_fapl_core(memory, 1 << 20, false);
+    w.scratch = H5Fcreate("differential scratch", H5F_ACC_TRUNC, H5P_DEFAULT, memory);
+    H5Pclose(memory);
+    H5VLclose(native);
+}
+
+void run_end(void)
+{
+    H5Fclose(w.scratch);
+    H5Pclose(w.access[0]);
+    H5Pclose(w.access[1]);
+    free(w.version);
+    if (w.own_dir)
+        rmdir(w.dir);
+}
+
+int main(int argc, char **argv)
+{
+    bool seeded = false;
+    w.steps = 20000;
+    w.file_steps = 600;
+    w.told = 30;
+    for (int i = 1; i < argc; i++) {
+        const char *value = i + 1 < argc ? argv[i + 1] : NULL;
+        if (strcmp(argv[i], "--self") == 0)
+            w.self = true;
+        else if (strcmp(argv[i], "--steps") == 0 && value)
+            w.steps = atol(argv[++i]);
+        else if (strcmp(argv[i], "--file-steps") == 0 && value)
+            w.file_steps = atol(argv[++i]);
+        else if (strcmp(argv[i], "--history") == 0 && value)
+            w.told = atol(argv[++i]);
+        else if (strcmp(argv[i], "--seed") == 0 && value) {
+            w.seed = strtoull(argv[++i], NULL, 10);
+            seeded = true;
+        } else if (strcmp(argv[i], "--dir") == 0 && value)
+            snprintf(w.dir, sizeof w.dir, "%s", argv[++i]);
+        else if (strcmp(argv[i], "--plant") == 0 && value) {
+            i++;
+            for (plant p = PLANT_ELEMENT; p < PLANTS; p++)
+                if (strcmp(value, plant_names[p]) == 0)
+                    w.plant = p;
+            if (!w.plant)
+                die("--plant takes element, attribute, link, extent, version, reference or 'hard link'");
+        } else
+            die("usage: differential [--steps N] [--seed S] [--dir DIR] [--file-steps N] [--history N] [--self "
+                "[--plant KIND]]");
+    }
+    if (w.plant && !w.self)
+        die("--plant needs --self");
+    if (w.steps < 1 || w.file_steps < 1)
+        die("--steps and --file-steps are at least 1");
+    if (!seeded)
+        w.seed = (uint64_t)time(NULL) * 1000 + (uint64_t)getpid() % 1000;
+    printf("seed %" PRIu64 "\n", w.seed);
+    fflush(stdout);
+    H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+    const int signals[] = {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGTERM, SIGINT};
+    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++)
+        signal(signals[i], on_signal);
+    set_up();
+    run();
+    run_end();
+    if (w.plant) {
+        printf("planted %s %ld times, never found\nFAIL\n", plant_names[w.plant], w.plants);
+        return 1;
+    }
+    printf("PASS\n");
+    return 0;
+}

@@ -1,0 +1,301 @@
+/* Files and their versions: see versions.h. */
+#include "versions.h"
+
+#include "compare.h"
+#include "datasets.h"
+#include "operations.h"
+#include "places.h"
+#include "plant.h"
+#include "transfer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define RECENT 2 /* versions compared at every commit; all of them when the file is done */
+
+static void copy_file(const char *from, const char *to)
+{
+    char block[65536];
+    ssize_t n;
+    int in = open(from, O_RDONLY), out = open(to, O_WRONLY | O_CREAT | O_TRUNC, 0666);
+    if (in < 0 || out < 0)
+        die("cannot copy %s to %s: %s", from, to, strerror(errno));
+    while ((n = read(in, block, sizeof block)) > 0)
+        if (write(out, block, (size_t)n) != n)
+            die("cannot write %s: %s", to, strerror(errno));
+    close(in);
+    close(out);
+}
+
+void full_check(void)
+{
+    learn_places();
+    comparison c = {.stack = NO_STACK, .how = REACHED_HEAD, .deleted = w.deleted, .renumbered = w.renumbered, .mixed = w.mixed,
+                    .scratch = w.scratch,
+                    .addresses = &w.addresses, .chunk_bytes = chance(30)};
+    if (!compare_trees(&c, w.file.id[0], w.file.id[1]))
+        differ(c.stack, "%s", c.why);
+    w.followed[0] += c.followed;
+    w.followed[1] += c.sure;
+    w.compared[REACHED_HEAD]++;
+}
+
+/* Names of the versions of the file under test, oldest first, from its log, read natively. */
+static size_t read_log(char (**names)[64])
+{
+    *names = NULL;
+    hid_t file = H5Fopen(w.name[1], H5F_ACC_RDONLY, w.access[0]), log = H5I_INVALID_HID;
+    hssize_t n = 0;
+    if (file < 0)
+        differ(H5E_DEFAULT, "%s does not open without the connector", w.name[1]);
+    if (H5Lexists(file, "_versioned_data", H5P_DEFAULT) > 0)
+        log = H5Dopen2(file, "_versioned_data/log", H5P_DEFAULT);
+    if (log >= 0) {
+        hid_t space = H5Dget_space(log), text = H5Tcopy(H5T_C_S1), row = H5Tcreate(H5T_COMPOUND, sizeof(char *));
+        H5Tset_size(text, H5T_VARIABLE);
+        H5Tset_cset(text, H5T_CSET_UTF8);
+        H5Tinsert(row, "name", 0, text);
+        n = H5Sget_simple_extent_npoints(space);
+        char **read = calloc((size_t)n + 1, sizeof *read);
+        *names = calloc((size_t)n + 1, sizeof **names);
+        if (n && H5Dread(log, row, H5S_ALL, H5S_ALL, H5P_DEFAULT, read) < 0)
+            differ(H5E_DEFAULT, "/_versioned_data/log cannot be read");
+        for (hssize_t i = 0; i < n; i++)
+            snprintf((*names)[i], sizeof(*names)[i], "%s", read[i] ? read[i] : "");
+        H5Treclaim(row, space, H5P_DEFAULT, read);
+        free(read);
+        H5Tclose(row);
+        H5Tclose(text);
+        H5Sclose(space);
+        H5Dclose(log);
+    }
+    H5Fclose(file);
+    return (size_t)n;
+}
+
+static void compare_version(const struct version *v, reached how)
+{
+    char path[PATH_SIZE + 80];
+    comparison c = {.stack = NO_STACK, .how = how, .mixed = w.mixed, .scratch = w.scratch, .addresses = v->addresses,
+                    .chunk_bytes = chance(20)};
+    hid_t twin = H5Fopen(v->twin, H5F_ACC_RDONLY, w.access[0]), file = H5I_INVALID_HID, root = H5I_INVALID_HID;
+    if (w.self)
+        snprintf(path, sizeof path, "%s.%s", v->file, v->name);
+    else if (how == REACHED_AT)
+        snprintf(path, sizeof path, "%s@%s", v->file, v->name);
+    else {
+        snprintf(path, sizeof path, "%s", v->file);
+        snprintf(c.prefix, sizeof c.prefix, "/_versioned_data/versions/%s", v->name);
+    }
+    if (twin < 0)
+        die("cannot open %s", v->twin);
+    file = H5Fopen(path, H5F_ACC_RDONLY, w.access[how == REACHED_AT]);
+    root = file < 0 ? file : H5Gopen2(file, how == REACHED_VERSION && !w.self ? c.prefix : "/", H5P_DEFAULT);
+    if (root < 0)
+        differ(H5E_DEFAULT, "version %s does not open %s", v->name,
+               how == REACHED_AT ? "through the connector" : "natively");
+    hid_t top = H5Gopen2(twin, "/", H5P_DEFAULT);
+    if (!compare_trees(&c, top, root)) {
+        fprintf(stderr, "twin of the version: %s\n", v->twin);
+        differ(c.stack, "version %s, read %s: %s", v->name, how == REACHED_AT ? "through the connector" : "natively",
+               c.why);
+    }
+    H5Gclose(top);
+    H5Gclose(root);
+    H5Fclose(file);
+    H5Fclose(twin);
+    w.followed[0] += c.followed;
+    w.followed[1] += c.sure;
+    w.compared[how]++;
+}
+
+void check_versions(bool all)
+{
+    size_t first = all || w.versions <= RECENT ? 0 : w.versions - RECENT;
+    for (size_t i = first; i < w.versions; i++) {
+        compare_version(&w.version[i], REACHED_AT);
+        compare_version(&w.version[i], REACHED_VERSION);
+    }
+    if (!all && first > 0) { /* and an old one */
+        size_t i = below(first);
+        compare_version(&w.version[i], chance(50) ? REACHED_AT : REACHED_VERSION);
+    }
+}
+
+/* The twin as it is now is what version NAME must be for ever. */
+static void keep_version(const char *name)
+{
+    struct version *v;
+    w.version = realloc(w.version, (w.versions + 1) * sizeof *w.version);
+    v = &w.version[w.versions++];
+    snprintf(v->name, sizeof v->name, "%s", name);
+    snprintf(v->twin, sizeof v->twin, "%.500s.%zu", w.name[0], w.versions);
+    snprintf(v->file, sizeof v->file, "%s", w.name[1]);
+    copy_file(w.name[0], v->twin);
+    if ((v->addresses = malloc(sizeof *v->addresses)) == NULL)
+        die("out of memory");
+    *v->addresses = w.addresses;
+}
+
+/* Both files have been closed: a version more, when something changed, and none, when not. */
+static void after_close(void)
+{
+    char(*names)[64] = NULL, made[64];
+    size_t n;
+    bool new_one;
+    if (w.self) {
+        char copy[2 * PATH_SIZE];
+        snprintf(made, sizeof made, "%zu", w.versions + 1);
+        new_one = w.modified;
+        snprintf(copy, sizeof copy, "%s.%s", w.name[1], made);
+        if (new_one)
+            copy_file(w.name[1], copy);
+    } else {
+        n = read_log(&names);
+        size_t had = w.versions - w.first;
+        if (n < had || n > had + 1)
+            differ(NO_STACK, "the file has %zu versions after a close, it had %zu before", n, had);
+        for (size_t i = 0; i < had; i++)
+            if (strcmp(names[i], w.version[w.first + i].name) != 0)
+                differ(NO_STACK, "version %zu is now called %s, it was %s", i, names[i], w.version[w.first + i].name);
+        new_one = n == had + 1;
+        snprintf(made, sizeof made, "%s", new_one ? names[n - 1] : "");
+        free(names);
+        if (new_one && !w.modified && !w.created)
+            differ(NO_STACK, "nothing was changed, but version %s was made", made);
+    }
+    if (new_one)
+        keep_version(made);
+    else if (w.modified && w.versions > w.first) {
+        /* Changes that changed nothing (refused calls, equal bytes): then the last version is the present state. */
+        struct version *last = &w.version[w.versions - 1];
+        comparison c = {.stack = NO_STACK, .how = REACHED_HEAD, .scratch = w.scratch};
+        hid_t now = H5Fopen(w.name[0], H5F_ACC_RDONLY, w.access[0]),
+              then = H5Fopen(last->twin, H5F_ACC_RDONLY, w.access[0]);
+        if (!compare_trees(&c, then, now))
+            differ(NO_STACK, "no version was made, but since version %s this changed: %s", last->name, c.why);
+        H5Fclose(now);
+        H5Fclose(then);
+    } else if (w.modified)
+        differ(NO_STACK, "the first close made no version");
+    if (w.plant == PLANT_VERSION)
+        plant_damage();
+    check_versions(false);
+}
+
+static void open_pair(bool writable)
+{
+    SIDES;
+    unsigned flags = writable ? H5F_ACC_RDWR : H5F_ACC_RDONLY;
+    note("H5Fopen %s", writable ? "to write" : "to read");
+    if (!OPEN("H5Fopen", w.file, H5Fopen(w.name[s], flags, w.access[s])))
+        differ(H5E_DEFAULT, "neither file opens again");
+    unsigned intent[2] = {0, 0};
+    if (BOTH("H5Fget_intent", H5Fget_intent(w.file.id[s], &intent[s])) && intent[0] != intent[1])
+        differ(NO_STACK, "H5Fget_intent: %u, under test %u", intent[0], intent[1]);
+    w.writable = writable;
+    w.modified = w.created = false;
+}
+
+void close_pair(void)
+{
+    SIDES;
+    full_check();
+    if (H5Fget_obj_count(w.file.id[0], H5F_OBJ_ALL) != 1 + (ssize_t)w.handles)
+        die("an operation since the last opening left an object open: a fault of this test");
+    if (w.handles && chance(35)) { /* the file id goes first: its datasets keep the file open */
+        note("H5Fclose with %zu datasets open", w.handles);
+        BOTH("H5Fclose", H5Fclose(w.file.id[s]));
+        w.file.id[0] = w.file.id[1] = H5I_INVALID_HID;
+        size_t i = below(w.handles);
+        if (w.writable && !read_only(w.handle[i].set.id[0])) {
+            note("H5Dwrite %s of the closed file", w.handle[i].path);
+            write_dataset(w.handle[i].set, false);
+        }
+        for (i = 0; i < w.handles; i++)
+            check_dataset(w.handle[i].set, w.handle[i].path);
+        while (w.handles)
+            drop_handle(0);
+    } else {
+        note("H5Fclose");
+        while (w.handles)
+            drop_handle(0);
+        BOTH("H5Fclose", H5Fclose(w.file.id[s]));
+    }
+    w.file.id[0] = w.file.id[1] = H5I_INVALID_HID;
+    after_close();
+}
+
+void create_pair(void)
+{
+    SIDES;
+    w.first = w.versions = 0;
+    w.aside = 0;
+    hid_t plist = H5Pcreate(H5P_FILE_CREATE);
+    unsigned tracked = chance(60) ? 0 : H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED;
+    H5Pset_link_creation_order(plist, tracked);
+    if (chance(30))
+        H5Pset_attr_creation_order(plist, H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED);
+    note("H5Fcreate, links tracked %u", tracked);
+    if (!OPEN("H5Fcreate", w.file, H5Fcreate(w.name[s], H5F_ACC_TRUNC, plist, w.access[s])))
+        die("cannot create files in %s", w.dir);
+    H5Pclose(plist);
+    w.deleted = w.copied = w.renumbered = w.mixed = false;
+    w.addresses.count = w.addresses.regions = 0;
+    w.writable = w.modified = w.created = true;
+}
+
+bool op_reopen(void)
+{
+    close_pair();
+    if (chance(15)) { /* look, without a change */
+        open_pair(false);
+        full_check();
+    } else
+        open_pair(true);
+    return true;
+}
+
+/* Where the creation properties are those of the file, it is emptied and keeps its history. Else (OTHERWISE) the file is
+ * put aside, where its history goes on to be what it was. */
+bool op_truncate(void)
+{
+    SIDES;
+    if (!w.writable)
+        return false;
+    hid_t plist = H5Fget_create_plist(w.file.id[0]), root = H5Gopen2(w.file.id[0], "/", H5P_DEFAULT),
+          of_root = H5Gget_create_plist(root); /* the other one knows of these only in the opening that created the file */
+    unsigned order = 0;
+    bool otherwise = chance(20);
+    H5Pget_link_creation_order(of_root, &order);
+    if (otherwise)
+        order = order ? 0 : H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED;
+    H5Pset_link_creation_order(plist, order);
+    H5Pget_attr_creation_order(of_root, &order);
+    H5Pset_attr_creation_order(plist, order);
+    H5Pclose(of_root);
+    H5Gclose(root);
+    close_pair();
+    note("H5Fcreate over the existing file%s", otherwise ? ", with other creation properties" : "");
+    w.deleted = true;
+    for (size_t i = 0; i < w.addresses.count; i++)
+        w.addresses.at[i].alive = false;
+    if (!OPEN("H5Fcreate", w.file, H5Fcreate(w.name[s], H5F_ACC_TRUNC, plist, w.access[s])))
+        differ(H5E_DEFAULT, "the files cannot be created anew");
+    H5Pclose(plist);
+    if (otherwise && !w.self) {
+        char old[PATH_SIZE];
+        snprintf(old, sizeof old, "%.500s.h5cow-old-%u", w.name[1], ++w.aside);
+        if (access(old, F_OK) != 0)
+            differ(NO_STACK, "there is no file %s", old);
+        for (; w.first < w.versions; w.first++)
+            snprintf(w.version[w.first].file, PATH_SIZE, "%s", old);
+    }
+    w.writable = w.modified = w.created = true;
+    return true;
+}
