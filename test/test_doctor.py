@@ -4,8 +4,6 @@ environment chooses (HDF5_DRIVER), or Python programs.
 
 import json
 import os
-import pathlib
-import shutil
 import subprocess
 import sys
 
@@ -13,11 +11,9 @@ import h5py
 import numpy as np
 import pytest
 import test_accidents
-from conftest import PLUGINS, STOCK
+from conftest import BUILD, H5COW, PLUGINS, STOCK
 from sessions import Session, connector_env, stock_env
 
-BUILD = pathlib.Path(os.environ.get("H5COW_BUILD") or pathlib.Path(PLUGINS.split(":")[0]).parent)
-H5COW = shutil.which("h5cow") or str(BUILD / "cli/h5cow")
 FAKE = BUILD / "test/libfake_fs.so"
 
 MAKE = """

@@ -273,7 +273,7 @@ def test_a_result_that_was_written_elsewhere_is_copied_into_the_file(programs, t
             done = programs.connector("nccopy", name, "run.nc")
             assert done.returncode == 0, done.stderr
     assert versions(programs, "run.nc") == ["3", "2", "1"] and not os.path.exists("run.nc.h5cow-old-1")
-    verified(programs, "run.nc")
+    programs.verified("run.nc")
     for n in range(1, 4):
         done = programs.python("print(int(h5py.File(sys.argv[1], 'r')['v'][0]))", f"run.nc@{n}")
         assert done.stdout.strip() == str(n), done.stderr
