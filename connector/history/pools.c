@@ -161,11 +161,13 @@ static int pool_open(cow_file *file, cow_pool_entry *entry)
     snprintf(name, sizeof name, "pool %u", entry->id);
     if ((raw_data = cow_native_dataset_open(file->loc, raw)) == NULL)
         return cow_context("%s: the chunks of %s cannot be opened", file->name, name);
-    entry->dcpl = cow_native_dataset_dcpl(raw_data);
-    type = cow_native_dataset_type(raw_data);
-    if ((store = cow_native_chunk_store(raw_data)) == NULL)
+    if ((entry->dcpl = cow_native_dataset_dcpl(raw_data)) < 0 || (type = cow_native_dataset_type(raw_data)) < 0) {
+        cow_native_dataset_close(raw_data);
         goto done;
-    if (entry->dcpl < 0 || type < 0 || (rank = H5Pget_chunk(entry->dcpl, COW_MAX_RANK, chunk)) < 1) {
+    }
+    if ((store = cow_native_chunk_store(raw_data, entry->dcpl)) == NULL)
+        goto done;
+    if ((rank = H5Pget_chunk(entry->dcpl, COW_MAX_RANK, chunk)) < 1) {
         store->close(store);
         cow_error(COW_CORRUPT, "%s: %s is damaged; try: h5cow verify", file->name, name);
         goto done;

@@ -107,9 +107,13 @@ static int create_dataset(cow_scratch *scratch, hid_t file, hid_t dcpl)
         cow_error_native("cannot set up a scratch dataset for filters");
         goto done;
     }
-    if (!(dataset = cow_native_dataset_create(root, "chunk", scratch->type, space, scratch_dcpl)) ||
-        !(scratch->chunks = cow_native_chunk_store(dataset)) || (made = cow_native_dataset_dcpl(dataset)) < 0 ||
-        (same = same_filters(dcpl, made)) < 0)
+    if (!(dataset = cow_native_dataset_create(root, "chunk", scratch->type, space, scratch_dcpl)))
+        goto done;
+    if ((made = cow_native_dataset_dcpl(dataset)) < 0) {
+        cow_native_dataset_close(dataset);
+        goto done;
+    }
+    if (!(scratch->chunks = cow_native_chunk_store(dataset, made)) || (same = same_filters(dcpl, made)) < 0)
         goto done;
     scratch->changed = !same;
     result = 0;

@@ -16,6 +16,7 @@
 #define DXPL H5P_DATASET_XFER_DEFAULT
 
 static hid_t native_id = H5I_INVALID_HID;
+static hid_t uncached_list = H5I_INVALID_HID; /* made once: tables and pools are opened with each file */
 static _Thread_local bool plain_tokens;
 
 hid_t cow_native_id(void)
@@ -29,7 +30,9 @@ void cow_native_terminate(void)
 {
     if (native_id >= 0)
         H5VLclose(native_id);
-    native_id = H5I_INVALID_HID;
+    if (uncached_list >= 0)
+        H5Pclose(uncached_list);
+    native_id = uncached_list = H5I_INVALID_HID;
 }
 
 #if H5_VERSION_GE(2, 0, 0)
@@ -871,15 +874,17 @@ int cow_native_element_size(void *file, hid_t type, size_t *bytes)
 /* Without a chunk cache: see cow_native_file_flush. */
 static hid_t uncached(void)
 {
-    hid_t dapl = H5Pcreate(H5P_DATASET_ACCESS);
+    hid_t dapl;
 
-    if (dapl < 0 || H5Pset_chunk_cache(dapl, 0, 0, 0) < 0) {
+    if (uncached_list >= 0)
+        return uncached_list;
+    if ((dapl = H5Pcreate(H5P_DATASET_ACCESS)) < 0 || H5Pset_chunk_cache(dapl, 0, 0, 0) < 0) {
         cow_error_native("cannot prepare to open a dataset");
         if (dapl >= 0)
             H5Pclose(dapl);
         return H5I_INVALID_HID;
     }
-    return dapl;
+    return uncached_list = dapl;
 }
 
 void *cow_native_dataset_create(cow_loc at, const char *path, hid_t type, hid_t space, hid_t dcpl)
@@ -894,7 +899,6 @@ void *cow_native_dataset_create(cow_loc at, const char *path, hid_t type, hid_t 
                                  dcpl == H5P_DEFAULT ? H5P_DATASET_CREATE_DEFAULT : dcpl, dapl, DXPL, NULL);
     if (dataset == NULL)
         cow_error_native("cannot create the dataset '%s'", path == NULL ? "(anonymous)" : path);
-    H5Pclose(dapl);
     return dataset;
 }
 
@@ -909,7 +913,6 @@ void *cow_native_dataset_open(cow_loc at, const char *path)
     dataset = H5VLdataset_open(at.object, &loc, cow_native_id(), path, dapl, DXPL, NULL);
     if (dataset == NULL)
         cow_error_native("cannot open the dataset '%s'", path);
-    H5Pclose(dapl);
     return dataset;
 }
 

@@ -161,8 +161,8 @@ cow_table *cow_native_table_open(cow_loc at, const char *path);
 
 /* The chunks of a pool: slot k is the chunk at rows [k*c0, (k+1)*c0) of a chunked dataset (read and written with the
  * native CHUNK_READ and CHUNK_WRITE operations; the dataset is grown in steps, at least by an eighth). The store owns
- * the dataset handle given to it. */
-cow_chunk_store *cow_native_chunk_store(void *raw_data);
+ * the dataset handle given to it, also when it fails. DCPL: the creation properties of the dataset. */
+cow_chunk_store *cow_native_chunk_store(void *raw_data, hid_t dcpl);
 /* The dataset behind such a store. */
 void *cow_native_chunk_store_dataset(cow_chunk_store *store);
 /* Grow raw_data so that slots [0, slots) exist (needed before elements are written by HDF5 itself). */

@@ -327,10 +327,10 @@ static void chunks_close(cow_chunk_store *store)
     free(c);
 }
 
-cow_chunk_store *cow_native_chunk_store(void *raw_data)
+cow_chunk_store *cow_native_chunk_store(void *raw_data, hid_t dcpl)
 {
     file_chunks *c = calloc(1, sizeof *c);
-    hid_t dcpl = H5I_INVALID_HID, space = H5I_INVALID_HID, type = H5I_INVALID_HID;
+    hid_t space = H5I_INVALID_HID, type = H5I_INVALID_HID;
     hsize_t extent[COW_MAX_RANK];
     cow_chunk_store *store = NULL;
 
@@ -341,8 +341,7 @@ cow_chunk_store *cow_native_chunk_store(void *raw_data)
     }
     c->dataset = raw_data;
     c->store = (cow_chunk_store){.size = chunks_size, .read = chunks_read, .write = chunks_write, .close = chunks_close};
-    if ((dcpl = cow_native_dataset_dcpl(raw_data)) < 0 || (space = cow_native_dataset_space(raw_data)) < 0 ||
-        (type = cow_native_dataset_type(raw_data)) < 0)
+    if ((space = cow_native_dataset_space(raw_data)) < 0 || (type = cow_native_dataset_type(raw_data)) < 0)
         goto done;
     c->rank = H5Sget_simple_extent_dims(space, extent, NULL);
     if (H5Pget_layout(dcpl) != H5D_CHUNKED || c->rank < 1 || H5Pget_chunk(dcpl, COW_MAX_RANK, c->chunk) != c->rank) {
@@ -360,8 +359,6 @@ done:
         H5Tclose(type);
     if (space >= 0)
         H5Sclose(space);
-    if (dcpl >= 0)
-        H5Pclose(dcpl);
     if (store == NULL)
         chunks_close(&c->store);
     return store;

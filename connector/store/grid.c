@@ -70,6 +70,13 @@ void cow_grid_split(const cow_grid *grid, unsigned level, uint64_t split[])
     level_shape(grid, level, span, split);
 }
 
+void cow_grid_raise(const cow_grid *grid, uint64_t span[])
+{
+    uint64_t part[COW_MAX_RANK] = {0};
+
+    grow(grid, 4, span, part);
+}
+
 void cow_grid_span(const cow_grid *grid, unsigned level, uint64_t span[])
 {
     level_shape(grid, level, span, NULL);

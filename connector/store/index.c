@@ -76,10 +76,11 @@ static void shapes_init(cow_index *index)
 {
     const cow_grid *grid = &index->grid;
     const uint8_t *below = NULL;
+    uint64_t span[COW_MAX_RANK];
 
+    cow_grid_span(grid, 0, span);
     for (unsigned level = 0; level <= COW_MAX_LEVEL; level++) {
         level_shape *shape = &index->shape[level];
-        uint64_t span[COW_MAX_RANK];
         unsigned bits = 0;
 
         /* Once a level splits nothing, those above are the same. */
@@ -87,7 +88,8 @@ static void shapes_init(cow_index *index)
             *shape = index->shape[level - 1];
             continue;
         }
-        cow_grid_span(grid, level, span);
+        if (level > 0)
+            cow_grid_raise(grid, span);
         for (unsigned d = 0; d < grid->rank; d++) {
             shape->shift[d] = (uint8_t)log2_of(span[d]);
             shape->split_bits[d] = (uint8_t)(shape->shift[d] - (below ? below[d] : 0));

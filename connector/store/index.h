@@ -46,6 +46,8 @@ void cow_grid_init(cow_grid *grid, unsigned rank, const uint64_t chunk[], const 
 void cow_grid_split(const cow_grid *grid, unsigned level, uint64_t split[]);
 /* Chunks that a node of LEVEL covers along each dimension (level 0: the tile). Saturates at UINT64_MAX. */
 void cow_grid_span(const cow_grid *grid, unsigned level, uint64_t span[]);
+/* From the span of a level to that of the level above it. */
+void cow_grid_raise(const cow_grid *grid, uint64_t span[]);
 /* Elements along each dimension of the box that a node of LEVEL at ORIGIN[] (chunks) covers, cut only where coordinates
  * end. */
 void cow_grid_box(const cow_grid *grid, unsigned level, const uint64_t origin[], uint64_t extent[]);

@@ -16,12 +16,7 @@
 
 bool cow_default_driver(hid_t fapl)
 {
-    hid_t plain = cow_sec2_fapl();
-    bool same = plain >= 0 && (H5Pget_driver(plain) == H5Pget_driver(fapl) || cow_driver_is_set(fapl));
-
-    if (plain >= 0)
-        H5Pclose(plain);
-    return same;
+    return H5Pget_driver(fapl) == H5FD_SEC2 || cow_driver_is_set(fapl);
 }
 
 /* The environment (HDF5_DRIVER) can have put another driver on every new list. */
