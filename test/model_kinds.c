@@ -603,6 +603,45 @@ static void make_shared_type(const kind *k, hid_t at, unsigned seed)
     H5Tclose(type);
 }
 
+/* A dataset, with an attribute, of a named type. */
+static void make_typed_dataset(const kind *k, hid_t at, unsigned seed)
+{
+    hsize_t n = 2 * LENGTH, chunk = 9, most = H5S_UNLIMITED;
+    hid_t type, space = H5Screate_simple(1, &n, &most), dcpl = H5Pcreate(H5P_DATASET_CREATE), dataset, attribute;
+    hid_t one = H5Screate(H5S_SCALAR);
+
+    if (H5Lexists(at, "t", H5P_DEFAULT) > 0)
+        type = H5Topen2(at, "t", H5P_DEFAULT);
+    else {
+        type = k->type();
+        CHECK(H5Tcommit2(at, "t", type, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    }
+    CHECK(H5Pset_chunk(dcpl, 1, &chunk) >= 0);
+    CHECK((dataset = H5Dcreate2(at, "x", type, space, H5P_DEFAULT, dcpl, H5P_DEFAULT)) >= 0);
+    CHECK((attribute = H5Acreate2(dataset, "of the type", type, one, H5P_DEFAULT, H5P_DEFAULT)) >= 0);
+    put_values(dataset, type, space, seed);
+    put_values(attribute, type, one, seed);
+    put_attribute(dataset, "note", (int)seed);
+    CHECK(H5Aclose(attribute) >= 0 && H5Dclose(dataset) >= 0);
+    H5Sclose(one);
+    H5Pclose(dcpl);
+    H5Sclose(space);
+    H5Tclose(type);
+}
+
+static void change_typed_dataset(const kind *k, hid_t at, unsigned seed)
+{
+    hid_t dataset = H5Dopen2(at, "x", H5P_DEFAULT), type = H5Dget_type(dataset), space = H5Dget_space(dataset);
+
+    (void)k;
+    CHECK(H5Tcommitted(type) > 0);
+    put_values(dataset, type, space, seed);
+    put_attribute(dataset, "note", (int)seed);
+    CHECK(H5Dclose(dataset) >= 0);
+    H5Sclose(space);
+    H5Tclose(type);
+}
+
 /* ---- links ---- */
 
 /* What links lead to. */
@@ -1018,6 +1057,9 @@ static const kind kinds[] = {
     {.family = "named types", .name = "compound", .make = make_named_type, .change = change_note, .type = compound},
     {.family = "named types", .name = "shared by datasets and attributes", .make = make_shared_type,
      .change = change_note, .type = enumerated},
+
+    {.family = "named types", .name = "of a dataset and its attribute", .make = make_typed_dataset,
+     .change = change_typed_dataset, .type = enumerated},
 
     {.family = "links", .name = "several hard links to one object", .make = make_hard, .change = change_hard,
      .copy = copy_link},

@@ -104,7 +104,8 @@ static int share(copying *c, cow_loc copy, cow_dataset *source, void **made)
         cow_error_native("%s: cannot describe a copy", array->label);
         goto done;
     }
-    if ((*made = cow_view_whole(file->loc, NULL, type, array->grid.rank, array->extent, array->maximum, dcpl, head)) ==
+    /* through the same opening of the file as the copy: to another one a named datatype would be one of another file */
+    if ((*made = cow_view_whole((cow_loc){copy.object, H5I_DATASET}, NULL, type, array->grid.rank, array->extent, array->maximum, dcpl, head)) ==
             NULL ||
         copy_header(copy, (cow_loc){*made, H5I_DATASET}, dcpl) < 0 ||
         cow_native_info((cow_loc){*made, H5I_DATASET}, NULL, H5O_INFO_BASIC, &info) < 0 ||
@@ -235,8 +236,8 @@ static int materialise(copying *c, cow_loc copy, cow_loc parent, cow_dataset *so
     if (type < 0 || space < 0 || dcpl < 0)
         goto done;
     if (c->to != NULL) {
-        H5VL_loc_params_t loc = cow_by_self(H5I_FILE);
-        if ((target = cow_dataset_create(c->to, c->to->native, &loc, NULL, H5P_LINK_CREATE_DEFAULT, type, space, dcpl,
+        H5VL_loc_params_t loc = cow_by_self(H5I_DATASET);
+        if ((target = cow_dataset_create(c->to, copy.object, &loc, NULL, H5P_LINK_CREATE_DEFAULT, type, space, dcpl,
                                          H5P_DATASET_ACCESS_DEFAULT, made)) == NULL ||
             cow_dataset_begin_write(target, NULL) < 0)
             goto done;
