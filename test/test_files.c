@@ -54,7 +54,7 @@ static long long size_of(const char *name)
 /* Two groups, or files, opened in whatever way. */
 static void same_tree(const char *what, reached how, hid_t native, hid_t found)
 {
-    comparison c = {.how = how, .stack = H5I_INVALID_HID};
+    comparison c = {.how = how, .unfollowed = true, .stack = H5I_INVALID_HID};
     hid_t roots[2] = {H5Gopen2(native, ".", H5P_DEFAULT), H5Gopen2(found, ".", H5P_DEFAULT)};
 
     CHECK(roots[0] >= 0 && roots[1] >= 0);

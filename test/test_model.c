@@ -2,7 +2,7 @@
  *
  * For each kind (model_kinds.c) a file with history and a native one go through the same steps, each between opening and
  * closing: made, changed, copied, moved, deleted, made again. After each the native file is kept. Native HDF5 is the
- * judge (differential_compare.h, and texts of what is read and listed): of the head through the connector and without
+ * judge (differential/compare.h, and texts of what is read and listed): of the head through the connector and without
  * it, of each version as FILE@N, by at=N, and without the connector. What is compared for a cell says `cells` in judge().
  *
  * test_model [KIND | KIND/OPERATION | NAME]; --list prints the table for test/data_model.py. Run with
@@ -352,7 +352,8 @@ static void charge(operation o, unsigned before)
 
 static void compare(const char *what, reached how, const char *prefix, hid_t native, hid_t found, bool deleted)
 {
-    comparison c = {.how = how, .scratch = scratch, .deleted = deleted, .chunk_bytes = true, .stack = H5I_INVALID_HID};
+    comparison c = {.how = how, .scratch = scratch, .deleted = deleted, .chunk_bytes = true, .unfollowed = true,
+                    .stack = H5I_INVALID_HID};
 
     snprintf(c.prefix, sizeof c.prefix, "%s", prefix);
     if (!compare_trees(&c, native, found)) {
