@@ -443,8 +443,8 @@ static int copy_staged(copying *c, void *from, const H5VL_loc_params_t *from_loc
     H5L_info2_t info;
     int status = -1;
 
-    if ((stage.object = cow_native_group_anonymous(c->to == NULL ? target : c->to->loc, H5P_GROUP_CREATE_DEFAULT)) ==
-        NULL)
+    /* by the application's handle: between two handles HDF5 copies as between two files, and clears references */
+    if ((stage.object = cow_native_group_anonymous(target, H5P_GROUP_CREATE_DEFAULT)) == NULL)
         return -1;
     if (H5VLobject_copy(from, from_loc, from_name, stage.object, &stage_loc, STAGED, cow_native_id(), ocpypl,
                         H5P_LINK_CREATE_DEFAULT, dxpl, NULL) < 0)

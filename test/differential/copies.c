@@ -77,13 +77,13 @@ static void close_filtered(void) /* D10 */
 }
 
 /* GROUPS: there may be groups in what is copied (D31). */
-static hid_t copy_plist(unsigned *flags, bool groups)
+static hid_t copy_plist(unsigned *flags, bool groups, bool merges)
 {
     hid_t plist = H5Pcreate(H5P_OBJECT_COPY);
     *flags = (chance(10) ? H5O_COPY_SHALLOW_HIERARCHY_FLAG : 0) | (chance(10) ? H5O_COPY_WITHOUT_ATTR_FLAG : 0) |
              (chance(15) && !groups ? H5O_COPY_EXPAND_SOFT_LINK_FLAG : 0) |
              (chance(10) && !groups ? H5O_COPY_EXPAND_EXT_LINK_FLAG : 0) |
-             (chance(10) ? H5O_COPY_MERGE_COMMITTED_DTYPE_FLAG : 0);
+             (chance(10) && merges ? H5O_COPY_MERGE_COMMITTED_DTYPE_FLAG : 0);
     H5Pset_copy_object(plist, *flags);
     return plist;
 }
@@ -110,7 +110,7 @@ bool op_copy(void)
     if (holds(from, group) || !copyable(w.file.id[0], from, false))
         return false;
     close_filtered();
-    hid_t plist = copy_plist(&flags, is_group(w.file.id[0], from)), lcpl = link_plist();
+    hid_t plist = copy_plist(&flags, is_group(w.file.id[0], from), true), lcpl = link_plist();
     note("H5Ocopy %s %s flags %x", from, to, flags);
     w.copied = true;
     w.modified = true;
@@ -198,7 +198,7 @@ bool op_copy_files(void)
     else
         snprintf(to, sizeof to, "o%zu", below(12));
     if (*from && copyable(source.id[0], from, true)) {
-        hid_t plist = copy_plist(&flags, is_group(source.id[0], from)), lcpl = link_plist();
+        hid_t plist = copy_plist(&flags, is_group(source.id[0], from), !old /* D32 */), lcpl = link_plist();
         also(": %s of %s to %s of %s, flags %x", from, old ? v->name : into ? w.outside[k][1] : "the file", to,
              into ? "the file" : w.outside[k][1], flags);
         w.modified = w.modified || into;
@@ -208,7 +208,7 @@ bool op_copy_files(void)
         H5Pclose(lcpl);
         w.renumbered = w.renumbered || old;
         w.mixed = w.mixed || into;
-        comparison c = {.stack = NO_STACK, .how = REACHED_HEAD, .scratch = w.scratch, .renumbered = w.renumbered,
+        comparison c = {.stack = NO_STACK, .how = REACHED_HEAD, .scratch = w.scratch, .renumbered = true /* D1, D29 */,
                         .deleted = true, .other = true};
         if (into)
             touch("/");
@@ -226,7 +226,7 @@ bool op_copy_files(void)
             unlink_outside();
         else if (done && !into) { /* what was copied is in the file when it is opened again */
             other = open_outside(k);
-            comparison c = {.stack = NO_STACK, .how = REACHED_HEAD, .scratch = w.scratch, .renumbered = w.renumbered,
+            comparison c = {.stack = NO_STACK, .how = REACHED_HEAD, .scratch = w.scratch, .renumbered = true /* D1, D29 */,
                             .deleted = true, .other = true};
             if (!compare_trees(&c, other.id[0], other.id[1]))
                 differ(c.stack, "%s, opened again: %s", w.outside[k][1], c.why);

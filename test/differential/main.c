@@ -58,6 +58,7 @@
  * D21  The character set of link names in trees that H5Ocopy made: a connector cannot set it.
  * D22  Chunks of tiny datasets in FILE@N, and in what is copied out of it: what changes no element makes no new version.
  * D23  Groups that a refused H5Dcreate made on its way: native HDF5 1.14.5 leaves them.
+ * D32  H5O_COPY_MERGE_COMMITTED_DTYPE_FLAG out of a version: to HDF5 a version is the same file, where it merges nothing.
  * D31  H5Ocopy of a group with H5O_COPY_EXPAND_SOFT_LINK_FLAG or H5O_COPY_EXPAND_EXT_LINK_FLAG: with the bounds of a file
  *      with history (D2) native HDF5 1.14.5 puts the expanded link into the place of the other one, which has another
  *      size, and makes a group that cannot be read (H5O__link_post_copy_file). Only datasets and types are so copied.
