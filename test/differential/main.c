@@ -133,7 +133,6 @@ static size_t pick(void)
 
 static void one_step(void)
 {
-    /*DEBUG*/ if (getenv("DBG") && w.step == atol(getenv("DBG"))) H5Eset_auto2(H5E_DEFAULT, (H5E_auto2_t)H5Eprint2, stderr);
     w.touches = 0;
     for (int tries = 0; tries < 50; tries++) {
         size_t i = pick();
