@@ -1234,6 +1234,68 @@ static void test_an_address_that_a_version_knows_is_never_another_objects(void)
     H5Fclose(file);
 }
 
+/* What a region was of can be asked for only while its dataset is there. The reference is written when it is, and read
+ * when it is not. */
+static void test_chunk_of_regions_is_readable_after_their_dataset_was_deleted(void)
+{
+    static const char *const names[] = {COW, COW "@1"};
+    const hsize_t n = 100, chunk = 50;
+    hid_t file = (remove_files(), H5Fcreate(COW, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT)),
+          dcpl = H5Pcreate(H5P_DATASET_CREATE),
+          space = H5Screate_simple(1, &n, NULL), d, region;
+    H5R_ref_t reference[100], back[100];
+
+    memset(reference, 0, sizeof reference);
+    H5Pset_chunk(dcpl, 1, &chunk);
+    make_targets(file, 1);
+    region = region_of(file, "rows", 0);
+    CHECK(H5Rcreate_region(file, "rows", region, H5P_DEFAULT, &reference[3]) >= 0);
+    H5Sclose(region);
+    CHECK((d = H5Dcreate2(file, "references", H5T_STD_REF, space, H5P_DEFAULT, dcpl, H5P_DEFAULT)) >= 0);
+    CHECK(H5Dwrite(d, H5T_STD_REF, H5S_ALL, H5S_ALL, H5P_DEFAULT, reference) >= 0);
+    CHECK(H5Dflush(d) >= 0);
+    CHECK(H5Dclose(d) >= 0);
+    H5Rdestroy(&reference[3]);
+    CHECK(H5Ldelete(file, "rows", H5P_DEFAULT) >= 0);
+    CHECK(H5Fclose(file) >= 0);
+    for (size_t i = 0; i < COUNT(names); i++) {
+        CHECK((file = H5Fopen(names[i], H5F_ACC_RDONLY, H5P_DEFAULT)) >= 0);
+        CHECK((d = H5Dopen2(file, "references", H5P_DEFAULT)) >= 0);
+        CHECK(H5Dread(d, H5T_STD_REF, H5S_ALL, H5S_ALL, H5P_DEFAULT, back) >= 0);
+        CHECK(H5Rget_type(&back[3]) == H5R_DATASET_REGION2);
+        H5Treclaim(H5T_STD_REF, space, H5P_DEFAULT, back);
+        H5Dclose(d);
+        CHECK(H5Fclose(file) >= 0);
+    }
+    H5Sclose(space);
+    H5Pclose(dcpl);
+}
+
+/* H5Ocopy within a file keeps references as they are. */
+static void test_references_copied_within_the_file_still_lead(void)
+{
+    const hsize_t n[] = {3, 2000};
+    static hobj_ref_t reference[2000], back[2000];
+    hid_t file = (remove_files(), H5Fcreate(COW, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT));
+
+    make_targets(file, 1);
+    for (size_t i = 0; i < COUNT(n); i++) { /* kept by HDF5, and by us */
+        hid_t space = H5Screate_simple(1, &n[i], NULL),
+              d = H5Dcreate2(file, "references", H5T_STD_REF_OBJ, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+        CHECK(H5Rcreate(&reference[1], file, "data", H5R_OBJECT1, -1) >= 0);
+        CHECK(H5Dwrite(d, H5T_STD_REF_OBJ, H5S_ALL, H5S_ALL, H5P_DEFAULT, reference) >= 0);
+        H5Dclose(d);
+        CHECK(H5Ocopy(file, "references", file, "copy", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+        CHECK((d = H5Dopen2(file, "copy", H5P_DEFAULT)) >= 0);
+        CHECK(H5Dread(d, H5T_STD_REF_OBJ, H5S_ALL, H5S_ALL, H5P_DEFAULT, back) >= 0);
+        CHECK(memcmp(reference, back, n[i] * sizeof *back) == 0);
+        H5Dclose(d);
+        H5Sclose(space);
+        CHECK(H5Ldelete(file, "references", H5P_DEFAULT) >= 0 && H5Ldelete(file, "copy", H5P_DEFAULT) >= 0);
+    }
+    CHECK(H5Fclose(file) >= 0);
+}
+
 /* What H5Dset_extent did counts at once, before any commit. */
 static void test_region_has_the_extent_that_its_dataset_was_just_given(void)
 {
@@ -1280,6 +1342,8 @@ int main(int argc, char **argv)
         TEST(test_references_into_other_files_are_kept_in_every_version),
         TEST(test_regions_are_those_of_the_extent_that_the_version_has),
         TEST(test_an_address_that_a_version_knows_is_never_another_objects),
+        TEST(test_chunk_of_regions_is_readable_after_their_dataset_was_deleted),
+        TEST(test_references_copied_within_the_file_still_lead),
         TEST(test_region_has_the_extent_that_its_dataset_was_just_given),
     };
     int status = run_tests(tests, COUNT(tests), argc, argv);

@@ -1137,6 +1137,30 @@ static void test_dataset_written_before_another_is_copied_is_in_the_version(void
     CHECK(H5Fclose(file) >= 0);
 }
 
+static void test_copied_datasets_keep_their_named_type(void)
+{
+    hsize_t n = 5000;
+    hid_t other = H5Fcreate("test_vol_other.h5", H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT), file,
+          type = H5Tcopy(H5T_STD_I16BE), space = H5Screate_simple(1, &n, NULL), d, named;
+
+    make_versions();
+    file = H5Fopen(cow_file, H5F_ACC_RDWR, H5P_DEFAULT);
+    CHECK(H5Tcommit2(file, "t", type, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    H5Dclose(H5Dcreate2(file, "of t", type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+    for (int k = 0; k < 2; k++) {
+        CHECK(H5Ocopy(file, "of t", k ? other : file, "copy", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+        CHECK((d = H5Dopen2(k ? other : file, "copy", H5P_DEFAULT)) >= 0);
+        CHECK((named = H5Dget_type(d)) >= 0 && H5Tcommitted(named) > 0);
+        H5Tclose(named);
+        H5Dclose(d);
+    }
+    H5Tclose(type);
+    H5Sclose(space);
+    CHECK(H5Fclose(file) >= 0);
+    CHECK(H5Fclose(other) >= 0);
+    remove("test_vol_other.h5");
+}
+
 /* In the file each absolute soft link of a version names the version: a copy out of it leads where the program led it. */
 static void test_soft_links_copied_out_of_a_version_are_as_they_were_made(void)
 {
@@ -1877,6 +1901,7 @@ int main(int argc, char **argv)
         TEST(test_truncate_with_other_properties_puts_the_old_file_aside),
         TEST(test_dataset_written_after_its_file_was_closed_is_committed),
         TEST(test_dataset_written_before_another_is_copied_is_in_the_version),
+        TEST(test_copied_datasets_keep_their_named_type),
         TEST(test_soft_links_copied_out_of_a_version_are_as_they_were_made),
         TEST(test_closing_makes_one_version_while_other_handles_are_open),
         TEST(test_counts_of_open_objects_are_those_of_the_application),

@@ -85,7 +85,8 @@ static int copy_header(cow_loc from, cow_loc to, hid_t dcpl)
 
 /* ---- the same file ---- */
 
-static int share(copying *c, cow_loc copy, cow_dataset *source, void **made)
+/* Made by the handle that PARENT is of: a named type of another one would be taken for one of another file. */
+static int share(copying *c, cow_loc copy, cow_loc parent, cow_dataset *source, void **made)
 {
     cow_file *file = c->to;
     cow_array *array = &source->array;
@@ -104,8 +105,7 @@ static int share(copying *c, cow_loc copy, cow_dataset *source, void **made)
         cow_error_native("%s: cannot describe a copy", array->label);
         goto done;
     }
-    /* through the same opening of the file as the copy: to another one a named datatype would be one of another file */
-    if ((*made = cow_view_whole((cow_loc){copy.object, H5I_DATASET}, NULL, type, array->grid.rank, array->extent, array->maximum, dcpl, head)) ==
+    if ((*made = cow_view_whole(parent, NULL, type, array->grid.rank, array->extent, array->maximum, dcpl, head)) ==
             NULL ||
         copy_header(copy, (cow_loc){*made, H5I_DATASET}, dcpl) < 0 ||
         cow_native_info((cow_loc){*made, H5I_DATASET}, NULL, H5O_INFO_BASIC, &info) < 0 ||
@@ -236,8 +236,8 @@ static int materialise(copying *c, cow_loc copy, cow_loc parent, cow_dataset *so
     if (type < 0 || space < 0 || dcpl < 0)
         goto done;
     if (c->to != NULL) {
-        H5VL_loc_params_t loc = cow_by_self(H5I_DATASET);
-        if ((target = cow_dataset_create(c->to, copy.object, &loc, NULL, H5P_LINK_CREATE_DEFAULT, type, space, dcpl,
+        H5VL_loc_params_t loc = cow_by_self(parent.type);
+        if ((target = cow_dataset_create(c->to, parent.object, &loc, NULL, H5P_LINK_CREATE_DEFAULT, type, space, dcpl,
                                          H5P_DATASET_ACCESS_DEFAULT, made)) == NULL ||
             cow_dataset_begin_write(target, NULL) < 0)
             goto done;
@@ -407,7 +407,7 @@ static int mend(copying *c, cow_loc group, const char *name, uint64_t address, c
         status = 0;
     else if (found > 0) {
         made->type = H5I_DATASET;
-        status = c->to == c->from ? share(c, copy, source, &made->object)
+        status = c->to == c->from ? share(c, copy, group, source, &made->object)
                                   : materialise(c, copy, group, source, &made->object);
         if (status == 0 && (cow_native_info(*made, NULL, H5O_INFO_BASIC, &info) < 0 ||
                             cow_map_put(&c->done, address, cow_address(&info.token)) < 0 ||

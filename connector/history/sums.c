@@ -39,7 +39,7 @@ int cow_sum_values(const char *file, hid_t type, size_t n, const void *values, u
     cow_serial *serial = cow_serial_open(type, file);
     const uint64_t count = n;
     cow_digest digest;
-    int status = serial == NULL ? -1 : cow_serial_digest(serial, values, H5Tget_size(type), 1, &count, NULL, &digest);
+    int status = serial == NULL ? -1 : cow_serial_digest(serial, values, H5Tget_size(type), 1, &count, NULL, false, &digest);
 
     cow_serial_close(serial);
     *sum = digest.checksum == 0 ? 1 : digest.checksum;

@@ -277,7 +277,7 @@ done:
 
 /* The library has no call that tells the token without opening the object, which may be gone: it is what an H5R_ref_t
  * begins with, in 1.12 to 2.x, whatever its kind; a pointer to the name of another file comes next. */
-static int put_reference(const cow_serial *serial, text *bytes, const H5R_ref_t *reference)
+static int put_reference(const cow_serial *serial, text *bytes, const H5R_ref_t *reference, bool regions)
 {
     H5R_type_t kind = H5Rget_type(reference);
 
@@ -289,10 +289,11 @@ static int put_reference(const cow_serial *serial, text *bytes, const H5R_ref_t 
         return -1;
     if (kind == H5R_ATTR)
         return put_attribute(bytes, reference);
-    return kind == H5R_DATASET_REGION2 ? put_region(bytes, reference) : 0;
+    return kind == H5R_DATASET_REGION2 && regions ? put_region(bytes, reference) : 0;
 }
 
-static int append(const cow_serial *serial, const part *p, const uint8_t *at, bool nulls, text *bytes)
+/* REGIONS: with the selections of region references, which can be asked for only while their dataset is there. */
+static int append(const cow_serial *serial, const part *p, const uint8_t *at, bool nulls, bool regions, text *bytes)
 {
     const char *string;
     const hvl_t *sequence;
@@ -312,27 +313,27 @@ static int append(const cow_serial *serial, const part *p, const uint8_t *at, bo
             if (p->inner->kind == PART_BYTES)
                 return append_bytes(bytes, sequence->p, sequence->len * p->inner->size);
             for (size_t i = 0; i < sequence->len; i++)
-                if (append(serial, p->inner, (const uint8_t *)sequence->p + i * p->inner->size, nulls, bytes) < 0)
+                if (append(serial, p->inner, (const uint8_t *)sequence->p + i * p->inner->size, nulls, regions, bytes) < 0)
                     return -1;
             return 0;
         case PART_COMPOUND:
             for (size_t i = 0; i < p->count; i++)
-                if (append(serial, &p->inner[i], at + p->inner[i].offset, nulls, bytes) < 0)
+                if (append(serial, &p->inner[i], at + p->inner[i].offset, nulls, regions, bytes) < 0)
                     return -1;
             return 0;
         case PART_ARRAY:
             for (size_t i = 0; i < p->count; i++)
-                if (append(serial, p->inner, at + i * p->inner->size, nulls, bytes) < 0)
+                if (append(serial, p->inner, at + i * p->inner->size, nulls, regions, bytes) < 0)
                     return -1;
             return 0;
         case PART_REFERENCE:
-            return put_reference(serial, bytes, (const H5R_ref_t *)at);
+            return put_reference(serial, bytes, (const H5R_ref_t *)at, regions);
     }
     return -1;
 }
 
 int cow_serial_digest(const cow_serial *serial, const void *elements, size_t size, unsigned rank, const uint64_t chunk[],
-                      const uint64_t trimmed[], cow_digest *digest)
+                      const uint64_t trimmed[], bool regions, cow_digest *digest)
 {
     uint64_t at[COW_MAX_RANK] = {0}, n = 1;
     text all = {0}, inside = {0};
@@ -346,8 +347,8 @@ int cow_serial_digest(const cow_serial *serial, const void *elements, size_t siz
 
         for (unsigned d = 0; in && d < rank; d++)
             in = at[d] < trimmed[d];
-        if (append(serial, &serial->root, element, false, &all) < 0 ||
-            (in && append(serial, &serial->root, element, true, &inside) < 0))
+        if (append(serial, &serial->root, element, false, regions, &all) < 0 ||
+            (in && append(serial, &serial->root, element, true, true, &inside) < 0))
             goto done;
         for (unsigned d = rank; d-- > 0 && ++at[d] == chunk[d];)
             at[d] = 0;

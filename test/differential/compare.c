@@ -56,7 +56,7 @@ bool type_contains(hid_t type, H5T_class_t cls)
     return found;
 }
 
-static bool contains_new_reference(hid_t type)
+bool type_has_new_references(hid_t type)
 {
     H5T_class_t own = H5Tget_class(type);
     bool found = own == H5T_REFERENCE && H5Tequal(type, H5T_STD_REF) > 0;
@@ -64,12 +64,12 @@ static bool contains_new_reference(hid_t type)
         int n = H5Tget_nmembers(type);
         for (int i = 0; i < n && !found; i++) {
             hid_t member = H5Tget_member_type(type, (unsigned)i);
-            found = contains_new_reference(member);
+            found = type_has_new_references(member);
             H5Tclose(member);
         }
     } else if (own == H5T_ARRAY || own == H5T_VLEN) {
         hid_t base = H5Tget_super(type);
-        found = contains_new_reference(base);
+        found = type_has_new_references(base);
         H5Tclose(base);
     }
     return found;
@@ -77,7 +77,7 @@ static bool contains_new_reference(hid_t type)
 
 bool type_nests_references(hid_t type)
 {
-    return H5Tget_class(type) != H5T_REFERENCE && contains_new_reference(type);
+    return H5Tget_class(type) != H5T_REFERENCE && type_has_new_references(type);
 }
 
 /* Has the native address one object, and never had another? Then a reference that holds it leads there. */
@@ -978,19 +978,14 @@ static bool groups_agree(comparison *c, const char *path, hid_t a, hid_t b, name
             continue;
         hid_t object[2];
         char where[1200];
-        bool external = list[0]->kind[i] == H5L_TYPE_EXTERNAL, there[2];
-        for (int s = 0; s < 2; s++) {
+        for (int s = 0; s < 2; s++)
             object[s] = H5Oopen(group[s], list[0]->name[i], H5P_DEFAULT);
-            there[s] = object[s] >= 0;
-            if (there[s] && external) /* it is one file, which the two sides open with drivers of their own */
-                H5Oclose(object[s]);
-        }
         snprintf(where, sizeof where, "%s: link '%s'", path, list[0]->name[i]);
-        bool same = agree(c, where, "opening what it leads to", there[0] - 1, there[1] - 1);
-        if (same && there[0] && list[0]->kind[i] == H5L_TYPE_SOFT)
+        bool same = agree(c, where, "opening what it leads to", object[0] < 0 ? -1 : 0, object[1] < 0 ? -1 : 0);
+        if (same && object[0] >= 0 && list[0]->kind[i] == H5L_TYPE_SOFT)
             remember_lead(c, where, "soft link", object);
         for (int s = 0; s < 2; s++)
-            if (there[s] && !external)
+            if (object[s] >= 0)
                 H5Oclose(object[s]);
         if (!same)
             return false;

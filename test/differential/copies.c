@@ -77,13 +77,13 @@ static void close_filtered(void) /* D10 */
 }
 
 /* GROUPS: there may be groups in what is copied (D31). */
-static hid_t copy_plist(unsigned *flags, bool groups)
+static hid_t copy_plist(unsigned *flags, bool groups, bool merges)
 {
     hid_t plist = H5Pcreate(H5P_OBJECT_COPY);
     *flags = (chance(10) ? H5O_COPY_SHALLOW_HIERARCHY_FLAG : 0) | (chance(10) ? H5O_COPY_WITHOUT_ATTR_FLAG : 0) |
              (chance(15) && !groups ? H5O_COPY_EXPAND_SOFT_LINK_FLAG : 0) |
              (chance(10) && !groups ? H5O_COPY_EXPAND_EXT_LINK_FLAG : 0) |
-             (chance(10) ? H5O_COPY_MERGE_COMMITTED_DTYPE_FLAG : 0);
+             (chance(10) && merges ? H5O_COPY_MERGE_COMMITTED_DTYPE_FLAG : 0);
     H5Pset_copy_object(plist, *flags);
     return plist;
 }
@@ -92,6 +92,14 @@ static bool is_group(hid_t file, const char *path)
 {
     H5O_info2_t info;
     return H5Oget_info_by_name3(file, path, &info, H5O_INFO_BASIC, H5P_DEFAULT) < 0 || info.type == H5O_TYPE_GROUP;
+}
+
+/* A copy of the root has its numbers, which differ (D1). */
+static bool is_root(hid_t file, const char *path)
+{
+    H5O_info2_t info, root;
+    return H5Oget_info_by_name3(file, path, &info, H5O_INFO_BASIC, H5P_DEFAULT) >= 0 &&
+           H5Oget_info3(file, &root, H5O_INFO_BASIC) >= 0 && memcmp(&info.token, &root.token, sizeof info.token) == 0;
 }
 
 bool op_copy(void)
@@ -110,10 +118,11 @@ bool op_copy(void)
     if (holds(from, group) || !copyable(w.file.id[0], from, false))
         return false;
     close_filtered();
-    hid_t plist = copy_plist(&flags, is_group(w.file.id[0], from)), lcpl = link_plist();
+    hid_t plist = copy_plist(&flags, is_group(w.file.id[0], from), true), lcpl = link_plist();
     note("H5Ocopy %s %s flags %x", from, to, flags);
     w.copied = true;
     w.modified = true;
+    w.renumbered = w.renumbered || is_root(w.file.id[0], from);
     BOTH("H5Ocopy", H5Ocopy(w.file.id[s], from, w.file.id[s], to, plist, lcpl));
     H5Pclose(plist);
     H5Pclose(lcpl);
@@ -198,7 +207,7 @@ bool op_copy_files(void)
     else
         snprintf(to, sizeof to, "o%zu", below(12));
     if (*from && copyable(source.id[0], from, true)) {
-        hid_t plist = copy_plist(&flags, is_group(source.id[0], from)), lcpl = link_plist();
+        hid_t plist = copy_plist(&flags, is_group(source.id[0], from), !old /* D32 */), lcpl = link_plist();
         also(": %s of %s to %s of %s, flags %x", from, old ? v->name : into ? w.outside[k][1] : "the file", to,
              into ? "the file" : w.outside[k][1], flags);
         w.modified = w.modified || into;
@@ -206,9 +215,9 @@ bool op_copy_files(void)
         BOTH("H5Ocopy", H5Ocopy(source.id[s], from, target.id[s], to, plist, lcpl));
         H5Pclose(plist);
         H5Pclose(lcpl);
-        w.renumbered = w.renumbered || old;
+        w.renumbered = w.renumbered || old || into || is_root(source.id[0], from);
         w.mixed = w.mixed || into;
-        comparison c = {.stack = NO_STACK, .how = REACHED_HEAD, .scratch = w.scratch, .renumbered = w.renumbered,
+        comparison c = {.stack = NO_STACK, .how = REACHED_HEAD, .scratch = w.scratch, .renumbered = true /* D1, D29 */,
                         .deleted = true, .other = true};
         if (into)
             touch("/");
@@ -226,7 +235,7 @@ bool op_copy_files(void)
             unlink_outside();
         else if (done && !into) { /* what was copied is in the file when it is opened again */
             other = open_outside(k);
-            comparison c = {.stack = NO_STACK, .how = REACHED_HEAD, .scratch = w.scratch, .renumbered = w.renumbered,
+            comparison c = {.stack = NO_STACK, .how = REACHED_HEAD, .scratch = w.scratch, .renumbered = true /* D1, D29 */,
                             .deleted = true, .other = true};
             if (!compare_trees(&c, other.id[0], other.id[1]))
                 differ(c.stack, "%s, opened again: %s", w.outside[k][1], c.why);

@@ -169,7 +169,8 @@ static hid_t random_dcpl(hid_t type, int rank, const hsize_t dims[], const hsize
         H5Pset_fill_value(dcpl, type, value[0]);
         reclaim_both(type, 1, value);
         fill = " fill user";
-    } else if (chance(12) && !type_contains(type, H5T_VLEN)) { /* overwriting garbage would free it */
+    } else if (chance(12) && !type_contains(type, H5T_VLEN) && !type_has_new_references(type)) {
+        /* overwriting garbage would free it */
         H5Pset_fill_value(dcpl, type, NULL);
         fill = " fill undefined";
     }
@@ -179,7 +180,7 @@ static hid_t random_dcpl(hid_t type, int rank, const hsize_t dims[], const hsize
         H5Pset_alloc_time(dcpl, (H5D_alloc_time_t)alloc);
     }
     if (chance(30)) {
-        when = 1 + (int)below(3);
+        when = 1 + (int)below(type_has_new_references(type) ? 2 : 3);
         const H5D_fill_time_t times[] = {0, H5D_FILL_TIME_ALLOC, H5D_FILL_TIME_IFSET, H5D_FILL_TIME_NEVER};
         H5Pset_fill_time(dcpl, times[when]);
     }

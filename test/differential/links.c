@@ -6,26 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-/* A plain file that external links may lead to. It has one dataset. Its name is the same in each run. */
-static const char *elsewhere(void)
-{
-    static const int values[4] = {1, 2, 3, 4};
-    hsize_t n = 4;
-    char path[PATH_SIZE];
-    snprintf(path, sizeof path, "%s/elsewhere.h5", w.dir);
-    if (access(path, F_OK) == 0)
-        return "elsewhere.h5";
-    hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, w.access[0]), space = H5Screate_simple(1, &n, NULL);
-    hid_t set = H5Dcreate2(file, "d", H5T_STD_I32LE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
-    if (H5Dwrite(set, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) < 0)
-        die("cannot make %s", path);
-    H5Dclose(set);
-    H5Sclose(space);
-    H5Fclose(file);
-    return "elsewhere.h5";
-}
 
 bool op_link(void)
 {
@@ -58,7 +38,7 @@ bool op_link(void)
         BOTH("H5Lcreate_soft", H5Lcreate_soft(target, w.file.id[s], to, lcpl, H5P_DEFAULT));
     } else if (what < 28) {
         note("H5Lcreate_external %s", to);
-        const char *file = chance(50) ? "no such file.h5" : elsewhere(), *target = chance(30) ? "/x" : "/d";
+        const char *file = chance(50) ? "no such file.h5" : "elsewhere.h5", *target = chance(30) ? "/x" : "/d";
         BOTH("H5Lcreate_external", H5Lcreate_external(file, target, w.file.id[s], to, lcpl, H5P_DEFAULT));
     } else if (what < 55) {
         if (!link || (!crowded && chance(40)))

@@ -58,6 +58,7 @@
  * D21  The character set of link names in trees that H5Ocopy made: a connector cannot set it.
  * D22  Chunks of tiny datasets in FILE@N, and in what is copied out of it: what changes no element makes no new version.
  * D23  Groups that a refused H5Dcreate made on its way: native HDF5 1.14.5 leaves them.
+ * D32  H5O_COPY_MERGE_COMMITTED_DTYPE_FLAG out of a version: to HDF5 a version is the same file, where it merges nothing.
  * D31  H5Ocopy of a group with H5O_COPY_EXPAND_SOFT_LINK_FLAG or H5O_COPY_EXPAND_EXT_LINK_FLAG: with the bounds of a file
  *      with history (D2) native HDF5 1.14.5 puts the expanded link into the place of the other one, which has another
  *      size, and makes a group that cannot be read (H5O__link_post_copy_file). Only datasets and types are so copied.
@@ -68,9 +69,9 @@
  * D28  H5Ocopy of references of HDF5 1.12: the copy names the same heap objects as its source, which go with either
  *      (H5D__contig_copy copies the bytes). And between files of references inside something else: native HDF5 keeps
  *      their bytes, which then lead to whatever is at that address there. Such trees are not copied.
- * D27  References of HDF5 1.12 inside compounds, arrays or sequences are written once: over older ones native HDF5 1.14.5
- *      gives back what it finds in the background buffer, whatever that is, and then destroys what is no reference
- *      (H5T__ref_disk_write, H5T__conv_ref).
+ * D27  References of HDF5 1.12 inside compounds, arrays or sequences: writing them, native HDF5 1.14.5 may give back what it
+ *      finds in the background buffer, whatever that is, and then destroys what is no reference (H5T__ref_disk_write,
+ *      H5T__conv_ref). They stand alone.
  * D26  The extent of the dataspace that H5Rget_region gives in FILE@N: HDF5 reads it from the newest state's object header,
  *      past any connector (H5R__decode_token_region_compat).
  * D25  H5Dget_chunk_info and its like tell no address while the bytes wait to be committed or applied: docs/promises.md.
@@ -132,7 +133,6 @@ static size_t pick(void)
 
 static void one_step(void)
 {
-    /*DEBUG*/ if (getenv("DBG") && w.step == atol(getenv("DBG"))) H5Eset_auto2(H5E_DEFAULT, (H5E_auto2_t)H5Eprint2, stderr);
     w.touches = 0;
     for (int tries = 0; tries < 50; tries++) {
         size_t i = pick();
@@ -180,16 +180,40 @@ static void end_file(void)
     w.versions = 0;
 }
 
+static const char *const sides[] = {"native", "tested"};
+
+/* Each side has a folder with a plain file that external links may lead to. It has one dataset. */
+static void make_folders(void)
+{
+    static const int values[4] = {1, 2, 3, 4};
+    hsize_t n = 4;
+    char path[PATH_SIZE];
+    for (int s = 0; s < 2; s++) {
+        snprintf(path, sizeof path, "%s/%s", w.dir, sides[s]);
+        if (mkdir(path, 0777) != 0 && errno != EEXIST)
+            die("cannot make %s: %s", path, strerror(errno));
+        snprintf(path, sizeof path, "%s/%s/elsewhere.h5", w.dir, sides[s]);
+        hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, w.access[0]), space = H5Screate_simple(1, &n, NULL);
+        hid_t set = H5Dcreate2(file, "d", H5T_STD_I32LE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+        if (H5Dwrite(set, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) < 0)
+            die("cannot make %s", path);
+        H5Dclose(set);
+        H5Sclose(space);
+        H5Fclose(file);
+    }
+}
+
 static void run(void)
 {
     size_t versions = 0;
+    make_folders();
     for (w.step = 0; w.step < w.steps; w.files++) {
         uint64_t x = w.seed * 1000003u + w.files;
         for (int i = 0; i < 4; i++)
             w.random[i] = splitmix(&x);
         w.named = 0;
-        snprintf(w.name[0], PATH_SIZE, "%s/%zu-native.h5", w.dir, w.files);
-        snprintf(w.name[1], PATH_SIZE, "%s/%zu-tested.h5", w.dir, w.files);
+        for (int s = 0; s < 2; s++)
+            snprintf(w.name[s], PATH_SIZE, "%s/%s/%zu.h5", w.dir, sides[s], w.files);
         create_pair();
         learn_places();
         for (long n = 0; n < w.file_steps && w.step < w.steps; n++) {
@@ -263,6 +287,13 @@ void run_end(void)
     H5Pclose(w.access[0]);
     H5Pclose(w.access[1]);
     free(w.version);
+    for (int s = 0; s < 2; s++) {
+        char path[PATH_SIZE];
+        snprintf(path, sizeof path, "%s/%s/elsewhere.h5", w.dir, sides[s]);
+        unlink(path);
+        snprintf(path, sizeof path, "%s/%s", w.dir, sides[s]);
+        rmdir(path);
+    }
     if (w.own_dir)
         rmdir(w.dir);
 }

@@ -28,7 +28,7 @@ static hid_t string_type(void)
     return type;
 }
 
-hid_t random_type(int depth, bool pointers)
+static hid_t part_type(int depth, bool pointers)
 {
     hid_t type = H5I_INVALID_HID, base;
     switch (below(depth > 0 ? 20 : 13)) {
@@ -64,7 +64,7 @@ hid_t random_type(int depth, bool pointers)
         return H5Tcopy(bits[below(4)]);
     }
     case 5:
-        return H5Tcopy(chance(40) ? H5T_STD_REF_OBJ : chance(50) ? H5T_STD_REF_DSETREG : H5T_STD_REF);
+        return H5Tcopy(chance(55) ? H5T_STD_REF_OBJ : H5T_STD_REF_DSETREG);
     case 6:
         if (!pointers)
             return number_type();
@@ -77,7 +77,7 @@ hid_t random_type(int depth, bool pointers)
         if (!pointers)
             return number_type();
         base = chance(20)                ? H5Tcopy(chance(60) ? H5T_STD_REF_OBJ : H5T_STD_REF_DSETREG)
-               : depth > 0 && chance(30) ? random_type(depth - 1, false)
+               : depth > 0 && chance(30) ? part_type(depth - 1, false)
                                          : number_type(); /* D11 */
         type = H5Tvlen_create(base);
         H5Tclose(base);
@@ -85,7 +85,7 @@ hid_t random_type(int depth, bool pointers)
     case 13:
     case 14: {
         hsize_t dims[2] = {1 + below(4), 1 + below(3)};
-        base = random_type(depth - 1, pointers && chance(20));
+        base = part_type(depth - 1, pointers && chance(20));
         type = H5Tarray_create2(base, (unsigned)(1 + below(2)), dims);
         H5Tclose(base);
         return type;
@@ -98,7 +98,7 @@ hid_t random_type(int depth, bool pointers)
         size_t n = 1 + below(5), size = 0, offset[5];
         hid_t member[5];
         for (size_t i = 0; i < n; i++) {
-            member[i] = random_type(depth - 1, pointers && chance(20));
+            member[i] = part_type(depth - 1, pointers && chance(20));
             size += chance(30) ? below(6) : 0;
             offset[i] = size;
             size += H5Tget_size(member[i]);
@@ -115,6 +115,11 @@ hid_t random_type(int depth, bool pointers)
     default:
         return number_type();
     }
+}
+
+hid_t random_type(int depth, bool pointers)
+{
+    return chance(3) ? H5Tcopy(H5T_STD_REF) : part_type(depth, pointers); /* D27 */
 }
 
 hid_t memory_type(hid_t file, bool same)

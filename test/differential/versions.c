@@ -81,7 +81,7 @@ static size_t read_log(char (**names)[64])
 static void compare_version(const struct version *v, reached how)
 {
     char path[PATH_SIZE + 80];
-    comparison c = {.stack = NO_STACK, .how = how, .mixed = w.mixed, .scratch = w.scratch, .addresses = v->addresses,
+    comparison c = {.stack = NO_STACK, .how = how, .renumbered = w.renumbered, .mixed = w.mixed, .scratch = w.scratch, .addresses = v->addresses,
                     .chunk_bytes = chance(20)};
     hid_t twin = H5Fopen(v->twin, H5F_ACC_RDONLY, w.access[0]), file = H5I_INVALID_HID, root = H5I_INVALID_HID;
     if (w.self)
