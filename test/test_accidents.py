@@ -586,6 +586,41 @@ def test_exit_without_close(programs, file, end, flushes, start):
     verify(programs, file)
 
 
+# All that a commit meets; HDF5 makes ids of some of it, which it can only while it knows for which connector.
+OBJECTS = """
+f['type'] = np.dtype('i2')
+f.create_dataset('of the type', data=np.arange(9000), dtype=f['type'], chunks=(100,))
+f.create_dataset('small, of the type', data=5, dtype=f['type'])
+f['of the type'].attrs.create('named', 7, dtype=f['type'])
+f.attrs.create('named', 7, dtype=f['type'])
+f['type'].attrs.create('named', 7, dtype=f['type'])
+f.create_dataset('texts', data=['one', 'two'], dtype=h5py.string_dtype())
+f.attrs['texts'] = ['three']
+f['scale'] = np.arange(9000)
+f['scale'].make_scale('x')
+f['of the type'].dims[0].attach_scale(f['scale'])
+f.create_dataset('references', data=[f['scale'].ref], dtype=h5py.ref_dtype)
+f.create_dataset('regions', data=[f['scale'].regionref[3:5]], dtype=h5py.regionref_dtype)
+f['soft'], f['elsewhere'] = h5py.SoftLink('/scale'), h5py.ExternalLink('none.h5', '/')
+f['again'] = f['scale']
+"""
+
+
+@pytest.mark.parametrize("end", [end for end in EXITS if EXITS[end] == "all"])
+def test_exit_commits_objects_of_all_kinds(programs, tmp_path, start, end):
+    closed, left = tmp_path / "closed.h5", tmp_path / "left.h5"
+    for path, last in ((closed, "f.close()"), (left, end)):
+        for mode, change in (("w", OBJECTS), ("r+", "f.copy('of the type', 'copied')\nf['type'].attrs['a'] = 1")):
+            code = f"import ctypes\nf = h5py.File({str(path)!r}, {mode!r})\n{change}\n{last}"
+            done = programs.connector(sys.executable, "-c", programs.code(code, errors=False))
+            assert "h5cow" not in done.stderr
+    assert versions(programs, left) == ["2", "1"]
+    for at in ("@1", "@2", ""):
+        done = programs.connector("h5diff", f"{closed}{at}", f"{left}{at}")
+        assert done.returncode == 0, done.stdout + done.stderr
+    verify(programs, left)
+
+
 @pytest.mark.parametrize("end", EXITS)
 @pytest.mark.parametrize("mode", ["w", "a", "x"])
 def test_exit_while_creating(programs, tmp_path, start, end, mode):

@@ -450,10 +450,15 @@ int cow_file_release(cow_file *file)
     return status;
 }
 
+int cow_file_commit_left(cow_file *file)
+{
+    return file->shut || file->state == COW_FAILED ? 0 : cow_file_commit(file, COW_FLUSH);
+}
+
 void cow_file_commit_all(void (*failed)(const cow_file *file))
 {
     for (cow_file *file = open_files; file != NULL; file = file->next)
-        if (!file->shut && file->state != COW_FAILED && cow_file_commit(file, COW_FLUSH) < 0)
+        if (cow_file_commit_left(file) < 0)
             failed(file);
 }
 

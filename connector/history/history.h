@@ -43,6 +43,8 @@ typedef enum { COW_FLUSH, COW_FINISH } cow_commit_kind;
 int cow_file_commit(cow_file *file, cow_commit_kind kind);
 /* Head objects get the extents that their datasets were given since the last commit, for HDF5 code that goes past us. */
 int cow_file_show_extents(cow_file *file);
+/* At exit: what can still be committed. Nothing for a file whose failure was told. */
+int cow_file_commit_left(cow_file *file);
 /* Flush every open file: exit(). FAILED is told of each that cannot be committed, its error recorded. */
 void cow_file_commit_all(void (*failed)(const cow_file *file));
 /* Commit, and close everything but the state itself: the library is closing. -1: the commit failed. Must be called

@@ -5,8 +5,9 @@
  * HDF5 library closes (H5atclose): the last commit, after which the files are let go. Later, when HDF5 closes what is
  * still open, predefined datatypes are gone and nothing could be written any more.
  *
- * Letting a file go needs a call that HDF5 makes on one of its objects: only inside a callback can the history's own
- * handle be closed while others are open. So one private operation is called on each file.
+ * Both need a call that HDF5 makes on an object of the file: only inside a callback can the history's own handle be closed
+ * while others are open, and does HDF5 know whose a named datatype is that a commit meets. So one private operation is
+ * called on each file.
  */
 #include "vol/vol.h"
 
@@ -28,19 +29,10 @@ static void report(const cow_file *file)
     cow_error_clear();
 }
 
-static void commit_at_exit(void)
+/* One file: its id, or one made for it. LAST: HDF5 closes. */
+static void commit_file(hid_t id, bool last)
 {
-    /* the library may have been closed by hand, and then there is nothing to do */
-    if (!exiting.at_close || cow_native_enter() < 0)
-        return;
-    cow_file_commit_all(report);
-    cow_native_leave();
-}
-
-/* One file: its id, or one made for it. */
-static void let_go(hid_t id)
-{
-    H5VL_optional_args_t args = {.op_type = exiting.operation};
+    H5VL_optional_args_t args = {.op_type = exiting.operation, .args = &last};
     char connector[sizeof COW_CONNECTOR_NAME + 1] = "";
     hid_t file;
 
@@ -51,26 +43,48 @@ static void let_go(hid_t id)
     H5Fclose(file);
 }
 
-static void commit_at_close(void *context)
+static void commit_files(bool last)
 {
     ssize_t count;
     hid_t *ids = NULL;
 
+    if (exiting.operation != 0 && (count = H5Fget_obj_count((hid_t)H5F_OBJ_ALL, H5F_OBJ_ALL)) > 0 &&
+        (ids = malloc((size_t)count * sizeof *ids)) != NULL) {
+        count = H5Fget_obj_ids((hid_t)H5F_OBJ_ALL, H5F_OBJ_ALL, (size_t)count, ids);
+        for (ssize_t i = 0; i < count; i++)
+            commit_file(ids[i], last);
+    }
+    free(ids);
+}
+
+static void commit_at_exit(void)
+{
+    /* the library may have been closed by hand, and then there is nothing to do */
+    if (!exiting.at_close)
+        return;
+    H5E_BEGIN_TRY
+    {
+        commit_files(false);
+    }
+    H5E_END_TRY
+    if (cow_native_enter() == 0) { /* what no id of the program leads to */
+        cow_file_commit_all(report);
+        cow_native_leave();
+    }
+    cow_error_clear();
+}
+
+static void commit_at_close(void *context)
+{
     (void)context;
     exiting.at_close = false;
     H5E_BEGIN_TRY
     {
-        if (exiting.operation != 0 && (count = H5Fget_obj_count((hid_t)H5F_OBJ_ALL, H5F_OBJ_ALL)) > 0 &&
-            (ids = malloc((size_t)count * sizeof *ids)) != NULL) {
-            count = H5Fget_obj_ids((hid_t)H5F_OBJ_ALL, H5F_OBJ_ALL, (size_t)count, ids);
-            for (ssize_t i = 0; i < count; i++)
-                let_go(ids[i]);
-        }
+        commit_files(true);
         H5VLunregister_opt_operation(H5VL_SUBCLS_FILE, OPERATION_NAME);
     }
     H5E_END_TRY
     exiting.operation = 0;
-    free(ids);
     cow_error_clear();
 }
 
@@ -98,8 +112,8 @@ bool cow_exit_operation(int operation)
     return exiting.operation != 0 && operation == exiting.operation;
 }
 
-void cow_exit_let_go(cow_file *file)
+void cow_exit_commit(cow_file *file, const void *last)
 {
-    if (cow_file_let_go(file) < 0)
+    if ((*(const bool *)last ? cow_file_let_go(file) : cow_file_commit_left(file)) < 0)
         report(file);
 }

@@ -633,7 +633,7 @@ herr_t cow_file_optional_callback(void *object, H5VL_optional_args_t *args, hid_
 
     if (cow_exit_operation(args->op_type)) {
         if (home != NULL && home->file != NULL)
-            cow_exit_let_go(home->file);
+            cow_exit_commit(home->file, args->args);
         return cow_leave(0);
     }
     switch (args->op_type) {
