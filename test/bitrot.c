@@ -30,13 +30,15 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define VERSIONS_MAX 12
 #define OBJECTS_MAX  4096
 #define BATCH        400
-#define SECONDS      20 /* for one damage: longer is a hang */
+#define SECONDS      20  /* of computing, for one damage: longer is a hang */
+#define WAITING      300 /* seconds, for one damage */
 
 static const char usage[] = "usage: bitrot [--seed S] [--bits N] [--part small|pending|large] [--every N] [--jobs N]\n"
                             "              [--flip BYTE:MASK, in this process, for a debugger]\n"
@@ -568,6 +570,7 @@ typedef enum outcome { UNUSED, HARMLESS, NOTICED, WRONG, CRASHED } outcome;
 typedef struct flip {
     uint32_t at;
     uint8_t mask, outcome, view;
+    uint8_t signal; /* CRASHED: that ended the program, 0: it ended by itself */
 } flip;
 
 static struct {
@@ -597,6 +600,15 @@ static void make_pictures(void)
         touched = NULL;
         must(!healthy[v].failed && healthy[v].count > 10 && healthy[v].count < OBJECTS_MAX, "the healthy file");
     }
+}
+
+/* The machine may have much else to do. */
+static void limit_time(void)
+{
+    const struct itimerval computing = {.it_value.tv_sec = SECONDS};
+
+    setitimer(ITIMER_PROF, &computing, NULL);
+    alarm(WAITING);
 }
 
 static void try_flip(flip *f)
@@ -637,7 +649,7 @@ static void child(size_t job, size_t from, size_t to)
         dup2(null, STDERR_FILENO);
     for (size_t i = from; i < to; i++) {
         progress[job] = i;
-        alarm(SECONDS);
+        limit_time();
         try_flip(&flips[i]);
         /* what HDF5 leaves open after an error would be in the way of the next */
         if (H5Fget_obj_count((hid_t)H5F_OBJ_ALL, H5F_OBJ_ALL) > 0)
@@ -682,6 +694,7 @@ static void try_all(void)
                 job[j].next = progress[j];
                 if (!WIFEXITED(state) || WEXITSTATUS(state) != 0) {
                     flips[job[j].next].outcome = CRASHED;
+                    flips[job[j].next].signal = WIFSIGNALED(state) ? (uint8_t)WTERMSIG(state) : 0;
                     job[j].next++;
                 }
             }
@@ -714,7 +727,7 @@ static bool ends_well(void (*work)(const char *name), const char *name)
 
         setrlimit(RLIMIT_CORE, &no_core);
         dup2(open("/dev/null", O_WRONLY), STDERR_FILENO);
-        alarm(SECONDS);
+        limit_time();
         mallopt(M_PERTURB, 0x5a);
         work(name);
         _exit(0);
@@ -800,8 +813,8 @@ static void report(const char *part)
         if (f->outcome == CRASHED && ends_hdf5_itself(f))
             continue;
         if (wrong++ < 20 || verbose)
-            fprintf(stderr, "%s: byte %u ^ %02x: %s, view %d\n", part, f->at, f->mask,
-                    f->outcome == WRONG ? "wrong and no error" : "ends the program, but not HDF5 alone", f->view);
+            fprintf(stderr, "%s: byte %u ^ %02x: %s, view %d, signal %d\n", part, f->at, f->mask,
+                    f->outcome == WRONG ? "wrong and no error" : "ends the program, but not HDF5 alone", f->view, f->signal);
     }
     printf("%s: %zu bytes, %zu flips: %lu give an error, %lu only verify tells, %lu in bytes that nothing reads, "
            "%lu change nothing that is read, %lu end HDF5 itself, %lu wrong\n",
@@ -832,7 +845,7 @@ static void part(const char *name, int versions, hsize_t scale, bool pending, si
     if (one_flip != NULL) {
         unsigned at = 0, mask = 0;
         must(sscanf(one_flip, "%u:%x", &at, &mask) == 2 && at < file.size, one_flip);
-        flip f = {at, (uint8_t)mask, 0, 0};
+        flip f = {.at = at, .mask = (uint8_t)mask};
         try_flip(&f);
         printf("%s: outcome %d, view %d\n", name, f.outcome, f.view);
         exit(0);

@@ -2,10 +2,12 @@
 """Runs everything that shows what a crash, a fault or damage does, longer than ./dev test, and writes
 docs/reliability.md from what the programs tell: ./dev reliability calls this. May take an hour or two.
 
-usage: reliability.py [--only ITEM]... [--minutes N] [--dry-run]
+usage: reliability.py [--only ITEM]... [--part PROGRAM]... [--minutes N] [--dry-run]
 
 Each part is a program that appends JSON lines to the file named by H5COW_RESULTS: {"item", "what", "result", "command"}.
-A part that fails is told on the page as well. With --only the other items keep the lines they have on the page.
+A part that fails is told on the page as well. The page is written after each part, so a run may be ended and gone on with:
+what it told is kept in build/reliability, and what is not run now keeps its lines. Lines of items that this folder knows
+nothing of stay as they are on the page.
 """
 
 import argparse
@@ -79,13 +81,17 @@ def shown(build, program, arguments):
     return " ".join([place, *words])
 
 
+def name_of(program):
+    return re.sub(r"\W+", "-", program)
+
+
 def run(item, build, program, arguments, logs):
-    """The lines that the part told, or one that says what happened to it."""
+    """The lines that the part told, or one that says what happened to it. Also in LOGS/PROGRAM.json."""
     file, command = command_of(build, program, arguments)
     line = {"item": item, "what": program, "command": shown(build, program, arguments)}
     if not file.exists():
         return [{**line, "result": "not run: there is no such program"}]
-    results = logs / "results"
+    results = logs / (name_of(program) + ".results")
     results.unlink(missing_ok=True)
     folder = TOP / "build" / build
     env = {k: v for k, v in os.environ.items() if k not in ("HDF5_VOL_CONNECTOR", "H5COW_PLANTED")}
@@ -95,7 +101,7 @@ def run(item, build, program, arguments, logs):
         env["HDF5_VOL_CONNECTOR"] = "h5cow"
     elif not program.endswith(".py"):
         del env["HDF5_PLUGIN_PATH"]  # HDF5 looks for plugins even where none is selected
-    log = logs / (re.sub(r"\W+", "-", program) + ".log")
+    log = logs / (name_of(program) + ".log")
     started = time.monotonic()
     with open(log, "w") as out:
         try:
@@ -114,6 +120,7 @@ def run(item, build, program, arguments, logs):
         lines.append({**line, "result": f"**failed** (exit code {code}); the end of its output: `{text[-300:].strip()}`"})
     for told in lines:
         told["command"] = told.get("command") or line["command"]
+    (logs / (name_of(program) + ".json")).write_text(json.dumps(lines, indent=1))
     print(f"{ITEMS[item]}: {program}: {'passed' if code == 0 else 'FAILED'} ({seconds:.0f} s, {log})", flush=True)
     return lines
 
@@ -163,16 +170,31 @@ def kept(item):
     return [{"item": item, "what": a, "result": b, "command": c} for a, b, c in rows]
 
 
+def all_lines(logs, minutes):
+    """What this folder knows of every part, and of items that it knows nothing of what the page has."""
+    lines = []
+    for _, _, program, _ in parts(minutes):
+        file = logs / (name_of(program) + ".json")
+        lines += json.loads(file.read_text()) if file.exists() else []
+    known = {line["item"] for line in lines}
+    return lines + [line for item in ITEMS if item not in known for line in kept(item)]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", action="append", type=int, choices=list(ITEMS), help="run this item; several times")
+    parser.add_argument("--part", action="append", help="run this program, as --dry-run names it; several times")
     parser.add_argument("--minutes", type=float, default=5, help="of fuzzing, each target (default 5)")
     parser.add_argument("--dry-run", action="store_true", help="only say what would be run")
     arguments = parser.parse_args()
-    chosen = set(arguments.only or ITEMS)
-    if 1 in chosen or 2 in chosen:
-        chosen |= {1, 2}
-    todo = [part for part in parts(arguments.minutes) if part[0] in chosen]
+    todo = parts(arguments.minutes)
+    if arguments.only:
+        chosen = {1 if item == 2 else item for item in arguments.only}
+        todo = [part for part in todo if part[0] in chosen]
+    if arguments.part:
+        todo = [part for part in todo if pathlib.Path(part[2]).name in arguments.part]
+    if not todo:
+        parser.error("there is no such part")
     if arguments.dry_run:
         for item, build, program, words in todo:
             there = "" if command_of(build, program, words)[0].exists() else "  (not there)"
@@ -182,12 +204,12 @@ def main():
     logs.mkdir(parents=True, exist_ok=True)
     for target in FUZZ_TARGETS:
         (TOP / "build/fuzz/found" / target).mkdir(parents=True, exist_ok=True)
-    lines = [line for item in ITEMS if item not in chosen for line in kept(item)]
+    failed = False
     for part in todo:
-        lines += run(*part, logs)
-    PAGE.write_text(page(lines, datetime.date.today().isoformat()))
+        failed |= any("**failed**" in line["result"] for line in run(*part, logs))
+        PAGE.write_text(page(all_lines(logs, arguments.minutes), datetime.date.today().isoformat()))
     print(f"{PAGE.relative_to(TOP)} is written")
-    return 1 if any("**failed**" in line["result"] for line in lines) else 0
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":

@@ -31,3 +31,12 @@ def test_program_that_does_not_exist_is_told_as_not_run(tmp_path):
 def test_command_names_no_place_of_this_machine():
     for part in reliability.parts(1):
         assert str(reliability.TOP) not in reliability.shown(*part[1:])
+
+
+def test_page_has_what_this_folder_knows_and_else_what_it_had(tmp_path, monkeypatch):
+    monkeypatch.setattr(reliability, "PAGE", tmp_path / "reliability.md")
+    old = [{"item": n, "what": "old", "result": "0 wrong", "command": "old"} for n in (3, 4)]
+    reliability.PAGE.write_text(reliability.page(old, "2026-01-31"))
+    new = {"item": 3, "what": "new", "result": "0 wrong", "command": "new"}
+    (tmp_path / "test-kills-py.json").write_text(f"[{reliability.json.dumps(new)}]")
+    assert reliability.all_lines(tmp_path, 1) == [new, old[1]]
