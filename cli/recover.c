@@ -227,14 +227,14 @@ static int finish(answer *a, const char *name, const cow_journal_report *before)
 bool cli_history_trace(const char *name)
 {
     static const char group[] = "_versioned_data";
-    const size_t block = 1 << 20, keep = sizeof group - 2;
-    char *bytes = cli_alloc(keep + block, 1);
+    const size_t keep = sizeof group - 2;
+    char bytes[1 << 16];
     int file = open(name, O_RDONLY | O_CLOEXEC);
     bool found = file < 0;
     size_t kept = 0;
     ssize_t n = 0;
 
-    while (!found && (n = read(file, bytes + kept, block)) > 0) {
+    while (!found && (n = read(file, bytes + kept, sizeof bytes - kept)) > 0) {
         size_t all = kept + (size_t)n;
         found = memmem(bytes, all, group, sizeof group - 1) != NULL;
         kept = all < keep ? all : keep;
@@ -242,7 +242,6 @@ bool cli_history_trace(const char *name)
     }
     if (file >= 0)
         close(file);
-    free(bytes);
     return found || n < 0;
 }
 
