@@ -190,8 +190,9 @@ static void found(void *context, cli_object *object, const char *path)
     else if (use.number < check->dataset_count)
         use.root = check->datasets[use.number].root;
     else
-        cli_damaged(check, CLI_BAD_ELSE, 0, 0, "the dataset '%s' has number %llu, which the table of datasets ends before",
-                    path, (unsigned long long)use.number);
+        cli_damaged(check, CLI_BAD_ELSE, 0, 0,
+                    "the dataset '%s' has number %llu, which the table of datasets ends before", path,
+                    (unsigned long long)use.number);
     if (use.kind == CLI_HEAD && use.number < check->dataset_count &&
         check->datasets[use.number].head != object->address)
         cli_damaged(check, CLI_BAD_ELSE, 0, 0, "the dataset '%s' is not where the table of datasets says", path);
@@ -322,8 +323,8 @@ static void check_snapshots(cli_check *check)
         const uint64_t addresses[2] = {row->snapshot, row->head};
         cli_check_beat(check);
         if (row->version >= check->version_count)
-            cli_damaged(check, CLI_BAD_ELSE, 0, 0, "row %zu of the snapshots belongs to a version that the log ends before",
-                        i);
+            cli_damaged(check, CLI_BAD_ELSE, 0, 0,
+                        "row %zu of the snapshots belongs to a version that the log ends before", i);
         for (int a = 0; a < 2; a++) {
             if (a == 0 && row->snapshot == UINT64_MAX)
                 continue; /* struck out: the object was deleted before the version was finished */
@@ -331,7 +332,8 @@ static void check_snapshots(cli_check *check)
                 continue;
             hid_t object = H5Oopen_by_token(check->file->id, cli_token(addresses[a]));
             if (object < 0)
-                cli_damaged(check, CLI_BAD_ELSE, 0, 0, "row %zu of the snapshots: there is no %s object at address %llu", i,
+                cli_damaged(check, CLI_BAD_ELSE, 0, 0,
+                            "row %zu of the snapshots: there is no %s object at address %llu", i,
                             a == 0 ? "snapshot" : "head", (unsigned long long)addresses[a]);
             else
                 H5Oclose(object);

@@ -51,20 +51,20 @@ typedef struct cli_check {
     cli_dataset_row *datasets;
     cli_snapshot_row *snapshots;
     size_t version_count, dataset_count, snapshot_count;
-    cli_map summed; /* address of a snapshot, or of a head with its newest snapshot -> row of snapshots */
+    cli_map summed;  /* address of a snapshot, or of a head with its newest snapshot -> row of snapshots */
     cli_pool *pools; /* rank 0: it could not be opened */
     uint64_t pool_count;
     cow_table *log;
     cli_graph graph;
-    size_t head;      /* its root in the graph */
-    size_t *version;  /* roots of the versions, SIZE_MAX: damaged */
-    cli_use *uses;    /* graph object.note - 1 */
+    size_t head;     /* its root in the graph */
+    size_t *version; /* roots of the versions, SIZE_MAX: damaged */
+    cli_use *uses;   /* graph object.note - 1 */
     size_t use_count;
-    cli_map roots;    /* root records that are named: offset -> 1 good, 2 bad */
-    cli_map nodes;    /* nodes that were checked: offset -> place in node */
+    cli_map roots; /* root records that are named: offset -> 1 good, 2 bad */
+    cli_map nodes; /* nodes that were checked: offset -> place in node */
     struct cli_seen_node *node;
     size_t node_count;
-    bool **used;      /* slots that an index names, per pool, room of them */
+    bool **used; /* slots that an index names, per pool, room of them */
 
     cli_damage *damage;
     size_t damages;

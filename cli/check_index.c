@@ -14,8 +14,8 @@
 static bool is_box(hid_t space, unsigned rank, const uint64_t start[], const uint64_t count[])
 {
     hsize_t first[COW_MAX_RANK], last[COW_MAX_RANK], elements = 1;
-    bool same = space >= 0 && H5Sget_simple_extent_ndims(space) == (int)rank &&
-                H5Sget_select_bounds(space, first, last) >= 0;
+    bool same =
+        space >= 0 && H5Sget_simple_extent_ndims(space) == (int)rank && H5Sget_select_bounds(space, first, last) >= 0;
 
     for (unsigned d = 0; same && d < rank; d++) {
         same = first[d] == start[d] && last[d] - first[d] + 1 == count[d];
@@ -33,7 +33,8 @@ typedef struct expected_view {
     cow_mapping *mapping;
     unsigned mappings;
     bool leaf;
-    bool part; /* the root's mapping shows a part of its source; else it is all of it, whose extent is checked as well */
+    bool
+        part; /* the root's mapping shows a part of its source; else it is all of it, whose extent is checked as well */
     uint64_t pool;
 } expected_view;
 
@@ -125,7 +126,8 @@ static void check_view(cli_check *check, uint64_t node, const expected_view *e, 
     hid_t view = H5Dopen2(check->file->id, path, H5P_DEFAULT);
     check->views++;
     if (view < 0) {
-        cli_damaged(check, CLI_BAD_VIEW, 0, node, "the view %s cannot be opened: %s", path, cli_reason(text, sizeof text));
+        cli_damaged(check, CLI_BAD_VIEW, 0, node, "the view %s cannot be opened: %s", path,
+                    cli_reason(text, sizeof text));
         return;
     }
     if ((bad = look_at_view(view, e, type)) != NULL)
@@ -210,8 +212,7 @@ static bool check_node(tree *t, uint64_t offset, unsigned level, const uint64_t 
         const cli_seen_node *seen = &check->node[*known];
         if (seen->origin == NULL)
             return false;
-        if (seen->pool != t->root->pool || seen->level != level ||
-            !same_place(&t->grid, seen->origin, origin)) {
+        if (seen->pool != t->root->pool || seen->level != level || !same_place(&t->grid, seen->origin, origin)) {
             cli_damaged(check, CLI_BAD_NODE, 0, offset, "the index node at offset %llu stands in two different places",
                         (unsigned long long)offset);
             return false;
@@ -323,8 +324,9 @@ bool cli_check_root(cli_check *check, uint64_t offset)
     if (root.top != COW_NO_NODE && !check_node(&t, root.top, root.level, origin, &chunks))
         return true;
     if (chunks != root.chunks)
-        cli_damaged(check, CLI_BAD_ROOT, 0, offset, "the root record at offset %llu counts %llu chunks, its tree has %llu",
-                    (unsigned long long)offset, (unsigned long long)root.chunks, (unsigned long long)chunks);
+        cli_damaged(check, CLI_BAD_ROOT, 0, offset,
+                    "the root record at offset %llu counts %llu chunks, its tree has %llu", (unsigned long long)offset,
+                    (unsigned long long)root.chunks, (unsigned long long)chunks);
     uint64_t box[COW_MAX_RANK];
     cow_mapping mapping = {.source = root.top};
     expected_view e = {.rank = root.rank, .extent = root.extent, .mapping = &mapping};

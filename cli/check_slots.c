@@ -207,15 +207,15 @@ void cli_check_slots(cli_check *check, const cli_pool *pool)
     for (uint64_t first = 0; first < pool->slots; first += BATCH_SLOTS) {
         uint64_t n = pool->slots - first < BATCH_SLOTS ? pool->slots - first : BATCH_SLOTS;
         if (pool->rows->read(pool->rows, first, n, rows) < 0) {
-            cli_damaged(check, CLI_BAD_ELSE, 0, 0, "rows %llu to %llu of the slot table of pool %llu cannot be read: %s",
+            cli_damaged(check, CLI_BAD_ELSE, 0, 0,
+                        "rows %llu to %llu of the slot table of pool %llu cannot be read: %s",
                         (unsigned long long)first, (unsigned long long)(first + n - 1), (unsigned long long)pool->id,
                         cli_reason(text, sizeof text));
             continue;
         }
         for (uint64_t i = 0; i < n; i++) {
             slot_work *w = &b->work[b->count];
-            if (empty_row(rows + i * row_size) ||
-                prepare(check, pool, first + i, rows + i * row_size, w) < 0)
+            if (empty_row(rows + i * row_size) || prepare(check, pool, first + i, rows + i * row_size, w) < 0)
                 continue;
             cli_check_beat(check);
             check->chunks++;

@@ -275,7 +275,8 @@ int cli_file_history(cli_file *file)
     if (versioned < 0)
         return cli_fail("the history of '%s' cannot be used: %s", file->name, cli_reason(text, sizeof text));
     cow_error_clear();
-    return cli_fail("'%s' has no history: it was not made through h5cow (see 'h5cow doctor %s')", file->name, file->name);
+    return cli_fail("'%s' has no history: it was not made through h5cow (see 'h5cow doctor %s')", file->name,
+                    file->name);
 }
 
 void cli_file_close(cli_file *file)
@@ -295,7 +296,11 @@ void cli_file_close(cli_file *file)
 /* Bytes of the UTF-8 character at P (0: not one). Overlong forms and surrogates are refused. */
 static size_t utf8_length(const unsigned char *p)
 {
-    size_t n = p[0] < 0x80 ? 1 : p[0] >= 0xc2 && p[0] < 0xe0 ? 2 : (p[0] & 0xf0) == 0xe0 ? 3 : p[0] >= 0xf0 && p[0] < 0xf5 ? 4 : 0;
+    size_t n = p[0] < 0x80                   ? 1
+               : p[0] >= 0xc2 && p[0] < 0xe0 ? 2
+               : (p[0] & 0xf0) == 0xe0       ? 3
+               : p[0] >= 0xf0 && p[0] < 0xf5 ? 4
+                                             : 0;
 
     for (size_t i = 1; i < n; i++)
         if ((p[i] & 0xc0) != 0x80)
@@ -352,7 +357,8 @@ const char *cli_shape(char *text, size_t size, unsigned rank, const uint64_t dim
         if (dims[d] == UINT64_MAX)
             used += (size_t)snprintf(text + used, size - used, "%s*", d == 0 ? "" : ", ");
         else
-            used += (size_t)snprintf(text + used, size - used, "%s%llu", d == 0 ? "" : ", ", (unsigned long long)dims[d]);
+            used +=
+                (size_t)snprintf(text + used, size - used, "%s%llu", d == 0 ? "" : ", ", (unsigned long long)dims[d]);
     }
     if (used < size)
         snprintf(text + used, size - used, rank == 1 ? ",)" : ")");

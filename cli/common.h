@@ -47,7 +47,7 @@ typedef struct cli_file {
     char *name;     /* without the revision */
     char *revision; /* what stood after '@', or NULL */
     hid_t id;
-    cow_loc loc;    /* the same for native/native.h */
+    cow_loc loc; /* the same for native/native.h */
 } cli_file;
 
 /* FILE or FILE@REV; a literal file of that name wins. 0; or, with WHY, CLI_FAILED: not a file that can be looked at, or

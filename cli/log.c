@@ -63,9 +63,8 @@ static json_object *as_json(const cli_version *rows, size_t count)
         json_object *item = json_object_new_object();
 
         json_object_object_add(item, "name", cli_json_text(v->name));
-        json_object_object_add(item, "parent",
-                               v->parent >= 0 && (uint64_t)v->parent < count ? cli_json_text(rows[v->parent].name)
-                                                                             : NULL);
+        json_object_object_add(
+            item, "parent", v->parent >= 0 && (uint64_t)v->parent < count ? cli_json_text(rows[v->parent].name) : NULL);
         json_object_object_add(item, "time", cli_json_text(cli_time(text, v->time)));
         json_object_object_add(item, "time_us", json_object_new_int64(v->time));
         json_object_object_add(item, "user", cli_json_text(v->user));

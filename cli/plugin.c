@@ -161,8 +161,7 @@ static int try_it(const char *directory, const char *options, char *why, size_t 
     }
     unsetenv("HDF5_VOL_CONNECTOR");
     if (H5open() < 0) {
-        snprintf(why, size, "the HDF5 library does not start with this environment: %s",
-                 cli_reason(text, sizeof text));
+        snprintf(why, size, "the HDF5 library does not start with this environment: %s", cli_reason(text, sizeof text));
         return -1;
     }
     H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
@@ -214,7 +213,8 @@ int cli_plugin_probe(const char *directory, const char *options, char *why, size
         _exit(code);
     }
     close(ends[1]);
-    for (ssize_t n; used + 1 < size && ((n = read(ends[0], why + used, size - 1 - used)) > 0 || (n < 0 && errno == EINTR));)
+    for (ssize_t n;
+         used + 1 < size && ((n = read(ends[0], why + used, size - 1 - used)) > 0 || (n < 0 && errno == EINTR));)
         used += n > 0 ? (size_t)n : 0;
     why[used] = '\0';
     close(ends[0]);

@@ -137,9 +137,12 @@ const char *cli_filters(hid_t dcpl, char *text, size_t size)
             used += (size_t)snprintf(text + used, size - used, "lzf");
         else if (filter == 32001 && count >= 7 && values[6] < sizeof blosc / sizeof *blosc)
             used += (size_t)snprintf(text + used, size - used, "blosc %s %u%s", blosc[values[6]], values[4],
-                                     values[5] == 1 ? " byte shuffle" : values[5] == 2 ? " bit shuffle" : "");
+                                     values[5] == 1   ? " byte shuffle"
+                                     : values[5] == 2 ? " bit shuffle"
+                                                      : "");
         else
-            used += (size_t)snprintf(text + used, size - used, "%s (%d)", name[0] == '\0' ? "filter" : name, (int)filter);
+            used +=
+                (size_t)snprintf(text + used, size - used, "%s (%d)", name[0] == '\0' ? "filter" : name, (int)filter);
     }
     return text;
 }

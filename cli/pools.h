@@ -9,17 +9,17 @@
 
 typedef struct cli_pool {
     uint64_t id;
-    hid_t raw, type, dcpl;          /* /_versioned_data/raw/<id> */
+    hid_t raw, type, dcpl; /* /_versioned_data/raw/<id> */
     unsigned rank;
-    uint64_t chunk[COW_MAX_RANK];   /* elements */
+    uint64_t chunk[COW_MAX_RANK]; /* elements */
     size_t element_size, chunk_bytes;
-    bool heap;                      /* variable-length or new-style reference parts: not plain bytes */
-    cow_table *rows;                /* /_versioned_data/slots/<id> */
-    uint64_t slots;                 /* rows of it */
-    uint64_t room;                  /* slots that raw data has room for */
-    uint64_t *size;                 /* room: bytes as stored, 0: never written */
-    uint32_t *mask;                 /* room: filter mask */
-    uint64_t bytes;                 /* as stored, of all slots */
+    bool heap;       /* variable-length or new-style reference parts: not plain bytes */
+    cow_table *rows; /* /_versioned_data/slots/<id> */
+    uint64_t slots;  /* rows of it */
+    uint64_t room;   /* slots that raw data has room for */
+    uint64_t *size;  /* room: bytes as stored, 0: never written */
+    uint32_t *mask;  /* room: filter mask */
+    uint64_t bytes;  /* as stored, of all slots */
 } cli_pool;
 
 /* 0; or -1 and WHY. */

@@ -133,11 +133,13 @@ int cli_run(int argc, char **argv)
     }
     if ((directory = cli_plugin_directory(&looked)) == NULL) {
         cli_fail("the plugin " CLI_PLUGIN_FILE " is nowhere (looked in %s): install h5cow, or set HDF5_PLUGIN_PATH to "
-                 "its folder; '%s' was not run", looked, argv[optind]);
+                 "its folder; '%s' was not run",
+                 looked, argv[optind]);
         goto done;
     }
     if (cli_plugin_probe(directory, text, why, sizeof why) < 0) {
-        cli_fail("the plugin %s/" CLI_PLUGIN_FILE " cannot be used: %s; '%s' was not run", directory, why, argv[optind]);
+        cli_fail("the plugin %s/" CLI_PLUGIN_FILE " cannot be used: %s; '%s' was not run", directory, why,
+                 argv[optind]);
         goto done;
     }
     /* absolute: the command may change its folder before it opens a file */
@@ -159,7 +161,8 @@ int cli_run(int argc, char **argv)
     status = run_command(argv + optind, &ran);
     if (ran && stat(witness, &seen) == 0 && seen.st_size == 0)
         cli_warn("no HDF5 file was opened through h5cow, so there is no new version: '%s' uses no HDF5, or one that "
-                 "loads no plugins (older than 1.14, statically linked, its own connector)", argv[optind]);
+                 "loads no plugins (older than 1.14, statically linked, its own connector)",
+                 argv[optind]);
 done:
     if (witness != NULL)
         unlink(witness);

@@ -147,7 +147,7 @@ typedef struct name_list {
     struct {
         char *name;
         uint64_t address;
-    } * item;
+    } *item;
     size_t count;
 } name_list;
 

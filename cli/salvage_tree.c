@@ -261,7 +261,7 @@ typedef struct link_list {
     struct {
         char *name;
         H5L_info2_t info;
-    } * link;
+    } *link;
     size_t count;
 } link_list;
 

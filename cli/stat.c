@@ -63,8 +63,8 @@ static char *type_name(hid_t type)
 
     if (class == H5T_INTEGER || class == H5T_FLOAT || class == H5T_BITFIELD) {
         bool big = H5Tget_order(type) == H5T_ORDER_BE && bits > 8;
-        const char *name = class == H5T_FLOAT        ? "float"
-                           : class == H5T_BITFIELD   ? "bitfield"
+        const char *name = class == H5T_FLOAT                  ? "float"
+                           : class == H5T_BITFIELD             ? "bitfield"
                            : H5Tget_sign(type) == H5T_SGN_NONE ? "uint"
                                                                : "int";
         return cli_format("%s%zu%s", name, bits, big ? " big-endian" : "");
@@ -157,7 +157,7 @@ static int survey_versioned(survey *s, item *it, uint64_t offset, const char *pa
     cli_grid(&root, &grid);
     bool added = root.dataset < s->dataset_count && (s->datasets[root.dataset].flags & 1) != 0;
     it->layout = root.dataset < s->dataset_count && s->datasets[root.dataset].layout == H5D_CONTIGUOUS ? "contiguous"
-                                                                                                      : "chunked";
+                                                                                                       : "chunked";
     cli_filters(t.pool->dcpl, text, sizeof text);
     it->filters = cli_format("%s%s", text, added ? " (added by h5cow)" : "");
     if ((index = cow_index_open(s->log, &grid, &root)) == NULL ||
@@ -221,8 +221,8 @@ static void found(void *context, cli_object *object, const char *path)
 
     if (object->type != H5O_TYPE_DATASET)
         return;
-    if ((dataset = H5Oopen_by_token(s->file->id, cli_token(object->address))) < 0 || (type = H5Dget_type(dataset)) < 0 ||
-        (kind = cli_source(dataset, &number)) < 0) {
+    if ((dataset = H5Oopen_by_token(s->file->id, cli_token(object->address))) < 0 ||
+        (type = H5Dget_type(dataset)) < 0 || (kind = cli_source(dataset, &number)) < 0) {
         trouble(s, path, cli_reason(text, sizeof text));
         goto done;
     }
@@ -288,7 +288,8 @@ static int list_object(void *context, const cli_object *object, const char *path
         json_object_object_add(row, "shape", cli_json_dims(it->rank, it->shape));
         json_object_object_add(row, "layout", cli_json_text(it->layout == NULL ? "?" : it->layout));
         json_object_object_add(row, "versioned", json_object_new_boolean(it->versioned));
-        json_object_object_add(row, "chunk_shape", it->chunk_rank > 0 ? cli_json_dims(it->chunk_rank, it->chunk) : NULL);
+        json_object_object_add(row, "chunk_shape",
+                               it->chunk_rank > 0 ? cli_json_dims(it->chunk_rank, it->chunk) : NULL);
         json_object_object_add(row, "chunks", json_object_new_uint64(it->chunks));
         json_object_object_add(row, "distinct_chunks", json_object_new_uint64(it->distinct));
         json_object_object_add(row, "logical_bytes", json_object_new_uint64(it->logical));
@@ -301,22 +302,25 @@ static int list_object(void *context, const cli_object *object, const char *path
     cli_table_cell(m->table, "%s", path);
     cli_table_cell(m->table, "%s", it->type);
     cli_table_cell(m->table, "%s", cli_shape(text, sizeof text, it->rank, it->shape));
-    cli_table_cell(m->table, "%s", it->chunk_rank > 0 ? cli_shape(text, sizeof text, it->chunk_rank, it->chunk)
-                                                      : it->layout == NULL ? "?" : it->layout);
+    cli_table_cell(m->table, "%s",
+                   it->chunk_rank > 0   ? cli_shape(text, sizeof text, it->chunk_rank, it->chunk)
+                   : it->layout == NULL ? "?"
+                                        : it->layout);
     cli_table_cell(m->table, "%llu", (unsigned long long)it->chunks);
     cli_table_cell(m->table, "%llu", (unsigned long long)it->distinct);
     cli_table_cell(m->table, "%s", cli_bytes(bytes, (double)it->logical));
     cli_table_cell(m->table, "%s", cli_bytes(bytes, (double)it->stored));
     snprintf(text, sizeof text, "%.2f", ratio);
     cli_table_cell(m->table, "%s", it->stored > 0 ? text : "-");
-    cli_table_cell(m->table, "%s%s", it->filters == NULL ? "?" : it->filters, it->versioned ? "" : " (not in chunks of h5cow)");
+    cli_table_cell(m->table, "%s%s", it->filters == NULL ? "?" : it->filters,
+                   it->versioned ? "" : " (not in chunks of h5cow)");
     return 0;
 }
 
 static int print(const survey *s, size_t root, size_t versions, totals all, uint64_t chunk_bytes, uint64_t file_bytes,
                  bool json)
 {
-    static const char *const titles[] = {"dataset", "type",  "shape",  "chunk", "chunks",
+    static const char *const titles[] = {"dataset",  "type",  "shape",  "chunk", "chunks",
                                          "distinct", "bytes", "stored", "ratio", "filters"};
     summing m = {.s = s};
     char text[3][32];
@@ -355,8 +359,7 @@ static int print(const survey *s, size_t root, size_t versions, totals all, uint
 
 static int stat_file(cli_file *file, bool json)
 {
-    survey s = {.file = file,
-                .graph = {.file = file->id, .found = found, .trouble = trouble}};
+    survey s = {.file = file, .graph = {.file = file->id, .found = found, .trouble = trouble}};
     cli_version *versions = NULL;
     size_t version_count = 0, root;
     char why[1024], path[1024];

@@ -29,16 +29,14 @@ static const column log_columns[] = {
     COLUMN(cli_version, open, BYTE, false),
 };
 static const column dataset_columns[] = {
-    COLUMN(cli_dataset_row, head, UNSIGNED, true),      COLUMN(cli_dataset_row, root, UNSIGNED, true),
-    COLUMN(cli_dataset_row, pool, UNSIGNED32, true),    COLUMN(cli_dataset_row, layout, BYTE, false),
-    COLUMN(cli_dataset_row, alloc_time, BYTE, false),   COLUMN(cli_dataset_row, fill_time, BYTE, false),
+    COLUMN(cli_dataset_row, head, UNSIGNED, true),    COLUMN(cli_dataset_row, root, UNSIGNED, true),
+    COLUMN(cli_dataset_row, pool, UNSIGNED32, true),  COLUMN(cli_dataset_row, layout, BYTE, false),
+    COLUMN(cli_dataset_row, alloc_time, BYTE, false), COLUMN(cli_dataset_row, fill_time, BYTE, false),
     COLUMN(cli_dataset_row, flags, BYTE, false),
 };
 static const column snapshot_columns[] = {
-    COLUMN(cli_snapshot_row, head, UNSIGNED, true),
-    COLUMN(cli_snapshot_row, snapshot, UNSIGNED, true),
-    COLUMN(cli_snapshot_row, version, UNSIGNED, true),
-    COLUMN(cli_snapshot_row, elements, UNSIGNED, false),
+    COLUMN(cli_snapshot_row, head, UNSIGNED, true),        COLUMN(cli_snapshot_row, snapshot, UNSIGNED, true),
+    COLUMN(cli_snapshot_row, version, UNSIGNED, true),     COLUMN(cli_snapshot_row, elements, UNSIGNED, false),
     COLUMN(cli_snapshot_row, attributes, UNSIGNED, false),
 };
 #define COUNT(array) (sizeof(array) / sizeof *(array))
@@ -208,8 +206,8 @@ int cli_snapshots_read_at(const cli_file *file, const char *path, cli_snapshot_r
                           size_t size)
 {
     void *raw = NULL;
-    int status = read_plain(file, path, snapshot_columns, COUNT(snapshot_columns), sizeof **rows,
-                            &raw, count, why, size);
+    int status =
+        read_plain(file, path, snapshot_columns, COUNT(snapshot_columns), sizeof **rows, &raw, count, why, size);
     *rows = raw;
     return status;
 }

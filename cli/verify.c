@@ -315,7 +315,8 @@ static int ask(const char *name, bool verbose, answer *result)
     close(ends[0]);
     while (waitpid(id, &state, 0) < 0 && errno == EINTR)
         ;
-    if (!stuck && WIFSIGNALED(state) && (WTERMSIG(state) == SIGKILL || WTERMSIG(state) == SIGTERM || WTERMSIG(state) == SIGINT)) {
+    if (!stuck && WIFSIGNALED(state) &&
+        (WTERMSIG(state) == SIGKILL || WTERMSIG(state) == SIGTERM || WTERMSIG(state) == SIGINT)) {
         cli_fail("the check was ended by a signal (%s) at: %s", strsignal(WTERMSIG(state)), a.at);
         goto done;
     }

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #define MESSAGE_SIZE sizeof(((cow_error_box *)0)->message)
-#define CONTEXTS 6 /* further ones are dropped: the cause and what stands next to it are what helps */
+#define CONTEXTS     6 /* further ones are dropped: the cause and what stands next to it are what helps */
 
 typedef struct error_record {
     bool set;
@@ -89,8 +89,7 @@ void cow_error_in_file(const char *name)
     const char *base = strrchr(name, '/');
 
     base = base == NULL ? name : base + 1;
-    if (!current.set || (current.kind != COW_MEMORY && current.kind != COW_IO) ||
-        strstr(current.message, base) != NULL)
+    if (!current.set || (current.kind != COW_MEMORY && current.kind != COW_IO) || strstr(current.message, base) != NULL)
         return;
     for (unsigned i = 0; i < current.contexts; i++)
         if (strstr(current.context[i], base) != NULL)

@@ -270,8 +270,8 @@ typedef enum {
     UNDER_INFO,
     KEYS
 } key_id;
-static const char *const keys[KEYS] = {"at",    "name",    "message", "commit",       "compress",  "chunk",
-                                       "cache", "threads", "sync",    "lock_timeout",
+static const char *const keys[KEYS] = {"at",    "name",     "message",   "commit",    "compress",
+                                       "chunk", "cache",    "threads",   "sync",      "lock_timeout",
                                        "adopt", "truncate", "under_vol", "under_info"};
 static const char *const syncs[] = {"full", "normal", "off"};
 
@@ -537,9 +537,9 @@ char *cow_options_text(const cow_options *options)
     put_string(out, MESSAGE, options->message);
     fprintf(out, "commit=%s;", options->commit == COW_COMMIT_FLUSH ? "flush" : "close");
     put_compress(out, &options->compress);
-    fprintf(out, "chunk=%zu;cache=%zu;threads=%u;sync=%s;lock_timeout=%u;adopt=%s;truncate=%s", options->chunk_bytes, options->cache_bytes,
-            options->threads, syncs[options->sync], options->lock_timeout, options->adopt ? "yes" : "no",
-            options->truncate == COW_TRUNCATE_DISCARD ? "discard" : "keep");
+    fprintf(out, "chunk=%zu;cache=%zu;threads=%u;sync=%s;lock_timeout=%u;adopt=%s;truncate=%s", options->chunk_bytes,
+            options->cache_bytes, options->threads, syncs[options->sync], options->lock_timeout,
+            options->adopt ? "yes" : "no", options->truncate == COW_TRUNCATE_DISCARD ? "discard" : "keep");
 done:
     failed = ferror(out) != 0;
     if (fclose(out) != 0 || failed) {

@@ -16,9 +16,9 @@ typedef struct cow_compress {
 
 typedef struct cow_options {
     unsigned references; /* copies are this very one: options are never changed once they are parsed */
-    char *at;                                           /* revision to read, or NULL for the head */
-    char *name;                                         /* name of the version to be made, or NULL: 1, 2, 3 ... */
-    char *message;                                      /* recorded in the version, or NULL */
+    char *at;            /* revision to read, or NULL for the head */
+    char *name;          /* name of the version to be made, or NULL: 1, 2, 3 ... */
+    char *message;       /* recorded in the version, or NULL */
     enum { COW_COMMIT_CLOSE, COW_COMMIT_FLUSH } commit; /* flush: every H5Fflush makes a version of its own */
     cow_compress compress;
     size_t chunk_bytes; /* target for the chunks of contiguous datasets, default 256 KiB */
@@ -26,10 +26,10 @@ typedef struct cow_options {
     unsigned threads;   /* worker threads, 1 to 64; default: cores, at most 8 */
     enum { COW_OPTION_SYNC_FULL, COW_OPTION_SYNC_NORMAL, COW_OPTION_SYNC_OFF } sync; /* docs/promises.md */
     unsigned lock_timeout; /* seconds to wait for another program that writes the file, default 0 */
-    bool adopt;         /* a plain file that is opened for writing gets a history first */
+    bool adopt;            /* a plain file that is opened for writing gets a history first */
     enum { COW_TRUNCATE_KEEP, COW_TRUNCATE_DISCARD } truncate; /* H5F_ACC_TRUNC on a file with history */
-    char *refused;      /* NULL, or a text that is no good: nothing may be opened with these options ... */
-    char *refusal;      /* ... and why */
+    char *refused; /* NULL, or a text that is no good: nothing may be opened with these options ... */
+    char *refusal; /* ... and why */
 } cow_options;
 
 /* Parse TEXT (may be NULL or empty: defaults) into a new cow_options. under_vol=0;under_info={} is accepted, another

@@ -13,8 +13,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define ADVICE                                                                                                         \
-    "; use a program with the HDF5 library of h5cow (for Python: h5py from the same distribution), or build h5cow for "  \
+#define ADVICE                                                                                                          \
+    "; use a program with the HDF5 library of h5cow (for Python: h5py from the same distribution), or build h5cow for " \
     "this one; without HDF5_VOL_CONNECTOR the program runs, and makes no versions"
 
 /* The HDF5 library that has called us: found by the address that we return to. */
@@ -40,8 +40,9 @@ static void know_caller(void *return_address, caller *c)
     c->library = dlopen(c->name, RTLD_LAZY | RTLD_NOLOAD);
     if (c->library == NULL) /* the program itself, linked statically */
         c->library = dlopen(NULL, RTLD_LAZY | RTLD_NOLOAD);
-    symbol = c->library == NULL ? NULL : c->other ? dlsym(c->library, "H5get_libversion")
-                                                  : (void *)(uintptr_t)H5get_libversion;
+    symbol = c->library == NULL ? NULL
+             : c->other         ? dlsym(c->library, "H5get_libversion")
+                                : (void *)(uintptr_t)H5get_libversion;
     if (symbol == NULL) {
         c->other = false;
         return;
@@ -77,13 +78,16 @@ static void refuse(void *return_address)
         (minor = dlsym(c.library, "H5E_UNSUPPORTED_g")) != NULL) {
         memcpy(&push, &symbol, sizeof push);
         if (c.other)
-            snprintf(text, sizeof text, "h5cow opens no file: it does not belong to the HDF5 library of this program, "
-                                        "which is %s, version %u.%u.%u" ADVICE,
+            snprintf(text, sizeof text,
+                     "h5cow opens no file: it does not belong to the HDF5 library of this program, "
+                     "which is %s, version %u.%u.%u" ADVICE,
                      c.name, c.version[0], c.version[1], c.version[2]);
         else
-            snprintf(text, sizeof text, "h5cow opens no file: it is built for HDF5 %u.%u, and this is %s, version "
-                                        "%u.%u.%u" ADVICE,
-                     (unsigned)H5_VERS_MAJOR, (unsigned)H5_VERS_MINOR, c.name, c.version[0], c.version[1], c.version[2]);
+            snprintf(text, sizeof text,
+                     "h5cow opens no file: it is built for HDF5 %u.%u, and this is %s, version "
+                     "%u.%u.%u" ADVICE,
+                     (unsigned)H5_VERS_MAJOR, (unsigned)H5_VERS_MINOR, c.name, c.version[0], c.version[1],
+                     c.version[2]);
         push(H5E_DEFAULT, "h5cow", "h5cow", 0, *(hid_t *)class, *(hid_t *)major, *(hid_t *)minor, "%s", text);
     }
     forget_caller(&c);

@@ -105,12 +105,12 @@ ssize_t stand_in_64(int fd, void *buffer, size_t size, off_t offset)
 
 /* ---- the files ---- */
 
-static void make_dataset(hid_t at, const char *name, hid_t type, int rank, const hsize_t extent[], const hsize_t chunk[],
-                         bool packed, bool compact, const void *values)
+static void make_dataset(hid_t at, const char *name, hid_t type, int rank, const hsize_t extent[],
+                         const hsize_t chunk[], bool packed, bool compact, const void *values)
 {
     const hsize_t unlimited[] = {H5S_UNLIMITED, H5S_UNLIMITED};
-    hid_t space = rank == 0 ? H5Screate(H5S_SCALAR)
-                            : H5Screate_simple(rank, extent, chunk == NULL || packed ? NULL : unlimited);
+    hid_t space =
+        rank == 0 ? H5Screate(H5S_SCALAR) : H5Screate_simple(rank, extent, chunk == NULL || packed ? NULL : unlimited);
     hid_t list = H5Pcreate(H5P_DATASET_CREATE), set;
 
     if (chunk != NULL)
@@ -364,7 +364,8 @@ static int add_dcpl(uint64_t *sum, hid_t list)
 
 static int add_dataset(uint64_t *sum, hid_t set)
 {
-    hid_t file_type = H5Dget_type(set), type = H5I_INVALID_HID, space = H5Dget_space(set), list = H5Dget_create_plist(set);
+    hid_t file_type = H5Dget_type(set), type = H5I_INVALID_HID, space = H5Dget_space(set),
+          list = H5Dget_create_plist(set);
     size_t count;
     void *values = NULL;
     int status = -1;
@@ -547,12 +548,14 @@ static bool right(const picture *now, const picture *then)
 {
     if (!now->failed && now->count != then->count) {
         if (verbose)
-            fprintf(stderr, "byte %zu ^ %02x: %zu objects instead of %zu\n", damaged_at, damage, now->count, then->count);
+            fprintf(stderr, "byte %zu ^ %02x: %zu objects instead of %zu\n", damaged_at, damage, now->count,
+                    then->count);
         return false;
     }
     for (size_t i = 0; i < now->count; i++) {
-        const seen_object *o = i < then->count && then->object[i].path == now->object[i].path ? &then->object[i]
-                                                                                         : find(then, now->object[i].path);
+        const seen_object *o = i < then->count && then->object[i].path == now->object[i].path
+                                   ? &then->object[i]
+                                   : find(then, now->object[i].path);
         if (o == NULL || o->digest != now->object[i].digest) {
             if (verbose)
                 fprintf(stderr, "byte %zu ^ %02x: '%s'%s differs\n", damaged_at, damage, now->object[i].name,
@@ -807,14 +810,16 @@ static void report(const char *part)
         if (f->outcome == WRONG && verify_tells(f)) {
             told++;
             if (verbose)
-                fprintf(stderr, "%s: byte %u ^ %02x: only verify tells (%s%d)\n", part, f->at, f->mask, "view ", f->view);
+                fprintf(stderr, "%s: byte %u ^ %02x: only verify tells (%s%d)\n", part, f->at, f->mask, "view ",
+                        f->view);
             continue;
         }
         if (f->outcome == CRASHED && ends_hdf5_itself(f))
             continue;
         if (wrong++ < 20 || verbose)
             fprintf(stderr, "%s: byte %u ^ %02x: %s, view %d, signal %d\n", part, f->at, f->mask,
-                    f->outcome == WRONG ? "wrong and no error" : "ends the program, but not HDF5 alone", f->view, f->signal);
+                    f->outcome == WRONG ? "wrong and no error" : "ends the program, but not HDF5 alone", f->view,
+                    f->signal);
     }
     printf("%s: %zu bytes, %zu flips: %lu give an error, %lu only verify tells, %lu in bytes that nothing reads, "
            "%lu change nothing that is read, %lu end HDF5 itself, %lu wrong\n",

@@ -34,8 +34,8 @@ static void tell(int item, const char *what, const char *result, const char *arg
 
     if (out == NULL)
         return;
-    fprintf(out, "{\"item\": %d, \"what\": \"%s\", \"result\": \"%s\", \"command\": \"build/release/test/crash%s\"}\n", item, what,
-            result, arguments);
+    fprintf(out, "{\"item\": %d, \"what\": \"%s\", \"result\": \"%s\", \"command\": \"build/release/test/crash%s\"}\n",
+            item, what, result, arguments);
     fclose(out);
 }
 

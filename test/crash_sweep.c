@@ -42,9 +42,9 @@ static uint64_t any(uint64_t below)
 /* A committed state: the bytes that reading everything reads, and what everything is. */
 typedef struct reference {
     uint64_t sequence;
-    int state;          /* the scenario's number for it */
-    size_t born, dead;  /* it may be there from so many operations on, and no more after so many */
-    bool voided;        /* taken back: dead with the next sync */
+    int state;         /* the scenario's number for it */
+    size_t born, dead; /* it may be there from so many operations on, and no more after so many */
+    bool voided;       /* taken back: dead with the next sync */
     span_list ranges;
     uint8_t *logical; /* as HDF5 in this process sees the file */
     size_t size;
@@ -70,7 +70,7 @@ static struct {
     unsigned long said;
 } now;
 
-static cow_journal_options options;       /* of the journal in memory */
+static cow_journal_options options;        /* of the journal in memory */
 static hid_t fapl, plain_fapl, stock_fapl; /* with the journal on real files, without one in memory, HDF5 alone */
 
 static int depth; /* how often recovery is cut off */
@@ -182,7 +182,7 @@ static void leave_out(span_list *l, uint64_t from, uint64_t length)
             rest.span[rest.count++] = (span){start, (stop < from ? stop : from) - start};
         if (stop > from + length)
             rest.span[rest.count++] = (span){start > from + length ? start : from + length,
-                                                   stop - (start > from + length ? start : from + length)};
+                                             stop - (start > from + length ? start : from + length)};
     }
     free(l->span);
     *l = rest;
@@ -451,8 +451,7 @@ static void look(const expectation *e, uint64_t low, size_t boundary, const char
 
     now.total->states++;
     image_copy(keep, &disk.file);
-    if ((journal = cow_journal_open(crash_dummy, reading, &options, &number)) != NULL &&
-        !cow_journal_plain(journal)) {
+    if ((journal = cow_journal_open(crash_dummy, reading, &options, &number)) != NULL && !cow_journal_plain(journal)) {
         cow_journal_state(journal, &sequence, &applied);
         if ((seen = state_of_journal(journal, sequence, e->at)) == NULL)
             wrong("a reader sees what was never committed", boundary, rule);

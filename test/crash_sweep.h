@@ -39,10 +39,10 @@ typedef struct crash_totals {
 
 /* Paths of an empty file that carries the locks of the one in memory, and of the one that HDF5 opens itself. */
 extern char crash_dummy[64], crash_real[64];
-extern unsigned crash_damages;    /* random mixtures for each point */
+extern unsigned crash_damages; /* random mixtures for each point */
 /* Of each scenario so many are cut off at each of their operations; so many inside these; so many after a kill. */
 extern unsigned crash_recoveries;
-extern unsigned crash_every;      /* the power goes only after every so many operations */
+extern unsigned crash_every; /* the power goes only after every so many operations */
 
 void crash_random(uint64_t seed);
 /* Counts up TOTAL; says what is wrong on standard error, and in a line on standard output what was done. */

@@ -28,8 +28,9 @@
 #define SECONDS     30 /* for one child: longer is a hang */
 #define REGIONS_MAX 4096
 
-static const char usage[] = "usage: damage [--seed S] [--mutations N] [--long] [--anywhere] [--verbose] [--command H5COW]\n"
-                            "              [--dir FOLDER]\n";
+static const char usage[] =
+    "usage: damage [--seed S] [--mutations N] [--long] [--anywhere] [--verbose] [--command H5COW]\n"
+    "              [--dir FOLDER]\n";
 
 /* What a child has found: in memory that it shares with us. */
 typedef struct finding {
@@ -76,11 +77,12 @@ static void die(const char *what)
 
 /* ---- the file ---- */
 
-static void write_all(hid_t group, const char *name, hid_t type, int rank, const hsize_t extent[], const hsize_t chunk[],
-                      unsigned deflate, const void *values)
+static void write_all(hid_t group, const char *name, hid_t type, int rank, const hsize_t extent[],
+                      const hsize_t chunk[], unsigned deflate, const void *values)
 {
     const hsize_t unlimited[] = {H5S_UNLIMITED, H5S_UNLIMITED};
-    hid_t space = H5Screate_simple(rank, extent, chunk == NULL ? NULL : unlimited), list = H5Pcreate(H5P_DATASET_CREATE);
+    hid_t space = H5Screate_simple(rank, extent, chunk == NULL ? NULL : unlimited),
+          list = H5Pcreate(H5P_DATASET_CREATE);
     hid_t dataset;
 
     if (chunk != NULL)
@@ -226,8 +228,8 @@ static const region *any_region(void)
 
 static void damage_once(void)
 {
-    static const uint64_t values[] = {0,          1,          2,           255,        0x7fffffff, 0x80000000,
-                                      0xffffffff, UINT64_MAX, INT64_MAX,   (uint64_t)1 << 32, 64,  4096};
+    static const uint64_t values[] = {
+        0, 1, 2, 255, 0x7fffffff, 0x80000000, 0xffffffff, UINT64_MAX, INT64_MAX, (uint64_t)1 << 32, 64, 4096};
     const region *r = any_region();
     uint64_t at = r->start + below(r->size), value;
 
@@ -527,7 +529,9 @@ int main(int argc, char **argv)
 
     /* in memory, if there is such a place: thousands of files are written */
     snprintf(folder, sizeof folder, "%s/h5cow-damage-XXXXXX",
-             dir != NULL ? dir : access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
+             dir != NULL                     ? dir
+             : access("/dev/shm", W_OK) == 0 ? "/dev/shm"
+                                             : "/tmp");
     if (mkdtemp(folder) == NULL)
         die(folder);
     snprintf(path, sizeof path, "%s/f.h5", folder);

@@ -46,7 +46,7 @@
 #define OBJECTS_MAX  128
 #define PROGRAMS_MAX 64
 #define ELEMENTS     ((size_t)1 << 20) /* bytes of a dataset */
-#define SECONDS      120 /* for one run: longer is a hang */
+#define SECONDS      120               /* for one run: longer is a hang */
 #define JOBS_MAX     16
 #define VERIFY_EVERY 20 /* runs */
 #define SHOWN        60 /* kinds of failures that are shown */
@@ -259,8 +259,8 @@ typedef struct finding {
     unsigned calls, reported; /* made; flushes and closes of files that succeeded */
     bool error, at_commit;    /* a call failed; it was a flush or the close of a file */
     unsigned error_call;
-    bool closing_failed;      /* the close of the file that came after the error failed as well */
-    bool named, doubt;        /* the message names the file; says that the outcome is not known */
+    bool closing_failed; /* the close of the file that came after the error failed as well */
+    bool named, doubt;   /* the message names the file; says that the outcome is not known */
     char message[400], closing[400], reading[400];
     unsigned count[16]; /* calls that could have failed, of each class */
     long pages;
@@ -271,9 +271,9 @@ typedef struct finding {
     char left[100];
     int read; /* of what was there afterwards: 0, or -1 */
     state after;
-    bool stock; /* HDF5 without the connector can open it */
+    bool stock;     /* HDF5 without the connector can open it */
     bool kept_open; /* HDF5 itself, after an error, has not closed the file: it is looked at by another process */
-    bool again; /* where nothing was there: the program, run again, does its work */
+    bool again;     /* where nothing was there: the program, run again, does its work */
 } finding;
 
 /* The run that this process is. */
@@ -287,7 +287,7 @@ static struct {
         faults_kind kind;
         hid_t id;
         bool after_error;
-    } call[8]; /* under way, one in the other */
+    } call[8];       /* under way, one in the other */
     hid_t failed_id; /* of the close that failed last */
     void (*committed)(void);
 } run;
@@ -558,9 +558,14 @@ static const struct {
     H5I_type_t type;
     const char *name;
 } kinds[] = {
-    {H5I_FILE, "file"},       {H5I_GROUP, "group"},    {H5I_DATATYPE, "datatype"},
-    {H5I_DATASPACE, "dataspace"}, {H5I_DATASET, "dataset"}, {H5I_ATTR, "attribute"},
-    {H5I_GENPROP_LST, "property list"}, {H5I_ERROR_STACK, "error stack"},
+    {H5I_FILE, "file"},
+    {H5I_GROUP, "group"},
+    {H5I_DATATYPE, "datatype"},
+    {H5I_DATASPACE, "dataspace"},
+    {H5I_DATASET, "dataset"},
+    {H5I_ATTR, "attribute"},
+    {H5I_GENPROP_LST, "property list"},
+    {H5I_ERROR_STACK, "error stack"},
 };
 #define KINDS (sizeof kinds / sizeof *kinds)
 
@@ -796,8 +801,10 @@ static const char *judge_state(unsigned p, const finding *f)
         return same_state(s, &e->committed[e->commits]) ? NULL
                : f->error                               ? "reading has changed the file"
                                                         : "wrong data was read, without an error";
-    if (!f->error && f->calls < e->calls) /* a process that the program has started saw that its file cannot be opened */
-        return same_state(s, stopped_at(p, f->calls)) ? NULL : "the program has stopped, and the file is not what was done";
+    if (!f->error &&
+        f->calls < e->calls) /* a process that the program has started saw that its file cannot be opened */
+        return same_state(s, stopped_at(p, f->calls)) ? NULL
+                                                      : "the program has stopped, and the file is not what was done";
     if (!f->error)
         return same_state(s, &e->committed[e->commits]) ? NULL : "no error, and the data is not there";
     if (f->at_commit) {
@@ -963,8 +970,10 @@ static void note_failure(slot *s, const point *pt, const char *why)
 
     s->failed++;
     snprintf(key, sizeof key, "%s: %s, in %s",
-             pt->limited ? "limit" : pt->quota >= 0 ? "full" : classes[pt->class].name, why,
-             s->found.call);
+             pt->limited      ? "limit"
+             : pt->quota >= 0 ? "full"
+                              : classes[pt->class].name,
+             why, s->found.call);
     for (unsigned i = 0; i < s->failures; i++)
         if (strcmp(s->failure[i].key, key) == 0)
             f = &s->failure[i];
@@ -1126,18 +1135,20 @@ static void report(const slot *sum, unsigned failed)
     thousands(calls, n[0]), thousands(memory, n[1]), thousands(sum->by_class[CLASSES], n[2]);
     thousands(sum->by_class[CLASSES + 1], n[3]), thousands(sum->reported, n[4]), thousands(sum->unseen, n[5]);
     thousands(sum->verified, n[6]), thousands(failed, n[7]);
-    printf("%u programs, %u runs: %s failing system calls, %s failing allocations and threads, %s full disks, %s limits "
-           "of the size; %s reported, %s went on, %s verified, %u files kept open by HDF5; %s failed\n",
-           program_count, sum->runs, n[0], n[1], n[2], n[3], n[4], n[5], n[6], sum->kept_open, n[7]);
+    printf(
+        "%u programs, %u runs: %s failing system calls, %s failing allocations and threads, %s full disks, %s limits "
+        "of the size; %s reported, %s went on, %s verified, %u files kept open by HDF5; %s failed\n",
+        program_count, sum->runs, n[0], n[1], n[2], n[3], n[4], n[5], n[6], sum->kept_open, n[7]);
     if (results == NULL || (out = fopen(results, "a")) == NULL)
         return;
-    fprintf(out,
-            "{\"item\": 4, \"what\": \"%u programs run again and again, each time another system call of the journal (%s "
-            "runs) or allocation or thread of the connector (%s runs) fails, once or for ever after; or the disk is full "
-            "(%s runs), or the file may not get longer (%s runs)\", \"result\": \"%s runs got an error, %s went on "
-            "without one; %s files checked by h5cow verify; crashes, hangs, leaks, silent failures and wrong files: %s\", "
-            "\"command\": \"test/faults --all\"}\n",
-            program_count, n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7]);
+    fprintf(
+        out,
+        "{\"item\": 4, \"what\": \"%u programs run again and again, each time another system call of the journal (%s "
+        "runs) or allocation or thread of the connector (%s runs) fails, once or for ever after; or the disk is full "
+        "(%s runs), or the file may not get longer (%s runs)\", \"result\": \"%s runs got an error, %s went on "
+        "without one; %s files checked by h5cow verify; crashes, hangs, leaks, silent failures and wrong files: %s\", "
+        "\"command\": \"test/faults --all\"}\n",
+        program_count, n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7]);
     fclose(out);
 }
 
@@ -1218,8 +1229,8 @@ int main(int argc, char **argv)
     connector_fapl(""); /* stays, and with it the connector */
     cow_journal_use_calls(&faults_disk);
     choose_programs();
-    expectation = mmap(NULL, program_count * sizeof *expectation, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
-                       0);
+    expectation =
+        mmap(NULL, program_count * sizeof *expectation, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     slots = mmap(NULL, JOBS_MAX * sizeof *slots, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (expectation == MAP_FAILED || slots == MAP_FAILED)
         die("no memory");

@@ -450,8 +450,9 @@ int __wrap_asprintf(char **text, const char *format, ...)
 
 WRAP(char *, realpath, (const char *name, char *to))
 {
-    return to == NULL && no_memory() ? NULL : to == NULL ? born(__real_realpath(name, to), CALLER)
-                                                         : __real_realpath(name, to);
+    return to == NULL && no_memory() ? NULL
+           : to == NULL              ? born(__real_realpath(name, to), CALLER)
+                                     : __real_realpath(name, to);
 }
 
 WRAP(FILE *, open_memstream, (char **text, size_t *size))

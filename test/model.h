@@ -19,7 +19,7 @@ typedef enum {
     DEFLATED,
     CHECKSUMMED,
     NBIT,
-    EARLY, /* chunked, allocated at once */
+    EARLY,  /* chunked, allocated at once */
     SPARSE, /* chunked, with fill value, mostly not written */
     CONTIGUOUS,
     CONTIGUOUS_EARLY,
@@ -29,9 +29,9 @@ typedef enum {
     NULL_SPACE,
     EMPTY,
     EMPTY_GROWING,
-    VIRTUAL,        /* over datasets of the same file */
-    VIRTUAL_OTHER,  /* over another file, a plain one */
-    VIRTUAL_COW,    /* over another file with history */
+    VIRTUAL,       /* over datasets of the same file */
+    VIRTUAL_OTHER, /* over another file, a plain one */
+    VIRTUAL_COW,   /* over another file with history */
     EXTERNAL,
     ANONYMOUS, /* linked later */
 } layout;
@@ -51,16 +51,16 @@ struct kind {
     hid_t (*fcpl)(void); /* of the file */
     unsigned attributes, elements;
     bool creation_order, dense;
-    bool new_format; /* the native file has at least that of HDF5 1.10, as all files with history */
+    bool new_format;         /* the native file has at least that of HDF5 1.10, as all files with history */
     bool native_cannot_copy; /* H5Ocopy of native HDF5 1.14.5 fails or overruns memory: differential.c, D13 */
-    bool copy_in_file_only; /* native HDF5 1.14.5 makes copies in other files that it cannot open */
+    bool copy_in_file_only;  /* native HDF5 1.14.5 makes copies in other files that it cannot open */
     bool data_elsewhere;     /* a change of data is none of the file, and makes no version */
     bool stock_shows_head;   /* a version shows data of the head when read without the connector */
 };
 
 bool model_kind(size_t number, kind *k); /* false: there are no more */
 
-extern int model_side; /* 0: the file with history, 1: the native one; calls of kinds are for this side */
+extern int model_side;  /* 0: the file with history, 1: the native one; calls of kinds are for this side */
 void model_begin(void); /* makes the files that kinds refer to */
 void model_end(void);
 

@@ -114,7 +114,8 @@ static const char *external_name(void)
 }
 
 /* Files of sources: HDF5 locks them for the file that refers to them, so each side has its own. */
-static const char *const source_files[] = {"test_model_source_0.h5", "test_model_source_1.h5", "test_model_source_2.h5"};
+static const char *const source_files[] = {"test_model_source_0.h5", "test_model_source_1.h5",
+                                           "test_model_source_2.h5"};
 
 static bool has_history(const kind *k)
 {
@@ -339,7 +340,7 @@ static void put_references(hid_t at, hid_t object, hid_t type, unsigned seed)
     H5R_ref_t references[4];
     hsize_t start[4], count = 3;
     hid_t space = H5I_INVALID_HID;
-    void *values = H5Tequal(type, H5T_STD_REF_OBJ) > 0 ? (void *)objects
+    void *values = H5Tequal(type, H5T_STD_REF_OBJ) > 0       ? (void *)objects
                    : H5Tequal(type, H5T_STD_REF_DSETREG) > 0 ? (void *)regions
                                                              : (void *)references;
 
@@ -379,7 +380,8 @@ static void put_references(hid_t at, hid_t object, hid_t type, unsigned seed)
 static void make_references(const kind *k, hid_t at, unsigned seed)
 {
     hsize_t n = 4, chunk = 3, most = H5S_UNLIMITED;
-    hid_t type = k->type(), space = H5Screate_simple(1, &n, k->layout == CHUNKED ? &most : NULL), dcpl = H5Pcreate(H5P_DATASET_CREATE);
+    hid_t type = k->type(), space = H5Screate_simple(1, &n, k->layout == CHUNKED ? &most : NULL),
+          dcpl = H5Pcreate(H5P_DATASET_CREATE);
     hid_t dataset, attribute;
 
     if (k->layout == CHUNKED)
@@ -656,8 +658,11 @@ static void put_soft(const kind *k, hid_t at, unsigned number)
 {
     char value[100];
 
-    snprintf(value, sizeof value, k->elements == 0 ? "target%u" : k->elements == 1 ? "/" MODEL_GROUP "/target%u"
-                                                                                   : "nothing/%u", number);
+    snprintf(value, sizeof value,
+             k->elements == 0   ? "target%u"
+             : k->elements == 1 ? "/" MODEL_GROUP "/target%u"
+                                : "nothing/%u",
+             number);
     CHECK(H5Lcreate_soft(value, at, "x", H5P_DEFAULT, H5P_DEFAULT) >= 0);
 }
 
@@ -769,8 +774,8 @@ static void change_hard(const kind *k, hid_t at, unsigned seed)
 }
 
 /* The names that people and programs give. */
-static const char *const odd_names[] = {"a@3", "@", "with space ", ".hidden", "a.b", "\xc3\xa4\xe2\x82\xac", "\n\t",
-                                        "%41%2F", "_versioned_data", "-", "a\\b", "\xff\xfe"};
+static const char *const odd_names[] = {"a@3",  "@",      "with space ",     ".hidden", "a.b",  "\xc3\xa4\xe2\x82\xac",
+                                        "\n\t", "%41%2F", "_versioned_data", "-",       "a\\b", "\xff\xfe"};
 
 static void make_odd_names(const kind *k, hid_t at, unsigned seed)
 {
@@ -957,9 +962,13 @@ static hid_t ordered_root(void)
 #define ELSEWHERE(...)                                                                                                 \
     {.family = "datasets", .make = make_dataset, .change = change_data_elsewhere, .data_elsewhere = true, __VA_ARGS__}
 #define ATTRIBUTE(...)                                                                                                 \
-    {.family = "attributes", .make = make_attributes, .change = change_attributes, .move = move_attribute,             \
-     .remove = remove_attribute, __VA_ARGS__}
-#define GROUP(...) {.family = "groups", .make = make_group, .change = change_group, __VA_ARGS__}
+    {.family = "attributes",                                                                                           \
+     .make = make_attributes,                                                                                          \
+     .change = change_attributes,                                                                                      \
+     .move = move_attribute,                                                                                           \
+     .remove = remove_attribute,                                                                                       \
+     __VA_ARGS__}
+#define GROUP(...)      {.family = "groups", .make = make_group, .change = change_group, __VA_ARGS__}
 #define REFERENCES(...) {.family = "types", .make = make_references, .change = change_references, __VA_ARGS__}
 #define WHOLE_FILE(...) {.family = "files", .make = make_bundle, .change = change_bundle, __VA_ARGS__}
 
@@ -1011,20 +1020,28 @@ static const kind kinds[] = {
     DATASET(.name = "no element, extendible", .layout = EMPTY_GROWING),
     DATASET(.name = "anonymous, linked later", .layout = ANONYMOUS),
     DATASET(.name = "the user's virtual, same file", .layout = VIRTUAL, .stock_shows_head = true,
-            .note = "The mappings are versioned; so are the sources, and through h5cow a version is read from its own. Without "
-                    "h5cow a version's virtual dataset shows the head's sources, for its mappings name them."),
-    ELSEWHERE(.name = "the user's virtual, plain file", .layout = VIRTUAL_OTHER,
-            .note = "The mappings are versioned. The data are in another file without history, and every version shows them "
-                    "as they are now."),
+            .note =
+                "The mappings are versioned; so are the sources, and through h5cow a version is read from its own. Without "
+                "h5cow a version's virtual dataset shows the head's sources, for its mappings name them."),
+    ELSEWHERE(
+            .name = "the user's virtual, plain file", .layout = VIRTUAL_OTHER,
+            .note =
+                "The mappings are versioned. The data are in another file without history, and every version shows them "
+                "as they are now."),
     ELSEWHERE(.name = "the user's virtual, file with history", .layout = VIRTUAL_COW,
-            .note = "The mappings are versioned. They name the other file's head, not a version of it: that file has a "
-                    "history of its own, with other numbers."),
-    ELSEWHERE(.name = "external storage", .layout = EXTERNAL,
-            .note = "Passed through unversioned: the elements are bytes of another file, which HDF5 overwrites in place and "
-                    "which other programs may write. Name, place and everything else of the dataset are versioned."),
+              .note =
+                  "The mappings are versioned. They name the other file's head, not a version of it: that file has a "
+                  "history of its own, with other numbers."),
+    ELSEWHERE(
+            .name = "external storage", .layout = EXTERNAL,
+            .note =
+                "Passed through unversioned: the elements are bytes of another file, which HDF5 overwrites in place and "
+                "which other programs may write. Name, place and everything else of the dataset are versioned."),
 
-    REFERENCES(.name = "object reference of 1.8", .type = object_reference_1, .layout = CHUNKED, .native_cannot_copy = true),
-    REFERENCES(.name = "region reference of 1.8", .type = region_reference_1, .layout = CHUNKED, .native_cannot_copy = true),
+    REFERENCES(.name = "object reference of 1.8", .type = object_reference_1, .layout = CHUNKED,
+               .native_cannot_copy = true),
+    REFERENCES(.name = "region reference of 1.8", .type = region_reference_1, .layout = CHUNKED,
+               .native_cannot_copy = true),
     REFERENCES(.name = "reference of 1.12", .type = reference_2, .layout = CHUNKED, .native_cannot_copy = true),
     REFERENCES(.name = "object reference of 1.8, not chunked", .type = object_reference_1, .layout = TINY),
     REFERENCES(.name = "region reference of 1.8, not chunked", .type = region_reference_1, .layout = TINY),
@@ -1049,40 +1066,87 @@ static const kind kinds[] = {
     GROUP(.name = "creation order", .elements = 6, .creation_order = true),
     GROUP(.name = "creation order, dense", .elements = 30, .creation_order = true, .dense = true),
     {.family = "groups", .name = "a cycle", .make = make_cycle, .change = change_cycle},
-    {.family = "groups", .name = "members of any name", .make = make_odd_names, .change = change_odd_names,
-     .note = "Names are kept byte by byte. In a version they are all marked as ASCII, as in copies by `H5Ocopy`: no call of "
-             "HDF5 lets a connector set the mark."},
+    {.family = "groups",
+     .name = "members of any name",
+     .make = make_odd_names,
+     .change = change_odd_names,
+     .note =
+         "Names are kept byte by byte. In a version they are all marked as ASCII, as in copies by `H5Ocopy`: no call of "
+         "HDF5 lets a connector set the mark."},
 
-    {.family = "named types", .name = "enumeration", .make = make_named_type, .change = change_note, .type = enumerated},
+    {.family = "named types",
+     .name = "enumeration",
+     .make = make_named_type,
+     .change = change_note,
+     .type = enumerated},
     {.family = "named types", .name = "compound", .make = make_named_type, .change = change_note, .type = compound},
-    {.family = "named types", .name = "shared by datasets and attributes", .make = make_shared_type,
-     .change = change_note, .type = enumerated},
+    {.family = "named types",
+     .name = "shared by datasets and attributes",
+     .make = make_shared_type,
+     .change = change_note,
+     .type = enumerated},
 
-    {.family = "named types", .name = "of a dataset and its attribute", .make = make_typed_dataset,
-     .change = change_typed_dataset, .type = enumerated},
+    {.family = "named types",
+     .name = "of a dataset and its attribute",
+     .make = make_typed_dataset,
+     .change = change_typed_dataset,
+     .type = enumerated},
 
-    {.family = "links", .name = "several hard links to one object", .make = make_hard, .change = change_hard,
+    {.family = "links",
+     .name = "several hard links to one object",
+     .make = make_hard,
+     .change = change_hard,
      .copy = copy_link},
-    {.family = "links", .name = "soft, relative", .make = make_soft, .change = change_soft, .copy = copy_link,
+    {.family = "links",
+     .name = "soft, relative",
+     .make = make_soft,
+     .change = change_soft,
+     .copy = copy_link,
      .elements = 0},
-    {.family = "links", .name = "soft, absolute", .make = make_soft, .change = change_soft, .copy = copy_link,
+    {.family = "links",
+     .name = "soft, absolute",
+     .make = make_soft,
+     .change = change_soft,
+     .copy = copy_link,
      .elements = 1},
-    {.family = "links", .name = "soft, dangling", .make = make_soft, .change = change_soft, .copy = copy_link,
+    {.family = "links",
+     .name = "soft, dangling",
+     .make = make_soft,
+     .change = change_soft,
+     .copy = copy_link,
      .elements = 2},
-    {.family = "links", .name = "external, to a plain file", .make = make_external, .change = change_external,
-     .copy = copy_link, .elements = 0,
+    {.family = "links",
+     .name = "external, to a plain file",
+     .make = make_external,
+     .change = change_external,
+     .copy = copy_link,
+     .elements = 0,
      .note = "The link is versioned. What it leads to is the other file as it is now."},
-    {.family = "links", .name = "external, to a file with history", .make = make_external, .change = change_external,
-     .copy = copy_link, .elements = 1,
+    {.family = "links",
+     .name = "external, to a file with history",
+     .make = make_external,
+     .change = change_external,
+     .copy = copy_link,
+     .elements = 1,
      .note = "The link is versioned. What it leads to is the other file's head, unless the link itself names a version "
              "(`FILE@3`)."},
-    {.family = "links", .name = "external, to no file", .make = make_external, .change = change_external,
-     .copy = copy_link, .elements = 2},
-    {.family = "links", .name = "user-defined", .make = make_user_defined, .change = change_user_defined,
+    {.family = "links",
+     .name = "external, to no file",
+     .make = make_external,
+     .change = change_external,
+     .copy = copy_link,
+     .elements = 2},
+    {.family = "links",
+     .name = "user-defined",
+     .make = make_user_defined,
+     .change = change_user_defined,
      .copy = copy_link},
 
     {.family = "objects", .name = "comment", .make = make_comment, .change = change_comment},
-    {.family = "objects", .name = "reference count", .make = make_counted, .change = change_counted,
+    {.family = "objects",
+     .name = "reference count",
+     .make = make_counted,
+     .change = change_counted,
      .note = "In a version it is one for each link: references that are none cannot be told from links there."},
 
     WHOLE_FILE(.name = "user block", .fcpl = user_block,
@@ -1091,13 +1155,17 @@ static const kind kinds[] = {
     WHOLE_FILE(.name = "free space kept in the file", .fcpl = free_space_kept),
     WHOLE_FILE(.name = "aggregated file space", .fcpl = aggregated),
     WHOLE_FILE(.name = "no free space management", .fcpl = no_free_space),
-    WHOLE_FILE(.name = "shared object header messages", .fcpl = shared_messages,
-               .note = "Attributes, datatypes, fill values and filters are shared as the program asked; dataspaces are not, for "
-                       "HDF5 1.14.5 cannot resize a dataset whose dataspace is shared."),
-    WHOLE_FILE(.name = "addresses of four bytes", .fcpl = short_addresses, .copy_in_file_only = true,
-               .note = "Addresses are as short as the program asked; lengths have 8 bytes, for with fewer HDF5 1.14.5 cannot "
-                       "open resizable datasets of its newer format again. Copies in files with longer addresses are none "
-                       "that HDF5 1.14.5 can open, natively as well."),
+    WHOLE_FILE(
+            .name = "shared object header messages", .fcpl = shared_messages,
+            .note =
+                "Attributes, datatypes, fill values and filters are shared as the program asked; dataspaces are not, for "
+                "HDF5 1.14.5 cannot resize a dataset whose dataspace is shared."),
+    WHOLE_FILE(
+            .name = "addresses of four bytes", .fcpl = short_addresses, .copy_in_file_only = true,
+            .note =
+                "Addresses are as short as the program asked; lengths have 8 bytes, for with fewer HDF5 1.14.5 cannot "
+                "open resizable datasets of its newer format again. Copies in files with longer addresses are none "
+                "that HDF5 1.14.5 can open, natively as well."),
     WHOLE_FILE(.name = "creation order in the root group", .fcpl = ordered_root),
 };
 
@@ -1122,8 +1190,13 @@ bool model_kind(size_t number, kind *k)
     if (number - COUNT(kinds) >= sample_type_count)
         return false;
     type = sample->make();
-    *k = (kind){.family = "types", .name = sample->name, .make = make_dataset, .change = change_dataset,
-                .layout = CHUNKED, .type = sample->make, .native_cannot_copy = has_inner_sequences(type)};
+    *k = (kind){.family = "types",
+                .name = sample->name,
+                .make = make_dataset,
+                .change = change_dataset,
+                .layout = CHUNKED,
+                .type = sample->make,
+                .native_cannot_copy = has_inner_sequences(type)};
     H5Tclose(type);
     return true;
 }

@@ -114,8 +114,8 @@ bool picture_same(const picture *a, const picture *b, const char **why)
         /* two paths of one object are so in both */
         for (int j = 0; j < i; j++) {
             int other = picture_find(b, a->link[j].path);
-            if (a->link[j].object >= 0 && (a->link[j].object == x->object) !=
-                                              (b->link[other].object == b->link[at].object))
+            if (a->link[j].object >= 0 &&
+                (a->link[j].object == x->object) != (b->link[other].object == b->link[at].object))
                 return false;
         }
     }
@@ -220,8 +220,11 @@ static int read_dataset(reading *r, hid_t set, const char *path)
 
     if (rank < 0 || rank > RANK_MAX || H5Sget_simple_extent_dims(space, extent, NULL) < 0)
         goto done;
-    o = picture_add(r->picture, path, class == H5T_STRING ? TEXTS : class == H5T_COMPOUND ? PAIRS : INTEGERS, rank,
-                   extent);
+    o = picture_add(r->picture, path,
+                    class == H5T_STRING     ? TEXTS
+                    : class == H5T_COMPOUND ? PAIRS
+                                            : INTEGERS,
+                    rank, extent);
     if (o->kind == TEXTS)
         status = read_texts(set, space, o);
     else if (o->kind == PAIRS)

@@ -263,7 +263,7 @@ static size_t box_elements(const object *o, const box *b, size_t **index, int **
 
 static void write_texts(scenario_work *w, hid_t set, hid_t memory, hid_t space, const int *value, size_t count)
 {
-    char (*text)[128] = need(malloc((count + 1) * sizeof *text));
+    char(*text)[128] = need(malloc((count + 1) * sizeof *text));
     const char **pointer = need(malloc((count + 1) * sizeof *pointer));
     hid_t type = picture_text_type();
 
@@ -524,8 +524,7 @@ static reader start_reader(scenario_work *w, bool stock)
 
         close(ask[1]);
         close(answer[0]);
-        if (write(answer[1], right ? "1" : "0", 1) != 1 || read(ask[0], &byte, 1) != 1 || !right ||
-            !sees(file, w->now))
+        if (write(answer[1], right ? "1" : "0", 1) != 1 || read(ask[0], &byte, 1) != 1 || !right || !sees(file, w->now))
             _exit(1);
         _exit(0);
     }
@@ -1108,8 +1107,8 @@ int scenario_check(const scenario_states *states, const char *file, hid_t fapl, 
 
         if (states->state[s].version_count != count)
             continue;
-        while (i <= count && picture_same(states->made[states->state[s].version[i == 0 ? count - 1 : i - 1]], seen[i],
-                                          &path))
+        while (i <= count &&
+               picture_same(states->made[states->state[s].version[i == 0 ? count - 1 : i - 1]], seen[i], &path))
             i++;
         if (i > count)
             answer = s;

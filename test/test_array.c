@@ -90,7 +90,7 @@ typedef struct world {
     hid_t dcpl, space;
     hid_t twin; /* or H5I_INVALID_HID */
     cow_table *log;
-    spy *spy;   /* NULL over a native store */
+    spy *spy; /* NULL over a native store */
     cow_root root;
     cow_array array;
 } world;
@@ -309,8 +309,8 @@ static hid_t random_selection(unsigned rank, const uint64_t extent[], bool regul
         size_t n = 1 + random_below(64);
         for (size_t i = 0; i < n; i++)
             for (unsigned d = 0; d < rank; d++)
-                point[i * rank + d] = i > 0 && d < rank - 1 && random_below(4) == 0 ? point[(i - 1) * rank + d]
-                                                                                    : random_below(extent[d]);
+                point[i * rank + d] =
+                    i > 0 && d < rank - 1 && random_below(4) == 0 ? point[(i - 1) * rank + d] : random_below(extent[d]);
         assert_true(H5Sselect_elements(space, H5S_SELECT_SET, n, point) >= 0);
         return space;
     }
@@ -331,8 +331,8 @@ static hid_t random_selection(unsigned rank, const uint64_t extent[], bool regul
                 count[d] = 1 + random_below((left - block[d]) / stride[d] + 1);
             }
         }
-        assert_true(H5Sselect_hyperslab(space, part == 0 ? H5S_SELECT_SET : H5S_SELECT_OR, start, stride, count,
-                                        block) >= 0);
+        assert_true(
+            H5Sselect_hyperslab(space, part == 0 ? H5S_SELECT_SET : H5S_SELECT_OR, start, stride, count, block) >= 0);
     }
     return space;
 }
@@ -347,60 +347,60 @@ static hid_t random_memory(hid_t file, size_t *elements)
     hid_t space;
 
     switch (random_below(7)) {
-        case 0: /* the same selection */
-            H5Sget_simple_extent_dims(file, dims, NULL);
+    case 0: /* the same selection */
+        H5Sget_simple_extent_dims(file, dims, NULL);
+        *elements = 1;
+        for (int d = 0; d < rank; d++)
+            *elements *= dims[d];
+        return H5S_ALL;
+    case 1:
+        *elements = n;
+        return H5S_BLOCK;
+    case 2: /* the same shape inside something larger, maybe strided */
+        if (n > 0 && H5Sget_select_type(file) == H5S_SEL_HYPERSLABS && H5Sis_regular_hyperslab(file) > 0) {
+            H5Sget_regular_hyperslab(file, start, stride, count, block);
             *elements = 1;
-            for (int d = 0; d < rank; d++)
+            for (int d = 0; d < rank; d++) {
+                count[d] *= block[d];
+                stride[d] = 1 + random_below(2);
+                start[d] = random_below(3);
+                dims[d] = start[d] + count[d] * stride[d] + random_below(3);
                 *elements *= dims[d];
-            return H5S_ALL;
-        case 1:
-            *elements = n;
-            return H5S_BLOCK;
-        case 2: /* the same shape inside something larger, maybe strided */
-            if (n > 0 && H5Sget_select_type(file) == H5S_SEL_HYPERSLABS && H5Sis_regular_hyperslab(file) > 0) {
-                H5Sget_regular_hyperslab(file, start, stride, count, block);
-                *elements = 1;
-                for (int d = 0; d < rank; d++) {
-                    count[d] *= block[d];
-                    stride[d] = 1 + random_below(2);
-                    start[d] = random_below(3);
-                    dims[d] = start[d] + count[d] * stride[d] + random_below(3);
-                    *elements *= dims[d];
-                }
-                space = H5Screate_simple(rank, dims, NULL);
-                assert_true(H5Sselect_hyperslab(space, H5S_SELECT_SET, start, stride, count, NULL) >= 0);
-                return space;
-            } /* fall through */
-        case 3:
-        case 4:
-            *elements = n;
-            return H5Screate_simple(1, &one, NULL);
-        case 5: /* every other element */
-            one = 2 * n + 3;
-            *elements = one;
-            space = H5Screate_simple(1, &one, NULL);
-            start[0] = 1;
-            stride[0] = 2;
-            count[0] = n;
-            if (n == 0)
-                H5Sselect_none(space);
-            else
-                assert_true(H5Sselect_hyperslab(space, H5S_SELECT_SET, start, stride, count, NULL) >= 0);
+            }
+            space = H5Screate_simple(rank, dims, NULL);
+            assert_true(H5Sselect_hyperslab(space, H5S_SELECT_SET, start, stride, count, NULL) >= 0);
             return space;
-        default: { /* backwards */
-            hsize_t *point = malloc((n + 1) * sizeof *point);
-            one = n + 2;
-            *elements = one;
-            space = H5Screate_simple(1, &one, NULL);
-            for (uint64_t i = 0; i < n; i++)
-                point[i] = n - i;
-            if (n == 0)
-                H5Sselect_none(space);
-            else
-                assert_true(H5Sselect_elements(space, H5S_SELECT_SET, n, point) >= 0);
-            free(point);
-            return space;
-        }
+        } /* fall through */
+    case 3:
+    case 4:
+        *elements = n;
+        return H5Screate_simple(1, &one, NULL);
+    case 5: /* every other element */
+        one = 2 * n + 3;
+        *elements = one;
+        space = H5Screate_simple(1, &one, NULL);
+        start[0] = 1;
+        stride[0] = 2;
+        count[0] = n;
+        if (n == 0)
+            H5Sselect_none(space);
+        else
+            assert_true(H5Sselect_hyperslab(space, H5S_SELECT_SET, start, stride, count, NULL) >= 0);
+        return space;
+    default: { /* backwards */
+        hsize_t *point = malloc((n + 1) * sizeof *point);
+        one = n + 2;
+        *elements = one;
+        space = H5Screate_simple(1, &one, NULL);
+        for (uint64_t i = 0; i < n; i++)
+            point[i] = n - i;
+        if (n == 0)
+            H5Sselect_none(space);
+        else
+            assert_true(H5Sselect_elements(space, H5S_SELECT_SET, n, point) >= 0);
+        free(point);
+        return space;
+    }
     }
 }
 
@@ -656,8 +656,13 @@ static void test_large_transfers_as_native_hdf5(void **unused)
 {
     const uint64_t rows = 3000, columns = 2000; /* 48 MB */
     double fill = 3;
-    setting s = {.rank = 2, .extent = {rows, columns}, .maximum = {COW_UNLIMITED, columns}, .chunk = {130, 256},
-                 .type = H5T_IEEE_F64LE, .fill = &fill, .cache = 4 << 20};
+    setting s = {.rank = 2,
+                 .extent = {rows, columns},
+                 .maximum = {COW_UNLIMITED, columns},
+                 .chunk = {130, 256},
+                 .type = H5T_IEEE_F64LE,
+                 .fill = &fill,
+                 .cache = 4 << 20};
     size_t n = rows * columns;
     float *single = malloc(n * sizeof *single);
     double *ours = malloc(n * sizeof *ours), *theirs = malloc(n * sizeof *theirs);
@@ -717,8 +722,8 @@ static void test_large_transfers_as_native_hdf5(void **unused)
 
 /* ---- promises, one by one ---- */
 
-static const setting plain = {.rank = 2, .extent = {20, 10}, .maximum = {COW_UNLIMITED, COW_UNLIMITED},
-                              .chunk = {4, 5}};
+static const setting plain = {
+    .rank = 2, .extent = {20, 10}, .maximum = {COW_UNLIMITED, COW_UNLIMITED}, .chunk = {4, 5}};
 
 static setting with_type(setting s, hid_t type)
 {
@@ -1448,8 +1453,8 @@ static void test_what_a_filter_encodes_but_cannot_decode_is_not_lost(void **unus
 
 /* ---- variable-length data ---- */
 
-static const setting strings = {.rank = 1, .extent = {10}, .maximum = {COW_UNLIMITED}, .chunk = {4}, .native = true,
-                                .heap = true};
+static const setting strings = {
+    .rank = 1, .extent = {10}, .maximum = {COW_UNLIMITED}, .chunk = {4}, .native = true, .heap = true};
 
 static hid_t string_type(void)
 {
@@ -1480,8 +1485,9 @@ static void test_strings_are_compared_by_content(void **unused)
 {
     hid_t type = string_type();
     setting s = with_type(strings, type);
-    const char *values[10] = {"a", "bcd", "", "long enough to be somewhere else", "a", "bcd", "",
-                              "long enough to be somewhere else", "x", "y"};
+    const char *values[10] = {"a", "bcd", "", "long enough to be somewhere else",
+                              "a", "bcd", "", "long enough to be somewhere else",
+                              "x", "y"};
     world w;
 
     (void)unused;
@@ -1598,8 +1604,12 @@ static void test_sequences_as_native_hdf5(void **unused)
     } record;
     hid_t list = H5Tvlen_create(H5T_NATIVE_SHORT), name = string_type();
     hid_t type = H5Tcreate(H5T_COMPOUND, sizeof(record)), names = H5Tcreate(H5T_COMPOUND, sizeof(char *));
-    setting s = {.rank = 2, .extent = {9, 7}, .maximum = {COW_UNLIMITED, COW_UNLIMITED}, .chunk = {4, 3},
-                 .native = true, .heap = true};
+    setting s = {.rank = 2,
+                 .extent = {9, 7},
+                 .maximum = {COW_UNLIMITED, COW_UNLIMITED},
+                 .chunk = {4, 3},
+                 .native = true,
+                 .heap = true};
     short numbers[40];
     char texts[8][16];
     world w;

@@ -101,8 +101,8 @@ static void test_kind_decides_the_minor_number(void **state)
     const struct {
         cow_kind kind;
         hid_t minor;
-    } expected[] = {{COW_USAGE, H5E_BADVALUE},     {COW_NOT_FOUND, H5E_NOTFOUND}, {COW_READ_ONLY, H5E_WRITEERROR},
-                    {COW_CORRUPT, H5E_READERROR},  {COW_IO, H5E_SYSERRSTR},       {COW_MEMORY, H5E_NOSPACE},
+    } expected[] = {{COW_USAGE, H5E_BADVALUE},         {COW_NOT_FOUND, H5E_NOTFOUND}, {COW_READ_ONLY, H5E_WRITEERROR},
+                    {COW_CORRUPT, H5E_READERROR},      {COW_IO, H5E_SYSERRSTR},       {COW_MEMORY, H5E_NOSPACE},
                     {COW_UNSUPPORTED, H5E_UNSUPPORTED}};
     (void)state;
 

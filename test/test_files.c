@@ -69,7 +69,9 @@ static void same_tree(const char *what, reached how, hid_t native, hid_t found)
 
 static void same_files(const char *what, const char *native, const char *found, hid_t fapl)
 {
-    bool version = strchr(found, '@') != NULL, sec2 = H5Pget_driver(fapl == H5P_DEFAULT ? H5P_FILE_ACCESS_DEFAULT : fapl) == H5FD_SEC2; /* other drivers see virtual ones */
+    bool version = strchr(found, '@') != NULL,
+         sec2 = H5Pget_driver(fapl == H5P_DEFAULT ? H5P_FILE_ACCESS_DEFAULT : fapl) ==
+                H5FD_SEC2; /* other drivers see virtual ones */
     hid_t files[2] = {H5Fopen(native, H5F_ACC_RDONLY, native_fapl), H5Fopen(found, H5F_ACC_RDONLY, fapl)};
 
     CHECK(files[0] >= 0 && files[1] >= 0);
@@ -269,7 +271,8 @@ static void test_copy_of_a_group_of_many_ordered_links(void)
     CHECK(H5Oget_info_by_name3(file, "copy", &info, H5O_INFO_BASIC, H5P_DEFAULT) >= 0 && info.rc == 1);
     CHECK(H5Fclose(file) >= 0);
     CHECK((file = H5Fopen(COW "@1", H5F_ACC_RDONLY, H5P_DEFAULT)) >= 0);
-    CHECK(H5Literate_by_name2(file, "copy", H5_INDEX_CRT_ORDER, H5_ITER_INC, NULL, count_link, counts, H5P_DEFAULT) >= 0);
+    CHECK(H5Literate_by_name2(file, "copy", H5_INDEX_CRT_ORDER, H5_ITER_INC, NULL, count_link, counts, H5P_DEFAULT) >=
+          0);
     CHECK(counts[0] == many && counts[1] == many);
     CHECK(H5Fclose(file) >= 0);
     H5Pclose(gcpl);
@@ -581,11 +584,13 @@ static herr_t collected_references(hid_t fapl)
 
 static herr_t cache_image(hid_t fapl)
 {
-    H5AC_cache_image_config_t config = {.version = H5AC__CURR_CACHE_IMAGE_CONFIG_VERSION, .generate_image = true,
+    H5AC_cache_image_config_t config = {.version = H5AC__CURR_CACHE_IMAGE_CONFIG_VERSION,
+                                        .generate_image = true,
                                         .entry_ageout = H5AC__CACHE_IMAGE__ENTRY_AGEOUT__NONE};
 
-    return H5Pset_libver_bounds(fapl, H5F_LIBVER_LATEST, H5F_LIBVER_LATEST) < 0 ? -1
-                                                                               : H5Pset_mdc_image_config(fapl, &config);
+    return H5Pset_libver_bounds(fapl, H5F_LIBVER_LATEST, H5F_LIBVER_LATEST) < 0
+               ? -1
+               : H5Pset_mdc_image_config(fapl, &config);
 }
 
 static const access_kind access_kinds[] = {
@@ -620,8 +625,11 @@ static void test_access_properties_leave_history_right(void)
                     file = H5Fopen(name, H5F_ACC_RDWR, fapl[side]);
                 }
                 CHECK(file >= 0);
-                group = H5Gcreate2(file, version == 1 ? "a" : version == 2 ? "b" : "c", H5P_DEFAULT, H5P_DEFAULT,
-                                   H5P_DEFAULT);
+                group = H5Gcreate2(file,
+                                   version == 1   ? "a"
+                                   : version == 2 ? "b"
+                                                  : "c",
+                                   H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
                 write_numbers(group, "x", 5000, 700, version);
                 CHECK(H5Gclose(group) >= 0);
                 write_numbers(file, "x", 5000, 700, version);
@@ -702,10 +710,8 @@ static const struct {
     herr_t (*set)(hid_t fapl);
     bool other_form; /* it reads no file of the default driver */
 } drivers[] = {
-    {"core", "test_files_driver.h5", core_kept, false},
-    {"family", "test_files_driver_%03d.h5", family, true},
-    {"split", "test_files_driver", split, true},
-    {"stdio", "test_files_driver.h5", standard_io, false},
+    {"core", "test_files_driver.h5", core_kept, false}, {"family", "test_files_driver_%03d.h5", family, true},
+    {"split", "test_files_driver", split, true},        {"stdio", "test_files_driver.h5", standard_io, false},
     {"log", "test_files_driver.h5", logging, false},
 #ifdef H5_HAVE_DIRECT
     {"direct", "test_files_driver.h5", direct, false},

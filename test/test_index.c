@@ -132,8 +132,8 @@ static void assert_box_agrees(cow_index *index, const model *m, const uint64_t e
         count[d] = rand() % 5 == 0 ? UINT64_MAX : below(extent[d] + 2);
     }
     for (size_t i = 0; i < PLACES; i++)
-        expected += m->place[i].taken && m->place[i].slot != COW_HOLE &&
-                    in_box(m->rank, m->place[i].chunk, first, count);
+        expected +=
+            m->place[i].taken && m->place[i].slot != COW_HOLE && in_box(m->rank, m->place[i].chunk, first, count);
     assert_int_equal(cow_index_visit(index, first, count, compare, &c), 0);
     assert_true(c.seen == expected);
 }
@@ -505,9 +505,14 @@ static void test_outgrowing_the_tree_keeps_what_was_there(void **state)
 /* Chunks at the far ends of what HDF5 can address. */
 static void test_extents_up_to_2_64_work(void **state)
 {
-    const uint64_t far[][2] = {
-        {0, 0}, {(UINT64_C(1) << 40) - 1, (UINT64_C(1) << 40) - 1}, {UINT64_C(1) << 40, 0}, {0, UINT64_C(1) << 40},
-        {UINT64_MAX - 1, UINT64_MAX - 1}, {UINT64_MAX - 1, 0}, {0, UINT64_MAX - 1}, {UINT64_C(1) << 63, 77}};
+    const uint64_t far[][2] = {{0, 0},
+                               {(UINT64_C(1) << 40) - 1, (UINT64_C(1) << 40) - 1},
+                               {UINT64_C(1) << 40, 0},
+                               {0, UINT64_C(1) << 40},
+                               {UINT64_MAX - 1, UINT64_MAX - 1},
+                               {UINT64_MAX - 1, 0},
+                               {0, UINT64_MAX - 1},
+                               {UINT64_C(1) << 63, 77}};
     const size_t n = sizeof far / sizeof *far;
     cow_table *log = cow_table_memory(1);
     dataset d;

@@ -1977,11 +1977,10 @@ int main(int argc, char **argv)
     const struct {
         const char *name;
         int (*run)(void);
-    } bodies[] = {{"journal_state", journal_state},   {"stock_state", stock_state},
-                  {"stock_writes", stock_writes},     {"second_writer", second_writer},
-                  {"waiting_writer", waiting_writer}, {"journal_reader", journal_reader},
-                  {"stock_reader", stock_reader},     {"writer_on_demand", writer_on_demand},
-                  {"block_reader", block_reader}};
+    } bodies[] = {
+        {"journal_state", journal_state}, {"stock_state", stock_state},           {"stock_writes", stock_writes},
+        {"second_writer", second_writer}, {"waiting_writer", waiting_writer},     {"journal_reader", journal_reader},
+        {"stock_reader", stock_reader},   {"writer_on_demand", writer_on_demand}, {"block_reader", block_reader}};
 
     state_without_plugins();
     const struct CMUnitTest tests[] = {

@@ -18,7 +18,7 @@
 #define NATIVE   "test_model_native.h5"
 #define VERSIONS "/_versioned_data/versions"
 
-static const char *const operation_names[] = {"create", "read", "modify", "delete",      "copy",
+static const char *const operation_names[] = {"create", "read", "modify",      "delete",       "copy",
                                               "move",   "list", "old version", "without h5cow"};
 
 typedef enum { MADE, CHANGED, COPIED, MOVED, DELETED, AGAIN, STEPS } step;
@@ -352,7 +352,11 @@ static void charge(operation o, unsigned before)
 
 static void compare(const char *what, reached how, const char *prefix, hid_t native, hid_t found, bool deleted)
 {
-    comparison c = {.how = how, .scratch = scratch, .deleted = deleted, .chunk_bytes = true, .unfollowed = true,
+    comparison c = {.how = how,
+                    .scratch = scratch,
+                    .deleted = deleted,
+                    .chunk_bytes = true,
+                    .unfollowed = true,
                     .stack = H5I_INVALID_HID};
 
     snprintf(c.prefix, sizeof c.prefix, "%s", prefix);

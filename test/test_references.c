@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define COW      "test_references_cow.h5"
-#define NATIVE   "test_references_native.h5"
-#define OTHER    "test_references_other.h5"
+#define COW    "test_references_cow.h5"
+#define NATIVE "test_references_native.h5"
+#define OTHER  "test_references_other.h5"
 
 /* ---- what is referred to ---- */
 
@@ -1241,8 +1241,7 @@ static void test_chunk_of_regions_is_readable_after_their_dataset_was_deleted(vo
     static const char *const names[] = {COW, COW "@1"};
     const hsize_t n = 100, chunk = 50;
     hid_t file = (remove_files(), H5Fcreate(COW, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT)),
-          dcpl = H5Pcreate(H5P_DATASET_CREATE),
-          space = H5Screate_simple(1, &n, NULL), d, region;
+          dcpl = H5Pcreate(H5P_DATASET_CREATE), space = H5Screate_simple(1, &n, NULL), d, region;
     H5R_ref_t reference[100], back[100];
 
     memset(reference, 0, sizeof reference);

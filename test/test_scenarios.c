@@ -66,7 +66,8 @@ int main(int argc, char **argv)
     char file[64];
     int wrong = 0;
 
-    snprintf(file, sizeof file, "%s/scenarios.%d.h5", access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp", (int)getpid());
+    snprintf(file, sizeof file, "%s/scenarios.%d.h5", access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp",
+             (int)getpid());
     if (getenv("SHOW") == NULL)
         H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
     calls = cow_disk_system;

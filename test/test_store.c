@@ -112,7 +112,8 @@ static void test_several_chunks_at_once_have_the_digests_of_each_alone(void **st
         bytes[i] = (uint8_t)(i * 131 + i / 256);
     for (uint64_t k = 1; k <= 712; k++) { /* all remainders modulo the block, and addresses that are not aligned */
         uint64_t n = k <= 700 ? k : large[(k - 701) / 2], dims[COW_MAX_RANK] = {n};
-        unsigned rank = n % 7 == 0 ? COW_MAX_RANK : 1, many = k <= 700 ? 1 + (unsigned)n % COW_TOGETHER : 10 + 6 * (k & 1);
+        unsigned rank = n % 7 == 0 ? COW_MAX_RANK : 1,
+                 many = k <= 700 ? 1 + (unsigned)n % COW_TOGETHER : 10 + 6 * (k & 1);
         const void *chunk[COW_TOGETHER];
         cow_digest alone[COW_TOGETHER], found[COW_TOGETHER], *digest[COW_TOGETHER];
 

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define COW      "test_types_cow.h5"
-#define NATIVE   "test_types_native.h5"
+#define COW    "test_types_cow.h5"
+#define NATIVE "test_types_native.h5"
 
 /* ---- places ---- */
 
@@ -199,8 +199,7 @@ static bool has_own_type(const char *name, hid_t fapl)
     hid_t file = H5Fopen(name, H5F_ACC_RDONLY, fapl), type = H5Topen2(file, "t", H5P_DEFAULT),
           a = H5Aopen(type, "own", H5P_DEFAULT), own = H5Aget_type(a);
     H5O_info2_t info[2];
-    bool same = H5Oget_info3(type, &info[0], H5O_INFO_BASIC) >= 0 &&
-                H5Oget_info3(own, &info[1], H5O_INFO_BASIC) >= 0 &&
+    bool same = H5Oget_info3(type, &info[0], H5O_INFO_BASIC) >= 0 && H5Oget_info3(own, &info[1], H5O_INFO_BASIC) >= 0 &&
                 memcmp(&info[0].token, &info[1].token, sizeof info[0].token) == 0;
 
     H5Tclose(own);

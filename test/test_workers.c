@@ -224,7 +224,10 @@ static checked *checked_new(unsigned steps, size_t count, size_t window, unsigne
     checked *c = calloc(1, sizeof *c);
 
     assert_non_null(c);
-    c->pipeline = (cow_pipeline){.count = count, .window = window, .threads = threads, .context = c,
+    c->pipeline = (cow_pipeline){.count = count,
+                                 .window = window,
+                                 .threads = threads,
+                                 .context = c,
                                  .early = steps >> EARLY & 1 ? checked_early : NULL,
                                  .turn = steps >> TURN & 1 ? checked_turn : NULL,
                                  .late = steps >> LATE & 1 ? checked_late : NULL,

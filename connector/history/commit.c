@@ -202,8 +202,7 @@ static int drop_dead(cow_dataset *dataset)
     cow_array *array = &dataset->array;
 
     cow_array_forget(array);
-    if (dataset->root == COW_NO_NODE &&
-        cow_index_trim(array->index, nothing, drop_slot, array->pool) < 0)
+    if (dataset->root == COW_NO_NODE && cow_index_trim(array->index, nothing, drop_slot, array->pool) < 0)
         return -1;
     dataset->dead = true;
     return 0;
@@ -393,8 +392,7 @@ static int commit(cow_file *file, bool finished)
     meet_heap_blocks(file);
     if (cow_native_file_small_headers(file->native, true, &small) < 0)
         return -1;
-    if (cow_commit_datasets(file) < 0 || (walk = cow_walk_open(file)) == NULL ||
-        (differs = cow_walk_decide(walk)) < 0)
+    if (cow_commit_datasets(file) < 0 || (walk = cow_walk_open(file)) == NULL || (differs = cow_walk_decide(walk)) < 0)
         goto done;
     if (differs ? make_version(file, walk, finished) < 0 : finished && close_version(file) < 0)
         goto done;

@@ -33,8 +33,8 @@ typedef struct copying {
 
 typedef struct copied_header {
     cow_loc from, to;
-    bool tracked;  /* the order of attributes: their numbers are to be the same */
-    int64_t next;  /* see count_up */
+    bool tracked; /* the order of attributes: their numbers are to be the same */
+    int64_t next; /* see count_up */
     bool counting;
 } copied_header;
 
@@ -290,8 +290,7 @@ static int stop_counting(mended_group *m, int64_t number)
 static int count_up(mended_group *m, int64_t number)
 {
     for (; m->next < number; m->next++) {
-        if (cow_native_link_soft(m->to, COUNTING[m->next % 2], ".") < 0 ||
-            stop_counting(m, m->next + 1) < 0)
+        if (cow_native_link_soft(m->to, COUNTING[m->next % 2], ".") < 0 || stop_counting(m, m->next + 1) < 0)
             return -1;
         m->counting = true;
     }
@@ -370,8 +369,7 @@ static int mend_group(copying *c, cow_loc group, uint64_t address, cow_loc *made
         made->type = H5I_GROUP;
         /* noted before its members are looked at: one of them may be this group again */
         if ((made->object = cow_native_group_anonymous(group, gcpl)) == NULL ||
-            cow_unlinked_note(&c->unlinked, *made) < 0 ||
-            cow_native_info(*made, NULL, H5O_INFO_BASIC, &info) < 0 ||
+            cow_unlinked_note(&c->unlinked, *made) < 0 || cow_native_info(*made, NULL, H5O_INFO_BASIC, &info) < 0 ||
             cow_map_put(&c->done, address, cow_address(&info.token)) < 0 || copy_header(group, *made, gcpl) < 0)
             goto done;
         m.to = *made;
@@ -483,8 +481,8 @@ int cow_object_copy(cow_file *from_file, const char *version, void *from, const 
     if (from_file != NULL && from_file->writable && from_file->laid_out && cow_commit_datasets(from_file) < 0)
         return cow_file_fail(from_file);
     if (from_file == NULL) {
-        if (H5VLobject_copy(from, from_loc, from_name, to, to_loc, to_name, cow_native_id(), ocpypl, lcpl, dxpl,
-                            NULL) < 0)
+        if (H5VLobject_copy(from, from_loc, from_name, to, to_loc, to_name, cow_native_id(), ocpypl, lcpl, dxpl, NULL) <
+            0)
             return cow_error_native("cannot copy '%s' to '%s'", from_name, to_name);
         return 0;
     }

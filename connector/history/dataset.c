@@ -15,9 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DXPL H5P_DATASET_XFER_DEFAULT
+#define DXPL           H5P_DATASET_XFER_DEFAULT
 #define NOT_AN_ADDRESS UINT64_MAX /* of a dataset that is opened for a copy only */
-#define TINY_BYTES 4096 /* a dataset up to this size that cannot grow is kept by HDF5 itself */
+#define TINY_BYTES     4096       /* a dataset up to this size that cannot grow is kept by HDF5 itself */
 
 void cow_head_path(char path[COW_PATH_MAX], uint64_t id)
 {
@@ -303,8 +303,8 @@ static cow_dataset *dataset_make(cow_file *file, void *native, hid_t dcpl, uint6
     if (array->heap && cow_native_element_size(file->native, array->type, &array->file_element_size) < 0)
         goto failed;
     array->early = row->layout == H5D_CHUNKED && row->alloc_time == H5D_ALLOC_TIME_EARLY;
-    array->late = row->layout == H5D_CHUNKED && row->alloc_time == H5D_ALLOC_TIME_LATE &&
-                  !(row->flags & COW_FLAG_ALLOCATED);
+    array->late =
+        row->layout == H5D_CHUNKED && row->alloc_time == H5D_ALLOC_TIME_LATE && !(row->flags & COW_FLAG_ALLOCATED);
     array->pool = pool->pool;
     array->codec = pool->codec;
     array->threads = file->options->threads;
@@ -487,7 +487,8 @@ static int root_of(cow_file *file, int kind, uint64_t number, uint64_t *offset, 
             return -1;
         *offset = row->root;
         if (*offset == COW_NO_NODE)
-            return cow_error(COW_CORRUPT, "%s: a dataset was made but never committed: its content is lost", file->name);
+            return cow_error(COW_CORRUPT, "%s: a dataset was made but never committed: its content is lost",
+                             file->name);
     }
     if (cow_root_read(file->index, *offset, root) < 0)
         return cow_context("%s: the index of a dataset is damaged; another version may still be whole: h5cow verify",
@@ -522,8 +523,9 @@ static int foreign_head(cow_file *file, uint64_t address)
     if (cow_snapshots_load(file) < 0)
         return -1;
     return cow_snapshots_known(file, address)
-               ? cow_error(COW_CORRUPT, "%s: a dataset names the content of another one; to see what is damaged: h5cow "
-                                        "verify %s",
+               ? cow_error(COW_CORRUPT,
+                           "%s: a dataset names the content of another one; to see what is damaged: h5cow "
+                           "verify %s",
                            file->name, file->name)
                : 0;
 }
@@ -569,8 +571,8 @@ int cow_dataset_attach(cow_file *file, void *native, cow_dataset **dataset)
 bool cow_dataset_dirty(const cow_dataset *dataset)
 {
     return !dataset->snapshot && !dataset->dead && dataset->native != NULL &&
-           (dataset->root == COW_NO_NODE || dataset->array.written ||
-                                  dataset->array.extent_changed || cow_index_changed(dataset->array.index));
+           (dataset->root == COW_NO_NODE || dataset->array.written || dataset->array.extent_changed ||
+            cow_index_changed(dataset->array.index));
 }
 
 void cow_dataset_release(cow_dataset *dataset)
@@ -675,8 +677,8 @@ hid_t cow_dataset_dcpl(cow_dataset *dataset, void *native)
     if (H5Pset_layout(dcpl, H5D_CONTIGUOUS) < 0)
         goto failed;
     if (dataset->row.layout == H5D_CHUNKED) {
-        if (H5Pset_chunk(dcpl, (int)dataset->array.grid.rank, chunk) < 0 ||
-            H5Pget_chunk_opts(pool->dcpl, &opts) < 0 || H5Pset_chunk_opts(dcpl, opts) < 0)
+        if (H5Pset_chunk(dcpl, (int)dataset->array.grid.rank, chunk) < 0 || H5Pget_chunk_opts(pool->dcpl, &opts) < 0 ||
+            H5Pset_chunk_opts(dcpl, opts) < 0)
             goto failed;
         if (!(dataset->row.flags & COW_FLAG_FILTERS_ADDED) && add_filters(dcpl, pool->dcpl) < 0)
             goto failed;

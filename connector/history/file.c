@@ -218,8 +218,8 @@ static int open_table(cow_file *file, const char *path, size_t row_size, cow_tab
     if ((*table = cow_native_table_open(file->loc, path)) == NULL)
         return cow_context("%s: the history of the file is incomplete; try: h5cow verify", file->name);
     if ((*table)->row_size != row_size)
-        return cow_error(COW_CORRUPT, "%s: %s has rows of %zu bytes instead of %zu; try: h5cow verify", file->name, path,
-                         (*table)->row_size, row_size);
+        return cow_error(COW_CORRUPT, "%s: %s has rows of %zu bytes instead of %zu; try: h5cow verify", file->name,
+                         path, (*table)->row_size, row_size);
     return 0;
 }
 
@@ -244,8 +244,7 @@ int cow_file_open_all(cow_file *file)
     if (file->opened_all)
         return 0;
     if ((file->pools == NULL && open_table(file, COW_ROOT "/pools", COW_HASH_SIZE, &file->pools) < 0) ||
-        cow_file_open_snapshots(file) < 0 ||
-        cow_log_rows(file->loc, &file->log_rows) < 0)
+        cow_file_open_snapshots(file) < 0 || cow_log_rows(file->loc, &file->log_rows) < 0)
         return -1;
     file->version_row = (int64_t)file->log_rows - 1;
     file->opened_all = true;
@@ -264,8 +263,9 @@ static int open_tables(cow_file *file)
 
 int cow_file_lay_out(cow_file *file)
 {
-    static const char *const groups[] = {COW_ROOT,            COW_ROOT "/versions", COW_ROOT "/tags", COW_ROOT "/raw",
-                                         COW_ROOT "/slots",   COW_ROOT "/views",    COW_ROOT "/heads", COW_ROOT "/removed"};
+    static const char *const groups[] = {COW_ROOT,          COW_ROOT "/versions", COW_ROOT "/tags",
+                                         COW_ROOT "/raw",   COW_ROOT "/slots",    COW_ROOT "/views",
+                                         COW_ROOT "/heads", COW_ROOT "/removed"};
     const uint32_t format = COW_FORMAT;
     const uint8_t none = 0;
     cow_loc root;

@@ -20,9 +20,9 @@
 #include "history/map.h"
 #include "view/view.h"
 
-#define COW_FORMAT 1
-#define COW_ROOT "/" COW_GROUP
-#define COW_NO_ROW UINT64_MAX
+#define COW_FORMAT   1
+#define COW_ROOT     "/" COW_GROUP
+#define COW_NO_ROW   UINT64_MAX
 #define COW_ABSOLUTE "absolute_links" /* attribute of /_versioned_data */
 
 /* A row of /_versioned_data/datasets, in memory and in the file. */
@@ -53,7 +53,7 @@ typedef struct cow_pool_entry {
     uint32_t id;
     cow_pool *pool;
     cow_codec *codec;
-    hid_t dcpl; /* of raw_data */
+    hid_t dcpl;            /* of raw_data */
     uint64_t slots_before; /* when the transaction began */
 } cow_pool_entry;
 
@@ -81,12 +81,12 @@ struct cow_file {
     unsigned long fileno; /* HDF5's number of the open physical file */
     unsigned references;
     char *name;
-    char *discard;   /* the file whose place this one takes, to be removed after the first commit; or NULL */
+    char *discard; /* the file whose place this one takes, to be removed after the first commit; or NULL */
     cow_options *options;
     pid_t owner; /* the process that opened it: forked children must not write */
     bool writable;
-    bool shut;       /* by H5atclose: no native handle any more */
-    bool laid_out;   /* /_versioned_data exists */
+    bool shut;     /* by H5atclose: no native handle any more */
+    bool laid_out; /* /_versioned_data exists */
     void *native;
     cow_loc loc; /* native, as a location */
     H5O_token_t root;
@@ -103,27 +103,27 @@ struct cow_file {
     /* the transaction */
     cow_change_entry *change;
     size_t change_count, change_room;
-    cow_map change_of;    /* address -> index in change[] */
-    bool full_walk;       /* some path may be wrong: walk the whole head */
-    bool absolute_read;   /* the next one is what the attribute says */
-    uint8_t absolute;     /* 1: groups other than the root may have absolute soft links, which name the version */
-    bool shared_nodes;    /* a copy shares index nodes of this transaction: do not remove their views */
+    cow_map change_of;  /* address -> index in change[] */
+    bool full_walk;     /* some path may be wrong: walk the whole head */
+    bool absolute_read; /* the next one is what the attribute says */
+    uint8_t absolute;   /* 1: groups other than the root may have absolute soft links, which name the version */
+    bool shared_nodes;  /* a copy shares index nodes of this transaction: do not remove their views */
     uint64_t eoa_before;
     /* the newest version */
-    int64_t version_row;  /* in log, -1: none */
+    int64_t version_row; /* in log, -1: none */
     uint64_t log_rows;
-    int64_t amend_row;    /* row of the version of the running transaction, -1: not yet made */
-    cow_map node_at;      /* amendable nodes: hash of (dataset, level, origin) -> offset, for removing their views */
+    int64_t amend_row; /* row of the version of the running transaction, -1: not yet made */
+    cow_map node_at;   /* amendable nodes: hash of (dataset, level, origin) -> offset, for removing their views */
     /* snapshots: head address -> row of `snapshots` with the newest snapshot; loaded when first needed */
     bool snapshots_loaded;
     cow_snapshot_row *snapshot;
     size_t snapshot_count, snapshot_room, snapshot_written;
     cow_map snapshot_of;
-    cow_map snapshot_at; /* snapshot address -> its row */
-    cow_map sum_checked; /* what was compared with its checksum in this opening: sums.c */
+    cow_map snapshot_at;          /* snapshot address -> its row */
+    cow_map sum_checked;          /* what was compared with its checksum in this opening: sums.c */
     uint64_t snapshot_generation; /* counts changes of the rows */
     cow_past *past;               /* versions that were asked about */
-    char error[1024]; /* why the state is FAILED */
+    char error[1024];             /* why the state is FAILED */
 };
 
 struct cow_dataset {
@@ -131,15 +131,15 @@ struct cow_dataset {
     uint64_t address; /* of the object */
     uint64_t id;
     unsigned references;
-    bool snapshot; /* read-only: an object of a version, or an alias */
+    bool snapshot;     /* read-only: an object of a version, or an alias */
     bool root_changed; /* by the running commit */
     uint64_t root;     /* offset of its root record, COW_NO_NODE: none yet */
     cow_dataset_row row;
     cow_array array;
     char *label;
-    hid_t dcpl; /* the native object's, virtual */
-    void *native; /* heads of writable files: a handle of our own, so that the address cannot be used again */
-    bool dead; /* deleted before it was ever committed */
+    hid_t dcpl;      /* the native object's, virtual */
+    void *native;    /* heads of writable files: a handle of our own, so that the address cannot be used again */
+    bool dead;       /* deleted before it was ever committed */
     bool named_type; /* its type is a named datatype */
 };
 

@@ -21,15 +21,15 @@ enum { SAME = 1, NEW = 2, VISITING = 3 };
 
 struct cow_walk {
     cow_file *file;
-    cow_map state; /* head address -> SAME, NEW, VISITING */
-    cow_map built; /* head address -> address of the snapshot made in this walk */
-    cow_map used;  /* head addresses of named datatypes with a snapshot that were met by their use, not by a link */
+    cow_map state;    /* head address -> SAME, NEW, VISITING */
+    cow_map built;    /* head address -> address of the snapshot made in this walk */
+    cow_map used;     /* head addresses of named datatypes with a snapshot that were met by their use, not by a link */
     cow_map unlinked; /* snapshots that have no link yet: see unlinked.c */
-    bool full;     /* look into every group */
-    bool types;    /* a named datatype changed: what is of this type changes with it */
-    bool renew;    /* groups with absolute soft links are made anew: the links name the version */
-    bool absolute; /* building: such a group was met */
-    bool several;  /* something that changed has several links: groups that hold another one change with it */
+    bool full;        /* look into every group */
+    bool types;       /* a named datatype changed: what is of this type changes with it */
+    bool renew;       /* groups with absolute soft links are made anew: the links name the version */
+    bool absolute;    /* building: such a group was met */
+    bool several;     /* something that changed has several links: groups that hold another one change with it */
     char prefix[COW_PATH_MAX + 256]; /* of the version being built */
     uint64_t row;
     int64_t changed;
@@ -255,8 +255,7 @@ static int open_head(const cow_walk *walk, uint64_t address, cow_loc *object)
     uint64_t found;
 
     /* a dataset that the application has open may only be opened as the application did: we have a handle already */
-    if (cow_map_get(&walk->file->open_datasets, address, &found) &&
-        ((cow_dataset *)(uintptr_t)found)->native != NULL) {
+    if (cow_map_get(&walk->file->open_datasets, address, &found) && ((cow_dataset *)(uintptr_t)found)->native != NULL) {
         *object = (cow_loc){((cow_dataset *)(uintptr_t)found)->native, H5I_DATASET};
         return 0;
     }
@@ -500,7 +499,8 @@ static int check_unchanged(cow_walk *walk, uint64_t address, cow_loc head, const
     H5O_token_t token = cow_token(address);
 
     return cow_sum_check(walk->file, &token, COW_CHANGED_ATTRIBUTES) < 0 ||
-                   (head.type == H5I_DATASET && dataset == NULL && cow_sum_check(walk->file, &token, COW_CHANGED_DATA) < 0)
+                   (head.type == H5I_DATASET && dataset == NULL &&
+                    cow_sum_check(walk->file, &token, COW_CHANGED_DATA) < 0)
                ? -1
                : 0;
 }
@@ -610,8 +610,8 @@ static int build_dataset(cow_walk *walk, cow_loc head, cow_dataset *dataset, cow
     made->type = H5I_DATASET;
     made->object = NULL;
     cow_view_path(source, dataset->root);
-    if (dataset->named_type && ((named = cow_native_dataset_type(head.object)) < 0 ||
-                                (type = snapshot_type(walk, named)) < 0))
+    if (dataset->named_type &&
+        ((named = cow_native_dataset_type(head.object)) < 0 || (type = snapshot_type(walk, named)) < 0))
         goto done;
     if (choose_header(walk, head) < 0)
         goto done;
@@ -702,8 +702,7 @@ static int build_named(cow_walk *walk, cow_loc head, uint64_t address, cow_loc *
     int status = -1;
 
     if (tcpl >= 0 && cow_native_open_token(walk->file->loc, &token, &again) == 0 &&
-        (type = cow_native_type_id(again)) >= 0 &&
-        cow_native_type_anonymous(walk->file->loc, type, tcpl, made) == 0)
+        (type = cow_native_type_id(again)) >= 0 && cow_native_type_anonymous(walk->file->loc, type, tcpl, made) == 0)
         status = note_built(walk, address, *made) < 0 || copy_header(walk, head, *made) < 0
                      ? -1
                      : note_sums(walk, address, *made, NULL);
@@ -841,9 +840,8 @@ static int leftover_find(leftover *l, const cow_walk *walk, cow_loc made)
             continue;
         if (cow_native_open_token(file->loc, &token, &object) < 0)
             return -1;
-        if (object.type == H5I_DATATYPE
-                ? cow_map_put(&l->types, l->unmet.entry[i].key, (uintptr_t)object.object) < 0
-                : cow_native_close(object) < 0)
+        if (object.type == H5I_DATATYPE ? cow_map_put(&l->types, l->unmet.entry[i].key, (uintptr_t)object.object) < 0
+                                        : cow_native_close(object) < 0)
             return -1;
     }
     return 0;

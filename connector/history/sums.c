@@ -39,7 +39,8 @@ int cow_sum_values(const char *file, hid_t type, size_t n, const void *values, u
     cow_serial *serial = cow_serial_open(type, file);
     const uint64_t count = n;
     cow_digest digest;
-    int status = serial == NULL ? -1 : cow_serial_digest(serial, values, H5Tget_size(type), 1, &count, NULL, false, &digest);
+    int status =
+        serial == NULL ? -1 : cow_serial_digest(serial, values, H5Tget_size(type), 1, &count, NULL, false, &digest);
 
     cow_serial_close(serial);
     *sum = digest.checksum == 0 ? 1 : digest.checksum;
@@ -146,10 +147,11 @@ int cow_sum_snapshot(cow_file *file, cow_loc object, cow_snapshot_row *row)
 
 static int differs(const cow_file *file, const char *what)
 {
-    return cow_error(COW_CORRUPT,
-                     "%s: %s not what was written: the checksum differs; an older version may still have it; to see what "
-                     "is damaged: h5cow verify %s",
-                     file->name, what, file->name);
+    return cow_error(
+        COW_CORRUPT,
+        "%s: %s not what was written: the checksum differs; an older version may still have it; to see what "
+        "is damaged: h5cow verify %s",
+        file->name, what, file->name);
 }
 
 int cow_sum_check_root(cow_file *file, uint64_t address, uint64_t offset)

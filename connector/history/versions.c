@@ -82,8 +82,8 @@ static int transfer(cow_loc file, uint64_t row, cow_log_row *data, bool write)
         return -1;
     if ((type = log_row_type()) < 0 || (space = cow_native_dataset_space(dataset)) < 0)
         goto done;
-    if (H5Sget_simple_extent_ndims(space) != 1 || H5Sget_simple_extent_dims(space, &rows, NULL) < 0 ||
-        row > rows || (!write && row == rows)) {
+    if (H5Sget_simple_extent_ndims(space) != 1 || H5Sget_simple_extent_dims(space, &rows, NULL) < 0 || row > rows ||
+        (!write && row == rows)) {
         cow_error(COW_CORRUPT, "row %llu is asked of a log of %llu versions", (unsigned long long)row,
                   (unsigned long long)rows);
         goto done;
@@ -338,7 +338,8 @@ int cow_revision_resolve(void *native_file, const char *revision, char path[], s
     int exists;
 
     if (length == 0 || length > 200 || strchr(revision, '/') != NULL)
-        return cow_error(COW_USAGE, "'%s' is not a revision: give the name of a version, a tag, ~N or {time}", revision);
+        return cow_error(COW_USAGE, "'%s' is not a revision: give the name of a version, a tag, ~N or {time}",
+                         revision);
     if (revision[0] == '~') {
         char *end;
         unsigned long long distance;

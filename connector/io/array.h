@@ -47,8 +47,8 @@ typedef struct cow_array {
     bool written;                  /* something was written since the last commit; cleared by the owner. A write that
                                       leaves the same bytes sets it, but leaves index and extent unchanged */
     /* private to io/ */
-    hid_t same_type;               /* 0, or a type of HDF5's own, so never changed, that is the same as `type` */
-    struct cow_cached *dirty;      /* dirty chunks of this array, oldest first */
+    hid_t same_type;          /* 0, or a type of HDF5's own, so never changed, that is the same as `type` */
+    struct cow_cached *dirty; /* dirty chunks of this array, oldest first */
 } cow_array;
 
 /* A chunk cache of at most BYTES (at least one chunk always fits). */
@@ -77,8 +77,8 @@ typedef struct cow_chunk_info {
     uint64_t offset[COW_MAX_RANK]; /* elements */
     uint64_t slot;                 /* COW_HOLE: not stored */
     uint32_t filter_mask;
-    uint64_t size;                 /* bytes as stored */
-    haddr_t address;               /* in the file */
+    uint64_t size;   /* bytes as stored */
+    haddr_t address; /* in the file */
 } cow_chunk_info;
 int cow_array_chunk_count(cow_array *array, uint64_t *count);
 /* The INDEX-th stored chunk in row-major order of offsets (the order of H5Dget_chunk_info). */

@@ -404,8 +404,7 @@ cow_cached *cow_cache_part(cow_array *array, const uint64_t chunk[], size_t from
         if (slot != COW_HOLE)
             return cow_cache_get(array, chunk, false);
         if (make_room(array->cache, ENTRY_BYTES + array->chunk_bytes) < 0 ||
-            (bytes = cow_cache_buffer(array)) == NULL ||
-            (entry = cow_cache_insert(array, chunk, bytes)) == NULL)
+            (bytes = cow_cache_buffer(array)) == NULL || (entry = cow_cache_insert(array, chunk, bytes)) == NULL)
             return NULL;
         entry->set = 0;
     }

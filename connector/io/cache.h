@@ -14,7 +14,7 @@
 #include "io/array.h"
 
 /* Decoded bytes that are read or stored together. */
-#define COW_BATCH_BYTES ((size_t)16 << 20)
+#define COW_BATCH_BYTES  ((size_t)16 << 20)
 #define COW_BATCH_CHUNKS 1024
 
 typedef struct cow_cached cow_cached;

@@ -394,8 +394,8 @@ int cow_array_chunk_by_index(cow_array *array, uint64_t index, cow_chunk_info *i
         return -1;
     count = cow_index_chunks(array->index);
     if (index >= count)
-        return cow_error(COW_USAGE, "%s: chunk index %" PRIu64 " is out of range: there are %" PRIu64, array->label, index,
-                         count);
+        return cow_error(COW_USAGE, "%s: chunk index %" PRIu64 " is out of range: there are %" PRIu64, array->label,
+                         index, count);
     grid_extent(array, array->extent, chunks);
     if (count != product(rank, chunks)) { /* where every chunk is stored, index and number are the same */
         const cow_listing *listing = list_chunks(array, chunks);
@@ -447,8 +447,7 @@ int cow_array_chunk_read(cow_array *array, const uint64_t offset[], uint32_t *fi
     size_t stored;
     int status = -1;
 
-    if (chunk_at(array, offset, chunk) < 0 || store_dirty(array) < 0 ||
-        cow_index_get(array->index, chunk, &slot) < 0)
+    if (chunk_at(array, offset, chunk) < 0 || store_dirty(array) < 0 || cow_index_get(array->index, chunk, &slot) < 0)
         return -1;
     if (slot == COW_HOLE)
         return cow_error(COW_NOT_FOUND, "%s: the chunk at %s is not stored", array->label,
@@ -476,7 +475,8 @@ int cow_array_chunk_read(cow_array *array, const uint64_t offset[], uint32_t *fi
     return status;
 }
 
-int cow_array_chunk_write(cow_array *array, const uint64_t offset[], uint32_t filter_mask, const void *bytes, size_t size)
+int cow_array_chunk_write(cow_array *array, const uint64_t offset[], uint32_t filter_mask, const void *bytes,
+                          size_t size)
 {
     uint64_t chunk[COW_MAX_RANK], trimmed[COW_MAX_RANK];
     cow_save save = {.chunk = chunk, .ready = bytes, .ready_size = size, .ready_mask = filter_mask};
@@ -487,8 +487,10 @@ int cow_array_chunk_write(cow_array *array, const uint64_t offset[], uint32_t fi
     if (chunk_at(array, offset, chunk) < 0)
         return -1;
     if (array->heap)
-        return cow_error(COW_UNSUPPORTED, "%s: chunks of variable-length data or references cannot be written as bytes; "
-                                          "use H5Dwrite", array->label);
+        return cow_error(COW_UNSUPPORTED,
+                         "%s: chunks of variable-length data or references cannot be written as bytes; "
+                         "use H5Dwrite",
+                         array->label);
     array->written = true;
     if (cow_allocate_late(array) < 0)
         return -1;

@@ -28,12 +28,12 @@ bool cow_type_predefined(hid_t type)
 {
     /* The variables themselves: each of the names H5T_NATIVE_DOUBLE and so on is a call of H5open as well. */
     const hid_t own[] = {
-        H5T_IEEE_F64LE_g, H5T_IEEE_F32LE_g, H5T_IEEE_F64BE_g, H5T_IEEE_F32BE_g, H5T_STD_I64LE_g, H5T_STD_U64LE_g,
-        H5T_STD_I32LE_g, H5T_STD_U32LE_g, H5T_STD_I16LE_g, H5T_STD_U16LE_g, H5T_STD_I8LE_g, H5T_STD_U8LE_g,
-        H5T_STD_I64BE_g, H5T_STD_U64BE_g, H5T_STD_I32BE_g, H5T_STD_U32BE_g, H5T_STD_I16BE_g, H5T_STD_U16BE_g,
-        H5T_NATIVE_DOUBLE_g, H5T_NATIVE_FLOAT_g, H5T_NATIVE_INT_g, H5T_NATIVE_UINT_g, H5T_NATIVE_LONG_g,
-        H5T_NATIVE_ULONG_g, H5T_NATIVE_LLONG_g, H5T_NATIVE_ULLONG_g, H5T_NATIVE_SHORT_g, H5T_NATIVE_USHORT_g,
-        H5T_NATIVE_SCHAR_g, H5T_NATIVE_UCHAR_g};
+        H5T_IEEE_F64LE_g,    H5T_IEEE_F32LE_g,   H5T_IEEE_F64BE_g,    H5T_IEEE_F32BE_g,    H5T_STD_I64LE_g,
+        H5T_STD_U64LE_g,     H5T_STD_I32LE_g,    H5T_STD_U32LE_g,     H5T_STD_I16LE_g,     H5T_STD_U16LE_g,
+        H5T_STD_I8LE_g,      H5T_STD_U8LE_g,     H5T_STD_I64BE_g,     H5T_STD_U64BE_g,     H5T_STD_I32BE_g,
+        H5T_STD_U32BE_g,     H5T_STD_I16BE_g,    H5T_STD_U16BE_g,     H5T_NATIVE_DOUBLE_g, H5T_NATIVE_FLOAT_g,
+        H5T_NATIVE_INT_g,    H5T_NATIVE_UINT_g,  H5T_NATIVE_LONG_g,   H5T_NATIVE_ULONG_g,  H5T_NATIVE_LLONG_g,
+        H5T_NATIVE_ULLONG_g, H5T_NATIVE_SHORT_g, H5T_NATIVE_USHORT_g, H5T_NATIVE_SCHAR_g,  H5T_NATIVE_UCHAR_g};
 
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
         if (own[i] == type)
@@ -146,7 +146,8 @@ int cow_conversion_run(const cow_conversion *conversion, size_t n, void *packed,
     if (conversion->transform && conversion->write && run_transform(conversion, n, packed) < 0)
         return -1;
     if (!conversion->same && H5Tconvert(conversion->from, conversion->to, n, packed, background, conversion->dxpl) < 0)
-        return cow_error_native("cannot convert the elements to the %s datatype", conversion->write ? "file's" : "memory");
+        return cow_error_native("cannot convert the elements to the %s datatype",
+                                conversion->write ? "file's" : "memory");
     if (conversion->transform && !conversion->write && run_transform(conversion, n, packed) < 0)
         return -1;
     return 0;

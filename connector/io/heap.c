@@ -96,15 +96,16 @@ static int move_part(const cow_array *array, uint64_t slot, const cow_heap_part 
         H5Sclose(file);
     if (memory >= 0)
         H5Sclose(memory);
-    return status < 0 ? cow_context("%s: HDF5 cannot %s elements of a chunk", array->label, write ? "write" : "read") : 0;
+    return status < 0 ? cow_context("%s: HDF5 cannot %s elements of a chunk", array->label, write ? "write" : "read")
+                      : 0;
 }
 
 /* All elements of a chunk. */
 static cow_heap_part whole_chunk(const cow_array *array, const uint64_t chunk[])
 {
     static const uint64_t origin[COW_MAX_RANK];
-    return (cow_heap_part){.chunk = chunk, .first = origin, .count = array->grid.chunk,
-                           .elements = chunk_elements(array), .whole = true};
+    return (cow_heap_part){
+        .chunk = chunk, .first = origin, .count = array->grid.chunk, .elements = chunk_elements(array), .whole = true};
 }
 
 /* The elements of a slot in array->type, for reclaim() to free. */
@@ -144,7 +145,8 @@ static void *fill_elements(const cow_array *array, uint64_t n)
     uint8_t *elements = calloc(n, array->element_size);
 
     if (elements == NULL)
-        cow_error(COW_MEMORY, "%s: no memory for %zu bytes of fill value", array->label, (size_t)n * array->element_size);
+        cow_error(COW_MEMORY, "%s: no memory for %zu bytes of fill value", array->label,
+                  (size_t)n * array->element_size);
     else if (array->fill != NULL)
         cow_fill_elements(elements, array->fill, array->element_size, n);
     return elements;
@@ -325,8 +327,7 @@ int cow_heap_write(cow_array *array, const cow_heap_part *part, hid_t mem_type, 
 {
     cow_cached *entry = own_slot(array, part);
 
-    return entry == NULL ? -1
-                         : move_part(array, entry->slot, part, mem_type, dxpl, true, (void *)(uintptr_t)packed);
+    return entry == NULL ? -1 : move_part(array, entry->slot, part, mem_type, dxpl, true, (void *)(uintptr_t)packed);
 }
 
 int cow_heap_cut(cow_array *array, const uint64_t chunk[])

@@ -314,8 +314,8 @@ static int heap_batch(batch *b)
 
         if (piece->box) {
             for (unsigned d = 0; d < b->plan->rank; d++) {
-                first[d] = cow_slab_coordinate(&b->plan->slab[d], piece->from[d]) -
-                           piece->chunk[d] * array->grid.chunk[d];
+                first[d] =
+                    cow_slab_coordinate(&b->plan->slab[d], piece->from[d]) - piece->chunk[d] * array->grid.chunk[d];
                 count[d] = piece->to[d] - piece->from[d];
             }
             part.first = first;
@@ -361,8 +361,8 @@ static int run_batch(batch *b)
         if ((b->packed = cow_cache_scratch(cache, COW_BUFFER_PACKED, b->elements * size)) == NULL)
             return -1;
         if (transfer->conversion.background != COW_BACKGROUND_NONE &&
-            (b->background = cow_cache_scratch(cache, COW_BUFFER_BACKGROUND,
-                                               b->elements * transfer->conversion.to_size)) == NULL)
+            (b->background =
+                 cow_cache_scratch(cache, COW_BUFFER_BACKGROUND, b->elements * transfer->conversion.to_size)) == NULL)
             return -1;
     }
     if (transfer->array->heap)
@@ -385,7 +385,8 @@ static size_t batch_size(const cow_transfer *transfer)
 int cow_transfer_pieces(const cow_transfer *transfer, cow_plan *plan, const cow_view *view)
 {
     cow_cache *cache = transfer->array->cache;
-    size_t most = batch_size(transfer), item = sizeof(cow_save) > sizeof(cow_load) ? sizeof(cow_save) : sizeof(cow_load);
+    size_t most = batch_size(transfer),
+           item = sizeof(cow_save) > sizeof(cow_load) ? sizeof(cow_save) : sizeof(cow_load);
     batch b = {.transfer = transfer, .plan = plan, .memory = view, .n = 1};
     cow_piece first, second;
     uint64_t packed_at;

@@ -332,8 +332,7 @@ static void move_piece(const cow_plan *plan, const cow_piece *piece, size_t elem
     transfer(plan, piece, element, &a, &b, to_chunk, 0, n);
 }
 
-void cow_piece_to_chunk(const cow_plan *plan, const cow_piece *piece, size_t element, void *chunk,
-                        const cow_view *view)
+void cow_piece_to_chunk(const cow_plan *plan, const cow_piece *piece, size_t element, void *chunk, const cow_view *view)
 {
     move_piece(plan, piece, element, chunk, view, true);
 }

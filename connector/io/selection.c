@@ -113,10 +113,9 @@ int cow_selection_from(cow_selection *selection, hid_t space, unsigned rank, con
         return cow_error_native("cannot read the bounds of a selection");
     for (unsigned d = 0; d < rank; d++)
         if (high[d] >= dims[d] || high[d] >= extent[d])
-            return cow_error(COW_USAGE,
-                             "file selection+offset not within extent: element %llu of dimension %u, which has %llu",
-                             (unsigned long long)high[d], d,
-                             (unsigned long long)(dims[d] < extent[d] ? dims[d] : extent[d]));
+            return cow_error(
+                COW_USAGE, "file selection+offset not within extent: element %llu of dimension %u, which has %llu",
+                (unsigned long long)high[d], d, (unsigned long long)(dims[d] < extent[d] ? dims[d] : extent[d]));
     if (kind == H5S_SEL_ALL) {
         select_all(selection);
         return 0;

@@ -84,38 +84,38 @@ static int describe(hid_t type, part *p)
     if ((p->size = H5Tget_size(type)) == 0 || class < 0)
         return cow_error_native("cannot look into a datatype");
     switch (class) {
-        case H5T_STRING:
-            if (H5Tis_variable_str(type) > 0)
-                p->kind = PART_STRING;
-            return 0;
-        case H5T_VLEN:
-            p->kind = PART_SEQUENCE;
-            return describe_inner(type, p);
-        case H5T_COMPOUND:
-            p->kind = PART_COMPOUND;
-            return describe_members(type, p);
-        case H5T_ARRAY:
-            p->kind = PART_ARRAY;
-            if (describe_inner(type, p) < 0)
-                return -1;
-            p->count = p->inner->size == 0 ? 0 : p->size / p->inner->size;
-            return 0;
-        case H5T_REFERENCE:
-            if (H5Tequal(type, H5T_STD_REF) > 0)
-                p->kind = PART_REFERENCE;
-            return 0;
-        case H5T_INTEGER:
-        case H5T_FLOAT:
-        case H5T_TIME:
-        case H5T_BITFIELD:
-        case H5T_OPAQUE:
-        case H5T_ENUM:
+    case H5T_STRING:
+        if (H5Tis_variable_str(type) > 0)
+            p->kind = PART_STRING;
+        return 0;
+    case H5T_VLEN:
+        p->kind = PART_SEQUENCE;
+        return describe_inner(type, p);
+    case H5T_COMPOUND:
+        p->kind = PART_COMPOUND;
+        return describe_members(type, p);
+    case H5T_ARRAY:
+        p->kind = PART_ARRAY;
+        if (describe_inner(type, p) < 0)
+            return -1;
+        p->count = p->inner->size == 0 ? 0 : p->size / p->inner->size;
+        return 0;
+    case H5T_REFERENCE:
+        if (H5Tequal(type, H5T_STD_REF) > 0)
+            p->kind = PART_REFERENCE;
+        return 0;
+    case H5T_INTEGER:
+    case H5T_FLOAT:
+    case H5T_TIME:
+    case H5T_BITFIELD:
+    case H5T_OPAQUE:
+    case H5T_ENUM:
 #if H5_VERSION_GE(2, 0, 0)
-        case H5T_COMPLEX:
+    case H5T_COMPLEX:
 #endif
-        case H5T_NO_CLASS:
-        case H5T_NCLASSES:
-            break;
+    case H5T_NO_CLASS:
+    case H5T_NCLASSES:
+        break;
     }
     return 0;
 }
@@ -299,41 +299,41 @@ static int append(const cow_serial *serial, const part *p, const uint8_t *at, bo
     const hvl_t *sequence;
 
     switch (p->kind) {
-        case PART_BYTES:
-            return append_bytes(bytes, at, p->size);
-        case PART_STRING:
-            memcpy(&string, at, sizeof string);
-            if (string == NULL)
-                return put_number(bytes, nulls ? UINT64_MAX : 0);
-            return put_number(bytes, strlen(string)) < 0 ? -1 : append_bytes(bytes, string, strlen(string));
-        case PART_SEQUENCE:
-            sequence = (const hvl_t *)at;
-            if (put_number(bytes, sequence->len) < 0)
+    case PART_BYTES:
+        return append_bytes(bytes, at, p->size);
+    case PART_STRING:
+        memcpy(&string, at, sizeof string);
+        if (string == NULL)
+            return put_number(bytes, nulls ? UINT64_MAX : 0);
+        return put_number(bytes, strlen(string)) < 0 ? -1 : append_bytes(bytes, string, strlen(string));
+    case PART_SEQUENCE:
+        sequence = (const hvl_t *)at;
+        if (put_number(bytes, sequence->len) < 0)
+            return -1;
+        if (p->inner->kind == PART_BYTES)
+            return append_bytes(bytes, sequence->p, sequence->len * p->inner->size);
+        for (size_t i = 0; i < sequence->len; i++)
+            if (append(serial, p->inner, (const uint8_t *)sequence->p + i * p->inner->size, nulls, regions, bytes) < 0)
                 return -1;
-            if (p->inner->kind == PART_BYTES)
-                return append_bytes(bytes, sequence->p, sequence->len * p->inner->size);
-            for (size_t i = 0; i < sequence->len; i++)
-                if (append(serial, p->inner, (const uint8_t *)sequence->p + i * p->inner->size, nulls, regions, bytes) < 0)
-                    return -1;
-            return 0;
-        case PART_COMPOUND:
-            for (size_t i = 0; i < p->count; i++)
-                if (append(serial, &p->inner[i], at + p->inner[i].offset, nulls, regions, bytes) < 0)
-                    return -1;
-            return 0;
-        case PART_ARRAY:
-            for (size_t i = 0; i < p->count; i++)
-                if (append(serial, p->inner, at + i * p->inner->size, nulls, regions, bytes) < 0)
-                    return -1;
-            return 0;
-        case PART_REFERENCE:
-            return put_reference(serial, bytes, (const H5R_ref_t *)at, regions);
+        return 0;
+    case PART_COMPOUND:
+        for (size_t i = 0; i < p->count; i++)
+            if (append(serial, &p->inner[i], at + p->inner[i].offset, nulls, regions, bytes) < 0)
+                return -1;
+        return 0;
+    case PART_ARRAY:
+        for (size_t i = 0; i < p->count; i++)
+            if (append(serial, p->inner, at + i * p->inner->size, nulls, regions, bytes) < 0)
+                return -1;
+        return 0;
+    case PART_REFERENCE:
+        return put_reference(serial, bytes, (const H5R_ref_t *)at, regions);
     }
     return -1;
 }
 
-int cow_serial_digest(const cow_serial *serial, const void *elements, size_t size, unsigned rank, const uint64_t chunk[],
-                      const uint64_t trimmed[], bool regions, cow_digest *digest)
+int cow_serial_digest(const cow_serial *serial, const void *elements, size_t size, unsigned rank,
+                      const uint64_t chunk[], const uint64_t trimmed[], bool regions, cow_digest *digest)
 {
     uint64_t at[COW_MAX_RANK] = {0}, n = 1;
     text all = {0}, inside = {0};
@@ -370,26 +370,26 @@ static uint64_t memory_of(const part *p, const uint8_t *at)
     uint64_t bytes = 0;
 
     switch (p->kind) {
-        case PART_BYTES:
-        case PART_REFERENCE: /* not in the application's memory */
-            return 0;
-        case PART_STRING:
-            memcpy(&string, at, sizeof string);
-            return string == NULL ? 0 : strlen(string) + 1;
-        case PART_SEQUENCE:
-            memcpy(&sequence, at, sizeof sequence);
-            bytes = sequence.len * p->inner->size;
-            for (size_t i = 0; p->inner->kind != PART_BYTES && i < sequence.len; i++)
-                bytes += memory_of(p->inner, (const uint8_t *)sequence.p + i * p->inner->size);
-            return bytes;
-        case PART_COMPOUND:
-            for (size_t i = 0; i < p->count; i++)
-                bytes += memory_of(&p->inner[i], at + p->inner[i].offset);
-            return bytes;
-        case PART_ARRAY:
-            for (size_t i = 0; i < p->count; i++)
-                bytes += memory_of(p->inner, at + i * p->inner->size);
-            return bytes;
+    case PART_BYTES:
+    case PART_REFERENCE: /* not in the application's memory */
+        return 0;
+    case PART_STRING:
+        memcpy(&string, at, sizeof string);
+        return string == NULL ? 0 : strlen(string) + 1;
+    case PART_SEQUENCE:
+        memcpy(&sequence, at, sizeof sequence);
+        bytes = sequence.len * p->inner->size;
+        for (size_t i = 0; p->inner->kind != PART_BYTES && i < sequence.len; i++)
+            bytes += memory_of(p->inner, (const uint8_t *)sequence.p + i * p->inner->size);
+        return bytes;
+    case PART_COMPOUND:
+        for (size_t i = 0; i < p->count; i++)
+            bytes += memory_of(&p->inner[i], at + p->inner[i].offset);
+        return bytes;
+    case PART_ARRAY:
+        for (size_t i = 0; i < p->count; i++)
+            bytes += memory_of(p->inner, at + i * p->inner->size);
+        return bytes;
     }
     return 0;
 }

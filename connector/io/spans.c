@@ -42,7 +42,8 @@ static int add_span(walk *w, span s)
     if (w->count > 0) {
         span *last = &w->spans[w->count - 1];
 
-        if (last->chunk == s.chunk && last->place + last->length == s.place && last->packed + last->length == s.packed) {
+        if (last->chunk == s.chunk && last->place + last->length == s.place &&
+            last->packed + last->length == s.packed) {
             last->length += s.length;
             return 0;
         }

@@ -30,10 +30,10 @@
  * as many as are hashed fastest where hashing is all there is to do; but few chunks one by one, so that every thread
  * gets some. */
 #define GROUP_BYTES ((size_t)64 << 10)
-#define PAIRS_FROM 16
+#define PAIRS_FROM  16
 /* Decoded bytes in a pipeline: what fits a core's cache, but some chunks in any case, but not endless memory. */
-#define WINDOW_BYTES ((size_t)4 << 20)
-#define WINDOW_CHUNKS 8
+#define WINDOW_BYTES     ((size_t)4 << 20)
+#define WINDOW_CHUNKS    8
 #define WINDOW_BYTES_MAX ((size_t)32 << 20)
 
 static size_t aligned(size_t size)
@@ -366,8 +366,13 @@ static void sort_saves(const cow_grid *grid, cow_save *saves, size_t n)
 int cow_stored_save(cow_array *array, cow_save *saves, size_t n,
                     int (*prepare)(void *context, cow_save *save, void *room), void *context)
 {
-    save_line l = {.array = array, .saves = saves, .n = n, .prepare = prepare, .context = context,
-                   .identity = cow_codec_identity(array->codec), .bound = aligned(cow_codec_bound(array->codec))};
+    save_line l = {.array = array,
+                   .saves = saves,
+                   .n = n,
+                   .prepare = prepare,
+                   .context = context,
+                   .identity = cow_codec_identity(array->codec),
+                   .bound = aligned(cow_codec_bound(array->codec))};
     cow_pipeline pipeline = pipeline_for(array, n, l.identity, &l.group);
     size_t places = pipeline.window * l.group;
     int status;
@@ -381,10 +386,11 @@ int cow_stored_save(cow_array *array, cow_save *saves, size_t n,
     l.window = pipeline.window;
     l.parallel = !l.identity && cow_codec_parallel(array->codec);
     l.lossy = !l.identity && !l.parallel;
-    if ((prepare != NULL && (l.rooms = cow_cache_scratch(array->cache, COW_BUFFER_ROOMS,
-                                                         places * aligned(array->chunk_bytes))) == NULL) ||
+    if ((prepare != NULL &&
+         (l.rooms = cow_cache_scratch(array->cache, COW_BUFFER_ROOMS, places * aligned(array->chunk_bytes))) == NULL) ||
         (!l.identity && (l.encoded = cow_cache_scratch(array->cache, COW_BUFFER_ENCODED, places * l.bound)) == NULL) ||
-        (l.lossy && (l.back = cow_cache_scratch(array->cache, COW_BUFFER_BACK, 2 * aligned(array->chunk_bytes))) == NULL))
+        (l.lossy &&
+         (l.back = cow_cache_scratch(array->cache, COW_BUFFER_BACK, 2 * aligned(array->chunk_bytes))) == NULL))
         return -1;
     pipeline.early = digest_group;
     pipeline.turn = choose_group;
@@ -499,8 +505,13 @@ static int finish_group(void *context, size_t i)
 int cow_stored_load(cow_array *array, cow_load *loads, size_t n, int (*done)(void *context, cow_load *load),
                     void *context)
 {
-    load_line l = {.array = array, .loads = loads, .n = n, .done = done, .context = context,
-                   .identity = cow_codec_identity(array->codec), .parallel = cow_codec_parallel(array->codec),
+    load_line l = {.array = array,
+                   .loads = loads,
+                   .n = n,
+                   .done = done,
+                   .context = context,
+                   .identity = cow_codec_identity(array->codec),
+                   .parallel = cow_codec_parallel(array->codec),
                    .bound = aligned(cow_codec_bound(array->codec))};
     cow_pipeline pipeline = pipeline_for(array, n, false, &l.group);
     size_t places = pipeline.window * l.group;
@@ -512,8 +523,8 @@ int cow_stored_load(cow_array *array, cow_load *loads, size_t n, int (*done)(voi
         loads[i].own = NULL;
         homeless = homeless || loads[i].bytes == NULL;
     }
-    if ((homeless && (l.rooms = cow_cache_scratch(array->cache, COW_BUFFER_ROOMS,
-                                                  places * aligned(array->chunk_bytes))) == NULL) ||
+    if ((homeless &&
+         (l.rooms = cow_cache_scratch(array->cache, COW_BUFFER_ROOMS, places * aligned(array->chunk_bytes))) == NULL) ||
         (!l.identity && (l.raw = cow_cache_scratch(array->cache, COW_BUFFER_ENCODED, places * l.bound)) == NULL))
         return -1;
     pipeline.turn = fetch_group;

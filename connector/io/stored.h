@@ -16,7 +16,7 @@ typedef struct cow_save {
     const void *ready;     /* already encoded: ready_size bytes, stored as they are; or NULL */
     size_t ready_size;
     uint32_t ready_mask;
-    void *keep;            /* `bytes` as the cache keeps them, or NULL: where a filter is lossy, what it made of them is
+    void *keep; /* `bytes` as the cache keeps them, or NULL: where a filter is lossy, what it made of them is
                               put there */
     /* private */
     cow_digest digest;

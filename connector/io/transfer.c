@@ -293,8 +293,10 @@ static int run(cow_array *array, bool write, hid_t mem_type, hid_t mem_space, hi
     if (file_space == H5S_BLOCK)
         return cow_error(COW_USAGE, "H5S_BLOCK is not allowed for the file dataspace");
     if (file_space == H5S_PLIST)
-        return cow_error(COW_UNSUPPORTED, "%s: a selection in the transfer property list (H5S_PLIST) cannot be used on a "
-                                          "dataset with history; select in the file dataspace instead", array->label);
+        return cow_error(COW_UNSUPPORTED,
+                         "%s: a selection in the transfer property list (H5S_PLIST) cannot be used on a "
+                         "dataset with history; select in the file dataspace instead",
+                         array->label);
     if (mem_space == H5S_PLIST)
         return cow_error(COW_USAGE, "H5S_PLIST is not allowed for the memory dataspace");
     if (array->heap) {
@@ -304,8 +306,8 @@ static int run(cow_array *array, bool write, hid_t mem_type, hid_t mem_space, hi
     } else {
         bool known = array->same_type == mem_type && mem_type > 0;
 
-        if (cow_conversion_open(&transfer.conversion, array->type, array->element_size, mem_type, known, dxpl,
-                                write) < 0)
+        if (cow_conversion_open(&transfer.conversion, array->type, array->element_size, mem_type, known, dxpl, write) <
+            0)
             return -1;
         if (!known && transfer.conversion.same && cow_type_predefined(mem_type))
             array->same_type = mem_type;
@@ -317,8 +319,9 @@ static int run(cow_array *array, bool write, hid_t mem_type, hid_t mem_space, hi
     if (transfer.file.elements == 0)
         return 0;
     if (buf == NULL)
-        return cow_error(COW_USAGE, write ? "no input buffer, but %" PRIu64 " elements are selected"
-                                          : "no output buffer, but %" PRIu64 " elements are selected",
+        return cow_error(COW_USAGE,
+                         write ? "no input buffer, but %" PRIu64 " elements are selected"
+                               : "no output buffer, but %" PRIu64 " elements are selected",
                          transfer.file.elements);
     if (!write && array->nothing_to_read && array->dirty == NULL && cow_index_chunks(array->index) == 0)
         return cow_error(COW_USAGE, "%s: nothing was written yet, and the fill value is undefined", array->label);

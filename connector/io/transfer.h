@@ -31,7 +31,7 @@ typedef struct cow_transfer {
     cow_array *array;
     bool write;
     hid_t mem_type, dxpl;
-    size_t mem_size; /* bytes of an element in memory */
+    size_t mem_size;           /* bytes of an element in memory */
     cow_conversion conversion; /* not for heap arrays: HDF5 converts there */
     cow_selection file;
     uint8_t *buf;

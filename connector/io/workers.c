@@ -111,10 +111,10 @@ typedef struct line {
     pthread_cond_t ready; /* there may be something for the caller */
     unsigned idle;        /* workers that wait */
     bool caller_waits, over, failed;
-    size_t begun;    /* items below have begun */
-    size_t turned;   /* items below have had their turn */
-    size_t searched; /* no item below waits for a thread to do its late step */
-    size_t through;  /* items below are through */
+    size_t begun;                /* items below have begun */
+    size_t turned;               /* items below have had their turn */
+    size_t searched;             /* no item below waits for a thread to do its late step */
+    size_t through;              /* items below are through */
     stage stage[COW_WINDOW_MAX]; /* of those that have begun and are not through, by number modulo window */
     pthread_t caller;
     cow_error_box error; /* the first one, when it is a worker's; the caller's stays where it is */
@@ -213,8 +213,7 @@ static bool take_turn(line *l)
             l->through++;
         /* A worker is woken for more than one item: waking costs as much as a small item. The caller waits for none
          * that has not begun: it begins such an item itself. */
-        if (l->idle > 0 && p->early != NULL && room(l) &&
-            l->through + p->window - l->begun >= (p->window + 3) / 4)
+        if (l->idle > 0 && p->early != NULL && room(l) && l->through + p->window - l->begun >= (p->window + 3) / 4)
             pthread_cond_signal(&l->work);
         return true;
     }
@@ -253,8 +252,11 @@ static int run_alone(const cow_pipeline *p)
 
 int cow_pipeline_run(const cow_pipeline *pipeline)
 {
-    line l = {.pipeline = pipeline, .lock = PTHREAD_MUTEX_INITIALIZER, .work = PTHREAD_COND_INITIALIZER,
-              .ready = PTHREAD_COND_INITIALIZER, .caller = pthread_self()};
+    line l = {.pipeline = pipeline,
+              .lock = PTHREAD_MUTEX_INITIALIZER,
+              .work = PTHREAD_COND_INITIALIZER,
+              .ready = PTHREAD_COND_INITIALIZER,
+              .caller = pthread_self()};
     unsigned threads = useful(pipeline->threads, pipeline->count), started;
     pthread_t thread[MAX_THREADS];
 

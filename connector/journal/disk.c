@@ -212,8 +212,8 @@ int cow_disk_sync_folder(const cow_disk_calls *calls, const char *name)
     while (status < 0 && errno == EINTR);
     if (status == 0 || (errno != EIO && errno != ENOSPC && errno != EDQUOT))
         return 0; /* one that must not be read, or a file system that has nothing to sync */
-    return cow_error(COW_IO, "%s: cannot bring the name of the file onto the disk: errno = %d, error message = '%s'", name,
-                     errno, strerror(errno));
+    return cow_error(COW_IO, "%s: cannot bring the name of the file onto the disk: errno = %d, error message = '%s'",
+                     name, errno, strerror(errno));
 }
 
 int cow_disk_reserve(const cow_disk *disk, uint64_t address, uint64_t size)

@@ -24,13 +24,15 @@ static bool find_anywhere(const cow_disk *disk, uint64_t size, cow_anchor *ancho
 
     for (unsigned round = 0; round < 2; round++)
         for (uint64_t base = 0; base + 2 * COW_SECTOR < size; base = base == 0 ? 512 : base * 2)
-            for (uint64_t distance = COW_SECTOR; distance <= COW_ANCHOR_DISTANCE && base + distance < size; distance *= 2) {
+            for (uint64_t distance = COW_SECTOR; distance <= COW_ANCHOR_DISTANCE && base + distance < size;
+                 distance *= 2) {
                 uint64_t address = base + distance;
                 int found = round == 0 ? cow_disk_read(disk, address, sector, sizeof sector)
                                        : cow_anchor_from_slots(disk, base, address, anchor);
                 if (found < 0)
                     cow_error_clear();
-                else if (found > 0 || (round == 0 && cow_anchor_decode(anchor, sector, address) && anchor->base == base))
+                else if (found > 0 ||
+                         (round == 0 && cow_anchor_decode(anchor, sector, address) && anchor->base == base))
                     return true;
             }
     return false;

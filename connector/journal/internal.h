@@ -69,13 +69,13 @@ struct cow_journal {
     bool pinned;   /* reader: slot.sequence is pinned */
     bool borrowed; /* writer, but nothing may be written until the connector takes the file on */
 
-    cow_overlay *overlay; /* uncommitted bytes below the protected end */
-    uint64_t end;         /* of the uncommitted state */
-    uint64_t protect;     /* P: below, nothing is changed but by applying */
-    uint64_t size;        /* the file is at least that long */
-    uint64_t gap;         /* a new file: what is free between the first block and the anchor begins here; 0: none */
-    uint64_t unchecked;   /* bytes written since it was last looked whether the file is still ours */
-    bool direct;          /* bytes beyond P were written since the last commit */
+    cow_overlay *overlay;    /* uncommitted bytes below the protected end */
+    uint64_t end;            /* of the uncommitted state */
+    uint64_t protect;        /* P: below, nothing is changed but by applying */
+    uint64_t size;           /* the file is at least that long */
+    uint64_t gap;            /* a new file: what is free between the first block and the anchor begins here; 0: none */
+    uint64_t unchecked;      /* bytes written since it was last looked whether the file is still ours */
+    bool direct;             /* bytes beyond P were written since the last commit */
     uint64_t lost, lost_end; /* after a failure: what was written somewhere in there could not be kept for reading */
     double last_apply;
 };

@@ -57,7 +57,7 @@ const cow_journal_options cow_journal_defaults = {.sync = COW_SYNC_FULL, .apply_
 /* All files that this process has open. HDF5 opens a file twice when it creates it, and again by other names. */
 static struct {
     cow_journal *first;
-    bool forks; /* the fork handler is registered */
+    bool forks;                  /* the fork handler is registered */
     const cow_disk_calls *calls; /* cow_journal_use_calls */
 } table;
 
@@ -202,9 +202,8 @@ int cow_journal_merge(cow_journal *journal)
 {
     size_t length = cow_superblock_size(journal->slot.superblock);
     cow_overlay *merged = cow_overlay_new(); /* without memory for it the former one goes on being right */
-    int status = merged == NULL
-                     ? -1
-                     : cow_overlay_write(merged, journal->anchor.base, journal->slot.superblock, length);
+    int status =
+        merged == NULL ? -1 : cow_overlay_write(merged, journal->anchor.base, journal->slot.superblock, length);
 
     for (size_t i = 0; status == 0 && i < journal->pending_count; i++)
         status = cow_overlay_merge(merged, journal->pending[i].frames);
@@ -244,12 +243,12 @@ static cow_journal *cannot_open(const char *name, cow_journal_mode mode, int *nu
 {
     unsigned flags = (mode.writable ? 1u : 0) | (mode.truncate ? 2u : 0) | (mode.exclusive ? 4u : 0) |
                      (mode.create ? 16u : 0); /* H5F_ACC_... */
-    int system = (mode.writable ? O_RDWR : O_RDONLY) | (mode.truncate ? O_TRUNC : 0) |
-                 (mode.exclusive ? O_EXCL : 0) | (mode.create ? O_CREAT : 0);
+    int system = (mode.writable ? O_RDWR : O_RDONLY) | (mode.truncate ? O_TRUNC : 0) | (mode.exclusive ? O_EXCL : 0) |
+                 (mode.create ? O_CREAT : 0);
 
     *number = errno;
-    cow_error(COW_IO, "unable to open file: name = '%s', errno = %d, error message = '%s', flags = %x, o_flags = %x", name,
-              errno, strerror(errno), flags, (unsigned)system);
+    cow_error(COW_IO, "unable to open file: name = '%s', errno = %d, error message = '%s', flags = %x, o_flags = %x",
+              name, errno, strerror(errno), flags, (unsigned)system);
     return NULL;
 }
 
@@ -620,7 +619,8 @@ static int write_reader(cow_journal *journal, uint64_t address, const uint8_t *b
 {
     uint8_t now[4096], superblock[COW_SUPERBLOCK_MAX];
 
-    if (address == journal->anchor.base && size <= sizeof superblock && size >= 12 && cow_superblock_size(bytes) == size) {
+    if (address == journal->anchor.base && size <= sizeof superblock && size >= 12 &&
+        cow_superblock_size(bytes) == size) {
         memcpy(superblock, bytes, size);
         cow_superblock_set(superblock, cow_superblock_extension(superblock), false);
         bytes = superblock;

@@ -26,7 +26,7 @@ typedef struct cow_journal_options {
     bool borrowed;           /* the file was reached round the connector (external link, virtual dataset, mount): a file
                                 with a journal can be read, and not be written before cow_journal_take_on */
     const struct cow_journal_choice *choice; /* NULL, or a state of a damaged file: inspect.h */
-    const cow_disk_calls *calls; /* NULL: the system's; must outlive the process' use of the file */
+    const cow_disk_calls *calls;             /* NULL: the system's; must outlive the process' use of the file */
 } cow_journal_options;
 
 /* full, no waiting, one second */

@@ -231,7 +231,8 @@ int cow_lock_stock_readers(const cow_disk *disk)
         status = disk->calls->flock(disk->calls->context, disk->fd,
                                     (COW_PLANTED(upgrade_shared_lock) ? LOCK_SH : LOCK_EX) | LOCK_NB);
     while (status < 0 && errno == EINTR);
-    return status == 0 || COW_PLANTED(apply_under_stock_reader) || errno != EWOULDBLOCK; /* where there is no flock, nobody holds one */
+    return status == 0 || COW_PLANTED(apply_under_stock_reader) ||
+           errno != EWOULDBLOCK; /* where there is no flock, nobody holds one */
 }
 
 void cow_lock_stock_readers_stop(const cow_disk *disk)

@@ -172,7 +172,8 @@ bool cow_slot_decode_copies(cow_slot *slot, const cow_anchor *anchor, unsigned w
     bool first = cow_slot_decode(slot, anchor, which, copies);
 
     /* torn between the two, the second is of the slot that was here before */
-    if (cow_slot_decode(&other, anchor, which, copies + COW_SECTOR) && (!first || other.generation > slot->generation)) {
+    if (cow_slot_decode(&other, anchor, which, copies + COW_SECTOR) &&
+        (!first || other.generation > slot->generation)) {
         *slot = other;
         return true;
     }

@@ -282,7 +282,8 @@ static int keep_other(cow_journal *journal, const cow_slot_pair *pair)
     size_t count;
     int status;
 
-    if (COW_PLANTED(other_slot_forgotten) || !pair->valid[other] || pair->slot[other].generation > journal->slot.generation)
+    if (COW_PLANTED(other_slot_forgotten) || !pair->valid[other] ||
+        pair->slot[other].generation > journal->slot.generation)
         return 0;
     if ((status = cow_journal_load_chain(journal, &pair->slot[other], &list, &count)) != 0)
         return status < 0 ? -1 : 0;
@@ -348,7 +349,8 @@ static int newest_published(const cow_journal *journal, const cow_slot_pair *pai
 {
     int which = cow_slots_newest(pair);
 
-    if (which >= 0 && !COW_PLANTED(unpublished_is_read) && cow_lock_is_unpublished(&journal->lock, pair->slot[which].generation))
+    if (which >= 0 && !COW_PLANTED(unpublished_is_read) &&
+        cow_lock_is_unpublished(&journal->lock, pair->slot[which].generation))
         which = pair->valid[!which] ? !which : -1;
     return which;
 }

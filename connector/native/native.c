@@ -243,7 +243,7 @@ int cow_native_file_flush(void *file)
     if (H5VLfile_specific(file, cow_native_id(), &args, DXPL, NULL) < 0)
         return cow_error_native("cannot flush the file");
     return H5VLfile_specific(file, cow_native_id(), &args, DXPL, NULL) < 0 ? cow_error_native("cannot flush the file")
-                                                                          : 0;
+                                                                           : 0;
 }
 
 int cow_native_file_small_headers(void *file, bool small, bool *before)
@@ -259,8 +259,9 @@ int cow_native_file_small_headers(void *file, bool small, bool *before)
         *before = now;
     args.op_type = H5VL_NATIVE_FILE_SET_MIN_DSET_OHDR_FLAG;
     native.set_min_dset_ohdr_flag.minimize = small;
-    return H5VLfile_optional(file, cow_native_id(), &args, DXPL, NULL) < 0 ? cow_error_native("cannot set how headers are made")
-                                                                           : 0;
+    return H5VLfile_optional(file, cow_native_id(), &args, DXPL, NULL) < 0
+               ? cow_error_native("cannot set how headers are made")
+               : 0;
 }
 
 /* ---- links ---- */
@@ -381,8 +382,8 @@ int cow_native_link_copy(cow_loc from, const char *path, cow_loc to, const char 
 
     if (cow_native_link_info(from, path, &info) < 0 || (made = cow_link_class_stand_in(info.type)) < 0)
         return -1;
-    if (H5VLlink_copy(from.object, &source, to.object, &target, cow_native_id(),
-                      H5P_LINK_CREATE_DEFAULT, H5P_LINK_ACCESS_DEFAULT, DXPL, NULL) < 0)
+    if (H5VLlink_copy(from.object, &source, to.object, &target, cow_native_id(), H5P_LINK_CREATE_DEFAULT,
+                      H5P_LINK_ACCESS_DEFAULT, DXPL, NULL) < 0)
         status = cow_error_native("cannot copy the link '%s' to '%s'", path, name);
     if (made)
         H5Lunregister(info.type);
@@ -558,9 +559,9 @@ int cow_native_group_close(void *group)
 static void *group_create_one(cow_loc at, const char *path, hid_t gcpl)
 {
     H5VL_loc_params_t loc = cow_by_self(at.type);
-    void *group = H5VLgroup_create(at.object, &loc, cow_native_id(), path, H5P_LINK_CREATE_DEFAULT,
-                                   gcpl == H5P_DEFAULT ? H5P_GROUP_CREATE_DEFAULT : gcpl, H5P_GROUP_ACCESS_DEFAULT,
-                                   DXPL, NULL);
+    void *group =
+        H5VLgroup_create(at.object, &loc, cow_native_id(), path, H5P_LINK_CREATE_DEFAULT,
+                         gcpl == H5P_DEFAULT ? H5P_GROUP_CREATE_DEFAULT : gcpl, H5P_GROUP_ACCESS_DEFAULT, DXPL, NULL);
 
     if (group == NULL)
         cow_error_native("cannot create the group '%s'", path);
@@ -646,8 +647,7 @@ static int copy_group_settings(hid_t from, hid_t to)
     int filters = H5Pget_nfilters(from);
 
     if (filters < 0 || H5Pget_link_creation_order(from, &order) < 0 || H5Pset_link_creation_order(to, order) < 0 ||
-        H5Pget_attr_creation_order(from, &attribute_order) < 0 ||
-        H5Pset_attr_creation_order(to, attribute_order) < 0 ||
+        H5Pget_attr_creation_order(from, &attribute_order) < 0 || H5Pset_attr_creation_order(to, attribute_order) < 0 ||
         H5Pget_link_phase_change(from, &max_compact, &min_dense) < 0 ||
         H5Pset_link_phase_change(to, max_compact, min_dense) < 0 ||
         H5Pget_attr_phase_change(from, &max_compact, &min_dense) < 0 ||
@@ -817,8 +817,8 @@ int cow_native_type_anonymous(cow_loc file, hid_t type, hid_t tcpl, cow_loc *mad
 
     *made = (cow_loc){.type = H5I_DATATYPE};
     if (transient >= 0) {
-        made->object = H5VLdatatype_commit(file.object, &loc, cow_native_id(), NULL, transient,
-                                           H5P_LINK_CREATE_DEFAULT, tcpl, H5P_DATATYPE_ACCESS_DEFAULT, DXPL, NULL);
+        made->object = H5VLdatatype_commit(file.object, &loc, cow_native_id(), NULL, transient, H5P_LINK_CREATE_DEFAULT,
+                                           tcpl, H5P_DATATYPE_ACCESS_DEFAULT, DXPL, NULL);
         H5Tclose(transient);
     }
     return made->object == NULL ? cow_error_native("cannot create a named datatype") : 0;

@@ -145,11 +145,11 @@ typedef struct file_chunks {
     hsize_t chunk[COW_MAX_RANK];
     size_t chunk_bytes;
     bool filtered;
-    hsize_t rows;       /* of raw_data */
-    uint32_t *mask_of;  /* filter masks of the slots below mask_room, of those written through this store */
-    bool *written;      /* which those are */
+    hsize_t rows;      /* of raw_data */
+    uint32_t *mask_of; /* filter masks of the slots below mask_room, of those written through this store */
+    bool *written;     /* which those are */
     uint64_t mask_room;
-    haddr_t *address;   /* of slots, from one walk over all chunks; NULL: not known */
+    haddr_t *address; /* of slots, from one walk over all chunks; NULL: not known */
     hsize_t *size;
     unsigned *mask;
     uint64_t addresses; /* slots that address[] covers */
@@ -290,7 +290,8 @@ static int write_slot(file_chunks *c, uint64_t slot, const void *bytes, size_t s
     native.chunk_write.size = (uint32_t)size;
     native.chunk_write.buf = bytes;
     if (chunk_operation(c, H5VL_NATIVE_DATASET_CHUNK_WRITE, &native) < 0)
-        return cow_error_native("cannot write slot %llu (%zu bytes); is the disk full?", (unsigned long long)slot, size);
+        return cow_error_native("cannot write slot %llu (%zu bytes); is the disk full?", (unsigned long long)slot,
+                                size);
     return 0;
 }
 
@@ -340,7 +341,8 @@ cow_chunk_store *cow_native_chunk_store(void *raw_data, hid_t dcpl)
         return NULL;
     }
     c->dataset = raw_data;
-    c->store = (cow_chunk_store){.size = chunks_size, .read = chunks_read, .write = chunks_write, .close = chunks_close};
+    c->store =
+        (cow_chunk_store){.size = chunks_size, .read = chunks_read, .write = chunks_write, .close = chunks_close};
     if ((space = cow_native_dataset_space(raw_data)) < 0 || (type = cow_native_dataset_type(raw_data)) < 0)
         goto done;
     c->rank = H5Sget_simple_extent_dims(space, extent, NULL);

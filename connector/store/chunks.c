@@ -96,7 +96,7 @@ cow_chunk_store *cow_chunk_store_memory(void)
         cow_error(COW_MEMORY, "no memory for a chunk store");
         return NULL;
     }
-    memory->store = (cow_chunk_store){
-        .size = memory_size, .read = memory_read, .write = memory_write, .close = memory_close};
+    memory->store =
+        (cow_chunk_store){.size = memory_size, .read = memory_read, .write = memory_write, .close = memory_close};
     return &memory->store;
 }

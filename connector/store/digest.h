@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define COW_MAX_RANK 32
+#define COW_MAX_RANK  32
 #define COW_HASH_SIZE 32
 
 typedef struct cow_digest {

@@ -35,20 +35,20 @@
 #ifndef COW_FORMAT_H
 #define COW_FORMAT_H
 
-#define COW_SLOT_HASH_AT 0
+#define COW_SLOT_HASH_AT     0
 #define COW_SLOT_CHECKSUM_AT 32
-#define COW_SLOT_TRIMMED_AT 40
+#define COW_SLOT_TRIMMED_AT  40
 
-#define COW_LOG_HEADER 16
-#define COW_LOG_MAGIC "h5cowidx"
+#define COW_LOG_HEADER  16
+#define COW_LOG_MAGIC   "h5cowidx"
 #define COW_LOG_VERSION 1
 
-#define COW_RECORD_MAGIC "cN"
-#define COW_RECORD_HEADER 6
+#define COW_RECORD_MAGIC    "cN"
+#define COW_RECORD_HEADER   6
 #define COW_RECORD_CHECKSUM 8
 /* The longest: a leaf of rank 32 with 64 runs needs 33 * 10 + 64 * 12 bytes. */
 #define COW_PAYLOAD_MAX 1152
-#define COW_RECORD_MAX (COW_RECORD_HEADER + COW_PAYLOAD_MAX + COW_RECORD_CHECKSUM)
+#define COW_RECORD_MAX  (COW_RECORD_HEADER + COW_PAYLOAD_MAX + COW_RECORD_CHECKSUM)
 
 enum { COW_RECORD_LEAF = 1, COW_RECORD_INNER = 2, COW_RECORD_ROOT = 3 };
 enum { COW_RUN_HOLES = 0, COW_RUN_SLOTS = 1, COW_RUN_SAME = 2 };

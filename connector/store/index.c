@@ -20,8 +20,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NODE_LIMIT 32768             /* nodes kept in memory before unchanged ones are dropped: about 20 MB */
-#define COMMIT_BYTES (1024 * 1024)   /* records gathered before they are appended */
+#define NODE_LIMIT   32768         /* nodes kept in memory before unchanged ones are dropped: about 20 MB */
+#define COMMIT_BYTES (1024 * 1024) /* records gathered before they are appended */
 
 typedef struct tree_node {
     bool changed;
@@ -339,7 +339,8 @@ static int outgrow(cow_index *index, const uint64_t chunk[])
 
         if (index->level == COW_MAX_LEVEL)
             return cow_error(COW_UNSUPPORTED,
-                             "dataset %" PRIu64 " has too many chunks along one dimension: in rank %u its index ends at "
+                             "dataset %" PRIu64
+                             " has too many chunks along one dimension: in rank %u its index ends at "
                              "%u levels. Larger chunks, or fewer unlimited dimensions, help",
                              index->dataset, index->grid.rank, COW_MAX_LEVEL);
         if (index->top) {
@@ -357,7 +358,6 @@ static int outgrow(cow_index *index, const uint64_t chunk[])
     }
     return 0;
 }
-
 
 /* A leaf with only CHUNK's slot, and new nodes above it up to (not including) LEVEL. */
 static tree_node *new_branch(cow_index *index, unsigned level, const uint64_t chunk[], uint64_t slot)
@@ -413,8 +413,10 @@ int cow_index_set(cow_index *index, const uint64_t chunk[], uint64_t slot, uint6
 
     for (unsigned d = 0; d < index->grid.rank; d++) {
         if (chunk[d] >= index->grid.maximum[d])
-            return cow_error(COW_USAGE, "chunk %" PRIu64 " of dimension %u lies beyond the maximum of %" PRIu64
-                             " chunks of dataset %" PRIu64, chunk[d], d, index->grid.maximum[d], index->dataset);
+            return cow_error(COW_USAGE,
+                             "chunk %" PRIu64 " of dimension %u lies beyond the maximum of %" PRIu64
+                             " chunks of dataset %" PRIu64,
+                             chunk[d], d, index->grid.maximum[d], index->dataset);
     }
     keep_small(index);
     if (descend(index, chunk, path, &lowest) < 0)
@@ -679,7 +681,7 @@ int cow_index_trim(cow_index *index, const uint64_t grid_extent[], cow_chunk_vis
 /* ---- commit ---- */
 
 typedef struct commit {
-    uint64_t start;   /* of buffer[] in the log */
+    uint64_t start; /* of buffer[] in the log */
     uint8_t *buffer;
     size_t size;
     cow_node_visitor *written;

@@ -22,12 +22,12 @@
 
 #include <stdbool.h>
 
-#define COW_HOLE UINT64_MAX       /* no slot: the chunk reads as fill value */
-#define COW_NO_NODE UINT64_MAX    /* no node: the whole box is holes */
-#define COW_TILE_CHUNKS 64        /* at most, power of two */
-#define COW_FANOUT 16             /* at most, power of two */
-#define COW_MAX_LEVEL 64          /* 262 doublings: five unlimited dimensions reach 2^52 chunks in each */
-#define COW_UNLIMITED UINT64_MAX  /* as H5S_UNLIMITED */
+#define COW_HOLE        UINT64_MAX /* no slot: the chunk reads as fill value */
+#define COW_NO_NODE     UINT64_MAX /* no node: the whole box is holes */
+#define COW_TILE_CHUNKS 64         /* at most, power of two */
+#define COW_FANOUT      16         /* at most, power of two */
+#define COW_MAX_LEVEL   64         /* 262 doublings: five unlimited dimensions reach 2^52 chunks in each */
+#define COW_UNLIMITED   UINT64_MAX /* as H5S_UNLIMITED */
 
 /* The shape of a dataset's chunk grid, fixed for the dataset's life. */
 typedef struct cow_grid {
@@ -81,11 +81,11 @@ int cow_root_append(cow_table *log, const cow_root *root, uint64_t *offset);
 
 /* A node as read or as just written, for views, verify and tests. */
 typedef struct cow_node {
-    uint64_t offset;                /* in the log */
-    uint64_t pool;                  /* whose slots it names: a copied dataset shares nodes, and the pool with them */
+    uint64_t offset; /* in the log */
+    uint64_t pool;   /* whose slots it names: a copied dataset shares nodes, and the pool with them */
     unsigned level;
-    uint64_t origin[COW_MAX_RANK];  /* first chunk of its box */
-    unsigned entries;               /* chunks of a leaf, children of an inner node */
+    uint64_t origin[COW_MAX_RANK];   /* first chunk of its box */
+    unsigned entries;                /* chunks of a leaf, children of an inner node */
     uint64_t entry[COW_TILE_CHUNKS]; /* leaf: slots or COW_HOLE, by tile position; inner: offsets or COW_NO_NODE */
 } cow_node;
 int cow_node_read(cow_table *log, const cow_grid *grid, uint64_t offset, cow_node *node);

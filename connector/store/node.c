@@ -38,7 +38,8 @@ int cow_log_append(cow_table *log, uint64_t offset, const uint8_t *records, size
     if (end != offset)
         return cow_error(COW_IO,
                          "the index log grew from %" PRIu64 " to %" PRIu64 " bytes while a commit wrote to it; "
-                         "only one writer at a time is possible", offset, end);
+                         "only one writer at a time is possible",
+                         offset, end);
     if (before == 0) {
         uint8_t header[COW_LOG_HEADER] = {0};
         memcpy(header, COW_LOG_MAGIC, 8);
@@ -194,7 +195,7 @@ static int fetch(cow_table *log, reader *from)
     if (size > have && log->read(log, from->offset + have, size - have, from->record + have) < 0)
         return cow_context("reading the index record at offset %" PRIu64, from->offset);
     if (cow_get64(from->record + COW_RECORD_HEADER + length) !=
-        cow_checksum(from->record, COW_RECORD_HEADER + length) &&
+            cow_checksum(from->record, COW_RECORD_HEADER + length) &&
         !COW_PLANTED(node_unchecked))
         return damaged(from, "its checksum differs");
     from->kind = from->record[2];

@@ -25,7 +25,7 @@
 #include <string.h>
 
 #define BLOCK_ROWS 64            /* rows fetched together for cow_pool_row */
-#define BLOCKS 32                /* of them kept */
+#define BLOCKS     32            /* of them kept */
 #define LOAD_BYTES (1024 * 1024) /* of the slot table read at once for the map */
 
 static const uint8_t no_hash[COW_HASH_SIZE];
@@ -33,7 +33,7 @@ static const uint8_t no_hash[COW_HASH_SIZE];
 /* Open addressing with linear probing; SHA-256 needs no further mixing. A place holds slot + 1, 0 is empty. */
 typedef struct hash_map {
     uint64_t *place;
-    size_t size; /* a power of two, or 0 */
+    size_t size;                    /* a power of two, or 0 */
     uint8_t (*hash)[COW_HASH_SIZE]; /* by slot */
     size_t hash_capacity;
     bool loaded;
@@ -377,8 +377,9 @@ int cow_pool_add(cow_pool *pool, const cow_slot *row, uint64_t *slot)
 int cow_pool_set_row(cow_pool *pool, uint64_t slot, const cow_slot *row)
 {
     if (slot < pool->sealed || slot >= pool->slots || pool->uses[slot - pool->base] == 0)
-        return cow_error(COW_USAGE, "slot %" PRIu64 " of %s cannot get another row: this transaction did not give it out",
-                         slot, pool->name);
+        return cow_error(COW_USAGE,
+                         "slot %" PRIu64 " of %s cannot get another row: this transaction did not give it out", slot,
+                         pool->name);
     if (pool->map.loaded)
         map_remove(&pool->map, slot);
     put_row(pool, slot, row);

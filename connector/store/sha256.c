@@ -138,13 +138,13 @@ static void hash_two(const void *const message[], size_t size, const void *tail,
 /* With fewer lanes than this in use, pairs take less time. */
 #define WIDE_FROM 9
 #define WIDE_PART (16u << 10) /* bytes of each message: all of them together stay in the cache */
-#define AHEAD     1024 /* bytes: sixteen places are read in turns, more than the processor foresees by itself */
+#define AHEAD     1024        /* bytes: sixteen places are read in turns, more than the processor foresees by itself */
 
-#define ROTATE _mm512_ror_epi32
+#define ROTATE          _mm512_ror_epi32
 #define XOR3(a, b, c)   _mm512_ternarylogic_epi32(a, b, c, 0x96)
 #define CHOOSE(e, f, g) _mm512_ternarylogic_epi32(e, f, g, 0xca)
 #define MAJOR(a, b, c)  _mm512_ternarylogic_epi32(a, b, c, 0xe8)
-#define ADD _mm512_add_epi32
+#define ADD             _mm512_add_epi32
 
 /* Rows to columns. */
 static inline WIDE void transpose(__m512i w[16])

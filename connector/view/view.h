@@ -28,12 +28,12 @@ unsigned cow_view_plan(const cow_grid *grid, const cow_node *node, cow_mapping m
 
 /* What all views of a dataset share. */
 typedef struct cow_view_context {
-    cow_loc file;          /* native */
+    cow_loc file; /* native */
     const cow_grid *grid;
     hid_t type;
-    hid_t fill_dcpl;       /* a dcpl with the dataset's fill value settings, contiguous; not changed */
+    hid_t fill_dcpl;           /* a dcpl with the dataset's fill value settings, contiguous; not changed */
     char source[COW_PATH_MAX]; /* path of the pool's raw_data */
-    uint64_t source_rows;  /* its extent along dimension 0 (any extent that covers the slots) */
+    uint64_t source_rows;      /* its extent along dimension 0 (any extent that covers the slots) */
 } cow_view_context;
 
 /* Make the view of a node that was just written. */

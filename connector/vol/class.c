@@ -217,8 +217,7 @@ static void *wrap_object(void *native, H5I_type_t type, void *wrap_ctx)
         if (type == H5I_FILE)
             return native;
         object = cow_object_new_surely(NULL, native, type);
-    }
-    else if (type == H5I_ATTR)
+    } else if (type == H5I_ATTR)
         object = cow_object_new_surely(cow_home_reference(home), native, type);
     else if (cow_native_info((cow_loc){native, type}, NULL, H5O_INFO_BASIC, &info) == 0) {
         cow_home *own = cow_home_of(home, native, type, &info);

@@ -29,8 +29,8 @@ static hid_t creation_properties(hid_t given)
     size_t address, length;
     unsigned indexes, flags, least;
 
-    if (fcpl < 0 || H5Pget_sizes(fcpl, &address, &length) < 0 ||
-        (length < 8 && H5Pset_sizes(fcpl, address, 8) < 0) || H5Pget_shared_mesg_nindexes(fcpl, &indexes) < 0)
+    if (fcpl < 0 || H5Pget_sizes(fcpl, &address, &length) < 0 || (length < 8 && H5Pset_sizes(fcpl, address, 8) < 0) ||
+        H5Pget_shared_mesg_nindexes(fcpl, &indexes) < 0)
         goto failed;
     for (unsigned i = 0; i < indexes; i++)
         if (H5Pget_shared_mesg_index(fcpl, i, &flags, &least) < 0 ||
@@ -103,7 +103,8 @@ static bool mentions_history(const char *name)
     size_t kept = 0;
     ssize_t n = 0;
     /* Who cannot look must not overwrite; who may not look cannot write either. */
-    bool found = buffer == NULL || (file < 0 && errno != EACCES && errno != EPERM && errno != ENOENT && errno != EISDIR);
+    bool found =
+        buffer == NULL || (file < 0 && errno != EACCES && errno != EPERM && errno != ENOENT && errno != EISDIR);
 
     if (file >= 0 && fstat(file, &about) == 0 && S_ISREG(about.st_mode))
         while (!found && (n = read(file, buffer + kept, size)) > 0) {
@@ -361,8 +362,8 @@ void *cow_file_create_callback(const char *name, unsigned flags, hid_t fcpl, hid
             goto done;
         native = H5VLfile_create(name, native_flags, fcpl, under, dxpl, req);
         /* while we waited for its creator, it may have got a history */
-        again = native == NULL && !again && ours && (flags & H5F_ACC_TRUNC) && s.aside == NULL &&
-                cow_journal_present(name);
+        again =
+            native == NULL && !again && ours && (flags & H5F_ACC_TRUNC) && s.aside == NULL && cow_journal_present(name);
     } while (again);
     if (native == NULL) {
         stack = H5Eget_current_stack(); /* programs read the reason there; closing the lists would clear it */

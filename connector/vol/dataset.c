@@ -31,8 +31,8 @@ void *cow_dataset_create_callback(void *object, const H5VL_loc_params_t *loc, co
                                           &native)) == NULL)
             goto done;
     } else
-        native = H5VLdataset_create(where.native, &where.loc, cow_native_id(), where.name, lcpl, type, space, dcpl, dapl,
-                                    dxpl, req);
+        native = H5VLdataset_create(where.native, &where.loc, cow_native_id(), where.name, lcpl, type, space, dcpl,
+                                    dapl, dxpl, req);
 done:
     made = cow_creation_end(o, &where, &target, native, H5I_DATASET, name);
     if (dataset != NULL)
@@ -146,7 +146,7 @@ static void after_failed_native_write(cow_object *o)
 {
     hid_t stack;
 
-    if (o->home == NULL || o->home->file == NULL)
+    if (o->home == NULL || o->home->file == NULL || !cow_file_writable(o->home->file))
         return;
     stack = H5Eget_current_stack();
     if (cow_dataset_after_native_write(o) < 0)

@@ -20,8 +20,8 @@
 /* Metadata and small raw data are allocated from blocks of their own, and what is left of these when the file is closed
  * is lost: with HDF5's own sizes a small commit loses more than it writes. */
 #define METADATA_BLOCK 512
-#define RAW_BLOCK 0
-#define BLOCK_DEFAULT 2048
+#define RAW_BLOCK      0
+#define BLOCK_DEFAULT  2048
 
 /* ---- for open and create ---- */
 
@@ -272,8 +272,10 @@ static cow_object *open_known(void *native, const char *name, const char *given_
     if (history == 0 && ours && cow_file_is_new(native))
         return cow_file_join(native, name, NULL, NULL, true, true, options, fapl);
     if (history == 0 && options->adopt && ours && (flags & H5F_ACC_RDWR)) { /* nobody could open it a moment ago */
-        cow_error(COW_IO, "%s: it has no history, and could not be given one (option adopt=yes), since somebody else was "
-                          "using it: try again", name);
+        cow_error(COW_IO,
+                  "%s: it has no history, and could not be given one (option adopt=yes), since somebody else was "
+                  "using it: try again",
+                  name);
         goto failed;
     }
     if (history == 0)

@@ -561,7 +561,8 @@ static int reopen(cow_loc root, cow_object *object, const char *path)
     H5O_info2_t info;
 
     /* By name, so that H5Iget_name knows it afterwards; the name may belong to another object by now. */
-    if (path != NULL && path[0] != '\0' && cow_native_exists(root, path) == 1 && cow_native_info(root, path, H5O_INFO_BASIC, &info) == 0 &&
+    if (path != NULL && path[0] != '\0' && cow_native_exists(root, path) == 1 &&
+        cow_native_info(root, path, H5O_INFO_BASIC, &info) == 0 &&
         memcmp(&info.token, &object->token, sizeof info.token) == 0)
         cow_native_open(root, path, &again);
     cow_error_clear();

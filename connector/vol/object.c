@@ -77,10 +77,11 @@ static int check_expanding(void *native, const H5VL_loc_params_t *at, const char
         status = cow_native_links(s.group, false, look_at_link, &s);
         cow_object_close_native(s.group.object, type);
         if (status == 0 && s.found)
-            status = cow_error(COW_UNSUPPORTED,
-                               "'%s' has links that %s is to expand: HDF5 makes an unreadable group of that in files with "
-                               "history; copy without the flag, or copy what the links lead to",
-                               name, kinds[i].text);
+            status =
+                cow_error(COW_UNSUPPORTED,
+                          "'%s' has links that %s is to expand: HDF5 makes an unreadable group of that in files with "
+                          "history; copy without the flag, or copy what the links lead to",
+                          name, kinds[i].text);
     }
     return status;
 }
@@ -244,8 +245,8 @@ herr_t cow_object_get_callback(void *object, const H5VL_loc_params_t *loc, H5VL_
         void *native = cow_object_native(object), *dataset = cow_reading_for(native);
         H5VL_loc_params_t self = cow_by_self(H5I_DATASET);
 
-        status = H5VLobject_get(dataset == NULL ? native : dataset, dataset == NULL ? loc : &self, cow_native_id(), args,
-                                dxpl, req);
+        status = H5VLobject_get(dataset == NULL ? native : dataset, dataset == NULL ? loc : &self, cow_native_id(),
+                                args, dxpl, req);
         if (status >= 0)
             cow_file_asked(*args->args.get_file.file);
         return status;

@@ -60,18 +60,18 @@ typedef struct cow_cache_sizes {
 
 struct cow_home {
     cow_home *next;
-    unsigned references; /* wrappers, mounts; at 0 the cow_file is released */
-    unsigned wrappings;  /* HDF5's wrap contexts: keep the memory, nothing else */
+    unsigned references;         /* wrappers, mounts; at 0 the cow_file is released */
+    unsigned wrappings;          /* HDF5's wrap contexts: keep the memory, nothing else */
     cow_wrapping wrapping[2][2]; /* these contexts: [unnamed][detached] */
-    unsigned files;      /* wrappers of type H5I_FILE */
+    unsigned files;              /* wrappers of type H5I_FILE */
     unsigned long fileno;
-    cow_file *file;   /* NULL: no history here, everything is passed through */
-    bool foreign;     /* a history, but the file was opened around the connector: read natively, never written */
+    cow_file *file; /* NULL: no history here, everything is passed through */
+    bool foreign;   /* a history, but the file was opened around the connector: read natively, never written */
     bool swmr_write, swmr_read; /* asked for by the application; native HDF5 knows nothing of it */
-    bool failed;      /* a failed last commit was reported once: the next close closes */
-    char *version;    /* "/_versioned_data/versions/3", or NULL: the head */
-    char *given_name; /* what the application called the file ("run.h5@3"), where that is not its name */
-    H5O_token_t root; /* of the file's root group */
+    bool failed;                /* a failed last commit was reported once: the next close closes */
+    char *version;              /* "/_versioned_data/versions/3", or NULL: the head */
+    char *given_name;           /* what the application called the file ("run.h5@3"), where that is not its name */
+    H5O_token_t root;           /* of the file's root group */
     cow_options *options;
     H5F_libver_t low, high; /* the library version bounds that the application asked for */
     bool bounds;

@@ -470,8 +470,8 @@ static bool references_lead_alike(comparison *c, const char *path, hid_t type, c
             for (int m = 0; m < members && same; m++) {
                 hid_t member = H5Tget_member_type(type, (unsigned)m);
                 size_t in = H5Tget_member_offset(type, (unsigned)m);
-                same = references_lead_alike(c, path, member, from, (const unsigned char *const[]){at[0] + in, at[1] + in},
-                                             1);
+                same = references_lead_alike(c, path, member, from,
+                                             (const unsigned char *const[]){at[0] + in, at[1] + in}, 1);
                 H5Tclose(member);
             }
         } else if (cls == H5T_ARRAY || cls == H5T_VLEN) {
@@ -482,9 +482,8 @@ static bool references_lead_alike(comparison *c, const char *path, hid_t type, c
             else {
                 memcpy(&sequence[0], at[0], sizeof sequence[0]);
                 memcpy(&sequence[1], at[1], sizeof sequence[1]);
-                same = references_lead_alike(c, path, base, from,
-                                             (const unsigned char *const[]){sequence[0].p, sequence[1].p},
-                                             sequence[0].len);
+                same = references_lead_alike(
+                    c, path, base, from, (const unsigned char *const[]){sequence[0].p, sequence[1].p}, sequence[0].len);
             }
             H5Tclose(base);
         }
@@ -514,7 +513,8 @@ static bool elements_agree(comparison *c, const char *path, hid_t a, hid_t b, hi
         goto done;
     if ((same = values_agree(type, buf[0], buf[1], n))) {
         if (c->how != REACHED_VERSION) /* there they lead to the head */
-            same = references_lead_alike(c, path, type, id, (const unsigned char *const[]){(unsigned char *)buf[0], (unsigned char *)buf[1]}, n);
+            same = references_lead_alike(
+                c, path, type, id, (const unsigned char *const[]){(unsigned char *)buf[0], (unsigned char *)buf[1]}, n);
     } else {
         size_t i = 0, at = 0;
         while (values_agree(type, buf[0] + i * size, buf[1] + i * size, 1))
@@ -692,8 +692,8 @@ static bool plists_agree(comparison *c, const char *path, hid_t a, hid_t b, hid_
     H5Pget_fill_time(a, &when);
     if (defined == H5D_FILL_VALUE_UNDEFINED || when == H5D_FILL_TIME_NEVER)
         *loose = true;
-    return agree(c, path, "attribute creation order", oa, ob) && (ta /* D2 */ || agree(c, path, "track times", ta, tb)) &&
-           fill_agrees(c, path, a, b, type);
+    return agree(c, path, "attribute creation order", oa, ob) &&
+           (ta /* D2 */ || agree(c, path, "track times", ta, tb)) && fill_agrees(c, path, a, b, type);
 }
 
 typedef struct chunk_list {
@@ -703,7 +703,7 @@ typedef struct chunk_list {
         hsize_t offset[H5S_MAX_RANK];
         unsigned mask;
         hsize_t size;
-    } * chunk;
+    } *chunk;
 } chunk_list;
 
 static int collect_chunk(const hsize_t *offset, unsigned mask, haddr_t address, hsize_t size, void *data)
@@ -825,7 +825,8 @@ static bool chunks_agree(comparison *c, const char *path, const hid_t set[2], hi
             if (H5Dget_chunk_info(set[s], H5S_ALL, i, by_index[s].offset, &by_index[s].mask, &address,
                                   &by_index[s].size) < 0 ||
                 H5Dget_chunk_info_by_coord(set[s], k[0].offset, &by_place[s].mask, &address, &by_place[s].size) < 0 ||
-                (s == 0 && address == HADDR_UNDEF) /* D25 */ || H5Dget_chunk_storage_size(set[s], k[0].offset, &size) < 0) {
+                (s == 0 && address == HADDR_UNDEF) /* D25 */ ||
+                H5Dget_chunk_storage_size(set[s], k[0].offset, &size) < 0) {
                 c->stack = H5Eget_current_stack();
                 same = say(c, "%s: H5Dget_chunk_info fails (%s)", where, s ? "under test" : "native");
             } else if (memcmp(by_index[s].offset, k[s].offset, sizeof k[s].offset) != 0 ||
@@ -877,7 +878,8 @@ static bool datasets_agree(comparison *c, const char *path, hid_t a, hid_t b)
     if (same && c->how != REACHED_VERSION) { /* D8 */
         same = plists_agree(c, path, dcpl[0], dcpl[1], type[0], &loose);
     }
-    bool tiny = (c->how == REACHED_AT || c->renumbered) && H5Sget_simple_extent_npoints(space[0]) * (hssize_t)H5Tget_size(type[0]) <= 4096;
+    bool tiny = (c->how == REACHED_AT || c->renumbered) &&
+                H5Sget_simple_extent_npoints(space[0]) * (hssize_t)H5Tget_size(type[0]) <= 4096;
     if (same && c->how != REACHED_VERSION && !tiny && !c->other) { /* D8, D22, D30 */
         H5D_space_status_t status[2] = {0, 0};
         for (int s = 0; s < 2; s++)
@@ -939,7 +941,8 @@ static bool groups_agree(comparison *c, const char *path, hid_t a, hid_t b, name
         status[s] = H5Gget_info(group[s], &info[s]);
     if (!agree(c, path, "H5Gget_info", status[0], status[1]) ||
         !agree(c, path, "number of links", (long long)info[0].nlinks, (long long)info[1].nlinks) ||
-        (!root && c->how == REACHED_HEAD && !c->renumbered /* D29 */ && !agree(c, path, "max_corder", info[0].max_corder, info[1].max_corder)))
+        (!root && c->how == REACHED_HEAD && !c->renumbered /* D29 */ &&
+         !agree(c, path, "max_corder", info[0].max_corder, info[1].max_corder)))
         return false;
     hid_t plist[2] = {H5Gget_create_plist(a), H5Gget_create_plist(b)};
     unsigned order[2] = {0, 0};
@@ -1118,9 +1121,9 @@ static bool leads_agree(comparison *c, const met *known)
         const met *native = met_at(known, l, 0), *tested = met_at(known, l, 1);
         if (native && tested != native)
             return say(c, "%s: a %s leads to %s, under test to %s", l->where, l->what, native->path,
-                       tested             ? tested->path
+                       tested        ? tested->path
                        : l->there[1] ? "something that has no name"
-                                          : "nothing");
+                                     : "nothing");
     }
     return true;
 }

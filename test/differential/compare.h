@@ -22,20 +22,20 @@ typedef enum {
 
 typedef struct comparison {
     reached how;
-    char prefix[120]; /* REACHED_VERSION: what absolute soft links begin with in B, "" otherwise */
-    hid_t scratch;    /* native file in memory, to decode chunks in */
-    bool deleted;     /* something was deleted from the file: reference counts may be higher in B */
-    bool renumbered;  /* something was copied out of a version (D29) */
-    bool other;       /* a file that was copied to: chunks are not compared (D30) */
-    bool mixed;       /* something was copied in from another file (D30) */
-    bool chunk_bytes; /* read every chunk raw as well (slower) */
-    bool unfollowed;  /* what soft and external links lead to is not the same for A and B, and not compared */
-    char why[2000];   /* the report */
+    char prefix[120];           /* REACHED_VERSION: what absolute soft links begin with in B, "" otherwise */
+    hid_t scratch;              /* native file in memory, to decode chunks in */
+    bool deleted;               /* something was deleted from the file: reference counts may be higher in B */
+    bool renumbered;            /* something was copied out of a version (D29) */
+    bool other;                 /* a file that was copied to: chunks are not compared (D30) */
+    bool mixed;                 /* something was copied in from another file (D30) */
+    bool chunk_bytes;           /* read every chunk raw as well (slower) */
+    bool unfollowed;            /* what soft and external links lead to is not the same for A and B, and not compared */
+    char why[2000];             /* the report */
     const addresses *addresses; /* of objects in A: which were used again; NULL: no reference is sure (D3) */
     bool leading;               /* for the comparison of trees alone */
     struct lead *lead;
     long followed, sure; /* references; of these, compared strictly */
-    hid_t stack;      /* start with H5I_INVALID_HID; the error stack of the call that should not have failed */
+    hid_t stack;         /* start with H5I_INVALID_HID; the error stack of the call that should not have failed */
 } comparison;
 
 /* Walks both trees. true: the same. */

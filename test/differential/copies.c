@@ -153,7 +153,8 @@ static pair open_outside(int k)
     pair file = {{H5I_INVALID_HID, H5I_INVALID_HID}};
     if (!*w.outside[k][0])
         for (int side = 0; side < 2; side++) {
-            snprintf(w.outside[k][side], PATH_SIZE, "%s/%zu-%s-%d.h5", w.dir, w.files, k == PLAIN ? "plain" : "other", side);
+            snprintf(w.outside[k][side], PATH_SIZE, "%s/%zu-%s-%d.h5", w.dir, w.files, k == PLAIN ? "plain" : "other",
+                     side);
             hid_t made = H5Fcreate(w.outside[k][side], H5F_ACC_TRUNC, H5P_DEFAULT, w.access[k == PLAIN ? 0 : side]);
             if (made < 0 || H5Fclose(made) < 0)
                 die("cannot make %s", w.outside[k][side]);
@@ -208,8 +209,11 @@ bool op_copy_files(void)
         snprintf(to, sizeof to, "o%zu", below(12));
     if (*from && copyable(source.id[0], from, true)) {
         hid_t plist = copy_plist(&flags, is_group(source.id[0], from), !old /* D32 */), lcpl = link_plist();
-        also(": %s of %s to %s of %s, flags %x", from, old ? v->name : into ? w.outside[k][1] : "the file", to,
-             into ? "the file" : w.outside[k][1], flags);
+        also(": %s of %s to %s of %s, flags %x", from,
+             old    ? v->name
+             : into ? w.outside[k][1]
+                    : "the file",
+             to, into ? "the file" : w.outside[k][1], flags);
         w.modified = w.modified || into;
         w.copied = true;
         BOTH("H5Ocopy", H5Ocopy(source.id[s], from, target.id[s], to, plist, lcpl));
@@ -217,8 +221,12 @@ bool op_copy_files(void)
         H5Pclose(lcpl);
         w.renumbered = w.renumbered || old || into || is_root(source.id[0], from);
         w.mixed = w.mixed || into;
-        comparison c = {.stack = NO_STACK, .how = REACHED_HEAD, .scratch = w.scratch, .renumbered = true /* D1, D29 */,
-                        .deleted = true, .other = true};
+        comparison c = {.stack = NO_STACK,
+                        .how = REACHED_HEAD,
+                        .scratch = w.scratch,
+                        .renumbered = true /* D1, D29 */,
+                        .deleted = true,
+                        .other = true};
         if (into)
             touch("/");
         else if (!compare_trees(&c, target.id[0], target.id[1]))
@@ -235,8 +243,12 @@ bool op_copy_files(void)
             unlink_outside();
         else if (done && !into) { /* what was copied is in the file when it is opened again */
             other = open_outside(k);
-            comparison c = {.stack = NO_STACK, .how = REACHED_HEAD, .scratch = w.scratch, .renumbered = true /* D1, D29 */,
-                            .deleted = true, .other = true};
+            comparison c = {.stack = NO_STACK,
+                            .how = REACHED_HEAD,
+                            .scratch = w.scratch,
+                            .renumbered = true /* D1, D29 */,
+                            .deleted = true,
+                            .other = true};
             if (!compare_trees(&c, other.id[0], other.id[1]))
                 differ(c.stack, "%s, opened again: %s", w.outside[k][1], c.why);
             BOTH("H5Fclose of another file", H5Fclose(other.id[s]));

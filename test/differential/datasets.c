@@ -66,7 +66,11 @@ static bool take_dataset(pair *set, char path[PATH_SIZE], bool *own)
 
 void check_dataset(pair set, const char *path)
 {
-    comparison c = {.stack = NO_STACK, .how = REACHED_HEAD, .deleted = w.deleted, .renumbered = w.renumbered, .mixed = w.mixed,
+    comparison c = {.stack = NO_STACK,
+                    .how = REACHED_HEAD,
+                    .deleted = w.deleted,
+                    .renumbered = w.renumbered,
+                    .mixed = w.mixed,
                     .scratch = w.scratch,
                     .chunk_bytes = chance(30)};
     if (!compare_objects(&c, path, set.id[0], set.id[1]))
@@ -505,8 +509,7 @@ bool op_chunk(void)
         also(", %llu bytes, mask %x", (unsigned long long)size, mask);
         unsigned before[2] = {0, 0};
         hsize_t there[2] = {0, 0};
-        BOTH("H5Dget_chunk_info_by_coord",
-             H5Dget_chunk_info_by_coord(set.id[s], at, &before[s], &address, &there[s]));
+        BOTH("H5Dget_chunk_info_by_coord", H5Dget_chunk_info_by_coord(set.id[s], at, &before[s], &address, &there[s]));
         if (fits && mask != before[0] && there[0] == size) { /* D12 */
             also(" [not written, same size]");
             done = true;
@@ -538,4 +541,3 @@ bool op_chunk(void)
         close_ids(set);
     return done;
 }
-

@@ -194,4 +194,3 @@ bool op_list(void)
     free(list[1]);
     return true;
 }
-

@@ -62,9 +62,9 @@
  * D31  H5Ocopy of a group with H5O_COPY_EXPAND_SOFT_LINK_FLAG or H5O_COPY_EXPAND_EXT_LINK_FLAG: with the bounds of a file
  *      with history (D2) native HDF5 1.14.5 puts the expanded link into the place of the other one, which has another
  *      size, and makes a group that cannot be read (H5O__link_post_copy_file). Only datasets and types are so copied.
- * D30  Chunks in other files that were copied to, and of what is copied back: their index is of the kind that newer bounds give (D2), and of an
- *      extensible array whose unlimited dimension is not the first native HDF5 1.14.5 tells wrong places
- *      (H5D__earray_idx_iterate_cb). The elements are compared.
+ * D30  Chunks in other files that were copied to, and of what is copied back: their index is of the kind that newer
+ *      bounds give (D2), and of an extensible array whose unlimited dimension is not the first native HDF5 1.14.5 tells
+ *      wrong places (H5D__earray_idx_iterate_cb). The elements are compared.
  * D29  Creation order numbers of links in groups that were copied out of a version: see D7.
  * D28  H5Ocopy of references of HDF5 1.12: the copy names the same heap objects as its source, which go with either
  *      (H5D__contig_copy copies the bytes). And between files of references inside something else: native HDF5 keeps
@@ -104,14 +104,17 @@ static const struct operation {
     unsigned weight;
     bool writes;
 } operations[] = {
-    {"create group", op_group, 4, true},   {"create dataset", op_dataset, 9, true}, {"open dataset", op_open, 4, false},
-    {"close dataset", op_close, 3, false}, {"write", op_write, 22, true},           {"read", op_read, 14, false},
-    {"multi", op_multi, 4, true},          {"set extent", op_extent, 9, true},      {"raw chunk", op_chunk, 5, true},
-    {"reference", op_reference, 3, true},  {"attribute", op_attribute, 11, true},   {"link", op_link, 9, true},
-    {"copy object", op_copy, 4, true},     {"commit type", op_type, 2, true},       {"comment", op_comment, 1, true},
-    {"reference count", op_reference_count, 1, true}, {"replace", op_replace, 2, true}, {"copy between files", op_copy_files, 3, true},
-    {"list", op_list, 5, false},           {"flush", op_flush, 2, false},           {"reopen", op_reopen, 3, false},
-    {"truncate", op_truncate, 0, true}, /* weight in pick() */
+    {"create group", op_group, 4, true},   {"create dataset", op_dataset, 9, true},
+    {"open dataset", op_open, 4, false},   {"close dataset", op_close, 3, false},
+    {"write", op_write, 22, true},         {"read", op_read, 14, false},
+    {"multi", op_multi, 4, true},          {"set extent", op_extent, 9, true},
+    {"raw chunk", op_chunk, 5, true},      {"reference", op_reference, 3, true},
+    {"attribute", op_attribute, 11, true}, {"link", op_link, 9, true},
+    {"copy object", op_copy, 4, true},     {"commit type", op_type, 2, true},
+    {"comment", op_comment, 1, true},      {"reference count", op_reference_count, 1, true},
+    {"replace", op_replace, 2, true},      {"copy between files", op_copy_files, 3, true},
+    {"list", op_list, 5, false},           {"flush", op_flush, 2, false},
+    {"reopen", op_reopen, 3, false},       {"truncate", op_truncate, 0, true}, /* weight in pick() */
 };
 #define OPERATIONS (sizeof operations / sizeof operations[0])
 
@@ -149,8 +152,12 @@ static void one_step(void)
     for (size_t i = 0; i < w.touches; i++) {
         SIDES;
         pair object;
-        comparison c = {.stack = NO_STACK, .how = REACHED_HEAD, .deleted = w.deleted, .renumbered = w.renumbered, .mixed = w.mixed,
-                    .scratch = w.scratch};
+        comparison c = {.stack = NO_STACK,
+                        .how = REACHED_HEAD,
+                        .deleted = w.deleted,
+                        .renumbered = w.renumbered,
+                        .mixed = w.mixed,
+                        .scratch = w.scratch};
         if (!OPEN("H5Oopen of what was touched", object, H5Oopen(w.file.id[s], w.touched[i], H5P_DEFAULT)))
             continue;
         if (!compare_objects(&c, w.touched[i], object.id[0], object.id[1]))

@@ -150,7 +150,6 @@ bool op_comment(void)
     return true;
 }
 
-
 bool op_flush(void)
 {
     SIDES;

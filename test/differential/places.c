@@ -168,4 +168,3 @@ void existing_parent(const char *path, char group[PATH_SIZE])
     } while (strcmp(group, "/") != 0 &&
              H5Oget_info_by_name3(w.file.id[0], group, &info, H5O_INFO_BASIC, H5P_DEFAULT) < 0);
 }
-

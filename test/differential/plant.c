@@ -137,4 +137,3 @@ void plant_damage(void)
         w.plants++;
     }
 }
-

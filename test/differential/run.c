@@ -11,7 +11,8 @@
 
 struct run w;
 
-const char *const plant_names[] = {"none", "element", "attribute", "link", "extent", "version", "reference", "hard link"};
+const char *const plant_names[] = {"none",   "element", "attribute", "link",
+                                   "extent", "version", "reference", "hard link"};
 
 /* ---- random numbers: xoshiro256**, seeded by splitmix64 ---- */
 
@@ -131,7 +132,10 @@ bool answers(const char *what, const long long r[2])
         return false;
     }
     if (r[0] != r[1])
-        differ(r[1] < 0 ? H5E_DEFAULT : r[0] < 0 ? w.native_stack : NO_STACK, "%s: native %lld, under test %lld", what, r[0], r[1]);
+        differ(r[1] < 0   ? H5E_DEFAULT
+               : r[0] < 0 ? w.native_stack
+                          : NO_STACK,
+               "%s: native %lld, under test %lld", what, r[0], r[1]);
     return true;
 }
 
@@ -157,4 +161,3 @@ void touch(const char *path)
     if (w.touches < sizeof w.touched / sizeof w.touched[0])
         snprintf(w.touched[w.touches++], PATH_SIZE, "%s", path);
 }
-

@@ -84,18 +84,18 @@ extern struct run {
     addresses addresses;
     char touched[4][PATH_SIZE];
     size_t touches;
-    unsigned named;            /* names given so far */
-    char again[PATH_SIZE];     /* the next object is to be called this; "": no wish */
+    unsigned named;                /* names given so far */
+    char again[PATH_SIZE];         /* the next object is to be called this; "": no wish */
     char outside[2][2][PATH_SIZE]; /* other files, to copy from and to: plain ones; on side 1 one with history */
-    size_t first;              /* version of the file as it is; those before were put aside with the file that had them */
-    unsigned aside;            /* files put aside */
+    size_t first;   /* version of the file as it is; those before were put aside with the file that had them */
+    unsigned aside; /* files put aside */
 
     struct version {
         char name[64];
         char twin[PATH_SIZE];
         char file[PATH_SIZE]; /* that has it, under test */
         addresses *addresses; /* as they were then */
-    } * version;
+    } *version;
     size_t versions, files;
     long compared[3], followed[2]; /* trees; references, of which surely alive */
     long op_count[64], op_done[64];

@@ -84,7 +84,6 @@ void random_selection(hid_t space, char *text, size_t size)
     }
 }
 
-
 void plan_transfer(transfer *t, hid_t set, bool whole)
 {
     hid_t file_type = H5Dget_type(set), space = H5Dget_space(set);
@@ -266,4 +265,3 @@ bool without_fill(hid_t set)
     H5Pclose(dcpl);
     return defined == H5D_FILL_VALUE_UNDEFINED || when == H5D_FILL_TIME_NEVER || first || early;
 }
-

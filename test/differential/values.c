@@ -289,7 +289,9 @@ void random_values(hid_t type, size_t n, void *values[2])
             die("out of memory");
     begin_references();
     for (size_t i = 0; i < n; i++)
-        random_value(type, (unsigned char *const[]){(unsigned char *)values[0] + i * size, (unsigned char *)values[1] + i * size}, v);
+        random_value(
+            type,
+            (unsigned char *const[]){(unsigned char *)values[0] + i * size, (unsigned char *)values[1] + i * size}, v);
     end_references();
 }
 

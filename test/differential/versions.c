@@ -35,9 +35,14 @@ static void copy_file(const char *from, const char *to)
 void full_check(void)
 {
     learn_places();
-    comparison c = {.stack = NO_STACK, .how = REACHED_HEAD, .deleted = w.deleted, .renumbered = w.renumbered, .mixed = w.mixed,
+    comparison c = {.stack = NO_STACK,
+                    .how = REACHED_HEAD,
+                    .deleted = w.deleted,
+                    .renumbered = w.renumbered,
+                    .mixed = w.mixed,
                     .scratch = w.scratch,
-                    .addresses = &w.addresses, .chunk_bytes = chance(30)};
+                    .addresses = &w.addresses,
+                    .chunk_bytes = chance(30)};
     if (!compare_trees(&c, w.file.id[0], w.file.id[1]))
         differ(c.stack, "%s", c.why);
     w.followed[0] += c.followed;
@@ -81,7 +86,12 @@ static size_t read_log(char (**names)[64])
 static void compare_version(const struct version *v, reached how)
 {
     char path[PATH_SIZE + 80];
-    comparison c = {.stack = NO_STACK, .how = how, .renumbered = w.renumbered, .mixed = w.mixed, .scratch = w.scratch, .addresses = v->addresses,
+    comparison c = {.stack = NO_STACK,
+                    .how = how,
+                    .renumbered = w.renumbered,
+                    .mixed = w.mixed,
+                    .scratch = w.scratch,
+                    .addresses = v->addresses,
                     .chunk_bytes = chance(20)};
     hid_t twin = H5Fopen(v->twin, H5F_ACC_RDONLY, w.access[0]), file = H5I_INVALID_HID, root = H5I_INVALID_HID;
     if (w.self)
@@ -269,7 +279,8 @@ bool op_truncate(void)
     if (!w.writable)
         return false;
     hid_t plist = H5Fget_create_plist(w.file.id[0]), root = H5Gopen2(w.file.id[0], "/", H5P_DEFAULT),
-          of_root = H5Gget_create_plist(root); /* the other one knows of these only in the opening that created the file */
+          of_root =
+              H5Gget_create_plist(root); /* the other one knows of these only in the opening that created the file */
     unsigned order = 0;
     bool otherwise = chance(20);
     H5Pget_link_creation_order(of_root, &order);

@@ -124,7 +124,8 @@ static unsigned long run_path(const char *path)
 
 static size_t mutate(uint8_t *bytes, size_t size)
 {
-    static const uint64_t numbers[] = {0, 1, 2, 255, 256, 511, 512, 4096, 0x7fffffff, 0xffffffff, INT64_MAX, UINT64_MAX};
+    static const uint64_t numbers[] = {0,   1,    2,          255,        256,       511,
+                                       512, 4096, 0x7fffffff, 0xffffffff, INT64_MAX, UINT64_MAX};
 
     for (uint64_t n = 1 + any(4); n > 0; n--) {
         size_t at = size == 0 ? 0 : (size_t)any(size), length = 1 + (size_t)any(16);
@@ -232,8 +233,9 @@ int main(int argc, char **argv)
         FILE *out = fopen(getenv("H5COW_RESULTS"), "a");
         const char *target = strrchr(argv[0], '/') == NULL ? argv[0] : strrchr(argv[0], '/') + 1;
         if (out != NULL) {
-            fprintf(out, "{\"item\": 5, \"what\": \"fuzzing (%s), guided by coverage, %.0f s\", \"result\": \"%lu runs, no "
-                         "finding\", \"command\": \"test/%s --seconds N test/fuzz/corpus/%s\"}\n",
+            fprintf(out,
+                    "{\"item\": 5, \"what\": \"fuzzing (%s), guided by coverage, %.0f s\", \"result\": \"%lu runs, no "
+                    "finding\", \"command\": \"test/%s --seconds N test/fuzz/corpus/%s\"}\n",
                     target, seconds, runs, target, target + 5);
             fclose(out);
         }

@@ -134,7 +134,8 @@ static void make_healthy(void)
     cow_extent extent = {.sequence = 2, .after = 1, .end = 16384, .extension = COW_NOWHERE};
     cow_overlay *frames = cow_overlay_new();
     uint8_t superblock[48] = "\211HDF\r\n\032\n\3\10\10", *bytes;
-    cow_slot slot = {.generation = 2, .sequence = 1, .applied = 1, .end = 16384, .extension = COW_NOWHERE, .protect = 16384};
+    cow_slot slot = {
+        .generation = 2, .sequence = 1, .applied = 1, .end = 16384, .extension = COW_NOWHERE, .protect = 16384};
     size_t size;
 
     cow_anchor_place(&anchor, 0, 512, 1);

@@ -97,8 +97,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 size_t fuzz_first_input(unsigned n, uint8_t *to, size_t room)
 {
     cow_anchor anchor = some_anchor();
-    cow_slot slot = {.generation = 7, .sequence = 5, .applied = 4, .end = 20000, .protect = 30000,
-                     .extent = {.address = 30208, .length = 1024}, .reserve = {{40960, 512}}};
+    cow_slot slot = {.generation = 7,
+                     .sequence = 5,
+                     .applied = 4,
+                     .end = 20000,
+                     .protect = 30000,
+                     .extent = {.address = 30208, .length = 1024},
+                     .reserve = {{40960, 512}}};
     cow_extent extent = {.sequence = 9, .after = 7, .end = 50000, .extension = 300};
     cow_overlay *frames;
     uint8_t *bytes;
