@@ -20,7 +20,7 @@ import time
 from results import results
 
 TEST = pathlib.Path(__file__).resolve().parent
-TIMEOUT = 900  # seconds; a test that hangs has caught the bug as well
+TIMEOUT = 300  # seconds; a test that hangs has caught the bug as well
 
 
 def crash(*scenarios):
@@ -56,16 +56,13 @@ BUGS = {
     "slot_not_renewed": ("a pending commit is applied although its slot may never reach the disk", JOURNAL),
     "superblock_not_restored": ("a superblock that a crash left flagged stays so", CRASH),
     "failed_commit_stays": ("the slot of a commit that failed is not voided", crash("failed_sync")),
-    "voided_slot_not_synced": (
-        "a writer goes on before a voided slot is on the disk",
-        [f"crash --damages 24 --seed {seed} --scenario failed_sync" for seed in (1, 2, 3)],
-    ),
+    "voided_slot_not_synced": ("a writer goes on before a voided slot is on the disk", JOURNAL),
     "cut_tail_too_early": ("extents that the older slot needs are cut off", CRASH),
     "commit_from_flush": ("HDF5's truncation, which a flush reaches, commits", JOURNAL + CRASH),
     "child_commits": ("a forked child commits what its parent wrote", JOURNAL),
     "reuse_pinned_space": ("space that a pinned state can see is written directly", JOURNAL),
     "refused_writer_truncates": ("O_TRUNC before the lock is held", JOURNAL),
-    "no_fence": ("the superblock on disk has no fence", JOURNAL + CRASH),
+    "no_fence": ("the superblock on disk has no fence", CRASH + JOURNAL),
     "not_looked_again_after_pin": ("a reader does not read the slots again after it pinned", JOURNAL),
     "older_pin_is_kept": ("a reader that pinned an older state keeps that pin", JOURNAL),
     "unpublished_is_read": ("a reader takes a slot that is not published yet", JOURNAL),

@@ -1965,6 +1965,56 @@ static void test_number_of_syncs(void **state)
     assert_int_equal(close_syncs, 0);
 }
 
+/* Syncs before the first change, by a writer that finds the slot at AT as one who took a commit back and died left it; 0: all
+ * is as it should be. -1: it does not open the file. */
+static long syncs_of_opening(off_t at)
+{
+    static const uint8_t nothing[COW_SLOT];
+    cow_journal_options options = at_once;
+    cow_disk_calls calls = cow_disk_system;
+    hid_t fapl, file;
+    int fd;
+
+    make(1);
+    file = open_writer();
+    state_write(file, 2);
+    H5Fclose(file);
+    fd = open(path, O_RDWR);
+    if (at > 0)
+        assert_int_equal(pwrite(fd, nothing, sizeof nothing, at), sizeof nothing);
+    close(fd);
+    calls.fdatasync = counting_fdatasync;
+    options.calls = &calls;
+    fapl = state_fapl(&options);
+    syncs = 0;
+    H5E_BEGIN_TRY
+    {
+        file = H5Fopen(path, H5F_ACC_RDWR, fapl);
+    }
+    H5E_END_TRY
+    H5Pclose(fapl);
+    if (file < 0)
+        return -1;
+    assert_int_equal(journal_of(file) != NULL, 1);
+    H5Fclose(file);
+    return syncs;
+}
+
+/* Else a power cut could bring the slot back, with its record half written over. */
+static void test_writer_waits_until_a_voided_slot_is_on_the_disk(void **state)
+{
+    int opened = 0;
+
+    (void)state;
+    assert_int_equal(syncs_of_opening(0), 0);
+    for (off_t at = 4096; at <= 8192; at += 4096) {
+        long n = syncs_of_opening(at);
+        assert_int_not_equal(n, 0);
+        opened += n > 0;
+    }
+    assert_true(opened > 0);
+}
+
 /* HDF5 1.14 never frees the chunks of a dataset that it could not write out; disks that fail are tested here. */
 const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void)
@@ -2041,6 +2091,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_full_disk_is_noticed_before_the_record_is_written),
         cmocka_unit_test(test_full_disk_fails_the_commit_and_not_its_applying),
         cmocka_unit_test(test_number_of_syncs),
+        cmocka_unit_test(test_writer_waits_until_a_voided_slot_is_on_the_disk),
     };
     int status;
 
