@@ -229,6 +229,37 @@ static void grow_by_links(unsigned n, long long grown[3])
     }
 }
 
+/* HDF5 lets a chunk be larger than a maximum only while the extent is 0. */
+static void test_copy_of_chunks_larger_than_the_maximum(void)
+{
+    static const int numbers[3] = {1, 2, 3};
+    hsize_t none = 0, most = 4, chunk = 16, some = 3;
+
+    for (int k = 0; k < 2; k++) {
+        hid_t from, to, set, space = H5Screate_simple(1, &none, &most), dcpl = H5Pcreate(H5P_DATASET_CREATE);
+        int got[3] = {0};
+
+        remove(COW);
+        remove(OTHER);
+        from = create(COW, H5P_DEFAULT);
+        to = create(OTHER, k ? H5P_DEFAULT : native_fapl);
+        CHECK(H5Pset_chunk(dcpl, 1, &chunk) >= 0);
+        CHECK((set = H5Dcreate2(from, "x", H5T_NATIVE_INT, space, H5P_DEFAULT, dcpl, H5P_DEFAULT)) >= 0);
+        CHECK(H5Dset_extent(set, &some) >= 0);
+        CHECK(H5Dwrite(set, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, numbers) >= 0);
+        CHECK(H5Dclose(set) >= 0 && H5Fclose(to) >= 0);
+        CHECK((to = H5Fopen(OTHER, H5F_ACC_RDWR, H5P_DEFAULT)) >= 0); /* plain, through the connector */
+        CHECK(H5Ocopy(from, "x", to, "x", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+        CHECK((set = H5Dopen2(to, "x", H5P_DEFAULT)) >= 0);
+        CHECK(H5Dread(set, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, got) >= 0);
+        CHECK(memcmp(got, numbers, sizeof got) == 0);
+        CHECK(H5Dclose(set) >= 0 && H5Fclose(to) >= 0 && H5Fclose(from) >= 0);
+        CHECK(H5Pclose(dcpl) >= 0 && H5Sclose(space) >= 0);
+    }
+    remove(COW);
+    remove(OTHER);
+}
+
 static void test_group_of_a_hundred_thousand_links(void)
 {
     const unsigned few = 10000, many = 100000;
@@ -841,6 +872,7 @@ int main(int argc, char **argv)
     static const test tests[] = {
         TEST(test_copy_within_a_file_costs_no_chunk_data),
         TEST(test_copy_into_another_file_with_history_is_deduplicated),
+        TEST(test_copy_of_chunks_larger_than_the_maximum),
         TEST(test_group_of_a_hundred_thousand_links),
         TEST(test_copy_of_a_group_of_many_ordered_links),
         TEST(test_mounts_show_what_native_hdf5_shows),

@@ -295,6 +295,21 @@ def test_chunks_are_moved_without_decoding(programs, tmp_path, monkeypatch):
     assert done.stdout.strip() == str(chunks)
 
 
+def test_chunks_larger_than_the_maximum_come_along(programs, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with h5py.File("plain.h5", "w") as f:  # HDF5 allows them while the extent is 0
+        dcpl = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+        dcpl.set_chunk((16,))
+        space = h5py.h5s.create_simple((0,), (4,))
+        d = h5py.Dataset(h5py.h5d.create(f.id, b"d", h5py.h5t.NATIVE_INT32, space, dcpl))
+        d.resize((3,))
+        d[...] = [1, 2, 3]
+    assert programs.cow("import", "plain.h5", "history.h5").returncode == 0
+    assert programs.cow("export", "history.h5@1", "again.h5").returncode == 0
+    with h5py.File("again.h5", "r") as f:
+        assert f["d"].chunks == (16,) and f["d"].maxshape == (4,) and list(f["d"]) == [1, 2, 3]
+
+
 def test_in_place_keeps_permissions_times_and_symbolic_links(programs, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     os.mkdir("store")

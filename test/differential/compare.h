@@ -25,6 +25,7 @@ typedef struct comparison {
     char prefix[120];           /* REACHED_VERSION: what absolute soft links begin with in B, "" otherwise */
     hid_t scratch;              /* native file in memory, to decode chunks in */
     bool deleted;               /* something was deleted from the file: reference counts may be higher in B */
+    bool uncounted;             /* reference counts are not compared: versions do not have them (D7) */
     bool renumbered;            /* something was copied out of a version (D29) */
     bool other;                 /* a file that was copied to: chunks are not compared (D30) */
     bool mixed;                 /* something was copied in from another file (D30) */

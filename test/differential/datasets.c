@@ -336,6 +336,12 @@ bool op_read(void)
     return true;
 }
 
+/* D27 */
+static bool gives_background(hid_t type)
+{
+    return type_contains(type, H5T_COMPOUND) || type_contains(type, H5T_VLEN);
+}
+
 /* Up to three different datasets in one call. */
 bool op_multi(void)
 {
@@ -373,6 +379,14 @@ bool op_multi(void)
         }
         if (writing)
             name_all_members(&t[n], set[n].id[0]);
+        for (size_t i = 0; i < n && writing; i++)
+            fresh = fresh && !(type_has_new_references(t[n].type) && gives_background(t[i].type)) &&
+                    !(type_has_new_references(t[i].type) && gives_background(t[n].type));
+        if (!fresh) {
+            end_transfer(&t[n]);
+            close_ids(set[n]);
+            continue;
+        }
         also(" %s (%s)", path, t[n].text);
         n++;
     }

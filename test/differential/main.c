@@ -27,7 +27,8 @@
  *      an edge chunk outside the extent. The program writes such datasets whole after they are made or grown, and raw
  *      chunks only where the whole chunk is inside.
  *  D6  Absolute soft links in a version begin with the version's path when read without the connector.
- *  D7  Reference counts and creation order numbers in versions: unchanged objects are shared by hard links.
+ *  D7  Reference counts and creation order numbers in versions: unchanged objects are shared by hard links. So a
+ *      reference count that changes (H5Oincr_refcount) is no new version.
  *  D8  Layout, chunks, filters and allocation of a versioned dataset read without the connector: it is virtual there.
  *  D9  Modifying a file that was opened for reading: only H5Dwrite is tried, which must be refused. Native HDF5 1.14.5
  *      accepts others (H5Awrite), and then cannot close the file.
@@ -71,7 +72,8 @@
  *      their bytes, which then lead to whatever is at that address there. Such trees are not copied.
  * D27  References of HDF5 1.12 inside compounds, arrays or sequences: writing them, native HDF5 1.14.5 may give back what it
  *      finds in the background buffer, whatever that is, and then destroys what is no reference (H5T__ref_disk_write,
- *      H5T__conv_ref). They stand alone.
+ *      H5T__conv_ref). They stand alone. In H5Dwrite_multi the background buffer of another dataset is enough
+ *      (H5D__scatgath_write): what needs one, compounds and variable length, is not written together with them.
  * D26  The extent of the dataspace that H5Rget_region gives in FILE@N: HDF5 reads it from the newest state's object header,
  *      past any connector (H5R__decode_token_region_compat).
  * D25  H5Dget_chunk_info and its like tell no address while the bytes wait to be committed or applied: docs/promises.md.

@@ -182,9 +182,10 @@ static void after_close(void)
     if (new_one)
         keep_version(made);
     else if (w.modified && w.versions > w.first) {
-        /* Changes that changed nothing (refused calls, equal bytes): then the last version is the present state. */
+        /* Changes that no version shows (refused calls, equal bytes, reference counts): then the last version is the
+         * present state. */
         struct version *last = &w.version[w.versions - 1];
-        comparison c = {.stack = NO_STACK, .how = REACHED_HEAD, .scratch = w.scratch};
+        comparison c = {.stack = NO_STACK, .how = REACHED_HEAD, .uncounted = true, .scratch = w.scratch};
         hid_t now = H5Fopen(w.name[0], H5F_ACC_RDONLY, w.access[0]),
               then = H5Fopen(last->twin, H5F_ACC_RDONLY, w.access[0]);
         if (!compare_trees(&c, then, now))
