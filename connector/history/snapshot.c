@@ -90,7 +90,8 @@ static int by_number(const void *a, const void *b)
 /* The numbers themselves differ: the snapshot's attributes were all made at once. */
 static bool order_differs(comparison *c)
 {
-    qsort(c->number, c->count / 2, 2 * sizeof *c->number, by_number);
+    if (c->count > 0)
+        qsort(c->number, c->count / 2, 2 * sizeof *c->number, by_number);
     for (size_t i = 3; i < c->count; i += 2)
         if (c->number[i] < c->number[i - 2])
             return true;

@@ -293,7 +293,7 @@ static bool values_equal(hid_t type, size_t n, const unsigned char *a, const uns
             equal = H5Requal(&x, &y) > 0;
         }
     } else
-        equal = memcmp(a, b, n * size) == 0;
+        equal = n == 0 || memcmp(a, b, n * size) == 0;
     return equal;
 }
 

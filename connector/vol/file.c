@@ -698,8 +698,10 @@ herr_t cow_file_close_callback(void *object, hid_t dxpl, void **req)
 
     /* An id that HDF5 made for the history's own handle, to keep in references: the handle stays. */
     if (cow_file_of_handle(o == NULL ? object : o->native)) {
-        if (o != NULL)
+        if (o != NULL) {
+            cow_object_drop_root(o); /* HDF5 keeps files open of which a group is */
             cow_object_free(o);
+        }
         return cow_leave(0);
     }
     if (o == NULL) /* a handle of HDF5's own: see wrap_object */

@@ -295,6 +295,8 @@ void run_end(void)
     H5Fclose(w.scratch);
     H5Pclose(w.access[0]);
     H5Pclose(w.access[1]);
+    for (size_t i = 0; i < w.versions; i++)
+        free(w.version[i].addresses);
     free(w.version);
     for (int s = 0; s < 2; s++) {
         char path[PATH_SIZE];
