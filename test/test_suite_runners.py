@@ -154,5 +154,6 @@ def test_every_c_test_is_registered_with_meson():
     build = (folder / "meson.build").read_text()
     registered = re.findall(r"^  '(\w+)': (?:true|false),$", build, re.MULTILINE)
     registered += re.findall(r"^  executable\('test_(\w+)', ", build, re.MULTILINE)
-    registered += re.findall(r"'(\w+)'", re.search(r"^foreach name : (\[.*\])$", build, re.MULTILINE).group(1))
+    table = re.search(r"^foreach name, helpers : \{\n(.*?)^\}$", build, re.MULTILINE | re.DOTALL).group(1)
+    registered += re.findall(r"^  '(\w+)': \[", table, re.MULTILINE)
     assert sorted(registered) == sorted(file.stem.removeprefix("test_") for file in folder.glob("test_*.c"))
