@@ -829,44 +829,6 @@ static void test_times_of_objects_stay_those_of_their_version(void)
     H5Sclose(space);
 }
 
-/* HDF5 makes a group of such links that cannot be read, with the bounds of a file with history. */
-static void test_expanding_links_of_a_group_is_refused(void)
-{
-    static const unsigned flags[] = {H5O_COPY_EXPAND_SOFT_LINK_FLAG, H5O_COPY_EXPAND_EXT_LINK_FLAG};
-    static const char *const inner[] = {"soft/inner", "external/inner"};
-    hid_t file = H5Fcreate("test_files_expand.h5", H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT),
-          lcpl = H5Pcreate(H5P_LINK_CREATE), ocpypl;
-    H5G_info_t info;
-
-    H5Pset_create_intermediate_group(lcpl, 1);
-    H5Gclose(H5Gcreate2(file, "target", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
-    H5Gclose(H5Gcreate2(file, "none/inner", lcpl, H5P_DEFAULT, H5P_DEFAULT));
-    for (int i = 0; i < 2; i++)
-        H5Gclose(H5Gcreate2(file, inner[i], lcpl, H5P_DEFAULT, H5P_DEFAULT));
-    CHECK(H5Lcreate_soft("/target", file, "soft/inner/link", H5P_DEFAULT, H5P_DEFAULT) >= 0);
-    CHECK(H5Lcreate_external("test_files_expand.h5", "/target", file, "external/inner/link", H5P_DEFAULT,
-                             H5P_DEFAULT) >= 0);
-    for (int i = 0; i < 2; i++) {
-        herr_t status;
-        ocpypl = H5Pcreate(H5P_OBJECT_COPY);
-        CHECK(H5Pset_copy_object(ocpypl, flags[i]) >= 0);
-        H5E_BEGIN_TRY
-        {
-            status = H5Ocopy(file, i ? "external" : "soft", file, "copy", ocpypl, H5P_DEFAULT);
-        }
-        H5E_END_TRY
-        CHECK(status < 0 && H5Lexists(file, "copy", H5P_DEFAULT) == 0);
-        /* what has no such links is copied */
-        CHECK(H5Ocopy(file, i ? "soft" : "none", file, i ? "copy 2" : "copy 1", ocpypl, H5P_DEFAULT) >= 0);
-        CHECK(H5Gget_info_by_name(file, i ? "copy 2/inner" : "copy 1/inner", &info, H5P_DEFAULT) >= 0);
-        CHECK(info.nlinks == (hsize_t)i);
-        H5Pclose(ocpypl);
-    }
-    H5Pclose(lcpl);
-    CHECK(H5Fclose(file) >= 0);
-    remove("test_files_expand.h5");
-}
-
 int main(int argc, char **argv)
 {
     static const test tests[] = {
@@ -885,7 +847,6 @@ int main(int argc, char **argv)
         TEST(test_page_buffer),
         TEST(test_other_drivers_make_plain_files_and_only_read_histories),
         TEST(test_times_of_objects_stay_those_of_their_version),
-        TEST(test_expanding_links_of_a_group_is_refused),
     };
     int status = run_tests(tests, COUNT(tests), argc, argv);
 

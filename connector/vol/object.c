@@ -21,71 +21,6 @@ void *cow_object_open_callback(void *object, const H5VL_loc_params_t *loc, H5I_t
     return cow_leave_pointer(opened);
 }
 
-/* ---- expanding links while copying ---- */
-
-typedef struct link_search {
-    cow_loc group;
-    H5L_type_t type; /* of the links that are looked for */
-    bool found;
-} link_search;
-
-static int look_at_link(void *context, const char *name, const H5L_info2_t *info)
-{
-    link_search *s = context;
-    cow_loc group = s->group, object;
-    int status = 0;
-
-    s->found |= info->type == s->type;
-    if (s->found || info->type != H5L_TYPE_HARD || strcmp(name, COW_GROUP) == 0)
-        return 0;
-    if (cow_native_open(group, name, &object) < 0)
-        return -1;
-    if (object.type == H5I_GROUP) {
-        s->group = object;
-        status = cow_native_links(object, false, look_at_link, s);
-        s->group = group;
-    }
-    return cow_native_close(object) < 0 ? -1 : status;
-}
-
-/* HDF5 1.14.5 puts the link that it makes of a soft or external one into the other's place, which has another size
- * (H5O__link_post_copy_file): with the bounds of a file with history the copy of the group could not be read. */
-static int check_expanding(void *native, const H5VL_loc_params_t *at, const char *name, hid_t ocpypl)
-{
-    static const struct {
-        unsigned flag;
-        H5L_type_t type;
-        const char *text;
-    } kinds[] = {
-        {H5O_COPY_EXPAND_SOFT_LINK_FLAG, H5L_TYPE_SOFT, "H5O_COPY_EXPAND_SOFT_LINK_FLAG (h5copy -f soft)"},
-        {H5O_COPY_EXPAND_EXT_LINK_FLAG, H5L_TYPE_EXTERNAL, "H5O_COPY_EXPAND_EXT_LINK_FLAG (h5copy -f ext)"},
-    };
-    unsigned flags = 0;
-    H5I_type_t type;
-    link_search s = {.found = false};
-    int status = 0;
-
-    if (H5Pget_copy_object(ocpypl, &flags) < 0)
-        return cow_error_native("cannot tell how '%s' is to be copied", name);
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds && status == 0; i++) {
-        if (!(flags & kinds[i].flag))
-            continue;
-        s = (link_search){.type = kinds[i].type};
-        if ((s.group.object = H5VLobject_open(native, at, cow_native_id(), &type, DXPL, NULL)) == NULL)
-            return cow_error_native("cannot open '%s'", name);
-        s.group.type = type;
-        status = cow_native_links(s.group, false, look_at_link, &s);
-        cow_object_close_native(s.group.object, type);
-        if (status == 0 && s.found)
-            status =
-                cow_error(COW_UNSUPPORTED,
-                          "'%s' has links that %s is to expand: HDF5 makes an unreadable group of that in files with "
-                          "history; copy without the flag, or copy what the links lead to",
-                          name, kinds[i].text);
-    }
-    return status;
-}
-
 herr_t cow_object_copy_callback(void *source, const H5VL_loc_params_t *source_loc, const char *source_name,
                                 void *target, const H5VL_loc_params_t *target_loc, const char *target_name,
                                 hid_t ocpypl, hid_t lcpl, hid_t dxpl, void **req)
@@ -133,9 +68,6 @@ herr_t cow_object_copy_callback(void *source, const H5VL_loc_params_t *source_lo
                   source_name);
         goto done;
     }
-    if (to_file != NULL && there > 0 && info.type == H5O_TYPE_GROUP &&
-        check_expanding(from.native, &at, source_name, ocpypl) < 0)
-        goto done;
     if (from_file == NULL && to_file == NULL)
         status = H5VLobject_copy(from.native, &from.loc, from.name, to.native, &to.loc, to.name, cow_native_id(),
                                  ocpypl, lcpl, dxpl, req);
