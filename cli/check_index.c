@@ -2,6 +2,7 @@
 #include "check.h"
 
 #include "error.h"
+#include "ids.h"
 #include "view/view.h"
 
 #include <stdio.h>
@@ -108,12 +109,7 @@ static const char *look_at_view(hid_t view, const expected_view *e, hid_t type)
                  !is_source(H5Pget_virtual_srcspace(dcpl, i), e, m))
             bad = "one of its mappings shows the wrong elements";
     }
-    if (own >= 0)
-        H5Tclose(own);
-    if (dcpl >= 0)
-        H5Pclose(dcpl);
-    if (space >= 0)
-        H5Sclose(space);
+    cow_close(own, dcpl, space);
     return bad;
 }
 

@@ -5,6 +5,7 @@
 #include "check.h"
 
 #include "error.h"
+#include "ids.h"
 #include "io/codec.h"
 #include "io/serial.h"
 #include "io/workers.h"
@@ -180,10 +181,7 @@ static void check_heap_slot(cli_check *check, const cli_pool *pool, slot_work *w
     H5Treclaim(pool->type, memory, H5P_DEFAULT, chunk);
 done:
     free(chunk);
-    if (memory >= 0)
-        H5Sclose(memory);
-    if (space >= 0)
-        H5Sclose(space);
+    cow_close(memory, space);
 }
 
 void cli_check_slots(cli_check *check, const cli_pool *pool)

@@ -2,6 +2,7 @@
  * native HDF5, to a temporary name beside the target that takes its place when everything is on disk. */
 #include "common.h"
 #include "history/history.h"
+#include "ids.h"
 #include "import/tree.h"
 #include "plugin.h"
 
@@ -56,12 +57,7 @@ static hid_t create_plain(const char *name, hid_t from, hid_t native)
         H5Pset_libver_bounds(fapl, H5F_LIBVER_V18, H5F_LIBVER_LATEST) < 0 || /* attributes of 64 KiB and more need it */
         cow_tree_group_settings(root, fcpl) < 0 || (file = H5Fcreate(name, H5F_ACC_EXCL, fcpl, fapl)) < 0)
         cli_fail("cannot create '%s': %s", name, cli_reason(text, sizeof text));
-    if (root >= 0)
-        H5Gclose(root);
-    if (fapl >= 0)
-        H5Pclose(fapl);
-    if (fcpl >= 0)
-        H5Pclose(fcpl);
+    cow_close(root, fapl, fcpl);
     return file;
 }
 
@@ -117,10 +113,7 @@ static int export_version(const char *name, const char *revision, const char *ou
         cli_warn("%zu reference%s pointed to nothing in this version, and %s null in '%s'", dangling,
                  dangling == 1 ? "" : "s", dangling == 1 ? "is" : "are", out);
 done:
-    if (copy.to >= 0)
-        H5Fclose(copy.to);
-    if (copy.from >= 0)
-        H5Fclose(copy.from);
+    cow_close(copy.to, copy.from);
     if (native >= 0)
         H5VLclose(native);
     if (status != 0)

@@ -2,6 +2,7 @@
 #include "pools.h"
 
 #include "history/history.h"
+#include "ids.h"
 #include "tables.h"
 
 #include <stdio.h>
@@ -87,12 +88,7 @@ void cli_pool_close(cli_pool *pool)
 {
     if (pool->rows != NULL)
         pool->rows->close(pool->rows);
-    if (pool->type >= 0)
-        H5Tclose(pool->type);
-    if (pool->dcpl >= 0)
-        H5Pclose(pool->dcpl);
-    if (pool->raw >= 0)
-        H5Dclose(pool->raw);
+    cow_close(pool->type, pool->dcpl, pool->raw);
     free(pool->size);
     free(pool->mask);
     *pool = (cli_pool){.raw = H5I_INVALID_HID, .type = H5I_INVALID_HID, .dcpl = H5I_INVALID_HID};

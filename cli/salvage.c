@@ -9,6 +9,7 @@
 
 #include "error.h"
 #include "history/history.h"
+#include "ids.h"
 #include "journal/driver.h"
 #include "plugin.h"
 #include "vol/vol.h"
@@ -406,10 +407,7 @@ static int put_log(salvage *s, char *why, size_t size)
     free(new);
     cli_versions_free(rows, count);
 done:
-    if (type >= 0)
-        H5Tclose(type);
-    if (log >= 0)
-        H5Dclose(log);
+    cow_close(type, log);
     if (file >= 0 && H5Fclose(file) < 0 && status == 0) {
         cli_reason(why, size);
         status = -1;

@@ -8,6 +8,7 @@
  */
 #include "salvage.h"
 
+#include "ids.h"
 #include "pools.h"
 
 #include "error.h"
@@ -736,12 +737,7 @@ static int move_whole(salvage *s, const salvage_object *object, hid_t from, hid_
         status = cow_tree_copy_elements(&s->copy, from, to, object->path);
 done:
     free(buffer);
-    if (memory >= 0)
-        H5Tclose(memory);
-    if (space >= 0)
-        H5Sclose(space);
-    if (type >= 0)
-        H5Tclose(type);
+    cow_close(memory, space, type);
     return status;
 }
 

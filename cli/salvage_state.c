@@ -11,6 +11,7 @@
 
 #include "error.h"
 #include "history/history.h"
+#include "ids.h"
 #include "journal/fence.h"
 #include "journal/inspect.h"
 #include "store/bytes.h"
@@ -327,10 +328,7 @@ static void look_at_dataset(members *m, hid_t dataset, uint64_t address)
         H5Sclose(memory);
     }
 done:
-    if (space >= 0)
-        H5Sclose(space);
-    if (type >= 0)
-        H5Tclose(type);
+    cow_close(space, type);
     H5Eclear2(H5E_DEFAULT);
 }
 

@@ -7,6 +7,7 @@
 #include "salvage.h"
 
 #include "error.h"
+#include "ids.h"
 #include "store/digest.h"
 
 #include <stdio.h>
@@ -153,12 +154,7 @@ static bool same_kind(hid_t type, hid_t space, hid_t dcpl, hid_t to)
         same = most[d] == own_most[d];
     if (same && rank > 0 && memcmp(now, own_now, (size_t)rank * sizeof *now) != 0)
         same = H5Pget_layout(dcpl) == H5D_CHUNKED && H5Dset_extent(to, now) >= 0;
-    if (own >= 0)
-        H5Tclose(own);
-    if (own_space >= 0)
-        H5Sclose(own_space);
-    if (own_dcpl >= 0)
-        H5Pclose(own_dcpl);
+    cow_close(own, own_space, own_dcpl);
     H5Eclear2(H5E_DEFAULT);
     return same;
 }
@@ -195,16 +191,7 @@ static int make_dataset(salvage *s, hid_t through, hid_t native, const char *pat
         status = -1;
     }
 done:
-    if (dataset >= 0)
-        H5Dclose(dataset);
-    if (new >= 0)
-        H5Tclose(new);
-    if (dcpl >= 0)
-        H5Pclose(dcpl);
-    if (space >= 0)
-        H5Sclose(space);
-    if (type >= 0)
-        H5Tclose(type);
+    cow_close(dataset, new, dcpl, space, type);
     return status;
 }
 
@@ -218,10 +205,7 @@ static int make_type(salvage *s, hid_t from, const char *path, hid_t lcpl, char 
         status = -1;
     if (status != 0)
         cli_reason(why, size);
-    if (type >= 0)
-        H5Tclose(type);
-    if (tcpl >= 0)
-        H5Pclose(tcpl);
+    cow_close(type, tcpl);
     return status;
 }
 
@@ -472,10 +456,7 @@ static int put_hard(salvage *s, const H5L_info2_t *link, const char *path, bool 
     place->source = address;
     place->root = root;
 done:
-    if (through >= 0)
-        H5Oclose(through);
-    if (native >= 0)
-        H5Oclose(native);
+    cow_close(through, native);
     return status;
 }
 
@@ -515,10 +496,7 @@ static int put_group(salvage *s, const char *path)
     if (status < 0 && s->copy.why[0] == '\0')
         cow_tree_failed(&s->copy, "the group", path);
     free_links(&links);
-    if (lcpl >= 0)
-        H5Pclose(lcpl);
-    if (group >= 0)
-        H5Oclose(group);
+    cow_close(lcpl, group);
     return status;
 }
 
@@ -555,12 +533,7 @@ static int read_attribute(hid_t from, const char *name)
     }
     free(value);
     hid_t stack = H5Eget_current_stack();
-    if (space >= 0)
-        H5Sclose(space);
-    if (type >= 0)
-        H5Tclose(type);
-    if (attribute >= 0)
-        H5Aclose(attribute);
+    cow_close(space, type, attribute);
     H5Eset_current_stack(stack);
     return status;
 }
@@ -651,12 +624,7 @@ static int fill_object(salvage *s, const salvage_object *object)
         put_comment(through >= 0 ? through : native, to);
     H5Eclear2(H5E_DEFAULT);
 done:
-    if (to >= 0)
-        H5Oclose(to);
-    if (through >= 0)
-        H5Oclose(through);
-    if (native >= 0)
-        H5Oclose(native);
+    cow_close(to, through, native);
     return status;
 }
 

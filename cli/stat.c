@@ -3,6 +3,7 @@
 #include "common.h"
 #include "graph.h"
 #include "history/history.h"
+#include "ids.h"
 #include "pools.h"
 #include "tables.h"
 
@@ -204,10 +205,7 @@ static void survey_native(item *it, hid_t dataset, hid_t type)
     it->logical = times(H5Tget_size(type), elements);
     it->stored = it->plain = H5Dget_storage_size(dataset);
     it->filters = cli_strdup(cli_filters(dcpl, text, sizeof text));
-    if (dcpl >= 0)
-        H5Pclose(dcpl);
-    if (space >= 0)
-        H5Sclose(space);
+    cow_close(dcpl, space);
     H5Eclear2(H5E_DEFAULT);
 }
 
@@ -239,10 +237,7 @@ static void found(void *context, cli_object *object, const char *path)
     else
         survey_native(it, dataset, type);
 done:
-    if (type >= 0)
-        H5Tclose(type);
-    if (dataset >= 0)
-        H5Dclose(dataset);
+    cow_close(type, dataset);
 }
 
 /* ---- totals ---- */

@@ -1,6 +1,8 @@
 /* Reading log, datasets and snapshots, and telling what a dataset object is. See tables.h. */
 #include "tables.h"
 
+#include "ids.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,10 +83,7 @@ static int add_column(hid_t memory, hid_t stored, const char *path, const column
     }
     status = H5Tinsert(memory, c->name, c->offset, type) < 0 ? -1 : 0;
 done:
-    if (type >= 0)
-        H5Tclose(type);
-    if (member >= 0)
-        H5Tclose(member);
+    cow_close(type, member);
     return status;
 }
 
@@ -127,17 +126,11 @@ static int read_table(const cli_file *file, const char *path, const column *colu
     *count = extent;
     status = 0;
 done:
-    if (stored >= 0)
-        H5Tclose(stored);
-    if (table >= 0)
-        H5Dclose(table);
+    cow_close(stored, table);
     if (status < 0) {
         free(*rows);
         *rows = NULL;
-        if (*memory >= 0)
-            H5Tclose(*memory);
-        if (*space >= 0)
-            H5Sclose(*space);
+        cow_close(*memory, *space);
         *memory = *space = H5I_INVALID_HID;
     }
     return status;

@@ -10,6 +10,7 @@
 #include "history/internal.h"
 
 #include "error.h"
+#include "ids.h"
 
 #include <H5VLconnector.h>
 #include <H5VLconnector_passthru.h>
@@ -131,12 +132,7 @@ static int share(copying *c, cow_loc copy, cow_loc parent, cow_dataset *source, 
     file->shared_nodes = true;
     status = 0;
 done:
-    if (fill >= 0)
-        H5Pclose(fill);
-    if (type >= 0)
-        H5Tclose(type);
-    if (dcpl >= 0)
-        H5Pclose(dcpl);
+    cow_close(fill, type, dcpl);
     return status;
 }
 
@@ -204,10 +200,7 @@ static int pour_decoded(pouring *p, const uint64_t offset[])
         if (s->heap)
             H5Treclaim(s->type, memory, DXPL, p->buffer);
     }
-    if (file >= 0)
-        H5Sclose(file);
-    if (memory >= 0)
-        H5Sclose(memory);
+    cow_close(file, memory);
     return status;
 }
 
@@ -282,12 +275,7 @@ done:
     free(p.buffer);
     if (target != NULL)
         cow_dataset_release(target);
-    if (dcpl >= 0)
-        H5Pclose(dcpl);
-    if (space >= 0)
-        H5Sclose(space);
-    if (type >= 0)
-        H5Tclose(type);
+    cow_close(dcpl, space, type);
     return status;
 }
 

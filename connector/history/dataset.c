@@ -7,6 +7,7 @@
 #include "history/internal.h"
 
 #include "error.h"
+#include "ids.h"
 
 #include <H5VLconnector.h>
 #include <H5VLconnector_passthru.h>
@@ -344,10 +345,7 @@ static hid_t head_dcpl(hid_t dcpl, int rank, const hsize_t extent[], const hsize
             H5Pclose(p);
         p = H5I_INVALID_HID;
     }
-    if (all >= 0)
-        H5Sclose(all);
-    if (view >= 0)
-        H5Sclose(view);
+    cow_close(all, view);
     return p;
 }
 
@@ -428,10 +426,7 @@ cow_dataset *cow_dataset_create(cow_file *file, void *at, const H5VL_loc_params_
         dataset = NULL;
     }
 done:
-    if (head >= 0)
-        H5Pclose(head);
-    if (chunked >= 0)
-        H5Pclose(chunked);
+    cow_close(head, chunked);
     if (dataset == NULL && *native != NULL) {
         cow_file_fail(file); /* a head that has no history */
         H5VLdataset_close(*native, cow_native_id(), DXPL, NULL);

@@ -3,6 +3,7 @@
 #include "history/internal.h"
 
 #include "error.h"
+#include "ids.h"
 #include "store/bytes.h"
 
 #include <stdio.h>
@@ -138,10 +139,7 @@ static hid_t slot_row_type(unsigned rank)
         H5Tinsert(type, "checksum", COW_HASH_SIZE, H5T_STD_U64LE) < 0 ||
         H5Tinsert(type, "extent", COW_HASH_SIZE + 8, dims) < 0)
         cow_error_native("cannot describe a slot table");
-    if (dims >= 0)
-        H5Tclose(dims);
-    if (bytes >= 0)
-        H5Tclose(bytes);
+    cow_close(dims, bytes);
     return type;
 }
 
@@ -320,10 +318,7 @@ int cow_pools_find(cow_file *file, hid_t type, hid_t dcpl, uint32_t *id)
         goto done;
     status = 0;
 done:
-    if (t >= 0)
-        H5Tclose(t);
-    if (p >= 0)
-        H5Pclose(p);
+    cow_close(t, p);
     return status;
 }
 

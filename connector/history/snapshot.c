@@ -10,6 +10,7 @@
 #include "history/internal.h"
 
 #include "error.h"
+#include "ids.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -157,12 +158,7 @@ static int data_differs(cow_loc head, cow_loc snapshot)
         differs = memcmp(bytes, bytes + (size_t)n * size, (size_t)n * size) != 0;
 done:
     free(bytes);
-    if (space2 >= 0)
-        H5Sclose(space2);
-    if (space >= 0)
-        H5Sclose(space);
-    if (type >= 0)
-        H5Tclose(type);
+    cow_close(space2, space, type);
     return differs;
 }
 
@@ -683,14 +679,7 @@ static int build_native(cow_walk *walk, cow_loc head, cow_loc *made)
         goto done;
     status = copy_header(walk, head, *made);
 done:
-    if (dcpl >= 0)
-        H5Pclose(dcpl);
-    if (space >= 0)
-        H5Sclose(space);
-    if (type >= 0)
-        H5Tclose(type);
-    if (named >= 0)
-        H5Tclose(named);
+    cow_close(dcpl, space, type, named);
     return status;
 }
 
@@ -707,10 +696,7 @@ static int build_named(cow_walk *walk, cow_loc head, uint64_t address, cow_loc *
         status = note_built(walk, address, *made) < 0 || copy_header(walk, head, *made) < 0
                      ? -1
                      : note_sums(walk, address, *made, NULL);
-    if (type >= 0)
-        H5Tclose(type);
-    if (tcpl >= 0)
-        H5Pclose(tcpl);
+    cow_close(type, tcpl);
     return status;
 }
 

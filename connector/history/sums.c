@@ -9,6 +9,7 @@
 #include "history/internal.h"
 
 #include "error.h"
+#include "ids.h"
 #include "io/serial.h"
 #include "planted.h"
 #include "store/bytes.h"
@@ -126,12 +127,7 @@ static int sum_elements(const char *file, void *dataset, uint64_t *sum)
     }
 done:
     free(values);
-    if (dcpl >= 0)
-        H5Pclose(dcpl);
-    if (space >= 0)
-        H5Sclose(space);
-    if (type >= 0)
-        H5Tclose(type);
+    cow_close(dcpl, space, type);
     return status;
 }
 

@@ -2,6 +2,7 @@
 #include "history/internal.h"
 
 #include "error.h"
+#include "ids.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -63,10 +64,7 @@ int cow_log_create(cow_loc file)
         status = 0;
     }
 done:
-    if (type >= 0)
-        H5Tclose(type);
-    if (memory >= 0)
-        H5Tclose(memory);
+    cow_close(type, memory);
     return status;
 }
 
@@ -101,12 +99,7 @@ static int transfer(cow_loc file, uint64_t row, cow_log_row *data, bool write)
     else
         status = cow_native_dataset_read(dataset, type, memory, space, H5P_DEFAULT, data);
 done:
-    if (memory >= 0)
-        H5Sclose(memory);
-    if (space >= 0)
-        H5Sclose(space);
-    if (type >= 0)
-        H5Tclose(type);
+    cow_close(memory, space, type);
     if (cow_native_dataset_close(dataset) < 0)
         status = -1;
     return status;

@@ -3,6 +3,7 @@
  * object. */
 #include "import/tree.h"
 
+#include "ids.h"
 #include "import/references.h"
 
 #include <stdio.h>
@@ -447,12 +448,7 @@ static int same_dataset(const comparison *c, const hid_t dataset[2], const char 
     else if (!same_elements(c, dataset, type[0], space[0], list[0]))
         what = "the data of";
     for (int i = 0; i < 2; i++) {
-        if (type[i] >= 0)
-            H5Tclose(type[i]);
-        if (space[i] >= 0)
-            H5Sclose(space[i]);
-        if (list[i] >= 0)
-            H5Pclose(list[i]);
+        cow_close(type[i], space[i], list[i]);
     }
     return what == NULL ? 0 : differs(c->tree, what, path);
 }
@@ -538,14 +534,7 @@ static bool same_attribute(const comparison *c, const hid_t object[2], const cha
     if (memory >= 0)
         H5Tclose(memory);
     for (int i = 0; i < 2; i++) {
-        if (list[i] >= 0)
-            H5Pclose(list[i]);
-        if (space[i] >= 0)
-            H5Sclose(space[i]);
-        if (type[i] >= 0)
-            H5Tclose(type[i]);
-        if (attribute[i] >= 0)
-            H5Aclose(attribute[i]);
+        cow_close(list[i], space[i], type[i], attribute[i]);
     }
     return same;
 }

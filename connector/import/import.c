@@ -11,6 +11,7 @@
  */
 #include "import/import.h"
 
+#include "ids.h"
 #include "import/tree.h"
 
 #include "error.h"
@@ -255,12 +256,7 @@ static int copy(work *w)
     }
     status = 0;
 done:
-    if (root >= 0)
-        H5Gclose(root);
-    if (fapl >= 0)
-        H5Pclose(fapl);
-    if (fcpl >= 0)
-        H5Pclose(fcpl);
+    cow_close(root, fapl, fcpl);
     return status;
 }
 

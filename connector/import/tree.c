@@ -5,6 +5,7 @@
  */
 #include "import/tree.h"
 
+#include "ids.h"
 #include "native/native.h"
 #include "store/bytes.h"
 
@@ -209,10 +210,7 @@ static int make_group(cow_tree *tree, hid_t from, const char *path, hid_t lcpl)
                       : H5Gcreate2(tree->to, path, lcpl, gcpl, H5P_DEFAULT);
     int status = group < 0 ? cow_tree_failed(tree, "the group", path) : 0;
 
-    if (group >= 0)
-        H5Gclose(group);
-    if (gcpl >= 0)
-        H5Pclose(gcpl);
+    cow_close(group, gcpl);
     return status;
 }
 
@@ -223,10 +221,7 @@ static int make_type(cow_tree *tree, hid_t from, const char *path, hid_t lcpl)
 
     if (tcpl < 0 || type < 0 || H5Tcommit2(tree->to, path, type, lcpl, tcpl, H5P_DEFAULT) < 0)
         status = cow_tree_failed(tree, "the named type", path);
-    if (type >= 0)
-        H5Tclose(type);
-    if (tcpl >= 0)
-        H5Pclose(tcpl);
+    cow_close(type, tcpl);
     return status;
 }
 
@@ -276,14 +271,7 @@ static int make_dataset(cow_tree *tree, hid_t from, const char *path, hid_t lcpl
 done:
     if (dataset >= 0 && H5Dclose(dataset) < 0 && status == 0)
         status = cow_tree_failed(tree, "the dataset", path);
-    if (new >= 0)
-        H5Tclose(new);
-    if (dcpl >= 0)
-        H5Pclose(dcpl);
-    if (space >= 0)
-        H5Sclose(space);
-    if (type >= 0)
-        H5Tclose(type);
+    cow_close(new, dcpl, space, type);
     return status;
 }
 
@@ -423,10 +411,7 @@ static int copy_group(cow_tree *tree, const char *path)
         free(child);
     }
     cow_tree_names_free(&links);
-    if (lcpl >= 0)
-        H5Pclose(lcpl);
-    if (group >= 0)
-        H5Gclose(group);
+    cow_close(lcpl, group);
     return status;
 }
 

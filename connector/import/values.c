@@ -1,6 +1,7 @@
 /* Types, attributes and elements of datasets from one file to another; references are translated. See tree.h. */
 #include "import/tree.h"
 
+#include "ids.h"
 #include "import/references.h"
 
 #include <stdio.h>
@@ -99,18 +100,7 @@ done:
     free(value);
     if (target >= 0 && H5Aclose(target) < 0 && status == 0)
         status = cow_tree_failed(tree, "an attribute of", path);
-    if (acpl >= 0)
-        H5Pclose(acpl);
-    if (space >= 0)
-        H5Sclose(space);
-    if (new >= 0)
-        H5Tclose(new);
-    if (memory >= 0)
-        H5Tclose(memory);
-    if (type >= 0)
-        H5Tclose(type);
-    if (source >= 0)
-        H5Aclose(source);
+    cow_close(acpl, space, new, memory, type, source);
     return status;
 }
 
@@ -294,13 +284,6 @@ done:
     if (status < 0)
         cow_tree_failed(tree, "the data of", path);
     free(stored.chunk);
-    if (dcpl >= 0)
-        H5Pclose(dcpl);
-    if (space >= 0)
-        H5Sclose(space);
-    if (type >= 0)
-        H5Tclose(type);
-    if (stored_type >= 0)
-        H5Tclose(stored_type);
+    cow_close(dcpl, space, type, stored_type);
     return status;
 }

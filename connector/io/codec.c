@@ -6,6 +6,7 @@
 #include "io/codec.h"
 
 #include "error.h"
+#include "ids.h"
 #include "io/filters.h"
 #include "io/scratch.h"
 
@@ -98,10 +99,7 @@ void cow_codec_close(cow_codec *codec)
         return;
     cow_scratch_close(codec->encoder);
     cow_scratch_close(codec->decoder);
-    if (codec->type >= 0)
-        H5Tclose(codec->type);
-    if (codec->dcpl >= 0)
-        H5Pclose(codec->dcpl);
+    cow_close(codec->type, codec->dcpl);
     free(codec->filter);
     free(codec);
 }

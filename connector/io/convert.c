@@ -3,6 +3,7 @@
 #include "io/convert.h"
 
 #include "error.h"
+#include "ids.h"
 #include "native/native.h"
 
 #include <stdio.h>
@@ -90,19 +91,13 @@ static int scratch_dataset(hid_t type, size_t n, hid_t dcpl, hid_t *file, hid_t 
         cow_error_native("cannot make a scratch dataset in memory");
     else
         status = 0;
-    if (space >= 0)
-        H5Sclose(space);
-    if (fapl >= 0)
-        H5Pclose(fapl);
+    cow_close(space, fapl);
     return status;
 }
 
 static void close_scratch(hid_t file, hid_t dataset)
 {
-    if (dataset >= 0)
-        H5Dclose(dataset);
-    if (file >= 0)
-        H5Fclose(file);
+    cow_close(dataset, file);
 }
 
 static int run_transform(const cow_conversion *conversion, size_t n, void *packed)

@@ -9,6 +9,7 @@
 #include "io/heap.h"
 
 #include "error.h"
+#include "ids.h"
 #include "io/cache.h"
 #include "io/convert.h"
 #include "io/plan.h"
@@ -92,10 +93,7 @@ static int move_part(const cow_array *array, uint64_t slot, const cow_heap_part 
                        : cow_native_dataset_read(raw_data(array), mem_type, memory, file, dxpl, packed);
     if (write)
         cow_native_chunk_store_changed(cow_pool_store(array->pool));
-    if (file >= 0)
-        H5Sclose(file);
-    if (memory >= 0)
-        H5Sclose(memory);
+    cow_close(file, memory);
     return status < 0 ? cow_context("%s: HDF5 cannot %s elements of a chunk", array->label, write ? "write" : "read")
                       : 0;
 }

@@ -8,6 +8,7 @@
 #include "io/scratch.h"
 
 #include "error.h"
+#include "ids.h"
 #include "native/native.h"
 
 #include <stdio.h>
@@ -118,12 +119,7 @@ static int create_dataset(cow_scratch *scratch, hid_t file, hid_t dcpl)
     scratch->changed = !same;
     result = 0;
 done:
-    if (made >= 0)
-        H5Pclose(made);
-    if (space >= 0)
-        H5Sclose(space);
-    if (scratch_dcpl >= 0)
-        H5Pclose(scratch_dcpl);
+    cow_close(made, space, scratch_dcpl);
     return result;
 }
 

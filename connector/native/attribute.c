@@ -6,6 +6,7 @@
 #include "native/native.h"
 
 #include "error.h"
+#include "ids.h"
 
 #include <H5VLconnector.h>
 #include <H5VLconnector_passthru.h>
@@ -132,12 +133,7 @@ static void attribute_close(attribute *a)
     if (a->value != NULL && a->elements > 0)
         H5Treclaim(a->type, a->space, DXPL, a->value);
     free(a->value);
-    if (a->type >= 0)
-        H5Tclose(a->type);
-    if (a->space >= 0)
-        H5Sclose(a->space);
-    if (a->acpl >= 0)
-        H5Pclose(a->acpl);
+    cow_close(a->type, a->space, a->acpl);
     if (a->object != NULL)
         H5VLattr_close(a->object, cow_native_id(), DXPL, NULL);
 }

@@ -5,6 +5,7 @@
 #include "native/native.h"
 
 #include "error.h"
+#include "ids.h"
 
 #include <H5VLconnector.h>
 #include <H5VLconnector_passthru.h>
@@ -169,10 +170,7 @@ static hid_t id_without_object(void *file)
     if (fapl >= 0 && H5Pset_vol(fapl, cow_native_id(), NULL) >= 0 && H5Pset_fapl_core(fapl, 4096, false) >= 0 &&
         (other = H5Fcreate("h5cow", H5F_ACC_TRUNC, H5P_DEFAULT, fapl)) >= 0)
         H5Ovisit3(other, H5_INDEX_NAME, H5_ITER_NATIVE, give_id, file_and_id, H5O_INFO_BASIC);
-    if (other >= 0)
-        H5Fclose(other);
-    if (fapl >= 0)
-        H5Pclose(fapl);
+    cow_close(other, fapl);
     return id;
 }
 

@@ -8,6 +8,7 @@
 #include "native/native.h"
 
 #include "error.h"
+#include "ids.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -46,10 +47,7 @@ static int make_image(lent *l)
     if ((l->image = malloc(l->size)) != NULL && H5Fget_file_image(file, l->image, l->size) == size)
         status = 0;
 done:
-    if (file >= 0)
-        H5Fclose(file);
-    if (fapl >= 0)
-        H5Pclose(fapl);
+    cow_close(file, fapl);
     return status;
 }
 

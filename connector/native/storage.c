@@ -3,6 +3,7 @@
 #include "native/native.h"
 
 #include "error.h"
+#include "ids.h"
 
 #include <H5VLconnector.h>
 #include <H5VLconnector_passthru.h>
@@ -39,10 +40,7 @@ static int table_transfer(file_table *t, bool write, uint64_t first, uint64_t co
         status = cow_native_dataset_write(t->dataset, t->type, memory, file, DXPL, rows);
     else
         status = cow_native_dataset_read(t->dataset, t->type, memory, file, DXPL, rows);
-    if (file >= 0)
-        H5Sclose(file);
-    if (memory >= 0)
-        H5Sclose(memory);
+    cow_close(file, memory);
     return status;
 }
 
@@ -123,10 +121,7 @@ cow_table *cow_native_table_create(cow_loc at, const char *path, hid_t row_type,
         cow_error_native("cannot describe the table '%s'", path);
     else
         dataset = cow_native_dataset_create(at, path, row_type, space, dcpl);
-    if (dcpl >= 0)
-        H5Pclose(dcpl);
-    if (space >= 0)
-        H5Sclose(space);
+    cow_close(dcpl, space);
     return dataset == NULL ? NULL : table_over(dataset, path);
 }
 
@@ -357,10 +352,7 @@ cow_chunk_store *cow_native_chunk_store(void *raw_data, hid_t dcpl)
         c->chunk_bytes *= c->chunk[d];
     store = &c->store;
 done:
-    if (type >= 0)
-        H5Tclose(type);
-    if (space >= 0)
-        H5Sclose(space);
+    cow_close(type, space);
     if (store == NULL)
         chunks_close(&c->store);
     return store;

@@ -8,6 +8,7 @@
 #include "view/view.h"
 
 #include "error.h"
+#include "ids.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -172,10 +173,7 @@ int cow_view_node(const cow_view_context *context, const cow_node *node)
     }
     status = make_view(context, node->offset, space, dcpl);
 done:
-    if (dcpl >= 0)
-        H5Pclose(dcpl);
-    if (space >= 0)
-        H5Sclose(space);
+    cow_close(dcpl, space);
     free(mappings);
     return status;
 }
@@ -213,10 +211,7 @@ int cow_view_root(const cow_view_context *context, uint64_t node, const cow_root
     }
     status = make_view(context, node, space, dcpl);
 done:
-    if (dcpl >= 0)
-        H5Pclose(dcpl);
-    if (space >= 0)
-        H5Sclose(space);
+    cow_close(dcpl, space);
     return status;
 }
 
@@ -236,11 +231,6 @@ void *cow_view_whole(cow_loc group, const char *name, hid_t type, unsigned rank,
         cow_error_native("cannot describe the virtual dataset '%s'", name == NULL ? "(anonymous)" : name);
     else
         dataset = cow_native_dataset_create(group, name, type, view, plist);
-    if (plist >= 0)
-        H5Pclose(plist);
-    if (all >= 0)
-        H5Sclose(all);
-    if (view >= 0)
-        H5Sclose(view);
+    cow_close(plist, all, view);
     return dataset;
 }

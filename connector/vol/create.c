@@ -8,6 +8,8 @@
  * removed by that commit. */
 #include "vol/vol.h"
 
+#include "ids.h"
+
 #include "journal/driver.h"
 
 #include <errno.h>
@@ -85,10 +87,7 @@ done:
         cow_error_native("cannot compare the file's creation properties");
     if (root != NULL)
         cow_native_group_close(root);
-    if (list[0] >= 0)
-        H5Pclose(list[0]);
-    if (root_list[0] >= 0)
-        H5Pclose(root_list[0]);
+    cow_close(list[0], root_list[0]);
     return same;
 }
 
@@ -384,10 +383,7 @@ done:
     cow_file_remember(s.object, fapl);
     if (s.object != NULL && (flags & H5F_ACC_SWMR_WRITE))
         cow_home_start_swmr(s.object->home);
-    if (own_fcpl >= 0)
-        H5Pclose(own_fcpl);
-    if (under >= 0)
-        H5Pclose(under);
+    cow_close(own_fcpl, under);
     cow_options_free(options);
     free(s.aside);
     if (stack >= 0)

@@ -3,6 +3,8 @@
  * Chunk-level calls: chunk.c. */
 #include "vol/vol.h"
 
+#include "ids.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -248,10 +250,7 @@ static herr_t read_converted(cow_object *o, hid_t mem_type, hid_t mem_space, hid
     status = H5VLdataset_read(1, &o->native, cow_native_id(), &mem_type, &mem_space, &file_space, dxpl, &buf, req);
 done:
     free(values);
-    if (memory >= 0)
-        H5Sclose(memory);
-    if (own >= 0)
-        H5Sclose(own);
+    cow_close(memory, own);
     return status;
 }
 

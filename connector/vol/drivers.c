@@ -4,6 +4,7 @@
  * but with a message that nobody understands. */
 #include "vol/vol.h"
 
+#include "ids.h"
 #include "journal/driver.h"
 
 #include <stdio.h>
@@ -160,10 +161,7 @@ static int check_splitter(const char *name, unsigned flags, hid_t fapl, hid_t dr
         status = cow_error_native("%s: cannot find the files that it consists of", name);
     else
         status = check_file(config->wo_path, name, flags, driver, plain);
-    if (config->rw_fapl_id >= 0)
-        H5Pclose(config->rw_fapl_id);
-    if (config->wo_fapl_id >= 0)
-        H5Pclose(config->wo_fapl_id);
+    cow_close(config->rw_fapl_id, config->wo_fapl_id);
     free(config);
     return status;
 }

@@ -10,6 +10,8 @@
  */
 #include "vol/vol.h"
 
+#include "ids.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,10 +44,7 @@ typedef struct mapping {
 
 static void mapping_close(mapping *m)
 {
-    if (m->source >= 0)
-        H5Sclose(m->source);
-    if (m->target >= 0)
-        H5Sclose(m->target);
+    cow_close(m->source, m->target);
     if (m->dataset != NULL)
         cow_dataset_release(m->dataset);
     if (m->native != NULL)
@@ -202,12 +201,7 @@ static int read_mapping(mapping *m, hid_t mem_type, hid_t memory, hid_t wanted, 
 done:
     if (status < 0 && !cow_error_pending())
         cow_error_native("cannot read a mapping of a virtual dataset");
-    if (both >= 0)
-        H5Sclose(both);
-    if (from >= 0)
-        H5Sclose(from);
-    if (to >= 0)
-        H5Sclose(to);
+    cow_close(both, from, to);
     return status;
 }
 
@@ -295,10 +289,7 @@ static int read_points(cow_object *o, hid_t dcpl, hid_t extent, hid_t mem_type, 
 done:
     free(whole);
     free(p.bytes);
-    if (all >= 0)
-        H5Sclose(all);
-    if (everything >= 0)
-        H5Sclose(everything);
+    cow_close(all, everything);
     return status;
 }
 
@@ -335,13 +326,6 @@ int cow_mapped_read(cow_object *o, hid_t mem_type, hid_t mem_space, hid_t file_s
     else
         status = read_slabs(o, dcpl, extent, mem_type, memory, wanted, dxpl, buf);
 done:
-    if (dcpl >= 0)
-        H5Pclose(dcpl);
-    if (extent >= 0)
-        H5Sclose(extent);
-    if (wanted >= 0)
-        H5Sclose(wanted);
-    if (memory >= 0)
-        H5Sclose(memory);
+    cow_close(dcpl, extent, wanted, memory);
     return status;
 }

@@ -7,6 +7,8 @@
  */
 #include "vol/vol.h"
 
+#include "ids.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -64,10 +66,7 @@ static int tracks_creation(hid_t start, const char *path)
     unsigned flags = 0;
     int status = gcpl >= 0 && H5Pget_link_creation_order(gcpl, &flags) >= 0 ? 0 : -1;
 
-    if (gcpl >= 0)
-        H5Pclose(gcpl);
-    if (group >= 0)
-        H5Gclose(group);
+    cow_close(gcpl, group);
     return status < 0 ? -1 : (flags & H5P_CRT_ORDER_TRACKED) != 0;
 }
 
