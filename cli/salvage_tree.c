@@ -186,7 +186,7 @@ static int make_dataset(salvage *s, hid_t through, hid_t native, const char *pat
     if (dataset >= 0)
         H5Dclose(dataset);
     H5Eclear2(H5E_DEFAULT);
-    if (drop(s, path) < 0 || (dataset = H5Dcreate2(s->copy.to, path, new, space, lcpl, dcpl, H5P_DEFAULT)) < 0) {
+    if (drop(s, path) < 0 || (dataset = cow_tree_dataset(s->copy.to, path, new, space, lcpl, dcpl)) < 0) {
         cli_reason(why, size);
         status = -1;
     }
@@ -638,13 +638,7 @@ static void clear_version(salvage *s)
     cli_map_free(&s->met);
     cli_map_free(&s->taken);
     s->met = s->taken = (cli_map){0};
-    hid_t from = s->copy.from, to = s->copy.to;
-    size_t dangling = s->copy.dangling, stray = s->copy.stray;
-    char why[sizeof s->copy.why];
-    memcpy(why, s->copy.why, sizeof why);
     cow_tree_free(&s->copy);
-    s->copy = (cow_tree){.from = from, .to = to, .dangling = dangling, .stray = stray};
-    memcpy(s->copy.why, why, sizeof why);
 }
 
 int salvage_tree(salvage *s)

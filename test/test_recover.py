@@ -575,6 +575,29 @@ def test_names_messages_and_times_are_kept(made):
     assert out.stat().st_size < made.stat().st_size * 1.2, "chunks are not shared"
 
 
+def test_a_dataset_with_chunks_larger_than_its_maximum(tmp_path):
+    """HDF5 makes such a dataset only with the extent 0."""
+    path = tmp_path / "large.h5"
+    make = """
+        with h5py.File(FILE, 'a') as f:
+            if 'x' not in f:
+                dcpl = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+                dcpl.set_chunk((16, 3))
+                space = h5py.h5s.create_simple((0, 9), (4, 9))
+                h5py.h5d.create(f.id, b'x', h5py.h5t.NATIVE_INT32, space, dcpl)
+            f['x'].resize(ROWS, 0)
+            f['x'][:] = ROWS
+    """
+    for rows in "2", "3":
+        program(path, make.replace("ROWS", rows))
+    want = versions(path)
+    out, told = salvage(path)
+    assert told["lost"] == [] and same_versions(out, path)
+    assert [want[v]["x"].shape for v in sorted(want)] == [(2, 9), (3, 9)]
+    told = program(out, "x = h5py.File(FILE, 'r')['x']; print(x.shape, x.maxshape, x.chunks)")
+    assert told == "(3, 9) (4, 9) (16, 3)\n"
+
+
 @pytest.mark.parametrize("what", ["versions", "versions/2", "versions/2/g", "versions/3"])
 def test_the_trees_of_versions(made, original, what):
     flip(made, header(made, f"_versioned_data/{what}") + 12)

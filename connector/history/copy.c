@@ -215,27 +215,6 @@ static int pour_chunk(void *context, const uint64_t chunk[], uint64_t slot)
     return p->encoded ? pour_encoded(p, offset) : pour_decoded(p, offset);
 }
 
-/* A dataset may have chunks larger than a maximum only where its extent was 0 when it was made (H5D__chunk_construct):
- * then this one is made like that as well. 1: it is to grow, 0: it has its extent. */
-static int start_empty(hid_t dcpl, const cow_array *array, hid_t space)
-{
-    hsize_t chunk[COW_MAX_RANK], extent[COW_MAX_RANK], most[COW_MAX_RANK];
-    int rank = H5Sget_simple_extent_dims(space, extent, most), larger = 0;
-
-    if (H5Pget_layout(dcpl) != H5D_CHUNKED)
-        return 0;
-    if (H5Pget_chunk(dcpl, rank, chunk) < 0)
-        return cow_error_native("%s: cannot describe a copy", array->label);
-    for (int d = 0; d < rank; d++)
-        if (extent[d] > 0 && most[d] != H5S_UNLIMITED && most[d] < chunk[d]) {
-            extent[d] = 0;
-            larger = 1;
-        }
-    if (H5Sset_extent_simple(space, rank, extent, most) < 0)
-        return cow_error_native("%s: cannot describe a copy", array->label);
-    return larger;
-}
-
 static int materialise(copying *c, cow_loc copy, cow_loc parent, cow_dataset *source, void **made)
 {
     cow_array *array = &source->array;
@@ -247,8 +226,12 @@ static int materialise(copying *c, cow_loc copy, cow_loc parent, cow_dataset *so
     int grows = 0, status = -1;
 
     *made = NULL;
-    if (type < 0 || space < 0 || dcpl < 0 || (c->to == NULL && (grows = start_empty(dcpl, array, space)) < 0))
+    if (type < 0 || space < 0 || dcpl < 0)
         goto done;
+    if (c->to == NULL && (grows = cow_native_space_at_first(dcpl, space)) < 0) {
+        cow_error_native("%s: cannot describe a copy", array->label);
+        goto done;
+    }
     if (c->to != NULL) {
         H5VL_loc_params_t loc = cow_by_self(parent.type);
         if ((target = cow_dataset_create(c->to, parent.object, &loc, NULL, H5P_LINK_CREATE_DEFAULT, type, space, dcpl,

@@ -225,29 +225,16 @@ static int make_type(cow_tree *tree, hid_t from, const char *path, hid_t lcpl)
     return status;
 }
 
-/* A dataset may have chunks larger than a maximum only where its extent was 0 when it was made (H5D__chunk_construct):
- * then this one is made like that as well, and grows. */
-static hid_t create_dataset(cow_tree *tree, const char *path, hid_t type, hid_t space, hid_t lcpl, hid_t dcpl)
+hid_t cow_tree_dataset(hid_t to, const char *path, hid_t type, hid_t space, hid_t lcpl, hid_t dcpl)
 {
-    hsize_t chunk[H5S_MAX_RANK], extent[H5S_MAX_RANK], start[H5S_MAX_RANK], most[H5S_MAX_RANK];
-    int rank = H5Pget_layout(dcpl) == H5D_CHUNKED ? H5Pget_chunk(dcpl, H5S_MAX_RANK, chunk) : 0;
-    hid_t dataset, at_first;
-    bool grows = false;
+    hsize_t extent[H5S_MAX_RANK];
+    hid_t dataset;
+    int grows;
 
-    if (rank > 0 && H5Sget_simple_extent_dims(space, extent, most) != rank)
+    if (H5Sget_simple_extent_dims(space, extent, NULL) < 0 || (grows = cow_native_space_at_first(dcpl, space)) < 0)
         return H5I_INVALID_HID;
-    for (int d = 0; d < rank; d++) {
-        bool larger = extent[d] > 0 && most[d] != H5S_UNLIMITED && most[d] < chunk[d];
-        start[d] = larger ? 0 : extent[d];
-        grows = grows || larger;
-    }
-    if (!grows)
-        return H5Dcreate2(tree->to, path, type, space, lcpl, dcpl, H5P_DEFAULT);
-    if ((at_first = H5Screate_simple(rank, start, most)) < 0)
-        return H5I_INVALID_HID;
-    dataset = H5Dcreate2(tree->to, path, type, at_first, lcpl, dcpl, H5P_DEFAULT);
-    H5Sclose(at_first);
-    if (dataset >= 0 && H5Dset_extent(dataset, extent) < 0) {
+    dataset = H5Dcreate2(to, path, type, space, lcpl, dcpl, H5P_DEFAULT);
+    if (dataset >= 0 && grows && H5Dset_extent(dataset, extent) < 0) {
         H5Dclose(dataset);
         return H5I_INVALID_HID;
     }
@@ -260,7 +247,7 @@ static int make_dataset(cow_tree *tree, hid_t from, const char *path, hid_t lcpl
     hid_t new = type < 0 ? H5I_INVALID_HID : cow_tree_type(tree, type), dataset = H5I_INVALID_HID;
     int status = -1;
 
-    if (space < 0 || dcpl < 0 || new < 0 || (dataset = create_dataset(tree, path, new, space, lcpl, dcpl)) < 0) {
+    if (space < 0 || dcpl < 0 || new < 0 || (dataset = cow_tree_dataset(tree->to, path, new, space, lcpl, dcpl)) < 0) {
         cow_tree_failed(tree, "the dataset", path);
         goto done;
     }
@@ -491,7 +478,6 @@ int cow_tree_copy(cow_tree *tree)
         free(root);
         return cow_tree_failed(tree, "the root group", "/");
     }
-    tree->fileno = info.fileno;
     if (cow_tree_remember(tree, &info.token, root, H5O_TYPE_GROUP, H5I_INVALID_HID, false) < 0)
         return -1;
     for (size_t i = 0; i < tree->objects; i++)

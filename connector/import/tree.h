@@ -34,11 +34,10 @@ typedef struct cow_tree {
     cow_map places; /* address in FROM -> place in object */
     cow_tree_object *object;
     size_t objects, room;
-    size_t dangling;      /* references that pointed to nothing: they are null in the copy */
-    size_t stray;         /* references to objects that no link leads to: null in the copy, something is lost */
-    size_t external;      /* datasets whose elements are in other files (external storage) ... */
-    size_t virtual;       /* ... and virtual datasets: their definition was copied */
-    unsigned long fileno; /* of FROM */
+    size_t dangling; /* references that pointed to nothing: they are null in the copy */
+    size_t stray;    /* references to objects that no link leads to: null in the copy, something is lost */
+    size_t external; /* datasets whose elements are in other files (external storage) ... */
+    size_t virtual;  /* ... and virtual datasets: their definition was copied */
     bool stand_in[H5L_TYPE_MAX + 1]; /* classes of user-defined links that were registered for the copy */
     char why[1200];                  /* what went wrong: object and cause */
 } cow_tree;
@@ -50,6 +49,7 @@ int cow_tree_copy(cow_tree *tree);
  * types, extents, creation properties, attributes with their order, comments, times, elements; references by what they
  * point to. */
 int cow_tree_compare(cow_tree *tree);
+/* Forgets the objects; the files, counts and reason stay, so that another tree can be copied between them. */
 void cow_tree_free(cow_tree *tree);
 /* Set in LIST, a list for creating groups or (for its root) a file, what GROUP was created with. */
 int cow_tree_group_settings(hid_t group, hid_t list);
@@ -85,6 +85,9 @@ int cow_tree_attributes(hid_t object, cow_tree_names *names);
 void cow_tree_names_free(cow_tree_names *names);
 /* The value of a soft, external or user-defined link; free() it. */
 char *cow_tree_link_value(cow_tree *tree, hid_t group, const char *name, const H5L_info2_t *info);
+
+/* A new dataset of the extent of SPACE, which may become another one. The id, or negative and HDF5's error. */
+hid_t cow_tree_dataset(hid_t to, const char *path, hid_t type, hid_t space, hid_t lcpl, hid_t dcpl);
 
 /* values.c */
 /* The type in the new file for a type of the old one: shared if it is named, else a copy. Close it. */

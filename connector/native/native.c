@@ -956,6 +956,23 @@ int cow_native_dataset_status(void *dataset, H5D_space_status_t *status)
                : 0;
 }
 
+int cow_native_space_at_first(hid_t dcpl, hid_t space)
+{
+    hsize_t chunk[H5S_MAX_RANK], extent[H5S_MAX_RANK], most[H5S_MAX_RANK];
+    int rank = H5Pget_layout(dcpl) == H5D_CHUNKED ? H5Pget_chunk(dcpl, H5S_MAX_RANK, chunk) : 0, grows = 0;
+
+    if (rank <= 0)
+        return rank;
+    if (H5Sget_simple_extent_dims(space, extent, most) != rank)
+        return -1;
+    for (int d = 0; d < rank; d++)
+        if (extent[d] > 0 && most[d] != H5S_UNLIMITED && most[d] < chunk[d]) {
+            extent[d] = 0;
+            grows = 1;
+        }
+    return grows && H5Sset_extent_simple(space, rank, extent, most) < 0 ? -1 : grows;
+}
+
 hid_t cow_native_dataset_type(void *dataset)
 {
     H5VL_dataset_get_args_t args = {.op_type = H5VL_DATASET_GET_TYPE};

@@ -114,6 +114,10 @@ int cow_native_dataset_write(void *dataset, hid_t mem_type, hid_t mem_space, hid
                              const void *buf);
 int cow_native_dataset_resize(void *dataset, const hsize_t extent[]);
 int cow_native_dataset_status(void *dataset, H5D_space_status_t *status); /* H5Dget_space_status */
+/* HDF5 makes a dataset with chunks larger than a fixed maximum only where its extent is 0 in that dimension
+ * (H5D__chunk_construct); it may grow then. 1: SPACE, of a dataset to be made with DCPL, got such an extent, so the dataset
+ * is to be given its own afterwards; 0: nothing to do; -1: HDF5's error. Public calls only. */
+int cow_native_space_at_first(hid_t dcpl, hid_t space);
 /* Ids that the caller closes; negative on failure. */
 hid_t cow_native_dataset_type(void *dataset);
 hid_t cow_native_dataset_space(void *dataset);

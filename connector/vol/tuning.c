@@ -1,7 +1,8 @@
 /* The metadata cache of a file with history is never smaller than HDF5's own default allows. HDF5 1.14 forgets, of an
  * object that has no link yet, that it has none, when the cache evicts its header: linked then, it is deleted with the
  * last handle, link or not. Programs cannot do much about that, but most of what a commit makes has no link at first.
- * The program is told the sizes that it asked for. */
+ * What a commit makes is put right by history/unlinked.c as soon as it is known; this covers the time until then, and the
+ * program's own objects. The program is told the sizes that it asked for. */
 #include "vol/vol.h"
 
 #define DXPL H5P_DATASET_XFER_DEFAULT
