@@ -6,6 +6,8 @@
 #include "recover.h"
 
 #include "error.h"
+#include "history/history.h"
+#include "journal/disk.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -224,27 +226,6 @@ static int finish(answer *a, const char *name, const cow_journal_report *before)
     return 0;
 }
 
-bool cli_history_trace(const char *name)
-{
-    static const char group[] = "_versioned_data";
-    const size_t keep = sizeof group - 2;
-    char bytes[1 << 16];
-    int file = open(name, O_RDONLY | O_CLOEXEC);
-    bool found = file < 0;
-    size_t kept = 0;
-    ssize_t n = 0;
-
-    while (!found && (n = read(file, bytes + kept, sizeof bytes - kept)) > 0) {
-        size_t all = kept + (size_t)n;
-        found = memmem(bytes, all, group, sizeof group - 1) != NULL;
-        kept = all < keep ? all : keep;
-        memmove(bytes, bytes + all - kept, kept);
-    }
-    if (file >= 0)
-        close(file);
-    return found || n < 0;
-}
-
 /* As h5cow verify. CLI_OK or CLI_DAMAGED; files without history need not be checked. */
 static int check(answer *a, const char *name, const cow_journal_report *r)
 {
@@ -259,7 +240,7 @@ static int check(answer *a, const char *name, const cow_journal_report *r)
         json_object_object_add(a->whole, "check", cli_json_text(why));
         if (a->json)
             return status;
-        if (r->journal || r->hidden || cli_history_trace(name))
+        if (r->journal || r->hidden || cow_disk_mentions(&cow_disk_system, name, COW_GROUP) != 0)
             printf("damaged: %s; to save what can be read: h5cow recover %s OUT\n", why, name);
         else
             printf("damaged: %s; the file has no history, so there is no older state of it: what HDF5 itself cannot "

@@ -23,10 +23,6 @@ bool cli_hear(pid_t id, int from, double silence, void (*hear)(void *context, co
 /* What `verify` prints of one damage. */
 void cli_verify_print(const char *name, size_t number, json_object *damage);
 
-/* Is there anything in the file NAME, which has no journal, that could belong to a history? If not, only HDF5 itself could
- * read what is damaged. A file that cannot be read is not without. */
-bool cli_history_trace(const char *name);
-
 /* The exit code. OUT does not exist. */
 int cli_salvage(const char *name, const char *out, bool dry, bool json);
 

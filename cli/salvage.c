@@ -10,6 +10,7 @@
 #include "error.h"
 #include "history/history.h"
 #include "ids.h"
+#include "journal/disk.h"
 #include "journal/driver.h"
 #include "plugin.h"
 #include "vol/vol.h"
@@ -770,7 +771,7 @@ int cli_salvage(const char *name, const char *out, bool dry, bool json)
         cli_fail("'%s' holds nothing: the program that created it died before it committed anything", name);
         goto done;
     }
-    if (!look.journal && !look.hidden && !cli_history_trace(name)) {
+    if (!look.journal && !look.hidden && cow_disk_mentions(&cow_disk_system, name, COW_GROUP) == 0) {
         cli_fail("nothing can be read of '%s': there is no history in it, and h5cow saves only files that have one; "
                  "'%s' was not made",
                  name, out);

@@ -232,3 +232,37 @@ int cow_disk_about(const cow_disk *disk, struct stat *about)
 {
     return disk->calls->fstat(disk->calls->context, disk->fd, about) < 0 ? failed(disk, "cannot look at the file") : 0;
 }
+
+int cow_disk_mentions(const cow_disk_calls *calls, const char *name, const char *text)
+{
+    const size_t length = strlen(text);
+    char bytes[1 << 16];
+    cow_disk disk;
+    struct stat about;
+    size_t kept = 0;
+    off_t at = 0;
+    ssize_t n = 0;
+    bool found = false;
+
+    if (cow_disk_open(&disk, calls, name, O_RDONLY | O_NONBLOCK) < 0) /* a pipe would wait for its other end */
+        return -1;
+    if (calls->fstat(calls->context, disk.fd, &about) < 0)
+        n = -1;
+    else if (S_ISREG(about.st_mode))
+        while (!found) {
+            n = calls->pread(calls->context, disk.fd, bytes + kept, sizeof bytes - kept, at);
+            if (n < 0 && errno == EINTR)
+                continue;
+            if (n <= 0)
+                break;
+            size_t all = kept + (size_t)n;
+            at += n;
+            found = memmem(bytes, all, text, length) != NULL;
+            kept = all < length ? all : length - 1;
+            memmove(bytes, bytes + all - kept, kept);
+        }
+    int error = errno;
+    cow_disk_close(&disk);
+    errno = error;
+    return found ? 1 : n < 0 ? -1 : 0;
+}

@@ -9,7 +9,7 @@
 #include "vol/vol.h"
 
 #include "ids.h"
-
+#include "journal/disk.h"
 #include "journal/driver.h"
 
 #include <errno.h>
@@ -91,31 +91,13 @@ done:
     return same;
 }
 
-/* A file that HDF5 cannot open, because it is damaged or somebody else is writing it, may have a history all the same:
- * then the name of the reserved group is somewhere in it. */
-static bool mentions_history(const char *name)
+/* A file that HDF5 cannot open, because it is damaged or somebody else is writing it, may have a history all the same.
+ * Who cannot look must not overwrite; who may not look cannot write either. */
+static bool may_have_history(const char *name)
 {
-    const size_t size = 1 << 20, keep = sizeof COW_GROUP - 2;
-    char *buffer = malloc(keep + size);
-    int file = buffer == NULL ? -1 : open(name, O_RDONLY | O_CLOEXEC);
-    struct stat about;
-    size_t kept = 0;
-    ssize_t n = 0;
-    /* Who cannot look must not overwrite; who may not look cannot write either. */
-    bool found =
-        buffer == NULL || (file < 0 && errno != EACCES && errno != EPERM && errno != ENOENT && errno != EISDIR);
+    int found = cow_disk_mentions(&cow_disk_system, name, COW_GROUP);
 
-    if (file >= 0 && fstat(file, &about) == 0 && S_ISREG(about.st_mode))
-        while (!found && (n = read(file, buffer + kept, size)) > 0) {
-            size_t all = kept + (size_t)n;
-            found = memmem(buffer, all, COW_GROUP, sizeof COW_GROUP - 1) != NULL;
-            kept = all < keep ? all : keep;
-            memmove(buffer, buffer + all - kept, kept);
-        }
-    if (file >= 0)
-        close(file);
-    free(buffer);
-    return found || n < 0;
+    return found > 0 || (found < 0 && errno != EACCES && errno != EPERM && errno != ENOENT && errno != EISDIR);
 }
 
 /* What was recorded is why the history of NAME cannot be used. */
@@ -289,7 +271,7 @@ static int before_truncation(const char *name, hid_t fcpl, hid_t fapl, hid_t und
     else if (history && cow_driver_writes(fapl, true))
         status = truncate_other(name, plain, options, s);
     else if (number == 0 && (ours || cow_driver_writes(fapl, true)) && !cow_journal_unfinished(name, &abandoned) &&
-             (cow_journal_present(name) || mentions_history(name))) {
+             (cow_journal_present(name) || may_have_history(name))) {
         hid_t native_plain = cow_native_fapl(plain);
         void *native = native_plain < 0 ? NULL : H5VLfile_open(name, H5F_ACC_RDONLY, native_plain, DXPL, NULL);
 
