@@ -163,6 +163,18 @@ static pair open_outside(int k)
     return file;
 }
 
+static void check_outside(pair file, int k, const char *when)
+{
+    comparison c = {.stack = NO_STACK,
+                    .how = REACHED_HEAD,
+                    .scratch = w.scratch,
+                    .renumbered = true /* D1, D29 */,
+                    .deleted = true,
+                    .other = true};
+    if (!compare_trees(&c, file.id[0], file.id[1]))
+        differ(c.stack, "%s%s: %s", w.outside[k][1], when, c.why);
+}
+
 /* A version beside the file that has it. */
 static pair open_version(const struct version *v)
 {
@@ -221,16 +233,10 @@ bool op_copy_files(void)
         H5Pclose(lcpl);
         w.renumbered = w.renumbered || old || into || is_root(source.id[0], from);
         w.mixed = w.mixed || into;
-        comparison c = {.stack = NO_STACK,
-                        .how = REACHED_HEAD,
-                        .scratch = w.scratch,
-                        .renumbered = true /* D1, D29 */,
-                        .deleted = true,
-                        .other = true};
         if (into)
             touch("/");
-        else if (!compare_trees(&c, target.id[0], target.id[1]))
-            differ(c.stack, "%s: %s", w.outside[k][1], c.why);
+        else
+            check_outside(target, k, "");
         done = true;
     }
     if (old) {
@@ -243,14 +249,7 @@ bool op_copy_files(void)
             unlink_outside();
         else if (done && !into) { /* what was copied is in the file when it is opened again */
             other = open_outside(k);
-            comparison c = {.stack = NO_STACK,
-                            .how = REACHED_HEAD,
-                            .scratch = w.scratch,
-                            .renumbered = true /* D1, D29 */,
-                            .deleted = true,
-                            .other = true};
-            if (!compare_trees(&c, other.id[0], other.id[1]))
-                differ(c.stack, "%s, opened again: %s", w.outside[k][1], c.why);
+            check_outside(other, k, ", opened again");
             BOTH("H5Fclose of another file", H5Fclose(other.id[s]));
         }
     }

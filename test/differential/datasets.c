@@ -6,6 +6,7 @@
 #include "places.h"
 #include "transfer.h"
 #include "values.h"
+#include "versions.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -66,13 +67,9 @@ static bool take_dataset(pair *set, char path[PATH_SIZE], bool *own)
 
 void check_dataset(pair set, const char *path)
 {
-    comparison c = {.stack = NO_STACK,
-                    .how = REACHED_HEAD,
-                    .deleted = w.deleted,
-                    .renumbered = w.renumbered,
-                    .mixed = w.mixed,
-                    .scratch = w.scratch,
-                    .chunk_bytes = chance(30)};
+    comparison c = head_comparison();
+
+    c.chunk_bytes = chance(30);
     if (!compare_objects(&c, path, set.id[0], set.id[1]))
         differ(c.stack, "%s", c.why);
 }

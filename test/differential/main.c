@@ -154,12 +154,7 @@ static void one_step(void)
     for (size_t i = 0; i < w.touches; i++) {
         SIDES;
         pair object;
-        comparison c = {.stack = NO_STACK,
-                        .how = REACHED_HEAD,
-                        .deleted = w.deleted,
-                        .renumbered = w.renumbered,
-                        .mixed = w.mixed,
-                        .scratch = w.scratch};
+        comparison c = head_comparison();
         if (!OPEN("H5Oopen of what was touched", object, H5Oopen(w.file.id[s], w.touched[i], H5P_DEFAULT)))
             continue;
         if (!compare_objects(&c, w.touched[i], object.id[0], object.id[1]))

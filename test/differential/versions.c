@@ -32,17 +32,22 @@ static void copy_file(const char *from, const char *to)
     close(out);
 }
 
+comparison head_comparison(void)
+{
+    return (comparison){.stack = NO_STACK,
+                        .how = REACHED_HEAD,
+                        .deleted = w.deleted,
+                        .renumbered = w.renumbered,
+                        .mixed = w.mixed,
+                        .scratch = w.scratch};
+}
+
 void full_check(void)
 {
     learn_places();
-    comparison c = {.stack = NO_STACK,
-                    .how = REACHED_HEAD,
-                    .deleted = w.deleted,
-                    .renumbered = w.renumbered,
-                    .mixed = w.mixed,
-                    .scratch = w.scratch,
-                    .addresses = &w.addresses,
-                    .chunk_bytes = chance(30)};
+    comparison c = head_comparison();
+    c.addresses = &w.addresses;
+    c.chunk_bytes = chance(30);
     if (!compare_trees(&c, w.file.id[0], w.file.id[1]))
         differ(c.stack, "%s", c.why);
     w.followed[0] += c.followed;
