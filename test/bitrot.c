@@ -39,6 +39,7 @@
 #define BATCH        400
 #define SECONDS      20  /* of computing, for one damage: longer is a hang */
 #define WAITING      300 /* seconds, for one damage */
+#define MEMORY       4   /* GiB: HDF5 allocates, and fills, as many mappings as a damaged virtual layout says */
 
 static const char usage[] = "usage: bitrot [--seed S] [--bits N] [--part small|pending|large] [--every N] [--jobs N]\n"
                             "              [--flip BYTE:MASK, in this process, for a debugger]\n"
@@ -605,7 +606,19 @@ static void make_pictures(void)
     }
 }
 
-/* The machine may have much else to do. */
+/* Of a process that reads damaged bytes. Memory only without sanitizers, which reserve addresses by the terabyte. */
+static void limit_process(void)
+{
+    const struct rlimit no_core = {0, 0};
+
+    setrlimit(RLIMIT_CORE, &no_core);
+#ifndef __SANITIZE_ADDRESS__
+    const struct rlimit memory = {(rlim_t)MEMORY << 30, (rlim_t)MEMORY << 30};
+    setrlimit(RLIMIT_AS, &memory);
+#endif
+}
+
+/* From now on. The machine may have much else to do. */
 static void limit_time(void)
 {
     const struct itimerval computing = {.it_value.tv_sec = SECONDS};
@@ -644,10 +657,9 @@ static size_t *progress; /* shared: of each job, the flip at work */
 
 static void child(size_t job, size_t from, size_t to)
 {
-    const struct rlimit no_core = {0, 0};
     int null = open("/dev/null", O_WRONLY);
 
-    setrlimit(RLIMIT_CORE, &no_core);
+    limit_process();
     if (!verbose)
         dup2(null, STDERR_FILENO);
     for (size_t i = from; i < to; i++) {
@@ -726,9 +738,7 @@ static bool ends_well(void (*work)(const char *name), const char *name)
     pid_t id = fork();
 
     if (id == 0) {
-        const struct rlimit no_core = {0, 0};
-
-        setrlimit(RLIMIT_CORE, &no_core);
+        limit_process();
         dup2(open("/dev/null", O_WRONLY), STDERR_FILENO);
         limit_time();
         mallopt(M_PERTURB, 0x5a);
@@ -851,6 +861,7 @@ static void part(const char *name, int versions, hsize_t scale, bool pending, si
         unsigned at = 0, mask = 0;
         must(sscanf(one_flip, "%u:%x", &at, &mask) == 2 && at < file.size, one_flip);
         flip f = {.at = at, .mask = (uint8_t)mask};
+        limit_process();
         try_flip(&f);
         printf("%s: outcome %d, view %d\n", name, f.outcome, f.view);
         exit(0);
@@ -895,13 +906,14 @@ static void tell_result(void)
 
     if (out == NULL)
         return;
-    fprintf(out,
-            "{\"item\": 5, \"what\": \"%s damages: each byte of a small file, also with a pending commit, and random "
-            "bits of a larger one\", \"result\": \"%s reported by an error when read, %s by h5cow verify, %s in bytes "
-            "that nothing reads, %s without consequence, %s end HDF5 itself, wrong data returned %s times\", "
-            "\"command\": \"test/bitrot --bits 100000 --command cli/h5cow\"}\n",
-            with_commas(all_flips), with_commas(all_noticed), with_commas(all_told), with_commas(all_unused),
-            with_commas(all_harmless), with_commas(all_crashed), with_commas(all_wrong));
+    fprintf(
+        out,
+        "{\"item\": 5, \"what\": \"%s damages: each byte of a small file, also with a pending commit, and random "
+        "bits of a larger one; each read within %d GiB and %d s of computing\", \"result\": \"%s reported by an error when read, %s by h5cow verify, %s in bytes "
+        "that nothing reads, %s without consequence, %s end HDF5 itself, wrong data returned %s times\", "
+        "\"command\": \"test/bitrot --bits 100000 --command cli/h5cow\"}\n",
+        with_commas(all_flips), MEMORY, SECONDS, with_commas(all_noticed), with_commas(all_told),
+        with_commas(all_unused), with_commas(all_harmless), with_commas(all_crashed), with_commas(all_wrong));
     fclose(out);
 }
 
