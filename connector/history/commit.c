@@ -373,12 +373,15 @@ static int close_version(cow_file *file)
  * and that has room for them, or into a new one of 4 KiB. Rows of the log lead to the newest blocks. */
 static void meet_heap_blocks(cow_file *file)
 {
-    for (uint64_t i = 1; i <= BLOCK_ROWS && i <= file->log_rows; i++) {
-        cow_log_row row = {0};
-        if (cow_log_read(file->loc, file->log_rows - i, &row) < 0)
-            cow_error_clear(); /* a commit can do without */
-        cow_log_row_free(&row);
-    }
+    cow_log_row row[BLOCK_ROWS];
+    size_t rows = file->log_rows < BLOCK_ROWS ? (size_t)file->log_rows : BLOCK_ROWS;
+
+    if (rows == 0)
+        return;
+    if (cow_log_read_rows(file->loc, file->log_rows - rows, rows, row) < 0)
+        cow_error_clear(); /* a commit can do without */
+    for (size_t i = 0; i < rows; i++)
+        cow_log_row_free(&row[i]);
 }
 
 static int commit(cow_file *file, bool finished)

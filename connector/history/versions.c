@@ -68,12 +68,12 @@ done:
     return status;
 }
 
-/* Move one row between memory and the file; WRITE past the end appends. */
-static int transfer(cow_loc file, uint64_t row, cow_log_row *data, bool write)
+/* Move COUNT rows between memory and the file; WRITE of one past the end appends. */
+static int transfer(cow_loc file, uint64_t row, hsize_t count, cow_log_row *data, bool write)
 {
     void *dataset = cow_native_dataset_open(file, LOG);
     hid_t type = H5I_INVALID_HID, memory = H5I_INVALID_HID, space = H5I_INVALID_HID;
-    hsize_t rows = 0, start = row, one = 1;
+    hsize_t rows = 0, start = row;
     int status = -1;
 
     if (dataset == NULL)
@@ -81,7 +81,7 @@ static int transfer(cow_loc file, uint64_t row, cow_log_row *data, bool write)
     if ((type = log_row_type()) < 0 || (space = cow_native_dataset_space(dataset)) < 0)
         goto done;
     if (H5Sget_simple_extent_ndims(space) != 1 || H5Sget_simple_extent_dims(space, &rows, NULL) < 0 || row > rows ||
-        (!write && row == rows)) {
+        (!write && count > rows - row)) {
         cow_error(COW_CORRUPT, "row %llu is asked of a log of %llu versions", (unsigned long long)row,
                   (unsigned long long)rows);
         goto done;
@@ -91,8 +91,8 @@ static int transfer(cow_loc file, uint64_t row, cow_log_row *data, bool write)
         if (cow_native_dataset_resize(dataset, &rows) < 0 || H5Sset_extent_simple(space, 1, &rows, NULL) < 0)
             goto done;
     }
-    if ((memory = H5Screate_simple(1, &one, NULL)) < 0 ||
-        H5Sselect_hyperslab(space, H5S_SELECT_SET, &start, NULL, &one, NULL) < 0)
+    if ((memory = H5Screate_simple(1, &count, NULL)) < 0 ||
+        H5Sselect_hyperslab(space, H5S_SELECT_SET, &start, NULL, &count, NULL) < 0)
         cow_error_native("cannot select a row of the log");
     else if (write)
         status = cow_native_dataset_write(dataset, type, memory, space, H5P_DEFAULT, data);
@@ -122,16 +122,21 @@ int cow_log_rows(cow_loc file, uint64_t *rows)
     return n < 0 ? cow_error(COW_CORRUPT, "the log of versions cannot be read; try: h5cow verify") : 0;
 }
 
+int cow_log_read_rows(cow_loc file, uint64_t first, size_t count, cow_log_row out[])
+{
+    memset(out, 0, count * sizeof *out);
+    return transfer(file, first, count, out, false);
+}
+
 int cow_log_read(cow_loc file, uint64_t row, cow_log_row *out)
 {
-    memset(out, 0, sizeof *out);
-    return transfer(file, row, out, false);
+    return cow_log_read_rows(file, row, 1, out);
 }
 
 int cow_log_write(cow_loc file, uint64_t row, const cow_log_row *in)
 {
     cow_log_row copy = *in;
-    return transfer(file, row, &copy, true);
+    return transfer(file, row, 1, &copy, true);
 }
 
 void cow_log_row_free(cow_log_row *row)
