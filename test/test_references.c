@@ -1295,6 +1295,190 @@ static void test_references_copied_within_the_file_still_lead(void)
     CHECK(H5Fclose(file) >= 0);
 }
 
+typedef struct pair_of {
+    int value;
+    hobj_ref_t reference;
+} pair_of;
+
+/* Make NAME of N references to TARGET, of a kind: 0 to objects, 1 to regions, 2 those of HDF5 1.12, 3 inside a compound. */
+static void make_references(hid_t file, const char *name, int which, hsize_t n, const char *target)
+{
+    const hsize_t chunk = n < 500 ? n : 500;
+    hid_t space = H5Screate_simple(1, &n, NULL), dcpl = H5Pcreate(H5P_DATASET_CREATE), d,
+          type = which == 3 ? H5Tcreate(H5T_COMPOUND, sizeof(pair_of))
+                           : H5Tcopy(which == 0   ? H5T_STD_REF_OBJ
+                                     : which == 1 ? H5T_STD_REF_DSETREG
+                                                 : H5T_STD_REF),
+          region = region_of(file, target, 0);
+    char *values = calloc(n, H5Tget_size(type)), *second = values + H5Tget_size(type);
+
+    H5Pset_chunk(dcpl, 1, &chunk);
+    if (which == 0)
+        CHECK(H5Rcreate(second, file, target, H5R_OBJECT1, -1) >= 0);
+    if (which == 1)
+        CHECK(H5Rcreate(second, file, target, H5R_DATASET_REGION1, region) >= 0);
+    if (which == 2)
+        CHECK(H5Rcreate_object(file, target, H5P_DEFAULT, (H5R_ref_t *)(void *)second) >= 0);
+    if (which == 3) {
+        H5Tinsert(type, "value", HOFFSET(pair_of, value), H5T_NATIVE_INT);
+        H5Tinsert(type, "reference", HOFFSET(pair_of, reference), H5T_STD_REF_OBJ);
+        CHECK(H5Rcreate(&((pair_of *)(void *)second)->reference, file, target, H5R_OBJECT1, -1) >= 0);
+        ((pair_of *)(void *)second)->value = 7;
+    }
+    CHECK((d = H5Dcreate2(file, name, type, space, H5P_DEFAULT, dcpl, H5P_DEFAULT)) >= 0);
+    CHECK(H5Dwrite(d, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
+    if (which == 2)
+        H5Treclaim(type, space, H5P_DEFAULT, values);
+    free(values);
+    H5Dclose(d);
+    H5Pclose(dcpl);
+    H5Tclose(type);
+    H5Sclose(region);
+    H5Sclose(space);
+}
+
+/* The bytes of all references in NAME that are not 0. */
+static size_t references_in(hid_t file, const char *name)
+{
+    hid_t d = H5Dopen2(file, name, H5P_DEFAULT), type = H5Dget_type(d), space = H5Dget_space(d);
+    size_t n = (size_t)H5Sget_simple_extent_npoints(space), size = H5Tget_size(type), found = 0;
+    bool pairs = H5Tget_class(type) == H5T_COMPOUND;
+    char *values = calloc(n, size);
+
+    CHECK(H5Dread(d, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
+    for (size_t i = 0; i < n * size; i++)
+        found += values[i] != 0 && (!pairs || i % size >= HOFFSET(pair_of, reference));
+    CHECK(!pairs || ((pair_of *)(void *)values)[1].value == 7);
+    if (H5Tequal(type, H5T_STD_REF) > 0)
+        H5Treclaim(type, space, H5P_DEFAULT, values);
+    free(values);
+    H5Sclose(space);
+    H5Tclose(type);
+    H5Dclose(d);
+    return found;
+}
+
+/* What an address of the source means in the copy's file is nobody's to say. HDF5 empties references, but not those inside
+ * something else, which then lead to whatever is there (small ones, which it copies itself, are left alone). */
+static void test_references_copied_into_another_file_are_empty(void)
+{
+    static const char *const names[] = {"objects", "regions", "new", "pairs"};
+    static const hsize_t n[] = {3, 2000};
+
+    for (int k = 0; k < 4;
+         k++) { /* native; with history, into a file with history, into a plain one, out of a version */
+        hid_t fapl = k ? H5P_DEFAULT : native_fapl;
+        hid_t file = (remove_files(), H5Fcreate(COW, H5F_ACC_TRUNC, H5P_DEFAULT, fapl)), other, from;
+        char name[40];
+
+        make_targets(file, 1);
+        for (int which = 0; which < 4; which++)
+            for (size_t i = 0; i < COUNT(n); i++) {
+                snprintf(name, sizeof name, "%s-%d", names[which], (int)n[i]);
+                make_references(file, name, which, n[i], "data");
+                CHECK(references_in(file, name) > 0);
+            }
+        CHECK(H5Fclose(file) >= 0);
+        CHECK((other = H5Fcreate(OTHER, H5F_ACC_TRUNC, H5P_DEFAULT, k == 1 ? H5P_DEFAULT : native_fapl)) >= 0);
+        CHECK(H5Fclose(other) >= 0);
+        CHECK((from = H5Fopen(k == 3 ? COW "@1" : COW, H5F_ACC_RDONLY, fapl)) >= 0);
+        CHECK((other = H5Fopen(OTHER, H5F_ACC_RDWR, fapl)) >= 0);
+        for (int which = 0; which < 4; which++)
+            for (size_t i = 0; i < COUNT(n); i++) {
+                snprintf(name, sizeof name, "%s-%d", names[which], (int)n[i]);
+                CHECK(H5Ocopy(from, name, other, name, H5P_DEFAULT, H5P_DEFAULT) >= 0);
+            }
+        CHECK(H5Fclose(other) >= 0 && H5Fclose(from) >= 0);
+        CHECK((other = H5Fopen(OTHER, H5F_ACC_RDONLY, fapl)) >= 0);
+        for (int which = 0; which < 4; which++)
+            for (size_t i = 0; i < COUNT(n); i++) {
+                snprintf(name, sizeof name, "%s-%d", names[which], (int)n[i]);
+                if (which < 3 || (k > 0 && n[i] > 3))
+                    CHECK(references_in(other, name) == 0);
+            }
+        CHECK(H5Fclose(other) >= 0);
+    }
+}
+
+static herr_t find_text(unsigned n, const H5E_error2_t *record, void *context)
+{
+    const char **text = context;
+
+    (void)n;
+    if (*text != NULL && record->desc != NULL && strstr(record->desc, *text) != NULL)
+        *text = NULL;
+    return 0;
+}
+
+/* Copying fails, and the error has TEXT. */
+static bool copy_refused(hid_t from, const char *name, hid_t to, hid_t list, const char *text)
+{
+    hid_t stack = H5I_INVALID_HID;
+    bool refused = false;
+
+    H5E_BEGIN_TRY
+    {
+        refused = H5Ocopy(from, name, to, "refused", list, H5P_DEFAULT) < 0;
+        stack = H5Eget_current_stack();
+    }
+    H5E_END_TRY
+    H5Ewalk2(stack, H5E_WALK_UPWARD, find_text, &text);
+    H5Eclose_stack(stack);
+    return refused && text == NULL;
+}
+
+static hsize_t links_of(hid_t file)
+{
+    H5G_info_t info = {0};
+
+    CHECK(H5Gget_info(file, &info) >= 0);
+    return info.nlinks;
+}
+
+/* With H5O_COPY_EXPAND_REFERENCE_FLAG, HDF5 copies as well what references lead to: right as long as that is what it keeps
+ * itself. What we keep, and what a version had, it cannot copy: that is an error, and nothing is left behind. */
+static void test_copies_of_what_references_lead_to(void)
+{
+    hid_t list = H5Pcreate(H5P_OBJECT_COPY), file, other, d, object;
+    hobj_ref_t reference[3];
+
+    CHECK(H5Pset_copy_object(list, H5O_COPY_EXPAND_REFERENCE_FLAG) >= 0);
+    for (int k = 0; k < 3; k++) { /* native, into a file with history, into a plain one */
+        file = (remove_files(), H5Fcreate(COW, H5F_ACC_TRUNC, H5P_DEFAULT, k ? H5P_DEFAULT : native_fapl));
+        make_targets(file, 1);
+        make_references(file, "to tiny", 0, 3, "tiny");
+        make_references(file, "to data", 0, 3, "data");
+        make_references(file, "many", 0, 2000, "tiny");
+        CHECK(H5Fclose(file) >= 0);
+        CHECK((file = H5Fopen(COW, H5F_ACC_RDWR, k ? H5P_DEFAULT : native_fapl)) >= 0);
+        change_targets(file, 2);
+        CHECK(H5Fclose(file) >= 0);
+        CHECK((other = H5Fcreate(OTHER, H5F_ACC_TRUNC, H5P_DEFAULT, k == 1 ? H5P_DEFAULT : native_fapl)) >= 0);
+        CHECK(H5Fclose(other) >= 0);
+        CHECK((file = H5Fopen(COW, H5F_ACC_RDONLY, k ? H5P_DEFAULT : native_fapl)) >= 0);
+        CHECK((other = H5Fopen(OTHER, H5F_ACC_RDWR, k ? H5P_DEFAULT : native_fapl)) >= 0);
+        CHECK(H5Ocopy(file, "to tiny", other, "copy", list, H5P_DEFAULT) >= 0);
+        CHECK(H5Ocopy(file, "rows", other, "rows", list, H5P_DEFAULT) >= 0);
+        CHECK(links_of(other) == 3);
+        CHECK((d = H5Dopen2(other, "copy", H5P_DEFAULT)) >= 0);
+        CHECK(H5Dread(d, H5T_STD_REF_OBJ, H5S_ALL, H5S_ALL, H5P_DEFAULT, reference) >= 0);
+        CHECK((object = H5Rdereference2(d, H5P_DEFAULT, H5R_OBJECT1, &reference[1])) >= 0 && get_stamp(object) == 2);
+        H5Oclose(object);
+        H5Dclose(d);
+        if (k > 0) {
+            hid_t version = H5Fopen(COW "@1", H5F_ACC_RDONLY, H5P_DEFAULT);
+            CHECK(copy_refused(file, "to data", other, list, "H5O_COPY_EXPAND_REFERENCE_FLAG"));
+            CHECK(copy_refused(file, "many", other, list, "H5O_COPY_EXPAND_REFERENCE_FLAG"));
+            CHECK(copy_refused(version, "to tiny", other, list, "H5O_COPY_EXPAND_REFERENCE_FLAG"));
+            CHECK(H5Ocopy(version, "rows", other, "old rows", list, H5P_DEFAULT) >= 0);
+            CHECK(H5Fclose(version) >= 0);
+            CHECK(links_of(other) == 4);
+        }
+        CHECK(H5Fclose(other) >= 0 && H5Fclose(file) >= 0);
+    }
+    H5Pclose(list);
+}
+
 /* What H5Dset_extent did counts at once, before any commit. */
 static void test_region_has_the_extent_that_its_dataset_was_just_given(void)
 {
@@ -1343,6 +1527,8 @@ int main(int argc, char **argv)
         TEST(test_an_address_that_a_version_knows_is_never_another_objects),
         TEST(test_chunk_of_regions_is_readable_after_their_dataset_was_deleted),
         TEST(test_references_copied_within_the_file_still_lead),
+        TEST(test_references_copied_into_another_file_are_empty),
+        TEST(test_copies_of_what_references_lead_to),
         TEST(test_region_has_the_extent_that_its_dataset_was_just_given),
     };
     int status = run_tests(tests, COUNT(tests), argc, argv);

@@ -5,7 +5,7 @@
  *   in the same file      by a head with an id of its own whose root record names the source's index nodes: no chunk is
  *                         written, and from then on both go their own ways
  *   in another file       by the dataset that the application once made (a versioned one where that file has history,
- *                         a plain one where it has none), its chunks copied
+ *                         a plain one where it has none), its chunks copied, references in them emptied
  */
 #include "history/internal.h"
 
@@ -28,6 +28,7 @@ static const char *const COUNTING[] = {"_versioned_data_counting_0", "_versioned
 typedef struct copying {
     cow_file *from, *to; /* to: NULL, a file without history */
     const char *version; /* that is copied out of, its path, or NULL: absolute soft links there begin with it */
+    bool expand;         /* into another file, with H5O_COPY_EXPAND_REFERENCE_FLAG */
     cow_map done;        /* copied object -> what stands in its place, or itself */
     cow_map unlinked;    /* what stands in a place and has no link yet: see unlinked.c */
 } copying;
@@ -138,10 +139,20 @@ done:
 
 /* ---- another file ---- */
 
+static int expand_refused(const char *what)
+{
+    return cow_error(
+        COW_UNSUPPORTED,
+        "%s: what references lead to cannot be copied along (H5O_COPY_EXPAND_REFERENCE_FLAG) out of a file "
+        "with history; copy without the flag, or out of a plain file, which h5cow export makes",
+        what);
+}
+
 typedef struct pouring {
     cow_array *source, *target; /* target NULL: a plain dataset */
     void *plain;
-    bool encoded; /* chunks go as they are stored */
+    bool encoded;    /* chunks go as they are stored */
+    bool references; /* there are some, and what their addresses mean in another file is nobody's to say */
     void *buffer;
     size_t room;
 } pouring;
@@ -195,8 +206,10 @@ static int pour_decoded(pouring *p, const uint64_t offset[])
         H5Sselect_hyperslab(file, H5S_SELECT_SET, start, NULL, count, NULL) < 0)
         cow_error_native("%s: cannot select a chunk", s->label);
     else if (cow_array_read(p->source, s->type, memory, file, DXPL, p->buffer) == 0) {
-        status = p->target != NULL ? cow_array_write(p->target, s->type, memory, file, DXPL, p->buffer)
-                                   : cow_native_dataset_write(p->plain, s->type, memory, file, DXPL, p->buffer);
+        if (!p->references ||
+            cow_native_references_empty(s->type, (size_t)H5Sget_simple_extent_npoints(memory), p->buffer) == 0)
+            status = p->target != NULL ? cow_array_write(p->target, s->type, memory, file, DXPL, p->buffer)
+                                       : cow_native_dataset_write(p->plain, s->type, memory, file, DXPL, p->buffer);
         if (s->heap)
             H5Treclaim(s->type, memory, DXPL, p->buffer);
     }
@@ -221,13 +234,17 @@ static int materialise(copying *c, cow_loc copy, cow_loc parent, cow_dataset *so
     hid_t type = cow_native_dataset_type(copy.object), space = cow_dataset_space(source),
           dcpl = cow_dataset_dcpl(source, copy.object);
     uint64_t first[COW_MAX_RANK] = {0}, count[COW_MAX_RANK];
-    pouring p = {.source = array};
+    pouring p = {.source = array, .references = H5Tdetect_class(array->type, H5T_REFERENCE) > 0};
     cow_dataset *target = NULL;
     int grows = 0, status = -1;
 
     *made = NULL;
     if (type < 0 || space < 0 || dcpl < 0)
         goto done;
+    if (p.references && c->expand) { /* HDF5's own copy has the new addresses, which ours cannot read */
+        expand_refused(array->label);
+        goto done;
+    }
     if (c->to == NULL && (grows = cow_native_space_at_first(dcpl, space)) < 0) {
         cow_error_native("%s: cannot describe a copy", array->label);
         goto done;
@@ -247,7 +264,8 @@ static int materialise(copying *c, cow_loc copy, cow_loc parent, cow_dataset *so
             (grows && cow_native_dataset_resize(*made, extent) < 0))
             goto done;
         p.plain = *made;
-        p.encoded = cow_dataset_chunked(source) && !array->heap && !(source->row.flags & COW_FLAG_FILTERS_ADDED);
+        p.encoded = cow_dataset_chunked(source) && !array->heap && !p.references &&
+                    !(source->row.flags & COW_FLAG_FILTERS_ADDED);
     }
     for (unsigned d = 0; d < array->grid.rank; d++)
         count[d] = (array->extent[d] + array->grid.chunk[d] - 1) / array->grid.chunk[d];
@@ -434,31 +452,141 @@ static int drop_history(cow_file *file, void *from, const H5VL_loc_params_t *fro
     return exists > 0 ? cow_native_link_delete(stage, path) : exists;
 }
 
+/* With H5O_COPY_EXPAND_REFERENCE_FLAG, HDF5 links what it copied along into the root, by names that begin so. */
+static const char EXPANDED[] = "~obj_pointed_by_";
+
+typedef struct expanded {
+    copying *c;
+    cow_loc root;
+    cow_map before; /* addresses of those that were there */
+    cow_map met;    /* groups that were looked into */
+    char (*name)[sizeof EXPANDED + 20];
+    size_t count, room;
+    bool refused;
+} expanded;
+
+static int note_before(void *context, const char *name, const H5L_info2_t *info)
+{
+    expanded *e = context;
+
+    return strncmp(name, EXPANDED, sizeof EXPANDED - 1) != 0 || info->type != H5L_TYPE_HARD
+               ? 0
+               : cow_map_put(&e->before, cow_address(&info->u.token), 0);
+}
+
+static int note_after(void *context, const char *name, const H5L_info2_t *info)
+{
+    expanded *e = context;
+
+    if (strncmp(name, EXPANDED, sizeof EXPANDED - 1) != 0 || strlen(name) >= sizeof *e->name ||
+        info->type != H5L_TYPE_HARD || cow_map_get(&e->before, cow_address(&info->u.token), NULL))
+        return 0;
+    if (e->count == e->room) {
+        size_t room = e->room == 0 ? 8 : 2 * e->room;
+        void *more = reallocarray(e->name, room, sizeof *e->name);
+        if (more == NULL)
+            return cow_error(COW_MEMORY, "no memory for a copy");
+        e->name = more;
+        e->room = room;
+    }
+    snprintf(e->name[e->count++], sizeof *e->name, "%s", name);
+    return 0;
+}
+
+typedef struct inside {
+    expanded *e;
+    cow_loc group;
+} inside;
+
+/* Is one of ours among what was copied along? HDF5 has copied a view, which leads nowhere there. */
+static int look_inside(void *context, const char *name, const H5L_info2_t *info)
+{
+    inside *i = context;
+    cow_dataset *source = NULL;
+    cow_loc copy;
+    int status = 0;
+
+    if (info->type != H5L_TYPE_HARD || cow_map_get(&i->e->met, cow_address(&info->u.token), NULL))
+        return 0;
+    if (cow_map_put(&i->e->met, cow_address(&info->u.token), 0) < 0 || cow_native_open(i->group, name, &copy) < 0)
+        return -1;
+    if (copy.type == H5I_GROUP) {
+        inside below = {i->e, copy};
+        status = cow_native_links(copy, false, look_inside, &below);
+    } else if (copy.type == H5I_DATASET && (status = cow_dataset_of_copy(i->e->c->from, copy.object, &source)) > 0) {
+        cow_dataset_release(source);
+        i->e->refused = true;
+        status = 0;
+    }
+    return cow_native_close(copy) < 0 ? -1 : status;
+}
+
+/* What was copied along is HDF5's own as far as it goes, or the copy is refused and none of it stays. */
+static int check_expanded(expanded *e, const char *from_name)
+{
+    inside root = {e, e->root};
+    int status = 0;
+
+    if (cow_native_links(e->root, false, note_after, e) < 0)
+        return -1;
+    e->refused = e->count > 0 && e->c->version != NULL;
+    for (size_t i = 0; status == 0 && !e->refused && i < e->count; i++) {
+        H5L_info2_t info;
+        status = cow_native_link_info(e->root, e->name[i], &info) < 0 ? -1 : look_inside(&root, e->name[i], &info);
+    }
+    return e->refused ? expand_refused(from_name) : status;
+}
+
+static void drop_expanded(expanded *e)
+{
+    for (size_t i = 0; i < e->count; i++)
+        cow_native_link_delete(e->root, e->name[i]);
+}
+
 /* The copy is made and mended below a group that has no link, and gets its name when it is whole. */
 static int copy_staged(copying *c, void *from, const H5VL_loc_params_t *from_loc, const char *from_name, cow_loc target,
                        const char *to_name, hid_t ocpypl, hid_t dxpl)
 {
     cow_loc stage = {.type = H5I_GROUP}, made = {0};
+    expanded along = {.c = c, .root.type = H5I_GROUP};
     H5VL_loc_params_t stage_loc = cow_by_self(H5I_GROUP);
     H5L_info2_t info;
+    unsigned flags = 0;
     int status = -1;
 
+    if (H5Pget_copy_object(ocpypl, &flags) < 0)
+        return cow_error_native("cannot get how to copy '%s'", from_name);
+    if (flags & H5O_COPY_EXPAND_REFERENCE_FLAG) {
+        c->expand = c->to != c->from;
+        if ((along.root.object = cow_native_group_open(target, "/")) == NULL ||
+            cow_native_links(along.root, false, note_before, &along) < 0)
+            goto done;
+    }
     /* Through the application's own opening of the file: between two openings HDF5 empties references, as if these were
      * two files. */
     if ((stage.object = cow_native_group_anonymous(target, H5P_GROUP_CREATE_DEFAULT)) == NULL)
-        return -1;
+        goto done;
     if (H5VLobject_copy(from, from_loc, from_name, stage.object, &stage_loc, STAGED, cow_native_id(), ocpypl,
                         H5P_LINK_CREATE_DEFAULT, dxpl, NULL) < 0)
         cow_error_native("cannot copy '%s' to '%s'", from_name, to_name);
-    else if (drop_history(c->from, from, from_loc, from_name, stage) == 0 &&
+    else if ((along.root.object == NULL || check_expanded(&along, from_name) == 0) &&
+             drop_history(c->from, from, from_loc, from_name, stage) == 0 &&
              cow_native_link_info(stage, STAGED, &info) == 0 &&
              mend(c, stage, STAGED, cow_address(&info.u.token), &made) == 0 &&
              (made.object != NULL || cow_native_open(stage, STAGED, &made) == 0))
         status = cow_unlinked_link(&c->unlinked, made, target, to_name);
+done:
+    if (status < 0)
+        drop_expanded(&along);
     if (made.object != NULL && cow_native_close(made) < 0)
         status = -1;
-    if (cow_native_group_close(stage.object) < 0)
+    if (stage.object != NULL && cow_native_group_close(stage.object) < 0)
         status = -1;
+    if (along.root.object != NULL && cow_native_group_close(along.root.object) < 0)
+        status = -1;
+    cow_map_free(&along.before);
+    cow_map_free(&along.met);
+    free(along.name);
     return status;
 }
 

@@ -2,6 +2,7 @@
 #include "import/references.h"
 
 #include "import/tree.h"
+#include "native/native.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -123,8 +124,9 @@ static bool make(cow_tree *tree, const cow_reference *r, const char *path, void 
     return false;
 }
 
-static int translate(cow_tree *tree, hid_t type, void *element)
+static int translate(void *context, hid_t type, void *element)
 {
+    cow_tree *tree = context;
     unsigned char new[sizeof(H5R_ref_t)] __attribute__((aligned(16))) = {0};
     const cow_tree_object *target = NULL;
     cow_reference r;
@@ -151,34 +153,5 @@ done:
 
 int cow_tree_references(cow_tree *tree, hid_t type, size_t count, void *elements)
 {
-    size_t size = H5Tget_size(type);
-    H5T_class_t class = H5Tget_class(type);
-    int status = 0;
-
-    if (!cow_type_has(type, H5T_REFERENCE))
-        return 0;
-    if (class == H5T_REFERENCE) {
-        for (size_t i = 0; status == 0 && i < count; i++)
-            status = translate(tree, type, (char *)elements + i * size);
-    } else if (class == H5T_COMPOUND) {
-        for (int m = 0; status == 0 && m < H5Tget_nmembers(type); m++) {
-            hid_t member = H5Tget_member_type(type, (unsigned)m);
-            size_t offset = H5Tget_member_offset(type, (unsigned)m);
-            if (cow_type_has(member, H5T_REFERENCE))
-                for (size_t i = 0; status == 0 && i < count; i++)
-                    status = cow_tree_references(tree, member, 1, (char *)elements + i * size + offset);
-            H5Tclose(member);
-        }
-    } else if (class == H5T_ARRAY || class == H5T_VLEN) {
-        hid_t base = H5Tget_super(type);
-        for (size_t i = 0; status == 0 && i < count; i++) {
-            void *element = (char *)elements + i * size;
-            if (class == H5T_VLEN)
-                status = cow_tree_references(tree, base, ((hvl_t *)element)->len, ((hvl_t *)element)->p);
-            else
-                status = cow_tree_references(tree, base, size / H5Tget_size(base), element);
-        }
-        H5Tclose(base);
-    }
-    return status;
+    return cow_references_each(type, count, elements, translate, tree);
 }

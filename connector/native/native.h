@@ -155,6 +155,12 @@ int cow_native_attribute_equal(cow_loc a, cow_loc b, const char *name);
 /* N values of TYPE were read, and are to be written: references into other files are made such that HDF5 can. Reclaiming
  * the values (H5Treclaim) gives back what was lent. */
 int cow_native_references_lend(hid_t type, size_t n, void *values);
+/* They lead nowhere from now on. */
+int cow_native_references_empty(hid_t type, size_t n, void *values);
+/* Each reference in COUNT elements in memory, also inside compounds, arrays and sequences; TYPE is that of the reference.
+ * Anything but 0 ends the walk, and is returned. */
+typedef int cow_reference_visitor(void *context, hid_t type, void *reference);
+int cow_references_each(hid_t type, size_t count, void *elements, cow_reference_visitor *visit, void *context);
 
 /* A table kept in a one-dimensional dataset of one opaque or compound type of row_size bytes (bytes: H5T_STD_U8LE).
  * Rows are read and written as raw bytes of that type. table_create makes the dataset (unfiltered, chunks of about

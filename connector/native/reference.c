@@ -72,15 +72,17 @@ static hid_t file_named(lent *l, const char *name)
     return l->file;
 }
 
-static int lend_one(lent *l, H5R_ref_t *reference)
+static int lend_one(void *context, hid_t type, void *element)
 {
+    lent *l = context;
+    H5R_ref_t *reference = element;
     const char *name;
     char *told;
     hid_t file;
     ssize_t length = -1;
     bool known = false;
 
-    if (H5Rget_type(reference) <= H5R_DATASET_REGION1)
+    if (H5Tequal(type, H5T_STD_REF) <= 0 || H5Rget_type(reference) <= H5R_DATASET_REGION1)
         return 0;
     memcpy(&name, reference->u.__data + NAME_AT, sizeof name);
     memcpy(&file, reference->u.__data + FILE_AT, sizeof file);
@@ -98,19 +100,19 @@ static int lend_one(lent *l, H5R_ref_t *reference)
     return 0;
 }
 
-static int lend(lent *l, hid_t type, size_t n, unsigned char *values)
+int cow_references_each(hid_t type, size_t count, void *elements, cow_reference_visitor *visit, void *context)
 {
     H5T_class_t class = H5Tget_class(type);
     size_t size = H5Tget_size(type);
+    unsigned char *values = elements;
     hid_t inner;
     int status = 0, members;
 
     if (H5Tdetect_class(type, H5T_REFERENCE) <= 0)
         return 0;
     if (class == H5T_REFERENCE) {
-        if (H5Tequal(type, H5T_STD_REF) > 0)
-            for (size_t i = 0; status == 0 && i < n; i++)
-                status = lend_one(l, (H5R_ref_t *)(void *)(values + i * size));
+        for (size_t i = 0; status == 0 && i < count; i++)
+            status = visit(context, type, values + i * size);
         return status;
     }
     if (class == H5T_COMPOUND) {
@@ -118,8 +120,9 @@ static int lend(lent *l, hid_t type, size_t n, unsigned char *values)
         for (int m = 0; status == 0 && m < members; m++) {
             if ((inner = H5Tget_member_type(type, (unsigned)m)) < 0)
                 return cow_error_native("cannot look into a compound datatype");
-            for (size_t i = 0; status == 0 && i < n; i++)
-                status = lend(l, inner, 1, values + i * size + H5Tget_member_offset(type, (unsigned)m));
+            for (size_t i = 0; status == 0 && i < count; i++)
+                status = cow_references_each(inner, 1, values + i * size + H5Tget_member_offset(type, (unsigned)m),
+                                             visit, context);
             H5Tclose(inner);
         }
         return status;
@@ -128,13 +131,13 @@ static int lend(lent *l, hid_t type, size_t n, unsigned char *values)
         return 0;
     if ((inner = H5Tget_super(type)) < 0)
         return cow_error_native("cannot look into a datatype");
-    for (size_t i = 0; status == 0 && i < n; i++) {
+    for (size_t i = 0; status == 0 && i < count; i++) {
         if (class == H5T_VLEN) {
             hvl_t sequence;
             memcpy(&sequence, values + i * size, sizeof sequence);
-            status = lend(l, inner, sequence.len, sequence.p);
+            status = cow_references_each(inner, sequence.len, sequence.p, visit, context);
         } else
-            status = lend(l, inner, size / H5Tget_size(inner), values + i * size);
+            status = cow_references_each(inner, size / H5Tget_size(inner), values + i * size, visit, context);
     }
     H5Tclose(inner);
     return status;
@@ -143,9 +146,23 @@ static int lend(lent *l, hid_t type, size_t n, unsigned char *values)
 int cow_native_references_lend(hid_t type, size_t n, void *values)
 {
     lent l = {.file = H5I_INVALID_HID};
-    int status = lend(&l, type, n, values);
+    int status = cow_references_each(type, n, values, lend_one, &l);
 
     free(l.image);
     free(l.name);
     return status;
+}
+
+static int empty_one(void *context, hid_t type, void *reference)
+{
+    (void)context;
+    if (H5Tequal(type, H5T_STD_REF) > 0 && H5Rget_type(reference) != H5R_BADTYPE && H5Rdestroy(reference) < 0)
+        return cow_error_native("cannot give up a reference");
+    memset(reference, 0, H5Tget_size(type));
+    return 0;
+}
+
+int cow_native_references_empty(hid_t type, size_t n, void *values)
+{
+    return cow_references_each(type, n, values, empty_one, NULL);
 }
