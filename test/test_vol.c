@@ -727,7 +727,7 @@ static void test_user_defined_links_are_followed_and_kept(void)
 /* ---- the reserved group ---- */
 
 typedef struct link_list {
-    char text[4096];
+    char text[65536];
     hsize_t stop_after, seen;
 } link_list;
 
@@ -823,6 +823,49 @@ static void make_tree(hid_t file)
     H5Lcreate_soft("/zebra", file, "soft", H5P_DEFAULT, H5P_DEFAULT);
     H5Gclose(group);
     H5Pclose(gcpl);
+}
+
+static herr_t list_any(hid_t group, const char *name, const H5O_info2_t *info, void *context)
+{
+    (void)info;
+    CHECK(group >= 0);
+    add_line(context, name, 0, true);
+    return 0;
+}
+
+/* Circles: to the root, to the start by one link or two, with and without asking for the number of links. */
+static void test_visits_through_circles_report_what_native_hdf5_reports(void)
+{
+    static const char *const starts[] = {"/", "a", "a/b", "a/b/root/a", "other"};
+    static const unsigned fields[] = {H5O_INFO_BASIC, H5O_INFO_ALL, H5O_INFO_NUM_ATTRS};
+    static link_list seen[2];
+    pair p = create_pair(H5P_DEFAULT);
+
+    memset(seen, 0, sizeof seen);
+    for (int i = 0; i < 2; i++) {
+        hid_t file = p.file[i];
+        H5Gclose(H5Gcreate2(file, "a", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+        H5Gclose(H5Gcreate2(file, "a/b", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+        H5Gclose(H5Gcreate2(file, "other", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+        H5Dclose(chunked(file, "a/b/x", 20, 20, 0));
+        CHECK(H5Lcreate_hard(file, "/", file, "a/b/root", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+        CHECK(H5Lcreate_hard(file, "a/b/x", file, "a/y", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+        CHECK(H5Lcreate_hard(file, "other", file, "a/b/up", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+        CHECK(H5Lcreate_hard(file, "a/b", file, "other/b", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+        for (size_t s = 0; s < COUNT(starts); s++)
+            for (size_t k = 0; k < COUNT(fields); k++)
+                for (int order = 0; order < 2; order++) {
+                    hid_t start = H5Oopen(file, starts[s], H5P_DEFAULT);
+                    add_line(&seen[i], starts[s], (int64_t)fields[k], true);
+                    CHECK(H5Ovisit3(start, H5_INDEX_NAME, order, list_any, &seen[i], fields[k]) >= 0);
+                    CHECK(H5Ovisit_by_name3(file, starts[s], H5_INDEX_NAME, order, list_any, &seen[i], fields[k],
+                                            H5P_DEFAULT) >= 0);
+                    CHECK(H5Lvisit2(start, H5_INDEX_NAME, order, list_link, &seen[i]) >= 0);
+                    H5Oclose(start);
+                }
+    }
+    CHECK(strlen(seen[0].text) + 100 < sizeof seen[0].text && strcmp(seen[0].text, seen[1].text) == 0);
+    close_pair(p);
 }
 
 static void compare_listings(bool by_creation, unsigned more)
@@ -1887,6 +1930,7 @@ int main(int argc, char **argv)
         TEST(test_multi_dataset_write_of_versioned_and_native_ones),
         TEST(test_user_virtual_dataset_shows_what_is_not_committed),
         TEST(test_user_defined_links_are_followed_and_kept),
+        TEST(test_visits_through_circles_report_what_native_hdf5_reports),
         TEST(test_root_listings_are_those_of_a_file_without_history),
         TEST(test_root_listings_by_creation_order),
         TEST(test_root_listings_of_many_links),

@@ -3,7 +3,7 @@
  * as already visited.
  *
  * As in native HDF5: links of a group in the order asked for, or by name where the group does not track creation order;
- * each group is entered once, each object reported once; soft and external links are not followed.
+ * each group is entered once, each object reported once (but see report); soft and external links are not followed.
  */
 #include "vol/vol.h"
 
@@ -32,16 +32,34 @@ typedef struct visit {
     places entered;
 } visit;
 
+/* Where it is in a set that is not full, or is to be. */
+static place *find(const places *set, const H5O_info2_t *info)
+{
+    size_t hash = info->fileno * 31, i;
+
+    for (i = 0; i < sizeof info->token.__data; i++)
+        hash = hash * 131 + info->token.__data[i];
+    for (i = hash % set->room; set->at[i].fileno != 0; i = (i + 1) % set->room)
+        if (set->at[i].fileno == info->fileno + 1 && memcmp(&set->at[i].token, &info->token, sizeof info->token) == 0)
+            break;
+    return &set->at[i];
+}
+
+static bool has(const places *set, const H5O_info2_t *info)
+{
+    return set->count > 0 && find(set, info)->fileno != 0;
+}
+
 /* 1: was not there, and is now; 0: was there; -1 */
 static int add(places *set, const H5O_info2_t *info)
 {
-    size_t hash, i;
+    place *at;
 
     if (2 * (set->count + 1) > set->room) { /* grow, and put everything in its new place */
         places larger = {.room = set->room == 0 ? 64 : set->room * 2};
         if ((larger.at = calloc(larger.room, sizeof *larger.at)) == NULL)
             return cow_error(COW_MEMORY, "no memory to visit so many objects");
-        for (i = 0; i < set->room; i++)
+        for (size_t i = 0; i < set->room; i++)
             if (set->at[i].fileno != 0) {
                 H5O_info2_t again = {.fileno = set->at[i].fileno - 1, .token = set->at[i].token};
                 add(&larger, &again);
@@ -49,13 +67,9 @@ static int add(places *set, const H5O_info2_t *info)
         free(set->at);
         *set = larger;
     }
-    hash = info->fileno * 31;
-    for (i = 0; i < sizeof info->token.__data; i++)
-        hash = hash * 131 + info->token.__data[i];
-    for (i = hash % set->room; set->at[i].fileno != 0; i = (i + 1) % set->room)
-        if (set->at[i].fileno == info->fileno + 1 && memcmp(&set->at[i].token, &info->token, sizeof info->token) == 0)
-            return 0;
-    set->at[i] = (place){info->fileno + 1, info->token};
+    if ((at = find(set, info))->fileno != 0)
+        return 0;
+    *at = (place){info->fileno + 1, info->token};
     set->count++;
     return 1;
 }
@@ -197,21 +211,34 @@ typedef struct object_visit {
     places reported;
 } object_visit;
 
+/* As H5O__visit and H5O__visit_cb: an object is remembered where the information that was asked for says that it has more
+ * than one link. So the start, with one, is reported again where a circle leads to it. And nothing but the start is
+ * reported where its type was not asked for. */
+static herr_t report(object_visit *v, hid_t start, const char *path, H5O_info2_t *info)
+{
+    const H5O_info2_t at = *info;
+
+    if (has(&v->reported, &at))
+        return 0;
+    if (v->args->fields != H5O_INFO_BASIC &&
+        (path[0] == '.' && path[1] == '\0' ? H5Oget_info3(start, info, v->args->fields)
+                                           : H5Oget_info_by_name3(start, path, info, v->args->fields, H5P_DEFAULT)) < 0)
+        return -1;
+    if (info->rc > 1 && add(&v->reported, &at) < 0)
+        return -1;
+    return v->args->op(start, path, info, v->args->op_data);
+}
+
 static herr_t each_object(hid_t start, const char *path, const H5L_info2_t *link, void *context)
 {
     object_visit *v = context;
     H5O_info2_t info;
-    int added;
 
     if (link->type != H5L_TYPE_HARD)
         return 0;
     if (H5Oget_info_by_name3(start, path, &info, H5O_INFO_BASIC, H5P_DEFAULT) < 0)
         return -1;
-    if ((added = add(&v->reported, &info)) <= 0)
-        return added;
-    if (v->args->fields != H5O_INFO_BASIC && H5Oget_info_by_name3(start, path, &info, v->args->fields, H5P_DEFAULT) < 0)
-        return -1;
-    return v->args->op(start, path, &info, v->args->op_data);
+    return report(v, start, path, &info);
 }
 
 herr_t cow_visit_objects(const cow_listed *listed, const H5VL_object_visit_args_t *args, hid_t dxpl)
@@ -224,13 +251,9 @@ herr_t cow_visit_objects(const cow_listed *listed, const H5VL_object_visit_args_
     (void)dxpl;
     if (start < 0)
         return -1;
-    if (H5Oget_info3(start, &info, H5O_INFO_BASIC) < 0 || add(&v.reported, &info) < 0)
-        goto done;
-    if (args->fields != H5O_INFO_BASIC && H5Oget_info3(start, &info, args->fields) < 0)
-        goto done;
-    if ((status = args->op(start, ".", &info, args->op_data)) == 0)
+    if (H5Oget_info3(start, &info, H5O_INFO_BASIC) >= 0 && (status = report(&v, start, ".", &info)) == 0 &&
+        info.type == H5O_TYPE_GROUP)
         status = visit_from(start, args->idx_type, args->order, each_object, &v);
-done:
     free(v.reported.at);
     leave_start(start, status);
     return status;
