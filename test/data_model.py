@@ -61,6 +61,10 @@ ELSEWHERE = [
         [
             ("within a file: no chunk is stored again", "test_files.c::test_copy_within_a_file_costs_no_chunk_data"),
             ("into another file with history: each chunk once", "test_files.c::test_copy_into_another_file_with_history_is_deduplicated"),
+            ("chunks larger than a maximum", "test_files.c::test_copy_of_chunks_larger_than_the_maximum"),
+            ("references, within a file", "test_references.c::test_references_copied_within_the_file_still_lead"),
+            ("references, into another file: empty, as HDF5 makes them", "test_references.c::test_references_copied_into_another_file_are_empty"),
+            ("`H5O_COPY_EXPAND_REFERENCE_FLAG`: an error where versioned datasets or versions are led to", "test_references.c::test_copies_of_what_references_lead_to"),
         ],
     ),
     (
