@@ -901,7 +901,7 @@ static bool datasets_agree(comparison *c, const char *path, hid_t a, hid_t b)
 
 /* ---- groups, objects, trees ---- */
 
-/* The value of a soft or external link as text. */
+/* The value of a link, not a hard one, as text. */
 static void link_value(hid_t group, const char *name, int type, const char *prefix, char *text, size_t size)
 {
     H5L_info2_t info;

@@ -7,6 +7,37 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Links of the program's own: to something beside the link. */
+#define BESIDE ((H5L_type_t)(H5L_TYPE_UD_MIN + 6))
+
+static hid_t go_beside(const char *name, hid_t group, const void *value, size_t size, hid_t lapl, hid_t dxpl)
+{
+    (void)name;
+    (void)size;
+    (void)dxpl;
+    return H5Oopen(group, value, lapl);
+}
+
+static ssize_t tell_beside(const char *name, const void *value, size_t size, void *buffer, size_t room)
+{
+    (void)name;
+    if (buffer)
+        memcpy(buffer, value, size < room ? size : room);
+    return (ssize_t)size;
+}
+
+void know_links(void)
+{
+    static const H5L_class_t class = {.version = H5L_LINK_CLASS_T_VERS,
+                                      .id = BESIDE,
+                                      .comment = "beside",
+                                      .trav_func = go_beside,
+                                      .query_func = tell_beside};
+
+    if (H5Lregister(&class) < 0)
+        die("the class of links cannot be registered");
+}
+
 bool op_link(void)
 {
     SIDES;
@@ -40,6 +71,10 @@ bool op_link(void)
         note("H5Lcreate_external %s", to);
         const char *file = chance(50) ? "no such file.h5" : "elsewhere.h5", *target = chance(30) ? "/x" : "/d";
         BOTH("H5Lcreate_external", H5Lcreate_external(file, target, w.file.id[s], to, lcpl, H5P_DEFAULT));
+    } else if (what < 32) {
+        const char *beside = strrchr(from, '/') + 1;
+        note("H5Lcreate_ud %s %s", beside, to);
+        BOTH("H5Lcreate_ud", H5Lcreate_ud(w.file.id[s], to, BESIDE, beside, strlen(beside) + 1, lcpl, H5P_DEFAULT));
     } else if (what < 55) {
         if (!link || (!crowded && chance(40)))
             done = false;

@@ -345,6 +345,7 @@ int main(int argc, char **argv)
     printf("seed %" PRIu64 "\n", w.seed);
     fflush(stdout);
     H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+    know_links();
     const int signals[] = {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGTERM, SIGINT};
     for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++)
         signal(signals[i], on_signal);

@@ -17,6 +17,8 @@ bool op_extent(void);
 bool op_flush(void);
 bool op_group(void);
 bool op_link(void);
+/* Before any. */
+void know_links(void);
 bool op_list(void);
 bool op_multi(void);
 bool op_open(void);
