@@ -1306,9 +1306,9 @@ static void make_references(hid_t file, const char *name, int which, hsize_t n, 
     const hsize_t chunk = n < 500 ? n : 500;
     hid_t space = H5Screate_simple(1, &n, NULL), dcpl = H5Pcreate(H5P_DATASET_CREATE), d,
           type = which == 3 ? H5Tcreate(H5T_COMPOUND, sizeof(pair_of))
-                           : H5Tcopy(which == 0   ? H5T_STD_REF_OBJ
-                                     : which == 1 ? H5T_STD_REF_DSETREG
-                                                 : H5T_STD_REF),
+                            : H5Tcopy(which == 0   ? H5T_STD_REF_OBJ
+                                      : which == 1 ? H5T_STD_REF_DSETREG
+                                                   : H5T_STD_REF),
           region = region_of(file, target, 0);
     char *values = calloc(n, H5Tget_size(type)), *second = values + H5Tget_size(type);
 
@@ -1427,6 +1427,21 @@ static bool copy_refused(hid_t from, const char *name, hid_t to, hid_t list, con
     return refused && text == NULL;
 }
 
+/* Of the object that the second of three references leads to. */
+static int stamp_behind(hid_t file, const char *name)
+{
+    hid_t d = H5Dopen2(file, name, H5P_DEFAULT), object;
+    hobj_ref_t reference[3];
+    int stamp;
+
+    CHECK(H5Dread(d, H5T_STD_REF_OBJ, H5S_ALL, H5S_ALL, H5P_DEFAULT, reference) >= 0);
+    CHECK((object = H5Rdereference2(d, H5P_DEFAULT, H5R_OBJECT1, &reference[1])) >= 0);
+    stamp = get_stamp(object);
+    H5Oclose(object);
+    H5Dclose(d);
+    return stamp;
+}
+
 static hsize_t links_of(hid_t file)
 {
     H5G_info_t info = {0};
@@ -1440,7 +1455,6 @@ static hsize_t links_of(hid_t file)
 static void test_copies_of_what_references_lead_to(void)
 {
     hid_t list = H5Pcreate(H5P_OBJECT_COPY), file, other, d, object;
-    hobj_ref_t reference[3];
 
     CHECK(H5Pset_copy_object(list, H5O_COPY_EXPAND_REFERENCE_FLAG) >= 0);
     for (int k = 0; k < 3; k++) { /* native, into a file with history, into a plain one */
@@ -1449,6 +1463,12 @@ static void test_copies_of_what_references_lead_to(void)
         make_references(file, "to tiny", 0, 3, "tiny");
         make_references(file, "to data", 0, 3, "data");
         make_references(file, "many", 0, 2000, "tiny");
+        make_references(file, "group/to inner", 0, 3, "group/inner");
+        CHECK((d = H5Gcreate2(file, "whole", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT)) >= 0);
+        CHECK(H5Olink(object = H5Oopen(file, "data", H5P_DEFAULT), d, "data", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+        H5Oclose(object);
+        make_references(file, "whole/to data", 0, 3, "data");
+        H5Gclose(d);
         CHECK(H5Fclose(file) >= 0);
         CHECK((file = H5Fopen(COW, H5F_ACC_RDWR, k ? H5P_DEFAULT : native_fapl)) >= 0);
         change_targets(file, 2);
@@ -1460,20 +1480,21 @@ static void test_copies_of_what_references_lead_to(void)
         CHECK(H5Ocopy(file, "to tiny", other, "copy", list, H5P_DEFAULT) >= 0);
         CHECK(H5Ocopy(file, "rows", other, "rows", list, H5P_DEFAULT) >= 0);
         CHECK(links_of(other) == 3);
-        CHECK((d = H5Dopen2(other, "copy", H5P_DEFAULT)) >= 0);
-        CHECK(H5Dread(d, H5T_STD_REF_OBJ, H5S_ALL, H5S_ALL, H5P_DEFAULT, reference) >= 0);
-        CHECK((object = H5Rdereference2(d, H5P_DEFAULT, H5R_OBJECT1, &reference[1])) >= 0 && get_stamp(object) == 2);
-        H5Oclose(object);
-        H5Dclose(d);
+        CHECK(H5Ocopy(file, "group", other, "group", list, H5P_DEFAULT) >= 0 && links_of(other) == 4);
+        CHECK(stamp_behind(other, "group/to inner") == 2);
+        CHECK(stamp_behind(other, "copy") == 2);
         if (k > 0) {
             hid_t version = H5Fopen(COW "@1", H5F_ACC_RDONLY, H5P_DEFAULT);
             CHECK(copy_refused(file, "to data", other, list, "H5O_COPY_EXPAND_REFERENCE_FLAG"));
+            CHECK(copy_refused(file, "whole", other, list, "H5O_COPY_EXPAND_REFERENCE_FLAG"));
             CHECK(copy_refused(file, "many", other, list, "H5O_COPY_EXPAND_REFERENCE_FLAG"));
             CHECK(copy_refused(version, "to tiny", other, list, "H5O_COPY_EXPAND_REFERENCE_FLAG"));
             CHECK(H5Ocopy(version, "rows", other, "old rows", list, H5P_DEFAULT) >= 0);
             CHECK(H5Fclose(version) >= 0);
-            CHECK(links_of(other) == 4);
-        }
+            CHECK(links_of(other) == 5);
+        } else
+            CHECK(H5Ocopy(file, "whole", other, "whole", list, H5P_DEFAULT) >= 0 &&
+                  stamp_behind(other, "whole/to data") == 2);
         CHECK(H5Fclose(other) >= 0 && H5Fclose(file) >= 0);
     }
     H5Pclose(list);

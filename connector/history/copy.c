@@ -28,7 +28,9 @@ static const char *const COUNTING[] = {"_versioned_data_counting_0", "_versioned
 typedef struct copying {
     cow_file *from, *to; /* to: NULL, a file without history */
     const char *version; /* that is copied out of, its path, or NULL: absolute soft links there begin with it */
-    bool expand;         /* into another file, with H5O_COPY_EXPAND_REFERENCE_FLAG */
+    bool expand;         /* what references lead to as well: H5O_COPY_EXPAND_REFERENCE_FLAG; then also: */
+    bool references;     /* there are references in the copy, */
+    bool replaced;       /* and objects that are not where HDF5 made these lead to */
     cow_map done;        /* copied object -> what stands in its place, or itself */
     cow_map unlinked;    /* what stands in a place and has no link yet: see unlinked.c */
 } copying;
@@ -139,15 +141,6 @@ done:
 
 /* ---- another file ---- */
 
-static int expand_refused(const char *what)
-{
-    return cow_error(
-        COW_UNSUPPORTED,
-        "%s: what references lead to cannot be copied along (H5O_COPY_EXPAND_REFERENCE_FLAG) out of a file "
-        "with history; copy without the flag, or out of a plain file, which h5cow export makes",
-        what);
-}
-
 typedef struct pouring {
     cow_array *source, *target; /* target NULL: a plain dataset */
     void *plain;
@@ -241,10 +234,6 @@ static int materialise(copying *c, cow_loc copy, cow_loc parent, cow_dataset *so
     *made = NULL;
     if (type < 0 || space < 0 || dcpl < 0)
         goto done;
-    if (p.references && c->expand) { /* HDF5's own copy has the new addresses, which ours cannot read */
-        expand_refused(array->label);
-        goto done;
-    }
     if (c->to == NULL && (grows = cow_native_space_at_first(dcpl, space)) < 0) {
         cow_error_native("%s: cannot describe a copy", array->label);
         goto done;
@@ -397,6 +386,37 @@ done:
     return status;
 }
 
+typedef struct holder {
+    copying *c;
+    cow_loc object;
+} holder;
+
+static int note_reference(void *context, const char *name)
+{
+    holder *h = context;
+    hid_t type = cow_native_attribute_type(h->object, name);
+
+    if (type < 0)
+        return -1;
+    h->c->references = h->c->references || H5Tdetect_class(type, H5T_REFERENCE) > 0;
+    H5Tclose(type);
+    return 0;
+}
+
+static int note_references(copying *c, cow_loc copy)
+{
+    holder h = {c, copy};
+
+    if (copy.type == H5I_DATASET) {
+        hid_t type = cow_native_dataset_type(copy.object);
+        if (type < 0)
+            return -1;
+        c->references = c->references || H5Tdetect_class(type, H5T_REFERENCE) > 0;
+        H5Tclose(type);
+    }
+    return cow_native_attributes(copy, false, note_reference, &h);
+}
+
 /* What is to stand in the place of the copied object at ADDRESS, the link NAME of GROUP: *MADE, which the caller closes,
  * its object NULL where the copy is right as it is. */
 static int mend(copying *c, cow_loc group, const char *name, uint64_t address, cow_loc *made)
@@ -413,7 +433,9 @@ static int mend(copying *c, cow_loc group, const char *name, uint64_t address, c
     }
     if (cow_map_put(&c->done, address, address) < 0 || cow_native_open(group, name, &copy) < 0)
         return -1;
-    if (copy.type == H5I_GROUP)
+    if (c->expand && note_references(c, copy) < 0)
+        status = -1;
+    else if (copy.type == H5I_GROUP)
         status = mend_group(c, copy, address, made);
     else if (copy.type != H5I_DATASET || (found = cow_dataset_of_copy(c->from, copy.object, &source)) == 0)
         status = 0;
@@ -427,6 +449,7 @@ static int mend(copying *c, cow_loc group, const char *name, uint64_t address, c
             status = -1;
         cow_dataset_release(source);
     }
+    c->replaced = c->replaced || made->object != NULL;
     if (status < 0 && made->object != NULL) {
         cow_native_close(*made);
         made->object = NULL;
@@ -498,6 +521,15 @@ typedef struct inside {
     cow_loc group;
 } inside;
 
+static int expand_refused(const char *what)
+{
+    return cow_error(
+        COW_UNSUPPORTED,
+        "%s: what references lead to cannot be copied along (H5O_COPY_EXPAND_REFERENCE_FLAG) out of a file "
+        "with history; copy without the flag, or out of a plain file, which h5cow export makes",
+        what);
+}
+
 /* Is one of ours among what was copied along? HDF5 has copied a view, which leads nowhere there. */
 static int look_inside(void *context, const char *name, const H5L_info2_t *info)
 {
@@ -557,7 +589,7 @@ static int copy_staged(copying *c, void *from, const H5VL_loc_params_t *from_loc
     if (H5Pget_copy_object(ocpypl, &flags) < 0)
         return cow_error_native("cannot get how to copy '%s'", from_name);
     if (flags & H5O_COPY_EXPAND_REFERENCE_FLAG) {
-        c->expand = c->to != c->from;
+        c->expand = true;
         if ((along.root.object = cow_native_group_open(target, "/")) == NULL ||
             cow_native_links(along.root, false, note_before, &along) < 0)
             goto done;
@@ -574,7 +606,8 @@ static int copy_staged(copying *c, void *from, const H5VL_loc_params_t *from_loc
              cow_native_link_info(stage, STAGED, &info) == 0 &&
              mend(c, stage, STAGED, cow_address(&info.u.token), &made) == 0 &&
              (made.object != NULL || cow_native_open(stage, STAGED, &made) == 0))
-        status = cow_unlinked_link(&c->unlinked, made, target, to_name);
+        status = c->references && c->replaced ? expand_refused(from_name)
+                                              : cow_unlinked_link(&c->unlinked, made, target, to_name);
 done:
     if (status < 0)
         drop_expanded(&along);
