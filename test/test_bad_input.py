@@ -9,6 +9,7 @@ import pathlib
 import re
 import resource
 import shutil
+import stat
 import subprocess
 import sys
 import tempfile
@@ -230,6 +231,16 @@ def test_a_foreign_file_is_refused(programs, tmp_path, sha256, content, mode):
     with unchanged(sha256, path):
         done = programs.python(f"h5py.File(sys.argv[1], {mode!r})", path)
         assert done.returncode > 0 and lowest(done), done.stderr
+
+
+@pytest.mark.parametrize("mode", ["r", "r+", "a", "w", "w-"])
+def test_a_pipe_is_refused_and_not_waited_for(programs, tmp_path, mode):
+    """HDF5 itself waits for the other end of one that it shall read."""
+    path = tmp_path / "pipe.h5"
+    os.mkfifo(path)
+    done = programs.python(f"h5py.File(sys.argv[1], {mode!r})", path, timeout=60)
+    assert done.returncode > 0 and lowest(done), done.stderr
+    assert stat.S_ISFIFO(path.stat().st_mode)
 
 
 def test_an_empty_file_is_taken_as_hdf5_takes_it(programs, tmp_path):

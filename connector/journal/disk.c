@@ -117,6 +117,8 @@ int cow_disk_open(cow_disk *disk, const cow_disk_calls *calls, const char *name,
 {
     disk->calls = calls;
     disk->name = name;
+    if ((flags & O_ACCMODE) == O_RDONLY)
+        flags |= O_NONBLOCK; /* a pipe would wait for its other end */
     do
         disk->fd = calls->open(calls->context, name, flags | O_CLOEXEC, 0666);
     while (disk->fd < 0 && errno == EINTR);
@@ -244,7 +246,7 @@ int cow_disk_mentions(const cow_disk_calls *calls, const char *name, const char 
     ssize_t n = 0;
     bool found = false;
 
-    if (cow_disk_open(&disk, calls, name, O_RDONLY | O_NONBLOCK) < 0) /* a pipe would wait for its other end */
+    if (cow_disk_open(&disk, calls, name, O_RDONLY) < 0)
         return -1;
     if (calls->fstat(calls->context, disk.fd, &about) < 0)
         n = -1;

@@ -38,7 +38,7 @@ typedef struct cow_disk {
     const char *name; /* for messages; owned by whoever opened */
 } cow_disk;
 
-/* -1: errno says why, nothing is recorded. O_CLOEXEC is added. */
+/* -1: errno says why, nothing is recorded. O_CLOEXEC is added, and for reading O_NONBLOCK. */
 int cow_disk_open(cow_disk *disk, const cow_disk_calls *calls, const char *name, int flags);
 void cow_disk_close(cow_disk *disk);
 
