@@ -149,7 +149,7 @@ static void one_step(void)
             break;
         }
     }
-    if (w.plant && w.plant != PLANT_VERSION && w.writable && w.step % 50 == 40)
+    if (w.plant && w.plant != PLANT_VERSION && w.writable && w.step % 10 == 5)
         plant_damage();
     for (size_t i = 0; i < w.touches; i++) {
         SIDES;

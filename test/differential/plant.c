@@ -16,15 +16,18 @@ static bool plant_reference(const char *path)
     H5O_info2_t mine, other;
     bool done = false;
     if (set >= 0 && H5Tequal(type, H5T_STD_REF_OBJ) > 0 && H5Sget_simple_extent_npoints(space) > 0) {
-        hobj_ref_t *reference = calloc((size_t)H5Sget_simple_extent_npoints(space), sizeof *reference);
+        size_t n = (size_t)H5Sget_simple_extent_npoints(space), at = 0;
+        hobj_ref_t *reference = calloc(n, sizeof *reference);
         const char *name = some_object();
-        done = H5Dread(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, reference) >= 0 && reference[0] != 0 &&
-               ((unsigned char *)reference)[7] != PATTERN_REFERENCE &&
+        done = H5Dread(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, reference) >= 0 &&
                H5Oget_info_by_name3(w.file.id[1], name, &other, H5O_INFO_BASIC, H5P_DEFAULT) >= 0;
-        hid_t object = done ? H5Rdereference2(set, H5P_DEFAULT, H5R_OBJECT1, reference) : H5I_INVALID_HID;
+        while (at < n && (reference[at] == 0 || ((unsigned char *)&reference[at])[7] == PATTERN_REFERENCE))
+            at++;
+        done = done && at < n;
+        hid_t object = done ? H5Rdereference2(set, H5P_DEFAULT, H5R_OBJECT1, &reference[at]) : H5I_INVALID_HID;
         done = object >= 0 && H5Oget_info3(object, &mine, H5O_INFO_BASIC) >= 0 &&
                memcmp(&mine.token, &other.token, sizeof mine.token) != 0 &&
-               H5Rcreate(reference, w.file.id[1], name, H5R_OBJECT1, -1) >= 0 &&
+               H5Rcreate(&reference[at], w.file.id[1], name, H5R_OBJECT1, -1) >= 0 &&
                H5Dwrite(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, reference) >= 0;
         if (object >= 0)
             H5Oclose(object);
