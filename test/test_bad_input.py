@@ -17,6 +17,7 @@ import tempfile
 import h5py
 import numpy as np
 import pytest
+from conftest import PLUGINS
 
 TEST = pathlib.Path(__file__).resolve().parent
 
@@ -563,21 +564,26 @@ def test_a_disk_that_is_full_is_an_error_and_versions_stay(programs, made, tmp_p
 
 @pytest.fixture
 def as_nobody(tmp_path):
-    """What makes a child process one that file permissions hold for; the folder it may read."""
+    """Arguments that make a child process one that file permissions hold for; the folder it may read."""
     if os.geteuid() != 0:
-        yield None, tmp_path
+        yield {}, tmp_path
         return
-    folder = pathlib.Path(tempfile.mkdtemp())
+    folder, plugins = pathlib.Path(tempfile.mkdtemp()), pathlib.Path(tempfile.mkdtemp())
     folder.chmod(0o755)
+    plugins.chmod(0o755)
+    for part in PLUGINS.split(":"):  # which may lie where only root may look
+        for plugin in pathlib.Path(part).glob("libh5cow.so"):
+            shutil.copy(plugin, plugins)
 
     def nobody():
         os.setgroups([])
         os.setgid(65534)
         os.setuid(65534)
 
-    yield nobody, folder
+    yield {"preexec_fn": nobody, "plugins": str(plugins)}, folder
     folder.chmod(0o755)
     shutil.rmtree(folder)
+    shutil.rmtree(plugins)
 
 
 def test_a_read_only_directory(programs, original, sha256, as_nobody):
@@ -589,12 +595,12 @@ def test_a_read_only_directory(programs, original, sha256, as_nobody):
     try:
         with unchanged(sha256, made):
             for name, number in ((made, 3), (f"{made}@1", 1)):
-                done = programs.python(READ, name, preexec_fn=become)
+                done = programs.python(READ, name, **become)
                 assert done.returncode == 0 and done.stdout.strip() == str(at_version(number).sum()), done.stderr
             for mode in ("r+", "w"):
-                done = programs.python(f"h5py.File(sys.argv[1], {mode!r})", made, preexec_fn=become)
+                done = programs.python(f"h5py.File(sys.argv[1], {mode!r})", made, **become)
                 refused(done, "permission denied|errno = 13", exactly_one=False)
-            done = programs.python("h5py.File(sys.argv[1], 'w')", folder / "new.h5", preexec_fn=become)
+            done = programs.python("h5py.File(sys.argv[1], 'w')", folder / "new.h5", **become)
             refused(done, "permission denied|errno = 13", exactly_one=False)
     finally:
         folder.chmod(0o755)
