@@ -229,6 +229,46 @@ static void grow_by_links(unsigned n, long long grown[3])
     }
 }
 
+/* What is copied from a plain file, HDF5 keeps itself. A version has the chunks that are stored, and no others. */
+static void test_version_of_a_sparse_copy_is_sparse(void)
+{
+    const hsize_t extent = 1 << 22, chunk = 1 << 14, at[2] = {5, (1 << 21) + 7}, one = 1;
+    hid_t dcpl = H5Pcreate(H5P_DATASET_CREATE), space = H5Screate_simple(1, &extent, NULL),
+          memory = H5Screate_simple(1, &one, NULL), from, file, set;
+    double value = 42;
+    hsize_t chunks = 0;
+
+    remove(COW);
+    remove(OTHER);
+    H5Pset_chunk(dcpl, 1, &chunk);
+    CHECK((from = H5Fcreate(OTHER, H5F_ACC_TRUNC, H5P_DEFAULT, native_fapl)) >= 0);
+    CHECK((set = H5Dcreate2(from, "x", H5T_NATIVE_DOUBLE, space, H5P_DEFAULT, dcpl, H5P_DEFAULT)) >= 0);
+    for (int i = 0; i < 2; i++) {
+        CHECK(H5Sselect_hyperslab(space, H5S_SELECT_SET, &at[i], NULL, &one, NULL) >= 0);
+        CHECK(H5Dwrite(set, H5T_NATIVE_DOUBLE, memory, space, H5P_DEFAULT, &value) >= 0);
+    }
+    CHECK(H5Dclose(set) >= 0 && H5Fclose(from) >= 0);
+    file = create(COW, H5P_DEFAULT);
+    CHECK((from = H5Fopen(OTHER, H5F_ACC_RDONLY, H5P_DEFAULT)) >= 0);
+    CHECK(H5Ocopy(from, "x", file, "x", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    CHECK(H5Fclose(from) >= 0 && H5Fclose(file) >= 0);
+    CHECK((file = H5Fopen(COW "@1", H5F_ACC_RDONLY, H5P_DEFAULT)) >= 0);
+    CHECK((set = H5Dopen2(file, "x", H5P_DEFAULT)) >= 0);
+    CHECK(H5Dget_num_chunks(set, H5S_ALL, &chunks) >= 0 && chunks == 2);
+    for (int i = 0; i < 2; i++) {
+        value = 0;
+        CHECK(H5Sselect_hyperslab(space, H5S_SELECT_SET, &at[i], NULL, &one, NULL) >= 0);
+        CHECK(H5Dread(set, H5T_NATIVE_DOUBLE, memory, space, H5P_DEFAULT, &value) >= 0 && value == 42);
+    }
+    CHECK(H5Dclose(set) >= 0 && H5Fclose(file) >= 0);
+    CHECK(size_of(COW) < 2 << 20);
+    H5Sclose(memory);
+    H5Sclose(space);
+    H5Pclose(dcpl);
+    remove(COW);
+    remove(OTHER);
+}
+
 /* HDF5 lets a chunk be larger than a maximum only while the extent is 0. */
 static void test_copy_of_chunks_larger_than_the_maximum(void)
 {
@@ -834,6 +874,7 @@ int main(int argc, char **argv)
     static const test tests[] = {
         TEST(test_copy_within_a_file_costs_no_chunk_data),
         TEST(test_copy_into_another_file_with_history_is_deduplicated),
+        TEST(test_version_of_a_sparse_copy_is_sparse),
         TEST(test_copy_of_chunks_larger_than_the_maximum),
         TEST(test_group_of_a_hundred_thousand_links),
         TEST(test_copy_of_a_group_of_many_ordered_links),

@@ -16,6 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define PIECE ((hsize_t)32 << 20)
+
 /* ---- the walk ---- */
 
 enum { SAME = 1, NEW = 2, VISITING = 3 };
@@ -628,30 +630,82 @@ done:
     return status;
 }
 
-/* The elements of a small dataset, whatever their type. */
-static int copy_elements(cow_loc from, cow_loc to, hid_t space)
-{
-    hid_t type = cow_native_dataset_type(from.object);
-    hssize_t n = H5Sget_simple_extent_npoints(space);
-    void *values = NULL;
-    int status = -1;
+typedef struct transfer {
+    cow_loc from, to;
+    hid_t type, space;
+    void *values;
+    size_t room; /* bytes */
+} transfer;
 
-    if (type < 0)
-        return -1;
-    if (n < 0)
-        cow_error_native("cannot get the size of a dataset");
-    else if (n == 0)
-        status = 0;
-    else if ((values = calloc((size_t)n, H5Tget_size(type))) == NULL)
-        cow_error(COW_MEMORY, "no memory to copy a dataset");
-    else if (cow_native_dataset_read(from.object, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) == 0) {
-        status = cow_native_references_lend(type, (size_t)n, values) < 0
-                     ? -1
-                     : cow_native_dataset_write(to.object, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values);
-        H5Treclaim(type, space, H5P_DATASET_XFER_DEFAULT, values);
+/* Elements of any type. START NULL: all. */
+static int copy_box(transfer *t, const hsize_t start[], const hsize_t count[])
+{
+    hid_t memory = H5S_ALL, file = H5S_ALL;
+    size_t n = 1, size = H5Tget_size(t->type);
+    int rank = H5Sget_simple_extent_ndims(t->space), status = -1;
+
+    for (int d = 0; d < rank; d++)
+        n *= (size_t)count[d];
+    if (n * size > t->room) {
+        void *larger = realloc(t->values, n * size);
+        if (larger == NULL)
+            return cow_error(COW_MEMORY, "no memory to copy a dataset");
+        t->values = larger;
+        t->room = n * size;
     }
-    free(values);
-    H5Tclose(type);
+    memset(t->values, 0, n * size);
+    if (rank > 0 && ((memory = H5Screate_simple(rank, count, NULL)) < 0 || (file = H5Scopy(t->space)) < 0 ||
+                     H5Sselect_hyperslab(file, H5S_SELECT_SET, start, NULL, count, NULL) < 0))
+        cow_error_native("cannot select a part of a dataset");
+    else if (cow_native_dataset_read(t->from.object, t->type, memory, file, H5P_DEFAULT, t->values) == 0) {
+        status = cow_native_references_lend(t->type, n, t->values) < 0
+                     ? -1
+                     : cow_native_dataset_write(t->to.object, t->type, memory, file, H5P_DEFAULT, t->values);
+        H5Treclaim(t->type, rank > 0 ? memory : t->space, H5P_DATASET_XFER_DEFAULT, t->values);
+    }
+    if (rank > 0)
+        cow_close(memory, file);
+    return status;
+}
+
+/* The elements of a dataset, chunk by chunk, or in pieces of about PIECE bytes; chunks that are not stored are not stored
+ * in the copy. */
+static int copy_elements(cow_loc from, cow_loc to, hid_t space, hid_t dcpl)
+{
+    transfer t = {.from = from, .to = to, .type = cow_native_dataset_type(from.object), .space = space};
+    hsize_t extent[COW_MAX_RANK], box[COW_MAX_RANK], start[COW_MAX_RANK] = {0}, count[COW_MAX_RANK];
+    bool chunked = H5Pget_layout(dcpl) == H5D_CHUNKED;
+    int rank = H5Sget_simple_extent_dims(space, extent, NULL), status = -1, d;
+    hssize_t n = H5Sget_simple_extent_npoints(space);
+
+    if (t.type < 0)
+        return -1;
+    if (n < 0 || rank < 0 || (chunked && H5Pget_chunk(dcpl, COW_MAX_RANK, box) != rank)) {
+        cow_error_native("cannot get the size of a dataset");
+        goto done;
+    }
+    if (!chunked && rank > 0 && n > 0) {
+        hsize_t row = (hsize_t)n / extent[0] * H5Tget_size(t.type);
+        memcpy(box, extent, sizeof box);
+        box[0] = row < PIECE ? PIECE / row : 1;
+    }
+    for (status = 0; status == 0 && n > 0;) {
+        for (d = 0; d < rank; d++)
+            count[d] = extent[d] - start[d] < box[d] ? extent[d] - start[d] : box[d];
+        if (!chunked || !cow_native_dataset_lacks_chunk(from.object, start))
+            status = copy_box(&t, start, count);
+        for (d = rank - 1; d >= 0; start[d--] = 0) {
+            if (box[d] < extent[d] - start[d]) {
+                start[d] += box[d];
+                break;
+            }
+        }
+        if (d < 0)
+            break;
+    }
+done:
+    free(t.values);
+    H5Tclose(t.type);
     return status;
 }
 
@@ -675,7 +729,7 @@ static int build_native(cow_walk *walk, cow_loc head, cow_loc *made)
     if (made->object == NULL)
         goto done;
     if (allocated != H5D_SPACE_STATUS_NOT_ALLOCATED && H5Pget_layout(dcpl) != H5D_VIRTUAL &&
-        H5Pget_external_count(dcpl) == 0 && copy_elements(head, *made, space) < 0)
+        H5Pget_external_count(dcpl) == 0 && copy_elements(head, *made, space, dcpl) < 0)
         goto done;
     status = copy_header(walk, head, *made);
 done:

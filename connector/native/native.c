@@ -956,6 +956,28 @@ int cow_native_dataset_status(void *dataset, H5D_space_status_t *status)
                : 0;
 }
 
+static herr_t find_not_allocated(unsigned n, const H5E_error2_t *record, void *context)
+{
+    (void)n;
+    if (record->desc != NULL && strcmp(record->desc, "chunk storage is not allocated") == 0)
+        *(bool *)context = true;
+    return 0;
+}
+
+bool cow_native_dataset_lacks_chunk(void *dataset, const hsize_t offset[])
+{
+    hsize_t size;
+    H5VL_native_dataset_optional_args_t native = {.get_chunk_storage_size = {.offset = offset, .size = &size}};
+    H5VL_optional_args_t args = {.op_type = H5VL_NATIVE_DATASET_GET_CHUNK_STORAGE_SIZE, .args = &native};
+    bool lacks = false;
+
+    if (H5VLdataset_optional(dataset, cow_native_id(), &args, DXPL, NULL) < 0) {
+        H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, find_not_allocated, &lacks);
+        H5Eclear2(H5E_DEFAULT);
+    }
+    return lacks;
+}
+
 int cow_native_space_at_first(hid_t dcpl, hid_t space)
 {
     hsize_t chunk[H5S_MAX_RANK], extent[H5S_MAX_RANK], most[H5S_MAX_RANK];

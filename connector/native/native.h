@@ -114,6 +114,9 @@ int cow_native_dataset_write(void *dataset, hid_t mem_type, hid_t mem_space, hid
                              const void *buf);
 int cow_native_dataset_resize(void *dataset, const hsize_t extent[]);
 int cow_native_dataset_status(void *dataset, H5D_space_status_t *status); /* H5Dget_space_status */
+/* Is it certain that no chunk is stored at OFFSET? HDF5 1.14 looks it up, in the index and in the cache, and gives an
+ * error; its calls that tell addresses go through all chunks, at wrong places for some (H5D__earray_idx_iterate_cb). */
+bool cow_native_dataset_lacks_chunk(void *dataset, const hsize_t offset[]);
 /* HDF5 makes a dataset with chunks larger than a fixed maximum only where its extent is 0 in that dimension
  * (H5D__chunk_construct); it may grow then. 1: SPACE, of a dataset to be made with DCPL, got such an extent, so the dataset
  * is to be given its own afterwards; 0: nothing to do; -1: HDF5's error. Public calls only. */
