@@ -295,6 +295,49 @@ def test_chunks_are_moved_without_decoding(programs, tmp_path, monkeypatch):
     assert done.stdout.strip() == str(chunks)
 
 
+@pytest.mark.parametrize("kind", ["plain", "gzip", "text", "sparse"])
+@pytest.mark.parametrize(
+    "shape, most, chunk",
+    [
+        ((6, 8), (6, None), (2, 3)),
+        ((4, 5, 9), (4, 5, None), (2, 2, 2)),
+        ((4, 9, 5), (4, None, 5), (2, 2, 2)),
+        ((5, 40), (50, None), (2, 3)),
+        ((9, 5), (None, 5), (2, 2)),
+        ((9, 5), (None, None), (2, 2)),
+        ((9, 5), (10, 5), (2, 2)),
+    ],
+)
+def test_chunks_of_every_index_come_along(programs, tmp_path, monkeypatch, kind, shape, most, chunk):
+    """HDF5 1.14.5 lists those of an extensible array at wrong places, unless its first dimension is the unlimited one."""
+    monkeypatch.chdir(tmp_path)
+    want = np.arange(1, 1 + np.prod(shape)).reshape(shape)
+    more = {"dtype": h5py.string_dtype() if kind == "text" else "i4", "compression": "gzip" if kind == "gzip" else None}
+    with h5py.File("plain.h5", "w", libver="latest") as f:
+        d = f.create_dataset("d", shape=shape, maxshape=most, chunks=chunk, **more)
+        if kind == "sparse":
+            want[tuple(slice(n // 2, None) for n in shape)] = 0
+            for i in np.ndindex(*(-(-n // c) for n, c in zip(shape, chunk))):
+                where = tuple(slice(a * c, a * c + c) for a, c in zip(i, chunk))
+                if want[where].any():
+                    d[where] = want[where]
+        else:
+            d[...] = want.astype(str) if kind == "text" else want
+        stored = d.id.get_num_chunks()
+    if kind == "text":
+        want = want.astype(str).astype("S")
+    assert programs.cow("import", "plain.h5", "history.h5").returncode == 0
+    assert programs.cow("export", "history.h5@1", "again.h5").returncode == 0
+    code = "import h5py; d = h5py.File('history.h5', 'r')['d']; print(d.id.get_num_chunks())"
+    done = programs.connector(sys.executable, "-c", code)
+    assert int(done.stdout) == stored, done.stderr
+    for name in ("plain.h5", "history.h5", "again.h5"):
+        with h5py.File(name, "r") as f:
+            assert np.array_equal(f["d"][...].astype(want.dtype), want), name
+    with h5py.File("again.h5", "r") as f:
+        assert f["d"].id.get_num_chunks() == stored
+
+
 def test_chunks_larger_than_the_maximum_come_along(programs, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with h5py.File("plain.h5", "w") as f:  # HDF5 allows them while the extent is 0

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PIECE ((hsize_t)32 << 20)
+#define PIECE ((size_t)32 << 20)
 
 /* ---- the walk ---- */
 
@@ -633,19 +633,25 @@ done:
 typedef struct transfer {
     cow_loc from, to;
     hid_t type, space;
+    bool chunked; /* the boxes are chunks */
     void *values;
     size_t room; /* bytes */
 } transfer;
 
-/* Elements of any type. START NULL: all. */
-static int copy_box(transfer *t, const hsize_t start[], const hsize_t count[])
+/* Elements of any type; none where no chunk is stored. */
+static int copy_box(void *context, unsigned rank, const hsize_t start[], const hsize_t count[])
 {
+    transfer *t = context;
     hid_t memory = H5S_ALL, file = H5S_ALL;
     size_t n = 1, size = H5Tget_size(t->type);
-    int rank = H5Sget_simple_extent_ndims(t->space), status = -1;
+    bool all;
+    int status = -1;
 
-    for (int d = 0; d < rank; d++)
+    if (t->chunked && cow_native_dataset_lacks_chunk(t->from.object, start))
+        return 0;
+    for (unsigned d = 0; d < rank; d++)
         n *= (size_t)count[d];
+    all = (hssize_t)n == H5Sget_simple_extent_npoints(t->space);
     if (n * size > t->room) {
         void *larger = realloc(t->values, n * size);
         if (larger == NULL)
@@ -654,56 +660,40 @@ static int copy_box(transfer *t, const hsize_t start[], const hsize_t count[])
         t->room = n * size;
     }
     memset(t->values, 0, n * size);
-    if (rank > 0 && ((memory = H5Screate_simple(rank, count, NULL)) < 0 || (file = H5Scopy(t->space)) < 0 ||
-                     H5Sselect_hyperslab(file, H5S_SELECT_SET, start, NULL, count, NULL) < 0))
+    if (!all && ((memory = H5Screate_simple((int)rank, count, NULL)) < 0 || (file = H5Scopy(t->space)) < 0 ||
+                 H5Sselect_hyperslab(file, H5S_SELECT_SET, start, NULL, count, NULL) < 0))
         cow_error_native("cannot select a part of a dataset");
     else if (cow_native_dataset_read(t->from.object, t->type, memory, file, H5P_DEFAULT, t->values) == 0) {
         status = cow_native_references_lend(t->type, n, t->values) < 0
                      ? -1
                      : cow_native_dataset_write(t->to.object, t->type, memory, file, H5P_DEFAULT, t->values);
-        H5Treclaim(t->type, rank > 0 ? memory : t->space, H5P_DATASET_XFER_DEFAULT, t->values);
+        H5Treclaim(t->type, all ? t->space : memory, H5P_DATASET_XFER_DEFAULT, t->values);
     }
-    if (rank > 0)
+    if (!all)
         cow_close(memory, file);
     return status;
 }
 
-/* The elements of a dataset, chunk by chunk, or in pieces of about PIECE bytes; chunks that are not stored are not stored
+/* The elements of a dataset, chunk by chunk, or in boxes of at most PIECE bytes; chunks that are not stored are not stored
  * in the copy. */
 static int copy_elements(cow_loc from, cow_loc to, hid_t space, hid_t dcpl)
 {
-    transfer t = {.from = from, .to = to, .type = cow_native_dataset_type(from.object), .space = space};
-    hsize_t extent[COW_MAX_RANK], box[COW_MAX_RANK], start[COW_MAX_RANK] = {0}, count[COW_MAX_RANK];
-    bool chunked = H5Pget_layout(dcpl) == H5D_CHUNKED;
-    int rank = H5Sget_simple_extent_dims(space, extent, NULL), status = -1, d;
+    transfer t = {.from = from,
+                  .to = to,
+                  .type = cow_native_dataset_type(from.object),
+                  .space = space,
+                  .chunked = H5Pget_layout(dcpl) == H5D_CHUNKED};
+    hsize_t box[H5S_MAX_RANK];
     hssize_t n = H5Sget_simple_extent_npoints(space);
+    int status = -1;
 
     if (t.type < 0)
         return -1;
-    if (n < 0 || rank < 0 || (chunked && H5Pget_chunk(dcpl, COW_MAX_RANK, box) != rank)) {
+    if (n < 0 ||
+        (t.chunked ? H5Pget_chunk(dcpl, H5S_MAX_RANK, box) : cow_box_of(space, PIECE / H5Tget_size(t.type), box)) < 0)
         cow_error_native("cannot get the size of a dataset");
-        goto done;
-    }
-    if (!chunked && rank > 0 && n > 0) {
-        hsize_t row = (hsize_t)n / extent[0] * H5Tget_size(t.type);
-        memcpy(box, extent, sizeof box);
-        box[0] = row < PIECE ? PIECE / row : 1;
-    }
-    for (status = 0; status == 0 && n > 0;) {
-        for (d = 0; d < rank; d++)
-            count[d] = extent[d] - start[d] < box[d] ? extent[d] - start[d] : box[d];
-        if (!chunked || !cow_native_dataset_lacks_chunk(from.object, start))
-            status = copy_box(&t, start, count);
-        for (d = rank - 1; d >= 0; start[d--] = 0) {
-            if (box[d] < extent[d] - start[d]) {
-                start[d] += box[d];
-                break;
-            }
-        }
-        if (d < 0)
-            break;
-    }
-done:
+    else
+        status = n == 0 ? 0 : cow_boxes(space, box, copy_box, &t);
     free(t.values);
     H5Tclose(t.type);
     return status;

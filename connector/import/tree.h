@@ -11,6 +11,7 @@
 #define COW_IMPORT_TREE_H
 
 #include "history/map.h"
+#include "native/native.h"
 
 #include <hdf5.h>
 
@@ -105,20 +106,17 @@ int cow_tree_copy_elements(cow_tree *tree, hid_t from, hid_t to, const char *pat
 typedef struct cow_tree_chunk {
     hsize_t offset[H5S_MAX_RANK];
     hsize_t size;
-    unsigned mask;
 } cow_tree_chunk;
 typedef struct cow_tree_chunks {
     cow_tree_chunk *chunk;
     size_t count, room;
     unsigned rank;
-    bool failed;
 } cow_tree_chunks;
 /* -1: this dataset's chunks cannot be listed. */
 int cow_tree_list_chunks(hid_t dataset, hid_t dcpl, cow_tree_chunks *chunks);
 /* Go through an extent in boxes of about 32 MiB that are as long as they can be in the last dimensions; or, with
- * CHUNKS, through the parts of these chunks that are inside. Rank 0: START and COUNT are NULL. */
-typedef int cow_tree_box(void *context, unsigned rank, const hsize_t start[], const hsize_t count[]);
-int cow_tree_boxes(hid_t space, size_t element, const cow_tree_chunks *chunks, hid_t dcpl, cow_tree_box *visit,
+ * CHUNKS, through the parts of these chunks that are inside. */
+int cow_tree_boxes(hid_t space, size_t element, const cow_tree_chunks *chunks, hid_t dcpl, cow_box_visitor *visit,
                    void *context);
 
 #endif

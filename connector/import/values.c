@@ -117,33 +117,71 @@ int cow_tree_copy_attributes(cow_tree *tree, hid_t from, hid_t to, const char *p
 
 /* ---- elements ---- */
 
-static herr_t note_chunk(const hsize_t *offset, unsigned mask, haddr_t address, hsize_t size, void *context)
+static int add_chunk(cow_tree_chunks *s, const hsize_t *offset, hsize_t size)
 {
-    cow_tree_chunks *s = context;
-
-    (void)address;
     if (s->count == s->room) {
         size_t room = s->room == 0 ? 64 : 2 * s->room;
         void *more = reallocarray(s->chunk, room, sizeof *s->chunk);
-        if (more == NULL) {
-            s->failed = true;
+        if (more == NULL)
             return -1;
-        }
         s->chunk = more;
         s->room = room;
     }
-    s->chunk[s->count] = (cow_tree_chunk){.size = size, .mask = mask};
+    s->chunk[s->count] = (cow_tree_chunk){.size = size};
     memcpy(s->chunk[s->count++].offset, offset, s->rank * sizeof *offset);
     return 0;
+}
+
+static herr_t note_chunk(const hsize_t *offset, unsigned mask, haddr_t address, hsize_t size, void *context)
+{
+    (void)mask;
+    (void)address;
+    return add_chunk(context, offset, size);
+}
+
+typedef struct asking {
+    hid_t dataset;
+    cow_tree_chunks *chunks;
+} asking;
+
+static int ask_for_chunk(void *context, unsigned rank, const hsize_t start[], const hsize_t count[])
+{
+    asking *a = context;
+    hsize_t size;
+
+    (void)rank;
+    (void)count;
+    if (H5Dget_chunk_storage_size(a->dataset, start, &size) < 0)
+        return cow_chunk_was_missing() ? 0 : -1;
+    return add_chunk(a->chunks, start, size);
+}
+
+/* HDF5 1.14.5 lists the chunks of an extensible array at the places of others where the unlimited dimension is not the
+ * first (H5D__earray_idx_iterate_cb); so there each place is asked for. */
+static bool is_listed_wrong(hid_t dataset, hid_t space)
+{
+    H5D_chunk_index_t index = H5D_CHUNK_IDX_BTREE;
+    hsize_t most[H5S_MAX_RANK];
+
+    return H5Dget_chunk_index_type(dataset, &index) < 0 ||
+           (index == H5D_CHUNK_IDX_EARRAY &&
+            (H5Sget_simple_extent_dims(space, NULL, most) < 0 || most[0] != H5S_UNLIMITED));
 }
 
 int cow_tree_list_chunks(hid_t dataset, hid_t dcpl, cow_tree_chunks *chunks)
 {
     hsize_t chunk[H5S_MAX_RANK];
-    int rank = H5Pget_chunk(dcpl, H5S_MAX_RANK, chunk);
+    int rank = H5Pget_chunk(dcpl, H5S_MAX_RANK, chunk), status = -1;
+    hid_t space = H5Dget_space(dataset);
+    asking a = {dataset, chunks};
 
     *chunks = (cow_tree_chunks){.rank = rank < 0 ? 0 : (unsigned)rank};
-    return rank < 0 || H5Dchunk_iter(dataset, H5P_DEFAULT, note_chunk, chunks) < 0 ? -1 : 0;
+    if (rank > 0 && space >= 0)
+        status = is_listed_wrong(dataset, space) ? cow_boxes(space, chunk, ask_for_chunk, &a)
+                 : H5Dchunk_iter(dataset, H5P_DEFAULT, note_chunk, chunks) < 0 ? -1
+                                                                               : 0;
+    cow_close(space);
+    return status;
 }
 
 static int copy_encoded(cow_tree *tree, hid_t from, hid_t to, const cow_tree_chunks *stored)
@@ -173,44 +211,26 @@ static int copy_encoded(cow_tree *tree, hid_t from, hid_t to, const cow_tree_chu
     return status;
 }
 
-int cow_tree_boxes(hid_t space, size_t element, const cow_tree_chunks *chunks, hid_t dcpl, cow_tree_box *visit,
+int cow_tree_boxes(hid_t space, size_t element, const cow_tree_chunks *chunks, hid_t dcpl, cow_box_visitor *visit,
                    void *context)
 {
-    hsize_t extent[H5S_MAX_RANK], box[H5S_MAX_RANK], start[H5S_MAX_RANK] = {0}, count[H5S_MAX_RANK];
+    hsize_t extent[H5S_MAX_RANK], box[H5S_MAX_RANK], count[H5S_MAX_RANK];
     int rank = H5Sget_simple_extent_dims(space, extent, NULL);
-    size_t left = BLOCK_BYTES / element;
 
-    if (rank < 0)
+    if (chunks == NULL)
+        return cow_box_of(space, BLOCK_BYTES / element, box) < 0 ? -1 : cow_boxes(space, box, visit, context);
+    if (rank < 0 || H5Pget_chunk(dcpl, rank, box) != rank)
         return -1;
-    if (rank == 0)
-        return visit(context, 0, NULL, NULL);
-    if (chunks != NULL) {
-        if (H5Pget_chunk(dcpl, rank, box) != rank)
-            return -1;
-        for (size_t i = 0; i < chunks->count; i++) {
-            const hsize_t *offset = chunks->chunk[i].offset;
-            bool inside = true;
-            for (int d = 0; d < rank; d++) {
-                inside = inside && offset[d] < extent[d];
-                if (inside)
-                    count[d] = extent[d] - offset[d] < box[d] ? extent[d] - offset[d] : box[d];
-            }
-            if (inside && visit(context, (unsigned)rank, offset, count) < 0)
-                return -1;
+    for (size_t i = 0; i < chunks->count; i++) {
+        const hsize_t *offset = chunks->chunk[i].offset;
+        bool inside = true;
+        for (int d = 0; d < rank; d++) {
+            inside = inside && offset[d] < extent[d];
+            if (inside)
+                count[d] = extent[d] - offset[d] < box[d] ? extent[d] - offset[d] : box[d];
         }
-        return 0;
-    }
-    for (int d = rank; d-- > 0;) {
-        box[d] = extent[d] < left ? extent[d] : left > 0 ? left : 1;
-        left /= box[d] > 0 ? box[d] : 1;
-    }
-    for (int d = 0; d >= 0;) {
-        for (int e = 0; e < rank; e++)
-            count[e] = extent[e] - start[e] < box[e] ? extent[e] - start[e] : box[e];
-        if (visit(context, (unsigned)rank, start, count) < 0)
+        if (inside && visit(context, (unsigned)rank, offset, count) < 0)
             return -1;
-        for (d = rank - 1; d >= 0 && (start[d] += box[d]) >= extent[d]; d--)
-            start[d] = 0;
     }
     return 0;
 }

@@ -959,9 +959,18 @@ int cow_native_dataset_status(void *dataset, H5D_space_status_t *status)
 static herr_t find_not_allocated(unsigned n, const H5E_error2_t *record, void *context)
 {
     (void)n;
-    if (record->desc != NULL && strcmp(record->desc, "chunk storage is not allocated") == 0)
+    if (record->desc != NULL && strstr(record->desc, "chunk storage is not allocated") != NULL)
         *(bool *)context = true;
     return 0;
+}
+
+bool cow_chunk_was_missing(void)
+{
+    bool missing = false;
+
+    H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, find_not_allocated, &missing);
+    H5Eclear2(H5E_DEFAULT);
+    return missing;
 }
 
 bool cow_native_dataset_lacks_chunk(void *dataset, const hsize_t offset[])
@@ -969,13 +978,35 @@ bool cow_native_dataset_lacks_chunk(void *dataset, const hsize_t offset[])
     hsize_t size;
     H5VL_native_dataset_optional_args_t native = {.get_chunk_storage_size = {.offset = offset, .size = &size}};
     H5VL_optional_args_t args = {.op_type = H5VL_NATIVE_DATASET_GET_CHUNK_STORAGE_SIZE, .args = &native};
-    bool lacks = false;
 
-    if (H5VLdataset_optional(dataset, cow_native_id(), &args, DXPL, NULL) < 0) {
-        H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, find_not_allocated, &lacks);
-        H5Eclear2(H5E_DEFAULT);
+    return H5VLdataset_optional(dataset, cow_native_id(), &args, DXPL, NULL) < 0 && cow_chunk_was_missing();
+}
+
+int cow_boxes(hid_t space, const hsize_t box[], cow_box_visitor *visit, void *context)
+{
+    hsize_t extent[H5S_MAX_RANK], start[H5S_MAX_RANK] = {0}, count[H5S_MAX_RANK];
+    int rank = H5Sget_simple_extent_dims(space, extent, NULL), status = rank < 0 ? -1 : 0;
+
+    for (int d = 0; status == 0 && d >= 0;) {
+        for (int e = 0; e < rank; e++)
+            count[e] = extent[e] - start[e] < box[e] ? extent[e] - start[e] : box[e];
+        status = visit(context, (unsigned)rank, start, count);
+        for (d = rank - 1; d >= 0 && (start[d] += box[d]) >= extent[d]; d--)
+            start[d] = 0;
     }
-    return lacks;
+    return status;
+}
+
+int cow_box_of(hid_t space, size_t elements, hsize_t box[])
+{
+    int rank = H5Sget_simple_extent_dims(space, box, NULL);
+
+    for (int d = rank; d-- > 0;) {
+        if (box[d] > elements)
+            box[d] = elements > 0 ? elements : 1;
+        elements /= box[d] > 0 ? box[d] : 1;
+    }
+    return rank < 0 ? -1 : 0;
 }
 
 int cow_native_space_at_first(hid_t dcpl, hid_t space)

@@ -117,6 +117,14 @@ int cow_native_dataset_status(void *dataset, H5D_space_status_t *status); /* H5D
 /* Is it certain that no chunk is stored at OFFSET? HDF5 1.14 looks it up, in the index and in the cache, and gives an
  * error; its calls that tell addresses go through all chunks, at wrong places for some (H5D__earray_idx_iterate_cb). */
 bool cow_native_dataset_lacks_chunk(void *dataset, const hsize_t offset[]);
+/* Did H5Dget_chunk_storage_size, which has just failed, say so? The error stack is empty afterwards. */
+bool cow_chunk_was_missing(void);
+/* Go through a simple or scalar extent, in C order, in boxes of at most BOX[d] elements, those at the end shorter; rank 0:
+ * one visit. Anything but 0 ends the walk, and is returned. Public calls only. */
+typedef int cow_box_visitor(void *context, unsigned rank, const hsize_t start[], const hsize_t count[]);
+int cow_boxes(hid_t space, const hsize_t box[], cow_box_visitor *visit, void *context);
+/* A box of at most ELEMENTS, but one at least, as long as it can be in the last dimensions. */
+int cow_box_of(hid_t space, size_t elements, hsize_t box[]);
 /* HDF5 makes a dataset with chunks larger than a fixed maximum only where its extent is 0 in that dimension
  * (H5D__chunk_construct); it may grow then. 1: SPACE, of a dataset to be made with DCPL, got such an extent, so the dataset
  * is to be given its own afterwards; 0: nothing to do; -1: HDF5's error. Public calls only. */
