@@ -183,8 +183,8 @@ static int make_dataset(salvage *s, hid_t through, hid_t native, const char *pat
         *kept = true;
         goto done;
     }
-    if (dataset >= 0)
-        H5Dclose(dataset);
+    cow_close(dataset);
+    dataset = H5I_INVALID_HID;
     H5Eclear2(H5E_DEFAULT);
     if (drop(s, path) < 0 || (dataset = cow_tree_dataset(s->copy.to, path, new, space, lcpl, dcpl)) < 0) {
         cli_reason(why, size);

@@ -488,21 +488,24 @@ typedef struct expanded {
     bool refused;
 } expanded;
 
+static bool is_along(const char *name, const H5L_info2_t *info)
+{
+    return strncmp(name, EXPANDED, sizeof EXPANDED - 1) == 0 && info->type == H5L_TYPE_HARD;
+}
+
 static int note_before(void *context, const char *name, const H5L_info2_t *info)
 {
     expanded *e = context;
 
-    return strncmp(name, EXPANDED, sizeof EXPANDED - 1) != 0 || info->type != H5L_TYPE_HARD
-               ? 0
-               : cow_map_put(&e->before, cow_address(&info->u.token), 0);
+    return is_along(name, info) ? cow_map_put(&e->before, cow_address(&info->u.token), 0) : 0;
 }
 
 static int note_after(void *context, const char *name, const H5L_info2_t *info)
 {
     expanded *e = context;
 
-    if (strncmp(name, EXPANDED, sizeof EXPANDED - 1) != 0 || strlen(name) >= sizeof *e->name ||
-        info->type != H5L_TYPE_HARD || cow_map_get(&e->before, cow_address(&info->u.token), NULL))
+    if (!is_along(name, info) || strlen(name) >= sizeof *e->name ||
+        cow_map_get(&e->before, cow_address(&info->u.token), NULL))
         return 0;
     if (e->count == e->room) {
         size_t room = e->room == 0 ? 8 : 2 * e->room;

@@ -447,9 +447,8 @@ static int same_dataset(const comparison *c, const hid_t dataset[2], const char 
         what = "the fill value of";
     else if (!same_elements(c, dataset, type[0], space[0], list[0]))
         what = "the data of";
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 2; i++)
         cow_close(type[i], space[i], list[i]);
-    }
     return what == NULL ? 0 : differs(c->tree, what, path);
 }
 
@@ -533,9 +532,8 @@ static bool same_attribute(const comparison *c, const hid_t object[2], const cha
     }
     if (memory >= 0)
         H5Tclose(memory);
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 2; i++)
         cow_close(list[i], space[i], type[i], attribute[i]);
-    }
     return same;
 }
 

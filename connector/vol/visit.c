@@ -216,13 +216,14 @@ typedef struct object_visit {
  * reported where its type was not asked for. */
 static herr_t report(object_visit *v, hid_t start, const char *path, H5O_info2_t *info)
 {
-    const H5O_info2_t at = *info;
+    H5O_info2_t at;
 
+    if (H5Oget_info_by_name3(start, path, &at, H5O_INFO_BASIC, H5P_DEFAULT) < 0)
+        return -1;
     if (has(&v->reported, &at))
         return 0;
-    if (v->args->fields != H5O_INFO_BASIC &&
-        (path[0] == '.' && path[1] == '\0' ? H5Oget_info3(start, info, v->args->fields)
-                                           : H5Oget_info_by_name3(start, path, info, v->args->fields, H5P_DEFAULT)) < 0)
+    *info = at;
+    if (v->args->fields != H5O_INFO_BASIC && H5Oget_info_by_name3(start, path, info, v->args->fields, H5P_DEFAULT) < 0)
         return -1;
     if (info->rc > 1 && add(&v->reported, &at) < 0)
         return -1;
@@ -231,14 +232,9 @@ static herr_t report(object_visit *v, hid_t start, const char *path, H5O_info2_t
 
 static herr_t each_object(hid_t start, const char *path, const H5L_info2_t *link, void *context)
 {
-    object_visit *v = context;
     H5O_info2_t info;
 
-    if (link->type != H5L_TYPE_HARD)
-        return 0;
-    if (H5Oget_info_by_name3(start, path, &info, H5O_INFO_BASIC, H5P_DEFAULT) < 0)
-        return -1;
-    return report(v, start, path, &info);
+    return link->type == H5L_TYPE_HARD ? report(context, start, path, &info) : 0;
 }
 
 herr_t cow_visit_objects(const cow_listed *listed, const H5VL_object_visit_args_t *args, hid_t dxpl)
@@ -251,8 +247,7 @@ herr_t cow_visit_objects(const cow_listed *listed, const H5VL_object_visit_args_
     (void)dxpl;
     if (start < 0)
         return -1;
-    if (H5Oget_info3(start, &info, H5O_INFO_BASIC) >= 0 && (status = report(&v, start, ".", &info)) == 0 &&
-        info.type == H5O_TYPE_GROUP)
+    if ((status = report(&v, start, ".", &info)) == 0 && info.type == H5O_TYPE_GROUP)
         status = visit_from(start, args->idx_type, args->order, each_object, &v);
     free(v.reported.at);
     leave_start(start, status);
