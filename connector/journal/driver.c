@@ -23,6 +23,7 @@ typedef struct driver_file {
     struct driver_file *next;
     cow_journal *journal;
     haddr_t eoa;
+    unsigned long failures;
     bool opening;  /* HDF5 has not set its end of allocation yet */
     bool lockless; /* a file system without locks is no error */
     cow_journal_options options;
@@ -36,11 +37,12 @@ static struct {
 } open_files = {.id = H5I_INVALID_HID, .apart = H5I_INVALID_HID};
 
 /* HDF5 calls while the connector may have an error of its own at hand: HELD. */
-static herr_t leave(int status, const driver_file *file, cow_error_held *held)
+static herr_t leave(int status, driver_file *file, cow_error_held *held)
 {
     if (status < 0 && file != NULL) {
         cow_error_in_file(cow_journal_name(file->journal));
         open_files.failures++;
+        file->failures++;
     }
     if (status < 0)
         cow_error_publish();
@@ -216,7 +218,7 @@ static herr_t driver_get_handle(H5FD_t *pub, hid_t fapl, void **handle)
 
 static herr_t driver_read(H5FD_t *pub, H5FD_mem_t type, hid_t dxpl, haddr_t address, size_t size, void *buffer)
 {
-    const driver_file *file = (const driver_file *)pub;
+    driver_file *file = (driver_file *)pub;
     cow_error_held *held = cow_error_hold();
 
     (void)type;
@@ -230,7 +232,7 @@ static herr_t driver_read(H5FD_t *pub, H5FD_mem_t type, hid_t dxpl, haddr_t addr
 
 static herr_t driver_write(H5FD_t *pub, H5FD_mem_t type, hid_t dxpl, haddr_t address, size_t size, const void *bytes)
 {
-    const driver_file *file = (const driver_file *)pub;
+    driver_file *file = (driver_file *)pub;
     cow_error_held *held = cow_error_hold();
 
     (void)type;
@@ -254,7 +256,7 @@ static herr_t driver_truncate(H5FD_t *pub, hid_t dxpl, hbool_t closing)
 
 static herr_t driver_lock(H5FD_t *pub, hbool_t writable)
 {
-    const driver_file *file = (driver_file *)pub;
+    driver_file *file = (driver_file *)pub;
     cow_error_held *held = cow_error_hold();
 
     return leave(cow_journal_lock_plain(file->journal, writable, file->lockless), file, held);
@@ -336,10 +338,25 @@ bool cow_driver_is_set(hid_t fapl)
     return open_files.id >= 0 && H5Pget_driver(fapl) == open_files.id;
 }
 
+static const driver_file *numbered(unsigned long fileno)
+{
+    const driver_file *file = open_files.first;
+
+    while (file != NULL && file->pub.fileno != fileno)
+        file = file->next;
+    return file;
+}
+
+unsigned long cow_driver_file_failures(unsigned long fileno)
+{
+    const driver_file *file = numbered(fileno);
+
+    return file == NULL ? 0 : file->failures;
+}
+
 cow_journal *cow_driver_journal(unsigned long fileno)
 {
-    for (driver_file *file = open_files.first; file != NULL; file = file->next)
-        if (file->pub.fileno == fileno)
-            return cow_journal_plain(file->journal) ? NULL : file->journal;
-    return NULL;
+    const driver_file *file = numbered(fileno);
+
+    return file == NULL || cow_journal_plain(file->journal) ? NULL : file->journal;
 }

@@ -18,6 +18,8 @@ bool cow_driver_is_set(hid_t fapl);
 
 /* How often reading or writing has failed so far: tells a failing disk from what is not there. */
 unsigned long cow_driver_failures(void);
+/* The same of the file that HDF5 gave the number FILENO; 0: it is not open. */
+unsigned long cow_driver_file_failures(unsigned long fileno);
 
 /* The journal of the file that HDF5 gave the number FILENO (H5Fget_fileno); NULL: the file has none. */
 cow_journal *cow_driver_journal(unsigned long fileno);

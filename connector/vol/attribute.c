@@ -1,6 +1,8 @@
 /* H5A: attributes. They stay native; a version's object gets copies of them when they changed. */
 #include "vol/vol.h"
 
+#include "journal/driver.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -129,11 +131,16 @@ herr_t cow_attribute_write_callback(void *object, hid_t type, const void *buf, h
     COW_QUIET;
     cow_object *o = object;
     cow_target target = {.home = o->home, .known = o->has_token, .token = o->token, .path = o->owner_path};
+    unsigned long failures;
     herr_t status = -1;
 
-    if (cow_home_may_write(o->home, "write to", o->owner_path) == 0 &&
-        (status = H5VLattr_write(o->native, cow_native_id(), type, buf, dxpl, req)) >= 0)
+    if (cow_home_may_write(o->home, "write to", o->owner_path) < 0)
+        return cow_leave(-1);
+    failures = cow_driver_failures();
+    if ((status = H5VLattr_write(o->native, cow_native_id(), type, buf, dxpl, req)) >= 0)
         status = cow_changed_target(&target, COW_CHANGED_ATTRIBUTES);
+    else if (cow_driver_failures() != failures)
+        cow_home_half_changed(o->home);
     return cow_leave(status);
 }
 

@@ -4,6 +4,7 @@
 #include "vol/vol.h"
 
 #include "ids.h"
+#include "journal/driver.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -143,13 +144,17 @@ int cow_dataset_after_native_write(cow_object *o)
 }
 
 /* A native call that failed may have changed some of the elements, or the extent: that is the object's new state, with
- * what the program does next. The error stays the native one. */
-static void after_failed_native_write(cow_object *o)
+ * what the program does next. The error stays the native one. FAILURES: cow_driver_failures() before the call. */
+static void after_failed_native_write(cow_object *o, unsigned long failures)
 {
     hid_t stack;
 
     if (o->home == NULL || o->home->file == NULL || !cow_file_writable(o->home->file))
         return;
+    if (cow_driver_failures() != failures) {
+        cow_home_half_changed(o->home);
+        return;
+    }
     stack = H5Eget_current_stack();
     if (cow_dataset_after_native_write(o) < 0)
         cow_changed_half(o->home->file);
@@ -321,6 +326,7 @@ herr_t cow_dataset_write_callback(size_t count, void *dataset[], hid_t mem_type[
 {
     COW_QUIET;
     void *one[1], **native = NULL;
+    unsigned long failures;
     bool all_native, tried;
     herr_t status = -1;
 
@@ -329,13 +335,14 @@ herr_t cow_dataset_write_callback(size_t count, void *dataset[], hid_t mem_type[
     for (size_t i = 0; i < count; i++)
         if (cow_dataset_before_write(dataset[i]) < 0)
             return cow_leave(-1);
+    failures = cow_driver_failures();
     if (all_native) {
         if ((tried = (native = natives(count, dataset, one)) != NULL))
             status = H5VLdataset_write(count, native, cow_native_id(), mem_type, mem_space, file_space, dxpl, buf, req);
         if (native != one)
             free(native);
         for (size_t i = 0; status < 0 && tried && i < count; i++)
-            after_failed_native_write(dataset[i]);
+            after_failed_native_write(dataset[i], failures);
         for (size_t i = 0; status >= 0 && i < count; i++)
             status = cow_dataset_after_native_write(dataset[i]);
         return cow_leave(status);
@@ -350,7 +357,7 @@ herr_t cow_dataset_write_callback(size_t count, void *dataset[], hid_t mem_type[
                                              &file_space[i], dxpl, &buf[i], req)) >= 0)
             status = cow_dataset_after_native_write(o);
         else
-            after_failed_native_write(o);
+            after_failed_native_write(o, failures);
     }
     return cow_leave(status);
 }
@@ -434,6 +441,7 @@ herr_t cow_dataset_specific_callback(void *object, H5VL_dataset_specific_args_t 
     cow_object *o = object;
     cow_home *home = cow_home_reference(o->home); /* a refresh closes the object in the middle */
     bool writes = args->op_type == H5VL_DATASET_SET_EXTENT;
+    unsigned long failures;
     herr_t status = -1;
 
     if (cow_object_classify(o) < 0)
@@ -441,11 +449,12 @@ herr_t cow_dataset_specific_callback(void *object, H5VL_dataset_specific_args_t 
     if (o->dataset == NULL) {
         if (writes && cow_dataset_before_write(o) < 0)
             goto done;
+        failures = cow_driver_failures();
         status = H5VLdataset_specific(o->native, cow_native_id(), args, dxpl, req);
         if (status >= 0 && writes)
             status = cow_dataset_after_native_write(o);
         else if (writes)
-            after_failed_native_write(o);
+            after_failed_native_write(o, failures);
         goto done;
     }
     switch (args->op_type) {
@@ -496,6 +505,7 @@ herr_t cow_dataset_optional_callback(void *object, H5VL_optional_args_t *args, h
     COW_QUIET;
     cow_object *o = object;
     bool history = o->home != NULL && (o->home->file != NULL || o->home->foreign), writes;
+    unsigned long failures;
     cow_loud loud;
     cow_placed placed;
     herr_t status = -1;
@@ -521,11 +531,12 @@ herr_t cow_dataset_optional_callback(void *object, H5VL_optional_args_t *args, h
         goto done;
     if (history && args->op_type == H5VL_NATIVE_DATASET_GET_CHUNK_STORAGE_SIZE)
         settle_chunks(o, dxpl);
+    failures = cow_driver_failures();
     status = H5VLdataset_optional(o->native, cow_native_id(), args, dxpl, req);
     if (status >= 0 && writes)
         status = cow_dataset_after_native_write(o);
     else if (writes)
-        after_failed_native_write(o);
+        after_failed_native_write(o, failures);
 done:
     if (status >= 0)
         cow_placed_end(o, args);

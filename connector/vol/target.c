@@ -119,12 +119,11 @@ static int look(cow_object *object, const cow_where *where, const H5VL_loc_param
     return 0;
 }
 
-int cow_target_object(cow_object *object, const cow_where *where, const char *what, cow_target *target)
+static int target_object(cow_object *object, const cow_where *where, const char *what, cow_target *target)
 {
     const char *name = NULL;
     bool found;
 
-    *target = (cow_target){0};
     if (cow_home_may_write(object->home, what, NULL) < 0)
         return -1;
     switch (where->loc.type) {
@@ -155,14 +154,13 @@ int cow_target_object(cow_object *object, const cow_where *where, const char *wh
     return cow_home_may_write(target->home, what, target->path);
 }
 
-int cow_target_parent(cow_object *object, const cow_where *where, const char *name, const char *what,
-                      cow_target *target)
+static int target_parent(cow_object *object, const cow_where *where, const char *name, const char *what,
+                         cow_target *target)
 {
     char *prefix = NULL;
     bool found = false;
     int status = -1;
 
-    *target = (cow_target){0};
     if (cow_home_may_write(object->home, what, name) < 0)
         return -1;
     if (name == NULL || strchr(name, '/') == NULL)
@@ -197,8 +195,41 @@ done:
     return status;
 }
 
+static unsigned long failures(const cow_home *home)
+{
+    return home == NULL || home->file == NULL ? 0 : cow_driver_file_failures(home->fileno);
+}
+
+int cow_target_object(cow_object *object, const cow_where *where, const char *what, cow_target *target)
+{
+    *target = (cow_target){0};
+    int status = target_object(object, where, what, target);
+    target->failures = failures(target->home);
+    return status;
+}
+
+int cow_target_parent(cow_object *object, const cow_where *where, const char *name, const char *what,
+                      cow_target *target)
+{
+    *target = (cow_target){0};
+    int status = target_parent(object, where, name, what, target);
+    target->failures = failures(target->home);
+    return status;
+}
+
+void cow_home_half_changed(cow_home *home)
+{
+    if (home == NULL || home->file == NULL || !cow_file_writable(home->file))
+        return;
+    cow_error_native("%s: the disk failed while the file was changed: what was not committed yet is given up",
+                     cow_file_name(home->file));
+    cow_changed_half(home->file);
+}
+
 void cow_target_done(cow_target *target)
 {
+    if (failures(target->home) != target->failures)
+        cow_home_half_changed(target->home);
     free(target->path);
     /* If this is the last of its home, everything has been committed: settle. */
     cow_home_release(target->home);

@@ -113,6 +113,8 @@ static inline bool cow_home_hides(const cow_home *home)
 cow_wrapping *cow_home_wrap(cow_home *home, bool unnamed, bool detached);
 void cow_home_unwrap(cow_home *home);
 int cow_home_mount(cow_home *parent, cow_home *child);
+/* Is something mounted in it, or it in something? */
+bool cow_home_mounts(const cow_home *home);
 void cow_home_unmount(cow_home *parent, cow_home *child);
 
 /* ---- wrappers ---- */
@@ -265,6 +267,7 @@ typedef struct cow_target {
     bool known; /* token is valid */
     H5O_token_t token;
     char *path;
+    unsigned long failures; /* of its file, before HDF5 changed anything */
 } cow_target;
 
 /* The object at WHERE (its loc.obj_type and type decide), respectively the group that holds the link NAME (or the
@@ -273,7 +276,11 @@ typedef struct cow_target {
 int cow_target_object(cow_object *object, const cow_where *where, const char *what, cow_target *target);
 int cow_target_parent(cow_object *object, const cow_where *where, const char *name, const char *what,
                       cow_target *target);
+/* If the disk failed in the meantime, the file is not committed any more: HDF5 stops where it is, and has then, for
+ * example, made a link that the object's count does not know of. */
 void cow_target_done(cow_target *target);
+/* The same for changes without a target: the disk has failed while HDF5 changed the file of HOME. Recorded. */
+void cow_home_half_changed(cow_home *home);
 int cow_changed_target(const cow_target *target, cow_change change);
 int cow_changed_member(const cow_target *target, const char *name);
 /* A new object, just created and wrapped. */
