@@ -497,6 +497,145 @@ static void test_reopened_file_is_the_same_file(void)
     same_files("the one version of both", NATIVE, COW "@2", H5P_DEFAULT);
 }
 
+static hid_t with_degree(H5F_close_degree_t degree, bool native)
+{
+    hid_t fapl = native ? H5Pcopy(native_fapl) : H5Pcreate(H5P_FILE_ACCESS);
+
+    CHECK(H5Pset_fclose_degree(fapl, degree) >= 0);
+    return fapl;
+}
+
+/* A group with an attribute and two datasets, a versioned one and one that HDF5 keeps, all of one named type. */
+static void make_of_named_type(hid_t file)
+{
+    hsize_t n = 4000;
+    int value = 7, values[4000];
+    hid_t group = H5Gcreate2(file, "g", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), type = H5Tcopy(H5T_NATIVE_INT),
+          scalar = H5Screate(H5S_SCALAR), simple = H5Screate_simple(1, &n, NULL), made;
+
+    for (int i = 0; i < 4000; i++)
+        values[i] = i * 3;
+    CHECK(H5Tcommit2(file, "type", type, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    made = H5Acreate2(group, "a", type, scalar, H5P_DEFAULT, H5P_DEFAULT);
+    CHECK(H5Awrite(made, type, &value) >= 0 && H5Aclose(made) >= 0);
+    made = H5Dcreate2(group, "scalar", type, scalar, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    CHECK(H5Dwrite(made, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, &value) >= 0 && H5Dclose(made) >= 0);
+    made = H5Dcreate2(group, "numbers", type, simple, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    CHECK(H5Dwrite(made, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0 && H5Dclose(made) >= 0);
+    H5Sclose(simple);
+    H5Sclose(scalar);
+    H5Tclose(type);
+    H5Gclose(group);
+}
+
+static void look_at_named_types(hid_t file)
+{
+    static const char *const names[] = {"g/scalar", "g/numbers"};
+    int values[4000];
+    hid_t opened = H5Aopen_by_name(file, "g", "a", H5P_DEFAULT, H5P_DEFAULT);
+
+    CHECK(opened >= 0 && H5Aread(opened, H5T_NATIVE_INT, values) >= 0 && values[0] == 7 && H5Aclose(opened) >= 0);
+    for (int i = 0; i < 2; i++) {
+        opened = H5Dopen2(file, names[i], H5P_DEFAULT);
+        CHECK(opened >= 0 && H5Dread(opened, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
+        CHECK(H5Dclose(opened) >= 0);
+    }
+}
+
+/* HDF5 1.14.5 itself crashes, or copies out of another file, where the handle that a message with a named type was read
+ * by is closed; with versions that is every day's work. */
+static void test_copy_after_another_opening_was_closed(void)
+{
+    static const char *const others[] = {COW, COW "@1"};
+    hid_t plain;
+
+    remove(COW);
+    plain = H5Fcreate(NATIVE, H5F_ACC_TRUNC, H5P_DEFAULT, native_fapl);
+    CHECK(plain >= 0 && H5Fclose(plain) >= 0);
+    hid_t file = create(COW, H5P_DEFAULT);
+    make_of_named_type(file);
+    CHECK(H5Fclose(file) >= 0);
+    for (int degree = H5F_CLOSE_WEAK; degree <= H5F_CLOSE_STRONG; degree++)
+        for (int other = 0; other < 2; other++) {
+            hid_t fapl = with_degree(degree, false), second, groups[2];
+            char copy[40], out[40];
+
+            snprintf(copy, sizeof copy, "copy %d %d", degree, other);
+            snprintf(out, sizeof out, "copy of version %d %d", degree, other);
+            file = H5Fopen(COW, H5F_ACC_RDWR, fapl);
+            second = H5Fopen(others[other], other == 0 ? H5F_ACC_RDWR : H5F_ACC_RDONLY, fapl);
+            CHECK(file >= 0 && second >= 0);
+            look_at_named_types(second);
+            CHECK(H5Fclose(second) >= 0);
+            plain = H5Fopen(NATIVE, H5F_ACC_RDONLY, native_fapl); /* in the memory of the one that was closed */
+            CHECK(H5Ocopy(file, "g", file, copy, H5P_DEFAULT, H5P_DEFAULT) >= 0);
+            CHECK(plain >= 0 && H5Fclose(plain) >= 0);
+            second = H5Fopen(COW "@1", H5F_ACC_RDONLY, fapl);
+            CHECK(second >= 0 && H5Ocopy(second, "g", file, out, H5P_DEFAULT, H5P_DEFAULT) >= 0);
+            CHECK(H5Fclose(second) >= 0);
+            for (int i = 0; i < 2; i++) {
+                groups[0] = H5Gopen2(file, "g", H5P_DEFAULT);
+                groups[1] = H5Gopen2(file, i == 0 ? copy : out, H5P_DEFAULT);
+                CHECK(groups[0] >= 0 && groups[1] >= 0);
+                same_tree("copy", REACHED_HEAD, groups[0], groups[1]);
+                CHECK(H5Gclose(groups[0]) >= 0 && H5Gclose(groups[1]) >= 0);
+            }
+            CHECK(H5Fclose(file) >= 0);
+            H5Pclose(fapl);
+        }
+}
+
+/* One of two openings is closed while an object is open by it, then the object, then the other one; and again the other
+ * way round. */
+static void test_close_degrees_of_two_openings(void)
+{
+    remove(COW);
+    make_mountable(COW, H5P_DEFAULT, 1);
+    make_mountable(NATIVE, native_fapl, 1);
+    for (int degree = H5F_CLOSE_DEFAULT; degree <= H5F_CLOSE_STRONG; degree++) {
+        listing said[2] = {0};
+
+        for (int side = 0; side < 2; side++) {
+            const char *name = side == 0 ? COW : NATIVE;
+            hid_t fapl = with_degree(degree, side == 1);
+
+            for (int first = 0; first < 2; first++) {
+                hid_t files[2] = {H5Fopen(name, H5F_ACC_RDWR, fapl), H5Fopen(name, H5F_ACC_RDWR, fapl)},
+                      kept = files[first], closed = files[1 - first], objects[3];
+                hsize_t size = 0;
+
+                objects[0] = H5Gopen2(closed, "g", H5P_DEFAULT);
+                objects[1] = H5Dopen2(closed, "g/x", H5P_DEFAULT);
+                objects[2] = H5Dget_type(objects[1]);
+                CHECK(kept >= 0 && closed >= 0 && objects[0] >= 0 && objects[1] >= 0 && objects[2] >= 0);
+                H5E_BEGIN_TRY
+                {
+                    say(&said[side], "close %d\n", H5Fclose(closed));
+                    for (int i = 0; i < 3; i++)
+                        say(&said[side], "object %d\n", H5Iis_valid(objects[i]));
+                    say(&said[side], "open %lld %lld %lld\n", (long long)H5Fget_obj_count(kept, H5F_OBJ_ALL),
+                        (long long)H5Fget_obj_count(kept, H5F_OBJ_ALL | H5F_OBJ_LOCAL),
+                        (long long)H5Fget_obj_count(closed, H5F_OBJ_ALL | H5F_OBJ_LOCAL));
+                    say(&said[side], "set %d\n", H5Dset_extent(objects[1], (size = 100, &size)) >= 0);
+                    for (int i = 0; i < 3; i++)
+                        say(&said[side], "object %d\n", H5Iis_valid(objects[i]) > 0 ? H5Idec_ref(objects[i]) : -2);
+                    say(&said[side], "close again %d\n", H5Fclose(closed));
+                }
+                H5E_END_TRY
+                say(&said[side], "open %lld\n", (long long)H5Fget_obj_count(kept, H5F_OBJ_ALL));
+                CHECK(H5Fclose(kept) >= 0);
+            }
+            H5Pclose(fapl);
+        }
+        CHECK(said[0].data != NULL && strcmp(said[0].data, said[1].data) == 0);
+        if (strcmp(said[0].data, said[1].data) != 0)
+            printf("degree %d, h5cow:\n%snative:\n%s", degree, said[0].data, said[1].data);
+        free(said[0].data);
+        free(said[1].data);
+    }
+    same_files("head", NATIVE, COW, H5P_DEFAULT);
+}
+
 /* Names, sizes and counts that a program may ask of a file. */
 static void say_file(listing *out, hid_t file)
 {
@@ -882,6 +1021,8 @@ int main(int argc, char **argv)
         TEST(test_mounting_an_old_version_is_refused),
         TEST(test_image_of_an_open_file_is_the_file),
         TEST(test_reopened_file_is_the_same_file),
+        TEST(test_copy_after_another_opening_was_closed),
+        TEST(test_close_degrees_of_two_openings),
         TEST(test_files_say_of_themselves_what_the_program_asked_for),
         TEST(test_user_block_belongs_to_the_program),
         TEST(test_access_properties_leave_history_right),

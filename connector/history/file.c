@@ -155,6 +155,23 @@ bool cow_file_of_handle(const void *native)
     return false;
 }
 
+int cow_file_keep_handle(cow_file *file, void *native)
+{
+    return cow_map_put(&file->kept, (uint64_t)(uintptr_t)native, 0) < 0
+               ? cow_context("%s: one of several openings cannot be closed", file->name)
+               : 0;
+}
+
+bool cow_file_keeps(const void *native)
+{
+    uint64_t value;
+
+    for (const cow_file *file = open_files; file != NULL; file = file->next)
+        if (cow_map_get(&file->kept, (uint64_t)(uintptr_t)native, &value))
+            return true;
+    return false;
+}
+
 const H5O_token_t *cow_file_root_token(const cow_file *file)
 {
     return &file->root;
@@ -331,8 +348,13 @@ static void close_native(cow_file *file)
 {
     void *native = file->native;
 
+    if (native == NULL)
+        return;
+    for (size_t i = 0; i < file->kept.capacity; i++)
+        if (file->kept.entry[i].used && cow_native_file_close((void *)(uintptr_t)file->kept.entry[i].key) < 0)
+            cow_error_clear();
     file->native = NULL; /* from now on it is any file */
-    if (native != NULL && cow_native_file_close(native) < 0)
+    if (cow_native_file_close(native) < 0)
         cow_error_clear();
 }
 
@@ -347,6 +369,7 @@ static void free_file(cow_file *file)
     close_native(file);
     cow_changes_clear(file);
     free(file->change);
+    cow_map_free(&file->kept);
     cow_map_free(&file->node_at);
     cow_map_free(&file->snapshot_of);
     cow_map_free(&file->snapshot_at);

@@ -61,6 +61,12 @@ const char *cow_file_name(const cow_file *file);
 void *cow_file_native(const cow_file *file);
 /* Is this such a handle? */
 bool cow_file_of_handle(const void *native);
+/* NATIVE, a handle that the application has closed while the file stays open by others: it is closed with the file. HDF5
+ * keeps decoded messages, and with each that names a committed datatype the handle that it was read by; H5Ocopy uses
+ * that handle again, and crashes, or copies from another file, where it is closed. -1: no memory, nothing is kept. */
+int cow_file_keep_handle(cow_file *file, void *native);
+/* Is NATIVE such a handle? HDF5 makes ids for it still, to keep in references. */
+bool cow_file_keeps(const void *native);
 const H5O_token_t *cow_file_root_token(const cow_file *file);
 
 /* ---- versions ---- */

@@ -686,6 +686,70 @@ herr_t cow_file_optional_callback(void *object, H5VL_optional_args_t *args, hid_
 
 /* ---- close ---- */
 
+static int close_degree(void *native, H5F_close_degree_t *degree)
+{
+    H5VL_file_get_args_t get = {.op_type = H5VL_FILE_GET_FAPL};
+    int status;
+
+    if (H5VLfile_get(native, cow_native_id(), &get, H5P_DATASET_XFER_DEFAULT, NULL) < 0)
+        return cow_error_native("cannot look at the access properties of the file");
+    if ((status = H5Pget_fclose_degree(get.args.get_fapl.fapl_id, degree)) < 0)
+        cow_error_native("cannot look at the close degree of the file");
+    H5Pclose(get.args.get_fapl.fapl_id);
+    return status < 0 ? -1 : 0;
+}
+
+/* Up to MOST ids of what is open by the handle NATIVE. */
+static int open_by(void *native, unsigned types, hid_t ids[], size_t most, size_t *count)
+{
+    H5VL_file_get_args_t get = {.op_type = H5VL_FILE_GET_OBJ_IDS};
+
+    get.args.get_obj_ids.types = H5F_OBJ_LOCAL | types;
+    get.args.get_obj_ids.max_objs = most;
+    get.args.get_obj_ids.oid_list = ids;
+    get.args.get_obj_ids.count = count;
+    return H5VLfile_get(native, cow_native_id(), &get, H5P_DATASET_XFER_DEFAULT, NULL) < 0
+               ? cow_error_native("cannot list what is open in the file")
+               : 0;
+}
+
+/* Something else of the file is open as well: to the application this opening is closed, as HDF5 would close it. */
+static int leave_open(const cow_object *o)
+{
+    /* first what may have such a type, as HDF5 does */
+    static const unsigned types[] = {H5F_OBJ_DATASET | H5F_OBJ_GROUP | H5F_OBJ_ATTR, H5F_OBJ_DATATYPE};
+    H5F_close_degree_t degree;
+    hid_t id[64];
+    size_t count;
+
+    if (close_degree(o->native, &degree) < 0)
+        return -1;
+    if (degree == H5F_CLOSE_SEMI) {
+        if (open_by(o->native, types[0] | types[1], id, 1, &count) < 0)
+            return -1;
+        return count > 0 ? cow_error(COW_USAGE, "%s: can't close file, there are objects still open",
+                                     cow_file_name(o->home->file))
+                         : 0;
+    }
+    for (size_t t = 0; degree == H5F_CLOSE_STRONG && t < sizeof types / sizeof *types; t++)
+        do {
+            if (open_by(o->native, types[t], id, sizeof id / sizeof *id, &count) < 0)
+                return -1;
+            for (size_t i = 0; i < count; i++)
+                if (H5Idec_ref(id[i]) < 0)
+                    return cow_error_native("%s: cannot close an object", cow_file_name(o->home->file));
+        } while (count > 0);
+    return 0;
+}
+
+/* False: the handle on the native file must be closed, since it is the last, or what is mounted in it, or it in what,
+ * counts on that. */
+static bool keeps_handle(const cow_home *home)
+{
+    return home != NULL && home->file != NULL && !cow_file_shut(home->file) && !cow_home_last(home) &&
+           !cow_home_mounts(home);
+}
+
 /* With the last file id of the application its changes become a version, which is finished when no object of the file is
  * open any more, or the file is opened again: what is written through such an object belongs to it. When that fails
  * nothing is closed: HDF5 keeps an id whose close reports an error, and goes on using what is under it. A second close
@@ -695,6 +759,7 @@ herr_t cow_file_close_callback(void *object, hid_t dxpl, void **req)
     COW_QUIET;
     cow_object *o = cow_object_of(object);
     cow_home *home = o == NULL ? NULL : o->home;
+    bool kept = cow_file_keeps(o == NULL ? object : o->native);
 
     /* An id that HDF5 made for the history's own handle, to keep in references: the handle stays. */
     if (cow_file_of_handle(o == NULL ? object : o->native)) {
@@ -705,7 +770,7 @@ herr_t cow_file_close_callback(void *object, hid_t dxpl, void **req)
         return cow_leave(0);
     }
     if (o == NULL) /* a handle of HDF5's own: see wrap_object */
-        return cow_leave(H5VLfile_close(object, cow_native_id(), dxpl, req));
+        return cow_leave(kept ? 0 : H5VLfile_close(object, cow_native_id(), dxpl, req));
     if (home != NULL && home->file != NULL && home->version == NULL && !home->failed &&
         cow_home_head_files(home) == 1 &&
         cow_file_commit(home->file, cow_home_last_head(home) ? COW_FINISH : COW_FLUSH) < 0) {
@@ -713,8 +778,13 @@ herr_t cow_file_close_callback(void *object, hid_t dxpl, void **req)
         return cow_leave(-1);
     }
     cow_object_drop_root(o);
+    if (keeps_handle(home) && leave_open(o) < 0)
+        return cow_leave(-1);
     cow_object_release_last(o);
-    if (H5VLfile_close(o->native, cow_native_id(), dxpl, req) < 0)
+    if (keeps_handle(o->home)) {
+        if (cow_file_keep_handle(home->file, o->native) < 0)
+            return cow_leave(-1);
+    } else if (!kept && H5VLfile_close(o->native, cow_native_id(), dxpl, req) < 0)
         return cow_leave(-1); /* semi-strong closing with objects still open: nothing is closed */
     /* What the release could still report has been reported by the commit above. */
     cow_object_free(o);

@@ -322,6 +322,15 @@ unsigned cow_home_head_files(const cow_home *home)
     return files;
 }
 
+bool cow_home_mounts(const cow_home *home)
+{
+    for (const cow_home *c = homes; c != NULL; c = c->next)
+        for (size_t i = 0; i < c->mounted_count; i++)
+            if (c == home || c->mounted[i] == home)
+                return true;
+    return false;
+}
+
 int cow_home_mount(cow_home *parent, cow_home *child)
 {
     cow_home **larger;
