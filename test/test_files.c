@@ -1,9 +1,9 @@
-/* What concerns a whole file or a whole group: copies that share chunks, groups with very many links, mounts, images, files
- * opened again, drivers, properties of files, object times. The table of kinds and operations is test_model.c. Run with
+/* What concerns a whole file or a whole group: groups with very many links, mounts, images, files opened again, drivers,
+ * properties of files, object times. The table of kinds and operations is test_model.c. Run with
  * HDF5_VOL_CONNECTOR=h5cow.
  */
-#include "differential/compare.h"
 #include "through.h"
+#include "whole.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -15,138 +15,6 @@
 #define NATIVE   "test_files_native.h5"
 #define OTHER    "test_files_other.h5"
 #define VERSIONS "/_versioned_data/versions"
-
-/* ---- helpers ---- */
-
-static hid_t create(const char *name, hid_t fapl)
-{
-    hid_t file = H5Fcreate(name, H5F_ACC_TRUNC, H5P_DEFAULT, fapl);
-
-    CHECK(file >= 0);
-    return file;
-}
-
-static void write_numbers(hid_t at, const char *name, hsize_t n, hsize_t chunk, unsigned seed)
-{
-    hid_t space = H5Screate_simple(1, &n, NULL), dcpl = H5Pcreate(H5P_DATASET_CREATE), dataset;
-    unsigned *values = malloc(n * sizeof *values);
-
-    for (hsize_t i = 0; i < n; i++)
-        values[i] = seed = seed * 1664525u + 1013904223u;
-    CHECK(H5Pset_chunk(dcpl, 1, &chunk) >= 0);
-    dataset = H5Lexists(at, name, H5P_DEFAULT) > 0
-                  ? H5Dopen2(at, name, H5P_DEFAULT)
-                  : H5Dcreate2(at, name, H5T_STD_U32LE, space, H5P_DEFAULT, dcpl, H5P_DEFAULT);
-    CHECK(dataset >= 0 && H5Dwrite(dataset, H5T_NATIVE_UINT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
-    CHECK(H5Dclose(dataset) >= 0);
-    free(values);
-    H5Pclose(dcpl);
-    H5Sclose(space);
-}
-
-static long long size_of(const char *name)
-{
-    struct stat about;
-
-    return stat(name, &about) == 0 ? (long long)about.st_size : -1;
-}
-
-/* Two groups, or files, opened in whatever way. */
-static void same_tree(const char *what, reached how, hid_t native, hid_t found)
-{
-    comparison c = {.how = how, .unfollowed = true, .stack = H5I_INVALID_HID};
-    hid_t roots[2] = {H5Gopen2(native, ".", H5P_DEFAULT), H5Gopen2(found, ".", H5P_DEFAULT)};
-
-    CHECK(roots[0] >= 0 && roots[1] >= 0);
-    if (!compare_trees(&c, roots[0], roots[1])) {
-        printf("  %s: %.1500s\n", what, c.why);
-        failures++;
-    }
-    if (c.stack >= 0)
-        H5Eclose_stack(c.stack);
-    CHECK(H5Gclose(roots[0]) >= 0 && H5Gclose(roots[1]) >= 0);
-}
-
-static void same_files(const char *what, const char *native, const char *found, hid_t fapl)
-{
-    bool version = strchr(found, '@') != NULL,
-         sec2 = H5Pget_driver(fapl == H5P_DEFAULT ? H5P_FILE_ACCESS_DEFAULT : fapl) ==
-                H5FD_SEC2; /* other drivers see virtual ones */
-    hid_t files[2] = {H5Fopen(native, H5F_ACC_RDONLY, native_fapl), H5Fopen(found, H5F_ACC_RDONLY, fapl)};
-
-    CHECK(files[0] >= 0 && files[1] >= 0);
-    same_tree(what, version ? REACHED_AT : sec2 ? REACHED_HEAD : REACHED_VERSION, files[0], files[1]);
-    CHECK(H5Fclose(files[0]) >= 0 && H5Fclose(files[1]) >= 0);
-}
-
-/* ---- copies ---- */
-
-#define NUMBERS (1 << 20) /* 4 MiB that no filter makes smaller */
-
-static void test_copy_within_a_file_costs_no_chunk_data(void)
-{
-    long long before, after;
-    hid_t file;
-
-    remove(COW);
-    file = create(COW, H5P_DEFAULT);
-    write_numbers(file, "x", NUMBERS, 16384, 1);
-    CHECK(H5Fclose(file) >= 0);
-    before = size_of(COW);
-    file = H5Fopen(COW, H5F_ACC_RDWR, H5P_DEFAULT);
-    for (int i = 0; i < 10; i++) {
-        char name[20];
-
-        snprintf(name, sizeof name, "copy %d", i);
-        CHECK(H5Ocopy(file, i == 0 ? "x" : "copy 0", file, name, H5P_DEFAULT, H5P_DEFAULT) >= 0);
-    }
-    CHECK(H5Fclose(file) >= 0);
-    after = size_of(COW);
-    CHECK(before > 4 * NUMBERS && after - before < 4 * NUMBERS / 10);
-    /* and they are copies: writing one leaves the others alone */
-    file = H5Fopen(COW, H5F_ACC_RDWR, H5P_DEFAULT);
-    write_numbers(file, "copy 3", NUMBERS, 16384, 2);
-    CHECK(H5Fclose(file) >= 0);
-    for (int version = 2; version <= 3; version++) {
-        char name[60];
-        hid_t twin = create(NATIVE, native_fapl);
-
-        write_numbers(twin, "x", NUMBERS, 16384, 1);
-        for (int i = 0; i < 10; i++) {
-            snprintf(name, sizeof name, "copy %d", i);
-            write_numbers(twin, name, NUMBERS, 16384, i == 3 && version == 3 ? 2 : 1);
-        }
-        CHECK(H5Fclose(twin) >= 0);
-        snprintf(name, sizeof name, COW "@%d", version);
-        same_files(name, NATIVE, name, H5P_DEFAULT);
-    }
-}
-
-static void test_copy_into_another_file_with_history_is_deduplicated(void)
-{
-    long long before;
-    hid_t from, to;
-
-    remove(COW);
-    remove(OTHER);
-    from = create(COW, H5P_DEFAULT);
-    write_numbers(from, "x", NUMBERS, 16384, 1);
-    CHECK(H5Fclose(from) >= 0);
-    CHECK((from = H5Fopen(COW "@1", H5F_ACC_RDONLY, H5P_DEFAULT)) >= 0);
-    to = create(OTHER, H5P_DEFAULT);
-    CHECK(H5Ocopy(from, "x", to, "x", H5P_DEFAULT, H5P_DEFAULT) >= 0);
-    CHECK(H5Fclose(to) >= 0);
-    before = size_of(OTHER);
-    CHECK((to = H5Fopen(OTHER, H5F_ACC_RDWR, H5P_DEFAULT)) >= 0);
-    CHECK(H5Ocopy(from, "x", to, "again", H5P_DEFAULT, H5P_DEFAULT) >= 0);
-    CHECK(H5Fclose(to) >= 0 && H5Fclose(from) >= 0);
-    CHECK(before > 4 * NUMBERS && size_of(OTHER) - before < 4 * NUMBERS / 10);
-    to = create(NATIVE, native_fapl);
-    write_numbers(to, "x", NUMBERS, 16384, 1);
-    write_numbers(to, "again", NUMBERS, 16384, 1);
-    CHECK(H5Fclose(to) >= 0);
-    same_files("both copies", NATIVE, OTHER, H5P_DEFAULT);
-}
 
 /* ---- very many links ---- */
 
@@ -205,7 +73,7 @@ static void grow_by_links(unsigned n, long long grown[3])
     long long before;
 
     remove(COW);
-    file = create(COW, H5P_DEFAULT);
+    file = create_file(COW, H5P_DEFAULT);
     H5Gclose(H5Gcreate2(file, "many", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
     H5Gclose(H5Gcreate2(file, "objects", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
     for (int i = 0; i < 10; i++) {
@@ -227,77 +95,6 @@ static void grow_by_links(unsigned n, long long grown[3])
         CHECK(H5Fclose(file) >= 0);
         grown[step] = size_of(COW) - before;
     }
-}
-
-/* What is copied from a plain file, HDF5 keeps itself. A version has the chunks that are stored, and no others. */
-static void test_version_of_a_sparse_copy_is_sparse(void)
-{
-    const hsize_t extent = 1 << 22, chunk = 1 << 14, at[2] = {5, (1 << 21) + 7}, one = 1;
-    hid_t dcpl = H5Pcreate(H5P_DATASET_CREATE), space = H5Screate_simple(1, &extent, NULL),
-          memory = H5Screate_simple(1, &one, NULL), from, file, set;
-    double value = 42;
-    hsize_t chunks = 0;
-
-    remove(COW);
-    remove(OTHER);
-    H5Pset_chunk(dcpl, 1, &chunk);
-    CHECK((from = H5Fcreate(OTHER, H5F_ACC_TRUNC, H5P_DEFAULT, native_fapl)) >= 0);
-    CHECK((set = H5Dcreate2(from, "x", H5T_NATIVE_DOUBLE, space, H5P_DEFAULT, dcpl, H5P_DEFAULT)) >= 0);
-    for (int i = 0; i < 2; i++) {
-        CHECK(H5Sselect_hyperslab(space, H5S_SELECT_SET, &at[i], NULL, &one, NULL) >= 0);
-        CHECK(H5Dwrite(set, H5T_NATIVE_DOUBLE, memory, space, H5P_DEFAULT, &value) >= 0);
-    }
-    CHECK(H5Dclose(set) >= 0 && H5Fclose(from) >= 0);
-    file = create(COW, H5P_DEFAULT);
-    CHECK((from = H5Fopen(OTHER, H5F_ACC_RDONLY, H5P_DEFAULT)) >= 0);
-    CHECK(H5Ocopy(from, "x", file, "x", H5P_DEFAULT, H5P_DEFAULT) >= 0);
-    CHECK(H5Fclose(from) >= 0 && H5Fclose(file) >= 0);
-    CHECK((file = H5Fopen(COW "@1", H5F_ACC_RDONLY, H5P_DEFAULT)) >= 0);
-    CHECK((set = H5Dopen2(file, "x", H5P_DEFAULT)) >= 0);
-    CHECK(H5Dget_num_chunks(set, H5S_ALL, &chunks) >= 0 && chunks == 2);
-    for (int i = 0; i < 2; i++) {
-        value = 0;
-        CHECK(H5Sselect_hyperslab(space, H5S_SELECT_SET, &at[i], NULL, &one, NULL) >= 0);
-        CHECK(H5Dread(set, H5T_NATIVE_DOUBLE, memory, space, H5P_DEFAULT, &value) >= 0 && value == 42);
-    }
-    CHECK(H5Dclose(set) >= 0 && H5Fclose(file) >= 0);
-    CHECK(size_of(COW) < 2 << 20);
-    H5Sclose(memory);
-    H5Sclose(space);
-    H5Pclose(dcpl);
-    remove(COW);
-    remove(OTHER);
-}
-
-/* HDF5 lets a chunk be larger than a maximum only while the extent is 0. */
-static void test_copy_of_chunks_larger_than_the_maximum(void)
-{
-    static const int numbers[3] = {1, 2, 3};
-    hsize_t none = 0, most = 4, chunk = 16, some = 3;
-
-    for (int k = 0; k < 2; k++) {
-        hid_t from, to, set, space = H5Screate_simple(1, &none, &most), dcpl = H5Pcreate(H5P_DATASET_CREATE);
-        int got[3] = {0};
-
-        remove(COW);
-        remove(OTHER);
-        from = create(COW, H5P_DEFAULT);
-        to = create(OTHER, k ? H5P_DEFAULT : native_fapl);
-        CHECK(H5Pset_chunk(dcpl, 1, &chunk) >= 0);
-        CHECK((set = H5Dcreate2(from, "x", H5T_NATIVE_INT, space, H5P_DEFAULT, dcpl, H5P_DEFAULT)) >= 0);
-        CHECK(H5Dset_extent(set, &some) >= 0);
-        CHECK(H5Dwrite(set, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, numbers) >= 0);
-        CHECK(H5Dclose(set) >= 0 && H5Fclose(to) >= 0);
-        CHECK((to = H5Fopen(OTHER, H5F_ACC_RDWR, H5P_DEFAULT)) >= 0); /* plain, through the connector */
-        CHECK(H5Ocopy(from, "x", to, "x", H5P_DEFAULT, H5P_DEFAULT) >= 0);
-        CHECK((set = H5Dopen2(to, "x", H5P_DEFAULT)) >= 0);
-        CHECK(H5Dread(set, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, got) >= 0);
-        CHECK(memcmp(got, numbers, sizeof got) == 0);
-        CHECK(H5Dclose(set) >= 0 && H5Fclose(to) >= 0 && H5Fclose(from) >= 0);
-        CHECK(H5Pclose(dcpl) >= 0 && H5Sclose(space) >= 0);
-    }
-    remove(COW);
-    remove(OTHER);
 }
 
 static void test_group_of_a_hundred_thousand_links(void)
@@ -328,7 +125,7 @@ static void test_copy_of_a_group_of_many_ordered_links(void)
 
     CHECK(H5Pset_link_creation_order(gcpl, H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED) >= 0);
     remove(COW);
-    file = create(COW, H5P_DEFAULT);
+    file = create_file(COW, H5P_DEFAULT);
     CHECK((group = H5Gcreate2(file, "many", H5P_DEFAULT, gcpl, H5P_DEFAULT)) >= 0);
     for (unsigned i = 0; i < many; i++) {
         char name[40];
@@ -353,7 +150,7 @@ static void test_copy_of_a_group_of_many_ordered_links(void)
 
 static void make_mountable(const char *name, hid_t fapl, unsigned seed)
 {
-    hid_t file = create(name, fapl), group;
+    hid_t file = create_file(name, fapl), group;
 
     group = H5Gcreate2(file, "g", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
     write_numbers(group, "x", 3000, 500, seed);
@@ -503,86 +300,6 @@ static hid_t with_degree(H5F_close_degree_t degree, bool native)
 
     CHECK(H5Pset_fclose_degree(fapl, degree) >= 0);
     return fapl;
-}
-
-/* A group with an attribute and two datasets, a versioned one and one that HDF5 keeps, all of one named type. */
-static void make_of_named_type(hid_t file)
-{
-    hsize_t n = 4000;
-    int value = 7, values[4000];
-    hid_t group = H5Gcreate2(file, "g", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), type = H5Tcopy(H5T_NATIVE_INT),
-          scalar = H5Screate(H5S_SCALAR), simple = H5Screate_simple(1, &n, NULL), made;
-
-    for (int i = 0; i < 4000; i++)
-        values[i] = i * 3;
-    CHECK(H5Tcommit2(file, "type", type, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT) >= 0);
-    made = H5Acreate2(group, "a", type, scalar, H5P_DEFAULT, H5P_DEFAULT);
-    CHECK(H5Awrite(made, type, &value) >= 0 && H5Aclose(made) >= 0);
-    made = H5Dcreate2(group, "scalar", type, scalar, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
-    CHECK(H5Dwrite(made, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, &value) >= 0 && H5Dclose(made) >= 0);
-    made = H5Dcreate2(group, "numbers", type, simple, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
-    CHECK(H5Dwrite(made, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0 && H5Dclose(made) >= 0);
-    H5Sclose(simple);
-    H5Sclose(scalar);
-    H5Tclose(type);
-    H5Gclose(group);
-}
-
-static void look_at_named_types(hid_t file)
-{
-    static const char *const names[] = {"g/scalar", "g/numbers"};
-    int values[4000];
-    hid_t opened = H5Aopen_by_name(file, "g", "a", H5P_DEFAULT, H5P_DEFAULT);
-
-    CHECK(opened >= 0 && H5Aread(opened, H5T_NATIVE_INT, values) >= 0 && values[0] == 7 && H5Aclose(opened) >= 0);
-    for (int i = 0; i < 2; i++) {
-        opened = H5Dopen2(file, names[i], H5P_DEFAULT);
-        CHECK(opened >= 0 && H5Dread(opened, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
-        CHECK(H5Dclose(opened) >= 0);
-    }
-}
-
-/* HDF5 1.14.5 itself crashes, or copies out of another file, where the handle that a message with a named type was read
- * by is closed; with versions that is every day's work. */
-static void test_copy_after_another_opening_was_closed(void)
-{
-    static const char *const others[] = {COW, COW "@1"};
-    hid_t plain;
-
-    remove(COW);
-    plain = H5Fcreate(NATIVE, H5F_ACC_TRUNC, H5P_DEFAULT, native_fapl);
-    CHECK(plain >= 0 && H5Fclose(plain) >= 0);
-    hid_t file = create(COW, H5P_DEFAULT);
-    make_of_named_type(file);
-    CHECK(H5Fclose(file) >= 0);
-    for (int degree = H5F_CLOSE_WEAK; degree <= H5F_CLOSE_STRONG; degree++)
-        for (int other = 0; other < 2; other++) {
-            hid_t fapl = with_degree(degree, false), second, groups[2];
-            char copy[40], out[40];
-
-            snprintf(copy, sizeof copy, "copy %d %d", degree, other);
-            snprintf(out, sizeof out, "copy of version %d %d", degree, other);
-            file = H5Fopen(COW, H5F_ACC_RDWR, fapl);
-            second = H5Fopen(others[other], other == 0 ? H5F_ACC_RDWR : H5F_ACC_RDONLY, fapl);
-            CHECK(file >= 0 && second >= 0);
-            look_at_named_types(second);
-            CHECK(H5Fclose(second) >= 0);
-            plain = H5Fopen(NATIVE, H5F_ACC_RDONLY, native_fapl); /* in the memory of the one that was closed */
-            CHECK(H5Ocopy(file, "g", file, copy, H5P_DEFAULT, H5P_DEFAULT) >= 0);
-            CHECK(plain >= 0 && H5Fclose(plain) >= 0);
-            second = H5Fopen(COW "@1", H5F_ACC_RDONLY, fapl);
-            CHECK(second >= 0 && H5Ocopy(second, "g", file, out, H5P_DEFAULT, H5P_DEFAULT) >= 0);
-            CHECK(H5Fclose(second) >= 0);
-            for (int i = 0; i < 2; i++) {
-                groups[0] = H5Gopen2(file, "g", H5P_DEFAULT);
-                groups[1] = H5Gopen2(file, i == 0 ? copy : out, H5P_DEFAULT);
-                CHECK(groups[0] >= 0 && groups[1] >= 0);
-                same_tree("copy", REACHED_HEAD, groups[0], groups[1]);
-                CHECK(H5Gclose(groups[0]) >= 0 && H5Gclose(groups[1]) >= 0);
-            }
-            CHECK(H5Fclose(file) >= 0);
-            H5Pclose(fapl);
-        }
 }
 
 /* One of two openings is closed while an object is open by it, then the object, then the other one; and again the other
@@ -828,7 +545,7 @@ static void test_access_properties_leave_history_right(void)
 
                 if (version == 1) {
                     remove(name);
-                    file = create(name, fapl[side]);
+                    file = create_file(name, fapl[side]);
                 } else {
                     if (side == 1 && version == 3) /* what version 2 has stays in OTHER */
                         CHECK(rename(OTHER, NATIVE) == 0);
@@ -982,7 +699,7 @@ static void test_times_of_objects_stay_those_of_their_version(void)
     remove(COW);
     space = H5Screate_simple(1, &n, NULL);
     CHECK(H5Pset_chunk(dcpl, 1, &chunk) >= 0 && H5Pset_obj_track_times(dcpl, true) >= 0);
-    file = create(COW, H5P_DEFAULT);
+    file = create_file(COW, H5P_DEFAULT);
     dataset = H5Dcreate2(file, "x", H5T_STD_U32LE, space, H5P_DEFAULT, dcpl, H5P_DEFAULT);
     CHECK(H5Pset_obj_track_times(dcpl, false) >= 0);
     H5Dclose(H5Dcreate2(file, "without", H5T_STD_U32LE, space, H5P_DEFAULT, dcpl, H5P_DEFAULT));
@@ -1011,17 +728,12 @@ static void test_times_of_objects_stay_those_of_their_version(void)
 int main(int argc, char **argv)
 {
     static const test tests[] = {
-        TEST(test_copy_within_a_file_costs_no_chunk_data),
-        TEST(test_copy_into_another_file_with_history_is_deduplicated),
-        TEST(test_version_of_a_sparse_copy_is_sparse),
-        TEST(test_copy_of_chunks_larger_than_the_maximum),
         TEST(test_group_of_a_hundred_thousand_links),
         TEST(test_copy_of_a_group_of_many_ordered_links),
         TEST(test_mounts_show_what_native_hdf5_shows),
         TEST(test_mounting_an_old_version_is_refused),
         TEST(test_image_of_an_open_file_is_the_file),
         TEST(test_reopened_file_is_the_same_file),
-        TEST(test_copy_after_another_opening_was_closed),
         TEST(test_close_degrees_of_two_openings),
         TEST(test_files_say_of_themselves_what_the_program_asked_for),
         TEST(test_user_block_belongs_to_the_program),

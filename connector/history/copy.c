@@ -1,4 +1,4 @@
-/* H5Ocopy of versioned datasets.
+/* H5Ocopy out of files with history, and into them.
  *
  * Native HDF5 copies the tree first, below a group that nobody sees. Its copies of head datasets and snapshots are virtual
  * datasets that still name the source's index, so each one is replaced:
@@ -6,6 +6,8 @@
  *                         written, and from then on both go their own ways
  *   in another file       by the dataset that the application once made (a versioned one where that file has history,
  *                         a plain one where it has none), its chunks copied, references in them emptied
+ * What comes out of a plain file into one with history is replaced by versioned datasets as well, where H5Dcreate would
+ * have made such. Their elements come from the source itself, once HDF5's copies have given their room back.
  */
 #include "history/internal.h"
 
@@ -33,6 +35,14 @@ typedef struct copying {
     bool replaced;       /* and objects that are not where HDF5 made these lead to */
     cow_map done;        /* copied object -> what stands in its place, or itself */
     cow_map unlinked;    /* what stands in a place and has no link yet: see unlinked.c */
+    /* out of a plain file: */
+    cow_loc source; /* what is copied */
+    unsigned long fileno;
+    struct {
+        char *path; /* below source */
+        uint64_t address;
+    } *empty; /* datasets that are still to get their elements */
+    size_t empty_count, empty_room;
 } copying;
 
 typedef struct copied_header {
@@ -141,140 +151,145 @@ done:
 
 /* ---- another file ---- */
 
-typedef struct pouring {
-    cow_array *source, *target; /* target NULL: a plain dataset */
-    void *plain;
-    bool encoded;    /* chunks go as they are stored */
-    bool references; /* there are some, and what their addresses mean in another file is nobody's to say */
-    void *buffer;
-    size_t room;
-} pouring;
-
-static int pour_encoded(pouring *p, const uint64_t offset[])
+static int make_versioned(copying *c, cow_loc parent, hid_t type, hid_t space, hid_t dcpl, cow_dataset **target,
+                          void **made)
 {
-    H5VL_native_dataset_optional_args_t native;
-    H5VL_optional_args_t args = {.op_type = H5VL_NATIVE_DATASET_CHUNK_WRITE, .args = &native};
-    cow_chunk_info info;
-    hsize_t at[COW_MAX_RANK];
-    uint32_t mask;
+    H5VL_loc_params_t loc = cow_by_self(parent.type);
 
-    if (cow_array_chunk_by_offset(p->source, offset, &info) < 0)
-        return -1;
-    if (info.size > p->room) {
-        void *larger = realloc(p->buffer, info.size);
-        if (larger == NULL)
-            return cow_error(COW_MEMORY, "%s: no memory for a chunk", p->source->label);
-        p->buffer = larger;
-        p->room = info.size;
-    }
-    if (cow_array_chunk_read(p->source, offset, &mask, p->buffer, info.size) < 0)
-        return -1;
-    for (unsigned d = 0; d < p->source->grid.rank; d++)
-        at[d] = offset[d];
-    native.chunk_write.offset = at;
-    native.chunk_write.filters = mask;
-    native.chunk_write.size = (uint32_t)info.size;
-    native.chunk_write.buf = p->buffer;
-    if (H5VLdataset_optional(p->plain, cow_native_id(), &args, DXPL, NULL) < 0)
-        return cow_error_native("%s: cannot write a chunk of the copy", p->source->label);
-    return 0;
-}
-
-static int pour_decoded(pouring *p, const uint64_t offset[])
-{
-    const cow_array *s = p->source;
-    hsize_t start[COW_MAX_RANK], count[COW_MAX_RANK], extent[COW_MAX_RANK];
-    hid_t memory = H5I_INVALID_HID, file = H5I_INVALID_HID;
-    int status = -1;
-
-    for (unsigned d = 0; d < s->grid.rank; d++) {
-        start[d] = offset[d];
-        extent[d] = s->extent[d];
-        count[d] = s->extent[d] - offset[d] < s->grid.chunk[d] ? s->extent[d] - offset[d] : s->grid.chunk[d];
-    }
-    if (p->buffer == NULL && (p->buffer = malloc(s->chunk_bytes)) == NULL)
-        return cow_error(COW_MEMORY, "%s: no memory for a chunk", s->label);
-    if ((memory = H5Screate_simple((int)s->grid.rank, count, NULL)) < 0 ||
-        (file = H5Screate_simple((int)s->grid.rank, extent, NULL)) < 0 ||
-        H5Sselect_hyperslab(file, H5S_SELECT_SET, start, NULL, count, NULL) < 0)
-        cow_error_native("%s: cannot select a chunk", s->label);
-    else if (cow_array_read(p->source, s->type, memory, file, DXPL, p->buffer) == 0) {
-        if (!p->references ||
-            cow_native_references_empty(s->type, (size_t)H5Sget_simple_extent_npoints(memory), p->buffer) == 0)
-            status = p->target != NULL ? cow_array_write(p->target, s->type, memory, file, DXPL, p->buffer)
-                                       : cow_native_dataset_write(p->plain, s->type, memory, file, DXPL, p->buffer);
-        if (s->heap)
-            H5Treclaim(s->type, memory, DXPL, p->buffer);
-    }
-    cow_close(file, memory);
-    return status;
-}
-
-static int pour_chunk(void *context, const uint64_t chunk[], uint64_t slot)
-{
-    pouring *p = context;
-    uint64_t offset[COW_MAX_RANK];
-
-    (void)slot;
-    for (unsigned d = 0; d < p->source->grid.rank; d++)
-        offset[d] = chunk[d] * p->source->grid.chunk[d];
-    return p->encoded ? pour_encoded(p, offset) : pour_decoded(p, offset);
+    *target = cow_dataset_create(c->to, parent.object, &loc, NULL, H5P_LINK_CREATE_DEFAULT, type, space, dcpl,
+                                 H5P_DATASET_ACCESS_DEFAULT, made);
+    return *target == NULL ? -1 : cow_dataset_begin_write(*target, NULL);
 }
 
 static int materialise(copying *c, cow_loc copy, cow_loc parent, cow_dataset *source, void **made)
 {
-    cow_array *array = &source->array;
+    const cow_array *array = &source->array;
     hid_t type = cow_native_dataset_type(copy.object), space = cow_dataset_space(source),
           dcpl = cow_dataset_dcpl(source, copy.object);
-    uint64_t first[COW_MAX_RANK] = {0}, count[COW_MAX_RANK];
-    pouring p = {.source = array, .references = H5Tdetect_class(array->type, H5T_REFERENCE) > 0};
     cow_dataset *target = NULL;
+    hsize_t extent[COW_MAX_RANK];
     int grows = 0, status = -1;
 
     *made = NULL;
     if (type < 0 || space < 0 || dcpl < 0)
         goto done;
-    if (c->to == NULL && (grows = cow_native_space_at_first(dcpl, space)) < 0) {
-        cow_error_native("%s: cannot describe a copy", array->label);
-        goto done;
-    }
     if (c->to != NULL) {
-        H5VL_loc_params_t loc = cow_by_self(parent.type);
-        if ((target = cow_dataset_create(c->to, parent.object, &loc, NULL, H5P_LINK_CREATE_DEFAULT, type, space, dcpl,
-                                         H5P_DATASET_ACCESS_DEFAULT, made)) == NULL ||
-            cow_dataset_begin_write(target, NULL) < 0)
+        if (make_versioned(c, parent, type, space, dcpl, &target, made) < 0)
             goto done;
-        p.target = &target->array;
     } else {
-        hsize_t extent[COW_MAX_RANK];
+        if ((grows = cow_native_space_at_first(dcpl, space)) < 0) {
+            cow_error_native("%s: cannot describe a copy", array->label);
+            goto done;
+        }
         for (unsigned d = 0; d < array->grid.rank; d++)
             extent[d] = array->extent[d];
         if ((*made = cow_native_dataset_create(parent, NULL, type, space, dcpl)) == NULL ||
             (grows && cow_native_dataset_resize(*made, extent) < 0))
             goto done;
-        p.plain = *made;
-        p.encoded = cow_dataset_chunked(source) && !array->heap && !p.references &&
-                    !(source->row.flags & COW_FLAG_FILTERS_ADDED);
     }
-    for (unsigned d = 0; d < array->grid.rank; d++)
-        count[d] = (array->extent[d] + array->grid.chunk[d] - 1) / array->grid.chunk[d];
-    if (cow_index_visit(array->index, first, count, pour_chunk, &p) < 0)
-        goto done;
-    status = copy_header(copy, (cow_loc){*made, H5I_DATASET}, dcpl);
+    if (cow_pour_dataset(source, target, target == NULL ? *made : NULL) == 0)
+        status = copy_header(copy, (cow_loc){*made, H5I_DATASET}, dcpl);
 done:
-    free(p.buffer);
     if (target != NULL)
         cow_dataset_release(target);
     cow_close(dcpl, space, type);
     return status;
 }
 
+/* ---- out of a plain file ---- */
+
+static int open_source(const copying *c, const char *path, cow_loc *source)
+{
+    return cow_native_open(c->source, *path == '\0' ? "." : path + 1, source);
+}
+
+/* Does PATH lead to what was copied from? Another file may be mounted over it, or it was reached by an external link. */
+static bool is_source(const copying *c, const char *path)
+{
+    cow_loc source;
+    H5O_info2_t info;
+    bool found = false;
+
+    if (open_source(c, path, &source) == 0) {
+        found = cow_native_info(source, NULL, H5O_INFO_BASIC, &info) == 0 && info.fileno == c->fileno &&
+                info.type == H5O_TYPE_DATASET;
+        cow_native_close(source);
+    }
+    if (!found)
+        cow_error_clear();
+    return found;
+}
+
+static int note_empty(copying *c, const char *path, uint64_t address)
+{
+    if (c->empty_count == c->empty_room) {
+        size_t room = c->empty_room * 2 + 16;
+        void *larger = realloc(c->empty, room * sizeof *c->empty);
+        if (larger == NULL)
+            return cow_error(COW_MEMORY, "no memory to copy %zu datasets", room);
+        c->empty = larger;
+        c->empty_room = room;
+    }
+    if ((c->empty[c->empty_count].path = strdup(path)) == NULL)
+        return cow_error(COW_MEMORY, "no memory to copy the dataset %s", path);
+    c->empty[c->empty_count++].address = address;
+    return 0;
+}
+
+/* 1: *MADE takes the place of COPY, which was copied from PATH; 0: HDF5's copy stays; -1. */
+static int convert(copying *c, cow_loc copy, cow_loc parent, const char *path, void **made)
+{
+    hid_t type = cow_native_dataset_type(copy.object), space = cow_native_dataset_space(copy.object),
+          dcpl = cow_native_dataset_dcpl(copy.object);
+    cow_dataset *target = NULL;
+    H5O_info2_t info;
+    int status = type < 0 || space < 0 || dcpl < 0 ? -1 : cow_dataset_wanted(c->to, type, space, dcpl);
+
+    if (status > 0 && (make_versioned(c, parent, type, space, dcpl, &target, made) < 0 ||
+                       copy_header(copy, (cow_loc){*made, H5I_DATASET}, dcpl) < 0 ||
+                       cow_native_info((cow_loc){*made, H5I_DATASET}, NULL, H5O_INFO_BASIC, &info) < 0 ||
+                       (is_source(c, path) ? note_empty(c, path, cow_address(&info.token))
+                                           : cow_pour_native(copy.object, target)) < 0))
+        status = -1;
+    if (target != NULL)
+        cow_dataset_release(target);
+    cow_close(dcpl, space, type);
+    return status;
+}
+
+static int pour_one(const copying *c, const char *path, uint64_t address)
+{
+    H5O_token_t token = cow_token(address);
+    cow_loc source, made;
+    cow_dataset *target = NULL;
+    int status = -1;
+
+    if (open_source(c, path, &source) < 0)
+        return -1;
+    if (cow_native_open_token(c->to->loc, &token, &made) == 0) {
+        if (cow_dataset_attach(c->to, made.object, &target) < 0)
+            status = -1;
+        else if (target == NULL)
+            status = cow_error(COW_CORRUPT, "%s: the copy of %s is lost", c->to->name, path);
+        else if (cow_dataset_begin_write(target, NULL) == 0)
+            status = cow_pour_native(source.object, target);
+        if (target != NULL)
+            cow_dataset_release(target);
+        if (cow_native_close(made) < 0)
+            status = -1;
+    }
+    if (cow_native_close(source) < 0)
+        status = -1;
+    return status;
+}
+
 /* ---- the copied tree ---- */
 
-static int mend(copying *c, cow_loc group, const char *name, uint64_t address, cow_loc *made);
+static int mend(copying *c, cow_loc group, const char *name, const char *path, uint64_t address, cow_loc *made);
 
 typedef struct mended_group {
     copying *c;
+    const char *path; /* below what is copied */
     cow_loc from, to; /* the same group, or the one that takes its place */
     int64_t next;     /* creation order number of the next link in `to` */
     bool counting;    /* the newest link there is only to count */
@@ -323,19 +338,23 @@ static int mend_link(void *context, const char *name, const H5L_info2_t *info)
     bool again = m->to.object != m->from.object;
     cow_loc made = {0};
     const char *target = NULL;
-    char *value = NULL;
+    char *value = NULL, *path = NULL;
     int status = 0;
 
     if (info->type == H5L_TYPE_SOFT && target_outside(m, name, &value, &target) < 0)
         return -1;
-    if (info->type == H5L_TYPE_HARD && mend(m->c, m->from, name, cow_address(&info->u.token), &made) < 0)
-        return -1;
+    if (info->type == H5L_TYPE_HARD) {
+        if (asprintf(&path, "%s/%s", m->path, name) < 0)
+            return cow_error(COW_MEMORY, "no memory for the path of %s", name);
+        status = mend(m->c, m->from, name, path, cow_address(&info->u.token), &made);
+        free(path);
+        if (status < 0)
+            return -1;
+    }
     if (again && count_up(m, info->corder) < 0)
         status = -1;
     else if (made.object != NULL)
-        status = !again && cow_native_link_delete(m->to, name) < 0
-                     ? -1
-                     : cow_unlinked_link(&m->c->unlinked, made, m->to, name);
+        status = cow_native_link_delete(m->from, name) < 0 ? -1 : cow_unlinked_link(&m->c->unlinked, made, m->to, name);
     else if (target != NULL)
         status = !again && cow_native_link_delete(m->to, name) < 0 ? -1 : cow_native_link_soft(m->to, name, target);
     else if (again)
@@ -351,10 +370,10 @@ static int mend_link(void *context, const char *name, const H5L_info2_t *info)
 
 /* The links of a copied group. One that tracks the order of its links is made again, with the same numbers, since a link
  * that is put in the place of another one gets a new number; *MADE is that group. */
-static int mend_group(copying *c, cow_loc group, uint64_t address, cow_loc *made)
+static int mend_group(copying *c, cow_loc group, const char *path, uint64_t address, cow_loc *made)
 {
     hid_t gcpl = cow_native_group_gcpl(group.object);
-    mended_group m = {.c = c, .from = group, .to = group};
+    mended_group m = {.c = c, .path = path, .from = group, .to = group};
     unsigned order = 0;
     bool tracked;
     int64_t counter;
@@ -417,15 +436,30 @@ static int note_references(copying *c, cow_loc copy)
     return cow_native_attributes(copy, false, note_reference, &h);
 }
 
+static int mend_dataset(copying *c, cow_loc copy, cow_loc group, const char *path, cow_loc *made)
+{
+    cow_dataset *source = NULL;
+    int found;
+
+    made->type = H5I_DATASET;
+    if (c->from == NULL)
+        return convert(c, copy, group, path, &made->object) < 0 ? -1 : 0;
+    if ((found = cow_dataset_of_copy(c->from, copy.object, &source)) <= 0)
+        return found;
+    found = c->to == c->from ? share(c, copy, group, source, &made->object)
+                             : materialise(c, copy, group, source, &made->object);
+    cow_dataset_release(source);
+    return found;
+}
+
 /* What is to stand in the place of the copied object at ADDRESS, the link NAME of GROUP: *MADE, which the caller closes,
  * its object NULL where the copy is right as it is. */
-static int mend(copying *c, cow_loc group, const char *name, uint64_t address, cow_loc *made)
+static int mend(copying *c, cow_loc group, const char *name, const char *path, uint64_t address, cow_loc *made)
 {
     uint64_t replacement;
-    cow_dataset *source = NULL;
     cow_loc copy;
     H5O_info2_t info;
-    int found, status = -1;
+    int status = 0;
 
     if (cow_map_get(&c->done, address, &replacement)) {
         H5O_token_t token = cow_token(replacement);
@@ -436,19 +470,13 @@ static int mend(copying *c, cow_loc group, const char *name, uint64_t address, c
     if (c->expand && note_references(c, copy) < 0)
         status = -1;
     else if (copy.type == H5I_GROUP)
-        status = mend_group(c, copy, address, made);
-    else if (copy.type != H5I_DATASET || (found = cow_dataset_of_copy(c->from, copy.object, &source)) == 0)
-        status = 0;
-    else if (found > 0) {
-        made->type = H5I_DATASET;
-        status = c->to == c->from ? share(c, copy, group, source, &made->object)
-                                  : materialise(c, copy, group, source, &made->object);
-        if (status == 0 && (cow_native_info(*made, NULL, H5O_INFO_BASIC, &info) < 0 ||
-                            cow_map_put(&c->done, address, cow_address(&info.token)) < 0 ||
-                            cow_unlinked_note(&c->unlinked, *made) < 0))
-            status = -1;
-        cow_dataset_release(source);
-    }
+        status = mend_group(c, copy, path, address, made);
+    else if (copy.type == H5I_DATASET)
+        status = mend_dataset(c, copy, group, path, made);
+    if (status == 0 && copy.type == H5I_DATASET && made->object != NULL &&
+        (cow_native_info(*made, NULL, H5O_INFO_BASIC, &info) < 0 ||
+         cow_map_put(&c->done, address, cow_address(&info.token)) < 0 || cow_unlinked_note(&c->unlinked, *made) < 0))
+        status = -1;
     c->replaced = c->replaced || made->object != NULL;
     if (status < 0 && made->object != NULL) {
         cow_native_close(*made);
@@ -467,6 +495,8 @@ static int drop_history(cow_file *file, void *from, const H5VL_loc_params_t *fro
     H5O_info2_t info;
     int exists;
 
+    if (file == NULL)
+        return 0;
     if (cow_native_info((cow_loc){from, from_loc->obj_type}, from_name, H5O_INFO_BASIC, &info) < 0)
         return -1;
     if (cow_address(&info.token) != cow_address(&file->root) || info.fileno != file->fileno)
@@ -578,6 +608,20 @@ static void drop_expanded(expanded *e)
         cow_native_link_delete(e->root, e->name[i]);
 }
 
+/* *MADE: what the copy is from now on. What it takes the place of goes. */
+static int take_from(cow_loc stage, cow_loc *made)
+{
+    return made->object == NULL ? cow_native_open(stage, STAGED, made) : cow_native_link_delete(stage, STAGED);
+}
+
+static int pour_all(const copying *c)
+{
+    for (size_t i = 0; i < c->empty_count; i++)
+        if (pour_one(c, c->empty[i].path, c->empty[i].address) < 0)
+            return -1;
+    return 0;
+}
+
 /* The copy is made and mended below a group that has no link, and gets its name when it is whole. */
 static int copy_staged(copying *c, void *from, const H5VL_loc_params_t *from_loc, const char *from_name, cow_loc target,
                        const char *to_name, hid_t ocpypl, hid_t dxpl)
@@ -607,8 +651,8 @@ static int copy_staged(copying *c, void *from, const H5VL_loc_params_t *from_loc
     else if ((along.root.object == NULL || check_expanded(&along, from_name) == 0) &&
              drop_history(c->from, from, from_loc, from_name, stage) == 0 &&
              cow_native_link_info(stage, STAGED, &info) == 0 &&
-             mend(c, stage, STAGED, cow_address(&info.u.token), &made) == 0 &&
-             (made.object != NULL || cow_native_open(stage, STAGED, &made) == 0))
+             mend(c, stage, STAGED, "", cow_address(&info.u.token), &made) == 0 && take_from(stage, &made) == 0 &&
+             pour_all(c) == 0)
         status = c->references && c->replaced ? expand_refused(from_name)
                                               : cow_unlinked_link(&c->unlinked, made, target, to_name);
 done:
@@ -626,13 +670,27 @@ done:
     return status;
 }
 
+/* What is copied out of a plain file. */
+static int find_source(copying *c, cow_loc from, const char *name)
+{
+    H5O_info2_t info;
+
+    if (cow_native_open(from, name, &c->source) < 0 || cow_native_info(c->source, NULL, H5O_INFO_BASIC, &info) < 0)
+        return -1;
+    c->fileno = info.fileno;
+    return 0;
+}
+
 int cow_object_copy(cow_file *from_file, const char *version, void *from, const H5VL_loc_params_t *from_loc,
                     const char *from_name, cow_file *to_file, void *to, const H5VL_loc_params_t *to_loc,
                     const char *to_name, hid_t ocpypl, hid_t lcpl, hid_t dxpl)
 {
     copying c = {.from = from_file, .to = to_file, .version = version};
+    unsigned flags = 0;
     int status = -1;
 
+    if (H5Pget_copy_object(ocpypl, &flags) < 0)
+        return cow_error_native("cannot get how to copy '%s'", from_name);
     if (to_file != NULL) {
         if (cow_file_begin(to_file) < 0)
             return -1;
@@ -640,13 +698,20 @@ int cow_object_copy(cow_file *from_file, const char *version, void *from, const 
     }
     if (from_file != NULL && from_file->writable && from_file->laid_out && cow_commit_datasets(from_file) < 0)
         return cow_file_fail(from_file);
-    if (from_file == NULL) {
+    if (from_file == NULL && (flags & H5O_COPY_EXPAND_REFERENCE_FLAG)) {
+        /* the references that HDF5 writes lead to its own copies */
         if (H5VLobject_copy(from, from_loc, from_name, to, to_loc, to_name, cow_native_id(), ocpypl, lcpl, dxpl, NULL) <
             0)
             return cow_error_native("cannot copy '%s' to '%s'", from_name, to_name);
         return 0;
     }
-    status = copy_staged(&c, from, from_loc, from_name, (cow_loc){to, to_loc->obj_type}, to_name, ocpypl, dxpl);
+    if (from_file != NULL || find_source(&c, (cow_loc){from, from_loc->obj_type}, from_name) == 0)
+        status = copy_staged(&c, from, from_loc, from_name, (cow_loc){to, to_loc->obj_type}, to_name, ocpypl, dxpl);
+    if (c.source.object != NULL && cow_native_close(c.source) < 0)
+        status = -1;
+    for (size_t i = 0; i < c.empty_count; i++)
+        free(c.empty[i].path);
+    free(c.empty);
     cow_map_free(&c.done);
     cow_map_free(&c.unlinked);
     return status;

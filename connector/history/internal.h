@@ -12,6 +12,7 @@
  *   sums.c      checksums of what HDF5 keeps without any
  *   versions.c  the log of versions, revisions by name and time
  *   copy.c      H5Ocopy
+ *   pour.c      the elements of a dataset into one of another file
  */
 #ifndef COW_HISTORY_INTERNAL_H
 #define COW_HISTORY_INTERNAL_H
@@ -89,7 +90,7 @@ struct cow_file {
     bool laid_out; /* /_versioned_data exists */
     void *native;
     cow_map kept; /* handles: cow_file_keep_handle */
-    cow_loc loc; /* native, as a location */
+    cow_loc loc;  /* native, as a location */
     H5O_token_t root;
     cow_file_state state;
     /* tables, opened when laid out; pools and snapshots may be NULL until cow_file_open_all */
@@ -177,6 +178,11 @@ void cow_dataset_shut(cow_dataset *dataset);
 /* NATIVE is an object, in whatever file, that HDF5 copied from a head or a snapshot of FILE: *SOURCE, the read-only state
  * of what it was copied from (release it). 1, 0: it was not copied from a versioned dataset, -1. */
 int cow_dataset_of_copy(cow_file *file, void *native, cow_dataset **source);
+/* pour.c. Elements of SOURCE into TARGET, or into the native dataset NATIVE; of a native dataset into TARGET, which may be
+ * written (cow_dataset_begin_write). Type and extent are equal, the chunks of chunked ones as well; references are emptied.
+ */
+int cow_pour_dataset(cow_dataset *source, cow_dataset *target, void *native);
+int cow_pour_native(void *source, cow_dataset *target);
 /* Forget datasets that nobody has open and that have nothing to commit. */
 void cow_datasets_sweep(cow_file *file);
 int cow_dataset_row_write(cow_file *file, uint64_t id, const cow_dataset_row *row);

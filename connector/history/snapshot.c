@@ -633,12 +633,11 @@ done:
 typedef struct transfer {
     cow_loc from, to;
     hid_t type, space;
-    bool chunked; /* the boxes are chunks */
     void *values;
     size_t room; /* bytes */
 } transfer;
 
-/* Elements of any type; none where no chunk is stored. */
+/* Elements of any type. */
 static int copy_box(void *context, unsigned rank, const hsize_t start[], const hsize_t count[])
 {
     transfer *t = context;
@@ -647,8 +646,6 @@ static int copy_box(void *context, unsigned rank, const hsize_t start[], const h
     bool all;
     int status = -1;
 
-    if (t->chunked && cow_native_dataset_lacks_chunk(t->from.object, start))
-        return 0;
     for (unsigned d = 0; d < rank; d++)
         n *= (size_t)count[d];
     all = (hssize_t)n == H5Sget_simple_extent_npoints(t->space);
@@ -678,22 +675,20 @@ static int copy_box(void *context, unsigned rank, const hsize_t start[], const h
  * in the copy. */
 static int copy_elements(cow_loc from, cow_loc to, hid_t space, hid_t dcpl)
 {
-    transfer t = {.from = from,
-                  .to = to,
-                  .type = cow_native_dataset_type(from.object),
-                  .space = space,
-                  .chunked = H5Pget_layout(dcpl) == H5D_CHUNKED};
+    transfer t = {.from = from, .to = to, .type = cow_native_dataset_type(from.object), .space = space};
     hsize_t box[H5S_MAX_RANK];
     hssize_t n = H5Sget_simple_extent_npoints(space);
     int status = -1;
 
     if (t.type < 0)
         return -1;
-    if (n < 0 ||
-        (t.chunked ? H5Pget_chunk(dcpl, H5S_MAX_RANK, box) : cow_box_of(space, PIECE / H5Tget_size(t.type), box)) < 0)
+    if (n < 0 || cow_box_of(space, PIECE / H5Tget_size(t.type), box) < 0)
         cow_error_native("cannot get the size of a dataset");
+    else if (n == 0)
+        status = 0;
     else
-        status = n == 0 ? 0 : cow_boxes(space, box, copy_box, &t);
+        status = H5Pget_layout(dcpl) == H5D_CHUNKED ? cow_native_stored_boxes(from.object, space, dcpl, copy_box, &t)
+                                                    : cow_boxes(space, box, copy_box, &t);
     free(t.values);
     H5Tclose(t.type);
     return status;

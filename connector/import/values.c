@@ -156,16 +156,12 @@ static int ask_for_chunk(void *context, unsigned rank, const hsize_t start[], co
     return add_chunk(a->chunks, start, size);
 }
 
-/* HDF5 1.14.5 lists the chunks of an extensible array at the places of others where the unlimited dimension is not the
- * first (H5D__earray_idx_iterate_cb); so there each place is asked for. */
+/* Then each place is asked for. */
 static bool is_listed_wrong(hid_t dataset, hid_t space)
 {
-    H5D_chunk_index_t index = H5D_CHUNK_IDX_BTREE;
-    hsize_t most[H5S_MAX_RANK];
+    H5D_chunk_index_t index;
 
-    return H5Dget_chunk_index_type(dataset, &index) < 0 ||
-           (index == H5D_CHUNK_IDX_EARRAY &&
-            (H5Sget_simple_extent_dims(space, NULL, most) < 0 || most[0] != H5S_UNLIMITED));
+    return H5Dget_chunk_index_type(dataset, &index) < 0 || cow_chunks_listed_wrong(index, space);
 }
 
 int cow_tree_list_chunks(hid_t dataset, hid_t dcpl, cow_tree_chunks *chunks)

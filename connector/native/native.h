@@ -115,16 +115,25 @@ int cow_native_dataset_write(void *dataset, hid_t mem_type, hid_t mem_space, hid
 int cow_native_dataset_resize(void *dataset, const hsize_t extent[]);
 int cow_native_dataset_status(void *dataset, H5D_space_status_t *status); /* H5Dget_space_status */
 /* Is it certain that no chunk is stored at OFFSET? HDF5 1.14 looks it up, in the index and in the cache, and gives an
- * error; its calls that tell addresses go through all chunks, at wrong places for some (H5D__earray_idx_iterate_cb). */
+ * error. */
 bool cow_native_dataset_lacks_chunk(void *dataset, const hsize_t offset[]);
 /* Did H5Dget_chunk_storage_size, which has just failed, say so? The error stack is empty afterwards. */
 bool cow_chunk_was_missing(void);
+/* Does HDF5 list the chunks of a dataset with this index and extent at the places of others? SPACE: public calls only. */
+bool cow_chunks_listed_wrong(H5D_chunk_index_t index, hid_t space);
 /* Go through a simple or scalar extent, in C order, in boxes of at most BOX[d] elements, those at the end shorter; rank 0:
  * one visit. Anything but 0 ends the walk, and is returned. Public calls only. */
 typedef int cow_box_visitor(void *context, unsigned rank, const hsize_t start[], const hsize_t count[]);
 int cow_boxes(hid_t space, const hsize_t box[], cow_box_visitor *visit, void *context);
 /* A box of at most ELEMENTS, but one at least, as long as it can be in the last dimensions. */
 int cow_box_of(hid_t space, size_t elements, hsize_t box[]);
+/* The same for the chunks of a native dataset that are stored, as far as they are inside the extent. VISIT may change
+ * other datasets. */
+int cow_native_stored_boxes(void *dataset, hid_t space, hid_t dcpl, cow_box_visitor *visit, void *context);
+/* A chunk as it is stored: at least *SIZE bytes, grown as needed, at *BYTES, the caller's to free. */
+int cow_native_chunk_read(void *dataset, const hsize_t offset[], uint32_t *mask, void **bytes, size_t *room,
+                          hsize_t *size);
+int cow_native_chunk_write(void *dataset, const hsize_t offset[], uint32_t mask, const void *bytes, size_t size);
 /* HDF5 makes a dataset with chunks larger than a fixed maximum only where its extent is 0 in that dimension
  * (H5D__chunk_construct); it may grow then. 1: SPACE, of a dataset to be made with DCPL, got such an extent, so the dataset
  * is to be given its own afterwards; 0: nothing to do; -1: HDF5's error. Public calls only. */

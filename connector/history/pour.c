@@ -1,0 +1,165 @@
+/* The elements of a dataset into another one of the same type and extent, in another file: chunk by chunk, as they are
+ * stored where that can be. What is not stored is not stored in the copy.
+ */
+#include "history/internal.h"
+
+#include "error.h"
+#include "ids.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define DXPL H5P_DATASET_XFER_DEFAULT
+
+/* Of each pair one is NULL. */
+typedef struct pouring {
+    cow_array *array, *to_array;
+    void *native, *to_native;
+    hid_t type, space;
+    const char *label;
+    bool encoded;    /* chunks go as they are stored */
+    bool heap;       /* elements have parts elsewhere */
+    bool references; /* there are some, and what their addresses mean in another file is nobody's to say */
+    void *buffer;
+    size_t room;
+} pouring;
+
+static int make_room(pouring *p, size_t size)
+{
+    void *larger;
+
+    if (size <= p->room)
+        return 0;
+    if ((larger = realloc(p->buffer, size)) == NULL)
+        return cow_error(COW_MEMORY, "%s: no memory for a chunk of %zu bytes", p->label, size);
+    p->buffer = larger;
+    p->room = size;
+    return 0;
+}
+
+static int pour_encoded(pouring *p, unsigned rank, const hsize_t start[])
+{
+    uint64_t offset[COW_MAX_RANK];
+    cow_chunk_info info;
+    hsize_t size;
+    uint32_t mask;
+
+    for (unsigned d = 0; d < rank; d++)
+        offset[d] = start[d];
+    if (p->native != NULL)
+        return cow_native_chunk_read(p->native, start, &mask, &p->buffer, &p->room, &size) < 0
+                   ? -1
+                   : cow_array_chunk_write(p->to_array, offset, mask, p->buffer, size);
+    if (cow_array_chunk_by_offset(p->array, offset, &info) < 0 || make_room(p, info.size) < 0 ||
+        cow_array_chunk_read(p->array, offset, &mask, p->buffer, info.size) < 0)
+        return -1;
+    return cow_native_chunk_write(p->to_native, start, mask, p->buffer, info.size);
+}
+
+static int pour_decoded(pouring *p, unsigned rank, const hsize_t start[], const hsize_t count[])
+{
+    hid_t memory = H5Screate_simple((int)rank, count, NULL), file = H5Scopy(p->space);
+    size_t n = 1, size = H5Tget_size(p->type);
+    int status = -1;
+
+    for (unsigned d = 0; d < rank; d++)
+        n *= (size_t)count[d];
+    if (make_room(p, n * size) < 0)
+        goto done;
+    if (p->heap)
+        memset(p->buffer, 0, n * size);
+    if (memory < 0 || file < 0 || H5Sselect_hyperslab(file, H5S_SELECT_SET, start, NULL, count, NULL) < 0) {
+        cow_error_native("%s: cannot select a chunk", p->label);
+        goto done;
+    }
+    status = p->array != NULL ? cow_array_read(p->array, p->type, memory, file, DXPL, p->buffer)
+                              : cow_native_dataset_read(p->native, p->type, memory, file, DXPL, p->buffer);
+    if (status < 0)
+        goto done;
+    if (p->references && cow_native_references_empty(p->type, n, p->buffer) < 0)
+        status = -1;
+    else
+        status = p->to_array != NULL ? cow_array_write(p->to_array, p->type, memory, file, DXPL, p->buffer)
+                                     : cow_native_dataset_write(p->to_native, p->type, memory, file, DXPL, p->buffer);
+    if (p->heap)
+        H5Treclaim(p->type, memory, DXPL, p->buffer);
+done:
+    cow_close(file, memory);
+    return status;
+}
+
+static int pour_box(void *context, unsigned rank, const hsize_t start[], const hsize_t count[])
+{
+    pouring *p = context;
+
+    return p->encoded ? pour_encoded(p, rank, start) : pour_decoded(p, rank, start, count);
+}
+
+static int pour_chunk(void *context, const uint64_t chunk[], uint64_t slot)
+{
+    const cow_array *array = ((pouring *)context)->array;
+    const cow_grid *grid = &array->grid;
+    hsize_t start[COW_MAX_RANK], count[COW_MAX_RANK];
+
+    (void)slot;
+    for (unsigned d = 0; d < grid->rank; d++) {
+        start[d] = chunk[d] * grid->chunk[d];
+        count[d] = array->extent[d] - start[d] < grid->chunk[d] ? array->extent[d] - start[d] : grid->chunk[d];
+    }
+    return pour_box(context, grid->rank, start, count);
+}
+
+int cow_pour_dataset(cow_dataset *source, cow_dataset *target, void *native)
+{
+    cow_array *array = &source->array;
+    pouring p = {.array = array,
+                 .to_array = target == NULL ? NULL : &target->array,
+                 .to_native = native,
+                 .type = array->type,
+                 .label = array->label,
+                 .heap = array->heap,
+                 .references = H5Tdetect_class(array->type, H5T_REFERENCE) > 0};
+    uint64_t first[COW_MAX_RANK] = {0}, count[COW_MAX_RANK];
+    int status = -1;
+
+    p.encoded = target == NULL && cow_dataset_chunked(source) && !p.heap && !p.references &&
+                !(source->row.flags & COW_FLAG_FILTERS_ADDED);
+    for (unsigned d = 0; d < array->grid.rank; d++)
+        count[d] = (array->extent[d] + array->grid.chunk[d] - 1) / array->grid.chunk[d];
+    if ((p.space = cow_dataset_space(source)) >= 0)
+        status = cow_index_visit(array->index, first, count, pour_chunk, &p);
+    free(p.buffer);
+    cow_close(p.space);
+    return status;
+}
+
+int cow_pour_native(void *source, cow_dataset *target)
+{
+    cow_array *array = &target->array;
+    hid_t dcpl = cow_native_dataset_dcpl(source);
+    pouring p = {.native = source,
+                 .to_array = array,
+                 .type = array->type,
+                 .label = array->label,
+                 .heap = array->heap,
+                 .references = H5Tdetect_class(array->type, H5T_REFERENCE) > 0,
+                 .space = cow_native_dataset_space(source)};
+    H5D_space_status_t stored;
+    hsize_t box[COW_MAX_RANK];
+    int status = -1;
+
+    for (unsigned d = 0; d < array->grid.rank; d++)
+        box[d] = array->grid.chunk[d];
+    if (dcpl < 0 || p.space < 0 || cow_native_dataset_status(source, &stored) < 0)
+        goto done;
+    p.encoded = H5Pget_layout(dcpl) == H5D_CHUNKED && !p.heap && !p.references;
+    if (stored == H5D_SPACE_STATUS_NOT_ALLOCATED || H5Sget_simple_extent_npoints(p.space) == 0)
+        status = 0;
+    else
+        status = H5Pget_layout(dcpl) == H5D_CHUNKED ? cow_native_stored_boxes(source, p.space, dcpl, pour_box, &p)
+                                                    : cow_boxes(p.space, box, pour_box, &p);
+done:
+    free(p.buffer);
+    cow_close(p.space, dcpl);
+    return status;
+}

@@ -1,0 +1,207 @@
+/* Chunks of native datasets, and boxes of elements. */
+#include "native/native.h"
+
+#include "error.h"
+
+#include <H5VLconnector.h>
+#include <H5VLconnector_passthru.h>
+#include <H5VLnative.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#define DXPL H5P_DATASET_XFER_DEFAULT
+
+/* ---- boxes ---- */
+
+int cow_boxes(hid_t space, const hsize_t box[], cow_box_visitor *visit, void *context)
+{
+    hsize_t extent[H5S_MAX_RANK], start[H5S_MAX_RANK] = {0}, count[H5S_MAX_RANK];
+    int rank = H5Sget_simple_extent_dims(space, extent, NULL), status = rank < 0 ? -1 : 0;
+
+    for (int d = 0; status == 0 && d >= 0;) {
+        for (int e = 0; e < rank; e++)
+            count[e] = extent[e] - start[e] < box[e] ? extent[e] - start[e] : box[e];
+        status = visit(context, (unsigned)rank, start, count);
+        for (d = rank - 1; d >= 0 && (start[d] += box[d]) >= extent[d]; d--)
+            start[d] = 0;
+    }
+    return status;
+}
+
+int cow_box_of(hid_t space, size_t elements, hsize_t box[])
+{
+    int rank = H5Sget_simple_extent_dims(space, box, NULL);
+
+    for (int d = rank; d-- > 0;) {
+        if (box[d] > elements)
+            box[d] = elements > 0 ? elements : 1;
+        elements /= box[d] > 0 ? box[d] : 1;
+    }
+    return rank < 0 ? -1 : 0;
+}
+
+/* ---- chunks ---- */
+
+static herr_t find_not_allocated(unsigned n, const H5E_error2_t *record, void *context)
+{
+    (void)n;
+    if (record->desc != NULL && strstr(record->desc, "chunk storage is not allocated") != NULL)
+        *(bool *)context = true;
+    return 0;
+}
+
+bool cow_chunk_was_missing(void)
+{
+    bool missing = false;
+
+    H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, find_not_allocated, &missing);
+    H5Eclear2(H5E_DEFAULT);
+    return missing;
+}
+
+bool cow_native_dataset_lacks_chunk(void *dataset, const hsize_t offset[])
+{
+    hsize_t size;
+    H5VL_native_dataset_optional_args_t native = {.get_chunk_storage_size = {.offset = offset, .size = &size}};
+    H5VL_optional_args_t args = {.op_type = H5VL_NATIVE_DATASET_GET_CHUNK_STORAGE_SIZE, .args = &native};
+
+    return H5VLdataset_optional(dataset, cow_native_id(), &args, DXPL, NULL) < 0 && cow_chunk_was_missing();
+}
+
+/* HDF5 1.14.5: H5D__earray_idx_iterate_cb counts the places as if the unlimited dimension were the first. */
+bool cow_chunks_listed_wrong(H5D_chunk_index_t index, hid_t space)
+{
+    hsize_t most[H5S_MAX_RANK];
+
+    return index == H5D_CHUNK_IDX_EARRAY &&
+           (H5Sget_simple_extent_dims(space, NULL, most) < 0 || most[0] != H5S_UNLIMITED);
+}
+
+typedef struct stored {
+    void *dataset;
+    unsigned rank;
+    hsize_t *offset; /* [count][rank] */
+    size_t count, room;
+    cow_box_visitor *visit;
+    void *context;
+} stored;
+
+static int note_stored(const hsize_t *offset, unsigned mask, haddr_t address, hsize_t size, void *context)
+{
+    stored *s = context;
+
+    (void)mask;
+    (void)address;
+    (void)size;
+    if (s->count == s->room) {
+        size_t room = s->room * 2 + 64;
+        void *larger = reallocarray(s->offset, room, s->rank * sizeof *s->offset);
+        if (larger == NULL)
+            return cow_error(COW_MEMORY, "no memory for a list of %zu chunks", room);
+        s->offset = larger;
+        s->room = room;
+    }
+    memcpy(&s->offset[s->count++ * s->rank], offset, s->rank * sizeof *offset);
+    return 0;
+}
+
+static int visit_stored(void *context, unsigned rank, const hsize_t start[], const hsize_t count[])
+{
+    stored *s = context;
+
+    return cow_native_dataset_lacks_chunk(s->dataset, start) ? 0 : s->visit(s->context, rank, start, count);
+}
+
+static int list(stored *s)
+{
+    H5VL_native_dataset_optional_args_t native = {.chunk_iter = {.op = note_stored, .op_data = s}};
+    H5VL_optional_args_t args = {.op_type = H5VL_NATIVE_DATASET_CHUNK_ITER, .args = &native};
+
+    return H5VLdataset_optional(s->dataset, cow_native_id(), &args, DXPL, NULL) < 0
+               ? cow_error_native("cannot list the chunks of a dataset")
+               : 0;
+}
+
+int cow_native_stored_boxes(void *dataset, hid_t space, hid_t dcpl, cow_box_visitor *visit, void *context)
+{
+    H5D_chunk_index_t index = H5D_CHUNK_IDX_BTREE;
+    H5VL_native_dataset_optional_args_t native = {.get_chunk_idx_type = {.idx_type = &index}};
+    H5VL_optional_args_t args = {.op_type = H5VL_NATIVE_DATASET_GET_CHUNK_INDEX_TYPE, .args = &native};
+    hsize_t extent[H5S_MAX_RANK], box[H5S_MAX_RANK], count[H5S_MAX_RANK];
+    stored s = {.dataset = dataset, .visit = visit, .context = context};
+    int rank = H5Sget_simple_extent_dims(space, extent, NULL), status = 0;
+
+    if (rank < 0 || H5Pget_chunk(dcpl, H5S_MAX_RANK, box) != rank ||
+        H5VLdataset_optional(dataset, cow_native_id(), &args, DXPL, NULL) < 0)
+        return cow_error_native("cannot look at the chunks of a dataset");
+    s.rank = (unsigned)rank;
+    if (cow_chunks_listed_wrong(index, space))
+        return cow_boxes(space, box, visit_stored, &s);
+    if (list(&s) < 0)
+        status = -1;
+    for (size_t i = 0; status == 0 && i < s.count; i++) {
+        const hsize_t *start = &s.offset[i * s.rank];
+        bool inside = true;
+        for (int d = 0; inside && d < rank; d++)
+            if ((inside = start[d] < extent[d]))
+                count[d] = extent[d] - start[d] < box[d] ? extent[d] - start[d] : box[d];
+        if (inside)
+            status = visit(context, s.rank, start, count);
+    }
+    free(s.offset);
+    return status;
+}
+
+int cow_native_chunk_read(void *dataset, const hsize_t offset[], uint32_t *mask, void **bytes, size_t *room,
+                          hsize_t *size)
+{
+    H5VL_native_dataset_optional_args_t native = {.get_chunk_storage_size = {.offset = offset, .size = size}};
+    H5VL_optional_args_t args = {.op_type = H5VL_NATIVE_DATASET_GET_CHUNK_STORAGE_SIZE, .args = &native};
+
+    if (H5VLdataset_optional(dataset, cow_native_id(), &args, DXPL, NULL) < 0)
+        return cow_error_native("cannot look at a chunk");
+    if (*size > *room) {
+        void *larger = realloc(*bytes, *size);
+        if (larger == NULL)
+            return cow_error(COW_MEMORY, "no memory for a chunk of %llu bytes", (unsigned long long)*size);
+        *bytes = larger;
+        *room = *size;
+    }
+    args.op_type = H5VL_NATIVE_DATASET_CHUNK_READ;
+    native.chunk_read.offset = offset;
+    native.chunk_read.filters = 0;
+    native.chunk_read.buf = *bytes;
+    if (H5VLdataset_optional(dataset, cow_native_id(), &args, DXPL, NULL) < 0)
+        return cow_error_native("cannot read a chunk");
+    *mask = native.chunk_read.filters;
+    return 0;
+}
+
+int cow_native_chunk_write(void *dataset, const hsize_t offset[], uint32_t mask, const void *bytes, size_t size)
+{
+    H5VL_native_dataset_optional_args_t native = {
+        .chunk_write = {.offset = offset, .filters = mask, .size = (uint32_t)size, .buf = bytes}};
+    H5VL_optional_args_t args = {.op_type = H5VL_NATIVE_DATASET_CHUNK_WRITE, .args = &native};
+
+    return H5VLdataset_optional(dataset, cow_native_id(), &args, DXPL, NULL) < 0
+               ? cow_error_native("cannot write a chunk")
+               : 0;
+}
+
+int cow_native_space_at_first(hid_t dcpl, hid_t space)
+{
+    hsize_t chunk[H5S_MAX_RANK], extent[H5S_MAX_RANK], most[H5S_MAX_RANK];
+    int rank = H5Pget_layout(dcpl) == H5D_CHUNKED ? H5Pget_chunk(dcpl, H5S_MAX_RANK, chunk) : 0, grows = 0;
+
+    if (rank <= 0)
+        return rank;
+    if (H5Sget_simple_extent_dims(space, extent, most) != rank)
+        return -1;
+    for (int d = 0; d < rank; d++)
+        if (extent[d] > 0 && most[d] != H5S_UNLIMITED && most[d] < chunk[d]) {
+            extent[d] = 0;
+            grows = 1;
+        }
+    return grows && H5Sset_extent_simple(space, rank, extent, most) < 0 ? -1 : grows;
+}
