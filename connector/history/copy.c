@@ -691,6 +691,11 @@ int cow_object_copy(cow_file *from_file, const char *version, void *from, const 
 
     if (H5Pget_copy_object(ocpypl, &flags) < 0)
         return cow_error_native("cannot get how to copy '%s'", from_name);
+    if (from_file != NULL && from_file->handle_lost)
+        return cow_error(COW_MEMORY,
+                         "%s: there was no memory when another opening of the file was closed, and HDF5 cannot copy "
+                         "objects since; close the file and open it again",
+                         from_file->name);
     if (to_file != NULL) {
         if (cow_file_begin(to_file) < 0)
             return -1;

@@ -155,11 +155,17 @@ bool cow_file_of_handle(const void *native)
     return false;
 }
 
-int cow_file_keep_handle(cow_file *file, void *native)
+bool cow_file_keep_handle(cow_file *file, void *native)
 {
-    return cow_map_put(&file->kept, (uint64_t)(uintptr_t)native, 0) < 0
-               ? cow_context("%s: one of several openings cannot be closed", file->name)
-               : 0;
+    if (cow_map_put(&file->kept, (uint64_t)(uintptr_t)native, 0) == 0)
+        return true;
+    cow_error_clear();
+    return false;
+}
+
+void cow_file_lose_handle(cow_file *file)
+{
+    file->handle_lost = true;
 }
 
 bool cow_file_keeps(const void *native)

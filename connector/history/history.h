@@ -63,8 +63,10 @@ void *cow_file_native(const cow_file *file);
 bool cow_file_of_handle(const void *native);
 /* NATIVE, a handle that the application has closed while the file stays open by others: it is closed with the file. HDF5
  * keeps decoded messages, and with each that names a committed datatype the handle that it was read by; H5Ocopy uses
- * that handle again, and crashes, or copies from another file, where it is closed. -1: no memory, nothing is kept. */
-int cow_file_keep_handle(cow_file *file, void *native);
+ * that handle again, and crashes, or copies from another file, where it is closed. False: there is no memory for that. */
+bool cow_file_keep_handle(cow_file *file, void *native);
+/* One could not be kept: nothing is copied out of the file any more. */
+void cow_file_lose_handle(cow_file *file);
 /* Is NATIVE such a handle? HDF5 makes ids for it still, to keep in references. */
 bool cow_file_keeps(const void *native);
 const H5O_token_t *cow_file_root_token(const cow_file *file);

@@ -89,8 +89,9 @@ struct cow_file {
     bool shut;     /* by H5atclose: no native handle any more */
     bool laid_out; /* /_versioned_data exists */
     void *native;
-    cow_map kept; /* handles: cow_file_keep_handle */
-    cow_loc loc;  /* native, as a location */
+    cow_map kept;     /* handles: cow_file_keep_handle */
+    bool handle_lost; /* one could not be kept */
+    cow_loc loc;      /* native, as a location */
     H5O_token_t root;
     cow_file_state state;
     /* tables, opened when laid out; pools and snapshots may be NULL until cow_file_open_all */

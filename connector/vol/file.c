@@ -713,17 +713,22 @@ static int open_by(void *native, unsigned types, hid_t ids[], size_t most, size_
                : 0;
 }
 
-/* Something else of the file is open as well: to the application this opening is closed, as HDF5 would close it. */
-static int leave_open(const cow_object *o)
+/* False: the handle on the native file must be closed, since it is the last, or what is mounted in it, or it in what,
+ * counts on that. */
+static bool keeps_handle(const cow_home *home)
+{
+    return home != NULL && home->file != NULL && !cow_file_shut(home->file) && !cow_home_last(home) &&
+           !cow_home_mounts(home);
+}
+
+/* By DEGREE, HDF5 closes what is open by a handle first, or does not close this one, -1. */
+static int close_objects(const cow_object *o, H5F_close_degree_t degree)
 {
     /* first what may have such a type, as HDF5 does */
     static const unsigned types[] = {H5F_OBJ_DATASET | H5F_OBJ_GROUP | H5F_OBJ_ATTR, H5F_OBJ_DATATYPE};
-    H5F_close_degree_t degree;
     hid_t id[64];
     size_t count;
 
-    if (close_degree(o->native, &degree) < 0)
-        return -1;
     if (degree == H5F_CLOSE_SEMI) {
         if (open_by(o->native, types[0] | types[1], id, 1, &count) < 0)
             return -1;
@@ -742,12 +747,26 @@ static int leave_open(const cow_object *o)
     return 0;
 }
 
-/* False: the handle on the native file must be closed, since it is the last, or what is mounted in it, or it in what,
- * counts on that. */
-static bool keeps_handle(const cow_home *home)
+/* Something else of the file is open as well: to the application this opening is closed, as HDF5 would close it. 1; 0: it
+ * is HDF5's to close; -1: it stays open. */
+static int close_one_of_several(cow_object *o)
 {
-    return home != NULL && home->file != NULL && !cow_file_shut(home->file) && !cow_home_last(home) &&
-           !cow_home_mounts(home);
+    cow_file *file = o->home == NULL ? NULL : o->home->file;
+    H5F_close_degree_t degree;
+
+    if (!keeps_handle(o->home))
+        return 0;
+    if (close_degree(o->native, &degree) == 0) {
+        if (close_objects(o, degree) < 0)
+            return -1;
+        if (!keeps_handle(o->home)) /* it has become the last */
+            return 0;
+        if (cow_file_keep_handle(file, o->native))
+            return 1;
+    }
+    cow_error_clear(); /* no memory: it can be closed all the same */
+    cow_file_lose_handle(file);
+    return 0;
 }
 
 /* With the last file id of the application its changes become a version, which is finished when no object of the file is
@@ -760,6 +779,7 @@ herr_t cow_file_close_callback(void *object, hid_t dxpl, void **req)
     cow_object *o = cow_object_of(object);
     cow_home *home = o == NULL ? NULL : o->home;
     bool kept = cow_file_keeps(o == NULL ? object : o->native);
+    int done;
 
     /* An id that HDF5 made for the history's own handle, to keep in references: the handle stays. */
     if (cow_file_of_handle(o == NULL ? object : o->native)) {
@@ -778,13 +798,10 @@ herr_t cow_file_close_callback(void *object, hid_t dxpl, void **req)
         return cow_leave(-1);
     }
     cow_object_drop_root(o);
-    if (keeps_handle(home) && leave_open(o) < 0)
+    if ((done = close_one_of_several(o)) < 0)
         return cow_leave(-1);
     cow_object_release_last(o);
-    if (keeps_handle(o->home)) {
-        if (cow_file_keep_handle(home->file, o->native) < 0)
-            return cow_leave(-1);
-    } else if (!kept && H5VLfile_close(o->native, cow_native_id(), dxpl, req) < 0)
+    if (done == 0 && !kept && H5VLfile_close(o->native, cow_native_id(), dxpl, req) < 0)
         return cow_leave(-1); /* semi-strong closing with objects still open: nothing is closed */
     /* What the release could still report has been reported by the commit above. */
     cow_object_free(o);
