@@ -19,8 +19,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define BLOCK_ROWS 5 /* newest rows of the log that may share their heap blocks with what a commit writes */
-
 /* ---- datasets ---- */
 
 typedef struct written_nodes {
@@ -146,7 +144,6 @@ static int commit_dataset(cow_dataset *dataset)
     written_nodes w = {.file = file, .dataset = dataset};
     cow_root root = {.dataset = dataset->id, .pool = dataset->row.pool, .rank = array->grid.rank};
     uint64_t offset;
-    char path[COW_PATH_MAX];
     int status = -1;
 
     if (dataset->root != COW_NO_NODE && !array->extent_changed && !cow_index_changed(array->index)) {
@@ -160,13 +157,6 @@ static int commit_dataset(cow_dataset *dataset)
     w.view.type = array->type;
     w.view.source_rows = cow_pool_slots(array->pool) * array->grid.chunk[0];
     cow_pool_path(w.view.source, dataset->row.pool);
-    /* the former root view first: HDF5 then puts the new mappings into the heap block where its own are */
-    if (dataset->root != COW_NO_NODE) {
-        void *former;
-        cow_view_path(path, dataset->root);
-        if ((former = cow_native_dataset_open(file->loc, path)) == NULL || cow_native_dataset_close(former) < 0)
-            goto done;
-    }
     memcpy(root.extent, array->extent, sizeof root.extent);
     memcpy(root.maximum, array->maximum, sizeof root.maximum);
     memcpy(root.chunk, array->grid.chunk, sizeof root.chunk);
@@ -230,6 +220,7 @@ static int by_id(const void *a, const void *b)
 
 int cow_commit_datasets(cow_file *file)
 {
+    const cow_journal *journal;
     cow_dataset **list;
     size_t count;
     int status = -1;
@@ -249,6 +240,8 @@ int cow_commit_datasets(cow_file *file)
         } else if (cow_array_store(&list[i]->array) < 0)
             goto done;
     }
+    if ((journal = cow_driver_journal(file->fileno)) != NULL)
+        cow_journal_start_sync(journal);
     for (size_t i = 0; i < file->pool_count; i++)
         if (file->pool[i].pool != NULL && cow_pool_flush(file->pool[i].pool) < 0)
             goto done;
@@ -369,21 +362,6 @@ static int close_version(cow_file *file)
     return status;
 }
 
-/* HDF5 puts the texts of the log and the mappings of views into a heap block that it has met since the file was opened
- * and that has room for them, or into a new one of 4 KiB. Rows of the log lead to the newest blocks. */
-static void meet_heap_blocks(cow_file *file)
-{
-    cow_log_row row[BLOCK_ROWS];
-    size_t rows = file->log_rows < BLOCK_ROWS ? (size_t)file->log_rows : BLOCK_ROWS;
-
-    if (rows == 0)
-        return;
-    if (cow_log_read_rows(file->loc, file->log_rows - rows, rows, row) < 0)
-        cow_error_clear(); /* a commit can do without */
-    for (size_t i = 0; i < rows; i++)
-        cow_log_row_free(&row[i]);
-}
-
 static int commit(cow_file *file, bool finished)
 {
     cow_walk *walk = NULL;
@@ -392,7 +370,8 @@ static int commit(cow_file *file, bool finished)
 
     if (cow_file_lay_out(file) < 0)
         return -1;
-    meet_heap_blocks(file);
+    if (cow_log_meet_blocks(file->loc, file->log_rows) < 0)
+        cow_error_clear(); /* a commit can do without */
     if (cow_native_file_small_headers(file->native, true, &small) < 0)
         return -1;
     if (cow_commit_datasets(file) < 0 || (walk = cow_walk_open(file)) == NULL || (differs = cow_walk_decide(walk)) < 0)

@@ -250,8 +250,10 @@ int cow_deleted_note(cow_file *file, const cow_map *met, uint64_t row);
 int cow_log_create(cow_loc file);
 int cow_log_rows(cow_loc file, uint64_t *rows);
 int cow_log_read(cow_loc file, uint64_t row, cow_log_row *out);
-int cow_log_read_rows(cow_loc file, uint64_t first, size_t count, cow_log_row out[]);
 /* ROW == number of rows: appended. */
+/* HDF5 puts the texts of the log and the mappings of views into a heap block that it has met since the file was opened
+ * and that has room for them, or into a new one of 4 KiB. It meets those that the newest of ROWS rows lead to. */
+int cow_log_meet_blocks(cow_loc file, uint64_t rows);
 int cow_log_write(cow_loc file, uint64_t row, const cow_log_row *in);
 void cow_log_row_free(cow_log_row *row);
 /* Fill in who, where, what and when. */

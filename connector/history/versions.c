@@ -19,6 +19,16 @@
 
 /* ---- rows ---- */
 
+static hid_t text_type(void)
+{
+    hid_t type = H5Tcopy(H5T_C_S1);
+
+    if (type >= 0 && H5Tset_size(type, H5T_VARIABLE) >= 0 && H5Tset_cset(type, H5T_CSET_UTF8) >= 0)
+        return type;
+    cow_close(type);
+    return H5I_INVALID_HID;
+}
+
 static hid_t log_row_type(void)
 {
     static const struct {
@@ -27,8 +37,8 @@ static hid_t log_row_type(void)
     } text[] = {{"user", offsetof(cow_log_row, user)},       {"host", offsetof(cow_log_row, host)},
                 {"program", offsetof(cow_log_row, program)}, {"hdf5", offsetof(cow_log_row, hdf5)},
                 {"h5cow", offsetof(cow_log_row, h5cow)},     {"message", offsetof(cow_log_row, message)}};
-    hid_t type = H5Tcreate(H5T_COMPOUND, sizeof(cow_log_row)), string = H5Tcopy(H5T_C_S1);
-    int bad = type < 0 || string < 0 || H5Tset_size(string, H5T_VARIABLE) < 0 || H5Tset_cset(string, H5T_CSET_UTF8) < 0;
+    hid_t type = H5Tcreate(H5T_COMPOUND, sizeof(cow_log_row)), string = text_type();
+    int bad = type < 0 || string < 0;
 
     bad = bad || H5Tinsert(type, "name", offsetof(cow_log_row, name), string) < 0 ||
           H5Tinsert(type, "parent", offsetof(cow_log_row, parent), H5T_NATIVE_INT64) < 0 ||
@@ -68,17 +78,20 @@ done:
     return status;
 }
 
-/* Move COUNT rows between memory and the file; WRITE of one past the end appends. */
-static int transfer(cow_loc file, uint64_t row, hsize_t count, cow_log_row *data, bool write)
+/* Move COUNT rows between memory and the file, those members that TYPE has, which is closed here; WRITE of one past the
+ * end appends. */
+static int transfer(cow_loc file, uint64_t row, hsize_t count, cow_log_row *data, hid_t type, bool write)
 {
-    void *dataset = cow_native_dataset_open(file, LOG);
-    hid_t type = H5I_INVALID_HID, memory = H5I_INVALID_HID, space = H5I_INVALID_HID;
+    void *dataset = type < 0 ? NULL : cow_native_dataset_open(file, LOG);
+    hid_t memory = H5I_INVALID_HID, space = H5I_INVALID_HID;
     hsize_t rows = 0, start = row;
     int status = -1;
 
-    if (dataset == NULL)
+    if (dataset == NULL) {
+        cow_close(type);
         return -1;
-    if ((type = log_row_type()) < 0 || (space = cow_native_dataset_space(dataset)) < 0)
+    }
+    if ((space = cow_native_dataset_space(dataset)) < 0)
         goto done;
     if (H5Sget_simple_extent_ndims(space) != 1 || H5Sget_simple_extent_dims(space, &rows, NULL) < 0 || row > rows ||
         (!write && count > rows - row)) {
@@ -122,21 +135,36 @@ int cow_log_rows(cow_loc file, uint64_t *rows)
     return n < 0 ? cow_error(COW_CORRUPT, "the log of versions cannot be read; try: h5cow verify") : 0;
 }
 
-int cow_log_read_rows(cow_loc file, uint64_t first, size_t count, cow_log_row out[])
-{
-    memset(out, 0, count * sizeof *out);
-    return transfer(file, first, count, out, false);
-}
-
 int cow_log_read(cow_loc file, uint64_t row, cow_log_row *out)
 {
-    return cow_log_read_rows(file, row, 1, out);
+    memset(out, 0, sizeof *out);
+    return transfer(file, row, 1, out, log_row_type(), false);
 }
 
 int cow_log_write(cow_loc file, uint64_t row, const cow_log_row *in)
 {
     cow_log_row copy = *in;
-    return transfer(file, row, 1, &copy, true);
+    return transfer(file, row, 1, &copy, log_row_type(), true);
+}
+
+int cow_log_meet_blocks(cow_loc file, uint64_t rows)
+{
+    enum { MOST = 5 };
+    const uint64_t n = rows < MOST ? rows : MOST;
+    hid_t type = H5Tcreate(H5T_COMPOUND, sizeof(cow_log_row)), string = text_type();
+    cow_log_row row[MOST] = {0};
+    int status = -1;
+
+    /* a long text, and the last one: a row may stand in two blocks */
+    if (type < 0 || string < 0 || H5Tinsert(type, "program", offsetof(cow_log_row, program), string) < 0 ||
+        H5Tinsert(type, "h5cow", offsetof(cow_log_row, h5cow), string) < 0)
+        cow_error_native("cannot describe the log of versions");
+    else
+        status = n == 0 ? 0 : transfer(file, rows - n, n, row, H5Tcopy(type), false);
+    for (uint64_t i = 0; i < n; i++)
+        cow_log_row_free(&row[i]);
+    cow_close(string, type);
+    return status;
 }
 
 void cow_log_row_free(cow_log_row *row)
@@ -182,25 +210,40 @@ static void command_line(char *text, size_t size)
             text[i] = ' ';
 }
 
+/* Who this process is. Looking it up reads files: once is enough for as long as it is the same. */
+static const char *user_name(void)
+{
+    static struct {
+        uid_t id;
+        char name[256]; /* "": not looked up yet */
+    } user;
+    char buffer[4096];
+    struct passwd entry, *found = NULL;
+
+    if (user.name[0] != '\0' && user.id == geteuid())
+        return user.name;
+    user.id = geteuid();
+    if (getpwuid_r(user.id, &entry, buffer, sizeof buffer, &found) == 0 && found != NULL)
+        snprintf(user.name, sizeof user.name, "%s", entry.pw_name);
+    else
+        snprintf(user.name, sizeof user.name, "%lu", (unsigned long)user.id);
+    return user.name;
+}
+
 int cow_log_row_describe(cow_log_row *row, const char *message)
 {
     unsigned major = 0, minor = 0, release = 0;
-    char user[256] = "", host[256] = "", program[1024], hdf5[64], buffer[4096];
-    struct passwd entry, *found = NULL;
+    char host[256] = "", program[1024], hdf5[64];
     struct timeval now;
 
     gettimeofday(&now, NULL);
     row->time = (int64_t)now.tv_sec * 1000000 + now.tv_usec;
-    if (getpwuid_r(geteuid(), &entry, buffer, sizeof buffer, &found) == 0 && found != NULL)
-        snprintf(user, sizeof user, "%s", entry.pw_name);
-    else
-        snprintf(user, sizeof user, "%lu", (unsigned long)geteuid());
     if (gethostname(host, sizeof host - 1) < 0)
         host[0] = '\0';
     command_line(program, sizeof program);
     H5get_libversion(&major, &minor, &release);
     snprintf(hdf5, sizeof hdf5, "%u.%u.%u", major, minor, release);
-    if ((row->user = text_copy(user)) == NULL || (row->host = text_copy(host)) == NULL ||
+    if ((row->user = text_copy(user_name())) == NULL || (row->host = text_copy(host)) == NULL ||
         (row->program = text_copy(program)) == NULL || (row->hdf5 = text_copy(hdf5)) == NULL ||
         (row->h5cow = text_copy(H5COW_VERSION)) == NULL ||
         (row->message = text_copy(message == NULL ? "" : message)) == NULL)

@@ -25,14 +25,6 @@
 #define FENCE_MAX     4096
 #define GAP           16 /* unchanged bytes between two changed ones that cost less than a frame of their own */
 
-static double now(void)
-{
-    struct timespec time;
-
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec * 1000 + (double)time.tv_nsec / 1e6;
-}
-
 int cow_journal_sync(cow_journal *journal)
 {
     if (journal->options.sync != COW_SYNC_OFF && cow_disk_sync(&journal->disk) < 0)
@@ -541,7 +533,7 @@ static int finish_apply(cow_journal *journal, applying *a)
         status = 0;
     cow_lock_stock_readers_stop(&journal->lock);
     if (status == 0 && (status = retire(journal, a->target)) == 0)
-        journal->last_apply = now();
+        journal->last_apply = cow_milliseconds();
     cow_overlay_free(frames);
     a->target = 0;
     return status;
@@ -550,8 +542,8 @@ static int finish_apply(cow_journal *journal, applying *a)
 static bool apply_now(const cow_journal *journal, bool closing)
 {
     return closing || journal->slot.sequence == 0 || journal->options.sync == COW_SYNC_OFF ||
-           now() - journal->last_apply >= journal->options.apply_interval || journal->pending_count >= CHAIN_MAX / 2 ||
-           chain_bytes(journal) > PENDING_BYTES;
+           cow_milliseconds() - journal->last_apply >= journal->options.apply_interval ||
+           journal->pending_count >= CHAIN_MAX / 2 || chain_bytes(journal) > PENDING_BYTES;
 }
 
 /* ---- the commit ---- */
@@ -688,6 +680,13 @@ early:
     cow_overlay_free(frames);
     cow_overlay_free(merged);
     return cow_journal_fail(journal, COW_ABORTED, "nothing was committed; the file is as it was");
+}
+
+void cow_journal_start_sync(const cow_journal *journal)
+{
+    if (journal->direct && journal->options.sync != COW_SYNC_OFF && cow_journal_writer(journal) &&
+        cow_journal_ours(journal) && !cow_journal_sticky(journal))
+        cow_disk_start_sync(&journal->disk);
 }
 
 int cow_journal_check(cow_journal *journal)

@@ -78,6 +78,12 @@ static int system_flock(void *context, int fd, int operation)
     return flock(fd, operation);
 }
 
+static int system_start_sync(void *context, int fd)
+{
+    (void)context;
+    return sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE);
+}
+
 static int system_sync_folder(void *context, const char *name)
 {
     const char *slash = strrchr(name, '/');
@@ -110,6 +116,7 @@ const cow_disk_calls cow_disk_system = {
     .stat = system_stat,
     .lock = system_lock,
     .flock = system_flock,
+    .start_sync = system_start_sync,
     .sync_folder = system_sync_folder,
 };
 
@@ -191,6 +198,12 @@ int cow_disk_sync(const cow_disk *disk)
         status = disk->calls->fdatasync(disk->calls->context, disk->fd);
     while (status < 0 && errno == EINTR);
     return status < 0 ? failed(disk, "cannot bring what was written onto the disk") : 0;
+}
+
+void cow_disk_start_sync(const cow_disk *disk)
+{
+    if (disk->calls->start_sync != NULL)
+        disk->calls->start_sync(disk->calls->context, disk->fd);
 }
 
 int cow_disk_truncate(const cow_disk *disk, uint64_t size)

@@ -421,6 +421,7 @@ cow_journal *cow_journal_open(const char *name, cow_journal_mode mode, const cow
     journal->lock.fd = -1;
     journal->options = *options;
     journal->unchecked = CHECK_BYTES;
+    journal->last_apply = cow_milliseconds();
     journal->size = (uint64_t)about.st_size;
     if ((journal->name = realpath(name, NULL)) == NULL && (journal->name = strdup(name)) == NULL) {
         cow_error(COW_MEMORY, "%s: no memory to open the file", name);

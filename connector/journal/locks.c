@@ -102,7 +102,7 @@ static void pause_for(long milliseconds)
     nanosleep(&time, NULL);
 }
 
-static double now(void)
+double cow_milliseconds(void)
 {
     struct timespec time;
 
@@ -112,19 +112,19 @@ static double now(void)
 
 int cow_lock_writer(const cow_disk *disk, unsigned timeout)
 {
-    double start = now();
+    double start = cow_milliseconds();
     char writer[256];
 
     while (set(disk, COW_PLANTED(shared_writer_lock) ? F_RDLCK : F_WRLCK, WRITER) < 0) {
         if (!taken(errno))
             return no_locks(disk);
-        if (now() - start >= timeout && !cow_lock_is_writing(disk))
+        if (cow_milliseconds() - start >= timeout && !cow_lock_is_writing(disk))
             return cow_error(COW_IO,
                              "%s: the file is being read, and on this kind of file system (network, FUSE) nobody can "
                              "write meanwhile; nothing was changed; wait until it is closed, or set the option "
                              "lock_timeout=SECONDS",
                              disk->name);
-        if (now() - start >= timeout) {
+        if (cow_milliseconds() - start >= timeout) {
             cow_lock_describe_writer(disk, writer, sizeof writer);
             return cow_error(COW_IO,
                              "%s: the file is being written by %s; nothing was changed; wait until it is closed, or "

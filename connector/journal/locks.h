@@ -47,4 +47,7 @@ bool cow_lock_doubtful(const cow_disk *disk);
 /* The user said that locks do not work here: HDF5_USE_FILE_LOCKING=FALSE or BEST_EFFORT. */
 bool cow_lock_excused(void);
 
+/* Of a clock that nobody sets. */
+double cow_milliseconds(void);
+
 #endif
