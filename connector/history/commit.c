@@ -220,7 +220,7 @@ static int by_id(const void *a, const void *b)
 
 int cow_commit_datasets(cow_file *file)
 {
-    const cow_journal *journal;
+    cow_journal *journal;
     cow_dataset **list;
     size_t count;
     int status = -1;

@@ -682,11 +682,12 @@ early:
     return cow_journal_fail(journal, COW_ABORTED, "nothing was committed; the file is as it was");
 }
 
-void cow_journal_start_sync(const cow_journal *journal)
+void cow_journal_start_sync(cow_journal *journal)
 {
-    if (journal->direct && journal->options.sync != COW_SYNC_OFF && cow_journal_writer(journal) &&
-        cow_journal_ours(journal) && !cow_journal_sticky(journal))
-        cow_disk_start_sync(&journal->disk);
+    if (journal->options.sync != COW_SYNC_OFF && cow_journal_writer(journal) && cow_journal_ours(journal) &&
+        !cow_journal_sticky(journal))
+        cow_disk_start_sync(&journal->disk, journal->bulk, journal->bulk_end);
+    journal->bulk = journal->bulk_end = 0;
 }
 
 int cow_journal_check(cow_journal *journal)

@@ -78,10 +78,10 @@ static int system_flock(void *context, int fd, int operation)
     return flock(fd, operation);
 }
 
-static int system_start_sync(void *context, int fd)
+static int system_start_sync(void *context, int fd, off_t offset, off_t size)
 {
     (void)context;
-    return sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE);
+    return sync_file_range(fd, offset, size, SYNC_FILE_RANGE_WRITE);
 }
 
 static int system_sync_folder(void *context, const char *name)
@@ -200,10 +200,14 @@ int cow_disk_sync(const cow_disk *disk)
     return status < 0 ? failed(disk, "cannot bring what was written onto the disk") : 0;
 }
 
-void cow_disk_start_sync(const cow_disk *disk)
+void cow_disk_start_sync(const cow_disk *disk, uint64_t from, uint64_t to)
 {
-    if (disk->calls->start_sync != NULL)
-        disk->calls->start_sync(disk->calls->context, disk->fd);
+    const uint64_t page = 4096;
+
+    from = (from + page - 1) / page * page;
+    to = to / page * page;
+    if (from < to && disk->calls->start_sync != NULL)
+        disk->calls->start_sync(disk->calls->context, disk->fd, (off_t)from, (off_t)(to - from));
 }
 
 int cow_disk_truncate(const cow_disk *disk, uint64_t size)

@@ -26,7 +26,7 @@ typedef struct cow_disk_calls {
     int (*stat)(void *context, const char *name, struct stat *about);
     int (*lock)(void *context, int fd, int command, struct flock *lock); /* fcntl, F_OFD_SETLK or F_OFD_GETLK */
     int (*flock)(void *context, int fd, int operation);
-    int (*start_sync)(void *context, int fd);            /* of all that was written; NULL: not done */
+    int (*start_sync)(void *context, int fd, off_t offset, off_t size); /* NULL: not done */
     int (*sync_folder)(void *context, const char *name); /* fsync of the folder that NAME is in; NULL: not done */
 } cow_disk_calls;
 
@@ -47,8 +47,9 @@ void cow_disk_close(cow_disk *disk);
 int cow_disk_read(const cow_disk *disk, uint64_t address, void *buffer, size_t size);
 int cow_disk_write(const cow_disk *disk, uint64_t address, const void *buffer, size_t size);
 int cow_disk_sync(const cow_disk *disk);
-/* The disk may begin with what cow_disk_sync will wait for. Tells nothing, not even an error: that is cow_disk_sync's. */
-void cow_disk_start_sync(const cow_disk *disk);
+/* The disk may begin with whole pages of what cow_disk_sync will wait for; pages that are written again before that it does
+ * twice, and later. Tells nothing, not even an error: that is cow_disk_sync's. */
+void cow_disk_start_sync(const cow_disk *disk, uint64_t from, uint64_t to);
 int cow_disk_truncate(const cow_disk *disk, uint64_t size);
 /* Bring onto the disk that there is a file of that name: syncing a file says nothing of its name. Folders that cannot be
  * synced are no error. */

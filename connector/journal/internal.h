@@ -76,6 +76,7 @@ struct cow_journal {
     uint64_t gap;            /* a new file: what is free between the first block and the anchor begins here; 0: none */
     uint64_t unchecked;      /* bytes written since it was last looked whether the file is still ours */
     bool direct;             /* bytes beyond P were written since the last commit */
+    uint64_t bulk, bulk_end; /* of these, the newest large writes that follow one another */
     uint64_t lost, lost_end; /* after a failure: what was written somewhere in there could not be kept for reading */
     double last_apply;
 };

@@ -51,6 +51,7 @@ static const char unfinished[24] = COW_UNFINISHED;
 
 #define JUMP_LIMIT  ((uint64_t)1 << 20) /* address space is not skipped over extents larger than that */
 #define CHECK_BYTES ((uint64_t)1 << 20) /* after so many it is looked again whether the file is still ours */
+#define LARGE_WRITE ((size_t)256 << 10) /* chunks, not metadata, which is written more than once */
 
 const cow_journal_options cow_journal_defaults = {.sync = COW_SYNC_FULL, .apply_interval = 1000};
 
@@ -661,6 +662,11 @@ static int write_direct(cow_journal *journal, uint64_t address, const uint8_t *b
     if (cow_disk_write(&journal->disk, address, bytes, size) < 0)
         return -1;
     journal->direct = true;
+    if (size >= LARGE_WRITE) {
+        if (address != journal->bulk_end)
+            journal->bulk = address;
+        journal->bulk_end = address + size;
+    }
     journal->unchecked += size;
     if (address + size > journal->size)
         journal->size = address + size;

@@ -77,7 +77,7 @@ void cow_journal_extended(cow_journal *journal, uint64_t old_end, uint64_t new_e
  * apply it. Nothing differs: no commit. A failure is final for this opening. */
 int cow_journal_commit(cow_journal *journal, bool closing);
 /* A commit is about to follow, and the bulk of it is written: the disk can begin. */
-void cow_journal_start_sync(const cow_journal *journal);
+void cow_journal_start_sync(cow_journal *journal);
 /* Drop what was written since the last commit; for this opening nothing more is committed. WHY goes into messages. */
 void cow_journal_abort(cow_journal *journal, const char *why);
 /* Is the file still the one that was opened, and did nobody else write it? A failure is final for this opening. Before
