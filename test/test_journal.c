@@ -166,6 +166,16 @@ static void test_slot_with_any_bit_wrong_is_no_slot(void **state)
     assert_true(cow_slot_decode(&read, &anchor, 1, sector));
     assert_memory_equal(&read, &slot, sizeof read);
     assert_false(cow_slot_decode(&read, &anchor, 0, sector)); /* of the other block */
+    /* numbers that no file comes to, and that are no places for locks */
+    for (unsigned i = 0; i < 2; i++) {
+        cow_slot large = slot;
+        uint8_t damaged[COW_SECTOR];
+
+        *(i == 0 ? &large.generation : &large.sequence) |= UINT64_C(1) << 62;
+        cow_slot_encode(&large, &anchor, damaged);
+        assert_false(cow_slot_decode(&read, &anchor, 1, damaged));
+    }
+    assert_true(cow_slot_decode(&read, &anchor, 1, sector));
     for (unsigned i = 0; i < COW_SECTOR * 8; i++) {
         sector[i / 8] ^= (uint8_t)(1 << i % 8);
         assert_false(cow_slot_decode(&read, &anchor, 1, sector));

@@ -160,10 +160,10 @@ bool cow_slot_decode(cow_slot *slot, const cow_anchor *anchor, unsigned which, c
     }
     memcpy(slot->superblock, sector + 168, sizeof slot->superblock);
     slot->unsynced = cow_get64(sector + 216);
-    return slot->generation % 2 == which && slot->generation > 0 && slot->sequence > 0 &&
-           slot->sequence < COW_FILE_LIMIT / 2 && slot->applied <= slot->sequence && slot->end < COW_FILE_LIMIT &&
-           slot->end >= anchor->end && slot->protect >= slot->end && slot->protect < COW_FILE_LIMIT &&
-           (slot->extent.length == 0) == (slot->applied == slot->sequence);
+    return slot->generation % 2 == which && slot->generation > 0 && slot->generation < COW_FILE_LIMIT / 2 &&
+           slot->sequence > 0 && slot->sequence < COW_FILE_LIMIT / 2 && slot->applied <= slot->sequence &&
+           slot->end < COW_FILE_LIMIT && slot->end >= anchor->end && slot->protect >= slot->end &&
+           slot->protect < COW_FILE_LIMIT && (slot->extent.length == 0) == (slot->applied == slot->sequence);
 }
 
 bool cow_slot_decode_copies(cow_slot *slot, const cow_anchor *anchor, unsigned which, const uint8_t copies[COW_SLOT])

@@ -130,7 +130,7 @@ static size_t mutate(uint8_t *bytes, size_t size)
     for (uint64_t n = 1 + any(4); n > 0; n--) {
         size_t at = size == 0 ? 0 : (size_t)any(size), length = 1 + (size_t)any(16);
         uint64_t number = numbers[any(sizeof numbers / sizeof *numbers)];
-        const uint8_t *other;
+        size_t other;
 
         switch (any(7)) {
         case 0:
@@ -160,9 +160,9 @@ static size_t mutate(uint8_t *bytes, size_t size)
             }
             break;
         case 5: /* a part of another input */
-            other = input[any(inputs)].bytes;
-            for (size_t i = 0; i < 4 * length && at + i < size && other[i] != 0; i++)
-                bytes[at + i] = other[i];
+            other = (size_t)any(inputs);
+            for (size_t i = 0; i < 4 * length && at + i < size && i < input[other].size; i++)
+                bytes[at + i] = input[other].bytes[i];
             break;
         case 6: /* a small step */
             if (size > 0)
