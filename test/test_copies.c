@@ -155,14 +155,6 @@ static void test_copy_of_chunks_larger_than_the_maximum(void)
 
 /* ---- named types ---- */
 
-static hid_t with_degree(H5F_close_degree_t degree, bool native)
-{
-    hid_t fapl = native ? H5Pcopy(native_fapl) : H5Pcreate(H5P_FILE_ACCESS);
-
-    CHECK(H5Pset_fclose_degree(fapl, degree) >= 0);
-    return fapl;
-}
-
 /* A group with an attribute and two datasets, a versioned one and one that HDF5 keeps, all of one named type. */
 static void make_of_named_type(hid_t file)
 {

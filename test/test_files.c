@@ -294,14 +294,6 @@ static void test_reopened_file_is_the_same_file(void)
     same_files("the one version of both", NATIVE, COW "@2", H5P_DEFAULT);
 }
 
-static hid_t with_degree(H5F_close_degree_t degree, bool native)
-{
-    hid_t fapl = native ? H5Pcopy(native_fapl) : H5Pcreate(H5P_FILE_ACCESS);
-
-    CHECK(H5Pset_fclose_degree(fapl, degree) >= 0);
-    return fapl;
-}
-
 /* One of two openings is closed while an object is open by it, then the object, then the other one; and again the other
  * way round. */
 static void test_close_degrees_of_two_openings(void)

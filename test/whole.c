@@ -67,3 +67,11 @@ void same_files(const char *what, const char *native, const char *found, hid_t f
     same_tree(what, version ? REACHED_AT : sec2 ? REACHED_HEAD : REACHED_VERSION, files[0], files[1]);
     CHECK(H5Fclose(files[0]) >= 0 && H5Fclose(files[1]) >= 0);
 }
+
+hid_t with_degree(H5F_close_degree_t degree, bool native)
+{
+    hid_t fapl = native ? H5Pcopy(native_fapl) : H5Pcreate(H5P_FILE_ACCESS);
+
+    CHECK(H5Pset_fclose_degree(fapl, degree) >= 0);
+    return fapl;
+}

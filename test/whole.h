@@ -7,6 +7,8 @@
 #include <hdf5.h>
 
 hid_t create_file(const char *name, hid_t fapl);
+/* An access list, the caller's to close. */
+hid_t with_degree(H5F_close_degree_t degree, bool native);
 /* N numbers that no filter makes smaller, in chunks: a new dataset, or the one that is there. */
 void write_numbers(hid_t at, const char *name, hsize_t n, hsize_t chunk, unsigned seed);
 long long size_of(const char *name);

@@ -236,16 +236,17 @@ static int note_empty(copying *c, const char *path, uint64_t address)
     return 0;
 }
 
-/* 1: *MADE takes the place of COPY, which was copied from PATH; 0: HDF5's copy stays; -1. */
+/* *MADE takes the place of COPY, which was copied from PATH; it stays NULL where HDF5's copy is what H5Dcreate makes. */
 static int convert(copying *c, cow_loc copy, cow_loc parent, const char *path, void **made)
 {
     hid_t type = cow_native_dataset_type(copy.object), space = cow_native_dataset_space(copy.object),
           dcpl = cow_native_dataset_dcpl(copy.object);
     cow_dataset *target = NULL;
     H5O_info2_t info;
-    int status = type < 0 || space < 0 || dcpl < 0 ? -1 : cow_dataset_wanted(c->to, type, space, dcpl);
+    int wanted = type < 0 || space < 0 || dcpl < 0 ? -1 : cow_dataset_wanted(c->to, type, space, dcpl);
+    int status = wanted < 0 ? -1 : 0;
 
-    if (status > 0 && (make_versioned(c, parent, type, space, dcpl, &target, made) < 0 ||
+    if (wanted > 0 && (make_versioned(c, parent, type, space, dcpl, &target, made) < 0 ||
                        copy_header(copy, (cow_loc){*made, H5I_DATASET}, dcpl) < 0 ||
                        cow_native_info((cow_loc){*made, H5I_DATASET}, NULL, H5O_INFO_BASIC, &info) < 0 ||
                        (is_source(c, path) ? note_empty(c, path, cow_address(&info.token))
@@ -443,7 +444,7 @@ static int mend_dataset(copying *c, cow_loc copy, cow_loc group, const char *pat
 
     made->type = H5I_DATASET;
     if (c->from == NULL)
-        return convert(c, copy, group, path, &made->object) < 0 ? -1 : 0;
+        return convert(c, copy, group, path, &made->object);
     if ((found = cow_dataset_of_copy(c->from, copy.object, &source)) <= 0)
         return found;
     found = c->to == c->from ? share(c, copy, group, source, &made->object)

@@ -12,7 +12,7 @@
  *   sums.c      checksums of what HDF5 keeps without any
  *   versions.c  the log of versions, revisions by name and time
  *   copy.c      H5Ocopy
- *   pour.c      the elements of a dataset into one of another file
+ *   pour.c      the elements of a dataset into another one
  */
 #ifndef COW_HISTORY_INTERNAL_H
 #define COW_HISTORY_INTERNAL_H
@@ -179,11 +179,12 @@ void cow_dataset_shut(cow_dataset *dataset);
 /* NATIVE is an object, in whatever file, that HDF5 copied from a head or a snapshot of FILE: *SOURCE, the read-only state
  * of what it was copied from (release it). 1, 0: it was not copied from a versioned dataset, -1. */
 int cow_dataset_of_copy(cow_file *file, void *native, cow_dataset **source);
-/* pour.c. Elements of SOURCE into TARGET, or into the native dataset NATIVE; of a native dataset into TARGET, which may be
- * written (cow_dataset_begin_write). Type and extent are equal, the chunks of chunked ones as well; references are emptied.
- */
+/* pour.c. Elements of SOURCE into TARGET, or into the native dataset NATIVE, of another file; of a native dataset into
+ * TARGET, of another file; and of one native dataset into another of the same FILE. Type and extent are equal, the chunks
+ * of chunked ones as well; a TARGET may be written (cow_dataset_begin_write). In another file references are emptied. */
 int cow_pour_dataset(cow_dataset *source, cow_dataset *target, void *native);
 int cow_pour_native(void *source, cow_dataset *target);
+int cow_pour_within(const char *file, void *source, void *target);
 /* Forget datasets that nobody has open and that have nothing to commit. */
 void cow_datasets_sweep(cow_file *file);
 int cow_dataset_row_write(cow_file *file, uint64_t id, const cow_dataset_row *row);
@@ -250,10 +251,10 @@ int cow_deleted_note(cow_file *file, const cow_map *met, uint64_t row);
 int cow_log_create(cow_loc file);
 int cow_log_rows(cow_loc file, uint64_t *rows);
 int cow_log_read(cow_loc file, uint64_t row, cow_log_row *out);
-/* ROW == number of rows: appended. */
 /* HDF5 puts the texts of the log and the mappings of views into a heap block that it has met since the file was opened
  * and that has room for them, or into a new one of 4 KiB. It meets those that the newest of ROWS rows lead to. */
 int cow_log_meet_blocks(cow_loc file, uint64_t rows);
+/* ROW == number of rows: appended. */
 int cow_log_write(cow_loc file, uint64_t row, const cow_log_row *in);
 void cow_log_row_free(cow_log_row *row);
 /* Fill in who, where, what and when. */

@@ -1,5 +1,5 @@
-/* The elements of a dataset into another one of the same type and extent, in another file: chunk by chunk, as they are
- * stored where that can be. What is not stored is not stored in the copy.
+/* The elements of a dataset into another one of the same type and extent: chunk by chunk, as they are stored where that
+ * can be, or in boxes. What is not stored is not stored in the copy.
  */
 #include "history/internal.h"
 
@@ -11,15 +11,17 @@
 
 #define DXPL H5P_DATASET_XFER_DEFAULT
 
+#define PIECE ((size_t)32 << 20)
+
 /* Of each pair one is NULL. */
 typedef struct pouring {
     cow_array *array, *to_array;
     void *native, *to_native;
     hid_t type, space;
     const char *label;
-    bool encoded;    /* chunks go as they are stored */
-    bool heap;       /* elements have parts elsewhere */
-    bool references; /* there are some, and what their addresses mean in another file is nobody's to say */
+    bool encoded;                                          /* chunks go as they are stored */
+    bool heap;                                             /* elements may have parts elsewhere */
+    int (*references)(hid_t type, size_t n, void *values); /* what becomes of them; NULL: there are none */
     void *buffer;
     size_t room;
 } pouring;
@@ -37,6 +39,17 @@ static int make_room(pouring *p, size_t size)
     return 0;
 }
 
+static int read_native(pouring *p, const hsize_t start[], uint32_t *mask, hsize_t *size)
+{
+    if (cow_native_chunk_size(p->native, start, size) < 0)
+        return cow_error_native("%s: cannot look at a chunk", p->label);
+    if (make_room(p, *size) < 0)
+        return -1;
+    return cow_native_chunk_read(p->native, start, mask, p->buffer, *size) < 0
+               ? cow_error_native("%s: cannot read a chunk", p->label)
+               : 0;
+}
+
 static int pour_encoded(pouring *p, unsigned rank, const hsize_t start[])
 {
     uint64_t offset[COW_MAX_RANK];
@@ -47,44 +60,45 @@ static int pour_encoded(pouring *p, unsigned rank, const hsize_t start[])
     for (unsigned d = 0; d < rank; d++)
         offset[d] = start[d];
     if (p->native != NULL)
-        return cow_native_chunk_read(p->native, start, &mask, &p->buffer, &p->room, &size) < 0
+        return read_native(p, start, &mask, &size) < 0
                    ? -1
                    : cow_array_chunk_write(p->to_array, offset, mask, p->buffer, size);
     if (cow_array_chunk_by_offset(p->array, offset, &info) < 0 || make_room(p, info.size) < 0 ||
         cow_array_chunk_read(p->array, offset, &mask, p->buffer, info.size) < 0)
         return -1;
-    return cow_native_chunk_write(p->to_native, start, mask, p->buffer, info.size);
+    return cow_native_chunk_write(p->to_native, start, mask, p->buffer, info.size) < 0
+               ? cow_error_native("%s: cannot write a chunk of the copy", p->label)
+               : 0;
 }
 
 static int pour_decoded(pouring *p, unsigned rank, const hsize_t start[], const hsize_t count[])
 {
-    hid_t memory = H5Screate_simple((int)rank, count, NULL), file = H5Scopy(p->space);
+    hid_t memory = H5S_ALL, file = H5S_ALL;
     size_t n = 1, size = H5Tget_size(p->type);
+    bool all;
     int status = -1;
 
     for (unsigned d = 0; d < rank; d++)
         n *= (size_t)count[d];
+    all = (hssize_t)n == H5Sget_simple_extent_npoints(p->space);
     if (make_room(p, n * size) < 0)
-        goto done;
+        return -1;
     if (p->heap)
         memset(p->buffer, 0, n * size);
-    if (memory < 0 || file < 0 || H5Sselect_hyperslab(file, H5S_SELECT_SET, start, NULL, count, NULL) < 0) {
+    if (!all && ((memory = H5Screate_simple((int)rank, count, NULL)) < 0 || (file = H5Scopy(p->space)) < 0 ||
+                 H5Sselect_hyperslab(file, H5S_SELECT_SET, start, NULL, count, NULL) < 0))
         cow_error_native("%s: cannot select a chunk", p->label);
-        goto done;
+    else if ((p->array != NULL ? cow_array_read(p->array, p->type, memory, file, DXPL, p->buffer)
+                               : cow_native_dataset_read(p->native, p->type, memory, file, DXPL, p->buffer)) == 0) {
+        if (p->references == NULL || p->references(p->type, n, p->buffer) == 0)
+            status = p->to_array != NULL
+                         ? cow_array_write(p->to_array, p->type, memory, file, DXPL, p->buffer)
+                         : cow_native_dataset_write(p->to_native, p->type, memory, file, DXPL, p->buffer);
+        if (p->heap)
+            H5Treclaim(p->type, all ? p->space : memory, DXPL, p->buffer);
     }
-    status = p->array != NULL ? cow_array_read(p->array, p->type, memory, file, DXPL, p->buffer)
-                              : cow_native_dataset_read(p->native, p->type, memory, file, DXPL, p->buffer);
-    if (status < 0)
-        goto done;
-    if (p->references && cow_native_references_empty(p->type, n, p->buffer) < 0)
-        status = -1;
-    else
-        status = p->to_array != NULL ? cow_array_write(p->to_array, p->type, memory, file, DXPL, p->buffer)
-                                     : cow_native_dataset_write(p->to_native, p->type, memory, file, DXPL, p->buffer);
-    if (p->heap)
-        H5Treclaim(p->type, memory, DXPL, p->buffer);
-done:
-    cow_close(file, memory);
+    if (!all)
+        cow_close(file, memory);
     return status;
 }
 
@@ -109,6 +123,12 @@ static int pour_chunk(void *context, const uint64_t chunk[], uint64_t slot)
     return pour_box(context, grid->rank, start, count);
 }
 
+/* What addresses mean in another file is nobody's to say. */
+static int (*emptied(hid_t type))(hid_t, size_t, void *)
+{
+    return H5Tdetect_class(type, H5T_REFERENCE) > 0 ? cow_native_references_empty : NULL;
+}
+
 int cow_pour_dataset(cow_dataset *source, cow_dataset *target, void *native)
 {
     cow_array *array = &source->array;
@@ -118,11 +138,11 @@ int cow_pour_dataset(cow_dataset *source, cow_dataset *target, void *native)
                  .type = array->type,
                  .label = array->label,
                  .heap = array->heap,
-                 .references = H5Tdetect_class(array->type, H5T_REFERENCE) > 0};
+                 .references = emptied(array->type)};
     uint64_t first[COW_MAX_RANK] = {0}, count[COW_MAX_RANK];
     int status = -1;
 
-    p.encoded = target == NULL && cow_dataset_chunked(source) && !p.heap && !p.references &&
+    p.encoded = target == NULL && cow_dataset_chunked(source) && !p.heap && p.references == NULL &&
                 !(source->row.flags & COW_FLAG_FILTERS_ADDED);
     for (unsigned d = 0; d < array->grid.rank; d++)
         count[d] = (array->extent[d] + array->grid.chunk[d] - 1) / array->grid.chunk[d];
@@ -130,6 +150,22 @@ int cow_pour_dataset(cow_dataset *source, cow_dataset *target, void *native)
         status = cow_index_visit(array->index, first, count, pour_chunk, &p);
     free(p.buffer);
     cow_close(p.space);
+    return status;
+}
+
+/* All of P's native dataset; where it is not chunked, in boxes. */
+static int pour_stored(pouring *p, hid_t dcpl, const hsize_t box[])
+{
+    H5D_space_status_t stored;
+    int status = -1;
+
+    if (cow_native_dataset_status(p->native, &stored) < 0)
+        return -1;
+    if (stored == H5D_SPACE_STATUS_NOT_ALLOCATED || H5Sget_simple_extent_npoints(p->space) == 0)
+        return 0;
+    status = H5Pget_layout(dcpl) == H5D_CHUNKED ? cow_native_stored_boxes(p->native, p->space, dcpl, pour_box, p)
+                                                : cow_boxes(p->space, box, pour_box, p);
+    free(p->buffer);
     return status;
 }
 
@@ -142,24 +178,38 @@ int cow_pour_native(void *source, cow_dataset *target)
                  .type = array->type,
                  .label = array->label,
                  .heap = array->heap,
-                 .references = H5Tdetect_class(array->type, H5T_REFERENCE) > 0,
+                 .references = emptied(array->type),
                  .space = cow_native_dataset_space(source)};
-    H5D_space_status_t stored;
     hsize_t box[COW_MAX_RANK];
     int status = -1;
 
     for (unsigned d = 0; d < array->grid.rank; d++)
         box[d] = array->grid.chunk[d];
-    if (dcpl < 0 || p.space < 0 || cow_native_dataset_status(source, &stored) < 0)
-        goto done;
-    p.encoded = H5Pget_layout(dcpl) == H5D_CHUNKED && !p.heap && !p.references;
-    if (stored == H5D_SPACE_STATUS_NOT_ALLOCATED || H5Sget_simple_extent_npoints(p.space) == 0)
-        status = 0;
-    else
-        status = H5Pget_layout(dcpl) == H5D_CHUNKED ? cow_native_stored_boxes(source, p.space, dcpl, pour_box, &p)
-                                                    : cow_boxes(p.space, box, pour_box, &p);
-done:
-    free(p.buffer);
+    if (dcpl >= 0 && p.space >= 0) {
+        p.encoded = H5Pget_layout(dcpl) == H5D_CHUNKED && !p.heap && p.references == NULL;
+        status = pour_stored(&p, dcpl, box);
+    }
     cow_close(p.space, dcpl);
+    return status;
+}
+
+int cow_pour_within(const char *file, void *source, void *target)
+{
+    hid_t dcpl = cow_native_dataset_dcpl(source);
+    pouring p = {.native = source,
+                 .to_native = target,
+                 .type = cow_native_dataset_type(source),
+                 .label = file,
+                 .heap = true,
+                 .references = cow_native_references_lend,
+                 .space = cow_native_dataset_space(source)};
+    hsize_t box[H5S_MAX_RANK];
+    int status = -1;
+
+    if (dcpl >= 0 && p.type >= 0 && p.space >= 0)
+        status = cow_box_of(p.space, PIECE / H5Tget_size(p.type), box) < 0
+                     ? cow_error_native("%s: cannot get the size of a dataset", file)
+                     : pour_stored(&p, dcpl, box);
+    cow_close(p.space, p.type, dcpl);
     return status;
 }

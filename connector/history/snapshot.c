@@ -16,8 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PIECE ((size_t)32 << 20)
-
 /* ---- the walk ---- */
 
 enum { SAME = 1, NEW = 2, VISITING = 3 };
@@ -630,91 +628,25 @@ done:
     return status;
 }
 
-typedef struct transfer {
-    cow_loc from, to;
-    hid_t type, space;
-    void *values;
-    size_t room; /* bytes */
-} transfer;
-
-/* Elements of any type. */
-static int copy_box(void *context, unsigned rank, const hsize_t start[], const hsize_t count[])
-{
-    transfer *t = context;
-    hid_t memory = H5S_ALL, file = H5S_ALL;
-    size_t n = 1, size = H5Tget_size(t->type);
-    bool all;
-    int status = -1;
-
-    for (unsigned d = 0; d < rank; d++)
-        n *= (size_t)count[d];
-    all = (hssize_t)n == H5Sget_simple_extent_npoints(t->space);
-    if (n * size > t->room) {
-        void *larger = realloc(t->values, n * size);
-        if (larger == NULL)
-            return cow_error(COW_MEMORY, "no memory to copy a dataset");
-        t->values = larger;
-        t->room = n * size;
-    }
-    memset(t->values, 0, n * size);
-    if (!all && ((memory = H5Screate_simple((int)rank, count, NULL)) < 0 || (file = H5Scopy(t->space)) < 0 ||
-                 H5Sselect_hyperslab(file, H5S_SELECT_SET, start, NULL, count, NULL) < 0))
-        cow_error_native("cannot select a part of a dataset");
-    else if (cow_native_dataset_read(t->from.object, t->type, memory, file, H5P_DEFAULT, t->values) == 0) {
-        status = cow_native_references_lend(t->type, n, t->values) < 0
-                     ? -1
-                     : cow_native_dataset_write(t->to.object, t->type, memory, file, H5P_DEFAULT, t->values);
-        H5Treclaim(t->type, all ? t->space : memory, H5P_DATASET_XFER_DEFAULT, t->values);
-    }
-    if (!all)
-        cow_close(memory, file);
-    return status;
-}
-
-/* The elements of a dataset, chunk by chunk, or in boxes of at most PIECE bytes; chunks that are not stored are not stored
- * in the copy. */
-static int copy_elements(cow_loc from, cow_loc to, hid_t space, hid_t dcpl)
-{
-    transfer t = {.from = from, .to = to, .type = cow_native_dataset_type(from.object), .space = space};
-    hsize_t box[H5S_MAX_RANK];
-    hssize_t n = H5Sget_simple_extent_npoints(space);
-    int status = -1;
-
-    if (t.type < 0)
-        return -1;
-    if (n < 0 || cow_box_of(space, PIECE / H5Tget_size(t.type), box) < 0)
-        cow_error_native("cannot get the size of a dataset");
-    else if (n == 0)
-        status = 0;
-    else
-        status = H5Pget_layout(dcpl) == H5D_CHUNKED ? cow_native_stored_boxes(from.object, space, dcpl, copy_box, &t)
-                                                    : cow_boxes(space, box, copy_box, &t);
-    free(t.values);
-    H5Tclose(t.type);
-    return status;
-}
-
 /* A dataset that HDF5 keeps itself, without a link. H5Ocopy would copy a named type with each, and HDF5 1.14.5 copies
  * neither references nor, in chunks, what has parts of variable length. */
 static int build_native(cow_walk *walk, cow_loc head, cow_loc *made)
 {
     hid_t type = cow_native_dataset_type(head.object), named = H5I_INVALID_HID,
           space = cow_native_dataset_space(head.object), dcpl = cow_native_dataset_dcpl(head.object);
-    H5D_space_status_t allocated = H5D_SPACE_STATUS_NOT_ALLOCATED;
     int status = -1;
 
     if (type >= 0 && H5Tcommitted(type) > 0) {
         named = type;
         type = snapshot_type(walk, named);
     }
-    if (type < 0 || space < 0 || dcpl < 0 || cow_native_dataset_status(head.object, &allocated) < 0 ||
-        choose_header(walk, head) < 0)
+    if (type < 0 || space < 0 || dcpl < 0 || choose_header(walk, head) < 0)
         goto done;
     *made = (cow_loc){cow_native_dataset_create(walk->file->loc, NULL, type, space, dcpl), H5I_DATASET};
     if (made->object == NULL)
         goto done;
-    if (allocated != H5D_SPACE_STATUS_NOT_ALLOCATED && H5Pget_layout(dcpl) != H5D_VIRTUAL &&
-        H5Pget_external_count(dcpl) == 0 && copy_elements(head, *made, space, dcpl) < 0)
+    if (H5Pget_layout(dcpl) != H5D_VIRTUAL && H5Pget_external_count(dcpl) == 0 &&
+        cow_pour_within(walk->file->name, head.object, made->object) < 0)
         goto done;
     status = copy_header(walk, head, *made);
 done:

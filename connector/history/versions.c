@@ -49,11 +49,12 @@ static hid_t log_row_type(void)
           H5Tinsert(type, "chunks", offsetof(cow_log_row, chunks), H5T_NATIVE_INT64) < 0 ||
           H5Tinsert(type, "changed", offsetof(cow_log_row, changed), H5T_NATIVE_INT64) < 0 ||
           H5Tinsert(type, "open", offsetof(cow_log_row, open), H5T_NATIVE_UINT8) < 0;
-    if (bad)
-        cow_error_native("cannot describe the log of versions");
-    if (string >= 0)
-        H5Tclose(string);
-    return type;
+    cow_close(string);
+    if (!bad)
+        return type;
+    cow_error_native("cannot describe the log of versions");
+    cow_close(type);
+    return H5I_INVALID_HID;
 }
 
 int cow_log_create(cow_loc file)
@@ -78,19 +79,16 @@ done:
     return status;
 }
 
-/* Move COUNT rows between memory and the file, those members that TYPE has, which is closed here; WRITE of one past the
- * end appends. */
+/* Move COUNT rows between memory and the file, those members that TYPE has; WRITE of one past the end appends. */
 static int transfer(cow_loc file, uint64_t row, hsize_t count, cow_log_row *data, hid_t type, bool write)
 {
-    void *dataset = type < 0 ? NULL : cow_native_dataset_open(file, LOG);
+    void *dataset = cow_native_dataset_open(file, LOG);
     hid_t memory = H5I_INVALID_HID, space = H5I_INVALID_HID;
     hsize_t rows = 0, start = row;
     int status = -1;
 
-    if (dataset == NULL) {
-        cow_close(type);
+    if (dataset == NULL)
         return -1;
-    }
     if ((space = cow_native_dataset_space(dataset)) < 0)
         goto done;
     if (H5Sget_simple_extent_ndims(space) != 1 || H5Sget_simple_extent_dims(space, &rows, NULL) < 0 || row > rows ||
@@ -112,7 +110,7 @@ static int transfer(cow_loc file, uint64_t row, hsize_t count, cow_log_row *data
     else
         status = cow_native_dataset_read(dataset, type, memory, space, H5P_DEFAULT, data);
 done:
-    cow_close(memory, space, type);
+    cow_close(memory, space);
     if (cow_native_dataset_close(dataset) < 0)
         status = -1;
     return status;
@@ -135,16 +133,25 @@ int cow_log_rows(cow_loc file, uint64_t *rows)
     return n < 0 ? cow_error(COW_CORRUPT, "the log of versions cannot be read; try: h5cow verify") : 0;
 }
 
+static int transfer_whole(cow_loc file, uint64_t row, cow_log_row *data, bool write)
+{
+    hid_t type = log_row_type();
+    int status = type < 0 ? -1 : transfer(file, row, 1, data, type, write);
+
+    cow_close(type);
+    return status;
+}
+
 int cow_log_read(cow_loc file, uint64_t row, cow_log_row *out)
 {
     memset(out, 0, sizeof *out);
-    return transfer(file, row, 1, out, log_row_type(), false);
+    return transfer_whole(file, row, out, false);
 }
 
 int cow_log_write(cow_loc file, uint64_t row, const cow_log_row *in)
 {
     cow_log_row copy = *in;
-    return transfer(file, row, 1, &copy, log_row_type(), true);
+    return transfer_whole(file, row, &copy, true);
 }
 
 int cow_log_meet_blocks(cow_loc file, uint64_t rows)
@@ -160,7 +167,7 @@ int cow_log_meet_blocks(cow_loc file, uint64_t rows)
         H5Tinsert(type, "h5cow", offsetof(cow_log_row, h5cow), string) < 0)
         cow_error_native("cannot describe the log of versions");
     else
-        status = n == 0 ? 0 : transfer(file, rows - n, n, row, H5Tcopy(type), false);
+        status = n == 0 ? 0 : transfer(file, rows - n, n, row, type, false);
     for (uint64_t i = 0; i < n; i++)
         cow_log_row_free(&row[i]);
     cow_close(string, type);

@@ -60,13 +60,61 @@ bool cow_chunk_was_missing(void)
     return missing;
 }
 
+static int operation(void *dataset, int which, H5VL_native_dataset_optional_args_t *native)
+{
+    H5VL_optional_args_t args = {.op_type = which, .args = native};
+
+    return H5VLdataset_optional(dataset, cow_native_id(), &args, DXPL, NULL) < 0 ? -1 : 0;
+}
+
+int cow_native_chunk_size(void *dataset, const hsize_t offset[], hsize_t *size)
+{
+    H5VL_native_dataset_optional_args_t native = {.get_chunk_storage_size = {.offset = offset, .size = size}};
+
+    return operation(dataset, H5VL_NATIVE_DATASET_GET_CHUNK_STORAGE_SIZE, &native);
+}
+
+int cow_native_chunk_read(void *dataset, const hsize_t offset[], uint32_t *mask, void *bytes, size_t size)
+{
+    H5VL_native_dataset_optional_args_t native = {.chunk_read = {.offset = offset, .buf = bytes}};
+
+    (void)size;
+#if H5_VERSION_GE(2, 0, 0)
+    native.chunk_read.buf_size = &size;
+#endif
+    if (operation(dataset, H5VL_NATIVE_DATASET_CHUNK_READ, &native) < 0)
+        return -1;
+    *mask = native.chunk_read.filters;
+    return 0;
+}
+
+int cow_native_chunk_write(void *dataset, const hsize_t offset[], uint32_t mask, const void *bytes, size_t size)
+{
+    H5VL_native_dataset_optional_args_t native = {
+        .chunk_write = {.offset = offset, .filters = mask, .size = (uint32_t)size, .buf = bytes}};
+
+    return operation(dataset, H5VL_NATIVE_DATASET_CHUNK_WRITE, &native);
+}
+
+int cow_native_chunk_iterate(void *dataset, H5D_chunk_iter_op_t visit, void *context)
+{
+    H5VL_native_dataset_optional_args_t native = {.chunk_iter = {.op = visit, .op_data = context}};
+
+    return operation(dataset, H5VL_NATIVE_DATASET_CHUNK_ITER, &native);
+}
+
+static int index_of(void *dataset, H5D_chunk_index_t *index)
+{
+    H5VL_native_dataset_optional_args_t native = {.get_chunk_idx_type = {.idx_type = index}};
+
+    return operation(dataset, H5VL_NATIVE_DATASET_GET_CHUNK_INDEX_TYPE, &native);
+}
+
 bool cow_native_dataset_lacks_chunk(void *dataset, const hsize_t offset[])
 {
     hsize_t size;
-    H5VL_native_dataset_optional_args_t native = {.get_chunk_storage_size = {.offset = offset, .size = &size}};
-    H5VL_optional_args_t args = {.op_type = H5VL_NATIVE_DATASET_GET_CHUNK_STORAGE_SIZE, .args = &native};
 
-    return H5VLdataset_optional(dataset, cow_native_id(), &args, DXPL, NULL) < 0 && cow_chunk_was_missing();
+    return cow_native_chunk_size(dataset, offset, &size) < 0 && cow_chunk_was_missing();
 }
 
 /* HDF5 1.14.5: H5D__earray_idx_iterate_cb counts the places as if the unlimited dimension were the first. */
@@ -113,33 +161,20 @@ static int visit_stored(void *context, unsigned rank, const hsize_t start[], con
     return cow_native_dataset_lacks_chunk(s->dataset, start) ? 0 : s->visit(s->context, rank, start, count);
 }
 
-static int list(stored *s)
-{
-    H5VL_native_dataset_optional_args_t native = {.chunk_iter = {.op = note_stored, .op_data = s}};
-    H5VL_optional_args_t args = {.op_type = H5VL_NATIVE_DATASET_CHUNK_ITER, .args = &native};
-
-    return H5VLdataset_optional(s->dataset, cow_native_id(), &args, DXPL, NULL) < 0
-               ? cow_error_native("cannot list the chunks of a dataset")
-               : 0;
-}
-
 int cow_native_stored_boxes(void *dataset, hid_t space, hid_t dcpl, cow_box_visitor *visit, void *context)
 {
-    H5D_chunk_index_t index = H5D_CHUNK_IDX_BTREE;
-    H5VL_native_dataset_optional_args_t native = {.get_chunk_idx_type = {.idx_type = &index}};
-    H5VL_optional_args_t args = {.op_type = H5VL_NATIVE_DATASET_GET_CHUNK_INDEX_TYPE, .args = &native};
+    H5D_chunk_index_t index;
     hsize_t extent[H5S_MAX_RANK], box[H5S_MAX_RANK], count[H5S_MAX_RANK];
     stored s = {.dataset = dataset, .visit = visit, .context = context};
     int rank = H5Sget_simple_extent_dims(space, extent, NULL), status = 0;
 
-    if (rank < 0 || H5Pget_chunk(dcpl, H5S_MAX_RANK, box) != rank ||
-        H5VLdataset_optional(dataset, cow_native_id(), &args, DXPL, NULL) < 0)
+    if (rank < 0 || H5Pget_chunk(dcpl, H5S_MAX_RANK, box) != rank || index_of(dataset, &index) < 0)
         return cow_error_native("cannot look at the chunks of a dataset");
     s.rank = (unsigned)rank;
     if (cow_chunks_listed_wrong(index, space))
         return cow_boxes(space, box, visit_stored, &s);
-    if (list(&s) < 0)
-        status = -1;
+    if (cow_native_chunk_iterate(dataset, note_stored, &s) < 0)
+        status = cow_error_native("cannot list the chunks of a dataset");
     for (size_t i = 0; status == 0 && i < s.count; i++) {
         const hsize_t *start = &s.offset[i * s.rank];
         bool inside = true;
@@ -151,42 +186,6 @@ int cow_native_stored_boxes(void *dataset, hid_t space, hid_t dcpl, cow_box_visi
     }
     free(s.offset);
     return status;
-}
-
-int cow_native_chunk_read(void *dataset, const hsize_t offset[], uint32_t *mask, void **bytes, size_t *room,
-                          hsize_t *size)
-{
-    H5VL_native_dataset_optional_args_t native = {.get_chunk_storage_size = {.offset = offset, .size = size}};
-    H5VL_optional_args_t args = {.op_type = H5VL_NATIVE_DATASET_GET_CHUNK_STORAGE_SIZE, .args = &native};
-
-    if (H5VLdataset_optional(dataset, cow_native_id(), &args, DXPL, NULL) < 0)
-        return cow_error_native("cannot look at a chunk");
-    if (*size > *room) {
-        void *larger = realloc(*bytes, *size);
-        if (larger == NULL)
-            return cow_error(COW_MEMORY, "no memory for a chunk of %llu bytes", (unsigned long long)*size);
-        *bytes = larger;
-        *room = *size;
-    }
-    args.op_type = H5VL_NATIVE_DATASET_CHUNK_READ;
-    native.chunk_read.offset = offset;
-    native.chunk_read.filters = 0;
-    native.chunk_read.buf = *bytes;
-    if (H5VLdataset_optional(dataset, cow_native_id(), &args, DXPL, NULL) < 0)
-        return cow_error_native("cannot read a chunk");
-    *mask = native.chunk_read.filters;
-    return 0;
-}
-
-int cow_native_chunk_write(void *dataset, const hsize_t offset[], uint32_t mask, const void *bytes, size_t size)
-{
-    H5VL_native_dataset_optional_args_t native = {
-        .chunk_write = {.offset = offset, .filters = mask, .size = (uint32_t)size, .buf = bytes}};
-    H5VL_optional_args_t args = {.op_type = H5VL_NATIVE_DATASET_CHUNK_WRITE, .args = &native};
-
-    return H5VLdataset_optional(dataset, cow_native_id(), &args, DXPL, NULL) < 0
-               ? cow_error_native("cannot write a chunk")
-               : 0;
 }
 
 int cow_native_space_at_first(hid_t dcpl, hid_t space)

@@ -130,10 +130,12 @@ int cow_box_of(hid_t space, size_t elements, hsize_t box[]);
 /* The same for the chunks of a native dataset that are stored, as far as they are inside the extent. VISIT may change
  * other datasets. */
 int cow_native_stored_boxes(void *dataset, hid_t space, hid_t dcpl, cow_box_visitor *visit, void *context);
-/* A chunk as it is stored: at least *SIZE bytes, grown as needed, at *BYTES, the caller's to free. */
-int cow_native_chunk_read(void *dataset, const hsize_t offset[], uint32_t *mask, void **bytes, size_t *room,
-                          hsize_t *size);
+/* Chunks as they are stored: cow_native_chunk_size bytes, for which there is room in BYTES. -1: HDF5's error stands on its
+ * stack and is not recorded, for the caller knows better which chunk that was (cow_error_native). */
+int cow_native_chunk_size(void *dataset, const hsize_t offset[], hsize_t *size);
+int cow_native_chunk_read(void *dataset, const hsize_t offset[], uint32_t *mask, void *bytes, size_t size);
 int cow_native_chunk_write(void *dataset, const hsize_t offset[], uint32_t mask, const void *bytes, size_t size);
+int cow_native_chunk_iterate(void *dataset, H5D_chunk_iter_op_t visit, void *context);
 /* HDF5 makes a dataset with chunks larger than a fixed maximum only where its extent is 0 in that dimension
  * (H5D__chunk_construct); it may grow then. 1: SPACE, of a dataset to be made with DCPL, got such an extent, so the dataset
  * is to be given its own afterwards; 0: nothing to do; -1: HDF5's error. Public calls only. */

@@ -191,12 +191,6 @@ static bool known_mask(const file_chunks *c, uint64_t slot, uint32_t *mask)
     return true;
 }
 
-static int chunk_operation(file_chunks *c, int operation, H5VL_native_dataset_optional_args_t *native)
-{
-    H5VL_optional_args_t args = {.op_type = operation, .args = native};
-    return H5VLdataset_optional(c->dataset, cow_native_id(), &args, DXPL, NULL) < 0 ? -1 : 0;
-}
-
 static void chunk_offset(const file_chunks *c, uint64_t slot, hsize_t offset[])
 {
     memset(offset, 0, COW_MAX_RANK * sizeof *offset);
@@ -214,7 +208,6 @@ static int check_slot(const file_chunks *c, uint64_t slot)
 static int chunks_size(cow_chunk_store *store, uint64_t slot, size_t *bytes)
 {
     file_chunks *c = (file_chunks *)store;
-    H5VL_native_dataset_optional_args_t native;
     hsize_t offset[COW_MAX_RANK], size = 0;
 
     if (check_slot(c, slot) < 0)
@@ -224,9 +217,7 @@ static int chunks_size(cow_chunk_store *store, uint64_t slot, size_t *bytes)
         return 0;
     }
     chunk_offset(c, slot, offset);
-    native.get_chunk_storage_size.offset = offset;
-    native.get_chunk_storage_size.size = &size;
-    if (chunk_operation(c, H5VL_NATIVE_DATASET_GET_CHUNK_STORAGE_SIZE, &native) < 0)
+    if (cow_native_chunk_size(c->dataset, offset, &size) < 0)
         return cow_error_native("cannot get the stored size of slot %llu", (unsigned long long)slot);
     if (size == 0)
         return cow_error(COW_CORRUPT, "slot %llu of the pool was never written", (unsigned long long)slot);
@@ -237,22 +228,16 @@ static int chunks_size(cow_chunk_store *store, uint64_t slot, size_t *bytes)
 static int chunks_read(cow_chunk_store *store, uint64_t slot, void *bytes, size_t size, uint32_t *filter_mask)
 {
     file_chunks *c = (file_chunks *)store;
-    H5VL_native_dataset_optional_args_t native = {0};
     hsize_t offset[COW_MAX_RANK];
+    uint32_t mask;
 
-    (void)size; /* as chunks_size gave it: HDF5 reads that many */
     if (check_slot(c, slot) < 0)
         return -1;
     chunk_offset(c, slot, offset);
-    native.chunk_read.offset = offset;
-    native.chunk_read.buf = bytes;
-#if H5_VERSION_GE(2, 0, 0)
-    native.chunk_read.buf_size = &size;
-#endif
-    if (chunk_operation(c, H5VL_NATIVE_DATASET_CHUNK_READ, &native) < 0)
+    if (cow_native_chunk_read(c->dataset, offset, &mask, bytes, size) < 0) /* SIZE as chunks_size gave it */
         return cow_error_native("cannot read slot %llu", (unsigned long long)slot);
     if (!known_mask(c, slot, filter_mask))
-        *filter_mask = native.chunk_read.filters;
+        *filter_mask = mask;
     return 0;
 }
 
@@ -276,15 +261,10 @@ int cow_native_chunk_store_reserve(cow_chunk_store *store, uint64_t slots)
 
 static int write_slot(file_chunks *c, uint64_t slot, const void *bytes, size_t size, uint32_t filter_mask)
 {
-    H5VL_native_dataset_optional_args_t native;
     hsize_t offset[COW_MAX_RANK];
 
     chunk_offset(c, slot, offset);
-    native.chunk_write.offset = offset;
-    native.chunk_write.filters = filter_mask;
-    native.chunk_write.size = (uint32_t)size;
-    native.chunk_write.buf = bytes;
-    if (chunk_operation(c, H5VL_NATIVE_DATASET_CHUNK_WRITE, &native) < 0)
+    if (cow_native_chunk_write(c->dataset, offset, filter_mask, bytes, size) < 0)
         return cow_error_native("cannot write slot %llu (%zu bytes); is the disk full?", (unsigned long long)slot,
                                 size);
     return 0;
@@ -385,7 +365,6 @@ void cow_native_chunk_store_changed(cow_chunk_store *store)
 int cow_native_chunk_address(cow_chunk_store *store, uint64_t slot, haddr_t *address, hsize_t *size, unsigned *mask)
 {
     file_chunks *c = (file_chunks *)store;
-    H5VL_native_dataset_optional_args_t native;
 
     if (check_slot(c, slot) < 0)
         return -1;
@@ -401,9 +380,7 @@ int cow_native_chunk_address(cow_chunk_store *store, uint64_t slot, haddr_t *add
             return cow_error(COW_MEMORY, "no memory for the addresses of a pool's chunks");
         }
         memset(c->address, 0xff, c->addresses * sizeof *c->address);
-        native.chunk_iter.op = note_address;
-        native.chunk_iter.op_data = c;
-        if (chunk_operation(c, H5VL_NATIVE_DATASET_CHUNK_ITER, &native) < 0) {
+        if (cow_native_chunk_iterate(c->dataset, note_address, c) < 0) {
             cow_error_native("cannot walk over the chunks of a pool");
             forget_addresses(c);
             return -1;
