@@ -10,6 +10,7 @@
 #include "error.h"
 #include "io/array.h"
 #include "native/native.h"
+#include "random.h"
 
 #include <H5VLconnector.h>
 
@@ -539,7 +540,7 @@ static void test_integers_as_native_hdf5(void **unused)
 
     (void)unused;
     for (unsigned seed = 1; seed <= 24; seed++) {
-        state = seed * 7919;
+        state = test_random(seed);
         setting s = random_setting(files[seed % 4]);
         s.fill = seed % 3 == 0 ? NULL : &fill;
         live_random_life(&s, types, sizeof types / sizeof *types, dxpl, 150);
@@ -555,7 +556,7 @@ static void test_doubles_as_native_hdf5(void **unused)
 
     (void)unused;
     for (unsigned seed = 1; seed <= 32; seed++) {
-        state = seed * 104729;
+        state = test_random(100 + seed);
         setting s = random_setting(H5T_IEEE_F64LE);
         s.fill = &fill;
         live_random_life(&s, types, 1, H5P_DEFAULT, 150);
@@ -590,7 +591,7 @@ static void test_compounds_as_native_hdf5(void **unused)
     memcpy(filling + 4, &fill.b, 8);
     memcpy(filling + 12, fill.c, 6);
     for (unsigned seed = 1; seed <= 16; seed++) {
-        state = seed * 15485863;
+        state = test_random(200 + seed);
         setting s = random_setting(packed);
         s.fill = filling;
         live_random_life(&s, types, 4, H5P_DEFAULT, 120);
@@ -610,7 +611,7 @@ static void test_data_transforms_as_native_hdf5(void **unused)
     (void)unused;
     assert_true(H5Pset_data_transform(dxpl, "(2*x+1)/3") >= 0);
     for (unsigned seed = 1; seed <= 6; seed++) {
-        state = seed * 32452843;
+        state = test_random(300 + seed);
         setting s = random_setting(seed % 2 == 0 ? H5T_IEEE_F32BE : H5T_STD_I32LE);
         world w;
 
@@ -671,7 +672,7 @@ static void test_large_transfers_as_native_hdf5(void **unused)
     world w;
 
     (void)unused;
-    state = 99;
+    state = test_random(500);
     world_open(&w, &s);
     for (size_t i = 0; i < n; i++) {
         ours[i] = (double)i;
@@ -1067,7 +1068,7 @@ static uint64_t *slots_after_much_writing(unsigned threads, int deflate)
     s.deflate = deflate;
     world_open(&w, &s);
     w.array.threads = threads;
-    state = 4711;
+    state = test_random(600);
     for (int round = 0; round < 30; round++) {
         hsize_t start = 0, count = n;
         hid_t space = H5Screate_simple(1, &count, NULL);
@@ -1620,7 +1621,7 @@ static void test_sequences_as_native_hdf5(void **unused)
     H5Tinsert(type, "name", offsetof(record, name), name);
     H5Tinsert(names, "name", 0, name);
     s.type = type;
-    state = 4242;
+    state = test_random(400);
     for (int i = 0; i < 40; i++)
         numbers[i] = (short)i;
     for (int i = 0; i < 8; i++)

@@ -7,6 +7,7 @@
 #include "io/lzf.h"
 #include "io/workers.h"
 #include "native/native.h"
+#include "random.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -26,7 +27,7 @@ static hid_t file;
 
 /* ---- helpers ---- */
 
-static uint32_t random_state = 1;
+static uint32_t random_state;
 
 static uint32_t next_random(void)
 {
@@ -1084,5 +1085,7 @@ int main(void)
         cmocka_unit_test(test_compressors_get_the_parameters_that_other_programs_expect),
         cmocka_unit_test(test_small_chunks_filtered_datasets_and_none_stay_as_they_are),
     };
+
+    random_state = (uint32_t)test_random(0);
     return cmocka_run_group_tests_name("codec", tests, start, stop);
 }

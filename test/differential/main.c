@@ -86,6 +86,7 @@
 #include "operations.h"
 #include "places.h"
 #include "plant.h"
+#include "../random.h"
 #include "versions.h"
 
 #include <errno.h>
@@ -95,7 +96,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #define FULL_EVERY 25
@@ -306,10 +306,10 @@ void run_end(void)
 
 int main(int argc, char **argv)
 {
-    bool seeded = false;
     w.steps = 20000;
     w.file_steps = 600;
     w.told = 30;
+    w.seed = test_seed();
     for (int i = 1; i < argc; i++) {
         const char *value = i + 1 < argc ? argv[i + 1] : NULL;
         if (strcmp(argv[i], "--self") == 0)
@@ -322,7 +322,6 @@ int main(int argc, char **argv)
             w.told = atol(argv[++i]);
         else if (strcmp(argv[i], "--seed") == 0 && value) {
             w.seed = strtoull(argv[++i], NULL, 10);
-            seeded = true;
         } else if (strcmp(argv[i], "--dir") == 0 && value)
             snprintf(w.dir, sizeof w.dir, "%s", argv[++i]);
         else if (strcmp(argv[i], "--plant") == 0 && value) {
@@ -340,8 +339,6 @@ int main(int argc, char **argv)
         die("--plant needs --self");
     if (w.steps < 1 || w.file_steps < 1)
         die("--steps and --file-steps are at least 1");
-    if (!seeded)
-        w.seed = (uint64_t)time(NULL) * 1000 + (uint64_t)getpid() % 1000;
     printf("seed %" PRIu64 "\n", w.seed);
     fflush(stdout);
     H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
