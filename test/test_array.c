@@ -427,6 +427,23 @@ static void compare_everything(world *w, hid_t type, const char *when)
     free(theirs);
 }
 
+static herr_t is_duplicate(unsigned n, const H5E_error2_t *error, void *found)
+{
+    (void)n;
+    *(bool *)found = *(bool *)found || error->min_num == H5E_CANTINSERT;
+    return 0;
+}
+
+/* HDF5 1.14.5 now and then takes two chunks of a dataset that was resized for one and gives up: "can't insert duplicate
+ * key", H5D__create_piece_file_map_hyper. */
+static bool met_a_chunk_twice(void)
+{
+    bool found = false;
+
+    H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, is_duplicate, &found);
+    return found;
+}
+
 static void random_transfer(world *w, hid_t type, hid_t dxpl)
 {
     bool write = random_below(2) == 0;
@@ -435,6 +452,7 @@ static void random_transfer(world *w, hid_t type, hid_t dxpl)
     size_t elements, size;
     hid_t memory = random_memory(file, &elements);
     uint8_t *ours, *theirs;
+    herr_t native;
 
     size = elements * H5Tget_size(type);
     ours = malloc(size + 1);
@@ -443,14 +461,18 @@ static void random_transfer(world *w, hid_t type, hid_t dxpl)
     if (random_below(2) == 0) /* something that is met again */
         memset(ours, (int)random_below(3), size);
     memcpy(theirs, ours, size);
-    if (write) {
-        assert_true(H5Dwrite(w->twin, type, memory, all ? H5S_ALL : file, dxpl, theirs) >= 0);
+    H5E_BEGIN_TRY
+    native = write ? H5Dwrite(w->twin, type, memory, all ? H5S_ALL : file, dxpl, theirs)
+                   : H5Dread(w->twin, type, memory, all ? H5S_ALL : file, dxpl, theirs);
+    H5E_END_TRY
+    if (native < 0)
+        assert_true(met_a_chunk_twice()); /* nothing to compare with */
+    else if (write)
         assert_good(cow_array_write(&w->array, type, memory, all ? H5S_ALL : file, dxpl, ours));
-    } else {
-        assert_true(H5Dread(w->twin, type, memory, all ? H5S_ALL : file, dxpl, theirs) >= 0);
+    else
         assert_good(cow_array_read(&w->array, type, memory, all ? H5S_ALL : file, dxpl, ours));
-    }
-    assert_memory_equal(ours, theirs, size);
+    if (native >= 0)
+        assert_memory_equal(ours, theirs, size);
     free(ours);
     free(theirs);
     if (memory != H5S_ALL && memory != H5S_BLOCK)
