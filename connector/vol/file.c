@@ -699,8 +699,8 @@ herr_t cow_file_optional_callback(void *object, H5VL_optional_args_t *args, hid_
     bool history = home != NULL && (home->file != NULL || home->foreign);
 
     if (cow_exit_operation(args->op_type)) {
-        if (home != NULL && home->file != NULL)
-            cow_exit_commit(home->file, args->args);
+        if (home != NULL)
+            cow_exit_commit(home, native, args->args);
         return cow_leave(0);
     }
     switch (args->op_type) {

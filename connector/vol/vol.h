@@ -450,9 +450,10 @@ int cow_mapped_read(cow_object *object, hid_t mem_type, hid_t mem_space, hid_t f
 /* exit.c */
 /* Before the first file with history is opened: its changes are to be committed whatever way the program ends. */
 int cow_exit_prepare(bool writable);
-/* Is this the private operation that commits a file at exit, and with *LAST (a bool) lets it go? And what it does. */
+/* Is this the private operation that commits a file at exit, and with *LAST (a bool) lets it go? And what it does, called
+ * on the handle NATIVE; also to what is mounted in the file. */
 bool cow_exit_operation(int operation);
-void cow_exit_commit(cow_file *file, const void *last);
+void cow_exit_commit(const cow_home *home, void *native, const void *last);
 
 /* chunk.c: H5VL_NATIVE_DATASET_* of a versioned dataset. */
 int cow_dataset_chunk_operation(cow_object *object, H5VL_optional_args_t *args, hid_t dxpl);
