@@ -61,10 +61,6 @@ void cli_file_close(cli_file *file);
 /* 1 the first bytes say HDF5 (at 0, 512, 1024 ...), 0 they do not, -1 the file cannot be read (errno). */
 int cli_is_hdf5(const char *name);
 
-/* Bring TEMPORARY onto the disk and give it the name OUT, if there is nothing of that name. 0, or CLI_FAILED and said
- * why. */
-int cli_put_new(const char *temporary, const char *out);
-
 /* ---- output ---- */
 
 /* Make TEXT, which came out of a file, safe to print: bytes that are not UTF-8 become '?', and for a terminal control
