@@ -47,15 +47,15 @@ static int copy_to(const char *name, const char *out)
     char text[1024];
     int number, status = CLI_FAILED;
 
+    if (cli_must_be_hdf5(name, text, sizeof text) != 0) {
+        cli_fail("%s", text);
+        goto done;
+    }
     if ((journal = cow_journal_open(name, (cow_journal_mode){0}, &cow_journal_defaults, &number)) == NULL) {
         if (number != 0)
             cli_fail("cannot read '%s': %s", name, strerror(number));
         else
             cli_fail("'%s' cannot be copied: %s", name, cli_reason(text, sizeof text));
-        goto done;
-    }
-    if (cow_journal_plain(journal) && cli_is_hdf5(name) <= 0) {
-        cli_fail("'%s' is not an HDF5 file", name);
         goto done;
     }
     if (cow_journal_lock_plain(journal, false, true) < 0) {

@@ -5,7 +5,9 @@
 #include "common.h"
 #include "plugin.h"
 
+#include "error.h"
 #include "import/import.h"
+#include "options.h"
 #include "output.h"
 
 #include <errno.h>
@@ -188,7 +190,9 @@ int cli_import(int argc, char **argv)
     char *text = cli_strdup("");
     const char *equals, *from, *to;
     bool message = false;
-    int status = CLI_FAILED, hdf5;
+    cow_options *checked = NULL;
+    char why[1200];
+    int status = CLI_FAILED;
 
     opterr = 0;
     for (int c; (c = getopt_long(argc, argv, ":m:o:h", options, NULL)) != -1;)
@@ -225,11 +229,12 @@ int cli_import(int argc, char **argv)
     }
     from = argv[optind];
     to = optind + 2 == argc ? argv[optind + 1] : NULL;
-    if ((hdf5 = cli_is_hdf5(from)) <= 0) {
-        if (hdf5 < 0)
-            cli_fail("cannot read '%s': %s", from, strerror(errno));
-        else
-            cli_fail("'%s' is not an HDF5 file", from);
+    if ((checked = cow_options_parse(text)) == NULL) {
+        cli_fail("%s; nothing was changed", cow_error_message());
+        goto done;
+    }
+    if (cli_must_be_hdf5(from, why, sizeof why) != 0) {
+        cli_fail("%s", why);
         goto done;
     }
     if (to != NULL && cli_output_absent(to) != 0)
@@ -241,6 +246,7 @@ int cli_import(int argc, char **argv)
     }
     status = supervise(from, to, text);
 done:
+    cow_options_free(checked);
     free(text);
     return status;
 }

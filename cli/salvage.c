@@ -773,7 +773,7 @@ int cli_salvage(const char *name, const char *out, bool dry, bool json)
         goto done;
     }
     if (look.unfinished) {
-        cli_fail("'%s' holds nothing: the program that created it died before it committed anything", name);
+        cli_fail("'%s' holds nothing: the program that created it died before its first commit", name);
         goto done;
     }
     if (!look.journal && !look.hidden && cow_disk_mentions(&cow_disk_system, name, COW_GROUP) == 0) {

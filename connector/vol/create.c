@@ -12,6 +12,7 @@
 #include "journal/disk.h"
 #include "journal/driver.h"
 #include "newfile.h"
+#include "witness.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -336,12 +337,14 @@ void *cow_file_create_callback(const char *name, unsigned flags, hid_t fcpl, hid
     void *native;
     bool ours, abandoned, again = false;
 
-    cow_witness(name);
+    cow_witness(COW_WITNESS_OPENED, name);
     if (options == NULL || (under = cow_native_fapl(fapl)) < 0)
         goto done;
     ours = cow_default_driver(fapl); /* another driver keeps the file elsewhere, or in another form: passed through */
     if (!ours && cow_driver_check(name, flags, fapl) < 0)
         goto done;
+    if (!ours && cow_driver_writes(fapl, true))
+        cow_witness_plain(name);
     if (ours) {
         native_flags &= ~H5F_ACC_SWMR_WRITE; /* see cow_home_start_swmr */
         cow_raised_bounds(fapl, &low, &high);
