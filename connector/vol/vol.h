@@ -109,6 +109,8 @@ static inline bool cow_home_hides(const cow_home *home)
 {
     return home != NULL && home->version == NULL && (home->file != NULL || home->foreign);
 }
+/* The library has ended: the numbers of files begin anew, so no home may be found any more. */
+void cow_home_forget_all(void);
 /* A wrap context for HDF5; and it forgets one. */
 cow_wrapping *cow_home_wrap(cow_home *home, bool unnamed, bool detached);
 void cow_home_unwrap(cow_home *home);
@@ -433,10 +435,16 @@ int cow_mapped_read(cow_object *object, hid_t mem_type, hid_t mem_space, hid_t f
 /* exit.c */
 /* Before the first file with history is opened: its changes are to be committed whatever way the program ends. */
 int cow_exit_prepare(bool writable);
-/* Is this the private operation that commits a file at exit, and with *LAST (a bool) lets it go? And what it does, called
- * on the handle NATIVE; also to what is mounted in the file. */
+/* Is this the private operation that commits a file at exit, and when HDF5 closes lets it go? And what it does, called on
+ * the handle NATIVE; also to what is mounted in the file. */
+typedef struct cow_exit_request {
+    bool last;     /* HDF5 closes */
+    bool given_up; /* answer: a close of this id has failed */
+} cow_exit_request;
 bool cow_exit_operation(int operation);
-void cow_exit_commit(const cow_home *home, void *native, const void *last);
+/* Is the library closing? Asked once, by the connector's end. */
+bool cow_exit_closing(void);
+void cow_exit_commit(const cow_home *home, void *native, cow_exit_request *request);
 
 /* chunk.c: H5VL_NATIVE_DATASET_* of a versioned dataset. */
 int cow_dataset_chunk_operation(cow_object *object, H5VL_optional_args_t *args, hid_t dxpl);
