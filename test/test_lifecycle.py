@@ -1,4 +1,5 @@
-"""How Python programs begin and end: plugins that HDF5 tries by itself, file objects, closes that fail.
+"""How Python programs begin and end: plugins that HDF5 tries by itself, file objects, closes that fail. And links that lead
+into versions of other files.
 
 In C: test_lifecycle.c.
 """
@@ -75,11 +76,11 @@ for name in sys.argv[1:] * 3:
 
 
 def test_the_reason_of_a_failed_open_outlives_the_search_for_plugins(programs, tmp_path):
-    names = ["text.h5", "empty.h5", "short.h5", "folder", "nothing.h5/x", "text.h5@1"]
+    names = ["text.h5", "empty.h5", "short.h5", "nothing.h5/x", "text.h5@1"]
     said = []
     for run in (programs.stock, findable):
         here = tmp_path / run.__name__
-        (here / "folder").mkdir(parents=True)
+        here.mkdir()
         (here / "text.h5").write_text("no HDF5 file " * 100)
         (here / "empty.h5").write_text("")
         with h5py.File(here / "short.h5", "w") as f:
@@ -119,3 +120,120 @@ def test_a_program_ends_well_after_a_close_that_failed(programs, made, tmp_path)
     programs.verified(path)
     with h5py.File(path, "r") as f:
         assert sorted(f) == ["_versioned_data", "a", "w"]
+
+
+# ---- external links to FILE@REVISION ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def linked(programs, tmp_path):
+    """data/run.h5 of three versions, and links/main.h5 with links into them."""
+    (tmp_path / "data").mkdir()
+    (tmp_path / "links").mkdir()
+    done = programs.python(
+        """
+        for version in range(1, 4):
+            with h5py.File('data/run.h5', 'a') as f:
+                if version == 1:
+                    f['g/large'] = np.arange(5000)
+                    f['g/small'] = [0, 1]
+                    f['g/text'] = np.array(['one', 'two'], dtype=h5py.string_dtype())
+                    f['g/soft'] = h5py.SoftLink('/g/large')
+                    f['type'] = np.dtype('<i4')
+                f['g/large'][0] = f['g/small'][0] = f['g'].attrs['version'] = version
+        with h5py.File('links/main.h5', 'w') as f:
+            for version in 1, 2, 3, 9:
+                f['v%d' % version] = h5py.ExternalLink('../data/run.h5@%d' % version, '/g')
+            f['dataset'] = h5py.ExternalLink('../data/run.h5@2', 'g/large')
+            f['type'] = h5py.ExternalLink('../data/run.h5@2', 'type')
+            f['root'] = h5py.ExternalLink('../data/run.h5@1', '/')
+            f['gone'] = h5py.ExternalLink('../data/run.h5@1', '/nothing')
+            f['bare'] = h5py.ExternalLink('run.h5@1', '/g')
+            f['odd'] = h5py.ExternalLink('odd@1', '/here')
+            f['a/link'] = h5py.ExternalLink('../data/run.h5@1', '/g')
+            f['a/soft'] = h5py.SoftLink('link/large')
+            f['absolute'] = h5py.SoftLink('/a/soft')
+        """,
+        cwd=tmp_path,
+        errors=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return tmp_path
+
+
+def said(done):
+    assert done.returncode == 0, (done.returncode, done.stdout, done.stderr)
+    return done.stdout.split()
+
+
+@pytest.mark.parametrize("mode", ["r", "r+"])
+@pytest.mark.parametrize("start", [".", "links", "/"])
+def test_external_links_lead_into_versions(programs, linked, mode, start):
+    code = f"""
+    f = h5py.File({str(linked / 'links/main.h5')!r}, {mode!r})
+    for v in 'v1', 'v2', 'v3':
+        g = f[v]
+        print(g['large'][0], f[v + '/large'][0], f[v + '/small'][0], g.attrs['version'], g['soft'][0], len(g['text'][1]))
+        print(v + '/large' in f, v + '/nothing' in f, f.get(v + '/large', getclass=True).__name__)
+    print(f['dataset'][0], f['root/g/large'][0], f['a/soft'][0], f['absolute'][0], f['type'].dtype, f['dataset'].name)
+    """
+    words = said(programs.python(code, cwd=linked if start == "." else linked / start, errors=False))
+    for n in (1, 2, 3):
+        assert words[(n - 1) * 9 : n * 9] == [str(n)] * 5 + ["3", "True", "False", "Dataset"]
+    assert words[27:] == ["2", "1", "1", "1", "int32", "/g/large"]
+
+
+def test_what_is_not_there_is_said(programs, linked):
+    code = """
+    f = h5py.File('links/main.h5', 'r')
+    for name in 'v9', 'gone', 'bare', 'v1/none':
+        try:
+            f[name]
+            print(name, 'open')
+        except KeyError as error:
+            print(name, error)
+    """
+    done = programs.python(code, cwd=linked, errors=False)
+    lines = done.stdout.splitlines()
+    assert done.returncode == 0 and len(lines) == 4, (done.stdout, done.stderr)
+    assert "no version '9'" in lines[0]
+    assert not any(line.endswith("open") for line in lines)
+
+
+def test_versions_behind_links_are_never_written(programs, linked, sha256):
+    before = sha256(linked / "data/run.h5")
+    code = """
+    f = h5py.File('links/main.h5', 'r+')
+    for what in (lambda: f['v1/large'].__setitem__(0, 7), lambda: f['v1'].create_group('new'),
+                 lambda: f['v1'].attrs.__setitem__('version', 7), lambda: f['v1'].__delitem__('small')):
+        try:
+            what()
+            print('done')
+        except Exception as error:
+            print('refused')
+    f['new'] = 1
+    """
+    assert said(programs.python(code, cwd=linked, errors=False)) == ["refused"] * 4
+    assert sha256(linked / "data/run.h5") == before
+
+
+def test_prefixes_and_literal_names_hold_as_natively(programs, linked):
+    code = """
+    f = h5py.File('links/main.h5', 'r')
+    print(f['bare/large'][0])
+    """
+    elink = """
+    f = h5py.File('links/main.h5', 'r')
+    lapl = h5py.h5p.create(h5py.h5p.LINK_ACCESS)
+    lapl.set_elink_prefix(b'data')
+    print(h5py.Dataset(h5py.h5o.open(f.id, b'bare/large', lapl))[0])
+    """
+    assert programs.python(code, cwd=linked, errors=False).returncode == 1
+    with_prefix = ["env", "HDF5_EXT_PREFIX=/nowhere:data", sys.executable, "-c", programs.code(code, False)]
+    assert said(programs.connector(*with_prefix, cwd=linked)) == ["1"]
+    assert said(programs.python(elink, cwd=linked, errors=False)) == ["1"]
+    for name, value in ("links/odd", 5), ("links/odd@1", 6):  # a file of that very name wins
+        with h5py.File(linked / name, "w") as f:
+            f["here"] = value
+    code = "print(h5py.File('links/main.h5', 'r')['odd'][()])"
+    assert said(programs.python(code, cwd=linked, errors=False)) == ["6"]

@@ -13,6 +13,7 @@
  *   quiet.c      one error is printed once
  *   target.c     which object or link a call is about: permission before it, reporting after it
  *   path.c       names: the reserved group in the head, the prefix of a version
+ *   detour.c     names that lead through an external link to FILE@REVISION
  *   token.c      tokens and file numbers: those of a version
  *   hide.c       the reserved group in listings, counts and indices of the root group
  *   visit.c      H5Lvisit and H5Ovisit that do not descend into the reserved group
@@ -249,6 +250,23 @@ int cow_version_link_length(const cow_object *object, const cow_where *where, si
 /* Name of an object by token or of one that has lost its name: the first path to it that is not hidden; free() it.
  * *PATH NULL: there is none. */
 int cow_find_path(cow_object *object, const H5O_token_t *token, char **path);
+
+/* ---- external links to FILE@REVISION: detour.c ---- */
+
+/* The name leads through such a link: the version, open, and the name in it. */
+typedef struct cow_detour {
+    cow_object *file;
+    H5VL_loc_params_t loc; /* the file itself */
+    char *name;            /* NULL: no memory */
+} cow_detour;
+/* HDF5 has just failed to find NAME from WHERE. True: it is in DETOUR; end it. False: HDF5's error stands, or says why that
+ * version cannot be opened. */
+bool cow_detour_begin(const cow_where *where, const char *name, hid_t lapl, cow_detour *detour);
+/* The same of a location by name, which DETOUR->loc becomes as well. */
+bool cow_detour_by_name(const cow_where *where, cow_detour *detour);
+void cow_detour_end(cow_detour *detour);
+/* Close a file that has no id. Objects of it that are open stay so. */
+int cow_file_close_unnamed(cow_object *file);
 
 /* ---- identity: token.c ---- */
 
