@@ -124,11 +124,18 @@ int cow_file_eoa(cow_file *file, uint64_t *eoa)
     H5VL_native_file_optional_args_t native;
     H5VL_optional_args_t args = {.op_type = H5VL_NATIVE_FILE_GET_EOA, .args = &native};
     haddr_t end = 0;
+    hsize_t size = 0;
+    bool journal = cow_driver_journal(file->fileno) != NULL;
 
-    native.get_eoa.eoa = &end;
+    if (journal)
+        native.get_eoa.eoa = &end;
+    else { /* some drivers do not tell */
+        args.op_type = H5VL_NATIVE_FILE_GET_SIZE;
+        native.get_size.size = &size;
+    }
     if (H5VLfile_optional(file->native, cow_native_id(), &args, H5P_DATASET_XFER_DEFAULT, NULL) < 0)
         return cow_error_native("%s: cannot get the end of the file", file->name);
-    *eoa = end;
+    *eoa = journal ? end : size;
     return 0;
 }
 
