@@ -1,5 +1,5 @@
-"""How Python programs begin and end: plugins that HDF5 tries by itself, file objects, closes that fail. And links that lead
-into versions of other files.
+"""How Python programs begin and end: plugins that HDF5 tries by itself, file objects, closes that fail. And links that
+lead into versions of other files.
 
 In C: test_lifecycle.c.
 """

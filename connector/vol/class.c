@@ -333,8 +333,8 @@ static herr_t optional(void *object, H5VL_optional_args_t *args, hid_t dxpl, voi
     return H5VLoptional(cow_object_native(object), cow_native_id(), args, dxpl, req);
 }
 
-/* The one place that forgets what would be wrong in the next life of the library: it may be closed and used again, with this
- * plugin in memory all the time. Also called after a probe, when the reason of a failed open is on the stack. */
+/* The one place that forgets what would be wrong in the next life of the library: it may be closed and used again, with
+ * this plugin in memory all the time. Also called after a probe, when the reason of a failed open is on the stack. */
 static herr_t terminate(void)
 {
     hid_t stack = H5Eget_num(H5E_DEFAULT) > 0 ? H5Eget_current_stack() : H5I_INVALID_HID;

@@ -1,11 +1,11 @@
 /* Names that lead through an external link to FILE@REVISION. HDF5 follows external links itself, natively, and knows no
  * versions. So where it has found nothing, the links that the name leads through are looked at one after the other; the
- * first that names a version is followed here: the version is opened for reading, as H5Fopen would, and the same callback is
- * called on it with the rest of the name. What was opened keeps the version open, as natively.
+ * first that names a version is followed here: the version is opened for reading, as H5Fopen would, and the same
+ * callback is called on it with the rest of the name. What was opened keeps the version open, as natively.
  *
  * The file is looked for where HDF5 looks (H5F_prefix_open_file): a file that is really called FILE@REVISION wins, in
- * whatever of these folders it is. Not served: links that are followed by HDF5 within one call, as in H5Ovisit and H5Ocopy
- * of what lies behind them, and sources of virtual datasets.
+ * whatever of these folders it is. Not served: links that are followed by HDF5 within one call, as in H5Ovisit and
+ * H5Ocopy of what lies behind them, and sources of virtual datasets.
  */
 #include "vol/vol.h"
 

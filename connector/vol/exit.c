@@ -38,8 +38,8 @@ static hid_t file_of(hid_t id)
     return H5Iinc_ref(id) < 0 ? H5I_INVALID_HID : id;
 }
 
-/* LAST: HDF5 closes. A file whose close has failed is closed then: to the program it was the first time, and HDF5 1.14.5
- * crashes at its end when three ids of one file are left. */
+/* LAST: HDF5 closes. A file whose close has failed is closed then: to the program it was the first time, and HDF5
+ * 1.14.5 crashes at its end when three ids of one file are left. */
 static void commit_file(hid_t id, bool last)
 {
     cow_exit_request request = {.last = last};
@@ -125,6 +125,7 @@ int cow_exit_prepare(bool writable)
         H5atclose(commit_at_close, NULL) < 0)
         return cow_error_native("cannot make sure that changes are committed when the program exits");
     exiting.at_close = true;
+    exiting.closing = false;
     return 0;
 }
 
