@@ -17,8 +17,9 @@
 #include <string.h>
 
 #define DXPL           H5P_DATASET_XFER_DEFAULT
-#define NOT_AN_ADDRESS UINT64_MAX /* of a dataset that is opened for a copy only */
-#define TINY_BYTES     4096       /* a dataset up to this size that cannot grow is kept by HDF5 itself */
+#define NOT_AN_ADDRESS UINT64_MAX        /* of a dataset that is opened for a copy only */
+#define NATIVE_CACHE   ((size_t)1 << 20) /* HDF5's chunk cache of a dataset, if the program does not say */
+#define TINY_BYTES     4096              /* a dataset up to this size that cannot grow is kept by HDF5 itself */
 
 void cow_head_path(char path[COW_PATH_MAX], uint64_t id)
 {
@@ -109,8 +110,8 @@ int cow_dataset_wanted(cow_file *file, hid_t type, hid_t space, hid_t dcpl)
     if ((defined == H5D_FILL_VALUE_UNDEFINED && fill_time == H5D_FILL_TIME_ALLOC) ||
         (fill_time == H5D_FILL_TIME_NEVER && cow_type_is_heap(type, false)))
         return 0;
-    if (layout == H5D_CONTIGUOUS)
-        return fixed;
+    if (layout == H5D_CONTIGUOUS) /* filters, and more bytes than there are addresses, are HDF5's to refuse as well */
+        return fixed && bytes < (double)(UINT64_MAX / 2) && H5Pget_nfilters(dcpl) == 0;
     if (H5Pget_chunk(dcpl, COW_MAX_RANK, chunk) != rank)
         return 0;
     bytes = (double)H5Tget_size(type);
@@ -164,7 +165,8 @@ static int load_fill(cow_array *array, hid_t dcpl, const cow_dataset_row *row)
         return cow_error_native("%s: cannot get the fill value", array->label);
     array->fill_new = defined != H5D_FILL_VALUE_UNDEFINED && row->fill_time != H5D_FILL_TIME_NEVER;
     /* what was never written leaves the reader's memory alone */
-    array->nothing_to_read = defined == H5D_FILL_VALUE_UNDEFINED && row->fill_time != H5D_FILL_TIME_NEVER;
+    array->nothing_to_read = defined == H5D_FILL_VALUE_UNDEFINED && row->fill_time != H5D_FILL_TIME_NEVER &&
+                             row->alloc_time != H5D_ALLOC_TIME_EARLY;
     if (!array->fill_new)
         return 0;
     if ((array->fill = calloc(1, array->element_size)) == NULL)
@@ -274,6 +276,7 @@ static cow_dataset *dataset_make(cow_file *file, void *native, hid_t dcpl, uint6
     cow_array *array;
     cow_pool_entry *pool;
     hid_t type = H5I_INVALID_HID;
+    unsigned options = 0;
 
     if (dataset == NULL) {
         cow_error(COW_MEMORY, "%s: no memory to open a dataset", file->name);
@@ -295,6 +298,10 @@ static cow_dataset *dataset_make(cow_file *file, void *native, hid_t dcpl, uint6
     if (dcpl < 0 || (type = cow_native_dataset_type(native)) < 0 || (array->type = H5Tcopy(type)) < 0 ||
         (pool = cow_pools_get(file, (uint32_t)root->pool)) == NULL)
         goto failed;
+    if (H5Pget_chunk_opts(pool->dcpl, &options) < 0) {
+        cow_error_native("%s: cannot read how its chunks are stored", array->label);
+        goto failed;
+    }
     dataset->named_type = H5Tcommitted(type) > 0;
     array->element_size = H5Tget_size(array->type);
     array->chunk_bytes = array->element_size;
@@ -306,9 +313,11 @@ static cow_dataset *dataset_make(cow_file *file, void *native, hid_t dcpl, uint6
     array->early = row->layout == H5D_CHUNKED && row->alloc_time == H5D_ALLOC_TIME_EARLY;
     array->late =
         row->layout == H5D_CHUNKED && row->alloc_time == H5D_ALLOC_TIME_LATE && !(row->flags & COW_FLAG_ALLOCATED);
+    array->plain_edges = (options & H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS) != 0;
     array->pool = pool->pool;
     array->codec = pool->codec;
     array->threads = file->options->threads;
+    array->native_cache = NATIVE_CACHE;
     memcpy(array->extent, root->extent, sizeof array->extent);
     memcpy(array->maximum, root->maximum, sizeof array->maximum);
     cow_grid_init(&array->grid, root->rank, root->chunk, root->maximum);
@@ -570,10 +579,18 @@ bool cow_dataset_dirty(const cow_dataset *dataset)
             cow_index_changed(dataset->array.index));
 }
 
+cow_access **cow_dataset_access(cow_dataset *dataset)
+{
+    return &dataset->access;
+}
+
 void cow_dataset_release(cow_dataset *dataset)
 {
     if (--dataset->references > 0)
         return;
+    free(dataset->access);
+    dataset->access = NULL;
+    dataset->array.native_cache = NATIVE_CACHE;
     if (dataset->file->shut)
         free(dataset);
     else if (!cow_dataset_dirty(dataset) && !dataset->root_changed) /* the next version has to be told of it */
@@ -607,6 +624,11 @@ bool cow_dataset_chunked(const cow_dataset *dataset)
 bool cow_dataset_early(const cow_dataset *dataset)
 {
     return dataset->row.alloc_time == H5D_ALLOC_TIME_EARLY;
+}
+
+bool cow_dataset_filtered(const cow_dataset *dataset)
+{
+    return !(dataset->row.flags & COW_FLAG_FILTERS_ADDED) && !cow_codec_identity(dataset->array.codec);
 }
 
 bool cow_dataset_snapshot(const cow_dataset *dataset)
