@@ -311,6 +311,8 @@ int cow_codec_decode_as(cow_codec *codec, cow_filtering *filtering, const void *
     codec->decoder_mask = mask;
     if (!codec->decoder && !(codec->decoder = cow_scratch_open(codec->dcpl, codec->type, mask)))
         return -1;
+    /* HDF5 leaves what is between the members of a compound as it was there, where it converts, as it does references */
+    memset(chunk, 0, codec->chunk_bytes);
     return cow_scratch_decode(codec->decoder, filtering, bytes, size, chunk);
 }
 
