@@ -164,8 +164,12 @@ static float at(hid_t file, const hsize_t place[3])
     float value = -1;
 
     H5Sselect_elements(space, H5S_SELECT_SET, 1, place);
-    if (H5Dread(dataset, H5T_NATIVE_FLOAT, memory, space, H5P_DEFAULT, &value) < 0)
-        value = -2;
+    H5E_BEGIN_TRY
+    {
+        if (H5Dread(dataset, H5T_NATIVE_FLOAT, memory, space, H5P_DEFAULT, &value) < 0)
+            value = -2;
+    }
+    H5E_END_TRY
     H5Sclose(memory);
     H5Sclose(space);
     H5Dclose(dataset);

@@ -17,9 +17,8 @@
 #include <string.h>
 
 #define DXPL           H5P_DATASET_XFER_DEFAULT
-#define NOT_AN_ADDRESS UINT64_MAX        /* of a dataset that is opened for a copy only */
-#define NATIVE_CACHE   ((size_t)1 << 20) /* HDF5's chunk cache of a dataset, if the program does not say */
-#define TINY_BYTES     4096              /* a dataset up to this size that cannot grow is kept by HDF5 itself */
+#define NOT_AN_ADDRESS UINT64_MAX /* of a dataset that is opened for a copy only */
+#define TINY_BYTES     4096       /* a dataset up to this size that cannot grow is kept by HDF5 itself */
 
 void cow_head_path(char path[COW_PATH_MAX], uint64_t id)
 {
@@ -317,7 +316,6 @@ static cow_dataset *dataset_make(cow_file *file, void *native, hid_t dcpl, uint6
     array->pool = pool->pool;
     array->codec = pool->codec;
     array->threads = file->options->threads;
-    array->native_cache = NATIVE_CACHE;
     memcpy(array->extent, root->extent, sizeof array->extent);
     memcpy(array->maximum, root->maximum, sizeof array->maximum);
     cow_grid_init(&array->grid, root->rank, root->chunk, root->maximum);
@@ -590,7 +588,7 @@ void cow_dataset_release(cow_dataset *dataset)
         return;
     free(dataset->access);
     dataset->access = NULL;
-    dataset->array.native_cache = NATIVE_CACHE;
+    dataset->array.through = false;
     if (dataset->file->shut)
         free(dataset);
     else if (!cow_dataset_dirty(dataset) && !dataset->root_changed) /* the next version has to be told of it */

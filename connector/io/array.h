@@ -41,8 +41,8 @@ typedef struct cow_array {
     cow_codec *codec;
     cow_index *index;
     cow_cache *cache; /* shared by the arrays of one file */
-    size_t
-        native_cache; /* bytes of the chunk cache that HDF5 would have: a larger chunk is filtered when it is written */
+    bool through;     /* the program's chunk cache does not hold a chunk (H5Pset_chunk_cache): it is filtered when it is
+                     written, so that the program hears there of a filter that fails */
     unsigned threads;
     /* state */
     uint64_t extent[COW_MAX_RANK]; /* elements */

@@ -335,18 +335,15 @@ static int run(cow_array *array, bool write, hid_t mem_type, hid_t mem_space, hi
     return viewed ? cow_transfer_pieces(&transfer, &plan, &view) : transfer_boxes(&transfer, &plan);
 }
 
-/* A chunk goes through its filters when it leaves the cache, and the callback that may excuse them is this call's. And what
- * does not fit HDF5's chunk cache leaves it at once: so the program hears of a filter that fails here. */
+/* A chunk goes through its filters when it leaves the cache, and the callback that may excuse them is this call's. */
 static int store_now(cow_array *array)
 {
-    bool fits = array->chunk_bytes <= array->native_cache;
-
     if (array->heap || cow_codec_identity(array->codec) ||
-        (fits ? array->filtering == NULL || array->filtering->callback == NULL : cow_codec_parallel(array->codec)))
+        (!array->through && (array->filtering == NULL || array->filtering->callback == NULL)))
         return 0;
     if (cow_array_store(array) == 0)
         return 0;
-    if (!fits)
+    if (array->through)
         return cow_array_drop_refused(array);
     cow_error_clear(); /* it is told when HDF5 would tell it */
     return 0;

@@ -83,8 +83,7 @@ int cow_access_keep(cow_object *o, hid_t dapl)
         return 0;
     }
     *kept = access;
-    if (access->bytes != SIZE_MAX)
-        array->native_cache = access->slots == 0 ? 0 : access->bytes;
+    array->through = access->slots == 0 || array->chunk_bytes > access->bytes;
     return 0;
 }
 
