@@ -421,7 +421,7 @@ static void program_filters_are_refused_where_native_refuses_them(side *s)
                            DECODES_ONLY,
                            COUNTS};
     const H5D_layout_t layouts[] = {H5D_COMPACT, H5D_CONTIGUOUS, H5D_CHUNKED};
-    char name[40];
+    char name[80];
 
     register_filters();
     create(s);
@@ -1031,7 +1031,7 @@ static void program_allocation_and_fill(side *s)
                             hid_t dcpl = H5Pcreate(H5P_DATASET_CREATE), dataset, space, memory = line(700, 700);
                             bool known = value != 1 && time != H5D_FILL_TIME_NEVER;
                             int fill = 42;
-                            char name[40];
+                            char name[80];
 
                             space = line(extent, l == 2 ? H5S_UNLIMITED : extent);
                             H5Pset_layout(dcpl, layouts[l]);
@@ -1419,7 +1419,7 @@ static void test_memory_of_variable_length_values(void)
 static void program_creations_that_cannot_be(side *s)
 {
     const hsize_t far = (hsize_t)1 << 62, twelve = 12;
-    char name[20];
+    char name[40];
 
     create(s);
     for (int which = 0; which < 16; which++) {
