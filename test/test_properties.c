@@ -762,6 +762,22 @@ static void say_chunk(side *s, hid_t dataset, hsize_t x, hsize_t y)
     say(&s->text, " mask %x first bytes %x %x %x %x\n", mask, bytes[0], bytes[1], bytes[2], bytes[3]);
 }
 
+/* Bytes of an edge chunk are elements where it is not filtered. */
+static void write_edge(side *s, hid_t dataset, bool plain)
+{
+    static int out[40 * 40];
+    int chunk[50];
+
+    for (int i = 0; i < 50; i++)
+        chunk[i] = 1000 + i;
+    if (plain)
+        ASK(H5Dwrite_chunk(dataset, H5P_DEFAULT, 0, (hsize_t[]){20, 10}, sizeof chunk, chunk));
+    say_chunk(s, dataset, 20, 10);
+    memset(out, 0, sizeof out);
+    ASK(H5Dread(dataset, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, out));
+    say_ints(s, "last row", out + 24 * 14, 14);
+}
+
 static void program_edge_chunks_are_not_filtered_when_asked(side *s)
 {
     int values[25 * 14], out[40 * 40];
@@ -821,18 +837,7 @@ static void program_edge_chunks_are_not_filtered_when_asked(side *s)
                 }
             }
             ASK(H5Dset_extent(dataset, (hsize_t[]){25, 14}));
-            /* bytes of an edge chunk are elements */
-            {
-                int chunk[50];
-                for (int i = 0; i < 50; i++)
-                    chunk[i] = 1000 + i;
-                if (opts)
-                    ASK(H5Dwrite_chunk(dataset, H5P_DEFAULT, 0, (hsize_t[]){20, 10}, sizeof chunk, chunk));
-                say_chunk(s, dataset, 20, 10);
-                memset(out, 0, sizeof out);
-                ASK(H5Dread(dataset, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, out));
-                say_ints(s, "last row", out + 24 * 14, 14);
-            }
+            write_edge(s, dataset, opts);
             ASK(H5Dclose(dataset));
             reopen(s);
             dataset = H5Dopen2(s->file, "d", H5P_DEFAULT);
@@ -1276,6 +1281,61 @@ static void say_transfer(side *s, hid_t dxpl)
     say(&s->text, " %d\n", allocate != NULL);
 }
 
+/* Transfer properties number WHICH. IN: values to be written. */
+static void set_transfer(side *s, hid_t dxpl, int which, int in[])
+{
+    switch (which) {
+    case 1:
+        ASK(H5Pset_buffer(dxpl, 64, NULL, NULL));
+        break;
+    case 2:
+        ASK(H5Pset_preserve(dxpl, true));
+        break;
+    case 3:
+        ASK(H5Pset_selection_io(dxpl, H5D_SELECTION_IO_MODE_ON));
+        break;
+    case 4:
+        ASK(H5Pset_selection_io(dxpl, H5D_SELECTION_IO_MODE_OFF));
+        break;
+    case 5:
+        ASK(H5Pset_modify_write_buf(dxpl, true));
+        break;
+    case 6:
+        ASK(H5Pset_hyper_vector_size(dxpl, 3));
+        break;
+    case 7:
+        ASK(H5Pset_btree_ratios(dxpl, 0.2, 0.6, 0.8));
+        break;
+    case 8:
+        ASK(H5Pset_type_conv_cb(dxpl, on_overflow, &s->text));
+        break;
+    case 9:
+        ASK(H5Pset_type_conv_cb(dxpl, aborts, NULL));
+        in[5] = 4000;
+        break;
+    case 10:
+        ASK(H5Pset_data_transform(dxpl, "2*x+3"));
+        break;
+    case 11:
+        ASK(H5Pset_data_transform(dxpl, "2*+"));
+        break;
+    case 12:
+        ASK(H5Pset_vlen_mem_manager(dxpl, take, NULL, give, NULL));
+        break;
+    case 13:
+        ASK(H5Pset_edc_check(dxpl, H5Z_DISABLE_EDC));
+        break;
+    case 14:
+        ASK(H5Pset_edc_check(dxpl, 7));
+        ASK(H5Pset_buffer(dxpl, 0, NULL, NULL));
+        break;
+    case 15:
+        ASK(H5Pset_data_transform(dxpl, "x/3"));
+        ASK(H5Pset_selection_io(dxpl, H5D_SELECTION_IO_MODE_ON));
+        break;
+    }
+}
+
 static void program_transfer_properties(side *s)
 {
     static int in[1000], out[1000], copy[1000];
@@ -1296,56 +1356,7 @@ static void program_transfer_properties(side *s)
                 H5Pset_chunk(dcpl, 1, (hsize_t[]){128});
             if (layout == 2)
                 H5Pset_layout(dcpl, H5D_COMPACT);
-            switch (which) {
-            case 1:
-                ASK(H5Pset_buffer(dxpl, 64, NULL, NULL));
-                break;
-            case 2:
-                ASK(H5Pset_preserve(dxpl, true));
-                break;
-            case 3:
-                ASK(H5Pset_selection_io(dxpl, H5D_SELECTION_IO_MODE_ON));
-                break;
-            case 4:
-                ASK(H5Pset_selection_io(dxpl, H5D_SELECTION_IO_MODE_OFF));
-                break;
-            case 5:
-                ASK(H5Pset_modify_write_buf(dxpl, true));
-                break;
-            case 6:
-                ASK(H5Pset_hyper_vector_size(dxpl, 3));
-                break;
-            case 7:
-                ASK(H5Pset_btree_ratios(dxpl, 0.2, 0.6, 0.8));
-                break;
-            case 8:
-                ASK(H5Pset_type_conv_cb(dxpl, on_overflow, &s->text));
-                break;
-            case 9:
-                ASK(H5Pset_type_conv_cb(dxpl, aborts, NULL));
-                in[5] = 4000;
-                break;
-            case 10:
-                ASK(H5Pset_data_transform(dxpl, "2*x+3"));
-                break;
-            case 11:
-                ASK(H5Pset_data_transform(dxpl, "2*+"));
-                break;
-            case 12:
-                ASK(H5Pset_vlen_mem_manager(dxpl, take, NULL, give, NULL));
-                break;
-            case 13:
-                ASK(H5Pset_edc_check(dxpl, H5Z_DISABLE_EDC));
-                break;
-            case 14:
-                ASK(H5Pset_edc_check(dxpl, 7));
-                ASK(H5Pset_buffer(dxpl, 0, NULL, NULL));
-                break;
-            case 15:
-                ASK(H5Pset_data_transform(dxpl, "x/3"));
-                ASK(H5Pset_selection_io(dxpl, H5D_SELECTION_IO_MODE_ON));
-                break;
-            }
+            set_transfer(s, dxpl, which, in);
             create(s);
             dataset = H5Dcreate2(s->file, "d", H5T_NATIVE_SCHAR, space, H5P_DEFAULT, dcpl, H5P_DEFAULT);
             say_transfer(s, dxpl);
@@ -1416,74 +1427,82 @@ static void test_memory_of_variable_length_values(void)
 
 /* ---- creation properties that cannot be ---- */
 
-static void program_creations_that_cannot_be(side *s)
+/* A creation that is unusual in way number WHICH; the answer is the dataspace to use. */
+static hid_t unusual(side *s, int which, hid_t dcpl, hid_t space)
 {
     const hsize_t far = (hsize_t)1 << 62, twelve = 12;
+    hsize_t chunk = 10;
+
+    switch (which) {
+    case 0: /* contiguous and extendible */
+        H5Sset_extent_simple(space, 1, &twelve, (hsize_t[]){2000});
+        break;
+    case 1: /* larger than 2^64 bytes */
+        H5Sset_extent_simple(space, 1, &far, NULL);
+        break;
+    case 2: /* elements beyond 2^64 */
+        H5Sset_extent_simple(space, 2, (hsize_t[]){far, 4096}, NULL);
+        break;
+    case 3:
+        H5Sset_extent_simple(space, 1, (hsize_t[]){far / 8}, NULL);
+        H5Pset_alloc_time(dcpl, H5D_ALLOC_TIME_LATE);
+        break;
+    case 4: /* chunk larger than the maximum */
+        chunk = 2000;
+        H5Pset_chunk(dcpl, 1, &chunk);
+        break;
+    case 5: /* rank of the chunk */
+        H5Pset_chunk(dcpl, 2, (hsize_t[]){10, 10});
+        break;
+    case 6: /* chunk of 4 GiB */
+        chunk = (hsize_t)1 << 30;
+        H5Sset_extent_simple(space, 1, &chunk, NULL);
+        ASK(H5Pset_chunk(dcpl, 1, &chunk));
+        break;
+    case 7:
+        ASK(H5Pset_chunk(dcpl, 1, (hsize_t[]){0}));
+        break;
+    case 8: /* compact of 64 KiB */
+        H5Pset_layout(dcpl, H5D_COMPACT);
+        H5Sset_extent_simple(space, 1, (hsize_t[]){17000}, NULL);
+        break;
+    case 9:
+        H5Pset_layout(dcpl, H5D_COMPACT);
+        H5Pset_alloc_time(dcpl, H5D_ALLOC_TIME_LATE);
+        break;
+    case 10: /* virtual without a mapping */
+        ASK(H5Pset_layout(dcpl, H5D_VIRTUAL));
+        break;
+    case 11: /* chunked without chunks */
+        ASK(H5Pset_layout(dcpl, H5D_CHUNKED));
+        break;
+    case 12: /* external and chunked */
+        H5Pset_external(dcpl, "properties.raw", 0, 4000);
+        ASK(H5Pset_chunk(dcpl, 1, &chunk));
+        break;
+    case 13: /* a fill value of another type that cannot be converted */
+        H5Pset_fill_value(dcpl, H5T_C_S1, "x");
+        break;
+    case 14: /* a fill value that is converted */
+        H5Pset_fill_value(dcpl, H5T_NATIVE_DOUBLE, (double[]){3.7});
+        break;
+    case 15: /* no extent */
+        H5Sclose(space);
+        space = H5Screate(H5S_SIMPLE);
+        break;
+    }
+    return space;
+}
+
+static void program_creations_that_cannot_be(side *s)
+{
     char name[40];
 
     create(s);
     for (int which = 0; which < 16; which++) {
         hid_t dcpl = H5Pcreate(H5P_DATASET_CREATE), space = line(1000, 1000), dataset, type = H5Tcopy(H5T_NATIVE_INT);
-        hsize_t chunk = 10;
 
-        switch (which) {
-        case 0: /* contiguous and extendible */
-            H5Sset_extent_simple(space, 1, &twelve, (hsize_t[]){2000});
-            break;
-        case 1: /* larger than 2^64 bytes */
-            H5Sset_extent_simple(space, 1, &far, NULL);
-            break;
-        case 2: /* elements beyond 2^64 */
-            H5Sset_extent_simple(space, 2, (hsize_t[]){far, 4096}, NULL);
-            break;
-        case 3:
-            H5Sset_extent_simple(space, 1, (hsize_t[]){far / 8}, NULL);
-            H5Pset_alloc_time(dcpl, H5D_ALLOC_TIME_LATE);
-            break;
-        case 4: /* chunk larger than the maximum */
-            chunk = 2000;
-            H5Pset_chunk(dcpl, 1, &chunk);
-            break;
-        case 5: /* rank of the chunk */
-            H5Pset_chunk(dcpl, 2, (hsize_t[]){10, 10});
-            break;
-        case 6: /* chunk of 4 GiB */
-            chunk = (hsize_t)1 << 30;
-            H5Sset_extent_simple(space, 1, &chunk, NULL);
-            ASK(H5Pset_chunk(dcpl, 1, &chunk));
-            break;
-        case 7:
-            ASK(H5Pset_chunk(dcpl, 1, (hsize_t[]){0}));
-            break;
-        case 8: /* compact of 64 KiB */
-            H5Pset_layout(dcpl, H5D_COMPACT);
-            H5Sset_extent_simple(space, 1, (hsize_t[]){17000}, NULL);
-            break;
-        case 9:
-            H5Pset_layout(dcpl, H5D_COMPACT);
-            H5Pset_alloc_time(dcpl, H5D_ALLOC_TIME_LATE);
-            break;
-        case 10: /* virtual without a mapping */
-            ASK(H5Pset_layout(dcpl, H5D_VIRTUAL));
-            break;
-        case 11: /* chunked without chunks */
-            ASK(H5Pset_layout(dcpl, H5D_CHUNKED));
-            break;
-        case 12: /* external and chunked */
-            H5Pset_external(dcpl, "properties.raw", 0, 4000);
-            ASK(H5Pset_chunk(dcpl, 1, &chunk));
-            break;
-        case 13: /* a fill value of another type that cannot be converted */
-            H5Pset_fill_value(dcpl, H5T_C_S1, "x");
-            break;
-        case 14: /* a fill value that is converted */
-            H5Pset_fill_value(dcpl, H5T_NATIVE_DOUBLE, (double[]){3.7});
-            break;
-        case 15: /* no extent */
-            H5Sclose(space);
-            space = H5Screate(H5S_SIMPLE);
-            break;
-        }
+        space = unusual(s, which, dcpl, space);
         snprintf(name, sizeof name, "%d", which);
         dataset = H5Dcreate2(s->file, name, type, space, H5P_DEFAULT, dcpl, H5P_DEFAULT);
         say(&s->text, "%s: %s\n", name, dataset >= 0 ? "made" : "refused");

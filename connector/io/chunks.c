@@ -394,17 +394,6 @@ static int list_chunk(void *context, const uint64_t chunk[], uint64_t slot)
     return 0;
 }
 
-/* Row-major. CONTEXT: the rank. */
-static int compare_chunks(const void *a, const void *b, void *context)
-{
-    const uint64_t *x = a, *y = b;
-    unsigned rank = *(const unsigned *)context, d = 0;
-
-    while (d + 1 < rank && x[d] == y[d])
-        d++;
-    return x[d] < y[d] ? -1 : x[d] > y[d];
-}
-
 static cow_listing *list_chunks(cow_array *array, const uint64_t chunks[])
 {
     const uint64_t origin[COW_MAX_RANK] = {0};
@@ -425,7 +414,7 @@ static cow_listing *list_chunks(cow_array *array, const uint64_t chunks[])
         cow_cache_forget_listing(array->cache);
         return NULL;
     }
-    qsort_r(listing->chunk, listing->count, rank * sizeof *listing->chunk, compare_chunks, &rank);
+    qsort_r(listing->chunk, listing->count, rank * sizeof *listing->chunk, cow_row_major, &rank);
     return listing;
 }
 

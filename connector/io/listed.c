@@ -115,16 +115,6 @@ static int read_points(finding *f)
     return status;
 }
 
-static int compare_points(const void *a, const void *b, void *context)
-{
-    const hsize_t *x = a, *y = b;
-    unsigned rank = *(const unsigned *)context, d = 0;
-
-    while (d + 1 < rank && x[d] == y[d])
-        d++;
-    return x[d] < y[d] ? -1 : x[d] > y[d];
-}
-
 hid_t cow_listed_selection(const cow_array *array, hid_t dxpl)
 {
     finding f = {.rank = array->grid.rank, .dataset = H5I_INVALID_HID};
@@ -155,7 +145,7 @@ hid_t cow_listed_selection(const cow_array *array, hid_t dxpl)
         return H5I_INVALID_HID;
     if (show(&f, &file, dxpl, elements) == 0 && read_points(&f) == 0) {
         if (f.count > 0)
-            qsort_r(f.points, f.count, f.rank * sizeof *f.points, compare_points, &f.rank);
+            qsort_r(f.points, f.count, f.rank * sizeof *f.points, cow_row_major, &f.rank);
         space = H5Screate_simple((int)f.rank, f.extent, NULL);
         if (space < 0 ||
             (f.count > 0 ? H5Sselect_elements(space, H5S_SELECT_SET, f.count, f.points) : H5Sselect_none(space)) < 0) {

@@ -139,6 +139,16 @@ bool cow_selection_numbered(const cow_selection *selection)
     return elements < UINT64_MAX;
 }
 
+int cow_row_major(const void *a, const void *b, void *rank)
+{
+    const uint64_t *x = a, *y = b;
+    unsigned last = *(const unsigned *)rank - 1, d = 0;
+
+    while (d < last && x[d] == y[d])
+        d++;
+    return x[d] < y[d] ? -1 : x[d] > y[d];
+}
+
 struct cow_runs {
     hid_t iterator;
     hsize_t offset[RUNS_AT_ONCE];

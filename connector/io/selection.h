@@ -37,6 +37,9 @@ int cow_selection_from(cow_selection *selection, hid_t space, unsigned rank, con
 /* Do 64 bits count the elements of the extent? Else no linear offset tells which element is meant. */
 bool cow_selection_numbered(const cow_selection *selection);
 
+/* For qsort_r: places as uint64_t[rank], RANK an unsigned. */
+int cow_row_major(const void *a, const void *b, void *rank);
+
 /* A sequence of elements that are neighbours both in the extent (row-major) and in the packed buffer. */
 typedef struct cow_run {
     uint64_t offset; /* linear, elements from the start of the extent */
