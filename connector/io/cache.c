@@ -502,7 +502,8 @@ int cow_array_drop_refused(cow_array *array)
     for (; room != NULL && n > 0; n--, entry = next) {
         next = entry->next_dirty;
         cow_cache_complete(entry);
-        if (cow_codec_encode_as(array->codec, array->filtering, entry->bytes, room, &size, &mask) == 0)
+        if (cow_chunk_plain(array, entry->chunk) ||
+            cow_codec_encode_as(array->codec, array->filtering, entry->bytes, room, &size, &mask) == 0)
             continue;
         cow_error_clear();
         cow_chunk_place(array, entry->chunk, place);
