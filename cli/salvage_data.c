@@ -192,7 +192,7 @@ static void free_list(chunk_list *l)
 /* Chunks of the extent along a dimension. */
 static uint64_t chunks_along(const cow_root *root, unsigned d)
 {
-    return root->extent[d] / root->chunk[d] + (root->extent[d] % root->chunk[d] != 0);
+    return cow_chunks_along(root->extent[d], root->chunk[d]);
 }
 
 static void add_box(chunk_list *l, const uint64_t first[], const uint64_t span[], const char *why)
@@ -638,7 +638,7 @@ static uint64_t key_of(const uint64_t chunk[], unsigned rank)
 static bool whole_in_both(const cow_root *a, const cow_root *b, const uint64_t chunk[])
 {
     for (unsigned d = 0; d < a->rank; d++)
-        if ((chunk[d] + 1) * a->chunk[d] > a->extent[d] || (chunk[d] + 1) * a->chunk[d] > b->extent[d])
+        if (chunk[d] >= a->extent[d] / a->chunk[d] || chunk[d] >= b->extent[d] / a->chunk[d])
             return false;
     return true;
 }
@@ -712,24 +712,24 @@ static int move_chunks(filling *f, const chunk_list *former)
 static int move_whole(salvage *s, const salvage_object *object, hid_t from, hid_t to)
 {
     hid_t type = H5Dget_type(from), space = H5Dget_space(from), memory = type < 0 ? type : H5Tcopy(type);
-    hssize_t elements = space < 0 ? 0 : H5Sget_simple_extent_npoints(space);
+    uint64_t elements;
     char why[1024];
     void *buffer = NULL;
     int status = 0;
 
-    if (elements <= 0 || memory < 0)
+    if (memory < 0 || space < 0 || cow_space_elements(space, &elements) < 0 || elements == 0)
         goto done;
-    if ((uint64_t)elements * H5Tget_size(memory) > (uint64_t)1 << 30) { /* never one of HDF5's own small ones */
+    if (cow_times(elements, H5Tget_size(memory)) > (uint64_t)1 << 30) { /* never one of HDF5's own small ones */
         if (to >= 0 && cow_tree_copy_elements(&s->copy, from, to, object->path) < 0) {
             s->copy.why[0] = '\0';
-            salvage_lost(s, object->path, NULL, (uint64_t)elements, "not all of it can be read");
+            salvage_lost(s, object->path, NULL, elements, "not all of it can be read");
         }
         goto done;
     }
-    buffer = cli_alloc((size_t)elements, H5Tget_size(memory));
+    buffer = cli_alloc(elements, H5Tget_size(memory));
     if (H5Dread(from, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, buffer) < 0) {
         cli_reason(why, sizeof why);
-        salvage_lost(s, object->path, NULL, (uint64_t)elements, why);
+        salvage_lost(s, object->path, NULL, elements, why);
         goto done;
     }
     H5Treclaim(memory, space, H5P_DEFAULT, buffer);
@@ -773,11 +773,13 @@ static bool has_filters(hid_t dataset)
 static uint64_t elements_of(hid_t dataset)
 {
     hid_t space = H5Dget_space(dataset);
-    hssize_t n = space < 0 ? 0 : H5Sget_simple_extent_npoints(space);
+    uint64_t elements = 0;
 
-    if (space >= 0)
+    if (space >= 0) {
+        cow_space_elements(space, &elements);
         H5Sclose(space);
-    return n < 0 ? 0 : (uint64_t)n;
+    }
+    return elements;
 }
 
 int salvage_elements(salvage *s, const salvage_object *object, hid_t through, hid_t native, hid_t to)

@@ -77,6 +77,28 @@ ELSEWHERE = [
         [("sources with changes that are not committed", "test_vol.c::test_user_virtual_dataset_shows_what_is_not_committed")],
     ),
     (
+        "Properties and calls of datasets",
+        [
+            ("more than 2^64 elements: made and opened again", "test_properties.c::test_a_dataset_of_more_than_2_64_elements_is_made_and_opened_again"),
+            ("more than 2^64 elements: far corners written, read, resized, in versions", "test_properties.c::test_far_corners_of_a_huge_dataset_are_written_and_read"),
+            ("filters of all kinds on all layouts and types: made or refused", "test_properties.c::test_filters_are_refused_where_native_refuses_them"),
+            ("optional filters that fail", "test_properties.c::test_optional_filters_that_fail_are_left_out"),
+            ("mandatory filters that fail, `H5Pset_filter_callback`", "test_properties.c::test_mandatory_filters_that_fail_ask_the_callback"),
+            ("filters that fail to decode, `H5Pset_filter_callback`", "test_properties.c::test_filters_that_fail_to_decode_ask_the_callback"),
+            ("`H5Pset_edc_check(H5Z_DISABLE_EDC)`: damage is read", "test_properties.c::test_damage_is_read_when_error_detection_is_off"),
+            ("`H5Zunregister` between calls", "test_properties.c::test_filters_that_go_away"),
+            ("`H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS`", "test_properties.c::test_edge_chunks_are_not_filtered_when_asked"),
+            ("`H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS`: copies", "test_properties.c::test_copies_of_edge_chunks_that_are_not_filtered"),
+            ("`H5S_PLIST`", "test_properties.c::test_selections_in_the_transfer_list"),
+            ("layout, allocation time, fill time and fill value", "test_properties.c::test_allocation_and_fill"),
+            ("access properties, read back", "test_properties.c::test_access_properties"),
+            ("transfer properties, read back", "test_properties.c::test_transfer_properties"),
+            ("`H5Pset_vlen_mem_manager`", "test_properties.c::test_memory_of_variable_length_values"),
+            ("creation properties that cannot be", "test_properties.c::test_creations_that_cannot_be"),
+            ("calls on chunks", "test_properties.c::test_calls_on_chunks"),
+        ],
+    ),
+    (
         "Objects and files",
         [
             ("object times: the head's are HDF5's; a version's are those of making the version, and stay", "test_files.c::test_times_of_objects_stay_those_of_their_version"),
@@ -88,11 +110,26 @@ ELSEWHERE = [
             ("one file under two names", "test_accidents.py::test_two_names_in_one_process_are_one_file"),
             ("library version bounds, alignment, caches, close degree", "test_files.c::test_access_properties_leave_history_right"),
             ("page buffer", "test_files.c::test_page_buffer"),
-            ("other file drivers: new files are plain, files with history are read and not written", "test_files.c::test_other_drivers_make_plain_files_and_only_read_histories"),
+            ("other file drivers: new files are plain, files with history are opened", "test_files.c::test_other_drivers_make_plain_files_and_open_histories"),
             ("creating over a file with history", "test_vol.c::test_truncate_keeps_history"),
             ("a plain file that is imported", "test_import.py::test_everything_comes_along"),
         ],
     ),
+]
+
+# What a program can tell from native HDF5: (what, why).
+DIFFERENT = [
+    ("A dataset of more than 2^64 elements, read by HDF5 without h5cow, is fill value wherever it was written", "HDF5's virtual datasets count their elements with 64 bits. Through h5cow it can be written and read, which native HDF5 often refuses; a union of hyperslabs that are further apart than 2^64 elements is refused (natively it never ends)."),
+    ("Early allocation reserves nothing on the disk", "What `H5Dget_storage_size` and `H5Dget_space_status` tell is as natively, but equal chunks are stored once and contiguous data when it is written: a full disk is met when data is committed and not when the dataset is created. Contiguous data that was never written, without fill value, leaves the reader's memory alone."),
+    ("`H5Dget_offset` tells an address only where the whole of a contiguous dataset is one chunk of the pool", "Larger ones are cut into chunks."),
+    ("A filter callback that goes on is asked when the elements are written", "Natively it is asked when the chunk leaves HDF5's cache, which may be in a call without the callback, and that then fails."),
+    ("A chunk that a filter refuses is told by `H5Dflush`, or by the `H5Dclose` that closes the dataset, and keeps what it had", "by `H5Dwrite` where the program gave the dataset a chunk cache that does not hold a chunk. Natively `H5Dwrite` tells it also of chunks that are larger than the 1 MiB of the default cache. Shuffle, deflate, fletcher32, LZF and Blosc run when data is committed, and are told then."),
+    ("Reading with `H5Z_DISABLE_EDC` or a filter callback", "compares no checksum, nor h5cow's own: what is read is what stands in the file. All other readers are told of damage as before. A partial write with it makes the chunk whole again with what was read."),
+    ("`H5Dread_chunk` of a damaged chunk is an error", "unless the transfer list says `H5Z_DISABLE_EDC`: then it gives the bytes, as natively always."),
+    ("`H5Pget_no_selection_io_cause` and `H5Pget_actual_selection_io_mode`", "tell what is usual natively for the layout: h5cow never uses HDF5's selection I/O, and never a page or sieve buffer for such data."),
+    ("`H5Dget_access_plist` of a dataset that was opened with a prefix for virtual sources or external files", "may tell that prefix until the next commit, for h5cow keeps a handle of its own."),
+    ("H5S_PLIST in an extent of more than 2^44 elements", "is refused: no public call tells that selection, so it is found out with as much address space."),
+    ("Chunks are listed in row-major order", "HDF5 1.14.5 lists the chunks of some indexes at places of others (`H5D__earray_idx_iterate_cb`), and forgets the filter mask of a chunk that is written again with as many bytes. Natively, reading a hole can store a chunk when the dataset shrinks afterwards."),
 ]
 
 
@@ -121,6 +158,9 @@ def page(program):
     for title, tests in ELSEWHERE:
         for what, test in tests:
             text += f"| {title} | {what} | `{test}` |\n"
+    text += "\n## What differs from native HDF5\n\n"
+    for what, why in DIFFERENT:
+        text += f"* {what}: {why}\n"
     return text
 
 

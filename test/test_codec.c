@@ -401,7 +401,7 @@ static void test_padding_beside_references_decodes_the_same_with_a_foreign_filte
     codec = codec_of(dataset, sizeof chunk);
     memset(first, 0x11, sizeof first);
     memset(second, 0x22, sizeof second);
-    must(cow_codec_encode_back(codec, chunk, encoded, &size, &mask, first));
+    must(cow_codec_encode_back(codec, NULL, chunk, encoded, &size, &mask, first));
     must(cow_codec_decode(codec, encoded, size, mask, second));
     assert_memory_equal(first, second, sizeof first);
     cow_codec_close(codec);

@@ -109,8 +109,8 @@ int cow_dataset_wanted(cow_file *file, hid_t type, hid_t space, hid_t dcpl)
     if ((defined == H5D_FILL_VALUE_UNDEFINED && fill_time == H5D_FILL_TIME_ALLOC) ||
         (fill_time == H5D_FILL_TIME_NEVER && cow_type_is_heap(type, false)))
         return 0;
-    if (layout == H5D_CONTIGUOUS)
-        return fixed;
+    if (layout == H5D_CONTIGUOUS) /* filters, and more bytes than there are addresses, are HDF5's to refuse as well */
+        return fixed && bytes < (double)(UINT64_MAX / 2) && H5Pget_nfilters(dcpl) == 0;
     if (H5Pget_chunk(dcpl, COW_MAX_RANK, chunk) != rank)
         return 0;
     bytes = (double)H5Tget_size(type);
@@ -164,7 +164,8 @@ static int load_fill(cow_array *array, hid_t dcpl, const cow_dataset_row *row)
         return cow_error_native("%s: cannot get the fill value", array->label);
     array->fill_new = defined != H5D_FILL_VALUE_UNDEFINED && row->fill_time != H5D_FILL_TIME_NEVER;
     /* what was never written leaves the reader's memory alone */
-    array->nothing_to_read = defined == H5D_FILL_VALUE_UNDEFINED && row->fill_time != H5D_FILL_TIME_NEVER;
+    array->nothing_to_read = defined == H5D_FILL_VALUE_UNDEFINED && row->fill_time != H5D_FILL_TIME_NEVER &&
+                             row->alloc_time != H5D_ALLOC_TIME_EARLY;
     if (!array->fill_new)
         return 0;
     if ((array->fill = calloc(1, array->element_size)) == NULL)
@@ -274,6 +275,7 @@ static cow_dataset *dataset_make(cow_file *file, void *native, hid_t dcpl, uint6
     cow_array *array;
     cow_pool_entry *pool;
     hid_t type = H5I_INVALID_HID;
+    unsigned options = 0;
 
     if (dataset == NULL) {
         cow_error(COW_MEMORY, "%s: no memory to open a dataset", file->name);
@@ -295,6 +297,10 @@ static cow_dataset *dataset_make(cow_file *file, void *native, hid_t dcpl, uint6
     if (dcpl < 0 || (type = cow_native_dataset_type(native)) < 0 || (array->type = H5Tcopy(type)) < 0 ||
         (pool = cow_pools_get(file, (uint32_t)root->pool)) == NULL)
         goto failed;
+    if (H5Pget_chunk_opts(pool->dcpl, &options) < 0) {
+        cow_error_native("%s: cannot read how its chunks are stored", array->label);
+        goto failed;
+    }
     dataset->named_type = H5Tcommitted(type) > 0;
     array->element_size = H5Tget_size(array->type);
     array->chunk_bytes = array->element_size;
@@ -306,6 +312,7 @@ static cow_dataset *dataset_make(cow_file *file, void *native, hid_t dcpl, uint6
     array->early = row->layout == H5D_CHUNKED && row->alloc_time == H5D_ALLOC_TIME_EARLY;
     array->late =
         row->layout == H5D_CHUNKED && row->alloc_time == H5D_ALLOC_TIME_LATE && !(row->flags & COW_FLAG_ALLOCATED);
+    array->plain_edges = (options & H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS) != 0;
     array->pool = pool->pool;
     array->codec = pool->codec;
     array->threads = file->options->threads;
@@ -570,10 +577,18 @@ bool cow_dataset_dirty(const cow_dataset *dataset)
             cow_index_changed(dataset->array.index));
 }
 
+cow_access **cow_dataset_access(cow_dataset *dataset)
+{
+    return &dataset->access;
+}
+
 void cow_dataset_release(cow_dataset *dataset)
 {
     if (--dataset->references > 0)
         return;
+    free(dataset->access);
+    dataset->access = NULL;
+    dataset->array.through = false;
     if (dataset->file->shut)
         free(dataset);
     else if (!cow_dataset_dirty(dataset) && !dataset->root_changed) /* the next version has to be told of it */
@@ -607,6 +622,11 @@ bool cow_dataset_chunked(const cow_dataset *dataset)
 bool cow_dataset_early(const cow_dataset *dataset)
 {
     return dataset->row.alloc_time == H5D_ALLOC_TIME_EARLY;
+}
+
+bool cow_dataset_filtered(const cow_dataset *dataset)
+{
+    return !(dataset->row.flags & COW_FLAG_FILTERS_ADDED) && !cow_codec_identity(dataset->array.codec);
 }
 
 bool cow_dataset_snapshot(const cow_dataset *dataset)

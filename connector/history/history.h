@@ -120,6 +120,18 @@ hid_t cow_dataset_dcpl(cow_dataset *dataset, void *native);
 bool cow_dataset_chunked(const cow_dataset *dataset); /* the application asked for chunks (else contiguous) */
 bool cow_dataset_early(const cow_dataset *dataset);   /* HDF5 would have allocated it when it was created */
 bool cow_dataset_snapshot(const cow_dataset *dataset);
+bool cow_dataset_filtered(const cow_dataset *dataset); /* by filters that the application asked for */
+/* What was asked of a chunked dataset when it was opened (H5Pset_chunk_cache, H5Pset_append_flush). */
+typedef struct cow_access {
+    size_t slots, bytes; /* SIZE_MAX: as the file says */
+    double preemption;   /* negative: as the file says */
+    unsigned rank;       /* of boundary[]; 0: appending flushes nothing */
+    hsize_t boundary[H5S_MAX_RANK];
+    H5D_append_cb_t flush;
+    void *data;
+} cow_access;
+/* NULL, or malloc'ed; freed with the last reference. */
+cow_access **cow_dataset_access(cow_dataset *dataset);
 
 /* ---- what changed (called after the native call has succeeded) ---- */
 

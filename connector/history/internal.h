@@ -144,6 +144,7 @@ struct cow_dataset {
     void *native;    /* heads of writable files: a handle of our own, so that the address cannot be used again */
     bool dead;       /* deleted before it was ever committed */
     bool named_type; /* its type is a named datatype */
+    cow_access *access;
 };
 
 /* file.c */

@@ -59,14 +59,18 @@ static int pour_encoded(pouring *p, unsigned rank, const hsize_t start[])
 
     for (unsigned d = 0; d < rank; d++)
         offset[d] = start[d];
-    if (p->native != NULL)
-        return read_native(p, start, &mask, &size) < 0
-                   ? -1
-                   : cow_array_chunk_write(p->to_array, offset, mask, p->buffer, size);
-    if (cow_array_chunk_by_offset(p->array, offset, &info) < 0 || make_room(p, info.size) < 0 ||
-        cow_array_chunk_read(p->array, offset, &mask, p->buffer, info.size) < 0)
-        return -1;
-    return cow_native_chunk_write(p->to_native, start, mask, p->buffer, info.size) < 0
+    if (p->native != NULL) {
+        if (read_native(p, start, &mask, &size) < 0)
+            return -1;
+        if (p->to_array != NULL)
+            return cow_array_chunk_write(p->to_array, offset, mask, p->buffer, size);
+    } else {
+        if (cow_array_chunk_by_offset(p->array, offset, &info) < 0 || make_room(p, info.size) < 0 ||
+            cow_array_chunk_read(p->array, offset, &mask, p->buffer, info.size) < 0)
+            return -1;
+        size = info.size;
+    }
+    return cow_native_chunk_write(p->to_native, start, mask, p->buffer, size) < 0
                ? cow_error_native("%s: cannot write a chunk of the copy", p->label)
                : 0;
 }
@@ -75,14 +79,15 @@ static int pour_decoded(pouring *p, unsigned rank, const hsize_t start[], const 
 {
     hid_t memory = H5S_ALL, file = H5S_ALL;
     size_t n = 1, size = H5Tget_size(p->type);
+    uint64_t elements;
     bool all;
     int status = -1;
 
     for (unsigned d = 0; d < rank; d++)
         n *= (size_t)count[d];
-    all = (hssize_t)n == H5Sget_simple_extent_npoints(p->space);
-    if (make_room(p, n * size) < 0)
+    if (cow_space_elements(p->space, &elements) < 0 || make_room(p, n * size) < 0)
         return -1;
+    all = n == elements;
     if (p->heap)
         memset(p->buffer, 0, n * size);
     if (!all && ((memory = H5Screate_simple((int)rank, count, NULL)) < 0 || (file = H5Scopy(p->space)) < 0 ||
@@ -145,7 +150,7 @@ int cow_pour_dataset(cow_dataset *source, cow_dataset *target, void *native)
     p.encoded = target == NULL && cow_dataset_chunked(source) && !p.heap && p.references == NULL &&
                 !(source->row.flags & COW_FLAG_FILTERS_ADDED);
     for (unsigned d = 0; d < array->grid.rank; d++)
-        count[d] = (array->extent[d] + array->grid.chunk[d] - 1) / array->grid.chunk[d];
+        count[d] = cow_chunks_along(array->extent[d], array->grid.chunk[d]);
     if ((p.space = cow_dataset_space(source)) >= 0)
         status = cow_index_visit(array->index, first, count, pour_chunk, &p);
     free(p.buffer);
@@ -157,11 +162,12 @@ int cow_pour_dataset(cow_dataset *source, cow_dataset *target, void *native)
 static int pour_stored(pouring *p, hid_t dcpl, const hsize_t box[])
 {
     H5D_space_status_t stored;
+    uint64_t elements;
     int status = -1;
 
-    if (cow_native_dataset_status(p->native, &stored) < 0)
+    if (cow_native_dataset_status(p->native, &stored) < 0 || cow_space_elements(p->space, &elements) < 0)
         return -1;
-    if (stored == H5D_SPACE_STATUS_NOT_ALLOCATED || H5Sget_simple_extent_npoints(p->space) == 0)
+    if (stored == H5D_SPACE_STATUS_NOT_ALLOCATED || elements == 0)
         return 0;
     status = H5Pget_layout(dcpl) == H5D_CHUNKED ? cow_native_stored_boxes(p->native, p->space, dcpl, pour_box, p)
                                                 : cow_boxes(p->space, box, pour_box, p);
@@ -206,6 +212,9 @@ int cow_pour_within(const char *file, void *source, void *target)
     hsize_t box[H5S_MAX_RANK];
     int status = -1;
 
+    /* as they are stored: a filter may refuse to encode them again, or be lossy */
+    p.encoded = dcpl >= 0 && p.type >= 0 && H5Pget_layout(dcpl) == H5D_CHUNKED && !cow_type_is_heap(p.type, true) &&
+                H5Tdetect_class(p.type, H5T_REFERENCE) == 0;
     if (dcpl >= 0 && p.type >= 0 && p.space >= 0)
         status = cow_box_of(p.space, PIECE / H5Tget_size(p.type), box) < 0
                      ? cow_error_native("%s: cannot get the size of a dataset", file)

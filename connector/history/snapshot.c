@@ -131,7 +131,7 @@ static int header_differs(cow_loc head, cow_loc snapshot)
 static int data_differs(cow_loc head, cow_loc snapshot)
 {
     hid_t type = cow_native_dataset_type(head.object), space = H5I_INVALID_HID, space2 = H5I_INVALID_HID;
-    hssize_t n;
+    uint64_t n;
     size_t size;
     unsigned char *bytes = NULL;
     int differs = -1;
@@ -143,9 +143,12 @@ static int data_differs(cow_loc head, cow_loc snapshot)
     if (H5Sextent_equal(space, space2) <= 0 || cow_type_is_heap(type, true) ||
         H5Tdetect_class(type, H5T_REFERENCE) != 0 || H5Tget_class(type) == H5T_COMPOUND)
         goto done;
-    n = H5Sget_simple_extent_npoints(space);
     size = H5Tget_size(type);
-    if (n < 0 || (size_t)n > 65536 / size)
+    if (cow_space_elements(space, &n) < 0) {
+        differs = -1;
+        goto done;
+    }
+    if (n > 65536 / size)
         goto done;
     if ((bytes = calloc(2, (size_t)n * size + 1)) == NULL) {
         differs = cow_error(COW_MEMORY, "no memory to compare a dataset");

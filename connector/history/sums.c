@@ -105,24 +105,24 @@ static int sum_elements(const char *file, void *dataset, uint64_t *sum)
           dcpl = cow_native_dataset_dcpl(dataset);
     H5D_space_status_t allocated = H5D_SPACE_STATUS_NOT_ALLOCATED;
     void *values = NULL;
-    hssize_t n;
+    uint64_t n;
     int status = -1;
 
     *sum = 0;
     if (type < 0 || space < 0 || dcpl < 0 || cow_native_dataset_status(dataset, &allocated) < 0 ||
-        (n = H5Sget_simple_extent_npoints(space)) < 0)
+        cow_space_elements(space, &n) < 0)
         goto done;
     status = 0;
     if (n == 0 || allocated == H5D_SPACE_STATUS_NOT_ALLOCATED || H5Pget_layout(dcpl) == H5D_VIRTUAL ||
-        H5Pget_external_count(dcpl) > 0 || holds_references(type))
+        H5Pget_external_count(dcpl) > 0 || holds_references(type) || n > SIZE_MAX / H5Tget_size(type))
         goto done; /* nothing, or elsewhere, or not to be read */
     status = -1;
-    if ((values = calloc((size_t)n, H5Tget_size(type))) == NULL) {
+    if ((values = calloc(n, H5Tget_size(type))) == NULL) {
         cow_error(COW_MEMORY, "no memory for a dataset");
         goto done;
     }
     if (cow_native_dataset_read(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) == 0) {
-        status = cow_sum_values(file, type, (size_t)n, values, sum);
+        status = cow_sum_values(file, type, n, values, sum);
         H5Treclaim(type, space, H5P_DATASET_XFER_DEFAULT, values);
     }
 done:

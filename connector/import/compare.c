@@ -255,13 +255,14 @@ static bool same_elements(const comparison *c, const hid_t dataset[2], hid_t sto
     hid_t type = H5Tcopy(stored_type);
     boxes b = {c, {dataset[0], dataset[1]}, type, space};
     size_t size = type < 0 ? 0 : H5Tget_size(type);
+    uint64_t elements;
     bool same = false;
 
-    if (type < 0 || H5Dget_space_status(dataset[0], &allocated) < 0)
+    if (type < 0 || H5Dget_space_status(dataset[0], &allocated) < 0 || cow_space_elements(space, &elements) < 0)
         goto done;
     /* Data that is elsewhere is not looked at; a dataset that holds nothing may be larger than any disk. */
-    if (H5Sget_simple_extent_npoints(space) <= 0 || H5Pget_layout(dcpl) == H5D_VIRTUAL ||
-        H5Pget_external_count(dcpl) > 0 || allocated == H5D_SPACE_STATUS_NOT_ALLOCATED) {
+    if (elements == 0 || H5Pget_layout(dcpl) == H5D_VIRTUAL || H5Pget_external_count(dcpl) > 0 ||
+        allocated == H5D_SPACE_STATUS_NOT_ALLOCATED) {
         same = true;
         goto done;
     }

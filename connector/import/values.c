@@ -276,17 +276,18 @@ int cow_tree_copy_elements(cow_tree *tree, hid_t from, hid_t to, const char *pat
           dcpl = H5Dget_create_plist(from);
     cow_tree_chunks stored = {0};
     H5D_space_status_t allocated;
+    uint64_t elements;
     int status = -1;
 
     if (stored_type < 0 || (type = H5Tcopy(stored_type)) < 0 || space < 0 || dcpl < 0 ||
-        H5Dget_space_status(from, &allocated) < 0)
+        H5Dget_space_status(from, &allocated) < 0 || cow_space_elements(space, &elements) < 0)
         goto done;
     /* Nothing was ever written: nothing is stored in the copy either. The data of external files and of virtual
      * datasets is not in this file. */
     status = 0;
     tree->virtual += H5Pget_layout(dcpl) == H5D_VIRTUAL;
     tree->external += H5Pget_external_count(dcpl) > 0;
-    if (H5Sget_simple_extent_npoints(space) <= 0 || allocated == H5D_SPACE_STATUS_NOT_ALLOCATED ||
+    if (elements == 0 || allocated == H5D_SPACE_STATUS_NOT_ALLOCATED ||
         H5Pget_layout(dcpl) == H5D_VIRTUAL || H5Pget_external_count(dcpl) > 0)
         goto done;
     copying c = {tree, from, to, type, space};

@@ -30,16 +30,19 @@ typedef struct cow_array {
     size_t element_size;            /* H5Tget_size(type) */
     size_t chunk_bytes;             /* decoded chunk */
     size_t file_element_size;       /* the same in the file, for `heap` */
-    bool heap;                      /* the type has variable-length or new reference parts */
-    void *fill;                     /* one element in `type`, or NULL: undefined (reading a hole leaves memory alone) */
-    bool fill_new;                  /* the rest of a new, partly written chunk: fill value (true) or zeros */
-    bool late;                      /* HDF5 would allocate every chunk when the next element is written; cleared then */
-    bool nothing_to_read;           /* reading before anything was written is an error: the fill value is undefined */
-    bool early;                     /* HDF5 would have allocated every chunk: holes inside the extent count as stored */
+    bool plain_edges;     /* chunks that the extent cuts are not filtered (H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS) */
+    bool heap;            /* the type has variable-length or new reference parts */
+    void *fill;           /* one element in `type`, or NULL: undefined (reading a hole leaves memory alone) */
+    bool fill_new;        /* the rest of a new, partly written chunk: fill value (true) or zeros */
+    bool late;            /* HDF5 would allocate every chunk when the next element is written; cleared then */
+    bool nothing_to_read; /* reading before anything was written is an error: the fill value is undefined */
+    bool early;           /* HDF5 would have allocated every chunk: holes inside the extent count as stored */
     cow_pool *pool;
     cow_codec *codec;
     cow_index *index;
     cow_cache *cache; /* shared by the arrays of one file */
+    bool through;     /* the program's chunk cache does not hold a chunk (H5Pset_chunk_cache): it is filtered when it is
+                     written, so that the program hears there of a filter that fails */
     unsigned threads;
     /* state */
     uint64_t extent[COW_MAX_RANK]; /* elements */
@@ -49,6 +52,7 @@ typedef struct cow_array {
     /* private to io/ */
     hid_t same_type;          /* 0, or a type of HDF5's own, so never changed, that is the same as `type` */
     struct cow_cached *dirty; /* dirty chunks of this array, oldest first */
+    cow_filtering *filtering; /* of the call that runs, or NULL */
 } cow_array;
 
 /* A chunk cache of at most BYTES (at least one chunk always fits). */
@@ -68,8 +72,13 @@ int cow_array_resize(cow_array *array, const uint64_t extent[]);
 
 /* Put every dirty chunk into the pool and the index. */
 int cow_array_store(cow_array *array);
+/* After that failed: chunks that a filter refuses are forgotten, as HDF5 forgets them, and all others are stored. Always
+ * -1, with an error. */
+int cow_array_drop_refused(cow_array *array);
 /* Forget all cached chunks, dirty ones included: close, or roll back. */
 void cow_array_forget(cow_array *array);
+/* Forget those that are not dirty. */
+void cow_array_forget_clean(cow_array *array);
 
 /* Chunk-level access. OFFSET is the first element of the chunk, a multiple of the chunk dims. All of them store the
  * chunk first where it is dirty. Only for arrays whose codec the application sees (its own filters). */

@@ -53,7 +53,7 @@ void cow_cache_close(cow_cache *cache)
         return;
     for (size_t i = 0; i < COW_BUFFER_COUNT; i++)
         free(cache->scratch[i]);
-    free(cache->listing.number);
+    free(cache->listing.chunk);
     free(cache->spare);
     free(cache->bucket);
     free(cache);
@@ -88,7 +88,7 @@ cow_listing *cow_cache_listing(cow_cache *cache)
 void cow_cache_forget_listing(cow_cache *cache)
 {
     if (cache->listing.array != NULL) {
-        free(cache->listing.number);
+        free(cache->listing.chunk);
         cache->listing = (cow_listing){0};
     }
 }
@@ -295,14 +295,21 @@ static int store_batch(cow_array *array, size_t bytes)
     return 0;
 }
 
-/* Evict until NEED more bytes fit, or nothing is left. */
-static int make_room(cow_cache *cache, size_t need)
+/* Evict until NEED more bytes fit, or nothing is left. What another array cannot store is its own trouble: it stays, and is
+ * told when that is written, flushed or closed. */
+static int make_room(const cow_array *array, size_t need)
 {
+    cow_cache *cache = array->cache;
+
     while (cache->used + need > cache->limit && cache->oldest != NULL) {
         if (cache->oldest->dirty) {
             size_t batch = cache->limit / 2 < COW_BATCH_BYTES ? cache->limit / 2 : COW_BATCH_BYTES;
-            if (store_batch(cache->oldest->array, batch) < 0)
-                return -1;
+            if (store_batch(cache->oldest->array, batch) < 0) {
+                if (cache->oldest->array == array)
+                    return -1;
+                cow_error_clear();
+                return 0;
+            }
             if (cache->oldest->dirty) { /* used least, but not first to become dirty: it comes with a later batch */
                 cow_cached *entry = cache->oldest;
                 while (entry != NULL && entry->dirty)
@@ -340,7 +347,7 @@ cow_cached *cow_cache_insert(cow_array *array, const uint64_t chunk[], uint8_t *
     cow_cache *cache = array->cache;
     cow_cached *entry = NULL;
 
-    if (make_room(cache, ENTRY_BYTES + (bytes == NULL ? 0 : array->chunk_bytes)) < 0)
+    if (make_room(array, ENTRY_BYTES + (bytes == NULL ? 0 : array->chunk_bytes)) < 0)
         goto failed;
     if ((entry = malloc(sizeof *entry + array->grid.rank * sizeof *entry->chunk)) == NULL) {
         cow_error(COW_MEMORY, "%s: no memory for a cached chunk", array->label);
@@ -375,7 +382,7 @@ cow_cached *cow_cache_get(cow_array *array, const uint64_t chunk[], bool overwri
     if (!overwritten && cow_index_get(array->index, chunk, &slot) < 0)
         return NULL;
     /* Room first: then the buffer of an evicted chunk is at hand. */
-    if (make_room(array->cache, ENTRY_BYTES + array->chunk_bytes) < 0 || (bytes = cow_cache_buffer(array)) == NULL)
+    if (make_room(array, ENTRY_BYTES + array->chunk_bytes) < 0 || (bytes = cow_cache_buffer(array)) == NULL)
         return NULL;
     if (overwritten) {
         cow_chunk_trimmed(array, chunk, trimmed);
@@ -403,8 +410,8 @@ cow_cached *cow_cache_part(cow_array *array, const uint64_t chunk[], size_t from
             return NULL;
         if (slot != COW_HOLE)
             return cow_cache_get(array, chunk, false);
-        if (make_room(array->cache, ENTRY_BYTES + array->chunk_bytes) < 0 ||
-            (bytes = cow_cache_buffer(array)) == NULL || (entry = cow_cache_insert(array, chunk, bytes)) == NULL)
+        if (make_room(array, ENTRY_BYTES + array->chunk_bytes) < 0 || (bytes = cow_cache_buffer(array)) == NULL ||
+            (entry = cow_cache_insert(array, chunk, bytes)) == NULL)
             return NULL;
         entry->set = 0;
     }
@@ -481,12 +488,53 @@ int cow_array_store(cow_array *array)
     return 0;
 }
 
+int cow_array_drop_refused(cow_array *array)
+{
+    uint8_t *room = cow_cache_scratch(array->cache, COW_BUFFER_ENCODED, cow_codec_bound(array->codec));
+    size_t n = 0, dropped = 0, size;
+    char place[COW_PLACE_SIZE] = "";
+    cow_cached *entry = array->dirty, *next;
+    uint32_t mask;
+
+    for (cow_cached *e = entry; e != NULL; e = e->next_dirty == array->dirty ? NULL : e->next_dirty)
+        n++;
+    cow_error_clear();
+    for (; room != NULL && n > 0; n--, entry = next) {
+        next = entry->next_dirty;
+        cow_cache_complete(entry);
+        if (cow_chunk_plain(array, entry->chunk) ||
+            cow_codec_encode_as(array->codec, array->filtering, entry->bytes, room, &size, &mask) == 0)
+            continue;
+        cow_error_clear();
+        cow_chunk_place(array, entry->chunk, place);
+        cow_cache_remove(entry);
+        dropped++;
+    }
+    if (cow_array_store(array) < 0 || room == NULL)
+        return -1;
+    return cow_error(COW_UNSUPPORTED,
+                     "%s: a filter refused %zu chunks, the last at %s, which keep what they had before", array->label,
+                     dropped, place);
+}
+
 static void forget(cow_cached *entry, void *context)
 {
     (void)context;
     if (entry->array->heap && entry->dirty)
         cow_pool_drop(entry->array->pool, entry->slot);
     cow_cache_remove(entry);
+}
+
+static void forget_clean(cow_cached *entry, void *context)
+{
+    (void)context;
+    if (!entry->dirty)
+        cow_cache_remove(entry);
+}
+
+void cow_array_forget_clean(cow_array *array)
+{
+    cow_cache_each(array, forget_clean, NULL);
 }
 
 void cow_array_forget(cow_array *array)

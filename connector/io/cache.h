@@ -75,11 +75,11 @@ typedef enum {
 } cow_buffer_use;
 void *cow_cache_scratch(cow_cache *cache, cow_buffer_use use, size_t bytes);
 
-/* The chunks' numbers in row-major order, remembered between calls of cow_array_chunk_by_index, and forgotten when
- * the index of any array changes. */
+/* The stored chunks in row-major order, remembered between calls of cow_array_chunk_by_index, and forgotten when the index
+ * of any array changes. */
 typedef struct cow_listing {
     const cow_array *array;
-    uint64_t *number;
+    uint64_t *chunk; /* COUNT times rank */
     uint64_t count;
 } cow_listing;
 cow_listing *cow_cache_listing(cow_cache *cache);

@@ -15,14 +15,15 @@
 static void grid_extent(const cow_array *array, const uint64_t extent[], uint64_t chunks[])
 {
     for (unsigned d = 0; d < array->grid.rank; d++)
-        chunks[d] = extent[d] / array->grid.chunk[d] + (extent[d] % array->grid.chunk[d] != 0);
+        chunks[d] = cow_chunks_along(extent[d], array->grid.chunk[d]);
 }
 
+/* Saturates: then it is more than any number of chunks that are stored. */
 static uint64_t product(unsigned rank, const uint64_t n[])
 {
     uint64_t p = 1;
     for (unsigned d = 0; d < rank; d++)
-        p *= n[d];
+        p = cow_times(p, n[d]);
     return p;
 }
 
@@ -110,6 +111,43 @@ static void cut_dirty(cow_cached *entry, void *context)
     cow_cache_complete(entry);
     cow_chunk_trimmed(array, entry->chunk, trimmed);
     cow_fill_padding(&array->grid, trimmed, array->element_size, array->fill, entry->bytes);
+}
+
+/* A chunk that the extent cut and cuts no more is filtered from now on: stored again. */
+static int add_if_whole(void *context, const uint64_t chunk[], uint64_t slot)
+{
+    face *f = context;
+
+    (void)slot;
+    return cow_chunk_plain(f->array, chunk) ? 0 : add_to_face(f, chunk);
+}
+
+/* The chunks that were at the edge of OLD along each dimension that grew. */
+static int filter_edges(cow_array *array, const uint64_t old[])
+{
+    unsigned rank = array->grid.rank;
+    int status = 0;
+
+    for (unsigned d = 0; status == 0 && d < rank; d++) {
+        uint64_t first[COW_MAX_RANK] = {0}, count[COW_MAX_RANK];
+        face f = {.array = array, .dimension = d};
+
+        if (array->extent[d] <= old[d] || old[d] % array->grid.chunk[d] == 0)
+            continue;
+        grid_extent(array, array->extent, count);
+        first[d] = old[d] / array->grid.chunk[d];
+        count[d] = 1;
+        status = cow_index_visit(array->index, first, count, add_if_whole, &f);
+        for (size_t i = 0; status == 0 && i < f.n; i++) {
+            cow_cached *entry = cow_cache_get(array, f.chunks + i * rank, false);
+            if (entry == NULL)
+                status = -1;
+            else
+                cow_cache_dirty(entry);
+        }
+        free(f.chunks);
+    }
+    return status;
 }
 
 /* Dimension D was cut inside a chunk: overwrite what its last chunks hold beyond, so that growing shows fill value. */
@@ -212,7 +250,7 @@ static int fill_box(early *e, const uint64_t first[], const uint64_t end[])
             return -1;
         if (slot == COW_HOLE) {
             for (unsigned k = 0; k < rank; k++)
-                if ((chunk[k] + 1) * array->grid.chunk[k] > array->extent[k])
+                if (array->extent[k] - chunk[k] * array->grid.chunk[k] < array->grid.chunk[k])
                     edges |= (uint32_t)1 << k;
             if (store_fill(e, chunk, edges) < 0)
                 return -1;
@@ -283,6 +321,8 @@ int cow_array_resize(cow_array *array, const uint64_t extent[])
         for (unsigned d = 0; d < rank; d++)
             if (extent[d] < old[d] && extent[d] % array->grid.chunk[d] != 0 && cut_face(array, d) < 0)
                 return cow_context("%s: making the extent smaller", array->label);
+    if (array->plain_edges && !array->heap && !cow_codec_identity(array->codec) && filter_edges(array, old) < 0)
+        return cow_context("%s: making the extent larger", array->label);
     if (array->early && allocate_early(array, before) < 0)
         return cow_context("%s: allocating chunks", array->label);
     return 0;
@@ -331,14 +371,13 @@ static int describe_chunk(cow_array *array, const uint64_t chunk[], cow_chunk_in
     if (cow_native_chunk_address(cow_pool_store(array->pool), info->slot, &info->address, &size, &mask) < 0)
         return cow_error_where(array->label, "looking for a chunk's place in the file");
     info->size = size;
-    info->filter_mask = mask;
+    info->filter_mask = cow_chunk_plain(array, chunk) ? 0 : mask;
     return 0;
 }
 
 /* The listing of all stored chunks. */
 typedef struct listing_walk {
     const cow_array *array;
-    const uint64_t *chunks;
     cow_listing *listing;
     uint64_t room;
 } listing_walk;
@@ -346,33 +385,27 @@ typedef struct listing_walk {
 static int list_chunk(void *context, const uint64_t chunk[], uint64_t slot)
 {
     listing_walk *w = context;
-    uint64_t number = 0;
+    unsigned rank = w->array->grid.rank;
 
     (void)slot;
-    for (unsigned d = 0; d < w->array->grid.rank; d++)
-        number = number * w->chunks[d] + chunk[d];
     if (w->listing->count == w->room)
         return cow_error(COW_CORRUPT, "%s: the index has more chunks than it says", w->array->label);
-    w->listing->number[w->listing->count++] = number;
+    memcpy(w->listing->chunk + w->listing->count++ * rank, chunk, rank * sizeof *chunk);
     return 0;
-}
-
-static int compare_numbers(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return x < y ? -1 : x > y;
 }
 
 static cow_listing *list_chunks(cow_array *array, const uint64_t chunks[])
 {
     const uint64_t origin[COW_MAX_RANK] = {0};
     cow_listing *listing = cow_cache_listing(array->cache);
-    listing_walk w = {.array = array, .chunks = chunks, .listing = listing, .room = cow_index_chunks(array->index)};
+    listing_walk w = {.array = array, .listing = listing, .room = cow_index_chunks(array->index)};
+    unsigned rank = array->grid.rank;
 
     if (listing->array == array)
         return listing;
     cow_cache_forget_listing(array->cache);
-    if ((listing->number = malloc((w.room + 1) * sizeof *listing->number)) == NULL) {
+    if (w.room >= SIZE_MAX / sizeof *listing->chunk / rank ||
+        (listing->chunk = malloc((w.room + 1) * rank * sizeof *listing->chunk)) == NULL) {
         cow_error(COW_MEMORY, "%s: no memory for a list of %" PRIu64 " chunks", array->label, w.room);
         return NULL;
     }
@@ -381,14 +414,14 @@ static cow_listing *list_chunks(cow_array *array, const uint64_t chunks[])
         cow_cache_forget_listing(array->cache);
         return NULL;
     }
-    qsort(listing->number, listing->count, sizeof *listing->number, compare_numbers);
+    qsort_r(listing->chunk, listing->count, rank * sizeof *listing->chunk, cow_row_major, &rank);
     return listing;
 }
 
 int cow_array_chunk_by_index(cow_array *array, uint64_t index, cow_chunk_info *info)
 {
     unsigned rank = array->grid.rank;
-    uint64_t chunks[COW_MAX_RANK], chunk[COW_MAX_RANK], number = index, count;
+    uint64_t chunks[COW_MAX_RANK], chunk[COW_MAX_RANK], count;
 
     if (store_dirty(array) < 0)
         return -1;
@@ -404,12 +437,10 @@ int cow_array_chunk_by_index(cow_array *array, uint64_t index, cow_chunk_info *i
             return -1;
         if (index >= listing->count)
             return cow_error(COW_CORRUPT, "%s: the index has fewer chunks than it says", array->label);
-        number = listing->number[index];
+        return describe_chunk(array, listing->chunk + index * rank, info);
     }
-    for (unsigned d = rank; d-- > 0;) {
-        chunk[d] = number % chunks[d];
-        number /= chunks[d];
-    }
+    for (unsigned d = rank; d-- > 0; index /= chunks[d])
+        chunk[d] = index % chunks[d];
     return describe_chunk(array, chunk, info);
 }
 
@@ -459,8 +490,11 @@ int cow_array_chunk_read(cow_array *array, const uint64_t offset[], uint32_t *fi
                          cow_chunk_place(array, chunk, place), stored, size);
     if (store->read(store, slot, bytes, stored, filter_mask) < 0)
         return cow_context("%s: reading a chunk", array->label);
-    if (array->heap) /* the bytes say where HDF5 keeps the elements: no checksum covers that */
+    /* Of a heap array the bytes say where HDF5 keeps the elements: no checksum covers that. */
+    if (array->heap || (array->filtering != NULL && array->filtering->unchecked)) {
+        *filter_mask = cow_chunk_plain(array, chunk) ? 0 : *filter_mask;
         return 0;
+    }
     if ((decoded = cow_cache_buffer(array)) == NULL)
         return -1;
     if (cow_codec_identity(array->codec) ? stored != array->chunk_bytes
@@ -471,6 +505,8 @@ int cow_array_chunk_read(cow_array *array, const uint64_t offset[], uint32_t *fi
         status = cow_chunk_verify(array, chunk, slot,
                                   cow_checksum(cow_codec_identity(array->codec) ? bytes : decoded, array->chunk_bytes),
                                   row.digest.checksum);
+    if (cow_chunk_plain(array, chunk))
+        *filter_mask = 0;
     cow_cache_buffer_free(array, decoded);
     return status;
 }
@@ -492,6 +528,8 @@ int cow_array_chunk_write(cow_array *array, const uint64_t offset[], uint32_t fi
                          "use H5Dwrite",
                          array->label);
     array->written = true;
+    if (cow_chunk_plain(array, chunk))
+        save.ready_mask = filter_mask = cow_codec_all(array->codec);
     if (cow_allocate_late(array) < 0)
         return -1;
     if ((decoded = cow_cache_buffer(array)) == NULL)

@@ -10,6 +10,7 @@
 #include "io/filters.h"
 #include "io/scratch.h"
 
+#include <H5Zdevelop.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -139,7 +140,32 @@ static int check_available(const cow_codec *codec, uint32_t mask, bool must)
     return 0;
 }
 
-static int encode_standard(cow_codec *codec, const void *chunk, void *out, size_t *size, uint32_t *mask)
+bool cow_filtering_of(hid_t dxpl, cow_filtering *filtering)
+{
+    H5Z_cb_t callback = {NULL, NULL};
+
+    *filtering = (cow_filtering){.callback = NULL};
+    if (dxpl == H5P_DEFAULT || dxpl == H5P_DATASET_XFER_DEFAULT)
+        return false;
+    H5E_BEGIN_TRY
+    {
+        filtering->unchecked = H5Pget_edc_check(dxpl) == H5Z_DISABLE_EDC;
+        if (H5Pget(dxpl, "filter_cb", &callback) >= 0) /* HDF5 has no call that tells it */
+            *filtering = (cow_filtering){filtering->unchecked, callback.func, callback.op_data, false};
+    }
+    H5E_END_TRY
+    return filtering->unchecked || filtering->callback != NULL;
+}
+
+/* A filter failed: shall the others go on? */
+static bool goes_on(cow_filtering *filtering, const cow_filter *filter, const void *bytes, size_t size)
+{
+    return filtering != NULL && filtering->callback != NULL &&
+           filtering->callback(filter->id, (void *)(uintptr_t)bytes, size, filtering->data) != H5Z_CB_FAIL;
+}
+
+static int encode_standard(cow_codec *codec, cow_filtering *filtering, const void *chunk, void *out, size_t *size,
+                           uint32_t *mask)
 {
     void *other = NULL, *to;
     const void *from = chunk;
@@ -152,7 +178,7 @@ static int encode_standard(cow_codec *codec, const void *chunk, void *out, size_
     for (unsigned i = 0; i < codec->count; i++) {
         const cow_filter *filter = &codec->filter[i];
         size_t made = cow_filter_encode(filter, from, bytes, to);
-        if (made == 0 && !filter->optional) {
+        if (made == 0 && !filter->optional && !goes_on(filtering, filter, from, bytes)) {
             cow_error(COW_UNSUPPORTED, "filter %d (%s) cannot encode this chunk, and is mandatory in this dataset",
                       (int)filter->id, filter->name);
             goto done;
@@ -174,23 +200,41 @@ done:
     return result;
 }
 
-int cow_codec_encode(cow_codec *codec, const void *chunk, void *out, size_t *size, uint32_t *mask)
+int cow_codec_encode_as(cow_codec *codec, cow_filtering *filtering, const void *chunk, void *out, size_t *size,
+                        uint32_t *mask)
 {
     *mask = 0;
     if (codec->standard)
-        return encode_standard(codec, chunk, out, size, mask);
+        return encode_standard(codec, filtering, chunk, out, size, mask);
     if (check_available(codec, 0, false) < 0 ||
         (!codec->encoder && !(codec->encoder = cow_scratch_open(codec->dcpl, codec->type, 0))))
         return -1;
-    return cow_scratch_encode(codec->encoder, chunk, out, codec->bound, size, mask);
+    return cow_scratch_encode(codec->encoder, filtering, chunk, out, codec->bound, size, mask);
 }
 
-static uint32_t all_filters(const cow_codec *codec)
+int cow_codec_encode(cow_codec *codec, const void *chunk, void *out, size_t *size, uint32_t *mask)
+{
+    return cow_codec_encode_as(codec, NULL, chunk, out, size, mask);
+}
+
+uint32_t cow_codec_all(const cow_codec *codec)
 {
     return codec->count < 32 ? (UINT32_C(1) << codec->count) - 1 : UINT32_MAX;
 }
 
-static int decode_standard(cow_codec *codec, const void *bytes, size_t size, uint32_t mask, void *chunk)
+/* What a filter that was excused leaves: its input. 0: there is no room for that. */
+static size_t excuse(cow_filtering *filtering, const cow_filter *filter, const void *from, size_t size, void *to,
+                     size_t room)
+{
+    if (!goes_on(filtering, filter, from, size) || size > room)
+        return 0;
+    memcpy(to, from, size);
+    filtering->excused = true;
+    return size;
+}
+
+static int decode_standard(cow_codec *codec, cow_filtering *filtering, const void *bytes, size_t size, uint32_t mask,
+                           void *chunk)
 {
     const size_t room = SLACK_FACTOR * codec->bound + SLACK_BYTES;
     void *between[2] = {NULL, NULL};
@@ -198,11 +242,15 @@ static int decode_standard(cow_codec *codec, const void *bytes, size_t size, uin
     unsigned stages = 0, turn = 0;
     int result = -1;
 
+    if (filtering != NULL)
+        filtering->excused = false;
+
     for (unsigned i = 0; i < codec->count; i++)
         stages += !skipped(mask, i);
     for (unsigned i = codec->count; i-- > 0;) {
         const cow_filter *filter = &codec->filter[i];
         const char *why = "";
+        size_t capacity = room, made;
         void *to;
 
         if (skipped(mask, i))
@@ -213,14 +261,19 @@ static int decode_standard(cow_codec *codec, const void *bytes, size_t size, uin
             goto done;
         }
         turn ^= 1;
-        size = cow_filter_decode(filter, from, size, to, to == chunk ? codec->chunk_bytes : room, &why);
-        if (size == 0) {
+        capacity = to == chunk ? codec->chunk_bytes : room;
+        made = cow_filter_decode(filter, filtering != NULL && filtering->unchecked, from, size, to, capacity, &why);
+        if ((size = made > 0 ? made : excuse(filtering, filter, from, size, to, capacity)) == 0) {
             cow_error(COW_CORRUPT, "a stored chunk is damaged: filter %d (%s): %s", (int)filter->id, filter->name, why);
             goto done;
         }
         from = to;
     }
-    if (size != codec->chunk_bytes) {
+    if (size < codec->chunk_bytes && filtering != NULL && filtering->excused) {
+        memcpy(chunk, from, from == chunk ? 0 : size);
+        memset((uint8_t *)chunk + size, 0, codec->chunk_bytes - size);
+        from = chunk;
+    } else if (size != codec->chunk_bytes) {
         cow_error(COW_CORRUPT, "a stored chunk is damaged: it decodes to %zu bytes and not %zu", size,
                   codec->chunk_bytes);
         goto done;
@@ -236,11 +289,17 @@ done:
 
 int cow_codec_decode(cow_codec *codec, const void *bytes, size_t size, uint32_t mask, void *chunk)
 {
-    const uint32_t all = all_filters(codec);
+    return cow_codec_decode_as(codec, NULL, bytes, size, mask, chunk);
+}
+
+int cow_codec_decode_as(cow_codec *codec, cow_filtering *filtering, const void *bytes, size_t size, uint32_t mask,
+                        void *chunk)
+{
+    const uint32_t all = cow_codec_all(codec);
 
     mask &= all;
     if (codec->standard || mask == all)
-        return decode_standard(codec, bytes, size, mask, chunk);
+        return decode_standard(codec, filtering, bytes, size, mask, chunk);
     if (size == 0)
         return cow_error(COW_CORRUPT, "a stored chunk is damaged: it is empty");
     if (check_available(codec, mask, true) < 0)
@@ -254,14 +313,15 @@ int cow_codec_decode(cow_codec *codec, const void *bytes, size_t size, uint32_t 
         return -1;
     /* HDF5 leaves what is between the members of a compound as it was there, where it converts, as it does references */
     memset(chunk, 0, codec->chunk_bytes);
-    return cow_scratch_decode(codec->decoder, bytes, size, chunk);
+    return cow_scratch_decode(codec->decoder, filtering, bytes, size, chunk);
 }
 
-int cow_codec_encode_back(cow_codec *codec, const void *chunk, void *out, size_t *size, uint32_t *mask, void *back)
+int cow_codec_encode_back(cow_codec *codec, cow_filtering *filtering, const void *chunk, void *out, size_t *size,
+                          uint32_t *mask, void *back)
 {
     int status = -1;
 
-    if (cow_codec_encode(codec, chunk, out, size, mask) < 0)
+    if (cow_codec_encode_as(codec, filtering, chunk, out, size, mask) < 0)
         return -1;
     H5E_BEGIN_TRY
     {
@@ -274,7 +334,7 @@ int cow_codec_encode_back(cow_codec *codec, const void *chunk, void *out, size_t
     memcpy(out, chunk, codec->chunk_bytes);
     memcpy(back, chunk, codec->chunk_bytes);
     *size = codec->chunk_bytes;
-    *mask = all_filters(codec);
+    *mask = cow_codec_all(codec);
     return 0;
 }
 

@@ -16,6 +16,16 @@
 
 typedef struct cow_codec cow_codec;
 
+/* What the transfer properties of one call ask of filters: H5Pset_edc_check, H5Pset_filter_callback. */
+typedef struct cow_filtering {
+    bool unchecked;             /* checksums are not compared: neither fletcher32's nor our own */
+    H5Z_filter_func_t callback; /* decides when a filter fails, on the calling thread; NULL: that is an error */
+    void *data;
+    bool excused; /* set when the callback went on where a filter could not decode: what was read is anything */
+} cow_filtering;
+/* true: DXPL asks for something. */
+bool cow_filtering_of(hid_t dxpl, cow_filtering *filtering);
+
 /* The codec of a chunked dataset of native HDF5: DCPL as H5Dget_create_plist of the pool's raw_data gives it (set_local
  * has run), TYPE its datatype. CHUNK_BYTES: decoded size. A filter that is missing is no error here, since such a
  * dataset can be opened and its attributes read: encode and decode are COW_UNSUPPORTED, with the filter's number and
@@ -24,6 +34,7 @@ cow_codec *cow_codec_open(hid_t dcpl, hid_t type, size_t chunk_bytes);
 void cow_codec_close(cow_codec *codec);
 bool cow_codec_identity(const cow_codec *codec); /* no filter at all */
 bool cow_codec_parallel(const cow_codec *codec); /* encode and decode may run on worker threads */
+uint32_t cow_codec_all(const cow_codec *codec);  /* the filter mask of a chunk that skips every filter */
 size_t cow_codec_bound(const cow_codec *codec);  /* largest encoded size */
 
 /* Encode CHUNK into OUT (cow_codec_bound bytes). *SIZE: bytes written; *MASK: bit i set where filter i was skipped
@@ -32,9 +43,15 @@ int cow_codec_encode(cow_codec *codec, const void *chunk, void *out, size_t *siz
 /* The same for a codec that is not parallel: such filters may be lossy, and what they make is decoded again into BACK
  * (chunk_bytes), which is what the stored chunk holds. A chunk that they encode but cannot decode skips all of them:
  * the scale-offset filter of HDF5 1.14.5 is so where the values take all bits of their type. */
-int cow_codec_encode_back(cow_codec *codec, const void *chunk, void *out, size_t *size, uint32_t *mask, void *back);
+int cow_codec_encode_back(cow_codec *codec, cow_filtering *filtering, const void *chunk, void *out, size_t *size,
+                          uint32_t *mask, void *back);
 /* Decode SIZE bytes with filter mask MASK into CHUNK (chunk_bytes). Damaged input is COW_CORRUPT, never a crash. */
 int cow_codec_decode(cow_codec *codec, const void *bytes, size_t size, uint32_t mask, void *chunk);
+/* The same as FILTERING asks (NULL: nothing). A mandatory filter that fails to encode and is excused is in the mask. */
+int cow_codec_encode_as(cow_codec *codec, cow_filtering *filtering, const void *chunk, void *out, size_t *size,
+                        uint32_t *mask);
+int cow_codec_decode_as(cow_codec *codec, cow_filtering *filtering, const void *bytes, size_t size, uint32_t mask,
+                        void *chunk);
 
 /* Register Blosc and LZF with the running library where it lacks them. Failing is not an error (they may be there). */
 void cow_filters_register(void);

@@ -116,7 +116,8 @@ static uint32_t fletcher32_before_163(uint32_t sum)
     return (sum & 0x00ff00ff) << 8 | (sum & 0xff00ff00) >> 8;
 }
 
-static size_t fletcher32_decode(const uint8_t *in, size_t size, void *out, size_t capacity, const char **why)
+static size_t fletcher32_decode(const uint8_t *in, bool unchecked, size_t size, void *out, size_t capacity,
+                                const char **why)
 {
     uint32_t stored, sum;
 
@@ -126,7 +127,7 @@ static size_t fletcher32_decode(const uint8_t *in, size_t size, void *out, size_
     }
     size -= FLETCHER_SIZE;
     stored = cow_get32(in + size);
-    sum = fletcher32(in, size);
+    sum = unchecked ? stored : fletcher32(in, size);
     if (stored != sum && stored != fletcher32_before_163(sum)) {
         *why = "its checksum does not match";
         return 0;
@@ -256,8 +257,8 @@ size_t cow_filter_encode(const cow_filter *filter, const void *in, size_t size, 
     return 0;
 }
 
-size_t cow_filter_decode(const cow_filter *filter, const void *in, size_t size, void *out, size_t capacity,
-                         const char **why)
+size_t cow_filter_decode(const cow_filter *filter, bool unchecked, const void *in, size_t size, void *out,
+                         size_t capacity, const char **why)
 {
     size_t made;
 
@@ -272,7 +273,7 @@ size_t cow_filter_decode(const cow_filter *filter, const void *in, size_t size, 
     case H5Z_FILTER_DEFLATE:
         return deflate_decode(in, size, out, capacity, why);
     case H5Z_FILTER_FLETCHER32:
-        return fletcher32_decode(in, size, out, capacity, why);
+        return fletcher32_decode(in, unchecked, size, out, capacity, why);
     case COW_FILTER_LZF:
         made = cow_lzf_decompress(in, size, out, capacity);
         if (made == 0)
@@ -302,7 +303,8 @@ static size_t run(const cow_filter *filter, unsigned flags, size_t size, size_t 
         return 0;
     if (room == 0 || !(out = H5allocate_memory(room, false)))
         return 0;
-    made = decode ? cow_filter_decode(filter, *buf, size, out, room, &why) : cow_filter_encode(filter, *buf, size, out);
+    made = decode ? cow_filter_decode(filter, false, *buf, size, out, room, &why)
+                  : cow_filter_encode(filter, *buf, size, out);
     if (made == 0) {
         H5free_memory(out);
         return 0;

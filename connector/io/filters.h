@@ -31,8 +31,8 @@ size_t cow_filter_bound(H5Z_filter_t id, size_t size);
  * HDF5's own does (does not compress, bad parameters). */
 size_t cow_filter_encode(const cow_filter *filter, const void *in, size_t size, void *out);
 /* Decode SIZE bytes into OUT. Returns the bytes made; 0: damaged, more than CAPACITY, or a codec that is missing:
- * *WHY says which. */
-size_t cow_filter_decode(const cow_filter *filter, const void *in, size_t size, void *out, size_t capacity,
-                         const char **why);
+ * *WHY says which. UNCHECKED: a checksum is not compared. */
+size_t cow_filter_decode(const cow_filter *filter, bool unchecked, const void *in, size_t size, void *out,
+                         size_t capacity, const char **why);
 
 #endif

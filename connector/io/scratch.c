@@ -171,10 +171,44 @@ void cow_scratch_close(cow_scratch *scratch)
     free(scratch);
 }
 
-int cow_scratch_encode(cow_scratch *scratch, const void *chunk, void *out, size_t capacity, size_t *size,
-                       uint32_t *mask)
+static H5Z_cb_return_t ask(H5Z_filter_t filter, void *bytes, size_t size, void *context)
+{
+    cow_filtering *filtering = context;
+    H5Z_cb_return_t answer = filtering->callback(filter, bytes, size, filtering->data);
+
+    filtering->excused = filtering->excused || answer != H5Z_CB_FAIL;
+    return answer;
+}
+
+/* The transfer properties that FILTERING came from, as far as they concern filters. */
+static hid_t transfer_list(cow_filtering *filtering)
+{
+    hid_t dxpl;
+
+    if (filtering == NULL)
+        return H5P_DATASET_XFER_DEFAULT;
+    filtering->excused = false;
+    if ((dxpl = H5Pcreate(H5P_DATASET_XFER)) < 0 ||
+        (filtering->unchecked && H5Pset_edc_check(dxpl, H5Z_DISABLE_EDC) < 0) ||
+        (filtering->callback != NULL && H5Pset_filter_callback(dxpl, ask, filtering) < 0)) {
+        cow_error_native("cannot describe what is asked of filters");
+        cow_close(dxpl);
+        return H5I_INVALID_HID;
+    }
+    return dxpl;
+}
+
+static void transfer_list_close(hid_t dxpl)
+{
+    if (dxpl != H5P_DATASET_XFER_DEFAULT)
+        cow_close(dxpl);
+}
+
+int cow_scratch_encode(cow_scratch *scratch, cow_filtering *filtering, const void *chunk, void *out, size_t capacity,
+                       size_t *size, uint32_t *mask)
 {
     void *dataset = cow_native_chunk_store_dataset(scratch->chunks);
+    hid_t dxpl;
     int result = -1;
 
     if (scratch->changed)
@@ -182,7 +216,8 @@ int cow_scratch_encode(cow_scratch *scratch, const void *chunk, void *out, size_
                                           "for this dataset: install the version of the filter that made the file");
     if (cow_native_enter() < 0)
         return -1;
-    if (cow_native_dataset_write(dataset, scratch->type, H5S_ALL, H5S_ALL, H5P_DATASET_XFER_DEFAULT, chunk) < 0 ||
+    if ((dxpl = transfer_list(filtering)) < 0 ||
+        cow_native_dataset_write(dataset, scratch->type, H5S_ALL, H5S_ALL, dxpl, chunk) < 0 ||
         scratch->chunks->size(scratch->chunks, 0, size) < 0)
         goto done;
     if (*size > capacity) {
@@ -192,21 +227,23 @@ int cow_scratch_encode(cow_scratch *scratch, const void *chunk, void *out, size_
     }
     result = scratch->chunks->read(scratch->chunks, 0, out, *size, mask);
 done:
+    transfer_list_close(dxpl);
     cow_native_leave();
     return result;
 }
 
-int cow_scratch_decode(cow_scratch *scratch, const void *bytes, size_t size, void *chunk)
+int cow_scratch_decode(cow_scratch *scratch, cow_filtering *filtering, const void *bytes, size_t size, void *chunk)
 {
     void *dataset = cow_native_chunk_store_dataset(scratch->chunks);
+    hid_t dxpl;
     int result = -1;
 
     if (cow_native_enter() < 0)
         return -1;
-    if (scratch->chunks->write(scratch->chunks, 0, bytes, size, 0) == 0 &&
-        (result = cow_native_dataset_read(dataset, scratch->type, H5S_ALL, H5S_ALL, H5P_DATASET_XFER_DEFAULT, chunk)) <
-            0)
+    if ((dxpl = transfer_list(filtering)) >= 0 && scratch->chunks->write(scratch->chunks, 0, bytes, size, 0) == 0 &&
+        (result = cow_native_dataset_read(dataset, scratch->type, H5S_ALL, H5S_ALL, dxpl, chunk)) < 0)
         cow_context("a stored chunk is damaged: its filters cannot decode it");
+    transfer_list_close(dxpl);
     cow_native_leave();
     return result;
 }

@@ -4,6 +4,8 @@
 #ifndef COW_SCRATCH_H
 #define COW_SCRATCH_H
 
+#include "io/codec.h"
+
 #include <hdf5.h>
 
 #include <stddef.h>
@@ -20,10 +22,10 @@ typedef struct cow_scratch cow_scratch;
  * one chunk too early). */
 cow_scratch *cow_scratch_open(hid_t dcpl, hid_t type, uint32_t skip);
 void cow_scratch_close(cow_scratch *scratch);
-/* OUT has room for CAPACITY bytes; more is COW_UNSUPPORTED. */
-int cow_scratch_encode(cow_scratch *scratch, const void *chunk, void *out, size_t capacity, size_t *size,
-                       uint32_t *mask);
+/* FILTERING: as of codec.h, or NULL. OUT has room for CAPACITY bytes; more is COW_UNSUPPORTED. */
+int cow_scratch_encode(cow_scratch *scratch, cow_filtering *filtering, const void *chunk, void *out, size_t capacity,
+                       size_t *size, uint32_t *mask);
 /* All filters of the scratch have been applied to BYTES. */
-int cow_scratch_decode(cow_scratch *scratch, const void *bytes, size_t size, void *chunk);
+int cow_scratch_decode(cow_scratch *scratch, cow_filtering *filtering, const void *bytes, size_t size, void *chunk);
 
 #endif

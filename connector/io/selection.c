@@ -4,6 +4,7 @@
 #include "io/selection.h"
 
 #include "error.h"
+#include "store/index.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -23,11 +24,11 @@ static void select_all(cow_selection *selection)
     selection->regular = true;
     selection->elements = 1;
     for (unsigned d = 0; d < selection->rank; d++) {
+        selection->elements = cow_times(selection->elements, selection->extent[d]);
         selection->slab[d] = (cow_slab){.start = 0,
                                         .stride = selection->extent[d] ? selection->extent[d] : 1,
                                         .count = 1,
                                         .block = selection->extent[d]};
-        selection->elements *= selection->extent[d];
     }
     if (selection->elements == 0)
         select_nothing(selection);
@@ -66,7 +67,7 @@ static bool select_box(cow_selection *selection, const hsize_t low[], const hsiz
         uint64_t n = high[d] - low[d] + 1;
 
         selection->slab[d] = (cow_slab){.start = low[d], .stride = n, .count = 1, .block = n};
-        elements *= n;
+        elements = cow_times(elements, n);
     }
     selection->regular = elements == selection->elements;
     return selection->regular;
@@ -127,6 +128,25 @@ int cow_selection_from(cow_selection *selection, hid_t space, unsigned rank, con
             return select_hyperslab(selection, space, low);
     }
     return 0;
+}
+
+bool cow_selection_numbered(const cow_selection *selection)
+{
+    uint64_t elements = 1;
+
+    for (unsigned d = 0; d < selection->rank; d++)
+        elements = cow_times(elements, selection->extent[d]);
+    return elements < UINT64_MAX;
+}
+
+int cow_row_major(const void *a, const void *b, void *rank)
+{
+    const uint64_t *x = a, *y = b;
+    unsigned last = *(const unsigned *)rank - 1, d = 0;
+
+    while (d < last && x[d] == y[d])
+        d++;
+    return x[d] < y[d] ? -1 : x[d] > y[d];
 }
 
 struct cow_runs {

@@ -34,6 +34,12 @@ typedef struct cow_selection {
  * is inside EXTENT (HDF5's own message otherwise) and that ranks agree. */
 int cow_selection_from(cow_selection *selection, hid_t space, unsigned rank, const uint64_t extent[]);
 
+/* Do 64 bits count the elements of the extent? Else no linear offset tells which element is meant. */
+bool cow_selection_numbered(const cow_selection *selection);
+
+/* For qsort_r: places as uint64_t[rank], RANK an unsigned. */
+int cow_row_major(const void *a, const void *b, void *rank);
+
 /* A sequence of elements that are neighbours both in the extent (row-major) and in the packed buffer. */
 typedef struct cow_run {
     uint64_t offset; /* linear, elements from the start of the extent */

@@ -4,10 +4,15 @@
  * order; its spans (elements that are neighbours in a chunk and in the packed buffer) are sorted by chunk, keeping
  * their order inside a chunk: so each chunk is visited once, and of two points at the same place the later one is
  * written last, as in native HDF5.
+ *
+ * An extent may have more elements, and a grid more chunks, than 64 bits count. Then HDF5's runs, which are linear offsets,
+ * do not tell where they are: a union of hyperslabs is moved to the origin of a dataspace as large as what it bounds, and
+ * points are asked for by their coordinates. And chunks have no number: a slab keeps their coordinates.
  */
 #include "io/transfer.h"
 
 #include "error.h"
+#include "ids.h"
 #include "io/cache.h"
 #include "io/heap.h"
 
@@ -18,7 +23,7 @@
 #define WINDOW 64
 
 typedef struct span {
-    uint64_t chunk;  /* row-major number in the grid of the current extent */
+    uint64_t chunk;  /* row-major number in the grid of the current extent; many chunks: of the first span in it */
     uint64_t place;  /* row-major number in the chunk */
     uint64_t packed; /* elements from the start of the slab */
     uint64_t length; /* elements */
@@ -29,82 +34,156 @@ typedef struct walk {
     cow_runs *runs;
     cow_run run[128];
     size_t n, next;
-    uint64_t chunks[COW_MAX_RANK]; /* of the grid */
-    span *spans;                   /* of one slab */
+    hid_t moved; /* the selection that the runs are of, where it is not the caller's */
+    uint64_t first[COW_MAX_RANK], box[COW_MAX_RANK]; /* where in the extent runs count their offsets */
+    uint64_t shift[COW_MAX_RANK];                    /* points: to be added, modulo 2^64 */
+    uint64_t point;                                  /* the next one */
+    bool points;                                     /* no runs */
+    uint64_t chunks[COW_MAX_RANK];                   /* of the grid */
+    bool many;                                       /* it has more chunks than 64 bits count */
+    span *spans;                                     /* of one slab */
+    uint64_t *places;                                /* many: the chunk of each, rank coordinates */
     size_t count, room;
     bool sorted;
 } walk;
 
-static int add_span(walk *w, span s)
+/* Coordinates of the chunk that span I began with. */
+static uint64_t *place_of(const walk *w, uint64_t i)
 {
-    const cow_transfer *transfer = w->transfer;
+    return w->places + i * w->transfer->array->grid.rank;
+}
 
+static int more_spans(walk *w)
+{
+    size_t room = w->room * 2 + 256, place = w->transfer->array->grid.rank * sizeof *w->places;
+    span *grown = reallocarray(w->spans, room, sizeof *grown);
+    uint64_t *places = NULL;
+
+    if (grown != NULL)
+        w->spans = grown;
+    if (grown != NULL && w->many && (places = reallocarray(w->places, room, place)) != NULL)
+        w->places = places;
+    if (grown == NULL || (w->many && places == NULL))
+        return cow_error(COW_MEMORY, "%s: no memory for a selection of %zu parts", w->transfer->array->label, room);
+    w->room = room;
+    return 0;
+}
+
+/* PLACE: the chunk's coordinates. */
+static int add_span(walk *w, span s, const uint64_t place[])
+{
+    unsigned rank = w->transfer->array->grid.rank;
+
+    if (w->many)
+        s.chunk = w->count;
     if (w->count > 0) {
         span *last = &w->spans[w->count - 1];
 
+        if (w->many && memcmp(place, place_of(w, last->chunk), rank * sizeof *place) == 0)
+            s.chunk = last->chunk;
         if (last->chunk == s.chunk && last->place + last->length == s.place &&
             last->packed + last->length == s.packed) {
             last->length += s.length;
             return 0;
         }
-        if (s.chunk < last->chunk)
+        if (s.chunk < last->chunk || (w->many && s.chunk > last->chunk))
             w->sorted = false;
     }
-    if (w->count == w->room) {
-        size_t room = w->room * 2 + 256;
-        span *grown = realloc(w->spans, room * sizeof *grown);
-        if (grown == NULL)
-            return cow_error(COW_MEMORY, "%s: no memory for a selection of %zu parts", transfer->array->label, room);
-        w->spans = grown;
-        w->room = room;
-    }
+    if (w->count == w->room && more_spans(w) < 0)
+        return -1;
+    if (w->many)
+        memcpy(place_of(w, w->count), place, rank * sizeof *place);
     w->spans[w->count++] = s;
     return 0;
 }
 
-/* Cut a run by rows and chunks. */
-static int cut_run(walk *w, uint64_t offset, uint64_t length, uint64_t packed)
+/* Cut LENGTH elements from coordinates AT on by rows and chunks; AT is moved. */
+static int cut_from(walk *w, uint64_t at[], uint64_t length, uint64_t packed)
 {
-    const cow_selection *file = &w->transfer->file;
     const cow_grid *grid = &w->transfer->array->grid;
     unsigned last = grid->rank - 1;
-    uint64_t at[COW_MAX_RANK];
+    uint64_t place[COW_MAX_RANK];
 
-    for (unsigned d = grid->rank; d-- > 0;) {
-        at[d] = offset % file->extent[d];
-        offset /= file->extent[d];
-    }
     while (length > 0) {
         span s = {.packed = packed, .length = grid->chunk[last] - at[last] % grid->chunk[last]};
 
-        if (s.length > file->extent[last] - at[last])
-            s.length = file->extent[last] - at[last];
+        if (s.length > w->first[last] + w->box[last] - at[last])
+            s.length = w->first[last] + w->box[last] - at[last];
         if (s.length > length)
             s.length = length;
         for (unsigned d = 0; d < grid->rank; d++) {
-            s.chunk = s.chunk * w->chunks[d] + at[d] / grid->chunk[d];
+            place[d] = at[d] / grid->chunk[d];
+            s.chunk = s.chunk * w->chunks[d] + place[d];
             s.place = s.place * grid->chunk[d] + at[d] % grid->chunk[d];
         }
-        if (add_span(w, s) < 0)
+        if (add_span(w, s, place) < 0)
             return -1;
         length -= s.length;
         packed += s.length;
         at[last] += s.length;
-        for (unsigned d = last; d > 0 && at[d] == file->extent[d]; d--) {
-            at[d] = 0;
+        for (unsigned d = last; d > 0 && at[d] == w->first[d] + w->box[d]; d--) {
+            at[d] = w->first[d];
             at[d - 1]++;
         }
     }
     return 0;
 }
 
-static int compare_spans(const void *a, const void *b)
+static int cut_run(walk *w, uint64_t offset, uint64_t length, uint64_t packed)
+{
+    uint64_t at[COW_MAX_RANK];
+
+    for (unsigned d = w->transfer->array->grid.rank; d-- > 0;) {
+        at[d] = w->first[d] + offset % w->box[d];
+        offset /= w->box[d];
+    }
+    return cut_from(w, at, length, packed);
+}
+
+/* By chunk, inside a chunk in the order of the selection. */
+static int compare_spans(const void *a, const void *b, void *context)
 {
     const span *x = a, *y = b;
+    const walk *w = context;
 
-    if (x->chunk != y->chunk)
+    for (unsigned d = 0; w->many && d < w->transfer->array->grid.rank; d++)
+        if (place_of(w, x->chunk)[d] != place_of(w, y->chunk)[d])
+            return place_of(w, x->chunk)[d] < place_of(w, y->chunk)[d] ? -1 : 1;
+    if (!w->many && x->chunk != y->chunk)
         return x->chunk < y->chunk ? -1 : 1;
     return x->packed < y->packed ? -1 : x->packed > y->packed;
+}
+
+static void sort_spans(walk *w)
+{
+    size_t place = w->transfer->array->grid.rank * sizeof *w->places;
+
+    if (w->sorted)
+        return;
+    qsort_r(w->spans, w->count, sizeof *w->spans, compare_spans, w);
+    for (size_t i = 1; w->many && i < w->count; i++)
+        if (memcmp(place_of(w, w->spans[i].chunk), place_of(w, w->spans[i - 1].chunk), place) == 0)
+            w->spans[i].chunk = w->spans[i - 1].chunk;
+}
+
+/* The spans of the next N points. */
+static int next_points(walk *w, uint64_t n)
+{
+    unsigned rank = w->transfer->array->grid.rank;
+    hsize_t points[64 * COW_MAX_RANK];
+    uint64_t at[COW_MAX_RANK];
+
+    for (uint64_t done = 0; done < n; done++) {
+        if (done % 64 == 0 && H5Sget_select_elem_pointlist(w->transfer->file.space, w->point + done,
+                                                           n - done < 64 ? n - done : 64, points) < 0)
+            return cow_error_native("%s: cannot read the points of a selection", w->transfer->array->label);
+        for (unsigned d = 0; d < rank; d++)
+            at[d] = points[done % 64 * rank + d] + w->shift[d];
+        if (cut_from(w, at, 1, done) < 0)
+            return -1;
+    }
+    w->point += n;
+    return 0;
 }
 
 /* The spans of the next N elements. */
@@ -112,7 +191,9 @@ static int next_slab(walk *w, uint64_t n)
 {
     w->count = 0;
     w->sorted = true;
-    for (uint64_t done = 0; done < n;) {
+    if (w->points && next_points(w, n) < 0)
+        return -1;
+    for (uint64_t done = w->points ? n : 0; done < n;) {
         cow_run *run;
         uint64_t length;
 
@@ -133,9 +214,62 @@ static int next_slab(walk *w, uint64_t n)
         if (run->length == 0)
             w->next++;
     }
-    if (!w->sorted)
-        qsort(w->spans, w->count, sizeof *w->spans, compare_spans);
+    sort_spans(w);
     return 0;
+}
+
+/* Where the elements of an extent have no numbers: the selection moved to the origin, or points by coordinates. */
+static int open_unnumbered(walk *w)
+{
+    const cow_selection *file = &w->transfer->file;
+    hsize_t extent[COW_MAX_RANK], low[COW_MAX_RANK], high[COW_MAX_RANK], own[COW_MAX_RANK];
+    hssize_t back[COW_MAX_RANK];
+    uint64_t elements = 1;
+
+    for (unsigned d = 0; d < file->rank; d++)
+        extent[d] = file->extent[d];
+    /* a new extent has no offset (H5Soffset_simple) */
+    if ((w->moved = H5Scopy(file->space)) < 0 || H5Sget_select_bounds(w->moved, low, high) < 0 ||
+        H5Sset_extent_simple(w->moved, (int)file->rank, extent, NULL) < 0 ||
+        H5Sget_select_bounds(w->moved, own, extent) < 0)
+        return cow_error_native("%s: cannot look at a selection", w->transfer->array->label);
+    w->points = H5Sget_select_type(file->space) == H5S_SEL_POINTS;
+    for (unsigned d = 0; d < file->rank; d++) {
+        w->shift[d] = low[d] - own[d];
+        back[d] = (hssize_t)own[d];
+        if (w->points)
+            continue;
+        w->first[d] = low[d];
+        extent[d] = w->box[d] = high[d] - low[d] + 1;
+        elements = cow_times(elements, w->box[d]);
+    }
+    if (w->points)
+        return 0;
+    if (elements == UINT64_MAX)
+        return cow_error(COW_UNSUPPORTED,
+                         "%s: a union of hyperslabs that are more than 2^64 elements apart cannot be read or written; "
+                         "use one call for each",
+                         w->transfer->array->label);
+    if (H5Sselect_adjust(w->moved, back) < 0 || H5Sset_extent_simple(w->moved, (int)file->rank, extent, NULL) < 0)
+        return cow_error_native("%s: cannot move a selection", w->transfer->array->label);
+    return (w->runs = cow_runs_open(w->moved)) == NULL ? -1 : 0;
+}
+
+static int open_walk(walk *w)
+{
+    const cow_selection *file = &w->transfer->file;
+    const cow_array *array = w->transfer->array;
+    uint64_t chunks = 1;
+
+    for (unsigned d = 0; d < file->rank; d++) {
+        w->box[d] = file->extent[d];
+        w->chunks[d] = cow_chunks_along(array->extent[d], array->grid.chunk[d]);
+        chunks = cow_times(chunks, w->chunks[d]);
+    }
+    w->many = chunks == UINT64_MAX;
+    if (!cow_selection_numbered(file))
+        return open_unnumbered(w);
+    return (w->runs = cow_runs_open(file->space)) == NULL ? -1 : 0;
 }
 
 /* ---- one slab ---- */
@@ -144,6 +278,10 @@ typedef enum { TO_CHUNK, FROM_CHUNK } direction;
 
 static void number_to_chunk(const walk *w, uint64_t number, uint64_t chunk[])
 {
+    if (w->many) {
+        memcpy(chunk, place_of(w, number), w->transfer->array->grid.rank * sizeof *chunk);
+        return;
+    }
     for (unsigned d = w->transfer->array->grid.rank; d-- > 0;) {
         chunk[d] = number % w->chunks[d];
         number /= w->chunks[d];
@@ -300,7 +438,7 @@ static int read_slab(walk *w, cow_stream *in, cow_stream *out, uint64_t n, uint8
 int cow_transfer_spans(const cow_transfer *transfer)
 {
     cow_array *array = transfer->array;
-    walk w = {.transfer = transfer};
+    walk w = {.transfer = transfer, .moved = H5I_INVALID_HID};
     cow_stream in = {.runs = NULL}, out = {.runs = NULL};
     size_t size = transfer->conversion.needed ? transfer->conversion.size : transfer->mem_size;
     uint64_t most = COW_SLAB_BYTES / size, left = transfer->file.elements;
@@ -313,14 +451,11 @@ int cow_transfer_spans(const cow_transfer *transfer)
         most = 1;
     if (most > left)
         most = left;
-    for (unsigned d = 0; d < array->grid.rank; d++)
-        w.chunks[d] = (array->extent[d] + array->grid.chunk[d] - 1) / array->grid.chunk[d];
     if ((packed = cow_cache_scratch(array->cache, COW_BUFFER_PACKED, most * size)) == NULL ||
         (transfer->conversion.background != COW_BACKGROUND_NONE &&
          (background = cow_cache_scratch(array->cache, COW_BUFFER_BACKGROUND, most * transfer->conversion.to_size)) ==
              NULL) ||
-        (w.runs = cow_runs_open(transfer->file.space)) == NULL || cow_stream_open(&in, transfer) < 0 ||
-        cow_stream_open(&out, transfer) < 0)
+        open_walk(&w) < 0 || cow_stream_open(&in, transfer) < 0 || cow_stream_open(&out, transfer) < 0)
         goto done;
     while (left > 0) {
         uint64_t n = left < most ? left : most;
@@ -337,6 +472,8 @@ done:
     cow_stream_close(&out);
     cow_stream_close(&in);
     cow_runs_close(w.runs);
+    cow_close(w.moved);
+    free(w.places);
     free(w.spans);
     return status;
 }

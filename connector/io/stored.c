@@ -4,7 +4,7 @@
  *  1. A chunk whose bytes are those of the slot it has keeps the slot, and nothing is written.
  *  2. The index names a slot only after its bytes were handed to the store; a batch that fails leaves the index with
  *     what was stored so far, and gives back every use it took for the rest.
- *  3. No decoded byte reaches a caller before its chunk's checksum was compared.
+ *  3. No decoded byte reaches a caller before its chunk's checksum was compared, unless it asked for that (cow_filtering).
  *  4. Filters that are not ours may be lossy. Digest and cached chunk are then those of what can be read again, so the
  *     same values are the same chunk whether they were written just now or came out of the file.
  *  5. Which slots are given out does not depend on the threads. For that, a slot that the index lets go of is dropped,
@@ -50,8 +50,11 @@ static size_t smaller(size_t a, size_t b)
 static cow_pipeline pipeline_for(const cow_array *array, size_t n, bool hash, size_t *group)
 {
     cow_pipeline pipeline = {.window = 1, .threads = n * array->chunk_bytes >= PARALLEL_BYTES ? array->threads : 1};
+    bool asks = array->filtering != NULL && array->filtering->callback != NULL;
     size_t least = WINDOW_CHUNKS;
 
+    if (asks) /* the application, which expects its own thread */
+        pipeline.threads = 1;
     if (n == 0) {
         *group = 1;
         return pipeline;
@@ -78,6 +81,16 @@ void cow_chunk_trimmed(const cow_array *array, const uint64_t chunk[], uint64_t 
         uint64_t size = array->grid.chunk[d], inside = array->extent[d] - chunk[d] * size;
         trimmed[d] = inside < size ? inside : size;
     }
+}
+
+bool cow_chunk_plain(const cow_array *array, const uint64_t chunk[])
+{
+    uint64_t trimmed[COW_MAX_RANK];
+
+    if (!array->plain_edges || array->heap)
+        return false;
+    cow_chunk_trimmed(array, chunk, trimmed);
+    return memcmp(trimmed, array->grid.chunk, array->grid.rank * sizeof *trimmed) != 0;
 }
 
 const char *cow_chunk_place(const cow_array *array, const uint64_t chunk[], char text[COW_PLACE_SIZE])
@@ -207,7 +220,7 @@ static int digest_lossy(const save_line *l, cow_save *save)
 {
     const cow_array *array = l->array;
     uint8_t *padded = l->back + aligned(array->chunk_bytes);
-    const void *back = save->ready != NULL ? save->bytes : l->back;
+    const void *back = save->ready != NULL || cow_chunk_plain(array, save->chunk) ? save->bytes : l->back;
     uint64_t trimmed[COW_MAX_RANK];
 
     if (encode(l, save) < 0)
@@ -292,11 +305,17 @@ static int encode(const save_line *l, cow_save *save)
         save->encoded = save->bytes;
         save->size = l->array->chunk_bytes;
         save->mask = 0;
+    } else if (cow_chunk_plain(l->array, save->chunk)) {
+        save->encoded = save->bytes;
+        save->size = l->array->chunk_bytes;
+        save->mask = cow_codec_all(l->array->codec);
     } else {
         uint8_t *room = l->encoded + place_of(l, save) * l->bound;
 
-        if ((l->lossy ? cow_codec_encode_back(l->array->codec, save->bytes, room, &save->size, &save->mask, l->back)
-                      : cow_codec_encode(l->array->codec, save->bytes, room, &save->size, &save->mask)) < 0)
+        if ((l->lossy ? cow_codec_encode_back(l->array->codec, l->array->filtering, save->bytes, room, &save->size,
+                                              &save->mask, l->back)
+                      : cow_codec_encode_as(l->array->codec, l->array->filtering, save->bytes, room, &save->size,
+                                            &save->mask)) < 0)
             return cow_context("%s: encoding a chunk", l->array->label);
         save->encoded = room;
     }
@@ -434,7 +453,9 @@ static void undecoded(const cow_array *array, const cow_load *load)
 static int decode(const load_line *l, cow_load *load)
 {
     const cow_array *array = l->array;
-    int status = cow_codec_decode(array->codec, load->raw, load->size, load->mask, load->bytes);
+    int status = cow_codec_decode_as(array->codec, array->filtering, load->raw, load->size, load->mask, load->bytes);
+
+    load->excused = array->filtering != NULL && (array->filtering->unchecked || array->filtering->excused);
 
     free(load->own);
     load->own = NULL;
@@ -494,8 +515,9 @@ static int finish_group(void *context, size_t i)
     for (cow_load *load = l->loads + first; n > 0; n--, load++) {
         if (!l->identity && l->parallel && decode(l, load) < 0)
             return -1;
-        if (cow_chunk_verify(array, load->chunk, load->slot, cow_checksum(load->bytes, array->chunk_bytes),
-                             load->row.digest.checksum) < 0 ||
+        if ((!load->excused &&
+             cow_chunk_verify(array, load->chunk, load->slot, cow_checksum(load->bytes, array->chunk_bytes),
+                              load->row.digest.checksum) < 0) ||
             (l->done != NULL && l->done(l->context, load) < 0))
             return -1;
     }
@@ -521,6 +543,7 @@ int cow_stored_load(cow_array *array, cow_load *loads, size_t n, int (*done)(voi
     l.window = pipeline.window;
     for (size_t i = 0; i < n; i++) {
         loads[i].own = NULL;
+        loads[i].excused = array->filtering != NULL && array->filtering->unchecked;
         homeless = homeless || loads[i].bytes == NULL;
     }
     if ((homeless &&

@@ -42,6 +42,7 @@ typedef struct cow_load {
     void *raw, *own;
     size_t size;
     uint32_t mask;
+    bool excused;
 } cow_load;
 
 /* Read, decode and verify N chunks. DONE (may be NULL) runs on any thread for each chunk that is good. */
@@ -50,6 +51,8 @@ int cow_stored_load(cow_array *array, cow_load *loads, size_t n, int (*done)(voi
 
 /* Set one chunk's slot in the index; the use of SLOT becomes the index's, the former slot loses its. */
 int cow_stored_set(cow_array *array, const uint64_t chunk[], uint64_t slot);
+/* Is the chunk stored without filters because the extent cuts it? Then HDF5 tells a filter mask of 0. */
+bool cow_chunk_plain(const cow_array *array, const uint64_t chunk[]);
 /* The part of a chunk that is inside the extent, in elements. */
 void cow_chunk_trimmed(const cow_array *array, const uint64_t chunk[], uint64_t trimmed[]);
 /* "(0, 512)": a chunk's first element, for messages. */

@@ -7,6 +7,7 @@
 #include "io/transfer.h"
 
 #include "error.h"
+#include "ids.h"
 #include "io/cache.h"
 
 #include <inttypes.h>
@@ -157,16 +158,17 @@ static int describe_memory(cow_transfer *transfer, hid_t mem_space, hid_t file_s
         hsize_t dims[H5S_MAX_RANK];
         H5S_sel_type kind = H5Sget_select_type(mem_space);
         int rank = H5Sget_simple_extent_dims(mem_space, dims, NULL);
-        hssize_t selected = 1;
+        hssize_t selected;
 
+        elements = 1;
         if (kind == H5S_SEL_ALL && rank > 0) { /* what most programs do, and every call costs */
             for (int d = 0; d < rank; d++)
-                selected *= (hssize_t)dims[d];
+                elements = cow_times(elements, dims[d]);
             transfer->contiguous = true;
         } else if (kind < 0 || rank < 0 || (selected = H5Sget_select_npoints(mem_space)) < 0) {
             return cow_error_native("the memory dataspace is no dataspace");
-        }
-        elements = (uint64_t)selected;
+        } else
+            elements = (uint64_t)selected;
         transfer->mem_space = mem_space;
         if (rank == 0) {
             transfer->contiguous = true;
@@ -292,11 +294,6 @@ static int run(cow_array *array, bool write, hid_t mem_type, hid_t mem_space, hi
     transfer.mem_space = H5I_INVALID_HID;
     if (file_space == H5S_BLOCK)
         return cow_error(COW_USAGE, "H5S_BLOCK is not allowed for the file dataspace");
-    if (file_space == H5S_PLIST)
-        return cow_error(COW_UNSUPPORTED,
-                         "%s: a selection in the transfer property list (H5S_PLIST) cannot be used on a "
-                         "dataset with history; select in the file dataspace instead",
-                         array->label);
     if (mem_space == H5S_PLIST)
         return cow_error(COW_USAGE, "H5S_PLIST is not allowed for the memory dataspace");
     if (array->heap) {
@@ -318,6 +315,9 @@ static int run(cow_array *array, bool write, hid_t mem_type, hid_t mem_space, hi
         return -1;
     if (transfer.file.elements == 0)
         return 0;
+    if (transfer.file.elements > SIZE_MAX / transfer.mem_size)
+        return cow_error(COW_USAGE, "%s: no memory can hold %" PRIu64 " elements; select fewer", array->label,
+                         transfer.file.elements);
     if (buf == NULL)
         return cow_error(COW_USAGE,
                          write ? "no input buffer, but %" PRIu64 " elements are selected"
@@ -335,12 +335,47 @@ static int run(cow_array *array, bool write, hid_t mem_type, hid_t mem_space, hi
     return viewed ? cow_transfer_pieces(&transfer, &plan, &view) : transfer_boxes(&transfer, &plan);
 }
 
+/* A chunk goes through its filters when it leaves the cache, and the callback that may excuse them is this call's. */
+static int store_now(cow_array *array)
+{
+    if (array->heap || cow_codec_identity(array->codec) ||
+        (!array->through && (array->filtering == NULL || array->filtering->callback == NULL)))
+        return 0;
+    if (cow_array_store(array) == 0)
+        return 0;
+    if (array->through)
+        return cow_array_drop_refused(array);
+    cow_error_clear(); /* it is told when HDF5 would tell it */
+    return 0;
+}
+
+static int run_filtered(cow_array *array, bool write, hid_t mem_type, hid_t mem_space, hid_t file_space, hid_t dxpl,
+                        void *buf)
+{
+    cow_filtering filtering;
+    hid_t listed = H5I_INVALID_HID;
+    int status;
+
+    if (file_space == H5S_PLIST && (file_space = listed = cow_listed_selection(array, dxpl)) < 0)
+        return -1;
+    if (cow_filtering_of(dxpl, &filtering))
+        array->filtering = &filtering;
+    status = run(array, write, mem_type, mem_space, file_space, dxpl, buf);
+    cow_close(listed);
+    if (write && status == 0)
+        status = store_now(array);
+    if (array->filtering != NULL) /* what was not checked is not for others */
+        cow_array_forget_clean(array);
+    array->filtering = NULL;
+    return status;
+}
+
 int cow_array_read(cow_array *array, hid_t mem_type, hid_t mem_space, hid_t file_space, hid_t dxpl, void *buf)
 {
-    return run(array, false, mem_type, mem_space, file_space, dxpl, buf);
+    return run_filtered(array, false, mem_type, mem_space, file_space, dxpl, buf);
 }
 
 int cow_array_write(cow_array *array, hid_t mem_type, hid_t mem_space, hid_t file_space, hid_t dxpl, const void *buf)
 {
-    return run(array, true, mem_type, mem_space, file_space, dxpl, (void *)(uintptr_t)buf);
+    return run_filtered(array, true, mem_type, mem_space, file_space, dxpl, (void *)(uintptr_t)buf);
 }

@@ -2,6 +2,7 @@
 #include "native/native.h"
 
 #include "error.h"
+#include "store/index.h"
 
 #include <H5VLconnector.h>
 #include <H5VLconnector_passthru.h>
@@ -23,10 +24,25 @@ int cow_boxes(hid_t space, const hsize_t box[], cow_box_visitor *visit, void *co
         for (int e = 0; e < rank; e++)
             count[e] = extent[e] - start[e] < box[e] ? extent[e] - start[e] : box[e];
         status = visit(context, (unsigned)rank, start, count);
-        for (d = rank - 1; d >= 0 && (start[d] += box[d]) >= extent[d]; d--)
+        for (d = rank - 1; d >= 0 && extent[d] - start[d] <= box[d]; d--)
             start[d] = 0;
+        if (d >= 0)
+            start[d] += box[d];
     }
     return status;
+}
+
+int cow_space_elements(hid_t space, uint64_t *elements)
+{
+    hsize_t extent[H5S_MAX_RANK];
+    int rank = H5Sget_simple_extent_dims(space, extent, NULL);
+
+    if (rank < 0)
+        return cow_error_native("cannot get the extent of a dataspace");
+    *elements = H5Sget_simple_extent_type(space) == H5S_NULL ? 0 : 1;
+    for (int d = 0; d < rank; d++)
+        *elements = cow_times(*elements, extent[d]);
+    return 0;
 }
 
 int cow_box_of(hid_t space, size_t elements, hsize_t box[])

@@ -125,6 +125,9 @@ bool cow_chunks_listed_wrong(H5D_chunk_index_t index, hid_t space);
  * one visit. Anything but 0 ends the walk, and is returned. Public calls only. */
 typedef int cow_box_visitor(void *context, unsigned rank, const hsize_t start[], const hsize_t count[]);
 int cow_boxes(hid_t space, const hsize_t box[], cow_box_visitor *visit, void *context);
+/* Elements of a dataspace; UINT64_MAX where there are more than 64 bits can count, for HDF5 then tells any number. Public
+ * calls only. */
+int cow_space_elements(hid_t space, uint64_t *elements);
 /* A box of at most ELEMENTS, but one at least, as long as it can be in the last dimensions. */
 int cow_box_of(hid_t space, size_t elements, hsize_t box[]);
 /* The same for the chunks of a native dataset that are stored, as far as they are inside the extent. VISIT may change

@@ -39,7 +39,7 @@ void cow_grid_init(cow_grid *grid, unsigned rank, const uint64_t chunk[], const 
         if (maximum[d] == COW_UNLIMITED)
             grid->maximum[d] = COW_UNLIMITED;
         else
-            grid->maximum[d] = maximum[d] / grid->chunk[d] + (maximum[d] % grid->chunk[d] != 0);
+            grid->maximum[d] = cow_chunks_along(maximum[d], grid->chunk[d]);
         span[d] = grid->tile[d] = 1;
     }
     grow(grid, 6, span, grid->tile);
@@ -85,6 +85,11 @@ void cow_grid_span(const cow_grid *grid, unsigned level, uint64_t span[])
 uint64_t cow_times(uint64_t a, uint64_t b)
 {
     return a != 0 && b > UINT64_MAX / a ? UINT64_MAX : a * b;
+}
+
+uint64_t cow_chunks_along(uint64_t extent, uint64_t chunk)
+{
+    return extent / chunk + (extent % chunk != 0);
 }
 
 void cow_grid_box(const cow_grid *grid, unsigned level, const uint64_t origin[], uint64_t extent[])

@@ -53,6 +53,8 @@ void cow_grid_raise(const cow_grid *grid, uint64_t span[]);
 void cow_grid_box(const cow_grid *grid, unsigned level, const uint64_t origin[], uint64_t extent[]);
 /* Saturates at UINT64_MAX. */
 uint64_t cow_times(uint64_t a, uint64_t b);
+/* How many chunks of CHUNK elements cover EXTENT elements. */
+uint64_t cow_chunks_along(uint64_t extent, uint64_t chunk);
 /* Number of chunks of one tile. */
 unsigned cow_grid_tile_chunks(const cow_grid *grid);
 /* Place of chunk offset[] (inside its tile) in a leaf: dimension 0 runs fastest, so that chunks that are stacked along

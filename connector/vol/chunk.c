@@ -13,20 +13,20 @@ int cow_dataset_allocated(cow_dataset *dataset, hsize_t *bytes, H5D_space_status
     uint64_t stored = 0, size = 0, all = 1, elements = 1;
 
     for (unsigned d = 0; d < array->grid.rank; d++) {
-        all *= array->extent[d] / array->grid.chunk[d] + (array->extent[d] % array->grid.chunk[d] != 0);
-        elements *= array->extent[d];
+        all = cow_times(all, cow_chunks_along(array->extent[d], array->grid.chunk[d]));
+        elements = cow_times(elements, array->extent[d]);
     }
     if (cow_array_chunk_count(array, &stored) < 0)
         return -1;
     if (!cow_dataset_chunked(dataset)) { /* contiguous: all of it, or nothing */
         if (stored > 0 || cow_dataset_early(dataset)) {
-            size = elements * (array->heap ? array->file_element_size : array->element_size);
+            size = cow_times(elements, array->heap ? array->file_element_size : array->element_size);
             stored = all;
         }
     } else if (cow_array_storage_size(array, &size) < 0)
         return -1;
     else if (array->early) {
-        size += (all - stored) * cow_array_file_chunk_bytes(array);
+        size += cow_times(all - stored, cow_array_file_chunk_bytes(array));
         stored = all;
     }
     if (bytes != NULL)
@@ -115,7 +115,7 @@ static int info_by_offset(cow_array *array, const H5VL_native_dataset_get_chunk_
 
     if (look(array, args->offset, false, &info) < 0)
         return -1;
-    if (args->filter_mask != NULL)
+    if (info.slot != COW_HOLE && args->filter_mask != NULL) /* HDF5 leaves it alone else */
         *args->filter_mask = info.filter_mask;
     if (args->addr != NULL)
         *args->addr = info.address;
@@ -124,10 +124,12 @@ static int info_by_offset(cow_array *array, const H5VL_native_dataset_get_chunk_
     return 0;
 }
 
-static int read_chunk(cow_array *array, H5VL_native_dataset_chunk_read_t *args)
+static int read_chunk(cow_array *array, H5VL_native_dataset_chunk_read_t *args, hid_t dxpl)
 {
     uint64_t chunk[COW_MAX_RANK];
+    cow_filtering filtering;
     cow_chunk_info info;
+    int status;
 
     if (chunk_offset(array, args->offset, true, chunk) < 0 || look(array, args->offset, true, &info) < 0)
         return -1;
@@ -142,7 +144,11 @@ static int read_chunk(cow_array *array, H5VL_native_dataset_chunk_read_t *args)
             return 0;
     }
 #endif
-    return cow_array_chunk_read(array, chunk, &args->filters, args->buf, info.size);
+    if (cow_filtering_of(dxpl, &filtering))
+        array->filtering = &filtering;
+    status = cow_array_chunk_read(array, chunk, &args->filters, args->buf, info.size);
+    array->filtering = NULL;
+    return status;
 }
 
 static int write_chunk(cow_object *o, cow_array *array, const H5VL_native_dataset_chunk_write_t *args)
@@ -203,7 +209,7 @@ static int index_type(const cow_home *home, const cow_array *array, H5D_chunk_in
         unlimited += array->maximum[d] == COW_UNLIMITED;
         single = single && array->maximum[d] == array->extent[d] && array->grid.chunk[d] == array->extent[d];
     }
-    if (home->bounds && home->low < H5F_LIBVER_V110)
+    if (home->bounds && home->low < H5F_LIBVER_V110 && !array->plain_edges) /* that needs the newer layout */
         *type = H5D_CHUNK_IDX_BTREE;
     else if (unlimited > 0)
         *type = unlimited == 1 ? H5D_CHUNK_IDX_EARRAY : H5D_CHUNK_IDX_BT2;
@@ -255,7 +261,7 @@ int cow_dataset_chunk_operation(cow_object *o, H5VL_optional_args_t *args, hid_t
     case H5VL_NATIVE_DATASET_GET_CHUNK_INFO_BY_COORD:
         return info_by_offset(array, &a->get_chunk_info_by_coord);
     case H5VL_NATIVE_DATASET_CHUNK_READ:
-        return read_chunk(array, &a->chunk_read);
+        return read_chunk(array, &a->chunk_read, dxpl);
     case H5VL_NATIVE_DATASET_CHUNK_WRITE:
         return write_chunk(o, array, &a->chunk_write);
     default: /* H5VL_NATIVE_DATASET_CHUNK_ITER */

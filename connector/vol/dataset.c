@@ -29,6 +29,7 @@ void *cow_dataset_create_callback(void *object, const H5VL_loc_params_t *loc, co
     file = target.home == NULL ? NULL : target.home->file;
     if (file != NULL && cow_file_writable(file) && (wanted = cow_dataset_wanted(file, type, space, dcpl)) < 0)
         goto done;
+    wanted = wanted && (H5Pget_layout(dcpl) != H5D_CHUNKED || cow_access_fits(dapl, space));
     if (wanted) {
         if ((dataset = cow_dataset_create(file, where.native, &where.loc, where.name, lcpl, type, space, dcpl, dapl,
                                           &native)) == NULL)
@@ -38,6 +39,8 @@ void *cow_dataset_create_callback(void *object, const H5VL_loc_params_t *loc, co
                                     dapl, dxpl, req);
 done:
     made = cow_creation_end(o, &where, &target, native, H5I_DATASET, name);
+    if (made != NULL && dataset != NULL && cow_access_keep(made, dapl) < 0)
+        cow_error_clear(); /* it was checked before */
     if (dataset != NULL)
         cow_dataset_release(dataset); /* the wrapper has a reference of its own */
     return cow_leave_pointer(made);
@@ -59,6 +62,12 @@ void *cow_dataset_open_callback(void *object, const H5VL_loc_params_t *loc, cons
     else if (cow_detour_begin(&where, where.name, dapl, &detour)) {
         opened = cow_dataset_open_callback(detour.file, &detour.loc, detour.name, dapl, dxpl, req);
         cow_detour_end(&detour);
+    }
+    if (native != NULL && opened != NULL && cow_access_keep(opened, dapl) < 0) {
+        cow_error_held *held = cow_error_hold();
+        cow_object_close(opened, dxpl, req);
+        cow_error_put_back(held);
+        opened = NULL;
     }
 done:
     cow_where_done(&where);
@@ -171,11 +180,14 @@ static void after_failed_native_write(cow_object *o, unsigned long failures)
 
 /* ---- read, write ---- */
 
-/* HDF5 has no checksum of what it keeps itself. */
-static int check_native(cow_object *o)
+/* HDF5 has no checksum of what it keeps itself. Who switches error detection off, or excuses filters, wants what there is. */
+static int check_native(cow_object *o, hid_t dxpl)
 {
     H5O_token_t token;
+    cow_filtering filtering;
 
+    if (cow_filtering_of(dxpl, &filtering))
+        return 0;
     if (o->home == NULL || o->home->file == NULL || o->mapped || o->user_virtual)
         return 0;
     return cow_object_token(o, &token) < 0 ? -1 : cow_sum_check(o->home->file, &token, COW_CHANGED_DATA);
@@ -284,6 +296,25 @@ static hid_t region_of_version(const cow_object *o, hid_t file_space)
     return H5I_INVALID_HID;
 }
 
+/* Why HDF5's selection I/O was not used, for H5Pget_no_selection_io_cause: as for native datasets of this layout. */
+static void tell_selection_io(const cow_object *o, hid_t dxpl)
+{
+    H5D_selection_io_mode_t mode;
+    uint32_t cause, before;
+
+    if (dxpl == H5P_DEFAULT || dxpl == H5P_DATASET_XFER_DEFAULT || H5Pget_selection_io(dxpl, &mode) < 0 ||
+        H5Pget_no_selection_io_cause(dxpl, &before) < 0)
+        return;
+    if (mode == H5D_SELECTION_IO_MODE_OFF)
+        cause = H5D_SEL_IO_DISABLE_BY_API;
+    else if (cow_dataset_chunked(o->dataset))
+        cause = cow_dataset_filtered(o->dataset) ? H5D_SEL_IO_DATASET_FILTER : H5D_SEL_IO_CHUNK_CACHE;
+    else
+        cause = mode == H5D_SELECTION_IO_MODE_ON ? H5D_SEL_IO_NO_VECTOR_OR_SELECTION_IO_CB : H5D_SEL_IO_DEFAULT_OFF;
+    if (cause != before)
+        H5Pset(dxpl, "no_selection_io_cause", &cause);
+}
+
 herr_t cow_dataset_read_callback(size_t count, void *dataset[], hid_t mem_type[], hid_t mem_space[], hid_t file_space[],
                                  hid_t dxpl, void *buf[], void **req)
 {
@@ -296,7 +327,7 @@ herr_t cow_dataset_read_callback(size_t count, void *dataset[], hid_t mem_type[]
         return cow_leave(-1);
     for (size_t i = 0; i < count; i++)
         if (((cow_object *)dataset[i])->dataset == NULL &&
-            (before_native_read(dataset[i], false) < 0 || check_native(dataset[i]) < 0))
+            (before_native_read(dataset[i], false) < 0 || check_native(dataset[i], dxpl) < 0))
             return cow_leave(-1);
     if (all_native) {
         if ((native = natives(count, dataset, one)) != NULL)
@@ -318,6 +349,7 @@ herr_t cow_dataset_read_callback(size_t count, void *dataset[], hid_t mem_type[]
                 status = cow_array_read(cow_dataset_array(o->dataset), mem_type[i], mem_space[i], from, dxpl, buf[i]);
             if (region >= 0)
                 H5Sclose(region);
+            tell_selection_io(o, dxpl);
         } else if (o->mapped && file_space[i] != H5S_PLIST)
             status = cow_mapped_read(o, mem_type[i], mem_space[i], file_space[i], dxpl, buf[i]);
         else
@@ -357,11 +389,12 @@ herr_t cow_dataset_write_callback(size_t count, void *dataset[], hid_t mem_type[
     status = 0;
     for (size_t i = 0; status >= 0 && i < count; i++) {
         cow_object *o = dataset[i];
-        if (o->dataset != NULL)
+        if (o->dataset != NULL) {
             status =
                 cow_array_write(cow_dataset_array(o->dataset), mem_type[i], mem_space[i], file_space[i], dxpl, buf[i]);
-        else if ((status = H5VLdataset_write(1, &o->native, cow_native_id(), &mem_type[i], &mem_space[i],
-                                             &file_space[i], dxpl, &buf[i], req)) >= 0)
+            tell_selection_io(o, dxpl);
+        } else if ((status = H5VLdataset_write(1, &o->native, cow_native_id(), &mem_type[i], &mem_space[i],
+                                               &file_space[i], dxpl, &buf[i], req)) >= 0)
             status = cow_dataset_after_native_write(o);
         else
             after_failed_native_write(o, failures);
@@ -399,6 +432,10 @@ herr_t cow_dataset_get_callback(void *object, H5VL_dataset_get_args_t *args, hid
         status = cow_dataset_allocated(o->dataset, args->args.get_storage_size.storage_size, NULL);
         break;
     case H5VL_DATASET_GET_DAPL:
+        if ((status = H5VLdataset_get(o->native, cow_native_id(), args, dxpl, req)) >= 0 &&
+            (status = cow_access_tell(o, args->args.get_dapl.dapl_id)) < 0)
+            H5Pclose(args->args.get_dapl.dapl_id);
+        break;
     case H5VL_DATASET_GET_TYPE:
         status = H5VLdataset_get(o->native, cow_native_id(), args, dxpl, req);
         break;
@@ -551,21 +588,26 @@ done:
 }
 
 /* A lossy filter rounds what is written when native HDF5 drops the chunk from its cache, at the latest when the dataset
- * is closed: so that is what is read when it is opened again. What fails here stays in our cache, and fails the commit. */
-static void store_rounded(cow_object *o)
+ * is closed: so that is what is read when it is opened again. What a filter refuses is lost then, and the program told. */
+static int store_rounded(cow_object *o)
 {
     cow_array *array;
 
     if (o->dataset == NULL || !cow_file_writable(o->home->file) || cow_dataset_snapshot(o->dataset))
-        return;
+        return 0;
     array = cow_dataset_array(o->dataset);
-    if (array->dirty != NULL && !array->heap && !cow_codec_parallel(array->codec) && cow_array_store(array) < 0)
-        cow_error_clear();
+    if (array->dirty == NULL || array->heap || cow_codec_parallel(array->codec) || cow_array_store(array) == 0)
+        return 0;
+    return cow_array_drop_refused(array);
 }
 
 herr_t cow_dataset_close_callback(void *object, hid_t dxpl, void **req)
 {
     COW_QUIET;
-    store_rounded(object);
-    return cow_object_close(object, dxpl, req);
+    int stored = store_rounded(object);
+    cow_error_held *held = cow_error_hold();
+    herr_t status = cow_object_close(object, dxpl, req);
+
+    cow_error_put_back(held);
+    return stored < 0 ? cow_leave(-1) : status;
 }

@@ -702,8 +702,11 @@ herr_t cow_object_close(cow_object *object, hid_t dxpl, void **req)
         object->classified = false;
     }
     cow_object_release_last(object);
-    if (cow_object_close_native(object->native, object->type) < 0)
+    if (cow_object_close_native(object->native, object->type) < 0) {
+        if (object->type == H5I_DATASET) /* HDF5 has freed it all the same: a filter may have failed */
+            cow_object_free(object);
         return cow_leave(-1);
+    }
     /* What the release could still report has been reported by the commit above. */
     cow_object_free(object);
     return cow_leave(0);

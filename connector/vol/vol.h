@@ -182,6 +182,11 @@ int cow_home_reopen_datasets(cow_home *home);
 /* Fills in object->dataset (NULL: not a versioned one). */
 int cow_object_classify(cow_object *object);
 int cow_object_close_native(void *native, H5I_type_t type);
+/* dapl.c. The dataset was opened or created with DAPL; -1: HDF5 refuses that. And put what is kept into DAPL, the native
+ * object's, for H5Dget_access_plist. */
+int cow_access_keep(cow_object *o, hid_t dapl);
+bool cow_access_fits(hid_t dapl, hid_t space); /* else HDF5 refuses to create a chunked dataset */
+int cow_access_tell(cow_object *o, hid_t dapl);
 void cow_object_drop_root(cow_object *object);
 /* Close and free: what all close callbacks but the file's do. */
 herr_t cow_object_close(cow_object *object, hid_t dxpl, void **req);
