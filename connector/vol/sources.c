@@ -231,13 +231,32 @@ int cow_mapped_serves(const cow_object *o, hid_t dcpl, bool *own, bool *missing)
 
 /* ---- files ---- */
 
-/* A list for sources: through this connector, with the options of the virtual dataset's file. */
+/* The options of the virtual dataset's file, but for those that name a version of it: at, name. */
+static cow_options *source_options(const cow_object *o)
+{
+    char *text = o->home->options == NULL ? strdup("") : cow_options_text(o->home->options), *rest = text;
+    cow_options *options = NULL;
+
+    while (rest != NULL && (strncmp(rest, "at=", 3) == 0 || strncmp(rest, "name=", 5) == 0)) {
+        rest += strcspn(rest, ";");
+        rest += *rest == ';';
+    }
+    if (rest == NULL)
+        cow_error(COW_MEMORY, "no memory for the connector's options");
+    else
+        options = cow_options_parse(rest);
+    free(text);
+    return options;
+}
+
+/* A list for sources: through this connector. */
 static hid_t source_fapl(const cow_object *o)
 {
+    cow_options *options = source_options(o);
     hid_t fapl = H5Pcreate(H5P_FILE_ACCESS),
           connector = H5VLregister_connector_by_name(COW_CONNECTOR_NAME, H5P_VOL_INITIALIZE_DEFAULT);
 
-    if (fapl < 0 || connector < 0 || H5Pset_vol(fapl, connector, o->home->options) < 0 ||
+    if (options == NULL || fapl < 0 || connector < 0 || H5Pset_vol(fapl, connector, options) < 0 ||
         H5Pset_fclose_degree(fapl, H5F_CLOSE_WEAK) < 0) {
         cow_error_native("cannot prepare to open a source of a virtual dataset");
         cow_close(fapl);
@@ -245,6 +264,7 @@ static hid_t source_fapl(const cow_object *o)
     }
     if (connector >= 0)
         H5VLclose(connector);
+    cow_options_free(options);
     return fapl;
 }
 
