@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import test_accidents
 from conftest import BUILD, H5COW, PLUGINS, STOCK
+from waiting import WAITING
 from sessions import Session, connector_env, stock_env
 
 FAKE = BUILD / "test/libfake_fs.so"
@@ -51,7 +52,7 @@ def doctor(*words, code, **env):
     answers = []
     for more in ([], ["--json"]):
         command = [H5COW, "doctor", *more, *map(str, words)]
-        done = subprocess.run(command, capture_output=True, text=True, env={**STOCK, **env}, timeout=100)
+        done = subprocess.run(command, capture_output=True, text=True, env={**STOCK, **env}, timeout=WAITING)
         assert done.returncode == code and done.stderr == "", (done.returncode, done.stdout, done.stderr)
         answers.append(done.stdout)
     told = json.loads(answers[1])
@@ -63,7 +64,7 @@ def doctor(*words, code, **env):
 
 
 def told_by(command, path):
-    done = subprocess.run([*command, "doctor", "--json", str(path)], capture_output=True, text=True, env=STOCK, timeout=100)
+    done = subprocess.run([*command, "doctor", "--json", str(path)], capture_output=True, text=True, env=STOCK, timeout=WAITING)
     assert done.returncode == 1 and done.stderr == "", done.stdout + done.stderr
     return json.loads(done.stdout)
 

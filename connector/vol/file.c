@@ -6,13 +6,13 @@
 #include "vol/vol.h"
 
 #include "journal/driver.h"
+#include "witness.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #define DXPL H5P_DATASET_XFER_DEFAULT
@@ -24,19 +24,6 @@
 #define BLOCK_DEFAULT  2048
 
 /* ---- for open and create ---- */
-
-void cow_witness(const char *name)
-{
-    const char *witness = getenv("H5COW_WITNESS");
-    struct iovec line[] = {{(char *)(uintptr_t)name, strlen(name)}, {"\n", 1}};
-    int file;
-
-    if (witness == NULL || (file = open(witness, O_WRONLY | O_APPEND | O_CLOEXEC)) < 0)
-        return;
-    if (writev(file, line, 2) < 0)
-        errno = 0; /* nobody is to fail for this */
-    close(file);
-}
 
 void cow_raised_bounds(hid_t fapl, H5F_libver_t *low, H5F_libver_t *high)
 {
@@ -279,8 +266,12 @@ static cow_object *open_known(void *native, const char *name, const char *given_
                   name);
         goto failed;
     }
-    if (history == 0)
-        return cow_file_pass(native, false, options);
+    if (history == 0) {
+        object = cow_file_pass(native, false, options);
+        if (object != NULL && (flags & H5F_ACC_RDWR))
+            cow_home_plain(object->home, name);
+        return object;
+    }
     if (!ours && revision == NULL && !(flags & H5F_ACC_RDWR))
         return cow_file_pass(native, true, options); /* read natively, through the views */
     if (revision == NULL)
@@ -411,7 +402,7 @@ void *cow_file_open_callback(const char *name, unsigned flags, hid_t fapl, hid_t
     cow_object *object = NULL;
     void *native;
 
-    cow_witness(name);
+    cow_witness(COW_WITNESS_OPENED, name);
     if (prepare(&o, name) == 0) {
         if ((native = H5VLfile_open(o.name, o.native_flags, o.under, dxpl, req)) == NULL) {
             stack = H5Eget_current_stack(); /* programs read the reason there; closing the lists would clear it */
@@ -701,8 +692,8 @@ herr_t cow_file_optional_callback(void *object, H5VL_optional_args_t *args, hid_
     bool history = home != NULL && (home->file != NULL || home->foreign);
 
     if (cow_exit_operation(args->op_type)) {
-        if (home != NULL && home->file != NULL)
-            cow_exit_commit(home->file, args->args);
+        if (home != NULL)
+            cow_exit_commit(home, native, args->args);
         return cow_leave(0);
     }
     switch (args->op_type) {

@@ -68,6 +68,7 @@ struct cow_home {
     unsigned long fileno;
     cow_file *file; /* NULL: no history here, everything is passed through */
     bool writable;  /* the application opened it for writing */
+    char *plain;    /* for `h5cow run`: the name of a file without history that was not written yet, or NULL */
     bool foreign;   /* a history, but the file was opened around the connector: read natively, never written */
     bool swmr_write, swmr_read; /* asked for by the application; native HDF5 knows nothing of it */
     bool failed;                /* a failed last commit was reported once: the next close closes */
@@ -97,6 +98,8 @@ int cow_home_release(cow_home *home);
 /* The home of the physical file that holds the open native object; INFO: its H5O_INFO_BASIC. NEAR: the home of
  * the object that it was reached through. One reference more. NULL: error. */
 cow_home *cow_home_of(cow_home *near, void *native, H5I_type_t type, const H5O_info2_t *info);
+/* It is of the file NAME, which has no history: `h5cow run` hears when it is written. */
+void cow_home_plain(cow_home *home, const char *name);
 /* Is this the last wrapper of the file's state; the last one that is not of a version? */
 bool cow_home_last(const cow_home *home);
 bool cow_home_last_head(const cow_home *home);
@@ -303,7 +306,7 @@ void cow_creation_failed(const cow_target *target, const void *native, cow_objec
 cow_object *cow_creation_end(cow_object *near, cow_where *where, cow_target *target, void *native, H5I_type_t type,
                              const char *name);
 /* May anything in this home be changed? */
-int cow_home_may_write(const cow_home *home, const char *what, const char *path);
+int cow_home_may_write(cow_home *home, const char *what, const char *path);
 /* H5VL_OBJECT_GET_INFO without any trace on the error stack. 1, 0: nothing is there, -1: the disk fails. */
 int cow_info_quietly(void *native, const H5VL_loc_params_t *loc, H5O_info2_t *info);
 
@@ -412,8 +415,6 @@ void cow_raised_bounds(hid_t fapl, H5F_libver_t *low, H5F_libver_t *high);
  * for. */
 int cow_small_blocks(hid_t under);
 void cow_file_remember(cow_object *file, hid_t fapl);
-/* `h5cow run` wants to know whether a file was opened at all: NAME goes to the file that H5COW_WITNESS names. */
-void cow_witness(const char *name);
 /* 1: the file NAME has a history, 0: not, or it cannot be read. Leaves no trace on the error stack. *FILENO (may be
  * NULL): its number in this process, left alone when it cannot be opened. */
 int cow_has_history(const char *name, hid_t fapl, unsigned long *fileno);
@@ -482,9 +483,10 @@ int cow_mapped_write(cow_object *object, hid_t mem_type, hid_t mem_space, hid_t 
 /* exit.c */
 /* Before the first file with history is opened: its changes are to be committed whatever way the program ends. */
 int cow_exit_prepare(bool writable);
-/* Is this the private operation that commits a file at exit, and with *LAST (a bool) lets it go? And what it does. */
+/* Is this the private operation that commits a file at exit, and with *LAST (a bool) lets it go? And what it does, called
+ * on the handle NATIVE; also to what is mounted in the file. */
 bool cow_exit_operation(int operation);
-void cow_exit_commit(cow_file *file, const void *last);
+void cow_exit_commit(const cow_home *home, void *native, const void *last);
 
 /* chunk.c: H5VL_NATIVE_DATASET_* of a versioned dataset. */
 int cow_dataset_chunk_operation(cow_object *object, H5VL_optional_args_t *args, hid_t dxpl);
