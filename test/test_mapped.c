@@ -47,7 +47,7 @@ static hid_t file_of(const side *s, const char *name, int what, bool history)
 static void make(hid_t file, const char *name, int rank, hsize_t a, hsize_t b, hsize_t chunk, int first)
 {
     hsize_t dims[2] = {a, b}, most[2] = {chunk > 0 ? H5S_UNLIMITED : a, b}, chunks[2] = {chunk, b};
-    hid_t space = H5Screate_simple(rank, dims, most), dcpl = H5Pcreate(H5P_DATASET_CREATE), d;
+    hid_t space = H5Screate_simple(rank, dims, most), dcpl = H5Pcreate(H5P_DATASET_CREATE), d = H5I_INVALID_HID;
     int *values = calloc((size_t)(a * (rank == 2 ? b : 1)) + 1, sizeof *values), fill = -first;
 
     for (hsize_t i = 0; i < a * (rank == 2 ? b : 1); i++)
@@ -80,7 +80,7 @@ static void map(hid_t dcpl, hid_t to, const char *file, const char *name, hid_t 
 static void make_virtual(hid_t file, int kind)
 {
     hsize_t dims[2] = {100, 20}, most[2] = {100, 20}, zero[2] = {0}, half[2] = {20, 10}, right[2] = {0, 10};
-    hid_t dcpl = H5Pcreate(H5P_DATASET_CREATE), space, d, part;
+    hid_t dcpl = H5Pcreate(H5P_DATASET_CREATE), space, d = H5I_INVALID_HID, part;
     int fill = -1 - kind, rank = 1;
     char name[20];
 
@@ -198,7 +198,7 @@ static void open_virtual(int kind)
 {
     H5D_vds_view_t view = below(2) ? H5D_VDS_LAST_AVAILABLE : H5D_VDS_FIRST_MISSING;
     hsize_t gap = below(3);
-    char name[10];
+    char name[20];
 
     snprintf(name, sizeof name, "v%d", kind);
     for (int i = 0; i < 2 && sides[i].virtual[kind] < 0; i++) {
@@ -313,7 +313,7 @@ static void change_source(void)
         return;
     for (int i = 0; i < 2; i++) {
         side *s = &sides[i];
-        hid_t file = s->main, d, space;
+        hid_t file = s->main, d = H5I_INVALID_HID, space;
         hsize_t dims[2] = {0};
         int values[400];
 
@@ -374,7 +374,7 @@ static int content[VERSIONS][100], versions;
 
 static bool read_own(const char *path, int *values)
 {
-    hid_t file, d;
+    hid_t file, d = H5I_INVALID_HID;
 
     H5E_BEGIN_TRY
     {
@@ -415,7 +415,7 @@ static void between_sessions(void)
             hid_t file = H5Fopen(i == 0 ? "test_mapped_cow/main.h5" : "test_mapped_native/main.h5", H5F_ACC_RDONLY,
                                  native_fapl),
                   d = H5I_INVALID_HID;
-            char name[10];
+            char name[20];
 
             memset(values[i], 0, sizeof values[i]);
             snprintf(name, sizeof name, "v%d", kind);
