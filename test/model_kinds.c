@@ -1022,8 +1022,8 @@ static const kind kinds[] = {
     DATASET(.name = "the user's virtual, same file", .layout = VIRTUAL, .stock_shows_head = true,
             .note =
                 "The mappings are versioned; so are the sources, and through h5cow a version is read from its own. Without "
-                "h5cow a version's virtual dataset shows the head's sources, for its mappings name them; with h5cow too where a "
-                "mapping has a name with %b, or other mappings lead to other files."),
+                "h5cow a version's virtual dataset shows the head's sources, for its mappings name them; with h5cow too where "
+                "mappings lead to other files."),
     ELSEWHERE(
             .name = "the user's virtual, plain file", .layout = VIRTUAL_OTHER,
             .note =

@@ -395,6 +395,8 @@ done:
     return cow_native_file_small_headers(file->native, small, NULL) < 0 ? -1 : status;
 }
 
+void (*cow_file_committed)(cow_file *file);
+
 int cow_file_commit(cow_file *file, cow_commit_kind kind)
 {
     bool finished = kind == COW_FINISH || file->options->commit == COW_COMMIT_FLUSH;
@@ -440,5 +442,7 @@ int cow_file_commit(cow_file *file, cow_commit_kind kind)
     file->state = finished || file->amend_row < 0 ? COW_CLEAN : COW_AMENDABLE;
     cow_datasets_sweep(file);
     cow_file_discard_now(file);
+    if (cow_file_committed != NULL)
+        cow_file_committed(file);
     return 0;
 }

@@ -41,6 +41,8 @@ cow_file *cow_file_reference(cow_file *file);
 /* FLUSH: durable so far, same version amended later. CLOSE: the version is finished. Nothing changed: nothing done. */
 typedef enum { COW_FLUSH, COW_FINISH } cow_commit_kind;
 int cow_file_commit(cow_file *file, cow_commit_kind kind);
+/* Called after each commit; NULL: nothing. */
+extern void (*cow_file_committed)(cow_file *file);
 /* Head objects get the extents that their datasets were given since the last commit, for HDF5 code that goes past us. */
 int cow_file_show_extents(cow_file *file);
 /* At exit: what can still be committed. Nothing for a file whose failure was told. */

@@ -388,6 +388,8 @@ done:
             cow_error_clear();
     }
     cow_file_remember(s.object, fapl);
+    if (s.object != NULL)
+        s.object->home->writable = true;
     if (s.object != NULL && (flags & H5F_ACC_SWMR_WRITE))
         cow_home_start_swmr(s.object->home);
     cow_close(own_fcpl, under);

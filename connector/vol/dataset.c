@@ -76,40 +76,32 @@ done:
 
 /* ---- native datasets in a file with history ---- */
 
-/* Is it a virtual dataset of the application's own whose sources are in this file? */
-static int learn_layout(cow_object *o)
+int cow_dataset_learn(cow_object *o)
 {
+    bool missing = false;
     hid_t dcpl;
-    size_t count = 0;
-    char source[4096];
-    int status = -1;
+    int serves;
 
-    if (o->layout_known || o->home == NULL || o->home->file == NULL)
+    if (o->layout_known || o->home == NULL)
         return 0;
     if ((dcpl = cow_native_dataset_dcpl(o->native)) < 0)
         return -1;
-    if (H5Pget_layout(dcpl) == H5D_VIRTUAL && H5Pget_virtual_count(dcpl, &count) < 0) {
-        cow_error_native("cannot read the mappings of a virtual dataset");
-        goto done;
+    if ((serves = cow_mapped_serves(o, dcpl, &o->user_virtual, &missing)) >= 0) {
+        o->mapped = serves;
+        o->layout_known = !missing || serves;
     }
-    for (size_t i = 0; i < count; i++)
-        if (H5Pget_virtual_filename(dcpl, i, source, sizeof source) >= 0 &&
-            (strcmp(source, ".") == 0 || strcmp(source, cow_file_name(o->home->file)) == 0))
-            o->user_virtual = true;
-    o->mapped = o->user_virtual && cow_mapped_serves(dcpl, cow_file_name(o->home->file));
-    o->layout_known = true;
-    status = 0;
-done:
+    if (serves > 0 && cow_mapped_prepare(o, dcpl) < 0)
+        serves = -1;
     H5Pclose(dcpl);
-    return status;
+    return serves < 0 ? -1 : 0;
 }
 
 /* What was written to the sources of a virtual dataset and is not committed is not where native HDF5 looks for it. */
-static int before_native_read(cow_object *o, bool extent)
+static int before_native_read(cow_object *o, bool native)
 {
-    if (learn_layout(o) < 0)
+    if (cow_dataset_learn(o) < 0)
         return -1;
-    if (!o->user_virtual || (o->mapped && !extent) || o->home->version != NULL || !cow_file_writable(o->home->file))
+    if (!o->user_virtual || !native || o->home->version != NULL || !cow_file_writable(o->home->file))
         return 0;
     return cow_file_commit(o->home->file, COW_FLUSH) < 0 ? -1 : cow_home_reopen_datasets(o->home);
 }
@@ -131,13 +123,8 @@ int cow_dataset_before_write(cow_object *o)
         goto done;
     if (o->dataset != NULL)
         status = cow_dataset_begin_write(o->dataset, noted ? "" : path);
-    else if (learn_layout(o) == 0)
-        status = o->user_virtual
-                     ? cow_error(COW_UNSUPPORTED,
-                                 "%s: %s: a virtual dataset over datasets with history cannot be written; write to its "
-                                 "sources instead",
-                                 cow_file_name(o->home->file), path == NULL ? "an object" : path)
-                     : 0;
+    else
+        status = cow_dataset_learn(o);
 done:
     free(path);
     return status;
@@ -199,7 +186,7 @@ static int classify_all(size_t count, void *dataset[], bool *all_native)
     *all_native = true;
     for (size_t i = 0; i < count; i++) {
         cow_object *o = dataset[i];
-        if (cow_object_classify(o) < 0 || (o->dataset == NULL && learn_layout(o) < 0))
+        if (cow_object_classify(o) < 0 || (o->dataset == NULL && cow_dataset_learn(o) < 0))
             return -1;
         if (o->dataset != NULL || o->mapped)
             *all_native = false;
@@ -327,7 +314,7 @@ herr_t cow_dataset_read_callback(size_t count, void *dataset[], hid_t mem_type[]
         return cow_leave(-1);
     for (size_t i = 0; i < count; i++)
         if (((cow_object *)dataset[i])->dataset == NULL &&
-            (before_native_read(dataset[i], false) < 0 || check_native(dataset[i], dxpl) < 0))
+            (before_native_read(dataset[i], file_space[i] == H5S_PLIST) < 0 || check_native(dataset[i], dxpl) < 0))
             return cow_leave(-1);
     if (all_native) {
         if ((native = natives(count, dataset, one)) != NULL)
@@ -393,8 +380,14 @@ herr_t cow_dataset_write_callback(size_t count, void *dataset[], hid_t mem_type[
             status =
                 cow_array_write(cow_dataset_array(o->dataset), mem_type[i], mem_space[i], file_space[i], dxpl, buf[i]);
             tell_selection_io(o, dxpl);
-        } else if ((status = H5VLdataset_write(1, &o->native, cow_native_id(), &mem_type[i], &mem_space[i],
-                                               &file_space[i], dxpl, &buf[i], req)) >= 0)
+        } else if (o->mapped)
+            status =
+                file_space[i] == H5S_PLIST
+                    ? cow_error(COW_UNSUPPORTED, "a selection in the transfer property list cannot be written to a "
+                                                 "virtual dataset over datasets with history")
+                    : cow_mapped_write(o, mem_type[i], mem_space[i], file_space[i], dxpl, buf[i]);
+        else if ((status = H5VLdataset_write(1, &o->native, cow_native_id(), &mem_type[i], &mem_space[i],
+                                             &file_space[i], dxpl, &buf[i], req)) >= 0)
             status = cow_dataset_after_native_write(o);
         else
             after_failed_native_write(o, failures);
@@ -414,8 +407,12 @@ herr_t cow_dataset_get_callback(void *object, H5VL_dataset_get_args_t *args, hid
         return cow_leave(-1);
     if (o->dataset == NULL) {
         /* The extent of a virtual dataset may follow that of its sources. */
-        if (args->op_type == H5VL_DATASET_GET_SPACE && before_native_read(o, true) < 0)
+        if (args->op_type == H5VL_DATASET_GET_SPACE && cow_dataset_learn(o) < 0)
             return cow_leave(-1);
+        if (args->op_type == H5VL_DATASET_GET_SPACE && o->mapped)
+            return cow_leave((args->args.get_space.space_id = cow_mapped_space(o)) < 0 ? -1 : 0);
+        if (args->op_type == H5VL_DATASET_GET_DAPL && o->dapl > 0)
+            return cow_leave((args->args.get_dapl.dapl_id = H5Pcopy(o->dapl)) < 0 ? -1 : 0);
         return cow_leave(H5VLdataset_get(o->native, cow_native_id(), args, dxpl, req));
     }
     switch (args->op_type) {
@@ -604,9 +601,10 @@ static int store_rounded(cow_object *o)
 herr_t cow_dataset_close_callback(void *object, hid_t dxpl, void **req)
 {
     COW_QUIET;
-    int stored = store_rounded(object);
+    cow_object *o = object;
+    int stored = store_rounded(o);
     cow_error_held *held = cow_error_hold();
-    herr_t status = cow_object_close(object, dxpl, req);
+    herr_t status = o->mapped && cow_sources_close(o) < 0 ? cow_leave(-1) : cow_object_close(o, dxpl, req);
 
     cow_error_put_back(held);
     return stored < 0 ? cow_leave(-1) : status;

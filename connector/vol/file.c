@@ -384,6 +384,7 @@ static void remember(const opening *o, cow_object *object)
 {
     cow_file_remember(object, o->given);
     cow_options_missed(false);
+    object->home->writable = o->flags & H5F_ACC_RDWR;
     if (o->fapl != o->given)
         object->home->driver = H5Pcopy(o->given);
     if (o->swmr) {
@@ -499,8 +500,9 @@ static int flush(cow_home *home, H5F_scope_t scope)
 {
     if (home == NULL)
         return 0;
-    if (home->file != NULL && home->version == NULL && cow_file_writable(home->file) &&
-        cow_file_commit(home->file, COW_FLUSH) < 0)
+    if ((home->file != NULL && home->version == NULL && cow_file_writable(home->file) &&
+         cow_file_commit(home->file, COW_FLUSH) < 0) ||
+        cow_sources_flush(home) < 0)
         return -1;
     for (size_t i = 0; scope == H5F_SCOPE_GLOBAL && i < home->mounted_count; i++)
         if (flush(home->mounted[i], scope) < 0)

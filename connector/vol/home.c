@@ -280,6 +280,7 @@ static cow_home *home_foreign(cow_home *near, void *native, H5I_type_t type, uns
         return NULL;
     }
     home->references = 1;
+    home->writable = near != NULL && near->writable;
     home->fileno = fileno;
     home->next = now.homes;
     now.homes = home;
@@ -594,6 +595,18 @@ int cow_object_classify(cow_object *object)
     return 0;
 }
 
+static void open_named(cow_loc root, const cow_object *object, const char *path, cow_loc *again)
+{
+    H5VL_loc_params_t self = {.obj_type = root.type, .type = H5VL_OBJECT_BY_SELF};
+
+    if (object->dapl <= 0)
+        cow_native_open(root, path, again);
+    else
+        *again = (cow_loc){
+            H5VLdataset_open(root.object, &self, cow_native_id(), path, object->dapl, H5P_DATASET_XFER_DEFAULT, NULL),
+            H5I_DATASET};
+}
+
 static int reopen(cow_loc root, cow_object *object, const char *path)
 {
     cow_loc again = {0};
@@ -603,7 +616,7 @@ static int reopen(cow_loc root, cow_object *object, const char *path)
     if (path != NULL && path[0] != '\0' && cow_native_exists(root, path) == 1 &&
         cow_native_info(root, path, H5O_INFO_BASIC, &info) == 0 &&
         memcmp(&info.token, &object->token, sizeof info.token) == 0)
-        cow_native_open(root, path, &again);
+        open_named(root, object, path, &again);
     cow_error_clear();
     if (again.object == NULL && cow_native_open_token(root, &object->token, &again) < 0)
         return -1;
@@ -611,7 +624,15 @@ static int reopen(cow_loc root, cow_object *object, const char *path)
     return 0;
 }
 
-int cow_home_reopen_datasets(cow_home *home)
+/* FOLLOWERS: only virtual datasets whose extent follows that of their sources. */
+static bool to_reopen(const cow_home *home, const cow_home *of, const cow_object *o, bool followers)
+{
+    bool same = of->version == NULL && home->version == NULL && home->file != NULL && of->file == home->file;
+
+    return followers ? (of == home || same) && o->shape > 0 : same && (o->dataset != NULL || o->user_virtual);
+}
+
+static int reopen_datasets(cow_home *home, bool followers)
 {
     cow_loc root = {0};
     size_t count = 0, n = 0;
@@ -620,17 +641,18 @@ int cow_home_reopen_datasets(cow_home *home)
     int status = -1;
 
     for (cow_home *h = now.homes; h != NULL; h = h->next)
-        for (cow_object *o = h->file == home->file && h->version == NULL ? h->datasets : NULL; o; o = o->next_dataset)
-            count += o->dataset != NULL || o->user_virtual;
+        for (cow_object *o = h->datasets; o != NULL; o = o->next_dataset)
+            count += to_reopen(home, h, o, followers);
     if (count == 0)
         return 0;
     if ((all = calloc(count, sizeof *all)) == NULL || (paths = calloc(count, sizeof *paths)) == NULL) {
-        cow_error(COW_MEMORY, "%s: no memory to open %zu datasets again", cow_file_name(home->file), count);
+        cow_error(COW_MEMORY, "%s: no memory to open %zu datasets again",
+                  home->file == NULL ? "a file" : cow_file_name(home->file), count);
         goto done;
     }
     for (cow_home *h = now.homes; h != NULL; h = h->next)
-        for (cow_object *o = h->file == home->file && h->version == NULL ? h->datasets : NULL; o; o = o->next_dataset)
-            if (o->dataset != NULL || o->user_virtual) {
+        for (cow_object *o = h->datasets; o != NULL; o = o->next_dataset)
+            if (to_reopen(home, h, o, followers)) {
                 H5O_token_t token;
                 if (cow_object_token(o, &token) < 0)
                     goto done;
@@ -644,7 +666,8 @@ int cow_home_reopen_datasets(cow_home *home)
     status = 0;
     for (size_t i = 0; i < n; i++)
         if (cow_object_close_native(all[i]->native, H5I_DATASET) < 0)
-            status = cow_error_native("%s: cannot close a dataset", cow_file_name(home->file));
+            status = cow_error_native("%s: cannot close a dataset",
+                                      home->file == NULL ? "a file" : cow_file_name(home->file));
     for (size_t i = 0; i < n; i++)
         if (reopen(root, all[i], paths[i]) < 0)
             status = -1;
@@ -656,6 +679,26 @@ done:
     free(paths);
     free(all);
     return status;
+}
+
+int cow_home_reopen_datasets(cow_home *home)
+{
+    return reopen_datasets(home, false);
+}
+
+int cow_home_reopen_followers(cow_home *home)
+{
+    return reopen_datasets(home, true);
+}
+
+void cow_home_committed(cow_file *file)
+{
+    for (cow_home *h = now.homes; h != NULL; h = h->next)
+        if (h->file == file && h->version == NULL) {
+            if (reopen_datasets(h, true) < 0)
+                cow_error_clear(); /* it shows when they are used */
+            return;
+        }
 }
 
 int cow_object_close_native(void *native, H5I_type_t type)

@@ -1,55 +1,22 @@
-/* Reading an application's own virtual dataset whose sources are in the same file with history: in a version, from the
- * sources of that version.
+/* Reading and writing an application's own virtual dataset that has a source with history: in this file, or in another.
  *
  * Native HDF5 would read the sources as they were committed, through virtual datasets that it keeps open and that a
- * commit replaces (seen: wrong values, and a crash when a source had grown). So each mapping is read here from its
- * source as this process sees it now; what no mapping covers is fill value, as in native HDF5.
+ * commit replaces (seen: wrong values, and a crash when a source had grown), and would write into chunks that versions
+ * share. So each mapping is carried out here, with its source as this process sees it now: like any other dataset of its
+ * file, with the history of that file; in a version, sources in the same file are those of the version. What no mapping
+ * covers, or has no source, is fill value; written, it is an error: all as in native HDF5.
  *
- * Not served here, because HDF5 has no function to do so: mappings to other files, names with %b, selections given in
- * the transfer property list. cow_mapped_serves says so, and native HDF5 is asked.
+ * Which file and dataset a mapping means: sources.c. A selection that is only in the transfer property list, no function
+ * tells; native HDF5 is asked then.
  */
 #include "vol/vol.h"
 
 #include "ids.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-bool cow_mapped_serves(hid_t dcpl, const char *file)
-{
-    size_t count = 0;
-    char text[4096];
-
-    if (H5Pget_virtual_count(dcpl, &count) < 0)
-        return false;
-    for (size_t i = 0; i < count; i++) {
-        ssize_t length = H5Pget_virtual_filename(dcpl, i, text, sizeof text);
-        if (length < 0 || (size_t)length >= sizeof text || (strcmp(text, ".") != 0 && strcmp(text, file) != 0))
-            return false;
-        length = H5Pget_virtual_dsetname(dcpl, i, text, sizeof text);
-        if (length < 0 || (size_t)length >= sizeof text || strchr(text, '%') != NULL)
-            return false;
-    }
-    return count > 0;
-}
-
-/* ---- one mapping ---- */
-
-typedef struct mapping {
-    void *native;
-    cow_dataset *dataset; /* or NULL: a native source */
-    hid_t source, target; /* selections of equally many elements; of the source's extent, of the virtual dataset's */
-} mapping;
-
-static void mapping_close(mapping *m)
-{
-    cow_close(m->source, m->target);
-    if (m->dataset != NULL)
-        cow_dataset_release(m->dataset);
-    if (m->native != NULL)
-        cow_native_dataset_close(m->native);
-}
+/* ---- selections of mappings ---- */
 
 typedef struct slab {
     hsize_t start[H5S_MAX_RANK], stride[H5S_MAX_RANK], count[H5S_MAX_RANK], block[H5S_MAX_RANK];
@@ -114,54 +81,16 @@ static int select_positions(hid_t space, const slab *s, hsize_t n)
     return status < 0 ? -1 : 0;
 }
 
-/* 1: opened; 0: there is no such source (its part is fill value), -1 */
-static int mapping_open(cow_object *o, hid_t dcpl, size_t i, hid_t extent, mapping *m)
+/* Select block number N, along the endless dimension, of those that have a source each. */
+static int select_block(hid_t space, const slab *s, hsize_t n)
 {
-    cow_loc here = {o->native, H5I_DATASET};
-    char source[4096], name[4400];
-    hid_t source_extent = H5I_INVALID_HID;
-    hsize_t dims[H5S_MAX_RANK];
-    slab from, to;
-    hsize_t n, limit;
-    int found, status = -1;
+    slab part = *s;
+    int d = s->unlimited;
 
-    *m = (mapping){.source = H5I_INVALID_HID, .target = H5I_INVALID_HID};
-    if (H5Pget_virtual_dsetname(dcpl, i, source, sizeof source) < 0)
-        return cow_error_native("cannot read a mapping of a virtual dataset");
-    snprintf(name, sizeof name, "%s/%s", o->home->version == NULL ? "" : o->home->version, source);
-    if ((found = cow_native_exists(here, name)) <= 0)
-        return found;
-    if ((m->native = cow_native_dataset_open(here, name)) == NULL ||
-        cow_dataset_attach(o->home->file, m->native, &m->dataset) < 0)
-        return -1;
-    source_extent = m->dataset != NULL ? cow_dataset_space(m->dataset) : cow_native_dataset_space(m->native);
-    if (source_extent < 0)
-        return -1;
-    m->source = H5Pget_virtual_srcspace(dcpl, i);
-    m->target = H5Pget_virtual_vspace(dcpl, i);
-    if (m->source < 0 || m->target < 0 || H5Sget_simple_extent_dims(source_extent, dims, NULL) < 0)
-        goto done;
-    if (endless(m->source, &from) < 0 || endless(m->target, &to) < 0)
-        goto done;
-    if (H5Sextent_copy(m->source, source_extent) < 0 || H5Sextent_copy(m->target, extent) < 0)
-        goto done;
-    if (from.unlimited >= 0 && to.unlimited >= 0) {
-        n = positions(&from, dims[from.unlimited]);
-        if (H5Sget_simple_extent_dims(extent, dims, NULL) < 0)
-            goto done;
-        limit = positions(&to, dims[to.unlimited]);
-        if (limit < n)
-            n = limit;
-        if (select_positions(m->source, &from, n) < 0 || select_positions(m->target, &to, n) < 0)
-            goto done;
-    }
-    status = 1;
-done:
-    H5Sclose(source_extent);
-    return status < 0 ? cow_error_native("cannot use a mapping of a virtual dataset") : status;
+    part.start[d] += n * s->stride[d];
+    part.count[d] = 1;
+    return H5Sselect_hyperslab(space, H5S_SELECT_SET, part.start, part.stride, part.count, part.block) < 0 ? -1 : 0;
 }
-
-/* ---- reading ---- */
 
 /* H5Scombine_select knows hyperslabs only: make one of a selection of everything. */
 static int as_hyperslab(hid_t space)
@@ -179,31 +108,358 @@ static int as_hyperslab(hid_t space)
     return H5Sselect_hyperslab(space, H5S_SELECT_SET, zero, NULL, dims, NULL) < 0 ? -1 : 0;
 }
 
-static int read_mapping(mapping *m, hid_t mem_type, hid_t memory, hid_t wanted, hid_t dxpl, void *buf)
-{
-    hid_t both = H5I_INVALID_HID, from = H5I_INVALID_HID, to = H5I_INVALID_HID;
-    int status = -1;
+/* ---- extent ---- */
 
-    if (H5Sget_select_npoints(m->target) == 0 || H5Sget_select_npoints(wanted) == 0)
+/* Does its extent follow that of its sources? 1, 0, -1 */
+static int follows(hid_t dcpl)
+{
+    size_t count = 0;
+    int found = H5Pget_virtual_count(dcpl, &count) < 0 ? -1 : 0;
+    slab s;
+
+    for (size_t i = 0; found == 0 && i < count; i++) {
+        hid_t space = H5Pget_virtual_vspace(dcpl, i);
+
+        found = space < 0 ? -1 : endless(space, &s);
+        cow_close(space);
+    }
+    return found < 0 ? cow_error_native("cannot read the mappings of a virtual dataset") : found;
+}
+
+int cow_mapped_prepare(cow_object *o, hid_t dcpl)
+{
+    int following;
+
+    if (o->shape > 0)
         return 0;
-    if (as_hyperslab(m->target) < 0 || as_hyperslab(m->source) < 0 ||
-        (both = H5Scombine_select(wanted, H5S_SELECT_AND, m->target)) < 0)
+    cow_file_committed = cow_home_committed;
+    if ((o->dapl <= 0 && (o->dapl = cow_mapped_dapl(o)) < 0) || (following = follows(dcpl)) < 0)
+        return -1;
+    if (following == 0)
+        return 0;
+    return (o->shape = cow_native_dataset_space(o->native)) < 0 ? -1 : cow_home_reopen_followers(o->home);
+}
+
+/* Where N positions end; TRAIL: with what follows up to the next block. As H5S_hyper_get_clip_extent. */
+static hsize_t clip_extent(const slab *s, hsize_t n, bool trail)
+{
+    int d = s->unlimited;
+    hsize_t count, rest;
+
+    if (n == 0)
+        return trail ? s->start[d] : 0;
+    if (s->block[d] == H5S_UNLIMITED || s->block[d] == s->stride[d])
+        return s->start[d] + n;
+    count = n / s->block[d];
+    rest = n % s->block[d];
+    if (rest > 0)
+        return s->start[d] + count * s->stride[d] + rest;
+    return trail ? s->start[d] + count * s->stride[d] : s->start[d] + (count - 1) * s->stride[d] + s->block[d];
+}
+
+/* The same for sources that have a block each: the first missing one, after more than GAP others, ends it. */
+static int clip_blocks(cow_object *o, hid_t dcpl, size_t i, const slab *to, hsize_t gap, bool trail, hsize_t *clip)
+{
+    hsize_t behind = 0; /* the last one that is there */
+    int d = to->unlimited;
+
+    for (hsize_t n = 0; n <= gap + behind; n++) {
+        cow_source source;
+        int found = cow_source_open(o, dcpl, i, n, &source);
+
+        cow_source_close(&source);
+        if (found < 0)
+            return -1;
+        if (found > 0)
+            behind = n + 1;
+    }
+    *clip = behind == 0 ? 0
+            : trail     ? to->start[d] + behind * to->stride[d]
+                        : to->start[d] + (behind - 1) * to->stride[d] + to->block[d];
+    return 0;
+}
+
+typedef struct view {
+    H5D_vds_view_t which;
+    hsize_t gap;
+    hsize_t dims[H5S_MAX_RANK], least[H5S_MAX_RANK];
+    bool set[H5S_MAX_RANK];
+} view;
+
+/* What mapping I says about the extent. */
+static int look_at_mapping(cow_object *o, hid_t dcpl, size_t i, view *v)
+{
+    hid_t from_space = H5Pget_virtual_srcspace(dcpl, i), to_space = H5Pget_virtual_vspace(dcpl, i);
+    hsize_t clip = 0, low[H5S_MAX_RANK], high[H5S_MAX_RANK];
+    bool trail = v->which == H5D_VDS_FIRST_MISSING;
+    cow_source source = {.id = H5I_INVALID_HID};
+    slab from, to;
+    int found, d, rank, status = -1;
+
+    if (from_space < 0 || to_space < 0 || endless(from_space, &from) < 0 || endless(to_space, &to) < 0)
         goto done;
-    if (H5Sget_select_npoints(both) == 0) {
-        status = 0;
+    d = to.unlimited;
+    rank = H5Sget_simple_extent_ndims(to_space);
+    if (H5Sget_select_type(to_space) == H5S_SEL_HYPERSLABS && d < 0) {
+        if (H5Sget_select_npoints(to_space) > 0 && H5Sget_select_bounds(to_space, low, high) < 0)
+            goto done;
+        for (int k = 0; H5Sget_select_npoints(to_space) > 0 && k < rank; k++)
+            if (high[k] >= v->least[k])
+                v->least[k] = high[k] + 1;
+    }
+    for (int k = 0; d >= 0 && k < rank; k++)
+        if (k != d && to.count[k] > 0 && to.start[k] + (to.count[k] - 1) * to.stride[k] + to.block[k] > v->least[k])
+            v->least[k] = to.start[k] + (to.count[k] - 1) * to.stride[k] + to.block[k];
+    status = 0;
+    if (d < 0)
+        goto done;
+    if (from.unlimited < 0)
+        status = clip_blocks(o, dcpl, i, &to, v->gap, trail, &clip);
+    else if ((found = cow_source_open(o, dcpl, i, 0, &source)) > 0) {
+        status = H5Sget_simple_extent_dims(source.space, high, NULL) < 0 ? -1 : 0;
+        clip = clip_extent(&to, positions(&from, high[from.unlimited]), trail);
+    } else
+        status = found;
+    if (!v->set[d] || (trail ? clip < v->dims[d] : clip > v->dims[d]))
+        v->dims[d] = clip;
+    v->set[d] = true;
+done:
+    cow_source_close(&source);
+    cow_close(from_space, to_space);
+    return status < 0 && !cow_error_pending() ? cow_error_native("cannot use a mapping of a virtual dataset") : status;
+}
+
+/* A virtual dataset without end is as long as its sources make it. */
+hid_t cow_mapped_space(cow_object *o)
+{
+    hid_t space = o->shape > 0 ? H5Scopy(o->shape) : cow_native_dataset_space(o->native),
+          dcpl = cow_native_dataset_dcpl(o->native);
+    hsize_t dims[H5S_MAX_RANK], most[H5S_MAX_RANK];
+    view v = {.which = H5D_VDS_LAST_AVAILABLE};
+    size_t count = 0;
+    int rank, status = -1;
+
+    if (space < 0 || dcpl < 0)
+        goto done;
+    if ((rank = H5Sget_simple_extent_dims(space, dims, most)) < 0 || H5Pget_virtual_count(dcpl, &count) < 0 ||
+        H5Pget_virtual_view(o->dapl, &v.which) < 0 || H5Pget_virtual_printf_gap(o->dapl, &v.gap) < 0) {
+        cow_error_native("cannot read the extent of a virtual dataset");
         goto done;
     }
-    if ((from = H5Sselect_project_intersection(m->target, m->source, both)) < 0 ||
-        (to = H5Sselect_project_intersection(wanted, memory, both)) < 0)
-        goto done;
-    status = m->dataset != NULL ? cow_array_read(cow_dataset_array(m->dataset), mem_type, to, from, dxpl, buf)
-                                : cow_native_dataset_read(m->native, mem_type, to, from, dxpl, buf);
+    status = 0;
+    for (size_t i = 0; status == 0 && i < count; i++)
+        status = look_at_mapping(o, dcpl, i, &v);
+    for (int d = 0; d < rank; d++)
+        if (v.set[d])
+            dims[d] = v.dims[d] < v.least[d] ? v.least[d] : v.dims[d];
+    if (status == 0 && rank > 0 && H5Sset_extent_simple(space, rank, dims, most) < 0)
+        status = cow_error_native("cannot tell the extent of a virtual dataset");
 done:
-    if (status < 0 && !cow_error_pending())
-        cow_error_native("cannot read a mapping of a virtual dataset");
-    cow_close(both, from, to);
+    cow_close(dcpl);
+    if (status < 0 && space >= 0) {
+        H5Sclose(space);
+        space = H5I_INVALID_HID;
+    }
+    return space;
+}
+
+/* ---- one transfer ---- */
+
+/* What is moved between one source and memory. */
+typedef struct piece {
+    cow_source source;
+    hid_t from, to; /* in the source, in memory */
+} piece;
+
+typedef struct transfer {
+    cow_object *object;
+    hid_t dcpl;
+    hid_t extent; /* of the virtual dataset */
+    hid_t wanted, memory;
+    piece *piece;
+    size_t count, room;
+    hsize_t elements;
+} transfer;
+
+static void transfer_end(transfer *t)
+{
+    for (size_t i = 0; i < t->count; i++) {
+        cow_source_close(&t->piece[i].source);
+        cow_close(t->piece[i].from, t->piece[i].to);
+    }
+    free(t->piece);
+    cow_close(t->dcpl, t->extent, t->wanted, t->memory);
+}
+
+/* TARGET in the virtual dataset is SOURCE; equally many elements. Takes OPENED. */
+static int add_piece(transfer *t, cow_source *opened, hid_t target, hid_t source)
+{
+    piece *p;
+    hssize_t n;
+
+    if (t->count == t->room) {
+        size_t room = t->room == 0 ? 8 : 2 * t->room;
+
+        if ((p = realloc(t->piece, room * sizeof *p)) == NULL) {
+            cow_source_close(opened);
+            return cow_error(COW_MEMORY, "no memory for the mappings of a virtual dataset");
+        }
+        t->piece = p;
+        t->room = room;
+    }
+    p = &t->piece[t->count++];
+    p->source = *opened;
+    if (H5Sget_simple_extent_ndims(t->extent) == 0) { /* one element */
+        p->from = H5Scopy(source);
+        p->to = H5Scopy(t->memory);
+    } else {
+        p->from = H5Sselect_project_intersection(target, source, t->wanted);
+        p->to = H5Sselect_project_intersection(t->wanted, t->memory, target);
+    }
+    if (p->from < 0 || p->to < 0 || (n = H5Sget_select_npoints(p->to)) < 0)
+        return cow_error_native("cannot use a mapping of a virtual dataset");
+    t->elements += (hsize_t)n;
+    return 0;
+}
+
+/* Do they have an element in common? Spares opening sources that are not asked for. 1, 0, -1 */
+static int touches(hid_t wanted, hid_t target)
+{
+    hsize_t low[H5S_MAX_RANK], high[H5S_MAX_RANK];
+
+    if (H5Sget_select_npoints(target) == 0)
+        return 0;
+    if (H5Sget_simple_extent_ndims(target) == 0)
+        return 1;
+    return H5Sget_select_bounds(target, low, high) < 0 ? -1 : H5Sselect_intersect_block(wanted, low, high);
+}
+
+/* Block N of mapping I. TARGET and SOURCE are copies of its selections. */
+static int add_source(transfer *t, size_t i, hsize_t n, hid_t target, hid_t source, const slab *to, const slab *from)
+{
+    hsize_t dims[H5S_MAX_RANK], extent[H5S_MAX_RANK], zero[H5S_MAX_RANK] = {0}, count, limit;
+    int rank = H5Sget_simple_extent_dims(t->extent, extent, NULL), found;
+    hid_t whole = H5I_INVALID_HID, part = H5I_INVALID_HID;
+    cow_source opened;
+    int status = -1;
+
+    if ((found = cow_source_open(t->object, t->dcpl, i, n, &opened)) <= 0)
+        return found;
+    if (rank < 0 || H5Sextent_copy(source, opened.space) < 0 || H5Sget_simple_extent_dims(source, dims, NULL) < 0)
+        goto done;
+    if (from->unlimited >= 0 && to->unlimited >= 0) {
+        count = positions(from, dims[from->unlimited]);
+        if ((limit = positions(to, extent[to->unlimited])) < count)
+            count = limit;
+        if (select_positions(source, from, count) < 0 || select_positions(target, to, count) < 0)
+            goto done;
+    } else if (to->unlimited >= 0) { /* the last block may be cut off */
+        if ((whole = H5Scopy(target)) < 0 || as_hyperslab(source) < 0 ||
+            H5Sselect_hyperslab(target, H5S_SELECT_AND, zero, NULL, extent, NULL) < 0 ||
+            (part = H5Sselect_project_intersection(whole, source, target)) < 0 || H5Sselect_copy(source, part) < 0)
+            goto done;
+    }
+    if (as_hyperslab(target) < 0 || as_hyperslab(source) < 0)
+        goto done;
+    status = 0;
+done:
+    cow_close(whole, part);
+    if (status == 0)
+        return add_piece(t, &opened, target, source);
+    cow_source_close(&opened);
+    return cow_error_native("cannot use a mapping of a virtual dataset");
+}
+
+/* The extent in which all of block N lies, or that of the virtual dataset. */
+static int grow(hid_t space, hid_t extent, const slab *to, hsize_t n)
+{
+    hsize_t dims[H5S_MAX_RANK], end;
+    int rank = H5Sget_simple_extent_dims(extent, dims, NULL), d = to->unlimited;
+
+    if (rank < 0)
+        return -1;
+    if (d >= 0 && (end = to->start[d] + n * to->stride[d] + to->block[d]) > dims[d])
+        dims[d] = end;
+    return rank == 0 ? 0 : H5Sset_extent_simple(space, rank, dims, NULL) < 0 ? -1 : 0;
+}
+
+static int add_mapping(transfer *t, size_t i)
+{
+    hid_t source = H5Pget_virtual_srcspace(t->dcpl, i), target = H5Pget_virtual_vspace(t->dcpl, i);
+    hsize_t dims[H5S_MAX_RANK], blocks = 1;
+    bool printf_style;
+    slab from, to;
+    int found = 0, status = -1, d;
+
+    if (source < 0 || target < 0 || endless(source, &from) < 0 || endless(target, &to) < 0 ||
+        H5Sget_simple_extent_dims(t->extent, dims, NULL) < 0)
+        goto done;
+    d = to.unlimited;
+    printf_style = d >= 0 && from.unlimited < 0;
+    if (printf_style && (to.block[d] == H5S_UNLIMITED || to.stride[d] == 0))
+        goto done;
+    if (printf_style)
+        blocks = dims[d] <= to.start[d] ? 0 : (dims[d] - to.start[d] + to.stride[d] - 1) / to.stride[d];
+    status = 0;
+    for (hsize_t n = 0; status == 0 && n < blocks; n++) {
+        if (printf_style ? grow(target, t->extent, &to, n) < 0 || select_block(target, &to, n) < 0
+                         : H5Sextent_copy(target, t->extent) < 0)
+            status = -1;
+        else if ((d >= 0 && !printf_style) || (found = touches(t->wanted, target)) > 0)
+            status = add_source(t, i, n, target, source, &to, &from);
+        else
+            status = found;
+    }
+done:
+    cow_close(source, target);
+    return status < 0 && !cow_error_pending() ? cow_error_native("cannot use a mapping of a virtual dataset") : status;
+}
+
+/* 0: nothing is selected; 1; -1 */
+static int transfer_begin(transfer *t, cow_object *o, hid_t mem_space, hid_t file_space)
+{
+    hsize_t points;
+
+    *t = (transfer){.object = o, .wanted = H5I_INVALID_HID, .memory = H5I_INVALID_HID};
+    t->dcpl = cow_native_dataset_dcpl(o->native);
+    t->extent = cow_mapped_space(o);
+    if (t->dcpl < 0 || t->extent < 0)
+        return -1;
+    t->wanted = H5Scopy(file_space == H5S_ALL ? t->extent : file_space);
+    if (t->wanted < 0 || (file_space == H5S_ALL && H5Sselect_all(t->wanted) < 0))
+        return cow_error_native("cannot use the selection of a virtual dataset");
+    points = (hsize_t)H5Sget_select_npoints(t->wanted);
+    t->memory = mem_space == H5S_BLOCK ? H5Screate_simple(1, &points, NULL)
+                                       : H5Scopy(mem_space == H5S_ALL ? t->wanted : mem_space);
+    if (t->memory < 0)
+        return cow_error_native("cannot use the selection in memory");
+    if ((hsize_t)H5Sget_select_npoints(t->memory) != points)
+        return cow_error(COW_USAGE, "src and dest dataspaces have different number of elements selected");
+    if (points > 0 && H5Sselect_valid(t->wanted) <= 0)
+        return cow_error(COW_USAGE, "the selection and its offset are not within the extent of the virtual dataset");
+    return points > 0;
+}
+
+/* HDF5's functions on selections take no order but that of hyperslabs. */
+static bool needs_packing(const transfer *t)
+{
+    return H5Sget_simple_extent_ndims(t->extent) == 0 || H5Sget_simple_extent_ndims(t->memory) == 0 ||
+           H5Sget_select_type(t->wanted) == H5S_SEL_POINTS || H5Sget_select_type(t->memory) == H5S_SEL_POINTS;
+}
+
+static int add_mappings(transfer *t)
+{
+    size_t count = 0;
+    int status = 0;
+
+    if (H5Pget_virtual_count(t->dcpl, &count) < 0 || as_hyperslab(t->memory) < 0 || as_hyperslab(t->wanted) < 0)
+        return cow_error_native("cannot use a virtual dataset");
+    for (size_t i = 0; status == 0 && i < count; i++)
+        status = add_mapping(t, i);
     return status;
 }
+
+/* ---- reading ---- */
 
 static int fill(hid_t dcpl, hid_t mem_type, hid_t memory, void *buf)
 {
@@ -225,23 +481,12 @@ static int fill(hid_t dcpl, hid_t mem_type, hid_t memory, void *buf)
     return status < 0 ? cow_error_native("cannot fill what no mapping covers") : 0;
 }
 
-static int read_slabs(cow_object *o, hid_t dcpl, hid_t extent, hid_t mem_type, hid_t memory, hid_t wanted, hid_t dxpl,
-                      void *buf)
+static int read_all(transfer *t, hid_t mem_type, hid_t dxpl, void *buf)
 {
-    size_t count = 0;
-    int status;
+    int status = add_mappings(t) < 0 ? -1 : fill(t->dcpl, mem_type, t->memory, buf);
 
-    if (as_hyperslab(memory) < 0 || as_hyperslab(wanted) < 0 || H5Pget_virtual_count(dcpl, &count) < 0)
-        return cow_error_native("cannot read a virtual dataset");
-    if ((status = fill(dcpl, mem_type, memory, buf)) < 0)
-        return -1;
-    for (size_t i = 0; status == 0 && i < count; i++) {
-        mapping m;
-        int opened = mapping_open(o, dcpl, i, extent, &m);
-
-        status = opened > 0 ? read_mapping(&m, mem_type, memory, wanted, dxpl, buf) : opened;
-        mapping_close(&m);
-    }
+    for (size_t i = 0; status == 0 && i < t->count; i++)
+        status = cow_source_read(&t->piece[i].source, mem_type, t->piece[i].to, t->piece[i].from, dxpl, buf);
     return status;
 }
 
@@ -259,73 +504,116 @@ static herr_t give_packed(const void **source, size_t *size, void *context)
     return 0;
 }
 
-/* Points, or an irregular memory selection: read everything, and pick. */
-static int read_points(cow_object *o, hid_t dcpl, hid_t extent, hid_t mem_type, hid_t memory, hid_t wanted, hid_t dxpl,
-                       void *buf)
+/* Points: read what is around them, and pick. */
+static int read_points(transfer *t, hid_t mem_type, hid_t dxpl, void *buf)
 {
-    hssize_t elements = H5Sget_simple_extent_npoints(extent), points = H5Sget_select_npoints(wanted);
+    transfer all = {.object = t->object, .dcpl = H5Pcopy(t->dcpl), .extent = H5Scopy(t->extent)};
+    hssize_t elements = H5Sget_simple_extent_npoints(t->extent), points = H5Sget_select_npoints(t->wanted);
     size_t size = H5Tget_size(mem_type);
-    hid_t all = H5Scopy(extent), everything = H5Scopy(extent);
-    packed p = {0};
+    packed p = {.size = (size_t)points * size};
     void *whole = NULL;
     int status = -1;
 
-    if (all < 0 || everything < 0 || H5Sselect_all(all) < 0 || H5Sselect_all(everything) < 0) {
+    all.wanted = H5Scopy(t->extent);
+    all.memory = H5Scopy(t->extent);
+    if (all.dcpl < 0 || all.extent < 0 || all.wanted < 0 || all.memory < 0 || H5Sselect_all(all.wanted) < 0 ||
+        H5Sselect_all(all.memory) < 0)
         cow_error_native("cannot read a virtual dataset");
-        goto done;
-    }
-    p.size = (size_t)points * size;
-    if ((whole = calloc((size_t)elements, size)) == NULL || (p.bytes = malloc(p.size)) == NULL) {
+    else if ((whole = calloc((size_t)elements, size)) == NULL || (p.bytes = malloc(p.size)) == NULL)
         cow_error(COW_MEMORY, "no memory to read points of a virtual dataset");
-        goto done;
+    else if (read_all(&all, mem_type, dxpl, whole) == 0) {
+        if (H5Dgather(t->wanted, whole, mem_type, p.size, p.bytes, NULL, NULL) < 0 ||
+            H5Dscatter(give_packed, &p, mem_type, t->memory, buf) < 0)
+            cow_error_native("cannot pick points of a virtual dataset");
+        else
+            status = 0;
     }
-    if (read_slabs(o, dcpl, extent, mem_type, everything, all, dxpl, whole) < 0)
-        goto done;
-    if (H5Dgather(wanted, whole, mem_type, p.size, p.bytes, NULL, NULL) < 0 ||
-        H5Dscatter(give_packed, &p, mem_type, memory, buf) < 0)
-        cow_error_native("cannot pick points of a virtual dataset");
-    else
-        status = 0;
-done:
+    transfer_end(&all);
     free(whole);
     free(p.bytes);
-    cow_close(all, everything);
     return status;
 }
 
 int cow_mapped_read(cow_object *o, hid_t mem_type, hid_t mem_space, hid_t file_space, hid_t dxpl, void *buf)
 {
-    hid_t dcpl = cow_native_dataset_dcpl(o->native), extent = cow_native_dataset_space(o->native);
-    hid_t wanted = H5I_INVALID_HID, memory = H5I_INVALID_HID;
-    hsize_t points;
+    transfer t;
+    int status = transfer_begin(&t, o, mem_space, file_space);
+
+    if (status > 0)
+        status = needs_packing(&t) ? read_points(&t, mem_type, dxpl, buf) : read_all(&t, mem_type, dxpl, buf);
+    transfer_end(&t);
+    return status;
+}
+
+/* ---- writing ---- */
+
+static int write_all(transfer *t, hid_t mem_type, hid_t dxpl, const void *buf)
+{
+    int status = add_mappings(t);
+
+    if (status == 0 && t->elements != (hsize_t)H5Sget_select_npoints(t->wanted))
+        return cow_error(COW_USAGE, "write requested to unmapped portion of virtual dataset");
+    for (size_t i = 0; status == 0 && i < t->count; i++)
+        if (H5Sget_select_npoints(t->piece[i].to) > 0)
+            status = cow_source_write(&t->piece[i].source, mem_type, t->piece[i].to, t->piece[i].from, dxpl, buf);
+    return status;
+}
+
+/* One point after the other, from values that lie in their order. */
+static int write_points(transfer *t, hid_t mem_type, hid_t dxpl, const uint8_t *values)
+{
+    hssize_t points = H5Sget_select_npoints(t->wanted);
+    hsize_t at[H5S_MAX_RANK], one = 1;
+    size_t size = H5Tget_size(mem_type);
+    int status = 0;
+
+    for (hssize_t n = 0; status == 0 && n < points; n++) {
+        transfer single = {.object = t->object, .dcpl = H5Pcopy(t->dcpl), .extent = H5Scopy(t->extent)};
+
+        single.wanted = H5Scopy(t->extent);
+        single.memory = H5Screate_simple(1, &one, NULL);
+        if (single.dcpl < 0 || single.extent < 0 || single.wanted < 0 || single.memory < 0 ||
+            H5Sget_select_elem_pointlist(t->wanted, (hsize_t)n, 1, at) < 0 ||
+            H5Sselect_elements(single.wanted, H5S_SELECT_SET, 1, at) < 0)
+            status = cow_error_native("cannot write points of a virtual dataset");
+        else
+            status = write_all(&single, mem_type, dxpl, values + (size_t)n * size);
+        transfer_end(&single);
+    }
+    return status;
+}
+
+static int write_packed(transfer *t, hid_t mem_type, hid_t dxpl, const void *buf)
+{
+    hsize_t points = (hsize_t)H5Sget_select_npoints(t->wanted);
+    size_t size = (size_t)points * H5Tget_size(mem_type);
+    hid_t line = H5Screate_simple(1, &points, NULL);
+    void *values = malloc(size);
     int status = -1;
 
-    if (dcpl < 0 || extent < 0)
-        goto done;
-    wanted = H5Scopy(file_space == H5S_ALL ? extent : file_space);
-    if (wanted < 0 || (file_space == H5S_ALL && H5Sselect_all(wanted) < 0)) {
-        cow_error_native("cannot use the selection of a virtual dataset");
-        goto done;
-    }
-    points = (hsize_t)H5Sget_select_npoints(wanted);
-    memory = mem_space == H5S_BLOCK ? H5Screate_simple(1, &points, NULL)
-                                    : H5Scopy(mem_space == H5S_ALL ? wanted : mem_space);
-    if (memory < 0) {
+    if (values == NULL || line < 0)
+        cow_error(COW_MEMORY, "no memory to write to a virtual dataset");
+    else if (H5Dgather(t->memory, buf, mem_type, size, values, NULL, NULL) < 0)
         cow_error_native("cannot use the selection in memory");
-        goto done;
+    else {
+        H5Sclose(t->memory);
+        t->memory = line;
+        line = H5I_INVALID_HID;
+        status = H5Sget_select_type(t->wanted) == H5S_SEL_POINTS ? write_points(t, mem_type, dxpl, values)
+                                                                 : write_all(t, mem_type, dxpl, values);
     }
-    if ((hsize_t)H5Sget_select_npoints(memory) != points) {
-        cow_error(COW_USAGE, "src and dest dataspaces have different number of elements selected");
-        goto done;
-    }
-    if (points == 0)
-        status = 0;
-    else if (H5Sget_simple_extent_ndims(extent) == 0 || H5Sget_simple_extent_ndims(memory) == 0 ||
-             H5Sget_select_type(wanted) == H5S_SEL_POINTS || H5Sget_select_type(memory) == H5S_SEL_POINTS)
-        status = read_points(o, dcpl, extent, mem_type, memory, wanted, dxpl, buf);
-    else
-        status = read_slabs(o, dcpl, extent, mem_type, memory, wanted, dxpl, buf);
-done:
-    cow_close(dcpl, extent, wanted, memory);
+    cow_close(line);
+    free(values);
+    return status;
+}
+
+int cow_mapped_write(cow_object *o, hid_t mem_type, hid_t mem_space, hid_t file_space, hid_t dxpl, const void *buf)
+{
+    transfer t;
+    int status = transfer_begin(&t, o, mem_space, file_space);
+
+    if (status > 0)
+        status = needs_packing(&t) ? write_packed(&t, mem_type, dxpl, buf) : write_all(&t, mem_type, dxpl, buf);
+    transfer_end(&t);
     return status;
 }

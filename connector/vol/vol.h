@@ -18,6 +18,7 @@
  *   hide.c       the reserved group in listings, counts and indices of the root group
  *   visit.c      H5Lvisit and H5Ovisit that do not descend into the reserved group
  *   mapped.c     virtual datasets that the application made over datasets with history
+ *   sources.c    their sources
  *   adopt.c      a plain file gets a history, on request
  *   drivers.c    file drivers other than the default one
  *   tuning.c     access properties that cannot be taken as they are
@@ -67,6 +68,7 @@ struct cow_home {
     unsigned files;              /* wrappers of type H5I_FILE */
     unsigned long fileno;
     cow_file *file; /* NULL: no history here, everything is passed through */
+    bool writable;  /* the application opened it for writing */
     char *plain;    /* for `h5cow run`: the name of a file without history that was not written yet, or NULL */
     bool foreign;   /* a history, but the file was opened around the connector: read natively, never written */
     bool swmr_write, swmr_read; /* asked for by the application; native HDF5 knows nothing of it */
@@ -137,6 +139,8 @@ void *cow_reading_for(const void *native_file); /* or NULL */
 
 #define COW_OBJECT_MAGIC UINT64_C(0x7463656a626f3563)
 
+typedef struct cow_source_file cow_source_file;
+
 typedef struct cow_object {
     uint64_t magic; /* first: a few native pointers come back from HDF5 unwrapped, see cow_object_native */
     void *native;
@@ -146,11 +150,13 @@ typedef struct cow_object {
     bool classified;      /* datasets: `dataset` is known */
     bool old_references;  /* of a versioned dataset: elements are, or hold, references of HDF5 1.8 */
     bool layout_known;    /* native datasets in a file with history: user_virtual is known */
-    bool mapped;          /* such a virtual dataset is read by mapped.c */
-    bool user_virtual;    /* a virtual dataset of the application's own, over sources in this very file */
-    bool unlinked;        /* created without a name, and not given one through this wrapper */
-    bool unnamed;         /* reached by token: HDF5 would search the whole file for its name */
-    bool detached;        /* reached through another file: its name there is not its name here */
+    bool mapped;          /* a virtual dataset of the application's own over sources with history: mapped.c */
+    bool user_virtual;    /* one that has such a source in this very file */
+    hid_t dapl, shape;    /* of a `mapped` one: how it was opened, and its extent then; or 0 */
+    struct cow_source_file *sources; /* other files that its sources are in, open */
+    bool unlinked;                   /* created without a name, and not given one through this wrapper */
+    bool unnamed;                    /* reached by token: HDF5 would search the whole file for its name */
+    bool detached;                   /* reached through another file: its name there is not its name here */
     bool has_token;
     H5O_token_t token; /* of the object; for an attribute: of the object it belongs to */
     struct cow_object *next_dataset;
@@ -179,6 +185,10 @@ char *cow_object_path(const cow_object *object);
 /* Close and open again what is native of all open datasets with history in the file, and of the virtual datasets over
  * them: native HDF5 keeps the sources of a virtual dataset open, and with them the state of an earlier commit. */
 int cow_home_reopen_datasets(cow_home *home);
+/* The same for virtual datasets whose extent follows that of their sources. Asked for it, native HDF5 opens the sources,
+ * and keeps them, and what is written to them by others, until the virtual dataset is closed. A commit asks for it. */
+int cow_home_reopen_followers(cow_home *home);
+void cow_home_committed(cow_file *file);
 /* Fills in object->dataset (NULL: not a versioned one). */
 int cow_object_classify(cow_object *object);
 int cow_object_close_native(void *native, H5I_type_t type);
@@ -470,9 +480,31 @@ herr_t cow_dataset_specific_callback(void *object, H5VL_dataset_specific_args_t 
 herr_t cow_dataset_optional_callback(void *object, H5VL_optional_args_t *args, hid_t dxpl, void **req);
 herr_t cow_dataset_close_callback(void *object, hid_t dxpl, void **req);
 
+/* sources.c */
+typedef struct cow_source {
+    cow_object *object; /* in the virtual dataset's own file; or NULL */
+    hid_t id;           /* in another one */
+    hid_t space;        /* its extent as of now */
+} cow_source;
+/* 1: the virtual dataset with DCPL has a source with history, and is read and written by mapped.c; 0; -1. *OWN: there is
+ * one in this file. *MISSING: some file was not there, it may come. */
+int cow_mapped_serves(const cow_object *object, hid_t dcpl, bool *own, bool *missing);
+hid_t cow_mapped_dapl(const cow_object *object); /* the native object's; H5Pclose it */
+/* The source of mapping I, of those for block N of a name with a number. 1; 0: there is none; -1. Close it always. */
+int cow_source_open(cow_object *object, hid_t dcpl, size_t i, hsize_t n, cow_source *source);
+void cow_source_close(cow_source *source);
+int cow_source_read(cow_source *source, hid_t mem_type, hid_t memory, hid_t from, hid_t dxpl, void *buf);
+int cow_source_write(cow_source *source, hid_t mem_type, hid_t memory, hid_t to, hid_t dxpl, const void *buf);
+/* Of the virtual dataset OBJECT, which is being closed; of all that are open in HOME. Other files get their versions. */
+int cow_sources_close(cow_object *object);
+int cow_sources_flush(const cow_home *home);
 /* mapped.c */
-bool cow_mapped_serves(hid_t dcpl, const char *file);
+/* The virtual dataset with DCPL is `mapped`: remember what is asked of native HDF5 only once. */
+int cow_mapped_prepare(cow_object *object, hid_t dcpl);
+hid_t cow_mapped_space(cow_object *object);
 int cow_mapped_read(cow_object *object, hid_t mem_type, hid_t mem_space, hid_t file_space, hid_t dxpl, void *buf);
+int cow_mapped_write(cow_object *object, hid_t mem_type, hid_t mem_space, hid_t file_space, hid_t dxpl,
+                     const void *buf);
 /* exit.c */
 /* Before the first file with history is opened: its changes are to be committed whatever way the program ends. */
 int cow_exit_prepare(bool writable);
@@ -499,7 +531,9 @@ typedef struct cow_placed {
 } cow_placed;
 void cow_placed_begin(const cow_object *object, H5VL_optional_args_t *args, cow_placed *placed);
 void cow_placed_end(const cow_object *object, H5VL_optional_args_t *args);
-/* dataset.c: before anything is written into a dataset, versioned or not. */
+/* dataset.c: is a native dataset `mapped`? */
+int cow_dataset_learn(cow_object *object);
+/* Before anything is written into a dataset, versioned or not. */
 int cow_dataset_before_write(cow_object *object);
 int cow_dataset_after_native_write(cow_object *object);
 /* What a versioned dataset holds goes to the file, or to readers. */
