@@ -93,6 +93,8 @@ static void home_free(cow_home *home)
 {
     for (size_t i = 0; i < COW_SPARES; i++)
         free(home->spare[i]);
+    if (home->driver > 0 && H5Iis_valid(home->driver) > 0)
+        H5Pclose(home->driver);
     free(home->version);
     free(home->given_name);
     free(home->plain);
