@@ -6,7 +6,7 @@ cd /h5cow
 # The first N blocks of code below the heading.
 blocks() {
     awk -v wanted="$1" '/^## /{on = $0 == "## Installing"} on && /^```/{inside = !inside; blocks += inside; next}
-        on && inside && blocks <= wanted' README.md
+        on && inside && blocks <= wanted' /h5cow/README.md
 }
 fail() {
     echo "install: $*" >&2
