@@ -129,6 +129,7 @@ static void look(const char *witness, seen *what)
     char *record = NULL;
     size_t room = 0;
 
+    what->opened = what->version = file == NULL; /* it was removed: then nothing is known, and nothing told */
     for (ssize_t n; file != NULL && (n = getdelim(&record, &room, '\0', file)) > 0;) {
         what->opened |= record[0] == COW_WITNESS_OPENED;
         what->version |= record[0] == COW_WITNESS_VERSION;
