@@ -226,7 +226,8 @@ int cli_must_be_hdf5(const char *name, char *why, size_t size)
     if (hdf5 > 0 || cow_journal_present(name)) /* a journal has a superblock of its own, where the file's is torn */
         return 0;
     if (hdf5 < 0 && error == 0)
-        snprintf(why, size, "'%s' is not a regular file", name);
+        snprintf(why, size, "'%s' is %snot a regular file", name,
+                 stat(name, &about) == 0 && S_ISDIR(about.st_mode) ? "a directory, " : "");
     else if (hdf5 < 0)
         snprintf(why, size, "cannot read '%s': %s", name, strerror(error));
     else if (stat(name, &about) == 0 && about.st_size == 0)

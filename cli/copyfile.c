@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char help[] =
+const char cli_copy_help[] =
     "Usage: h5cow copy FILE OUT\n\n"
     "Copies FILE with all of its history, also while a program is writing it: OUT is the newest committed state, and\n"
     "complete or not there. Readers and writers of FILE do not notice. A file without history is copied when nobody\n"
@@ -95,7 +95,7 @@ int cli_copy_verb(int argc, char **argv)
     for (int c; (c = getopt_long(argc, argv, "h", options, NULL)) != -1;)
         switch (c) {
         case 'h':
-            fputs(help, stdout);
+            fputs(cli_copy_help, stdout);
             return cli_flush();
         default:
             return cli_usage("copy", "there is no option '%s'", argv[optind - 1]);

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char help[] =
+const char cli_doctor_help[] =
     "Usage: h5cow doctor [--json] [FILE]\n\n"
     "Says why history is kept, or is not: whether the plugin is found and loads, which libhdf5 is used, how the "
     "options\n"
@@ -241,7 +241,7 @@ int cli_doctor(int argc, char **argv)
     opterr = 0;
     for (int c; (c = getopt_long(argc, argv, "h", options, NULL)) != -1;) {
         if (c == 'h') {
-            fputs(help, stdout);
+            fputs(cli_doctor_help, stdout);
             return cli_flush();
         }
         if (c == 'j')

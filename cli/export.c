@@ -16,7 +16,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static const char help[] =
+const char cli_export_help[] =
     "Usage: h5cow export [OPTION]... FILE[@REV] OUT\n\n"
     "Writes version REV of FILE, or the newest, as the plain HDF5 file OUT, with the layouts, filters and fill values\n"
     "that the application chose. OUT has no history, can be changed by any program, and is complete or not there.\n"
@@ -117,7 +117,7 @@ int cli_export(int argc, char **argv)
             discard = true;
             break;
         case 'h':
-            fputs(help, stdout);
+            fputs(cli_export_help, stdout);
             return cli_flush();
         default:
             return cli_usage("export", "there is no option '%s'", argv[optind - 1]);

@@ -21,7 +21,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static const char help[] =
+const char cli_import_help[] =
     "Usage: h5cow import [OPTION]... PLAIN [OUT]\n\n"
     "Gives the HDF5 file PLAIN a history: what is in it becomes version 1, and programs that h5cow runs add the next\n"
     "ones. With OUT, PLAIN stays as it is and OUT, which must not exist, is the file with history.\n"
@@ -29,7 +29,8 @@ static const char help[] =
     "anything fails, nothing has changed. PLAIN must not be open in any program.\n\n"
     "  -m, --message=TEXT    recorded in version 1\n"
     "      --name=NAME       name of the version, instead of 1\n"
-    "  -o, --option=KEY=VALUE  any option of the connector (docs/options.md), for example compress=blosc:zstd:5\n"
+    "  -o, --option=KEY=VALUE\n"
+    "                        any option of the connector (docs/options.md), for example compress=blosc:zstd:5\n"
     "  -h, --help\n";
 
 /* ---- progress: on a terminal only ---- */
@@ -213,7 +214,7 @@ int cli_import(int argc, char **argv)
             message = message || strncmp(optarg, "message=", 8) == 0;
             break;
         case 'h':
-            fputs(help, stdout);
+            fputs(cli_import_help, stdout);
             status = cli_flush();
             goto done;
         case ':':

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char help[] =
+const char cli_log_help[] =
     "Usage: h5cow log [OPTION]... FILE\n\n"
     "Lists the versions of FILE, newest first: name, number, time, user, bytes by which the file grew, objects that\n"
     "changed, program, message. What is in the first three columns names a version: FILE@NAME, FILE@#N, FILE@{TIME}.\n"
@@ -137,7 +137,7 @@ int cli_log(int argc, char **argv)
             clock = CLI_UTC;
             break;
         case 'h':
-            fputs(help, stdout);
+            fputs(cli_log_help, stdout);
             return cli_flush();
         default:
             return cli_usage("log", "there is no option '%s'", argv[optind - 1]);

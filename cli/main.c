@@ -1,53 +1,89 @@
 /* h5cow: the command. Finds the verb and lets it work; each verb is a file of its own. */
 #include "common.h"
+#include "manual.h"
 
 #include <stdio.h>
 #include <string.h>
 
-static const struct {
-    const char *name;
-    cli_verb *verb;
-    const char *what;
-} verbs[] = {
-    {"run", cli_run, "run a program so that the HDF5 files it makes have history"},
-    {"log", cli_log, "list the versions of a file"},
-    {"stat", cli_stat, "show datasets, chunks, bytes and what the history costs"},
-    {"import", cli_import, "give a plain HDF5 file a history that begins with its state"},
-    {"export", cli_export, "write one version as a plain HDF5 file"},
-    {"copy", cli_copy_verb, "copy a file with its history, also while it is written"},
-    {"verify", cli_verify, "check every stored chunk and everything that names it"},
-    {"recover", cli_recover, "finish what a crash left half done; save what can be read of a damaged file"},
-    {"doctor", cli_doctor, "say what is wrong with the installation, or with a file"},
+static const cli_page pages[] = {
+    {"run", cli_run_help, "run a program so that the HDF5 files it makes have history", cli_run},
+    {"log", cli_log_help, "list the versions of a file", cli_log},
+    {"stat", cli_stat_help, "show datasets, chunks, bytes and what the history costs", cli_stat},
+    {"import", cli_import_help, "give a plain HDF5 file a history that begins with its state", cli_import},
+    {"export", cli_export_help, "write one version as a plain HDF5 file", cli_export},
+    {"copy", cli_copy_help, "copy a file with its history, also while it is written", cli_copy_verb},
+    {"verify", cli_verify_help, "check every stored chunk and everything that names it", cli_verify},
+    {"recover", cli_recover_help, "finish what a crash left half done; save what can be read of a damaged file",
+     cli_recover},
+    {"doctor", cli_doctor_help, "say what is wrong with the installation, or with a file", cli_doctor},
 };
+#define PAGES (sizeof pages / sizeof *pages)
+
+static const char about[] =
+    "Usage: h5cow VERB [OPTION]... ARGUMENT...\n\n"
+    "Version history for HDF5 files, for programs that know nothing of it.\n\n"
+    "FILE@REV names a version where one is taken. REV is its name, #N (the N-th version), ~N (N before the newest) or\n"
+    "{2026-01-31T12:00} (the newest that is not younger). A file that is really called FILE@REV wins.\n\n"
+    "Exit code: 0 all is well, 1 damage or something wrong was found, 2 wrong usage or failure.\n";
+
+static const cli_page *find(const char *name)
+{
+    for (size_t i = 0; i < PAGES; i++)
+        if (strcmp(name, pages[i].name) == 0)
+            return &pages[i];
+    return NULL;
+}
 
 static void help(FILE *to)
 {
-    fputs("Version history for HDF5 files, for programs that know nothing of it.\n\n"
-          "Usage: h5cow VERB [OPTION]... ARGUMENT...\n\nVerbs:\n",
-          to);
-    for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
-        fprintf(to, "  %-8s %s\n", verbs[i].name, verbs[i].what);
-    fputs("\nFILE@REV names a version: its name or number, a tag, ~N (N before the newest), {2026-01-31T12:00}.\n"
-          "'h5cow VERB --help' says more. Exit code: 0 well, 1 damage or a difference found, 2 usage or failure.\n",
-          to);
+    const char *second = strstr(about, "\n\n") + 2, *third = strstr(second, "\n\n") + 2;
+
+    fprintf(to, "%.*s%.*sVerbs:\n", (int)(second - about), about, (int)(third - second), second);
+    for (size_t i = 0; i < PAGES; i++)
+        fprintf(to, "  %-8s %s\n", pages[i].name, pages[i].what);
+    fprintf(to, "\n%s'h5cow VERB --help' and 'man h5cow-VERB' say more.\n", third);
+}
+
+/* h5cow help [VERB]; for the build: help --man VERB (empty: all of them), help --completion bash. */
+static int explain(int argc, char **argv)
+{
+    const cli_page *page;
+
+    if (argc > 3 && strcmp(argv[2], "--completion") == 0 && strcmp(argv[3], "bash") == 0) {
+        cli_manual_completion(pages, PAGES);
+        return cli_flush();
+    }
+    const char *name = argc > 3 && strcmp(argv[2], "--man") == 0 ? argv[3] : argc > 2 ? argv[2] : "";
+    if ((page = find(name)) == NULL && *name != '\0')
+        return cli_fail("there is no verb '%s': 'h5cow --help' lists them", name);
+    if (argc > 3 && page == NULL)
+        cli_manual_whole(about, pages, PAGES);
+    else if (argc > 3)
+        cli_manual_page(page);
+    else if (page != NULL)
+        fputs(page->help, stdout);
+    else
+        help(stdout);
+    return cli_flush();
 }
 
 int main(int argc, char **argv)
 {
+    const cli_page *page;
+
     if (argc < 2) {
         help(stderr);
         return CLI_FAILED;
     }
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
-        help(stdout);
-        return cli_flush();
-    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
+        return explain(1, argv);
+    if (strcmp(argv[1], "help") == 0)
+        return explain(argc, argv);
     if (strcmp(argv[1], "--version") == 0) {
         puts("h5cow " H5COW_VERSION);
         return cli_flush();
     }
-    for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
-        if (strcmp(argv[1], verbs[i].name) == 0)
-            return verbs[i].verb(argc - 1, argv + 1);
+    if ((page = find(argv[1])) != NULL)
+        return page->verb(argc - 1, argv + 1);
     return cli_fail("there is no verb '%s': 'h5cow --help' lists them", argv[1]);
 }

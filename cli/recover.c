@@ -20,7 +20,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char help[] =
+const char cli_recover_help[] =
     "Usage: h5cow recover [--dry-run] [--json] FILE [OUT]\n\n"
     "Says what a program that died, or a reader that is still at work, left undone in FILE: commits that wait to be\n"
     "applied, a state that is half applied, bytes that were never committed. Then applies what was committed, drops "
@@ -335,7 +335,7 @@ int cli_recover(int argc, char **argv)
             a.json = true;
             break;
         case 'h':
-            fputs(help, stdout);
+            fputs(cli_recover_help, stdout);
             return cli_flush();
         default:
             return cli_usage("recover", "there is no option '%s'", argv[optind - 1]);

@@ -16,17 +16,19 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static const char help[] =
+const char cli_run_help[] =
     "Usage: h5cow run [OPTION]... [--] COMMAND [ARGUMENT]...\n\n"
     "Runs COMMAND so that every HDF5 file it creates has history, and every file with history that it changes gets\n"
-    "a new version. The command itself need not know. When it has changed a file without history, that is said. Its exit code is passed on (128 + N when signal N ended it;\n"
+    "a new version. The command itself need not know. Its exit code is passed on (128 + N when signal N ended it;\n"
     "126 or 127 when it cannot be run).\n\n"
+    "What was not recorded is said on standard error when the command has ended: that no HDF5 file was opened through\n"
+    "h5cow, that a file without history was changed, that there is no version to have the message or name.\n\n"
     "  -m, --message=TEXT    recorded in the versions that are made\n"
     "      --at=REV          the command sees version REV of the files it opens, read-only\n"
     "      --name=NAME       name of the version, instead of the next number\n"
-    "  -o, --option=KEY=VALUE  any option of the connector (docs/options.md), for example compress=blosc:zstd:5\n"
-    "  -q, --quiet           say nothing of what was not recorded: no file opened through h5cow, a file without\n"
-    "                        history changed, a name or message of a version that was not made\n"
+    "  -o, --option=KEY=VALUE\n"
+    "                        any option of the connector (docs/options.md), for example compress=blosc:zstd:5\n"
+    "  -q, --quiet           do not say what was not recorded\n"
     "  -h, --help\n\n"
     "Example: h5cow run -m 'second calibration' -- python3 calibrate.py run42.h5\n";
 
@@ -127,6 +129,7 @@ static void look(const char *witness, seen *what)
     char *record = NULL;
     size_t room = 0;
 
+    what->opened = what->version = file == NULL; /* it was removed: then nothing is known, and nothing told */
     for (ssize_t n; file != NULL && (n = getdelim(&record, &room, '\0', file)) > 0;) {
         what->opened |= record[0] == COW_WITNESS_OPENED;
         what->version |= record[0] == COW_WITNESS_VERSION;
@@ -220,7 +223,7 @@ static int understand(int argc, char **argv, request *r)
             r->quiet = true;
             break;
         case 'h':
-            fputs(help, stdout);
+            fputs(cli_run_help, stdout);
             return cli_flush();
         default:
             return cli_usage("run", c == ':' ? "the option '%s' wants a value" : "there is no option '%s'",

@@ -12,12 +12,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static const char help[] =
+const char cli_stat_help[] =
     "Usage: h5cow stat [--json] FILE[@REV]\n\n"
     "Shows the datasets of the newest state, or of version REV: type, shape, chunk shape, chunks that are stored and\n"
     "how many of them are distinct, bytes of the data and bytes as stored, their ratio, filters. Then the totals of the\n"
     "whole file, and what the same versions would take as plain HDF5 files with the same filters.\n\n"
-    "      --json\n"
+    "      --json    the answer as one JSON object\n"
     "  -h, --help\n";
 
 /* What is known of one dataset object. */
@@ -430,7 +430,7 @@ int cli_stat(int argc, char **argv)
     bool json;
     int status;
 
-    if ((status = cli_one_file("stat", help, argc, argv, &name, &json)) >= 0)
+    if ((status = cli_one_file("stat", cli_stat_help, argc, argv, &name, &json)) >= 0)
         return status;
     cli_hdf5_start();
     if (cli_file_open(&file, "stat", name, true) != 0)

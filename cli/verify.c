@@ -21,7 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static const char help[] =
+const char cli_verify_help[] =
     "Usage: h5cow verify [-v] [--json] FILE\n\n"
     "Reads and re-hashes every stored chunk of FILE, checks index, views, tables, versions and newest state against each\n"
     "other, and lists what is damaged: which objects and versions are hit, and which older version still has the data.\n"
@@ -382,7 +382,7 @@ int cli_verify(int argc, char **argv)
             verbose = true;
             break;
         case 'h':
-            fputs(help, stdout);
+            fputs(cli_verify_help, stdout);
             return cli_flush();
         default:
             return cli_usage("verify", "there is no option '%s'", argv[optind - 1]);

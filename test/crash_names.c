@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,10 +45,14 @@ int __real_link(const char *from, const char *to);
 int __real_unlink(const char *name);
 int __real_rename(const char *from, const char *to);
 int __real_fsync(int fd);
+int __real_open(const char *name, int flags, ...);
+int __real_open64(const char *name, int flags, ...);
 int __wrap_link(const char *from, const char *to);
 int __wrap_unlink(const char *name);
 int __wrap_rename(const char *from, const char *to);
 int __wrap_fsync(int fd);
+int __wrap_open(const char *name, int flags, ...);
+int __wrap_open64(const char *name, int flags, ...);
 
 static void note(event_kind kind, bool aside)
 {
@@ -95,6 +100,34 @@ int __wrap_fsync(int fd)
     if (names.on)
         note(EVENT_SYNC, false);
     return __real_fsync(fd);
+}
+
+/* What opens with O_CREAT and finds nothing creates. */
+static int open_and_note(const char *name, int flags, mode_t mode, int (*real)(const char *, int, ...))
+{
+    bool creates = names.on && (flags & O_CREAT) && access(name, F_OK) != 0;
+    int fd = real(name, flags, mode);
+
+    if (creates && fd >= 0)
+        note(EVENT_CREATE, false);
+    return fd;
+}
+
+#define OPEN_AND_NOTE(name, flags, real)                                                                               \
+    va_list more;                                                                                                      \
+    va_start(more, flags);                                                                                             \
+    mode_t mode = (flags) & (O_CREAT | O_TMPFILE) ? va_arg(more, mode_t) : 0;                                          \
+    va_end(more);                                                                                                      \
+    return open_and_note(name, flags, mode, real)
+
+int __wrap_open(const char *name, int flags, ...)
+{
+    OPEN_AND_NOTE(name, flags, __real_open);
+}
+
+int __wrap_open64(const char *name, int flags, ...)
+{
+    OPEN_AND_NOTE(name, flags, __real_open64);
 }
 
 static void perform(folder *f, const event *e)
@@ -221,19 +254,6 @@ static void look_at_all(const looking *l, const image *old)
     }
 }
 
-/* The new file's first opening with O_CREAT is its creation. */
-static cow_disk_calls calls;
-
-static int open_and_note(void *context, const char *name, int flags, mode_t mode)
-{
-    bool creates = names.on && (flags & O_CREAT) && access(name, F_OK) != 0;
-    int fd = cow_disk_system.open(context, name, flags, mode);
-
-    if (creates && fd >= 0)
-        note(EVENT_CREATE, false);
-    return fd;
-}
-
 void crash_names(const char *only, crash_totals *total)
 {
     const scenario *s = &scenarios[0];
@@ -252,9 +272,6 @@ void crash_names(const char *only, crash_totals *total)
         exit(2);
     }
     image_load(&old, crash_real);
-    calls = cow_disk_system;
-    calls.open = open_and_note;
-    calls_for_all(&calls);
     names.on = true;
     if (create_over(&l) < 0) {
         fprintf(stderr, "names: the file cannot be created\n");
@@ -262,7 +279,6 @@ void crash_names(const char *only, crash_totals *total)
     }
     note(EVENT_COMMITTED, false);
     names.on = false;
-    calls_for_all(NULL);
     image_load(&kept, aside_name);
     if (kept.size != old.size || memcmp(kept.data, old.data, old.size) != 0)
         wrong(&l, names.count, "what was put aside was changed");

@@ -9,6 +9,8 @@ import struct
 import subprocess
 import sys
 
+from waiting import WAITING
+
 SERVER = """
 import json, os, sys, traceback
 import h5py, numpy as np

@@ -265,3 +265,57 @@ def test_what_is_no_file_is_told_at_once(folder):
             told = subprocess.run([H5COW, *words], capture_output=True, text=True, timeout=10, env=ENV)
             assert told.returncode == 2 and kind in told.stderr.replace('ordinary', 'regular') and len(told.stderr.splitlines()) == 1, (words, told)
             assert not os.path.exists("o")
+
+
+# ---- help, man pages, completion ------------------------------------------------------------------------------------
+
+VERBS = ("run", "log", "stat", "import", "export", "copy", "verify", "recover", "doctor")
+DOCS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "docs")
+
+
+def test_help_man_page_completion_and_document_name_the_same_options():
+    completion = h5cow("help", "--completion", "bash")
+    document = open(os.path.join(DOCS, "command.md")).read()
+    whole = h5cow("help", "--man", "")
+    for verb in VERBS:
+        text = h5cow(verb, "--help")
+        assert h5cow("help", verb) == text and f"  {verb} " in h5cow("--help")
+        options = {o for line in text.splitlines() if line.startswith("  ") and line.lstrip().startswith("-")
+                   for o in re.findall(r"(?<![\w-])--?[a-z][a-z-]*", line.lstrip().split("  ")[0])}
+        assert {"-h", "--help"} <= options
+        page = h5cow("help", "--man", verb).replace("\\-", "-")
+        words = completion.split(f"    {verb}) options='")[1].split("'")[0].replace("=", "").split()
+        assert set(words) == options, verb
+        for option in options:
+            assert re.search(rf"^\.B .*(?<![\w-]){option}\b", page, re.M), (verb, option)
+        section = document.split(f"\n## {verb}\n")[1].split("\n## ")[0]
+        for option in (o for o in options - {"--help"} if o.startswith("--")):
+            short = re.search(rf"(-\w), {option}\b", text)
+            assert option in section or short and short[1] in section, (verb, option)
+        assert f"h5cow\\-{verb} (1)" in whole
+
+
+def test_man_pages_are_right_for_man():
+    try:
+        subprocess.run(["groff", "--version"], capture_output=True, check=True)
+    except OSError:
+        pytest.skip("no groff here")
+    for verb in ("", *VERBS):
+        page = h5cow("help", "--man", verb)
+        done = subprocess.run(["groff", "-man", "-Tutf8", "-ww", "-z"], input=page, capture_output=True, text=True)
+        assert (done.returncode, done.stderr) == (0, ""), verb
+
+
+def test_completion_completes_verbs_and_options(tmp_path):
+    script = h5cow("help", "--completion", "bash")
+    for words, found in ((["ver"], "verify"), (["e"], "export"), (["log", "--u"], "--utc"), (["help", "do"], "doctor"),
+                         (["export", "--dis"], "--discard-history"), (["run", "--mes"], "--message=")):
+        text = script + 'compopt() { :; }\nCOMP_WORDS=(h5cow "$@") COMP_CWORD=$#; _h5cow; echo "${COMPREPLY[*]}"'
+        done = subprocess.run(["bash", "-uc", text, "bash", *words], capture_output=True, text=True)
+        assert (done.stdout.strip(), done.stderr) == (found, ""), words
+
+
+def test_nothing_advertises_tags_before_they_can_be_made():
+    for text in [h5cow("--help"), *(h5cow(verb, "--help") for verb in VERBS),
+                 h5cow("run", "--at", "a/b", "true", code=2)]:
+        assert not re.search(r"\btags?\b", text)

@@ -589,7 +589,7 @@ static int same_object(const comparison *c, const cow_tree_object *known)
         differs(c->tree, "the attributes of", path);
         goto done;
     }
-    for (int i = 0; names[0].unordered && i < 2; i++)
+    for (int i = 0; names[0].unordered && names[0].count > 0 && i < 2; i++)
         qsort(names[i].entry, names[i].count, sizeof *names[i].entry, by_name);
     for (size_t i = 0; i < names[0].count; i++)
         if (strcmp(names[0].entry[i].name, names[1].entry[i].name) != 0 ||

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -519,6 +520,27 @@ static int options_are_good(hid_t fapl)
     return status;
 }
 
+/* HDF5 looks at HDF5_VOL_CONNECTOR once, when it starts. A program that sets it later (a Python program, after an import)
+ * makes new files without history and never learns why, unless one with history leads it here. */
+static void say_if_late(void)
+{
+    static bool said;
+    const char *chosen = getenv("HDF5_VOL_CONNECTOR");
+    hid_t standard = H5I_INVALID_HID;
+    int differ = 1;
+
+    if (said || chosen == NULL || strncmp(chosen, COW_CONNECTOR_NAME, strlen(COW_CONNECTOR_NAME)) != 0 ||
+        H5Pget_vol_id(H5P_FILE_ACCESS_DEFAULT, &standard) < 0)
+        return;
+    if (H5VLcmp_connector_cls(&differ, standard, cow_native_id()) >= 0 && differ == 0) {
+        fprintf(stderr, "h5cow: HDF5_VOL_CONNECTOR was set after HDF5 had started, so it holds for nothing: files that "
+                        "this program creates have no history; set it before (in Python, before the first import of "
+                        "h5py, netCDF4 or tables)\n");
+        said = true;
+    }
+    H5VLclose(standard);
+}
+
 /* HDF5 also asks this of every plugin when an open of the native connector has failed. Its reason is on the stack then,
  * and must stay there unless we can do better: a version, or a file with history, which only we can open for writing.
  */
@@ -547,6 +569,8 @@ static herr_t is_accessible(H5VL_file_specific_args_t *args, hid_t dxpl, void **
         if (status < 0)
             stack = H5Eget_current_stack();
     }
+    if (status >= 0 && *args->args.is_accessible.accessible)
+        say_if_late();
 done:
     if (under >= 0)
         H5Pclose(under);

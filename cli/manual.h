@@ -1,0 +1,19 @@
+/* Man pages and completions, made from what --help prints (common.h), so that none of them is behind the others. */
+#ifndef CLI_MANUAL_H
+#define CLI_MANUAL_H
+
+#include "common.h"
+
+typedef struct cli_page {
+    const char *name, *help, *what; /* of the verb; WHAT in one line */
+    cli_verb *verb;
+} cli_page;
+
+/* h5cow-VERB(1), on standard output. */
+void cli_manual_page(const cli_page *page);
+/* h5cow(1). ABOUT: as the help of a verb. */
+void cli_manual_whole(const char *about, const cli_page *pages, size_t count);
+/* Completion of verbs and options for bash. */
+void cli_manual_completion(const cli_page *pages, size_t count);
+
+#endif
