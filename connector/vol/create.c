@@ -363,8 +363,11 @@ done:
             cow_error_clear();
     }
     cow_file_remember(s.object, fapl);
-    if (s.object != NULL && (flags & H5F_ACC_SWMR_WRITE))
-        cow_home_start_swmr(s.object->home);
+    if (s.object != NULL) {
+        s.object->home->old_format = s.object->home->low < H5F_LIBVER_V110 && !(flags & H5F_ACC_SWMR_WRITE);
+        if (flags & H5F_ACC_SWMR_WRITE)
+            cow_home_start_swmr(s.object->home, cow_swmr_attempts(fapl));
+    }
     cow_close(own_fcpl, under);
     cow_options_free(options);
     free(s.aside);
