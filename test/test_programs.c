@@ -189,12 +189,84 @@ static void test_a_file_open_for_reading_is_not_opened_for_swmr(void)
     each(mixed_readers);
 }
 
+/* ---- user-defined links ---- */
+
+#define LINK_TYPE ((H5L_type_t)187)
+
+static hid_t lead_nowhere(const char *name, hid_t group, const void *value, size_t size, hid_t lapl, hid_t dxpl)
+{
+    (void)name, (void)group, (void)value, (void)size, (void)lapl, (void)dxpl;
+    return H5I_INVALID_HID;
+}
+
+/* Another program has the class of a link: the file can be written, flushed twice and made anew without it. */
+static void link_without_class(hid_t fapl)
+{
+    const H5L_class_t class = {.version = H5L_LINK_CLASS_T_VERS, .id = LINK_TYPE, .trav_func = lead_nowhere};
+
+    for (int times = 0; times < 3; times++) {
+        hid_t file = H5Fcreate(FILE_NAME, H5F_ACC_TRUNC, H5P_DEFAULT, fapl), group;
+
+        CHECK(file >= 0 && H5Lexists(file, "link", H5P_DEFAULT) == 0);
+        CHECK((group = H5Gcreate2(file, "group", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT)) >= 0);
+        CHECK(H5Lregister(&class) >= 0);
+        CHECK(H5Lcreate_ud(file, "link", LINK_TYPE, "value", 6, H5P_DEFAULT, H5P_DEFAULT) >= 0);
+        CHECK(H5Lcreate_ud(group, "below", LINK_TYPE, "value", 6, H5P_DEFAULT, H5P_DEFAULT) >= 0);
+        CHECK(H5Lunregister(LINK_TYPE) >= 0);
+        CHECK(H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0);
+        H5Gclose(H5Gcreate2(group, "more", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+        CHECK(H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0);
+        H5Gclose(H5Gcreate2(group, "and more", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+        CHECK(H5Gclose(group) >= 0 && H5Fclose(file) >= 0);
+    }
+}
+
+static void test_links_of_a_class_that_is_not_there_are_in_no_way(void)
+{
+    each(link_without_class);
+}
+
+/* ---- creation order ---- */
+
+/* A file that is made anew counts from 0. */
+static void creation_order(hid_t fapl)
+{
+    hid_t fcpl = H5Pcreate(H5P_FILE_CREATE);
+
+    CHECK(H5Pset_link_creation_order(fcpl, H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED) >= 0);
+    for (int times = 0; times < 3; times++) {
+        hid_t file = H5Fcreate(FILE_NAME, H5F_ACC_TRUNC, fcpl, fapl);
+        H5G_info_t group;
+        H5L_info2_t link;
+
+        CHECK(H5Gget_info(file, &group) >= 0 && group.max_corder == 0);
+        for (int i = 0; i < 20; i++) {
+            char name[32];
+
+            snprintf(name, sizeof name, "%d", i);
+            H5Gclose(H5Gcreate2(file, name, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+            CHECK(H5Lget_info2(file, name, &link, H5P_DEFAULT) >= 0 && link.corder_valid && link.corder == i);
+        }
+        CHECK(H5Gget_info(file, &group) >= 0 && group.max_corder == 20 && H5Fclose(file) >= 0);
+    }
+    H5Pclose(fcpl);
+}
+
+static void test_a_file_made_anew_counts_creations_from_zero(void)
+{
+    each(creation_order);
+}
+
 int main(int argc, char **argv)
 {
     const test tests[] = {
-        TEST(test_a_file_can_be_unmounted_by_its_own_root),        TEST(test_a_file_can_be_unmounted_by_another_path),
-        TEST(test_swmr_starts_in_every_file_of_a_new_format),      TEST(test_attempts_to_read_are_told_as_natively),
+        TEST(test_a_file_can_be_unmounted_by_its_own_root),
+        TEST(test_a_file_can_be_unmounted_by_another_path),
+        TEST(test_swmr_starts_in_every_file_of_a_new_format),
+        TEST(test_attempts_to_read_are_told_as_natively),
         TEST(test_a_file_open_for_reading_is_not_opened_for_swmr),
+        TEST(test_links_of_a_class_that_is_not_there_are_in_no_way),
+        TEST(test_a_file_made_anew_counts_creations_from_zero),
     };
 
     return run_tests(tests, COUNT(tests), argc, argv);
