@@ -19,7 +19,10 @@ typedef struct column {
     bool required;
 } column;
 
-#define COLUMN(row, member, kind, required) {#member, offsetof(row, member), kind, required}
+#define COLUMN(row, member, kind, required)                                                                            \
+    {                                                                                                                  \
+#member, offsetof(row, member), kind, required                                                                 \
+    }
 
 static const column log_columns[] = {
     COLUMN(cli_version, name, TEXT, true),      COLUMN(cli_version, parent, SIGNED, true),
