@@ -861,8 +861,8 @@ int cow_walk_build(cow_walk *walk, const char *name, uint64_t row, int64_t *chan
         goto done;
     /* amending: the former tree goes only now, when what it shares with the new one has a second link */
     if ((exists = cow_native_exists(file->loc, walk->prefix)) < 0 ||
-        (exists && (cow_link_classes_stand_in(stand_in) < 0 || leftover_find(&rest, walk, made) < 0 || cow_native_link_delete(file->loc, walk->prefix) < 0 ||
-                    leftover_strike_out(&rest) < 0)) ||
+        (exists && (cow_link_classes_stand_in(stand_in) < 0 || leftover_find(&rest, walk, made) < 0 ||
+                    cow_native_link_delete(file->loc, walk->prefix) < 0 || leftover_strike_out(&rest) < 0)) ||
         cow_unlinked_link(&walk->unlinked, made, file->loc, walk->prefix) < 0)
         goto done;
     if (keep_used(walk) < 0 || (walk->full && cow_deleted_note(file, &walk->state, row) < 0) ||
