@@ -28,6 +28,15 @@ RUNS = 8  # of the differential test, each with its own seed
 KILLS = 500  # of a writer beside readers
 MANY = 120  # seconds of many readers at one file
 PART_TIMEOUT = 3 * 3600  # seconds; what hangs is ended long before, by limits of its own
+SUITES = {  # name for --only -> what is printed, its runner, whether it runs without --suites
+    "hdf5": ("HDF5's own tests", ["run_hdf5_suite.py"], False),
+    "api": ("HDF5 API tests", ["run_api_suite.py"], True),
+    "h5py": ("h5py tests", ["run_pytest_suites.py", "h5py"], True),
+    "h5netcdf": ("h5netcdf tests", ["run_pytest_suites.py", "h5netcdf"], True),
+    "pytables": ("PyTables tests", ["run_pytables_suite.py"], True),
+    "xarray": ("xarray tests", ["run_pytest_suites.py", "xarray"], False),
+    "netcdf4": ("netCDF4-python tests", ["run_pytest_suites.py", "netCDF4"], False),
+}
 SUITE_TIMEOUT = 6 * 3600  # of a test-suite of others in full; PyTables' takes over half an hour natively
 COUNTED = re.compile(r"(\d+) passed, (\d+) failed, (\d+) skipped\s*$")
 
@@ -158,20 +167,12 @@ def from_outside(tests, title, path, env):
     tests.part(title, command, junit(xml), shown=r"SKIPPED", env=env)
 
 
-def suites_of_others(tests, everything):
+def suites_of_others(tests, everything, only):
     """Each against its own native run. The results stay in LOGS for docs/conformance.md."""
     for file in LOGS.glob("suite-*.json"):
         file.unlink()
-    runners = (
-        ("HDF5 API tests", ["run_api_suite.py"], True),
-        ("h5py tests", ["run_pytest_suites.py", "h5py"], True),
-        ("h5netcdf tests", ["run_pytest_suites.py", "h5netcdf"], True),
-        ("PyTables tests", ["run_pytables_suite.py"], True),
-        ("xarray tests", ["run_pytest_suites.py", "xarray"], False),
-        ("netCDF4-python tests", ["run_pytest_suites.py", "netCDF4"], False),
-    )
-    for title, runner, quick in runners:
-        if not quick and not everything:
+    for name, (title, runner, quick) in SUITES.items():
+        if (not quick and not everything) or (only and name not in only):
             continue
         command = [sys.executable, "-B", TEST / runner[0], *runner[1:], "--logs", LOGS]
         if everything and title in ("PyTables tests", "xarray tests"):
@@ -203,6 +204,7 @@ def main():
     parser.add_argument("--long", action="store_true", help="ten times as many random steps, more damaged files")
     parser.add_argument("--suites", action="store_true", help="only the test-suites of others, and more random steps")
     parser.add_argument("--write-docs", action="store_true", help="with --suites: write docs/conformance.md from this run")
+    parser.add_argument("--only", action="append", choices=SUITES, help="with --suites: only this one; several times")
     parser.add_argument("--steps", type=int, help=f"steps of the differential test (default {STEPS}, with --suites {SUITES_STEPS})")
     parser.add_argument("--seed", type=int, help="where all random numbers begin (default: drawn anew)")
     parser.add_argument("--kills", type=int, help=f"kills of a writer (default {KILLS})")
@@ -227,11 +229,11 @@ def main():
         if arguments.long:
             damage(tests)
             bit_rot(tests)
-    else:
+    elif not arguments.only:
         differential(tests, steps)
         from_outside(tests, "Tools", TEST / "test_tools.py", {**os.environ, "H5COW_SUITES": "1"})
-    suites_of_others(tests, arguments.suites)
-    if arguments.write_docs and arguments.suites and not tests.total[1]:
+    suites_of_others(tests, arguments.suites, arguments.only)
+    if arguments.write_docs and arguments.suites and not arguments.only and not tests.total[1]:
         subprocess.run([sys.executable, "-B", TEST / "conformance.py", LOGS], check=True)
 
     print("{} passed, {} failed, {} skipped".format(*tests.total))

@@ -7,6 +7,7 @@ import sys
 import conformance
 import pytest
 import run_api_suite
+import run_hdf5_suite
 import run_pytables_suite
 import run_pytest_suites
 import suites
@@ -157,3 +158,41 @@ def test_every_c_test_is_registered_with_meson():
     table = re.search(r"^foreach name, helpers : \{\n(.*?)^\}$", build, re.MULTILINE | re.DOTALL).group(1)
     registered += re.findall(r"^  '(\w+)': \[", table, re.MULTILINE)
     assert sorted(registered) == sorted(file.stem.removeprefix("test_") for file in folder.glob("test_*.c"))
+
+
+PROGRAM = """\
+Testing with normal parameters
+Testing simple write                                                   PASSED
+Testing a name that fills the whole of its place and is followed at once*FAILED*
+   at test.c:1 in test()...
+Testing simple write                                                   -SKIP-
+   Testing filters (setup)                                             PASSED
+  With another mode     *FAILED*
+Testing  -- Datatypes (types)
+Testing the one that it died in                                        """
+
+
+def test_output_of_hdf5s_programs_is_read_line_by_line():
+    assert run_hdf5_suite.parse(PROGRAM) == {
+        "simple write": "passed",
+        "a name that fills the whole of its place and is followed at once": "failed",
+        "simple write #2": "skipped",
+        "filters (setup)": "passed",
+    }
+
+
+def test_what_a_failing_program_hides_is_lost_unless_it_is_an_exception():
+    native = {"dsets": "passed", "dsets / one": "passed", "dsets / two": "passed", "big": "passed"}
+    connector = {"dsets": "failed", "dsets / one": "failed", "big": "passed"}
+    run_hdf5_suite.hidden(native, connector)
+    assert connector["dsets / two"] == "failed"
+    found = suites.compare(native, connector, run_hdf5_suite.SUITE)
+    assert [name for name, _ in found.lost] == ["dsets", "dsets / one", "dsets / two"] and found.passed == 1
+
+
+def test_cmake_is_left_out_where_it_only_looks_at_the_exit_code():
+    plain = ["cmake", "-D", "TEST_PROGRAM=/bin/a", "-D", "TEST_ARGS:STRING=-x y", "-D", "TEST_SKIP_COMPARE=TRUE"]
+    plain += ["-D", "TEST_ENV_VAR:STRING=PREFIX", "-D", "TEST_ENV_VALUE:STRING=\\${ORIGIN}/x"]
+    assert run_hdf5_suite.without_cmake(plain) == (["/bin/a", "-x", "y"], {"PREFIX": "${ORIGIN}/x"})
+    compared = ["cmake", "-D", "TEST_PROGRAM=/bin/a", "-D", "TEST_REFERENCE=out"]
+    assert run_hdf5_suite.without_cmake(compared) == (compared, {})

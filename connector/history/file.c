@@ -560,18 +560,42 @@ static int remove_attribute(void *context, const char *name)
     return cow_native_attribute_delete(*root, name);
 }
 
+/* HDF5 counts creations in a group anew once it was empty: so the root group must be without ours for a moment. */
+static int restart_creation_order(cow_file *file, cow_loc root)
+{
+    cow_loc ours;
+    int64_t counter;
+    int status = -1;
+
+    if (cow_native_group_counter(root.object, &counter) < 0)
+        return -1;
+    if (counter <= 1)
+        return 0;
+    if (cow_native_open(file->loc, COW_ROOT, &ours) < 0)
+        return -1;
+    if (cow_native_change_references(ours, 1) == 0 && cow_native_link_delete(file->loc, COW_ROOT) == 0 &&
+        cow_native_link_object(ours, file->loc, COW_ROOT) == 0 && cow_native_change_references(ours, -1) == 0)
+        status = 0;
+    return cow_native_close(ours) < 0 ? -1 : status;
+}
+
 int cow_file_clear_head(cow_file *file)
 {
+    bool stand_in[H5L_TYPE_MAX + 1];
     cow_loc root;
     int status = -1;
 
     if (cow_file_begin(file) < 0 || cow_native_open(file->loc, "/", &root) < 0)
         return -1;
+    if (cow_link_classes_stand_in(stand_in) < 0)
+        goto done;
     /* Attributes first: one may be what holds a named type without its link, which then is the link's to keep. */
     if (cow_native_attributes(root, false, remove_attribute, &root) == 0 &&
-        cow_native_links(root, false, remove_link, file) == 0 && cow_native_comment_set(root, NULL) == 0 &&
-        cow_changed_object(file, &file->root, "/", COW_CHANGED_NEW) == 0)
+        cow_native_links(root, false, remove_link, file) == 0 && restart_creation_order(file, root) == 0 &&
+        cow_native_comment_set(root, NULL) == 0 && cow_changed_object(file, &file->root, "/", COW_CHANGED_NEW) == 0)
         status = 0;
+    cow_link_classes_withdraw(stand_in);
+done:
     if (cow_native_close(root) < 0)
         status = -1;
     return status < 0 ? cow_file_fail(file) : 0; /* half a head must not become a version */

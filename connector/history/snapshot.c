@@ -853,6 +853,7 @@ int cow_walk_build(cow_walk *walk, const char *name, uint64_t row, int64_t *chan
     cow_file *file = walk->file;
     cow_loc head, made = {0};
     leftover rest = {0};
+    bool stand_in[H5L_TYPE_MAX + 1] = {false};
     int exists, status = -1;
 
     walk->row = row;
@@ -863,8 +864,8 @@ int cow_walk_build(cow_walk *walk, const char *name, uint64_t row, int64_t *chan
         goto done;
     /* amending: the former tree goes only now, when what it shares with the new one has a second link */
     if ((exists = cow_native_exists(file->loc, walk->prefix)) < 0 ||
-        (exists && (leftover_find(&rest, walk, made) < 0 || cow_native_link_delete(file->loc, walk->prefix) < 0 ||
-                    leftover_strike_out(&rest) < 0)) ||
+        (exists && (cow_link_classes_stand_in(stand_in) < 0 || leftover_find(&rest, walk, made) < 0 ||
+                    cow_native_link_delete(file->loc, walk->prefix) < 0 || leftover_strike_out(&rest) < 0)) ||
         cow_unlinked_link(&walk->unlinked, made, file->loc, walk->prefix) < 0)
         goto done;
     if (keep_used(walk) < 0 || (walk->full && cow_deleted_note(file, &walk->state, row) < 0) ||
@@ -873,6 +874,7 @@ int cow_walk_build(cow_walk *walk, const char *name, uint64_t row, int64_t *chan
     *changed = walk->changed;
     status = 0;
 done:
+    cow_link_classes_withdraw(stand_in);
     if (leftover_done(&rest) < 0)
         status = -1;
     if (made.object != NULL && cow_native_close(made) < 0)

@@ -499,8 +499,6 @@ void cow_tree_free(cow_tree *tree)
     tree->object = NULL;
     tree->objects = tree->room = 0;
     cow_map_free(&tree->places);
-    for (int type = H5L_TYPE_UD_MIN; type <= H5L_TYPE_MAX; type++)
-        if (tree->stand_in[type])
-            H5Lunregister((H5L_type_t)type);
+    cow_link_classes_withdraw(tree->stand_in);
     memset(tree->stand_in, 0, sizeof tree->stand_in);
 }

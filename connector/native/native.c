@@ -372,6 +372,28 @@ int cow_link_class_stand_in(H5L_type_t type)
     return H5Lregister(&class) < 0 ? cow_error_native("cannot copy user-defined links of class %d", (int)type) : 1;
 }
 
+int cow_link_classes_stand_in(bool made[H5L_TYPE_MAX + 1])
+{
+    memset(made, 0, (H5L_TYPE_MAX + 1) * sizeof *made);
+    for (int type = H5L_TYPE_UD_MIN; type <= H5L_TYPE_MAX; type++) {
+        int status = cow_link_class_stand_in((H5L_type_t)type);
+
+        if (status < 0) {
+            cow_link_classes_withdraw(made);
+            return -1;
+        }
+        made[type] = status > 0;
+    }
+    return 0;
+}
+
+void cow_link_classes_withdraw(const bool made[H5L_TYPE_MAX + 1])
+{
+    for (int type = H5L_TYPE_UD_MIN; type <= H5L_TYPE_MAX; type++)
+        if (made[type])
+            H5Lunregister((H5L_type_t)type);
+}
+
 int cow_native_link_copy(cow_loc from, const char *path, cow_loc to, const char *name)
 {
     H5VL_loc_params_t source = cow_by_name(from.type, path), target = cow_by_name(to.type, name);

@@ -77,6 +77,9 @@ int cow_native_link_soft(cow_loc at, const char *name, const char *target);
 /* HDF5 copies and tells user-defined links only with a class for their type, which another program may have had. 1: one
  * was registered, which leads nowhere and gives out the value: H5Lunregister it; 0: not needed. */
 int cow_link_class_stand_in(H5L_type_t type);
+/* The same for every type; and MADE are taken back. */
+int cow_link_classes_stand_in(bool made[H5L_TYPE_MAX + 1]);
+void cow_link_classes_withdraw(const bool made[H5L_TYPE_MAX + 1]);
 /* A link of any type, its value copied as it is. */
 int cow_native_link_copy(cow_loc from, const char *path, cow_loc to, const char *name);
 int cow_native_link_info(cow_loc at, const char *path, H5L_info2_t *info);

@@ -388,10 +388,12 @@ done:
             cow_error_clear();
     }
     cow_file_remember(s.object, fapl);
-    if (s.object != NULL)
+    if (s.object != NULL && s.object->home != NULL) {
         s.object->home->writable = true;
-    if (s.object != NULL && (flags & H5F_ACC_SWMR_WRITE))
-        cow_home_start_swmr(s.object->home);
+        s.object->home->old_format = s.object->home->low < H5F_LIBVER_V110 && !(flags & H5F_ACC_SWMR_WRITE);
+        if (flags & H5F_ACC_SWMR_WRITE)
+            cow_home_start_swmr(s.object->home, cow_swmr_attempts(fapl));
+    }
     cow_close(own_fcpl, under);
     cow_options_free(options);
     free(s.real);

@@ -51,6 +51,13 @@ int cow_small_blocks(hid_t under)
     return 0;
 }
 
+unsigned cow_swmr_attempts(hid_t fapl)
+{
+    unsigned asked = 0; /* by its name, since H5Pget_metadata_read_attempts says 1 where nothing was asked for */
+
+    return H5Pget(fapl, "metadata_read_attempts", &asked) >= 0 && asked > 0 ? asked : COW_SWMR_ATTEMPTS;
+}
+
 void cow_file_remember(cow_object *file, hid_t fapl)
 {
     if (file != NULL && file->home != NULL)
@@ -301,8 +308,12 @@ static int without_swmr(const char *name, hid_t fapl, unsigned *flags, bool *his
 
     if (!(*flags & swmr) || !(*history = cow_has_history(name, fapl, &number)))
         return 0;
-    if ((*flags & H5F_ACC_SWMR_WRITE) && (open = cow_home_find(number)) != NULL && !open->swmr_write)
+    open = cow_home_find(number);
+    if ((*flags & H5F_ACC_SWMR_WRITE) && open != NULL && !open->swmr_write)
         return cow_error(COW_USAGE, "%s: SWMR write access flag not the same for file that is already open", name);
+    if ((*flags & H5F_ACC_SWMR_READ) && open != NULL && open->version == NULL && open->file != NULL &&
+        !open->swmr_read && !cow_file_writable(open->file))
+        return cow_error(COW_USAGE, "%s: SWMR read access flag not the same for file that is already open", name);
     *flags &= ~swmr;
     return 0;
 }
@@ -390,8 +401,10 @@ static void remember(const opening *o, cow_object *object)
         object->home->driver = H5Pcopy(o->given);
     if (o->swmr) {
         object->home->swmr_read = o->flags & H5F_ACC_SWMR_READ;
+        if (object->home->read_attempts == 0) /* else what the first opening asked for */
+            object->home->read_attempts = cow_swmr_attempts(o->given);
         if (o->flags & H5F_ACC_SWMR_WRITE)
-            cow_home_start_swmr(object->home);
+            cow_home_start_swmr(object->home, object->home->read_attempts);
     }
 }
 
@@ -436,6 +449,8 @@ static int patch_fapl(const cow_home *home, hid_t fapl)
 {
     if (cow_file_show_sec2(fapl) < 0)
         return -1;
+    if (home->read_attempts > 0 && H5Pset_metadata_read_attempts(fapl, home->read_attempts) < 0)
+        return cow_error_native("cannot give back the access properties of the file");
     if (home->driver > 0 && H5Pset_driver(fapl, H5Pget_driver(home->driver), H5Pget_driver_info(home->driver)) < 0)
         return cow_error_native("cannot give back the file driver");
     if ((home->file != NULL && home->bounds && H5Pset_libver_bounds(fapl, home->low, home->high) < 0) ||
@@ -653,6 +668,7 @@ static int set_bounds(cow_home *home, void *native, const H5VL_native_file_set_l
             home->low = wanted->low;
             home->high = wanted->high;
             home->bounds = true;
+            home->old_format = wanted->low < H5F_LIBVER_V110;
         }
     }
     if (fapl >= 0)
@@ -676,7 +692,7 @@ static int start_swmr(cow_home *home, void *native)
         return refuse(home, "single-writer/multiple-readers through another file or file driver");
     if (home->version != NULL || !cow_file_writable(home->file))
         return cow_error(COW_USAGE, "%s: no write intent on file", cow_file_name(home->file));
-    if (home->bounds && (home->low < H5F_LIBVER_V110 || home->high < H5F_LIBVER_V110))
+    if (home->old_format || (home->bounds && home->high < H5F_LIBVER_V110))
         return cow_error(COW_USAGE,
                          "%s: file format version does not support SWMR - the library version bounds need to be 1.10 "
                          "or greater",
@@ -692,7 +708,7 @@ static int start_swmr(cow_home *home, void *native)
                          cow_file_name(home->file));
     if (cow_file_commit(home->file, COW_FLUSH) < 0)
         return -1;
-    cow_home_start_swmr(home);
+    cow_home_start_swmr(home, COW_SWMR_ATTEMPTS);
     return 0;
 }
 

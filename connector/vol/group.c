@@ -74,20 +74,6 @@ done:
     return cow_leave(status);
 }
 
-/* Which file is mounted at NAME? Its home must live as long as the mount: the application may close its id. */
-static cow_home *mounted_at(cow_object *o, const cow_where *where, const char *name)
-{
-    H5VL_loc_params_t loc = cow_by_name(where->loc.obj_type, name);
-    H5O_info2_t info;
-
-    if (o->home == NULL || cow_info_quietly(where->native, &loc, &info) <= 0)
-        return NULL;
-    for (size_t i = 0; i < o->home->mounted_count; i++)
-        if (o->home->mounted[i]->fileno == info.fileno)
-            return o->home->mounted[i];
-    return NULL;
-}
-
 herr_t cow_group_specific_callback(void *object, H5VL_group_specific_args_t *args, hid_t dxpl, void **req)
 {
     COW_QUIET;
@@ -119,15 +105,18 @@ herr_t cow_group_specific_callback(void *object, H5VL_group_specific_args_t *arg
         break;
     }
     case H5VL_GROUP_UNMOUNT: {
-        cow_home *child;
+        H5VL_loc_params_t at;
+        H5O_info2_t info; /* of the root of what is mounted there */
+        int there;
 
         if (cow_locate_name(o, &self, args->args.unmount.name, COW_TO_READ, &where) < 0)
             break;
         native.args.unmount.name = where.name;
-        child = mounted_at(o, &where, where.name);
+        at = cow_by_name(where.loc.obj_type, where.name);
+        there = cow_info_quietly(where.native, &at, &info);
         status = H5VLgroup_specific(where.native, cow_native_id(), &native, dxpl, req);
-        if (status >= 0 && child != NULL)
-            cow_home_unmount(home, child);
+        if (status >= 0 && there > 0)
+            cow_home_unmount(home, info.fileno);
         break;
     }
     case H5VL_GROUP_FLUSH:

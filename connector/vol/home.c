@@ -141,6 +141,8 @@ cow_home *cow_home_new(void *native_file, cow_file *file, const char *given_name
     for (cow_home *c = file == NULL ? NULL : now.homes; c != NULL; c = c->next)
         if (c->file == file) {
             home->swmr_write = home->swmr_write || c->swmr_write;
+            home->old_format = home->old_format || c->old_format;
+            home->read_attempts = c->read_attempts;
             home->cache = c->cache;
         }
     home->root = info.token;
@@ -316,11 +318,14 @@ void cow_home_cache_asked(cow_home *home, const cow_cache_sizes *asked)
             c->cache = *asked;
 }
 
-void cow_home_start_swmr(cow_home *home)
+void cow_home_start_swmr(cow_home *home, unsigned attempts)
 {
     for (cow_home *c = home->file == NULL ? NULL : now.homes; c != NULL; c = c->next)
-        if (c->file == home->file)
+        if (c->file == home->file) {
             c->swmr_write = true;
+            c->read_attempts = attempts;
+            c->low = c->low < H5F_LIBVER_V110 ? H5F_LIBVER_V110 : c->low; /* as HDF5 raises it */
+        }
 }
 
 bool cow_home_last(const cow_home *home)
@@ -375,14 +380,27 @@ int cow_home_mount(cow_home *parent, cow_home *child)
     return 0;
 }
 
-void cow_home_unmount(cow_home *parent, cow_home *child)
+static bool unmount_from(cow_home *parent, unsigned long fileno)
 {
-    for (size_t i = 0; i < parent->mounted_count; i++)
-        if (parent->mounted[i] == child) {
+    for (size_t i = 0; i < parent->mounted_count; i++) {
+        cow_home *child = parent->mounted[i];
+
+        if (child->fileno == fileno) {
             parent->mounted[i] = parent->mounted[--parent->mounted_count];
             cow_home_release(child);
-            return;
+            return true;
         }
+    }
+    return false;
+}
+
+void cow_home_unmount(cow_home *near, unsigned long fileno)
+{
+    bool found = near != NULL && unmount_from(near, fileno);
+
+    /* the path, or the root of what is mounted, can lead out of another file than the one that it was mounted in */
+    for (cow_home *c = now.homes; c != NULL && !found; c = c->next)
+        found = unmount_from(c, fileno);
 }
 
 /* ---- wrappers ---- */

@@ -79,6 +79,9 @@ struct cow_home {
     cow_options *options;
     H5F_libver_t low, high; /* the library version bounds that the application asked for */
     bool bounds;
+    unsigned
+        read_attempts; /* of metadata, that HDF5 would make if this was SWMR for it as well; 0: it is as HDF5 says */
+    bool old_format;   /* HDF5 alone would have made the file, or go on with it, in a format that knows no SWMR */
     hsize_t metadata_block, raw_block; /* the same for the sizes of the blocks that HDF5 allocates from */
     bool blocks;
     hid_t driver; /* a list with the file driver that the application chose and was not given; or 0 */
@@ -109,7 +112,7 @@ unsigned cow_home_head_files(const cow_home *home);
 /* A home of this physical file in this process, or NULL. Not referenced. */
 cow_home *cow_home_find(unsigned long fileno);
 /* Single-writer/multiple-readers holds for all handles on the file. */
-void cow_home_start_swmr(cow_home *home);
+void cow_home_start_swmr(cow_home *home, unsigned attempts);
 void cow_home_cache_asked(cow_home *home, const cow_cache_sizes *asked);
 /* Head of a file that has history: the reserved group is hidden. */
 static inline bool cow_home_hides(const cow_home *home)
@@ -124,7 +127,8 @@ void cow_home_unwrap(cow_home *home);
 int cow_home_mount(cow_home *parent, cow_home *child);
 /* Is something mounted in it, or it in something? */
 bool cow_home_mounts(const cow_home *home);
-void cow_home_unmount(cow_home *parent, cow_home *child);
+/* What is mounted with this number, in the file NEAR rather than in another. */
+void cow_home_unmount(cow_home *near, unsigned long fileno);
 
 /* ---- wrappers ---- */
 
@@ -440,6 +444,9 @@ void cow_raised_bounds(hid_t fapl, H5F_libver_t *low, H5F_libver_t *high);
  * for. */
 int cow_small_blocks(hid_t under);
 void cow_file_remember(cow_object *file, hid_t fapl);
+/* How often the program wants metadata to be read that cannot be right, with SWMR. */
+#define COW_SWMR_ATTEMPTS 100 /* H5F_SWMR_METADATA_READ_ATTEMPTS */
+unsigned cow_swmr_attempts(hid_t fapl);
 /* 1: the file NAME has a history, 0: not, or it cannot be read. Leaves no trace on the error stack. *FILENO (may be
  * NULL): its number in this process, left alone when it cannot be opened. */
 int cow_has_history(const char *name, hid_t fapl, unsigned long *fileno);

@@ -1,0 +1,273 @@
+/* What HDF5's own test programs (run_hdf5_suite.py) found, as small programs: each runs natively and through the
+ * connector, and both must be told the same. Run with HDF5_VOL_CONNECTOR=h5cow.
+ */
+#include "through.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define FILE_NAME  "test_programs.h5"
+#define OTHER_NAME "test_programs_other.h5"
+
+static hid_t fapl_of(bool native)
+{
+    return native ? H5Pcopy(native_fapl) : H5Pcreate(H5P_FILE_ACCESS);
+}
+
+static hid_t newest(hid_t fapl)
+{
+    CHECK(H5Pset_libver_bounds(fapl, H5F_LIBVER_V110, H5F_LIBVER_LATEST) >= 0);
+    return fapl;
+}
+
+static void clean(void)
+{
+    remove(FILE_NAME);
+    remove(OTHER_NAME);
+}
+
+static void each(void (*run)(hid_t fapl))
+{
+    for (int native = 1; native >= 0; native--) {
+        unsigned before = failures;
+        hid_t fapl = fapl_of(native);
+
+        clean();
+        run(fapl);
+        H5Pclose(fapl);
+        if (failures != before)
+            printf("  %s\n", native ? "natively" : "through the connector");
+    }
+    clean();
+}
+
+static bool fails(herr_t status)
+{
+    return status < 0;
+}
+
+/* ---- mounts ---- */
+
+/* What is mounted can be named by its own root: its file must be free again then. */
+static void unmount_by_root(hid_t fapl)
+{
+    hid_t parent = H5Fcreate(FILE_NAME, H5F_ACC_TRUNC, H5P_DEFAULT, fapl);
+
+    for (int times = 0; times < 2; times++) {
+        hid_t child = H5Fcreate(OTHER_NAME, H5F_ACC_TRUNC, H5P_DEFAULT, fapl), point, root;
+
+        CHECK(child >= 0);
+        if (times == 0)
+            H5Gclose(H5Gcreate2(parent, "point", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+        CHECK((point = H5Gopen2(parent, "point", H5P_DEFAULT)) >= 0);
+        CHECK(H5Fmount(point, ".", child, H5P_DEFAULT) >= 0);
+        CHECK((root = H5Gopen2(parent, "point", H5P_DEFAULT)) >= 0);
+        CHECK(H5Funmount(root, ".") >= 0);
+        CHECK(H5Gclose(root) >= 0 && H5Gclose(point) >= 0 && H5Fclose(child) >= 0);
+    }
+    CHECK(H5Fclose(parent) >= 0);
+}
+
+static void test_a_file_can_be_unmounted_by_its_own_root(void)
+{
+    each(unmount_by_root);
+}
+
+/* A mount is undone by a path that leads through another mount, and by one within. */
+static void unmount_below_a_mount(hid_t fapl)
+{
+    hid_t first = H5Fcreate(FILE_NAME, H5F_ACC_TRUNC, H5P_DEFAULT, fapl),
+          second = H5Fcreate(OTHER_NAME, H5F_ACC_TRUNC, H5P_DEFAULT, fapl), b, third;
+
+    H5Gclose(H5Gcreate2(first, "a", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+    CHECK((b = H5Gcreate2(second, "b", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT)) >= 0);
+    CHECK(H5Fmount(first, "a", second, H5P_DEFAULT) >= 0);
+    for (int inside = 0; inside < 2; inside++) {
+        CHECK((third = H5Fcreate(FILE_NAME "3", H5F_ACC_TRUNC, H5P_DEFAULT, fapl)) >= 0);
+        CHECK(H5Fmount(inside ? first : b, inside ? "a/b" : ".", third, H5P_DEFAULT) >= 0);
+        CHECK(H5Funmount(inside ? b : first, inside ? "." : "a/b") >= 0);
+        CHECK(H5Fclose(third) >= 0);
+    }
+    CHECK(H5Gclose(b) >= 0 && H5Funmount(first, "a") >= 0 && H5Fclose(second) >= 0 && H5Fclose(first) >= 0);
+    remove(FILE_NAME "3");
+}
+
+static void test_a_file_can_be_unmounted_by_another_path(void)
+{
+    each(unmount_below_a_mount);
+}
+
+/* ---- single writer, multiple readers ---- */
+
+static unsigned attempts(hid_t file)
+{
+    hid_t fapl = H5Fget_access_plist(file);
+    unsigned n = 0;
+
+    CHECK(fapl >= 0 && H5Pget_metadata_read_attempts(fapl, &n) >= 0 && H5Pclose(fapl) >= 0);
+    return n;
+}
+
+/* Bounds matter where a file is made, not where one of the newer format is opened. */
+static void start_swmr(hid_t fapl)
+{
+    hid_t wide = newest(H5Pcopy(fapl)), file = H5Fcreate(FILE_NAME, H5F_ACC_TRUNC, H5P_DEFAULT, wide);
+
+    CHECK(file >= 0 && H5Fclose(file) >= 0);
+    CHECK((file = H5Fopen(FILE_NAME, H5F_ACC_RDWR, fapl)) >= 0);
+    CHECK(attempts(file) == 1);
+    CHECK(H5Fstart_swmr_write(file) >= 0);
+    CHECK(attempts(file) == 100);
+    CHECK(H5Fclose(file) >= 0);
+
+    CHECK((file = H5Fcreate(OTHER_NAME, H5F_ACC_TRUNC, H5P_DEFAULT, fapl)) >= 0);
+    H5E_BEGIN_TRY
+    {
+        CHECK(fails(H5Fstart_swmr_write(file)));
+    }
+    H5E_END_TRY
+    CHECK(H5Fclose(file) >= 0);
+
+    CHECK((file = H5Fcreate(OTHER_NAME, H5F_ACC_TRUNC | H5F_ACC_SWMR_WRITE, H5P_DEFAULT, fapl)) >= 0);
+    CHECK(attempts(file) == 100 && H5Fclose(file) >= 0);
+    CHECK((file = H5Fopen(OTHER_NAME, H5F_ACC_RDWR, fapl)) >= 0);
+    CHECK(H5Fstart_swmr_write(file) >= 0 && H5Fclose(file) >= 0);
+    H5Pclose(wide);
+}
+
+static void test_swmr_starts_in_every_file_of_a_new_format(void)
+{
+    each(start_swmr);
+}
+
+static void read_attempts(hid_t fapl)
+{
+    hid_t wide = newest(H5Pcopy(fapl)), file = H5Fcreate(FILE_NAME, H5F_ACC_TRUNC, H5P_DEFAULT, wide), second;
+
+    CHECK(file >= 0 && H5Fclose(file) >= 0);
+    CHECK((file = H5Fopen(FILE_NAME, H5F_ACC_RDONLY | H5F_ACC_SWMR_READ, wide)) >= 0);
+    CHECK(attempts(file) == 100);
+    CHECK(H5Pset_metadata_read_attempts(wide, 9) >= 0);
+    CHECK((second = H5Fopen(FILE_NAME, H5F_ACC_RDONLY | H5F_ACC_SWMR_READ, wide)) >= 0);
+    CHECK(attempts(second) == 100 && H5Fclose(second) >= 0 && H5Fclose(file) >= 0);
+    for (unsigned n = 1; n < 10; n += 8) {
+        CHECK(H5Pset_metadata_read_attempts(wide, n) >= 0);
+        CHECK((file = H5Fopen(FILE_NAME, H5F_ACC_RDONLY | H5F_ACC_SWMR_READ, wide)) >= 0);
+        CHECK(attempts(file) == n && H5Fclose(file) >= 0);
+        CHECK((file = H5Fopen(FILE_NAME, H5F_ACC_RDONLY, wide)) >= 0);
+        CHECK(attempts(file) == n && H5Fclose(file) >= 0);
+    }
+    H5Pclose(wide);
+}
+
+static void test_attempts_to_read_are_told_as_natively(void)
+{
+    each(read_attempts);
+}
+
+static void mixed_readers(hid_t fapl)
+{
+    hid_t wide = newest(H5Pcopy(fapl)), file = H5Fcreate(FILE_NAME, H5F_ACC_TRUNC, H5P_DEFAULT, wide), second;
+
+    CHECK(file >= 0 && H5Fclose(file) >= 0);
+    CHECK((file = H5Fopen(FILE_NAME, H5F_ACC_RDONLY, wide)) >= 0);
+    H5E_BEGIN_TRY
+    {
+        second = H5Fopen(FILE_NAME, H5F_ACC_RDONLY | H5F_ACC_SWMR_READ, wide);
+    }
+    H5E_END_TRY
+    CHECK(second < 0 && H5Fclose(file) >= 0);
+    CHECK((file = H5Fopen(FILE_NAME, H5F_ACC_RDONLY | H5F_ACC_SWMR_READ, wide)) >= 0);
+    CHECK((second = H5Fopen(FILE_NAME, H5F_ACC_RDONLY, wide)) >= 0);
+    CHECK(H5Fclose(second) >= 0 && H5Fclose(file) >= 0);
+    H5Pclose(wide);
+}
+
+static void test_a_file_open_for_reading_is_not_opened_for_swmr(void)
+{
+    each(mixed_readers);
+}
+
+/* ---- user-defined links ---- */
+
+#define LINK_TYPE ((H5L_type_t)187)
+
+static hid_t lead_nowhere(const char *name, hid_t group, const void *value, size_t size, hid_t lapl, hid_t dxpl)
+{
+    (void)name, (void)group, (void)value, (void)size, (void)lapl, (void)dxpl;
+    return H5I_INVALID_HID;
+}
+
+/* Another program has the class of a link: the file can be written, flushed twice and made anew without it. */
+static void link_without_class(hid_t fapl)
+{
+    const H5L_class_t class = {.version = H5L_LINK_CLASS_T_VERS, .id = LINK_TYPE, .trav_func = lead_nowhere};
+
+    for (int times = 0; times < 3; times++) {
+        hid_t file = H5Fcreate(FILE_NAME, H5F_ACC_TRUNC, H5P_DEFAULT, fapl), group;
+
+        CHECK(file >= 0 && H5Lexists(file, "link", H5P_DEFAULT) == 0);
+        CHECK((group = H5Gcreate2(file, "group", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT)) >= 0);
+        CHECK(H5Lregister(&class) >= 0);
+        CHECK(H5Lcreate_ud(file, "link", LINK_TYPE, "value", 6, H5P_DEFAULT, H5P_DEFAULT) >= 0);
+        CHECK(H5Lcreate_ud(group, "below", LINK_TYPE, "value", 6, H5P_DEFAULT, H5P_DEFAULT) >= 0);
+        CHECK(H5Lunregister(LINK_TYPE) >= 0);
+        CHECK(H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0);
+        H5Gclose(H5Gcreate2(group, "more", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+        CHECK(H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0);
+        H5Gclose(H5Gcreate2(group, "and more", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+        CHECK(H5Gclose(group) >= 0 && H5Fclose(file) >= 0);
+    }
+}
+
+static void test_links_of_a_class_that_is_not_there_are_in_no_way(void)
+{
+    each(link_without_class);
+}
+
+/* ---- creation order ---- */
+
+/* A file that is made anew counts from 0. */
+static void creation_order(hid_t fapl)
+{
+    hid_t fcpl = H5Pcreate(H5P_FILE_CREATE);
+
+    CHECK(H5Pset_link_creation_order(fcpl, H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED) >= 0);
+    for (int times = 0; times < 3; times++) {
+        hid_t file = H5Fcreate(FILE_NAME, H5F_ACC_TRUNC, fcpl, fapl);
+        H5G_info_t group;
+        H5L_info2_t link;
+
+        CHECK(H5Gget_info(file, &group) >= 0 && group.max_corder == 0);
+        for (int i = 0; i < 20; i++) {
+            char name[32];
+
+            snprintf(name, sizeof name, "%d", i);
+            H5Gclose(H5Gcreate2(file, name, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+            CHECK(H5Lget_info2(file, name, &link, H5P_DEFAULT) >= 0 && link.corder_valid && link.corder == i);
+        }
+        CHECK(H5Gget_info(file, &group) >= 0 && group.max_corder == 20 && H5Fclose(file) >= 0);
+    }
+    H5Pclose(fcpl);
+}
+
+static void test_a_file_made_anew_counts_creations_from_zero(void)
+{
+    each(creation_order);
+}
+
+int main(int argc, char **argv)
+{
+    const test tests[] = {
+        TEST(test_a_file_can_be_unmounted_by_its_own_root),
+        TEST(test_a_file_can_be_unmounted_by_another_path),
+        TEST(test_swmr_starts_in_every_file_of_a_new_format),
+        TEST(test_attempts_to_read_are_told_as_natively),
+        TEST(test_a_file_open_for_reading_is_not_opened_for_swmr),
+        TEST(test_links_of_a_class_that_is_not_there_are_in_no_way),
+        TEST(test_a_file_made_anew_counts_creations_from_zero),
+    };
+
+    return run_tests(tests, COUNT(tests), argc, argv);
+}
