@@ -1404,7 +1404,7 @@ static void test_references_copied_into_another_file_are_empty(void)
 static int stamp_behind(hid_t file, const char *name)
 {
     hid_t d = H5Dopen2(file, name, H5P_DEFAULT), object;
-    hobj_ref_t reference[3];
+    hobj_ref_t reference[2000];
     int stamp;
 
     CHECK(H5Dread(d, H5T_STD_REF_OBJ, H5S_ALL, H5S_ALL, H5P_DEFAULT, reference) >= 0);
