@@ -1148,7 +1148,8 @@ static const kind kinds[] = {
      .name = "reference count",
      .make = make_counted,
      .change = change_counted,
-     .note = "In a version it is one for each link: references that are none cannot be told from links there."},
+     .note = "In a version it is one for each link, and for a named type each use: what the program counted itself is not in "
+             "versions."},
 
     WHOLE_FILE(.name = "user block", .fcpl = user_block,
                .note = "The block itself belongs to the program and has no history."),

@@ -16,6 +16,7 @@ static int note(cow_file *file, uint64_t address, unsigned flags, const char *pa
     uint64_t at;
     cow_change_entry *e;
 
+    file->edits++;
     if (cow_map_get(&file->change_of, address, &at)) {
         e = &file->change[at];
         e->flags |= flags;
@@ -63,6 +64,7 @@ void cow_changed_half(cow_file *file)
 
 void cow_changed_paths(cow_file *file)
 {
+    file->edits++;
     file->full_walk = true;
 }
 

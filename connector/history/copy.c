@@ -1,137 +1,196 @@
-/* H5Ocopy out of files with history, and into them.
+/* H5Ocopy out of files with history, and into them: a walk through what is copied, which makes it again.
  *
- * Native HDF5 copies the tree first, below a group that nobody sees. Its copies of head datasets and snapshots are virtual
- * datasets that still name the source's index, so each one is replaced:
- *   in the same file      by a head with an id of its own whose root record names the source's index nodes: no chunk is
- *                         written, and from then on both go their own ways
- *   in another file       by the dataset that the application once made (a versioned one where that file has history,
- *                         a plain one where it has none), its chunks copied, references in them emptied
- * What comes out of a plain file into one with history is replaced by versioned datasets as well, where H5Dcreate would
- * have made such. Their elements come from the source itself, once HDF5's copies have given their room back.
+ * HDF5's own H5Ocopy is not used. It copies the history with the root group, finds named datatypes to merge with in the
+ * history, copies views, which lead nowhere in another file, and leaves tags in the metadata cache after which flushing one
+ * of the copied objects breaks the file (HDF5 1.14.5: see cow_native_file_flush).
+ *
+ * An object with several links is copied once; so is a named datatype with several uses. Everything is made without a link
+ * and linked when it is whole, so that a failed copy leaves nothing. A versioned dataset becomes
+ *   in the same file      one with an id of its own whose root record names the source's index nodes: no chunk is written,
+ *                         and from then on both go their own ways
+ *   in another file       what H5Dcreate makes there (a versioned one where that file has history), its chunks copied,
+ *                         references in them emptied
+ * and so does any other dataset that H5Dcreate would make a versioned one.
  */
-#include "history/internal.h"
+#include "history/copy.h"
 
 #include "error.h"
 #include "ids.h"
 
 #include <H5VLconnector.h>
 #include <H5VLconnector_passthru.h>
-#include <H5VLnative.h>
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define DXPL   H5P_DATASET_XFER_DEFAULT
-#define STAGED "copy"
+#define DXPL H5P_DATASET_XFER_DEFAULT
 
 static const char *const COUNTING[] = {"_versioned_data_counting_0", "_versioned_data_counting_1"};
 
-typedef struct copying {
-    cow_file *from, *to; /* to: NULL, a file without history */
-    const char *version; /* that is copied out of, its path, or NULL: absolute soft links there begin with it */
-    bool expand;         /* what references lead to as well: H5O_COPY_EXPAND_REFERENCE_FLAG; then also: */
-    bool references;     /* there are references in the copy, */
-    bool replaced;       /* and objects that are not where HDF5 made these lead to */
-    cow_map done;        /* copied object -> what stands in its place, or itself */
-    cow_map unlinked;    /* what stands in a place and has no link yet: see unlinked.c */
-    /* out of a plain file: */
-    cow_loc source; /* what is copied */
-    unsigned long fileno;
-    struct {
-        char *path; /* below source */
-        uint64_t address;
-    } *empty; /* datasets that are still to get their elements */
-    size_t empty_count, empty_room;
-} copying;
-
-typedef struct copied_header {
+/* An object and its copy. */
+typedef struct copied {
+    cow_copying *c;
+    cow_copied_file *file;
     cow_loc from, to;
-    bool tracked; /* the order of attributes: their numbers are to be the same */
-    int64_t next; /* see count_up */
-    bool counting;
-} copied_header;
+    unsigned depth;
+    bool tracked;  /* the order of its attributes or links: their numbers are to be the same */
+    int64_t next;  /* number of the next one in the copy */
+    bool counting; /* the newest one there is only to count */
+} copied;
 
-static int stop_counting_attributes(copied_header *h, int64_t number)
+/* ---- values, and their types ---- */
+
+/* What addresses mean in another file is nobody's to say. */
+static int change_references(const copied *o, bool kept, hid_t type, size_t n, void *values)
 {
-    bool counting = h->counting;
+    if (kept)
+        return cow_native_references_lend(type, n, values);
+    if (o->c->flags & H5O_COPY_EXPAND_REFERENCE_FLAG)
+        return cow_copy_references(o->c, o->file, o->from, type, n, values);
+    return cow_native_references_empty(type, n, values);
+}
 
-    h->counting = false;
-    return counting ? cow_native_attribute_delete(h->to, COUNTING[number % 2]) : 0;
+static int change_elements(void *context, hid_t type, size_t n, void *values)
+{
+    const copied *o = context;
+
+    return change_references(o, o->file->same, type, n, values);
+}
+
+/* Within a file as well, HDF5 empties attributes that are references, but not what holds some (H5A__attr_post_copy_file). */
+static int change_attribute(void *context, hid_t type, size_t n, void *values)
+{
+    const copied *o = context;
+
+    return change_references(o, o->file->same && H5Tget_class(type) != H5T_REFERENCE, type, n, values);
+}
+
+/* A use takes the place of the first link. */
+static int settle_use(cow_copying *c, cow_loc type)
+{
+    return c->unlinked.count > 0 ? cow_unlinked_use(&c->unlinked, type) : 0;
+}
+
+/* For the copy of something of the named type NAMED, as an id to make it with. */
+static hid_t copied_type(void *context, hid_t named)
+{
+    const copied *o = context;
+    cow_loc made;
+
+    if (cow_copy_object(o->c, o->file, cow_native_named_type(named), 0, &made) < 0)
+        return H5I_INVALID_HID;
+    if (settle_use(o->c, made) < 0) {
+        cow_native_close(made);
+        return H5I_INVALID_HID;
+    }
+    return cow_native_type_id(made);
+}
+
+/* The type of a dataset's copy; the caller closes it. */
+static hid_t dataset_type(copied *o)
+{
+    hid_t type = cow_native_dataset_type(o->from.object), copy;
+
+    if (type < 0 || H5Tcommitted(type) <= 0)
+        return type;
+    copy = copied_type(o, type);
+    H5Tclose(type);
+    return copy;
+}
+
+/* ---- attributes and comment ---- */
+
+static int stop_counting_attributes(copied *o, int64_t number)
+{
+    bool counting = o->counting;
+
+    o->counting = false;
+    return counting ? cow_native_attribute_delete(o->to, COUNTING[number % 2]) : 0;
 }
 
 static int copy_one_attribute(void *context, const char *name)
 {
-    copied_header *h = context;
+    copied *o = context;
     int64_t number = 0;
     uint8_t zero = 0;
 
-    if (h->tracked && cow_native_attribute_number(h->from, name, &number) < 0)
+    if (o->tracked && cow_native_attribute_number(o->from, name, &number) < 0)
         return -1;
-    for (; h->next < number; h->next++) {
-        if (cow_native_attribute_put(h->to, COUNTING[h->next % 2], H5T_NATIVE_UINT8, &zero) < 0 ||
-            stop_counting_attributes(h, h->next + 1) < 0)
+    for (; o->next < number; o->next++) {
+        if (cow_native_attribute_put(o->to, COUNTING[o->next % 2], H5T_NATIVE_UINT8, &zero) < 0 ||
+            stop_counting_attributes(o, o->next + 1) < 0)
             return -1;
-        h->counting = true;
+        o->counting = true;
     }
-    if (cow_native_attribute_copy(h->from, name, h->to, NULL, NULL) < 0 || stop_counting_attributes(h, h->next + 1) < 0)
+    if (cow_native_attribute_copy(o->from, name, o->to, copied_type, change_attribute, o) < 0 ||
+        stop_counting_attributes(o, o->next + 1) < 0)
         return -1;
-    h->next++;
+    o->next++;
     return 0;
 }
 
-static int copy_header(cow_loc from, cow_loc to, hid_t dcpl)
+static int copy_header(const copied *object, hid_t creation)
 {
-    copied_header h = {.from = from, .to = to};
+    copied o = {.c = object->c, .file = object->file, .from = object->from, .to = object->to};
     unsigned order = 0;
     char *comment;
     int status;
 
-    if (H5Pget_attr_creation_order(dcpl, &order) < 0)
+    if (H5Pget_attr_creation_order(creation, &order) < 0)
         return cow_error_native("cannot get the creation properties of an object");
-    h.tracked = (order & H5P_CRT_ORDER_TRACKED) != 0;
-    if (cow_native_attributes(from, true, copy_one_attribute, &h) < 0 || (comment = cow_native_comment(from)) == NULL)
+    o.tracked = (order & H5P_CRT_ORDER_TRACKED) != 0;
+    if ((!(o.c->flags & H5O_COPY_WITHOUT_ATTR_FLAG) &&
+         cow_native_attributes(o.from, true, copy_one_attribute, &o) < 0) ||
+        (comment = cow_native_comment(o.from)) == NULL)
         return -1;
-    status = *comment == '\0' ? 0 : cow_native_comment_set(to, comment);
+    status = *comment == '\0' ? 0 : cow_native_comment_set(o.to, comment);
     free(comment);
     return status;
 }
 
-/* ---- the same file ---- */
-
-/* Made by the handle that PARENT is of: a named type of another one would be taken for one of another file. */
-static int share(copying *c, cow_loc copy, cow_loc parent, cow_dataset *source, void **made)
+/* Before anything below O is copied: it may be O again. */
+static int note_made(const copied *o, uint64_t address)
 {
-    cow_file *file = c->to;
+    H5O_info2_t info;
+
+    return cow_unlinked_note(&o->c->unlinked, o->to) < 0 || cow_native_info(o->to, NULL, H5O_INFO_BASIC, &info) < 0
+               ? -1
+               : cow_map_put(&o->file->done, address, cow_address(&info.token));
+}
+
+/* ---- datasets ---- */
+
+static int share(copied *o, cow_dataset *source)
+{
+    cow_file *file = o->c->to;
     cow_array *array = &source->array;
     cow_dataset_row row = source->row;
     cow_root root;
     uint64_t id = file->datasets->rows, offset;
-    char head[COW_PATH_MAX], view[COW_PATH_MAX], raw[COW_PATH_MAX];
-    hid_t dcpl = H5Pcopy(source->dcpl), type = cow_native_dataset_type(copy.object), fill = H5I_INVALID_HID;
+    char head[COW_PATH_MAX], view[COW_PATH_MAX];
+    hid_t dcpl = H5Pcopy(source->dcpl), type = dataset_type(o), fill = H5I_INVALID_HID;
     cow_view_context context = {.file = file->loc, .grid = &array->grid, .type = array->type};
     H5O_info2_t info;
     int status = -1;
 
-    *made = NULL;
     cow_head_path(head, id);
-    if (dcpl < 0 || type < 0 || H5Pset_layout(dcpl, H5D_CONTIGUOUS) < 0) {
+    if (type < 0)
+        goto done;
+    if (dcpl < 0 || H5Pset_layout(dcpl, H5D_CONTIGUOUS) < 0) {
         cow_error_native("%s: cannot describe a copy", array->label);
         goto done;
     }
-    if ((*made = cow_view_whole(parent, NULL, type, array->grid.rank, array->extent, array->maximum, dcpl, head)) ==
-            NULL ||
-        copy_header(copy, (cow_loc){*made, H5I_DATASET}, dcpl) < 0 ||
-        cow_native_info((cow_loc){*made, H5I_DATASET}, NULL, H5O_INFO_BASIC, &info) < 0 ||
-        cow_root_read(file->index, source->root, &root) < 0)
+    if ((o->to.object = cow_view_whole(o->c->target, NULL, type, array->grid.rank, array->extent, array->maximum, dcpl,
+                                       head)) == NULL ||
+        cow_native_info(o->to, NULL, H5O_INFO_BASIC, &info) < 0 || cow_root_read(file->index, source->root, &root) < 0)
         goto done;
     root.dataset = id;
     if ((fill = cow_view_dcpl(source)) < 0)
         goto done;
     context.fill_dcpl = fill;
     context.source_rows = cow_pool_slots(array->pool) * array->grid.chunk[0];
-    cow_pool_path(raw, source->row.pool);
-    snprintf(context.source, sizeof context.source, "%s", raw);
+    cow_pool_path(context.source, source->row.pool);
     if (cow_root_append(file->index, &root, &offset) < 0 || cow_view_root(&context, offset, &root) < 0)
         goto done;
     cow_view_path(view, offset);
@@ -149,576 +208,396 @@ done:
     return status;
 }
 
-/* ---- another file ---- */
-
-static int make_versioned(copying *c, cow_loc parent, hid_t type, hid_t space, hid_t dcpl, cow_dataset **target,
-                          void **made)
+/* What H5Dcreate makes in the target, or a versioned one, as the source is (VERSIONED); *MADE: the versioned dataset, or
+ * NULL where it is HDF5's own. */
+static int make_dataset(copied *o, bool versioned, hid_t type, hid_t space, hid_t dcpl, cow_dataset **made)
 {
-    H5VL_loc_params_t loc = cow_by_self(parent.type);
-
-    *target = cow_dataset_create(c->to, parent.object, &loc, NULL, H5P_LINK_CREATE_DEFAULT, type, space, dcpl,
-                                 H5P_DATASET_ACCESS_DEFAULT, made);
-    return *target == NULL ? -1 : cow_dataset_begin_write(*target, NULL);
-}
-
-static int materialise(copying *c, cow_loc copy, cow_loc parent, cow_dataset *source, void **made)
-{
-    const cow_array *array = &source->array;
-    hid_t type = cow_native_dataset_type(copy.object), space = cow_dataset_space(source),
-          dcpl = cow_dataset_dcpl(source, copy.object);
-    cow_dataset *target = NULL;
-    hsize_t extent[COW_MAX_RANK];
-    int grows = 0, status = -1;
+    cow_copying *c = o->c;
+    H5VL_loc_params_t loc = cow_by_self(c->target.type);
+    int wanted = c->to != NULL, grows;
+    hsize_t extent[H5S_MAX_RANK];
 
     *made = NULL;
-    if (type < 0 || space < 0 || dcpl < 0)
+    if (wanted && !versioned && (wanted = cow_dataset_wanted(c->to, type, space, dcpl)) < 0)
+        return -1;
+    if (wanted) {
+        *made = cow_dataset_create(c->to, c->target.object, &loc, NULL, H5P_LINK_CREATE_DEFAULT, type, space, dcpl,
+                                   H5P_DATASET_ACCESS_DEFAULT, &o->to.object);
+        return *made == NULL ? -1 : cow_dataset_begin_write(*made, "");
+    }
+    if (H5Sget_simple_extent_dims(space, extent, NULL) < 0 || (grows = cow_native_space_at_first(dcpl, space)) < 0)
+        return cow_error_native("cannot describe a copy");
+    if ((o->to.object = cow_native_dataset_create(c->target, NULL, type, space, dcpl)) == NULL)
+        return -1;
+    return grows ? cow_native_dataset_resize(o->to.object, extent) : 0;
+}
+
+/* SOURCE: NULL where what is copied is HDF5's own. What lies outside of a file is not copied: the copy names it as well. */
+static int pour(copied *o, hid_t dcpl, cow_dataset *source, cow_dataset *target)
+{
+    const char *name = o->c->to != NULL ? o->c->to->name : "a copy";
+
+    if (source != NULL)
+        return cow_pour_dataset(source, target, target == NULL ? o->to.object : NULL, change_elements, o);
+    if (H5Pget_layout(dcpl) == H5D_VIRTUAL || H5Pget_external_count(dcpl) > 0)
+        return 0;
+    if (target != NULL)
+        return cow_pour_native(o->from.object, target, change_elements, o);
+    return cow_pour_between(name, o->from.object, o->to.object, change_elements, o);
+}
+
+static int copy_dataset(copied *o, uint64_t address)
+{
+    cow_dataset *source = NULL, *target = NULL;
+    hid_t type = H5I_INVALID_HID, space = H5I_INVALID_HID, dcpl = H5I_INVALID_HID;
+    int status = -1;
+
+    if (o->file->file != NULL && cow_dataset_attach(o->file->file, o->from.object, &source) < 0)
+        return -1;
+    dcpl = source == NULL ? cow_native_dataset_dcpl(o->from.object) : cow_dataset_dcpl(source, o->from.object);
+    if (dcpl < 0)
         goto done;
-    if (c->to != NULL) {
-        if (make_versioned(c, parent, type, space, dcpl, &target, made) < 0)
+    if (source != NULL && o->c->to == o->file->file) {
+        if (share(o, source) < 0 || note_made(o, address) < 0)
             goto done;
     } else {
-        if ((grows = cow_native_space_at_first(dcpl, space)) < 0) {
-            cow_error_native("%s: cannot describe a copy", array->label);
-            goto done;
-        }
-        for (unsigned d = 0; d < array->grid.rank; d++)
-            extent[d] = array->extent[d];
-        if ((*made = cow_native_dataset_create(parent, NULL, type, space, dcpl)) == NULL ||
-            (grows && cow_native_dataset_resize(*made, extent) < 0))
+        space = source == NULL ? cow_native_dataset_space(o->from.object) : cow_dataset_space(source);
+        if (space < 0 || (type = dataset_type(o)) < 0 ||
+            make_dataset(o, source != NULL, type, space, dcpl, &target) < 0 || note_made(o, address) < 0 ||
+            pour(o, dcpl, source, target) < 0)
             goto done;
     }
-    if (cow_pour_dataset(source, target, target == NULL ? *made : NULL) == 0)
-        status = copy_header(copy, (cow_loc){*made, H5I_DATASET}, dcpl);
+    status = copy_header(o, dcpl);
 done:
     if (target != NULL)
         cow_dataset_release(target);
+    if (source != NULL)
+        cow_dataset_release(source);
     cow_close(dcpl, space, type);
     return status;
 }
 
-/* ---- out of a plain file ---- */
+/* ---- named datatypes ---- */
 
-static int open_source(const copying *c, const char *path, cow_loc *source)
-{
-    return cow_native_open(c->source, *path == '\0' ? "." : path + 1, source);
-}
-
-/* Does PATH lead to what was copied from? Another file may be mounted over it, or it was reached by an external link. */
-static bool is_source(const copying *c, const char *path)
-{
-    cow_loc source;
-    H5O_info2_t info;
-    bool found = false;
-
-    if (open_source(c, path, &source) == 0) {
-        found = cow_native_info(source, NULL, H5O_INFO_BASIC, &info) == 0 && info.fileno == c->fileno &&
-                info.type == H5O_TYPE_DATASET;
-        cow_native_close(source);
-    }
-    if (!found)
-        cow_error_clear();
-    return found;
-}
-
-static int note_empty(copying *c, const char *path, uint64_t address)
-{
-    if (c->empty_count == c->empty_room) {
-        size_t room = c->empty_room * 2 + 16;
-        void *larger = realloc(c->empty, room * sizeof *c->empty);
-        if (larger == NULL)
-            return cow_error(COW_MEMORY, "no memory to copy %zu datasets", room);
-        c->empty = larger;
-        c->empty_room = room;
-    }
-    if ((c->empty[c->empty_count].path = strdup(path)) == NULL)
-        return cow_error(COW_MEMORY, "no memory to copy the dataset %s", path);
-    c->empty[c->empty_count++].address = address;
-    return 0;
-}
-
-/* *MADE takes the place of COPY, which was copied from PATH; it stays NULL where HDF5's copy is what H5Dcreate makes. */
-static int convert(copying *c, cow_loc copy, cow_loc parent, const char *path, void **made)
-{
-    hid_t type = cow_native_dataset_type(copy.object), space = cow_native_dataset_space(copy.object),
-          dcpl = cow_native_dataset_dcpl(copy.object);
-    cow_dataset *target = NULL;
-    H5O_info2_t info;
-    int wanted = type < 0 || space < 0 || dcpl < 0 ? -1 : cow_dataset_wanted(c->to, type, space, dcpl);
-    int status = wanted < 0 ? -1 : 0;
-
-    if (wanted > 0 && (make_versioned(c, parent, type, space, dcpl, &target, made) < 0 ||
-                       copy_header(copy, (cow_loc){*made, H5I_DATASET}, dcpl) < 0 ||
-                       cow_native_info((cow_loc){*made, H5I_DATASET}, NULL, H5O_INFO_BASIC, &info) < 0 ||
-                       (is_source(c, path) ? note_empty(c, path, cow_address(&info.token))
-                                           : cow_pour_native(copy.object, target)) < 0))
-        status = -1;
-    if (target != NULL)
-        cow_dataset_release(target);
-    cow_close(dcpl, space, type);
-    return status;
-}
-
-static int pour_one(const copying *c, const char *path, uint64_t address)
+/* O->FROM stays the caller's: the id is for a second handle. */
+static hid_t type_id(const copied *o, uint64_t address)
 {
     H5O_token_t token = cow_token(address);
-    cow_loc source, made;
-    cow_dataset *target = NULL;
-    int status = -1;
+    cow_loc again;
 
-    if (open_source(c, path, &source) < 0)
-        return -1;
-    if (cow_native_open_token(c->to->loc, &token, &made) == 0) {
-        if (cow_dataset_attach(c->to, made.object, &target) < 0)
-            status = -1;
-        else if (target == NULL)
-            status = cow_error(COW_CORRUPT, "%s: the copy of %s is lost", c->to->name, path);
-        else if (cow_dataset_begin_write(target, NULL) == 0)
-            status = cow_pour_native(source.object, target);
-        if (target != NULL)
-            cow_dataset_release(target);
-        if (cow_native_close(made) < 0)
-            status = -1;
+    return cow_native_open_token(o->from, &token, &again) < 0 ? H5I_INVALID_HID : cow_native_type_id(again);
+}
+
+static int copy_type(copied *o, uint64_t address)
+{
+    bool merge = (o->c->flags & H5O_COPY_MERGE_COMMITTED_DTYPE_FLAG) != 0;
+    hid_t type = type_id(o, address), tcpl = H5I_INVALID_HID;
+    H5O_token_t token;
+    uint64_t found = address;
+    int merged = 0, status = -1;
+
+    if (type < 0 || (tcpl = cow_native_type_tcpl(o->from)) < 0)
+        goto done;
+    if (merge && (merged = o->file->same ? 1 : cow_copy_find_type(o->c, type, &found)) < 0)
+        goto done;
+    if (merged) {
+        token = cow_token(found);
+        if (cow_map_put(&o->file->done, address, found) == 0)
+            status = cow_native_open_token(o->c->target, &token, &o->to);
+        goto done;
     }
-    if (cow_native_close(source) < 0)
-        status = -1;
+    if (cow_native_type_anonymous(o->c->target, type, tcpl, &o->to) < 0 || note_made(o, address) < 0)
+        goto done;
+    if (merge && cow_map_get(&o->file->done, address, &found) && cow_copy_add_type(o->c, type, found) < 0)
+        goto done;
+    status = copy_header(o, tcpl);
+done:
+    cow_close(type, tcpl);
     return status;
 }
 
-/* ---- the copied tree ---- */
-
-static int mend(copying *c, cow_loc group, const char *name, const char *path, uint64_t address, cow_loc *made);
-
-typedef struct mended_group {
-    copying *c;
-    const char *path; /* below what is copied */
-    cow_loc from, to; /* the same group, or the one that takes its place */
-    int64_t next;     /* creation order number of the next link in `to` */
-    bool counting;    /* the newest link there is only to count */
-} mended_group;
+/* ---- groups ---- */
 
 /* A group counts its links, and HDF5 lets nobody set the counter. A link that only counts stays until the next one is
  * there: the counter of an empty group starts anew. */
-static int stop_counting(mended_group *m, int64_t number)
+static int stop_counting(copied *o, int64_t number)
 {
-    bool counting = m->counting;
+    bool counting = o->counting;
 
-    m->counting = false;
-    return counting ? cow_native_link_delete(m->to, COUNTING[number % 2]) : 0;
+    o->counting = false;
+    return counting ? cow_native_link_delete(o->to, COUNTING[number % 2]) : 0;
 }
 
-static int count_up(mended_group *m, int64_t number)
+static int count_up(copied *o, int64_t number)
 {
-    for (; m->next < number; m->next++) {
-        if (cow_native_link_soft(m->to, COUNTING[m->next % 2], ".") < 0 || stop_counting(m, m->next + 1) < 0)
+    for (; o->next < number; o->next++) {
+        if (cow_native_link_soft(o->to, COUNTING[o->next % 2], ".") < 0 || stop_counting(o, o->next + 1) < 0)
             return -1;
-        m->counting = true;
+        o->counting = true;
     }
     return 0;
 }
 
-/* What a soft link of a version leads to where it is copied, or NULL: as it is. *VALUE is the caller's to free. */
-static int target_outside(const mended_group *m, const char *name, char **value, const char **target)
+/* A soft link; those of a version begin with its path, where they are absolute. */
+static int copy_soft_link(copied *o, const char *name)
 {
-    const char *version = m->c->version;
+    const char *version = o->file->version, *target;
     size_t size, length = version == NULL ? 0 : strlen(version);
+    char *value;
+    int status;
 
-    *value = NULL;
-    *target = NULL;
     if (version == NULL)
-        return 0;
-    if ((*value = cow_native_link_value(m->from, name, &size)) == NULL)
+        return cow_native_link_copy(o->from, name, o->to, name);
+    if ((value = cow_native_link_value(o->from, name, &size)) == NULL)
         return -1;
-    if (strncmp(*value, version, length) == 0 && ((*value)[length] == '/' || (*value)[length] == '\0'))
-        *target = (*value)[length] == '\0' ? "/" : *value + length;
-    return 0;
+    target = value;
+    if (strncmp(value, version, length) == 0 && (value[length] == '/' || value[length] == '\0'))
+        target = value[length] == '\0' ? "/" : value + length;
+    status = cow_native_link_soft(o->to, name, target);
+    free(value);
+    return status;
 }
 
-static int mend_link(void *context, const char *name, const H5L_info2_t *info)
+/* The file of an OBJECT that a link led to. NULL: error. */
+static cow_copied_file *file_of(cow_copying *c, cow_loc object)
 {
-    mended_group *m = context;
-    bool again = m->to.object != m->from.object;
-    cow_loc made = {0};
-    const char *target = NULL;
-    char *value = NULL, *path = NULL;
-    int status = 0;
+    cow_copied_file *file;
+    H5O_info2_t info;
+    int joined;
 
-    if (info->type == H5L_TYPE_SOFT && target_outside(m, name, &value, &target) < 0)
-        return -1;
-    if (info->type == H5L_TYPE_HARD) {
-        if (asprintf(&path, "%s/%s", m->path, name) < 0)
-            return cow_error(COW_MEMORY, "no memory for the path of %s", name);
-        status = mend(m->c, m->from, name, path, cow_address(&info->u.token), &made);
-        free(path);
-        if (status < 0)
-            return -1;
+    if (cow_native_info(object, NULL, H5O_INFO_BASIC, &info) < 0)
+        return NULL;
+    for (file = c->files; file != NULL; file = file->next)
+        if (file->fileno == info.fileno)
+            return file;
+    if ((file = calloc(1, sizeof *file)) == NULL) {
+        cow_error(COW_MEMORY, "no memory for a copy");
+        return NULL;
     }
-    if (again && count_up(m, info->corder) < 0)
-        status = -1;
-    else if (made.object != NULL)
-        status = cow_native_link_delete(m->from, name) < 0 ? -1 : cow_unlinked_link(&m->c->unlinked, made, m->to, name);
-    else if (target != NULL)
-        status = !again && cow_native_link_delete(m->to, name) < 0 ? -1 : cow_native_link_soft(m->to, name, target);
-    else if (again)
-        status = cow_native_link_copy(m->from, name, m->to, name);
-    if (status == 0 && stop_counting(m, m->next + 1) < 0)
-        status = -1;
-    m->next++;
-    free(value);
+    file->fileno = info.fileno;
+    if ((joined = cow_file_join_reader(object, info.fileno, c->files->file != NULL ? c->files->file : c->to,
+                                       &file->file)) < 0) {
+        free(file);
+        return NULL;
+    }
+    file->joined = joined > 0;
+    file->same = file->file != NULL && file->file == c->to;
+    file->next = c->files->next; /* the first one stays the first */
+    c->files->next = file;
+    return file;
+}
+
+/* Does the soft or external link NAME lead to an object, and is it to be copied in its place? */
+static bool expands(const copied *o, const char *name, H5L_type_t type)
+{
+    return ((type == H5L_TYPE_SOFT && (o->c->flags & H5O_COPY_EXPAND_SOFT_LINK_FLAG)) ||
+            (type == H5L_TYPE_EXTERNAL && (o->c->flags & H5O_COPY_EXPAND_EXT_LINK_FLAG))) &&
+           cow_native_leads(o->from, name);
+}
+
+/* What the link NAME leads to, opened. A hard link by address: by name it may lead across a mount point. */
+static int open_linked(const copied *o, const char *name, const H5L_info2_t *info, cow_loc *object, bool *borrowed)
+{
+    *borrowed = false;
+    if (info->type != H5L_TYPE_HARD)
+        return cow_native_open(o->from, name, object);
+    if (o->file->file != NULL)
+        return cow_head_open(o->file->file, cow_address(&info->u.token), object, borrowed);
+    return cow_native_open_token(o->from, &info->u.token, object);
+}
+
+static int copy_linked(copied *o, const char *name, const H5L_info2_t *info)
+{
+    cow_copied_file *file = o->file;
+    cow_loc object, made = {0};
+    bool borrowed;
+    int status = -1;
+
+    if (open_linked(o, name, info, &object, &borrowed) < 0)
+        return -1;
+    if ((info->type == H5L_TYPE_HARD || (file = file_of(o->c, object)) != NULL) &&
+        cow_copy_object(o->c, file, object, o->depth + 1, &made) == 0)
+        status = cow_unlinked_link(&o->c->unlinked, made, o->to, name);
     if (made.object != NULL && cow_native_close(made) < 0)
+        status = -1;
+    if (!borrowed && cow_native_close(object) < 0)
         status = -1;
     return status;
 }
 
-/* The links of a copied group. One that tracks the order of its links is made again, with the same numbers, since a link
- * that is put in the place of another one gets a new number; *MADE is that group. */
-static int mend_group(copying *c, cow_loc group, const char *path, uint64_t address, cow_loc *made)
+static int copy_link(void *context, const char *name, const H5L_info2_t *info)
 {
-    hid_t gcpl = cow_native_group_gcpl(group.object);
-    mended_group m = {.c = c, .path = path, .from = group, .to = group};
+    copied *o = context;
+    int status;
+
+    if (o->tracked && count_up(o, info->corder) < 0)
+        return -1;
+    if (info->type == H5L_TYPE_HARD || expands(o, name, info->type))
+        status = copy_linked(o, name, info);
+    else if (info->type == H5L_TYPE_SOFT)
+        status = copy_soft_link(o, name);
+    else
+        status = cow_native_link_copy(o->from, name, o->to, name);
+    if (status == 0 && o->tracked)
+        status = stop_counting(o, o->next + 1);
+    o->next++;
+    return status;
+}
+
+/* The history stays behind. */
+static int copy_root_link(void *context, const char *name, const H5L_info2_t *info)
+{
+    return strcmp(name, COW_GROUP) == 0 ? 0 : copy_link(context, name, info);
+}
+
+static int copy_links(const copied *object, hid_t gcpl, bool root)
+{
+    copied o = {.c = object->c, .file = object->file, .from = object->from, .to = object->to, .depth = object->depth};
     unsigned order = 0;
-    bool tracked;
     int64_t counter;
-    H5O_info2_t info;
+
+    if ((o.c->flags & H5O_COPY_SHALLOW_HIERARCHY_FLAG) && o.depth > 0)
+        return 0;
+    if (H5Pget_link_creation_order(gcpl, &order) < 0)
+        return cow_error_native("cannot get the creation properties of a group");
+    o.tracked = (order & H5P_CRT_ORDER_TRACKED) != 0;
+    if (cow_native_links(o.from, o.tracked, root ? copy_root_link : copy_link, &o) < 0)
+        return -1;
+    if (!o.tracked)
+        return 0;
+    return cow_native_group_counter(o.from.object, &counter) < 0 || count_up(&o, counter) < 0
+               ? -1
+               : stop_counting(&o, o.next + 1);
+}
+
+static int copy_group(copied *o, uint64_t address)
+{
+    cow_file *file = o->file->file;
+    bool root = file != NULL && o->file->version == NULL && address == cow_address(&file->root);
+    hid_t gcpl = cow_native_group_gcpl(o->from.object);
     int status = -1;
 
     if (gcpl < 0)
         return -1;
-    if (H5Pget_link_creation_order(gcpl, &order) < 0) {
-        cow_error_native("cannot get the creation properties of a group");
-        goto done;
-    }
-    tracked = (order & H5P_CRT_ORDER_TRACKED) != 0;
-    if (tracked) {
-        made->type = H5I_GROUP;
-        /* noted before its members are looked at: one of them may be this group again */
-        if ((made->object = cow_native_group_anonymous(group, gcpl)) == NULL ||
-            cow_unlinked_note(&c->unlinked, *made) < 0 || cow_native_info(*made, NULL, H5O_INFO_BASIC, &info) < 0 ||
-            cow_map_put(&c->done, address, cow_address(&info.token)) < 0 || copy_header(group, *made, gcpl) < 0)
-            goto done;
-        m.to = *made;
-    }
-    if (cow_native_links(group, tracked, mend_link, &m) == 0 &&
-        (!tracked || (cow_native_group_counter(group.object, &counter) == 0 && count_up(&m, counter) == 0 &&
-                      stop_counting(&m, m.next + 1) == 0)))
-        status = 0;
-done:
+    if ((o->to.object = cow_native_group_anonymous(o->c->target, gcpl)) != NULL && note_made(o, address) == 0 &&
+        copy_links(o, gcpl, root) == 0)
+        status = copy_header(o, gcpl);
     H5Pclose(gcpl);
     return status;
 }
 
-typedef struct holder {
-    copying *c;
-    cow_loc object;
-} holder;
+/* ---- the walk ---- */
 
-static int note_reference(void *context, const char *name)
+int cow_copy_object(cow_copying *c, cow_copied_file *file, cow_loc object, unsigned depth, cow_loc *made)
 {
-    holder *h = context;
-    hid_t type = cow_native_attribute_type(h->object, name);
-
-    if (type < 0)
-        return -1;
-    h->c->references = h->c->references || H5Tdetect_class(type, H5T_REFERENCE) > 0;
-    H5Tclose(type);
-    return 0;
-}
-
-static int note_references(copying *c, cow_loc copy)
-{
-    holder h = {c, copy};
-
-    if (copy.type == H5I_DATASET) {
-        hid_t type = cow_native_dataset_type(copy.object);
-        if (type < 0)
-            return -1;
-        c->references = c->references || H5Tdetect_class(type, H5T_REFERENCE) > 0;
-        H5Tclose(type);
-    }
-    return cow_native_attributes(copy, false, note_reference, &h);
-}
-
-static int mend_dataset(copying *c, cow_loc copy, cow_loc group, const char *path, cow_loc *made)
-{
-    cow_dataset *source = NULL;
-    int found;
-
-    made->type = H5I_DATASET;
-    if (c->from == NULL)
-        return convert(c, copy, group, path, &made->object);
-    if ((found = cow_dataset_of_copy(c->from, copy.object, &source)) <= 0)
-        return found;
-    found = c->to == c->from ? share(c, copy, group, source, &made->object)
-                             : materialise(c, copy, group, source, &made->object);
-    cow_dataset_release(source);
-    return found;
-}
-
-/* What is to stand in the place of the copied object at ADDRESS, the link NAME of GROUP: *MADE, which the caller closes,
- * its object NULL where the copy is right as it is. */
-static int mend(copying *c, cow_loc group, const char *name, const char *path, uint64_t address, cow_loc *made)
-{
-    uint64_t replacement;
-    cow_loc copy;
+    copied o = {.c = c, .file = file, .from = object, .to = {.type = object.type}, .depth = depth};
+    uint64_t address, known;
     H5O_info2_t info;
-    int status = 0;
-
-    if (cow_map_get(&c->done, address, &replacement)) {
-        H5O_token_t token = cow_token(replacement);
-        return replacement == address ? 0 : cow_native_open_token(group, &token, made);
-    }
-    if (cow_map_put(&c->done, address, address) < 0 || cow_native_open(group, name, &copy) < 0)
-        return -1;
-    if (c->expand && note_references(c, copy) < 0)
-        status = -1;
-    else if (copy.type == H5I_GROUP)
-        status = mend_group(c, copy, path, address, made);
-    else if (copy.type == H5I_DATASET)
-        status = mend_dataset(c, copy, group, path, made);
-    if (status == 0 && copy.type == H5I_DATASET && made->object != NULL &&
-        (cow_native_info(*made, NULL, H5O_INFO_BASIC, &info) < 0 ||
-         cow_map_put(&c->done, address, cow_address(&info.token)) < 0 || cow_unlinked_note(&c->unlinked, *made) < 0))
-        status = -1;
-    c->replaced = c->replaced || made->object != NULL;
-    if (status < 0 && made->object != NULL) {
-        cow_native_close(*made);
-        made->object = NULL;
-    }
-    if (cow_native_close(copy) < 0)
-        status = -1;
-    return status;
-}
-
-/* A copy of the head's root group is a copy of the application's objects: the history stays behind. */
-static int drop_history(cow_file *file, void *from, const H5VL_loc_params_t *from_loc, const char *from_name,
-                        cow_loc stage)
-{
-    static const char path[] = STAGED "/" COW_GROUP;
-    H5O_info2_t info;
-    int exists;
-
-    if (file == NULL)
-        return 0;
-    if (cow_native_info((cow_loc){from, from_loc->obj_type}, from_name, H5O_INFO_BASIC, &info) < 0)
-        return -1;
-    if (cow_address(&info.token) != cow_address(&file->root) || info.fileno != file->fileno)
-        return 0;
-    exists = cow_native_exists(stage, path);
-    return exists > 0 ? cow_native_link_delete(stage, path) : exists;
-}
-
-/* With H5O_COPY_EXPAND_REFERENCE_FLAG, HDF5 links what it copied along into the root, by names that begin so. */
-static const char EXPANDED[] = "~obj_pointed_by_";
-
-typedef struct expanded {
-    copying *c;
-    cow_loc root;
-    cow_map before; /* addresses of those that were there */
-    cow_map met;    /* groups that were looked into */
-    char (*name)[sizeof EXPANDED + 20];
-    size_t count, room;
-    bool refused;
-} expanded;
-
-static bool is_along(const char *name, const H5L_info2_t *info)
-{
-    return strncmp(name, EXPANDED, sizeof EXPANDED - 1) == 0 && info->type == H5L_TYPE_HARD;
-}
-
-static int note_before(void *context, const char *name, const H5L_info2_t *info)
-{
-    expanded *e = context;
-
-    return is_along(name, info) ? cow_map_put(&e->before, cow_address(&info->u.token), 0) : 0;
-}
-
-static int note_after(void *context, const char *name, const H5L_info2_t *info)
-{
-    expanded *e = context;
-
-    if (!is_along(name, info) || strlen(name) >= sizeof *e->name ||
-        cow_map_get(&e->before, cow_address(&info->u.token), NULL))
-        return 0;
-    if (e->count == e->room) {
-        size_t room = e->room == 0 ? 8 : 2 * e->room;
-        void *more = reallocarray(e->name, room, sizeof *e->name);
-        if (more == NULL)
-            return cow_error(COW_MEMORY, "no memory for a copy");
-        e->name = more;
-        e->room = room;
-    }
-    snprintf(e->name[e->count++], sizeof *e->name, "%s", name);
-    return 0;
-}
-
-typedef struct inside {
-    expanded *e;
-    cow_loc group;
-} inside;
-
-static int expand_refused(const char *what)
-{
-    return cow_error(
-        COW_UNSUPPORTED,
-        "%s: what references lead to cannot be copied along (H5O_COPY_EXPAND_REFERENCE_FLAG) out of a file "
-        "with history; copy without the flag, or out of a plain file, which h5cow export makes",
-        what);
-}
-
-/* Is one of ours among what was copied along? HDF5 has copied a view, which leads nowhere there. */
-static int look_inside(void *context, const char *name, const H5L_info2_t *info)
-{
-    inside *i = context;
-    cow_dataset *source = NULL;
-    cow_loc copy;
-    int status = 0;
-
-    if (info->type != H5L_TYPE_HARD || cow_map_get(&i->e->met, cow_address(&info->u.token), NULL))
-        return 0;
-    if (cow_map_put(&i->e->met, cow_address(&info->u.token), 0) < 0 || cow_native_open(i->group, name, &copy) < 0)
-        return -1;
-    if (copy.type == H5I_GROUP) {
-        inside below = {i->e, copy};
-        status = cow_native_links(copy, false, look_inside, &below);
-    } else if (copy.type == H5I_DATASET && (status = cow_dataset_of_copy(i->e->c->from, copy.object, &source)) > 0) {
-        cow_dataset_release(source);
-        i->e->refused = true;
-        status = 0;
-    }
-    return cow_native_close(copy) < 0 ? -1 : status;
-}
-
-/* What was copied along is HDF5's own as far as it goes, or the copy is refused and none of it stays. */
-static int check_expanded(expanded *e, const char *from_name)
-{
-    inside root = {e, e->root};
-    int status = 0;
-
-    if (cow_native_links(e->root, false, note_after, e) < 0)
-        return -1;
-    e->refused = e->count > 0 && e->c->version != NULL;
-    for (size_t i = 0; status == 0 && !e->refused && i < e->count; i++) {
-        H5L_info2_t info;
-        status = cow_native_link_info(e->root, e->name[i], &info) < 0 ? -1 : look_inside(&root, e->name[i], &info);
-    }
-    return e->refused ? expand_refused(from_name) : status;
-}
-
-static void drop_expanded(expanded *e)
-{
-    for (size_t i = 0; i < e->count; i++)
-        cow_native_link_delete(e->root, e->name[i]);
-}
-
-/* *MADE: what the copy is from now on. What it takes the place of goes. */
-static int take_from(cow_loc stage, cow_loc *made)
-{
-    return made->object == NULL ? cow_native_open(stage, STAGED, made) : cow_native_link_delete(stage, STAGED);
-}
-
-static int pour_all(const copying *c)
-{
-    for (size_t i = 0; i < c->empty_count; i++)
-        if (pour_one(c, c->empty[i].path, c->empty[i].address) < 0)
-            return -1;
-    return 0;
-}
-
-/* The copy is made and mended below a group that has no link, and gets its name when it is whole. */
-static int copy_staged(copying *c, void *from, const H5VL_loc_params_t *from_loc, const char *from_name, cow_loc target,
-                       const char *to_name, hid_t ocpypl, hid_t dxpl)
-{
-    cow_loc stage = {.type = H5I_GROUP}, made = {0};
-    expanded along = {.c = c, .root.type = H5I_GROUP};
-    H5VL_loc_params_t stage_loc = cow_by_self(H5I_GROUP);
-    H5L_info2_t info;
-    unsigned flags = 0;
     int status = -1;
 
-    if (H5Pget_copy_object(ocpypl, &flags) < 0)
-        return cow_error_native("cannot get how to copy '%s'", from_name);
-    if (flags & H5O_COPY_EXPAND_REFERENCE_FLAG) {
-        c->expand = true;
-        if ((along.root.object = cow_native_group_open(target, "/")) == NULL ||
-            cow_native_links(along.root, false, note_before, &along) < 0)
-            goto done;
+    made->object = NULL;
+    if (cow_native_info(object, NULL, H5O_INFO_BASIC, &info) < 0)
+        return -1;
+    address = cow_address(&info.token);
+    if (cow_map_get(&file->done, address, &known)) {
+        H5O_token_t token = cow_token(known);
+        return cow_native_open_token(c->target, &token, made);
     }
-    /* Through the application's own opening of the file: between two openings HDF5 empties references, as if these were
-     * two files. */
-    if ((stage.object = cow_native_group_anonymous(target, H5P_GROUP_CREATE_DEFAULT)) == NULL)
-        goto done;
-    if (H5VLobject_copy(from, from_loc, from_name, stage.object, &stage_loc, STAGED, cow_native_id(), ocpypl,
-                        H5P_LINK_CREATE_DEFAULT, dxpl, NULL) < 0)
-        cow_error_native("cannot copy '%s' to '%s'", from_name, to_name);
-    else if ((along.root.object == NULL || check_expanded(&along, from_name) == 0) &&
-             drop_history(c->from, from, from_loc, from_name, stage) == 0 &&
-             cow_native_link_info(stage, STAGED, &info) == 0 &&
-             mend(c, stage, STAGED, "", cow_address(&info.u.token), &made) == 0 && take_from(stage, &made) == 0 &&
-             pour_all(c) == 0)
-        status = c->references && c->replaced ? expand_refused(from_name)
-                                              : cow_unlinked_link(&c->unlinked, made, target, to_name);
-done:
-    if (status < 0)
-        drop_expanded(&along);
-    if (made.object != NULL && cow_native_close(made) < 0)
-        status = -1;
-    if (stage.object != NULL && cow_native_group_close(stage.object) < 0)
-        status = -1;
-    if (along.root.object != NULL && cow_native_group_close(along.root.object) < 0)
-        status = -1;
-    cow_map_free(&along.before);
-    cow_map_free(&along.met);
-    free(along.name);
+    if (object.type == H5I_GROUP)
+        status = copy_group(&o, address);
+    else if (object.type == H5I_DATASET)
+        status = copy_dataset(&o, address);
+    else
+        status = copy_type(&o, address);
+    if (status < 0 && o.to.object != NULL) {
+        cow_native_close(o.to);
+        o.to.object = NULL;
+    }
+    *made = o.to;
     return status;
 }
 
-/* What is copied out of a plain file. */
-static int find_source(copying *c, cow_loc from, const char *name)
-{
-    H5O_info2_t info;
+/* ---- H5Ocopy ---- */
 
-    if (cow_native_open(from, name, &c->source) < 0 || cow_native_info(c->source, NULL, H5O_INFO_BASIC, &info) < 0)
+static int open_source(cow_copying *c, cow_copied_file *first, cow_loc from, const char *name, cow_loc *object,
+                       bool *borrowed)
+{
+    H5O_info2_t info, parent;
+
+    *borrowed = false;
+    if (cow_native_info(from, name, H5O_INFO_BASIC, &info) < 0 ||
+        cow_native_info(c->target, NULL, H5O_INFO_BASIC, &parent) < 0)
         return -1;
-    c->fileno = info.fileno;
-    return 0;
+    first->fileno = info.fileno;
+    c->fileno = parent.fileno;
+    first->same = info.fileno == parent.fileno && first->version == NULL;
+    c->files = first;
+    return first->file != NULL ? cow_head_open(first->file, cow_address(&info.token), object, borrowed)
+                               : cow_native_open(from, name, object);
+}
+
+static void forget_files(cow_copying *c)
+{
+    while (c->files != NULL) {
+        cow_copied_file *file = c->files;
+        c->files = file->next;
+        cow_map_free(&file->done);
+        if (file->joined && cow_file_release(file->file) < 0)
+            cow_error_clear(); /* nothing was written there */
+        free(file);
+    }
+}
+
+static int copy_named(cow_copying *c, cow_copied_file *first, cow_loc from, const char *from_name, const char *to_name)
+{
+    cow_loc source, made = {0};
+    bool borrowed;
+    int status = -1;
+
+    if (open_source(c, first, from, from_name, &source, &borrowed) < 0)
+        return -1;
+    if (cow_copy_object(c, first, source, 0, &made) == 0)
+        status = cow_unlinked_link(&c->unlinked, made, c->target, to_name);
+    if (made.object != NULL && cow_native_close(made) < 0)
+        status = -1;
+    if (!borrowed && cow_native_close(source) < 0)
+        status = -1;
+    return status;
 }
 
 int cow_object_copy(cow_file *from_file, const char *version, void *from, const H5VL_loc_params_t *from_loc,
                     const char *from_name, cow_file *to_file, void *to, const H5VL_loc_params_t *to_loc,
-                    const char *to_name, hid_t ocpypl, hid_t lcpl, hid_t dxpl)
+                    const char *to_name, hid_t ocpypl)
 {
-    copying c = {.from = from_file, .to = to_file, .version = version};
-    unsigned flags = 0;
+    cow_copying c = {.to = to_file, .target = {to, to_loc->obj_type}, .ocpypl = ocpypl};
+    cow_copied_file *first = calloc(1, sizeof *first);
     int status = -1;
 
-    if (H5Pget_copy_object(ocpypl, &flags) < 0)
-        return cow_error_native("cannot get how to copy '%s'", from_name);
-    if (from_file != NULL && from_file->handle_lost)
-        return cow_error(COW_MEMORY,
-                         "%s: there was no memory when another opening of the file was closed, and HDF5 cannot copy "
-                         "objects since; close the file and open it again",
-                         from_file->name);
-    if (to_file != NULL) {
-        if (cow_file_begin(to_file) < 0)
-            return -1;
+    if (first == NULL)
+        return cow_error(COW_MEMORY, "no memory for a copy");
+    first->file = from_file;
+    first->version = version;
+    c.files = first;
+    if (H5Pget_copy_object(ocpypl, &c.flags) < 0) {
+        cow_error_native("cannot get how to copy '%s'", from_name);
+        goto done;
+    }
+    if (to_file != NULL && cow_file_begin(to_file) < 0)
+        goto done;
+    if (to_file != NULL)
         cow_changed_paths(to_file);
+    if (from_file != NULL && from_file->writable && from_file->laid_out && cow_commit_datasets(from_file) < 0) {
+        status = cow_file_fail(from_file);
+        goto done;
     }
-    if (from_file != NULL && from_file->writable && from_file->laid_out && cow_commit_datasets(from_file) < 0)
-        return cow_file_fail(from_file);
-    if (from_file == NULL && (flags & H5O_COPY_EXPAND_REFERENCE_FLAG)) {
-        /* the references that HDF5 writes lead to its own copies */
-        if (H5VLobject_copy(from, from_loc, from_name, to, to_loc, to_name, cow_native_id(), ocpypl, lcpl, dxpl, NULL) <
-            0)
-            return cow_error_native("cannot copy '%s' to '%s'", from_name, to_name);
-        return 0;
+    if ((status = copy_named(&c, first, (cow_loc){from, from_loc->obj_type}, from_name, to_name)) < 0) {
+        cow_copy_drop_along(&c);
+        cow_context("'%s' cannot be copied to '%s'", from_name, to_name);
     }
-    if (from_file != NULL || find_source(&c, (cow_loc){from, from_loc->obj_type}, from_name) == 0)
-        status = copy_staged(&c, from, from_loc, from_name, (cow_loc){to, to_loc->obj_type}, to_name, ocpypl, dxpl);
-    if (c.source.object != NULL && cow_native_close(c.source) < 0)
-        status = -1;
-    for (size_t i = 0; i < c.empty_count; i++)
-        free(c.empty[i].path);
-    free(c.empty);
-    cow_map_free(&c.done);
+done:
+    forget_files(&c);
+    cow_copy_forget_types(&c);
     cow_map_free(&c.unlinked);
+    free(c.along);
     return status;
 }

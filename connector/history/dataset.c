@@ -17,7 +17,6 @@
 #include <string.h>
 
 #define DXPL           H5P_DATASET_XFER_DEFAULT
-#define NOT_AN_ADDRESS UINT64_MAX /* of a dataset that is opened for a copy only */
 #define TINY_BYTES     4096       /* a dataset up to this size that cannot grow is kept by HDF5 itself */
 
 void cow_head_path(char path[COW_PATH_MAX], uint64_t id)
@@ -214,8 +213,7 @@ void cow_dataset_shut(cow_dataset *dataset)
 static void dataset_free(cow_dataset *dataset)
 {
     cow_dataset_shut(dataset);
-    if (dataset->address != NOT_AN_ADDRESS)
-        cow_map_remove(&dataset->file->open_datasets, dataset->address);
+    cow_map_remove(&dataset->file->open_datasets, dataset->address);
     free(dataset);
 }
 
@@ -325,7 +323,7 @@ static cow_dataset *dataset_make(cow_file *file, void *native, hid_t dcpl, uint6
     array->cache = file->cache;
     if (file->writable && !snapshot && cow_dataset_hold(dataset, native) < 0)
         goto failed;
-    if (address != NOT_AN_ADDRESS && cow_map_put(&file->open_datasets, address, (uintptr_t)dataset) < 0)
+    if (cow_map_put(&file->open_datasets, address, (uintptr_t)dataset) < 0)
         goto failed;
     H5Tclose(type);
     return dataset;
@@ -498,27 +496,6 @@ static int root_of(cow_file *file, int kind, uint64_t number, uint64_t *offset, 
     return kind == 2 ? cow_dataset_row_read(file, root->dataset, row) : 0;
 }
 
-int cow_dataset_of_copy(cow_file *file, void *native, cow_dataset **source)
-{
-    hid_t dcpl = cow_native_dataset_dcpl(native);
-    uint64_t number = 0, offset;
-    cow_dataset_row row;
-    cow_root root;
-    int kind;
-
-    if (dcpl < 0)
-        return -1;
-    kind = file->laid_out ? source_of(dcpl, &number) : 0;
-    if (kind > 0 && root_of(file, kind, number, &offset, &root, &row) < 0)
-        kind = -1;
-    if (kind <= 0) {
-        H5Pclose(dcpl);
-        return kind;
-    }
-    *source = dataset_make(file, native, dcpl, NOT_AN_ADDRESS, true, &root, offset, &row);
-    return *source == NULL ? -1 : 1;
-}
-
 /* A head that names a number which is another's: a copy that was made without the connector, unless a version knows it. */
 static int foreign_head(cow_file *file, uint64_t address)
 {
@@ -568,6 +545,19 @@ int cow_dataset_attach(cow_file *file, void *native, cow_dataset **dataset)
     snapshot = kind == 2 || row.head != address;
     *dataset = dataset_make(file, native, dcpl, address, snapshot, &root, offset, &row);
     return *dataset == NULL ? -1 : 0;
+}
+
+int cow_head_open(cow_file *file, uint64_t address, cow_loc *object, bool *borrowed)
+{
+    H5O_token_t token = cow_token(address);
+    uint64_t found;
+
+    *borrowed =
+        cow_map_get(&file->open_datasets, address, &found) && ((cow_dataset *)(uintptr_t)found)->native != NULL;
+    if (!*borrowed)
+        return cow_native_open_token(file->loc, &token, object);
+    *object = (cow_loc){((cow_dataset *)(uintptr_t)found)->native, H5I_DATASET};
+    return 0;
 }
 
 bool cow_dataset_dirty(const cow_dataset *dataset)

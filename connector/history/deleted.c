@@ -35,19 +35,10 @@ static int add_gone(burial *b, uint64_t address)
     return 0;
 }
 
-/* 1: opened; 0: HDF5 says that there is no object. A dataset that is open for writing is not opened a second time. */
+/* 1: opened; 0: HDF5 says that there is no object. */
 static int open_object(const burial *b, uint64_t address, cow_loc *object, bool *borrowed)
 {
-    H5O_token_t token = cow_token(address);
-    uint64_t open;
-
-    *borrowed =
-        cow_map_get(&b->file->open_datasets, address, &open) && ((cow_dataset *)(uintptr_t)open)->native != NULL;
-    if (*borrowed) {
-        *object = (cow_loc){((cow_dataset *)(uintptr_t)open)->native, H5I_DATASET};
-        return 1;
-    }
-    if (cow_native_open_token(b->file->loc, &token, object) == 0)
+    if (cow_head_open(b->file, address, object, borrowed) == 0)
         return 1;
     cow_error_clear();
     return 0;
@@ -153,11 +144,12 @@ int cow_head_deleted(cow_file *file, const H5O_token_t *head)
     cow_loc object;
     H5O_info2_t info;
     hsize_t removed;
-    int hidden, status;
+    unsigned hidden;
+    int status;
 
     if (!file->laid_out)
         return 0;
-    if ((hidden = cow_file_removed(file, head)) < 0)
+    if (cow_hidden_links(file, address, &hidden) < 0)
         return -1;
     if (hidden > 0) {
         if (cow_native_open_token(file->loc, head, &object) < 0)
@@ -165,7 +157,7 @@ int cow_head_deleted(cow_file *file, const H5O_token_t *head)
         status = cow_native_info(object, NULL, H5O_INFO_BASIC, &info);
         if (cow_native_close(object) < 0 || status < 0)
             return -1;
-        return info.rc == 1;
+        return info.rc <= hidden;
     }
     /* What was below a group that is gone: the table knows. Files from which nothing was deleted need not look. */
     if (!file->snapshots_loaded) {

@@ -385,6 +385,7 @@ static void free_file(cow_file *file)
     cow_changes_clear(file);
     free(file->change);
     cow_map_free(&file->node_at);
+    cow_map_free(&file->hidden);
     cow_map_free(&file->snapshot_of);
     cow_map_free(&file->snapshot_at);
     cow_map_free(&file->sum_checked);
@@ -467,6 +468,25 @@ cow_file *cow_file_attach(void *native_file, const char *name, bool writable, bo
 failed:
     free_file(file);
     return NULL;
+}
+
+int cow_file_join_reader(cow_loc object, unsigned long fileno, const cow_file *like, cow_file **file)
+{
+    H5VL_object_get_args_t args = {.op_type = H5VL_OBJECT_GET_FILE};
+    H5VL_loc_params_t self = cow_by_self(object.type);
+    void *native = NULL;
+    int versioned;
+
+    for (*file = open_files; *file != NULL; *file = (*file)->next)
+        if ((*file)->fileno == fileno && !(*file)->shut)
+            return (*file)->writable && (*file)->laid_out && cow_commit_datasets(*file) < 0 ? cow_file_fail(*file) : 0;
+    args.args.get_file.file = &native;
+    if (H5VLobject_get(object.object, &self, cow_native_id(), &args, H5P_DATASET_XFER_DEFAULT, NULL) < 0)
+        return cow_error_native("cannot tell the file of an object");
+    if ((versioned = cow_file_versioned(native)) <= 0)
+        return versioned;
+    *file = cow_file_attach(native, like->name, false, false, like->options);
+    return *file == NULL ? -1 : 1;
 }
 
 cow_file *cow_file_reference(cow_file *file)
@@ -639,6 +659,7 @@ int cow_file_keep_removed(cow_file *file, cow_loc group, const char *name)
     removed_path(path, cow_address(&info.token));
     if (info.rc != 1 && (kept = cow_native_exists(file->loc, path)) != 0)
         return kept < 0 ? -1 : 0;
+    file->edits++;
     return cow_native_link_move(group, name, file->loc, path) < 0 ? -1 : 1;
 }
 
@@ -654,6 +675,7 @@ int cow_file_keep(cow_file *file, uint64_t address)
         return kept < 0 ? -1 : 0;
     if (cow_native_open_token(file->loc, &token, &object) < 0)
         return -1;
+    file->edits++;
     status = cow_native_link_object(object, file->loc, path);
     return cow_native_close(object) < 0 ? -1 : status;
 }

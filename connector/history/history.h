@@ -177,14 +177,18 @@ int cow_file_keep_removed(cow_file *file, cow_loc group, const char *name);
 int cow_file_keep_uncounted(cow_file *file, const H5O_token_t *object);
 /* 1: the object has such a link, which the application does not know of; 0, -1. */
 int cow_file_removed(cow_file *file, const H5O_token_t *object);
+/* *COUNT, which HDF5 tells of a head object, or of an object of the version at VERSION_PATH, becomes what it would be
+ * without the history: counts.c. */
+int cow_head_count(cow_file *file, const H5O_token_t *head, unsigned *count);
+int cow_version_count(cow_file *file, const char *version_path, const H5O_token_t *snapshot, unsigned *count);
 
 /* ---- copies ---- */
 
-/* H5Ocopy. Everything native, then every versioned dataset of the copy is given an id of its own that shares the
- * source's chunks (same file), or is written out as the dataset the application made (another file). VERSION: the path of
- * the version that is copied out of, or NULL. */
+/* H5Ocopy of FROM_NAME from FROM to TO_NAME from TO, native objects, with the properties OCPYPL: see copy.c. A file is NULL
+ * where it has no history. VERSION: the path of the version that is copied out of, or NULL. Nothing of a copy that fails
+ * stays. */
 int cow_object_copy(cow_file *from_file, const char *version, void *from, const H5VL_loc_params_t *from_loc,
                     const char *from_name, cow_file *to_file, void *to, const H5VL_loc_params_t *to_loc,
-                    const char *to_name, hid_t ocpypl, hid_t lcpl, hid_t dxpl);
+                    const char *to_name, hid_t ocpypl);
 
 #endif

@@ -8,10 +8,11 @@
  *   known.c     which snapshot belongs to which head object
  *   past.c      objects of a version by their tokens
  *   deleted.c   which head objects are gone
+ *   counts.c    how many links an object has, as the application counts
  *   snapshot.c  the head's tree becomes a version's tree (path copying)
  *   sums.c      checksums of what HDF5 keeps without any
  *   versions.c  the log of versions, revisions by name and time
- *   copy.c      H5Ocopy
+ *   copy.c copy_types.c copy_references.c   H5Ocopy
  *   pour.c      the elements of a dataset into another one
  */
 #ifndef COW_HISTORY_INTERNAL_H
@@ -73,6 +74,8 @@ typedef struct cow_past {
     uint64_t row;           /* in the log */
     uint64_t generation;    /* of `snapshots` when the maps were made */
     cow_map snapshot, head; /* of a head address; of a snapshot's */
+    bool counted;
+    cow_map count; /* address -> links and uses in this version: counts.c */
 } cow_past;
 
 typedef enum cow_file_state { COW_CLEAN, COW_OPEN, COW_AMENDABLE, COW_FAILED } cow_file_state;
@@ -106,11 +109,15 @@ struct cow_file {
     /* the transaction */
     cow_change_entry *change;
     size_t change_count, change_room;
-    cow_map change_of;  /* address -> index in change[] */
-    bool full_walk;     /* some path may be wrong: walk the whole head */
-    bool absolute_read; /* the next one is what the attribute says */
-    uint8_t absolute;   /* 1: groups other than the root may have absolute soft links, which name the version */
-    bool shared_nodes;  /* a copy shares index nodes of this transaction: do not remove their views */
+    cow_map change_of; /* address -> index in change[] */
+    uint64_t edits;    /* counts what was noted as changed, or kept */
+    bool hidden_known;
+    uint64_t hidden_edits; /* when `hidden` was filled in */
+    cow_map hidden;        /* address -> references of the history alone: counts.c */
+    bool full_walk;        /* some path may be wrong: walk the whole head */
+    bool absolute_read;    /* the next one is what the attribute says */
+    uint8_t absolute;      /* 1: groups other than the root may have absolute soft links, which name the version */
+    bool shared_nodes;     /* a copy shares index nodes of this transaction: do not remove their views */
     uint64_t eoa_before;
     /* the newest version */
     int64_t version_row; /* in log, -1: none */
@@ -156,6 +163,9 @@ int cow_file_lay_out(cow_file *file);
 int cow_file_open_all(cow_file *file);
 int cow_file_open_snapshots(cow_file *file);
 int cow_file_fail(cow_file *file); /* enter FAILED, keeping the recorded error; always -1 */
+/* The history of the file that OBJECT, a native one, is in: *FILE NULL, it has none. 1: it was opened for that, by the name
+ * and options of LIKE, to read only: cow_file_release; 0: it is open anyhow, and committed as far as its datasets go. */
+int cow_file_join_reader(cow_loc object, unsigned long fileno, const cow_file *like, cow_file **file);
 /* A commit has happened: the file whose place this one takes goes. */
 void cow_file_discard_now(cow_file *file);
 int cow_file_begin(cow_file *file); /* may_write, then OPEN */
@@ -177,15 +187,18 @@ int cow_dataset_hold(cow_dataset *dataset, void *native);
 void cow_fill_free(const cow_array *array, void *value);
 /* Close what the dataset holds of the library and of the store; the structure stays. */
 void cow_dataset_shut(cow_dataset *dataset);
-/* NATIVE is an object, in whatever file, that HDF5 copied from a head or a snapshot of FILE: *SOURCE, the read-only state
- * of what it was copied from (release it). 1, 0: it was not copied from a versioned dataset, -1. */
-int cow_dataset_of_copy(cow_file *file, void *native, cow_dataset **source);
+/* The native object of a dataset, head or snapshot, for reading: at ADDRESS, opened; or, where the application has it
+ * open for writing, our own handle (*BORROWED), for HDF5 opens an object a second time only as the first time. */
+int cow_head_open(cow_file *file, uint64_t address, cow_loc *object, bool *borrowed);
 /* pour.c. Elements of SOURCE into TARGET, or into the native dataset NATIVE, of another file; of a native dataset into
- * TARGET, of another file; and of one native dataset into another of the same FILE. Type and extent are equal, the chunks
- * of chunked ones as well; a TARGET may be written (cow_dataset_begin_write). In another file references are emptied. */
-int cow_pour_dataset(cow_dataset *source, cow_dataset *target, void *native);
-int cow_pour_native(void *source, cow_dataset *target);
+ * TARGET, of another file; and of one native dataset into another, of the same file or of another one (FILE: for
+ * messages). Type and extent are equal, the chunks of chunked ones as well; a TARGET may be written
+ * (cow_dataset_begin_write). Values that are, or hold, references are given to CHANGE before they are written; within a
+ * file they stay what they are. */
+int cow_pour_dataset(cow_dataset *source, cow_dataset *target, void *native, cow_values_change *change, void *context);
+int cow_pour_native(void *source, cow_dataset *target, cow_values_change *change, void *context);
 int cow_pour_within(const char *file, void *source, void *target);
+int cow_pour_between(const char *file, void *source, void *target, cow_values_change *change, void *context);
 /* Forget datasets that nobody has open and that have nothing to commit. */
 void cow_datasets_sweep(cow_file *file);
 int cow_dataset_row_write(cow_file *file, uint64_t id, const cow_dataset_row *row);
@@ -207,6 +220,8 @@ hid_t cow_view_dcpl(const cow_dataset *dataset);
 
 /* unlinked.c: objects that were made without a link, by address */
 int cow_unlinked_note(cow_map *unlinked, cow_loc made);
+/* Something is about to be made that uses TYPE, perhaps such an object: a use counts as a link does. */
+int cow_unlinked_use(cow_map *unlinked, cow_loc type);
 /* Link any object, perhaps such a one. */
 int cow_unlinked_link(cow_map *unlinked, cow_loc object, cow_loc to, const char *name);
 
@@ -240,7 +255,10 @@ int cow_snapshots_strike_out(cow_file *file, uint64_t row);
 int cow_sum_snapshot(cow_file *file, cow_loc snapshot, cow_snapshot_row *row);
 /* Does a dataset at ADDRESS, of a version, name the root record that it named when it was made? 0, -1 COW_CORRUPT. */
 int cow_sum_check_root(cow_file *file, uint64_t address, uint64_t offset);
+/* counts.c: how many of the references that HDF5 counts at the head object at ADDRESS are the history's. */
+int cow_hidden_links(cow_file *file, uint64_t address, unsigned *count);
 /* past.c */
+cow_past *cow_past_of(cow_file *file, const char *version_path);
 void cow_past_free(cow_file *file);
 
 /* deleted.c */

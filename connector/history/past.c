@@ -98,6 +98,11 @@ static cow_past *past_of(cow_file *file, const char *version_path, bool maps)
     return past;
 }
 
+cow_past *cow_past_of(cow_file *file, const char *version_path)
+{
+    return past_of(file, version_path, false);
+}
+
 void cow_past_free(cow_file *file)
 {
     while (file->past != NULL) {
@@ -106,6 +111,7 @@ void cow_past_free(cow_file *file)
         file->past = past->next;
         cow_map_free(&past->snapshot);
         cow_map_free(&past->head);
+        cow_map_free(&past->count);
         free(past->path);
         free(past);
     }

@@ -19,9 +19,10 @@ typedef struct pouring {
     void *native, *to_native;
     hid_t type, space;
     const char *label;
-    bool encoded;                                          /* chunks go as they are stored */
-    bool heap;                                             /* elements may have parts elsewhere */
-    int (*references)(hid_t type, size_t n, void *values); /* what becomes of them; NULL: there are none */
+    bool encoded;               /* chunks go as they are stored */
+    bool heap;                  /* elements may have parts elsewhere */
+    cow_values_change *changed; /* what becomes of references; NULL: there are none */
+    void *context;
     void *buffer;
     size_t room;
 } pouring;
@@ -64,13 +65,14 @@ static int pour_encoded(pouring *p, unsigned rank, const hsize_t start[])
             return -1;
         if (p->to_array != NULL)
             return cow_array_chunk_write(p->to_array, offset, mask, p->buffer, size);
-    } else {
-        if (cow_array_chunk_by_offset(p->array, offset, &info) < 0 || make_room(p, info.size) < 0 ||
-            cow_array_chunk_read(p->array, offset, &mask, p->buffer, info.size) < 0)
-            return -1;
-        size = info.size;
+        return cow_native_chunk_write(p->to_native, start, mask, p->buffer, size) < 0
+                   ? cow_error_native("%s: cannot write a chunk of the copy", p->label)
+                   : 0;
     }
-    return cow_native_chunk_write(p->to_native, start, mask, p->buffer, size) < 0
+    if (cow_array_chunk_by_offset(p->array, offset, &info) < 0 || make_room(p, info.size) < 0 ||
+        cow_array_chunk_read(p->array, offset, &mask, p->buffer, info.size) < 0)
+        return -1;
+    return cow_native_chunk_write(p->to_native, start, mask, p->buffer, info.size) < 0
                ? cow_error_native("%s: cannot write a chunk of the copy", p->label)
                : 0;
 }
@@ -95,7 +97,7 @@ static int pour_decoded(pouring *p, unsigned rank, const hsize_t start[], const 
         cow_error_native("%s: cannot select a chunk", p->label);
     else if ((p->array != NULL ? cow_array_read(p->array, p->type, memory, file, DXPL, p->buffer)
                                : cow_native_dataset_read(p->native, p->type, memory, file, DXPL, p->buffer)) == 0) {
-        if (p->references == NULL || p->references(p->type, n, p->buffer) == 0)
+        if (p->changed == NULL || p->changed(p->context, p->type, n, p->buffer) == 0)
             status = p->to_array != NULL
                          ? cow_array_write(p->to_array, p->type, memory, file, DXPL, p->buffer)
                          : cow_native_dataset_write(p->to_native, p->type, memory, file, DXPL, p->buffer);
@@ -128,13 +130,12 @@ static int pour_chunk(void *context, const uint64_t chunk[], uint64_t slot)
     return pour_box(context, grid->rank, start, count);
 }
 
-/* What addresses mean in another file is nobody's to say. */
-static int (*emptied(hid_t type))(hid_t, size_t, void *)
+static bool has_references(hid_t type)
 {
-    return H5Tdetect_class(type, H5T_REFERENCE) > 0 ? cow_native_references_empty : NULL;
+    return H5Tdetect_class(type, H5T_REFERENCE) > 0;
 }
 
-int cow_pour_dataset(cow_dataset *source, cow_dataset *target, void *native)
+int cow_pour_dataset(cow_dataset *source, cow_dataset *target, void *native, cow_values_change *change, void *context)
 {
     cow_array *array = &source->array;
     pouring p = {.array = array,
@@ -143,11 +144,12 @@ int cow_pour_dataset(cow_dataset *source, cow_dataset *target, void *native)
                  .type = array->type,
                  .label = array->label,
                  .heap = array->heap,
-                 .references = emptied(array->type)};
+                 .changed = has_references(array->type) ? change : NULL,
+                 .context = context};
     uint64_t first[COW_MAX_RANK] = {0}, count[COW_MAX_RANK];
     int status = -1;
 
-    p.encoded = target == NULL && cow_dataset_chunked(source) && !p.heap && p.references == NULL &&
+    p.encoded = target == NULL && cow_dataset_chunked(source) && !p.heap && p.changed == NULL &&
                 !(source->row.flags & COW_FLAG_FILTERS_ADDED);
     for (unsigned d = 0; d < array->grid.rank; d++)
         count[d] = cow_chunks_along(array->extent[d], array->grid.chunk[d]);
@@ -175,7 +177,7 @@ static int pour_stored(pouring *p, hid_t dcpl, const hsize_t box[])
     return status;
 }
 
-int cow_pour_native(void *source, cow_dataset *target)
+int cow_pour_native(void *source, cow_dataset *target, cow_values_change *change, void *context)
 {
     cow_array *array = &target->array;
     hid_t dcpl = cow_native_dataset_dcpl(source);
@@ -184,7 +186,8 @@ int cow_pour_native(void *source, cow_dataset *target)
                  .type = array->type,
                  .label = array->label,
                  .heap = array->heap,
-                 .references = emptied(array->type),
+                 .changed = has_references(array->type) ? change : NULL,
+                 .context = context,
                  .space = cow_native_dataset_space(source)};
     hsize_t box[COW_MAX_RANK];
     int status = -1;
@@ -192,14 +195,14 @@ int cow_pour_native(void *source, cow_dataset *target)
     for (unsigned d = 0; d < array->grid.rank; d++)
         box[d] = array->grid.chunk[d];
     if (dcpl >= 0 && p.space >= 0) {
-        p.encoded = H5Pget_layout(dcpl) == H5D_CHUNKED && !p.heap && p.references == NULL;
+        p.encoded = H5Pget_layout(dcpl) == H5D_CHUNKED && !p.heap && p.changed == NULL;
         status = pour_stored(&p, dcpl, box);
     }
     cow_close(p.space, dcpl);
     return status;
 }
 
-int cow_pour_within(const char *file, void *source, void *target)
+int cow_pour_between(const char *file, void *source, void *target, cow_values_change *change, void *context)
 {
     hid_t dcpl = cow_native_dataset_dcpl(source);
     pouring p = {.native = source,
@@ -207,18 +210,30 @@ int cow_pour_within(const char *file, void *source, void *target)
                  .type = cow_native_dataset_type(source),
                  .label = file,
                  .heap = true,
-                 .references = cow_native_references_lend,
+                 .context = context,
                  .space = cow_native_dataset_space(source)};
     hsize_t box[H5S_MAX_RANK];
-    int status = -1;
+    int heap, status = -1;
 
-    /* as they are stored: a filter may refuse to encode them again, or be lossy */
-    p.encoded = dcpl >= 0 && p.type >= 0 && H5Pget_layout(dcpl) == H5D_CHUNKED && !cow_type_is_heap(p.type, true) &&
-                H5Tdetect_class(p.type, H5T_REFERENCE) == 0;
-    if (dcpl >= 0 && p.type >= 0 && p.space >= 0)
+    if (dcpl >= 0 && p.type >= 0 && p.space >= 0 && (heap = cow_type_is_heap(p.type, true)) >= 0) {
+        p.changed = has_references(p.type) ? change : NULL;
+        /* as they are stored: a filter may refuse to encode them again, or be lossy */
+        p.encoded = H5Pget_layout(dcpl) == H5D_CHUNKED && !heap && p.changed == NULL;
         status = cow_box_of(p.space, PIECE / H5Tget_size(p.type), box) < 0
                      ? cow_error_native("%s: cannot get the size of a dataset", file)
                      : pour_stored(&p, dcpl, box);
+    }
     cow_close(p.space, p.type, dcpl);
     return status;
+}
+
+static int lend(void *context, hid_t type, size_t n, void *values)
+{
+    (void)context;
+    return cow_native_references_lend(type, n, values);
+}
+
+int cow_pour_within(const char *file, void *source, void *target)
+{
+    return cow_pour_between(file, source, target, lend, NULL);
 }

@@ -251,15 +251,9 @@ static int decide_child(void *context, const char *name, const H5L_info2_t *info
 /* Objects are opened by address, never by name: a name may lead across a mount point into another file. */
 static int open_head(const cow_walk *walk, uint64_t address, cow_loc *object)
 {
-    H5O_token_t token = cow_token(address);
-    uint64_t found;
+    bool borrowed;
 
-    /* a dataset that the application has open may only be opened as the application did: we have a handle already */
-    if (cow_map_get(&walk->file->open_datasets, address, &found) && ((cow_dataset *)(uintptr_t)found)->native != NULL) {
-        *object = (cow_loc){((cow_dataset *)(uintptr_t)found)->native, H5I_DATASET};
-        return 0;
-    }
-    return cow_native_open_token(walk->file->loc, &token, object);
+    return cow_head_open(walk->file, address, object, &borrowed);
 }
 
 static int close_head(const cow_walk *walk, uint64_t address, cow_loc object)
@@ -445,7 +439,7 @@ static hid_t snapshot_type(void *context, hid_t named);
 static int copy_attribute(void *context, const char *name)
 {
     comparison *c = context;
-    return cow_native_attribute_copy(c->head, name, c->snapshot, snapshot_type, c->walk);
+    return cow_native_attribute_copy(c->head, name, c->snapshot, snapshot_type, NULL, c->walk);
 }
 
 static int copy_header(cow_walk *walk, cow_loc head, cow_loc snapshot)
@@ -637,7 +631,8 @@ static int build_native(cow_walk *walk, cow_loc head, cow_loc *made)
 {
     hid_t type = cow_native_dataset_type(head.object), named = H5I_INVALID_HID,
           space = cow_native_dataset_space(head.object), dcpl = cow_native_dataset_dcpl(head.object);
-    int status = -1;
+    hsize_t extent[H5S_MAX_RANK];
+    int grows, status = -1;
 
     if (type >= 0 && H5Tcommitted(type) > 0) {
         named = type;
@@ -645,8 +640,12 @@ static int build_native(cow_walk *walk, cow_loc head, cow_loc *made)
     }
     if (type < 0 || space < 0 || dcpl < 0 || choose_header(walk, head) < 0)
         goto done;
+    if (H5Sget_simple_extent_dims(space, extent, NULL) < 0 || (grows = cow_native_space_at_first(dcpl, space)) < 0) {
+        cow_error_native("cannot describe a snapshot");
+        goto done;
+    }
     *made = (cow_loc){cow_native_dataset_create(walk->file->loc, NULL, type, space, dcpl), H5I_DATASET};
-    if (made->object == NULL)
+    if (made->object == NULL || (grows && cow_native_dataset_resize(made->object, extent) < 0))
         goto done;
     if (H5Pget_layout(dcpl) != H5D_VIRTUAL && H5Pget_external_count(dcpl) == 0 &&
         cow_pour_within(walk->file->name, head.object, made->object) < 0)

@@ -19,19 +19,24 @@ int cow_unlinked_note(cow_map *unlinked, cow_loc made)
     return info.rc > 0 ? 0 : cow_map_put(unlinked, cow_address(&info.token), 0);
 }
 
-int cow_unlinked_link(cow_map *unlinked, cow_loc object, cow_loc to, const char *name)
+int cow_unlinked_use(cow_map *unlinked, cow_loc type)
 {
     H5O_info2_t info;
 
-    if (unlinked->count > 0) {
-        if (cow_native_info(object, NULL, H5O_INFO_BASIC, &info) < 0)
+    if (unlinked->count == 0)
+        return 0;
+    if (cow_native_info(type, NULL, H5O_INFO_BASIC, &info) < 0)
+        return -1;
+    if (!cow_map_get(unlinked, cow_address(&info.token), NULL))
+        return 0;
+    cow_map_remove(unlinked, cow_address(&info.token));
+    for (; info.rc > 0; info.rc--)
+        if (cow_native_change_references(type, -1) < 0)
             return -1;
-        if (cow_map_get(unlinked, cow_address(&info.token), NULL)) {
-            cow_map_remove(unlinked, cow_address(&info.token));
-            for (; info.rc > 0; info.rc--)
-                if (cow_native_change_references(object, -1) < 0)
-                    return -1;
-        }
-    }
-    return cow_native_link_object(object, to, name);
+    return 0;
+}
+
+int cow_unlinked_link(cow_map *unlinked, cow_loc object, cow_loc to, const char *name)
+{
+    return cow_unlinked_use(unlinked, object) < 0 ? -1 : cow_native_link_object(object, to, name);
 }

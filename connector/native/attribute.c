@@ -173,7 +173,8 @@ static int attribute_load(cow_loc at, const char *name, attribute *a)
     return 0;
 }
 
-int cow_native_attribute_copy(cow_loc from, const char *name, cow_loc to, cow_type_of *type_of, void *context)
+int cow_native_attribute_copy(cow_loc from, const char *name, cow_loc to, cow_type_of *type_of,
+                              cow_values_change *change, void *context)
 {
     H5VL_loc_params_t loc = cow_by_self(to.type);
     attribute a;
@@ -191,7 +192,8 @@ int cow_native_attribute_copy(cow_loc from, const char *name, cow_loc to, cow_ty
     }
     if (a.elements == 0)
         status = 0;
-    else if (cow_native_references_lend(a.type, a.elements, a.value) == 0)
+    else if ((change != NULL ? change(context, a.type, a.elements, a.value)
+                             : cow_native_references_lend(a.type, a.elements, a.value)) == 0)
         status = H5VLattr_write(copy, cow_native_id(), a.type, a.value, DXPL, NULL) < 0
                      ? cow_error_native("cannot write the attribute '%s'", name)
                      : 0;

@@ -190,58 +190,107 @@ int cow_native_file_close(void *file)
     return H5VLfile_close(file, cow_native_id(), DXPL, NULL) < 0 ? cow_error_native("cannot close the file") : 0;
 }
 
-typedef struct flushing {
+typedef struct open_objects {
     unsigned long fileno;
+    cow_open_visitor *visit;
+    void *context;
     int status;
-} flushing;
+} open_objects;
 
-static herr_t flush_dataset(hid_t id, void *context)
+static herr_t visit_open(hid_t id, void *context)
 {
-    flushing *f = context;
-    H5VL_dataset_specific_args_t args = {.op_type = H5VL_DATASET_FLUSH};
+    open_objects *o = context;
     char connector[sizeof COW_CONNECTOR_NAME + 1] = "";
     H5O_info2_t info;
-    void *native;
+    cow_loc object;
     hid_t own;
 
     if (H5VLget_connector_name(id, connector, sizeof connector) < 0 || strcmp(connector, COW_CONNECTOR_NAME) != 0 ||
         (own = H5VLget_connector_id(id)) < 0)
         return 0;
-    native = H5VLget_object(H5VLobject(id), own);
+    object = (cow_loc){H5VLget_object(H5VLobject(id), own), H5Iget_type(id)};
     H5VLclose(own);
-    if (native == NULL || cow_native_info((cow_loc){native, H5I_DATASET}, NULL, H5O_INFO_BASIC, &info) < 0) {
-        f->status = -1;
-        return 1;
-    }
-    if (info.fileno != f->fileno)
-        return 0;
-    args.args.flush.dset_id = id;
-    if (H5VLdataset_specific(native, cow_native_id(), &args, DXPL, NULL) < 0)
-        f->status = cow_error_native("cannot flush a dataset");
-    return f->status < 0;
+    if (object.object == NULL || cow_native_info(object, NULL, H5O_INFO_BASIC, &info) < 0)
+        o->status = -1;
+    else if (info.fileno == o->fileno)
+        o->status = o->visit(o->context, object, &info);
+    return o->status != 0;
 }
 
+int cow_native_open_objects(unsigned long fileno, H5I_type_t type, cow_open_visitor *visit, void *context)
+{
+    open_objects o = {fileno, visit, context, 0};
+
+    if (H5Iiterate(type, visit_open, &o) < 0 && o.status == 0)
+        o.status = cow_error_native("cannot look at the objects that are open");
+    return o.status;
+}
+
+/* The handles on one physical file by which datasets are open. */
+typedef struct handles {
+    void **handle;
+    size_t count, room;
+} handles;
+
+static int add_handle(void *context, cow_loc dataset, const H5O_info2_t *info)
+{
+    handles *h = context;
+    H5VL_object_get_args_t args = {.op_type = H5VL_OBJECT_GET_FILE};
+    H5VL_loc_params_t self = cow_by_self(dataset.type);
+    void *handle = NULL;
+
+    (void)info;
+    args.args.get_file.file = &handle;
+    if (H5VLobject_get(dataset.object, &self, cow_native_id(), &args, DXPL, NULL) < 0)
+        return cow_error_native("cannot tell by which handle a dataset is open");
+    for (size_t i = 0; i < h->count; i++)
+        if (h->handle[i] == handle)
+            return 0;
+    if (h->count == h->room) {
+        size_t room = h->room * 2 + 4;
+        void **more = reallocarray(h->handle, room, sizeof *more);
+        if (more == NULL)
+            return cow_error(COW_MEMORY, "no memory to flush the datasets of the file");
+        h->handle = more;
+        h->room = room;
+    }
+    h->handle[h->count++] = handle;
+    return 0;
+}
+
+static int flush_handle(void *file, H5F_scope_t scope)
+{
+    H5VL_file_specific_args_t args = {.op_type = H5VL_FILE_FLUSH};
+
+    args.args.flush.obj_type = H5I_FILE;
+    args.args.flush.scope = scope;
+    return H5VLfile_specific(file, cow_native_id(), &args, DXPL, NULL) < 0 ? cow_error_native("cannot flush the file")
+                                                                           : 0;
+}
+
+/* Flushing a file, HDF5 passes over the chunk caches of datasets that are open by another handle. H5Dflush is no way to
+ * reach them: HDF5 1.14.5 tags what H5Ocopy made of a group's attributes with a member's address (H5O__copy_header_real),
+ * and flushing that member then ends with "slist not empty?", after which nothing of the file can be flushed any more. */
 int cow_native_file_flush(void *file)
 {
     H5O_info2_t info;
-    flushing f = {0};
-    H5VL_file_specific_args_t args = {.op_type = H5VL_FILE_FLUSH};
+    handles h = {0};
+    int status = -1;
 
     if (cow_native_info((cow_loc){file, H5I_FILE}, NULL, H5O_INFO_BASIC, &info) < 0)
         return -1;
-    f.fileno = info.fileno;
-    if (H5Iiterate(H5I_DATASET, flush_dataset, &f) < 0 && f.status == 0)
-        f.status = cow_error_native("cannot flush the datasets of the file");
-    if (f.status < 0)
-        return -1;
-    args.args.flush.obj_type = H5I_FILE;
-    args.args.flush.scope = H5F_SCOPE_GLOBAL;
+    if (cow_native_open_objects(info.fileno, H5I_DATASET, add_handle, &h) < 0)
+        goto done;
+    for (size_t i = 0; i < h.count; i++)
+        if (h.handle[i] != file && flush_handle(h.handle[i], H5F_SCOPE_LOCAL) < 0)
+            goto done;
     /* Writing its metadata, HDF5 may take a block of space and use only some of it. The second time there is nothing to
      * write, and the rest is given back; else it would be lost, since what closing gives back is not committed. */
-    if (H5VLfile_specific(file, cow_native_id(), &args, DXPL, NULL) < 0)
-        return cow_error_native("cannot flush the file");
-    return H5VLfile_specific(file, cow_native_id(), &args, DXPL, NULL) < 0 ? cow_error_native("cannot flush the file")
-                                                                           : 0;
+    if (flush_handle(file, H5F_SCOPE_GLOBAL) == 0 && flush_handle(file, H5F_SCOPE_GLOBAL) == 0)
+        status = 0;
+done:
+    free(h.handle);
+    return status;
 }
 
 int cow_native_file_small_headers(void *file, bool small, bool *before)
@@ -416,6 +465,22 @@ int cow_native_link_soft(cow_loc at, const char *name, const char *target)
 
     args.args.soft.target = target;
     return create_link(&args, at, name);
+}
+
+bool cow_native_leads(cow_loc at, const char *path)
+{
+    H5VL_object_specific_args_t args = {.op_type = H5VL_OBJECT_EXISTS};
+    H5VL_loc_params_t loc = cow_by_name(at.type, path);
+    hbool_t exists = false;
+    herr_t status;
+
+    args.args.exists.exists = &exists;
+    H5E_BEGIN_TRY
+    {
+        status = H5VLobject_specific(at.object, &loc, cow_native_id(), &args, DXPL, NULL);
+    }
+    H5E_END_TRY
+    return status >= 0 && exists;
 }
 
 int cow_native_link_move(cow_loc from, const char *path, cow_loc to, const char *name)
@@ -748,17 +813,6 @@ int cow_native_info(cow_loc at, const char *path, unsigned fields, H5O_info2_t *
     args.args.get_info.oinfo = info;
     if (H5VLobject_get(at.object, &loc, cow_native_id(), &args, DXPL, NULL) < 0)
         return cow_error_native("cannot look at the object %s", path == NULL ? "" : path);
-    return 0;
-}
-
-int cow_native_copy(cow_loc from, const char *path, cow_loc to, const char *name, hid_t ocpypl)
-{
-    H5VL_loc_params_t source = cow_by_self(from.type), target = cow_by_self(to.type);
-
-    if (H5VLobject_copy(from.object, &source, path, to.object, &target, name, cow_native_id(),
-                        ocpypl == H5P_DEFAULT ? H5P_OBJECT_COPY_DEFAULT : ocpypl, H5P_LINK_CREATE_DEFAULT, DXPL,
-                        NULL) < 0)
-        return cow_error_native("cannot copy '%s' to '%s'", path, name);
     return 0;
 }
 

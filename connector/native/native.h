@@ -50,6 +50,10 @@ H5VL_loc_params_t cow_by_name(H5I_type_t type, const char *path);
 /* A second handle on an open file: not an id, holds the file open, usable for any data. Close with file_close. */
 void *cow_native_file_reopen(void *file);
 int cow_native_file_close(void *file);
+/* The objects of kind TYPE (H5I_DATASET, H5I_GROUP) in the physical file FILENO that the application has open through the
+ * connector. Anything but 0 ends the walk, and is returned. */
+typedef int cow_open_visitor(void *context, cow_loc object, const H5O_info2_t *info);
+int cow_native_open_objects(unsigned long fileno, H5I_type_t type, cow_open_visitor *visit, void *context);
 /* Everything, H5F_SCOPE_GLOBAL. HDF5 alone would leave out what is in the caches of datasets that were opened through
  * another handle of the file: of those with an id, all are flushed; ours, without ids, keep nothing in a cache. */
 int cow_native_file_flush(void *file);
@@ -83,6 +87,8 @@ void cow_link_classes_withdraw(const bool made[H5L_TYPE_MAX + 1]);
 /* A link of any type, its value copied as it is. */
 int cow_native_link_copy(cow_loc from, const char *path, cow_loc to, const char *name);
 int cow_native_link_info(cow_loc at, const char *path, H5L_info2_t *info);
+/* Does the path lead to an object, whatever links are on the way? */
+bool cow_native_leads(cow_loc at, const char *path);
 int cow_native_link_move(cow_loc from, const char *path, cow_loc to, const char *name);
 int cow_native_link_delete(cow_loc at, const char *path);
 
@@ -95,8 +101,6 @@ int cow_native_info(cow_loc at, const char *path, unsigned fields, H5O_info2_t *
 /* The comment of an object ("" for none); free() it. */
 char *cow_native_comment(cow_loc object);
 int cow_native_comment_set(cow_loc object, const char *comment); /* NULL: none */
-/* H5Ocopy within or between native files. */
-int cow_native_copy(cow_loc from, const char *path, cow_loc to, const char *name, hid_t ocpypl);
 
 /* One link, as H5Literate reports it; NAME and INFO live during the call only. Non-zero ends the walk. */
 typedef int cow_link_visitor(void *context, const char *name, const H5L_info2_t *info);
@@ -175,7 +179,10 @@ int cow_native_attribute_get(cow_loc object, const char *name, hid_t type, void 
  * references through memory). A named type is asked of TYPE_OF, which answers with the type for the copy, an id that is
  * closed afterwards; NULL: the copy has the same named type. */
 typedef hid_t cow_type_of(void *context, hid_t named);
-int cow_native_attribute_copy(cow_loc from, const char *name, cow_loc to, cow_type_of *type_of, void *context);
+/* What becomes of N values of TYPE, in memory, before they are written elsewhere. NULL: references stay what they are. */
+typedef int cow_values_change(void *context, hid_t type, size_t n, void *values);
+int cow_native_attribute_copy(cow_loc from, const char *name, cow_loc to, cow_type_of *type_of,
+                              cow_values_change *change, void *context);
 hid_t cow_native_attribute_type(cow_loc object, const char *name); /* the caller closes it */
 /* 1 the two attributes of this name have the same type, space and value; 0 not. */
 int cow_native_attribute_equal(cow_loc a, cow_loc b, const char *name);
@@ -183,6 +190,8 @@ int cow_native_attribute_equal(cow_loc a, cow_loc b, const char *name);
 /* N values of TYPE were read, and are to be written: references into other files are made such that HDF5 can. Reclaiming
  * the values (H5Treclaim) gives back what was lent. */
 int cow_native_references_lend(hid_t type, size_t n, void *values);
+/* Does a reference of HDF5 1.12 lead into another file than it was read from? */
+bool cow_native_reference_is_foreign(const H5R_ref_t *reference);
 /* They lead nowhere from now on. */
 int cow_native_references_empty(hid_t type, size_t n, void *values);
 /* Each reference in COUNT elements in memory, also inside compounds, arrays and sequences; TYPE is that of the reference.

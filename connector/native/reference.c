@@ -72,6 +72,16 @@ static hid_t file_named(lent *l, const char *name)
     return l->file;
 }
 
+bool cow_native_reference_is_foreign(const H5R_ref_t *reference)
+{
+    const char *name;
+
+    if (H5Rget_type(reference) <= H5R_DATASET_REGION1)
+        return false;
+    memcpy(&name, reference->u.__data + NAME_AT, sizeof name);
+    return name != NULL;
+}
+
 static int lend_one(void *context, hid_t type, void *element)
 {
     lent *l = context;
@@ -82,11 +92,11 @@ static int lend_one(void *context, hid_t type, void *element)
     ssize_t length = -1;
     bool known = false;
 
-    if (H5Tequal(type, H5T_STD_REF) <= 0 || H5Rget_type(reference) <= H5R_DATASET_REGION1)
+    if (H5Tequal(type, H5T_STD_REF) <= 0 || !cow_native_reference_is_foreign(reference))
         return 0;
     memcpy(&name, reference->u.__data + NAME_AT, sizeof name);
     memcpy(&file, reference->u.__data + FILE_AT, sizeof file);
-    if (name == NULL || file != H5I_INVALID_HID)
+    if (file != H5I_INVALID_HID)
         return 0;
     if ((length = H5Rget_file_name(reference, NULL, 0)) > 0 && (told = calloc((size_t)length + 1, 1)) != NULL) {
         known = H5Rget_file_name(reference, told, (size_t)length + 1) == length && strcmp(told, name) == 0;

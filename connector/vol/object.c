@@ -80,7 +80,7 @@ herr_t cow_object_copy_callback(void *source, const H5VL_loc_params_t *source_lo
                                  ocpypl, lcpl, dxpl, req);
     else
         status = cow_object_copy(from_file, version, from.native, &from.loc, from.name, to_file, to.native, &to.loc,
-                                 to.name, ocpypl, lcpl, dxpl);
+                                 to.name, ocpypl);
     if (status >= 0 && cow_changed_member(&into, to.name) < 0)
         status = -1;
 done:
@@ -157,20 +157,6 @@ done:
     return status;
 }
 
-/* The link that keeps a removed object in the file is not counted. One that was reached by its name and has no other
- * link was not removed. */
-static int hide_link(const cow_object *o, const cow_where *where, unsigned fields, H5O_info2_t *info)
-{
-    int removed;
-
-    if (!(fields & H5O_INFO_BASIC) || !cow_home_hides(o->home) || o->home->file == NULL || info->rc == 0 ||
-        info->fileno != o->home->fileno || (info->rc == 1 && where->loc.type != H5VL_OBJECT_BY_SELF))
-        return 0;
-    if ((removed = cow_file_removed(o->home->file, &info->token)) > 0)
-        info->rc--;
-    return removed < 0 ? -1 : 0;
-}
-
 herr_t cow_object_get_callback(void *object, const H5VL_loc_params_t *loc, H5VL_object_get_args_t *args, hid_t dxpl,
                                void **req)
 {
@@ -201,9 +187,8 @@ herr_t cow_object_get_callback(void *object, const H5VL_loc_params_t *loc, H5VL_
     case H5VL_OBJECT_GET_INFO:
         if (cow_hide_index(o, &where) == 0 &&
             (status = H5VLobject_get(where.native, &where.loc, cow_native_id(), args, dxpl, req)) >= 0)
-            status = hide_link(o, &where, args->args.get_info.fields, args->args.get_info.oinfo) < 0
-                         ? -1
-                         : cow_show_object_info(o->home, args->args.get_info.fields, args->args.get_info.oinfo);
+            status = cow_show_object_info(o->home, args->args.get_info.fields, where.loc.type != H5VL_OBJECT_BY_SELF,
+                                          args->args.get_info.oinfo);
         else if (cow_detour_by_name(&where, &detour)) {
             status = cow_object_get_callback(detour.file, &detour.loc, args, dxpl, req);
             cow_detour_end(&detour);
@@ -237,27 +222,27 @@ static herr_t flush_or_refresh(cow_object *o, cow_where *where, H5VL_object_spec
     return H5VLobject_specific(where->native, &where->loc, cow_native_id(), args, dxpl, req);
 }
 
-typedef struct version_visit {
+typedef struct shown_visit {
     const cow_home *home;
     unsigned fields;
     H5O_iterate2_t op;
     void *op_data;
-} version_visit;
+} shown_visit;
 
-static herr_t each_version_object(hid_t start, const char *name, const H5O_info2_t *info, void *context)
+static herr_t each_shown_object(hid_t start, const char *name, const H5O_info2_t *info, void *context)
 {
-    version_visit *v = context;
+    shown_visit *v = context;
     H5O_info2_t shown = *info;
 
-    return cow_show_object_info(v->home, v->fields, &shown) < 0 ? -1 : v->op(start, name, &shown, v->op_data);
+    return cow_show_object_info(v->home, v->fields, true, &shown) < 0 ? -1 : v->op(start, name, &shown, v->op_data);
 }
 
-static herr_t visit_version(cow_object *o, cow_where *where, H5VL_object_specific_args_t *args, hid_t dxpl, void **req)
+static herr_t visit_shown(cow_object *o, cow_where *where, H5VL_object_specific_args_t *args, hid_t dxpl, void **req)
 {
     H5VL_object_specific_args_t native = *args;
-    version_visit v = {o->home, args->args.visit.fields, args->args.visit.op, args->args.visit.op_data};
+    shown_visit v = {o->home, args->args.visit.fields, args->args.visit.op, args->args.visit.op_data};
 
-    native.args.visit.op = each_version_object;
+    native.args.visit.op = each_shown_object;
     native.args.visit.op_data = &v;
     return H5VLobject_specific(where->native, &where->loc, cow_native_id(), &native, dxpl, req);
 }
@@ -325,14 +310,14 @@ herr_t cow_object_specific_callback(void *object, const H5VL_loc_params_t *loc, 
         break;
     case H5VL_OBJECT_VISIT:
         cow_loud_object(&quiet, &args->args.visit.op, &args->args.visit.op_data, &loud);
-        if (o->home != NULL && o->home->version != NULL) {
-            status = visit_version(o, &where, args, dxpl, req);
+        if ((ours = home != NULL && home->version != NULL ? 0 : cow_visits(o, &where, &listed)) < 0)
             break;
-        }
-        if ((ours = cow_visits(o, &where, &listed)) < 0)
-            break;
-        status = ours ? cow_visit_objects(&listed, &args->args.visit, dxpl)
-                      : H5VLobject_specific(where.native, &where.loc, cow_native_id(), args, dxpl, req);
+        if (ours)
+            status = cow_visit_objects(&listed, &args->args.visit, dxpl);
+        else if (home != NULL && home->file != NULL)
+            status = visit_shown(o, &where, args, dxpl, req);
+        else
+            status = H5VLobject_specific(where.native, &where.loc, cow_native_id(), args, dxpl, req);
         break;
     case H5VL_OBJECT_FLUSH:
     case H5VL_OBJECT_REFRESH:

@@ -161,10 +161,25 @@ static int target_object(cow_object *object, const cow_where *where, const char 
     return cow_home_may_write(target->home, what, target->path);
 }
 
+/* The first LENGTH characters of NAME lead to a group; the way goes on from there: is the next part missing? */
+static int note_missing(const cow_where *where, const char *name, size_t length, cow_target *target)
+{
+    size_t end = length + strspn(name + length, "/");
+
+    end += strcspn(name + end, "/");
+    if (name[end + strspn(name + end, "/")] == '\0')
+        return 0; /* it is the link itself */
+    target->native = where->native;
+    target->type = where->loc.obj_type;
+    target->missing = strndup(name, end);
+    return target->missing == NULL ? cow_error(COW_MEMORY, "no memory for the name '%s'", name) : 0;
+}
+
 static int target_parent(cow_object *object, const cow_where *where, const char *name, const char *what,
                          cow_target *target)
 {
     char *prefix = NULL;
+    size_t length;
     bool found = false;
     int status = -1;
 
@@ -176,7 +191,7 @@ static int target_parent(cow_object *object, const cow_where *where, const char 
         return cow_error(COW_MEMORY, "no memory for the name '%s'", name);
     /* "/a/b/c": try "/a/b", "/a", "/" */
     while (!found) {
-        size_t length = strlen(prefix);
+        length = strlen(prefix);
         while (length > 1 && prefix[length - 1] == '/')
             length--;
         while (length > 0 && prefix[length - 1] != '/')
@@ -185,7 +200,7 @@ static int target_parent(cow_object *object, const cow_where *where, const char 
             length--;
         prefix[length] = '\0';
         if (length == 0) {
-            status = itself(object, target);
+            status = itself(object, target) < 0 ? -1 : note_missing(where, name, 0, target);
             goto done;
         }
         H5VL_loc_params_t loc = cow_by_name(where->loc.obj_type, prefix);
@@ -197,6 +212,8 @@ static int target_parent(cow_object *object, const cow_where *where, const char 
         }
     }
     status = cow_home_may_write(target->home, what, name);
+    if (status == 0)
+        status = note_missing(where, name, length, target);
 done:
     free(prefix);
     return status;
@@ -233,8 +250,26 @@ void cow_home_half_changed(cow_home *home)
     cow_changed_half(home->file);
 }
 
+/* HDF5 leaves the groups that it made on the way to a link which it then refuses to make: they have changed the group that
+ * they are in. */
+static void note_groups_left(cow_target *target)
+{
+    H5VL_loc_params_t loc = cow_by_name(target->type, target->missing);
+    hid_t stack = H5Eget_current_stack();
+    H5O_info2_t info;
+
+    if (cow_info_quietly(target->native, &loc, &info) > 0 && cow_changed_member(target, NULL) < 0)
+        cow_changed_half(target->home->file);
+    if (stack >= 0)
+        H5Eset_current_stack(stack);
+}
+
 void cow_target_done(cow_target *target)
 {
+    if (target->missing != NULL && target->home != NULL && target->home->file != NULL &&
+        cow_file_writable(target->home->file))
+        note_groups_left(target);
+    free(target->missing);
     if (failures(target->home) != target->failures)
         cow_home_half_changed(target->home);
     free(target->path);
@@ -260,10 +295,12 @@ int cow_changed_target(const cow_target *target, cow_change change)
     return cow_changed_object(target->home->file, &target->home->root, "/", COW_CHANGED_ATTRIBUTES);
 }
 
-int cow_changed_member(const cow_target *target, const char *name)
+int cow_changed_member(cow_target *target, const char *name)
 {
     const char *last = name == NULL ? NULL : strrchr(name, '/');
 
+    free(target->missing); /* noted with the rest */
+    target->missing = NULL;
     if (target->home == NULL || target->home->file == NULL)
         return 0;
     if (target->known)

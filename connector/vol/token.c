@@ -49,12 +49,22 @@ int cow_show_file_number(const cow_home *home, unsigned long *fileno)
     return 0;
 }
 
-/* Through an external link or a mount point, it may be an object of another file. */
-int cow_show_object_info(const cow_home *home, unsigned fields, H5O_info2_t *info)
+/* One link is the application's: who asks has found the object, and not in the history. */
+static int show_count(const cow_home *home, bool found, H5O_info2_t *info)
 {
-    if (!(fields & H5O_INFO_BASIC) || !shows_past(home) || info->fileno != home->fileno)
+    if (home->version != NULL)
+        return info->rc > 1 ? cow_version_count(home->file, home->version, &info->token, &info->rc) : 0;
+    return info->rc > (found ? 1 : 0) ? cow_head_count(home->file, &info->token, &info->rc) : 0;
+}
+
+/* Through an external link or a mount point, it may be an object of another file. */
+int cow_show_object_info(const cow_home *home, unsigned fields, bool found, H5O_info2_t *info)
+{
+    if (!(fields & H5O_INFO_BASIC) || home == NULL || home->file == NULL || info->fileno != home->fileno)
         return 0;
-    return cow_show_token(home, &info->token) < 0 ? -1 : cow_show_file_number(home, &info->fileno);
+    if (show_count(home, found, info) < 0 || cow_show_token(home, &info->token) < 0)
+        return -1;
+    return cow_show_file_number(home, &info->fileno);
 }
 
 int cow_show_link_info(const cow_home *home, H5L_info2_t *info)
@@ -64,17 +74,17 @@ int cow_show_link_info(const cow_home *home, H5L_info2_t *info)
 
 int cow_show_stat(const cow_home *home, H5G_stat_t *stat)
 {
-    H5O_token_t token = {{0}};
+    H5O_info2_t info = {.fileno = stat->fileno[0], .rc = stat->nlink};
     uint64_t address = 0;
 
-    if (!shows_past(home) || stat->fileno[0] != home->fileno)
-        return 0;
     for (unsigned i = 0; i < 8; i++)
-        token.__data[i] = (uint8_t)((uint64_t)stat->objno[0] >> (8 * i));
-    if (cow_show_token(home, &token) < 0)
+        info.token.__data[i] = (uint8_t)((uint64_t)stat->objno[0] >> (8 * i));
+    if (cow_show_object_info(home, H5O_INFO_BASIC, true, &info) < 0)
         return -1;
     for (unsigned i = 0; i < 8; i++)
-        address |= (uint64_t)token.__data[i] << (8 * i);
+        address |= (uint64_t)info.token.__data[i] << (8 * i);
     stat->objno[0] = (unsigned long)address;
-    return cow_show_file_number(home, &stat->fileno[0]);
+    stat->fileno[0] = info.fileno;
+    stat->nlink = info.rc;
+    return 0;
 }

@@ -296,7 +296,8 @@ int cow_file_close_unnamed(cow_object *file);
 /* A token that the application gave becomes that of the object it means. -1: it means none. */
 int cow_token_given(const cow_home *home, H5O_token_t *token);
 /* What the application is told of an object, a link, a file: in place. The rest of FIELDS is left alone. */
-int cow_show_object_info(const cow_home *home, unsigned fields, H5O_info2_t *info);
+/* FOUND: the object was reached by a link. */
+int cow_show_object_info(const cow_home *home, unsigned fields, bool found, H5O_info2_t *info);
 int cow_show_token(const cow_home *home, H5O_token_t *token);
 int cow_show_link_info(const cow_home *home, H5L_info2_t *info);
 int cow_show_file_number(const cow_home *home, unsigned long *fileno);
@@ -311,6 +312,10 @@ typedef struct cow_target {
     H5O_token_t token;
     char *path;
     unsigned long failures; /* of its file, before HDF5 changed anything */
+    /* Groups are missing on the way to a link that is to be made: the first of them, from NATIVE. NULL: none. */
+    char *missing;
+    void *native;
+    H5I_type_t type;
 } cow_target;
 
 /* The object at WHERE (its loc.obj_type and type decide), respectively the group that holds the link NAME (or the
@@ -325,7 +330,7 @@ void cow_target_done(cow_target *target);
 /* The same for changes without a target: the disk has failed while HDF5 changed the file of HOME. Recorded. */
 void cow_home_half_changed(cow_home *home);
 int cow_changed_target(const cow_target *target, cow_change change);
-int cow_changed_member(const cow_target *target, const char *name);
+int cow_changed_member(cow_target *target, const char *name);
 /* A new object, just created and wrapped. */
 int cow_changed_new(cow_object *object);
 /* Making NATIVE (NULL: not even that) succeeded, and what follows did not: *MADE, if any, is closed. The error stays. */

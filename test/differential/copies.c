@@ -77,6 +77,69 @@ static void close_filtered(void) /* D10 */
     }
 }
 
+struct types {
+    struct {
+        hid_t type;
+        H5O_token_t token;
+    } at[100];
+    size_t count;
+    bool alike;
+};
+
+/* TYPE is closed. Without a place in a file, for those of variable length differ by it. */
+static void note_type(struct types *t, hid_t type)
+{
+    unsigned char bytes[20000];
+    size_t size = sizeof bytes;
+    H5O_info2_t info;
+    if (H5Tcommitted(type) > 0 && H5Oget_info3(type, &info, H5O_INFO_BASIC) >= 0) {
+        hid_t copy = H5Tencode(type, bytes, &size) < 0 ? H5I_INVALID_HID : H5Tdecode(bytes);
+        bool known = false;
+        t->alike = t->alike || copy < 0 || t->count == 100;
+        for (size_t i = 0; copy >= 0 && i < t->count && !known; i++) {
+            known = memcmp(&t->at[i].token, &info.token, sizeof info.token) == 0;
+            t->alike = t->alike || (!known && H5Tequal(t->at[i].type, copy) > 0);
+        }
+        if (copy >= 0 && !known && t->count < 100) {
+            t->at[t->count].type = copy;
+            t->at[t->count++].token = info.token;
+        } else if (copy >= 0)
+            H5Tclose(copy);
+    }
+    H5Tclose(type);
+}
+
+static herr_t note_attribute_type(hid_t at, const char *name, const H5A_info_t *info, void *data)
+{
+    hid_t a = H5Aopen(at, name, H5P_DEFAULT);
+    (void)info;
+    note_type(data, H5Aget_type(a));
+    H5Aclose(a);
+    return 0;
+}
+
+static herr_t note_types(hid_t at, const char *name, const H5O_info2_t *info, void *data)
+{
+    hid_t object = H5Oopen(at, name, H5P_DEFAULT);
+    if (info->type == H5O_TYPE_DATASET)
+        note_type(data, H5Dget_type(object));
+    else if (info->type == H5O_TYPE_NAMED_DATATYPE)
+        note_type(data, H5Topen2(at, name, H5P_DEFAULT));
+    H5Aiterate2(object, H5_INDEX_NAME, H5_ITER_INC, NULL, note_attribute_type, data);
+    H5Oclose(object);
+    return 0;
+}
+
+/* D32. Asked of the twin. */
+static bool has_types_alike(hid_t file)
+{
+    struct types t = {.count = 0};
+    H5Ovisit3(file, H5_INDEX_NAME, H5_ITER_INC, note_types, &t, H5O_INFO_BASIC);
+    for (size_t i = 0; i < t.count; i++)
+        H5Tclose(t.at[i].type);
+    return t.alike;
+}
+
 /* GROUPS: there may be groups in what is copied (D31). */
 static hid_t copy_plist(unsigned *flags, bool groups, bool merges)
 {
@@ -121,7 +184,7 @@ bool op_copy(void)
     close_filtered();
     hid_t plist = copy_plist(&flags, is_group(w.file.id[0], from), true), lcpl = link_plist();
     note("H5Ocopy %s %s flags %x", from, to, flags);
-    w.copied = true;
+    w.copied = w.tagged = true;
     w.modified = true;
     w.renumbered = w.renumbered || is_root(w.file.id[0], from);
     BOTH("H5Ocopy", H5Ocopy(w.file.id[s], from, w.file.id[s], to, plist, lcpl));
@@ -221,14 +284,14 @@ bool op_copy_files(void)
     else
         snprintf(to, sizeof to, "o%zu", below(12));
     if (*from && copyable(source.id[0], from, true)) {
-        hid_t plist = copy_plist(&flags, is_group(source.id[0], from), !old /* D32 */), lcpl = link_plist();
+        hid_t plist = copy_plist(&flags, is_group(source.id[0], from), !has_types_alike(target.id[0])), lcpl = link_plist();
         also(": %s of %s to %s of %s, flags %x", from,
              old    ? v->name
              : into ? w.outside[k][1]
                     : "the file",
              to, into ? "the file" : w.outside[k][1], flags);
         w.modified = w.modified || into;
-        w.copied = true;
+        w.copied = w.tagged = true;
         BOTH("H5Ocopy", H5Ocopy(source.id[s], from, target.id[s], to, plist, lcpl));
         H5Pclose(plist);
         H5Pclose(lcpl);

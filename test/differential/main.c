@@ -27,8 +27,8 @@
  *      an edge chunk outside the extent. The program writes such datasets whole after they are made or grown, and raw
  *      chunks only where the whole chunk is inside.
  *  D6  Absolute soft links in a version begin with the version's path when read without the connector.
- *  D7  Reference counts and creation order numbers in versions: unchanged objects are shared by hard links. So a
- *      reference count that changes (H5Oincr_refcount) is no new version.
+ *  D7  Reference counts in versions read without the connector, and creation order numbers in versions: unchanged objects
+ *      are shared by hard links. Counts that the program added to (H5Oincr_refcount) are in no version.
  *  D8  Layout, chunks, filters and allocation of a versioned dataset read without the connector: it is virtual there.
  *  D9  Modifying a file that was opened for reading: only H5Dwrite is tried, which must be refused. Native HDF5 1.14.5
  *      accepts others (H5Awrite), and then cannot close the file.
@@ -52,14 +52,18 @@
  *      is left out.
  * D17  The creation order of the attributes of an object that does not track it, and of its links: HDF5 answers with
  *      the order in which it finds them.
- * D18  Reference counts are higher once something was deleted that a version knows: it is kept, with what it refers to.
  * D19  What is read where nothing is stored: native HDF5 1.14.5 applies data transforms to the fill value, and fills up
  *      strings that are padded with spaces, or not, by whether the chunk fits its cache.
  * D20  Size and filter mask of a chunk whose elements were stored already, by whatever way: it is that stored chunk.
  * D21  The character set of link names in trees that H5Ocopy made: a connector cannot set it.
  * D22  Chunks of tiny datasets in FILE@N, and in what is copied out of it: what changes no element makes no new version.
  * D23  Groups that a refused H5Dcreate made on its way: native HDF5 1.14.5 leaves them.
- * D32  H5O_COPY_MERGE_COMMITTED_DTYPE_FLAG out of a version: to HDF5 a version is the same file, where it merges nothing.
+ * D32  H5O_COPY_MERGE_COMMITTED_DTYPE_FLAG where the target has several named types that are alike: which one HDF5 takes
+ *      depends on the order in which it finds them (D2).
+ * D33  H5Oset_comment over a comment of a named type: where object headers are those of HDF5 1.10 (D2) native HDF5 1.14.5
+ *      moves messages between the parts of the header, and may lose the reference count or the type (H5O__condense_header).
+ * D18  H5Dflush of what H5Ocopy has made since the file was opened: native HDF5 1.14.5 tags the attributes of a copied group
+ *      with the address of a member, and cannot flush the file any more ("slist not empty?", H5O__copy_header_real).
  * D31  H5Ocopy of a group with H5O_COPY_EXPAND_SOFT_LINK_FLAG or H5O_COPY_EXPAND_EXT_LINK_FLAG: with the bounds of a file
  *      with history (D2) native HDF5 1.14.5 puts the expanded link into the place of the other one, which has another
  *      size, and makes a group that cannot be read (H5O__link_post_copy_file). Only datasets and types are so copied.

@@ -181,9 +181,14 @@ bool op_type(void)
 bool op_comment(void)
 {
     SIDES;
+    H5O_info2_t info;
     char path[PATH_SIZE], text[60];
     snprintf(path, sizeof path, "%s", some_object());
     snprintf(text, sizeof text, "comment %zu", below(1000));
+    if (H5Oget_info_by_name3(w.file.id[0], path, &info, H5O_INFO_BASIC, H5P_DEFAULT) >= 0 &&
+        info.type == H5O_TYPE_NAMED_DATATYPE &&
+        H5Oget_comment_by_name(w.file.id[0], path, NULL, 0, H5P_DEFAULT) > 0) /* D33 */
+        return false;
     note("H5Oset_comment %s", path);
     w.modified = true;
     BOTH("H5Oset_comment", H5Oset_comment_by_name(w.file.id[s], path, text, H5P_DEFAULT));
@@ -197,7 +202,7 @@ bool op_flush(void)
     pair set;
     char path[PATH_SIZE];
     bool own;
-    if (chance(50)) {
+    if (chance(50) || w.tagged /* D18 */) {
         note("H5Fflush");
         BOTH("H5Fflush", H5Fflush(w.file.id[s], chance(50) ? H5F_SCOPE_LOCAL : H5F_SCOPE_GLOBAL));
         return true;
@@ -228,7 +233,7 @@ bool op_reference_count(void)
         links += w.place[i].what != AT_LINK &&
                  H5Oget_info_by_name3(w.file.id[0], w.place[i].path, &other, H5O_INFO_BASIC, H5P_DEFAULT) >= 0 &&
                  memcmp(&info.token, &other.token, sizeof info.token) == 0;
-    w.modified = true;
+    w.modified = w.counted = true;
     /* what uses a named type counts as well, and is not to be left without it */
     if (info.type != H5O_TYPE_NAMED_DATATYPE && info.rc > links && chance(60)) {
         note("H5Odecr_refcount %s", path);

@@ -78,6 +78,8 @@ extern struct run {
     unsigned external;    /* files outside that the file has */
     char many[PATH_SIZE]; /* the object with very many attributes; "": none */
     bool writable, modified, created, deleted, copied, renumbered, mixed;
+    bool tagged;  /* H5Ocopy has made something since the file was opened (D18) */
+    bool counted; /* the program has added to reference counts (D7) */
     struct handle {
         pair set;
         char path[PATH_SIZE];

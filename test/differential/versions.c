@@ -95,6 +95,7 @@ static void compare_version(const struct version *v, reached how)
     comparison c = {.stack = NO_STACK,
                     .how = how,
                     .renumbered = w.renumbered,
+                    .uncounted = w.counted,
                     .mixed = w.mixed,
                     .scratch = w.scratch,
                     .addresses = v->addresses,
@@ -231,7 +232,7 @@ static void open_pair(bool writable)
     if (BOTH("H5Fget_intent", H5Fget_intent(w.file.id[s], &intent[s])) && intent[0] != intent[1])
         differ(NO_STACK, "H5Fget_intent: %u, under test %u", intent[0], intent[1]);
     w.writable = writable;
-    w.modified = w.created = false;
+    w.modified = w.created = w.tagged = false;
 }
 
 void close_pair(void)
@@ -283,7 +284,7 @@ void create_pair(void)
     close_ids(how);
     H5Pclose(plist);
     *w.many = 0;
-    w.deleted = w.copied = w.renumbered = w.mixed = false;
+    w.deleted = w.tagged = w.counted = w.copied = w.renumbered = w.mixed = false;
     w.addresses.count = w.addresses.regions = 0;
     w.writable = w.modified = w.created = true;
 }

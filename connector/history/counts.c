@@ -1,0 +1,219 @@
+/* How many links and uses the application has of an object (H5O_info2_t.rc): what HDF5 would count in a file that held the
+ * head, or the version, and nothing else.
+ *
+ * Of the head: HDF5's count without what only the history holds. That begins with the links in /_versioned_data/removed. An
+ * object all of whose references are such is gone for the application, as soon as the application has closed it, and what it refers to itself, the members of a
+ * group and the named datatypes of a dataset and of attributes, is held by the history alone to that extent.
+ *
+ * Of a version: its objects are shared with other versions, so its references are counted, from its root. References that
+ * the application counted itself (H5Oincr_refcount) are not in versions.
+ */
+#include "history/internal.h"
+
+#include "error.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct counting {
+    cow_file *file;
+    cow_map *count;  /* address -> references */
+    uint64_t *queue; /* objects that got one more */
+    size_t done, queued, room;
+    cow_map gone; /* objects whose references have been counted */
+    cow_map open; /* groups and datasets that the application has open; only of the head */
+    bool waiting; /* one of them is gone when it is closed */
+    cow_loc object;
+} counting;
+
+static int enqueue(counting *c, uint64_t address)
+{
+    if (c->queued == c->room) {
+        size_t room = c->room * 2 + 64;
+        uint64_t *more = reallocarray(c->queue, room, sizeof *more);
+        if (more == NULL)
+            return cow_error(COW_MEMORY, "%s: no memory to count links", c->file->name);
+        c->queue = more;
+        c->room = room;
+    }
+    c->queue[c->queued++] = address;
+    return 0;
+}
+
+static int add(counting *c, uint64_t address)
+{
+    uint64_t count = 0;
+
+    cow_map_get(c->count, address, &count);
+    return cow_map_put(c->count, address, count + 1) < 0 ? -1 : enqueue(c, address);
+}
+
+static int add_link(void *context, const char *name, const H5L_info2_t *info)
+{
+    (void)name;
+    return info->type == H5L_TYPE_HARD ? add(context, cow_address(&info->u.token)) : 0;
+}
+
+/* TYPE is closed. */
+static int add_type(counting *c, hid_t type)
+{
+    H5O_info2_t info;
+    int status = type < 0 ? -1 : 0;
+
+    if (status == 0 && H5Tcommitted(type) > 0)
+        status = cow_native_info(cow_native_named_type(type), NULL, H5O_INFO_BASIC, &info) < 0
+                     ? -1
+                     : add(c, cow_address(&info.token));
+    if (type >= 0)
+        H5Tclose(type);
+    return status;
+}
+
+static int add_attribute_type(void *context, const char *name)
+{
+    counting *c = context;
+
+    return add_type(c, cow_native_attribute_type(c->object, name));
+}
+
+/* ALL: count what the object at ADDRESS refers to; else only when nothing but what was counted refers to it. */
+static int look_at(counting *c, uint64_t address, bool all)
+{
+    H5O_info2_t info;
+    uint64_t count = 0;
+    bool borrowed;
+    int status = 0;
+
+    if (cow_map_get(&c->gone, address, NULL))
+        return 0;
+    if (cow_head_open(c->file, address, &c->object, &borrowed) < 0)
+        return -1;
+    if (cow_native_info(c->object, NULL, H5O_INFO_BASIC, &info) < 0)
+        status = -1;
+    else if (cow_map_get(c->count, address, &count), all || info.rc <= count) {
+        if (cow_map_get(&c->open, address, NULL)) {
+            c->waiting = true;
+            goto done;
+        }
+        status = cow_map_put(&c->gone, address, 0);
+        if (status == 0 && c->object.type == H5I_GROUP)
+            status = cow_native_links(c->object, false, add_link, c);
+        if (status == 0 && c->object.type == H5I_DATASET)
+            status = add_type(c, cow_native_dataset_type(c->object.object));
+        if (status == 0)
+            status = cow_native_attributes(c->object, false, add_attribute_type, c);
+    }
+done:
+    return !borrowed && cow_native_close(c->object) < 0 ? -1 : status;
+}
+
+static int look_at_all(counting *c, bool all)
+{
+    int status = 0;
+
+    while (status == 0 && c->done < c->queued)
+        status = look_at(c, c->queue[c->done++], all);
+    cow_map_free(&c->gone);
+    cow_map_free(&c->open);
+    free(c->queue);
+    if (status < 0)
+        cow_map_free(c->count);
+    return status;
+}
+
+/* ---- the head ---- */
+
+static int note_open(void *context, cow_loc object, const H5O_info2_t *info)
+{
+    (void)object;
+    return cow_map_put(context, cow_address(&info->token), 0);
+}
+
+/* Datasets that no version knows are deleted when the history has closed them too. */
+static int add_held(counting *c)
+{
+    const cow_map *held = &c->file->open_datasets;
+
+    for (size_t i = 0; i < held->capacity; i++) {
+        const cow_dataset *dataset = (const cow_dataset *)(uintptr_t)held->entry[i].value;
+        if (held->entry[i].used && dataset->native != NULL && enqueue(c, held->entry[i].key) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* Fills in file->hidden; *WAITING: what is open changes the answer. */
+static int count_hidden(cow_file *file, bool *waiting)
+{
+    cow_loc removed = {.type = H5I_GROUP};
+    counting c = {.file = file, .count = &file->hidden};
+    int status;
+
+    cow_map_free(&file->hidden);
+    if ((removed.object = cow_native_group_open(file->loc, COW_ROOT "/removed")) == NULL)
+        return -1;
+    status = cow_native_links(removed, false, add_link, &c);
+    if (cow_native_group_close(removed.object) < 0 || add_held(&c) < 0)
+        status = -1;
+    if (status == 0 && c.queued > 0 &&
+        (cow_native_open_objects(file->fileno, H5I_DATASET, note_open, &c.open) < 0 ||
+         cow_native_open_objects(file->fileno, H5I_GROUP, note_open, &c.open) < 0))
+        status = -1;
+    if (look_at_all(&c, false) < 0)
+        status = -1;
+    *waiting = c.waiting;
+    return status;
+}
+
+int cow_hidden_links(cow_file *file, uint64_t address, unsigned *count)
+{
+    uint64_t hidden = 0;
+    bool waiting;
+
+    *count = 0;
+    if (!file->laid_out)
+        return 0;
+    if (!file->hidden_known || file->hidden_edits != file->edits) {
+        if (count_hidden(file, &waiting) < 0)
+            return -1;
+        file->hidden_known = !waiting;
+        file->hidden_edits = file->edits;
+    }
+    if (cow_map_get(&file->hidden, address, &hidden))
+        *count = (unsigned)hidden;
+    return 0;
+}
+
+int cow_head_count(cow_file *file, const H5O_token_t *head, unsigned *count)
+{
+    unsigned hidden;
+
+    if (cow_hidden_links(file, cow_address(head), &hidden) < 0)
+        return -1;
+    *count -= hidden < *count ? hidden : *count;
+    return 0;
+}
+
+/* ---- versions ---- */
+
+int cow_version_count(cow_file *file, const char *version_path, const H5O_token_t *snapshot, unsigned *count)
+{
+    cow_past *past = cow_past_of(file, version_path);
+    counting c = {.file = file};
+    H5O_info2_t root;
+    uint64_t known;
+
+    if (past == NULL)
+        return -1;
+    if (!past->counted) {
+        c.count = &past->count;
+        if (cow_native_info(file->loc, version_path, H5O_INFO_BASIC, &root) < 0)
+            return -1;
+        if (add(&c, cow_address(&root.token)) < 0 || look_at_all(&c, true) < 0)
+            return -1;
+        past->counted = true;
+    }
+    if (cow_map_get(&past->count, cow_address(snapshot), &known))
+        *count = (unsigned)known;
+    return 0;
+}
