@@ -193,7 +193,7 @@ static void world_open(world *w, const setting *s)
         assert_non_null(raw);
         H5Sclose(raw_space);
         raw_dcpl = cow_native_dataset_dcpl(raw);
-        store = cow_native_chunk_store(raw, raw_dcpl);
+        store = cow_native_chunk_store(NULL, raw, raw_dcpl);
     } else {
         raw_dcpl = H5Dget_create_plist(w->twin);
         w->spy = calloc(1, sizeof *w->spy);

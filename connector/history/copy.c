@@ -130,7 +130,7 @@ static int share(copying *c, cow_loc copy, cow_loc parent, cow_dataset *source, 
         goto done;
     context.fill_dcpl = fill;
     context.source_rows = cow_pool_slots(array->pool) * array->grid.chunk[0];
-    cow_pool_path(raw, source->row.pool);
+    cow_layout_raw_path(raw, source->row.pool);
     snprintf(context.source, sizeof context.source, "%s", raw);
     if (cow_root_append(file->index, &root, &offset) < 0 || cow_view_root(&context, offset, &root) < 0)
         goto done;

@@ -15,10 +15,8 @@
 #define COW_HISTORY_H
 
 #include "io/array.h"
-#include "native/native.h"
+#include "layout/layout.h"
 #include "options.h"
-
-#define COW_GROUP "_versioned_data"
 
 typedef struct cow_file cow_file;
 typedef struct cow_dataset cow_dataset;

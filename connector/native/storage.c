@@ -75,8 +75,7 @@ static void table_close(cow_table *table)
     free(t);
 }
 
-/* Takes over DATASET, also when it fails. */
-static cow_table *table_over(void *dataset, const char *path)
+cow_table *cow_native_table_over(void *dataset, const char *path)
 {
     file_table *t = calloc(1, sizeof *t);
     hid_t space = H5I_INVALID_HID;
@@ -122,19 +121,14 @@ cow_table *cow_native_table_create(cow_loc at, const char *path, hid_t row_type,
     else
         dataset = cow_native_dataset_create(at, path, row_type, space, dcpl);
     cow_close(dcpl, space);
-    return dataset == NULL ? NULL : table_over(dataset, path);
-}
-
-cow_table *cow_native_table_open(cow_loc at, const char *path)
-{
-    void *dataset = cow_native_dataset_open(at, path);
-    return dataset == NULL ? NULL : table_over(dataset, path);
+    return dataset == NULL ? NULL : cow_native_table_over(dataset, path);
 }
 
 /* ---- chunks ---- */
 
 typedef struct file_chunks {
     cow_chunk_store store;
+    void *file;
     void *dataset;
     int rank;
     hsize_t chunk[COW_MAX_RANK];
@@ -209,6 +203,7 @@ static int chunks_size(cow_chunk_store *store, uint64_t slot, size_t *bytes)
 {
     file_chunks *c = (file_chunks *)store;
     hsize_t offset[COW_MAX_RANK], size = 0;
+    uint64_t most;
 
     if (check_slot(c, slot) < 0)
         return -1;
@@ -221,6 +216,11 @@ static int chunks_size(cow_chunk_store *store, uint64_t slot, size_t *bytes)
         return cow_error_native("cannot get the stored size of slot %llu", (unsigned long long)slot);
     if (size == 0)
         return cow_error(COW_CORRUPT, "slot %llu of the pool was never written", (unsigned long long)slot);
+    if (c->file != NULL && cow_native_file_size(c->file, &most) < 0)
+        return -1;
+    if (c->file != NULL && size > most)
+        return cow_error(COW_CORRUPT, "slot %llu of the pool claims more bytes than the file has",
+                         (unsigned long long)slot);
     *bytes = size;
     return 0;
 }
@@ -303,7 +303,7 @@ static void chunks_close(cow_chunk_store *store)
     free(c);
 }
 
-cow_chunk_store *cow_native_chunk_store(void *raw_data, hid_t dcpl)
+cow_chunk_store *cow_native_chunk_store(void *file, void *raw_data, hid_t dcpl)
 {
     file_chunks *c = calloc(1, sizeof *c);
     hid_t space = H5I_INVALID_HID, type = H5I_INVALID_HID;
@@ -315,6 +315,7 @@ cow_chunk_store *cow_native_chunk_store(void *raw_data, hid_t dcpl)
         cow_native_dataset_close(raw_data);
         return NULL;
     }
+    c->file = file;
     c->dataset = raw_data;
     c->store =
         (cow_chunk_store){.size = chunks_size, .read = chunks_read, .write = chunks_write, .close = chunks_close};
@@ -362,16 +363,20 @@ void cow_native_chunk_store_changed(cow_chunk_store *store)
     forget_addresses((file_chunks *)store);
 }
 
-int cow_native_chunk_address(cow_chunk_store *store, uint64_t slot, haddr_t *address, hsize_t *size, unsigned *mask)
+int cow_native_chunk_address(cow_chunk_store *store, uint64_t slots, uint64_t slot, haddr_t *address, hsize_t *size,
+                             unsigned *mask)
 {
     file_chunks *c = (file_chunks *)store;
 
     if (check_slot(c, slot) < 0)
         return -1;
+    if (slot >= slots)
+        return cow_error(COW_CORRUPT, "slot %llu is asked of a pool of %llu", (unsigned long long)slot,
+                         (unsigned long long)slots);
     if (c->address != NULL && slot >= c->addresses)
         forget_addresses(c);
     if (c->address == NULL) {
-        c->addresses = c->rows / c->chunk[0];
+        c->addresses = slots;
         c->address = malloc(c->addresses * sizeof *c->address);
         c->size = calloc(c->addresses, sizeof *c->size);
         c->mask = calloc(c->addresses, sizeof *c->mask);
