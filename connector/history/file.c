@@ -34,29 +34,26 @@ H5O_token_t cow_token(uint64_t address)
     return token;
 }
 
-int cow_file_versioned(void *native_file)
+static int check_format(cow_loc file)
 {
-    cow_loc file = {native_file, H5I_FILE};
     uint32_t format = 0;
-    int found = cow_native_exists(file, COW_ROOT);
+    int found = cow_layout_number(file, COW_FORMAT_NAME, H5T_STD_U32LE, &format);
 
-    if (found <= 0)
-        return found;
-#if H5_VERSION_GE(2, 0, 0)
-    /* It reads attributes only through a handle that could read variable-length data, and in H5Fopen this one cannot. */
-    if ((file.object = cow_native_file_reopen(native_file)) == NULL)
-        return -1;
-    found = cow_layout_number(file, "format", H5T_STD_U32LE, &format);
-    if (cow_native_file_close(file.object) < 0)
-        found = -1;
-#else
-    found = cow_layout_number(file, "format", H5T_STD_U32LE, &format);
-#endif
     if (found > 0 && format != COW_FORMAT)
         return cow_error(COW_UNSUPPORTED,
                          "the file's history has format %u; this h5cow reads format %u: use a newer h5cow", format,
                          COW_FORMAT);
-    return found; /* a group of that name without @format is somebody else's */
+    return found;
+}
+
+int cow_file_versioned(void *native_file)
+{
+    return check_format((cow_loc){native_file, H5I_FILE});
+}
+
+int cow_file_has_history(void *native_file)
+{
+    return cow_layout_has((cow_loc){native_file, H5I_FILE}, COW_FORMAT_NAME);
 }
 
 int cow_file_fail(cow_file *file)
@@ -386,7 +383,7 @@ cow_file *cow_file_attach(void *native_file, const char *name, bool writable, bo
     if (created) {
         if (cow_changed_object(file, &file->root, "/", COW_CHANGED_NEW) < 0)
             goto failed;
-    } else if (open_tables(file) < 0)
+    } else if (check_format(file->loc) <= 0 || open_tables(file) < 0)
         goto failed;
     if (writable && check_name(file) < 0)
         goto failed;

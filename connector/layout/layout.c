@@ -66,7 +66,9 @@ int cow_layout_version(cow_loc file, const char *path)
 
 /* ---- attributes ---- */
 
-int cow_layout_number(cow_loc file, const char *name, hid_t type, void *value)
+/* The attribute of /_versioned_data, where that is a group of the file itself; what else has the name is somebody else's.
+ * VALUE NULL: is it there? */
+static int attribute(cow_loc file, const char *name, hid_t type, void *value)
 {
     H5L_info2_t info;
     cow_loc group;
@@ -76,12 +78,24 @@ int cow_layout_number(cow_loc file, const char *name, hid_t type, void *value)
         return found;
     if (cow_native_link_info(file, COW_ROOT, &info) < 0)
         return -1;
-    if (info.type != H5L_TYPE_HARD) /* whatever it leads to is somebody else's */
+    if (info.type != H5L_TYPE_HARD)
         return 0;
     if (cow_native_open(file, COW_ROOT, &group) < 0)
         return -1;
-    found = group.type == H5I_GROUP ? cow_native_attribute_get(group, name, type, value) : 0;
+    found = group.type != H5I_GROUP ? 0
+            : value == NULL         ? cow_native_attribute_exists(group, name)
+                                    : cow_native_attribute_get(group, name, type, value);
     return cow_native_close(group) < 0 ? -1 : found;
+}
+
+int cow_layout_has(cow_loc file, const char *name)
+{
+    return attribute(file, name, H5I_INVALID_HID, NULL);
+}
+
+int cow_layout_number(cow_loc file, const char *name, hid_t type, void *value)
+{
+    return attribute(file, name, type, value);
 }
 
 /* ---- row types ---- */

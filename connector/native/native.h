@@ -163,6 +163,7 @@ typedef int cow_attribute_values(void *context, const char *name, hid_t type, si
 int cow_native_attributes_read(cow_loc object, cow_attribute_values *visitor, void *context);
 /* The creation order number of an attribute, -1 where it is not known. */
 int cow_native_attribute_number(cow_loc object, const char *name, int64_t *number);
+int cow_native_attribute_exists(cow_loc object, const char *name); /* 1, 0, -1 */
 int cow_native_attribute_delete(cow_loc object, const char *name);
 /* A small attribute of one scalar: made, or overwritten, and read. 1 read, 0 not there, -1 error. */
 int cow_native_attribute_put(cow_loc object, const char *name, hid_t type, const void *value);
@@ -202,6 +203,7 @@ cow_table *cow_native_table_over(void *dataset, const char *path);
 cow_chunk_store *cow_native_chunk_store(void *file, void *raw_data, hid_t dcpl);
 /* The dataset behind such a store. */
 void *cow_native_chunk_store_dataset(cow_chunk_store *store);
+void *cow_native_chunk_store_file(cow_chunk_store *store);
 /* Grow raw_data so that slots [0, slots) exist (needed before elements are written by HDF5 itself). */
 int cow_native_chunk_store_reserve(cow_chunk_store *store, uint64_t slots);
 /* Chunks were written through the dataset: places and sizes that are known may have changed. */

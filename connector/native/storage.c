@@ -132,7 +132,7 @@ typedef struct file_chunks {
     void *dataset;
     int rank;
     hsize_t chunk[COW_MAX_RANK];
-    size_t chunk_bytes;
+    size_t chunk_bytes; /* in the file */
     bool filtered;
     hsize_t rows;      /* of raw_data */
     uint32_t *mask_of; /* filter masks of the slots below mask_room, of those written through this store */
@@ -329,6 +329,8 @@ cow_chunk_store *cow_native_chunk_store(void *file, void *raw_data, hid_t dcpl)
     c->rows = extent[0];
     c->filtered = H5Pget_nfilters(dcpl) > 0;
     c->chunk_bytes = H5Tget_size(type);
+    if (file != NULL && cow_native_element_size(file, type, &c->chunk_bytes) < 0)
+        goto done;
     for (int d = 0; d < c->rank; d++)
         c->chunk_bytes *= c->chunk[d];
     store = &c->store;
@@ -342,6 +344,11 @@ done:
 void *cow_native_chunk_store_dataset(cow_chunk_store *store)
 {
     return ((file_chunks *)store)->dataset;
+}
+
+void *cow_native_chunk_store_file(cow_chunk_store *store)
+{
+    return ((file_chunks *)store)->file;
 }
 
 static int note_address(const hsize_t *offset, unsigned mask, haddr_t address, hsize_t size, void *context)

@@ -101,7 +101,7 @@ int cow_has_history(const char *name, hid_t fapl, unsigned long *fileno)
         if (native != NULL) {
             get.args.get_fileno.fileno = fileno == NULL ? &number : fileno;
             if (H5VLfile_get(native, cow_native_id(), &get, DXPL, NULL) >= 0)
-                history = cow_file_versioned(native) != 0; /* damaged, or too new, is a history */
+                history = cow_file_has_history(native) != 0; /* damaged, or too new, is a history */
             cow_native_file_close(native);
         }
         H5Pclose(under);
@@ -168,7 +168,7 @@ cow_home *cow_file_adopt(void *native, const cow_options *options)
     size_t length = 0;
     char *name = NULL;
     hid_t fapl = H5I_INVALID_HID;
-    int history = cow_file_versioned(native);
+    int history = cow_file_has_history(native);
 
     intent.args.get_intent.flags = &flags;
     get.args.get_name = (H5VL_file_get_name_args_t){.type = H5I_FILE, .file_name_len = &length};
@@ -259,7 +259,7 @@ static cow_object *open_known(void *native, const char *name, const char *given_
     char path[COW_VERSION_PATH_MAX];
     cow_object *object = NULL;
     cow_file *file;
-    int history = cow_file_versioned(native);
+    int history = cow_file_has_history(native);
 
     if (history < 0) {
         cow_error_where(name, "cannot use its history");
