@@ -98,7 +98,7 @@ int cli_pool_count(const cli_file *file, uint64_t *count, char *why, size_t size
 
     *count = 0;
     if (table == NULL) {
-        snprintf(why, size, "the table /_versioned_data/pools cannot be opened: %s", cli_reason(text, sizeof text));
+        snprintf(why, size, "the table of pools cannot be opened: %s", cli_reason(text, sizeof text));
         return -1;
     }
     *count = table->rows;

@@ -726,14 +726,16 @@ static int move_whole(salvage *s, const salvage_object *object, hid_t from, hid_
 
     if (elements <= 0 || memory < 0)
         goto done;
-    if ((uint64_t)elements * H5Tget_size(memory) > (uint64_t)1 << 30) { /* never one of HDF5's own small ones */
+    size_t n;
+    if (cow_layout_values(s->file.loc, memory, space, &n) < 0) { /* not all of it is stored here: piece by piece */
+        cow_error_clear();
         if (to >= 0 && cow_tree_copy_elements(&s->copy, from, to, object->path) < 0) {
             s->copy.why[0] = '\0';
             salvage_lost(s, object->path, NULL, (uint64_t)elements, "not all of it can be read");
         }
         goto done;
     }
-    buffer = cli_alloc((size_t)elements, H5Tget_size(memory));
+    buffer = cli_alloc(n, H5Tget_size(memory));
     if (H5Dread(from, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, buffer) < 0) {
         cli_reason(why, sizeof why);
         salvage_lost(s, object->path, NULL, (uint64_t)elements, why);

@@ -284,7 +284,8 @@ class Cases:
             v = f["_versioned_data"]
             self.size = os.path.getsize(base)
             self.tables = ["log", "snapshots", "datasets", "pools", "index"]
-            self.tables += [f"slots/{n}" for n in v["slots"]] + [f"raw/{n}" for n in v["raw"]]
+            pools = sorted({"0", "1", *[n for n in v["raw"] if v["raw"][n].dtype.hasobject][:2]})
+            self.tables += [f"{what}/{n}" for what in ("slots", "raw") for n in pools]
             self.views = [f"views/{n}" for n in list(v["views"])[:4]] + ["heads/0", "heads/1"]
             self.members = [f"versions/{n}/{m}" for n in "12" for m in ("group/x", "texts", "small", "word", "type", "pairs")]
             self.members += [f"removed/{n}" for n in list(v["removed"])[:1]]
@@ -834,14 +835,19 @@ def main():
         if given.list:
             print("\n".join(names))
             return 0
+        random.Random(given.seed).shuffle(names)
         if not given.all and not given.only:
-            random.Random(given.seed).shuffle(names)
             names = names[: given.count]
-            print(f"seed {given.seed}: {len(names)} of {len(cases.all)} hostile files")
         if given.part:
             first, parts = map(int, given.part.split("/"))
             names = names[first::parts]
-        not_made = [text for name in names if (text := run.one(name, cases.all[name], given.keep)) is not None]
+        print(f"seed {given.seed}: {len(names)} of {len(cases.all)} hostile files", flush=True)
+        not_made = []
+        for done, name in enumerate(names):
+            if (text := run.one(name, cases.all[name], given.keep)) is not None:
+                not_made.append(text)
+            if done % 200 == 199:
+                print(f"{done + 1} files", flush=True)
         run.close()
     for text in not_made:
         print(f"stock HDF5 does not make it: {text}")
