@@ -729,6 +729,7 @@ class Run:
         if asan:
             self.env.update(more, LD_PRELOAD=library)
             self.stock.update(more)
+        self.limits = ["prlimit", f"--{'data' if asan else 'as'}={MEMORY}", f"--cpu={CPU}", "--core=0"]
         self.cow = Server(self.env, asan)
         self.native = None
         self.problems, self.natively, self.worst = [], [], (0, "")
@@ -760,8 +761,8 @@ class Run:
                       ["export", f"{path}@1", out], ["export", path, out]):
             out.unlink(missing_ok=True)
             try:
-                done = subprocess.run([self.command, *map(str, words)], env=self.stock, capture_output=True, timeout=WALL,
-                                      preexec_fn=lambda: limits(self.asan))
+                done = subprocess.run([*self.limits, self.command, *map(str, words)], env=self.stock, capture_output=True,
+                                      timeout=WALL)
             except subprocess.TimeoutExpired:
                 self.bad(name, path, f"h5cow {words[0]}: hangs")
                 continue
