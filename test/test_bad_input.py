@@ -18,6 +18,7 @@ import h5py
 import numpy as np
 import pytest
 from conftest import PLUGINS
+from waiting import WAITING
 
 TEST = pathlib.Path(__file__).resolve().parent
 
@@ -239,7 +240,7 @@ def test_a_pipe_is_refused_and_not_waited_for(programs, tmp_path, mode):
     """HDF5 itself waits for the other end of one that it shall read."""
     path = tmp_path / "pipe.h5"
     os.mkfifo(path)
-    done = programs.python(f"h5py.File(sys.argv[1], {mode!r})", path, timeout=60)
+    done = programs.python(f"h5py.File(sys.argv[1], {mode!r})", path, timeout=WAITING)
     assert done.returncode > 0 and lowest(done), done.stderr
     assert stat.S_ISFIFO(path.stat().st_mode)
 
@@ -548,7 +549,7 @@ def test_a_disk_that_is_full_is_an_error_and_versions_stay(programs, made, tmp_p
     program = programs.code(FILL.replace("f.close()", close))
     size = made.stat().st_size // 1024 + room
     done = programs.connector(sys.executable, "-c", SMALL_DISK, folder, size, made, result, sys.executable, "-c", program,
-                              timeout=60)
+                              timeout=WAITING)
     if done.returncode == 77:
         pytest.skip("only root can make a small disk; the limit on a file's size is tested")
     assert done.returncode not in (0, 99), f"it succeeded, or crashed\n{done.stderr}"

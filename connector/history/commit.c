@@ -13,6 +13,7 @@
 #include "error.h"
 #include "journal/driver.h"
 #include "planted.h"
+#include "witness.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -339,6 +340,7 @@ static int make_version(cow_file *file, cow_walk *walk, bool finished)
     if (!amend)
         file->log_rows++;
     file->amend_row = finished ? -1 : (int64_t)at;
+    cow_witness(COW_WITNESS_VERSION, file->name);
     status = 0;
 done:
     cow_log_row_free(&row);

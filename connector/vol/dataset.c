@@ -107,7 +107,7 @@ int cow_dataset_before_write(cow_object *o)
     if (cow_object_classify(o) < 0)
         return -1;
     if (o->home == NULL || (o->home->file == NULL && !o->home->foreign))
-        return 0;
+        return cow_home_may_write(o->home, "write to", NULL);
     /* The first write of a transaction notes the path; asking for it at each costs more than a small write does. */
     noted = o->dataset != NULL && cow_dataset_array(o->dataset)->written;
     path = noted ? NULL : cow_object_path(o);

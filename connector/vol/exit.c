@@ -29,7 +29,15 @@ static void report(const cow_file *file)
     cow_error_clear();
 }
 
-/* One file: its id, or one made for it. LAST: HDF5 closes. */
+/* The file of an object, by its id or one made for it. Of a file itself HDF5 would tell the one that it is mounted in. */
+static hid_t file_of(hid_t id)
+{
+    if (H5Iget_type(id) != H5I_FILE)
+        return H5Iget_file_id(id);
+    return H5Iinc_ref(id) < 0 ? H5I_INVALID_HID : id;
+}
+
+/* LAST: HDF5 closes. */
 static void commit_file(hid_t id, bool last)
 {
     H5VL_optional_args_t args = {.op_type = exiting.operation, .args = &last};
@@ -37,7 +45,7 @@ static void commit_file(hid_t id, bool last)
     hid_t file;
 
     if (H5VLget_connector_name(id, connector, sizeof connector) < 0 || strcmp(connector, COW_CONNECTOR_NAME) != 0 ||
-        (file = H5Iget_file_id(id)) < 0)
+        (file = file_of(id)) < 0)
         return;
     H5VLfile_optional_op(file, &args, H5P_DATASET_XFER_DEFAULT, H5ES_NONE);
     H5Fclose(file);
@@ -57,6 +65,15 @@ static void commit_files(bool last)
     free(ids);
 }
 
+/* What no id of the program leads to. */
+static void commit_others(bool last)
+{
+    if (cow_native_enter() == 0) {
+        cow_file_commit_all(last, report);
+        cow_native_leave();
+    }
+}
+
 static void commit_at_exit(void)
 {
     /* the library may have been closed by hand, and then there is nothing to do */
@@ -67,10 +84,7 @@ static void commit_at_exit(void)
         commit_files(false);
     }
     H5E_END_TRY
-    if (cow_native_enter() == 0) { /* what no id of the program leads to */
-        cow_file_commit_all(report);
-        cow_native_leave();
-    }
+    commit_others(false);
     cow_error_clear();
 }
 
@@ -81,6 +95,7 @@ static void commit_at_close(void *context)
     H5E_BEGIN_TRY
     {
         commit_files(true);
+        commit_others(true);
         H5VLunregister_opt_operation(H5VL_SUBCLS_FILE, OPERATION_NAME);
     }
     H5E_END_TRY
@@ -112,8 +127,11 @@ bool cow_exit_operation(int operation)
     return exiting.operation != 0 && operation == exiting.operation;
 }
 
-void cow_exit_commit(cow_file *file, const void *last)
+void cow_exit_commit(const cow_home *home, void *native, const void *last)
 {
-    if ((*(const bool *)last ? cow_file_let_go(file) : cow_file_commit_left(file)) < 0)
-        report(file);
+    if (home->file != NULL &&
+        (*(const bool *)last ? cow_file_let_go(home->file, native) : cow_file_commit_left(home->file)) < 0)
+        report(home->file);
+    for (size_t i = 0; i < home->mounted_count; i++) /* the program may have no id of it any more */
+        cow_exit_commit(home->mounted[i], NULL, last);
 }

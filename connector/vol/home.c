@@ -6,6 +6,8 @@
  */
 #include "vol/vol.h"
 
+#include "witness.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,8 +93,11 @@ static void home_free(cow_home *home)
 {
     for (size_t i = 0; i < COW_SPARES; i++)
         free(home->spare[i]);
+    if (home->driver > 0 && H5Iis_valid(home->driver) > 0)
+        H5Pclose(home->driver);
     free(home->version);
     free(home->given_name);
+    free(home->plain);
     free(home->mounted);
     cow_options_free(home->options);
     free(home);
@@ -147,6 +152,12 @@ cow_home *cow_home_new(void *native_file, cow_file *file, const char *given_name
 failed:
     home_free(home);
     return NULL;
+}
+
+void cow_home_plain(cow_home *home, const char *name)
+{
+    if (home->plain == NULL && getenv(COW_WITNESS_VARIABLE) != NULL)
+        home->plain = realpath(name, NULL); /* NULL: it is not told of */
 }
 
 cow_home *cow_home_reference(cow_home *home)
@@ -228,6 +239,20 @@ static void *borrow_file(void *native, H5I_type_t type, hid_t *id)
     return file;
 }
 
+/* HOME is that of a file without history, in which NATIVE is: where HDF5 itself opened it, nobody has told its name. */
+static void note_plain(cow_home *home, void *native, H5I_type_t type)
+{
+    H5VL_file_get_args_t get = {.op_type = H5VL_FILE_GET_NAME};
+    char name[4096];
+    size_t length = 0;
+
+    get.args.get_name =
+        (H5VL_file_get_name_args_t){.type = type, .buf_size = sizeof name, .buf = name, .file_name_len = &length};
+    if (getenv(COW_WITNESS_VARIABLE) != NULL &&
+        H5VLfile_get(native, cow_native_id(), &get, H5P_DATASET_XFER_DEFAULT, NULL) >= 0 && length < sizeof name)
+        cow_home_plain(home, name);
+}
+
 /* A file that was opened by HDF5 itself, to follow an external link: it gets its history here. */
 static cow_home *home_foreign(cow_home *near, void *native, H5I_type_t type, unsigned long fileno)
 {
@@ -254,6 +279,7 @@ static cow_home *home_foreign(cow_home *near, void *native, H5I_type_t type, uns
     home->fileno = fileno;
     home->next = homes;
     homes = home;
+    note_plain(home, native, type);
     return home;
 }
 

@@ -262,6 +262,7 @@ bool without_fill(hid_t set)
     bool early = alloc == H5D_ALLOC_TIME_EARLY &&
                  ((defined == H5D_FILL_VALUE_DEFAULT && when == H5D_FILL_TIME_IFSET) || type_contains(type, H5T_VLEN));
     H5Tclose(type);
+    bool outside = H5Pget_external_count(dcpl) > 0;
     H5Pclose(dcpl);
-    return defined == H5D_FILL_VALUE_UNDEFINED || when == H5D_FILL_TIME_NEVER || first || early;
+    return outside || defined == H5D_FILL_VALUE_UNDEFINED || when == H5D_FILL_TIME_NEVER || first || early;
 }
