@@ -77,12 +77,18 @@ def test_the_door_is_what_its_header_says():
     """Each function that opens compares type and size before it gives anything out."""
     layout = code(ROOT / "connector/layout/layout.c") + code(ROOT / "connector/layout/log.c")
     for function, checks in {
-        "cow_layout_table_open_at": ["cow_layout_hard", "H5Tequal", "cow_layout_list"],
-        "log_open": ["cow_layout_hard", "wrong_member", "cow_layout_list"],
+        "cow_layout_table_open_at": ["cow_layout_hard", "check_rows", "cow_layout_stored", "cow_layout_room"],
+        "check_rows": ["H5Tequal"],
+        "log_open": ["cow_layout_hard", "log_extent"],
+        "check_log": ["wrong_member", "cow_layout_stored"],
+        "log_extent": ["H5Sget_simple_extent_ndims", "cow_layout_room"],
+        "cow_log_read_many": ["log_open", "check_log"],
+        "cow_log_write": ["log_open", "check_log"],
         "read_batch": ["check_texts"],
         "cow_layout_raw_open": ["cow_layout_hard"],
         "cow_layout_version": ["cow_layout_hard"],
-        "cow_layout_list": ["not_a_list", "cow_native_file_size"],
+        "cow_layout_room": ["cow_native_file_size"],
+        "cow_layout_stored": ["not_a_list"],
     }.items():
         body = re.search(rf"\b{function}\([^;{{]*\)\n{{\n(.*?)\n}}\n", layout, re.S)
         assert body, function

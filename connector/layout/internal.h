@@ -4,7 +4,10 @@
 
 #include "layout/layout.h"
 
-/* 0: DATASET is a list of *ROWS rows of SIZE bytes, which the file has room for. */
-int cow_layout_list(cow_loc file, void *dataset, const char *path, size_t size, uint64_t *rows);
+/* 0: ROWS rows of SIZE bytes are not more than the file has bytes for. */
+int cow_layout_room(cow_loc file, const char *path, uint64_t rows, size_t size);
+/* 0: DATASET is stored as a table is: chunks, filters, no fill value. Asked before the first row is read or written, since
+ * it costs as much as all else in opening a table. */
+int cow_layout_stored(void *dataset, size_t row_size);
 
 #endif

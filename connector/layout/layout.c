@@ -23,6 +23,8 @@ int cow_layout_hard(cow_loc file, const char *path)
     for (const char *end = path; *end != '\0';) {
         H5L_info2_t info;
 
+        if (end == path && strncmp(path, COW_ROOT "/", sizeof COW_ROOT) == 0)
+            end += sizeof COW_ROOT - 1; /* that one was looked at when the file was opened: attribute() */
         end += 1 + strcspn(end + 1, "/");
         memcpy(part, path, (size_t)(end - path));
         part[end - path] = '\0';
@@ -195,16 +197,14 @@ static void table_path(char path[COW_PATH_MAX], cow_table_kind kind, uint32_t nu
         snprintf(path, COW_PATH_MAX, COW_ROOT "/%s", names[kind]);
 }
 
-/* A list of ROWS rows of SIZE bytes, stored in the file in chunks that it can have. NULL: it is one. */
-static const char *not_a_list(hid_t space, hid_t dcpl, size_t size)
+/* NULL: rows of SIZE bytes are stored in chunks such as a table has. */
+static const char *not_a_list(hid_t dcpl, size_t size)
 {
     H5D_fill_value_t fill;
     hsize_t chunk;
     unsigned flags;
     size_t parameters = 0;
 
-    if (H5Sget_simple_extent_type(space) != H5S_SIMPLE || H5Sget_simple_extent_ndims(space) != 1)
-        return "is not a table of one dimension";
     if (H5Pget_layout(dcpl) != H5D_CHUNKED || H5Pget_chunk(dcpl, 1, &chunk) != 1 || size == 0 ||
         chunk > MOST_CHUNK_BYTES / size)
         return "is not stored as a table is";
@@ -215,59 +215,61 @@ static const char *not_a_list(hid_t space, hid_t dcpl, size_t size)
                                                                                          : NULL;
 }
 
-int cow_layout_list(cow_loc file, void *dataset, const char *path, size_t size, uint64_t *rows)
+int cow_layout_stored(void *dataset, size_t row_size)
 {
-    hid_t space = cow_native_dataset_space(dataset), dcpl = cow_native_dataset_dcpl(dataset);
-    hsize_t extent = 0;
-    uint64_t bytes;
-    const char *bad;
-    int status = -1;
+    hid_t dcpl = cow_native_dataset_dcpl(dataset);
+    const char *bad = dcpl < 0 ? NULL : not_a_list(dcpl, row_size);
 
-    if (space < 0 || dcpl < 0 || cow_native_file_size(file.object, &bytes) < 0)
-        goto done;
-    if ((bad = not_a_list(space, dcpl, size)) != NULL) {
-        cow_error(COW_CORRUPT, "'%s' %s; try: h5cow recover", path, bad);
-    } else if (H5Sget_simple_extent_dims(space, &extent, NULL) < 0) {
-        cow_error_native("cannot get the size of the table '%s'", path);
-    } else if (extent > bytes / size) {
-        cow_error(COW_CORRUPT, "'%s' claims %llu rows of %zu bytes, more than the file has; try: h5cow recover", path,
-                  (unsigned long long)extent, size);
-    } else {
-        *rows = extent;
-        status = 0;
-    }
-done:
-    cow_close(dcpl, space);
-    return status;
+    if (bad != NULL)
+        cow_error(COW_CORRUPT, "a table below " COW_ROOT " %s; try: h5cow recover", bad);
+    if (dcpl >= 0)
+        H5Pclose(dcpl);
+    return dcpl < 0 || bad != NULL ? -1 : 0;
+}
+
+int cow_layout_room(cow_loc file, const char *path, uint64_t rows, size_t size)
+{
+    uint64_t bytes;
+
+    if (cow_native_file_size(file.object, &bytes) < 0)
+        return -1;
+    if (size == 0 || rows > bytes / size)
+        return cow_error(COW_CORRUPT, "'%s' claims %llu rows of %zu bytes, more than the file has; try: h5cow recover",
+                         path, (unsigned long long)rows, size);
+    return 0;
+}
+
+/* 0: the rows of DATASET are of this kind. */
+static int check_rows(void *dataset, const char *path, cow_table_kind kind, unsigned rank)
+{
+    hid_t stored = cow_native_dataset_type(dataset), expected = stored < 0 ? H5I_INVALID_HID : row_type(kind, rank);
+    htri_t same = expected < 0 ? -1 : H5Tequal(stored, expected);
+
+    if (same < 0)
+        cow_error_native("cannot look at the rows of '%s'", path);
+    else if (!same)
+        cow_error(COW_CORRUPT, "'%s' has other rows than the format knows; try: h5cow recover", path);
+    cow_close(expected, stored);
+    return same > 0 ? 0 : -1;
 }
 
 cow_table *cow_layout_table_open_at(cow_loc file, const char *path, cow_table_kind kind, unsigned rank)
 {
-    hid_t stored = H5I_INVALID_HID, expected = H5I_INVALID_HID;
-    cow_table *table = NULL;
     void *dataset = NULL;
-    uint64_t rows;
-    htri_t same;
+    cow_table *table;
 
     if (cow_layout_hard(file, path) < 0 || (dataset = cow_native_dataset_open(file, path)) == NULL)
         return NULL;
-    if ((stored = cow_native_dataset_type(dataset)) < 0 || (expected = row_type(kind, rank)) < 0)
-        goto done;
-    if ((same = H5Tequal(stored, expected)) <= 0) {
-        if (same < 0)
-            cow_error_native("cannot look at the rows of '%s'", path);
-        else
-            cow_error(COW_CORRUPT, "'%s' has other rows than the format knows; try: h5cow recover", path);
-        goto done;
+    if (check_rows(dataset, path, kind, rank) < 0) {
+        if (cow_native_dataset_close(dataset) < 0)
+            cow_error_clear(); /* the first error is the one to tell */
+        return NULL;
     }
-    if (cow_layout_list(file, dataset, path, H5Tget_size(expected), &rows) < 0)
-        goto done;
-    table = cow_native_table_over(dataset, path);
-    dataset = NULL;
-done:
-    cow_close(expected, stored);
-    if (dataset != NULL && cow_native_dataset_close(dataset) < 0)
-        cow_error_clear(); /* the first error is the one to tell */
+    if ((table = cow_native_table_over(dataset, path, cow_layout_stored)) != NULL &&
+        cow_layout_room(file, path, table->rows, table->row_size) < 0) {
+        table->close(table);
+        table = NULL;
+    }
     return table;
 }
 

@@ -116,10 +116,22 @@ static void log_close(log *l)
         cow_error_clear(); /* nothing was written through it that is not stored */
 }
 
+static int log_extent(log *l)
+{
+    hid_t space = cow_native_dataset_space(l->dataset);
+    hsize_t rows;
+    bool list = space >= 0 && H5Sget_simple_extent_type(space) == H5S_SIMPLE &&
+                H5Sget_simple_extent_ndims(space) == 1 && H5Sget_simple_extent_dims(space, &rows, NULL) == 1;
+
+    cow_close(space);
+    if (!list)
+        return cow_error(COW_CORRUPT, "'%s' is not a list of versions; try: h5cow recover", LOG);
+    l->rows = rows;
+    return cow_layout_room(l->file, LOG, rows, l->size);
+}
+
 static int log_open(cow_loc file, log *l)
 {
-    const char *wrong = NULL;
-
     *l = (log){.file = file, .type = H5I_INVALID_HID};
     if (cow_layout_hard(file, LOG) < 0 || (l->dataset = cow_native_dataset_open(file, LOG)) == NULL ||
         (l->type = cow_native_dataset_type(l->dataset)) < 0 ||
@@ -127,11 +139,19 @@ static int log_open(cow_loc file, log *l)
         return -1;
     if (H5Tget_class(l->type) != H5T_COMPOUND)
         return cow_error(COW_CORRUPT, "'%s' is not a list of versions; try: h5cow recover", LOG);
+    return log_extent(l);
+}
+
+/* Asked before a row is read or written. */
+static int check_log(const log *l)
+{
+    const char *wrong = NULL;
+
     for (size_t i = 0; wrong == NULL && i < COLUMNS; i++)
         wrong = wrong_member(l->type, &columns[i]);
     if (wrong != NULL)
         return cow_error(COW_CORRUPT, "'%s' has no member '%s' as the format knows it; try: h5cow recover", LOG, wrong);
-    return cow_layout_list(file, l->dataset, LOG, l->size, &l->rows);
+    return cow_layout_stored(l->dataset, l->size);
 }
 
 int cow_log_create(cow_loc file)
@@ -242,7 +262,7 @@ int cow_log_read_many(cow_loc file, uint64_t first, uint64_t count, const char *
     log l;
 
     memset(out, 0, count * sizeof *out);
-    if (log_open(file, &l) < 0 || (type = row_in_memory(members)) < 0)
+    if (log_open(file, &l) < 0 || check_log(&l) < 0 || (type = row_in_memory(members)) < 0)
         goto done;
     if (first > l.rows || count > l.rows - first) {
         cow_error(COW_CORRUPT, "row %llu is asked of a log of %llu versions", (unsigned long long)first,
@@ -273,7 +293,7 @@ int cow_log_write(cow_loc file, uint64_t row, const cow_log_row *in)
     int status = -1;
     log l;
 
-    if (log_open(file, &l) < 0 || (type = row_in_memory(NULL)) < 0)
+    if (log_open(file, &l) < 0 || check_log(&l) < 0 || (type = row_in_memory(NULL)) < 0)
         goto done;
     if (row > l.rows) {
         cow_error(COW_CORRUPT, "row %llu is asked of a log of %llu versions", (unsigned long long)row,

@@ -19,7 +19,8 @@
 typedef struct file_table {
     cow_table table;
     void *dataset;
-    hid_t type; /* of a row, as in the file: rows are moved as bytes */
+    hid_t type;             /* of a row, as in the file: rows are moved as bytes */
+    cow_table_check *check; /* NULL: asked, and good */
 } file_table;
 
 static int table_transfer(file_table *t, bool write, uint64_t first, uint64_t count, void *rows)
@@ -30,6 +31,9 @@ static int table_transfer(file_table *t, bool write, uint64_t first, uint64_t co
 
     if (count == 0)
         return 0;
+    if (t->check != NULL && t->check(t->dataset, t->table.row_size) < 0)
+        return -1;
+    t->check = NULL;
     if (first > extent || count > extent - first)
         return cow_error(COW_CORRUPT, "rows %llu to %llu are asked of a table of %llu rows", (unsigned long long)first,
                          (unsigned long long)(first + count - 1), (unsigned long long)extent);
@@ -75,7 +79,7 @@ static void table_close(cow_table *table)
     free(t);
 }
 
-cow_table *cow_native_table_over(void *dataset, const char *path)
+cow_table *cow_native_table_over(void *dataset, const char *path, cow_table_check *check)
 {
     file_table *t = calloc(1, sizeof *t);
     hid_t space = H5I_INVALID_HID;
@@ -87,6 +91,7 @@ cow_table *cow_native_table_over(void *dataset, const char *path)
         return NULL;
     }
     t->dataset = dataset;
+    t->check = check;
     t->table = (cow_table){.read = table_read, .write = table_write, .resize = table_resize, .close = table_close};
     if ((t->type = cow_native_dataset_type(dataset)) < 0 || (space = cow_native_dataset_space(dataset)) < 0)
         goto failed;
@@ -121,7 +126,7 @@ cow_table *cow_native_table_create(cow_loc at, const char *path, hid_t row_type,
     else
         dataset = cow_native_dataset_create(at, path, row_type, space, dcpl);
     cow_close(dcpl, space);
-    return dataset == NULL ? NULL : cow_native_table_over(dataset, path);
+    return dataset == NULL ? NULL : cow_native_table_over(dataset, path, NULL);
 }
 
 /* ---- chunks ---- */
