@@ -350,6 +350,7 @@ cow_file *cow_file_attach(void *native_file, const char *name, bool writable, bo
     const cow_journal *journal;
     H5O_info2_t info;
     cow_file *file;
+    int found;
 
     if (cow_native_info(at, NULL, H5O_INFO_BASIC, &info) < 0)
         return NULL;
@@ -391,8 +392,11 @@ cow_file *cow_file_attach(void *native_file, const char *name, bool writable, bo
     if (created) {
         if (cow_changed_object(file, &file->root, "/", COW_CHANGED_NEW) < 0)
             goto failed;
-    } else if (check_format(file->loc) <= 0 || open_tables(file) < 0)
+    } else if ((found = check_format(file->loc)) <= 0 || open_tables(file) < 0) {
+        if (found == 0)
+            cow_error(COW_CORRUPT, "%s: its history has vanished", name);
         goto failed;
+    }
     if (writable && check_name(file) < 0)
         goto failed;
     return file;

@@ -112,8 +112,8 @@ static int sum_elements(const cow_file *file, void *dataset, uint64_t *sum)
     if (type < 0 || space < 0 || dcpl < 0 || cow_native_dataset_status(dataset, &allocated) < 0)
         goto done;
     status = 0;
-    if (H5Sget_simple_extent_npoints(space) == 0 || allocated == H5D_SPACE_STATUS_NOT_ALLOCATED || H5Pget_layout(dcpl) == H5D_VIRTUAL ||
-        H5Pget_external_count(dcpl) > 0 || holds_references(type))
+    if (H5Sget_simple_extent_npoints(space) == 0 || allocated == H5D_SPACE_STATUS_NOT_ALLOCATED ||
+        H5Pget_layout(dcpl) == H5D_VIRTUAL || H5Pget_external_count(dcpl) > 0 || holds_references(type))
         goto done; /* nothing, or elsewhere, or not to be read */
     status = -1;
     if (cow_layout_values(file->loc, type, space, &n) < 0)
