@@ -7,7 +7,7 @@ A file with history is made through the connector. Each case is a copy of it in 
 /_versioned_data: an attribute, a table, a row, a name, a link, an object. (The fence is taken off for that and put back,
 journal and all, as somebody would who means harm.) Every file is opened, listed, read at its newest state and at two
 versions, written, and read again by h5py through the connector, and by the command: log, stat, doctor, verify, export.
-Limits: 1 GiB of address space (of data, where sanitizers need the address space), 20 s of computing, and, for what only
+Limits: 1 GiB of address space (with AddressSanitizer of resident memory, by its own option), 20 s of computing, and, for what only
 reads, 64 MiB and a few times the file's size of memory.
 
 What fails is run by h5py without the connector as well: what kills HDF5 itself is counted apart. --all: every case; else
@@ -119,7 +119,8 @@ def through(h5py, path, everything):
 def limits(asan):
     resource.setrlimit(resource.RLIMIT_CPU, (CPU, CPU + 2))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_DATA if asan else resource.RLIMIT_AS, (MEMORY, MEMORY))
+    if not asan:  # its shadow counts as memory, so it has a limit of its own: ASAN_OPTIONS below
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
 
 
 def serve(asan):
@@ -401,9 +402,10 @@ class Cases:
         for how, target in {
             "soft link to itself": path, "soft link to the root": "/", "soft link to nothing": "/no/thing",
             "soft link to its parent": ".", "soft link to the history": "/_versioned_data", "soft link to the head": "/group/x",
-            "long soft link": "/x" * 30000, "soft link that is not UTF-8": b"/\xff\xfe".decode("utf8", "surrogateescape"),
+            "long soft link": "/x" * 30000,
         }.items():
             self.replace(what, how, lambda g, n, t=target: g.__setitem__(n, h5py.SoftLink(t)))
+        self.replace(what, "soft link that is not UTF-8", lambda g, n: g.id.links.create_soft(n.encode(), b"/\xff\xfe"))
         self.replace(what, "two soft links in a circle", self.circle)
         self.replace(what, "hard link to the root", hard("/"))
         self.replace(what, "hard link to the history", hard("/_versioned_data"))
@@ -692,8 +694,7 @@ class Cases:
         put("a large attribute", lambda g: g.attrs.create("large", np.zeros(1 << 18)))
         put("500 attributes", lambda g: [g.attrs.create(f"a{i}", i) for i in range(500)])
         put("empty", lambda g: [g.__delitem__(n) for n in list(g)])
-        put("a comment", lambda g: h5py.h5g.set_comment(g.id, b".", b"c" * 60000))
-        put("reference counts", lambda g: [h5py.h5o.incr_refcount(g.id) for _ in range(70000)])
+        put("a comment", lambda g: h5py.h5o.set_comment(g.id, b"c" * 60000))
 
     # -- the index, byte by byte
 
@@ -719,11 +720,14 @@ class Run:
         self.folder, self.command, self.asan = pathlib.Path(folder), command, asan
         self.env = {**STOCK, "HDF5_PLUGIN_PATH": plugins, "HDF5_VOL_CONNECTOR": "h5cow sync=off"}
         self.stock = {**STOCK, "HDF5_PLUGIN_PATH": "/nowhere"}
-        more = {"ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1:exitcode=99", "UBSAN_OPTIONS": "halt_on_error=1"}
+        more = {
+            "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1:exitcode=99:max_allocation_size_mb=1024:hard_rss_limit_mb=1024",
+            "UBSAN_OPTIONS": "halt_on_error=1",
+        }
         if asan:
             self.env.update(more, LD_PRELOAD=library)
             self.stock.update(more)
-        self.limits = ["prlimit", f"--{'data' if asan else 'as'}={MEMORY}", f"--cpu={CPU}", "--core=0"]
+        self.limits = ["prlimit", *([] if asan else [f"--as={MEMORY}"]), f"--cpu={CPU}", "--core=0"]
         self.cow = Server(self.env, asan)
         self.native = None
         self.problems, self.natively, self.worst = [], [], (0, "")
