@@ -130,11 +130,23 @@ static cow_home *join(void *native, const char *name, const char *given_name, co
     return home;
 }
 
+/* A history that cannot be used at all says more than that it has no journal. */
+static int check_journal(void *native, const char *name, const cow_options *options)
+{
+    cow_file *file;
+
+    if (cow_file_who(native) != COW_USERS_NO_JOURNAL)
+        return 0;
+    if ((file = cow_file_attach(native, name, false, false, options)) == NULL || cow_file_release(file) < 0)
+        return -1;
+    return cow_file_check_journal(native, name);
+}
+
 cow_object *cow_file_join(void *native, const char *name, const char *given_name, const char *version, bool writable,
                           bool created, const cow_options *options, hid_t fapl)
 {
     /* what another driver could open for writing is no file on the disk, whose history would not be safe */
-    cow_home *home = writable && !created && cow_default_driver(fapl) && cow_file_check_journal(native, name) < 0
+    cow_home *home = writable && !created && cow_default_driver(fapl) && check_journal(native, name, options) < 0
                          ? NULL
                          : join(native, name, given_name, version, writable, created, options, fapl);
     cow_object *object = home == NULL ? NULL : cow_object_new(home, native, H5I_FILE);
