@@ -682,6 +682,31 @@ def test_a_second_libhdf5_in_the_program_is_refused(programs, made, tmp_path, sh
         assert len(found) == 3 and all("libstranger.so" in text and "no file" in text for text in found), found
 
 
+def test_a_libhdf5_within_the_program_is_refused_on_standard_error(programs, made, tmp_path, sha256):
+    """Its error stack cannot be reached: one line for each opening."""
+    shown = subprocess.run(["h5cc", "-show"], capture_output=True, text=True)
+    if "libhdf5.a" not in shown.stdout:
+        pytest.skip("there is no static libhdf5 here")
+    (tmp_path / "static.c").write_text(
+        "#include <hdf5.h>\nint main(int argc, char **argv)\n{\n    (void)argc;\n"
+        "    H5Eset_auto2(H5E_DEFAULT, NULL, NULL);\n"
+        "    return (H5Fopen(argv[1], H5F_ACC_RDONLY, 0) >= 0) + (H5Fopen(argv[1], H5F_ACC_RDWR, 0) >= 0) +\n"
+        "           (H5Fcreate(argv[1], H5F_ACC_TRUNC, 0, 0) >= 0);\n}\n"
+    )
+    linked = subprocess.run(["h5cc", "-o", "static", "static.c"], cwd=tmp_path, capture_output=True, text=True)
+    if linked.returncode != 0:
+        pytest.skip("what a static libhdf5 needs is not all here: " + linked.stderr[-300:])
+    with unchanged(sha256, made):
+        done = programs.connector(tmp_path / "static", made)
+        assert done.returncode == 0 and done.stdout == "", (done.returncode, done.stdout, done.stderr)
+        lines = done.stderr.splitlines()
+        assert len(lines) == 3 and all(
+            line.startswith(f"h5cow: {made}: ") and "linked into" in line and "h5cc -shlib" in line for line in lines
+        ), lines
+    done = programs.stock(tmp_path / "static", made)
+    assert done.stderr == "", "said where h5cow was not asked for"
+
+
 @pytest.mark.parametrize("name", ["_versioned_data", "/_versioned_data/versions", "_versioned_data/raw/0"])
 def test_the_history_cannot_be_reached_by_its_path(programs, made, sha256, name):
     with unchanged(sha256, made):

@@ -449,6 +449,11 @@ int cow_file_let_go(cow_file *file, void *native)
     return status;
 }
 
+void cow_file_forget_all(void)
+{
+    open_files = NULL; /* what is left HDF5 has lost */
+}
+
 bool cow_file_shut(const cow_file *file)
 {
     return file->shut;

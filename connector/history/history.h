@@ -54,6 +54,8 @@ void cow_file_commit_all(bool last, void (*failed)(const cow_file *file));
  * a callback of the connector. */
 int cow_file_let_go(cow_file *file, void *native);
 bool cow_file_shut(const cow_file *file);
+/* The library has ended: the numbers of files begin anew, so none may be found any more. */
+void cow_file_forget_all(void);
 /* The file OLD, which stood at this one's name, is removed as soon as this one has a commit. -1: no memory. */
 int cow_file_discard(cow_file *file, const char *old);
 /* Empty the head, keep the history: H5Fcreate with H5F_ACC_TRUNC on a file that has one. */

@@ -879,3 +879,15 @@ herr_t cow_file_close_callback(void *object, hid_t dxpl, void **req)
     cow_object_free(o);
     return cow_leave(0);
 }
+
+int cow_file_close_unnamed(cow_object *file)
+{
+    int done, status = 0;
+
+    cow_object_drop_root(file);
+    done = close_one_of_several(file);
+    cow_object_release_last(file);
+    if (done <= 0 && cow_native_file_close(file->native) < 0)
+        status = -1;
+    return cow_object_free(file) < 0 ? -1 : status;
+}

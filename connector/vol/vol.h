@@ -13,6 +13,7 @@
  *   quiet.c      one error is printed once
  *   target.c     which object or link a call is about: permission before it, reporting after it
  *   path.c       names: the reserved group in the head, the prefix of a version
+ *   detour.c     names that lead through an external link to FILE@REVISION
  *   token.c      tokens and file numbers: those of a version
  *   hide.c       the reserved group in listings, counts and indices of the root group
  *   visit.c      H5Lvisit and H5Ovisit that do not descend into the reserved group
@@ -113,6 +114,8 @@ static inline bool cow_home_hides(const cow_home *home)
 {
     return home != NULL && home->version == NULL && (home->file != NULL || home->foreign);
 }
+/* The library has ended: the numbers of files begin anew, so no home may be found any more. */
+void cow_home_forget_all(void);
 /* A wrap context for HDF5; and it forgets one. */
 cow_wrapping *cow_home_wrap(cow_home *home, bool unnamed, bool detached);
 void cow_home_unwrap(cow_home *home);
@@ -251,6 +254,23 @@ int cow_version_link_length(const cow_object *object, const cow_where *where, si
 /* Name of an object by token or of one that has lost its name: the first path to it that is not hidden; free() it.
  * *PATH NULL: there is none. */
 int cow_find_path(cow_object *object, const H5O_token_t *token, char **path);
+
+/* ---- external links to FILE@REVISION: detour.c ---- */
+
+/* The name leads through such a link: the version, open, and the name in it. */
+typedef struct cow_detour {
+    cow_object *file;
+    H5VL_loc_params_t loc; /* the file itself */
+    char *name;            /* NULL: no memory */
+} cow_detour;
+/* HDF5 has just failed to find NAME from WHERE. True: it is in DETOUR; end it. False: HDF5's error stands, or says why that
+ * version cannot be opened. */
+bool cow_detour_begin(const cow_where *where, const char *name, hid_t lapl, cow_detour *detour);
+/* The same of a location by name, which DETOUR->loc becomes as well. */
+bool cow_detour_by_name(const cow_where *where, cow_detour *detour);
+void cow_detour_end(cow_detour *detour);
+/* Close a file that has no id. Objects of it that are open stay so. */
+int cow_file_close_unnamed(cow_object *file);
 
 /* ---- identity: token.c ---- */
 
@@ -451,10 +471,16 @@ int cow_mapped_read(cow_object *object, hid_t mem_type, hid_t mem_space, hid_t f
 /* exit.c */
 /* Before the first file with history is opened: its changes are to be committed whatever way the program ends. */
 int cow_exit_prepare(bool writable);
-/* Is this the private operation that commits a file at exit, and with *LAST (a bool) lets it go? And what it does, called
- * on the handle NATIVE; also to what is mounted in the file. */
+/* Is this the private operation that commits a file at exit, and when HDF5 closes lets it go? And what it does, called on
+ * the handle NATIVE; also to what is mounted in the file. */
+typedef struct cow_exit_request {
+    bool last;     /* HDF5 closes */
+    bool given_up; /* answer: a close of this id has failed */
+} cow_exit_request;
 bool cow_exit_operation(int operation);
-void cow_exit_commit(const cow_home *home, void *native, const void *last);
+/* Is the library closing? Asked once, by the connector's end. */
+bool cow_exit_closing(void);
+void cow_exit_commit(const cow_home *home, void *native, cow_exit_request *request);
 
 /* chunk.c: H5VL_NATIVE_DATASET_* of a versioned dataset. */
 int cow_dataset_chunk_operation(cow_object *object, H5VL_optional_args_t *args, hid_t dxpl);

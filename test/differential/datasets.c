@@ -495,8 +495,8 @@ bool op_chunk(void)
     hsize_t dims[H5S_MAX_RANK] = {0}, chunk[H5S_MAX_RANK] = {0}, at[H5S_MAX_RANK] = {0}, from[H5S_MAX_RANK] = {0},
             n = 0;
     int rank = H5Sget_simple_extent_dims(space, dims, NULL);
-    bool fits =
-        H5Pget_layout(dcpl) == H5D_CHUNKED && !type_contains(type, H5T_VLEN) && !type_contains(type, H5T_REFERENCE);
+    bool fits = H5Pget_layout(dcpl) == H5D_CHUNKED && !type_contains(type, H5T_VLEN) &&
+                !type_contains(type, H5T_REFERENCE) && !leaves_chunks_out(dcpl); /* D12 */
     size_t bytes = H5Tget_size(type);
     if (fits)
         H5Pget_chunk(dcpl, rank, chunk);

@@ -41,3 +41,10 @@ void know_filter(void)
     if (H5Zregister(&class) < 0)
         die("the filter cannot be registered");
 }
+
+bool leaves_chunks_out(hid_t dcpl)
+{
+    unsigned flags;
+    size_t none = 0;
+    return H5Pget_filter_by_id2(dcpl, SOMETIMES, &flags, &none, NULL, 0, NULL, NULL) >= 0;
+}
