@@ -2,6 +2,7 @@
 #include "check.h"
 
 #include "error.h"
+#include "ids.h"
 #include "history/history.h"
 #include "view/view.h"
 
@@ -68,7 +69,7 @@ static void check_extent(cli_check *check, hid_t dataset, uint64_t offset, const
 }
 
 typedef struct sum {
-    const char *file;
+    const cli_file *file;
     uint64_t value;
 } sum;
 
@@ -76,10 +77,11 @@ static herr_t add_attribute(hid_t at, const char *name, const H5A_info_t *info, 
 {
     sum *s = context;
     hid_t attribute = H5Aopen(at, name, H5P_DEFAULT), type = H5Aget_type(attribute), space = H5Aget_space(attribute);
-    hssize_t n = H5Sget_simple_extent_npoints(space);
-    void *values = n < 0 || type < 0 ? NULL : cli_alloc((size_t)n + 1, H5Tget_size(type));
+    size_t n = 0;
+    bool good = type >= 0 && space >= 0 && cow_layout_values(s->file->loc, type, space, false, &n) == 0;
+    void *values = good ? cli_alloc(n + 1, H5Tget_size(type)) : NULL;
     herr_t status = values == NULL || H5Aread(attribute, type, values) < 0 ||
-                            cow_sum_add(s->file, name, type, (size_t)n, values, &s->value) < 0
+                            cow_sum_add(s->file->name, name, type, n, values, &s->value) < 0
                         ? -1
                         : 0;
 
@@ -95,19 +97,20 @@ static herr_t add_attribute(hid_t at, const char *name, const H5A_info_t *info, 
 
 static herr_t add_elements(hid_t dataset, sum *s)
 {
-    hid_t type = H5Dget_type(dataset), space = H5Dget_space(dataset);
-    hssize_t n = H5Sget_simple_extent_npoints(space);
-    void *values = n <= 0 || type < 0 ? NULL : cli_alloc((size_t)n, H5Tget_size(type));
+    hid_t type = H5Dget_type(dataset), space = H5Dget_space(dataset), dcpl = H5Dget_create_plist(dataset);
+    size_t n = 0;
+    bool good = type >= 0 && space >= 0 && dcpl >= 0 &&
+                cow_layout_values(s->file->loc, type, space, H5Pget_layout(dcpl) == H5D_CHUNKED, &n) == 0 && n > 0;
+    void *values = good ? cli_alloc(n, H5Tget_size(type)) : NULL;
     herr_t status = values == NULL || H5Dread(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) < 0 ||
-                            cow_sum_values(s->file, type, (size_t)n, values, &s->value) < 0
+                            cow_sum_values(s->file->name, type, n, values, &s->value) < 0
                         ? -1
                         : 0;
 
     if (status == 0)
         H5Treclaim(type, space, H5P_DEFAULT, values);
     free(values);
-    H5Sclose(space);
-    H5Tclose(type);
+    cow_close(dcpl, space, type);
     return status;
 }
 
@@ -116,7 +119,7 @@ static void check_sums(cli_check *check, hid_t id, const cli_object *object, con
 {
     const uint64_t *row = cli_map_get(&check->summed, object->address);
     const cli_snapshot_row *sums = row == NULL ? NULL : &check->snapshots[*row];
-    sum attributes = {.file = check->file->name}, elements = attributes;
+    sum attributes = {.file = check->file}, elements = attributes;
     char text[512];
 
     if (sums == NULL)
@@ -357,7 +360,7 @@ static void read_tables(cli_check *check)
         cli_damaged(check, CLI_BAD_ELSE, 0, 0, "%s", why);
     if (cli_pool_count(check->file, &check->pool_count, why, sizeof why) < 0)
         cli_damaged(check, CLI_BAD_ELSE, 0, 0, "%s", why);
-    if ((check->log = cow_native_table_open(check->file->loc, "/_versioned_data/index")) == NULL)
+    if ((check->log = cow_layout_table_open(check->file->loc, COW_TABLE_INDEX, 0, 0)) == NULL)
         cli_damaged(check, CLI_BAD_ELSE, 0, 0, "the index cannot be opened: %s", cli_reason(why, sizeof why));
     check->version = cli_alloc(check->version_count, sizeof *check->version);
     for (size_t i = 0; i < check->version_count; i++)

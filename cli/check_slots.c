@@ -30,6 +30,7 @@ typedef struct slot_work {
 typedef struct batch {
     const cli_pool *pool;
     cow_codec *codec;
+    size_t bytes; /* of a decoded chunk in the file */
     slot_work work[BATCH_SLOTS];
     size_t count;
 } batch;
@@ -118,8 +119,6 @@ static int prepare(cli_check *check, const cli_pool *pool, uint64_t slot, const 
         cli_damaged(check, CLI_BAD_SLOT, pool->id, slot, "it claims to be larger than the file");
         return -1;
     }
-    if (pool->heap)
-        return 0;
     w->bytes = cli_alloc(pool->size[slot], 1);
     offset[0] = slot * pool->chunk[0];
     if (H5Dread_chunk(pool->raw, H5P_DEFAULT, offset, &mask, w->bytes) < 0) {
@@ -143,9 +142,31 @@ static int heap_digest(const cli_check *check, const cli_pool *pool, const uint6
     return status;
 }
 
-/* Elements that HDF5 stores itself: read by it, then hashed. */
-static void check_heap_slot(cli_check *check, const cli_pool *pool, slot_work *w)
+/* What the lengths in a slot claim, the file has; else HDF5 would take that much memory. */
+static int check_lengths(const cli_check *check, const batch *b, const slot_work *w)
 {
+    const cli_pool *pool = b->pool;
+    cow_lengths *lengths = NULL;
+    uint64_t elements = pool->chunk_bytes / pool->element_size, sum = 0;
+    uint8_t *chunk;
+    int status = -1;
+
+    if (!cow_codec_parallel(b->codec))
+        return 0;
+    if ((chunk = malloc(b->bytes)) == NULL)
+        return cow_error(COW_MEMORY, "not enough memory");
+    if (cow_codec_decode(b->codec, w->bytes, pool->size[w->slot], pool->mask[w->slot], chunk) == 0 &&
+        (lengths = cow_lengths_open(check->file->loc.object, pool->type)) != NULL)
+        status = cow_lengths_check(lengths, chunk, elements, &sum);
+    cow_lengths_close(lengths);
+    free(chunk);
+    return status;
+}
+
+/* Elements that HDF5 stores itself: read by it, then hashed. */
+static void check_heap_slot(cli_check *check, const batch *b, slot_work *w)
+{
+    const cli_pool *pool = b->pool;
     hsize_t start[COW_MAX_RANK] = {0}, count[COW_MAX_RANK];
     hid_t space = H5Dget_space(pool->raw), memory = H5I_INVALID_HID;
     size_t elements = pool->chunk_bytes / pool->element_size;
@@ -158,8 +179,9 @@ static void check_heap_slot(cli_check *check, const cli_pool *pool, slot_work *w
     for (unsigned d = 0; d < pool->rank; d++)
         count[d] = pool->chunk[d];
     memory = H5Screate_simple((int)pool->rank, count, NULL);
-    chunk = cli_alloc(elements, pool->element_size);
-    if (space < 0 || memory < 0 || H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, count, NULL) < 0 ||
+    if (space < 0 || memory < 0 || check_lengths(check, b, w) < 0 ||
+        (chunk = calloc(elements, pool->element_size)) == NULL ||
+        H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, count, NULL) < 0 ||
         H5Dread(pool->raw, pool->type, memory, space, H5P_DEFAULT, chunk) < 0) {
         cli_damaged(check, CLI_BAD_SLOT, pool->id, w->slot, "its elements cannot be read: %s",
                     cli_reason(text, sizeof text));
@@ -180,6 +202,7 @@ static void check_heap_slot(cli_check *check, const cli_pool *pool, slot_work *w
     free(w->bad);
     H5Treclaim(pool->type, memory, H5P_DEFAULT, chunk);
 done:
+    free(w->bytes);
     free(chunk);
     cow_close(memory, space);
 }
@@ -197,7 +220,9 @@ void cli_check_slots(cli_check *check, const cli_pool *pool)
                     (unsigned long long)pool->id, pool->rows->row_size, row_size);
         goto done;
     }
-    if (!pool->heap && (b->codec = cow_codec_open(pool->dcpl, pool->type, pool->chunk_bytes)) == NULL) {
+    if (cow_native_element_size(check->file->loc.object, pool->type, &b->bytes) < 0 ||
+        (b->codec = cow_codec_open(pool->dcpl, pool->type, b->bytes *= pool->chunk_bytes / pool->element_size)) ==
+            NULL) {
         cli_damaged(check, CLI_BAD_ELSE, 0, 0, "the chunks of pool %llu cannot be checked: %s",
                     (unsigned long long)pool->id, cli_reason(text, sizeof text));
         goto done;
@@ -219,7 +244,7 @@ void cli_check_slots(cli_check *check, const cli_pool *pool)
             check->chunks++;
             check->bytes += pool->size[w->slot];
             if (pool->heap) {
-                check_heap_slot(check, pool, w);
+                check_heap_slot(check, b, w);
                 continue;
             }
             in_batch += pool->size[w->slot];

@@ -23,65 +23,62 @@ static herr_t note_chunk(const hsize_t *offset, unsigned mask, haddr_t address, 
     return 0;
 }
 
+hid_t cli_raw_open(const cli_file *file, uint64_t id)
+{
+    char path[COW_PATH_MAX];
+
+    if (id > UINT32_MAX)
+        return H5I_INVALID_HID;
+    cow_layout_raw_path(path, (uint32_t)id);
+    return cow_layout_hard(file->loc, path) < 0 ? H5I_INVALID_HID : H5Dopen2(file->id, path, H5P_DEFAULT);
+}
+
+/* What raw data and the table of slots say of themselves. */
+static int look_at_pool(const cli_file *file, cli_pool *pool)
+{
+    hid_t space = H5I_INVALID_HID;
+    cow_raw raw;
+    int status = -1;
+
+    if ((pool->raw = cli_raw_open(file, pool->id)) < 0 || (pool->type = H5Dget_type(pool->raw)) < 0 ||
+        (pool->dcpl = H5Dget_create_plist(pool->raw)) < 0 || (space = H5Dget_space(pool->raw)) < 0 ||
+        cow_layout_raw_shape(pool->type, space, pool->dcpl, &raw) < 0)
+        goto done;
+    pool->rank = raw.rank;
+    memcpy(pool->chunk, raw.chunk, sizeof pool->chunk);
+    pool->element_size = raw.element_size;
+    pool->chunk_bytes = raw.chunk_bytes;
+    pool->heap = cow_type_is_heap(pool->type, true) > 0;
+    if ((pool->rows = cow_layout_table_open(file->loc, COW_TABLE_SLOTS, (uint32_t)pool->id, pool->rank)) == NULL)
+        goto done;
+    pool->slots = pool->rows->rows;
+    pool->room = raw.room < pool->slots ? raw.room : pool->slots; /* slots without a row hold nothing */
+    status = 0;
+done:
+    if (space >= 0)
+        H5Sclose(space);
+    return status;
+}
+
 int cli_pool_open(const cli_file *file, uint64_t id, cli_pool *pool, char *why, size_t size)
 {
-    char path[64], text[512];
-    hsize_t extent[COW_MAX_RANK], chunk[COW_MAX_RANK];
-    hid_t space = H5I_INVALID_HID;
-    int status = -1, rank;
+    char text[512];
 
     *pool = (cli_pool){.id = id, .raw = H5I_INVALID_HID, .type = H5I_INVALID_HID, .dcpl = H5I_INVALID_HID};
-    snprintf(path, sizeof path, "/_versioned_data/raw/%llu", (unsigned long long)id);
-    if ((pool->raw = H5Dopen2(file->id, path, H5P_DEFAULT)) < 0 || (pool->type = H5Dget_type(pool->raw)) < 0 ||
-        (pool->dcpl = H5Dget_create_plist(pool->raw)) < 0 || (space = H5Dget_space(pool->raw)) < 0) {
-        snprintf(why, size, "%s cannot be opened: %s", path, cli_reason(text, sizeof text));
-        goto done;
+    if (look_at_pool(file, pool) < 0) {
+        snprintf(why, size, "pool %llu cannot be opened: %s", (unsigned long long)id, cli_reason(text, sizeof text));
+        cli_pool_close(pool);
+        return -1;
     }
-    rank = H5Sget_simple_extent_dims(space, extent, NULL);
-    if (rank < 1 || H5Pget_layout(pool->dcpl) != H5D_CHUNKED || H5Pget_chunk(pool->dcpl, rank, chunk) != rank) {
-        snprintf(why, size, "%s is not a chunked dataset", path);
-        goto done;
-    }
-    pool->rank = (unsigned)rank;
-    pool->chunk_bytes = pool->element_size = H5Tget_size(pool->type);
-    for (unsigned d = 0; d < pool->rank; d++) {
-        pool->chunk[d] = chunk[d];
-        if (chunk[d] == 0 || __builtin_mul_overflow(pool->chunk_bytes, chunk[d], &pool->chunk_bytes)) {
-            snprintf(why, size, "%s has impossible chunks", path);
-            goto done;
-        }
-    }
-    pool->heap = cow_type_is_heap(pool->type, true) > 0;
-    snprintf(path, sizeof path, "/_versioned_data/slots/%llu", (unsigned long long)id);
-    if ((pool->rows = cow_native_table_open(file->loc, path)) == NULL) {
-        snprintf(why, size, "%s cannot be opened: %s", path, cli_reason(text, sizeof text));
-        goto done;
-    }
-    pool->slots = pool->rows->rows;
-    pool->room = extent[0] / chunk[0];
-    /* Chunks that are stored are in an index of the file, so their number is limited by the file; the extent is not. */
-    hsize_t stored = 0;
-    if (H5Dget_num_chunks(pool->raw, H5S_ALL, &stored) < 0) {
-        snprintf(why, size, "the chunks of pool %llu cannot be listed: %s", (unsigned long long)id,
-                 cli_reason(text, sizeof text));
-        goto done;
-    }
-    if (pool->room > 2 * (stored > pool->slots ? stored : pool->slots) + 1024)
-        pool->room = 2 * (stored > pool->slots ? stored : pool->slots) + 1024;
     pool->size = cli_alloc(pool->room, sizeof *pool->size);
     pool->mask = cli_alloc(pool->room, sizeof *pool->mask);
     if (H5Dchunk_iter(pool->raw, H5P_DEFAULT, note_chunk, pool) < 0) {
         snprintf(why, size, "the chunks of pool %llu cannot be listed: %s", (unsigned long long)id,
                  cli_reason(text, sizeof text));
-        goto done;
-    }
-    status = 0;
-done:
-    if (space >= 0)
-        H5Sclose(space);
-    if (status < 0)
         cli_pool_close(pool);
-    return status;
+        return -1;
+    }
+    return 0;
 }
 
 void cli_pool_close(cli_pool *pool)
@@ -96,12 +93,12 @@ void cli_pool_close(cli_pool *pool)
 
 int cli_pool_count(const cli_file *file, uint64_t *count, char *why, size_t size)
 {
-    cow_table *table = cow_native_table_open(file->loc, "/_versioned_data/pools");
+    cow_table *table = cow_layout_table_open(file->loc, COW_TABLE_POOLS, 0, 0);
     char text[512];
 
     *count = 0;
     if (table == NULL) {
-        snprintf(why, size, "the table /_versioned_data/pools cannot be opened: %s", cli_reason(text, sizeof text));
+        snprintf(why, size, "the table of pools cannot be opened: %s", cli_reason(text, sizeof text));
         return -1;
     }
     *count = table->rows;

@@ -4,6 +4,8 @@
 
 #include "common.h"
 
+#include "layout/layout.h"
+
 #include "store/digest.h"
 #include "store/index.h"
 
@@ -16,12 +18,14 @@ typedef struct cli_pool {
     bool heap;       /* variable-length or new-style reference parts: not plain bytes */
     cow_table *rows; /* /_versioned_data/slots/<id> */
     uint64_t slots;  /* rows of it */
-    uint64_t room;   /* slots that raw data has room for */
+    uint64_t room;   /* of these, those that raw data has room for */
     uint64_t *size;  /* room: bytes as stored, 0: never written */
     uint32_t *mask;  /* room: filter mask */
     uint64_t bytes;  /* as stored, of all slots */
 } cli_pool;
 
+/* The chunks of a pool, H5I_INVALID_HID: cannot be opened (cli_reason). */
+hid_t cli_raw_open(const cli_file *file, uint64_t id);
 /* 0; or -1 and WHY. */
 int cli_pool_open(const cli_file *file, uint64_t id, cli_pool *pool, char *why, size_t size);
 void cli_pool_close(cli_pool *pool);

@@ -14,6 +14,7 @@
 #include "journal/driver.h"
 #include "output.h"
 #include "plugin.h"
+#include "pools.h"
 #include "vol/vol.h"
 
 #include <errno.h>
@@ -239,15 +240,14 @@ static void list_versions(salvage *s)
 static void compress_option(salvage *s, char **options)
 {
     static const char *const codecs[] = {"blosclz", "lz4", "lz4hc", NULL, "zlib", "zstd"};
-    char path[64], text[64] = "";
+    char text[64] = "";
     hid_t raw, dcpl;
     bool shuffle = false;
 
     for (size_t i = 0; i < s->dataset_count && text[0] == '\0'; i++) {
         if (!(s->datasets[i].flags & 1))
             continue;
-        snprintf(path, sizeof path, HISTORY "/raw/%u", (unsigned)s->datasets[i].pool);
-        if ((raw = H5Dopen2(s->file.id, path, H5P_DEFAULT)) < 0)
+        if ((raw = cli_raw_open(&s->file, s->datasets[i].pool)) < 0)
             continue;
         dcpl = H5Dget_create_plist(raw);
         for (int n = 0; n < H5Pget_nfilters(dcpl); n++) {
@@ -381,7 +381,7 @@ static int put_log(salvage *s, char *why, size_t size)
     }
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         H5Tinsert(type, texts[i].name, texts[i].offset, text);
-    look = (cli_file){.id = file};
+    look = (cli_file){.id = file, .loc = {H5VLobject(file), H5I_FILE}};
     if (cli_versions_read(&look, &rows, &count, why, size) < 0)
         goto done;
     for (size_t v = 0; v < s->versions; v++) {
@@ -491,7 +491,7 @@ static int child(const char *name, const char *temporary, unsigned first_way, si
     }
     if (salvage_at(&s, "index"))
         salvage_tell(&s, "said", cli_json_text("the HDF5 library crashes on the index"));
-    else if ((s.index = cow_native_table_open(s.file.loc, HISTORY "/index")) == NULL) {
+    else if ((s.index = cow_layout_table_open(s.file.loc, COW_TABLE_INDEX, 0, 0)) == NULL) {
         cli_reason(why, sizeof why);
         char *text = cli_format("the index cannot be opened: %s", why);
         salvage_tell(&s, "said", cli_json_text(text));

@@ -54,7 +54,6 @@ hid_t salvage_dcpl(salvage *s, hid_t native)
     const cli_dataset_row *row = NULL;
     uint64_t number = 0;
     cow_root root;
-    char path[64];
     bool fixed = true, known;
     int kind = dcpl < 0 ? -1 : cli_source(native, &number), rank;
 
@@ -72,8 +71,7 @@ hid_t salvage_dcpl(salvage *s, hid_t native)
     H5Pset_layout(dcpl, H5D_CONTIGUOUS);
     if (!fixed || row == NULL || row->layout == H5D_CHUNKED) {
         H5Pset_chunk(dcpl, rank, chunk);
-        snprintf(path, sizeof path, "/_versioned_data/raw/%llu", known ? (unsigned long long)root.pool : 0ull);
-        if (known && (row == NULL || !(row->flags & 1)) && (raw = H5Dopen2(s->file.id, path, H5P_DEFAULT)) >= 0) {
+        if (known && (row == NULL || !(row->flags & 1)) && (raw = cli_raw_open(&s->file, root.pool)) >= 0) {
             hid_t list = H5Dget_create_plist(raw);
             for (int i = 0, n = list < 0 ? 0 : H5Pget_nfilters(list); i < n; i++) {
                 unsigned flags, config, values[64];
@@ -107,10 +105,21 @@ typedef struct salvage_digests {
     size_t count;
 } salvage_digests;
 
+static cow_table *slot_rows(const salvage *s, uint32_t pool, hid_t raw)
+{
+    hid_t type = H5Dget_type(raw), space = H5Dget_space(raw), dcpl = H5Dget_create_plist(raw);
+    cow_table *rows = NULL;
+    cow_raw shape;
+
+    if (type >= 0 && space >= 0 && dcpl >= 0 && cow_layout_raw_shape(type, space, dcpl, &shape) == 0)
+        rows = cow_layout_table_open(s->file.loc, COW_TABLE_SLOTS, pool, shape.rank);
+    cow_close(dcpl, space, type);
+    return rows;
+}
+
 static const salvage_digests *digests_of(salvage *s, uint64_t id)
 {
     salvage_digests *d;
-    char path[64];
     cow_table *rows;
 
     if (id > 1u << 20)
@@ -124,16 +133,14 @@ static const salvage_digests *digests_of(salvage *s, uint64_t id)
     if (d->made)
         return d;
     d->made = true;
-    snprintf(path, sizeof path, "/_versioned_data/raw/%llu", (unsigned long long)id);
-    d->raw = H5Dopen2(s->file.id, path, H5P_DEFAULT);
-    snprintf(path, sizeof path, "/_versioned_data/slots/%llu", (unsigned long long)id);
-    if ((rows = cow_native_table_open(s->file.loc, path)) == NULL) {
+    d->raw = cli_raw_open(&s->file, id);
+    if (d->raw < 0 || (rows = slot_rows(s, (uint32_t)id, d->raw)) == NULL) {
         cow_error_clear();
         H5Eclear2(H5E_DEFAULT);
         return d;
     }
     uint8_t *row = cli_alloc(1, rows->row_size);
-    for (uint64_t i = 0; rows->row_size >= COW_SLOT_TRIMMED_AT && i < rows->rows; i++) {
+    for (uint64_t i = 0; i < rows->rows; i++) {
         if (rows->read(rows, i, 1, row) < 0)
             memset(row, 0, rows->row_size);
         if ((d->count & (d->count - 1)) == 0)
@@ -713,20 +720,22 @@ static int move_whole(salvage *s, const salvage_object *object, hid_t from, hid_
 {
     hid_t type = H5Dget_type(from), space = H5Dget_space(from), memory = type < 0 ? type : H5Tcopy(type);
     uint64_t elements;
+    size_t n;
     char why[1024];
     void *buffer = NULL;
     int status = 0;
 
     if (memory < 0 || space < 0 || cow_space_elements(space, &elements) < 0 || elements == 0)
         goto done;
-    if (cow_times(elements, H5Tget_size(memory)) > (uint64_t)1 << 30) { /* never one of HDF5's own small ones */
+    if (cow_layout_values(s->file.loc, memory, space, false, &n) < 0) { /* not all of it is stored here: piece by piece */
+        cow_error_clear();
         if (to >= 0 && cow_tree_copy_elements(&s->copy, from, to, object->path) < 0) {
             s->copy.why[0] = '\0';
             salvage_lost(s, object->path, NULL, elements, "not all of it can be read");
         }
         goto done;
     }
-    buffer = cli_alloc(elements, H5Tget_size(memory));
+    buffer = cli_alloc(n, H5Tget_size(memory));
     if (H5Dread(from, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, buffer) < 0) {
         cli_reason(why, sizeof why);
         salvage_lost(s, object->path, NULL, elements, why);

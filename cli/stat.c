@@ -368,7 +368,7 @@ static int stat_file(cli_file *file, bool json)
         cli_datasets_read(file, &s.datasets, &s.dataset_count, why, sizeof why) < 0 ||
         cli_pool_count(file, &s.pool_count, why, sizeof why) < 0)
         goto damaged;
-    if ((s.log = cow_native_table_open(file->loc, "/_versioned_data/index")) == NULL) {
+    if ((s.log = cow_layout_table_open(file->loc, COW_TABLE_INDEX, 0, 0)) == NULL) {
         cli_reason(why, sizeof why);
         goto damaged;
     }

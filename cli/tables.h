@@ -1,25 +1,15 @@
-/* The tables of a history, read by the names of their columns, so that columns added later do no harm. Everything that
- * is read is checked for plausible size; nothing is believed about the values. Layout: docs/format.md. */
+/* The tables of a history, as the door gives them out (connector/layout/layout.h): nothing is believed about the values. */
 #ifndef CLI_TABLES_H
 #define CLI_TABLES_H
 
 #include "common.h"
 
-/* A row of /_versioned_data/log. Strings are never NULL. */
-typedef struct cli_version {
-    char *name, *user, *host, *program, *hdf5, *h5cow, *message;
-    int64_t parent, time, added, chunks, changed;
-    uint8_t open;
-} cli_version;
-typedef struct cli_dataset_row {
-    uint64_t head, root;
-    uint32_t pool;
-    uint8_t layout, alloc_time, fill_time, flags;
-} cli_dataset_row;
-typedef struct cli_snapshot_row {
-    uint64_t head, snapshot, version;
-    uint64_t elements, attributes; /* checksums; 0: none */
-} cli_snapshot_row;
+#include "layout/layout.h"
+
+/* Rows as they are in the file. Of the log: texts are free()'s, and never NULL. */
+typedef cow_log_row cli_version;
+typedef cow_dataset_row cli_dataset_row;
+typedef cow_snapshot_row cli_snapshot_row;
 
 /* 0; or -1 and WHY. *ROWS: free with the function below, or free(). */
 int cli_versions_read(const cli_file *file, cli_version **rows, size_t *count, char *why, size_t size);

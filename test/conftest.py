@@ -32,42 +32,44 @@ importlib.import_module(h5py.h5.__name__.rpartition('.')[0] + '._errors').unsile
 """
 
 
+def lookup3(data):
+    """The checksum of HDF5's metadata."""
+
+    def turn(x, k):
+        return (x << k | x >> 32 - k) & 0xFFFFFFFF
+
+    def word(at):
+        return int.from_bytes(data[at : at + 4], "little")
+
+    a = b = c = 0xDEADBEEF + len(data) & 0xFFFFFFFF
+    at = 0
+    while len(data) - at > 12:
+        a, b, c = a + word(at), b + word(at + 4), c + word(at + 8)
+        for k in (4, 6, 8, 16, 19, 4):
+            a = ((a - c) & 0xFFFFFFFF) ^ turn(c & 0xFFFFFFFF, k)
+            c = (c + b) & 0xFFFFFFFF
+            a, b, c = b & 0xFFFFFFFF, c, a
+        at += 12
+    a, b, c = (x & 0xFFFFFFFF for x in (a + word(at), b + word(at + 4), c + word(at + 8)))
+    for k in (14, 11, 25, 16, 4, 14, 24):
+        c = ((c ^ b) - turn(b, k)) & 0xFFFFFFFF
+        a, b, c = b, c, a
+    return b
+
+
 def pytest_terminal_summary(terminalreporter):
     terminalreporter.write_line(again())
 
 
 def unfence(path):
     """Take the fence off a file with history, as no program does, so that HDF5 without the connector can damage it."""
-
-    def checksum(data):  # lookup3, as in HDF5
-        def turn(x, k):
-            return (x << k | x >> 32 - k) & 0xFFFFFFFF
-
-        def word(at):
-            return int.from_bytes(data[at : at + 4], "little")
-
-        a = b = c = 0xDEADBEEF + len(data) & 0xFFFFFFFF
-        at = 0
-        while len(data) - at > 12:
-            a, b, c = a + word(at), b + word(at + 4), c + word(at + 8)
-            for k in (4, 6, 8, 16, 19, 4):
-                a = ((a - c) & 0xFFFFFFFF) ^ turn(c & 0xFFFFFFFF, k)
-                c = (c + b) & 0xFFFFFFFF
-                a, b, c = b & 0xFFFFFFFF, c, a
-            at += 12
-        a, b, c = (x & 0xFFFFFFFF for x in (a + word(at), b + word(at + 4), c + word(at + 8)))
-        for k in (14, 11, 25, 16, 4, 14, 24):
-            c = ((c ^ b) - turn(b, k)) & 0xFFFFFFFF
-            a, b, c = b, c, a
-        return b
-
     with open(path, "r+b") as f:
         head = bytearray(f.read(48))
         if head[:9] != b"\x89HDF\r\n\x1a\n\x03" or head[9] != 8:
             return
-        assert checksum(bytes(head[:44])) == int.from_bytes(head[44:], "little"), "not the checksum of HDF5"
+        assert lookup3(bytes(head[:44])) == int.from_bytes(head[44:], "little"), "not the checksum of HDF5"
         head[20:28] = b"\xff" * 8
-        head[44:] = checksum(bytes(head[:44])).to_bytes(4, "little")
+        head[44:] = lookup3(bytes(head[:44])).to_bytes(4, "little")
         f.seek(0)
         f.write(head)
 

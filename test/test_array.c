@@ -194,7 +194,7 @@ static void world_open(world *w, const setting *s)
         assert_non_null(raw);
         H5Sclose(raw_space);
         raw_dcpl = cow_native_dataset_dcpl(raw);
-        store = cow_native_chunk_store(raw, raw_dcpl);
+        store = cow_native_chunk_store(H5VLobject(w->file), raw, raw_dcpl);
     } else {
         raw_dcpl = H5Dget_create_plist(w->twin);
         w->spy = calloc(1, sizeof *w->spy);
@@ -203,7 +203,9 @@ static void world_open(world *w, const setting *s)
         store = &w->spy->store;
     }
     assert_non_null(store);
-    a->codec = cow_codec_open(raw_dcpl, a->type, a->chunk_bytes);
+    if (s->native)
+        assert_int_equal(cow_native_element_size(H5VLobject(w->file), a->type, &a->file_element_size), 0);
+    a->codec = cow_codec_open(raw_dcpl, a->type, s->native ? cow_array_file_chunk_bytes(a) : a->chunk_bytes);
     assert_non_null(a->codec);
     H5Pclose(raw_dcpl);
     a->pool = cow_pool_open("pool 1", s->rank, cow_table_memory(cow_slot_row_size(s->rank)), store);

@@ -157,7 +157,7 @@ static int commit_dataset(cow_dataset *dataset)
     w.view.grid = &array->grid;
     w.view.type = array->type;
     w.view.source_rows = cow_pool_slots(array->pool) * array->grid.chunk[0];
-    cow_pool_path(w.view.source, dataset->row.pool);
+    cow_layout_raw_path(w.view.source, dataset->row.pool);
     memcpy(root.extent, array->extent, sizeof root.extent);
     memcpy(root.maximum, array->maximum, sizeof root.maximum);
     memcpy(root.chunk, array->grid.chunk, sizeof root.chunk);

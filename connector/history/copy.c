@@ -190,7 +190,7 @@ static int share(copied *o, cow_dataset *source)
         goto done;
     context.fill_dcpl = fill;
     context.source_rows = cow_pool_slots(array->pool) * array->grid.chunk[0];
-    cow_pool_path(context.source, source->row.pool);
+    cow_layout_raw_path(context.source, source->row.pool);
     if (cow_root_append(file->index, &root, &offset) < 0 || cow_view_root(&context, offset, &root) < 0)
         goto done;
     cow_view_path(view, offset);

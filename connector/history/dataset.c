@@ -16,8 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DXPL           H5P_DATASET_XFER_DEFAULT
-#define TINY_BYTES     4096       /* a dataset up to this size that cannot grow is kept by HDF5 itself */
+#define DXPL       H5P_DATASET_XFER_DEFAULT
+#define TINY_BYTES 4096 /* a dataset up to this size that cannot grow is kept by HDF5 itself */
 
 void cow_head_path(char path[COW_PATH_MAX], uint64_t id)
 {
@@ -34,7 +34,7 @@ int cow_dataset_row_read(cow_file *file, uint64_t id, cow_dataset_row *row)
     if (id >= file->datasets->rows)
         return cow_error(COW_CORRUPT, "%s: dataset %llu is named, but there are %llu; try: h5cow verify", file->name,
                          (unsigned long long)id, (unsigned long long)file->datasets->rows);
-    return file->datasets->read(file->datasets, id, 1, row);
+    return cow_layout_rows(file->datasets, COW_TABLE_DATASETS, id, 1, row);
 }
 
 int cow_type_is_heap(hid_t type, bool references)
@@ -264,6 +264,16 @@ int cow_dataset_hold(cow_dataset *dataset, void *native)
     return 0;
 }
 
+/* Chunks are decoded as the pool says, and shown as the dataset and its root record say: that must be the same. */
+static bool other_shape(const cow_pool_entry *pool, hid_t type, const cow_root *root)
+{
+    bool other = root->rank != pool->raw.rank || H5Tequal(type, pool->type) <= 0;
+
+    for (unsigned d = 0; !other && d < root->rank; d++)
+        other = root->chunk[d] != pool->raw.chunk[d] || root->extent[d] > root->maximum[d];
+    return other;
+}
+
 /* Everything of the state that follows from root record, row and the native object, whose creation properties DCPL
  * become the state's, also when it fails. Takes one reference. */
 static cow_dataset *dataset_make(cow_file *file, void *native, hid_t dcpl, uint64_t address, bool snapshot,
@@ -293,10 +303,16 @@ static cow_dataset *dataset_make(cow_file *file, void *native, hid_t dcpl, uint6
     array->type = H5I_INVALID_HID;
     make_label(dataset, native);
     if (dcpl < 0 || (type = cow_native_dataset_type(native)) < 0 || (array->type = H5Tcopy(type)) < 0 ||
-        (pool = cow_pools_get(file, (uint32_t)root->pool)) == NULL)
+        (pool = cow_pools_get(file, root->pool > UINT32_MAX ? UINT32_MAX : (uint32_t)root->pool)) == NULL)
         goto failed;
     if (H5Pget_chunk_opts(pool->dcpl, &options) < 0) {
         cow_error_native("%s: cannot read how its chunks are stored", array->label);
+        goto failed;
+    }
+    if (other_shape(pool, array->type, root)) {
+        cow_error(COW_CORRUPT,
+                  "%s: the chunks of the dataset are not those of its pool %u; to see what is damaged: h5cow verify %s",
+                  file->name, pool->id, file->name);
         goto failed;
     }
     dataset->named_type = H5Tcommitted(type) > 0;
@@ -552,8 +568,7 @@ int cow_head_open(cow_file *file, uint64_t address, cow_loc *object, bool *borro
     H5O_token_t token = cow_token(address);
     uint64_t found;
 
-    *borrowed =
-        cow_map_get(&file->open_datasets, address, &found) && ((cow_dataset *)(uintptr_t)found)->native != NULL;
+    *borrowed = cow_map_get(&file->open_datasets, address, &found) && ((cow_dataset *)(uintptr_t)found)->native != NULL;
     if (!*borrowed)
         return cow_native_open_token(file->loc, &token, object);
     *object = (cow_loc){((cow_dataset *)(uintptr_t)found)->native, H5I_DATASET};

@@ -34,40 +34,26 @@ H5O_token_t cow_token(uint64_t address)
     return token;
 }
 
-static int get_format(cow_loc file, uint32_t *format)
+static int check_format(cow_loc file)
 {
-    cow_loc group;
-    int found;
-
-    if (cow_native_open(file, COW_ROOT, &group) < 0)
-        return -1;
-    found = group.type == H5I_GROUP ? cow_native_attribute_get(group, "format", H5T_NATIVE_UINT32, format) : 0;
-    return cow_native_close(group) < 0 ? -1 : found;
-}
-
-int cow_file_versioned(void *native_file)
-{
-    cow_loc file = {native_file, H5I_FILE};
     uint32_t format = 0;
-    int found = cow_native_exists(file, COW_ROOT);
+    int found = cow_layout_number(file, COW_FORMAT_NAME, H5T_STD_U32LE, &format);
 
-    if (found <= 0)
-        return found;
-#if H5_VERSION_GE(2, 0, 0)
-    /* It reads attributes only through a handle that could read variable-length data, and in H5Fopen this one cannot. */
-    if ((file.object = cow_native_file_reopen(native_file)) == NULL)
-        return -1;
-    found = get_format(file, &format);
-    if (cow_native_file_close(file.object) < 0)
-        found = -1;
-#else
-    found = get_format(file, &format);
-#endif
     if (found > 0 && format != COW_FORMAT)
         return cow_error(COW_UNSUPPORTED,
                          "the file's history has format %u; this h5cow reads format %u: use a newer h5cow", format,
                          COW_FORMAT);
-    return found; /* a group of that name without @format is somebody else's */
+    return found;
+}
+
+int cow_file_versioned(void *native_file)
+{
+    return check_format((cow_loc){native_file, H5I_FILE});
+}
+
+int cow_file_has_history(void *native_file)
+{
+    return cow_layout_has((cow_loc){native_file, H5I_FILE}, COW_FORMAT_NAME);
 }
 
 int cow_file_fail(cow_file *file)
@@ -192,64 +178,10 @@ const H5O_token_t *cow_file_root_token(const cow_file *file)
 
 /* ---- tables ---- */
 
-hid_t cow_dataset_row_type(void)
+static int open_table(cow_file *file, cow_table_kind kind, cow_table **table)
 {
-    hid_t type = H5Tcreate(H5T_COMPOUND, 24);
-
-    if (type < 0 || H5Tinsert(type, "head", 0, H5T_STD_U64LE) < 0 || H5Tinsert(type, "root", 8, H5T_STD_U64LE) < 0 ||
-        H5Tinsert(type, "pool", 16, H5T_STD_U32LE) < 0 || H5Tinsert(type, "layout", 20, H5T_STD_U8LE) < 0 ||
-        H5Tinsert(type, "alloc_time", 21, H5T_STD_U8LE) < 0 || H5Tinsert(type, "fill_time", 22, H5T_STD_U8LE) < 0 ||
-        H5Tinsert(type, "flags", 23, H5T_STD_U8LE) < 0)
-        cow_error_native("cannot describe a table");
-    return type;
-}
-
-hid_t cow_snapshot_row_type(void)
-{
-    hid_t type = H5Tcreate(H5T_COMPOUND, 40);
-
-    if (type < 0 || H5Tinsert(type, "head", 0, H5T_STD_U64LE) < 0 ||
-        H5Tinsert(type, "snapshot", 8, H5T_STD_U64LE) < 0 || H5Tinsert(type, "version", 16, H5T_STD_U64LE) < 0 ||
-        H5Tinsert(type, "elements", 24, H5T_STD_U64LE) < 0 || H5Tinsert(type, "attributes", 32, H5T_STD_U64LE) < 0)
-        cow_error_native("cannot describe a table");
-    return type;
-}
-
-static hid_t pool_row_type(void)
-{
-    hsize_t size = COW_HASH_SIZE;
-    hid_t type = H5Tcreate(H5T_COMPOUND, COW_HASH_SIZE), bytes = H5Tarray_create2(H5T_STD_U8LE, 1, &size);
-
-    if (type < 0 || bytes < 0 || H5Tinsert(type, "signature", 0, bytes) < 0)
-        cow_error_native("cannot describe a table");
-    if (bytes >= 0)
-        H5Tclose(bytes);
-    return type;
-}
-
-static hid_t byte_type(void)
-{
-    return H5Tcopy(H5T_STD_U8LE);
-}
-
-static int make_table(cow_file *file, const char *path, hid_t (*type_of)(void), size_t chunk_bytes, bool checked,
-                      cow_table **table)
-{
-    hid_t type = type_of();
-
-    *table = type < 0 ? NULL : cow_native_table_create(file->loc, path, type, chunk_bytes, checked);
-    if (type >= 0)
-        H5Tclose(type);
-    return *table == NULL ? -1 : 0;
-}
-
-static int open_table(cow_file *file, const char *path, size_t row_size, cow_table **table)
-{
-    if ((*table = cow_native_table_open(file->loc, path)) == NULL)
+    if (*table == NULL && (*table = cow_layout_table_open(file->loc, kind, 0, 0)) == NULL)
         return cow_context("%s: the history of the file is incomplete; try: h5cow verify", file->name);
-    if ((*table)->row_size != row_size)
-        return cow_error(COW_CORRUPT, "%s: %s has rows of %zu bytes instead of %zu; try: h5cow verify", file->name,
-                         path, (*table)->row_size, row_size);
     return 0;
 }
 
@@ -266,15 +198,15 @@ static void close_tables(cow_file *file)
 
 int cow_file_open_snapshots(cow_file *file)
 {
-    return file->snapshots == NULL ? open_table(file, COW_ROOT "/snapshots", 40, &file->snapshots) : 0;
+    return open_table(file, COW_TABLE_SNAPSHOTS, &file->snapshots);
 }
 
 int cow_file_open_all(cow_file *file)
 {
     if (file->opened_all)
         return 0;
-    if ((file->pools == NULL && open_table(file, COW_ROOT "/pools", COW_HASH_SIZE, &file->pools) < 0) ||
-        cow_file_open_snapshots(file) < 0 || cow_log_rows(file->loc, &file->log_rows) < 0)
+    if (open_table(file, COW_TABLE_POOLS, &file->pools) < 0 || cow_file_open_snapshots(file) < 0 ||
+        cow_log_rows(file->loc, &file->log_rows) < 0)
         return -1;
     file->version_row = (int64_t)file->log_rows - 1;
     file->opened_all = true;
@@ -284,8 +216,8 @@ int cow_file_open_all(cow_file *file)
 /* Who only reads rarely needs the others, and opening takes time. */
 static int open_tables(cow_file *file)
 {
-    if (open_table(file, COW_ROOT "/datasets", 24, &file->datasets) < 0 ||
-        open_table(file, COW_ROOT "/index", 1, &file->index) < 0 || (file->writable && cow_file_open_all(file) < 0))
+    if (open_table(file, COW_TABLE_DATASETS, &file->datasets) < 0 ||
+        open_table(file, COW_TABLE_INDEX, &file->index) < 0 || (file->writable && cow_file_open_all(file) < 0))
         return -1;
     file->laid_out = true;
     return 0;
@@ -318,10 +250,10 @@ int cow_file_lay_out(cow_file *file)
     if (cow_native_close(root) < 0 || status < 0)
         return -1;
     if (cow_log_create(file->loc) < 0 ||
-        make_table(file, COW_ROOT "/datasets", cow_dataset_row_type, 4096, true, &file->datasets) < 0 ||
-        make_table(file, COW_ROOT "/pools", pool_row_type, 1024, true, &file->pools) < 0 ||
-        make_table(file, COW_ROOT "/snapshots", cow_snapshot_row_type, 4096, true, &file->snapshots) < 0 ||
-        make_table(file, COW_ROOT "/index", byte_type, 4096, false, &file->index) < 0)
+        (file->datasets = cow_layout_table_create(file->loc, COW_TABLE_DATASETS, 0, 0)) == NULL ||
+        (file->pools = cow_layout_table_create(file->loc, COW_TABLE_POOLS, 0, 0)) == NULL ||
+        (file->snapshots = cow_layout_table_create(file->loc, COW_TABLE_SNAPSHOTS, 0, 0)) == NULL ||
+        (file->index = cow_layout_table_create(file->loc, COW_TABLE_INDEX, 0, 0)) == NULL)
         return -1;
     file->version_row = -1;
     file->laid_out = file->opened_all = true;
@@ -419,6 +351,7 @@ cow_file *cow_file_attach(void *native_file, const char *name, bool writable, bo
     const cow_journal *journal;
     H5O_info2_t info;
     cow_file *file;
+    int found;
 
     if (cow_native_info(at, NULL, H5O_INFO_BASIC, &info) < 0)
         return NULL;
@@ -460,8 +393,11 @@ cow_file *cow_file_attach(void *native_file, const char *name, bool writable, bo
     if (created) {
         if (cow_changed_object(file, &file->root, "/", COW_CHANGED_NEW) < 0)
             goto failed;
-    } else if (open_tables(file) < 0)
+    } else if ((found = check_format(file->loc)) <= 0 || open_tables(file) < 0) {
+        if (found == 0)
+            cow_error(COW_CORRUPT, "%s: its history has vanished", name);
         goto failed;
+    }
     if (writable && check_name(file) < 0)
         goto failed;
     return file;

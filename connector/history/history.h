@@ -15,10 +15,8 @@
 #define COW_HISTORY_H
 
 #include "io/array.h"
-#include "native/native.h"
+#include "layout/layout.h"
 #include "options.h"
-
-#define COW_GROUP "_versioned_data"
 
 typedef struct cow_file cow_file;
 typedef struct cow_dataset cow_dataset;
@@ -28,6 +26,9 @@ typedef struct cow_dataset cow_dataset;
 /* 1: the open native file has history (made by h5cow, of a format this build knows), 0: it has none, -1: it has, but
  * of a newer format, or damaged: the error says so. */
 int cow_file_versioned(void *native_file);
+/* The same inside of H5Fopen, where HDF5 cannot yet look at an attribute through the handle that it opens, but crashes where
+ * its type is a variable-length one: 1 only says that there is a history. cow_file_attach looks at its format. */
+int cow_file_has_history(void *native_file);
 
 /* Join, or make, the shared state of NATIVE_FILE, which is open read-write or read-only and has history, or, with
  * CREATED, has just been created empty and is to have it from now on. NAME: as the application gave it, for messages.

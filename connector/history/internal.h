@@ -22,40 +22,14 @@
 #include "history/map.h"
 #include "view/view.h"
 
-#define COW_FORMAT   1
-#define COW_ROOT     "/" COW_GROUP
-#define COW_NO_ROW   UINT64_MAX
-#define COW_ABSOLUTE "absolute_links" /* attribute of /_versioned_data */
-
-/* A row of /_versioned_data/datasets, in memory and in the file. */
-typedef struct cow_dataset_row {
-    uint64_t head, root;
-    uint32_t pool;
-    uint8_t layout, alloc_time, fill_time, flags;
-} cow_dataset_row;
-#define COW_FLAG_FILTERS_ADDED 1u
-#define COW_FLAG_ALLOCATED     2u /* late allocation has taken place */
-
-/* A row of /_versioned_data/snapshots. */
-typedef struct cow_snapshot_row {
-    uint64_t head, snapshot, version;
-    uint64_t elements, attributes; /* checksums: sums.c; 0: none */
-} cow_snapshot_row;
-
-/* A row of /_versioned_data/log. Texts are owned: cow_log_row_free. */
-typedef struct cow_log_row {
-    char *name;
-    int64_t parent, time;
-    char *user, *host, *program, *hdf5, *h5cow, *message;
-    int64_t added, chunks, changed;
-    uint8_t open;
-} cow_log_row;
+#define COW_NO_ROW UINT64_MAX
 
 typedef struct cow_pool_entry {
     uint32_t id;
     cow_pool *pool;
     cow_codec *codec;
-    hid_t dcpl;            /* of raw_data */
+    hid_t dcpl, type;      /* of raw_data */
+    cow_raw raw;           /* its shape when it was opened */
     uint64_t slots_before; /* when the transaction began */
 } cow_pool_entry;
 
@@ -170,15 +144,12 @@ int cow_file_join_reader(cow_loc object, unsigned long fileno, const cow_file *l
 void cow_file_discard_now(cow_file *file);
 int cow_file_begin(cow_file *file); /* may_write, then OPEN */
 int cow_file_eoa(cow_file *file, uint64_t *eoa);
-hid_t cow_dataset_row_type(void);
-hid_t cow_snapshot_row_type(void);
 
 /* pools.c */
 cow_pool_entry *cow_pools_get(cow_file *file, uint32_t id);
 /* The pool for chunks of TYPE with the creation properties DCPL (chunked); made when there is none. */
 int cow_pools_find(cow_file *file, hid_t type, hid_t dcpl, uint32_t *id);
 void cow_pools_close(cow_file *file);
-void cow_pool_path(char path[COW_PATH_MAX], uint32_t id);
 
 /* dataset.c */
 /* A handle of our own on a head that is about to change. NATIVE: one that the application has, or NULL. */
@@ -267,15 +238,9 @@ void cow_past_free(cow_file *file);
 int cow_deleted_note(cow_file *file, const cow_map *met, uint64_t row);
 
 /* versions.c */
-int cow_log_create(cow_loc file);
-int cow_log_rows(cow_loc file, uint64_t *rows);
-int cow_log_read(cow_loc file, uint64_t row, cow_log_row *out);
 /* HDF5 puts the texts of the log and the mappings of views into a heap block that it has met since the file was opened
  * and that has room for them, or into a new one of 4 KiB. It meets those that the newest of ROWS rows lead to. */
 int cow_log_meet_blocks(cow_loc file, uint64_t rows);
-/* ROW == number of rows: appended. */
-int cow_log_write(cow_loc file, uint64_t row, const cow_log_row *in);
-void cow_log_row_free(cow_log_row *row);
 /* Fill in who, where, what and when. */
 int cow_log_row_describe(cow_log_row *row, const char *message);
 

@@ -17,13 +17,13 @@ int cow_snapshots_load(cow_file *file)
         return 0;
     if (cow_file_open_snapshots(file) < 0)
         return -1;
-    rows = file->snapshots->rows;
-    free(file->snapshot); /* of an attempt that failed */
+    rows = file->snapshots->rows; /* not more than the file has bytes for */
+    free(file->snapshot);         /* of an attempt that failed */
     file->snapshot = NULL;
     if (rows > 0 && (file->snapshot = malloc(rows * sizeof *file->snapshot)) == NULL)
         return cow_error(COW_MEMORY, "%s: no memory for %llu snapshots", file->name, (unsigned long long)rows);
-    if (file->snapshots->read(file->snapshots, 0, rows, file->snapshot) < 0)
-        return -1;
+    if (cow_layout_rows(file->snapshots, COW_TABLE_SNAPSHOTS, 0, rows, file->snapshot) < 0)
+        return cow_error_where(file->name, "reading which snapshots there are");
     file->snapshot_room = file->snapshot_count = file->snapshot_written = rows;
     for (uint64_t i = 0; i < rows; i++)
         if (cow_map_put(&file->snapshot_of, file->snapshot[i].head, i) < 0 ||

@@ -10,16 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-void cow_pool_path(char path[COW_PATH_MAX], uint32_t id)
-{
-    snprintf(path, COW_PATH_MAX, COW_ROOT "/raw/%u", id);
-}
-
-static void slots_path(char path[COW_PATH_MAX], uint32_t id)
-{
-    snprintf(path, COW_PATH_MAX, COW_ROOT "/slots/%u", id);
-}
-
 /* ---- signature ---- */
 
 typedef struct buffer {
@@ -129,64 +119,55 @@ done:
 
 /* ---- opening and making ---- */
 
-static hid_t slot_row_type(unsigned rank)
+/* Type, creation properties and shape of raw_data, before anything is made for them. */
+static int pool_shape(cow_file *file, cow_pool_entry *entry, void *raw_data)
 {
-    hsize_t hash = COW_HASH_SIZE, extent = rank;
-    hid_t type = H5Tcreate(H5T_COMPOUND, cow_slot_row_size(rank));
-    hid_t bytes = H5Tarray_create2(H5T_STD_U8LE, 1, &hash), dims = H5Tarray_create2(H5T_STD_U32LE, 1, &extent);
+    hid_t space = cow_native_dataset_space(raw_data);
+    int status = -1;
 
-    if (type < 0 || bytes < 0 || dims < 0 || H5Tinsert(type, "hash", 0, bytes) < 0 ||
-        H5Tinsert(type, "checksum", COW_HASH_SIZE, H5T_STD_U64LE) < 0 ||
-        H5Tinsert(type, "extent", COW_HASH_SIZE + 8, dims) < 0)
-        cow_error_native("cannot describe a slot table");
-    cow_close(dims, bytes);
-    return type;
+    if (space >= 0 && (entry->dcpl = cow_native_dataset_dcpl(raw_data)) >= 0 &&
+        (entry->type = cow_native_dataset_type(raw_data)) >= 0)
+        status = cow_layout_raw_shape(entry->type, space, entry->dcpl, &entry->raw);
+    cow_close(space);
+    return status < 0 ? cow_context("%s: pool %u cannot be used; try: h5cow verify", file->name, entry->id) : 0;
+}
+
+/* Bytes of a chunk as the filters give it. */
+static int decoded_bytes(const cow_file *file, const cow_pool_entry *entry, size_t *bytes)
+{
+    *bytes = entry->raw.chunk_bytes;
+    if (cow_type_is_heap(entry->type, true) > 0) {
+        if (cow_native_element_size(file->native, entry->type, bytes) < 0)
+            return -1;
+        *bytes *= entry->raw.chunk_bytes / entry->raw.element_size;
+    }
+    return 0;
 }
 
 static int pool_open(cow_file *file, cow_pool_entry *entry)
 {
-    char raw[COW_PATH_MAX], slots[COW_PATH_MAX], name[COW_PATH_MAX];
-    hsize_t chunk[COW_MAX_RANK];
-    void *raw_data;
-    cow_table *table;
-    cow_chunk_store *store;
-    hid_t type = H5I_INVALID_HID;
+    char name[COW_PATH_MAX];
+    void *raw_data = cow_layout_raw_open(file->loc, entry->id);
+    cow_table *table = NULL;
+    cow_chunk_store *store = NULL;
     size_t bytes;
-    int rank, status = -1;
+    int status = -1;
 
-    cow_pool_path(raw, entry->id);
-    slots_path(slots, entry->id);
     snprintf(name, sizeof name, "pool %u", entry->id);
-    if ((raw_data = cow_native_dataset_open(file->loc, raw)) == NULL)
+    if (raw_data == NULL)
         return cow_context("%s: the chunks of %s cannot be opened", file->name, name);
-    if ((entry->dcpl = cow_native_dataset_dcpl(raw_data)) < 0 || (type = cow_native_dataset_type(raw_data)) < 0) {
+    if (pool_shape(file, entry, raw_data) < 0 || decoded_bytes(file, entry, &bytes) < 0 ||
+        (table = cow_layout_table_open(file->loc, COW_TABLE_SLOTS, entry->id, entry->raw.rank)) == NULL) {
         cow_native_dataset_close(raw_data);
         goto done;
     }
-    if ((store = cow_native_chunk_store(raw_data, entry->dcpl)) == NULL)
-        goto done;
-    if ((rank = H5Pget_chunk(entry->dcpl, COW_MAX_RANK, chunk)) < 1) {
-        store->close(store);
-        cow_error(COW_CORRUPT, "%s: %s is damaged; try: h5cow verify", file->name, name);
-        goto done;
-    }
-    bytes = H5Tget_size(type);
-    for (int d = 0; d < rank; d++)
-        bytes *= chunk[d];
-    if ((table = cow_native_table_open(file->loc, slots)) == NULL) {
-        store->close(store);
-        goto done;
-    }
-    if (table->row_size != cow_slot_row_size((unsigned)rank)) {
-        cow_error(COW_CORRUPT, "%s: the slot table of %s has rows of %zu bytes; try: h5cow verify", file->name, name,
-                  table->row_size);
+    if ((store = cow_native_chunk_store(file->native, raw_data, entry->dcpl)) == NULL) {
         table->close(table);
-        store->close(store);
         goto done;
     }
-    if ((entry->pool = cow_pool_open(name, (unsigned)rank, table, store)) == NULL)
+    if ((entry->pool = cow_pool_open(name, entry->raw.rank, table, store)) == NULL)
         goto done;
-    if ((entry->codec = cow_codec_open(entry->dcpl, type, bytes)) == NULL) {
+    if ((entry->codec = cow_codec_open(entry->dcpl, entry->type, bytes)) == NULL) {
         cow_context("%s: the chunks of %s cannot be decoded", file->name, name);
         cow_pool_close(entry->pool);
         entry->pool = NULL;
@@ -195,11 +176,9 @@ static int pool_open(cow_file *file, cow_pool_entry *entry)
     entry->slots_before = cow_pool_slots(entry->pool);
     status = 0;
 done:
-    if (type >= 0)
-        H5Tclose(type);
-    if (status < 0 && entry->dcpl >= 0) {
-        H5Pclose(entry->dcpl);
-        entry->dcpl = H5I_INVALID_HID;
+    if (status < 0) {
+        cow_close(entry->type, entry->dcpl);
+        entry->dcpl = entry->type = H5I_INVALID_HID;
     }
     return status;
 }
@@ -227,7 +206,7 @@ cow_pool_entry *cow_pools_get(cow_file *file, uint32_t id)
         file->pool_room = room;
     }
     entry = &file->pool[file->pool_count];
-    *entry = (cow_pool_entry){.id = id, .dcpl = H5I_INVALID_HID};
+    *entry = (cow_pool_entry){.id = id, .dcpl = H5I_INVALID_HID, .type = H5I_INVALID_HID};
     if (pool_open(file, entry) < 0)
         return NULL;
     file->pool_count++;
@@ -239,31 +218,26 @@ static int pool_make(cow_file *file, uint32_t id, hid_t type, hid_t dcpl)
     char path[COW_PATH_MAX];
     hsize_t extent[COW_MAX_RANK], most[COW_MAX_RANK];
     int rank = H5Pget_chunk(dcpl, COW_MAX_RANK, extent), status = -1;
-    hid_t space = H5I_INVALID_HID, rows = H5I_INVALID_HID;
+    hid_t space = H5I_INVALID_HID;
     void *raw_data = NULL;
     cow_table *table = NULL;
 
     memcpy(most, extent, sizeof most);
     extent[0] = 0;
     most[0] = H5S_UNLIMITED;
-    cow_pool_path(path, id);
+    cow_layout_raw_path(path, id);
     if ((space = H5Screate_simple(rank, extent, most)) < 0) {
         cow_error_native("cannot describe a pool");
         goto done;
     }
     if ((raw_data = cow_native_dataset_create(file->loc, path, type, space, dcpl)) == NULL)
         goto done;
-    slots_path(path, id);
-    if ((rows = slot_row_type((unsigned)rank)) < 0)
-        goto done;
-    if ((table = cow_native_table_create(file->loc, path, rows, 4096, false)) == NULL)
+    if ((table = cow_layout_table_create(file->loc, COW_TABLE_SLOTS, id, (unsigned)rank)) == NULL)
         goto done;
     status = 0;
 done:
     if (table != NULL)
         table->close(table);
-    if (rows >= 0)
-        H5Tclose(rows);
     if (raw_data != NULL && cow_native_dataset_close(raw_data) < 0)
         status = -1;
     if (space >= 0)
@@ -294,9 +268,9 @@ static int load_signatures(cow_file *file, size_t rows)
     if ((larger = realloc(file->signature, rows * COW_HASH_SIZE)) == NULL)
         return cow_error(COW_MEMORY, "no memory for the signatures of %zu pools", rows);
     file->signature = larger;
-    if (file->pools->read(file->pools, file->signature_count, rows - file->signature_count,
-                          larger + file->signature_count * COW_HASH_SIZE) < 0)
-        return -1;
+    if (cow_layout_rows(file->pools, COW_TABLE_POOLS, file->signature_count, rows - file->signature_count,
+                        larger + file->signature_count * COW_HASH_SIZE) < 0)
+        return cow_error_where(file->name, "reading which pools there are");
     file->signature_count = rows;
     return 0;
 }
@@ -329,8 +303,7 @@ void cow_pools_close(cow_file *file)
             cow_codec_close(file->pool[i].codec);
         if (file->pool[i].pool != NULL)
             cow_pool_close(file->pool[i].pool);
-        if (file->pool[i].dcpl >= 0)
-            H5Pclose(file->pool[i].dcpl);
+        cow_close(file->pool[i].type, file->pool[i].dcpl);
     }
     free(file->pool);
     free(file->signature);

@@ -347,15 +347,11 @@ static bool all_met(const cow_walk *walk)
 /* 1, 0, -1. A file from before there was the attribute may have absolute soft links anywhere. */
 static int absolute_links(cow_file *file)
 {
-    cow_loc group;
     int found;
 
     if (!file->absolute_read) {
-        if (cow_native_open(file->loc, COW_ROOT, &group) < 0)
-            return -1;
-        found = cow_native_attribute_get(group, COW_ABSOLUTE, H5T_NATIVE_UINT8, &file->absolute);
-        if (cow_native_close(group) < 0 || found < 0)
-            return -1;
+        if ((found = cow_layout_number(file->loc, COW_ABSOLUTE, H5T_STD_U8LE, &file->absolute)) < 0)
+            return cow_error_where(file->name, "looking for absolute links");
         if (found == 0)
             file->absolute = 1;
         file->absolute_read = true;

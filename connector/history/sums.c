@@ -99,30 +99,35 @@ static int sum_attributes(const char *file, cow_loc object, uint64_t *sum)
     return status;
 }
 
-static int sum_elements(const char *file, void *dataset, uint64_t *sum)
+static int sum_elements(const cow_file *file, void *dataset, uint64_t *sum)
 {
     hid_t type = cow_native_dataset_type(dataset), space = cow_native_dataset_space(dataset),
           dcpl = cow_native_dataset_dcpl(dataset);
     H5D_space_status_t allocated = H5D_SPACE_STATUS_NOT_ALLOCATED;
     void *values = NULL;
-    uint64_t n;
+    size_t n;
     int status = -1;
 
     *sum = 0;
-    if (type < 0 || space < 0 || dcpl < 0 || cow_native_dataset_status(dataset, &allocated) < 0 ||
-        cow_space_elements(space, &n) < 0)
+    if (type < 0 || space < 0 || dcpl < 0 || cow_native_dataset_status(dataset, &allocated) < 0)
         goto done;
     status = 0;
-    if (n == 0 || allocated == H5D_SPACE_STATUS_NOT_ALLOCATED || H5Pget_layout(dcpl) == H5D_VIRTUAL ||
-        H5Pget_external_count(dcpl) > 0 || holds_references(type) || n > SIZE_MAX / H5Tget_size(type))
+    if (allocated == H5D_SPACE_STATUS_NOT_ALLOCATED || H5Pget_layout(dcpl) == H5D_VIRTUAL ||
+        H5Pget_external_count(dcpl) > 0 || holds_references(type))
         goto done; /* nothing, or elsewhere, or not to be read */
     status = -1;
+    if (cow_layout_values(file->loc, type, space, H5Pget_layout(dcpl) == H5D_CHUNKED, &n) < 0)
+        goto done;
+    if (n == 0) {
+        status = 0;
+        goto done;
+    }
     if ((values = calloc(n, H5Tget_size(type))) == NULL) {
         cow_error(COW_MEMORY, "no memory for a dataset");
         goto done;
     }
     if (cow_native_dataset_read(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) == 0) {
-        status = cow_sum_values(file, type, n, values, sum);
+        status = cow_sum_values(file->name, type, n, values, sum);
         H5Treclaim(type, space, H5P_DATASET_XFER_DEFAULT, values);
     }
 done:
@@ -138,7 +143,7 @@ int cow_sum_snapshot(cow_file *file, cow_loc object, cow_snapshot_row *row)
     if (cow_native_info(object, NULL, H5O_INFO_NUM_ATTRS, &info) < 0 ||
         (info.num_attrs > 0 && sum_attributes(file->name, object, &row->attributes) < 0))
         return -1;
-    return object.type != H5I_DATASET ? 0 : sum_elements(file->name, object.object, &row->elements);
+    return object.type != H5I_DATASET ? 0 : sum_elements(file, object.object, &row->elements);
 }
 
 static int differs(const cow_file *file, const char *what)
@@ -179,7 +184,7 @@ static int check(cow_file *file, const H5O_token_t *token, cow_change what, uint
         if (what != COW_CHANGED_DATA)
             status = sum_attributes(file->name, object, &sum);
         else if (object.type == H5I_DATASET)
-            status = sum_elements(file->name, object.object, &sum);
+            status = sum_elements(file, object.object, &sum);
         if (cow_native_close(object) < 0 || status < 0)
             return -1;
         if (sum != expected && !COW_PLANTED(sum_unchecked))

@@ -15,173 +15,20 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LOG COW_ROOT "/log"
-
 /* ---- rows ---- */
-
-static hid_t text_type(void)
-{
-    hid_t type = H5Tcopy(H5T_C_S1);
-
-    if (type >= 0 && H5Tset_size(type, H5T_VARIABLE) >= 0 && H5Tset_cset(type, H5T_CSET_UTF8) >= 0)
-        return type;
-    cow_close(type);
-    return H5I_INVALID_HID;
-}
-
-static hid_t log_row_type(void)
-{
-    static const struct {
-        const char *name;
-        size_t offset;
-    } text[] = {{"user", offsetof(cow_log_row, user)},       {"host", offsetof(cow_log_row, host)},
-                {"program", offsetof(cow_log_row, program)}, {"hdf5", offsetof(cow_log_row, hdf5)},
-                {"h5cow", offsetof(cow_log_row, h5cow)},     {"message", offsetof(cow_log_row, message)}};
-    hid_t type = H5Tcreate(H5T_COMPOUND, sizeof(cow_log_row)), string = text_type();
-    int bad = type < 0 || string < 0;
-
-    bad = bad || H5Tinsert(type, "name", offsetof(cow_log_row, name), string) < 0 ||
-          H5Tinsert(type, "parent", offsetof(cow_log_row, parent), H5T_NATIVE_INT64) < 0 ||
-          H5Tinsert(type, "time", offsetof(cow_log_row, time), H5T_NATIVE_INT64) < 0;
-    for (size_t i = 0; i < sizeof text / sizeof *text; i++)
-        bad = bad || H5Tinsert(type, text[i].name, text[i].offset, string) < 0;
-    bad = bad || H5Tinsert(type, "added", offsetof(cow_log_row, added), H5T_NATIVE_INT64) < 0 ||
-          H5Tinsert(type, "chunks", offsetof(cow_log_row, chunks), H5T_NATIVE_INT64) < 0 ||
-          H5Tinsert(type, "changed", offsetof(cow_log_row, changed), H5T_NATIVE_INT64) < 0 ||
-          H5Tinsert(type, "open", offsetof(cow_log_row, open), H5T_NATIVE_UINT8) < 0;
-    cow_close(string);
-    if (!bad)
-        return type;
-    cow_error_native("cannot describe the log of versions");
-    cow_close(type);
-    return H5I_INVALID_HID;
-}
-
-int cow_log_create(cow_loc file)
-{
-    hid_t memory = log_row_type(), type = H5I_INVALID_HID;
-    cow_table *table = NULL;
-    int status = -1;
-
-    if (memory < 0)
-        goto done;
-    /* on disk without the padding of the structure in memory */
-    if ((type = H5Tcopy(memory)) < 0 || H5Tpack(type) < 0) {
-        cow_error_native("cannot describe the log of versions");
-        goto done;
-    }
-    if ((table = cow_native_table_create(file, LOG, type, 2048, true)) != NULL) {
-        table->close(table);
-        status = 0;
-    }
-done:
-    cow_close(type, memory);
-    return status;
-}
-
-/* Move COUNT rows between memory and the file, those members that TYPE has; WRITE of one past the end appends. */
-static int transfer(cow_loc file, uint64_t row, hsize_t count, cow_log_row *data, hid_t type, bool write)
-{
-    void *dataset = cow_native_dataset_open(file, LOG);
-    hid_t memory = H5I_INVALID_HID, space = H5I_INVALID_HID;
-    hsize_t rows = 0, start = row;
-    int status = -1;
-
-    if (dataset == NULL)
-        return -1;
-    if ((space = cow_native_dataset_space(dataset)) < 0)
-        goto done;
-    if (H5Sget_simple_extent_ndims(space) != 1 || H5Sget_simple_extent_dims(space, &rows, NULL) < 0 || row > rows ||
-        (!write && count > rows - row)) {
-        cow_error(COW_CORRUPT, "row %llu is asked of a log of %llu versions", (unsigned long long)row,
-                  (unsigned long long)rows);
-        goto done;
-    }
-    if (row == rows) {
-        rows++;
-        if (cow_native_dataset_resize(dataset, &rows) < 0 || H5Sset_extent_simple(space, 1, &rows, NULL) < 0)
-            goto done;
-    }
-    if ((memory = H5Screate_simple(1, &count, NULL)) < 0 ||
-        H5Sselect_hyperslab(space, H5S_SELECT_SET, &start, NULL, &count, NULL) < 0)
-        cow_error_native("cannot select a row of the log");
-    else if (write)
-        status = cow_native_dataset_write(dataset, type, memory, space, H5P_DEFAULT, data);
-    else
-        status = cow_native_dataset_read(dataset, type, memory, space, H5P_DEFAULT, data);
-done:
-    cow_close(memory, space);
-    if (cow_native_dataset_close(dataset) < 0)
-        status = -1;
-    return status;
-}
-
-int cow_log_rows(cow_loc file, uint64_t *rows)
-{
-    void *dataset = cow_native_dataset_open(file, LOG);
-    hid_t space = H5I_INVALID_HID;
-    hssize_t n = -1;
-
-    if (dataset == NULL)
-        return -1;
-    if ((space = cow_native_dataset_space(dataset)) >= 0 && (n = H5Sget_simple_extent_npoints(space)) >= 0)
-        *rows = (uint64_t)n;
-    if (space >= 0)
-        H5Sclose(space);
-    if (cow_native_dataset_close(dataset) < 0)
-        return -1;
-    return n < 0 ? cow_error(COW_CORRUPT, "the log of versions cannot be read; try: h5cow verify") : 0;
-}
-
-static int transfer_whole(cow_loc file, uint64_t row, cow_log_row *data, bool write)
-{
-    hid_t type = log_row_type();
-    int status = type < 0 ? -1 : transfer(file, row, 1, data, type, write);
-
-    cow_close(type);
-    return status;
-}
-
-int cow_log_read(cow_loc file, uint64_t row, cow_log_row *out)
-{
-    memset(out, 0, sizeof *out);
-    return transfer_whole(file, row, out, false);
-}
-
-int cow_log_write(cow_loc file, uint64_t row, const cow_log_row *in)
-{
-    cow_log_row copy = *in;
-    return transfer_whole(file, row, &copy, true);
-}
 
 int cow_log_meet_blocks(cow_loc file, uint64_t rows)
 {
     enum { MOST = 5 };
-    const uint64_t n = rows < MOST ? rows : MOST;
-    hid_t type = H5Tcreate(H5T_COMPOUND, sizeof(cow_log_row)), string = text_type();
-    cow_log_row row[MOST] = {0};
-    int status = -1;
-
     /* a long text, and the last one: a row may stand in two blocks */
-    if (type < 0 || string < 0 || H5Tinsert(type, "program", offsetof(cow_log_row, program), string) < 0 ||
-        H5Tinsert(type, "h5cow", offsetof(cow_log_row, h5cow), string) < 0)
-        cow_error_native("cannot describe the log of versions");
-    else
-        status = n == 0 ? 0 : transfer(file, rows - n, n, row, type, false);
+    static const char *const members[] = {"program", "h5cow", NULL};
+    const uint64_t n = rows < MOST ? rows : MOST;
+    cow_log_row row[MOST] = {0};
+    int status = n == 0 ? 0 : cow_log_read_many(file, rows - n, n, members, row);
+
     for (uint64_t i = 0; i < n; i++)
         cow_log_row_free(&row[i]);
-    cow_close(string, type);
     return status;
-}
-
-void cow_log_row_free(cow_log_row *row)
-{
-    char **texts[] = {&row->name, &row->user, &row->host, &row->program, &row->hdf5, &row->h5cow, &row->message};
-
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        H5free_memory(*texts[i]);
-        *texts[i] = NULL;
-    }
 }
 
 /* H5allocate_memory, because rows that were read hold memory of the library. */
@@ -262,7 +109,8 @@ int cow_log_row_describe(cow_log_row *row, const char *message)
 
 static int version_path(const cow_log_row *row, char path[], size_t size)
 {
-    if (row->name == NULL || (size_t)snprintf(path, size, COW_ROOT "/versions/%s", row->name) >= size)
+    if (row->name == NULL || row->name[0] == '\0' || strchr(row->name, '/') != NULL ||
+        (size_t)snprintf(path, size, COW_ROOT "/versions/%s", row->name) >= size)
         return cow_error(COW_CORRUPT, "the log names a version that cannot be; try: h5cow verify");
     return 0;
 }
@@ -435,6 +283,15 @@ static int by_time(cow_loc file, const char *revision, int64_t limit, char path[
     return no_revision(file, revision);
 }
 
+/* A tag's value is the path of a version, and of nothing below one. */
+static bool is_version_path(const char *path)
+{
+    static const char versions[] = COW_ROOT "/versions/";
+
+    return strncmp(path, versions, sizeof versions - 1) == 0 && path[sizeof versions - 1] != '\0' &&
+           strchr(path + sizeof versions - 1, '/') == NULL;
+}
+
 static int parse_number(const char *text, uint64_t *number)
 {
     char *end;
@@ -444,9 +301,8 @@ static int parse_number(const char *text, uint64_t *number)
     return isdigit((unsigned char)text[0]) && *end == '\0' && errno == 0 ? 0 : -1;
 }
 
-int cow_revision_resolve(void *native_file, const char *revision, char path[], size_t size)
+static int resolve(cow_loc file, const char *revision, char path[], size_t size)
 {
-    cow_loc file = {native_file, H5I_FILE};
     size_t length = strlen(revision);
     uint64_t number;
     char text[64];
@@ -489,11 +345,17 @@ int cow_revision_resolve(void *native_file, const char *revision, char path[], s
         size_t target_size;
         char *target = cow_native_link_value(file, path, &target_size);
         int status = target == NULL ? -1 : 0;
-        if (target != NULL && ((size_t)snprintf(path, size, "%s", target) >= size ||
-                               strncmp(path, COW_ROOT "/versions/", strlen(COW_ROOT "/versions/")) != 0))
+        if (target != NULL && ((size_t)snprintf(path, size, "%s", target) >= size || !is_version_path(path)))
             status = cow_error(COW_CORRUPT, "the tag '%s' does not name a version", revision);
         free(target);
         return status;
     }
     return no_revision(file, revision);
+}
+
+int cow_revision_resolve(void *native_file, const char *revision, char path[], size_t size)
+{
+    cow_loc file = {native_file, H5I_FILE};
+
+    return resolve(file, revision, path, size) < 0 ? -1 : cow_layout_version(file, path);
 }

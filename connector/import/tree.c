@@ -216,10 +216,11 @@ static int make_group(cow_tree *tree, hid_t from, const char *path, hid_t lcpl)
 
 static int make_type(cow_tree *tree, hid_t from, const char *path, hid_t lcpl)
 {
-    hid_t tcpl = H5Tget_create_plist(from), type = H5Tcopy(from);
+    hid_t tcpl = H5I_INVALID_HID, type = H5I_INVALID_HID;
     int status = 0;
 
-    if (tcpl < 0 || type < 0 || H5Tcommit2(tree->to, path, type, lcpl, tcpl, H5P_DEFAULT) < 0)
+    if ((tcpl = H5Tget_create_plist(from)) < 0 || (type = H5Tcopy(from)) < 0 ||
+        H5Tcommit2(tree->to, path, type, lcpl, tcpl, H5P_DEFAULT) < 0)
         status = cow_tree_failed(tree, "the named type", path);
     cow_close(type, tcpl);
     return status;
@@ -243,11 +244,14 @@ hid_t cow_tree_dataset(hid_t to, const char *path, hid_t type, hid_t space, hid_
 
 static int make_dataset(cow_tree *tree, hid_t from, const char *path, hid_t lcpl, bool *data_later)
 {
-    hid_t type = H5Dget_type(from), space = H5Dget_space(from), dcpl = H5Dget_create_plist(from);
-    hid_t new = type < 0 ? H5I_INVALID_HID : cow_tree_type(tree, type), dataset = H5I_INVALID_HID;
+    hid_t type = H5I_INVALID_HID, space = H5I_INVALID_HID, dcpl = H5I_INVALID_HID, new = H5I_INVALID_HID,
+          dataset = H5I_INVALID_HID;
     int status = -1;
 
-    if (space < 0 || dcpl < 0 || new < 0 || (dataset = cow_tree_dataset(tree->to, path, new, space, lcpl, dcpl)) < 0) {
+    /* one after the other: each call forgets why the one before failed */
+    if ((type = H5Dget_type(from)) < 0 || (space = H5Dget_space(from)) < 0 || (dcpl = H5Dget_create_plist(from)) < 0 ||
+        (new = cow_tree_type(tree, type)) < 0 ||
+        (dataset = cow_tree_dataset(tree->to, path, new, space, lcpl, dcpl)) < 0) {
         cow_tree_failed(tree, "the dataset", path);
         goto done;
     }
@@ -379,11 +383,11 @@ done:
 
 static int copy_group(cow_tree *tree, const char *path)
 {
-    hid_t group = H5Gopen2(tree->from, path, H5P_DEFAULT), lcpl = H5Pcreate(H5P_LINK_CREATE);
+    hid_t group = H5I_INVALID_HID, lcpl = H5Pcreate(H5P_LINK_CREATE);
     cow_tree_names links = {0};
     int status = 0;
 
-    if (group < 0 || lcpl < 0 || cow_tree_links(group, &links) < 0)
+    if (lcpl < 0 || (group = H5Gopen2(tree->from, path, H5P_DEFAULT)) < 0 || cow_tree_links(group, &links) < 0)
         status = cow_tree_failed(tree, "the group", path);
     for (size_t i = 0; status == 0 && i < links.count; i++) {
         const char *name = links.entry[i].name;
@@ -436,11 +440,10 @@ static int finish_object(cow_tree *tree, size_t place)
 {
     const cow_tree_object object = tree->object[place];
     const char *path = object.path == NULL ? "(a named type without a link)" : object.path;
-    hid_t from = H5Oopen_by_token(tree->from, object.token);
-    hid_t to = object.path == NULL ? object.pending : H5Oopen(tree->to, path, H5P_DEFAULT);
+    hid_t from = H5Oopen_by_token(tree->from, object.token), to = object.pending;
     int status = -1;
 
-    if (from < 0 || to < 0)
+    if (from < 0 || (object.path != NULL && (to = H5Oopen(tree->to, path, H5P_DEFAULT)) < 0))
         cow_tree_failed(tree, "the object", path);
     else if ((!object.data_later || cow_tree_copy_elements(tree, from, to, path) == 0) &&
              cow_tree_copy_attributes(tree, from, to, path) == 0) {

@@ -168,7 +168,7 @@ int cow_tree_list_chunks(hid_t dataset, hid_t dcpl, cow_tree_chunks *chunks)
 {
     hsize_t chunk[H5S_MAX_RANK];
     int rank = H5Pget_chunk(dcpl, H5S_MAX_RANK, chunk), status = -1;
-    hid_t space = H5Dget_space(dataset);
+    hid_t space = H5Dget_space(dataset), stack;
     asking a = {dataset, chunks};
 
     *chunks = (cow_tree_chunks){.rank = rank < 0 ? 0 : (unsigned)rank};
@@ -176,7 +176,9 @@ int cow_tree_list_chunks(hid_t dataset, hid_t dcpl, cow_tree_chunks *chunks)
         status = is_listed_wrong(dataset, space) ? cow_boxes(space, chunk, ask_for_chunk, &a)
                  : H5Dchunk_iter(dataset, H5P_DEFAULT, note_chunk, chunks) < 0 ? -1
                                                                                : 0;
+    stack = H5Eget_current_stack(); /* closing would clear it */
     cow_close(space);
+    H5Eset_current_stack(stack);
     return status;
 }
 
@@ -272,23 +274,23 @@ static int copy_box(void *context, unsigned rank, const hsize_t start[], const h
 
 int cow_tree_copy_elements(cow_tree *tree, hid_t from, hid_t to, const char *path)
 {
-    hid_t stored_type = H5Dget_type(from), type = H5I_INVALID_HID, space = H5Dget_space(from),
-          dcpl = H5Dget_create_plist(from);
+    hid_t stored_type = H5Dget_type(from), type = H5I_INVALID_HID, space = H5I_INVALID_HID, dcpl = H5I_INVALID_HID;
     cow_tree_chunks stored = {0};
     H5D_space_status_t allocated;
     uint64_t elements;
     int status = -1;
 
-    if (stored_type < 0 || (type = H5Tcopy(stored_type)) < 0 || space < 0 || dcpl < 0 ||
-        H5Dget_space_status(from, &allocated) < 0 || cow_space_elements(space, &elements) < 0)
+    if (stored_type < 0 || (type = H5Tcopy(stored_type)) < 0 || (space = H5Dget_space(from)) < 0 ||
+        (dcpl = H5Dget_create_plist(from)) < 0 || H5Dget_space_status(from, &allocated) < 0 ||
+        cow_space_elements(space, &elements) < 0)
         goto done;
     /* Nothing was ever written: nothing is stored in the copy either. The data of external files and of virtual
      * datasets is not in this file. */
     status = 0;
     tree->virtual += H5Pget_layout(dcpl) == H5D_VIRTUAL;
     tree->external += H5Pget_external_count(dcpl) > 0;
-    if (elements == 0 || allocated == H5D_SPACE_STATUS_NOT_ALLOCATED ||
-        H5Pget_layout(dcpl) == H5D_VIRTUAL || H5Pget_external_count(dcpl) > 0)
+    if (elements == 0 || allocated == H5D_SPACE_STATUS_NOT_ALLOCATED || H5Pget_layout(dcpl) == H5D_VIRTUAL ||
+        H5Pget_external_count(dcpl) > 0)
         goto done;
     copying c = {tree, from, to, type, space};
     size_t element = H5Tget_size(type);

@@ -368,7 +368,7 @@ static int describe_chunk(cow_array *array, const uint64_t chunk[], cow_chunk_in
         return cow_error_where(array->label, "looking for a chunk");
     if (info->slot == COW_HOLE)
         return 0;
-    if (cow_native_chunk_address(cow_pool_store(array->pool), info->slot, &info->address, &size, &mask) < 0)
+    if (cow_native_chunk_address(cow_pool_store(array->pool), cow_pool_slots(array->pool), info->slot, &info->address, &size, &mask) < 0)
         return cow_error_where(array->label, "looking for a chunk's place in the file");
     info->size = size;
     info->filter_mask = cow_chunk_plain(array, chunk) ? 0 : mask;

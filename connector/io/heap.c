@@ -15,6 +15,7 @@
 #include "io/plan.h"
 #include "io/serial.h"
 #include "io/stored.h"
+#include "layout/layout.h"
 #include "native/native.h"
 
 #include <H5VLconnector.h>
@@ -106,13 +107,44 @@ static cow_heap_part whole_chunk(const cow_array *array, const uint64_t chunk[])
         .chunk = chunk, .first = origin, .count = array->grid.chunk, .elements = chunk_elements(array), .whole = true};
 }
 
-/* The elements of a slot in array->type, for reclaim() to free. */
-static void *read_slot(const cow_array *array, const uint64_t chunk[], uint64_t slot)
+/* What the lengths in a slot claim, the file has. Filters that only HDF5 knows are its own affair. */
+static int check_lengths(const cow_array *array, uint64_t slot)
+{
+    cow_chunk_store *store = cow_pool_store(array->pool);
+    size_t size, whole = cow_array_file_chunk_bytes(array);
+    uint64_t sum = 0;
+    uint32_t mask;
+    cow_lengths *lengths = NULL;
+    uint8_t *stored = NULL, *bytes = NULL;
+    int status = -1;
+
+    if (!cow_codec_parallel(array->codec))
+        return 0;
+    if (store->size(store, slot, &size) < 0)
+        goto done;
+    if ((stored = malloc(size)) == NULL || (bytes = malloc(whole)) == NULL) {
+        cow_error(COW_MEMORY, "no memory for a chunk of %zu bytes", whole);
+    } else if (store->read(store, slot, stored, size, &mask) == 0 &&
+               cow_codec_decode(array->codec, stored, size, mask, bytes) == 0 &&
+               (lengths = cow_lengths_open(cow_native_chunk_store_file(store), array->type)) != NULL) {
+        status = cow_lengths_check(lengths, bytes, chunk_elements(array), &sum);
+    }
+done:
+    cow_lengths_close(lengths);
+    free(bytes);
+    free(stored);
+    return status < 0 ? cow_error_where(array->label, "reading the lengths of elements") : 0;
+}
+
+/* The elements of a slot in array->type, for reclaim() to free. OWN: this process has just written them. */
+static void *read_slot(const cow_array *array, const uint64_t chunk[], uint64_t slot, bool own)
 {
     cow_heap_part part = whole_chunk(array, chunk);
-    void *elements = calloc(1, array->chunk_bytes);
+    void *elements;
 
-    if (elements == NULL) {
+    if (!own && check_lengths(array, slot) < 0)
+        return NULL;
+    if ((elements = calloc(1, array->chunk_bytes)) == NULL) {
         cow_error(COW_MEMORY, "%s: no memory for a chunk of %zu bytes", array->label, array->chunk_bytes);
         return NULL;
     }
@@ -205,7 +237,7 @@ static int verify_slot(cow_array *array, const uint64_t chunk[], uint64_t slot)
 
     if ((entry != NULL && entry->slot == slot) || (array->filtering != NULL && array->filtering->unchecked))
         return 0;
-    if ((elements = read_slot(array, chunk, slot)) == NULL)
+    if ((elements = read_slot(array, chunk, slot, false)) == NULL)
         return -1;
     status = verify_elements(array, chunk, slot, elements);
     reclaim(array, elements);
@@ -258,7 +290,7 @@ static int prepare_slot(cow_array *array, const cow_heap_part *part, uint64_t ol
         free(elements);
         return status;
     }
-    if ((elements = read_slot(array, part->chunk, old)) == NULL)
+    if ((elements = read_slot(array, part->chunk, old, false)) == NULL)
         return -1;
     status = verify_elements(array, part->chunk, old, elements) < 0 ||
                      cow_native_references_lend(array->type, all.elements, elements) < 0
@@ -365,7 +397,7 @@ done:
 static int store_entry(cow_array *array, cow_cached *entry)
 {
     uint64_t trimmed[COW_MAX_RANK], old, slot = COW_NO_SLOT;
-    void *elements = read_slot(array, entry->chunk, entry->slot);
+    void *elements = read_slot(array, entry->chunk, entry->slot, true);
     cow_slot row = {0}, old_row;
     int status = -1;
 

@@ -118,7 +118,7 @@ static int create_dataset(cow_scratch *scratch, hid_t file, hid_t dcpl)
         cow_native_dataset_close(dataset);
         goto done;
     }
-    if (!(scratch->chunks = cow_native_chunk_store(dataset, made)) || (same = same_filters(dcpl, made)) < 0)
+    if (!(scratch->chunks = cow_native_chunk_store(NULL, dataset, made)) || (same = same_filters(dcpl, made)) < 0)
         goto done;
     scratch->changed = !same;
     result = 0;

@@ -115,7 +115,7 @@ typedef struct attribute {
     void *value;
 } attribute;
 
-static int attribute_exists(cow_loc at, const char *name)
+int cow_native_attribute_exists(cow_loc at, const char *name)
 {
     H5VL_attr_specific_args_t args = {.op_type = H5VL_ATTR_EXISTS};
     H5VL_loc_params_t loc = cow_by_self(at.type);
@@ -298,7 +298,7 @@ static bool values_equal(hid_t type, size_t n, const unsigned char *a, const uns
 int cow_native_attribute_equal(cow_loc a, cow_loc b, const char *name)
 {
     attribute x = {.type = H5I_INVALID_HID, .space = H5I_INVALID_HID, .acpl = H5I_INVALID_HID}, y = x;
-    int status = attribute_exists(b, name);
+    int status = cow_native_attribute_exists(b, name);
 
     if (status <= 0)
         return status;
@@ -327,7 +327,7 @@ int cow_native_attribute_delete(cow_loc object, const char *name)
 int cow_native_attribute_put(cow_loc object, const char *name, hid_t type, const void *value)
 {
     H5VL_loc_params_t loc = cow_by_self(object.type);
-    int exists = attribute_exists(object, name), status = -1;
+    int exists = cow_native_attribute_exists(object, name), status = -1;
     hid_t space = H5I_INVALID_HID;
     void *a;
 
@@ -351,19 +351,47 @@ int cow_native_attribute_put(cow_loc object, const char *name, hid_t type, const
     return status;
 }
 
+/* 0: the attribute is one value of TYPE. */
+static int attribute_is(void *a, const char *name, hid_t type)
+{
+    H5VL_attr_get_args_t args = {.op_type = H5VL_ATTR_GET_TYPE};
+    hid_t own = H5I_INVALID_HID, space = H5I_INVALID_HID;
+    int status = -1;
+
+    if (H5VLattr_get(a, cow_native_id(), &args, DXPL, NULL) >= 0) {
+        own = args.args.get_type.type_id;
+        args.op_type = H5VL_ATTR_GET_SPACE;
+        if (H5VLattr_get(a, cow_native_id(), &args, DXPL, NULL) >= 0)
+            space = args.args.get_space.space_id;
+    }
+    if (own < 0 || space < 0)
+        cow_error_native("cannot look at the attribute '%s'", name);
+    else if (H5Tequal(own, type) <= 0 || H5Sget_simple_extent_type(space) != H5S_SCALAR)
+        cow_error(COW_CORRUPT,
+                  "the attribute '%s' is not the one number that it should be: the file is damaged, or its group was "
+                  "made by another program, which reads it without h5cow",
+                  name);
+    else
+        status = 0;
+    cow_close(space, own);
+    return status;
+}
+
 int cow_native_attribute_get(cow_loc object, const char *name, hid_t type, void *value)
 {
     H5VL_loc_params_t loc = cow_by_self(object.type);
-    int exists = attribute_exists(object, name), status = -1;
+    int exists = cow_native_attribute_exists(object, name), status = -1;
     void *a;
 
     if (exists <= 0)
         return exists;
     a = H5VLattr_open(object.object, &loc, cow_native_id(), name, H5P_ATTRIBUTE_ACCESS_DEFAULT, DXPL, NULL);
-    if (a == NULL || H5VLattr_read(a, cow_native_id(), type, value, DXPL, NULL) < 0)
-        cow_error_native("cannot read the attribute '%s'", name);
-    else
-        status = 1;
+    if (a == NULL)
+        cow_error_native("cannot open the attribute '%s'", name);
+    else if (attribute_is(a, name, type) == 0)
+        status = H5VLattr_read(a, cow_native_id(), type, value, DXPL, NULL) < 0
+                     ? cow_error_native("cannot read the attribute '%s'", name)
+                     : 1;
     if (a != NULL && H5VLattr_close(a, cow_native_id(), DXPL, NULL) < 0)
         status = cow_error_native("cannot close the attribute '%s'", name);
     return status;

@@ -293,6 +293,19 @@ done:
     return status;
 }
 
+int cow_native_file_size(void *file, uint64_t *bytes)
+{
+    H5VL_native_file_optional_args_t native;
+    H5VL_optional_args_t args = {.op_type = H5VL_NATIVE_FILE_GET_SIZE, .args = &native};
+    hsize_t size = 0;
+
+    native.get_size.size = &size;
+    if (H5VLfile_optional(file, cow_native_id(), &args, DXPL, NULL) < 0)
+        return cow_error_native("cannot get the size of a file");
+    *bytes = size;
+    return 0;
+}
+
 int cow_native_file_small_headers(void *file, bool small, bool *before)
 {
     H5VL_native_file_optional_args_t native;

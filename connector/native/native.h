@@ -57,6 +57,8 @@ int cow_native_open_objects(unsigned long fileno, H5I_type_t type, cow_open_visi
 /* Everything, H5F_SCOPE_GLOBAL. HDF5 alone would leave out what is in the caches of datasets that were opened through
  * another handle of the file: of those with an id, all are flushed; ours, without ids, keep nothing in a cache. */
 int cow_native_file_flush(void *file);
+/* Bytes of the file, what was allocated and not yet written included. */
+int cow_native_file_size(void *file, uint64_t *bytes);
 /* Whether headers of datasets that are created are as small as can be, instead of 256 bytes at least; the setting is the
  * open file's, so the former one (*BEFORE, may be NULL) is to be put back. */
 int cow_native_file_small_headers(void *file, bool small, bool *before);
@@ -171,9 +173,11 @@ typedef int cow_attribute_values(void *context, const char *name, hid_t type, si
 int cow_native_attributes_read(cow_loc object, cow_attribute_values *visitor, void *context);
 /* The creation order number of an attribute, -1 where it is not known. */
 int cow_native_attribute_number(cow_loc object, const char *name, int64_t *number);
+int cow_native_attribute_exists(cow_loc object, const char *name); /* 1, 0, -1 */
 int cow_native_attribute_delete(cow_loc object, const char *name);
 /* A small attribute of one scalar: made, or overwritten, and read. 1 read, 0 not there, -1 error. */
 int cow_native_attribute_put(cow_loc object, const char *name, hid_t type, const void *value);
+/* -1 as well where it is anything but one value of exactly TYPE, as in the file and in memory. */
 int cow_native_attribute_get(cow_loc object, const char *name, hid_t type, void *value);
 /* Copy one attribute, its type, space, creation properties and value, whatever its type (variable-length and
  * references through memory). A named type is asked of TYPE_OF, which answers with the type for the copy, an id that is
@@ -204,19 +208,26 @@ int cow_references_each(hid_t type, size_t count, void *elements, cow_reference_
  * CHUNK_BYTES). The table owns its handle on the dataset. NULL on error. */
 /* CHECKED: HDF5 shall compare a checksum of each block of rows. */
 cow_table *cow_native_table_create(cow_loc at, const char *path, hid_t row_type, size_t chunk_bytes, bool checked);
-cow_table *cow_native_table_open(cow_loc at, const char *path);
+/* Over a dataset that layout/ has opened and looked at: nobody else calls this. Takes over DATASET, also when it fails.
+ * CHECK (may be NULL) is asked before the first row is read or written. */
+typedef int cow_table_check(void *dataset, size_t row_size);
+cow_table *cow_native_table_over(void *dataset, const char *path, cow_table_check *check);
 
 /* The chunks of a pool: slot k is the chunk at rows [k*c0, (k+1)*c0) of a chunked dataset (read and written with the
  * native CHUNK_READ and CHUNK_WRITE operations; the dataset is grown in steps, at least by an eighth). The store owns
  * the dataset handle given to it, also when it fails. DCPL: the creation properties of the dataset. */
-cow_chunk_store *cow_native_chunk_store(void *raw_data, hid_t dcpl);
+/* FILE: native; stored chunks are not larger than it. NULL: nobody else made the dataset. */
+cow_chunk_store *cow_native_chunk_store(void *file, void *raw_data, hid_t dcpl);
 /* The dataset behind such a store. */
 void *cow_native_chunk_store_dataset(cow_chunk_store *store);
+void *cow_native_chunk_store_file(cow_chunk_store *store);
 /* Grow raw_data so that slots [0, slots) exist (needed before elements are written by HDF5 itself). */
 int cow_native_chunk_store_reserve(cow_chunk_store *store, uint64_t slots);
 /* Chunks were written through the dataset: places and sizes that are known may have changed. */
 void cow_native_chunk_store_changed(cow_chunk_store *store);
-/* Byte address in the file and size of a slot's chunk; address HADDR_UNDEF where it was never written. */
-int cow_native_chunk_address(cow_chunk_store *store, uint64_t slot, haddr_t *address, hsize_t *size, unsigned *mask);
+/* Byte address in the file and size of a slot's chunk; address HADDR_UNDEF where it was never written. SLOTS: how many the
+ * pool has. */
+int cow_native_chunk_address(cow_chunk_store *store, uint64_t slots, uint64_t slot, haddr_t *address, hsize_t *size,
+                             unsigned *mask);
 
 #endif

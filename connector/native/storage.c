@@ -19,7 +19,8 @@
 typedef struct file_table {
     cow_table table;
     void *dataset;
-    hid_t type; /* of a row, as in the file: rows are moved as bytes */
+    hid_t type;             /* of a row, as in the file: rows are moved as bytes */
+    cow_table_check *check; /* NULL: asked, and good */
 } file_table;
 
 static int table_transfer(file_table *t, bool write, uint64_t first, uint64_t count, void *rows)
@@ -30,6 +31,9 @@ static int table_transfer(file_table *t, bool write, uint64_t first, uint64_t co
 
     if (count == 0)
         return 0;
+    if (t->check != NULL && t->check(t->dataset, t->table.row_size) < 0)
+        return -1;
+    t->check = NULL;
     if (first > extent || count > extent - first)
         return cow_error(COW_CORRUPT, "rows %llu to %llu are asked of a table of %llu rows", (unsigned long long)first,
                          (unsigned long long)(first + count - 1), (unsigned long long)extent);
@@ -75,8 +79,7 @@ static void table_close(cow_table *table)
     free(t);
 }
 
-/* Takes over DATASET, also when it fails. */
-static cow_table *table_over(void *dataset, const char *path)
+cow_table *cow_native_table_over(void *dataset, const char *path, cow_table_check *check)
 {
     file_table *t = calloc(1, sizeof *t);
     hid_t space = H5I_INVALID_HID;
@@ -88,6 +91,7 @@ static cow_table *table_over(void *dataset, const char *path)
         return NULL;
     }
     t->dataset = dataset;
+    t->check = check;
     t->table = (cow_table){.read = table_read, .write = table_write, .resize = table_resize, .close = table_close};
     if ((t->type = cow_native_dataset_type(dataset)) < 0 || (space = cow_native_dataset_space(dataset)) < 0)
         goto failed;
@@ -122,23 +126,18 @@ cow_table *cow_native_table_create(cow_loc at, const char *path, hid_t row_type,
     else
         dataset = cow_native_dataset_create(at, path, row_type, space, dcpl);
     cow_close(dcpl, space);
-    return dataset == NULL ? NULL : table_over(dataset, path);
-}
-
-cow_table *cow_native_table_open(cow_loc at, const char *path)
-{
-    void *dataset = cow_native_dataset_open(at, path);
-    return dataset == NULL ? NULL : table_over(dataset, path);
+    return dataset == NULL ? NULL : cow_native_table_over(dataset, path, NULL);
 }
 
 /* ---- chunks ---- */
 
 typedef struct file_chunks {
     cow_chunk_store store;
+    void *file;
     void *dataset;
     int rank;
     hsize_t chunk[COW_MAX_RANK];
-    size_t chunk_bytes;
+    size_t chunk_bytes; /* in the file */
     bool filtered;
     hsize_t rows;      /* of raw_data */
     uint32_t *mask_of; /* filter masks of the slots below mask_room, of those written through this store */
@@ -209,6 +208,7 @@ static int chunks_size(cow_chunk_store *store, uint64_t slot, size_t *bytes)
 {
     file_chunks *c = (file_chunks *)store;
     hsize_t offset[COW_MAX_RANK], size = 0;
+    uint64_t most;
 
     if (check_slot(c, slot) < 0)
         return -1;
@@ -221,6 +221,11 @@ static int chunks_size(cow_chunk_store *store, uint64_t slot, size_t *bytes)
         return cow_error_native("cannot get the stored size of slot %llu", (unsigned long long)slot);
     if (size == 0)
         return cow_error(COW_CORRUPT, "slot %llu of the pool was never written", (unsigned long long)slot);
+    if (c->file != NULL && cow_native_file_size(c->file, &most) < 0)
+        return -1;
+    if (c->file != NULL && size > most)
+        return cow_error(COW_CORRUPT, "slot %llu of the pool claims more bytes than the file has",
+                         (unsigned long long)slot);
     *bytes = size;
     return 0;
 }
@@ -303,7 +308,7 @@ static void chunks_close(cow_chunk_store *store)
     free(c);
 }
 
-cow_chunk_store *cow_native_chunk_store(void *raw_data, hid_t dcpl)
+cow_chunk_store *cow_native_chunk_store(void *file, void *raw_data, hid_t dcpl)
 {
     file_chunks *c = calloc(1, sizeof *c);
     hid_t space = H5I_INVALID_HID, type = H5I_INVALID_HID;
@@ -315,6 +320,7 @@ cow_chunk_store *cow_native_chunk_store(void *raw_data, hid_t dcpl)
         cow_native_dataset_close(raw_data);
         return NULL;
     }
+    c->file = file;
     c->dataset = raw_data;
     c->store =
         (cow_chunk_store){.size = chunks_size, .read = chunks_read, .write = chunks_write, .close = chunks_close};
@@ -328,6 +334,8 @@ cow_chunk_store *cow_native_chunk_store(void *raw_data, hid_t dcpl)
     c->rows = extent[0];
     c->filtered = H5Pget_nfilters(dcpl) > 0;
     c->chunk_bytes = H5Tget_size(type);
+    if (file != NULL && cow_native_element_size(file, type, &c->chunk_bytes) < 0)
+        goto done;
     for (int d = 0; d < c->rank; d++)
         c->chunk_bytes *= c->chunk[d];
     store = &c->store;
@@ -341,6 +349,11 @@ done:
 void *cow_native_chunk_store_dataset(cow_chunk_store *store)
 {
     return ((file_chunks *)store)->dataset;
+}
+
+void *cow_native_chunk_store_file(cow_chunk_store *store)
+{
+    return ((file_chunks *)store)->file;
 }
 
 static int note_address(const hsize_t *offset, unsigned mask, haddr_t address, hsize_t size, void *context)
@@ -362,16 +375,20 @@ void cow_native_chunk_store_changed(cow_chunk_store *store)
     forget_addresses((file_chunks *)store);
 }
 
-int cow_native_chunk_address(cow_chunk_store *store, uint64_t slot, haddr_t *address, hsize_t *size, unsigned *mask)
+int cow_native_chunk_address(cow_chunk_store *store, uint64_t slots, uint64_t slot, haddr_t *address, hsize_t *size,
+                             unsigned *mask)
 {
     file_chunks *c = (file_chunks *)store;
 
     if (check_slot(c, slot) < 0)
         return -1;
+    if (slot >= slots)
+        return cow_error(COW_CORRUPT, "slot %llu is asked of a pool of %llu", (unsigned long long)slot,
+                         (unsigned long long)slots);
     if (c->address != NULL && slot >= c->addresses)
         forget_addresses(c);
     if (c->address == NULL) {
-        c->addresses = c->rows / c->chunk[0];
+        c->addresses = slots;
         c->address = malloc(c->addresses * sizeof *c->address);
         c->size = calloc(c->addresses, sizeof *c->size);
         c->mask = calloc(c->addresses, sizeof *c->mask);

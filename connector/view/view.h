@@ -9,11 +9,8 @@
 #ifndef COW_VIEW_H
 #define COW_VIEW_H
 
-#include "native/native.h"
+#include "layout/layout.h"
 #include "store/index.h"
-
-/* Longest path of anything h5cow names itself. */
-#define COW_PATH_MAX 96
 
 void cow_view_path(char path[COW_PATH_MAX], uint64_t node);
 

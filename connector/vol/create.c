@@ -124,7 +124,7 @@ static int check_history(const char *name, hid_t under, const cow_options *optio
 
     if (native == NULL)
         cow_error_native("cannot open it");
-    else if (cow_file_versioned(native) > 0 && (file = cow_file_attach(native, name, false, false, options)) != NULL)
+    else if (cow_file_has_history(native) > 0 && (file = cow_file_attach(native, name, false, false, options)) != NULL)
         status = 0;
     if (file != NULL && cow_file_release(file) < 0)
         status = -1;

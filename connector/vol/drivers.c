@@ -194,7 +194,7 @@ void cow_driver_explain(const char *name, hid_t fapl, hid_t under, hid_t *stack)
     H5E_END_TRY
     if (native == NULL)
         return;
-    if (cow_file_versioned(native) != 0) {
+    if (cow_file_has_history(native) != 0) {
         cow_error_clear();
         H5Eclose_stack(*stack);
         *stack = H5I_INVALID_HID;

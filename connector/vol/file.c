@@ -96,7 +96,7 @@ int cow_has_history(const char *name, hid_t fapl, unsigned long *fileno)
         if (native != NULL) {
             get.args.get_fileno.fileno = fileno == NULL ? &number : fileno;
             if (H5VLfile_get(native, cow_native_id(), &get, DXPL, NULL) >= 0)
-                history = cow_file_versioned(native) != 0; /* damaged, or too new, is a history */
+                history = cow_file_has_history(native) != 0; /* damaged, or too new, is a history */
             cow_native_file_close(native);
         }
         H5Pclose(under);
@@ -138,11 +138,23 @@ static cow_home *join(void *native, const char *name, const char *given_name, co
     return home;
 }
 
+/* A history that cannot be used at all says more than that it has no journal. */
+static int check_journal(void *native, const char *name, const cow_options *options)
+{
+    cow_file *file;
+
+    if (cow_file_who(native) != COW_USERS_NO_JOURNAL)
+        return 0;
+    if ((file = cow_file_attach(native, name, false, false, options)) == NULL || cow_file_release(file) < 0)
+        return -1;
+    return cow_file_check_journal(native, name);
+}
+
 cow_object *cow_file_join(void *native, const char *name, const char *given_name, const char *version, bool writable,
                           bool created, const cow_options *options, hid_t fapl)
 {
     /* what another driver could open for writing is no file on the disk, whose history would not be safe */
-    cow_home *home = writable && !created && cow_default_driver(fapl) && cow_file_check_journal(native, name) < 0
+    cow_home *home = writable && !created && cow_default_driver(fapl) && check_journal(native, name, options) < 0
                          ? NULL
                          : join(native, name, given_name, version, writable, created, options, fapl);
     cow_object *object = home == NULL ? NULL : cow_object_new(home, native, H5I_FILE);
@@ -164,7 +176,7 @@ cow_home *cow_file_adopt(void *native, const cow_options *options)
     size_t length = 0;
     char *name = NULL;
     hid_t fapl = H5I_INVALID_HID;
-    int history = cow_file_versioned(native);
+    int history = cow_file_has_history(native);
 
     intent.args.get_intent.flags = &flags;
     get.args.get_name = (H5VL_file_get_name_args_t){.type = H5I_FILE, .file_name_len = &length};
@@ -255,7 +267,7 @@ static cow_object *open_known(void *native, const char *name, const char *given_
     char path[COW_VERSION_PATH_MAX];
     cow_object *object = NULL;
     cow_file *file;
-    int history = cow_file_versioned(native);
+    int history = cow_file_has_history(native);
 
     if (history < 0) {
         cow_error_where(name, "cannot use its history");

@@ -1,0 +1,13 @@
+/* What the files of layout/ share. Nobody else includes this. */
+#ifndef COW_LAYOUT_INTERNAL_H
+#define COW_LAYOUT_INTERNAL_H
+
+#include "layout/layout.h"
+
+/* 0: ROWS rows of SIZE bytes are not more than the file has bytes for. */
+int cow_layout_room(cow_loc file, const char *path, uint64_t rows, size_t size);
+/* 0: DATASET is stored as a table is: chunks, filters, no fill value. Asked before the first row is read or written, since
+ * it costs as much as all else in opening a table. */
+int cow_layout_stored(void *dataset, size_t row_size);
+
+#endif

@@ -1,0 +1,347 @@
+/* Tables, attributes, pools and versions below /_versioned_data, checked as they are opened. The rules: layout.h. */
+#include "layout/layout.h"
+
+#include "error.h"
+#include "ids.h"
+#include "layout/internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PATH_MAX_LENGTH  1024          /* of any path below /_versioned_data that h5cow knows */
+#define MOST_CHUNK_BYTES (1024 * 1024) /* of a table; h5cow's have at most 4 KiB */
+
+/* ---- objects ---- */
+
+int cow_layout_hard(cow_loc file, const char *path)
+{
+    char part[PATH_MAX_LENGTH];
+
+    if (strlen(path) >= sizeof part)
+        return cow_error(COW_CORRUPT, "'%.100s...' is no path of the history; try: h5cow verify", path);
+    for (const char *end = path; *end != '\0';) {
+        H5L_info2_t info;
+
+        if (end == path && strncmp(path, COW_ROOT "/", sizeof COW_ROOT) == 0)
+            end += sizeof COW_ROOT - 1; /* that one was looked at when the file was opened: attribute() */
+        end += 1 + strcspn(end + 1, "/");
+        memcpy(part, path, (size_t)(end - path));
+        part[end - path] = '\0';
+        if (cow_native_link_info(file, part, &info) < 0)
+            return -1;
+        if (info.type != H5L_TYPE_HARD)
+            return cow_error(COW_CORRUPT, "'%s' is not part of the file's history but a link; try: h5cow verify", part);
+    }
+    return 0;
+}
+
+#define SPARSE_BYTES ((uint64_t)64 << 20) /* of chunks, most of which may be missing */
+#define COMPRESSED   1032                 /* bytes that one byte of deflate's can stand for */
+
+int cow_layout_values(cow_loc file, hid_t type, hid_t space, bool chunked, size_t *n)
+{
+    uint64_t elements, bytes;
+    size_t size;
+
+    if (cow_space_elements(space, &elements) < 0)
+        return -1;
+    if (cow_native_file_size(file.object, &bytes) < 0 || cow_native_element_size(file.object, type, &size) < 0)
+        return -1;
+    if (chunked)
+        bytes = bytes < (UINT64_MAX - SPARSE_BYTES) / COMPRESSED ? bytes * COMPRESSED + SPARSE_BYTES : UINT64_MAX;
+    if (size == 0 || elements > bytes / size)
+        return cow_error(COW_CORRUPT, "%llu elements of %zu bytes are claimed, more than the file has",
+                         (unsigned long long)elements, size);
+    *n = (size_t)elements;
+    return 0;
+}
+
+int cow_layout_version(cow_loc file, const char *path)
+{
+    cow_loc object;
+    H5I_type_t type;
+
+    if (cow_layout_hard(file, path) < 0 || cow_native_open(file, path, &object) < 0)
+        return -1;
+    type = object.type;
+    if (cow_native_close(object) < 0)
+        return -1;
+    return type == H5I_GROUP ? 0 : cow_error(COW_CORRUPT, "'%s' is not the tree of a version; try: h5cow verify", path);
+}
+
+/* ---- attributes ---- */
+
+/* The attribute of /_versioned_data, where that is a group of the file itself; what else has the name is somebody else's.
+ * VALUE NULL: is it there? */
+static int attribute(cow_loc file, const char *name, hid_t type, void *value)
+{
+    H5L_info2_t info;
+    cow_loc group;
+    int found = cow_native_exists(file, COW_ROOT);
+
+    if (found <= 0)
+        return found;
+    if (cow_native_link_info(file, COW_ROOT, &info) < 0)
+        return -1;
+    if (info.type != H5L_TYPE_HARD)
+        return 0;
+    if (cow_native_open(file, COW_ROOT, &group) < 0)
+        return -1;
+    found = group.type != H5I_GROUP ? 0
+            : value == NULL         ? cow_native_attribute_exists(group, name)
+                                    : cow_native_attribute_get(group, name, type, value);
+    return cow_native_close(group) < 0 ? -1 : found;
+}
+
+int cow_layout_has(cow_loc file, const char *name)
+{
+    return attribute(file, name, H5I_INVALID_HID, NULL);
+}
+
+int cow_layout_number(cow_loc file, const char *name, hid_t type, void *value)
+{
+    return attribute(file, name, type, value);
+}
+
+/* ---- row types ---- */
+
+typedef struct member {
+    const char *name;
+    size_t offset, size; /* size: of an unsigned integer */
+} member;
+
+static hid_t compound(const member *members, size_t n, size_t size)
+{
+    hid_t type = H5Tcreate(H5T_COMPOUND, size);
+    bool bad = type < 0;
+
+    for (size_t i = 0; !bad && i < n; i++)
+        bad = H5Tinsert(type, members[i].name, members[i].offset,
+                        members[i].size == 8   ? H5T_STD_U64LE
+                        : members[i].size == 4 ? H5T_STD_U32LE
+                                               : H5T_STD_U8LE) < 0;
+    if (bad)
+        cow_error_native("cannot describe a table");
+    return type;
+}
+
+static hid_t dataset_row_type(void)
+{
+    static const member members[] = {{"head", 0, 8},        {"root", 8, 8},       {"pool", 16, 4}, {"layout", 20, 1},
+                                     {"alloc_time", 21, 1}, {"fill_time", 22, 1}, {"flags", 23, 1}};
+
+    return compound(members, sizeof members / sizeof *members, sizeof(cow_dataset_row));
+}
+
+static hid_t snapshot_row_type(void)
+{
+    static const member members[] = {
+        {"head", 0, 8}, {"snapshot", 8, 8}, {"version", 16, 8}, {"elements", 24, 8}, {"attributes", 32, 8}};
+
+    return compound(members, sizeof members / sizeof *members, sizeof(cow_snapshot_row));
+}
+
+static hid_t pool_row_type(void)
+{
+    hsize_t size = COW_HASH_SIZE;
+    hid_t type = H5Tcreate(H5T_COMPOUND, COW_HASH_SIZE), bytes = H5Tarray_create2(H5T_STD_U8LE, 1, &size);
+
+    if (type < 0 || bytes < 0 || H5Tinsert(type, "signature", 0, bytes) < 0)
+        cow_error_native("cannot describe a table");
+    cow_close(bytes);
+    return type;
+}
+
+static hid_t slot_row_type(unsigned rank)
+{
+    hsize_t hash = COW_HASH_SIZE, extent = rank;
+    hid_t type = H5Tcreate(H5T_COMPOUND, cow_slot_row_size(rank));
+    hid_t bytes = H5Tarray_create2(H5T_STD_U8LE, 1, &hash), dims = H5Tarray_create2(H5T_STD_U32LE, 1, &extent);
+
+    if (type < 0 || bytes < 0 || dims < 0 || H5Tinsert(type, "hash", 0, bytes) < 0 ||
+        H5Tinsert(type, "checksum", COW_HASH_SIZE, H5T_STD_U64LE) < 0 ||
+        H5Tinsert(type, "extent", COW_HASH_SIZE + 8, dims) < 0)
+        cow_error_native("cannot describe a slot table");
+    cow_close(dims, bytes);
+    return type;
+}
+
+static hid_t row_type(cow_table_kind kind, unsigned rank)
+{
+    switch (kind) {
+    case COW_TABLE_DATASETS:
+        return dataset_row_type();
+    case COW_TABLE_POOLS:
+        return pool_row_type();
+    case COW_TABLE_SNAPSHOTS:
+        return snapshot_row_type();
+    case COW_TABLE_INDEX:
+        return H5Tcopy(H5T_STD_U8LE);
+    case COW_TABLE_SLOTS:
+        return slot_row_type(rank);
+    }
+    return H5I_INVALID_HID;
+}
+
+/* ---- tables ---- */
+
+void cow_layout_raw_path(char path[COW_PATH_MAX], uint32_t pool)
+{
+    snprintf(path, COW_PATH_MAX, COW_ROOT "/raw/%u", pool);
+}
+
+static void table_path(char path[COW_PATH_MAX], cow_table_kind kind, uint32_t number)
+{
+    static const char *const names[] = {"datasets", "pools", "snapshots", "index"};
+
+    if (kind == COW_TABLE_SLOTS)
+        snprintf(path, COW_PATH_MAX, COW_ROOT "/slots/%u", number);
+    else
+        snprintf(path, COW_PATH_MAX, COW_ROOT "/%s", names[kind]);
+}
+
+/* NULL: rows of SIZE bytes are stored in chunks such as a table has. */
+static const char *not_a_list(hid_t dcpl, size_t size)
+{
+    H5D_fill_value_t fill;
+    hsize_t chunk;
+    unsigned flags;
+    size_t parameters = 0;
+
+    if (H5Pget_layout(dcpl) != H5D_CHUNKED || H5Pget_chunk(dcpl, 1, &chunk) != 1 || size == 0 ||
+        chunk > MOST_CHUNK_BYTES / size)
+        return "is not stored as a table is";
+    for (int i = 0; i < H5Pget_nfilters(dcpl); i++)
+        if (i > 0 || H5Pget_filter2(dcpl, 0, &flags, &parameters, NULL, 0, NULL, NULL) != H5Z_FILTER_FLETCHER32)
+            return "has filters that no table has";
+    return H5Pfill_value_defined(dcpl, &fill) < 0 || fill == H5D_FILL_VALUE_USER_DEFINED ? "has rows without content"
+                                                                                         : NULL;
+}
+
+int cow_layout_stored(void *dataset, size_t row_size)
+{
+    hid_t dcpl = cow_native_dataset_dcpl(dataset);
+    const char *bad = dcpl < 0 ? NULL : not_a_list(dcpl, row_size);
+
+    if (bad != NULL)
+        cow_error(COW_CORRUPT, "a table below " COW_ROOT " %s; try: h5cow recover", bad);
+    if (dcpl >= 0)
+        H5Pclose(dcpl);
+    return dcpl < 0 || bad != NULL ? -1 : 0;
+}
+
+int cow_layout_room(cow_loc file, const char *path, uint64_t rows, size_t size)
+{
+    uint64_t bytes;
+
+    if (cow_native_file_size(file.object, &bytes) < 0)
+        return -1;
+    if (size == 0 || rows > bytes / size)
+        return cow_error(COW_CORRUPT, "'%s' claims %llu rows of %zu bytes, more than the file has; try: h5cow recover",
+                         path, (unsigned long long)rows, size);
+    return 0;
+}
+
+/* 0: the rows of DATASET are of this kind. */
+static int check_rows(void *dataset, const char *path, cow_table_kind kind, unsigned rank)
+{
+    hid_t stored = cow_native_dataset_type(dataset), expected = stored < 0 ? H5I_INVALID_HID : row_type(kind, rank);
+    htri_t same = expected < 0 ? -1 : H5Tequal(stored, expected);
+
+    if (same < 0)
+        cow_error_native("cannot look at the rows of '%s'", path);
+    else if (!same)
+        cow_error(COW_CORRUPT, "'%s' has other rows than the format knows; try: h5cow recover", path);
+    cow_close(expected, stored);
+    return same > 0 ? 0 : -1;
+}
+
+cow_table *cow_layout_table_open_at(cow_loc file, const char *path, cow_table_kind kind, unsigned rank)
+{
+    void *dataset = NULL;
+    cow_table *table;
+
+    if (cow_layout_hard(file, path) < 0 || (dataset = cow_native_dataset_open(file, path)) == NULL)
+        return NULL;
+    if (check_rows(dataset, path, kind, rank) < 0) {
+        if (cow_native_dataset_close(dataset) < 0)
+            cow_error_clear(); /* the first error is the one to tell */
+        return NULL;
+    }
+    if ((table = cow_native_table_over(dataset, path, cow_layout_stored)) != NULL &&
+        cow_layout_room(file, path, table->rows, table->row_size) < 0) {
+        table->close(table);
+        table = NULL;
+    }
+    return table;
+}
+
+cow_table *cow_layout_table_open(cow_loc file, cow_table_kind kind, uint32_t number, unsigned rank)
+{
+    char path[COW_PATH_MAX];
+
+    table_path(path, kind, number);
+    return cow_layout_table_open_at(file, path, kind, rank);
+}
+
+cow_table *cow_layout_table_create(cow_loc file, cow_table_kind kind, uint32_t number, unsigned rank)
+{
+    hid_t type = row_type(kind, rank);
+    char path[COW_PATH_MAX];
+    cow_table *table = NULL;
+
+    table_path(path, kind, number);
+    if (type >= 0)
+        table = cow_native_table_create(file, path, type, kind == COW_TABLE_POOLS ? 1024 : 4096,
+                                        kind != COW_TABLE_INDEX && kind != COW_TABLE_SLOTS);
+    cow_close(type);
+    return table;
+}
+
+/* Where the row begins, an address or a signature, it is never zero. */
+int cow_layout_rows(cow_table *table, cow_table_kind kind, uint64_t first, uint64_t count, void *rows)
+{
+    static const uint8_t zeros[COW_HASH_SIZE];
+    static const char *const names[] = {"datasets", "pools", "snapshots", "index", "slots"};
+    const size_t key = kind == COW_TABLE_POOLS ? COW_HASH_SIZE : 8;
+
+    if (table->read(table, first, count, rows) < 0)
+        return -1;
+    for (uint64_t i = 0; kind < COW_TABLE_INDEX && i < count; i++)
+        if (memcmp((const uint8_t *)rows + i * table->row_size, zeros, key) == 0)
+            return cow_error(COW_CORRUPT, "row %llu of %s/%s was never stored; try: h5cow recover",
+                             (unsigned long long)(first + i), COW_ROOT, names[kind]);
+    return 0;
+}
+
+/* ---- pools ---- */
+
+void *cow_layout_raw_open(cow_loc file, uint32_t pool)
+{
+    char path[COW_PATH_MAX];
+
+    cow_layout_raw_path(path, pool);
+    return cow_layout_hard(file, path) < 0 ? NULL : cow_native_dataset_open(file, path);
+}
+
+int cow_layout_raw_shape(hid_t type, hid_t space, hid_t dcpl, cow_raw *raw)
+{
+    hsize_t extent[COW_MAX_RANK], most[COW_MAX_RANK], chunk[COW_MAX_RANK];
+    int rank = H5Sget_simple_extent_ndims(space);
+
+    *raw = (cow_raw){.element_size = H5Tget_size(type)};
+    if (rank < 1 || rank > COW_MAX_RANK || H5Sget_simple_extent_dims(space, extent, most) != rank ||
+        H5Pget_layout(dcpl) != H5D_CHUNKED || H5Pget_chunk(dcpl, COW_MAX_RANK, chunk) != rank || raw->element_size == 0)
+        return cow_error(COW_CORRUPT, "the chunks of a pool are not in a chunked dataset; try: h5cow verify");
+    raw->rank = (unsigned)rank;
+    raw->chunk_bytes = raw->element_size;
+    for (int d = 0; d < rank; d++) {
+        raw->chunk[d] = chunk[d];
+        if (chunk[d] == 0 || (d == 0 ? most[d] != H5S_UNLIMITED : extent[d] != chunk[d]) ||
+            __builtin_mul_overflow(raw->chunk_bytes, chunk[d], &raw->chunk_bytes))
+            return cow_error(COW_CORRUPT, "a pool has impossible chunks; try: h5cow verify");
+    }
+    raw->room = extent[0] / chunk[0];
+    return 0;
+}

@@ -1,0 +1,133 @@
+/* What a file brought along under /_versioned_data: its paths, its rows, and the one door through which they are read.
+ *
+ * A file may come from anywhere, and whoever made it may have had any HDF5 at hand. So nobody opens or reads a table, an
+ * attribute or a pool there but by these functions, neither in the connector nor in the command
+ * (test/test_door.py searches the sources for others). Their rules:
+ *
+ *  1. Hard links only: a soft or external link below /_versioned_data, where the format has an object, is damage.
+ *  2. Kind, class, members, rank and filters are compared with docs/format.md before a byte is read.
+ *  3. Sizes are compared with the size of the file before memory is taken: a table has no more bytes than the file, and
+ *     neither have all texts of the log, or the sequences of a chunk, together.
+ *  4. Rows that were never stored are damage where the format knows no such row: HDF5 reads them as zeros.
+ *
+ * What fails is COW_CORRUPT, and says what to do. A new table or attribute: see docs/architecture.md, "The door".
+ */
+#ifndef COW_LAYOUT_H
+#define COW_LAYOUT_H
+
+#include "native/native.h"
+
+/* Longest path of anything h5cow names itself. */
+#define COW_PATH_MAX 96
+
+#define COW_GROUP  "_versioned_data"
+#define COW_ROOT   "/" COW_GROUP
+#define COW_FORMAT 1
+
+/* ---- attributes of /_versioned_data ---- */
+
+#define COW_FORMAT_NAME "format"
+#define COW_ABSOLUTE    "absolute_links"
+
+/* 1: the attribute NAME is one value of TYPE, as the format says, and is in *VALUE; 0: there is no such attribute, or no
+ * group /_versioned_data of ours at all; -1: it is something else. */
+/* 1: there is such an attribute, whatever it is. */
+int cow_layout_has(cow_loc file, const char *name);
+int cow_layout_number(cow_loc file, const char *name, hid_t type, void *value);
+
+/* ---- tables ---- */
+
+/* A row of /_versioned_data/datasets, in memory and in the file. */
+typedef struct cow_dataset_row {
+    uint64_t head, root;
+    uint32_t pool;
+    uint8_t layout, alloc_time, fill_time, flags;
+} cow_dataset_row;
+#define COW_FLAG_FILTERS_ADDED 1u
+#define COW_FLAG_ALLOCATED     2u /* late allocation has taken place */
+
+/* A row of /_versioned_data/snapshots. */
+typedef struct cow_snapshot_row {
+    uint64_t head, snapshot, version;
+    uint64_t elements, attributes; /* checksums: history/sums.c; 0: none */
+} cow_snapshot_row;
+
+typedef enum cow_table_kind {
+    COW_TABLE_DATASETS,
+    COW_TABLE_POOLS,
+    COW_TABLE_SNAPSHOTS,
+    COW_TABLE_INDEX,
+    COW_TABLE_SLOTS, /* of a pool: NUMBER, and its RANK */
+} cow_table_kind;
+
+/* NUMBER and RANK of what has none are 0. Opening costs the same whatever the table's length. NULL: the error. */
+cow_table *cow_layout_table_create(cow_loc file, cow_table_kind kind, uint32_t number, unsigned rank);
+cow_table *cow_layout_table_open(cow_loc file, cow_table_kind kind, uint32_t number, unsigned rank);
+/* A table of this kind that is somewhere else. */
+cow_table *cow_layout_table_open_at(cow_loc file, const char *path, cow_table_kind kind, unsigned rank);
+/* Rows FIRST to FIRST + COUNT, all of which must have been stored; what never is stored as zeros is not accepted. */
+int cow_layout_rows(cow_table *table, cow_table_kind kind, uint64_t first, uint64_t count, void *rows);
+
+/* ---- the log ---- */
+
+/* A row of /_versioned_data/log. Texts are HDF5's (H5allocate_memory), or NULL: cow_log_row_free. */
+typedef struct cow_log_row {
+    char *name;
+    int64_t parent, time;
+    char *user, *host, *program, *hdf5, *h5cow, *message;
+    int64_t added, chunks, changed;
+    uint8_t open;
+} cow_log_row;
+
+int cow_log_create(cow_loc file);
+int cow_log_rows(cow_loc file, uint64_t *rows);
+int cow_log_read(cow_loc file, uint64_t row, cow_log_row *out);
+/* COUNT rows from FIRST on, of them the members that are named, the last name NULL (MEMBERS NULL: all). */
+int cow_log_read_many(cow_loc file, uint64_t first, uint64_t count, const char *const members[], cow_log_row *out);
+/* Row number ROWS appends. */
+int cow_log_write(cow_loc file, uint64_t row, const cow_log_row *in);
+void cow_log_row_free(cow_log_row *row);
+
+/* ---- objects ---- */
+
+/* 0: every link on PATH, which is absolute, is there and is a hard one. */
+int cow_layout_hard(cow_loc file, const char *path);
+
+/* Elements of SPACE with TYPE that stand in the file: not more than it has bytes for. CHUNKED: chunks may be missing, or
+ * compressed, by deflate to a 1,032nd at the most. 0 and their number, or -1. */
+int cow_layout_values(cow_loc file, hid_t type, hid_t space, bool chunked, size_t *n);
+
+/* ---- versions ---- */
+
+/* 0: PATH is that of a version's tree: a group, by a hard link. -1. */
+int cow_layout_version(cow_loc file, const char *path);
+
+/* ---- pools ---- */
+
+void cow_layout_raw_path(char path[COW_PATH_MAX], uint32_t pool);
+
+/* What raw/<pool> is. */
+typedef struct cow_raw {
+    unsigned rank;
+    uint64_t chunk[COW_MAX_RANK];
+    uint64_t room;       /* slots that its extent has room for; nobody says that they are stored */
+    size_t element_size; /* in memory */
+    size_t chunk_bytes;  /* in memory */
+} cow_raw;
+
+void *cow_layout_raw_open(cow_loc file, uint32_t pool);
+/* The shape of a pool from its type, space and creation properties. 0, or -1. */
+int cow_layout_raw_shape(hid_t type, hid_t space, hid_t dcpl, cow_raw *raw);
+
+/* ---- sequences ---- */
+
+/* HDF5 takes memory for a variable-length element by the length that stands in it, before it looks for the sequence. So
+ * these lengths are read first. */
+typedef struct cow_lengths cow_lengths;
+/* Where the lengths in an element of TYPE are. FILE: native. NULL: the error. */
+cow_lengths *cow_lengths_open(void *file, hid_t type);
+void cow_lengths_close(cow_lengths *lengths);
+/* ELEMENTS elements, as they are in the file, and those before that *SUM counts name no more bytes than the file has. */
+int cow_lengths_check(const cow_lengths *lengths, const void *bytes, uint64_t elements, uint64_t *sum);
+
+#endif

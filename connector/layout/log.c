@@ -1,0 +1,324 @@
+/* The log of versions: rows of numbers and texts, read by the names of their members. See layout.h.
+ *
+ * Members that are not known do no harm, and a log that lacks one reads as zero or no text there: later versions of h5cow
+ * add members.
+ */
+#include "error.h"
+#include "ids.h"
+#include "layout/internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define LOG   COW_ROOT "/log"
+#define BATCH 64 /* rows read together */
+
+typedef enum { TEXT, NUMBER, BYTE } column_kind;
+
+static const struct column {
+    const char *name;
+    size_t offset;
+    column_kind kind;
+    bool required;
+} columns[] = {
+    {"name", offsetof(cow_log_row, name), TEXT, true},
+    {"parent", offsetof(cow_log_row, parent), NUMBER, true},
+    {"time", offsetof(cow_log_row, time), NUMBER, true},
+    {"user", offsetof(cow_log_row, user), TEXT, false},
+    {"host", offsetof(cow_log_row, host), TEXT, false},
+    {"program", offsetof(cow_log_row, program), TEXT, false},
+    {"hdf5", offsetof(cow_log_row, hdf5), TEXT, false},
+    {"h5cow", offsetof(cow_log_row, h5cow), TEXT, false},
+    {"message", offsetof(cow_log_row, message), TEXT, false},
+    {"added", offsetof(cow_log_row, added), NUMBER, false},
+    {"chunks", offsetof(cow_log_row, chunks), NUMBER, false},
+    {"changed", offsetof(cow_log_row, changed), NUMBER, false},
+    {"open", offsetof(cow_log_row, open), BYTE, false},
+};
+#define COLUMNS (sizeof columns / sizeof *columns)
+
+/* ---- types ---- */
+
+static hid_t text_type(void)
+{
+    hid_t type = H5Tcopy(H5T_C_S1);
+
+    if (type >= 0 && H5Tset_size(type, H5T_VARIABLE) >= 0 && H5Tset_cset(type, H5T_CSET_UTF8) >= 0)
+        return type;
+    cow_close(type);
+    return H5I_INVALID_HID;
+}
+
+static bool wanted(const struct column *c, const char *const texts[])
+{
+    if (texts == NULL)
+        return true;
+    while (*texts != NULL && strcmp(*texts, c->name) != 0)
+        texts++;
+    return *texts != NULL;
+}
+
+/* A row in memory, of the members in NAMES only (NULL: of all). */
+static hid_t row_in_memory(const char *const names[])
+{
+    hid_t type = H5Tcreate(H5T_COMPOUND, sizeof(cow_log_row)), string = text_type();
+    bool bad = type < 0 || string < 0;
+
+    for (const struct column *c = columns; !bad && c < columns + COLUMNS; c++)
+        if (wanted(c, names))
+            bad = H5Tinsert(type, c->name, c->offset,
+                            c->kind == TEXT     ? string
+                            : c->kind == NUMBER ? H5T_NATIVE_INT64
+                                                : H5T_NATIVE_UINT8) < 0;
+    cow_close(string);
+    if (!bad)
+        return type;
+    cow_error_native("cannot describe the log of versions");
+    cow_close(type);
+    return H5I_INVALID_HID;
+}
+
+/* NULL: the rows have what the format says. */
+static const char *wrong_member(hid_t row, const struct column *c)
+{
+    int index;
+    hid_t member;
+    bool good;
+
+    H5E_BEGIN_TRY
+    {
+        index = H5Tget_member_index(row, c->name);
+    }
+    H5E_END_TRY
+    if (index < 0)
+        return c->required ? c->name : NULL;
+    member = H5Tget_member_type(row, (unsigned)index);
+    good = c->kind == TEXT ? H5Tget_class(member) == H5T_STRING && H5Tis_variable_str(member) > 0
+                           : H5Tget_class(member) == H5T_INTEGER && H5Tget_size(member) == (c->kind == BYTE ? 1 : 8);
+    cow_close(member);
+    return good ? NULL : c->name;
+}
+
+/* ---- opening ---- */
+
+typedef struct log {
+    cow_loc file;
+    void *dataset;
+    hid_t type;  /* of a row */
+    size_t size; /* of a row in the file */
+    uint64_t rows;
+} log;
+
+static void log_close(log *l)
+{
+    cow_close(l->type);
+    if (l->dataset != NULL && cow_native_dataset_close(l->dataset) < 0)
+        cow_error_clear(); /* nothing was written through it that is not stored */
+}
+
+static int log_extent(log *l)
+{
+    hid_t space = cow_native_dataset_space(l->dataset);
+    hsize_t rows;
+    bool list = space >= 0 && H5Sget_simple_extent_type(space) == H5S_SIMPLE &&
+                H5Sget_simple_extent_ndims(space) == 1 && H5Sget_simple_extent_dims(space, &rows, NULL) == 1;
+
+    cow_close(space);
+    if (!list)
+        return cow_error(COW_CORRUPT, "'%s' is not a list of versions; try: h5cow recover", LOG);
+    l->rows = rows;
+    return cow_layout_room(l->file, LOG, rows, l->size);
+}
+
+static int log_open(cow_loc file, log *l)
+{
+    *l = (log){.file = file, .type = H5I_INVALID_HID};
+    if (cow_layout_hard(file, LOG) < 0 || (l->dataset = cow_native_dataset_open(file, LOG)) == NULL ||
+        (l->type = cow_native_dataset_type(l->dataset)) < 0 ||
+        cow_native_element_size(file.object, l->type, &l->size) < 0)
+        return -1;
+    if (H5Tget_class(l->type) != H5T_COMPOUND)
+        return cow_error(COW_CORRUPT, "'%s' is not a list of versions; try: h5cow recover", LOG);
+    return log_extent(l);
+}
+
+/* Asked before a row is read or written. */
+static int check_log(const log *l)
+{
+    const char *wrong = NULL;
+
+    for (size_t i = 0; wrong == NULL && i < COLUMNS; i++)
+        wrong = wrong_member(l->type, &columns[i]);
+    if (wrong != NULL)
+        return cow_error(COW_CORRUPT, "'%s' has no member '%s' as the format knows it; try: h5cow recover", LOG, wrong);
+    return cow_layout_stored(l->dataset, l->size);
+}
+
+int cow_log_create(cow_loc file)
+{
+    hid_t memory = row_in_memory(NULL), type = H5I_INVALID_HID;
+    cow_table *table = NULL;
+    int status = -1;
+
+    if (memory < 0)
+        goto done;
+    /* on disk without the padding of the structure in memory */
+    if ((type = H5Tcopy(memory)) < 0 || H5Tpack(type) < 0) {
+        cow_error_native("cannot describe the log of versions");
+        goto done;
+    }
+    if ((table = cow_native_table_create(file, LOG, type, 2048, true)) != NULL) {
+        table->close(table);
+        status = 0;
+    }
+done:
+    cow_close(type, memory);
+    return status;
+}
+
+int cow_log_rows(cow_loc file, uint64_t *rows)
+{
+    log l;
+    int status = log_open(file, &l);
+
+    if (status == 0)
+        *rows = l.rows;
+    log_close(&l);
+    return status;
+}
+
+/* ---- reading ---- */
+
+/* The bytes of the chunk of rows that begins with row FIRST, as HDF5 decodes them; free() it. */
+static uint8_t *stored_rows(const log *l, uint64_t first, size_t bytes)
+{
+    hsize_t size = 0;
+    uint32_t mask;
+    uint8_t *rows = NULL;
+    int found = cow_native_chunk_size(l->dataset, &first, &size);
+
+    if (found < 0) {
+        cow_error_native("row %llu of '%s' cannot be found", (unsigned long long)first, LOG);
+    } else if (size < bytes || size > bytes + 4) { /* with the four bytes of fletcher32, or where that was skipped */
+        cow_error(COW_CORRUPT, "row %llu of '%s' was never stored; try: h5cow recover", (unsigned long long)first, LOG);
+    } else if ((rows = malloc(size)) == NULL) {
+        cow_error(COW_MEMORY, "no memory to read the log of versions");
+    } else if (cow_native_chunk_read(l->dataset, &first, &mask, rows, size) < 0) {
+        cow_error_native("row %llu of '%s' cannot be read", (unsigned long long)first, LOG);
+        free(rows);
+        rows = NULL;
+    }
+    return rows;
+}
+
+/* The texts of these rows are no longer than the file, together. */
+static int check_texts(const log *l, uint64_t first, uint64_t count, uint64_t *sum)
+{
+    hid_t dcpl = cow_native_dataset_dcpl(l->dataset);
+    cow_lengths *lengths = cow_lengths_open(l->file.object, l->type);
+    hsize_t chunk;
+    int status = dcpl < 0 || lengths == NULL || H5Pget_chunk(dcpl, 1, &chunk) != 1 ? -1 : 0;
+
+    while (status == 0 && count > 0) {
+        uint64_t inside = first % chunk, n = chunk - inside < count ? chunk - inside : count;
+        uint8_t *rows = stored_rows(l, first - inside, (size_t)chunk * l->size);
+
+        status = rows == NULL ? -1 : cow_lengths_check(lengths, rows + inside * l->size, n, sum);
+        free(rows);
+        first += n;
+        count -= n;
+    }
+    cow_lengths_close(lengths);
+    cow_close(dcpl);
+    return status;
+}
+
+static int select_rows(uint64_t rows, uint64_t first, uint64_t count, hid_t *memory, hid_t *space)
+{
+    hsize_t extent = rows, start = first, n = count;
+
+    if ((*memory = H5Screate_simple(1, &n, NULL)) < 0 || (*space = H5Screate_simple(1, &extent, NULL)) < 0 ||
+        H5Sselect_hyperslab(*space, H5S_SELECT_SET, &start, NULL, &n, NULL) < 0)
+        return cow_error_native("cannot select rows of the log");
+    return 0;
+}
+
+static int read_batch(const log *l, hid_t type, uint64_t first, uint64_t count, uint64_t *sum, cow_log_row *out)
+{
+    hid_t memory = H5I_INVALID_HID, space = H5I_INVALID_HID;
+    int status = -1;
+
+    if (check_texts(l, first, count, sum) == 0 && select_rows(l->rows, first, count, &memory, &space) == 0)
+        status = cow_native_dataset_read(l->dataset, type, memory, space, H5P_DEFAULT, out);
+    cow_close(memory, space);
+    return status;
+}
+
+int cow_log_read_many(cow_loc file, uint64_t first, uint64_t count, const char *const members[], cow_log_row *out)
+{
+    hid_t type = H5I_INVALID_HID;
+    uint64_t sum = 0;
+    int status = -1;
+    log l;
+
+    memset(out, 0, count * sizeof *out);
+    if (log_open(file, &l) < 0 || check_log(&l) < 0 || (type = row_in_memory(members)) < 0)
+        goto done;
+    if (first > l.rows || count > l.rows - first) {
+        cow_error(COW_CORRUPT, "row %llu is asked of a log of %llu versions", (unsigned long long)first,
+                  (unsigned long long)l.rows);
+        goto done;
+    }
+    status = 0;
+    for (uint64_t at = 0, n; status == 0 && at < count; at += n) {
+        n = count - at < BATCH ? count - at : BATCH;
+        status = read_batch(&l, type, first + at, n, &sum, out + at);
+    }
+done:
+    for (uint64_t i = 0; status < 0 && i < count; i++)
+        cow_log_row_free(&out[i]);
+    cow_close(type);
+    log_close(&l);
+    return status;
+}
+
+int cow_log_read(cow_loc file, uint64_t row, cow_log_row *out)
+{
+    return cow_log_read_many(file, row, 1, NULL, out);
+}
+
+int cow_log_write(cow_loc file, uint64_t row, const cow_log_row *in)
+{
+    hid_t type = H5I_INVALID_HID, memory = H5I_INVALID_HID, space = H5I_INVALID_HID;
+    int status = -1;
+    log l;
+
+    if (log_open(file, &l) < 0 || check_log(&l) < 0 || (type = row_in_memory(NULL)) < 0)
+        goto done;
+    if (row > l.rows) {
+        cow_error(COW_CORRUPT, "row %llu is asked of a log of %llu versions", (unsigned long long)row,
+                  (unsigned long long)l.rows);
+        goto done;
+    }
+    if (row == l.rows) {
+        hsize_t extent = ++l.rows;
+        if (cow_native_dataset_resize(l.dataset, &extent) < 0)
+            goto done;
+    }
+    if (select_rows(l.rows, row, 1, &memory, &space) == 0)
+        status = cow_native_dataset_write(l.dataset, type, memory, space, H5P_DEFAULT, in);
+done:
+    cow_close(space, memory, type);
+    log_close(&l);
+    return status;
+}
+
+void cow_log_row_free(cow_log_row *row)
+{
+    for (size_t i = 0; i < COLUMNS; i++)
+        if (columns[i].kind == TEXT) {
+            char **text = (char **)((char *)row + columns[i].offset);
+            H5free_memory(*text);
+            *text = NULL;
+        }
+}

@@ -1,0 +1,111 @@
+"""Files in which somebody replaced what is under /_versioned_data: test/hostile.py says what is done with them.
+
+Here a sample, of a fresh seed each time (printed; H5COW_HOSTILE_SEED repeats one, H5COW_HOSTILE_COUNT makes it larger), and
+what was found by hand. All of it: test/hostile.py --all.
+"""
+
+import os
+import resource
+import subprocess
+import sys
+
+import h5py
+import numpy as np
+import pytest
+from conftest import H5COW, STOCK, TEST, unfence
+
+MEMORY = 1 << 30
+
+
+def hostile(*words):
+    command = [sys.executable, str(TEST / "hostile.py"), *words]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-5000:]
+    return done.stdout
+
+
+def test_a_sample_of_hostile_files_neither_crashes_nor_takes_memory():
+    seed = os.environ.get("H5COW_HOSTILE_SEED") or str(int.from_bytes(os.urandom(4), "little"))
+    print("seed", seed)
+    hostile("--seed", seed, "--count", os.environ.get("H5COW_HOSTILE_COUNT", "100"))
+
+
+def test_there_are_thousands_of_hostile_files():
+    assert len(hostile("--list").splitlines()) >= 2000
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        "_versioned_data/@format: u4 (1000,)",
+        "_versioned_data/@format: text ()",
+        "_versioned_data/@absolute_links: 2^20 values",
+        "snapshots: grown to 40000000 rows",
+        "log: grown to 40000000 rows",
+        "log: 2,000 rows with one text of a mebibyte",
+        "log: text 1 claims 4294967295 bytes",
+        "raw/0: dataset of f8",
+        "raw/0: chunks of 2^24 bytes, packed",
+        "in /_versioned_data/versions/1: 2,000 groups in each other",
+        "in /_versioned_data/versions/1: a hard link to the history",
+        "versions/1: soft link to itself",
+        "versions/1: external link to itself",
+    ],
+)
+def test_what_was_found_once(case):
+    assert "1 hostile files" in hostile("--only", case) or case.startswith("raw/0: chunks")
+
+
+def limited():
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    resource.setrlimit(resource.RLIMIT_CPU, (20, 20))
+
+
+@pytest.fixture
+def plain(tmp_path):
+    """A file without a history, but with a group of that name."""
+
+    def make(value):
+        path = tmp_path / "plain.h5"
+        with h5py.File(path, "w") as f:
+            f["x"] = np.arange(10)
+            if value is not None:
+                f.create_group("_versioned_data").attrs["format"] = value
+        return path
+
+    return make
+
+
+@pytest.mark.parametrize("value", [np.full(1000, 0x41414141, "u4"), "text", 1.5, np.float64(1), np.array([1], "u4")], ids=repr)
+@pytest.mark.parametrize("verb", ["log", "stat", "verify", "doctor"])
+def test_a_format_of_another_type_or_extent_is_an_error_of_the_command(plain, value, verb):
+    done = subprocess.run([H5COW, verb, plain(value)], env=STOCK, capture_output=True, text=True, preexec_fn=limited)
+    assert done.returncode in (1, 2), done.stderr
+    assert "'format' is not the one number that it should be" in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("value", [np.full(1000, 0x41414141, "u4"), "text", 1.5], ids=repr)
+def test_a_format_of_another_type_or_extent_is_an_error_of_hdf5(programs, plain, value):
+    done = programs.python("h5py.File(sys.argv[1], 'r')", plain(value))
+    assert done.returncode > 0 and "'format' is not the one number" in done.stderr
+
+
+def test_a_group_of_that_name_without_format_or_behind_a_link_is_somebody_elses(programs, plain, tmp_path):
+    path = plain(None)
+    with h5py.File(path, "r+") as f:
+        f.create_group("theirs").attrs["format"] = np.uint32(1)
+        f["_versioned_data"] = h5py.SoftLink("/theirs")
+    done = programs.python("print(h5py.File(sys.argv[1], 'r')['x'][3])", path)
+    assert done.stdout.strip() == "3", done.stderr
+
+
+def test_rows_that_were_never_stored_are_damage_that_says_what_to_do(programs, tmp_path):
+    path = tmp_path / "sparse.h5"
+    programs.python("f = h5py.File(sys.argv[1], 'w'); f['x'] = np.arange(5000)", path)
+    unfence(path)
+    with h5py.File(path, "r+") as f:
+        f["_versioned_data/snapshots"].resize((40_000_000,))
+    done = subprocess.run([H5COW, "verify", path], env=STOCK, capture_output=True, text=True, preexec_fn=limited)
+    assert done.returncode == 1 and "claims 40000000 rows" in done.stdout and "h5cow recover" in done.stdout
+    done = programs.python("h5py.File(sys.argv[1] + '@1', 'r')['x'][...]", path)
+    assert done.returncode > 0 and "claims 40000000 rows" in done.stderr
