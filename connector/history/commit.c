@@ -7,6 +7,11 @@
  *   4. the walk builds the version's tree, and the log gets its row
  *   5. everything is flushed, and the journal makes it a commit
  * A second commit of the same transaction (after H5Fflush) amends: same name, same row, former tree replaced.
+ *
+ * Steps 1, 2 and 5 are the head's: when one fails, so does the commit. Steps 3 and 4 are the version's. What cannot be put
+ * into it is left out (snapshot.c). When no version can be made at all, what was done for it is undone, and the head is
+ * committed alone; the changes are noted, in memory and in the file (incomplete.c), and the next commit makes a version
+ * of them. Only where the disk failed meanwhile, or undoing fails as well, the commit fails.
  */
 #include "history/internal.h"
 
@@ -306,43 +311,176 @@ static char *text(const char *value)
     return copy;
 }
 
-static int make_version(cow_file *file, cow_walk *walk, bool finished)
-{
-    bool amend = file->amend_row >= 0;
-    uint64_t at = amend ? (uint64_t)file->amend_row : file->log_rows, eoa;
-    cow_log_row row = {0};
+/* A version that is being made, so that it can be taken back. */
+typedef struct attempt {
+    cow_walk *walk;
+    bool finished, amend;
+    uint64_t at; /* row in the log */
     char name[256];
+    cow_log_row former; /* amending: its row */
+    cow_lacks lacks;
+    cow_snapshots_saved saved;
+    bool begun, logged;
+} attempt;
+
+/* What the newest version lacks, and what changed when none could be made, is made anew. */
+static int renew_lacks(cow_file *file)
+{
+    if (cow_lacks_load(file) < 0) {
+        fprintf(stderr, "h5cow: %s: %s; the next version is made anew\n", file->name, cow_error_message());
+        cow_error_clear();
+        file->lacks_read = file->lacks_lost = file->full_walk = true;
+    }
+    for (size_t i = 0; i < file->lacks.count; i++) {
+        const cow_lack *lack = &file->lacks.lack[i];
+        if (lack->version >= file->log_rows)
+            file->full_walk = true; /* which paths changed since is not known */
+        if (lack->head != UINT64_MAX &&
+            cow_changes_renew(file, lack->head, lack->path[0] == '\0' ? NULL : lack->path) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* Commits that made no version: the next one says so. */
+static int add_skipped(const cow_file *file, uint64_t at, const char *reason, cow_lacks *lacks)
+{
+    for (size_t i = 0; i < file->lacks.count; i++) {
+        const cow_lack *lack = &file->lacks.lack[i];
+        if (lack->head != UINT64_MAX || lack->version < file->log_rows)
+            continue;
+        if (reason != NULL && strcmp(reason, lack->reason) == 0)
+            reason = NULL;
+        if (cow_lacks_add(lacks, at, UINT64_MAX, NULL, lack->reason) < 0)
+            return -1;
+    }
+    return reason == NULL ? 0 : cow_lacks_add(lacks, at, UINT64_MAX, NULL, reason);
+}
+
+static int begin_version(cow_file *file, attempt *a)
+{
+    a->amend = file->amend_row >= 0;
+    a->at = a->amend ? (uint64_t)file->amend_row : file->log_rows;
+    if (a->amend) {
+        if (cow_log_read(file->loc, a->at, &a->former) < 0 || a->former.name == NULL)
+            return cow_error(COW_CORRUPT, "%s: the version to amend is gone", file->name);
+        snprintf(a->name, sizeof a->name, "%s", a->former.name);
+    } else if (choose_name(file, a->name) < 0)
+        return -1;
+    if (add_skipped(file, a->at, NULL, &a->lacks) < 0 || cow_snapshots_begin(file, a->at, &a->saved) < 0)
+        return -1;
+    a->begun = true;
+    return 0;
+}
+
+static int write_version(cow_file *file, attempt *a)
+{
+    uint64_t eoa;
+    cow_log_row row = {.parent = a->amend ? a->former.parent : file->version_row};
     int status = -1;
 
-    if (amend) {
-        cow_log_row former = {0};
-        if (cow_log_read(file->loc, at, &former) < 0 || former.name == NULL)
-            return cow_error(COW_CORRUPT, "%s: the version to amend is gone", file->name);
-        snprintf(name, sizeof name, "%s", former.name);
-        row.parent = former.parent;
-        cow_log_row_free(&former);
-    } else {
-        if (choose_name(file, name) < 0)
-            return -1;
-        row.parent = file->version_row;
-    }
-    if (cow_walk_build(walk, name, at, &row.changed) < 0 || cow_snapshots_flush(file) < 0 ||
-        (row.name = text(name)) == NULL || cow_log_row_describe(&row, file->options->message) < 0 ||
+    if (cow_walk_build(a->walk, a->name, a->at, &row.changed, &a->lacks) < 0 ||
+        cow_lacks_put(file, a->at, &a->lacks) < 0 || cow_snapshots_flush(file) < 0 ||
+        (row.name = text(a->name)) == NULL || cow_log_row_describe(&row, file->options->message) < 0 ||
         cow_file_eoa(file, &eoa) < 0)
         goto done;
     row.added = (int64_t)eoa - (int64_t)file->eoa_before;
     row.chunks = new_chunks(file);
-    row.open = !finished;
-    if (cow_log_write(file->loc, at, &row) < 0)
-        goto done;
-    file->version_row = (int64_t)at;
-    if (!amend)
-        file->log_rows++;
-    file->amend_row = finished ? -1 : (int64_t)at;
-    status = 0;
+    row.open = !a->finished;
+    a->logged = true;
+    status = cow_log_write(file->loc, a->at, &row);
 done:
     cow_log_row_free(&row);
     return status;
+}
+
+/* Everything is where it was. */
+static int undo_version(cow_file *file, attempt *a)
+{
+    if (a->logged && (a->amend ? cow_log_write(file->loc, a->at, &a->former) : cow_log_trim(file->loc, a->at)) < 0)
+        return -1;
+    return a->begun && (cow_walk_undo(a->walk) < 0 || cow_snapshots_undo(file, &a->saved) < 0) ? -1 : 0;
+}
+
+/* What changed is noted for whoever makes the next version, with what an amended one lacks. */
+static int note_changes(cow_file *file, const attempt *a, const char *reason)
+{
+    uint64_t from = file->amend_row >= 0 ? (uint64_t)file->amend_row : file->log_rows;
+    cow_lacks lacks = {0};
+    int status = -1;
+
+    for (size_t i = 0; i < file->lacks.count; i++)
+        if (file->lacks.lack[i].version >= from && file->lacks.lack[i].version < file->log_rows &&
+            cow_lacks_add(&lacks, file->lacks.lack[i].version, file->lacks.lack[i].head, file->lacks.lack[i].path,
+                          file->lacks.lack[i].reason) < 0)
+            goto done;
+    if (add_skipped(file, file->log_rows, a->finished ? reason : NULL, &lacks) < 0)
+        goto done;
+    for (size_t i = 0; i < file->change_count; i++)
+        if (cow_lacks_add(&lacks, file->log_rows, file->change[i].address, file->change[i].path, "") < 0)
+            goto done;
+    if (cow_lacks_put(file, from, &lacks) < 0)
+        goto done;
+    cow_lacks_free(&file->lacks);
+    file->lacks = lacks;
+    file->lacks_lost = false;
+    return 0;
+done:
+    cow_lacks_free(&lacks);
+    return status;
+}
+
+/* The version is there. */
+static int end_version(cow_file *file, attempt *a)
+{
+    if (cow_walk_settle(a->walk) < 0 || cow_snapshots_flush(file) < 0)
+        return -1;
+    file->version_row = (int64_t)a->at;
+    if (!a->amend)
+        file->log_rows++;
+    file->amend_row = a->finished ? -1 : (int64_t)a->at;
+    cow_lacks_free(&file->lacks);
+    file->lacks = a->lacks;
+    a->lacks = (cow_lacks){0};
+    file->lacks_lost = false;
+    cow_lacks_tell(file, a->name, &file->lacks);
+    return 0;
+}
+
+/* The disk failed, or the journal did: what HDF5 was doing then is half done. */
+static bool disk_failed(const cow_file *file)
+{
+    const cow_journal *journal = cow_driver_journal(file->fileno);
+
+    return cow_driver_file_failures(file->fileno) != file->failures ||
+           (journal != NULL && cow_journal_failure(journal) != NULL);
+}
+
+/* No version can be made, for the reason that is recorded. The head is committed all the same: 0. */
+static int do_without(cow_file *file, attempt *a)
+{
+    char reason[1024];
+    cow_error_held *held;
+    int status = -1;
+
+    if (disk_failed(file))
+        return -1;
+    snprintf(reason, sizeof reason, "%s", cow_error_message());
+    held = cow_error_hold();
+    if (undo_version(file, a) == 0 && note_changes(file, a, reason) == 0)
+        status = 0;
+    cow_error_put_back(held);
+    if (status < 0 || disk_failed(file))
+        return -1;
+    fprintf(stderr,
+            "h5cow: %s: no version could be made: %s; the file is as the program wrote it, and the next version "
+            "will have its changes\n",
+            file->name, reason);
+    cow_error_clear();
+    file->unversioned = true;
+    if (a->finished)
+        file->amend_row = -1;
+    return 0;
 }
 
 /* The transaction ends with nothing more to say than the last flush did. */
@@ -359,38 +497,75 @@ static int close_version(cow_file *file)
     }
     cow_log_row_free(&row);
     file->amend_row = -1;
+    if (status == 0 || disk_failed(file))
+        return status;
+    fprintf(stderr, "h5cow: %s: the newest version stays marked as open: %s\n", file->name, cow_error_message());
+    cow_error_clear();
+    return 0;
+}
+
+/* A new version where the head differs from the newest one. -1: the commit fails. */
+static int commit_version(cow_file *file, bool finished, bool log_readable)
+{
+    attempt a = {.finished = finished};
+    int differs = -1, status;
+
+    file->unversioned = false;
+    if ((log_readable || cow_log_meet_blocks(file->loc, file->log_rows) == 0) && renew_lacks(file) == 0 &&
+        (a.walk = cow_walk_open(file)) != NULL)
+        differs = cow_walk_decide(a.walk);
+    if (differs == 0)
+        status = finished ? close_version(file) : 0;
+    else if (differs > 0 && begin_version(file, &a) == 0 && write_version(file, &a) == 0)
+        status = end_version(file, &a);
+    else
+        status = do_without(file, &a);
+    cow_snapshots_done(&a.saved);
+    cow_lacks_free(&a.lacks);
+    cow_log_row_free(&a.former);
+    if (a.walk != NULL)
+        cow_walk_close(a.walk);
     return status;
 }
 
 static int commit(cow_file *file, bool finished)
 {
-    cow_walk *walk = NULL;
-    bool small;
-    int differs, status = -1;
+    bool small = false, set, good;
+    int status = -1;
 
     if (cow_file_lay_out(file) < 0)
         return -1;
-    if (cow_log_meet_blocks(file->loc, file->log_rows) < 0)
+    file->failures = cow_driver_file_failures(file->fileno);
+    if (!(set = cow_native_file_small_headers(file->native, true, &small) == 0))
         cow_error_clear(); /* a commit can do without */
-    if (cow_native_file_small_headers(file->native, true, &small) < 0)
-        return -1;
-    if (cow_commit_datasets(file) < 0 || (walk = cow_walk_open(file)) == NULL || (differs = cow_walk_decide(walk)) < 0)
-        goto done;
-    if (differs ? make_version(file, walk, finished) < 0 : finished && close_version(file) < 0)
-        goto done;
-    if (cow_native_file_flush(file->native) < 0)
+    if (!(good = cow_log_meet_blocks(file->loc, file->log_rows) == 0)) {
+        if (disk_failed(file))
+            goto done;
+        cow_error_clear(); /* the version, which needs the log, meets it again */
+    }
+    if (cow_commit_datasets(file) < 0 || commit_version(file, finished, good) < 0 ||
+        cow_native_file_flush(file->native) < 0)
         goto done;
     seal(file, finished);
-    for (size_t i = 0; i < file->open_datasets.capacity; i++)
-        if (file->open_datasets.entry[i].used)
-            ((cow_dataset *)(uintptr_t)file->open_datasets.entry[i].value)->root_changed = false;
-    cow_changes_clear(file);
+    if (!file->unversioned) {
+        for (size_t i = 0; i < file->open_datasets.capacity; i++)
+            if (file->open_datasets.entry[i].used)
+                ((cow_dataset *)(uintptr_t)file->open_datasets.entry[i].value)->root_changed = false;
+        cow_changes_clear(file);
+    }
     status = 0;
 done:
-    if (walk != NULL)
-        cow_walk_close(walk);
     /* the application's datasets are none of our business */
-    return cow_native_file_small_headers(file->native, small, NULL) < 0 ? -1 : status;
+    return set && cow_native_file_small_headers(file->native, small, NULL) < 0 ? -1 : status;
+}
+
+/* Is there something that the version which is about to be finished had to do without? */
+static bool lacking(const cow_file *file)
+{
+    for (size_t i = 0; i < file->lacks.count; i++)
+        if (file->lacks.lack[i].head != UINT64_MAX)
+            return true;
+    return false;
 }
 
 int cow_file_commit(cow_file *file, cow_commit_kind kind)
@@ -399,6 +574,8 @@ int cow_file_commit(cow_file *file, cow_commit_kind kind)
     cow_journal *journal;
     int status = 0;
 
+    if (file->state == COW_AMENDABLE && finished && lacking(file))
+        file->state = COW_OPEN; /* once more */
     if (file->owner != getpid())
         return 0; /* what a forked child has got from its parent is the parent's to commit */
     if ((file->state == COW_OPEN || (file->state == COW_AMENDABLE && finished)) &&
@@ -435,7 +612,10 @@ int cow_file_commit(cow_file *file, cow_commit_kind kind)
         cow_map_free(&file->node_at);
         file->shared_nodes = false;
     }
-    file->state = finished || file->amend_row < 0 ? COW_CLEAN : COW_AMENDABLE;
+    if (file->unversioned && !finished)
+        file->state = COW_OPEN; /* the version is still to be made */
+    else
+        file->state = finished || file->amend_row < 0 ? COW_CLEAN : COW_AMENDABLE;
     cow_datasets_sweep(file);
     cow_file_discard_now(file);
     return 0;

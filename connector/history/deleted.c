@@ -35,19 +35,12 @@ static int add_gone(burial *b, uint64_t address)
     return 0;
 }
 
-/* 1: opened; 0: HDF5 says that there is no object. A dataset that is open for writing is not opened a second time. */
+/* 1: opened; 0: HDF5 says that there is no object. */
 static int open_object(const burial *b, uint64_t address, cow_loc *object, bool *borrowed)
 {
     H5O_token_t token = cow_token(address);
-    uint64_t open;
 
-    *borrowed =
-        cow_map_get(&b->file->open_datasets, address, &open) && ((cow_dataset *)(uintptr_t)open)->native != NULL;
-    if (*borrowed) {
-        *object = (cow_loc){((cow_dataset *)(uintptr_t)open)->native, H5I_DATASET};
-        return 1;
-    }
-    if (cow_native_open_token(b->file->loc, &token, object) == 0)
+    if (cow_head_open(b->file, &token, object, borrowed) == 0)
         return 1;
     cow_error_clear();
     return 0;
@@ -116,6 +109,12 @@ static int uncount_all(burial *b)
     return 0;
 }
 
+/* Is this an object that is not known to be gone? */
+static bool counts(const cow_file *file, const cow_map_entry *e)
+{
+    return file->snapshot[e->value].snapshot != UINT64_MAX || cow_snapshots_left_out(file, e->key);
+}
+
 int cow_deleted_note(cow_file *file, const cow_map *met, uint64_t row)
 {
     burial b = {.file = file};
@@ -123,8 +122,7 @@ int cow_deleted_note(cow_file *file, const cow_map *met, uint64_t row)
 
     for (size_t i = 0; i < file->snapshot_of.capacity; i++) {
         const cow_map_entry *e = &file->snapshot_of.entry[i];
-        if (e->used && file->snapshot[e->value].snapshot != UINT64_MAX && !cow_map_get(met, e->key, NULL) &&
-            look_at(&b, e->key) < 0)
+        if (e->used && counts(file, e) && !cow_map_get(met, e->key, NULL) && look_at(&b, e->key) < 0)
             goto done;
     }
     if (uncount_all(&b) < 0)
@@ -132,7 +130,7 @@ int cow_deleted_note(cow_file *file, const cow_map *met, uint64_t row)
     /* Something is left, so groups that went in earlier versions matter as well. */
     for (size_t i = 0; b.left.count > 0 && i < file->snapshot_of.capacity; i++) {
         const cow_map_entry *e = &file->snapshot_of.entry[i];
-        if (e->used && file->snapshot[e->value].snapshot == UINT64_MAX && uncount_links(&b, e->key) < 0)
+        if (e->used && !counts(file, e) && uncount_links(&b, e->key) < 0)
             goto done;
     }
     if (uncount_all(&b) < 0)
@@ -180,5 +178,5 @@ int cow_head_deleted(cow_file *file, const H5O_token_t *head)
             return -1;
     }
     return cow_map_get(&file->snapshot_of, address, &row) && file->snapshot[row].snapshot == UINT64_MAX &&
-           cow_change_flags(file, address) == 0;
+           !cow_snapshots_left_out(file, address) && cow_change_flags(file, address) == 0;
 }

@@ -7,7 +7,10 @@
  *    cow_file_attach --> CLEAN --cow_changed_*, dataset writes--> OPEN (a transaction)
  *    OPEN --cow_file_commit(FLUSH)--> AMENDABLE (the version exists, marked open) --change--> OPEN
  *    OPEN, AMENDABLE --cow_file_commit(CLOSE)--> CLEAN, a finished version
- *    any --error while committing--> FAILED (sticky: nothing more is written, every later commit returns the error)
+ *    any --error while committing the head--> FAILED (sticky: nothing more is written, every later commit returns the error)
+ *
+ * What only concerns the version is no error of the commit: the version does without an object, or the commit without a
+ * version (docs/promises.md).
  *
  * What is on disk: docs/format.md.
  */
@@ -59,6 +62,8 @@ bool cow_file_writable(const cow_file *file);
 const char *cow_file_name(const cow_file *file);
 /* The history's own handle on the native file. */
 void *cow_file_native(const cow_file *file);
+/* FIND: a native handle that the application has on a dataset of the head, or NULL; borrowed. */
+void cow_file_find_opened(void *(*find)(const cow_file *file, const H5O_token_t *token));
 /* Is this such a handle? */
 bool cow_file_of_handle(const void *native);
 /* NATIVE, a handle that the application has closed while the file stays open by others: it is closed with the file. HDF5

@@ -10,6 +10,7 @@
  *   deleted.c   which head objects are gone
  *   snapshot.c  the head's tree becomes a version's tree (path copying)
  *   sums.c      checksums of what HDF5 keeps without any
+ *   incomplete.c  what could not be put into a version
  *   versions.c  the log of versions, revisions by name and time
  *   copy.c      H5Ocopy
  *   pour.c      the elements of a dataset into another one
@@ -50,6 +51,16 @@ typedef struct cow_log_row {
     uint8_t open;
 } cow_log_row;
 
+/* A row of /_versioned_data/incomplete: what a version does without, see incomplete.c. Texts are owned. */
+typedef struct cow_lack {
+    uint64_t version, head; /* row of the version in the log; head object, UINT64_MAX: none */
+    char *path, *reason;
+} cow_lack;
+typedef struct cow_lacks {
+    cow_lack *lack;
+    size_t count, room;
+} cow_lacks;
+
 typedef struct cow_pool_entry {
     uint32_t id;
     cow_pool *pool;
@@ -64,6 +75,7 @@ typedef struct cow_change_entry {
     char *path;     /* absolute, or NULL: unknown */
 } cow_change_entry;
 #define COW_CHANGED_LINKS (1u << 8)
+#define COW_CHANGED_RENEW (1u << 10) /* an earlier version lacks it, or an earlier commit: nothing is known of its change */
 #define COW_CHANGED_ARRAY (1u << 9) /* a versioned dataset was opened for writing or written */
 
 /* A version's objects by their tokens, both ways. */
@@ -121,8 +133,16 @@ struct cow_file {
     bool snapshots_loaded;
     cow_snapshot_row *snapshot;
     size_t snapshot_count, snapshot_room, snapshot_written;
+    size_t snapshot_changed; /* the lowest row that differs from the file's */
     cow_map snapshot_of;
     cow_map snapshot_at;          /* snapshot address -> its row */
+    cow_map left_out;             /* head objects that the newest version known of them had to do without: not deleted */
+    cow_lacks lacks;              /* of the newest version, and of the next one: incomplete.c */
+    bool lacks_read, lacks_lost;  /* lost: the table cannot be read, so nothing is known to be the same as before */
+    cow_map told;                 /* head objects of which standard error was told that a version is without them */
+    cow_map stale;                /* head objects that changed after the newest version: their checksums are of before */
+    unsigned long failures;       /* of the driver when the running commit began */
+    bool unversioned;             /* the last commit could make no version */
     cow_map sum_checked;          /* what was compared with its checksum in this opening: sums.c */
     uint64_t snapshot_generation; /* counts changes of the rows */
     cow_past *past;               /* versions that were asked about */
@@ -193,10 +213,16 @@ void cow_head_path(char path[COW_PATH_MAX], uint64_t id);
 bool cow_dataset_dirty(const cow_dataset *dataset);
 
 /* changes.c */
+/* The object at ADDRESS is made anew by the next version, whatever it had; PATH as for cow_changed_object. */
+int cow_changes_renew(cow_file *file, uint64_t address, const char *path);
 void cow_changes_clear(cow_file *file);
 unsigned cow_change_flags(const cow_file *file, uint64_t address);
 /* Is PATH ("" for the root) an ancestor of something that changed? */
 bool cow_changes_below(const cow_file *file, const char *path);
+
+/* file.c: a dataset or other object of the head. One that the application has open is opened only as the application did
+ * (HDF5 compares prefixes for external files), so then it is a handle of the application's: *BORROWED, not to be closed. */
+int cow_head_open(const cow_file *file, const H5O_token_t *token, cow_loc *object, bool *borrowed);
 
 /* commit.c */
 /* Steps 1 and 2 of a commit alone: every open head's content is in pools, index and views. */
@@ -208,6 +234,8 @@ hid_t cow_view_dcpl(const cow_dataset *dataset);
 int cow_unlinked_note(cow_map *unlinked, cow_loc made);
 /* Link any object, perhaps such a one. */
 int cow_unlinked_link(cow_map *unlinked, cow_loc object, cow_loc to, const char *name);
+/* It is closed without having got one. What is recorded as an error stays. */
+void cow_unlinked_forget(cow_map *unlinked, cow_loc made);
 
 /* snapshot.c */
 /* Does the head differ from the newest version? 1, 0, -1. Decides for every object (kept for the build). */
@@ -215,15 +243,46 @@ typedef struct cow_walk cow_walk;
 cow_walk *cow_walk_open(cow_file *file);
 void cow_walk_close(cow_walk *walk);
 int cow_walk_decide(cow_walk *walk);
-/* Build the version's tree and link it as versions/NAME; ROW is its row in the log. *CHANGED: objects made. */
-int cow_walk_build(cow_walk *walk, const char *name, uint64_t row, int64_t *changed);
+/* Build the version's tree and link it as versions/NAME; ROW is its row in the log. *CHANGED: objects made; LACKS: what
+ * could not be made. When this or anything after it fails: cow_walk_undo. When all is done: cow_walk_settle. */
+int cow_walk_build(cow_walk *walk, const char *name, uint64_t row, int64_t *changed, cow_lacks *lacks);
+/* The tree goes again; an amended version has its former tree. -1: that failed. */
+int cow_walk_undo(cow_walk *walk);
+int cow_walk_settle(cow_walk *walk);
 
 /* file.c: the head object at ADDRESS, which a version knows, is linked in /_versioned_data/removed. */
 int cow_file_keep(cow_file *file, uint64_t address);
 
+/* incomplete.c */
+/* One more; the texts are copied. PATH NULL: "". */
+int cow_lacks_add(cow_lacks *lacks, uint64_t version, uint64_t head, const char *path, const char *reason);
+void cow_lacks_free(cow_lacks *lacks);
+/* What the newest version, and changes that are in no version, lack: into file->lacks. Looks once. */
+int cow_lacks_load(cow_file *file);
+/* Heads that versions had to do without: VISIT for each row of the table. TO_COME: there is no such version yet. */
+typedef int cow_lack_visitor(void *context, uint64_t version, uint64_t head, bool to_come);
+int cow_lacks_visit(cow_file *file, cow_lack_visitor *visit, void *context);
+/* LACKS, of versions from FROM on, instead of what the table has of these. */
+int cow_lacks_put(cow_file *file, uint64_t from, const cow_lacks *lacks);
+/* Standard error is told of each object once. VERSION: its name. */
+void cow_lacks_tell(cow_file *file, const char *version, const cow_lacks *lacks);
+
 /* known.c */
 int cow_snapshots_load(cow_file *file);
 int cow_snapshots_flush(cow_file *file);
+/* Rows of versions before FROM are not touched from here on. What is done to others until cow_snapshots_done, SAVED keeps
+ * as it was for cow_snapshots_undo. */
+typedef struct cow_snapshots_saved {
+    cow_snapshot_row *row; /* from `first` on */
+    size_t first, count, written;
+} cow_snapshots_saved;
+int cow_snapshots_begin(cow_file *file, uint64_t from, cow_snapshots_saved *saved);
+int cow_snapshots_undo(cow_file *file, cow_snapshots_saved *saved);
+void cow_snapshots_done(cow_snapshots_saved *saved);
+/* Was HEAD left out of the newest version that knows of it (and not deleted)? */
+bool cow_snapshots_left_out(const cow_file *file, uint64_t head);
+/* SUMS: checksums of the head, which did not change, 0 where it did. */
+int cow_snapshots_leave_out(cow_file *file, uint64_t head, uint64_t version, const cow_snapshot_row *sums);
 /* Does any version know this head object? */
 bool cow_snapshots_known(const cow_file *file, uint64_t head);
 /* The newest snapshot of a head object; false: none, or none that still counts. */
@@ -256,6 +315,8 @@ int cow_log_read(cow_loc file, uint64_t row, cow_log_row *out);
 int cow_log_meet_blocks(cow_loc file, uint64_t rows);
 /* ROW == number of rows: appended. */
 int cow_log_write(cow_loc file, uint64_t row, const cow_log_row *in);
+/* Rows beyond ROWS, of an attempt that failed, go. */
+int cow_log_trim(cow_loc file, uint64_t rows);
 void cow_log_row_free(cow_log_row *row);
 /* Fill in who, where, what and when. */
 int cow_log_row_describe(cow_log_row *row, const char *message);

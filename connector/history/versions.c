@@ -133,6 +133,23 @@ int cow_log_rows(cow_loc file, uint64_t *rows)
     return n < 0 ? cow_error(COW_CORRUPT, "the log of versions cannot be read; try: h5cow verify") : 0;
 }
 
+int cow_log_trim(cow_loc file, uint64_t rows)
+{
+    void *dataset;
+    hsize_t extent = rows;
+    uint64_t there;
+    int status;
+
+    if (cow_log_rows(file, &there) < 0)
+        return -1;
+    if (there <= rows)
+        return 0;
+    if ((dataset = cow_native_dataset_open(file, LOG)) == NULL)
+        return -1;
+    status = cow_native_dataset_resize(dataset, &extent);
+    return cow_native_dataset_close(dataset) < 0 ? -1 : status;
+}
+
 static int transfer_whole(cow_loc file, uint64_t row, cow_log_row *data, bool write)
 {
     hid_t type = log_row_type();

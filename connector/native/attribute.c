@@ -115,7 +115,7 @@ typedef struct attribute {
     void *value;
 } attribute;
 
-static int attribute_exists(cow_loc at, const char *name)
+int cow_native_attribute_exists(cow_loc at, const char *name)
 {
     H5VL_attr_specific_args_t args = {.op_type = H5VL_ATTR_EXISTS};
     H5VL_loc_params_t loc = cow_by_self(at.type);
@@ -296,7 +296,7 @@ static bool values_equal(hid_t type, size_t n, const unsigned char *a, const uns
 int cow_native_attribute_equal(cow_loc a, cow_loc b, const char *name)
 {
     attribute x = {.type = H5I_INVALID_HID, .space = H5I_INVALID_HID, .acpl = H5I_INVALID_HID}, y = x;
-    int status = attribute_exists(b, name);
+    int status = cow_native_attribute_exists(b, name);
 
     if (status <= 0)
         return status;
@@ -325,7 +325,7 @@ int cow_native_attribute_delete(cow_loc object, const char *name)
 int cow_native_attribute_put(cow_loc object, const char *name, hid_t type, const void *value)
 {
     H5VL_loc_params_t loc = cow_by_self(object.type);
-    int exists = attribute_exists(object, name), status = -1;
+    int exists = cow_native_attribute_exists(object, name), status = -1;
     hid_t space = H5I_INVALID_HID;
     void *a;
 
@@ -352,7 +352,7 @@ int cow_native_attribute_put(cow_loc object, const char *name, hid_t type, const
 int cow_native_attribute_get(cow_loc object, const char *name, hid_t type, void *value)
 {
     H5VL_loc_params_t loc = cow_by_self(object.type);
-    int exists = attribute_exists(object, name), status = -1;
+    int exists = cow_native_attribute_exists(object, name), status = -1;
     void *a;
 
     if (exists <= 0)

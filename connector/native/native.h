@@ -137,7 +137,8 @@ int cow_native_chunk_read(void *dataset, const hsize_t offset[], uint32_t *mask,
 int cow_native_chunk_write(void *dataset, const hsize_t offset[], uint32_t mask, const void *bytes, size_t size);
 int cow_native_chunk_iterate(void *dataset, H5D_chunk_iter_op_t visit, void *context);
 /* HDF5 makes a dataset with chunks larger than a fixed maximum only where its extent is 0 in that dimension
- * (H5D__chunk_construct); it may grow then. 1: SPACE, of a dataset to be made with DCPL, got such an extent, so the dataset
+ * (H5D__chunk_construct), and one in external storage only where its extent is the maximum, but in the first dimension
+ * (H5D__contig_construct); their extent may be another then. 1: SPACE, of a dataset to be made with DCPL, got such an extent, so the dataset
  * is to be given its own afterwards; 0: nothing to do; -1: HDF5's error. Public calls only. */
 int cow_native_space_at_first(hid_t dcpl, hid_t space);
 /* Ids that the caller closes; negative on failure. */
@@ -161,6 +162,7 @@ typedef int cow_attribute_values(void *context, const char *name, hid_t type, si
 int cow_native_attributes_read(cow_loc object, cow_attribute_values *visitor, void *context);
 /* The creation order number of an attribute, -1 where it is not known. */
 int cow_native_attribute_number(cow_loc object, const char *name, int64_t *number);
+int cow_native_attribute_exists(cow_loc object, const char *name);
 int cow_native_attribute_delete(cow_loc object, const char *name);
 /* A small attribute of one scalar: made, or overwritten, and read. 1 read, 0 not there, -1 error. */
 int cow_native_attribute_put(cow_loc object, const char *name, hid_t type, const void *value);

@@ -108,6 +108,21 @@ static int file_number(void *native_file, unsigned long *number)
     return 0;
 }
 
+/* For the history, which cannot open a dataset again that was opened with other prefixes for files. */
+static void *find_opened(const cow_file *file, const H5O_token_t *token)
+{
+    H5O_token_t its;
+
+    for (const cow_home *h = homes; h != NULL; h = h->next)
+        for (cow_object *o = h->file == file ? h->datasets : NULL; o != NULL; o = o->next_dataset) {
+            if (cow_object_token(o, &its) < 0)
+                cow_error_clear();
+            else if (memcmp(&its, token, sizeof its) == 0)
+                return o->native;
+        }
+    return NULL;
+}
+
 cow_home *cow_home_new(void *native_file, cow_file *file, const char *given_name, const char *version,
                        const cow_options *options)
 {
@@ -139,6 +154,7 @@ cow_home *cow_home_new(void *native_file, cow_file *file, const char *given_name
             home->swmr_write = home->swmr_write || c->swmr_write;
             home->cache = c->cache;
         }
+    cow_file_find_opened(find_opened);
     home->root = info.token;
     home->file = file; /* the caller's reference becomes the home's, now that nothing can fail */
     home->next = homes;
