@@ -10,7 +10,7 @@ static const char help[] =
     "Usage: h5cow log [--json] FILE\n\n"
     "Lists the versions of FILE, newest first: name, time (UTC), user, program, bytes by which the file grew, objects\n"
     "that changed, message. A version marked 'open' belongs to a program that has not closed the file yet, or never\n"
-    "will.\n\n"
+    "will; one marked 'incomplete' lacks what is listed below.\n\n"
     "      --json    a list of objects, with all that is recorded\n"
     "  -h, --help\n";
 
@@ -28,8 +28,47 @@ static char *shorten(const char *text, size_t width)
     return characters <= width ? cli_strdup(text) : cli_format("%.*s\xe2\x80\xa6", (int)kept, text);
 }
 
-static void print_table(const cli_version *rows, size_t count)
+typedef struct listed {
+    cli_version *rows;
+    cli_lack *lacks;
+    size_t count, lacking;
+} listed;
+
+static bool incomplete(const listed *l, size_t version)
 {
+    for (size_t i = 0; i < l->lacking; i++)
+        if (l->lacks[i].version == version)
+            return true;
+    return false;
+}
+
+static void print_lacks(const listed *l)
+{
+    for (size_t v = l->count + 1; v-- > 0;) {
+        if (!incomplete(l, v))
+            continue;
+        if (v == l->count)
+            printf("\nChanges after the newest version are in no version yet; the next one will have them:\n");
+        else
+            printf("\nVersion %s is not complete:\n", l->rows[v].name);
+        for (size_t i = 0; i < l->lacking; i++) {
+            const cli_lack *lack = &l->lacks[i];
+            char *path = cli_clean(cli_strdup(lack->path), true), *reason = cli_clean(cli_strdup(lack->reason), true);
+            if (lack->version == v && lack->head == UINT64_MAX)
+                printf("  a commit before it made no version: %s\n", reason);
+            else if (lack->version == v)
+                printf("  %s%s%s\n", path[0] == '\0' ? "(path not known)" : path, reason[0] == '\0' ? "" : ": ",
+                       reason);
+            free(path);
+            free(reason);
+        }
+    }
+}
+
+static void print_table(const listed *l)
+{
+    const cli_version *rows = l->rows;
+    const size_t count = l->count;
     static const char *const titles[] = {"version", "time", "user", "added", "changed", "program", "message"};
     cli_table *table = cli_table_open(7, titles);
     char text[32];
@@ -40,7 +79,7 @@ static void print_table(const cli_version *rows, size_t count)
         const cli_version *v = &rows[i];
         char *program = shorten(v->program, 40);
 
-        cli_table_cell(table, "%s%s", v->name, v->open ? " (open)" : "");
+        cli_table_cell(table, "%s%s%s", v->name, v->open ? " (open)" : "", incomplete(l, i) ? " (incomplete)" : "");
         cli_table_cell(table, "%s", cli_time(text, v->time));
         cli_table_cell(table, "%s", v->user);
         cli_table_cell(table, "%s", cli_bytes(text, (double)v->added));
@@ -53,8 +92,30 @@ static void print_table(const cli_version *rows, size_t count)
     cli_table_close(table);
 }
 
-static json_object *as_json(const cli_version *rows, size_t count)
+json_object *cli_lack_json(const cli_lack *lack)
 {
+    json_object *item = json_object_new_object();
+
+    json_object_object_add(item, "path", lack->path[0] == '\0' ? NULL : cli_json_text(lack->path));
+    json_object_object_add(item, "head", lack->head == UINT64_MAX ? NULL : json_object_new_uint64(lack->head));
+    json_object_object_add(item, "reason", cli_json_text(lack->reason));
+    return item;
+}
+
+static json_object *lacks_json(const listed *l, size_t version)
+{
+    json_object *list = json_object_new_array();
+
+    for (size_t i = 0; i < l->lacking; i++)
+        if (l->lacks[i].version == version)
+            json_object_array_add(list, cli_lack_json(&l->lacks[i]));
+    return list;
+}
+
+static json_object *as_json(const listed *l)
+{
+    const cli_version *rows = l->rows;
+    const size_t count = l->count;
     json_object *list = json_object_new_array();
     char text[32];
 
@@ -77,6 +138,7 @@ static json_object *as_json(const cli_version *rows, size_t count)
         json_object_object_add(item, "chunks", json_object_new_int64(v->chunks));
         json_object_object_add(item, "changed", json_object_new_int64(v->changed));
         json_object_object_add(item, "open", json_object_new_boolean(v->open != 0));
+        json_object_object_add(item, "incomplete", lacks_json(l, i));
         json_object_array_add(list, item);
     }
     return list;
@@ -85,8 +147,7 @@ static json_object *as_json(const cli_version *rows, size_t count)
 int cli_log(int argc, char **argv)
 {
     cli_file file = {.id = H5I_INVALID_HID};
-    cli_version *rows = NULL;
-    size_t count = 0;
+    listed l = {0};
     char why[1024];
     const char *name;
     bool json;
@@ -100,18 +161,21 @@ int cli_log(int argc, char **argv)
         return CLI_FAILED;
     if (cli_file_history(&file) != 0)
         goto done;
-    if (cli_versions_read(&file, &rows, &count, why, sizeof why) < 0) {
+    if (cli_versions_read(&file, &l.rows, &l.count, why, sizeof why) < 0 ||
+        cli_lacks_read(&file, &l.lacks, &l.lacking, why, sizeof why) < 0) {
         cli_fail("'%s' is damaged: %s; 'h5cow verify' says what is left", file.name, why);
         goto done;
     }
     if (json)
-        status = cli_json(as_json(rows, count));
+        status = cli_json(as_json(&l));
     else {
-        print_table(rows, count);
+        print_table(&l);
+        print_lacks(&l);
         status = cli_flush();
     }
 done:
-    cli_versions_free(rows, count);
+    cli_versions_free(l.rows, l.count);
+    cli_lacks_free(l.lacks, l.lacking);
     cli_file_close(&file);
     return status;
 }

@@ -19,7 +19,10 @@ typedef struct column {
     bool required;
 } column;
 
-#define COLUMN(row, member, kind, required) {#member, offsetof(row, member), kind, required}
+#define COLUMN(row, member, kind, required)                                                                            \
+    {                                                                                                                  \
+#member, offsetof(row, member), kind, required                                                                 \
+    }
 
 static const column log_columns[] = {
     COLUMN(cli_version, name, TEXT, true),      COLUMN(cli_version, parent, SIGNED, true),
@@ -40,6 +43,12 @@ static const column snapshot_columns[] = {
     COLUMN(cli_snapshot_row, head, UNSIGNED, true),        COLUMN(cli_snapshot_row, snapshot, UNSIGNED, true),
     COLUMN(cli_snapshot_row, version, UNSIGNED, true),     COLUMN(cli_snapshot_row, elements, UNSIGNED, false),
     COLUMN(cli_snapshot_row, attributes, UNSIGNED, false),
+};
+static const column lack_columns[] = {
+    COLUMN(cli_lack, version, UNSIGNED, true),
+    COLUMN(cli_lack, head, UNSIGNED, true),
+    COLUMN(cli_lack, path, TEXT, true),
+    COLUMN(cli_lack, reason, TEXT, true),
 };
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
@@ -148,23 +157,23 @@ static int read_plain(const cli_file *file, const char *path, const column *colu
     return 0;
 }
 
-int cli_versions_read(const cli_file *file, cli_version **rows, size_t *count, char *why, size_t size)
+/* The same of a table with texts, which are ours from then on: each with free(), and never NULL. */
+static int read_texts(const cli_file *file, const char *path, const column *columns, size_t n, size_t row_size,
+                      void **rows, size_t *count, char *why, size_t size)
 {
     hid_t memory, space;
     void *raw;
 
-    if (read_table(file, "/_versioned_data/log", log_columns, COUNT(log_columns), sizeof **rows, &raw, count, &memory,
-                   &space, why, size) < 0)
+    if (read_table(file, path, columns, n, row_size, &raw, count, &memory, &space, why, size) < 0)
         return -1;
-    *rows = cli_alloc(*count, sizeof **rows);
-    memcpy(*rows, raw, *count * sizeof **rows);
+    *rows = cli_alloc(*count, row_size);
+    memcpy(*rows, raw, *count * row_size);
     for (size_t i = 0; i < *count; i++)
-        for (size_t c = 0; c < COUNT(log_columns); c++) {
-            if (log_columns[c].kind != TEXT)
-                continue;
-            char **text = (char **)((char *)&(*rows)[i] + log_columns[c].offset);
-            *text = cli_strdup(*text == NULL ? "" : *text); /* ours from now on */
-        }
+        for (size_t c = 0; c < n; c++)
+            if (columns[c].kind == TEXT) {
+                char **text = (char **)((char *)*rows + i * row_size + columns[c].offset);
+                *text = cli_strdup(*text == NULL ? "" : *text);
+            }
     H5Treclaim(memory, space, H5P_DEFAULT, raw);
     free(raw);
     H5Tclose(memory);
@@ -172,13 +181,46 @@ int cli_versions_read(const cli_file *file, cli_version **rows, size_t *count, c
     return 0;
 }
 
-void cli_versions_free(cli_version *rows, size_t count)
+static void free_texts(void *rows, size_t count, const column *columns, size_t n, size_t row_size)
 {
     for (size_t i = 0; i < count; i++)
-        for (size_t c = 0; c < COUNT(log_columns); c++)
-            if (log_columns[c].kind == TEXT)
-                free(*(char **)((char *)&rows[i] + log_columns[c].offset));
+        for (size_t c = 0; c < n; c++)
+            if (columns[c].kind == TEXT)
+                free(*(char **)((char *)rows + i * row_size + columns[c].offset));
     free(rows);
+}
+
+int cli_versions_read(const cli_file *file, cli_version **rows, size_t *count, char *why, size_t size)
+{
+    void *raw = NULL;
+    int status = read_texts(file, "/_versioned_data/log", log_columns, COUNT(log_columns), sizeof **rows, &raw, count,
+                            why, size);
+
+    *rows = raw;
+    return status;
+}
+
+void cli_versions_free(cli_version *rows, size_t count)
+{
+    free_texts(rows, count, log_columns, COUNT(log_columns), sizeof *rows);
+}
+
+int cli_lacks_read(const cli_file *file, cli_lack **rows, size_t *count, char *why, size_t size)
+{
+    void *raw = NULL;
+    int status = 0;
+
+    *count = 0;
+    if (H5Lexists(file->id, "/_versioned_data/incomplete", H5P_DEFAULT) != 0)
+        status = read_texts(file, "/_versioned_data/incomplete", lack_columns, COUNT(lack_columns), sizeof **rows, &raw,
+                            count, why, size);
+    *rows = raw;
+    return status;
+}
+
+void cli_lacks_free(cli_lack *rows, size_t count)
+{
+    free_texts(rows, count, lack_columns, COUNT(lack_columns), sizeof *rows);
 }
 
 int cli_datasets_read(const cli_file *file, cli_dataset_row **rows, size_t *count, char *why, size_t size)

@@ -21,10 +21,20 @@ typedef struct cli_snapshot_row {
     uint64_t elements, attributes; /* checksums; 0: none */
 } cli_snapshot_row;
 
+/* A row of /_versioned_data/incomplete: what the version of row `version` of the log lacks. Strings are never NULL. */
+typedef struct cli_lack {
+    uint64_t version, head; /* head object, UINT64_MAX: none; then a commit before that version made none */
+    char *path, *reason;
+} cli_lack;
+
 /* 0; or -1 and WHY. *ROWS: free with the function below, or free(). */
 int cli_versions_read(const cli_file *file, cli_version **rows, size_t *count, char *why, size_t size);
 void cli_versions_free(cli_version *rows, size_t count);
 int cli_datasets_read(const cli_file *file, cli_dataset_row **rows, size_t *count, char *why, size_t size);
+/* None where there is no such table. */
+int cli_lacks_read(const cli_file *file, cli_lack **rows, size_t *count, char *why, size_t size);
+json_object *cli_lack_json(const cli_lack *lack);
+void cli_lacks_free(cli_lack *rows, size_t count);
 int cli_snapshots_read(const cli_file *file, cli_snapshot_row **rows, size_t *count, char *why, size_t size);
 
 /* The same of a table that is somewhere else. */

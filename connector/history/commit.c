@@ -152,7 +152,7 @@ static int commit_dataset(cow_dataset *dataset)
     int status = -1;
 
     if (dataset->root != COW_NO_NODE && !array->extent_changed && !cow_index_changed(array->index)) {
-        array->written = false;
+        array->written = array->refused;
         return 0;
     }
     if ((w.view.fill_dcpl = cow_view_dcpl(dataset)) < 0)
@@ -176,7 +176,8 @@ static int commit_dataset(cow_dataset *dataset)
     if (cow_dataset_row_write(file, dataset->id, &dataset->row) < 0)
         goto done;
     dataset->root_changed = true;
-    array->written = array->extent_changed = false;
+    array->written = array->refused; /* what the filters did not take is tried again */
+    array->extent_changed = false;
     status = 0;
 done:
     H5Pclose(w.view.fill_dcpl);
@@ -188,6 +189,29 @@ static int drop_slot(void *context, const uint64_t chunk[], uint64_t slot)
     (void)chunk;
     cow_pool_drop(context, slot);
     return 0;
+}
+
+/* The filters do not take a chunk, which is recorded: an error of that dataset alone. The chunk stays in the cache while the
+ * dataset is open, as in HDF5. */
+static void note_refused(cow_dataset *dataset)
+{
+    cow_file *file = dataset->file;
+
+    if (dataset->references == 0) {
+        fprintf(stderr, "h5cow: a chunk is lost: %s\n", cow_error_message());
+        cow_array_forget(&dataset->array);
+    } else if (file->refusal[0] == '\0')
+        snprintf(file->refusal, sizeof file->refusal, "%s", cow_error_message());
+    cow_error_clear();
+}
+
+int cow_file_refused(cow_file *file)
+{
+    if (file->refusal[0] == '\0')
+        return 0;
+    cow_error(COW_UNSUPPORTED, "%s; all else is committed", file->refusal);
+    file->refusal[0] = '\0';
+    return -1;
 }
 
 /* A dataset that the application deleted before anybody else could see it: its chunks are free again. */
@@ -242,8 +266,11 @@ int cow_commit_datasets(cow_file *file)
         if (info.rc == 0 && list[i]->references == 0) {
             if (drop_dead(list[i]) < 0)
                 goto done;
-        } else if (cow_array_store(&list[i]->array) < 0)
-            goto done;
+        } else if (cow_array_store(&list[i]->array) < 0) {
+            if (!list[i]->array.refused)
+                goto done;
+            note_refused(list[i]);
+        }
     }
     if ((journal = cow_driver_journal(file->fileno)) != NULL)
         cow_journal_start_sync(journal);
@@ -259,17 +286,7 @@ done:
     return status;
 }
 
-/* ---- versions ---- */
-
-static int64_t new_chunks(const cow_file *file)
-{
-    int64_t n = 0;
-
-    for (size_t i = 0; i < file->pool_count; i++)
-        if (file->pool[i].pool != NULL)
-            n += (int64_t)(cow_pool_slots(file->pool[i].pool) - file->pool[i].slots_before);
-    return n;
-}
+/* ---- the whole ---- */
 
 static void seal(cow_file *file, bool finished)
 {
@@ -281,270 +298,32 @@ static void seal(cow_file *file, bool finished)
         }
 }
 
-/* name=, or the number of the version; with something appended where that name is taken. */
-static int choose_name(cow_file *file, char name[256])
+/* A dataset that HDF5 keeps itself may have filters as well that do not take a chunk. */
+static int flush_native(cow_file *file)
 {
-    char path[COW_PATH_MAX + 256];
-    int exists = 1;
-
-    for (unsigned n = 0; exists == 1; n++) {
-        if (file->options->name == NULL)
-            snprintf(name, 256, "%llu", (unsigned long long)file->log_rows + 1 + n);
-        else if (n == 0)
-            snprintf(name, 256, "%s", file->options->name);
-        else
-            snprintf(name, 256, "%s.%u", file->options->name, n + 1);
-        snprintf(path, sizeof path, COW_ROOT "/versions/%s", name);
-        exists = cow_native_exists(file->loc, path);
-    }
-    return exists;
-}
-
-static char *text(const char *value)
-{
-    char *copy = H5allocate_memory(strlen(value) + 1, false);
-
-    if (copy == NULL)
-        cow_error(COW_MEMORY, "no memory for the description of a version");
-    else
-        memcpy(copy, value, strlen(value) + 1);
-    return copy;
-}
-
-/* A version that is being made, so that it can be taken back. */
-typedef struct attempt {
-    cow_walk *walk;
-    bool finished, amend;
-    uint64_t at; /* row in the log */
-    char name[256];
-    cow_log_row former; /* amending: its row */
-    cow_lacks lacks;
-    cow_snapshots_saved saved;
-    bool begun, logged;
-} attempt;
-
-/* What the newest version lacks, and what changed when none could be made, is made anew. */
-static int renew_lacks(cow_file *file)
-{
-    if (cow_lacks_load(file) < 0) {
-        fprintf(stderr, "h5cow: %s: %s; the next version is made anew\n", file->name, cow_error_message());
-        cow_error_clear();
-        file->lacks_read = file->lacks_lost = file->full_walk = true;
-    }
-    for (size_t i = 0; i < file->lacks.count; i++) {
-        const cow_lack *lack = &file->lacks.lack[i];
-        if (lack->version >= file->log_rows)
-            file->full_walk = true; /* which paths changed since is not known */
-        if (lack->head != UINT64_MAX &&
-            cow_changes_renew(file, lack->head, lack->path[0] == '\0' ? NULL : lack->path) < 0)
-            return -1;
-    }
-    return 0;
-}
-
-/* Commits that made no version: the next one says so. */
-static int add_skipped(const cow_file *file, uint64_t at, const char *reason, cow_lacks *lacks)
-{
-    for (size_t i = 0; i < file->lacks.count; i++) {
-        const cow_lack *lack = &file->lacks.lack[i];
-        if (lack->head != UINT64_MAX || lack->version < file->log_rows)
-            continue;
-        if (reason != NULL && strcmp(reason, lack->reason) == 0)
-            reason = NULL;
-        if (cow_lacks_add(lacks, at, UINT64_MAX, NULL, lack->reason) < 0)
-            return -1;
-    }
-    return reason == NULL ? 0 : cow_lacks_add(lacks, at, UINT64_MAX, NULL, reason);
-}
-
-static int begin_version(cow_file *file, attempt *a)
-{
-    a->amend = file->amend_row >= 0;
-    a->at = a->amend ? (uint64_t)file->amend_row : file->log_rows;
-    if (a->amend) {
-        if (cow_log_read(file->loc, a->at, &a->former) < 0 || a->former.name == NULL)
-            return cow_error(COW_CORRUPT, "%s: the version to amend is gone", file->name);
-        snprintf(a->name, sizeof a->name, "%s", a->former.name);
-    } else if (choose_name(file, a->name) < 0)
-        return -1;
-    if (add_skipped(file, a->at, NULL, &a->lacks) < 0 || cow_snapshots_begin(file, a->at, &a->saved) < 0)
-        return -1;
-    a->begun = true;
-    return 0;
-}
-
-static int write_version(cow_file *file, attempt *a)
-{
-    uint64_t eoa;
-    cow_log_row row = {.parent = a->amend ? a->former.parent : file->version_row};
-    int status = -1;
-
-    if (cow_walk_build(a->walk, a->name, a->at, &row.changed, &a->lacks) < 0 ||
-        cow_lacks_put(file, a->at, &a->lacks) < 0 || cow_snapshots_flush(file) < 0 ||
-        (row.name = text(a->name)) == NULL || cow_log_row_describe(&row, file->options->message) < 0 ||
-        cow_file_eoa(file, &eoa) < 0)
-        goto done;
-    row.added = (int64_t)eoa - (int64_t)file->eoa_before;
-    row.chunks = new_chunks(file);
-    row.open = !a->finished;
-    a->logged = true;
-    status = cow_log_write(file->loc, a->at, &row);
-done:
-    cow_log_row_free(&row);
-    return status;
-}
-
-/* Everything is where it was. */
-static int undo_version(cow_file *file, attempt *a)
-{
-    if (a->logged && (a->amend ? cow_log_write(file->loc, a->at, &a->former) : cow_log_trim(file->loc, a->at)) < 0)
-        return -1;
-    return a->begun && (cow_walk_undo(a->walk) < 0 || cow_snapshots_undo(file, &a->saved) < 0) ? -1 : 0;
-}
-
-/* What changed is noted for whoever makes the next version, with what an amended one lacks. */
-static int note_changes(cow_file *file, const attempt *a, const char *reason)
-{
-    uint64_t from = file->amend_row >= 0 ? (uint64_t)file->amend_row : file->log_rows;
-    cow_lacks lacks = {0};
-    int status = -1;
-
-    for (size_t i = 0; i < file->lacks.count; i++)
-        if (file->lacks.lack[i].version >= from && file->lacks.lack[i].version < file->log_rows &&
-            cow_lacks_add(&lacks, file->lacks.lack[i].version, file->lacks.lack[i].head, file->lacks.lack[i].path,
-                          file->lacks.lack[i].reason) < 0)
-            goto done;
-    if (add_skipped(file, file->log_rows, a->finished ? reason : NULL, &lacks) < 0)
-        goto done;
-    for (size_t i = 0; i < file->change_count; i++)
-        if (cow_lacks_add(&lacks, file->log_rows, file->change[i].address, file->change[i].path, "") < 0)
-            goto done;
-    if (cow_lacks_put(file, from, &lacks) < 0)
-        goto done;
-    cow_lacks_free(&file->lacks);
-    file->lacks = lacks;
-    file->lacks_lost = false;
-    return 0;
-done:
-    cow_lacks_free(&lacks);
-    return status;
-}
-
-/* The version is there. */
-static int end_version(cow_file *file, attempt *a)
-{
-    if (cow_walk_settle(a->walk) < 0 || cow_snapshots_flush(file) < 0)
-        return -1;
-    file->version_row = (int64_t)a->at;
-    if (!a->amend)
-        file->log_rows++;
-    file->amend_row = a->finished ? -1 : (int64_t)a->at;
-    cow_lacks_free(&file->lacks);
-    file->lacks = a->lacks;
-    a->lacks = (cow_lacks){0};
-    file->lacks_lost = false;
-    cow_lacks_tell(file, a->name, &file->lacks);
-    return 0;
-}
-
-/* The disk failed, or the journal did: what HDF5 was doing then is half done. */
-static bool disk_failed(const cow_file *file)
-{
-    const cow_journal *journal = cow_driver_journal(file->fileno);
-
-    return cow_driver_file_failures(file->fileno) != file->failures ||
-           (journal != NULL && cow_journal_failure(journal) != NULL);
-}
-
-/* No version can be made, for the reason that is recorded. The head is committed all the same: 0. */
-static int do_without(cow_file *file, attempt *a)
-{
-    char reason[1024];
-    cow_error_held *held;
-    int status = -1;
-
-    if (disk_failed(file))
-        return -1;
-    snprintf(reason, sizeof reason, "%s", cow_error_message());
-    held = cow_error_hold();
-    if (undo_version(file, a) == 0 && note_changes(file, a, reason) == 0)
-        status = 0;
-    cow_error_put_back(held);
-    if (status < 0 || disk_failed(file))
-        return -1;
-    fprintf(stderr,
-            "h5cow: %s: no version could be made: %s; the file is as the program wrote it, and the next version "
-            "will have its changes\n",
-            file->name, reason);
-    cow_error_clear();
-    file->unversioned = true;
-    if (a->finished)
-        file->amend_row = -1;
-    return 0;
-}
-
-/* The transaction ends with nothing more to say than the last flush did. */
-static int close_version(cow_file *file)
-{
-    cow_log_row row = {0};
-    int status = -1;
-
-    if (file->amend_row < 0)
+    if (cow_native_file_flush(file->native) == 0)
         return 0;
-    if (cow_log_read(file->loc, (uint64_t)file->amend_row, &row) == 0) {
-        row.open = 0;
-        status = cow_log_write(file->loc, (uint64_t)file->amend_row, &row);
-    }
-    cow_log_row_free(&row);
-    file->amend_row = -1;
-    if (status == 0 || disk_failed(file))
-        return status;
-    fprintf(stderr, "h5cow: %s: the newest version stays marked as open: %s\n", file->name, cow_error_message());
+    if (!cow_error_of_filters() || cow_driver_file_failures(file->fileno) != file->failures)
+        return -1;
+    if (file->refusal[0] == '\0')
+        snprintf(file->refusal, sizeof file->refusal, "%s: a chunk cannot be stored: %s", file->name,
+                 cow_error_message());
     cow_error_clear();
     return 0;
-}
-
-/* A new version where the head differs from the newest one. -1: the commit fails. */
-static int commit_version(cow_file *file, bool finished, bool log_readable)
-{
-    attempt a = {.finished = finished};
-    int differs = -1, status;
-
-    file->unversioned = false;
-    if ((log_readable || cow_log_meet_blocks(file->loc, file->log_rows) == 0) && renew_lacks(file) == 0 &&
-        (a.walk = cow_walk_open(file)) != NULL)
-        differs = cow_walk_decide(a.walk);
-    if (differs == 0)
-        status = finished ? close_version(file) : 0;
-    else if (differs > 0 && begin_version(file, &a) == 0 && write_version(file, &a) == 0)
-        status = end_version(file, &a);
-    else
-        status = do_without(file, &a);
-    cow_snapshots_done(&a.saved);
-    cow_lacks_free(&a.lacks);
-    cow_log_row_free(&a.former);
-    if (a.walk != NULL)
-        cow_walk_close(a.walk);
-    return status;
 }
 
 static int commit(cow_file *file, bool finished)
 {
-    bool small = false, set, good;
+    bool small = false, set;
     int status = -1;
 
     if (cow_file_lay_out(file) < 0)
         return -1;
-    file->failures = cow_driver_file_failures(file->fileno);
     if (!(set = cow_native_file_small_headers(file->native, true, &small) == 0))
         cow_error_clear(); /* a commit can do without */
-    if (!(good = cow_log_meet_blocks(file->loc, file->log_rows) == 0)) {
-        if (disk_failed(file))
-            goto done;
+    if (cow_log_meet_blocks(file->loc, file->log_rows) < 0)
         cow_error_clear(); /* the version, which needs the log, meets it again */
-    }
-    if (cow_commit_datasets(file) < 0 || commit_version(file, finished, good) < 0 ||
-        cow_native_file_flush(file->native) < 0)
+    if (cow_commit_datasets(file) < 0 || cow_version_commit(file, finished) < 0 || flush_native(file) < 0)
         goto done;
     seal(file, finished);
     if (!file->unversioned) {
@@ -583,6 +362,8 @@ int cow_file_commit(cow_file *file, cow_commit_kind kind)
         cow_context("%s: the changes since the last version were not committed", file->name);
         return cow_file_fail(file);
     }
+    file->failures = cow_driver_file_failures(file->fileno);
+    file->refusal[0] = '\0';
     switch (file->state) {
     case COW_CLEAN:
         return 0;
@@ -591,9 +372,9 @@ int cow_file_commit(cow_file *file, cow_commit_kind kind)
     case COW_AMENDABLE:
         if (!finished)
             return 0;
-        status = close_version(file);
+        status = cow_version_close(file);
         if (status == 0)
-            status = cow_native_file_flush(file->native);
+            status = flush_native(file);
         break;
     case COW_OPEN:
         if (COW_PLANTED(head_before_history) && cow_commit_datasets(file) == 0 &&
@@ -612,8 +393,8 @@ int cow_file_commit(cow_file *file, cow_commit_kind kind)
         cow_map_free(&file->node_at);
         file->shared_nodes = false;
     }
-    if (file->unversioned && !finished)
-        file->state = COW_OPEN; /* the version is still to be made */
+    if ((file->unversioned || file->refusal[0] != '\0') && !finished)
+        file->state = COW_OPEN; /* there is still something to be tried */
     else
         file->state = finished || file->amend_row < 0 ? COW_CLEAN : COW_AMENDABLE;
     cow_datasets_sweep(file);

@@ -563,6 +563,22 @@ int cow_dataset_attach(cow_file *file, void *native, cow_dataset **dataset)
     return *dataset == NULL ? -1 : 0;
 }
 
+int cow_dataset_store_last(cow_dataset *dataset)
+{
+    cow_array *array = &dataset->array;
+
+    if (dataset->snapshot || dataset->dead || !dataset->file->writable || dataset->file->state == COW_FAILED ||
+        array->dirty == NULL || array->heap || cow_codec_parallel(array->codec) || cow_array_store(array) == 0)
+        return 0;
+    if (!array->refused || dataset->references > 1) {
+        cow_error_clear(); /* it stays in the cache, and is the commit's error, or that of the last handle */
+        return 0;
+    }
+    cow_array_forget(array);
+    array->refused = false;
+    return -1;
+}
+
 bool cow_dataset_dirty(const cow_dataset *dataset)
 {
     return !dataset->snapshot && !dataset->dead && dataset->native != NULL &&

@@ -44,6 +44,8 @@ cow_file *cow_file_reference(cow_file *file);
 /* FLUSH: durable so far, same version amended later. CLOSE: the version is finished. Nothing changed: nothing done. */
 typedef enum { COW_FLUSH, COW_FINISH } cow_commit_kind;
 int cow_file_commit(cow_file *file, cow_commit_kind kind);
+/* -1: in the last commit, a chunk was refused by the filters of its dataset, which is open. All else is committed. */
+int cow_file_refused(cow_file *file);
 /* Head objects get the extents that their datasets were given since the last commit, for HDF5 code that goes past us. */
 int cow_file_show_extents(cow_file *file);
 /* At exit: what can still be committed. Nothing for a file whose failure was told. */
@@ -121,6 +123,9 @@ hid_t cow_dataset_dcpl(cow_dataset *dataset, void *native);
 bool cow_dataset_chunked(const cow_dataset *dataset); /* the application asked for chunks (else contiguous) */
 bool cow_dataset_early(const cow_dataset *dataset);   /* HDF5 would have allocated it when it was created */
 bool cow_dataset_snapshot(const cow_dataset *dataset);
+/* What a filter may refuse is stored, now that the application closes a handle on the dataset. With the last one, what was
+ * refused is forgotten: -1. */
+int cow_dataset_store_last(cow_dataset *dataset);
 
 /* ---- what changed (called after the native call has succeeded) ---- */
 

@@ -4,7 +4,8 @@
  *   pools.c     pools by signature
  *   dataset.c   versioned datasets: creating, opening, answering for the application's layout
  *   changes.c   what changed in this transaction
- *   commit.c    a transaction becomes a version
+ *   commit.c    a transaction is committed: the head, and its version
+ *   attempt.c   a version is made, or taken back
  *   known.c     which snapshot belongs to which head object
  *   past.c      objects of a version by their tokens
  *   deleted.c   which head objects are gone
@@ -142,6 +143,7 @@ struct cow_file {
     cow_map told;                 /* head objects of which standard error was told that a version is without them */
     cow_map stale;                /* head objects that changed after the newest version: their checksums are of before */
     unsigned long failures;       /* of the driver when the running commit began */
+    char refusal[1024];           /* a chunk that filters did not take in the running commit; "": none */
     bool unversioned;             /* the last commit could make no version */
     cow_map sum_checked;          /* what was compared with its checksum in this opening: sums.c */
     uint64_t snapshot_generation; /* counts changes of the rows */
@@ -229,6 +231,13 @@ int cow_head_open(const cow_file *file, const H5O_token_t *token, cow_loc *objec
 int cow_commit_datasets(cow_file *file);
 /* The fill value of a dataset as creation properties for its views; the caller closes it. */
 hid_t cow_view_dcpl(const cow_dataset *dataset);
+
+/* attempt.c */
+/* The head's own data are written: a new version, where the head differs from the newest one. 0 also where none could be made
+ * (file->unversioned); -1: the commit fails. */
+int cow_version_commit(cow_file *file, bool finished);
+/* The transaction ends with nothing more to say than the last flush did. */
+int cow_version_close(cow_file *file);
 
 /* unlinked.c: objects that were made without a link, by address */
 int cow_unlinked_note(cow_map *unlinked, cow_loc made);

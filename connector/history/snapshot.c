@@ -809,8 +809,9 @@ static int build_native(cow_walk *walk, cow_loc head, uint64_t address, const ch
     *made = (cow_loc){cow_native_dataset_create(walk->file->loc, NULL, type, space, dcpl), H5I_DATASET};
     if (made->object == NULL || (grows && cow_native_dataset_resize(made->object, extent) < 0))
         goto done;
-    if (!lies_elsewhere(dcpl) && cow_pour_within(walk->file->name, head.object, made->object) < 0)
-        goto done;
+    if (!lies_elsewhere(dcpl) && (cow_pour_within(walk->file->name, head.object, made->object) < 0 ||
+                                  (H5Pget_nfilters(dcpl) > 0 && cow_native_dataset_settle(made->object) < 0)))
+        goto done; /* a filter may refuse what HDF5 still has in a cache for the head */
     status = copy_header(walk, head, address, path, *made);
 done:
     cow_close(dcpl, space, type, named);
@@ -888,8 +889,11 @@ static int make_linked(cow_walk *walk, place *p, const char *name, uint64_t addr
         fail(walk); /* others that are noted hang on it */
     if (status < 0 && made.object != NULL)
         cow_unlinked_forget(&walk->unlinked, made);
-    if (made.object != NULL && cow_native_close(made) < 0)
+    if (made.object != NULL && cow_native_close(made) < 0) {
+        if (status == 0)
+            fail(walk);
         status = -1;
+    }
 done:
     if (dataset != NULL)
         cow_dataset_release(dataset);

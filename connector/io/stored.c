@@ -296,8 +296,10 @@ static int encode(const save_line *l, cow_save *save)
         uint8_t *room = l->encoded + place_of(l, save) * l->bound;
 
         if ((l->lossy ? cow_codec_encode_back(l->array->codec, save->bytes, room, &save->size, &save->mask, l->back)
-                      : cow_codec_encode(l->array->codec, save->bytes, room, &save->size, &save->mask)) < 0)
+                      : cow_codec_encode(l->array->codec, save->bytes, room, &save->size, &save->mask)) < 0) {
+            save->refused = !cow_error_is(COW_MEMORY);
             return cow_context("%s: encoding a chunk", l->array->label);
+        }
         save->encoded = room;
     }
     return 0;
@@ -381,7 +383,7 @@ int cow_stored_save(cow_array *array, cow_save *saves, size_t n,
     for (size_t i = 0; i < n; i++) {
         saves[i].slot = COW_NO_SLOT;
         saves[i].former = COW_HOLE;
-        saves[i].add = saves[i].settled = saves[i].whole = false;
+        saves[i].add = saves[i].settled = saves[i].whole = saves[i].refused = false;
     }
     l.window = pipeline.window;
     l.parallel = !l.identity && cow_codec_parallel(array->codec);

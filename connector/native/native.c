@@ -936,6 +936,19 @@ int cow_native_dataset_write(void *dataset, hid_t mem_type, hid_t mem_space, hid
     return 0;
 }
 
+int cow_native_dataset_settle(void *dataset)
+{
+    H5VL_native_dataset_optional_args_t native;
+    H5VL_optional_args_t args = {.op_type = H5VL_NATIVE_DATASET_GET_NUM_CHUNKS, .args = &native};
+    hsize_t count;
+
+    native.get_num_chunks.space_id = H5S_ALL;
+    native.get_num_chunks.nchunks = &count;
+    return H5VLdataset_optional(dataset, cow_native_id(), &args, DXPL, NULL) < 0
+               ? cow_error_native("cannot store the chunks of a dataset")
+               : 0;
+}
+
 int cow_native_dataset_resize(void *dataset, const hsize_t extent[])
 {
     H5VL_dataset_specific_args_t args = {.op_type = H5VL_DATASET_SET_EXTENT};

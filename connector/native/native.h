@@ -113,6 +113,8 @@ int cow_native_dataset_read(void *dataset, hid_t mem_type, hid_t mem_space, hid_
 int cow_native_dataset_write(void *dataset, hid_t mem_type, hid_t mem_space, hid_t file_space, hid_t dxpl,
                              const void *buf);
 int cow_native_dataset_resize(void *dataset, const hsize_t extent[]);
+/* Of a chunked dataset, what HDF5 has in its cache goes through the filters: it counts the chunks. */
+int cow_native_dataset_settle(void *dataset);
 int cow_native_dataset_status(void *dataset, H5D_space_status_t *status); /* H5Dget_space_status */
 /* Is it certain that no chunk is stored at OFFSET? HDF5 1.14 looks it up, in the index and in the cache, and gives an
  * error. */

@@ -544,21 +544,18 @@ done:
 }
 
 /* A lossy filter rounds what is written when native HDF5 drops the chunk from its cache, at the latest when the dataset
- * is closed: so that is what is read when it is opened again. What fails here stays in our cache, and fails the commit. */
-static void store_rounded(cow_object *o)
-{
-    cow_array *array;
-
-    if (o->dataset == NULL || !cow_file_writable(o->home->file) || cow_dataset_snapshot(o->dataset))
-        return;
-    array = cow_dataset_array(o->dataset);
-    if (array->dirty != NULL && !array->heap && !cow_codec_parallel(array->codec) && cow_array_store(array) < 0)
-        cow_error_clear();
-}
-
+ * is closed: so that is what is read when it is opened again. A chunk that a filter does not take is lost then, which the
+ * call reports; the dataset is closed all the same. */
 herr_t cow_dataset_close_callback(void *object, hid_t dxpl, void **req)
 {
     COW_QUIET;
-    store_rounded(object);
-    return cow_object_close(object, dxpl, req);
+    cow_object *o = object;
+    bool lost = o->dataset != NULL && o->home->version == NULL && cow_dataset_store_last(o->dataset) < 0;
+    cow_error_held *held = lost ? cow_error_hold() : NULL;
+    herr_t status = cow_object_close(o, dxpl, req);
+
+    if (!lost || status < 0)
+        return status;
+    cow_error_put_back(held);
+    return cow_leave(-1);
 }
