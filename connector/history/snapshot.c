@@ -35,6 +35,7 @@ struct cow_walk {
     cow_map state;    /* head address -> SAME, NEW, VISITING */
     cow_map built;    /* head address -> address of the snapshot made in this walk, or LEFT_OUT */
     cow_map used;     /* head addresses of named datatypes with a snapshot that were met by their use, not by a link */
+    cow_map held;     /* of all that were made for their use -> a handle: what was to use it may fail */
     cow_map unlinked; /* snapshots that have no link yet: see unlinked.c */
     cow_map
         partial;   /* head addresses of objects whose snapshot lacks an attribute, a comment or a link -> 0, DAMAGED */
@@ -75,6 +76,11 @@ void cow_walk_close(cow_walk *walk)
     cow_map_free(&walk->used);
     cow_map_free(&walk->unlinked);
     cow_map_free(&walk->partial);
+    for (size_t i = 0; i < walk->held.capacity; i++)
+        if (walk->held.entry[i].used &&
+            cow_native_close((cow_loc){(void *)(uintptr_t)walk->held.entry[i].value, H5I_DATATYPE}) < 0)
+            cow_error_clear();
+    cow_map_free(&walk->held);
     leftover_free(walk->rest);
     if (walk->made.object != NULL && cow_native_close(walk->made) < 0)
         cow_error_clear();
@@ -546,11 +552,17 @@ static int copy_link(place *p, const char *name, const H5L_info2_t *info)
 static int build_link(void *context, const char *name, const H5L_info2_t *info)
 {
     place *p = context;
+    H5L_info2_t again;
     char *path;
     int status;
 
     if (p->root && strcmp(name, COW_GROUP) == 0)
         return 0;
+    if (info->type == H5L_TYPE_ERROR) { /* it cannot be told: the reason, this time */
+        if (cow_native_link_info(p->group, name, &again) < 0)
+            return lack(p->walk, p->address, p->path, "link", name);
+        info = &again;
+    }
     if (info->type != H5L_TYPE_HARD)
         return copy_link(p, name, info) < 0 ? lack(p->walk, p->address, p->path, "link", name) : 0;
     if ((path = child_path(p->path, name)) == NULL)
@@ -639,6 +651,43 @@ static int note_sums(cow_walk *walk, uint64_t address, cow_loc snapshot, const c
     return cow_snapshots_add(walk->file, &row) < 0 ? fail(walk) : 0;
 }
 
+static int hold_type(cow_walk *walk, uint64_t address)
+{
+    uint64_t snapshot = 0;
+    H5O_token_t token;
+    cow_loc held;
+
+    cow_map_get(&walk->built, address, &snapshot);
+    token = cow_token(snapshot);
+    if (cow_native_open_token(walk->file->loc, &token, &held) < 0)
+        return -1;
+    if (cow_map_put(&walk->held, address, (uintptr_t)held.object) == 0)
+        return 0;
+    cow_native_close(held);
+    return -1;
+}
+
+/* Named datatypes whose users could not be put into the version, and that have no link, are not in it either. */
+static int leave_out_unused(cow_walk *walk)
+{
+    for (size_t i = 0; i < walk->held.capacity; i++) {
+        const cow_map_entry *e = &walk->held.entry[i];
+        H5O_info2_t info;
+
+        if (!e->used)
+            continue;
+        if (cow_native_info((cow_loc){(void *)(uintptr_t)e->value, H5I_DATATYPE}, NULL, H5O_INFO_BASIC, &info) < 0)
+            return -1;
+        if (info.rc > 0)
+            continue;
+        cow_map_remove(&walk->used, e->key);
+        cow_error(COW_UNSUPPORTED, "what uses this datatype could not be put into the version");
+        if (leave_out(walk, e->key, NOWHERE) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 /* A named datatype may have no link in the head, or none that this walk has come to yet: its snapshot is made without
  * one. */
 static int build_type(cow_walk *walk, hid_t named, uint64_t address, cow_loc *made)
@@ -652,7 +701,8 @@ static int build_type(cow_walk *walk, hid_t named, uint64_t address, cow_loc *ma
     if (cow_native_type_anonymous(walk->file->loc, named, tcpl, made) == 0) {
         /* noted, it is in use: what fails from here on fails the walk */
         if (note_built(walk, address, *made) == 0 && cow_map_put(&walk->used, address, 0) == 0 &&
-            copy_header(walk, head, address, NOWHERE, *made) == 0 && note_sums(walk, address, *made, NULL) == 0)
+            hold_type(walk, address) == 0 && copy_header(walk, head, address, NOWHERE, *made) == 0 &&
+            note_sums(walk, address, *made, NULL) == 0)
             status = 0;
         else {
             fail(walk);
@@ -1066,7 +1116,7 @@ int cow_walk_build(cow_walk *walk, const char *name, uint64_t row, int64_t *chan
         return -1;
     status = build_group(walk, head, cow_address(&file->root), "", &walk->made);
     close_head(head, borrowed);
-    if (status < 0 || keep_used(walk) < 0 ||
+    if (status < 0 || leave_out_unused(walk) < 0 || keep_used(walk) < 0 ||
         absolute_links_put(file, walk->absolute || (file->absolute && (!walk->renew || lacks->count > 0))) < 0 ||
         set_aside(walk) < 0)
         return -1;

@@ -454,7 +454,6 @@ void *cow_native_link_value(cow_loc group, const char *name, size_t *size)
 typedef struct named_link {
     char *name;
     H5L_info2_t info;
-    bool unreadable;
 } named_link;
 
 /* HDF5 stores whatever bytes H5Lcreate_ud is given as an external link, and then can neither tell nor follow nor list
@@ -522,14 +521,13 @@ int cow_native_links(cow_loc group, bool by_creation, cow_link_visitor *visitor,
             }
         }
         if (link_info_quietly(group, &loc, &links[n].info) < 0)
-            links[n].unreadable = true;
+            links[n].info.type = H5L_TYPE_ERROR;
     }
     if (!by_creation && n > 1)
         qsort(links, n, sizeof *links, by_name);
     status = 0;
     for (hsize_t i = 0; status == 0 && i < n; i++)
-        if (!links[i].unreadable)
-            status = visitor(context, links[i].name, &links[i].info);
+        status = visitor(context, links[i].name, &links[i].info);
 done:
     for (hsize_t i = 0; i < n; i++)
         free(links[i].name);

@@ -95,7 +95,8 @@ int cow_native_comment_set(cow_loc object, const char *comment); /* NULL: none *
 /* H5Ocopy within or between native files. */
 int cow_native_copy(cow_loc from, const char *path, cow_loc to, const char *name, hid_t ocpypl);
 
-/* One link, as H5Literate reports it; NAME and INFO live during the call only. Non-zero ends the walk. */
+/* One link, as H5Literate reports it; NAME and INFO live during the call only. Non-zero ends the walk. Of a link that HDF5
+ * cannot tell, the type is H5L_TYPE_ERROR. */
 typedef int cow_link_visitor(void *context, const char *name, const H5L_info2_t *info);
 /* Links of a group, in name order, or in creation order where the group tracks it and BY_CREATION is set. */
 int cow_native_links(cow_loc group, bool by_creation, cow_link_visitor *visitor, void *context);
