@@ -424,6 +424,10 @@ static void remove_some(hid_t file)
     NEED(H5Ldelete(file, "/all/new 2", H5P_DEFAULT));
     NEED(H5Ldelete(file, "/all/type", H5P_DEFAULT));
     NEED(H5Lmove(file, "/all/tiny", file, "/all/sub/tiny", H5P_DEFAULT, H5P_DEFAULT));
+    refill(file, "/all/d", 500);
+    refill(file, "/all/sub/tiny", 501);
+    refill(file, "/all/typed", 502);
+    put_attributes(file, 503);
 }
 
 static void step_begin(int class, unsigned nth)
@@ -452,7 +456,8 @@ static void program(const char *name, hid_t fapl, int last, int class, unsigned 
             file = ID(H5Fopen(name, H5F_ACC_RDWR, fapl));
         if (round == 2)
             remove_some(file);
-        change_all(file, round + 1);
+        else
+            change_all(file, round + 1);
     }
     steps.class = 0;
     if (last == 2 && H5Pget_driver(fapl) >= 0 && strcmp(name, FILE_NAME) != 0)

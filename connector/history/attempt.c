@@ -169,11 +169,38 @@ done:
     return status;
 }
 
+/* The disk failed, or the journal did: what HDF5 was doing then is half done. */
+static bool disk_failed(const cow_file *file)
+{
+    const cow_journal *journal = cow_driver_journal(file->fileno);
+
+    return cow_driver_file_failures(file->fileno) != file->failures ||
+           (journal != NULL && cow_journal_failure(journal) != NULL);
+}
+
+/* Views of nodes that only the amended version had. One that stays does no harm. */
+static void remove_superseded(cow_file *file)
+{
+    char path[COW_PATH_MAX];
+
+    for (size_t i = 0; i < file->superseded.capacity; i++) {
+        if (!file->superseded.entry[i].used)
+            continue;
+        cow_view_path(path, file->superseded.entry[i].key);
+        if (cow_native_link_delete(file->loc, path) < 0)
+            cow_error_clear();
+    }
+    cow_map_free(&file->superseded);
+}
+
 /* The version is there. */
 static int end_version(cow_file *file, attempt *a)
 {
     if (cow_walk_settle(a->walk) < 0 || cow_snapshots_flush(file) < 0)
         return -1;
+    remove_superseded(file);
+    if (disk_failed(file))
+        return cow_error(COW_IO, "%s: the disk failed while a version was made", file->name);
     file->version_row = (int64_t)a->at;
     if (!a->amend)
         file->log_rows++;
@@ -184,15 +211,6 @@ static int end_version(cow_file *file, attempt *a)
     file->lacks_lost = false;
     cow_lacks_tell(file, a->name, &file->lacks);
     return 0;
-}
-
-/* The disk failed, or the journal did: what HDF5 was doing then is half done. */
-static bool disk_failed(const cow_file *file)
-{
-    const cow_journal *journal = cow_driver_journal(file->fileno);
-
-    return cow_driver_file_failures(file->fileno) != file->failures ||
-           (journal != NULL && cow_journal_failure(journal) != NULL);
 }
 
 /* No version can be made, for the reason that is recorded. The head is committed all the same: 0. */

@@ -33,21 +33,17 @@ typedef struct written_nodes {
 } written_nodes;
 
 /* Remember where in the tree a node of this transaction stands; what stood there before, in the same transaction, is
- * superseded, and its view goes. */
+ * superseded, and its view goes with the version that shows it: when that is amended. */
 static int supersede(cow_file *file, uint64_t dataset, unsigned level, const uint64_t origin[], unsigned rank,
                      uint64_t offset)
 {
     uint64_t place[COW_MAX_RANK + 2] = {dataset, level}, key, old;
-    char path[COW_PATH_MAX];
 
     if (rank > 0)
         memcpy(place + 2, origin, rank * sizeof *origin);
     key = cow_checksum(place, sizeof place);
-    if (cow_map_get(&file->node_at, key, &old) && !file->shared_nodes) {
-        cow_view_path(path, old);
-        if (cow_native_link_delete(file->loc, path) < 0)
-            return -1;
-    }
+    if (cow_map_get(&file->node_at, key, &old) && !file->shared_nodes && cow_map_put(&file->superseded, old, 0) < 0)
+        return -1;
     return cow_map_put(&file->node_at, key, offset);
 }
 
@@ -391,6 +387,7 @@ int cow_file_commit(cow_file *file, cow_commit_kind kind)
     }
     if (finished) {
         cow_map_free(&file->node_at);
+        cow_map_free(&file->superseded);
         file->shared_nodes = false;
     }
     if ((file->unversioned || file->refusal[0] != '\0') && !finished)

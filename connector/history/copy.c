@@ -342,6 +342,8 @@ static int mend_link(void *context, const char *name, const H5L_info2_t *info)
     char *value = NULL, *path = NULL;
     int status = 0;
 
+    if (info->type == H5L_TYPE_ERROR)
+        return 0;
     if (info->type == H5L_TYPE_SOFT && target_outside(m, name, &value, &target) < 0)
         return -1;
     if (info->type == H5L_TYPE_HARD) {

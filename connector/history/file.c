@@ -377,6 +377,7 @@ static void free_file(cow_file *file)
     free(file->change);
     cow_map_free(&file->kept);
     cow_map_free(&file->node_at);
+    cow_map_free(&file->superseded);
     cow_map_free(&file->snapshot_of);
     cow_map_free(&file->snapshot_at);
     cow_map_free(&file->left_out);

@@ -129,6 +129,7 @@ struct cow_file {
     int64_t version_row; /* in log, -1: none */
     uint64_t log_rows;
     int64_t amend_row; /* row of the version of the running transaction, -1: not yet made */
+    cow_map superseded; /* of these, offsets of those whose views are to be removed */
     cow_map node_at;   /* amendable nodes: hash of (dataset, level, origin) -> offset, for removing their views */
     /* snapshots: head address -> row of `snapshots` with the newest snapshot; loaded when first needed */
     bool snapshots_loaded;
