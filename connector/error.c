@@ -151,11 +151,14 @@ typedef struct majors {
 
 static herr_t note_major(unsigned n, const H5E_error2_t *error, void *context)
 {
+    /* what else H5F__flush does, which goes on after a dataset that fails */
+    static const char *const rest[] = {"metadata", "MDC", "low level", "page buffer", "file space"};
     majors *m = context;
 
     (void)n;
     m->filter |= error->maj_num == H5E_PLINE;
-    m->metadata |= error->maj_num == H5E_CACHE;
+    for (size_t i = 0; error->desc != NULL && i < sizeof rest / sizeof *rest; i++)
+        m->metadata |= strstr(error->desc, rest[i]) != NULL;
     return 0;
 }
 

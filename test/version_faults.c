@@ -1,10 +1,11 @@
-/* Each step of making a version is made to fail once: version_faults [--all] [--round N] [--step N] [--class CLASS]
- *                                                                    [--command H5COW] [--table]
+/* Each step of making a version is made to fail once: version_faults [--all] [--most N] [--seed S] [--round N] [--step N]
+ *                                                                    [--class CLASS] [--command H5COW] [--table]
  *
  * A program makes objects of every kind and commits four times: it creates the file, opens and changes everything, changes
  * again and flushes, deletes and changes and closes, which amends what was flushed. Whatever the connector asks of HDF5, or
  * of malloc, while a version is made (cow_version_commit) is a step; of steps that are the same place in the code, reached
- * the same way, the first is taken, and the last. The step fails, as if it had done nothing (a close: once it is done).
+ * the same way, the first is taken, and the last; of these, at most N of each round and class, drawn anew at each run (the
+ * seed is printed). The step fails, as if it had done nothing (a close: once it is done).
  * Then must be true
  *   - the program got no error, and there is no crash
  *   - the head, as HDF5 without the connector reads it, is that of a twin that native HDF5 wrote
@@ -26,6 +27,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define FILE_NAME "version_faults.h5"
@@ -686,13 +688,25 @@ static void one(run r, const char *name, totals *t, bool table)
         printf("  %-6u %-24s %s\n", r.nth, name, outcomes[answer - 10]);
 }
 
+static bool first_or_last(const uint64_t at[], unsigned count, unsigned i)
+{
+    bool first = true, last = true;
+
+    for (unsigned k = 0; first && k < i; k++)
+        first = at[k] != at[i];
+    for (unsigned k = i + 1; last && k < count; k++)
+        last = at[k] != at[i];
+    return first || last;
+}
+
 int main(int argc, char **argv)
 {
     static uint64_t at[STEPS_MAX];
+    static unsigned chosen[STEPS_MAX];
     static char name[STEPS_MAX][28];
     bool all = false, table = false;
     int only = -1, class_only = 0;
-    unsigned step_only = 0, wrong = 0;
+    unsigned step_only = 0, wrong = 0, most = STEPS_MAX, seed = (unsigned)time(NULL) ^ (unsigned)getpid() << 12;
 
     for (int i = 1; i < argc; i++) {
         const char *value = i + 1 < argc ? argv[i + 1] : "";
@@ -702,6 +716,10 @@ int main(int argc, char **argv)
             table = true;
         else if (strcmp(argv[i], "--round") == 0)
             only = atoi(value), i++;
+        else if (strcmp(argv[i], "--most") == 0)
+            most = (unsigned)atoi(value), i++;
+        else if (strcmp(argv[i], "--seed") == 0)
+            seed = (unsigned)strtoul(value, NULL, 10), i++;
         else if (strcmp(argv[i], "--step") == 0)
             step_only = (unsigned)atoi(value), i++;
         else if (strcmp(argv[i], "--class") == 0)
@@ -709,6 +727,8 @@ int main(int argc, char **argv)
         else if (strcmp(argv[i], "--command") == 0)
             command = value, i++;
     }
+    printf("seed %u\n", seed);
+    unsigned random = seed;
     setenv("HDF5_PLUGIN_PATH", "/nonexistent", 1);
     for (int round = 0; round < ROUNDS; round++)
         for (int class = CALLS; class <= MEMORY; class ++) {
@@ -735,15 +755,17 @@ int main(int argc, char **argv)
             r.count = NULL;
             t.steps = count;
             one(r, "none", &t, false);
-            for (unsigned i = 0; i < count; i++) {
-                bool first = true, last = true;
-                for (unsigned k = 0; !all && first && k < i; k++)
-                    first = at[k] != at[i];
-                for (unsigned k = i + 1; !all && !first && last && k < count; k++)
-                    last = at[k] != at[i];
-                r.nth = i + 1;
-                if (step_only != 0 ? r.nth == step_only : first || last)
-                    one(r, name[i], &t, table);
+            unsigned places = 0, taken = 0;
+            for (unsigned i = 0; i < count; i++)
+                if (all || first_or_last(at, count, i))
+                    chosen[places++] = i;
+            for (unsigned i = 0; i < places; i++) {
+                random = random * 1664525u + 1013904223u;
+                r.nth = chosen[i] + 1;
+                if (step_only != 0 ? r.nth == step_only : (random >> 8) % (places - i) < most - taken) {
+                    taken++;
+                    one(r, name[chosen[i]], &t, table);
+                }
             }
             printf("%s: %u steps of %s, %u taken: %u complete, %u incomplete, %u without a version, %u wrong\n",
                    round_names[round], t.steps, class == CALLS ? "HDF5" : "memory", t.runs, t.outcome[COMPLETE],

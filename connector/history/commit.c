@@ -210,6 +210,11 @@ int cow_file_refused(cow_file *file)
     return -1;
 }
 
+bool cow_file_refusing(const cow_file *file)
+{
+    return file->refusing;
+}
+
 /* A dataset that the application deleted before anybody else could see it: its chunks are free again. */
 static int drop_dead(cow_dataset *dataset)
 {
@@ -301,6 +306,7 @@ static int flush_native(cow_file *file)
         return 0;
     if (!cow_error_of_filters() || cow_driver_file_failures(file->fileno) != file->failures)
         return -1;
+    file->refusing = true;
     if (file->refusal[0] == '\0')
         snprintf(file->refusal, sizeof file->refusal, "%s: a chunk cannot be stored: %s", file->name,
                  cow_error_message());

@@ -265,6 +265,40 @@ int cow_dataset_hold(cow_dataset *dataset, void *native)
     return 0;
 }
 
+void cow_datasets_let_go(cow_file *file)
+{
+    for (size_t i = 0; i < file->open_datasets.capacity; i++) {
+        cow_dataset *dataset = (cow_dataset *)(uintptr_t)file->open_datasets.entry[i].value;
+        H5O_info2_t info;
+
+        if (!file->open_datasets.entry[i].used || dataset->references > 0 || dataset->native == NULL)
+            continue;
+        /* what has no link would be gone */
+        if (cow_native_info((cow_loc){dataset->native, H5I_DATASET}, NULL, H5O_INFO_BASIC, &info) == 0 && info.rc > 0 &&
+            cow_native_dataset_close(dataset->native) == 0) {
+            dataset->native = NULL;
+            dataset->let_go = true;
+        }
+        cow_error_clear();
+    }
+}
+
+int cow_datasets_hold_again(cow_file *file)
+{
+    int status = 0;
+
+    for (size_t i = 0; i < file->open_datasets.capacity; i++) {
+        cow_dataset *dataset = (cow_dataset *)(uintptr_t)file->open_datasets.entry[i].value;
+
+        if (!file->open_datasets.entry[i].used || !dataset->let_go)
+            continue;
+        dataset->let_go = false;
+        if (cow_dataset_hold(dataset, NULL) < 0)
+            status = -1;
+    }
+    return status < 0 ? cow_file_fail(file) : 0;
+}
+
 /* Everything of the state that follows from root record, row and the native object, whose creation properties DCPL
  * become the state's, also when it fails. Takes one reference. */
 static cow_dataset *dataset_make(cow_file *file, void *native, hid_t dcpl, uint64_t address, bool snapshot,

@@ -46,6 +46,8 @@ typedef enum { COW_FLUSH, COW_FINISH } cow_commit_kind;
 int cow_file_commit(cow_file *file, cow_commit_kind kind);
 /* -1: in the last commit, a chunk was refused by the filters of its dataset, which is open. All else is committed. */
 int cow_file_refused(cow_file *file);
+/* Was there ever such a chunk in a dataset that HDF5 keeps itself? */
+bool cow_file_refusing(const cow_file *file);
 /* Head objects get the extents that their datasets were given since the last commit, for HDF5 code that goes past us. */
 int cow_file_show_extents(cow_file *file);
 /* At exit: what can still be committed. Nothing for a file whose failure was told. */
@@ -112,6 +114,10 @@ cow_dataset *cow_dataset_create(cow_file *file, void *at, const H5VL_loc_params_
  * more; give back with cow_dataset_release. */
 int cow_dataset_attach(cow_file *file, void *native, cow_dataset **dataset);
 void cow_dataset_release(cow_dataset *dataset);
+/* The history's own handles on datasets that the application has closed, and that are not committed yet, are closed, so that
+ * the application can open them with other prefixes for files; and opened again, afterwards. -1: nothing more is committed. */
+void cow_datasets_let_go(cow_file *file);
+int cow_datasets_hold_again(cow_file *file);
 /* The array to read and write elements of. Never NULL. Writing needs cow_dataset_begin_write first. */
 cow_array *cow_dataset_array(cow_dataset *dataset);
 /* Refuses read-only files, versions and files in the error state; else notes that the dataset changes. PATH: where the

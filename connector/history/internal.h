@@ -145,6 +145,7 @@ struct cow_file {
     cow_map stale;                /* head objects that changed after the newest version: their checksums are of before */
     unsigned long failures;       /* of the driver when the running commit began */
     char refusal[1024];           /* a chunk that filters did not take in the running commit; "": none */
+    bool refusing;                /* by filters of a dataset that HDF5 keeps itself, in this opening */
     bool unversioned;             /* the last commit could make no version */
     cow_map sum_checked;          /* what was compared with its checksum in this opening: sums.c */
     uint64_t snapshot_generation; /* counts changes of the rows */
@@ -165,6 +166,7 @@ struct cow_dataset {
     char *label;
     hid_t dcpl;      /* the native object's, virtual */
     void *native;    /* heads of writable files: a handle of our own, so that the address cannot be used again */
+    bool let_go;     /* for a moment: cow_datasets_let_go */
     bool dead;       /* deleted before it was ever committed */
     bool named_type; /* its type is a named datatype */
 };

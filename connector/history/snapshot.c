@@ -688,6 +688,32 @@ static int leave_out_unused(cow_walk *walk)
     return 0;
 }
 
+/* Something was left out: what changed and hangs below it alone is not in the version either, so its former snapshot is not
+ * what the version has, nor are its checksums. */
+static int leave_out_below(cow_walk *walk)
+{
+    const cow_file *file = walk->file;
+
+    if (walk->lacks->count == 0)
+        return 0;
+    for (size_t i = 0; i < walk->state.capacity + file->change_count; i++) {
+        bool met = i < walk->state.capacity;
+        const cow_map_entry *e = &walk->state.entry[met ? i : 0];
+        const cow_change_entry *change = met ? NULL : &file->change[i - walk->state.capacity];
+        uint64_t address = met ? e->key : change->address, at;
+
+        if ((met && (!e->used || e->value != NEW)) || cow_map_get(&walk->built, address, NULL) ||
+            !cow_snapshots_newest(file, address, NULL) || address == cow_address(&file->root))
+            continue;
+        if (met && cow_map_get(&file->change_of, address, &at))
+            change = &file->change[at];
+        cow_error(COW_UNSUPPORTED, "no group that leads to it is in the version");
+        if (leave_out(walk, address, change == NULL || change->path == NULL ? NOWHERE : change->path) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 /* A named datatype may have no link in the head, or none that this walk has come to yet: its snapshot is made without
  * one. */
 static int build_type(cow_walk *walk, hid_t named, uint64_t address, cow_loc *made)
@@ -1116,7 +1142,7 @@ int cow_walk_build(cow_walk *walk, const char *name, uint64_t row, int64_t *chan
         return -1;
     status = build_group(walk, head, cow_address(&file->root), "", &walk->made);
     close_head(head, borrowed);
-    if (status < 0 || leave_out_unused(walk) < 0 || keep_used(walk) < 0 ||
+    if (status < 0 || leave_out_unused(walk) < 0 || leave_out_below(walk) < 0 || keep_used(walk) < 0 ||
         absolute_links_put(file, walk->absolute || (file->absolute && (!walk->renew || lacks->count > 0))) < 0 ||
         set_aside(walk) < 0)
         return -1;

@@ -193,6 +193,7 @@ int cow_native_file_close(void *file)
 typedef struct flushing {
     unsigned long fileno;
     int status;
+    bool refused; /* by the filters of a dataset, recorded: all else is flushed */
 } flushing;
 
 static herr_t flush_dataset(hid_t id, void *context)
@@ -216,8 +217,11 @@ static herr_t flush_dataset(hid_t id, void *context)
     if (info.fileno != f->fileno)
         return 0;
     args.args.flush.dset_id = id;
-    if (H5VLdataset_specific(native, cow_native_id(), &args, DXPL, NULL) < 0)
-        f->status = cow_error_native("cannot flush a dataset");
+    if (H5VLdataset_specific(native, cow_native_id(), &args, DXPL, NULL) >= 0)
+        return 0;
+    cow_error_native("cannot flush a dataset");
+    f->refused = cow_error_of_filters();
+    f->status = f->refused ? 0 : -1;
     return f->status < 0;
 }
 
@@ -238,6 +242,24 @@ int cow_native_file_flush(void *file)
     args.args.flush.scope = H5F_SCOPE_GLOBAL;
     /* Writing its metadata, HDF5 may take a block of space and use only some of it. The second time there is nothing to
      * write, and the rest is given back; else it would be lost, since what closing gives back is not committed. */
+    if (f.refused) {
+        cow_error_held *held = cow_error_hold();
+        for (int i = 0; i < 2; i++)
+            if (H5VLfile_specific(file, cow_native_id(), &args, DXPL, NULL) < 0) {
+                cow_error_box other;
+                bool refused;
+                cow_error_native("cannot flush the file");
+                refused = cow_error_of_filters();
+                cow_error_take(&other);
+                if (!refused) {
+                    cow_error_put_back(held);
+                    cow_error_clear();
+                    return cow_error_give(&other);
+                }
+            }
+        cow_error_put_back(held);
+        return -1;
+    }
     if (H5VLfile_specific(file, cow_native_id(), &args, DXPL, NULL) < 0)
         return cow_error_native("cannot flush the file");
     return H5VLfile_specific(file, cow_native_id(), &args, DXPL, NULL) < 0 ? cow_error_native("cannot flush the file")

@@ -52,6 +52,7 @@ void *cow_native_file_reopen(void *file);
 int cow_native_file_close(void *file);
 /* Everything, H5F_SCOPE_GLOBAL. HDF5 alone would leave out what is in the caches of datasets that were opened through
  * another handle of the file: of those with an id, all are flushed; ours, without ids, keep nothing in a cache. */
+/* -1 and cow_error_of_filters: all is written but a chunk of a dataset, which its filters do not take. */
 int cow_native_file_flush(void *file);
 /* Whether headers of datasets that are created are as small as can be, instead of 256 bytes at least; the setting is the
  * open file's, so the former one (*BEFORE, may be NULL) is to be put back. */

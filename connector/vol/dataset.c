@@ -43,16 +43,54 @@ done:
     return cow_leave_pointer(made);
 }
 
+static herr_t is_about_prefix(unsigned n, const H5E_error2_t *error, void *context)
+{
+    (void)n;
+    if (error->desc != NULL && strstr(error->desc, "external file prefix does not match") != NULL)
+        *(bool *)context = true;
+    return 0;
+}
+
+/* Opening failed. Perhaps because the history has the dataset open, which the application has closed, and with another
+ * prefix. */
+static void *open_again(cow_object *o, cow_where *where, hid_t dapl, hid_t dxpl, void **req)
+{
+    hid_t stack = H5Eget_current_stack();
+    void *native = NULL;
+    bool prefix = false;
+
+    if (stack >= 0 && o->home != NULL && o->home->file != NULL && cow_file_writable(o->home->file))
+        H5Ewalk2(stack, H5E_WALK_UPWARD, is_about_prefix, &prefix);
+    if (prefix) {
+        cow_datasets_let_go(o->home->file);
+        H5E_BEGIN_TRY
+        {
+            native = H5VLdataset_open(where->native, &where->loc, cow_native_id(), where->name, dapl, dxpl, req);
+        }
+        H5E_END_TRY
+        if (cow_datasets_hold_again(o->home->file) < 0 && native != NULL) {
+            cow_object_close_native(native, H5I_DATASET);
+            native = NULL;
+        }
+    }
+    if (native == NULL && stack >= 0)
+        H5Eset_current_stack(stack);
+    else if (stack >= 0)
+        H5Eclose_stack(stack);
+    return native;
+}
+
 void *cow_dataset_open_callback(void *object, const H5VL_loc_params_t *loc, const char *name, hid_t dapl, hid_t dxpl,
                                 void **req)
 {
     COW_QUIET;
     cow_object *o = object, *opened = NULL;
     cow_where where;
-    void *native;
+    void *native = NULL;
 
     if (cow_locate_name(o, loc, name, COW_TO_READ, &where) == 0 &&
-        (native = H5VLdataset_open(where.native, &where.loc, cow_native_id(), where.name, dapl, dxpl, req)) != NULL)
+        ((native = H5VLdataset_open(where.native, &where.loc, cow_native_id(), where.name, dapl, dxpl, req)) != NULL ||
+         (native = open_again(o, &where, dapl, dxpl, req)) != NULL))
         opened = cow_object_wrap(o, native, H5I_DATASET, false);
     cow_where_done(&where);
     return cow_leave_pointer(opened);
