@@ -178,11 +178,26 @@ static int split(const char *argument, char **name, char **revision)
     return -1;
 }
 
+/* Where a pipe would be waited for, and a device read. */
+static int open_regular(const char *name)
+{
+    int file = open(name, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    struct stat about;
+
+    if (file >= 0 && fstat(file, &about) == 0 && S_ISREG(about.st_mode))
+        return file;
+    if (file >= 0)
+        close(file);
+    if (file >= 0 || errno == ENXIO) /* a socket */
+        errno = 0;
+    return -1;
+}
+
 int cli_is_hdf5(const char *name)
 {
     static const unsigned char signature[8] = {0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n'};
     unsigned char bytes[8];
-    int file = open(name, O_RDONLY | O_CLOEXEC), found = 0;
+    int file = open_regular(name), found = 0;
 
     if (file < 0)
         return -1;
@@ -202,24 +217,45 @@ int cli_is_hdf5(const char *name)
     return found;
 }
 
+int cli_must_be_hdf5(const char *name, char *why, size_t size)
+{
+    int hdf5 = cli_is_hdf5(name), error = errno;
+    bool abandoned;
+    struct stat about;
+
+    if (hdf5 > 0 || cow_journal_present(name)) /* a journal has a superblock of its own, where the file's is torn */
+        return 0;
+    if (hdf5 < 0 && error == 0)
+        snprintf(why, size, "'%s' is not a regular file", name);
+    else if (hdf5 < 0)
+        snprintf(why, size, "cannot read '%s': %s", name, strerror(error));
+    else if (stat(name, &about) == 0 && about.st_size == 0)
+        snprintf(why, size, "'%s' is empty", name);
+    else if (!cow_journal_unfinished(name, &abandoned))
+        snprintf(why, size, "'%s' is not an HDF5 file", name);
+    else if (abandoned)
+        snprintf(why, size,
+                 "'%s' holds nothing: the program that created it died before its first commit; it counts as missing, "
+                 "and a program that creates it through h5cow begins it anew",
+                 name);
+    else
+        snprintf(why, size, "'%s' holds nothing yet: it is being created by a program that has not committed anything",
+                 name);
+    return CLI_FAILED;
+}
+
 int cli_file_try(cli_file *file, const char *argument, char *why, size_t size)
 {
     char text[1024];
     hid_t fapl = H5I_INVALID_HID;
-    int status = CLI_FAILED, hdf5;
+    int status = CLI_FAILED;
 
     *file = (cli_file){.id = H5I_INVALID_HID};
     snprintf(why, size, "'%s' is neither a file nor FILE@VERSION", argument);
     if (split(argument, &file->name, &file->revision) < 0)
         return CLI_FAILED;
-    /* a journal has a superblock of its own, where the file's is torn */
-    if (!cow_journal_present(file->name) && (hdf5 = cli_is_hdf5(file->name)) <= 0) {
-        if (hdf5 < 0)
-            snprintf(why, size, "cannot read '%s': %s", file->name, strerror(errno));
-        else
-            snprintf(why, size, "'%s' is not an HDF5 file", file->name);
+    if (cli_must_be_hdf5(file->name, why, size) != 0)
         goto done;
-    }
     if ((fapl = H5Pcreate(H5P_FILE_ACCESS)) < 0 || cow_native_id() < 0 || H5Pset_vol(fapl, cow_native_id(), NULL) < 0 ||
         H5Pset_fapl_sec2(fapl) < 0 ||
         (cow_journal_present(file->name) && cow_driver_set_apart(fapl, &cow_journal_defaults) < 0)) {
@@ -338,14 +374,39 @@ const char *cli_bytes(char text[32], double bytes)
     return text;
 }
 
-const char *cli_time(char text[32], int64_t microseconds)
+const char *cli_time(char text[48], int64_t microseconds, cli_clock clock, bool exact)
 {
     time_t seconds = (time_t)(microseconds / 1000000 - (microseconds % 1000000 < 0));
-    struct tm broken;
+    struct tm broken, *known = clock == CLI_UTC ? gmtime_r(&seconds, &broken) : localtime_r(&seconds, &broken);
+    size_t n = known == NULL ? 0 : strftime(text, 32, "%Y-%m-%dT%H:%M:%S", known);
 
-    if (gmtime_r(&seconds, &broken) == NULL || strftime(text, 32, "%Y-%m-%dT%H:%M:%SZ", &broken) == 0)
-        snprintf(text, 32, "?");
+    if (n == 0) {
+        snprintf(text, 48, "?");
+        return text;
+    }
+    if (exact)
+        n += (size_t)snprintf(text + n, 48 - n, ".%06d", (int)(microseconds - (int64_t)seconds * 1000000));
+    if (clock == CLI_UTC)
+        snprintf(text + n, 48 - n, "Z");
+    else
+        snprintf(text + n, 48 - n, "%c%02ld:%02ld", broken.tm_gmtoff < 0 ? '-' : '+', labs(broken.tm_gmtoff) / 3600,
+                 labs(broken.tm_gmtoff) / 60 % 60);
     return text;
+}
+
+char *cli_escape(const char *text)
+{
+    static const char letters[] = "abtnvfr";
+    char *escaped = cli_alloc(4 * strlen(text) + 1, 1), *p = escaped;
+
+    for (const unsigned char *c = (const unsigned char *)text; *c != '\0'; c++)
+        if (*c >= 7 && *c <= 13)
+            p += sprintf(p, "\\%c", letters[*c - 7]);
+        else if (*c < 0x20 || *c == 0x7f)
+            p += sprintf(p, "\\x%02x", *c);
+        else
+            *p++ = (char)*c;
+    return escaped;
 }
 
 const char *cli_shape(char *text, size_t size, unsigned rank, const uint64_t dims[])

@@ -58,12 +58,11 @@ int cli_file_open(cli_file *file, const char *verb, const char *argument, bool n
 /* The file must have history: 0, or CLI_FAILED after saying why not. */
 int cli_file_history(cli_file *file);
 void cli_file_close(cli_file *file);
-/* 1 the first bytes say HDF5 (at 0, 512, 1024 ...), 0 they do not, -1 the file cannot be read (errno). */
+/* 1 the first bytes say HDF5 (at 0, 512, 1024 ...), 0 they do not, -1 the file cannot be read (errno; 0: not a regular
+ * file). */
 int cli_is_hdf5(const char *name);
-
-/* Bring TEMPORARY onto the disk and give it the name OUT, if there is nothing of that name. 0, or CLI_FAILED and said
- * why. */
-int cli_put_new(const char *temporary, const char *out);
+/* 0; or CLI_FAILED and WHY: it is none, or none yet. */
+int cli_must_be_hdf5(const char *name, char *why, size_t size);
 
 /* ---- output ---- */
 
@@ -72,8 +71,11 @@ int cli_put_new(const char *temporary, const char *out);
 char *cli_clean(char *text, bool terminal);
 /* "1.4 MiB", "312 B". */
 const char *cli_bytes(char text[32], double bytes);
-/* "2026-01-31T12:00:05Z" */
-const char *cli_time(char text[32], int64_t microseconds);
+/* "2026-01-31T12:00:05Z", "2026-01-31T13:00:05+01:00", EXACT: with ".123456" behind the seconds. */
+typedef enum { CLI_UTC, CLI_LOCAL } cli_clock;
+const char *cli_time(char text[48], int64_t microseconds, cli_clock clock, bool exact);
+/* TEXT with "\n", "\t", "\x1b" for what is no character to be shown. free() it. */
+char *cli_escape(const char *text);
 /* (3, 4) */
 const char *cli_shape(char *text, size_t size, unsigned rank, const uint64_t dims[]);
 /* Print VALUE as JSON and give it back. 0 or CLI_FAILED (standard output is closed, full). */

@@ -5,6 +5,7 @@
 
 #include "error.h"
 #include "journal/inspect.h"
+#include "output.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,39 +22,6 @@ static const char help[] =
     "complete or not there. Readers and writers of FILE do not notice. A file without history is copied when nobody\n"
     "writes it.\n\n"
     "  -h, --help\n";
-
-int cli_put_new(const char *temporary, const char *out)
-{
-    const char *slash = strrchr(out, '/');
-    char *folder = slash == NULL ? cli_strdup(".") : cli_format("%.*s", slash == out ? 1 : (int)(slash - out), out);
-    int file = open(temporary, O_RDONLY | O_CLOEXEC), directory, status = CLI_FAILED;
-
-    if (file < 0 || fsync(file) < 0) {
-        cli_fail("cannot bring '%s' onto the disk: %s", out, strerror(errno));
-        goto done;
-    }
-    if (renameat2(AT_FDCWD, temporary, AT_FDCWD, out, RENAME_NOREPLACE) < 0) {
-        /* file systems that do not know this flag: a link does not replace anything either */
-        if (errno == EEXIST || link(temporary, out) < 0) {
-            if (errno == EEXIST)
-                cli_fail("'%s' exists: nothing was changed", out);
-            else
-                cli_fail("cannot name the new file '%s': %s", out, strerror(errno));
-            goto done;
-        }
-        unlink(temporary);
-    }
-    if ((directory = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) >= 0) {
-        fsync(directory);
-        close(directory);
-    }
-    status = 0;
-done:
-    if (file >= 0)
-        close(file);
-    free(folder);
-    return status;
-}
 
 /* The first bytes of a superblock of version 2 or 3 say whether somebody writes the file, or died doing so. */
 static bool marked(const char *name)
@@ -74,20 +42,20 @@ static bool marked(const char *name)
 
 static int copy_to(const char *name, const char *out)
 {
-    char *temporary = cli_format("%s.h5cow-%ld.tmp", out, (long)getpid()), text[1024];
+    cli_output output = CLI_OUTPUT_NONE;
     cow_journal *journal = NULL;
-    struct stat about;
-    int to = -1, number, status = CLI_FAILED;
+    char text[1024];
+    int number, status = CLI_FAILED;
 
+    if (cli_must_be_hdf5(name, text, sizeof text) != 0) {
+        cli_fail("%s", text);
+        goto done;
+    }
     if ((journal = cow_journal_open(name, (cow_journal_mode){0}, &cow_journal_defaults, &number)) == NULL) {
         if (number != 0)
             cli_fail("cannot read '%s': %s", name, strerror(number));
         else
             cli_fail("'%s' cannot be copied: %s", name, cli_reason(text, sizeof text));
-        goto done;
-    }
-    if (cow_journal_plain(journal) && cli_is_hdf5(name) <= 0) {
-        cli_fail("'%s' is not an HDF5 file", name);
         goto done;
     }
     if (cow_journal_lock_plain(journal, false, true) < 0) {
@@ -105,32 +73,23 @@ static int copy_to(const char *name, const char *out)
         cli_fail("'%s' cannot be copied: %s", name, cli_reason(text, sizeof text));
         goto done;
     }
-    if (stat(name, &about) < 0 ||
-        (to = open(temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, about.st_mode & 0666)) < 0) {
-        cli_fail("cannot create '%s': %s", temporary, strerror(errno));
+    if (cli_output_make(&output, out) != 0)
         goto done;
-    }
-    if (cow_journal_copy(journal, to) < 0) {
+    if (cow_journal_copy(journal, output.new.file) < 0) {
         cli_fail("'%s' cannot be copied: %s; '%s' was not made", name, cli_reason(text, sizeof text), out);
         goto done;
     }
-    status = cli_put_new(temporary, out);
+    status = cli_output_place(&output, name);
 done:
-    if (to >= 0) {
-        close(to);
-        if (status != 0)
-            unlink(temporary);
-    }
+    cli_output_drop(&output);
     if (journal != NULL)
         cow_journal_close(journal);
-    free(temporary);
     return status;
 }
 
 int cli_copy_verb(int argc, char **argv)
 {
     static const struct option options[] = {{"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
-    struct stat there;
 
     opterr = 0;
     for (int c; (c = getopt_long(argc, argv, "h", options, NULL)) != -1;)
@@ -143,7 +102,7 @@ int cli_copy_verb(int argc, char **argv)
         }
     if (optind + 2 != argc)
         return cli_usage("copy", "it wants FILE and OUT");
-    if (lstat(argv[optind + 1], &there) == 0)
-        return cli_fail("'%s' exists: choose another name; nothing is ever overwritten", argv[optind + 1]);
+    if (cli_output_absent(argv[optind + 1]) != 0)
+        return CLI_FAILED;
     return copy_to(argv[optind], argv[optind + 1]);
 }

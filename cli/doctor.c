@@ -100,7 +100,7 @@ static void look_at_environment(doctor *d)
         doctor_wrong(
             d,
             "HDF5_DRIVER=%s: files that are made with another driver than sec2 have no history, and those that have "
-            "one are not written: unset it",
+            "one are written with some drivers only: unset it",
             chosen_driver());
     if (locking != NULL && (strcasecmp(locking, "FALSE") == 0 || strcmp(locking, "0") == 0))
         doctor_say(d, "", "(with it, HDF5 without h5cow may read a file while commits are applied, and see a mixture)");

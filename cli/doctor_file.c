@@ -272,13 +272,28 @@ static void look_at_journal(patient *p)
 
 /* ---- drivers ---- */
 
+/* In its place h5cow writes files with history. The environment can only say core with backing store, or without by
+ * HDF5_DRIVER_CONFIG, which is not refused either. */
+static bool keeps_history(const char *driver)
+{
+    static const char *const names[] = {"stdio", "direct", "log", "core"};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(driver, names[i]) == 0)
+            return true;
+    return false;
+}
+
 static void look_at_driver(patient *p, const char *driver)
 {
     if (!p->history)
         return;
-    doctor_say(p->d, "drivers",
-               "sec2, HDF5's default, keeps the history; all others read the file, and are refused for writing");
-    if (driver != NULL)
+    doctor_say(
+        p->d, "drivers",
+        "sec2, HDF5's default, keeps the history; so do stdio, direct, log and core, in whose place h5cow writes the "
+        "file; core without backing store changes it in memory only, and makes no version; all others read the file, "
+        "and are refused for writing");
+    if (driver != NULL && !keeps_history(driver))
         doctor_wrong(
             p->d,
             "HDF5_DRIVER=%s: programs in this environment can read '%s', and are refused when they open it for "

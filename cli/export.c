@@ -4,25 +4,25 @@
 #include "history/history.h"
 #include "ids.h"
 #include "import/tree.h"
+#include "output.h"
 #include "plugin.h"
 
 #include <H5VLconnector.h>
 #include <H5VLconnector_passthru.h>
 
-#include <errno.h>
-#include <fcntl.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 static const char help[] =
-    "Usage: h5cow export [--force] FILE[@REV] OUT\n\n"
+    "Usage: h5cow export [OPTION]... FILE[@REV] OUT\n\n"
     "Writes version REV of FILE, or the newest, as the plain HDF5 file OUT, with the layouts, filters and fill values\n"
-    "that the application chose. OUT has no history, can be changed by any program, and is complete or not there.\n\n"
-    "  -f, --force   replace OUT if it exists\n"
+    "that the application chose. OUT has no history, can be changed by any program, and is complete or not there.\n"
+    "It gets the owner and the permissions of FILE, as far as this user may give them; never wider ones.\n\n"
+    "  -f, --force             replace OUT if it is a regular file that no program has open\n"
+    "      --discard-history   with --force: also if OUT has a history, which is lost\n"
     "  -h, --help\n";
 
 /* FILE as the connector shows it at REVISION. */
@@ -55,46 +55,21 @@ static hid_t create_plain(const char *name, hid_t from, hid_t native)
 
     if (fcpl < 0 || fapl < 0 || root < 0 || H5Pset_vol(fapl, native, NULL) < 0 || H5Pset_fapl_sec2(fapl) < 0 ||
         H5Pset_libver_bounds(fapl, H5F_LIBVER_V18, H5F_LIBVER_LATEST) < 0 || /* attributes of 64 KiB and more need it */
-        cow_tree_group_settings(root, fcpl) < 0 || (file = H5Fcreate(name, H5F_ACC_EXCL, fcpl, fapl)) < 0)
-        cli_fail("cannot create '%s': %s", name, cli_reason(text, sizeof text));
+        cow_tree_group_settings(root, fcpl) < 0 || (file = H5Fcreate(name, H5F_ACC_TRUNC, fcpl, fapl)) < 0)
+        cli_fail("a new file cannot be made: %s", cli_reason(text, sizeof text));
     cow_close(root, fapl, fcpl);
     return file;
 }
 
-/* Onto the disk, then under its name: a crash leaves OUT as it was, or complete. */
-static int put_in_place(const char *temporary, const char *out)
+static int export_version(const char *name, const char *revision, const char *out, cli_output *output)
 {
-    const char *slash = strrchr(out, '/');
-    char *folder = slash == NULL ? cli_strdup(".") : cli_format("%.*s", slash == out ? 1 : (int)(slash - out), out);
-    int file = open(temporary, O_RDONLY | O_CLOEXEC), status = CLI_FAILED;
-
-    if (file < 0 || fsync(file) < 0) {
-        cli_fail("cannot bring '%s' onto the disk: %s", out, strerror(errno));
-    } else if (rename(temporary, out) < 0) {
-        cli_fail("cannot name the new file '%s': %s", out, strerror(errno));
-    } else {
-        int directory = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (directory >= 0) {
-            fsync(directory);
-            close(directory);
-        }
-        status = 0;
-    }
-    if (file >= 0)
-        close(file);
-    free(folder);
-    return status;
-}
-
-static int export_version(const char *name, const char *revision, const char *out)
-{
-    char *temporary = cli_format("%s.h5cow-%ld.tmp", out, (long)getpid());
     cow_tree copy = {.from = H5I_INVALID_HID, .to = H5I_INVALID_HID};
     hid_t native = H5VLregister_connector_by_value(H5_VOL_NATIVE, H5P_DEFAULT);
     char text[512];
     int status = CLI_FAILED;
 
-    if ((copy.from = open_version(name, revision)) < 0 || (copy.to = create_plain(temporary, copy.from, native)) < 0)
+    if ((copy.from = open_version(name, revision)) < 0 || cli_output_make(output, out) != 0 ||
+        (copy.to = create_plain(output->new.path, copy.from, native)) < 0)
         goto done;
     int copied = cow_tree_copy(&copy);
     cow_tree_free(&copy);
@@ -109,27 +84,27 @@ static int export_version(const char *name, const char *revision, const char *ou
         goto done;
     }
     size_t dangling = copy.dangling + copy.stray;
-    if ((status = put_in_place(temporary, out)) == 0 && dangling > 0)
+    if ((status = cli_output_place(output, name)) == 0 && dangling > 0)
         cli_warn("%zu reference%s pointed to nothing in this version, and %s null in '%s'", dangling,
                  dangling == 1 ? "" : "s", dangling == 1 ? "is" : "are", out);
 done:
     cow_close(copy.to, copy.from);
     if (native >= 0)
         H5VLclose(native);
-    if (status != 0)
-        unlink(temporary);
-    free(temporary);
     return status;
 }
 
 int cli_export(int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"force", no_argument, NULL, 'f'}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
+    static const struct option options[] = {{"force", no_argument, NULL, 'f'},
+                                            {"discard-history", no_argument, NULL, 'd'},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {NULL, 0, NULL, 0}};
+    cli_output output = CLI_OUTPUT_NONE;
     cli_file file;
     char *name = NULL, *revision = NULL, text[1024], path[1024];
     struct stat source, target;
-    bool force = false;
+    bool force = false, discard = false;
     int status;
 
     opterr = 0;
@@ -137,6 +112,9 @@ int cli_export(int argc, char **argv)
         switch (c) {
         case 'f':
             force = true;
+            break;
+        case 'd':
+            discard = true;
             break;
         case 'h':
             fputs(help, stdout);
@@ -160,21 +138,19 @@ int cli_export(int argc, char **argv)
         goto done;
     free(revision); /* from now on by its name: "~0" may mean another version a moment later */
     revision = cli_strdup(strrchr(path, '/') + 1);
-    if (lstat(out, &target) == 0) {
-        status = CLI_FAILED;
-        if (stat(name, &source) == 0 && stat(out, &target) == 0 && source.st_dev == target.st_dev &&
-            source.st_ino == target.st_ino)
-            cli_fail("'%s' is the file itself: export to another name", out);
-        else if (S_ISDIR(target.st_mode))
-            cli_fail("'%s' is a folder: give the name of a file", out);
-        else if (!force)
-            cli_fail("'%s' exists: choose another name, or say --force to replace it", out);
-        else
-            status = 0;
-    }
+    if (stat(name, &source) == 0 && stat(out, &target) == 0 && source.st_dev == target.st_dev &&
+        source.st_ino == target.st_ino)
+        status = cli_fail("'%s' is the file itself: export to another name", out);
+    else if (force)
+        status = cli_output_claim(&output, out, discard);
+    else if (lstat(out, &target) == 0)
+        status = S_ISREG(target.st_mode)
+                     ? cli_fail("'%s' exists: choose another name, or say --force to replace it", out)
+                     : cli_output_absent(out);
     if (status == 0)
-        status = export_version(name, revision, out);
+        status = export_version(name, revision, out, &output);
 done:
+    cli_output_drop(&output);
     free(name);
     free(revision);
     return status;

@@ -5,7 +5,10 @@
 #include "common.h"
 #include "plugin.h"
 
+#include "error.h"
 #include "import/import.h"
+#include "options.h"
+#include "output.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -61,10 +64,10 @@ static const char *plural(size_t n)
     return n == 1 ? "" : "s";
 }
 
-static int work(const char *from, const char *to, const char *temporary, const char *options)
+static int work(const char *from, const char *to, cow_newfile *new, const char *options)
 {
     bar b = {.shown = -1};
-    cow_import import = {.from = from, .to = to, .temporary = temporary};
+    cow_import import = {.from = from, .to = to, .new = new};
     struct stat about;
     void *info;
 
@@ -119,18 +122,18 @@ static int supervise(const char *from, const char *to, const char *options)
 {
     static const int ended_by[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
     char *target = to != NULL ? cli_strdup(to) : realpath(from, NULL);
-    char *temporary = target == NULL ? NULL : cow_import_temporary(target);
+    cow_newfile new = COW_NEWFILE_NONE;
     struct sigaction action = {.sa_handler = pass_on};
     sigset_t signals, before;
-    struct stat there;
     int state = 0, status = CLI_FAILED;
+    char text[1024];
 
-    if (temporary == NULL) {
+    if (target == NULL) {
         cli_fail("cannot read '%s': %s", from, strerror(errno));
         goto done;
     }
-    if (lstat(temporary, &there) == 0) {
-        cli_fail("'%s' is left from an import that was interrupted: remove it", temporary);
+    if (cow_newfile_make(&new, target) < 0) {
+        cli_fail("%s; nothing was changed", cli_reason(text, sizeof text));
         goto done;
     }
     sigemptyset(&signals);
@@ -149,7 +152,7 @@ static int supervise(const char *from, const char *to, const char *options)
             signal(ended_by[i], SIG_DFL);
         sigprocmask(SIG_SETMASK, &before, NULL);
         prctl(PR_SET_PDEATHSIG, SIGKILL);
-        int code = work(from, to, temporary, options);
+        int code = work(from, to, &new, options);
         fflush(NULL);
         _exit(code);
     }
@@ -161,8 +164,7 @@ static int supervise(const char *from, const char *to, const char *options)
         goto done;
     }
     /* The new file may be complete and in place: then there is no temporary one any more. */
-    bool unfinished = lstat(temporary, &there) == 0;
-    unlink(temporary);
+    bool unfinished = access(new.name, F_OK) == 0;
     int number = WTERMSIG(state);
     if (number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGKILL || number == SIGQUIT)
         cli_fail("ended by a signal (%s); %s", strsignal(number),
@@ -171,7 +173,7 @@ static int supervise(const char *from, const char *to, const char *options)
         cli_fail("the HDF5 library ends with '%s' on '%s', which seems to be damaged; nothing was changed",
                  strsignal(number), from);
 done:
-    free(temporary);
+    cow_newfile_drop(&new);
     free(target);
     return status;
 }
@@ -188,8 +190,9 @@ int cli_import(int argc, char **argv)
     char *text = cli_strdup("");
     const char *equals, *from, *to;
     bool message = false;
-    struct stat target;
-    int status = CLI_FAILED, hdf5;
+    cow_options *checked = NULL;
+    char why[1200];
+    int status = CLI_FAILED;
 
     opterr = 0;
     for (int c; (c = getopt_long(argc, argv, ":m:o:h", options, NULL)) != -1;)
@@ -226,17 +229,16 @@ int cli_import(int argc, char **argv)
     }
     from = argv[optind];
     to = optind + 2 == argc ? argv[optind + 1] : NULL;
-    if ((hdf5 = cli_is_hdf5(from)) <= 0) {
-        if (hdf5 < 0)
-            cli_fail("cannot read '%s': %s", from, strerror(errno));
-        else
-            cli_fail("'%s' is not an HDF5 file", from);
+    if ((checked = cow_options_parse(text)) == NULL) {
+        cli_fail("%s; nothing was changed", cow_error_message());
         goto done;
     }
-    if (to != NULL && lstat(to, &target) == 0) {
-        cli_fail("'%s' exists: choose another name", to);
+    if (cli_must_be_hdf5(from, why, sizeof why) != 0) {
+        cli_fail("%s", why);
         goto done;
     }
+    if (to != NULL && cli_output_absent(to) != 0)
+        goto done;
     if (!message) {
         char *what = cli_format("imported from %s", from);
         cli_plugin_option(&text, "message", 7, what);
@@ -244,6 +246,7 @@ int cli_import(int argc, char **argv)
     }
     status = supervise(from, to, text);
 done:
+    cow_options_free(checked);
     free(text);
     return status;
 }

@@ -2,16 +2,19 @@
 #include "common.h"
 #include "tables.h"
 
+#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 static const char help[] =
-    "Usage: h5cow log [--json] FILE\n\n"
-    "Lists the versions of FILE, newest first: name, time (UTC), user, program, bytes by which the file grew, objects\n"
-    "that changed, message. A version marked 'open' belongs to a program that has not closed the file yet, or never\n"
-    "will; one marked 'incomplete' lacks what is listed below.\n\n"
-    "      --json    a list of objects, with all that is recorded\n"
+    "Usage: h5cow log [OPTION]... FILE\n\n"
+    "Lists the versions of FILE, newest first: name, number, time, user, bytes by which the file grew, objects that\n"
+    "changed, program, message. What is in the first three columns names a version: FILE@NAME, FILE@#N, FILE@{TIME}.\n"
+    "A version marked 'open' belongs to a program that has not closed the file yet, or never will;\n"
+    "one marked 'incomplete' lacks what is listed below.\n\n"
+    "  -u, --utc     show times in UTC, not in local time\n"
+    "      --json    a list of objects, with all that is recorded; times in UTC\n"
     "  -h, --help\n";
 
 /* At most WIDTH characters, the rest as an ellipsis. free() it. */
@@ -53,7 +56,7 @@ static void print_lacks(const listed *l)
             printf("\nVersion %s is not complete:\n", l->rows[v].name);
         for (size_t i = 0; i < l->lacking; i++) {
             const cli_lack *lack = &l->lacks[i];
-            char *path = cli_clean(cli_strdup(lack->path), true), *reason = cli_clean(cli_strdup(lack->reason), true);
+            char *path = cli_escape(lack->path), *reason = cli_escape(lack->reason);
             if (lack->version == v && lack->head == UINT64_MAX)
                 printf("  a commit before it made no version: %s\n", reason);
             else if (lack->version == v)
@@ -65,28 +68,56 @@ static void print_lacks(const listed *l)
     }
 }
 
-static void print_table(const listed *l)
+/* As it can stand in a line: a program's text is often several, whose indentation says nothing in one. free() it. */
+static char *program_line(const char *text)
+{
+    char *copy = cli_strdup(text), *to = copy;
+
+    for (const char *from = copy; *from != '\0'; from++)
+        if (*from != ' ' || (to > copy && to[-1] != ' '))
+            *to++ = *from;
+    *to = '\0';
+    char *escaped = cli_escape(copy), *shown = shorten(escaped, 40);
+    free(escaped);
+    free(copy);
+    return shown;
+}
+
+/* Versions of one second can be told apart, and named, by its fractions only. */
+static bool close_together(const cli_version *rows, size_t count)
+{
+    for (size_t i = 1; i < count; i++)
+        if (rows[i].time / 1000000 == rows[i - 1].time / 1000000)
+            return true;
+    return false;
+}
+
+static void print_table(const listed *l, cli_clock clock)
 {
     const cli_version *rows = l->rows;
     const size_t count = l->count;
-    static const char *const titles[] = {"version", "time", "user", "added", "changed", "program", "message"};
-    cli_table *table = cli_table_open(7, titles);
-    char text[32];
+    static const char *const titles[] = {"version", "#", "time", "user", "added", "changed", "program", "message"};
+    cli_table *table = cli_table_open(8, titles);
+    bool exact = close_together(rows, count);
+    char text[48];
 
-    cli_table_right(table, 3);
+    cli_table_right(table, 1);
     cli_table_right(table, 4);
+    cli_table_right(table, 5);
     for (size_t i = count; i-- > 0;) {
         const cli_version *v = &rows[i];
-        char *program = shorten(v->program, 40);
+        char *program = program_line(v->program), *message = cli_escape(v->message);
 
         cli_table_cell(table, "%s%s%s", v->name, v->open ? " (open)" : "", incomplete(l, i) ? " (incomplete)" : "");
-        cli_table_cell(table, "%s", cli_time(text, v->time));
+        cli_table_cell(table, "%zu", i + 1);
+        cli_table_cell(table, "%s", cli_time(text, v->time, clock, exact));
         cli_table_cell(table, "%s", v->user);
         cli_table_cell(table, "%s", cli_bytes(text, (double)v->added));
         cli_table_cell(table, "%lld", (long long)v->changed);
         cli_table_cell(table, "%s", program);
-        cli_table_cell(table, "%s", v->message);
+        cli_table_cell(table, "%s", message);
         free(program);
+        free(message);
     }
     cli_table_print(table);
     cli_table_close(table);
@@ -117,16 +148,17 @@ static json_object *as_json(const listed *l)
     const cli_version *rows = l->rows;
     const size_t count = l->count;
     json_object *list = json_object_new_array();
-    char text[32];
+    char text[48];
 
     for (size_t i = count; i-- > 0;) {
         const cli_version *v = &rows[i];
         json_object *item = json_object_new_object();
 
+        json_object_object_add(item, "number", json_object_new_uint64(i + 1));
         json_object_object_add(item, "name", cli_json_text(v->name));
         json_object_object_add(
             item, "parent", v->parent >= 0 && (uint64_t)v->parent < count ? cli_json_text(rows[v->parent].name) : NULL);
-        json_object_object_add(item, "time", cli_json_text(cli_time(text, v->time)));
+        json_object_object_add(item, "time", cli_json_text(cli_time(text, v->time, CLI_UTC, false)));
         json_object_object_add(item, "time_us", json_object_new_int64(v->time));
         json_object_object_add(item, "user", cli_json_text(v->user));
         json_object_object_add(item, "host", cli_json_text(v->host));
@@ -146,16 +178,35 @@ static json_object *as_json(const listed *l)
 
 int cli_log(int argc, char **argv)
 {
+    static const struct option options[] = {{"json", no_argument, NULL, 'j'},
+                                            {"utc", no_argument, NULL, 'u'},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {NULL, 0, NULL, 0}};
     cli_file file = {.id = H5I_INVALID_HID};
     listed l = {0};
+    cli_clock clock = CLI_LOCAL;
     char why[1024];
-    const char *name;
-    bool json;
-    int status;
+    bool json = false;
+    int status = CLI_FAILED;
 
-    if ((status = cli_one_file("log", help, argc, argv, &name, &json)) >= 0)
-        return status;
-    status = CLI_FAILED;
+    opterr = 0;
+    for (int c; (c = getopt_long(argc, argv, "uh", options, NULL)) != -1;)
+        switch (c) {
+        case 'j':
+            json = true;
+            break;
+        case 'u':
+            clock = CLI_UTC;
+            break;
+        case 'h':
+            fputs(help, stdout);
+            return cli_flush();
+        default:
+            return cli_usage("log", "there is no option '%s'", argv[optind - 1]);
+        }
+    if (optind + 1 != argc)
+        return cli_usage("log", optind == argc ? "which file?" : "one file at a time");
+    const char *name = argv[optind];
     cli_hdf5_start();
     if (cli_file_open(&file, "log", name, false) != 0)
         return CLI_FAILED;
@@ -169,7 +220,7 @@ int cli_log(int argc, char **argv)
     if (json)
         status = cli_json(as_json(&l));
     else {
-        print_table(&l);
+        print_table(&l, clock);
         print_lacks(&l);
         status = cli_flush();
     }

@@ -8,6 +8,7 @@
 #include "error.h"
 #include "history/history.h"
 #include "journal/disk.h"
+#include "output.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -322,7 +323,6 @@ int cli_recover(int argc, char **argv)
                                             {"help", no_argument, NULL, 'h'},
                                             {NULL, 0, NULL, 0}};
     answer a = {0};
-    struct stat there;
     int status;
 
     opterr = 0;
@@ -343,8 +343,8 @@ int cli_recover(int argc, char **argv)
     if (optind + 1 != argc && optind + 2 != argc)
         return cli_usage("recover", optind == argc ? "which file?" : "it wants FILE, and OUT to save what can be read");
     if (optind + 2 == argc) {
-        if (lstat(argv[optind + 1], &there) == 0)
-            return cli_fail("'%s' exists: choose another name; nothing is ever overwritten", argv[optind + 1]);
+        if (cli_output_absent(argv[optind + 1]) != 0)
+            return CLI_FAILED;
         return cli_salvage(argv[optind], argv[optind + 1], a.dry, a.json);
     }
     a.whole = json_object_new_object();

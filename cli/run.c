@@ -1,6 +1,9 @@
 /* h5cow run: set the environment, make sure that it works, run the program, look whether it was of any use. */
 #include "common.h"
+#include "error.h"
+#include "options.h"
 #include "plugin.h"
+#include "witness.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,12 +19,14 @@
 static const char help[] =
     "Usage: h5cow run [OPTION]... [--] COMMAND [ARGUMENT]...\n\n"
     "Runs COMMAND so that every HDF5 file it creates has history, and every file with history that it changes gets\n"
-    "a new version. The command itself need not know. Its exit code is passed on (128 + N when signal N ended it;\n"
+    "a new version. The command itself need not know. When it has changed a file without history, that is said. Its exit code is passed on (128 + N when signal N ended it;\n"
     "126 or 127 when it cannot be run).\n\n"
     "  -m, --message=TEXT    recorded in the versions that are made\n"
     "      --at=REV          the command sees version REV of the files it opens, read-only\n"
     "      --name=NAME       name of the version, instead of the next number\n"
     "  -o, --option=KEY=VALUE  any option of the connector (docs/options.md), for example compress=blosc:zstd:5\n"
+    "  -q, --quiet           say nothing of what was not recorded: no file opened through h5cow, a file without\n"
+    "                        history changed, a name or message of a version that was not made\n"
     "  -h, --help\n\n"
     "Example: h5cow run -m 'second calibration' -- python3 calibrate.py run42.h5\n";
 
@@ -84,93 +89,220 @@ static int run_command(char **command, bool *ran)
     return error == ENOENT ? 127 : 126;
 }
 
-int cli_run(int argc, char **argv)
+/* ---- what the command did, as the connector saw it: witness.h ---- */
+
+typedef struct seen {
+    bool opened, version;
+    size_t plain; /* files without history that were written */
+    char *first;  /* the first of them */
+} seen;
+
+static void free_record(json_object *object, void *record)
+{
+    (void)object;
+    free(record);
+}
+
+/* Files that differ from what they were when they were opened for the first time. PLAIN: names and records. */
+static void count_plain(seen *what, json_object *plain)
+{
+    json_object_object_foreach(plain, name, value)
+    {
+        const char *record = json_object_get_userdata(value);
+        long long size = -1, time = -1;
+        struct stat now;
+
+        if (stat(name, &now) < 0 || sscanf(record, "%lld %lld ", &size, &time) != 2 ||
+            (size == now.st_size && time == cow_changed_at(&now)))
+            continue;
+        if (what->plain++ == 0)
+            what->first = cli_strdup(name);
+    }
+}
+
+static void look(const char *witness, seen *what)
+{
+    json_object *plain = json_object_new_object(), *value;
+    FILE *file = fopen(witness, "re");
+    char *record = NULL;
+    size_t room = 0;
+
+    for (ssize_t n; file != NULL && (n = getdelim(&record, &room, '\0', file)) > 0;) {
+        what->opened |= record[0] == COW_WITNESS_OPENED;
+        what->version |= record[0] == COW_WITNESS_VERSION;
+        char *name = record[0] == COW_WITNESS_PLAIN ? strchr(record, '/') : NULL;
+        if (name == NULL || json_object_object_get_ex(plain, name, NULL))
+            continue;
+        value = json_object_new_object();
+        json_object_set_userdata(value, cli_strdup(record + 1), free_record);
+        json_object_object_add(plain, name, value);
+    }
+    if (file != NULL)
+        fclose(file);
+    free(record);
+    count_plain(what, plain);
+    json_object_put(plain);
+}
+
+/* One line for each thing that the user may not expect. */
+static void tell(const seen *what, const char *command, const char *named)
+{
+    if (!what->opened)
+        cli_warn("no HDF5 file was opened through h5cow, so there is no new version: '%s' uses no HDF5, or one that "
+                 "loads no plugins (older than 1.14, statically linked, its own connector)",
+                 command);
+    else if (named != NULL && !what->version)
+        cli_warn("no file with history was changed, so there is no new version, and the %s is recorded nowhere", named);
+    if (what->plain == 1)
+        cli_warn("'%s' has no history, so this change of it made no version; to give it one from now on: h5cow import "
+                 "%s",
+                 what->first, what->first);
+    else if (what->plain > 1)
+        cli_warn("%zu files without history were changed, which made no versions; to give one a history from now on: "
+                 "h5cow import %s",
+                 what->plain, what->first);
+}
+
+/* The `run` that this one runs in hears of it: what was told here is not told again. */
+static void pass_up(const seen *what)
+{
+    if (what->opened)
+        cow_witness(COW_WITNESS_OPENED, "h5cow run");
+    if (what->version)
+        cow_witness(COW_WITNESS_VERSION, "h5cow run");
+}
+
+/* ---- the verb ---- */
+
+typedef struct request {
+    char *options;     /* of the connector */
+    const char *named; /* "name" or "message", if such a one was given */
+    bool quiet;
+} request;
+
+/* -1; or the exit code, after saying why or printing the help. */
+static int understand(int argc, char **argv, request *r)
 {
     static const struct option options[] = {
-        {"message", required_argument, NULL, 'm'}, {"at", required_argument, NULL, 'a'},
-        {"name", required_argument, NULL, 'n'},    {"option", required_argument, NULL, 'o'},
-        {"help", no_argument, NULL, 'h'},          {NULL, 0, NULL, 0},
+        {"message", required_argument, NULL, 'm'},
+        {"at", required_argument, NULL, 'a'},
+        {"name", required_argument, NULL, 'n'},
+        {"option", required_argument, NULL, 'o'},
+        {"quiet", no_argument, NULL, 'q'},
+        {"help", no_argument, NULL, 'h'},
+        {NULL, 0, NULL, 0},
     };
-    char *text = cli_strdup(""), *directory = NULL, *looked = NULL, *search = NULL, *connector = NULL, *witness = NULL;
-    char why[1024];
-    const char *folder = getenv("TMPDIR");
-    int status = CLI_FAILED, file;
-    struct stat seen;
-    bool ran;
 
     opterr = 0;
-    for (int c; (c = getopt_long(argc, argv, "+:m:o:h", options, NULL)) != -1;) {
+    for (int c; (c = getopt_long(argc, argv, "+:m:o:qh", options, NULL)) != -1;) {
         const char *equals;
         switch (c) {
         case 'm':
-            cli_plugin_option(&text, "message", 7, optarg);
+            cli_plugin_option(&r->options, "message", 7, optarg);
+            r->named = "message";
             break;
         case 'a':
-            cli_plugin_option(&text, "at", 2, optarg);
+            cli_plugin_option(&r->options, "at", 2, optarg);
             break;
         case 'n':
-            cli_plugin_option(&text, "name", 4, optarg);
+            cli_plugin_option(&r->options, "name", 4, optarg);
+            r->named = "name";
             break;
         case 'o':
-            if ((equals = strchr(optarg, '=')) == NULL || equals == optarg) {
-                cli_usage("run", "-o wants KEY=VALUE, not '%s'", optarg);
-                goto done;
-            }
-            cli_plugin_option(&text, optarg, (size_t)(equals - optarg), equals + 1);
+            if ((equals = strchr(optarg, '=')) == NULL || equals == optarg)
+                return cli_usage("run", "-o wants KEY=VALUE, not '%s'", optarg);
+            cli_plugin_option(&r->options, optarg, (size_t)(equals - optarg), equals + 1);
+            r->named = strncmp(optarg, "name=", 5) == 0      ? "name"
+                       : strncmp(optarg, "message=", 8) == 0 ? "message"
+                                                             : r->named;
+            break;
+        case 'q':
+            r->quiet = true;
             break;
         case 'h':
             fputs(help, stdout);
-            status = cli_flush();
-            goto done;
+            return cli_flush();
         default:
-            cli_usage("run", c == ':' ? "the option '%s' wants a value" : "there is no option '%s'", argv[optind - 1]);
-            goto done;
+            return cli_usage("run", c == ':' ? "the option '%s' wants a value" : "there is no option '%s'",
+                             argv[optind - 1]);
         }
     }
-    if (optind == argc) {
-        cli_usage("run", "which command shall run?");
-        goto done;
+    return optind == argc ? cli_usage("run", "which command shall run?") : -1;
+}
+
+/* A file that the connector can write to. free() its name. NULL: said why. */
+static char *make_witness(void)
+{
+    const char *folder = getenv("TMPDIR");
+    /* absolute: the command may change its folder before it opens a file */
+    char *absolute = realpath(folder == NULL || *folder == '\0' ? "/tmp" : folder, NULL);
+    char *witness = cli_format("%s/h5cow-XXXXXX", absolute == NULL ? "/tmp" : absolute);
+    int file = mkostemp(witness, O_CLOEXEC);
+
+    free(absolute);
+    if (file >= 0) {
+        close(file);
+        return witness;
     }
-    if ((directory = cli_plugin_directory(&looked)) == NULL) {
+    cli_fail("cannot make a temporary file in '%s': %s", witness, strerror(errno));
+    free(witness);
+    return NULL;
+}
+
+static int run_with(const char *directory, const char *witness, const request *r, char **command)
+{
+    char *search = cli_plugin_search_path(directory), *connector = cli_plugin_connector(r->options);
+    char *outer = getenv(COW_WITNESS_VARIABLE) == NULL ? NULL : cli_strdup(getenv(COW_WITNESS_VARIABLE));
+    seen what = {0};
+    bool ran;
+
+    setenv("HDF5_PLUGIN_PATH", search, 1);
+    setenv("HDF5_VOL_CONNECTOR", connector, 1);
+    setenv(COW_WITNESS_VARIABLE, witness, 1);
+    int status = run_command(command, &ran);
+    if (ran)
+        look(witness, &what);
+    if (ran && !r->quiet)
+        tell(&what, command[0], r->named);
+    if (outer != NULL) {
+        setenv(COW_WITNESS_VARIABLE, outer, 1);
+        pass_up(&what);
+    }
+    free(what.first);
+    free(outer);
+    free(search);
+    free(connector);
+    return status;
+}
+
+int cli_run(int argc, char **argv)
+{
+    request r = {.options = cli_strdup("")};
+    char *directory = NULL, *looked = NULL, *witness = NULL, why[1024];
+    cow_options *options = NULL;
+    int status = understand(argc, argv, &r);
+
+    if (status >= 0)
+        goto done;
+    status = CLI_FAILED;
+    if ((options = cow_options_parse(r.options)) == NULL)
+        cli_fail("%s; '%s' was not run", cow_error_message(), argv[optind]);
+    else if ((directory = cli_plugin_directory(&looked)) == NULL)
         cli_fail("the plugin " CLI_PLUGIN_FILE " is nowhere (looked in %s): install h5cow, or set HDF5_PLUGIN_PATH to "
                  "its folder; '%s' was not run",
                  looked, argv[optind]);
-        goto done;
-    }
-    if (cli_plugin_probe(directory, text, why, sizeof why) < 0) {
+    else if (cli_plugin_probe(directory, r.options, why, sizeof why) < 0)
         cli_fail("the plugin %s/" CLI_PLUGIN_FILE " cannot be used: %s; '%s' was not run", directory, why,
                  argv[optind]);
-        goto done;
-    }
-    /* absolute: the command may change its folder before it opens a file */
-    char *absolute = realpath(folder == NULL || *folder == '\0' ? "/tmp" : folder, NULL);
-    witness = cli_format("%s/h5cow-XXXXXX", absolute == NULL ? "/tmp" : absolute);
-    free(absolute);
-    if ((file = mkstemp(witness)) < 0) {
-        cli_fail("cannot make a temporary file in '%s': %s", witness, strerror(errno));
-        free(witness);
-        witness = NULL;
-        goto done;
-    }
-    close(file);
-    search = cli_plugin_search_path(directory);
-    connector = cli_plugin_connector(text);
-    setenv("HDF5_PLUGIN_PATH", search, 1);
-    setenv("HDF5_VOL_CONNECTOR", connector, 1);
-    setenv("H5COW_WITNESS", witness, 1);
-    status = run_command(argv + optind, &ran);
-    if (ran && stat(witness, &seen) == 0 && seen.st_size == 0)
-        cli_warn("no HDF5 file was opened through h5cow, so there is no new version: '%s' uses no HDF5, or one that "
-                 "loads no plugins (older than 1.14, statically linked, its own connector)",
-                 argv[optind]);
-done:
+    else if ((witness = make_witness()) != NULL)
+        status = run_with(directory, witness, &r, argv + optind);
     if (witness != NULL)
         unlink(witness);
+done:
+    cow_options_free(options);
     free(witness);
-    free(connector);
-    free(search);
     free(looked);
     free(directory);
-    free(text);
+    free(r.options);
     return status;
 }

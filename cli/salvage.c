@@ -12,6 +12,7 @@
 #include "ids.h"
 #include "journal/disk.h"
 #include "journal/driver.h"
+#include "output.h"
 #include "plugin.h"
 #include "vol/vol.h"
 
@@ -149,7 +150,7 @@ typedef struct name_list {
     struct {
         char *name;
         uint64_t address;
-    } *item;
+    } * item;
     size_t count;
 } name_list;
 
@@ -332,7 +333,7 @@ static hid_t open_new(salvage *s, bool create)
         H5Gclose(root);
     H5Eclear2(H5E_DEFAULT);
     if (fapl >= 0)
-        file = create ? H5Fcreate(s->temporary, H5F_ACC_EXCL, fcpl, fapl) : H5Fopen(s->temporary, H5F_ACC_RDWR, fapl);
+        file = create ? H5Fcreate(s->temporary, H5F_ACC_TRUNC, fcpl, fapl) : H5Fopen(s->temporary, H5F_ACC_RDWR, fapl);
     free(options);
     hid_t stack = H5Eget_current_stack();
     if (fapl >= 0)
@@ -595,8 +596,9 @@ static void hear_line(void *context, const char *line)
 }
 
 /* Children one after the other until one comes to the end. 0, or CLI_FAILED and said why. */
-static int run(const char *name, const char *temporary, answer *a)
+static int run(const char *name, const cow_newfile *new, answer *a)
 {
+    const char *temporary = new->path;
     json_object *skip = json_object_new_array();
     unsigned way = 0;
     int status = CLI_FAILED;
@@ -606,8 +608,10 @@ static int run(const char *name, const char *temporary, answer *a)
         bool stuck;
         pid_t id;
 
-        if (!a->made && temporary != NULL)
-            unlink(temporary);
+        if (!a->made && temporary != NULL && ftruncate(new->file, 0) < 0) {
+            cli_fail("cannot begin anew: %s", strerror(errno));
+            goto done;
+        }
         fflush(NULL);
         if (pipe(ends) < 0 || (id = fork()) < 0) {
             cli_fail("cannot start a process: %s", strerror(errno));
@@ -750,7 +754,8 @@ static json_object *as_json(const char *name, const char *out, bool dry, const a
 
 int cli_salvage(const char *name, const char *out, bool dry, bool json)
 {
-    char *temporary = dry ? NULL : cli_format("%s.h5cow-%ld.tmp", out, (long)getpid()), text[1024];
+    cli_output output = CLI_OUTPUT_NONE;
+    char text[1024];
     answer a = {.said = json_object_new_array(),
                 .tried = json_object_new_array(),
                 .versions = json_object_new_array(),
@@ -768,7 +773,7 @@ int cli_salvage(const char *name, const char *out, bool dry, bool json)
         goto done;
     }
     if (look.unfinished) {
-        cli_fail("'%s' holds nothing: the program that created it died before it committed anything", name);
+        cli_fail("'%s' holds nothing: the program that created it died before its first commit", name);
         goto done;
     }
     if (!look.journal && !look.hidden && cow_disk_mentions(&cow_disk_system, name, COW_GROUP) == 0) {
@@ -777,7 +782,7 @@ int cli_salvage(const char *name, const char *out, bool dry, bool json)
                  name, out);
         goto done;
     }
-    if (run(name, temporary, &a) != 0)
+    if ((!dry && cli_output_make(&output, out) != 0) || run(name, &output.new, &a) != 0)
         goto done;
     if (a.nothing || !a.made) {
         size_t n = json_object_array_length(a.tried);
@@ -785,7 +790,7 @@ int cli_salvage(const char *name, const char *out, bool dry, bool json)
                  n == 0 ? "" : json_object_get_string(json_object_array_get_idx(a.tried, 0)), out);
         goto done;
     }
-    if (!dry && (status = cli_put_new(temporary, out)) != 0)
+    if (!dry && (status = cli_output_place(&output, name)) != 0)
         goto done;
     status = json_object_array_length(a.lost) > 0 ? CLI_DAMAGED : CLI_OK;
     if (json) {
@@ -797,9 +802,7 @@ int cli_salvage(const char *name, const char *out, bool dry, bool json)
             status = CLI_FAILED;
     }
 done:
-    if (temporary != NULL)
-        unlink(temporary);
-    free(temporary);
+    cli_output_drop(&output);
     free(a.state);
     free(a.failed);
     json_object_put(a.said);

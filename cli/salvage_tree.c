@@ -245,7 +245,7 @@ typedef struct link_list {
     struct {
         char *name;
         H5L_info2_t info;
-    } *link;
+    } * link;
     size_t count;
 } link_list;
 

@@ -148,15 +148,15 @@ static int parse_bytes(const char *key, const char *value, size_t minimum, size_
 static int parse_name(const char *key, const char *value, bool revision, char **name)
 {
     const char *allowed =
-        revision ? "the name or tag of a version, ~N, or {DATE} as in {2026-01-31T12:00}"
-                 : "1 to 64 bytes without '/', '@' and control characters, not starting with '.', '~' or '{'";
+        revision ? "the name of a version, #N, ~N, or {DATE} as in {2026-01-31T12:00}"
+                 : "1 to 64 bytes without '/', '@' and control characters, not starting with '.', '~', '#' or '{'";
     size_t length = strlen(value);
     bool good = length >= 1 && length <= REVISION_MAX && value[0] != '.';
 
     for (size_t i = 0; i < length; i++)
         good = good && value[i] != '/' && value[i] != '@' && (unsigned char)value[i] >= ' ' && value[i] != 0x7f;
     if (!revision)
-        good = good && value[0] != '~' && value[0] != '{';
+        good = good && value[0] != '~' && value[0] != '#' && value[0] != '{';
     if (!good)
         return bad_value(key, value, allowed);
     if (!(*name = strdup(value)))

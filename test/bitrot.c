@@ -12,6 +12,7 @@
  *
  * Run through the connector (HDF5_VOL_CONNECTOR=h5cow).
  */
+#include "waiting.h"
 #include "random.h"
 
 #include <hdf5.h>
@@ -30,18 +31,16 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define VERSIONS_MAX 12
 #define OBJECTS_MAX  4096
 #define BATCH        400
-#define SECONDS      20  /* of computing, for one damage: longer is a hang */
-#define WAITING      300 /* seconds, for one damage */
-#define MEMORY       4   /* GiB: HDF5 allocates, and fills, as many mappings as a damaged virtual layout says */
+#define SECONDS      20 /* of computing, for one damage: longer is a hang */
+#define MEMORY       4  /* GiB: HDF5 allocates, and fills, as many mappings as a damaged virtual layout says */
 
-static const char usage[] = "usage: bitrot [--seed S] [--bits N] [--part small|pending|large] [--every N] [--jobs N]\n"
+static const char usage[] = "usage: bitrot [--bits N] [--part small|pending|large] [--every N] [--jobs N]\n"
                             "              [--flip BYTE:MASK, in this process, for a debugger]\n"
                             "              [--command H5COW] [--verbose]\n";
 
@@ -618,15 +617,6 @@ static void limit_process(void)
 #endif
 }
 
-/* From now on. The machine may have much else to do. */
-static void limit_time(void)
-{
-    const struct itimerval computing = {.it_value.tv_sec = SECONDS};
-
-    setitimer(ITIMER_PROF, &computing, NULL);
-    alarm(WAITING);
-}
-
 static void try_flip(flip *f)
 {
     static picture now;
@@ -664,7 +654,7 @@ static void child(size_t job, size_t from, size_t to)
         dup2(null, STDERR_FILENO);
     for (size_t i = from; i < to; i++) {
         progress[job] = i;
-        limit_time();
+        limit_computing(SECONDS);
         try_flip(&flips[i]);
         /* what HDF5 leaves open after an error would be in the way of the next */
         if (H5Fget_obj_count((hid_t)H5F_OBJ_ALL, H5F_OBJ_ALL) > 0)
@@ -740,7 +730,7 @@ static bool ends_well(void (*work)(const char *name), const char *name)
     if (id == 0) {
         limit_process();
         dup2(open("/dev/null", O_WRONLY), STDERR_FILENO);
-        limit_time();
+        limit_computing(SECONDS);
         mallopt(M_PERTURB, 0x5a);
         work(name);
         _exit(0);
@@ -922,16 +912,14 @@ int main(int argc, char **argv)
     size_t bits = 10000, every = 1;
     const char *only = NULL;
 
-    random_state = 1;
+    random_state = test_seed();
     for (int i = 1; i < argc; i++)
         if (strcmp(argv[i], "--verbose") == 0)
             verbose = true;
         else if (i + 1 == argc) {
             fputs(usage, stderr);
             return 2;
-        } else if (strcmp(argv[i], "--seed") == 0)
-            random_state = strtoull(argv[++i], NULL, 10);
-        else if (strcmp(argv[i], "--bits") == 0)
+        } else if (strcmp(argv[i], "--bits") == 0)
             bits = strtoull(argv[++i], NULL, 10);
         else if (strcmp(argv[i], "--every") == 0)
             every = strtoull(argv[++i], NULL, 10);

@@ -17,6 +17,9 @@ import pytest
 TEST = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(TEST))
 
+from waiting import WAITING  # noqa: E402
+from seeds import again  # noqa: E402
+
 STOCK = {name: value for name, value in os.environ.items() if not name.startswith("HDF5_")}
 PLUGINS = os.environ.get("HDF5_PLUGIN_PATH") or str(TEST.parent / "build/release/connector")
 BUILD = pathlib.Path(os.environ.get("H5COW_BUILD") or pathlib.Path(PLUGINS.split(":")[0]).parent)
@@ -27,6 +30,10 @@ SHOW_ERRORS = """
 import importlib, h5py
 importlib.import_module(h5py.h5.__name__.rpartition('.')[0] + '._errors').unsilence_errors()
 """
+
+
+def pytest_terminal_summary(terminalreporter):
+    terminalreporter.write_line(again())
 
 
 def unfence(path):
@@ -84,7 +91,7 @@ class Programs:
     """Runs commands; each returns the finished process, text captured."""
 
     def run(self, command, env, **more):
-        more = {"capture_output": True, "text": True, "timeout": 300, "stdin": subprocess.DEVNULL, **more}
+        more = {"capture_output": True, "text": True, "timeout": WAITING, "stdin": subprocess.DEVNULL, **more}
         return subprocess.run([str(word) for word in command], env=env, **more)
 
     def connector(self, *command, options="", plugins=PLUGINS, **more):
@@ -122,7 +129,7 @@ class Programs:
 def h5cow(*words, code=0, env=STOCK, **more):
     """Run the command; its standard output, with the errors where it fails. The exit code must be CODE."""
     command = [H5COW, *map(str, words)]
-    done = subprocess.run(command, capture_output=True, text=True, env=env, timeout=120, **more)
+    done = subprocess.run(command, capture_output=True, text=True, env=env, timeout=WAITING, **more)
     assert done.returncode == code, (words, done.returncode, done.stdout[-3000:], done.stderr[-3000:])
     return done.stdout if code == 0 else done.stdout + done.stderr
 

@@ -1,4 +1,4 @@
-/* Power cuts, simulated: crash [--seed N] [--damages N] [--long] [--every N] [--scenario NAME]
+/* Power cuts, simulated: crash [--damages N] [--long] [--every N] [--scenario NAME]
  *
  * Scenario programs run over a disk that logs every write, change of size and sync (crash_disk.c): on HDF5 and the
  * journal alone (crash_journal.c), and with the whole connector (crash_connector.c). Then (crash_sweep.c), for every
@@ -20,6 +20,7 @@
  */
 #include "crash_programs.h"
 #include "journal_states.h"
+#include "random.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -80,7 +81,6 @@ int main(int argc, char **argv)
     const char *only = NULL;
     char arguments[256] = "";
     crash_totals total = {0};
-    uint64_t seed = 1;
 
     for (int i = 1; i < argc; i++)
         snprintf(arguments + strlen(arguments), sizeof arguments - strlen(arguments), " %s", argv[i]);
@@ -90,17 +90,15 @@ int main(int argc, char **argv)
             crash_recoveries = 12;
         } else if (i + 1 < argc && strcmp(argv[i], "--every") == 0)
             crash_every = (unsigned)strtoul(argv[++i], NULL, 10), crash_recoveries = 1;
-        else if (i + 1 < argc && strcmp(argv[i], "--seed") == 0)
-            seed = strtoull(argv[++i], NULL, 10);
         else if (i + 1 < argc && strcmp(argv[i], "--damages") == 0)
             crash_damages = (unsigned)strtoul(argv[++i], NULL, 10);
         else if (i + 1 < argc && strcmp(argv[i], "--scenario") == 0)
             only = argv[++i];
         else {
-            fprintf(stderr, "usage: crash [--seed N] [--damages N] [--long] [--every N] [--scenario NAME]\n");
+            fprintf(stderr, "usage: crash [--damages N] [--long] [--every N] [--scenario NAME]\n");
             return 2;
         }
-    crash_random(seed);
+    crash_random(test_seed());
     const char *folder = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
     snprintf(crash_dummy, sizeof crash_dummy, "%s/crash.%d.locks", folder, (int)getpid());
     snprintf(crash_real, sizeof crash_real, "%s/crash.%d.h5", folder, (int)getpid());

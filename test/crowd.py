@@ -20,6 +20,7 @@ import time
 import h5py
 import numpy as np
 from conftest import BUILD, PLUGINS, STOCK
+from waiting import WAITING
 from results import results
 
 CONNECTOR = {**STOCK, "HDF5_PLUGIN_PATH": PLUGINS, "HDF5_VOL_CONNECTOR": "h5cow"}
@@ -180,7 +181,7 @@ class Readers:
         board.stop = 1
         found = []
         for process in self.processes:
-            out, _ = process.communicate(timeout=120)
+            out, _ = process.communicate(timeout=WAITING)
             if process.returncode != 0:
                 found.append({"kind": "?", "opens": 0, "errors": [f"it ended with {process.returncode}"], "seen": []})
             else:

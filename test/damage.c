@@ -7,6 +7,7 @@
  * file. Where a child crashes, another one reads the same file natively: what kills HDF5 itself is counted, and is not
  * our failure.
  */
+#include "waiting.h"
 #include "random.h"
 
 #include <hdf5.h>
@@ -25,12 +26,11 @@
 #include <unistd.h>
 
 #define VERSIONS    3
-#define SECONDS     30 /* for one child: longer is a hang */
+#define SECONDS     30 /* of computing, for one child: longer is a hang */
 #define REGIONS_MAX 4096
 
-static const char usage[] =
-    "usage: damage [--seed S] [--mutations N] [--long] [--anywhere] [--verbose] [--command H5COW]\n"
-    "              [--dir FOLDER]\n";
+static const char usage[] = "usage: damage [--mutations N] [--long] [--anywhere] [--verbose] [--command H5COW]\n"
+                            "              [--dir FOLDER]\n";
 
 /* What a child has found: in memory that it shares with us. */
 typedef struct finding {
@@ -462,7 +462,7 @@ static int in_child(void (*work)(void), const char *log)
         int out = open(log, O_WRONLY | O_CREAT | O_TRUNC, 0644);
         setrlimit(RLIMIT_CORE, &no_core);
         dup2(out, STDERR_FILENO);
-        alarm(SECONDS);
+        limit_computing(SECONDS);
         H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
         work();
         fflush(NULL);
@@ -505,14 +505,12 @@ int main(int argc, char **argv)
 {
     char folder[3000], log[sizeof folder + 20];
     const char *dir = getenv("TMPDIR");
-    unsigned long mutations = 800, seed = 1, done, noticed = 0, harmless = 0, native = 0, bad = 0;
+    unsigned long mutations = 800, seed = test_seed(), done, noticed = 0, harmless = 0, native = 0, bad = 0;
     bool anywhere = false, verbose = false;
     finding healthy;
 
     for (int i = 1; i < argc; i++)
-        if (strcmp(argv[i], "--seed") == 0)
-            seed = number(argv[++i]);
-        else if (strcmp(argv[i], "--mutations") == 0)
+        if (strcmp(argv[i], "--mutations") == 0)
             mutations = number(argv[++i]);
         else if (strcmp(argv[i], "--long") == 0)
             mutations = 20000;

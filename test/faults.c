@@ -17,7 +17,9 @@
  */
 #include "faults_calls.h"
 
+#include "waiting.h"
 #include "journal/internal.h"
+#include "random.h"
 #include "scenarios.h"
 #include "with_connector.h"
 
@@ -46,7 +48,7 @@
 #define OBJECTS_MAX  128
 #define PROGRAMS_MAX 64
 #define ELEMENTS     ((size_t)1 << 20) /* bytes of a dataset */
-#define SECONDS      120               /* for one run: longer is a hang */
+#define SECONDS      120               /* of computing, for one run: longer is a hang */
 #define JOBS_MAX     16
 #define VERIFY_EVERY 20 /* runs */
 #define SHOWN        60 /* kinds of failures that are shown */
@@ -919,7 +921,7 @@ static int run_point(const point *pt, const char *path, finding *found, const ch
             dup2(out, 2);
             close(out);
         }
-        alarm(SECONDS);
+        limit_computing(SECONDS);
         sigaction(SIGSEGV, &(struct sigaction){.sa_handler = crashed, .sa_flags = SA_RESETHAND | SA_NODEFER}, NULL);
         sigaction(SIGABRT, &(struct sigaction){.sa_handler = crashed, .sa_flags = SA_RESETHAND | SA_NODEFER}, NULL);
         faults_trace(traces);
@@ -1264,7 +1266,7 @@ int main(int argc, char **argv)
 
         while (stride % 2 == 0) /* once and for ever alternate */
             stride++;
-        for (size_t i = 0; i < point_count; i += stride)
+        for (size_t i = (size_t)test_random(0) % stride; i < point_count; i += stride)
             points[kept++] = points[i];
         point_count = kept;
     }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """kill -9 in a loop: an h5py writer that knows nothing of it, readers with and without the connector all along.
 
-usage: kills.py [--kills N] [--seed S]
+usage: kills.py [--kills N]
 
 The writer opens, changes everything, sometimes flushes, closes, and begins again, until it is killed at a random
 moment; then the next one goes on. No reader may ever see anything but a committed state (crowd.py). What was not
@@ -22,6 +22,7 @@ import tempfile
 import time
 
 from crowd import BUILD, CONNECTOR, Board, Readers, change, check, create, end, tell_readers, verify
+from seeds import again, seed
 
 if os.environ.get("HDF5_VOL_CONNECTOR") != "h5cow":
     os.execve(sys.executable, [sys.executable, "-B", *sys.argv], CONNECTOR)
@@ -265,9 +266,9 @@ def new_files(folder, kills, dice, wrong):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kills", type=int, default=500)
-    parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
-    dice, wrong, started = random.Random(arguments.seed), [], time.monotonic()
+    dice, wrong, started = random.Random(seed()), [], time.monotonic()
+    print(again())
     births = arguments.kills // 10
     with tempfile.TemporaryDirectory(prefix="h5cow-kills-") as folder:
         folder = pathlib.Path(folder)
@@ -287,7 +288,7 @@ def main():
         f"{opens['connector']:,} and {opens['stock']:,} complete reads; "
         f"{len(story.closed) + len(story.flushed):,} commits were reported; {versions:,} versions verified; "
         f"{len(wrong)} mixtures, losses or damages",
-        f"test/kills.py --kills {arguments.kills} --seed {arguments.seed}",
+        f"test/kills.py --kills {arguments.kills}",
         wrong,
     )
 

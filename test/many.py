@@ -20,6 +20,7 @@ import threading
 import time
 
 from crowd import CONNECTOR, Board, Readers, change, check, create, end, tell_readers, verify
+from seeds import again, seed
 
 if os.environ.get("HDF5_VOL_CONNECTOR") != "h5cow":
     os.execve(sys.executable, [sys.executable, "-B", *sys.argv], CONNECTOR)
@@ -66,7 +67,7 @@ def alone(folder, commits):
     path, board = folder / "alone.h5", Board(folder / "alone-board")
     with h5py.File(path, "w") as f:
         create(f)
-    write(path, board, random.Random(1), lambda done: done >= commits, 0)
+    write(path, board, random.Random(seed()), lambda done: done >= commits, 0)
     return path.stat().st_size
 
 
@@ -76,6 +77,7 @@ def main():
     parser.add_argument("--period", type=float, default=50, help="milliseconds from commit to commit")
     arguments = parser.parse_args()
     wrong, verified = [], []
+    print(again())
     with tempfile.TemporaryDirectory(prefix="h5cow-many-") as folder:
         folder = pathlib.Path(folder)
         path, board_path = folder / "run.h5", folder / "board"
@@ -88,7 +90,7 @@ def main():
         try:
             verifier.start()
             took = write(
-                path, board, random.Random(1), lambda _: time.monotonic() - started > arguments.seconds,
+                path, board, random.Random(seed()), lambda _: time.monotonic() - started > arguments.seconds,
                 arguments.period / 1000,
             )  # fmt: skip
             seconds = time.monotonic() - started

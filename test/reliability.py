@@ -36,6 +36,7 @@ ITEMS = {
     7: "Accidents",
     8: "Many at once",
     9: "Cost",
+    10: "Differential test",
 }
 FUZZ_TARGETS = ("fence", "index", "open", "record", "rows")
 
@@ -58,6 +59,7 @@ def parts(minutes):
         (7, "release", "test/test_accidents.py", []),
         (8, "release", "test/many.py", []),
         (9, "release", "benchmarks/bench.py", ["--only", "sync", "--repeat", "3"]),
+        (10, "release", "test/soak.py", []),
     ]
 
 

@@ -17,6 +17,8 @@ import time
 import xml.etree.ElementTree as ElementTree
 from concurrent.futures import ThreadPoolExecutor
 
+from seeds import seed
+
 TEST = pathlib.Path(__file__).resolve().parent
 BUILD = TEST.parent / "build"
 LOGS = BUILD / "test-logs"
@@ -25,7 +27,7 @@ SUITES_STEPS = 50_000  # with --suites
 RUNS = 8  # of the differential test, each with its own seed
 KILLS = 500  # of a writer beside readers
 MANY = 120  # seconds of many readers at one file
-PART_TIMEOUT = 1800  # seconds
+PART_TIMEOUT = 3 * 3600  # seconds; what hangs is ended long before, by limits of its own
 SUITE_TIMEOUT = 6 * 3600  # of a test-suite of others in full; PyTables' takes over half an hour natively
 COUNTED = re.compile(r"(\d+) passed, (\d+) failed, (\d+) skipped\s*$")
 
@@ -124,7 +126,7 @@ def junit(path):
 
 def c_tests(tests, title, build, setup=None, names=()):
     """The tests that meson knows of one build folder, or of those the suite that is named like the SETUP, or NAMES."""
-    command = ["meson", "test", "-C", BUILD / build, "--no-rebuild", "--print-errorlogs", *names]
+    command = ["meson", "test", "-C", BUILD / build, "--no-rebuild", "--print-errorlogs", "--timeout-multiplier", "6", *names]
     name = "testlog"
     if setup:
         command += ["--setup", setup, "--suite", setup]
@@ -132,18 +134,18 @@ def c_tests(tests, title, build, setup=None, names=()):
     tests.part(title, command, junit(BUILD / build / "meson-logs" / f"{name}.junit.xml"))
 
 
-def differential(tests, steps, seed):
-    """Seeds from SEED on; a failed run's log ends with the arguments that repeat it."""
+def differential(tests, steps):
+    """Each run has a seed of its own; a failed run's log ends with the arguments that repeat it."""
     each = -(-steps // RUNS)
     program = BUILD / "release/test/differential"
-    commands = {f"seed {s}": [program, "--steps", each, "--seed", s] for s in range(seed, seed + RUNS)}
+    commands = {f"seed {s}": [program, "--steps", each, "--seed", s] for s in range(seed(), seed() + RUNS)}
     tests.programs(f"Differential test, {RUNS} x {each} steps", commands, {**os.environ, "HDF5_VOL_CONNECTOR": "h5cow"})
 
 
-def crowds(tests, kills, seconds, seed):
+def crowds(tests, kills, seconds):
     """Several programs at one file, one crowd after the other: each has readers enough for all cores."""
     for title, command in (
-        ("Kill -9", [TEST / "kills.py", "--kills", kills, "--seed", seed]),
+        ("Kill -9", [TEST / "kills.py", "--kills", kills]),
         ("Many readers", [TEST / "many.py", "--seconds", seconds]),
     ):
         tests.programs(title, {command[0].name: [sys.executable, "-B", *command]}, os.environ)
@@ -180,10 +182,10 @@ def suites_of_others(tests, everything):
         print("    only with ./dev test --suites: all of PyTables, xarray, netCDF4-python, tools that are not here")
 
 
-def damage(tests, seed):
+def damage(tests):
     """More of what the C tests begin with; with sanitizers."""
     folder = BUILD / "sanitize"
-    run = [folder / "test/damage", "--long", "--seed", seed + 1, "--command", folder / "cli/h5cow"]
+    run = [folder / "test/damage", "--long", "--command", folder / "cli/h5cow"]
     env = {**os.environ, "HDF5_VOL_CONNECTOR": "h5cow", "HDF5_PLUGIN_PATH": str(folder / "connector")}
     tests.programs("Damaged files", {"tables, index, chunks": run, "anywhere": [*run, "--anywhere"]}, env)
 
@@ -202,13 +204,16 @@ def main():
     parser.add_argument("--suites", action="store_true", help="only the test-suites of others, and more random steps")
     parser.add_argument("--write-docs", action="store_true", help="with --suites: write docs/conformance.md from this run")
     parser.add_argument("--steps", type=int, help=f"steps of the differential test (default {STEPS}, with --suites {SUITES_STEPS})")
-    parser.add_argument("--seed", type=int, default=1, help="first seed of the differential test (default 1)")
+    parser.add_argument("--seed", type=int, help="where all random numbers begin (default: drawn anew)")
     parser.add_argument("--kills", type=int, help=f"kills of a writer (default {KILLS})")
     parser.add_argument("--many", type=int, default=MANY, help=f"seconds of many readers (default {MANY})")
     arguments = parser.parse_args()
     kills = arguments.kills or (10 * KILLS if arguments.long else KILLS)
     steps = arguments.steps or (SUITES_STEPS if arguments.suites else 10 * STEPS if arguments.long else STEPS)
 
+    if arguments.seed is not None:
+        os.environ["H5COW_TEST_SEED"] = str(arguments.seed)
+    print(f"seed {seed()}; again: ./dev test --seed {seed()}", flush=True)
     LOGS.mkdir(parents=True, exist_ok=True)
     tests = Tests()
     if not arguments.suites:
@@ -217,13 +222,13 @@ def main():
         c_tests(tests, "C tests under valgrind", "release", "valgrind")
         c_tests(tests, "C tests with threads under ThreadSanitizer", "threads", names=["workers", "threads"])
         from_outside(tests, "Tests from outside", TEST, None)
-        differential(tests, steps, arguments.seed)
-        crowds(tests, kills, arguments.many, arguments.seed)
+        differential(tests, steps)
+        crowds(tests, kills, arguments.many)
         if arguments.long:
-            damage(tests, arguments.seed)
+            damage(tests)
             bit_rot(tests)
     else:
-        differential(tests, steps, arguments.seed)
+        differential(tests, steps)
         from_outside(tests, "Tools", TEST / "test_tools.py", {**os.environ, "H5COW_SUITES": "1"})
     suites_of_others(tests, arguments.suites)
     if arguments.write_docs and arguments.suites and not tests.total[1]:

@@ -69,12 +69,12 @@ class Session:
 
     def end(self):
         """Let it reach its end, as programs do. Its exit code and what it printed as errors."""
-        _, errors = self.process.communicate(timeout=120)
+        _, errors = self.process.communicate(timeout=WAITING)
         return self.process.returncode, errors
 
     def kill(self, number=signal.SIGKILL):
         self.process.send_signal(number)
-        self.process.communicate(timeout=120)
+        self.process.communicate(timeout=WAITING)
 
 
 class Journal:

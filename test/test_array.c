@@ -10,6 +10,7 @@
 #include "error.h"
 #include "io/array.h"
 #include "native/native.h"
+#include "random.h"
 
 #include <H5VLconnector.h>
 
@@ -426,6 +427,23 @@ static void compare_everything(world *w, hid_t type, const char *when)
     free(theirs);
 }
 
+static herr_t is_duplicate(unsigned n, const H5E_error2_t *error, void *found)
+{
+    (void)n;
+    *(bool *)found = *(bool *)found || error->min_num == H5E_CANTINSERT;
+    return 0;
+}
+
+/* HDF5 1.14.5 now and then takes two chunks of a dataset that was resized for one and gives up: "can't insert duplicate
+ * key", H5D__create_piece_file_map_hyper. */
+static bool met_a_chunk_twice(void)
+{
+    bool found = false;
+
+    H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, is_duplicate, &found);
+    return found;
+}
+
 static void random_transfer(world *w, hid_t type, hid_t dxpl)
 {
     bool write = random_below(2) == 0;
@@ -434,6 +452,7 @@ static void random_transfer(world *w, hid_t type, hid_t dxpl)
     size_t elements, size;
     hid_t memory = random_memory(file, &elements);
     uint8_t *ours, *theirs;
+    herr_t native;
 
     size = elements * H5Tget_size(type);
     ours = malloc(size + 1);
@@ -442,14 +461,18 @@ static void random_transfer(world *w, hid_t type, hid_t dxpl)
     if (random_below(2) == 0) /* something that is met again */
         memset(ours, (int)random_below(3), size);
     memcpy(theirs, ours, size);
-    if (write) {
-        assert_true(H5Dwrite(w->twin, type, memory, all ? H5S_ALL : file, dxpl, theirs) >= 0);
+    H5E_BEGIN_TRY
+    native = write ? H5Dwrite(w->twin, type, memory, all ? H5S_ALL : file, dxpl, theirs)
+                   : H5Dread(w->twin, type, memory, all ? H5S_ALL : file, dxpl, theirs);
+    H5E_END_TRY
+    if (native < 0)
+        assert_true(met_a_chunk_twice()); /* nothing to compare with */
+    else if (write)
         assert_good(cow_array_write(&w->array, type, memory, all ? H5S_ALL : file, dxpl, ours));
-    } else {
-        assert_true(H5Dread(w->twin, type, memory, all ? H5S_ALL : file, dxpl, theirs) >= 0);
+    else
         assert_good(cow_array_read(&w->array, type, memory, all ? H5S_ALL : file, dxpl, ours));
-    }
-    assert_memory_equal(ours, theirs, size);
+    if (native >= 0)
+        assert_memory_equal(ours, theirs, size);
     free(ours);
     free(theirs);
     if (memory != H5S_ALL && memory != H5S_BLOCK)
@@ -539,7 +562,7 @@ static void test_integers_as_native_hdf5(void **unused)
 
     (void)unused;
     for (unsigned seed = 1; seed <= 24; seed++) {
-        state = seed * 7919;
+        state = test_random(seed);
         setting s = random_setting(files[seed % 4]);
         s.fill = seed % 3 == 0 ? NULL : &fill;
         live_random_life(&s, types, sizeof types / sizeof *types, dxpl, 150);
@@ -555,7 +578,7 @@ static void test_doubles_as_native_hdf5(void **unused)
 
     (void)unused;
     for (unsigned seed = 1; seed <= 32; seed++) {
-        state = seed * 104729;
+        state = test_random(100 + seed);
         setting s = random_setting(H5T_IEEE_F64LE);
         s.fill = &fill;
         live_random_life(&s, types, 1, H5P_DEFAULT, 150);
@@ -590,7 +613,7 @@ static void test_compounds_as_native_hdf5(void **unused)
     memcpy(filling + 4, &fill.b, 8);
     memcpy(filling + 12, fill.c, 6);
     for (unsigned seed = 1; seed <= 16; seed++) {
-        state = seed * 15485863;
+        state = test_random(200 + seed);
         setting s = random_setting(packed);
         s.fill = filling;
         live_random_life(&s, types, 4, H5P_DEFAULT, 120);
@@ -610,7 +633,7 @@ static void test_data_transforms_as_native_hdf5(void **unused)
     (void)unused;
     assert_true(H5Pset_data_transform(dxpl, "(2*x+1)/3") >= 0);
     for (unsigned seed = 1; seed <= 6; seed++) {
-        state = seed * 32452843;
+        state = test_random(300 + seed);
         setting s = random_setting(seed % 2 == 0 ? H5T_IEEE_F32BE : H5T_STD_I32LE);
         world w;
 
@@ -671,7 +694,7 @@ static void test_large_transfers_as_native_hdf5(void **unused)
     world w;
 
     (void)unused;
-    state = 99;
+    state = test_random(500);
     world_open(&w, &s);
     for (size_t i = 0; i < n; i++) {
         ours[i] = (double)i;
@@ -1067,7 +1090,7 @@ static uint64_t *slots_after_much_writing(unsigned threads, int deflate)
     s.deflate = deflate;
     world_open(&w, &s);
     w.array.threads = threads;
-    state = 4711;
+    state = test_random(600);
     for (int round = 0; round < 30; round++) {
         hsize_t start = 0, count = n;
         hid_t space = H5Screate_simple(1, &count, NULL);
@@ -1620,7 +1643,7 @@ static void test_sequences_as_native_hdf5(void **unused)
     H5Tinsert(type, "name", offsetof(record, name), name);
     H5Tinsert(names, "name", 0, name);
     s.type = type;
-    state = 4242;
+    state = test_random(400);
     for (int i = 0; i < 40; i++)
         numbers[i] = (short)i;
     for (int i = 0; i < 8; i++)

@@ -18,6 +18,7 @@ import h5py
 import numpy as np
 import pytest
 from conftest import PLUGINS
+from waiting import WAITING
 
 TEST = pathlib.Path(__file__).resolve().parent
 
@@ -239,7 +240,7 @@ def test_a_pipe_is_refused_and_not_waited_for(programs, tmp_path, mode):
     """HDF5 itself waits for the other end of one that it shall read."""
     path = tmp_path / "pipe.h5"
     os.mkfifo(path)
-    done = programs.python(f"h5py.File(sys.argv[1], {mode!r})", path, timeout=60)
+    done = programs.python(f"h5py.File(sys.argv[1], {mode!r})", path, timeout=WAITING)
     assert done.returncode > 0 and lowest(done), done.stderr
     assert stat.S_ISFIFO(path.stat().st_mode)
 
@@ -548,7 +549,7 @@ def test_a_disk_that_is_full_is_an_error_and_versions_stay(programs, made, tmp_p
     program = programs.code(FILL.replace("f.close()", close))
     size = made.stat().st_size // 1024 + room
     done = programs.connector(sys.executable, "-c", SMALL_DISK, folder, size, made, result, sys.executable, "-c", program,
-                              timeout=60)
+                              timeout=WAITING)
     if done.returncode == 77:
         pytest.skip("only root can make a small disk; the limit on a file's size is tested")
     assert done.returncode not in (0, 99), f"it succeeded, or crashed\n{done.stderr}"
@@ -679,6 +680,31 @@ def test_a_second_libhdf5_in_the_program_is_refused(programs, made, tmp_path, sh
         assert done.returncode == 5, (done.returncode, done.stdout, done.stderr)
         found = lowest(done)
         assert len(found) == 3 and all("libstranger.so" in text and "no file" in text for text in found), found
+
+
+def test_a_libhdf5_within_the_program_is_refused_on_standard_error(programs, made, tmp_path, sha256):
+    """Its error stack cannot be reached: one line for each opening."""
+    shown = subprocess.run(["h5cc", "-show"], capture_output=True, text=True)
+    if "libhdf5.a" not in shown.stdout:
+        pytest.skip("there is no static libhdf5 here")
+    (tmp_path / "static.c").write_text(
+        "#include <hdf5.h>\nint main(int argc, char **argv)\n{\n    (void)argc;\n"
+        "    H5Eset_auto2(H5E_DEFAULT, NULL, NULL);\n"
+        "    return (H5Fopen(argv[1], H5F_ACC_RDONLY, 0) >= 0) + (H5Fopen(argv[1], H5F_ACC_RDWR, 0) >= 0) +\n"
+        "           (H5Fcreate(argv[1], H5F_ACC_TRUNC, 0, 0) >= 0);\n}\n"
+    )
+    linked = subprocess.run(["h5cc", "-o", "static", "static.c"], cwd=tmp_path, capture_output=True, text=True)
+    if linked.returncode != 0:
+        pytest.skip("what a static libhdf5 needs is not all here: " + linked.stderr[-300:])
+    with unchanged(sha256, made):
+        done = programs.connector(tmp_path / "static", made)
+        assert done.returncode == 0 and done.stdout == "", (done.returncode, done.stdout, done.stderr)
+        lines = done.stderr.splitlines()
+        assert len(lines) == 3 and all(
+            line.startswith(f"h5cow: {made}: ") and "linked into" in line and "h5cc -shlib" in line for line in lines
+        ), lines
+    done = programs.stock(tmp_path / "static", made)
+    assert done.stderr == "", "said where h5cow was not asked for"
 
 
 @pytest.mark.parametrize("name", ["_versioned_data", "/_versioned_data/versions", "_versioned_data/raw/0"])

@@ -18,6 +18,8 @@ import h5py
 import numpy as np
 import pytest
 from conftest import H5COW, STOCK as ENV, h5cow
+from waiting import WAITING
+from seeds import seed
 
 
 def program(path, text, *options):
@@ -93,7 +95,7 @@ def test_run_forwards_signals_that_were_sent_to_it_alone():
     )
     assert child.stdout.readline() == b"ready\n"
     child.send_signal(signal.SIGTERM)
-    assert child.wait(timeout=20) == 5
+    assert child.wait(timeout=WAITING) == 5
 
 
 def test_run_gives_the_command_its_standard_input():
@@ -181,7 +183,7 @@ def test_log_reads_a_table_with_columns_it_does_not_know(tmp_path):
     assert [(r["name"], r["parent"], r["user"]) for r in rows] == [("ü", "first", ""), ("first", None, "")]
     assert rows[1]["time"] == "1970-01-01T00:00:00Z" and rows[0]["time"] == "2001-09-09T01:46:40Z"
     table = h5cow("log", tmp_path / "f.h5")
-    assert "\x1b" not in table and "?[31mred line" in table
+    assert "\x1b" not in table and r"\x1b[31mred\nline" in table and table.count("\n") == 3
 
 
 def test_a_plain_file_has_no_history(tmp_path):
@@ -487,7 +489,7 @@ def test_verify_names_chunk_versions_and_the_older_version(copy):
 
 
 def test_verify_finds_every_damaged_chunk(copy):
-    damaged = random.Random(1).sample(range(100), 10)
+    damaged = random.Random(seed()).sample(range(100), 10)
     for slot in damaged:
         damage_chunk(copy, slot)
     assert sorted(d["slot"] for d in verify(copy)["damage"]) == sorted(damaged)
@@ -579,12 +581,12 @@ def test_verify_of_a_truncated_file_is_damage(copy):
 def test_verify_never_crashes_on_flipped_bits(made, tmp_path):
     data = made.read_bytes()
     path = tmp_path / "flipped.h5"
-    chance = random.Random(20)
+    chance = random.Random(seed())
     codes = []
     for _ in range(150):
         place = chance.randrange(len(data))
         path.write_bytes(data[:place] + bytes([data[place] ^ 1 << chance.randrange(8)]) + data[place + 1:])
-        done = subprocess.run([H5COW, "verify", path], capture_output=True, text=True, env=ENV, timeout=60)
+        done = subprocess.run([H5COW, "verify", path], capture_output=True, text=True, env=ENV, timeout=WAITING)
         assert done.returncode in (0, 1, 2), (place, done.returncode, done.stderr)
         codes.append(done.returncode)
     assert codes.count(1) > 20
@@ -597,5 +599,5 @@ def test_verify_survives_a_damaged_heap(copy):
     data[heap + 16 + 8 : heap + 16 + 16] = bytes(8)
     data[heap + 16 : heap + 18] = (1).to_bytes(2, "little")
     copy.write_bytes(data)
-    done = subprocess.run([H5COW, "verify", copy], capture_output=True, text=True, env=ENV, timeout=100)
+    done = subprocess.run([H5COW, "verify", copy], capture_output=True, text=True, env=ENV, timeout=WAITING)
     assert done.returncode == 1, done.stdout + done.stderr

@@ -4,6 +4,7 @@ environment chooses (HDF5_DRIVER), or Python programs.
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 import test_accidents
 from conftest import BUILD, H5COW, PLUGINS, STOCK
+from waiting import WAITING
 from sessions import Session, connector_env, stock_env
 
 FAKE = BUILD / "test/libfake_fs.so"
@@ -50,7 +52,7 @@ def doctor(*words, code, **env):
     answers = []
     for more in ([], ["--json"]):
         command = [H5COW, "doctor", *more, *map(str, words)]
-        done = subprocess.run(command, capture_output=True, text=True, env={**STOCK, **env}, timeout=100)
+        done = subprocess.run(command, capture_output=True, text=True, env={**STOCK, **env}, timeout=WAITING)
         assert done.returncode == code and done.stderr == "", (done.returncode, done.stdout, done.stderr)
         answers.append(done.stdout)
     told = json.loads(answers[1])
@@ -62,7 +64,7 @@ def doctor(*words, code, **env):
 
 
 def told_by(command, path):
-    done = subprocess.run([*command, "doctor", "--json", str(path)], capture_output=True, text=True, env=STOCK, timeout=100)
+    done = subprocess.run([*command, "doctor", "--json", str(path)], capture_output=True, text=True, env=STOCK, timeout=WAITING)
     assert done.returncode == 1 and done.stderr == "", done.stdout + done.stderr
     return json.loads(done.stdout)
 
@@ -238,36 +240,75 @@ OPEN = "f = h5py.File(sys.argv[1], sys.argv[2], **eval(sys.argv[3])); print(list
 
 @pytest.mark.parametrize("env, driver", [({"HDF5_DRIVER": "stdio"}, {}), ({}, {"driver": "stdio"}), ({}, {"driver": "core"}),
                                          ({"HDF5_DRIVER": "core"}, {})])  # fmt: skip
-def test_a_refusal_says_what_where_and_what_to_do(programs, made, sha256, env, driver):
-    """In h5py as well, whose exception has the lowest record of HDF5's stack."""
-    before = sha256(made)
-    name = (env.get("HDF5_DRIVER") or driver["driver"]) if env or driver else ""
-
-    def run(mode, path=made):
+def test_drivers_that_do_what_the_default_one_does_keep_the_history(programs, made, sha256, env, driver):
+    def run(code, path=made):
         words = [f"{k}={v}" for k, v in env.items()]
-        return programs.connector("env", *words, sys.executable, "-c", programs.code(OPEN, errors=False), path, mode, repr(driver))
+        done = programs.connector("env", *words, sys.executable, "-c", programs.code(code, errors=False), path, repr(driver))
+        return done
 
-    done = run("r")
-    assert done.returncode == 0 and done.stdout.split() == ["['x0',", "'x1',", "'x2']"], done.stderr
-    for mode in ("r+", "a"):
-        done = run(mode)
-        told = done.stderr.strip().splitlines()[-1]
-        # for other drivers h5py's mode 'a' tries to create what it could not open
-        assert done.returncode == 1 and told.startswith("OSError" if mode == "r+" else "FileExistsError"), done.stderr
-        assert all(word in told for word in (str(made), "history", f"driver {name}", "sec2", f"h5cow export {made}")), told
-        assert sha256(made) == before
-    done = run("r+", f"{made}@2")
+    for number, mode in enumerate(("r+", "a"), 4):
+        done = run(f"with h5py.File(sys.argv[1], {mode!r}, **eval(sys.argv[2])) as f: f['x0'][0] = -{number}; print(f.driver)")
+        assert done.returncode == 0 and done.stdout.strip() == (env.get("HDF5_DRIVER") or driver["driver"]), done.stderr
+    done = run("print([int(h5py.File(sys.argv[1] + v, 'r', **eval(sys.argv[2]))['x0'][0]) for v in ('@3', '@4', '@5', '')])")
+    assert done.returncode == 0 and done.stdout.strip().endswith(", -4, -5, -5]"), (done.stdout, done.stderr)
+    programs.verified(made)
+    done = run("h5py.File(sys.argv[1], 'r+', **eval(sys.argv[2]))", f"{made}@2")
     assert done.returncode == 1 and "version is never changed" in done.stderr, done.stderr
     if env:
-        problem(doctor(made, code=1, **env)[0], f"HDF5_DRIVER={name}", "run.h5", "refused")
-    done = run("w")  # the old file is kept beside
+        problem(doctor(made, code=1, **env)[0], f"HDF5_DRIVER={env['HDF5_DRIVER']}", "some drivers only")
+    before = sha256(made)
+    done = run("h5py.File(sys.argv[1], 'w', **eval(sys.argv[2]))")  # the old file is kept beside
     assert done.returncode == 0, done.stderr
     assert sha256(f"{made}.h5cow-old-1") == before
 
 
-def test_netcdf_says_it_too(programs, made, sha256):
+def test_core_without_backing_store_works_in_memory(programs, made, sha256):
     before = sha256(made)
-    code = "import netCDF4, sys; netCDF4.Dataset(sys.argv[1], 'a')"
-    done = programs.connector("env", "HDF5_DRIVER=stdio", sys.executable, "-c", code, made)
-    assert done.returncode == 1 and "OSError" in done.stderr, done.stderr
+    code = """
+    import io
+    with h5py.File(sys.argv[1], 'r+', driver='core', backing_store=False) as f:
+        f['x0'][0] = -77
+        f['new'] = np.arange(5)
+        image = f.id.get_file_image()
+    for mode in ('r', 'r+'):
+        data = io.BytesIO(image)
+        with h5py.File(data, mode) as f:
+            assert f['x0'][0] == -77 and 'new' in f and '_versioned_data' not in f
+            if mode == 'r+':
+                f['x0'][0] = -78
+                f['more'] = np.arange(5000)
+        with h5py.File(data, 'r') as f:
+            assert f['x0'][0] == (-78 if mode == 'r+' else -77)
+    with h5py.File(sys.argv[1], 'r') as f:
+        assert f['x0'][0] != -77 and 'new' not in f
+    """
+    done = programs.python(code, made)
+    assert done.returncode == 0, done.stderr
     assert sha256(made) == before
+
+
+def test_a_refusal_says_what_where_and_what_to_do(programs, made, sha256):
+    """In h5py as well, whose exception has the lowest record of HDF5's stack."""
+    before = sha256(made)
+    other = made.with_name("part0.h5")
+    shutil.copy(made, other)
+    done = programs.python("h5py.File(sys.argv[1], 'r+', driver='family', memb_size=2**20)", made.with_name("part%d.h5"), errors=False)
+    told = done.stderr.strip().splitlines()[-1]
+    assert done.returncode == 1 and told.startswith("OSError"), done.stderr
+    assert all(word in told for word in (str(other), "history", "driver family", "sec2", f"h5cow export {other}")), told
+    done = programs.python("h5py.File(open(sys.argv[1], 'r+b'), 'r+')", made, errors=False)
+    told = done.stderr.strip().splitlines()[-1]
+    assert done.returncode == 1 and all(word in told for word in ("OSError", "history", "sec2")), done.stderr
+    assert sha256(made) == sha256(other) == before
+
+
+def test_netcdf_with_another_driver_in_the_environment(programs, tmp_path):
+    path = tmp_path / "run.nc"
+    code = "import netCDF4, sys; d = netCDF4.Dataset(sys.argv[1], sys.argv[2]); d.createDimension(sys.argv[2], 3); d.close()"
+    for mode, env in (("w", "X=x"), ("a", "HDF5_DRIVER=stdio")):
+        done = programs.connector("env", env, sys.executable, "-c", code, path, mode)
+        assert done.returncode == 0, done.stderr
+    code = "import netCDF4, sys; print(sorted(netCDF4.Dataset(sys.argv[1]).dimensions))"
+    assert programs.connector(sys.executable, "-c", code, path).stdout.strip() == "['a', 'w']"
+    assert len(json.loads(programs.cow("log", "--json", path).stdout)) == 2
+    programs.verified(path)

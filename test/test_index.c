@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "error.h"
+#include "random.h"
 #include "store/bytes.h"
 #include "store/format.h"
 #include "store/index.h"
@@ -333,7 +334,7 @@ static void random_life(unsigned seed)
     bool sparse;
 
     assert_non_null(now);
-    srand(seed);
+    srand((unsigned)test_random(seed));
     rank = 1 + seed % 5;
     sparse = rand() % 3 == 0;
     now->rank = rank;
@@ -820,7 +821,7 @@ static void test_random_bytes_are_refused(void **state)
     cow_root root;
     (void)state;
 
-    srand(8);
+    srand((unsigned)test_random(1000));
     cow_grid_init(&grid, 3, (uint64_t[]){3, 3, 3}, (uint64_t[]){9, COW_UNLIMITED, 7});
     assert_int_equal(cow_table_append(log, sizeof bytes, bytes, NULL), 0);
     for (int round = 0; round < 200; round++) {

@@ -7,6 +7,7 @@
 
 #include "error.h"
 #include "journal_states.h"
+#include "random.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -36,7 +37,7 @@ static void test_overlay_agrees_with_an_array(void **state)
     static uint8_t shadow[SIZE], bytes[SIZE], got[SIZE];
     static bool there[SIZE];
     cow_overlay *o = cow_overlay_new();
-    uint64_t seed = 1;
+    uint64_t seed = test_seed();
 
     (void)state;
     for (int round = 0; round < 2000; round++) {
@@ -120,6 +121,61 @@ static cow_anchor some_anchor(void)
 
     cow_anchor_place(&anchor, 0, 512, 1);
     return anchor;
+}
+
+static void test_records_of_a_file_whose_start_moved(void **state)
+{
+    static const uint64_t moves[][2] = {{0, 512}, {0, 1 << 20}, {512, 0}, {2048, 512}, {1024, 4096}};
+    uint8_t anchor_bytes[COW_SECTOR], slot_bytes[COW_SECTOR], again[COW_SECTOR], byte = 7;
+    uint8_t *bytes;
+    size_t size;
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof moves / sizeof *moves; i++) {
+        uint64_t base = moves[i][0], to = moves[i][1], by = to - base;
+        cow_anchor anchor = {.id = "0123456789abcde"}, read = {0}, guess = {0};
+        cow_slot slot = {.generation = 1, .sequence = 2, .applied = 1, .extension = COW_NOWHERE}, moved;
+        cow_extent extent = {.sequence = 2, .after = 1, .extension = COW_NOWHERE}, moved_extent;
+        cow_overlay *frames = cow_overlay_new(), *out = cow_overlay_new();
+
+        cow_anchor_place(&anchor, base, base + 48, 1);
+        slot.end = slot.protect = extent.end = anchor.end + 512;
+        slot.extent = (cow_extent_name){anchor.end + 512, 512, {1}};
+        slot.reserve[2] = (cow_range){anchor.end + 1024, 4096};
+        memcpy(slot.superblock, "\211HDF\r\n\032\n\003\010\010", 11);
+        slot.superblock[12] = base % 256, slot.superblock[13] = (uint8_t)(base / 256);
+        cow_superblock_set(slot.superblock, anchor.address + COW_SECTOR - base, false);
+        cow_anchor_encode(&anchor, anchor_bytes);
+        cow_slot_encode(&slot, &anchor, slot_bytes);
+        assert_int_equal(cow_overlay_write(frames, anchor.end, &byte, 1), 0);
+        assert_int_equal(cow_extent_encode(&extent, &anchor, frames, &bytes, &size), 0);
+
+        assert_true(cow_anchor_decode(&read, anchor_bytes, anchor.address + by));
+        assert_true(read.base == to && read.address == anchor.address + by && read.slot[0] == anchor.slot[0] + by &&
+                    read.slot[1] == anchor.slot[1] + by && read.end == anchor.end + by && read.shift == by);
+        cow_anchor_encode(&read, again);
+        assert_memory_equal(again, anchor_bytes, COW_SECTOR);
+        cow_anchor_guess(&guess, to, read.address, base % 4096);
+        assert_true(cow_anchor_from_slot(&guess, slot_bytes));
+        assert_true(guess.shift == by && guess.slot[0] == read.slot[0]);
+        cow_anchor_guess(&guess, to, read.address, base % 4096 == 512 ? 1024 : 512);
+        assert_false(cow_anchor_from_slot(&guess, slot_bytes));
+
+        assert_true(cow_slot_decode(&moved, &read, 1, slot_bytes));
+        assert_true(moved.end == slot.end + by && moved.protect == slot.protect + by &&
+                    moved.extent.address == slot.extent.address + by && moved.reserve[0].address == 0 &&
+                    moved.reserve[2].address == slot.reserve[2].address + by && moved.reserve[2].length == 4096);
+        assert_true(cow_superblock_whole(moved.superblock) && cow_superblock_base(moved.superblock) == to &&
+                    cow_superblock_end(moved.superblock) == cow_superblock_end(slot.superblock) + by);
+        cow_slot_encode(&moved, &read, again);
+        assert_memory_equal(again, slot_bytes, COW_SECTOR);
+
+        assert_int_equal(cow_extent_decode(&moved_extent, &read, bytes, size, out), 0);
+        assert_true(moved_extent.end == extent.end + by && cow_overlay_covers(out, anchor.end + by, 1));
+        free(bytes);
+        cow_overlay_free(frames);
+        cow_overlay_free(out);
+    }
 }
 
 static void test_anchor_goes_behind_the_first_block_at_few_places(void **state)
@@ -2046,6 +2102,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_overlay_agrees_with_an_array),
         cmocka_unit_test(test_overlay_gives_runs_in_order),
+        cmocka_unit_test(test_records_of_a_file_whose_start_moved),
         cmocka_unit_test(test_anchor_goes_behind_the_first_block_at_few_places),
         cmocka_unit_test(test_slot_with_any_bit_wrong_is_no_slot),
         cmocka_unit_test(test_slot_is_there_twice),

@@ -15,6 +15,7 @@ import sys
 import h5py
 import numpy as np
 import pytest
+from waiting import WAITING
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -244,7 +245,7 @@ import xxh3  # noqa: E402
 def write(scenario, file, options=""):
     environment = {"HDF5_PLUGIN_PATH": str(PLUGIN), **os.environ, "HDF5_VOL_CONNECTOR": f"h5cow {options}".strip()}
     done = subprocess.run(
-        [sys.executable, "-B", __file__, scenario, str(file)], env=environment, capture_output=True, text=True, timeout=300
+        [sys.executable, "-B", __file__, scenario, str(file)], env=environment, capture_output=True, text=True, timeout=WAITING
     )
     assert done.returncode == 0, done.stderr
     return [pickle.loads(want) for want in pickle.loads(pathlib.Path(f"{file}.pickle").read_bytes())]

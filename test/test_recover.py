@@ -18,6 +18,7 @@ import h5py
 import numpy as np
 import pytest
 from conftest import H5COW, STOCK as ENV, h5cow
+from waiting import WAITING
 from results import results
 
 X = np.arange(6000, dtype="<i4").reshape(200, 30)
@@ -544,7 +545,7 @@ def test_a_damaged_root_record_costs_that_dataset_in_its_version(made, original)
 def test_a_table_that_cannot_be_opened_costs_little(made, original, table):
     flip(made, header(made, f"_versioned_data/{table}") + 12)
     out = made.with_name("out.h5")
-    done = subprocess.run([H5COW, "recover", "--json", made, out], capture_output=True, text=True, env=ENV, timeout=120)
+    done = subprocess.run([H5COW, "recover", "--json", made, out], capture_output=True, text=True, env=ENV, timeout=WAITING)
     assert done.returncode in (0, 1), done.stderr
     told = json.loads(done.stdout)
     found, want = versions(out), versions(original)
@@ -649,7 +650,7 @@ def test_wherever_a_byte_changes_what_is_not_told_is_right(original, tmp_path):
     lossless = 0
     for at in rnd.sample(metadata, 100) + rnd.sample(sorted(chunks), 20):
         path.write_bytes(data[:at] + bytes([data[at] ^ 1 << rnd.randrange(8)]) + data[at + 1 :])
-        done = subprocess.run([H5COW, "recover", "--json", path, out], capture_output=True, text=True, env=ENV, timeout=120)
+        done = subprocess.run([H5COW, "recover", "--json", path, out], capture_output=True, text=True, env=ENV, timeout=WAITING)
         assert done.returncode in (0, 1), (at, done.stderr)
         told, found = json.loads(done.stdout), versions(out)
         lossless += done.returncode == 0
@@ -769,6 +770,6 @@ def test_saving_is_advised_only_where_there_is_something_to_save(tmp_path, origi
     subprocess.run(["h5repack", str(original), str(repacked)], check=True, env={**ENV, "HDF5_PLUGIN_PATH": "/nowhere"})
     os.truncate(repacked, int(os.path.getsize(repacked) * 0.9))
     assert f"h5cow recover {repacked} OUT" in h5cow("recover", repacked, code=1)
-    done = subprocess.run([H5COW, "recover", repacked, out], capture_output=True, text=True, env=ENV, timeout=120)
+    done = subprocess.run([H5COW, "recover", repacked, out], capture_output=True, text=True, env=ENV, timeout=WAITING)
     assert done.returncode in (0, 1) and out.exists(), done.stderr
     h5cow("verify", out)

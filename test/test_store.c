@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "error.h"
+#include "random.h"
 #include "store/pool.h"
 #include "test_tables.h"
 
@@ -570,5 +571,7 @@ int main(void)
         cmocka_unit_test(test_pool_refuses_a_table_of_another_rank),
         cmocka_unit_test(test_memory_store_keeps_sizes_and_masks),
     };
+
+    srand((unsigned)test_random(0));
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,7 @@
 
 #include "error.h"
 #include "journal/driver.h"
+#include "witness.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -205,6 +206,7 @@ static int end_version(cow_file *file, attempt *a)
     if (!a->amend)
         file->log_rows++;
     file->amend_row = a->finished ? -1 : (int64_t)a->at;
+    cow_witness(COW_WITNESS_VERSION, file->name);
     cow_lacks_free(&file->lacks);
     file->lacks = a->lacks;
     a->lacks = (cow_lacks){0};

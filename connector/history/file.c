@@ -124,11 +124,18 @@ int cow_file_eoa(cow_file *file, uint64_t *eoa)
     H5VL_native_file_optional_args_t native;
     H5VL_optional_args_t args = {.op_type = H5VL_NATIVE_FILE_GET_EOA, .args = &native};
     haddr_t end = 0;
+    hsize_t size = 0;
+    bool journal = cow_driver_journal(file->fileno) != NULL;
 
-    native.get_eoa.eoa = &end;
+    if (journal)
+        native.get_eoa.eoa = &end;
+    else { /* some drivers do not tell */
+        args.op_type = H5VL_NATIVE_FILE_GET_SIZE;
+        native.get_size.size = &size;
+    }
     if (H5VLfile_optional(file->native, cow_native_id(), &args, H5P_DATASET_XFER_DEFAULT, NULL) < 0)
         return cow_error_native("%s: cannot get the end of the file", file->name);
-    *eoa = end;
+    *eoa = journal ? end : size;
     return 0;
 }
 
@@ -350,18 +357,20 @@ static void shut(cow_file *file)
     file->shut = true;
 }
 
+/* From here on they are any files: what is closed asks whether it is to be kept (cow_file_keeps, cow_file_of_handle). */
 static void close_native(cow_file *file)
 {
+    cow_map kept = file->kept;
     void *native = file->native;
 
-    if (native == NULL)
-        return;
-    for (size_t i = 0; i < file->kept.capacity; i++)
-        if (file->kept.entry[i].used && cow_native_file_close((void *)(uintptr_t)file->kept.entry[i].key) < 0)
+    file->kept = (cow_map){0};
+    file->native = NULL;
+    for (size_t i = 0; i < kept.capacity; i++)
+        if (kept.entry[i].used && cow_native_file_close((void *)(uintptr_t)kept.entry[i].key) < 0)
             cow_error_clear();
-    file->native = NULL; /* from now on it is any file */
-    if (cow_native_file_close(native) < 0)
+    if (native != NULL && cow_native_file_close(native) < 0)
         cow_error_clear();
+    cow_map_free(&kept);
 }
 
 static void free_file(cow_file *file)
@@ -375,7 +384,6 @@ static void free_file(cow_file *file)
     close_native(file);
     cow_changes_clear(file);
     free(file->change);
-    cow_map_free(&file->kept);
     cow_map_free(&file->node_at);
     cow_map_free(&file->superseded);
     cow_map_free(&file->snapshot_of);
@@ -489,17 +497,18 @@ int cow_file_commit_left(cow_file *file)
     return file->shut || file->state == COW_FAILED ? 0 : cow_file_commit(file, COW_FLUSH);
 }
 
-void cow_file_commit_all(void (*failed)(const cow_file *file))
+void cow_file_commit_all(bool last, void (*failed)(const cow_file *file))
 {
     for (cow_file *file = open_files; file != NULL; file = file->next)
-        if (cow_file_commit_left(file) < 0)
+        if ((last ? cow_file_let_go(file, NULL) : cow_file_commit_left(file)) < 0)
             failed(file);
 }
 
-int cow_file_let_go(cow_file *file)
+int cow_file_let_go(cow_file *file, void *native)
 {
     int status = 0;
 
+    cow_map_remove(&file->kept, (uint64_t)(uintptr_t)native);
     if (file->shut)
         return 0;
     if (file->state != COW_FAILED)
@@ -507,6 +516,11 @@ int cow_file_let_go(cow_file *file)
     shut(file);
     close_native(file);
     return status;
+}
+
+void cow_file_forget_all(void)
+{
+    open_files = NULL; /* what is left HDF5 has lost */
 }
 
 bool cow_file_shut(const cow_file *file)

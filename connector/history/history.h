@@ -52,12 +52,16 @@ bool cow_file_refusing(const cow_file *file);
 int cow_file_show_extents(cow_file *file);
 /* At exit: what can still be committed. Nothing for a file whose failure was told. */
 int cow_file_commit_left(cow_file *file);
-/* Flush every open file: exit(). FAILED is told of each that cannot be committed, its error recorded. */
-void cow_file_commit_all(void (*failed)(const cow_file *file));
-/* Commit, and close everything but the state itself: the library is closing. -1: the commit failed. Must be called
- * inside a callback of the connector. */
-int cow_file_let_go(cow_file *file);
+/* The same of every open file, or with LAST cow_file_let_go. FAILED is told of each that cannot be committed, its error
+ * recorded. */
+void cow_file_commit_all(bool last, void (*failed)(const cow_file *file));
+/* Commit, and close everything but the state itself: the library is closing. NATIVE is the handle that this is called on;
+ * its caller closes it, also if it is one that cow_file_keep_handle has kept. -1: the commit failed. Must be called inside
+ * a callback of the connector. */
+int cow_file_let_go(cow_file *file, void *native);
 bool cow_file_shut(const cow_file *file);
+/* The library has ended: the numbers of files begin anew, so none may be found any more. */
+void cow_file_forget_all(void);
 /* The file OLD, which stood at this one's name, is removed as soon as this one has a commit. -1: no memory. */
 int cow_file_discard(cow_file *file, const char *old);
 /* Empty the head, keep the history: H5Fcreate with H5F_ACC_TRUNC on a file that has one. */

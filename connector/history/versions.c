@@ -284,15 +284,29 @@ static int version_path(const cow_log_row *row, char path[], size_t size)
     return 0;
 }
 
-/* "2026-01-31", "2026-01-31T12:00", "2026-01-31 12:00:05", an optional Z or +hh:mm; without one: local time. The last
- * instant that the text names: a day without a time is its end. */
+/* ".25": its microseconds, and how many of them the last digit stands for. The bytes that were read, -1: not one. */
+static int parse_fraction(const char *text, int64_t *microseconds, int64_t *step)
+{
+    int n = 1;
+
+    *microseconds = 0;
+    *step = 1000000;
+    for (; isdigit((unsigned char)text[n]) && *step > 1; n++) {
+        *step /= 10;
+        *microseconds += (text[n] - '0') * *step;
+    }
+    return n == 1 || isdigit((unsigned char)text[n]) ? -1 : n;
+}
+
+/* "2026-01-31", "2026-01-31T12:00", "2026-01-31 12:00:05", "2026-01-31T12:00:05.25", an optional Z or +hh:mm; without
+ * one: local time. The last instant that the text names: a day without a time is its end. */
 static int parse_time(const char *text, int64_t *microseconds)
 {
     struct tm tm = {.tm_isdst = -1};
     int n = 0, hours, minutes, fields;
     char sign;
     const char *rest = text;
-    int64_t slack = 86400, offset = 0;
+    int64_t slack = (int64_t)86400 * 1000000, offset = 0, fraction = 0;
     bool zone = false;
     time_t t;
 
@@ -304,13 +318,18 @@ static int parse_time(const char *text, int64_t *microseconds)
         if ((fields = sscanf(rest + 1, "%2d:%2d%n", &tm.tm_hour, &tm.tm_min, &n)) != 2 || n == 0)
             return -1;
         rest += 1 + n;
-        slack = 60;
+        slack = (int64_t)60 * 1000000;
         if (*rest == ':') {
             n = 0;
             if (sscanf(rest + 1, "%2d%n", &tm.tm_sec, &n) != 1 || n == 0)
                 return -1;
             rest += 1 + n;
-            slack = 1;
+            slack = 1000000;
+            if (*rest == '.') {
+                if ((n = parse_fraction(rest, &fraction, &slack)) < 0)
+                    return -1;
+                rest += n;
+            }
         }
     }
     if (*rest == 'Z') {
@@ -326,25 +345,64 @@ static int parse_time(const char *text, int64_t *microseconds)
     tm.tm_year -= 1900;
     tm.tm_mon -= 1;
     t = zone ? timegm(&tm) : mktime(&tm);
-    *microseconds = ((int64_t)t - offset + slack) * 1000000 - 1;
+    *microseconds = ((int64_t)t - offset) * 1000000 + fraction + slack - 1;
     return 0;
 }
 
+/* ", #2 'name'" at TEXT. The bytes written, or -1. */
+static int list_version(cow_loc file, uint64_t row, char *text, size_t size)
+{
+    cow_log_row version = {0};
+    int n = cow_log_read(file, row, &version);
+
+    if (n == 0)
+        n = version.name == NULL ? cow_error(COW_CORRUPT, "a version has no name; try: h5cow verify")
+                                 : snprintf(text, size, "%s#%llu '%.64s'", row == 0 ? "" : ", ",
+                                            (unsigned long long)row + 1, version.name);
+    cow_log_row_free(&version);
+    return n;
+}
+
+/* Tells which there are: all, or the oldest and the newest ones. */
 static int no_revision(cow_loc file, const char *revision)
 {
+    enum { SHOWN = 3 };
+    char text[(2 * SHOWN + 1) * 100];
     uint64_t rows = 0;
-    cow_log_row first = {0}, last = {0};
+    size_t used = 0;
 
     if (cow_log_rows(file, &rows) < 0)
         return -1;
     if (rows == 0)
-        cow_error(COW_NOT_FOUND, "there is no version '%s': the file has no version yet", revision);
-    else if (cow_log_read(file, 0, &first) == 0 && cow_log_read(file, rows - 1, &last) == 0)
-        cow_error(COW_NOT_FOUND, "there is no version '%s'; the file has %llu, from '%s' to '%s' (see: h5cow log)",
-                  revision, (unsigned long long)rows, first.name, last.name);
-    cow_log_row_free(&first);
-    cow_log_row_free(&last);
-    return -1;
+        return cow_error(COW_NOT_FOUND, "there is no version '%s': the file has no version yet", revision);
+    for (uint64_t row = 0; row < rows; row++) {
+        if (row == SHOWN && rows > 2 * SHOWN) {
+            used += (size_t)snprintf(text + used, sizeof text - used, " ...");
+            row = rows - SHOWN;
+        }
+        int n = list_version(file, row, text + used, sizeof text - used);
+        if (n < 0)
+            return -1;
+        used += (size_t)n;
+    }
+    return cow_error(COW_NOT_FOUND, "there is no version '%s'; the file has %llu: %s (see: h5cow log)", revision,
+                     (unsigned long long)rows, text);
+}
+
+static int by_number(cow_loc file, const char *revision, uint64_t number, char path[], size_t size)
+{
+    cow_log_row row = {0};
+    uint64_t rows = 0;
+    int status = -1;
+
+    if (cow_log_rows(file, &rows) < 0)
+        return -1;
+    if (number < 1 || number > rows)
+        return no_revision(file, revision);
+    if (cow_log_read(file, number - 1, &row) == 0)
+        status = version_path(&row, path, size);
+    cow_log_row_free(&row);
+    return status;
 }
 
 static int by_distance(cow_loc file, const char *revision, uint64_t distance, char path[], size_t size)
@@ -394,26 +452,31 @@ static int by_time(cow_loc file, const char *revision, int64_t limit, char path[
     return no_revision(file, revision);
 }
 
+static int parse_number(const char *text, uint64_t *number)
+{
+    char *end;
+
+    errno = 0;
+    *number = strtoull(text, &end, 10);
+    return isdigit((unsigned char)text[0]) && *end == '\0' && errno == 0 ? 0 : -1;
+}
+
 int cow_revision_resolve(void *native_file, const char *revision, char path[], size_t size)
 {
     cow_loc file = {native_file, H5I_FILE};
     size_t length = strlen(revision);
+    uint64_t number;
     char text[64];
     H5L_info2_t info;
     int exists;
 
     if (length == 0 || length > 200 || strchr(revision, '/') != NULL)
-        return cow_error(COW_USAGE, "'%s' is not a revision: give the name of a version, a tag, ~N or {time}",
-                         revision);
+        return cow_error(COW_USAGE, "'%s' is not a revision: give the name of a version, #N, ~N or {time}", revision);
     if (revision[0] == '~') {
-        char *end;
-        unsigned long long distance;
-        errno = 0;
-        distance = strtoull(revision + 1, &end, 10);
-        if (!isdigit((unsigned char)revision[1]) || *end != '\0' || errno != 0)
+        if (parse_number(revision + 1, &number) < 0)
             return cow_error(COW_USAGE, "'%s' is not a revision: ~N is a number of versions before the newest",
                              revision);
-        return by_distance(file, revision, distance, path, size);
+        return by_distance(file, revision, number, path, size);
     }
     if (revision[0] == '{') {
         int64_t limit;
@@ -429,6 +492,11 @@ int cow_revision_resolve(void *native_file, const char *revision, char path[], s
         return cow_error(COW_USAGE, "'%s' is too long for a revision", revision);
     if ((exists = cow_native_exists(file, path)) != 0)
         return exists < 0 ? -1 : 0;
+    if (revision[0] == '#') { /* behind the names: earlier versions of h5cow allowed such a one */
+        if (parse_number(revision + 1, &number) < 0)
+            return cow_error(COW_USAGE, "'%s' is not a revision: #N is the N-th version of the file", revision);
+        return by_number(file, revision, number, path, size);
+    }
     snprintf(path, size, COW_ROOT "/tags/%s", revision);
     if ((exists = cow_native_exists(file, path)) < 0)
         return -1;

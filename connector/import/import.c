@@ -30,20 +30,18 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/xattr.h>
 #include <unistd.h>
 
 typedef struct work {
     cow_import *import;
     char *source; /* FROM without symbolic links */
-    char *temporary;
+    cow_newfile own, *new;
     struct stat before; /* FROM */
     hid_t plain;        /* FROM, natively */
     hid_t from;         /* what is copied: PLAIN, or FROM through the connector */
     hid_t to;
     hsize_t user_block;
     cow_tree tree;
-    bool made; /* temporary exists */
 } work;
 
 static int fail(cow_import *import, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -77,13 +75,6 @@ static lowest reason(void)
     H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, take_lowest, &r);
     H5Eclear2(H5E_DEFAULT);
     return r;
-}
-
-char *cow_import_temporary(const char *target)
-{
-    char *name;
-
-    return asprintf(&name, "%s.h5cow-import-%ld.tmp", target, (long)getpid()) < 0 ? NULL : name;
 }
 
 /* ---- the source ---- */
@@ -199,21 +190,19 @@ static void checked(void *context, uint64_t bytes)
     import->progress(import->context, COW_IMPORT_CHECKING, bytes);
 }
 
-/* Made here and not by HDF5: nobody else may read it before it has the permissions of the source. */
-static int make_temporary(work *w)
+static int make_new(work *w)
 {
     cow_import *import = w->import;
-    mode_t mode = import->to == NULL ? S_IRUSR | S_IWUSR : w->before.st_mode & 0666;
-    int file;
 
-    w->temporary = import->temporary != NULL ? strdup(import->temporary)
-                                             : cow_import_temporary(import->to == NULL ? w->source : import->to);
-    if (w->temporary == NULL)
-        return fail(import, "there is no memory");
-    if ((file = open(w->temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode | S_IRUSR | S_IWUSR)) < 0)
-        return fail(import, "cannot create '%s': %s", w->temporary, strerror(errno));
-    close(file);
-    w->made = true;
+    w->new = import->new;
+    if (w->new != NULL)
+        return 0;
+    w->new = &w->own;
+    if (cow_newfile_make(&w->own, import->to == NULL ? w->source : import->to) < 0) {
+        fail(import, "%s", cow_error_message());
+        cow_error_clear();
+        return -1;
+    }
     return 0;
 }
 
@@ -226,8 +215,8 @@ static int copy(work *w)
 
     if (fcpl < 0 || fapl < 0 || root < 0 || cow_tree_group_settings(root, fcpl) < 0 ||
         H5Pget_userblock(fcpl, &w->user_block) < 0 ||
-        (w->to = H5Fcreate(w->temporary, H5F_ACC_TRUNC, fcpl, fapl)) < 0) {
-        fail(import, "cannot create '%s': %s", w->temporary, reason().text);
+        (w->to = H5Fcreate(w->new->path, H5F_ACC_TRUNC, fcpl, fapl)) < 0) {
+        fail(import, "the copy of '%s' cannot be made: %s", import->from, reason().text);
         goto done;
     }
     w->tree.from = w->from;
@@ -314,15 +303,15 @@ static char *version_path(hid_t file, const char *path)
 /* The head's objects and those of version 1 get the times of the source's. */
 static int copy_times(work *w)
 {
-    hid_t native = open_file(w->import, w->temporary, false);
-    int file = open(w->temporary, O_RDWR | O_CLOEXEC), status = -1;
+    hid_t native = open_file(w->import, w->new->path, false);
+    int status = -1;
     struct change {
         off_t at;
         H5O_info2_t time;
     } *change = calloc(w->tree.objects + 1, 2 * sizeof *change);
     size_t changes = 0;
 
-    if (native < 0 || file < 0 || change == NULL) {
+    if (native < 0 || change == NULL) {
         fail(w->import, "the copy cannot be opened again: %s", native < 0 ? reason().text : strerror(errno));
         goto done;
     }
@@ -348,7 +337,7 @@ static int copy_times(work *w)
     H5Fclose(native);
     native = H5I_INVALID_HID;
     for (size_t i = 0; i < changes; i++)
-        if (set_times(file, change[i].at, &change[i].time) < 0) {
+        if (set_times(w->new->file, change[i].at, &change[i].time) < 0) {
             fail(w->import, "the times of the objects cannot be written: %s", strerror(errno));
             goto done;
         }
@@ -357,23 +346,19 @@ done:
     free(change);
     if (native >= 0)
         H5Fclose(native);
-    if (file >= 0)
-        close(file);
     return status;
 }
 
 static int copy_user_block(work *w)
 {
     char buffer[65536];
-    int in = open(w->source, O_RDONLY | O_CLOEXEC), out = open(w->temporary, O_WRONLY | O_CLOEXEC), status = 0;
+    int in = open(w->source, O_RDONLY | O_CLOEXEC), status = in < 0 ? -1 : 0;
 
-    if (in < 0 || out < 0)
-        status = -1;
     for (off_t at = 0; status == 0 && at < (off_t)w->user_block;) {
         size_t want =
             (off_t)w->user_block - at < (off_t)sizeof buffer ? (size_t)((off_t)w->user_block - at) : sizeof buffer;
         ssize_t n = pread(in, buffer, want, at);
-        if (n <= 0 || pwrite(out, buffer, (size_t)n, at) != n)
+        if (n <= 0 || pwrite(w->new->file, buffer, (size_t)n, at) != n)
             status = -1;
         at += n;
     }
@@ -381,8 +366,6 @@ static int copy_user_block(work *w)
         fail(w->import, "the user block cannot be copied: %s", strerror(errno));
     if (in >= 0)
         close(in); /* takes no lock away: HDF5's is on another description */
-    if (out >= 0)
-        close(out);
     return status;
 }
 
@@ -391,7 +374,7 @@ static int check(work *w)
     cow_import *import = w->import;
     int status;
 
-    if ((w->to = open_file(import, w->temporary, true)) < 0)
+    if ((w->to = open_file(import, w->new->path, true)) < 0)
         return fail(import, "the copy cannot be opened again: %s", reason().text);
     w->tree.to = w->to;
     w->tree.progress = import->progress == NULL ? NULL : checked;
@@ -411,108 +394,40 @@ static bool unchanged(const struct stat *a, const struct stat *b)
            a->st_ctim.tv_sec == b->st_ctim.tv_sec && a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
 }
 
-/* Access control lists and what users noted. */
-static bool keep_extended(const char *source, int file)
-{
-    ssize_t all = listxattr(source, NULL, 0), size;
-    char *names = all > 0 ? malloc((size_t)all) : NULL;
-    bool kept = all == 0 || (all < 0 && errno == ENOTSUP);
-
-    if (names != NULL && (all = listxattr(source, names, (size_t)all)) >= 0) {
-        kept = true;
-        for (char *name = names; name < names + all; name += strlen(name) + 1) {
-            void *value = NULL;
-            if (strncmp(name, "user.", 5) != 0 && strcmp(name, "system.posix_acl_access") != 0)
-                continue;
-            if ((size = getxattr(source, name, NULL, 0)) < 0 || (value = malloc((size_t)size + 1)) == NULL ||
-                (size = getxattr(source, name, value, (size_t)size)) < 0 ||
-                fsetxattr(file, name, value, (size_t)size, 0) < 0)
-                kept = false;
-            free(value);
-        }
-    }
-    free(names);
-    return kept;
-}
-
-/* As far as this user may. Permissions never become wider: a group that cannot be kept gets none. */
-static bool keep_owner(const work *w, int file)
-{
-    mode_t mode = w->before.st_mode & 07777;
-    struct stat now;
-    bool kept = true;
-
-    if (fstat(file, &now) < 0)
-        return false;
-    if ((now.st_uid != w->before.st_uid || now.st_gid != w->before.st_gid) &&
-        fchown(file, w->before.st_uid, w->before.st_gid) < 0) {
-        kept = false;
-        if (now.st_gid != w->before.st_gid && fchown(file, (uid_t)-1, w->before.st_gid) < 0)
-            mode &= ~(mode_t)(S_ISUID | S_ISGID | S_IRWXG);
-        mode &= ~(mode_t)S_ISUID;
-    }
-    return fchmod(file, mode) == 0 && kept;
-}
-
-/* Never over a file that exists. */
-static int rename_new(const char *from, const char *to)
-{
-    if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0)
-        return 0;
-    if (errno != EINVAL && errno != ENOSYS)
-        return -1;
-    if (link(from, to) < 0) /* a file system that does not know the former */
-        return -1;
-    unlink(from);
-    return 0;
-}
-
 static int put_in_place(work *w)
 {
     cow_import *import = w->import;
     bool in_place = import->to == NULL;
-    const char *target = in_place ? w->source : import->to;
-    int file = open(w->temporary, O_RDWR | O_CLOEXEC), status = -1;
+    int kept = cow_newfile_like(w->new->file, w->source);
     struct stat now;
 
-    if (file < 0) {
-        fail(import, "cannot open '%s' again: %s", w->temporary, strerror(errno));
-        goto done;
-    }
-    import->kept_owner = true;
-    if (in_place) {
-        import->kept_owner = keep_owner(w, file) & keep_extended(w->source, file);
-        futimens(file, (struct timespec[2]){w->before.st_atim, w->before.st_mtim});
-    }
-    if (fsync(file) < 0) {
-        fail(import, "cannot bring '%s' onto the disk: %s", w->temporary, strerror(errno));
-        goto done;
-    }
-    if (stat(w->source, &now) < 0 || !unchanged(&w->before, &now)) {
-        fail(import, "'%s' was changed while it was imported: try again when nobody writes it", import->from);
-        goto done;
-    }
+    if (in_place)
+        futimens(w->new->file, (struct timespec[2]){w->before.st_atim, w->before.st_mtim});
+    if (kept < 0)
+        goto failed;
+    fsync(w->new->file); /* the long wait, before the last look; done again, and checked, by `place` */
+    import->kept_owner = kept > 0;
+    if (stat(w->source, &now) < 0 || !unchanged(&w->before, &now))
+        return fail(import, "'%s' was changed while it was imported: try again when nobody writes it", import->from);
     import->other_names = in_place ? (size_t)w->before.st_nlink - 1 : 0;
-    if ((in_place ? rename(w->temporary, target) : rename_new(w->temporary, target)) < 0) {
-        fail(import, "cannot name the new file '%s': %s", target, strerror(errno));
-        goto done;
-    }
-    w->made = false;
-    if (cow_journal_sync_name(target) < 0) /* it has its name, and nothing can be taken back */
-        cow_error_clear();
-    status = 0;
-done:
-    if (file >= 0)
-        close(file);
-    return status;
+    if (cow_newfile_place(w->new, in_place) == 0)
+        return 0;
+failed:
+    fail(import, "%s", cow_error_message());
+    cow_error_clear();
+    return -1;
 }
 
 int cow_import_file(cow_import *import)
 {
-    work w = {.import = import, .plain = H5I_INVALID_HID, .from = H5I_INVALID_HID, .to = H5I_INVALID_HID};
+    work w = {.import = import,
+              .own = COW_NEWFILE_NONE,
+              .plain = H5I_INVALID_HID,
+              .from = H5I_INVALID_HID,
+              .to = H5I_INVALID_HID};
     int status = -1;
 
-    if (open_source(&w) < 0 || make_temporary(&w) < 0 || copy(&w) < 0 || copy_times(&w) < 0 ||
+    if (open_source(&w) < 0 || make_new(&w) < 0 || copy(&w) < 0 || copy_times(&w) < 0 ||
         (w.user_block > 0 && copy_user_block(&w) < 0) || check(&w) < 0)
         goto done;
     status = put_in_place(&w);
@@ -524,9 +439,7 @@ done:
         H5Fclose(w.from);
     if (w.plain >= 0)
         H5Fclose(w.plain);
-    if (w.made)
-        unlink(w.temporary);
-    free(w.temporary);
+    cow_newfile_drop(&w.own);
     free(w.source);
     return status;
 }

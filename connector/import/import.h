@@ -2,6 +2,8 @@
 #ifndef COW_IMPORT_IMPORT_H
 #define COW_IMPORT_IMPORT_H
 
+#include "newfile.h"
+
 #include <hdf5.h>
 
 #include <stdbool.h>
@@ -12,10 +14,10 @@ typedef enum { COW_IMPORT_COPYING, COW_IMPORT_CHECKING } cow_import_phase;
 
 typedef struct cow_import {
     const char *from;
-    const char *to;        /* a new file, which must not exist; NULL: FROM itself */
-    hid_t connector;       /* h5cow, as HDF5 knows it */
-    const void *info;      /* its options for the new file, or NULL */
-    const char *temporary; /* where the work is done: beside the target, must not exist; NULL: a name is chosen */
+    const char *to;   /* a new file, which must not exist; NULL: FROM itself */
+    hid_t connector;  /* h5cow, as HDF5 knows it */
+    const void *info; /* its options for the new file, or NULL */
+    cow_newfile *new; /* where the work is done, made for the target; NULL: the import makes it */
     /* Bytes that were copied or checked since the last call; may be NULL. */
     void (*progress)(void *context, cow_import_phase phase, uint64_t bytes);
     void *context;
@@ -25,7 +27,7 @@ typedef struct cow_import {
     size_t external, virtual; /* datasets whose elements are elsewhere */
     size_t other_names;       /* in place: hard links that go on leading to the plain file */
     bool lost_history;        /* FROM has a history without a journal; the new one begins with its newest state */
-    bool kept_owner;          /* owner and permissions are as before */
+    bool kept_owner;          /* owner, permissions and attributes are those of FROM */
     char why[1600];
 } cow_import;
 
@@ -33,8 +35,5 @@ typedef struct cow_import {
  * leaves FROM as it was, or the new file complete. What is missing or in the way: -1 and import->why, nothing changed.
  */
 int cow_import_file(cow_import *import);
-
-/* Where h5cow import does its work for TARGET. free() it; NULL: no memory. */
-char *cow_import_temporary(const char *target);
 
 #endif

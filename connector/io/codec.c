@@ -252,6 +252,8 @@ int cow_codec_decode(cow_codec *codec, const void *bytes, size_t size, uint32_t 
     codec->decoder_mask = mask;
     if (!codec->decoder && !(codec->decoder = cow_scratch_open(codec->dcpl, codec->type, mask)))
         return -1;
+    /* HDF5 leaves what is between the members of a compound as it was there, where it converts, as it does references */
+    memset(chunk, 0, codec->chunk_bytes);
     return cow_scratch_decode(codec->decoder, bytes, size, chunk);
 }
 

@@ -328,6 +328,27 @@ int cow_driver_set_apart(hid_t fapl, const cow_journal_options *options)
     return set(fapl, &open_files.apart, options); /* HDF5 compares files of one registration only */
 }
 
+/* Of a library that ends these ids are invalid; in one that begins again they are those of others. */
+static void unregister(hid_t *id)
+{
+    if (*id >= 0)
+        H5FDunregister(*id);
+    *id = H5I_INVALID_HID;
+}
+
+void cow_driver_forget(bool library_ends)
+{
+    unregister(&open_files.id);
+    unregister(&open_files.apart);
+    while (library_ends && open_files.first != NULL) {
+        driver_file *file = open_files.first;
+
+        open_files.first = file->next;
+        cow_journal_close(file->journal);
+        free(file);
+    }
+}
+
 unsigned long cow_driver_failures(void)
 {
     return open_files.failures;

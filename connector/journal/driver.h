@@ -13,6 +13,9 @@ int cow_driver_set(hid_t fapl, const cow_journal_options *options);
  * natively and through a connector at once shares what names the connector, and HDF5 crashes on text in it. For reading
  * only. */
 int cow_driver_set_apart(hid_t fapl, const cow_journal_options *options);
+/* HDF5 forgets the drivers, and the connector is done with it. LIBRARY_ENDS: files that HDF5 has kept open after an error
+ * are let go as well, with their locks. */
+void cow_driver_forget(bool library_ends);
 /* Is it this driver that is on the list? */
 bool cow_driver_is_set(hid_t fapl);
 

@@ -75,11 +75,42 @@ static uint64_t get_address(const uint8_t *superblock, unsigned which)
     return small == UINT32_MAX ? COW_NOWHERE : small;
 }
 
+static void put_address(uint8_t *superblock, unsigned which, uint64_t address)
+{
+    uint8_t *at = superblock + 12 + which * superblock[9];
+
+    if (superblock[9] == 8)
+        cow_put64(at, address);
+    else
+        cow_put32(at, (uint32_t)address);
+}
+
+static void seal(uint8_t *superblock)
+{
+    size_t size = cow_superblock_size(superblock);
+
+    cow_put32(superblock + size - 4, cow_metadata_checksum(superblock, size - 4));
+}
+
 bool cow_superblock_whole(const uint8_t *superblock)
 {
     size_t size = cow_superblock_size(superblock);
 
     return size > 0 && cow_get32(superblock + size - 4) == cow_metadata_checksum(superblock, size - 4);
+}
+
+uint64_t cow_superblock_base(const uint8_t *superblock)
+{
+    return get_address(superblock, 0);
+}
+
+void cow_superblock_move(uint8_t *superblock, uint64_t base)
+{
+    if (!cow_superblock_whole(superblock) || get_address(superblock, 0) == base)
+        return;
+    put_address(superblock, 2, get_address(superblock, 2) - get_address(superblock, 0) + base);
+    put_address(superblock, 0, base);
+    seal(superblock);
 }
 
 uint64_t cow_superblock_extension(const uint8_t *superblock)
@@ -99,14 +130,9 @@ bool cow_superblock_flagged(const uint8_t *superblock)
 
 void cow_superblock_set(uint8_t *superblock, uint64_t extension, bool flagged)
 {
-    size_t size = cow_superblock_size(superblock);
-
-    if (superblock[9] == 8)
-        cow_put64(superblock + 20, extension);
-    else
-        cow_put32(superblock + 16, (uint32_t)extension);
+    put_address(superblock, 1, extension);
     superblock[FLAGS_AT] = (uint8_t)((superblock[FLAGS_AT] & ~FLAG_WRITING) | (flagged ? 1 : 0));
-    cow_put32(superblock + size - 4, cow_metadata_checksum(superblock, size - 4));
+    seal(superblock);
 }
 
 bool cow_superblock_same_but_end(const uint8_t *a, const uint8_t *b)

@@ -19,6 +19,10 @@ bool cow_superblock_signature(const uint8_t *bytes);
 size_t cow_superblock_size(const uint8_t *bytes);
 /* Its checksum is right. */
 bool cow_superblock_whole(const uint8_t *superblock);
+/* Its own address, which is also the size of the user block, as of when it was written. */
+uint64_t cow_superblock_base(const uint8_t *superblock);
+/* It stands at BASE now. What is not whole stays as it is. */
+void cow_superblock_move(uint8_t *superblock, uint64_t base);
 /* Address of the extension, relative to the base; COW_NOWHERE: none. */
 uint64_t cow_superblock_extension(const uint8_t *superblock);
 uint64_t cow_superblock_end(const uint8_t *superblock);

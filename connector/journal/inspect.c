@@ -16,24 +16,36 @@
 
 /* ---- where the anchor is, when little can be trusted ---- */
 
+static bool fence_at(const cow_disk *disk, uint64_t address)
+{
+    uint8_t fence[4096];
+
+    return cow_disk_read(disk, address, fence, sizeof fence) == 0 && cow_fence_is(fence, sizeof fence);
+}
+
 /* As cow_anchor_find, but nothing that a superblock says keeps it from looking: at every place where an anchor can be,
- * for its record, or else for a slot that lies where it would. */
+ * for its record, or else for a slot that lies where it would; first with the fence between them, since the second copy of
+ * a slot may look like the first of another place. */
 static bool find_anywhere(const cow_disk *disk, uint64_t size, cow_anchor *anchor)
 {
     uint8_t sector[COW_SECTOR];
 
-    for (unsigned round = 0; round < 2; round++)
+    for (unsigned round = 0; round < 3; round++)
         for (uint64_t base = 0; base + 2 * COW_SECTOR < size; base = base == 0 ? 512 : base * 2)
             for (uint64_t distance = COW_SECTOR; distance <= COW_ANCHOR_DISTANCE && base + distance < size;
                  distance *= 2) {
                 uint64_t address = base + distance;
-                int found = round == 0 ? cow_disk_read(disk, address, sector, sizeof sector)
-                                       : cow_anchor_from_slots(disk, base, address, anchor);
-                if (found < 0)
-                    cow_error_clear();
-                else if (found > 0 ||
-                         (round == 0 && cow_anchor_decode(anchor, sector, address) && anchor->base == base))
+                int found = 0;
+
+                if (round == 0)
+                    found = cow_disk_read(disk, address, sector, sizeof sector) < 0
+                                ? -1
+                                : cow_anchor_decode(anchor, sector, address) && anchor->base == base;
+                else if (round == 2 || fence_at(disk, address + COW_SECTOR))
+                    found = cow_anchor_from_slots(disk, base, address, anchor);
+                if (found > 0)
                     return true;
+                cow_error_clear();
             }
     return false;
 }
@@ -111,6 +123,7 @@ static void note_superblock(const cow_disk *disk, uint64_t base, const cow_slot 
     length = cow_superblock_size(head);
     memcpy(clean, head, sizeof clean);
     cow_superblock_set(clean, cow_superblock_extension(clean), false);
+    cow_superblock_move(clean, base);
     report->stale = memcmp(clean, slot->superblock, length) != 0;
 }
 
@@ -229,6 +242,7 @@ static int take_applied(cow_journal *journal, const cow_slot_pair *pair, uint64_
     }
     length = cow_superblock_size(head);
     cow_superblock_set(head, cow_superblock_extension(head), false);
+    cow_superblock_move(head, journal->anchor.base);
     memset(&journal->slot, 0, sizeof journal->slot);
     journal->slot.sequence = journal->slot.applied = which < 0 ? 1 : pair->slot[which].applied;
     memcpy(journal->slot.superblock, head, length);

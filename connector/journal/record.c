@@ -2,6 +2,7 @@
 #include "journal/record.h"
 
 #include "error.h"
+#include "journal/fence.h"
 #include "store/bytes.h"
 #include "store/digest.h"
 #include "planted.h"
@@ -14,6 +15,7 @@
 #define EXTENT_HEADER 112
 #define FRAME_ENTRY   16
 #define FENCE_ROOM    1024 /* at least, for the fence header */
+#define SUPERBLOCK_AT 168  /* in a slot */
 
 static const uint8_t anchor_magic[8] = "h5cowjnl", slot_magic[8] = "h5cowslt", extent_magic[8] = "h5cowext";
 
@@ -41,14 +43,36 @@ static void place_slots(cow_anchor *anchor)
     anchor->end = anchor->slot[1] + COW_BLOCK;
 }
 
-bool cow_anchor_from_slot(cow_anchor *anchor, uint64_t base, uint64_t address, const uint8_t sector[COW_SECTOR])
+static void shift(cow_anchor *anchor, uint64_t by)
 {
-    anchor->base = base;
-    anchor->address = address;
+    anchor->shift += by;
+    anchor->base += by;
+    anchor->address += by;
+    anchor->slot[0] += by;
+    anchor->slot[1] += by;
+    anchor->end += by;
+}
+
+void cow_anchor_guess(cow_anchor *anchor, uint64_t base, uint64_t address, uint64_t origin)
+{
+    *anchor = (cow_anchor){.base = origin, .address = origin + (address - base)};
     place_slots(anchor);
-    memset(anchor->id, 0, sizeof anchor->id);
-    if (sector == NULL || !sealed(sector, slot_magic))
+    shift(anchor, base - origin);
+}
+
+bool cow_anchor_from_slot(cow_anchor *anchor, const uint8_t sector[COW_SECTOR])
+{
+    const uint8_t *superblock = sector + SUPERBLOCK_AT;
+    uint64_t origin;
+
+    if (!sealed(sector, slot_magic) || !cow_superblock_whole(superblock))
         return false;
+    /* it tells where superblock and fence were; the guess was of what counts for the slots' places */
+    origin = cow_superblock_base(superblock);
+    if (origin % COW_BLOCK != (anchor->base - anchor->shift) % COW_BLOCK ||
+        cow_superblock_extension(superblock) != anchor->address + COW_SECTOR - anchor->base)
+        return false;
+    anchor->shift = anchor->base - origin;
     memcpy(anchor->id, sector + 8, sizeof anchor->id);
     return true;
 }
@@ -61,6 +85,7 @@ void cow_anchor_place(cow_anchor *anchor, uint64_t base, uint64_t first_end, uin
     while (base + distance < first_end)
         distance *= 2;
     anchor->base = base;
+    anchor->shift = 0;
     anchor->address = base + distance;
     place_slots(anchor);
     anchor->end = up(anchor->end, unit < COW_SECTOR ? COW_SECTOR : unit);
@@ -72,11 +97,11 @@ void cow_anchor_encode(const cow_anchor *anchor, uint8_t sector[COW_SECTOR])
     memcpy(sector, anchor_magic, 8);
     cow_put32(sector + 8, 1);
     memcpy(sector + 16, anchor->id, 16);
-    cow_put64(sector + 32, anchor->base);
-    cow_put64(sector + 40, anchor->address);
-    cow_put64(sector + 48, anchor->slot[0]);
-    cow_put64(sector + 56, anchor->slot[1]);
-    cow_put64(sector + 64, anchor->end);
+    cow_put64(sector + 32, anchor->base - anchor->shift);
+    cow_put64(sector + 40, anchor->address - anchor->shift);
+    cow_put64(sector + 48, anchor->slot[0] - anchor->shift);
+    cow_put64(sector + 56, anchor->slot[1] - anchor->shift);
+    cow_put64(sector + 64, anchor->end - anchor->shift);
     seal(sector);
 }
 
@@ -85,22 +110,25 @@ bool cow_anchor_decode(cow_anchor *anchor, const uint8_t sector[COW_SECTOR], uin
     if (!sealed(sector, anchor_magic) || cow_get32(sector + 8) != 1)
         return false;
     memcpy(anchor->id, sector + 16, 16);
+    anchor->shift = 0;
     anchor->base = cow_get64(sector + 32);
     anchor->address = cow_get64(sector + 40);
     anchor->slot[0] = cow_get64(sector + 48);
     anchor->slot[1] = cow_get64(sector + 56);
     anchor->end = cow_get64(sector + 64);
-    return anchor->address == address && address % COW_SECTOR == 0 && anchor->base < address &&
-           anchor->end < COW_FILE_LIMIT && anchor->slot[0] % COW_BLOCK == 0 &&
-           anchor->slot[0] >= address + COW_SECTOR + FENCE_ROOM && anchor->slot[1] == anchor->slot[0] + COW_BLOCK &&
-           anchor->end >= anchor->slot[1] + COW_BLOCK;
+    if (anchor->address % COW_SECTOR != 0 || anchor->base >= anchor->address || anchor->end >= COW_FILE_LIMIT ||
+        anchor->slot[0] % COW_BLOCK != 0 || anchor->slot[0] < anchor->address + COW_SECTOR + FENCE_ROOM ||
+        anchor->slot[1] != anchor->slot[0] + COW_BLOCK || anchor->end < anchor->slot[1] + COW_BLOCK)
+        return false;
+    shift(anchor, address - anchor->address);
+    return anchor->base < address && anchor->base % COW_SECTOR == 0 && anchor->end < COW_FILE_LIMIT;
 }
 
 /* ---- slots ---- */
 
-static void put_name(uint8_t *at, const cow_extent_name *name)
+static void put_name(uint8_t *at, const cow_anchor *anchor, const cow_extent_name *name)
 {
-    cow_put64(at, name->address);
+    cow_put64(at, name->length == 0 ? name->address : name->address - anchor->shift);
     cow_put64(at + 8, name->length);
     memcpy(at + 16, name->hash, 16);
 }
@@ -113,6 +141,7 @@ static bool get_name(cow_extent_name *name, const cow_anchor *anchor, const uint
     memcpy(name->hash, at + 16, 16);
     if (name->length == 0)
         return true;
+    name->address += anchor->shift;
     return name->address % COW_SECTOR == 0 && name->length % COW_SECTOR == 0 && name->address >= anchor->end &&
            name->address < COW_FILE_LIMIT && name->length < COW_FILE_LIMIT;
 }
@@ -125,15 +154,18 @@ void cow_slot_encode(const cow_slot *slot, const cow_anchor *anchor, uint8_t sec
     cow_put64(sector + 24, slot->generation);
     cow_put64(sector + 32, slot->sequence);
     cow_put64(sector + 40, slot->applied);
-    cow_put64(sector + 48, slot->end);
+    cow_put64(sector + 48, slot->end - anchor->shift);
     cow_put64(sector + 56, slot->extension);
-    cow_put64(sector + 64, slot->protect);
-    put_name(sector + 72, &slot->extent);
+    cow_put64(sector + 64, slot->protect - anchor->shift);
+    put_name(sector + 72, anchor, &slot->extent);
     for (unsigned i = 0; i < COW_RESERVES; i++) {
-        cow_put64(sector + 104 + 16 * i, slot->reserve[i].address);
-        cow_put64(sector + 112 + 16 * i, slot->reserve[i].length);
+        const cow_range *reserve = &slot->reserve[i];
+
+        cow_put64(sector + 104 + 16 * i, reserve->length == 0 ? 0 : reserve->address - anchor->shift);
+        cow_put64(sector + 112 + 16 * i, reserve->length);
     }
-    memcpy(sector + 168, slot->superblock, sizeof slot->superblock);
+    memcpy(sector + SUPERBLOCK_AT, slot->superblock, sizeof slot->superblock);
+    cow_superblock_move(sector + SUPERBLOCK_AT, anchor->base - anchor->shift);
     cow_put64(sector + 216, slot->unsynced);
     seal(sector);
 }
@@ -145,20 +177,24 @@ bool cow_slot_decode(cow_slot *slot, const cow_anchor *anchor, unsigned which, c
     slot->generation = cow_get64(sector + 24);
     slot->sequence = cow_get64(sector + 32);
     slot->applied = cow_get64(sector + 40);
-    slot->end = cow_get64(sector + 48);
+    slot->end = cow_get64(sector + 48) + anchor->shift;
     slot->extension = cow_get64(sector + 56);
-    slot->protect = cow_get64(sector + 64);
+    slot->protect = cow_get64(sector + 64) + anchor->shift;
     if (!get_name(&slot->extent, anchor, sector + 72))
         return false;
     for (unsigned i = 0; i < COW_RESERVES; i++) {
-        slot->reserve[i].address = cow_get64(sector + 104 + 16 * i);
-        slot->reserve[i].length = cow_get64(sector + 112 + 16 * i);
-        if (slot->reserve[i].length > 0 &&
-            (slot->reserve[i].address < anchor->end || slot->reserve[i].address >= COW_FILE_LIMIT ||
-             slot->reserve[i].length >= COW_FILE_LIMIT || slot->reserve[i].address % COW_SECTOR != 0))
+        cow_range *reserve = &slot->reserve[i];
+
+        *reserve = (cow_range){0, cow_get64(sector + 112 + 16 * i)};
+        if (reserve->length == 0)
+            continue;
+        reserve->address = cow_get64(sector + 104 + 16 * i) + anchor->shift;
+        if (reserve->address < anchor->end || reserve->address >= COW_FILE_LIMIT || reserve->length >= COW_FILE_LIMIT ||
+            reserve->address % COW_SECTOR != 0)
             return false;
     }
-    memcpy(slot->superblock, sector + 168, sizeof slot->superblock);
+    memcpy(slot->superblock, sector + SUPERBLOCK_AT, sizeof slot->superblock);
+    cow_superblock_move(slot->superblock, anchor->base);
     slot->unsynced = cow_get64(sector + 216);
     return slot->generation % 2 == which && slot->generation > 0 && slot->generation < COW_FILE_LIMIT / 2 &&
            slot->sequence > 0 && slot->sequence < COW_FILE_LIMIT / 2 && slot->applied <= slot->sequence &&
@@ -243,13 +279,13 @@ int cow_extent_encode(const cow_extent *extent, const cow_anchor *anchor, const 
     memcpy(*bytes + 8, anchor->id, 16);
     cow_put64(*bytes + 24, extent->sequence);
     cow_put64(*bytes + 32, extent->after);
-    cow_put64(*bytes + 40, extent->end);
+    cow_put64(*bytes + 40, extent->end - anchor->shift);
     cow_put64(*bytes + 48, extent->extension);
-    put_name(*bytes + 56, &extent->previous);
+    put_name(*bytes + 56, anchor, &extent->previous);
     cow_put64(*bytes + 88, list.count);
     cow_put64(*bytes + 96, list.bytes);
     for (size_t i = 0; i < list.count; i++) {
-        cow_put64(*bytes + EXTENT_HEADER + FRAME_ENTRY * i, list.range[i].address);
+        cow_put64(*bytes + EXTENT_HEADER + FRAME_ENTRY * i, list.range[i].address - anchor->shift);
         cow_put64(*bytes + EXTENT_HEADER + FRAME_ENTRY * i + 8, list.range[i].length);
     }
     list.to = *bytes + EXTENT_HEADER + FRAME_ENTRY * list.count;
@@ -275,13 +311,14 @@ int cow_extent_decode(cow_extent *extent, const cow_anchor *anchor, const uint8_
                       cow_overlay *frames)
 {
     uint64_t count, total, sum = 0, behind = 0;
+    uint8_t superblock[COW_SUPERBLOCK_MAX] = {0};
     const uint8_t *entry, *data;
 
     if (size < EXTENT_HEADER || memcmp(bytes, extent_magic, 8) != 0 || memcmp(bytes + 8, anchor->id, 16) != 0)
         return 1;
     extent->sequence = cow_get64(bytes + 24);
     extent->after = cow_get64(bytes + 32);
-    extent->end = cow_get64(bytes + 40);
+    extent->end = cow_get64(bytes + 40) + anchor->shift;
     extent->extension = cow_get64(bytes + 48);
     count = cow_get64(bytes + 88);
     total = cow_get64(bytes + 96);
@@ -293,7 +330,7 @@ int cow_extent_decode(cow_extent *extent, const cow_anchor *anchor, const uint8_
     entry = bytes + EXTENT_HEADER;
     data = entry + count * FRAME_ENTRY;
     for (uint64_t i = 0; i < count; i++, entry += FRAME_ENTRY) {
-        uint64_t address = cow_get64(entry), length = cow_get64(entry + 8);
+        uint64_t address = cow_get64(entry) + anchor->shift, length = cow_get64(entry + 8);
 
         /* in order, apart, inside; and never over the records themselves */
         if (length == 0 || length > total - sum || address < behind || address >= COW_FILE_LIMIT ||
@@ -311,9 +348,15 @@ int cow_extent_decode(cow_extent *extent, const cow_anchor *anchor, const uint8_
     for (uint64_t i = 0; i < count; i++, entry += FRAME_ENTRY) {
         uint64_t length = cow_get64(entry + 8);
 
-        if (cow_overlay_write(frames, cow_get64(entry), data, (size_t)length) < 0)
+        if (cow_overlay_write(frames, cow_get64(entry) + anchor->shift, data, (size_t)length) < 0)
             return -1;
         data += length;
     }
-    return 0;
+    if (anchor->shift == 0)
+        return 0;
+    cow_overlay_read(frames, anchor->base, superblock, sizeof superblock);
+    if (!cow_superblock_whole(superblock))
+        return 0;
+    cow_superblock_move(superblock, anchor->base);
+    return cow_overlay_write(frames, anchor->base, superblock, cow_superblock_size(superblock));
 }

@@ -20,10 +20,13 @@ typedef struct cow_range {
     uint64_t address, length;
 } cow_range;
 
-/* Where the journal's records are. Written once, before the first commit. */
+/* Where the journal's records are. Written once, before the first commit. A user block may be put before the file later, or
+ * taken away: then all is SHIFT bytes behind (modulo 2^64) where the records say. They go on saying the same, decoding adds
+ * SHIFT and encoding takes it off; in this program an address is always one in the file as it is. */
 typedef struct cow_anchor {
     uint8_t id[16];   /* of the file: its records are known by it */
     uint64_t base;    /* where the superblock is: size of the user block */
+    uint64_t shift;   /* a multiple of 512 */
     uint64_t address; /* of this record, a multiple of 512; the fence header follows at + 512 */
     uint64_t slot[2]; /* addresses */
     uint64_t end;     /* of the block that the anchor takes: records and HDF5's data never share it */
@@ -60,9 +63,12 @@ typedef struct cow_extent {
 /* For a first block of HDF5 data that ends at FIRST_END: where the anchor goes. UNIT: its end is a multiple of that. */
 void cow_anchor_place(cow_anchor *anchor, uint64_t base, uint64_t first_end, uint64_t unit);
 void cow_anchor_encode(const cow_anchor *anchor, uint8_t sector[COW_SECTOR]);
-/* An anchor at ADDRESS whose record is damaged, from one of its slots: bytes of a sector. false: that is none. */
-bool cow_anchor_from_slot(cow_anchor *anchor, uint64_t base, uint64_t address, const uint8_t sector[COW_SECTOR]);
-/* false: that is no anchor, or none at ADDRESS. */
+/* An anchor at ADDRESS whose record is damaged, and where its slots are if the superblock, now at BASE, was first at
+ * ORIGIN. */
+void cow_anchor_guess(cow_anchor *anchor, uint64_t base, uint64_t address, uint64_t origin);
+/* Complete it from one of its slots, the bytes of a sector. false: that is none, or ORIGIN was not right. */
+bool cow_anchor_from_slot(cow_anchor *anchor, const uint8_t sector[COW_SECTOR]);
+/* false: that is no anchor, or cannot be one at ADDRESS. */
 bool cow_anchor_decode(cow_anchor *anchor, const uint8_t sector[COW_SECTOR], uint64_t address);
 
 void cow_slot_encode(const cow_slot *slot, const cow_anchor *anchor, uint8_t sector[COW_SECTOR]);

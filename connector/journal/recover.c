@@ -38,19 +38,24 @@ static int anchor_at(const cow_disk *disk, uint64_t size, uint64_t address, uint
 
 int cow_anchor_from_slots(const cow_disk *disk, uint64_t base, uint64_t address, cow_anchor *anchor)
 {
+    /* where the superblock was when the slots got their places: of that only the remainder by their size counts */
+    static const uint64_t origins[] = {0, 512, 1024, 2048};
     uint8_t sector[COW_SECTOR];
     int status = 0;
 
-    cow_anchor_from_slot(anchor, base, address, NULL);
-    for (unsigned i = 0; i < 4; i++) { /* two copies of each */
-        if (cow_disk_read(disk, anchor->slot[i / 2] + i % 2 * COW_SECTOR, sector, sizeof sector) < 0)
-            status = -1;
-        else if (cow_anchor_from_slot(anchor, base, address, sector)) {
-            if (status < 0)
-                cow_error_clear();
-            return 1;
+    for (unsigned o = 0; o < sizeof origins / sizeof *origins; o++) {
+        cow_anchor_guess(anchor, base, address, origins[o]);
+        for (unsigned i = 0; i < 4; i++) { /* two copies of each */
+            if (cow_disk_read(disk, anchor->slot[i / 2] + i % 2 * COW_SECTOR, sector, sizeof sector) < 0)
+                status = -1;
+            else if (cow_anchor_from_slot(anchor, sector)) {
+                if (status < 0)
+                    cow_error_clear();
+                return 1;
+            }
         }
     }
+    cow_anchor_guess(anchor, base, address, base);
     return status;
 }
 
@@ -337,6 +342,7 @@ int cow_journal_load_writer(cow_journal *journal)
     length = cow_superblock_size(journal->slot.superblock);
     if (cow_disk_read(&journal->disk, journal->anchor.base, superblock, sizeof superblock) < 0)
         return -1;
+    cow_superblock_move(superblock, journal->anchor.base);
     if (memcmp(superblock, journal->slot.superblock, length) == 0 || COW_PLANTED(superblock_not_restored))
         return 0;
     return cow_disk_write(&journal->disk, journal->anchor.base, journal->slot.superblock, length);

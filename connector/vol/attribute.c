@@ -77,12 +77,19 @@ void *cow_attribute_open_callback(void *object, const H5VL_loc_params_t *loc, co
     COW_QUIET;
     cow_object *o = object, *opened = NULL;
     cow_where where;
+    cow_detour detour;
     cow_target target = {0};
     void *native;
 
-    if (cow_locate(o, loc, COW_TO_READ, &where) < 0 ||
-        (native = H5VLattr_open(where.native, &where.loc, cow_native_id(), name, aapl, dxpl, req)) == NULL)
+    if (cow_locate(o, loc, COW_TO_READ, &where) < 0)
         goto done;
+    if ((native = H5VLattr_open(where.native, &where.loc, cow_native_id(), name, aapl, dxpl, req)) == NULL) {
+        if (cow_detour_by_name(&where, &detour)) {
+            opened = cow_attribute_open_callback(detour.file, &detour.loc, name, aapl, dxpl, req);
+            cow_detour_end(&detour);
+        }
+        goto done;
+    }
     /* Whether it may be written is asked when it is. */
     if (cow_target_object(o, &where, "write to", &target) < 0) {
         cow_error_clear();

@@ -5,6 +5,8 @@
  */
 #include "vol/vol.h"
 
+#include "journal/driver.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -80,7 +82,7 @@ static int refuse(const cow_options *options)
 static void *info_copy(const void *info)
 {
     COW_QUIET;
-    return is_refused(info) ? (void *)(uintptr_t)info : cow_options_copy(info);
+    return cow_leave_pointer(is_refused(info) ? (void *)(uintptr_t)info : cow_options_copy(info));
 }
 
 static herr_t info_cmp(int *cmp, const void *info1, const void *info2)
@@ -331,17 +333,26 @@ static herr_t optional(void *object, H5VL_optional_args_t *args, hid_t dxpl, voi
     return H5VLoptional(cow_object_native(object), cow_native_id(), args, dxpl, req);
 }
 
-/* Also called after a probe, when the reason of a failed open is on the stack. */
+/* The one place that forgets what would be wrong in the next life of the library: it may be closed and used again, with
+ * this plugin in memory all the time. Also called after a probe, when the reason of a failed open is on the stack. */
 static herr_t terminate(void)
 {
     hid_t stack = H5Eget_num(H5E_DEFAULT) > 0 ? H5Eget_current_stack() : H5I_INVALID_HID;
+    bool closing = cow_exit_closing();
 
     H5E_BEGIN_TRY /* HDF5 2 has closed the native connector already, when the program left files open */
     {
         cow_native_terminate();
+        cow_driver_forget(closing);
     }
     H5E_END_TRY
     free_kept();
+    version_missed = false;
+    if (closing) {
+        cow_home_forget_all();
+        cow_file_forget_all();
+    }
+    cow_error_clear();
     if (stack >= 0)
         H5Eset_current_stack(stack);
     return 0;

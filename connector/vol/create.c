@@ -11,6 +11,8 @@
 #include "ids.h"
 #include "journal/disk.h"
 #include "journal/driver.h"
+#include "newfile.h"
+#include "witness.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -134,49 +136,82 @@ static int check_history(const char *name, hid_t under, const cow_options *optio
 /* What becomes of the file at a name where one is created. */
 typedef struct standing {
     cow_object *object; /* it was emptied, and goes on */
-    char *aside;        /* it was renamed to that, so that a new one can be made; free() it */
+    char *real;         /* it was there, without symbolic links, */
+    char *aside;        /* and was renamed to that, so that a new one can be made; free() both */
     void *held;         /* its native object, open for writing: so nobody else writes it until the new one is there */
     bool discard;       /* it is to be removed when the new one has a commit */
 } standing;
 
-/* Keep what cannot go on in the same file: NAME becomes NAME.h5cow-old-1, -2 ... *ASIDE: free() it. */
-static int put_aside(const char *name, char **aside)
+/* The name REAL is taken from the file, which keeps that of ASIDE. 1: something has that name; -1. */
+static int move_aside(const char *name, const char *real, const char *aside)
 {
-    char *real = realpath(name, NULL); /* where a symbolic link leads: the link itself must stay */
-
-    if (real == NULL || (*aside = malloc(strlen(real) + 40)) == NULL) {
-        cow_error(real == NULL ? COW_IO : COW_MEMORY, "%s: cannot be put aside: %s", name, strerror(errno));
-        free(real);
+    if (link(real, aside) == 0) { /* unlike rename, never over an existing file */
+        /* the new name first: a power cut must not leave the file without any */
+        if (cow_journal_sync_name(aside) == 0) {
+            if (unlink(real) == 0)
+                return 0;
+            cow_error(COW_IO, "%s: cannot be put aside: %s", name, strerror(errno));
+        }
+        unlink(aside);
         return -1;
     }
-    for (unsigned n = 1; n < 1000000; n++) {
-        sprintf(*aside, "%s.h5cow-old-%u", real, n);
-        if (link(real, *aside) == 0) { /* unlike rename, never over an existing file */
-            /* the new name first: a power cut must not leave the file without any */
-            if (cow_journal_sync_name(*aside) == 0) {
-                if (unlink(real) == 0) {
-                    free(real);
-                    return 0;
-                }
-                cow_error(COW_IO, "%s: cannot be put aside: %s", name, strerror(errno));
-            }
-            unlink(*aside);
-            break;
-        }
-        if (errno == EEXIST)
-            continue;
-        if (access(*aside, F_OK) != 0 && rename(real, *aside) == 0) { /* a file system without hard links */
-            free(real);
-            return 0;
-        }
-        cow_error(COW_IO, "%s: it has a history, which is kept, and cannot be renamed to %s: %s", name, *aside,
-                  strerror(errno));
-        break;
+    if (errno == EEXIST)
+        return 1;
+    if (access(aside, F_OK) != 0 && rename(real, aside) == 0) /* a file system without hard links */
+        return 0;
+    return cow_error(COW_IO, "%s: it has a history, which is kept, and cannot be renamed to %s: %s", name, aside,
+                     strerror(errno));
+}
+
+/* Keep what cannot go on in the same file: NAME becomes NAME.h5cow-old-1, -2 ... */
+static int put_aside(const char *name, standing *s)
+{
+    char suffix[32];
+    int status = 1;
+
+    if ((s->real = realpath(name, NULL)) == NULL) /* where a symbolic link leads: the link itself must stay */
+        return cow_error(COW_IO, "%s: cannot be put aside: %s", name, strerror(errno));
+    for (unsigned n = 1; status > 0 && n < 1000000; n++) {
+        free(s->aside);
+        snprintf(suffix, sizeof suffix, ".h5cow-old-%u", n);
+        if ((s->aside = cow_name_beside(s->real, suffix)) == NULL)
+            status = cow_error(COW_MEMORY, "%s: no memory to put it aside", name);
+        else
+            status = move_aside(name, s->real, s->aside);
     }
-    free(real);
-    free(*aside);
-    *aside = NULL;
-    return -1;
+    if (status > 0)
+        cow_error(COW_IO, "%s: cannot be put aside: too many files are there already", name);
+    if (status != 0) {
+        free(s->aside);
+        s->aside = NULL;
+    }
+    return status == 0 ? 0 : -1;
+}
+
+/* No new file could be made: the old one gets its name again, unless something is there by now that holds something. */
+static void put_back(const standing *s)
+{
+    bool abandoned;
+
+    if (s->aside != NULL && (access(s->real, F_OK) != 0 || (cow_journal_unfinished(s->real, &abandoned) && abandoned)))
+        rename(s->aside, s->real);
+}
+
+/* The new file, still empty: nobody may do more with it than with the old one, from the first moment on. */
+static int make_successor(const char *name, const standing *s)
+{
+    int file = open(s->real, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, S_IRUSR | S_IWUSR), kept = -1;
+
+    if (file < 0)
+        return cow_error(COW_IO, "%s: cannot be created anew: %s", name, strerror(errno));
+    kept = cow_newfile_like(file, s->aside);
+    close(file);
+    if (kept == 0)
+        fprintf(stderr,
+                "h5cow: %s was created anew, and this user cannot give it the owner, group and attributes of the file "
+                "before: look who may use it\n",
+                name);
+    return kept < 0 ? -1 : 0;
 }
 
 /* Open for writing: nobody else can then. UNDER: with the journal's driver. */
@@ -200,8 +235,8 @@ static int make_way(const char *name, void *native, bool discard, standing *s)
             "%s: another program is reading the file, so it was not discarded (option truncate=discard): try again "
             "when it is closed",
             name);
-    else
-        status = put_aside(name, &s->aside);
+    else if ((status = put_aside(name, s)) == 0 && (status = make_successor(name, s)) < 0)
+        put_back(s);
     if (status < 0) {
         cow_object_close_native(native, H5I_FILE);
         return -1;
@@ -291,18 +326,6 @@ done:
     return status;
 }
 
-/* No new file could be made: the old one gets its name again, unless something is there by now that holds something. */
-static void put_back(const standing *s)
-{
-    size_t length = s->aside == NULL ? 0 : (size_t)(strrchr(s->aside, '.') - s->aside);
-    char *real = s->aside == NULL ? NULL : strndup(s->aside, length);
-    bool abandoned;
-
-    if (real != NULL && (access(real, F_OK) != 0 || (cow_journal_unfinished(real, &abandoned) && abandoned)))
-        rename(s->aside, real);
-    free(real);
-}
-
 void *cow_file_create_callback(const char *name, unsigned flags, hid_t fcpl, hid_t fapl, hid_t dxpl, void **req)
 {
     COW_QUIET;
@@ -314,12 +337,14 @@ void *cow_file_create_callback(const char *name, unsigned flags, hid_t fcpl, hid
     void *native;
     bool ours, abandoned, again = false;
 
-    cow_witness(name);
+    cow_witness(COW_WITNESS_OPENED, name);
     if (options == NULL || (under = cow_native_fapl(fapl)) < 0)
         goto done;
     ours = cow_default_driver(fapl); /* another driver keeps the file elsewhere, or in another form: passed through */
     if (!ours && cow_driver_check(name, flags, fapl) < 0)
         goto done;
+    if (!ours && cow_driver_writes(fapl, true))
+        cow_witness_plain(name);
     if (ours) {
         native_flags &= ~H5F_ACC_SWMR_WRITE; /* see cow_home_start_swmr */
         cow_raised_bounds(fapl, &low, &high);
@@ -367,6 +392,7 @@ done:
         cow_home_start_swmr(s.object->home);
     cow_close(own_fcpl, under);
     cow_options_free(options);
+    free(s.real);
     free(s.aside);
     if (stack >= 0)
         H5Eset_current_stack(stack);

@@ -86,12 +86,19 @@ void *cow_dataset_open_callback(void *object, const H5VL_loc_params_t *loc, cons
     COW_QUIET;
     cow_object *o = object, *opened = NULL;
     cow_where where;
-    void *native = NULL;
+    cow_detour detour;
+    void *native;
 
-    if (cow_locate_name(o, loc, name, COW_TO_READ, &where) == 0 &&
-        ((native = H5VLdataset_open(where.native, &where.loc, cow_native_id(), where.name, dapl, dxpl, req)) != NULL ||
-         (native = open_again(o, &where, dapl, dxpl, req)) != NULL))
+    if (cow_locate_name(o, loc, name, COW_TO_READ, &where) < 0)
+        goto done;
+    if ((native = H5VLdataset_open(where.native, &where.loc, cow_native_id(), where.name, dapl, dxpl, req)) != NULL ||
+        (native = open_again(o, &where, dapl, dxpl, req)) != NULL)
         opened = cow_object_wrap(o, native, H5I_DATASET, false);
+    else if (cow_detour_begin(&where, where.name, dapl, &detour)) {
+        opened = cow_dataset_open_callback(detour.file, &detour.loc, detour.name, dapl, dxpl, req);
+        cow_detour_end(&detour);
+    }
+done:
     cow_where_done(&where);
     return cow_leave_pointer(opened);
 }
@@ -145,7 +152,7 @@ int cow_dataset_before_write(cow_object *o)
     if (cow_object_classify(o) < 0)
         return -1;
     if (o->home == NULL || (o->home->file == NULL && !o->home->foreign))
-        return 0;
+        return cow_home_may_write(o->home, "write to", NULL);
     /* The first write of a transaction notes the path; asking for it at each costs more than a small write does. */
     noted = o->dataset != NULL && cow_dataset_array(o->dataset)->written;
     path = noted ? NULL : cow_object_path(o);

@@ -23,11 +23,18 @@ void *cow_datatype_open_callback(void *object, const H5VL_loc_params_t *loc, con
     COW_QUIET;
     cow_object *o = object, *opened = NULL;
     cow_where where;
+    cow_detour detour;
     void *native;
 
-    if (cow_locate_name(o, loc, name, COW_TO_READ, &where) == 0 &&
-        (native = H5VLdatatype_open(where.native, &where.loc, cow_native_id(), where.name, tapl, dxpl, req)) != NULL)
+    if (cow_locate_name(o, loc, name, COW_TO_READ, &where) < 0)
+        goto done;
+    if ((native = H5VLdatatype_open(where.native, &where.loc, cow_native_id(), where.name, tapl, dxpl, req)) != NULL)
         opened = cow_object_wrap(o, native, H5I_DATATYPE, false);
+    else if (cow_detour_begin(&where, where.name, tapl, &detour)) {
+        opened = cow_datatype_open_callback(detour.file, &detour.loc, detour.name, tapl, dxpl, req);
+        cow_detour_end(&detour);
+    }
+done:
     cow_where_done(&where);
     return cow_leave_pointer(opened);
 }

@@ -1,11 +1,15 @@
 /* File drivers other than the default one (sec2). They know nothing of histories: files that are made with them have
- * none, and files with a history are read with them and never written. What such a driver would write over is asked for
- * before it is called, since some of them change or empty files while they open them; the fence keeps the others out,
- * but with a message that nobody understands. */
+ * none, and files with a history are read with them. For writing,
+ *   - a driver that does by other means what sec2 does (stdio, direct, log, core with backing store) is replaced by the
+ *     default one, which keeps the history;
+ *   - core without backing store gets the newest state as an image, in which it works as it does natively;
+ *   - all others are refused. What they would write over is asked for before they are called, since some of them change or
+ *     empty files while they open them; the fence keeps the others out, but with a message that nobody understands. */
 #include "vol/vol.h"
 
 #include "ids.h"
 #include "journal/driver.h"
+#include "journal/journal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +18,7 @@
 
 /* Members of a family are looked at as far: it goes on in the next one as it grows, also past a gap. */
 #define FAMILY_MEMBERS 1000
+#define IMAGE_SUFFIX   " (in memory)"
 
 bool cow_default_driver(hid_t fapl)
 {
@@ -84,10 +89,89 @@ bool cow_driver_writes(hid_t fapl, bool creating)
     return backed;
 }
 
+static bool has_history(const char *file, hid_t plain)
+{
+    return access(file, F_OK) == 0 && (cow_has_history(file, plain, NULL) || cow_journal_present(file));
+}
+
+cow_driver_way cow_driver_choose(const char *name, unsigned flags, hid_t fapl)
+{
+    hid_t driver = H5Pget_driver(fapl), plain;
+    cow_driver_way way = COW_DRIVER_AS_IT_IS;
+    bool writing = flags & H5F_ACC_RDWR, same = false;
+    size_t increment, size = 0;
+    hbool_t backed = true;
+    void *image = NULL;
+
+    H5E_BEGIN_TRY
+    {
+        if (driver == H5FD_CORE) {
+            if (H5Pget_fapl_core(fapl, &increment, &backed) < 0)
+                backed = true; /* chosen by the environment */
+            same = H5Pget_file_image(fapl, &image, &size) >= 0 && size == 0;
+        } else
+            same = driver == H5FD_STDIO || driver == H5FD_LOG;
+#ifdef H5_HAVE_DIRECT
+        same = same || driver == H5FD_DIRECT;
+#endif
+    }
+    H5E_END_TRY
+    if (image != NULL)
+        H5free_memory(image);
+    if (!same || (backed && !writing) || (plain = cow_sec2_fapl()) < 0)
+        return way;
+    if (has_history(name, plain))
+        way = backed ? COW_DRIVER_DEFAULT : COW_DRIVER_IMAGE;
+    H5Pclose(plain);
+    if (way == COW_DRIVER_DEFAULT && driver == H5FD_LOG)
+        fprintf(stderr,
+                "h5cow: %s: the file has a history, which h5cow writes itself: the file driver log logs nothing\n",
+                name);
+    return way;
+}
+
+/* Where the image of a file is kept in memory: for all its names the same, in its folder, and no file. */
+static char *image_name(const char *name)
+{
+    char *real = realpath(name, NULL), *image;
+    const char *from = real == NULL ? name : real;
+    size_t length = strlen(from);
+
+    if ((image = malloc(length + sizeof IMAGE_SUFFIX + 40)) != NULL) {
+        sprintf(image, "%s%s", from, IMAGE_SUFFIX);
+        for (unsigned n = 2; access(image, F_OK) == 0; n++)
+            sprintf(image + length, "%s %u", IMAGE_SUFFIX, n);
+    } else
+        cow_error(COW_MEMORY, "%s: no memory to open the file", name);
+    free(real);
+    return image;
+}
+
+int cow_driver_image(const char *name, hid_t under, char **image)
+{
+    void *bytes;
+    size_t size;
+    int status = -1;
+
+    if ((*image = image_name(name)) == NULL || cow_journal_image(name, &bytes, &size) < 0)
+        goto done;
+    if (H5Pset_file_image(under, bytes, size) < 0)
+        cow_error_native("%s: no memory for a file of %zu bytes", name, size);
+    else
+        status = 0;
+    free(bytes);
+done:
+    if (status < 0) {
+        free(*image);
+        *image = NULL;
+    }
+    return status;
+}
+
 /* -1: FILE, which is NAME or a part of it, has a history. */
 static int check_file(const char *file, const char *name, unsigned flags, hid_t driver, hid_t plain)
 {
-    if (access(file, F_OK) != 0 || (!cow_has_history(file, plain, NULL) && !cow_journal_present(file)))
+    if (!has_history(file, plain))
         return 0;
     return cow_error(
         COW_READ_ONLY,
@@ -96,6 +180,31 @@ static int check_file(const char *file, const char *name, unsigned flags, hid_t 
         "can write: h5cow export %s OUT",
         file, flags & H5F_ACC_EXCL ? "File exists (errno = 17): " : "", name_of(driver),
         file == name ? "" : ", as a part of ", file == name ? "" : name, file);
+}
+
+void cow_driver_explain(const char *name, hid_t fapl, hid_t under, hid_t *stack)
+{
+    void *native = NULL;
+    hid_t driver = H5Pget_driver(fapl);
+
+    H5E_BEGIN_TRY
+    {
+        native = H5VLfile_open(name, H5F_ACC_RDONLY, under, H5P_DATASET_XFER_DEFAULT, NULL);
+    }
+    H5E_END_TRY
+    if (native == NULL)
+        return;
+    if (cow_file_versioned(native) != 0) {
+        cow_error_clear();
+        H5Eclose_stack(*stack);
+        *stack = H5I_INVALID_HID;
+        cow_error(
+            COW_READ_ONLY,
+            "%s: it has a history, which only HDF5's default file driver (sec2) keeps, and %s would write over it: "
+            "open the file by its name, with the default driver",
+            name, name_of(driver));
+    }
+    cow_native_file_close(native);
 }
 
 /* FORMAT is the program's, as HDF5 itself uses it for this driver. */

@@ -20,6 +20,7 @@
 static struct {
     bool at_close; /* H5atclose was called since the library was opened */
     bool at_exit;  /* atexit was called: once for the process */
+    bool closing;  /* HDF5 closes: files were let go */
     int operation; /* number that HDF5 gave to the private operation, 0: none */
 } exiting;
 
@@ -29,18 +30,30 @@ static void report(const cow_file *file)
     cow_error_clear();
 }
 
-/* One file: its id, or one made for it. LAST: HDF5 closes. */
+/* The file of an object, by its id or one made for it. Of a file itself HDF5 would tell the one that it is mounted in. */
+static hid_t file_of(hid_t id)
+{
+    if (H5Iget_type(id) != H5I_FILE)
+        return H5Iget_file_id(id);
+    return H5Iinc_ref(id) < 0 ? H5I_INVALID_HID : id;
+}
+
+/* LAST: HDF5 closes. A file whose close has failed is closed then: to the program it was the first time, and HDF5
+ * 1.14.5 crashes at its end when three ids of one file are left. */
 static void commit_file(hid_t id, bool last)
 {
-    H5VL_optional_args_t args = {.op_type = exiting.operation, .args = &last};
+    cow_exit_request request = {.last = last};
+    H5VL_optional_args_t args = {.op_type = exiting.operation, .args = &request};
     char connector[sizeof COW_CONNECTOR_NAME + 1] = "";
     hid_t file;
 
     if (H5VLget_connector_name(id, connector, sizeof connector) < 0 || strcmp(connector, COW_CONNECTOR_NAME) != 0 ||
-        (file = H5Iget_file_id(id)) < 0)
+        (file = file_of(id)) < 0)
         return;
     H5VLfile_optional_op(file, &args, H5P_DATASET_XFER_DEFAULT, H5ES_NONE);
     H5Fclose(file);
+    if (last && request.given_up && file == id)
+        H5Fclose(file);
 }
 
 static void commit_files(bool last)
@@ -57,6 +70,15 @@ static void commit_files(bool last)
     free(ids);
 }
 
+/* What no id of the program leads to. */
+static void commit_others(bool last)
+{
+    if (cow_native_enter() == 0) {
+        cow_file_commit_all(last, report);
+        cow_native_leave();
+    }
+}
+
 static void commit_at_exit(void)
 {
     /* the library may have been closed by hand, and then there is nothing to do */
@@ -67,10 +89,7 @@ static void commit_at_exit(void)
         commit_files(false);
     }
     H5E_END_TRY
-    if (cow_native_enter() == 0) { /* what no id of the program leads to */
-        cow_file_commit_all(report);
-        cow_native_leave();
-    }
+    commit_others(false);
     cow_error_clear();
 }
 
@@ -78,9 +97,11 @@ static void commit_at_close(void *context)
 {
     (void)context;
     exiting.at_close = false;
+    exiting.closing = true;
     H5E_BEGIN_TRY
     {
         commit_files(true);
+        commit_others(true);
         H5VLunregister_opt_operation(H5VL_SUBCLS_FILE, OPERATION_NAME);
     }
     H5E_END_TRY
@@ -104,7 +125,16 @@ int cow_exit_prepare(bool writable)
         H5atclose(commit_at_close, NULL) < 0)
         return cow_error_native("cannot make sure that changes are committed when the program exits");
     exiting.at_close = true;
+    exiting.closing = false;
     return 0;
+}
+
+bool cow_exit_closing(void)
+{
+    bool closing = exiting.closing;
+
+    exiting.closing = false;
+    return closing;
 }
 
 bool cow_exit_operation(int operation)
@@ -112,8 +142,12 @@ bool cow_exit_operation(int operation)
     return exiting.operation != 0 && operation == exiting.operation;
 }
 
-void cow_exit_commit(cow_file *file, const void *last)
+void cow_exit_commit(const cow_home *home, void *native, cow_exit_request *request)
 {
-    if ((*(const bool *)last ? cow_file_let_go(file) : cow_file_commit_left(file)) < 0)
-        report(file);
+    request->given_up = home->failed;
+    if (home->file != NULL &&
+        (request->last ? cow_file_let_go(home->file, native) : cow_file_commit_left(home->file)) < 0)
+        report(home->file);
+    for (size_t i = 0; i < home->mounted_count; i++) /* the program may have no id of it any more */
+        cow_exit_commit(home->mounted[i], NULL, &(cow_exit_request){.last = request->last});
 }

@@ -6,13 +6,13 @@
 #include "vol/vol.h"
 
 #include "journal/driver.h"
+#include "witness.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #define DXPL H5P_DATASET_XFER_DEFAULT
@@ -24,19 +24,6 @@
 #define BLOCK_DEFAULT  2048
 
 /* ---- for open and create ---- */
-
-void cow_witness(const char *name)
-{
-    const char *witness = getenv("H5COW_WITNESS");
-    struct iovec line[] = {{(char *)(uintptr_t)name, strlen(name)}, {"\n", 1}};
-    int file;
-
-    if (witness == NULL || (file = open(witness, O_WRONLY | O_APPEND | O_CLOEXEC)) < 0)
-        return;
-    if (writev(file, line, 2) < 0)
-        errno = 0; /* nobody is to fail for this */
-    close(file);
-}
 
 void cow_raised_bounds(hid_t fapl, H5F_libver_t *low, H5F_libver_t *high)
 {
@@ -146,7 +133,8 @@ static cow_home *join(void *native, const char *name, const char *given_name, co
 cow_object *cow_file_join(void *native, const char *name, const char *given_name, const char *version, bool writable,
                           bool created, const cow_options *options, hid_t fapl)
 {
-    cow_home *home = writable && !created && cow_file_check_journal(native, name) < 0
+    /* what another driver could open for writing is no file on the disk, whose history would not be safe */
+    cow_home *home = writable && !created && cow_default_driver(fapl) && cow_file_check_journal(native, name) < 0
                          ? NULL
                          : join(native, name, given_name, version, writable, created, options, fapl);
     cow_object *object = home == NULL ? NULL : cow_object_new(home, native, H5I_FILE);
@@ -265,7 +253,7 @@ static cow_object *open_known(void *native, const char *name, const char *given_
         cow_error_where(name, "cannot use its history");
         goto failed;
     }
-    if (history == 0 && given_name != NULL) {
+    if (history == 0 && revision != NULL && given_name != NULL) {
         cow_error(COW_NOT_FOUND, "%s: the file has no history, so there is no revision '%s' of it", name, revision);
         goto failed;
     }
@@ -278,12 +266,16 @@ static cow_object *open_known(void *native, const char *name, const char *given_
                   name);
         goto failed;
     }
-    if (history == 0)
-        return cow_file_pass(native, false, options);
-    if (!ours && revision == NULL)
+    if (history == 0) {
+        object = cow_file_pass(native, false, options);
+        if (object != NULL && (flags & H5F_ACC_RDWR))
+            cow_home_plain(object->home, name);
+        return object;
+    }
+    if (!ours && revision == NULL && !(flags & H5F_ACC_RDWR))
         return cow_file_pass(native, true, options); /* read natively, through the views */
     if (revision == NULL)
-        return cow_file_join(native, name, NULL, NULL, flags & H5F_ACC_RDWR, false, options, fapl);
+        return cow_file_join(native, name, given_name, NULL, flags & H5F_ACC_RDWR, false, options, fapl);
     /* resolved on the history's own handle: on this one HDF5 cannot read text yet (POST_OPEN comes later) */
     if ((file = cow_file_attach(native, name, false, false, options)) == NULL)
         goto failed;
@@ -314,72 +306,123 @@ static int without_swmr(const char *name, hid_t fapl, unsigned *flags, bool *his
     return 0;
 }
 
+/* A program that wants an old format is not to fail on the newer one of a file with history; and of an empty file that is
+ * opened for writing HDF5 makes one. */
+static int raise_bounds(const char *name, unsigned flags, hid_t fapl, hid_t under)
+{
+    H5F_libver_t low, high;
+    bool abandoned;
+
+    if (H5Pget_libver_bounds(fapl, &low, &high) < 0 ||
+        ((high >= H5F_LIBVER_V110 || !cow_has_history(name, fapl, NULL)) &&
+         (!(flags & H5F_ACC_RDWR) || !cow_journal_unfinished(name, &abandoned))))
+        return 0;
+    cow_raised_bounds(fapl, &low, &high);
+    return H5Pset_libver_bounds(under, low, high) < 0 ? cow_error_native("%s: cannot prepare to open the file", name)
+                                                      : 0;
+}
+
+/* An opening of a file by the application. */
+typedef struct opening {
+    const char *name;                  /* of the file */
+    const char *given_name, *revision; /* where it was called otherwise; or NULL */
+    char *base, *image;                /* what NAME points to, perhaps */
+    cow_options *options;
+    hid_t given; /* the application's list */
+    hid_t fapl;  /* the same, perhaps with the default driver in the place of its own */
+    hid_t under; /* for the native connector */
+    unsigned flags, native_flags;
+    bool ours; /* with the one driver under which history is kept */
+    bool swmr; /* a file with history, for single-writer/multiple-readers */
+} opening;
+
+static int choose_driver(opening *o)
+{
+    cow_driver_way way;
+
+    if ((o->ours = cow_default_driver(o->given)) || o->revision != NULL)
+        return 0;
+    way = cow_driver_choose(o->name, o->flags, o->given);
+    if (way == COW_DRIVER_DEFAULT) {
+        if ((o->fapl = H5Pcopy(o->given)) < 0 || H5Pset_fapl_sec2(o->fapl) < 0 || H5Pset_fapl_sec2(o->under) < 0)
+            return cow_error_native("%s: cannot prepare to open the file", o->name);
+        o->ours = true;
+    } else if (way == COW_DRIVER_IMAGE) {
+        if (cow_driver_image(o->name, o->under, &o->image) < 0)
+            return -1;
+        o->given_name = o->name;
+        o->name = o->image;
+    } else if ((o->flags & H5F_ACC_RDWR) && cow_driver_check(o->name, H5F_ACC_RDWR, o->given) < 0)
+        return -1;
+    return 0;
+}
+
+/* Everything before native HDF5 is called. */
+static int prepare(opening *o, const char *name)
+{
+    o->name = name;
+    if ((o->options = cow_fapl_options(o->given)) == NULL || split_revision(name, &o->base, &o->revision) < 0 ||
+        (o->under = cow_native_fapl(o->given)) < 0)
+        return -1;
+    if (o->revision != NULL) {
+        o->given_name = name;
+        o->name = o->base;
+    } else if (o->options->at != NULL && (!(o->flags & H5F_ACC_RDWR) || cow_has_history(name, o->given, NULL)))
+        o->revision = o->options->at;
+    if (o->revision != NULL && (o->flags & H5F_ACC_RDWR))
+        return refuse_write(o->name, o->revision);
+    if (choose_driver(o) < 0)
+        return -1;
+    if (o->ours && ((o->options->adopt && (o->flags & H5F_ACC_RDWR) && cow_adopt(o->name, o->fapl, o->options) < 0) ||
+                    without_swmr(o->name, o->fapl, &o->native_flags, &o->swmr) < 0 || cow_small_blocks(o->under) < 0 ||
+                    raise_bounds(o->name, o->flags, o->fapl, o->under) < 0))
+        return -1;
+    return cow_file_use_journal(o->under, o->fapl, o->options);
+}
+
+static void remember(const opening *o, cow_object *object)
+{
+    cow_file_remember(object, o->given);
+    cow_options_missed(false);
+    if (o->fapl != o->given)
+        object->home->driver = H5Pcopy(o->given);
+    if (o->swmr) {
+        object->home->swmr_read = o->flags & H5F_ACC_SWMR_READ;
+        if (o->flags & H5F_ACC_SWMR_WRITE)
+            cow_home_start_swmr(object->home);
+    }
+}
+
 void *cow_file_open_callback(const char *name, unsigned flags, hid_t fapl, hid_t dxpl, void **req)
 {
     COW_QUIET;
-    cow_options *options = cow_fapl_options(fapl);
+    opening o = {.given = fapl, .fapl = fapl, .under = H5I_INVALID_HID, .flags = flags, .native_flags = flags};
+    hid_t stack = H5I_INVALID_HID;
     cow_object *object = NULL;
-    const char *revision = NULL, *given_name = NULL;
-    char *base = NULL;
-    hid_t under = H5I_INVALID_HID, stack = H5I_INVALID_HID;
-    H5F_libver_t low, high;
-    unsigned native_flags = flags;
-    bool ours, abandoned, history = false;
     void *native;
 
-    cow_witness(name);
-    if (options == NULL || split_revision(name, &base, &revision) < 0 || (under = cow_native_fapl(fapl)) < 0)
-        goto done;
-    ours = cow_default_driver(fapl);
-    if (revision != NULL) {
-        given_name = name;
-        name = base;
-    } else if (options->at != NULL && (!(flags & H5F_ACC_RDWR) || cow_has_history(name, fapl, NULL)))
-        revision = options->at;
-    if (revision != NULL && (flags & H5F_ACC_RDWR)) {
-        refuse_write(name, revision);
-        goto done;
+    cow_witness(COW_WITNESS_OPENED, name);
+    if (prepare(&o, name) == 0) {
+        if ((native = H5VLfile_open(o.name, o.native_flags, o.under, dxpl, req)) == NULL) {
+            stack = H5Eget_current_stack(); /* programs read the reason there; closing the lists would clear it */
+            if (!o.ours && (flags & H5F_ACC_RDWR))
+                cow_driver_explain(o.name, fapl, o.under, &stack);
+        } else
+            object = open_known(native, o.name, o.given_name, o.revision, flags, o.options, o.fapl, o.ours);
     }
-    if (!ours && (flags & H5F_ACC_RDWR) && cow_driver_check(name, H5F_ACC_RDWR, fapl) < 0)
-        goto done;
-    if (options->adopt && ours && (flags & H5F_ACC_RDWR) && cow_adopt(name, fapl, options) < 0)
-        goto done;
-    if (ours && (without_swmr(name, fapl, &native_flags, &history) < 0 || cow_small_blocks(under) < 0))
-        goto done;
-    /* A program that wants an old format is not to fail on the newer one of a file with history; and of an empty file that
-     * is opened for writing HDF5 makes one. */
-    if (ours && H5Pget_libver_bounds(fapl, &low, &high) >= 0 &&
-        ((high < H5F_LIBVER_V110 && cow_has_history(name, fapl, NULL)) ||
-         ((flags & H5F_ACC_RDWR) && cow_journal_unfinished(name, &abandoned)))) {
-        cow_raised_bounds(fapl, &low, &high);
-        if (H5Pset_libver_bounds(under, low, high) < 0) {
-            cow_error_native("%s: cannot prepare to open the file", name);
-            goto done;
-        }
-    }
-    if (cow_file_use_journal(under, fapl, options) < 0)
-        goto done;
-    if ((native = H5VLfile_open(name, native_flags, under, dxpl, req)) == NULL)
-        stack = H5Eget_current_stack(); /* programs read the reason there; closing the lists would clear it */
-    else
-        object = open_known(native, name, given_name, revision, flags, options, fapl, ours);
-    cow_file_remember(object, fapl);
     if (object != NULL)
-        cow_options_missed(false);
-    if (object != NULL && history) {
-        object->home->swmr_read = flags & H5F_ACC_SWMR_READ;
-        if (flags & H5F_ACC_SWMR_WRITE)
-            cow_home_start_swmr(object->home);
-    }
-done:
-    if (under >= 0)
-        H5Pclose(under);
-    if (object == NULL && revision != NULL && revision == options->at)
+        remember(&o, object);
+    else if (o.revision != NULL && o.options != NULL && o.revision == o.options->at)
         cow_options_missed(true);
+    if (o.fapl != o.given && o.fapl >= 0)
+        H5Pclose(o.fapl);
+    if (o.under >= 0)
+        H5Pclose(o.under);
     if (object == NULL)
-        cow_error_in_file(name);
-    cow_options_free(options);
-    free(base);
+        cow_error_in_file(o.given_name != NULL && o.image != NULL ? o.given_name : o.name);
+    cow_options_free(o.options);
+    free(o.base);
+    free(o.image);
     if (stack >= 0)
         H5Eset_current_stack(stack);
     return cow_leave_pointer(object);
@@ -391,6 +434,8 @@ static int patch_fapl(const cow_home *home, hid_t fapl)
 {
     if (cow_file_show_sec2(fapl) < 0)
         return -1;
+    if (home->driver > 0 && H5Pset_driver(fapl, H5Pget_driver(home->driver), H5Pget_driver_info(home->driver)) < 0)
+        return cow_error_native("cannot give back the file driver");
     if ((home->file != NULL && home->bounds && H5Pset_libver_bounds(fapl, home->low, home->high) < 0) ||
         (home->blocks && (H5Pset_meta_block_size(fapl, home->metadata_block) < 0 ||
                           H5Pset_small_data_block_size(fapl, home->raw_block) < 0)))
@@ -625,6 +670,17 @@ static int start_swmr(cow_home *home, void *native)
     return 0;
 }
 
+static herr_t get_image(cow_home *home, void *native, H5VL_optional_args_t *args, hid_t dxpl, void **req)
+{
+    const H5VL_native_file_optional_args_t *wanted = args->args;
+
+    if (flush(home, H5F_SCOPE_LOCAL) < 0 || H5VLfile_optional(native, cow_native_id(), args, dxpl, req) < 0)
+        return -1;
+    if (home != NULL && home->file != NULL && wanted->get_file_image.buf != NULL)
+        cow_file_mend_image(wanted->get_file_image.buf, *wanted->get_file_image.image_len);
+    return 0;
+}
+
 herr_t cow_file_optional_callback(void *object, H5VL_optional_args_t *args, hid_t dxpl, void **req)
 {
     COW_QUIET;
@@ -634,8 +690,8 @@ herr_t cow_file_optional_callback(void *object, H5VL_optional_args_t *args, hid_
     bool history = home != NULL && (home->file != NULL || home->foreign);
 
     if (cow_exit_operation(args->op_type)) {
-        if (home != NULL && home->file != NULL)
-            cow_exit_commit(home->file, args->args);
+        if (home != NULL)
+            cow_exit_commit(home, native, args->args);
         return cow_leave(0);
     }
     switch (args->op_type) {
@@ -670,10 +726,14 @@ herr_t cow_file_optional_callback(void *object, H5VL_optional_args_t *args, hid_
             return cow_leave(0);
         }
         break;
-    case H5VL_NATIVE_FILE_GET_FILE_IMAGE:
-        if (flush(home, H5F_SCOPE_LOCAL) < 0)
+    case H5VL_NATIVE_FILE_GET_VFD_HANDLE:
+        if (home != NULL && home->driver > 0) {
+            refuse(home, "the handle of a file driver in whose place h5cow writes the file");
             return cow_leave(-1);
+        }
         break;
+    case H5VL_NATIVE_FILE_GET_FILE_IMAGE:
+        return cow_leave(get_image(home, native, args, dxpl, req));
     default:
         if (history && args->op_type > H5VL_NATIVE_FILE_POST_OPEN) {
             cow_error(COW_UNSUPPORTED, "operation %d on files is not known to this h5cow, and could write",
@@ -806,4 +866,16 @@ herr_t cow_file_close_callback(void *object, hid_t dxpl, void **req)
     /* What the release could still report has been reported by the commit above. */
     cow_object_free(o);
     return cow_leave(0);
+}
+
+int cow_file_close_unnamed(cow_object *file)
+{
+    int done, status = 0;
+
+    cow_object_drop_root(file);
+    done = close_one_of_several(file);
+    cow_object_release_last(file);
+    if (done <= 0 && cow_native_file_close(file->native) < 0)
+        status = -1;
+    return cow_object_free(file) < 0 ? -1 : status;
 }

@@ -22,11 +22,18 @@ void *cow_group_open_callback(void *object, const H5VL_loc_params_t *loc, const 
     COW_QUIET;
     cow_object *o = object, *opened = NULL;
     cow_where where;
+    cow_detour detour;
     void *native;
 
-    if (cow_locate_name(o, loc, name, COW_TO_READ, &where) == 0 &&
-        (native = H5VLgroup_open(where.native, &where.loc, cow_native_id(), where.name, gapl, dxpl, req)) != NULL)
+    if (cow_locate_name(o, loc, name, COW_TO_READ, &where) < 0)
+        goto done;
+    if ((native = H5VLgroup_open(where.native, &where.loc, cow_native_id(), where.name, gapl, dxpl, req)) != NULL)
         opened = cow_object_wrap(o, native, H5I_GROUP, false);
+    else if (cow_detour_begin(&where, where.name, gapl, &detour)) {
+        opened = cow_group_open_callback(detour.file, &detour.loc, detour.name, gapl, dxpl, req);
+        cow_detour_end(&detour);
+    }
+done:
     cow_where_done(&where);
     return cow_leave_pointer(opened);
 }
@@ -145,6 +152,7 @@ herr_t cow_group_optional_callback(void *object, H5VL_optional_args_t *args, hid
     H5VL_native_group_optional_args_t *given = args->args, native;
     H5VL_optional_args_t again = {.op_type = args->op_type, .args = &native};
     cow_where where = {0};
+    cow_detour detour;
     cow_listed listed;
     cow_loud loud;
     herr_t status = -1;
@@ -172,6 +180,11 @@ herr_t cow_group_optional_callback(void *object, H5VL_optional_args_t *args, hid
         if (status >= 0 && stat != NULL && o->home != NULL && o->home->version != NULL)
             status = stat->type == H5G_LINK ? cow_version_link_length(o, &where, &stat->linklen)
                                             : cow_show_stat(o->home, stat);
+        else if (status < 0 && given->get_objinfo.follow_link && cow_detour_by_name(&where, &detour)) {
+            native.get_objinfo.loc_params = detour.loc;
+            status = cow_group_optional_callback(detour.file, &again, dxpl, req);
+            cow_detour_end(&detour);
+        }
         break;
     }
     default:

@@ -6,21 +6,30 @@
  */
 #include "vol/vol.h"
 
+#include "witness.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Every home of this process. A wrapped object says nothing but its file's number, so this has to be searched. */
-static cow_home *homes;
-
-/* The file that was last asked for with H5VL_OBJECT_GET_FILE, and how many wrap contexts HDF5 has made since. */
-static void *asked_file;
-static unsigned asked_age;
+static struct {
+    /* Every home of this process. A wrapped object says nothing but its file's number, so this has to be searched. */
+    cow_home *homes;
+    /* The file that was last asked for with H5VL_OBJECT_GET_FILE, and how many wrap contexts HDF5 has made since. */
+    void *asked_file;
+    unsigned asked_age;
+    /* The dataset that is being read, native. */
+    void *read_dataset;
+    /* The home of the object that HDF5 is asked about, while it is, for messages; functions of the application ask about
+     * others meanwhile. */
+    const cow_home *work[8];
+    unsigned works;
+} now;
 
 void cow_file_asked(void *native)
 {
-    asked_file = native;
-    asked_age = 0;
+    now.asked_file = native;
+    now.asked_age = 0;
 }
 
 /* HDF5 wraps files for two purposes. One is an id for the application (H5Iget_file_id): then it has just asked for the
@@ -28,40 +37,32 @@ void cow_file_asked(void *native)
  * file is closed: such a wrapper must not have a home, or it would keep the file open for ever. */
 bool cow_file_was_asked(const void *native)
 {
-    bool asked = asked_file != NULL && asked_file == native && asked_age <= 1;
+    bool asked = now.asked_file != NULL && now.asked_file == native && now.asked_age <= 1;
 
-    asked_file = NULL;
+    now.asked_file = NULL;
     return asked;
 }
 
-/* The dataset that is being read, native. */
-static void *read_dataset;
-
 void cow_reading(void *native_dataset)
 {
-    read_dataset = native_dataset;
+    now.read_dataset = native_dataset;
 }
 
 void *cow_reading_for(const void *native_file)
 {
-    return cow_file_of_handle(native_file) ? read_dataset : NULL;
+    return cow_file_of_handle(native_file) ? now.read_dataset : NULL;
 }
 
 void cow_wrapping_begins(void)
 {
-    asked_age++;
+    now.asked_age++;
 }
 
 /* ---- leaving a callback ---- */
 
-/* The home of the object that HDF5 is asked about, while it is, for messages; functions of the application ask about
- * others meanwhile. */
-static const cow_home *work[8];
-static unsigned works;
-
 static const cow_home *at_work(void)
 {
-    return works > 0 && works <= sizeof work / sizeof *work ? work[works - 1] : NULL;
+    return now.works > 0 && now.works <= sizeof now.work / sizeof *now.work ? now.work[now.works - 1] : NULL;
 }
 
 herr_t cow_leave(herr_t status)
@@ -91,8 +92,11 @@ static void home_free(cow_home *home)
 {
     for (size_t i = 0; i < COW_SPARES; i++)
         free(home->spare[i]);
+    if (home->driver > 0 && H5Iis_valid(home->driver) > 0)
+        H5Pclose(home->driver);
     free(home->version);
     free(home->given_name);
+    free(home->plain);
     free(home->mounted);
     cow_options_free(home->options);
     free(home);
@@ -113,7 +117,7 @@ static void *find_opened(const cow_file *file, const H5O_token_t *token)
 {
     H5O_token_t its;
 
-    for (const cow_home *h = homes; h != NULL; h = h->next)
+    for (const cow_home *h = now.homes; h != NULL; h = h->next)
         for (cow_object *o = h->file == file ? h->datasets : NULL; o != NULL; o = o->next_dataset) {
             if (cow_object_token(o, &its) < 0)
                 cow_error_clear();
@@ -149,7 +153,7 @@ cow_home *cow_home_new(void *native_file, cow_file *file, const char *given_name
         goto failed;
     if (cow_native_info((cow_loc){native_file, H5I_FILE}, NULL, H5O_INFO_BASIC, &info) < 0)
         goto failed;
-    for (cow_home *c = file == NULL ? NULL : homes; c != NULL; c = c->next)
+    for (cow_home *c = file == NULL ? NULL : now.homes; c != NULL; c = c->next)
         if (c->file == file) {
             home->swmr_write = home->swmr_write || c->swmr_write;
             home->cache = c->cache;
@@ -157,12 +161,18 @@ cow_home *cow_home_new(void *native_file, cow_file *file, const char *given_name
     cow_file_find_opened(find_opened);
     home->root = info.token;
     home->file = file; /* the caller's reference becomes the home's, now that nothing can fail */
-    home->next = homes;
-    homes = home;
+    home->next = now.homes;
+    now.homes = home;
     return home;
 failed:
     home_free(home);
     return NULL;
+}
+
+void cow_home_plain(cow_home *home, const char *name)
+{
+    if (home->plain == NULL && getenv(COW_WITNESS_VARIABLE) != NULL)
+        home->plain = realpath(name, NULL); /* NULL: it is not told of */
 }
 
 cow_home *cow_home_reference(cow_home *home)
@@ -178,7 +188,7 @@ int cow_home_release(cow_home *home)
 
     if (home == NULL || --home->references > 0)
         return 0;
-    for (cow_home **p = &homes; *p != NULL; p = &(*p)->next)
+    for (cow_home **p = &now.homes; *p != NULL; p = &(*p)->next)
         if (*p == home) {
             *p = home->next;
             break;
@@ -195,22 +205,27 @@ int cow_home_release(cow_home *home)
     return status;
 }
 
+void cow_home_forget_all(void)
+{
+    memset(&now, 0, sizeof now);
+}
+
 cow_wrapping *cow_home_wrap(cow_home *home, bool unnamed, bool detached)
 {
     cow_wrapping *wrapping = &home->wrapping[unnamed][detached];
 
     *wrapping = (cow_wrapping){home, unnamed, detached};
     home->wrappings++;
-    if (works < sizeof work / sizeof *work)
-        work[works] = home;
-    works++;
+    if (now.works < sizeof now.work / sizeof *now.work)
+        now.work[now.works] = home;
+    now.works++;
     return wrapping;
 }
 
 void cow_home_unwrap(cow_home *home)
 {
     if (home != NULL)
-        works--;
+        now.works--;
     if (home != NULL && --home->wrappings == 0 && home->references == 0)
         home_free(home);
 }
@@ -235,13 +250,27 @@ static void *borrow_file(void *native, H5I_type_t type, hid_t *id)
         return NULL;
     }
     if (ids == 0) {
-        asked_file = NULL;
+        now.asked_file = NULL;
         if ((*id = H5VLwrap_register(file, H5I_FILE)) < 0) {
             cow_error_native("cannot use the file of an object");
             return NULL;
         }
     }
     return file;
+}
+
+/* HOME is that of a file without history, in which NATIVE is: where HDF5 itself opened it, nobody has told its name. */
+static void note_plain(cow_home *home, void *native, H5I_type_t type)
+{
+    H5VL_file_get_args_t get = {.op_type = H5VL_FILE_GET_NAME};
+    char name[4096];
+    size_t length = 0;
+
+    get.args.get_name =
+        (H5VL_file_get_name_args_t){.type = type, .buf_size = sizeof name, .buf = name, .file_name_len = &length};
+    if (getenv(COW_WITNESS_VARIABLE) != NULL &&
+        H5VLfile_get(native, cow_native_id(), &get, H5P_DATASET_XFER_DEFAULT, NULL) >= 0 && length < sizeof name)
+        cow_home_plain(home, name);
 }
 
 /* A file that was opened by HDF5 itself, to follow an external link: it gets its history here. */
@@ -268,8 +297,9 @@ static cow_home *home_foreign(cow_home *near, void *native, H5I_type_t type, uns
     }
     home->references = 1;
     home->fileno = fileno;
-    home->next = homes;
-    homes = home;
+    home->next = now.homes;
+    now.homes = home;
+    note_plain(home, native, type);
     return home;
 }
 
@@ -280,7 +310,7 @@ cow_home *cow_home_of(cow_home *near, void *native, H5I_type_t type, const H5O_i
     if (near != NULL && near->fileno == info->fileno)
         return cow_home_reference(near);
     /* Prefer a head: it is what an external link or a mount point means. */
-    for (cow_home *c = homes; c != NULL; c = c->next)
+    for (cow_home *c = now.homes; c != NULL; c = c->next)
         if (c->fileno == info->fileno && (found == NULL || found->version != NULL))
             found = c;
     return found != NULL ? cow_home_reference(found) : home_foreign(near, native, type, info->fileno);
@@ -288,7 +318,7 @@ cow_home *cow_home_of(cow_home *near, void *native, H5I_type_t type, const H5O_i
 
 cow_home *cow_home_find(unsigned long fileno)
 {
-    for (cow_home *c = homes; c != NULL; c = c->next)
+    for (cow_home *c = now.homes; c != NULL; c = c->next)
         if (c->fileno == fileno)
             return c;
     return NULL;
@@ -296,14 +326,14 @@ cow_home *cow_home_find(unsigned long fileno)
 
 void cow_home_cache_asked(cow_home *home, const cow_cache_sizes *asked)
 {
-    for (cow_home *c = homes; c != NULL; c = c->next)
+    for (cow_home *c = now.homes; c != NULL; c = c->next)
         if (c == home || (home->file != NULL && c->file == home->file))
             c->cache = *asked;
 }
 
 void cow_home_start_swmr(cow_home *home)
 {
-    for (cow_home *c = home->file == NULL ? NULL : homes; c != NULL; c = c->next)
+    for (cow_home *c = home->file == NULL ? NULL : now.homes; c != NULL; c = c->next)
         if (c->file == home->file)
             c->swmr_write = true;
 }
@@ -312,7 +342,7 @@ bool cow_home_last(const cow_home *home)
 {
     unsigned references = 0;
 
-    for (cow_home *c = homes; c != NULL; c = c->next)
+    for (cow_home *c = now.homes; c != NULL; c = c->next)
         if (c->file == home->file)
             references += c->references;
     return references == 1;
@@ -322,7 +352,7 @@ bool cow_home_last_head(const cow_home *home)
 {
     unsigned references = 0;
 
-    for (cow_home *c = homes; c != NULL; c = c->next)
+    for (cow_home *c = now.homes; c != NULL; c = c->next)
         if (c->file == home->file && c->version == NULL)
             references += c->references;
     return home->version == NULL && references == 1;
@@ -332,7 +362,7 @@ unsigned cow_home_head_files(const cow_home *home)
 {
     unsigned files = 0;
 
-    for (cow_home *c = homes; c != NULL; c = c->next)
+    for (cow_home *c = now.homes; c != NULL; c = c->next)
         if (c->file == home->file && c->version == NULL)
             files += c->files;
     return files;
@@ -340,7 +370,7 @@ unsigned cow_home_head_files(const cow_home *home)
 
 bool cow_home_mounts(const cow_home *home)
 {
-    for (const cow_home *c = homes; c != NULL; c = c->next)
+    for (const cow_home *c = now.homes; c != NULL; c = c->next)
         for (size_t i = 0; i < c->mounted_count; i++)
             if (c == home || c->mounted[i] == home)
                 return true;
@@ -605,7 +635,7 @@ int cow_home_reopen_datasets(cow_home *home)
     char **paths = NULL;
     int status = -1;
 
-    for (cow_home *h = homes; h != NULL; h = h->next)
+    for (cow_home *h = now.homes; h != NULL; h = h->next)
         for (cow_object *o = h->file == home->file && h->version == NULL ? h->datasets : NULL; o; o = o->next_dataset)
             count += o->dataset != NULL || o->user_virtual;
     if (count == 0)
@@ -614,7 +644,7 @@ int cow_home_reopen_datasets(cow_home *home)
         cow_error(COW_MEMORY, "%s: no memory to open %zu datasets again", cow_file_name(home->file), count);
         goto done;
     }
-    for (cow_home *h = homes; h != NULL; h = h->next)
+    for (cow_home *h = now.homes; h != NULL; h = h->next)
         for (cow_object *o = h->file == home->file && h->version == NULL ? h->datasets : NULL; o; o = o->next_dataset)
             if (o->dataset != NULL || o->user_virtual) {
                 H5O_token_t token;

@@ -5,6 +5,7 @@
 
 #include "error.h"
 #include "journal/driver.h"
+#include "journal/fence.h"
 
 /* A build without it is there to be compared with: benchmarks/bench.py. */
 #ifdef H5COW_WITHOUT_JOURNAL
@@ -96,4 +97,16 @@ void cow_file_drop_changes(void *native, const char *why)
 
     if (journal != NULL)
         cow_journal_abort(journal, why);
+}
+
+void cow_file_mend_image(void *bytes, size_t size)
+{
+    uint8_t *image = bytes;
+
+    for (size_t base = 0; size >= COW_SUPERBLOCK_MAX && base <= size - COW_SUPERBLOCK_MAX;
+         base = base == 0 ? 512 : base * 2)
+        if (cow_superblock_size(image + base) > 0) {
+            cow_superblock_set(image + base, cow_superblock_extension(image + base), false);
+            return;
+        }
 }

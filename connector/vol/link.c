@@ -278,7 +278,7 @@ static int is_own_link(cow_loc group, const H5L_info2_t *info)
     return own.rc == 2 && memcmp(&own.token, &info->u.token, sizeof own.token) == 0;
 }
 
-static herr_t delete(cow_object *o, cow_where *where, H5VL_link_specific_args_t *args, hid_t dxpl, void **req)
+static herr_t delete (cow_object *o, cow_where *where, H5VL_link_specific_args_t *args, hid_t dxpl, void **req)
 {
     H5VL_link_get_args_t get = {.op_type = H5VL_LINK_GET_INFO};
     cow_target target = {0};

@@ -12,11 +12,18 @@ void *cow_object_open_callback(void *object, const H5VL_loc_params_t *loc, H5I_t
     COW_QUIET;
     cow_object *o = object, *opened = NULL;
     cow_where where;
+    cow_detour detour;
     void *native;
 
-    if (cow_locate(o, loc, COW_TO_READ, &where) == 0 && cow_hide_index(o, &where) == 0 &&
-        (native = H5VLobject_open(where.native, &where.loc, cow_native_id(), opened_type, dxpl, req)) != NULL)
+    if (cow_locate(o, loc, COW_TO_READ, &where) < 0 || cow_hide_index(o, &where) < 0)
+        goto done;
+    if ((native = H5VLobject_open(where.native, &where.loc, cow_native_id(), opened_type, dxpl, req)) != NULL)
         opened = cow_object_wrap(o, native, *opened_type, loc->type == H5VL_OBJECT_BY_TOKEN);
+    else if (cow_detour_by_name(&where, &detour)) {
+        opened = cow_object_open_callback(detour.file, &detour.loc, opened_type, dxpl, req);
+        cow_detour_end(&detour);
+    }
+done:
     cow_where_done(&where);
     return cow_leave_pointer(opened);
 }
@@ -170,6 +177,7 @@ herr_t cow_object_get_callback(void *object, const H5VL_loc_params_t *loc, H5VL_
     COW_QUIET;
     cow_object *o = object;
     cow_where where;
+    cow_detour detour;
     herr_t status = -1;
 
     /* The file of an object is the file, not a version's root group. */
@@ -196,6 +204,10 @@ herr_t cow_object_get_callback(void *object, const H5VL_loc_params_t *loc, H5VL_
             status = hide_link(o, &where, args->args.get_info.fields, args->args.get_info.oinfo) < 0
                          ? -1
                          : cow_show_object_info(o->home, args->args.get_info.fields, args->args.get_info.oinfo);
+        else if (cow_detour_by_name(&where, &detour)) {
+            status = cow_object_get_callback(detour.file, &detour.loc, args, dxpl, req);
+            cow_detour_end(&detour);
+        }
         break;
     case H5VL_OBJECT_GET_NAME:
         if (o->home != NULL && (o->home->file != NULL || o->home->foreign) && !o->detached && o->type != H5I_ATTR)
@@ -282,6 +294,7 @@ herr_t cow_object_specific_callback(void *object, const H5VL_loc_params_t *loc, 
     cow_where where;
     cow_target target = {0};
     cow_listed listed;
+    cow_detour detour;
     cow_loud loud;
     herr_t status = -1;
     int ours;
@@ -301,6 +314,10 @@ herr_t cow_object_specific_callback(void *object, const H5VL_loc_params_t *loc, 
         break;
     case H5VL_OBJECT_EXISTS:
         status = H5VLobject_specific(where.native, &where.loc, cow_native_id(), args, dxpl, req);
+        if ((status < 0 || !*args->args.exists.exists) && cow_detour_by_name(&where, &detour)) {
+            status = cow_object_specific_callback(detour.file, &detour.loc, args, dxpl, req);
+            cow_detour_end(&detour);
+        }
         break;
     case H5VL_OBJECT_LOOKUP:
         if ((status = H5VLobject_specific(where.native, &where.loc, cow_native_id(), args, dxpl, req)) >= 0)
@@ -336,6 +353,7 @@ herr_t cow_object_optional_callback(void *object, const H5VL_loc_params_t *loc, 
     COW_QUIET;
     cow_object *o = object;
     cow_where where;
+    cow_detour detour;
     cow_target target = {0};
     herr_t status = -1;
 
@@ -352,9 +370,14 @@ herr_t cow_object_optional_callback(void *object, const H5VL_loc_params_t *loc, 
     case H5VL_NATIVE_OBJECT_GET_NATIVE_INFO:
         if (cow_hide_index(o, &where) < 0)
             goto done;
-        status = H5VLobject_optional(where.native, &where.loc, cow_native_id(), args, dxpl, req);
-        break;
+        /* fall through */
     case H5VL_NATIVE_OBJECT_GET_COMMENT:
+        status = H5VLobject_optional(where.native, &where.loc, cow_native_id(), args, dxpl, req);
+        if (status < 0 && cow_detour_by_name(&where, &detour)) {
+            status = cow_object_optional_callback(detour.file, &detour.loc, args, dxpl, req);
+            cow_detour_end(&detour);
+        }
+        break;
     case H5VL_NATIVE_OBJECT_DISABLE_MDC_FLUSHES:
     case H5VL_NATIVE_OBJECT_ENABLE_MDC_FLUSHES:
     case H5VL_NATIVE_OBJECT_ARE_MDC_FLUSHES_DISABLED:

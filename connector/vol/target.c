@@ -6,6 +6,8 @@
  */
 #include "vol/vol.h"
 
+#include "witness.h"
+
 #include "journal/driver.h"
 
 #include <stdlib.h>
@@ -29,7 +31,7 @@ int cow_info_quietly(void *native, const H5VL_loc_params_t *loc, H5O_info2_t *in
     return status >= 0;
 }
 
-int cow_home_may_write(const cow_home *home, const char *what, const char *path)
+int cow_home_may_write(cow_home *home, const char *what, const char *path)
 {
     if (home == NULL)
         return 0;
@@ -44,6 +46,11 @@ int cow_home_may_write(const cow_home *home, const char *what, const char *path)
                          "cannot %s %s: it is in a file with history that was reached through a link from another "
                          "file; open that file itself to change it",
                          what, path == NULL ? "an object" : path);
+    if (home->plain != NULL) {
+        cow_witness_plain(home->plain);
+        free(home->plain);
+        home->plain = NULL;
+    }
     /* A file that is open for reading only is refused by native HDF5, in the words that programs expect. */
     return home->file == NULL || !cow_file_writable(home->file) ? 0 : cow_file_may_write(home->file);
 }

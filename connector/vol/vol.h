@@ -13,6 +13,7 @@
  *   quiet.c      one error is printed once
  *   target.c     which object or link a call is about: permission before it, reporting after it
  *   path.c       names: the reserved group in the head, the prefix of a version
+ *   detour.c     names that lead through an external link to FILE@REVISION
  *   token.c      tokens and file numbers: those of a version
  *   hide.c       the reserved group in listings, counts and indices of the root group
  *   visit.c      H5Lvisit and H5Ovisit that do not descend into the reserved group
@@ -66,6 +67,7 @@ struct cow_home {
     unsigned files;              /* wrappers of type H5I_FILE */
     unsigned long fileno;
     cow_file *file; /* NULL: no history here, everything is passed through */
+    char *plain;    /* for `h5cow run`: the name of a file without history that was not written yet, or NULL */
     bool foreign;   /* a history, but the file was opened around the connector: read natively, never written */
     bool swmr_write, swmr_read; /* asked for by the application; native HDF5 knows nothing of it */
     bool failed;                /* a failed last commit was reported once: the next close closes */
@@ -77,6 +79,7 @@ struct cow_home {
     bool bounds;
     hsize_t metadata_block, raw_block; /* the same for the sizes of the blocks that HDF5 allocates from */
     bool blocks;
+    hid_t driver; /* a list with the file driver that the application chose and was not given; or 0 */
     cow_cache_sizes cache;
     hsize_t hidden_at[2][3];     /* where the reserved group was last met: [index type][order], see hide.c */
     struct cow_object *datasets; /* open ones */
@@ -94,6 +97,8 @@ int cow_home_release(cow_home *home);
 /* The home of the physical file that holds the open native object; INFO: its H5O_INFO_BASIC. NEAR: the home of
  * the object that it was reached through. One reference more. NULL: error. */
 cow_home *cow_home_of(cow_home *near, void *native, H5I_type_t type, const H5O_info2_t *info);
+/* It is of the file NAME, which has no history: `h5cow run` hears when it is written. */
+void cow_home_plain(cow_home *home, const char *name);
 /* Is this the last wrapper of the file's state; the last one that is not of a version? */
 bool cow_home_last(const cow_home *home);
 bool cow_home_last_head(const cow_home *home);
@@ -109,6 +114,8 @@ static inline bool cow_home_hides(const cow_home *home)
 {
     return home != NULL && home->version == NULL && (home->file != NULL || home->foreign);
 }
+/* The library has ended: the numbers of files begin anew, so no home may be found any more. */
+void cow_home_forget_all(void);
 /* A wrap context for HDF5; and it forgets one. */
 cow_wrapping *cow_home_wrap(cow_home *home, bool unnamed, bool detached);
 void cow_home_unwrap(cow_home *home);
@@ -248,6 +255,23 @@ int cow_version_link_length(const cow_object *object, const cow_where *where, si
  * *PATH NULL: there is none. */
 int cow_find_path(cow_object *object, const H5O_token_t *token, char **path);
 
+/* ---- external links to FILE@REVISION: detour.c ---- */
+
+/* The name leads through such a link: the version, open, and the name in it. */
+typedef struct cow_detour {
+    cow_object *file;
+    H5VL_loc_params_t loc; /* the file itself */
+    char *name;            /* NULL: no memory */
+} cow_detour;
+/* HDF5 has just failed to find NAME from WHERE. True: it is in DETOUR; end it. False: HDF5's error stands, or says why that
+ * version cannot be opened. */
+bool cow_detour_begin(const cow_where *where, const char *name, hid_t lapl, cow_detour *detour);
+/* The same of a location by name, which DETOUR->loc becomes as well. */
+bool cow_detour_by_name(const cow_where *where, cow_detour *detour);
+void cow_detour_end(cow_detour *detour);
+/* Close a file that has no id. Objects of it that are open stay so. */
+int cow_file_close_unnamed(cow_object *file);
+
 /* ---- identity: token.c ---- */
 
 /* A token that the application gave becomes that of the object it means. -1: it means none. */
@@ -292,7 +316,7 @@ void cow_creation_failed(const cow_target *target, const void *native, cow_objec
 cow_object *cow_creation_end(cow_object *near, cow_where *where, cow_target *target, void *native, H5I_type_t type,
                              const char *name);
 /* May anything in this home be changed? */
-int cow_home_may_write(const cow_home *home, const char *what, const char *path);
+int cow_home_may_write(cow_home *home, const char *what, const char *path);
 /* H5VL_OBJECT_GET_INFO without any trace on the error stack. 1, 0: nothing is there, -1: the disk fails. */
 int cow_info_quietly(void *native, const H5VL_loc_params_t *loc, H5O_info2_t *info);
 
@@ -351,6 +375,8 @@ int cow_file_check_journal(void *native, const char *name);
 bool cow_file_is_new(void *native);
 /* Nothing that was written into the file since its last commit is to be kept. */
 void cow_file_drop_changes(void *native, const char *why);
+/* Of the superblock in an image HDF5 1.14 clears the flags, and does not correct the checksum: nothing could open it. */
+void cow_file_mend_image(void *bytes, size_t size);
 /* Is a program that reads the file itself safe from old bytes there? */
 bool cow_file_in_place(const cow_home *home, haddr_t address, hsize_t size);
 
@@ -361,6 +387,16 @@ int cow_adopt(const char *name, hid_t fapl, const cow_options *options);
 
 /* drivers.c */
 bool cow_default_driver(hid_t fapl); /* sec2: the only one under which files get a history */
+/* How the file NAME is opened with FAPL, which has another driver. */
+typedef enum {
+    COW_DRIVER_AS_IT_IS,
+    COW_DRIVER_DEFAULT, /* it has a history, which is kept while it is written */
+    COW_DRIVER_IMAGE,   /* the same, but nothing is to reach the file: cow_driver_image */
+} cow_driver_way;
+cow_driver_way cow_driver_choose(const char *name, unsigned flags, hid_t fapl);
+/* Put the newest state of the file on the list UNDER as an image. *IMAGE: the name under which HDF5 shall open it; free()
+ * it. */
+int cow_driver_image(const char *name, hid_t under, char **image);
 /* A new list with that driver; H5Pclose it. */
 hid_t cow_sec2_fapl(void);
 /* Can a driver other than that change files, when it creates one or opens one for writing? Not that which keeps new
@@ -370,6 +406,10 @@ bool cow_driver_writes(hid_t fapl, bool creating);
  * -1: something that has a history would be written: NAME itself (not with H5F_ACC_TRUNC, where it is put aside), or a
  * file that is a part of it. */
 int cow_driver_check(const char *name, unsigned flags, hid_t fapl);
+
+/* Native HDF5 could not open NAME for writing with such a driver, and *STACK says why: where that is the fence of a file
+ * with history, an error that can be understood takes its place. */
+void cow_driver_explain(const char *name, hid_t fapl, hid_t under, hid_t *stack);
 
 /* tuning.c */
 /* A file with history was opened for writing. */
@@ -385,15 +425,13 @@ void cow_raised_bounds(hid_t fapl, H5F_libver_t *low, H5F_libver_t *high);
  * for. */
 int cow_small_blocks(hid_t under);
 void cow_file_remember(cow_object *file, hid_t fapl);
-/* `h5cow run` wants to know whether a file was opened at all: NAME goes to the file that H5COW_WITNESS names. */
-void cow_witness(const char *name);
 /* 1: the file NAME has a history, 0: not, or it cannot be read. Leaves no trace on the error stack. *FILENO (may be
  * NULL): its number in this process, left alone when it cannot be opened. */
 int cow_has_history(const char *name, hid_t fapl, unsigned long *fileno);
 /* A wrapper for a file that was just opened or created, with history. Takes NATIVE, also when it fails. */
 cow_object *cow_file_join(void *native, const char *name, const char *given_name, const char *version, bool writable,
                           bool created, const cow_options *options, hid_t fapl);
-/* A wrapper for a file without, or (FOREIGN) one that can only be read natively. Takes NATIVE, also when it fails. */
+/* A wrapper for a file without, or (FOREIGN) one that is only read, natively. Takes NATIVE, also when it fails. */
 cow_object *cow_file_pass(void *native, bool foreign, const cow_options *options);
 /* A home for a native file that HDF5 opened itself to follow a link. The file stays the caller's. */
 cow_home *cow_file_adopt(void *native, const cow_options *options);
@@ -433,9 +471,16 @@ int cow_mapped_read(cow_object *object, hid_t mem_type, hid_t mem_space, hid_t f
 /* exit.c */
 /* Before the first file with history is opened: its changes are to be committed whatever way the program ends. */
 int cow_exit_prepare(bool writable);
-/* Is this the private operation that commits a file at exit, and with *LAST (a bool) lets it go? And what it does. */
+/* Is this the private operation that commits a file at exit, and when HDF5 closes lets it go? And what it does, called on
+ * the handle NATIVE; also to what is mounted in the file. */
+typedef struct cow_exit_request {
+    bool last;     /* HDF5 closes */
+    bool given_up; /* answer: a close of this id has failed */
+} cow_exit_request;
 bool cow_exit_operation(int operation);
-void cow_exit_commit(cow_file *file, const void *last);
+/* Is the library closing? Asked once, by the connector's end. */
+bool cow_exit_closing(void);
+void cow_exit_commit(const cow_home *home, void *native, cow_exit_request *request);
 
 /* chunk.c: H5VL_NATIVE_DATASET_* of a versioned dataset. */
 int cow_dataset_chunk_operation(cow_object *object, H5VL_optional_args_t *args, hid_t dxpl);

@@ -703,7 +703,7 @@ typedef struct chunk_list {
         hsize_t offset[H5S_MAX_RANK];
         unsigned mask;
         hsize_t size;
-    } *chunk;
+    } * chunk;
 } chunk_list;
 
 static int collect_chunk(const hsize_t *offset, unsigned mask, haddr_t address, hsize_t size, void *data)

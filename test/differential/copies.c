@@ -3,6 +3,7 @@
 
 #include "compare.h"
 #include "datasets.h"
+#include "life.h"
 #include "operations.h"
 #include "places.h"
 
@@ -153,8 +154,8 @@ static pair open_outside(int k)
     pair file = {{H5I_INVALID_HID, H5I_INVALID_HID}};
     if (!*w.outside[k][0])
         for (int side = 0; side < 2; side++) {
-            snprintf(w.outside[k][side], PATH_SIZE, "%s/%zu-%s-%d.h5", w.dir, w.files, k == PLAIN ? "plain" : "other",
-                     side);
+            snprintf(w.outside[k][side], PATH_SIZE, "%s/%s/%zu-%s.h5", w.dir, sides[side], w.files,
+                     k == PLAIN ? "plain" : "other");
             hid_t made = H5Fcreate(w.outside[k][side], H5F_ACC_TRUNC, H5P_DEFAULT, w.access[k == PLAIN ? 0 : side]);
             if (made < 0 || H5Fclose(made) < 0)
                 die("cannot make %s", w.outside[k][side]);

@@ -2,6 +2,7 @@
 #include "datasets.h"
 
 #include "compare.h"
+#include "filter.h"
 #include "operations.h"
 #include "places.h"
 #include "transfer.h"
@@ -125,6 +126,10 @@ static void random_filters(hid_t dcpl, hid_t type, char *text, size_t size)
         H5Pset_deflate(dcpl, (unsigned)below(10));
         strncat(text, " deflate", size - strlen(text) - 1);
     }
+    if (chance(8)) {
+        H5Pset_filter(dcpl, SOMETIMES, H5Z_FLAG_OPTIONAL, 0, NULL);
+        strncat(text, " sometimes", size - strlen(text) - 1);
+    }
     if (chance(30)) {
         H5Pset_fletcher32(dcpl);
         strncat(text, " fletcher32", size - strlen(text) - 1);
@@ -163,6 +168,11 @@ static hid_t random_dcpl(hid_t type, int rank, const hsize_t dims[], const hsize
         layout = "contiguous";
     }
     bool special = type_contains(type, H5T_VLEN) || type_contains(type, H5T_REFERENCE);
+    if (rank && !special && layout[1] == 'o' && layout[3] == 't' && chance(20)) {
+        snprintf(shape, sizeof shape, "%zu-%u.raw", w.files, w.external++);
+        H5Pset_external(dcpl, shape, 0, H5F_UNLIMITED);
+        layout = "external ";
+    }
     const char *fill = "";
     if (!special && chance(35)) {
         void *value[2];
@@ -485,8 +495,8 @@ bool op_chunk(void)
     hsize_t dims[H5S_MAX_RANK] = {0}, chunk[H5S_MAX_RANK] = {0}, at[H5S_MAX_RANK] = {0}, from[H5S_MAX_RANK] = {0},
             n = 0;
     int rank = H5Sget_simple_extent_dims(space, dims, NULL);
-    bool fits =
-        H5Pget_layout(dcpl) == H5D_CHUNKED && !type_contains(type, H5T_VLEN) && !type_contains(type, H5T_REFERENCE);
+    bool fits = H5Pget_layout(dcpl) == H5D_CHUNKED && !type_contains(type, H5T_VLEN) &&
+                !type_contains(type, H5T_REFERENCE) && !leaves_chunks_out(dcpl); /* D12 */
     size_t bytes = H5Tget_size(type);
     if (fits)
         H5Pget_chunk(dcpl, rank, chunk);

@@ -83,9 +83,11 @@
  */
 #include "compare.h"
 #include "copies.h"
+#include "life.h"
 #include "operations.h"
 #include "places.h"
 #include "plant.h"
+#include "../random.h"
 #include "versions.h"
 
 #include <errno.h>
@@ -95,7 +97,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #define FULL_EVERY 25
@@ -106,17 +107,30 @@ static const struct operation {
     unsigned weight;
     bool writes;
 } operations[] = {
-    {"create group", op_group, 4, true},   {"create dataset", op_dataset, 9, true},
-    {"open dataset", op_open, 4, false},   {"close dataset", op_close, 3, false},
-    {"write", op_write, 22, true},         {"read", op_read, 14, false},
-    {"multi", op_multi, 4, true},          {"set extent", op_extent, 9, true},
-    {"raw chunk", op_chunk, 5, true},      {"reference", op_reference, 3, true},
-    {"attribute", op_attribute, 11, true}, {"link", op_link, 9, true},
-    {"copy object", op_copy, 4, true},     {"commit type", op_type, 2, true},
-    {"comment", op_comment, 1, true},      {"reference count", op_reference_count, 1, true},
-    {"replace", op_replace, 2, true},      {"copy between files", op_copy_files, 3, true},
-    {"list", op_list, 5, false},           {"flush", op_flush, 2, false},
-    {"reopen", op_reopen, 3, false},       {"truncate", op_truncate, 0, true}, /* weight in pick() */
+    {"create group", op_group, 4, true},
+    {"create dataset", op_dataset, 9, true},
+    {"open dataset", op_open, 4, false},
+    {"close dataset", op_close, 3, false},
+    {"write", op_write, 22, true},
+    {"read", op_read, 14, false},
+    {"multi", op_multi, 4, true},
+    {"set extent", op_extent, 9, true},
+    {"raw chunk", op_chunk, 5, true},
+    {"reference", op_reference, 3, true},
+    {"attribute", op_attribute, 11, true},
+    {"link", op_link, 9, true},
+    {"copy object", op_copy, 4, true},
+    {"commit type", op_type, 2, true},
+    {"comment", op_comment, 1, true},
+    {"reference count", op_reference_count, 1, true},
+    {"replace", op_replace, 2, true},
+    {"copy between files", op_copy_files, 3, true},
+    {"list", op_list, 5, false},
+    {"flush", op_flush, 2, false},
+    {"many attributes", op_many_attributes, 1, true},
+    {"version", op_version, 2, false},
+    {"reopen", op_reopen, 3, false},
+    {"truncate", op_truncate, 0, true}, /* weight in pick() */
 };
 #define OPERATIONS (sizeof operations / sizeof operations[0])
 
@@ -179,12 +193,9 @@ static void end_file(void)
         unlink(w.version[i].file);
     }
     unlink_outside();
-    unlink(w.name[0]);
-    unlink(w.name[1]);
+    unlink_files();
     w.versions = 0;
 }
-
-static const char *const sides[] = {"native", "tested"};
 
 /* Each side has a folder with a plain file that external links may lead to. It has one dataset. */
 static void make_folders(void)
@@ -216,8 +227,7 @@ static void run(void)
         for (int i = 0; i < 4; i++)
             w.random[i] = splitmix(&x);
         w.named = 0;
-        for (int s = 0; s < 2; s++)
-            snprintf(w.name[s], PATH_SIZE, "%s/%s/%zu.h5", w.dir, sides[s], w.files);
+        choose_driver();
         create_pair();
         learn_places();
         for (long n = 0; n < w.file_steps && w.step < w.steps; n++) {
@@ -238,29 +248,8 @@ static void run(void)
     printf("\n");
 }
 
-/* Side 1 must really go through the connector that HDF5_VOL_CONNECTOR names: HDF5 falls back to native silently. */
-static void check_connector(void)
-{
-    const char *wanted = getenv("HDF5_VOL_CONNECTOR");
-    char path[PATH_SIZE], name[80] = "", want[80] = "";
-    if (!wanted || sscanf(wanted, "%79s", want) != 1 || strcmp(want, "native") == 0)
-        die("HDF5_VOL_CONNECTOR does not name a connector (h5cow run -- differential ..., or --self)");
-    snprintf(path, sizeof path, "%s/probe.h5", w.dir);
-    hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, w.access[1]);
-    if (file < 0 || H5VLget_connector_name(file, name, sizeof name) < 0)
-        die("no file can be created through the connector %s in %s", want, w.dir);
-    H5Fclose(file);
-    unlink(path);
-    if (strcmp(name, want) != 0)
-        die("files are opened through '%s', not '%s': is HDF5_PLUGIN_PATH right?", name, want);
-    printf("connector: %s\n", wanted);
-}
-
 static void set_up(void)
 {
-    hid_t native = H5VLget_connector_id_by_name("native");
-    if (native < 0)
-        die("HDF5 does not start: does HDF5_VOL_CONNECTOR name a connector that HDF5_PLUGIN_PATH has?");
     if (!*w.dir) {
         const char *tmp = getenv("TMPDIR");
         snprintf(w.dir, sizeof w.dir, "%s/differential.XXXXXX", tmp ? tmp : "/tmp");
@@ -269,27 +258,15 @@ static void set_up(void)
         w.own_dir = true;
     } else if (mkdir(w.dir, 0777) != 0 && errno != EEXIST)
         die("cannot make %s: %s", w.dir, strerror(errno));
-    for (int s = 0; s < 2; s++)
-        if (H5Pset_cache(w.access[s] = H5Pcreate(H5P_FILE_ACCESS), 0, 521, 0, 0.75) < 0) /* D15 */
-            die("cannot make a file access property list");
-    H5Pset_vol(w.access[0], native, NULL);
-    if (w.self)
-        H5Pset_vol(w.access[1], native, NULL);
-    else
-        check_connector();
-    hid_t memory = H5Pcreate(H5P_FILE_ACCESS);
-    H5Pset_vol(memory, native, NULL);
-    H5Pset_fapl_core(memory, 1 << 20, false);
-    w.scratch = H5Fcreate("differential scratch", H5F_ACC_TRUNC, H5P_DEFAULT, memory);
-    H5Pclose(memory);
-    H5VLclose(native);
+    setenv("HDF5_EXTFILE_PREFIX", "${ORIGIN}", 1); /* each side has its own files outside */
+    start_library();
+    if (!w.self)
+        printf("connector: %s\n", getenv("HDF5_VOL_CONNECTOR"));
 }
 
 void run_end(void)
 {
-    H5Fclose(w.scratch);
-    H5Pclose(w.access[0]);
-    H5Pclose(w.access[1]);
+    end_library();
     for (size_t i = 0; i < w.versions; i++)
         free(w.version[i].addresses);
     free(w.version);
@@ -306,10 +283,10 @@ void run_end(void)
 
 int main(int argc, char **argv)
 {
-    bool seeded = false;
     w.steps = 20000;
     w.file_steps = 600;
     w.told = 30;
+    w.seed = test_seed();
     for (int i = 1; i < argc; i++) {
         const char *value = i + 1 < argc ? argv[i + 1] : NULL;
         if (strcmp(argv[i], "--self") == 0)
@@ -322,7 +299,6 @@ int main(int argc, char **argv)
             w.told = atol(argv[++i]);
         else if (strcmp(argv[i], "--seed") == 0 && value) {
             w.seed = strtoull(argv[++i], NULL, 10);
-            seeded = true;
         } else if (strcmp(argv[i], "--dir") == 0 && value)
             snprintf(w.dir, sizeof w.dir, "%s", argv[++i]);
         else if (strcmp(argv[i], "--plant") == 0 && value) {
@@ -340,12 +316,8 @@ int main(int argc, char **argv)
         die("--plant needs --self");
     if (w.steps < 1 || w.file_steps < 1)
         die("--steps and --file-steps are at least 1");
-    if (!seeded)
-        w.seed = (uint64_t)time(NULL) * 1000 + (uint64_t)getpid() % 1000;
     printf("seed %" PRIu64 "\n", w.seed);
     fflush(stdout);
-    H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
-    know_links();
     const int signals[] = {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGTERM, SIGINT};
     for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++)
         signal(signals[i], on_signal);

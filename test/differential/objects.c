@@ -117,6 +117,47 @@ bool op_attribute(void)
     return true;
 }
 
+/* Very many attributes on one object, and, the next time, none of them. */
+bool op_many_attributes(void)
+{
+    SIDES;
+    pair object, at;
+    bool more = !*w.many;
+    size_t n = !more ? SIZE_MAX : chance(10) ? 1000 + below(1000) : 20 + below(200);
+    char name[40];
+    if (more) {
+        if (!chance(15))
+            return false;
+        snprintf(w.many, sizeof w.many, "%s", some_object());
+    }
+    note("%s attributes of %s", more ? "very many" : "without the many", w.many);
+    if (!OPEN("H5Oopen", object, H5Oopen(w.file.id[s], w.many, H5P_DEFAULT))) {
+        *w.many = 0; /* it has been deleted */
+        return true;
+    }
+    w.modified = true;
+    hid_t space = H5Screate(H5S_SCALAR);
+    for (size_t i = 0; i < n; i++) {
+        int value = (int)i;
+        snprintf(name, sizeof name, "m%zu", i);
+        if (!more) {
+            if (!BOTH("H5Aexists", H5Aexists(object.id[s], name)) || r_[0] == 0)
+                break;
+            BOTH("H5Adelete", H5Adelete(object.id[s], name));
+        } else if (OPEN("H5Acreate", at,
+                        H5Acreate2(object.id[s], name, H5T_STD_I32LE, space, H5P_DEFAULT, H5P_DEFAULT))) {
+            BOTH("H5Awrite", H5Awrite(at.id[s], H5T_NATIVE_INT, &value));
+            close_ids(at);
+        }
+    }
+    H5Sclose(space);
+    close_ids(object);
+    touch(w.many);
+    if (!more)
+        *w.many = 0;
+    return true;
+}
+
 bool op_type(void)
 {
     SIDES;

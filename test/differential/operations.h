@@ -20,6 +20,7 @@ bool op_link(void);
 /* Before any. */
 void know_links(void);
 bool op_list(void);
+bool op_many_attributes(void);
 bool op_multi(void);
 bool op_open(void);
 bool op_read(void);
@@ -29,6 +30,7 @@ bool op_replace(void);
 bool op_reopen(void);
 bool op_truncate(void);
 bool op_type(void);
+bool op_version(void);
 bool op_write(void);
 
 #endif

@@ -73,6 +73,10 @@ extern struct run {
     hid_t scratch, native_stack;
     char name[2][PATH_SIZE];
     pair file;
+    size_t driver;        /* of the file: life.c */
+    bool plain;           /* that driver keeps no history */
+    unsigned external;    /* files outside that the file has */
+    char many[PATH_SIZE]; /* the object with very many attributes; "": none */
     bool writable, modified, created, deleted, copied, renumbered, mixed;
     struct handle {
         pair set;
@@ -95,7 +99,7 @@ extern struct run {
         char twin[PATH_SIZE];
         char file[PATH_SIZE]; /* that has it, under test */
         addresses *addresses; /* as they were then */
-    } *version;
+    } * version;
     size_t versions, files;
     long compared[3], followed[2]; /* trees; references, of which surely alive */
     long op_count[64], op_done[64];

@@ -234,10 +234,14 @@ bool read_only(hid_t set)
     hid_t dcpl = H5Dget_create_plist(set), type = H5Dget_type(set);
     bool once = type_nests_references(type);
     unsigned found = 0, config, flags;
+    hsize_t chunk[H5S_MAX_RANK], bytes = H5Tget_size(type);
     int filters = H5Pget_nfilters(dcpl);
+    for (int i = H5Pget_layout(dcpl) == H5D_CHUNKED ? H5Pget_chunk(dcpl, H5S_MAX_RANK, chunk) : 0; i-- > 0;)
+        bytes *= chunk[i];
     if (filters > 0 && H5Pget_layout(dcpl) == H5D_CHUNKED)
         H5Dchunk_iter(set, H5P_DEFAULT, find_mask, &found);
-    for (int i = 0; i < filters; i++) {
+    /* deflate leaves chunks out as well, but then of small ones only the size may be the same later on */
+    for (int i = 0; i < filters && bytes > 200; i++) {
         size_t none = 0;
         if (H5Pget_filter2(dcpl, (unsigned)i, &flags, &none, NULL, 0, NULL, &config) == H5Z_FILTER_DEFLATE)
             found &= ~(1u << i);
@@ -262,6 +266,7 @@ bool without_fill(hid_t set)
     bool early = alloc == H5D_ALLOC_TIME_EARLY &&
                  ((defined == H5D_FILL_VALUE_DEFAULT && when == H5D_FILL_TIME_IFSET) || type_contains(type, H5T_VLEN));
     H5Tclose(type);
+    bool outside = H5Pget_external_count(dcpl) > 0;
     H5Pclose(dcpl);
-    return defined == H5D_FILL_VALUE_UNDEFINED || when == H5D_FILL_TIME_NEVER || first || early;
+    return outside || defined == H5D_FILL_VALUE_UNDEFINED || when == H5D_FILL_TIME_NEVER || first || early;
 }

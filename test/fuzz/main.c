@@ -1,12 +1,15 @@
 /* Runs a fuzz target: first all inputs of a corpus; with --seconds it goes on with random changes of them, and keeps
  * those that reach code which none reached before, as libFuzzer does.
  *
- * usage: fuzz_TARGET [--seconds N] [--seed S] [--keep FOLDER] [FILE | FOLDER]...
+ * usage: fuzz_TARGET [--seconds N] [--keep FOLDER] [FILE | FOLDER]...
  *
  * The code under test is compiled with -fsanitize-coverage=trace-pc, which gcc has as well. An input that ends the program
  * is written to fuzz-finding.
  */
 #include "fuzz.h"
+
+#include "../waiting.h"
+#include "../random.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -33,7 +36,7 @@ static struct {
     size_t size;
 } input[INPUTS];
 static size_t inputs;
-static uint64_t random_state = 1;
+static uint64_t random_state;
 
 void __sanitizer_cov_trace_pc(void)
 {
@@ -70,7 +73,7 @@ static bool try_input(const uint8_t *bytes, size_t size)
     current_size = size;
     memcpy(exact, bytes, size);
     memset(map, 0, sizeof map);
-    alarm(30);
+    limit_computing(30);
     LLVMFuzzerTestOneInput(exact, size);
     free(exact);
     for (size_t i = 0; i < MAP_SIZE; i++)
@@ -200,6 +203,8 @@ int main(int argc, char **argv)
     setenv("ASAN_OPTIONS", "abort_on_error=1", 0);
     signal(SIGABRT, finding);
     signal(SIGALRM, finding);
+    signal(SIGPROF, finding);
+    random_state = test_random(0);
     for (size_t n = 0, size; (size = fuzz_first_input((unsigned)n, bytes, sizeof bytes)) > 0; n++) {
         try_input(bytes, size);
         add_input(bytes, size);
@@ -207,8 +212,6 @@ int main(int argc, char **argv)
     for (int i = 1; i < argc; i++)
         if (i + 1 < argc && strcmp(argv[i], "--seconds") == 0)
             seconds = strtod(argv[++i], NULL);
-        else if (i + 1 < argc && strcmp(argv[i], "--seed") == 0)
-            random_state = strtoull(argv[++i], NULL, 10) * 0x9e3779b97f4a7c15u + 1;
         else if (i + 1 < argc && strcmp(argv[i], "--keep") == 0)
             folder = argv[++i];
         else

@@ -63,7 +63,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             seal(bytes);
         if (cow_anchor_decode(&read, bytes, 2048))
             assert(read.address == 2048 && read.slot[0] < read.slot[1] && read.slot[1] < read.end);
-        cow_anchor_from_slot(&read, 0, 2048, bytes);
+        cow_anchor_guess(&read, 0, 2048, 0);
+        cow_anchor_from_slot(&read, bytes);
         break;
     case SLOT:
         if (sealed)

@@ -1,0 +1,239 @@
+"""How Python programs begin and end: plugins that HDF5 tries by itself, file objects, closes that fail. And links that
+lead into versions of other files.
+
+In C: test_lifecycle.c.
+"""
+
+import subprocess
+import sys
+
+import h5py
+import pytest
+from conftest import PLUGINS, STOCK
+
+
+def findable(*command, **more):
+    """The plugin can be found and is not asked for: HDF5 tries it when it cannot open a file."""
+    return subprocess.run(
+        [str(word) for word in command],
+        env={**STOCK, "HDF5_PLUGIN_PATH": PLUGINS},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        **more,
+    )
+
+
+@pytest.fixture(scope="module")
+def made(programs, tmp_path_factory):
+    path = tmp_path_factory.mktemp("lifecycle") / "two.h5"
+    done = programs.python(
+        """
+        for mode in 'w', 'a':
+            with h5py.File(sys.argv[1], mode) as f:
+                f[mode] = np.arange(5000)
+        """,
+        path,
+    )
+    assert done.returncode == 0, done.stderr
+    return path
+
+
+OPEN_OBJECT = """
+import h5py, sys
+try:
+    f = h5py.File(open(sys.argv[1], 'r+b'), sys.argv[2])
+    print('open', sorted(name for name in f if name != '_versioned_data'))
+except Exception as error:
+    print(type(error).__name__, error)
+"""
+
+
+@pytest.mark.parametrize("mode", ["a", "r+", "r", "w", "x"])
+def test_python_file_objects_end_as_without_the_plugin(programs, made, tmp_path, mode):
+    """HDF5 keeps the access list of a file that a plugin says it can open, with what the file object's driver has on it,
+    and frees that when Python has ended."""
+    said = []
+    for run in (programs.stock, findable):
+        path = tmp_path / "copy.h5"
+        path.write_bytes(made.read_bytes())
+        done = run(sys.executable, "-c", OPEN_OBJECT, path, mode)
+        assert done.returncode == 0, (done.returncode, done.stdout, done.stderr)
+        said.append((done.stdout, done.stderr))
+    assert said[0] == said[1]
+
+
+OPEN_EACH = """
+import h5py, sys
+for name in sys.argv[1:] * 3:
+    for mode in 'r', 'r+', 'x':
+        try:
+            h5py.File(name, mode).close()
+            print(name, mode, 'open')
+        except Exception as error:
+            print(name, mode, type(error).__name__, error)
+"""
+
+
+def test_the_reason_of_a_failed_open_outlives_the_search_for_plugins(programs, tmp_path):
+    names = ["text.h5", "empty.h5", "short.h5", "nothing.h5/x", "text.h5@1"]
+    said = []
+    for run in (programs.stock, findable):
+        here = tmp_path / run.__name__
+        here.mkdir()
+        (here / "text.h5").write_text("no HDF5 file " * 100)
+        (here / "empty.h5").write_text("")
+        with h5py.File(here / "short.h5", "w") as f:
+            f["x"] = range(1000)
+        with open(here / "short.h5", "r+b") as f:
+            f.truncate(4000)
+        done = run(sys.executable, "-c", OPEN_EACH, *names, cwd=here)
+        assert done.returncode == 0, done.stderr
+        said.append((done.stdout, done.stderr))
+    assert said[0] == said[1] and said[0][0] != ""
+
+
+def test_a_program_ends_well_after_a_close_that_failed(programs, made, tmp_path):
+    path = tmp_path / "full.h5"
+    path.write_bytes(made.read_bytes())
+    done = programs.python(
+        """
+        import resource, signal
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        f = h5py.File(sys.argv[1], 'r+')
+        f['lost'] = np.random.default_rng(1).integers(0, 1 << 60, 500000)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (200000, resource.RLIM_INFINITY))
+        try:
+            f.close()
+            print('closed')
+        except Exception as error:
+            print(type(error).__name__)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        again = h5py.File(sys.argv[1], 'r')
+        print(int(again['w'][4999]))
+        """,
+        path,
+        errors=False,
+    )
+    assert done.returncode == 0, (done.returncode, done.stdout, done.stderr)
+    assert done.stdout.split()[-1] == "4999" and "closed" not in done.stdout, done.stdout
+    programs.verified(path)
+    with h5py.File(path, "r") as f:
+        assert sorted(f) == ["_versioned_data", "a", "w"]
+
+
+# ---- external links to FILE@REVISION ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def linked(programs, tmp_path):
+    """data/run.h5 of three versions, and links/main.h5 with links into them."""
+    (tmp_path / "data").mkdir()
+    (tmp_path / "links").mkdir()
+    done = programs.python(
+        """
+        for version in range(1, 4):
+            with h5py.File('data/run.h5', 'a') as f:
+                if version == 1:
+                    f['g/large'] = np.arange(5000)
+                    f['g/small'] = [0, 1]
+                    f['g/text'] = np.array(['one', 'two'], dtype=h5py.string_dtype())
+                    f['g/soft'] = h5py.SoftLink('/g/large')
+                    f['type'] = np.dtype('<i4')
+                f['g/large'][0] = f['g/small'][0] = f['g'].attrs['version'] = version
+        with h5py.File('links/main.h5', 'w') as f:
+            for version in 1, 2, 3, 9:
+                f['v%d' % version] = h5py.ExternalLink('../data/run.h5@%d' % version, '/g')
+            f['dataset'] = h5py.ExternalLink('../data/run.h5@2', 'g/large')
+            f['type'] = h5py.ExternalLink('../data/run.h5@2', 'type')
+            f['root'] = h5py.ExternalLink('../data/run.h5@1', '/')
+            f['gone'] = h5py.ExternalLink('../data/run.h5@1', '/nothing')
+            f['bare'] = h5py.ExternalLink('run.h5@1', '/g')
+            f['odd'] = h5py.ExternalLink('odd@1', '/here')
+            f['a/link'] = h5py.ExternalLink('../data/run.h5@1', '/g')
+            f['a/soft'] = h5py.SoftLink('link/large')
+            f['absolute'] = h5py.SoftLink('/a/soft')
+        """,
+        cwd=tmp_path,
+        errors=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return tmp_path
+
+
+def said(done):
+    assert done.returncode == 0, (done.returncode, done.stdout, done.stderr)
+    return done.stdout.split()
+
+
+@pytest.mark.parametrize("mode", ["r", "r+"])
+@pytest.mark.parametrize("start", [".", "links", "/"])
+def test_external_links_lead_into_versions(programs, linked, mode, start):
+    code = f"""
+    f = h5py.File({str(linked / 'links/main.h5')!r}, {mode!r})
+    for v in 'v1', 'v2', 'v3':
+        g = f[v]
+        print(g['large'][0], f[v + '/large'][0], f[v + '/small'][0], g.attrs['version'], g['soft'][0], len(g['text'][1]))
+        print(v + '/large' in f, v + '/nothing' in f, f.get(v + '/large', getclass=True).__name__)
+    print(f['dataset'][0], f['root/g/large'][0], f['a/soft'][0], f['absolute'][0], f['type'].dtype, f['dataset'].name)
+    """
+    words = said(programs.python(code, cwd=linked if start == "." else linked / start, errors=False))
+    for n in (1, 2, 3):
+        assert words[(n - 1) * 9 : n * 9] == [str(n)] * 5 + ["3", "True", "False", "Dataset"]
+    assert words[27:] == ["2", "1", "1", "1", "int32", "/g/large"]
+
+
+def test_what_is_not_there_is_said(programs, linked):
+    code = """
+    f = h5py.File('links/main.h5', 'r')
+    for name in 'v9', 'gone', 'bare', 'v1/none':
+        try:
+            f[name]
+            print(name, 'open')
+        except KeyError as error:
+            print(name, error)
+    """
+    done = programs.python(code, cwd=linked, errors=False)
+    lines = done.stdout.splitlines()
+    assert done.returncode == 0 and len(lines) == 4, (done.stdout, done.stderr)
+    assert "no version '9'" in lines[0]
+    assert not any(line.endswith("open") for line in lines)
+
+
+def test_versions_behind_links_are_never_written(programs, linked, sha256):
+    before = sha256(linked / "data/run.h5")
+    code = """
+    f = h5py.File('links/main.h5', 'r+')
+    for what in (lambda: f['v1/large'].__setitem__(0, 7), lambda: f['v1'].create_group('new'),
+                 lambda: f['v1'].attrs.__setitem__('version', 7), lambda: f['v1'].__delitem__('small')):
+        try:
+            what()
+            print('done')
+        except Exception as error:
+            print('refused')
+    f['new'] = 1
+    """
+    assert said(programs.python(code, cwd=linked, errors=False)) == ["refused"] * 4
+    assert sha256(linked / "data/run.h5") == before
+
+
+def test_prefixes_and_literal_names_hold_as_natively(programs, linked):
+    code = """
+    f = h5py.File('links/main.h5', 'r')
+    print(f['bare/large'][0])
+    """
+    elink = """
+    f = h5py.File('links/main.h5', 'r')
+    lapl = h5py.h5p.create(h5py.h5p.LINK_ACCESS)
+    lapl.set_elink_prefix(b'data')
+    print(h5py.Dataset(h5py.h5o.open(f.id, b'bare/large', lapl))[0])
+    """
+    assert programs.python(code, cwd=linked, errors=False).returncode == 1
+    with_prefix = ["env", "HDF5_EXT_PREFIX=/nowhere:data", sys.executable, "-c", programs.code(code, False)]
+    assert said(programs.connector(*with_prefix, cwd=linked)) == ["1"]
+    assert said(programs.python(elink, cwd=linked, errors=False)) == ["1"]
+    for name, value in ("links/odd", 5), ("links/odd@1", 6):  # a file of that very name wins
+        with h5py.File(linked / name, "w") as f:
+            f["here"] = value
+    code = "print(h5py.File('links/main.h5', 'r')['odd'][()])"
+    assert said(programs.python(code, cwd=linked, errors=False)) == ["6"]

@@ -1,0 +1,267 @@
+"""What somebody meets who uses h5cow for the first time: what is said, where, and whether it is what is meant."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+import h5py
+import pytest
+from conftest import H5COW, STOCK as ENV, h5cow
+
+PROGRAM = """
+import h5py, sys
+for name in sys.argv[3:]:
+    with h5py.File(name, sys.argv[1]) as f:
+        if sys.argv[2] != 'look':
+            f.require_dataset('x', (1000,), 'i4')[0] = int(sys.argv[2])
+"""
+
+
+def run(*words, env=ENV, **more):
+    return subprocess.run([H5COW, "run", *map(str, words)], capture_output=True, text=True, env=env, **more)
+
+
+def python(mode, value, *names):
+    return ["--", sys.executable, "-c", PROGRAM, mode, value, *names]
+
+
+def plain(path):
+    with h5py.File(path, "w") as f:
+        f["x"] = [0] * 1000
+    os.utime(path, (1e9, 1e9))
+    return path
+
+
+def versions(path):
+    return [v["name"] for v in reversed(json.loads(h5cow("log", "--json", path)))]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+# ---- run says what it did not record --------------------------------------------------------------------------------
+
+
+def test_run_says_that_a_plain_file_was_written_and_how_it_gets_a_history(folder):
+    plain("a.h5")
+    done = run(*python("r+", 5, "a.h5"))
+    assert done.returncode == 0 and len(done.stderr.splitlines()) == 1
+    advice = re.search(r"h5cow import (\S+)$", done.stderr.strip())
+    assert "'%s' has no history" % (folder / "a.h5") in done.stderr and advice
+    h5cow("import", advice[1])
+    done = run(*python("r+", 6, "a.h5"))
+    assert (done.returncode, done.stderr) == (0, "") and versions("a.h5") == ["1", "2"]
+
+
+def test_run_counts_plain_files_in_one_line(folder):
+    for name in "abc":
+        plain(name)
+    os.mkdir("sub")
+    script = "cd sub; exec \"$@\""
+    done = run("--", "sh", "-c", script, "sh", *python("a", 5, "../a", "../b", "../a", "../c", "new.h5")[1:])
+    assert len(done.stderr.splitlines()) == 1 and done.stderr.startswith("h5cow: 3 files without history were changed")
+    assert done.stderr.strip().endswith(f"h5cow import {folder / 'a'}")
+    done = run("-q", *python("a", 6, "a", "b"))
+    assert done.stderr == ""
+
+
+def test_run_is_quiet_where_a_plain_file_was_only_read_or_is_gone(folder):
+    plain("a.h5")
+    assert run(*python("r", "look", "a.h5")).stderr == ""
+    assert run(*python("r+", "look", "a.h5")).stderr == ""
+    words = python("r+", 5, "a.h5")
+    words[3] += "import os; os.unlink('a.h5')"
+    assert run(*words).stderr == ""
+
+
+def test_run_hears_of_other_drivers_and_of_links_into_plain_files(folder):
+    code = "import h5py; f=h5py.File('core.h5','w',driver='core'); f['x']=[1]; f.close()"
+    assert "core.h5' has no history" in run("--", sys.executable, "-c", code).stderr
+    code = "import h5py; f=h5py.File('m.h5','w',driver='core',backing_store=False); f['x']=[1]; f.close()"
+    assert run("--", sys.executable, "-c", code).stderr == ""
+    plain("a.h5")
+    run("--", sys.executable, "-c", "import h5py; h5py.File('b.h5','w')['l']=h5py.ExternalLink('a.h5','/')")
+    done = run("--", sys.executable, "-c", "import h5py; f=h5py.File('b.h5','r+'); f['l/x'][3]=4; f.close()")
+    assert "a.h5' has no history" in done.stderr and len(done.stderr.splitlines()) == 1
+
+
+def test_one_run_in_another_is_told_once(folder):
+    plain("a.h5")
+    done = run("-m", "outer", "--", H5COW, "run", *python("r+", 5, "a.h5"))
+    assert done.stderr.count("h5cow import") == 1 and "no HDF5 file was opened" not in done.stderr
+    assert "message" in done.stderr
+    done = run("-m", "outer", "--", H5COW, "run", *python("a", 5, "new.h5"))
+    assert done.stderr == "" and versions("new.h5") == ["1"]
+    done = run("--", "sh", "-c", '"$@" & "$@"; wait', "sh", *python("a", 6, "a.h5")[1:2], "-c",
+               "import h5py,os; h5py.File(f'{os.getpid()}.h5','w')['x']=[1]")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("words, what", [
+    (["-m", "text"], "message"), (["--name", "n"], "name"), (["-o", "name=n"], "name"), (["-o", "message=m"], "message")])
+def test_a_name_or_message_of_a_version_that_was_not_made_is_told(folder, words, what):
+    assert run(*words, *python("a", 5, "a.h5")).stderr == ""
+    again = [w.replace("=n", "=o") if w != "n" else "o" for w in words]  # a name can be given once
+    done = run(*again, *python("a", 5, "a.h5"))
+    assert done.returncode == 0 and len(done.stderr.splitlines()) == 1
+    assert "there is no new version" in done.stderr and what in done.stderr and versions("a.h5") == (
+        ["n"] if what == "name" else ["1"])
+    assert run("-q", *again, *python("a", 5, "a.h5")).stderr == ""
+    assert run(*again, *python("a", 7, "a.h5")).stderr == ""
+    assert run(*python("a", 7, "a.h5")).stderr == "", "nothing was promised"
+
+
+@pytest.mark.parametrize("verb", ["run", "import"])
+@pytest.mark.parametrize("option, real", [
+    ("colour=red", "option 'colour' is unknown"), ("compress=bogus", "option compress=bogus: allowed is"),
+    ("threads=0", "option threads=0: allowed is 1 to 64"), ("name=a/b", "option name=a/b: allowed is")])
+def test_a_mistake_in_an_option_is_what_is_told_first(folder, verb, option, real):
+    plain("a.h5")
+    words = ["true"] if verb == "run" else ["a.h5"]
+    told = h5cow(verb, "-o", option, *words, code=2)
+    assert told.startswith(f"h5cow: {real}") and len(told.splitlines()) == 1 and "plugin" not in told
+
+
+# ---- which version --------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def named(folder):
+    for value, words in enumerate((["--name", "first"], ["--name", "second look"], [])):
+        assert run(*words, *python("a", value + 1, "a.h5")).returncode == 0
+    return "a.h5"
+
+
+def read(name):
+    code = "import h5py,sys; print(h5py.File(sys.argv[1])['x'][0])"
+    return run("--", sys.executable, "-c", code, name)
+
+
+def test_a_version_is_found_by_its_place_whatever_its_name_is(named):
+    for number in (1, 2, 3):
+        assert read(f"{named}@#{number}").stdout == f"{number}\n"
+        h5cow("export", f"{named}@#{number}", f"{number}.h5")
+        with h5py.File(f"{number}.h5") as f:
+            assert f["x"][0] == number
+    assert h5cow("run", "--at", "#2", "--", sys.executable, "-c", "import h5py; print(h5py.File('a.h5')['x'][0])") == "2\n"
+    for wrong in ("#0", "#4", "#", "#x", "#1x", "#-1", "# 1", "#99999999999999999999"):
+        told = h5cow("stat", f"{named}@{wrong}", code=2)
+        assert "Traceback" not in told and len(told.splitlines()) == 1, told
+
+
+def test_a_version_that_is_not_there_is_answered_with_those_that_are(named):
+    told = h5cow("stat", f"{named}@1", code=2)
+    assert "there is no version '1'" in told
+    assert "#1 'first', #2 'second look', #3 '3'" in told, told
+    for value in range(4, 30):
+        assert run(*python("a", value, "a.h5")).returncode == 0
+    told = h5cow("stat", f"{named}@1", code=2)
+    assert "#1 'first'" in told and "#29 '29'" in told and "#15" not in told and len(told) < 300, told
+    log = h5cow("log", named).splitlines()
+    assert log[0].split()[:2] == ["version", "#"] and log[-1].split()[:2] == ["first", "1"]
+    assert json.loads(h5cow("log", "--json", named))[-1]["number"] == 1
+
+
+def test_a_new_name_does_not_look_like_a_place(folder):
+    told = h5cow("run", "--name", "#2", "true", code=2)
+    assert told.startswith("h5cow: option name=#2: allowed is")
+
+
+def utc(microseconds, digits):
+    from datetime import datetime, timedelta, timezone
+
+    moment = datetime(1970, 1, 1, tzinfo=timezone.utc) + timedelta(microseconds=microseconds)
+    text = moment.strftime("%Y-%m-%dT%H:%M:%S.%f")[: 20 + digits]
+    return (text if digits else text[:19]) + "Z"
+
+
+def test_versions_of_one_second_are_told_apart_by_their_times(folder):
+    code = """
+import h5py, os
+with h5py.File('a.h5', 'w') as f:
+    d = f.create_dataset('x', (1000,), 'i4')
+    for n in range(1, 9):
+        d[0] = n
+        f.flush()
+"""
+    assert run("-o", "commit=flush", "--", sys.executable, "-c", code).returncode == 0
+    log = list(reversed(json.loads(h5cow("log", "--json", "a.h5"))))
+    for n, version in enumerate(log[:8], 1):
+        assert version["name"] == str(n)
+        assert read("a.h5@{%s}" % utc(version["time_us"], 6)).stdout == f"{n}\n"
+        shorter = [v["name"] for v in log if v["time_us"] // 1000 <= version["time_us"] // 1000][-1]
+        assert read("a.h5@{%s}" % utc(version["time_us"], 3)).stdout == f"{min(int(shorter), 8)}\n"
+    before = utc(log[0]["time_us"] - 1, 6)
+    assert "there is no version" in h5cow("stat", "a.h5@{%s}" % before, code=2)
+    for wrong in ("2026-01-31T12:00.5", "2026-01-31T12:00:05.", "2026-01-31T12:00:05.1234567890123", "2026-01-31.5"):
+        assert "is not a revision" in h5cow("stat", "a.h5@{%s}" % wrong, code=2)
+    # what the list shows can be given back
+    shown = [line.split()[2] for line in h5cow("log", "--utc", "a.h5").splitlines()[1:]]
+    assert len(set(shown)) == len(shown)
+    for n, time in zip(range(8, 0, -1), shown[-8:]):
+        assert read("a.h5@{%s}" % time).stdout == f"{n}\n"
+
+
+# ---- log ------------------------------------------------------------------------------------------------------------
+
+
+def test_log_shows_local_time_with_its_zone(folder):
+    assert run(*python("a", 1, "a.h5")).returncode == 0
+    time = json.loads(h5cow("log", "--json", "a.h5"))[0]
+    utc_shown = h5cow("log", "--utc", "a.h5").splitlines()[1].split()[2]
+    assert utc_shown == utc(time["time_us"], 0) == time["time"]
+    for zone, offset in (("UTC0", "+00:00"), ("XST-5:30", "+05:30"), ("YST3:30", "-03:30")):
+        shown = h5cow("log", "a.h5", env={**ENV, "TZ": zone}).splitlines()[1].split()[2]
+        assert shown.endswith(offset) and re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[+-]\d\d:\d\d", shown)
+        assert read("a.h5@{%s}" % shown).stdout == "1\n"
+        assert json.loads(h5cow("log", "--json", "a.h5", env={**ENV, "TZ": zone}))[0]["time"] == time["time"]
+
+
+def test_log_is_one_line_a_version_whatever_programs_and_messages_hold(folder):
+    code = "import h5py\n\nwith h5py.File('a.h5', 'w') as f:\n\tf['x'] = [1]\n"
+    assert run("-m", "two\nlines\tand \x1b[31mred\x9b", "--", sys.executable, "-c", code).returncode == 0
+    log = h5cow("log", "a.h5")
+    assert len(log.splitlines()) == 2 and "\x1b" not in log and "\t" not in log
+    assert r"two\nlines\tand \x1b[31mred" in log
+    assert "  with" not in log.splitlines()[1].split("python3")[1]
+    assert json.loads(h5cow("log", "--json", "a.h5"))[0]["message"].startswith("two\nlines\tand \x1b[31mred")
+
+
+# ---- files that are none --------------------------------------------------------------------------------------------
+
+
+def test_a_file_whose_creator_died_is_called_what_it_is(folder):
+    code = "import h5py,os,sys; f=h5py.File('a.h5','w'); f['x']=[1]; os._exit(0) if sys.argv[1]=='die' else input()"
+    assert run("-q", "--", sys.executable, "-c", code, "die").returncode == 0
+    verbs = [["log", "a.h5"], ["stat", "a.h5"], ["verify", "a.h5"], ["export", "a.h5", "o"], ["copy", "a.h5", "o"],
+             ["recover", "a.h5", "o"], ["import", "a.h5"], ["import", "a.h5", "o"]]
+    for words in verbs:
+        told = h5cow(*words, code=2)
+        assert "died before" in told and "first commit" in told and len(told.splitlines()) == 1, told
+        assert "not an HDF5 file" not in told and not os.path.exists("o")
+    assert "died before" in h5cow("recover", "--dry-run", "a.h5")
+    child = subprocess.Popen([H5COW, "run", "--", sys.executable, "-c", code.replace("a.h5", "b.h5") .replace(
+        "input()", "(print('made', flush=True), input())"), "wait"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=ENV)
+    assert child.stdout.readline() == b"made\n"
+    for words in (["log", "b.h5"], ["stat", "b.h5"], ["verify", "b.h5"], ["export", "b.h5", "o"]):
+        told = h5cow(*words, code=2)
+        assert "being created" in told and len(told.splitlines()) == 1, told
+    child.communicate(b"\n")
+    assert run(*python("a", 5, "a.h5")).returncode == 0 and versions("a.h5") == ["1"]
+
+
+def test_what_is_no_file_is_told_at_once(folder):
+    os.mkfifo("fifo")
+    os.mkdir("folder")
+    open("empty", "w").close()
+    for name, kind in (("fifo", "regular file"), ("folder", "regular file"), ("/dev/null", "regular file"), ("empty", "empty")):
+        for words in (["log", name], ["stat", name], ["verify", name], ["export", name, "o"], ["copy", name, "o"],
+                      ["import", name], ["import", name, "o"], ["recover", name, "o"]):
+            told = subprocess.run([H5COW, *words], capture_output=True, text=True, timeout=10, env=ENV)
+            assert told.returncode == 2 and kind in told.stderr.replace('ordinary', 'regular') and len(told.stderr.splitlines()) == 1, (words, told)
+            assert not os.path.exists("o")
