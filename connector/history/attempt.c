@@ -194,11 +194,21 @@ static void remove_superseded(cow_file *file)
     cow_map_free(&file->superseded);
 }
 
+static int settle(cow_file *file, attempt *a)
+{
+    return cow_walk_settle(a->walk) < 0 ? -1 : cow_snapshots_flush(file);
+}
+
 /* The version is there. */
 static int end_version(cow_file *file, attempt *a)
 {
-    if (cow_walk_settle(a->walk) < 0 || cow_snapshots_flush(file) < 0)
-        return -1;
+    if (settle(file, a) < 0) {
+        if (disk_failed(file))
+            return -1;
+        cow_error_clear();
+        if (settle(file, a) < 0) /* else the table would name snapshots that are gone */
+            return -1;
+    }
     remove_superseded(file);
     if (disk_failed(file))
         return cow_error(COW_IO, "%s: the disk failed while a version was made", file->name);

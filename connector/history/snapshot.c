@@ -48,10 +48,10 @@ struct cow_walk {
     char prefix[COW_PATH_MAX + 256]; /* of the version being built */
     uint64_t row;
     int64_t changed;
-    cow_lacks *lacks; /* building: what could not be made */
-    cow_loc made;     /* the new root */
-    bool linked, set_aside;
-    struct leftover *rest; /* amending */
+    cow_lacks *lacks;             /* building: what could not be made */
+    cow_loc made;                 /* the new root */
+    bool linked, set_aside, gone; /* the new tree; the former one, which then is gone */
+    struct leftover *rest;        /* amending */
 };
 
 static void leftover_free(struct leftover *l);
@@ -1172,12 +1172,13 @@ int cow_walk_undo(cow_walk *walk)
 
 int cow_walk_settle(cow_walk *walk)
 {
-    if (!walk->set_aside)
-        return 0;
-    walk->set_aside = false;
-    if (cow_native_link_delete(walk->file->loc, FORMER) < 0) {
-        cow_error_clear(); /* the next one that is set aside removes it; until then its snapshots are there */
-        return 0;
+    if (walk->set_aside) {
+        walk->set_aside = false;
+        if (cow_native_link_delete(walk->file->loc, FORMER) < 0) {
+            cow_error_clear(); /* the next one that is set aside removes it; until then its snapshots are there */
+            return 0;
+        }
+        walk->gone = true;
     }
-    return leftover_strike_out(walk->rest);
+    return walk->gone ? leftover_strike_out(walk->rest) : 0;
 }
