@@ -124,7 +124,7 @@ static void check_sums(cli_check *check, hid_t id, const cli_object *object, con
 
     if (sums == NULL)
         return;
-    if (sums->attributes != 0) {
+    if (sums->attributes != 0 && cli_map_get(&check->lacking, object->address) == NULL) {
         if (H5Aiterate2(id, H5_INDEX_NAME, H5_ITER_INC, NULL, add_attribute, &attributes) < 0)
             trouble(check, path, cli_reason(text, sizeof text));
         else if (attributes.value != sums->attributes)
@@ -142,11 +142,43 @@ static void check_sums(cli_check *check, hid_t id, const cli_object *object, con
         cli_damaged(check, CLI_BAD_ELSE, 0, 0, "the elements of '%s' are not what was written", path);
 }
 
+static uint64_t pair(uint64_t head, uint64_t version)
+{
+    const uint64_t both[2] = {head, version};
+
+    return cow_checksum(both, sizeof both);
+}
+
+/* What versions lack is no damage. */
+static void list_lacks(cli_check *check)
+{
+    cli_map pairs = {0};
+
+    for (size_t i = 0; i < check->lack_count; i++) {
+        cli_lack *lack = &check->lacks[i];
+        lack->path = cli_clean(lack->path, true);
+        lack->reason = cli_clean(lack->reason, true);
+        if (lack->version > check->version_count)
+            cli_damaged(check, CLI_BAD_ELSE, 0, 0,
+                        "row %zu of what is incomplete belongs to a version that the log ends before", i);
+        else if (lack->version == check->version_count)
+            cli_map_put(&check->lacking, lack->head, 1);
+        cli_map_put(&pairs, pair(lack->head, lack->version), 1);
+    }
+    for (size_t i = 0; pairs.count > 0 && i < check->snapshot_count; i++) {
+        const cli_snapshot_row *row = &check->snapshots[i];
+        if (row->snapshot != UINT64_MAX && cli_map_get(&pairs, pair(row->head, row->version)) != NULL)
+            cli_map_put(&check->lacking, row->snapshot, 1);
+    }
+    cli_map_free(&pairs);
+}
+
 static void list_sums(cli_check *check)
 {
     for (size_t i = 0; i < check->snapshot_count; i++) {
         const cli_snapshot_row *row = &check->snapshots[i];
-        cli_map_put(&check->summed, row->head, i);
+        if (cli_map_get(&check->lacking, row->head) == NULL)
+            cli_map_put(&check->summed, row->head, i);
         if (row->snapshot != UINT64_MAX)
             cli_map_put(&check->summed, row->snapshot, i);
     }
@@ -358,6 +390,8 @@ static void read_tables(cli_check *check)
         cli_damaged(check, CLI_BAD_ELSE, 0, 0, "%s", why);
     if (cli_snapshots_read(check->file, &check->snapshots, &check->snapshot_count, why, sizeof why) < 0)
         cli_damaged(check, CLI_BAD_ELSE, 0, 0, "%s", why);
+    if (cli_lacks_read(check->file, &check->lacks, &check->lack_count, why, sizeof why) < 0)
+        cli_damaged(check, CLI_BAD_ELSE, 0, 0, "%s", why);
     if (cli_pool_count(check->file, &check->pool_count, why, sizeof why) < 0)
         cli_damaged(check, CLI_BAD_ELSE, 0, 0, "%s", why);
     if ((check->log = cow_layout_table_open(check->file->loc, COW_TABLE_INDEX, 0, 0)) == NULL)
@@ -386,6 +420,7 @@ void cli_check_all(cli_check *check)
         check->used[i] = cli_alloc(check->pools[i].room, sizeof **check->used);
         cli_check_slots(check, &check->pools[i]);
     }
+    list_lacks(check);
     list_sums(check);
     step(check, "the newest state");
     check->head = cli_graph_add(&check->graph, "/");
@@ -425,6 +460,8 @@ void cli_check_free(cli_check *check)
     if (check->log != NULL)
         check->log->close(check->log);
     cli_map_free(&check->summed);
+    cli_map_free(&check->lacking);
+    cli_lacks_free(check->lacks, check->lack_count);
     cli_map_free(&check->roots);
     cli_map_free(&check->nodes);
     cli_graph_free(&check->graph);

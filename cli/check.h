@@ -50,7 +50,9 @@ typedef struct cli_check {
     cli_version *versions;
     cli_dataset_row *datasets;
     cli_snapshot_row *snapshots;
-    size_t version_count, dataset_count, snapshot_count;
+    cli_lack *lacks;
+    size_t version_count, dataset_count, snapshot_count, lack_count;
+    cli_map lacking; /* heads that changed after the newest version, and snapshots that lack something */
     cli_map summed;  /* address of a snapshot, or of a head with its newest snapshot -> row of snapshots */
     cli_pool *pools; /* rank 0: it could not be opened */
     uint64_t pool_count;

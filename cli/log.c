@@ -11,7 +11,8 @@ const char cli_log_help[] =
     "Usage: h5cow log [OPTION]... FILE\n\n"
     "Lists the versions of FILE, newest first: name, number, time, user, bytes by which the file grew, objects that\n"
     "changed, program, message. What is in the first three columns names a version: FILE@NAME, FILE@#N, FILE@{TIME}.\n"
-    "A version marked 'open' belongs to a program that has not closed the file yet, or never will.\n\n"
+    "A version marked 'open' belongs to a program that has not closed the file yet, or never will;\n"
+    "one marked 'incomplete' lacks what is listed below.\n\n"
     "  -u, --utc     show times in UTC, not in local time\n"
     "      --json    a list of objects, with all that is recorded; times in UTC\n"
     "  -h, --help\n";
@@ -28,6 +29,43 @@ static char *shorten(const char *text, size_t width)
             kept = i;
     }
     return characters <= width ? cli_strdup(text) : cli_format("%.*s\xe2\x80\xa6", (int)kept, text);
+}
+
+typedef struct listed {
+    cli_version *rows;
+    cli_lack *lacks;
+    size_t count, lacking;
+} listed;
+
+static bool incomplete(const listed *l, size_t version)
+{
+    for (size_t i = 0; i < l->lacking; i++)
+        if (l->lacks[i].version == version)
+            return true;
+    return false;
+}
+
+static void print_lacks(const listed *l)
+{
+    for (size_t v = l->count + 1; v-- > 0;) {
+        if (!incomplete(l, v))
+            continue;
+        if (v == l->count)
+            printf("\nChanges after the newest version are in no version yet; the next one will have them:\n");
+        else
+            printf("\nVersion %s is not complete:\n", l->rows[v].name);
+        for (size_t i = 0; i < l->lacking; i++) {
+            const cli_lack *lack = &l->lacks[i];
+            char *path = cli_escape(lack->path), *reason = cli_escape(lack->reason);
+            if (lack->version == v && lack->head == UINT64_MAX)
+                printf("  a commit before it made no version: %s\n", reason);
+            else if (lack->version == v)
+                printf("  %s%s%s\n", path[0] == '\0' ? "(path not known)" : path, reason[0] == '\0' ? "" : ": ",
+                       reason);
+            free(path);
+            free(reason);
+        }
+    }
 }
 
 /* As it can stand in a line: a program's text is often several, whose indentation says nothing in one. free() it. */
@@ -54,8 +92,10 @@ static bool close_together(const cli_version *rows, size_t count)
     return false;
 }
 
-static void print_table(const cli_version *rows, size_t count, cli_clock clock)
+static void print_table(const listed *l, cli_clock clock)
 {
+    const cli_version *rows = l->rows;
+    const size_t count = l->count;
     static const char *const titles[] = {"version", "#", "time", "user", "added", "changed", "program", "message"};
     cli_table *table = cli_table_open(8, titles);
     bool exact = close_together(rows, count);
@@ -68,7 +108,7 @@ static void print_table(const cli_version *rows, size_t count, cli_clock clock)
         const cli_version *v = &rows[i];
         char *program = program_line(v->program), *message = cli_escape(v->message);
 
-        cli_table_cell(table, "%s%s", v->name, v->open ? " (open)" : "");
+        cli_table_cell(table, "%s%s%s", v->name, v->open ? " (open)" : "", incomplete(l, i) ? " (incomplete)" : "");
         cli_table_cell(table, "%zu", i + 1);
         cli_table_cell(table, "%s", cli_time(text, v->time, clock, exact));
         cli_table_cell(table, "%s", v->user);
@@ -83,8 +123,30 @@ static void print_table(const cli_version *rows, size_t count, cli_clock clock)
     cli_table_close(table);
 }
 
-static json_object *as_json(const cli_version *rows, size_t count)
+json_object *cli_lack_json(const cli_lack *lack)
 {
+    json_object *item = json_object_new_object();
+
+    json_object_object_add(item, "path", lack->path[0] == '\0' ? NULL : cli_json_text(lack->path));
+    json_object_object_add(item, "head", lack->head == UINT64_MAX ? NULL : json_object_new_uint64(lack->head));
+    json_object_object_add(item, "reason", cli_json_text(lack->reason));
+    return item;
+}
+
+static json_object *lacks_json(const listed *l, size_t version)
+{
+    json_object *list = json_object_new_array();
+
+    for (size_t i = 0; i < l->lacking; i++)
+        if (l->lacks[i].version == version)
+            json_object_array_add(list, cli_lack_json(&l->lacks[i]));
+    return list;
+}
+
+static json_object *as_json(const listed *l)
+{
+    const cli_version *rows = l->rows;
+    const size_t count = l->count;
     json_object *list = json_object_new_array();
     char text[48];
 
@@ -108,6 +170,7 @@ static json_object *as_json(const cli_version *rows, size_t count)
         json_object_object_add(item, "chunks", json_object_new_int64(v->chunks));
         json_object_object_add(item, "changed", json_object_new_int64(v->changed));
         json_object_object_add(item, "open", json_object_new_boolean(v->open != 0));
+        json_object_object_add(item, "incomplete", lacks_json(l, i));
         json_object_array_add(list, item);
     }
     return list;
@@ -120,9 +183,8 @@ int cli_log(int argc, char **argv)
                                             {"help", no_argument, NULL, 'h'},
                                             {NULL, 0, NULL, 0}};
     cli_file file = {.id = H5I_INVALID_HID};
+    listed l = {0};
     cli_clock clock = CLI_LOCAL;
-    cli_version *rows = NULL;
-    size_t count = 0;
     char why[1024];
     bool json = false;
     int status = CLI_FAILED;
@@ -150,18 +212,21 @@ int cli_log(int argc, char **argv)
         return CLI_FAILED;
     if (cli_file_history(&file) != 0)
         goto done;
-    if (cli_versions_read(&file, &rows, &count, why, sizeof why) < 0) {
+    if (cli_versions_read(&file, &l.rows, &l.count, why, sizeof why) < 0 ||
+        cli_lacks_read(&file, &l.lacks, &l.lacking, why, sizeof why) < 0) {
         cli_fail("'%s' is damaged: %s; 'h5cow verify' says what is left", file.name, why);
         goto done;
     }
     if (json)
-        status = cli_json(as_json(rows, count));
+        status = cli_json(as_json(&l));
     else {
-        print_table(rows, count, clock);
+        print_table(&l, clock);
+        print_lacks(&l);
         status = cli_flush();
     }
 done:
-    cli_versions_free(rows, count);
+    cli_versions_free(l.rows, l.count);
+    cli_lacks_free(l.lacks, l.lacking);
     cli_file_close(&file);
     return status;
 }

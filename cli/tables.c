@@ -60,6 +60,43 @@ void cli_versions_free(cli_version *rows, size_t count)
     free(rows);
 }
 
+/* Texts are ours from then on: each with free(), and never NULL. */
+int cli_lacks_read(const cli_file *file, cli_lack **rows, size_t *count, char *why, size_t size)
+{
+    cow_table *table;
+    int status = cow_lacks_open(file->loc, &table);
+
+    *rows = NULL;
+    *count = 0;
+    if (status > 0) {
+        *rows = cli_alloc(table->rows, sizeof **rows);
+        if ((status = cow_lacks_rows(file->loc, table, 0, table->rows, *rows)) == 0)
+            *count = table->rows;
+        table->close(table);
+    }
+    if (status < 0) {
+        free(*rows);
+        *rows = NULL;
+        return failed(COW_ROOT "/incomplete", why, size);
+    }
+    for (size_t i = 0; i < *count; i++) {
+        cow_lack hdf5s = (*rows)[i];
+        (*rows)[i].path = cli_strdup(hdf5s.path == NULL ? "" : hdf5s.path);
+        (*rows)[i].reason = cli_strdup(hdf5s.reason == NULL ? "" : hdf5s.reason);
+        cow_lacks_rows_free(&hdf5s, 1);
+    }
+    return 0;
+}
+
+void cli_lacks_free(cli_lack *rows, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        free(rows[i].path);
+        free(rows[i].reason);
+    }
+    free(rows);
+}
+
 static int read_table(const cli_file *file, const char *path, cow_table_kind kind, void **rows, size_t *count,
                       char *why, size_t size)
 {

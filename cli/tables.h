@@ -11,10 +11,17 @@ typedef cow_log_row cli_version;
 typedef cow_dataset_row cli_dataset_row;
 typedef cow_snapshot_row cli_snapshot_row;
 
+/* A row of /_versioned_data/incomplete: what the version of row `version` of the log lacks. Strings are never NULL. */
+typedef cow_lack cli_lack; /* texts with free() */
+
 /* 0; or -1 and WHY. *ROWS: free with the function below, or free(). */
 int cli_versions_read(const cli_file *file, cli_version **rows, size_t *count, char *why, size_t size);
 void cli_versions_free(cli_version *rows, size_t count);
 int cli_datasets_read(const cli_file *file, cli_dataset_row **rows, size_t *count, char *why, size_t size);
+/* None where there is no such table. */
+int cli_lacks_read(const cli_file *file, cli_lack **rows, size_t *count, char *why, size_t size);
+json_object *cli_lack_json(const cli_lack *lack);
+void cli_lacks_free(cli_lack *rows, size_t count);
 int cli_snapshots_read(const cli_file *file, cli_snapshot_row **rows, size_t *count, char *why, size_t size);
 
 /* The same of a table that is somewhere else. */

@@ -24,7 +24,8 @@
 const char cli_verify_help[] =
     "Usage: h5cow verify [-v] [--json] FILE\n\n"
     "Reads and re-hashes every stored chunk of FILE, checks index, views, tables, versions and newest state against each\n"
-    "other, and lists what is damaged: which objects and versions are hit, and which older version still has the data.\n"
+    "other, and lists what is damaged: which objects and versions are hit, and which older version still has the data;\n"
+    "and what versions were made without, which is no damage.\n"
     "Never writes. Exit code 0: no damage, 1: damage, 2: the check could not be made.\n\n"
     "      --json      the answer as one JSON object\n"
     "  -v, --verbose   say on standard error what is being checked\n"
@@ -110,6 +111,14 @@ static int child(const char *name, FILE *to)
             tell(to, "damage", cli_damage_json(&check, impact, i));
         cli_impact_close(impact);
     }
+    for (size_t i = 0; i < check.lack_count; i++) {
+        const cli_lack *lack = &check.lacks[i];
+        json_object *item = cli_lack_json(lack);
+        json_object_object_add(item, "version",
+                               lack->version < check.version_count ? cli_json_text(check.versions[lack->version].name)
+                                                                   : NULL);
+        tell(to, "lack", item);
+    }
     json_object *counts = json_object_new_object();
     json_object_object_add(counts, "versions", json_object_new_uint64(check.version_count));
     json_object_object_add(counts, "datasets", json_object_new_uint64(check.dataset_count));
@@ -130,6 +139,7 @@ done:
 typedef struct answer {
     bool verbose;
     json_object *damages; /* array */
+    json_object *lacks;   /* array: what versions were made without */
     json_object *counts;  /* NULL: the child did not come to the end */
     char at[512];
 } answer;
@@ -145,6 +155,8 @@ static void hear_line(void *context, const char *line)
         snprintf(a->at, sizeof a->at, "%s", json_object_get_string(value));
     } else if (json_object_object_get_ex(told, "damage", &value)) {
         json_object_array_add(a->damages, json_object_get(value));
+    } else if (json_object_object_get_ex(told, "lack", &value)) {
+        json_object_array_add(a->lacks, json_object_get(value));
     } else if (json_object_object_get_ex(told, "done", &value)) {
         a->counts = json_object_get(value);
     }
@@ -260,6 +272,25 @@ void cli_verify_print(const char *file, size_t number, json_object *damage)
                json_object_get_string(older), file, json_object_get_string(older));
 }
 
+/* Versions that were made without something; that is no damage. */
+static void print_lacks(json_object *lacks)
+{
+    for (size_t i = 0; i < json_object_array_length(lacks); i++) {
+        json_object *lack = json_object_array_get_idx(lacks, i), *version, *path, *reason;
+
+        json_object_object_get_ex(lack, "version", &version);
+        json_object_object_get_ex(lack, "path", &path);
+        json_object_object_get_ex(lack, "reason", &reason);
+        if (version == NULL)
+            printf("in no version yet: %s\n",
+                   path == NULL ? "changes after the newest one" : json_object_get_string(path));
+        else
+            printf("version %s is not complete: %s: %s\n", json_object_get_string(version),
+                   path == NULL ? "a commit before it made no version" : json_object_get_string(path),
+                   json_object_get_string(reason));
+    }
+}
+
 static int print_answer(const char *file, answer *a, double seconds, bool json)
 {
     size_t damages = json_object_array_length(a->damages);
@@ -270,6 +301,7 @@ static int print_answer(const char *file, answer *a, double seconds, bool json)
         json_object_object_add(whole, "file", cli_json_text(file));
         json_object_object_add(whole, "damaged", json_object_new_boolean(damages > 0));
         json_object_object_add(whole, "damage", json_object_get(a->damages));
+        json_object_object_add(whole, "incomplete", json_object_get(a->lacks));
         json_object_object_add(whole, "checked", json_object_get(a->counts));
         json_object_object_add(whole, "seconds", json_object_new_double(seconds));
         return cli_json(whole) != 0 ? CLI_FAILED : damages > 0 ? CLI_DAMAGED : CLI_OK;
@@ -281,6 +313,7 @@ static int print_answer(const char *file, answer *a, double seconds, bool json)
     } else {
         printf("%s: no damage\n", file);
     }
+    print_lacks(a->lacks);
     if (a->counts != NULL && json_object_object_length(a->counts) > 0)
         printf("checked: %llu version%s, %llu dataset%s, %llu chunks (%s) hashed again, %llu index nodes, %llu views, "
                "in %.1f s\n",
@@ -294,7 +327,7 @@ static int print_answer(const char *file, answer *a, double seconds, bool json)
 /* Run the child. 0 when A holds its answer. */
 static int ask(const char *name, bool verbose, answer *result)
 {
-    answer a = {.verbose = verbose, .damages = json_object_new_array()};
+    answer a = {.verbose = verbose, .damages = json_object_new_array(), .lacks = json_object_new_array()};
     int ends[2], state = 0, status = CLI_FAILED;
     pid_t id;
 
@@ -344,6 +377,7 @@ int cli_verify_file(const char *name, bool verbose, json_object **damages, json_
 
     *damages = a.damages;
     *counts = a.counts;
+    json_object_put(a.lacks);
     return status;
 }
 
@@ -360,6 +394,7 @@ static int verify(const char *name, bool json, bool verbose)
         status = print_answer(name, &a,
                               (double)(end.tv_sec - start.tv_sec) + 1e-9 * (double)(end.tv_nsec - start.tv_nsec), json);
     json_object_put(a.damages);
+    json_object_put(a.lacks);
     json_object_put(a.counts);
     return status;
 }

@@ -145,6 +145,36 @@ done:
     return -1;
 }
 
+typedef struct majors {
+    bool filter, metadata;
+} majors;
+
+static herr_t note_major(unsigned n, const H5E_error2_t *error, void *context)
+{
+    /* what else H5F__flush does, which goes on after a dataset that fails */
+    static const char *const rest[] = {"metadata", "MDC", "low level", "page buffer", "file space"};
+    majors *m = context;
+
+    (void)n;
+    m->filter |= error->maj_num == H5E_PLINE;
+    for (size_t i = 0; error->desc != NULL && i < sizeof rest / sizeof *rest; i++)
+        m->metadata |= strstr(error->desc, rest[i]) != NULL;
+    return 0;
+}
+
+bool cow_error_of_filters(void)
+{
+    majors m = {false, false};
+
+    return current.set && current.stack > 0 && H5Ewalk2(current.stack, H5E_WALK_UPWARD, note_major, &m) >= 0 &&
+           m.filter && !m.metadata;
+}
+
+bool cow_error_is(cow_kind kind)
+{
+    return current.set && current.kind == kind;
+}
+
 bool cow_error_pending(void)
 {
     return current.set;

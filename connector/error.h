@@ -41,6 +41,10 @@ void cow_error_in_file(const char *name);
 int cow_error_native(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 bool cow_error_pending(void);
+/* Is the recorded error one of HDF5's, of a filter, and not also of its metadata? */
+bool cow_error_of_filters(void);
+/* Is an error of this kind recorded? */
+bool cow_error_is(cow_kind kind);
 /* The lowest recorded message ("" if none): for tests and for the command line. */
 const char *cow_error_message(void);
 void cow_error_clear(void);

@@ -142,6 +142,14 @@ class History:
         decode = lambda value: value.decode() if isinstance(value, bytes) else int(value)
         return [{name: decode(row[name]) for name in rows.dtype.names} for row in rows]
 
+    def incomplete(self, row):
+        """[(path, why)] of what the version in this row of the log was made without."""
+        if TOP + "/incomplete" not in self.file:
+            return []
+        decode = lambda text: text.decode("utf-8", "replace")
+        rows = self.file[TOP + "/incomplete"][()]
+        return [(decode(r["path"]), decode(r["reason"])) for r in rows if r["version"] == row]
+
     def top(self, version):
         """The root group of a version; None: the head."""
         if version is None:
@@ -285,8 +293,10 @@ def main(name, version="", path=""):
     elif version:
         print("\n".join(history.datasets(None if version == "-" else version)))
     else:
-        for row in history.versions():
+        for number, row in enumerate(history.versions()):
             print(row["name"], row["time"] / 1e6, row["user"], row["program"], row["message"], sep="\t")
+            for path, why in history.incomplete(number):
+                print("", "incomplete", path, why, sep="\t")
 
 
 if __name__ == "__main__":

@@ -41,6 +41,11 @@ static int note(cow_file *file, uint64_t address, unsigned flags, const char *pa
     return 0;
 }
 
+int cow_changes_renew(cow_file *file, uint64_t address, const char *path)
+{
+    return note(file, address, COW_CHANGED_RENEW, path);
+}
+
 /* The head has changed already: a version that lacks the change must not be made. */
 int cow_changed_object(cow_file *file, const H5O_token_t *object, const char *path, cow_change change)
 {

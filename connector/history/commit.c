@@ -7,13 +7,17 @@
  *   4. the walk builds the version's tree, and the log gets its row
  *   5. everything is flushed, and the journal makes it a commit
  * A second commit of the same transaction (after H5Fflush) amends: same name, same row, former tree replaced.
+ *
+ * Steps 1, 2 and 5 are the head's: when one fails, so does the commit. Steps 3 and 4 are the version's. What cannot be put
+ * into it is left out (snapshot.c). When no version can be made at all, what was done for it is undone, and the head is
+ * committed alone; the changes are noted, in memory and in the file (incomplete.c), and the next commit makes a version
+ * of them. Only where the disk failed meanwhile, or undoing fails as well, the commit fails.
  */
 #include "history/internal.h"
 
 #include "error.h"
 #include "journal/driver.h"
 #include "planted.h"
-#include "witness.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,21 +33,17 @@ typedef struct written_nodes {
 } written_nodes;
 
 /* Remember where in the tree a node of this transaction stands; what stood there before, in the same transaction, is
- * superseded, and its view goes. */
+ * superseded, and its view goes with the version that shows it: when that is amended. */
 static int supersede(cow_file *file, uint64_t dataset, unsigned level, const uint64_t origin[], unsigned rank,
                      uint64_t offset)
 {
     uint64_t place[COW_MAX_RANK + 2] = {dataset, level}, key, old;
-    char path[COW_PATH_MAX];
 
     if (rank > 0)
         memcpy(place + 2, origin, rank * sizeof *origin);
     key = cow_checksum(place, sizeof place);
-    if (cow_map_get(&file->node_at, key, &old) && !file->shared_nodes) {
-        cow_view_path(path, old);
-        if (cow_native_link_delete(file->loc, path) < 0)
-            return -1;
-    }
+    if (cow_map_get(&file->node_at, key, &old) && !file->shared_nodes && cow_map_put(&file->superseded, old, 0) < 0)
+        return -1;
     return cow_map_put(&file->node_at, key, offset);
 }
 
@@ -148,7 +148,7 @@ static int commit_dataset(cow_dataset *dataset)
     int status = -1;
 
     if (dataset->root != COW_NO_NODE && !array->extent_changed && !cow_index_changed(array->index)) {
-        array->written = false;
+        array->written = array->refused;
         return 0;
     }
     if ((w.view.fill_dcpl = cow_view_dcpl(dataset)) < 0)
@@ -172,7 +172,8 @@ static int commit_dataset(cow_dataset *dataset)
     if (cow_dataset_row_write(file, dataset->id, &dataset->row) < 0)
         goto done;
     dataset->root_changed = true;
-    array->written = array->extent_changed = false;
+    array->written = array->refused; /* what the filters did not take is tried again */
+    array->extent_changed = false;
     status = 0;
 done:
     H5Pclose(w.view.fill_dcpl);
@@ -184,6 +185,34 @@ static int drop_slot(void *context, const uint64_t chunk[], uint64_t slot)
     (void)chunk;
     cow_pool_drop(context, slot);
     return 0;
+}
+
+/* The filters do not take a chunk, which is recorded: an error of that dataset alone. The chunk stays in the cache while the
+ * dataset is open, as in HDF5. */
+static void note_refused(cow_dataset *dataset)
+{
+    cow_file *file = dataset->file;
+
+    if (dataset->references == 0) {
+        fprintf(stderr, "h5cow: a chunk is lost: %s\n", cow_error_message());
+        cow_array_forget(&dataset->array);
+    } else if (file->refusal[0] == '\0')
+        snprintf(file->refusal, sizeof file->refusal, "%s", cow_error_message());
+    cow_error_clear();
+}
+
+int cow_file_refused(cow_file *file)
+{
+    if (file->refusal[0] == '\0')
+        return 0;
+    cow_error(COW_UNSUPPORTED, "%s; all else is committed", file->refusal);
+    file->refusal[0] = '\0';
+    return -1;
+}
+
+bool cow_file_refusing(const cow_file *file)
+{
+    return file->refusing;
 }
 
 /* A dataset that the application deleted before anybody else could see it: its chunks are free again. */
@@ -238,8 +267,11 @@ int cow_commit_datasets(cow_file *file)
         if (info.rc == 0 && list[i]->references == 0) {
             if (drop_dead(list[i]) < 0)
                 goto done;
-        } else if (cow_array_store(&list[i]->array) < 0)
-            goto done;
+        } else if (cow_array_store(&list[i]->array) < 0) {
+            if (!list[i]->array.refused)
+                goto done;
+            note_refused(list[i]);
+        }
     }
     if ((journal = cow_driver_journal(file->fileno)) != NULL)
         cow_journal_start_sync(journal);
@@ -255,17 +287,7 @@ done:
     return status;
 }
 
-/* ---- versions ---- */
-
-static int64_t new_chunks(const cow_file *file)
-{
-    int64_t n = 0;
-
-    for (size_t i = 0; i < file->pool_count; i++)
-        if (file->pool[i].pool != NULL)
-            n += (int64_t)(cow_pool_slots(file->pool[i].pool) - file->pool[i].slots_before);
-    return n;
-}
+/* ---- the whole ---- */
 
 static void seal(cow_file *file, bool finished)
 {
@@ -277,122 +299,54 @@ static void seal(cow_file *file, bool finished)
         }
 }
 
-/* name=, or the number of the version; with something appended where that name is taken. */
-static int choose_name(cow_file *file, char name[256])
+/* A dataset that HDF5 keeps itself may have filters as well that do not take a chunk. */
+static int flush_native(cow_file *file)
 {
-    char path[COW_PATH_MAX + 256];
-    int exists = 1;
-
-    for (unsigned n = 0; exists == 1; n++) {
-        if (file->options->name == NULL)
-            snprintf(name, 256, "%llu", (unsigned long long)file->log_rows + 1 + n);
-        else if (n == 0)
-            snprintf(name, 256, "%s", file->options->name);
-        else
-            snprintf(name, 256, "%s.%u", file->options->name, n + 1);
-        snprintf(path, sizeof path, COW_ROOT "/versions/%s", name);
-        exists = cow_native_exists(file->loc, path);
-    }
-    return exists;
-}
-
-static char *text(const char *value)
-{
-    char *copy = H5allocate_memory(strlen(value) + 1, false);
-
-    if (copy == NULL)
-        cow_error(COW_MEMORY, "no memory for the description of a version");
-    else
-        memcpy(copy, value, strlen(value) + 1);
-    return copy;
-}
-
-static int make_version(cow_file *file, cow_walk *walk, bool finished)
-{
-    bool amend = file->amend_row >= 0;
-    uint64_t at = amend ? (uint64_t)file->amend_row : file->log_rows, eoa;
-    cow_log_row row = {0};
-    char name[256];
-    int status = -1;
-
-    if (amend) {
-        cow_log_row former = {0};
-        if (cow_log_read(file->loc, at, &former) < 0 || former.name == NULL)
-            return cow_error(COW_CORRUPT, "%s: the version to amend is gone", file->name);
-        snprintf(name, sizeof name, "%s", former.name);
-        row.parent = former.parent;
-        cow_log_row_free(&former);
-    } else {
-        if (choose_name(file, name) < 0)
-            return -1;
-        row.parent = file->version_row;
-    }
-    if (cow_walk_build(walk, name, at, &row.changed) < 0 || cow_snapshots_flush(file) < 0 ||
-        (row.name = text(name)) == NULL || cow_log_row_describe(&row, file->options->message) < 0 ||
-        cow_file_eoa(file, &eoa) < 0)
-        goto done;
-    row.added = (int64_t)eoa - (int64_t)file->eoa_before;
-    row.chunks = new_chunks(file);
-    row.open = !finished;
-    if (cow_log_write(file->loc, at, &row) < 0)
-        goto done;
-    file->version_row = (int64_t)at;
-    if (!amend)
-        file->log_rows++;
-    file->amend_row = finished ? -1 : (int64_t)at;
-    cow_witness(COW_WITNESS_VERSION, file->name);
-    status = 0;
-done:
-    cow_log_row_free(&row);
-    return status;
-}
-
-/* The transaction ends with nothing more to say than the last flush did. */
-static int close_version(cow_file *file)
-{
-    cow_log_row row = {0};
-    int status = -1;
-
-    if (file->amend_row < 0)
+    if (cow_native_file_flush(file->native) == 0)
         return 0;
-    if (cow_log_read(file->loc, (uint64_t)file->amend_row, &row) == 0) {
-        row.open = 0;
-        status = cow_log_write(file->loc, (uint64_t)file->amend_row, &row);
-    }
-    cow_log_row_free(&row);
-    file->amend_row = -1;
-    return status;
+    if (!cow_error_of_filters() || cow_driver_file_failures(file->fileno) != file->failures)
+        return -1;
+    file->refusing = true;
+    if (file->refusal[0] == '\0')
+        snprintf(file->refusal, sizeof file->refusal, "%s: a chunk cannot be stored: %s", file->name,
+                 cow_error_message());
+    cow_error_clear();
+    return 0;
 }
 
 static int commit(cow_file *file, bool finished)
 {
-    cow_walk *walk = NULL;
-    bool small;
-    int differs, status = -1;
+    bool small = false, set;
+    int status = -1;
 
     if (cow_file_lay_out(file) < 0)
         return -1;
-    if (cow_log_meet_blocks(file->loc, file->log_rows) < 0)
+    if (!(set = cow_native_file_small_headers(file->native, true, &small) == 0))
         cow_error_clear(); /* a commit can do without */
-    if (cow_native_file_small_headers(file->native, true, &small) < 0)
-        return -1;
-    if (cow_commit_datasets(file) < 0 || (walk = cow_walk_open(file)) == NULL || (differs = cow_walk_decide(walk)) < 0)
-        goto done;
-    if (differs ? make_version(file, walk, finished) < 0 : finished && close_version(file) < 0)
-        goto done;
-    if (cow_native_file_flush(file->native) < 0)
+    if (cow_log_meet_blocks(file->loc, file->log_rows) < 0)
+        cow_error_clear(); /* the version, which needs the log, meets it again */
+    if (cow_commit_datasets(file) < 0 || cow_version_commit(file, finished) < 0 || flush_native(file) < 0)
         goto done;
     seal(file, finished);
-    for (size_t i = 0; i < file->open_datasets.capacity; i++)
-        if (file->open_datasets.entry[i].used)
-            ((cow_dataset *)(uintptr_t)file->open_datasets.entry[i].value)->root_changed = false;
-    cow_changes_clear(file);
+    if (!file->unversioned) {
+        for (size_t i = 0; i < file->open_datasets.capacity; i++)
+            if (file->open_datasets.entry[i].used)
+                ((cow_dataset *)(uintptr_t)file->open_datasets.entry[i].value)->root_changed = false;
+        cow_changes_clear(file);
+    }
     status = 0;
 done:
-    if (walk != NULL)
-        cow_walk_close(walk);
     /* the application's datasets are none of our business */
-    return cow_native_file_small_headers(file->native, small, NULL) < 0 ? -1 : status;
+    return set && cow_native_file_small_headers(file->native, small, NULL) < 0 ? -1 : status;
+}
+
+/* Is there something that the version which is about to be finished had to do without? */
+static bool lacking(const cow_file *file)
+{
+    for (size_t i = 0; i < file->lacks.count; i++)
+        if (file->lacks.lack[i].head != UINT64_MAX)
+            return true;
+    return false;
 }
 
 void (*cow_file_committed)(cow_file *file);
@@ -403,6 +357,8 @@ int cow_file_commit(cow_file *file, cow_commit_kind kind)
     cow_journal *journal;
     int status = 0;
 
+    if (file->state == COW_AMENDABLE && finished && lacking(file))
+        file->state = COW_OPEN; /* once more */
     if (file->owner != getpid())
         return 0; /* what a forked child has got from its parent is the parent's to commit */
     if ((file->state == COW_OPEN || (file->state == COW_AMENDABLE && finished)) &&
@@ -410,6 +366,8 @@ int cow_file_commit(cow_file *file, cow_commit_kind kind)
         cow_context("%s: the changes since the last version were not committed", file->name);
         return cow_file_fail(file);
     }
+    file->failures = cow_driver_file_failures(file->fileno);
+    file->refusal[0] = '\0';
     switch (file->state) {
     case COW_CLEAN:
         return 0;
@@ -418,9 +376,9 @@ int cow_file_commit(cow_file *file, cow_commit_kind kind)
     case COW_AMENDABLE:
         if (!finished)
             return 0;
-        status = close_version(file);
+        status = cow_version_close(file);
         if (status == 0)
-            status = cow_native_file_flush(file->native);
+            status = flush_native(file);
         break;
     case COW_OPEN:
         if (COW_PLANTED(head_before_history) && cow_commit_datasets(file) == 0 &&
@@ -437,9 +395,13 @@ int cow_file_commit(cow_file *file, cow_commit_kind kind)
     }
     if (finished) {
         cow_map_free(&file->node_at);
+        cow_map_free(&file->superseded);
         file->shared_nodes = false;
     }
-    file->state = finished || file->amend_row < 0 ? COW_CLEAN : COW_AMENDABLE;
+    if ((file->unversioned || file->refusal[0] != '\0') && !finished)
+        file->state = COW_OPEN; /* there is still something to be tried */
+    else
+        file->state = finished || file->amend_row < 0 ? COW_CLEAN : COW_AMENDABLE;
     cow_datasets_sweep(file);
     cow_file_discard_now(file);
     if (cow_file_committed != NULL)

@@ -274,6 +274,40 @@ static bool other_shape(const cow_pool_entry *pool, hid_t type, const cow_root *
     return other;
 }
 
+void cow_datasets_let_go(cow_file *file)
+{
+    for (size_t i = 0; i < file->open_datasets.capacity; i++) {
+        cow_dataset *dataset = (cow_dataset *)(uintptr_t)file->open_datasets.entry[i].value;
+        H5O_info2_t info;
+
+        if (!file->open_datasets.entry[i].used || dataset->references > 0 || dataset->native == NULL)
+            continue;
+        /* what has no link would be gone */
+        if (cow_native_info((cow_loc){dataset->native, H5I_DATASET}, NULL, H5O_INFO_BASIC, &info) == 0 && info.rc > 0 &&
+            cow_native_dataset_close(dataset->native) == 0) {
+            dataset->native = NULL;
+            dataset->let_go = true;
+        }
+        cow_error_clear();
+    }
+}
+
+int cow_datasets_hold_again(cow_file *file)
+{
+    int status = 0;
+
+    for (size_t i = 0; i < file->open_datasets.capacity; i++) {
+        cow_dataset *dataset = (cow_dataset *)(uintptr_t)file->open_datasets.entry[i].value;
+
+        if (!file->open_datasets.entry[i].used || !dataset->let_go)
+            continue;
+        dataset->let_go = false;
+        if (cow_dataset_hold(dataset, NULL) < 0)
+            status = -1;
+    }
+    return status < 0 ? cow_file_fail(file) : 0;
+}
+
 /* Everything of the state that follows from root record, row and the native object, whose creation properties DCPL
  * become the state's, also when it fails. Takes one reference. */
 static cow_dataset *dataset_make(cow_file *file, void *native, hid_t dcpl, uint64_t address, bool snapshot,
@@ -563,16 +597,20 @@ int cow_dataset_attach(cow_file *file, void *native, cow_dataset **dataset)
     return *dataset == NULL ? -1 : 0;
 }
 
-int cow_head_open(cow_file *file, uint64_t address, cow_loc *object, bool *borrowed)
+int cow_dataset_store_last(cow_dataset *dataset)
 {
-    H5O_token_t token = cow_token(address);
-    uint64_t found;
+    cow_array *array = &dataset->array;
 
-    *borrowed = cow_map_get(&file->open_datasets, address, &found) && ((cow_dataset *)(uintptr_t)found)->native != NULL;
-    if (!*borrowed)
-        return cow_native_open_token(file->loc, &token, object);
-    *object = (cow_loc){((cow_dataset *)(uintptr_t)found)->native, H5I_DATASET};
-    return 0;
+    if (dataset->snapshot || dataset->dead || !dataset->file->writable || dataset->file->state == COW_FAILED ||
+        array->dirty == NULL || array->heap || cow_codec_parallel(array->codec) || cow_array_store(array) == 0)
+        return 0;
+    if (!array->refused || dataset->references > 1) {
+        cow_error_clear(); /* it stays in the cache, and is the commit's error, or that of the last handle */
+        return 0;
+    }
+    cow_array_forget(array);
+    array->refused = false;
+    return -1;
 }
 
 bool cow_dataset_dirty(const cow_dataset *dataset)

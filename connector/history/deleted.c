@@ -107,6 +107,12 @@ static int uncount_all(burial *b)
     return 0;
 }
 
+/* Is this an object that is not known to be gone? */
+static bool counts(const cow_file *file, const cow_map_entry *e)
+{
+    return file->snapshot[e->value].snapshot != UINT64_MAX || cow_snapshots_left_out(file, e->key);
+}
+
 int cow_deleted_note(cow_file *file, const cow_map *met, uint64_t row)
 {
     burial b = {.file = file};
@@ -114,8 +120,7 @@ int cow_deleted_note(cow_file *file, const cow_map *met, uint64_t row)
 
     for (size_t i = 0; i < file->snapshot_of.capacity; i++) {
         const cow_map_entry *e = &file->snapshot_of.entry[i];
-        if (e->used && file->snapshot[e->value].snapshot != UINT64_MAX && !cow_map_get(met, e->key, NULL) &&
-            look_at(&b, e->key) < 0)
+        if (e->used && counts(file, e) && !cow_map_get(met, e->key, NULL) && look_at(&b, e->key) < 0)
             goto done;
     }
     if (uncount_all(&b) < 0)
@@ -123,7 +128,7 @@ int cow_deleted_note(cow_file *file, const cow_map *met, uint64_t row)
     /* Something is left, so groups that went in earlier versions matter as well. */
     for (size_t i = 0; b.left.count > 0 && i < file->snapshot_of.capacity; i++) {
         const cow_map_entry *e = &file->snapshot_of.entry[i];
-        if (e->used && file->snapshot[e->value].snapshot == UINT64_MAX && uncount_links(&b, e->key) < 0)
+        if (e->used && !counts(file, e) && uncount_links(&b, e->key) < 0)
             goto done;
     }
     if (uncount_all(&b) < 0)
@@ -172,5 +177,5 @@ int cow_head_deleted(cow_file *file, const H5O_token_t *head)
             return -1;
     }
     return cow_map_get(&file->snapshot_of, address, &row) && file->snapshot[row].snapshot == UINT64_MAX &&
-           cow_change_flags(file, address) == 0;
+           !cow_snapshots_left_out(file, address) && cow_change_flags(file, address) == 0;
 }

@@ -318,8 +318,13 @@ static void free_file(cow_file *file)
     free(file->change);
     cow_map_free(&file->node_at);
     cow_map_free(&file->hidden);
+    cow_map_free(&file->superseded);
     cow_map_free(&file->snapshot_of);
     cow_map_free(&file->snapshot_at);
+    cow_map_free(&file->left_out);
+    cow_map_free(&file->stale);
+    cow_map_free(&file->told);
+    cow_lacks_free(&file->lacks);
     cow_map_free(&file->sum_checked);
     cow_past_free(file);
     free(file->snapshot);
@@ -555,6 +560,37 @@ done:
     if (cow_native_close(root) < 0)
         status = -1;
     return status < 0 ? cow_file_fail(file) : 0; /* half a head must not become a version */
+}
+
+static void *(*find_opened)(const cow_file *file, const H5O_token_t *token);
+
+void cow_file_find_opened(void *(*find)(const cow_file *file, const H5O_token_t *token))
+{
+    find_opened = find;
+}
+
+int cow_head_open(const cow_file *file, uint64_t address, cow_loc *object, bool *borrowed)
+{
+    H5O_token_t token = cow_token(address);
+    uint64_t found;
+    cow_dataset *dataset = cow_map_get(&file->open_datasets, address, &found) ? (cow_dataset *)(uintptr_t)found : NULL;
+    cow_error_held *held;
+
+    *borrowed = dataset != NULL && dataset->native != NULL;
+    if (*borrowed) {
+        *object = (cow_loc){dataset->native, H5I_DATASET};
+        return 0;
+    }
+    if (cow_native_open_token(file->loc, &token, object) == 0)
+        return 0;
+    held = cow_error_hold();
+    *object = (cow_loc){find_opened == NULL ? NULL : find_opened(file, &token), H5I_DATASET};
+    *borrowed = object->object != NULL;
+    cow_error_put_back(held);
+    if (!*borrowed)
+        return -1;
+    cow_error_clear();
+    return 0;
 }
 
 static void removed_path(char path[COW_PATH_MAX], uint64_t address)

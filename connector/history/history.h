@@ -7,7 +7,10 @@
  *    cow_file_attach --> CLEAN --cow_changed_*, dataset writes--> OPEN (a transaction)
  *    OPEN --cow_file_commit(FLUSH)--> AMENDABLE (the version exists, marked open) --change--> OPEN
  *    OPEN, AMENDABLE --cow_file_commit(CLOSE)--> CLEAN, a finished version
- *    any --error while committing--> FAILED (sticky: nothing more is written, every later commit returns the error)
+ *    any --error while committing the head--> FAILED (sticky: nothing more is written, every later commit returns the error)
+ *
+ * What only concerns the version is no error of the commit: the version does without an object, or the commit without a
+ * version (docs/promises.md).
  *
  * What is on disk: docs/format.md.
  */
@@ -44,6 +47,10 @@ typedef enum { COW_FLUSH, COW_FINISH } cow_commit_kind;
 int cow_file_commit(cow_file *file, cow_commit_kind kind);
 /* Called after each commit; NULL: nothing. */
 extern void (*cow_file_committed)(cow_file *file);
+/* -1: in the last commit, a chunk was refused by the filters of its dataset, which is open. All else is committed. */
+int cow_file_refused(cow_file *file);
+/* Was there ever such a chunk in a dataset that HDF5 keeps itself? */
+bool cow_file_refusing(const cow_file *file);
 /* Head objects get the extents that their datasets were given since the last commit, for HDF5 code that goes past us. */
 int cow_file_show_extents(cow_file *file);
 /* At exit: what can still be committed. Nothing for a file whose failure was told. */
@@ -66,6 +73,8 @@ bool cow_file_writable(const cow_file *file);
 const char *cow_file_name(const cow_file *file);
 /* The history's own handle on the native file. */
 void *cow_file_native(const cow_file *file);
+/* FIND: a native handle that the application has on a dataset of the head, or NULL; borrowed. */
+void cow_file_find_opened(void *(*find)(const cow_file *file, const H5O_token_t *token));
 /* Is this such a handle? */
 bool cow_file_of_handle(const void *native);
 /* NATIVE, a handle that the application has closed while the file stays open by others: it is closed with the file. HDF5
@@ -112,6 +121,10 @@ cow_dataset *cow_dataset_create(cow_file *file, void *at, const H5VL_loc_params_
  * more; give back with cow_dataset_release. */
 int cow_dataset_attach(cow_file *file, void *native, cow_dataset **dataset);
 void cow_dataset_release(cow_dataset *dataset);
+/* The history's own handles on datasets that the application has closed, and that are not committed yet, are closed, so that
+ * the application can open them with other prefixes for files; and opened again, afterwards. -1: nothing more is committed. */
+void cow_datasets_let_go(cow_file *file);
+int cow_datasets_hold_again(cow_file *file);
 /* The array to read and write elements of. Never NULL. Writing needs cow_dataset_begin_write first. */
 cow_array *cow_dataset_array(cow_dataset *dataset);
 /* Refuses read-only files, versions and files in the error state; else notes that the dataset changes. PATH: where the
@@ -135,6 +148,9 @@ typedef struct cow_access {
 } cow_access;
 /* NULL, or malloc'ed; freed with the last reference. */
 cow_access **cow_dataset_access(cow_dataset *dataset);
+/* What a filter may refuse is stored, now that the application closes a handle on the dataset. With the last one, what was
+ * refused is forgotten: -1. */
+int cow_dataset_store_last(cow_dataset *dataset);
 
 /* ---- what changed (called after the native call has succeeded) ---- */
 

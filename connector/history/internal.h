@@ -4,13 +4,15 @@
  *   pools.c     pools by signature
  *   dataset.c   versioned datasets: creating, opening, answering for the application's layout
  *   changes.c   what changed in this transaction
- *   commit.c    a transaction becomes a version
+ *   commit.c    a transaction is committed: the head, and its version
+ *   attempt.c   a version is made, or taken back
  *   known.c     which snapshot belongs to which head object
  *   past.c      objects of a version by their tokens
  *   deleted.c   which head objects are gone
  *   counts.c    how many links an object has, as the application counts
  *   snapshot.c  the head's tree becomes a version's tree (path copying)
  *   sums.c      checksums of what HDF5 keeps without any
+ *   incomplete.c  what could not be put into a version
  *   versions.c  the log of versions, revisions by name and time
  *   copy.c copy_types.c copy_references.c   H5Ocopy
  *   pour.c      the elements of a dataset into another one
@@ -23,6 +25,12 @@
 #include "view/view.h"
 
 #define COW_NO_ROW UINT64_MAX
+
+/* What a version does without, see incomplete.c. Texts are owned. */
+typedef struct cow_lacks {
+    cow_lack *lack;
+    size_t count, room;
+} cow_lacks;
 
 typedef struct cow_pool_entry {
     uint32_t id;
@@ -39,6 +47,8 @@ typedef struct cow_change_entry {
     char *path;     /* absolute, or NULL: unknown */
 } cow_change_entry;
 #define COW_CHANGED_LINKS (1u << 8)
+#define COW_CHANGED_RENEW                                                                                              \
+    (1u << 10) /* an earlier version lacks it, or an earlier commit: nothing is known of its change */
 #define COW_CHANGED_ARRAY (1u << 9) /* a versioned dataset was opened for writing or written */
 
 /* A version's objects by their tokens, both ways. */
@@ -96,15 +106,26 @@ struct cow_file {
     /* the newest version */
     int64_t version_row; /* in log, -1: none */
     uint64_t log_rows;
-    int64_t amend_row; /* row of the version of the running transaction, -1: not yet made */
-    cow_map node_at;   /* amendable nodes: hash of (dataset, level, origin) -> offset, for removing their views */
+    int64_t amend_row;  /* row of the version of the running transaction, -1: not yet made */
+    cow_map superseded; /* of these, offsets of those whose views are to be removed */
+    cow_map node_at;    /* amendable nodes: hash of (dataset, level, origin) -> offset, for removing their views */
     /* snapshots: head address -> row of `snapshots` with the newest snapshot; loaded when first needed */
     bool snapshots_loaded;
     cow_snapshot_row *snapshot;
     size_t snapshot_count, snapshot_room, snapshot_written;
+    size_t snapshot_changed; /* the lowest row that differs from the file's */
     cow_map snapshot_of;
-    cow_map snapshot_at;          /* snapshot address -> its row */
-    cow_map sum_checked;          /* what was compared with its checksum in this opening: sums.c */
+    cow_map snapshot_at;         /* snapshot address -> its row */
+    cow_map left_out;            /* head objects that the newest version known of them had to do without: not deleted */
+    cow_lacks lacks;             /* of the newest version, and of the next one: incomplete.c */
+    bool lacks_read, lacks_lost; /* lost: the table cannot be read, so nothing is known to be the same as before */
+    cow_map told;                /* head objects of which standard error was told that a version is without them */
+    cow_map stale;               /* head objects that changed after the newest version: their checksums are of before */
+    unsigned long failures;      /* of the driver when the running commit began */
+    char refusal[1024];          /* a chunk that filters did not take in the running commit; "": none */
+    bool refusing;               /* by filters of a dataset that HDF5 keeps itself, in this opening */
+    bool unversioned;            /* the last commit could make no version */
+    cow_map sum_checked;         /* what was compared with its checksum in this opening: sums.c */
     uint64_t snapshot_generation; /* counts changes of the rows */
     cow_past *past;               /* versions that were asked about */
     char error[1024];             /* why the state is FAILED */
@@ -123,6 +144,7 @@ struct cow_dataset {
     char *label;
     hid_t dcpl;      /* the native object's, virtual */
     void *native;    /* heads of writable files: a handle of our own, so that the address cannot be used again */
+    bool let_go;     /* for a moment: cow_datasets_let_go */
     bool dead;       /* deleted before it was ever committed */
     bool named_type; /* its type is a named datatype */
     cow_access *access;
@@ -158,9 +180,6 @@ int cow_dataset_hold(cow_dataset *dataset, void *native);
 void cow_fill_free(const cow_array *array, void *value);
 /* Close what the dataset holds of the library and of the store; the structure stays. */
 void cow_dataset_shut(cow_dataset *dataset);
-/* The native object of a dataset, head or snapshot, for reading: at ADDRESS, opened; or, where the application has it
- * open for writing, our own handle (*BORROWED), for HDF5 opens an object a second time only as the first time. */
-int cow_head_open(cow_file *file, uint64_t address, cow_loc *object, bool *borrowed);
 /* pour.c. Elements of SOURCE into TARGET, or into the native dataset NATIVE, of another file; of a native dataset into
  * TARGET, of another file; and of one native dataset into another, of the same file or of another one (FILE: for
  * messages). Type and extent are equal, the chunks of chunked ones as well; a TARGET may be written
@@ -178,10 +197,16 @@ void cow_head_path(char path[COW_PATH_MAX], uint64_t id);
 bool cow_dataset_dirty(const cow_dataset *dataset);
 
 /* changes.c */
+/* The object at ADDRESS is made anew by the next version, whatever it had; PATH as for cow_changed_object. */
+int cow_changes_renew(cow_file *file, uint64_t address, const char *path);
 void cow_changes_clear(cow_file *file);
 unsigned cow_change_flags(const cow_file *file, uint64_t address);
 /* Is PATH ("" for the root) an ancestor of something that changed? */
 bool cow_changes_below(const cow_file *file, const char *path);
+
+/* file.c: a dataset or other object of the head. One that the application has open is opened only as the application did
+ * (HDF5 compares prefixes for external files), so then it is a handle of the application's: *BORROWED, not to be closed. */
+int cow_head_open(const cow_file *file, uint64_t address, cow_loc *object, bool *borrowed);
 
 /* commit.c */
 /* Steps 1 and 2 of a commit alone: every open head's content is in pools, index and views. */
@@ -189,12 +214,21 @@ int cow_commit_datasets(cow_file *file);
 /* The fill value of a dataset as creation properties for its views; the caller closes it. */
 hid_t cow_view_dcpl(const cow_dataset *dataset);
 
+/* attempt.c */
+/* The head's own data are written: a new version, where the head differs from the newest one. 0 also where none could be made
+ * (file->unversioned); -1: the commit fails. */
+int cow_version_commit(cow_file *file, bool finished);
+/* The transaction ends with nothing more to say than the last flush did. */
+int cow_version_close(cow_file *file);
+
 /* unlinked.c: objects that were made without a link, by address */
 int cow_unlinked_note(cow_map *unlinked, cow_loc made);
 /* Something is about to be made that uses TYPE, perhaps such an object: a use counts as a link does. */
 int cow_unlinked_use(cow_map *unlinked, cow_loc type);
 /* Link any object, perhaps such a one. */
 int cow_unlinked_link(cow_map *unlinked, cow_loc object, cow_loc to, const char *name);
+/* It is closed without having got one. What is recorded as an error stays. */
+void cow_unlinked_forget(cow_map *unlinked, cow_loc made);
 
 /* snapshot.c */
 /* Does the head differ from the newest version? 1, 0, -1. Decides for every object (kept for the build). */
@@ -202,15 +236,46 @@ typedef struct cow_walk cow_walk;
 cow_walk *cow_walk_open(cow_file *file);
 void cow_walk_close(cow_walk *walk);
 int cow_walk_decide(cow_walk *walk);
-/* Build the version's tree and link it as versions/NAME; ROW is its row in the log. *CHANGED: objects made. */
-int cow_walk_build(cow_walk *walk, const char *name, uint64_t row, int64_t *changed);
+/* Build the version's tree and link it as versions/NAME; ROW is its row in the log. *CHANGED: objects made; LACKS: what
+ * could not be made. When this or anything after it fails: cow_walk_undo. When all is done: cow_walk_settle. */
+int cow_walk_build(cow_walk *walk, const char *name, uint64_t row, int64_t *changed, cow_lacks *lacks);
+/* The tree goes again; an amended version has its former tree. -1: that failed. */
+int cow_walk_undo(cow_walk *walk);
+int cow_walk_settle(cow_walk *walk);
 
 /* file.c: the head object at ADDRESS, which a version knows, is linked in /_versioned_data/removed. */
 int cow_file_keep(cow_file *file, uint64_t address);
 
+/* incomplete.c */
+/* One more; the texts are copied. PATH NULL: "". */
+int cow_lacks_add(cow_lacks *lacks, uint64_t version, uint64_t head, const char *path, const char *reason);
+void cow_lacks_free(cow_lacks *lacks);
+/* What the newest version, and changes that are in no version, lack: into file->lacks. Looks once. */
+int cow_lacks_load(cow_file *file);
+/* Heads that versions had to do without: VISIT for each row of the table. TO_COME: there is no such version yet. */
+typedef int cow_lack_visitor(void *context, uint64_t version, uint64_t head, bool to_come);
+int cow_lacks_visit(cow_file *file, cow_lack_visitor *visit, void *context);
+/* LACKS, of versions from FROM on, instead of what the table has of these. */
+int cow_lacks_put(cow_file *file, uint64_t from, const cow_lacks *lacks);
+/* Standard error is told of each object once. VERSION: its name. */
+void cow_lacks_tell(cow_file *file, const char *version, const cow_lacks *lacks);
+
 /* known.c */
 int cow_snapshots_load(cow_file *file);
 int cow_snapshots_flush(cow_file *file);
+/* Rows of versions before FROM are not touched from here on. What is done to others until cow_snapshots_done, SAVED keeps
+ * as it was for cow_snapshots_undo. */
+typedef struct cow_snapshots_saved {
+    cow_snapshot_row *row; /* from `first` on */
+    size_t first, count, written;
+} cow_snapshots_saved;
+int cow_snapshots_begin(cow_file *file, uint64_t from, cow_snapshots_saved *saved);
+int cow_snapshots_undo(cow_file *file, cow_snapshots_saved *saved);
+void cow_snapshots_done(cow_snapshots_saved *saved);
+/* Was HEAD left out of the newest version that knows of it (and not deleted)? */
+bool cow_snapshots_left_out(const cow_file *file, uint64_t head);
+/* SUMS: checksums of the head, which did not change, 0 where it did. */
+int cow_snapshots_leave_out(cow_file *file, uint64_t head, uint64_t version, const cow_snapshot_row *sums);
 /* Does any version know this head object? */
 bool cow_snapshots_known(const cow_file *file, uint64_t head);
 /* The newest snapshot of a head object; false: none, or none that still counts. */

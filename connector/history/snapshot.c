@@ -5,12 +5,17 @@
  * each object met: the same as its newest snapshot, or new. Building (cow_walk_build) makes the new ones. An object
  * with several links in the head is one object in the version, because both passes remember objects by address.
  *
+ * A snapshot that cannot be made fails nothing else: the object is left out of the version, with what hangs below it alone,
+ * or is in it without the attribute, comment or link in question, and is listed (incomplete.c). Deciding takes what it
+ * cannot look at for new, so that building meets it. What fails the walk is only what concerns the version as a whole.
+ *
  * Which snapshot belongs to which head object: known.c.
  */
 #include "history/internal.h"
 
 #include "error.h"
 #include "ids.h"
+#include "journal/driver.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,21 +25,36 @@
 
 enum { SAME = 1, NEW = 2, VISITING = 3 };
 
+/* Of a head object in `built` whose snapshot could not be made. */
+#define LEFT_OUT UINT64_MAX
+/* In `partial`: the object's attributes are not what was written. */
+#define DAMAGED 1
+
 struct cow_walk {
     cow_file *file;
     cow_map state;    /* head address -> SAME, NEW, VISITING */
-    cow_map built;    /* head address -> address of the snapshot made in this walk */
+    cow_map built;    /* head address -> address of the snapshot made in this walk, or LEFT_OUT */
     cow_map used;     /* head addresses of named datatypes with a snapshot that were met by their use, not by a link */
+    cow_map held;     /* of all that were made for their use -> a handle: what was to use it may fail */
     cow_map unlinked; /* snapshots that have no link yet: see unlinked.c */
-    bool full;        /* look into every group */
-    bool types;       /* a named datatype changed: what is of this type changes with it */
-    bool renew;       /* groups with absolute soft links are made anew: the links name the version */
-    bool absolute;    /* building: such a group was met */
-    bool several;     /* something that changed has several links: groups that hold another one change with it */
+    cow_map
+        partial;   /* head addresses of objects whose snapshot lacks an attribute, a comment or a link -> 0, DAMAGED */
+    bool full;     /* look into every group */
+    bool types;    /* a named datatype changed: what is of this type changes with it */
+    bool renew;    /* groups with absolute soft links are made anew: the links name the version */
+    bool absolute; /* building: such a group was met */
+    bool several;  /* something that changed has several links: groups that hold another one change with it */
+    bool failed;   /* building: not a single object, but no version can be made */
     char prefix[COW_PATH_MAX + 256]; /* of the version being built */
     uint64_t row;
     int64_t changed;
+    cow_lacks *lacks;             /* building: what could not be made */
+    cow_loc made;                 /* the new root */
+    bool linked, set_aside, gone; /* the new tree; the former one, which then is gone */
+    struct leftover *rest;        /* amending */
 };
+
+static void leftover_free(struct leftover *l);
 
 cow_walk *cow_walk_open(cow_file *file)
 {
@@ -45,7 +65,7 @@ cow_walk *cow_walk_open(cow_file *file)
         return NULL;
     }
     walk->file = file;
-    walk->full = file->full_walk;
+    walk->full = file->full_walk || file->lacks_lost;
     return walk;
 }
 
@@ -55,6 +75,15 @@ void cow_walk_close(cow_walk *walk)
     cow_map_free(&walk->built);
     cow_map_free(&walk->used);
     cow_map_free(&walk->unlinked);
+    cow_map_free(&walk->partial);
+    for (size_t i = 0; i < walk->held.capacity; i++)
+        if (walk->held.entry[i].used &&
+            cow_native_close((cow_loc){(void *)(uintptr_t)walk->held.entry[i].value, H5I_DATATYPE}) < 0)
+            cow_error_clear();
+    cow_map_free(&walk->held);
+    leftover_free(walk->rest);
+    if (walk->made.object != NULL && cow_native_close(walk->made) < 0)
+        cow_error_clear();
     free(walk);
 }
 
@@ -62,7 +91,9 @@ void cow_walk_close(cow_walk *walk)
 
 typedef struct comparison {
     cow_loc head, snapshot;
-    cow_walk *walk;  /* building only */
+    cow_walk *walk; /* building only, and the next two */
+    uint64_t address;
+    const char *path;
     int64_t *number; /* comparing: creation order, one of the head, one of the snapshot, by turns */
     size_t count;
 } comparison;
@@ -127,21 +158,33 @@ static int header_differs(cow_loc head, cow_loc snapshot)
     return differs;
 }
 
+/* In files for external storage, or in the sources of a virtual dataset. */
+static bool lies_elsewhere(hid_t dcpl)
+{
+    return H5Pget_layout(dcpl) == H5D_VIRTUAL || H5Pget_external_count(dcpl) > 0;
+}
+
 /* The elements of a dataset that HDF5 keeps itself; only small ones without pointers are compared. */
 static int data_differs(cow_loc head, cow_loc snapshot)
 {
-    hid_t type = cow_native_dataset_type(head.object), space = H5I_INVALID_HID, space2 = H5I_INVALID_HID;
+    hid_t type = cow_native_dataset_type(head.object), space = H5I_INVALID_HID, space2 = H5I_INVALID_HID,
+          dcpl = H5I_INVALID_HID;
     uint64_t n;
     size_t size;
     unsigned char *bytes = NULL;
     int differs = -1;
 
     if (type < 0 || (space = cow_native_dataset_space(head.object)) < 0 ||
-        (space2 = cow_native_dataset_space(snapshot.object)) < 0)
+        (space2 = cow_native_dataset_space(snapshot.object)) < 0 || (dcpl = cow_native_dataset_dcpl(head.object)) < 0)
         goto done;
     differs = 1;
-    if (H5Sextent_equal(space, space2) <= 0 || cow_type_is_heap(type, true) ||
-        H5Tdetect_class(type, H5T_REFERENCE) != 0 || H5Tget_class(type) == H5T_COMPOUND)
+    if (H5Sextent_equal(space, space2) <= 0)
+        goto done;
+    if (lies_elsewhere(dcpl)) {
+        differs = 0; /* its elements are in no version */
+        goto done;
+    }
+    if (cow_type_is_heap(type, true) || H5Tdetect_class(type, H5T_REFERENCE) != 0 || H5Tget_class(type) == H5T_COMPOUND)
         goto done;
     size = H5Tget_size(type);
     if (cow_space_elements(space, &n) < 0) {
@@ -161,7 +204,7 @@ static int data_differs(cow_loc head, cow_loc snapshot)
         differs = memcmp(bytes, bytes + (size_t)n * size, (size_t)n * size) != 0;
 done:
     free(bytes);
-    cow_close(space2, space, type);
+    cow_close(dcpl, space2, space, type);
     return differs;
 }
 
@@ -173,7 +216,7 @@ static int differs(cow_walk *walk, uint64_t address, unsigned flags, cow_loc hea
     cow_loc snapshot;
     int answer = 0;
 
-    if ((flags & (1u << COW_CHANGED_NEW | COW_CHANGED_LINKS)) != 0 ||
+    if ((flags & (1u << COW_CHANGED_NEW | COW_CHANGED_LINKS | COW_CHANGED_RENEW)) != 0 ||
         !cow_snapshots_newest(walk->file, address, &snapshot_address))
         return 1;
     if ((flags & COW_CHANGED_ARRAY) != 0 && cow_map_get(&walk->file->open_datasets, address, &found) &&
@@ -202,8 +245,9 @@ typedef struct place {
     cow_loc group; /* head group whose links are visited */
     const char *path;
     bool root;
-    int answer;
+    int answer; /* deciding: -1: the walk fails */
     /* building only */
+    uint64_t address;
     cow_loc target, previous; /* the new group; the group's newest snapshot, object NULL: none */
 } place;
 
@@ -232,38 +276,34 @@ static int decide_child(void *context, const char *name, const H5L_info2_t *info
         size_t size;
         char *value = cow_native_link_value(p->group, name, &size);
         if (value == NULL)
-            return -1;
-        if (value[0] == '/')
+            cow_error_clear();
+        if (value == NULL || value[0] == '/')
             p->answer = NEW;
         free(value);
     }
     if (info->type != H5L_TYPE_HARD || (p->root && strcmp(name, COW_GROUP) == 0))
         return 0;
     if ((path = child_path(p->path, name)) == NULL)
-        return -1;
+        return p->answer = -1;
     answer = decide(p->walk, cow_address(&info->u.token), path);
     free(path);
+    if (answer < 0)
+        return p->answer = -1;
     if (answer == NEW || answer == VISITING)
         p->answer = NEW; /* a cycle: whoever closes it is made anew with the rest */
-    return answer < 0 ? -1 : 0;
+    return 0;
 }
 
 /* Objects are opened by address, never by name: a name may lead across a mount point into another file. */
-static int open_head(const cow_walk *walk, uint64_t address, cow_loc *object)
+static int open_head(const cow_walk *walk, uint64_t address, cow_loc *object, bool *borrowed)
 {
-    bool borrowed;
-
-    return cow_head_open(walk->file, address, object, &borrowed);
+    return cow_head_open(walk->file, address, object, borrowed);
 }
 
-static int close_head(const cow_walk *walk, uint64_t address, cow_loc object)
+static void close_head(cow_loc object, bool borrowed)
 {
-    uint64_t found;
-
-    if (cow_map_get(&walk->file->open_datasets, address, &found) &&
-        ((cow_dataset *)(uintptr_t)found)->native == object.object)
-        return 0;
-    return cow_native_close(object);
+    if (!borrowed && cow_native_close(object) < 0)
+        cow_error_clear();
 }
 
 /* 1: TYPE, which is closed, is a named one that is made anew. */
@@ -289,51 +329,73 @@ static int attribute_type_is_new(void *context, const char *name)
     return type_is_new(p->walk, cow_native_attribute_type(p->group, name));
 }
 
+static int types_are_new(cow_walk *walk, cow_loc object)
+{
+    place p = {.walk = walk, .group = object};
+    int answer = object.type == H5I_DATASET ? type_is_new(walk, cow_native_dataset_type(object.object)) : 0;
+
+    return answer != 0 ? answer : cow_native_attributes(object, false, attribute_type_is_new, &p);
+}
+
+/* What the links of a group say; a group that cannot be listed is new. */
+static int decide_links(cow_walk *walk, cow_loc group, const char *path, int answer)
+{
+    place p = {.walk = walk, .group = group, .path = path, .root = path[0] == '\0', .answer = answer};
+
+    if (cow_native_links(group, false, decide_child, &p) < 0 && p.answer >= 0) {
+        cow_error_clear();
+        return NEW;
+    }
+    return p.answer;
+}
+
+/* An open object. */
+static int decide_opened(cow_walk *walk, uint64_t address, const char *path, cow_loc object)
+{
+    cow_file *file = walk->file;
+    unsigned flags = cow_change_flags(file, address) | (file->lacks_lost ? 1u << COW_CHANGED_NEW : 0);
+    H5O_info2_t info;
+    int answer = differs(walk, address, flags, object) == 0 ? SAME : NEW;
+
+    if (answer == NEW && object.type == H5I_DATATYPE && cow_snapshots_newest(file, address, NULL))
+        walk->types = true;
+    if (answer == SAME && walk->full && walk->types && types_are_new(walk, object) != 0)
+        answer = NEW;
+    cow_error_clear(); /* what cannot be compared is new */
+    if (object.type == H5I_GROUP)
+        answer = decide_links(walk, object, path, answer);
+    if (answer == NEW && !walk->full) {
+        if (cow_native_info(object, NULL, H5O_INFO_BASIC, &info) < 0) {
+            cow_error_clear();
+            info.rc = 2; /* it may have several links */
+        }
+        walk->several |= info.rc > 1;
+    }
+    return answer;
+}
+
 /* PATH is "" for the root, else "/a/b". */
 static int decide(cow_walk *walk, uint64_t address, const char *path)
 {
     cow_file *file = walk->file;
-    unsigned flags = cow_change_flags(file, address);
     uint64_t known;
     cow_loc object;
-    H5O_info2_t info;
-    int answer = SAME, differ;
+    bool borrowed;
+    int answer = NEW;
 
     if (cow_map_get(&walk->state, address, &known))
         return (int)known;
-    if (flags == 0 && !walk->full && cow_snapshots_newest(file, address, NULL) && !cow_changes_below(file, path))
+    if (cow_change_flags(file, address) == 0 && !walk->full && cow_snapshots_newest(file, address, NULL) &&
+        !cow_changes_below(file, path))
         return SAME; /* not noted as met: a change may be below it after all */
-    if (open_head(walk, address, &object) < 0)
-        return -1;
     if (cow_map_put(&walk->state, address, VISITING) < 0)
-        answer = -1;
-    else if ((differ = differs(walk, address, flags, object)) != 0)
-        answer = differ < 0 ? -1 : NEW;
-    if (answer == NEW && object.type == H5I_DATATYPE && cow_snapshots_newest(file, address, NULL))
-        walk->types = true;
-    if (answer == SAME && walk->full && walk->types) {
-        place p = {.walk = walk, .group = object};
-        differ = object.type == H5I_DATASET ? type_is_new(walk, cow_native_dataset_type(object.object)) : 0;
-        if (differ == 0)
-            differ = cow_native_attributes(object, false, attribute_type_is_new, &p);
-        if (differ != 0)
-            answer = differ < 0 ? -1 : NEW;
-    }
-    if (answer > 0 && object.type == H5I_GROUP) {
-        place p = {.walk = walk, .group = object, .path = path, .root = path[0] == '\0', .answer = answer};
-        answer = cow_native_links(object, false, decide_child, &p) < 0 ? -1 : p.answer;
-    }
-    if (answer == NEW && !walk->full) {
-        if (cow_native_info(object, NULL, H5O_INFO_BASIC, &info) < 0)
-            answer = -1;
-        else
-            walk->several |= info.rc > 1;
-    }
-    if (close_head(walk, address, object) < 0)
-        answer = -1;
-    if (answer > 0 && cow_map_put(&walk->state, address, (uint64_t)answer) < 0)
-        answer = -1;
-    return answer;
+        return -1;
+    if (open_head(walk, address, &object, &borrowed) == 0) {
+        answer = decide_opened(walk, address, path, object);
+        close_head(object, borrowed);
+    } else
+        cow_error_clear(); /* building meets the reason */
+    return answer < 0 || cow_map_put(&walk->state, address, (uint64_t)answer) < 0 ? -1 : answer;
 }
 
 static bool all_met(const cow_walk *walk)
@@ -401,98 +463,252 @@ int cow_walk_decide(cow_walk *walk)
 
 static int build(cow_walk *walk, place *p, const char *name, uint64_t address, const char *path);
 
-static int build_link(void *context, const char *name, const H5L_info2_t *info)
+/* No version can be made. Always -1. */
+static int fail(cow_walk *walk)
 {
-    place *p = context;
+    walk->failed = true;
+    return -1;
+}
+
+/* The snapshot of the object at ADDRESS does without something, WHAT and its NAME, for the reason that is recorded, which is
+ * forgotten. -1: the walk fails. */
+static int lack(cow_walk *walk, uint64_t address, const char *path, const char *what, const char *name)
+{
+    char reason[1400];
+
+    if (walk->failed || cow_driver_file_failures(walk->file->fileno) != walk->file->failures)
+        return fail(walk);
+    if (what == NULL)
+        snprintf(reason, sizeof reason, "%s", cow_error_message());
+    else
+        snprintf(reason, sizeof reason, "%s%s%s%s: %s", what, name == NULL ? "" : " '", name == NULL ? "" : name,
+                 name == NULL ? "" : "'", cow_error_message());
+    cow_error_clear();
+    return cow_lacks_add(walk->lacks, walk->row, address,
+                         path[0] == '\0'              ? "/"
+                         : strcmp(path, NOWHERE) == 0 ? ""
+                                                      : path,
+                         reason) < 0 ||
+                   (what != NULL && cow_map_put(&walk->partial, address, 0) < 0)
+               ? fail(walk)
+               : 0;
+}
+
+/* The checksums of the head object at ADDRESS, as far as it is not known to have changed. */
+static cow_snapshot_row sums_of(const cow_walk *walk, uint64_t address)
+{
+    unsigned flags = cow_change_flags(walk->file, address);
+    cow_snapshot_row sums = {0};
+    uint64_t row;
+
+    if ((flags & 1u << COW_CHANGED_NEW) != 0 || !cow_snapshots_find(walk->file, address, &row))
+        return sums;
+    if ((flags & (1u << COW_CHANGED_DATA | COW_CHANGED_ARRAY)) == 0)
+        sums.elements = walk->file->snapshot[row].elements;
+    if ((flags & 1u << COW_CHANGED_ATTRIBUTES) == 0)
+        sums.attributes = walk->file->snapshot[row].attributes;
+    return sums;
+}
+
+/* The version does without the object at ADDRESS, for the reason that is recorded. */
+static int leave_out(cow_walk *walk, uint64_t address, const char *path)
+{
+    const cow_snapshot_row sums = sums_of(walk, address);
+
+    if (lack(walk, address, path, NULL, NULL) < 0)
+        return -1;
+    return cow_map_put(&walk->built, address, LEFT_OUT) < 0 ||
+                   cow_snapshots_leave_out(walk->file, address, walk->row, &sums) < 0
+               ? fail(walk)
+               : 0;
+}
+
+static int copy_link(place *p, const char *name, const H5L_info2_t *info)
+{
     cow_walk *walk = p->walk;
-    char *path = NULL, *value = NULL;
+    char *path = NULL, *value;
     size_t size;
     int status = -1;
 
-    if (p->root && strcmp(name, COW_GROUP) == 0)
-        return 0;
-    if (info->type == H5L_TYPE_HARD) {
-        if ((path = child_path(p->path, name)) != NULL)
-            status = build(walk, p, name, cow_address(&info->u.token), path);
-    } else if ((value = cow_native_link_value(p->group, name, &size)) != NULL) {
-        if (info->type != H5L_TYPE_SOFT || value[0] != '/')
-            status = cow_native_link_copy(p->group, name, p->target, name);
-        else if (asprintf(&path, "%s%s", walk->prefix, value) < 0) {
-            path = NULL;
-            cow_error(COW_MEMORY, "no memory for a soft link");
-        } else {
-            status = cow_native_link_soft(p->target, name, path);
-            walk->absolute |= !p->root;
-        }
+    if ((value = cow_native_link_value(p->group, name, &size)) == NULL)
+        return -1;
+    if (info->type != H5L_TYPE_SOFT || value[0] != '/')
+        status = cow_native_link_copy(p->group, name, p->target, name);
+    else if (asprintf(&path, "%s%s", walk->prefix, value) < 0) {
+        path = NULL;
+        cow_error(COW_MEMORY, "no memory for a soft link");
+    } else {
+        status = cow_native_link_soft(p->target, name, path);
+        walk->absolute |= !p->root;
     }
     free(path);
     free(value);
-    return status < 0 ? -1 : 0;
+    return status;
+}
+
+static int build_link(void *context, const char *name, const H5L_info2_t *info)
+{
+    place *p = context;
+    H5L_info2_t again;
+    char *path;
+    int status;
+
+    if (p->root && strcmp(name, COW_GROUP) == 0)
+        return 0;
+    if (info->type == H5L_TYPE_ERROR) { /* it cannot be told: the reason, this time */
+        if (cow_native_link_info(p->group, name, &again) < 0)
+            return lack(p->walk, p->address, p->path, "link", name);
+        info = &again;
+    }
+    if (info->type != H5L_TYPE_HARD)
+        return copy_link(p, name, info) < 0 ? lack(p->walk, p->address, p->path, "link", name) : 0;
+    if ((path = child_path(p->path, name)) == NULL)
+        return fail(p->walk);
+    status = build(p->walk, p, name, cow_address(&info->u.token), path);
+    free(path);
+    return status;
 }
 
 static hid_t snapshot_type(void *context, hid_t named);
 
+/* What was made of an attribute before it failed goes again. */
 static int copy_attribute(void *context, const char *name)
 {
     comparison *c = context;
-    return cow_native_attribute_copy(c->head, name, c->snapshot, snapshot_type, NULL, c->walk);
+    cow_error_held *held;
+    int there;
+
+    if (cow_native_attribute_copy(c->head, name, c->snapshot, snapshot_type, NULL, c->walk) == 0)
+        return 0;
+    held = cow_error_hold();
+    if ((there = cow_native_attribute_exists(c->snapshot, name)) > 0)
+        there = cow_native_attribute_delete(c->snapshot, name);
+    cow_error_put_back(held);
+    return there < 0 ? fail(c->walk) : lack(c->walk, c->address, c->path, "attribute", name);
 }
 
-static int copy_header(cow_walk *walk, cow_loc head, cow_loc snapshot)
+/* Attributes and comment, as far as they can be copied. -1: the walk fails. */
+static int copy_header(cow_walk *walk, cow_loc head, uint64_t address, const char *path, cow_loc snapshot)
 {
-    comparison c = {.head = head, .snapshot = snapshot, .walk = walk};
+    comparison c = {.head = head, .snapshot = snapshot, .walk = walk, .address = address, .path = path};
+    H5O_token_t token = cow_token(address);
     char *comment;
-    int status;
+    bool set;
 
-    /* where the order of creation is not tracked, HDF5 goes by the order in the header */
-    if (cow_native_attributes(head, true, copy_attribute, &c) < 0 || (comment = cow_native_comment(head)) == NULL)
+    /* What is copied without having changed must be what was committed: damage is not handed on. */
+    if (cow_sum_check(walk->file, &token, COW_CHANGED_ATTRIBUTES) < 0) {
+        if (lack(walk, address, path, "attributes", NULL) < 0 || cow_map_put(&walk->partial, address, DAMAGED) < 0)
+            return fail(walk);
+    } else if (cow_native_attributes(head, true, copy_attribute, &c) < 0 &&
+               lack(walk, address, path, "attributes", NULL) <
+                   0) /* in the order of the header, if no other is tracked */
         return -1;
-    status = *comment == '\0' ? 0 : cow_native_comment_set(snapshot, comment);
+    comment = cow_native_comment(head);
+    set = comment != NULL && (*comment == '\0' || cow_native_comment_set(snapshot, comment) == 0);
     free(comment);
-    return status;
+    return set ? 0 : lack(walk, address, path, "comment", NULL);
 }
 
+/* The snapshot of the object at ADDRESS is there. */
 static int note_built(cow_walk *walk, uint64_t address, cow_loc snapshot)
 {
-    cow_snapshot_row row = {.head = address, .version = walk->row};
+    cow_snapshot_row row = sums_of(walk, address); /* the attributes' may be needed: note_sums */
     H5O_info2_t info;
 
     if (cow_native_info(snapshot, NULL, H5O_INFO_BASIC, &info) < 0)
         return -1;
+    row.head = address;
+    row.version = walk->row;
     row.snapshot = cow_address(&info.token);
     if (cow_map_put(&walk->built, address, row.snapshot) < 0 || cow_snapshots_add(walk->file, &row) < 0)
-        return -1;
+        return fail(walk);
     walk->changed++;
     return 0;
 }
 
-/* The snapshot has its header and its elements: what HDF5 does not check gets checksums. DATASET: the state of a versioned
- * one. */
+/* The snapshot has its header and its elements: what HDF5 does not check gets checksums. The head is compared with them as
+ * well, so there is none of attributes of which the snapshot lacks some; where it has none, for those of the head are
+ * damaged, theirs stays. DATASET: the state of a versioned one. */
 static int note_sums(cow_walk *walk, uint64_t address, cow_loc snapshot, const cow_dataset *dataset)
 {
     cow_snapshot_row row;
-    uint64_t number;
+    uint64_t number, lacks, former;
 
     if (!cow_snapshots_find(walk->file, address, &number))
         return cow_error(COW_CORRUPT, "%s: a snapshot has no row", walk->file->name);
     row = walk->file->snapshot[number];
+    former = row.attributes;
+    row.elements = row.attributes = 0;
     if (cow_sum_snapshot(walk->file, snapshot, &row) < 0)
         return -1;
     if (dataset != NULL)
         row.elements = cow_sum_root(dataset->root);
-    return cow_snapshots_add(walk->file, &row);
+    if (cow_map_get(&walk->partial, address, &lacks))
+        row.attributes = lacks == DAMAGED ? former : 0;
+    return cow_snapshots_add(walk->file, &row) < 0 ? fail(walk) : 0;
 }
 
-/* What is copied into a version without having changed must be what was committed: damage is not handed on. */
-static int check_unchanged(cow_walk *walk, uint64_t address, cow_loc head, const cow_dataset *dataset)
+static int hold_type(cow_walk *walk, uint64_t address)
 {
-    H5O_token_t token = cow_token(address);
+    uint64_t snapshot = 0;
+    H5O_token_t token;
+    cow_loc held;
 
-    return cow_sum_check(walk->file, &token, COW_CHANGED_ATTRIBUTES) < 0 ||
-                   (head.type == H5I_DATASET && dataset == NULL &&
-                    cow_sum_check(walk->file, &token, COW_CHANGED_DATA) < 0)
-               ? -1
-               : 0;
+    cow_map_get(&walk->built, address, &snapshot);
+    token = cow_token(snapshot);
+    if (cow_native_open_token(walk->file->loc, &token, &held) < 0)
+        return -1;
+    if (cow_map_put(&walk->held, address, (uintptr_t)held.object) == 0)
+        return 0;
+    cow_native_close(held);
+    return -1;
+}
+
+/* Named datatypes whose users could not be put into the version, and that have no link, are not in it either. */
+static int leave_out_unused(cow_walk *walk)
+{
+    for (size_t i = 0; i < walk->held.capacity; i++) {
+        const cow_map_entry *e = &walk->held.entry[i];
+        H5O_info2_t info;
+
+        if (!e->used)
+            continue;
+        if (cow_native_info((cow_loc){(void *)(uintptr_t)e->value, H5I_DATATYPE}, NULL, H5O_INFO_BASIC, &info) < 0)
+            return -1;
+        if (info.rc > 0)
+            continue;
+        cow_map_remove(&walk->used, e->key);
+        cow_error(COW_UNSUPPORTED, "what uses this datatype could not be put into the version");
+        if (leave_out(walk, e->key, NOWHERE) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* Something was left out: what changed and hangs below it alone is not in the version either, so its former snapshot is not
+ * what the version has, nor are its checksums. */
+static int leave_out_below(cow_walk *walk)
+{
+    const cow_file *file = walk->file;
+
+    if (walk->lacks->count == 0)
+        return 0;
+    for (size_t i = 0; i < walk->state.capacity + file->change_count; i++) {
+        bool met = i < walk->state.capacity;
+        const cow_map_entry *e = &walk->state.entry[met ? i : 0];
+        const cow_change_entry *change = met ? NULL : &file->change[i - walk->state.capacity];
+        uint64_t address = met ? e->key : change->address, at;
+
+        if ((met && (!e->used || e->value != NEW)) || cow_map_get(&walk->built, address, NULL) ||
+            !cow_snapshots_newest(file, address, NULL) || address == cow_address(&file->root))
+            continue;
+        if (met && cow_map_get(&file->change_of, address, &at))
+            change = &file->change[at];
+        cow_error(COW_UNSUPPORTED, "no group that leads to it is in the version");
+        if (leave_out(walk, address, change == NULL || change->path == NULL ? NOWHERE : change->path) < 0)
+            return -1;
+    }
+    return 0;
 }
 
 /* A named datatype may have no link in the head, or none that this walk has come to yet: its snapshot is made without
@@ -506,11 +722,15 @@ static int build_type(cow_walk *walk, hid_t named, uint64_t address, cow_loc *ma
     if (tcpl < 0)
         return -1;
     if (cow_native_type_anonymous(walk->file->loc, named, tcpl, made) == 0) {
+        /* noted, it is in use: what fails from here on fails the walk */
         if (note_built(walk, address, *made) == 0 && cow_map_put(&walk->used, address, 0) == 0 &&
-            copy_header(walk, head, *made) == 0 && note_sums(walk, address, *made, NULL) == 0)
+            hold_type(walk, address) == 0 && copy_header(walk, head, address, NOWHERE, *made) == 0 &&
+            note_sums(walk, address, *made, NULL) == 0)
             status = 0;
-        else
+        else {
+            fail(walk);
             cow_native_close(*made);
+        }
     }
     H5Pclose(tcpl);
     return status;
@@ -529,9 +749,15 @@ static hid_t snapshot_type(void *context, hid_t named)
     if (cow_native_info(cow_native_named_type(named), NULL, H5O_INFO_BASIC, &info) < 0)
         return H5I_INVALID_HID;
     address = cow_address(&info.token);
+    if (cow_map_get(&walk->built, address, &known) && known == LEFT_OUT) {
+        cow_error(COW_UNSUPPORTED, "its named datatype could not be put into the version");
+        return H5I_INVALID_HID;
+    }
     if (!cow_map_get(&walk->built, address, &known)) {
-        if ((decision = decide(walk, address, NOWHERE)) < 0)
+        if ((decision = decide(walk, address, NOWHERE)) < 0) {
+            fail(walk);
             return H5I_INVALID_HID;
+        }
         if (decision == NEW || !cow_snapshots_newest(walk->file, address, &known))
             return build_type(walk, named, address, &snapshot) < 0 ? H5I_INVALID_HID : cow_native_type_id(snapshot);
     }
@@ -541,12 +767,23 @@ static hid_t snapshot_type(void *context, hid_t named)
     return cow_native_type_id(snapshot);
 }
 
+/* Its members are made and noted with it, so what fails once it is noted itself fails the walk. */
+static int fill_group(cow_walk *walk, place *p, bool by_creation)
+{
+    if (note_built(walk, p->address, p->target) < 0 || copy_header(walk, p->group, p->address, p->path, p->target) < 0)
+        return fail(walk);
+    if (cow_native_links(p->group, by_creation, build_link, p) < 0 &&
+        lack(walk, p->address, p->path, "members", NULL) < 0)
+        return fail(walk);
+    return note_sums(walk, p->address, p->target, NULL) < 0 ? fail(walk) : 0;
+}
+
 /* An anonymous group with everything of HEAD; the caller links and closes it. */
 static int build_group(cow_walk *walk, cow_loc head, uint64_t address, const char *path, cow_loc *made)
 {
     hid_t gcpl = cow_native_group_gcpl(head.object);
     unsigned order = 0;
-    place p = {.walk = walk, .group = head, .path = path, .root = path[0] == '\0'};
+    place p = {.walk = walk, .group = head, .path = path, .root = path[0] == '\0', .address = address};
     uint64_t before;
     bool had = cow_snapshots_newest(walk->file, address, &before);
     int status = -1;
@@ -563,16 +800,15 @@ static int build_group(cow_walk *walk, cow_loc head, uint64_t address, const cha
     p.target = *made;
     if (had) {
         H5O_token_t token = cow_token(before);
-        if (cow_native_open_token(walk->file->loc, &token, &p.previous) < 0)
-            goto done;
+        if (cow_native_open_token(walk->file->loc, &token, &p.previous) < 0) {
+            cow_error_clear(); /* it only spares openings */
+            p.previous.object = NULL;
+        }
     }
     /* noted before its members are built: a member may be this group again */
-    if (note_built(walk, address, *made) == 0 && copy_header(walk, head, *made) == 0 &&
-        note_sums(walk, address, *made, NULL) == 0 &&
-        cow_native_links(head, (order & H5P_CRT_ORDER_TRACKED) != 0, build_link, &p) == 0)
-        status = 0;
+    status = fill_group(walk, &p, (order & H5P_CRT_ORDER_TRACKED) != 0);
     if (p.previous.object != NULL && cow_native_close(p.previous) < 0)
-        status = -1;
+        cow_error_clear();
 done:
     if (gcpl >= 0)
         H5Pclose(gcpl);
@@ -591,7 +827,8 @@ static int choose_header(cow_walk *walk, cow_loc head)
 }
 
 /* An anonymous virtual dataset over the newest root view of a versioned dataset. */
-static int build_dataset(cow_walk *walk, cow_loc head, cow_dataset *dataset, cow_loc *made)
+static int build_dataset(cow_walk *walk, cow_loc head, cow_dataset *dataset, uint64_t address, const char *path,
+                         cow_loc *made)
 {
     hid_t dcpl = H5Pcopy(dataset->dcpl), named = H5I_INVALID_HID, type = dataset->array.type;
     char source[COW_PATH_MAX];
@@ -609,7 +846,7 @@ static int build_dataset(cow_walk *walk, cow_loc head, cow_dataset *dataset, cow
         cow_error_native("%s: cannot describe a snapshot", dataset->array.label);
     else if ((made->object = cow_view_whole(walk->file->loc, NULL, type, dataset->array.grid.rank,
                                             dataset->array.extent, dataset->array.maximum, dcpl, source)) != NULL)
-        status = copy_header(walk, head, *made);
+        status = copy_header(walk, head, address, path, *made);
 done:
     if (named >= 0) {
         H5Tclose(named);
@@ -623,10 +860,11 @@ done:
 
 /* A dataset that HDF5 keeps itself, without a link. H5Ocopy would copy a named type with each, and HDF5 1.14.5 copies
  * neither references nor, in chunks, what has parts of variable length. */
-static int build_native(cow_walk *walk, cow_loc head, cow_loc *made)
+static int build_native(cow_walk *walk, cow_loc head, uint64_t address, const char *path, cow_loc *made)
 {
     hid_t type = cow_native_dataset_type(head.object), named = H5I_INVALID_HID,
           space = cow_native_dataset_space(head.object), dcpl = cow_native_dataset_dcpl(head.object);
+    H5O_token_t token = cow_token(address);
     hsize_t extent[H5S_MAX_RANK];
     int grows, status = -1;
 
@@ -634,7 +872,8 @@ static int build_native(cow_walk *walk, cow_loc head, cow_loc *made)
         named = type;
         type = snapshot_type(walk, named);
     }
-    if (type < 0 || space < 0 || dcpl < 0 || choose_header(walk, head) < 0)
+    if (type < 0 || space < 0 || dcpl < 0 || choose_header(walk, head) < 0 ||
+        cow_sum_check(walk->file, &token, COW_CHANGED_DATA) < 0)
         goto done;
     if (H5Sget_simple_extent_dims(space, extent, NULL) < 0 || (grows = cow_native_space_at_first(dcpl, space)) < 0) {
         cow_error_native("cannot describe a snapshot");
@@ -643,17 +882,17 @@ static int build_native(cow_walk *walk, cow_loc head, cow_loc *made)
     *made = (cow_loc){cow_native_dataset_create(walk->file->loc, NULL, type, space, dcpl), H5I_DATASET};
     if (made->object == NULL || (grows && cow_native_dataset_resize(made->object, extent) < 0))
         goto done;
-    if (H5Pget_layout(dcpl) != H5D_VIRTUAL && H5Pget_external_count(dcpl) == 0 &&
-        cow_pour_within(walk->file->name, head.object, made->object) < 0)
-        goto done;
-    status = copy_header(walk, head, *made);
+    if (!lies_elsewhere(dcpl) && (cow_pour_within(walk->file->name, head.object, made->object) < 0 ||
+                                  (H5Pget_nfilters(dcpl) > 0 && cow_native_dataset_settle(made->object) < 0)))
+        goto done; /* a filter may refuse what HDF5 still has in a cache for the head */
+    status = copy_header(walk, head, address, path, *made);
 done:
     cow_close(dcpl, space, type, named);
     return status;
 }
 
 /* A named datatype, without a link. Noted before its attributes are made: one of them may be of this type. */
-static int build_named(cow_walk *walk, cow_loc head, uint64_t address, cow_loc *made)
+static int build_named(cow_walk *walk, cow_loc head, uint64_t address, const char *path, cow_loc *made)
 {
     H5O_token_t token = cow_token(address);
     hid_t tcpl = cow_native_type_tcpl(head), type = H5I_INVALID_HID;
@@ -662,81 +901,102 @@ static int build_named(cow_walk *walk, cow_loc head, uint64_t address, cow_loc *
 
     if (tcpl >= 0 && cow_native_open_token(walk->file->loc, &token, &again) == 0 &&
         (type = cow_native_type_id(again)) >= 0 && cow_native_type_anonymous(walk->file->loc, type, tcpl, made) == 0)
-        status = note_built(walk, address, *made) < 0 || copy_header(walk, head, *made) < 0
-                     ? -1
-                     : note_sums(walk, address, *made, NULL);
+        status = note_built(walk, address, *made) < 0 || copy_header(walk, head, address, path, *made) < 0 ||
+                         note_sums(walk, address, *made, NULL) < 0
+                     ? fail(walk)
+                     : 0;
     cow_close(type, tcpl);
     return status;
 }
 
 /* Link the snapshot at ADDRESS as NAME; by name from the previous version where it has that very link, which costs no
- * opening. */
+ * opening. A link that cannot be made is one that the group lacks. */
 static int link_snapshot(cow_walk *walk, place *p, const char *name, uint64_t address)
 {
     H5O_token_t token = cow_token(address);
     cow_loc object;
+    H5L_info2_t info;
     int status;
 
-    if (p->previous.object != NULL) {
-        H5L_info2_t info;
-        int exists = cow_native_exists(p->previous, name);
-        if (exists < 0 || (exists && cow_native_link_info(p->previous, name, &info) < 0))
-            return -1;
-        if (exists && info.type == H5L_TYPE_HARD && cow_address(&info.u.token) == address)
-            return cow_native_link_copy(p->previous, name, p->target, name);
+    if (address == LEFT_OUT)
+        return 0;
+    if (p->previous.object != NULL && cow_native_exists(p->previous, name) == 1 &&
+        cow_native_link_info(p->previous, name, &info) == 0 && info.type == H5L_TYPE_HARD &&
+        cow_address(&info.u.token) == address && cow_native_link_copy(p->previous, name, p->target, name) == 0)
+        return 0;
+    cow_error_clear();
+    if ((status = cow_native_open_token(walk->file->loc, &token, &object)) == 0) {
+        status = cow_unlinked_link(&walk->unlinked, object, p->target, name);
+        if (cow_native_close(object) < 0)
+            status = -1;
     }
-    if (cow_native_open_token(walk->file->loc, &token, &object) < 0)
-        return -1;
-    status = cow_unlinked_link(&walk->unlinked, object, p->target, name);
-    if (cow_native_close(object) < 0)
+    return status < 0 ? lack(walk, p->address, p->path, "link", name) : 0;
+}
+
+/* The snapshot of HEAD, without a link. */
+static int make(cow_walk *walk, cow_loc head, cow_dataset *dataset, uint64_t address, const char *path, cow_loc *made)
+{
+    if (head.type == H5I_GROUP)
+        return build_group(walk, head, address, path, made);
+    if (head.type != H5I_DATASET)
+        return build_named(walk, head, address, path, made) < 0 ? -1 : cow_unlinked_note(&walk->unlinked, *made);
+    return (dataset != NULL ? build_dataset(walk, head, dataset, address, path, made)
+                            : build_native(walk, head, address, path, made)) < 0 ||
+                   note_built(walk, address, *made) < 0 || note_sums(walk, address, *made, dataset) < 0
+               ? -1
+               : cow_unlinked_note(&walk->unlinked, *made);
+}
+
+/* The snapshot of the open object HEAD, with its first link. -1, and not walk->failed: it cannot be made. */
+static int make_linked(cow_walk *walk, place *p, const char *name, uint64_t address, const char *path, cow_loc head)
+{
+    cow_loc made = {0};
+    cow_dataset *dataset = NULL;
+    int status = -1;
+
+    if (head.type == H5I_DATASET && cow_dataset_attach(walk->file, head.object, &dataset) < 0)
+        goto done;
+    status = make(walk, head, dataset, address, path, &made);
+    if (status == 0 && (status = cow_unlinked_link(&walk->unlinked, made, p->target, name)) < 0 &&
+        head.type != H5I_DATASET)
+        fail(walk); /* others that are noted hang on it */
+    if (status < 0 && made.object != NULL)
+        cow_unlinked_forget(&walk->unlinked, made);
+    if (made.object != NULL && cow_native_close(made) < 0) {
+        if (status == 0)
+            fail(walk);
         status = -1;
+    }
+done:
+    if (dataset != NULL)
+        cow_dataset_release(dataset);
     return status;
 }
 
+/* -1: the walk fails. */
 static int build(cow_walk *walk, place *p, const char *name, uint64_t address, const char *path)
 {
     uint64_t snapshot;
-    cow_loc head, made = {0};
-    cow_dataset *dataset = NULL;
-    int decision, status = -1;
+    cow_loc head;
+    bool borrowed;
+    int decision, status;
 
     if (cow_map_get(&walk->built, address, &snapshot)) {
         cow_map_remove(&walk->used, address);
         return link_snapshot(walk, p, name, snapshot);
     }
     if ((decision = decide(walk, address, path)) < 0)
-        return -1;
-    if (decision == SAME) {
-        if (!cow_snapshots_newest(walk->file, address, &snapshot))
-            return cow_error(COW_CORRUPT, "%s: no snapshot is known of %s", walk->file->name, path);
+        return fail(walk);
+    if (decision == SAME && cow_snapshots_newest(walk->file, address, &snapshot))
         return link_snapshot(walk, p, name, snapshot);
-    }
-    if (open_head(walk, address, &head) < 0)
-        return -1;
-    if (head.type == H5I_DATASET && cow_dataset_attach(walk->file, head.object, &dataset) < 0)
-        goto done;
-    if (check_unchanged(walk, address, head, dataset) < 0)
-        goto done;
-    if (head.type == H5I_GROUP)
-        status = build_group(walk, head, address, path, &made);
-    else if (dataset != NULL)
-        status = build_dataset(walk, head, dataset, &made);
-    else
-        status = head.type == H5I_DATASET ? build_native(walk, head, &made) : build_named(walk, head, address, &made);
-    if (status == 0 && head.type == H5I_DATASET)
-        status = note_built(walk, address, made) < 0 ? -1 : note_sums(walk, address, made, dataset);
-    if (status == 0 && head.type != H5I_GROUP)
-        status = cow_unlinked_note(&walk->unlinked, made);
+    if (open_head(walk, address, &head, &borrowed) < 0)
+        return leave_out(walk, address, path);
+    status = make_linked(walk, p, name, address, path, head);
+    close_head(head, borrowed);
     if (status == 0)
-        status = cow_unlinked_link(&walk->unlinked, made, p->target, name);
-    if (made.object != NULL && cow_native_close(made) < 0)
-        status = -1;
-done:
-    if (close_head(walk, address, head) < 0)
-        status = -1;
-    if (dataset != NULL)
-        cow_dataset_release(dataset);
-    return status < 0 ? cow_context("%s: cannot make the snapshot of %s", walk->file->name, path) : 0;
+        return 0;
+    return walk->failed ? cow_context("%s: cannot make the snapshot of %s", walk->file->name, path)
+                        : leave_out(walk, address, path);
 }
 
 /* ---- amending ---- */
@@ -778,9 +1038,10 @@ static int leftover_find(leftover *l, const cow_walk *walk, cow_loc made)
     bool links = walk->full;
     uint64_t root;
 
-    *l = (leftover){.file = file, .group = made};
+    l->file = file;
+    l->group = made;
     for (size_t i = 0; !links && i < file->change_count; i++)
-        links = (file->change[i].flags & (COW_CHANGED_LINKS | 1u << COW_CHANGED_NEW)) != 0;
+        links = (file->change[i].flags & (COW_CHANGED_LINKS | COW_CHANGED_RENEW | 1u << COW_CHANGED_NEW)) != 0;
     if (!links || !cow_map_get(&walk->built, cow_address(&file->root), &root))
         return 0;
     for (size_t i = file->snapshot_count; i-- > 0 && file->snapshot[i].version == walk->row;)
@@ -820,17 +1081,17 @@ static int leftover_strike_out(leftover *l)
     return 0;
 }
 
-static int leftover_done(leftover *l)
+static void leftover_free(leftover *l)
 {
-    int status = 0;
-
+    if (l == NULL)
+        return;
     for (size_t i = 0; i < l->types.capacity; i++)
         if (l->types.entry[i].used &&
             cow_native_close((cow_loc){(void *)(uintptr_t)l->types.entry[i].value, H5I_DATATYPE}) < 0)
-            status = -1;
+            cow_error_clear();
     cow_map_free(&l->types);
     cow_map_free(&l->unmet);
-    return status;
+    free(l);
 }
 
 /* A named datatype without a link lives as long as it is used, and nobody is told of the end of that: what a version
@@ -843,38 +1104,88 @@ static int keep_used(cow_walk *walk)
     return 0;
 }
 
-int cow_walk_build(cow_walk *walk, const char *name, uint64_t row, int64_t *changed)
+/* The former tree of an amended version: it goes only when all is done, for what it shares with the new one, and because
+ * it may be needed again. */
+#define FORMER COW_ROOT "/former"
+
+/* A tree goes, with links of classes that are not there. */
+static int delete_tree(cow_loc file, const char *path)
+{
+    bool stand_in[H5L_TYPE_MAX + 1] = {false};
+    int status = cow_link_classes_stand_in(stand_in) < 0 ? -1 : cow_native_link_delete(file, path);
+
+    cow_link_classes_withdraw(stand_in);
+    return status;
+}
+
+static int set_aside(cow_walk *walk)
 {
     cow_file *file = walk->file;
-    cow_loc head, made = {0};
-    leftover rest = {0};
-    bool stand_in[H5L_TYPE_MAX + 1] = {false};
-    int exists, status = -1;
+    int exists;
+
+    if ((exists = cow_native_exists(file->loc, walk->prefix)) <= 0)
+        return exists;
+    if ((walk->rest = calloc(1, sizeof *walk->rest)) == NULL)
+        return cow_error(COW_MEMORY, "%s: no memory for a commit", file->name);
+    if (leftover_find(walk->rest, walk, walk->made) < 0 || (exists = cow_native_exists(file->loc, FORMER)) < 0 ||
+        (exists && delete_tree(file->loc, FORMER) < 0) ||
+        cow_native_link_move(file->loc, walk->prefix, file->loc, FORMER) < 0)
+        return -1;
+    walk->set_aside = true;
+    return 0;
+}
+
+int cow_walk_build(cow_walk *walk, const char *name, uint64_t row, int64_t *changed, cow_lacks *lacks)
+{
+    cow_file *file = walk->file;
+    bool borrowed;
+    cow_loc head;
+    int status;
 
     walk->row = row;
+    walk->lacks = lacks;
     snprintf(walk->prefix, sizeof walk->prefix, COW_ROOT "/versions/%s", name);
-    if (open_head(walk, cow_address(&file->root), &head) < 0)
+    if (open_head(walk, cow_address(&file->root), &head, &borrowed) < 0)
         return -1;
-    if (build_group(walk, head, cow_address(&file->root), "", &made) < 0)
-        goto done;
-    /* amending: the former tree goes only now, when what it shares with the new one has a second link */
-    if ((exists = cow_native_exists(file->loc, walk->prefix)) < 0 ||
-        (exists && (cow_link_classes_stand_in(stand_in) < 0 || leftover_find(&rest, walk, made) < 0 ||
-                    cow_native_link_delete(file->loc, walk->prefix) < 0 || leftover_strike_out(&rest) < 0)) ||
-        cow_unlinked_link(&walk->unlinked, made, file->loc, walk->prefix) < 0)
-        goto done;
-    if (keep_used(walk) < 0 || (walk->full && cow_deleted_note(file, &walk->state, row) < 0) ||
-        absolute_links_put(file, walk->absolute || (file->absolute && !walk->renew)) < 0)
-        goto done;
+    status = build_group(walk, head, cow_address(&file->root), "", &walk->made);
+    close_head(head, borrowed);
+    if (status < 0 || leave_out_unused(walk) < 0 || leave_out_below(walk) < 0 || keep_used(walk) < 0 ||
+        absolute_links_put(file, walk->absolute || (file->absolute && (!walk->renew || lacks->count > 0))) < 0 ||
+        set_aside(walk) < 0)
+        return -1;
+    if (cow_unlinked_link(&walk->unlinked, walk->made, file->loc, walk->prefix) < 0)
+        return -1;
+    walk->linked = true;
+    if (walk->full && cow_deleted_note(file, &walk->state, row) < 0)
+        return -1;
     *changed = walk->changed;
-    status = 0;
-done:
-    cow_link_classes_withdraw(stand_in);
-    if (leftover_done(&rest) < 0)
-        status = -1;
-    if (made.object != NULL && cow_native_close(made) < 0)
-        status = -1;
-    if (cow_native_close(head) < 0)
-        status = -1;
-    return status;
+    return 0;
+}
+
+int cow_walk_undo(cow_walk *walk)
+{
+    cow_file *file = walk->file;
+    int exists = 0;
+
+    if (walk->made.object != NULL && (exists = cow_native_exists(file->loc, walk->prefix)) < 0)
+        return -1;
+    if ((walk->linked || walk->set_aside) && exists && delete_tree(file->loc, walk->prefix) < 0)
+        return -1;
+    if (walk->set_aside && cow_native_link_move(file->loc, FORMER, file->loc, walk->prefix) < 0)
+        return -1;
+    walk->linked = walk->set_aside = false;
+    return 0;
+}
+
+int cow_walk_settle(cow_walk *walk)
+{
+    if (walk->set_aside) {
+        walk->set_aside = false;
+        if (delete_tree(walk->file->loc, FORMER) < 0) {
+            cow_error_clear(); /* the next one that is set aside removes it; until then its snapshots are there */
+            return 0;
+        }
+        walk->gone = true;
+    }
+    return walk->gone ? leftover_strike_out(walk->rest) : 0;
 }

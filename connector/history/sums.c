@@ -171,6 +171,7 @@ static int check(cow_file *file, const H5O_token_t *token, cow_change what, uint
 {
     uint64_t address = cow_address(token), row, expected, sum;
     cow_loc object;
+    bool borrowed;
     int status = -1;
 
     if (cow_snapshots_load(file) < 0)
@@ -179,13 +180,13 @@ static int check(cow_file *file, const H5O_token_t *token, cow_change what, uint
         return 0;
     expected = what == COW_CHANGED_DATA ? file->snapshot[row].elements : file->snapshot[row].attributes;
     if (expected != 0) {
-        if (cow_native_open_token(file->loc, token, &object) < 0)
+        if (cow_head_open(file, cow_address(token), &object, &borrowed) < 0)
             return -1;
         if (what != COW_CHANGED_DATA)
             status = sum_attributes(file->name, object, &sum);
         else if (object.type == H5I_DATASET)
             status = sum_elements(file, object.object, &sum);
-        if (cow_native_close(object) < 0 || status < 0)
+        if ((!borrowed && cow_native_close(object) < 0) || status < 0)
             return -1;
         if (sum != expected && !COW_PLANTED(sum_unchecked))
             return differs(file, what == COW_CHANGED_DATA ? "the elements of a dataset are"

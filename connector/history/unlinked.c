@@ -40,3 +40,13 @@ int cow_unlinked_link(cow_map *unlinked, cow_loc object, cow_loc to, const char 
 {
     return cow_unlinked_use(unlinked, object) < 0 ? -1 : cow_native_link_object(object, to, name);
 }
+
+void cow_unlinked_forget(cow_map *unlinked, cow_loc made)
+{
+    H5O_info2_t info;
+    cow_error_held *held = cow_error_hold();
+
+    if (cow_native_info(made, NULL, H5O_INFO_BASIC, &info) == 0)
+        cow_map_remove(unlinked, cow_address(&info.token));
+    cow_error_put_back(held);
+}

@@ -49,6 +49,7 @@ typedef struct cow_array {
     bool extent_changed;           /* since the last commit; cleared by the owner */
     bool written;                  /* something was written since the last commit; cleared by the owner. A write that
                                       leaves the same bytes sets it, but leaves index and extent unchanged */
+    bool refused;                  /* the last cow_array_store failed because filters do not take a chunk */
     /* private to io/ */
     hid_t same_type;          /* 0, or a type of HDF5's own, so never changed, that is the same as `type` */
     struct cow_cached *dirty; /* dirty chunks of this array, oldest first */
@@ -70,7 +71,8 @@ int cow_array_write(cow_array *array, hid_t mem_type, hid_t mem_space, hid_t fil
  * overwritten with the fill value, so that growing again shows the fill value, as in native HDF5. */
 int cow_array_resize(cow_array *array, const uint64_t extent[]);
 
-/* Put every dirty chunk into the pool and the index. */
+/* Put every dirty chunk into the pool and the index. A chunk that the filters do not take (array->refused) stays in the
+ * cache, for another try, with all others stored; -1 then as well. */
 int cow_array_store(cow_array *array);
 /* After that failed: chunks that a filter refuses are forgotten, as HDF5 forgets them, and all others are stored. Always
  * -1, with an error. */

@@ -203,7 +203,7 @@ void cow_cache_clean(cow_cached *entry)
 
     if (!entry->dirty)
         return;
-    entry->dirty = false;
+    entry->dirty = entry->refused = false;
     if (entry->next_dirty == entry) {
         array->dirty = NULL;
     } else {
@@ -268,7 +268,40 @@ static int complete_entry(void *context, cow_save *save, void *room)
     return 0;
 }
 
-/* Store the oldest dirty chunks of ARRAY, at most BYTES of them (at least one). */
+static bool any_refused(const cow_save *saves, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (saves[i].refused)
+            return true;
+    return false;
+}
+
+/* Some of N chunks are refused by the filters: each is stored alone, so that the others are. */
+static int store_singly(cow_array *array, cow_save *saves, cow_cached **entries, size_t n)
+{
+    cow_error_held *first = NULL;
+
+    for (size_t i = 0; i < n; i++) {
+        cow_cached *entry = entries[i];
+
+        saves[0] = (cow_save){.chunk = entry->chunk, .bytes = entry->bytes, .keep = entry->bytes};
+        if (!array->refused)
+            cow_error_clear();
+        else if (first == NULL)
+            first = cow_error_hold(); /* the first reason is told */
+        if (cow_stored_save(array, saves, 1, complete_entry, &entry) == 0)
+            cow_cache_clean(entry);
+        else if (!saves[0].refused)
+            return -1;
+        else
+            entry->refused = array->refused = true;
+    }
+    cow_error_put_back(first);
+    return 0;
+}
+
+/* Store the oldest dirty chunks of ARRAY, at most BYTES of them (at least one). Those that the filters refused are passed
+ * over; new ones set array->refused, and their reason is recorded: no error. */
 static int store_batch(cow_array *array, size_t bytes)
 {
     cow_cached *entry = array->dirty;
@@ -284,15 +317,27 @@ static int store_batch(cow_array *array, size_t bytes)
         return -1;
     entries = (cow_cached **)(saves + most);
     do {
-        saves[n] = (cow_save){.chunk = entry->chunk, .bytes = entry->bytes, .keep = entry->bytes, .index = n};
-        entries[n++] = entry;
+        if (!entry->refused) {
+            saves[n] = (cow_save){.chunk = entry->chunk, .bytes = entry->bytes, .keep = entry->bytes, .index = n};
+            entries[n++] = entry;
+        }
         entry = entry->next_dirty;
     } while (entry != array->dirty && n < most);
     if (cow_stored_save(array, saves, n, complete_entry, entries) < 0)
-        return -1;
-    while (n-- > 0) /* the oldest n: the batch began with the oldest, whatever order it was stored in */
-        cow_cache_clean(array->dirty);
+        return any_refused(saves, n) ? store_singly(array, saves, entries, n) : -1;
+    for (size_t i = 0; i < n; i++)
+        cow_cache_clean(entries[i]);
     return 0;
+}
+
+/* The one used least that can be stored. */
+static cow_cached *oldest(const cow_cache *cache)
+{
+    cow_cached *entry = cache->oldest;
+
+    while (entry != NULL && entry->refused)
+        entry = entry->newer;
+    return entry;
 }
 
 /* Evict until NEED more bytes fit, or nothing is left. What another array cannot store is its own trouble: it stays, and is
@@ -302,16 +347,25 @@ static int make_room(const cow_array *array, size_t need)
     cow_cache *cache = array->cache;
 
     while (cache->used + need > cache->limit && cache->oldest != NULL) {
-        if (cache->oldest->dirty) {
+        cow_cached *entry = oldest(cache);
+        if (entry == NULL) { /* as in HDF5, a chunk for which there is no room any more is lost, and the call fails */
+            if (cache->oldest->array != array)
+                return 0;
+            cow_cache_remove(cache->oldest);
+            return cow_error(COW_UNSUPPORTED, "%s: a chunk is lost that a filter of the dataset does not take",
+                             array->label);
+        }
+        if (entry->dirty) {
             size_t batch = cache->limit / 2 < COW_BATCH_BYTES ? cache->limit / 2 : COW_BATCH_BYTES;
-            if (store_batch(cache->oldest->array, batch) < 0) {
-                if (cache->oldest->array == array)
+            if (store_batch(entry->array, batch) < 0) {
+                if (entry->array == array)
                     return -1;
                 cow_error_clear();
                 return 0;
             }
-            if (cache->oldest->dirty) { /* used least, but not first to become dirty: it comes with a later batch */
-                cow_cached *entry = cache->oldest;
+            if (entry->array->refused)
+                cow_error_clear(); /* it is told when it is stored, or lost */
+            if (entry->dirty) {    /* used least, but not first to become dirty: it comes with a later batch */
                 while (entry != NULL && entry->dirty)
                     entry = entry->newer;
                 if (entry != NULL)
@@ -319,7 +373,7 @@ static int make_room(const cow_array *array, size_t need)
                 continue;
             }
         }
-        cow_cache_remove(cache->oldest);
+        cow_cache_remove(entry);
     }
     return 0;
 }
@@ -478,40 +532,60 @@ void cow_cache_each(cow_array *array, void (*visitor)(cow_cached *entry, void *c
         }
 }
 
+static void try_again(cow_array *array)
+{
+    for (cow_cached *entry = array->dirty; array->refused && entry != NULL;) {
+        entry->refused = false;
+        entry = entry->next_dirty == array->dirty ? NULL : entry->next_dirty;
+    }
+    array->refused = false;
+}
+
+/* Is there a dirty chunk that was not refused? */
+static bool waits(const cow_array *array)
+{
+    const cow_cached *entry = array->dirty;
+
+    if (entry == NULL)
+        return false;
+    while (entry->refused && entry->next_dirty != array->dirty)
+        entry = entry->next_dirty;
+    return !entry->refused;
+}
+
 int cow_array_store(cow_array *array)
 {
     if (array->heap)
         return cow_heap_store(array);
-    while (array->dirty != NULL)
+    try_again(array);
+    while (waits(array))
         if (store_batch(array, COW_BATCH_BYTES) < 0)
             return -1;
-    return 0;
+    return array->refused ? -1 : 0;
 }
 
 int cow_array_drop_refused(cow_array *array)
 {
-    uint8_t *room = cow_cache_scratch(array->cache, COW_BUFFER_ENCODED, cow_codec_bound(array->codec));
-    size_t n = 0, dropped = 0, size;
+    size_t n = 0, dropped = 0;
     char place[COW_PLACE_SIZE] = "";
-    cow_cached *entry = array->dirty, *next;
-    uint32_t mask;
+    cow_cached *entry, *next;
 
-    for (cow_cached *e = entry; e != NULL; e = e->next_dirty == array->dirty ? NULL : e->next_dirty)
-        n++;
     cow_error_clear();
-    for (; room != NULL && n > 0; n--, entry = next) {
+    if (cow_array_store(array) == 0)
+        return 0;
+    if (!array->refused)
+        return -1;
+    for (entry = array->dirty; entry != NULL; entry = entry->next_dirty == array->dirty ? NULL : entry->next_dirty)
+        n++;
+    for (entry = array->dirty; n > 0; n--, entry = next) {
         next = entry->next_dirty;
-        cow_cache_complete(entry);
-        if (cow_chunk_plain(array, entry->chunk) ||
-            cow_codec_encode_as(array->codec, array->filtering, entry->bytes, room, &size, &mask) == 0)
+        if (!entry->refused)
             continue;
-        cow_error_clear();
         cow_chunk_place(array, entry->chunk, place);
         cow_cache_remove(entry);
         dropped++;
     }
-    if (cow_array_store(array) < 0 || room == NULL)
-        return -1;
+    array->refused = false;
     return cow_error(COW_UNSUPPORTED,
                      "%s: a filter refused %zu chunks, the last at %s, which keep what they had before", array->label,
                      dropped, place);

@@ -24,6 +24,7 @@ struct cow_cached {
     size_t set;     /* bytes that have been set; those behind are fill value, not put there yet (cow_cache_part) */
     uint64_t slot;  /* heap arrays only */
     bool dirty;
+    bool refused; /* dirty, and the filters do not take it */
     uint64_t hash;
     cow_cached *same_hash;                 /* next in its bucket */
     cow_cached *newer, *older;             /* in order of use */

@@ -315,8 +315,10 @@ static int encode(const save_line *l, cow_save *save)
         if ((l->lossy ? cow_codec_encode_back(l->array->codec, l->array->filtering, save->bytes, room, &save->size,
                                               &save->mask, l->back)
                       : cow_codec_encode_as(l->array->codec, l->array->filtering, save->bytes, room, &save->size,
-                                            &save->mask)) < 0)
+                                            &save->mask)) < 0) {
+            save->refused = !cow_error_is(COW_MEMORY);
             return cow_context("%s: encoding a chunk", l->array->label);
+        }
         save->encoded = room;
     }
     return 0;
@@ -400,7 +402,7 @@ int cow_stored_save(cow_array *array, cow_save *saves, size_t n,
     for (size_t i = 0; i < n; i++) {
         saves[i].slot = COW_NO_SLOT;
         saves[i].former = COW_HOLE;
-        saves[i].add = saves[i].settled = saves[i].whole = false;
+        saves[i].add = saves[i].settled = saves[i].whole = saves[i].refused = false;
     }
     l.window = pipeline.window;
     l.parallel = !l.identity && cow_codec_parallel(array->codec);

@@ -25,6 +25,7 @@ typedef struct cow_save {
     size_t size;
     uint32_t mask;
     bool add, settled, whole;
+    bool refused; /* out: its filters do not take it, which is why storing failed */
 } cow_save;
 
 /* Store N chunks. PREPARE (may be NULL) runs on any thread before the bytes are looked at; ROOM has room for a chunk,

@@ -167,6 +167,20 @@ static hid_t slot_row_type(unsigned rank)
     return type;
 }
 
+static hid_t lack_row_type(void)
+{
+    hid_t type = H5Tcreate(H5T_COMPOUND, sizeof(cow_lack)), text = H5Tcopy(H5T_C_S1);
+
+    if (type < 0 || text < 0 || H5Tset_size(text, H5T_VARIABLE) < 0 || H5Tset_cset(text, H5T_CSET_UTF8) < 0 ||
+        H5Tinsert(type, "version", offsetof(cow_lack, version), H5T_STD_U64LE) < 0 ||
+        H5Tinsert(type, "head", offsetof(cow_lack, head), H5T_STD_U64LE) < 0 ||
+        H5Tinsert(type, "path", offsetof(cow_lack, path), text) < 0 ||
+        H5Tinsert(type, "reason", offsetof(cow_lack, reason), text) < 0)
+        cow_error_native("cannot describe a table");
+    cow_close(text);
+    return type;
+}
+
 static hid_t row_type(cow_table_kind kind, unsigned rank)
 {
     switch (kind) {
@@ -180,6 +194,8 @@ static hid_t row_type(cow_table_kind kind, unsigned rank)
         return H5Tcopy(H5T_STD_U8LE);
     case COW_TABLE_SLOTS:
         return slot_row_type(rank);
+    case COW_TABLE_INCOMPLETE:
+        return lack_row_type();
     }
     return H5I_INVALID_HID;
 }
@@ -193,7 +209,7 @@ void cow_layout_raw_path(char path[COW_PATH_MAX], uint32_t pool)
 
 static void table_path(char path[COW_PATH_MAX], cow_table_kind kind, uint32_t number)
 {
-    static const char *const names[] = {"datasets", "pools", "snapshots", "index"};
+    static const char *const names[] = {"datasets", "pools", "snapshots", "index", "", "incomplete"};
 
     if (kind == COW_TABLE_SLOTS)
         snprintf(path, COW_PATH_MAX, COW_ROOT "/slots/%u", number);
@@ -293,7 +309,8 @@ cow_table *cow_layout_table_create(cow_loc file, cow_table_kind kind, uint32_t n
 
     table_path(path, kind, number);
     if (type >= 0)
-        table = cow_native_table_create(file, path, type, kind == COW_TABLE_POOLS ? 1024 : 4096,
+        table = cow_native_table_create(file, path, type,
+                                        kind == COW_TABLE_POOLS || kind == COW_TABLE_INCOMPLETE ? 1024 : 4096,
                                         kind != COW_TABLE_INDEX && kind != COW_TABLE_SLOTS);
     cow_close(type);
     return table;
@@ -303,7 +320,7 @@ cow_table *cow_layout_table_create(cow_loc file, cow_table_kind kind, uint32_t n
 int cow_layout_rows(cow_table *table, cow_table_kind kind, uint64_t first, uint64_t count, void *rows)
 {
     static const uint8_t zeros[COW_HASH_SIZE];
-    static const char *const names[] = {"datasets", "pools", "snapshots", "index", "slots"};
+    static const char *const names[] = {"datasets", "pools", "snapshots", "index", "slots", "incomplete"};
     const size_t key = kind == COW_TABLE_POOLS ? COW_HASH_SIZE : 8;
 
     if (table->read(table, first, count, rows) < 0)
@@ -313,6 +330,54 @@ int cow_layout_rows(cow_table *table, cow_table_kind kind, uint64_t first, uint6
             return cow_error(COW_CORRUPT, "row %llu of %s/%s was never stored; try: h5cow recover",
                              (unsigned long long)(first + i), COW_ROOT, names[kind]);
     return 0;
+}
+
+/* The bytes of the chunk of rows that begins with row FIRST, as HDF5 decodes them; free() it. */
+static uint8_t *stored_rows(void *dataset, const char *path, uint64_t first, size_t bytes)
+{
+    hsize_t size = 0;
+    uint32_t mask;
+    uint8_t *rows = NULL;
+    int found = cow_native_chunk_size(dataset, &first, &size);
+
+    if (found < 0) {
+        cow_error_native("row %llu of '%s' cannot be found", (unsigned long long)first, path);
+    } else if (size < bytes || size > bytes + 4) { /* with the four bytes of fletcher32, or where that was skipped */
+        cow_error(COW_CORRUPT, "row %llu of '%s' was never stored; try: h5cow recover", (unsigned long long)first,
+                  path);
+    } else if ((rows = malloc(size)) == NULL) {
+        cow_error(COW_MEMORY, "no memory to read '%s'", path);
+    } else if (cow_native_chunk_read(dataset, &first, &mask, rows, size) < 0) {
+        cow_error_native("row %llu of '%s' cannot be read", (unsigned long long)first, path);
+        free(rows);
+        rows = NULL;
+    }
+    return rows;
+}
+
+int cow_layout_texts(cow_loc file, void *dataset, const char *path, uint64_t first, uint64_t count, uint64_t *sum)
+{
+    hid_t dcpl = cow_native_dataset_dcpl(dataset), type = cow_native_dataset_type(dataset);
+    cow_lengths *lengths = type < 0 ? NULL : cow_lengths_open(file.object, type);
+    hsize_t chunk;
+    size_t size;
+    int status = dcpl < 0 || lengths == NULL || H5Pget_chunk(dcpl, 1, &chunk) != 1 ||
+                         cow_native_element_size(file.object, type, &size) < 0
+                     ? -1
+                     : 0;
+
+    while (status == 0 && count > 0) {
+        uint64_t inside = first % chunk, n = chunk - inside < count ? chunk - inside : count;
+        uint8_t *rows = stored_rows(dataset, path, first - inside, (size_t)chunk * size);
+
+        status = rows == NULL ? -1 : cow_lengths_check(lengths, rows + inside * size, n, sum);
+        free(rows);
+        first += n;
+        count -= n;
+    }
+    cow_lengths_close(lengths);
+    cow_close(type, dcpl);
+    return status;
 }
 
 /* ---- pools ---- */

@@ -57,7 +57,8 @@ typedef enum cow_table_kind {
     COW_TABLE_POOLS,
     COW_TABLE_SNAPSHOTS,
     COW_TABLE_INDEX,
-    COW_TABLE_SLOTS, /* of a pool: NUMBER, and its RANK */
+    COW_TABLE_SLOTS,      /* of a pool: NUMBER, and its RANK */
+    COW_TABLE_INCOMPLETE, /* made when it is first needed: cow_lacks_open */
 } cow_table_kind;
 
 /* NUMBER and RANK of what has none are 0. Opening costs the same whatever the table's length. NULL: the error. */
@@ -86,7 +87,25 @@ int cow_log_read(cow_loc file, uint64_t row, cow_log_row *out);
 int cow_log_read_many(cow_loc file, uint64_t first, uint64_t count, const char *const members[], cow_log_row *out);
 /* Row number ROWS appends. */
 int cow_log_write(cow_loc file, uint64_t row, const cow_log_row *in);
+/* Rows beyond ROWS, of an attempt that failed, go. */
+int cow_log_trim(cow_loc file, uint64_t rows);
 void cow_log_row_free(cow_log_row *row);
+
+/* ---- what versions do without ---- */
+
+/* A row of /_versioned_data/incomplete: history/incomplete.c. */
+typedef struct cow_lack {
+    uint64_t version, head; /* row of the version in the log; head object, UINT64_MAX: none */
+    char *path, *reason;
+} cow_lack;
+
+/* 1 and the open table; 0: there is none; -1. */
+int cow_lacks_open(cow_loc file, cow_table **table);
+/* COUNT rows from FIRST on. Texts are HDF5's, or NULL: cow_lacks_rows_free. */
+int cow_lacks_rows(cow_loc file, cow_table *table, uint64_t first, uint64_t count, cow_lack *out);
+void cow_lacks_rows_free(cow_lack *row, uint64_t count);
+/* The table goes, whatever it is. */
+int cow_lacks_drop(cow_loc file);
 
 /* ---- objects ---- */
 

@@ -189,50 +189,6 @@ int cow_log_rows(cow_loc file, uint64_t *rows)
 
 /* ---- reading ---- */
 
-/* The bytes of the chunk of rows that begins with row FIRST, as HDF5 decodes them; free() it. */
-static uint8_t *stored_rows(const log *l, uint64_t first, size_t bytes)
-{
-    hsize_t size = 0;
-    uint32_t mask;
-    uint8_t *rows = NULL;
-    int found = cow_native_chunk_size(l->dataset, &first, &size);
-
-    if (found < 0) {
-        cow_error_native("row %llu of '%s' cannot be found", (unsigned long long)first, LOG);
-    } else if (size < bytes || size > bytes + 4) { /* with the four bytes of fletcher32, or where that was skipped */
-        cow_error(COW_CORRUPT, "row %llu of '%s' was never stored; try: h5cow recover", (unsigned long long)first, LOG);
-    } else if ((rows = malloc(size)) == NULL) {
-        cow_error(COW_MEMORY, "no memory to read the log of versions");
-    } else if (cow_native_chunk_read(l->dataset, &first, &mask, rows, size) < 0) {
-        cow_error_native("row %llu of '%s' cannot be read", (unsigned long long)first, LOG);
-        free(rows);
-        rows = NULL;
-    }
-    return rows;
-}
-
-/* The texts of these rows are no longer than the file, together. */
-static int check_texts(const log *l, uint64_t first, uint64_t count, uint64_t *sum)
-{
-    hid_t dcpl = cow_native_dataset_dcpl(l->dataset);
-    cow_lengths *lengths = cow_lengths_open(l->file.object, l->type);
-    hsize_t chunk;
-    int status = dcpl < 0 || lengths == NULL || H5Pget_chunk(dcpl, 1, &chunk) != 1 ? -1 : 0;
-
-    while (status == 0 && count > 0) {
-        uint64_t inside = first % chunk, n = chunk - inside < count ? chunk - inside : count;
-        uint8_t *rows = stored_rows(l, first - inside, (size_t)chunk * l->size);
-
-        status = rows == NULL ? -1 : cow_lengths_check(lengths, rows + inside * l->size, n, sum);
-        free(rows);
-        first += n;
-        count -= n;
-    }
-    cow_lengths_close(lengths);
-    cow_close(dcpl);
-    return status;
-}
-
 static int select_rows(uint64_t rows, uint64_t first, uint64_t count, hid_t *memory, hid_t *space)
 {
     hsize_t extent = rows, start = first, n = count;
@@ -248,7 +204,8 @@ static int read_batch(const log *l, hid_t type, uint64_t first, uint64_t count, 
     hid_t memory = H5I_INVALID_HID, space = H5I_INVALID_HID;
     int status = -1;
 
-    if (check_texts(l, first, count, sum) == 0 && select_rows(l->rows, first, count, &memory, &space) == 0)
+    if (cow_layout_texts(l->file, l->dataset, LOG, first, count, sum) == 0 &&
+        select_rows(l->rows, first, count, &memory, &space) == 0)
         status = cow_native_dataset_read(l->dataset, type, memory, space, H5P_DEFAULT, out);
     cow_close(memory, space);
     return status;
@@ -321,4 +278,16 @@ void cow_log_row_free(cow_log_row *row)
             H5free_memory(*text);
             *text = NULL;
         }
+}
+
+int cow_log_trim(cow_loc file, uint64_t rows)
+{
+    log l;
+    hsize_t extent = rows;
+    int status = log_open(file, &l);
+
+    if (status == 0 && l.rows > rows)
+        status = check_log(&l) < 0 ? -1 : cow_native_dataset_resize(l.dataset, &extent);
+    log_close(&l);
+    return status;
 }

@@ -207,16 +207,23 @@ int cow_native_stored_boxes(void *dataset, hid_t space, hid_t dcpl, cow_box_visi
 int cow_native_space_at_first(hid_t dcpl, hid_t space)
 {
     hsize_t chunk[H5S_MAX_RANK], extent[H5S_MAX_RANK], most[H5S_MAX_RANK];
-    int rank = H5Pget_layout(dcpl) == H5D_CHUNKED ? H5Pget_chunk(dcpl, H5S_MAX_RANK, chunk) : 0, grows = 0;
+    bool chunked = H5Pget_layout(dcpl) == H5D_CHUNKED, external = H5Pget_external_count(dcpl) > 0;
+    int rank, grows = 0;
 
-    if (rank <= 0)
-        return rank;
-    if (H5Sget_simple_extent_dims(space, extent, most) != rank)
+    if (!chunked && !external)
+        return 0;
+    if ((rank = H5Sget_simple_extent_dims(space, extent, most)) < 0 ||
+        (chunked && H5Pget_chunk(dcpl, H5S_MAX_RANK, chunk) != rank))
         return -1;
-    for (int d = 0; d < rank; d++)
-        if (extent[d] > 0 && most[d] != H5S_UNLIMITED && most[d] < chunk[d]) {
+    for (int d = 0; d < rank; d++) {
+        if (chunked && extent[d] > 0 && most[d] != H5S_UNLIMITED && most[d] < chunk[d]) {
             extent[d] = 0;
             grows = 1;
         }
+        if (external && d > 0 && extent[d] != most[d]) {
+            extent[d] = most[d];
+            grows = 1;
+        }
+    }
     return grows && H5Sset_extent_simple(space, rank, extent, most) < 0 ? -1 : grows;
 }

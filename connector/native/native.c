@@ -268,6 +268,19 @@ static int flush_handle(void *file, H5F_scope_t scope)
                                                                            : 0;
 }
 
+/* A chunk that the filters of its dataset refuse does not stop HDF5 from flushing all else: the first such error is held in
+ * *REFUSAL. */
+static int passed_over(int status, cow_error_held **refusal)
+{
+    if (status == 0 || !cow_error_of_filters())
+        return status;
+    if (*refusal == NULL)
+        *refusal = cow_error_hold();
+    else
+        cow_error_clear();
+    return 0;
+}
+
 /* Flushing a file, HDF5 passes over the chunk caches of datasets that are open by another handle. H5Dflush is no way to
  * reach them: HDF5 1.14.5 tags what H5Ocopy made of a group's attributes with a member's address (H5O__copy_header_real),
  * and flushing that member then ends with "slist not empty?", after which nothing of the file can be flushed any more. */
@@ -275,6 +288,7 @@ int cow_native_file_flush(void *file)
 {
     H5O_info2_t info;
     handles h = {0};
+    cow_error_held *refusal = NULL;
     int status = -1;
 
     if (cow_native_info((cow_loc){file, H5I_FILE}, NULL, H5O_INFO_BASIC, &info) < 0)
@@ -282,13 +296,26 @@ int cow_native_file_flush(void *file)
     if (cow_native_open_objects(info.fileno, H5I_DATASET, add_handle, &h) < 0)
         goto done;
     for (size_t i = 0; i < h.count; i++)
-        if (h.handle[i] != file && flush_handle(h.handle[i], H5F_SCOPE_LOCAL) < 0)
+        if (h.handle[i] != file && passed_over(flush_handle(h.handle[i], H5F_SCOPE_LOCAL), &refusal) < 0)
             goto done;
     /* Writing its metadata, HDF5 may take a block of space and use only some of it. The second time there is nothing to
      * write, and the rest is given back; else it would be lost, since what closing gives back is not committed. */
-    if (flush_handle(file, H5F_SCOPE_GLOBAL) == 0 && flush_handle(file, H5F_SCOPE_GLOBAL) == 0)
+    for (int i = 0; i < 2; i++)
+        if (passed_over(flush_handle(file, H5F_SCOPE_GLOBAL), &refusal) < 0)
+            goto done;
+    if (refusal == NULL)
         status = 0;
+    else
+        cow_error_put_back(refusal);
+    refusal = NULL;
 done:
+    if (refusal != NULL) { /* another error is the one to tell */
+        cow_error_box other;
+        cow_error_take(&other);
+        cow_error_put_back(refusal);
+        cow_error_clear();
+        cow_error_give(&other);
+    }
     free(h.handle);
     return status;
 }
@@ -554,7 +581,6 @@ void *cow_native_link_value(cow_loc group, const char *name, size_t *size)
 typedef struct named_link {
     char *name;
     H5L_info2_t info;
-    bool unreadable;
 } named_link;
 
 /* HDF5 stores whatever bytes H5Lcreate_ud is given as an external link, and then can neither tell nor follow nor list
@@ -622,14 +648,13 @@ int cow_native_links(cow_loc group, bool by_creation, cow_link_visitor *visitor,
             }
         }
         if (link_info_quietly(group, &loc, &links[n].info) < 0)
-            links[n].unreadable = true;
+            links[n].info.type = H5L_TYPE_ERROR;
     }
     if (!by_creation && n > 1)
         qsort(links, n, sizeof *links, by_name);
     status = 0;
     for (hsize_t i = 0; status == 0 && i < n; i++)
-        if (!links[i].unreadable)
-            status = visitor(context, links[i].name, &links[i].info);
+        status = visitor(context, links[i].name, &links[i].info);
 done:
     for (hsize_t i = 0; i < n; i++)
         free(links[i].name);
@@ -1023,6 +1048,19 @@ int cow_native_dataset_write(void *dataset, hid_t mem_type, hid_t mem_space, hid
                           dxpl == H5P_DEFAULT ? DXPL : dxpl, &buf, NULL) < 0)
         return cow_error_native("cannot write a dataset");
     return 0;
+}
+
+int cow_native_dataset_settle(void *dataset)
+{
+    H5VL_native_dataset_optional_args_t native;
+    H5VL_optional_args_t args = {.op_type = H5VL_NATIVE_DATASET_GET_NUM_CHUNKS, .args = &native};
+    hsize_t count;
+
+    native.get_num_chunks.space_id = H5S_ALL;
+    native.get_num_chunks.nchunks = &count;
+    return H5VLdataset_optional(dataset, cow_native_id(), &args, DXPL, NULL) < 0
+               ? cow_error_native("cannot store the chunks of a dataset")
+               : 0;
 }
 
 int cow_native_dataset_resize(void *dataset, const hsize_t extent[])

@@ -56,6 +56,7 @@ typedef int cow_open_visitor(void *context, cow_loc object, const H5O_info2_t *i
 int cow_native_open_objects(unsigned long fileno, H5I_type_t type, cow_open_visitor *visit, void *context);
 /* Everything, H5F_SCOPE_GLOBAL. HDF5 alone would leave out what is in the caches of datasets that were opened through
  * another handle of the file: of those with an id, all are flushed; ours, without ids, keep nothing in a cache. */
+/* -1 and cow_error_of_filters: all is written but a chunk of a dataset, which its filters do not take. */
 int cow_native_file_flush(void *file);
 /* Bytes of the file, what was allocated and not yet written included. */
 int cow_native_file_size(void *file, uint64_t *bytes);
@@ -104,7 +105,8 @@ int cow_native_info(cow_loc at, const char *path, unsigned fields, H5O_info2_t *
 char *cow_native_comment(cow_loc object);
 int cow_native_comment_set(cow_loc object, const char *comment); /* NULL: none */
 
-/* One link, as H5Literate reports it; NAME and INFO live during the call only. Non-zero ends the walk. */
+/* One link, as H5Literate reports it; NAME and INFO live during the call only. Non-zero ends the walk. Of a link that HDF5
+ * cannot tell, the type is H5L_TYPE_ERROR. */
 typedef int cow_link_visitor(void *context, const char *name, const H5L_info2_t *info);
 /* Links of a group, in name order, or in creation order where the group tracks it and BY_CREATION is set. */
 int cow_native_links(cow_loc group, bool by_creation, cow_link_visitor *visitor, void *context);
@@ -122,6 +124,8 @@ int cow_native_dataset_read(void *dataset, hid_t mem_type, hid_t mem_space, hid_
 int cow_native_dataset_write(void *dataset, hid_t mem_type, hid_t mem_space, hid_t file_space, hid_t dxpl,
                              const void *buf);
 int cow_native_dataset_resize(void *dataset, const hsize_t extent[]);
+/* Of a chunked dataset, what HDF5 has in its cache goes through the filters: it counts the chunks. */
+int cow_native_dataset_settle(void *dataset);
 int cow_native_dataset_status(void *dataset, H5D_space_status_t *status); /* H5Dget_space_status */
 /* Is it certain that no chunk is stored at OFFSET? HDF5 1.14 looks it up, in the index and in the cache, and gives an
  * error. */
@@ -149,7 +153,8 @@ int cow_native_chunk_read(void *dataset, const hsize_t offset[], uint32_t *mask,
 int cow_native_chunk_write(void *dataset, const hsize_t offset[], uint32_t mask, const void *bytes, size_t size);
 int cow_native_chunk_iterate(void *dataset, H5D_chunk_iter_op_t visit, void *context);
 /* HDF5 makes a dataset with chunks larger than a fixed maximum only where its extent is 0 in that dimension
- * (H5D__chunk_construct); it may grow then. 1: SPACE, of a dataset to be made with DCPL, got such an extent, so the dataset
+ * (H5D__chunk_construct), and one in external storage only where its extent is the maximum, but in the first dimension
+ * (H5D__contig_construct); their extent may be another then. 1: SPACE, of a dataset to be made with DCPL, got such an extent, so the dataset
  * is to be given its own afterwards; 0: nothing to do; -1: HDF5's error. Public calls only. */
 int cow_native_space_at_first(hid_t dcpl, hid_t space);
 /* Ids that the caller closes; negative on failure. */

@@ -46,6 +46,43 @@ done:
     return cow_leave_pointer(made);
 }
 
+static herr_t is_about_prefix(unsigned n, const H5E_error2_t *error, void *context)
+{
+    (void)n;
+    if (error->desc != NULL && strstr(error->desc, "external file prefix does not match") != NULL)
+        *(bool *)context = true;
+    return 0;
+}
+
+/* Opening failed. Perhaps because the history has the dataset open, which the application has closed, and with another
+ * prefix. */
+static void *open_again(cow_object *o, cow_where *where, hid_t dapl, hid_t dxpl, void **req)
+{
+    hid_t stack = H5Eget_current_stack();
+    void *native = NULL;
+    bool prefix = false;
+
+    if (stack >= 0 && o->home != NULL && o->home->file != NULL && cow_file_writable(o->home->file))
+        H5Ewalk2(stack, H5E_WALK_UPWARD, is_about_prefix, &prefix);
+    if (prefix) {
+        cow_datasets_let_go(o->home->file);
+        H5E_BEGIN_TRY
+        {
+            native = H5VLdataset_open(where->native, &where->loc, cow_native_id(), where->name, dapl, dxpl, req);
+        }
+        H5E_END_TRY
+        if (cow_datasets_hold_again(o->home->file) < 0 && native != NULL) {
+            cow_object_close_native(native, H5I_DATASET);
+            native = NULL;
+        }
+    }
+    if (native == NULL && stack >= 0)
+        H5Eset_current_stack(stack);
+    else if (stack >= 0)
+        H5Eclose_stack(stack);
+    return native;
+}
+
 void *cow_dataset_open_callback(void *object, const H5VL_loc_params_t *loc, const char *name, hid_t dapl, hid_t dxpl,
                                 void **req)
 {
@@ -57,7 +94,8 @@ void *cow_dataset_open_callback(void *object, const H5VL_loc_params_t *loc, cons
 
     if (cow_locate_name(o, loc, name, COW_TO_READ, &where) < 0)
         goto done;
-    if ((native = H5VLdataset_open(where.native, &where.loc, cow_native_id(), where.name, dapl, dxpl, req)) != NULL)
+    if ((native = H5VLdataset_open(where.native, &where.loc, cow_native_id(), where.name, dapl, dxpl, req)) != NULL ||
+        (native = open_again(o, &where, dapl, dxpl, req)) != NULL)
         opened = cow_object_wrap(o, native, H5I_DATASET, false);
     else if (cow_detour_begin(&where, where.name, dapl, &detour)) {
         opened = cow_dataset_open_callback(detour.file, &detour.loc, detour.name, dapl, dxpl, req);
@@ -585,27 +623,18 @@ done:
 }
 
 /* A lossy filter rounds what is written when native HDF5 drops the chunk from its cache, at the latest when the dataset
- * is closed: so that is what is read when it is opened again. What a filter refuses is lost then, and the program told. */
-static int store_rounded(cow_object *o)
-{
-    cow_array *array;
-
-    if (o->dataset == NULL || !cow_file_writable(o->home->file) || cow_dataset_snapshot(o->dataset))
-        return 0;
-    array = cow_dataset_array(o->dataset);
-    if (array->dirty == NULL || array->heap || cow_codec_parallel(array->codec) || cow_array_store(array) == 0)
-        return 0;
-    return cow_array_drop_refused(array);
-}
-
+ * is closed: so that is what is read when it is opened again. A chunk that a filter does not take is lost then, which the
+ * call reports; the dataset is closed all the same. */
 herr_t cow_dataset_close_callback(void *object, hid_t dxpl, void **req)
 {
     COW_QUIET;
     cow_object *o = object;
-    int stored = store_rounded(o);
-    cow_error_held *held = cow_error_hold();
+    bool lost = o->dataset != NULL && o->home->version == NULL && cow_dataset_store_last(o->dataset) < 0;
+    cow_error_held *held = lost ? cow_error_hold() : NULL;
     herr_t status = o->mapped && cow_sources_close(o) < 0 ? cow_leave(-1) : cow_object_close(o, dxpl, req);
 
+    if (!lost)
+        return status;
     cow_error_put_back(held);
-    return stored < 0 ? cow_leave(-1) : status;
+    return cow_leave(-1);
 }

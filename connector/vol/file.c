@@ -529,7 +529,7 @@ static int flush(cow_home *home, H5F_scope_t scope)
     if (home == NULL)
         return 0;
     if ((home->file != NULL && home->version == NULL && cow_file_writable(home->file) &&
-         cow_file_commit(home->file, COW_FLUSH) < 0) ||
+         (cow_file_commit(home->file, COW_FLUSH) < 0 || cow_file_refused(home->file) < 0)) ||
         cow_sources_flush(home) < 0)
         return -1;
     for (size_t i = 0; scope == H5F_SCOPE_GLOBAL && i < home->mounted_count; i++)

@@ -112,6 +112,21 @@ static int file_number(void *native_file, unsigned long *number)
     return 0;
 }
 
+/* For the history, which cannot open a dataset again that was opened with other prefixes for files. */
+static void *find_opened(const cow_file *file, const H5O_token_t *token)
+{
+    H5O_token_t its;
+
+    for (const cow_home *h = now.homes; h != NULL; h = h->next)
+        for (cow_object *o = h->file == file ? h->datasets : NULL; o != NULL; o = o->next_dataset) {
+            if (cow_object_token(o, &its) < 0)
+                cow_error_clear();
+            else if (memcmp(&its, token, sizeof its) == 0)
+                return o->native;
+        }
+    return NULL;
+}
+
 cow_home *cow_home_new(void *native_file, cow_file *file, const char *given_name, const char *version,
                        const cow_options *options)
 {
@@ -145,6 +160,7 @@ cow_home *cow_home_new(void *native_file, cow_file *file, const char *given_name
             home->read_attempts = c->read_attempts;
             home->cache = c->cache;
         }
+    cow_file_find_opened(find_opened);
     home->root = info.token;
     home->file = file; /* the caller's reference becomes the home's, now that nothing can fail */
     home->next = now.homes;
@@ -744,18 +760,55 @@ void cow_object_drop_root(cow_object *object)
     object->root = NULL;
 }
 
+/* HDF5 may have a chunk in its cache that filters do not take, and would fail to close the file while it has. Closing the
+ * dataset loses the chunk, true, which is recorded; it is opened once more, for HDF5 looks at what is under its ids. */
+static bool lose_refused(cow_object *object)
+{
+    cow_error_held *held;
+    H5O_token_t token;
+    cow_loc again;
+
+    if (!cow_file_refusing(object->home->file))
+        return false;
+    if (cow_native_dataset_settle(object->native) == 0 || !cow_error_of_filters()) {
+        cow_error_clear(); /* it has no chunks */
+        return false;
+    }
+    held = cow_error_hold();
+    if (cow_object_token(object, &token) == 0) {
+        cow_object_close_native(object->native, H5I_DATASET);
+        if (cow_native_open_token((cow_loc){cow_file_native(object->home->file), H5I_FILE}, &token, &again) == 0)
+            object->native = again.object;
+    }
+    cow_error_put_back(held);
+    return true;
+}
+
 /* With the last object of a file that was closed before it, the changes made since then are committed. If that fails
- * nothing is closed and the id stays valid: to HDF5 an id whose close failed is an open one. A second close closes. */
+ * nothing is closed and the id stays valid: to HDF5 an id whose close failed is an open one. A second close closes.
+ * But a dataset's id is gone whatever its close reports, so a dataset is closed. */
 herr_t cow_object_close(cow_object *object, hid_t dxpl, void **req)
 {
     cow_home *home = object->home;
+    const bool always = object->type == H5I_DATASET;
+    cow_error_held *held = NULL;
+    int status = 0;
 
     (void)dxpl;
     (void)req;
+    if (always && object->dataset == NULL && home != NULL && home->file != NULL && cow_home_last_head(home) &&
+        lose_refused(object)) {
+        held = cow_error_hold();
+        status = -1;
+    }
     if (home != NULL && home->file != NULL && !home->failed && cow_home_last_head(home) &&
         cow_file_commit(home->file, COW_FINISH) < 0) {
         home->failed = true;
-        return cow_leave(-1);
+        if (!always)
+            return cow_leave(-1);
+        status = -1;
+        if (held == NULL)
+            held = cow_error_hold();
     }
     if (object->dataset != NULL) {
         cow_dataset_release(object->dataset);
@@ -764,11 +817,16 @@ herr_t cow_object_close(cow_object *object, hid_t dxpl, void **req)
     }
     cow_object_release_last(object);
     if (cow_object_close_native(object->native, object->type) < 0) {
-        if (object->type == H5I_DATASET) /* HDF5 has freed it all the same: a filter may have failed */
-            cow_object_free(object);
-        return cow_leave(-1);
+        if (!always)
+            return cow_leave(-1);
+        if (status == 0) {
+            cow_error_native("a dataset is not closed as it should be");
+            held = cow_error_hold();
+        }
+        status = -1;
     }
     /* What the release could still report has been reported by the commit above. */
     cow_object_free(object);
-    return cow_leave(0);
+    cow_error_put_back(held);
+    return cow_leave(status);
 }
