@@ -110,7 +110,7 @@ ELSEWHERE = [
             ("one file under two names", "test_accidents.py::test_two_names_in_one_process_are_one_file"),
             ("library version bounds, alignment, caches, close degree", "test_files.c::test_access_properties_leave_history_right"),
             ("page buffer", "test_files.c::test_page_buffer"),
-            ("other file drivers: new files are plain, files with history are read; written where the driver does what sec2 does, or works in memory ([access.md](access.md))", "test_files.c::test_other_drivers_make_plain_files_and_open_histories`, `test_drivers.c"),
+            ("other file drivers: new files are plain, files with history are read; written where the driver does what sec2 does, or works in memory ([access.md](access.md))", "test_files.c::test_other_drivers_make_plain_files_and_open_histories"),
             ("creating over a file with history", "test_vol.c::test_truncate_keeps_history"),
             ("a plain file that is imported", "test_import.py::test_everything_comes_along"),
         ],
