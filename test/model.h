@@ -55,6 +55,7 @@ struct kind {
     bool native_cannot_copy; /* H5Ocopy of native HDF5 1.14.5 fails or overruns memory: differential.c, D13 */
     bool copy_in_file_only;  /* native HDF5 1.14.5 makes copies in other files that it cannot open */
     bool data_elsewhere;     /* a change of data is none of the file, and makes no version */
+    bool counts;             /* the program counts references itself, and versions do not have that */
     bool stock_shows_head;   /* a version shows data of the head when read without the connector */
 };
 

@@ -1148,6 +1148,7 @@ static const kind kinds[] = {
      .name = "reference count",
      .make = make_counted,
      .change = change_counted,
+     .counts = true,
      .note = "In a version it is one for each link, and for a named type each use: what the program counted itself is not in "
              "versions."},
 

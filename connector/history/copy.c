@@ -87,15 +87,26 @@ static hid_t copied_type(void *context, hid_t named)
     return cow_native_type_id(made);
 }
 
-/* The type of a dataset's copy; the caller closes it. */
+/* The type and the dataspace of a dataset's copy; the caller closes them. */
 static hid_t dataset_type(copied *o)
 {
     hid_t type = cow_native_dataset_type(o->from.object), copy;
 
-    if (type < 0 || H5Tcommitted(type) <= 0)
+    if (type < 0)
         return type;
-    copy = copied_type(o, type);
+    copy = H5Tcommitted(type) > 0 ? copied_type(o, type) : cow_native_type_placeless(type);
     H5Tclose(type);
+    return copy;
+}
+
+static hid_t dataset_space(copied *o, cow_dataset *source)
+{
+    hid_t space = source == NULL ? cow_native_dataset_space(o->from.object) : cow_dataset_space(source), copy;
+
+    if (space < 0)
+        return space;
+    copy = cow_native_space_placeless(space);
+    H5Sclose(space);
     return copy;
 }
 
@@ -261,8 +272,7 @@ static int copy_dataset(copied *o, uint64_t address)
         if (share(o, source) < 0 || note_made(o, address) < 0)
             goto done;
     } else {
-        space = source == NULL ? cow_native_dataset_space(o->from.object) : cow_dataset_space(source);
-        if (space < 0 || (type = dataset_type(o)) < 0 ||
+        if ((space = dataset_space(o, source)) < 0 || (type = dataset_type(o)) < 0 ||
             make_dataset(o, source != NULL, type, space, dcpl, &target) < 0 || note_made(o, address) < 0 ||
             pour(o, dcpl, source, target) < 0)
             goto done;
@@ -488,6 +498,23 @@ static int copy_group(copied *o, uint64_t address)
 
 /* ---- the walk ---- */
 
+/* A copy has at least the version of header that its source has: only newer ones take attributes of more than 64 KiB, and
+ * keep the order of attributes. Files with history have newer ones only. What the program makes itself gets what the
+ * program asked for. */
+static int raise_version(cow_copying *c, cow_loc source)
+{
+    unsigned version;
+
+    if (c->to != NULL || c->raised)
+        return 0;
+    if (cow_native_header_version(source, &version) < 0 || cow_native_low_bound(c->target, &c->low) < 0)
+        return -1;
+    if (version < 2 || c->low >= H5F_LIBVER_V18)
+        return 0;
+    c->raised = true;
+    return cow_native_low_bound_set(c->target, H5F_LIBVER_V18);
+}
+
 int cow_copy_object(cow_copying *c, cow_copied_file *file, cow_loc object, unsigned depth, cow_loc *made)
 {
     copied o = {.c = c, .file = file, .from = object, .to = {.type = object.type}, .depth = depth};
@@ -503,6 +530,8 @@ int cow_copy_object(cow_copying *c, cow_copied_file *file, cow_loc object, unsig
         H5O_token_t token = cow_token(known);
         return cow_native_open_token(c->target, &token, made);
     }
+    if (raise_version(c, object) < 0)
+        return -1;
     if (object.type == H5I_GROUP)
         status = copy_group(&o, address);
     else if (object.type == H5I_DATASET)
@@ -595,6 +624,8 @@ int cow_object_copy(cow_file *from_file, const char *version, void *from, const 
         cow_context("'%s' cannot be copied to '%s'", from_name, to_name);
     }
 done:
+    if (c.raised && cow_native_low_bound_set(c.target, c.low) < 0)
+        status = -1;
     forget_files(&c);
     cow_copy_forget_types(&c);
     cow_map_free(&c.unlinked);

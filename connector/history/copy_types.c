@@ -10,23 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Types of variable length and references are of a place, and differ where that differs. */
-static hid_t placeless(hid_t type)
-{
-    size_t size = 0;
-    void *bytes = NULL;
-    hid_t copy = H5I_INVALID_HID;
-
-    if (H5Tencode(type, NULL, &size) >= 0 && (bytes = malloc(size)) != NULL && H5Tencode(type, bytes, &size) >= 0)
-#if H5_VERSION_GE(2, 0, 0)
-        copy = H5Tdecode2(bytes, size);
-#else
-        copy = H5Tdecode(bytes);
-#endif
-    free(bytes);
-    return copy < 0 ? cow_error_native("cannot compare a named datatype") : copy;
-}
-
 /* As H5T_cmp finds it: the first of those that are alike. */
 static bool find(const cow_merging *m, hid_t type, uint64_t *address)
 {
@@ -42,7 +25,7 @@ static bool find(const cow_merging *m, hid_t type, uint64_t *address)
 int cow_copy_add_type(cow_copying *c, hid_t type, uint64_t address)
 {
     cow_merging *m = &c->merging;
-    hid_t copy = placeless(type);
+    hid_t copy = cow_native_type_placeless(type);
 
     if (copy < 0)
         return -1;
@@ -218,7 +201,7 @@ int cow_copy_find_type(cow_copying *c, hid_t type, uint64_t *address)
     if (!m->begun && look_where_suggested(c) < 0)
         return -1;
     m->begun = true;
-    if ((wanted = placeless(type)) < 0)
+    if ((wanted = cow_native_type_placeless(type)) < 0)
         return -1;
     if ((found = find(m, wanted, address)) == 0 && !m->complete && (found = complete(c)) == 0)
         found = find(m, wanted, address);

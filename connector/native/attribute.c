@@ -173,19 +173,45 @@ static int attribute_load(cow_loc at, const char *name, attribute *a)
     return 0;
 }
 
+hid_t cow_native_type_placeless(hid_t type)
+{
+    size_t size = 0;
+    void *bytes = NULL;
+    hid_t copy = H5I_INVALID_HID;
+
+    if (H5Tencode(type, NULL, &size) >= 0 && (bytes = malloc(size)) != NULL && H5Tencode(type, bytes, &size) >= 0)
+#if H5_VERSION_GE(2, 0, 0)
+        copy = H5Tdecode2(bytes, size);
+#else
+        copy = H5Tdecode(bytes);
+#endif
+    free(bytes);
+    return copy < 0 ? cow_error_native("cannot describe a datatype anew") : copy;
+}
+
+hid_t cow_native_space_placeless(hid_t space)
+{
+    H5S_class_t class = H5Sget_simple_extent_type(space);
+    hsize_t extent[H5S_MAX_RANK], maximum[H5S_MAX_RANK];
+    int rank = H5Sget_simple_extent_dims(space, extent, maximum);
+    hid_t copy = class == H5S_SIMPLE ? H5Screate_simple(rank, extent, maximum) : H5Screate(class);
+
+    return copy < 0 ? cow_error_native("cannot describe a dataspace anew") : copy;
+}
+
 int cow_native_attribute_copy(cow_loc from, const char *name, cow_loc to, cow_type_of *type_of,
                               cow_values_change *change, void *context)
 {
     H5VL_loc_params_t loc = cow_by_self(to.type);
     attribute a;
     void *copy;
-    hid_t type = H5I_INVALID_HID; /* of the copy, where it is another */
+    hid_t type = H5I_INVALID_HID, space = H5I_INVALID_HID; /* of the copy */
     int status = -1;
 
-    if (attribute_load(from, name, &a) < 0 ||
-        (type_of != NULL && H5Tcommitted(a.type) > 0 && (type = type_of(context, a.type)) < 0))
+    if (attribute_load(from, name, &a) < 0 || (space = cow_native_space_placeless(a.space)) < 0 ||
+        (type = H5Tcommitted(a.type) > 0 ? type_of(context, a.type) : cow_native_type_placeless(a.type)) < 0)
         goto done;
-    if ((copy = H5VLattr_create(to.object, &loc, cow_native_id(), name, type < 0 ? a.type : type, a.space, a.acpl,
+    if ((copy = H5VLattr_create(to.object, &loc, cow_native_id(), name, type, space, a.acpl,
                                 H5P_ATTRIBUTE_ACCESS_DEFAULT, DXPL, NULL)) == NULL) {
         cow_error_native("cannot create the attribute '%s'", name);
         goto done;
@@ -200,8 +226,7 @@ int cow_native_attribute_copy(cow_loc from, const char *name, cow_loc to, cow_ty
     if (H5VLattr_close(copy, cow_native_id(), DXPL, NULL) < 0)
         status = cow_error_native("cannot close the attribute '%s'", name);
 done:
-    if (type >= 0)
-        H5Tclose(type);
+    cow_close(type, space);
     attribute_close(&a);
     return status;
 }

@@ -351,6 +351,64 @@ int cow_native_file_small_headers(void *file, bool small, bool *before)
                : 0;
 }
 
+/* The open file of AT, and what it was opened with. */
+static int file_bounds(cow_loc at, void **file, H5F_libver_t *low, H5F_libver_t *high)
+{
+    H5VL_object_get_args_t which = {.op_type = H5VL_OBJECT_GET_FILE, .args.get_file.file = file};
+    H5VL_file_get_args_t get = {.op_type = H5VL_FILE_GET_FAPL};
+    H5VL_loc_params_t loc = cow_by_self(at.type);
+    hid_t fapl = H5I_INVALID_HID;
+    int status = -1;
+
+    if (H5VLobject_get(at.object, &loc, cow_native_id(), &which, DXPL, NULL) >= 0 &&
+        H5VLfile_get(*file, cow_native_id(), &get, DXPL, NULL) >= 0) {
+        fapl = get.args.get_fapl.fapl_id;
+        status = H5Pget_libver_bounds(fapl, low, high) < 0 ? -1 : 0;
+    }
+    if (fapl >= 0)
+        H5Pclose(fapl);
+    return status < 0 ? cow_error_native("cannot get the versions that a file is written for") : 0;
+}
+
+int cow_native_low_bound(cow_loc at, H5F_libver_t *low)
+{
+    H5F_libver_t high;
+    void *file;
+
+    return file_bounds(at, &file, low, &high);
+}
+
+int cow_native_low_bound_set(cow_loc at, H5F_libver_t low)
+{
+    H5VL_native_file_optional_args_t native;
+    H5VL_optional_args_t args = {.op_type = H5VL_NATIVE_FILE_SET_LIBVER_BOUNDS, .args = &native};
+    H5F_libver_t before, high;
+    void *file;
+
+    if (file_bounds(at, &file, &before, &high) < 0)
+        return -1;
+    native.set_libver_bounds.low = low;
+    native.set_libver_bounds.high = high;
+    return H5VLfile_optional(file, cow_native_id(), &args, DXPL, NULL) < 0
+               ? cow_error_native("cannot set the versions that a file is written for")
+               : 0;
+}
+
+int cow_native_header_version(cow_loc object, unsigned *version)
+{
+    H5VL_native_object_optional_args_t native;
+    H5VL_optional_args_t args = {.op_type = H5VL_NATIVE_OBJECT_GET_NATIVE_INFO, .args = &native};
+    H5VL_loc_params_t loc = cow_by_self(object.type);
+    H5O_native_info_t info;
+
+    native.get_native_info.fields = H5O_NATIVE_INFO_HDR;
+    native.get_native_info.ninfo = &info;
+    if (H5VLobject_optional(object.object, &loc, cow_native_id(), &args, DXPL, NULL) < 0)
+        return cow_error_native("cannot get information about the header of an object");
+    *version = info.hdr.version;
+    return 0;
+}
+
 /* ---- links ---- */
 
 static int link_exists(cow_loc at, const char *path)

@@ -63,6 +63,12 @@ int cow_native_file_size(void *file, uint64_t *bytes);
 /* Whether headers of datasets that are created are as small as can be, instead of 256 bytes at least; the setting is the
  * open file's, so the former one (*BEFORE, may be NULL) is to be put back. */
 int cow_native_file_small_headers(void *file, bool small, bool *before);
+/* The lowest version that objects are made for in the file of AT, an object, and another one instead, which is the open
+ * file's until the former one is put back. */
+int cow_native_low_bound(cow_loc at, H5F_libver_t *low);
+int cow_native_low_bound_set(cow_loc at, H5F_libver_t low);
+/* Version of an object's header. */
+int cow_native_header_version(cow_loc object, unsigned *version);
 
 /* 1 exists, 0 does not (a missing group on the way is "does not"), -1 error. */
 int cow_native_exists(cow_loc at, const char *path);
@@ -186,12 +192,17 @@ int cow_native_attribute_put(cow_loc object, const char *name, hid_t type, const
 int cow_native_attribute_get(cow_loc object, const char *name, hid_t type, void *value);
 /* Copy one attribute, its type, space, creation properties and value, whatever its type (variable-length and
  * references through memory). A named type is asked of TYPE_OF, which answers with the type for the copy, an id that is
- * closed afterwards; NULL: the copy has the same named type. */
+ * closed afterwards. */
 typedef hid_t cow_type_of(void *context, hid_t named);
 /* What becomes of N values of TYPE, in memory, before they are written elsewhere. NULL: references stay what they are. */
 typedef int cow_values_change(void *context, hid_t type, size_t n, void *values);
 int cow_native_attribute_copy(cow_loc from, const char *name, cow_loc to, cow_type_of *type_of,
                               cow_values_change *change, void *context);
+/* The same without where they are in a file; the caller closes it. So it compares with those of other files, and can be used
+ * there: HDF5 1.14.5 writes into another file where the source's table of shared messages (H5Pset_shared_mesg_index) has
+ * them, and cannot open what it made. */
+hid_t cow_native_type_placeless(hid_t type);
+hid_t cow_native_space_placeless(hid_t space);
 hid_t cow_native_attribute_type(cow_loc object, const char *name); /* the caller closes it */
 /* 1 the two attributes of this name have the same type, space and value; 0 not. */
 int cow_native_attribute_equal(cow_loc a, cow_loc b, const char *name);
