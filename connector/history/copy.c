@@ -507,12 +507,12 @@ static int raise_version(cow_copying *c, cow_loc source)
 
     if (c->to != NULL || c->raised)
         return 0;
-    if (cow_native_header_version(source, &version) < 0 || cow_native_low_bound(c->target, &c->low) < 0)
+    if (cow_native_header_version(source, &version) < 0)
         return -1;
-    if (version < 2 || c->low >= H5F_LIBVER_V18)
+    if (version < 2)
         return 0;
     c->raised = true;
-    return cow_native_low_bound_set(c->target, H5F_LIBVER_V18);
+    return cow_native_low_bound(c->target, H5F_LIBVER_V18, &c->low);
 }
 
 int cow_copy_object(cow_copying *c, cow_copied_file *file, cow_loc object, unsigned depth, cow_loc *made)
@@ -624,7 +624,7 @@ int cow_object_copy(cow_file *from_file, const char *version, void *from, const 
         cow_context("'%s' cannot be copied to '%s'", from_name, to_name);
     }
 done:
-    if (c.raised && cow_native_low_bound_set(c.target, c.low) < 0)
+    if (c.raised && c.low < H5F_LIBVER_V18 && cow_native_low_bound(c.target, c.low, NULL) < 0)
         status = -1;
     forget_files(&c);
     cow_copy_forget_types(&c);

@@ -32,7 +32,7 @@ typedef struct cow_copying {
     unsigned long fileno; /* of the target */
     hid_t ocpypl;
     unsigned flags;
-    bool raised; /* objects are made for a newer version than `low`, the target's own */
+    bool raised; /* objects are made for no older version than V18; `low` is the target's own */
     H5F_libver_t low;
     cow_copied_file *files;
     cow_map unlinked; /* what has no link yet: unlinked.c */

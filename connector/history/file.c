@@ -413,21 +413,22 @@ failed:
 
 int cow_file_join_reader(cow_loc object, unsigned long fileno, const cow_file *like, cow_file **file)
 {
-    H5VL_object_get_args_t args = {.op_type = H5VL_OBJECT_GET_FILE};
-    H5VL_loc_params_t self = cow_by_self(object.type);
-    void *native = NULL;
-    int versioned;
+    hid_t id;
+    void *native;
+    int joined;
 
     for (*file = open_files; *file != NULL; *file = (*file)->next)
         if ((*file)->fileno == fileno && !(*file)->shut)
             return (*file)->writable && (*file)->laid_out && cow_commit_datasets(*file) < 0 ? cow_file_fail(*file) : 0;
-    args.args.get_file.file = &native;
-    if (H5VLobject_get(object.object, &self, cow_native_id(), &args, H5P_DATASET_XFER_DEFAULT, NULL) < 0)
-        return cow_error_native("cannot tell the file of an object");
-    if ((versioned = cow_file_versioned(native)) <= 0)
-        return versioned;
-    *file = cow_file_attach(native, like->name, false, false, like->options);
-    return *file == NULL ? -1 : 1;
+    if ((native = cow_native_file_of(object, &id)) == NULL)
+        return -1;
+    if ((joined = cow_file_versioned(native)) > 0) {
+        *file = cow_file_attach(native, like->name, false, false, like->options);
+        joined = *file == NULL ? -1 : 1;
+    }
+    if (id >= 0 && H5Idec_ref(id) < 0 && joined >= 0)
+        joined = cow_error_native("cannot give back the file of an object");
+    return joined;
 }
 
 cow_file *cow_file_reference(cow_file *file)

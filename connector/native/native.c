@@ -320,6 +320,30 @@ done:
     return status;
 }
 
+void *cow_native_file_of(cow_loc object, hid_t *id)
+{
+    H5VL_object_get_args_t get = {.op_type = H5VL_OBJECT_GET_FILE};
+    H5VL_file_get_args_t count = {.op_type = H5VL_FILE_GET_OBJ_COUNT};
+    H5VL_loc_params_t self = cow_by_self(object.type);
+    void *file = NULL;
+    size_t ids = 0;
+
+    *id = H5I_INVALID_HID;
+    get.args.get_file.file = &file;
+    count.args.get_obj_count.types = H5F_OBJ_FILE | H5F_OBJ_LOCAL;
+    count.args.get_obj_count.count = &ids;
+    if (H5VLobject_get(object.object, &self, cow_native_id(), &get, DXPL, NULL) < 0 || file == NULL ||
+        H5VLfile_get(file, cow_native_id(), &count, DXPL, NULL) < 0) {
+        cow_error_native("cannot find the file of an object");
+        return NULL;
+    }
+    if (ids == 0 && (*id = H5VLwrap_register(file, H5I_FILE)) < 0) {
+        cow_error_native("cannot use the file of an object");
+        return NULL;
+    }
+    return file;
+}
+
 int cow_native_file_size(void *file, uint64_t *bytes)
 {
     H5VL_native_file_optional_args_t native;
@@ -351,47 +375,28 @@ int cow_native_file_small_headers(void *file, bool small, bool *before)
                : 0;
 }
 
-/* The open file of AT, and what it was opened with. */
-static int file_bounds(cow_loc at, void **file, H5F_libver_t *low, H5F_libver_t *high)
-{
-    H5VL_object_get_args_t which = {.op_type = H5VL_OBJECT_GET_FILE, .args.get_file.file = file};
-    H5VL_file_get_args_t get = {.op_type = H5VL_FILE_GET_FAPL};
-    H5VL_loc_params_t loc = cow_by_self(at.type);
-    hid_t fapl = H5I_INVALID_HID;
-    int status = -1;
-
-    if (H5VLobject_get(at.object, &loc, cow_native_id(), &which, DXPL, NULL) >= 0 &&
-        H5VLfile_get(*file, cow_native_id(), &get, DXPL, NULL) >= 0) {
-        fapl = get.args.get_fapl.fapl_id;
-        status = H5Pget_libver_bounds(fapl, low, high) < 0 ? -1 : 0;
-    }
-    if (fapl >= 0)
-        H5Pclose(fapl);
-    return status < 0 ? cow_error_native("cannot get the versions that a file is written for") : 0;
-}
-
-int cow_native_low_bound(cow_loc at, H5F_libver_t *low)
-{
-    H5F_libver_t high;
-    void *file;
-
-    return file_bounds(at, &file, low, &high);
-}
-
-int cow_native_low_bound_set(cow_loc at, H5F_libver_t low)
+int cow_native_low_bound(cow_loc at, H5F_libver_t low, H5F_libver_t *before)
 {
     H5VL_native_file_optional_args_t native;
     H5VL_optional_args_t args = {.op_type = H5VL_NATIVE_FILE_SET_LIBVER_BOUNDS, .args = &native};
-    H5F_libver_t before, high;
-    void *file;
+    H5VL_file_get_args_t get = {.op_type = H5VL_FILE_GET_FAPL};
+    H5F_libver_t now;
+    hid_t id, fapl = H5I_INVALID_HID;
+    void *file = cow_native_file_of(at, &id);
+    int status = -1;
 
-    if (file_bounds(at, &file, &before, &high) < 0)
+    if (file == NULL)
         return -1;
-    native.set_libver_bounds.low = low;
-    native.set_libver_bounds.high = high;
-    return H5VLfile_optional(file, cow_native_id(), &args, DXPL, NULL) < 0
-               ? cow_error_native("cannot set the versions that a file is written for")
-               : 0;
+    if (H5VLfile_get(file, cow_native_id(), &get, DXPL, NULL) >= 0)
+        fapl = get.args.get_fapl.fapl_id;
+    if (fapl >= 0 && H5Pget_libver_bounds(fapl, &now, &native.set_libver_bounds.high) >= 0) {
+        native.set_libver_bounds.low = low;
+        status = before != NULL && now >= low ? 0 : H5VLfile_optional(file, cow_native_id(), &args, DXPL, NULL);
+        if (before != NULL)
+            *before = now;
+    }
+    cow_close(fapl, id);
+    return status < 0 ? cow_error_native("cannot change the versions that a file is written for") : 0;
 }
 
 int cow_native_header_version(cow_loc object, unsigned *version)

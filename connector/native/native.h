@@ -49,6 +49,9 @@ H5VL_loc_params_t cow_by_name(H5I_type_t type, const char *path);
 
 /* A second handle on an open file: not an id, holds the file open, usable for any data. Close with file_close. */
 void *cow_native_file_reopen(void *file);
+/* The file of an open object. Having asked for it, HDF5 takes it for one with an id, and would never close it; so it gets
+ * one: *ID, to be closed (H5Idec_ref), or H5I_INVALID_HID where the application has one. */
+void *cow_native_file_of(cow_loc object, hid_t *id);
 int cow_native_file_close(void *file);
 /* The objects of kind TYPE (H5I_DATASET, H5I_GROUP) in the physical file FILENO that the application has open through the
  * connector. Anything but 0 ends the walk, and is returned. */
@@ -63,10 +66,9 @@ int cow_native_file_size(void *file, uint64_t *bytes);
 /* Whether headers of datasets that are created are as small as can be, instead of 256 bytes at least; the setting is the
  * open file's, so the former one (*BEFORE, may be NULL) is to be put back. */
 int cow_native_file_small_headers(void *file, bool small, bool *before);
-/* The lowest version that objects are made for in the file of AT, an object, and another one instead, which is the open
- * file's until the former one is put back. */
-int cow_native_low_bound(cow_loc at, H5F_libver_t *low);
-int cow_native_low_bound_set(cow_loc at, H5F_libver_t low);
+/* The lowest version that objects are made for in the file of AT, an object, until it is set again. BEFORE NULL: exactly
+ * LOW; else at least LOW, and *BEFORE is what it was. */
+int cow_native_low_bound(cow_loc at, H5F_libver_t low, H5F_libver_t *before);
 /* Version of an object's header. */
 int cow_native_header_version(cow_loc object, unsigned *version);
 

@@ -90,14 +90,10 @@ int cow_access_keep(cow_object *o, hid_t dapl)
 /* What the file says of the chunk cache. */
 static int cache_of_file(const cow_object *o, size_t *slots, size_t *bytes, double *preemption)
 {
-    void *file = NULL;
-    H5VL_loc_params_t self = {.type = H5VL_OBJECT_BY_SELF, .obj_type = H5I_DATASET};
-    H5VL_object_get_args_t which = {.op_type = H5VL_OBJECT_GET_FILE, .args.get_file.file = &file};
     H5VL_file_get_args_t get = {.op_type = H5VL_FILE_GET_FAPL};
     int metadata, status;
 
-    if (H5VLobject_get(o->native, &self, cow_native_id(), &which, DXPL, NULL) < 0 ||
-        H5VLfile_get(file, cow_native_id(), &get, DXPL, NULL) < 0)
+    if (H5VLfile_get(cow_file_native(o->home->file), cow_native_id(), &get, DXPL, NULL) < 0)
         return cow_error_native("cannot get the access properties of a file");
     status = H5Pget_cache(get.args.get_fapl.fapl_id, &metadata, slots, bytes, preemption);
     H5Pclose(get.args.get_fapl.fapl_id);

@@ -232,33 +232,11 @@ void cow_home_unwrap(cow_home *home)
         home_free(home);
 }
 
-/* The native file of an open native object. Having asked for it, HDF5 takes it for one with an id, so it must get one,
- * and close it: *ID, or H5I_INVALID_HID when the application has one. */
+/* See cow_native_file_of. */
 static void *borrow_file(void *native, H5I_type_t type, hid_t *id)
 {
-    H5VL_object_get_args_t get = {.op_type = H5VL_OBJECT_GET_FILE};
-    H5VL_file_get_args_t count = {.op_type = H5VL_FILE_GET_OBJ_COUNT};
-    H5VL_loc_params_t self = cow_by_self(type);
-    void *file = NULL;
-    size_t ids = 0;
-
-    *id = H5I_INVALID_HID;
-    get.args.get_file.file = &file;
-    count.args.get_obj_count.types = H5F_OBJ_FILE | H5F_OBJ_LOCAL;
-    count.args.get_obj_count.count = &ids;
-    if (H5VLobject_get(native, &self, cow_native_id(), &get, H5P_DATASET_XFER_DEFAULT, NULL) < 0 || file == NULL ||
-        H5VLfile_get(file, cow_native_id(), &count, H5P_DATASET_XFER_DEFAULT, NULL) < 0) {
-        cow_error_native("cannot find the file of an object");
-        return NULL;
-    }
-    if (ids == 0) {
-        now.asked_file = NULL;
-        if ((*id = H5VLwrap_register(file, H5I_FILE)) < 0) {
-            cow_error_native("cannot use the file of an object");
-            return NULL;
-        }
-    }
-    return file;
+    now.asked_file = NULL; /* the id is none of the application's */
+    return cow_native_file_of((cow_loc){native, type}, id);
 }
 
 /* HOME is that of a file without history, in which NATIVE is: where HDF5 itself opened it, nobody has told its name. */
