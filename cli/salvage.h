@@ -74,6 +74,9 @@ typedef struct salvage {
     size_t objects, object_room;
     cli_map met;   /* address in the source -> place in object */
     cli_map taken; /* address in the new file: it is the copy of an object of this version */
+    bool moved;    /* an object of an earlier version has another copy now: references to it are made anew */
+
+    cli_map copy_of; /* address of an object of the head -> of its copy in the new file */
 
     salvage_place *place;
     size_t places, place_room;

@@ -821,7 +821,7 @@ int salvage_elements(salvage *s, const salvage_object *object, hid_t through, hi
     f.plain = !cow_type_has(f.type, H5T_VLEN) && !cow_type_has(f.type, H5T_REFERENCE);
     f.encoded = f.plain && through >= 0 && has_filters(through) && (to < 0 || has_filters(to));
     f.fill = f.plain ? fill_of(native, f.type) : NULL;
-    if (object->kept && object->former_root != NONE) {
+    if (object->kept && object->former_root != NONE && !(s->moved && cow_type_has(f.type, H5T_REFERENCE))) {
         compare = list_chunks(s, object->path, object->former_root, &former) && former.boxes == 0 &&
                   former.root.rank == list.root.rank && former.root.pool == list.root.pool &&
                   memcmp(former.root.chunk, list.root.chunk, list.root.rank * sizeof *list.root.chunk) == 0;

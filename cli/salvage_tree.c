@@ -84,20 +84,6 @@ static size_t add_object(salvage *s, const char *path, uint64_t address, H5O_typ
     return s->objects++;
 }
 
-/* For references: both ways of opening know the object under an address of their own. */
-static int remember_copy(salvage *s, hid_t through, const H5O_token_t *token, const char *path, H5O_type_t type)
-{
-    cow_tree *copy = &s->copy;
-    H5O_info2_t info;
-    int status = cow_tree_remember(copy, token, cli_strdup(path), type, H5I_INVALID_HID, false);
-
-    if (status == 0 && through >= 0 && H5Oget_info3(through, &info, H5O_INFO_BASIC) >= 0 &&
-        cow_map_put(&copy->places, cow_tree_address(&info.token), copy->objects - 1) < 0)
-        status = cow_tree_no_memory(copy);
-    H5Eclear2(H5E_DEFAULT);
-    return status;
-}
-
 /* ---- the new file ---- */
 
 /* 1: there is something at PATH, with its address; 0: nothing. */
@@ -111,6 +97,32 @@ static int there(const salvage *s, const char *path, uint64_t *address)
         *address = cli_address(&info.token);
     H5Eclear2(H5E_DEFAULT);
     return found;
+}
+
+/* Renamed, or made anew since it cannot go on as it was: an object gets another copy, which references have to lead to. */
+static void note_copy(salvage *s, uint64_t source, const char *path)
+{
+    uint64_t copy, *former = cli_map_get(&s->copy_of, source);
+
+    if (s->temporary == NULL || !there(s, path, &copy))
+        return;
+    s->moved |= former != NULL && *former != copy;
+    cli_map_put(&s->copy_of, source, copy);
+}
+
+/* For references: both ways of opening know the object under an address of their own. */
+static int remember_copy(salvage *s, hid_t through, const H5O_token_t *token, const char *path, H5O_type_t type)
+{
+    cow_tree *copy = &s->copy;
+    H5O_info2_t info = {.token = *token};
+    int status = cow_tree_remember(copy, token, cli_strdup(path), type, H5I_INVALID_HID, false);
+
+    if (status == 0 && through >= 0 && H5Oget_info3(through, &info, H5O_INFO_BASIC) >= 0 &&
+        cow_map_put(&copy->places, cow_tree_address(&info.token), copy->objects - 1) < 0)
+        status = cow_tree_no_memory(copy);
+    note_copy(s, cow_tree_address(&info.token), path);
+    H5Eclear2(H5E_DEFAULT);
+    return status;
 }
 
 static int drop(salvage *s, const char *path)
@@ -628,6 +640,37 @@ done:
     return status;
 }
 
+static bool type_refers(hid_t type)
+{
+    bool refers = type >= 0 && cow_type_has(type, H5T_REFERENCE);
+
+    cow_close(type);
+    return refers;
+}
+
+static herr_t attribute_refers(hid_t object, const char *name, const H5A_info_t *info, void *context)
+{
+    hid_t attribute = H5Aopen(object, name, H5P_DEFAULT);
+    bool refers = attribute >= 0 && type_refers(H5Aget_type(attribute));
+
+    (void)info;
+    (void)context;
+    cow_close(attribute);
+    return refers; /* 1 ends the search */
+}
+
+/* Are there references in its copy? */
+static bool refers(const salvage *s, const salvage_object *object)
+{
+    hid_t copy = H5Oopen(s->copy.to, object->path, H5P_DEFAULT);
+    bool found = copy >= 0 && ((object->type == H5O_TYPE_DATASET && type_refers(H5Dget_type(copy))) ||
+                               H5Aiterate2(copy, H5_INDEX_NAME, H5_ITER_INC, NULL, attribute_refers, NULL) > 0);
+
+    cow_close(copy);
+    H5Eclear2(H5E_DEFAULT);
+    return found;
+}
+
 /* ---- a version ---- */
 
 static void clear_version(salvage *s)
@@ -638,6 +681,7 @@ static void clear_version(salvage *s)
     cli_map_free(&s->met);
     cli_map_free(&s->taken);
     s->met = s->taken = (cli_map){0};
+    s->moved = false;
     cow_tree_free(&s->copy);
 }
 
@@ -678,7 +722,7 @@ int salvage_tree(salvage *s)
             free(path);
         }
     for (size_t i = 0; status == 0 && i < s->objects; i++)
-        if (s->object[i].changed)
+        if (s->object[i].changed || (s->moved && refers(s, &s->object[i])))
             status = fill_object(s, &s->object[i]);
     cow_tree_free(&s->copy); /* types that it holds would keep the new file open */
     return status;

@@ -626,6 +626,46 @@ def test_the_head_and_the_history_itself(made, original, what):
     assert len(json.loads(h5cow("log", "--json", out))) == 4
 
 
+REFER = """
+with h5py.File(FILE, 'a') as f:
+    kinds = {'plain': {}, 'chunks': {'chunks': (1,)}, 'zip': {'chunks': (2,), 'compression': 'gzip'}}
+    if not len(f):
+        aim = f.create_dataset('g/aim', (5,), h5py.string_dtype(), fillvalue='none')
+        f.create_dataset('other', data=np.zeros(3)).attrs['row'] = np.array([(aim.ref, 1)], [('r', h5py.ref_dtype), ('n', 'i4')])
+        for kind, more in kinds.items():
+            f.create_dataset(kind, (3,), h5py.ref_dtype, **more)[:2] = [aim.ref, f['other'].ref]
+        f['g'].attrs['aim'] = aim.ref
+    elif 'STEP' == 'renamed':
+        f.move('g/aim', 'aim')
+    elif 'STEP' == 'written':
+        f['g/aim'][1] = 'written'
+    elif 'STEP' == 'moved':
+        f.move('g', 'h')
+    else:
+        f['zip'][2] = f['g/aim'].ref
+"""
+
+
+@pytest.mark.parametrize("step", ["renamed", "written", "moved", "refers"])
+def test_references_lead_to_what_has_a_new_place(tmp_path, step):
+    """An object that is renamed, or cannot be changed in place, is made anew in OUT; what refers to it is unchanged."""
+    path = tmp_path / "refers.h5"
+    for now in ("made", step, "written" if step == "refers" else "nothing"):
+        program(path, REFER.replace("STEP", now) if now != "nothing" else "h5py.File(FILE, 'a').attrs['n'] = 1")
+    out, answer = salvage(path)
+    assert answer["null_references"] == 0 and not answer["lost"]
+    for number in (1, 2, 3):
+        plain = tmp_path / f"{number}.h5"
+        assert "null" not in h5cow("export", f"{out}@{number}", plain)
+        with h5py.File(plain) as f:
+            group = f["h" if step == "moved" and number > 1 else "g"]
+            aim = f["aim" if step == "renamed" and number > 1 else f"{group.name}/aim"]
+            assert f[group.attrs["aim"]] == aim and f[f["other"].attrs["row"][0]["r"]] == aim
+            for kind in ("plain", "chunks", "zip"):
+                assert [f[r] for r in f[kind][:2]] == [aim, f["other"]]
+                assert bool(f[kind][2]) == (kind == "zip" and step == "refers" and number > 1)
+
+
 def test_nothing_readable_makes_nothing(made):
     with open(made, "r+b") as f:
         f.write(bytes(made.stat().st_size))
