@@ -95,6 +95,7 @@ static int run_command(char **command, bool *ran)
 
 typedef struct seen {
     bool opened, version;
+    bool told;    /* by a `run` that the command started */
     size_t plain; /* files without history that were written */
     char *first;  /* the first of them */
 } seen;
@@ -133,6 +134,7 @@ static void look(const char *witness, seen *what)
     for (ssize_t n; file != NULL && (n = getdelim(&record, &room, '\0', file)) > 0;) {
         what->opened |= record[0] == COW_WITNESS_OPENED;
         what->version |= record[0] == COW_WITNESS_VERSION;
+        what->told |= record[0] == COW_WITNESS_RUN;
         char *name = record[0] == COW_WITNESS_PLAIN ? strchr(record, '/') : NULL;
         if (name == NULL || json_object_object_get_ex(plain, name, NULL))
             continue;
@@ -150,11 +152,11 @@ static void look(const char *witness, seen *what)
 /* One line for each thing that the user may not expect. */
 static void tell(const seen *what, const char *command, const char *named)
 {
-    if (!what->opened)
+    if (!what->opened && !what->told)
         cli_warn("no HDF5 file was opened through h5cow, so there is no new version: '%s' uses no HDF5, or one that "
                  "loads no plugins (older than 1.14, statically linked, its own connector)",
                  command);
-    else if (named != NULL && !what->version)
+    else if (what->opened && named != NULL && !what->version)
         cli_warn("no file with history was changed, so there is no new version, and the %s is recorded nowhere", named);
     if (what->plain == 1)
         cli_warn("'%s' has no history, so this change of it made no version; to give it one from now on: h5cow import "
@@ -169,6 +171,7 @@ static void tell(const seen *what, const char *command, const char *named)
 /* The `run` that this one runs in hears of it: what was told here is not told again. */
 static void pass_up(const seen *what)
 {
+    cow_witness(COW_WITNESS_RUN, "h5cow run");
     if (what->opened)
         cow_witness(COW_WITNESS_OPENED, "h5cow run");
     if (what->version)

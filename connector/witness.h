@@ -5,6 +5,7 @@
  *   vNAME              a version of it was made or amended
  *   pSIZE TIME NAME    a file without history is about to be written for the first time; its size and the nanoseconds of
  *                      its last change by then (-1 -1: it does not exist), and its absolute name
+ *   rNAME              another `run` has ended, and has said what there was to say
  *
  * Nothing fails for this. */
 #ifndef COW_WITNESS_H
@@ -16,6 +17,7 @@ typedef enum cow_witness_kind {
     COW_WITNESS_OPENED = 'o',
     COW_WITNESS_VERSION = 'v',
     COW_WITNESS_PLAIN = 'p',
+    COW_WITNESS_RUN = 'r',
 } cow_witness_kind;
 
 void cow_witness(cow_witness_kind kind, const char *name);

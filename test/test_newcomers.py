@@ -100,6 +100,9 @@ def test_one_run_in_another_is_told_once(folder):
     done = run("--", "sh", "-c", '"$@" & "$@"; wait', "sh", *python("a", 6, "a.h5")[1:2], "-c",
                "import h5py,os; h5py.File(f'{os.getpid()}.h5','w')['x']=[1]")
     assert (done.returncode, done.stderr) == (0, "")
+    done = run("-m", "outer", "--", H5COW, "run", "--", "true")
+    assert done.stderr.count("no HDF5 file was opened") == 1 and "'true'" in done.stderr, done.stderr
+    assert run("--", H5COW, "run", "-q", "--", "true").stderr == ""
 
 
 @pytest.mark.parametrize("words, what", [
