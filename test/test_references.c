@@ -1358,8 +1358,8 @@ static size_t references_in(hid_t file, const char *name)
     return found;
 }
 
-/* What an address of the source means in the copy's file is nobody's to say. HDF5 empties references, but not those inside
- * something else, which then lead to whatever is there (small ones, which it copies itself, are left alone). */
+/* What an address of the source means in the copy's file is nobody's to say. HDF5 empties references, but not addresses
+ * inside something else, which stay as they are, for h5diff to find the copy equal (test_tools.py, test_h5copy). */
 static void test_references_copied_into_another_file_are_empty(void)
 {
     static const char *const names[] = {"objects", "regions", "new", "pairs"};
@@ -1393,7 +1393,7 @@ static void test_references_copied_into_another_file_are_empty(void)
         for (int which = 0; which < 4; which++)
             for (size_t i = 0; i < COUNT(n); i++) {
                 snprintf(name, sizeof name, "%s-%d", names[which], (int)n[i]);
-                if (which < 3 || (k > 0 && n[i] > 3))
+                if (which < 3)
                     CHECK(references_in(other, name) == 0);
             }
         CHECK(H5Fclose(other) >= 0);

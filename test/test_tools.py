@@ -76,12 +76,7 @@ class Story:
         return [str(word).replace("{F}", path.name) for word in command]
 
     def neutral(self, text):
-        """Without what is of the file itself: folder, addresses, superblock (of version 3 where there is history).
-
-        References in sequences that HDF5 copied into another file keep the address of the old one, which means nothing
-        there (<unknown>); h5cow empties them, as HDF5 does with references elsewhere.
-        """
-        text = text.replace("<unknown>", "NULL").replace("(NULL)", "NULL")
+        """Without what is of the file itself: folder, addresses, superblock (of version 3 where there is history)."""
         return re.sub(rf"{re.escape(str(self.folder))}/\w+/|_SuperblockVersion = \d|OFFSET \d+", "", text)
 
     def input(self, seed):

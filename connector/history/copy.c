@@ -9,7 +9,7 @@
  *   in the same file      one with an id of its own whose root record names the source's index nodes: no chunk is written,
  *                         and from then on both go their own ways
  *   in another file       what H5Dcreate makes there (a versioned one where that file has history), its chunks copied,
- *                         references in them emptied
+ *                         references in them emptied where HDF5 does so
  * and so does any other dataset that H5Dcreate would make a versioned one.
  */
 #include "history/copy.h"

@@ -214,7 +214,7 @@ int cow_native_attribute_equal(cow_loc a, cow_loc b, const char *name);
 int cow_native_references_lend(hid_t type, size_t n, void *values);
 /* Does a reference of HDF5 1.12 lead into another file than it was read from? */
 bool cow_native_reference_is_foreign(const H5R_ref_t *reference);
-/* They lead nowhere from now on. */
+/* They lead nowhere from now on; as with HDF5, addresses inside of compounds, arrays and sequences stay. */
 int cow_native_references_empty(hid_t type, size_t n, void *values);
 /* Each reference in COUNT elements in memory, also inside compounds, arrays and sequences; TYPE is that of the reference.
  * Anything but 0 ends the walk, and is returned. */
