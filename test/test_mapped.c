@@ -501,9 +501,41 @@ static void test_random_transfers_are_those_of_native_hdf5(void)
         CHECK(system("rm -rf test_mapped_cow test_mapped_native") == 0);
 }
 
+/* A selection that is only in the transfer property list. */
+static void test_listed_selections_are_those_of_native_hdf5(void)
+{
+    static const hsize_t start = 3, stride = 7, count = 5, block = 2;
+    int in[10], out[2][50];
+
+    for (int k = 0; k < 10; k++)
+        in[k] = 1000 + k;
+    memset(out, 0, sizeof out);
+    for (int i = 0; i < 2; i++) {
+        const char *name = i == 0 ? "test_mapped_cow.h5" : "test_mapped_native.h5";
+        hid_t file = H5Fcreate(name, H5F_ACC_TRUNC, H5P_DEFAULT, i == 0 ? H5P_DEFAULT : native_fapl), d,
+              dcpl = H5Pcreate(H5P_DATASET_CREATE), space = slab(50, 0, 1, 1, 50), dxpl = H5Pcreate(H5P_DATASET_XFER);
+
+        make(file, "source", 1, 2000, 0, 100, 1);
+        map(dcpl, slab(50, 0, 1, 1, 50), ".", "source", slab(2000, 20, 3, 50, 1));
+        CHECK((d = H5Dcreate2(file, "v", H5T_STD_I32LE, space, H5P_DEFAULT, dcpl, H5P_DEFAULT)) >= 0);
+        CHECK(H5Pset_dataset_io_hyperslab_selection(dxpl, 1, H5S_SELECT_SET, &start, &stride, &count, &block) >= 0);
+        CHECK(H5Dwrite(d, H5T_NATIVE_INT, H5S_BLOCK, H5S_PLIST, dxpl, in) >= 0);
+        CHECK(H5Dread(d, H5T_NATIVE_INT, H5S_ALL, H5S_PLIST, dxpl, out[i]) >= 0);
+        CHECK(H5Dread(d, H5T_NATIVE_INT, H5S_BLOCK, H5S_PLIST, dxpl, in) >= 0 && in[9] == 1009 && in[0] == 1000);
+        CHECK(H5Dread(d, H5T_NATIVE_INT, H5S_PLIST, H5S_ALL, dxpl, out[i]) < 0);
+        CHECK(H5Dclose(d) >= 0 && H5Pclose(dcpl) >= 0 && H5Pclose(dxpl) >= 0 && H5Sclose(space) >= 0);
+        CHECK((d = H5Dopen2(file, "v", H5P_DEFAULT)) >= 0);
+        CHECK(H5Dread(d, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, out[i]) >= 0 && H5Dclose(d) >= 0);
+        CHECK(H5Fclose(file) >= 0);
+        remove(name);
+    }
+    CHECK(memcmp(out[0], out[1], sizeof out[0]) == 0 && out[0][3] == 1000 && out[0][4] == 1001 && out[0][32] == 1009);
+}
+
 int main(int argc, char **argv)
 {
-    static const test tests[] = {TEST(test_random_transfers_are_those_of_native_hdf5)};
+    static const test tests[] = {TEST(test_listed_selections_are_those_of_native_hdf5),
+                                 TEST(test_random_transfers_are_those_of_native_hdf5)};
     struct timespec now;
 
     clock_gettime(CLOCK_REALTIME, &now);

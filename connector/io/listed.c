@@ -2,7 +2,7 @@
  * it. So HDF5 shows it: a dataset of the same extent in memory, of bytes that are not zero, where zeros are written with that
  * selection. What is zero is selected; hyperslabs are always in row-major order, so that the points say all of it.
  */
-#include "io/transfer.h"
+#include "io/selection.h"
 
 #include "error.h"
 #include "ids.h"
@@ -115,30 +115,30 @@ static int read_points(finding *f)
     return status;
 }
 
-hid_t cow_listed_selection(const cow_array *array, hid_t dxpl)
+hid_t cow_listed_selection(unsigned rank, const uint64_t extent[], const char *label, hid_t dxpl)
 {
-    finding f = {.rank = array->grid.rank, .dataset = H5I_INVALID_HID};
+    finding f = {.rank = rank, .dataset = H5I_INVALID_HID};
     hid_t file = H5I_INVALID_HID, space = H5I_INVALID_HID;
     uint64_t elements = 1, room = CHUNK_ELEMENTS;
     void *there = NULL;
 
     for (unsigned d = f.rank; d-- > 0;) {
-        f.extent[d] = array->extent[d];
-        elements = cow_times(elements, array->extent[d]);
-        f.chunk[d] = array->extent[d] < room ? array->extent[d] : room;
+        f.extent[d] = extent[d];
+        elements = cow_times(elements, extent[d]);
+        f.chunk[d] = extent[d] < room ? extent[d] : room;
         f.chunk[d] = f.chunk[d] > 0 ? f.chunk[d] : 1;
         room /= f.chunk[d];
         room = room > 0 ? room : 1;
     }
     if (H5Pget(dxpl, "dset_io_selection", &there) < 0 || there == NULL) {
-        cow_error(COW_USAGE, "%s: there is no selection in the transfer property list", array->label);
+        cow_error(COW_USAGE, "%s: there is no selection in the transfer property list", label);
         return H5I_INVALID_HID;
     }
     if (elements == 0 || elements > MOST_ELEMENTS) {
         cow_error(COW_UNSUPPORTED,
                   "%s: a selection in the transfer property list cannot be used in this extent; select in "
                   "the file dataspace instead",
-                  array->label);
+                  label);
         return H5I_INVALID_HID;
     }
     if (cow_native_enter() < 0)
@@ -149,7 +149,7 @@ hid_t cow_listed_selection(const cow_array *array, hid_t dxpl)
         space = H5Screate_simple((int)f.rank, f.extent, NULL);
         if (space < 0 ||
             (f.count > 0 ? H5Sselect_elements(space, H5S_SELECT_SET, f.count, f.points) : H5Sselect_none(space)) < 0) {
-            cow_error_native("%s: cannot select elements", array->label);
+            cow_error_native("%s: cannot select elements", label);
             cow_close(space);
             space = H5I_INVALID_HID;
         }

@@ -356,7 +356,8 @@ static int run_filtered(cow_array *array, bool write, hid_t mem_type, hid_t mem_
     hid_t listed = H5I_INVALID_HID;
     int status;
 
-    if (file_space == H5S_PLIST && (file_space = listed = cow_listed_selection(array, dxpl)) < 0)
+    if (file_space == H5S_PLIST &&
+        (file_space = listed = cow_listed_selection(array->grid.rank, array->extent, array->label, dxpl)) < 0)
         return -1;
     if (cow_filtering_of(dxpl, &filtering))
         array->filtering = &filtering;

@@ -52,9 +52,6 @@ void cow_stream_close(cow_stream *stream);
 int cow_stream_gather(cow_stream *stream, uint64_t n, uint8_t *packed);
 int cow_stream_scatter(cow_stream *stream, uint64_t n, const uint8_t *packed);
 
-/* listed.c. The dataspace of ARRAY with the selection that is in DXPL (H5S_PLIST); the caller closes it. */
-hid_t cow_listed_selection(const cow_array *array, hid_t dxpl);
-
 /* chunks.c. Late allocation: the first write finds room for every chunk, as early allocation does at creation. */
 int cow_allocate_late(cow_array *array);
 

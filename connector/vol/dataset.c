@@ -134,16 +134,6 @@ int cow_dataset_learn(cow_object *o)
     return serves < 0 ? -1 : 0;
 }
 
-/* What was written to the sources of a virtual dataset and is not committed is not where native HDF5 looks for it. */
-static int before_native_read(cow_object *o, bool native)
-{
-    if (cow_dataset_learn(o) < 0)
-        return -1;
-    if (!o->user_virtual || !native || o->home->version != NULL || !cow_file_writable(o->home->file))
-        return 0;
-    return cow_file_commit(o->home->file, COW_FLUSH) < 0 ? -1 : cow_home_reopen_datasets(o->home);
-}
-
 int cow_dataset_before_write(cow_object *o)
 {
     char *path;
@@ -352,7 +342,7 @@ herr_t cow_dataset_read_callback(size_t count, void *dataset[], hid_t mem_type[]
         return cow_leave(-1);
     for (size_t i = 0; i < count; i++)
         if (((cow_object *)dataset[i])->dataset == NULL &&
-            (before_native_read(dataset[i], file_space[i] == H5S_PLIST) < 0 || check_native(dataset[i], dxpl) < 0))
+            (cow_dataset_learn(dataset[i]) < 0 || check_native(dataset[i], dxpl) < 0))
             return cow_leave(-1);
     if (all_native) {
         if ((native = natives(count, dataset, one)) != NULL)
@@ -375,7 +365,7 @@ herr_t cow_dataset_read_callback(size_t count, void *dataset[], hid_t mem_type[]
             if (region >= 0)
                 H5Sclose(region);
             tell_selection_io(o, dxpl);
-        } else if (o->mapped && file_space[i] != H5S_PLIST)
+        } else if (o->mapped)
             status = cow_mapped_read(o, mem_type[i], mem_space[i], file_space[i], dxpl, buf[i]);
         else
             status = H5VLdataset_read(1, &o->native, cow_native_id(), &mem_type[i], &mem_space[i], &file_space[i], dxpl,
@@ -419,11 +409,7 @@ herr_t cow_dataset_write_callback(size_t count, void *dataset[], hid_t mem_type[
                 cow_array_write(cow_dataset_array(o->dataset), mem_type[i], mem_space[i], file_space[i], dxpl, buf[i]);
             tell_selection_io(o, dxpl);
         } else if (o->mapped)
-            status =
-                file_space[i] == H5S_PLIST
-                    ? cow_error(COW_UNSUPPORTED, "a selection in the transfer property list cannot be written to a "
-                                                 "virtual dataset over datasets with history")
-                    : cow_mapped_write(o, mem_type[i], mem_space[i], file_space[i], dxpl, buf[i]);
+            status = cow_mapped_write(o, mem_type[i], mem_space[i], file_space[i], dxpl, buf[i]);
         else if ((status = H5VLdataset_write(1, &o->native, cow_native_id(), &mem_type[i], &mem_space[i],
                                              &file_space[i], dxpl, &buf[i], req)) >= 0)
             status = cow_dataset_after_native_write(o);

@@ -6,12 +6,12 @@
  * file, with the history of that file; in a version, sources in the same file are those of the version. What no mapping
  * covers, or has no source, is fill value; written, it is an error: all as in native HDF5.
  *
- * Which file and dataset a mapping means: sources.c. A selection that is only in the transfer property list, no function
- * tells; native HDF5 is asked then.
+ * Which file and dataset a mapping means: sources.c.
  */
 #include "vol/vol.h"
 
 #include "ids.h"
+#include "io/selection.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -415,8 +415,21 @@ done:
     return status < 0 && !cow_error_pending() ? cow_error_native("cannot use a mapping of a virtual dataset") : status;
 }
 
+/* A copy of the selection, or what H5S_PLIST stands for. */
+static hid_t wanted_of(hid_t extent, hid_t file_space, hid_t dxpl)
+{
+    uint64_t dims[H5S_MAX_RANK];
+    int rank;
+
+    if (file_space != H5S_PLIST)
+        return H5Scopy(file_space == H5S_ALL ? extent : file_space);
+    if ((rank = H5Sget_simple_extent_dims(extent, dims, NULL)) < 0)
+        return H5I_INVALID_HID;
+    return cow_listed_selection((unsigned)rank, dims, "a virtual dataset", dxpl);
+}
+
 /* 0: nothing is selected; 1; -1 */
-static int transfer_begin(transfer *t, cow_object *o, hid_t mem_space, hid_t file_space)
+static int transfer_begin(transfer *t, cow_object *o, hid_t mem_space, hid_t file_space, hid_t dxpl)
 {
     hsize_t points;
 
@@ -425,9 +438,9 @@ static int transfer_begin(transfer *t, cow_object *o, hid_t mem_space, hid_t fil
     t->extent = cow_mapped_space(o);
     if (t->dcpl < 0 || t->extent < 0)
         return -1;
-    t->wanted = H5Scopy(file_space == H5S_ALL ? t->extent : file_space);
+    t->wanted = wanted_of(t->extent, file_space, dxpl);
     if (t->wanted < 0 || (file_space == H5S_ALL && H5Sselect_all(t->wanted) < 0))
-        return cow_error_native("cannot use the selection of a virtual dataset");
+        return cow_error_pending() ? -1 : cow_error_native("cannot use the selection of a virtual dataset");
     points = (hsize_t)H5Sget_select_npoints(t->wanted);
     t->memory = mem_space == H5S_BLOCK ? H5Screate_simple(1, &points, NULL)
                                        : H5Scopy(mem_space == H5S_ALL ? t->wanted : mem_space);
@@ -537,7 +550,7 @@ static int read_points(transfer *t, hid_t mem_type, hid_t dxpl, void *buf)
 int cow_mapped_read(cow_object *o, hid_t mem_type, hid_t mem_space, hid_t file_space, hid_t dxpl, void *buf)
 {
     transfer t;
-    int status = transfer_begin(&t, o, mem_space, file_space);
+    int status = transfer_begin(&t, o, mem_space, file_space, dxpl);
 
     if (status > 0)
         status = needs_packing(&t) ? read_points(&t, mem_type, dxpl, buf) : read_all(&t, mem_type, dxpl, buf);
@@ -610,7 +623,7 @@ static int write_packed(transfer *t, hid_t mem_type, hid_t dxpl, const void *buf
 int cow_mapped_write(cow_object *o, hid_t mem_type, hid_t mem_space, hid_t file_space, hid_t dxpl, const void *buf)
 {
     transfer t;
-    int status = transfer_begin(&t, o, mem_space, file_space);
+    int status = transfer_begin(&t, o, mem_space, file_space, dxpl);
 
     if (status > 0)
         status = needs_packing(&t) ? write_packed(&t, mem_type, dxpl, buf) : write_all(&t, mem_type, dxpl, buf);
