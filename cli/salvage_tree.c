@@ -694,9 +694,15 @@ int salvage_tree(salvage *s)
     int status = 0;
 
     clear_version(s);
-    if (root < 0 || H5Oget_info3(root, &info, H5O_INFO_BASIC) < 0 || info.type != H5O_TYPE_GROUP) {
+    bool told = root < 0 || H5Oget_info3(root, &info, H5O_INFO_BASIC) < 0;
+    if (told || info.type != H5O_TYPE_GROUP) {
         json_object *what = json_object_new_object();
-        cli_reason(why, sizeof why);
+        if (s->now->path == NULL)
+            snprintf(why, sizeof why, "nothing in the file leads to it");
+        else if (told)
+            cli_reason(why, sizeof why);
+        else
+            snprintf(why, sizeof why, "it begins with what is no group");
         json_object_object_add(what, "version", json_object_new_boolean(true));
         salvage_forget(s, "/");
         salvage_lost(s, "/", what, 0, why);

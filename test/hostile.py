@@ -6,12 +6,13 @@ usage: hostile.py [--all | --count N] [--seed S] [--only PART] [--build FOLDER] 
 A file with history is made through the connector. Each case is a copy of it in which stock h5py replaced one thing below
 /_versioned_data: an attribute, a table, a row, a name, a link, an object. (The fence is taken off for that and put back,
 journal and all, as somebody would who means harm.) Every file is opened, listed, read at its newest state and at two
-versions, written, and read again by h5py through the connector, and by the command: log, stat, doctor, verify, export.
+versions, written, and read again by h5py through the connector, and by the command: log, stat, doctor, verify, export, copy,
+import and recover.
 Limits: 1 GiB of address space (with AddressSanitizer of resident memory, by its own option), 20 s of computing, and, for what only
 reads, 64 MiB and a few times the file's size of memory.
 
 What fails is run by h5py without the connector as well: what kills HDF5 itself is counted apart. --all: every case; else
-a sample of --count. Cases have names, so that --only finds one again.
+a sample of --count, by --jobs processes. Cases have names, so that --only finds one again.
 """
 
 import argparse
@@ -756,7 +757,8 @@ class Run:
     def commands(self, name, path):
         out = self.folder / "out.h5"
         for words in (["log", path], ["stat", path], ["stat", f"{path}@1"], ["doctor", path], ["verify", path],
-                      ["export", f"{path}@1", out], ["export", path, out]):
+                      ["export", f"{path}@1", out], ["export", path, out], ["copy", path, out], ["import", path, out],
+                      ["recover", path, out]):
             out.unlink(missing_ok=True)
             try:
                 done = subprocess.run([*self.limits, self.command, *map(str, words)], env=self.stock, capture_output=True,
@@ -805,6 +807,19 @@ class Run:
             self.native.close()
 
 
+def share(given):
+    """The same by several processes, each with its part."""
+    words = [sys.executable, __file__, "--jobs", "1", "--seed", str(given.seed), "--count", str(given.count)]
+    for option in ("only", "build", "keep"):
+        if getattr(given, option) is not None:
+            words += [f"--{option}", getattr(given, option)]
+    words += ["--all"] if given.all else []
+    first, parts = map(int, given.part.split("/")) if given.part else (0, 1)
+    shares = [f"{first + parts * n}/{parts * given.jobs}" for n in range(given.jobs)]
+    processes = [subprocess.Popen([*words, "--part", share]) for share in shares]
+    return max(process.wait() for process in processes)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--all", action="store_true")
@@ -815,11 +830,14 @@ def main():
     parser.add_argument("--keep", help="copy the files here")
     parser.add_argument("--list", action="store_true", help="names of all cases")
     parser.add_argument("--part", help="I/N: of all cases each Nth, from I on")
+    parser.add_argument("--jobs", type=int, default=2, help="processes at a time (default 2)")
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--asan", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.serve:
         return serve(given.asan)
+    if given.jobs > 1 and not given.list and not given.only:
+        return share(given)
     sys.path.insert(0, str(TEST))
     from conftest import BUILD
 

@@ -260,33 +260,87 @@ int cow_layout_room(cow_loc file, const char *path, uint64_t rows, size_t size)
 }
 
 /* 0: the rows of DATASET are of this kind. */
-static int check_rows(void *dataset, const char *path, cow_table_kind kind, unsigned rank)
+static int check_rows(void *dataset, const char *name, cow_table_kind kind, unsigned rank)
 {
     hid_t stored = cow_native_dataset_type(dataset), expected = stored < 0 ? H5I_INVALID_HID : row_type(kind, rank);
     htri_t same = expected < 0 ? -1 : H5Tequal(stored, expected);
 
     if (same < 0)
-        cow_error_native("cannot look at the rows of '%s'", path);
+        cow_error_native("cannot look at the rows of '%s'", name);
     else if (!same)
-        cow_error(COW_CORRUPT, "'%s' has other rows than the format knows; try: h5cow recover", path);
+        cow_error(COW_CORRUPT, "'%s' has other rows than the format knows; try: h5cow recover", name);
     cow_close(expected, stored);
     return same > 0 ? 0 : -1;
 }
 
+static int check_table(void *dataset, size_t row_size, cow_table_kind kind)
+{
+    char path[COW_PATH_MAX];
+
+    table_path(path, kind, 0);
+    return check_rows(dataset, path, kind, 0) < 0 ? -1 : cow_layout_stored(dataset, row_size);
+}
+
+static int check_datasets(void *dataset, size_t row_size)
+{
+    return check_table(dataset, row_size, COW_TABLE_DATASETS);
+}
+
+static int check_pools(void *dataset, size_t row_size)
+{
+    return check_table(dataset, row_size, COW_TABLE_POOLS);
+}
+
+static int check_snapshots(void *dataset, size_t row_size)
+{
+    return check_table(dataset, row_size, COW_TABLE_SNAPSHOTS);
+}
+
+static int check_index(void *dataset, size_t row_size)
+{
+    return check_table(dataset, row_size, COW_TABLE_INDEX);
+}
+
+/* Before the first row is read, written or added: who opens a file rarely needs all of its tables. Slots have a rank, so
+ * they are looked at when they are opened. */
+static cow_table_check *const check_of[] = {[COW_TABLE_DATASETS] = check_datasets,
+                                            [COW_TABLE_POOLS] = check_pools,
+                                            [COW_TABLE_SNAPSHOTS] = check_snapshots,
+                                            [COW_TABLE_INDEX] = check_index,
+                                            [COW_TABLE_SLOTS] = cow_layout_stored};
+
+static size_t size_of_row(cow_table_kind kind, unsigned rank)
+{
+    switch (kind) {
+    case COW_TABLE_DATASETS:
+        return sizeof(cow_dataset_row);
+    case COW_TABLE_POOLS:
+        return COW_HASH_SIZE;
+    case COW_TABLE_SNAPSHOTS:
+        return sizeof(cow_snapshot_row);
+    case COW_TABLE_INDEX:
+        return 1;
+    case COW_TABLE_SLOTS:
+        return cow_slot_row_size(rank);
+    }
+    return 0;
+}
+
 cow_table *cow_layout_table_open_at(cow_loc file, const char *path, cow_table_kind kind, unsigned rank)
 {
+    size_t size = size_of_row(kind, rank);
     void *dataset = NULL;
     cow_table *table;
 
     if (cow_layout_hard(file, path) < 0 || (dataset = cow_native_dataset_open(file, path)) == NULL)
         return NULL;
-    if (check_rows(dataset, path, kind, rank) < 0) {
+    if (kind == COW_TABLE_SLOTS && check_rows(dataset, path, kind, rank) < 0) {
         if (cow_native_dataset_close(dataset) < 0)
             cow_error_clear(); /* the first error is the one to tell */
         return NULL;
     }
-    if ((table = cow_native_table_over(dataset, path, cow_layout_stored)) != NULL &&
-        cow_layout_room(file, path, table->rows, table->row_size) < 0) {
+    if ((table = cow_native_table_over(dataset, path, check_of[kind])) != NULL &&
+        cow_layout_room(file, path, table->rows, table->row_size > size ? table->row_size : size) < 0) {
         table->close(table);
         table = NULL;
     }

@@ -10,8 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LOG   COW_ROOT "/log"
-#define BATCH 64 /* rows read together */
+#define LOG       COW_ROOT "/log"
+#define BATCH     64 /* rows read together */
+#define LEAST_ROW 32 /* bytes of the members without which no log is accepted */
 
 typedef enum { TEXT, NUMBER, BYTE } column_kind;
 
@@ -116,7 +117,7 @@ static void log_close(log *l)
         cow_error_clear(); /* nothing was written through it that is not stored */
 }
 
-static int log_extent(log *l)
+static int log_extent(log *l, size_t size)
 {
     hid_t space = cow_native_dataset_space(l->dataset);
     hsize_t rows;
@@ -127,7 +128,7 @@ static int log_extent(log *l)
     if (!list)
         return cow_error(COW_CORRUPT, "'%s' is not a list of versions; try: h5cow recover", LOG);
     l->rows = rows;
-    return cow_layout_room(l->file, LOG, rows, l->size);
+    return cow_layout_room(l->file, LOG, rows, size);
 }
 
 static int log_open(cow_loc file, log *l)
@@ -139,7 +140,7 @@ static int log_open(cow_loc file, log *l)
         return -1;
     if (H5Tget_class(l->type) != H5T_COMPOUND)
         return cow_error(COW_CORRUPT, "'%s' is not a list of versions; try: h5cow recover", LOG);
-    return log_extent(l);
+    return log_extent(l, l->size);
 }
 
 /* Asked before a row is read or written. */
@@ -176,13 +177,15 @@ done:
     return status;
 }
 
+/* Each opening for writing asks this, and types take time: they are compared when a row is read or written. */
 int cow_log_rows(cow_loc file, uint64_t *rows)
 {
-    log l;
-    int status = log_open(file, &l);
+    log l = {.file = file, .type = H5I_INVALID_HID};
+    int status = -1;
 
-    if (status == 0)
-        *rows = l.rows;
+    if (cow_layout_hard(file, LOG) == 0 && (l.dataset = cow_native_dataset_open(file, LOG)) != NULL)
+        status = log_extent(&l, LEAST_ROW);
+    *rows = l.rows;
     log_close(&l);
     return status;
 }

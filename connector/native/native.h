@@ -227,7 +227,7 @@ int cow_references_each(hid_t type, size_t count, void *elements, cow_reference_
 /* CHECKED: HDF5 shall compare a checksum of each block of rows. */
 cow_table *cow_native_table_create(cow_loc at, const char *path, hid_t row_type, size_t chunk_bytes, bool checked);
 /* Over a dataset that layout/ has opened and looked at: nobody else calls this. Takes over DATASET, also when it fails.
- * CHECK (may be NULL) is asked before the first row is read or written. */
+ * CHECK (may be NULL) is asked before the first row is read, written or added. */
 typedef int cow_table_check(void *dataset, size_t row_size);
 cow_table *cow_native_table_over(void *dataset, const char *path, cow_table_check *check);
 

@@ -23,6 +23,14 @@ typedef struct file_table {
     cow_table_check *check; /* NULL: asked, and good */
 } file_table;
 
+static int checked(file_table *t)
+{
+    if (t->check != NULL && t->check(t->dataset, t->table.row_size) < 0)
+        return -1;
+    t->check = NULL;
+    return 0;
+}
+
 static int table_transfer(file_table *t, bool write, uint64_t first, uint64_t count, void *rows)
 {
     hsize_t extent = t->table.rows, start = first, n = count;
@@ -31,9 +39,8 @@ static int table_transfer(file_table *t, bool write, uint64_t first, uint64_t co
 
     if (count == 0)
         return 0;
-    if (t->check != NULL && t->check(t->dataset, t->table.row_size) < 0)
+    if (checked(t) < 0)
         return -1;
-    t->check = NULL;
     if (first > extent || count > extent - first)
         return cow_error(COW_CORRUPT, "rows %llu to %llu are asked of a table of %llu rows", (unsigned long long)first,
                          (unsigned long long)(first + count - 1), (unsigned long long)extent);
@@ -63,6 +70,8 @@ static int table_resize(cow_table *table, uint64_t rows)
     file_table *t = (file_table *)table;
     hsize_t extent = rows;
 
+    if (checked(t) < 0)
+        return -1;
     if (cow_native_dataset_resize(t->dataset, &extent) < 0)
         return -1;
     table->rows = rows;
