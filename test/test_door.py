@@ -33,7 +33,6 @@ MAY_READ = {
     "connector/import/values.c": BY_PUBLIC_CALLS,
     "connector/vol/attribute.c": THE_APPLICATION,
     "connector/vol/dataset.c": THE_APPLICATION,
-    "connector/vol/mapped.c": THE_APPLICATION,
     "connector/vol/sources.c": THE_APPLICATION,
     "cli/check.c": "after cow_layout_values",
     "cli/check_slots.c": "stored chunks not larger than the file, elements after cow_lengths_check",
