@@ -301,13 +301,19 @@ static int check_index(void *dataset, size_t row_size)
     return check_table(dataset, row_size, COW_TABLE_INDEX);
 }
 
+static int check_incomplete(void *dataset, size_t row_size)
+{
+    return check_table(dataset, row_size, COW_TABLE_INCOMPLETE);
+}
+
 /* Before the first row is read, written or added: who opens a file rarely needs all of its tables. Slots have a rank, so
  * they are looked at when they are opened. */
 static cow_table_check *const check_of[] = {[COW_TABLE_DATASETS] = check_datasets,
                                             [COW_TABLE_POOLS] = check_pools,
                                             [COW_TABLE_SNAPSHOTS] = check_snapshots,
                                             [COW_TABLE_INDEX] = check_index,
-                                            [COW_TABLE_SLOTS] = cow_layout_stored};
+                                            [COW_TABLE_SLOTS] = cow_layout_stored,
+                                            [COW_TABLE_INCOMPLETE] = check_incomplete};
 
 static size_t size_of_row(cow_table_kind kind, unsigned rank)
 {
@@ -322,6 +328,8 @@ static size_t size_of_row(cow_table_kind kind, unsigned rank)
         return 1;
     case COW_TABLE_SLOTS:
         return cow_slot_row_size(rank);
+    case COW_TABLE_INCOMPLETE:
+        return sizeof(cow_lack);
     }
     return 0;
 }
