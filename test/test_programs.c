@@ -257,6 +257,129 @@ static void test_a_file_made_anew_counts_creations_from_zero(void)
     each(creation_order);
 }
 
+/* ---- references ---- */
+
+/* What was deleted before anything was committed leads nowhere, whoever has its place in the file now. */
+static void reference_to_deleted(hid_t fapl)
+{
+    hid_t file = H5Fcreate(FILE_NAME, H5F_ACC_TRUNC, H5P_DEFAULT, fapl), space = H5Screate(H5S_SCALAR), object;
+    hid_t holder = H5Dcreate2(file, "holder", H5T_STD_REF, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    H5R_ref_t reference;
+
+    H5Dclose(H5Dcreate2(file, "gone", H5T_NATIVE_INT, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+    CHECK(H5Rcreate_object(file, "gone", H5P_DEFAULT, &reference) >= 0);
+    CHECK(H5Dwrite(holder, H5T_STD_REF, H5S_ALL, H5S_ALL, H5P_DEFAULT, &reference) >= 0);
+    CHECK(H5Ldelete(file, "gone", H5P_DEFAULT) >= 0);
+    CHECK(H5Rdestroy(&reference) >= 0 && H5Dclose(holder) >= 0 && H5Fclose(file) >= 0);
+
+    file = H5Fopen(FILE_NAME, H5F_ACC_RDWR, fapl);
+    holder = H5Dopen2(file, "holder", H5P_DEFAULT);
+    CHECK(H5Dread(holder, H5T_STD_REF, H5S_ALL, H5S_ALL, H5P_DEFAULT, &reference) >= 0);
+    H5E_BEGIN_TRY
+    object = H5Ropen_object(&reference, H5P_DEFAULT, H5P_DEFAULT);
+    H5E_END_TRY
+    CHECK(object < 0);
+    CHECK(H5Rdestroy(&reference) >= 0 && H5Dclose(holder) >= 0 && H5Fclose(file) >= 0 && H5Sclose(space) >= 0);
+}
+
+static void test_a_reference_to_what_was_deleted_at_once_leads_nowhere(void)
+{
+    each(reference_to_deleted);
+}
+
+/* The other file is there, and open or not. */
+static void reference_to_other_file(hid_t fapl)
+{
+    for (int open = 0; open < 2; open++) {
+        hid_t other = H5Fcreate(OTHER_NAME, H5F_ACC_TRUNC, H5P_DEFAULT, fapl), space = H5Screate(H5S_SCALAR);
+        hid_t group = H5Gcreate2(other, "group", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), file, holder, attribute;
+        H5R_ref_t reference;
+        int value = 7;
+
+        attribute = H5Acreate2(group, "value", H5T_NATIVE_INT, space, H5P_DEFAULT, H5P_DEFAULT);
+        CHECK(H5Awrite(attribute, H5T_NATIVE_INT, &value) >= 0 && H5Aclose(attribute) >= 0 && H5Gclose(group) >= 0);
+        CHECK(H5Rcreate_attr(other, "group", "value", H5P_DEFAULT, &reference) >= 0);
+        CHECK(open || H5Fclose(other) >= 0);
+        file = H5Fcreate(FILE_NAME, H5F_ACC_TRUNC, H5P_DEFAULT, fapl);
+        holder = H5Dcreate2(file, "holder", H5T_STD_REF, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+        CHECK(H5Dwrite(holder, H5T_STD_REF, H5S_ALL, H5S_ALL, H5P_DEFAULT, &reference) >= 0);
+        CHECK(H5Rdestroy(&reference) >= 0 && H5Dclose(holder) >= 0 && H5Fclose(file) >= 0);
+        CHECK(!open || H5Fclose(other) >= 0);
+
+        CHECK((file = H5Fopen(FILE_NAME, H5F_ACC_RDONLY, fapl)) >= 0);
+        CHECK((holder = H5Dopen2(file, "holder", H5P_DEFAULT)) >= 0);
+        CHECK(H5Dread(holder, H5T_STD_REF, H5S_ALL, H5S_ALL, H5P_DEFAULT, &reference) >= 0);
+        value = 0;
+        CHECK((attribute = H5Ropen_attr(&reference, fapl, H5P_DEFAULT)) >= 0);
+        CHECK(H5Aread(attribute, H5T_NATIVE_INT, &value) >= 0 && value == 7 && H5Aclose(attribute) >= 0);
+        CHECK(H5Rdestroy(&reference) >= 0 && H5Dclose(holder) >= 0 && H5Fclose(file) >= 0 && H5Sclose(space) >= 0);
+    }
+}
+
+static void test_references_into_a_file_that_is_there_are_kept(void)
+{
+    each(reference_to_other_file);
+}
+
+/* ---- chunks as bytes ---- */
+
+#define SIDE 8
+
+static void check_chunk(hid_t dataset, const hsize_t offset[], const int given[])
+{
+    int values[SIDE * SIDE] = {0};
+    hsize_t size = 0;
+    unsigned mask = 0;
+
+    CHECK(H5Dget_chunk_storage_size(dataset, offset, &size) >= 0 && size == sizeof values);
+    CHECK(H5Dget_chunk_info_by_coord(dataset, offset, &mask, NULL, &size) >= 0 && mask == 1);
+    if (size == sizeof values)
+        CHECK(H5Dread_chunk(dataset, H5P_DEFAULT, offset, &mask, values) >= 0 && mask == 1);
+    CHECK(memcmp(values, given, sizeof values) == 0);
+}
+
+/* Also where the same elements are stored otherwise already, and where a chunk stands out of the extent. */
+static void chunks_as_given(hid_t fapl)
+{
+    const hsize_t chunk[] = {SIDE, SIDE}, extent[] = {2 * SIDE, 3 * SIDE - 3}, most[] = {H5S_UNLIMITED, H5S_UNLIMITED};
+    const hsize_t place[][2] = {{0, 0}, {SIDE, SIDE}, {SIDE, 2 * SIDE}};
+    hid_t file = H5Fcreate(FILE_NAME, H5F_ACC_TRUNC, H5P_DEFAULT, fapl), space = H5Screate_simple(2, extent, most);
+    hid_t dcpl = H5Pcreate(H5P_DATASET_CREATE), memory = H5Screate_simple(2, chunk, NULL), dataset;
+    int given[SIDE * SIDE];
+
+    for (int i = 0; i < SIDE * SIDE; i++)
+        given[i] = i / 3;
+    CHECK(H5Pset_chunk(dcpl, 2, chunk) >= 0 && H5Pset_deflate(dcpl, 9) >= 0);
+    dataset = H5Dcreate2(file, "d", H5T_NATIVE_INT, space, H5P_DEFAULT, dcpl, H5P_DEFAULT);
+    CHECK(H5Sselect_hyperslab(space, H5S_SELECT_SET, place[0], NULL, chunk, NULL) >= 0);
+    CHECK(H5Dwrite(dataset, H5T_NATIVE_INT, memory, space, H5P_DEFAULT, given) >= 0);
+    CHECK(H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0);
+    for (int again = 0; again < 2; again++) {
+        for (int i = 0; i < 3; i++)
+            CHECK(H5Dwrite_chunk(dataset, H5P_DEFAULT, 1, place[i], sizeof given, given) >= 0);
+        CHECK(H5Dclose(dataset) >= 0 && H5Fclose(file) >= 0);
+        file = H5Fopen(FILE_NAME, H5F_ACC_RDWR, fapl);
+        dataset = H5Dopen2(file, "d", H5P_DEFAULT);
+        for (int i = 0; i < 3; i++) {
+            int values[SIDE * SIDE];
+
+            check_chunk(dataset, place[i], given);
+            if (i == 2)
+                continue;
+            CHECK(H5Sselect_hyperslab(space, H5S_SELECT_SET, place[i], NULL, chunk, NULL) >= 0);
+            CHECK(H5Dread(dataset, H5T_NATIVE_INT, memory, space, H5P_DEFAULT, values) >= 0);
+            CHECK(memcmp(values, given, sizeof given) == 0);
+        }
+    }
+    CHECK(H5Dclose(dataset) >= 0 && H5Fclose(file) >= 0 && H5Pclose(dcpl) >= 0);
+    CHECK(H5Sclose(space) >= 0 && H5Sclose(memory) >= 0);
+}
+
+static void test_chunks_written_as_bytes_are_read_as_they_were_given(void)
+{
+    each(chunks_as_given);
+}
+
 int main(int argc, char **argv)
 {
     const test tests[] = {
@@ -267,6 +390,9 @@ int main(int argc, char **argv)
         TEST(test_a_file_open_for_reading_is_not_opened_for_swmr),
         TEST(test_links_of_a_class_that_is_not_there_are_in_no_way),
         TEST(test_a_file_made_anew_counts_creations_from_zero),
+        TEST(test_a_reference_to_what_was_deleted_at_once_leads_nowhere),
+        TEST(test_references_into_a_file_that_is_there_are_kept),
+        TEST(test_chunks_written_as_bytes_are_read_as_they_were_given),
     };
 
     return run_tests(tests, COUNT(tests), argc, argv);

@@ -143,6 +143,50 @@ done:
     return status;
 }
 
+/* ---- addresses that are the history's own ---- */
+
+static int add_own(void *context, const char *name, const H5L_info2_t *info)
+{
+    (void)name;
+    return info->type == H5L_TYPE_HARD ? cow_map_put(context, cow_address(&info->u.token), 0) : 0;
+}
+
+/* The groups and tables of the history and the two datasets of each pool. */
+static int fill_own(cow_file *file)
+{
+    static const char *const path[] = {COW_ROOT, COW_ROOT "/raw", COW_ROOT "/slots", COW_ROOT "/versions"};
+    H5O_info2_t info;
+    cow_loc group = {.type = H5I_GROUP};
+    int status = 0;
+
+    cow_map_free(&file->own);
+    file->own_known = false;
+    for (size_t i = 0; status == 0 && i < sizeof path / sizeof *path; i++) {
+        if ((group.object = cow_native_group_open(file->loc, path[i])) == NULL)
+            return -1;
+        if ((i == 0 && (cow_native_info(group, NULL, H5O_INFO_BASIC, &info) < 0 ||
+                        cow_map_put(&file->own, cow_address(&info.token), 0) < 0)) ||
+            cow_native_links(group, false, add_own, &file->own) < 0)
+            status = -1;
+        if (cow_native_group_close(group.object) < 0)
+            status = -1;
+    }
+    file->own_known = status == 0;
+    file->own_generation = file->snapshot_generation;
+    file->own_pools = file->pool_count;
+    return status;
+}
+
+/* What was deleted before any version knew it gave its place back, and the history may have taken it. */
+static int is_own(cow_file *file, uint64_t address)
+{
+    if ((!file->own_known || file->own_generation != file->snapshot_generation ||
+         file->own_pools != file->pool_count) &&
+        fill_own(file) < 0)
+        return -1;
+    return cow_map_get(&file->own, address, NULL) || cow_map_get(&file->snapshot_at, address, NULL);
+}
+
 int cow_head_deleted(cow_file *file, const H5O_token_t *head)
 {
     uint64_t address = cow_address(head), row;
@@ -154,6 +198,8 @@ int cow_head_deleted(cow_file *file, const H5O_token_t *head)
 
     if (!file->laid_out)
         return 0;
+    if ((status = is_own(file, address)) != 0)
+        return status;
     if (cow_hidden_links(file, address, &hidden) < 0)
         return -1;
     if (hidden > 0) {

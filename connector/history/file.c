@@ -319,6 +319,7 @@ static void free_file(cow_file *file)
     cow_map_free(&file->node_at);
     cow_map_free(&file->hidden);
     cow_map_free(&file->superseded);
+    cow_map_free(&file->own);
     cow_map_free(&file->snapshot_of);
     cow_map_free(&file->snapshot_at);
     cow_map_free(&file->left_out);

@@ -103,7 +103,7 @@ int cow_head_of(cow_file *file, const char *version_path, const H5O_token_t *sna
 /* The row of the version in the log: a number that no other version of the file has. */
 int cow_version_row(cow_file *file, const char *version_path, uint64_t *row);
 /* 1: a version knows the head object HEAD, and the application has deleted it: its address is kept, but leads nowhere;
- * 0, -1. */
+ * or it was deleted before, and its address is the history's now. 0, -1. */
 int cow_head_deleted(cow_file *file, const H5O_token_t *head);
 
 /* ---- datasets ---- */

@@ -127,8 +127,12 @@ struct cow_file {
     bool unversioned;            /* the last commit could make no version */
     cow_map sum_checked;         /* what was compared with its checksum in this opening: sums.c */
     uint64_t snapshot_generation; /* counts changes of the rows */
-    cow_past *past;               /* versions that were asked about */
-    char error[1024];             /* why the state is FAILED */
+    bool own_known;
+    uint64_t own_generation; /* when `own` was filled in, and how many pools were open */
+    size_t own_pools;
+    cow_map own;      /* addresses of what is not the application's: deleted.c */
+    cow_past *past;   /* versions that were asked about */
+    char error[1024]; /* why the state is FAILED */
 };
 
 struct cow_dataset {

@@ -368,7 +368,8 @@ static int describe_chunk(cow_array *array, const uint64_t chunk[], cow_chunk_in
         return cow_error_where(array->label, "looking for a chunk");
     if (info->slot == COW_HOLE)
         return 0;
-    if (cow_native_chunk_address(cow_pool_store(array->pool), cow_pool_slots(array->pool), info->slot, &info->address, &size, &mask) < 0)
+    if (cow_native_chunk_address(cow_pool_store(array->pool), cow_pool_slots(array->pool), info->slot, &info->address,
+                                 &size, &mask) < 0)
         return cow_error_where(array->label, "looking for a chunk's place in the file");
     info->size = size;
     info->filter_mask = cow_chunk_plain(array, chunk) ? 0 : mask;
@@ -545,8 +546,8 @@ int cow_array_chunk_write(cow_array *array, const uint64_t offset[], uint32_t fi
         cow_context("%s: the bytes given to H5Dwrite_chunk cannot be decoded with the dataset's filters", array->label);
         goto done;
     }
-    /* Chunks with the same elements inside the extent share a slot. So what is outside must be what it always is, or
-     * another dataset would see it when it grows. */
+    /* Chunks with the same elements inside the extent share a slot, if what is outside is what it always is: else
+     * another dataset would see it when it grows. What was given is stored as it was given. */
     cow_chunk_trimmed(array, chunk, trimmed);
     if (memcmp(trimmed, array->grid.chunk, array->grid.rank * sizeof *trimmed) != 0) {
         if ((padded = malloc(array->chunk_bytes)) == NULL) {
@@ -555,10 +556,9 @@ int cow_array_chunk_write(cow_array *array, const uint64_t offset[], uint32_t fi
         }
         memcpy(padded, decoded, array->chunk_bytes);
         cow_fill_padding(&array->grid, trimmed, array->element_size, cow_new_fill(array), padded);
-        if (memcmp(padded, decoded, array->chunk_bytes) != 0)
-            save.ready = NULL; /* encode it anew */
+        save.untidy = memcmp(padded, decoded, array->chunk_bytes) != 0;
     }
-    save.bytes = padded != NULL ? padded : decoded;
+    save.bytes = decoded;
     if (cow_stored_save(array, &save, 1, NULL, NULL) < 0)
         goto done;
     if ((entry = cow_cache_find(array, chunk)) != NULL)

@@ -202,8 +202,8 @@ static int digest_group(void *context, size_t i)
         }
         cow_chunk_trimmed(array, save->chunk, trimmed);
         if ((whole > 0 ? cow_digest_many(bytes, whole, array->chunk_bytes, grid->rank, grid->chunk, digest)
-                       : cow_digest_chunk(save->bytes, grid->rank, grid->chunk, trimmed, array->element_size,
-                                          &save->digest)) < 0)
+                       : cow_digest_chunk(save->bytes, grid->rank, grid->chunk, save->whole ? grid->chunk : trimmed,
+                                          array->element_size, &save->digest)) < 0)
             return -1;
         whole = whole > 0 ? whole : 1;
         save += whole;
@@ -237,12 +237,39 @@ static int digest_lossy(const save_line *l, cow_save *save)
                             array->element_size, &save->digest);
 }
 
+/* 1: SLOT holds what the application gave, to the byte and with its mask of filters. Else its elements may still be the
+ * same, but the application wants its own bytes back: they get a slot of their own. */
+static int holds_given(cow_array *array, uint64_t slot, const cow_save *save)
+{
+    cow_chunk_store *store = cow_pool_store(array->pool);
+    uint32_t mask = 0;
+    size_t size;
+    void *bytes;
+    int status = -1;
+
+    if (save->ready == NULL)
+        return 1;
+    if (store->size(store, slot, &size) < 0)
+        return cow_context("%s: looking at a stored chunk", array->label);
+    if (size != save->ready_size)
+        return 0;
+    if ((bytes = malloc(size > 0 ? size : 1)) == NULL)
+        return cow_error(COW_MEMORY, "%s: no memory for a chunk of %zu bytes", array->label, size);
+    if (store->read(store, slot, bytes, size, &mask) < 0)
+        cow_context("%s: looking at a stored chunk", array->label);
+    else
+        status = mask == save->ready_mask && memcmp(bytes, save->ready, size) == 0;
+    free(bytes);
+    return status;
+}
+
 /* What the chunk's slot will be: the one it has, a known one, or a new one (save->add). Takes one use of it, except
  * where the chunk keeps its slot (save->settled). */
 static int choose_slot(cow_array *array, cow_save *save)
 {
     uint64_t trimmed[COW_MAX_RANK], old;
     cow_slot row;
+    int same;
 
     if (cow_index_get(array->index, save->chunk, &old) < 0)
         return -1;
@@ -250,14 +277,20 @@ static int choose_slot(cow_array *array, cow_save *save)
         if (cow_pool_row(array->pool, old, &row) < 0)
             return cow_error_where(array->label, "looking at the slot of a chunk");
         if (memcmp(row.digest.hash, save->digest.hash, COW_HASH_SIZE) == 0) {
-            save->settled = true;
-            return 0;
+            if ((same = holds_given(array, old, save)) < 0)
+                return -1;
+            if ((save->settled = same == 1))
+                return 0;
         }
     }
     if (cow_pool_find(array->pool, &save->digest, &save->slot) < 0)
         return -1;
-    if (save->slot != COW_NO_SLOT)
-        return 0;
+    if (save->slot != COW_NO_SLOT) {
+        if ((same = holds_given(array, save->slot, save)) != 0)
+            return same < 0 ? -1 : 0;
+        cow_pool_drop(array->pool, save->slot);
+        save->slot = COW_NO_SLOT;
+    }
     row.digest = save->digest;
     cow_chunk_trimmed(array, save->chunk, trimmed);
     for (unsigned d = 0; d < array->grid.rank; d++)
@@ -402,7 +435,8 @@ int cow_stored_save(cow_array *array, cow_save *saves, size_t n,
     for (size_t i = 0; i < n; i++) {
         saves[i].slot = COW_NO_SLOT;
         saves[i].former = COW_HOLE;
-        saves[i].add = saves[i].settled = saves[i].whole = saves[i].refused = false;
+        saves[i].add = saves[i].settled = saves[i].refused = false;
+        saves[i].whole = saves[i].untidy;
     }
     l.window = pipeline.window;
     l.parallel = !l.identity && cow_codec_parallel(array->codec);

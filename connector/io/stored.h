@@ -24,6 +24,7 @@ typedef struct cow_save {
     const void *encoded;
     size_t size;
     uint32_t mask;
+    bool untidy; /* what is outside the extent is not what it always is: with READY */
     bool add, settled, whole;
     bool refused; /* out: its filters do not take it, which is why storing failed */
 } cow_save;

@@ -1,6 +1,6 @@
 /* References of HDF5 1.12 into other files, read to be written again. HDF5 1.14.5 writes a reference only after the
  * file that it leads to was opened, which may be gone, or none of ours to open. Of that file it takes but the name: so
- * one of this name is made in memory. See native.h.
+ * that is all that the file has which it is given here. See native.h.
  *
  * No call gives a reference its file. An H5R_ref_t begins with the token, a pointer to the name of another file, a
  * third pointer, and the id of the file. Nothing is touched that does not look like that.
@@ -8,7 +8,8 @@
 #include "native/native.h"
 
 #include "error.h"
-#include "ids.h"
+
+#include <H5VLconnector.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,58 +18,83 @@
 #define FILE_AT (NAME_AT + 2 * sizeof(void *))
 
 typedef struct lent {
-    void *image; /* of an empty file */
-    size_t size;
     char *name; /* the last one, and its id */
     hid_t file;
 } lent;
 
-static hid_t memory_fapl(void)
-{
-    hid_t fapl = H5Pcreate(H5P_FILE_ACCESS);
+/* ---- a connector whose files are a name ---- */
 
-    if (fapl >= 0 && (H5Pset_vol(fapl, cow_native_id(), NULL) < 0 || H5Pset_fapl_core(fapl, 4096, false) < 0)) {
-        H5Pclose(fapl);
-        return H5I_INVALID_HID;
+static void *name_open(const char *name, unsigned flags, hid_t fapl, hid_t dxpl, void **request)
+{
+    (void)flags, (void)fapl, (void)dxpl, (void)request;
+    return strdup(name);
+}
+
+static herr_t name_get(void *file, H5VL_file_get_args_t *args, hid_t dxpl, void **request)
+{
+    H5VL_file_get_name_args_t *get = &args->args.get_name;
+
+    (void)dxpl, (void)request;
+    if (args->op_type != H5VL_FILE_GET_NAME)
+        return -1;
+    *get->file_name_len = strlen(file);
+    if (get->buf != NULL && get->buf_size > 0) {
+        strncpy(get->buf, file, get->buf_size - 1);
+        get->buf[get->buf_size - 1] = '\0';
     }
-    return fapl;
+    return 0;
 }
 
-static int make_image(lent *l)
+static herr_t name_close(void *file, hid_t dxpl, void **request)
 {
-    hid_t fapl = memory_fapl(), file = H5I_INVALID_HID;
-    ssize_t size;
-    int status = -1;
-
-    if (fapl < 0 || (file = H5Fcreate("h5cow", H5F_ACC_TRUNC, H5P_DEFAULT, fapl)) < 0 ||
-        H5Fflush(file, H5F_SCOPE_LOCAL) < 0 || (size = H5Fget_file_image(file, NULL, 0)) <= 0)
-        goto done;
-    l->size = (size_t)size;
-    if ((l->image = malloc(l->size)) != NULL && H5Fget_file_image(file, l->image, l->size) == size)
-        status = 0;
-done:
-    cow_close(file, fapl);
-    return status;
+    (void)dxpl, (void)request;
+    free(file);
+    return 0;
 }
 
-/* With an image, HDF5 does not look whether there is a file of that name. One reference to the id is the caller's. */
+static herr_t name_can(void *file, H5VL_subclass_t subclass, int operation, uint64_t *flags)
+{
+    (void)file, (void)subclass, (void)operation;
+    *flags = 0;
+    return 0;
+}
+
+static herr_t name_class_of(void *file, H5VL_get_conn_lvl_t level, const H5VL_class_t **class);
+
+static const H5VL_class_t name_class = {
+    .version = H5VL_VERSION,
+    .value = 511, /* of those for experiments; nobody is told */
+    .name = "h5cow-name",
+    .file_cls = {.open = name_open, .get = name_get, .close = name_close},
+    .introspect_cls = {.get_conn_cls = name_class_of, .opt_query = name_can},
+};
+
+static herr_t name_class_of(void *file, H5VL_get_conn_lvl_t level, const H5VL_class_t **class)
+{
+    (void)file, (void)level;
+    *class = &name_class;
+    return 0;
+}
+
+/* One reference to the id is the caller's. */
 static hid_t file_named(lent *l, const char *name)
 {
-    hid_t fapl;
+    hid_t fapl, connector;
 
     if (l->name != NULL && strcmp(l->name, name) == 0)
         return H5Iinc_ref(l->file) < 0 ? H5I_INVALID_HID : l->file;
-    if (l->image == NULL && make_image(l) < 0)
-        return H5I_INVALID_HID;
     free(l->name);
+    l->file = H5I_INVALID_HID;
     if ((l->name = strdup(name)) == NULL)
         return H5I_INVALID_HID;
-    l->file = H5I_INVALID_HID;
-    if ((fapl = memory_fapl()) >= 0) {
-        if (H5Pset_file_image(fapl, l->image, l->size) >= 0)
-            l->file = H5Fopen(name, H5F_ACC_RDWR, fapl);
+    fapl = H5Pcreate(H5P_FILE_ACCESS);
+    connector = H5VLregister_connector(&name_class, H5P_DEFAULT);
+    if (fapl >= 0 && connector >= 0 && H5Pset_vol(fapl, connector, NULL) >= 0)
+        l->file = H5Fopen(name, H5F_ACC_RDONLY, fapl);
+    if (fapl >= 0)
         H5Pclose(fapl);
-    }
+    if (connector >= 0)
+        H5VLclose(connector);
     return l->file;
 }
 
@@ -158,7 +184,6 @@ int cow_native_references_lend(hid_t type, size_t n, void *values)
     lent l = {.file = H5I_INVALID_HID};
     int status = cow_references_each(type, n, values, lend_one, &l);
 
-    free(l.image);
     free(l.name);
     return status;
 }
