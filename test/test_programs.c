@@ -345,7 +345,7 @@ static void chunks_as_given(hid_t fapl)
     const hsize_t place[][2] = {{0, 0}, {SIDE, SIDE}, {SIDE, 2 * SIDE}};
     hid_t file = H5Fcreate(FILE_NAME, H5F_ACC_TRUNC, H5P_DEFAULT, fapl), space = H5Screate_simple(2, extent, most);
     hid_t dcpl = H5Pcreate(H5P_DATASET_CREATE), memory = H5Screate_simple(2, chunk, NULL), dataset;
-    int given[SIDE * SIDE];
+    int given[SIDE * SIDE], grown[SIDE * SIDE];
 
     for (int i = 0; i < SIDE * SIDE; i++)
         given[i] = i / 3;
@@ -371,6 +371,12 @@ static void chunks_as_given(hid_t fapl)
             CHECK(memcmp(values, given, sizeof given) == 0);
         }
     }
+    /* What stood out of the extent is still there. */
+    CHECK(H5Dset_extent(dataset, (hsize_t[]){2 * SIDE, 3 * SIDE}) >= 0 && H5Sclose(space) >= 0);
+    space = H5Dget_space(dataset);
+    CHECK(H5Sselect_hyperslab(space, H5S_SELECT_SET, place[2], NULL, chunk, NULL) >= 0);
+    CHECK(H5Dread(dataset, H5T_NATIVE_INT, memory, space, H5P_DEFAULT, grown) >= 0);
+    CHECK(memcmp(grown, given, sizeof given) == 0);
     CHECK(H5Dclose(dataset) >= 0 && H5Fclose(file) >= 0 && H5Pclose(dcpl) >= 0);
     CHECK(H5Sclose(space) >= 0 && H5Sclose(memory) >= 0);
 }
@@ -378,6 +384,45 @@ static void chunks_as_given(hid_t fapl)
 static void test_chunks_written_as_bytes_are_read_as_they_were_given(void)
 {
     each(chunks_as_given);
+}
+
+/* ---- virtual datasets ---- */
+
+/* Mappings and selections whose place is given by H5Soffset_simple. */
+static void virtual_with_offsets(hid_t fapl)
+{
+    const hsize_t extent[] = {26}, start[] = {3}, half[] = {13};
+    const hssize_t back[] = {-3}, forth[] = {10};
+    hid_t file = H5Fcreate(FILE_NAME, H5F_ACC_TRUNC, H5P_DEFAULT, fapl), space = H5Screate_simple(1, extent, NULL);
+    hid_t dcpl = H5Pcreate(H5P_DATASET_CREATE), memory = H5Screate_simple(1, half, NULL), dataset;
+    int values[26], got[26] = {0};
+
+    for (int i = 0; i < 26; i++)
+        values[i] = i + 1;
+    for (int i = 0; i < 2; i++) {
+        dataset = H5Dcreate2(file, i ? "b" : "a", H5T_NATIVE_INT, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+        CHECK(H5Dwrite(dataset, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0 && H5Dclose(dataset) >= 0);
+    }
+    CHECK(H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, half, NULL) >= 0);
+    CHECK(H5Soffset_simple(space, back) >= 0 && H5Pset_virtual(dcpl, space, ".", "a", space) >= 0);
+    CHECK(H5Soffset_simple(space, forth) >= 0 && H5Pset_virtual(dcpl, space, ".", "b", space) >= 0);
+    dataset = H5Dcreate2(file, "v", H5T_NATIVE_INT, space, H5P_DEFAULT, dcpl, H5P_DEFAULT);
+    for (int again = 0; again < 2; again++) {
+        CHECK(H5Dread(dataset, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, got) >= 0);
+        CHECK(memcmp(got, values, sizeof got) == 0);
+        CHECK(H5Dread(dataset, H5T_NATIVE_INT, memory, space, H5P_DEFAULT, got) >= 0);
+        CHECK(memcmp(got, values + 3, 13 * sizeof *got) == 0); /* HDF5 leaves that offset out */
+        CHECK(H5Dclose(dataset) >= 0 && H5Fclose(file) >= 0);
+        file = H5Fopen(FILE_NAME, H5F_ACC_RDWR, fapl);
+        dataset = H5Dopen2(file, "v", H5P_DEFAULT);
+    }
+    CHECK(H5Dclose(dataset) >= 0 && H5Fclose(file) >= 0 && H5Pclose(dcpl) >= 0);
+    CHECK(H5Sclose(space) >= 0 && H5Sclose(memory) >= 0);
+}
+
+static void test_virtual_datasets_know_offsets_of_selections(void)
+{
+    each(virtual_with_offsets);
 }
 
 int main(int argc, char **argv)
@@ -393,6 +438,7 @@ int main(int argc, char **argv)
         TEST(test_a_reference_to_what_was_deleted_at_once_leads_nowhere),
         TEST(test_references_into_a_file_that_is_there_are_kept),
         TEST(test_chunks_written_as_bytes_are_read_as_they_were_given),
+        TEST(test_virtual_datasets_know_offsets_of_selections),
     };
 
     return run_tests(tests, COUNT(tests), argc, argv);

@@ -92,6 +92,34 @@ static int select_block(hid_t space, const slab *s, hsize_t n)
     return H5Sselect_hyperslab(space, H5S_SELECT_SET, part.start, part.stride, part.count, part.block) < 0 ? -1 : 0;
 }
 
+/* What H5Soffset_simple added becomes part of the selection itself: functions on selections leave it out. */
+static int settle_offset(hid_t space)
+{
+    const hssize_t none[H5S_MAX_RANK] = {0};
+    hsize_t with[H5S_MAX_RANK], without[H5S_MAX_RANK], high[H5S_MAX_RANK];
+    hssize_t back[H5S_MAX_RANK];
+    int rank = H5Sget_simple_extent_ndims(space);
+
+    if (rank <= 0 || H5Sget_select_type(space) != H5S_SEL_HYPERSLABS)
+        return 0;
+    if (H5Sget_select_bounds(space, with, high) < 0 || H5Soffset_simple(space, none) < 0 ||
+        H5Sget_select_bounds(space, without, high) < 0)
+        return -1;
+    for (int d = 0; d < rank; d++)
+        back[d] = (hssize_t)without[d] - (hssize_t)with[d];
+    return H5Sselect_adjust(space, back) < 0 ? -1 : 0;
+}
+
+/* A selection of a mapping, -1; close it. */
+static hid_t settled(hid_t space)
+{
+    if (space >= 0 && settle_offset(space) < 0) {
+        H5Sclose(space);
+        return H5I_INVALID_HID;
+    }
+    return space;
+}
+
 /* H5Scombine_select knows hyperslabs only: make one of a selection of everything. */
 static int as_hyperslab(hid_t space)
 {
@@ -118,7 +146,7 @@ static int follows(hid_t dcpl)
     slab s;
 
     for (size_t i = 0; found == 0 && i < count; i++) {
-        hid_t space = H5Pget_virtual_vspace(dcpl, i);
+        hid_t space = settled(H5Pget_virtual_vspace(dcpl, i));
 
         found = space < 0 ? -1 : endless(space, &s);
         cow_close(space);
@@ -189,7 +217,7 @@ typedef struct view {
 /* What mapping I says about the extent. */
 static int look_at_mapping(cow_object *o, hid_t dcpl, size_t i, view *v)
 {
-    hid_t from_space = H5Pget_virtual_srcspace(dcpl, i), to_space = H5Pget_virtual_vspace(dcpl, i);
+    hid_t from_space = settled(H5Pget_virtual_srcspace(dcpl, i)), to_space = settled(H5Pget_virtual_vspace(dcpl, i));
     hsize_t clip = 0, low[H5S_MAX_RANK], high[H5S_MAX_RANK];
     bool trail = v->which == H5D_VDS_FIRST_MISSING;
     cow_source source = {.id = H5I_INVALID_HID};
@@ -385,7 +413,7 @@ static int grow(hid_t space, hid_t extent, const slab *to, hsize_t n)
 
 static int add_mapping(transfer *t, size_t i)
 {
-    hid_t source = H5Pget_virtual_srcspace(t->dcpl, i), target = H5Pget_virtual_vspace(t->dcpl, i);
+    hid_t source = settled(H5Pget_virtual_srcspace(t->dcpl, i)), target = settled(H5Pget_virtual_vspace(t->dcpl, i));
     hsize_t dims[H5S_MAX_RANK], blocks = 1;
     bool printf_style;
     slab from, to;
@@ -431,6 +459,7 @@ static hid_t wanted_of(hid_t extent, hid_t file_space, hid_t dxpl)
 /* 0: nothing is selected; 1; -1 */
 static int transfer_begin(transfer *t, cow_object *o, hid_t mem_space, hid_t file_space, hid_t dxpl)
 {
+    const hssize_t none[H5S_MAX_RANK] = {0};
     hsize_t points;
 
     *t = (transfer){.object = o, .wanted = H5I_INVALID_HID, .memory = H5I_INVALID_HID};
@@ -450,6 +479,9 @@ static int transfer_begin(transfer *t, cow_object *o, hid_t mem_space, hid_t fil
         return cow_error(COW_USAGE, "src and dest dataspaces have different number of elements selected");
     if (points > 0 && H5Sselect_valid(t->wanted) <= 0)
         return cow_error(COW_USAGE, "the selection and its offset are not within the extent of the virtual dataset");
+    /* Like HDF5, which leaves the offset out for virtual datasets once it has looked whether it is possible. */
+    if (H5Sget_simple_extent_ndims(t->wanted) > 0 && H5Soffset_simple(t->wanted, none) < 0)
+        return cow_error_native("cannot use the selection of a virtual dataset");
     return points > 0;
 }
 
