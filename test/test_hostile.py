@@ -1,7 +1,6 @@
 """Files in which somebody replaced what is under /_versioned_data: test/hostile.py says what is done with them.
 
-Here a sample, of a fresh seed each time (printed; H5COW_HOSTILE_SEED repeats one, H5COW_HOSTILE_COUNT makes it larger), and
-what was found by hand. All of it: test/hostile.py --all.
+Here a sample (H5COW_HOSTILE_COUNT makes it larger), and what was found by hand. All of it: test/hostile.py --all.
 """
 
 import os
@@ -13,6 +12,7 @@ import h5py
 import numpy as np
 import pytest
 from conftest import H5COW, STOCK, TEST, unfence
+from seeds import seed
 
 MEMORY = 1 << 30
 
@@ -25,9 +25,7 @@ def hostile(*words):
 
 
 def test_a_sample_of_hostile_files_neither_crashes_nor_takes_memory():
-    seed = os.environ.get("H5COW_HOSTILE_SEED") or str(int.from_bytes(os.urandom(4), "little"))
-    print("seed", seed)
-    hostile("--seed", seed, "--count", os.environ.get("H5COW_HOSTILE_COUNT", "100"))
+    hostile("--seed", str(seed()), "--count", os.environ.get("H5COW_HOSTILE_COUNT", "100"))
 
 
 def test_there_are_thousands_of_hostile_files():

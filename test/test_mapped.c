@@ -536,10 +536,8 @@ int main(int argc, char **argv)
 {
     static const test tests[] = {TEST(test_listed_selections_are_those_of_native_hdf5),
                                  TEST(test_random_transfers_are_those_of_native_hdf5)};
-    struct timespec now;
 
-    clock_gettime(CLOCK_REALTIME, &now);
-    seed = ((uint64_t)now.tv_nsec ^ (uint64_t)getpid() << 20) % 1000000;
+    seed = test_seed();
     for (; argc > 2 && strncmp(argv[1], "--", 2) == 0; argc -= 2, argv += 2)
         if (strcmp(argv[1], "--seed") == 0)
             seed = strtoull(argv[2], NULL, 10);

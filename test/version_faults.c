@@ -15,6 +15,7 @@
  * Where a step may fail the commit (undoing, which needs a second failure) is no step here.
  */
 #include "differential/compare.h"
+#include "random.h"
 #include "with_connector.h"
 
 #include <H5VLconnector.h>
@@ -728,7 +729,7 @@ int main(int argc, char **argv)
     static char name[STEPS_MAX][28];
     bool all = false, table = false;
     int only = -1, class_only = 0;
-    unsigned step_only = 0, wrong = 0, most = STEPS_MAX, seed = (unsigned)time(NULL) ^ (unsigned)getpid() << 12;
+    unsigned step_only = 0, wrong = 0, most = STEPS_MAX, seed = test_seed();
 
     for (int i = 1; i < argc; i++) {
         const char *value = i + 1 < argc ? argv[i + 1] : "";
