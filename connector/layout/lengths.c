@@ -37,10 +37,11 @@ static void part_free(part *p)
 static int parts(part *p, size_t n)
 {
     p->kind = GROUP;
-    p->inners = n;
     p->repeat = 1;
-    return (p->inner = calloc(n > 0 ? n : 1, sizeof *p->inner)) == NULL ? cow_error(COW_MEMORY, "no memory for a type")
-                                                                        : 0;
+    if ((p->inner = calloc(n > 0 ? n : 1, sizeof *p->inner)) == NULL)
+        return cow_error(COW_MEMORY, "no memory for a type");
+    p->inners = n;
+    return 0;
 }
 
 static int part_of(void *file, hid_t type, part *p);

@@ -121,7 +121,9 @@ static cow_home *join(void *native, const char *name, const char *given_name, co
     if ((file = cow_file_attach(native, name, writable, created, options)) == NULL)
         return NULL;
     if ((home = cow_home_new(native, file, given_name, version, options)) == NULL) {
+        cow_error_held *held = cow_error_hold(); /* what a file that was just made commits may clear it */
         cow_file_release(file);
+        cow_error_put_back(held);
         return NULL;
     }
     if (writable && cow_cache_prepare(home, native) < 0) {
