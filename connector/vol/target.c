@@ -179,7 +179,7 @@ static int target_parent(cow_object *object, const cow_where *where, const char 
                          cow_target *target)
 {
     char *prefix = NULL;
-    size_t length;
+    size_t length = 0;
     bool found = false;
     int status = -1;
 
