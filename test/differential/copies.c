@@ -149,6 +149,7 @@ static hid_t copy_plist(unsigned *flags, bool groups, bool merges)
              (chance(10) && !groups ? H5O_COPY_EXPAND_EXT_LINK_FLAG : 0) |
              (chance(10) && merges ? H5O_COPY_MERGE_COMMITTED_DTYPE_FLAG : 0);
     H5Pset_copy_object(plist, *flags);
+    w.merged = w.merged || (*flags & H5O_COPY_MERGE_COMMITTED_DTYPE_FLAG);
     return plist;
 }
 
@@ -234,7 +235,8 @@ static void check_outside(pair file, int k, const char *when)
                     .scratch = w.scratch,
                     .renumbered = true /* D1, D29 */,
                     .deleted = true,
-                    .other = true};
+                    .other = true,
+                    .merged = w.merged};
     if (!compare_trees(&c, file.id[0], file.id[1]))
         differ(c.stack, "%s%s: %s", w.outside[k][1], when, c.why);
 }
@@ -284,7 +286,8 @@ bool op_copy_files(void)
     else
         snprintf(to, sizeof to, "o%zu", below(12));
     if (*from && copyable(source.id[0], from, true)) {
-        hid_t plist = copy_plist(&flags, is_group(source.id[0], from), !has_types_alike(target.id[0])), lcpl = link_plist();
+        hid_t plist = copy_plist(&flags, is_group(source.id[0], from), !has_types_alike(target.id[0])),
+              lcpl = link_plist();
         also(": %s of %s to %s of %s, flags %x", from,
              old    ? v->name
              : into ? w.outside[k][1]

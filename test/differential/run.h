@@ -77,7 +77,7 @@ extern struct run {
     bool plain;           /* that driver keeps no history */
     unsigned external;    /* files outside that the file has */
     char many[PATH_SIZE]; /* the object with very many attributes; "": none */
-    bool writable, modified, created, deleted, copied, renumbered, mixed;
+    bool writable, modified, created, deleted, copied, renumbered, mixed, merged;
     bool tagged;  /* H5Ocopy has made something since the file was opened (D18) */
     bool counted; /* the program has added to reference counts (D7) */
     struct handle {

@@ -40,6 +40,7 @@ comparison head_comparison(void)
                         .deleted = w.deleted,
                         .renumbered = w.renumbered,
                         .mixed = w.mixed,
+                        .merged = w.merged,
                         .scratch = w.scratch};
 }
 
@@ -97,6 +98,7 @@ static void compare_version(const struct version *v, reached how)
                     .renumbered = w.renumbered,
                     .uncounted = w.counted,
                     .mixed = w.mixed,
+                    .merged = w.merged,
                     .scratch = w.scratch,
                     .addresses = v->addresses,
                     .chunk_bytes = chance(20)};
@@ -246,7 +248,10 @@ void close_pair(void)
         BOTH("H5Fclose", H5Fclose(w.file.id[s]));
         w.file.id[0] = w.file.id[1] = H5I_INVALID_HID;
         size_t i = below(w.handles);
-        if (w.writable && !read_only(w.handle[i].set.id[0])) {
+        hid_t type = H5Dget_type(w.handle[i].set.id[0]);
+        bool left_out = w.plain && type_has_new_references(type); /* D35 */
+        H5Tclose(type);
+        if (w.writable && !left_out && !read_only(w.handle[i].set.id[0])) {
             note("H5Dwrite %s of the closed file", w.handle[i].path);
             write_dataset(w.handle[i].set, false);
         }
