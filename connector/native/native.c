@@ -226,100 +226,6 @@ int cow_native_open_objects(unsigned long fileno, H5I_type_t type, cow_open_visi
     return o.status;
 }
 
-/* The handles on one physical file by which datasets are open. */
-typedef struct handles {
-    void **handle;
-    size_t count, room;
-} handles;
-
-static int add_handle(void *context, cow_loc dataset, const H5O_info2_t *info)
-{
-    handles *h = context;
-    H5VL_object_get_args_t args = {.op_type = H5VL_OBJECT_GET_FILE};
-    H5VL_loc_params_t self = cow_by_self(dataset.type);
-    void *handle = NULL;
-
-    (void)info;
-    args.args.get_file.file = &handle;
-    if (H5VLobject_get(dataset.object, &self, cow_native_id(), &args, DXPL, NULL) < 0)
-        return cow_error_native("cannot tell by which handle a dataset is open");
-    for (size_t i = 0; i < h->count; i++)
-        if (h->handle[i] == handle)
-            return 0;
-    if (h->count == h->room) {
-        size_t room = h->room * 2 + 4;
-        void **more = reallocarray(h->handle, room, sizeof *more);
-        if (more == NULL)
-            return cow_error(COW_MEMORY, "no memory to flush the datasets of the file");
-        h->handle = more;
-        h->room = room;
-    }
-    h->handle[h->count++] = handle;
-    return 0;
-}
-
-static int flush_handle(void *file, H5F_scope_t scope)
-{
-    H5VL_file_specific_args_t args = {.op_type = H5VL_FILE_FLUSH};
-
-    args.args.flush.obj_type = H5I_FILE;
-    args.args.flush.scope = scope;
-    return H5VLfile_specific(file, cow_native_id(), &args, DXPL, NULL) < 0 ? cow_error_native("cannot flush the file")
-                                                                           : 0;
-}
-
-/* A chunk that the filters of its dataset refuse does not stop HDF5 from flushing all else: the first such error is held in
- * *REFUSAL. */
-static int passed_over(int status, cow_error_held **refusal)
-{
-    if (status == 0 || !cow_error_of_filters())
-        return status;
-    if (*refusal == NULL)
-        *refusal = cow_error_hold();
-    else
-        cow_error_clear();
-    return 0;
-}
-
-/* Flushing a file, HDF5 passes over the chunk caches of datasets that are open by another handle. H5Dflush is no way to
- * reach them: HDF5 1.14.5 tags what H5Ocopy made of a group's attributes with a member's address (H5O__copy_header_real),
- * and flushing that member then ends with "slist not empty?", after which nothing of the file can be flushed any more. */
-int cow_native_file_flush(void *file)
-{
-    H5O_info2_t info;
-    handles h = {0};
-    cow_error_held *refusal = NULL;
-    int status = -1;
-
-    if (cow_native_info((cow_loc){file, H5I_FILE}, NULL, H5O_INFO_BASIC, &info) < 0)
-        return -1;
-    if (cow_native_open_objects(info.fileno, H5I_DATASET, add_handle, &h) < 0)
-        goto done;
-    for (size_t i = 0; i < h.count; i++)
-        if (h.handle[i] != file && passed_over(flush_handle(h.handle[i], H5F_SCOPE_LOCAL), &refusal) < 0)
-            goto done;
-    /* Writing its metadata, HDF5 may take a block of space and use only some of it. The second time there is nothing to
-     * write, and the rest is given back; else it would be lost, since what closing gives back is not committed. */
-    for (int i = 0; i < 2; i++)
-        if (passed_over(flush_handle(file, H5F_SCOPE_GLOBAL), &refusal) < 0)
-            goto done;
-    if (refusal == NULL)
-        status = 0;
-    else
-        cow_error_put_back(refusal);
-    refusal = NULL;
-done:
-    if (refusal != NULL) { /* another error is the one to tell */
-        cow_error_box other;
-        cow_error_take(&other);
-        cow_error_put_back(refusal);
-        cow_error_clear();
-        cow_error_give(&other);
-    }
-    free(h.handle);
-    return status;
-}
-
 void *cow_native_file_of(cow_loc object, hid_t *id)
 {
     H5VL_object_get_args_t get = {.op_type = H5VL_OBJECT_GET_FILE};
@@ -342,6 +248,82 @@ void *cow_native_file_of(cow_loc object, hid_t *id)
         return NULL;
     }
     return file;
+}
+
+typedef struct flushing {
+    unsigned long fileno;
+    int status;
+    bool refused; /* by the filters of a dataset, recorded: all else is flushed */
+} flushing;
+
+static herr_t flush_dataset(hid_t id, void *context)
+{
+    flushing *f = context;
+    H5VL_dataset_specific_args_t args = {.op_type = H5VL_DATASET_FLUSH};
+    char connector[sizeof COW_CONNECTOR_NAME + 1] = "";
+    H5O_info2_t info;
+    void *native;
+    hid_t own;
+
+    if (H5VLget_connector_name(id, connector, sizeof connector) < 0 || strcmp(connector, COW_CONNECTOR_NAME) != 0 ||
+        (own = H5VLget_connector_id(id)) < 0)
+        return 0;
+    native = H5VLget_object(H5VLobject(id), own);
+    H5VLclose(own);
+    if (native == NULL || cow_native_info((cow_loc){native, H5I_DATASET}, NULL, H5O_INFO_BASIC, &info) < 0) {
+        f->status = -1;
+        return 1;
+    }
+    if (info.fileno != f->fileno)
+        return 0;
+    args.args.flush.dset_id = id;
+    if (H5VLdataset_specific(native, cow_native_id(), &args, DXPL, NULL) >= 0)
+        return 0;
+    cow_error_native("cannot flush a dataset");
+    f->refused = cow_error_of_filters();
+    f->status = f->refused ? 0 : -1;
+    return f->status < 0;
+}
+
+int cow_native_file_flush(void *file)
+{
+    H5O_info2_t info;
+    flushing f = {0};
+    H5VL_file_specific_args_t args = {.op_type = H5VL_FILE_FLUSH};
+
+    if (cow_native_info((cow_loc){file, H5I_FILE}, NULL, H5O_INFO_BASIC, &info) < 0)
+        return -1;
+    f.fileno = info.fileno;
+    if (H5Iiterate(H5I_DATASET, flush_dataset, &f) < 0 && f.status == 0)
+        f.status = cow_error_native("cannot flush the datasets of the file");
+    if (f.status < 0)
+        return -1;
+    args.args.flush.obj_type = H5I_FILE;
+    args.args.flush.scope = H5F_SCOPE_GLOBAL;
+    /* Writing its metadata, HDF5 may take a block of space and use only some of it. The second time there is nothing to
+     * write, and the rest is given back; else it would be lost, since what closing gives back is not committed. */
+    if (f.refused) {
+        cow_error_held *held = cow_error_hold();
+        for (int i = 0; i < 2; i++)
+            if (H5VLfile_specific(file, cow_native_id(), &args, DXPL, NULL) < 0) {
+                cow_error_box other;
+                bool refused;
+                cow_error_native("cannot flush the file");
+                refused = cow_error_of_filters();
+                cow_error_take(&other);
+                if (!refused) {
+                    cow_error_put_back(held);
+                    cow_error_clear();
+                    return cow_error_give(&other);
+                }
+            }
+        cow_error_put_back(held);
+        return -1;
+    }
+    if (H5VLfile_specific(file, cow_native_id(), &args, DXPL, NULL) < 0)
+        return cow_error_native("cannot flush the file");
+    return H5VLfile_specific(file, cow_native_id(), &args, DXPL, NULL) < 0 ? cow_error_native("cannot flush the file")
+                                                                           : 0;
 }
 
 int cow_native_file_size(void *file, uint64_t *bytes)
