@@ -102,16 +102,10 @@ static herr_t set_core(hid_t access)
     return H5Pset_fapl_core(access, 1 << 16, true);
 }
 
-static herr_t set_family(hid_t access)
-{
-    return H5Pset_fapl_family(access, 1 << 18, H5P_DEFAULT);
-}
-
 static const struct driver drivers[] = {
     {"sec2", "%s/%s/%zu.h5", NULL},
     {"core", "%s/%s/%zu.core.h5", set_core},
     {"stdio", "%s/%s/%zu.stdio.h5", H5Pset_fapl_stdio},
-    {"family", "%s/%s/%zu.%%04d.h5", set_family},
 };
 
 void choose_driver(void)
@@ -137,10 +131,6 @@ void unlink_files(void)
     char path[PATH_SIZE + 40];
     for (int s = 0; s < 2; s++) {
         unlink(w.name[s]);
-        for (unsigned n = 0; drivers[w.driver].set == set_family && n < 1000; n++) {
-            snprintf(path, sizeof path, "%s/%s/%zu.%04u.h5", w.dir, sides[s], w.files, n);
-            unlink(path);
-        }
         for (unsigned n = 0; n < w.external; n++) {
             snprintf(path, sizeof path, "%s/%s/%zu-%u.raw", w.dir, sides[s], w.files, n);
             unlink(path);
