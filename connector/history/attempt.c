@@ -210,8 +210,13 @@ static int end_version(cow_file *file, attempt *a)
             return -1;
     }
     remove_superseded(file);
-    if (disk_failed(file))
-        return cow_error(COW_IO, "%s: the disk failed while a version was made", file->name);
+    if (disk_failed(file)) {
+        const cow_journal *journal = cow_driver_journal(file->fileno);
+        const char *reason = journal == NULL ? NULL : cow_journal_failure(journal);
+
+        return cow_error(COW_IO, "%s: the disk failed while a version was made: %s", file->name,
+                         reason == NULL ? "it cannot be read or written; is it full?" : reason);
+    }
     file->version_row = (int64_t)a->at;
     if (!a->amend)
         file->log_rows++;
