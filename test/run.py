@@ -105,9 +105,11 @@ class Tests:
 
 
 def tell(code, log, text, lines=25):
+    """The end of LOG, whose TEXT this is; before it what meson has there of each test that failed."""
     print(f"    exit code {code}; the end of {log}:")
-    for line in text.splitlines()[-lines:]:
-        print(f"    | {line[:200]}")
+    for part in [*re.findall(r"^[―-]+ (?:✀|8<) [^\n]*\n(.*?)^[―-]+$", text, re.M | re.S), text]:
+        for line in part.splitlines()[-lines:]:
+            print(f"    | {line[:200]}")
     sys.stdout.flush()
 
 
