@@ -163,9 +163,10 @@ def crowds(tests, kills, seconds):
 
 
 def from_outside(tests, title, path, env):
-    """pytest; what it skips is named."""
+    """pytest, a file of tests on each core; what it skips is named."""
     xml = LOGS / f"{log_file(title).stem}.xml"
     command = [sys.executable, "-B", "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", f"--junit-xml={xml}", path]
+    command += ["-n", str(os.cpu_count()), "--dist", "loadfile"]
     tests.part(title, command, junit(xml), shown=r"SKIPPED", env=env)
 
 
