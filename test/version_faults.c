@@ -730,14 +730,15 @@ static void tell_results(const totals *all, bool everything)
 
     if (out == NULL)
         return;
-    fprintf(out,
-            "{\"item\": 4, \"what\": \"each step of making a version (a call of HDF5, an allocation, in four commits of a "
-            "program with objects of every kind) fails once; the head compared with native HDF5's twin\", "
-            "\"result\": \"%u of %u steps: the version was complete after %u, lacked something and said so after %u, "
-            "was not made and that was said after %u; %u heads or versions wrong; the next commit was complete after "
-            "each\", \"command\": \"build/release/test/version_faults%s\"}\n",
-            all->runs, all->steps, all->outcome[COMPLETE], all->outcome[INCOMPLETE], all->outcome[ABSENT], all->wrong,
-            everything ? " --all" : "");
+    fprintf(
+        out,
+        "{\"item\": 4, \"what\": \"each step of making a version (a call of HDF5, an allocation, in four commits of a "
+        "program with objects of every kind) fails once; the head compared with native HDF5's twin\", "
+        "\"result\": \"%u of %u steps: the version was complete after %u, lacked something and said so after %u, "
+        "was not made and that was said after %u; %u heads or versions wrong; the next commit was complete after "
+        "each\", \"command\": \"build/release/test/version_faults%s\"}\n",
+        all->runs, all->steps, all->outcome[COMPLETE], all->outcome[INCOMPLETE], all->outcome[ABSENT], all->wrong,
+        everything ? " --all" : "");
     fclose(out);
 }
 
