@@ -64,8 +64,6 @@
  *      moves messages between the parts of the header, and may lose the reference count or the type (H5O__condense_header).
  * D34  Reference counts of named types once a copy has merged types: native HDF5 1.14.5 counts uses of copies that it
  *      then refuses (seed 169263080369666), and ours may be one higher (seed 77627687957162; not understood).
- * D35  Writing references of HDF5 1.12 to a dataset of a file that was closed, with a driver that is passed through: the
- *      file then stays open through the connector (seed 204697091100900; not understood). Left out there.
  * D18  H5Dflush of what H5Ocopy has made since the file was opened: native HDF5 1.14.5 tags the attributes of a copied group
  *      with the address of a member, and cannot flush the file any more ("slist not empty?", H5O__copy_header_real).
  * D31  H5Ocopy of a group with H5O_COPY_EXPAND_SOFT_LINK_FLAG or H5O_COPY_EXPAND_EXT_LINK_FLAG: with the bounds of a file
