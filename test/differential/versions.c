@@ -286,7 +286,7 @@ void create_pair(void)
     close_ids(how);
     H5Pclose(plist);
     *w.many = 0;
-    w.deleted = w.tagged = w.counted = w.copied = w.renumbered = w.mixed = false;
+    w.deleted = w.tagged = w.counted = w.copied = w.renumbered = w.mixed = w.merged = false;
     w.addresses.count = w.addresses.regions = 0;
     w.writable = w.modified = w.created = true;
 }
