@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define FILE_NAME  "test_programs.h5"
@@ -187,6 +188,27 @@ static void mixed_readers(hid_t fapl)
 static void test_a_file_open_for_reading_is_not_opened_for_swmr(void)
 {
     each(mixed_readers);
+}
+
+/* Its writer dies before it has flushed anything. */
+static void new_for_swmr(hid_t fapl)
+{
+    pid_t child = fork();
+    hid_t file = H5I_INVALID_HID;
+    int status = -1;
+
+    if (child == 0) {
+        file = H5Fcreate(FILE_NAME, H5F_ACC_TRUNC | H5F_ACC_SWMR_WRITE, H5P_DEFAULT, fapl);
+        _exit(file < 0 ? 1 : 0);
+    }
+    CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0);
+    CHECK((file = H5Fopen(FILE_NAME, H5F_ACC_RDONLY | H5F_ACC_SWMR_READ, fapl)) >= 0);
+    CHECK(H5Fclose(file) >= 0);
+}
+
+static void test_a_file_made_for_swmr_is_there_at_once(void)
+{
+    each(new_for_swmr);
 }
 
 /* ---- user-defined links ---- */
@@ -433,6 +455,7 @@ int main(int argc, char **argv)
         TEST(test_swmr_starts_in_every_file_of_a_new_format),
         TEST(test_attempts_to_read_are_told_as_natively),
         TEST(test_a_file_open_for_reading_is_not_opened_for_swmr),
+        TEST(test_a_file_made_for_swmr_is_there_at_once),
         TEST(test_links_of_a_class_that_is_not_there_are_in_no_way),
         TEST(test_a_file_made_anew_counts_creations_from_zero),
         TEST(test_a_reference_to_what_was_deleted_at_once_leads_nowhere),

@@ -326,6 +326,27 @@ done:
     return status;
 }
 
+/* Readers may open what is made for a single writer and multiple readers as soon as it is made: it is committed. */
+static int settle(cow_home *home, unsigned flags, hid_t fapl)
+{
+    home->writable = true;
+    home->old_format = home->low < H5F_LIBVER_V110 && !(flags & H5F_ACC_SWMR_WRITE);
+    if (!(flags & H5F_ACC_SWMR_WRITE))
+        return 0;
+    cow_home_start_swmr(home, cow_swmr_attempts(fapl));
+    return home->file == NULL ? 0 : cow_file_commit(home->file, COW_FLUSH);
+}
+
+static void give_up(cow_object **file)
+{
+    cow_error_held *held = cow_error_hold();
+
+    (*file)->home->failed = true;
+    cow_file_close_callback(*file, DXPL, NULL);
+    *file = NULL;
+    cow_error_put_back(held);
+}
+
 void *cow_file_create_callback(const char *name, unsigned flags, hid_t fcpl, hid_t fapl, hid_t dxpl, void **req)
 {
     COW_QUIET;
@@ -388,12 +409,8 @@ done:
             cow_error_clear();
     }
     cow_file_remember(s.object, fapl);
-    if (s.object != NULL && s.object->home != NULL) {
-        s.object->home->writable = true;
-        s.object->home->old_format = s.object->home->low < H5F_LIBVER_V110 && !(flags & H5F_ACC_SWMR_WRITE);
-        if (flags & H5F_ACC_SWMR_WRITE)
-            cow_home_start_swmr(s.object->home, cow_swmr_attempts(fapl));
-    }
+    if (s.object != NULL && s.object->home != NULL && settle(s.object->home, flags, fapl) < 0)
+        give_up(&s.object);
     cow_close(own_fcpl, under);
     cow_options_free(options);
     free(s.real);
