@@ -56,6 +56,7 @@ typedef struct cow_wrapping {
 
 /* Sizes of the metadata cache that the application asked for, where larger ones were set: tuning.c. */
 typedef struct cow_cache_sizes {
+    bool unlinked; /* it made objects without a link */
     bool raised, set_initial;
     size_t initial, least, most;
 } cow_cache_sizes;
@@ -436,8 +437,8 @@ int cow_driver_check(const char *name, unsigned flags, hid_t fapl);
 void cow_driver_explain(const char *name, hid_t fapl, hid_t under, hid_t *stack);
 
 /* tuning.c */
-/* A file with history was opened for writing. */
-int cow_cache_prepare(cow_home *home, void *native);
+/* The application is about to make an object without a link. */
+int cow_cache_for_unlinked(cow_home *home);
 /* The application sets the metadata cache of such a file, and is told what it has set. */
 int cow_cache_set(cow_home *home, void *native, const H5AC_cache_config_t *wanted);
 void cow_cache_show(const cow_home *home, H5AC_cache_config_t *config);
