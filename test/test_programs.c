@@ -211,6 +211,30 @@ static void test_a_file_made_for_swmr_is_there_at_once(void)
     each(new_for_swmr);
 }
 
+/* ---- the metadata cache ---- */
+
+/* Closing the last handle ends what H5Odisable_mdc_flushes began. */
+static void kept_in_the_cache(hid_t fapl)
+{
+    const hsize_t extent[] = {2000};
+    hid_t file = H5Fcreate(FILE_NAME, H5F_ACC_TRUNC, H5P_DEFAULT, fapl), space = H5Screate_simple(1, extent, NULL), one,
+          other;
+    hbool_t kept = false;
+
+    CHECK((one = H5Dcreate2(file, "a", H5T_NATIVE_INT, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT)) >= 0);
+    CHECK(H5Odisable_mdc_flushes(one) >= 0 && H5Oflush(one) >= 0);
+    CHECK((other = H5Dopen2(file, "a", H5P_DEFAULT)) >= 0 && H5Dclose(one) >= 0);
+    CHECK(H5Oare_mdc_flushes_disabled(other, &kept) >= 0 && kept);
+    CHECK(H5Dclose(other) >= 0 && (one = H5Dopen2(file, "a", H5P_DEFAULT)) >= 0);
+    CHECK(H5Oare_mdc_flushes_disabled(one, &kept) >= 0 && !kept);
+    CHECK(H5Dclose(one) >= 0 && H5Sclose(space) >= 0 && H5Fclose(file) >= 0);
+}
+
+static void test_metadata_is_kept_in_the_cache_until_the_last_handle_is_closed(void)
+{
+    each(kept_in_the_cache);
+}
+
 /* ---- user-defined links ---- */
 
 #define LINK_TYPE ((H5L_type_t)187)
@@ -456,6 +480,7 @@ int main(int argc, char **argv)
         TEST(test_attempts_to_read_are_told_as_natively),
         TEST(test_a_file_open_for_reading_is_not_opened_for_swmr),
         TEST(test_a_file_made_for_swmr_is_there_at_once),
+        TEST(test_metadata_is_kept_in_the_cache_until_the_last_handle_is_closed),
         TEST(test_links_of_a_class_that_is_not_there_are_in_no_way),
         TEST(test_a_file_made_anew_counts_creations_from_zero),
         TEST(test_a_reference_to_what_was_deleted_at_once_leads_nowhere),

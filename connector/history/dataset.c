@@ -625,10 +625,24 @@ cow_access **cow_dataset_access(cow_dataset *dataset)
     return &dataset->access;
 }
 
+void cow_dataset_corked(cow_dataset *dataset)
+{
+    dataset->corked = true;
+}
+
+/* The application has closed it, we have not: HDF5 would let the metadata cache write its headers again. */
+static void uncork(cow_dataset *dataset)
+{
+    if (dataset->corked && dataset->native != NULL && !dataset->file->shut)
+        cow_native_uncork((cow_loc){dataset->native, H5I_DATASET});
+    dataset->corked = false;
+}
+
 void cow_dataset_release(cow_dataset *dataset)
 {
     if (--dataset->references > 0)
         return;
+    uncork(dataset);
     free(dataset->access);
     dataset->access = NULL;
     dataset->array.through = false;

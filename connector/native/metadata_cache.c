@@ -1,4 +1,4 @@
-/* The size of HDF5's metadata cache.
+/* HDF5's metadata cache: its size.
  *
  * HDF5 1.14 forgets, of an object that has no link yet, that it has none, when the cache evicts its header; linked then, it
  * is deleted with the last handle on it. A cache that HDF5 itself would make is large enough for what lies between making
@@ -67,4 +67,18 @@ void cow_native_cache_restore(void *file, const H5AC_cache_config_t *before)
     if (cow_native_cache_set(file, before) < 0)
         cow_error_clear(); /* it stays larger than the program wants it */
     cow_error_put_back(held);
+}
+
+void cow_native_uncork(cow_loc object)
+{
+    H5VL_loc_params_t self = {.type = H5VL_OBJECT_BY_SELF, .obj_type = object.type};
+    H5VL_native_object_optional_args_t arguments;
+    H5VL_optional_args_t args = {.op_type = H5VL_NATIVE_OBJECT_ARE_MDC_FLUSHES_DISABLED, .args = &arguments};
+    hbool_t corked = false;
+
+    arguments.are_mdc_flushes_disabled.flag = &corked;
+    if (H5VLobject_optional(object.object, &self, cow_native_id(), &args, DXPL, NULL) < 0 || !corked)
+        return;
+    args.op_type = H5VL_NATIVE_OBJECT_ENABLE_MDC_FLUSHES;
+    H5VLobject_optional(object.object, &self, cow_native_id(), &args, DXPL, NULL);
 }

@@ -77,6 +77,8 @@ bool cow_native_cache_raise(H5AC_cache_config_t *config);
 /* The same for a file, until it is as BEFORE again. 1, 0: it has that size, -1 */
 int cow_native_cache_widen(void *file, H5AC_cache_config_t *before);
 void cow_native_cache_restore(void *file, const H5AC_cache_config_t *before);
+/* Metadata of the object may be written again, if the application had forbidden that. */
+void cow_native_uncork(cow_loc object);
 /* Version of an object's header. */
 int cow_native_header_version(cow_loc object, unsigned *version);
 
