@@ -211,6 +211,41 @@ static void test_a_file_made_for_swmr_is_there_at_once(void)
     each(new_for_swmr);
 }
 
+static unsigned intent_behind_link(hid_t file, hid_t gapl)
+{
+    hid_t group = H5Gopen2(file, "link/group", gapl), other = H5Iget_file_id(group);
+    unsigned flags = 99;
+
+    CHECK(group >= 0 && H5Fget_intent(other, &flags) >= 0);
+    CHECK(H5Gclose(group) >= 0 && H5Fclose(other) >= 0);
+    return flags;
+}
+
+/* External links hand the flags on, unless the program sets others for the link. */
+static void swmr_through_links(hid_t fapl)
+{
+    hid_t wide = newest(H5Pcopy(fapl)), gapl = H5Pcreate(H5P_GROUP_ACCESS), file;
+
+    CHECK((file = H5Fcreate(OTHER_NAME, H5F_ACC_TRUNC, H5P_DEFAULT, wide)) >= 0);
+    H5Gclose(H5Gcreate2(file, "group", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+    CHECK(H5Fclose(file) >= 0 && (file = H5Fcreate(FILE_NAME, H5F_ACC_TRUNC, H5P_DEFAULT, wide)) >= 0);
+    CHECK(H5Lcreate_external(OTHER_NAME, "/", file, "link", H5P_DEFAULT, H5P_DEFAULT) >= 0 && H5Fclose(file) >= 0);
+    for (int writes = 0; writes < 2; writes++) {
+        unsigned plain = writes ? H5F_ACC_RDWR : H5F_ACC_RDONLY,
+                 swmr = plain | (writes ? H5F_ACC_SWMR_WRITE : H5F_ACC_SWMR_READ);
+        CHECK((file = H5Fopen(FILE_NAME, swmr, wide)) >= 0);
+        CHECK(intent_behind_link(file, H5P_DEFAULT) == swmr);
+        CHECK(H5Pset_elink_acc_flags(gapl, plain) >= 0 && intent_behind_link(file, gapl) == plain);
+        CHECK(H5Fclose(file) >= 0);
+    }
+    CHECK(H5Pclose(gapl) >= 0 && H5Pclose(wide) >= 0);
+}
+
+static void test_external_links_hand_the_flags_of_swmr_on(void)
+{
+    each(swmr_through_links);
+}
+
 /* ---- the metadata cache ---- */
 
 /* Closing the last handle ends what H5Odisable_mdc_flushes began. */
@@ -480,6 +515,7 @@ int main(int argc, char **argv)
         TEST(test_attempts_to_read_are_told_as_natively),
         TEST(test_a_file_open_for_reading_is_not_opened_for_swmr),
         TEST(test_a_file_made_for_swmr_is_there_at_once),
+        TEST(test_external_links_hand_the_flags_of_swmr_on),
         TEST(test_metadata_is_kept_in_the_cache_until_the_last_handle_is_closed),
         TEST(test_links_of_a_class_that_is_not_there_are_in_no_way),
         TEST(test_a_file_made_anew_counts_creations_from_zero),

@@ -108,6 +108,7 @@ void *cow_dataset_open_callback(void *object, const H5VL_loc_params_t *loc, cons
         opened = NULL;
     }
 done:
+    cow_home_followed(o, opened, dapl);
     cow_where_done(&where);
     return cow_leave_pointer(opened);
 }

@@ -24,6 +24,8 @@ void *cow_object_open_callback(void *object, const H5VL_loc_params_t *loc, H5I_t
         cow_detour_end(&detour);
     }
 done:
+    if (loc->type == H5VL_OBJECT_BY_NAME)
+        cow_home_followed(o, opened, loc->loc_data.loc_by_name.lapl_id);
     cow_where_done(&where);
     return cow_leave_pointer(opened);
 }

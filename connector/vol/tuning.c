@@ -7,8 +7,8 @@
 /* What a program that asked for CONFIG is told, where it is not what was set. */
 static cow_cache_sizes asked_for(const H5AC_cache_config_t *config, bool raised)
 {
-    return (cow_cache_sizes){true, raised, config->set_initial_size, config->initial_size, config->min_size,
-                             config->max_size};
+    return (cow_cache_sizes){
+        true, raised, config->set_initial_size, config->initial_size, config->min_size, config->max_size};
 }
 
 int cow_cache_for_unlinked(cow_home *home)

@@ -114,6 +114,8 @@ unsigned cow_home_head_files(const cow_home *home);
 cow_home *cow_home_find(unsigned long fileno);
 /* Single-writer/multiple-readers holds for all handles on the file. */
 void cow_home_start_swmr(cow_home *home, unsigned attempts);
+/* OPENED was opened from FROM with the access list APL, perhaps through an external link. */
+void cow_home_followed(const struct cow_object *from, const struct cow_object *opened, hid_t apl);
 void cow_home_cache_asked(cow_home *home, const cow_cache_sizes *asked);
 /* Head of a file that has history: the reserved group is hidden. */
 static inline bool cow_home_hides(const cow_home *home)
