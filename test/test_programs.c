@@ -307,6 +307,33 @@ static void test_links_of_a_class_that_is_not_there_are_in_no_way(void)
     each(link_without_class);
 }
 
+static herr_t keep_link(const char *name, hid_t file, const void *data, size_t size)
+{
+    (void)name, (void)file, (void)data, (void)size;
+    return -1;
+}
+
+/* Its links cannot be deleted, which is nothing to a file that is made anew. */
+static void over_links_that_stay(hid_t fapl)
+{
+    const H5L_class_t class = {
+        .version = H5L_LINK_CLASS_T_VERS, .id = LINK_TYPE, .trav_func = lead_nowhere, .del_func = keep_link};
+    hid_t file = H5Fcreate(FILE_NAME, H5F_ACC_TRUNC, H5P_DEFAULT, fapl);
+
+    CHECK(H5Lregister(&class) >= 0);
+    CHECK(H5Lcreate_ud(file, "link", LINK_TYPE, "x", 2, H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    CHECK(fails(H5Ldelete(file, "link", H5P_DEFAULT)) && H5Fclose(file) >= 0);
+    CHECK((file = H5Fcreate(FILE_NAME, H5F_ACC_TRUNC, H5P_DEFAULT, fapl)) >= 0);
+    CHECK(H5Lexists(file, "link", H5P_DEFAULT) == 0 && H5Fclose(file) >= 0);
+    CHECK(H5Lunregister(LINK_TYPE) >= 0);
+    remove(FILE_NAME ".h5cow-old-1");
+}
+
+static void test_a_file_is_made_anew_over_links_that_cannot_be_deleted(void)
+{
+    each(over_links_that_stay);
+}
+
 /* ---- creation order ---- */
 
 /* A file that is made anew counts from 0. */
@@ -518,6 +545,7 @@ int main(int argc, char **argv)
         TEST(test_external_links_hand_the_flags_of_swmr_on),
         TEST(test_metadata_is_kept_in_the_cache_until_the_last_handle_is_closed),
         TEST(test_links_of_a_class_that_is_not_there_are_in_no_way),
+        TEST(test_a_file_is_made_anew_over_links_that_cannot_be_deleted),
         TEST(test_a_file_made_anew_counts_creations_from_zero),
         TEST(test_a_reference_to_what_was_deleted_at_once_leads_nowhere),
         TEST(test_references_into_a_file_that_is_there_are_kept),
