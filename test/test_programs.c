@@ -533,6 +533,45 @@ static void test_virtual_datasets_know_offsets_of_selections(void)
     each(virtual_with_offsets);
 }
 
+/* The extent that is set holds until somebody asks for it: then it follows the sources again. */
+static void virtual_cut(hid_t fapl)
+{
+    const hsize_t extent[] = {20}, most[] = {H5S_UNLIMITED}, chunk[] = {5}, start[] = {0}, count[] = {H5S_UNLIMITED},
+                  cut[] = {12};
+    hid_t file = H5Fcreate(FILE_NAME, H5F_ACC_TRUNC, H5P_DEFAULT, fapl), space = H5Screate_simple(1, extent, most),
+          dcpl = H5Pcreate(H5P_DATASET_CREATE), memory = H5Screate_simple(1, cut, NULL), source, first, other;
+    int values[20], got[20] = {0};
+    hsize_t now = 0;
+
+    for (int i = 0; i < 20; i++)
+        values[i] = i + 1;
+    CHECK(H5Pset_chunk(dcpl, 1, chunk) >= 0);
+    source = H5Dcreate2(file, "source", H5T_NATIVE_INT, space, H5P_DEFAULT, dcpl, H5P_DEFAULT);
+    CHECK(H5Dwrite(source, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0 && H5Dclose(source) >= 0);
+    CHECK(H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, count, NULL) >= 0);
+    CHECK(H5Pset_layout(dcpl, H5D_VIRTUAL) >= 0 && H5Pset_virtual(dcpl, space, ".", "source", space) >= 0);
+    CHECK(H5Dclose(H5Dcreate2(file, "v", H5T_NATIVE_INT, space, H5P_DEFAULT, dcpl, H5P_DEFAULT)) >= 0);
+    CHECK((first = H5Dopen2(file, "v", H5P_DEFAULT)) >= 0);
+    CHECK((other = H5Dopen2(file, "v", H5P_DEFAULT)) >= 0);
+    CHECK(H5Dread(other, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, got) >= 0 && got[19] == 20);
+    CHECK(H5Dset_extent(first, cut) >= 0);
+    for (int i = 0; i < 2; i++) {
+        memset(got, 0, sizeof got);
+        CHECK(H5Dread(i ? other : first, H5T_NATIVE_INT, memory, H5S_ALL, H5P_DEFAULT, got) >= 0);
+        CHECK(memcmp(got, values, 12 * sizeof *got) == 0 && got[12] == 0);
+    }
+    CHECK(H5Sclose(space) >= 0 && (space = H5Dget_space(other)) >= 0);
+    CHECK(H5Sget_simple_extent_dims(space, &now, NULL) == 1 && now == 20);
+    CHECK(H5Dread(first, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, got) >= 0 && got[19] == 20);
+    CHECK(H5Dclose(first) >= 0 && H5Dclose(other) >= 0 && H5Fclose(file) >= 0);
+    CHECK(H5Sclose(space) >= 0 && H5Sclose(memory) >= 0 && H5Pclose(dcpl) >= 0);
+}
+
+static void test_virtual_datasets_are_cut_until_their_extent_is_asked_for(void)
+{
+    each(virtual_cut);
+}
+
 int main(int argc, char **argv)
 {
     const test tests[] = {
@@ -551,6 +590,7 @@ int main(int argc, char **argv)
         TEST(test_references_into_a_file_that_is_there_are_kept),
         TEST(test_chunks_written_as_bytes_are_read_as_they_were_given),
         TEST(test_virtual_datasets_know_offsets_of_selections),
+        TEST(test_virtual_datasets_are_cut_until_their_extent_is_asked_for),
     };
 
     return run_tests(tests, COUNT(tests), argc, argv);

@@ -160,6 +160,7 @@ typedef struct cow_object {
     bool mapped;          /* a virtual dataset of the application's own over sources with history: mapped.c */
     bool user_virtual;    /* one that has such a source in this very file */
     hid_t dapl, shape;    /* of a `mapped` one: how it was opened, and its extent then; or 0 */
+    bool extent_set;      /* to `shape`, which holds until somebody asks for the extent, as in native HDF5 */
     struct cow_source_file *sources; /* other files that its sources are in, open */
     bool unlinked;                   /* created without a name, and not given one through this wrapper */
     bool unnamed;                    /* reached by token: HDF5 would search the whole file for its name */
@@ -517,6 +518,8 @@ int cow_sources_flush(const cow_home *home);
 /* The virtual dataset with DCPL is `mapped`: remember what is asked of native HDF5 only once. */
 int cow_mapped_prepare(cow_object *object, hid_t dcpl);
 hid_t cow_mapped_space(cow_object *object);
+/* The application has set its extent to SIZE, or asks for it: NULL. */
+int cow_mapped_set_extent(cow_object *object, const hsize_t *size);
 int cow_mapped_read(cow_object *object, hid_t mem_type, hid_t mem_space, hid_t file_space, hid_t dxpl, void *buf);
 int cow_mapped_write(cow_object *object, hid_t mem_type, hid_t mem_space, hid_t file_space, hid_t dxpl,
                      const void *buf);
