@@ -494,6 +494,48 @@ static void test_chunks_written_as_bytes_are_read_as_they_were_given(void)
     each(chunks_as_given);
 }
 
+/* ---- filters ---- */
+
+#define FILTER 312
+
+static size_t refuse(unsigned flags, size_t n, const unsigned v[], size_t bytes, size_t *size, void **buffer)
+{
+    (void)n, (void)v, (void)size, (void)buffer;
+    return flags & H5Z_FLAG_REVERSE ? bytes : 0;
+}
+
+/* There is no such dataset then, and all else is as if nobody had tried. */
+static void refused_at_once(hid_t fapl)
+{
+    const H5Z_class2_t class = {H5Z_CLASS_T_VERS, FILTER, 1, 1, "refuse", NULL, NULL, refuse};
+    const hsize_t extent[] = {2000}, chunk[] = {500};
+    hid_t dcpl = H5Pcreate(H5P_DATASET_CREATE), space = H5Screate_simple(1, extent, NULL), file, dataset;
+    int values[2000] = {1, 2, 3}, got[2000] = {0};
+
+    CHECK(H5Zregister(&class) >= 0 && H5Pset_chunk(dcpl, 1, chunk) >= 0);
+    CHECK(H5Pset_alloc_time(dcpl, H5D_ALLOC_TIME_EARLY) >= 0);
+    CHECK((file = H5Fcreate(FILE_NAME, H5F_ACC_TRUNC, H5P_DEFAULT, fapl)) >= 0);
+    H5Gclose(H5Gcreate2(file, "kept", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+    CHECK(H5Pset_filter(dcpl, FILTER, H5Z_FLAG_MANDATORY, 0, NULL) >= 0);
+    CHECK(fails((herr_t)H5Dcreate2(file, "a", H5T_NATIVE_INT, space, H5P_DEFAULT, dcpl, H5P_DEFAULT)));
+    CHECK(fails((herr_t)H5Dcreate_anon(file, H5T_NATIVE_INT, space, dcpl, H5P_DEFAULT)));
+    CHECK(H5Lexists(file, "a", H5P_DEFAULT) == 0 && H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0);
+    CHECK(H5Premove_filter(dcpl, FILTER) >= 0);
+    CHECK((dataset = H5Dcreate2(file, "a", H5T_NATIVE_INT, space, H5P_DEFAULT, dcpl, H5P_DEFAULT)) >= 0);
+    CHECK(H5Dwrite(dataset, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
+    CHECK(H5Dclose(dataset) >= 0 && H5Fclose(file) >= 0);
+    CHECK((file = H5Fopen(FILE_NAME, H5F_ACC_RDONLY, fapl)) >= 0 && H5Lexists(file, "kept", H5P_DEFAULT) > 0);
+    CHECK((dataset = H5Dopen2(file, "a", H5P_DEFAULT)) >= 0);
+    CHECK(H5Dread(dataset, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, got) >= 0);
+    CHECK(memcmp(values, got, sizeof got) == 0 && H5Dclose(dataset) >= 0 && H5Fclose(file) >= 0);
+    CHECK(H5Sclose(space) >= 0 && H5Pclose(dcpl) >= 0 && H5Zunregister(FILTER) >= 0);
+}
+
+static void test_a_dataset_whose_filter_refuses_early_allocation_costs_nothing_else(void)
+{
+    each(refused_at_once);
+}
+
 /* ---- virtual datasets ---- */
 
 /* Mappings and selections whose place is given by H5Soffset_simple. */
@@ -589,6 +631,7 @@ int main(int argc, char **argv)
         TEST(test_a_reference_to_what_was_deleted_at_once_leads_nowhere),
         TEST(test_references_into_a_file_that_is_there_are_kept),
         TEST(test_chunks_written_as_bytes_are_read_as_they_were_given),
+        TEST(test_a_dataset_whose_filter_refuses_early_allocation_costs_nothing_else),
         TEST(test_virtual_datasets_know_offsets_of_selections),
         TEST(test_virtual_datasets_are_cut_until_their_extent_is_asked_for),
     };
