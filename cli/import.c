@@ -129,6 +129,12 @@ static int supervise(const char *from, const char *to, const char *options)
     int state = 0, status = CLI_FAILED;
     char text[1024];
 
+    sigemptyset(&signals);
+    for (size_t i = 0; i < sizeof ended_by / sizeof *ended_by; i++) {
+        sigaddset(&signals, ended_by[i]);
+        sigaction(ended_by[i], &action, NULL);
+    }
+    sigprocmask(SIG_BLOCK, &signals, &before); /* none may come before there is a child to end */
     if (target == NULL) {
         cli_fail("cannot read '%s': %s", from, strerror(errno));
         goto done;
@@ -137,13 +143,7 @@ static int supervise(const char *from, const char *to, const char *options)
         cli_fail("%s; nothing was changed", cli_reason(text, sizeof text));
         goto done;
     }
-    sigemptyset(&signals);
-    for (size_t i = 0; i < sizeof ended_by / sizeof *ended_by; i++) {
-        sigaddset(&signals, ended_by[i]);
-        sigaction(ended_by[i], &action, NULL);
-    }
     fflush(NULL);
-    sigprocmask(SIG_BLOCK, &signals, &before); /* none may come while nobody knows whose it is */
     if ((child = fork()) < 0) {
         cli_fail("cannot start a process: %s", strerror(errno));
         goto done;
@@ -175,6 +175,7 @@ static int supervise(const char *from, const char *to, const char *options)
                  strsignal(number), from);
 done:
     cow_newfile_drop(&new);
+    sigprocmask(SIG_SETMASK, &before, NULL);
     free(target);
     return status;
 }

@@ -52,6 +52,7 @@ def parts(minutes):
         (1, "release", "crash", ["--long"]),  # its last lines tell item 2 as well
         (3, "release", "test/kills.py", []),
         (4, "release", "faults", ["--all", "--command", "BUILD/cli/h5cow"]),
+        (4, "release", "version_faults", ["--all", "--command", "BUILD/cli/h5cow"]),
         (5, "release", "bitrot", ["--bits", "100000", "--command", "BUILD/cli/h5cow"]),
         (5, "release", "test/test_recover.py", []),
         *fuzz,
@@ -108,7 +109,8 @@ def run(item, build, program, arguments, logs):
     with open(log, "w") as out:
         try:
             code = subprocess.run(
-                [str(word) for word in command], env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=out, timeout=TIMEOUT
+                [str(word) for word in command], env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=out, timeout=TIMEOUT,
+                cwd=TOP if program.endswith(".py") else folder / "test"
             ).returncode
         except subprocess.TimeoutExpired:
             code = "none: it did not come to an end"
@@ -173,13 +175,16 @@ def kept(item):
 
 
 def all_lines(logs, minutes):
-    """What this folder knows of every part, and of items that it knows nothing of what the page has."""
-    lines = []
-    for _, _, program, _ in parts(minutes):
-        file = logs / (name_of(program) + ".json")
-        lines += json.loads(file.read_text()) if file.exists() else []
-    known = {line["item"] for line in lines}
-    return lines + [line for item in ITEMS if item not in known for line in kept(item)]
+    """What this folder knows of every part; of parts that it knows nothing of, what the page has."""
+    files = [(item, pathlib.Path(program).name, logs / (name_of(program) + ".json")) for item, _, program, _ in parts(minutes)]
+    told = {name: json.loads(file.read_text()) for _, name, file in files if file.exists()}
+    lines = [line for of_part in told.values() for line in of_part]
+    for item in ITEMS:
+        if item not in {line["item"] for line in lines}:
+            lines += kept(item)
+        elif not told.keys() >= {name for of, name, _ in files if of == item}:
+            lines += [row for row in kept(item) if not told.keys() & {pathlib.Path(w).name for w in row["command"].split()}]
+    return lines
 
 
 def main():

@@ -105,9 +105,11 @@ class Tests:
 
 
 def tell(code, log, text, lines=25):
+    """The end of LOG, whose TEXT this is; before it what meson has there of each test that failed."""
     print(f"    exit code {code}; the end of {log}:")
-    for line in text.splitlines()[-lines:]:
-        print(f"    | {line[:200]}")
+    for part in [*re.findall(r"^[―-]+ (?:✀|8<) [^\n]*\n(.*?)^[―-]+$", text, re.M | re.S), text]:
+        for line in part.splitlines()[-lines:]:
+            print(f"    | {line[:200]}")
     sys.stdout.flush()
 
 
@@ -161,9 +163,10 @@ def crowds(tests, kills, seconds):
 
 
 def from_outside(tests, title, path, env):
-    """pytest; what it skips is named."""
+    """pytest, a file of tests on each core; what it skips is named."""
     xml = LOGS / f"{log_file(title).stem}.xml"
     command = [sys.executable, "-B", "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", f"--junit-xml={xml}", path]
+    command += ["-n", str(os.cpu_count()), "--dist", "loadfile"]
     tests.part(title, command, junit(xml), shown=r"SKIPPED", env=env)
 
 

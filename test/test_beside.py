@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import random
 import shutil
 import signal
 import socket
@@ -16,6 +17,7 @@ import h5py
 import numpy as np
 import pytest
 from conftest import H5COW, PLUGINS, STOCK as ENV, h5cow
+from seeds import seed
 
 PROGRAM = "import h5py,sys; f=h5py.File(sys.argv[1],sys.argv[2]); f.require_dataset('x',(1000,),'i4')[0]=int(sys.argv[3]); f.close()"
 OTHER = 54321  # a user and a group that nobody is in
@@ -389,3 +391,39 @@ def test_what_a_killed_verb_leaves_is_in_nobodys_way(tmp_path, verb):
     assert source.read_bytes() == before
     h5cow(verb, source, out)  # and again with the leftovers there
     assert out.exists() and source.read_bytes() == before
+
+
+def calls_after_the_new_file(verb, source, out, log):
+    """The system calls of the command's own process once it begins to make its new file, each with its number among
+    the calls of that name."""
+    subprocess.run(["strace", "-o", log, H5COW, verb, source, out], env=ENV, check=True, stdout=subprocess.DEVNULL,
+                   stderr=subprocess.DEVNULL)
+    seen, calls, begun = {}, [], False
+    for line in log.read_text().splitlines():
+        name = line.partition("(")[0]
+        if not name.isidentifier():
+            continue
+        seen[name] = seen.get(name, 0) + 1
+        if begun:
+            calls.append((name, seen[name]))
+        begun |= "O_EXCL" in line and ".h5cow-" in line
+        if begun and name in ("rename", "renameat", "renameat2", "link", "linkat"):
+            break
+    return calls[:-1]
+
+
+@pytest.mark.skipif(shutil.which("strace") is None, reason="no strace here")
+@pytest.mark.parametrize("verb", ["export", "copy", "import", "recover"])
+def test_a_verb_that_is_ended_anywhere_takes_its_new_file_along(tmp_path, verb):
+    source, folder = tmp_path / "a.h5", tmp_path / "out"
+    plain(source) if verb == "import" else write(source)
+    folder.mkdir()
+    out = folder / "out.h5"
+    calls = calls_after_the_new_file(verb, source, out, tmp_path / "log")
+    assert calls and out.exists()
+    early, late = calls[:12], calls[12:]
+    for name, number in early + random.Random(seed()).sample(late, min(len(late), 8)):
+        out.unlink(missing_ok=True)
+        subprocess.run(["strace", "-o", "/dev/null", "-e", f"inject={name}:signal=SIGTERM:when={number}", H5COW, verb,
+                        source, out], env=ENV, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        assert leftovers(folder) == [], f"{name}, call {number}"

@@ -251,17 +251,24 @@ static void test_types_to_merge_with_are_those_that_the_program_suggests(void)
 
 static void test_a_copied_root_has_no_history_whatever_the_flags(void)
 {
-    hid_t file = created(COW), other = created(OTHER), list = merging();
+    hid_t file = created(COW), other = created(OTHER), list = merging(), type;
     H5G_info_t info = {0};
 
     make_type(file, "type", H5T_NATIVE_INT);
     make_dataset(file, "x", H5T_NATIVE_INT, 5000);
     file = reopened(file);
     make_type(file, "late", H5T_NATIVE_INT);
+    CHECK((type = H5Topen2(file, "type", H5P_DEFAULT)) >= 0);
+    make_dataset(file, "typed", type, 5000);
+    CHECK(H5Tclose(type) >= 0 && H5Lcreate_soft("/", file, "to all", H5P_DEFAULT, H5P_DEFAULT) >= 0);
     file = reopened(file);
-    CHECK(H5Ocopy(file, "/", other, "all", list, H5P_DEFAULT) >= 0);
-    CHECK(H5Gget_info_by_name(other, "all", &info, H5P_DEFAULT) >= 0 && info.nlinks == 3);
-    CHECK(same_object(other, "all/type", "all/late"));
+    for (int i = 0; i < 2; i++) {
+        const char *name = i == 0 ? "all" : "all again";
+        CHECK(H5Ocopy(file, i == 0 ? "/" : "to all", other, name, list, H5P_DEFAULT) >= 0);
+        CHECK(H5Gget_info_by_name(other, name, &info, H5P_DEFAULT) >= 0 && info.nlinks == 5);
+    }
+    CHECK(same_object(other, "all/type", "all/late") && same_object(other, "all/type", "all again/late"));
+    CHECK(count_of(other, "all/type") == 6);
     CHECK(H5Fclose(file) >= 0 && H5Fclose(other) >= 0 && H5Pclose(list) >= 0);
 }
 

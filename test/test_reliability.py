@@ -40,3 +40,13 @@ def test_page_has_what_this_folder_knows_and_else_what_it_had(tmp_path, monkeypa
     new = {"item": 3, "what": "new", "result": "0 wrong", "command": "new"}
     (tmp_path / "test-kills-py.json").write_text(f"[{reliability.json.dumps(new)}]")
     assert reliability.all_lines(tmp_path, 1) == [new, old[1]]
+
+
+def test_a_part_that_is_run_alone_leaves_the_rows_of_its_siblings(tmp_path, monkeypatch):
+    monkeypatch.setattr(reliability, "PAGE", tmp_path / "reliability.md")
+    faults = {"item": 4, "what": "faults", "result": "0 wrong", "command": "test/faults --all"}
+    before = {"item": 4, "what": "versions", "result": "9 wrong", "command": "build/release/test/version_faults --all"}
+    reliability.PAGE.write_text(reliability.page([faults, before], "2026-01-31"))
+    new = {**before, "result": "0 wrong"}
+    (tmp_path / "version_faults.json").write_text(f"[{reliability.json.dumps(new)}]")
+    assert reliability.all_lines(tmp_path, 1) == [new, faults]

@@ -2,6 +2,7 @@
 #include "native/native.h"
 
 #include "error.h"
+#include "ids.h"
 #include "store/index.h"
 
 #include <H5VLconnector.h>
@@ -104,14 +105,6 @@ int cow_native_chunk_read(void *dataset, const hsize_t offset[], uint32_t *mask,
     return 0;
 }
 
-int cow_native_chunk_write(void *dataset, const hsize_t offset[], uint32_t mask, const void *bytes, size_t size)
-{
-    H5VL_native_dataset_optional_args_t native = {
-        .chunk_write = {.offset = offset, .filters = mask, .size = (uint32_t)size, .buf = bytes}};
-
-    return operation(dataset, H5VL_NATIVE_DATASET_CHUNK_WRITE, &native);
-}
-
 int cow_native_chunk_iterate(void *dataset, H5D_chunk_iter_op_t visit, void *context)
 {
     H5VL_native_dataset_optional_args_t native = {.chunk_iter = {.op = visit, .op_data = context}};
@@ -124,6 +117,44 @@ static int index_of(void *dataset, H5D_chunk_index_t *index)
     H5VL_native_dataset_optional_args_t native = {.get_chunk_idx_type = {.idx_type = index}};
 
     return operation(dataset, H5VL_NATIVE_DATASET_GET_CHUNK_INDEX_TYPE, &native);
+}
+
+/* Another chunk of the dataset than that at OFFSET: one that may be there, since most indexes are asked for no other. */
+static bool other_chunk(void *dataset, const hsize_t offset[], hsize_t other[])
+{
+    hid_t space = cow_native_dataset_space(dataset), dcpl = cow_native_dataset_dcpl(dataset);
+    hsize_t most[H5S_MAX_RANK], chunk[H5S_MAX_RANK];
+    int rank = space < 0 || dcpl < 0 || H5Pget_nfilters(dcpl) <= 0 ? 0 : H5Sget_simple_extent_dims(space, NULL, most);
+    H5D_chunk_index_t index;
+    bool found = false;
+
+    if (rank > 0 && H5Pget_chunk(dcpl, H5S_MAX_RANK, chunk) == rank && index_of(dataset, &index) == 0) {
+        memcpy(other, offset, (size_t)rank * sizeof *other);
+        for (int d = 0; !found && d < rank; d++)
+            if ((found = index == H5D_CHUNK_IDX_SINGLE || index == H5D_CHUNK_IDX_BTREE || most[d] > chunk[d]))
+                other[d] = offset[d] == 0 ? chunk[d] : 0;
+    }
+    cow_close(dcpl, space);
+    return found;
+}
+
+void cow_native_chunk_written(void *dataset, const hsize_t offset[])
+{
+    hsize_t other[H5S_MAX_RANK], size;
+
+    if (other_chunk(dataset, offset, other) && cow_native_chunk_size(dataset, other, &size) < 0)
+        H5Eclear2(H5E_DEFAULT); /* it is not stored */
+}
+
+int cow_native_chunk_write(void *dataset, const hsize_t offset[], uint32_t mask, const void *bytes, size_t size)
+{
+    H5VL_native_dataset_optional_args_t native = {
+        .chunk_write = {.offset = offset, .filters = mask, .size = (uint32_t)size, .buf = bytes}};
+
+    if (operation(dataset, H5VL_NATIVE_DATASET_CHUNK_WRITE, &native) < 0)
+        return -1;
+    cow_native_chunk_written(dataset, offset);
+    return 0;
 }
 
 bool cow_native_dataset_lacks_chunk(void *dataset, const hsize_t offset[])

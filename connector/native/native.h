@@ -169,6 +169,9 @@ int cow_native_stored_boxes(void *dataset, hid_t space, hid_t dcpl, cow_box_visi
 int cow_native_chunk_size(void *dataset, const hsize_t offset[], hsize_t *size);
 int cow_native_chunk_read(void *dataset, const hsize_t offset[], uint32_t *mask, void *bytes, size_t size);
 int cow_native_chunk_write(void *dataset, const hsize_t offset[], uint32_t mask, const void *bytes, size_t size);
+/* After H5VL_NATIVE_DATASET_CHUNK_WRITE: HDF5 1.14.5 remembers the chunk with the filter mask that it had before, and
+ * would read it, and tell its mask, by that (H5D__chunk_direct_write). What was asked about last is all that it remembers. */
+void cow_native_chunk_written(void *dataset, const hsize_t offset[]);
 int cow_native_chunk_iterate(void *dataset, H5D_chunk_iter_op_t visit, void *context);
 /* HDF5 makes a dataset with chunks larger than a fixed maximum only where its extent is 0 in that dimension
  * (H5D__chunk_construct), and one in external storage only where its extent is the maximum, but in the first dimension

@@ -599,6 +599,8 @@ herr_t cow_dataset_optional_callback(void *object, H5VL_optional_args_t *args, h
         settle_chunks(o, dxpl);
     failures = cow_driver_failures();
     status = H5VLdataset_optional(o->native, cow_native_id(), args, dxpl, req);
+    if (status >= 0 && history && args->op_type == H5VL_NATIVE_DATASET_CHUNK_WRITE)
+        cow_native_chunk_written(o->native, ((H5VL_native_dataset_optional_args_t *)args->args)->chunk_write.offset);
     if (status >= 0 && writes)
         status = cow_dataset_after_native_write(o);
     else if (writes)

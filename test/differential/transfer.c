@@ -102,7 +102,11 @@ void plan_transfer(transfer *t, hid_t set, bool whole)
     t->file_space = space;
     if (!whole && extent) {
         hsize_t zero = 0, two = 2, start[2], count[2], one[2] = {1, 1};
-        switch (below(6)) {
+        size_t how = below(6);
+        /* two values read into one place: the first one, with its hold on the file, would never be given back */
+        if (how == 0 && H5Sget_select_type(space) == H5S_SEL_POINTS && type_has_new_references(t->type))
+            how = 1;
+        switch (how) {
         case 0:
             break;
         case 1: /* one after the other */
