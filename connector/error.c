@@ -156,7 +156,9 @@ static herr_t note_major(unsigned n, const H5E_error2_t *error, void *context)
     majors *m = context;
 
     (void)n;
-    m->filter |= error->maj_num == H5E_PLINE;
+    /* or they made more of a chunk than HDF5 can store */
+    m->filter |= error->maj_num == H5E_PLINE ||
+                 (error->desc != NULL && strstr(error->desc, "chunk too large for 32-bit length") != NULL);
     for (size_t i = 0; error->desc != NULL && i < sizeof rest / sizeof *rest; i++)
         m->metadata |= strstr(error->desc, rest[i]) != NULL;
     return 0;

@@ -4,7 +4,8 @@
 usage: conformance.py LOGS    write docs/conformance.md from the results that the runners left in the folder LOGS
 
 EXCEPTIONS is the whole list. A test that passes natively, fails with the connector and is not in it is a failure of
-`./dev test`. The page is made of what was measured and of this list, never by hand.
+`./dev test`. The page is made of what was measured and of this list, never by hand: the lines of suites of which there are
+results are replaced, those of the others stay.
 """
 
 import fnmatch
@@ -153,9 +154,25 @@ that passes natively must pass with the connector. Written by `./dev test --suit
 What each runner proves first: that the suite's own HDF5 library really goes through the connector, since programs go on
 without one where it cannot be loaded.
 
+HDF5's own test programs ("HDF5 tests") run a third time with `pass_through`, HDF5's connector that changes nothing. They are
+counted twice. "ctest entries": what ctest of HDF5's CMake build calls H5TEST*, each passed when its program ends as it should;
+those that only remove files are among them, and pass always. "HDF5 tests": the programs and each line "Testing ..." that one
+prints; what stands behind the end of a program that failed counts as failed.
+
 | suite | version | | passed | failed | skipped |
 |---|---|---|---|---|---|
 """
+
+RUNS = ("native", "pass_through", "connector")
+EXCEPTIONS_BEGIN = """
+## Exceptions
+
+Tests that pass natively and not with the connector.
+
+| suite | test | cause |
+|---|---|---|
+"""
+GAINED = "The other way round, failed natively and passed with the connector: "
 
 
 def reason(suite, name):
@@ -177,26 +194,47 @@ def shortened(names):
     return "<br>".join(cells)
 
 
-def page(results):
-    """The text of the page. RESULTS: what suites.report saved."""
-    text = BEGIN
-    for result in results:
-        for run in ("native", "connector"):
-            counts = " | ".join(str(result[run][kind]) for kind in ("passed", "failed", "skipped"))
-            first = f"{result['suite']} | {result['version']}" if run == "native" else " | "
-            text += f"| {first} | {run} | {counts} |\n"
-    text += "\n## Exceptions\n\nTests that pass natively and not with the connector.\n\n"
-    text += "| suite | test | cause |\n|---|---|---|\n"
-    for result in results:
-        by_reason = {}
-        for name in result["exceptions"]:
-            by_reason.setdefault(reason(result["suite"], name), []).append(name)
-        for why, names in by_reason.items():
-            text += f"| {result['suite']} | {shortened(names)} | {why} |\n"
-    gained = [f"{result['suite']}: `{name}`" for result in results for name in result["gained"]]
-    if gained:
-        text += "\nThe other way round, failed natively and passed with the connector: " + ", ".join(gained) + ".\n"
-    return text
+def lines_of(result):
+    """The page's lines on one suite: counts, exceptions, what was gained. RESULT: what suites.report saved."""
+    counts = []
+    for run in RUNS:
+        if run in result:
+            numbers = " | ".join(str(result[run][kind]) for kind in ("passed", "failed", "skipped"))
+            first = " | " if counts else f"{result['suite']} | {result['version']}"
+            counts.append(f"| {first} | {run} | {numbers} |")
+    by_reason = {}
+    for name in result["exceptions"]:
+        by_reason.setdefault(reason(result["suite"], name), []).append(name)
+    exceptions = [f"| {result['suite']} | {shortened(names)} | {why} |" for why, names in by_reason.items()]
+    return counts, exceptions, [f"{result['suite']}: `{name}`" for name in result["gained"]]
+
+
+def read(text):
+    """The same of all suites on a page, by suite."""
+    found, suite = {}, None
+    before, _, after = text.partition(EXCEPTIONS_BEGIN.strip().splitlines()[0])
+    for line in before.splitlines():
+        cells = line.split("|")
+        if line.startswith("|") and cells[3].strip() in RUNS:
+            suite = cells[1].strip() or suite
+            found.setdefault(suite, ([], [], []))[0].append(line)
+    for line in after.splitlines():
+        suite = line.split("|")[1].strip() if line.startswith("|") else None
+        if suite in found:
+            found[suite][1].append(line)
+        for gained in line.removeprefix(GAINED).removesuffix(".").split(", ") if line.startswith(GAINED) else ():
+            found[gained.partition(": `")[0]][2].append(gained)
+    return found
+
+
+def page(results, before=""):
+    """The text of the page. BEFORE: what stands on it about other suites stays."""
+    suites = read(before) | {result["suite"]: lines_of(result) for result in results}
+    parts = [suites[suite] for suite in sorted(suites, key=str.lower)]
+    text = BEGIN + "".join(f"{line}\n" for counts, _, _ in parts for line in counts)
+    text += EXCEPTIONS_BEGIN + "".join(f"{line}\n" for _, exceptions, _ in parts for line in exceptions)
+    gained = [name for _, _, names in parts for name in names]
+    return text + (f"\n{GAINED}{', '.join(gained)}.\n" if gained else "")
 
 
 def main():
@@ -207,7 +245,7 @@ def main():
     wrong = [result["suite"] for result in results if result["lost"] or not result["whole"]]
     if wrong:
         sys.exit(f"not written, since these have lost tests or were not run in full: {', '.join(wrong)}")
-    PAGE.write_text(page(results))
+    PAGE.write_text(page(results, PAGE.read_text() if PAGE.exists() else ""))
     print(f"wrote {PAGE}")
 
 

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """HDF5's own test programs (test/ of its source): natively, with its connector pass_through, and with h5cow.
 
-usage: run_hdf5_suite.py [--connector STRING] [--logs FOLDER] [--only NAME]...
+usage: run_hdf5_suite.py [--connector STRING] [--logs FOLDER] [--only NAME]... [--again]
 
 The programs are those that ctest of the build in H5COW_HDF5_TESTS calls H5TEST-*, with the command lines and environments
 that it gives them, each in a copy of the folder that it runs in. What must pass is what native passes: every program, and
 every line "Testing ..." that one prints. A program that ends at its first failure hides what stands behind it: those lines
 are counted, and the program is in conformance.EXCEPTIONS, or lost.
+
+ctest also lists entries that only remove files: they are counted as entries, as ctest counts them, and nothing is run.
 
 The connector is the one that was built against the library of these programs: build/hdf5-tests. A second run with it has
 test/hdf5_outside.c answer what programs ask of libhdf5's inside: what fails without that and passes with it looked inside.
@@ -47,14 +49,15 @@ class Program:
 
 
 def programs(build):
-    """What ctest would run, by name. What only clears up belongs to a folder that others use as well."""
+    """What ctest would run, by name; and the names of the entries that only clear up a folder that others use as well."""
     listed = subprocess.run(
         ["ctest", "--show-only=json-v1", "-R", "^H5TEST(XPR)?-"], cwd=build, capture_output=True, text=True, check=True
     )
-    found = {}
+    found, clearing = {}, []
     for test in json.loads(listed.stdout)["tests"]:
         name = test["name"].partition("-")[2]
         if name.endswith(("clear-objects", "clean-objects")):
+            clearing.append(name)
             continue
         properties = {p["name"]: p["value"] for p in test["properties"]}
         if properties.get("DISABLED"):
@@ -63,7 +66,7 @@ def programs(build):
         environment |= dict(pair.split("=", 1) for pair in properties.get("ENVIRONMENT", ()))
         after = tuple(other.partition("-")[2] for other in properties.get("DEPENDS", ()) if "-objects" not in other)
         found[name] = Program(name, command, environment, bool(properties.get("WILL_FAIL")), after)
-    return found
+    return found, clearing
 
 
 def parse(text):
@@ -162,37 +165,72 @@ def hidden(native, connector):
             connector[name] = "failed"
 
 
+def run_all(found, names, build, connector, logs):
+    """Title of a run -> outcomes. "outside": with test/hdf5_outside.c."""
+    runs = {}
+    for title, selected, outside in (
+        ("native", None, False),
+        ("pass_through", PASS_THROUGH, False),
+        ("outside", connector, True),
+        ("connector", connector, False),
+    ):
+        runs[title] = run(found, names, build, selected, logs / f"hdf5-{title}", outside)
+        print(f"{SUITE}: {title}: {suites.tally(runs[title])}", flush=True)
+    return runs
+
+
+def looked_inside(runs):
+    """What passes natively, and with the connector only where test/hdf5_outside.c answers."""
+    return [
+        name
+        for name, outcome in runs["native"].items()
+        if outcome == "passed" and runs["connector"].get(name) != "passed" and runs["outside"].get(name) == "passed"
+    ]
+
+
+def entries(runs, names, clearing, version, logs, whole):
+    """Count as ctest does."""
+    by_run = {}
+    for title, outcomes in runs.items():
+        passed = sum(outcomes[name] == "passed" for name in names)
+        print(
+            f"{SUITE}: {title}: {passed} of {len(names)} programs, {passed + len(clearing)} of "
+            f"{len(names) + len(clearing)} ctest entries, {len(clearing)} of which only clear up"
+        )
+        by_run[title] = {name: outcomes[name] for name in names} | {name: "passed" for name in clearing}
+    by_run.pop("outside")
+    suites.save(logs, f"{SUITE}: ctest entries", version, by_run, whole)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--connector", default="h5cow", help="value of HDF5_VOL_CONNECTOR (default: h5cow)")
     parser.add_argument("--logs", default=".", help="folder for the logs (default: here)")
     parser.add_argument("--only", action="append", help="this program, without H5TEST-; may be given several times")
+    parser.add_argument("--again", action="store_true", help="run nothing: judge what the last run left in the folder")
     arguments = parser.parse_args()
     build = os.environ.get("H5COW_HDF5_TESTS")
     if build is None:
         print(f"{SUITE}: not here (H5COW_HDF5_TESTS): ./dev test --suites makes them where cmake is")
         print(f"{SUITE}: 0 passed, 1 failed, 0 skipped")
         sys.exit(1)
-    found = programs(build)
+    found, clearing = programs(build)
     logs = pathlib.Path(arguments.logs).resolve()
     names = arguments.only or list(found)
-    runs = {}
-    for title, connector, outside in (
-        ("native", None, False),
-        ("pass_through", PASS_THROUGH, False),
-        ("outside", arguments.connector, True),
-        ("connector", arguments.connector, False),
-    ):
-        outcomes = runs[title] = run(found, names, build, connector, logs / f"hdf5-{title}", outside)
-        passed = sum(outcomes[name] == "passed" for name in names)
-        print(f"{SUITE}: {title}: {passed} of {len(names)} programs; {suites.tally(outcomes)}", flush=True)
-    for name, outcome in runs["native"].items():
-        if outcome == "passed" and runs["connector"].get(name) != "passed" and runs["outside"].get(name) == "passed":
-            print(f"{SUITE}: looks inside: {name}: passes where test/hdf5_outside.c answers")
-    hidden(runs["native"], runs["connector"])
+    kept = logs / "hdf5-outcomes.json"
+    if arguments.again:
+        runs = json.loads(kept.read_text())
+    else:
+        runs = run_all(found, names, build, arguments.connector, logs)
+        kept.write_text(json.dumps(runs, indent=1))
     version = subprocess.run(["pkg-config", "--modversion", "hdf5"], capture_output=True, text=True).stdout.strip()
     whole = not arguments.only
-    sys.exit(suites.report(SUITE, version, runs["native"], runs["connector"], "", logs, whole))
+    entries(runs, names, clearing, version, logs, whole)
+    for name in looked_inside(runs):
+        print(f"{SUITE}: looks inside: {name}: passes where test/hdf5_outside.c answers")
+    hidden(runs["native"], runs["connector"])
+    others = {"pass_through": runs["pass_through"]}
+    sys.exit(suites.report(SUITE, version, runs["native"], runs["connector"], "", logs, whole, others))
 
 
 if __name__ == "__main__":

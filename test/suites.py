@@ -94,9 +94,22 @@ def require_connector(connector, module="h5py"):
             )
 
 
-def report(suite, version, native, connector, note="", logs=None, whole=True):
+def counts(outcomes):
+    return {kind: sum(o == kind for o in outcomes.values()) for kind in OUTCOMES}
+
+
+def save(logs, suite, version, runs, whole=True, lost=(), exceptions=(), gained=()):
+    """What conformance.py makes the page of. RUNS: 'native', 'connector' ... -> outcomes."""
+    kept = {"suite": suite, "version": version, "whole": whole, "lost": list(lost)}
+    kept |= {"exceptions": list(exceptions), "gained": list(gained)}
+    kept |= {run: counts(outcomes) for run, outcomes in runs.items()}
+    file = re.sub(r"\W+", "-", suite.lower())
+    pathlib.Path(logs, f"suite-{file}.json").write_text(json.dumps(kept, indent=1))
+
+
+def report(suite, version, native, connector, note="", logs=None, whole=True, others=None):
     """Print the comparison and the counted line that test/run.py reads; keep the result for the page in LOGS. WHOLE: not
-    only a selection. The exit code: 0 where nothing got lost."""
+    only a selection. OTHERS: runs that are only counted. The exit code: 0 where nothing got lost."""
     result = compare(native, connector, suite)
     print(f"{suite}: version {version}")
     print(f"{suite}: native    {tally(native)}")
@@ -112,11 +125,7 @@ def report(suite, version, native, connector, note="", logs=None, whole=True):
         print(f"{suite}: nothing passed natively, so nothing was compared")
         failed += 1
     if logs is not None:
-        kept = {"suite": suite, "version": version, "whole": whole, "lost": [name for name, _ in result.lost]}
-        kept |= {"exceptions": result.exceptions, "gained": result.gained}
-        for run, outcomes in (("native", native), ("connector", connector)):
-            kept[run] = {kind: sum(o == kind for o in outcomes.values()) for kind in OUTCOMES}
-        file = re.sub(r"\W+", "-", suite.lower())
-        pathlib.Path(logs, f"suite-{file}.json").write_text(json.dumps(kept, indent=1))
+        runs = {"native": native} | (others or {}) | {"connector": connector}
+        save(logs, suite, version, runs, whole, [name for name, _ in result.lost], result.exceptions, result.gained)
     print(f"{suite}: {result.passed} passed, {failed} failed, {result.skipped} skipped")
     return 1 if failed else 0

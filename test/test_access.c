@@ -796,6 +796,62 @@ static void test_handles_on_one_file_share_the_metadata_cache(void)
     }
 }
 
+static size_t cache_limit(hid_t file)
+{
+    size_t most = 0, least, size;
+    int entries;
+
+    CHECK(H5Fget_mdc_size(file, &most, &least, &size, &entries) >= 0);
+    return most;
+}
+
+/* Also after what needs a larger one while it lasts: a commit and a copy. */
+static void test_a_small_metadata_cache_is_as_small_as_it_was_asked_for(void)
+{
+    for (int native = 0; native < 2; native++) {
+        hid_t fapl = default_fapl(native), file;
+        H5AC_cache_config_t config = {.version = H5AC__CURR_CACHE_CONFIG_VERSION};
+
+        clean();
+        CHECK(H5Pget_mdc_config(fapl, &config) >= 0);
+        small_config(&config);
+        CHECK(H5Pset_mdc_config(fapl, &config) >= 0);
+        CHECK((file = H5Fcreate(native ? NATIVE : COW, H5F_ACC_TRUNC, H5P_DEFAULT, fapl)) >= 0);
+        CHECK(cache_limit(file) == 1024);
+        H5Gclose(H5Gcreate2(file, "a", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+        CHECK(H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0 && cache_limit(file) == 1024);
+        CHECK(H5Ocopy(file, "a", file, "b", H5P_DEFAULT, H5P_DEFAULT) >= 0 && cache_limit(file) == 1024);
+        CHECK(H5Fclose(file) >= 0 && H5Pclose(fapl) >= 0);
+    }
+}
+
+/* HDF5 alone loses it: the cache forgets that it has no link yet. */
+static void test_an_object_without_a_link_survives_a_small_metadata_cache(void)
+{
+    for (int before = 0; before < 2; before++) {
+        hid_t fapl = default_fapl(false), file, group;
+        H5AC_cache_config_t config = {.version = H5AC__CURR_CACHE_CONFIG_VERSION};
+        char name[16];
+
+        clean();
+        CHECK((file = H5Fcreate(COW, H5F_ACC_TRUNC, H5P_DEFAULT, fapl)) >= 0);
+        CHECK(H5Fget_mdc_config(file, &config) >= 0);
+        small_config(&config);
+        CHECK(!before || H5Fset_mdc_config(file, &config) >= 0);
+        CHECK((group = H5Gcreate_anon(file, H5P_DEFAULT, H5P_DEFAULT)) >= 0);
+        CHECK(before || H5Fset_mdc_config(file, &config) >= 0);
+        for (int i = 0; i < 100; i++) {
+            snprintf(name, sizeof name, "group %d", i);
+            H5Gclose(H5Gcreate2(file, name, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+        }
+        CHECK(H5Olink(group, file, "late", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+        CHECK(H5Gclose(group) >= 0 && H5Fclose(file) >= 0);
+        CHECK((file = H5Fopen(COW, H5F_ACC_RDONLY, fapl)) >= 0);
+        CHECK((group = H5Gopen2(file, "late", H5P_DEFAULT)) >= 0);
+        CHECK(H5Gclose(group) >= 0 && H5Fclose(file) >= 0 && H5Pclose(fapl) >= 0);
+    }
+}
+
 static void test_conversion_to_an_older_format_is_refused_with_a_sentence(void)
 {
     hid_t file, fapl = default_fapl(false);
@@ -830,6 +886,8 @@ int main(int argc, char **argv)
         TEST(test_closing_with_open_objects_is_as_natively),
         TEST(test_a_second_opening_with_another_degree_is_refused_as_natively),
         TEST(test_handles_on_one_file_share_the_metadata_cache),
+        TEST(test_a_small_metadata_cache_is_as_small_as_it_was_asked_for),
+        TEST(test_an_object_without_a_link_survives_a_small_metadata_cache),
         TEST(test_conversion_to_an_older_format_is_refused_with_a_sentence),
     };
     int status = run_tests(tests, COUNT(tests), argc, argv);

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define FILE_NAME  "test_programs.h5"
@@ -189,6 +190,86 @@ static void test_a_file_open_for_reading_is_not_opened_for_swmr(void)
     each(mixed_readers);
 }
 
+/* Its writer dies before it has flushed anything. */
+static void new_for_swmr(hid_t fapl)
+{
+    pid_t child = fork();
+    hid_t file = H5I_INVALID_HID;
+    int status = -1;
+
+    if (child == 0) {
+        file = H5Fcreate(FILE_NAME, H5F_ACC_TRUNC | H5F_ACC_SWMR_WRITE, H5P_DEFAULT, fapl);
+        _exit(file < 0 ? 1 : 0);
+    }
+    CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0);
+    CHECK((file = H5Fopen(FILE_NAME, H5F_ACC_RDONLY | H5F_ACC_SWMR_READ, fapl)) >= 0);
+    CHECK(H5Fclose(file) >= 0);
+}
+
+static void test_a_file_made_for_swmr_is_there_at_once(void)
+{
+    each(new_for_swmr);
+}
+
+static unsigned intent_behind_link(hid_t file, hid_t gapl)
+{
+    hid_t group = H5Gopen2(file, "link/group", gapl), other = H5Iget_file_id(group);
+    unsigned flags = 99;
+
+    CHECK(group >= 0 && H5Fget_intent(other, &flags) >= 0);
+    CHECK(H5Gclose(group) >= 0 && H5Fclose(other) >= 0);
+    return flags;
+}
+
+/* External links hand the flags on, unless the program sets others for the link. */
+static void swmr_through_links(hid_t fapl)
+{
+    hid_t wide = newest(H5Pcopy(fapl)), gapl = H5Pcreate(H5P_GROUP_ACCESS), file;
+
+    CHECK((file = H5Fcreate(OTHER_NAME, H5F_ACC_TRUNC, H5P_DEFAULT, wide)) >= 0);
+    H5Gclose(H5Gcreate2(file, "group", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+    CHECK(H5Fclose(file) >= 0 && (file = H5Fcreate(FILE_NAME, H5F_ACC_TRUNC, H5P_DEFAULT, wide)) >= 0);
+    CHECK(H5Lcreate_external(OTHER_NAME, "/", file, "link", H5P_DEFAULT, H5P_DEFAULT) >= 0 && H5Fclose(file) >= 0);
+    for (int writes = 0; writes < 2; writes++) {
+        unsigned plain = writes ? H5F_ACC_RDWR : H5F_ACC_RDONLY,
+                 swmr = plain | (writes ? H5F_ACC_SWMR_WRITE : H5F_ACC_SWMR_READ);
+        CHECK((file = H5Fopen(FILE_NAME, swmr, wide)) >= 0);
+        CHECK(intent_behind_link(file, H5P_DEFAULT) == swmr);
+        CHECK(H5Pset_elink_acc_flags(gapl, plain) >= 0 && intent_behind_link(file, gapl) == plain);
+        CHECK(H5Fclose(file) >= 0);
+    }
+    CHECK(H5Pclose(gapl) >= 0 && H5Pclose(wide) >= 0);
+}
+
+static void test_external_links_hand_the_flags_of_swmr_on(void)
+{
+    each(swmr_through_links);
+}
+
+/* ---- the metadata cache ---- */
+
+/* Closing the last handle ends what H5Odisable_mdc_flushes began. */
+static void kept_in_the_cache(hid_t fapl)
+{
+    const hsize_t extent[] = {2000};
+    hid_t file = H5Fcreate(FILE_NAME, H5F_ACC_TRUNC, H5P_DEFAULT, fapl), space = H5Screate_simple(1, extent, NULL), one,
+          other;
+    hbool_t kept = false;
+
+    CHECK((one = H5Dcreate2(file, "a", H5T_NATIVE_INT, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT)) >= 0);
+    CHECK(H5Odisable_mdc_flushes(one) >= 0 && H5Oflush(one) >= 0);
+    CHECK((other = H5Dopen2(file, "a", H5P_DEFAULT)) >= 0 && H5Dclose(one) >= 0);
+    CHECK(H5Oare_mdc_flushes_disabled(other, &kept) >= 0 && kept);
+    CHECK(H5Dclose(other) >= 0 && (one = H5Dopen2(file, "a", H5P_DEFAULT)) >= 0);
+    CHECK(H5Oare_mdc_flushes_disabled(one, &kept) >= 0 && !kept);
+    CHECK(H5Dclose(one) >= 0 && H5Sclose(space) >= 0 && H5Fclose(file) >= 0);
+}
+
+static void test_metadata_is_kept_in_the_cache_until_the_last_handle_is_closed(void)
+{
+    each(kept_in_the_cache);
+}
+
 /* ---- user-defined links ---- */
 
 #define LINK_TYPE ((H5L_type_t)187)
@@ -224,6 +305,33 @@ static void link_without_class(hid_t fapl)
 static void test_links_of_a_class_that_is_not_there_are_in_no_way(void)
 {
     each(link_without_class);
+}
+
+static herr_t keep_link(const char *name, hid_t file, const void *data, size_t size)
+{
+    (void)name, (void)file, (void)data, (void)size;
+    return -1;
+}
+
+/* Its links cannot be deleted, which is nothing to a file that is made anew. */
+static void over_links_that_stay(hid_t fapl)
+{
+    const H5L_class_t class = {
+        .version = H5L_LINK_CLASS_T_VERS, .id = LINK_TYPE, .trav_func = lead_nowhere, .del_func = keep_link};
+    hid_t file = H5Fcreate(FILE_NAME, H5F_ACC_TRUNC, H5P_DEFAULT, fapl);
+
+    CHECK(H5Lregister(&class) >= 0);
+    CHECK(H5Lcreate_ud(file, "link", LINK_TYPE, "x", 2, H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    CHECK(fails(H5Ldelete(file, "link", H5P_DEFAULT)) && H5Fclose(file) >= 0);
+    CHECK((file = H5Fcreate(FILE_NAME, H5F_ACC_TRUNC, H5P_DEFAULT, fapl)) >= 0);
+    CHECK(H5Lexists(file, "link", H5P_DEFAULT) == 0 && H5Fclose(file) >= 0);
+    CHECK(H5Lunregister(LINK_TYPE) >= 0);
+    remove(FILE_NAME ".h5cow-old-1");
+}
+
+static void test_a_file_is_made_anew_over_links_that_cannot_be_deleted(void)
+{
+    each(over_links_that_stay);
 }
 
 /* ---- creation order ---- */
@@ -386,6 +494,48 @@ static void test_chunks_written_as_bytes_are_read_as_they_were_given(void)
     each(chunks_as_given);
 }
 
+/* ---- filters ---- */
+
+#define FILTER 312
+
+static size_t refuse(unsigned flags, size_t n, const unsigned v[], size_t bytes, size_t *size, void **buffer)
+{
+    (void)n, (void)v, (void)size, (void)buffer;
+    return flags & H5Z_FLAG_REVERSE ? bytes : 0;
+}
+
+/* There is no such dataset then, and all else is as if nobody had tried. */
+static void refused_at_once(hid_t fapl)
+{
+    const H5Z_class2_t class = {H5Z_CLASS_T_VERS, FILTER, 1, 1, "refuse", NULL, NULL, refuse};
+    const hsize_t extent[] = {2000}, chunk[] = {500};
+    hid_t dcpl = H5Pcreate(H5P_DATASET_CREATE), space = H5Screate_simple(1, extent, NULL), file, dataset;
+    int values[2000] = {1, 2, 3}, got[2000] = {0};
+
+    CHECK(H5Zregister(&class) >= 0 && H5Pset_chunk(dcpl, 1, chunk) >= 0);
+    CHECK(H5Pset_alloc_time(dcpl, H5D_ALLOC_TIME_EARLY) >= 0);
+    CHECK((file = H5Fcreate(FILE_NAME, H5F_ACC_TRUNC, H5P_DEFAULT, fapl)) >= 0);
+    H5Gclose(H5Gcreate2(file, "kept", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+    CHECK(H5Pset_filter(dcpl, FILTER, H5Z_FLAG_MANDATORY, 0, NULL) >= 0);
+    CHECK(fails((herr_t)H5Dcreate2(file, "a", H5T_NATIVE_INT, space, H5P_DEFAULT, dcpl, H5P_DEFAULT)));
+    CHECK(fails((herr_t)H5Dcreate_anon(file, H5T_NATIVE_INT, space, dcpl, H5P_DEFAULT)));
+    CHECK(H5Lexists(file, "a", H5P_DEFAULT) == 0 && H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0);
+    CHECK(H5Premove_filter(dcpl, FILTER) >= 0);
+    CHECK((dataset = H5Dcreate2(file, "a", H5T_NATIVE_INT, space, H5P_DEFAULT, dcpl, H5P_DEFAULT)) >= 0);
+    CHECK(H5Dwrite(dataset, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
+    CHECK(H5Dclose(dataset) >= 0 && H5Fclose(file) >= 0);
+    CHECK((file = H5Fopen(FILE_NAME, H5F_ACC_RDONLY, fapl)) >= 0 && H5Lexists(file, "kept", H5P_DEFAULT) > 0);
+    CHECK((dataset = H5Dopen2(file, "a", H5P_DEFAULT)) >= 0);
+    CHECK(H5Dread(dataset, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, got) >= 0);
+    CHECK(memcmp(values, got, sizeof got) == 0 && H5Dclose(dataset) >= 0 && H5Fclose(file) >= 0);
+    CHECK(H5Sclose(space) >= 0 && H5Pclose(dcpl) >= 0 && H5Zunregister(FILTER) >= 0);
+}
+
+static void test_a_dataset_whose_filter_refuses_early_allocation_costs_nothing_else(void)
+{
+    each(refused_at_once);
+}
+
 /* ---- virtual datasets ---- */
 
 /* Mappings and selections whose place is given by H5Soffset_simple. */
@@ -425,6 +575,45 @@ static void test_virtual_datasets_know_offsets_of_selections(void)
     each(virtual_with_offsets);
 }
 
+/* The extent that is set holds until somebody asks for it: then it follows the sources again. */
+static void virtual_cut(hid_t fapl)
+{
+    const hsize_t extent[] = {20}, most[] = {H5S_UNLIMITED}, chunk[] = {5}, start[] = {0}, count[] = {H5S_UNLIMITED},
+                  cut[] = {12};
+    hid_t file = H5Fcreate(FILE_NAME, H5F_ACC_TRUNC, H5P_DEFAULT, fapl), space = H5Screate_simple(1, extent, most),
+          dcpl = H5Pcreate(H5P_DATASET_CREATE), memory = H5Screate_simple(1, cut, NULL), source, first, other;
+    int values[20], got[20] = {0};
+    hsize_t now = 0;
+
+    for (int i = 0; i < 20; i++)
+        values[i] = i + 1;
+    CHECK(H5Pset_chunk(dcpl, 1, chunk) >= 0);
+    source = H5Dcreate2(file, "source", H5T_NATIVE_INT, space, H5P_DEFAULT, dcpl, H5P_DEFAULT);
+    CHECK(H5Dwrite(source, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0 && H5Dclose(source) >= 0);
+    CHECK(H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, count, NULL) >= 0);
+    CHECK(H5Pset_layout(dcpl, H5D_VIRTUAL) >= 0 && H5Pset_virtual(dcpl, space, ".", "source", space) >= 0);
+    CHECK(H5Dclose(H5Dcreate2(file, "v", H5T_NATIVE_INT, space, H5P_DEFAULT, dcpl, H5P_DEFAULT)) >= 0);
+    CHECK((first = H5Dopen2(file, "v", H5P_DEFAULT)) >= 0);
+    CHECK((other = H5Dopen2(file, "v", H5P_DEFAULT)) >= 0);
+    CHECK(H5Dread(other, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, got) >= 0 && got[19] == 20);
+    CHECK(H5Dset_extent(first, cut) >= 0);
+    for (int i = 0; i < 2; i++) {
+        memset(got, 0, sizeof got);
+        CHECK(H5Dread(i ? other : first, H5T_NATIVE_INT, memory, H5S_ALL, H5P_DEFAULT, got) >= 0);
+        CHECK(memcmp(got, values, 12 * sizeof *got) == 0 && got[12] == 0);
+    }
+    CHECK(H5Sclose(space) >= 0 && (space = H5Dget_space(other)) >= 0);
+    CHECK(H5Sget_simple_extent_dims(space, &now, NULL) == 1 && now == 20);
+    CHECK(H5Dread(first, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, got) >= 0 && got[19] == 20);
+    CHECK(H5Dclose(first) >= 0 && H5Dclose(other) >= 0 && H5Fclose(file) >= 0);
+    CHECK(H5Sclose(space) >= 0 && H5Sclose(memory) >= 0 && H5Pclose(dcpl) >= 0);
+}
+
+static void test_virtual_datasets_are_cut_until_their_extent_is_asked_for(void)
+{
+    each(virtual_cut);
+}
+
 int main(int argc, char **argv)
 {
     const test tests[] = {
@@ -433,12 +622,18 @@ int main(int argc, char **argv)
         TEST(test_swmr_starts_in_every_file_of_a_new_format),
         TEST(test_attempts_to_read_are_told_as_natively),
         TEST(test_a_file_open_for_reading_is_not_opened_for_swmr),
+        TEST(test_a_file_made_for_swmr_is_there_at_once),
+        TEST(test_external_links_hand_the_flags_of_swmr_on),
+        TEST(test_metadata_is_kept_in_the_cache_until_the_last_handle_is_closed),
         TEST(test_links_of_a_class_that_is_not_there_are_in_no_way),
+        TEST(test_a_file_is_made_anew_over_links_that_cannot_be_deleted),
         TEST(test_a_file_made_anew_counts_creations_from_zero),
         TEST(test_a_reference_to_what_was_deleted_at_once_leads_nowhere),
         TEST(test_references_into_a_file_that_is_there_are_kept),
         TEST(test_chunks_written_as_bytes_are_read_as_they_were_given),
+        TEST(test_a_dataset_whose_filter_refuses_early_allocation_costs_nothing_else),
         TEST(test_virtual_datasets_know_offsets_of_selections),
+        TEST(test_virtual_datasets_are_cut_until_their_extent_is_asked_for),
     };
 
     return run_tests(tests, COUNT(tests), argc, argv);

@@ -107,6 +107,24 @@ def test_page_has_counts_and_reasons_and_is_not_written_after_a_failure(tmp_path
     assert not conformance.PAGE.exists()
 
 
+def test_page_keeps_what_it_says_of_suites_that_were_not_run(tmp_path, monkeypatch):
+    name = "test_basics::FilePropertyTestCase::test_get_filesize"
+    monkeypatch.setattr(conformance, "PAGE", tmp_path / "page.md")
+    monkeypatch.setattr(sys, "argv", ["conformance.py", str(tmp_path)])
+    suites.report("PyTables", "3.10", {name: "passed"}, {name: "failed"}, logs=tmp_path)
+    suites.report("h5py", "3.13", {"a": "failed", "b": "passed"}, {"a": "passed", "b": "passed"}, logs=tmp_path)
+    conformance.main()
+    first = conformance.PAGE.read_text()
+    for file in tmp_path.glob("suite-*.json"):
+        file.unlink()
+    suites.report("h5py", "3.14", {"b": "passed"}, {"b": "passed"}, logs=tmp_path, others={"pass_through": {"b": "passed"}})
+    conformance.main()
+    second = conformance.PAGE.read_text()
+    assert first.count("PyTables") == second.count("PyTables") and name in second
+    assert "h5py: `a`" in first and "h5py: `a`" not in second
+    assert "| h5py | 3.14 | native | 1 | 0 | 0 |\n|  |  | pass_through | 1 | 0 | 0 |\n|  |  | connector | 1 | 0 | 0 |" in second
+
+
 def test_a_process_that_dies_costs_one_pytables_test(tmp_path, monkeypatch):
     """A test that kills its process, one before and one behind it, and a skipped one."""
     tables = tmp_path / "tables"

@@ -317,9 +317,10 @@ static int flush_native(cow_file *file)
 static int commit(cow_file *file, bool finished)
 {
     bool small = false, set;
-    int status = -1;
+    H5AC_cache_config_t cache;
+    int status = -1, wider;
 
-    if (cow_file_lay_out(file) < 0)
+    if (cow_file_lay_out(file) < 0 || (wider = cow_native_cache_widen(file->native, &cache)) < 0)
         return -1;
     if (!(set = cow_native_file_small_headers(file->native, true, &small) == 0))
         cow_error_clear(); /* a commit can do without */
@@ -336,6 +337,8 @@ static int commit(cow_file *file, bool finished)
     }
     status = 0;
 done:
+    if (wider > 0)
+        cow_native_cache_restore(file->native, &cache);
     /* the application's datasets are none of our business */
     return set && cow_native_file_small_headers(file->native, small, NULL) < 0 ? -1 : status;
 }

@@ -600,7 +600,8 @@ int cow_object_copy(cow_file *from_file, const char *version, void *from, const 
 {
     cow_copying c = {.to = to_file, .target = {to, to_loc->obj_type}, .ocpypl = ocpypl};
     cow_copied_file *first = calloc(1, sizeof *first);
-    int status = -1;
+    H5AC_cache_config_t cache;
+    int status = -1, wider = 0;
 
     if (first == NULL)
         return cow_error(COW_MEMORY, "no memory for a copy");
@@ -611,7 +612,8 @@ int cow_object_copy(cow_file *from_file, const char *version, void *from, const 
         cow_error_native("cannot get how to copy '%s'", from_name);
         goto done;
     }
-    if (to_file != NULL && cow_file_begin(to_file) < 0)
+    if (to_file != NULL &&
+        (cow_file_begin(to_file) < 0 || (wider = cow_native_cache_widen(to_file->native, &cache)) < 0))
         goto done;
     if (to_file != NULL)
         cow_changed_paths(to_file);
@@ -626,6 +628,8 @@ int cow_object_copy(cow_file *from_file, const char *version, void *from, const 
 done:
     if (c.raised && c.low < H5F_LIBVER_V18 && cow_native_low_bound(c.target, c.low, NULL) < 0)
         status = -1;
+    if (wider > 0)
+        cow_native_cache_restore(to_file->native, &cache);
     forget_files(&c);
     cow_copy_forget_types(&c);
     cow_map_free(&c.unlinked);

@@ -8,6 +8,7 @@
 
 #include "error.h"
 #include "ids.h"
+#include "journal/driver.h"
 
 #include <H5VLconnector.h>
 #include <H5VLconnector_passthru.h>
@@ -404,6 +405,37 @@ static hid_t head_dcpl(hid_t dcpl, int rank, const hsize_t extent[], const hsize
     return p;
 }
 
+/* The one of the option compress, where the program asks for no filter. */
+static int add_compressor(const cow_file *file, hid_t dcpl, hid_t type, int rank, const hsize_t chunk[],
+                          cow_dataset_row *row)
+{
+    size_t bytes = H5Tget_size(type);
+    int added;
+
+    if (H5Pget_nfilters(dcpl) != 0)
+        return 0;
+    for (int d = 0; d < rank; d++)
+        bytes *= chunk[d];
+    if ((added = cow_codec_add(dcpl, type, &file->options->compress, bytes)) > 0)
+        row->flags |= COW_FLAG_FILTERS_ADDED;
+    return added < 0 ? -1 : 0;
+}
+
+/* Early allocation: every chunk of the extent is there from the start. Its filters may refuse that: then there is no dataset,
+ * and the next commit meets one that was deleted before anybody saw it. */
+static int take_back(cow_dataset *dataset, void *at, const H5VL_loc_params_t *loc, const char *name)
+{
+    cow_error_held *held = cow_error_hold();
+    int status = -1;
+
+    if (loc->type == H5VL_OBJECT_BY_SELF)
+        status = name == NULL ? 0 : cow_native_link_delete((cow_loc){at, loc->obj_type}, name);
+    if (status == 0)
+        cow_dataset_release(dataset);
+    cow_error_put_back(held);
+    return status;
+}
+
 cow_dataset *cow_dataset_create(cow_file *file, void *at, const H5VL_loc_params_t *loc, const char *name, hid_t lcpl,
                                 hid_t type, hid_t space, hid_t dcpl, hid_t dapl, void **native)
 {
@@ -417,8 +449,9 @@ cow_dataset *cow_dataset_create(cow_file *file, void *at, const H5VL_loc_params_
     H5D_fill_time_t fill;
     H5D_fill_value_t defined;
     H5O_info2_t info;
-    size_t element = H5Tget_size(type);
-    int rank, added = 0;
+    unsigned long failures = cow_driver_file_failures(file->fileno);
+    int rank;
+    bool gone = false;
 
     *native = NULL;
     if (cow_file_lay_out(file) < 0)
@@ -435,7 +468,7 @@ cow_dataset *cow_dataset_create(cow_file *file, void *at, const H5VL_loc_params_
     row.alloc_time = (uint8_t)alloc;
     row.fill_time = (uint8_t)fill;
     if (row.layout == H5D_CONTIGUOUS) {
-        split_contiguous(rank, extent, element, file->options->chunk_bytes, chunk);
+        split_contiguous(rank, extent, H5Tget_size(type), file->options->chunk_bytes, chunk);
         if (H5Pset_chunk(chunked, rank, chunk) < 0) {
             cow_error_native("cannot cut a contiguous dataset into chunks");
             goto done;
@@ -448,15 +481,8 @@ cow_dataset *cow_dataset_create(cow_file *file, void *at, const H5VL_loc_params_
         root.maximum[d] = most[d] == H5S_UNLIMITED ? COW_UNLIMITED : most[d];
         root.chunk[d] = chunk[d];
     }
-    if (H5Pget_nfilters(dcpl) == 0) {
-        size_t bytes = element;
-        for (int d = 0; d < rank; d++)
-            bytes *= chunk[d];
-        if ((added = cow_codec_add(chunked, type, &file->options->compress, bytes)) < 0)
-            goto done;
-        if (added)
-            row.flags |= COW_FLAG_FILTERS_ADDED;
-    }
+    if (add_compressor(file, chunked, type, rank, chunk, &row) < 0)
+        goto done;
     if (cow_pools_find(file, type, chunked, &row.pool) < 0)
         goto done;
     root.pool = row.pool;
@@ -475,15 +501,17 @@ cow_dataset *cow_dataset_create(cow_file *file, void *at, const H5VL_loc_params_
     if (cow_table_append(file->datasets, 1, &row, NULL) < 0)
         goto done;
     dataset = dataset_make(file, *native, cow_native_dataset_dcpl(*native), row.head, false, &root, COW_NO_NODE, &row);
-    /* early allocation: every chunk of the extent is there from the start */
     if (dataset != NULL && dataset->array.early && cow_array_resize(&dataset->array, root.extent) < 0) {
-        dataset_free(dataset);
+        gone = cow_driver_file_failures(file->fileno) == failures && take_back(dataset, at, loc, name) == 0;
+        if (!gone)
+            dataset_free(dataset);
         dataset = NULL;
     }
 done:
     cow_close(head, chunked);
     if (dataset == NULL && *native != NULL) {
-        cow_file_fail(file); /* a head that has no history */
+        if (!gone)
+            cow_file_fail(file); /* a head that has no history */
         H5VLdataset_close(*native, cow_native_id(), DXPL, NULL);
         *native = NULL;
     }
@@ -625,10 +653,24 @@ cow_access **cow_dataset_access(cow_dataset *dataset)
     return &dataset->access;
 }
 
+void cow_dataset_corked(cow_dataset *dataset)
+{
+    dataset->corked = true;
+}
+
+/* The application has closed it, we have not: HDF5 would let the metadata cache write its headers again. */
+static void uncork(cow_dataset *dataset)
+{
+    if (dataset->corked && dataset->native != NULL && !dataset->file->shut)
+        cow_native_uncork((cow_loc){dataset->native, H5I_DATASET});
+    dataset->corked = false;
+}
+
 void cow_dataset_release(cow_dataset *dataset)
 {
     if (--dataset->references > 0)
         return;
+    uncork(dataset);
     free(dataset->access);
     dataset->access = NULL;
     dataset->array.through = false;

@@ -121,6 +121,8 @@ cow_dataset *cow_dataset_create(cow_file *file, void *at, const H5VL_loc_params_
  * more; give back with cow_dataset_release. */
 int cow_dataset_attach(cow_file *file, void *native, cow_dataset **dataset);
 void cow_dataset_release(cow_dataset *dataset);
+/* The application has asked HDF5 to keep its metadata in the cache. */
+void cow_dataset_corked(cow_dataset *dataset);
 /* The history's own handles on datasets that the application has closed, and that are not committed yet, are closed, so that
  * the application can open them with other prefixes for files; and opened again, afterwards. -1: nothing more is committed. */
 void cow_datasets_let_go(cow_file *file);

@@ -149,6 +149,7 @@ struct cow_dataset {
     hid_t dcpl;      /* the native object's, virtual */
     void *native;    /* heads of writable files: a handle of our own, so that the address cannot be used again */
     bool let_go;     /* for a moment: cow_datasets_let_go */
+    bool corked;     /* H5Odisable_mdc_flushes, which holds until the application's last handle is closed */
     bool dead;       /* deleted before it was ever committed */
     bool named_type; /* its type is a named datatype */
     cow_access *access;

@@ -69,6 +69,16 @@ int cow_native_file_small_headers(void *file, bool small, bool *before);
 /* The lowest version that objects are made for in the file of AT, an object, until it is set again. BEFORE NULL: exactly
  * LOW; else at least LOW, and *BEFORE is what it was. */
 int cow_native_low_bound(cow_loc at, H5F_libver_t low, H5F_libver_t *before);
+/* The metadata cache of an open file: metadata_cache.c. */
+int cow_native_cache_get(void *file, H5AC_cache_config_t *config);
+int cow_native_cache_set(void *file, const H5AC_cache_config_t *config);
+/* To at least the size in which objects can be made before they are linked. False: it has that. */
+bool cow_native_cache_raise(H5AC_cache_config_t *config);
+/* The same for a file, until it is as BEFORE again. 1, 0: it has that size, -1 */
+int cow_native_cache_widen(void *file, H5AC_cache_config_t *before);
+void cow_native_cache_restore(void *file, const H5AC_cache_config_t *before);
+/* Metadata of the object may be written again, if the application had forbidden that. */
+void cow_native_uncork(cow_loc object);
 /* Version of an object's header. */
 int cow_native_header_version(cow_loc object, unsigned *version);
 

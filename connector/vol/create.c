@@ -246,10 +246,22 @@ static int make_way(const char *name, void *native, bool discard, standing *s)
     return 0;
 }
 
+/* A file that was opened here, and is not to be changed. */
+static void give_up(cow_object **file)
+{
+    cow_error_held *held = cow_error_hold();
+
+    (*file)->home->failed = true;
+    cow_file_close_callback(*file, DXPL, NULL);
+    *file = NULL;
+    cow_error_put_back(held);
+}
+
 /* H5F_ACC_TRUNC on a file with history, through the default driver. */
 static int truncate_head(const char *name, hid_t fcpl, hid_t fapl, hid_t under, const cow_options *options, standing *s)
 {
     void *native;
+    unsigned long failures;
     int same;
 
     if (check_history(name, under, options) < 0 || (native = hold(name, under)) == NULL)
@@ -264,12 +276,14 @@ static int truncate_head(const char *name, hid_t fcpl, hid_t fapl, hid_t under, 
         return make_way(name, native, false, s);
     if ((s->object = cow_file_join(native, name, NULL, NULL, true, false, options, fapl)) == NULL)
         return -1;
+    failures = cow_driver_failures();
     if (cow_file_clear_head(s->object->home->file) == 0)
         return 0;
-    s->object->home->failed = true;
-    cow_file_close_callback(s->object, DXPL, NULL);
-    s->object = NULL;
-    return cow_error(COW_IO, "%s: the file could not be emptied", name);
+    give_up(&s->object);
+    if (cow_driver_failures() != failures)
+        return cow_error(COW_IO, "%s: the file could not be emptied", name);
+    cow_error_clear(); /* the program's own class of links does not let go of one, for instance */
+    return (native = hold(name, under)) == NULL ? -1 : make_way(name, native, false, s);
 }
 
 /* The same through another driver, which knows nothing of histories. */
@@ -324,6 +338,17 @@ done:
     if (!ours)
         H5Pclose(plain);
     return status;
+}
+
+/* Readers may open what is made for a single writer and multiple readers as soon as it is made: it is committed. */
+static int settle(cow_home *home, unsigned flags, hid_t fapl)
+{
+    home->writable = true;
+    home->old_format = home->low < H5F_LIBVER_V110 && !(flags & H5F_ACC_SWMR_WRITE);
+    if (!(flags & H5F_ACC_SWMR_WRITE))
+        return 0;
+    cow_home_start_swmr(home, cow_swmr_attempts(fapl));
+    return home->file == NULL ? 0 : cow_file_commit(home->file, COW_FLUSH);
 }
 
 void *cow_file_create_callback(const char *name, unsigned flags, hid_t fcpl, hid_t fapl, hid_t dxpl, void **req)
@@ -388,12 +413,8 @@ done:
             cow_error_clear();
     }
     cow_file_remember(s.object, fapl);
-    if (s.object != NULL && s.object->home != NULL) {
-        s.object->home->writable = true;
-        s.object->home->old_format = s.object->home->low < H5F_LIBVER_V110 && !(flags & H5F_ACC_SWMR_WRITE);
-        if (flags & H5F_ACC_SWMR_WRITE)
-            cow_home_start_swmr(s.object->home, cow_swmr_attempts(fapl));
-    }
+    if (s.object != NULL && s.object->home != NULL && settle(s.object->home, flags, fapl) < 0)
+        give_up(&s.object);
     cow_close(own_fcpl, under);
     cow_options_free(options);
     free(s.real);

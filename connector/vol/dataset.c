@@ -108,6 +108,7 @@ void *cow_dataset_open_callback(void *object, const H5VL_loc_params_t *loc, cons
         opened = NULL;
     }
 done:
+    cow_home_followed(o, opened, dapl);
     cow_where_done(&where);
     return cow_leave_pointer(opened);
 }
@@ -431,7 +432,7 @@ herr_t cow_dataset_get_callback(void *object, H5VL_dataset_get_args_t *args, hid
         return cow_leave(-1);
     if (o->dataset == NULL) {
         /* The extent of a virtual dataset may follow that of its sources. */
-        if (args->op_type == H5VL_DATASET_GET_SPACE && cow_dataset_learn(o) < 0)
+        if (args->op_type == H5VL_DATASET_GET_SPACE && (cow_dataset_learn(o) < 0 || cow_mapped_set_extent(o, NULL) < 0))
             return cow_leave(-1);
         if (args->op_type == H5VL_DATASET_GET_SPACE && o->mapped)
             return cow_leave((args->args.get_space.space_id = cow_mapped_space(o)) < 0 ? -1 : 0);
@@ -517,7 +518,7 @@ herr_t cow_dataset_specific_callback(void *object, H5VL_dataset_specific_args_t 
         failures = cow_driver_failures();
         status = H5VLdataset_specific(o->native, cow_native_id(), args, dxpl, req);
         if (status >= 0 && writes)
-            status = cow_dataset_after_native_write(o);
+            status = cow_dataset_after_native_write(o) < 0 ? -1 : cow_mapped_set_extent(o, args->args.set_extent.size);
         else if (writes)
             after_failed_native_write(o, failures);
         goto done;

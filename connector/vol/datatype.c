@@ -35,6 +35,7 @@ void *cow_datatype_open_callback(void *object, const H5VL_loc_params_t *loc, con
         cow_detour_end(&detour);
     }
 done:
+    cow_home_followed(o, opened, tapl);
     cow_where_done(&where);
     return cow_leave_pointer(opened);
 }

@@ -126,10 +126,6 @@ static cow_home *join(void *native, const char *name, const char *given_name, co
         cow_error_put_back(held);
         return NULL;
     }
-    if (writable && cow_cache_prepare(home, native) < 0) {
-        cow_home_release(home);
-        return NULL;
-    }
     /* Objects that stayed open when the file was closed keep its version unfinished until now. */
     if (writable && !created && cow_home_head_files(home) == 0 && !cow_home_last_head(home) &&
         cow_file_commit(file, COW_FINISH) < 0) {

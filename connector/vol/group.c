@@ -34,6 +34,7 @@ void *cow_group_open_callback(void *object, const H5VL_loc_params_t *loc, const 
         cow_detour_end(&detour);
     }
 done:
+    cow_home_followed(o, opened, gapl);
     cow_where_done(&where);
     return cow_leave_pointer(opened);
 }

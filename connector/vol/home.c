@@ -322,6 +322,22 @@ void cow_home_start_swmr(cow_home *home, unsigned attempts)
         }
 }
 
+/* HDF5 hands the access flags on through external links, and native HDF5 knows nothing of these two. */
+void cow_home_followed(const cow_object *from, const cow_object *opened, hid_t apl)
+{
+    const cow_home *near = from->home;
+    cow_home *home = opened == NULL ? NULL : opened->home;
+    unsigned flags;
+
+    if (near == NULL || home == NULL || home->file == NULL || home->fileno == near->fileno || home->files > 0 ||
+        !(near->swmr_read || near->swmr_write) || H5Pget_elink_acc_flags(apl, &flags) < 0 || flags != H5F_ACC_DEFAULT)
+        return;
+    if (!cow_file_writable(home->file))
+        home->swmr_read = near->swmr_read;
+    else if (near->swmr_write)
+        cow_home_start_swmr(home, near->read_attempts);
+}
+
 bool cow_home_last(const cow_home *home)
 {
     unsigned references = 0;

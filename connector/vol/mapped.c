@@ -257,6 +257,28 @@ done:
     return status < 0 && !cow_error_pending() ? cow_error_native("cannot use a mapping of a virtual dataset") : status;
 }
 
+/* All handles on it share what they know of the extent. */
+int cow_mapped_set_extent(cow_object *o, const hsize_t *size)
+{
+    hsize_t most[H5S_MAX_RANK];
+    H5O_token_t token, other;
+    int rank;
+
+    if (o->shape <= 0 || (size == NULL && !o->extent_set))
+        return 0;
+    if (cow_object_token(o, &token) < 0)
+        return -1;
+    for (cow_object *d = o->home->datasets; d != NULL; d = d->next_dataset) {
+        if (d->shape <= 0 || cow_object_token(d, &other) < 0 || memcmp(&token, &other, sizeof token) != 0)
+            continue;
+        if (size != NULL && ((rank = H5Sget_simple_extent_dims(d->shape, NULL, most)) < 0 ||
+                             H5Sset_extent_simple(d->shape, rank, size, most) < 0))
+            return cow_error_native("cannot set the extent of a virtual dataset");
+        d->extent_set = size != NULL;
+    }
+    return 0;
+}
+
 /* A virtual dataset without end is as long as its sources make it. */
 hid_t cow_mapped_space(cow_object *o)
 {
@@ -265,9 +287,9 @@ hid_t cow_mapped_space(cow_object *o)
     hsize_t dims[H5S_MAX_RANK], most[H5S_MAX_RANK];
     view v = {.which = H5D_VDS_LAST_AVAILABLE};
     size_t count = 0;
-    int rank, status = -1;
+    int rank, status = o->extent_set ? 0 : -1;
 
-    if (space < 0 || dcpl < 0)
+    if (space < 0 || dcpl < 0 || o->extent_set)
         goto done;
     if ((rank = H5Sget_simple_extent_dims(space, dims, most)) < 0 || H5Pget_virtual_count(dcpl, &count) < 0 ||
         H5Pget_virtual_view(o->dapl, &v.which) < 0 || H5Pget_virtual_printf_gap(o->dapl, &v.gap) < 0) {

@@ -24,6 +24,8 @@ void *cow_object_open_callback(void *object, const H5VL_loc_params_t *loc, H5I_t
         cow_detour_end(&detour);
     }
 done:
+    if (loc->type == H5VL_OBJECT_BY_NAME)
+        cow_home_followed(o, opened, loc->loc_data.loc_by_name.lapl_id);
     cow_where_done(&where);
     return cow_leave_pointer(opened);
 }
@@ -364,6 +366,11 @@ herr_t cow_object_optional_callback(void *object, const H5VL_loc_params_t *loc, 
         }
         break;
     case H5VL_NATIVE_OBJECT_DISABLE_MDC_FLUSHES:
+        if (o->type == H5I_DATASET && cow_object_classify(o) < 0)
+            goto done;
+        if (o->dataset != NULL)
+            cow_dataset_corked(o->dataset);
+        /* fall through */
     case H5VL_NATIVE_OBJECT_ENABLE_MDC_FLUSHES:
     case H5VL_NATIVE_OBJECT_ARE_MDC_FLUSHES_DISABLED:
         status = H5VLobject_optional(where.native, &where.loc, cow_native_id(), args, dxpl, req);

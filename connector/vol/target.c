@@ -237,6 +237,9 @@ int cow_target_parent(cow_object *object, const cow_where *where, const char *na
 {
     *target = (cow_target){0};
     int status = target_parent(object, where, name, what, target);
+
+    if (status == 0 && name == NULL)
+        status = cow_cache_for_unlinked(target->home);
     target->failures = failures(target->home);
     return status;
 }

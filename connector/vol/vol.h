@@ -56,6 +56,7 @@ typedef struct cow_wrapping {
 
 /* Sizes of the metadata cache that the application asked for, where larger ones were set: tuning.c. */
 typedef struct cow_cache_sizes {
+    bool unlinked; /* it made objects without a link */
     bool raised, set_initial;
     size_t initial, least, most;
 } cow_cache_sizes;
@@ -113,6 +114,8 @@ unsigned cow_home_head_files(const cow_home *home);
 cow_home *cow_home_find(unsigned long fileno);
 /* Single-writer/multiple-readers holds for all handles on the file. */
 void cow_home_start_swmr(cow_home *home, unsigned attempts);
+/* OPENED was opened from FROM with the access list APL, perhaps through an external link. */
+void cow_home_followed(const struct cow_object *from, const struct cow_object *opened, hid_t apl);
 void cow_home_cache_asked(cow_home *home, const cow_cache_sizes *asked);
 /* Head of a file that has history: the reserved group is hidden. */
 static inline bool cow_home_hides(const cow_home *home)
@@ -157,6 +160,7 @@ typedef struct cow_object {
     bool mapped;          /* a virtual dataset of the application's own over sources with history: mapped.c */
     bool user_virtual;    /* one that has such a source in this very file */
     hid_t dapl, shape;    /* of a `mapped` one: how it was opened, and its extent then; or 0 */
+    bool extent_set;      /* to `shape`, which holds until somebody asks for the extent, as in native HDF5 */
     struct cow_source_file *sources; /* other files that its sources are in, open */
     bool unlinked;                   /* created without a name, and not given one through this wrapper */
     bool unnamed;                    /* reached by token: HDF5 would search the whole file for its name */
@@ -436,8 +440,8 @@ int cow_driver_check(const char *name, unsigned flags, hid_t fapl);
 void cow_driver_explain(const char *name, hid_t fapl, hid_t under, hid_t *stack);
 
 /* tuning.c */
-/* A file with history was opened for writing. */
-int cow_cache_prepare(cow_home *home, void *native);
+/* The application is about to make an object without a link. */
+int cow_cache_for_unlinked(cow_home *home);
 /* The application sets the metadata cache of such a file, and is told what it has set. */
 int cow_cache_set(cow_home *home, void *native, const H5AC_cache_config_t *wanted);
 void cow_cache_show(const cow_home *home, H5AC_cache_config_t *config);
@@ -514,6 +518,8 @@ int cow_sources_flush(const cow_home *home);
 /* The virtual dataset with DCPL is `mapped`: remember what is asked of native HDF5 only once. */
 int cow_mapped_prepare(cow_object *object, hid_t dcpl);
 hid_t cow_mapped_space(cow_object *object);
+/* The application has set its extent to SIZE, or asks for it: NULL. */
+int cow_mapped_set_extent(cow_object *object, const hsize_t *size);
 int cow_mapped_read(cow_object *object, hid_t mem_type, hid_t mem_space, hid_t file_space, hid_t dxpl, void *buf);
 int cow_mapped_write(cow_object *object, hid_t mem_type, hid_t mem_space, hid_t file_space, hid_t dxpl,
                      const void *buf);
