@@ -727,7 +727,7 @@ static int move_whole(salvage *s, const salvage_object *object, hid_t from, hid_
 
     if (memory < 0 || space < 0 || cow_space_elements(space, &elements) < 0 || elements == 0)
         goto done;
-    if (cow_layout_values(s->file.loc, memory, space, false, &n) < 0) { /* not all of it is stored here: piece by piece */
+    if (cow_layout_elements(s->file.loc, H5VLobject(from), memory, space, &n) < 0) { /* not all of it is stored here: piece by piece */
         cow_error_clear();
         if (to >= 0 && cow_tree_copy_elements(&s->copy, from, to, object->path) < 0) {
             s->copy.why[0] = '\0';

@@ -37,6 +37,7 @@ ITEMS = {
     8: "Many at once",
     9: "Cost",
     10: "Differential test",
+    11: "Hostile files",
 }
 FUZZ_TARGETS = ("fence", "index", "open", "record", "rows")
 
@@ -60,6 +61,8 @@ def parts(minutes):
         (8, "release", "test/many.py", []),
         (9, "release", "benchmarks/bench.py", ["--only", "sync", "--repeat", "3"]),
         (10, "release", "test/soak.py", []),
+        (11, "release", "test/hostile.py", ["--all"]),
+        (11, "sanitize", "test/hostile.py", ["--all", "--build", "BUILD"]),
     ]
 
 
@@ -83,8 +86,8 @@ def shown(build, program, arguments):
     return " ".join([place, *words])
 
 
-def name_of(program):
-    return re.sub(r"\W+", "-", program)
+def name_of(build, program):
+    return re.sub(r"\W+", "-", program) + ("-sanitize" if build == "sanitize" else "")
 
 
 def run(item, build, program, arguments, logs):
@@ -93,7 +96,7 @@ def run(item, build, program, arguments, logs):
     line = {"item": item, "what": program, "command": shown(build, program, arguments)}
     if not file.exists():
         return [{**line, "result": "not run: there is no such program"}]
-    results = logs / (name_of(program) + ".results")
+    results = logs / (name_of(build, program) + ".results")
     results.unlink(missing_ok=True)
     folder = TOP / "build" / build
     env = {k: v for k, v in os.environ.items() if k not in ("HDF5_VOL_CONNECTOR", "H5COW_PLANTED")}
@@ -103,7 +106,7 @@ def run(item, build, program, arguments, logs):
         env["HDF5_VOL_CONNECTOR"] = "h5cow"
     elif not program.endswith(".py"):
         del env["HDF5_PLUGIN_PATH"]  # HDF5 looks for plugins even where none is selected
-    log = logs / (name_of(program) + ".log")
+    log = logs / (name_of(build, program) + ".log")
     started = time.monotonic()
     with open(log, "w") as out:
         try:
@@ -122,7 +125,7 @@ def run(item, build, program, arguments, logs):
         lines.append({**line, "result": f"**failed** (exit code {code}); the end of its output: `{text[-300:].strip()}`"})
     for told in lines:
         told["command"] = told.get("command") or line["command"]
-    (logs / (name_of(program) + ".json")).write_text(json.dumps(lines, indent=1))
+    (logs / (name_of(build, program) + ".json")).write_text(json.dumps(lines, indent=1))
     print(f"{ITEMS[item]}: {program}: {'passed' if code == 0 else 'FAILED'} ({seconds:.0f} s, {log})", flush=True)
     return lines
 
@@ -175,8 +178,8 @@ def kept(item):
 def all_lines(logs, minutes):
     """What this folder knows of every part, and of items that it knows nothing of what the page has."""
     lines = []
-    for _, _, program, _ in parts(minutes):
-        file = logs / (name_of(program) + ".json")
+    for _, build, program, _ in parts(minutes):
+        file = logs / (name_of(build, program) + ".json")
         lines += json.loads(file.read_text()) if file.exists() else []
     known = {line["item"] for line in lines}
     return lines + [line for item in ITEMS if item not in known for line in kept(item)]
