@@ -40,6 +40,8 @@ NO_MEMORY = re.compile(r"no(t enough| ) ?memory|MemoryError|memory allocation fa
 
 # ---- what is done with a file: in a child of a server, which has h5py loaded --------------------------------------------
 
+AND = ", and "  # between the names of two cases
+
 STEP = None  # shared memory: what the child is doing
 
 
@@ -347,6 +349,7 @@ class Cases:
         self.natives()
         self.tags()
         self.bytes()
+        self.pairs()
 
     def add(self, name, change):
         assert name not in self.all, name
@@ -795,6 +798,24 @@ class Cases:
             self.add(f"index: byte {at_} is {value} ({n})", change)
 
 
+    # -- two things at once
+
+    def pairs(self):
+        generator = random.Random(17)
+        names = list(self.all)
+        for _ in range(600):
+            first, second = generator.sample(names, 2)
+
+            def change(f, a=self.all[first], b=self.all[second]):
+                a(f)
+                try:
+                    b(f)
+                except Exception:
+                    pass  # what it would change is gone
+
+            self.add(f"{first}{AND}{second}", change)
+
+
 # ---- all of it -----------------------------------------------------------------------------------------------------------
 
 
@@ -985,7 +1006,7 @@ def main():
         run = Run(folder, build / "cli/h5cow", str(build / "connector"), library is not None, library and library[1])
         run.make_base()
         cases = run.cases = Cases(run.base)
-        names = [name for name in cases.all if not given.only or any(part in name for part in given.only)]
+        names = [name for name in cases.all if not given.only or any(part in name for part in given.only if (AND in part) == (AND in name))]
         if given.list:
             print("\n".join(names))
             return 0
