@@ -649,6 +649,7 @@ done:
     cow_close(picked);
     return transfer_end(&box) < 0 ? -1 : status;
 }
+
 static int read_packed(transfer *t, hid_t mem_type, hid_t dxpl, void *buf)
 {
     hsize_t points = (hsize_t)H5Sget_select_npoints(t->wanted), *at = NULL;
