@@ -947,6 +947,18 @@ cow_loc cow_native_named_type(hid_t named)
     return (cow_loc){H5VLobject(named), H5I_DATATYPE};
 }
 
+int cow_native_named_token(hid_t type, H5O_token_t *token)
+{
+    H5O_info2_t info;
+
+    if (type < 0 || H5Tcommitted(type) <= 0)
+        return type < 0 ? -1 : 0;
+    if (cow_native_info(cow_native_named_type(type), NULL, H5O_INFO_BASIC, &info) < 0)
+        return -1;
+    *token = info.token;
+    return 1;
+}
+
 hid_t cow_native_type_id(cow_loc object)
 {
     hid_t id = H5VLwrap_register(object.object, H5I_DATATYPE);

@@ -175,6 +175,8 @@ hid_t cow_native_dataset_dcpl(void *dataset);
 /* Named datatypes. The object behind the id of one (borrowed; the id holds it), and an id for an open object, which from
  * then on belongs to the id: close with H5Tclose. Also when that fails. */
 cow_loc cow_native_named_type(hid_t named);
+/* 1: TYPE is a named one, *TOKEN; 0: it is not; -1, also where TYPE is no id: the error is told then. */
+int cow_native_named_token(hid_t type, H5O_token_t *token);
 hid_t cow_native_type_id(cow_loc object);
 hid_t cow_native_type_tcpl(cow_loc named); /* the caller closes it */
 /* A named datatype without a link yet. TYPE may be a named one itself. */
