@@ -135,8 +135,6 @@ int cow_native_dataset_resize(void *dataset, const hsize_t extent[]);
 /* Of a chunked dataset, what HDF5 has in its cache goes through the filters: it counts the chunks. */
 int cow_native_dataset_settle(void *dataset);
 int cow_native_dataset_status(void *dataset, H5D_space_status_t *status); /* H5Dget_space_status */
-/* Bytes of all texts and sequences of the elements of SPACE: H5Dvlen_get_buf_size. */
-int cow_native_dataset_heap_size(void *dataset, hid_t type, hid_t space, hsize_t *bytes);
 /* Is it certain that no chunk is stored at OFFSET? HDF5 1.14 looks it up, in the index and in the cache, and gives an
  * error. */
 bool cow_native_dataset_lacks_chunk(void *dataset, const hsize_t offset[]);
