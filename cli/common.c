@@ -95,20 +95,6 @@ int cli_usage(const char *verb, const char *format, ...)
     return CLI_FAILED;
 }
 
-typedef struct reason {
-    char *text;
-    size_t size;
-} reason;
-
-static herr_t take_lowest(unsigned n, const H5E_error2_t *record, void *context)
-{
-    reason *r = context;
-
-    if (n == 0 && record->desc != NULL)
-        snprintf(r->text, r->size, "%s", record->desc);
-    return 0;
-}
-
 int cli_one_file(const char *verb, const char *help, int argc, char **argv, const char **name, bool *json)
 {
     static const struct option options[] = {
@@ -135,16 +121,13 @@ int cli_one_file(const char *verb, const char *help, int argc, char **argv, cons
 
 const char *cli_reason(char *text, size_t size)
 {
-    reason r = {text, size};
-
-    snprintf(text, size, "no reason was given");
     if (cow_error_pending()) {
         snprintf(text, size, "%s", cow_error_message());
         cow_error_clear();
+        H5Eclear2(H5E_DEFAULT);
     } else {
-        H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, take_lowest, &r);
+        cow_error_lowest(text, size);
     }
-    H5Eclear2(H5E_DEFAULT);
     return cli_clean(text, true);
 }
 

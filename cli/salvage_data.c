@@ -12,6 +12,7 @@
 #include "pools.h"
 
 #include "error.h"
+#include "history/history.h"
 #include "io/serial.h"
 #include "store/bytes.h"
 #include "store/format.h"
@@ -728,8 +729,8 @@ static int move_whole(salvage *s, const salvage_object *object, hid_t from, hid_
 
     if (memory < 0 || space < 0 || cow_space_elements(space, &elements) < 0 || elements == 0)
         goto done;
-    if (cow_layout_elements(s->file.loc, H5VLobject(from), memory, space, &n) <
-        0) { /* not all of it is stored here: piece by piece */
+    if (cow_layout_elements(s->file.loc, H5VLobject(from), memory, space, &n) < 0 ||
+        cow_sum_fits(s->name, s->file.loc, H5VLobject(from), memory, space, n) < 0) { /* then piece by piece */
         cow_error_clear();
         if (to >= 0 && cow_tree_copy_elements(&s->copy, from, to, object->path) < 0) {
             s->copy.why[0] = '\0';

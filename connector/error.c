@@ -145,6 +145,23 @@ done:
     return -1;
 }
 
+void cow_error_lowest(char *text, size_t size)
+{
+    static const char says[] = "error message = '";
+    lowest_record lowest = {.text = "no reason was given"};
+    char *time, *why;
+
+    H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, note_lowest, &lowest);
+    H5Eclear2(H5E_DEFAULT);
+    /* H5FD__sec2_write and _read: "file write failed: time = ..., errno = 28, error message = '...', buf = ..." */
+    if ((time = strstr(lowest.text, ": time = ")) != NULL && (why = strstr(time, says)) != NULL) {
+        why += strlen(says);
+        why[strcspn(why, "'")] = '\0';
+        memmove(time + 2, why, strlen(why) + 1);
+    }
+    snprintf(text, size, "%s", lowest.text);
+}
+
 typedef struct majors {
     bool filter, metadata;
 } majors;

@@ -11,6 +11,7 @@
 #define COW_ERROR_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 typedef enum cow_kind {
     COW_USAGE,       /* the caller asked for something that makes no sense: bad option, bad revision */
@@ -39,6 +40,10 @@ void cow_error_in_file(const char *name);
 /* A call to the HDF5 library underneath has just failed: take over its error stack as the cause, with the message as
  * context above it. Call it before any other HDF5 call. Always -1. */
 int cow_error_native(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* What the lowest record of HDF5's stack says, in TEXT, and the stack is empty: of a driver's record what failed and why,
+ * without the time and the addresses of buffers. */
+void cow_error_lowest(char *text, size_t size);
 
 bool cow_error_pending(void);
 /* Is the recorded error one of HDF5's, of a filter, and not also of its metadata? */

@@ -814,6 +814,8 @@ class Cases:
                     pass  # what it would change is gone
 
             self.add(f"{first}{AND}{second}", change)
+            if self.asked_by_hdf5 & {first, second}:
+                self.asked_by_hdf5.add(f"{first}{AND}{second}")
 
 
 # ---- all of it -----------------------------------------------------------------------------------------------------------
@@ -946,6 +948,7 @@ def share(given):
         if getattr(given, option) is not None:
             words += [f"--{option}", getattr(given, option)]
     words += ["--all"] if given.all else []
+    words += ["--minutes", str(given.minutes)] if given.minutes else []
     first, parts = map(int, given.part.split("/")) if given.part else (0, 1)
     shares = [f"{first + parts * n}/{parts * given.jobs}" for n in range(given.jobs)]
     with tempfile.NamedTemporaryFile("r", prefix="h5cow-hostile-") as told:
@@ -954,7 +957,7 @@ def share(given):
         status = max(abs(process.wait()) for process in processes)
         parts = [json.loads(line) for line in told]
     if len(parts) == len(processes):
-        tell(given, {key: sum(part[key] for part in parts) for key in parts[0]})
+        tell(given, {**{key: sum(part[key] for part in parts) for key in parts[0]}, "cases": parts[0]["cases"]})
     return status
 
 
@@ -966,14 +969,15 @@ def tell(given, seen):
         return
     checked = " with AddressSanitizer and UndefinedBehaviorSanitizer" if seen["asan"] else ""
     command = "test/hostile.py " + ("--all" if given.all else f"--count {given.count}") + f" --seed {given.seed}"
+    command += f" --minutes {given.minutes:g}" if given.minutes else ""
     results(
         11,
         f"files in which stock h5py replaced an attribute, a table, a row, a name, a link or an object below "
         f"/_versioned_data; each opened, listed, read at three states, written, verified, exported, copied, imported and "
         f"recovered{checked}, within {MEMORY >> 30} GiB and {CPU} s of computing",
-        f"{seen['files']:,} files: "
+        f"{seen['files']:,} of {seen['cases']:,} files: "
         f"{seen['crash']} crashes, {seen['hang']} hangs, {seen['limit']} limits hit, {seen['other']} other failures; "
-        f"{seen['natively']} failures that HDF5 has without h5cow; {seen['not made']} more that HDF5 does not make",
+        f"{seen['natively']} failures that HDF5 has without h5cow; {seen['not made']} that HDF5 does not make",
         command + (" --build build/sanitize" if seen["asan"] else ""),
     )
 
@@ -987,6 +991,7 @@ def main():
     parser.add_argument("--build", help="build folder (default: the one in use); sanitize: with AddressSanitizer")
     parser.add_argument("--keep", help="copy the files here")
     parser.add_argument("--list", action="store_true", help="names of all cases")
+    parser.add_argument("--minutes", type=float, help="begin no file after so long: the seed says in which order they come")
     parser.add_argument("--part", help="I/N: of all cases each Nth, from I on")
     parser.add_argument("--jobs", type=int, default=2, help="processes at a time (default 2)")
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
@@ -1017,8 +1022,11 @@ def main():
             first, parts = map(int, given.part.split("/"))
             names = names[first::parts]
         print(f"seed {given.seed}: {len(names)} of {len(cases.all)} hostile files", flush=True)
-        not_made = []
+        not_made, end = [], time.monotonic() + 60 * given.minutes if given.minutes else None
         for done, name in enumerate(names):
+            if end is not None and time.monotonic() > end:
+                names = names[:done]
+                break
             if (text := run.one(name, cases.all[name], given.keep)) is not None:
                 not_made.append(text)
             if done % 200 == 199:
@@ -1029,7 +1037,7 @@ def main():
     print(f"{len(names) - len(not_made)} hostile files, {len(not_made)} could not be made; {len(run.natively)} failures that "
           f"HDF5 has without h5cow, {len(run.problems)} others; longest {run.worst[0]:.1f} s ({run.worst[1]})")
     kinds = {kind: run.problems.count(kind) for kind in KINDS}
-    tell(given, {"files": len(names) - len(not_made), "natively": len(run.natively),
+    tell(given, {"cases": len(cases.all), "files": len(names) - len(not_made), "natively": len(run.natively),
                  "not made": len(not_made), "asan": run.asan, **kinds})
     return 1 if run.problems or len(not_made) > len(names) // 10 else 0
 

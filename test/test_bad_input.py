@@ -9,6 +9,7 @@ import pathlib
 import re
 import resource
 import shutil
+import signal
 import stat
 import subprocess
 import sys
@@ -17,7 +18,7 @@ import tempfile
 import h5py
 import numpy as np
 import pytest
-from conftest import PLUGINS
+from conftest import H5COW, PLUGINS, STOCK
 from waiting import WAITING
 
 TEST = pathlib.Path(__file__).resolve().parent
@@ -452,7 +453,7 @@ def filter_folder(tmp_path_factory):
 
 
 def test_a_missing_filter_is_an_error_and_then_it_is_there_again(programs, tmp_path, sha256, filter_folder):
-    from conftest import PLUGINS
+    from conftest import H5COW, PLUGINS, STOCK
 
     path = tmp_path / "filtered.h5"
     code = """
@@ -561,6 +562,24 @@ def test_a_disk_that_is_full_is_an_error_and_versions_stay(programs, made, tmp_p
         want = str(at_version(number).sum())
         code = f"import h5py; print(h5py.File('{result}', 'r')['_versioned_data/versions/{number}/group/x'][...].sum())"
         assert programs.stock(sys.executable, "-c", code).stdout.strip() == want
+
+
+@pytest.mark.parametrize("verb", ["export", "copy", "import", "recover"])
+@pytest.mark.parametrize("most", [3000, 20_000])
+def test_the_command_says_in_one_sentence_that_there_is_no_room(made, tmp_path, verb, most):
+    def limited():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+
+    plain, out = tmp_path / "plain.h5", tmp_path / "out.h5"
+    with h5py.File(plain, "w") as f:
+        f["x"] = np.arange(5000)
+    source = plain if verb == "import" else made
+    done = subprocess.run([H5COW, verb, source, out], env=STOCK, capture_output=True, text=True, preexec_fn=limited)
+    assert done.returncode == 2 and not out.exists(), done.stderr
+    assert len(done.stderr.splitlines()) == 1 and "File too large" in done.stderr, done.stderr
+    assert "buf = " not in done.stderr and "time = " not in done.stderr, done.stderr
+    assert sorted(os.listdir(tmp_path)) == ["plain.h5", "three.h5"]
 
 
 @pytest.fixture

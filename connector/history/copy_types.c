@@ -6,6 +6,7 @@
 #include "history/copy.h"
 
 #include "error.h"
+#include "ids.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -51,15 +52,11 @@ int cow_copy_add_type(cow_copying *c, hid_t type, uint64_t address)
 /* TYPE, which is closed, counts where it is a named one. */
 static int add_used(cow_copying *c, hid_t type)
 {
-    H5O_info2_t info;
-    int status = type < 0 ? -1 : 0;
+    H5O_token_t token;
+    int named = cow_native_named_token(type, &token),
+        status = named <= 0 ? named : cow_copy_add_type(c, type, cow_address(&token));
 
-    if (status == 0 && H5Tcommitted(type) > 0)
-        status = cow_native_info(cow_native_named_type(type), NULL, H5O_INFO_BASIC, &info) < 0
-                     ? -1
-                     : cow_copy_add_type(c, type, cow_address(&info.token));
-    if (type >= 0)
-        H5Tclose(type);
+    cow_close(type);
     return status;
 }
 

@@ -11,6 +11,7 @@
 #include "history/internal.h"
 
 #include "error.h"
+#include "ids.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -57,15 +58,10 @@ static int add_link(void *context, const char *name, const H5L_info2_t *info)
 /* TYPE is closed. */
 static int add_type(counting *c, hid_t type)
 {
-    H5O_info2_t info;
-    int status = type < 0 ? -1 : 0;
+    H5O_token_t token;
+    int named = cow_native_named_token(type, &token), status = named <= 0 ? named : add(c, cow_address(&token));
 
-    if (status == 0 && H5Tcommitted(type) > 0)
-        status = cow_native_info(cow_native_named_type(type), NULL, H5O_INFO_BASIC, &info) < 0
-                     ? -1
-                     : add(c, cow_address(&info.token));
-    if (type >= 0)
-        H5Tclose(type);
+    cow_close(type);
     return status;
 }
 

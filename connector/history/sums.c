@@ -99,6 +99,67 @@ static int sum_attributes(const char *file, cow_loc object, uint64_t *sum)
     return status;
 }
 
+/* ---- what elements hold in heaps ---- */
+
+typedef struct heap {
+    void *dataset;
+    hid_t type, space;
+    cow_serial *serial;
+    void *element;
+    uint64_t bytes, most;
+} heap;
+
+static int add_element(void *context, unsigned rank, const hsize_t start[], const hsize_t count[])
+{
+    heap *h = context;
+    hid_t memory = rank == 0 ? H5Scopy(h->space) : H5Screate_simple((int)rank, count, NULL);
+    size_t size = H5Tget_size(h->type);
+    int status = -1;
+
+    memset(h->element, 0, size);
+    if (memory < 0 || (rank > 0 && H5Sselect_hyperslab(h->space, H5S_SELECT_SET, start, NULL, count, NULL) < 0))
+        cow_error_native("cannot select an element");
+    else if (cow_native_dataset_read(h->dataset, h->type, memory, h->space, H5P_DEFAULT, h->element) == 0) {
+        h->bytes += cow_serial_memory(h->serial, h->element, size, 1);
+        H5Treclaim(h->type, memory, H5P_DATASET_XFER_DEFAULT, h->element);
+        status = h->bytes <= h->most ? 0
+                                     : cow_error(COW_CORRUPT,
+                                                 "texts or sequences of more than %llu bytes are claimed, "
+                                                 "more than such a file has",
+                                                 (unsigned long long)h->most);
+    }
+    cow_close(memory);
+    return status;
+}
+
+/* One after the other, since HDF5 takes memory for all that it reads. (H5Dvlen_get_buf_size is nothing for a callback: in
+ * HDF5 1.14.5 what allocates for it goes on allocating in the call that we are in.) Only where so few elements could name so
+ * much: each may name all of the file. */
+int cow_sum_fits(const char *file, cow_loc loc, void *dataset, hid_t type, hid_t space, size_t n)
+{
+    heap h = {.dataset = dataset, .type = type};
+    hsize_t one[H5S_MAX_RANK];
+    uint64_t bytes;
+    int status = -1;
+
+    if (cow_native_file_size(loc.object, &bytes) < 0 || cow_layout_most(loc, &h.most) < 0)
+        return -1;
+    if (!cow_type_is_heap(type, true) || cow_times(n * H5Tget_size(type) / sizeof(char *), bytes) <= h.most)
+        return 0;
+    for (int d = 0; d < H5S_MAX_RANK; d++)
+        one[d] = 1;
+    h.space = H5Scopy(space);
+    h.element = malloc(H5Tget_size(type));
+    if (h.space < 0 || h.element == NULL)
+        cow_error(COW_MEMORY, "no memory for a dataset");
+    else if ((h.serial = cow_serial_open(type, file)) != NULL)
+        status = cow_boxes(h.space, one, add_element, &h);
+    cow_serial_close(h.serial);
+    free(h.element);
+    cow_close(h.space);
+    return status;
+}
+
 int cow_sum_elements(const char *file, cow_loc loc, void *dataset, uint64_t *sum)
 {
     hid_t type = cow_native_dataset_type(dataset), space = cow_native_dataset_space(dataset),
@@ -116,7 +177,7 @@ int cow_sum_elements(const char *file, cow_loc loc, void *dataset, uint64_t *sum
         H5Pget_external_count(dcpl) > 0 || holds_references(type))
         goto done; /* nothing, or elsewhere, or not to be read */
     status = -1;
-    if (cow_layout_elements(loc, dataset, type, space, &n) < 0)
+    if (cow_layout_elements(loc, dataset, type, space, &n) < 0 || cow_sum_fits(file, loc, dataset, type, space, n) < 0)
         goto done;
     if (n == 0) {
         status = 0;

@@ -61,19 +61,11 @@ typedef struct lowest {
     char text[600];
 } lowest;
 
-static herr_t take_lowest(unsigned n, const H5E_error2_t *record, void *context)
-{
-    if (n == 0 && record->desc != NULL)
-        snprintf(((lowest *)context)->text, sizeof((lowest *)context)->text, "%s", record->desc);
-    return 0;
-}
-
 static lowest reason(void)
 {
-    lowest r = {"no reason was given"};
+    lowest r;
 
-    H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, take_lowest, &r);
-    H5Eclear2(H5E_DEFAULT);
+    cow_error_lowest(r.text, sizeof r.text);
     return r;
 }
 

@@ -5,6 +5,7 @@
  */
 #include "import/tree.h"
 
+#include "error.h"
 #include "ids.h"
 #include "native/native.h"
 #include "store/bytes.h"
@@ -15,25 +16,13 @@
 
 /* ---- errors and memory ---- */
 
-typedef struct reason {
-    char text[512];
-} reason;
-
-static herr_t take_lowest(unsigned n, const H5E_error2_t *record, void *context)
-{
-    if (n == 0 && record->desc != NULL)
-        snprintf(((reason *)context)->text, sizeof((reason *)context)->text, "%s", record->desc);
-    return 0;
-}
-
 int cow_tree_failed(cow_tree *tree, const char *what, const char *path)
 {
-    reason r = {"no reason was given"};
+    char text[512];
 
-    H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, take_lowest, &r);
-    H5Eclear2(H5E_DEFAULT);
+    cow_error_lowest(text, sizeof text);
     if (tree->why[0] == '\0')
-        snprintf(tree->why, sizeof tree->why, "%s '%.400s' cannot be copied: %s", what, path, r.text);
+        snprintf(tree->why, sizeof tree->why, "%s '%.400s' cannot be copied: %s", what, path, text);
     return -1;
 }
 

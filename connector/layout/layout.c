@@ -60,6 +60,14 @@ int cow_layout_values(cow_loc file, hid_t type, hid_t space, size_t *n)
 #define SPARSE_BYTES ((uint64_t)64 << 20) /* of chunks that may be missing, or compressed */
 #define SPARSE_TIMES 8                    /* and of each byte of the file */
 
+int cow_layout_most(cow_loc file, uint64_t *bytes)
+{
+    if (cow_native_file_size(file.object, bytes) < 0)
+        return -1;
+    *bytes = cow_times(*bytes, SPARSE_TIMES) + SPARSE_BYTES;
+    return 0;
+}
+
 /* Elements of the larger one of DATASET's extent and one of its chunks, which HDF5 decodes as a whole. */
 static int most_elements(hid_t dcpl, hid_t space, uint64_t *elements)
 {
@@ -80,42 +88,24 @@ static int most_elements(hid_t dcpl, hid_t space, uint64_t *elements)
     return 0;
 }
 
-/* 0: parts in heaps of N elements, SIZE bytes each in memory, are no more than MOST bytes. HDF5 looks at one element after
- * the other for that, so it is asked only where so few elements could name so much. */
-static int check_heap(void *dataset, hid_t type, hid_t space, uint64_t n, uint64_t file_bytes, uint64_t most)
-{
-    hsize_t bytes;
-
-    if ((H5Tdetect_class(type, H5T_VLEN) <= 0 && H5Tdetect_class(type, H5T_STRING) <= 0) ||
-        cow_times(n * H5Tget_size(type) / sizeof(char *), file_bytes) <= most)
-        return 0;
-    if (cow_native_dataset_heap_size(dataset, type, space, &bytes) < 0)
-        return -1;
-    return bytes <= most
-               ? 0
-               : cow_error(COW_CORRUPT, "texts or sequences of %llu bytes are claimed, more than such a file has",
-                           (unsigned long long)bytes);
-}
-
 int cow_layout_elements(cow_loc file, void *dataset, hid_t type, hid_t space, size_t *n)
 {
     hid_t dcpl = cow_native_dataset_dcpl(dataset);
-    uint64_t elements, bytes, most;
+    uint64_t elements, most;
     size_t size;
     int status = -1;
 
-    if (dcpl < 0 || cow_native_file_size(file.object, &bytes) < 0 ||
+    if (dcpl < 0 ||
+        (H5Pget_layout(dcpl) == H5D_CHUNKED ? cow_layout_most(file, &most) : cow_native_file_size(file.object, &most)) <
+            0 ||
         cow_native_element_size(file.object, type, &size) < 0 || most_elements(dcpl, space, &elements) < 0)
         goto done;
-    most = cow_times(bytes, SPARSE_TIMES) + SPARSE_BYTES;
-    if (size == 0 || elements > (H5Pget_layout(dcpl) == H5D_CHUNKED ? most : bytes) / size) {
+    if (size == 0 || elements > most / size) {
         too_much(elements, size);
         goto done;
     }
-    if (cow_space_elements(space, &elements) == 0 && check_heap(dataset, type, space, elements, bytes, most) == 0) {
+    if ((status = cow_space_elements(space, &elements)) == 0)
         *n = (size_t)elements;
-        status = 0;
-    }
 done:
     cow_close(dcpl);
     return status;

@@ -947,6 +947,18 @@ cow_loc cow_native_named_type(hid_t named)
     return (cow_loc){H5VLobject(named), H5I_DATATYPE};
 }
 
+int cow_native_named_token(hid_t type, H5O_token_t *token)
+{
+    H5O_info2_t info;
+
+    if (type < 0 || H5Tcommitted(type) <= 0)
+        return type < 0 ? -1 : 0;
+    if (cow_native_info(cow_native_named_type(type), NULL, H5O_INFO_BASIC, &info) < 0)
+        return -1;
+    *token = info.token;
+    return 1;
+}
+
 hid_t cow_native_type_id(cow_loc object)
 {
     hid_t id = H5VLwrap_register(object.object, H5I_DATATYPE);
@@ -1125,19 +1137,6 @@ int cow_native_dataset_status(void *dataset, H5D_space_status_t *status)
     args.args.get_space_status.status = status;
     return H5VLdataset_get(dataset, cow_native_id(), &args, DXPL, NULL) < 0
                ? cow_error_native("cannot get how much of a dataset is stored")
-               : 0;
-}
-
-int cow_native_dataset_heap_size(void *dataset, hid_t type, hid_t space, hsize_t *bytes)
-{
-    H5VL_native_dataset_optional_args_t of;
-    H5VL_optional_args_t args = {.op_type = H5VL_NATIVE_DATASET_GET_VLEN_BUF_SIZE, .args = &of};
-
-    of.get_vlen_buf_size.type_id = type;
-    of.get_vlen_buf_size.space_id = space;
-    of.get_vlen_buf_size.size = bytes;
-    return H5VLdataset_optional(dataset, cow_native_id(), &args, DXPL, NULL) < 0
-               ? cow_error_native("cannot get how large the elements of a dataset are")
                : 0;
 }
 

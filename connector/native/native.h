@@ -145,8 +145,6 @@ int cow_native_dataset_resize(void *dataset, const hsize_t extent[]);
 /* Of a chunked dataset, what HDF5 has in its cache goes through the filters: it counts the chunks. */
 int cow_native_dataset_settle(void *dataset);
 int cow_native_dataset_status(void *dataset, H5D_space_status_t *status); /* H5Dget_space_status */
-/* Bytes of all texts and sequences of the elements of SPACE: H5Dvlen_get_buf_size. */
-int cow_native_dataset_heap_size(void *dataset, hid_t type, hid_t space, hsize_t *bytes);
 /* Is it certain that no chunk is stored at OFFSET? HDF5 1.14 looks it up, in the index and in the cache, and gives an
  * error. */
 bool cow_native_dataset_lacks_chunk(void *dataset, const hsize_t offset[]);
@@ -188,6 +186,8 @@ hid_t cow_native_dataset_dcpl(void *dataset);
 /* Named datatypes. The object behind the id of one (borrowed; the id holds it), and an id for an open object, which from
  * then on belongs to the id: close with H5Tclose. Also when that fails. */
 cow_loc cow_native_named_type(hid_t named);
+/* 1: TYPE is a named one, *TOKEN; 0: it is not; -1, also where TYPE is no id: the error is told then. */
+int cow_native_named_token(hid_t type, H5O_token_t *token);
 hid_t cow_native_type_id(cow_loc object);
 hid_t cow_native_type_tcpl(cow_loc named); /* the caller closes it */
 /* A named datatype without a link yet. TYPE may be a named one itself. */
