@@ -78,7 +78,7 @@ static herr_t add_attribute(hid_t at, const char *name, const H5A_info_t *info, 
     sum *s = context;
     hid_t attribute = H5Aopen(at, name, H5P_DEFAULT), type = H5Aget_type(attribute), space = H5Aget_space(attribute);
     size_t n = 0;
-    bool good = type >= 0 && space >= 0 && cow_layout_values(s->file->loc, type, space, false, &n) == 0;
+    bool good = type >= 0 && space >= 0 && cow_layout_values(s->file->loc, type, space, &n) == 0;
     void *values = good ? cli_alloc(n + 1, H5Tget_size(type)) : NULL;
     herr_t status = values == NULL || H5Aread(attribute, type, values) < 0 ||
                             cow_sum_add(s->file->name, name, type, n, values, &s->value) < 0
@@ -92,25 +92,6 @@ static herr_t add_attribute(hid_t at, const char *name, const H5A_info_t *info, 
     H5Sclose(space);
     H5Tclose(type);
     H5Aclose(attribute);
-    return status;
-}
-
-static herr_t add_elements(hid_t dataset, sum *s)
-{
-    hid_t type = H5Dget_type(dataset), space = H5Dget_space(dataset), dcpl = H5Dget_create_plist(dataset);
-    size_t n = 0;
-    bool good = type >= 0 && space >= 0 && dcpl >= 0 &&
-                cow_layout_values(s->file->loc, type, space, H5Pget_layout(dcpl) == H5D_CHUNKED, &n) == 0 && n > 0;
-    void *values = good ? cli_alloc(n, H5Tget_size(type)) : NULL;
-    herr_t status = values == NULL || H5Dread(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) < 0 ||
-                            cow_sum_values(s->file->name, type, n, values, &s->value) < 0
-                        ? -1
-                        : 0;
-
-    if (status == 0)
-        H5Treclaim(type, space, H5P_DEFAULT, values);
-    free(values);
-    cow_close(dcpl, space, type);
     return status;
 }
 
@@ -134,7 +115,7 @@ static void check_sums(cli_check *check, hid_t id, const cli_object *object, con
         return;
     if (use->kind != CLI_NATIVE)
         elements.value = use->root == UINT64_MAX ? sums->elements : cow_sum_root(use->root);
-    else if (add_elements(id, &elements) < 0) {
+    else if (cow_sum_elements(check->file->name, check->file->loc, H5VLobject(id), &elements.value) < 0) {
         trouble(check, path, cli_reason(text, sizeof text));
         return;
     }

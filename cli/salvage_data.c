@@ -330,7 +330,7 @@ static void let_go(const filling *f, hid_t space, void *elements)
     H5Eset_current_stack(stack);
 }
 
-/* 0; 1: it cannot be read, WHY; -1: it cannot be written. */
+/* 0; 1: it cannot be read, or is not what the filters of the new dataset made, WHY. */
 static int move_encoded(filling *f, const hsize_t start[], char *why, size_t size)
 {
     hsize_t bytes = 0;
@@ -338,12 +338,11 @@ static int move_encoded(filling *f, const hsize_t start[], char *why, size_t siz
     void *buffer;
 
     if (H5Dget_chunk_storage_size(f->through, start, &bytes) < 0 || bytes == 0 || bytes > UINT32_MAX ||
-        (buffer = room_for(f, bytes)) == NULL || H5Dread_chunk(f->through, H5P_DEFAULT, start, &mask, buffer) < 0) {
+        (buffer = room_for(f, bytes)) == NULL || H5Dread_chunk(f->through, H5P_DEFAULT, start, &mask, buffer) < 0 ||
+        (f->to >= 0 && H5Dwrite_chunk(f->to, H5P_DEFAULT, mask, start, bytes, buffer) < 0)) {
         cli_reason(why, size);
         return 1;
     }
-    if (f->to >= 0 && H5Dwrite_chunk(f->to, H5P_DEFAULT, mask, start, bytes, buffer) < 0)
-        return -1;
     return 0;
 }
 
@@ -568,6 +567,8 @@ static int move_chunk(filling *f, const uint64_t chunk[], uint64_t slot, const c
         *lost = elements;
         status = write_fill(f, start, count);
     }
+    if (status < 0 && f->s->copy.why[0] == '\0')
+        cow_tree_failed(&f->s->copy, "the dataset", f->object->path); /* now: the reason is gone in the next line */
     H5Eclear2(H5E_DEFAULT);
     return status;
 }
@@ -727,7 +728,8 @@ static int move_whole(salvage *s, const salvage_object *object, hid_t from, hid_
 
     if (memory < 0 || space < 0 || cow_space_elements(space, &elements) < 0 || elements == 0)
         goto done;
-    if (cow_layout_values(s->file.loc, memory, space, false, &n) < 0) { /* not all of it is stored here: piece by piece */
+    if (cow_layout_elements(s->file.loc, H5VLobject(from), memory, space, &n) <
+        0) { /* not all of it is stored here: piece by piece */
         cow_error_clear();
         if (to >= 0 && cow_tree_copy_elements(&s->copy, from, to, object->path) < 0) {
             s->copy.why[0] = '\0';

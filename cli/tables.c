@@ -64,13 +64,14 @@ void cli_versions_free(cli_version *rows, size_t count)
 int cli_lacks_read(const cli_file *file, cli_lack **rows, size_t *count, char *why, size_t size)
 {
     cow_table *table;
+    uint64_t sum = 0;
     int status = cow_lacks_open(file->loc, &table);
 
     *rows = NULL;
     *count = 0;
     if (status > 0) {
         *rows = cli_alloc(table->rows, sizeof **rows);
-        if ((status = cow_lacks_rows(file->loc, table, 0, table->rows, *rows)) == 0)
+        if ((status = cow_lacks_rows(file->loc, table, 0, table->rows, &sum, *rows)) == 0)
             *count = table->rows;
         table->close(table);
     }

@@ -37,6 +37,7 @@ ITEMS = {
     8: "Many at once",
     9: "Cost",
     10: "Differential test",
+    11: "Hostile files",
 }
 FUZZ_TARGETS = ("fence", "index", "open", "record", "rows")
 
@@ -61,6 +62,8 @@ def parts(minutes):
         (8, "release", "test/many.py", []),
         (9, "release", "benchmarks/bench.py", ["--only", "sync", "--repeat", "3"]),
         (10, "release", "test/soak.py", []),
+        (11, "release", "test/hostile.py", ["--all"]),
+        (11, "sanitize", "test/hostile.py", ["--all", "--build", "BUILD"]),
     ]
 
 
@@ -84,8 +87,8 @@ def shown(build, program, arguments):
     return " ".join([place, *words])
 
 
-def name_of(program):
-    return re.sub(r"\W+", "-", program)
+def name_of(build, program):
+    return re.sub(r"\W+", "-", program) + ("-sanitize" if build == "sanitize" else "")
 
 
 def run(item, build, program, arguments, logs):
@@ -94,7 +97,7 @@ def run(item, build, program, arguments, logs):
     line = {"item": item, "what": program, "command": shown(build, program, arguments)}
     if not file.exists():
         return [{**line, "result": "not run: there is no such program"}]
-    results = logs / (name_of(program) + ".results")
+    results = logs / (name_of(build, program) + ".results")
     results.unlink(missing_ok=True)
     folder = TOP / "build" / build
     env = {k: v for k, v in os.environ.items() if k not in ("HDF5_VOL_CONNECTOR", "H5COW_PLANTED")}
@@ -104,7 +107,7 @@ def run(item, build, program, arguments, logs):
         env["HDF5_VOL_CONNECTOR"] = "h5cow"
     elif not program.endswith(".py"):
         del env["HDF5_PLUGIN_PATH"]  # HDF5 looks for plugins even where none is selected
-    log = logs / (name_of(program) + ".log")
+    log = logs / (name_of(build, program) + ".log")
     started = time.monotonic()
     with open(log, "w") as out:
         try:
@@ -124,7 +127,7 @@ def run(item, build, program, arguments, logs):
         lines.append({**line, "result": f"**failed** (exit code {code}); the end of its output: `{text[-300:].strip()}`"})
     for told in lines:
         told["command"] = told.get("command") or line["command"]
-    (logs / (name_of(program) + ".json")).write_text(json.dumps(lines, indent=1))
+    (logs / (name_of(build, program) + ".json")).write_text(json.dumps(lines, indent=1))
     print(f"{ITEMS[item]}: {program}: {'passed' if code == 0 else 'FAILED'} ({seconds:.0f} s, {log})", flush=True)
     return lines
 
@@ -176,14 +179,22 @@ def kept(item):
 
 def all_lines(logs, minutes):
     """What this folder knows of every part; of parts that it knows nothing of, what the page has."""
-    files = [(item, pathlib.Path(program).name, logs / (name_of(program) + ".json")) for item, _, program, _ in parts(minutes)]
-    told = {name: json.loads(file.read_text()) for _, name, file in files if file.exists()}
-    lines = [line for of_part in told.values() for line in of_part]
+    lines, whole, lacking, unknown = [], set(), set(), set()  # programs that told, and that did not; items not told in full
+    for item, build, program, _ in parts(minutes):
+        file = logs / (name_of(build, program) + ".json")
+        if file.exists():
+            lines += json.loads(file.read_text())
+            whole.add(pathlib.Path(program).name)
+        else:
+            lacking.add(pathlib.Path(program).name)
+            unknown.add(item)
+    commands = {line["command"] for line in lines}
     for item in ITEMS:
-        if item not in {line["item"] for line in lines}:
-            lines += kept(item)
-        elif not told.keys() >= {name for of, name, _ in files if of == item}:
-            lines += [row for row in kept(item) if not told.keys() & {pathlib.Path(w).name for w in row["command"].split()}]
+        none = item not in {line["item"] for line in lines}
+        for row in kept(item) if none or item in unknown else []:
+            words = {pathlib.Path(word).name for word in row["command"].split()}
+            if none or (row["command"] not in commands and not words & (whole - lacking)):
+                lines.append(row)
     return lines
 
 

@@ -10,13 +10,14 @@ import re
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 READS = (
     r"H5Aread|H5Dread|H5Dread_chunk|H5Dread_multi|H5Dvlen_get_buf_size|H5Tvlen\w*|H5VLattr_read|H5VLdataset_read|"
-    r"cow_native_dataset_read|cow_native_chunk_read|cow_native_attribute_get|cow_native_table_over"
+    r"cow_native_dataset_read|cow_native_chunk_read|cow_native_attribute_get|cow_native_table_over|cow_native_table_dataset"
 )
 THE_CALLS_THEMSELVES = "makes these calls for others, which are in this list"
 THE_APPLICATION = "the application's own call, with its types and its buffer"
 BY_PUBLIC_CALLS = "trees of objects by public HDF5 calls, through the connector or of plain files, in boxes of bounded size"
 MAY_READ = {
     "connector/layout/layout.c": "the door",
+    "connector/layout/lacks.c": "the door",
     "connector/layout/log.c": "the door",
     "connector/native/attribute.c": THE_CALLS_THEMSELVES + "; attributes of snapshots are as large as HDF5 checks them to be",
     "connector/native/chunks.c": THE_CALLS_THEMSELVES,
@@ -24,7 +25,7 @@ MAY_READ = {
     "connector/native/storage.c": "rows of tables that the door has opened, slots of pools whose shape it has compared",
     "connector/history/pour.c": "elements of the application's datasets, in boxes of bounded size",
     "connector/history/snapshot.c": "small datasets of head and snapshot, compared up to 64 KiB",
-    "connector/history/sums.c": "after cow_layout_values",
+    "connector/history/sums.c": "after cow_layout_elements",
     "connector/io/convert.c": "a scratch file in memory",
     "connector/io/heap.c": "slots whose lengths cow_lengths_check has compared",
     "connector/io/listed.c": "a scratch dataset in memory",
@@ -36,7 +37,7 @@ MAY_READ = {
     "connector/vol/sources.c": THE_APPLICATION,
     "cli/check.c": "after cow_layout_values",
     "cli/check_slots.c": "stored chunks not larger than the file, elements after cow_lengths_check",
-    "cli/salvage_data.c": "recover: elements in boxes of a chunk, or after cow_layout_values",
+    "cli/salvage_data.c": "recover: elements in boxes of a chunk, or after cow_layout_elements",
     "cli/salvage_state.c": "recover: the first 8 bytes of what may be the index",
     "cli/salvage_tree.c": "recover: attributes, as large as HDF5 checks them to be",
 }
@@ -76,7 +77,7 @@ def test_only_the_door_opens_tables_and_pools():
 
 def test_the_door_is_what_its_header_says():
     """Each function that opens compares type and size before it gives anything out."""
-    layout = code(ROOT / "connector/layout/layout.c") + code(ROOT / "connector/layout/log.c")
+    layout = "".join(code(ROOT / f"connector/layout/{name}.c") for name in ("layout", "log", "lacks"))
     for function, checks in {
         "cow_layout_table_open_at": ["cow_layout_hard", "check_rows", "check_of[kind]", "cow_layout_room"],
         "check_table": ["check_rows", "cow_layout_stored"],
@@ -87,6 +88,9 @@ def test_the_door_is_what_its_header_says():
         "cow_log_read_many": ["log_open", "check_log"],
         "cow_log_write": ["log_open", "check_log"],
         "read_batch": ["cow_layout_texts"],
+        "cow_lacks_open": ["cow_layout_table_open"],
+        "cow_lacks_rows": ["cow_native_table_dataset", "cow_layout_texts"],
+        "cow_layout_elements": ["cow_native_file_size", "most_elements", "check_heap"],
         "cow_layout_raw_open": ["cow_layout_hard"],
         "cow_layout_version": ["cow_layout_hard"],
         "cow_layout_room": ["cow_native_file_size"],

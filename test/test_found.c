@@ -65,9 +65,62 @@ static void test_chunks_with_a_filter_mask_are_in_the_version(void)
     }
 }
 
+/* ---- named types that H5Ocopy merges with ---- */
+
+static unsigned count_of(hid_t file, const char *path)
+{
+    H5O_info2_t info = {0};
+
+    CHECK(H5Oget_info_by_name3(file, path, &info, H5O_INFO_BASIC, H5P_DEFAULT) >= 0);
+    return info.rc;
+}
+
+/* Three datasets of one type. What is left of it once the group that they are in was copied, and copied to nowhere. */
+static void merge(const char *name, hid_t fapl, unsigned count[2])
+{
+    hid_t file = H5Fcreate(name, H5F_ACC_TRUNC, H5P_DEFAULT, fapl), space = H5Screate(H5S_SCALAR),
+          type = H5Tcopy(H5T_STD_I32LE), group = H5Gcreate2(file, "g", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
+          how = H5Pcreate(H5P_OBJECT_COPY);
+    char set[20];
+
+    CHECK(H5Tcommit2(file, "t", type, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    for (int i = 0; i < 3; i++) {
+        snprintf(set, sizeof set, "d%d", i);
+        CHECK(H5Dclose(H5Dcreate2(group, set, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT)) >= 0);
+    }
+    CHECK(H5Pset_copy_object(how, H5O_COPY_MERGE_COMMITTED_DTYPE_FLAG) >= 0 && count_of(file, "t") == 4);
+    CHECK(H5Ocopy(file, "g", file, "copy", how, H5P_DEFAULT) >= 0);
+    count[0] = count_of(file, "t");
+    H5E_BEGIN_TRY
+    {
+        CHECK(H5Ocopy(file, "g/d0", file, "nowhere/at all", how, H5P_DEFAULT) < 0);
+    }
+    H5E_END_TRY
+    count[1] = count_of(file, "t");
+    H5Pclose(how);
+    H5Tclose(type);
+    H5Gclose(group);
+    H5Sclose(space);
+    CHECK(H5Fclose(file) >= 0);
+}
+
+/* HDF5 1.14.5 counts the first use alone, and keeps counting that of a copy that was refused. Natively the type goes before
+ * the last dataset that uses it. */
+static void test_merged_types_count_what_uses_them(void)
+{
+    unsigned native[2], ours[2];
+
+    merge(NATIVE, native_fapl, native);
+    remove(COW);
+    merge(COW, H5P_DEFAULT, ours);
+    CHECK(ours[0] == 7 && ours[1] == 7);
+    CHECK(native[0] <= ours[0] && native[1] >= native[0]);
+}
+
 int main(int argc, char **argv)
 {
     static const test tests[] = {
+        TEST(test_merged_types_count_what_uses_them),
         TEST(test_chunks_with_a_filter_mask_are_in_the_version),
     };
     int status = run_tests(tests, COUNT(tests), argc, argv);

@@ -185,6 +185,8 @@ bool cow_sum_covers(hid_t type, size_t n);
 /* The sums themselves, 0: nothing to be summed up. FILE: the name of the file. */
 uint64_t cow_sum_root(uint64_t offset);
 int cow_sum_values(const char *file, hid_t type, size_t n, const void *values, uint64_t *sum);
+/* All elements of a native dataset. FILE: its name, LOC: itself. */
+int cow_sum_elements(const char *file, cow_loc loc, void *dataset, uint64_t *sum);
 /* Attributes: one after the other in the order of names, *SUM being 0 before the first. */
 int cow_sum_add(const char *file, const char *name, hid_t type, size_t n, const void *values, uint64_t *sum);
 

@@ -55,12 +55,12 @@ static int each_row(cow_file *file, cow_table *table, int (*visit)(void *context
 {
     enum { MANY = 64 };
     cow_lack row[MANY];
-    uint64_t first = table->rows;
+    uint64_t first = table->rows, sum = 0;
     int status = 0;
 
     while (status == 0 && first > 0) {
         uint64_t n = first < MANY ? first : MANY;
-        if (cow_lacks_rows(file->loc, table, first - n, n, row) < 0)
+        if (cow_lacks_rows(file->loc, table, first - n, n, &sum, row) < 0)
             return -1;
         first -= n;
         for (uint64_t i = n; status == 0 && i-- > 0;) {

@@ -17,16 +17,14 @@ int cow_lacks_open(cow_loc file, cow_table **table)
     return (*table = cow_layout_table_open(file, COW_TABLE_INCOMPLETE, 0, 0)) == NULL ? -1 : 1;
 }
 
-int cow_lacks_rows(cow_loc file, cow_table *table, uint64_t first, uint64_t count, cow_lack *out)
+int cow_lacks_rows(cow_loc file, cow_table *table, uint64_t first, uint64_t count, uint64_t *sum, cow_lack *out)
 {
-    void *dataset = cow_native_dataset_open(file, LACKS);
-    uint64_t sum = 0;
-    int status = dataset == NULL ? -1 : cow_layout_texts(file, dataset, LACKS, first, count, &sum);
+    void *dataset = cow_native_table_dataset(table);
 
-    if (dataset != NULL && cow_native_dataset_close(dataset) < 0)
-        status = -1;
     memset(out, 0, count * sizeof *out);
-    return status < 0 ? -1 : cow_layout_rows(table, COW_TABLE_INCOMPLETE, first, count, out);
+    if (dataset == NULL || cow_layout_texts(file, dataset, LACKS, first, count, sum) < 0)
+        return -1;
+    return cow_layout_rows(table, COW_TABLE_INCOMPLETE, first, count, out);
 }
 
 void cow_lacks_rows_free(cow_lack *row, uint64_t count)

@@ -4,6 +4,7 @@
 #include "error.h"
 #include "ids.h"
 #include "layout/internal.h"
+#include "store/index.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,25 +37,88 @@ int cow_layout_hard(cow_loc file, const char *path)
     return 0;
 }
 
-#define SPARSE_BYTES ((uint64_t)64 << 20) /* of chunks, most of which may be missing */
-#define COMPRESSED   1032                 /* bytes that one byte of deflate's can stand for */
+static int too_much(uint64_t elements, size_t size)
+{
+    return cow_error(COW_CORRUPT, "%llu elements of %zu bytes are claimed, more than such a file has",
+                     (unsigned long long)elements, size);
+}
 
-int cow_layout_values(cow_loc file, hid_t type, hid_t space, bool chunked, size_t *n)
+int cow_layout_values(cow_loc file, hid_t type, hid_t space, size_t *n)
 {
     uint64_t elements, bytes;
     size_t size;
 
-    if (cow_space_elements(space, &elements) < 0)
+    if (cow_space_elements(space, &elements) < 0 || cow_native_file_size(file.object, &bytes) < 0 ||
+        cow_native_element_size(file.object, type, &size) < 0)
         return -1;
-    if (cow_native_file_size(file.object, &bytes) < 0 || cow_native_element_size(file.object, type, &size) < 0)
-        return -1;
-    if (chunked)
-        bytes = bytes < (UINT64_MAX - SPARSE_BYTES) / COMPRESSED ? bytes * COMPRESSED + SPARSE_BYTES : UINT64_MAX;
     if (size == 0 || elements > bytes / size)
-        return cow_error(COW_CORRUPT, "%llu elements of %zu bytes are claimed, more than the file has",
-                         (unsigned long long)elements, size);
+        return too_much(elements, size);
     *n = (size_t)elements;
     return 0;
+}
+
+#define SPARSE_BYTES ((uint64_t)64 << 20) /* of chunks that may be missing, or compressed */
+#define SPARSE_TIMES 8                    /* and of each byte of the file */
+
+/* Elements of the larger one of DATASET's extent and one of its chunks, which HDF5 decodes as a whole. */
+static int most_elements(hid_t dcpl, hid_t space, uint64_t *elements)
+{
+    hsize_t chunk[H5S_MAX_RANK];
+    uint64_t inside = 1;
+    int rank;
+
+    if (cow_space_elements(space, elements) < 0)
+        return -1;
+    if (H5Pget_layout(dcpl) != H5D_CHUNKED)
+        return 0;
+    if ((rank = H5Pget_chunk(dcpl, H5S_MAX_RANK, chunk)) < 0)
+        return cow_error_native("cannot look at the chunks of a dataset");
+    for (int d = 0; d < rank; d++)
+        inside = cow_times(inside, chunk[d]);
+    if (inside > *elements)
+        *elements = inside;
+    return 0;
+}
+
+/* 0: parts in heaps of N elements, SIZE bytes each in memory, are no more than MOST bytes. HDF5 looks at one element after
+ * the other for that, so it is asked only where so few elements could name so much. */
+static int check_heap(void *dataset, hid_t type, hid_t space, uint64_t n, uint64_t file_bytes, uint64_t most)
+{
+    hsize_t bytes;
+
+    if ((H5Tdetect_class(type, H5T_VLEN) <= 0 && H5Tdetect_class(type, H5T_STRING) <= 0) ||
+        cow_times(n * H5Tget_size(type) / sizeof(char *), file_bytes) <= most)
+        return 0;
+    if (cow_native_dataset_heap_size(dataset, type, space, &bytes) < 0)
+        return -1;
+    return bytes <= most
+               ? 0
+               : cow_error(COW_CORRUPT, "texts or sequences of %llu bytes are claimed, more than such a file has",
+                           (unsigned long long)bytes);
+}
+
+int cow_layout_elements(cow_loc file, void *dataset, hid_t type, hid_t space, size_t *n)
+{
+    hid_t dcpl = cow_native_dataset_dcpl(dataset);
+    uint64_t elements, bytes, most;
+    size_t size;
+    int status = -1;
+
+    if (dcpl < 0 || cow_native_file_size(file.object, &bytes) < 0 ||
+        cow_native_element_size(file.object, type, &size) < 0 || most_elements(dcpl, space, &elements) < 0)
+        goto done;
+    most = cow_times(bytes, SPARSE_TIMES) + SPARSE_BYTES;
+    if (size == 0 || elements > (H5Pget_layout(dcpl) == H5D_CHUNKED ? most : bytes) / size) {
+        too_much(elements, size);
+        goto done;
+    }
+    if (cow_space_elements(space, &elements) == 0 && check_heap(dataset, type, space, elements, bytes, most) == 0) {
+        *n = (size_t)elements;
+        status = 0;
+    }
+done:
+    cow_close(dcpl);
+    return status;
 }
 
 int cow_layout_version(cow_loc file, const char *path)
@@ -308,12 +372,10 @@ static int check_incomplete(void *dataset, size_t row_size)
 
 /* Before the first row is read, written or added: who opens a file rarely needs all of its tables. Slots have a rank, so
  * they are looked at when they are opened. */
-static cow_table_check *const check_of[] = {[COW_TABLE_DATASETS] = check_datasets,
-                                            [COW_TABLE_POOLS] = check_pools,
-                                            [COW_TABLE_SNAPSHOTS] = check_snapshots,
-                                            [COW_TABLE_INDEX] = check_index,
-                                            [COW_TABLE_SLOTS] = cow_layout_stored,
-                                            [COW_TABLE_INCOMPLETE] = check_incomplete};
+static cow_table_check *const check_of[] = {
+    [COW_TABLE_DATASETS] = check_datasets,   [COW_TABLE_POOLS] = check_pools,
+    [COW_TABLE_SNAPSHOTS] = check_snapshots, [COW_TABLE_INDEX] = check_index,
+    [COW_TABLE_SLOTS] = cow_layout_stored,   [COW_TABLE_INCOMPLETE] = check_incomplete};
 
 static size_t size_of_row(cow_table_kind kind, unsigned rank)
 {

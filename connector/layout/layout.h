@@ -101,8 +101,9 @@ typedef struct cow_lack {
 
 /* 1 and the open table; 0: there is none; -1. */
 int cow_lacks_open(cow_loc file, cow_table **table);
-/* COUNT rows from FIRST on. Texts are HDF5's, or NULL: cow_lacks_rows_free. */
-int cow_lacks_rows(cow_loc file, cow_table *table, uint64_t first, uint64_t count, cow_lack *out);
+/* COUNT rows from FIRST on. Texts are HDF5's, or NULL: cow_lacks_rows_free. *SUM: bytes of all that were read before and
+ * are kept; 0 at first. */
+int cow_lacks_rows(cow_loc file, cow_table *table, uint64_t first, uint64_t count, uint64_t *sum, cow_lack *out);
 void cow_lacks_rows_free(cow_lack *row, uint64_t count);
 /* The table goes, whatever it is. */
 int cow_lacks_drop(cow_loc file);
@@ -112,9 +113,13 @@ int cow_lacks_drop(cow_loc file);
 /* 0: every link on PATH, which is absolute, is there and is a hard one. */
 int cow_layout_hard(cow_loc file, const char *path);
 
-/* Elements of SPACE with TYPE that stand in the file: not more than it has bytes for. CHUNKED: chunks may be missing, or
- * compressed, by deflate to a 1,032nd at the most. 0 and their number, or -1. */
-int cow_layout_values(cow_loc file, hid_t type, hid_t space, bool chunked, size_t *n);
+/* Values of SPACE with TYPE that stand in the file: not more than it has bytes for. 0 and their number, or -1. */
+int cow_layout_values(cow_loc file, hid_t type, hid_t space, size_t *n);
+/* The same for the elements of a dataset that HDF5 keeps itself, before all of them are read. Chunks may be missing, or
+ * compressed, and elements may share what is in a heap: all of them, and each chunk, and what is in heaps, have at most
+ * 64 MiB and 8 times the file's size. The format keeps nothing like that in such a dataset, which is small; only others
+ * do. */
+int cow_layout_elements(cow_loc file, void *dataset, hid_t type, hid_t space, size_t *n);
 
 /* ---- versions ---- */
 

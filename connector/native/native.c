@@ -1128,6 +1128,19 @@ int cow_native_dataset_status(void *dataset, H5D_space_status_t *status)
                : 0;
 }
 
+int cow_native_dataset_heap_size(void *dataset, hid_t type, hid_t space, hsize_t *bytes)
+{
+    H5VL_native_dataset_optional_args_t of;
+    H5VL_optional_args_t args = {.op_type = H5VL_NATIVE_DATASET_GET_VLEN_BUF_SIZE, .args = &of};
+
+    of.get_vlen_buf_size.type_id = type;
+    of.get_vlen_buf_size.space_id = space;
+    of.get_vlen_buf_size.size = bytes;
+    return H5VLdataset_optional(dataset, cow_native_id(), &args, DXPL, NULL) < 0
+               ? cow_error_native("cannot get how large the elements of a dataset are")
+               : 0;
+}
+
 hid_t cow_native_dataset_type(void *dataset)
 {
     H5VL_dataset_get_args_t args = {.op_type = H5VL_DATASET_GET_TYPE};

@@ -145,6 +145,8 @@ int cow_native_dataset_resize(void *dataset, const hsize_t extent[]);
 /* Of a chunked dataset, what HDF5 has in its cache goes through the filters: it counts the chunks. */
 int cow_native_dataset_settle(void *dataset);
 int cow_native_dataset_status(void *dataset, H5D_space_status_t *status); /* H5Dget_space_status */
+/* Bytes of all texts and sequences of the elements of SPACE: H5Dvlen_get_buf_size. */
+int cow_native_dataset_heap_size(void *dataset, hid_t type, hid_t space, hsize_t *bytes);
 /* Is it certain that no chunk is stored at OFFSET? HDF5 1.14 looks it up, in the index and in the cache, and gives an
  * error. */
 bool cow_native_dataset_lacks_chunk(void *dataset, const hsize_t offset[]);
@@ -243,6 +245,8 @@ cow_table *cow_native_table_create(cow_loc at, const char *path, hid_t row_type,
  * CHECK (may be NULL) is asked before the first row is read, written or added. */
 typedef int cow_table_check(void *dataset, size_t row_size);
 cow_table *cow_native_table_over(void *dataset, const char *path, cow_table_check *check);
+/* Its dataset, once that has been checked. NULL: the error. */
+void *cow_native_table_dataset(cow_table *table);
 
 /* The chunks of a pool: slot k is the chunk at rows [k*c0, (k+1)*c0) of a chunked dataset (read and written with the
  * native CHUNK_READ and CHUNK_WRITE operations; the dataset is grown in steps, at least by an eighth). The store owns

@@ -122,6 +122,13 @@ failed:
     return NULL;
 }
 
+void *cow_native_table_dataset(cow_table *table)
+{
+    file_table *t = (file_table *)table;
+
+    return checked(t) < 0 ? NULL : t->dataset;
+}
+
 cow_table *cow_native_table_create(cow_loc at, const char *path, hid_t row_type, size_t chunk_bytes, bool checked)
 {
     hsize_t none = 0, unlimited = H5S_UNLIMITED, chunk = chunk_bytes / H5Tget_size(row_type);

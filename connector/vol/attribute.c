@@ -158,6 +158,7 @@ herr_t cow_attribute_get_callback(void *object, H5VL_attr_get_args_t *args, hid_
     H5VL_attr_get_args_t native = *args;
     H5VL_loc_params_t *loc = NULL;
     cow_where where = {.native = o->native};
+    cow_detour detour;
     herr_t status = -1;
 
     switch (args->op_type) {
@@ -181,6 +182,11 @@ herr_t cow_attribute_get_callback(void *object, H5VL_attr_get_args_t *args, hid_
     status = H5VLattr_get(where.native, cow_native_id(), &native, dxpl, req);
     if (loc == NULL)
         *args = native;
+    else if (status < 0 && o->type != H5I_ATTR && cow_detour_by_name(&where, &detour)) {
+        *loc = detour.loc;
+        status = cow_attribute_get_callback(detour.file, &native, dxpl, req);
+        cow_detour_end(&detour);
+    }
 done:
     cow_where_done(&where);
     return cow_leave(status);
@@ -193,6 +199,7 @@ herr_t cow_attribute_specific_callback(void *object, const H5VL_loc_params_t *lo
     cow_object *o = object;
     cow_where where;
     cow_target target = {0};
+    cow_detour detour;
     cow_loud loud;
     bool writes = false;
     herr_t status = -1;
@@ -215,6 +222,10 @@ herr_t cow_attribute_specific_callback(void *object, const H5VL_loc_params_t *lo
     status = H5VLattr_specific(where.native, &where.loc, cow_native_id(), args, dxpl, req);
     if (status >= 0 && writes && cow_changed_target(&target, COW_CHANGED_ATTRIBUTES) < 0)
         status = -1;
+    if (status < 0 && !writes && cow_detour_by_name(&where, &detour)) {
+        status = cow_attribute_specific_callback(detour.file, &detour.loc, args, dxpl, req);
+        cow_detour_end(&detour);
+    }
 done:
     cow_target_done(&target);
     cow_where_done(&where);

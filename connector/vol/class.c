@@ -244,12 +244,13 @@ static void *unwrap_object(void *object)
     cow_object *o = cow_object_of(object);
     void *native = cow_object_native(object);
 
+    int status = o == NULL ? 0 : cow_sources_close(o);
+
     if (o != NULL) {
         cow_object_drop_root(o);
         cow_object_free(o);
     }
-    cow_leave(0);
-    return native;
+    return cow_leave(status) < 0 ? NULL : native;
 }
 
 /* ---- what the library asks about the connector ---- */

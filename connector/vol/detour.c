@@ -4,8 +4,8 @@
  * callback is called on it with the rest of the name. What was opened keeps the version open, as natively.
  *
  * The file is looked for where HDF5 looks (H5F_prefix_open_file): a file that is really called FILE@REVISION wins, in
- * whatever of these folders it is. Not served: links that are followed by HDF5 within one call, as in H5Ovisit and
- * H5Ocopy of what lies behind them, and sources of virtual datasets.
+ * whatever of these folders it is. Not served: what HDF5 follows within one call, as H5Ocopy with
+ * H5O_COPY_EXPAND_EXT_LINK_FLAG, and calls that write. Sources of virtual datasets that name FILE@REVISION: sources.c.
  */
 #include "vol/vol.h"
 
@@ -221,11 +221,22 @@ static hid_t open_list(hid_t lapl)
     return fapl;
 }
 
+static unsigned nested; /* detours that are not over; HDF5 lets one thread in at a time */
+
+/* Links of a version may lead to versions, and in a circle: as many as HDF5 follows. */
+static bool too_many(hid_t lapl)
+{
+    size_t most;
+
+    return H5Pget_nlinks(lapl, &most) >= 0 && nested >= most;
+}
+
 bool cow_detour_begin(const cow_where *where, const char *name, hid_t lapl, cow_detour *detour)
 {
     hid_t stack = H5Eget_num(H5E_DEFAULT) > 0 ? H5Eget_current_stack() : H5I_INVALID_HID, fapl = H5I_INVALID_HID;
     leads *l = NULL;
     cow_object *file = NULL;
+    bool circle = false;
 
     if (lapl == H5P_DEFAULT)
         lapl = H5P_LINK_ACCESS_DEFAULT;
@@ -235,7 +246,7 @@ bool cow_detour_begin(const cow_where *where, const char *name, hid_t lapl, cow_
         strcpy(l->path, name);
         H5E_BEGIN_TRY
         {
-            if (leads_to_version(l, where, lapl))
+            if (leads_to_version(l, where, lapl) && !(circle = too_many(lapl)))
                 fapl = open_list(lapl);
         }
         H5E_END_TRY
@@ -259,21 +270,34 @@ bool cow_detour_begin(const cow_where *where, const char *name, hid_t lapl, cow_
         H5VL_optional_args_t post = {.op_type = H5VL_NATIVE_FILE_POST_OPEN};
         H5VLfile_optional(file->native, cow_native_id(), &post, DXPL, NULL);
         detour->file = file;
+        nested++;
     }
-    free(l);
     if (stack >= 0)
         H5Eset_current_stack(stack);
+    if (circle)
+        cow_error(COW_USAGE,
+                  "%s: external links to versions lead to one another, or there are too many; how many are "
+                  "followed says H5Pset_nlinks",
+                  l->file);
+    free(l);
     return detour->file != NULL;
 }
 
 bool cow_detour_by_name(const cow_where *where, cow_detour *detour)
 {
     const H5VL_loc_by_name_t *by_name = &where->loc.loc_data.loc_by_name;
+    const H5VL_loc_by_idx_t *by_index = &where->loc.loc_data.loc_by_idx;
+    H5VL_loc_params_t there = where->loc;
 
-    if (where->loc.type != H5VL_OBJECT_BY_NAME || !cow_detour_begin(where, by_name->name, by_name->lapl_id, detour))
+    if (where->loc.type == H5VL_OBJECT_BY_NAME && cow_detour_begin(where, by_name->name, by_name->lapl_id, detour))
+        there.loc_data.loc_by_name.name = detour->name;
+    else if (where->loc.type == H5VL_OBJECT_BY_IDX &&
+             cow_detour_begin(where, by_index->name, by_index->lapl_id, detour))
+        there.loc_data.loc_by_idx.name = detour->name;
+    else
         return false;
-    detour->loc = cow_by_name(H5I_FILE, detour->name);
-    detour->loc.loc_data.loc_by_name.lapl_id = by_name->lapl_id;
+    there.obj_type = H5I_FILE;
+    detour->loc = there;
     return true;
 }
 
@@ -281,6 +305,7 @@ void cow_detour_end(cow_detour *detour)
 {
     hid_t stack = H5Eget_num(H5E_DEFAULT) > 0 ? H5Eget_current_stack() : H5I_INVALID_HID;
 
+    nested--;
     if (cow_file_close_unnamed(detour->file) < 0)
         cow_error_clear();
     free(detour->name);

@@ -45,6 +45,8 @@ herr_t cow_group_get_callback(void *object, H5VL_group_get_args_t *args, hid_t d
     cow_object *o = object;
     H5VL_group_get_args_t native = *args;
     cow_where where = {.native = o->native};
+    cow_detour detour;
+    bool good = true;
     herr_t status = -1;
 
     switch (args->op_type) {
@@ -55,13 +57,20 @@ herr_t cow_group_get_callback(void *object, H5VL_group_get_args_t *args, hid_t d
         break;
     }
     case H5VL_GROUP_GET_INFO:
-        if (cow_locate(o, &args->args.get_info.loc_params, COW_TO_READ, &where) < 0 || cow_hide_index(o, &where) < 0)
+        if (cow_locate(o, &args->args.get_info.loc_params, COW_TO_READ, &where) < 0)
             goto done;
+        good = cow_hide_index(o, &where) == 0;
         native.args.get_info.loc_params = where.loc;
         break;
     }
-    if ((status = H5VLgroup_get(where.native, cow_native_id(), &native, dxpl, req)) < 0)
+    if (!good || (status = H5VLgroup_get(where.native, cow_native_id(), &native, dxpl, req)) < 0) {
+        if (args->op_type == H5VL_GROUP_GET_INFO && cow_detour_by_name(&where, &detour)) {
+            native.args.get_info.loc_params = detour.loc;
+            status = cow_group_get_callback(detour.file, &native, dxpl, req);
+            cow_detour_end(&detour);
+        }
         goto done;
+    }
     switch (args->op_type) {
     case H5VL_GROUP_GET_GCPL:
         args->args.get_gcpl.gcpl_id = native.args.get_gcpl.gcpl_id;
@@ -152,12 +161,17 @@ herr_t cow_group_optional_callback(void *object, H5VL_optional_args_t *args, hid
     case H5VL_NATIVE_GROUP_ITERATE_OLD:
         native.iterate_old = given->iterate_old;
         cow_loud_member_old(&quiet, &native.iterate_old.op, &native.iterate_old.op_data, &loud);
-        if (cow_locate(o, &given->iterate_old.loc_params, COW_TO_READ, &where) < 0 ||
-            (hides = cow_hides(o, &where, &listed)) < 0)
+        if (cow_locate(o, &given->iterate_old.loc_params, COW_TO_READ, &where) < 0)
             break;
         native.iterate_old.loc_params = where.loc;
-        status = hides ? cow_hide_iterate_old(&listed, &native.iterate_old, dxpl)
-                       : H5VLgroup_optional(where.native, cow_native_id(), &again, dxpl, req);
+        if ((hides = cow_hides(o, &where, &listed)) >= 0)
+            status = hides ? cow_hide_iterate_old(&listed, &native.iterate_old, dxpl)
+                           : H5VLgroup_optional(where.native, cow_native_id(), &again, dxpl, req);
+        if (status < 0 && cow_detour_by_name(&where, &detour)) {
+            native.iterate_old.loc_params = detour.loc;
+            status = cow_group_optional_callback(detour.file, &again, dxpl, req);
+            cow_detour_end(&detour);
+        }
         break;
     case H5VL_NATIVE_GROUP_GET_OBJINFO: {
         H5G_stat_t *stat = given->get_objinfo.statbuf;

@@ -187,13 +187,20 @@ herr_t cow_link_get_callback(void *object, const H5VL_loc_params_t *loc, H5VL_li
     cow_object *o = object;
     bool version = o->home != NULL && o->home->version != NULL;
     cow_where where;
+    cow_detour detour;
     char *value = NULL;
     herr_t status = -1;
 
-    if (cow_locate(o, loc, COW_TO_READ, &where) < 0 || cow_hide_index(o, &where) < 0)
+    if (cow_locate(o, loc, COW_TO_READ, &where) < 0)
         goto done;
-    if ((status = H5VLlink_get(where.native, &where.loc, cow_native_id(), args, dxpl, req)) < 0)
+    if (cow_hide_index(o, &where) < 0 ||
+        (status = H5VLlink_get(where.native, &where.loc, cow_native_id(), args, dxpl, req)) < 0) {
+        if (cow_detour_by_name(&where, &detour)) {
+            status = cow_link_get_callback(detour.file, &detour.loc, args, dxpl, req);
+            cow_detour_end(&detour);
+        }
         goto done;
+    }
     switch (args->op_type) {
     case H5VL_LINK_GET_INFO:
         if (args->args.get_info.linfo == NULL)
@@ -370,6 +377,7 @@ herr_t cow_link_specific_callback(void *object, const H5VL_loc_params_t *loc, H5
     COW_QUIET;
     cow_object *o = object;
     cow_where where;
+    cow_detour detour;
     cow_loud loud;
     herr_t status = -1;
 
@@ -387,6 +395,12 @@ herr_t cow_link_specific_callback(void *object, const H5VL_loc_params_t *loc, H5
         cow_loud_link(&quiet, &args->args.iterate.op, &args->args.iterate.op_data, &loud);
         status = iterate(o, &where, args, dxpl, req);
         break;
+    }
+    if (args->op_type != H5VL_LINK_DELETE &&
+        (status < 0 || (args->op_type == H5VL_LINK_EXISTS && !*args->args.exists.exists)) &&
+        cow_detour_by_name(&where, &detour)) {
+        status = cow_link_specific_callback(detour.file, &detour.loc, args, dxpl, req);
+        cow_detour_end(&detour);
     }
 done:
     cow_where_done(&where);

@@ -195,8 +195,7 @@ static int clip_blocks(cow_object *o, hid_t dcpl, size_t i, const slab *to, hsiz
         cow_source source;
         int found = cow_source_open(o, dcpl, i, n, &source);
 
-        cow_source_close(&source);
-        if (found < 0)
+        if (cow_source_close(&source) < 0 || found < 0)
             return -1;
         if (found > 0)
             behind = n + 1;
@@ -252,7 +251,8 @@ static int look_at_mapping(cow_object *o, hid_t dcpl, size_t i, view *v)
         v->dims[d] = clip;
     v->set[d] = true;
 done:
-    cow_source_close(&source);
+    if (cow_source_close(&source) < 0)
+        status = -1;
     cow_close(from_space, to_space);
     return status < 0 && !cow_error_pending() ? cow_error_native("cannot use a mapping of a virtual dataset") : status;
 }
@@ -331,14 +331,18 @@ typedef struct transfer {
     hsize_t elements;
 } transfer;
 
-static void transfer_end(transfer *t)
+static int transfer_end(transfer *t)
 {
+    int status = 0;
+
     for (size_t i = 0; i < t->count; i++) {
-        cow_source_close(&t->piece[i].source);
+        if (cow_source_close(&t->piece[i].source) < 0)
+            status = -1;
         cow_close(t->piece[i].from, t->piece[i].to);
     }
     free(t->piece);
     cow_close(t->dcpl, t->extent, t->wanted, t->memory);
+    return status;
 }
 
 /* TARGET in the virtual dataset is SOURCE; equally many elements. Takes OPENED. */
@@ -433,25 +437,41 @@ static int grow(hid_t space, hid_t extent, const slab *to, hsize_t n)
     return rank == 0 ? 0 : H5Sset_extent_simple(space, rank, dims, NULL) < 0 ? -1 : 0;
 }
 
+/* Blocks of the mapping that may have something of WANTED: from FIRST to before END. An extent may be as long as it likes. */
+static int wanted_blocks(hid_t wanted, const slab *to, hsize_t *first, hsize_t *end)
+{
+    hsize_t low[H5S_MAX_RANK], high[H5S_MAX_RANK], start = to->start[to->unlimited], stride = to->stride[to->unlimited];
+
+    *first = *end = 0;
+    if (H5Sget_select_npoints(wanted) == 0)
+        return 0;
+    if (H5Sget_select_bounds(wanted, low, high) < 0)
+        return -1;
+    if (high[to->unlimited] < start)
+        return 0;
+    *first = low[to->unlimited] < start ? 0 : (low[to->unlimited] - start) / stride;
+    *end = (high[to->unlimited] - start) / stride + 1;
+    return 0;
+}
+
 static int add_mapping(transfer *t, size_t i)
 {
     hid_t source = settled(H5Pget_virtual_srcspace(t->dcpl, i)), target = settled(H5Pget_virtual_vspace(t->dcpl, i));
-    hsize_t dims[H5S_MAX_RANK], blocks = 1;
+    hsize_t first = 0, blocks = 1;
     bool printf_style;
     slab from, to;
     int found = 0, status = -1, d;
 
-    if (source < 0 || target < 0 || endless(source, &from) < 0 || endless(target, &to) < 0 ||
-        H5Sget_simple_extent_dims(t->extent, dims, NULL) < 0)
+    if (source < 0 || target < 0 || endless(source, &from) < 0 || endless(target, &to) < 0)
         goto done;
     d = to.unlimited;
     printf_style = d >= 0 && from.unlimited < 0;
     if (printf_style && (to.block[d] == H5S_UNLIMITED || to.stride[d] == 0))
         goto done;
-    if (printf_style)
-        blocks = dims[d] <= to.start[d] ? 0 : (dims[d] - to.start[d] + to.stride[d] - 1) / to.stride[d];
+    if (printf_style && wanted_blocks(t->wanted, &to, &first, &blocks) < 0)
+        goto done;
     status = 0;
-    for (hsize_t n = 0; status == 0 && n < blocks; n++) {
+    for (hsize_t n = first; status == 0 && n < blocks; n++) {
         if (printf_style ? grow(target, t->extent, &to, n) < 0 || select_block(target, &to, n) < 0
                          : H5Sextent_copy(target, t->extent) < 0)
             status = -1;
@@ -571,50 +591,93 @@ static herr_t give_packed(const void **source, size_t *size, void *context)
     return 0;
 }
 
-/* Points: read what is around them, and pick. */
-static int read_points(transfer *t, hid_t mem_type, hid_t dxpl, void *buf)
+#define AROUND ((size_t)16 << 20) /* bytes that are read around points */
+
+/* The box of N points: LOW and COUNT. Its elements. */
+static hsize_t around(unsigned rank, const hsize_t *at, size_t n, hsize_t low[], hsize_t count[])
 {
-    transfer all = {.object = t->object, .dcpl = H5Pcopy(t->dcpl), .extent = H5Scopy(t->extent)};
-    hssize_t elements = H5Sget_simple_extent_npoints(t->extent), points = H5Sget_select_npoints(t->wanted);
+    hsize_t all = 1, high;
+
+    for (unsigned d = 0; d < rank; d++) {
+        low[d] = high = at[d];
+        for (size_t i = 1; i < n; i++) {
+            low[d] = at[i * rank + d] < low[d] ? at[i * rank + d] : low[d];
+            high = at[i * rank + d] > high ? at[i * rank + d] : high;
+        }
+        count[d] = high - low[d] + 1;
+        all = cow_times(all, count[d]);
+    }
+    return all;
+}
+
+/* N points at AT, by coordinates, to VALUES in their order: what is around them is read, and they are picked. Where that is
+ * much, one half after the other. */
+static int read_points(const transfer *t, hid_t mem_type, hid_t dxpl, hsize_t *at, size_t n, uint8_t *values)
+{
+    transfer box = {.object = t->object, .dcpl = H5Pcopy(t->dcpl), .extent = H5Scopy(t->extent)};
+    unsigned rank = (unsigned)H5Sget_simple_extent_ndims(t->extent);
+    hsize_t low[H5S_MAX_RANK], count[H5S_MAX_RANK], points = n, all;
     size_t size = H5Tget_size(mem_type);
-    packed p = {.size = (size_t)points * size};
+    hid_t picked = H5I_INVALID_HID;
     void *whole = NULL;
     int status = -1;
 
-    all.wanted = H5Scopy(t->extent);
-    all.memory = H5Scopy(t->extent);
-    if (all.dcpl < 0 || all.extent < 0 || all.wanted < 0 || all.memory < 0 || H5Sselect_all(all.wanted) < 0 ||
-        H5Sselect_all(all.memory) < 0)
-        cow_error_native("cannot read a virtual dataset");
-    else if ((whole = calloc((size_t)elements, size)) == NULL || (p.bytes = malloc(p.size)) == NULL)
-        cow_error(COW_MEMORY, "no memory to read points of a virtual dataset");
-    else if (read_all(&all, mem_type, dxpl, whole) == 0) {
-        if (H5Dgather(t->wanted, whole, mem_type, p.size, p.bytes, NULL, NULL) < 0 ||
-            H5Dscatter(give_packed, &p, mem_type, t->memory, buf) < 0)
-            cow_error_native("cannot pick points of a virtual dataset");
-        else
-            status = 0;
+    all = around(rank, at, n, low, count);
+    if (n > 1 && (all > AROUND / size || cow_type_is_heap(mem_type, true))) { /* nothing is read that nobody gets */
+        status = read_points(t, mem_type, dxpl, at, n / 2, values) < 0
+                     ? -1
+                     : read_points(t, mem_type, dxpl, at + n / 2 * rank, n - n / 2, values + n / 2 * size);
+        goto done;
     }
-    transfer_end(&all);
+    box.wanted = H5Scopy(t->extent);
+    box.memory = H5Screate_simple((int)rank, count, NULL);
+    picked = H5Scopy(box.memory);
+    for (size_t i = 0; i < n * rank; i++)
+        at[i] -= low[i % rank];
+    if (box.dcpl < 0 || box.extent < 0 || box.wanted < 0 || box.memory < 0 || picked < 0 ||
+        H5Sselect_hyperslab(box.wanted, H5S_SELECT_SET, low, NULL, count, NULL) < 0 ||
+        H5Sselect_elements(picked, H5S_SELECT_SET, points, at) < 0)
+        cow_error_native("cannot read points of a virtual dataset");
+    else if ((whole = calloc(all, size)) == NULL)
+        cow_error(COW_MEMORY, "no memory to read points of a virtual dataset");
+    else if (read_all(&box, mem_type, dxpl, whole) == 0)
+        status = H5Dgather(picked, whole, mem_type, n * size, values, NULL, NULL) < 0
+                     ? cow_error_native("cannot pick points of a virtual dataset")
+                     : 0;
+done:
     free(whole);
-    free(p.bytes);
-    return status;
+    cow_close(picked);
+    return transfer_end(&box) < 0 ? -1 : status;
 }
-
-int cow_mapped_read(cow_object *o, hid_t mem_type, hid_t mem_space, hid_t file_space, hid_t dxpl, void *buf)
+static int read_packed(transfer *t, hid_t mem_type, hid_t dxpl, void *buf)
 {
-    transfer t;
-    int status = transfer_begin(&t, o, mem_space, file_space, dxpl);
+    hsize_t points = (hsize_t)H5Sget_select_npoints(t->wanted), *at = NULL;
+    hid_t memory = t->memory;
+    packed p = {.size = (size_t)points * H5Tget_size(mem_type)};
+    int status = -1;
 
-    if (status > 0)
-        status = needs_packing(&t) ? read_points(&t, mem_type, dxpl, buf) : read_all(&t, mem_type, dxpl, buf);
-    transfer_end(&t);
+    t->memory = H5Screate_simple(1, &points, NULL);
+    if ((p.bytes = calloc(1, p.size)) == NULL || t->memory < 0)
+        cow_error(COW_MEMORY, "no memory to read a virtual dataset");
+    else if (H5Sget_select_type(t->wanted) != H5S_SEL_POINTS)
+        status = read_all(t, mem_type, dxpl, p.bytes);
+    else if ((at = reallocarray(NULL, points, (size_t)H5Sget_simple_extent_ndims(t->extent) * sizeof *at)) == NULL)
+        cow_error(COW_MEMORY, "no memory for the points of a selection");
+    else
+        status = H5Sget_select_elem_pointlist(t->wanted, 0, points, at) < 0
+                     ? cow_error_native("cannot use the selection of a virtual dataset")
+                     : read_points(t, mem_type, dxpl, at, (size_t)points, p.bytes);
+    if (status == 0 && H5Dscatter(give_packed, &p, mem_type, memory, buf) < 0)
+        status = cow_error_native("cannot use the selection in memory");
+    cow_close(memory);
+    free(p.bytes);
+    free(at);
     return status;
 }
 
 /* ---- writing ---- */
 
-static int write_all(transfer *t, hid_t mem_type, hid_t dxpl, const void *buf)
+static int write_all(transfer *t, hid_t mem_type, hid_t dxpl, void *buf)
 {
     int status = add_mappings(t);
 
@@ -627,7 +690,7 @@ static int write_all(transfer *t, hid_t mem_type, hid_t dxpl, const void *buf)
 }
 
 /* One point after the other, from values that lie in their order. */
-static int write_points(transfer *t, hid_t mem_type, hid_t dxpl, const uint8_t *values)
+static int write_points(transfer *t, hid_t mem_type, hid_t dxpl, uint8_t *values)
 {
     hssize_t points = H5Sget_select_npoints(t->wanted);
     hsize_t at[H5S_MAX_RANK], one = 1;
@@ -645,12 +708,13 @@ static int write_points(transfer *t, hid_t mem_type, hid_t dxpl, const uint8_t *
             status = cow_error_native("cannot write points of a virtual dataset");
         else
             status = write_all(&single, mem_type, dxpl, values + (size_t)n * size);
-        transfer_end(&single);
+        if (transfer_end(&single) < 0)
+            status = -1;
     }
     return status;
 }
 
-static int write_packed(transfer *t, hid_t mem_type, hid_t dxpl, const void *buf)
+static int write_packed(transfer *t, hid_t mem_type, hid_t dxpl, void *buf)
 {
     hsize_t points = (hsize_t)H5Sget_select_npoints(t->wanted);
     size_t size = (size_t)points * H5Tget_size(mem_type);
@@ -674,13 +738,27 @@ static int write_packed(transfer *t, hid_t mem_type, hid_t dxpl, const void *buf
     return status;
 }
 
-int cow_mapped_write(cow_object *o, hid_t mem_type, hid_t mem_space, hid_t file_space, hid_t dxpl, const void *buf)
+/* ---- both ---- */
+
+typedef int mover(transfer *t, hid_t mem_type, hid_t dxpl, void *buf);
+
+static int move(cow_object *o, hid_t mem_type, hid_t mem_space, hid_t file_space, hid_t dxpl, mover *whole,
+                mover *picked, void *buf)
 {
     transfer t;
     int status = transfer_begin(&t, o, mem_space, file_space, dxpl);
 
     if (status > 0)
-        status = needs_packing(&t) ? write_packed(&t, mem_type, dxpl, buf) : write_all(&t, mem_type, dxpl, buf);
-    transfer_end(&t);
-    return status;
+        status = (needs_packing(&t) ? picked : whole)(&t, mem_type, dxpl, buf);
+    return transfer_end(&t) < 0 ? -1 : status;
+}
+
+int cow_mapped_read(cow_object *o, hid_t mem_type, hid_t mem_space, hid_t file_space, hid_t dxpl, void *buf)
+{
+    return move(o, mem_type, mem_space, file_space, dxpl, read_all, read_packed, buf);
+}
+
+int cow_mapped_write(cow_object *o, hid_t mem_type, hid_t mem_space, hid_t file_space, hid_t dxpl, const void *buf)
+{
+    return move(o, mem_type, mem_space, file_space, dxpl, write_all, write_packed, (void *)(uintptr_t)buf);
 }

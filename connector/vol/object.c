@@ -38,6 +38,7 @@ herr_t cow_object_copy_callback(void *source, const H5VL_loc_params_t *source_lo
     cow_object *s = source, *t = target;
     cow_where from = {0}, to = {0};
     cow_target what = {0}, into = {0};
+    cow_detour detour;
     H5VL_loc_params_t at;
     cow_file *from_file, *to_file;
     const char *version;
@@ -55,6 +56,12 @@ herr_t cow_object_copy_callback(void *source, const H5VL_loc_params_t *source_lo
     to_file = into.home == NULL ? NULL : into.home->file;
     if ((there = cow_info_quietly(from.native, &at, &info)) < 0)
         goto done;
+    if (there == 0 && cow_detour_begin(&from, from.name, H5P_DEFAULT, &detour)) {
+        status = cow_object_copy_callback(detour.file, &detour.loc, detour.name, target, target_loc, target_name,
+                                          ocpypl, lcpl, dxpl, req);
+        cow_detour_end(&detour);
+        goto done;
+    }
     if (there > 0 && s->home != NULL && info.fileno != s->home->fileno) {
         H5I_type_t type;
         void *native = H5VLobject_open(from.native, &at, cow_native_id(), &type, dxpl, NULL);
@@ -312,14 +319,19 @@ herr_t cow_object_specific_callback(void *object, const H5VL_loc_params_t *loc, 
         break;
     case H5VL_OBJECT_VISIT:
         cow_loud_object(&quiet, &args->args.visit.op, &args->args.visit.op_data, &loud);
-        if ((ours = home != NULL && home->version != NULL ? 0 : cow_visits(o, &where, &listed)) < 0)
-            break;
-        if (ours)
+        ours = home != NULL && home->version != NULL ? 0 : cow_visits(o, &where, &listed);
+        if (ours < 0)
+            status = -1;
+        else if (ours)
             status = cow_visit_objects(&listed, &args->args.visit, dxpl);
         else if (home != NULL && home->file != NULL)
             status = visit_shown(o, &where, args, dxpl, req);
         else
             status = H5VLobject_specific(where.native, &where.loc, cow_native_id(), args, dxpl, req);
+        if (status < 0 && cow_detour_by_name(&where, &detour)) {
+            status = cow_object_specific_callback(detour.file, &detour.loc, args, dxpl, req);
+            cow_detour_end(&detour);
+        }
         break;
     case H5VL_OBJECT_FLUSH:
     case H5VL_OBJECT_REFRESH:

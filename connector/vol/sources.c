@@ -411,17 +411,21 @@ int cow_source_open(cow_object *o, hid_t dcpl, size_t i, hsize_t n, cow_source *
     }
     free(file);
     free(name);
-    if (found <= 0)
-        cow_source_close(source);
+    if (found <= 0 && cow_source_close(source) < 0)
+        found = -1;
     return found;
 }
 
-void cow_source_close(cow_source *source)
+int cow_source_close(cow_source *source)
 {
-    cow_close(source->space, source->id);
-    if (source->object != NULL)
-        cow_dataset_close_callback(source->object, H5P_DATASET_XFER_DEFAULT, NULL);
+    int status = 0;
+
+    cow_close(source->space);
+    if ((source->id > 0 && H5Dclose(source->id) < 0) ||
+        (source->object != NULL && cow_dataset_close_callback(source->object, H5P_DATASET_XFER_DEFAULT, NULL) < 0))
+        status = cow_error_native("cannot close a source of a virtual dataset");
     *source = (cow_source){.id = H5I_INVALID_HID, .space = H5I_INVALID_HID};
+    return status;
 }
 
 int cow_source_read(cow_source *source, hid_t mem_type, hid_t memory, hid_t from, hid_t dxpl, void *buf)

@@ -29,7 +29,7 @@ typedef struct comparison {
     bool renumbered;            /* something was copied out of a version (D29) */
     bool other;                 /* a file that was copied to: chunks are not compared (D30) */
     bool mixed;                 /* something was copied in from another file (D30) */
-    bool merged;                /* named types were merged by H5Ocopy (D34) */
+    bool merged;                /* H5Ocopy that merges named types was refused (D34) */
     bool chunk_bytes;           /* read every chunk raw as well (slower) */
     bool unfollowed;            /* what soft and external links lead to is not the same for A and B, and not compared */
     char why[2000];             /* the report */

@@ -83,7 +83,7 @@ struct types {
         H5O_token_t token;
     } at[100];
     size_t count;
-    bool alike;
+    bool alike, again; /* two that are alike; one that was met twice */
 };
 
 /* TYPE is closed. Without a place in a file, for those of variable length differ by it. */
@@ -98,6 +98,7 @@ static void note_type(struct types *t, hid_t type)
         t->alike = t->alike || copy < 0 || t->count == 100;
         for (size_t i = 0; copy >= 0 && i < t->count && !known; i++) {
             known = memcmp(&t->at[i].token, &info.token, sizeof info.token) == 0;
+            t->again = t->again || known;
             t->alike = t->alike || (!known && H5Tequal(t->at[i].type, copy) > 0);
         }
         if (copy >= 0 && !known && t->count < 100) {
@@ -120,37 +121,54 @@ static herr_t note_attribute_type(hid_t at, const char *name, const H5A_info_t *
 
 static herr_t note_types(hid_t at, const char *name, const H5O_info2_t *info, void *data)
 {
+    struct types *t = data;
     hid_t object = H5Oopen(at, name, H5P_DEFAULT);
     if (info->type == H5O_TYPE_DATASET)
-        note_type(data, H5Dget_type(object));
-    else if (info->type == H5O_TYPE_NAMED_DATATYPE)
-        note_type(data, H5Topen2(at, name, H5P_DEFAULT));
+        note_type(t, H5Dget_type(object));
+    else if (info->type == H5O_TYPE_NAMED_DATATYPE) {
+        note_type(t, H5Topen2(at, name, H5P_DEFAULT));
+        t->again = t->again || info->rc > 1; /* perhaps by a second link from here */
+    }
     H5Aiterate2(object, H5_INDEX_NAME, H5_ITER_INC, NULL, note_attribute_type, data);
     H5Oclose(object);
     return 0;
 }
 
-/* D32. Asked of the twin. */
-static bool has_types_alike(hid_t file)
+/* Named types below AT, and of what is there. */
+static struct types types_below(hid_t at)
 {
     struct types t = {.count = 0};
-    H5Ovisit3(file, H5_INDEX_NAME, H5_ITER_INC, note_types, &t, H5O_INFO_BASIC);
+    H5Ovisit3(at, H5_INDEX_NAME, H5_ITER_INC, note_types, &t, H5O_INFO_BASIC);
     for (size_t i = 0; i < t.count; i++)
         H5Tclose(t.at[i].type);
-    return t.alike;
+    return t;
+}
+
+/* D32, D34. Asked of the twin. */
+static bool merges(hid_t file, const char *path, hid_t target)
+{
+    hid_t source = H5Oopen(file, path, H5P_DEFAULT);
+    bool again = source >= 0 && types_below(source).again;
+    if (source >= 0)
+        H5Oclose(source);
+    return !again && (target == file || !types_below(target).alike);
 }
 
 /* GROUPS: there may be groups in what is copied (D31). */
-static hid_t copy_plist(unsigned *flags, bool groups, bool merges)
+static hid_t copy_plist(unsigned *flags, bool groups, bool merging)
 {
     hid_t plist = H5Pcreate(H5P_OBJECT_COPY);
     *flags = (chance(10) ? H5O_COPY_SHALLOW_HIERARCHY_FLAG : 0) | (chance(10) ? H5O_COPY_WITHOUT_ATTR_FLAG : 0) |
              (chance(15) && !groups ? H5O_COPY_EXPAND_SOFT_LINK_FLAG : 0) |
              (chance(10) && !groups ? H5O_COPY_EXPAND_EXT_LINK_FLAG : 0) |
-             (chance(10) && merges ? H5O_COPY_MERGE_COMMITTED_DTYPE_FLAG : 0);
+             (chance(10) && merging ? H5O_COPY_MERGE_COMMITTED_DTYPE_FLAG : 0);
     H5Pset_copy_object(plist, *flags);
-    w.merged = w.merged || (*flags & H5O_COPY_MERGE_COMMITTED_DTYPE_FLAG);
     return plist;
+}
+
+static void refused_copy(unsigned flags) /* D34 */
+{
+    w.merged = w.merged || (flags & H5O_COPY_MERGE_COMMITTED_DTYPE_FLAG);
 }
 
 static bool is_group(hid_t file, const char *path)
@@ -183,12 +201,14 @@ bool op_copy(void)
     if (holds(from, group) || !copyable(w.file.id[0], from, false))
         return false;
     close_filtered();
-    hid_t plist = copy_plist(&flags, is_group(w.file.id[0], from), true), lcpl = link_plist();
+    hid_t plist = copy_plist(&flags, is_group(w.file.id[0], from), merges(w.file.id[0], from, w.file.id[0])),
+          lcpl = link_plist();
     note("H5Ocopy %s %s flags %x", from, to, flags);
     w.copied = w.tagged = true;
     w.modified = true;
     w.renumbered = w.renumbered || is_root(w.file.id[0], from);
-    BOTH("H5Ocopy", H5Ocopy(w.file.id[s], from, w.file.id[s], to, plist, lcpl));
+    if (!BOTH("H5Ocopy", H5Ocopy(w.file.id[s], from, w.file.id[s], to, plist, lcpl)))
+        refused_copy(flags);
     H5Pclose(plist);
     H5Pclose(lcpl);
     touch(to);
@@ -286,7 +306,7 @@ bool op_copy_files(void)
     else
         snprintf(to, sizeof to, "o%zu", below(12));
     if (*from && copyable(source.id[0], from, true)) {
-        hid_t plist = copy_plist(&flags, is_group(source.id[0], from), !has_types_alike(target.id[0])),
+        hid_t plist = copy_plist(&flags, is_group(source.id[0], from), merges(source.id[0], from, target.id[0])),
               lcpl = link_plist();
         also(": %s of %s to %s of %s, flags %x", from,
              old    ? v->name
@@ -295,7 +315,8 @@ bool op_copy_files(void)
              to, into ? "the file" : w.outside[k][1], flags);
         w.modified = w.modified || into;
         w.copied = w.tagged = true;
-        BOTH("H5Ocopy", H5Ocopy(source.id[s], from, target.id[s], to, plist, lcpl));
+        if (!BOTH("H5Ocopy", H5Ocopy(source.id[s], from, target.id[s], to, plist, lcpl)))
+            refused_copy(flags);
         H5Pclose(plist);
         H5Pclose(lcpl);
         w.renumbered = w.renumbered || old || into || is_root(source.id[0], from);

@@ -248,10 +248,7 @@ void close_pair(void)
         BOTH("H5Fclose", H5Fclose(w.file.id[s]));
         w.file.id[0] = w.file.id[1] = H5I_INVALID_HID;
         size_t i = below(w.handles);
-        hid_t type = H5Dget_type(w.handle[i].set.id[0]);
-        bool left_out = w.plain && type_has_new_references(type); /* D35 */
-        H5Tclose(type);
-        if (w.writable && !left_out && !read_only(w.handle[i].set.id[0])) {
+        if (w.writable && !read_only(w.handle[i].set.id[0])) {
             note("H5Dwrite %s of the closed file", w.handle[i].path);
             write_dataset(w.handle[i].set, false);
         }
@@ -289,7 +286,7 @@ void create_pair(void)
     close_ids(how);
     H5Pclose(plist);
     *w.many = 0;
-    w.deleted = w.tagged = w.counted = w.copied = w.renumbered = w.mixed = false;
+    w.deleted = w.tagged = w.counted = w.copied = w.renumbered = w.mixed = w.merged = false;
     w.addresses.count = w.addresses.regions = 0;
     w.writable = w.modified = w.created = true;
 }
