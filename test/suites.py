@@ -41,7 +41,7 @@ def compare(native, connector, suite=None):
                 result.gained.append(name)
         elif got == "passed":
             result.passed += 1
-        elif got == "failed" and conformance.reason(suite, name) is not None:
+        elif got in ("failed", "skipped") and conformance.reason(suite, name) is not None:
             result.skipped += 1
             result.exceptions.append(name)
         else:

@@ -23,8 +23,7 @@ void *cow_dataset_create_callback(void *object, const H5VL_loc_params_t *loc, co
     void *native = NULL;
     int wanted = 0;
 
-    if (cow_locate_name(o, loc, name, COW_TO_CREATE, &where) < 0 ||
-        cow_target_parent(o, &where, where.name, "create", &target) < 0)
+    if (cow_locate_name(o, loc, name, COW_TO_CREATE, &where) < 0 || cow_target_new(o, &where, &target) < 0)
         goto done;
     file = target.home == NULL ? NULL : target.home->file;
     if (file != NULL && cow_file_writable(file) && (wanted = cow_dataset_wanted(file, type, space, dcpl)) < 0)

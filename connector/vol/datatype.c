@@ -10,8 +10,7 @@ void *cow_datatype_commit_callback(void *object, const H5VL_loc_params_t *loc, c
     cow_target target = {0};
     void *native = NULL;
 
-    if (cow_locate_name(o, loc, name, COW_TO_CREATE, &where) == 0 &&
-        cow_target_parent(o, &where, where.name, "create", &target) == 0)
+    if (cow_locate_name(o, loc, name, COW_TO_CREATE, &where) == 0 && cow_target_new(o, &where, &target) == 0)
         native = H5VLdatatype_commit(where.native, &where.loc, cow_native_id(), where.name, type, lcpl, tcpl, tapl,
                                      dxpl, req);
     return cow_leave_pointer(cow_creation_end(o, &where, &target, native, H5I_DATATYPE, name));

@@ -10,8 +10,7 @@ void *cow_group_create_callback(void *object, const H5VL_loc_params_t *loc, cons
     cow_target target = {0};
     void *native = NULL;
 
-    if (cow_locate_name(o, loc, name, COW_TO_CREATE, &where) == 0 &&
-        cow_target_parent(o, &where, where.name, "create", &target) == 0)
+    if (cow_locate_name(o, loc, name, COW_TO_CREATE, &where) == 0 && cow_target_new(o, &where, &target) == 0)
         native = H5VLgroup_create(where.native, &where.loc, cow_native_id(), where.name, lcpl, gcpl, gapl, dxpl, req);
     return cow_leave_pointer(cow_creation_end(o, &where, &target, native, H5I_GROUP, name));
 }

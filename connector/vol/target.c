@@ -237,11 +237,15 @@ int cow_target_parent(cow_object *object, const cow_where *where, const char *na
 {
     *target = (cow_target){0};
     int status = target_parent(object, where, name, what, target);
-
-    if (status == 0 && name == NULL)
-        status = cow_cache_for_unlinked(target->home);
     target->failures = failures(target->home);
     return status;
+}
+
+int cow_target_new(cow_object *object, const cow_where *where, cow_target *target)
+{
+    int status = cow_target_parent(object, where, where->name, "create", target);
+
+    return status == 0 && where->name == NULL ? cow_cache_for_unlinked(target->home) : status;
 }
 
 void cow_home_half_changed(cow_home *home)

@@ -328,6 +328,8 @@ typedef struct cow_target {
 int cow_target_object(cow_object *object, const cow_where *where, const char *what, cow_target *target);
 int cow_target_parent(cow_object *object, const cow_where *where, const char *name, const char *what,
                       cow_target *target);
+/* The same for an object that is to be created at WHERE, perhaps without a name. */
+int cow_target_new(cow_object *object, const cow_where *where, cow_target *target);
 /* If the disk failed in the meantime, the file is not committed any more: HDF5 stops where it is, and has then, for
  * example, made a link that the object's count does not know of. */
 void cow_target_done(cow_target *target);
