@@ -153,7 +153,8 @@ int cow_native_chunk_write(void *dataset, const hsize_t offset[], uint32_t mask,
 
     if (operation(dataset, H5VL_NATIVE_DATASET_CHUNK_WRITE, &native) < 0)
         return -1;
-    cow_native_chunk_written(dataset, offset);
+    if (mask != 0) /* else it is the former one: chunks go into new datasets only */
+        cow_native_chunk_written(dataset, offset);
     return 0;
 }
 
