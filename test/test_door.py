@@ -35,7 +35,7 @@ MAY_READ = {
     "connector/vol/attribute.c": THE_APPLICATION,
     "connector/vol/dataset.c": THE_APPLICATION,
     "connector/vol/sources.c": THE_APPLICATION,
-    "cli/check.c": "after cow_layout_values",
+    "cli/check.c": "after cow_layout_values or cow_layout_elements",
     "cli/check_slots.c": "stored chunks not larger than the file, elements after cow_lengths_check",
     "cli/salvage_data.c": "recover: elements in boxes of a chunk, or after cow_layout_elements",
     "cli/salvage_state.c": "recover: the first 8 bytes of what may be the index",

@@ -114,3 +114,11 @@ def test_rows_that_were_never_stored_are_damage_that_says_what_to_do(programs, t
     assert done.returncode == 1 and "claims 40000000 rows" in done.stdout and "h5cow recover" in done.stdout
     done = programs.python("h5py.File(sys.argv[1] + '@1', 'r')['x'][...]", path)
     assert done.returncode > 0 and "claims 40000000 rows" in done.stderr
+
+
+def test_verify_reads_small_datasets_of_a_named_type(programs, tmp_path):
+    path = tmp_path / "named.h5"
+    code = "f = h5py.File(sys.argv[1], 'w'); f['t'] = np.dtype('<i4'); f.create_dataset('s', (3,), f['t'])[...] = 7"
+    assert programs.python(code, path).returncode == 0
+    done = subprocess.run([H5COW, "verify", path], env=STOCK, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -160,7 +160,7 @@ int cow_sum_fits(const char *file, cow_loc loc, void *dataset, hid_t type, hid_t
     return status;
 }
 
-int cow_sum_elements(const char *file, cow_loc loc, void *dataset, uint64_t *sum)
+static int sum_elements(const cow_file *file, void *dataset, uint64_t *sum)
 {
     hid_t type = cow_native_dataset_type(dataset), space = cow_native_dataset_space(dataset),
           dcpl = cow_native_dataset_dcpl(dataset);
@@ -177,7 +177,8 @@ int cow_sum_elements(const char *file, cow_loc loc, void *dataset, uint64_t *sum
         H5Pget_external_count(dcpl) > 0 || holds_references(type))
         goto done; /* nothing, or elsewhere, or not to be read */
     status = -1;
-    if (cow_layout_elements(loc, dataset, type, space, &n) < 0 || cow_sum_fits(file, loc, dataset, type, space, n) < 0)
+    if (cow_layout_elements(file->loc, dataset, type, space, &n) < 0 ||
+        cow_sum_fits(file->name, file->loc, dataset, type, space, n) < 0)
         goto done;
     if (n == 0) {
         status = 0;
@@ -188,7 +189,7 @@ int cow_sum_elements(const char *file, cow_loc loc, void *dataset, uint64_t *sum
         goto done;
     }
     if (cow_native_dataset_read(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) == 0) {
-        status = cow_sum_values(file, type, n, values, sum);
+        status = cow_sum_values(file->name, type, n, values, sum);
         H5Treclaim(type, space, H5P_DATASET_XFER_DEFAULT, values);
     }
 done:
@@ -204,7 +205,7 @@ int cow_sum_snapshot(cow_file *file, cow_loc object, cow_snapshot_row *row)
     if (cow_native_info(object, NULL, H5O_INFO_NUM_ATTRS, &info) < 0 ||
         (info.num_attrs > 0 && sum_attributes(file->name, object, &row->attributes) < 0))
         return -1;
-    return object.type != H5I_DATASET ? 0 : cow_sum_elements(file->name, file->loc, object.object, &row->elements);
+    return object.type != H5I_DATASET ? 0 : sum_elements(file, object.object, &row->elements);
 }
 
 static int differs(const cow_file *file, const char *what)
@@ -246,7 +247,7 @@ static int check(cow_file *file, const H5O_token_t *token, cow_change what, uint
         if (what != COW_CHANGED_DATA)
             status = sum_attributes(file->name, object, &sum);
         else if (object.type == H5I_DATASET)
-            status = cow_sum_elements(file->name, file->loc, object.object, &sum);
+            status = sum_elements(file, object.object, &sum);
         if ((!borrowed && cow_native_close(object) < 0) || status < 0)
             return -1;
         if (sum != expected && !COW_PLANTED(sum_unchecked))

@@ -614,7 +614,11 @@ static hsize_t around(unsigned rank, const hsize_t *at, size_t n, hsize_t low[],
  * much, one half after the other. */
 static int read_points(const transfer *t, hid_t mem_type, hid_t dxpl, hsize_t *at, size_t n, uint8_t *values)
 {
-    transfer box = {.object = t->object, .dcpl = H5Pcopy(t->dcpl), .extent = H5Scopy(t->extent)};
+    transfer box = {.object = t->object,
+                    .dcpl = H5Pcopy(t->dcpl),
+                    .extent = H5Scopy(t->extent),
+                    .wanted = H5I_INVALID_HID,
+                    .memory = H5I_INVALID_HID};
     unsigned rank = (unsigned)H5Sget_simple_extent_ndims(t->extent);
     hsize_t low[H5S_MAX_RANK], count[H5S_MAX_RANK], points = n, all;
     size_t size = H5Tget_size(mem_type);
