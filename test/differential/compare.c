@@ -353,6 +353,7 @@ struct lead {
     char *where;
     const char *what;
     bool there[2];
+    unsigned long fileno[2]; /* an external link leads out of the file */
     H5O_token_t token[2];
     struct lead *next;
 };
@@ -366,8 +367,10 @@ static void remember_lead(comparison *c, const char *where, const char *what, co
     for (int s = 0; s < 2; s++) {
         H5O_info2_t info;
         l->there[s] = object[s] >= 0 && H5Oget_info3(object[s], &info, H5O_INFO_BASIC) >= 0;
-        if (l->there[s])
+        if (l->there[s]) {
             l->token[s] = info.token;
+            l->fileno[s] = info.fileno;
+        }
     }
     l->where = strdup(where);
     l->next = c->lead;
@@ -1047,6 +1050,7 @@ bool compare_objects(comparison *c, const char *path, hid_t a, hid_t b)
 
 /* Objects already met, so that shared ones are met once, and shared by the same paths in both files. */
 typedef struct met {
+    unsigned long fileno[2];
     H5O_token_t token[2];
     char *path;
     struct met *next;
@@ -1079,8 +1083,10 @@ static bool walk(comparison *c, const char *path, hid_t a, hid_t b, met **known)
         }
     }
     met *m = calloc(1, sizeof *m);
-    m->token[0] = info[0].token;
-    m->token[1] = info[1].token;
+    for (int s = 0; s < 2; s++) {
+        m->token[s] = info[s].token;
+        m->fileno[s] = info[s].fileno;
+    }
     m->path = strdup(path);
     m->next = *known;
     *known = m;
@@ -1109,7 +1115,8 @@ done:
 
 static const met *met_at(const met *known, const struct lead *l, int side)
 {
-    while (known && !(l->there[side] && memcmp(&known->token[side], &l->token[side], sizeof l->token[side]) == 0))
+    while (known && !(l->there[side] && l->fileno[side] == known->fileno[side] &&
+                      memcmp(&known->token[side], &l->token[side], sizeof l->token[side]) == 0))
         known = known->next;
     return known;
 }
