@@ -831,7 +831,7 @@ static void test_an_object_without_a_link_survives_a_small_metadata_cache(void)
     for (int before = 0; before < 2; before++) {
         hid_t fapl = default_fapl(false), file, group;
         H5AC_cache_config_t config = {.version = H5AC__CURR_CACHE_CONFIG_VERSION};
-        char name[16];
+        char name[32];
 
         clean();
         CHECK((file = H5Fcreate(COW, H5F_ACC_TRUNC, H5P_DEFAULT, fapl)) >= 0);
