@@ -282,6 +282,10 @@ static int truncate_head(const char *name, hid_t fcpl, hid_t fapl, hid_t under, 
     give_up(&s->object);
     if (cow_driver_failures() != failures)
         return cow_error(COW_IO, "%s: the file could not be emptied", name);
+    if (cow_error_is(COW_MEMORY)) {
+        cow_error_in_file(name);
+        return -1;
+    }
     cow_error_clear(); /* the program's own class of links does not let go of one, for instance */
     return (native = hold(name, under)) == NULL ? -1 : make_way(name, native, false, s);
 }
