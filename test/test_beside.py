@@ -375,12 +375,11 @@ def test_what_a_killed_verb_leaves_is_in_nobodys_way(tmp_path, verb):
     before = source.read_bytes()
     out = folder / "out.h5"
     for number in (signal.SIGTERM, signal.SIGKILL):
-        child = subprocess.Popen([H5COW, verb, source, out], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                                 env=ENV)
+        child = subprocess.Popen([H5COW, verb, source, out], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=ENV)
         while not leftovers(folder) and child.poll() is None:
             time.sleep(0.0005)
         child.send_signal(number)
-        child.wait()
+        child.communicate()  # and what it has started is gone too: nobody can write there any more
         if out.exists():
             out.unlink()  # it was quicker
             continue
