@@ -177,14 +177,18 @@ static int fill_own(cow_file *file)
     return status;
 }
 
-/* What was deleted before any version knew it gave its place back, and the history may have taken it. */
+/* What was deleted before any version knew it gave its place back, and the history may have taken it. A snapshot that was
+ * replaced, since a flush amended its version, gave its place back too. */
 static int is_own(cow_file *file, uint64_t address)
 {
+    uint64_t row;
+
     if ((!file->own_known || file->own_generation != file->snapshot_generation ||
          file->own_pools != file->pool_count) &&
         fill_own(file) < 0)
         return -1;
-    return cow_map_get(&file->own, address, NULL) || cow_map_get(&file->snapshot_at, address, NULL);
+    return cow_map_get(&file->own, address, NULL) ||
+           (cow_map_get(&file->snapshot_at, address, &row) && file->snapshot[row].snapshot == address);
 }
 
 int cow_head_deleted(cow_file *file, const H5O_token_t *head)
