@@ -371,6 +371,14 @@ static herr_t iterate(cow_object *o, cow_where *where, H5VL_link_specific_args_t
                                         : cow_hide_iterate(&listed, &args->args.iterate, dxpl);
 }
 
+/* The last link of a name is asked about, not followed: does one stand before it, which may lead to a version? */
+static bool follows_links(const char *name)
+{
+    const char *last = strrchr(name, '/');
+
+    return last != NULL && strspn(name, "/") < (size_t)(last - name);
+}
+
 herr_t cow_link_specific_callback(void *object, const H5VL_loc_params_t *loc, H5VL_link_specific_args_t *args,
                                   hid_t dxpl, void **req)
 {
@@ -397,7 +405,8 @@ herr_t cow_link_specific_callback(void *object, const H5VL_loc_params_t *loc, H5
         break;
     }
     if (args->op_type != H5VL_LINK_DELETE &&
-        (status < 0 || (args->op_type == H5VL_LINK_EXISTS && !*args->args.exists.exists)) &&
+        (status < 0 || (args->op_type == H5VL_LINK_EXISTS && !*args->args.exists.exists &&
+                        follows_links(where.loc.loc_data.loc_by_name.name))) &&
         cow_detour_by_name(&where, &detour)) {
         status = cow_link_specific_callback(detour.file, &detour.loc, args, dxpl, req);
         cow_detour_end(&detour);
