@@ -253,8 +253,24 @@ void *cow_native_file_of(cow_loc object, hid_t *id)
 typedef struct flushing {
     unsigned long fileno;
     int status;
-    bool refused; /* by the filters of a dataset, recorded: all else is flushed */
+    bool refused;
+    cow_error_held *refusal;
 } flushing;
+
+/* WHAT could not be flushed. A chunk that the filters of its dataset refuse does not stop HDF5 from flushing all else: the
+ * first such error is held. */
+static int pass_over(flushing *f, const char *what)
+{
+    cow_error_native("cannot flush %s", what);
+    if (!cow_error_of_filters())
+        return -1;
+    if (!f->refused)
+        f->refusal = cow_error_hold();
+    else
+        cow_error_clear();
+    f->refused = true;
+    return 0;
+}
 
 static herr_t flush_dataset(hid_t id, void *context)
 {
@@ -277,11 +293,8 @@ static herr_t flush_dataset(hid_t id, void *context)
     if (info.fileno != f->fileno)
         return 0;
     args.args.flush.dset_id = id;
-    if (H5VLdataset_specific(native, cow_native_id(), &args, DXPL, NULL) >= 0)
-        return 0;
-    cow_error_native("cannot flush a dataset");
-    f->refused = cow_error_of_filters();
-    f->status = f->refused ? 0 : -1;
+    if (H5VLdataset_specific(native, cow_native_id(), &args, DXPL, NULL) < 0)
+        f->status = pass_over(f, "a dataset");
     return f->status < 0;
 }
 
@@ -296,34 +309,22 @@ int cow_native_file_flush(void *file)
     f.fileno = info.fileno;
     if (H5Iiterate(H5I_DATASET, flush_dataset, &f) < 0 && f.status == 0)
         f.status = cow_error_native("cannot flush the datasets of the file");
-    if (f.status < 0)
-        return -1;
     args.args.flush.obj_type = H5I_FILE;
     args.args.flush.scope = H5F_SCOPE_GLOBAL;
     /* Writing its metadata, HDF5 may take a block of space and use only some of it. The second time there is nothing to
      * write, and the rest is given back; else it would be lost, since what closing gives back is not committed. */
-    if (f.refused) {
-        cow_error_held *held = cow_error_hold();
-        for (int i = 0; i < 2; i++)
-            if (H5VLfile_specific(file, cow_native_id(), &args, DXPL, NULL) < 0) {
-                cow_error_box other;
-                bool refused;
-                cow_error_native("cannot flush the file");
-                refused = cow_error_of_filters();
-                cow_error_take(&other);
-                if (!refused) {
-                    cow_error_put_back(held);
-                    cow_error_clear();
-                    return cow_error_give(&other);
-                }
-            }
-        cow_error_put_back(held);
-        return -1;
-    }
-    if (H5VLfile_specific(file, cow_native_id(), &args, DXPL, NULL) < 0)
-        return cow_error_native("cannot flush the file");
-    return H5VLfile_specific(file, cow_native_id(), &args, DXPL, NULL) < 0 ? cow_error_native("cannot flush the file")
-                                                                           : 0;
+    for (int i = 0; f.status == 0 && i < 2; i++)
+        if (H5VLfile_specific(file, cow_native_id(), &args, DXPL, NULL) < 0)
+            f.status = pass_over(&f, "the file");
+    if (f.status < 0 && f.refusal != NULL) { /* the other error is the one to tell */
+        cow_error_box other;
+        cow_error_take(&other);
+        cow_error_put_back(f.refusal);
+        cow_error_clear();
+        cow_error_give(&other);
+    } else if (f.refused)
+        cow_error_put_back(f.refusal);
+    return f.refused ? -1 : f.status;
 }
 
 int cow_native_file_size(void *file, uint64_t *bytes)
