@@ -97,11 +97,10 @@ static herr_t add_attribute(hid_t at, const char *name, const H5A_info_t *info, 
 
 static herr_t add_elements(hid_t dataset, sum *s)
 {
-    hid_t type = H5Dget_type(dataset), space = H5Dget_space(dataset);
+    hid_t type = H5Dget_type(dataset), space = H5Dget_space(dataset), dcpl = H5Dget_create_plist(dataset);
     size_t n = 0;
-    bool good = type >= 0 && space >= 0 &&
-                cow_layout_elements(s->file->loc, H5VLobject(dataset), type, space, &n) == 0 && n > 0 &&
-                cow_sum_fits(s->file->name, s->file->loc, H5VLobject(dataset), type, space, n) == 0;
+    bool good = type >= 0 && space >= 0 && dcpl >= 0 &&
+                cow_sum_fits(s->file->name, s->file->loc, H5VLobject(dataset), dcpl, type, space, &n) == 0 && n > 0;
     void *values = good ? cli_alloc(n, H5Tget_size(type)) : NULL;
     herr_t status = values == NULL || H5Dread(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) < 0 ||
                             cow_sum_values(s->file->name, type, n, values, &s->value) < 0
@@ -111,7 +110,7 @@ static herr_t add_elements(hid_t dataset, sum *s)
     if (status == 0)
         H5Treclaim(type, space, H5P_DEFAULT, values);
     free(values);
-    cow_close(space, type);
+    cow_close(dcpl, space, type);
     return status;
 }
 

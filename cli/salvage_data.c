@@ -720,17 +720,17 @@ static int move_chunks(filling *f, const chunk_list *former)
 /* A dataset that HDF5 keeps itself, or one of which nothing is known but what HDF5 shows. */
 static int move_whole(salvage *s, const salvage_object *object, hid_t from, hid_t to)
 {
-    hid_t type = H5Dget_type(from), space = H5Dget_space(from), memory = type < 0 ? type : H5Tcopy(type);
+    hid_t type = H5Dget_type(from), space = H5Dget_space(from), memory = type < 0 ? type : H5Tcopy(type),
+          dcpl = H5Dget_create_plist(from);
     uint64_t elements;
     size_t n;
     char why[1024];
     void *buffer = NULL;
     int status = 0;
 
-    if (memory < 0 || space < 0 || cow_space_elements(space, &elements) < 0 || elements == 0)
+    if (memory < 0 || space < 0 || dcpl < 0 || cow_space_elements(space, &elements) < 0 || elements == 0)
         goto done;
-    if (cow_layout_elements(s->file.loc, H5VLobject(from), memory, space, &n) < 0 ||
-        cow_sum_fits(s->name, s->file.loc, H5VLobject(from), memory, space, n) < 0) { /* then piece by piece */
+    if (cow_sum_fits(s->name, s->file.loc, H5VLobject(from), dcpl, memory, space, &n) < 0) { /* then piece by piece */
         cow_error_clear();
         if (to >= 0 && cow_tree_copy_elements(&s->copy, from, to, object->path) < 0) {
             s->copy.why[0] = '\0';
@@ -749,7 +749,7 @@ static int move_whole(salvage *s, const salvage_object *object, hid_t from, hid_
         status = cow_tree_copy_elements(&s->copy, from, to, object->path);
 done:
     free(buffer);
-    cow_close(memory, space, type);
+    cow_close(dcpl, memory, space, type);
     return status;
 }
 

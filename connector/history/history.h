@@ -185,8 +185,9 @@ bool cow_sum_covers(hid_t type, size_t n);
 /* The sums themselves, 0: nothing to be summed up. FILE: the name of the file. */
 uint64_t cow_sum_root(uint64_t offset);
 int cow_sum_values(const char *file, hid_t type, size_t n, const void *values, uint64_t *sum);
-/* 0: what N elements of a native dataset hold in heaps is not more than such a file has. FILE: its name, LOC: itself. */
-int cow_sum_fits(const char *file, cow_loc loc, void *dataset, hid_t type, hid_t space, size_t n);
+/* 0 and the number of elements: all of a native dataset that was created with DCPL, and what they hold in heaps, is not more
+ * than such a file has, so that it may be read at once. FILE: its name, LOC: itself. */
+int cow_sum_fits(const char *file, cow_loc loc, void *dataset, hid_t dcpl, hid_t type, hid_t space, size_t *n);
 /* Attributes: one after the other in the order of names, *SUM being 0 before the first. */
 int cow_sum_add(const char *file, const char *name, hid_t type, size_t n, const void *values, uint64_t *sum);
 

@@ -135,16 +135,20 @@ static int add_element(void *context, unsigned rank, const hsize_t start[], cons
 /* One after the other, since HDF5 takes memory for all that it reads. (H5Dvlen_get_buf_size is nothing for a callback: in
  * HDF5 1.14.5 what allocates for it goes on allocating in the call that we are in.) Only where so few elements could name so
  * much: each may name all of the file. */
-int cow_sum_fits(const char *file, cow_loc loc, void *dataset, hid_t type, hid_t space, size_t n)
+int cow_sum_fits(const char *file, cow_loc loc, void *dataset, hid_t dcpl, hid_t type, hid_t space, size_t *n)
 {
     heap h = {.dataset = dataset, .type = type};
     hsize_t one[H5S_MAX_RANK];
     uint64_t bytes;
     int status = -1;
 
+    if (cow_layout_elements(loc, dcpl, type, space, n) < 0)
+        return -1;
+    if (!cow_type_is_heap(type, true))
+        return 0;
     if (cow_native_file_size(loc.object, &bytes) < 0 || cow_layout_most(loc, &h.most) < 0)
         return -1;
-    if (!cow_type_is_heap(type, true) || cow_times(n * H5Tget_size(type) / sizeof(char *), bytes) <= h.most)
+    if (cow_times(*n * H5Tget_size(type) / sizeof(char *), bytes) <= h.most)
         return 0;
     for (int d = 0; d < H5S_MAX_RANK; d++)
         one[d] = 1;
@@ -177,8 +181,7 @@ static int sum_elements(const cow_file *file, void *dataset, uint64_t *sum)
         H5Pget_external_count(dcpl) > 0 || holds_references(type))
         goto done; /* nothing, or elsewhere, or not to be read */
     status = -1;
-    if (cow_layout_elements(file->loc, dataset, type, space, &n) < 0 ||
-        cow_sum_fits(file->name, file->loc, dataset, type, space, n) < 0)
+    if (cow_sum_fits(file->name, file->loc, dataset, dcpl, type, space, &n) < 0)
         goto done;
     if (n == 0) {
         status = 0;

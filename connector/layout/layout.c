@@ -68,47 +68,39 @@ int cow_layout_most(cow_loc file, uint64_t *bytes)
     return 0;
 }
 
-/* Elements of the larger one of DATASET's extent and one of its chunks, which HDF5 decodes as a whole. */
-static int most_elements(hid_t dcpl, hid_t space, uint64_t *elements)
+/* All ELEMENTS, or those of one chunk, which HDF5 decodes as a whole, where they are more. */
+static int most_elements(hid_t dcpl, uint64_t elements, uint64_t *most)
 {
     hsize_t chunk[H5S_MAX_RANK];
     uint64_t inside = 1;
     int rank;
 
-    if (cow_space_elements(space, elements) < 0)
-        return -1;
+    *most = elements;
     if (H5Pget_layout(dcpl) != H5D_CHUNKED)
         return 0;
     if ((rank = H5Pget_chunk(dcpl, H5S_MAX_RANK, chunk)) < 0)
         return cow_error_native("cannot look at the chunks of a dataset");
     for (int d = 0; d < rank; d++)
         inside = cow_times(inside, chunk[d]);
-    if (inside > *elements)
-        *elements = inside;
+    if (inside > elements)
+        *most = inside;
     return 0;
 }
 
-int cow_layout_elements(cow_loc file, void *dataset, hid_t type, hid_t space, size_t *n)
+int cow_layout_elements(cow_loc file, hid_t dcpl, hid_t type, hid_t space, size_t *n)
 {
-    hid_t dcpl = cow_native_dataset_dcpl(dataset);
-    uint64_t elements, most;
+    bool chunked = H5Pget_layout(dcpl) == H5D_CHUNKED;
+    uint64_t elements, together, bytes;
     size_t size;
-    int status = -1;
 
-    if (dcpl < 0 ||
-        (H5Pget_layout(dcpl) == H5D_CHUNKED ? cow_layout_most(file, &most) : cow_native_file_size(file.object, &most)) <
-            0 ||
-        cow_native_element_size(file.object, type, &size) < 0 || most_elements(dcpl, space, &elements) < 0)
-        goto done;
-    if (size == 0 || elements > most / size) {
-        too_much(elements, size);
-        goto done;
-    }
-    if ((status = cow_space_elements(space, &elements)) == 0)
-        *n = (size_t)elements;
-done:
-    cow_close(dcpl);
-    return status;
+    if (cow_space_elements(space, &elements) < 0 || most_elements(dcpl, elements, &together) < 0 ||
+        (chunked ? cow_layout_most(file, &bytes) : cow_native_file_size(file.object, &bytes)) < 0 ||
+        cow_native_element_size(file.object, type, &size) < 0)
+        return -1;
+    if (size == 0 || together > bytes / size)
+        return too_much(together, size);
+    *n = (size_t)elements;
+    return 0;
 }
 
 int cow_layout_version(cow_loc file, const char *path)

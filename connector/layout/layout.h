@@ -118,9 +118,9 @@ int cow_layout_values(cow_loc file, hid_t type, hid_t space, size_t *n);
 /* Bytes that reading what is compressed, missing or shared may take: 64 MiB and 8 times the file's size. The format keeps
  * nothing that needs more in datasets that HDF5 keeps itself, which are small; only others do. */
 int cow_layout_most(cow_loc file, uint64_t *bytes);
-/* The same for the elements of a dataset that HDF5 keeps itself, before all of them are read. Chunks may be missing or
- * compressed: all elements, and each chunk, have at most so much. Of what is in heaps: cow_sum_fits. */
-int cow_layout_elements(cow_loc file, void *dataset, hid_t type, hid_t space, size_t *n);
+/* The same for the elements of a dataset that HDF5 keeps itself, created with DCPL. Chunks may be missing or compressed: all
+ * elements, and each chunk, have at most so much. Before they are read: cow_sum_fits, which looks at what is in heaps too. */
+int cow_layout_elements(cow_loc file, hid_t dcpl, hid_t type, hid_t space, size_t *n);
 
 /* ---- versions ---- */
 
