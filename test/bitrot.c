@@ -14,6 +14,7 @@
  */
 #include "waiting.h"
 #include "random.h"
+#include "results.h"
 
 #include <hdf5.h>
 
@@ -891,8 +892,7 @@ static const char *with_commas(unsigned long n)
 
 static void tell_result(void)
 {
-    const char *name = getenv("H5COW_RESULTS");
-    FILE *out = name == NULL ? NULL : fopen(name, "a");
+    FILE *out = results_open();
 
     if (out == NULL)
         return;

@@ -21,6 +21,7 @@
 #include "crash_programs.h"
 #include "journal_states.h"
 #include "random.h"
+#include "results.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,8 +31,7 @@
 /* A line for docs/reliability.md. */
 static void tell(int item, const char *what, const char *result, const char *arguments)
 {
-    const char *path = getenv("H5COW_RESULTS");
-    FILE *out = path == NULL ? NULL : fopen(path, "a");
+    FILE *out = results_open();
 
     if (out == NULL)
         return;

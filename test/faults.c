@@ -21,6 +21,7 @@
 #include "waiting.h"
 #include "journal/internal.h"
 #include "random.h"
+#include "results.h"
 #include "scenarios.h"
 #include "with_connector.h"
 
@@ -1165,7 +1166,6 @@ static const char *thousands(unsigned n, char text[20])
 
 static void report(const slot *sum, unsigned failed)
 {
-    const char *results = getenv("H5COW_RESULTS");
     unsigned calls = 0, memory = 0;
     char n[8][20];
     FILE *out;
@@ -1182,7 +1182,7 @@ static void report(const slot *sum, unsigned failed)
         "%u programs, %u runs: %s failing system calls, %s failing allocations and threads, %s full disks, %s limits "
         "of the size; %s reported, %s went on, %s verified, %u files kept open by HDF5; %s failed\n",
         program_count, sum->runs, n[0], n[1], n[2], n[3], n[4], n[5], n[6], sum->kept_open, n[7]);
-    if (results == NULL || (out = fopen(results, "a")) == NULL)
+    if ((out = results_open()) == NULL)
         return;
     fprintf(
         out,

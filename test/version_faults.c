@@ -16,6 +16,7 @@
  */
 #include "differential/compare.h"
 #include "random.h"
+#include "results.h"
 #include "with_connector.h"
 
 #include <H5VLconnector.h>
@@ -725,8 +726,7 @@ static bool first_or_last(const uint64_t at[], unsigned count, unsigned i)
 /* For docs/reliability.md: test/reliability.py. */
 static void tell_results(const totals *all, bool everything)
 {
-    const char *results = getenv("H5COW_RESULTS");
-    FILE *out = results == NULL ? NULL : fopen(results, "a");
+    FILE *out = results_open();
 
     if (out == NULL)
         return;

@@ -243,7 +243,6 @@ static void *unwrap_object(void *object)
     COW_QUIET;
     cow_object *o = cow_object_of(object);
     void *native = cow_object_native(object);
-
     int status = o == NULL ? 0 : cow_sources_close(o);
 
     if (o != NULL) {

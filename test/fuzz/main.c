@@ -10,6 +10,7 @@
 
 #include "../waiting.h"
 #include "../random.h"
+#include "../results.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -232,8 +233,8 @@ int main(int argc, char **argv)
         }
     for (size_t i = 0; i < MAP_SIZE; i++)
         places += reached[i];
-    if (getenv("H5COW_RESULTS") != NULL && seconds > 0) {
-        FILE *out = fopen(getenv("H5COW_RESULTS"), "a");
+    if (seconds > 0) {
+        FILE *out = results_open();
         const char *target = strrchr(argv[0], '/') == NULL ? argv[0] : strrchr(argv[0], '/') + 1;
         if (out != NULL) {
             fprintf(out,
