@@ -41,7 +41,14 @@ static int by_number(const void *a, const void *b)
     return x->number != y->number ? (x->number > y->number) - (x->number < y->number) : strcmp(x->name, y->name);
 }
 
-/* The name of attribute N in the order of names; free() it. */
+static int by_name(const void *a, const void *b)
+{
+    const listed *x = a, *y = b;
+    return strcmp(x->name, y->name);
+}
+
+/* The name of attribute N, in HDF5's own order; free() it. In any other order HDF5 reads and sorts all attributes of the
+ * object for each question. */
 static char *attribute_name(cow_loc object, hsize_t n)
 {
     H5VL_attr_get_args_t args = {.op_type = H5VL_ATTR_GET_NAME};
@@ -53,7 +60,7 @@ static char *attribute_name(cow_loc object, hsize_t n)
     loc->type = H5VL_OBJECT_BY_IDX;
     loc->loc_data.loc_by_idx.name = ".";
     loc->loc_data.loc_by_idx.idx_type = H5_INDEX_NAME;
-    loc->loc_data.loc_by_idx.order = H5_ITER_INC;
+    loc->loc_data.loc_by_idx.order = H5_ITER_NATIVE;
     loc->loc_data.loc_by_idx.n = n;
     loc->loc_data.loc_by_idx.lapl_id = H5P_LINK_ACCESS_DEFAULT;
     args.args.get_name.buf = local;
@@ -96,8 +103,8 @@ int cow_native_attributes(cow_loc object, bool by_creation, cow_attribute_visito
         if ((list[n].name = attribute_name(object, n)) == NULL ||
             (by_creation && cow_native_attribute_number(object, list[n].name, &list[n].number) < 0))
             status = -1;
-    if (status == 0 && by_creation)
-        qsort(list, n, sizeof *list, by_number);
+    if (status == 0)
+        qsort(list, n, sizeof *list, by_creation ? by_number : by_name);
     for (hsize_t i = 0; status == 0 && i < n; i++)
         status = visitor(context, list[i].name);
     for (hsize_t i = 0; i < n; i++)
