@@ -44,15 +44,13 @@ static void help(FILE *to)
     fprintf(to, "\n%s'h5cow VERB --help' and 'man h5cow-VERB' say more.\n", third);
 }
 
-/* h5cow help [VERB]; for the build: help --man VERB (empty: all of them), help --completion bash. */
+/* h5cow help [VERB]; for the build: help --man VERB (empty: all of them), help --completion SHELL. */
 static int explain(int argc, char **argv)
 {
     const cli_page *page;
 
-    if (argc > 3 && strcmp(argv[2], "--completion") == 0 && strcmp(argv[3], "bash") == 0) {
-        cli_manual_completion(pages, PAGES);
-        return cli_flush();
-    }
+    if (argc > 3 && strcmp(argv[2], "--completion") == 0)
+        return cli_manual_completion(argv[3], pages, PAGES);
     const char *name = argc > 3 && strcmp(argv[2], "--man") == 0 ? argv[3] : argc > 2 ? argv[2] : "";
     if ((page = find(name)) == NULL && *name != '\0')
         return cli_fail("there is no verb '%s': 'h5cow --help' lists them", name);

@@ -5,8 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- man pages ---- */
-
 static void put_text(const char *text, size_t length)
 {
     for (size_t i = 0; i < length; i++) {
@@ -27,16 +25,10 @@ static void put_line(const char *text, size_t length)
     putchar('\n');
 }
 
-static size_t indentation(const char *line)
-{
-    return strspn(line, " ");
-}
-
-/* An option: its words end where two blanks are, or the line is. */
-static size_t words_of(const char *line, size_t length)
+size_t cli_manual_words(const char *option, size_t length)
 {
     for (size_t i = 0; i + 1 < length; i++)
-        if (line[i] == ' ' && line[i + 1] == ' ')
+        if (option[i] == ' ' && option[i + 1] == ' ')
             return i;
     return length;
 }
@@ -44,7 +36,7 @@ static size_t words_of(const char *line, size_t length)
 /* A line of a help text under the headings of a man page. *SECTION: the one that is open. */
 static void put_help_line(const char *line, size_t length, const char **section)
 {
-    size_t blanks = indentation(line), words;
+    size_t blanks = strspn(line, " "), words;
     const char *wanted = strncmp(line, "Example: ", 9) == 0               ? "EXAMPLE"
                          : strncmp(line, "Exit code", 9) == 0             ? "EXIT STATUS"
                          : blanks > 0 && blanks < length                  ? "OPTIONS"
@@ -57,7 +49,7 @@ static void put_help_line(const char *line, size_t length, const char **section)
         puts(".PP");
     *section = wanted;
     if (blanks > 0 && blanks < length && line[blanks] == '-') {
-        words = words_of(line + blanks, length - blanks);
+        words = cli_manual_words(line + blanks, length - blanks);
         printf(".TP\n.B ");
         put_line(line + blanks, words);
         blanks += words;
@@ -131,63 +123,4 @@ void cli_manual_whole(const char *about, const cli_page *pages, size_t count)
         ".TP\n.B NAME.h5cow\\-old\\-N\n"
         "a file with its history, kept when a program created NAME anew in another form.\n"
         ".SH SEE ALSO\nThe folder doc/h5cow of this installation: README.md, docs/command.md, docs/options.md, docs/python.md");
-}
-
-/* ---- completion ---- */
-
-/* The options of a help text, each behind a blank: " --json -h --help". */
-static void put_options(const char *help)
-{
-    for (const char *line = help; line != NULL; line = strchr(line, '\n')) {
-        line += *line == '\n';
-        size_t blanks = indentation(line), length = strcspn(line, "\n");
-        if (blanks == 0 || line[blanks] != '-')
-            continue;
-        size_t end = blanks + words_of(line + blanks, length - blanks);
-        for (size_t at = blanks; at < end; at += strspn(line + at, ", ")) {
-            size_t word = strcspn(line + at, ", \n"), name = strcspn(line + at, "=, \n");
-            if (line[at] == '-')
-                printf(" %.*s%s", (int)name, line + at, name < word ? "=" : "");
-            at += word;
-        }
-    }
-}
-
-void cli_manual_completion(const cli_page *pages, size_t count)
-{
-    puts("# bash completion of h5cow; made from what 'h5cow VERB --help' prints\n"
-         "_h5cow()\n{\n"
-         "    local word=${COMP_WORDS[COMP_CWORD]} verbs= options= i\n"
-         "    COMPREPLY=()");
-    printf("    verbs='help");
-    for (size_t i = 0; i < count; i++)
-        printf(" %s", pages[i].name);
-    puts("'\n"
-         "    if ((COMP_CWORD == 1)); then\n"
-         "        COMPREPLY=($(compgen -W \"$verbs --help --version\" -- \"$word\"))\n"
-         "        return\n"
-         "    fi\n"
-         "    case ${COMP_WORDS[1]} in\n"
-         "    help) COMPREPLY=($(compgen -W \"$verbs\" -- \"$word\")); return ;;");
-    for (size_t i = 0; i < count; i++) {
-        printf("    %s) options='", pages[i].name);
-        put_options(pages[i].help);
-        puts("' ;;");
-    }
-    puts("    esac\n"
-         "    if [[ ${COMP_WORDS[1]} == run ]]; then # the command that shall run, and its words\n"
-         "        for ((i = 2; i < COMP_CWORD; i++)); do\n"
-         "            [[ ${COMP_WORDS[i]} == -- ]] || continue\n"
-         "            declare -F _command_offset >/dev/null && _command_offset $((i + 1))\n"
-         "            return\n"
-         "        done\n"
-         "    fi\n"
-         "    if [[ $word == -* ]]; then\n"
-         "        COMPREPLY=($(compgen -W \"$options\" -- \"$word\"))\n"
-         "        [[ ${COMPREPLY[0]-} != *= ]] || compopt -o nospace\n"
-         "    else\n"
-         "        compopt -o default\n"
-         "    fi\n"
-         "}\n"
-         "complete -F _h5cow h5cow");
 }

@@ -13,7 +13,9 @@ typedef struct cli_page {
 void cli_manual_page(const cli_page *page);
 /* h5cow(1). ABOUT: as the help of a verb. */
 void cli_manual_whole(const char *about, const cli_page *pages, size_t count);
-/* Completion of verbs and options for bash. */
-void cli_manual_completion(const cli_page *pages, size_t count);
+/* Completion of verbs and options for SHELL: bash, zsh or fish (completion.c). The exit code. */
+int cli_manual_completion(const char *shell, const cli_page *pages, size_t count);
+/* How long the words are that an option begins with ("-m, --message=TEXT"): to where two blanks are, or LENGTH. */
+size_t cli_manual_words(const char *option, size_t length);
 
 #endif

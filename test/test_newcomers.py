@@ -278,6 +278,7 @@ DOCS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))),
 
 def test_help_man_page_completion_and_document_name_the_same_options():
     completion = h5cow("help", "--completion", "bash")
+    zsh, fish = (h5cow("help", "--completion", shell) for shell in ("zsh", "fish"))
     document = open(os.path.join(DOCS, "command.md")).read()
     whole = h5cow("help", "--man", "")
     for verb in VERBS:
@@ -289,6 +290,12 @@ def test_help_man_page_completion_and_document_name_the_same_options():
         page = h5cow("help", "--man", verb).replace("\\-", "-")
         words = completion.split(f"    {verb}) options='")[1].split("'")[0].replace("=", "").split()
         assert set(words) == options, verb
+        line = zsh.split(f"    {verb}) options=(")[1].split("\n")[0]
+        assert set(re.findall(r"'\*(--?[a-z][a-z-]*)[=+]?\[", line)) == options, verb
+        of_verb = re.findall(rf"^complete -c h5cow -n '__fish_h5cow_verb {verb}' -([sl]) (\S+)", fish, re.M)
+        assert {("-" if kind == "s" else "--") + name for kind, name in of_verb} == options, verb
+        for said in re.findall(r"^ +-\S.*?  +(\S.*)$|^ {20,}(\S.*)$", text, re.M):
+            assert f"[{''.join(said)}]" in line and f"-d '{''.join(said)}'" in fish, (verb, said)
         for option in options:
             assert re.search(rf"^\.B .*(?<![\w-]){option}\b", page, re.M), (verb, option)
         section = document.split(f"\n## {verb}\n")[1].split("\n## ")[0]
@@ -316,6 +323,11 @@ def test_completion_completes_verbs_and_options(tmp_path):
         text = script + 'compopt() { :; }\nCOMP_WORDS=(h5cow "$@") COMP_CWORD=$#; _h5cow; echo "${COMPREPLY[*]}"'
         done = subprocess.run(["bash", "-uc", text, "bash", *words], capture_output=True, text=True)
         assert (done.stdout.strip(), done.stderr) == (found, ""), words
+
+
+def test_completion_is_for_three_shells():
+    told = h5cow("help", "--completion", "tcsh", code=2)
+    assert all(f" {shell}" in told for shell in ("bash", "zsh", "fish")) and len(told.splitlines()) == 1
 
 
 def test_nothing_advertises_tags_before_they_can_be_made():
