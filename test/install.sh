@@ -54,9 +54,13 @@ bash -e -c '. ./session; ./program; h5cow log made.h5; h5cow doctor'
 for verb in '' -run -log -stat -import -export -copy -verify -recover -doctor; do
     [ -s "/usr/local/share/man/man1/h5cow$verb.1" ] || fail "no man page h5cow$verb"
 done
-for file in README.md docs/command.md docs/options.md docs/python.md; do
+[ "$(pkg-config --variable=plugindir h5cow)" = "$(pkg-config --variable=PluginDir hdf5)" ] || fail "h5cow.pc names another folder"
+for file in README.md docs/install.md docs/command.md docs/options.md docs/python.md; do
     [ -s "/usr/local/share/doc/h5cow/$file" ] || fail "no $file"
 done
 bash -c '. /usr/local/share/bash-completion/completions/h5cow.bash; COMP_WORDS=(h5cow ver) COMP_CWORD=1; _h5cow
     [ "${COMPREPLY[*]}" = verify ]' || fail "no completion"
+for file in fish/vendor_completions.d/h5cow.fish zsh/site-functions/_h5cow; do
+    [ -s "/usr/local/share/$file" ] || fail "no $file"
+done
 echo "+ installed, used and documented"
