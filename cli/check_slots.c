@@ -9,6 +9,7 @@
 #include "io/codec.h"
 #include "io/serial.h"
 #include "io/workers.h"
+#include "library/library.h"
 #include "store/bytes.h"
 #include "store/format.h"
 
@@ -121,7 +122,7 @@ static int prepare(cli_check *check, const cli_pool *pool, uint64_t slot, const 
     }
     w->bytes = cli_alloc(pool->size[slot], 1);
     offset[0] = slot * pool->chunk[0];
-    if (H5Dread_chunk(pool->raw, H5P_DEFAULT, offset, &mask, w->bytes) < 0) {
+    if (cow_library_read_chunk(pool->raw, offset, &mask, w->bytes, pool->size[slot]) < 0) {
         cli_damaged(check, CLI_BAD_SLOT, pool->id, slot, "its bytes cannot be read: %s", cli_reason(text, sizeof text));
         free(w->bytes);
         return -1;

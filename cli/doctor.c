@@ -209,11 +209,6 @@ static void look_at_library(doctor *d)
     json_object_object_add(library, "file", cli_json_text(path));
     json_object_object_add(library, "thread_safe", json_object_new_boolean(threadsafe));
     json_object_object_add(d->whole, "libhdf5", library);
-    if (major < 1 || (major == 1 && minor < 14))
-        doctor_wrong(d, "libhdf5 %s is too old for h5cow: it needs 1.14 or newer", version);
-    else if (major != H5_VERS_MAJOR || minor != H5_VERS_MINOR)
-        doctor_wrong(d, "this h5cow is built for libhdf5 %d.%d and refuses to work with %s: build it for this one",
-                     H5_VERS_MAJOR, H5_VERS_MINOR, version);
     for (size_t i = 0; i < sizeof filters / sizeof *filters; i++)
         if (H5Zfilter_avail(filters[i].id) > 0 || filters[i].id >= 32000) {
             char *longer = cli_format("%s%s%s", names, *names == '\0' ? "" : ", ", filters[i].name);

@@ -4,6 +4,7 @@
 #include "history/history.h"
 #include "ids.h"
 #include "import/tree.h"
+#include "library/library.h"
 #include "output.h"
 #include "plugin.h"
 
@@ -54,7 +55,7 @@ static hid_t create_plain(const char *name, hid_t from, hid_t native)
     char text[512];
 
     if (fcpl < 0 || fapl < 0 || root < 0 || H5Pset_vol(fapl, native, NULL) < 0 || H5Pset_fapl_sec2(fapl) < 0 ||
-        H5Pset_libver_bounds(fapl, H5F_LIBVER_V18, H5F_LIBVER_LATEST) < 0 || /* attributes of 64 KiB and more need it */
+        H5Pset_libver_bounds(fapl, H5F_LIBVER_V18, cow_library_latest()) < 0 || /* attributes of 64 KiB and more need it */
         cow_tree_group_settings(root, fcpl) < 0 || (file = H5Fcreate(name, H5F_ACC_TRUNC, fcpl, fapl)) < 0)
         cli_fail("a new file cannot be made: %s", cli_reason(text, sizeof text));
     cow_close(root, fapl, fcpl);

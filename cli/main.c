@@ -1,8 +1,10 @@
 /* h5cow: the command. Finds the verb and lets it work; each verb is a file of its own. */
 #include "common.h"
+#include "library/library.h"
 #include "manual.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const cli_page pages[] = {
@@ -68,6 +70,7 @@ static int explain(int argc, char **argv)
 int main(int argc, char **argv)
 {
     const cli_page *page;
+    char why[500];
 
     if (argc < 2) {
         help(stderr);
@@ -82,6 +85,8 @@ int main(int argc, char **argv)
         return cli_flush();
     }
     if ((page = find(argv[1])) != NULL)
-        return page->verb(argc - 1, argv + 1);
+        return cow_library_find(getenv("H5COW_LIBHDF5"), why, sizeof why) < 0
+                   ? cli_fail("no HDF5 library can be used: %s; set H5COW_LIBHDF5 to the file of one", why)
+                   : page->verb(argc - 1, argv + 1);
     return cli_fail("there is no verb '%s': 'h5cow --help' lists them", argv[1]);
 }

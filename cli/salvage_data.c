@@ -9,6 +9,7 @@
 #include "salvage.h"
 
 #include "ids.h"
+#include "library/library.h"
 #include "pools.h"
 
 #include "error.h"
@@ -339,7 +340,7 @@ static int move_encoded(filling *f, const hsize_t start[], char *why, size_t siz
     void *buffer;
 
     if (H5Dget_chunk_storage_size(f->through, start, &bytes) < 0 || bytes == 0 || bytes > UINT32_MAX ||
-        (buffer = room_for(f, bytes)) == NULL || H5Dread_chunk(f->through, H5P_DEFAULT, start, &mask, buffer) < 0 ||
+        (buffer = room_for(f, bytes)) == NULL || cow_library_read_chunk(f->through, start, &mask, buffer, bytes) < 0 ||
         (f->to >= 0 && H5Dwrite_chunk(f->to, H5P_DEFAULT, mask, start, bytes, buffer) < 0)) {
         cli_reason(why, size);
         return 1;

@@ -1,6 +1,7 @@
 /* The faults themselves. Contract: faults.h. */
 #include "faults.h"
 
+#include "instead.h"
 #include "journal/disk.h"
 
 #include <openssl/evp.h>
@@ -465,9 +466,9 @@ WRAP(FILE *, fopen64, (const char *name, const char *mode))
     return no_memory() ? NULL : __real_fopen64(name, mode);
 }
 
-WRAP(void *, H5allocate_memory, (size_t size, bool clear))
+INSTEAD(void *, H5allocate_memory, (size_t size, bool clear))
 {
-    return no_memory() ? NULL : __real_H5allocate_memory(size, clear);
+    return no_memory() ? NULL : real_H5allocate_memory(size, clear);
 }
 
 WRAP(EVP_MD_CTX *, EVP_MD_CTX_new, (void))

@@ -20,7 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 from seeds import seed
 
 TEST = pathlib.Path(__file__).resolve().parent
-BUILD = TEST.parent / "build"
+BUILD = pathlib.Path(os.environ.get("H5COW_BUILD", TEST.parent / "build/release")).parent
 LOGS = BUILD / "test-logs"
 STEPS = 20_000  # of the differential test, all runs together
 SUITES_STEPS = 50_000  # with --suites
@@ -91,6 +91,10 @@ class Tests:
                 print(f"    {line}")
         if counts[1]:
             tell(code, log, text)
+
+    def end(self):
+        print("{} passed, {} failed, {} skipped".format(*self.total))
+        return 1 if self.total[1] else 0
 
     def programs(self, title, commands, env):
         """Programs that are one test each, as many at a time as there are cores. COMMANDS: name -> command."""
@@ -210,6 +214,7 @@ def main():
     parser.add_argument("--only", action="append", choices=SUITES, help="with --suites: only this one; several times")
     parser.add_argument("--steps", type=int, help=f"steps of the differential test (default {STEPS}, with --suites {SUITES_STEPS})")
     parser.add_argument("--seed", type=int, help="where all random numbers begin (default: drawn anew)")
+    parser.add_argument("--hdf5", help="2: only the C tests and the differential test, with that release (./dev builds with it)")
     parser.add_argument("--kills", type=int, help=f"kills of a writer (default {KILLS})")
     parser.add_argument("--many", type=int, default=MANY, help=f"seconds of many readers (default {MANY})")
     arguments = parser.parse_args()
@@ -221,6 +226,10 @@ def main():
     print(f"seed {seed()}; again: ./dev test --seed {seed()}", flush=True)
     LOGS.mkdir(parents=True, exist_ok=True)
     tests = Tests()
+    if arguments.hdf5:
+        c_tests(tests, f"C tests with HDF5 {arguments.hdf5}", "release")
+        differential(tests, steps)
+        return tests.end()
     if not arguments.suites:
         c_tests(tests, "C tests", "release")
         c_tests(tests, "C tests with ASan and UBSan", "sanitize")
@@ -239,8 +248,7 @@ def main():
     if arguments.write_docs and arguments.suites and not tests.total[1]:
         subprocess.run([sys.executable, "-B", TEST / "conformance.py", LOGS], check=True)
 
-    print("{} passed, {} failed, {} skipped".format(*tests.total))
-    return 1 if tests.total[1] else 0
+    return tests.end()
 
 
 if __name__ == "__main__":

@@ -424,6 +424,7 @@ static void told_garbage(hid_t fapl, listing *l)
     say(l, "collect %u, cached files %u\n", collect, cached);
 }
 
+#if !H5_VERSION_GE(2, 0, 0) /* 2.2.0 ends at an assertion of its own, natively too, when it opens such a file for writing */
 static herr_t set_image_of_cache(hid_t fapl)
 {
     H5AC_cache_image_config_t config = {.version = H5AC__CURR_CACHE_IMAGE_CONFIG_VERSION,
@@ -443,6 +444,7 @@ static void told_image_of_cache(hid_t fapl, listing *l)
     CHECK(H5Pget_mdc_image_config(fapl, &config) >= 0);
     say(l, "image of the cache %d\n", config.generate_image);
 }
+#endif
 
 static herr_t create_paged(hid_t fcpl)
 {
@@ -594,7 +596,9 @@ static void test_head_and_versions_are_right_with_every_setting(void)
         {"no file locking", set_no_locks, NULL, told_locks, NULL},
         {"file locking", set_locks, NULL, told_locks, NULL},
         {"garbage collection", set_garbage, NULL, told_garbage, NULL},
+#if !H5_VERSION_GE(2, 0, 0)
         {"an image of the metadata cache", set_image_of_cache, NULL, told_image_of_cache, NULL},
+#endif
         {"pages", NULL, create_paged, NULL, NULL},
         {"pages whose free space is kept", NULL, create_paged_and_kept, NULL, NULL},
         {"a page buffer", set_page_buffer, create_paged, told_page_buffer, use_page_buffer},

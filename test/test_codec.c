@@ -1113,7 +1113,7 @@ static int start(void **state)
     return file < 0 ? -1 : 0;
 }
 
-static int stop(void **state)
+static int end(void **state)
 {
     (void)state;
     H5Fclose(file);
@@ -1151,5 +1151,5 @@ int main(void)
     };
 
     random_state = (uint32_t)test_random(0);
-    return cmocka_run_group_tests_name("codec", tests, start, stop);
+    return cmocka_run_group_tests_name("codec", tests, start, end);
 }

@@ -239,7 +239,7 @@ static void test_the_place_is_put_in_front_once(void **state)
     place[sizeof place - 1] = '\0';
     cow_error_where(place, "reading");
     cow_error_where("0123456789012345678901234567890123456789012345678901234567890123456789", "reading");
-    assert_in_range(strlen(cow_error_message()), 950, 1023);
+    assert_true(strlen(cow_error_message()) >= 950 && strlen(cow_error_message()) <= 1023);
     cow_error_clear();
 
     fail_natively();

@@ -15,6 +15,7 @@
  * Where a step may fail the commit (undoing, which needs a second failure) is no step here.
  */
 #include "differential/compare.h"
+#include "instead.h"
 #include "random.h"
 #include "results.h"
 #include "with_connector.h"
@@ -87,14 +88,14 @@ static bool fails(int class, const char *name)
     type __wrap_##name parameters;                                                                                     \
     type __wrap_##name parameters
 #define CALL(type, bad, name, parameters, arguments)                                                                   \
-    WRAP(type, name, parameters)                                                                                       \
+    INSTEAD(type, name, parameters)                                                                                    \
     {                                                                                                                  \
-        return fails(CALLS, #name) ? bad : __real_##name arguments;                                                    \
+        return fails(CALLS, #name) ? bad : real_##name arguments;                                                      \
     }
 #define CLOSE(name)                                                                                                    \
-    WRAP(herr_t, name, (void *object, hid_t id, hid_t dxpl, void **req))                                               \
+    INSTEAD(herr_t, name, (void *object, hid_t id, hid_t dxpl, void **req))                                            \
     {                                                                                                                  \
-        herr_t status = __real_##name(object, id, dxpl, req);                                                          \
+        herr_t status = real_##name(object, id, dxpl, req);                                                            \
         return fails(CALLS, #name) ? -1 : status;                                                                      \
     }
 #define LOC const H5VL_loc_params_t *
@@ -189,9 +190,9 @@ WRAP(char *, strdup, (const char *text))
 {
     return fails(MEMORY, "strdup") ? NULL : __real_strdup(text);
 }
-WRAP(void *, H5allocate_memory, (size_t size, hbool_t clear))
+INSTEAD(void *, H5allocate_memory, (size_t size, hbool_t clear))
 {
-    return fails(MEMORY, "H5allocate_memory") ? NULL : __real_H5allocate_memory(size, clear);
+    return fails(MEMORY, "H5allocate_memory") ? NULL : real_H5allocate_memory(size, clear);
 }
 int __wrap_asprintf(char **text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 int __wrap_asprintf(char **text, const char *format, ...)

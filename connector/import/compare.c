@@ -5,6 +5,7 @@
 
 #include "ids.h"
 #include "import/references.h"
+#include "library/library.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -237,8 +238,8 @@ static int same_encoded(const comparison *c, const hid_t dataset[2], const cow_t
         bytes[1] = malloc(chunk->size);
         same = bytes[0] != NULL && bytes[1] != NULL &&
                H5Dget_chunk_storage_size(dataset[1], chunk->offset, &size) >= 0 && size == chunk->size &&
-               H5Dread_chunk(dataset[0], H5P_DEFAULT, chunk->offset, &mask[0], bytes[0]) >= 0 &&
-               H5Dread_chunk(dataset[1], H5P_DEFAULT, chunk->offset, &mask[1], bytes[1]) >= 0 && mask[0] == mask[1] &&
+               cow_library_read_chunk(dataset[0], chunk->offset, &mask[0], bytes[0], size) >= 0 &&
+               cow_library_read_chunk(dataset[1], chunk->offset, &mask[1], bytes[1], size) >= 0 && mask[0] == mask[1] &&
                memcmp(bytes[0], bytes[1], size) == 0;
         if (same && c->tree->progress != NULL)
             c->tree->progress(c->tree->context, size);

@@ -3,6 +3,7 @@
 
 #include "ids.h"
 #include "import/references.h"
+#include "library/library.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -199,7 +200,7 @@ static int copy_encoded(cow_tree *tree, hid_t from, hid_t to, const cow_tree_chu
             bytes = more;
             room = c->size;
         }
-        if (H5Dread_chunk(from, H5P_DEFAULT, c->offset, &mask, bytes) < 0 ||
+        if (cow_library_read_chunk(from, c->offset, &mask, bytes, c->size) < 0 ||
             H5Dwrite_chunk(to, H5P_DEFAULT, mask, c->offset, c->size, bytes) < 0)
             status = -1;
         else if (tree->progress != NULL)

@@ -6,6 +6,7 @@
 
 #include "error.h"
 #include "ids.h"
+#include "library/library.h"
 #include "native/native.h"
 #include "store/index.h"
 
@@ -100,7 +101,7 @@ static int read_points(finding *f)
 
         for (unsigned d = 0; d < f->rank; d++)
             size *= f->chunk[d];
-        if (H5Dread_chunk(f->dataset, H5P_DEFAULT, start, &mask, bytes) < 0)
+        if (cow_library_read_chunk(f->dataset, start, &mask, bytes, size) < 0)
             status = cow_error_native("cannot look at the selection of the transfer property list");
         for (uint64_t place = 0; status == 0 && place < size; place++) {
             uint64_t rest = place;

@@ -200,7 +200,7 @@ int cow_journal_drop_unfinished(const char *name)
     struct stat about;
     uint64_t base = 0;
     bool found = false;
-    uint8_t head[sizeof COW_UNFINISHED - 1];
+    uint8_t head[COW_UNFINISHED_SIZE];
     int status = -1;
 
     if (cow_disk_open(&disk, &cow_disk_system, name, O_RDWR) < 0)

@@ -11,7 +11,8 @@
 #include <sys/types.h>
 
 /* Stands where the superblock will be until the first commit is applied. */
-#define COW_UNFINISHED "h5cow: not committed yet"
+#define COW_UNFINISHED      "h5cow: not committed yet"
+#define COW_UNFINISHED_SIZE (sizeof COW_UNFINISHED - 1) /* in the file it ends without a zero */
 /* The anchor lies at most so many bytes behind the superblock: where both are damaged, it is looked for so far. */
 #define COW_ANCHOR_DISTANCE ((uint64_t)16 << 20)
 

@@ -47,8 +47,6 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-static const char unfinished[24] = COW_UNFINISHED;
-
 #define JUMP_LIMIT  ((uint64_t)1 << 20) /* address space is not skipped over extents larger than that */
 #define CHECK_BYTES ((uint64_t)1 << 20) /* after so many it is looked again whether the file is still ours */
 #define LARGE_WRITE ((size_t)256 << 10) /* chunks, not metadata, which is written more than once */
@@ -302,14 +300,14 @@ static int open_new(cow_journal *journal, bool truncate)
 /* The mark that stands where the superblock will be: at one of the places where HDF5 looks for that. */
 static bool find_mark(const cow_disk *disk, uint64_t size)
 {
-    char head[sizeof unfinished];
+    char head[COW_UNFINISHED_SIZE];
 
     for (uint64_t base = 0; base < size; base = base == 0 ? 512 : base * 2) {
         if (cow_disk_read(disk, base, head, sizeof head) < 0) {
             cow_error_clear();
             return false;
         }
-        if (memcmp(head, unfinished, sizeof head) == 0)
+        if (memcmp(head, COW_UNFINISHED, sizeof head) == 0)
             return true;
     }
     return false;
@@ -317,7 +315,7 @@ static bool find_mark(const cow_disk *disk, uint64_t size)
 
 bool cow_journal_is_begun(const cow_journal *journal)
 {
-    char head[sizeof unfinished];
+    char head[COW_UNFINISHED_SIZE];
     uint64_t base = journal->anchor.base;
     struct stat about;
     size_t there;
@@ -329,7 +327,7 @@ bool cow_journal_is_begun(const cow_journal *journal)
     if ((uint64_t)about.st_size <= base || !journal->placed)
         return about.st_size == 0;
     there = (uint64_t)about.st_size - base < sizeof head ? (size_t)((uint64_t)about.st_size - base) : sizeof head;
-    return memcmp(head, unfinished, there) == 0;
+    return memcmp(head, COW_UNFINISHED, there) == 0;
 }
 
 /* A file in which nothing was ever committed is none: programs that create what is missing do so. */
@@ -836,7 +834,7 @@ uint64_t cow_journal_allocate(cow_journal *journal, uint64_t base, uint64_t alig
         cow_anchor_place(&journal->anchor, base, at + size, paged ? size : 1);
         journal->placed = true;
         journal->protect = journal->anchor.end;
-        if (cow_disk_write(&journal->disk, base, unfinished, sizeof unfinished) < 0)
+        if (cow_disk_write(&journal->disk, base, COW_UNFINISHED, COW_UNFINISHED_SIZE) < 0)
             cow_journal_fail(journal, COW_ABORTED, "the file cannot be created"); /* the commit will report it */
         cow_error_clear();
         *end = journal->anchor.end;

@@ -17,7 +17,9 @@
 #define FENCE_ROOM    1024 /* at least, for the fence header */
 #define SUPERBLOCK_AT 168  /* in a slot */
 
-static const uint8_t anchor_magic[8] = "h5cowjnl", slot_magic[8] = "h5cowslt", extent_magic[8] = "h5cowext";
+static const uint8_t anchor_magic[8] = {'h', '5', 'c', 'o', 'w', 'j', 'n', 'l'},
+                     slot_magic[8] = {'h', '5', 'c', 'o', 'w', 's', 'l', 't'},
+                     extent_magic[8] = {'h', '5', 'c', 'o', 'w', 'e', 'x', 't'};
 
 static void seal(uint8_t sector[COW_SECTOR])
 {

@@ -7,6 +7,7 @@
 
 #include "error.h"
 #include "ids.h"
+#include "library/library.h"
 
 #include <H5VLconnector.h>
 #include <H5VLconnector_passthru.h>
@@ -187,11 +188,7 @@ hid_t cow_native_type_placeless(hid_t type)
     hid_t copy = H5I_INVALID_HID;
 
     if (H5Tencode(type, NULL, &size) >= 0 && (bytes = malloc(size)) != NULL && H5Tencode(type, bytes, &size) >= 0)
-#if H5_VERSION_GE(2, 0, 0)
-        copy = H5Tdecode2(bytes, size);
-#else
-        copy = H5Tdecode(bytes);
-#endif
+        copy = cow_library_decode_type(bytes, size);
     free(bytes);
     return copy < 0 ? cow_error_native("cannot describe a datatype anew") : copy;
 }

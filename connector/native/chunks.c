@@ -3,6 +3,7 @@
 
 #include "error.h"
 #include "ids.h"
+#include "library/library.h"
 #include "store/index.h"
 
 #include <H5VLconnector.h>
@@ -77,7 +78,7 @@ bool cow_chunk_was_missing(void)
     return missing;
 }
 
-static int operation(void *dataset, int which, H5VL_native_dataset_optional_args_t *native)
+static int operation(void *dataset, int which, void *native)
 {
     H5VL_optional_args_t args = {.op_type = which, .args = native};
 
@@ -93,15 +94,11 @@ int cow_native_chunk_size(void *dataset, const hsize_t offset[], hsize_t *size)
 
 int cow_native_chunk_read(void *dataset, const hsize_t offset[], uint32_t *mask, void *bytes, size_t size)
 {
-    H5VL_native_dataset_optional_args_t native = {.chunk_read = {.offset = offset, .buf = bytes}};
+    cow_chunk_read_2 chunk = {.offset = offset, .bytes = bytes, .size = &size}; /* begins as that of 1.14 */
 
-    (void)size;
-#if H5_VERSION_GE(2, 0, 0)
-    native.chunk_read.buf_size = &size;
-#endif
-    if (operation(dataset, H5VL_NATIVE_DATASET_CHUNK_READ, &native) < 0)
+    if (operation(dataset, H5VL_NATIVE_DATASET_CHUNK_READ, &chunk) < 0)
         return -1;
-    *mask = native.chunk_read.filters;
+    *mask = chunk.filters;
     return 0;
 }
 
@@ -148,10 +145,10 @@ void cow_native_chunk_written(void *dataset, const hsize_t offset[])
 
 int cow_native_chunk_write(void *dataset, const hsize_t offset[], uint32_t mask, const void *bytes, size_t size)
 {
-    H5VL_native_dataset_optional_args_t native = {
-        .chunk_write = {.offset = offset, .filters = mask, .size = (uint32_t)size, .buf = bytes}};
+    cow_chunk_write_1 chunk = {.offset = offset, .filters = mask, .size = (uint32_t)size, .bytes = bytes};
+    cow_chunk_write_2 chunk_2 = {.offset = offset, .filters = mask, .size = size, .bytes = bytes};
 
-    if (operation(dataset, H5VL_NATIVE_DATASET_CHUNK_WRITE, &native) < 0)
+    if (operation(dataset, H5VL_NATIVE_DATASET_CHUNK_WRITE, cow_library_is_2() ? (void *)&chunk_2 : &chunk) < 0)
         return -1;
     if (mask != 0) /* else it is the former one: chunks go into new datasets only */
         cow_native_chunk_written(dataset, offset);

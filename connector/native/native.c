@@ -6,6 +6,7 @@
 
 #include "error.h"
 #include "ids.h"
+#include "library/library.h"
 
 #include <H5VLconnector.h>
 #include <H5VLconnector_passthru.h>
@@ -36,25 +37,18 @@ void cow_native_terminate(void)
     native_id = uncached_list = H5I_INVALID_HID;
 }
 
-#if H5_VERSION_GE(2, 0, 0)
-/* What was a stack in the library is the caller's there; each thread has its own, and enters once. */
+/* In HDF5 2 what was a stack in the library is the caller's; each thread has its own, and enters once. */
 static _Thread_local void *lib_context;
-#define ENTER_LIBRARY() H5VLopen_lib_context(&lib_context)
-#define LEAVE_LIBRARY() H5VLclose_lib_context(lib_context)
-#else
-#define ENTER_LIBRARY() H5VLstart_lib_state()
-#define LEAVE_LIBRARY() H5VLfinish_lib_state()
-#endif
 
 int cow_native_enter(void)
 {
     /* this alone does not initialise the library */
-    return H5open() < 0 || ENTER_LIBRARY() < 0 ? cow_error_native("cannot enter the HDF5 library") : 0;
+    return H5open() < 0 || cow_library_enter(&lib_context) < 0 ? cow_error_native("cannot enter the HDF5 library") : 0;
 }
 
 void cow_native_leave(void)
 {
-    LEAVE_LIBRARY();
+    cow_library_leave(lib_context);
 }
 
 int cow_native_apart(cow_apart *apart)
@@ -62,11 +56,7 @@ int cow_native_apart(cow_apart *apart)
     *apart = (cow_apart){NULL, NULL};
     if (H5VLretrieve_lib_state(&apart->state) < 0)
         return cow_error_native("cannot prepare to read apart from what the program reads");
-#if H5_VERSION_GE(2, 0, 0)
-    if (H5VLopen_lib_context(&apart->context) < 0) {
-#else
-    if (H5VLstart_lib_state() < 0) {
-#endif
+    if (cow_library_enter(&apart->context) < 0) {
         cow_error_native("cannot prepare to read apart from what the program reads");
         H5VLfree_lib_state(apart->state);
         return -1;
@@ -81,11 +71,7 @@ int cow_native_apart(cow_apart *apart)
 
 void cow_native_together(cow_apart *apart)
 {
-#if H5_VERSION_GE(2, 0, 0)
-    H5VLclose_lib_context(apart->context);
-#else
-    H5VLfinish_lib_state();
-#endif
+    cow_library_leave(apart->context);
     H5VLfree_lib_state(apart->state);
 }
 

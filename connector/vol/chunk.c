@@ -4,6 +4,8 @@
  */
 #include "vol/vol.h"
 
+#include "library/library.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -124,7 +126,8 @@ static int info_by_offset(cow_array *array, const H5VL_native_dataset_get_chunk_
     return 0;
 }
 
-static int read_chunk(cow_array *array, H5VL_native_dataset_chunk_read_t *args, hid_t dxpl)
+/* ARGS begins as that of 1.14 in every release. */
+static int read_chunk(cow_array *array, cow_chunk_read_2 *args, hid_t dxpl)
 {
     uint64_t chunk[COW_MAX_RANK];
     cow_filtering filtering;
@@ -135,29 +138,35 @@ static int read_chunk(cow_array *array, H5VL_native_dataset_chunk_read_t *args, 
         return -1;
     if (info.slot == COW_HOLE)
         return cow_error(COW_USAGE, "%s: chunk address isn't defined", array->label);
-#if H5_VERSION_GE(2, 0, 0)
-    /* The same structure has one member more there: the size of the buffer, and what was needed of it. */
-    if (args->buf_size != NULL) {
-        size_t room = *args->buf_size;
-        *args->buf_size = info.size;
-        if (args->buf == NULL || room < info.size)
+    if (cow_library_is_2() && args->size != NULL) {
+        size_t room = *args->size;
+        *args->size = info.size;
+        if (args->bytes == NULL || room < info.size)
             return 0;
     }
-#endif
     if (cow_filtering_of(dxpl, &filtering))
         array->filtering = &filtering;
-    status = cow_array_chunk_read(array, chunk, &args->filters, args->buf, info.size);
+    status = cow_array_chunk_read(array, chunk, &args->filters, args->bytes, info.size);
     array->filtering = NULL;
     return status;
 }
 
-static int write_chunk(cow_object *o, cow_array *array, const H5VL_native_dataset_chunk_write_t *args)
+static cow_chunk_write_2 chunk_to_write(const void *args)
 {
+    const cow_chunk_write_1 *older = args;
+
+    return cow_library_is_2() ? *(const cow_chunk_write_2 *)args
+                              : (cow_chunk_write_2){older->offset, older->filters, older->size, older->bytes};
+}
+
+static int write_chunk(cow_object *o, cow_array *array, const void *args)
+{
+    cow_chunk_write_2 wanted = chunk_to_write(args);
     uint64_t chunk[COW_MAX_RANK];
 
-    if (chunk_offset(array, args->offset, true, chunk) < 0 || cow_dataset_before_write(o) < 0)
+    if (chunk_offset(array, wanted.offset, true, chunk) < 0 || cow_dataset_before_write(o) < 0)
         return -1;
-    return cow_array_chunk_write(array, chunk, args->filters, args->buf, args->size);
+    return cow_array_chunk_write(array, chunk, wanted.filters, wanted.bytes, wanted.size);
 }
 
 /* A contiguous dataset that fits one unfiltered chunk of its own size really is contiguous in the file. */
@@ -261,9 +270,9 @@ int cow_dataset_chunk_operation(cow_object *o, H5VL_optional_args_t *args, hid_t
     case H5VL_NATIVE_DATASET_GET_CHUNK_INFO_BY_COORD:
         return info_by_offset(array, &a->get_chunk_info_by_coord);
     case H5VL_NATIVE_DATASET_CHUNK_READ:
-        return read_chunk(array, &a->chunk_read, dxpl);
+        return read_chunk(array, args->args, dxpl);
     case H5VL_NATIVE_DATASET_CHUNK_WRITE:
-        return write_chunk(o, array, &a->chunk_write);
+        return write_chunk(o, array, args->args);
     default: /* H5VL_NATIVE_DATASET_CHUNK_ITER */
         return iterate(array, a->chunk_iter.op, a->chunk_iter.op_data);
     }

@@ -6,6 +6,7 @@
 #include "vol/vol.h"
 
 #include "journal/driver.h"
+#include "library/library.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +24,7 @@
  *
  * HDF5 2 does not end when a connector's options were not freed. There they are, and its tools have their way.
  */
-#define FREEING_MAY_FAIL (!H5_VERSION_GE(2, 0, 0))
+#define FREEING_MAY_FAIL (!cow_library_is_2())
 
 static bool version_missed;
 

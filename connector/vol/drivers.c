@@ -10,6 +10,7 @@
 #include "ids.h"
 #include "journal/driver.h"
 #include "journal/journal.h"
+#include "library/library.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +23,7 @@
 
 bool cow_default_driver(hid_t fapl)
 {
-    return H5Pget_driver(fapl) == H5FD_SEC2 || cow_driver_is_set(fapl);
+    return H5Pget_driver(fapl) == cow_library_driver(COW_VFD_SEC2) || cow_driver_is_set(fapl);
 }
 
 /* The environment (HDF5_DRIVER) can have put another driver on every new list. */
@@ -44,24 +45,22 @@ static const char *name_of(hid_t driver)
 
     H5E_BEGIN_TRY
     {
-        if (driver == H5FD_CORE)
+        if (driver == cow_library_driver(COW_VFD_CORE))
             name = "the file driver core";
-        else if (driver == H5FD_FAMILY)
+        else if (driver == cow_library_driver(COW_VFD_FAMILY))
             name = "the file driver family";
-        else if (driver == H5FD_MULTI)
+        else if (driver == cow_library_driver(COW_VFD_MULTI))
             name = "the file driver split or multi";
-        else if (driver == H5FD_LOG)
+        else if (driver == cow_library_driver(COW_VFD_LOG))
             name = "the file driver log";
-        else if (driver == H5FD_STDIO)
+        else if (driver == cow_library_driver(COW_VFD_STDIO))
             name = "the file driver stdio";
-        else if (driver == H5FD_SPLITTER)
+        else if (driver == cow_library_driver(COW_VFD_SPLITTER))
             name = "the file driver splitter";
-        else if (driver == H5FD_ONION)
+        else if (driver == cow_library_driver(COW_VFD_ONION))
             name = "the file driver onion";
-#ifdef H5_HAVE_DIRECT
-        else if (driver == H5FD_DIRECT)
+        else if (driver == cow_library_driver(COW_VFD_DIRECT))
             name = "the file driver direct";
-#endif
     }
     H5E_END_TRY
     return name;
@@ -75,7 +74,7 @@ bool cow_driver_writes(hid_t fapl, bool creating)
 
     H5E_BEGIN_TRY
     {
-        if (H5Pget_driver(fapl) == H5FD_CORE) {
+        if (H5Pget_driver(fapl) == cow_library_driver(COW_VFD_CORE)) {
             if (H5Pget_fapl_core(fapl, &increment, &backed) < 0)
                 backed = true;
             /* opening with an image, HDF5 refuses a file that exists */
@@ -105,15 +104,13 @@ cow_driver_way cow_driver_choose(const char *name, unsigned flags, hid_t fapl)
 
     H5E_BEGIN_TRY
     {
-        if (driver == H5FD_CORE) {
+        if (driver == cow_library_driver(COW_VFD_CORE)) {
             if (H5Pget_fapl_core(fapl, &increment, &backed) < 0)
                 backed = true; /* chosen by the environment */
             same = H5Pget_file_image(fapl, &image, &size) >= 0 && size == 0;
         } else
-            same = driver == H5FD_STDIO || driver == H5FD_LOG;
-#ifdef H5_HAVE_DIRECT
-        same = same || driver == H5FD_DIRECT;
-#endif
+            same = driver == cow_library_driver(COW_VFD_STDIO) || driver == cow_library_driver(COW_VFD_LOG);
+        same = same || driver == cow_library_driver(COW_VFD_DIRECT);
     }
     H5E_END_TRY
     if (image != NULL)
@@ -123,7 +120,7 @@ cow_driver_way cow_driver_choose(const char *name, unsigned flags, hid_t fapl)
     if (has_history(name, plain))
         way = backed ? COW_DRIVER_DEFAULT : COW_DRIVER_IMAGE;
     H5Pclose(plain);
-    if (way == COW_DRIVER_DEFAULT && driver == H5FD_LOG)
+    if (way == COW_DRIVER_DEFAULT && driver == cow_library_driver(COW_VFD_LOG))
         fprintf(stderr,
                 "h5cow: %s: the file has a history, which h5cow writes itself: the file driver log logs nothing\n",
                 name);
@@ -284,11 +281,11 @@ int cow_driver_check(const char *name, unsigned flags, hid_t fapl)
         return 0;
     if ((plain = cow_sec2_fapl()) < 0)
         return cow_error_native("%s: cannot prepare to open the file", name);
-    if (driver == H5FD_FAMILY)
+    if (driver == cow_library_driver(COW_VFD_FAMILY))
         status = check_family(name, flags, driver, plain);
-    else if (driver == H5FD_MULTI)
+    else if (driver == cow_library_driver(COW_VFD_MULTI))
         status = check_multi(name, flags, fapl, driver, plain);
-    else if (driver == H5FD_SPLITTER)
+    else if (driver == cow_library_driver(COW_VFD_SPLITTER))
         status = check_splitter(name, flags, fapl, driver, plain);
     if (status == 0 && !(flags & H5F_ACC_TRUNC))
         status = check_file(name, name, flags, driver, plain);

@@ -6,6 +6,7 @@
 #include "vol/vol.h"
 
 #include "journal/driver.h"
+#include "library/library.h"
 #include "witness.h"
 
 #include <errno.h>
@@ -32,10 +33,10 @@ void cow_raised_bounds(hid_t fapl, H5F_libver_t *low, H5F_libver_t *high)
         *low = *high = H5F_LIBVER_V110;
     if (*low < H5F_LIBVER_V110)
         *low = H5F_LIBVER_V110;
-    if (*low > H5F_LIBVER_V114)
+    if (*low > H5F_LIBVER_V114) /* what 1.14 can write stays readable for 1.14 */
         *low = H5F_LIBVER_V114;
-    if (*high > H5F_LIBVER_V114)
-        *high = H5F_LIBVER_V114;
+    if (*high > cow_library_latest())
+        *high = cow_library_latest();
     if (*high < *low)
         *high = *low;
 }

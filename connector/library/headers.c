@@ -1,0 +1,2 @@
+/* Only preprocessed, for table.py. */
+#include "library/headers.h"
