@@ -144,21 +144,41 @@ static int parse_bytes(const char *key, const char *value, size_t minimum, size_
     return 0;
 }
 
-/* A version's name or a revision: what can be a link, and told apart from the other ways to name a version. */
-static int parse_name(const char *key, const char *value, bool revision, char **name)
+/* What can be a link, and stand behind '@'. */
+static bool is_revision(const char *text)
 {
-    const char *allowed =
-        revision ? "the name of a version, #N, ~N, or {DATE} as in {2026-01-31T12:00}"
-                 : "1 to 64 bytes without '/', '@' and control characters, not starting with '.', '~', '#' or '{'";
-    size_t length = strlen(value);
-    bool good = length >= 1 && length <= REVISION_MAX && value[0] != '.';
+    size_t length = strlen(text);
+    bool good = length >= 1 && length <= REVISION_MAX && text[0] != '.';
 
-    for (size_t i = 0; i < length; i++)
-        good = good && value[i] != '/' && value[i] != '@' && (unsigned char)value[i] >= ' ' && value[i] != 0x7f;
-    if (!revision)
-        good = good && value[0] != '~' && value[0] != '#' && value[0] != '{';
-    if (!good)
-        return bad_value(key, value, allowed);
+    for (size_t i = 0; good && i < length; i++)
+        good = text[i] != '/' && text[i] != '@' && (unsigned char)text[i] >= ' ' && text[i] != 0x7f;
+    return good;
+}
+
+int cow_version_name_check(const char *what, const char *name)
+{
+    /* told apart from the other ways to name a version */
+    if (is_revision(name) && name[0] != '~' && name[0] != '#' && name[0] != '{')
+        return 0;
+    return cow_error(COW_USAGE,
+                     "%s=%s: allowed is 1 to 64 bytes without '/', '@' and control characters, not starting with '.', "
+                     "'~', '#' or '{'",
+                     what, name);
+}
+
+static int parse_at(const char *key, const char *value, char **revision)
+{
+    if (!is_revision(value))
+        return bad_value(key, value, "the name of a version, #N, ~N, or {DATE} as in {2026-01-31T12:00}");
+    if (!(*revision = strdup(value)))
+        return cow_error(COW_MEMORY, "no memory for options");
+    return 0;
+}
+
+static int parse_name(const char *value, char **name)
+{
+    if (cow_version_name_check("option name", value) < 0)
+        return -1;
     if (!(*name = strdup(value)))
         return cow_error(COW_MEMORY, "no memory for options");
     return 0;
@@ -281,9 +301,9 @@ static int set_option(cow_options *options, key_id key, const char *value)
 
     switch (key) {
     case AT:
-        return parse_name(keys[key], value, true, &options->at);
+        return parse_at(keys[key], value, &options->at);
     case NAME:
-        return parse_name(keys[key], value, false, &options->name);
+        return parse_name(value, &options->name);
     case MESSAGE:
         if (!(options->message = strdup(value)))
             return cow_error(COW_MEMORY, "no memory for options");

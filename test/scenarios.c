@@ -5,6 +5,7 @@
  * scenarios, and the comparison of a file with the pictures. */
 #include "scenarios.h"
 
+#include "h5cow.h"
 #include "picture.h"
 
 #include <limits.h>
@@ -159,6 +160,25 @@ static void end(scenario_work *w)
 {
     must(w, close_file(w));
     record_commit(w, true);
+    report(w);
+}
+
+/* A finished version, and the file stays open. */
+static void commit(scenario_work *w)
+{
+    if (ON(w))
+        must(w, h5cow_commit(w->file, NULL) >= 0);
+    record_commit(w, true);
+    report(w);
+}
+
+/* Nothing of what was written since the last commit is to be kept. */
+static void abandon(scenario_work *w)
+{
+    if (ON(w))
+        must(w, h5cow_abort(w->file) >= 0);
+    must(w, close_file(w));
+    forget(w);
     report(w);
 }
 
@@ -952,6 +972,47 @@ static void contiguous(scenario_work *w)
     }
 }
 
+static void commits(scenario_work *w)
+{
+    begin_grid(w);
+    commit(w);
+    for (int v = 2; v <= 3; v++) {
+        fill_box(w, "data/grid", (hsize_t)v, 2, 12, 10, v);
+        commit(w);
+    }
+    fill(w, "data/grid", 4);
+    flush(w);
+    note(w, "data", 4);
+    commit(w);
+    end(w);
+}
+
+/* New, changed, flushed and emptied files. */
+static void aborts(scenario_work *w)
+{
+    begin_grid(w);
+    abandon(w);
+    begin_grid(w);
+    end(w);
+    reopen(w);
+    dataset(w, "large", INTEGERS, 1, DIMS(20000), DIMS(1000), false);
+    fill(w, "large", 2);
+    delete_link(w, "data");
+    abandon(w);
+    reopen(w);
+    fill(w, "data/grid", 2);
+    flush(w);
+    fill(w, "data/grid", 3);
+    abandon(w);
+    create(w);
+    dataset(w, "other", INTEGERS, 1, DIMS(2500), DIMS(500), false);
+    fill(w, "other", 1);
+    abandon(w);
+    reopen(w);
+    fill(w, "data/grid", 4);
+    end(w);
+}
+
 const scenario scenarios[] = {
     {.name = "first_version", .work = first_version, .options = ""},
     {.name = "rewrite", .work = rewrite, .options = ""},
@@ -978,6 +1039,8 @@ const scenario scenarios[] = {
     {.name = "copied", .work = copied, .options = ""},
     {.name = "nothing_changed", .work = nothing_changed, .options = ""},
     {.name = "contiguous", .work = contiguous, .options = "chunk=4K"},
+    {.name = "commits", .work = commits, .options = ""},
+    {.name = "aborts", .work = aborts, .options = ""},
     {.name = "sync_normal", .work = amend, .options = "sync=normal", .loses_newest = true},
     {.name = "sync_off", .work = amend, .options = "sync=off", .kill_only = true},
 };

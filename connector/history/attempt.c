@@ -21,19 +21,20 @@ static int64_t new_chunks(const cow_file *file)
     return n;
 }
 
-/* name=, or the number of the version; with something appended where that name is taken. */
+/* What was asked for, or the number of the version; with something appended where that name is taken. */
 static int choose_name(cow_file *file, char name[256])
 {
+    const char *wanted = cow_description_name(file);
     char path[COW_PATH_MAX + 256];
     int exists = 1;
 
     for (unsigned n = 0; exists == 1; n++) {
-        if (file->options->name == NULL)
+        if (wanted == NULL)
             snprintf(name, 256, "%llu", (unsigned long long)file->log_rows + 1 + n);
         else if (n == 0)
-            snprintf(name, 256, "%s", file->options->name);
+            snprintf(name, 256, "%s", wanted);
         else
-            snprintf(name, 256, "%s.%u", file->options->name, n + 1);
+            snprintf(name, 256, "%s.%u", wanted, n + 1);
         snprintf(path, sizeof path, COW_ROOT "/versions/%s", name);
         exists = cow_native_exists(file->loc, path);
     }
@@ -121,7 +122,7 @@ static int write_version(cow_file *file, attempt *a)
 
     if (cow_walk_build(a->walk, a->name, a->at, &row.changed, &a->lacks) < 0 ||
         cow_lacks_put(file, a->at, &a->lacks) < 0 || cow_snapshots_flush(file) < 0 ||
-        (row.name = text(a->name)) == NULL || cow_log_row_describe(&row, file->options->message) < 0 ||
+        (row.name = text(a->name)) == NULL || cow_log_row_describe(&row, cow_description_message(file)) < 0 ||
         cow_file_eoa(file, &eoa) < 0)
         goto done;
     row.added = (int64_t)eoa - (int64_t)file->eoa_before;
@@ -221,6 +222,8 @@ static int end_version(cow_file *file, attempt *a)
     if (!a->amend)
         file->log_rows++;
     file->amend_row = a->finished ? -1 : (int64_t)a->at;
+    if (a->finished)
+        cow_description_used(file);
     cow_witness(COW_WITNESS_VERSION, file->name);
     cow_lacks_free(&file->lacks);
     file->lacks = a->lacks;
@@ -257,6 +260,15 @@ static int do_without(cow_file *file, attempt *a)
     return 0;
 }
 
+/* The message that the program has given since the last flush. */
+static int change_message(const cow_file *file, cow_log_row *row)
+{
+    if (file->next_message == NULL)
+        return 0;
+    H5free_memory(row->message);
+    return (row->message = text(file->next_message)) == NULL ? -1 : 0;
+}
+
 /* The transaction ends with nothing more to say than the last flush did. */
 int cow_version_close(cow_file *file)
 {
@@ -265,12 +277,13 @@ int cow_version_close(cow_file *file)
 
     if (file->amend_row < 0)
         return 0;
-    if (cow_log_read(file->loc, (uint64_t)file->amend_row, &row) == 0) {
+    if (cow_log_read(file->loc, (uint64_t)file->amend_row, &row) == 0 && change_message(file, &row) == 0) {
         row.open = 0;
         status = cow_log_write(file->loc, (uint64_t)file->amend_row, &row);
     }
     cow_log_row_free(&row);
     file->amend_row = -1;
+    cow_description_used(file);
     if (status == 0 || disk_failed(file))
         return status;
     fprintf(stderr, "h5cow: %s: the newest version stays marked as open: %s\n", file->name, cow_error_message());

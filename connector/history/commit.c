@@ -354,9 +354,14 @@ static bool lacking(const cow_file *file)
 
 void (*cow_file_committed)(cow_file *file);
 
+int cow_file_flush(cow_file *file)
+{
+    return cow_file_wanted(file) < 0 ? -1 : cow_file_commit(file, COW_FLUSH);
+}
+
 int cow_file_commit(cow_file *file, cow_commit_kind kind)
 {
-    bool finished = kind == COW_FINISH || file->options->commit == COW_COMMIT_FLUSH;
+    bool finished = kind != COW_FLUSH || file->options->commit == COW_COMMIT_FLUSH;
     cow_journal *journal;
     int status = 0;
 
@@ -373,6 +378,7 @@ int cow_file_commit(cow_file *file, cow_commit_kind kind)
     file->refusal[0] = '\0';
     switch (file->state) {
     case COW_CLEAN:
+    case COW_ABANDONED:
         return 0;
     case COW_FAILED:
         return cow_file_may_write(file);
@@ -406,7 +412,7 @@ int cow_file_commit(cow_file *file, cow_commit_kind kind)
     else
         file->state = finished || file->amend_row < 0 ? COW_CLEAN : COW_AMENDABLE;
     cow_datasets_sweep(file);
-    cow_file_discard_now(file);
+    cow_file_replaced(file);
     if (cow_file_committed != NULL)
         cow_file_committed(file);
     return 0;

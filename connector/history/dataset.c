@@ -625,7 +625,7 @@ int cow_dataset_store_last(cow_dataset *dataset)
 {
     cow_array *array = &dataset->array;
 
-    if (dataset->snapshot || dataset->dead || !dataset->file->writable || dataset->file->state == COW_FAILED ||
+    if (dataset->snapshot || dataset->dead || !dataset->file->writable || cow_file_ended(dataset->file) ||
         array->dirty == NULL || array->heap || cow_codec_parallel(array->codec) || cow_array_store(array) == 0)
         return 0;
     if (!array->refused || dataset->references > 1) {

@@ -56,11 +56,26 @@ int cow_file_has_history(void *native_file)
     return cow_layout_has((cow_loc){native_file, H5I_FILE}, COW_FORMAT_NAME);
 }
 
+bool cow_file_ended(const cow_file *file)
+{
+    return file->state == COW_FAILED || file->state == COW_ABANDONED;
+}
+
+int cow_file_wanted(const cow_file *file)
+{
+    if (file->state != COW_ABANDONED)
+        return 0;
+    return cow_error(COW_READ_ONLY,
+                     "%s: nothing can be written, and nothing is committed, since the program dropped its changes "
+                     "(h5cow_abort); close the file and all that is open in it, then open it again",
+                     file->name);
+}
+
 int cow_file_fail(cow_file *file)
 {
     cow_journal *journal;
 
-    if (file->state != COW_FAILED) {
+    if (!cow_file_ended(file)) {
         file->state = COW_FAILED;
         snprintf(file->error, sizeof file->error, "%s", cow_error_message());
         if ((journal = cow_driver_journal(file->fileno)) != NULL)
@@ -86,6 +101,8 @@ int cow_file_may_write(cow_file *file)
                          "%s: nothing more is written since an earlier failure (%s); close the file, mend the cause "
                          "and open it again",
                          file->name, file->error);
+    if (cow_file_wanted(file) < 0)
+        return -1;
     if (file->shut)
         return cow_error(COW_USAGE, "%s: the HDF5 library is shutting down", file->name);
     if ((journal = cow_driver_journal(file->fileno)) != NULL && (failure = cow_journal_failure(journal)) != NULL) {
@@ -331,24 +348,10 @@ static void free_file(cow_file *file)
     free(file->snapshot);
     cow_options_free(file->options);
     free(file->name);
-    free(file->discard); /* without a commit the old file stays */
+    free(file->replaced); /* without a commit the old file stays */
+    free(file->next_name);
+    free(file->next_message);
     free(file);
-}
-
-static int check_name(cow_file *file)
-{
-    const char *name = file->options->name;
-    char path[COW_PATH_MAX + 256];
-    int exists;
-
-    if (name == NULL)
-        return 0;
-    if (!file->laid_out)
-        return 0; /* what a name may be made of, options.c has seen to */
-    snprintf(path, sizeof path, COW_ROOT "/versions/%s", name);
-    if ((exists = cow_native_exists(file->loc, path)) > 0)
-        return cow_error(COW_USAGE, "%s: there is a version '%s' already; choose another name=", file->name, name);
-    return exists;
 }
 
 cow_file *cow_file_attach(void *native_file, const char *name, bool writable, bool created, const cow_options *options)
@@ -363,6 +366,13 @@ cow_file *cow_file_attach(void *native_file, const char *name, bool writable, bo
         return NULL;
     for (file = open_files; file != NULL; file = file->next)
         if (file->fileno == info.fileno && !file->shut) {
+            if (file->state == COW_ABANDONED) {
+                cow_error(COW_USAGE,
+                          "%s: the program has dropped its changes to the file (h5cow_abort), and has it still open: "
+                          "close it and all that is open in it, then open it again",
+                          name);
+                return NULL;
+            }
             if (writable && file->laid_out && cow_file_open_all(file) < 0)
                 return NULL;
             file->writable |= writable;
@@ -404,7 +414,8 @@ cow_file *cow_file_attach(void *native_file, const char *name, bool writable, bo
             cow_error(COW_CORRUPT, "%s: its history has vanished", name);
         goto failed;
     }
-    if (writable && check_name(file) < 0)
+    /* what a name may be made of, options.c has seen to */
+    if (writable && file->options->name != NULL && cow_version_is_new(file, file->options->name) < 0)
         goto failed;
     return file;
 failed:
@@ -444,7 +455,7 @@ int cow_file_release(cow_file *file)
 
     if (--file->references > 0)
         return 0;
-    if (!file->shut && file->state != COW_FAILED)
+    if (!file->shut && !cow_file_ended(file))
         status = cow_file_commit(file, COW_FINISH);
     free_file(file);
     return status;
@@ -452,7 +463,7 @@ int cow_file_release(cow_file *file)
 
 int cow_file_commit_left(cow_file *file)
 {
-    return file->shut || file->state == COW_FAILED ? 0 : cow_file_commit(file, COW_FLUSH);
+    return file->shut || cow_file_ended(file) ? 0 : cow_file_commit(file, COW_FLUSH);
 }
 
 void cow_file_commit_all(bool last, void (*failed)(const cow_file *file))
@@ -469,7 +480,7 @@ int cow_file_let_go(cow_file *file, void *native)
     cow_map_remove(&file->kept, (uint64_t)(uintptr_t)native);
     if (file->shut)
         return 0;
-    if (file->state != COW_FAILED)
+    if (!cow_file_ended(file))
         status = cow_file_commit(file, COW_FINISH);
     shut(file);
     close_native(file);
@@ -486,20 +497,23 @@ bool cow_file_shut(const cow_file *file)
     return file->shut;
 }
 
-int cow_file_discard(cow_file *file, const char *old)
+int cow_file_replaces(cow_file *file, const char *old, bool discard)
 {
-    return (file->discard = strdup(old)) == NULL ? cow_error(COW_MEMORY, "%s: no memory", file->name) : 0;
+    file->discard = discard;
+    return (file->replaced = strdup(old)) == NULL ? cow_error(COW_MEMORY, "%s: no memory", file->name) : 0;
 }
 
-void cow_file_discard_now(cow_file *file)
+void cow_file_replaced(cow_file *file)
 {
-    if (file->discard == NULL)
+    if (file->replaced == NULL)
         return;
-    unlink(file->discard);
-    if (cow_journal_sync_name(file->discard) < 0) /* the commit has happened */
-        cow_error_clear();
-    free(file->discard);
-    file->discard = NULL;
+    if (file->discard) {
+        unlink(file->replaced);
+        if (cow_journal_sync_name(file->replaced) < 0) /* the commit has happened */
+            cow_error_clear();
+    }
+    free(file->replaced);
+    file->replaced = NULL;
 }
 
 /* ---- the head ---- */

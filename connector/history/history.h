@@ -8,6 +8,7 @@
  *    OPEN --cow_file_commit(FLUSH)--> AMENDABLE (the version exists, marked open) --change--> OPEN
  *    OPEN, AMENDABLE --cow_file_commit(CLOSE)--> CLEAN, a finished version
  *    any --error while committing the head--> FAILED (sticky: nothing more is written, every later commit returns the error)
+ *    any --cow_file_abandon--> ABANDONED (sticky: nothing more is written, by the program's wish: commits do nothing)
  *
  * What only concerns the version is no error of the commit: the version does without an object, or the commit without a
  * version (docs/promises.md).
@@ -42,9 +43,12 @@ cow_file *cow_file_attach(void *native_file, const char *name, bool writable, bo
 int cow_file_release(cow_file *file);
 cow_file *cow_file_reference(cow_file *file);
 
-/* FLUSH: durable so far, same version amended later. CLOSE: the version is finished. Nothing changed: nothing done. */
-typedef enum { COW_FLUSH, COW_FINISH } cow_commit_kind;
+/* FLUSH: durable so far, same version amended later. VERSION: the version is finished. FINISH: and nothing follows. Nothing
+ * changed: nothing done. */
+typedef enum { COW_FLUSH, COW_VERSION, COW_FINISH } cow_commit_kind;
 int cow_file_commit(cow_file *file, cow_commit_kind kind);
+/* FLUSH, because the program asks for it: of a file that was abandoned that is an error. */
+int cow_file_flush(cow_file *file);
 /* Called after each commit; NULL: nothing. */
 extern void (*cow_file_committed)(cow_file *file);
 /* -1: in the last commit, a chunk was refused by the filters of its dataset, which is open. All else is committed. */
@@ -65,8 +69,9 @@ int cow_file_let_go(cow_file *file, void *native);
 bool cow_file_shut(const cow_file *file);
 /* The library has ended: the numbers of files begin anew, so none may be found any more. */
 void cow_file_forget_all(void);
-/* The file OLD, which stood at this one's name, is removed as soon as this one has a commit. -1: no memory. */
-int cow_file_discard(cow_file *file, const char *old);
+/* The file OLD stood at this one's name, and gets it back when this one is abandoned before it has a commit. DISCARD: with
+ * the first commit it is removed. -1: no memory, it stays where it is. */
+int cow_file_replaces(cow_file *file, const char *old, bool discard);
 /* Empty the head, keep the history: H5Fcreate with H5F_ACC_TRUNC on a file that has one. */
 int cow_file_clear_head(cow_file *file);
 bool cow_file_writable(const cow_file *file);
@@ -86,6 +91,25 @@ void cow_file_lose_handle(cow_file *file);
 /* Is NATIVE such a handle? HDF5 makes ids for it still, to keep in references. */
 bool cow_file_keeps(const void *native);
 const H5O_token_t *cow_file_root_token(const cow_file *file);
+
+/* ---- for programs that know of versions: docs/api.md ---- */
+
+/* Of the next version that is finished, instead of what the options say. NULL: as it was; "": none, and the number. -1: what
+ * options refuse, a name that is taken, or the running version has its name already. */
+int cow_file_describe(cow_file *file, const char *name, const char *message);
+/* The changes become a finished version now. *NUMBER of it, from 1; 0: nothing had changed, or no version could be made,
+ * which is no error of a commit. */
+int cow_file_make_version(cow_file *file, uint64_t *number);
+/* Has anything been written since the last commit? */
+bool cow_file_changed(const cow_file *file);
+/* The changes since the last commit are dropped, and nothing more is written; until its last handle is closed the file
+ * shows them, and cannot be opened anew. */
+int cow_file_abandon(cow_file *file);
+/* How many versions there are. */
+int cow_versions_count(cow_file *file, uint64_t *count);
+/* COUNT of them, from row FIRST of the log on: an array of h5cow_version_t (h5cow.h), of EACH bytes apiece, with all that it
+ * points to in one block of H5allocate_memory. */
+int cow_versions_tell(cow_file *file, uint64_t first, uint64_t count, size_t each, void **block);
 
 /* ---- versions ---- */
 

@@ -14,6 +14,7 @@
  *   sums.c      checksums of what HDF5 keeps without any
  *   incomplete.c  what could not be put into a version
  *   versions.c  the log of versions, revisions by name and time
+ *   api.c       what programs that know of versions ask for
  *   copy.c copy_types.c copy_references.c   H5Ocopy
  *   pour.c      the elements of a dataset into another one
  */
@@ -62,16 +63,18 @@ typedef struct cow_past {
     cow_map count; /* address -> links and uses in this version: counts.c */
 } cow_past;
 
-typedef enum cow_file_state { COW_CLEAN, COW_OPEN, COW_AMENDABLE, COW_FAILED } cow_file_state;
+typedef enum cow_file_state { COW_CLEAN, COW_OPEN, COW_AMENDABLE, COW_FAILED, COW_ABANDONED } cow_file_state;
 
 struct cow_file {
     cow_file *next;
     unsigned long fileno; /* HDF5's number of the open physical file */
     unsigned references;
     char *name;
-    char *discard; /* the file whose place this one takes, to be removed after the first commit; or NULL */
+    char *replaced; /* the file whose place this one takes, until the first commit; or NULL */
+    bool discard;   /* it is to be removed then */
     cow_options *options;
-    pid_t owner; /* the process that opened it: forked children must not write */
+    char *next_name, *next_message; /* of the version to come, "": none; NULL: as the options say */
+    pid_t owner;                    /* the process that opened it: forked children must not write */
     bool writable;
     bool shut;     /* by H5atclose: no native handle any more */
     bool laid_out; /* /_versioned_data exists */
@@ -167,8 +170,12 @@ int cow_file_fail(cow_file *file); /* enter FAILED, keeping the recorded error; 
 /* The history of the file that OBJECT, a native one, is in: *FILE NULL, it has none. 1: it was opened for that, by the name
  * and options of LIKE, to read only: cow_file_release; 0: it is open anyhow, and committed as far as its datasets go. */
 int cow_file_join_reader(cow_loc object, unsigned long fileno, const cow_file *like, cow_file **file);
-/* A commit has happened: the file whose place this one takes goes. */
-void cow_file_discard_now(cow_file *file);
+/* A commit has happened: the file whose place this one takes goes, or is forgotten. */
+void cow_file_replaced(cow_file *file);
+/* Nothing more is committed: the state is FAILED or ABANDONED. */
+bool cow_file_ended(const cow_file *file);
+/* -1: the program has abandoned it. */
+int cow_file_wanted(const cow_file *file);
 int cow_file_begin(cow_file *file); /* may_write, then OPEN */
 int cow_file_eoa(cow_file *file, uint64_t *eoa);
 
@@ -307,7 +314,18 @@ void cow_past_free(cow_file *file);
  * reached in the head. */
 int cow_deleted_note(cow_file *file, const cow_map *met, uint64_t row);
 
+/* api.c */
+/* -1: there is a version of that name. */
+int cow_version_is_new(cow_file *file, const char *name);
+/* The version to come has come. */
+void cow_description_used(cow_file *file);
+/* What it is to be called (NULL: by its number), and its message (NULL: none). */
+const char *cow_description_name(const cow_file *file);
+const char *cow_description_message(const cow_file *file);
+
 /* versions.c */
+/* The name of the version in the value of a tag; NULL: it is not the path of a version. */
+const char *cow_tagged_version(const char *value);
 /* HDF5 puts the texts of the log and the mappings of views into a heap block that it has met since the file was opened
  * and that has room for them, or into a new one of 4 KiB. It meets those that the newest of ROWS rows lead to. */
 int cow_log_meet_blocks(cow_loc file, uint64_t rows);

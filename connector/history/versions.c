@@ -283,13 +283,16 @@ static int by_time(cow_loc file, const char *revision, int64_t limit, char path[
     return no_revision(file, revision);
 }
 
-/* A tag's value is the path of a version, and of nothing below one. */
-static bool is_version_path(const char *path)
+/* It is the path of a version, and of nothing below one. */
+const char *cow_tagged_version(const char *value)
 {
     static const char versions[] = COW_ROOT "/versions/";
+    const char *name;
 
-    return strncmp(path, versions, sizeof versions - 1) == 0 && path[sizeof versions - 1] != '\0' &&
-           strchr(path + sizeof versions - 1, '/') == NULL;
+    if (strncmp(value, versions, sizeof versions - 1) != 0)
+        return NULL;
+    name = value + sizeof versions - 1;
+    return name[0] == '\0' || strchr(name, '/') != NULL ? NULL : name;
 }
 
 static int parse_number(const char *text, uint64_t *number)
@@ -345,7 +348,7 @@ static int resolve(cow_loc file, const char *revision, char path[], size_t size)
         size_t target_size;
         char *target = cow_native_link_value(file, path, &target_size);
         int status = target == NULL ? -1 : 0;
-        if (target != NULL && ((size_t)snprintf(path, size, "%s", target) >= size || !is_version_path(path)))
+        if (target != NULL && ((size_t)snprintf(path, size, "%s", target) >= size || cow_tagged_version(path) == NULL))
             status = cow_error(COW_CORRUPT, "the tag '%s' does not name a version", revision);
         free(target);
         return status;

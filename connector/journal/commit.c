@@ -786,6 +786,21 @@ int cow_journal_recommit(cow_journal *journal)
     return put_commit(journal, &extent, frames, true);
 }
 
+/* The file holds nothing, and nobody wants it. */
+static void give_back_name(const cow_journal *journal)
+{
+    const cow_disk_calls *calls = journal->disk.calls;
+    struct stat path;
+
+    if (calls->stat(calls->context, journal->name, &path) < 0 || path.st_dev != journal->device ||
+        path.st_ino != journal->inode)
+        return;
+    if (journal->instead != NULL && calls->rename != NULL)
+        calls->rename(calls->context, journal->instead, journal->name);
+    else if (journal->made && calls->unlink != NULL)
+        calls->unlink(calls->context, journal->name);
+}
+
 void cow_journal_trim(cow_journal *journal)
 {
     uint64_t need = journal->protect;
@@ -794,11 +809,15 @@ void cow_journal_trim(cow_journal *journal)
     if (cow_disk_about(&journal->disk, &about) < 0)
         return;
     if (journal->slot.sequence == 0) { /* nothing was ever committed: leave nothing behind */
-        if (about.st_size > 0 && journal->phase != COW_UNKNOWN && cow_journal_is_begun(journal))
+        if (journal->phase == COW_UNKNOWN || !cow_journal_is_begun(journal))
+            return;
+        if (about.st_size > 0)
             cow_disk_truncate(&journal->disk, 0);
+        if (journal->abandoned)
+            give_back_name(journal);
         return;
     }
-    if (cow_journal_sticky(journal))
+    if (cow_journal_sticky(journal) && !journal->abandoned)
         return;
     for (size_t i = 0; i < journal->pending_count; i++)
         if (journal->pending[i].name.address + journal->pending[i].name.length > need)

@@ -104,6 +104,18 @@ static int system_sync_folder(void *context, const char *name)
     return status;
 }
 
+static int system_unlink(void *context, const char *name)
+{
+    (void)context;
+    return unlink(name);
+}
+
+static int system_rename(void *context, const char *from, const char *to)
+{
+    (void)context;
+    return rename(from, to);
+}
+
 const cow_disk_calls cow_disk_system = {
     .open = system_open,
     .close = system_close,
@@ -118,6 +130,8 @@ const cow_disk_calls cow_disk_system = {
     .flock = system_flock,
     .start_sync = system_start_sync,
     .sync_folder = system_sync_folder,
+    .unlink = system_unlink,
+    .rename = system_rename,
 };
 
 int cow_disk_open(cow_disk *disk, const cow_disk_calls *calls, const char *name, int flags)

@@ -28,6 +28,8 @@ typedef struct cow_disk_calls {
     int (*flock)(void *context, int fd, int operation);
     int (*start_sync)(void *context, int fd, off_t offset, off_t size); /* NULL: not done */
     int (*sync_folder)(void *context, const char *name); /* fsync of the folder that NAME is in; NULL: not done */
+    int (*unlink)(void *context, const char *name);      /* NULL, and the next: not done */
+    int (*rename)(void *context, const char *from, const char *to);
 } cow_disk_calls;
 
 /* The system's own. */

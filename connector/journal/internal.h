@@ -53,6 +53,9 @@ struct cow_journal {
     cow_journal_options options;
     cow_journal_phase phase;
     char failure[512];
+    bool made;      /* by this opening: the name led nowhere before */
+    bool abandoned; /* nothing failed: cow_journal_abandon, whose INSTEAD this is, owned */
+    char *instead;
 
     bool placed; /* the anchor has its place */
     cow_anchor anchor;

@@ -233,6 +233,7 @@ static void free_journal(cow_journal *journal)
     cow_overlay_free(journal->merged);
     cow_overlay_free(journal->overlay);
     free(journal->dying);
+    free(journal->instead);
     free(journal->name);
     free(journal);
 }
@@ -383,11 +384,13 @@ cow_journal *cow_journal_open(const char *name, cow_journal_mode mode, const cow
     cow_journal *journal = NULL;
     struct stat about;
     cow_disk disk;
+    bool missing;
     int status = 0;
 
     *number = 0;
     if (!table.forks && pthread_atfork(NULL, NULL, in_child) == 0)
         table.forks = true;
+    missing = mode.create && calls->stat(calls->context, name, &about) < 0 && errno == ENOENT;
     if (cow_disk_open(&disk, calls, name, flags) < 0) /* never O_TRUNC: somebody else may be writing */
         return cannot_open(name, mode, number);
     if (calls->fstat(calls->context, disk.fd, &about) < 0) {
@@ -416,6 +419,7 @@ cow_journal *cow_journal_open(const char *name, cow_journal_mode mode, const cow
     journal->owner = getpid();
     journal->device = about.st_dev;
     journal->inode = about.st_ino;
+    journal->made = missing;
     journal->disk = disk;
     journal->lock.fd = -1;
     journal->options = *options;
@@ -774,6 +778,17 @@ void cow_journal_abort(cow_journal *journal, const char *why)
         return;
     journal->phase = COW_ABORTED;
     snprintf(journal->failure, sizeof journal->failure, "%s", why);
+}
+
+int cow_journal_abandon(cow_journal *journal, const char *why, const char *instead)
+{
+    if (!cow_journal_ours(journal) || !cow_journal_writer(journal) || cow_journal_sticky(journal))
+        return 0;
+    if (instead != NULL && (journal->instead = strdup(instead)) == NULL)
+        return cow_error(COW_MEMORY, "%s: no memory", journal->name);
+    cow_journal_abort(journal, why);
+    journal->abandoned = true;
+    return 0;
 }
 
 /* ---- address space ---- */

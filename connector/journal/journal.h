@@ -83,6 +83,10 @@ int cow_journal_commit(cow_journal *journal, bool closing);
 void cow_journal_start_sync(cow_journal *journal);
 /* Drop what was written since the last commit; for this opening nothing more is committed. WHY goes into messages. */
 void cow_journal_abort(cow_journal *journal, const char *why);
+/* The same because nobody wants it, while nothing has failed: so the last close leaves nothing of it behind. Of a file that
+ * has no commit not even the name, where this opening made it; INSTEAD, if not NULL, is a file that gets the name then.
+ * -1: no memory, nothing is done. */
+int cow_journal_abandon(cow_journal *journal, const char *why, const char *instead);
 /* Is the file still the one that was opened, and did nobody else write it? A failure is final for this opening. Before
  * a commit, so that what is read and written for it is not another's. */
 int cow_journal_check(cow_journal *journal);

@@ -281,6 +281,11 @@ static herr_t opt_query(void *object, H5VL_subclass_t cls, int opt_type, uint64_
         *flags = H5VL_OPT_QUERY_SUPPORTED | H5VL_OPT_QUERY_QUERY_METADATA | H5VL_OPT_QUERY_NO_ASYNC;
         return 0;
     }
+    if (cls == H5VL_SUBCLS_FILE && cow_operation_known(opt_type)) {
+        *flags = H5VL_OPT_QUERY_SUPPORTED | H5VL_OPT_QUERY_MODIFY_METADATA | H5VL_OPT_QUERY_WRITE_DATA |
+                 H5VL_OPT_QUERY_NO_ASYNC;
+        return 0;
+    }
     return H5VLintrospect_opt_query(cow_object_native(object), cow_native_id(), cls, opt_type, flags);
 }
 

@@ -408,8 +408,8 @@ void *cow_file_create_callback(const char *name, unsigned flags, hid_t fcpl, hid
                         : cow_file_pass(native, false, options);
     if (native != NULL && s.object == NULL)
         put_back(&s);
-    if (s.object != NULL && s.discard && ours)
-        cow_file_discard(s.object->home->file, s.aside); /* else it is just kept */
+    if (s.object != NULL && s.aside != NULL && ours)
+        cow_file_replaces(s.object->home->file, s.aside, s.discard); /* else it is just kept */
 done:
     if (s.held != NULL) {
         cow_file_drop_changes(s.held, "the file was put aside"); /* HDF5 notes that it was open */

@@ -6,8 +6,8 @@
  * still open, predefined datatypes are gone and nothing could be written any more.
  *
  * Both need a call that HDF5 makes on an object of the file: only inside a callback can the history's own handle be closed
- * while others are open, and does HDF5 know whose a named datatype is that a commit meets. So one private operation is
- * called on each file.
+ * while others are open, and does HDF5 know whose a named datatype is that a commit meets. So one private operation
+ * (operations.c) is called on each file.
  */
 #include "vol/vol.h"
 
@@ -15,13 +15,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define OPERATION_NAME "h5cow.let_go"
-
 static struct {
     bool at_close; /* H5atclose was called since the library was opened */
     bool at_exit;  /* atexit was called: once for the process */
     bool closing;  /* HDF5 closes: files were let go */
-    int operation; /* number that HDF5 gave to the private operation, 0: none */
 } exiting;
 
 static void report(const cow_file *file)
@@ -43,7 +40,7 @@ static hid_t file_of(hid_t id)
 static void commit_file(hid_t id, bool last)
 {
     cow_exit_request request = {.last = last};
-    H5VL_optional_args_t args = {.op_type = exiting.operation, .args = &request};
+    H5VL_optional_args_t args = {.op_type = cow_operation_let_go(), .args = &request};
     char connector[sizeof COW_CONNECTOR_NAME + 1] = "";
     hid_t file;
 
@@ -61,7 +58,7 @@ static void commit_files(bool last)
     ssize_t count;
     hid_t *ids = NULL;
 
-    if (exiting.operation != 0 && (count = H5Fget_obj_count((hid_t)H5F_OBJ_ALL, H5F_OBJ_ALL)) > 0 &&
+    if (cow_operation_let_go() != 0 && (count = H5Fget_obj_count((hid_t)H5F_OBJ_ALL, H5F_OBJ_ALL)) > 0 &&
         (ids = malloc((size_t)count * sizeof *ids)) != NULL) {
         count = H5Fget_obj_ids((hid_t)H5F_OBJ_ALL, H5F_OBJ_ALL, (size_t)count, ids);
         for (ssize_t i = 0; i < count; i++)
@@ -102,10 +99,9 @@ static void commit_at_close(void *context)
     {
         commit_files(true);
         commit_others(true);
-        H5VLunregister_opt_operation(H5VL_SUBCLS_FILE, OPERATION_NAME);
+        cow_operations_unregister();
     }
     H5E_END_TRY
-    exiting.operation = 0;
     cow_error_clear();
 }
 
@@ -121,9 +117,13 @@ int cow_exit_prepare(bool writable)
     }
     if (exiting.at_close)
         return 0;
-    if (H5VLregister_opt_operation(H5VL_SUBCLS_FILE, OPERATION_NAME, &exiting.operation) < 0 ||
-        H5atclose(commit_at_close, NULL) < 0)
-        return cow_error_native("cannot make sure that changes are committed when the program exits");
+    if (cow_operations_register() < 0)
+        return -1;
+    if (H5atclose(commit_at_close, NULL) < 0) {
+        cow_error_native("cannot make sure that changes are committed when the program exits");
+        cow_operations_unregister();
+        return -1;
+    }
     exiting.at_close = true;
     exiting.closing = false;
     return 0;
@@ -135,11 +135,6 @@ bool cow_exit_closing(void)
 
     exiting.closing = false;
     return closing;
-}
-
-bool cow_exit_operation(int operation)
-{
-    return exiting.operation != 0 && operation == exiting.operation;
 }
 
 void cow_exit_commit(const cow_home *home, void *native, cow_exit_request *request)

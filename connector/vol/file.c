@@ -218,6 +218,8 @@ cow_object *cow_file_pass(void *native, bool foreign, const cow_options *options
     cow_home *home = cow_home_new(native, NULL, NULL, NULL, options);
     cow_object *object = NULL;
 
+    if (cow_exit_prepare(false) < 0)
+        cow_error_clear(); /* a program that asks for its versions hears less */
     if (home != NULL)
         home->foreign = foreign;
     if (home == NULL || (object = cow_object_new(home, native, H5I_FILE)) == NULL)
@@ -528,7 +530,7 @@ static int flush(cow_home *home, H5F_scope_t scope)
     if (home == NULL)
         return 0;
     if ((home->file != NULL && home->version == NULL && cow_file_writable(home->file) &&
-         (cow_file_commit(home->file, COW_FLUSH) < 0 || cow_file_refused(home->file) < 0)) ||
+         (cow_file_flush(home->file) < 0 || cow_file_refused(home->file) < 0)) ||
         cow_sources_flush(home) < 0)
         return -1;
     for (size_t i = 0; scope == H5F_SCOPE_GLOBAL && i < home->mounted_count; i++)
@@ -717,7 +719,7 @@ static int start_swmr(cow_home *home, void *native)
     if (count > 0)
         return cow_error(COW_USAGE, "%s: named datatypes and/or attributes opened in the file",
                          cow_file_name(home->file));
-    if (cow_file_commit(home->file, COW_FLUSH) < 0)
+    if (cow_file_flush(home->file) < 0)
         return -1;
     cow_home_start_swmr(home, COW_SWMR_ATTEMPTS);
     return 0;
@@ -742,11 +744,8 @@ herr_t cow_file_optional_callback(void *object, H5VL_optional_args_t *args, hid_
     void *native = cow_object_native(object);
     bool history = home != NULL && (home->file != NULL || home->foreign);
 
-    if (cow_exit_operation(args->op_type)) {
-        if (home != NULL)
-            cow_exit_commit(home, native, args->args);
-        return cow_leave(0);
-    }
+    if (cow_operation_known(args->op_type))
+        return cow_leave(cow_operation_serve(o, args));
     switch (args->op_type) {
     case H5VL_NATIVE_FILE_POST_OPEN:
         return cow_leave(H5VLfile_optional(native, cow_native_id(), args, dxpl, req));

@@ -22,6 +22,7 @@
  *   adopt.c      a plain file gets a history, on request
  *   drivers.c    file drivers other than the default one
  *   tuning.c     access properties that cannot be taken as they are
+ *   operations.c what programs that know of versions ask for
  *   file.c create.c exit.c group.c dataset.c chunk.c attribute.c link.c object.c datatype.c   one HDF5 interface each
  */
 #ifndef COW_VOL_H
@@ -528,16 +529,25 @@ int cow_mapped_write(cow_object *object, hid_t mem_type, hid_t mem_space, hid_t 
 /* exit.c */
 /* Before the first file with history is opened: its changes are to be committed whatever way the program ends. */
 int cow_exit_prepare(bool writable);
-/* Is this the private operation that commits a file at exit, and when HDF5 closes lets it go? And what it does, called on
- * the handle NATIVE; also to what is mounted in the file. */
+/* What the operation of our own does, by which a file is committed at exit, and let go when HDF5 closes: called on the
+ * handle NATIVE; also to what is mounted in the file. */
 typedef struct cow_exit_request {
     bool last;     /* HDF5 closes */
     bool given_up; /* answer: a close of this id has failed */
 } cow_exit_request;
-bool cow_exit_operation(int operation);
 /* Is the library closing? Asked once, by the connector's end. */
 bool cow_exit_closing(void);
 void cow_exit_commit(const cow_home *home, void *native, cow_exit_request *request);
+
+/* operations.c */
+/* From when the first file is opened until HDF5 closes. */
+int cow_operations_register(void);
+void cow_operations_unregister(void);
+/* Number of our own operation on files: an exit_request is its argument; 0: none. */
+int cow_operation_let_go(void);
+bool cow_operation_known(int number);
+/* OBJECT may be NULL: an error. */
+int cow_operation_serve(cow_object *object, const H5VL_optional_args_t *args);
 
 /* chunk.c: H5VL_NATIVE_DATASET_* of a versioned dataset. */
 int cow_dataset_chunk_operation(cow_object *object, H5VL_optional_args_t *args, hid_t dxpl);

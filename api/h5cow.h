@@ -1,0 +1,240 @@
+/* h5cow.h: for programs that know that their files have a history. Nothing but libhdf5 is linked; the connector h5cow
+ * does the work where the program runs with it (HDF5_VOL_CONNECTOR=h5cow), and elsewhere each function is an error that
+ * says so. C99 and C++11, HDF5 1.14 or newer. Described, with an example, in docs/api.md.
+ *
+ * ID is that of a file, or of any object that is open in it: group, dataset, named datatype, attribute. Functions return
+ * a negative value on failure, with the reason on HDF5's error stack. Texts are UTF-8, and end with a zero.
+ *
+ * Each function is one optional operation of the VOL on files (H5VLfind_opt_operation, H5VLfile_optional_op), with one of
+ * the structures below as its argument. They begin with their size: later versions of this file may add members behind
+ * the last one, and a connector leaves alone, or takes for zeros, what a program does not have.
+ *
+ * BSD-3-Clause, see LICENSE. */
+#ifndef H5COW_H
+#define H5COW_H
+
+#include <hdf5.h>
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#if !H5_VERSION_GE(1, 14, 0)
+#error "h5cow.h needs HDF5 1.14 or newer"
+#endif
+
+/* ---- what is passed ---- */
+
+/* What is recorded of a version. */
+typedef struct h5cow_version_t {
+    size_t size;                  /* bytes of this structure that the connector has filled in */
+    uint64_t number;              /* 1, 2, 3 ... in the order of commits: FILE@#NUMBER */
+    uint64_t parent;              /* number of the version that it was made from, 0: none */
+    int64_t seconds, nanoseconds; /* when it was committed, since 1970-01-01 UTC; nanoseconds from 0 to 999999999 */
+    int32_t unfinished; /* 1: whoever makes it has flushed the file, and not closed it yet, or ended without */
+    int32_t incomplete; /* 1: something could not be put into it; h5cow log says what */
+    const char *name;   /* FILE@NAME */
+    const char *message;
+    const char *user, *host, *program; /* who committed it, where, and the command line */
+    const char *hdf5, *h5cow;          /* versions of the libraries that made it */
+    int64_t added;                     /* bytes by which the file grew */
+    int64_t chunks;                    /* chunks stored anew */
+    int64_t changed;                   /* objects that it has anew */
+    size_t tag_count;
+    const char *const *tags; /* FILE@TAG; a null pointer behind the last one */
+} h5cow_version_t;
+
+/* Argument of "h5cow.version". */
+typedef struct h5cow_state_t {
+    size_t size;
+    size_t version_size;      /* given: sizeof(h5cow_version_t), or 0: only what follows `version` is wanted */
+    h5cow_version_t *version; /* null: there is none yet. H5free_memory frees it with all that it points to */
+    int32_t old_version;      /* 1: the file was opened as FILE@REVISION; 0: it is the newest state */
+    int32_t uncommitted;      /* 1: something was written since `version` */
+} h5cow_state_t;
+
+/* Argument of "h5cow.versions". */
+typedef struct h5cow_list_t {
+    size_t size;
+    size_t version_size; /* given: sizeof(h5cow_version_t) */
+    size_t count;
+    h5cow_version_t *versions; /* oldest first, so number N is versions[N - 1]; null: there are none. As above */
+} h5cow_list_t;
+
+/* Argument of "h5cow.describe". */
+typedef struct h5cow_description_t {
+    size_t size;
+    const char *name, *message;
+} h5cow_description_t;
+
+/* Argument of "h5cow.commit". */
+typedef struct h5cow_commit_t {
+    size_t size;
+    uint64_t number;
+} h5cow_commit_t;
+
+/* Argument of "h5cow.abort". */
+typedef struct h5cow_abort_t {
+    size_t size;
+} h5cow_abort_t;
+
+/* ---- not for programs ---- */
+
+#define H5COW_PRIVATE_ELSEWHERE                                                                                        \
+    "the file is not open through h5cow: run the program with HDF5_VOL_CONNECTOR=h5cow, or by 'h5cow run'"
+
+/* The error, printed as HDF5 prints its own. Always -1. */
+static inline herr_t h5cow_private_fail(const char *function, const char *why)
+{
+    unsigned second = 0;
+    H5E_auto2_t print = NULL;
+    void *data = NULL;
+
+    H5Eclear2(H5E_DEFAULT);
+    H5Epush2(H5E_DEFAULT, __FILE__, function, __LINE__, H5E_ERR_CLS, H5E_VOL, H5E_UNSUPPORTED, "%s", why);
+    if (H5Eauto_is_v2(H5E_DEFAULT, &second) >= 0 && second != 0 && H5Eget_auto2(H5E_DEFAULT, &print, &data) >= 0 &&
+        print != NULL)
+        print(H5E_DEFAULT, data);
+    return -1;
+}
+
+/* The file of ID, and the number of OPERATION on it. NULL, or why there is none; nothing is printed. */
+static inline const char *h5cow_private_find(hid_t id, const char *operation, hid_t *file, int *number)
+{
+    char connector[16] = "";
+    uint64_t flags = 0;
+    const char *why = NULL;
+
+    H5E_BEGIN_TRY
+    {
+        *file = H5Iget_type(id) == H5I_FILE ? id : H5Iget_file_id(id);
+        if (*file < 0)
+            why = "this is not the id of a file, or of an object in one";
+        else if (H5VLfind_opt_operation(H5VL_SUBCLS_FILE, operation, number) < 0)
+            why = H5VLget_connector_name(*file, connector, sizeof connector) > 0 && strcmp(connector, "h5cow") == 0
+                      ? "the h5cow of this program is too old for this: install a newer one"
+                      : H5COW_PRIVATE_ELSEWHERE;
+        else if (H5VLquery_optional(*file, H5VL_SUBCLS_FILE, *number, &flags) < 0 ||
+                 (flags & H5VL_OPT_QUERY_SUPPORTED) == 0)
+            why = H5COW_PRIVATE_ELSEWHERE;
+    }
+    H5E_END_TRY
+    return why;
+}
+
+static inline herr_t h5cow_private_call(hid_t id, const char *function, const char *operation, void *argument)
+{
+    H5VL_optional_args_t args;
+    hid_t file = H5I_INVALID_HID, stack;
+    herr_t status = -1;
+    const char *why;
+
+    args.op_type = 0;
+    args.args = argument;
+    if ((why = h5cow_private_find(id, operation, &file, &args.op_type)) == NULL)
+        status = H5VLfile_optional_op(file, &args, H5P_DATASET_XFER_DEFAULT, H5ES_NONE);
+    if (file >= 0 && file != id) {
+        stack = status < 0 && why == NULL ? H5Eget_current_stack() : H5I_INVALID_HID;
+        if (H5Fclose(file) < 0)
+            status = -1;
+        if (stack >= 0)
+            H5Eset_current_stack(stack);
+    }
+    return why == NULL ? status : h5cow_private_fail(function, why);
+}
+
+/* ---- for programs ---- */
+
+/* Has the file a history, and is it open through h5cow, so that the functions below can work? Positive: yes; 0: no, which
+ * is no error. */
+static inline htri_t h5cow_has_history(hid_t id)
+{
+    h5cow_state_t state;
+    htri_t has = 0;
+
+    memset(&state, 0, sizeof state);
+    state.size = sizeof state;
+    H5E_BEGIN_TRY
+    {
+        has = h5cow_private_call(id, "h5cow_has_history", "h5cow.version", &state) >= 0;
+    }
+    H5E_END_TRY
+    return has;
+}
+
+/* Name and message of the version to come: the next one that is finished. NULL leaves one as it is; "" is no message, or
+ * the version's number for a name. What is said here goes before the options `name` and `message`, for one version. */
+static inline herr_t h5cow_describe(hid_t id, const char *name, const char *message)
+{
+    h5cow_description_t description;
+
+    memset(&description, 0, sizeof description);
+    description.size = sizeof description;
+    description.name = name;
+    description.message = message;
+    return h5cow_private_call(id, "h5cow_describe", "h5cow.describe", &description);
+}
+
+/* Make a finished version of the changes now; the file stays open. NUMBER (may be NULL) gets the version's, or 0: nothing
+ * had changed, so there is none. (Also 0: all is committed, but no version could be made, as standard error says; the
+ * next one has the changes.) */
+static inline herr_t h5cow_commit(hid_t id, uint64_t *number)
+{
+    h5cow_commit_t made;
+    herr_t status;
+
+    memset(&made, 0, sizeof made);
+    made.size = sizeof made;
+    status = h5cow_private_call(id, "h5cow_commit", "h5cow.commit", &made);
+    if (number != NULL)
+        *number = made.number;
+    return status;
+}
+
+/* What is open: the version that FILE@REVISION names, else the newest one, and whether something was written since. Free
+ * STATE->version with h5cow_free. */
+static inline herr_t h5cow_version(hid_t id, h5cow_state_t *state)
+{
+    if (state == NULL)
+        return h5cow_private_fail("h5cow_version", "there is no place for the answer: state is NULL");
+    memset(state, 0, sizeof *state);
+    state->size = sizeof *state;
+    state->version_size = sizeof *state->version;
+    return h5cow_private_call(id, "h5cow_version", "h5cow.version", state);
+}
+
+/* All versions of the file, the oldest first. Free *VERSIONS with h5cow_free. */
+static inline herr_t h5cow_versions(hid_t id, size_t *count, h5cow_version_t **versions)
+{
+    h5cow_list_t list;
+    herr_t status;
+
+    if (count == NULL || versions == NULL)
+        return h5cow_private_fail("h5cow_versions", "there is no place for the answer: count or versions is NULL");
+    memset(&list, 0, sizeof list);
+    list.size = sizeof list;
+    list.version_size = sizeof *list.versions;
+    status = h5cow_private_call(id, "h5cow_versions", "h5cow.versions", &list);
+    *count = list.count;
+    *versions = list.versions;
+    return status;
+}
+
+/* Drop what was written since the last commit. Until the file is closed nothing more can be written; closing it succeeds
+ * and commits nothing. A file that this program has made, and never committed, is gone then. */
+static inline herr_t h5cow_abort(hid_t id)
+{
+    h5cow_abort_t argument;
+
+    memset(&argument, 0, sizeof argument);
+    argument.size = sizeof argument;
+    return h5cow_private_call(id, "h5cow_abort", "h5cow.abort", &argument);
+}
+
+/* NULL is freed as well. */
+static inline herr_t h5cow_free(h5cow_version_t *versions)
+{
+    return H5free_memory(versions);
+}
+
+#endif
