@@ -17,6 +17,8 @@
 #define H5Fopen(...)           FAULTS_WORK("H5Fopen", H5Fopen(__VA_ARGS__))
 #define H5Fflush(...)          FAULTS_CALL(FAULTS_FLUSHES, -1, "H5Fflush", H5Fflush(__VA_ARGS__))
 #define h5cow_commit(...)      FAULTS_CALL(FAULTS_FLUSHES, -1, "h5cow_commit", h5cow_commit(__VA_ARGS__))
+#define h5cow_describe(...)    FAULTS_WORK("h5cow_describe", h5cow_describe(__VA_ARGS__))
+#define h5cow_versions(...)    FAULTS_WORK("h5cow_versions", h5cow_versions(__VA_ARGS__))
 #define h5cow_abort(id)        FAULTS_WORK("h5cow_abort", h5cow_abort(id))
 #define H5Fclose(id)           FAULTS_CALL(FAULTS_CLOSES_FILE, id, "H5Fclose", H5Fclose(id))
 #define H5Gcreate2(...)        FAULTS_WORK("H5Gcreate", H5Gcreate2(__VA_ARGS__))

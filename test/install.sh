@@ -55,9 +55,12 @@ for verb in '' -run -log -stat -import -export -copy -verify -recover -doctor; d
     [ -s "/usr/local/share/man/man1/h5cow$verb.1" ] || fail "no man page h5cow$verb"
 done
 [ "$(pkg-config --variable=plugindir h5cow)" = "$(pkg-config --variable=PluginDir hdf5)" ] || fail "h5cow.pc names another folder"
-for file in README.md docs/install.md docs/command.md docs/options.md docs/python.md; do
+for file in README.md docs/api.md docs/install.md docs/command.md docs/options.md docs/python.md; do
     [ -s "/usr/local/share/doc/h5cow/$file" ] || fail "no $file"
 done
+[ -s /usr/local/include/h5cow.f90 ] || fail "no Fortran module"
+printf '#include <h5cow.h>\nint main(void) { return h5cow_has_history(-1) != 0; }\n' >knows.c
+gcc -o knows knows.c "${flags[@]}" && ./knows || fail "h5cow.h cannot be used"
 bash -c '. /usr/local/share/bash-completion/completions/h5cow.bash; COMP_WORDS=(h5cow ver) COMP_CWORD=1; _h5cow
     [ "${COMPREPLY[*]}" = verify ]' || fail "no completion"
 for file in fish/vendor_completions.d/h5cow.fish zsh/site-functions/_h5cow; do

@@ -166,10 +166,18 @@ static void end(scenario_work *w)
 /* A finished version, and the file stays open. */
 static void commit(scenario_work *w)
 {
+    h5cow_version_t *versions = NULL;
+    size_t count = 0;
+
+    if (ON(w))
+        must(w, h5cow_describe(w->file, NULL, "of a program that knows") >= 0);
     if (ON(w))
         must(w, h5cow_commit(w->file, NULL) >= 0);
     record_commit(w, true);
     report(w);
+    if (ON(w))
+        must(w, h5cow_versions(w->file, &count, &versions) >= 0);
+    h5cow_free(versions);
 }
 
 /* Nothing of what was written since the last commit is to be kept. */

@@ -286,7 +286,7 @@ static int child_lives_twice(const char *file)
 
     for (int life = 0; life < 2; life++) {
         hid_t id = H5Fopen(file, H5F_ACC_RDWR, H5P_DEFAULT);
-        char message[16];
+        char message[32];
 
         snprintf(message, sizeof message, "life %d", life);
         if (put(id, "d", 60 + life) < 0 || h5cow_describe(id, NULL, message) < 0 ||
@@ -502,7 +502,7 @@ static void test_messages_are_any_text(void)
 
     memset(long_text, 'x', sizeof long_text - 1);
     for (size_t i = 0; i < COUNT(texts); i++) {
-        char name[8];
+        char name[32];
 
         snprintf(name, sizeof name, "%zu", i + 1);
         CHECK(h5cow_describe(file, NULL, texts[i]) >= 0 && put(file, "d", (int)i) >= 0);
@@ -602,7 +602,7 @@ static void test_any_object_of_the_file_will_do(void)
     ids[4] = H5Freopen(file);
     open = H5Fget_obj_count(file, H5F_OBJ_ALL);
     for (size_t i = 0; i < COUNT(ids); i++) {
-        char message[16];
+        char message[32];
 
         snprintf(message, sizeof message, "by %zu", i);
         CHECK(put(file, "d", (int)i + 2) >= 0 && h5cow_describe(ids[i], NULL, message) >= 0);
@@ -684,6 +684,23 @@ static void test_files_without_a_history_are_refused(void)
     CHECK(H5Fclose(file) >= 0);
     H5Pclose(core);
     remove(PLAIN);
+}
+
+/* Nothing of it reaches the file on the disk, so there is nothing to go back to. */
+static void test_a_file_in_memory_has_versions_and_keeps_its_changes(void)
+{
+    hid_t core = H5Pcreate(H5P_FILE_ACCESS), file;
+    uint64_t number;
+
+    make(COW, 1);
+    CHECK(H5Pset_fapl_core(core, 4096, false) >= 0);
+    file = H5Fopen(COW, H5F_ACC_RDWR, core);
+    CHECK(put(file, "d", 2) >= 0 && h5cow_describe(file, "in memory", NULL) >= 0);
+    CHECK(h5cow_commit(file, &number) >= 0 && number == 2 && is_called(file, 2, "in memory", ""));
+    CHECK(put(file, "d", 3) >= 0);
+    FAILS(h5cow_abort(file), "cannot be dropped, since the file is kept in memory");
+    CHECK(put(file, "d", 4) >= 0 && H5Fclose(file) >= 0 && versions_of(COW) == 1 && value_in(COW, "d") == 1);
+    H5Pclose(core);
 }
 
 static void test_a_file_that_is_only_read_is_not_changed(void)
@@ -1253,6 +1270,7 @@ int main(int argc, char **argv)
         TEST(test_any_object_of_the_file_will_do),
         TEST(test_ids_of_nothing_are_refused),
         TEST(test_files_without_a_history_are_refused),
+        TEST(test_a_file_in_memory_has_versions_and_keeps_its_changes),
         TEST(test_a_file_that_is_only_read_is_not_changed),
         TEST(test_forked_children_change_nothing),
         TEST(test_operations_live_as_long_as_the_library),

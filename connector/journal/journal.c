@@ -28,6 +28,7 @@
  *    '--------------------------------------------|----------------------------------------------------'
  *                                                 |
  *   OPEN, SEALED -- error, cow_journal_abort --> ABORTED      SEALED -- error, and voiding failed too --> UNKNOWN
+ *   IDLE, OPEN -- cow_journal_abandon --> ABORTED, and the last close clears up
  *
  * Readers stay in READING, files without a journal in PLAIN.
  */
