@@ -927,9 +927,12 @@ static void test_abort_leaves_the_last_commit(void)
     FAILS(put(file, "newer", 4), "h5cow_abort");
     FAILS(H5Gcreate2(file, "g", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), "h5cow_abort");
     FAILS(H5Ldelete(file, "new", H5P_DEFAULT), "h5cow_abort");
-    FAILS(H5Fflush(file, H5F_SCOPE_LOCAL), "h5cow_abort");
     FAILS(h5cow_commit(file, NULL), "h5cow_abort");
     FAILS(h5cow_describe(file, NULL, "m"), "h5cow_abort");
+    FAILS(H5Fstart_swmr_write(file), "h5cow_abort");
+    FAILS(H5Fget_file_image(file, NULL, 0), "h5cow_abort");
+    /* libraries flush when they close: there is nothing to be flushed */
+    CHECK(H5Fflush(file, H5F_SCOPE_LOCAL) >= 0 && H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0 && H5Dflush(dataset) >= 0);
     /* ... what the program wrote can still be read, and what was committed is told */
     CHECK(get(file, "new") == 3 && count_versions(file) == 2);
     int uncommitted;
@@ -940,6 +943,27 @@ static void test_abort_leaves_the_last_commit(void)
     CHECK(value_in(COW, "d") == 2 && value_in(COW, "new") == -1 && versions_of(COW) == 2);
     CHECK(size_of(COW) == size);
     CHECK(child("writes", COW) == 0 && versions_of(COW) == 3);
+}
+
+/* Old references read as new ones come through the views, which show what was committed. */
+static void test_what_only_a_commit_shows_is_not_read_after_an_abort(void)
+{
+    static hobj_ref_t old[MANY];
+    static H5R_ref_t new[MANY];
+    const hsize_t many = MANY;
+    hid_t file, space = H5Screate_simple(1, &many, NULL), dataset;
+
+    make(COW, 1);
+    file = change(COW);
+    CHECK(H5Rcreate(&old[0], file, "d", H5R_OBJECT, -1) >= 0);
+    for (int i = 1; i < MANY; i++)
+        old[i] = old[0];
+    dataset = H5Dcreate2(file, "r", H5T_STD_REF_OBJ, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    CHECK(H5Dwrite(dataset, H5T_STD_REF_OBJ, H5S_ALL, H5S_ALL, H5P_DEFAULT, old) >= 0 && h5cow_abort(file) >= 0);
+    CHECK(H5Dread(dataset, H5T_STD_REF_OBJ, H5S_ALL, H5S_ALL, H5P_DEFAULT, old) >= 0);
+    FAILS(H5Dread(dataset, H5T_STD_REF, H5S_ALL, H5S_ALL, H5P_DEFAULT, new), "h5cow_abort");
+    CHECK(H5Dclose(dataset) >= 0 && H5Fclose(file) >= 0 && value_in(COW, "d") == 1);
+    H5Sclose(space);
 }
 
 /* With nothing written as well. */
@@ -1015,8 +1039,7 @@ static void test_abort_with_a_single_writer_and_many_readers(void)
     values[0] = 7;
     CHECK(H5Dwrite(dataset, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
     CHECK(h5cow_abort(dataset) >= 0);
-    FAILS(H5Dflush(dataset), "h5cow_abort");
-    CHECK(H5Dclose(dataset) >= 0 && H5Fclose(file) >= 0);
+    CHECK(H5Dflush(dataset) >= 0 && H5Dclose(dataset) >= 0 && H5Fclose(file) >= 0);
     CHECK(versions_of(COW) == 2 && value_in(COW, "d") == 0);
     H5Pclose(fapl);
 }
@@ -1279,6 +1302,7 @@ int main(int argc, char **argv)
         TEST(test_larger_structures_may_ask_for_nothing_unknown),
         TEST(test_versions_come_in_the_programs_size),
         TEST(test_abort_leaves_the_last_commit),
+        TEST(test_what_only_a_commit_shows_is_not_read_after_an_abort),
         TEST(test_abort_of_no_changes_ends_writing),
         TEST(test_abort_gives_the_space_back),
         TEST(test_abort_keeps_what_was_flushed),

@@ -223,6 +223,58 @@ def test_a_damaged_log_is_an_error(programs, lister, tmp_path):
     through([lister, path], tmp_path, code=1)
 
 
+# ---- libraries above HDF5 ----
+
+ABORT = """
+import ctypes, sys, h5py
+
+hdf5 = ctypes.CDLL(h5py.h5f.__file__)
+
+class Arguments(ctypes.Structure):
+    _fields_ = [("number", ctypes.c_int), ("argument", ctypes.c_void_p)]
+
+def abort():
+    "The one file of this program."
+    ids = (ctypes.c_int64 * 1)()
+    assert hdf5.H5Fget_obj_ids(ctypes.c_int64(0x1F), 1, ctypes.c_size_t(1), ids) == 1  # H5F_OBJ_ALL, of files
+    size, number = ctypes.c_size_t(8), ctypes.c_int()
+    assert hdf5.H5VLfind_opt_operation(6, b"h5cow.abort", ctypes.byref(number)) >= 0
+    args = Arguments(number.value, ctypes.addressof(size))
+    assert hdf5.H5VLfile_optional_op(b"", b"", 0, ctypes.c_int64(ids[0]), ctypes.byref(args), ctypes.c_int64(0),
+                                     ctypes.c_int64(0)) >= 0
+
+for n in (1, 2):
+"""
+LIBRARIES = {
+    "h5py": """
+    with h5py.File("a", "a") as f:
+        f.require_dataset("x", (3000,), "i4")[...] = n
+        if n == 2: abort()
+print(h5py.File("a")["x"][0])""",
+    "tables": """
+    import tables
+    with tables.open_file("a", "a") as f:
+        if "x" not in f.root: f.create_carray("/", "x", tables.Int32Atom(), (3000,))
+        f.root.x[:] = n
+        if n == 2: abort()
+with tables.open_file("a") as f: print(f.root.x[0])""",
+    "netCDF4": """
+    import netCDF4
+    with netCDF4.Dataset("a", "a" if n == 2 else "w") as f:
+        if n == 1: f.createDimension("t", 3000); f.createVariable("x", "i4", ("t",))
+        f["x"][:] = n
+        if n == 2: abort()
+print(netCDF4.Dataset("a")["x"][0])""",
+}
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_libraries_close_what_was_aborted(programs, tmp_path, library):
+    done = programs.connector("python3", "-c", ABORT + LIBRARIES[library], cwd=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "1\n", "")
+    assert len(json.loads(h5cow("log", "--json", tmp_path / "a"))) == 1
+
+
 # ---- Fortran ----
 
 ERRORS = """

@@ -354,11 +354,6 @@ static bool lacking(const cow_file *file)
 
 void (*cow_file_committed)(cow_file *file);
 
-int cow_file_flush(cow_file *file)
-{
-    return cow_file_wanted(file) < 0 ? -1 : cow_file_commit(file, COW_FLUSH);
-}
-
 int cow_file_commit(cow_file *file, cow_commit_kind kind)
 {
     bool finished = kind != COW_FLUSH || file->options->commit == COW_COMMIT_FLUSH;

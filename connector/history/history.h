@@ -47,8 +47,6 @@ cow_file *cow_file_reference(cow_file *file);
  * changed: nothing done. */
 typedef enum { COW_FLUSH, COW_VERSION, COW_FINISH } cow_commit_kind;
 int cow_file_commit(cow_file *file, cow_commit_kind kind);
-/* FLUSH, because the program asks for it: of a file that was abandoned that is an error. */
-int cow_file_flush(cow_file *file);
 /* Called after each commit; NULL: nothing. */
 extern void (*cow_file_committed)(cow_file *file);
 /* -1: in the last commit, a chunk was refused by the filters of its dataset, which is open. All else is committed. */
@@ -105,6 +103,8 @@ bool cow_file_changed(const cow_file *file);
 /* The changes since the last commit are dropped, and nothing more is written; until its last handle is closed the file
  * shows them, and cannot be opened anew. */
 int cow_file_abandon(cow_file *file);
+/* -1: it is abandoned, so that what the program has written is in memory only. */
+int cow_file_wanted(const cow_file *file);
 /* How many versions there are. */
 int cow_versions_count(cow_file *file, uint64_t *count);
 /* COUNT of them, from row FIRST of the log on: an array of h5cow_version_t (h5cow.h), of EACH bytes apiece, with all that it

@@ -174,8 +174,6 @@ int cow_file_join_reader(cow_loc object, unsigned long fileno, const cow_file *l
 void cow_file_replaced(cow_file *file);
 /* Nothing more is committed: the state is FAILED or ABANDONED. */
 bool cow_file_ended(const cow_file *file);
-/* -1: the program has abandoned it. */
-int cow_file_wanted(const cow_file *file);
 int cow_file_begin(cow_file *file); /* may_write, then OPEN */
 int cow_file_eoa(cow_file *file, uint64_t *eoa);
 

@@ -270,7 +270,8 @@ static herr_t read_converted(cow_object *o, hid_t mem_type, hid_t mem_space, hid
     herr_t status = -1;
 
     if (!cow_dataset_snapshot(o->dataset) && cow_file_writable(o->home->file) &&
-        (cow_file_flush(o->home->file) < 0 || cow_home_reopen_datasets(o->home) < 0))
+        (cow_file_wanted(o->home->file) < 0 || cow_file_commit(o->home->file, COW_FLUSH) < 0 ||
+         cow_home_reopen_datasets(o->home) < 0))
         return -1;
     if (file_space == H5S_ALL && (own = cow_dataset_space(o->dataset)) < 0)
         return -1;
@@ -497,7 +498,7 @@ int cow_dataset_flush(cow_object *o)
     if (cow_array_store(cow_dataset_array(o->dataset)) < 0)
         return -1;
     /* With a single writer and many readers the flush of a dataset is how readers get to see it. */
-    return o->home->swmr_write ? cow_file_flush(o->home->file) : 0;
+    return o->home->swmr_write ? cow_file_commit(o->home->file, COW_FLUSH) : 0;
 }
 
 herr_t cow_dataset_specific_callback(void *object, H5VL_dataset_specific_args_t *args, hid_t dxpl, void **req)

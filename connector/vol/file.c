@@ -530,7 +530,7 @@ static int flush(cow_home *home, H5F_scope_t scope)
     if (home == NULL)
         return 0;
     if ((home->file != NULL && home->version == NULL && cow_file_writable(home->file) &&
-         (cow_file_flush(home->file) < 0 || cow_file_refused(home->file) < 0)) ||
+         (cow_file_commit(home->file, COW_FLUSH) < 0 || cow_file_refused(home->file) < 0)) ||
         cow_sources_flush(home) < 0)
         return -1;
     for (size_t i = 0; scope == H5F_SCOPE_GLOBAL && i < home->mounted_count; i++)
@@ -719,7 +719,7 @@ static int start_swmr(cow_home *home, void *native)
     if (count > 0)
         return cow_error(COW_USAGE, "%s: named datatypes and/or attributes opened in the file",
                          cow_file_name(home->file));
-    if (cow_file_flush(home->file) < 0)
+    if (cow_file_may_write(home->file) < 0 || cow_file_commit(home->file, COW_FLUSH) < 0)
         return -1;
     cow_home_start_swmr(home, COW_SWMR_ATTEMPTS);
     return 0;
@@ -729,7 +729,8 @@ static herr_t get_image(cow_home *home, void *native, H5VL_optional_args_t *args
 {
     const H5VL_native_file_optional_args_t *wanted = args->args;
 
-    if (flush(home, H5F_SCOPE_LOCAL) < 0 || H5VLfile_optional(native, cow_native_id(), args, dxpl, req) < 0)
+    if ((home != NULL && home->file != NULL && cow_file_wanted(home->file) < 0) || flush(home, H5F_SCOPE_LOCAL) < 0 ||
+        H5VLfile_optional(native, cow_native_id(), args, dxpl, req) < 0)
         return -1;
     if (home != NULL && home->file != NULL && wanted->get_file_image.buf != NULL)
         cow_file_mend_image(wanted->get_file_image.buf, *wanted->get_file_image.image_len);
