@@ -317,6 +317,17 @@ static int child_knows_nothing_yet(const char *file)
     return failures == before ? 0 : 1;
 }
 
+/* A plain file is the first one. */
+static int child_knows_plain_files(const char *file)
+{
+    unsigned before = failures;
+    hid_t id = H5Fopen(file, H5F_ACC_RDWR, H5P_DEFAULT);
+
+    FAILS(h5cow_commit(id, NULL), "the file has no history");
+    H5Fclose(id);
+    return failures == before ? 0 : 1;
+}
+
 /* What is printed where nothing turns that off: one stack, with the reason. */
 static int child_prints(const char *file)
 {
@@ -341,6 +352,7 @@ static const struct {
     {"aborts and closes the library", child_aborts_and_closes_the_library},
     {"lives twice", child_lives_twice},
     {"knows nothing yet", child_knows_nothing_yet},
+    {"knows plain files", child_knows_plain_files},
     {"prints", child_prints},
 };
 
@@ -610,6 +622,7 @@ static void test_any_object_of_the_file_will_do(void)
         CHECK(count_versions(ids[i]) == i + 1 && shown(ids[i], NULL, NULL) == i + 1 && h5cow_has_history(ids[i]) > 0);
     }
     CHECK(open > 0 && H5Fget_obj_count(file, H5F_OBJ_ALL) == open);
+    FAILS(h5cow_describe(ids[0], "a/b", NULL), "allowed is 1 to 64 bytes");
     /* the file itself is closed, what is in it not */
     CHECK(H5Fclose(file) >= 0 && H5Fclose(ids[4]) >= 0);
     CHECK(count_versions(ids[0]) == 5 && put(ids[1], "e", 9) >= 0 && h5cow_commit(ids[0], &number) >= 0 && number == 6);
@@ -677,6 +690,7 @@ static void test_files_without_a_history_are_refused(void)
     file = change(PLAIN);
     all_refused(file, PLAIN ": the file has no history");
     CHECK(put(file, "d", 2) >= 0 && H5Fclose(file) >= 0 && value_in(PLAIN, "d") == 2);
+    CHECK(child("knows plain files", PLAIN) == 0);
     /* with a history, by another driver */
     CHECK(H5Pset_fapl_core(core, 4096, false) >= 0);
     file = H5Fopen(COW, H5F_ACC_RDONLY, core);

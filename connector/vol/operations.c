@@ -88,25 +88,15 @@ static cow_file *file_of(const cow_object *object)
     return NULL;
 }
 
-/* The same of a file whose newest state is open for writing, by this very handle. */
-static cow_file *writable_file_of(const cow_object *object)
+/* The same of one whose newest state is open. */
+static cow_file *head_of(const cow_object *object)
 {
-    H5VL_file_get_args_t get = {.op_type = H5VL_FILE_GET_INTENT};
     cow_file *file = file_of(object);
-    unsigned flags = 0;
 
-    if (file == NULL)
-        return NULL;
-    get.args.get_intent.flags = &flags;
-    if (object->home->version != NULL)
-        cow_error(COW_READ_ONLY, "%s: version %s is open, which is never changed; open the file itself",
-                  cow_file_name(file), strrchr(object->home->version, '/') + 1);
-    else if (H5VLfile_get(object->native, cow_native_id(), &get, H5P_DATASET_XFER_DEFAULT, NULL) < 0)
-        cow_error_native("%s: cannot look how the file is open", cow_file_name(file));
-    else if (!(flags & H5F_ACC_RDWR))
-        cow_error(COW_READ_ONLY, "%s: the file is open for reading only", cow_file_name(file));
-    else
+    if (file == NULL || object->home->version == NULL)
         return file;
+    cow_error(COW_READ_ONLY, "%s: version %s is open, which is never changed; open the file itself",
+              cow_file_name(file), strrchr(object->home->version, '/') + 1);
     return NULL;
 }
 
@@ -126,7 +116,7 @@ static int describe(cow_object *object, const char *operation, void *argument)
     cow_file *file;
 
     if (take(operation, argument, &a, sizeof a, THROUGH(h5cow_description_t, size)) < 0 ||
-        (file = writable_file_of(object)) == NULL)
+        (file = head_of(object)) == NULL)
         return -1;
     return cow_file_describe(file, a.name, a.message);
 }
@@ -137,8 +127,7 @@ static int commit(cow_object *object, const char *operation, void *argument)
     cow_file *file;
     int status;
 
-    if (take(operation, argument, &a, sizeof a, THROUGH(h5cow_commit_t, size)) < 0 ||
-        (file = writable_file_of(object)) == NULL)
+    if (take(operation, argument, &a, sizeof a, THROUGH(h5cow_commit_t, size)) < 0 || (file = head_of(object)) == NULL)
         return -1;
     status =
         cow_sources_flush(object->home) < 0 || cow_file_make_version(file, &a.number) < 0 || cow_file_refused(file) < 0
@@ -197,8 +186,7 @@ static int drop_changes(cow_object *object, const char *operation, void *argumen
     h5cow_abort_t a;
     cow_file *file;
 
-    if (take(operation, argument, &a, sizeof a, THROUGH(h5cow_abort_t, size)) < 0 ||
-        (file = writable_file_of(object)) == NULL)
+    if (take(operation, argument, &a, sizeof a, THROUGH(h5cow_abort_t, size)) < 0 || (file = head_of(object)) == NULL)
         return -1;
     return cow_file_abandon(file);
 }
