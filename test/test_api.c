@@ -271,6 +271,15 @@ static int child_aborts_and_exits(const char *file)
     exit(0);
 }
 
+static int child_aborts_a_new_file_and_exits(const char *file)
+{
+    hid_t id = H5Fcreate(file, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+
+    if (put(id, "d", 50) < 0 || H5Dopen2(id, "d", H5P_DEFAULT) < 0 || h5cow_abort(id) < 0)
+        return 1;
+    exit(0);
+}
+
 static int child_aborts_and_closes_the_library(const char *file)
 {
     hid_t id = H5Fopen(file, H5F_ACC_RDWR, H5P_DEFAULT);
@@ -349,6 +358,7 @@ static const struct {
     {"reads", child_reads},
     {"writes", child_writes},
     {"aborts and exits", child_aborts_and_exits},
+    {"aborts a new file and exits", child_aborts_a_new_file_and_exits},
     {"aborts and closes the library", child_aborts_and_closes_the_library},
     {"lives twice", child_lives_twice},
     {"knows nothing yet", child_knows_nothing_yet},
@@ -1213,6 +1223,7 @@ static void test_abort_and_the_end_of_the_program(void)
 {
     make(COW, 2);
     CHECK(child("aborts and exits", COW) == 0 && value_in(COW, "d") == 2 && versions_of(COW) == 2);
+    CHECK(child("aborts a new file and exits", OTHER) == 0 && access(OTHER, F_OK) != 0);
     CHECK(child("aborts and closes the library", COW) == 2);
     CHECK(value_in(COW, "d") == 2 && versions_of(COW) == 2);
 }

@@ -527,7 +527,7 @@ int cow_mapped_read(cow_object *object, hid_t mem_type, hid_t mem_space, hid_t f
 int cow_mapped_write(cow_object *object, hid_t mem_type, hid_t mem_space, hid_t file_space, hid_t dxpl,
                      const void *buf);
 /* exit.c */
-/* Before the first file with history is opened: its changes are to be committed whatever way the program ends. */
+/* Before the first file is opened: its changes are to be committed whatever way the program ends, and operations.c. */
 int cow_exit_prepare(bool writable);
 /* What the operation of our own does, by which a file is committed at exit, and let go when HDF5 closes: called on the
  * handle NATIVE; also to what is mounted in the file. */
