@@ -32,6 +32,14 @@ static unsigned count_of(hid_t file, const char *path)
     return info.rc;
 }
 
+static unsigned own_count(hid_t object)
+{
+    H5O_info2_t info = {.rc = 1000};
+
+    CHECK(H5Oget_info3(object, &info, H5O_INFO_BASIC) >= 0);
+    return info.rc;
+}
+
 static void make_group(hid_t file, const char *path)
 {
     hid_t group = H5Gcreate2(file, path, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
@@ -97,6 +105,21 @@ static void test_what_is_deleted_counts_until_it_is_closed(void)
     CHECK(H5Ldelete(file, "large", H5P_DEFAULT) >= 0 && count_of(file, "type") == 2);
     CHECK(H5Dclose(set) >= 0 && count_of(file, "type") == 1);
     CHECK(H5Fclose(file) >= 0);
+}
+
+/* The history holds it until the next flush: then it is gone, with its use of the type. */
+static void test_what_was_deleted_before_any_version_is_counted_out_once(void)
+{
+    hid_t file = created(COW), type;
+
+    make_type(file, "type", H5T_NATIVE_INT);
+    CHECK((type = H5Topen2(file, "type", H5P_DEFAULT)) >= 0);
+    make_group(file, "group");
+    make_dataset(file, "group/large", type, 5000);
+    CHECK(own_count(type) == 2);
+    CHECK(H5Ldelete(file, "group", H5P_DEFAULT) >= 0 && own_count(type) == 1);
+    CHECK(H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0 && own_count(type) == 1);
+    CHECK(H5Tclose(type) >= 0 && H5Fclose(file) >= 0);
 }
 
 static void test_versions_do_not_add_to_the_links_of_an_object(void)
@@ -277,6 +300,7 @@ int main(int argc, char **argv)
     static const test tests[] = {
         TEST(test_a_named_type_is_not_used_by_what_was_deleted),
         TEST(test_what_is_deleted_counts_until_it_is_closed),
+        TEST(test_what_was_deleted_before_any_version_is_counted_out_once),
         TEST(test_versions_do_not_add_to_the_links_of_an_object),
         TEST(test_a_deleted_group_holds_no_link),
         TEST(test_groups_that_a_refused_call_left_are_in_the_next_version),

@@ -24,6 +24,7 @@ typedef struct counting {
     cow_map gone; /* objects whose references have been counted */
     cow_map open; /* groups and datasets that the application has open; only of the head */
     bool waiting; /* one of them is gone when it is closed */
+    bool held;    /* the history alone holds one that is gone */
     cow_loc object;
 } counting;
 
@@ -91,6 +92,7 @@ static int look_at(counting *c, uint64_t address, bool all)
             c->waiting = true;
             goto done;
         }
+        c->held |= info.rc == 0;
         status = cow_map_put(&c->gone, address, 0);
         if (status == 0 && c->object.type == H5I_GROUP)
             status = cow_native_links(c->object, false, add_link, c);
@@ -158,6 +160,7 @@ static int count_hidden(cow_file *file, bool *waiting)
     if (look_at_all(&c, false) < 0)
         status = -1;
     *waiting = c.waiting;
+    file->hidden_held = c.held;
     return status;
 }
 

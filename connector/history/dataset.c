@@ -199,6 +199,8 @@ void cow_dataset_shut(cow_dataset *dataset)
     if (dataset->dcpl >= 0)
         H5Pclose(dataset->dcpl);
     dataset->dcpl = H5I_INVALID_HID;
+    if (dataset->native != NULL && dataset->file->hidden_held)
+        dataset->file->hidden_known = false;
     if (dataset->native != NULL && cow_native_dataset_close(dataset->native) < 0)
         cow_error_clear();
     dataset->native = NULL;

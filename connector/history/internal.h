@@ -99,6 +99,7 @@ struct cow_file {
     cow_map change_of; /* address -> index in change[] */
     uint64_t edits;    /* counts what was noted as changed, or kept */
     bool hidden_known;
+    bool hidden_held;      /* `hidden` has what a dataset refers to that is gone for HDF5 as well when it is shut */
     uint64_t hidden_edits; /* when `hidden` was filled in */
     cow_map hidden;        /* address -> references of the history alone: counts.c */
     bool full_walk;        /* some path may be wrong: walk the whole head */
