@@ -9,6 +9,7 @@
 
 #define COW    "test_found_cow.h5"
 #define NATIVE "test_found_native.h5"
+#define OTHER  "test_found_other.h5"
 
 /* ---- raw chunks with a filter mask ---- */
 
@@ -117,15 +118,55 @@ static void test_merged_types_count_what_uses_them(void)
     CHECK(native[0] <= ours[0] && native[1] >= native[0]);
 }
 
+/* Two files with the same type KIND, which is copied from one to the other. READ: both are opened anew before that. */
+static unsigned merge_between(const char *name, hid_t fapl, hid_t kind, bool read)
+{
+    hid_t file = H5Fcreate(name, H5F_ACC_TRUNC, H5P_DEFAULT, fapl),
+          other = H5Fcreate(OTHER, H5F_ACC_TRUNC, H5P_DEFAULT, fapl), how = H5Pcreate(H5P_OBJECT_COPY),
+          type = H5Tcopy(kind), again = H5Tcopy(kind);
+    unsigned count;
+
+    CHECK(H5Tcommit2(file, "t", type, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT) >= 0 && H5Tclose(type) >= 0 &&
+          H5Tcommit2(other, "t", again, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT) >= 0 && H5Tclose(again) >= 0);
+    if (read) {
+        CHECK(H5Fclose(file) >= 0 && (file = H5Fopen(name, H5F_ACC_RDWR, fapl)) >= 0);
+        CHECK(H5Fclose(other) >= 0 && (other = H5Fopen(OTHER, H5F_ACC_RDWR, fapl)) >= 0);
+    }
+    CHECK(H5Pset_copy_object(how, H5O_COPY_MERGE_COMMITTED_DTYPE_FLAG) >= 0);
+    CHECK(H5Ocopy(other, "t", file, "copy", how, H5P_DEFAULT) >= 0);
+    count = count_of(file, "t");
+    CHECK(H5Pclose(how) >= 0 && H5Fclose(other) >= 0 && H5Fclose(file) >= 0);
+    return count;
+}
+
+/* HDF5 1.14.5 compares the places of what is stored elsewhere, if it happens to know them. */
+static void test_types_of_two_files_are_merged_whenever_they_were_made(void)
+{
+    hid_t text = H5Tcopy(H5T_C_S1), sequence = H5Tvlen_create(H5T_STD_I32LE);
+    hid_t kinds[] = {H5T_STD_REF_OBJ, H5T_STD_REF_DSETREG, H5T_STD_REF, text, sequence};
+
+    CHECK(text >= 0 && sequence >= 0 && H5Tset_size(text, H5T_VARIABLE) >= 0);
+    for (size_t i = 0; i < COUNT(kinds); i++) {
+        CHECK(merge_between(NATIVE, native_fapl, kinds[i], true) == 2);
+        remove(COW), remove(OTHER);
+        CHECK(merge_between(COW, H5P_DEFAULT, kinds[i], true) == 2);
+        remove(COW), remove(OTHER);
+        CHECK(merge_between(COW, H5P_DEFAULT, kinds[i], false) == 2);
+    }
+    CHECK(H5Tclose(text) >= 0 && H5Tclose(sequence) >= 0);
+}
+
 int main(int argc, char **argv)
 {
     static const test tests[] = {
         TEST(test_merged_types_count_what_uses_them),
+        TEST(test_types_of_two_files_are_merged_whenever_they_were_made),
         TEST(test_chunks_with_a_filter_mask_are_in_the_version),
     };
     int status = run_tests(tests, COUNT(tests), argc, argv);
 
     remove(COW);
     remove(NATIVE);
+    remove(OTHER);
     return status;
 }

@@ -84,6 +84,7 @@ struct types {
     } at[100];
     size_t count;
     bool alike, again; /* two that are alike; one that was met twice */
+    bool placed;       /* one that HDF5 compares by its place as well */
 };
 
 /* TYPE is closed. Without a place in a file, for those of variable length differ by it. */
@@ -96,6 +97,7 @@ static void note_type(struct types *t, hid_t type)
         hid_t copy = H5Tencode(type, bytes, &size) < 0 ? H5I_INVALID_HID : H5Tdecode(bytes);
         bool known = false;
         t->alike = t->alike || copy < 0 || t->count == 100;
+        t->placed = t->placed || type_contains(type, H5T_VLEN) || type_contains(type, H5T_REFERENCE);
         for (size_t i = 0; copy >= 0 && i < t->count && !known; i++) {
             known = memcmp(&t->at[i].token, &info.token, sizeof info.token) == 0;
             t->again = t->again || known;
@@ -144,14 +146,16 @@ static struct types types_below(hid_t at)
     return t;
 }
 
-/* D32, D34. Asked of the twin. */
+/* D32, D34, D35. Asked of the twin. */
 static bool merges(hid_t file, const char *path, hid_t target)
 {
     hid_t source = H5Oopen(file, path, H5P_DEFAULT);
-    bool again = source >= 0 && types_below(source).again;
-    if (source >= 0)
+    struct types copied = {.count = 0};
+    if (source >= 0) {
+        copied = types_below(source);
         H5Oclose(source);
-    return !again && (target == file || !types_below(target).alike);
+    }
+    return !copied.again && (target == file || (!copied.placed && !types_below(target).alike));
 }
 
 /* GROUPS: there may be groups in what is copied (D31). */

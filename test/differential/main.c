@@ -66,6 +66,9 @@
  *      (the type's entry stays locked, H5O__copy_header_real), and keeps counting the uses of a copy that it then refuses,
  *      whose target has no group. Types are merged where each is used once; once such a copy was refused they may count
  *      more natively. test_found has the others.
+ * D35  H5O_COPY_MERGE_COMMITTED_DTYPE_FLAG between files for types with references or parts of variable length: native HDF5
+ *      1.14.5 compares where they are stored as well (H5T_cmp), which the metadata cache knows of a type that was committed
+ *      since its file was opened, and of no other. So it merges only what both were read from files. test_found has both.
  * D18  H5Dflush of what H5Ocopy has made since the file was opened: native HDF5 1.14.5 tags the attributes of a copied group
  *      with the address of a member, and cannot flush the file any more ("slist not empty?", H5O__copy_header_real).
  * D31  H5Ocopy of a group with H5O_COPY_EXPAND_SOFT_LINK_FLAG or H5O_COPY_EXPAND_EXT_LINK_FLAG: with the bounds of a file
