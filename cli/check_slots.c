@@ -131,13 +131,13 @@ static int prepare(cli_check *check, const cli_pool *pool, uint64_t slot, const 
 }
 
 /* Of elements that are not plain bytes. */
-static int heap_digest(const cli_check *check, const cli_pool *pool, const uint64_t trimmed[], const void *chunk,
+static int heap_digest(const cli_check *check, const cli_pool *pool, const slot_work *w, const void *chunk,
                        bool regions, cow_digest *digest)
 {
     cow_serial *serial = cow_serial_open(pool->type, check->file->name);
     int status = serial == NULL ? -1
-                                : cow_serial_digest(serial, chunk, pool->element_size, pool->rank, pool->chunk, trimmed,
-                                                    regions, digest);
+                                : cow_serial_digest(serial, chunk, pool->element_size, pool->rank, pool->chunk,
+                                                    w->trimmed, w->slot, regions, digest);
 
     cow_serial_close(serial);
     return status;
@@ -189,9 +189,8 @@ static void check_heap_slot(cli_check *check, const batch *b, slot_work *w)
         goto done;
     }
     references = H5Tdetect_class(pool->type, H5T_REFERENCE) > 0;
-    if (heap_digest(check, pool, w->trimmed, chunk, false, &found) < 0 ||
-        (references && found.checksum != w->expected.checksum &&
-         heap_digest(check, pool, w->trimmed, chunk, true, &found) < 0))
+    if (heap_digest(check, pool, w, chunk, false, &found) < 0 ||
+        (references && found.checksum != w->expected.checksum && heap_digest(check, pool, w, chunk, true, &found) < 0))
         w->bad = cli_format("its elements cannot be hashed: %s", cli_reason(text, sizeof text));
     else {
         if (references) /* the hash of a region whose dataset is gone cannot be made again */

@@ -380,7 +380,7 @@ static bool digest_of(filling *f, const void *chunk, const uint64_t inside[], co
     if (f->plain)
         good = cow_digest_chunk(chunk, root->rank, root->chunk, inside, f->element, digest) == 0;
     else if ((good = (serial = cow_serial_open(f->type, f->s->name)) != NULL)) {
-        good = cow_serial_digest(serial, chunk, f->element, root->rank, root->chunk, inside, false, digest) == 0;
+        good = cow_serial_digest(serial, chunk, f->element, root->rank, root->chunk, inside, 0, false, digest) == 0;
         cow_serial_close(serial);
     }
     cow_error_clear();

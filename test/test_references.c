@@ -701,6 +701,143 @@ static void test_reference_to_what_no_version_knew_never_leads_to_a_later_object
     }
 }
 
+/* A flush amends the version, and the snapshot that it replaces gives its place back. */
+static void test_references_lead_to_what_is_made_in_the_place_of_a_replaced_snapshot(void)
+{
+    hid_t file = (remove(COW), H5Fcreate(COW, H5F_ACC_EXCL, H5P_DEFAULT, H5P_DEFAULT)), object;
+    char name[40];
+
+    for (int i = 0; i < 5; i++) {
+        snprintf(name, sizeof name, "replaced %d", i);
+        make_dataset(file, name, 2, 10, NULL, 1);
+    }
+    for (int value = 2; value < 4; value++) {
+        CHECK(H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0);
+        for (int i = 0; i < 5; i++) {
+            snprintf(name, sizeof name, "replaced %d", i);
+            CHECK((object = H5Dopen2(file, name, H5P_DEFAULT)) >= 0);
+            fill(object, value);
+            CHECK(H5Dclose(object) >= 0);
+        }
+    }
+    CHECK(H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0);
+    add_strangers(file, 1);
+    for (int i = 0; i < 60; i++) {
+        H5R_ref_t reference;
+        hobj_ref_t old;
+
+        snprintf(name, sizeof name, "stranger %d of 1", i);
+        CHECK(H5Rcreate_object(file, name, H5P_DEFAULT, &reference) >= 0 &&
+              H5Rcreate(&old, file, name, H5R_OBJECT1, -1) >= 0);
+        CHECK((object = H5Ropen_object(&reference, H5P_DEFAULT, H5P_DEFAULT)) >= 0 && get_stamp(object) == 99);
+        CHECK(H5Oclose(object) >= 0);
+        CHECK((object = H5Rdereference2(file, H5P_DEFAULT, H5R_OBJECT1, &old)) >= 0 && get_stamp(object) == 99);
+        CHECK(H5Oclose(object) >= 0 && H5Rdestroy(&reference) >= 0);
+    }
+    CHECK(H5Fclose(file) >= 0);
+}
+
+/* ---- regions of what is gone ---- */
+
+/* References to N selections of DATASET, all different. */
+static void make_regions(hid_t dataset, size_t n, H5R_ref_t region[])
+{
+    hid_t space = H5Dget_space(dataset);
+
+    for (size_t i = 0; i < n; i++) {
+        hsize_t start[] = {i, 0}, count[] = {2, 3};
+
+        CHECK(H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, count, NULL) >= 0);
+        CHECK(H5Rcreate_region(dataset, ".", space, H5P_DEFAULT, &region[i]) >= 0);
+    }
+    H5Sclose(space);
+}
+
+static hid_t make_holder(hid_t file, const char *name, hsize_t n)
+{
+    const hsize_t most = H5S_UNLIMITED, one = 1;
+    hid_t space = H5Screate_simple(1, &n, &most), dcpl = H5Pcreate(H5P_DATASET_CREATE), d;
+
+    CHECK(H5Pset_chunk(dcpl, 1, &one) >= 0);
+    CHECK((d = H5Dcreate2(file, name, H5T_STD_REF, space, H5P_DEFAULT, dcpl, H5P_DEFAULT)) >= 0);
+    H5Pclose(dcpl);
+    H5Sclose(space);
+    return d;
+}
+
+/* One that HDF5 keeps itself, without a link: it goes with its handle. */
+static hid_t make_unlinked(hid_t file)
+{
+    const hsize_t extent[] = {10, 4};
+    hid_t space = H5Screate_simple(2, extent, NULL), d;
+
+    CHECK((d = H5Dcreate_anon(file, H5T_STD_I32LE, space, H5P_DEFAULT, H5P_DEFAULT)) >= 0);
+    H5Sclose(space);
+    return d;
+}
+
+#define REGIONS 3
+
+/* The history compares what is written, for which HDF5 would open the dataset that a region is of. Where there is none any
+ * more, HDF5 would keep what it takes for one, and could make no other there. */
+static void test_a_region_of_what_is_gone_is_not_looked_at(void)
+{
+    H5R_ref_t region[REGIONS];
+    hid_t file = (remove(COW), H5Fcreate(COW, H5F_ACC_EXCL, H5P_DEFAULT, H5P_DEFAULT)),
+          holder = make_holder(file, "holder", REGIONS), gone = make_unlinked(file);
+
+    make_regions(gone, REGIONS, region);
+    CHECK(H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0); /* so the disk has it */
+    CHECK(H5Dclose(gone) >= 0);
+    CHECK(H5Dwrite(holder, H5T_STD_REF, H5S_ALL, H5S_ALL, H5P_DEFAULT, region) >= 0);
+    CHECK(H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0);
+    add_strangers(file, 1);
+    CHECK(H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0);
+    for (size_t i = 0; i < REGIONS; i++)
+        H5Rdestroy(&region[i]);
+    CHECK(H5Dclose(holder) >= 0 && H5Fclose(file) >= 0);
+}
+
+static void regions_begin_one_after_the_other(hid_t holder)
+{
+    H5R_ref_t read[REGIONS];
+
+    CHECK(H5Dread(holder, H5T_STD_REF, H5S_ALL, H5S_ALL, H5P_DEFAULT, read) >= 0);
+    for (size_t i = 0; i < REGIONS; i++) {
+        hsize_t block[4] = {100};
+        hid_t space = H5Ropen_region(&read[i], H5P_DEFAULT, H5P_DEFAULT);
+
+        CHECK(space >= 0 && H5Sget_select_hyper_blocklist(space, 0, 1, block) >= 0 && block[0] == i);
+        H5Sclose(space);
+        H5Rdestroy(&read[i]);
+    }
+}
+
+/* Nobody but its handle leads to it, so the history does not look at it; chunks of references to it are not equal for that. */
+static void test_regions_that_are_not_looked_at_stay_different(void)
+{
+    H5R_ref_t region[REGIONS];
+    hid_t file = (remove(COW), H5Fcreate(COW, H5F_ACC_EXCL, H5P_DEFAULT, H5P_DEFAULT)),
+          holder = make_holder(file, "holder", REGIONS), set = make_unlinked(file);
+
+    make_regions(set, REGIONS, region);
+    for (int i = 0; i < 2; i++) {
+        CHECK(H5Dwrite(holder, H5T_STD_REF, H5S_ALL, H5S_ALL, H5P_DEFAULT, region) >= 0);
+        CHECK(H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0);
+        regions_begin_one_after_the_other(holder);
+    }
+    for (size_t i = 0; i < REGIONS; i++)
+        H5Rdestroy(&region[i]);
+    CHECK(H5Olink(set, file, "set", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    CHECK(H5Dclose(set) >= 0 && H5Dclose(holder) >= 0 && H5Fclose(file) >= 0);
+    for (int i = 0; i < 2; i++) {
+        CHECK((file = H5Fopen(i ? COW "@1" : COW, H5F_ACC_RDONLY, H5P_DEFAULT)) >= 0 &&
+              (holder = H5Dopen2(file, "holder", H5P_DEFAULT)) >= 0);
+        regions_begin_one_after_the_other(holder);
+        CHECK(H5Dclose(holder) >= 0 && H5Fclose(file) >= 0);
+    }
+}
+
 /* ---- deleting with what is below, with several links, and what is in use ---- */
 
 static void make_tree(hid_t file, int version)
@@ -1519,6 +1656,9 @@ int main(int argc, char **argv)
         TEST(test_regions_are_those_of_the_extent_that_the_version_has),
         TEST(test_an_address_that_a_version_knows_is_never_another_objects),
         TEST(test_chunk_of_regions_is_readable_after_their_dataset_was_deleted),
+        TEST(test_references_lead_to_what_is_made_in_the_place_of_a_replaced_snapshot),
+        TEST(test_a_region_of_what_is_gone_is_not_looked_at),
+        TEST(test_regions_that_are_not_looked_at_stay_different),
         TEST(test_references_copied_within_the_file_still_lead),
         TEST(test_references_copied_into_another_file_are_empty),
         TEST(test_copies_of_what_references_lead_to),

@@ -229,3 +229,32 @@ int cow_head_deleted(cow_file *file, const H5O_token_t *head)
     return cow_map_get(&file->snapshot_of, address, &row) && file->snapshot[row].snapshot == UINT64_MAX &&
            !cow_snapshots_left_out(file, address) && cow_change_flags(file, address) == 0;
 }
+
+/* ---- addresses that may lead nowhere ---- */
+
+/* The program made it in this transaction, and it is where it was made. */
+static bool made_here(const cow_file *file, uint64_t address)
+{
+    uint64_t at;
+    const char *path;
+    H5O_info2_t info;
+    bool there;
+
+    if (!cow_map_get(&file->change_of, address, &at) || (path = file->change[at].path) == NULL)
+        return false;
+    there = cow_native_leads(file->loc, path) && cow_native_info(file->loc, path, H5O_INFO_BASIC, &info) == 0;
+    if (!there)
+        cow_error_clear();
+    return there && info.fileno == file->fileno && cow_address(&info.token) == address;
+}
+
+int cow_head_there(cow_file *file, const H5O_token_t *head)
+{
+    uint64_t address = cow_address(head), found;
+
+    if (cow_map_get(&file->open_datasets, address, &found) && ((cow_dataset *)(uintptr_t)found)->native != NULL)
+        return 1;
+    if (file->laid_out && cow_snapshots_load(file) < 0)
+        return -1;
+    return (file->laid_out && cow_snapshots_known(file, address)) || made_here(file, address);
+}

@@ -129,6 +129,9 @@ int cow_version_row(cow_file *file, const char *version_path, uint64_t *row);
 /* 1: a version knows the head object HEAD, and the application has deleted it: its address is kept, but leads nowhere;
  * or it was deleted before, and its address is the history's now. 0, -1. */
 int cow_head_deleted(cow_file *file, const H5O_token_t *head);
+/* 1: there certainly is an object at this address of the head, perhaps one that was deleted and is kept; 0: perhaps none, and
+ * it must not be opened; -1. Of a file that is written. */
+int cow_head_there(cow_file *file, const H5O_token_t *head);
 
 /* ---- datasets ---- */
 

@@ -41,7 +41,7 @@ int cow_sum_values(const char *file, hid_t type, size_t n, const void *values, u
     const uint64_t count = n;
     cow_digest digest;
     int status =
-        serial == NULL ? -1 : cow_serial_digest(serial, values, H5Tget_size(type), 1, &count, NULL, false, &digest);
+        serial == NULL ? -1 : cow_serial_digest(serial, values, H5Tget_size(type), 1, &count, NULL, 0, false, &digest);
 
     cow_serial_close(serial);
     *sum = digest.checksum == 0 ? 1 : digest.checksum;

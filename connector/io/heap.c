@@ -201,14 +201,14 @@ static cow_serial *open_serial(const cow_array *array)
     return cow_serial_open(array->type, name);
 }
 
-/* The checksum of a whole chunk, and with TRIMMED also the hash of that part. */
-static int digest_elements(const cow_array *array, const void *elements, const uint64_t trimmed[], bool regions,
-                           cow_digest *digest)
+/* The checksum of a whole chunk, and with TRIMMED also the hash of that part; SLOT: where it is. */
+static int digest_elements(const cow_array *array, const void *elements, const uint64_t trimmed[], uint64_t slot,
+                           bool regions, cow_digest *digest)
 {
     cow_serial *serial = open_serial(array);
     int status = serial == NULL ? -1
                                 : cow_serial_digest(serial, elements, array->element_size, array->grid.rank,
-                                                    array->grid.chunk, trimmed, regions, digest);
+                                                    array->grid.chunk, trimmed, slot, regions, digest);
 
     cow_serial_close(serial);
     return status;
@@ -220,10 +220,10 @@ static int verify_elements(const cow_array *array, const uint64_t chunk[], uint6
     cow_digest digest;
     cow_slot row;
 
-    if (cow_pool_row(array->pool, slot, &row) < 0 || digest_elements(array, elements, NULL, false, &digest) < 0)
+    if (cow_pool_row(array->pool, slot, &row) < 0 || digest_elements(array, elements, NULL, slot, false, &digest) < 0)
         return -1;
     if (digest.checksum != row.digest.checksum && H5Tdetect_class(array->type, H5T_REFERENCE) > 0 &&
-        digest_elements(array, elements, NULL, true, &digest) < 0)
+        digest_elements(array, elements, NULL, slot, true, &digest) < 0)
         return -1;
     return cow_chunk_verify(array, chunk, slot, digest.checksum, row.digest.checksum);
 }
@@ -406,7 +406,7 @@ static int store_entry(cow_array *array, cow_cached *entry)
     cow_chunk_trimmed(array, entry->chunk, trimmed);
     for (unsigned d = 0; d < array->grid.rank; d++)
         row.trimmed[d] = (uint32_t)trimmed[d];
-    if (digest_elements(array, elements, trimmed, false, &row.digest) < 0 ||
+    if (digest_elements(array, elements, trimmed, entry->slot, false, &row.digest) < 0 ||
         cow_index_get(array->index, entry->chunk, &old) < 0)
         goto done;
     if (old != COW_HOLE) {

@@ -143,6 +143,7 @@ void cow_serial_close(cow_serial *serial)
 typedef struct text {
     uint8_t *data;
     size_t size, room;
+    bool untold; /* it lacks a selection that cannot be asked for */
 } text;
 
 static int append_bytes(text *bytes, const void *data, size_t size)
@@ -189,14 +190,14 @@ static int put_text(text *bytes, const char *name)
     return put_number(bytes, strlen(name)) < 0 ? -1 : append_bytes(bytes, name, strlen(name));
 }
 
-/* The name of another file, which the reference itself holds. What H5Rget_file_name tells of a reference into its own
- * file depends on how the application called that file ("run.h5@3"). */
-static int put_file(text *bytes, const H5R_ref_t *reference, const char *own)
+/* The name of another file, which the reference itself holds; NULL: it leads into its own file, OWN. What H5Rget_file_name
+ * tells of such a one depends on how the application called that file ("run.h5@3"). */
+static const char *other_file(const H5R_ref_t *reference, const char *own)
 {
     const char *name;
 
     memcpy(&name, reference->u.__data + H5O_MAX_TOKEN_SIZE, sizeof name);
-    return name == NULL || same_file(name, own) ? put_number(bytes, 0) : put_text(bytes, name);
+    return name == NULL || same_file(name, own) ? NULL : name;
 }
 
 static int put_attribute(text *bytes, const H5R_ref_t *reference)
@@ -220,7 +221,14 @@ static int put_attribute(text *bytes, const H5R_ref_t *reference)
     return status;
 }
 
-/* The selection of a region reference, without the extent it is made in, which may change. */
+static int put_untold(text *bytes)
+{
+    bytes->untold = true;
+    return put_number(bytes, 0);
+}
+
+/* The selection of a region reference, without the extent it is made in, which may change. HDF5 tells it only by opening the
+ * dataset. One that may be gone is not opened (vol/token.c). */
 static int put_region(text *bytes, const H5R_ref_t *reference)
 {
     hid_t space = H5I_INVALID_HID;
@@ -234,8 +242,8 @@ static int put_region(text *bytes, const H5R_ref_t *reference)
     space = H5Ropen_region((H5R_ref_t *)(uintptr_t)reference, H5P_DEFAULT, H5P_DEFAULT);
     H5E_END_TRY
     cow_native_plain_tokens(false);
-    if (space < 0) /* the dataset is gone: the token says all that can be said */
-        return put_number(bytes, 0);
+    if (space < 0)
+        return put_untold(bytes);
     kind = H5Sget_select_type(space);
     rank = H5Sget_simple_extent_ndims(space);
     if (kind == H5S_SEL_HYPERSLABS)
@@ -273,23 +281,29 @@ done:
 
 /* The library has no call that tells the token without opening the object, which may be gone: it is what an H5R_ref_t
  * begins with, in 1.12 to 2.x, whatever its kind; a pointer to the name of another file comes next. */
-static int put_reference(const cow_serial *serial, text *bytes, const H5R_ref_t *reference, bool regions)
+static int put_reference(const cow_serial *serial, text *bytes, const H5R_ref_t *reference, bool hash, bool regions)
 {
     H5R_type_t kind = H5Rget_type(reference);
+    const char *file;
 
     if (put_number(bytes, (uint64_t)kind) < 0 || append_bytes(bytes, reference, H5O_MAX_TOKEN_SIZE) < 0)
         return -1;
     if (kind != H5R_OBJECT2 && kind != H5R_DATASET_REGION2 && kind != H5R_ATTR)
         return 0; /* never written */
-    if (put_file(bytes, reference, serial->file_name) < 0)
+    file = other_file(reference, serial->file_name);
+    if ((file == NULL ? put_number(bytes, 0) : put_text(bytes, file)) < 0)
         return -1;
     if (kind == H5R_ATTR)
         return put_attribute(bytes, reference);
-    return kind == H5R_DATASET_REGION2 && regions ? put_region(bytes, reference) : 0;
+    if (kind != H5R_DATASET_REGION2 || !regions)
+        return 0;
+    /* HDF5 would open the other file to write it */
+    return hash && file != NULL ? put_untold(bytes) : put_region(bytes, reference);
 }
 
-/* REGIONS: with the selections of region references, which can be asked for only while their dataset is there. */
-static int append(const cow_serial *serial, const part *p, const uint8_t *at, bool nulls, bool regions, text *bytes)
+/* HASH: for the hash, with null pointers told. REGIONS: with the selections of region references, which can be asked for
+ * only while their dataset is there. */
+static int append(const cow_serial *serial, const part *p, const uint8_t *at, bool hash, bool regions, text *bytes)
 {
     const char *string;
     const hvl_t *sequence;
@@ -300,7 +314,7 @@ static int append(const cow_serial *serial, const part *p, const uint8_t *at, bo
     case PART_STRING:
         memcpy(&string, at, sizeof string);
         if (string == NULL)
-            return put_number(bytes, nulls ? UINT64_MAX : 0);
+            return put_number(bytes, hash ? UINT64_MAX : 0);
         return put_number(bytes, strlen(string)) < 0 ? -1 : append_bytes(bytes, string, strlen(string));
     case PART_SEQUENCE:
         sequence = (const hvl_t *)at;
@@ -309,27 +323,27 @@ static int append(const cow_serial *serial, const part *p, const uint8_t *at, bo
         if (p->inner->kind == PART_BYTES)
             return append_bytes(bytes, sequence->p, sequence->len * p->inner->size);
         for (size_t i = 0; i < sequence->len; i++)
-            if (append(serial, p->inner, (const uint8_t *)sequence->p + i * p->inner->size, nulls, regions, bytes) < 0)
+            if (append(serial, p->inner, (const uint8_t *)sequence->p + i * p->inner->size, hash, regions, bytes) < 0)
                 return -1;
         return 0;
     case PART_COMPOUND:
         for (size_t i = 0; i < p->count; i++)
-            if (append(serial, &p->inner[i], at + p->inner[i].offset, nulls, regions, bytes) < 0)
+            if (append(serial, &p->inner[i], at + p->inner[i].offset, hash, regions, bytes) < 0)
                 return -1;
         return 0;
     case PART_ARRAY:
         for (size_t i = 0; i < p->count; i++)
-            if (append(serial, p->inner, at + i * p->inner->size, nulls, regions, bytes) < 0)
+            if (append(serial, p->inner, at + i * p->inner->size, hash, regions, bytes) < 0)
                 return -1;
         return 0;
     case PART_REFERENCE:
-        return put_reference(serial, bytes, (const H5R_ref_t *)at, regions);
+        return put_reference(serial, bytes, (const H5R_ref_t *)at, hash, regions);
     }
     return -1;
 }
 
 int cow_serial_digest(const cow_serial *serial, const void *elements, size_t size, unsigned rank,
-                      const uint64_t chunk[], const uint64_t trimmed[], bool regions, cow_digest *digest)
+                      const uint64_t chunk[], const uint64_t trimmed[], uint64_t slot, bool regions, cow_digest *digest)
 {
     uint64_t at[COW_MAX_RANK] = {0}, n = 1;
     text all = {0}, inside = {0};
@@ -349,6 +363,8 @@ int cow_serial_digest(const cow_serial *serial, const void *elements, size_t siz
         for (unsigned d = rank; d-- > 0 && ++at[d] == chunk[d];)
             at[d] = 0;
     }
+    if (inside.untold && put_number(&inside, slot) < 0)
+        goto done;
     if (trimmed != NULL && cow_digest_payload(inside.data, inside.size, rank, trimmed, digest) < 0)
         goto done;
     digest->checksum = cow_checksum(all.data, all.size);

@@ -19,9 +19,11 @@ void cow_serial_close(cow_serial *serial);
 /* Checksum of all N = chunk[0] * ... elements, SIZE bytes each, and, with TRIMMED, hash of those inside it. The hash
  * tells a null pointer from an empty string, which read back as what they were; the checksum, which any reader must be
  * able to compare, does not. Nor does it depend on the selections of region references: they can be asked for only while
- * their dataset is there. REGIONS: it does all the same, as the checksums that h5cow once wrote. */
+ * their dataset is there. REGIONS: it does all the same, as the checksums that h5cow once wrote. Where the hash has to do
+ * without a selection, SLOT, the number of the chunk's own slot, is in it: what cannot be compared is equal to nothing else. */
 int cow_serial_digest(const cow_serial *serial, const void *elements, size_t size, unsigned rank,
-                      const uint64_t chunk[], const uint64_t trimmed[], bool regions, cow_digest *digest);
+                      const uint64_t chunk[], const uint64_t trimmed[], uint64_t slot, bool regions,
+                      cow_digest *digest);
 /* Bytes that HDF5 allocated for the variable-length parts of COUNT elements, SIZE bytes each, as it read them. */
 uint64_t cow_serial_memory(const cow_serial *serial, const void *elements, size_t size, size_t count);
 

@@ -11,13 +11,25 @@
 
 #define NUMBER_SHIFT 32 /* HDF5 numbers files in the order in which they are opened */
 
+/* The history itself follows what it found in elements (io/serial.c), where the program asked for nothing. Where there is no
+ * object any more, HDF5 would take what the disk still has for one, and keep it: then it can make no other in that place. */
+static int follow(const cow_home *home, const H5O_token_t *token)
+{
+    int there = cow_file_writable(home->file) ? cow_head_there(home->file, token) : 1;
+
+    return there == 0 ? cow_error(COW_NOT_FOUND, "%s: there may be no such object any more", cow_file_name(home->file))
+                      : (there < 0 ? -1 : 0);
+}
+
 int cow_token_given(const cow_home *home, H5O_token_t *token)
 {
     H5O_token_t given = *token;
     int deleted;
 
-    if (home == NULL || home->file == NULL || cow_native_tokens_are_plain())
+    if (home == NULL || home->file == NULL)
         return 0;
+    if (cow_native_tokens_are_plain())
+        return follow(home, token);
     if (home->version != NULL)
         return cow_snapshot_of(home->file, home->version, &given, token);
     if ((deleted = cow_head_deleted(home->file, token)) > 0)
