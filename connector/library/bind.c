@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* The newest release whose structures were compared with ours. */
 #define NEWEST_MAJOR 2
@@ -163,13 +164,43 @@ static const char *const names[] = {
     "libhdf5.so",
 };
 
+/* The folder of PATH, and the library beside it that the dynamic linker has just missed: what it said begins with the name.
+ * -1: it missed nothing that is there. */
+static int missed_beside(const char *path, char *beside, size_t size)
+{
+    const char *said = dlerror(), *slash = strrchr(path, '/'), *colon = said == NULL ? NULL : strchr(said, ':');
+
+    if (slash == NULL || colon == NULL || memchr(said, '/', (size_t)(colon - said)) != NULL ||
+        (size_t)snprintf(beside, size, "%.*s/%.*s", (int)(slash - path), path, (int)(colon - said), said) >= size)
+        return -1;
+    return access(beside, F_OK);
+}
+
+/* dlopen. In older wheels libhdf5 does not say where the libraries are that it needs, because those that need it do; they
+ * are beside it, and are loaded before it. */
+static void *load(const char *path, unsigned depth)
+{
+    void *library;
+    char beside[4096];
+
+    for (unsigned tries = 0; tries < 16; tries++) {
+        if ((library = dlopen(path, RTLD_NOW | RTLD_GLOBAL)) != NULL)
+            return library;
+        if (depth == 8 || missed_beside(path, beside, sizeof beside) < 0)
+            break;
+        if (load(beside, depth + 1) == NULL)
+            return NULL;
+    }
+    return dlopen(path, RTLD_NOW | RTLD_GLOBAL); /* for its error, which was read */
+}
+
 int cow_library_find(const char *path, char *why, size_t size)
 {
     void *library;
 
     if (path != NULL) {
         char reason[200];
-        if ((library = dlopen(path, RTLD_NOW | RTLD_GLOBAL)) == NULL) {
+        if ((library = load(path, 0)) == NULL) {
             snprintf(why, size, "%s", dlerror());
             return -1;
         }
