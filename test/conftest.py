@@ -5,6 +5,7 @@ itself goes through it: programs that do are subprocesses.
 """
 
 import hashlib
+import importlib.util
 import os
 import pathlib
 import shutil
@@ -24,6 +25,8 @@ STOCK = {name: value for name, value in os.environ.items() if not name.startswit
 PLUGINS = os.environ.get("HDF5_PLUGIN_PATH") or str(TEST.parent / "build/release/connector")
 BUILD = pathlib.Path(os.environ.get("H5COW_BUILD") or pathlib.Path(PLUGINS.split(":")[0]).parent)
 H5COW = shutil.which("h5cow") or str(BUILD / "cli/h5cow")
+PACKAGE = TEST.parent / "python/h5cow"
+VENV = os.environ.get("H5COW_WHEEL_VENV")  # where the wheel and PyPI's modules are installed
 
 # Prints every error stack that HDF5 makes, as C programs do; h5py keeps only two of its lines.
 SHOW_ERRORS = """
@@ -77,6 +80,8 @@ def unfence(path):
 @pytest.fixture(autouse=True)
 def without_fence(monkeypatch):
     """What tests change in their own process they change as if there were no fence."""
+    if importlib.util.find_spec("h5py") is None:  # where the wheel is tested
+        return
     import h5py
 
     real = h5py.File.__init__
@@ -148,3 +153,17 @@ def programs():
 @pytest.fixture(scope="session")
 def sha256():
     return lambda path: hashlib.sha256(pathlib.Path(path).read_bytes()).hexdigest()
+
+
+@pytest.fixture(scope="session")
+def package(tmp_path_factory):
+    """The folder of the Python package, with plugin and command."""
+    if VENV:
+        return next(pathlib.Path(VENV).glob("lib/python3*/site-packages/h5cow"))
+    plugin = next(path for folder in PLUGINS.split(":") for path in pathlib.Path(folder).glob("libh5cow.so"))
+    folder = tmp_path_factory.mktemp("package") / "h5cow"
+    shutil.copytree(PACKAGE, folder, ignore=shutil.ignore_patterns("__pycache__", "plugin"))
+    (folder / "plugin").mkdir()
+    (folder / "plugin/libh5cow.so").symlink_to(plugin)
+    (folder / "plugin/h5cow").symlink_to(H5COW if os.path.exists(H5COW) else BUILD / "cli/h5cow")
+    return folder

@@ -1,0 +1,42 @@
+"""Version history for HDF5 files, for programs that know nothing of it.
+
+    import h5cow
+    h5cow.enable(message="first run")       # before netCDF4 or tables is imported
+
+    import h5py
+    with h5py.File("t.h5", "a") as f:       # opened, changed, closed: a version
+        f["x"] = 1
+
+    h5cow.versions("t.h5")                  # list of records; a table in a notebook
+    h5cow.open("t.h5", at=1)["x"][()]       # as it was
+
+    with h5cow.version("t.h5", name="calibrated") as f:   # one version, or none at all when the block fails
+        f["x"][()] = 2
+
+The rest is told by the command: `python -m h5cow --help`.
+"""
+
+from ._enable import Enabled, enable
+from ._errors import Error, OptionError, TooLate, TooLateWarning
+from ._files import open, version
+from ._history import Damage, Lack, Verified, Version, Versions, verify, versions
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Damage",
+    "Enabled",
+    "Error",
+    "Lack",
+    "OptionError",
+    "TooLate",
+    "TooLateWarning",
+    "Verified",
+    "Version",
+    "Versions",
+    "enable",
+    "open",
+    "verify",
+    "version",
+    "versions",
+]

@@ -1,0 +1,120 @@
+"""The command `h5cow` of this package, and an HDF5 library for it: it is linked with none.
+
+Modules are found, not imported: that would take a second.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+from typing import Any, Dict, Iterable, List, Optional, Tuple
+
+from ._errors import Error
+
+FOLDER = pathlib.Path(__file__).resolve().parent / "plugin"
+PLUGIN = FOLDER / "libh5cow.so"
+COMMAND = FOLDER / "h5cow"
+
+MODULES = ("h5py", "netCDF4", "tables")
+"""Those whose wheels bring an HDF5 library of their own, in the order in which one is chosen for the command."""
+
+# Where the HDF5 libraries of wheels, Debian and conda look for plugins by themselves, while HDF5_PLUGIN_PATH is not set.
+_DEFAULT_FOLDERS = (
+    "/usr/local/hdf5/lib/plugin",
+    "/usr/local/lib/hdf5/plugin",
+    "/usr/lib/x86_64-linux-gnu/hdf5/serial/plugins",
+    "/usr/lib/aarch64-linux-gnu/hdf5/serial/plugins",
+    f"{sys.prefix}/lib/hdf5/plugin",
+)
+
+
+def is_libhdf5(name: str) -> bool:
+    """Is a file of this name HDF5's C library? Not its C++, Fortran and high-level ones."""
+    return re.match(r"libhdf5(?!\w*_?(?:hl|cpp|fortran|tools|java|f90cstub))[\w-]*\.so", name) is not None
+
+
+def _old(name: str) -> bool:
+    """HDF5 1.12 and older, by the number of its interface."""
+    number = re.search(r"\.so\.(\d+)", name)
+    return number is not None and int(number[1]) < 310
+
+
+def _package(module: str) -> Optional[pathlib.Path]:
+    try:
+        found = importlib.util.find_spec(module)
+    except (ImportError, ValueError):
+        return None
+    return pathlib.Path(found.origin).resolve().parent if found is not None and found.origin else None
+
+
+def _in(folders: Iterable[pathlib.Path]) -> Optional[str]:
+    for folder in folders:
+        if folder.is_dir():
+            for path in sorted(folder.iterdir()):
+                if is_libhdf5(path.name) and not _old(path.name):
+                    return str(path)
+    return None
+
+
+def _of_module(module: str) -> Optional[str]:
+    """The libhdf5 that the wheel of MODULE has brought: tools for wheels put it into MODULE.libs beside the package."""
+    package = _package(module)
+    if package is None:
+        return None
+    return _in([package.parent / f"{module}.libs", package.parent / f"{module.lower()}.libs", package / ".libs"])
+
+
+def find_libhdf5() -> Optional[str]:
+    """The libhdf5 of the installed h5py, else of netCDF4, else of PyTables, else of this environment (conda). None: the command
+    looks where the dynamic linker does."""
+    for module in MODULES:
+        path = _of_module(module)
+        if path is not None:
+            return path
+    return _in([pathlib.Path(sys.prefix) / "lib"]) if (pathlib.Path(sys.prefix) / "conda-meta").is_dir() else None
+
+
+def other_plugin_folders() -> List[str]:
+    """Folders besides ours in which programs find plugins: HDF5_PLUGIN_PATH, or what stands for it while it is not set."""
+    path = os.environ.get("HDF5_PLUGIN_PATH")
+    if path:
+        return [folder for folder in path.split(":") if folder]
+    package = _package("netCDF4")  # which sets the variable itself, where nobody else has
+    folders = [] if package is None else [str(package / "plugins")]
+    return [folder for folder in [*folders, *_DEFAULT_FOLDERS] if os.path.isdir(folder)]
+
+
+def environment() -> Dict[str, str]:
+    """For the command."""
+    env = dict(os.environ)
+    library = None if env.get("H5COW_LIBHDF5") else find_libhdf5()
+    if library is not None:
+        env["H5COW_LIBHDF5"] = library
+    return env
+
+
+def check_installed() -> None:
+    for path in (PLUGIN, COMMAND):
+        if not path.is_file():
+            raise Error(f"{path} is not there: install h5cow again (pip install --force-reinstall h5cow)")
+
+
+def ask(verb: str, *arguments: str) -> Tuple[Any, int]:
+    """What `h5cow VERB --json ARGUMENT...` answers, and its exit code: 0, or 1 when it found damage."""
+    check_installed()
+    done = subprocess.run(
+        [str(COMMAND), verb, "--json", "--", *arguments],
+        env=environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    said = done.stderr.decode(errors="replace").strip()
+    if done.returncode not in (0, 1) or not done.stdout.strip():
+        raise Error(re.sub(r"^h5cow: ", "", said) or f"h5cow {verb} ended with exit code {done.returncode}")
+    return json.loads(done.stdout.decode(errors="surrogateescape")), done.returncode

@@ -1,0 +1,150 @@
+"""What a file's history is, as the command tells it."""
+
+from __future__ import annotations
+
+import datetime
+import html
+import os
+from dataclasses import dataclass
+from typing import Any, List, Optional, Tuple, Union
+
+from ._command import ask
+from ._options import Numbered
+
+Path = Union[str, "os.PathLike[str]"]
+
+
+@dataclass(frozen=True)
+class Lack:
+    """Something that a version was made without."""
+
+    path: Optional[str]
+    """The object, None: not known."""
+    reason: str
+
+
+@dataclass(frozen=True)
+class Version(Numbered):
+    """What is recorded of a version."""
+
+    number: int
+    """1, 2, 3 ... in the order of commits."""
+    name: str
+    time: datetime.datetime
+    """When it was committed, with zone: that of this machine."""
+    message: str
+    user: str
+    host: str
+    program: str
+    """The command line."""
+    parent: Optional[str]
+    """The name of the version that it was made from."""
+    size: int
+    """Bytes by which the file grew."""
+    chunks: int
+    """Chunks that were stored anew."""
+    changed: int
+    """Objects that it has anew."""
+    open: bool
+    """Its program has not closed the file yet, or never did."""
+    incomplete: Tuple[Lack, ...]
+    """What it was made without; usually nothing."""
+    hdf5: str
+    """The versions of HDF5 and of h5cow that made it."""
+    h5cow: str
+
+
+class Versions(List[Version]):
+    """Versions, the oldest first. A notebook shows them as a table."""
+
+    def _repr_html_(self) -> str:
+        titles = ("version", "#", "time", "user", "added", "changed", "program", "message")
+        lines = ["<table>", f"<tr>{''.join(f'<th>{title}</th>' for title in titles)}</tr>"]
+        for v in self:
+            marks = " (open)" * v.open + " (incomplete)" * bool(v.incomplete)
+            time = v.time.isoformat(" ", "seconds")
+            cells = (v.name + marks, v.number, time, v.user, _bytes(v.size), v.changed, v.program, v.message)
+            shown = "".join(f"<td>{html.escape(str(cell))}</td>" for cell in cells)
+            lines.append(f"<tr>{shown}</tr>")
+        return "\n".join([*lines, "</table>"])
+
+
+def _bytes(number: float) -> str:
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if abs(number) < 1024:
+            break
+        number /= 1024
+    else:
+        unit = "TiB"
+    return f"{number:.0f} {unit}" if unit == "B" else f"{number:.1f} {unit}"
+
+
+def _time(microseconds: int) -> datetime.datetime:
+    start = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
+    return (start + datetime.timedelta(microseconds=microseconds)).astimezone()
+
+
+def _version(row: Any) -> Version:
+    return Version(
+        number=row["number"],
+        name=row["name"],
+        time=_time(row["time_us"]),
+        message=row["message"],
+        user=row["user"],
+        host=row["host"],
+        program=row["program"],
+        parent=row["parent"],
+        size=row["added"],
+        chunks=row["chunks"],
+        changed=row["changed"],
+        open=row["open"],
+        incomplete=tuple(Lack(lack["path"], lack["reason"]) for lack in row["incomplete"]),
+        hdf5=row["hdf5"],
+        h5cow=row["h5cow"],
+    )
+
+
+def versions(file: Path) -> Versions:
+    """The versions of FILE, the oldest first, so that `versions(file)[-1]` is the newest.
+
+    FILE may be open, here or in another program: what is told is committed. Raises `Error` where it has no history.
+    """
+    rows, _ = ask("log", os.fspath(file))
+    return Versions(_version(row) for row in reversed(rows))
+
+
+@dataclass(frozen=True)
+class Damage:
+    """One damaged place."""
+
+    what: str
+    details: Any
+    """All that `h5cow verify --json` says of it: objects, versions, the newest older version that still has the data."""
+
+
+@dataclass(frozen=True)
+class Verified:
+    """What `verify()` found."""
+
+    damage: Tuple[Damage, ...]
+    """Empty: the file is whole."""
+    incomplete: Any
+    """What versions were made without; that is no damage."""
+    checked: Any
+    """How many chunks, index nodes, objects ... were checked."""
+    seconds: float
+
+    @property
+    def damaged(self) -> bool:
+        return bool(self.damage)
+
+
+def verify(file: Path) -> Verified:
+    """Check every stored chunk of FILE and everything that names it. Nothing is changed."""
+    found, _ = ask("verify", os.fspath(file))
+    return Verified(
+        damage=tuple(Damage(one["what"], one) for one in found["damage"]),
+        incomplete=found["incomplete"],
+        checked=found["checked"],
+        seconds=found["seconds"],
+    )
