@@ -12,10 +12,11 @@ PAGE = pathlib.Path(__file__).resolve().parent.parent / "docs/python.md"
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE.read_text(), re.M | re.S)
 
 
-def test_every_block_of_the_page(tmp_path):
+def test_every_block_of_the_page(tmp_path, package):
     """Where h5cow is installed, HDF5 finds its plugin by itself; here the variable stands for that."""
     path = f"{pathlib.Path(H5COW).parent}:{os.environ['PATH']}"
-    env = {**STOCK, "PATH": path, "HDF5_PLUGIN_PATH": PLUGINS, "COLUMNS": "200"}
+    env = {**STOCK, "PATH": path, "HDF5_PLUGIN_PATH": PLUGINS, "COLUMNS": "200",
+           "PYTHONPATH": str(package.parent), "PYTHONDONTWRITEBYTECODE": "1"}
     told, ran = None, 0
     for kind, text in BLOCKS:
         if kind == "python":
