@@ -737,6 +737,63 @@ static void test_references_lead_to_what_is_made_in_the_place_of_a_replaced_snap
     CHECK(H5Fclose(file) >= 0);
 }
 
+/* Into a group that no version knows, which then is deleted, several levels deep. */
+static void test_what_a_version_knows_is_kept_when_it_goes_with_a_new_group(void)
+{
+    hid_t file = (remove(COW), H5Fcreate(COW, H5F_ACC_EXCL, H5P_DEFAULT, H5P_DEFAULT)), object;
+    static const char *const moved[] = {"large", "tiny", "group", "type", "twice"};
+    const hsize_t chunk[] = {8, 4};
+    H5O_info2_t was[COUNT(moved)], now;
+    char path[60];
+
+    make_dataset(file, "large", 2, ROWS, chunk, 1);
+    make_dataset(file, "tiny", 2, 10, NULL, 1);
+    make_dataset(file, "twice", 2, 10, NULL, 1);
+    object = H5Gcreate2(file, "group", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    set_stamp(object, 1);
+    H5Gclose(object);
+    object = H5Tcopy(H5T_STD_I16BE);
+    CHECK(H5Tcommit2(file, "type", object, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    set_stamp(object, 1);
+    H5Tclose(object);
+    for (size_t i = 0; i < COUNT(moved); i++)
+        CHECK(H5Oget_info_by_name3(file, moved[i], &was[i], H5O_INFO_BASIC, H5P_DEFAULT) >= 0);
+    CHECK(H5Fclose(file) >= 0 && (file = H5Fopen(COW, H5F_ACC_RDWR, H5P_DEFAULT)) >= 0);
+    H5Gclose(H5Gcreate2(file, "new", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+    H5Gclose(H5Gcreate2(file, "new/inner", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+    CHECK(H5Lcreate_hard(file, "new", file, "new/inner/again", H5P_DEFAULT, H5P_DEFAULT) >= 0 &&
+          H5Ldelete(file, "new/inner/again", H5P_DEFAULT) >= 0);
+    for (size_t i = 0; i < COUNT(moved); i++) {
+        snprintf(path, sizeof path, i % 2 ? "new/%s" : "new/inner/%s", moved[i]);
+        CHECK(H5Lmove(file, moved[i], file, path, H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    }
+    CHECK(H5Lcreate_hard(file, "new/inner/twice", file, "new/once more", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    CHECK(H5Ldelete(file, "new", H5P_DEFAULT) >= 0);
+    for (int i = 0; i < 2; i++) {
+        CHECK(H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0);
+        add_strangers(file, i);
+    }
+    for (int i = 0; i < 60; i++) {
+        snprintf(path, sizeof path, "stranger %d of 0", i);
+        CHECK(H5Oget_info_by_name3(file, path, &now, H5O_INFO_BASIC, H5P_DEFAULT) >= 0);
+        for (size_t k = 0; k < COUNT(moved); k++)
+            CHECK(memcmp(&now.token, &was[k].token, sizeof now.token) != 0);
+    }
+    H5E_BEGIN_TRY
+    {
+        for (size_t k = 0; k < COUNT(moved); k++)
+            CHECK(H5Oopen_by_token(file, was[k].token) < 0);
+    }
+    H5E_END_TRY
+    CHECK(H5Fclose(file) >= 0);
+    CHECK((file = H5Fopen(COW "@1", H5F_ACC_RDONLY, H5P_DEFAULT)) >= 0);
+    for (size_t k = 0; k < COUNT(moved); k++) {
+        CHECK((object = H5Oopen_by_token(file, was[k].token)) >= 0 && get_stamp(object) == 1);
+        CHECK(H5Oclose(object) >= 0);
+    }
+    CHECK(H5Fclose(file) >= 0);
+}
+
 /* ---- regions of what is gone ---- */
 
 /* References to N selections of DATASET, all different. */
@@ -1657,6 +1714,7 @@ int main(int argc, char **argv)
         TEST(test_an_address_that_a_version_knows_is_never_another_objects),
         TEST(test_chunk_of_regions_is_readable_after_their_dataset_was_deleted),
         TEST(test_references_lead_to_what_is_made_in_the_place_of_a_replaced_snapshot),
+        TEST(test_what_a_version_knows_is_kept_when_it_goes_with_a_new_group),
         TEST(test_a_region_of_what_is_gone_is_not_looked_at),
         TEST(test_regions_that_are_not_looked_at_stay_different),
         TEST(test_references_copied_within_the_file_still_lead),

@@ -622,6 +622,61 @@ int cow_file_removed(cow_file *file, const H5O_token_t *object)
     return file->laid_out ? cow_native_exists(file->loc, path) : 0;
 }
 
+int cow_file_keep(cow_file *file, uint64_t address)
+{
+    char path[COW_PATH_MAX];
+    cow_loc object;
+    bool borrowed;
+    int kept, status;
+
+    removed_path(path, address);
+    if ((kept = cow_native_exists(file->loc, path)) != 0)
+        return kept < 0 ? -1 : 0;
+    if (cow_head_open(file, address, &object, &borrowed) < 0)
+        return -1;
+    file->edits++;
+    status = cow_native_link_object(object, file->loc, path);
+    return !borrowed && cow_native_close(object) < 0 ? -1 : status;
+}
+
+/* ---- what goes with a group ---- */
+
+typedef struct doomed {
+    cow_file *file;
+    cow_map met; /* groups */
+} doomed;
+
+static int keep_member(void *context, const char *name, const H5L_info2_t *info)
+{
+    doomed *d = context;
+    cow_loc object;
+    bool borrowed;
+    uint64_t address;
+    int status = 0;
+
+    (void)name;
+    if (info->type != H5L_TYPE_HARD || cow_map_get(&d->met, address = cow_address(&info->u.token), NULL))
+        return 0;
+    if (cow_snapshots_known(d->file, address))
+        return cow_file_keep(d->file, address);
+    if (cow_head_open(d->file, address, &object, &borrowed) < 0)
+        return -1;
+    if (object.type == H5I_GROUP && (status = cow_map_put(&d->met, address, 0)) == 0)
+        status = cow_native_links(object, false, keep_member, d);
+    return !borrowed && cow_native_close(object) < 0 ? -1 : status;
+}
+
+/* A group goes that no version knows. What a version knows may have been moved into it. */
+static int keep_below(cow_file *file, const H5O_token_t *group)
+{
+    doomed d = {.file = file};
+    H5L_info2_t link = {.type = H5L_TYPE_HARD, .u.token = *group};
+    int status = file->snapshot_count == 0 ? 0 : keep_member(&d, "", &link);
+
+    cow_map_free(&d.met);
+    return status;
+}
+
 int cow_file_keep_removed(cow_file *file, cow_loc group, const char *name)
 {
     H5O_info2_t info;
@@ -643,29 +698,12 @@ int cow_file_keep_removed(cow_file *file, cow_loc group, const char *name)
     if (cow_snapshots_load(file) < 0)
         return -1;
     if (!cow_snapshots_known(file, cow_address(&info.token)))
-        return 0;
+        return info.type == H5O_TYPE_GROUP ? keep_below(file, &info.token) : 0;
     removed_path(path, cow_address(&info.token));
     if (info.rc != 1 && (kept = cow_native_exists(file->loc, path)) != 0)
         return kept < 0 ? -1 : 0;
     file->edits++;
     return cow_native_link_move(group, name, file->loc, path) < 0 ? -1 : 1;
-}
-
-int cow_file_keep(cow_file *file, uint64_t address)
-{
-    H5O_token_t token = cow_token(address);
-    char path[COW_PATH_MAX];
-    cow_loc object;
-    int kept, status;
-
-    removed_path(path, address);
-    if ((kept = cow_native_exists(file->loc, path)) != 0)
-        return kept < 0 ? -1 : 0;
-    if (cow_native_open_token(file->loc, &token, &object) < 0)
-        return -1;
-    file->edits++;
-    status = cow_native_link_object(object, file->loc, path);
-    return cow_native_close(object) < 0 ? -1 : status;
 }
 
 int cow_file_keep_uncounted(cow_file *file, const H5O_token_t *object)
