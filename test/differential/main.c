@@ -189,7 +189,8 @@ static void one_step(void)
         close_ids(object);
     }
     learn_places();
-    if (w.step % FULL_EVERY == 0)
+    /* a planted extent at once: the next operation would take buffers of the one side's size for the other's */
+    if (w.step % FULL_EVERY == 0 || (w.plant == PLANT_EXTENT && w.planted == w.step))
         full_check();
 }
 
