@@ -68,6 +68,26 @@ static void put_quoted(const char *text, int length, const char *quote, const ch
             printf("%s%c", strchr(special, text[i]) != NULL ? "\\" : "", text[i]);
 }
 
+/* The cases of a `case` on the verb, as bash and zsh have it: each sets `options`, between OPEN and CLOSE. */
+static void put_cases(const cli_page *pages, size_t count, const char *open, const char *close, option_writer *write)
+{
+    for (size_t i = 0; i < count; i++) {
+        printf("    %s) options=%s", pages[i].name, open);
+        each_option(&pages[i], write);
+        printf("%s ;;\n", close);
+    }
+}
+
+/* A line for each verb, ended by a quote: BEFORE, its name, BETWEEN, and what it does, quoted as in put_quoted. */
+static void put_verbs(const cli_page *pages, size_t count, const char *before, const char *between, const char *quote)
+{
+    for (size_t i = 0; i < count; i++) {
+        printf("%s%s%s", before, pages[i].name, between);
+        put_quoted(pages[i].what, (int)strlen(pages[i].what), quote, "\\");
+        puts("'");
+    }
+}
+
 /* ---- bash ---- */
 
 static void put_bash_option(const cli_option *option)
@@ -91,11 +111,7 @@ static void put_bash(const cli_page *pages, size_t count)
          "    fi\n"
          "    case ${COMP_WORDS[1]} in\n"
          "    help) COMPREPLY=($(compgen -W \"$verbs\" -- \"$word\")); return ;;");
-    for (size_t i = 0; i < count; i++) {
-        printf("    %s) options='", pages[i].name);
-        each_option(&pages[i], put_bash_option);
-        puts("' ;;");
-    }
+    put_cases(pages, count, "'", "'", put_bash_option);
     puts("    esac\n"
          "    if [[ ${COMP_WORDS[1]} == run ]]; then # the command that shall run, and its words\n"
          "        for ((i = 2; i < COMP_CWORD; i++)); do\n"
@@ -140,11 +156,7 @@ static void put_zsh(const cli_page *pages, size_t count)
          "_h5cow()\n{\n"
          "    local -a verbs options\n"
          "    verbs=('help:say how h5cow, or one of its verbs, is used'");
-    for (size_t i = 0; i < count; i++) {
-        printf("        '%s:", pages[i].name);
-        put_quoted(pages[i].what, (int)strlen(pages[i].what), "'\\''", "\\");
-        puts("'");
-    }
+    put_verbs(pages, count, "        '", ":", "'\\''");
     puts("    )\n"
          "    if ((CURRENT == 2)); then\n"
          "        if [[ $PREFIX == -* ]]; then\n"
@@ -158,11 +170,7 @@ static void put_zsh(const cli_page *pages, size_t count)
          "    ((CURRENT--))\n"
          "    case ${words[1]} in\n"
          "    help) _describe verb verbs; return ;;");
-    for (size_t i = 0; i < count; i++) {
-        printf("    %s) options=(", pages[i].name);
-        each_option(&pages[i], put_zsh_option);
-        puts(") ;;");
-    }
+    put_cases(pages, count, "(", ")", put_zsh_option);
     puts("    esac\n"
          "    if [[ ${words[1]} == run ]]; then\n"
          "        _arguments -S $options '(-):command: _command_names -e' '*::words: _normal'\n"
@@ -207,11 +215,7 @@ static void put_fish(const cli_page *pages, size_t count)
          "complete -c h5cow -n __fish_h5cow_verb -f\n"
          "complete -c h5cow -n __fish_h5cow_verb -l help\n"
          "complete -c h5cow -n __fish_h5cow_verb -l version");
-    for (size_t i = 0; i < count; i++) {
-        printf("complete -c h5cow -n __fish_h5cow_verb -a %s -d '", pages[i].name);
-        put_quoted(pages[i].what, (int)strlen(pages[i].what), "\\'", "\\");
-        puts("'");
-    }
+    put_verbs(pages, count, "complete -c h5cow -n __fish_h5cow_verb -a ", " -d '", "\\'");
     fputs("complete -c h5cow -n __fish_h5cow_verb -a help -d 'say how h5cow, or one of its verbs, is used'\n"
           "complete -c h5cow -n '__fish_h5cow_verb help' -f -a '",
           stdout);

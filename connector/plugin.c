@@ -100,9 +100,9 @@ static bool is_in_use(void)
 const void *INSTANCE(void *library, void *base, char *why, size_t size)
 {
     *why = '\0';
-    if (is_in_use() && (plugin.base != base || !cow_library_is(library)))
-        return NULL;
-    if ((!is_in_use() || !cow_library_is(library)) && cow_library_bind(library, why, size) < 0)
+    if (is_in_use())
+        return plugin.base == base && cow_library_is(library) ? &cow_class : NULL;
+    if (cow_library_bind(library, why, size) < 0)
         return NULL;
     plugin.base = base;
     return &cow_class;
@@ -203,9 +203,14 @@ static const void *class_of_copy(const caller *c, char *why, size_t size)
     return class;
 }
 
+static void *wrap_of(const caller *c)
+{
+    return c->library == NULL ? NULL : dlsym(c->library, "H5VLwrap_register");
+}
+
 static other *known(const caller *c)
 {
-    void *wrap = c->library == NULL ? NULL : dlsym(c->library, "H5VLwrap_register");
+    void *wrap = wrap_of(c);
 
     for (other *o = plugin.others; o != NULL; o = o->next)
         if (o->base == c->base && o->wrap == wrap)
@@ -246,7 +251,7 @@ static const void *class_for(const caller *c)
         tell_older(c, why);
     if (o == NULL && (o = calloc(1, sizeof *o)) != NULL) {
         o->base = c->base;
-        o->wrap = c->library == NULL ? NULL : dlsym(c->library, "H5VLwrap_register");
+        o->wrap = wrap_of(c);
         o->next = plugin.others;
         plugin.others = o;
     }

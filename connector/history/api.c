@@ -14,15 +14,19 @@
 
 /* ---- the version to come ---- */
 
-int cow_version_is_new(cow_file *file, const char *name)
+int cow_version_exists(const cow_file *file, const char *name)
 {
     char path[COW_PATH_MAX + 256];
-    int exists;
 
-    if (!file->laid_out)
-        return 0;
     snprintf(path, sizeof path, COW_ROOT "/versions/%s", name);
-    if ((exists = cow_native_exists(file->loc, path)) > 0)
+    return cow_native_exists(file->loc, path);
+}
+
+int cow_version_is_new(const cow_file *file, const char *name)
+{
+    int exists = file->laid_out ? cow_version_exists(file, name) : 0;
+
+    if (exists > 0)
         return cow_error(COW_USAGE, "%s: there is a version '%s' already; choose another name", file->name, name);
     return exists;
 }

@@ -25,7 +25,6 @@ static int64_t new_chunks(const cow_file *file)
 static int choose_name(cow_file *file, char name[256])
 {
     const char *wanted = cow_description_name(file);
-    char path[COW_PATH_MAX + 256];
     int exists = 1;
 
     for (unsigned n = 0; exists == 1; n++) {
@@ -35,8 +34,7 @@ static int choose_name(cow_file *file, char name[256])
             snprintf(name, 256, "%s", wanted);
         else
             snprintf(name, 256, "%s.%u", wanted, n + 1);
-        snprintf(path, sizeof path, COW_ROOT "/versions/%s", name);
-        exists = cow_native_exists(file->loc, path);
+        exists = cow_version_exists(file, name);
     }
     return exists;
 }

@@ -315,7 +315,9 @@ int cow_deleted_note(cow_file *file, const cow_map *met, uint64_t row);
 
 /* api.c */
 /* -1: there is a version of that name. */
-int cow_version_is_new(cow_file *file, const char *name);
+int cow_version_is_new(const cow_file *file, const char *name);
+/* 1: there is, 0, -1. Of a file that is laid out. */
+int cow_version_exists(const cow_file *file, const char *name);
 /* The version to come has come. */
 void cow_description_used(cow_file *file);
 /* What it is to be called (NULL: by its number), and its message (NULL: none). */

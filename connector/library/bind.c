@@ -12,8 +12,11 @@
 #define NEWEST_MINOR 2
 
 #define IN_VERSIONS(member) offsetof(cow_hdf5, differs.member)
-#define IN_DRIVER(number, member) (offsetof(cow_hdf5, driver) + (number) * sizeof(cow_hdf5_driver_symbols) + \
-                                   offsetof(cow_hdf5_driver_symbols, member))
+#define IN_DRIVER(number, member)                                                                                       \
+    (offsetof(cow_hdf5, driver) + (number) * sizeof(cow_hdf5_driver_symbols) + offsetof(cow_hdf5_driver_symbols, member))
+/* What 1.14 has of a file driver, and what 2.x has. */
+#define DRIVER(lower, upper, number)                                                                                   \
+    {"H5FD_" lower "_init", IN_DRIVER(number, initialise)}, {"H5FD_" upper "_id_g", IN_DRIVER(number, id)}
 
 typedef struct place {
     const char *name;
@@ -39,26 +42,15 @@ static const place wanted[] = {
     {"H5Dread_chunk1", IN_VERSIONS(read_chunk)},
     {"H5Dread_chunk2", IN_VERSIONS(read_chunk_2)},
     {"H5FDperform_init", IN_VERSIONS(perform_init)},
-    {"H5FD_sec2_init", IN_DRIVER(COW_VFD_SEC2, initialise)},
-    {"H5FD_SEC2_id_g", IN_DRIVER(COW_VFD_SEC2, id)},
-    {"H5FD_core_init", IN_DRIVER(COW_VFD_CORE, initialise)},
-    {"H5FD_CORE_id_g", IN_DRIVER(COW_VFD_CORE, id)},
-    {"H5FD_family_init", IN_DRIVER(COW_VFD_FAMILY, initialise)},
-    {"H5FD_FAMILY_id_g", IN_DRIVER(COW_VFD_FAMILY, id)},
-    {"H5FD_multi_init", IN_DRIVER(COW_VFD_MULTI, initialise)},
-    {"H5FD_MULTI_id_g", IN_DRIVER(COW_VFD_MULTI, id)},
-    {"H5FD_log_init", IN_DRIVER(COW_VFD_LOG, initialise)},
-    {"H5FD_LOG_id_g", IN_DRIVER(COW_VFD_LOG, id)},
-    {"H5FD_stdio_init", IN_DRIVER(COW_VFD_STDIO, initialise)},
-    {"H5FD_STDIO_id_g", IN_DRIVER(COW_VFD_STDIO, id)},
-    {"H5FD_splitter_init", IN_DRIVER(COW_VFD_SPLITTER, initialise)},
-    {"H5FD_SPLITTER_id_g", IN_DRIVER(COW_VFD_SPLITTER, id)},
-    {"H5FD_onion_init", IN_DRIVER(COW_VFD_ONION, initialise)},
-    {"H5FD_ONION_id_g", IN_DRIVER(COW_VFD_ONION, id)},
-    {"H5FD_direct_init", IN_DRIVER(COW_VFD_DIRECT, initialise)},
-    {"H5FD_DIRECT_id_g", IN_DRIVER(COW_VFD_DIRECT, id)},
-    {"H5FD_mpio_init", IN_DRIVER(COW_VFD_MPIO, initialise)},
-    {"H5FD_MPIO_id_g", IN_DRIVER(COW_VFD_MPIO, id)},
+    DRIVER("sec2", "SEC2", COW_VFD_SEC2),
+    DRIVER("core", "CORE", COW_VFD_CORE),
+    DRIVER("family", "FAMILY", COW_VFD_FAMILY),
+    DRIVER("multi", "MULTI", COW_VFD_MULTI),
+    DRIVER("log", "LOG", COW_VFD_LOG),
+    DRIVER("stdio", "STDIO", COW_VFD_STDIO),
+    DRIVER("splitter", "SPLITTER", COW_VFD_SPLITTER),
+    DRIVER("onion", "ONION", COW_VFD_ONION),
+    DRIVER("direct", "DIRECT", COW_VFD_DIRECT),
 };
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))

@@ -40,7 +40,6 @@ typedef enum cow_hdf5_driver {
     COW_VFD_SPLITTER,
     COW_VFD_ONION,
     COW_VFD_DIRECT,
-    COW_VFD_MPIO,
     COW_VFDS,
 } cow_hdf5_driver;
 

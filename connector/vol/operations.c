@@ -229,20 +229,26 @@ int cow_operation_let_go(void)
     return operations[0].number;
 }
 
+/* OPERATIONS: it is none of these. */
+static size_t place_of(int number)
+{
+    size_t i = 0;
+
+    while (i < OPERATIONS && (operations[i].number == 0 || operations[i].number != number))
+        i++;
+    return i;
+}
+
 bool cow_operation_known(int number)
 {
-    for (size_t i = 0; i < OPERATIONS; i++)
-        if (operations[i].number != 0 && operations[i].number == number)
-            return true;
-    return false;
+    return place_of(number) < OPERATIONS;
 }
 
 int cow_operation_serve(cow_object *object, const H5VL_optional_args_t *args)
 {
+    size_t i = place_of(args->op_type);
+
     if (object == NULL) /* a handle of HDF5's own */
         return cow_error(COW_USAGE, "this is not a file of the program");
-    for (size_t i = 0; i < OPERATIONS; i++)
-        if (operations[i].number == args->op_type)
-            return operations[i].serve(object, operations[i].name, args->args);
-    return -1;
+    return i == OPERATIONS ? -1 : operations[i].serve(object, operations[i].name, args->args);
 }
