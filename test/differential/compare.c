@@ -585,7 +585,8 @@ static bool attributes_agree(comparison *c, const char *path, hid_t a, hid_t b)
         }
         same = agree(c, path, "walking attributes", status[0], status[1]) &&
                (status[0] < 0 || (o == 1 && !tracked) /* D17 */ ||
-                lists_agree(c, path, "attribute", list[0], list[1], tracked && c->how == REACHED_HEAD));
+                lists_agree(c, path, "attribute", list[0], list[1],
+                            tracked && c->how == REACHED_HEAD && !c->renumbered /* D29 */));
     }
     for (size_t i = 0; i < list[0]->count && same; i++) {
         char where[1200];
@@ -997,6 +998,17 @@ static bool groups_agree(comparison *c, const char *path, hid_t a, hid_t b, name
     return true;
 }
 
+/* Native object A is open, and nothing at PATH any more. */
+static bool is_unlinked(const char *path, hid_t a, const H5O_info2_t *info)
+{
+    H5O_info2_t found;
+    hid_t file = H5Iget_file_id(a);
+    bool there = H5Oget_info_by_name3(file, path, &found, H5O_INFO_BASIC, H5P_DEFAULT) >= 0 &&
+                 memcmp(&found.token, &info->token, sizeof found.token) == 0;
+    H5Fclose(file);
+    return !there;
+}
+
 static bool object_agrees(comparison *c, const char *path, hid_t a, hid_t b, names *list[2])
 {
     hid_t id[2] = {a, b};
@@ -1012,6 +1024,7 @@ static bool object_agrees(comparison *c, const char *path, hid_t a, hid_t b, nam
         return false;
     if (c->how != REACHED_VERSION && !c->uncounted /* D7 */ &&
         !(c->merged && info[0].type == H5O_TYPE_NAMED_DATATYPE && info[0].rc > info[1].rc) && /* D34 */
+        !(info[0].rc == 1 && info[1].rc == 0 && is_unlinked(path, a, &info[0])) && /* D36 */
         !agree(c, path, "reference count", info[0].rc, info[1].rc))
         return false;
     for (int s = 0; s < 2; s++)

@@ -69,6 +69,8 @@
  * D35  H5O_COPY_MERGE_COMMITTED_DTYPE_FLAG between files for types with references or parts of variable length: native HDF5
  *      1.14.5 compares where they are stored as well (H5T_cmp), which the metadata cache knows of a type that was committed
  *      since its file was opened, and of no other. So it merges only what both were read from files. test_found has both.
+ * D36  The reference count of what was deleted and is still open: an object header of HDF5 1.10 has no count of none, so it is 1
+ *      again natively once the metadata cache has written the header, dropped it and read it again. test_found has it.
  * D18  H5Dflush of what H5Ocopy has made since the file was opened: native HDF5 1.14.5 tags the attributes of a copied group
  *      with the address of a member, and cannot flush the file any more ("slist not empty?", H5O__copy_header_real).
  * D31  H5Ocopy of a group with H5O_COPY_EXPAND_SOFT_LINK_FLAG or H5O_COPY_EXPAND_EXT_LINK_FLAG: with the bounds of a file
@@ -77,7 +79,7 @@
  * D30  Chunks in other files that were copied to, and of what is copied back: their index is of the kind that newer
  *      bounds give (D2), and of an extensible array whose unlimited dimension is not the first native HDF5 1.14.5 tells
  *      wrong places (H5D__earray_idx_iterate_cb). The elements are compared.
- * D29  Creation order numbers of links in groups that were copied out of a version: see D7.
+ * D29  Creation order numbers of links and attributes of what was copied out of a version: see D7.
  * D28  H5Ocopy of references of HDF5 1.12: the copy names the same heap objects as its source, which go with either
  *      (H5D__contig_copy copies the bytes). And between files of references inside something else: native HDF5 keeps
  *      their bytes, which then lead to whatever is at that address there. Such trees are not copied.
