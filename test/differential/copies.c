@@ -38,6 +38,15 @@ static herr_t find_uncopyable_attribute(hid_t at, const char *name, const H5A_in
     return 0;
 }
 
+/* D37 */
+static bool is_resized_outside(hid_t set, hid_t dcpl, hid_t type)
+{
+    hid_t space = H5Dget_space(set);
+    hsize_t size = (hsize_t)H5Sget_simple_extent_npoints(space) * H5Tget_size(type);
+    H5Sclose(space);
+    return H5Pget_external_count(dcpl) > 0 && H5Dget_storage_size(set) != size;
+}
+
 static herr_t find_uncopyable(hid_t at, const char *name, const H5O_info2_t *info, void *data)
 {
     struct copying *c = data;
@@ -45,7 +54,8 @@ static herr_t find_uncopyable(hid_t at, const char *name, const H5O_info2_t *inf
     H5Aiterate2(object, H5_INDEX_NAME, H5_ITER_INC, NULL, find_uncopyable_attribute, data);
     if (info->type == H5O_TYPE_DATASET) {
         hid_t type = H5Dget_type(object), dcpl = H5Dget_create_plist(object);
-        c->found = c->found || uncopyable(type, H5Pget_layout(dcpl) == H5D_CHUNKED, c);
+        c->found = c->found || uncopyable(type, H5Pget_layout(dcpl) == H5D_CHUNKED, c) ||
+                   is_resized_outside(object, dcpl, type);
         H5Tclose(type);
         H5Pclose(dcpl);
     }
@@ -53,7 +63,7 @@ static herr_t find_uncopyable(hid_t at, const char *name, const H5O_info2_t *inf
     return 0;
 }
 
-/* D13, D28. Asked of the twin. */
+/* D13, D28, D37. Asked of the twin. */
 static bool copyable(hid_t file, const char *path, bool between_files)
 {
     struct copying c = {.between_files = between_files};
