@@ -2,7 +2,7 @@
 """Runs everything that shows what a crash, a fault or damage does, longer than ./dev test, and writes
 docs/reliability.md from what the programs tell: ./dev reliability calls this. May take an hour or two.
 
-usage: reliability.py [--only ITEM]... [--part PROGRAM]... [--minutes N] [--dry-run]
+usage: reliability.py [--only ITEM]... [--part PROGRAM]... [--minutes N] [--dry-run | --builds]
 
 Each part is a program that appends JSON lines to the file named by H5COW_RESULTS: {"item", "what", "result", "command"}.
 A part that fails is told on the page as well. The page is written after each part, so a run may be ended and gone on with:
@@ -68,6 +68,12 @@ def parts(minutes):
 
 
 THROUGH_CONNECTOR = ("bitrot",)
+# What a part needs besides its own build.
+MORE_BUILDS = {"benchmarks/bench.py": ["without-journal"]}
+
+
+def builds_of(part):
+    return [part[1], *MORE_BUILDS.get(part[2], [])]
 
 
 def command_of(build, program, arguments):
@@ -204,6 +210,7 @@ def main():
     parser.add_argument("--part", action="append", help="run this program, as --dry-run names it; several times")
     parser.add_argument("--minutes", type=float, default=5, help="of fuzzing, each target (default 5)")
     parser.add_argument("--dry-run", action="store_true", help="only say what would be run")
+    parser.add_argument("--builds", action="store_true", help="only say which builds that needs")
     arguments = parser.parse_args()
     todo = parts(arguments.minutes)
     if arguments.only:
@@ -217,6 +224,9 @@ def main():
         for item, build, program, words in todo:
             there = "" if command_of(build, program, words)[0].exists() else "  (not there)"
             print(f"{item} {shown(build, program, words)}{there}")
+        return 0
+    if arguments.builds:
+        print(*sorted({build for part in todo for build in builds_of(part)}))
         return 0
     logs = TOP / "build/reliability"
     logs.mkdir(parents=True, exist_ok=True)

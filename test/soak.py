@@ -3,7 +3,8 @@
 
 usage: soak.py [--steps N] [--each N] [--minutes M] [--keep FOLDER]
 
-Runs of --each steps, each with a fresh seed, on all cores, until there are --steps of them or --minutes have gone by.
+Runs of --each steps, each with a fresh seed, on all cores, until there are --steps of them, or --minutes have gone by, or
+it is told to end (SIGTERM): then what was done by then is the result.
 What differs is told with the command that repeats it; the output of such a run is kept in --keep.
 """
 
@@ -11,8 +12,10 @@ import argparse
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -25,7 +28,10 @@ CONNECTOR = {**os.environ, "HDF5_VOL_CONNECTOR": "h5cow", "HDF5_PLUGIN_PATH": PL
 def one(seed, steps, keep):
     """Steps that were done, versions, comparisons, and what differed: None, or its report."""
     command = [BUILD / "test/differential", "--steps", str(steps), "--seed", str(seed)]
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", env=CONNECTOR)
+    done = subprocess.run(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", env=CONNECTOR,
+        start_new_session=True,  # a signal for all of us lets it come to its end
+    )
     told = re.search(r"^(\d+) steps, .*?(\d+) versions; compared: (\d+) trees, (\d+) versions .*?, (\d+) without", done.stdout, re.M)
     if done.returncode == 0 and told:
         numbers = [int(n) for n in told.groups()]
@@ -48,8 +54,11 @@ def main():
     started, differences = time.monotonic(), []
     steps = versions = compared = seeds = 0
 
+    ended = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: ended.set())
+
     def run(_):
-        if (time.monotonic() - started) / 60 > arguments.minutes:
+        if ended.is_set() or (time.monotonic() - started) / 60 > arguments.minutes:
             return None
         seed = int.from_bytes(os.urandom(6), "little")
         return seed, one(seed, arguments.each, arguments.keep)
