@@ -253,13 +253,13 @@ def version_text(library):
     return re.search(rb"HDF5 library version: [\d.]+", library.read_bytes())[0]
 
 
-def numbered(system, another, number):
+def numbered(system, another, number, changes=()):
     """A library that calls itself another release."""
     text = version_text(system[0])
     other = text[: text.rindex(b" ") + 1] + number.encode()
     if len(other) != len(text):
         pytest.skip("the library's number has another length")
-    return another(changes=[(text, other)])
+    return another(changes=[(text, other), *changes])
 
 
 @pytest.mark.parametrize("number", ["2.3.00", "3.0.00"])
@@ -322,7 +322,7 @@ def test_a_libhdf5_within_the_program_is_refused_on_standard_error(programs, mad
         "    return (H5Fopen(argv[1], H5F_ACC_RDONLY, 0) >= 0) + (H5Fopen(argv[1], H5F_ACC_RDWR, 0) >= 0) +\n"
         "           (H5Fcreate(argv[1], H5F_ACC_TRUNC, 0, 0) >= 0);\n}\n"
     )
-    linked = subprocess.run(["h5cc", "-o", "static", "static.c"], cwd=tmp_path, capture_output=True, text=True)
+    linked = subprocess.run(["h5cc", "-o", "static", "static.c", "-laec"], cwd=tmp_path, capture_output=True, text=True)
     if linked.returncode != 0:
         pytest.skip("what a static libhdf5 needs is not all here: " + linked.stderr[-300:])
     with unchanged(sha256, made):
