@@ -11,23 +11,44 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define ROOM 65536 /* bytes; thousands of records */
+
 static char *outer; /* the file that this process shall write to */
+
+/* A new file in FOLDER, with room on the disk for what it is to hear; free() its name. NULL: errno. */
+static char *make_file(const char *folder)
+{
+    /* absolute: the command may change its folder before it opens a file */
+    char *absolute = folder == NULL || *folder == '\0' ? NULL : realpath(folder, NULL), *name;
+    int file, error;
+
+    if (absolute == NULL)
+        return NULL;
+    name = cli_format("%s/h5cow-XXXXXX", absolute);
+    free(absolute);
+    if ((file = mkostemp(name, O_CLOEXEC)) >= 0) {
+        error = fallocate(file, FALLOC_FL_KEEP_SIZE, 0, ROOM) < 0 ? errno : 0;
+        close(file);
+        if (error != ENOSPC && error != EDQUOT) /* not every file system can */
+            return name;
+        unlink(name);
+        errno = error;
+    }
+    free(name);
+    return NULL;
+}
 
 char *cli_heard_begin(void)
 {
-    const char *folder = getenv("TMPDIR"), *before = getenv(COW_WITNESS_VARIABLE);
-    /* absolute: the command may change its folder before it opens a file */
-    char *absolute = realpath(folder == NULL || *folder == '\0' ? "/tmp" : folder, NULL);
-    char *witness = cli_format("%s/h5cow-XXXXXX", absolute == NULL ? "/tmp" : absolute);
-    int file = mkostemp(witness, O_CLOEXEC);
+    const char *const folders[] = {getenv("TMPDIR"), "/tmp", "/var/tmp", "/dev/shm"}, *before = getenv(COW_WITNESS_VARIABLE);
+    char *witness = NULL;
 
-    free(absolute);
-    if (file < 0) {
-        cli_fail("cannot make a temporary file in '%s': %s", witness, strerror(errno));
-        free(witness);
+    for (size_t i = 0; witness == NULL && i < sizeof folders / sizeof *folders; i++)
+        witness = make_file(folders[i]);
+    if (witness == NULL) {
+        cli_fail("cannot make a temporary file, neither in TMPDIR nor in /tmp: %s", strerror(errno));
         return NULL;
     }
-    close(file);
     outer = before == NULL ? NULL : cli_strdup(before);
     setenv(COW_WITNESS_VARIABLE, witness, 1);
     return witness;
