@@ -110,6 +110,13 @@ def test_a_damaged_file_with_history_is_refused_by_all(ranks, made, sha256):
     assert lines == [f"{n} refused" for n in range(4)] and "was not emptied" in said and sha256(made) == before
 
 
+def test_what_a_program_left_that_died_is_no_file_yet(ranks, programs, tmp_path):
+    code = "import h5py, os, sys\nf = h5py.File(sys.argv[1], 'w')\nf['x'] = range(100000)\nos._exit(7)"
+    died = programs.connector(sys.executable, "-c", code, tmp_path / "f.h5")
+    assert died.returncode == 7 and (tmp_path / "f.h5").exists() and versions(tmp_path / "f.h5") is None
+    assert answers(ranks(4, "create", tmp_path / "f.h5")[0]) == ["done"] * 4
+
+
 def test_who_cannot_see_the_file_is_refused_with_the_others(ranks, made, sha256):
     before = sha256(made)
     lines, said = ranks(4, "missing", made)

@@ -281,6 +281,7 @@ static int check_splitter(const char *name, unsigned flags, hid_t fapl, hid_t dr
 int cow_driver_check(const char *name, unsigned flags, hid_t fapl)
 {
     hid_t driver = H5Pget_driver(fapl), plain = H5I_INVALID_HID;
+    bool abandoned;
     int status = 0;
 
     if (!cow_driver_writes(fapl, flags & (H5F_ACC_TRUNC | H5F_ACC_EXCL)))
@@ -293,7 +294,9 @@ int cow_driver_check(const char *name, unsigned flags, hid_t fapl)
         status = check_multi(name, flags, fapl, driver, plain);
     else if (driver == cow_library_driver(COW_VFD_SPLITTER))
         status = check_splitter(name, flags, fapl, driver, plain);
-    if (status == 0 && (!(flags & H5F_ACC_TRUNC) || cow_mpi_list(fapl)))
+    /* what a program left that died before its first commit is no file yet */
+    if (status == 0 &&
+        (!(flags & H5F_ACC_TRUNC) || (cow_mpi_list(fapl) && !(cow_journal_unfinished(name, &abandoned) && abandoned))))
         status = check_file(name, name, flags, driver, plain);
     H5Pclose(plain);
     return status;
