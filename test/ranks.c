@@ -5,6 +5,7 @@
  *   ranks change FILE        the same file once more, opened for writing
  *   ranks read FILE          through MPI-IO; FILE may be FILE@REVISION
  *   ranks together FILE      the same, with metadata and data read by all processes together
+ *   ranks first FILE         metadata are read by all together, and data by process 0 alone
  *   ranks serial FILE        each process a file of its own, FILE.0 ..., three times, without MPI-IO
  *   ranks root FILE          process 0 alone, three times
  *   ranks missing FILE       change, where FILE does not exist for process 1, which calls it otherwise
@@ -21,14 +22,14 @@
 #define ROWS 64
 
 static int rank, ranks;
-static int together;
+static int together, first;
 
 static hid_t parallel_list(void)
 {
     hid_t list = H5Pcreate(H5P_FILE_ACCESS);
 
     H5Pset_fapl_mpio(list, MPI_COMM_WORLD, MPI_INFO_NULL);
-    if (together)
+    if (together || first)
         H5Pset_all_coll_metadata_ops(list, 1);
     return list;
 }
@@ -82,7 +83,7 @@ static long long read_rows(hid_t file)
     for (int i = 0; i < 2; i++) {
         hid_t dataset = H5Dopen2(file, names[i], 0), space = H5Dget_space(dataset), memory = H5Screate_simple(2, count, NULL);
         H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, count, NULL);
-        if (H5Dread(dataset, H5T_NATIVE_INT, memory, space, transfer, values) < 0)
+        if ((!first || rank == 0) && H5Dread(dataset, H5T_NATIVE_INT, memory, space, transfer, values) < 0)
             sum = -1000000000;
         for (int j = 0; j < ROWS * 16; j++)
             sum += values[j];
@@ -162,6 +163,7 @@ int main(int argc, char **argv)
         return 2;
     snprintf(name, sizeof name, "%s.%d", argv[2], rank);
     together = strcmp(argv[1], "together") == 0;
+    first = strcmp(argv[1], "first") == 0;
     if (strcmp(argv[1], "serial") == 0) {
         int mine = rank;
         rank = 0;
@@ -171,7 +173,7 @@ int main(int argc, char **argv)
         if (rank == 0)
             alone(argv[2]);
     } else
-        in_parallel(together ? "read" : argv[1], argv[2]);
+        in_parallel(together || first ? "read" : argv[1], argv[2]);
     fflush(stdout);
     MPI_Finalize();
     return 0;
