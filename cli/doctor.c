@@ -15,15 +15,19 @@
 #include <unistd.h>
 
 const char cli_doctor_help[] =
-    "Usage: h5cow doctor [--json] [FILE]\n\n"
+    "Usage: h5cow doctor [--json] [FILE] [--program COMMAND [ARGUMENT]...]\n\n"
     "Says why history is kept, or is not: whether the plugin is found and loads, which libhdf5 is used, how the "
     "options\n"
     "are understood, what the environment does; and with FILE whether it has a history and which, what its journal "
     "holds,\n"
     "who is writing it, whether locks work where it is, and whether it can be written. Changes nothing.\n\n"
     "      --json      the answer as one JSON object\n"
+    "      --program   run COMMAND, all words that follow, in this environment, and say which libhdf5 it has loaded, and the\n"
+    "                  programs that it starts, which part of h5cow serves each, and why not; what it prints goes to\n"
+    "                  standard error\n"
     "  -h, --help\n\n"
-    "Exit code 0: all is well, 1: something is wrong, and it says what to do.\n";
+    "Exit code 0: all is well, 1: something is wrong, and it says what to do.\n\n"
+    "Example: h5cow doctor --program h5cow run -- python3 calibrate.py run42.h5\n";
 
 void doctor_say(const doctor *d, const char *key, const char *format, ...)
 {
@@ -218,18 +222,33 @@ static void look_at_library(doctor *d)
         }
     json_object_object_add(d->whole, "filters", list);
     doctor_say(d, "filters", "%s (lzf and blosc come with h5cow)", names);
-    doctor_say(d, "",
-               "A program may use a libhdf5 of its own, as Python wheels do: 'h5cow run' tells if h5cow was not used.");
+    doctor_say(d, "", "A program may use a libhdf5 of its own, as Python wheels do: see --program.");
     H5Eclear2(H5E_DEFAULT);
     free(version);
     free(names);
+}
+
+/* The words of the command behind --program, which are none of ours; NULL: it is not asked for. */
+static char **split_program(int *argc, char **argv)
+{
+    char **command = NULL;
+
+    for (int i = 1; command == NULL && i < *argc && strcmp(argv[i], "--") != 0; i++)
+        if (strcmp(argv[i], "--program") == 0) {
+            command = argv + i + 1;
+            if (*command != NULL && strcmp(*command, "--") == 0)
+                command++;
+            *argc = i;
+            argv[i] = NULL;
+        }
+    return command;
 }
 
 int cli_doctor(int argc, char **argv)
 {
     static const struct option options[] = {
         {"help", no_argument, NULL, 'h'}, {"json", no_argument, NULL, 'j'}, {NULL, 0, NULL, 0}};
-    char *directory, *looked = NULL;
+    char *directory, *looked = NULL, **command = split_program(&argc, argv);
     doctor d = {0};
     size_t count;
 
@@ -246,6 +265,8 @@ int cli_doctor(int argc, char **argv)
     }
     if (argc - optind > 1)
         return cli_usage("doctor", "one file at a time");
+    if (command != NULL && *command == NULL)
+        return cli_usage("doctor", "which command shall run?");
     d.whole = json_object_new_object();
     d.problems = json_object_new_array();
     json_object_object_add(d.whole, "h5cow", cli_json_text(H5COW_VERSION));
@@ -255,6 +276,8 @@ int cli_doctor(int argc, char **argv)
     look_at_programs(&d, directory);
     look_at_options(&d);
     look_at_environment(&d);
+    if (command != NULL)
+        doctor_program(&d, command);
     char *driver = chosen_driver() == NULL ? NULL : cli_strdup(chosen_driver());
     cli_hdf5_start();
     look_at_library(&d);

@@ -18,4 +18,7 @@ void doctor_wrong(doctor *d, const char *format, ...) __attribute__((format(prin
  */
 void doctor_file(doctor *d, const char *argument, const char *driver);
 
+/* Runs COMMAND, and says what it has loaded: doctor_program.c. Before HDF5 is used here. */
+void doctor_program(doctor *d, char **command);
+
 #endif

@@ -19,10 +19,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#ifndef H5_DEFAULT_PLUGINDIR
-#define H5_DEFAULT_PLUGINDIR "/usr/local/hdf5/lib/plugin"
-#endif
-
 /* FOLDER, if the plugin is in it; frees FOLDER if not. Notes it in *LOOKED. */
 static char *if_there(char *folder, char **looked)
 {
@@ -160,6 +156,7 @@ static int try_it(const char *directory, const char *options, char *why, size_t 
         return -1;
     }
     unsetenv("HDF5_VOL_CONNECTOR");
+    unsetenv("H5COW_WITNESS");
     if (H5open() < 0) {
         snprintf(why, size, "the HDF5 library does not start with this environment: %s", cli_reason(text, sizeof text));
         return -1;
@@ -174,7 +171,6 @@ static int try_it(const char *directory, const char *options, char *why, size_t 
         return -1;
     }
     /* What is wrong with its options, or with this library, it says when a file is to be opened: here one in memory. */
-    unsetenv("H5COW_WITNESS");
     if ((*options != '\0' && H5VLconnector_str_to_info(options, connector, &info) < 0) ||
         (fapl = H5Pcreate(H5P_FILE_ACCESS)) < 0 || H5Pset_fapl_core(fapl, 4096, false) < 0 ||
         H5Pset_vol(fapl, connector, info) < 0 || H5Fcreate("h5cow-probe", H5F_ACC_EXCL, H5P_DEFAULT, fapl) < 0) {

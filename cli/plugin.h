@@ -8,6 +8,10 @@
 
 #define CLI_PLUGIN_FILE "libh5cow.so"
 
+#ifndef H5_DEFAULT_PLUGINDIR
+#define H5_DEFAULT_PLUGINDIR "/usr/local/hdf5/lib/plugin"
+#endif
+
 /* The first folder with the plugin: beside this program as it was built, where it was installed, the folders of
  * HDF5_PLUGIN_PATH, HDF5's own. free() it. NULL: nowhere; *LOOKED (free() it, may be asked for as NULL) lists them. */
 char *cli_plugin_directory(char **looked);

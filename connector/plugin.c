@@ -12,6 +12,7 @@
 #include "vol/vol.h"
 
 #include "library/library.h"
+#include "witness.h"
 
 #include <H5PLextern.h>
 
@@ -163,7 +164,7 @@ static void *open_in_folder(int self, const char *folder)
 }
 
 /* Another instance of this file; WHY. */
-static void *open_copy(char *why, size_t size)
+static void *open_copy(cow_instance *instance, char *why, size_t size)
 {
     const char *const folders[] = {getenv("TMPDIR"), "/tmp", "/var/tmp", getenv("XDG_RUNTIME_DIR"), getenv("HOME")};
     Dl_info here;
@@ -174,7 +175,9 @@ static void *open_copy(char *why, size_t size)
         snprintf(why, size, "the process has another HDF5 library, and h5cow cannot read its own file to serve both");
         return NULL;
     }
-    copy = open_in_memory(self, ++plugin.copies);
+    *instance = COW_INSTANCE_MEMORY;
+    if ((copy = open_in_memory(self, ++plugin.copies)) == NULL)
+        *instance = COW_INSTANCE_FOLDER;
     for (size_t i = 0; copy == NULL && i < sizeof folders / sizeof *folders; i++)
         copy = open_in_folder(self, folders[i]);
     close(self);
@@ -185,17 +188,17 @@ static void *open_copy(char *why, size_t size)
     return copy;
 }
 
-static const void *class_of_copy(const caller *c, char *why, size_t size)
+static const void *class_of_copy(const caller *c, cow_instance *instance, char *why, size_t size)
 {
-    const void *(*instance)(void *, void *, char *, size_t);
+    const void *(*of_copy)(void *, void *, char *, size_t);
     const void *class = NULL;
-    void *copy = open_copy(why, size), *symbol;
+    void *copy = open_copy(instance, why, size), *symbol;
 
     if (copy == NULL)
         return NULL;
     if ((symbol = dlsym(copy, NAME_OF(INSTANCE))) != NULL) {
-        memcpy(&instance, &symbol, sizeof instance);
-        class = instance(c->library, c->base, why, size);
+        memcpy(&of_copy, &symbol, sizeof of_copy);
+        class = of_copy(c->library, c->base, why, size);
     } else
         snprintf(why, size, "another h5cow was installed since the program began");
     if (class == NULL)
@@ -218,13 +221,15 @@ static other *known(const caller *c)
     return NULL;
 }
 
-/* HDF5 1.12 and older know connectors of another shape: they leave ours out, and the program goes on without it. */
+/* HDF5 1.12 and older know connectors of another shape: they leave ours out, and the program goes on without it. `h5cow run`
+ * tells that itself. */
 static void tell_older(const caller *c, const char *why)
 {
     const char *asked = getenv("HDF5_VOL_CONNECTOR");
     unsigned v[3];
 
-    if (asked != NULL && strncmp(asked, COW_CONNECTOR_NAME, strlen(COW_CONNECTOR_NAME)) == 0 && c->library != NULL &&
+    if (getenv(COW_WITNESS_VARIABLE) == NULL && asked != NULL &&
+        strncmp(asked, COW_CONNECTOR_NAME, strlen(COW_CONNECTOR_NAME)) == 0 && c->library != NULL &&
         cow_library_version(c->library, v) && v[0] == 1 && v[1] < 14 && !plugin.told) {
         plugin.told = true;
         fprintf(stderr, "h5cow: no version is made: the HDF5 library of this program is %s, version %u.%u.%u: %s\n", c->name,
@@ -232,23 +237,56 @@ static void tell_older(const caller *c, const char *why)
     }
 }
 
+/* What NAME, which the dynamic linker gives, is in the lists of a process. free() it. */
+static char *real_name(const char *name)
+{
+    char *real = realpath(name, NULL);
+
+    return real != NULL ? real : realpath("/proc/self/exe", NULL); /* the program was found through PATH */
+}
+
+/* For `h5cow run` and `h5cow doctor`, once for each library of a process. */
+static void tell_command(const caller *c, cow_instance instance, const char *why)
+{
+    unsigned v[3];
+    char version[40] = "?", *name = NULL, *file = NULL;
+    Dl_info here;
+
+    if (getenv(COW_WITNESS_VARIABLE) == NULL)
+        return;
+    if (c->library != NULL && cow_library_version(c->library, v))
+        snprintf(version, sizeof version, "%u.%u.%u", v[0], v[1], v[2]);
+    else
+        why = "its functions cannot be found" RELINK;
+    name = real_name(c->name);
+    file = dladdr(&plugin, &here) == 0 ? NULL : realpath(here.dli_fname, NULL);
+    cow_witness_library(COW_WITNESS_LIBRARY, (long)getpid(), version, instance, name == NULL ? c->name : name, file == NULL ? "" : file, why);
+    free(name);
+    free(file);
+}
+
 /* Never NULL. Without memory even for a reason the library is refused without one. */
 static const void *class_for(const caller *c)
 {
     char why[sizeof((other *)0)->why] = "";
-    const void *class;
+    const void *class = NULL;
+    cow_instance instance = COW_INSTANCE_FILE;
+    bool bound = is_in_use();
     other *o = known(c);
 
     if (o != NULL && o->class != NULL)
         return o->class;
-    if (c->library == NULL)
-        class = NULL;
-    else if ((class = INSTANCE(c->library, c->base, why, sizeof why)) != NULL)
+    if (c->library != NULL && (class = INSTANCE(c->library, c->base, why, sizeof why)) != NULL) {
+        if (!bound)
+            tell_command(c, instance, why);
         return class;
-    else if (*why == '\0')
-        class = class_of_copy(c, why, sizeof why);
+    }
+    if (c->library != NULL && *why == '\0')
+        class = class_of_copy(c, &instance, why, sizeof why);
     if (class == NULL)
         tell_older(c, why);
+    if (o == NULL || class != NULL)
+        tell_command(c, class == NULL ? COW_INSTANCE_NONE : instance, why);
     if (o == NULL && (o = calloc(1, sizeof *o)) != NULL) {
         o->base = c->base;
         o->wrap = wrap_of(c);

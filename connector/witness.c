@@ -28,6 +28,17 @@ void cow_witness(cow_witness_kind kind, const char *name)
     errno = error;
 }
 
+void cow_witness_library(cow_witness_kind kind, long pid, const char *version, cow_instance instance, const char *name,
+                         const char *plugin, const char *why)
+{
+    char *record = NULL;
+
+    if (getenv(COW_WITNESS_VARIABLE) != NULL &&
+        asprintf(&record, "%ld %s %c %zu %zu %s %s %s", pid, version, instance, strlen(name), strlen(plugin), name, plugin, why) >= 0)
+        cow_witness(kind, record);
+    free(record);
+}
+
 long long cow_changed_at(const struct stat *about)
 {
     return (long long)about->st_mtim.tv_sec * 1000000000 + about->st_mtim.tv_nsec;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """All tests, one part after the other; the last line counts them. ./dev test builds everything and calls this.
 
-usage: run.py [--long] [--suites [--write-docs] | --wheel] [--steps N] [--seed S] [--kills N] [--many SECONDS]
+usage: run.py [--long] [--suites [--write-docs] | --wheel | --mpi] [--steps N] [--seed S] [--kills N] [--many SECONDS]
 
 Each part prints its own counted line and keeps its whole output in build/test-logs. A part that cannot be counted, or
 that ends badly without a failed test, counts as one failed test: nothing that was not run can look like a success.
@@ -211,6 +211,7 @@ def main():
     parser.add_argument("--long", action="store_true", help="ten times as many random steps, more damaged files")
     parser.add_argument("--suites", action="store_true", help="only the test-suites of others, and more random steps")
     parser.add_argument("--wheel", action="store_true", help="only the wheel, and the Python package in it")
+    parser.add_argument("--mpi", action="store_true", help="only programs of many processes, with the libhdf5 of each MPI")
     parser.add_argument("--write-docs", action="store_true", help="with --suites: write what was run into docs/conformance.md")
     parser.add_argument("--only", action="append", choices=SUITES, help="with --suites: only this one; several times")
     parser.add_argument("--steps", type=int, help=f"steps of the differential test (default {STEPS}, with --suites {SUITES_STEPS})")
@@ -230,6 +231,9 @@ def main():
     if arguments.hdf5:
         c_tests(tests, f"C tests with HDF5 {arguments.hdf5}", "release")
         differential(tests, steps)
+        return tests.end()
+    if arguments.mpi:
+        from_outside(tests, "MPI", TEST / "test_mpi.py", None)
         return tests.end()
     if arguments.wheel:
         from_outside(tests, "Wheel", TEST / "test_wheel.py", None)

@@ -12,7 +12,7 @@ import subprocess
 import sys
 
 import pytest
-from conftest import PLUGINS, STOCK
+from conftest import H5COW, PLUGINS, STOCK
 from test_bad_input import unchanged
 
 # library(PATH) is a libhdf5; names of files are written with its own calls.
@@ -92,7 +92,6 @@ def versions(programs, path):
 def test_plugin_and_command_are_not_linked_with_libhdf5():
     if not shutil.which("nm") or not shutil.which("readelf"):
         pytest.skip("no binutils here")
-    from conftest import H5COW
 
     for file in pathlib.Path(PLUGINS.split(":")[0]) / "libh5cow.so", pathlib.Path(H5COW):
         needed = subprocess.run(["readelf", "-d", file], capture_output=True, text=True, check=True).stdout
@@ -253,13 +252,13 @@ def version_text(library):
     return re.search(rb"HDF5 library version: [\d.]+", library.read_bytes())[0]
 
 
-def numbered(system, another, number):
+def numbered(system, another, number, changes=()):
     """A library that calls itself another release."""
     text = version_text(system[0])
     other = text[: text.rindex(b" ") + 1] + number.encode()
     if len(other) != len(text):
         pytest.skip("the library's number has another length")
-    return another(changes=[(text, other)])
+    return another(changes=[(text, other), *changes])
 
 
 @pytest.mark.parametrize("number", ["2.3.00", "3.0.00"])
@@ -322,7 +321,7 @@ def test_a_libhdf5_within_the_program_is_refused_on_standard_error(programs, mad
         "    return (H5Fopen(argv[1], H5F_ACC_RDONLY, 0) >= 0) + (H5Fopen(argv[1], H5F_ACC_RDWR, 0) >= 0) +\n"
         "           (H5Fcreate(argv[1], H5F_ACC_TRUNC, 0, 0) >= 0);\n}\n"
     )
-    linked = subprocess.run(["h5cc", "-o", "static", "static.c"], cwd=tmp_path, capture_output=True, text=True)
+    linked = subprocess.run(["h5cc", "-o", "static", "static.c", "-laec"], cwd=tmp_path, capture_output=True, text=True)
     if linked.returncode != 0:
         pytest.skip("what a static libhdf5 needs is not all here: " + linked.stderr[-300:])
     with unchanged(sha256, made):
@@ -332,3 +331,160 @@ def test_a_libhdf5_within_the_program_is_refused_on_standard_error(programs, mad
         assert len(lines) == 1 and lines[0].startswith(f"h5cow: {made}: ") and "h5cc -shlib" in lines[0], lines
     done = programs.stock(tmp_path / "static", made)
     assert done.stderr == "", "said where h5cow was not asked for"
+
+
+# ---- where the plugin is, and what becomes of it ---------------------------------------------------------------------
+
+MOUNT = """
+import ctypes, os, sys
+folder, flags, options = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+if ctypes.CDLL(None).mount(b"none", folder.encode(), b"tmpfs", flags, options.encode()) != 0:
+    sys.exit("cannot mount")
+os.execvp(sys.argv[4], sys.argv[4:])
+"""
+NOEXEC = 8
+
+
+def on_tmpfs(folder, flags, options):
+    """Words in front of a program for which FOLDER is a file system of its own."""
+    words = ["unshare", "--mount", "--propagation", "unchanged", sys.executable, "-c", MOUNT, str(folder), str(flags), options]
+    if subprocess.run([*words, "true"], capture_output=True).returncode != 0:
+        pytest.skip("this user cannot mount")
+    return words
+
+
+@pytest.mark.parametrize("flags, options", [(NOEXEC, ""), (0, "size=4k")], ids=["noexec", "full"])
+def test_a_temporary_folder_that_is_of_no_use_is_passed_over(programs, another, system, tmp_path, flags, options):
+    """The copy is in memory; where there is none, in the next folder."""
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    before = [*on_tmpfs(folder, flags, options), "env", f"TMPDIR={folder}"]
+    (tmp_path / "shim.c").write_text(NO_COPIES[: NO_COPIES.index("int mkostemps")])
+    compile_shared(tmp_path / "shim.c", tmp_path / "shim.so")
+    for shim in [], [f"LD_PRELOAD={tmp_path}/shim.so"]:
+        for path in tmp_path.glob("*.h5"):
+            path.unlink()
+        code = CTYPES + TWO + "assert os.listdir(os.environ['TMPDIR']) == []\n"
+        done = programs.connector(*before, *shim, sys.executable, "-c", code, system[0], another(), cwd=tmp_path)
+        assert (done.returncode, done.stderr) == (0, ""), done.stderr
+        assert versions(programs, tmp_path / "both.h5") == [str(n) for n in range(1, 7)]
+
+
+def test_run_hears_of_programs_with_a_full_temporary_folder(programs, system, tmp_path):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    code = CTYPES + "library(sys.argv[1]).version('f.h5', 'g')\n"
+    done = programs.stock(*on_tmpfs(folder, 0, "size=4k"), "sh", "-c", 'head -c 4096 /dev/zero >"$0/f"; export TMPDIR="$0"; "$@"', folder,
+                          H5COW, "run", "-m", "text", "--", sys.executable, "-c", code, system[0], cwd=tmp_path)  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    assert versions(programs, tmp_path / "f.h5") == ["1"]
+
+
+def test_libraries_that_are_loaded_for_all(programs, another, system, tmp_path):
+    """RTLD_GLOBAL: the functions of the second are then the first's, which is all the same to whom they serve."""
+    everywhere = CTYPES.replace("ctypes.CDLL(path)", "ctypes.CDLL(path, ctypes.RTLD_GLOBAL)")
+    mixed = CTYPES.replace("ctypes.CDLL(path)", "ctypes.CDLL(path, ctypes.RTLD_GLOBAL if 'other' in path else ctypes.RTLD_LOCAL)")
+    for code in everywhere, mixed:
+        for order in (system[0], another()), (another(), system[0]):
+            for path in tmp_path.glob("*.h5"):
+                path.unlink()
+            done = programs.connector(sys.executable, "-c", code + TWO, *order, cwd=tmp_path)
+            assert (done.returncode, done.stderr) == (0, ""), done.stderr
+            assert versions(programs, tmp_path / "both.h5") == [str(n) for n in range(1, 7)]
+            programs.verified(tmp_path / "both.h5")
+
+
+@pytest.fixture
+def installed(tmp_path):
+    """A copy of the plugin in a folder of its own; more by name."""
+
+    def make(name="installed"):
+        folder = tmp_path / name
+        folder.mkdir()
+        shutil.copy(pathlib.Path(PLUGINS.split(":")[0]) / "libh5cow.so", folder)
+        return folder
+
+    return make
+
+
+REPLACED = """
+a = library(sys.argv[1])
+f = a.create("a.h5")
+assert f > 0 and a.add(f, "before") >= 0
+exec(sys.argv[3])
+assert a.add(f, "after") >= 0 and a.close(f) >= 0
+a.version("a.h5", "later")
+b = library(sys.argv[2])
+print("other", b.create("b.h5") > 0)
+b.c.H5close()
+"""
+
+
+@pytest.mark.parametrize("change, served, word", [
+    ("os.rename(p + '.new', p)", True, ""),
+    ("open(p + '.new', 'w').write('no plugin'); os.rename(p + '.new', p)", False, "copy of itself"),
+    ("os.unlink(p)", True, ""),
+    ("d = open(p + '.new', 'rb').read(); open(p, 'r+b').write(d)", True, ""),
+], ids=["newer", "garbage", "removed", "in place"])  # fmt: skip
+def test_a_plugin_that_is_replaced_while_it_is_used(programs, another, system, installed, tmp_path, change, served, word):
+    """Who uses it goes on with the old one; a further library gets what is there now, or is refused. Where nothing is there HDF5
+    asks nobody, and goes on without history, which h5cow run tells (test_doctor_program.py). Written over in place by the same
+    bytes is all that can be survived: the program runs what is in the file."""
+    plugin = installed() / "libh5cow.so"
+    shutil.copy(plugin, f"{plugin}.new")
+    change = f"p = {str(plugin)!r}; " + change
+    done = programs.connector(sys.executable, "-c", CTYPES + REPLACED, system[0], another(), change, plugins=str(plugin.parent), cwd=tmp_path)
+    assert done.returncode == 0 and f"other {served}" in done.stdout and word in done.stderr, (done.stdout, done.stderr)
+    assert versions(programs, tmp_path / "a.h5") == ["1", "2"]
+    programs.verified(tmp_path / "a.h5")
+    if served and "unlink" not in change:
+        assert versions(programs, tmp_path / "b.h5") == ["1"]
+
+
+def test_of_two_plugins_the_first_serves_and_both_keep_one_file(programs, installed, system, tmp_path):
+    """HDF5 may load the second as well, when it asks all plugins of whom a file is that it could not open."""
+    one, other = installed("one"), installed("other")
+    code = """
+l = library(sys.argv[1])
+l.version("f.h5", "g" + sys.argv[2])
+open("none.h5", "w").write("no HDF5")
+assert l.open("none.h5") < 0 and l.open("nowhere.h5") < 0
+f = l.open("f.h5", 1)
+assert f > 0 and l.add(f, "more" + sys.argv[2]) >= 0
+if len(sys.argv) > 3:
+    print(os.popen(sys.argv[3]).read())
+assert l.close(f) >= 0
+loaded = {line.split()[-1] for line in open("/proc/self/maps") if "libh5cow" in line}
+print("serves", sorted(os.path.basename(os.path.dirname(name)) for name in loaded))
+"""
+    for n, (path, first) in enumerate(((f"{one}:{other}", "one"), (f"{other}:{one}", "other"))):
+        done = run(programs, code, system[0], n, cwd=tmp_path, plugins=path)
+        assert done.returncode == 0 and f"'{first}'" in done.stdout, (done.stdout, done.stderr)
+    assert versions(programs, tmp_path / "f.h5") == ["1", "2", "3", "4"]
+    second = "HDF5_PLUGIN_PATH=%s %s -c \"import h5py; h5py.File('f.h5', 'a')\" 2>&1 | tail -1" % (other, sys.executable)
+    done = run(programs, code, system[0], 3, second, cwd=tmp_path, plugins=str(one))
+    assert done.returncode == 0 and "nothing was changed" in done.stdout, (done.stdout, done.stderr)
+    assert versions(programs, tmp_path / "f.h5") == [str(n) for n in range(1, 7)]
+    programs.verified(tmp_path / "f.h5")
+
+
+def test_two_plugins_in_one_process_do_not_quarrel(programs, installed, system, tmp_path):
+    """HDF5 asks all plugins whether they know a file that it cannot open, where no connector is chosen: both are loaded then, and
+    a file with history that is to be written finds one of them."""
+    path = f"{installed('one')}:{installed('other')}"
+    assert run(programs, "library(sys.argv[1]).version('f.h5', 'g')", system[0], cwd=tmp_path, plugins=path).returncode == 0
+    code = """
+l = library(sys.argv[1])
+open("none.h5", "w").write("no HDF5")
+for i in range(3):
+    assert l.open("none.h5") < 0 and l.open("nowhere.h5") < 0
+    f = l.open("f.h5", 1)
+    assert f > 0 and l.add(f, f"more{i}") >= 0
+    r = l.open("f.h5", 1)
+    assert r > 0 and l.has(r, f"more{i}") and l.close(r) >= 0 and l.close(f) >= 0
+print(len({line.split()[-1] for line in open("/proc/self/maps") if "libh5cow" in line}), "plugins")
+"""
+    done = programs.run([sys.executable, "-c", CTYPES + code, system[0]], {**STOCK, "HDF5_PLUGIN_PATH": path}, cwd=tmp_path)
+    assert done.returncode == 0 and "2 plugins" in done.stdout, (done.stdout, done.stderr)
+    assert versions(programs, tmp_path / "f.h5") == ["1", "2", "3", "4"]
+    programs.verified(tmp_path / "f.h5")

@@ -42,6 +42,12 @@ static const place wanted[] = {
     {"H5Dread_chunk1", IN_VERSIONS(read_chunk)},
     {"H5Dread_chunk2", IN_VERSIONS(read_chunk_2)},
     {"H5FDperform_init", IN_VERSIONS(perform_init)},
+    {"H5Pget_fapl_mpio", IN_VERSIONS(get_fapl_mpio)},
+    {"H5Pset_all_coll_metadata_ops", IN_VERSIONS(set_collective_metadata)},
+    {"MPI_Comm_split", IN_VERSIONS(split)},
+    {"MPI_Comm_size", IN_VERSIONS(size)},
+    {"MPI_Comm_free", IN_VERSIONS(free)},
+    {"ompi_mpi_comm_null", IN_VERSIONS(null_pointer)},
     DRIVER("sec2", "SEC2", COW_VFD_SEC2),
     DRIVER("core", "CORE", COW_VFD_CORE),
     DRIVER("family", "FAMILY", COW_VFD_FAMILY),
@@ -51,6 +57,7 @@ static const place wanted[] = {
     DRIVER("splitter", "SPLITTER", COW_VFD_SPLITTER),
     DRIVER("onion", "ONION", COW_VFD_ONION),
     DRIVER("direct", "DIRECT", COW_VFD_DIRECT),
+    DRIVER("mpio", "MPIO", COW_VFD_MPIO),
 };
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))

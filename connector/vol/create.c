@@ -321,6 +321,8 @@ static int before_truncation(const char *name, hid_t fcpl, hid_t fapl, hid_t und
         goto done; /* a file that is open here already is native HDF5's to refuse */
     if (history && ours)
         status = truncate_head(name, fcpl, fapl, under, options, s);
+    else if (history && cow_mpi_list(fapl)) /* since we looked */
+        status = cow_error(COW_READ_ONLY, "%s: it has got a history, which MPI-IO would write over: use another name", name);
     else if (history && cow_driver_writes(fapl, true))
         status = truncate_other(name, plain, options, s);
     else if (number == 0 && (ours || cow_driver_writes(fapl, true)) && !cow_journal_unfinished(name, &abandoned) &&
@@ -344,6 +346,19 @@ done:
     return status;
 }
 
+/* Everything before native HDF5 creates a file with another driver. What is at its name is changed only where no other process
+ * has a say. */
+static int prepare_other(const char *name, unsigned flags, hid_t fcpl, hid_t fapl, hid_t under, const cow_options *options,
+                         standing *s)
+{
+    int status = options == NULL || under < 0 || cow_driver_check(name, flags, fapl) < 0 ||
+                         ((flags & H5F_ACC_TRUNC) && before_truncation(name, fcpl, fapl, under, false, options, s) < 0)
+                     ? -1
+                     : 0;
+
+    return cow_mpi_agree(name, fapl, status);
+}
+
 /* Readers may open what is made for a single writer and multiple readers as soon as it is made: it is committed. */
 static int settle(cow_home *home, unsigned flags, hid_t fapl)
 {
@@ -358,19 +373,18 @@ static int settle(cow_home *home, unsigned flags, hid_t fapl)
 void *cow_file_create_callback(const char *name, unsigned flags, hid_t fcpl, hid_t fapl, hid_t dxpl, void **req)
 {
     COW_QUIET;
+    hid_t under = cow_native_fapl(fapl); /* of a list for MPI-IO by all processes together */
     cow_options *options = cow_fapl_options(fapl);
     standing s = {0};
-    hid_t under = H5I_INVALID_HID, stack = H5I_INVALID_HID, own_fcpl = H5I_INVALID_HID;
+    hid_t stack = H5I_INVALID_HID, own_fcpl = H5I_INVALID_HID;
     H5F_libver_t low, high;
     unsigned native_flags = flags;
     void *native;
     bool ours, abandoned, again = false;
 
     cow_witness(COW_WITNESS_OPENED, name);
-    if (options == NULL || (under = cow_native_fapl(fapl)) < 0)
-        goto done;
     ours = cow_default_driver(fapl); /* another driver keeps the file elsewhere, or in another form: passed through */
-    if (!ours && cow_driver_check(name, flags, fapl) < 0)
+    if ((ours ? (options == NULL || under < 0 ? -1 : 0) : prepare_other(name, flags, fcpl, fapl, under, options, &s)) < 0)
         goto done;
     if (!ours && cow_driver_writes(fapl, true))
         cow_witness_plain(name);
@@ -392,8 +406,8 @@ void *cow_file_create_callback(const char *name, unsigned flags, hid_t fcpl, hid
     do {
         if (again)
             H5Eclear2(H5E_DEFAULT);
-        if ((flags & H5F_ACC_TRUNC) &&
-            (before_truncation(name, fcpl, fapl, under, ours, options, &s) < 0 || s.object != NULL))
+        if (ours && (flags & H5F_ACC_TRUNC) &&
+            (before_truncation(name, fcpl, fapl, under, true, options, &s) < 0 || s.object != NULL))
             goto done;
         native = H5VLfile_create(name, native_flags, fcpl, under, dxpl, req);
         /* while we waited for its creator, it may have got a history */

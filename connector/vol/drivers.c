@@ -3,6 +3,8 @@
  *   - a driver that does by other means what sec2 does (stdio, direct, log, core with backing store) is replaced by the
  *     default one, which keeps the history;
  *   - core without backing store gets the newest state as an image, in which it works as it does natively;
+ *   - MPI-IO is refused by all processes alike (mpi.c), also where it would create a file over one with a history: which of
+ *     them should put that aside?
  *   - all others are refused. What they would write over is asked for before they are called, since some of them change or
  *     empty files while they open them; the fence keeps the others out, but with a message that nobody understands. */
 #include "vol/vol.h"
@@ -61,6 +63,8 @@ static const char *name_of(hid_t driver)
             name = "the file driver onion";
         else if (driver == cow_library_driver(COW_VFD_DIRECT))
             name = "the file driver direct";
+        else if (driver == cow_library_driver(COW_VFD_MPIO))
+            name = "MPI-IO";
     }
     H5E_END_TRY
     return name;
@@ -184,6 +188,8 @@ void cow_driver_explain(const char *name, hid_t fapl, hid_t under, hid_t *stack)
     void *native = NULL;
     hid_t driver = H5Pget_driver(fapl);
 
+    if (cow_mpi_list(fapl)) /* not all may be here */
+        return;
     H5E_BEGIN_TRY
     {
         native = H5VLfile_open(name, H5F_ACC_RDONLY, under, H5P_DATASET_XFER_DEFAULT, NULL);
@@ -275,6 +281,7 @@ static int check_splitter(const char *name, unsigned flags, hid_t fapl, hid_t dr
 int cow_driver_check(const char *name, unsigned flags, hid_t fapl)
 {
     hid_t driver = H5Pget_driver(fapl), plain = H5I_INVALID_HID;
+    bool abandoned;
     int status = 0;
 
     if (!cow_driver_writes(fapl, flags & (H5F_ACC_TRUNC | H5F_ACC_EXCL)))
@@ -287,7 +294,9 @@ int cow_driver_check(const char *name, unsigned flags, hid_t fapl)
         status = check_multi(name, flags, fapl, driver, plain);
     else if (driver == cow_library_driver(COW_VFD_SPLITTER))
         status = check_splitter(name, flags, fapl, driver, plain);
-    if (status == 0 && !(flags & H5F_ACC_TRUNC))
+    /* what a program left that died before its first commit is no file yet */
+    if (status == 0 &&
+        (!(flags & H5F_ACC_TRUNC) || (cow_mpi_list(fapl) && !(cow_journal_unfinished(name, &abandoned) && abandoned))))
         status = check_file(name, name, flags, driver, plain);
     H5Pclose(plain);
     return status;

@@ -293,7 +293,7 @@ static cow_object *open_known(void *native, const char *name, const char *given_
             cow_home_plain(object->home, name);
         return object;
     }
-    if (!ours && revision == NULL && !(flags & H5F_ACC_RDWR))
+    if (!ours && revision == NULL && !(flags & H5F_ACC_RDWR) && !cow_mpi_list(fapl))
         return cow_file_pass(native, true, options); /* read natively, through the views */
     if (revision == NULL)
         return cow_file_join(native, name, given_name, NULL, flags & H5F_ACC_RDWR, false, options, fapl);
@@ -361,11 +361,26 @@ typedef struct opening {
     bool swmr; /* a file with history, for single-writer/multiple-readers */
 } opening;
 
+/* By the list that the application gave; or, where other processes would have to take part, without it. */
+static bool is_known(const opening *o)
+{
+    bool parallel = cow_mpi_list(o->given);
+    hid_t list = parallel ? cow_sec2_fapl() : o->given;
+    bool history = list >= 0 && cow_has_history(o->name, list, NULL);
+
+    if (parallel && list >= 0)
+        H5Pclose(list);
+    return history;
+}
+
 static int choose_driver(opening *o)
 {
     cow_driver_way way;
 
-    if ((o->ours = cow_default_driver(o->given)) || o->revision != NULL)
+    o->ours = cow_default_driver(o->given);
+    if (cow_mpi_list(o->given) && !(o->flags & H5F_ACC_RDWR) && is_known(o))
+        return cow_mpi_read_alone(o->name, o->under);
+    if (o->ours || o->revision != NULL)
         return 0;
     way = cow_driver_choose(o->name, o->flags, o->given);
     if (way == COW_DRIVER_DEFAULT) {
@@ -382,17 +397,17 @@ static int choose_driver(opening *o)
     return 0;
 }
 
-/* Everything before native HDF5 is called. */
+/* Everything before native HDF5 is called. A list for MPI-IO is copied by all processes together. */
 static int prepare(opening *o, const char *name)
 {
     o->name = name;
-    if ((o->options = cow_fapl_options(o->given)) == NULL || split_revision(name, &o->base, &o->revision) < 0 ||
-        (o->under = cow_native_fapl(o->given)) < 0)
+    o->under = cow_native_fapl(o->given);
+    if ((o->options = cow_fapl_options(o->given)) == NULL || split_revision(name, &o->base, &o->revision) < 0 || o->under < 0)
         return -1;
     if (o->revision != NULL) {
         o->given_name = name;
         o->name = o->base;
-    } else if (o->options->at != NULL && (!(o->flags & H5F_ACC_RDWR) || cow_has_history(name, o->given, NULL)))
+    } else if (o->options->at != NULL && (!(o->flags & H5F_ACC_RDWR) || is_known(o)))
         o->revision = o->options->at;
     if (o->revision != NULL && (o->flags & H5F_ACC_RDWR))
         return refuse_write(o->name, o->revision);
@@ -430,7 +445,8 @@ void *cow_file_open_callback(const char *name, unsigned flags, hid_t fapl, hid_t
     void *native;
 
     cow_witness(COW_WITNESS_OPENED, name);
-    if (prepare(&o, name) == 0) {
+    int answer = prepare(&o, name);
+    if (cow_mpi_agree(name, fapl, answer == 0 && o.revision != NULL ? 1 : answer) >= 0) {
         if ((native = H5VLfile_open(o.name, o.native_flags, o.under, dxpl, req)) == NULL) {
             stack = H5Eget_current_stack(); /* programs read the reason there; closing the lists would clear it */
             if (!o.ours && (flags & H5F_ACC_RDWR))

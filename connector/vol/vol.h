@@ -21,6 +21,7 @@
  *   sources.c    their sources
  *   adopt.c      a plain file gets a history, on request
  *   drivers.c    file drivers other than the default one
+ *   mpi.c        MPI-IO: what all processes agree on
  *   tuning.c     access properties that cannot be taken as they are
  *   operations.c what programs that know of versions ask for
  *   file.c create.c exit.c group.c dataset.c chunk.c attribute.c link.c object.c datatype.c   one HDF5 interface each
@@ -434,13 +435,24 @@ hid_t cow_sec2_fapl(void);
  * files in memory. */
 bool cow_driver_writes(hid_t fapl, bool creating);
 /* The file NAME is to be created (FLAGS with H5F_ACC_TRUNC or H5F_ACC_EXCL) or opened for writing with such a driver.
- * -1: something that has a history would be written: NAME itself (not with H5F_ACC_TRUNC, where it is put aside), or a
+ * -1: something that has a history would be written: NAME itself (with H5F_ACC_TRUNC only by MPI-IO, else it is put aside), or a
  * file that is a part of it. */
 int cow_driver_check(const char *name, unsigned flags, hid_t fapl);
 
 /* Native HDF5 could not open NAME for writing with such a driver, and *STACK says why: where that is the fence of a file
  * with history, an error that can be understood takes its place. */
 void cow_driver_explain(const char *name, hid_t fapl, hid_t under, hid_t *stack);
+
+/* mpi.c */
+/* Is it a list for MPI-IO? */
+bool cow_mpi_list(hid_t fapl);
+/* ANSWER is what this process is about to do with NAME, negative: to refuse it. The same, when all processes of the list's
+ * communicator come with the same; else -1. All have to call it, and wait for each other. Lists for other drivers have
+ * nobody else to ask. */
+int cow_mpi_agree(const char *name, hid_t fapl, int answer);
+/* UNDER is such a list, by which the file NAME is about to be opened, which has a history: no metadata of it is read by all
+ * processes together, as the application may have asked for, for each reads the chunks that it wants. */
+int cow_mpi_read_alone(const char *name, hid_t under);
 
 /* tuning.c */
 /* The application is about to make an object without a link. */

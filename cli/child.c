@@ -1,0 +1,74 @@
+/* Starting a program and waiting for it: see child.h. */
+#include "child.h"
+
+#include "common.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Wait for CHILD and pass on the signals that were sent to this process alone; those of the terminal reach the child by
+ * themselves. SIGNALS are blocked, so that none is lost. */
+static int wait_for(pid_t child, const sigset_t *signals, cli_watch *watch)
+{
+    int state;
+
+    for (;;) {
+        siginfo_t info;
+        pid_t ended = waitpid(child, &state, WNOHANG);
+        struct timespec pause;
+
+        if (ended == child && WIFEXITED(state))
+            return WEXITSTATUS(state);
+        if (ended == child && WIFSIGNALED(state))
+            return 128 + WTERMSIG(state);
+        if (ended < 0 && errno != EINTR)
+            return cli_fail("cannot wait for the command: %s", strerror(errno));
+        pause = cli_watch_look(watch, child);
+        int number = sigtimedwait(signals, &info, &pause);
+        if (number > 0 && number != SIGCHLD && info.si_code <= 0)
+            kill(child, number);
+    }
+}
+
+int cli_child_run(char **command, int out, cli_watch *watch, bool *ran)
+{
+    static const int passed_on[] = {SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2, SIGCHLD};
+    sigset_t signals, before;
+    int ends[2], error = 0;
+    pid_t child;
+
+    *ran = false;
+    sigemptyset(&signals);
+    for (size_t i = 0; i < sizeof passed_on / sizeof *passed_on; i++)
+        sigaddset(&signals, passed_on[i]);
+    signal(SIGCHLD, SIG_DFL);
+    sigprocmask(SIG_BLOCK, &signals, &before);
+    fflush(NULL);
+    if (pipe2(ends, O_CLOEXEC) < 0 || (child = fork()) < 0)
+        return cli_fail("cannot start '%s': %s", command[0], strerror(errno));
+    if (child == 0) {
+        sigprocmask(SIG_SETMASK, &before, NULL);
+        if (out == STDOUT_FILENO || dup2(out, STDOUT_FILENO) >= 0)
+            execvp(command[0], command);
+        error = errno;
+        ssize_t told = write(ends[1], &error, sizeof error);
+        _exit(told < 0 ? 126 : 127);
+    }
+    close(ends[1]);
+    ssize_t n;
+    while ((n = read(ends[0], &error, sizeof error)) < 0 && errno == EINTR)
+        ;
+    close(ends[0]);
+    *ran = n == 0;
+    int code = wait_for(child, &signals, watch);
+    if (*ran)
+        return code;
+    cli_fail("cannot run '%s': %s", command[0], strerror(error));
+    return error == ENOENT ? 127 : 126;
+}
