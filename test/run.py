@@ -212,10 +212,12 @@ def with_hdf5_2(tests):
     text = pathlib.Path(log).read_text() if log else "not run: ./dev test does\n0 passed, 0 failed, 1 skipped\n"
     counts = counted_line(text) or (0, 1, 0)
     lines = text.splitlines()
-    if not lines or lines[-1] != "{} passed, {} failed, {} skipped".format(*counts):  # it did not end well
+    if lines[-1:] == ["{} passed, {} failed, {} skipped".format(*counts)]:
+        lines.pop()
+    else:  # it did not end well
         counts = (counts[0], max(counts[1], 1), counts[2])
     tests.count("With HDF5 2", counts)
-    for line in lines[:-1]:
+    for line in lines:
         print(f"    {line}")
 
 
