@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """All tests, one part after the other; the last line counts them. ./dev test builds everything and calls this.
 
-usage: run.py [--long] [--suites [--write-docs] | --wheel | --mpi] [--steps N] [--seed S] [--kills N] [--many SECONDS]
+usage: run.py [--long] [--suites [--write-docs] | --wheel | --mpi | --hdf5 2 [--short]] [--steps N] [--seed S] [--kills N]
+              [--many SECONDS]
 
 Each part prints its own counted line and keeps its whole output in build/test-logs. A part that cannot be counted, or
 that ends badly without a failed test, counts as one failed test: nothing that was not run can look like a success.
@@ -38,6 +39,12 @@ SUITES = {  # name for --only -> what is printed, its runner, whether it runs wi
     "netcdf4": ("netCDF4-python tests", ["run_pytest_suites.py", "netCDF4"], False),
 }
 SUITE_TIMEOUT = 6 * 3600  # of a test-suite of others in full; PyTables' takes over half an hour natively
+# C tests whose outcome is up to the HDF5 library; of the rest, what takes minutes is about files, memory and disks.
+HDF5_TESTS = [
+    "access", "api", "array", "codec", "conversion", "copies", "counts", "drivers", "files", "found", "head", "mapped", "model",
+    "programs", "properties", "references", "scenarios", "threads", "types", "vol", "differential agrees with itself",
+]
+SHORT_STEPS = 4_000
 COUNTED = re.compile(r"(\d+) passed, (\d+) failed, (\d+) skipped\s*$")
 
 
@@ -174,20 +181,50 @@ def from_outside(tests, title, path, env):
     tests.part(title, command, junit(xml), shown=r"SKIPPED", env=env)
 
 
+def suite_of_others(tests, title, runner, *more):
+    """Against its own native run. The results stay in LOGS for docs/conformance.md."""
+    command = [sys.executable, "-B", TEST / runner[0], *runner[1:], "--logs", LOGS, *more]
+    shown = r".*: (native|connector|gained|exception|LOST|not run)"
+    tests.part(title, command, counted_line, shown=shown, timeout=SUITE_TIMEOUT)
+
+
 def suites_of_others(tests, everything, only):
-    """Each against its own native run. The results stay in LOGS for docs/conformance.md."""
-    for file in LOGS.glob("suite-*.json"):
-        file.unlink()
     for name, (title, runner, quick) in SUITES.items():
         if (not quick and not everything) or (only and name not in only):
             continue
-        command = [sys.executable, "-B", TEST / runner[0], *runner[1:], "--logs", LOGS]
-        if everything and title in ("PyTables tests", "xarray tests"):
-            command.append("--all")
-        shown = r".*: (native|connector|gained|exception|LOST|not run)"
-        tests.part(title, command, counted_line, shown=shown, timeout=SUITE_TIMEOUT)
+        suite_of_others(tests, title, runner, *(["--all"] if everything and title in ("PyTables tests", "xarray tests") else []))
     if not everything:
         print("    only with ./dev test --suites: all of PyTables, xarray, netCDF4-python, tools that are not here")
+
+
+def with_hdf5(tests, release, steps, short):
+    """What is up to the HDF5 library, with the one that is here."""
+    c_tests(tests, f"C tests with HDF5 {release}", "release", names=HDF5_TESTS if short else ())
+    from_outside(tests, "Files between HDF5 1 and 2", TEST / "test_between.py", None)
+    differential(tests, steps or (SHORT_STEPS if short else STEPS))
+    if not short:
+        suite = f"h5py with HDF5 {release}"
+        suite_of_others(tests, suite, ["run_pytest_suites.py", "h5py", "--suite", suite])
+
+
+def with_hdf5_2(tests):
+    """./dev has run that already, in a Debian that has it: what it printed, and its counts."""
+    log = os.environ.get("H5COW_HDF5_2_LOG")
+    text = pathlib.Path(log).read_text() if log else "not run: ./dev test does\n0 passed, 0 failed, 1 skipped\n"
+    counts = counted_line(text) or (0, 1, 0)
+    lines = text.splitlines()
+    if lines[-1:] == ["{} passed, {} failed, {} skipped".format(*counts)]:
+        lines.pop()
+    else:  # it did not end well
+        counts = (counts[0], max(counts[1], 1), counts[2])
+    tests.count("With HDF5 2", counts)
+    for line in lines:
+        print(f"    {line}")
+
+
+def write_docs(tests, wanted):
+    if wanted and not tests.total[1]:
+        subprocess.run([sys.executable, "-B", TEST / "conformance.py", LOGS], check=True)
 
 
 def damage(tests):
@@ -212,11 +249,12 @@ def main():
     parser.add_argument("--suites", action="store_true", help="only the test-suites of others, and more random steps")
     parser.add_argument("--wheel", action="store_true", help="only the wheel, and the Python package in it")
     parser.add_argument("--mpi", action="store_true", help="only programs of many processes, with the libhdf5 of each MPI")
-    parser.add_argument("--write-docs", action="store_true", help="with --suites: write what was run into docs/conformance.md")
+    parser.add_argument("--write-docs", action="store_true", help="with --suites or --hdf5: write what was run into docs/conformance.md")
     parser.add_argument("--only", action="append", choices=SUITES, help="with --suites: only this one; several times")
     parser.add_argument("--steps", type=int, help=f"steps of the differential test (default {STEPS}, with --suites {SUITES_STEPS})")
     parser.add_argument("--seed", type=int, help="where all random numbers begin (default: drawn anew)")
-    parser.add_argument("--hdf5", help="2: only the C tests and the differential test, with that release (./dev builds with it)")
+    parser.add_argument("--hdf5", help="2: only what is up to the HDF5 library, with that release (./dev builds with it)")
+    parser.add_argument("--short", action="store_true", help="with --hdf5: what fits into a default run")
     parser.add_argument("--kills", type=int, help=f"kills of a writer (default {KILLS})")
     parser.add_argument("--many", type=int, default=MANY, help=f"seconds of many readers (default {MANY})")
     arguments = parser.parse_args()
@@ -227,10 +265,12 @@ def main():
         os.environ["H5COW_TEST_SEED"] = str(arguments.seed)
     print(f"seed {seed()}; again: ./dev test --seed {seed()}", flush=True)
     LOGS.mkdir(parents=True, exist_ok=True)
+    for file in LOGS.glob("suite-*.json"):
+        file.unlink()
     tests = Tests()
     if arguments.hdf5:
-        c_tests(tests, f"C tests with HDF5 {arguments.hdf5}", "release")
-        differential(tests, steps)
+        with_hdf5(tests, arguments.hdf5, arguments.steps, arguments.short)
+        write_docs(tests, arguments.write_docs)
         return tests.end()
     if arguments.mpi:
         from_outside(tests, "MPI", TEST / "test_mpi.py", None)
@@ -244,6 +284,7 @@ def main():
             print("    SKIPPED: PyPI cannot be reached")
         return tests.end()
     if not arguments.suites:
+        with_hdf5_2(tests)
         c_tests(tests, "C tests", "release")
         c_tests(tests, "C tests with ASan and UBSan", "sanitize")
         c_tests(tests, "C tests under valgrind", "release", "valgrind")
@@ -258,9 +299,7 @@ def main():
         differential(tests, steps)
         from_outside(tests, "Tools", TEST / "test_tools.py", {**os.environ, "H5COW_SUITES": "1"})
     suites_of_others(tests, arguments.suites, arguments.only)
-    if arguments.write_docs and arguments.suites and not tests.total[1]:
-        subprocess.run([sys.executable, "-B", TEST / "conformance.py", LOGS], check=True)
-
+    write_docs(tests, arguments.write_docs and arguments.suites)
     return tests.end()
 
 

@@ -288,6 +288,20 @@ static int read_all(world *w, hid_t type, void *buf)
 
 /* ---- the model test ---- */
 
+/* HDF5 1.14.5 and 2.2.0 now and then lose blocks of a regular hyperslab to which one is added (H5S_SELECT_OR): it has fewer
+ * elements than it says, and H5Dread refuses a memory selection of either number. {0, 5, 1, 1} OR {0, 5, 2, 1} is one. */
+static bool has_lost_blocks(hid_t space, unsigned rank)
+{
+    hsize_t start[RANK_MOST], stride[RANK_MOST], count[RANK_MOST], block[RANK_MOST], elements = 1;
+
+    if (H5Sget_select_type(space) != H5S_SEL_HYPERSLABS || H5Sis_regular_hyperslab(space) <= 0)
+        return false;
+    assert_true(H5Sget_regular_hyperslab(space, start, stride, count, block) >= 0);
+    for (unsigned d = 0; d < rank; d++)
+        elements *= count[d] * block[d];
+    return elements != (hsize_t)H5Sget_select_npoints(space);
+}
+
 /* A random selection of EXTENT. */
 static hid_t random_selection(unsigned rank, const uint64_t extent[], bool regular)
 {
@@ -336,6 +350,8 @@ static hid_t random_selection(unsigned rank, const uint64_t extent[], bool regul
         }
         assert_true(
             H5Sselect_hyperslab(space, part == 0 ? H5S_SELECT_SET : H5S_SELECT_OR, start, stride, count, block) >= 0);
+        if (has_lost_blocks(space, rank))
+            assert_true(H5Sselect_hyperslab(space, H5S_SELECT_SET, start, stride, count, block) >= 0);
     }
     return space;
 }
@@ -459,6 +475,31 @@ static void compare_everything(world *w, hid_t type, const char *when)
     free(theirs);
 }
 
+/* HDF5 2 makes zeros of what is between the members in memory where it reads a chunk that the file does not have, as 1.14
+ * does only while the dataset has no chunk at all. The connector leaves these bytes alone: so they are set to 0 in BYTES
+ * where native has 0. */
+static void ignore_zeroed_padding(hid_t type, size_t elements, uint8_t *bytes, const uint8_t *native)
+{
+#if H5_VERSION_GE(2, 0, 0)
+    size_t size = H5Tget_size(type);
+    bool *member = calloc(size, sizeof *member);
+
+    if (H5Tget_class(type) != H5T_COMPOUND)
+        memset(member, true, size);
+    for (unsigned m = 0; H5Tget_class(type) == H5T_COMPOUND && m < (unsigned)H5Tget_nmembers(type); m++) {
+        hid_t of = H5Tget_member_type(type, m);
+        memset(member + H5Tget_member_offset(type, m), true, H5Tget_size(of));
+        H5Tclose(of);
+    }
+    for (size_t i = 0; i < elements * size; i++)
+        if (!member[i % size] && native[i] == 0)
+            bytes[i] = 0;
+    free(member);
+#else
+    (void)type, (void)elements, (void)bytes, (void)native;
+#endif
+}
+
 static void random_transfer(world *w, hid_t type, hid_t dxpl)
 {
     bool write = random_below(2) == 0;
@@ -480,6 +521,8 @@ static void random_transfer(world *w, hid_t type, hid_t dxpl)
             assert_good(cow_array_write(&w->array, type, memory, all ? H5S_ALL : file, dxpl, ours));
         else
             assert_good(cow_array_read(&w->array, type, memory, all ? H5S_ALL : file, dxpl, ours));
+        if (!write)
+            ignore_zeroed_padding(type, elements, ours, theirs);
         assert_memory_equal(ours, theirs, size);
     }
     free(ours);

@@ -943,11 +943,13 @@ static herr_t pass_flags(const void *info, uint64_t *flags)
 
 static herr_t pass_query(void *object, H5VL_subclass_t subclass, int operation, uint64_t *flags)
 {
-    (void)object;
-    (void)subclass;
-    (void)operation;
-    *flags = 0;
-    return 0;
+    return H5VLintrospect_opt_query(object, cow_native_id(), subclass, operation, flags);
+}
+
+/* Native wants to hear that its file is open (H5VL_NATIVE_FILE_POST_OPEN): HDF5 2 asserts that it did. */
+static herr_t pass_file_optional(void *object, H5VL_optional_args_t *args, hid_t dxpl, void **req)
+{
+    return H5VLfile_optional(object, cow_native_id(), args, dxpl, req);
 }
 
 static const H5VL_class_t pass = {
@@ -955,7 +957,7 @@ static const H5VL_class_t pass = {
     .value = 300,
     .name = "h5cow-test-pass",
     .dataset_cls = {.create = pass_dataset_create, .write = pass_dataset_write, .close = pass_dataset_close},
-    .file_cls = {.create = pass_file_create, .close = pass_file_close},
+    .file_cls = {.create = pass_file_create, .optional = pass_file_optional, .close = pass_file_close},
     .introspect_cls = {.get_conn_cls = pass_class, .get_cap_flags = pass_flags, .opt_query = pass_query},
 };
 

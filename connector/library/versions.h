@@ -11,6 +11,10 @@
 
 #include <stdbool.h>
 
+/* What stands in front of each type and property list class. In HDF5 2 it looks at variables that 1.14 does not have. */
+#undef H5OPEN
+#define H5OPEN cow_library.H5open_(),
+
 /* Pointers that only some libraries fill; NULL elsewhere. The comments name the symbols. */
 typedef struct cow_hdf5_versions {
     /* 1.14: what a connector calls when HDF5 has not called it. H5VLstart_lib_state, H5VLfinish_lib_state */

@@ -37,18 +37,27 @@ void cow_native_terminate(void)
     native_id = uncached_list = H5I_INVALID_HID;
 }
 
-/* In HDF5 2 what was a stack in the library is the caller's; each thread has its own, and enters once. */
-static _Thread_local void *lib_context;
+/* In HDF5 2 what was a stack in the library is the caller's. The command enters, and codecs' scratch files enter again. */
+#define DEEPEST 8
+static _Thread_local struct {
+    void *context[DEEPEST];
+    size_t depth;
+} entered;
 
 int cow_native_enter(void)
 {
+    if (entered.depth == DEEPEST)
+        return cow_error(COW_USAGE, "the HDF5 library is entered too deeply");
     /* this alone does not initialise the library */
-    return H5open() < 0 || cow_library_enter(&lib_context) < 0 ? cow_error_native("cannot enter the HDF5 library") : 0;
+    if (H5open() < 0 || cow_library_enter(&entered.context[entered.depth]) < 0)
+        return cow_error_native("cannot enter the HDF5 library");
+    entered.depth++;
+    return 0;
 }
 
 void cow_native_leave(void)
 {
-    cow_library_leave(lib_context);
+    cow_library_leave(entered.context[--entered.depth]);
 }
 
 int cow_native_apart(cow_apart *apart)

@@ -8,6 +8,7 @@
 #include "vol/vol.h"
 
 #include "ids.h"
+#include "library/library.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -211,43 +212,41 @@ typedef struct object_visit {
     places reported;
 } object_visit;
 
-/* As H5O__visit and H5O__visit_cb: an object is remembered where the information that was asked for says that it has more
- * than one link. So the start, with one, is reported again where a circle leads to it. And nothing but the start is
- * reported where its type was not asked for. */
-static herr_t report(object_visit *v, hid_t start, const char *path, H5O_info2_t *info)
+/* As H5O__visit and H5O__visit_cb. Before HDF5 2.2 an object is remembered where the information that was asked for says
+ * that it has more than one link: so the start, with one, is reported again where a circle leads to it. AT: what it is. */
+static herr_t report(object_visit *v, hid_t start, const char *path, H5O_info2_t *at, H5O_info2_t *info)
 {
-    H5O_info2_t at;
-
-    if (H5Oget_info_by_name3(start, path, &at, H5O_INFO_BASIC, H5P_DEFAULT) < 0)
+    if (H5Oget_info_by_name3(start, path, at, H5O_INFO_BASIC, H5P_DEFAULT) < 0)
         return -1;
-    if (has(&v->reported, &at))
+    if (has(&v->reported, at))
         return 0;
-    *info = at;
+    *info = *at;
     if (v->args->fields != H5O_INFO_BASIC && H5Oget_info_by_name3(start, path, info, v->args->fields, H5P_DEFAULT) < 0)
         return -1;
-    if (info->rc > 1 && add(&v->reported, &at) < 0)
+    if ((info->rc > 1 || cow_library_visits_once()) && add(&v->reported, at) < 0)
         return -1;
     return v->args->op(start, path, info, v->args->op_data);
 }
 
 static herr_t each_object(hid_t start, const char *path, const H5L_info2_t *link, void *context)
 {
-    H5O_info2_t info;
+    H5O_info2_t at, info;
 
-    return link->type == H5L_TYPE_HARD ? report(context, start, path, &info) : 0;
+    return link->type == H5L_TYPE_HARD ? report(context, start, path, &at, &info) : 0;
 }
 
 herr_t cow_visit_objects(const cow_listed *listed, const H5VL_object_visit_args_t *args, hid_t dxpl)
 {
     hid_t start = open_start(listed);
     object_visit v = {.args = args};
-    H5O_info2_t info;
+    H5O_info2_t at, info;
     herr_t status = -1;
 
     (void)dxpl;
     if (start < 0)
         return -1;
-    if ((status = report(&v, start, ".", &info)) == 0 && info.type == H5O_TYPE_GROUP)
+    if ((status = report(&v, start, ".", &at, &info)) == 0 &&
+        (cow_library_visits_untyped() ? at.type : info.type) == H5O_TYPE_GROUP)
         status = visit_from(start, args->idx_type, args->order, each_object, &v);
     free(v.reported.at);
     leave_start(start, status);
