@@ -1,5 +1,5 @@
-/* What one call costs, when it does next to nothing: 10^6 writes of one element, 10^6 questions. calls.py runs it with one plugin
- * after the other.
+/* What one call costs that does next to nothing: writes of one element, questions. calls.py runs it with one plugin after the
+ * other.
  *
  *   calls write FILE N     N times H5Dwrite of one element of a dataset with chunks, at ever other places
  *   calls ask FILE N       N questions in turn: H5Aread, H5Lexists, H5Oexists_by_name, H5Dget_space
@@ -64,8 +64,11 @@ static void ask_one(place *p, unsigned long i)
 
 static int open_counter(void)
 {
-    struct perf_event_attr what = {
-        .size = sizeof what, .type = PERF_TYPE_HARDWARE, .config = PERF_COUNT_HW_INSTRUCTIONS, .exclude_kernel = 1, .exclude_hv = 1};
+    struct perf_event_attr what = {.size = sizeof what,
+                                   .type = PERF_TYPE_HARDWARE,
+                                   .config = PERF_COUNT_HW_INSTRUCTIONS,
+                                   .exclude_kernel = 1,
+                                   .exclude_hv = 1};
 
     return (int)syscall(SYS_perf_event_open, &what, 0, -1, -1, 0);
 }
@@ -105,8 +108,10 @@ int main(int argc, char **argv)
     H5Pset_chunk(create, 2, chunk);
     p.space = H5Screate_simple(2, dims, NULL);
     p.memory = H5Screate_simple(1, &one, NULL);
-    check(p.dataset = H5Dcreate2(p.file, "values", H5T_NATIVE_DOUBLE, p.space, H5P_DEFAULT, create, H5P_DEFAULT), "H5Dcreate2");
-    check(p.attribute = H5Acreate2(p.dataset, "unit", H5T_NATIVE_INT, scalar, H5P_DEFAULT, H5P_DEFAULT), "H5Acreate2");
+    p.dataset = H5Dcreate2(p.file, "values", H5T_NATIVE_DOUBLE, p.space, H5P_DEFAULT, create, H5P_DEFAULT);
+    check(p.dataset, "H5Dcreate2");
+    p.attribute = H5Acreate2(p.dataset, "unit", H5T_NATIVE_INT, scalar, H5P_DEFAULT, H5P_DEFAULT);
+    check(p.attribute, "H5Acreate2");
     check(H5Awrite(p.attribute, H5T_NATIVE_INT, &value), "H5Awrite");
     for (unsigned long i = 0; i < 4096; i++) /* every chunk is in memory */
         call(&p, i);

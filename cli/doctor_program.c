@@ -39,7 +39,8 @@ static json_object *library_json(const cli_library *l)
 
 static void say_library(doctor *d, const cli_library *l, const char *key)
 {
-    char *service = cli_library_service(l), *processes = l->processes == 1 ? cli_strdup("") : cli_format(" (%zu processes)", l->processes);
+    char *service = cli_library_service(l);
+    char *processes = l->processes == 1 ? cli_strdup("") : cli_format(" (%zu processes)", l->processes);
 
     doctor_say(d, key, "%s, %s%s%s%s", l->version, l->file, l->program == NULL ? "" : ", in ",
                l->program == NULL ? "" : l->program, processes);
@@ -52,7 +53,8 @@ static void say_library(doctor *d, const cli_library *l, const char *key)
     free(processes);
 }
 
-static void say_all(doctor *d, const cli_libraries *libraries, const cli_watch *watch, const cli_heard *heard, const char *command)
+static void say_all(doctor *d, const cli_libraries *libraries, const cli_watch *watch, const cli_heard *heard,
+                    const char *command)
 {
     json_object *list = json_object_new_array();
     size_t wrong = json_object_array_length(d->problems);

@@ -40,7 +40,8 @@ static char *make_file(const char *folder)
 
 char *cli_heard_begin(void)
 {
-    const char *const folders[] = {getenv("TMPDIR"), "/tmp", "/var/tmp", "/dev/shm"}, *before = getenv(COW_WITNESS_VARIABLE);
+    const char *const folders[] = {getenv("TMPDIR"), "/tmp", "/var/tmp", "/dev/shm"};
+    const char *before = getenv(COW_WITNESS_VARIABLE);
     char *witness = NULL;
 
     for (size_t i = 0; witness == NULL && i < sizeof folders / sizeof *folders; i++)

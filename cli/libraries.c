@@ -34,8 +34,8 @@ static char *map_file(const char *name, size_t *size)
     return bytes == MAP_FAILED ? NULL : bytes;
 }
 
-/* What H5get_libversion would say, if there is an HDF5 library in the file; free() it. NULL: none. Every release has this text,
- * also where its names were changed or left out. */
+/* What H5get_libversion would say, if there is an HDF5 library in the file; free() it. NULL: none. Every release has this
+ * text, also where its names were changed or left out. */
 static char *version_in(const char *name)
 {
     static const char text[] = "HDF5 library version: ";
@@ -113,7 +113,8 @@ static cli_service why_not(const cli_process *p, const char *file, const char *v
         return CLI_REFUSED;
     }
     if (strcmp(file, p->program) == 0 && is_static(file)) {
-        *why = "the program is linked statically, and loads no plugins; link it with the shared library of HDF5 (h5cc -shlib)";
+        *why = "the program is linked statically, and loads no plugins; link it with the shared library of HDF5 "
+               "(h5cc -shlib)";
         return CLI_REFUSED;
     }
     *why = "it opened no file, or by a connector that the program chooses itself";
@@ -191,7 +192,8 @@ static void add_asked(cli_libraries *list, const char *program, const cli_asked 
     add(list, program, a->file, version == NULL ? "?" : version, a, served ? CLI_SERVED : CLI_REFUSED, served ? "" : a->why);
 }
 
-/* What the library in FILE was told, the last time that it asked. What a process has after a fork it does not ask for again. */
+/* What the library in FILE was told, the last time that it asked. What a process has after a fork it does not ask for
+ * again. */
 static const cli_asked *answer(const cli_heard *heard, const cli_process *p, const char *file)
 {
     for (const cli_process *at = p; at != NULL && strcmp(at->program, p->program) == 0; at = at->parent)

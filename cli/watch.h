@@ -1,6 +1,6 @@
-/* What a program has loaded, and every program that it starts: the lists of mapped files under /proc, read while they run.
- * Often in the beginning, then after each eighth of the time that it has run, at least four times a second: only what comes and
- * goes in between, or in the last moment, is missed. Nothing is done to the programs. */
+/* What a program has loaded, and every program that it starts: the lists of mapped files under /proc, read while they
+ * run. Often in the beginning, then after each eighth of the time that it has run, at least four times a second: only what
+ * comes and goes in between, or in the last moment, is missed. Nothing is done to the programs. */
 #ifndef CLI_WATCH_H
 #define CLI_WATCH_H
 

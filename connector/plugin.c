@@ -260,7 +260,8 @@ static void tell_command(const caller *c, cow_instance instance, const char *why
         why = "its functions cannot be found" RELINK;
     name = real_name(c->name);
     file = dladdr(&plugin, &here) == 0 ? NULL : realpath(here.dli_fname, NULL);
-    cow_witness_library(COW_WITNESS_LIBRARY, (long)getpid(), version, instance, name == NULL ? c->name : name, file == NULL ? "" : file, why);
+    cow_witness_library(COW_WITNESS_LIBRARY, (long)getpid(), version, instance, name == NULL ? c->name : name,
+                        file == NULL ? "" : file, why);
     free(name);
     free(file);
 }

@@ -1,4 +1,4 @@
-/* A program for many processes, which knows nothing of versions: test_mpi.py compiles it for each MPI and says what it does.
+/* A program for many processes, which knows nothing of versions: test_mpi.py compiles it for each MPI.
  *
  *   ranks create FILE        new file through MPI-IO, written by all; -1 where HDF5 says no
  *   ranks exclusive FILE     the same, where none may be
@@ -38,7 +38,8 @@ static hid_t parallel_list(void)
 static int write_rows(hid_t file, int add, int how)
 {
     const char *const names[] = {"plain", "packed"};
-    hsize_t dims[] = {(hsize_t)(ranks * ROWS), 16}, chunk[] = {ROWS / 2, 16}, start[] = {(hsize_t)(rank * ROWS), 0}, count[] = {ROWS, 16};
+    hsize_t dims[] = {(hsize_t)(ranks * ROWS), 16}, chunk[] = {ROWS / 2, 16};
+    hsize_t start[] = {(hsize_t)(rank * ROWS), 0}, count[] = {ROWS, 16};
     int *values = malloc(ROWS * 16 * sizeof *values), status = 0;
     hid_t collective = H5Pcreate(H5P_DATASET_XFER);
 
@@ -47,7 +48,8 @@ static int write_rows(hid_t file, int add, int how)
     if (how != 0)
         H5Pset_dxpl_mpio(collective, H5FD_MPIO_COLLECTIVE);
     for (int i = 0; i < 2; i++) {
-        hid_t space = H5Screate_simple(2, dims, NULL), memory = H5Screate_simple(2, count, NULL), create = H5Pcreate(H5P_DATASET_CREATE);
+        hid_t space = H5Screate_simple(2, dims, NULL), memory = H5Screate_simple(2, count, NULL);
+        hid_t create = H5Pcreate(H5P_DATASET_CREATE), transfer = i == 1 || how == 2 ? collective : H5P_DEFAULT;
         hid_t dataset;
         if (i == 1) {
             H5Pset_chunk(create, 2, chunk);
@@ -56,7 +58,7 @@ static int write_rows(hid_t file, int add, int how)
         dataset = H5Lexists(file, names[i], 0) > 0 ? H5Dopen2(file, names[i], 0)
                                                    : H5Dcreate2(file, names[i], H5T_NATIVE_INT, space, 0, create, 0);
         H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, count, NULL);
-        if (dataset < 0 || H5Dwrite(dataset, H5T_NATIVE_INT, memory, space, i == 1 || how == 2 ? collective : H5P_DEFAULT, values) < 0)
+        if (dataset < 0 || H5Dwrite(dataset, H5T_NATIVE_INT, memory, space, transfer, values) < 0)
             status = -1;
         H5Dclose(dataset);
         H5Pclose(create);

@@ -31,9 +31,9 @@ typedef struct cow_hdf5_versions {
     herr_t (*read_chunk_2)(hid_t dataset, hid_t dxpl, const hsize_t *offset, uint32_t *filters, void *bytes, size_t *size);
     /* From 1.14.3 on file drivers are initialised by a call: H5FDperform_init. */
     hid_t (*perform_init)(hid_t (*initialise)(void));
-    /* Only in a parallel library, which is linked with an MPI: H5Pget_fapl_mpio, H5Pset_all_coll_metadata_ops, and MPI_Comm_split,
-     * MPI_Comm_size and MPI_Comm_free, whose communicators are pointers in Open MPI, which has ompi_mpi_comm_null, and numbers
-     * elsewhere. */
+    /* Only in a parallel library, which is linked with an MPI: H5Pget_fapl_mpio, H5Pset_all_coll_metadata_ops, and
+     * MPI_Comm_split, MPI_Comm_size and MPI_Comm_free, whose communicators are pointers in Open MPI, which has
+     * ompi_mpi_comm_null, and numbers elsewhere. */
     herr_t (*get_fapl_mpio)(hid_t fapl, void *communicator, void *info);
     herr_t (*set_collective_metadata)(hid_t list, hbool_t collective);
     void *split, *size, *free;

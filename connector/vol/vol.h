@@ -435,8 +435,8 @@ hid_t cow_sec2_fapl(void);
  * files in memory. */
 bool cow_driver_writes(hid_t fapl, bool creating);
 /* The file NAME is to be created (FLAGS with H5F_ACC_TRUNC or H5F_ACC_EXCL) or opened for writing with such a driver.
- * -1: something that has a history would be written: NAME itself (with H5F_ACC_TRUNC only by MPI-IO, else it is put aside), or a
- * file that is a part of it. */
+ * -1: something that has a history would be written: NAME itself (with H5F_ACC_TRUNC only by MPI-IO, else it is put
+ * aside), or a file that is a part of it. */
 int cow_driver_check(const char *name, unsigned flags, hid_t fapl);
 
 /* Native HDF5 could not open NAME for writing with such a driver, and *STACK says why: where that is the fence of a file
