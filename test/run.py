@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """All tests, one part after the other; the last line counts them. ./dev test builds everything and calls this.
 
-usage: run.py [--long] [--suites [--write-docs] | --wheel] [--steps N] [--seed S] [--kills N] [--many SECONDS]
+usage: run.py [--long] [--suites | --wheel] [--write-docs] [--steps N] [--seed S] [--kills N] [--many SECONDS]
 
 Each part prints its own counted line and keeps its whole output in build/test-logs. A part that cannot be counted, or
 that ends badly without a failed test, counts as one failed test: nothing that was not run can look like a success.
@@ -37,6 +37,7 @@ SUITES = {  # name for --only -> what is printed, its runner, whether it runs wi
     "xarray": ("xarray tests", ["run_pytest_suites.py", "xarray"], False),
     "netcdf4": ("netCDF4-python tests", ["run_pytest_suites.py", "netCDF4"], False),
 }
+WHEEL_SUITE = "h5py, wheel with HDF5 2.0.0"
 SUITE_TIMEOUT = 6 * 3600  # of a test-suite of others in full; PyTables' takes over half an hour natively
 COUNTED = re.compile(r"(\d+) passed, (\d+) failed, (\d+) skipped\s*$")
 
@@ -174,18 +175,49 @@ def from_outside(tests, title, path, env):
     tests.part(title, command, junit(xml), shown=r"SKIPPED", env=env)
 
 
+def suite(tests, title, command, **more):
+    shown = r".*: (native|connector|gained|exception|LOST|not run)"
+    tests.part(title, command, counted_line, shown=shown, timeout=SUITE_TIMEOUT, **more)
+
+
+def elsewhere(tests):
+    """What ./dev has had tested in another Debian: a log each, which ends with a counted line if all went well."""
+    for log in sorted((BUILD / "elsewhere").glob("*.log")):
+        text = log.read_text(errors="replace")
+        counts = counted_line(text) or (0, 1, 0)
+        tests.count(log.stem, counts)
+        for line in text.splitlines():
+            if re.search("skipped, since|SKIPPED", line):
+                print(f"    {line.strip()}")
+        if counts[1]:
+            tell("unknown", log, text)
+
+
+def wheel(tests, fast):
+    """The wheel with PyPI's modules, as dist/ has it: the package's tests, and h5py's own, for its HDF5."""
+    from_outside(tests, "Wheel", TEST / "test_wheel.py", None)
+    if "H5COW_WHEEL_VENV" not in os.environ:
+        tests.count("Python package", (0, 0, 1))
+        print("    SKIPPED: PyPI cannot be reached")
+        return
+    from_outside(tests, "Python package", TEST / "test_package.py", None)
+    if fast:
+        return
+    venv = pathlib.Path(os.environ["H5COW_WHEEL_VENV"])
+    plugin = next(venv.glob("lib/python3*/site-packages/h5cow/plugin"))
+    command = [venv / "bin/python", "-B", TEST / "run_pytest_suites.py", "h5py", "--suite", WHEEL_SUITE, "--logs", LOGS]
+    suite(tests, "h5py tests", command, env={**os.environ, "HDF5_PLUGIN_PATH": str(plugin)})
+
+
 def suites_of_others(tests, everything, only):
     """Each against its own native run. The results stay in LOGS for docs/conformance.md."""
-    for file in LOGS.glob("suite-*.json"):
-        file.unlink()
     for name, (title, runner, quick) in SUITES.items():
         if (not quick and not everything) or (only and name not in only):
             continue
         command = [sys.executable, "-B", TEST / runner[0], *runner[1:], "--logs", LOGS]
         if everything and title in ("PyTables tests", "xarray tests"):
             command.append("--all")
-        shown = r".*: (native|connector|gained|exception|LOST|not run)"
-        tests.part(title, command, counted_line, shown=shown, timeout=SUITE_TIMEOUT)
+        suite(tests, title, command)
     if not everything:
         print("    only with ./dev test --suites: all of PyTables, xarray, netCDF4-python, tools that are not here")
 
@@ -211,7 +243,8 @@ def main():
     parser.add_argument("--long", action="store_true", help="ten times as many random steps, more damaged files")
     parser.add_argument("--suites", action="store_true", help="only the test-suites of others, and more random steps")
     parser.add_argument("--wheel", action="store_true", help="only the wheel, and the Python package in it")
-    parser.add_argument("--write-docs", action="store_true", help="with --suites: write what was run into docs/conformance.md")
+    parser.add_argument("--fast", action="store_true", help="with --wheel: what the default run has of it")
+    parser.add_argument("--write-docs", action="store_true", help="with --suites or --wheel: write what was run into docs/conformance.md")
     parser.add_argument("--only", action="append", choices=SUITES, help="with --suites: only this one; several times")
     parser.add_argument("--steps", type=int, help=f"steps of the differential test (default {STEPS}, with --suites {SUITES_STEPS})")
     parser.add_argument("--seed", type=int, help="where all random numbers begin (default: drawn anew)")
@@ -226,20 +259,17 @@ def main():
         os.environ["H5COW_TEST_SEED"] = str(arguments.seed)
     print(f"seed {seed()}; again: ./dev test --seed {seed()}", flush=True)
     LOGS.mkdir(parents=True, exist_ok=True)
+    for file in LOGS.glob("suite-*.json"):
+        file.unlink()
     tests = Tests()
     if arguments.hdf5:
         c_tests(tests, f"C tests with HDF5 {arguments.hdf5}", "release")
         differential(tests, steps)
         return tests.end()
     if arguments.wheel:
-        from_outside(tests, "Wheel", TEST / "test_wheel.py", None)
-        if "H5COW_WHEEL_VENV" in os.environ:
-            from_outside(tests, "Python package", TEST / "test_package.py", None)
-        else:
-            tests.count("Python package", (0, 0, 1))
-            print("    SKIPPED: PyPI cannot be reached")
-        return tests.end()
-    if not arguments.suites:
+        wheel(tests, arguments.fast)
+    elif not arguments.suites:
+        elsewhere(tests)
         c_tests(tests, "C tests", "release")
         c_tests(tests, "C tests with ASan and UBSan", "sanitize")
         c_tests(tests, "C tests under valgrind", "release", "valgrind")
@@ -253,8 +283,9 @@ def main():
     elif not arguments.only:
         differential(tests, steps)
         from_outside(tests, "Tools", TEST / "test_tools.py", {**os.environ, "H5COW_SUITES": "1"})
-    suites_of_others(tests, arguments.suites, arguments.only)
-    if arguments.write_docs and arguments.suites and not tests.total[1]:
+    if not arguments.wheel:
+        suites_of_others(tests, arguments.suites, arguments.only)
+    if arguments.write_docs and (arguments.suites or arguments.wheel) and not tests.total[1]:
         subprocess.run([sys.executable, "-B", TEST / "conformance.py", LOGS], check=True)
 
     return tests.end()

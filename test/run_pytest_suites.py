@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A Python package's own test-suite, natively and with the connector: what passes natively must pass.
 
-usage: run_pytest_suites.py PACKAGE [--all] [--connector STRING] [--logs FOLDER]
+usage: run_pytest_suites.py PACKAGE [--all] [--connector STRING] [--suite NAME] [--logs FOLDER]
 
 PACKAGE: h5py, h5netcdf, xarray (its tests of files), netCDF4 (whose tests are no part of the installed package: they are
 in the folder that H5COW_NETCDF4_SOURCE names; ./dev sets it where the source package can be had).
@@ -136,6 +136,7 @@ def main():
     parser.add_argument("package", choices=PACKAGES)
     parser.add_argument("--all", action="store_true", help="also what takes minutes")
     parser.add_argument("--connector", default="h5cow", help="value of HDF5_VOL_CONNECTOR (default: h5cow)")
+    parser.add_argument("--suite", help="its name on the page, where it is not the distribution's package")
     parser.add_argument("--logs", default=".", help="folder for the logs (default: here)")
     arguments = parser.parse_args()
     name, logs = arguments.package, pathlib.Path(arguments.logs).resolve()
@@ -151,7 +152,7 @@ def main():
     connector, note = run(nodes, arguments.connector, logs / f"{name}-connector")
     version = importlib.metadata.version(name)
     whole = arguments.all or not package.fast
-    sys.exit(suites.report(package.suite, version, native, connector, note, logs, whole))
+    sys.exit(suites.report(arguments.suite or package.suite, version, native, connector, note, logs, whole))
 
 
 if __name__ == "__main__":

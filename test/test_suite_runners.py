@@ -6,6 +6,7 @@ import sys
 
 import conformance
 import pytest
+import run
 import run_api_suite
 import run_hdf5_suite
 import run_pytables_suite
@@ -214,3 +215,20 @@ def test_cmake_is_left_out_where_it_only_looks_at_the_exit_code():
     assert run_hdf5_suite.without_cmake(plain) == (["/bin/a", "-x", "y"], {"PREFIX": "${ORIGIN}/x"})
     compared = ["cmake", "-D", "TEST_PROGRAM=/bin/a", "-D", "TEST_REFERENCE=out"]
     assert run_hdf5_suite.without_cmake(compared) == (compared, {})
+
+
+def test_what_was_tested_elsewhere_is_counted(tmp_path, monkeypatch, capsys):
+    """And what ended without a count has failed."""
+    monkeypatch.setattr(run, "BUILD", tmp_path)
+    (tmp_path / "elsewhere").mkdir()
+    for name, text in {
+        "One": "x\n3 passed, 0 failed, 2 skipped\n",
+        "Other": "Other: skipped, since its Debian root cannot be made\n0 passed, 0 failed, 1 skipped\n",
+        "Third": "it does not build\n",
+    }.items():
+        (tmp_path / f"elsewhere/{name}.log").write_text(text)
+    tests = run.Tests()
+    run.elsewhere(tests)
+    said = capsys.readouterr().out
+    assert tests.total == [3, 1, 3] and tests.end() == 1
+    assert "skipped, since its Debian root cannot be made" in said and "| it does not build" in said
