@@ -185,12 +185,15 @@ def elsewhere(tests):
     for log in sorted((BUILD / "elsewhere").glob("*.log")):
         text = log.read_text(errors="replace")
         counts = counted_line(text) or (0, 1, 0)
+        ended = re.search(r"^ended with exit code (\d+)$", text, re.M)
+        if ended and counts[1] == 0:
+            counts = (counts[0], 1, counts[2])
         tests.count(log.stem, counts)
         for line in text.splitlines():
             if re.search("skipped, since|SKIPPED", line):
                 print(f"    {line.strip()}")
         if counts[1]:
-            tell("unknown", log, text)
+            tell(ended[1] if ended else "0", log, text)
 
 
 def wheel(tests, fast):

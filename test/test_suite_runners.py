@@ -224,11 +224,12 @@ def test_what_was_tested_elsewhere_is_counted(tmp_path, monkeypatch, capsys):
     for name, text in {
         "One": "x\n3 passed, 0 failed, 2 skipped\n",
         "Other": "Other: skipped, since its Debian root cannot be made\n0 passed, 0 failed, 1 skipped\n",
-        "Third": "it does not build\n",
+        "Third": "it does not build\nended with exit code 1\n",
+        "Fourth": "Part: 5 passed, 0 failed, 0 skipped\nTraceback\nended with exit code 1\n",
     }.items():
         (tmp_path / f"elsewhere/{name}.log").write_text(text)
     tests = run.Tests()
     run.elsewhere(tests)
     said = capsys.readouterr().out
-    assert tests.total == [3, 1, 3] and tests.end() == 1
+    assert tests.total == [8, 2, 3] and tests.end() == 1
     assert "skipped, since its Debian root cannot be made" in said and "| it does not build" in said
