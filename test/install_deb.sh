@@ -17,7 +17,9 @@ quietly() {
 ! grep -rq path-exclude /etc/dpkg || fail "this Debian drops documents"
 quietly apt-get update
 echo "+ apt install $(echo dist/h5cow_*.deb)"
+started=$SECONDS
 quietly apt-get install -y --no-install-recommends ./dist/h5cow_*.deb
+echo "  in $((SECONDS - started)) seconds"
 dpkg-query -W -f '${db:Status-Abbrev}${Package}\n' >/tmp/installed
 ! grep -E '^ii +(python3|gcc|hdf5-tools|.*-dev)$' /tmp/installed || fail "more came along than is needed"
 grep -qE '^ii +libhdf5-[0-9]' /tmp/installed || fail "no libhdf5 came along"

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """All tests, one part after the other; the last line counts them. ./dev test builds everything and calls this.
 
-usage: run.py [--long] [--suites [--write-docs] | --wheel | --mpi | --hdf5 2 [--short]] [--steps N] [--seed S] [--kills N]
-              [--many SECONDS]
+usage: run.py [--long] [--suites | --wheel [--fast] | --mpi | --hdf5 2 [--short]] [--write-docs] [--steps N] [--seed S]
+              [--kills N] [--many SECONDS]
 
 Each part prints its own counted line and keeps its whole output in build/test-logs. A part that cannot be counted, or
 that ends badly without a failed test, counts as one failed test: nothing that was not run can look like a success.
@@ -38,6 +38,7 @@ SUITES = {  # name for --only -> what is printed, its runner, whether it runs wi
     "xarray": ("xarray tests", ["run_pytest_suites.py", "xarray"], False),
     "netcdf4": ("netCDF4-python tests", ["run_pytest_suites.py", "netCDF4"], False),
 }
+WHEEL_SUITE = "h5py, wheel with HDF5 2.0.0"
 SUITE_TIMEOUT = 6 * 3600  # of a test-suite of others in full; PyTables' takes over half an hour natively
 # C tests whose outcome is up to the HDF5 library; of the rest, what takes minutes is about files, memory and disks.
 HDF5_TESTS = [
@@ -181,11 +182,45 @@ def from_outside(tests, title, path, env):
     tests.part(title, command, junit(xml), shown=r"SKIPPED", env=env)
 
 
-def suite_of_others(tests, title, runner, *more):
+def suite_of_others(tests, title, runner, *more, python=sys.executable, env=None):
     """Against its own native run. The results stay in LOGS for docs/conformance.md."""
-    command = [sys.executable, "-B", TEST / runner[0], *runner[1:], "--logs", LOGS, *more]
+    command = [python, "-B", TEST / runner[0], *runner[1:], "--logs", LOGS, *more]
     shown = r".*: (native|connector|gained|exception|LOST|not run)"
-    tests.part(title, command, counted_line, shown=shown, timeout=SUITE_TIMEOUT)
+    tests.part(title, command, counted_line, shown=shown, timeout=SUITE_TIMEOUT, env=env)
+
+
+def elsewhere(tests):
+    """What ./dev has had tested in another Debian: a log each, which ends with a counted line if all went well."""
+    for log in sorted((BUILD / "elsewhere").glob("*.log")):
+        text = log.read_text(errors="replace")
+        counts = counted_line(text) or (0, 1, 0)
+        ended = re.search(r"^ended with exit code (\d+)$", text, re.M)
+        if ended and counts[1] == 0:
+            counts = (counts[0], 1, counts[2])
+        tests.count(log.stem, counts)
+        for line in text.splitlines():
+            if re.search(r"skipped, since|SKIPPED|^\S.*: \d+ passed", line):
+                print(f"    {line.strip()}")
+        if counts[1]:
+            tell(ended[1] if ended else "0", log, text)
+
+
+def wheel(tests, fast):
+    """The wheel with PyPI's modules, as dist/ has it: the package's tests, and h5py's own, for its HDF5."""
+    from_outside(tests, "Wheel", TEST / "test_wheel.py", None)
+    if "H5COW_WHEEL_VENV" not in os.environ:
+        tests.count("Python package", (0, 0, 1))
+        print("    SKIPPED: PyPI cannot be reached")
+        return
+    from_outside(tests, "Python package", TEST / "test_package.py", None)
+    if fast:
+        return
+    venv = pathlib.Path(os.environ["H5COW_WHEEL_VENV"])
+    plugin = next(venv.glob("lib/python3*/site-packages/h5cow/plugin"))
+    suite_of_others(
+        tests, "h5py tests", ["run_pytest_suites.py", "h5py", "--suite", WHEEL_SUITE], python=venv / "bin/python",
+        env={**os.environ, "HDF5_PLUGIN_PATH": str(plugin)},
+    )
 
 
 def suites_of_others(tests, everything, only):
@@ -205,21 +240,6 @@ def with_hdf5(tests, release, steps, short):
     if not short:
         suite = f"h5py with HDF5 {release}"
         suite_of_others(tests, suite, ["run_pytest_suites.py", "h5py", "--suite", suite])
-
-
-def with_hdf5_2(tests):
-    """./dev has run that already, in a Debian that has it: what it printed, and its counts."""
-    log = os.environ.get("H5COW_HDF5_2_LOG")
-    text = pathlib.Path(log).read_text() if log else "not run: ./dev test does\n0 passed, 0 failed, 1 skipped\n"
-    counts = counted_line(text) or (0, 1, 0)
-    lines = text.splitlines()
-    if lines[-1:] == ["{} passed, {} failed, {} skipped".format(*counts)]:
-        lines.pop()
-    else:  # it did not end well
-        counts = (counts[0], max(counts[1], 1), counts[2])
-    tests.count("With HDF5 2", counts)
-    for line in lines:
-        print(f"    {line}")
 
 
 def write_docs(tests, wanted):
@@ -248,8 +268,9 @@ def main():
     parser.add_argument("--long", action="store_true", help="ten times as many random steps, more damaged files")
     parser.add_argument("--suites", action="store_true", help="only the test-suites of others, and more random steps")
     parser.add_argument("--wheel", action="store_true", help="only the wheel, and the Python package in it")
+    parser.add_argument("--fast", action="store_true", help="with --wheel: what the default run has of it")
     parser.add_argument("--mpi", action="store_true", help="only programs of many processes, with the libhdf5 of each MPI")
-    parser.add_argument("--write-docs", action="store_true", help="with --suites or --hdf5: write what was run into docs/conformance.md")
+    parser.add_argument("--write-docs", action="store_true", help="with --suites, --wheel or --hdf5: write what was run into docs/conformance.md")
     parser.add_argument("--only", action="append", choices=SUITES, help="with --suites: only this one; several times")
     parser.add_argument("--steps", type=int, help=f"steps of the differential test (default {STEPS}, with --suites {SUITES_STEPS})")
     parser.add_argument("--seed", type=int, help="where all random numbers begin (default: drawn anew)")
@@ -276,15 +297,11 @@ def main():
         from_outside(tests, "MPI", TEST / "test_mpi.py", None)
         return tests.end()
     if arguments.wheel:
-        from_outside(tests, "Wheel", TEST / "test_wheel.py", None)
-        if "H5COW_WHEEL_VENV" in os.environ:
-            from_outside(tests, "Python package", TEST / "test_package.py", None)
-        else:
-            tests.count("Python package", (0, 0, 1))
-            print("    SKIPPED: PyPI cannot be reached")
+        wheel(tests, arguments.fast)
+        write_docs(tests, arguments.write_docs)
         return tests.end()
     if not arguments.suites:
-        with_hdf5_2(tests)
+        elsewhere(tests)
         c_tests(tests, "C tests", "release")
         c_tests(tests, "C tests with ASan and UBSan", "sanitize")
         c_tests(tests, "C tests under valgrind", "release", "valgrind")

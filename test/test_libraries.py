@@ -1,7 +1,7 @@
 """One plugin file for every libhdf5: several in a process, strange ones, and what an instance needs besides.
 
 The other libraries are copies of the system's with another soname, so that nothing has to be downloaded; with wheels and other
-releases: test_reach.py. Programs use them by ctypes.
+releases: reach.py. Programs use them by ctypes.
 """
 
 import json
