@@ -19,7 +19,9 @@ TEST = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(TEST))
 
 from waiting import WAITING  # noqa: E402
-from seeds import again  # noqa: E402
+from seeds import again, seed  # noqa: E402
+
+seed()  # before xdist starts its workers, which have to find the same tests
 
 STOCK = {name: value for name, value in os.environ.items() if not name.startswith("HDF5_")}
 PLUGINS = os.environ.get("HDF5_PLUGIN_PATH") or str(TEST.parent / "build/release/connector")
