@@ -556,6 +556,24 @@ static int restart_creation_order(cow_file *file, cow_loc root)
     return cow_native_close(ours) < 0 ? -1 : status;
 }
 
+/* Links of the root group to itself are counted in its header, and the last of them takes the count out of it: HDF5 1.14.5 does
+ * that while it takes the link out, and may look for a part of the header that has gone by then. So it is counted once more
+ * meanwhile. */
+static int remove_links(cow_file *file, cow_loc root)
+{
+    H5O_info2_t info;
+    int status;
+
+    if (cow_native_info(root, NULL, H5O_INFO_BASIC, &info) < 0)
+        return -1;
+    if (info.rc <= 1)
+        return cow_native_links(root, false, remove_link, file);
+    if (cow_native_change_references(root, 1) < 0)
+        return -1;
+    status = cow_native_links(root, false, remove_link, file);
+    return cow_native_change_references(root, -1) < 0 ? -1 : status;
+}
+
 int cow_file_clear_head(cow_file *file)
 {
     bool stand_in[H5L_TYPE_MAX + 1];
@@ -568,7 +586,7 @@ int cow_file_clear_head(cow_file *file)
         goto done;
     /* Attributes first: one may be what holds a named type without its link, which then is the link's to keep. */
     if (cow_native_attributes(root, false, remove_attribute, &root) == 0 &&
-        cow_native_links(root, false, remove_link, file) == 0 && restart_creation_order(file, root) == 0 &&
+        remove_links(file, root) == 0 && restart_creation_order(file, root) == 0 &&
         cow_native_comment_set(root, NULL) == 0 && cow_changed_object(file, &file->root, "/", COW_CHANGED_NEW) == 0)
         status = 0;
     cow_link_classes_withdraw(stand_in);
