@@ -258,11 +258,9 @@ bool write_dataset(pair set, bool whole)
 {
     SIDES;
     transfer t;
-    hid_t dcpl = H5Dget_create_plist(set.id[0]);
     plan_transfer(&t, set.id[0], whole);
-    if (H5Pget_nfilters(dcpl) > 0 || loses_members(set.id[0], t.type))
+    if (loses_members(set.id[0], t.type))
         name_all_members(&t, set.id[0]);
-    H5Pclose(dcpl);
     also(": %s", t.text);
     void *values[2];
     random_values(t.type, t.elements, values);
