@@ -5,6 +5,7 @@
 #include "whole.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define COW    "test_found_cow.h5"
@@ -203,6 +204,91 @@ static void test_what_is_deleted_and_open_has_no_count(void)
     same_files("head", NATIVE, COW, H5P_DEFAULT);
 }
 
+/* ---- members that a write does not name ---- */
+
+/* A file's type of two members, and one in memory that names the first alone and is as large as elements are in the file. */
+typedef struct members {
+    hid_t file, memory;
+    size_t size, second; /* of FILE in memory; where there the other member is */
+    const char *text;    /* of that member; NULL: it is a number */
+} members;
+
+static members two_members(bool text)
+{
+    hid_t string = H5Tcopy(H5T_C_S1);
+    members m = {.size = text ? 16 : 8, .second = text ? 8 : 4, .text = text ? "kept" : NULL};
+
+    CHECK(H5Tset_size(string, H5T_VARIABLE) >= 0);
+    m.file = H5Tcreate(H5T_COMPOUND, m.size);
+    m.memory = H5Tcreate(H5T_COMPOUND, text ? 8 + 16 : 8); /* a string is a length and a place in a heap there */
+    CHECK(H5Tinsert(m.file, "first", 0, H5T_STD_I32LE) >= 0 &&
+          H5Tinsert(m.file, "second", m.second, text ? string : H5T_STD_I32LE) >= 0 &&
+          H5Tinsert(m.memory, "first", 0, H5T_STD_I32LE) >= 0 && H5Tclose(string) >= 0);
+    return m;
+}
+
+/* Two chunks, stored or not, in which first members are written: how many of the others were lost by that? */
+#define ELEMENTS 8
+static unsigned lost_members(const char *name, hid_t fapl, const members *m, bool deflate, bool stored)
+{
+    hsize_t extent = ELEMENTS, most = H5S_UNLIMITED, chunk = ELEMENTS / 2;
+    hid_t file = H5Fcreate(name, H5F_ACC_TRUNC, H5P_DEFAULT, fapl), dcpl = H5Pcreate(H5P_DATASET_CREATE),
+          space = H5Screate_simple(1, &extent, &most), set;
+    size_t bytes = ELEMENTS * H5Tget_size(m->memory);
+    unsigned char element[16] = {0}, *values = calloc(1, bytes);
+    int number = 7;
+    unsigned lost = 0;
+
+    if (m->text)
+        memcpy(element + m->second, &m->text, sizeof m->text);
+    else
+        memcpy(element + m->second, &number, sizeof number);
+    CHECK(H5Pset_chunk(dcpl, 1, &chunk) >= 0 && H5Pset_fill_value(dcpl, m->file, element) >= 0);
+    CHECK(!deflate || H5Pset_deflate(dcpl, 1) >= 0);
+    CHECK((set = H5Dcreate2(file, "d", m->file, space, H5P_DEFAULT, dcpl, H5P_DEFAULT)) >= 0);
+    if (stored) {
+        for (size_t i = 0; i < ELEMENTS; i++)
+            memcpy(values + i * m->size, element, m->size);
+        CHECK(H5Dwrite(set, m->file, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
+        CHECK(H5Dclose(set) >= 0 && H5Fclose(file) >= 0 && (file = H5Fopen(name, H5F_ACC_RDWR, fapl)) >= 0);
+        CHECK((set = H5Dopen2(file, "d", H5P_DEFAULT)) >= 0);
+    }
+    memset(values, 1, bytes);
+    CHECK(H5Dwrite(set, m->memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
+    CHECK(H5Dread(set, m->file, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
+    for (size_t i = 0; i < ELEMENTS; i++) {
+        const unsigned char *at = values + i * m->size;
+        const char *text;
+        int first;
+        memcpy(&first, at, sizeof first);
+        CHECK(first == 0x01010101);
+        memcpy(&text, at + m->second, m->text ? sizeof text : 0);
+        lost += m->text ? text == NULL || strcmp(text, m->text) != 0 : memcmp(at + 4, &number, sizeof number) != 0;
+    }
+    if (m->text)
+        CHECK(H5Treclaim(m->file, space, H5P_DEFAULT, values) >= 0);
+    free(values);
+    CHECK(H5Dclose(set) >= 0 && H5Fclose(file) >= 0 && H5Sclose(space) >= 0 && H5Pclose(dcpl) >= 0);
+    return lost;
+}
+
+/* HDF5 1.14.5 and 2.2.0 take a whole chunk of elements that have the same size in memory for a chunk of which all bytes are
+ * written, and make zeros of the members that are not named, unless the chunk is in their cache (H5D__chunk_write). */
+static void test_members_that_a_write_does_not_name_keep_their_values(void)
+{
+    for (int which = 0; which < 8; which++) {
+        members m = two_members(which & 1);
+        bool deflate = which & 2, stored = which & 4;
+        unsigned native = lost_members(NATIVE, native_fapl, &m, deflate, stored), ours;
+
+        remove(COW);
+        ours = lost_members(COW, H5P_DEFAULT, &m, deflate, stored);
+        CHECK(ours == 0);
+        CHECK(native == 0 || native == ELEMENTS);
+        CHECK(H5Tclose(m.file) >= 0 && H5Tclose(m.memory) >= 0);
+    }
+}
+
 int main(int argc, char **argv)
 {
     static const test tests[] = {
@@ -210,6 +296,7 @@ int main(int argc, char **argv)
         TEST(test_types_of_two_files_are_merged_whenever_they_were_made),
         TEST(test_chunks_with_a_filter_mask_are_in_the_version),
         TEST(test_what_is_deleted_and_open_has_no_count),
+        TEST(test_members_that_a_write_does_not_name_keep_their_values),
     };
     int status = run_tests(tests, COUNT(tests), argc, argv);
 

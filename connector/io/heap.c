@@ -38,8 +38,8 @@ static uint64_t chunk_elements(const cow_array *array)
 
 /* ---- elements of a slot, through HDF5 ---- */
 
-/* raw_data's dataspace with the elements of PART selected in SLOT. */
-static hid_t select_part(const cow_array *array, uint64_t slot, const cow_heap_part *part)
+/* raw_data's dataspace with the elements of PART selected in SLOT; SINGLY: those of a whole chunk, one by one. */
+static hid_t select_part(const cow_array *array, uint64_t slot, const cow_heap_part *part, bool singly)
 {
     unsigned rank = array->grid.rank;
     hsize_t start[COW_MAX_RANK], count[COW_MAX_RANK], *point = NULL;
@@ -48,7 +48,7 @@ static hid_t select_part(const cow_array *array, uint64_t slot, const cow_heap_p
 
     if (space < 0)
         return H5I_INVALID_HID;
-    if (part->first != NULL) {
+    if (part->first != NULL && !singly) {
         for (unsigned d = 0; d < rank; d++) {
             start[d] = part->first[d];
             count[d] = part->count[d];
@@ -62,7 +62,7 @@ static hid_t select_part(const cow_array *array, uint64_t slot, const cow_heap_p
             return H5I_INVALID_HID;
         }
         for (uint64_t i = 0; i < part->elements; i++) {
-            uint64_t place = part->place[i];
+            uint64_t place = singly ? i : part->place[i];
             for (unsigned d = rank; d-- > 0;) {
                 point[i * rank + d] = place % array->grid.chunk[d];
                 place /= array->grid.chunk[d];
@@ -80,11 +80,21 @@ static hid_t select_part(const cow_array *array, uint64_t slot, const cow_heap_p
     return space;
 }
 
+/* Would HDF5 lose members that MEM_TYPE does not name? It begins a whole chunk with zeros where its elements have the same
+ * size in memory, as if all bytes were written, but not where they are selected one by one (H5D__chunk_write). */
+static bool loses_members(const cow_array *array, const cow_heap_part *part, hid_t mem_type)
+{
+    return part->first != NULL && part->elements == chunk_elements(array) && mem_type != array->type &&
+           H5Tget_size(mem_type) == array->file_element_size && H5Tdetect_class(array->type, H5T_COMPOUND) != 0 &&
+           H5Tequal(mem_type, array->type) <= 0;
+}
+
 static int move_part(const cow_array *array, uint64_t slot, const cow_heap_part *part, hid_t mem_type, hid_t dxpl,
                      bool write, void *packed)
 {
     hsize_t n = part->elements;
-    hid_t memory = H5Screate_simple(1, &n, NULL), file = select_part(array, slot, part);
+    hid_t memory = H5Screate_simple(1, &n, NULL),
+          file = select_part(array, slot, part, write && loses_members(array, part, mem_type));
     int status = -1;
 
     if (memory < 0)

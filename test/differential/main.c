@@ -70,9 +70,13 @@
  *      1.14.5 compares where they are stored as well (H5T_cmp), which the metadata cache knows of a type that was committed
  *      since its file was opened, and of no other. So it merges only what both were read from files. test_found has both.
  * D36  The reference count of what was deleted and is still open: an object header of HDF5 1.10 has no count of none, so it is 1
- *      again natively once the metadata cache has written the header, dropped it and read it again. test_found has it.
+ *      again on either side once the metadata cache has written the header, dropped it and read it again. test_found has it.
  * D37  H5Ocopy of a dataset with external storage whose extent was changed: native HDF5 1.14.5 leaves its storage size as it
- *      was, and refuses ("invalid layout storage size", H5O__layout_copy_file). A version's can be copied. It is left out.
+ *      was, and refuses ("invalid layout storage size", H5O__layout_copy_file). It is left out. In FILE@N the size is that of
+ *      the extent, and can be copied.
+ * D38  H5Dwrite of whole chunks with a memory type that does not name all members and is as large as an element in the file:
+ *      native HDF5 1.14.5 takes that for all bytes, and makes zeros of the other members unless it has the chunk in its cache
+ *      (H5D__chunk_write). The program names all members there. test_found has the others.
  * D18  H5Dflush of what H5Ocopy has made since the file was opened: native HDF5 1.14.5 tags the attributes of a copied group
  *      with the address of a member, and cannot flush the file any more ("slist not empty?", H5O__copy_header_real).
  * D31  H5Ocopy of a group with H5O_COPY_EXPAND_SOFT_LINK_FLAG or H5O_COPY_EXPAND_EXT_LINK_FLAG: with the bounds of a file
@@ -94,7 +98,7 @@
  * D25  H5Dget_chunk_info and its like tell no address while the bytes wait to be committed or applied: docs/promises.md.
  * D24  H5Dread_multi and H5Dwrite_multi where several datasets need conversion: native HDF5 1.14.5 may give elements that
  *      H5Dread of the same selection does not give, which then decides, and changes members that a compound memory type
- *      does not name; so does H5Dwrite to filtered chunks that do not fit the cache. The program names all of them there.
+ *      does not name. The program names all of them there.
  */
 #include "compare.h"
 #include "copies.h"

@@ -14,7 +14,7 @@ typedef struct transfer {
 /* Chooses elements of a space and says so. */
 void random_selection(hid_t space, char *text, size_t size);
 void plan_transfer(transfer *t, hid_t set, bool whole);
-/* All members of a compound, where HDF5 loses the others (D24). */
+/* All members of a compound, where HDF5 loses the others (D24, D38). */
 void name_all_members(transfer *t, hid_t set);
 void end_transfer(transfer *t);
 /* Random values. false: both sides refused. */
