@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 /* ---- signature ---- */
 
@@ -39,33 +40,55 @@ static int put_number(buffer *b, uint64_t number)
     return put(b, bytes, sizeof bytes);
 }
 
+/* What can be compared with no other. */
+static int put_unique(buffer *b)
+{
+    uint8_t bytes[16];
+
+    if (getrandom(bytes, sizeof bytes, 0) != sizeof bytes)
+        return cow_error(COW_IO, "no random numbers for the signature of a pool");
+    return put(b, bytes, sizeof bytes);
+}
+
+/* VALUE, in memory. Where parts of it lie elsewhere the pool is the dataset's own, unless it is a string. */
+static int put_value(buffer *b, hid_t type, const void *value, bool heap)
+{
+    const char *text;
+
+    if (!heap)
+        return put(b, value, H5Tget_size(type));
+    if (H5Tis_variable_str(type) <= 0)
+        return put_unique(b);
+    memcpy(&text, value, sizeof text);
+    return text == NULL ? put_number(b, 0) : put(b, text, strlen(text) + 1);
+}
+
 static int put_fill(buffer *b, hid_t type, hid_t dcpl)
 {
     H5D_fill_value_t defined;
     H5D_fill_time_t time;
-    size_t size = H5Tget_size(type);
     void *value;
-    int status = -1;
+    int heap = cow_type_is_heap(type, false), status = -1;
+    hid_t scalar;
 
-    if (H5Pfill_value_defined(dcpl, &defined) < 0 || H5Pget_fill_time(dcpl, &time) < 0)
+    if (heap < 0 || H5Pfill_value_defined(dcpl, &defined) < 0 || H5Pget_fill_time(dcpl, &time) < 0)
         return cow_error_native("cannot get the fill value of a dataset");
     /* what is outside the extent is zeros then, and would be seen by others when they grow */
     if (put_number(b, defined) < 0 || put_number(b, time == H5D_FILL_TIME_NEVER) < 0)
         return -1;
     if (defined != H5D_FILL_VALUE_USER_DEFINED)
         return 0;
-    if ((value = calloc(1, size)) == NULL)
+    if ((value = calloc(1, H5Tget_size(type))) == NULL)
         return cow_error(COW_MEMORY, "no memory for a fill value");
     if (H5Pget_fill_value(dcpl, type, value) < 0)
         cow_error_native("cannot get the fill value of a dataset");
-    else if (H5Tdetect_class(type, H5T_VLEN) > 0 || H5Tis_variable_str(type) > 0) {
-        /* pointers say nothing: a pool of its own for every variable-length fill value that is a string */
-        char *text = NULL;
-        if (H5Tis_variable_str(type) > 0)
-            memcpy(&text, value, sizeof text);
-        status = text == NULL ? put_number(b, 0) : put(b, text, strlen(text) + 1);
-    } else
-        status = put(b, value, size);
+    else {
+        status = put_value(b, type, value, heap);
+        if (heap && (scalar = H5Screate(H5S_SCALAR)) >= 0) {
+            H5Treclaim(type, scalar, H5P_DATASET_XFER_DEFAULT, value);
+            H5Sclose(scalar);
+        }
+    }
     free(value);
     return status;
 }
