@@ -1,16 +1,11 @@
 # Runs inside of the minimal Debian that ./dev test --install makes; the sources are in /h5cow. What README.md prints under
 # "Installing" is run as it stands there; then a program is compiled, and has to have history.
-set -euo pipefail
-cd /h5cow
+. /h5cow/test/install_begin.sh
 
 # The first N blocks of code below the heading.
 blocks() {
     awk -v wanted="$1" '/^## /{on = $0 == "## Installing"} on && /^```/{inside = !inside; blocks += inside; next}
         on && inside && blocks <= wanted' /h5cow/README.md
-}
-fail() {
-    echo "install: $*" >&2
-    exit 1
 }
 
 blocks 1 >/tmp/lines

@@ -1,17 +1,6 @@
 # Runs inside of the minimal Debian that ./dev deb --install makes; dist/ and debian/ are in /h5cow. apt installs the package,
 # and what it needs with it; then programs that know nothing of versions have to get them.
-set -euo pipefail
-cd /h5cow
-fail() {
-    echo "install: $*" >&2
-    exit 1
-}
-quietly() {
-    "$@" >/tmp/log 2>&1 || {
-        tail -n 40 /tmp/log
-        fail "this failed: $*"
-    }
-}
+. /h5cow/test/install_begin.sh
 
 # no manual and no other documents are thrown away, as some minimal systems do
 ! grep -rq path-exclude /etc/dpkg || fail "this Debian drops documents"

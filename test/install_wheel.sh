@@ -1,17 +1,6 @@
 # Runs inside of the minimal Debian 12 that ./dev wheel --install makes; dist/ and README.md are in /h5cow. What README's section on
 # Python prints has to work there, in a fresh virtual environment.
-set -euo pipefail
-cd /h5cow
-fail() {
-    echo "install: $*" >&2
-    exit 1
-}
-quietly() {
-    "$@" >/tmp/log 2>&1 || {
-        tail -n 40 /tmp/log
-        fail "this failed: $*"
-    }
-}
+. /h5cow/test/install_begin.sh
 
 # lines LANGUAGE: the first block of that language in the section.
 lines() {

@@ -2,7 +2,7 @@
 """Runs everything that shows what a crash, a fault or damage does, longer than ./dev test, and writes
 docs/reliability.md from what the programs tell: ./dev reliability calls this. May take an hour or two.
 
-usage: reliability.py [--only ITEM]... [--part PROGRAM]... [--minutes N] [--dry-run | --builds]
+usage: reliability.py [--only ITEM]... [--part PROGRAM]... [--minutes N] [--dry-run] [--builds]
 
 Each part is a program that appends JSON lines to the file named by H5COW_RESULTS: {"item", "what", "result", "command"}.
 A part that fails is told on the page as well. The page is written after each part, so a run may be ended and gone on with:
@@ -220,13 +220,13 @@ def main():
         todo = [part for part in todo if pathlib.Path(part[2]).name in arguments.part]
     if not todo:
         parser.error("there is no such part")
+    if arguments.builds:
+        print(*(() if arguments.dry_run else sorted({build for part in todo for build in builds_of(part)})))
+        return 0
     if arguments.dry_run:
         for item, build, program, words in todo:
             there = "" if command_of(build, program, words)[0].exists() else "  (not there)"
             print(f"{item} {shown(build, program, words)}{there}")
-        return 0
-    if arguments.builds:
-        print(*sorted({build for part in todo for build in builds_of(part)}))
         return 0
     logs = TOP / "build/reliability"
     logs.mkdir(parents=True, exist_ok=True)

@@ -73,7 +73,7 @@ static int copy_fill(const cow_dataset *dataset, hid_t dcpl)
         return -1;
     if (H5Pget_fill_value(dataset->dcpl, array->type, value) >= 0) {
         status = H5Pset_fill_value(dcpl, array->type, value);
-        cow_fill_free(array, value);
+        cow_fill_free(array->type, array->heap, value);
     } else
         free(value);
     return status;

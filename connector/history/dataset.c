@@ -171,11 +171,11 @@ static int load_fill(cow_array *array, hid_t dcpl, const cow_dataset_row *row)
     return 0;
 }
 
-void cow_fill_free(const cow_array *array, void *value)
+void cow_fill_free(hid_t type, bool heap, void *value)
 {
-    if (value != NULL && array->heap) {
+    if (value != NULL && heap) {
         hid_t scalar = H5Screate(H5S_SCALAR);
-        H5Treclaim(array->type, scalar, DXPL, value);
+        H5Treclaim(type, scalar, DXPL, value);
         H5Sclose(scalar);
     }
     free(value);
@@ -191,7 +191,7 @@ void cow_dataset_shut(cow_dataset *dataset)
     if (array->index != NULL)
         cow_index_close(array->index);
     array->index = NULL;
-    cow_fill_free(array, array->fill);
+    cow_fill_free(array->type, array->heap, array->fill);
     array->fill = NULL;
     if (array->type >= 0)
         H5Tclose(array->type);

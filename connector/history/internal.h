@@ -187,8 +187,8 @@ void cow_pools_close(cow_file *file);
 /* dataset.c */
 /* A handle of our own on a head that is about to change. NATIVE: one that the application has, or NULL. */
 int cow_dataset_hold(cow_dataset *dataset, void *native);
-/* Free a fill value, with what it points to. */
-void cow_fill_free(const cow_array *array, void *value);
+/* Free a fill value of TYPE in memory; HEAP: with what it points to. */
+void cow_fill_free(hid_t type, bool heap, void *value);
 /* Close what the dataset holds of the library and of the store; the structure stays. */
 void cow_dataset_shut(cow_dataset *dataset);
 /* pour.c. Elements of SOURCE into TARGET, or into the native dataset NATIVE, of another file; of a native dataset into

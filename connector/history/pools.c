@@ -69,7 +69,6 @@ static int put_fill(buffer *b, hid_t type, hid_t dcpl)
     H5D_fill_time_t time;
     void *value;
     int heap = cow_type_is_heap(type, false), status = -1;
-    hid_t scalar;
 
     if (heap < 0 || H5Pfill_value_defined(dcpl, &defined) < 0 || H5Pget_fill_time(dcpl, &time) < 0)
         return cow_error_native("cannot get the fill value of a dataset");
@@ -80,16 +79,13 @@ static int put_fill(buffer *b, hid_t type, hid_t dcpl)
         return 0;
     if ((value = calloc(1, H5Tget_size(type))) == NULL)
         return cow_error(COW_MEMORY, "no memory for a fill value");
-    if (H5Pget_fill_value(dcpl, type, value) < 0)
-        cow_error_native("cannot get the fill value of a dataset");
-    else {
+    if (H5Pget_fill_value(dcpl, type, value) >= 0) {
         status = put_value(b, type, value, heap);
-        if (heap && (scalar = H5Screate(H5S_SCALAR)) >= 0) {
-            H5Treclaim(type, scalar, H5P_DATASET_XFER_DEFAULT, value);
-            H5Sclose(scalar);
-        }
+        cow_fill_free(type, heap, value);
+    } else {
+        cow_error_native("cannot get the fill value of a dataset");
+        free(value);
     }
-    free(value);
     return status;
 }
 
