@@ -84,6 +84,25 @@ int cow_error_where(const char *place, const char *doing)
     return -1;
 }
 
+static void replace(char text[MESSAGE_SIZE], const char *before, const char *after)
+{
+    char *at = strstr(text, before), copy[MESSAGE_SIZE];
+
+    if (at == NULL)
+        return;
+    snprintf(copy, sizeof copy, "%.*s%s%s", (int)(at - text), text, after, at + strlen(before));
+    memcpy(text, copy, sizeof copy);
+}
+
+void cow_error_replace(const char *before, const char *after)
+{
+    if (!current.set)
+        return;
+    replace(current.message, before, after);
+    for (unsigned i = 0; i < current.contexts; i++)
+        replace(current.context[i], before, after);
+}
+
 void cow_error_in_file(const char *name)
 {
     const char *base = strrchr(name, '/');

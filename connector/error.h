@@ -36,6 +36,8 @@ int cow_error_where(const char *place, const char *doing);
 /* The recorded error belongs to the file NAME: its message, or that of a native error a line of context, says so unless
  * it does already. Only errors of the system and the lack of memory: who made a mistake knows the file. */
 void cow_error_in_file(const char *name);
+/* In what is recorded, BEFORE becomes AFTER: the name of a thing that was found out later. */
+void cow_error_replace(const char *before, const char *after);
 
 /* A call to the HDF5 library underneath has just failed: take over its error stack as the cause, with the message as
  * context above it. Call it before any other HDF5 call. Always -1. */

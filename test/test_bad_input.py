@@ -351,6 +351,20 @@ def test_a_damaged_chunk_is_an_error_that_says_where_and_what_is_left(programs, 
             assert done.returncode == 0 and done.stdout.strip() == str(at_version(number).sum()), done.stderr
 
 
+def test_an_error_names_a_dataset_that_was_reached_by_a_reference(programs, made):
+    with h5py.File(made, "r") as f:
+        rows = raw_data(f)[...]
+        slot = next(i for i in range(len(rows) // 10) if np.array_equal(rows[10 * i : 10 * i + 10], FIRST[50:60]))
+    flip(made, place_of(made, raw_data, 10 * slot, 5))
+    code = """
+    f = h5py.File(sys.argv[1], sys.argv[2])
+    d = f[f['group/x'].ref]
+    %s
+    """
+    refused(programs.python(code % "d[55]", made, "r"), r"three\.h5: /group/x", "chunk")
+    refused(programs.python(code % "d[55, 3] = 1", made, "r+"), r"three\.h5: /group/x", "chunk", exactly_one=False)
+
+
 def test_a_damaged_chunk_hurts_only_those_who_read_it(programs, made, sha256):
     with h5py.File(made, "r") as f:
         rows = raw_data(f)[...]

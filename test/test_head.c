@@ -139,7 +139,8 @@ static void external_resized(const char *name, hid_t fapl, int mode)
     H5Pclose(dcpl);
 }
 
-/* The program's prefix is that of an open handle; a version is made in between, attributes are read. */
+/* The program's prefix is that of an open handle; a version is made in between, attributes are read. Bit 2: nothing but an
+ * attribute is written with that handle. */
 static void prefix_of_versioned(const char *name, hid_t fapl, int mode)
 {
     hid_t file = H5Fcreate(name, H5F_ACC_TRUNC, H5P_DEFAULT, fapl), dapl = raw_folder_dapl(), d;
@@ -157,8 +158,10 @@ static void prefix_of_versioned(const char *name, hid_t fapl, int mode)
     }
     d = H5Dopen2(file, "d", mode & 1 ? H5P_DEFAULT : dapl);
     DO(d);
-    put(d, 3, H5P_DEFAULT);
+    if (!(mode & 4))
+        put(d, 3, H5P_DEFAULT);
     note(d, "note", "another text");
+    DO(H5Fflush(file, H5F_SCOPE_GLOBAL));
     DO(H5Fclose(file));
     DO(H5Dclose(d));
     H5Pclose(dapl);
@@ -270,7 +273,7 @@ static void test_external_storage_resized_in_any_dimension(void)
 
 static void test_prefixes_of_open_handles(void)
 {
-    both(&(program){"a prefix", prefix_of_versioned, 4});
+    both(&(program){"a prefix", prefix_of_versioned, 8});
 }
 
 static void test_a_refused_chunk_is_its_datasets_error(void)

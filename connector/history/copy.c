@@ -263,7 +263,7 @@ static int copy_dataset(copied *o, uint64_t address)
     hid_t type = H5I_INVALID_HID, space = H5I_INVALID_HID, dcpl = H5I_INVALID_HID;
     int status = -1;
 
-    if (o->file->file != NULL && cow_dataset_attach(o->file->file, o->from.object, &source) < 0)
+    if (o->file->file != NULL && cow_dataset_attach(o->file->file, o->from.object, false, &source) < 0)
         return -1;
     dcpl = source == NULL ? cow_native_dataset_dcpl(o->from.object) : cow_dataset_dcpl(source, o->from.object);
     if (dcpl < 0)

@@ -135,7 +135,7 @@ static void split_contiguous(int rank, const hsize_t extent[], size_t element, s
 
 /* ---- the state of an open dataset ---- */
 
-static void make_label(cow_dataset *dataset, void *native)
+static void make_label(cow_dataset *dataset, void *native, bool named)
 {
     H5VL_object_get_args_t args = {.op_type = H5VL_OBJECT_GET_NAME};
     H5VL_loc_params_t loc = cow_by_self(H5I_DATASET);
@@ -145,11 +145,27 @@ static void make_label(cow_dataset *dataset, void *native)
     args.args.get_name.buf = path;
     args.args.get_name.buf_size = sizeof path;
     args.args.get_name.name_len = &length;
-    if (H5VLobject_get(native, &loc, cow_native_id(), &args, DXPL, NULL) < 0 || path[0] == '\0')
+    dataset->named = named && H5VLobject_get(native, &loc, cow_native_id(), &args, DXPL, NULL) >= 0 && path[0] != '\0';
+    if (!dataset->named)
         snprintf(path, sizeof path, "(dataset %llu)", (unsigned long long)dataset->id);
+    free(dataset->label);
     if (asprintf(&dataset->label, "%s: %s", dataset->file->name, path) < 0)
         dataset->label = NULL;
     dataset->array.label = dataset->label == NULL ? "" : dataset->label;
+}
+
+void cow_dataset_tell_path(cow_dataset *dataset, void *native)
+{
+    char *before = dataset->label;
+    cow_error_held *held;
+
+    if (dataset->named || before == NULL || (held = cow_error_hold()) == NULL)
+        return;
+    dataset->label = NULL;
+    make_label(dataset, native, true);
+    cow_error_put_back(held);
+    cow_error_replace(before, dataset->array.label);
+    free(before);
 }
 
 static int load_fill(cow_array *array, hid_t dcpl, const cow_dataset_row *row)
@@ -242,23 +258,35 @@ static void *open_alike(cow_file *file, void *native)
     return own;
 }
 
+/* *OWN: NULL where the path leads elsewhere by now, or there is none. */
+static int hold_alike(cow_dataset *dataset, void *native, void **own)
+{
+    H5O_info2_t info;
+
+    if ((*own = open_alike(dataset->file, native)) == NULL ||
+        (cow_native_info((cow_loc){*own, H5I_DATASET}, NULL, H5O_INFO_BASIC, &info) == 0 &&
+         cow_address(&info.token) == dataset->address))
+        return 0;
+    if (cow_native_dataset_close(*own) < 0)
+        return -1;
+    *own = NULL;
+    return 0;
+}
+
 int cow_dataset_hold(cow_dataset *dataset, void *native)
 {
     H5O_token_t token = cow_token(dataset->address);
-    H5O_info2_t info;
     cow_loc own = {.type = H5I_DATASET};
 
     if (dataset->native != NULL)
         return 0;
-    if (native != NULL && (own.object = open_alike(dataset->file, native)) != NULL &&
-        (cow_native_info(own, NULL, H5O_INFO_BASIC, &info) < 0 || cow_address(&info.token) != dataset->address)) {
-        /* the path leads elsewhere by now */
-        if (cow_native_dataset_close(own.object) < 0)
-            return -1;
-        own.object = NULL;
-    }
-    if (own.object == NULL && cow_native_open_token(dataset->file->loc, &token, &own) < 0)
+    if (native != NULL && dataset->named && hold_alike(dataset, native, &own.object) < 0)
         return -1;
+    if (own.object == NULL && cow_native_open_token(dataset->file->loc, &token, &own) < 0) {
+        if (native == NULL || dataset->named || hold_alike(dataset, native, &own.object) < 0 || own.object == NULL)
+            return -1;
+        cow_error_clear();
+    }
     dataset->native = own.object;
     return 0;
 }
@@ -309,7 +337,7 @@ int cow_datasets_hold_again(cow_file *file)
 
 /* Everything of the state that follows from root record, row and the native object, whose creation properties DCPL
  * become the state's, also when it fails. Takes one reference. */
-static cow_dataset *dataset_make(cow_file *file, void *native, hid_t dcpl, uint64_t address, bool snapshot,
+static cow_dataset *dataset_make(cow_file *file, void *native, bool named, hid_t dcpl, uint64_t address, bool snapshot,
                                  const cow_root *root, uint64_t root_offset, const cow_dataset_row *row)
 {
     cow_dataset *dataset = calloc(1, sizeof *dataset);
@@ -334,7 +362,7 @@ static cow_dataset *dataset_make(cow_file *file, void *native, hid_t dcpl, uint6
                              .dcpl = dcpl};
     array = &dataset->array;
     array->type = H5I_INVALID_HID;
-    make_label(dataset, native);
+    make_label(dataset, native, named);
     if (dcpl < 0 || (type = cow_native_dataset_type(native)) < 0 || (array->type = H5Tcopy(type)) < 0 ||
         (pool = cow_pools_get(file, root->pool > UINT32_MAX ? UINT32_MAX : (uint32_t)root->pool)) == NULL)
         goto failed;
@@ -498,7 +526,8 @@ cow_dataset *cow_dataset_create(cow_file *file, void *at, const H5VL_loc_params_
     row.head = cow_address(&info.token);
     if (cow_table_append(file->datasets, 1, &row, NULL) < 0)
         goto done;
-    dataset = dataset_make(file, *native, cow_native_dataset_dcpl(*native), row.head, false, &root, COW_NO_NODE, &row);
+    dataset = dataset_make(file, *native, name != NULL, cow_native_dataset_dcpl(*native), row.head, false, &root,
+                           COW_NO_NODE, &row);
     if (dataset != NULL && dataset->array.early && cow_array_resize(&dataset->array, root.extent) < 0) {
         gone = cow_driver_file_failures(file->fileno) == failures && take_back(dataset, at, loc, name) == 0;
         if (!gone)
@@ -585,7 +614,7 @@ static int foreign_head(cow_file *file, uint64_t address)
                : 0;
 }
 
-int cow_dataset_attach(cow_file *file, void *native, cow_dataset **dataset)
+int cow_dataset_attach(cow_file *file, void *native, bool named, cow_dataset **dataset)
 {
     H5O_info2_t info;
     uint64_t address, number = 0, offset, found;
@@ -604,6 +633,8 @@ int cow_dataset_attach(cow_file *file, void *native, cow_dataset **dataset)
     if (cow_map_get(&file->open_datasets, address, &found)) {
         *dataset = (cow_dataset *)(uintptr_t)found;
         (*dataset)->references++;
+        if (named && !(*dataset)->named)
+            make_label(*dataset, native, true);
         return 0;
     }
     if ((dcpl = cow_native_dataset_dcpl(native)) < 0)
@@ -619,7 +650,7 @@ int cow_dataset_attach(cow_file *file, void *native, cow_dataset **dataset)
     }
     /* the copy of a head object made without the connector: reads, never writes */
     snapshot = kind == 2 || row.head != address;
-    *dataset = dataset_make(file, native, dcpl, address, snapshot, &root, offset, &row);
+    *dataset = dataset_make(file, native, named, dcpl, address, snapshot, &root, offset, &row);
     return *dataset == NULL ? -1 : 0;
 }
 

@@ -145,8 +145,12 @@ int cow_type_is_heap(hid_t type, bool references);
 cow_dataset *cow_dataset_create(cow_file *file, void *at, const H5VL_loc_params_t *loc, const char *name, hid_t lcpl,
                                 hid_t type, hid_t space, hid_t dcpl, hid_t dapl, void **native);
 /* The state of an open native dataset, head or snapshot: *DATASET NULL when it is not a versioned one. One reference
- * more; give back with cow_dataset_release. */
-int cow_dataset_attach(cow_file *file, void *native, cow_dataset **dataset);
+ * more; give back with cow_dataset_release. NAMED: it was opened by a path, which HDF5 still knows; what was opened by token
+ * is not asked for its path, since HDF5 would search the whole file. */
+int cow_dataset_attach(cow_file *file, void *native, bool named, cow_dataset **dataset);
+/* After an error of DATASET, open as NATIVE: where its path was not known, the file is searched for it, and the recorded
+ * error tells it. */
+void cow_dataset_tell_path(cow_dataset *dataset, void *native);
 void cow_dataset_release(cow_dataset *dataset);
 /* The application has asked HDF5 to keep its metadata in the cache. */
 void cow_dataset_corked(cow_dataset *dataset);

@@ -150,6 +150,7 @@ struct cow_dataset {
     cow_dataset_row row;
     cow_array array;
     char *label;
+    bool named;      /* the label has the path */
     hid_t dcpl;      /* the native object's, virtual */
     void *native;    /* heads of writable files: a handle of our own, so that the address cannot be used again */
     bool let_go;     /* for a moment: cow_datasets_let_go */

@@ -954,7 +954,7 @@ static int make_linked(cow_walk *walk, place *p, const char *name, uint64_t addr
     cow_dataset *dataset = NULL;
     int status = -1;
 
-    if (head.type == H5I_DATASET && cow_dataset_attach(walk->file, head.object, &dataset) < 0)
+    if (head.type == H5I_DATASET && cow_dataset_attach(walk->file, head.object, false, &dataset) < 0)
         goto done;
     status = make(walk, head, dataset, address, path, &made);
     if (status == 0 && (status = cow_unlinked_link(&walk->unlinked, made, p->target, name)) < 0 &&

@@ -366,6 +366,8 @@ herr_t cow_dataset_read_callback(size_t count, void *dataset[], hid_t mem_type[]
             if (region >= 0)
                 H5Sclose(region);
             tell_selection_io(o, dxpl);
+            if (status < 0)
+                cow_dataset_tell_path(o->dataset, o->native);
         } else if (o->mapped)
             status = cow_mapped_read(o, mem_type[i], mem_space[i], file_space[i], dxpl, buf[i]);
         else
@@ -409,6 +411,8 @@ herr_t cow_dataset_write_callback(size_t count, void *dataset[], hid_t mem_type[
             status =
                 cow_array_write(cow_dataset_array(o->dataset), mem_type[i], mem_space[i], file_space[i], dxpl, buf[i]);
             tell_selection_io(o, dxpl);
+            if (status < 0)
+                cow_dataset_tell_path(o->dataset, o->native);
         } else if (o->mapped)
             status = cow_mapped_write(o, mem_type[i], mem_space[i], file_space[i], dxpl, buf[i]);
         else if ((status = H5VLdataset_write(1, &o->native, cow_native_id(), &mem_type[i], &mem_space[i],

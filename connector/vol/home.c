@@ -613,7 +613,8 @@ int cow_object_classify(cow_object *object)
     if (object->classified)
         return 0;
     if (object->type == H5I_DATASET && object->home != NULL && object->home->file != NULL &&
-        cow_dataset_attach(object->home->file, object->native, &object->dataset) < 0)
+        cow_dataset_attach(object->home->file, object->native, !object->unnamed && !object->unlinked, &object->dataset) <
+            0)
         return cannot_attach(object);
     if (object->dataset != NULL) {
         const cow_array *array = cow_dataset_array(object->dataset);
