@@ -4,6 +4,7 @@ Each program runs over several versions twice: through the connector, and native
 tools and programs tell of version N must be what they tell of copy N.
 """
 
+import json
 import re
 import shutil
 import sys
@@ -195,6 +196,47 @@ def test_h5py_references_of_every_version(programs, history):
         assert done.returncode == 0 and done.stdout == text, done.stderr
     done = programs.connector(sys.executable, "-c", code, path)
     assert done.returncode == 0 and done.stdout == text, done.stderr
+
+
+UNREACHED = """
+from contextlib import suppress
+step, count = sys.argv[2], int(sys.argv[3])
+with h5py.File(sys.argv[1], "w" if step == "make" else "r+") as f:
+    if step == "make":
+        d = f.create_dataset("g/d", data=np.arange(float(count)), chunks=(50,))
+        d.attrs["long"] = "first" * 600
+        f["to"] = np.array([d.ref, d.ref], dtype=h5py.ref_dtype)
+        f["g/self"] = f["g"]
+    elif step == "change":  # no link leads to it any more, and nothing of the rest changes afterwards
+        d = f[f["to"][0]]
+        del f["g"]
+        f.flush()
+        d[3] = 77
+        d.attrs["long"] = "second" * 600
+        f.flush()
+        print(d[3], d.attrs["long"][:6])
+    elif step == "other":
+        f["other"] = 1
+        print(f[f["to"][1]][3])
+    else:
+        f["again"] = f[f["to"][0]]
+"""
+
+
+@pytest.mark.parametrize("count", [100, 9000])
+@pytest.mark.parametrize("options", ["", "commit=flush"])
+def test_what_changes_while_no_link_leads_to_it_is_kept(programs, tmp_path, count, options):
+    """A link to itself holds the group. What it holds is in no version, and no damage, until it is linked again."""
+    path = tmp_path / "f.h5"
+    for step, told in ("make", ""), ("change", "77.0 second"), ("other", "77.0"), ("link", ""):
+        done = programs.python(UNREACHED, path, step, count, options=options, errors=False)
+        assert (done.returncode, done.stdout.strip(), done.stderr) == (0, told, ""), step
+        programs.verified(path)
+    newest = json.loads(programs.cow("log", "--json", path).stdout)[0]
+    assert newest["incomplete"] == []
+    for name in path, f"{path}@{newest['name']}":
+        done = programs.python("d = h5py.File(sys.argv[1])['again']; print(d[3], d[4], d.attrs['long'][:6])", name)
+        assert (done.stdout.strip(), done.stderr) == ("77.0 4.0 second", "")
 
 
 def test_h5py_reference_to_a_deleted_object_is_an_error(programs, history):

@@ -141,8 +141,9 @@ static int undo_version(cow_file *file, attempt *a)
     return a->begun && (cow_walk_undo(a->walk) < 0 || cow_snapshots_undo(file, &a->saved) < 0) ? -1 : 0;
 }
 
-/* What changed is noted for whoever makes the next version, with what an amended one lacks. */
-static int note_changes(cow_file *file, const attempt *a, const char *reason)
+/* What changed is noted for whoever makes the next version, with what an amended one lacks: ALL of it, or where there is nothing
+ * to make a version of, what no link leads to. */
+static int note_changes(cow_file *file, const attempt *a, bool all, const char *reason)
 {
     uint64_t from = file->amend_row >= 0 ? (uint64_t)file->amend_row : file->log_rows;
     cow_lacks lacks = {0};
@@ -155,9 +156,11 @@ static int note_changes(cow_file *file, const attempt *a, const char *reason)
             goto done;
     if (add_skipped(file, file->log_rows, a->finished ? reason : NULL, &lacks) < 0)
         goto done;
-    for (size_t i = 0; i < file->change_count; i++)
+    for (size_t i = 0; all && i < file->change_count; i++)
         if (cow_lacks_add(&lacks, file->log_rows, file->change[i].address, file->change[i].path, "") < 0)
             goto done;
+    if (!all && cow_walk_note_unreached(a->walk, file->log_rows, &lacks) < 0)
+        goto done;
     if (cow_lacks_put(file, from, &lacks) < 0)
         goto done;
     cow_lacks_free(&file->lacks);
@@ -242,7 +245,7 @@ static int do_without(cow_file *file, attempt *a)
         return -1;
     snprintf(reason, sizeof reason, "%s", cow_error_message());
     held = cow_error_hold();
-    if (undo_version(file, a) == 0 && note_changes(file, a, reason) == 0)
+    if (undo_version(file, a) == 0 && note_changes(file, a, true, reason) == 0)
         status = 0;
     cow_error_put_back(held);
     if (status < 0 || disk_failed(file))
@@ -289,6 +292,31 @@ int cow_version_close(cow_file *file)
     return 0;
 }
 
+/* Is what changed without being reached by links other than what is noted already? 1, 0, -1 */
+static int unreached_changed(const cow_file *file, const attempt *a)
+{
+    cow_lacks found = {0};
+    size_t noted = 0;
+    int status = cow_walk_note_unreached(a->walk, file->log_rows, &found);
+
+    for (size_t i = 0; i < file->lacks.count; i++)
+        noted += file->lacks.lack[i].version >= file->log_rows && file->lacks.lack[i].head != UINT64_MAX;
+    if (status == 0)
+        status = found.count != noted;
+    cow_lacks_free(&found);
+    return status;
+}
+
+/* There is nothing to make a version of. */
+static int same_version(cow_file *file, attempt *a)
+{
+    int changed = unreached_changed(file, a);
+
+    if (changed < 0 || (changed > 0 && note_changes(file, a, false, NULL) < 0))
+        return do_without(file, a);
+    return a->finished ? cow_version_close(file) : 0;
+}
+
 int cow_version_commit(cow_file *file, bool finished)
 {
     attempt a = {.finished = finished};
@@ -299,7 +327,7 @@ int cow_version_commit(cow_file *file, bool finished)
         (a.walk = cow_walk_open(file)) != NULL)
         differs = cow_walk_decide(a.walk);
     if (differs == 0)
-        status = finished ? cow_version_close(file) : 0;
+        status = same_version(file, &a);
     else if (differs > 0 && begin_version(file, &a) == 0 && write_version(file, &a) == 0)
         status = end_version(file, &a);
     else

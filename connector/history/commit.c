@@ -347,7 +347,7 @@ done:
 static bool lacking(const cow_file *file)
 {
     for (size_t i = 0; i < file->lacks.count; i++)
-        if (file->lacks.lack[i].head != UINT64_MAX)
+        if (file->lacks.lack[i].head != UINT64_MAX && file->lacks.lack[i].version < file->log_rows)
             return true;
     return false;
 }

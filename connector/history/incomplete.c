@@ -3,7 +3,8 @@
  * and why. Rows are in the order of versions.
  *
  * A row of the newest version is something that the next one tries again. Rows of the version that is to come (one more than
- * the log has) are objects that changed since, while no version could be made: whoever makes it must make them anew.
+ * the log has) are objects that changed since, while no version could be made, or no link led to them: whoever makes it must
+ * make them anew.
  */
 #include "history/internal.h"
 
@@ -191,7 +192,7 @@ void cow_lacks_tell(cow_file *file, const char *version, const cow_lacks *lacks)
         const cow_lack *lack = &lacks->lack[i];
         uint64_t known;
 
-        if (lack->head == UINT64_MAX || cow_map_get(&file->told, lack->head, &known))
+        if (lack->head == UINT64_MAX || lack->version >= file->log_rows || cow_map_get(&file->told, lack->head, &known))
             continue;
         if (cow_map_put(&file->told, lack->head, 0) < 0)
             cow_error_clear(); /* it may be told again */

@@ -248,6 +248,9 @@ typedef struct cow_walk cow_walk;
 cow_walk *cow_walk_open(cow_file *file);
 void cow_walk_close(cow_walk *walk);
 int cow_walk_decide(cow_walk *walk);
+/* After a walk through the whole head: what changed, and is known to versions, but no link leads to it. It is not deleted: a
+ * link to itself, a count or a handle holds it, and it may be linked again. To LACKS, as rows of VERSION, which is to come. */
+int cow_walk_note_unreached(const cow_walk *walk, uint64_t version, cow_lacks *lacks);
 /* Build the version's tree and link it as versions/NAME; ROW is its row in the log. *CHANGED: objects made; LACKS: what
  * could not be made. When this or anything after it fails: cow_walk_undo. When all is done: cow_walk_settle. */
 int cow_walk_build(cow_walk *walk, const char *name, uint64_t row, int64_t *changed, cow_lacks *lacks);

@@ -406,6 +406,19 @@ static bool all_met(const cow_walk *walk)
     return true;
 }
 
+int cow_walk_note_unreached(const cow_walk *walk, uint64_t version, cow_lacks *lacks)
+{
+    cow_file *file = walk->file;
+
+    for (size_t i = 0; i < file->change_count; i++) {
+        uint64_t address = file->change[i].address;
+        if (!cow_map_get(&walk->state, address, NULL) && cow_snapshots_newest(file, address, NULL) &&
+            (cow_lacks_add(lacks, version, address, NULL, "") < 0 || cow_map_put(&file->stale, address, 0) < 0))
+            return -1;
+    }
+    return 0;
+}
+
 /* 1, 0, -1. A file from before there was the attribute may have absolute soft links anywhere. */
 static int absolute_links(cow_file *file)
 {
@@ -1156,7 +1169,8 @@ int cow_walk_build(cow_walk *walk, const char *name, uint64_t row, int64_t *chan
     if (cow_unlinked_link(&walk->unlinked, walk->made, file->loc, walk->prefix) < 0)
         return -1;
     walk->linked = true;
-    if (walk->full && cow_deleted_note(file, &walk->state, row) < 0)
+    if (walk->full &&
+        (cow_deleted_note(file, &walk->state, row) < 0 || cow_walk_note_unreached(walk, row + 1, lacks) < 0))
         return -1;
     *changed = walk->changed;
     return 0;
