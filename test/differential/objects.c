@@ -229,6 +229,8 @@ bool op_reference_count(void)
     if (strcmp(path, "/") == 0 || !OPEN("H5Oopen", object, H5Oopen(w.file.id[s], path, H5P_DEFAULT)))
         return false;
     H5Oget_info3(object.id[0], &info, H5O_INFO_BASIC);
+    H5Oget_info3(w.file.id[0], &other, H5O_INFO_BASIC);
+    links += memcmp(&info.token, &other.token, sizeof info.token) == 0; /* the file's own hold on its root */
     for (size_t i = 0; i < w.places; i++)
         links += w.place[i].what != AT_LINK &&
                  H5Oget_info_by_name3(w.file.id[0], w.place[i].path, &other, H5O_INFO_BASIC, H5P_DEFAULT) >= 0 &&

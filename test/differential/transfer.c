@@ -97,6 +97,10 @@ void plan_transfer(transfer *t, hid_t set, bool whole)
     t->elements = extent;
     if (!whole)
         random_selection(space, selection, sizeof selection);
+    if (H5Sget_select_type(space) == H5S_SEL_POINTS && type_nests_sequences(t->type)) { /* D39 */
+        snprintf(selection, sizeof selection, "all");
+        H5Sselect_all(space);
+    }
     size_t n = extent ? (size_t)H5Sget_select_npoints(space) : 0;
     const char *memory = "the same";
     t->file_space = space;
