@@ -63,7 +63,8 @@ bool type_nests_sequences(hid_t type)
     bool found = false;
     for (int i = 0; i < n && !found; i++) {
         hid_t inner = own == H5T_COMPOUND ? H5Tget_member_type(type, (unsigned)i) : H5Tget_super(type);
-        found = own == H5T_VLEN ? type_contains(inner, H5T_VLEN) : type_nests_sequences(inner);
+        found = own == H5T_VLEN ? type_contains(inner, H5T_VLEN) || type_contains(inner, H5T_REFERENCE)
+                                : type_nests_sequences(inner);
         H5Tclose(inner);
     }
     return found;

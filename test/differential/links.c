@@ -60,10 +60,13 @@ bool op_link(void)
     w.modified = true;
     if (what < 12) {
         note("H5Lcreate_hard %s %s", from, to);
-        if (strcmp(from, "/") == 0 || (holds(from, above) && chance(85)))
+        bool circle = holds(from, above); /* at times it closes one */
+        if (strcmp(from, "/") == 0 || (circle && chance(85)))
             done = false;
-        else /* at times it closes a circle */
+        else {
+            w.counted |= circle;
             BOTH("H5Lcreate_hard", H5Lcreate_hard(w.file.id[s], from, w.file.id[s], to, lcpl, H5P_DEFAULT));
+        }
         touch(from);
     } else if (what < 24) {
         const char *target = chance(20)                       ? "nowhere/at all"

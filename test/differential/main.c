@@ -28,7 +28,8 @@
  *      chunks only where the whole chunk is inside.
  *  D6  Absolute soft links in a version begin with the version's path when read without the connector.
  *  D7  Reference counts in versions read without the connector, and creation order numbers in versions: unchanged objects
- *      are shared by hard links. Counts that the program added to (H5Oincr_refcount) are in no version.
+ *      are shared by hard links. Counts that the program added to (H5Oincr_refcount) are in no version, nor are links in
+ *      groups that only a circle of links holds.
  *  D8  Layout, chunks, filters and allocation of a versioned dataset read without the connector: it is virtual there.
  *  D9  Modifying a file that was opened for reading: only H5Dwrite is tried, which must be refused. Native HDF5 1.14.5
  *      accepts others (H5Awrite), and then cannot close the file.
@@ -77,8 +78,8 @@
  * D38  H5Dwrite of whole chunks with a memory type that does not name all members and is as large as an element in the file:
  *      native HDF5 1.14.5 takes that for all bytes, and makes zeros of the other members unless it has the chunk in its cache
  *      (H5D__chunk_write). The program names all members there. test_found has the others.
- * D39  H5Dwrite to points, one of them twice, of sequences of sequences or texts: native HDF5 1.14.5 gives back what the second
- *      one finds in the place of the first, and ends the program (H5T__conv_vlen).
+ * D39  H5Dwrite to points, one of them twice, of sequences of sequences, texts or references: native HDF5 1.14.5 gives back what
+ *      the second one finds in the place of the first, and ends the program (H5T__conv_vlen).
  * D18  H5Dflush of what H5Ocopy has made since the file was opened: native HDF5 1.14.5 tags the attributes of a copied group
  *      with the address of a member, and cannot flush the file any more ("slist not empty?", H5O__copy_header_real).
  * D31  H5Ocopy of a group with H5O_COPY_EXPAND_SOFT_LINK_FLAG or H5O_COPY_EXPAND_EXT_LINK_FLAG: with the bounds of a file
