@@ -56,20 +56,6 @@ bool type_contains(hid_t type, H5T_class_t cls)
     return found;
 }
 
-bool type_nests_sequences(hid_t type)
-{
-    H5T_class_t own = H5Tget_class(type);
-    int n = own == H5T_COMPOUND ? H5Tget_nmembers(type) : own == H5T_ARRAY || own == H5T_VLEN ? 1 : 0;
-    bool found = false;
-    for (int i = 0; i < n && !found; i++) {
-        hid_t inner = own == H5T_COMPOUND ? H5Tget_member_type(type, (unsigned)i) : H5Tget_super(type);
-        found = own == H5T_VLEN ? type_contains(inner, H5T_VLEN) || type_contains(inner, H5T_REFERENCE)
-                                : type_nests_sequences(inner);
-        H5Tclose(inner);
-    }
-    return found;
-}
-
 bool type_has_new_references(hid_t type)
 {
     H5T_class_t own = H5Tget_class(type);

@@ -49,8 +49,6 @@ bool compare_objects(comparison *c, const char *path, hid_t a, hid_t b);
 bool values_agree(hid_t type, const void *a, const void *b, size_t n);
 /* Does the type contain a class CLS anywhere? Unlike H5Tdetect_class: H5T_VLEN includes variable-length strings. */
 bool type_contains(hid_t type, H5T_class_t cls);
-/* Sequences whose elements are, or hold, sequences, texts of variable length or references. */
-bool type_nests_sequences(hid_t type);
 /* Does it contain references of HDF5 1.12? In something else (D27)? */
 bool type_has_new_references(hid_t type);
 bool type_nests_references(hid_t type);
