@@ -216,7 +216,7 @@ static void look_inside(patient *p, const char *argument, const char *driver)
 
 static void look_at_journal(patient *p)
 {
-    const cow_slot_note *slot;
+    const cow_journal_slot_note *slot;
     cow_journal_report r;
     char text[1024];
 

@@ -69,7 +69,7 @@ static unsigned long long number(uint64_t value)
 /* Why the journal cannot be used by a program that opens the file; NULL: it can. */
 static const char *damage_of(const cow_journal_report *r)
 {
-    const cow_slot_note *slot;
+    const cow_journal_slot_note *slot;
 
     if (!r->journal || r->unfinished)
         return NULL;
@@ -104,7 +104,7 @@ static uint64_t pending_of(const cow_journal_report *r)
 static void show(answer *a, const char *name, const cow_journal_report *r)
 {
     json_object *pending = json_object_new_array(), *pins = json_object_new_array();
-    const cow_slot_note *slot = r->newest < 0 ? NULL : &r->slot[r->newest];
+    const cow_journal_slot_note *slot = r->newest < 0 ? NULL : &r->slot[r->newest];
     const char *damage = damage_of(r);
     char size[32];
 

@@ -371,7 +371,7 @@ static int put_log(salvage *s, char *why, size_t size)
     int status = -1;
 
     options.sync = COW_SYNC_OFF; /* all of the file is synced when it gets its name */
-    if (H5Pset_vol(fapl, cow_native_id(), NULL) < 0 || cow_driver_set(fapl, &options) < 0 ||
+    if (H5Pset_vol(fapl, cow_native_id(), NULL) < 0 || cow_journal_driver_set(fapl, &options) < 0 ||
         H5Pset_libver_bounds(fapl, H5F_LIBVER_V110, cow_library_latest()) < 0 ||
         (file = H5Fopen(s->temporary, H5F_ACC_RDWR, fapl)) < 0 ||
         (log = H5Dopen2(file, HISTORY "/log", H5P_DEFAULT)) < 0 ||

@@ -201,7 +201,7 @@ static void free_list(chunk_list *l)
 /* Chunks of the extent along a dimension. */
 static uint64_t chunks_along(const cow_root *root, unsigned d)
 {
-    return cow_chunks_along(root->extent[d], root->chunk[d]);
+    return cow_grid_chunks_along(root->extent[d], root->chunk[d]);
 }
 
 static void add_box(chunk_list *l, const uint64_t first[], const uint64_t span[], const char *why)

@@ -32,22 +32,22 @@ int cli_versions_read(const cli_file *file, cli_version **rows, size_t *count, c
 
     *rows = NULL;
     *count = 0;
-    if (cow_log_rows(file->loc, &n) < 0)
+    if (cow_layout_log_rows(file->loc, &n) < 0)
         return failed(COW_ROOT "/log", why, size);
     *rows = cli_alloc(n, sizeof **rows);
-    if (cow_log_read_many(file->loc, 0, n, NULL, *rows) < 0) {
+    if (cow_layout_log_read_many(file->loc, 0, n, NULL, *rows) < 0) {
         free(*rows);
         *rows = NULL;
         return failed(COW_ROOT "/log", why, size);
     }
     *count = n;
     for (size_t i = 0; i < n; i++) {
-        cow_log_row hdf5s = (*rows)[i];
+        cow_layout_log_row hdf5s = (*rows)[i];
         for (size_t t = 0; text_of(&(*rows)[i], t) != NULL; t++) {
             char **text = text_of(&(*rows)[i], t);
             *text = cli_strdup(*text == NULL ? "" : *text); /* ours from now on */
         }
-        cow_log_row_free(&hdf5s);
+        cow_layout_log_row_free(&hdf5s);
     }
     return 0;
 }
@@ -65,13 +65,13 @@ int cli_lacks_read(const cli_file *file, cli_lack **rows, size_t *count, char *w
 {
     cow_table *table;
     uint64_t sum = 0;
-    int status = cow_lacks_open(file->loc, &table);
+    int status = cow_layout_lacks_open(file->loc, &table);
 
     *rows = NULL;
     *count = 0;
     if (status > 0) {
         *rows = cli_alloc(table->rows, sizeof **rows);
-        if ((status = cow_lacks_rows(file->loc, table, 0, table->rows, &sum, *rows)) == 0)
+        if ((status = cow_layout_lacks_rows(file->loc, table, 0, table->rows, &sum, *rows)) == 0)
             *count = table->rows;
         table->close(table);
     }
@@ -81,10 +81,10 @@ int cli_lacks_read(const cli_file *file, cli_lack **rows, size_t *count, char *w
         return failed(COW_ROOT "/incomplete", why, size);
     }
     for (size_t i = 0; i < *count; i++) {
-        cow_lack hdf5s = (*rows)[i];
+        cow_layout_lack hdf5s = (*rows)[i];
         (*rows)[i].path = cli_strdup(hdf5s.path == NULL ? "" : hdf5s.path);
         (*rows)[i].reason = cli_strdup(hdf5s.reason == NULL ? "" : hdf5s.reason);
-        cow_lacks_rows_free(&hdf5s, 1);
+        cow_layout_lacks_rows_free(&hdf5s, 1);
     }
     return 0;
 }

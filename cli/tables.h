@@ -7,12 +7,12 @@
 #include "layout/layout.h"
 
 /* Rows as they are in the file. Of the log: texts are free()'s, and never NULL. */
-typedef cow_log_row cli_version;
-typedef cow_dataset_row cli_dataset_row;
-typedef cow_snapshot_row cli_snapshot_row;
+typedef cow_layout_log_row cli_version;
+typedef cow_layout_dataset_row cli_dataset_row;
+typedef cow_layout_snapshot_row cli_snapshot_row;
 
 /* A row of /_versioned_data/incomplete: what the version of row `version` of the log lacks. Strings are never NULL. */
-typedef cow_lack cli_lack; /* texts with free() */
+typedef cow_layout_lack cli_lack; /* texts with free() */
 
 /* 0; or -1 and WHY. *ROWS: free with the function below, or free(). */
 int cli_versions_read(const cli_file *file, cli_version **rows, size_t *count, char *why, size_t size);

@@ -40,7 +40,7 @@ void cow_witness_library(cow_witness_kind kind, long pid, const char *version, c
     free(record);
 }
 
-long long cow_changed_at(const struct stat *about)
+long long cow_witness_changed_at(const struct stat *about)
 {
     return (long long)about->st_mtim.tv_sec * 1000000000 + about->st_mtim.tv_nsec;
 }
@@ -59,8 +59,8 @@ void cow_witness_plain(const char *name)
             real = NULL;
         free(folder);
     }
-    if (asprintf(&record, "%lld %lld %s", there ? (long long)about.st_size : -1, there ? cow_changed_at(&about) : -1,
-                 real == NULL ? name : real) >= 0)
+    if (asprintf(&record, "%lld %lld %s", there ? (long long)about.st_size : -1,
+                 there ? cow_witness_changed_at(&about) : -1, real == NULL ? name : real) >= 0)
         cow_witness(COW_WITNESS_PLAIN, record);
     free(record);
     free(real);

@@ -43,6 +43,6 @@ void cow_witness_library(cow_witness_kind kind, long pid, const char *version, c
 
 struct stat;
 /* The nanoseconds of a file's last change. */
-long long cow_changed_at(const struct stat *about);
+long long cow_witness_changed_at(const struct stat *about);
 
 #endif

@@ -216,7 +216,7 @@ static void world_open(world *w, const setting *s)
     memcpy(w->root.maximum, s->maximum, s->rank * sizeof *s->maximum);
     memcpy(w->root.extent, s->extent, s->rank * sizeof *s->extent);
     open_index(w);
-    a->cache = cow_cache_open(s->cache == 0 ? 1 << 20 : s->cache);
+    a->cache = cow_chunk_cache_open(s->cache == 0 ? 1 << 20 : s->cache);
     assert_non_null(a->cache);
 }
 
@@ -225,7 +225,7 @@ static void world_close(world *w)
     cow_array *a = &w->array;
 
     cow_array_forget(a);
-    cow_cache_close(a->cache);
+    cow_chunk_cache_close(a->cache);
     cow_index_close(a->index);
     cow_pool_close(a->pool);
     cow_codec_close(a->codec);

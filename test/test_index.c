@@ -1005,7 +1005,7 @@ static void test_failed_root_leaves_the_log_as_it_was(void **state)
         assert_kind(COW_IO);
         assert_true(memory->rows == 0);
         assert_int_equal(cow_root_append(log, &root, &offset), 0);
-        assert_true(offset == COW_LOG_HEADER);
+        assert_true(offset == COW_INDEX_LOG_HEADER);
         assert_int_equal(cow_root_read(log, offset, &root), 0);
         log->close(log);
         memory->close(memory);

@@ -134,7 +134,7 @@ int cow_deleted_note(cow_file *file, const cow_map *met, uint64_t row)
     if (uncount_all(&b) < 0)
         goto done;
     for (size_t i = 0; i < b.count; i++)
-        if (cow_snapshots_add(file, &(cow_snapshot_row){b.gone[i], UINT64_MAX, row, 0, 0}) < 0)
+        if (cow_snapshots_add(file, &(cow_layout_snapshot_row){b.gone[i], UINT64_MAX, row, 0, 0}) < 0)
             goto done;
     status = 0;
 done:
@@ -204,7 +204,7 @@ int cow_head_deleted(cow_file *file, const H5O_token_t *head)
         return 0;
     if ((status = is_own(file, address)) != 0)
         return status;
-    if (cow_hidden_links(file, address, &hidden) < 0)
+    if (cow_head_links_of_history(file, address, &hidden) < 0)
         return -1;
     if (hidden > 0) {
         if (cow_native_open_token(file->loc, head, &object) < 0)

@@ -237,8 +237,8 @@ int cow_version_count(cow_file *file, const char *version_path, const H5O_token_
 /* H5Ocopy of FROM_NAME from FROM to TO_NAME from TO, native objects, with the properties OCPYPL: see copy.c. A file is NULL
  * where it has no history. VERSION: the path of the version that is copied out of, or NULL. Nothing of a copy that fails
  * stays. */
-int cow_object_copy(cow_file *from_file, const char *version, void *from, const H5VL_loc_params_t *from_loc,
-                    const char *from_name, cow_file *to_file, void *to, const H5VL_loc_params_t *to_loc,
-                    const char *to_name, hid_t ocpypl);
+int cow_copy_named_object(cow_file *from_file, const char *version, void *from, const H5VL_loc_params_t *from_loc,
+                          const char *from_name, cow_file *to_file, void *to, const H5VL_loc_params_t *to_loc,
+                          const char *to_name, hid_t ocpypl);
 
 #endif

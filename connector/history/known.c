@@ -11,7 +11,7 @@
 
 static int map_row(cow_file *file, size_t row)
 {
-    const cow_snapshot_row *r = &file->snapshot[row];
+    const cow_layout_snapshot_row *r = &file->snapshot[row];
 
     return cow_map_put(&file->snapshot_of, r->head, row) < 0 ||
                    (r->snapshot != UINT64_MAX && cow_map_put(&file->snapshot_at, r->snapshot, row) < 0)
@@ -100,7 +100,7 @@ static void row_changed(cow_file *file, size_t row)
     file->snapshot_generation++;
 }
 
-int cow_snapshots_add(cow_file *file, const cow_snapshot_row *added)
+int cow_snapshots_add(cow_file *file, const cow_layout_snapshot_row *added)
 {
     uint64_t row;
 
@@ -109,7 +109,7 @@ int cow_snapshots_add(cow_file *file, const cow_snapshot_row *added)
     if (!cow_map_get(&file->snapshot_of, added->head, &row) || file->snapshot[row].version != added->version) {
         if (file->snapshot_count == file->snapshot_room) {
             size_t room = file->snapshot_room == 0 ? 64 : file->snapshot_room * 2;
-            cow_snapshot_row *larger = realloc(file->snapshot, room * sizeof *larger);
+            cow_layout_snapshot_row *larger = realloc(file->snapshot, room * sizeof *larger);
             if (larger == NULL)
                 return cow_error(COW_MEMORY, "%s: no memory for the list of snapshots", file->name);
             file->snapshot = larger;
@@ -179,9 +179,9 @@ bool cow_snapshots_left_out(const cow_file *file, uint64_t head)
     return cow_map_get(&file->left_out, head, NULL);
 }
 
-int cow_snapshots_leave_out(cow_file *file, uint64_t head, uint64_t version, const cow_snapshot_row *sums)
+int cow_snapshots_leave_out(cow_file *file, uint64_t head, uint64_t version, const cow_layout_snapshot_row *sums)
 {
-    const cow_snapshot_row row = {head, UINT64_MAX, version, sums->elements, sums->attributes};
+    const cow_layout_snapshot_row row = {head, UINT64_MAX, version, sums->elements, sums->attributes};
 
     return cow_snapshots_add(file, &row) < 0 ? -1 : cow_map_put(&file->left_out, head, 0);
 }

@@ -19,11 +19,11 @@ static int find_in_log(cow_file *file, const char *version_path, uint64_t *row)
     if (cow_file_open_all(file) < 0)
         return -1;
     for (*row = 0; *row < file->log_rows; ++*row) {
-        cow_log_row entry = {0};
-        int same, status = cow_log_read(file->loc, *row, &entry);
+        cow_layout_log_row entry = {0};
+        int same, status = cow_layout_log_read(file->loc, *row, &entry);
 
         same = status == 0 && entry.name != NULL && strcmp(entry.name, name) == 0;
-        cow_log_row_free(&entry);
+        cow_layout_log_row_free(&entry);
         if (status < 0)
             return -1;
         if (same)
@@ -53,78 +53,78 @@ static int find_row(cow_file *file, const char *version_path, uint64_t *row)
 }
 
 /* Rows are in the order of versions, so the last one that counts stands for the object. */
-static int fill(cow_file *file, cow_past *past)
+static int fill(cow_file *file, cow_version_objects *objects)
 {
-    cow_map_free(&past->snapshot);
-    cow_map_free(&past->head);
+    cow_map_free(&objects->snapshot);
+    cow_map_free(&objects->head);
     for (size_t i = 0; i < file->snapshot_count; i++)
-        if (file->snapshot[i].version <= past->row &&
-            cow_map_put(&past->snapshot, file->snapshot[i].head, file->snapshot[i].snapshot) < 0)
+        if (file->snapshot[i].version <= objects->row &&
+            cow_map_put(&objects->snapshot, file->snapshot[i].head, file->snapshot[i].snapshot) < 0)
             return -1;
-    for (size_t i = 0; i < past->snapshot.capacity; i++) {
-        const cow_map_entry *e = &past->snapshot.entry[i];
-        if (e->used && e->value != UINT64_MAX && cow_map_put(&past->head, e->value, e->key) < 0)
+    for (size_t i = 0; i < objects->snapshot.capacity; i++) {
+        const cow_map_entry *e = &objects->snapshot.entry[i];
+        if (e->used && e->value != UINT64_MAX && cow_map_put(&objects->head, e->value, e->key) < 0)
             return -1;
     }
-    past->generation = file->snapshot_generation;
+    objects->generation = file->snapshot_generation;
     return 0;
 }
 
 /* MAPS: they are wanted as well. */
-static cow_past *past_of(cow_file *file, const char *version_path, bool maps)
+static cow_version_objects *objects_of(cow_file *file, const char *version_path, bool maps)
 {
-    cow_past *past = file->past;
+    cow_version_objects *objects = file->version_objects;
 
-    while (past != NULL && strcmp(past->path, version_path) != 0)
-        past = past->next;
-    if (past == NULL) {
+    while (objects != NULL && strcmp(objects->path, version_path) != 0)
+        objects = objects->next;
+    if (objects == NULL) {
         uint64_t row;
 
         if (find_row(file, version_path, &row) < 0)
             return NULL;
-        if ((past = calloc(1, sizeof *past)) == NULL || (past->path = strdup(version_path)) == NULL) {
+        if ((objects = calloc(1, sizeof *objects)) == NULL || (objects->path = strdup(version_path)) == NULL) {
             cow_error(COW_MEMORY, "%s: no memory for the objects of a version", file->name);
-            free(past);
+            free(objects);
             return NULL;
         }
-        past->row = row;
-        past->generation = UINT64_MAX;
-        past->next = file->past;
-        file->past = past;
+        objects->row = row;
+        objects->generation = UINT64_MAX;
+        objects->next = file->version_objects;
+        file->version_objects = objects;
     }
     if (maps &&
-        (cow_snapshots_load(file) < 0 || (past->generation != file->snapshot_generation && fill(file, past) < 0)))
+        (cow_snapshots_load(file) < 0 || (objects->generation != file->snapshot_generation && fill(file, objects) < 0)))
         return NULL;
-    return past;
+    return objects;
 }
 
-cow_past *cow_past_of(cow_file *file, const char *version_path)
+cow_version_objects *cow_version_objects_of(cow_file *file, const char *version_path)
 {
-    return past_of(file, version_path, false);
+    return objects_of(file, version_path, false);
 }
 
-void cow_past_free(cow_file *file)
+void cow_version_objects_free(cow_file *file)
 {
-    while (file->past != NULL) {
-        cow_past *past = file->past;
+    while (file->version_objects != NULL) {
+        cow_version_objects *objects = file->version_objects;
 
-        file->past = past->next;
-        cow_map_free(&past->snapshot);
-        cow_map_free(&past->head);
-        cow_map_free(&past->count);
-        free(past->path);
-        free(past);
+        file->version_objects = objects->next;
+        cow_map_free(&objects->snapshot);
+        cow_map_free(&objects->head);
+        cow_map_free(&objects->count);
+        free(objects->path);
+        free(objects);
     }
 }
 
 int cow_snapshot_of(cow_file *file, const char *version_path, const H5O_token_t *head, H5O_token_t *snapshot)
 {
-    cow_past *past = past_of(file, version_path, true);
+    cow_version_objects *objects = objects_of(file, version_path, true);
     uint64_t address;
 
-    if (past == NULL)
+    if (objects == NULL)
         return -1;
-    if (!cow_map_get(&past->snapshot, cow_address(head), &address) || address == UINT64_MAX)
+    if (!cow_map_get(&objects->snapshot, cow_address(head), &address) || address == UINT64_MAX)
         return cow_error(COW_NOT_FOUND,
                          "%s: version '%s' has no object that was at address %llu: deleted or made later", file->name,
                          strrchr(version_path, '/') + 1, (unsigned long long)cow_address(head));
@@ -134,21 +134,21 @@ int cow_snapshot_of(cow_file *file, const char *version_path, const H5O_token_t 
 
 int cow_head_of(cow_file *file, const char *version_path, const H5O_token_t *snapshot, H5O_token_t *head)
 {
-    cow_past *past = past_of(file, version_path, true);
+    cow_version_objects *objects = objects_of(file, version_path, true);
     uint64_t address;
 
-    if (past == NULL)
+    if (objects == NULL)
         return -1;
-    *head = cow_map_get(&past->head, cow_address(snapshot), &address) ? cow_token(address) : *snapshot;
+    *head = cow_map_get(&objects->head, cow_address(snapshot), &address) ? cow_token(address) : *snapshot;
     return 0;
 }
 
 int cow_version_row(cow_file *file, const char *version_path, uint64_t *row)
 {
-    cow_past *past = past_of(file, version_path, false);
+    cow_version_objects *objects = objects_of(file, version_path, false);
 
-    if (past == NULL)
+    if (objects == NULL)
         return -1;
-    *row = past->row;
+    *row = objects->row;
     return 0;
 }

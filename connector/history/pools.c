@@ -81,7 +81,7 @@ static int put_fill(buffer *b, hid_t type, hid_t dcpl)
         return cow_error(COW_MEMORY, "no memory for a fill value");
     if (H5Pget_fill_value(dcpl, type, value) >= 0) {
         status = put_value(b, type, value, heap);
-        cow_fill_free(type, heap, value);
+        cow_dataset_fill_free(type, heap, value);
     } else {
         cow_error_native("cannot get the fill value of a dataset");
         free(value);

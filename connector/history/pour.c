@@ -135,7 +135,8 @@ static bool has_references(hid_t type)
     return H5Tdetect_class(type, H5T_REFERENCE) > 0;
 }
 
-int cow_pour_dataset(cow_dataset *source, cow_dataset *target, void *native, cow_values_change *change, void *context)
+int cow_copy_elements_of_dataset(cow_dataset *source, cow_dataset *target, void *native, cow_values_change *change,
+                                 void *context)
 {
     cow_array *array = &source->array;
     pouring p = {.array = array,
@@ -152,7 +153,7 @@ int cow_pour_dataset(cow_dataset *source, cow_dataset *target, void *native, cow
     p.encoded = target == NULL && cow_dataset_chunked(source) && !p.heap && p.changed == NULL &&
                 !(source->row.flags & COW_FLAG_FILTERS_ADDED);
     for (unsigned d = 0; d < array->grid.rank; d++)
-        count[d] = cow_chunks_along(array->extent[d], array->grid.chunk[d]);
+        count[d] = cow_grid_chunks_along(array->extent[d], array->grid.chunk[d]);
     if ((p.space = cow_dataset_space(source)) >= 0)
         status = cow_index_visit(array->index, first, count, pour_chunk, &p);
     free(p.buffer);
@@ -177,7 +178,7 @@ static int pour_stored(pouring *p, hid_t dcpl, const hsize_t box[])
     return status;
 }
 
-int cow_pour_native(void *source, cow_dataset *target, cow_values_change *change, void *context)
+int cow_copy_elements_of_native(void *source, cow_dataset *target, cow_values_change *change, void *context)
 {
     cow_array *array = &target->array;
     hid_t dcpl = cow_native_dataset_dcpl(source);
@@ -202,7 +203,8 @@ int cow_pour_native(void *source, cow_dataset *target, cow_values_change *change
     return status;
 }
 
-int cow_pour_between(const char *file, void *source, void *target, cow_values_change *change, void *context)
+int cow_copy_elements_between_files(const char *file, void *source, void *target, cow_values_change *change,
+                                    void *context)
 {
     hid_t dcpl = cow_native_dataset_dcpl(source);
     pouring p = {.native = source,
@@ -233,7 +235,7 @@ static int lend(void *context, hid_t type, size_t n, void *values)
     return cow_native_references_lend(type, n, values);
 }
 
-int cow_pour_within(const char *file, void *source, void *target)
+int cow_copy_elements_within_file(const char *file, void *source, void *target)
 {
-    return cow_pour_between(file, source, target, lend, NULL);
+    return cow_copy_elements_between_files(file, source, target, lend, NULL);
 }

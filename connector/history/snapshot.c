@@ -476,7 +476,7 @@ static int lack(cow_walk *walk, uint64_t address, const char *path, const char *
 {
     char reason[1400];
 
-    if (walk->failed || cow_driver_file_failures(walk->file->fileno) != walk->file->failures)
+    if (walk->failed || cow_journal_driver_file_failures(walk->file->fileno) != walk->file->failures)
         return fail(walk);
     if (what == NULL)
         snprintf(reason, sizeof reason, "%s", cow_error_message());
@@ -495,10 +495,10 @@ static int lack(cow_walk *walk, uint64_t address, const char *path, const char *
 }
 
 /* The checksums of the head object at ADDRESS, as far as it is not known to have changed. */
-static cow_snapshot_row sums_of(const cow_walk *walk, uint64_t address)
+static cow_layout_snapshot_row sums_of(const cow_walk *walk, uint64_t address)
 {
     unsigned flags = cow_change_flags(walk->file, address);
-    cow_snapshot_row sums = {0};
+    cow_layout_snapshot_row sums = {0};
     uint64_t row;
 
     if ((flags & 1u << COW_CHANGED_NEW) != 0 || !cow_snapshots_find(walk->file, address, &row))
@@ -513,7 +513,7 @@ static cow_snapshot_row sums_of(const cow_walk *walk, uint64_t address)
 /* The version does without the object at ADDRESS, for the reason that is recorded. */
 static int leave_out(cow_walk *walk, uint64_t address, const char *path)
 {
-    const cow_snapshot_row sums = sums_of(walk, address);
+    const cow_layout_snapshot_row sums = sums_of(walk, address);
 
     if (lack(walk, address, path, NULL, NULL) < 0)
         return -1;
@@ -612,7 +612,7 @@ static int copy_header(cow_walk *walk, cow_loc head, uint64_t address, const cha
 /* The snapshot of the object at ADDRESS is there. */
 static int note_built(cow_walk *walk, uint64_t address, cow_loc snapshot)
 {
-    cow_snapshot_row row = sums_of(walk, address); /* the attributes' may be needed: note_sums */
+    cow_layout_snapshot_row row = sums_of(walk, address); /* the attributes' may be needed: note_sums */
     H5O_info2_t info;
 
     if (cow_native_info(snapshot, NULL, H5O_INFO_BASIC, &info) < 0)
@@ -631,7 +631,7 @@ static int note_built(cow_walk *walk, uint64_t address, cow_loc snapshot)
  * damaged, theirs stays. DATASET: the state of a versioned one. */
 static int note_sums(cow_walk *walk, uint64_t address, cow_loc snapshot, const cow_dataset *dataset)
 {
-    cow_snapshot_row row;
+    cow_layout_snapshot_row row;
     uint64_t number, lacks, former;
 
     if (!cow_snapshots_find(walk->file, address, &number))
@@ -882,7 +882,7 @@ static int build_native(cow_walk *walk, cow_loc head, uint64_t address, const ch
     *made = (cow_loc){cow_native_dataset_create(walk->file->loc, NULL, type, space, dcpl), H5I_DATASET};
     if (made->object == NULL || (grows && cow_native_dataset_resize(made->object, extent) < 0))
         goto done;
-    if (!lies_elsewhere(dcpl) && (cow_pour_within(walk->file->name, head.object, made->object) < 0 ||
+    if (!lies_elsewhere(dcpl) && (cow_copy_elements_within_file(walk->file->name, head.object, made->object) < 0 ||
                                   (H5Pget_nfilters(dcpl) > 0 && cow_native_dataset_settle(made->object) < 0)))
         goto done; /* a filter may refuse what HDF5 still has in a cache for the head */
     status = copy_header(walk, head, address, path, *made);
@@ -1112,9 +1112,9 @@ static int keep_used(cow_walk *walk)
 static int delete_tree(cow_loc file, const char *path)
 {
     bool stand_in[H5L_TYPE_MAX + 1] = {false};
-    int status = cow_link_classes_stand_in(stand_in) < 0 ? -1 : cow_native_link_delete(file, path);
+    int status = cow_native_link_classes_stand_in(stand_in) < 0 ? -1 : cow_native_link_delete(file, path);
 
-    cow_link_classes_withdraw(stand_in);
+    cow_native_link_classes_withdraw(stand_in);
     return status;
 }
 

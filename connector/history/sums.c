@@ -201,7 +201,7 @@ done:
     return status;
 }
 
-int cow_sum_snapshot(cow_file *file, cow_loc object, cow_snapshot_row *row)
+int cow_sum_snapshot(cow_file *file, cow_loc object, cow_layout_snapshot_row *row)
 {
     H5O_info2_t info;
 
@@ -266,7 +266,7 @@ int cow_sum_check(cow_file *file, const H5O_token_t *token, cow_change what)
     cow_apart apart;
     int status;
 
-    if (!file->laid_out || file->shut || file->state == COW_FAILED || cow_map_get(&file->sum_checked, key, NULL) ||
+    if (!file->laid_out || file->shut || file->state == COW_FILE_FAILED || cow_map_get(&file->sum_checked, key, NULL) ||
         (cow_change_flags(file, address) & (1u << what | 1u << COW_CHANGED_NEW)) != 0)
         return 0;
     if (cow_native_apart(&apart) < 0)

@@ -260,7 +260,7 @@ done:
 /* HDF5 gives out the value of a user-defined link only through a class, and the programs that have one are not here. */
 static int stand_in(cow_tree *tree, H5L_type_t type)
 {
-    int made = cow_link_class_stand_in(type);
+    int made = cow_native_link_class_stand_in(type);
 
     if (made > 0)
         tree->stand_in[type] = true;
@@ -491,6 +491,6 @@ void cow_tree_free(cow_tree *tree)
     tree->object = NULL;
     tree->objects = tree->room = 0;
     cow_map_free(&tree->places);
-    cow_link_classes_withdraw(tree->stand_in);
+    cow_native_link_classes_withdraw(tree->stand_in);
     memset(tree->stand_in, 0, sizeof tree->stand_in);
 }

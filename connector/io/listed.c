@@ -116,7 +116,7 @@ static int read_points(finding *f)
     return status;
 }
 
-hid_t cow_listed_selection(unsigned rank, const uint64_t extent[], const char *label, hid_t dxpl)
+hid_t cow_selection_from_plist(unsigned rank, const uint64_t extent[], const char *label, hid_t dxpl)
 {
     finding f = {.rank = rank, .dataset = H5I_INVALID_HID};
     hid_t file = H5I_INVALID_HID, space = H5I_INVALID_HID;

@@ -19,7 +19,7 @@
 typedef struct batch {
     const cow_transfer *transfer;
     const cow_plan *plan;
-    const cow_view *memory;
+    const cow_plan_memory *memory;
     cow_piece *pieces;
     size_t n;
     uint64_t elements;
@@ -30,41 +30,41 @@ typedef struct batch {
 } batch;
 
 /* Where PIECE i is for the chunk's side of the transfer: in memory, or packed in the file's type. */
-static void chunk_view(const batch *b, size_t i, cow_view *view)
+static void chunk_memory(const batch *b, size_t i, cow_plan_memory *memory)
 {
     size_t size = b->transfer->array->element_size;
 
     if (b->packed == NULL)
-        *view = *b->memory;
+        *memory = *b->memory;
     else
-        cow_view_packed(view, b->plan->rank, b->pieces[i].from, b->pieces[i].to, size,
-                        b->packed + b->packed_at[i] * size);
+        cow_plan_memory_packed(memory, b->plan->rank, b->pieces[i].from, b->pieces[i].to, size,
+                               b->packed + b->packed_at[i] * size);
 }
 
 /* Copy all pieces between the application's memory and PACKED, in the memory type. */
 static void pack(const batch *b, uint8_t *packed)
 {
     size_t size = b->transfer->mem_size;
-    cow_view view;
+    cow_plan_memory memory;
 
     for (size_t i = 0; i < b->n; i++) {
         const cow_piece *piece = &b->pieces[i];
-        cow_view_packed(&view, b->plan->rank, piece->from, piece->to, size, packed + b->packed_at[i] * size);
-        cow_piece_copy(b->plan, piece, size, &view, b->memory);
+        cow_plan_memory_packed(&memory, b->plan->rank, piece->from, piece->to, size, packed + b->packed_at[i] * size);
+        cow_piece_copy(b->plan, piece, size, &memory, b->memory);
     }
 }
 
 static void unpack(const batch *b, uint8_t *packed)
 {
     size_t size = b->transfer->mem_size;
-    cow_view view;
+    cow_plan_memory memory;
 
     for (size_t i = 0; i < b->n; i++) {
         const cow_piece *piece = &b->pieces[i];
         if (b->skip[i])
             continue;
-        cow_view_packed(&view, b->plan->rank, piece->from, piece->to, size, packed + b->packed_at[i] * size);
-        cow_piece_copy(b->plan, piece, size, b->memory, &view);
+        cow_plan_memory_packed(&memory, b->plan->rank, piece->from, piece->to, size, packed + b->packed_at[i] * size);
+        cow_piece_copy(b->plan, piece, size, b->memory, &memory);
     }
 }
 
@@ -76,14 +76,14 @@ static int gather_piece(void *context, cow_save *save, void *room)
     const cow_array *array = b->transfer->array;
     const cow_piece *piece = &b->pieces[save->index];
     uint64_t trimmed[COW_MAX_RANK];
-    cow_view view;
+    cow_plan_memory memory;
 
-    chunk_view(b, save->index, &view);
-    if ((save->bytes = cow_piece_contiguous(b->plan, piece, array->element_size, &view)) != NULL)
+    chunk_memory(b, save->index, &memory);
+    if ((save->bytes = cow_piece_contiguous(b->plan, piece, array->element_size, &memory)) != NULL)
         return 0;
-    cow_chunk_trimmed(array, piece->chunk, trimmed);
-    cow_fill_padding(&array->grid, trimmed, array->element_size, cow_new_fill(array), room);
-    cow_piece_to_chunk(b->plan, piece, array->element_size, room, &view);
+    cow_array_chunk_trimmed(array, piece->chunk, trimmed);
+    cow_fill_padding(&array->grid, trimmed, array->element_size, cow_array_new_fill(array), room);
+    cow_piece_to_chunk(b->plan, piece, array->element_size, room, &memory);
     save->bytes = room;
     return 0;
 }
@@ -92,7 +92,7 @@ static int gather_piece(void *context, cow_save *save, void *room)
 static int write_whole(batch *b)
 {
     cow_array *array = b->transfer->array;
-    size_t enough = COW_BATCH_BYTES / 4, limit = cow_cache_limit(array->cache), n = 0;
+    size_t enough = COW_BATCH_BYTES / 4, limit = cow_chunk_cache_limit(array->cache), n = 0;
     cow_save *saves = b->items;
 
     if (enough > limit / 2)
@@ -103,9 +103,9 @@ static int write_whole(batch *b)
     if (n * array->chunk_bytes < enough || (n == 1 && array->chunk_bytes < limit / 2))
         return 0;
     for (size_t i = 0; i < n; i++) {
-        cow_cached *entry = cow_cache_find(array, saves[i].chunk);
+        cow_cached_chunk *entry = cow_chunk_cache_find(array, saves[i].chunk);
         if (entry != NULL) /* what it holds is about to be history */
-            cow_cache_remove(entry);
+            cow_chunk_cache_remove(entry);
     }
     return cow_stored_save(array, saves, n, gather_piece, b) < 0 ? -1 : 1;
 }
@@ -120,31 +120,31 @@ static int prefetch(const batch *b, bool all)
 
     if (b->n < 2)
         return 0;
-    if ((chunks = cow_cache_scratch(array->cache, COW_BUFFER_CHUNKS, b->n * rank * sizeof *chunks)) == NULL)
+    if ((chunks = cow_chunk_cache_scratch(array->cache, COW_BUFFER_CHUNKS, b->n * rank * sizeof *chunks)) == NULL)
         return -1;
     for (size_t i = 0; i < b->n; i++)
         if (all || !b->pieces[i].whole)
             memcpy(chunks + n++ * rank, b->pieces[i].chunk, rank * sizeof *chunks);
-    return cow_cache_prefetch(array, chunks, n);
+    return cow_chunk_cache_prefetch(array, chunks, n);
 }
 
 /* The destination of a compound subset: what the chunks hold now. */
 static int read_background(const batch *b)
 {
     cow_array *array = b->transfer->array;
-    cow_view view;
+    cow_plan_memory memory;
 
     if (prefetch(b, true) < 0)
         return -1;
     for (size_t i = 0; i < b->n; i++) {
         const cow_piece *piece = &b->pieces[i];
-        cow_cached *entry = cow_cache_get(array, piece->chunk, false);
+        cow_cached_chunk *entry = cow_chunk_cache_get(array, piece->chunk, false);
 
         if (entry == NULL)
             return -1;
-        cow_view_packed(&view, b->plan->rank, piece->from, piece->to, array->element_size,
-                        b->background + b->packed_at[i] * array->element_size);
-        cow_piece_from_chunk(b->plan, piece, array->element_size, entry->bytes, &view);
+        cow_plan_memory_packed(&memory, b->plan->rank, piece->from, piece->to, array->element_size,
+                               b->background + b->packed_at[i] * array->element_size);
+        cow_piece_from_chunk(b->plan, piece, array->element_size, entry->bytes, &memory);
     }
     return 0;
 }
@@ -166,21 +166,21 @@ static int write_batch(batch *b)
         return -1;
     for (size_t i = 0; i < b->n; i++) {
         const cow_piece *piece = &b->pieces[i];
-        cow_cached *entry;
-        cow_view view;
+        cow_cached_chunk *entry;
+        cow_plan_memory memory;
         size_t from, to;
 
         if (direct > 0 && piece->whole)
             continue;
         if (!piece->whole && cow_piece_range(b->plan, piece, array->element_size, &from, &to))
-            entry = cow_cache_part(array, piece->chunk, from, to);
+            entry = cow_chunk_cache_part(array, piece->chunk, from, to);
         else
-            entry = cow_cache_get(array, piece->chunk, piece->whole);
+            entry = cow_chunk_cache_get(array, piece->chunk, piece->whole);
         if (entry == NULL)
             return -1;
-        chunk_view(b, i, &view);
-        cow_piece_to_chunk(b->plan, piece, array->element_size, entry->bytes, &view);
-        cow_cache_dirty(entry);
+        chunk_memory(b, i, &memory);
+        cow_piece_to_chunk(b->plan, piece, array->element_size, entry->bytes, &memory);
+        cow_chunk_cache_dirty(entry);
     }
     return 0;
 }
@@ -191,25 +191,25 @@ static int scatter_piece(void *context, cow_load *load)
 {
     const batch *b = context;
     size_t size = b->transfer->array->element_size;
-    cow_view view;
+    cow_plan_memory memory;
 
-    chunk_view(b, load->index, &view);
-    if (load->bytes != cow_piece_contiguous(b->plan, &b->pieces[load->index], size, &view))
-        cow_piece_from_chunk(b->plan, &b->pieces[load->index], size, load->bytes, &view);
+    chunk_memory(b, load->index, &memory);
+    if (load->bytes != cow_piece_contiguous(b->plan, &b->pieces[load->index], size, &memory))
+        cow_piece_from_chunk(b->plan, &b->pieces[load->index], size, load->bytes, &memory);
     return 0;
 }
 
 /* The elements of a chunk that has no slot. */
-static void read_hole(const batch *b, size_t i, const cow_view *view)
+static void read_hole(const batch *b, size_t i, const cow_plan_memory *memory)
 {
     const cow_array *array = b->transfer->array;
 
     if (array->fill != NULL) {
-        cow_piece_fill(b->plan, &b->pieces[i], array->element_size, array->fill, view);
+        cow_piece_fill(b->plan, &b->pieces[i], array->element_size, array->fill, memory);
         return;
     }
     if (b->packed != NULL) /* something to convert; it does not go to memory */
-        memset(view->base, 0, b->pieces[i].elements * array->element_size);
+        memset(memory->base, 0, b->pieces[i].elements * array->element_size);
     b->skip[i] = true;
 }
 
@@ -219,26 +219,26 @@ static int read_chunks(batch *b)
     cow_load *loads = b->items;
     size_t n = 0, partly = 0;
     bool *later = b->skip + b->n;
-    cow_view view;
+    cow_plan_memory memory;
 
     for (size_t i = 0; i < b->n; i++) {
         const cow_piece *piece = &b->pieces[i];
-        cow_cached *entry = cow_cache_find(array, piece->chunk);
+        cow_cached_chunk *entry = cow_chunk_cache_find(array, piece->chunk);
         uint64_t slot;
 
         b->skip[i] = later[i] = false;
-        chunk_view(b, i, &view);
+        chunk_memory(b, i, &memory);
         if (entry != NULL) {
-            cow_piece_from_chunk(b->plan, piece, array->element_size, entry->bytes, &view);
+            cow_piece_from_chunk(b->plan, piece, array->element_size, entry->bytes, &memory);
             continue;
         }
         if (cow_index_get(array->index, piece->chunk, &slot) < 0)
             return cow_error_where(array->label, "looking for a chunk");
         if (slot == COW_HOLE) {
-            read_hole(b, i, &view);
+            read_hole(b, i, &memory);
         } else if (piece->whole) {
             loads[n] = (cow_load){.chunk = piece->chunk, .slot = slot, .index = i};
-            loads[n++].bytes = cow_piece_contiguous(b->plan, piece, array->element_size, &view);
+            loads[n++].bytes = cow_piece_contiguous(b->plan, piece, array->element_size, &memory);
         } else {
             later[i] = true;
             partly++;
@@ -249,14 +249,14 @@ static int read_chunks(batch *b)
     if (partly > 0 && prefetch(b, false) < 0)
         return -1;
     for (size_t i = 0; partly > 0 && i < b->n; i++) {
-        cow_cached *entry;
+        cow_cached_chunk *entry;
 
         if (!later[i])
             continue;
-        if ((entry = cow_cache_get(array, b->pieces[i].chunk, false)) == NULL)
+        if ((entry = cow_chunk_cache_get(array, b->pieces[i].chunk, false)) == NULL)
             return -1;
-        chunk_view(b, i, &view);
-        cow_piece_from_chunk(b->plan, &b->pieces[i], array->element_size, entry->bytes, &view);
+        chunk_memory(b, i, &memory);
+        cow_piece_from_chunk(b->plan, &b->pieces[i], array->element_size, entry->bytes, &memory);
     }
     return 0;
 }
@@ -321,7 +321,8 @@ static int heap_batch(batch *b)
             part.first = first;
             part.count = count;
         } else {
-            if ((place = cow_cache_scratch(array->cache, COW_BUFFER_SPANS, piece->elements * sizeof *place)) == NULL) {
+            if ((place = cow_chunk_cache_scratch(array->cache, COW_BUFFER_SPANS, piece->elements * sizeof *place)) ==
+                NULL) {
                 status = -1;
                 b->n = i;
                 break;
@@ -347,7 +348,7 @@ static int heap_batch(batch *b)
 static int run_batch(batch *b)
 {
     const cow_transfer *transfer = b->transfer;
-    cow_cache *cache = transfer->array->cache;
+    cow_chunk_cache *cache = transfer->array->cache;
 
     b->elements = 0;
     b->packed = b->background = NULL;
@@ -358,11 +359,11 @@ static int run_batch(batch *b)
             b->packed_at[i] = b->elements;
             b->elements += b->pieces[i].elements;
         }
-        if ((b->packed = cow_cache_scratch(cache, COW_BUFFER_PACKED, b->elements * size)) == NULL)
+        if ((b->packed = cow_chunk_cache_scratch(cache, COW_BUFFER_PACKED, b->elements * size)) == NULL)
             return -1;
         if (transfer->conversion.background != COW_BACKGROUND_NONE &&
-            (b->background =
-                 cow_cache_scratch(cache, COW_BUFFER_BACKGROUND, b->elements * transfer->conversion.to_size)) == NULL)
+            (b->background = cow_chunk_cache_scratch(cache, COW_BUFFER_BACKGROUND,
+                                                     b->elements * transfer->conversion.to_size)) == NULL)
             return -1;
     }
     if (transfer->array->heap)
@@ -382,12 +383,12 @@ static size_t batch_size(const cow_transfer *transfer)
     return most == 0 ? 1 : most > COW_BATCH_CHUNKS ? COW_BATCH_CHUNKS : most;
 }
 
-int cow_transfer_pieces(const cow_transfer *transfer, cow_plan *plan, const cow_view *view)
+int cow_transfer_pieces(const cow_transfer *transfer, cow_plan *plan, const cow_plan_memory *memory)
 {
-    cow_cache *cache = transfer->array->cache;
+    cow_chunk_cache *cache = transfer->array->cache;
     size_t most = batch_size(transfer),
            item = sizeof(cow_save) > sizeof(cow_load) ? sizeof(cow_save) : sizeof(cow_load);
-    batch b = {.transfer = transfer, .plan = plan, .memory = view, .n = 1};
+    batch b = {.transfer = transfer, .plan = plan, .memory = memory, .n = 1};
     cow_piece first, second;
     uint64_t packed_at;
     bool skip[2];
@@ -415,9 +416,9 @@ int cow_transfer_pieces(const cow_transfer *transfer, cow_plan *plan, const cow_
         }
         return 0;
     }
-    if ((b.pieces = cow_cache_scratch(cache, COW_BUFFER_PIECES,
-                                      most * (sizeof *b.pieces + sizeof *b.packed_at + 2 * sizeof *b.skip))) == NULL ||
-        (b.items = cow_cache_scratch(cache, COW_BUFFER_ITEMS, most * item)) == NULL)
+    if ((b.pieces = cow_chunk_cache_scratch(
+             cache, COW_BUFFER_PIECES, most * (sizeof *b.pieces + sizeof *b.packed_at + 2 * sizeof *b.skip))) == NULL ||
+        (b.items = cow_chunk_cache_scratch(cache, COW_BUFFER_ITEMS, most * item)) == NULL)
         return -1;
     b.packed_at = (uint64_t *)(b.pieces + most);
     b.skip = (bool *)(b.packed_at + most);

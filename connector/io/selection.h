@@ -39,7 +39,7 @@ bool cow_selection_numbered(const cow_selection *selection);
 
 /* listed.c. A dataspace of EXTENT with the selection that is in DXPL (H5S_PLIST), as points in row-major order; the caller
  * closes it. LABEL: whose, for messages. */
-hid_t cow_listed_selection(unsigned rank, const uint64_t extent[], const char *label, hid_t dxpl);
+hid_t cow_selection_from_plist(unsigned rank, const uint64_t extent[], const char *label, hid_t dxpl);
 
 /* For qsort_r: places as uint64_t[rank], RANK an unsigned. */
 int cow_row_major(const void *a, const void *b, void *rank);

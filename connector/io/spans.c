@@ -263,7 +263,7 @@ static int open_walk(walk *w)
 
     for (unsigned d = 0; d < file->rank; d++) {
         w->box[d] = file->extent[d];
-        w->chunks[d] = cow_chunks_along(array->extent[d], array->grid.chunk[d]);
+        w->chunks[d] = cow_grid_chunks_along(array->extent[d], array->grid.chunk[d]);
         chunks = cow_times(chunks, w->chunks[d]);
     }
     w->many = chunks == UINT64_MAX;
@@ -309,7 +309,7 @@ static void copy_spans(const cow_array *array, const span *spans, size_t count, 
 static int visit_chunk(cow_array *array, const uint64_t chunk[], const span *spans, size_t count, uint8_t *packed,
                        direction way)
 {
-    cow_cached *entry = cow_cache_find(array, chunk);
+    cow_cached_chunk *entry = cow_chunk_cache_find(array, chunk);
 
     if (entry == NULL && way == FROM_CHUNK) { /* reading a hole makes no chunk */
         uint64_t slot;
@@ -321,11 +321,11 @@ static int visit_chunk(cow_array *array, const uint64_t chunk[], const span *spa
             return 0;
         }
     }
-    if (entry == NULL && (entry = cow_cache_get(array, chunk, false)) == NULL)
+    if (entry == NULL && (entry = cow_chunk_cache_get(array, chunk, false)) == NULL)
         return -1;
     copy_spans(array, spans, count, entry->bytes, packed, way);
     if (way == TO_CHUNK)
-        cow_cache_dirty(entry);
+        cow_chunk_cache_dirty(entry);
     return 0;
 }
 
@@ -343,8 +343,8 @@ static int visit_heap_chunk(const walk *w, const uint64_t chunk[], const span *s
 
     for (size_t i = 0; i < count; i++)
         part.elements += spans[i].length;
-    if ((place = cow_cache_scratch(array->cache, COW_BUFFER_SPANS, part.elements * sizeof *place)) == NULL ||
-        (own = cow_cache_scratch(array->cache, COW_BUFFER_STAGED, part.elements * element)) == NULL)
+    if ((place = cow_chunk_cache_scratch(array->cache, COW_BUFFER_SPANS, part.elements * sizeof *place)) == NULL ||
+        (own = cow_chunk_cache_scratch(array->cache, COW_BUFFER_STAGED, part.elements * element)) == NULL)
         return -1;
     for (size_t i = 0; i < count; i++) {
         memcpy(own + n * element, packed + spans[i].packed * element, spans[i].length * element);
@@ -368,7 +368,7 @@ static int visit_chunks(const walk *w, uint8_t *packed, direction way)
 {
     cow_array *array = w->transfer->array;
     unsigned rank = array->grid.rank;
-    uint64_t *chunks = cow_cache_scratch(array->cache, COW_BUFFER_CHUNKS, WINDOW * rank * sizeof *chunks);
+    uint64_t *chunks = cow_chunk_cache_scratch(array->cache, COW_BUFFER_CHUNKS, WINDOW * rank * sizeof *chunks);
 
     if (chunks == NULL)
         return -1;
@@ -378,7 +378,7 @@ static int visit_chunks(const walk *w, uint8_t *packed, direction way)
         for (size_t j = i; j < w->count && n < WINDOW; j++)
             if (j == i || w->spans[j].chunk != w->spans[j - 1].chunk)
                 number_to_chunk(w, w->spans[j].chunk, chunks + n++ * rank);
-        if (!array->heap && cow_cache_prefetch(array, chunks, n) < 0)
+        if (!array->heap && cow_chunk_cache_prefetch(array, chunks, n) < 0)
             return -1;
         for (size_t k = 0; k < n; k++) {
             size_t count = 1;
@@ -451,10 +451,10 @@ int cow_transfer_spans(const cow_transfer *transfer)
         most = 1;
     if (most > left)
         most = left;
-    if ((packed = cow_cache_scratch(array->cache, COW_BUFFER_PACKED, most * size)) == NULL ||
+    if ((packed = cow_chunk_cache_scratch(array->cache, COW_BUFFER_PACKED, most * size)) == NULL ||
         (transfer->conversion.background != COW_BACKGROUND_NONE &&
-         (background = cow_cache_scratch(array->cache, COW_BUFFER_BACKGROUND, most * transfer->conversion.to_size)) ==
-             NULL) ||
+         (background = cow_chunk_cache_scratch(array->cache, COW_BUFFER_BACKGROUND,
+                                               most * transfer->conversion.to_size)) == NULL) ||
         open_walk(&w) < 0 || cow_stream_open(&in, transfer) < 0 || cow_stream_open(&out, transfer) < 0)
         goto done;
     while (left > 0) {

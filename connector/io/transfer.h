@@ -41,8 +41,8 @@ typedef struct cow_transfer {
     uint64_t mem_offset; /* contiguous: elements from buf */
 } cow_transfer;
 
-/* All pieces of PLAN; VIEW says where they are in memory, in the memory type. */
-int cow_transfer_pieces(const cow_transfer *transfer, cow_plan *plan, const cow_view *view);
+/* All pieces of PLAN; MEMORY says where they are, in the memory type. */
+int cow_transfer_pieces(const cow_transfer *transfer, cow_plan *plan, const cow_plan_memory *memory);
 /* An irregular file selection. */
 int cow_transfer_spans(const cow_transfer *transfer);
 
@@ -53,6 +53,6 @@ int cow_stream_gather(cow_stream *stream, uint64_t n, uint8_t *packed);
 int cow_stream_scatter(cow_stream *stream, uint64_t n, const uint8_t *packed);
 
 /* chunks.c. Late allocation: the first write finds room for every chunk, as early allocation does at creation. */
-int cow_allocate_late(cow_array *array);
+int cow_array_allocate_late(cow_array *array);
 
 #endif

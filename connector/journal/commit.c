@@ -167,9 +167,9 @@ static int collect(cow_journal *journal, bool closing, cow_overlay *frames, uint
 
 int cow_journal_check_file(cow_journal *journal)
 {
-    uint8_t copies[COW_SLOT];
+    uint8_t copies[COW_JOURNAL_SLOT];
     struct stat about, path;
-    cow_slot slot;
+    cow_journal_slot slot;
     unsigned which = journal->slot.generation % 2;
 
     if (cow_disk_about(&journal->disk, &about) < 0)
@@ -186,7 +186,8 @@ int cow_journal_check_file(cow_journal *journal)
                    : cow_error(COW_IO, "%s: somebody changed the file while it was open", journal->name);
     if (cow_disk_read(&journal->disk, journal->anchor.slot[which], copies, sizeof copies) < 0)
         return -1;
-    if (!cow_slot_decode_copies(&slot, &journal->anchor, which, copies) || slot.generation != journal->slot.generation)
+    if (!cow_journal_slot_decode_copies(&slot, &journal->anchor, which, copies) ||
+        slot.generation != journal->slot.generation)
         return cow_error(COW_CORRUPT, "%s: somebody changed the file while it was open", journal->name);
     return 0;
 }
@@ -242,17 +243,18 @@ static uint64_t place_extent(const cow_journal *journal, uint64_t length)
     return at;
 }
 
-static int put_extent(cow_journal *journal, const cow_extent *extent, const cow_overlay *frames, cow_extent_name *name)
+static int put_extent(cow_journal *journal, const cow_journal_extent *extent, const cow_overlay *frames,
+                      cow_journal_extent_name *name)
 {
     uint8_t *bytes, anchor[COW_SECTOR];
     size_t size;
     int status = -1;
 
-    if (cow_extent_encode(extent, &journal->anchor, frames, &bytes, &size) < 0)
+    if (cow_journal_extent_encode(extent, &journal->anchor, frames, &bytes, &size) < 0)
         return -1;
     name->address = place_extent(journal, size);
     name->length = size;
-    cow_extent_hash(bytes, size, name->hash);
+    cow_journal_extent_hash(bytes, size, name->hash);
     if ((!COW_PLANTED(no_room_reserved) && cow_disk_reserve(&journal->disk, name->address, size) < 0) ||
         cow_disk_write(&journal->disk, name->address, bytes, size) < 0)
         goto done;
@@ -318,7 +320,7 @@ static int reserve_frames(const cow_journal *journal, const cow_overlay *frames,
     return r.end > r.from ? cow_disk_reserve(&journal->disk, r.from, r.end - r.from) : 0;
 }
 
-static int add_dying(cow_journal *journal, const cow_extent_name *name)
+static int add_dying(cow_journal *journal, const cow_journal_extent_name *name)
 {
     cow_range *larger = realloc(journal->dying, (journal->dying_count + 1) * sizeof *larger);
 
@@ -329,11 +331,11 @@ static int add_dying(cow_journal *journal, const cow_extent_name *name)
     return 0;
 }
 
-static int write_slot(cow_journal *journal, const cow_slot *slot)
+static int write_slot(cow_journal *journal, const cow_journal_slot *slot)
 {
-    uint8_t copies[COW_SLOT];
+    uint8_t copies[COW_JOURNAL_SLOT];
 
-    cow_slot_encode(slot, &journal->anchor, copies);
+    cow_journal_slot_encode(slot, &journal->anchor, copies);
     memcpy(copies + COW_SECTOR, copies, COW_SECTOR);
     return cow_disk_write(&journal->disk, journal->anchor.slot[slot->generation % 2], copies, sizeof copies);
 }
@@ -344,7 +346,7 @@ static int write_slot(cow_journal *journal, const cow_slot *slot)
 static int write_slot_again(cow_journal *journal)
 {
     uint64_t address = journal->anchor.slot[journal->slot.generation % 2];
-    uint8_t copies[COW_SLOT];
+    uint8_t copies[COW_JOURNAL_SLOT];
 
     if (cow_disk_read(&journal->disk, address, copies, sizeof copies) < 0)
         return -1;
@@ -355,7 +357,7 @@ static int write_slot_again(cow_journal *journal)
  * sync failed unheard, and no sync brings it there any more. The new one is durable with the next sync. */
 static int renew_slot(cow_journal *journal)
 {
-    cow_slot slot = journal->slot;
+    cow_journal_slot slot = journal->slot;
 
     if (journal->renewed || COW_PLANTED(slot_not_renewed))
         return 0;
@@ -490,7 +492,7 @@ static void lower_protection(cow_journal *journal)
 
 static int retire(cow_journal *journal, uint64_t target)
 {
-    cow_slot slot = journal->slot;
+    cow_journal_slot slot = journal->slot;
     size_t done = 0;
 
     for (; done < journal->pending_count && journal->pending[done].extent.sequence <= target; done++)
@@ -528,7 +530,7 @@ static int finish_apply(cow_journal *journal, applying *a)
      * newer slots, we publish before we look for pins: one of us sees the other. */
     if (cow_lock_lowest_pin(&journal->lock, &pin) == 0 && pin < a->target && !COW_PLANTED(late_pin_not_seen))
         return give_up_apply(journal, a);
-    journal->phase = COW_APPLYING;
+    journal->phase = COW_JOURNAL_APPLYING;
     if ((frames = cow_overlay_new()) != NULL && write_pages(journal, a->target, frames) == 0)
         status = 0;
     cow_lock_stock_readers_stop(&journal->lock);
@@ -551,7 +553,7 @@ static bool apply_now(const cow_journal *journal, bool closing)
 /* The slot may or may not reach the disk by itself: it must not come up later as a commit that was reported failed. */
 static int void_slot(cow_journal *journal, uint64_t generation, applying *a)
 {
-    static const uint8_t nothing[COW_SLOT];
+    static const uint8_t nothing[COW_JOURNAL_SLOT];
     cow_error_box cause;
     int status;
 
@@ -566,13 +568,13 @@ static int void_slot(cow_journal *journal, uint64_t generation, applying *a)
     cow_error_clear();
     cow_error_give(&cause);
     if (status < 0)
-        return cow_journal_fail(journal, COW_UNKNOWN,
+        return cow_journal_fail(journal, COW_JOURNAL_UNKNOWN,
                                 "it is not known whether this commit happened: the disk failed while it was written "
                                 "and again while it was taken back; open the file again to see");
-    return cow_journal_fail(journal, COW_ABORTED, "nothing was committed; the file is as it was");
+    return cow_journal_fail(journal, COW_JOURNAL_ABORTED, "nothing was committed; the file is as it was");
 }
 
-static int push_pending(cow_journal *journal, const cow_extent *extent, const cow_extent_name *name,
+static int push_pending(cow_journal *journal, const cow_journal_extent *extent, const cow_journal_extent_name *name,
                         cow_overlay *frames, bool whole)
 {
     cow_pending *larger;
@@ -593,15 +595,15 @@ static int push_pending(cow_journal *journal, const cow_extent *extent, const co
 }
 
 /* FRAMES bring the newest state to EXTENT->sequence; taken over. */
-static int put_commit(cow_journal *journal, cow_extent *extent, cow_overlay *frames, bool apply)
+static int put_commit(cow_journal *journal, cow_journal_extent *extent, cow_overlay *frames, bool apply)
 {
-    cow_slot slot;
+    cow_journal_slot slot;
     bool whole = journal->pending_count > 0 && (!journal->trusted || journal->pending_count >= CHAIN_MAX ||
                                                 chain_bytes(journal) > CHAIN_BYTES || frames_in_chain(journal, frames));
     bool second = journal->options.sync == COW_SYNC_FULL || (journal->options.sync == COW_SYNC_NORMAL && apply);
     cow_overlay *all = frames, *merged = NULL;
     applying a = {0};
-    cow_extent_name name;
+    cow_journal_extent_name name;
 
     if (journal->pending_count > 0 && journal->trusted && renew_slot(journal) < 0)
         goto early;
@@ -624,7 +626,7 @@ static int put_commit(cow_journal *journal, cow_extent *extent, cow_overlay *fra
         (journal->slot.sequence == 0 && journal->options.sync != COW_SYNC_OFF &&
          cow_disk_sync_folder(journal->disk.calls, journal->name) < 0))
         goto early;
-    journal->phase = COW_SEALED;
+    journal->phase = COW_JOURNAL_SEALED;
     slot.generation += COW_PLANTED(reuse_live_slot) ? 2 : 1;
     slot.sequence = extent->sequence;
     slot.end = extent->end;
@@ -654,7 +656,7 @@ static int put_commit(cow_journal *journal, cow_extent *extent, cow_overlay *fra
         return status;
     }
     cow_lock_publish(&journal->lock, slot.generation);
-    journal->phase = COW_COMMITTED;
+    journal->phase = COW_JOURNAL_COMMITTED;
     journal->slot = slot;
     journal->trusted = journal->renewed = true;
     journal->committed_end = extent->end;
@@ -665,13 +667,13 @@ static int put_commit(cow_journal *journal, cow_extent *extent, cow_overlay *fra
     cow_overlay_clear(journal->overlay);
     if (finish_apply(journal, &a) < 0) {
         cow_journal_fail(
-            journal, COW_ABORTED,
+            journal, COW_JOURNAL_ABORTED,
             "the commit is safe, but could not be applied; HDF5 without h5cow will not open the file until "
             "it was opened for writing with h5cow");
         cow_error_clear(); /* the commit itself happened; the next one reports it */
         return 0;
     }
-    journal->phase = COW_IDLE;
+    journal->phase = COW_JOURNAL_IDLE;
     cow_journal_assert_state(journal);
     return 0;
 early:
@@ -679,7 +681,7 @@ early:
         cow_overlay_free(all);
     cow_overlay_free(frames);
     cow_overlay_free(merged);
-    return cow_journal_fail(journal, COW_ABORTED, "nothing was committed; the file is as it was");
+    return cow_journal_fail(journal, COW_JOURNAL_ABORTED, "nothing was committed; the file is as it was");
 }
 
 void cow_journal_start_sync(cow_journal *journal)
@@ -695,12 +697,12 @@ int cow_journal_check(cow_journal *journal)
     if (!cow_journal_writer(journal) || !cow_journal_ours(journal) || cow_journal_sticky(journal) ||
         journal->borrowed || cow_journal_check_file(journal) == 0)
         return 0;
-    return cow_journal_fail(journal, COW_ABORTED, "nothing was committed");
+    return cow_journal_fail(journal, COW_JOURNAL_ABORTED, "nothing was committed");
 }
 
 int cow_journal_commit(cow_journal *journal, bool closing)
 {
-    cow_extent extent = {0};
+    cow_journal_extent extent = {0};
     cow_overlay *frames;
     bool differs;
 
@@ -712,15 +714,15 @@ int cow_journal_commit(cow_journal *journal, bool closing)
                          "it again",
                          journal->name, journal->failure);
     cow_journal_assert_state(journal);
-    if (journal->phase == COW_IDLE)
+    if (journal->phase == COW_JOURNAL_IDLE)
         return closing ? cow_journal_apply(journal) : 0;
     if (!COW_PLANTED(file_not_looked_at) && cow_journal_check(journal) < 0)
         return -1;
     if ((frames = cow_overlay_new()) == NULL)
-        return cow_journal_fail(journal, COW_ABORTED, "nothing was committed");
+        return cow_journal_fail(journal, COW_JOURNAL_ABORTED, "nothing was committed");
     if (collect(journal, closing, frames, &extent.extension, &differs) < 0) {
         cow_overlay_free(frames);
-        return cow_journal_fail(journal, COW_ABORTED, "nothing was committed; the file is as it was");
+        return cow_journal_fail(journal, COW_JOURNAL_ABORTED, "nothing was committed; the file is as it was");
     }
     if (!differs) {
         cow_overlay_free(frames);
@@ -728,7 +730,7 @@ int cow_journal_commit(cow_journal *journal, bool closing)
             return 0;
         if (closing || journal->end == journal->committed_end) {
             cow_overlay_clear(journal->overlay);
-            journal->phase = COW_IDLE;
+            journal->phase = COW_JOURNAL_IDLE;
             journal->end = journal->committed_end;
         }
         return closing ? cow_journal_apply(journal) : 0;
@@ -752,25 +754,25 @@ int cow_journal_apply(cow_journal *journal)
         return 0; /* not worth beginning */
     if (renew_slot(journal) < 0 || begin_apply(journal, target, &a) < 0) {
         cow_lock_stock_readers_stop(&journal->lock);
-        return cow_journal_fail(journal, COW_ABORTED, "a commit could not be applied");
+        return cow_journal_fail(journal, COW_JOURNAL_ABORTED, "a commit could not be applied");
     }
     if (a.target == 0)
         return 0;
     if (cow_journal_sync(journal) < 0 || finish_apply(journal, &a) < 0) {
         if (a.target != 0)
             cow_lock_stock_readers_stop(&journal->lock);
-        return cow_journal_fail(journal, COW_ABORTED, "a commit could not be applied");
+        return cow_journal_fail(journal, COW_JOURNAL_ABORTED, "a commit could not be applied");
     }
-    journal->phase = COW_IDLE;
+    journal->phase = COW_JOURNAL_IDLE;
     return 0;
 }
 
 int cow_journal_recommit(cow_journal *journal)
 {
-    cow_extent extent = {.sequence = journal->slot.sequence,
-                         .after = journal->slot.applied,
-                         .end = journal->committed_end,
-                         .extension = journal->extension};
+    cow_journal_extent extent = {.sequence = journal->slot.sequence,
+                                 .after = journal->slot.applied,
+                                 .end = journal->committed_end,
+                                 .extension = journal->extension};
     cow_overlay *frames;
 
     /* only worth it when it can be applied at once */
@@ -809,7 +811,7 @@ void cow_journal_trim(cow_journal *journal)
     if (cow_disk_about(&journal->disk, &about) < 0)
         return;
     if (journal->slot.sequence == 0) { /* nothing was ever committed: leave nothing behind */
-        if (journal->phase == COW_UNKNOWN || !cow_journal_is_begun(journal))
+        if (journal->phase == COW_JOURNAL_UNKNOWN || !cow_journal_is_begun(journal))
             return;
         if (about.st_size > 0)
             cow_disk_truncate(&journal->disk, 0);

@@ -7,7 +7,7 @@
 
 #define LACKS COW_ROOT "/incomplete"
 
-int cow_lacks_open(cow_loc file, cow_table **table)
+int cow_layout_lacks_open(cow_loc file, cow_table **table)
 {
     int exists = cow_native_exists(file, LACKS);
 
@@ -17,7 +17,8 @@ int cow_lacks_open(cow_loc file, cow_table **table)
     return (*table = cow_layout_table_open(file, COW_TABLE_INCOMPLETE, 0, 0)) == NULL ? -1 : 1;
 }
 
-int cow_lacks_rows(cow_loc file, cow_table *table, uint64_t first, uint64_t count, uint64_t *sum, cow_lack *out)
+int cow_layout_lacks_rows(cow_loc file, cow_table *table, uint64_t first, uint64_t count, uint64_t *sum,
+                          cow_layout_lack *out)
 {
     void *dataset = cow_native_table_dataset(table);
 
@@ -27,7 +28,7 @@ int cow_lacks_rows(cow_loc file, cow_table *table, uint64_t first, uint64_t coun
     return cow_layout_rows(table, COW_TABLE_INCOMPLETE, first, count, out);
 }
 
-void cow_lacks_rows_free(cow_lack *row, uint64_t count)
+void cow_layout_lacks_rows_free(cow_layout_lack *row, uint64_t count)
 {
     for (uint64_t i = 0; i < count; i++) {
         H5free_memory(row[i].path);
@@ -35,7 +36,7 @@ void cow_lacks_rows_free(cow_lack *row, uint64_t count)
     }
 }
 
-int cow_lacks_drop(cow_loc file)
+int cow_layout_lacks_drop(cow_loc file)
 {
     int exists = cow_native_exists(file, LACKS);
 

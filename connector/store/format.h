@@ -6,8 +6,8 @@
  *     32  uint64      XXH3-64 (seed 0) of the decoded chunk as stored, padding included
  *     40  uint32 x r  trimmed extent, r = rank of the pool
  *
- * The index log is a stream of bytes that begins with COW_LOG_HEADER bytes: the 8 characters "h5cowidx", uint32
- * COW_LOG_VERSION, uint32 zero. So offset 0 never names a record. Records follow each other without gaps between the
+ * The index log is a stream of bytes that begins with COW_INDEX_LOG_HEADER bytes: the 8 characters "h5cowidx", uint32
+ * COW_INDEX_LOG_VERSION, uint32 zero. So offset 0 never names a record. Records follow each other without gaps between the
  * records of one commit; a commit that failed may leave bytes that nothing points to.
  *
  * A record:
@@ -39,9 +39,9 @@
 #define COW_SLOT_CHECKSUM_AT 32
 #define COW_SLOT_TRIMMED_AT  40
 
-#define COW_LOG_HEADER  16
-#define COW_LOG_MAGIC   "h5cowidx"
-#define COW_LOG_VERSION 1
+#define COW_INDEX_LOG_HEADER  16
+#define COW_INDEX_LOG_MAGIC   "h5cowidx"
+#define COW_INDEX_LOG_VERSION 1
 
 #define COW_RECORD_MAGIC    "cN"
 #define COW_RECORD_HEADER   6

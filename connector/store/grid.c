@@ -39,7 +39,7 @@ void cow_grid_init(cow_grid *grid, unsigned rank, const uint64_t chunk[], const 
         if (maximum[d] == COW_UNLIMITED)
             grid->maximum[d] = COW_UNLIMITED;
         else
-            grid->maximum[d] = cow_chunks_along(maximum[d], grid->chunk[d]);
+            grid->maximum[d] = cow_grid_chunks_along(maximum[d], grid->chunk[d]);
         span[d] = grid->tile[d] = 1;
     }
     grow(grid, 6, span, grid->tile);
@@ -87,7 +87,7 @@ uint64_t cow_times(uint64_t a, uint64_t b)
     return a != 0 && b > UINT64_MAX / a ? UINT64_MAX : a * b;
 }
 
-uint64_t cow_chunks_along(uint64_t extent, uint64_t chunk)
+uint64_t cow_grid_chunks_along(uint64_t extent, uint64_t chunk)
 {
     return extent / chunk + (extent % chunk != 0);
 }

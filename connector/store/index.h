@@ -54,7 +54,7 @@ void cow_grid_box(const cow_grid *grid, unsigned level, const uint64_t origin[],
 /* Saturates at UINT64_MAX. */
 uint64_t cow_times(uint64_t a, uint64_t b);
 /* How many chunks of CHUNK elements cover EXTENT elements. */
-uint64_t cow_chunks_along(uint64_t extent, uint64_t chunk);
+uint64_t cow_grid_chunks_along(uint64_t extent, uint64_t chunk);
 /* Number of chunks of one tile. */
 unsigned cow_grid_tile_chunks(const cow_grid *grid);
 /* Place of chunk offset[] (inside its tile) in a leaf: dimension 0 runs fastest, so that chunks that are stacked along
@@ -106,12 +106,12 @@ bool cow_index_changed(const cow_index *index);    /* since open or the last com
 
 /* Visit every chunk that has a slot and touches the box [first, first+count), tile by tile. A visitor's non-zero
  * answer ends the visit and is returned. The index must not be changed meanwhile. */
-typedef int cow_chunk_visitor(void *context, const uint64_t chunk[], uint64_t slot);
-int cow_index_visit(cow_index *index, const uint64_t first[], const uint64_t count[], cow_chunk_visitor *visitor,
+typedef int cow_index_visitor(void *context, const uint64_t chunk[], uint64_t slot);
+int cow_index_visit(cow_index *index, const uint64_t first[], const uint64_t count[], cow_index_visitor *visitor,
                     void *context);
 
 /* Forget every chunk outside [0, grid_extent) (chunks), calling DROPPED for each: a shrinking dataset. */
-int cow_index_trim(cow_index *index, const uint64_t grid_extent[], cow_chunk_visitor *dropped, void *context);
+int cow_index_trim(cow_index *index, const uint64_t grid_extent[], cow_index_visitor *dropped, void *context);
 
 /* Append the changed nodes, children before parents, calling WRITTEN (may be NULL) for each, and return the top node
  * and its level for the root record. Nothing changed: nothing is written. */

@@ -25,7 +25,7 @@
 
 bool cow_default_driver(hid_t fapl)
 {
-    return H5Pget_driver(fapl) == cow_library_driver(COW_VFD_SEC2) || cow_driver_is_set(fapl);
+    return H5Pget_driver(fapl) == cow_library_driver(COW_VFD_SEC2) || cow_journal_driver_is_set(fapl);
 }
 
 /* The environment (HDF5_DRIVER) can have put another driver on every new list. */

@@ -26,7 +26,7 @@ static struct {
     unsigned works;
 } now;
 
-void cow_file_asked(void *native)
+void cow_vol_file_asked(void *native)
 {
     now.asked_file = native;
     now.asked_age = 0;
@@ -35,7 +35,7 @@ void cow_file_asked(void *native)
 /* HDF5 wraps files for two purposes. One is an id for the application (H5Iget_file_id): then it has just asked for the
  * file, and made one wrap context. The other is its own handle on a file that is being opened, which lives until the
  * file is closed: such a wrapper must not have a home, or it would keep the file open for ever. */
-bool cow_file_was_asked(const void *native)
+bool cow_vol_file_was_asked(const void *native)
 {
     bool asked = now.asked_file != NULL && now.asked_file == native && now.asked_age <= 1;
 
@@ -266,7 +266,7 @@ static cow_home *home_foreign(cow_home *near, void *native, H5I_type_t type, uns
     if (reserved > 0) {
         if ((file = borrow_file(native, type, &id)) == NULL)
             return NULL;
-        home = cow_file_adopt(file, near == NULL ? NULL : near->options);
+        home = cow_vol_file_adopt(file, near == NULL ? NULL : near->options);
         if (id >= 0)
             H5Idec_ref(id); /* the open object keeps the file open */
         return home;
@@ -305,7 +305,7 @@ cow_home *cow_home_find(unsigned long fileno)
     return NULL;
 }
 
-void cow_home_cache_asked(cow_home *home, const cow_cache_sizes *asked)
+void cow_home_metadata_cache_asked(cow_home *home, const cow_metadata_cache_sizes *asked)
 {
     for (cow_home *c = now.homes; c != NULL; c = c->next)
         if (c == home || (home->file != NULL && c->file == home->file))
