@@ -17,19 +17,19 @@ THE_APPLICATION = "the application's own call, with its types and its buffer"
 BY_PUBLIC_CALLS = "trees of objects by public HDF5 calls, through the connector or of plain files, in boxes of bounded size"
 MAY_READ = {
     "connector/layout/layout.c": "the door",
-    "connector/layout/lacks.c": "the door",
+    "connector/layout/incomplete.c": "the door",
     "connector/layout/log.c": "the door",
     "connector/library/bind.c": THE_CALLS_THEMSELVES,
     "connector/native/attribute.c": THE_CALLS_THEMSELVES + "; attributes of snapshots are as large as HDF5 checks them to be",
     "connector/native/chunks.c": THE_CALLS_THEMSELVES,
     "connector/native/native.c": THE_CALLS_THEMSELVES,
     "connector/native/storage.c": "rows of tables that the door has opened, slots of pools whose shape it has compared",
-    "connector/history/pour.c": "elements of the application's datasets, in boxes of bounded size",
+    "connector/history/copy_elements.c": "elements of the application's datasets, in boxes of bounded size",
     "connector/history/snapshot.c": "small datasets of head and snapshot, compared up to 64 KiB",
     "connector/history/sums.c": "after cow_layout_elements",
     "connector/io/convert.c": "a scratch file in memory",
     "connector/io/heap.c": "slots whose lengths cow_lengths_check has compared",
-    "connector/io/listed.c": "a scratch dataset in memory",
+    "connector/io/selection_plist.c": "a scratch dataset in memory",
     "connector/io/scratch.c": "a scratch file in memory",
     "connector/import/compare.c": BY_PUBLIC_CALLS,
     "connector/import/values.c": BY_PUBLIC_CALLS,
@@ -78,7 +78,7 @@ def test_only_the_door_opens_tables_and_pools():
 
 def test_the_door_is_what_its_header_says():
     """Each function that opens compares type and size before it gives anything out."""
-    layout = "".join(code(ROOT / f"connector/layout/{name}.c") for name in ("layout", "log", "lacks"))
+    layout = "".join(code(ROOT / f"connector/layout/{name}.c") for name in ("layout", "log", "incomplete"))
     for function, checks in {
         "cow_layout_table_open_at": ["cow_layout_hard", "check_rows", "check_of[kind]", "cow_layout_room"],
         "check_table": ["check_rows", "cow_layout_stored"],

@@ -244,7 +244,7 @@ static int make_dataset(copied *o, bool versioned, hid_t type, hid_t space, hid_
 }
 
 /* SOURCE: NULL where what is copied is HDF5's own. What lies outside of a file is not copied: the copy names it as well. */
-static int pour(copied *o, hid_t dcpl, cow_dataset *source, cow_dataset *target)
+static int copy_elements(copied *o, hid_t dcpl, cow_dataset *source, cow_dataset *target)
 {
     const char *name = o->c->to != NULL ? o->c->to->name : "a copy";
 
@@ -274,7 +274,7 @@ static int copy_dataset(copied *o, uint64_t address)
     } else {
         if ((space = dataset_space(o, source)) < 0 || (type = dataset_type(o)) < 0 ||
             make_dataset(o, source != NULL, type, space, dcpl, &target) < 0 || note_made(o, address) < 0 ||
-            pour(o, dcpl, source, target) < 0)
+            copy_elements(o, dcpl, source, target) < 0)
             goto done;
     }
     status = copy_header(o, dcpl);

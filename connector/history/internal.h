@@ -1,22 +1,24 @@
 /* What the files of history/ share. Nobody else includes this.
  *
- *   file.c      the shared state of an open file: joining, leaving, laying out a new one
- *   pools.c     pools by signature
- *   dataset.c   versioned datasets: creating, opening, answering for the application's layout
- *   changes.c   what changed in this transaction
- *   commit.c    a transaction is committed: the head, and its version
- *   attempt.c   a version is made, or taken back
- *   known.c     which snapshot belongs to which head object
- *   past.c      objects of a version by their tokens
- *   deleted.c   which head objects are gone
- *   counts.c    how many links an object has, as the application counts
- *   snapshot.c  the head's tree becomes a version's tree (path copying)
- *   sums.c      checksums of what HDF5 keeps without any
- *   incomplete.c  what could not be put into a version
- *   versions.c  the log of versions, revisions by name and time
- *   api.c       what programs that know of versions ask for
- *   copy.c copy_types.c copy_references.c   H5Ocopy
- *   pour.c      the elements of a dataset into another one
+ *   file.c             the shared state of an open file: joining, leaving, laying out a new one
+ *   pools.c            pools by signature
+ *   dataset.c          versioned datasets: creating, opening, answering for the application's layout
+ *   changes.c          what changed in this transaction
+ *   commit.c           a transaction is committed: the head, and its version
+ *   attempt.c          a version is made, or taken back
+ *   snapshot.c         the head's tree becomes a version's tree (path copying)
+ *   snapshot_table.c   which snapshot belongs to which head object
+ *   version_objects.c  objects of a version by their tokens
+ *   deleted.c          which head objects are gone
+ *   unlinked.c         objects that were made without a link, until they get one
+ *   counts.c           how many links an object has, as the application counts
+ *   sums.c             checksums of what HDF5 keeps without any
+ *   incomplete.c       what could not be put into a version
+ *   versions.c         the log of versions, revisions by name and time
+ *   api.c              what programs that know of versions ask for
+ *   copy_elements.c    the elements of a dataset into another one
+ *   map.c              numbers by numbers (map.h)
+ *   copy.c copy_types.c copy_references.c   H5Ocopy (copy.h)
  */
 #ifndef COW_HISTORY_INTERNAL_H
 #define COW_HISTORY_INTERNAL_H
@@ -197,23 +199,25 @@ int cow_dataset_hold(cow_dataset *dataset, void *native);
 void cow_dataset_fill_free(hid_t type, bool heap, void *value);
 /* Close what the dataset holds of the library and of the store; the structure stays. */
 void cow_dataset_shut(cow_dataset *dataset);
-/* pour.c. Elements of SOURCE into TARGET, or into the native dataset NATIVE, of another file; of a native dataset into
- * TARGET, of another file; and of one native dataset into another, of the same file or of another one (FILE: for
- * messages). Type and extent are equal, the chunks of chunked ones as well; a TARGET may be written
- * (cow_dataset_begin_write). Values that are, or hold, references are given to CHANGE before they are written; within a
- * file they stay what they are. */
-int cow_copy_elements_of_dataset(cow_dataset *source, cow_dataset *target, void *native, cow_values_change *change,
-                                 void *context);
-int cow_copy_elements_of_native(void *source, cow_dataset *target, cow_values_change *change, void *context);
-int cow_copy_elements_within_file(const char *file, void *source, void *target);
-int cow_copy_elements_between_files(const char *file, void *source, void *target, cow_values_change *change,
-                                    void *context);
 /* Forget datasets that nobody has open and that have nothing to commit. */
 void cow_datasets_sweep(cow_file *file);
 int cow_dataset_row_write(cow_file *file, uint64_t id, const cow_layout_dataset_row *row);
 int cow_dataset_row_read(cow_file *file, uint64_t id, cow_layout_dataset_row *row);
 void cow_head_path(char path[COW_PATH_MAX], uint64_t id);
 bool cow_dataset_dirty(const cow_dataset *dataset);
+
+/* copy_elements.c: type and extent of both are equal, and the chunks of chunked ones as well. TARGET may be written
+ * (cow_dataset_begin_write). Values that are, or hold, references are given to CHANGE before they are written. FILE: its
+ * name, for messages. */
+/* From a versioned dataset into TARGET, or, where that is NULL, into the native dataset NATIVE of another file. */
+int cow_copy_elements_of_dataset(cow_dataset *source, cow_dataset *target, void *native, cow_values_change *change,
+                                 void *context);
+/* From a native dataset of another file. */
+int cow_copy_elements_of_native(void *source, cow_dataset *target, cow_values_change *change, void *context);
+/* From one native dataset into another: of the same file, where references stay what they are; or of another file. */
+int cow_copy_elements_within_file(const char *file, void *source, void *target);
+int cow_copy_elements_between_files(const char *file, void *source, void *target, cow_values_change *change,
+                                    void *context);
 
 /* changes.c */
 /* The object at ADDRESS is made anew by the next version, whatever it had; PATH as for cow_changed_object. */
@@ -279,7 +283,7 @@ int cow_lacks_put(cow_file *file, uint64_t from, const cow_lacks *lacks);
 /* Standard error is told of each object once. VERSION: its name. */
 void cow_lacks_tell(cow_file *file, const char *version, const cow_lacks *lacks);
 
-/* known.c */
+/* snapshot_table.c */
 int cow_snapshots_load(cow_file *file);
 int cow_snapshots_flush(cow_file *file);
 /* Rows of versions before FROM are not touched from here on. What is done to others until cow_snapshots_done, SAVED keeps
@@ -312,7 +316,7 @@ int cow_sum_snapshot(cow_file *file, cow_loc snapshot, cow_layout_snapshot_row *
 int cow_sum_check_root(cow_file *file, uint64_t address, uint64_t offset);
 /* counts.c: how many of the references that HDF5 counts at the head object at ADDRESS are the history's. */
 int cow_head_links_of_history(cow_file *file, uint64_t address, unsigned *count);
-/* past.c */
+/* version_objects.c */
 cow_version_objects *cow_version_objects_of(cow_file *file, const char *version_path);
 void cow_version_objects_free(cow_file *file);
 

@@ -9,7 +9,7 @@
  * or is in it without the attribute, comment or link in question, and is listed (incomplete.c). Deciding takes what it
  * cannot look at for new, so that building meets it. What fails the walk is only what concerns the version as a whole.
  *
- * Which snapshot belongs to which head object: known.c.
+ * Which snapshot belongs to which head object: snapshot_table.c.
  */
 #include "history/internal.h"
 

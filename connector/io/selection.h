@@ -37,8 +37,8 @@ int cow_selection_from(cow_selection *selection, hid_t space, unsigned rank, con
 /* Do 64 bits count the elements of the extent? Else no linear offset tells which element is meant. */
 bool cow_selection_numbered(const cow_selection *selection);
 
-/* listed.c. A dataspace of EXTENT with the selection that is in DXPL (H5S_PLIST), as points in row-major order; the caller
- * closes it. LABEL: whose, for messages. */
+/* selection_plist.c. A dataspace of EXTENT with the selection that is in DXPL (H5S_PLIST), as points in row-major order;
+ * the caller closes it. LABEL: whose, for messages. */
 hid_t cow_selection_from_plist(unsigned rank, const uint64_t extent[], const char *label, hid_t dxpl);
 
 /* For qsort_r: places as uint64_t[rank], RANK an unsigned. */

@@ -8,7 +8,7 @@
 
 #include "error.h"
 #include "ids.h"
-#include "io/cache.h"
+#include "io/chunk_cache.h"
 
 #include <inttypes.h>
 #include <string.h>

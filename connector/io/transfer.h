@@ -1,9 +1,9 @@
 /* One H5Dread or H5Dwrite under way. Private to io/.
  *
  *    file selection   memory selection
- *    regular          addressable by position    pieces.c: chunk by chunk, straight from and to the application's memory
- *    regular          anything else              transfer.c packs boxes of bounded size, then pieces.c
- *    irregular        anything                   spans.c: packed slabs of bounded size, cut into spans of chunks
+ *    regular          addressable by position    transfer_regular.c: chunk by chunk, straight from and to that memory
+ *    regular          anything else              transfer.c packs boxes of bounded size, then transfer_regular.c
+ *    irregular        anything                   transfer_irregular.c: packed slabs of bounded size, cut into spans
  */
 #ifndef COW_TRANSFER_H
 #define COW_TRANSFER_H

@@ -181,8 +181,8 @@ herr_t cow_vol_group_optional(void *object, H5VL_optional_args_t *args, hid_t dx
         native.get_objinfo.loc_params = where.loc;
         status = H5VLgroup_optional(where.native, cow_native_id(), &again, dxpl, req);
         if (status >= 0 && stat != NULL && o->home != NULL && o->home->version != NULL)
-            status = stat->type == H5G_LINK ? cow_version_link_length(o, &where, &stat->linklen)
-                                            : cow_show_stat(o->home, stat);
+            status =
+                stat->type == H5G_LINK ? cow_path_link_length(o, &where, &stat->linklen) : cow_show_stat(o->home, stat);
         else if (status < 0 && given->get_objinfo.follow_link && cow_detour_by_name(&where, &detour)) {
             native.get_objinfo.loc_params = detour.loc;
             status = cow_vol_group_optional(detour.file, &again, dxpl, req);

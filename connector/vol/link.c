@@ -156,10 +156,10 @@ static char *soft_value(const cow_where *where)
     return value;
 }
 
-char *cow_version_soft_link(const cow_object *object, const cow_where *where)
+char *cow_path_soft_link(const cow_object *object, const cow_where *where)
 {
     char *value = soft_value(where);
-    size_t prefix = value == NULL ? 0 : cow_version_prefix(object->home, value);
+    size_t prefix = value == NULL ? 0 : cow_path_version_prefix(object->home, value);
 
     if (prefix > 0) {
         memmove(value, value + prefix, strlen(value + prefix) + 1);
@@ -169,9 +169,9 @@ char *cow_version_soft_link(const cow_object *object, const cow_where *where)
     return value;
 }
 
-int cow_version_link_length(const cow_object *object, const cow_where *where, size_t *length)
+int cow_path_link_length(const cow_object *object, const cow_where *where, size_t *length)
 {
-    char *value = cow_version_soft_link(object, where);
+    char *value = cow_path_soft_link(object, where);
 
     if (value == NULL)
         return -1;
@@ -205,7 +205,7 @@ herr_t cow_vol_link_get(void *object, const H5VL_loc_params_t *loc, H5VL_link_ge
         if (args->args.get_info.linfo == NULL)
             break;
         if (version && args->args.get_info.linfo->type == H5L_TYPE_SOFT)
-            status = cow_version_link_length(o, &where, &args->args.get_info.linfo->u.val_size);
+            status = cow_path_link_length(o, &where, &args->args.get_info.linfo->u.val_size);
         else if (version)
             status = cow_show_link_info(o->home, args->args.get_info.linfo);
         else
@@ -214,7 +214,7 @@ herr_t cow_vol_link_get(void *object, const H5VL_loc_params_t *loc, H5VL_link_ge
     case H5VL_LINK_GET_NAME:
         break;
     case H5VL_LINK_GET_VAL:
-        if (version && args->args.get_val.buf_size > 0 && (value = cow_version_soft_link(o, &where)) != NULL) {
+        if (version && args->args.get_val.buf_size > 0 && (value = cow_path_soft_link(o, &where)) != NULL) {
             char *buf = args->args.get_val.buf;
             strncpy(buf, value, args->args.get_val.buf_size);
             if (strlen(value) >= args->args.get_val.buf_size)

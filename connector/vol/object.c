@@ -143,8 +143,8 @@ static int get_name(cow_object *o, cow_where *where, H5VL_object_get_args_t *arg
                 status = 0;
                 goto done;
             }
-        } else if (length == 0 || cow_version_prefix(o->home, path) > 0) {
-            const char *shown = path + cow_version_prefix(o->home, path);
+        } else if (length == 0 || cow_path_version_prefix(o->home, path) > 0) {
+            const char *shown = path + cow_path_version_prefix(o->home, path);
             give_name(length > 0 && shown[0] == '\0' ? "/" : shown, args);
             status = 0;
             goto done;

@@ -8,23 +8,26 @@
  * physical file, not by the handle that an object was opened through, since external links and mount points lead to
  * objects of other files.
  *
- *   class.c      the class table, options, wrapping, what the library asks about the connector itself
- *   home.c       homes and wrappers: making, counting, freeing
- *   quiet.c      one error is printed once
- *   target.c     which object or link a call is about: permission before it, reporting after it
- *   path.c       names: the reserved group in the head, the prefix of a version
- *   detour.c     names that lead through an external link to FILE@REVISION
- *   token.c      tokens and file numbers: those of a version
- *   hide.c       the reserved group in listings, counts and indices of the root group
- *   visit.c      H5Lvisit and H5Ovisit that do not descend into the reserved group
- *   mapped.c     virtual datasets that the application made over datasets with history
- *   sources.c    their sources
- *   adopt.c      a plain file gets a history, on request
- *   drivers.c    file drivers other than the default one
- *   mpi.c        MPI-IO: what all processes agree on
- *   tuning.c     access properties that cannot be taken as they are
- *   operations.c what programs that know of versions ask for
- *   file.c create.c exit.c group.c dataset.c chunk.c attribute.c link.c object.c datatype.c   one HDF5 interface each
+ *   class.c           the class table, options, wrapping, what the library asks about the connector itself
+ *   wrappers.c        wrappers, and what those of one opened file share: making, counting, freeing
+ *   error_printing.c  one error is printed once
+ *   target.c          which object or link a call changes: permission before it, reporting after it
+ *   path.c            names: the reserved group in the head, the prefix of a version
+ *   detour.c          names that lead through an external link to FILE@REVISION
+ *   token.c           tokens and file numbers: those of a version
+ *   hide.c            the reserved group in listings, counts and indices of the root group
+ *   visit.c           H5Lvisit and H5Ovisit that do not descend into the reserved group
+ *   mapped.c          virtual datasets that the application made over datasets with history
+ *   sources.c         their sources
+ *   adopt.c           a plain file gets a history, on request
+ *   journal.c         which files the journal's driver opens
+ *   drivers.c         file drivers other than the default one
+ *   mpi.c             MPI-IO: what all processes agree on
+ *   metadata_cache.c  the size of HDF5's metadata cache, and the one that the application is told
+ *   dapl.c            access properties of versioned datasets
+ *   operations.c      what programs that know of versions ask for
+ *   exit.c            programs that end without closing their files
+ *   file.c create.c group.c dataset.c chunk.c attribute.c link.c object.c datatype.c   one HDF5 interface each
  */
 #ifndef COW_VOL_H
 #define COW_VOL_H
@@ -52,11 +55,11 @@ typedef struct cow_home cow_home;
 
 /* What HDF5 keeps during one call, to wrap the objects that it makes itself. */
 typedef struct cow_wrapping {
-    cow_home *home; /* its memory only, see home.c; NULL: none */
+    cow_home *home; /* its memory only, see wrappers.c; NULL: none */
     bool unnamed, detached;
 } cow_wrapping;
 
-/* Sizes of the metadata cache that the application asked for, where larger ones were set: tuning.c. */
+/* Sizes of the metadata cache that the application asked for, where larger ones were set: metadata_cache.c. */
 typedef struct cow_metadata_cache_sizes {
     bool unlinked; /* it made objects without a link */
     bool raised, set_initial;
@@ -137,7 +140,7 @@ void cow_home_unmount(cow_home *near, unsigned long fileno);
 
 /* ---- wrappers ---- */
 
-/* Which wrapped files become ids of the application: see home.c. */
+/* Which wrapped files become ids of the application: see wrappers.c. */
 void cow_vol_file_asked(void *native);
 bool cow_vol_file_was_asked(const void *native);
 void cow_wrapping_begins(void);
@@ -215,7 +218,7 @@ herr_t cow_object_close(cow_object *object, hid_t dxpl, void **req);
 herr_t cow_leave(herr_t status);
 void *cow_leave_pointer(void *result);
 
-/* ---- printing of errors: quiet.c ---- */
+/* ---- printing of errors: error_printing.c ---- */
 
 /* Every callback begins with COW_QUIET, and HDF5 prints nothing until it returns; what it records as an error is its
  * own.
@@ -270,12 +273,12 @@ int cow_locate_name(cow_object *object, const H5VL_loc_params_t *loc, const char
                     cow_where *where);
 void cow_where_done(cow_where *where);
 /* How many characters of PATH are the version's prefix, which the application must not see: 0 or its length. */
-size_t cow_version_prefix(const cow_home *home, const char *path);
+size_t cow_path_version_prefix(const cow_home *home, const char *path);
 /* The value of the soft link at WHERE as the application is to see it; free() it. NULL: not a soft link, or an error.
  */
-char *cow_version_soft_link(const cow_object *object, const cow_where *where);
+char *cow_path_soft_link(const cow_object *object, const cow_where *where);
 /* linklen of H5Gget_objinfo for a soft link. */
-int cow_version_link_length(const cow_object *object, const cow_where *where, size_t *length);
+int cow_path_link_length(const cow_object *object, const cow_where *where, size_t *length);
 /* Name of an object by token or of one that has lost its name: the first path to it that is not hidden; free() it.
  * *PATH NULL: there is none. */
 int cow_find_path(cow_object *object, const H5O_token_t *token, char **path);
@@ -454,7 +457,7 @@ int cow_mpi_agree(const char *name, hid_t fapl, int answer);
  * processes together, as the application may have asked for, for each reads the chunks that it wants. */
 int cow_mpi_read_alone(const char *name, hid_t under);
 
-/* tuning.c */
+/* metadata_cache.c */
 /* The application is about to make an object without a link. */
 int cow_metadata_cache_for_unlinked(cow_home *home);
 /* The application sets the metadata cache of such a file, and is told what it has set. */

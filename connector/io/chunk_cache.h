@@ -62,7 +62,7 @@ typedef enum {
     COW_BUFFER_ENCODED, /* stored.c */
     COW_BUFFER_ROOMS,
     COW_BUFFER_BACK,
-    COW_BUFFER_SAVES, /* cache.c */
+    COW_BUFFER_SAVES, /* chunk_cache.c */
     COW_BUFFER_LOADS,
     COW_BUFFER_PIECES, /* transfer.c */
     COW_BUFFER_ITEMS,

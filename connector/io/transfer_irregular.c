@@ -13,7 +13,7 @@
 
 #include "error.h"
 #include "ids.h"
-#include "io/cache.h"
+#include "io/chunk_cache.h"
 #include "io/heap.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* The chunk cache: see cache.h for what an entry is, array.h for what the room promises.
+/* The chunk cache: see chunk_cache.h for what an entry is, array.h for what the room promises.
  *
  *                 get, insert                       cow_chunk_cache_dirty
  *    (not cached) ------------> clean, in LRU order ---------------> dirty, in LRU order and in the array's ring
@@ -8,7 +8,7 @@
  * Heap entries weigh nothing while dirty (their data is in the file already) and are never evicted then: they say which
  * slot is the chunk's until cow_array_store has given it a name.
  */
-#include "io/cache.h"
+#include "io/chunk_cache.h"
 
 #include "error.h"
 #include "io/heap.h"

@@ -14,7 +14,7 @@
 #define PIECE ((size_t)32 << 20)
 
 /* Of each pair one is NULL. */
-typedef struct pouring {
+typedef struct transfer {
     cow_array *array, *to_array;
     void *native, *to_native;
     hid_t type, space;
@@ -25,9 +25,9 @@ typedef struct pouring {
     void *context;
     void *buffer;
     size_t room;
-} pouring;
+} transfer;
 
-static int make_room(pouring *p, size_t size)
+static int make_room(transfer *p, size_t size)
 {
     void *larger;
 
@@ -40,7 +40,7 @@ static int make_room(pouring *p, size_t size)
     return 0;
 }
 
-static int read_native(pouring *p, const hsize_t start[], uint32_t *mask, hsize_t *size)
+static int read_native(transfer *p, const hsize_t start[], uint32_t *mask, hsize_t *size)
 {
     if (cow_native_chunk_size(p->native, start, size) < 0)
         return cow_error_native("%s: cannot look at a chunk", p->label);
@@ -51,7 +51,7 @@ static int read_native(pouring *p, const hsize_t start[], uint32_t *mask, hsize_
                : 0;
 }
 
-static int pour_encoded(pouring *p, unsigned rank, const hsize_t start[])
+static int copy_encoded(transfer *p, unsigned rank, const hsize_t start[])
 {
     uint64_t offset[COW_MAX_RANK];
     cow_chunk_info info;
@@ -77,7 +77,7 @@ static int pour_encoded(pouring *p, unsigned rank, const hsize_t start[])
                : 0;
 }
 
-static int pour_decoded(pouring *p, unsigned rank, const hsize_t start[], const hsize_t count[])
+static int copy_decoded(transfer *p, unsigned rank, const hsize_t start[], const hsize_t count[])
 {
     hid_t memory = H5S_ALL, file = H5S_ALL;
     size_t n = 1, size = H5Tget_size(p->type);
@@ -109,16 +109,16 @@ static int pour_decoded(pouring *p, unsigned rank, const hsize_t start[], const 
     return status;
 }
 
-static int pour_box(void *context, unsigned rank, const hsize_t start[], const hsize_t count[])
+static int copy_one_box(void *context, unsigned rank, const hsize_t start[], const hsize_t count[])
 {
-    pouring *p = context;
+    transfer *p = context;
 
-    return p->encoded ? pour_encoded(p, rank, start) : pour_decoded(p, rank, start, count);
+    return p->encoded ? copy_encoded(p, rank, start) : copy_decoded(p, rank, start, count);
 }
 
-static int pour_chunk(void *context, const uint64_t chunk[], uint64_t slot)
+static int copy_chunk(void *context, const uint64_t chunk[], uint64_t slot)
 {
-    const cow_array *array = ((pouring *)context)->array;
+    const cow_array *array = ((transfer *)context)->array;
     const cow_grid *grid = &array->grid;
     hsize_t start[COW_MAX_RANK], count[COW_MAX_RANK];
 
@@ -127,7 +127,7 @@ static int pour_chunk(void *context, const uint64_t chunk[], uint64_t slot)
         start[d] = chunk[d] * grid->chunk[d];
         count[d] = array->extent[d] - start[d] < grid->chunk[d] ? array->extent[d] - start[d] : grid->chunk[d];
     }
-    return pour_box(context, grid->rank, start, count);
+    return copy_one_box(context, grid->rank, start, count);
 }
 
 static bool has_references(hid_t type)
@@ -139,14 +139,14 @@ int cow_copy_elements_of_dataset(cow_dataset *source, cow_dataset *target, void 
                                  void *context)
 {
     cow_array *array = &source->array;
-    pouring p = {.array = array,
-                 .to_array = target == NULL ? NULL : &target->array,
-                 .to_native = native,
-                 .type = array->type,
-                 .label = array->label,
-                 .heap = array->heap,
-                 .changed = has_references(array->type) ? change : NULL,
-                 .context = context};
+    transfer p = {.array = array,
+                  .to_array = target == NULL ? NULL : &target->array,
+                  .to_native = native,
+                  .type = array->type,
+                  .label = array->label,
+                  .heap = array->heap,
+                  .changed = has_references(array->type) ? change : NULL,
+                  .context = context};
     uint64_t first[COW_MAX_RANK] = {0}, count[COW_MAX_RANK];
     int status = -1;
 
@@ -155,14 +155,14 @@ int cow_copy_elements_of_dataset(cow_dataset *source, cow_dataset *target, void 
     for (unsigned d = 0; d < array->grid.rank; d++)
         count[d] = cow_grid_chunks_along(array->extent[d], array->grid.chunk[d]);
     if ((p.space = cow_dataset_space(source)) >= 0)
-        status = cow_index_visit(array->index, first, count, pour_chunk, &p);
+        status = cow_index_visit(array->index, first, count, copy_chunk, &p);
     free(p.buffer);
     cow_close(p.space);
     return status;
 }
 
 /* All of P's native dataset; where it is not chunked, in boxes. */
-static int pour_stored(pouring *p, hid_t dcpl, const hsize_t box[])
+static int copy_stored(transfer *p, hid_t dcpl, const hsize_t box[])
 {
     H5D_space_status_t stored;
     uint64_t elements;
@@ -172,8 +172,8 @@ static int pour_stored(pouring *p, hid_t dcpl, const hsize_t box[])
         return -1;
     if (stored == H5D_SPACE_STATUS_NOT_ALLOCATED || elements == 0)
         return 0;
-    status = H5Pget_layout(dcpl) == H5D_CHUNKED ? cow_native_stored_boxes(p->native, p->space, dcpl, pour_box, p)
-                                                : cow_boxes(p->space, box, pour_box, p);
+    status = H5Pget_layout(dcpl) == H5D_CHUNKED ? cow_native_stored_boxes(p->native, p->space, dcpl, copy_one_box, p)
+                                                : cow_boxes(p->space, box, copy_one_box, p);
     free(p->buffer);
     return status;
 }
@@ -182,14 +182,14 @@ int cow_copy_elements_of_native(void *source, cow_dataset *target, cow_values_ch
 {
     cow_array *array = &target->array;
     hid_t dcpl = cow_native_dataset_dcpl(source);
-    pouring p = {.native = source,
-                 .to_array = array,
-                 .type = array->type,
-                 .label = array->label,
-                 .heap = array->heap,
-                 .changed = has_references(array->type) ? change : NULL,
-                 .context = context,
-                 .space = cow_native_dataset_space(source)};
+    transfer p = {.native = source,
+                  .to_array = array,
+                  .type = array->type,
+                  .label = array->label,
+                  .heap = array->heap,
+                  .changed = has_references(array->type) ? change : NULL,
+                  .context = context,
+                  .space = cow_native_dataset_space(source)};
     hsize_t box[COW_MAX_RANK];
     int status = -1;
 
@@ -197,7 +197,7 @@ int cow_copy_elements_of_native(void *source, cow_dataset *target, cow_values_ch
         box[d] = array->grid.chunk[d];
     if (dcpl >= 0 && p.space >= 0) {
         p.encoded = H5Pget_layout(dcpl) == H5D_CHUNKED && !p.heap && p.changed == NULL;
-        status = pour_stored(&p, dcpl, box);
+        status = copy_stored(&p, dcpl, box);
     }
     cow_close(p.space, dcpl);
     return status;
@@ -207,13 +207,13 @@ int cow_copy_elements_between_files(const char *file, void *source, void *target
                                     void *context)
 {
     hid_t dcpl = cow_native_dataset_dcpl(source);
-    pouring p = {.native = source,
-                 .to_native = target,
-                 .type = cow_native_dataset_type(source),
-                 .label = file,
-                 .heap = true,
-                 .context = context,
-                 .space = cow_native_dataset_space(source)};
+    transfer p = {.native = source,
+                  .to_native = target,
+                  .type = cow_native_dataset_type(source),
+                  .label = file,
+                  .heap = true,
+                  .context = context,
+                  .space = cow_native_dataset_space(source)};
     hsize_t box[H5S_MAX_RANK];
     int heap, status = -1;
 
@@ -223,7 +223,7 @@ int cow_copy_elements_between_files(const char *file, void *source, void *target
         p.encoded = H5Pget_layout(dcpl) == H5D_CHUNKED && !heap && p.changed == NULL;
         status = cow_box_of(p.space, PIECE / H5Tget_size(p.type), box) < 0
                      ? cow_error_native("%s: cannot get the size of a dataset", file)
-                     : pour_stored(&p, dcpl, box);
+                     : copy_stored(&p, dcpl, box);
     }
     cow_close(p.space, p.type, dcpl);
     return status;
