@@ -29,7 +29,7 @@ int cli_snapshots_read_at(const cli_file *file, const char *path, cli_snapshot_r
                           size_t size);
 
 /* What a dataset object is. */
-typedef enum { CLI_NATIVE, CLI_HEAD, CLI_VIEW } cli_source_kind;
+enum { CLI_NATIVE, CLI_HEAD, CLI_VIEW };
 /* The one mapping of a versioned dataset object: CLI_HEAD with *NUMBER the dataset's id, CLI_VIEW with the offset of its
  * root record; CLI_NATIVE for any other dataset. -1: cannot be read (cli_reason). */
 int cli_source(hid_t dataset, uint64_t *number);

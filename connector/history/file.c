@@ -189,11 +189,6 @@ bool cow_file_keeps(const void *native)
     return false;
 }
 
-const H5O_token_t *cow_file_root_token(const cow_file *file)
-{
-    return &file->root;
-}
-
 /* ---- tables ---- */
 
 static int open_table(cow_file *file, cow_table_kind kind, cow_table **table)

@@ -88,7 +88,6 @@ bool cow_file_keep_handle(cow_file *file, void *native);
 void cow_file_lose_handle(cow_file *file);
 /* Is NATIVE such a handle? HDF5 makes ids for it still, to keep in references. */
 bool cow_file_keeps(const void *native);
-const H5O_token_t *cow_file_root_token(const cow_file *file);
 
 /* ---- for programs that know of versions: docs/api.md ---- */
 

@@ -27,8 +27,6 @@
 #include "history/map.h"
 #include "view/view.h"
 
-#define COW_NO_ROW UINT64_MAX
-
 /* What a version does without, see incomplete.c. Texts are owned. */
 typedef struct cow_lacks {
     cow_layout_lack *lack;

@@ -212,11 +212,6 @@ int cow_codec_encode_as(cow_codec *codec, cow_filtering *filtering, const void *
     return cow_scratch_encode(codec->encoder, filtering, chunk, out, codec->bound, size, mask);
 }
 
-int cow_codec_encode(cow_codec *codec, const void *chunk, void *out, size_t *size, uint32_t *mask)
-{
-    return cow_codec_encode_as(codec, NULL, chunk, out, size, mask);
-}
-
 uint32_t cow_codec_all(const cow_codec *codec)
 {
     return codec->count < 32 ? (UINT32_C(1) << codec->count) - 1 : UINT32_MAX;

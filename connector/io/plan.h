@@ -3,7 +3,7 @@
  * A regular selection is a product of position lists: along dimension d, position p (0, 1, ...) is the p-th selected
  * coordinate. A plan covers a box of positions and yields one piece for each chunk that the box touches: again a box of
  * positions. Chunks come tile by tile, inside a tile with dimension 0 running fastest, which is the order in which
- * slots are best given out (cow_grid_tile_position).
+ * slots are best given out (cow_grid_tile_offset).
  */
 #ifndef COW_PLAN_H
 #define COW_PLAN_H

@@ -769,11 +769,6 @@ int cow_journal_truncate(cow_journal *journal, uint64_t end)
     return 0;
 }
 
-bool cow_journal_dirty(const cow_journal *journal)
-{
-    return journal->phase == COW_JOURNAL_OPEN;
-}
-
 void cow_journal_abort(cow_journal *journal, const char *why)
 {
     if (!cow_journal_ours(journal) || !cow_journal_writer(journal) || cow_journal_sticky(journal))

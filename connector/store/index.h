@@ -57,12 +57,10 @@ uint64_t cow_times(uint64_t a, uint64_t b);
 uint64_t cow_grid_chunks_along(uint64_t extent, uint64_t chunk);
 /* Number of chunks of one tile. */
 unsigned cow_grid_tile_chunks(const cow_grid *grid);
-/* Place of chunk offset[] (inside its tile) in a leaf: dimension 0 runs fastest, so that chunks that are stacked along
+/* Offset in its tile of the chunk at POSITION of a leaf: dimension 0 runs fastest, so that chunks that are stacked along
  * dimension 0, as slots are in raw_data, become one run and one mapping. */
-unsigned cow_grid_tile_position(const cow_grid *grid, const uint64_t offset[]);
-void cow_grid_tile_offset(const cow_grid *grid, unsigned position, uint64_t offset[]); /* the inverse */
-/* Place of child[] among the children of a node of LEVEL: row-major, the last dimension fastest. */
-unsigned cow_grid_child_position(const cow_grid *grid, unsigned level, const uint64_t child[]);
+void cow_grid_tile_offset(const cow_grid *grid, unsigned position, uint64_t offset[]);
+/* Of the child at POSITION in a node of LEVEL, in children: row-major, the last dimension fastest. */
 void cow_grid_child_offset(const cow_grid *grid, unsigned level, unsigned position, uint64_t child[]);
 
 /* What a version says of a dataset: the root record, a node of the log as well. */
