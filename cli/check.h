@@ -32,7 +32,7 @@ typedef struct cli_damage {
 /* A versioned dataset object: which root record it shows. */
 typedef struct cli_use {
     uint64_t address; /* of the object */
-    int kind;         /* cli_source_kind */
+    int kind;         /* CLI_NATIVE, CLI_HEAD or CLI_VIEW */
     uint64_t number;  /* of the dataset, or offset of the root record */
     uint64_t root;    /* offset of the root record, UINT64_MAX: none */
 } cli_use;

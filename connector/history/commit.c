@@ -339,7 +339,7 @@ static int commit(cow_file *file, bool finished)
 done:
     if (wider > 0)
         cow_native_metadata_cache_restore(file->native, &cache);
-    /* the application's datasets are none of our business */
+    /* only our own objects have small headers */
     return set && cow_native_file_small_headers(file->native, small, NULL) < 0 ? -1 : status;
 }
 

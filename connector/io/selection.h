@@ -1,4 +1,4 @@
-/* What an application selected, as pure data: no ids, printable, testable without a file.
+/* What an application selected. What is regular is pure data, printable and testable without a file.
  *
  * A selection of a dataset's extent is a product of interval lists (everything that H5S_ALL and regular hyperslabs can
  * say), or a list of runs in selection order (irregular hyperslabs, points). Elements are numbered in selection order:

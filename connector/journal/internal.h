@@ -1,5 +1,5 @@
 /* What the parts of the journal share: journal.c (opening, reading, writing), commit.c (W3 to W6), recover.c (finding
- * the newest state). */
+ * the newest state), inspect.c (for the command). */
 #ifndef COW_JOURNAL_INTERNAL_H
 #define COW_JOURNAL_INTERNAL_H
 

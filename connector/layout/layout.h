@@ -29,10 +29,10 @@
 #define COW_FORMAT_NAME "format"
 #define COW_ABSOLUTE    "absolute_links"
 
+/* 1: there is an attribute NAME, of whatever kind. */
+int cow_layout_has(cow_loc file, const char *name);
 /* 1: the attribute NAME is one value of TYPE, as the format says, and is in *VALUE; 0: there is no such attribute, or no
  * group /_versioned_data of ours at all; -1: it is something else. */
-/* 1: there is such an attribute, whatever it is. */
-int cow_layout_has(cow_loc file, const char *name);
 int cow_layout_number(cow_loc file, const char *name, hid_t type, void *value);
 
 /* ---- tables ---- */

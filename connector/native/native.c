@@ -1,4 +1,5 @@
-/* Calls on the native connector: files, links, objects, attributes. See native.h; tables and chunks are in storage.c.
+/* Calls on the native connector: files, links, objects, attributes. See native.h. The others: attribute.c,
+ * chunks.c, metadata_cache.c, reference.c, and storage.c for tables and slots.
  *
  * Every id that is passed down is an explicit one: H5P_DEFAULT means "look it up" only above the VOL.
  */

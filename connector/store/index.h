@@ -11,7 +11,7 @@
  * Invariants
  *  1. A node in the log is never changed, and the log never shrinks below a committed root.
  *  2. Everything read from the log is bounds-checked and checksummed before it is used; a bad node is COW_CORRUPT with
- *     its offset, dataset and tile in the message, never a crash.
+ *     its offset in the message, and where they are known its pool, level and first chunk; never a crash.
  *  3. Nodes without any slot are not stored: an absent child is a hole (fill value).
  */
 #ifndef COW_INDEX_H
@@ -63,7 +63,7 @@ void cow_grid_tile_offset(const cow_grid *grid, unsigned position, uint64_t offs
 /* Of the child at POSITION in a node of LEVEL, in children: row-major, the last dimension fastest. */
 void cow_grid_child_offset(const cow_grid *grid, unsigned level, unsigned position, uint64_t child[]);
 
-/* What a version says of a dataset: the root record, a node of the log as well. */
+/* What a version says of a dataset: the root record, which is in the log as well. */
 typedef struct cow_root {
     uint64_t dataset; /* id */
     uint64_t pool;    /* id */

@@ -180,7 +180,7 @@ typedef struct cow_object {
 /* Wrap a native object, which is the wrapper's from now on, also when this fails (it is closed then). NEAR: what it was
  * opened through. NULL: error. */
 cow_object *cow_object_wrap(const cow_object *near, void *native, H5I_type_t type, bool by_token);
-/* A wrapper with a home that is known; CONTEXT's reference is taken over, also when this fails. NATIVE is not. */
+/* A wrapper with a home that is known. It takes over one reference of HOME, also when this fails, but not NATIVE. */
 cow_object *cow_object_new(cow_home *home, void *native, H5I_type_t type);
 /* The same, for what HDF5 itself has opened and would leave open. */
 cow_object *cow_object_new_surely(cow_home *home, void *native, H5I_type_t type);
@@ -327,9 +327,9 @@ typedef struct cow_target {
     H5I_type_t type;
 } cow_target;
 
-/* The object at WHERE (its loc.obj_type and type decide), respectively the group that holds the link NAME (or the
- * deepest one on the way that exists). -1: it may not be written. An object that cannot be found is no error here:
- * native will say so. WHAT: "write to", "delete" ... for the message. */
+/* The object at WHERE (its loc.obj_type and type decide); and the group that holds the link NAME, or the deepest group on
+ * the way that exists. -1: it may not be written. An object that cannot be found is no error here: native HDF5 will say
+ * so. WHAT: "write to", "delete" ... for the message. */
 int cow_target_object(cow_object *object, const cow_where *where, const char *what, cow_target *target);
 int cow_target_parent(cow_object *object, const cow_where *where, const char *name, const char *what,
                       cow_target *target);
@@ -386,7 +386,7 @@ herr_t cow_visit_objects(const cow_listed *listed, const H5VL_object_visit_args_
 extern const H5VL_class_t cow_class;
 /* The options in a file access property list; never NULL without a recorded error. */
 cow_options *cow_fapl_options(hid_t fapl);
-/* The version that the option at names could not be opened; or a file was opened since. */
+/* true: the version that the option at names could not be opened; false: a file was opened since. */
 void cow_class_version_missed(bool missed);
 /* A copy of a file access property list with the native connector; H5Pclose it. */
 hid_t cow_native_fapl(hid_t fapl);
