@@ -17,7 +17,6 @@
 
 #include "error.h"
 #include "journal/driver.h"
-#include "planted.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -385,9 +384,6 @@ int cow_file_commit(cow_file *file, cow_commit_kind kind)
             status = flush_native(file);
         break;
     case COW_OPEN:
-        if (COW_PLANTED(head_before_history) && cow_commit_datasets(file) == 0 &&
-            cow_native_file_flush(file->native) == 0 && (journal = cow_driver_journal(file->fileno)) != NULL)
-            cow_journal_commit(journal, false);
         status = commit(file, finished);
         break;
     }
