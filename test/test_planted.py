@@ -95,6 +95,7 @@ def test_each_bug_is_planted_alone_and_caught(tree, capfd):
         (LINE, "    return 42 +;", "it does not build: error:"),
         ("    return 24;", "    return 41;", "less.patch does not apply: connector/answer.c has changed"),
     ],
+    ids=["the same code", "more lines", "no C", "other lines"],
 )
 def test_bug_that_cannot_be_planted_is_a_failure_and_the_next_one_is_planted(tree, capfd, old, new, why):
     tree.bug("less", old, new)
