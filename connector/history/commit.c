@@ -17,7 +17,6 @@
 
 #include "error.h"
 #include "journal/driver.h"
-#include "planted.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -384,10 +383,7 @@ int cow_file_commit(cow_file *file, cow_commit_kind kind)
         if (status == 0)
             status = flush_native(file);
         break;
-    case COW_FILE_OPEN:
-        if (COW_PLANTED(head_before_history) && cow_commit_datasets(file) == 0 &&
-            cow_native_file_flush(file->native) == 0 && (journal = cow_journal_driver_of_file(file->fileno)) != NULL)
-            cow_journal_commit(journal, false);
+    case COW_OPEN:
         status = commit(file, finished);
         break;
     }

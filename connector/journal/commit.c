@@ -11,7 +11,6 @@
 
 #include "error.h"
 #include "journal/locks.h"
-#include "planted.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -140,7 +139,7 @@ static int collect(cow_journal *journal, bool closing, cow_overlay *frames, uint
     *extension = cow_superblock_extension(superblock);
     if (*extension == cow_journal_fence(journal))
         *extension = journal->extension;
-    cow_superblock_set(superblock, COW_PLANTED(no_fence) ? *extension : cow_journal_fence(journal), false);
+    cow_superblock_set(superblock, cow_journal_fence(journal), false);
     if (make_fence(journal, *extension, fence, room < sizeof fence ? room : sizeof fence, &fence_size) < 0 ||
         cow_journal_read_committed(journal, base, old, length) < 0 ||
         cow_journal_read_committed(journal, fence_at, old_fence, fence_size) < 0)
@@ -254,8 +253,8 @@ static int put_extent(cow_journal *journal, const cow_journal_extent *extent, co
         return -1;
     name->address = place_extent(journal, size);
     name->length = size;
-    cow_journal_extent_hash(bytes, size, name->hash);
-    if ((!COW_PLANTED(no_room_reserved) && cow_disk_reserve(&journal->disk, name->address, size) < 0) ||
+    cow_extent_hash(bytes, size, name->hash);
+    if (cow_disk_reserve(&journal->disk, name->address, size) < 0 ||
         cow_disk_write(&journal->disk, name->address, bytes, size) < 0)
         goto done;
     if (name->address + size > journal->size)
@@ -359,7 +358,7 @@ static int renew_slot(cow_journal *journal)
 {
     cow_journal_slot slot = journal->slot;
 
-    if (journal->renewed || COW_PLANTED(slot_not_renewed))
+    if (journal->renewed)
         return 0;
     slot.generation++;
     if (cow_journal_sync(journal) < 0 || write_slot(journal, &slot) < 0)
@@ -388,8 +387,6 @@ static uint64_t apply_target(const cow_journal *journal, uint64_t also, bool ins
             return 0;
         pin = COW_NOWHERE; /* without locks there are no pins */
     }
-    if (COW_PLANTED(apply_under_pin))
-        pin = COW_NOWHERE;
     if (instead || (also > 0 && pin >= also))
         return pin >= also ? also : 0;
     for (size_t i = 0; i < journal->pending_count; i++)
@@ -414,7 +411,7 @@ static int begin_apply(cow_journal *journal, uint64_t target, applying *a)
         a->length = cow_superblock_size(a->before);
         cow_superblock_set(a->before, cow_journal_fence(journal), false);
         memcpy(flagged, a->before, a->length);
-        cow_superblock_set(flagged, cow_journal_fence(journal), !COW_PLANTED(no_flag_before_pages));
+        cow_superblock_set(flagged, cow_journal_fence(journal), true);
         if (cow_disk_write(&journal->disk, journal->anchor.base, flagged, a->length) < 0)
             goto failed;
     }
@@ -467,13 +464,12 @@ static int write_pages(cow_journal *journal, uint64_t target, cow_overlay *frame
     cow_overlay_read(frames, journal->anchor.base, superblock, sizeof superblock);
     if ((length = cow_superblock_size(superblock)) == 0)
         return cow_error(COW_CORRUPT, "%s: a commit without a superblock", journal->name);
-    cow_superblock_set(superblock, cow_journal_fence(journal), !COW_PLANTED(superblock_clean_with_pages));
+    cow_superblock_set(superblock, cow_journal_fence(journal), true);
     if (cow_disk_about(&journal->disk, &about) < 0 || /* HDF5 refuses a file that ends too early */
         ((uint64_t)about.st_size < end && cow_disk_truncate(&journal->disk, end) < 0) ||
         cow_overlay_write(frames, journal->anchor.base, superblock, length) < 0 ||
         cow_overlay_each(frames, write_page, journal) < 0 ||
-        (journal->options.sync != COW_SYNC_OFF && !COW_PLANTED(skip_sync_of_pages) &&
-         cow_disk_sync(&journal->disk) < 0))
+        (journal->options.sync != COW_SYNC_OFF && cow_disk_sync(&journal->disk) < 0))
         return -1;
     if (end > journal->size)
         journal->size = end;
@@ -528,7 +524,7 @@ static int finish_apply(cow_journal *journal, applying *a)
         return 0;
     /* A reader that came while the commit was not published yet has pinned an older state. It pins before it looks for
      * newer slots, we publish before we look for pins: one of us sees the other. */
-    if (cow_lock_lowest_pin(&journal->lock, &pin) == 0 && pin < a->target && !COW_PLANTED(late_pin_not_seen))
+    if (cow_lock_lowest_pin(&journal->lock, &pin) == 0 && pin < a->target)
         return give_up_apply(journal, a);
     journal->phase = COW_JOURNAL_APPLYING;
     if ((frames = cow_overlay_new()) != NULL && write_pages(journal, a->target, frames) == 0)
@@ -558,9 +554,7 @@ static int void_slot(cow_journal *journal, uint64_t generation, applying *a)
     int status;
 
     cow_error_take(&cause);
-    status = COW_PLANTED(failed_commit_stays)
-                 ? 0
-                 : cow_disk_write(&journal->disk, journal->anchor.slot[generation % 2], nothing, sizeof nothing);
+    status = cow_disk_write(&journal->disk, journal->anchor.slot[generation % 2], nothing, sizeof nothing);
     if (give_up_apply(journal, a) < 0)
         status = -1;
     if (status == 0 && journal->options.sync != COW_SYNC_OFF)
@@ -621,17 +615,16 @@ static int put_commit(cow_journal *journal, cow_journal_extent *extent, cow_over
         extent->previous = journal->pending[journal->pending_count - 1].name;
     if (put_extent(journal, extent, all, &name) < 0 || reach_end(journal, extent->end) < 0 ||
         reserve_frames(journal, all, extent->end) < 0 ||
-        (journal->twice && !journal->renewed && write_slot_again(journal) < 0) ||
-        (!COW_PLANTED(skip_sync_1) && !COW_PLANTED(swap_slot_and_sync) && cow_journal_sync(journal) < 0) ||
+        (journal->twice && !journal->renewed && write_slot_again(journal) < 0) || cow_journal_sync(journal) < 0 ||
         (journal->slot.sequence == 0 && journal->options.sync != COW_SYNC_OFF &&
          cow_disk_sync_folder(journal->disk.calls, journal->name) < 0))
         goto early;
-    journal->phase = COW_JOURNAL_SEALED;
-    slot.generation += COW_PLANTED(reuse_live_slot) ? 2 : 1;
+    journal->phase = COW_SEALED;
+    slot.generation++;
     slot.sequence = extent->sequence;
     slot.end = extent->end;
     slot.extension = extent->extension;
-    if (journal->protect < slot.end || COW_PLANTED(reuse_pinned_space))
+    if (journal->protect < slot.end)
         journal->protect = slot.end;
     slot.protect = journal->protect;
     slot.extent = name;
@@ -641,10 +634,9 @@ static int put_commit(cow_journal *journal, cow_journal_extent *extent, cow_over
     if (second && cow_lock_unpublished(&journal->lock, slot.generation) < 0)
         goto early;
     /* from here on the slot may be on the disk */
-    if (write_slot(journal, &slot) < 0 || (COW_PLANTED(swap_slot_and_sync) && cow_journal_sync(journal) < 0) ||
+    if (write_slot(journal, &slot) < 0 ||
         (apply && begin_apply(journal, apply_target(journal, extent->sequence, whole), &a) < 0) ||
-        push_pending(journal, extent, &name, frames, whole) < 0 ||
-        (second && !COW_PLANTED(skip_sync_2) && cow_journal_sync(journal) < 0)) {
+        push_pending(journal, extent, &name, frames, whole) < 0 || (second && cow_journal_sync(journal) < 0)) {
         bool pushed = journal->pending_count > 0 && journal->pending[journal->pending_count - 1].frames == frames;
         int status = void_slot(journal, slot.generation, &a);
 
@@ -716,7 +708,7 @@ int cow_journal_commit(cow_journal *journal, bool closing)
     cow_journal_assert_state(journal);
     if (journal->phase == COW_JOURNAL_IDLE)
         return closing ? cow_journal_apply(journal) : 0;
-    if (!COW_PLANTED(file_not_looked_at) && cow_journal_check(journal) < 0)
+    if (cow_journal_check(journal) < 0)
         return -1;
     if ((frames = cow_overlay_new()) == NULL)
         return cow_journal_fail(journal, COW_JOURNAL_ABORTED, "nothing was committed");
@@ -824,7 +816,7 @@ void cow_journal_trim(cow_journal *journal)
     for (size_t i = 0; i < journal->pending_count; i++)
         if (journal->pending[i].name.address + journal->pending[i].name.length > need)
             need = journal->pending[i].name.address + journal->pending[i].name.length;
-    for (size_t i = 0; i < journal->dying_count && !COW_PLANTED(cut_tail_too_early); i++)
+    for (size_t i = 0; i < journal->dying_count; i++)
         if (journal->dying[i].address + journal->dying[i].length > need)
             need = journal->dying[i].address + journal->dying[i].length;
     if ((uint64_t)about.st_size > need)

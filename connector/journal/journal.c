@@ -37,7 +37,6 @@
 
 #include "error.h"
 #include "journal/locks.h"
-#include "planted.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -94,7 +93,7 @@ bool cow_journal_writer(const cow_journal *journal)
 
 bool cow_journal_ours(const cow_journal *journal)
 {
-    return journal->owner == getpid() || COW_PLANTED(child_commits);
+    return journal->owner == getpid();
 }
 
 bool cow_journal_take_on(cow_journal *journal)
@@ -166,7 +165,7 @@ bool cow_journal_in_use(const cow_journal *journal, uint64_t address, uint64_t s
             return true;
         }
     }
-    for (size_t i = 0; i < journal->dying_count && !COW_PLANTED(reuse_dying_extent); i++)
+    for (size_t i = 0; i < journal->dying_count; i++)
         if (overlap(address, size, journal->dying[i].address, journal->dying[i].length)) {
             *behind = journal->dying[i].address + journal->dying[i].length;
             return true;
@@ -381,8 +380,7 @@ static int open_with_journal(cow_journal *journal, bool writable)
 cow_journal *cow_journal_open(const char *name, cow_journal_mode mode, const cow_journal_options *options, int *number)
 {
     const cow_disk_calls *calls = options->calls == NULL ? default_calls() : options->calls;
-    int flags = (mode.writable ? O_RDWR : O_RDONLY) | (mode.create ? O_CREAT : 0) | (mode.exclusive ? O_EXCL : 0) |
-                (COW_PLANTED(refused_writer_truncates) && mode.truncate ? O_TRUNC : 0);
+    int flags = (mode.writable ? O_RDWR : O_RDONLY) | (mode.create ? O_CREAT : 0) | (mode.exclusive ? O_EXCL : 0);
     cow_journal *journal = NULL;
     struct stat about;
     cow_disk disk;
@@ -735,8 +733,6 @@ int cow_journal_write(cow_journal *journal, uint64_t address, const void *bytes,
     below = address >= journal->protect         ? 0
             : journal->protect - address < size ? (size_t)(journal->protect - address)
                                                 : size;
-    if (COW_PLANTED(write_through))
-        below = 0;
     if (below < size && (cow_journal_in_use(journal, address + below, size - below, &behind) ||
                          cow_overlay_touches(journal->overlay, address + below, size - below) ||
                          cow_overlay_touches(journal->merged, address + below, size - below)))
@@ -760,12 +756,8 @@ int cow_journal_truncate(cow_journal *journal, uint64_t end)
     if (journal->phase == COW_JOURNAL_PLAIN && cow_disk_truncate(&journal->disk, end) < 0)
         return -1;
     journal->end = end;
-    if (journal->phase == COW_JOURNAL_IDLE)
-        journal->phase = COW_JOURNAL_OPEN;
-    if (COW_PLANTED(shrinking_end_unprotects) && journal->placed && end >= journal->anchor.end)
-        journal->protect = end;
-    if (COW_PLANTED(commit_from_flush))
-        return cow_journal_commit(journal, false);
+    if (journal->phase == COW_IDLE)
+        journal->phase = COW_OPEN;
     return 0;
 }
 

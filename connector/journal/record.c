@@ -5,7 +5,6 @@
 #include "journal/fence.h"
 #include "store/bytes.h"
 #include "store/digest.h"
-#include "planted.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -175,7 +174,7 @@ void cow_journal_slot_encode(const cow_journal_slot *slot, const cow_anchor *anc
 bool cow_journal_slot_decode(cow_journal_slot *slot, const cow_anchor *anchor, unsigned which,
                              const uint8_t sector[COW_SECTOR])
 {
-    if ((!sealed(sector, slot_magic) && !COW_PLANTED(slot_unchecked)) || memcmp(sector + 8, anchor->id, 16) != 0)
+    if (!sealed(sector, slot_magic) || memcmp(sector + 8, anchor->id, 16) != 0)
         return false;
     slot->generation = cow_get64(sector + 24);
     slot->sequence = cow_get64(sector + 32);

@@ -14,7 +14,6 @@
 
 #include "error.h"
 #include "journal/locks.h"
-#include "planted.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -194,7 +193,7 @@ int cow_journal_load_chain(const cow_journal *journal, const cow_journal_slot *s
             goto done;
         cow_journal_extent_hash(bytes, (size_t)name.length, hash);
         status = 1;
-        if (memcmp(hash, name.hash, sizeof hash) != 0 && !COW_PLANTED(extent_unchecked))
+        if (memcmp(hash, name.hash, sizeof hash) != 0)
             goto done;
         if ((status = cow_journal_extent_decode(&entry->extent, &journal->anchor, bytes, (size_t)name.length,
                                                 entry->frames)) != 0)
@@ -288,8 +287,7 @@ static int keep_other(cow_journal *journal, const cow_journal_slot_pair *pair)
     size_t count;
     int status;
 
-    if (COW_PLANTED(other_slot_forgotten) || !pair->valid[other] ||
-        pair->slot[other].generation > journal->slot.generation)
+    if (!pair->valid[other] || pair->slot[other].generation > journal->slot.generation)
         return 0;
     if ((status = cow_journal_load_chain(journal, &pair->slot[other], &list, &count)) != 0)
         return status < 0 ? -1 : 0;
@@ -326,13 +324,13 @@ int cow_journal_load_writer(cow_journal *journal)
         return nothing_there(journal);
     if ((status = take_newest(journal, &pair, which)) != 0)
         return status < 0 ? -1 : damaged(journal);
-    journal->phase = COW_JOURNAL_IDLE;
-    journal->trusted = !journal->slot.unsynced || COW_PLANTED(trust_unsynced);
+    journal->phase = COW_IDLE;
+    journal->trusted = !journal->slot.unsynced;
     if (keep_other(journal, &pair) < 0)
         return -1;
     /* Somebody may have taken back a commit there and died before that was on the disk: after a power cut its slot would be
      * the newest again, over an extent that is cut off or written over by then. */
-    if (!pair.valid[!which] && !COW_PLANTED(voided_slot_not_synced) && cow_journal_sync(journal) < 0)
+    if (!pair.valid[!which] && cow_journal_sync(journal) < 0)
         return -1;
     journal->twice = pair.valid[0] && pair.valid[1] && pair.slot[0].sequence == pair.slot[1].sequence;
     if (journal->pending_count > 0)
@@ -344,7 +342,7 @@ int cow_journal_load_writer(cow_journal *journal)
     if (cow_disk_read(&journal->disk, journal->anchor.base, superblock, sizeof superblock) < 0)
         return -1;
     cow_superblock_move(superblock, journal->anchor.base);
-    if (memcmp(superblock, journal->slot.superblock, length) == 0 || COW_PLANTED(superblock_not_restored))
+    if (memcmp(superblock, journal->slot.superblock, length) == 0)
         return 0;
     return cow_disk_write(&journal->disk, journal->anchor.base, journal->slot.superblock, length);
 }
@@ -356,8 +354,7 @@ static int newest_published(const cow_journal *journal, const cow_journal_slot_p
 {
     int which = cow_journal_slots_newest(pair);
 
-    if (which >= 0 && !COW_PLANTED(unpublished_is_read) &&
-        cow_lock_is_unpublished(&journal->lock, pair->slot[which].generation))
+    if (which >= 0 && cow_lock_is_unpublished(&journal->lock, pair->slot[which].generation))
         which = pair->valid[!which] ? !which : -1;
     return which;
 }
@@ -381,13 +378,11 @@ int cow_journal_load_reader(cow_journal *journal)
         if ((which = newest_published(journal, &pair)) < 0)
             continue;
         sequence = pair.slot[which].sequence;
-        if (cow_lock_pin(&journal->lock, sequence) < 0 ||
-            (!COW_PLANTED(not_looked_again_after_pin) &&
-             cow_journal_slots_read(&journal->disk, &journal->anchor, &pair) < 0))
+        if (cow_lock_pin(&journal->lock, sequence) < 0 || cow_slots_read(&journal->disk, &journal->anchor, &pair) < 0)
             return -1;
         /* A writer that did not see the pin published before it looked: then a newer state is here now. */
         which = newest_published(journal, &pair);
-        if (which >= 0 && (pair.slot[which].sequence == sequence || COW_PLANTED(older_pin_is_kept)))
+        if (which >= 0 && pair.slot[which].sequence == sequence)
             status = take_newest(journal, &pair, which);
         if (status == 0 && journal->slot.sequence != sequence &&
             cow_lock_pin(&journal->lock, journal->slot.sequence) < 0)
