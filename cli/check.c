@@ -1,8 +1,8 @@
 /* The order of the checks; tables, versions, heads, snapshots, tags. See check.h. */
 #include "check.h"
 
-#include "error.h"
-#include "ids.h"
+#include "base/error.h"
+#include "base/ids.h"
 #include "history/history.h"
 #include "view/view.h"
 

@@ -2,7 +2,7 @@
  * check.h. Only done when there is damage: then every tree is walked once more. */
 #include "check.h"
 
-#include "error.h"
+#include "base/error.h"
 #include "view/view.h"
 
 #include <stdio.h>

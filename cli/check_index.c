@@ -1,8 +1,8 @@
 /* Root records, nodes and views. See check.h. Nodes are shared between versions; each is checked once. */
 #include "check.h"
 
-#include "error.h"
-#include "ids.h"
+#include "base/error.h"
+#include "base/ids.h"
 #include "view/view.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* Errors, files and output of the command. See common.h. */
 #include "common.h"
 
-#include "error.h"
+#include "base/error.h"
 #include "history/history.h"
 #include "journal/driver.h"
 

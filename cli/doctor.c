@@ -2,8 +2,8 @@
  * with it. What a file says: doctor_file.c. */
 #include "doctor.h"
 
-#include "error.h"
-#include "options.h"
+#include "base/error.h"
+#include "base/options.h"
 #include "plugin.h"
 
 #include <dlfcn.h>

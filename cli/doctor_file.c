@@ -2,7 +2,7 @@
  * asked about, and the one of HDF5 itself is taken for reading for a moment. */
 #include "doctor.h"
 
-#include "error.h"
+#include "base/error.h"
 #include "history/history.h"
 #include "journal/inspect.h"
 #include "journal/locks.h"

@@ -5,7 +5,7 @@
  */
 #include "recover.h"
 
-#include "error.h"
+#include "base/error.h"
 #include "history/history.h"
 #include "journal/disk.h"
 #include "output.h"

@@ -7,9 +7,9 @@
  */
 #include "salvage.h"
 
-#include "error.h"
+#include "base/error.h"
+#include "base/ids.h"
 #include "history/history.h"
-#include "ids.h"
 #include "journal/disk.h"
 #include "journal/driver.h"
 #include "library/library.h"

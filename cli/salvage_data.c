@@ -8,14 +8,14 @@
  */
 #include "salvage.h"
 
-#include "ids.h"
+#include "base/ids.h"
 #include "library/library.h"
 #include "pools.h"
 
-#include "error.h"
+#include "base/bytes.h"
+#include "base/error.h"
 #include "history/history.h"
 #include "io/serial.h"
-#include "store/bytes.h"
 #include "store/format.h"
 
 #include <stdio.h>

@@ -9,12 +9,12 @@
  */
 #include "salvage.h"
 
-#include "error.h"
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/ids.h"
 #include "history/history.h"
-#include "ids.h"
 #include "journal/fence.h"
 #include "journal/inspect.h"
-#include "store/bytes.h"
 
 #include <stdio.h>
 #include <stdlib.h>

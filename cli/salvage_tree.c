@@ -6,9 +6,9 @@
  */
 #include "salvage.h"
 
-#include "error.h"
-#include "ids.h"
-#include "store/digest.h"
+#include "base/digest.h"
+#include "base/error.h"
+#include "base/ids.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /* h5cow stat: what is stored for each dataset of a version, and what the whole history costs against keeping a plain
  * copy of every version. */
+#include "base/ids.h"
 #include "common.h"
 #include "graph.h"
 #include "history/history.h"
-#include "ids.h"
 #include "pools.h"
 #include "tables.h"
 

@@ -1,7 +1,7 @@
 /* Reading log, datasets and snapshots, and telling what a dataset object is. See tables.h. */
 #include "tables.h"
 
-#include "ids.h"
+#include "base/ids.h"
 
 #include <errno.h>
 #include <stdio.h>

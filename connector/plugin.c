@@ -11,8 +11,8 @@
  */
 #include "vol/vol.h"
 
+#include "base/witness.h"
 #include "library/library.h"
-#include "witness.h"
 
 #include <H5PLextern.h>
 

@@ -3,7 +3,7 @@
  */
 #include "history/internal.h"
 
-#include "error.h"
+#include "base/error.h"
 #include "h5cow.h"
 #include "journal/driver.h"
 #include "journal/journal.h"

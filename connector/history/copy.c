@@ -14,8 +14,8 @@
  */
 #include "history/copy.h"
 
-#include "error.h"
-#include "ids.h"
+#include "base/error.h"
+#include "base/ids.h"
 
 #include <H5VLconnector.h>
 #include <H5VLconnector_passthru.h>

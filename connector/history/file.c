@@ -2,10 +2,10 @@
  * moves between them: history.h. */
 #include "history/internal.h"
 
-#include "error.h"
+#include "base/bytes.h"
+#include "base/error.h"
 #include "journal/driver.h"
 #include "journal/journal.h"
-#include "store/bytes.h"
 
 #include <H5VLconnector.h>
 #include <H5VLconnector_passthru.h>
@@ -414,7 +414,7 @@ cow_file *cow_file_attach(void *native_file, const char *name, bool writable, bo
             cow_error(COW_CORRUPT, "%s: its history has vanished", name);
         goto failed;
     }
-    /* what a name may be made of, options.c has seen to */
+    /* what a name may be made of, base/options.c has seen to */
     if (writable && file->options->name != NULL && cow_version_is_new(file, file->options->name) < 0)
         goto failed;
     return file;

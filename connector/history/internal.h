@@ -21,8 +21,8 @@
 #ifndef COW_HISTORY_INTERNAL_H
 #define COW_HISTORY_INTERNAL_H
 
+#include "base/map.h"
 #include "history/history.h"
-#include "history/map.h"
 #include "view/view.h"
 
 #define COW_NO_ROW UINT64_MAX

@@ -13,8 +13,8 @@
  */
 #include "history/internal.h"
 
-#include "error.h"
-#include "ids.h"
+#include "base/error.h"
+#include "base/ids.h"
 #include "journal/driver.h"
 
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* The log of versions (/_versioned_data/log), and revisions: which version a name, a tag, ~N or a time means. */
 #include "history/internal.h"
 
-#include "error.h"
-#include "ids.h"
+#include "base/error.h"
+#include "base/ids.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -11,15 +11,15 @@
  */
 #include "import/import.h"
 
-#include "ids.h"
+#include "base/ids.h"
 #include "import/tree.h"
 
-#include "error.h"
+#include "base/bytes.h"
+#include "base/error.h"
 #include "history/history.h"
 #include "journal/fence.h"
 #include "journal/journal.h"
 #include "journal/locks.h"
-#include "store/bytes.h"
 
 #include <errno.h>
 #include <fcntl.h>

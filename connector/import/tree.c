@@ -5,10 +5,10 @@
  */
 #include "import/tree.h"
 
-#include "error.h"
-#include "ids.h"
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/ids.h"
 #include "native/native.h"
-#include "store/bytes.h"
 
 #include <stdio.h>
 #include <stdlib.h>

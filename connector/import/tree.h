@@ -10,7 +10,7 @@
 #ifndef COW_IMPORT_TREE_H
 #define COW_IMPORT_TREE_H
 
-#include "history/map.h"
+#include "base/map.h"
 #include "native/native.h"
 
 #include <hdf5.h>

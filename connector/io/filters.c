@@ -7,9 +7,9 @@
  */
 #include "io/filters.h"
 
+#include "base/bytes.h"
 #include "io/codec.h"
 #include "io/lzf.h"
-#include "store/bytes.h"
 
 #include <blosc.h>
 #include <limits.h>
@@ -288,7 +288,7 @@ size_t cow_filter_decode(const cow_filter *filter, bool unchecked, const void *i
 
 /* ---- as filter classes of the HDF5 library ---- */
 
-/* HDF5's filter callback: replaces *BUF, which the library allocated; 0 is failure. Nothing goes to error.h: the
+/* HDF5's filter callback: replaces *BUF, which the library allocated; 0 is failure. Nothing goes to base/error.h: the
  * library runs this on its own and reports it in its own words. */
 static size_t run(const cow_filter *filter, unsigned flags, size_t size, size_t *buf_size, void **buf)
 {

@@ -8,8 +8,8 @@
  */
 #include "io/heap.h"
 
-#include "error.h"
-#include "ids.h"
+#include "base/error.h"
+#include "base/ids.h"
 #include "io/cache.h"
 #include "io/convert.h"
 #include "io/plan.h"

@@ -7,7 +7,7 @@
  */
 #include "io/transfer.h"
 
-#include "error.h"
+#include "base/error.h"
 #include "io/cache.h"
 #include "io/heap.h"
 #include "io/stored.h"

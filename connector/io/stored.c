@@ -12,7 +12,7 @@
  */
 #include "io/stored.h"
 
-#include "error.h"
+#include "base/error.h"
 #include "io/cache.h"
 #include "io/plan.h"
 #include "io/workers.h"

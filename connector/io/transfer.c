@@ -6,8 +6,8 @@
  */
 #include "io/transfer.h"
 
-#include "error.h"
-#include "ids.h"
+#include "base/error.h"
+#include "base/ids.h"
 #include "io/cache.h"
 
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 /* The table `incomplete`: what versions do without. See layout.h; who writes it: history/incomplete.c. */
 #include "layout/internal.h"
 
-#include "error.h"
+#include "base/error.h"
 
 #include <string.h>
 

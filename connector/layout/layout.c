@@ -1,8 +1,8 @@
 /* Tables, attributes, pools and versions below /_versioned_data, checked as they are opened. The rules: layout.h. */
 #include "layout/layout.h"
 
-#include "error.h"
-#include "ids.h"
+#include "base/error.h"
+#include "base/ids.h"
 #include "layout/internal.h"
 #include "store/index.h"
 

@@ -3,8 +3,8 @@
  * Members that are not known do no harm, and a log that lacks one reads as zero or no text there: later versions of h5cow
  * add members.
  */
-#include "error.h"
-#include "ids.h"
+#include "base/error.h"
+#include "base/ids.h"
 #include "layout/internal.h"
 
 #include <stdlib.h>

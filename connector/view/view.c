@@ -7,8 +7,8 @@
  */
 #include "view/view.h"
 
-#include "error.h"
-#include "ids.h"
+#include "base/error.h"
+#include "base/ids.h"
 
 #include <stdio.h>
 #include <stdlib.h>

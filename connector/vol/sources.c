@@ -7,7 +7,7 @@
  */
 #include "vol/vol.h"
 
-#include "ids.h"
+#include "base/ids.h"
 #include "journal/journal.h"
 
 #include <limits.h>

@@ -29,7 +29,7 @@
 #ifndef COW_VOL_H
 #define COW_VOL_H
 
-#include "error.h"
+#include "base/error.h"
 #include "history/history.h"
 
 #include <H5VLconnector.h>

@@ -1,7 +1,7 @@
 /* Open addressing with linear probing; removal shifts later entries back, so there are no tombstones. */
-#include "history/map.h"
+#include "base/map.h"
 
-#include "error.h"
+#include "base/error.h"
 
 #include <stdlib.h>
 
