@@ -1,7 +1,6 @@
 /* The order of the checks; tables, versions, heads, snapshots, tags. See check.h. */
 #include "check.h"
 
-#include "base/error.h"
 #include "base/ids.h"
 #include "history/history.h"
 #include "view/view.h"
@@ -10,21 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-void cli_damaged(cli_check *check, cli_bad kind, uint64_t pool, uint64_t number, const char *format, ...)
-{
-    char *text = NULL;
-    va_list list;
-
-    va_start(list, format);
-    if (vasprintf(&text, format, list) < 0)
-        text = cli_strdup("damaged");
-    va_end(list);
-    cow_error_clear();
-    if ((check->damages & (check->damages - 1)) == 0)
-        check->damage = cli_grow(check->damage, check->damages == 0 ? 1 : 2 * check->damages, sizeof *check->damage);
-    check->damage[check->damages++] = (cli_damage){kind, pool, number, cli_clean(text, true)};
-}
 
 static void step(cli_check *check, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static void step(cli_check *check, const char *format, ...)
@@ -35,12 +19,6 @@ static void step(cli_check *check, const char *format, ...)
     vsnprintf(check->where, sizeof check->where, format, list);
     va_end(list);
     check->at(check->context, check->where);
-}
-
-void cli_check_beat(cli_check *check)
-{
-    if (++check->beats % 256 == 0)
-        check->at(check->context, check->where);
 }
 
 /* ---- objects ---- */

@@ -2,6 +2,7 @@
  * read is trusted.
  *
  * check.c         the order of the checks; tables, versions, heads
+ * check_damage.c  damages are noted, and the place where the check is told
  * check_slots.c   every stored chunk against its row in the slot table
  * check_index.c   root records, nodes, and the views that show them to HDF5 without h5cow
  * check_impact.c  which versions and objects a damage hits, and which older version still has the data
@@ -74,6 +75,7 @@ typedef struct cli_check {
     uint64_t views;
 } cli_check;
 
+/* check_damage.c */
 void cli_damaged(cli_check *check, cli_bad kind, uint64_t pool, uint64_t number, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
 

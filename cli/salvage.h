@@ -86,8 +86,10 @@ typedef struct salvage {
     cli_map bad; /* pool << 40 | slot: could not be read */
 } salvage;
 
-/* ---- salvage.c ---- */
+/* ---- salvage_tell.c ---- */
 
+/* Is TEXT one of LIST? */
+bool salvage_known(json_object *list, const char *text);
 void salvage_tell(salvage *s, const char *key, json_object *value);
 /* Before anything that may make the library crash. True: it did so there, leave it. */
 bool salvage_at(salvage *s, const char *path);
