@@ -243,7 +243,7 @@ static void check_head(cli_check *check, size_t id)
 
     if (row->root == UINT64_MAX) /* made and removed before any commit */
         return;
-    snprintf(head, sizeof head, "/_versioned_data/heads/%zu", id);
+    snprintf(head, sizeof head, COW_PATH_HEADS "/%zu", id);
     cow_view_path(view, row->root);
     cli_check_root(check, row->root);
     uint64_t there = address_of(check, head);
@@ -271,7 +271,7 @@ static void check_log(cli_check *check)
         if (v->parent < -1 || v->parent >= (int64_t)i)
             cli_damaged(check, CLI_BAD_ELSE, 0, 0, "version '%s' has a parent that is not older", v->name);
         step(check, "version %s", v->name);
-        snprintf(path, sizeof path, "/_versioned_data/versions/%s", v->name);
+        snprintf(path, sizeof path, COW_PATH_VERSIONS "/%s", v->name);
         check->version[i] = cli_graph_add(&check->graph, path);
     }
 }
@@ -306,7 +306,7 @@ static void check_lists(cli_check *check)
     char text[512];
 
     for (int tags = 0; tags < 2; tags++) {
-        const char *path = tags ? "/_versioned_data/tags" : "/_versioned_data/versions";
+        const char *path = tags ? COW_PATH_TAGS : COW_PATH_VERSIONS;
         listing l = {check, tags != 0};
         if (tags && H5Lexists(check->file->id, path, H5P_DEFAULT) == 0)
             continue;
@@ -394,8 +394,8 @@ void cli_check_all(cli_check *check)
     list_sums(check);
     step(check, "the newest state");
     check->head = cli_graph_add(&check->graph, "/");
-    if (H5Lexists(check->file->id, "/_versioned_data/removed", H5P_DEFAULT) > 0)
-        cli_graph_add(&check->graph, "/_versioned_data/removed");
+    if (H5Lexists(check->file->id, COW_PATH_REMOVED, H5P_DEFAULT) > 0)
+        cli_graph_add(&check->graph, COW_PATH_REMOVED);
     check_log(check);
     step(check, "the lists of versions, snapshots and datasets");
     check_lists(check);

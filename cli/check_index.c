@@ -98,7 +98,7 @@ static const char *look_at_view(hid_t view, const expected_view *e, hid_t type)
             break;
         }
         if (e->leaf)
-            snprintf(source, sizeof source, "/_versioned_data/raw/%llu", (unsigned long long)e->pool);
+            snprintf(source, sizeof source, COW_PATH_RAW "/%llu", (unsigned long long)e->pool);
         else
             cow_view_path(source, m->source);
         if (H5Pget_virtual_filename(dcpl, i, file, sizeof file) < 0 ||

@@ -92,7 +92,7 @@ static void list_group(cli_graph *g, size_t object, const char *path, bool head,
         char *child = child_path(path, link.name);
         H5O_info2_t info;
 
-        if (head && path[1] == '\0' && strcmp(link.name, "_versioned_data") == 0) {
+        if (head && path[1] == '\0' && strcmp(link.name, COW_GROUP) == 0) {
             free(link.name);
             free(child);
             continue;

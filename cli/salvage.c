@@ -26,7 +26,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define HISTORY  "/_versioned_data"
 #define SILENCE  10  /* seconds of computing without a word: caught in a loop */
 #define RESTARTS 200 /* places where the library may crash */
 
@@ -89,7 +88,7 @@ static void add_version(salvage *s, const char *name, bool tree, const cli_versi
     if ((s->versions & (s->versions - 1)) == 0)
         s->version = cli_grow(s->version, s->versions == 0 ? 1 : 2 * s->versions, sizeof *s->version);
     s->version[s->versions++] =
-        (salvage_version){cli_strdup(name), tree ? cli_format(HISTORY "/versions/%s", name) : NULL, row};
+        (salvage_version){cli_strdup(name), tree ? cli_format(COW_PATH_VERSIONS "/%s", name) : NULL, row};
 }
 
 /* In the order of the log; where it is damaged, by number. */
@@ -97,7 +96,7 @@ static void list_versions(salvage *s)
 {
     name_list links = {0};
     char why[1200];
-    hid_t group = H5Gopen2(s->file.id, HISTORY "/versions", H5P_DEFAULT);
+    hid_t group = H5Gopen2(s->file.id, COW_PATH_VERSIONS, H5P_DEFAULT);
     size_t next = 0;
 
     if (group < 0 || H5Literate2(group, H5_INDEX_NAME, H5_ITER_INC, NULL, note_version, &links) < 0)
@@ -133,7 +132,7 @@ static void list_versions(salvage *s)
             salvage_version *v = &s->version[next];
             free(v->name);
             v->name = cli_strdup(links.item[k].name);
-            v->path = cli_format(HISTORY "/versions/%s", v->name);
+            v->path = cli_format(COW_PATH_VERSIONS "/%s", v->name);
         } else
             add_version(s, links.item[k].name, true, NULL);
         free(links.item[k].name);
@@ -282,7 +281,7 @@ static int put_log(salvage *s, char *why, size_t size)
     if (H5Pset_vol(fapl, cow_native_id(), NULL) < 0 || cow_driver_set(fapl, &options) < 0 ||
         H5Pset_libver_bounds(fapl, H5F_LIBVER_V110, cow_library_latest()) < 0 ||
         (file = H5Fopen(s->temporary, H5F_ACC_RDWR, fapl)) < 0 ||
-        (log = H5Dopen2(file, HISTORY "/log", H5P_DEFAULT)) < 0 ||
+        (log = H5Dopen2(file, COW_PATH_LOG, H5P_DEFAULT)) < 0 ||
         (type = H5Tcreate(H5T_COMPOUND, sizeof(cli_version))) < 0 ||
         H5Tinsert(type, "time", offsetof(cli_version, time), H5T_NATIVE_INT64) < 0) {
         cli_reason(why, size);

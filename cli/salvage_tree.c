@@ -489,7 +489,7 @@ static int put_group(salvage *s, const char *path)
     }
     if (head && path[1] == '\0') /* the history is no part of the head */
         for (size_t i = 0; i < links.count; i++)
-            if (strcmp(links.link[i].name, "_versioned_data") == 0) {
+            if (strcmp(links.link[i].name, COW_GROUP) == 0) {
                 free(links.link[i].name);
                 memmove(links.link + i, links.link + i + 1, (links.count - i - 1) * sizeof *links.link);
                 links.count--;

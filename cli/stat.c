@@ -388,7 +388,7 @@ static int stat_file(cli_file *file, bool json)
     }
     root = cli_graph_add(&s.graph, path);
     for (size_t i = 0; i < version_count && s.trouble[0] == '\0'; i++) {
-        char *version = cli_format("/_versioned_data/versions/%s", versions[i].name);
+        char *version = cli_format(COW_PATH_VERSIONS "/%s", versions[i].name);
         size_t object = cli_graph_add(&s.graph, version);
         summing m = {.s = &s};
         free(version);

@@ -26,7 +26,7 @@
 
 #define DXPL H5P_DATASET_XFER_DEFAULT
 
-static const char *const COUNTING[] = {"_versioned_data_counting_0", "_versioned_data_counting_1"};
+static const char *const COUNTING[] = {COW_GROUP "_counting_0", COW_GROUP "_counting_1"};
 
 /* An object and its copy. */
 typedef struct copied {

@@ -148,7 +148,7 @@ static int count_hidden(cow_file *file, bool *waiting)
     int status;
 
     cow_map_free(&file->hidden);
-    if ((removed.object = cow_native_group_open(file->loc, COW_ROOT "/removed")) == NULL)
+    if ((removed.object = cow_native_group_open(file->loc, COW_PATH_REMOVED)) == NULL)
         return -1;
     status = cow_native_links(removed, false, add_link, &c);
     if (cow_native_group_close(removed.object) < 0 || add_held(&c) < 0)

@@ -242,9 +242,8 @@ static int open_tables(cow_file *file)
 
 int cow_file_lay_out(cow_file *file)
 {
-    static const char *const groups[] = {COW_ROOT,          COW_ROOT "/versions", COW_ROOT "/tags",
-                                         COW_ROOT "/raw",   COW_ROOT "/slots",    COW_ROOT "/views",
-                                         COW_ROOT "/heads", COW_ROOT "/removed"};
+    static const char *const groups[] = {COW_ROOT,       COW_PATH_VERSIONS, COW_PATH_TAGS,  COW_PATH_RAW,
+                                         COW_PATH_SLOTS, COW_PATH_VIEWS,    COW_PATH_HEADS, COW_PATH_REMOVED};
     const uint32_t format = COW_FORMAT;
     const uint8_t none = 0;
     cow_loc root;
@@ -261,7 +260,7 @@ int cow_file_lay_out(cow_file *file)
     }
     if (cow_native_open(file->loc, COW_ROOT, &root) < 0)
         return -1;
-    status = cow_native_attribute_put(root, "format", H5T_STD_U32LE, &format);
+    status = cow_native_attribute_put(root, COW_FORMAT_NAME, H5T_STD_U32LE, &format);
     if (status == 0)
         status = cow_native_attribute_put(root, COW_ABSOLUTE, H5T_STD_U8LE, &none);
     if (cow_native_close(root) < 0 || status < 0)
@@ -629,7 +628,7 @@ int cow_head_open(const cow_file *file, uint64_t address, cow_loc *object, bool 
 
 static void removed_path(char path[COW_PATH_MAX], uint64_t address)
 {
-    snprintf(path, COW_PATH_MAX, COW_ROOT "/removed/%llx", (unsigned long long)address);
+    snprintf(path, COW_PATH_MAX, COW_PATH_REMOVED "/%llx", (unsigned long long)address);
 }
 
 int cow_file_removed(cow_file *file, const H5O_token_t *object)

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#define LACKS COW_ROOT "/incomplete"
+#define LACKS COW_PATH_INCOMPLETE
 
 int cow_lacks_open(cow_loc file, cow_table **table)
 {

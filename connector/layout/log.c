@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LOG       COW_ROOT "/log"
+#define LOG       COW_PATH_LOG
 #define BATCH     64 /* rows read together */
 #define LEAST_ROW 32 /* bytes of the members without which no log is accepted */
 
