@@ -95,14 +95,14 @@ static herr_t add_elements(hid_t dataset, sum *s)
 /* What HDF5 keeps without checksums: elements of small datasets, texts in attributes, the name of an index record. */
 static void check_sums(cli_check *check, hid_t id, const cli_object *object, const cli_use *use, const char *path)
 {
-    const uint64_t *row = cli_map_get(&check->summed, object->address);
+    const uint64_t *row = cow_map_at(&check->summed, object->address);
     const cli_snapshot_row *sums = row == NULL ? NULL : &check->snapshots[*row];
     sum attributes = {.file = check->file}, elements = attributes;
     char text[512];
 
     if (sums == NULL)
         return;
-    if (sums->attributes != 0 && cli_map_get(&check->lacking, object->address) == NULL) {
+    if (sums->attributes != 0 && cow_map_at(&check->lacking, object->address) == NULL) {
         if (H5Aiterate2(id, H5_INDEX_NAME, H5_ITER_INC, NULL, add_attribute, &attributes) < 0)
             trouble(check, path, cli_reason(text, sizeof text));
         else if (attributes.value != sums->attributes)
@@ -130,7 +130,7 @@ static uint64_t pair(uint64_t head, uint64_t version)
 /* What versions lack is no damage. */
 static void list_lacks(cli_check *check)
 {
-    cli_map pairs = {0};
+    cow_map pairs = {0};
 
     for (size_t i = 0; i < check->lack_count; i++) {
         cli_lack *lack = &check->lacks[i];
@@ -145,17 +145,17 @@ static void list_lacks(cli_check *check)
     }
     for (size_t i = 0; pairs.count > 0 && i < check->snapshot_count; i++) {
         const cli_snapshot_row *row = &check->snapshots[i];
-        if (row->snapshot != UINT64_MAX && cli_map_get(&pairs, pair(row->head, row->version)) != NULL)
+        if (row->snapshot != UINT64_MAX && cow_map_at(&pairs, pair(row->head, row->version)) != NULL)
             cli_map_put(&check->lacking, row->snapshot, 1);
     }
-    cli_map_free(&pairs);
+    cow_map_free(&pairs);
 }
 
 static void list_sums(cli_check *check)
 {
     for (size_t i = 0; i < check->snapshot_count; i++) {
         const cli_snapshot_row *row = &check->snapshots[i];
-        if (cli_map_get(&check->lacking, row->head) == NULL)
+        if (cow_map_at(&check->lacking, row->head) == NULL)
             cli_map_put(&check->summed, row->head, i);
         if (row->snapshot != UINT64_MAX)
             cli_map_put(&check->summed, row->snapshot, i);
@@ -321,7 +321,7 @@ static void check_lists(cli_check *check)
 /* Every snapshot object that counts and every head object that a version knows keeps its address. */
 static void check_snapshots(cli_check *check)
 {
-    cli_map opened = {0};
+    cow_map opened = {0};
 
     for (size_t i = 0; i < check->snapshot_count; i++) {
         const cli_snapshot_row *row = &check->snapshots[i];
@@ -333,7 +333,7 @@ static void check_snapshots(cli_check *check)
         for (int a = 0; a < 2; a++) {
             if (a == 0 && row->snapshot == UINT64_MAX)
                 continue; /* struck out: the object was deleted before the version was finished */
-            if (cli_map_get(&check->graph.places, addresses[a]) != NULL || !cli_map_put(&opened, addresses[a], 1))
+            if (cow_map_at(&check->graph.places, addresses[a]) != NULL || !cli_map_put(&opened, addresses[a], 1))
                 continue;
             hid_t object = H5Oopen_by_token(check->file->id, cli_token(addresses[a]));
             if (object < 0)
@@ -345,7 +345,7 @@ static void check_snapshots(cli_check *check)
             H5Eclear2(H5E_DEFAULT);
         }
     }
-    cli_map_free(&opened);
+    cow_map_free(&opened);
 }
 
 /* ---- all ---- */
@@ -429,10 +429,10 @@ void cli_check_free(cli_check *check)
     cli_versions_free(check->versions, check->version_count);
     if (check->log != NULL)
         check->log->close(check->log);
-    cli_map_free(&check->summed);
-    cli_map_free(&check->lacking);
+    cow_map_free(&check->summed);
+    cow_map_free(&check->lacking);
     cli_lacks_free(check->lacks, check->lack_count);
-    cli_map_free(&check->roots);
-    cli_map_free(&check->nodes);
+    cow_map_free(&check->roots);
+    cow_map_free(&check->nodes);
     cli_graph_free(&check->graph);
 }

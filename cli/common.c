@@ -39,6 +39,14 @@ void *cli_grow(void *block, size_t count, size_t size)
     return or_die(reallocarray(block, count, size));
 }
 
+bool cli_map_put(cow_map *map, uint64_t key, uint64_t value)
+{
+    bool new = !cow_map_get(map, key, NULL);
+
+    or_die(cow_map_put(map, key, value) < 0 ? NULL : map);
+    return new;
+}
+
 char *cli_strdup(const char *text)
 {
     return or_die(strdup(text));

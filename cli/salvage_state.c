@@ -285,7 +285,7 @@ static const char *const member_names[MEMBERS] = {
 
 typedef struct members {
     uint64_t address[MEMBERS], size[MEMBERS]; /* size 0: not found; of several the largest is taken */
-    cli_map roots;                            /* addresses of snapshots: a version's tree is one of them */
+    cow_map roots;                            /* addresses of snapshots: a version's tree is one of them */
 } members;
 
 static void take(members *m, member which, uint64_t address, uint64_t size)
@@ -351,7 +351,7 @@ static herr_t look_at_link(hid_t group, const char *name, const H5L_info2_t *inf
         l->soft++;
     if (info->type != H5L_TYPE_HARD)
         return 0;
-    l->trees += cli_map_get(&l->m->roots, cli_address(&info->u.token)) != NULL;
+    l->trees += cow_map_at(&l->m->roots, cli_address(&info->u.token)) != NULL;
     if (l->slots + l->raw + l->views > 3) /* the rest will be the same */
         return 0;
     if ((object = H5Oopen(group, name, H5P_DEFAULT)) >= 0 && H5Iget_type(object) == H5I_DATASET) {
@@ -513,7 +513,7 @@ static int with_new_history(salvage *s, cow_choice_state state, char *why, size_
         status = 0;
 done:
     cow_error_clear();
-    cli_map_free(&m.roots);
+    cow_map_free(&m.roots);
     free(found);
     if (status < 0) {
         snprintf(why, size, "the history cannot be found");

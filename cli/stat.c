@@ -103,7 +103,7 @@ static char *type_name(hid_t type)
 typedef struct tally {
     item *item;
     const cli_pool *pool;
-    cli_map met;
+    cow_map met;
 } tally;
 
 static int count_chunk(void *context, const uint64_t chunk[], uint64_t slot)
@@ -172,7 +172,7 @@ static int survey_versioned(survey *s, item *it, uint64_t offset, const char *pa
     status = 0;
 done:
     cow_index_close(index);
-    cli_map_free(&t.met);
+    cow_map_free(&t.met);
     return status;
 }
 

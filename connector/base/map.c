@@ -54,6 +54,13 @@ bool cow_map_get(const cow_map *map, uint64_t key, uint64_t *value)
     return true;
 }
 
+uint64_t *cow_map_at(const cow_map *map, uint64_t key)
+{
+    cow_map_entry *e;
+
+    return map->capacity == 0 || !(e = find(map, key))->used ? NULL : &e->value;
+}
+
 void cow_map_remove(cow_map *map, uint64_t key)
 {
     size_t hole, i;
