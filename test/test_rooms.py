@@ -190,7 +190,7 @@ def test_a_planted_include_is_found(tmp_path, path, header, said):
     "user, used, name, said",
     [
         ("store/pool.c", "vol/class.c", "cow_class", "not below store/"),
-        ("view/view.c", "io/cache.c", "cow_cache_open", "not below view/"),
+        ("view/view.c", "io/codec.c", "cow_codec_open", "not below view/"),
         ("import/import.c", "history/file.c", "cow_file_fail", "no door of history/ offers"),
     ],
 )
