@@ -1,7 +1,7 @@
 /* Errors, files and output of the command. See common.h. */
 #include "common.h"
 
-#include "error.h"
+#include "base/error.h"
 #include "history/history.h"
 #include "journal/driver.h"
 
@@ -37,6 +37,14 @@ void *cli_alloc(size_t count, size_t size)
 void *cli_grow(void *block, size_t count, size_t size)
 {
     return or_die(reallocarray(block, count, size));
+}
+
+bool cli_map_put(cow_map *map, uint64_t key, uint64_t value)
+{
+    bool new = !cow_map_get(map, key, NULL);
+
+    or_die(cow_map_put(map, key, value) < 0 ? NULL : map);
+    return new;
 }
 
 char *cli_strdup(const char *text)

@@ -5,7 +5,7 @@
  */
 #include "recover.h"
 
-#include "error.h"
+#include "base/error.h"
 #include "history/history.h"
 #include "journal/disk.h"
 #include "output.h"
@@ -249,7 +249,7 @@ static int check(answer *a, const char *name, const cow_journal_report *r)
                    why);
         return status;
     }
-    status = cow_native_exists(file.loc, "/_versioned_data");
+    status = cow_native_exists(file.loc, COW_ROOT);
     cli_file_close(&file);
     if (status == 0) {
         say(a, a->done, "it has no history, so there is nothing to check");

@@ -6,7 +6,7 @@
 #include "journal/internal.h"
 #include "journal/locks.h"
 
-#include "error.h"
+#include "base/error.h"
 #include "journal_states.h"
 
 #include <hdf5.h>

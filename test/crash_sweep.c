@@ -6,7 +6,7 @@
 #include "journal/internal.h"
 #include "journal/record.h"
 
-#include "error.h"
+#include "base/error.h"
 #include "journal_states.h"
 
 #include <xxhash.h>

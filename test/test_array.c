@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "error.h"
+#include "base/error.h"
 #include "io/array.h"
 #include "native/native.h"
 #include "random.h"

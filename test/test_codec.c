@@ -1,8 +1,7 @@
 /* Codecs against HDF5 itself: what we encode HDF5 reads, what HDF5 encodes we decode, and they are the same bytes, for
  * every pipeline of the standard set in every order; foreign filters through the scratch dataset; damaged input.
  */
-#include "error.h"
-#include "filter_classes.h"
+#include "base/error.h"
 #include "io/codec.h"
 #include "io/filters.h"
 #include "io/lzf.h"

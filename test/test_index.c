@@ -6,9 +6,9 @@
 
 #include <cmocka.h>
 
-#include "error.h"
+#include "base/bytes.h"
+#include "base/error.h"
 #include "random.h"
-#include "store/bytes.h"
 #include "store/format.h"
 #include "store/index.h"
 #include "test_tables.h"

@@ -5,7 +5,7 @@
 #include "journal/overlay.h"
 #include "journal/record.h"
 
-#include "error.h"
+#include "base/error.h"
 #include "journal_states.h"
 #include "random.h"
 

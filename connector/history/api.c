@@ -3,7 +3,7 @@
  */
 #include "history/internal.h"
 
-#include "error.h"
+#include "base/error.h"
 #include "h5cow.h"
 #include "journal/driver.h"
 #include "journal/journal.h"
@@ -18,7 +18,7 @@ int cow_version_exists(const cow_file *file, const char *name)
 {
     char path[COW_PATH_MAX + 256];
 
-    snprintf(path, sizeof path, COW_ROOT "/versions/%s", name);
+    snprintf(path, sizeof path, COW_PATH_VERSIONS "/%s", name);
     return cow_native_exists(file->loc, path);
 }
 
@@ -260,7 +260,7 @@ static int by_version(const void *a, const void *b)
 
 static int read_tags(telling *t)
 {
-    static const char path[] = COW_ROOT "/tags";
+    static const char path[] = COW_PATH_TAGS;
     int status = cow_native_exists(t->file->loc, path);
 
     if (status <= 0)

@@ -3,9 +3,9 @@
  */
 #include "history/internal.h"
 
-#include "error.h"
+#include "base/error.h"
+#include "base/witness.h"
 #include "journal/driver.h"
-#include "witness.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -15,7 +15,7 @@
  */
 #include "history/internal.h"
 
-#include "error.h"
+#include "base/error.h"
 #include "journal/driver.h"
 
 #include <stdio.h>

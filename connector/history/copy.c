@@ -14,8 +14,8 @@
  */
 #include "history/copy.h"
 
-#include "error.h"
-#include "ids.h"
+#include "base/error.h"
+#include "base/ids.h"
 
 #include <H5VLconnector.h>
 #include <H5VLconnector_passthru.h>
@@ -26,7 +26,7 @@
 
 #define DXPL H5P_DATASET_XFER_DEFAULT
 
-static const char *const COUNTING[] = {"_versioned_data_counting_0", "_versioned_data_counting_1"};
+static const char *const COUNTING[] = {COW_GROUP "_counting_0", COW_GROUP "_counting_1"};
 
 /* An object and its copy. */
 typedef struct copied {

@@ -3,8 +3,8 @@
  */
 #include "history/internal.h"
 
-#include "error.h"
-#include "ids.h"
+#include "base/error.h"
+#include "base/ids.h"
 
 #include <stdlib.h>
 #include <string.h>

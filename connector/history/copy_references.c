@@ -6,7 +6,7 @@
  */
 #include "history/copy.h"
 
-#include "error.h"
+#include "base/error.h"
 
 #include <H5VLconnector.h>
 #include <H5VLconnector_passthru.h>

@@ -10,8 +10,8 @@
  */
 #include "history/internal.h"
 
-#include "error.h"
-#include "ids.h"
+#include "base/error.h"
+#include "base/ids.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -147,8 +147,8 @@ static int count_links_of_history(cow_file *file, bool *waiting)
     counting c = {.file = file, .count = &file->links_of_history};
     int status;
 
-    cow_map_free(&file->links_of_history);
-    if ((removed.object = cow_native_group_open(file->loc, COW_ROOT "/removed")) == NULL)
+    cow_map_free(&file->hidden);
+    if ((removed.object = cow_native_group_open(file->loc, COW_PATH_REMOVED)) == NULL)
         return -1;
     status = cow_native_links(removed, false, add_link, &c);
     if (cow_native_group_close(removed.object) < 0 || add_held(&c) < 0)

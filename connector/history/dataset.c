@@ -6,8 +6,8 @@
  */
 #include "history/internal.h"
 
-#include "error.h"
-#include "ids.h"
+#include "base/error.h"
+#include "base/ids.h"
 #include "journal/driver.h"
 
 #include <H5VLconnector.h>
@@ -22,7 +22,7 @@
 
 void cow_head_path(char path[COW_PATH_MAX], uint64_t id)
 {
-    snprintf(path, COW_PATH_MAX, COW_ROOT "/heads/%llu", (unsigned long long)id);
+    snprintf(path, COW_PATH_MAX, COW_PATH_HEADS "/%llu", (unsigned long long)id);
 }
 
 int cow_dataset_row_write(cow_file *file, uint64_t id, const cow_layout_dataset_row *row)
@@ -522,7 +522,7 @@ done:
  * else. */
 static int source_of(hid_t dcpl, uint64_t *number)
 {
-    static const char heads[] = COW_ROOT "/heads/", views[] = COW_ROOT "/views/";
+    static const char heads[] = COW_PATH_HEADS "/", views[] = COW_PATH_VIEWS "/";
     char name[COW_PATH_MAX], *end;
     const char *digits;
     size_t mappings = 0;

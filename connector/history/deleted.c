@@ -8,7 +8,7 @@
  */
 #include "history/internal.h"
 
-#include "error.h"
+#include "base/error.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -154,7 +154,7 @@ static int add_own(void *context, const char *name, const H5L_info2_t *info)
 /* The groups and tables of the history and the two datasets of each pool. */
 static int fill_own(cow_file *file)
 {
-    static const char *const path[] = {COW_ROOT, COW_ROOT "/raw", COW_ROOT "/slots", COW_ROOT "/versions"};
+    static const char *const path[] = {COW_ROOT, COW_PATH_RAW, COW_PATH_SLOTS, COW_PATH_VERSIONS};
     H5O_info2_t info;
     cow_loc group = {.type = H5I_GROUP};
     int status = 0;
@@ -216,7 +216,7 @@ int cow_head_deleted(cow_file *file, const H5O_token_t *head)
     }
     /* What was below a group that is gone: the table knows. Files from which nothing was deleted need not look. */
     if (!file->snapshots_loaded) {
-        if ((object.object = cow_native_group_open(file->loc, COW_ROOT "/removed")) == NULL)
+        if ((object.object = cow_native_group_open(file->loc, COW_PATH_REMOVED)) == NULL)
             return -1;
         status = cow_native_group_size(object.object, &removed);
         if (cow_native_group_close(object.object) < 0 || status < 0)

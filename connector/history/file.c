@@ -2,10 +2,10 @@
  * moves between them: history.h. */
 #include "history/internal.h"
 
-#include "error.h"
+#include "base/bytes.h"
+#include "base/error.h"
 #include "journal/driver.h"
 #include "journal/journal.h"
-#include "store/bytes.h"
 
 #include <H5VLconnector.h>
 #include <H5VLconnector_passthru.h>
@@ -238,9 +238,8 @@ static int open_tables(cow_file *file)
 
 int cow_file_lay_out(cow_file *file)
 {
-    static const char *const groups[] = {COW_ROOT,          COW_ROOT "/versions", COW_ROOT "/tags",
-                                         COW_ROOT "/raw",   COW_ROOT "/slots",    COW_ROOT "/views",
-                                         COW_ROOT "/heads", COW_ROOT "/removed"};
+    static const char *const groups[] = {COW_ROOT,       COW_PATH_VERSIONS, COW_PATH_TAGS,  COW_PATH_RAW,
+                                         COW_PATH_SLOTS, COW_PATH_VIEWS,    COW_PATH_HEADS, COW_PATH_REMOVED};
     const uint32_t format = COW_FORMAT;
     const uint8_t none = 0;
     cow_loc root;
@@ -257,7 +256,7 @@ int cow_file_lay_out(cow_file *file)
     }
     if (cow_native_open(file->loc, COW_ROOT, &root) < 0)
         return -1;
-    status = cow_native_attribute_put(root, "format", H5T_STD_U32LE, &format);
+    status = cow_native_attribute_put(root, COW_FORMAT_NAME, H5T_STD_U32LE, &format);
     if (status == 0)
         status = cow_native_attribute_put(root, COW_ABSOLUTE, H5T_STD_U8LE, &none);
     if (cow_native_close(root) < 0 || status < 0)
@@ -411,7 +410,7 @@ cow_file *cow_file_attach(void *native_file, const char *name, bool writable, bo
             cow_error(COW_CORRUPT, "%s: its history has vanished", name);
         goto failed;
     }
-    /* what a name may be made of, options.c has seen to */
+    /* what a name may be made of, base/options.c has seen to */
     if (writable && file->options->name != NULL && cow_version_is_new(file, file->options->name) < 0)
         goto failed;
     return file;
@@ -626,7 +625,7 @@ int cow_head_open(const cow_file *file, uint64_t address, cow_loc *object, bool 
 
 static void removed_path(char path[COW_PATH_MAX], uint64_t address)
 {
-    snprintf(path, COW_PATH_MAX, COW_ROOT "/removed/%llx", (unsigned long long)address);
+    snprintf(path, COW_PATH_MAX, COW_PATH_REMOVED "/%llx", (unsigned long long)address);
 }
 
 int cow_file_removed(cow_file *file, const H5O_token_t *object)

@@ -19,9 +19,9 @@
 #ifndef COW_HISTORY_H
 #define COW_HISTORY_H
 
+#include "base/options.h"
 #include "io/array.h"
 #include "layout/layout.h"
-#include "options.h"
 
 typedef struct cow_file cow_file;
 typedef struct cow_dataset cow_dataset;

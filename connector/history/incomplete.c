@@ -7,7 +7,7 @@
  */
 #include "history/internal.h"
 
-#include "error.h"
+#include "base/error.h"
 
 #include <ctype.h>
 #include <stdio.h>

@@ -23,8 +23,8 @@
 #ifndef COW_HISTORY_INTERNAL_H
 #define COW_HISTORY_INTERNAL_H
 
+#include "base/map.h"
 #include "history/history.h"
-#include "history/map.h"
 #include "view/view.h"
 
 /* What a version does without, see incomplete.c. Texts are owned. */

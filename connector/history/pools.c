@@ -2,9 +2,9 @@
  * `pools` holds its signature: SHA-256 over datatype, chunk dims, filters and fill value. */
 #include "history/internal.h"
 
-#include "error.h"
-#include "ids.h"
-#include "store/bytes.h"
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/ids.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -13,8 +13,8 @@
  */
 #include "history/internal.h"
 
-#include "error.h"
-#include "ids.h"
+#include "base/error.h"
+#include "base/ids.h"
 #include "journal/driver.h"
 
 #include <stdio.h>
@@ -1106,7 +1106,6 @@ static int keep_used(cow_walk *walk)
 
 /* The former tree of an amended version: it goes only when all is done, for what it shares with the new one, and because
  * it may be needed again. */
-#define FORMER COW_ROOT "/former"
 
 /* A tree goes, with links of classes that are not there. */
 static int delete_tree(cow_loc file, const char *path)
@@ -1127,9 +1126,10 @@ static int set_aside(cow_walk *walk)
         return exists;
     if ((walk->rest = calloc(1, sizeof *walk->rest)) == NULL)
         return cow_error(COW_MEMORY, "%s: no memory for a commit", file->name);
-    if (leftover_find(walk->rest, walk, walk->made) < 0 || (exists = cow_native_exists(file->loc, FORMER)) < 0 ||
-        (exists && delete_tree(file->loc, FORMER) < 0) ||
-        cow_native_link_move(file->loc, walk->prefix, file->loc, FORMER) < 0)
+    if (leftover_find(walk->rest, walk, walk->made) < 0 ||
+        (exists = cow_native_exists(file->loc, COW_PATH_FORMER)) < 0 ||
+        (exists && delete_tree(file->loc, COW_PATH_FORMER) < 0) ||
+        cow_native_link_move(file->loc, walk->prefix, file->loc, COW_PATH_FORMER) < 0)
         return -1;
     walk->set_aside = true;
     return 0;
@@ -1144,7 +1144,7 @@ int cow_walk_build(cow_walk *walk, const char *name, uint64_t row, int64_t *chan
 
     walk->row = row;
     walk->lacks = lacks;
-    snprintf(walk->prefix, sizeof walk->prefix, COW_ROOT "/versions/%s", name);
+    snprintf(walk->prefix, sizeof walk->prefix, COW_PATH_VERSIONS "/%s", name);
     if (open_head(walk, cow_address(&file->root), &head, &borrowed) < 0)
         return -1;
     status = build_group(walk, head, cow_address(&file->root), "", &walk->made);
@@ -1171,7 +1171,7 @@ int cow_walk_undo(cow_walk *walk)
         return -1;
     if ((walk->linked || walk->set_aside) && exists && delete_tree(file->loc, walk->prefix) < 0)
         return -1;
-    if (walk->set_aside && cow_native_link_move(file->loc, FORMER, file->loc, walk->prefix) < 0)
+    if (walk->set_aside && cow_native_link_move(file->loc, COW_PATH_FORMER, file->loc, walk->prefix) < 0)
         return -1;
     walk->linked = walk->set_aside = false;
     return 0;
@@ -1181,7 +1181,7 @@ int cow_walk_settle(cow_walk *walk)
 {
     if (walk->set_aside) {
         walk->set_aside = false;
-        if (delete_tree(walk->file->loc, FORMER) < 0) {
+        if (delete_tree(walk->file->loc, COW_PATH_FORMER) < 0) {
             cow_error_clear(); /* the next one that is set aside removes it; until then its snapshots are there */
             return 0;
         }

@@ -8,10 +8,11 @@
  */
 #include "history/internal.h"
 
-#include "error.h"
-#include "ids.h"
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/ids.h"
 #include "io/serial.h"
-#include "store/bytes.h"
+#include "planted.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,14 +7,14 @@
  */
 #include "history/internal.h"
 
-#include "error.h"
+#include "base/error.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 static int find_in_log(cow_file *file, const char *version_path, uint64_t *row)
 {
-    const char *name = version_path + strlen(COW_ROOT "/versions/");
+    const char *name = version_path + strlen(COW_PATH_VERSIONS "/");
 
     if (cow_file_open_all(file) < 0)
         return -1;

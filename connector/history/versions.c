@@ -1,8 +1,8 @@
 /* The log of versions (/_versioned_data/log), and revisions: which version a name, a tag, ~N or a time means. */
 #include "history/internal.h"
 
-#include "error.h"
-#include "ids.h"
+#include "base/error.h"
+#include "base/ids.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -110,7 +110,7 @@ int cow_versions_describe_row(cow_layout_log_row *row, const char *message)
 static int version_path(const cow_layout_log_row *row, char path[], size_t size)
 {
     if (row->name == NULL || row->name[0] == '\0' || strchr(row->name, '/') != NULL ||
-        (size_t)snprintf(path, size, COW_ROOT "/versions/%s", row->name) >= size)
+        (size_t)snprintf(path, size, COW_PATH_VERSIONS "/%s", row->name) >= size)
         return cow_error(COW_CORRUPT, "the log names a version that cannot be; try: h5cow verify");
     return 0;
 }
@@ -286,7 +286,7 @@ static int by_time(cow_loc file, const char *revision, int64_t limit, char path[
 /* It is the path of a version, and of nothing below one. */
 const char *cow_tagged_version(const char *value)
 {
-    static const char versions[] = COW_ROOT "/versions/";
+    static const char versions[] = COW_PATH_VERSIONS "/";
     const char *name;
 
     if (strncmp(value, versions, sizeof versions - 1) != 0)
@@ -330,7 +330,7 @@ static int resolve(cow_loc file, const char *revision, char path[], size_t size)
             return cow_error(COW_USAGE, "'%s' is not a revision: a time is {2026-01-31T12:00}", revision);
         return by_time(file, revision, limit, path, size);
     }
-    if ((size_t)snprintf(path, size, COW_ROOT "/versions/%s", revision) >= size)
+    if ((size_t)snprintf(path, size, COW_PATH_VERSIONS "/%s", revision) >= size)
         return cow_error(COW_USAGE, "'%s' is too long for a revision", revision);
     if ((exists = cow_native_exists(file, path)) != 0)
         return exists < 0 ? -1 : 0;
@@ -339,7 +339,7 @@ static int resolve(cow_loc file, const char *revision, char path[], size_t size)
             return cow_error(COW_USAGE, "'%s' is not a revision: #N is the N-th version of the file", revision);
         return by_number(file, revision, number, path, size);
     }
-    snprintf(path, size, COW_ROOT "/tags/%s", revision);
+    snprintf(path, size, COW_PATH_TAGS "/%s", revision);
     if ((exists = cow_native_exists(file, path)) < 0)
         return -1;
     if (exists && cow_native_link_info(file, path, &info) < 0)

@@ -3,7 +3,7 @@
  * object. */
 #include "import/tree.h"
 
-#include "ids.h"
+#include "base/ids.h"
 #include "import/references.h"
 #include "library/library.h"
 

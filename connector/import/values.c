@@ -1,7 +1,7 @@
 /* Types, attributes and elements of datasets from one file to another; references are translated. See tree.h. */
 #include "import/tree.h"
 
-#include "ids.h"
+#include "base/ids.h"
 #include "import/references.h"
 #include "library/library.h"
 

@@ -10,7 +10,7 @@
  */
 #include "io/chunk_cache.h"
 
-#include "error.h"
+#include "base/error.h"
 #include "io/heap.h"
 #include "io/plan.h"
 #include "io/stored.h"

@@ -5,8 +5,8 @@
  */
 #include "io/codec.h"
 
-#include "error.h"
-#include "ids.h"
+#include "base/error.h"
+#include "base/ids.h"
 #include "io/filters.h"
 #include "io/scratch.h"
 

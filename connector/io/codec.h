@@ -8,7 +8,7 @@
 #ifndef COW_CODEC_H
 #define COW_CODEC_H
 
-#include "options.h"
+#include "base/options.h"
 
 #include <hdf5.h>
 

@@ -8,9 +8,9 @@
  */
 #include "io/heap.h"
 
-#include "error.h"
-#include "ids.h"
-#include "io/chunk_cache.h"
+#include "base/error.h"
+#include "base/ids.h"
+#include "io/cache.h"
 #include "io/convert.h"
 #include "io/plan.h"
 #include "io/serial.h"

@@ -7,7 +7,7 @@
 #ifndef COW_SELECTION_H
 #define COW_SELECTION_H
 
-#include "store/digest.h"
+#include "base/digest.h"
 
 #include <hdf5.h>
 

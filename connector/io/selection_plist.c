@@ -4,8 +4,8 @@
  */
 #include "io/selection.h"
 
-#include "error.h"
-#include "ids.h"
+#include "base/error.h"
+#include "base/ids.h"
 #include "library/library.h"
 #include "native/native.h"
 #include "store/index.h"

@@ -12,8 +12,8 @@
  */
 #include "io/stored.h"
 
-#include "error.h"
-#include "io/chunk_cache.h"
+#include "base/error.h"
+#include "io/cache.h"
 #include "io/plan.h"
 #include "io/workers.h"
 

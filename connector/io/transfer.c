@@ -6,9 +6,9 @@
  */
 #include "io/transfer.h"
 
-#include "error.h"
-#include "ids.h"
-#include "io/chunk_cache.h"
+#include "base/error.h"
+#include "base/ids.h"
+#include "io/cache.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -9,7 +9,7 @@
  */
 #include "journal/internal.h"
 
-#include "error.h"
+#include "base/error.h"
 #include "journal/locks.h"
 
 #include <assert.h>

@@ -5,7 +5,7 @@
  * committed. */
 #include "journal/driver.h"
 
-#include "error.h"
+#include "base/error.h"
 
 #include <H5FDdevelop.h>
 

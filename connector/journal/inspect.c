@@ -1,11 +1,11 @@
 /* Looking at a journal. Contract: inspect.h. Nothing here is used by programs that read or write files. */
 #include "journal/inspect.h"
 
-#include "error.h"
+#include "base/bytes.h"
+#include "base/error.h"
 #include "journal/fence.h"
 #include "journal/internal.h"
 #include "journal/locks.h"
-#include "store/bytes.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -35,7 +35,7 @@
 #include "journal/internal.h"
 #include "journal/inspect.h"
 
-#include "error.h"
+#include "base/error.h"
 #include "journal/locks.h"
 
 #include <assert.h>

@@ -1,7 +1,7 @@
 /* Locks. Contract and list of them: locks.h. */
 #include "journal/locks.h"
 
-#include "error.h"
+#include "base/error.h"
 #include "journal/record.h"
 
 #include <errno.h>

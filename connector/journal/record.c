@@ -1,10 +1,11 @@
 /* Encoding and decoding of the journal's records. Contract: record.h. Layout: docs/format.md. */
 #include "journal/record.h"
 
-#include "error.h"
+#include "base/bytes.h"
+#include "base/digest.h"
+#include "base/error.h"
 #include "journal/fence.h"
-#include "store/bytes.h"
-#include "store/digest.h"
+#include "planted.h"
 
 #include <stdlib.h>
 #include <string.h>

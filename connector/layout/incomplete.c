@@ -1,11 +1,11 @@
 /* The table `incomplete`: what versions do without. See layout.h; who writes it: history/incomplete.c. */
 #include "layout/internal.h"
 
-#include "error.h"
+#include "base/error.h"
 
 #include <string.h>
 
-#define LACKS COW_ROOT "/incomplete"
+#define LACKS COW_PATH_INCOMPLETE
 
 int cow_layout_lacks_open(cow_loc file, cow_table **table)
 {

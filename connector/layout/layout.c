@@ -1,8 +1,8 @@
 /* Tables, attributes, pools and versions below /_versioned_data, checked as they are opened. The rules: layout.h. */
 #include "layout/layout.h"
 
-#include "error.h"
-#include "ids.h"
+#include "base/error.h"
+#include "base/ids.h"
 #include "layout/internal.h"
 #include "store/index.h"
 
@@ -250,7 +250,7 @@ static hid_t row_type(cow_table_kind kind, unsigned rank)
 
 void cow_layout_raw_path(char path[COW_PATH_MAX], uint32_t pool)
 {
-    snprintf(path, COW_PATH_MAX, COW_ROOT "/raw/%u", pool);
+    snprintf(path, COW_PATH_MAX, COW_PATH_RAW "/%u", pool);
 }
 
 static void table_path(char path[COW_PATH_MAX], cow_table_kind kind, uint32_t number)
@@ -258,7 +258,7 @@ static void table_path(char path[COW_PATH_MAX], cow_table_kind kind, uint32_t nu
     static const char *const names[] = {"datasets", "pools", "snapshots", "index", "", "incomplete"};
 
     if (kind == COW_TABLE_SLOTS)
-        snprintf(path, COW_PATH_MAX, COW_ROOT "/slots/%u", number);
+        snprintf(path, COW_PATH_MAX, COW_PATH_SLOTS "/%u", number);
     else
         snprintf(path, COW_PATH_MAX, COW_ROOT "/%s", names[kind]);
 }

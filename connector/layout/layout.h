@@ -20,9 +20,27 @@
 /* Longest path of anything h5cow names itself. */
 #define COW_PATH_MAX 96
 
+/* Where the history is, and what is in it: docs/format.md. No other file spells one of these paths. */
 #define COW_GROUP  "_versioned_data"
 #define COW_ROOT   "/" COW_GROUP
 #define COW_FORMAT 1
+
+#define COW_PATH_VERSIONS COW_ROOT "/versions"
+#define COW_PATH_TAGS     COW_ROOT "/tags"
+#define COW_PATH_RAW      COW_ROOT "/raw"
+#define COW_PATH_SLOTS    COW_ROOT "/slots"
+#define COW_PATH_VIEWS    COW_ROOT "/views"
+#define COW_PATH_HEADS    COW_ROOT "/heads"
+#define COW_PATH_REMOVED  COW_ROOT "/removed"
+/* The former tree of a version that is being amended, until the new one has its place. */
+#define COW_PATH_FORMER COW_ROOT "/former"
+/* Tables; cow_layout_table_open knows where they are, these are for messages and rescue. */
+#define COW_PATH_LOG        COW_ROOT "/log"
+#define COW_PATH_INCOMPLETE COW_ROOT "/incomplete"
+#define COW_PATH_DATASETS   COW_ROOT "/datasets"
+#define COW_PATH_SNAPSHOTS  COW_ROOT "/snapshots"
+#define COW_PATH_POOLS      COW_ROOT "/pools"
+#define COW_PATH_INDEX      COW_ROOT "/index"
 
 /* ---- attributes of /_versioned_data ---- */
 

@@ -3,14 +3,14 @@
  * Members that are not known do no harm, and a log that lacks one reads as zero or no text there: later versions of h5cow
  * add members.
  */
-#include "error.h"
-#include "ids.h"
+#include "base/error.h"
+#include "base/ids.h"
 #include "layout/internal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define LOG       COW_ROOT "/log"
+#define LOG       COW_PATH_LOG
 #define BATCH     64 /* rows read together */
 #define LEAST_ROW 32 /* bytes of the members without which no log is accepted */
 

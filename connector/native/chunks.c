@@ -1,8 +1,8 @@
 /* Chunks of native datasets, and boxes of elements. */
 #include "native/native.h"
 
-#include "error.h"
-#include "ids.h"
+#include "base/error.h"
+#include "base/ids.h"
 #include "library/library.h"
 #include "store/index.h"
 

@@ -6,7 +6,7 @@
  */
 #include "native/native.h"
 
-#include "error.h"
+#include "base/error.h"
 
 #define DXPL H5P_DATASET_XFER_DEFAULT
 

@@ -7,7 +7,7 @@
  */
 #include "native/native.h"
 
-#include "error.h"
+#include "base/error.h"
 
 #include <H5VLconnector.h>
 

@@ -13,7 +13,7 @@
  */
 #include "store/index.h"
 
-#include "error.h"
+#include "base/error.h"
 #include "store/node.h"
 
 #include <inttypes.h>

@@ -17,7 +17,7 @@
 #ifndef COW_INDEX_H
 #define COW_INDEX_H
 
-#include "store/digest.h"
+#include "base/digest.h"
 #include "store/table.h"
 
 #include <stdbool.h>

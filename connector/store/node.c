@@ -6,8 +6,9 @@
  */
 #include "store/node.h"
 
-#include "error.h"
-#include "store/bytes.h"
+#include "base/bytes.h"
+#include "base/error.h"
+#include "planted.h"
 
 #include <inttypes.h>
 #include <stdio.h>

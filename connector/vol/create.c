@@ -8,11 +8,11 @@
  * removed by that commit. */
 #include "vol/vol.h"
 
-#include "ids.h"
+#include "base/ids.h"
+#include "base/newfile.h"
+#include "base/witness.h"
 #include "journal/disk.h"
 #include "journal/driver.h"
-#include "newfile.h"
-#include "witness.h"
 
 #include <errno.h>
 #include <fcntl.h>

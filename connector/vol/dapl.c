@@ -3,7 +3,7 @@
  * are those of who opened the dataset first, and are told to all, until it is closed. */
 #include "vol/vol.h"
 
-#include "ids.h"
+#include "base/ids.h"
 
 #include <H5VLconnector.h>
 #include <H5VLconnector_passthru.h>

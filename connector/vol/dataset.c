@@ -3,7 +3,7 @@
  * Chunk-level calls: chunk.c. */
 #include "vol/vol.h"
 
-#include "ids.h"
+#include "base/ids.h"
 #include "journal/driver.h"
 
 #include <stdlib.h>

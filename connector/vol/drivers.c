@@ -9,7 +9,7 @@
  *     empty files while they open them; the fence keeps the others out, but with a message that nobody understands. */
 #include "vol/vol.h"
 
-#include "ids.h"
+#include "base/ids.h"
 #include "journal/driver.h"
 #include "journal/journal.h"
 #include "library/library.h"

@@ -5,9 +5,9 @@
  */
 #include "vol/vol.h"
 
+#include "base/witness.h"
 #include "journal/driver.h"
 #include "library/library.h"
-#include "witness.h"
 
 #include <errno.h>
 #include <fcntl.h>

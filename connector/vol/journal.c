@@ -3,7 +3,7 @@
  * and may have one. Programs see nothing of it. */
 #include "vol/vol.h"
 
-#include "error.h"
+#include "base/error.h"
 #include "journal/driver.h"
 #include "journal/fence.h"
 

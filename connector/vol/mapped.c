@@ -10,7 +10,7 @@
  */
 #include "vol/vol.h"
 
-#include "ids.h"
+#include "base/ids.h"
 #include "io/selection.h"
 
 #include <stdlib.h>

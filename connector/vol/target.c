@@ -6,7 +6,7 @@
  */
 #include "vol/vol.h"
 
-#include "witness.h"
+#include "base/witness.h"
 
 #include "journal/driver.h"
 

@@ -1,4 +1,5 @@
-/* What the callbacks share: the wrapper around every native object, and where an object is.
+/* What the callbacks share: the wrapper around every native object, and where an object is. Nobody else includes this; the
+ * room's door is class.h.
  *
  * HDF5 sees a cow_object for each file, group, dataset, named datatype and attribute. Under it is always a live native
  * object of the same kind, so that everything which unwraps to native (H5Fget_obj_ids, references, H5Lget_info1 ...)
@@ -32,8 +33,9 @@
 #ifndef COW_VOL_H
 #define COW_VOL_H
 
-#include "error.h"
+#include "base/error.h"
 #include "history/history.h"
+#include "vol/class.h"
 
 #include <H5VLconnector.h>
 #include <H5VLconnector_passthru.h>
@@ -41,9 +43,6 @@
 #include <hdf5.h>
 
 #include <stdbool.h>
-
-#define COW_CONNECTOR_VALUE   3118
-#define COW_CONNECTOR_VERSION 1
 
 #define COW_VERSION_PATH_MAX 1100
 
@@ -383,7 +382,6 @@ herr_t cow_visit_objects(const cow_listed *listed, const H5VL_object_visit_args_
 
 /* ---- class.c ---- */
 
-extern const H5VL_class_t cow_class;
 /* The options in a file access property list; never NULL without a recorded error. */
 cow_options *cow_fapl_options(hid_t fapl);
 /* true: the version that the option at names could not be opened; false: a file was opened since. */

@@ -6,7 +6,7 @@
  */
 #include "vol/vol.h"
 
-#include "witness.h"
+#include "base/witness.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -259,7 +259,7 @@ static cow_home *home_foreign(cow_home *near, void *native, H5I_type_t type, uns
     cow_home *home = NULL;
     hid_t id;
     void *file;
-    int reserved = cow_native_exists((cow_loc){native, type}, "/" COW_GROUP);
+    int reserved = cow_native_exists((cow_loc){native, type}, COW_ROOT);
 
     if (reserved < 0)
         return NULL;

@@ -2,12 +2,12 @@
  * patches (where, how many bytes, the bytes) of a file with a pending commit, and what is to be sealed again. */
 #include "fuzz.h"
 
-#include "error.h"
+#include "base/bytes.h"
+#include "base/digest.h"
+#include "base/error.h"
 #include "journal/fence.h"
 #include "journal/internal.h"
 #include "journal/record.h"
-#include "store/bytes.h"
-#include "store/digest.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -2,10 +2,10 @@
  * what stands behind it is reached. */
 #include "fuzz.h"
 
-#include "error.h"
+#include "base/bytes.h"
+#include "base/digest.h"
+#include "base/error.h"
 #include "journal/record.h"
-#include "store/bytes.h"
-#include "store/digest.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -3,9 +3,9 @@
  * key=value;key=value with percent-encoding in values, so that every value can be written. Everything is checked here,
  * before any file is touched: a typing error must not become a file that is not what its owner thinks.
  */
-#include "options.h"
+#include "base/options.h"
 
-#include "error.h"
+#include "base/error.h"
 
 #include <sched.h>
 #include <stdio.h>

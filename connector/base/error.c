@@ -3,7 +3,7 @@
  * HDF5 functions are called only to take over or put back its stack: a worker thread, which must not call HDF5, can
  * record, take and give errors as long as they are not native ones.
  */
-#include "error.h"
+#include "base/error.h"
 
 #include <hdf5.h>
 

@@ -1,7 +1,7 @@
 /* What `h5cow run` hears: see witness.h. */
-#include "witness.h"
+#include "base/witness.h"
 
-#include "error.h"
+#include "base/error.h"
 
 #include <errno.h>
 #include <fcntl.h>

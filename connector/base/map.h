@@ -20,6 +20,8 @@ typedef struct cow_map {
 /* -1 COW_MEMORY. An old value is replaced. */
 int cow_map_put(cow_map *map, uint64_t key, uint64_t value);
 bool cow_map_get(const cow_map *map, uint64_t key, uint64_t *value);
+/* The place of KEY's value, or NULL. Valid until the next put or remove. */
+uint64_t *cow_map_at(const cow_map *map, uint64_t key);
 void cow_map_remove(cow_map *map, uint64_t key);
 void cow_map_free(cow_map *map);
 

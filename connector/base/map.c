@@ -1,7 +1,7 @@
 /* Open addressing with linear probing; removal shifts later entries back, so there are no tombstones. */
-#include "history/map.h"
+#include "base/map.h"
 
-#include "error.h"
+#include "base/error.h"
 
 #include <stdlib.h>
 
@@ -52,6 +52,13 @@ bool cow_map_get(const cow_map *map, uint64_t key, uint64_t *value)
     if (value != NULL)
         *value = e->value;
     return true;
+}
+
+uint64_t *cow_map_at(const cow_map *map, uint64_t key)
+{
+    cow_map_entry *e;
+
+    return map->capacity == 0 || !(e = find(map, key))->used ? NULL : &e->value;
 }
 
 void cow_map_remove(cow_map *map, uint64_t key)

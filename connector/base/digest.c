@@ -2,10 +2,10 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "store/digest.h"
+#include "base/digest.h"
 
-#include "error.h"
-#include "store/sha256.h"
+#include "base/error.h"
+#include "base/sha256.h"
 
 #include <openssl/crypto.h>
 #include <openssl/evp.h>

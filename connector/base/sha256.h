@@ -4,7 +4,7 @@
 #ifndef COW_SHA256_H
 #define COW_SHA256_H
 
-#include "store/digest.h"
+#include "base/digest.h"
 
 /* Longest tail. */
 #define COW_SHA256_TAIL 768

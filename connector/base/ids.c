@@ -1,5 +1,5 @@
 /* Contract: ids.h. */
-#include "ids.h"
+#include "base/ids.h"
 
 void cow_close_ids(const hid_t ids[], size_t count)
 {

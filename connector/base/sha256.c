@@ -1,6 +1,6 @@
 /* SHA-256 (FIPS 180-4) in two lanes with the SHA instructions of x86, and in sixteen with AVX-512. Contract: sha256.h.
  * The tests compare it with OpenSSL's, which everything else uses. */
-#include "store/sha256.h"
+#include "base/sha256.h"
 
 #if defined(__x86_64__) && defined(__GNUC__)
 

@@ -1,7 +1,7 @@
 /* New files: see newfile.h. */
-#include "newfile.h"
+#include "base/newfile.h"
 
-#include "error.h"
+#include "base/error.h"
 
 #include <errno.h>
 #include <fcntl.h>
