@@ -32,7 +32,7 @@ int cli_versions_read(const cli_file *file, cli_version **rows, size_t *count, c
 
     *rows = NULL;
     *count = 0;
-    if (cow_log_rows(file->loc, &n) < 0)
+    if (cow_layout_log_rows(file->loc, &n) < 0)
         return failed(COW_PATH_LOG, why, size);
     *rows = cli_alloc(n, sizeof **rows);
     if (cow_layout_log_read_many(file->loc, 0, n, NULL, *rows) < 0) {

@@ -383,7 +383,7 @@ int cow_file_commit(cow_file *file, cow_commit_kind kind)
         if (status == 0)
             status = flush_native(file);
         break;
-    case COW_OPEN:
+    case COW_FILE_OPEN:
         status = commit(file, finished);
         break;
     }

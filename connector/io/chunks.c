@@ -1,6 +1,6 @@
 /* An array seen as chunks: the chunk queries and direct chunk access of HDF5, and the changing extent (array.h). */
 #include "base/error.h"
-#include "io/cache.h"
+#include "io/chunk_cache.h"
 #include "io/heap.h"
 #include "io/plan.h"
 #include "io/stored.h"

@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "base/ids.h"
-#include "io/cache.h"
+#include "io/chunk_cache.h"
 #include "io/convert.h"
 #include "io/plan.h"
 #include "io/serial.h"

@@ -13,7 +13,7 @@
 #include "io/stored.h"
 
 #include "base/error.h"
-#include "io/cache.h"
+#include "io/chunk_cache.h"
 #include "io/plan.h"
 #include "io/workers.h"
 

@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "base/ids.h"
-#include "io/cache.h"
+#include "io/chunk_cache.h"
 
 #include <inttypes.h>
 #include <string.h>

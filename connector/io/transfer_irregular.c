@@ -13,7 +13,7 @@
 
 #include "base/error.h"
 #include "base/ids.h"
-#include "io/cache.h"
+#include "io/chunk_cache.h"
 #include "io/heap.h"
 
 #include <stdlib.h>

@@ -8,7 +8,7 @@
 #include "io/transfer.h"
 
 #include "base/error.h"
-#include "io/cache.h"
+#include "io/chunk_cache.h"
 #include "io/heap.h"
 #include "io/stored.h"
 

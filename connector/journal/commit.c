@@ -253,7 +253,7 @@ static int put_extent(cow_journal *journal, const cow_journal_extent *extent, co
         return -1;
     name->address = place_extent(journal, size);
     name->length = size;
-    cow_extent_hash(bytes, size, name->hash);
+    cow_journal_extent_hash(bytes, size, name->hash);
     if (cow_disk_reserve(&journal->disk, name->address, size) < 0 ||
         cow_disk_write(&journal->disk, name->address, bytes, size) < 0)
         goto done;
@@ -619,7 +619,7 @@ static int put_commit(cow_journal *journal, cow_journal_extent *extent, cow_over
         (journal->slot.sequence == 0 && journal->options.sync != COW_SYNC_OFF &&
          cow_disk_sync_folder(journal->disk.calls, journal->name) < 0))
         goto early;
-    journal->phase = COW_SEALED;
+    journal->phase = COW_JOURNAL_SEALED;
     slot.generation++;
     slot.sequence = extent->sequence;
     slot.end = extent->end;

@@ -756,8 +756,8 @@ int cow_journal_truncate(cow_journal *journal, uint64_t end)
     if (journal->phase == COW_JOURNAL_PLAIN && cow_disk_truncate(&journal->disk, end) < 0)
         return -1;
     journal->end = end;
-    if (journal->phase == COW_IDLE)
-        journal->phase = COW_OPEN;
+    if (journal->phase == COW_JOURNAL_IDLE)
+        journal->phase = COW_JOURNAL_OPEN;
     return 0;
 }
 

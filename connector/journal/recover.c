@@ -324,7 +324,7 @@ int cow_journal_load_writer(cow_journal *journal)
         return nothing_there(journal);
     if ((status = take_newest(journal, &pair, which)) != 0)
         return status < 0 ? -1 : damaged(journal);
-    journal->phase = COW_IDLE;
+    journal->phase = COW_JOURNAL_IDLE;
     journal->trusted = !journal->slot.unsynced;
     if (keep_other(journal, &pair) < 0)
         return -1;
@@ -378,7 +378,8 @@ int cow_journal_load_reader(cow_journal *journal)
         if ((which = newest_published(journal, &pair)) < 0)
             continue;
         sequence = pair.slot[which].sequence;
-        if (cow_lock_pin(&journal->lock, sequence) < 0 || cow_slots_read(&journal->disk, &journal->anchor, &pair) < 0)
+        if (cow_lock_pin(&journal->lock, sequence) < 0 ||
+            cow_journal_slots_read(&journal->disk, &journal->anchor, &pair) < 0)
             return -1;
         /* A writer that did not see the pin published before it looked: then a newer state is here now. */
         which = newest_published(journal, &pair);

@@ -162,7 +162,7 @@ static int has_history(const char *name)
     }
     H5E_BEGIN_TRY
     {
-        if (cow_file_use_journal(under, plain, NULL) == 0 && (file = H5Fopen(name, H5F_ACC_RDONLY, under)) >= 0) {
+        if (cow_vol_file_use_journal(under, plain, NULL) == 0 && (file = H5Fopen(name, H5F_ACC_RDONLY, under)) >= 0) {
             history = H5Lexists(file, COW_ROOT, H5P_DEFAULT) > 0 &&
                       H5Aexists_by_name(file, COW_ROOT, COW_FORMAT_NAME, H5P_DEFAULT) > 0;
             H5Fclose(file);
