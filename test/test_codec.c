@@ -2,6 +2,7 @@
  * every pipeline of the standard set in every order; foreign filters through the scratch dataset; damaged input.
  */
 #include "base/error.h"
+#include "filter_classes.h"
 #include "io/codec.h"
 #include "io/filters.h"
 #include "io/lzf.h"

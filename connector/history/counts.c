@@ -147,7 +147,7 @@ static int count_links_of_history(cow_file *file, bool *waiting)
     counting c = {.file = file, .count = &file->links_of_history};
     int status;
 
-    cow_map_free(&file->hidden);
+    cow_map_free(&file->links_of_history);
     if ((removed.object = cow_native_group_open(file->loc, COW_PATH_REMOVED)) == NULL)
         return -1;
     status = cow_native_links(removed, false, add_link, &c);

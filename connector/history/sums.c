@@ -12,7 +12,6 @@
 #include "base/error.h"
 #include "base/ids.h"
 #include "io/serial.h"
-#include "planted.h"
 
 #include <stdlib.h>
 #include <string.h>

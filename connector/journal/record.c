@@ -5,7 +5,6 @@
 #include "base/digest.h"
 #include "base/error.h"
 #include "journal/fence.h"
-#include "planted.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -8,7 +8,6 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "planted.h"
 
 #include <inttypes.h>
 #include <stdio.h>
