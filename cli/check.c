@@ -1,8 +1,7 @@
 /* The order of the checks; tables, versions, heads, snapshots, tags. See check.h. */
 #include "check.h"
 
-#include "error.h"
-#include "ids.h"
+#include "base/ids.h"
 #include "history/history.h"
 #include "view/view.h"
 
@@ -10,21 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-void cli_damaged(cli_check *check, cli_bad kind, uint64_t pool, uint64_t number, const char *format, ...)
-{
-    char *text = NULL;
-    va_list list;
-
-    va_start(list, format);
-    if (vasprintf(&text, format, list) < 0)
-        text = cli_strdup("damaged");
-    va_end(list);
-    cow_error_clear();
-    if ((check->damages & (check->damages - 1)) == 0)
-        check->damage = cli_grow(check->damage, check->damages == 0 ? 1 : 2 * check->damages, sizeof *check->damage);
-    check->damage[check->damages++] = (cli_damage){kind, pool, number, cli_clean(text, true)};
-}
 
 static void step(cli_check *check, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static void step(cli_check *check, const char *format, ...)
@@ -35,12 +19,6 @@ static void step(cli_check *check, const char *format, ...)
     vsnprintf(check->where, sizeof check->where, format, list);
     va_end(list);
     check->at(check->context, check->where);
-}
-
-void cli_check_beat(cli_check *check)
-{
-    if (++check->beats % 256 == 0)
-        check->at(check->context, check->where);
 }
 
 /* ---- objects ---- */
@@ -117,14 +95,14 @@ static herr_t add_elements(hid_t dataset, sum *s)
 /* What HDF5 keeps without checksums: elements of small datasets, texts in attributes, the name of an index record. */
 static void check_sums(cli_check *check, hid_t id, const cli_object *object, const cli_use *use, const char *path)
 {
-    const uint64_t *row = cli_map_get(&check->summed, object->address);
+    const uint64_t *row = cow_map_at(&check->summed, object->address);
     const cli_snapshot_row *sums = row == NULL ? NULL : &check->snapshots[*row];
     sum attributes = {.file = check->file}, elements = attributes;
     char text[512];
 
     if (sums == NULL)
         return;
-    if (sums->attributes != 0 && cli_map_get(&check->lacking, object->address) == NULL) {
+    if (sums->attributes != 0 && cow_map_at(&check->lacking, object->address) == NULL) {
         if (H5Aiterate2(id, H5_INDEX_NAME, H5_ITER_INC, NULL, add_attribute, &attributes) < 0)
             trouble(check, path, cli_reason(text, sizeof text));
         else if (attributes.value != sums->attributes)
@@ -152,7 +130,7 @@ static uint64_t pair(uint64_t head, uint64_t version)
 /* What versions lack is no damage. */
 static void list_lacks(cli_check *check)
 {
-    cli_map pairs = {0};
+    cow_map pairs = {0};
 
     for (size_t i = 0; i < check->lack_count; i++) {
         cli_lack *lack = &check->lacks[i];
@@ -167,17 +145,17 @@ static void list_lacks(cli_check *check)
     }
     for (size_t i = 0; pairs.count > 0 && i < check->snapshot_count; i++) {
         const cli_snapshot_row *row = &check->snapshots[i];
-        if (row->snapshot != UINT64_MAX && cli_map_get(&pairs, pair(row->head, row->version)) != NULL)
+        if (row->snapshot != UINT64_MAX && cow_map_at(&pairs, pair(row->head, row->version)) != NULL)
             cli_map_put(&check->lacking, row->snapshot, 1);
     }
-    cli_map_free(&pairs);
+    cow_map_free(&pairs);
 }
 
 static void list_sums(cli_check *check)
 {
     for (size_t i = 0; i < check->snapshot_count; i++) {
         const cli_snapshot_row *row = &check->snapshots[i];
-        if (cli_map_get(&check->lacking, row->head) == NULL)
+        if (cow_map_at(&check->lacking, row->head) == NULL)
             cli_map_put(&check->summed, row->head, i);
         if (row->snapshot != UINT64_MAX)
             cli_map_put(&check->summed, row->snapshot, i);
@@ -265,7 +243,7 @@ static void check_head(cli_check *check, size_t id)
 
     if (row->root == UINT64_MAX) /* made and removed before any commit */
         return;
-    snprintf(head, sizeof head, "/_versioned_data/heads/%zu", id);
+    snprintf(head, sizeof head, COW_PATH_HEADS "/%zu", id);
     cow_view_path(view, row->root);
     cli_check_root(check, row->root);
     uint64_t there = address_of(check, head);
@@ -293,7 +271,7 @@ static void check_log(cli_check *check)
         if (v->parent < -1 || v->parent >= (int64_t)i)
             cli_damaged(check, CLI_BAD_ELSE, 0, 0, "version '%s' has a parent that is not older", v->name);
         step(check, "version %s", v->name);
-        snprintf(path, sizeof path, "/_versioned_data/versions/%s", v->name);
+        snprintf(path, sizeof path, COW_PATH_VERSIONS "/%s", v->name);
         check->version[i] = cli_graph_add(&check->graph, path);
     }
 }
@@ -328,7 +306,7 @@ static void check_lists(cli_check *check)
     char text[512];
 
     for (int tags = 0; tags < 2; tags++) {
-        const char *path = tags ? "/_versioned_data/tags" : "/_versioned_data/versions";
+        const char *path = tags ? COW_PATH_TAGS : COW_PATH_VERSIONS;
         listing l = {check, tags != 0};
         if (tags && H5Lexists(check->file->id, path, H5P_DEFAULT) == 0)
             continue;
@@ -343,7 +321,7 @@ static void check_lists(cli_check *check)
 /* Every snapshot object that counts and every head object that a version knows keeps its address. */
 static void check_snapshots(cli_check *check)
 {
-    cli_map opened = {0};
+    cow_map opened = {0};
 
     for (size_t i = 0; i < check->snapshot_count; i++) {
         const cli_snapshot_row *row = &check->snapshots[i];
@@ -355,7 +333,7 @@ static void check_snapshots(cli_check *check)
         for (int a = 0; a < 2; a++) {
             if (a == 0 && row->snapshot == UINT64_MAX)
                 continue; /* struck out: the object was deleted before the version was finished */
-            if (cli_map_get(&check->graph.places, addresses[a]) != NULL || !cli_map_put(&opened, addresses[a], 1))
+            if (cow_map_at(&check->graph.places, addresses[a]) != NULL || !cli_map_put(&opened, addresses[a], 1))
                 continue;
             hid_t object = H5Oopen_by_token(check->file->id, cli_token(addresses[a]));
             if (object < 0)
@@ -367,7 +345,7 @@ static void check_snapshots(cli_check *check)
             H5Eclear2(H5E_DEFAULT);
         }
     }
-    cli_map_free(&opened);
+    cow_map_free(&opened);
 }
 
 /* ---- all ---- */
@@ -416,8 +394,8 @@ void cli_check_all(cli_check *check)
     list_sums(check);
     step(check, "the newest state");
     check->head = cli_graph_add(&check->graph, "/");
-    if (H5Lexists(check->file->id, "/_versioned_data/removed", H5P_DEFAULT) > 0)
-        cli_graph_add(&check->graph, "/_versioned_data/removed");
+    if (H5Lexists(check->file->id, COW_PATH_REMOVED, H5P_DEFAULT) > 0)
+        cli_graph_add(&check->graph, COW_PATH_REMOVED);
     check_log(check);
     step(check, "the lists of versions, snapshots and datasets");
     check_lists(check);
@@ -451,10 +429,10 @@ void cli_check_free(cli_check *check)
     cli_versions_free(check->versions, check->version_count);
     if (check->log != NULL)
         check->log->close(check->log);
-    cli_map_free(&check->summed);
-    cli_map_free(&check->lacking);
+    cow_map_free(&check->summed);
+    cow_map_free(&check->lacking);
     cli_lacks_free(check->lacks, check->lack_count);
-    cli_map_free(&check->roots);
-    cli_map_free(&check->nodes);
+    cow_map_free(&check->roots);
+    cow_map_free(&check->nodes);
     cli_graph_free(&check->graph);
 }

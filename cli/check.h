@@ -2,6 +2,7 @@
  * read is trusted.
  *
  * check.c         the order of the checks; tables, versions, heads
+ * check_damage.c  damages are noted, and the place where the check is told
  * check_slots.c   every stored chunk against its row in the slot table
  * check_index.c   root records, nodes, and the views that show them to HDF5 without h5cow
  * check_impact.c  which versions and objects a damage hits, and which older version still has the data
@@ -11,7 +12,6 @@
 
 #include "common.h"
 #include "graph.h"
-#include "map.h"
 #include "pools.h"
 #include "tables.h"
 
@@ -32,7 +32,7 @@ typedef struct cli_damage {
 /* A versioned dataset object: which root record it shows. */
 typedef struct cli_use {
     uint64_t address; /* of the object */
-    int kind;         /* cli_source_kind */
+    int kind;         /* CLI_NATIVE, CLI_HEAD or CLI_VIEW */
     uint64_t number;  /* of the dataset, or offset of the root record */
     uint64_t root;    /* offset of the root record, UINT64_MAX: none */
 } cli_use;
@@ -52,8 +52,8 @@ typedef struct cli_check {
     cli_snapshot_row *snapshots;
     cli_lack *lacks;
     size_t version_count, dataset_count, snapshot_count, lack_count;
-    cli_map lacking; /* heads that changed after the newest version, and snapshots that lack something */
-    cli_map summed;  /* address of a snapshot, or of a head with its newest snapshot -> row of snapshots */
+    cow_map lacking; /* heads that changed after the newest version, and snapshots that lack something */
+    cow_map summed;  /* address of a snapshot, or of a head with its newest snapshot -> row of snapshots */
     cli_pool *pools; /* rank 0: it could not be opened */
     uint64_t pool_count;
     cow_table *log;
@@ -62,8 +62,8 @@ typedef struct cli_check {
     size_t *version; /* roots of the versions, SIZE_MAX: damaged */
     cli_use *uses;   /* graph object.note - 1 */
     size_t use_count;
-    cli_map roots; /* root records that are named: offset -> 1 good, 2 bad */
-    cli_map nodes; /* nodes that were checked: offset -> place in node */
+    cow_map roots; /* root records that are named: offset -> 1 good, 2 bad */
+    cow_map nodes; /* nodes that were checked: offset -> place in node */
     struct cli_seen_node *node;
     size_t node_count;
     bool **used; /* slots that an index names, per pool, room of them */
@@ -74,6 +74,7 @@ typedef struct cli_check {
     uint64_t views;
 } cli_check;
 
+/* check_damage.c */
 void cli_damaged(cli_check *check, cli_bad kind, uint64_t pool, uint64_t number, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
 

@@ -2,7 +2,7 @@
  * check.h. Only done when there is damage: then every tree is walked once more. */
 #include "check.h"
 
-#include "error.h"
+#include "base/error.h"
 #include "view/view.h"
 
 #include <stdio.h>
@@ -30,7 +30,7 @@ typedef struct place {
 } place;
 
 struct cli_impact {
-    cli_map slots, nodes, views, roots; /* -> damage; slots by slot * pools + pool */
+    cow_map slots, nodes, views, roots; /* -> damage; slots by slot * pools + pool */
     hit *hits;
     size_t hit_count;
     place *places;
@@ -63,9 +63,9 @@ static void note_hit(walk *w, uint64_t damage, const uint64_t chunk[])
     }
 }
 
-static void note(walk *w, const cli_map *map, uint64_t key, const uint64_t chunk[])
+static void note(walk *w, const cow_map *map, uint64_t key, const uint64_t chunk[])
 {
-    uint64_t *damage = cli_map_get(map, key);
+    uint64_t *damage = cow_map_at(map, key);
 
     if (damage != NULL)
         note_hit(w, *damage, chunk);
@@ -107,7 +107,7 @@ static void walk_root(cli_check *check, struct cli_impact *impact, uint64_t offs
 {
     const uint64_t origin[COW_MAX_RANK] = {0};
     walk w = {.check = check, .impact = impact, .offset = offset};
-    uint64_t *usable = cli_map_get(&check->roots, offset);
+    uint64_t *usable = cow_map_at(&check->roots, offset);
     cow_root root;
 
     note(&w, &impact->roots, offset, NULL);
@@ -165,9 +165,9 @@ struct cli_impact *cli_impact_open(cli_check *check)
             break;
         }
     }
-    for (size_t i = 0; check->log != NULL && i < check->roots.room; i++)
-        if (check->roots.used[i])
-            walk_root(check, m, check->roots.key[i]);
+    for (size_t i = 0; check->log != NULL && i < check->roots.capacity; i++)
+        if (check->roots.entry[i].used)
+            walk_root(check, m, check->roots.entry[i].key);
     if (check->head != SIZE_MAX)
         cli_graph_each(&check->graph, check->head, note_place, &n);
     for (n.version = check->version_count; n.version-- > 0;)
@@ -182,10 +182,10 @@ void cli_impact_close(struct cli_impact *m)
         free(m->places[i].path);
     free(m->places);
     free(m->hits);
-    cli_map_free(&m->slots);
-    cli_map_free(&m->nodes);
-    cli_map_free(&m->views);
-    cli_map_free(&m->roots);
+    cow_map_free(&m->slots);
+    cow_map_free(&m->nodes);
+    cow_map_free(&m->views);
+    cow_map_free(&m->roots);
     free(m);
 }
 
@@ -219,7 +219,7 @@ static bool has_data(cli_check *check, const struct cli_impact *m, uint64_t offs
     cli_grid(&root, &grid);
     index = cow_index_open(check->log, &grid, &root);
     good = index != NULL && cow_index_get(index, h->chunk, &slot) >= 0 && slot != COW_HOLE &&
-           cli_map_get(&m->slots, slot * check->pool_count + root.pool) == NULL;
+           cow_map_at(&m->slots, slot * check->pool_count + root.pool) == NULL;
     cow_index_close(index);
     cow_error_clear();
     return good;

@@ -1,8 +1,8 @@
 /* Root records, nodes and views. See check.h. Nodes are shared between versions; each is checked once. */
 #include "check.h"
 
-#include "error.h"
-#include "ids.h"
+#include "base/error.h"
+#include "base/ids.h"
 #include "view/view.h"
 
 #include <stdio.h>
@@ -98,7 +98,7 @@ static const char *look_at_view(hid_t view, const expected_view *e, hid_t type)
             break;
         }
         if (e->leaf)
-            snprintf(source, sizeof source, "/_versioned_data/raw/%llu", (unsigned long long)e->pool);
+            snprintf(source, sizeof source, COW_PATH_RAW "/%llu", (unsigned long long)e->pool);
         else
             cow_view_path(source, m->source);
         if (H5Pget_virtual_filename(dcpl, i, file, sizeof file) < 0 ||
@@ -197,7 +197,7 @@ static bool check_leaf(tree *t, const cow_node *node, uint64_t *chunks)
 static bool check_node(tree *t, uint64_t offset, unsigned level, const uint64_t origin[], uint64_t *chunks)
 {
     cli_check *check = t->check;
-    uint64_t *known = cli_map_get(&check->nodes, offset), own = 0;
+    uint64_t *known = cow_map_at(&check->nodes, offset), own = 0;
     cow_mapping *mappings = NULL;
     cow_node *node = NULL;
     char text[512];
@@ -292,7 +292,7 @@ static const char *implausible(const cli_check *check, const cow_root *root)
 
 bool cli_check_root(cli_check *check, uint64_t offset)
 {
-    uint64_t *known = cli_map_get(&check->roots, offset), chunks = 0, elements;
+    uint64_t *known = cow_map_at(&check->roots, offset), chunks = 0, elements;
     const uint64_t origin[COW_MAX_RANK] = {0};
     char text[512];
     const char *bad;

@@ -4,13 +4,13 @@
  */
 #include "check.h"
 
-#include "error.h"
-#include "ids.h"
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/ids.h"
 #include "io/codec.h"
 #include "io/serial.h"
 #include "io/workers.h"
 #include "library/library.h"
-#include "store/bytes.h"
 #include "store/format.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* Errors, files and output of the command. See common.h. */
 #include "common.h"
 
-#include "error.h"
+#include "base/error.h"
 #include "history/history.h"
 #include "journal/driver.h"
 
@@ -37,6 +37,14 @@ void *cli_alloc(size_t count, size_t size)
 void *cli_grow(void *block, size_t count, size_t size)
 {
     return or_die(reallocarray(block, count, size));
+}
+
+bool cli_map_put(cow_map *map, uint64_t key, uint64_t value)
+{
+    bool new = !cow_map_get(map, key, NULL);
+
+    or_die(cow_map_put(map, key, value) < 0 ? NULL : map);
+    return new;
 }
 
 char *cli_strdup(const char *text)
@@ -242,7 +250,7 @@ int cli_file_try(cli_file *file, const char *argument, char *why, size_t size)
         goto done;
     if ((fapl = H5Pcreate(H5P_FILE_ACCESS)) < 0 || cow_native_id() < 0 || H5Pset_vol(fapl, cow_native_id(), NULL) < 0 ||
         H5Pset_fapl_sec2(fapl) < 0 ||
-        (cow_journal_present(file->name) && cow_driver_set_apart(fapl, &cow_journal_defaults) < 0)) {
+        (cow_journal_present(file->name) && cow_journal_driver_set_apart(fapl, &cow_journal_defaults) < 0)) {
         snprintf(why, size, "the HDF5 library cannot be used: %s", cli_reason(text, sizeof text));
         goto done;
     }

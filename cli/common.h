@@ -6,6 +6,7 @@
 #ifndef CLI_COMMON_H
 #define CLI_COMMON_H
 
+#include "base/map.h"
 #include "native/native.h"
 
 #include <hdf5.h>
@@ -102,6 +103,8 @@ void cli_table_close(cli_table *table);
 void *cli_alloc(size_t count, size_t size);
 void *cli_grow(void *block, size_t count, size_t size);
 char *cli_strdup(const char *text);
+/* Set it. true: KEY was not there before. */
+bool cli_map_put(cow_map *map, uint64_t key, uint64_t value);
 char *cli_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

@@ -3,7 +3,7 @@
  * is copied under the shared lock that HDF5 takes for reading. */
 #include "common.h"
 
-#include "error.h"
+#include "base/error.h"
 #include "journal/inspect.h"
 #include "output.h"
 

@@ -2,13 +2,12 @@
  * with it. What a file says: doctor_file.c. */
 #include "doctor.h"
 
-#include "error.h"
-#include "options.h"
+#include "base/error.h"
+#include "base/options.h"
 #include "plugin.h"
 
 #include <dlfcn.h>
 #include <getopt.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,35 +27,6 @@ const char cli_doctor_help[] =
     "  -h, --help\n\n"
     "Exit code 0: all is well, 1: something is wrong, and it says what to do.\n\n"
     "Example: h5cow doctor --program h5cow run -- python3 calibrate.py run42.h5\n";
-
-void doctor_say(const doctor *d, const char *key, const char *format, ...)
-{
-    va_list list;
-    char *text = NULL;
-
-    va_start(list, format);
-    int n = vasprintf(&text, format, list);
-    va_end(list);
-    if (n < 0)
-        return;
-    if (!d->json)
-        printf("%-12s %s\n", key, cli_clean(text, true));
-    free(text);
-}
-
-void doctor_wrong(doctor *d, const char *format, ...)
-{
-    char *text = NULL;
-    va_list list;
-
-    va_start(list, format);
-    int n = vasprintf(&text, format, list);
-    va_end(list);
-    if (n < 0)
-        return;
-    json_object_array_add(d->problems, cli_json_text(text));
-    free(text);
-}
 
 /* ---- the environment ---- */
 

@@ -9,7 +9,7 @@ typedef struct doctor {
     json_object *whole, *problems;
 } doctor;
 
-/* A line "KEY  text"; KEY "" goes on with the one before. With --json nothing. */
+/* doctor_say.c. A line "KEY  text"; KEY "" goes on with the one before. With --json nothing. */
 void doctor_say(const doctor *d, const char *key, const char *format, ...) __attribute__((format(printf, 3, 4)));
 /* A problem: what, where, what to do; without the full stop at its end. */
 void doctor_wrong(doctor *d, const char *format, ...) __attribute__((format(printf, 2, 3)));

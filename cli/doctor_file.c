@@ -2,7 +2,7 @@
  * asked about, and the one of HDF5 itself is taken for reading for a moment. */
 #include "doctor.h"
 
-#include "error.h"
+#include "base/error.h"
 #include "history/history.h"
 #include "journal/inspect.h"
 #include "journal/locks.h"
@@ -137,7 +137,7 @@ static const char *made_by(const char *name)
 
 static void without_history(patient *p, const cli_file *file, const char *driver)
 {
-    bool foreign = H5Lexists(file->id, "/_versioned_data", H5P_DEFAULT) > 0;
+    bool foreign = H5Lexists(file->id, COW_ROOT, H5P_DEFAULT) > 0;
 
     doctor_say(p->d, "history", "none");
     if (foreign)
@@ -216,7 +216,7 @@ static void look_inside(patient *p, const char *argument, const char *driver)
 
 static void look_at_journal(patient *p)
 {
-    const cow_slot_note *slot;
+    const cow_journal_slot_note *slot;
     cow_journal_report r;
     char text[1024];
 

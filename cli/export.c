@@ -1,8 +1,8 @@
 /* h5cow export: one version as a plain HDF5 file. Reads through the connector, as an application would; writes with
  * native HDF5, to a temporary name beside the target that takes its place when everything is on disk. */
+#include "base/ids.h"
 #include "common.h"
 #include "history/history.h"
-#include "ids.h"
 #include "import/tree.h"
 #include "library/library.h"
 #include "output.h"

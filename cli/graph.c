@@ -61,7 +61,7 @@ static char *child_path(const char *path, const char *name)
 /* The place of an object in the graph; a new one is told to the caller, and waits in Q if it is a group. */
 static size_t object_at(cli_graph *g, uint64_t address, H5O_type_t type, const char *path, queue *q)
 {
-    uint64_t *known = cli_map_get(&g->places, address);
+    uint64_t *known = cow_map_at(&g->places, address);
 
     if (known != NULL)
         return (size_t)*known;
@@ -92,7 +92,7 @@ static void list_group(cli_graph *g, size_t object, const char *path, bool head,
         char *child = child_path(path, link.name);
         H5O_info2_t info;
 
-        if (head && path[1] == '\0' && strcmp(link.name, "_versioned_data") == 0) {
+        if (head && path[1] == '\0' && strcmp(link.name, COW_GROUP) == 0) {
             free(link.name);
             free(child);
             continue;
@@ -170,5 +170,5 @@ void cli_graph_free(cli_graph *graph)
         free(graph->link[i].name);
     free(graph->link);
     free(graph->object);
-    cli_map_free(&graph->places);
+    cow_map_free(&graph->places);
 }

@@ -8,7 +8,6 @@
 #define CLI_GRAPH_H
 
 #include "common.h"
-#include "map.h"
 
 typedef struct cli_object {
     uint64_t address;
@@ -34,7 +33,7 @@ typedef struct cli_graph {
     cli_object *object;
     cli_link *link;
     size_t objects, object_room, links, link_room;
-    cli_map places;
+    cow_map places;
 } cli_graph;
 
 /* Add the tree below the group at PATH ("/": the head, without /_versioned_data). SIZE_MAX: it cannot be opened. */

@@ -71,7 +71,7 @@ static void count_plain(cli_heard *heard, json_object *plain)
         struct stat now;
 
         if (stat(name, &now) < 0 || sscanf(record, "%lld %lld ", &size, &time) != 2 ||
-            (size == now.st_size && time == cow_changed_at(&now)))
+            (size == now.st_size && time == cow_witness_changed_at(&now)))
             continue;
         if (heard->plain++ == 0)
             heard->first = cli_strdup(name);

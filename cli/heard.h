@@ -1,8 +1,8 @@
-/* What the connector tells of the programs that were started here: the file of connector/witness.h. */
+/* What the connector tells of the programs that were started here: the file of connector/base/witness.h. */
 #ifndef CLI_HEARD_H
 #define CLI_HEARD_H
 
-#include "witness.h"
+#include "base/witness.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -5,9 +5,9 @@
 #include "common.h"
 #include "plugin.h"
 
-#include "error.h"
+#include "base/error.h"
+#include "base/options.h"
 #include "import/import.h"
-#include "options.h"
 #include "output.h"
 
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* The file that a verb writes: see output.h. */
 #include "output.h"
 
+#include "base/error.h"
 #include "common.h"
-#include "error.h"
 #include "history/history.h"
 #include "journal/journal.h"
 #include "journal/locks.h"

@@ -2,7 +2,7 @@
 #ifndef CLI_OUTPUT_H
 #define CLI_OUTPUT_H
 
-#include "newfile.h"
+#include "base/newfile.h"
 
 #include <stdbool.h>
 

@@ -1,8 +1,8 @@
 /* Opening pools with the sizes of all their chunks, from one walk over them. See pools.h. */
 #include "pools.h"
 
+#include "base/ids.h"
 #include "history/history.h"
-#include "ids.h"
 #include "tables.h"
 
 #include <stdio.h>

@@ -6,7 +6,7 @@
 
 #include "layout/layout.h"
 
-#include "store/digest.h"
+#include "base/digest.h"
 #include "store/index.h"
 
 typedef struct cli_pool {

@@ -5,7 +5,7 @@
  */
 #include "recover.h"
 
-#include "error.h"
+#include "base/error.h"
 #include "history/history.h"
 #include "journal/disk.h"
 #include "output.h"
@@ -69,7 +69,7 @@ static unsigned long long number(uint64_t value)
 /* Why the journal cannot be used by a program that opens the file; NULL: it can. */
 static const char *damage_of(const cow_journal_report *r)
 {
-    const cow_slot_note *slot;
+    const cow_journal_slot_note *slot;
 
     if (!r->journal || r->unfinished)
         return NULL;
@@ -104,7 +104,7 @@ static uint64_t pending_of(const cow_journal_report *r)
 static void show(answer *a, const char *name, const cow_journal_report *r)
 {
     json_object *pending = json_object_new_array(), *pins = json_object_new_array();
-    const cow_slot_note *slot = r->newest < 0 ? NULL : &r->slot[r->newest];
+    const cow_journal_slot_note *slot = r->newest < 0 ? NULL : &r->slot[r->newest];
     const char *damage = damage_of(r);
     char size[32];
 
@@ -249,7 +249,7 @@ static int check(answer *a, const char *name, const cow_journal_report *r)
                    why);
         return status;
     }
-    status = cow_native_exists(file.loc, "/_versioned_data");
+    status = cow_native_exists(file.loc, COW_ROOT);
     cli_file_close(&file);
     if (status == 0) {
         say(a, a->done, "it has no history, so there is nothing to check");

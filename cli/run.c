@@ -1,10 +1,10 @@
 /* h5cow run: set the environment, make sure that it works, run the program, look whether it was of any use. */
+#include "base/error.h"
+#include "base/options.h"
 #include "child.h"
 #include "common.h"
-#include "error.h"
 #include "heard.h"
 #include "libraries.h"
-#include "options.h"
 #include "plugin.h"
 
 #include <getopt.h>

@@ -7,16 +7,15 @@
  */
 #include "salvage.h"
 
-#include "error.h"
+#include "base/ids.h"
 #include "history/history.h"
-#include "ids.h"
 #include "journal/disk.h"
 #include "journal/driver.h"
 #include "library/library.h"
 #include "output.h"
 #include "plugin.h"
 #include "pools.h"
-#include "vol/vol.h"
+#include "vol/class.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -27,102 +26,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define HISTORY  "/_versioned_data"
 #define SILENCE  10  /* seconds of computing without a word: caught in a loop */
 #define RESTARTS 200 /* places where the library may crash */
 
-/* ---- the child tells ---- */
-
-void salvage_tell(salvage *s, const char *key, json_object *value)
-{
-    json_object *line = json_object_new_object();
-
-    json_object_object_add(line, key, value);
-    fprintf(s->to, "%s\n", json_object_to_json_string_ext(line, JSON_C_TO_STRING_PLAIN));
-    fflush(s->to);
-    json_object_put(line);
-}
-
-static bool known(json_object *list, const char *text)
-{
-    bool found = false;
-
-    for (size_t i = 0; !found && i < json_object_array_length(list); i++)
-        found = strcmp(json_object_get_string(json_object_array_get_idx(list, i)), text) == 0;
-    return found;
-}
-
-bool salvage_at(salvage *s, const char *path)
-{
-    char *where = cli_format("%s\n%s", s->now == NULL ? "" : s->now->name, path);
-    json_object *text = cli_json_text(where);
-    bool skipped = known(s->skip, json_object_get_string(text));
-
-    salvage_tell(s, "at", text);
-    free(where);
-    return skipped;
-}
-
-/* Without file, path and advice, which say the same in other words for each version. */
-static char *tidied(const salvage *s, const char *why)
-{
-    size_t name = strlen(s->name);
-    const char *end;
-    char *text;
-
-    if (strncmp(why, s->name, name) == 0 && strncmp(why + name, ": ", 2) == 0)
-        why += name + 2;
-    if (why[0] == '/' && (end = strstr(why, ": ")) != NULL)
-        why = end + 2;
-    text = cli_strdup(why);
-    if ((end = strstr(text, "; run h5cow verify")) != NULL || (end = strstr(text, "; try: h5cow verify")) != NULL)
-        text[end - text] = '\0';
-    return text;
-}
-
-void salvage_lost(salvage *s, const char *path, json_object *what, uint64_t elements, const char *why)
-{
-    char *tidy = tidied(s, why);
-    const char *text;
-
-    if (what == NULL)
-        what = json_object_new_object();
-    json_object_object_add(what, "object", cli_json_text(path));
-    if (elements > 0)
-        json_object_object_add(what, "elements", json_object_new_uint64(elements));
-    json_object_object_add(what, "why", cli_json_text(tidy));
-    free(tidy);
-    text = json_object_to_json_string(what);
-    for (size_t i = 0; i < s->losses; i++)
-        if (strcmp(s->loss[i].path, path) == 0 && strcmp(json_object_to_json_string(s->loss[i].what), text) == 0) {
-            s->loss[i].current = true;
-            json_object_put(what);
-            return;
-        }
-    if ((s->losses & (s->losses - 1)) == 0)
-        s->loss = cli_grow(s->loss, s->losses == 0 ? 1 : 2 * s->losses, sizeof *s->loss);
-    s->loss[s->losses++] = (salvage_loss){cli_strdup(path), what, true};
-}
-
-void salvage_same(salvage *s, const char *path)
-{
-    for (size_t i = 0; i < s->losses; i++)
-        if (strcmp(s->loss[i].path, path) == 0)
-            s->loss[i].current = true;
-}
-
-void salvage_forget(salvage *s, const char *path)
-{
-    size_t kept = 0;
-
-    for (size_t i = 0; i < s->losses; i++)
-        if (strcmp(s->loss[i].path, path) == 0) {
-            free(s->loss[i].path);
-            json_object_put(s->loss[i].what);
-        } else
-            s->loss[kept++] = s->loss[i];
-    s->losses = kept;
-}
+/* ---- the child ---- */
 
 /* Those that the version has; the others are over. */
 static size_t tell_losses(salvage *s)
@@ -181,7 +88,7 @@ static void add_version(salvage *s, const char *name, bool tree, const cli_versi
     if ((s->versions & (s->versions - 1)) == 0)
         s->version = cli_grow(s->version, s->versions == 0 ? 1 : 2 * s->versions, sizeof *s->version);
     s->version[s->versions++] =
-        (salvage_version){cli_strdup(name), tree ? cli_format(HISTORY "/versions/%s", name) : NULL, row};
+        (salvage_version){cli_strdup(name), tree ? cli_format(COW_PATH_VERSIONS "/%s", name) : NULL, row};
 }
 
 /* In the order of the log; where it is damaged, by number. */
@@ -189,7 +96,7 @@ static void list_versions(salvage *s)
 {
     name_list links = {0};
     char why[1200];
-    hid_t group = H5Gopen2(s->file.id, HISTORY "/versions", H5P_DEFAULT);
+    hid_t group = H5Gopen2(s->file.id, COW_PATH_VERSIONS, H5P_DEFAULT);
     size_t next = 0;
 
     if (group < 0 || H5Literate2(group, H5_INDEX_NAME, H5_ITER_INC, NULL, note_version, &links) < 0)
@@ -225,7 +132,7 @@ static void list_versions(salvage *s)
             salvage_version *v = &s->version[next];
             free(v->name);
             v->name = cli_strdup(links.item[k].name);
-            v->path = cli_format(HISTORY "/versions/%s", v->name);
+            v->path = cli_format(COW_PATH_VERSIONS "/%s", v->name);
         } else
             add_version(s, links.item[k].name, true, NULL);
         free(links.item[k].name);
@@ -371,10 +278,10 @@ static int put_log(salvage *s, char *why, size_t size)
     int status = -1;
 
     options.sync = COW_SYNC_OFF; /* all of the file is synced when it gets its name */
-    if (H5Pset_vol(fapl, cow_native_id(), NULL) < 0 || cow_driver_set(fapl, &options) < 0 ||
+    if (H5Pset_vol(fapl, cow_native_id(), NULL) < 0 || cow_journal_driver_set(fapl, &options) < 0 ||
         H5Pset_libver_bounds(fapl, H5F_LIBVER_V110, cow_library_latest()) < 0 ||
         (file = H5Fopen(s->temporary, H5F_ACC_RDWR, fapl)) < 0 ||
-        (log = H5Dopen2(file, HISTORY "/log", H5P_DEFAULT)) < 0 ||
+        (log = H5Dopen2(file, COW_PATH_LOG, H5P_DEFAULT)) < 0 ||
         (type = H5Tcreate(H5T_COMPOUND, sizeof(cli_version))) < 0 ||
         H5Tinsert(type, "time", offsetof(cli_version, time), H5T_NATIVE_INT64) < 0) {
         cli_reason(why, size);
@@ -646,7 +553,7 @@ static int run(const char *name, const cow_newfile *new, answer *a)
         }
         if (sscanf(a->at, "way %u", &way) == 1)
             way++;
-        else if (known(skip, a->at))
+        else if (salvage_known(skip, a->at))
             break; /* leaving it out does not help */
         else
             json_object_array_add(skip, json_object_new_string(a->at));

@@ -9,7 +9,6 @@
 #define CLI_SALVAGE_H
 
 #include "common.h"
-#include "map.h"
 #include "recover.h"
 #include "tables.h"
 
@@ -72,22 +71,24 @@ typedef struct salvage {
     cow_tree copy; /* from: `through`, or the native file; to: the new file */
     salvage_object *object;
     size_t objects, object_room;
-    cli_map met;   /* address in the source -> place in object */
-    cli_map taken; /* address in the new file: it is the copy of an object of this version */
+    cow_map met;   /* address in the source -> place in object */
+    cow_map taken; /* address in the new file: it is the copy of an object of this version */
     bool moved;    /* an object of an earlier version has another copy now: references to it are made anew */
 
-    cli_map copy_of; /* address of an object of the head -> of its copy in the new file */
+    cow_map copy_of; /* address of an object of the head -> of its copy in the new file */
 
     salvage_place *place;
     size_t places, place_room;
-    cli_map place_of;   /* checksum of the path -> place */
+    cow_map place_of;   /* checksum of the path -> place */
     salvage_loss *loss; /* that the version at hand has */
     size_t losses;
-    cli_map bad; /* pool << 40 | slot: could not be read */
+    cow_map bad; /* pool << 40 | slot: could not be read */
 } salvage;
 
-/* ---- salvage.c ---- */
+/* ---- salvage_tell.c ---- */
 
+/* Is TEXT one of LIST? */
+bool salvage_known(json_object *list, const char *text);
 void salvage_tell(salvage *s, const char *key, json_object *value);
 /* Before anything that may make the library crash. True: it did so there, leave it. */
 bool salvage_at(salvage *s, const char *path);

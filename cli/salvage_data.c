@@ -8,14 +8,14 @@
  */
 #include "salvage.h"
 
-#include "ids.h"
+#include "base/ids.h"
 #include "library/library.h"
 #include "pools.h"
 
-#include "error.h"
+#include "base/bytes.h"
+#include "base/error.h"
 #include "history/history.h"
 #include "io/serial.h"
-#include "store/bytes.h"
 #include "store/format.h"
 
 #include <stdio.h>
@@ -201,7 +201,7 @@ static void free_list(chunk_list *l)
 /* Chunks of the extent along a dimension. */
 static uint64_t chunks_along(const cow_root *root, unsigned d)
 {
-    return cow_chunks_along(root->extent[d], root->chunk[d]);
+    return cow_grid_chunks_along(root->extent[d], root->chunk[d]);
 }
 
 static void add_box(chunk_list *l, const uint64_t first[], const uint64_t span[], const char *why)
@@ -683,7 +683,7 @@ static int empty(filling *f)
 static int move_chunks(filling *f, const chunk_list *former)
 {
     const chunk_list *l = f->list;
-    cli_map before = {0}, now = {0};
+    cow_map before = {0}, now = {0};
     uint64_t lost;
     int status = 0;
 
@@ -691,10 +691,10 @@ static int move_chunks(filling *f, const chunk_list *former)
         cli_map_put(&before, key_of(former->entry[i].chunk, l->grid.rank), former->entry[i].slot);
     for (size_t i = 0; status >= 0 && i < l->count; i++) {
         const chunk_entry *e = &l->entry[i];
-        uint64_t key = key_of(e->chunk, l->grid.rank), *slot = cli_map_get(&before, key);
+        uint64_t key = key_of(e->chunk, l->grid.rank), *slot = cow_map_at(&before, key);
         cli_map_put(&now, key, e->slot);
         if (slot != NULL && *slot == e->slot && whole_in_both(&l->root, &former->root, e->chunk) &&
-            cli_map_get(&f->s->bad, l->root.pool << 40 | (e->slot & (((uint64_t)1 << 40) - 1))) == NULL)
+            cow_map_at(&f->s->bad, l->root.pool << 40 | (e->slot & (((uint64_t)1 << 40) - 1))) == NULL)
             continue;
         if (salvage_at(f->s, f->object->path))
             break;
@@ -703,7 +703,7 @@ static int move_chunks(filling *f, const chunk_list *former)
     for (size_t i = 0; status >= 0 && former != NULL && i < former->count; i++) { /* became holes */
         hsize_t start[COW_MAX_RANK], count[COW_MAX_RANK];
         const uint64_t *chunk = former->entry[i].chunk;
-        bool inside = cli_map_get(&now, key_of(chunk, l->grid.rank)) == NULL;
+        bool inside = cow_map_at(&now, key_of(chunk, l->grid.rank)) == NULL;
         for (unsigned d = 0; inside && d < l->grid.rank; d++)
             inside = chunk[d] < chunks_along(&l->root, d);
         if (inside) {
@@ -713,8 +713,8 @@ static int move_chunks(filling *f, const chunk_list *former)
     }
     for (size_t i = 0; status >= 0 && i < l->boxes; i++)
         status = move_bad_box(f, &l->box[i]);
-    cli_map_free(&before);
-    cli_map_free(&now);
+    cow_map_free(&before);
+    cow_map_free(&now);
     return status < 0 ? -1 : 0;
 }
 

@@ -9,18 +9,17 @@
  */
 #include "salvage.h"
 
-#include "error.h"
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/ids.h"
 #include "history/history.h"
-#include "ids.h"
 #include "journal/fence.h"
 #include "journal/inspect.h"
-#include "store/bytes.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define HISTORY    "/_versioned_data"
 #define SCAN       ((size_t)1 << 20)
 #define HEADER_MAX ((size_t)1 << 16)
 #define OBJECTS    ((size_t)1 << 16) /* objects among which the history is looked for */
@@ -246,7 +245,7 @@ static int with_new_root(salvage *s, cow_choice_state state, char *why, size_t s
         /* put where nothing is: what the superblock said of the root may be wrong as well */
         own = (s->patched_end + 7) / 8 * 8;
         s->patched_end = own + 64;
-        add_link(&group, HISTORY + 1, found[i]);
+        add_link(&group, COW_GROUP, found[i]);
         if (put_group(s, &group, base, own - base) < 0 || put_superblock(s, base, own - base, &root) < 0)
             cow_error_clear();
         else {
@@ -278,12 +277,15 @@ static herr_t pass_link(hid_t group, const char *name, const H5L_info2_t *info, 
 
 /* The members of the history, found among all objects by what they are. */
 typedef enum { LOG, SNAPSHOTS, DATASETS, POOLS, INDEX, RAW, SLOTS, VIEWS, HEADS, VERSIONS, TAGS, MEMBERS } member;
-static const char *const member_names[MEMBERS] = {"log",   "snapshots", "datasets", "pools",    "index", "raw",
-                                                  "slots", "views",     "heads",    "versions", "tags"};
+#define NAME(path) ((path) + sizeof COW_ROOT)
+static const char *const member_names[MEMBERS] = {
+    NAME(COW_PATH_LOG),   NAME(COW_PATH_SNAPSHOTS), NAME(COW_PATH_DATASETS), NAME(COW_PATH_POOLS),
+    NAME(COW_PATH_INDEX), NAME(COW_PATH_RAW),       NAME(COW_PATH_SLOTS),    NAME(COW_PATH_VIEWS),
+    NAME(COW_PATH_HEADS), NAME(COW_PATH_VERSIONS),  NAME(COW_PATH_TAGS)};
 
 typedef struct members {
     uint64_t address[MEMBERS], size[MEMBERS]; /* size 0: not found; of several the largest is taken */
-    cli_map roots;                            /* addresses of snapshots: a version's tree is one of them */
+    cow_map roots;                            /* addresses of snapshots: a version's tree is one of them */
 } members;
 
 static void take(members *m, member which, uint64_t address, uint64_t size)
@@ -349,7 +351,7 @@ static herr_t look_at_link(hid_t group, const char *name, const H5L_info2_t *inf
         l->soft++;
     if (info->type != H5L_TYPE_HARD)
         return 0;
-    l->trees += cli_map_get(&l->m->roots, cli_address(&info->u.token)) != NULL;
+    l->trees += cow_map_at(&l->m->roots, cli_address(&info->u.token)) != NULL;
     if (l->slots + l->raw + l->views > 3) /* the rest will be the same */
         return 0;
     if ((object = H5Oopen(group, name, H5P_DEFAULT)) >= 0 && H5Iget_type(object) == H5I_DATASET) {
@@ -442,7 +444,7 @@ static void add_format(substitute *g)
 /* Is the group of the history there, and can its links be listed? */
 static bool history_is_whole(salvage *s)
 {
-    hid_t group = H5Gopen2(s->file.id, HISTORY, H5P_DEFAULT);
+    hid_t group = H5Gopen2(s->file.id, COW_ROOT, H5P_DEFAULT);
     bool good = group >= 0 && H5Literate2(group, H5_INDEX_NAME, H5_ITER_INC, NULL, pass_link, NULL) >= 0;
 
     if (group >= 0)
@@ -466,7 +468,7 @@ static int with_new_history(salvage *s, cow_choice_state state, char *why, size_
         goto done;
     }
     base = cow_journal_base(s->journal);
-    if (open_native(s, why, size) == 0 && H5Lget_info2(s->file.id, HISTORY, &link, H5P_DEFAULT) >= 0 &&
+    if (open_native(s, why, size) == 0 && H5Lget_info2(s->file.id, COW_ROOT, &link, H5P_DEFAULT) >= 0 &&
         link.type == H5L_TYPE_HARD)
         place = cli_address(&link.u.token);
     H5Eclear2(H5E_DEFAULT);
@@ -500,7 +502,7 @@ static int with_new_history(salvage *s, cow_choice_state state, char *why, size_
         own = (s->patched_end + 7) / 8 * 8;
         s->patched_end = own + 128;
         place = own + 64 - base;
-        add_link(&root, HISTORY + 1, place);
+        add_link(&root, COW_GROUP, place);
         if (put_group(s, &root, base, own - base) < 0 || put_group(s, &group, base, place) < 0 ||
             put_superblock(s, base, own - base, &ignored) < 0)
             goto done;
@@ -511,7 +513,7 @@ static int with_new_history(salvage *s, cow_choice_state state, char *why, size_
         status = 0;
 done:
     cow_error_clear();
-    cli_map_free(&m.roots);
+    cow_map_free(&m.roots);
     free(found);
     if (status < 0) {
         snprintf(why, size, "the history cannot be found");
@@ -537,14 +539,14 @@ static void mend_versions(salvage *s, cow_choice_state state)
     hid_t id;
     bool good;
 
-    id = H5Gopen2(s->file.id, HISTORY "/versions", H5P_DEFAULT);
+    id = H5Gopen2(s->file.id, COW_PATH_VERSIONS, H5P_DEFAULT);
     good = id >= 0 && H5Literate2(id, H5_INDEX_NAME, H5_ITER_INC, NULL, pass_link, NULL) >= 0;
     if (id >= 0)
         H5Gclose(id);
     H5Eclear2(H5E_DEFAULT);
     if (good)
         return;
-    if (H5Lget_info2(s->file.id, HISTORY "/versions", &link, H5P_DEFAULT) < 0 || link.type != H5L_TYPE_HARD ||
+    if (H5Lget_info2(s->file.id, COW_PATH_VERSIONS, &link, H5P_DEFAULT) < 0 || link.type != H5L_TYPE_HARD ||
         salvage_at(s, "log") || H5Oget_info3(s->file.id, &root, H5O_INFO_BASIC) < 0 ||
         cli_versions_read(&s->file, &rows, &row_count, why, sizeof why) < 0 ||
         cli_snapshots_read(&s->file, &snapshots, &count, why, sizeof why) < 0) {

@@ -6,9 +6,9 @@
  */
 #include "salvage.h"
 
-#include "error.h"
-#include "ids.h"
-#include "store/digest.h"
+#include "base/digest.h"
+#include "base/error.h"
+#include "base/ids.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,7 +57,7 @@ static hid_t open_through(const salvage *s, const char *path)
 
 static salvage_place *place_at(salvage *s, const char *path, bool make)
 {
-    uint64_t key = cow_checksum(path, strlen(path)), *known = cli_map_get(&s->place_of, key);
+    uint64_t key = cow_checksum(path, strlen(path)), *known = cow_map_at(&s->place_of, key);
 
     if (known != NULL && strcmp(s->place[*known].path, path) == 0)
         return &s->place[*known];
@@ -102,7 +102,7 @@ static int there(const salvage *s, const char *path, uint64_t *address)
 /* Renamed, or made anew since it cannot go on as it was: an object gets another copy, which references have to lead to. */
 static void note_copy(salvage *s, uint64_t source, const char *path)
 {
-    uint64_t copy, *former = cli_map_get(&s->copy_of, source);
+    uint64_t copy, *former = cow_map_at(&s->copy_of, source);
 
     if (s->temporary == NULL || !there(s, path, &copy))
         return;
@@ -190,7 +190,7 @@ static int make_dataset(salvage *s, hid_t through, hid_t native, const char *pat
     status = 0;
     if (s->temporary == NULL)
         goto done;
-    if (there(s, path, &address) && cli_map_get(&s->taken, address) == NULL &&
+    if (there(s, path, &address) && cow_map_at(&s->taken, address) == NULL &&
         (dataset = H5Dopen2(s->copy.to, path, H5P_DEFAULT)) >= 0 && same_kind(new, space, dcpl, dataset)) {
         *kept = true;
         goto done;
@@ -230,7 +230,7 @@ static int make_group(salvage *s, hid_t from, const char *path, hid_t lcpl, bool
 
     if (s->temporary == NULL)
         return 0;
-    if (there(s, path, &address) && cli_map_get(&s->taken, address) == NULL &&
+    if (there(s, path, &address) && cow_map_at(&s->taken, address) == NULL &&
         H5Oget_info_by_name3(s->copy.to, path, &info, H5O_INFO_BASIC, H5P_DEFAULT) >= 0 &&
         info.type == H5O_TYPE_GROUP) {
         *kept = true;
@@ -399,7 +399,7 @@ static void note_kept(salvage *s, const char *path)
 
 static int put_hard(salvage *s, const H5L_info2_t *link, const char *path, bool head, hid_t lcpl)
 {
-    uint64_t address = cli_address(&link->u.token), *known = cli_map_get(&s->met, address), there_is, root = UINT64_MAX;
+    uint64_t address = cli_address(&link->u.token), *known = cow_map_at(&s->met, address), there_is, root = UINT64_MAX;
     bool kept = false, in_head = head, changed = true;
     hid_t native = H5I_INVALID_HID, through = H5I_INVALID_HID;
     salvage_place *place;
@@ -426,7 +426,7 @@ static int put_hard(salvage *s, const H5L_info2_t *link, const char *path, bool 
     if (info.type == H5O_TYPE_DATASET)
         root = salvage_root(s, native);
     if (place->source == address &&
-        (s->temporary == NULL || (there(s, path, &there_is) && cli_map_get(&s->taken, there_is) == NULL)))
+        (s->temporary == NULL || (there(s, path, &there_is) && cow_map_at(&s->taken, there_is) == NULL)))
         changed = false;
     kept = !changed;
     if (!changed)
@@ -489,7 +489,7 @@ static int put_group(salvage *s, const char *path)
     }
     if (head && path[1] == '\0') /* the history is no part of the head */
         for (size_t i = 0; i < links.count; i++)
-            if (strcmp(links.link[i].name, "_versioned_data") == 0) {
+            if (strcmp(links.link[i].name, COW_GROUP) == 0) {
                 free(links.link[i].name);
                 memmove(links.link + i, links.link + i + 1, (links.count - i - 1) * sizeof *links.link);
                 links.count--;
@@ -678,9 +678,9 @@ static void clear_version(salvage *s)
     for (size_t i = 0; i < s->objects; i++)
         free(s->object[i].path);
     s->objects = 0;
-    cli_map_free(&s->met);
-    cli_map_free(&s->taken);
-    s->met = s->taken = (cli_map){0};
+    cow_map_free(&s->met);
+    cow_map_free(&s->taken);
+    s->met = s->taken = (cow_map){0};
     s->moved = false;
     cow_tree_free(&s->copy);
 }

@@ -1,9 +1,9 @@
 /* h5cow stat: what is stored for each dataset of a version, and what the whole history costs against keeping a plain
  * copy of every version. */
+#include "base/ids.h"
 #include "common.h"
 #include "graph.h"
 #include "history/history.h"
-#include "ids.h"
 #include "pools.h"
 #include "tables.h"
 
@@ -103,7 +103,7 @@ static char *type_name(hid_t type)
 typedef struct tally {
     item *item;
     const cli_pool *pool;
-    cli_map met;
+    cow_map met;
 } tally;
 
 static int count_chunk(void *context, const uint64_t chunk[], uint64_t slot)
@@ -172,7 +172,7 @@ static int survey_versioned(survey *s, item *it, uint64_t offset, const char *pa
     status = 0;
 done:
     cow_index_close(index);
-    cli_map_free(&t.met);
+    cow_map_free(&t.met);
     return status;
 }
 
@@ -388,7 +388,7 @@ static int stat_file(cli_file *file, bool json)
     }
     root = cli_graph_add(&s.graph, path);
     for (size_t i = 0; i < version_count && s.trouble[0] == '\0'; i++) {
-        char *version = cli_format("/_versioned_data/versions/%s", versions[i].name);
+        char *version = cli_format(COW_PATH_VERSIONS "/%s", versions[i].name);
         size_t object = cli_graph_add(&s.graph, version);
         summing m = {.s = &s};
         free(version);

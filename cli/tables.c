@@ -1,15 +1,15 @@
 /* Reading log, datasets and snapshots, and telling what a dataset object is. See tables.h. */
 #include "tables.h"
 
-#include "ids.h"
+#include "base/ids.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define HEADS "/_versioned_data/heads/"
-#define VIEWS "/_versioned_data/views/"
+#define HEADS COW_PATH_HEADS "/"
+#define VIEWS COW_PATH_VIEWS "/"
 
 static char **text_of(cli_version *row, size_t i)
 {
@@ -32,22 +32,22 @@ int cli_versions_read(const cli_file *file, cli_version **rows, size_t *count, c
 
     *rows = NULL;
     *count = 0;
-    if (cow_log_rows(file->loc, &n) < 0)
-        return failed(COW_ROOT "/log", why, size);
+    if (cow_layout_log_rows(file->loc, &n) < 0)
+        return failed(COW_PATH_LOG, why, size);
     *rows = cli_alloc(n, sizeof **rows);
-    if (cow_log_read_many(file->loc, 0, n, NULL, *rows) < 0) {
+    if (cow_layout_log_read_many(file->loc, 0, n, NULL, *rows) < 0) {
         free(*rows);
         *rows = NULL;
-        return failed(COW_ROOT "/log", why, size);
+        return failed(COW_PATH_LOG, why, size);
     }
     *count = n;
     for (size_t i = 0; i < n; i++) {
-        cow_log_row hdf5s = (*rows)[i];
+        cow_layout_log_row hdf5s = (*rows)[i];
         for (size_t t = 0; text_of(&(*rows)[i], t) != NULL; t++) {
             char **text = text_of(&(*rows)[i], t);
             *text = cli_strdup(*text == NULL ? "" : *text); /* ours from now on */
         }
-        cow_log_row_free(&hdf5s);
+        cow_layout_log_row_free(&hdf5s);
     }
     return 0;
 }
@@ -65,26 +65,26 @@ int cli_lacks_read(const cli_file *file, cli_lack **rows, size_t *count, char *w
 {
     cow_table *table;
     uint64_t sum = 0;
-    int status = cow_lacks_open(file->loc, &table);
+    int status = cow_layout_lacks_open(file->loc, &table);
 
     *rows = NULL;
     *count = 0;
     if (status > 0) {
         *rows = cli_alloc(table->rows, sizeof **rows);
-        if ((status = cow_lacks_rows(file->loc, table, 0, table->rows, &sum, *rows)) == 0)
+        if ((status = cow_layout_lacks_rows(file->loc, table, 0, table->rows, &sum, *rows)) == 0)
             *count = table->rows;
         table->close(table);
     }
     if (status < 0) {
         free(*rows);
         *rows = NULL;
-        return failed(COW_ROOT "/incomplete", why, size);
+        return failed(COW_PATH_INCOMPLETE, why, size);
     }
     for (size_t i = 0; i < *count; i++) {
-        cow_lack hdf5s = (*rows)[i];
+        cow_layout_lack hdf5s = (*rows)[i];
         (*rows)[i].path = cli_strdup(hdf5s.path == NULL ? "" : hdf5s.path);
         (*rows)[i].reason = cli_strdup(hdf5s.reason == NULL ? "" : hdf5s.reason);
-        cow_lacks_rows_free(&hdf5s, 1);
+        cow_layout_lacks_rows_free(&hdf5s, 1);
     }
     return 0;
 }
@@ -124,7 +124,7 @@ static int read_table(const cli_file *file, const char *path, cow_table_kind kin
 int cli_datasets_read(const cli_file *file, cli_dataset_row **rows, size_t *count, char *why, size_t size)
 {
     void *raw = NULL;
-    int status = read_table(file, COW_ROOT "/datasets", COW_TABLE_DATASETS, &raw, count, why, size);
+    int status = read_table(file, COW_PATH_DATASETS, COW_TABLE_DATASETS, &raw, count, why, size);
 
     *rows = raw;
     return status;
@@ -132,7 +132,7 @@ int cli_datasets_read(const cli_file *file, cli_dataset_row **rows, size_t *coun
 
 int cli_snapshots_read(const cli_file *file, cli_snapshot_row **rows, size_t *count, char *why, size_t size)
 {
-    return cli_snapshots_read_at(file, COW_ROOT "/snapshots", rows, count, why, size);
+    return cli_snapshots_read_at(file, COW_PATH_SNAPSHOTS, rows, count, why, size);
 }
 
 int cli_snapshots_read_at(const cli_file *file, const char *path, cli_snapshot_row **rows, size_t *count, char *why,

@@ -7,12 +7,12 @@
 #include "layout/layout.h"
 
 /* Rows as they are in the file. Of the log: texts are free()'s, and never NULL. */
-typedef cow_log_row cli_version;
-typedef cow_dataset_row cli_dataset_row;
-typedef cow_snapshot_row cli_snapshot_row;
+typedef cow_layout_log_row cli_version;
+typedef cow_layout_dataset_row cli_dataset_row;
+typedef cow_layout_snapshot_row cli_snapshot_row;
 
 /* A row of /_versioned_data/incomplete: what the version of row `version` of the log lacks. Strings are never NULL. */
-typedef cow_lack cli_lack; /* texts with free() */
+typedef cow_layout_lack cli_lack; /* texts with free() */
 
 /* 0; or -1 and WHY. *ROWS: free with the function below, or free(). */
 int cli_versions_read(const cli_file *file, cli_version **rows, size_t *count, char *why, size_t size);
@@ -29,7 +29,7 @@ int cli_snapshots_read_at(const cli_file *file, const char *path, cli_snapshot_r
                           size_t size);
 
 /* What a dataset object is. */
-typedef enum { CLI_NATIVE, CLI_HEAD, CLI_VIEW } cli_source_kind;
+enum { CLI_NATIVE, CLI_HEAD, CLI_VIEW };
 /* The one mapping of a versioned dataset object: CLI_HEAD with *NUMBER the dataset's id, CLI_VIEW with the offset of its
  * root record; CLI_NATIVE for any other dataset. -1: cannot be read (cli_reason). */
 int cli_source(hid_t dataset, uint64_t *number);

@@ -7,7 +7,7 @@
 #include "history/history.h"
 #include "recover.h"
 
-#include "error.h"
+#include "base/error.h"
 
 #include <errno.h>
 #include <getopt.h>

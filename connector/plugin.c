@@ -9,10 +9,10 @@
  * given a connector that refuses every file, with the reason: on that library's error stack, where it can be reached,
  * and once on standard error.
  */
-#include "vol/vol.h"
-
+#include "base/witness.h"
 #include "library/library.h"
-#include "witness.h"
+#include "native/native.h"
+#include "vol/class.h"
 
 #include <H5PLextern.h>
 

@@ -1,8 +1,8 @@
 /* Power cuts under the whole connector: scenarios.h says what the programs do, and what a file must hold. */
 #include "crash_programs.h"
 
+#include "base/error.h"
 #include "check.h"
-#include "error.h"
 #include "history/history.h"
 #include "scenarios.h"
 #include "with_connector.h"

@@ -6,7 +6,7 @@
 #include "journal/internal.h"
 #include "journal/locks.h"
 
-#include "error.h"
+#include "base/error.h"
 #include "journal_states.h"
 
 #include <hdf5.h>
@@ -40,7 +40,7 @@ static cow_journal *journal_of_file(void)
     unsigned long number = 0;
 
     H5Fget_fileno(file, &number);
-    return cow_driver_journal(number);
+    return cow_journal_driver_of_file(number);
 }
 
 /* What is committed now was reported. */

@@ -6,7 +6,7 @@
 #include "journal/internal.h"
 #include "journal/record.h"
 
-#include "error.h"
+#include "base/error.h"
 #include "journal_states.h"
 
 #include <xxhash.h>
@@ -772,7 +772,7 @@ static void find_states(const recording *r)
             for (size_t i = 0; i < now.reference_count; i++)
                 if (now.reference[i].voided && now.reference[i].dead == NEVER)
                     now.reference[i].dead = done + 1;
-        if (r->ops[done].kind == OP_WRITE && r->ops[done].size == COW_SLOT) { /* perhaps a slot */
+        if (r->ops[done].kind == OP_WRITE && r->ops[done].size == COW_JOURNAL_SLOT) { /* perhaps a slot */
             newest = sequence;
             sequence = meet_state(done + 1, &applied);
             for (size_t i = 0; i < now.reference_count; i++)

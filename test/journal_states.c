@@ -19,7 +19,7 @@ hid_t state_fapl(const cow_journal_options *options)
 
     H5Pset_libver_bounds(fapl, H5F_LIBVER_V110, H5F_LIBVER_V114);
     H5Pset_meta_block_size(fapl, 512);
-    if (options != NULL && cow_driver_set(fapl, options) < 0) {
+    if (options != NULL && cow_journal_driver_set(fapl, options) < 0) {
         H5Pclose(fapl);
         return -1;
     }

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "error.h"
+#include "base/error.h"
 #include "io/array.h"
 #include "native/native.h"
 #include "random.h"
@@ -216,7 +216,7 @@ static void world_open(world *w, const setting *s)
     memcpy(w->root.maximum, s->maximum, s->rank * sizeof *s->maximum);
     memcpy(w->root.extent, s->extent, s->rank * sizeof *s->extent);
     open_index(w);
-    a->cache = cow_cache_open(s->cache == 0 ? 1 << 20 : s->cache);
+    a->cache = cow_chunk_cache_open(s->cache == 0 ? 1 << 20 : s->cache);
     assert_non_null(a->cache);
 }
 
@@ -225,7 +225,7 @@ static void world_close(world *w)
     cow_array *a = &w->array;
 
     cow_array_forget(a);
-    cow_cache_close(a->cache);
+    cow_chunk_cache_close(a->cache);
     cow_index_close(a->index);
     cow_pool_close(a->pool);
     cow_codec_close(a->codec);
@@ -1378,7 +1378,7 @@ static void test_encoded_chunks_are_stored_as_they_are_and_deduplicated(void **u
     s.extent[0] = 18;
     world_open(&w, &s);
     number(values, 20, 1);
-    assert_good(cow_codec_encode(w.array.codec, values, encoded, &size, &mask));
+    assert_good(cow_codec_encode_as(w.array.codec, NULL, values, encoded, &size, &mask));
     assert_good(cow_array_chunk_write(&w.array, (uint64_t[]){4, 0}, mask, encoded, size));
     assert_good(cow_array_chunk_write(&w.array, (uint64_t[]){8, 5}, mask, encoded, size));
     assert_int_equal(cow_pool_slots(w.array.pool), 1);

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "error.h"
+#include "base/error.h"
 
 #include <hdf5.h>
 

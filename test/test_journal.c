@@ -5,7 +5,7 @@
 #include "journal/overlay.h"
 #include "journal/record.h"
 
-#include "error.h"
+#include "base/error.h"
 #include "journal_states.h"
 #include "random.h"
 
@@ -134,21 +134,21 @@ static void test_records_of_a_file_whose_start_moved(void **state)
     for (unsigned i = 0; i < sizeof moves / sizeof *moves; i++) {
         uint64_t base = moves[i][0], to = moves[i][1], by = to - base;
         cow_anchor anchor = {.id = "0123456789abcde"}, read = {0}, guess = {0};
-        cow_slot slot = {.generation = 1, .sequence = 2, .applied = 1, .extension = COW_NOWHERE}, moved;
-        cow_extent extent = {.sequence = 2, .after = 1, .extension = COW_NOWHERE}, moved_extent;
+        cow_journal_slot slot = {.generation = 1, .sequence = 2, .applied = 1, .extension = COW_NOWHERE}, moved;
+        cow_journal_extent extent = {.sequence = 2, .after = 1, .extension = COW_NOWHERE}, moved_extent;
         cow_overlay *frames = cow_overlay_new(), *out = cow_overlay_new();
 
         cow_anchor_place(&anchor, base, base + 48, 1);
         slot.end = slot.protect = extent.end = anchor.end + 512;
-        slot.extent = (cow_extent_name){anchor.end + 512, 512, {1}};
+        slot.extent = (cow_journal_extent_name){anchor.end + 512, 512, {1}};
         slot.reserve[2] = (cow_range){anchor.end + 1024, 4096};
         memcpy(slot.superblock, "\211HDF\r\n\032\n\003\010\010", 11);
         slot.superblock[12] = base % 256, slot.superblock[13] = (uint8_t)(base / 256);
         cow_superblock_set(slot.superblock, anchor.address + COW_SECTOR - base, false);
         cow_anchor_encode(&anchor, anchor_bytes);
-        cow_slot_encode(&slot, &anchor, slot_bytes);
+        cow_journal_slot_encode(&slot, &anchor, slot_bytes);
         assert_int_equal(cow_overlay_write(frames, anchor.end, &byte, 1), 0);
-        assert_int_equal(cow_extent_encode(&extent, &anchor, frames, &bytes, &size), 0);
+        assert_int_equal(cow_journal_extent_encode(&extent, &anchor, frames, &bytes, &size), 0);
 
         assert_true(cow_anchor_decode(&read, anchor_bytes, anchor.address + by));
         assert_true(read.base == to && read.address == anchor.address + by && read.slot[0] == anchor.slot[0] + by &&
@@ -161,16 +161,16 @@ static void test_records_of_a_file_whose_start_moved(void **state)
         cow_anchor_guess(&guess, to, read.address, base % 4096 == 512 ? 1024 : 512);
         assert_false(cow_anchor_from_slot(&guess, slot_bytes));
 
-        assert_true(cow_slot_decode(&moved, &read, 1, slot_bytes));
+        assert_true(cow_journal_slot_decode(&moved, &read, 1, slot_bytes));
         assert_true(moved.end == slot.end + by && moved.protect == slot.protect + by &&
                     moved.extent.address == slot.extent.address + by && moved.reserve[0].address == 0 &&
                     moved.reserve[2].address == slot.reserve[2].address + by && moved.reserve[2].length == 4096);
         assert_true(cow_superblock_whole(moved.superblock) && cow_superblock_base(moved.superblock) == to &&
                     cow_superblock_end(moved.superblock) == cow_superblock_end(slot.superblock) + by);
-        cow_slot_encode(&moved, &read, again);
+        cow_journal_slot_encode(&moved, &read, again);
         assert_memory_equal(again, slot_bytes, COW_SECTOR);
 
-        assert_int_equal(cow_extent_decode(&moved_extent, &read, bytes, size, out), 0);
+        assert_int_equal(cow_journal_extent_decode(&moved_extent, &read, bytes, size, out), 0);
         assert_true(moved_extent.end == extent.end + by && cow_overlay_covers(out, anchor.end + by, 1));
         free(bytes);
         cow_overlay_free(frames);
@@ -208,51 +208,51 @@ static void test_slot_with_any_bit_wrong_is_no_slot(void **state)
 {
     cow_anchor anchor = some_anchor();
     uint8_t sector[COW_SECTOR];
-    cow_slot read, slot = {.generation = 7,
-                           .sequence = 5,
-                           .applied = 4,
-                           .end = 20000,
-                           .extension = COW_NOWHERE,
-                           .protect = 30000,
-                           .extent = {.address = 30208, .length = 1024, .hash = "hash"},
-                           .reserve = {{40960, 512}}};
+    cow_journal_slot read, slot = {.generation = 7,
+                                   .sequence = 5,
+                                   .applied = 4,
+                                   .end = 20000,
+                                   .extension = COW_NOWHERE,
+                                   .protect = 30000,
+                                   .extent = {.address = 30208, .length = 1024, .hash = "hash"},
+                                   .reserve = {{40960, 512}}};
 
     (void)state;
-    cow_slot_encode(&slot, &anchor, sector);
-    assert_true(cow_slot_decode(&read, &anchor, 1, sector));
+    cow_journal_slot_encode(&slot, &anchor, sector);
+    assert_true(cow_journal_slot_decode(&read, &anchor, 1, sector));
     assert_memory_equal(&read, &slot, sizeof read);
-    assert_false(cow_slot_decode(&read, &anchor, 0, sector)); /* of the other block */
+    assert_false(cow_journal_slot_decode(&read, &anchor, 0, sector)); /* of the other block */
     /* numbers that no file comes to, and that are no places for locks */
     for (unsigned i = 0; i < 2; i++) {
-        cow_slot large = slot;
+        cow_journal_slot large = slot;
         uint8_t damaged[COW_SECTOR];
 
         *(i == 0 ? &large.generation : &large.sequence) |= UINT64_C(1) << 62;
-        cow_slot_encode(&large, &anchor, damaged);
-        assert_false(cow_slot_decode(&read, &anchor, 1, damaged));
+        cow_journal_slot_encode(&large, &anchor, damaged);
+        assert_false(cow_journal_slot_decode(&read, &anchor, 1, damaged));
     }
-    assert_true(cow_slot_decode(&read, &anchor, 1, sector));
+    assert_true(cow_journal_slot_decode(&read, &anchor, 1, sector));
     for (unsigned i = 0; i < COW_SECTOR * 8; i++) {
         sector[i / 8] ^= (uint8_t)(1 << i % 8);
-        assert_false(cow_slot_decode(&read, &anchor, 1, sector));
+        assert_false(cow_journal_slot_decode(&read, &anchor, 1, sector));
         sector[i / 8] ^= (uint8_t)(1 << i % 8);
     }
     anchor.id[0]++;
-    assert_false(cow_slot_decode(&read, &anchor, 1, sector)); /* of another file */
+    assert_false(cow_journal_slot_decode(&read, &anchor, 1, sector)); /* of another file */
 }
 
 static void test_slot_is_there_twice(void **state)
 {
     cow_anchor anchor = some_anchor();
-    uint8_t copies[COW_SLOT];
-    cow_slot read, slot = {.generation = 7, .sequence = 5, .applied = 5, .end = 20000, .protect = 20000};
+    uint8_t copies[COW_JOURNAL_SLOT];
+    cow_journal_slot read, slot = {.generation = 7, .sequence = 5, .applied = 5, .end = 20000, .protect = 20000};
 
     (void)state;
-    cow_slot_encode(&slot, &anchor, copies);
+    cow_journal_slot_encode(&slot, &anchor, copies);
     memcpy(copies + COW_SECTOR, copies, COW_SECTOR);
-    for (unsigned i = 0; i < COW_SLOT; i++) {
+    for (unsigned i = 0; i < COW_JOURNAL_SLOT; i++) {
         copies[i] ^= 0x40;
-        assert_true(cow_slot_decode_copies(&read, &anchor, 1, copies));
+        assert_true(cow_journal_slot_decode_copies(&read, &anchor, 1, copies));
         assert_int_equal(read.generation, 7);
         copies[i] ^= 0x40;
     }
@@ -260,34 +260,34 @@ static void test_slot_is_there_twice(void **state)
     slot.generation = 9;
     for (unsigned newer = 0; newer < 2; newer++) {
         slot.generation += 2;
-        cow_slot_encode(&slot, &anchor, copies + newer * COW_SECTOR);
-        assert_true(cow_slot_decode_copies(&read, &anchor, 1, copies));
+        cow_journal_slot_encode(&slot, &anchor, copies + newer * COW_SECTOR);
+        assert_true(cow_journal_slot_decode_copies(&read, &anchor, 1, copies));
         assert_int_equal(read.generation, slot.generation);
     }
     memset(copies, 0, sizeof copies);
-    assert_false(cow_slot_decode_copies(&read, &anchor, 1, copies));
+    assert_false(cow_journal_slot_decode_copies(&read, &anchor, 1, copies));
 }
 
 static void test_impossible_slots_are_refused(void **state)
 {
     cow_anchor anchor = some_anchor();
     uint8_t sector[COW_SECTOR];
-    const cow_slot good = {.generation = 7,
-                           .sequence = 5,
-                           .applied = 4,
-                           .end = 20000,
-                           .extension = COW_NOWHERE,
-                           .protect = 30000,
-                           .extent = {.address = 30208, .length = 1024}};
-    cow_slot slot, read;
+    const cow_journal_slot good = {.generation = 7,
+                                   .sequence = 5,
+                                   .applied = 4,
+                                   .end = 20000,
+                                   .extension = COW_NOWHERE,
+                                   .protect = 30000,
+                                   .extent = {.address = 30208, .length = 1024}};
+    cow_journal_slot slot, read;
 
     (void)state;
 #define REFUSES(FIELD, VALUE)                                                                                          \
     do {                                                                                                               \
         slot = good;                                                                                                   \
         slot.FIELD = VALUE;                                                                                            \
-        cow_slot_encode(&slot, &anchor, sector);                                                                       \
-        assert_false(cow_slot_decode(&read, &anchor, 1, sector));                                                      \
+        cow_journal_slot_encode(&slot, &anchor, sector);                                                               \
+        assert_false(cow_journal_slot_decode(&read, &anchor, 1, sector));                                              \
     } while (0)
     REFUSES(applied, 6);
     REFUSES(applied, 5); /* then there is no extent */
@@ -307,7 +307,7 @@ static void test_extent_holds_its_frames(void **state)
 {
     cow_anchor anchor = some_anchor();
     cow_overlay *frames = cow_overlay_new(), *back = cow_overlay_new();
-    cow_extent read,
+    cow_journal_extent read,
         extent = {.sequence = 9, .after = 7, .end = 50000, .extension = 300, .previous = {40960, 512, "h"}};
     uint8_t *bytes, got[9000], expected[9000];
     size_t size;
@@ -316,9 +316,9 @@ static void test_extent_holds_its_frames(void **state)
     memset(expected, 'q', sizeof expected);
     cow_overlay_write(frames, 0, "superblock", 10);
     cow_overlay_write(frames, 20000, expected, sizeof expected);
-    assert_int_equal(cow_extent_encode(&extent, &anchor, frames, &bytes, &size), 0);
+    assert_int_equal(cow_journal_extent_encode(&extent, &anchor, frames, &bytes, &size), 0);
     assert_int_equal(size % 512, 0);
-    assert_int_equal(cow_extent_decode(&read, &anchor, bytes, size, back), 0);
+    assert_int_equal(cow_journal_extent_decode(&read, &anchor, bytes, size, back), 0);
     assert_memory_equal(&read, &extent, sizeof read);
     cow_overlay_read(back, 20000, got, sizeof got);
     assert_memory_equal(got, expected, sizeof got);
@@ -328,22 +328,22 @@ static void test_extent_holds_its_frames(void **state)
     for (size_t n = 0; n < size; n += n < 200 ? 1 : 512) {
         uint8_t *cut = malloc(n + 1);
         memcpy(cut, bytes, n);
-        assert_int_equal(cow_extent_decode(&read, &anchor, cut, n, NULL), 1);
+        assert_int_equal(cow_journal_extent_decode(&read, &anchor, cut, n, NULL), 1);
         free(cut);
     }
     for (size_t i = 0; i < 160; i++)
         for (unsigned value = 0; value < 256; value += 51) {
             uint8_t old = bytes[i];
             bytes[i] = (uint8_t)value;
-            if (cow_extent_decode(&read, &anchor, bytes, size, NULL) == 0)
+            if (cow_journal_extent_decode(&read, &anchor, bytes, size, NULL) == 0)
                 assert_true(read.after < read.sequence);
             bytes[i] = old;
         }
     /* a frame over the slots */
     cow_overlay_write(frames, 5000, "x", 1);
     free(bytes);
-    assert_int_equal(cow_extent_encode(&extent, &anchor, frames, &bytes, &size), 0);
-    assert_int_equal(cow_extent_decode(&read, &anchor, bytes, size, NULL), 1);
+    assert_int_equal(cow_journal_extent_encode(&extent, &anchor, frames, &bytes, &size), 0);
+    assert_int_equal(cow_journal_extent_decode(&read, &anchor, bytes, size, NULL), 1);
     free(bytes);
     cow_overlay_free(frames);
     cow_overlay_free(back);
@@ -393,7 +393,7 @@ static cow_journal *journal_of(hid_t file)
     unsigned long number = 0;
 
     assert_true(H5Fget_fileno(file, &number) >= 0);
-    return cow_driver_journal(number);
+    return cow_journal_driver_of_file(number);
 }
 
 static int commit(hid_t file, bool closing)
@@ -2035,7 +2035,7 @@ static void test_number_of_syncs(void **state)
  * is as it should be. -1: it does not open the file. */
 static long syncs_of_opening(off_t at)
 {
-    static const uint8_t nothing[COW_SLOT];
+    static const uint8_t nothing[COW_JOURNAL_SLOT];
     cow_journal_options options = at_once;
     cow_disk_calls calls = cow_disk_system;
     hid_t fapl, file;

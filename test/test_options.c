@@ -1,6 +1,6 @@
 /* The options string: what it means, what is refused and with which words, and that it survives a round trip. */
-#include "error.h"
-#include "options.h"
+#include "base/error.h"
+#include "base/options.h"
 #include "random.h"
 
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /* Selections as plain data, compared with a brute-force reading of the same selection by HDF5 (H5Dscatter-like: a
  * gather of element numbers). */
-#include "error.h"
+#include "base/error.h"
 #include "io/selection.h"
 
 #include <setjmp.h>

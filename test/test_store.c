@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "error.h"
+#include "base/error.h"
 #include "random.h"
 #include "store/pool.h"
 #include "test_tables.h"

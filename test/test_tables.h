@@ -2,7 +2,7 @@
 #ifndef COW_TEST_TABLES_H
 #define COW_TEST_TABLES_H
 
-#include "error.h"
+#include "base/error.h"
 #include "store/table.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* Loops and pipelines: every step once and in its order, errors moved to the caller, nothing left running. */
-#include "error.h"
+#include "base/error.h"
 #include "io/workers.h"
 
 #include <pthread.h>

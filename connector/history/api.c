@@ -3,7 +3,7 @@
  */
 #include "history/internal.h"
 
-#include "error.h"
+#include "base/error.h"
 #include "h5cow.h"
 #include "journal/driver.h"
 #include "journal/journal.h"
@@ -18,7 +18,7 @@ int cow_version_exists(const cow_file *file, const char *name)
 {
     char path[COW_PATH_MAX + 256];
 
-    snprintf(path, sizeof path, COW_ROOT "/versions/%s", name);
+    snprintf(path, sizeof path, COW_PATH_VERSIONS "/%s", name);
     return cow_native_exists(file->loc, path);
 }
 
@@ -103,17 +103,17 @@ int cow_file_make_version(cow_file *file, uint64_t *number)
 
 bool cow_file_changed(const cow_file *file)
 {
-    return file->state == COW_OPEN;
+    return file->state == COW_FILE_OPEN;
 }
 
 int cow_file_abandon(cow_file *file)
 {
-    cow_journal *journal = cow_driver_journal(file->fileno);
+    cow_journal *journal = cow_journal_driver_of_file(file->fileno);
 
-    if (file->state == COW_ABANDONED)
+    if (file->state == COW_FILE_ABANDONED)
         return 0;
     /* after a failure nothing more is written anyhow; now closing the file need not report it once more */
-    if (cow_file_may_write(file) < 0 && (file->state != COW_FAILED || file->owner != getpid()))
+    if (cow_file_may_write(file) < 0 && (file->state != COW_FILE_FAILED || file->owner != getpid()))
         return -1;
     cow_error_clear();
     if (journal == NULL)
@@ -123,7 +123,7 @@ int cow_file_abandon(cow_file *file)
                          file->name);
     if (cow_journal_abandon(journal, "the program dropped its changes", file->replaced) < 0)
         return -1;
-    file->state = COW_ABANDONED;
+    file->state = COW_FILE_ABANDONED;
     return 0;
 }
 
@@ -137,7 +137,7 @@ int cow_versions_count(cow_file *file, uint64_t *count)
                          "%s: the versions cannot be told since an earlier failure (%s); close the file, and "
                          "open it again",
                          file->name, file->error);
-    return file->laid_out ? cow_log_rows(file->loc, count) : 0;
+    return file->laid_out ? cow_layout_log_rows(file->loc, count) : 0;
 }
 
 typedef struct tag {
@@ -148,7 +148,7 @@ typedef struct tag {
 typedef struct telling {
     cow_file *file;
     uint64_t first, count;
-    cow_log_row *row;
+    cow_layout_log_row *row;
     bool *incomplete;
     cow_map named; /* checksum of a name -> version */
     cow_loc group; /* with the tags */
@@ -159,7 +159,7 @@ typedef struct telling {
 static void done(telling *t)
 {
     for (uint64_t i = 0; t->row != NULL && i < t->count; i++)
-        cow_log_row_free(&t->row[i]);
+        cow_layout_log_row_free(&t->row[i]);
     for (size_t i = 0; i < t->tag_count; i++)
         free(t->tags[i].name);
     free(t->tags);
@@ -178,7 +178,7 @@ static int read_rows(telling *t)
     if ((t->row = calloc(t->count, sizeof *t->row)) == NULL ||
         (t->incomplete = calloc(t->count, sizeof *t->incomplete)) == NULL)
         return no_memory(t);
-    if (cow_log_read_many(t->file->loc, t->first, t->count, NULL, t->row) < 0)
+    if (cow_layout_log_read_many(t->file->loc, t->first, t->count, NULL, t->row) < 0)
         return -1;
     for (uint64_t i = 0; i < t->count; i++) {
         const char *name = t->row[i].name;
@@ -193,22 +193,22 @@ static int read_rows(telling *t)
 static int read_lacks(telling *t)
 {
     enum { MANY = 64 };
-    cow_lack lack[MANY];
+    cow_layout_lack lack[MANY];
     cow_table *table;
     uint64_t sum = 0;
-    int status = cow_lacks_open(t->file->loc, &table);
+    int status = cow_layout_lacks_open(t->file->loc, &table);
 
     if (status <= 0)
         return status;
     status = 0;
     for (uint64_t at = 0, n; status == 0 && at < table->rows; at += n) {
         n = table->rows - at < MANY ? table->rows - at : MANY;
-        if ((status = cow_lacks_rows(t->file->loc, table, at, n, &sum, lack)) < 0)
+        if ((status = cow_layout_lacks_rows(t->file->loc, table, at, n, &sum, lack)) < 0)
             break;
         for (uint64_t i = 0; i < n; i++)
             if (lack[i].version >= t->first && lack[i].version - t->first < t->count)
                 t->incomplete[lack[i].version - t->first] = true;
-        cow_lacks_rows_free(lack, n);
+        cow_layout_lacks_rows_free(lack, n);
     }
     table->close(table);
     return status;
@@ -260,7 +260,7 @@ static int by_version(const void *a, const void *b)
 
 static int read_tags(telling *t)
 {
-    static const char path[] = COW_ROOT "/tags";
+    static const char path[] = COW_PATH_TAGS;
     int status = cow_native_exists(t->file->loc, path);
 
     if (status <= 0)
@@ -296,7 +296,7 @@ static const char *put_text(char **end, const char *text)
 
 static h5cow_version_t described(const telling *t, uint64_t i, char **end)
 {
-    const cow_log_row *row = &t->row[i];
+    const cow_layout_log_row *row = &t->row[i];
     int64_t rest = row->time % 1000000;
 
     return (h5cow_version_t){

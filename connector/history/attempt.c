@@ -3,9 +3,9 @@
  */
 #include "history/internal.h"
 
-#include "error.h"
+#include "base/error.h"
+#include "base/witness.h"
 #include "journal/driver.h"
-#include "witness.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,7 +56,7 @@ typedef struct attempt {
     bool finished, amend;
     uint64_t at; /* row in the log */
     char name[256];
-    cow_log_row former; /* amending: its row */
+    cow_layout_log_row former; /* amending: its row */
     cow_lacks lacks;
     cow_snapshots_saved saved;
     bool begun, logged;
@@ -71,7 +71,7 @@ static int renew_lacks(cow_file *file)
         file->lacks_read = file->lacks_lost = file->full_walk = true;
     }
     for (size_t i = 0; i < file->lacks.count; i++) {
-        const cow_lack *lack = &file->lacks.lack[i];
+        const cow_layout_lack *lack = &file->lacks.lack[i];
         if (lack->version >= file->log_rows)
             file->full_walk = true; /* which paths changed since is not known */
         if (lack->head != UINT64_MAX &&
@@ -85,7 +85,7 @@ static int renew_lacks(cow_file *file)
 static int add_skipped(const cow_file *file, uint64_t at, const char *reason, cow_lacks *lacks)
 {
     for (size_t i = 0; i < file->lacks.count; i++) {
-        const cow_lack *lack = &file->lacks.lack[i];
+        const cow_layout_lack *lack = &file->lacks.lack[i];
         if (lack->head != UINT64_MAX || lack->version < file->log_rows)
             continue;
         if (reason != NULL && strcmp(reason, lack->reason) == 0)
@@ -101,7 +101,7 @@ static int begin_version(cow_file *file, attempt *a)
     a->amend = file->amend_row >= 0;
     a->at = a->amend ? (uint64_t)file->amend_row : file->log_rows;
     if (a->amend) {
-        if (cow_log_read(file->loc, a->at, &a->former) < 0 || a->former.name == NULL)
+        if (cow_layout_log_read(file->loc, a->at, &a->former) < 0 || a->former.name == NULL)
             return cow_error(COW_CORRUPT, "%s: the version to amend is gone", file->name);
         snprintf(a->name, sizeof a->name, "%s", a->former.name);
     } else if (choose_name(file, a->name) < 0)
@@ -115,28 +115,29 @@ static int begin_version(cow_file *file, attempt *a)
 static int write_version(cow_file *file, attempt *a)
 {
     uint64_t eoa;
-    cow_log_row row = {.parent = a->amend ? a->former.parent : file->version_row};
+    cow_layout_log_row row = {.parent = a->amend ? a->former.parent : file->version_row};
     int status = -1;
 
     if (cow_walk_build(a->walk, a->name, a->at, &row.changed, &a->lacks) < 0 ||
         cow_lacks_put(file, a->at, &a->lacks) < 0 || cow_snapshots_flush(file) < 0 ||
-        (row.name = text(a->name)) == NULL || cow_log_row_describe(&row, cow_description_message(file)) < 0 ||
+        (row.name = text(a->name)) == NULL || cow_versions_describe_row(&row, cow_description_message(file)) < 0 ||
         cow_file_eoa(file, &eoa) < 0)
         goto done;
     row.added = (int64_t)eoa - (int64_t)file->eoa_before;
     row.chunks = new_chunks(file);
     row.open = !a->finished;
     a->logged = true;
-    status = cow_log_write(file->loc, a->at, &row);
+    status = cow_layout_log_write(file->loc, a->at, &row);
 done:
-    cow_log_row_free(&row);
+    cow_layout_log_row_free(&row);
     return status;
 }
 
 /* Everything is where it was. */
 static int undo_version(cow_file *file, attempt *a)
 {
-    if (a->logged && (a->amend ? cow_log_write(file->loc, a->at, &a->former) : cow_log_trim(file->loc, a->at)) < 0)
+    if (a->logged &&
+        (a->amend ? cow_layout_log_write(file->loc, a->at, &a->former) : cow_layout_log_trim(file->loc, a->at)) < 0)
         return -1;
     return a->begun && (cow_walk_undo(a->walk) < 0 || cow_snapshots_undo(file, &a->saved) < 0) ? -1 : 0;
 }
@@ -175,9 +176,9 @@ done:
 /* The disk failed, or the journal did: what HDF5 was doing then is half done. */
 static bool disk_failed(const cow_file *file)
 {
-    const cow_journal *journal = cow_driver_journal(file->fileno);
+    const cow_journal *journal = cow_journal_driver_of_file(file->fileno);
 
-    return cow_driver_file_failures(file->fileno) != file->failures ||
+    return cow_journal_driver_file_failures(file->fileno) != file->failures ||
            (journal != NULL && cow_journal_failure(journal) != NULL);
 }
 
@@ -213,7 +214,7 @@ static int end_version(cow_file *file, attempt *a)
     }
     remove_superseded(file);
     if (disk_failed(file)) {
-        const cow_journal *journal = cow_driver_journal(file->fileno);
+        const cow_journal *journal = cow_journal_driver_of_file(file->fileno);
         const char *reason = journal == NULL ? NULL : cow_journal_failure(journal);
 
         return cow_error(COW_IO, "%s: the disk failed while a version was made: %s", file->name,
@@ -262,7 +263,7 @@ static int do_without(cow_file *file, attempt *a)
 }
 
 /* The message that the program has given since the last flush. */
-static int change_message(const cow_file *file, cow_log_row *row)
+static int change_message(const cow_file *file, cow_layout_log_row *row)
 {
     if (file->next_message == NULL)
         return 0;
@@ -273,16 +274,16 @@ static int change_message(const cow_file *file, cow_log_row *row)
 /* The transaction ends with nothing more to say than the last flush did. */
 int cow_version_close(cow_file *file)
 {
-    cow_log_row row = {0};
+    cow_layout_log_row row = {0};
     int status = -1;
 
     if (file->amend_row < 0)
         return 0;
-    if (cow_log_read(file->loc, (uint64_t)file->amend_row, &row) == 0 && change_message(file, &row) == 0) {
+    if (cow_layout_log_read(file->loc, (uint64_t)file->amend_row, &row) == 0 && change_message(file, &row) == 0) {
         row.open = 0;
-        status = cow_log_write(file->loc, (uint64_t)file->amend_row, &row);
+        status = cow_layout_log_write(file->loc, (uint64_t)file->amend_row, &row);
     }
-    cow_log_row_free(&row);
+    cow_layout_log_row_free(&row);
     file->amend_row = -1;
     cow_description_used(file);
     if (status == 0 || disk_failed(file))
@@ -323,7 +324,7 @@ int cow_version_commit(cow_file *file, bool finished)
     int differs = -1, status;
 
     file->unversioned = false;
-    if (cow_log_meet_blocks(file->loc, file->log_rows) == 0 && renew_lacks(file) == 0 &&
+    if (cow_versions_meet_blocks(file->loc, file->log_rows) == 0 && renew_lacks(file) == 0 &&
         (a.walk = cow_walk_open(file)) != NULL)
         differs = cow_walk_decide(a.walk);
     if (differs == 0)
@@ -334,7 +335,7 @@ int cow_version_commit(cow_file *file, bool finished)
         status = do_without(file, &a);
     cow_snapshots_done(&a.saved);
     cow_lacks_free(&a.lacks);
-    cow_log_row_free(&a.former);
+    cow_layout_log_row_free(&a.former);
     if (a.walk != NULL)
         cow_walk_close(a.walk);
     return status;

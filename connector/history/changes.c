@@ -6,7 +6,7 @@
  */
 #include "history/internal.h"
 
-#include "error.h"
+#include "base/error.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -15,9 +15,8 @@
  */
 #include "history/internal.h"
 
-#include "error.h"
+#include "base/error.h"
 #include "journal/driver.h"
-#include "planted.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -73,7 +72,7 @@ static int copy_fill(const cow_dataset *dataset, hid_t dcpl)
         return -1;
     if (H5Pget_fill_value(dataset->dcpl, array->type, value) >= 0) {
         status = H5Pset_fill_value(dcpl, array->type, value);
-        cow_fill_free(array->type, array->heap, value);
+        cow_dataset_fill_free(array->type, array->heap, value);
     } else
         free(value);
     return status;
@@ -273,7 +272,7 @@ int cow_commit_datasets(cow_file *file)
             note_refused(list[i]);
         }
     }
-    if ((journal = cow_driver_journal(file->fileno)) != NULL)
+    if ((journal = cow_journal_driver_of_file(file->fileno)) != NULL)
         cow_journal_start_sync(journal);
     for (size_t i = 0; i < file->pool_count; i++)
         if (file->pool[i].pool != NULL && cow_pool_flush(file->pool[i].pool) < 0)
@@ -304,7 +303,7 @@ static int flush_native(cow_file *file)
 {
     if (cow_native_file_flush(file->native) == 0)
         return 0;
-    if (!cow_error_of_filters() || cow_driver_file_failures(file->fileno) != file->failures)
+    if (!cow_error_of_filters() || cow_journal_driver_file_failures(file->fileno) != file->failures)
         return -1;
     file->refusing = true;
     if (file->refusal[0] == '\0')
@@ -320,11 +319,11 @@ static int commit(cow_file *file, bool finished)
     H5AC_cache_config_t cache;
     int status = -1, wider;
 
-    if (cow_file_lay_out(file) < 0 || (wider = cow_native_cache_widen(file->native, &cache)) < 0)
+    if (cow_file_lay_out(file) < 0 || (wider = cow_native_metadata_cache_widen(file->native, &cache)) < 0)
         return -1;
     if (!(set = cow_native_file_small_headers(file->native, true, &small) == 0))
         cow_error_clear(); /* a commit can do without */
-    if (cow_log_meet_blocks(file->loc, file->log_rows) < 0)
+    if (cow_versions_meet_blocks(file->loc, file->log_rows) < 0)
         cow_error_clear(); /* the version, which needs the log, meets it again */
     if (cow_commit_datasets(file) < 0 || cow_version_commit(file, finished) < 0 || flush_native(file) < 0)
         goto done;
@@ -338,8 +337,8 @@ static int commit(cow_file *file, bool finished)
     status = 0;
 done:
     if (wider > 0)
-        cow_native_cache_restore(file->native, &cache);
-    /* the application's datasets are none of our business */
+        cow_native_metadata_cache_restore(file->native, &cache);
+    /* only our own objects have small headers */
     return set && cow_native_file_small_headers(file->native, small, NULL) < 0 ? -1 : status;
 }
 
@@ -360,38 +359,35 @@ int cow_file_commit(cow_file *file, cow_commit_kind kind)
     cow_journal *journal;
     int status = 0;
 
-    if (file->state == COW_AMENDABLE && finished && lacking(file))
-        file->state = COW_OPEN; /* once more */
+    if (file->state == COW_FILE_AMENDABLE && finished && lacking(file))
+        file->state = COW_FILE_OPEN; /* once more */
     if (file->owner != getpid())
         return 0; /* what a forked child has got from its parent is the parent's to commit */
-    if ((file->state == COW_OPEN || (file->state == COW_AMENDABLE && finished)) &&
-        (journal = cow_driver_journal(file->fileno)) != NULL && cow_journal_check(journal) < 0) {
+    if ((file->state == COW_FILE_OPEN || (file->state == COW_FILE_AMENDABLE && finished)) &&
+        (journal = cow_journal_driver_of_file(file->fileno)) != NULL && cow_journal_check(journal) < 0) {
         cow_context("%s: the changes since the last version were not committed", file->name);
         return cow_file_fail(file);
     }
-    file->failures = cow_driver_file_failures(file->fileno);
+    file->failures = cow_journal_driver_file_failures(file->fileno);
     file->refusal[0] = '\0';
     switch (file->state) {
-    case COW_CLEAN:
-    case COW_ABANDONED:
+    case COW_FILE_CLEAN:
+    case COW_FILE_ABANDONED:
         return 0;
-    case COW_FAILED:
+    case COW_FILE_FAILED:
         return cow_file_may_write(file);
-    case COW_AMENDABLE:
+    case COW_FILE_AMENDABLE:
         if (!finished)
             return 0;
         status = cow_version_close(file);
         if (status == 0)
             status = flush_native(file);
         break;
-    case COW_OPEN:
-        if (COW_PLANTED(head_before_history) && cow_commit_datasets(file) == 0 &&
-            cow_native_file_flush(file->native) == 0 && (journal = cow_driver_journal(file->fileno)) != NULL)
-            cow_journal_commit(journal, false);
+    case COW_FILE_OPEN:
         status = commit(file, finished);
         break;
     }
-    if (status == 0 && (journal = cow_driver_journal(file->fileno)) != NULL)
+    if (status == 0 && (journal = cow_journal_driver_of_file(file->fileno)) != NULL)
         status = cow_journal_commit(journal, kind == COW_FINISH);
     if (status < 0) {
         cow_context("%s: the changes since the last version were not committed", file->name);
@@ -403,9 +399,9 @@ int cow_file_commit(cow_file *file, cow_commit_kind kind)
         file->shared_nodes = false;
     }
     if ((file->unversioned || file->refusal[0] != '\0') && !finished)
-        file->state = COW_OPEN; /* there is still something to be tried */
+        file->state = COW_FILE_OPEN; /* there is still something to be tried */
     else
-        file->state = finished || file->amend_row < 0 ? COW_CLEAN : COW_AMENDABLE;
+        file->state = finished || file->amend_row < 0 ? COW_FILE_CLEAN : COW_FILE_AMENDABLE;
     cow_datasets_sweep(file);
     cow_file_replaced(file);
     if (cow_file_committed != NULL)

@@ -14,8 +14,8 @@
  */
 #include "history/copy.h"
 
-#include "error.h"
-#include "ids.h"
+#include "base/error.h"
+#include "base/ids.h"
 
 #include <H5VLconnector.h>
 #include <H5VLconnector_passthru.h>
@@ -26,7 +26,7 @@
 
 #define DXPL H5P_DATASET_XFER_DEFAULT
 
-static const char *const COUNTING[] = {"_versioned_data_counting_0", "_versioned_data_counting_1"};
+static const char *const COUNTING[] = {COW_GROUP "_counting_0", COW_GROUP "_counting_1"};
 
 /* An object and its copy. */
 typedef struct copied {
@@ -176,7 +176,7 @@ static int share(copied *o, cow_dataset *source)
 {
     cow_file *file = o->c->to;
     cow_array *array = &source->array;
-    cow_dataset_row row = source->row;
+    cow_layout_dataset_row row = source->row;
     cow_root root;
     uint64_t id = file->datasets->rows, offset;
     char head[COW_PATH_MAX], view[COW_PATH_MAX];
@@ -244,17 +244,17 @@ static int make_dataset(copied *o, bool versioned, hid_t type, hid_t space, hid_
 }
 
 /* SOURCE: NULL where what is copied is HDF5's own. What lies outside of a file is not copied: the copy names it as well. */
-static int pour(copied *o, hid_t dcpl, cow_dataset *source, cow_dataset *target)
+static int copy_elements(copied *o, hid_t dcpl, cow_dataset *source, cow_dataset *target)
 {
     const char *name = o->c->to != NULL ? o->c->to->name : "a copy";
 
     if (source != NULL)
-        return cow_pour_dataset(source, target, target == NULL ? o->to.object : NULL, change_elements, o);
+        return cow_copy_elements_of_dataset(source, target, target == NULL ? o->to.object : NULL, change_elements, o);
     if (H5Pget_layout(dcpl) == H5D_VIRTUAL || H5Pget_external_count(dcpl) > 0)
         return 0;
     if (target != NULL)
-        return cow_pour_native(o->from.object, target, change_elements, o);
-    return cow_pour_between(name, o->from.object, o->to.object, change_elements, o);
+        return cow_copy_elements_of_native(o->from.object, target, change_elements, o);
+    return cow_copy_elements_between_files(name, o->from.object, o->to.object, change_elements, o);
 }
 
 static int copy_dataset(copied *o, uint64_t address)
@@ -274,7 +274,7 @@ static int copy_dataset(copied *o, uint64_t address)
     } else {
         if ((space = dataset_space(o, source)) < 0 || (type = dataset_type(o)) < 0 ||
             make_dataset(o, source != NULL, type, space, dcpl, &target) < 0 || note_made(o, address) < 0 ||
-            pour(o, dcpl, source, target) < 0)
+            copy_elements(o, dcpl, source, target) < 0)
             goto done;
     }
     status = copy_header(o, dcpl);
@@ -594,9 +594,9 @@ static int copy_named(cow_copying *c, cow_copied_file *first, cow_loc from, cons
     return status;
 }
 
-int cow_object_copy(cow_file *from_file, const char *version, void *from, const H5VL_loc_params_t *from_loc,
-                    const char *from_name, cow_file *to_file, void *to, const H5VL_loc_params_t *to_loc,
-                    const char *to_name, hid_t ocpypl)
+int cow_copy_named_object(cow_file *from_file, const char *version, void *from, const H5VL_loc_params_t *from_loc,
+                          const char *from_name, cow_file *to_file, void *to, const H5VL_loc_params_t *to_loc,
+                          const char *to_name, hid_t ocpypl)
 {
     cow_copying c = {.to = to_file, .target = {to, to_loc->obj_type}, .ocpypl = ocpypl};
     cow_copied_file *first = calloc(1, sizeof *first);
@@ -613,7 +613,7 @@ int cow_object_copy(cow_file *from_file, const char *version, void *from, const 
         goto done;
     }
     if (to_file != NULL &&
-        (cow_file_begin(to_file) < 0 || (wider = cow_native_cache_widen(to_file->native, &cache)) < 0))
+        (cow_file_begin(to_file) < 0 || (wider = cow_native_metadata_cache_widen(to_file->native, &cache)) < 0))
         goto done;
     if (to_file != NULL)
         cow_changed_paths(to_file);
@@ -629,7 +629,7 @@ done:
     if (c.raised && c.low < H5F_LIBVER_V18 && cow_native_low_bound(c.target, c.low, NULL) < 0)
         status = -1;
     if (wider > 0)
-        cow_native_cache_restore(to_file->native, &cache);
+        cow_native_metadata_cache_restore(to_file->native, &cache);
     forget_files(&c);
     cow_copy_forget_types(&c);
     cow_map_free(&c.unlinked);

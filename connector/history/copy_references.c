@@ -6,7 +6,7 @@
  */
 #include "history/copy.h"
 
-#include "error.h"
+#include "base/error.h"
 
 #include <H5VLconnector.h>
 #include <H5VLconnector_passthru.h>
@@ -196,7 +196,7 @@ static int expand_one(void *context, hid_t type, void *element)
 int cow_copy_references(cow_copying *c, cow_copied_file *file, cow_loc holder, hid_t type, size_t n, void *values)
 {
     expanding e = {c, file, id_of(holder)};
-    int status = e.holder < 0 ? -1 : cow_references_each(type, n, values, expand_one, &e);
+    int status = e.holder < 0 ? -1 : cow_native_references_each(type, n, values, expand_one, &e);
 
     if (e.holder >= 0)
         H5Idec_ref(e.holder);

@@ -5,8 +5,8 @@
  */
 #include "history/copy.h"
 
-#include "error.h"
-#include "ids.h"
+#include "base/error.h"
+#include "base/ids.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -10,8 +10,8 @@
  */
 #include "history/internal.h"
 
-#include "error.h"
-#include "ids.h"
+#include "base/error.h"
+#include "base/ids.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -140,15 +140,15 @@ static int add_held(counting *c)
     return 0;
 }
 
-/* Fills in file->hidden; *WAITING: what is open changes the answer. */
-static int count_hidden(cow_file *file, bool *waiting)
+/* Fills in file->links_of_history; *WAITING: what is open changes the answer. */
+static int count_links_of_history(cow_file *file, bool *waiting)
 {
     cow_loc removed = {.type = H5I_GROUP};
-    counting c = {.file = file, .count = &file->hidden};
+    counting c = {.file = file, .count = &file->links_of_history};
     int status;
 
-    cow_map_free(&file->hidden);
-    if ((removed.object = cow_native_group_open(file->loc, COW_ROOT "/removed")) == NULL)
+    cow_map_free(&file->links_of_history);
+    if ((removed.object = cow_native_group_open(file->loc, COW_PATH_REMOVED)) == NULL)
         return -1;
     status = cow_native_links(removed, false, add_link, &c);
     if (cow_native_group_close(removed.object) < 0 || add_held(&c) < 0)
@@ -160,11 +160,11 @@ static int count_hidden(cow_file *file, bool *waiting)
     if (look_at_all(&c, false) < 0)
         status = -1;
     *waiting = c.waiting;
-    file->hidden_held = c.held;
+    file->links_of_history_held = c.held;
     return status;
 }
 
-int cow_hidden_links(cow_file *file, uint64_t address, unsigned *count)
+int cow_head_links_of_history(cow_file *file, uint64_t address, unsigned *count)
 {
     uint64_t hidden = 0;
     bool waiting;
@@ -172,13 +172,13 @@ int cow_hidden_links(cow_file *file, uint64_t address, unsigned *count)
     *count = 0;
     if (!file->laid_out)
         return 0;
-    if (!file->hidden_known || file->hidden_edits != file->edits) {
-        if (count_hidden(file, &waiting) < 0)
+    if (!file->links_of_history_known || file->links_of_history_edits != file->edits) {
+        if (count_links_of_history(file, &waiting) < 0)
             return -1;
-        file->hidden_known = !waiting;
-        file->hidden_edits = file->edits;
+        file->links_of_history_known = !waiting;
+        file->links_of_history_edits = file->edits;
     }
-    if (cow_map_get(&file->hidden, address, &hidden))
+    if (cow_map_get(&file->links_of_history, address, &hidden))
         *count = (unsigned)hidden;
     return 0;
 }
@@ -187,7 +187,7 @@ int cow_head_count(cow_file *file, const H5O_token_t *head, unsigned *count)
 {
     unsigned hidden;
 
-    if (cow_hidden_links(file, cow_address(head), &hidden) < 0)
+    if (cow_head_links_of_history(file, cow_address(head), &hidden) < 0)
         return -1;
     *count -= hidden < *count ? hidden : *count;
     return 0;
@@ -197,22 +197,22 @@ int cow_head_count(cow_file *file, const H5O_token_t *head, unsigned *count)
 
 int cow_version_count(cow_file *file, const char *version_path, const H5O_token_t *snapshot, unsigned *count)
 {
-    cow_past *past = cow_past_of(file, version_path);
+    cow_version_objects *objects = cow_version_objects_of(file, version_path);
     counting c = {.file = file};
     H5O_info2_t root;
     uint64_t known;
 
-    if (past == NULL)
+    if (objects == NULL)
         return -1;
-    if (!past->counted) {
-        c.count = &past->count;
+    if (!objects->counted) {
+        c.count = &objects->count;
         if (cow_native_info(file->loc, version_path, H5O_INFO_BASIC, &root) < 0)
             return -1;
         if (add(&c, cow_address(&root.token)) < 0 || look_at_all(&c, true) < 0)
             return -1;
-        past->counted = true;
+        objects->counted = true;
     }
-    if (cow_map_get(&past->count, cow_address(snapshot), &known))
+    if (cow_map_get(&objects->count, cow_address(snapshot), &known))
         *count = (unsigned)known;
     return 0;
 }

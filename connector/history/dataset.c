@@ -6,8 +6,8 @@
  */
 #include "history/internal.h"
 
-#include "error.h"
-#include "ids.h"
+#include "base/error.h"
+#include "base/ids.h"
 #include "journal/driver.h"
 
 #include <H5VLconnector.h>
@@ -22,15 +22,15 @@
 
 void cow_head_path(char path[COW_PATH_MAX], uint64_t id)
 {
-    snprintf(path, COW_PATH_MAX, COW_ROOT "/heads/%llu", (unsigned long long)id);
+    snprintf(path, COW_PATH_MAX, COW_PATH_HEADS "/%llu", (unsigned long long)id);
 }
 
-int cow_dataset_row_write(cow_file *file, uint64_t id, const cow_dataset_row *row)
+int cow_dataset_row_write(cow_file *file, uint64_t id, const cow_layout_dataset_row *row)
 {
     return file->datasets->write(file->datasets, id, 1, row);
 }
 
-int cow_dataset_row_read(cow_file *file, uint64_t id, cow_dataset_row *row)
+int cow_dataset_row_read(cow_file *file, uint64_t id, cow_layout_dataset_row *row)
 {
     if (id >= file->datasets->rows)
         return cow_error(COW_CORRUPT, "%s: dataset %llu is named, but there are %llu; try: h5cow verify", file->name,
@@ -168,7 +168,7 @@ void cow_dataset_tell_path(cow_dataset *dataset, void *native)
     free(before);
 }
 
-static int load_fill(cow_array *array, hid_t dcpl, const cow_dataset_row *row)
+static int load_fill(cow_array *array, hid_t dcpl, const cow_layout_dataset_row *row)
 {
     H5D_fill_value_t defined;
 
@@ -187,7 +187,7 @@ static int load_fill(cow_array *array, hid_t dcpl, const cow_dataset_row *row)
     return 0;
 }
 
-void cow_fill_free(hid_t type, bool heap, void *value)
+void cow_dataset_fill_free(hid_t type, bool heap, void *value)
 {
     if (value != NULL && heap) {
         hid_t scalar = H5Screate(H5S_SCALAR);
@@ -207,7 +207,7 @@ void cow_dataset_shut(cow_dataset *dataset)
     if (array->index != NULL)
         cow_index_close(array->index);
     array->index = NULL;
-    cow_fill_free(array->type, array->heap, array->fill);
+    cow_dataset_fill_free(array->type, array->heap, array->fill);
     array->fill = NULL;
     if (array->type >= 0)
         H5Tclose(array->type);
@@ -215,8 +215,8 @@ void cow_dataset_shut(cow_dataset *dataset)
     if (dataset->dcpl >= 0)
         H5Pclose(dataset->dcpl);
     dataset->dcpl = H5I_INVALID_HID;
-    if (dataset->native != NULL && dataset->file->hidden_held)
-        dataset->file->hidden_known = false;
+    if (dataset->native != NULL && dataset->file->links_of_history_held)
+        dataset->file->links_of_history_known = false;
     if (dataset->native != NULL && cow_native_dataset_close(dataset->native) < 0)
         cow_error_clear();
     dataset->native = NULL;
@@ -338,7 +338,7 @@ int cow_datasets_hold_again(cow_file *file)
 /* Everything of the state that follows from root record, row and the native object, whose creation properties DCPL
  * become the state's, also when it fails. Takes one reference. */
 static cow_dataset *dataset_make(cow_file *file, void *native, bool named, hid_t dcpl, uint64_t address, bool snapshot,
-                                 const cow_root *root, uint64_t root_offset, const cow_dataset_row *row)
+                                 const cow_root *root, uint64_t root_offset, const cow_layout_dataset_row *row)
 {
     cow_dataset *dataset = calloc(1, sizeof *dataset);
     cow_array *array;
@@ -433,7 +433,7 @@ static hid_t head_dcpl(hid_t dcpl, int rank, const hsize_t extent[], const hsize
 
 /* The one of the option compress, where the program asks for no filter. */
 static int add_compressor(const cow_file *file, hid_t dcpl, hid_t type, int rank, const hsize_t chunk[],
-                          cow_dataset_row *row)
+                          cow_layout_dataset_row *row)
 {
     size_t bytes = H5Tget_size(type);
     int added;
@@ -468,14 +468,14 @@ cow_dataset *cow_dataset_create(cow_file *file, void *at, const H5VL_loc_params_
     hsize_t extent[COW_MAX_RANK], most[COW_MAX_RANK], chunk[COW_MAX_RANK];
     char source[COW_PATH_MAX];
     cow_dataset *dataset = NULL;
-    cow_dataset_row row = {.root = COW_NO_NODE};
+    cow_layout_dataset_row row = {.root = COW_NO_NODE};
     cow_root root = {.top = COW_NO_NODE};
     hid_t chunked = H5I_INVALID_HID, head = H5I_INVALID_HID;
     H5D_alloc_time_t alloc;
     H5D_fill_time_t fill;
     H5D_fill_value_t defined;
     H5O_info2_t info;
-    unsigned long failures = cow_driver_file_failures(file->fileno);
+    unsigned long failures = cow_journal_driver_file_failures(file->fileno);
     int rank;
     bool gone = false;
 
@@ -529,7 +529,7 @@ cow_dataset *cow_dataset_create(cow_file *file, void *at, const H5VL_loc_params_
     dataset = dataset_make(file, *native, name != NULL, cow_native_dataset_dcpl(*native), row.head, false, &root,
                            COW_NO_NODE, &row);
     if (dataset != NULL && dataset->array.early && cow_array_resize(&dataset->array, root.extent) < 0) {
-        gone = cow_driver_file_failures(file->fileno) == failures && take_back(dataset, at, loc, name) == 0;
+        gone = cow_journal_driver_file_failures(file->fileno) == failures && take_back(dataset, at, loc, name) == 0;
         if (!gone)
             dataset_free(dataset);
         dataset = NULL;
@@ -551,7 +551,7 @@ done:
  * else. */
 static int source_of(hid_t dcpl, uint64_t *number)
 {
-    static const char heads[] = COW_ROOT "/heads/", views[] = COW_ROOT "/views/";
+    static const char heads[] = COW_PATH_HEADS "/", views[] = COW_PATH_VIEWS "/";
     char name[COW_PATH_MAX], *end;
     const char *digits;
     size_t mappings = 0;
@@ -584,7 +584,8 @@ static int source_of(hid_t dcpl, uint64_t *number)
 }
 
 /* The root record that a source names, and the row of its dataset. */
-static int root_of(cow_file *file, int kind, uint64_t number, uint64_t *offset, cow_root *root, cow_dataset_row *row)
+static int root_of(cow_file *file, int kind, uint64_t number, uint64_t *offset, cow_root *root,
+                   cow_layout_dataset_row *row)
 {
     *offset = number;
     if (kind == 1) {
@@ -618,7 +619,7 @@ int cow_dataset_attach(cow_file *file, void *native, bool named, cow_dataset **d
 {
     H5O_info2_t info;
     uint64_t address, number = 0, offset, found;
-    cow_dataset_row row;
+    cow_layout_dataset_row row;
     cow_root root;
     hid_t dcpl;
     bool snapshot;

@@ -8,7 +8,7 @@
  */
 #include "history/internal.h"
 
-#include "error.h"
+#include "base/error.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -134,7 +134,7 @@ int cow_deleted_note(cow_file *file, const cow_map *met, uint64_t row)
     if (uncount_all(&b) < 0)
         goto done;
     for (size_t i = 0; i < b.count; i++)
-        if (cow_snapshots_add(file, &(cow_snapshot_row){b.gone[i], UINT64_MAX, row, 0, 0}) < 0)
+        if (cow_snapshots_add(file, &(cow_layout_snapshot_row){b.gone[i], UINT64_MAX, row, 0, 0}) < 0)
             goto done;
     status = 0;
 done:
@@ -154,7 +154,7 @@ static int add_own(void *context, const char *name, const H5L_info2_t *info)
 /* The groups and tables of the history and the two datasets of each pool. */
 static int fill_own(cow_file *file)
 {
-    static const char *const path[] = {COW_ROOT, COW_ROOT "/raw", COW_ROOT "/slots", COW_ROOT "/versions"};
+    static const char *const path[] = {COW_ROOT, COW_PATH_RAW, COW_PATH_SLOTS, COW_PATH_VERSIONS};
     H5O_info2_t info;
     cow_loc group = {.type = H5I_GROUP};
     int status = 0;
@@ -204,7 +204,7 @@ int cow_head_deleted(cow_file *file, const H5O_token_t *head)
         return 0;
     if ((status = is_own(file, address)) != 0)
         return status;
-    if (cow_hidden_links(file, address, &hidden) < 0)
+    if (cow_head_links_of_history(file, address, &hidden) < 0)
         return -1;
     if (hidden > 0) {
         if (cow_native_open_token(file->loc, head, &object) < 0)
@@ -216,7 +216,7 @@ int cow_head_deleted(cow_file *file, const H5O_token_t *head)
     }
     /* What was below a group that is gone: the table knows. Files from which nothing was deleted need not look. */
     if (!file->snapshots_loaded) {
-        if ((object.object = cow_native_group_open(file->loc, COW_ROOT "/removed")) == NULL)
+        if ((object.object = cow_native_group_open(file->loc, COW_PATH_REMOVED)) == NULL)
             return -1;
         status = cow_native_group_size(object.object, &removed);
         if (cow_native_group_close(object.object) < 0 || status < 0)

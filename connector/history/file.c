@@ -2,10 +2,10 @@
  * moves between them: history.h. */
 #include "history/internal.h"
 
-#include "error.h"
+#include "base/bytes.h"
+#include "base/error.h"
 #include "journal/driver.h"
 #include "journal/journal.h"
-#include "store/bytes.h"
 
 #include <H5VLconnector.h>
 #include <H5VLconnector_passthru.h>
@@ -58,12 +58,12 @@ int cow_file_has_history(void *native_file)
 
 bool cow_file_ended(const cow_file *file)
 {
-    return file->state == COW_FAILED || file->state == COW_ABANDONED;
+    return file->state == COW_FILE_FAILED || file->state == COW_FILE_ABANDONED;
 }
 
 int cow_file_wanted(const cow_file *file)
 {
-    if (file->state != COW_ABANDONED)
+    if (file->state != COW_FILE_ABANDONED)
         return 0;
     return cow_error(COW_READ_ONLY,
                      "%s: nothing can be written, and nothing is committed, since the program dropped its changes "
@@ -76,9 +76,9 @@ int cow_file_fail(cow_file *file)
     cow_journal *journal;
 
     if (!cow_file_ended(file)) {
-        file->state = COW_FAILED;
+        file->state = COW_FILE_FAILED;
         snprintf(file->error, sizeof file->error, "%s", cow_error_message());
-        if ((journal = cow_driver_journal(file->fileno)) != NULL)
+        if ((journal = cow_journal_driver_of_file(file->fileno)) != NULL)
             cow_journal_abort(journal, file->error); /* what HDF5 still writes must not become a commit */
     }
     return -1;
@@ -96,7 +96,7 @@ int cow_file_may_write(cow_file *file)
                          "%s: this process was forked when the file was open, and what it writes would be lost; open "
                          "the file anew in this process",
                          file->name);
-    if (file->state == COW_FAILED)
+    if (file->state == COW_FILE_FAILED)
         return cow_error(COW_IO,
                          "%s: nothing more is written since an earlier failure (%s); close the file, mend the cause "
                          "and open it again",
@@ -105,7 +105,8 @@ int cow_file_may_write(cow_file *file)
         return -1;
     if (file->shut)
         return cow_error(COW_USAGE, "%s: the HDF5 library is shutting down", file->name);
-    if ((journal = cow_driver_journal(file->fileno)) != NULL && (failure = cow_journal_failure(journal)) != NULL) {
+    if ((journal = cow_journal_driver_of_file(file->fileno)) != NULL &&
+        (failure = cow_journal_failure(journal)) != NULL) {
         cow_error(COW_IO, "%s: nothing more is written since an earlier failure (%s)", file->name, failure);
         return cow_file_fail(file);
     }
@@ -116,9 +117,9 @@ int cow_file_begin(cow_file *file)
 {
     if (cow_file_may_write(file) < 0)
         return -1;
-    if (file->state == COW_CLEAN && cow_file_eoa(file, &file->eoa_before) < 0)
+    if (file->state == COW_FILE_CLEAN && cow_file_eoa(file, &file->eoa_before) < 0)
         return -1;
-    file->state = COW_OPEN;
+    file->state = COW_FILE_OPEN;
     return 0;
 }
 
@@ -128,7 +129,7 @@ int cow_file_eoa(cow_file *file, uint64_t *eoa)
     H5VL_optional_args_t args = {.op_type = H5VL_NATIVE_FILE_GET_EOA, .args = &native};
     haddr_t end = 0;
     hsize_t size = 0;
-    bool journal = cow_driver_journal(file->fileno) != NULL;
+    bool journal = cow_journal_driver_of_file(file->fileno) != NULL;
 
     if (journal)
         native.get_eoa.eoa = &end;
@@ -188,11 +189,6 @@ bool cow_file_keeps(const void *native)
     return false;
 }
 
-const H5O_token_t *cow_file_root_token(const cow_file *file)
-{
-    return &file->root;
-}
-
 /* ---- tables ---- */
 
 static int open_table(cow_file *file, cow_table_kind kind, cow_table **table)
@@ -223,7 +219,7 @@ int cow_file_open_all(cow_file *file)
     if (file->opened_all)
         return 0;
     if (open_table(file, COW_TABLE_POOLS, &file->pools) < 0 || cow_file_open_snapshots(file) < 0 ||
-        cow_log_rows(file->loc, &file->log_rows) < 0)
+        cow_layout_log_rows(file->loc, &file->log_rows) < 0)
         return -1;
     file->version_row = (int64_t)file->log_rows - 1;
     file->opened_all = true;
@@ -242,9 +238,8 @@ static int open_tables(cow_file *file)
 
 int cow_file_lay_out(cow_file *file)
 {
-    static const char *const groups[] = {COW_ROOT,          COW_ROOT "/versions", COW_ROOT "/tags",
-                                         COW_ROOT "/raw",   COW_ROOT "/slots",    COW_ROOT "/views",
-                                         COW_ROOT "/heads", COW_ROOT "/removed"};
+    static const char *const groups[] = {COW_ROOT,       COW_PATH_VERSIONS, COW_PATH_TAGS,  COW_PATH_RAW,
+                                         COW_PATH_SLOTS, COW_PATH_VIEWS,    COW_PATH_HEADS, COW_PATH_REMOVED};
     const uint32_t format = COW_FORMAT;
     const uint8_t none = 0;
     cow_loc root;
@@ -261,12 +256,12 @@ int cow_file_lay_out(cow_file *file)
     }
     if (cow_native_open(file->loc, COW_ROOT, &root) < 0)
         return -1;
-    status = cow_native_attribute_put(root, "format", H5T_STD_U32LE, &format);
+    status = cow_native_attribute_put(root, COW_FORMAT_NAME, H5T_STD_U32LE, &format);
     if (status == 0)
         status = cow_native_attribute_put(root, COW_ABSOLUTE, H5T_STD_U8LE, &none);
     if (cow_native_close(root) < 0 || status < 0)
         return -1;
-    if (cow_log_create(file->loc) < 0 ||
+    if (cow_layout_log_create(file->loc) < 0 ||
         (file->datasets = cow_layout_table_create(file->loc, COW_TABLE_DATASETS, 0, 0)) == NULL ||
         (file->pools = cow_layout_table_create(file->loc, COW_TABLE_POOLS, 0, 0)) == NULL ||
         (file->snapshots = cow_layout_table_create(file->loc, COW_TABLE_SNAPSHOTS, 0, 0)) == NULL ||
@@ -301,7 +296,7 @@ static void shut(cow_file *file)
     cow_pools_close(file);
     close_tables(file);
     if (file->cache != NULL)
-        cow_cache_close(file->cache);
+        cow_chunk_cache_close(file->cache);
     file->cache = NULL;
     file->shut = true;
 }
@@ -334,7 +329,7 @@ static void free_file(cow_file *file)
     cow_changes_clear(file);
     free(file->change);
     cow_map_free(&file->node_at);
-    cow_map_free(&file->hidden);
+    cow_map_free(&file->links_of_history);
     cow_map_free(&file->superseded);
     cow_map_free(&file->own);
     cow_map_free(&file->snapshot_of);
@@ -344,7 +339,7 @@ static void free_file(cow_file *file)
     cow_map_free(&file->told);
     cow_lacks_free(&file->lacks);
     cow_map_free(&file->sum_checked);
-    cow_past_free(file);
+    cow_version_objects_free(file);
     free(file->snapshot);
     cow_options_free(file->options);
     free(file->name);
@@ -366,7 +361,7 @@ cow_file *cow_file_attach(void *native_file, const char *name, bool writable, bo
         return NULL;
     for (file = open_files; file != NULL; file = file->next)
         if (file->fileno == info.fileno && !file->shut) {
-            if (file->state == COW_ABANDONED) {
+            if (file->state == COW_FILE_ABANDONED) {
                 cow_error(COW_USAGE,
                           "%s: the program has dropped its changes to the file (h5cow_abort), and has it still open: "
                           "close it and all that is open in it, then open it again",
@@ -379,7 +374,8 @@ cow_file *cow_file_attach(void *native_file, const char *name, bool writable, bo
             return cow_file_reference(file);
         }
     /* After an error HDF5 may have kept open what nobody has open any more: with it, what was never committed. */
-    if ((journal = cow_driver_journal(info.fileno)) != NULL && cow_journal_failure(journal) != NULL && !created) {
+    if ((journal = cow_journal_driver_of_file(info.fileno)) != NULL && cow_journal_failure(journal) != NULL &&
+        !created) {
         cow_error(COW_IO,
                   "%s: the HDF5 library has kept the file open since an earlier failure (%s); start the program again",
                   name, cow_journal_failure(journal));
@@ -404,7 +400,7 @@ cow_file *cow_file_attach(void *native_file, const char *name, bool writable, bo
     if ((file->native = cow_native_file_reopen(native_file)) == NULL)
         goto failed;
     file->loc = (cow_loc){file->native, H5I_FILE};
-    if ((file->cache = cow_cache_open(file->options->cache_bytes)) == NULL)
+    if ((file->cache = cow_chunk_cache_open(file->options->cache_bytes)) == NULL)
         goto failed;
     if (created) {
         if (cow_changed_object(file, &file->root, "/", COW_CHANGED_NEW) < 0)
@@ -414,7 +410,7 @@ cow_file *cow_file_attach(void *native_file, const char *name, bool writable, bo
             cow_error(COW_CORRUPT, "%s: its history has vanished", name);
         goto failed;
     }
-    /* what a name may be made of, options.c has seen to */
+    /* what a name may be made of, base/options.c has seen to */
     if (writable && file->options->name != NULL && cow_version_is_new(file, file->options->name) < 0)
         goto failed;
     return file;
@@ -582,14 +578,14 @@ int cow_file_clear_head(cow_file *file)
 
     if (cow_file_begin(file) < 0 || cow_native_open(file->loc, "/", &root) < 0)
         return -1;
-    if (cow_link_classes_stand_in(stand_in) < 0)
+    if (cow_native_link_classes_stand_in(stand_in) < 0)
         goto done;
     /* Attributes first: one may be what holds a named type without its link, which then is the link's to keep. */
     if (cow_native_attributes(root, false, remove_attribute, &root) == 0 &&
         remove_links(file, root) == 0 && restart_creation_order(file, root) == 0 &&
         cow_native_comment_set(root, NULL) == 0 && cow_changed_object(file, &file->root, "/", COW_CHANGED_NEW) == 0)
         status = 0;
-    cow_link_classes_withdraw(stand_in);
+    cow_native_link_classes_withdraw(stand_in);
 done:
     if (cow_native_close(root) < 0)
         status = -1;
@@ -629,7 +625,7 @@ int cow_head_open(const cow_file *file, uint64_t address, cow_loc *object, bool 
 
 static void removed_path(char path[COW_PATH_MAX], uint64_t address)
 {
-    snprintf(path, COW_PATH_MAX, COW_ROOT "/removed/%llx", (unsigned long long)address);
+    snprintf(path, COW_PATH_MAX, COW_PATH_REMOVED "/%llx", (unsigned long long)address);
 }
 
 int cow_file_removed(cow_file *file, const H5O_token_t *object)

@@ -6,7 +6,8 @@
  *
  *    cow_file_attach --> CLEAN --cow_changed_*, dataset writes--> OPEN (a transaction)
  *    OPEN --cow_file_commit(FLUSH)--> AMENDABLE (the version exists, marked open) --change--> OPEN
- *    OPEN, AMENDABLE --cow_file_commit(CLOSE)--> CLEAN, a finished version
+ *    OPEN --a flush that could make no version--> OPEN
+ *    OPEN, AMENDABLE --cow_file_commit(VERSION, FINISH)--> CLEAN, a finished version
  *    any --error while committing the head--> FAILED (sticky: nothing more is written, every later commit returns the error)
  *    any --cow_file_abandon--> ABANDONED (sticky: nothing more is written, by the program's wish: commits do nothing)
  *
@@ -18,9 +19,9 @@
 #ifndef COW_HISTORY_H
 #define COW_HISTORY_H
 
+#include "base/options.h"
 #include "io/array.h"
 #include "layout/layout.h"
-#include "options.h"
 
 typedef struct cow_file cow_file;
 typedef struct cow_dataset cow_dataset;
@@ -43,8 +44,9 @@ cow_file *cow_file_attach(void *native_file, const char *name, bool writable, bo
 int cow_file_release(cow_file *file);
 cow_file *cow_file_reference(cow_file *file);
 
-/* FLUSH: durable so far, same version amended later. VERSION: the version is finished. FINISH: and nothing follows. Nothing
- * changed: nothing done. */
+/* FLUSH: durable, and what follows amends the same version (with the option commit=flush it is finished). VERSION: the
+ * version is finished. FINISH: and the journal applies what is pending, as at a close, though more may be written later.
+ * Where nothing changed, nothing is done. */
 typedef enum { COW_FLUSH, COW_VERSION, COW_FINISH } cow_commit_kind;
 int cow_file_commit(cow_file *file, cow_commit_kind kind);
 /* Called after each commit; NULL: nothing. */
@@ -82,13 +84,12 @@ void cow_file_find_opened(void *(*find)(const cow_file *file, const H5O_token_t 
 bool cow_file_of_handle(const void *native);
 /* NATIVE, a handle that the application has closed while the file stays open by others: it is closed with the file. HDF5
  * keeps decoded messages, and with each that names a committed datatype the handle that it was read by; H5Ocopy uses
- * that handle again, and crashes, or copies from another file, where it is closed. False: there is no memory for that. */
+ * that handle again, and crashes, or copies from another file, where it is closed. False: out of memory. */
 bool cow_file_keep_handle(cow_file *file, void *native);
 /* One could not be kept: nothing is copied out of the file any more. */
 void cow_file_lose_handle(cow_file *file);
 /* Is NATIVE such a handle? HDF5 makes ids for it still, to keep in references. */
 bool cow_file_keeps(const void *native);
-const H5O_token_t *cow_file_root_token(const cow_file *file);
 
 /* ---- for programs that know of versions: docs/api.md ---- */
 
@@ -241,8 +242,8 @@ int cow_version_count(cow_file *file, const char *version_path, const H5O_token_
 /* H5Ocopy of FROM_NAME from FROM to TO_NAME from TO, native objects, with the properties OCPYPL: see copy.c. A file is NULL
  * where it has no history. VERSION: the path of the version that is copied out of, or NULL. Nothing of a copy that fails
  * stays. */
-int cow_object_copy(cow_file *from_file, const char *version, void *from, const H5VL_loc_params_t *from_loc,
-                    const char *from_name, cow_file *to_file, void *to, const H5VL_loc_params_t *to_loc,
-                    const char *to_name, hid_t ocpypl);
+int cow_copy_named_object(cow_file *from_file, const char *version, void *from, const H5VL_loc_params_t *from_loc,
+                          const char *from_name, cow_file *to_file, void *to, const H5VL_loc_params_t *to_loc,
+                          const char *to_name, hid_t ocpypl);
 
 #endif

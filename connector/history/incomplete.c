@@ -8,7 +8,7 @@
  */
 #include "history/internal.h"
 
-#include "error.h"
+#include "base/error.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -19,11 +19,11 @@
 
 int cow_lacks_add(cow_lacks *lacks, uint64_t version, uint64_t head, const char *path, const char *reason)
 {
-    cow_lack lack = {.version = version, .head = head};
+    cow_layout_lack lack = {.version = version, .head = head};
 
     if (lacks->count == lacks->room) {
         size_t room = lacks->room == 0 ? 8 : 2 * lacks->room;
-        cow_lack *larger = realloc(lacks->lack, room * sizeof *larger);
+        cow_layout_lack *larger = realloc(lacks->lack, room * sizeof *larger);
         if (larger == NULL)
             return cow_error(COW_MEMORY, "no memory for what a version lacks");
         lacks->lack = larger;
@@ -51,24 +51,24 @@ void cow_lacks_free(cow_lacks *lacks)
 
 /* VISIT each row from the last one on, until it answers something else than 0, which is returned (below 0: an error). *ROWS:
  * how many there are up to the last one visited, it included. */
-static int each_row(cow_file *file, cow_table *table, int (*visit)(void *context, const cow_lack *row), void *context,
-                    uint64_t *rows)
+static int each_row(cow_file *file, cow_table *table, int (*visit)(void *context, const cow_layout_lack *row),
+                    void *context, uint64_t *rows)
 {
     enum { MANY = 64 };
-    cow_lack row[MANY];
+    cow_layout_lack row[MANY];
     uint64_t first = table->rows, sum = 0;
     int status = 0;
 
     while (status == 0 && first > 0) {
         uint64_t n = first < MANY ? first : MANY;
-        if (cow_lacks_rows(file->loc, table, first - n, n, &sum, row) < 0)
+        if (cow_layout_lacks_rows(file->loc, table, first - n, n, &sum, row) < 0)
             return -1;
         first -= n;
         for (uint64_t i = n; status == 0 && i-- > 0;) {
             *rows = first + i + 1;
             status = visit(context, &row[i]);
         }
-        cow_lacks_rows_free(row, n);
+        cow_layout_lacks_rows_free(row, n);
     }
     return status;
 }
@@ -79,7 +79,7 @@ typedef struct heads {
     uint64_t versions;
 } heads;
 
-static int visit_head(void *context, const cow_lack *row)
+static int visit_head(void *context, const cow_layout_lack *row)
 {
     const heads *h = context;
 
@@ -95,10 +95,10 @@ int cow_lacks_visit(cow_file *file, cow_lack_visitor *visit, void *context)
     uint64_t rows;
     int status;
 
-    if (file->lacks_lost || (status = cow_lacks_open(file->loc, &table)) == 0)
+    if (file->lacks_lost || (status = cow_layout_lacks_open(file->loc, &table)) == 0)
         return 0;
     if (status > 0) {
-        status = !file->opened_all && cow_log_rows(file->loc, &h.versions) < 0
+        status = !file->opened_all && cow_layout_log_rows(file->loc, &h.versions) < 0
                      ? -1
                      : each_row(file, table, visit_head, &h, &rows);
         table->close(table);
@@ -108,7 +108,7 @@ int cow_lacks_visit(cow_file *file, cow_lack_visitor *visit, void *context)
 
 /* ---- of a file ---- */
 
-static int take(void *context, const cow_lack *row)
+static int take(void *context, const cow_layout_lack *row)
 {
     cow_file *file = context;
 
@@ -125,7 +125,7 @@ int cow_lacks_load(cow_file *file)
 
     if (file->lacks_read)
         return 0;
-    if ((status = cow_lacks_open(file->loc, &table)) > 0) {
+    if ((status = cow_layout_lacks_open(file->loc, &table)) > 0) {
         status = each_row(file, table, take, file, &rows);
         table->close(table);
     }
@@ -141,7 +141,7 @@ typedef struct limit {
     uint64_t from;
 } limit;
 
-static int older(void *context, const cow_lack *row)
+static int older(void *context, const cow_layout_lack *row)
 {
     return row->version < ((limit *)context)->from;
 }
@@ -166,9 +166,9 @@ int cow_lacks_put(cow_file *file, uint64_t from, const cow_lacks *lacks)
     cow_table *table = NULL;
     int status;
 
-    if (file->lacks_lost && cow_lacks_drop(file->loc) < 0)
+    if (file->lacks_lost && cow_layout_lacks_drop(file->loc) < 0)
         return -1;
-    if ((status = cow_lacks_open(file->loc, &table)) < 0 || (table == NULL && lacks->count == 0))
+    if ((status = cow_layout_lacks_open(file->loc, &table)) < 0 || (table == NULL && lacks->count == 0))
         return status;
     if (table == NULL && (table = cow_layout_table_create(file->loc, COW_TABLE_INCOMPLETE, 0, 0)) == NULL)
         return -1;
@@ -189,7 +189,7 @@ static void print(const char *text)
 void cow_lacks_tell(cow_file *file, const char *version, const cow_lacks *lacks)
 {
     for (size_t i = 0; i < lacks->count; i++) {
-        const cow_lack *lack = &lacks->lack[i];
+        const cow_layout_lack *lack = &lacks->lack[i];
         uint64_t known;
 
         if (lack->head == UINT64_MAX || lack->version >= file->log_rows || cow_map_get(&file->told, lack->head, &known))

@@ -1,35 +1,35 @@
 /* What the files of history/ share. Nobody else includes this.
  *
- *   file.c      the shared state of an open file: joining, leaving, laying out a new one
- *   pools.c     pools by signature
- *   dataset.c   versioned datasets: creating, opening, answering for the application's layout
- *   changes.c   what changed in this transaction
- *   commit.c    a transaction is committed: the head, and its version
- *   attempt.c   a version is made, or taken back
- *   known.c     which snapshot belongs to which head object
- *   past.c      objects of a version by their tokens
- *   deleted.c   which head objects are gone
- *   counts.c    how many links an object has, as the application counts
- *   snapshot.c  the head's tree becomes a version's tree (path copying)
- *   sums.c      checksums of what HDF5 keeps without any
- *   incomplete.c  what could not be put into a version
- *   versions.c  the log of versions, revisions by name and time
- *   api.c       what programs that know of versions ask for
- *   copy.c copy_types.c copy_references.c   H5Ocopy
- *   pour.c      the elements of a dataset into another one
+ *   file.c             the shared state of an open file: joining, leaving, laying out a new one
+ *   pools.c            pools by signature
+ *   dataset.c          versioned datasets: creating, opening, answering for the application's layout
+ *   changes.c          what changed in this transaction
+ *   commit.c           a transaction is committed: the head, and its version
+ *   attempt.c          a version is made, or taken back
+ *   snapshot.c         the head's tree becomes a version's tree (path copying)
+ *   snapshot_table.c   which snapshot belongs to which head object
+ *   version_objects.c  objects of a version by their tokens
+ *   deleted.c          which head objects are gone
+ *   unlinked.c         objects that were made without a link, until they get one
+ *   counts.c           how many links an object has, as the application counts
+ *   sums.c             checksums of what HDF5 keeps without any
+ *   incomplete.c       what could not be put into a version
+ *   versions.c         the log of versions, revisions by name and time
+ *   api.c              what programs that know of versions ask for
+ *   copy_elements.c    the elements of a dataset into another one
+ *   map.c              numbers by numbers (map.h)
+ *   copy.c copy_types.c copy_references.c   H5Ocopy (copy.h)
  */
 #ifndef COW_HISTORY_INTERNAL_H
 #define COW_HISTORY_INTERNAL_H
 
+#include "base/map.h"
 #include "history/history.h"
-#include "history/map.h"
 #include "view/view.h"
-
-#define COW_NO_ROW UINT64_MAX
 
 /* What a version does without, see incomplete.c. Texts are owned. */
 typedef struct cow_lacks {
-    cow_lack *lack;
+    cow_layout_lack *lack;
     size_t count, room;
 } cow_lacks;
 
@@ -53,17 +53,23 @@ typedef struct cow_change_entry {
 #define COW_CHANGED_ARRAY (1u << 9) /* a versioned dataset was opened for writing or written */
 
 /* A version's objects by their tokens, both ways. */
-typedef struct cow_past {
-    struct cow_past *next;
+typedef struct cow_version_objects {
+    struct cow_version_objects *next;
     char *path;             /* of the version */
     uint64_t row;           /* in the log */
     uint64_t generation;    /* of `snapshots` when the maps were made */
     cow_map snapshot, head; /* of a head address; of a snapshot's */
     bool counted;
     cow_map count; /* address -> links and uses in this version: counts.c */
-} cow_past;
+} cow_version_objects;
 
-typedef enum cow_file_state { COW_CLEAN, COW_OPEN, COW_AMENDABLE, COW_FAILED, COW_ABANDONED } cow_file_state;
+typedef enum cow_file_state {
+    COW_FILE_CLEAN,
+    COW_FILE_OPEN,
+    COW_FILE_AMENDABLE,
+    COW_FILE_FAILED,
+    COW_FILE_ABANDONED
+} cow_file_state;
 
 struct cow_file {
     cow_file *next;
@@ -91,17 +97,17 @@ struct cow_file {
     size_t pool_count, pool_room;
     uint8_t *signature; /* of the first signature_count pools, COW_HASH_SIZE bytes each */
     size_t signature_count;
-    cow_cache *cache;
+    cow_chunk_cache *cache;
     cow_map open_datasets; /* address of a head or snapshot object -> cow_dataset * */
     /* the transaction */
     cow_change_entry *change;
     size_t change_count, change_room;
     cow_map change_of; /* address -> index in change[] */
     uint64_t edits;    /* counts what was noted as changed, or kept */
-    bool hidden_known;
-    bool hidden_held;      /* `hidden` has what a dataset refers to that is gone for HDF5 as well when it is shut */
-    uint64_t hidden_edits; /* when `hidden` was filled in */
-    cow_map hidden;        /* address -> references of the history alone: counts.c */
+    bool links_of_history_known;
+    bool links_of_history_held;      /* by the history's own handle on a dataset: counted anew when that is closed */
+    uint64_t links_of_history_edits; /* `edits` when they were counted */
+    cow_map links_of_history;        /* address -> references that the history alone holds: counts.c */
     bool full_walk;        /* some path may be wrong: walk the whole head */
     bool absolute_read;    /* the next one is what the attribute says */
     uint8_t absolute;      /* 1: groups other than the root may have absolute soft links, which name the version */
@@ -115,7 +121,7 @@ struct cow_file {
     cow_map node_at;    /* amendable nodes: hash of (dataset, level, origin) -> offset, for removing their views */
     /* snapshots: head address -> row of `snapshots` with the newest snapshot; loaded when first needed */
     bool snapshots_loaded;
-    cow_snapshot_row *snapshot;
+    cow_layout_snapshot_row *snapshot;
     size_t snapshot_count, snapshot_room, snapshot_written;
     size_t snapshot_changed; /* the lowest row that differs from the file's */
     cow_map snapshot_of;
@@ -135,7 +141,7 @@ struct cow_file {
     uint64_t own_generation; /* when `own` was filled in, and how many pools were open */
     size_t own_pools;
     cow_map own;      /* addresses of what is not the application's: deleted.c */
-    cow_past *past;   /* versions that were asked about */
+    cow_version_objects *version_objects; /* versions that were asked about */
     char error[1024]; /* why the state is FAILED */
 };
 
@@ -147,7 +153,7 @@ struct cow_dataset {
     bool snapshot;     /* read-only: an object of a version, or an alias */
     bool root_changed; /* by the running commit */
     uint64_t root;     /* offset of its root record, COW_NO_NODE: none yet */
-    cow_dataset_row row;
+    cow_layout_dataset_row row;
     cow_array array;
     char *label;
     bool named;      /* the label has the path */
@@ -189,24 +195,28 @@ void cow_pools_close(cow_file *file);
 /* A handle of our own on a head that is about to change. NATIVE: one that the application has, or NULL. */
 int cow_dataset_hold(cow_dataset *dataset, void *native);
 /* Free a fill value of TYPE in memory; HEAP: with what it points to. */
-void cow_fill_free(hid_t type, bool heap, void *value);
+void cow_dataset_fill_free(hid_t type, bool heap, void *value);
 /* Close what the dataset holds of the library and of the store; the structure stays. */
 void cow_dataset_shut(cow_dataset *dataset);
-/* pour.c. Elements of SOURCE into TARGET, or into the native dataset NATIVE, of another file; of a native dataset into
- * TARGET, of another file; and of one native dataset into another, of the same file or of another one (FILE: for
- * messages). Type and extent are equal, the chunks of chunked ones as well; a TARGET may be written
- * (cow_dataset_begin_write). Values that are, or hold, references are given to CHANGE before they are written; within a
- * file they stay what they are. */
-int cow_pour_dataset(cow_dataset *source, cow_dataset *target, void *native, cow_values_change *change, void *context);
-int cow_pour_native(void *source, cow_dataset *target, cow_values_change *change, void *context);
-int cow_pour_within(const char *file, void *source, void *target);
-int cow_pour_between(const char *file, void *source, void *target, cow_values_change *change, void *context);
 /* Forget datasets that nobody has open and that have nothing to commit. */
 void cow_datasets_sweep(cow_file *file);
-int cow_dataset_row_write(cow_file *file, uint64_t id, const cow_dataset_row *row);
-int cow_dataset_row_read(cow_file *file, uint64_t id, cow_dataset_row *row);
+int cow_dataset_row_write(cow_file *file, uint64_t id, const cow_layout_dataset_row *row);
+int cow_dataset_row_read(cow_file *file, uint64_t id, cow_layout_dataset_row *row);
 void cow_head_path(char path[COW_PATH_MAX], uint64_t id);
 bool cow_dataset_dirty(const cow_dataset *dataset);
+
+/* copy_elements.c: type and extent of both are equal, and the chunks of chunked ones as well. TARGET may be written
+ * (cow_dataset_begin_write). Values that are, or hold, references are given to CHANGE before they are written. FILE: its
+ * name, for messages. */
+/* From a versioned dataset into TARGET, or, where that is NULL, into the native dataset NATIVE of another file. */
+int cow_copy_elements_of_dataset(cow_dataset *source, cow_dataset *target, void *native, cow_values_change *change,
+                                 void *context);
+/* From a native dataset of another file. */
+int cow_copy_elements_of_native(void *source, cow_dataset *target, cow_values_change *change, void *context);
+/* From one native dataset into another: of the same file, where references stay what they are; or of another file. */
+int cow_copy_elements_within_file(const char *file, void *source, void *target);
+int cow_copy_elements_between_files(const char *file, void *source, void *target, cow_values_change *change,
+                                    void *context);
 
 /* changes.c */
 /* The object at ADDRESS is made anew by the next version, whatever it had; PATH as for cow_changed_object. */
@@ -275,13 +285,13 @@ int cow_lacks_put(cow_file *file, uint64_t from, const cow_lacks *lacks);
 /* Standard error is told of each object once. VERSION: its name. */
 void cow_lacks_tell(cow_file *file, const char *version, const cow_lacks *lacks);
 
-/* known.c */
+/* snapshot_table.c */
 int cow_snapshots_load(cow_file *file);
 int cow_snapshots_flush(cow_file *file);
 /* Rows of versions before FROM are not touched from here on. What is done to others until cow_snapshots_done, SAVED keeps
  * as it was for cow_snapshots_undo. */
 typedef struct cow_snapshots_saved {
-    cow_snapshot_row *row; /* from `first` on */
+    cow_layout_snapshot_row *row; /* from `first` on */
     size_t first, count, written;
 } cow_snapshots_saved;
 int cow_snapshots_begin(cow_file *file, uint64_t from, cow_snapshots_saved *saved);
@@ -290,12 +300,12 @@ void cow_snapshots_done(cow_snapshots_saved *saved);
 /* Was HEAD left out of the newest version that knows of it (and not deleted)? */
 bool cow_snapshots_left_out(const cow_file *file, uint64_t head);
 /* SUMS: checksums of the head, which did not change, 0 where it did. */
-int cow_snapshots_leave_out(cow_file *file, uint64_t head, uint64_t version, const cow_snapshot_row *sums);
+int cow_snapshots_leave_out(cow_file *file, uint64_t head, uint64_t version, const cow_layout_snapshot_row *sums);
 /* Does any version know this head object? */
 bool cow_snapshots_known(const cow_file *file, uint64_t head);
 /* The newest snapshot of a head object; false: none, or none that still counts. */
 bool cow_snapshots_newest(const cow_file *file, uint64_t head, uint64_t *snapshot);
-int cow_snapshots_add(cow_file *file, const cow_snapshot_row *row);
+int cow_snapshots_add(cow_file *file, const cow_layout_snapshot_row *row);
 /* The row that tells what an object is: of a snapshot its own, of a head that of its newest snapshot. */
 bool cow_snapshots_find(const cow_file *file, uint64_t address, uint64_t *row);
 /* A row says nothing any more: no tree holds its snapshot. */
@@ -303,14 +313,14 @@ int cow_snapshots_strike_out(cow_file *file, uint64_t row);
 
 /* sums.c: the sums are 0 where there is nothing that HDF5 does not check itself */
 /* Those of a snapshot, complete but for a versioned dataset's elements: cow_sum_root. */
-int cow_sum_snapshot(cow_file *file, cow_loc snapshot, cow_snapshot_row *row);
+int cow_sum_snapshot(cow_file *file, cow_loc snapshot, cow_layout_snapshot_row *row);
 /* Does a dataset at ADDRESS, of a version, name the root record that it named when it was made? 0, -1 COW_CORRUPT. */
 int cow_sum_check_root(cow_file *file, uint64_t address, uint64_t offset);
 /* counts.c: how many of the references that HDF5 counts at the head object at ADDRESS are the history's. */
-int cow_hidden_links(cow_file *file, uint64_t address, unsigned *count);
-/* past.c */
-cow_past *cow_past_of(cow_file *file, const char *version_path);
-void cow_past_free(cow_file *file);
+int cow_head_links_of_history(cow_file *file, uint64_t address, unsigned *count);
+/* version_objects.c */
+cow_version_objects *cow_version_objects_of(cow_file *file, const char *version_path);
+void cow_version_objects_free(cow_file *file);
 
 /* deleted.c */
 /* Note in `snapshots` which head objects are not in the version of ROW any more. MET: the addresses of all that can be
@@ -333,8 +343,8 @@ const char *cow_description_message(const cow_file *file);
 const char *cow_tagged_version(const char *value);
 /* HDF5 puts the texts of the log and the mappings of views into a heap block that it has met since the file was opened
  * and that has room for them, or into a new one of 4 KiB. It meets those that the newest of ROWS rows lead to. */
-int cow_log_meet_blocks(cow_loc file, uint64_t rows);
+int cow_versions_meet_blocks(cow_loc file, uint64_t rows);
 /* Fill in who, where, what and when. */
-int cow_log_row_describe(cow_log_row *row, const char *message);
+int cow_versions_describe_row(cow_layout_log_row *row, const char *message);
 
 #endif

@@ -2,9 +2,9 @@
  * `pools` holds its signature: SHA-256 over datatype, chunk dims, filters and fill value. */
 #include "history/internal.h"
 
-#include "error.h"
-#include "ids.h"
-#include "store/bytes.h"
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/ids.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,7 +81,7 @@ static int put_fill(buffer *b, hid_t type, hid_t dcpl)
         return cow_error(COW_MEMORY, "no memory for a fill value");
     if (H5Pget_fill_value(dcpl, type, value) >= 0) {
         status = put_value(b, type, value, heap);
-        cow_fill_free(type, heap, value);
+        cow_dataset_fill_free(type, heap, value);
     } else {
         cow_error_native("cannot get the fill value of a dataset");
         free(value);

@@ -9,12 +9,12 @@
  * or is in it without the attribute, comment or link in question, and is listed (incomplete.c). Deciding takes what it
  * cannot look at for new, so that building meets it. What fails the walk is only what concerns the version as a whole.
  *
- * Which snapshot belongs to which head object: known.c.
+ * Which snapshot belongs to which head object: snapshot_table.c.
  */
 #include "history/internal.h"
 
-#include "error.h"
-#include "ids.h"
+#include "base/error.h"
+#include "base/ids.h"
 #include "journal/driver.h"
 
 #include <stdio.h>
@@ -489,7 +489,7 @@ static int lack(cow_walk *walk, uint64_t address, const char *path, const char *
 {
     char reason[1400];
 
-    if (walk->failed || cow_driver_file_failures(walk->file->fileno) != walk->file->failures)
+    if (walk->failed || cow_journal_driver_file_failures(walk->file->fileno) != walk->file->failures)
         return fail(walk);
     if (what == NULL)
         snprintf(reason, sizeof reason, "%s", cow_error_message());
@@ -508,10 +508,10 @@ static int lack(cow_walk *walk, uint64_t address, const char *path, const char *
 }
 
 /* The checksums of the head object at ADDRESS, as far as it is not known to have changed. */
-static cow_snapshot_row sums_of(const cow_walk *walk, uint64_t address)
+static cow_layout_snapshot_row sums_of(const cow_walk *walk, uint64_t address)
 {
     unsigned flags = cow_change_flags(walk->file, address);
-    cow_snapshot_row sums = {0};
+    cow_layout_snapshot_row sums = {0};
     uint64_t row;
 
     if ((flags & 1u << COW_CHANGED_NEW) != 0 || !cow_snapshots_find(walk->file, address, &row))
@@ -526,7 +526,7 @@ static cow_snapshot_row sums_of(const cow_walk *walk, uint64_t address)
 /* The version does without the object at ADDRESS, for the reason that is recorded. */
 static int leave_out(cow_walk *walk, uint64_t address, const char *path)
 {
-    const cow_snapshot_row sums = sums_of(walk, address);
+    const cow_layout_snapshot_row sums = sums_of(walk, address);
 
     if (lack(walk, address, path, NULL, NULL) < 0)
         return -1;
@@ -625,7 +625,7 @@ static int copy_header(cow_walk *walk, cow_loc head, uint64_t address, const cha
 /* The snapshot of the object at ADDRESS is there. */
 static int note_built(cow_walk *walk, uint64_t address, cow_loc snapshot)
 {
-    cow_snapshot_row row = sums_of(walk, address); /* the attributes' may be needed: note_sums */
+    cow_layout_snapshot_row row = sums_of(walk, address); /* the attributes' may be needed: note_sums */
     H5O_info2_t info;
 
     if (cow_native_info(snapshot, NULL, H5O_INFO_BASIC, &info) < 0)
@@ -644,7 +644,7 @@ static int note_built(cow_walk *walk, uint64_t address, cow_loc snapshot)
  * damaged, theirs stays. DATASET: the state of a versioned one. */
 static int note_sums(cow_walk *walk, uint64_t address, cow_loc snapshot, const cow_dataset *dataset)
 {
-    cow_snapshot_row row;
+    cow_layout_snapshot_row row;
     uint64_t number, lacks, former;
 
     if (!cow_snapshots_find(walk->file, address, &number))
@@ -895,7 +895,7 @@ static int build_native(cow_walk *walk, cow_loc head, uint64_t address, const ch
     *made = (cow_loc){cow_native_dataset_create(walk->file->loc, NULL, type, space, dcpl), H5I_DATASET};
     if (made->object == NULL || (grows && cow_native_dataset_resize(made->object, extent) < 0))
         goto done;
-    if (!lies_elsewhere(dcpl) && (cow_pour_within(walk->file->name, head.object, made->object) < 0 ||
+    if (!lies_elsewhere(dcpl) && (cow_copy_elements_within_file(walk->file->name, head.object, made->object) < 0 ||
                                   (H5Pget_nfilters(dcpl) > 0 && cow_native_dataset_settle(made->object) < 0)))
         goto done; /* a filter may refuse what HDF5 still has in a cache for the head */
     status = copy_header(walk, head, address, path, *made);
@@ -1119,15 +1119,14 @@ static int keep_used(cow_walk *walk)
 
 /* The former tree of an amended version: it goes only when all is done, for what it shares with the new one, and because
  * it may be needed again. */
-#define FORMER COW_ROOT "/former"
 
 /* A tree goes, with links of classes that are not there. */
 static int delete_tree(cow_loc file, const char *path)
 {
     bool stand_in[H5L_TYPE_MAX + 1] = {false};
-    int status = cow_link_classes_stand_in(stand_in) < 0 ? -1 : cow_native_link_delete(file, path);
+    int status = cow_native_link_classes_stand_in(stand_in) < 0 ? -1 : cow_native_link_delete(file, path);
 
-    cow_link_classes_withdraw(stand_in);
+    cow_native_link_classes_withdraw(stand_in);
     return status;
 }
 
@@ -1140,9 +1139,10 @@ static int set_aside(cow_walk *walk)
         return exists;
     if ((walk->rest = calloc(1, sizeof *walk->rest)) == NULL)
         return cow_error(COW_MEMORY, "%s: no memory for a commit", file->name);
-    if (leftover_find(walk->rest, walk, walk->made) < 0 || (exists = cow_native_exists(file->loc, FORMER)) < 0 ||
-        (exists && delete_tree(file->loc, FORMER) < 0) ||
-        cow_native_link_move(file->loc, walk->prefix, file->loc, FORMER) < 0)
+    if (leftover_find(walk->rest, walk, walk->made) < 0 ||
+        (exists = cow_native_exists(file->loc, COW_PATH_FORMER)) < 0 ||
+        (exists && delete_tree(file->loc, COW_PATH_FORMER) < 0) ||
+        cow_native_link_move(file->loc, walk->prefix, file->loc, COW_PATH_FORMER) < 0)
         return -1;
     walk->set_aside = true;
     return 0;
@@ -1157,7 +1157,7 @@ int cow_walk_build(cow_walk *walk, const char *name, uint64_t row, int64_t *chan
 
     walk->row = row;
     walk->lacks = lacks;
-    snprintf(walk->prefix, sizeof walk->prefix, COW_ROOT "/versions/%s", name);
+    snprintf(walk->prefix, sizeof walk->prefix, COW_PATH_VERSIONS "/%s", name);
     if (open_head(walk, cow_address(&file->root), &head, &borrowed) < 0)
         return -1;
     status = build_group(walk, head, cow_address(&file->root), "", &walk->made);
@@ -1185,7 +1185,7 @@ int cow_walk_undo(cow_walk *walk)
         return -1;
     if ((walk->linked || walk->set_aside) && exists && delete_tree(file->loc, walk->prefix) < 0)
         return -1;
-    if (walk->set_aside && cow_native_link_move(file->loc, FORMER, file->loc, walk->prefix) < 0)
+    if (walk->set_aside && cow_native_link_move(file->loc, COW_PATH_FORMER, file->loc, walk->prefix) < 0)
         return -1;
     walk->linked = walk->set_aside = false;
     return 0;
@@ -1195,7 +1195,7 @@ int cow_walk_settle(cow_walk *walk)
 {
     if (walk->set_aside) {
         walk->set_aside = false;
-        if (delete_tree(walk->file->loc, FORMER) < 0) {
+        if (delete_tree(walk->file->loc, COW_PATH_FORMER) < 0) {
             cow_error_clear(); /* the next one that is set aside removes it; until then its snapshots are there */
             return 0;
         }

@@ -8,11 +8,10 @@
  */
 #include "history/internal.h"
 
-#include "error.h"
-#include "ids.h"
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/ids.h"
 #include "io/serial.h"
-#include "planted.h"
-#include "store/bytes.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -201,7 +200,7 @@ done:
     return status;
 }
 
-int cow_sum_snapshot(cow_file *file, cow_loc object, cow_snapshot_row *row)
+int cow_sum_snapshot(cow_file *file, cow_loc object, cow_layout_snapshot_row *row)
 {
     H5O_info2_t info;
 
@@ -253,7 +252,7 @@ static int check(cow_file *file, const H5O_token_t *token, cow_change what, uint
             status = sum_elements(file, object.object, &sum);
         if ((!borrowed && cow_native_close(object) < 0) || status < 0)
             return -1;
-        if (sum != expected && !COW_PLANTED(sum_unchecked))
+        if (sum != expected)
             return differs(file, what == COW_CHANGED_DATA ? "the elements of a dataset are"
                                                           : "the attributes of an object are");
     }
@@ -266,7 +265,7 @@ int cow_sum_check(cow_file *file, const H5O_token_t *token, cow_change what)
     cow_apart apart;
     int status;
 
-    if (!file->laid_out || file->shut || file->state == COW_FAILED || cow_map_get(&file->sum_checked, key, NULL) ||
+    if (!file->laid_out || file->shut || file->state == COW_FILE_FAILED || cow_map_get(&file->sum_checked, key, NULL) ||
         (cow_change_flags(file, address) & (1u << what | 1u << COW_CHANGED_NEW)) != 0)
         return 0;
     if (cow_native_apart(&apart) < 0)

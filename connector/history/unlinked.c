@@ -7,7 +7,7 @@
  */
 #include "history/internal.h"
 
-#include "error.h"
+#include "base/error.h"
 
 int cow_unlinked_note(cow_map *unlinked, cow_loc made)
 {

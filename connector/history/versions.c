@@ -1,8 +1,8 @@
 /* The log of versions (/_versioned_data/log), and revisions: which version a name, a tag, ~N or a time means. */
 #include "history/internal.h"
 
-#include "error.h"
-#include "ids.h"
+#include "base/error.h"
+#include "base/ids.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -17,17 +17,17 @@
 
 /* ---- rows ---- */
 
-int cow_log_meet_blocks(cow_loc file, uint64_t rows)
+int cow_versions_meet_blocks(cow_loc file, uint64_t rows)
 {
     enum { MOST = 5 };
     /* a long text, and the last one: a row may stand in two blocks */
     static const char *const members[] = {"program", "h5cow", NULL};
     const uint64_t n = rows < MOST ? rows : MOST;
-    cow_log_row row[MOST] = {0};
-    int status = n == 0 ? 0 : cow_log_read_many(file, rows - n, n, members, row);
+    cow_layout_log_row row[MOST] = {0};
+    int status = n == 0 ? 0 : cow_layout_log_read_many(file, rows - n, n, members, row);
 
     for (uint64_t i = 0; i < n; i++)
-        cow_log_row_free(&row[i]);
+        cow_layout_log_row_free(&row[i]);
     return status;
 }
 
@@ -84,7 +84,7 @@ static const char *user_name(void)
     return user.name;
 }
 
-int cow_log_row_describe(cow_log_row *row, const char *message)
+int cow_versions_describe_row(cow_layout_log_row *row, const char *message)
 {
     unsigned major = 0, minor = 0, release = 0;
     char host[256] = "", program[1024], hdf5[64];
@@ -107,10 +107,10 @@ int cow_log_row_describe(cow_log_row *row, const char *message)
 
 /* ---- revisions ---- */
 
-static int version_path(const cow_log_row *row, char path[], size_t size)
+static int version_path(const cow_layout_log_row *row, char path[], size_t size)
 {
     if (row->name == NULL || row->name[0] == '\0' || strchr(row->name, '/') != NULL ||
-        (size_t)snprintf(path, size, COW_ROOT "/versions/%s", row->name) >= size)
+        (size_t)snprintf(path, size, COW_PATH_VERSIONS "/%s", row->name) >= size)
         return cow_error(COW_CORRUPT, "the log names a version that cannot be; try: h5cow verify");
     return 0;
 }
@@ -183,14 +183,14 @@ static int parse_time(const char *text, int64_t *microseconds)
 /* ", #2 'name'" at TEXT. The bytes written, or -1. */
 static int list_version(cow_loc file, uint64_t row, char *text, size_t size)
 {
-    cow_log_row version = {0};
-    int n = cow_log_read(file, row, &version);
+    cow_layout_log_row version = {0};
+    int n = cow_layout_log_read(file, row, &version);
 
     if (n == 0)
         n = version.name == NULL ? cow_error(COW_CORRUPT, "a version has no name; try: h5cow verify")
                                  : snprintf(text, size, "%s#%llu '%.64s'", row == 0 ? "" : ", ",
                                             (unsigned long long)row + 1, version.name);
-    cow_log_row_free(&version);
+    cow_layout_log_row_free(&version);
     return n;
 }
 
@@ -202,7 +202,7 @@ static int no_revision(cow_loc file, const char *revision)
     uint64_t rows = 0;
     size_t used = 0;
 
-    if (cow_log_rows(file, &rows) < 0)
+    if (cow_layout_log_rows(file, &rows) < 0)
         return -1;
     if (rows == 0)
         return cow_error(COW_NOT_FOUND, "there is no version '%s': the file has no version yet", revision);
@@ -222,36 +222,36 @@ static int no_revision(cow_loc file, const char *revision)
 
 static int by_number(cow_loc file, const char *revision, uint64_t number, char path[], size_t size)
 {
-    cow_log_row row = {0};
+    cow_layout_log_row row = {0};
     uint64_t rows = 0;
     int status = -1;
 
-    if (cow_log_rows(file, &rows) < 0)
+    if (cow_layout_log_rows(file, &rows) < 0)
         return -1;
     if (number < 1 || number > rows)
         return no_revision(file, revision);
-    if (cow_log_read(file, number - 1, &row) == 0)
+    if (cow_layout_log_read(file, number - 1, &row) == 0)
         status = version_path(&row, path, size);
-    cow_log_row_free(&row);
+    cow_layout_log_row_free(&row);
     return status;
 }
 
 static int by_distance(cow_loc file, const char *revision, uint64_t distance, char path[], size_t size)
 {
     uint64_t rows = 0;
-    cow_log_row row = {0};
+    cow_layout_log_row row = {0};
     int64_t at;
     int status = -1;
 
-    if (cow_log_rows(file, &rows) < 0)
+    if (cow_layout_log_rows(file, &rows) < 0)
         return -1;
     at = (int64_t)rows - 1;
     while (at >= 0 && at < (int64_t)rows && distance > 0) {
         int64_t parent;
-        if (cow_log_read(file, (uint64_t)at, &row) < 0)
+        if (cow_layout_log_read(file, (uint64_t)at, &row) < 0)
             return -1;
         parent = row.parent;
-        cow_log_row_free(&row);
+        cow_layout_log_row_free(&row);
         if (parent >= at)
             return cow_error(COW_CORRUPT, "the log of versions is not in order; try: h5cow verify");
         at = parent;
@@ -259,9 +259,9 @@ static int by_distance(cow_loc file, const char *revision, uint64_t distance, ch
     }
     if (at < 0)
         return no_revision(file, revision);
-    if (cow_log_read(file, (uint64_t)at, &row) == 0)
+    if (cow_layout_log_read(file, (uint64_t)at, &row) == 0)
         status = version_path(&row, path, size);
-    cow_log_row_free(&row);
+    cow_layout_log_row_free(&row);
     return status;
 }
 
@@ -269,14 +269,14 @@ static int by_time(cow_loc file, const char *revision, int64_t limit, char path[
 {
     uint64_t rows = 0;
 
-    if (cow_log_rows(file, &rows) < 0)
+    if (cow_layout_log_rows(file, &rows) < 0)
         return -1;
     while (rows > 0) {
-        cow_log_row row = {0};
-        int status = cow_log_read(file, --rows, &row), found = status == 0 && row.time <= limit;
+        cow_layout_log_row row = {0};
+        int status = cow_layout_log_read(file, --rows, &row), found = status == 0 && row.time <= limit;
         if (found)
             status = version_path(&row, path, size);
-        cow_log_row_free(&row);
+        cow_layout_log_row_free(&row);
         if (found || status < 0)
             return status;
     }
@@ -286,7 +286,7 @@ static int by_time(cow_loc file, const char *revision, int64_t limit, char path[
 /* It is the path of a version, and of nothing below one. */
 const char *cow_tagged_version(const char *value)
 {
-    static const char versions[] = COW_ROOT "/versions/";
+    static const char versions[] = COW_PATH_VERSIONS "/";
     const char *name;
 
     if (strncmp(value, versions, sizeof versions - 1) != 0)
@@ -330,7 +330,7 @@ static int resolve(cow_loc file, const char *revision, char path[], size_t size)
             return cow_error(COW_USAGE, "'%s' is not a revision: a time is {2026-01-31T12:00}", revision);
         return by_time(file, revision, limit, path, size);
     }
-    if ((size_t)snprintf(path, size, COW_ROOT "/versions/%s", revision) >= size)
+    if ((size_t)snprintf(path, size, COW_PATH_VERSIONS "/%s", revision) >= size)
         return cow_error(COW_USAGE, "'%s' is too long for a revision", revision);
     if ((exists = cow_native_exists(file, path)) != 0)
         return exists < 0 ? -1 : 0;
@@ -339,7 +339,7 @@ static int resolve(cow_loc file, const char *revision, char path[], size_t size)
             return cow_error(COW_USAGE, "'%s' is not a revision: #N is the N-th version of the file", revision);
         return by_number(file, revision, number, path, size);
     }
-    snprintf(path, size, COW_ROOT "/tags/%s", revision);
+    snprintf(path, size, COW_PATH_TAGS "/%s", revision);
     if ((exists = cow_native_exists(file, path)) < 0)
         return -1;
     if (exists && cow_native_link_info(file, path, &info) < 0)

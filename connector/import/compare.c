@@ -3,7 +3,7 @@
  * object. */
 #include "import/tree.h"
 
-#include "ids.h"
+#include "base/ids.h"
 #include "import/references.h"
 #include "library/library.h"
 
@@ -123,11 +123,12 @@ static bool same_region(hid_t a, hid_t b)
 
 static bool same_reference(const comparison *c, hid_t type, void *a, void *b)
 {
-    cow_reference from, to = {.region = H5I_INVALID_HID};
+    cow_import_reference from, to = {.region = H5I_INVALID_HID};
     uint64_t place;
     bool same = false;
 
-    if (cow_reference_look(c->tree->from, type, a, &from) == 0 && cow_reference_look(c->tree->to, type, b, &to) == 0)
+    if (cow_import_reference_look(c->tree->from, type, a, &from) == 0 &&
+        cow_import_reference_look(c->tree->to, type, b, &to) == 0)
         switch (from.state) {
         case COW_REFERENCE_NULL:
         case COW_REFERENCE_DANGLES:
@@ -144,8 +145,8 @@ static bool same_reference(const comparison *c, hid_t type, void *a, void *b)
                    (from.attribute == NULL || strcmp(from.attribute, to.attribute) == 0);
             break;
         }
-    cow_reference_done(&from);
-    cow_reference_done(&to);
+    cow_import_reference_done(&from);
+    cow_import_reference_done(&to);
     H5Eclear2(H5E_DEFAULT);
     return same;
 }

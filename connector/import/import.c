@@ -11,15 +11,15 @@
  */
 #include "import/import.h"
 
-#include "ids.h"
+#include "base/ids.h"
 #include "import/tree.h"
 
-#include "error.h"
+#include "base/bytes.h"
+#include "base/error.h"
 #include "history/history.h"
 #include "journal/fence.h"
 #include "journal/journal.h"
 #include "journal/locks.h"
-#include "store/bytes.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -149,7 +149,7 @@ static int open_source(work *w)
     w->from = w->plain;
     if (H5Lexists(w->plain, COW_GROUP, H5P_DEFAULT) <= 0)
         return 0;
-    if (H5Aexists_by_name(w->plain, COW_GROUP, "format", H5P_DEFAULT) <= 0)
+    if (H5Aexists_by_name(w->plain, COW_GROUP, COW_FORMAT_NAME, H5P_DEFAULT) <= 0)
         return fail(import,
                     "'%s' has an object named '" COW_GROUP "', which is the name where h5cow keeps the history: "
                     "rename it first (h5py: file.move)",
@@ -285,9 +285,9 @@ static char *version_path(hid_t file, const char *path)
 {
     char name[300], *joined;
 
-    if (H5Lget_name_by_idx(file, COW_GROUP "/versions", H5_INDEX_NAME, H5_ITER_INC, 0, name, sizeof name, H5P_DEFAULT) <
+    if (H5Lget_name_by_idx(file, COW_PATH_VERSIONS + 1, H5_INDEX_NAME, H5_ITER_INC, 0, name, sizeof name, H5P_DEFAULT) <
             0 ||
-        asprintf(&joined, "/" COW_GROUP "/versions/%s%s", name, path) < 0)
+        asprintf(&joined, COW_PATH_VERSIONS "/%s%s", name, path) < 0)
         return NULL;
     return joined;
 }

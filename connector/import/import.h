@@ -2,7 +2,7 @@
 #ifndef COW_IMPORT_IMPORT_H
 #define COW_IMPORT_IMPORT_H
 
-#include "newfile.h"
+#include "base/newfile.h"
 
 #include <hdf5.h>
 

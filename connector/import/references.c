@@ -56,14 +56,14 @@ static int foreign(hid_t file, H5R_ref_t *element, bool *is)
     return status;
 }
 
-int cow_reference_look(hid_t file, hid_t type, void *element, cow_reference *r)
+int cow_import_reference_look(hid_t file, hid_t type, void *element, cow_import_reference *r)
 {
     hid_t object = H5I_INVALID_HID;
     H5O_info2_t info;
     bool other;
     int status = 0;
 
-    *r = (cow_reference){.state = COW_REFERENCE_NULL, .kind = style(type), .region = H5I_INVALID_HID};
+    *r = (cow_import_reference){.state = COW_REFERENCE_NULL, .kind = style(type), .region = H5I_INVALID_HID};
     if (all_zero(element, H5Tget_size(type)))
         return 0;
     if (r->kind == H5R_OBJECT2) {
@@ -97,7 +97,7 @@ done:
     return status;
 }
 
-void cow_reference_done(cow_reference *r)
+void cow_import_reference_done(cow_import_reference *r)
 {
     if (r->region >= 0)
         H5Sclose(r->region);
@@ -105,7 +105,7 @@ void cow_reference_done(cow_reference *r)
 }
 
 /* Into NEW, of the file's copy. false: HDF5 cannot make it. */
-static bool make(cow_tree *tree, const cow_reference *r, const char *path, void *new)
+static bool make(cow_tree *tree, const cow_import_reference *r, const char *path, void *new)
 {
     switch (r->kind) {
     case H5R_OBJECT1:
@@ -129,8 +129,8 @@ static int translate(void *context, hid_t type, void *element)
     cow_tree *tree = context;
     unsigned char new[sizeof(H5R_ref_t)] __attribute__((aligned(16))) = {0};
     const cow_tree_object *target = NULL;
-    cow_reference r;
-    int status = cow_reference_look(tree->from, type, element, &r);
+    cow_import_reference r;
+    int status = cow_import_reference_look(tree->from, type, element, &r);
 
     if (status < 0 || r.state == COW_REFERENCE_NULL || r.state == COW_REFERENCE_FOREIGN)
         goto done;
@@ -146,12 +146,12 @@ static int translate(void *context, hid_t type, void *element)
         H5Rdestroy(element);
     memcpy(element, new, H5Tget_size(type));
 done:
-    cow_reference_done(&r);
+    cow_import_reference_done(&r);
     H5Eclear2(H5E_DEFAULT);
     return status < 0 ? cow_tree_no_memory(tree) : 0;
 }
 
 int cow_tree_references(cow_tree *tree, hid_t type, size_t count, void *elements)
 {
-    return cow_references_each(type, count, elements, translate, tree);
+    return cow_native_references_each(type, count, elements, translate, tree);
 }

@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-typedef struct cow_reference {
+typedef struct cow_import_reference {
     enum {
         COW_REFERENCE_NULL,    /* never written */
         COW_REFERENCE_DANGLES, /* the object is gone */
@@ -17,10 +17,10 @@ typedef struct cow_reference {
     H5O_token_t token;
     hid_t region;    /* a selection, or H5I_INVALID_HID */
     char *attribute; /* or NULL */
-} cow_reference;
+} cow_import_reference;
 
-/* Look at ELEMENT, of the reference type TYPE, read from FILE. Give it back with cow_reference_done. -1: no memory. */
-int cow_reference_look(hid_t file, hid_t type, void *element, cow_reference *reference);
-void cow_reference_done(cow_reference *reference);
+/* Look at ELEMENT, of the reference type TYPE, read from FILE. Give it back with cow_import_reference_done. -1: no memory. */
+int cow_import_reference_look(hid_t file, hid_t type, void *element, cow_import_reference *reference);
+void cow_import_reference_done(cow_import_reference *reference);
 
 #endif

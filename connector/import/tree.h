@@ -10,7 +10,7 @@
 #ifndef COW_IMPORT_TREE_H
 #define COW_IMPORT_TREE_H
 
-#include "history/map.h"
+#include "base/map.h"
 #include "native/native.h"
 
 #include <hdf5.h>
@@ -57,6 +57,8 @@ int cow_tree_group_settings(hid_t group, hid_t list);
 
 /* ---- parts ---- */
 
+/* parts.c */
+
 /* -1, and WHAT PATH with the cause of the HDF5 call that just failed in tree->why, unless there is a reason already. */
 int cow_tree_failed(cow_tree *tree, const char *what, const char *path);
 int cow_tree_no_memory(cow_tree *tree);
@@ -84,6 +86,8 @@ typedef struct cow_tree_names {
 int cow_tree_links(hid_t group, cow_tree_names *names);
 int cow_tree_attributes(hid_t object, cow_tree_names *names);
 void cow_tree_names_free(cow_tree_names *names);
+
+/* tree.c */
 /* The value of a soft, external or user-defined link; free() it. */
 char *cow_tree_link_value(cow_tree *tree, hid_t group, const char *name, const H5L_info2_t *info);
 

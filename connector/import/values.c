@@ -1,7 +1,7 @@
 /* Types, attributes and elements of datasets from one file to another; references are translated. See tree.h. */
 #include "import/tree.h"
 
-#include "ids.h"
+#include "base/ids.h"
 #include "import/references.h"
 #include "library/library.h"
 
@@ -153,7 +153,7 @@ static int ask_for_chunk(void *context, unsigned rank, const hsize_t start[], co
     (void)rank;
     (void)count;
     if (H5Dget_chunk_storage_size(a->dataset, start, &size) < 0)
-        return cow_chunk_was_missing() ? 0 : -1;
+        return cow_native_chunk_was_missing() ? 0 : -1;
     return add_chunk(a->chunks, start, size);
 }
 
@@ -162,7 +162,7 @@ static bool is_listed_wrong(hid_t dataset, hid_t space)
 {
     H5D_chunk_index_t index;
 
-    return H5Dget_chunk_index_type(dataset, &index) < 0 || cow_chunks_listed_wrong(index, space);
+    return H5Dget_chunk_index_type(dataset, &index) < 0 || cow_native_chunks_listed_wrong(index, space);
 }
 
 int cow_tree_list_chunks(hid_t dataset, hid_t dcpl, cow_tree_chunks *chunks)

@@ -19,7 +19,7 @@
 
 #include <stdbool.h>
 
-typedef struct cow_cache cow_cache;
+typedef struct cow_chunk_cache cow_chunk_cache;
 
 typedef struct cow_array {
     /* given by the owner, constant while the array is open */
@@ -40,7 +40,7 @@ typedef struct cow_array {
     cow_pool *pool;
     cow_codec *codec;
     cow_index *index;
-    cow_cache *cache; /* shared by the arrays of one file */
+    cow_chunk_cache *cache; /* shared by the arrays of one file */
     bool through;     /* the program's chunk cache does not hold a chunk (H5Pset_chunk_cache): it is filtered when it is
                      written, so that the program hears there of a filter that fails */
     unsigned threads;
@@ -52,14 +52,14 @@ typedef struct cow_array {
     bool refused;                  /* the last cow_array_store failed because filters do not take a chunk */
     /* private to io/ */
     hid_t same_type;          /* 0, or a type of HDF5's own, so never changed, that is the same as `type` */
-    struct cow_cached *dirty; /* dirty chunks of this array, oldest first */
+    struct cow_cached_chunk *dirty; /* dirty chunks of this array, oldest first */
     cow_filtering *filtering; /* of the call that runs, or NULL */
 } cow_array;
 
 /* A chunk cache of at most BYTES (at least one chunk always fits). */
-cow_cache *cow_cache_open(size_t bytes);
+cow_chunk_cache *cow_chunk_cache_open(size_t bytes);
 /* All arrays must have been closed. */
-void cow_cache_close(cow_cache *cache);
+void cow_chunk_cache_close(cow_chunk_cache *cache);
 
 /* H5Dread and H5Dwrite of one dataset. mem_space: id, H5S_ALL or H5S_BLOCK; file_space: id, H5S_ALL or H5S_PLIST. BUF
  * may be NULL when nothing is selected. Type conversion in both directions, compound subsets with background, the

@@ -1,6 +1,6 @@
 /* An array seen as chunks: the chunk queries and direct chunk access of HDF5, and the changing extent (array.h). */
-#include "error.h"
-#include "io/cache.h"
+#include "base/error.h"
+#include "io/chunk_cache.h"
 #include "io/heap.h"
 #include "io/plan.h"
 #include "io/stored.h"
@@ -15,7 +15,7 @@
 static void grid_extent(const cow_array *array, const uint64_t extent[], uint64_t chunks[])
 {
     for (unsigned d = 0; d < array->grid.rank; d++)
-        chunks[d] = cow_chunks_along(extent[d], array->grid.chunk[d]);
+        chunks[d] = cow_grid_chunks_along(extent[d], array->grid.chunk[d]);
 }
 
 /* Saturates: then it is more than any number of chunks that are stored. */
@@ -29,7 +29,7 @@ static uint64_t product(unsigned rank, const uint64_t n[])
 
 /* ---- shrinking ---- */
 
-static void forget_outside(cow_cached *entry, void *context)
+static void forget_outside(cow_cached_chunk *entry, void *context)
 {
     const uint64_t *chunks = context;
     cow_array *array = entry->array;
@@ -38,7 +38,7 @@ static void forget_outside(cow_cached *entry, void *context)
         if (entry->chunk[d] >= chunks[d]) {
             if (array->heap && entry->dirty)
                 cow_pool_drop(array->pool, entry->slot);
-            cow_cache_remove(entry);
+            cow_chunk_cache_remove(entry);
             return;
         }
 }
@@ -86,11 +86,11 @@ static int look_at_stored(void *context, const uint64_t chunk[], uint64_t slot)
 
     if (cow_pool_row(f->array->pool, slot, &row) < 0)
         return -1;
-    cow_chunk_trimmed(f->array, chunk, trimmed);
+    cow_array_chunk_trimmed(f->array, chunk, trimmed);
     return row.trimmed[f->dimension] > trimmed[f->dimension] ? add_to_face(f, chunk) : 0;
 }
 
-static void look_at_dirty(cow_cached *entry, void *context)
+static void look_at_dirty(cow_cached_chunk *entry, void *context)
 {
     face *f = context;
     unsigned d = f->dimension;
@@ -100,7 +100,7 @@ static void look_at_dirty(cow_cached *entry, void *context)
 }
 
 /* What is dirty is cut before anything is loaded: loading may store it, with what is in its padding. */
-static void cut_dirty(cow_cached *entry, void *context)
+static void cut_dirty(cow_cached_chunk *entry, void *context)
 {
     cow_array *array = entry->array;
     uint64_t trimmed[COW_MAX_RANK];
@@ -108,8 +108,8 @@ static void cut_dirty(cow_cached *entry, void *context)
     (void)context;
     if (!entry->dirty)
         return;
-    cow_cache_complete(entry);
-    cow_chunk_trimmed(array, entry->chunk, trimmed);
+    cow_chunk_cache_complete(entry);
+    cow_array_chunk_trimmed(array, entry->chunk, trimmed);
     cow_fill_padding(&array->grid, trimmed, array->element_size, array->fill, entry->bytes);
 }
 
@@ -119,7 +119,7 @@ static int add_if_whole(void *context, const uint64_t chunk[], uint64_t slot)
     face *f = context;
 
     (void)slot;
-    return cow_chunk_plain(f->array, chunk) ? 0 : add_to_face(f, chunk);
+    return cow_array_chunk_plain(f->array, chunk) ? 0 : add_to_face(f, chunk);
 }
 
 /* The chunks that were at the edge of OLD along each dimension that grew. */
@@ -139,11 +139,11 @@ static int filter_edges(cow_array *array, const uint64_t old[])
         count[d] = 1;
         status = cow_index_visit(array->index, first, count, add_if_whole, &f);
         for (size_t i = 0; status == 0 && i < f.n; i++) {
-            cow_cached *entry = cow_cache_get(array, f.chunks + i * rank, false);
+            cow_cached_chunk *entry = cow_chunk_cache_get(array, f.chunks + i * rank, false);
             if (entry == NULL)
                 status = -1;
             else
-                cow_cache_dirty(entry);
+                cow_chunk_cache_dirty(entry);
         }
         free(f.chunks);
     }
@@ -164,23 +164,23 @@ static int cut_face(cow_array *array, unsigned dimension)
     if (cow_index_visit(array->index, first, count, look_at_stored, &f) != 0)
         goto done;
     if (array->heap)
-        cow_cache_each(array, look_at_dirty, &f);
+        cow_chunk_cache_each(array, look_at_dirty, &f);
     if (f.failed)
         goto done;
     for (size_t i = 0; i < f.n; i++) {
         const uint64_t *chunk = f.chunks + i * rank;
-        cow_cached *entry;
+        cow_cached_chunk *entry;
 
         if (array->heap) {
             if (cow_heap_cut(array, chunk) < 0)
                 goto done;
             continue;
         }
-        if ((entry = cow_cache_get(array, chunk, false)) == NULL)
+        if ((entry = cow_chunk_cache_get(array, chunk, false)) == NULL)
             goto done;
-        cow_chunk_trimmed(array, chunk, trimmed);
+        cow_array_chunk_trimmed(array, chunk, trimmed);
         cow_fill_padding(&array->grid, trimmed, array->element_size, array->fill, entry->bytes);
-        cow_cache_dirty(entry);
+        cow_chunk_cache_dirty(entry);
     }
     status = 0;
 done:
@@ -305,18 +305,18 @@ int cow_array_resize(cow_array *array, const uint64_t extent[])
     if (array->early && cow_index_chunks(array->index) != product(rank, before))
         memset(before, 0, rank * sizeof *before);
     if (shrinks) {
-        cow_cache_each(array, forget_outside, chunks);
-        cow_cache_forget_listing(array->cache);
+        cow_chunk_cache_each(array, forget_outside, chunks);
+        cow_chunk_cache_forget_listing(array->cache);
         if (cow_index_trim(array->index, chunks, drop_slot, array) != 0)
             return cow_context("%s: making the extent smaller", array->label);
     }
     if (changes) {
         memcpy(array->extent, extent, rank * sizeof *extent);
         array->extent_changed = true;
-        cow_cache_forget_listing(array->cache);
+        cow_chunk_cache_forget_listing(array->cache);
     }
     if (shrinks && !array->heap)
-        cow_cache_each(array, cut_dirty, NULL);
+        cow_chunk_cache_each(array, cut_dirty, NULL);
     if (shrinks && product(rank, chunks) > 0)
         for (unsigned d = 0; d < rank; d++)
             if (extent[d] < old[d] && extent[d] % array->grid.chunk[d] != 0 && cut_face(array, d) < 0)
@@ -328,7 +328,7 @@ int cow_array_resize(cow_array *array, const uint64_t extent[])
     return 0;
 }
 
-int cow_allocate_late(cow_array *array)
+int cow_array_allocate_late(cow_array *array)
 {
     int status;
 
@@ -372,7 +372,7 @@ static int describe_chunk(cow_array *array, const uint64_t chunk[], cow_chunk_in
                                  &size, &mask) < 0)
         return cow_error_where(array->label, "looking for a chunk's place in the file");
     info->size = size;
-    info->filter_mask = cow_chunk_plain(array, chunk) ? 0 : mask;
+    info->filter_mask = cow_array_chunk_plain(array, chunk) ? 0 : mask;
     return 0;
 }
 
@@ -398,13 +398,13 @@ static int list_chunk(void *context, const uint64_t chunk[], uint64_t slot)
 static cow_listing *list_chunks(cow_array *array, const uint64_t chunks[])
 {
     const uint64_t origin[COW_MAX_RANK] = {0};
-    cow_listing *listing = cow_cache_listing(array->cache);
+    cow_listing *listing = cow_chunk_cache_listing(array->cache);
     listing_walk w = {.array = array, .listing = listing, .room = cow_index_chunks(array->index)};
     unsigned rank = array->grid.rank;
 
     if (listing->array == array)
         return listing;
-    cow_cache_forget_listing(array->cache);
+    cow_chunk_cache_forget_listing(array->cache);
     if (w.room >= SIZE_MAX / sizeof *listing->chunk / rank ||
         (listing->chunk = malloc((w.room + 1) * rank * sizeof *listing->chunk)) == NULL) {
         cow_error(COW_MEMORY, "%s: no memory for a list of %" PRIu64 " chunks", array->label, w.room);
@@ -412,7 +412,7 @@ static cow_listing *list_chunks(cow_array *array, const uint64_t chunks[])
     }
     listing->array = array;
     if (cow_index_visit(array->index, origin, chunks, list_chunk, &w) != 0) {
-        cow_cache_forget_listing(array->cache);
+        cow_chunk_cache_forget_listing(array->cache);
         return NULL;
     }
     qsort_r(listing->chunk, listing->count, rank * sizeof *listing->chunk, cow_row_major, &rank);
@@ -483,32 +483,32 @@ int cow_array_chunk_read(cow_array *array, const uint64_t offset[], uint32_t *fi
         return -1;
     if (slot == COW_HOLE)
         return cow_error(COW_NOT_FOUND, "%s: the chunk at %s is not stored", array->label,
-                         cow_chunk_place(array, chunk, place));
+                         cow_array_chunk_place(array, chunk, place));
     if (cow_pool_row(array->pool, slot, &row) < 0 || store->size(store, slot, &stored) < 0)
         return cow_context("%s: reading a chunk", array->label);
     if (stored > size)
         return cow_error(COW_USAGE, "%s: the chunk at %s has %zu bytes, the buffer %zu", array->label,
-                         cow_chunk_place(array, chunk, place), stored, size);
+                         cow_array_chunk_place(array, chunk, place), stored, size);
     if (store->read(store, slot, bytes, stored, filter_mask) < 0)
         return cow_context("%s: reading a chunk", array->label);
     /* Of a heap array the bytes say where HDF5 keeps the elements: no checksum covers that. */
     if (array->heap || (array->filtering != NULL && array->filtering->unchecked)) {
-        *filter_mask = cow_chunk_plain(array, chunk) ? 0 : *filter_mask;
+        *filter_mask = cow_array_chunk_plain(array, chunk) ? 0 : *filter_mask;
         return 0;
     }
-    if ((decoded = cow_cache_buffer(array)) == NULL)
+    if ((decoded = cow_chunk_cache_buffer(array)) == NULL)
         return -1;
     if (cow_codec_identity(array->codec) ? stored != array->chunk_bytes
                                          : cow_codec_decode(array->codec, bytes, stored, *filter_mask, decoded) < 0)
         cow_error(COW_CORRUPT, "%s: the chunk at %s cannot be decoded; run h5cow verify on the file", array->label,
-                  cow_chunk_place(array, chunk, place));
+                  cow_array_chunk_place(array, chunk, place));
     else
-        status = cow_chunk_verify(array, chunk, slot,
-                                  cow_checksum(cow_codec_identity(array->codec) ? bytes : decoded, array->chunk_bytes),
-                                  row.digest.checksum);
-    if (cow_chunk_plain(array, chunk))
+        status = cow_array_chunk_verify(
+            array, chunk, slot, cow_checksum(cow_codec_identity(array->codec) ? bytes : decoded, array->chunk_bytes),
+            row.digest.checksum);
+    if (cow_array_chunk_plain(array, chunk))
         *filter_mask = 0;
-    cow_cache_buffer_free(array, decoded);
+    cow_chunk_cache_buffer_free(array, decoded);
     return status;
 }
 
@@ -518,7 +518,7 @@ int cow_array_chunk_write(cow_array *array, const uint64_t offset[], uint32_t fi
     uint64_t chunk[COW_MAX_RANK], trimmed[COW_MAX_RANK];
     cow_save save = {.chunk = chunk, .ready = bytes, .ready_size = size, .ready_mask = filter_mask};
     uint8_t *decoded = NULL, *padded = NULL;
-    cow_cached *entry;
+    cow_cached_chunk *entry;
     int status = -1;
 
     if (chunk_at(array, offset, chunk) < 0)
@@ -529,11 +529,11 @@ int cow_array_chunk_write(cow_array *array, const uint64_t offset[], uint32_t fi
                          "use H5Dwrite",
                          array->label);
     array->written = true;
-    if (cow_chunk_plain(array, chunk))
+    if (cow_array_chunk_plain(array, chunk))
         save.ready_mask = filter_mask = cow_codec_all(array->codec);
-    if (cow_allocate_late(array) < 0)
+    if (cow_array_allocate_late(array) < 0)
         return -1;
-    if ((decoded = cow_cache_buffer(array)) == NULL)
+    if ((decoded = cow_chunk_cache_buffer(array)) == NULL)
         return -1;
     if (cow_codec_identity(array->codec)) {
         if (size != array->chunk_bytes) {
@@ -548,25 +548,25 @@ int cow_array_chunk_write(cow_array *array, const uint64_t offset[], uint32_t fi
     }
     /* Chunks with the same elements inside the extent share a slot, if what is outside is what it always is: else
      * another dataset would see it when it grows. What was given is stored as it was given. */
-    cow_chunk_trimmed(array, chunk, trimmed);
+    cow_array_chunk_trimmed(array, chunk, trimmed);
     if (memcmp(trimmed, array->grid.chunk, array->grid.rank * sizeof *trimmed) != 0) {
         if ((padded = malloc(array->chunk_bytes)) == NULL) {
             cow_error(COW_MEMORY, "%s: no memory for a chunk of %zu bytes", array->label, array->chunk_bytes);
             goto done;
         }
         memcpy(padded, decoded, array->chunk_bytes);
-        cow_fill_padding(&array->grid, trimmed, array->element_size, cow_new_fill(array), padded);
+        cow_fill_padding(&array->grid, trimmed, array->element_size, cow_array_new_fill(array), padded);
         save.untidy = memcmp(padded, decoded, array->chunk_bytes) != 0;
     }
     save.bytes = decoded;
     if (cow_stored_save(array, &save, 1, NULL, NULL) < 0)
         goto done;
-    if ((entry = cow_cache_find(array, chunk)) != NULL)
-        cow_cache_remove(entry);
+    if ((entry = cow_chunk_cache_find(array, chunk)) != NULL)
+        cow_chunk_cache_remove(entry);
     status = 0;
 done:
     free(padded);
-    cow_cache_buffer_free(array, decoded);
+    cow_chunk_cache_buffer_free(array, decoded);
     return status;
 }
 

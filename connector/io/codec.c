@@ -5,8 +5,8 @@
  */
 #include "io/codec.h"
 
-#include "error.h"
-#include "ids.h"
+#include "base/error.h"
+#include "base/ids.h"
 #include "io/filters.h"
 #include "io/scratch.h"
 
@@ -210,11 +210,6 @@ int cow_codec_encode_as(cow_codec *codec, cow_filtering *filtering, const void *
         (!codec->encoder && !(codec->encoder = cow_scratch_open(codec->dcpl, codec->type, 0))))
         return -1;
     return cow_scratch_encode(codec->encoder, filtering, chunk, out, codec->bound, size, mask);
-}
-
-int cow_codec_encode(cow_codec *codec, const void *chunk, void *out, size_t *size, uint32_t *mask)
-{
-    return cow_codec_encode_as(codec, NULL, chunk, out, size, mask);
 }
 
 uint32_t cow_codec_all(const cow_codec *codec)

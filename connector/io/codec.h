@@ -8,7 +8,7 @@
 #ifndef COW_CODEC_H
 #define COW_CODEC_H
 
-#include "options.h"
+#include "base/options.h"
 
 #include <hdf5.h>
 
@@ -37,9 +37,10 @@ bool cow_codec_parallel(const cow_codec *codec); /* encode and decode may run on
 uint32_t cow_codec_all(const cow_codec *codec);  /* the filter mask of a chunk that skips every filter */
 size_t cow_codec_bound(const cow_codec *codec);  /* largest encoded size */
 
-/* Encode CHUNK into OUT (cow_codec_bound bytes). *SIZE: bytes written; *MASK: bit i set where filter i was skipped
- * (optional filters that did not compress). */
-int cow_codec_encode(cow_codec *codec, const void *chunk, void *out, size_t *size, uint32_t *mask);
+/* Encode CHUNK into OUT (cow_codec_bound bytes), as FILTERING asks (NULL: nothing). *SIZE: bytes written; *MASK: bit i set
+ * where filter i was skipped: an optional one that did not compress, or a mandatory one that fails and is excused. */
+int cow_codec_encode_as(cow_codec *codec, cow_filtering *filtering, const void *chunk, void *out, size_t *size,
+                        uint32_t *mask);
 /* The same for a codec that is not parallel: such filters may be lossy, and what they make is decoded again into BACK
  * (chunk_bytes), which is what the stored chunk holds. A chunk that they encode but cannot decode skips all of them:
  * the scale-offset filter of HDF5 1.14.5 is so where the values take all bits of their type. */
@@ -47,14 +48,10 @@ int cow_codec_encode_back(cow_codec *codec, cow_filtering *filtering, const void
                           uint32_t *mask, void *back);
 /* Decode SIZE bytes with filter mask MASK into CHUNK (chunk_bytes). Damaged input is COW_CORRUPT, never a crash. */
 int cow_codec_decode(cow_codec *codec, const void *bytes, size_t size, uint32_t mask, void *chunk);
-/* The same as FILTERING asks (NULL: nothing). A mandatory filter that fails to encode and is excused is in the mask. */
-int cow_codec_encode_as(cow_codec *codec, cow_filtering *filtering, const void *chunk, void *out, size_t *size,
-                        uint32_t *mask);
+/* The same, as FILTERING asks. */
 int cow_codec_decode_as(cow_codec *codec, cow_filtering *filtering, const void *bytes, size_t size, uint32_t mask,
                         void *chunk);
 
-/* Register Blosc and LZF with the running library where it lacks them. Failing is not an error (they may be there). */
-void cow_filters_register(void);
 /* Add the compressor of the compress= option to a dcpl for chunks of CHUNK_BYTES of TYPE: 1 added, 0 left plain (too
  * small for Blosc, or none asked), -1 error. */
 int cow_codec_add(hid_t dcpl, hid_t type, const cow_compress *compress, size_t chunk_bytes);

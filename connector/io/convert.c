@@ -2,8 +2,8 @@
  * of their own, a dataset in a file in memory, written with the transform and read back without. */
 #include "io/convert.h"
 
-#include "error.h"
-#include "ids.h"
+#include "base/error.h"
+#include "base/ids.h"
 #include "native/native.h"
 
 #include <stdio.h>

@@ -1,6 +1,4 @@
-/* The five filters that h5cow runs itself: one stage of a pipeline, pure, on any thread. Used by io/codec.c and by the
- * Blosc and LZF filters that are registered with the HDF5 library (cow_filters_register in io/codec.h).
- */
+/* The five filters that h5cow runs itself: one stage of a pipeline, pure, on any thread. Used by io/codec.c. */
 #ifndef COW_FILTERS_H
 #define COW_FILTERS_H
 

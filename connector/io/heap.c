@@ -8,9 +8,9 @@
  */
 #include "io/heap.h"
 
-#include "error.h"
-#include "ids.h"
-#include "io/cache.h"
+#include "base/error.h"
+#include "base/ids.h"
+#include "io/chunk_cache.h"
 #include "io/convert.h"
 #include "io/plan.h"
 #include "io/serial.h"
@@ -235,13 +235,13 @@ static int verify_elements(const cow_array *array, const uint64_t chunk[], uint6
     if (digest.checksum != row.digest.checksum && H5Tdetect_class(array->type, H5T_REFERENCE) > 0 &&
         digest_elements(array, elements, NULL, slot, true, &digest) < 0)
         return -1;
-    return cow_chunk_verify(array, chunk, slot, digest.checksum, row.digest.checksum);
+    return cow_array_chunk_verify(array, chunk, slot, digest.checksum, row.digest.checksum);
 }
 
 /* Verify a slot once; a clean entry remembers that it was. */
 static int verify_slot(cow_array *array, const uint64_t chunk[], uint64_t slot)
 {
-    cow_cached *entry = cow_cache_find(array, chunk);
+    cow_cached_chunk *entry = cow_chunk_cache_find(array, chunk);
     void *elements;
     int status;
 
@@ -253,7 +253,7 @@ static int verify_slot(cow_array *array, const uint64_t chunk[], uint64_t slot)
     reclaim(array, elements);
     if (status < 0)
         return -1;
-    if (entry == NULL && (entry = cow_cache_insert(array, chunk, NULL)) == NULL)
+    if (entry == NULL && (entry = cow_chunk_cache_insert(array, chunk, NULL)) == NULL)
         return -1;
     entry->slot = slot;
     return 0;
@@ -290,7 +290,7 @@ static int prepare_slot(cow_array *array, const cow_heap_part *part, uint64_t ol
     void *elements;
     int status;
 
-    cow_chunk_trimmed(array, part->chunk, trimmed);
+    cow_array_chunk_trimmed(array, part->chunk, trimmed);
     if (covered && memcmp(trimmed, array->grid.chunk, array->grid.rank * sizeof *trimmed) == 0)
         return 0;
     if (old == COW_HOLE || covered) {
@@ -311,9 +311,9 @@ static int prepare_slot(cow_array *array, const cow_heap_part *part, uint64_t ol
 }
 
 /* The dirty entry of a chunk: its slot may be written. */
-static cow_cached *own_slot(cow_array *array, const cow_heap_part *part)
+static cow_cached_chunk *own_slot(cow_array *array, const cow_heap_part *part)
 {
-    cow_cached *entry = cow_cache_find(array, part->chunk);
+    cow_cached_chunk *entry = cow_chunk_cache_find(array, part->chunk);
     uint64_t old, slot;
 
     if (entry != NULL && entry->dirty)
@@ -321,12 +321,12 @@ static cow_cached *own_slot(cow_array *array, const cow_heap_part *part)
     if (cow_index_get(array->index, part->chunk, &old) < 0 || take_slot(array, &slot) < 0)
         return NULL;
     if (prepare_slot(array, part, old, slot) < 0 ||
-        (entry == NULL && (entry = cow_cache_insert(array, part->chunk, NULL)) == NULL)) {
+        (entry == NULL && (entry = cow_chunk_cache_insert(array, part->chunk, NULL)) == NULL)) {
         cow_pool_drop(array->pool, slot);
         return NULL;
     }
     entry->slot = slot;
-    cow_cache_dirty(entry);
+    cow_chunk_cache_dirty(entry);
     return entry;
 }
 
@@ -347,7 +347,7 @@ static int read_fill(const cow_array *array, hid_t mem_type, hid_t dxpl, uint64_
 
 int cow_heap_read(cow_array *array, const cow_heap_part *part, hid_t mem_type, hid_t dxpl, void *packed)
 {
-    cow_cached *entry = cow_cache_find(array, part->chunk);
+    cow_cached_chunk *entry = cow_chunk_cache_find(array, part->chunk);
     uint64_t slot;
 
     if (entry != NULL && entry->dirty) {
@@ -365,7 +365,7 @@ int cow_heap_read(cow_array *array, const cow_heap_part *part, hid_t mem_type, h
 
 int cow_heap_write(cow_array *array, const cow_heap_part *part, hid_t mem_type, hid_t dxpl, const void *packed)
 {
-    cow_cached *entry = own_slot(array, part);
+    cow_cached_chunk *entry = own_slot(array, part);
 
     return entry == NULL ? -1 : move_part(array, entry->slot, part, mem_type, dxpl, true, (void *)(uintptr_t)packed);
 }
@@ -375,10 +375,10 @@ int cow_heap_cut(cow_array *array, const uint64_t chunk[])
     cow_heap_part part = whole_chunk(array, chunk);
     uint64_t trimmed[COW_MAX_RANK], *place = NULL, inside = 1, n = 0;
     void *elements = NULL;
-    cow_cached *entry;
+    cow_cached_chunk *entry;
     int status = -1;
 
-    cow_chunk_trimmed(array, chunk, trimmed);
+    cow_array_chunk_trimmed(array, chunk, trimmed);
     for (unsigned d = 0; d < array->grid.rank; d++)
         inside *= trimmed[d];
     if ((place = malloc((part.elements - inside + 1) * sizeof *place)) == NULL)
@@ -404,7 +404,7 @@ done:
 }
 
 /* Give a dirty chunk its place in the pool: the slot it had, a known one, or its own. */
-static int store_entry(cow_array *array, cow_cached *entry)
+static int store_entry(cow_array *array, cow_cached_chunk *entry)
 {
     uint64_t trimmed[COW_MAX_RANK], old, slot = COW_NO_SLOT;
     void *elements = read_slot(array, entry->chunk, entry->slot, true);
@@ -413,7 +413,7 @@ static int store_entry(cow_array *array, cow_cached *entry)
 
     if (elements == NULL)
         return -1;
-    cow_chunk_trimmed(array, entry->chunk, trimmed);
+    cow_array_chunk_trimmed(array, entry->chunk, trimmed);
     for (unsigned d = 0; d < array->grid.rank; d++)
         row.trimmed[d] = (uint32_t)trimmed[d];
     if (digest_elements(array, elements, trimmed, entry->slot, false, &row.digest) < 0 ||
@@ -442,7 +442,7 @@ static int store_entry(cow_array *array, cow_cached *entry)
     }
     cow_pool_drop(array->pool, entry->slot); /* the entry's use; the index has its own */
     entry->slot = slot;
-    cow_cache_clean(entry);
+    cow_chunk_cache_clean(entry);
     status = 0;
 done:
     reclaim(array, elements);
@@ -453,7 +453,7 @@ int cow_heap_fill(cow_array *array, const uint64_t chunk[])
 {
     cow_heap_part part = whole_chunk(array, chunk);
     void *elements = fill_elements(array, part.elements);
-    cow_cached *entry;
+    cow_cached_chunk *entry;
     int status = -1;
 
     if (elements != NULL && (entry = own_slot(array, &part)) != NULL &&

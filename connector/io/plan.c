@@ -158,15 +158,15 @@ bool cow_plan_next(cow_plan *plan, cow_piece *piece)
     return true;
 }
 
-void cow_view_packed(cow_view *view, unsigned rank, const uint64_t from[], const uint64_t to[], size_t element,
-                     void *base)
+void cow_plan_memory_packed(cow_plan_memory *memory, unsigned rank, const uint64_t from[], const uint64_t to[],
+                            size_t element, void *base)
 {
     uint64_t stride = element;
 
-    view->base = base;
+    memory->base = base;
     for (unsigned d = rank; d-- > 0;) {
-        view->origin[d] = from[d];
-        view->stride[d] = stride;
+        memory->origin[d] = from[d];
+        memory->stride[d] = stride;
         stride *= to[d] - from[d];
     }
 }
@@ -267,11 +267,11 @@ static void chunk_strides(const cow_grid *grid, size_t element, uint64_t stride[
     }
 }
 
-static uint8_t *view_address(const cow_view *view, unsigned rank, const uint64_t position[])
+static uint8_t *memory_address(const cow_plan_memory *memory, unsigned rank, const uint64_t position[])
 {
-    uint8_t *p = view->base;
+    uint8_t *p = memory->base;
     for (unsigned d = 0; d < rank; d++)
-        p += (position[d] - view->origin[d]) * view->stride[d];
+        p += (position[d] - memory->origin[d]) * memory->stride[d];
     return p;
 }
 
@@ -316,7 +316,7 @@ static void transfer(const cow_plan *plan, const cow_piece *piece, size_t elemen
 }
 
 static void move_piece(const cow_plan *plan, const cow_piece *piece, size_t element, uint8_t *chunk,
-                       const cow_view *view, bool to_chunk)
+                       const cow_plan_memory *memory, bool to_chunk)
 {
     uint64_t n[COW_MAX_RANK];
     side a, b;
@@ -326,31 +326,32 @@ static void move_piece(const cow_plan *plan, const cow_piece *piece, size_t elem
     for (unsigned d = 0; d < plan->rank; d++) {
         uint64_t coordinate = cow_slab_coordinate(&plan->slab[d], piece->from[d]);
         a.base += (coordinate - piece->chunk[d] * plan->grid->chunk[d]) * a.stride[d];
-        b.stride[d] = view->stride[d];
+        b.stride[d] = memory->stride[d];
     }
-    b.base = view_address(view, plan->rank, piece->from);
+    b.base = memory_address(memory, plan->rank, piece->from);
     transfer(plan, piece, element, &a, &b, to_chunk, 0, n);
 }
 
-void cow_piece_to_chunk(const cow_plan *plan, const cow_piece *piece, size_t element, void *chunk, const cow_view *view)
+void cow_piece_to_chunk(const cow_plan *plan, const cow_piece *piece, size_t element, void *chunk,
+                        const cow_plan_memory *memory)
 {
-    move_piece(plan, piece, element, chunk, view, true);
+    move_piece(plan, piece, element, chunk, memory, true);
 }
 
 void cow_piece_from_chunk(const cow_plan *plan, const cow_piece *piece, size_t element, const void *chunk,
-                          const cow_view *view)
+                          const cow_plan_memory *memory)
 {
-    move_piece(plan, piece, element, (uint8_t *)(uintptr_t)chunk, view, false);
+    move_piece(plan, piece, element, (uint8_t *)(uintptr_t)chunk, memory, false);
 }
 
-void cow_piece_copy(const cow_plan *plan, const cow_piece *piece, size_t element, const cow_view *to,
-                    const cow_view *from)
+void cow_piece_copy(const cow_plan *plan, const cow_piece *piece, size_t element, const cow_plan_memory *to,
+                    const cow_plan_memory *from)
 {
     uint64_t n[COW_MAX_RANK];
     side a, b;
 
-    a.base = view_address(to, plan->rank, piece->from);
-    b.base = view_address(from, plan->rank, piece->from);
+    a.base = memory_address(to, plan->rank, piece->from);
+    b.base = memory_address(from, plan->rank, piece->from);
     for (unsigned d = 0; d < plan->rank; d++) {
         n[d] = piece->to[d] - piece->from[d];
         a.stride[d] = to->stride[d];
@@ -395,7 +396,7 @@ static void fill_box(unsigned rank, const uint64_t n[], size_t element, size_t b
 }
 
 void cow_piece_fill(const cow_plan *plan, const cow_piece *piece, size_t element, const void *value,
-                    const cow_view *view)
+                    const cow_plan_memory *memory)
 {
     uint64_t n[COW_MAX_RANK], stride[COW_MAX_RANK], same[COW_MAX_RANK];
     size_t bytes = element;
@@ -403,13 +404,13 @@ void cow_piece_fill(const cow_plan *plan, const cow_piece *piece, size_t element
 
     for (unsigned d = 0; d < plan->rank; d++) {
         n[d] = piece->to[d] - piece->from[d];
-        stride[d] = same[d] = view->stride[d];
+        stride[d] = same[d] = memory->stride[d];
     }
     rank = merge(plan->rank, n, &bytes, stride, same);
-    fill_box(rank, n, element, bytes, value, view_address(view, plan->rank, piece->from), stride);
+    fill_box(rank, n, element, bytes, value, memory_address(memory, plan->rank, piece->from), stride);
 }
 
-void *cow_piece_contiguous(const cow_plan *plan, const cow_piece *piece, size_t element, const cow_view *view)
+void *cow_piece_contiguous(const cow_plan *plan, const cow_piece *piece, size_t element, const cow_plan_memory *memory)
 {
     uint64_t expected = element;
 
@@ -417,11 +418,11 @@ void *cow_piece_contiguous(const cow_plan *plan, const cow_piece *piece, size_t 
         return NULL;
     for (unsigned d = plan->rank; d-- > 0;) {
         uint64_t n = piece->to[d] - piece->from[d];
-        if (n != plan->grid->chunk[d] || (n > 1 && view->stride[d] != expected))
+        if (n != plan->grid->chunk[d] || (n > 1 && memory->stride[d] != expected))
             return NULL;
         expected *= n;
     }
-    return view_address(view, plan->rank, piece->from);
+    return memory_address(memory, plan->rank, piece->from);
 }
 
 bool cow_piece_range(const cow_plan *plan, const cow_piece *piece, size_t element, size_t *from, size_t *to)

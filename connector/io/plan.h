@@ -3,7 +3,7 @@
  * A regular selection is a product of position lists: along dimension d, position p (0, 1, ...) is the p-th selected
  * coordinate. A plan covers a box of positions and yields one piece for each chunk that the box touches: again a box of
  * positions. Chunks come tile by tile, inside a tile with dimension 0 running fastest, which is the order in which
- * slots are best given out (cow_grid_tile_position).
+ * slots are best given out (cow_grid_tile_offset).
  */
 #ifndef COW_PLAN_H
 #define COW_PLAN_H
@@ -53,29 +53,29 @@ uint64_t cow_slab_below(const cow_slab *slab, uint64_t coordinate);
 
 /* Elements in memory, addressed by position: the element at positions p is at base + sum of (p[d] - origin[d]) *
  * stride[d] bytes. */
-typedef struct cow_view {
+typedef struct cow_plan_memory {
     uint8_t *base;
     uint64_t origin[COW_MAX_RANK];
     uint64_t stride[COW_MAX_RANK];
-} cow_view;
+} cow_plan_memory;
 
 /* The box of positions [from, to), packed in selection order at BASE. */
-void cow_view_packed(cow_view *view, unsigned rank, const uint64_t from[], const uint64_t to[], size_t element,
-                     void *base);
+void cow_plan_memory_packed(cow_plan_memory *memory, unsigned rank, const uint64_t from[], const uint64_t to[],
+                            size_t element, void *base);
 
-/* Copy the elements of PIECE between its chunk (decoded, in the chunk's C order) and a view of it. */
+/* Copy the elements of PIECE between its chunk (decoded, in the chunk's C order) and MEMORY. */
 void cow_piece_to_chunk(const cow_plan *plan, const cow_piece *piece, size_t element, void *chunk,
-                        const cow_view *view);
+                        const cow_plan_memory *memory);
 void cow_piece_from_chunk(const cow_plan *plan, const cow_piece *piece, size_t element, const void *chunk,
-                          const cow_view *view);
-/* Set all elements of PIECE in the view to VALUE. */
+                          const cow_plan_memory *memory);
+/* Set all elements of PIECE in MEMORY to VALUE. */
 void cow_piece_fill(const cow_plan *plan, const cow_piece *piece, size_t element, const void *value,
-                    const cow_view *view);
-/* Copy the elements of PIECE from one view to another. */
-void cow_piece_copy(const cow_plan *plan, const cow_piece *piece, size_t element, const cow_view *to,
-                    const cow_view *from);
-/* Where PIECE begins in the view when it is the whole chunk, padding included, in one block; else NULL. */
-void *cow_piece_contiguous(const cow_plan *plan, const cow_piece *piece, size_t element, const cow_view *view);
+                    const cow_plan_memory *memory);
+/* Copy the elements of PIECE from one place in memory to another. */
+void cow_piece_copy(const cow_plan *plan, const cow_piece *piece, size_t element, const cow_plan_memory *to,
+                    const cow_plan_memory *from);
+/* Where PIECE begins in MEMORY when it is the whole chunk, padding included, in one block; else NULL. */
+void *cow_piece_contiguous(const cow_plan *plan, const cow_piece *piece, size_t element, const cow_plan_memory *memory);
 
 /* The elements of PIECE are bytes [*from, *to) of its chunk and no others. */
 bool cow_piece_range(const cow_plan *plan, const cow_piece *piece, size_t element, size_t *from, size_t *to);

@@ -7,8 +7,8 @@
  */
 #include "io/scratch.h"
 
-#include "error.h"
-#include "ids.h"
+#include "base/error.h"
+#include "base/ids.h"
 #include "native/native.h"
 
 #include <stdio.h>

@@ -3,7 +3,7 @@
  */
 #include "io/selection.h"
 
-#include "error.h"
+#include "base/error.h"
 #include "store/index.h"
 
 #include <stdlib.h>

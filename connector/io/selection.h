@@ -1,4 +1,4 @@
-/* What an application selected, as pure data: no ids, printable, testable without a file.
+/* What an application selected. What is regular is pure data, printable and testable without a file.
  *
  * A selection of a dataset's extent is a product of interval lists (everything that H5S_ALL and regular hyperslabs can
  * say), or a list of runs in selection order (irregular hyperslabs, points). Elements are numbered in selection order:
@@ -7,7 +7,7 @@
 #ifndef COW_SELECTION_H
 #define COW_SELECTION_H
 
-#include "store/digest.h"
+#include "base/digest.h"
 
 #include <hdf5.h>
 
@@ -37,9 +37,9 @@ int cow_selection_from(cow_selection *selection, hid_t space, unsigned rank, con
 /* Do 64 bits count the elements of the extent? Else no linear offset tells which element is meant. */
 bool cow_selection_numbered(const cow_selection *selection);
 
-/* listed.c. A dataspace of EXTENT with the selection that is in DXPL (H5S_PLIST), as points in row-major order; the caller
- * closes it. LABEL: whose, for messages. */
-hid_t cow_listed_selection(unsigned rank, const uint64_t extent[], const char *label, hid_t dxpl);
+/* selection_plist.c. A dataspace of EXTENT with the selection that is in DXPL (H5S_PLIST), as points in row-major order;
+ * the caller closes it. LABEL: whose, for messages. */
+hid_t cow_selection_from_plist(unsigned rank, const uint64_t extent[], const char *label, hid_t dxpl);
 
 /* For qsort_r: places as uint64_t[rank], RANK an unsigned. */
 int cow_row_major(const void *a, const void *b, void *rank);

@@ -2,9 +2,9 @@
  * the HDF5 library, except for references, whose content only the library can tell. */
 #include "io/serial.h"
 
-#include "error.h"
+#include "base/bytes.h"
+#include "base/error.h"
 #include "native/native.h"
-#include "store/bytes.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

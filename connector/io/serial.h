@@ -3,7 +3,7 @@
 #ifndef COW_SERIAL_H
 #define COW_SERIAL_H
 
-#include "store/digest.h"
+#include "base/digest.h"
 
 #include <hdf5.h>
 

@@ -12,11 +12,10 @@
  */
 #include "io/stored.h"
 
-#include "error.h"
-#include "io/cache.h"
+#include "base/error.h"
+#include "io/chunk_cache.h"
 #include "io/plan.h"
 #include "io/workers.h"
-#include "planted.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -75,7 +74,7 @@ static cow_pipeline pipeline_for(const cow_array *array, size_t n, bool hash, si
     return pipeline;
 }
 
-void cow_chunk_trimmed(const cow_array *array, const uint64_t chunk[], uint64_t trimmed[])
+void cow_array_chunk_trimmed(const cow_array *array, const uint64_t chunk[], uint64_t trimmed[])
 {
     for (unsigned d = 0; d < array->grid.rank; d++) {
         uint64_t size = array->grid.chunk[d], inside = array->extent[d] - chunk[d] * size;
@@ -83,17 +82,17 @@ void cow_chunk_trimmed(const cow_array *array, const uint64_t chunk[], uint64_t 
     }
 }
 
-bool cow_chunk_plain(const cow_array *array, const uint64_t chunk[])
+bool cow_array_chunk_plain(const cow_array *array, const uint64_t chunk[])
 {
     uint64_t trimmed[COW_MAX_RANK];
 
     if (!array->plain_edges || array->heap)
         return false;
-    cow_chunk_trimmed(array, chunk, trimmed);
+    cow_array_chunk_trimmed(array, chunk, trimmed);
     return memcmp(trimmed, array->grid.chunk, array->grid.rank * sizeof *trimmed) != 0;
 }
 
-const char *cow_chunk_place(const cow_array *array, const uint64_t chunk[], char text[COW_PLACE_SIZE])
+const char *cow_array_chunk_place(const cow_array *array, const uint64_t chunk[], char text[COW_PLACE_SIZE])
 {
     size_t at = 0;
 
@@ -104,22 +103,22 @@ const char *cow_chunk_place(const cow_array *array, const uint64_t chunk[], char
     return text;
 }
 
-const void *cow_new_fill(const cow_array *array)
+const void *cow_array_new_fill(const cow_array *array)
 {
     return array->fill_new ? array->fill : NULL;
 }
 
-int cow_chunk_verify(const cow_array *array, const uint64_t chunk[], uint64_t slot, uint64_t checksum,
-                     uint64_t expected)
+int cow_array_chunk_verify(const cow_array *array, const uint64_t chunk[], uint64_t slot, uint64_t checksum,
+                           uint64_t expected)
 {
     char place[COW_PLACE_SIZE];
 
-    if (checksum == expected || COW_PLANTED(chunk_unchecked))
+    if (checksum == expected)
         return 0;
     return cow_error(COW_CORRUPT,
                      "%s: the chunk at %s is not what was written: its checksum differs (%s, slot %" PRIu64 "); run "
                      "h5cow verify on the file; an older version may still have the chunk",
-                     array->label, cow_chunk_place(array, chunk, place), cow_pool_name(array->pool), slot);
+                     array->label, cow_array_chunk_place(array, chunk, place), cow_pool_name(array->pool), slot);
 }
 
 /* *OLD: the slot that lost its use, which the caller drops. */
@@ -128,7 +127,7 @@ static int set_slot(cow_array *array, const uint64_t chunk[], uint64_t slot, uin
     *old = COW_HOLE;
     if (cow_index_set(array->index, chunk, slot, old) < 0)
         return -1;
-    cow_cache_forget_listing(array->cache);
+    cow_chunk_cache_forget_listing(array->cache);
     return 0;
 }
 
@@ -175,7 +174,7 @@ static bool is_whole(const cow_array *array, const cow_save *save)
 {
     uint64_t trimmed[COW_MAX_RANK];
 
-    cow_chunk_trimmed(array, save->chunk, trimmed);
+    cow_array_chunk_trimmed(array, save->chunk, trimmed);
     return memcmp(trimmed, array->grid.chunk, array->grid.rank * sizeof *trimmed) == 0;
 }
 
@@ -200,7 +199,7 @@ static int digest_group(void *context, size_t i)
             bytes[whole] = save[whole].bytes;
             digest[whole] = &save[whole].digest;
         }
-        cow_chunk_trimmed(array, save->chunk, trimmed);
+        cow_array_chunk_trimmed(array, save->chunk, trimmed);
         if ((whole > 0 ? cow_digest_many(bytes, whole, array->chunk_bytes, grid->rank, grid->chunk, digest)
                        : cow_digest_chunk(save->bytes, grid->rank, grid->chunk, save->whole ? grid->chunk : trimmed,
                                           array->element_size, &save->digest)) < 0)
@@ -220,17 +219,17 @@ static int digest_lossy(const save_line *l, cow_save *save)
 {
     const cow_array *array = l->array;
     uint8_t *padded = l->back + aligned(array->chunk_bytes);
-    const void *back = save->ready != NULL || cow_chunk_plain(array, save->chunk) ? save->bytes : l->back;
+    const void *back = save->ready != NULL || cow_array_chunk_plain(array, save->chunk) ? save->bytes : l->back;
     uint64_t trimmed[COW_MAX_RANK];
 
     if (encode(l, save) < 0)
         return -1;
     if (save->keep != NULL && back != save->bytes)
         memcpy(save->keep, back, array->chunk_bytes);
-    cow_chunk_trimmed(array, save->chunk, trimmed);
+    cow_array_chunk_trimmed(array, save->chunk, trimmed);
     if (!is_whole(array, save)) {
         memcpy(padded, back, array->chunk_bytes);
-        cow_fill_padding(&array->grid, trimmed, array->element_size, cow_new_fill(array), padded);
+        cow_fill_padding(&array->grid, trimmed, array->element_size, cow_array_new_fill(array), padded);
         save->whole = memcmp(padded, back, array->chunk_bytes) != 0;
     }
     return cow_digest_chunk(back, array->grid.rank, array->grid.chunk, save->whole ? array->grid.chunk : trimmed,
@@ -292,7 +291,7 @@ static int choose_slot(cow_array *array, cow_save *save)
         save->slot = COW_NO_SLOT;
     }
     row.digest = save->digest;
-    cow_chunk_trimmed(array, save->chunk, trimmed);
+    cow_array_chunk_trimmed(array, save->chunk, trimmed);
     for (unsigned d = 0; d < array->grid.rank; d++)
         row.trimmed[d] = (uint32_t)(save->whole ? array->grid.chunk[d] : trimmed[d]);
     if (cow_pool_add(array->pool, &row, &save->slot) < 0) {
@@ -338,7 +337,7 @@ static int encode(const save_line *l, cow_save *save)
         save->encoded = save->bytes;
         save->size = l->array->chunk_bytes;
         save->mask = 0;
-    } else if (cow_chunk_plain(l->array, save->chunk)) {
+    } else if (cow_array_chunk_plain(l->array, save->chunk)) {
         save->encoded = save->bytes;
         save->size = l->array->chunk_bytes;
         save->mask = cow_codec_all(l->array->codec);
@@ -441,11 +440,12 @@ int cow_stored_save(cow_array *array, cow_save *saves, size_t n,
     l.window = pipeline.window;
     l.parallel = !l.identity && cow_codec_parallel(array->codec);
     l.lossy = !l.identity && !l.parallel;
-    if ((prepare != NULL &&
-         (l.rooms = cow_cache_scratch(array->cache, COW_BUFFER_ROOMS, places * aligned(array->chunk_bytes))) == NULL) ||
-        (!l.identity && (l.encoded = cow_cache_scratch(array->cache, COW_BUFFER_ENCODED, places * l.bound)) == NULL) ||
+    if ((prepare != NULL && (l.rooms = cow_chunk_cache_scratch(array->cache, COW_BUFFER_ROOMS,
+                                                               places * aligned(array->chunk_bytes))) == NULL) ||
+        (!l.identity &&
+         (l.encoded = cow_chunk_cache_scratch(array->cache, COW_BUFFER_ENCODED, places * l.bound)) == NULL) ||
         (l.lossy &&
-         (l.back = cow_cache_scratch(array->cache, COW_BUFFER_BACK, 2 * aligned(array->chunk_bytes))) == NULL))
+         (l.back = cow_chunk_cache_scratch(array->cache, COW_BUFFER_BACK, 2 * aligned(array->chunk_bytes))) == NULL))
         return -1;
     pipeline.early = digest_group;
     pipeline.turn = choose_group;
@@ -482,7 +482,7 @@ static void undecoded(const cow_array *array, const cow_load *load)
     snprintf(text, sizeof text,
              "%s: the chunk at %s cannot be decoded (%s, slot %" PRIu64 "); run h5cow verify on the file; an older "
              "version may still have the chunk",
-             array->label, cow_chunk_place(array, load->chunk, chunk), cow_pool_name(array->pool), load->slot);
+             array->label, cow_array_chunk_place(array, load->chunk, chunk), cow_pool_name(array->pool), load->slot);
     cow_error_where(text, "reading chunks");
 }
 
@@ -516,8 +516,8 @@ static int fetch(const load_line *l, cow_load *load, size_t at)
             return cow_error(COW_CORRUPT,
                              "%s: the chunk at %s has %zu bytes in the file, but %zu are expected (%s, slot %" PRIu64
                              "); run h5cow verify on the file",
-                             array->label, cow_chunk_place(array, load->chunk, place), load->size, array->chunk_bytes,
-                             cow_pool_name(array->pool), load->slot);
+                             array->label, cow_array_chunk_place(array, load->chunk, place), load->size,
+                             array->chunk_bytes, cow_pool_name(array->pool), load->slot);
         load->raw = load->bytes;
     } else if (load->size <= l->bound) {
         load->raw = l->raw + at * l->bound;
@@ -552,8 +552,8 @@ static int finish_group(void *context, size_t i)
         if (!l->identity && l->parallel && decode(l, load) < 0)
             return -1;
         if ((!load->excused &&
-             cow_chunk_verify(array, load->chunk, load->slot, cow_checksum(load->bytes, array->chunk_bytes),
-                              load->row.digest.checksum) < 0) ||
+             cow_array_chunk_verify(array, load->chunk, load->slot, cow_checksum(load->bytes, array->chunk_bytes),
+                                    load->row.digest.checksum) < 0) ||
             (l->done != NULL && l->done(l->context, load) < 0))
             return -1;
     }
@@ -582,9 +582,9 @@ int cow_stored_load(cow_array *array, cow_load *loads, size_t n, int (*done)(voi
         loads[i].excused = array->filtering != NULL && array->filtering->unchecked;
         homeless = homeless || loads[i].bytes == NULL;
     }
-    if ((homeless &&
-         (l.rooms = cow_cache_scratch(array->cache, COW_BUFFER_ROOMS, places * aligned(array->chunk_bytes))) == NULL) ||
-        (!l.identity && (l.raw = cow_cache_scratch(array->cache, COW_BUFFER_ENCODED, places * l.bound)) == NULL))
+    if ((homeless && (l.rooms = cow_chunk_cache_scratch(array->cache, COW_BUFFER_ROOMS,
+                                                        places * aligned(array->chunk_bytes))) == NULL) ||
+        (!l.identity && (l.raw = cow_chunk_cache_scratch(array->cache, COW_BUFFER_ENCODED, places * l.bound)) == NULL))
         return -1;
     pipeline.turn = fetch_group;
     pipeline.late = finish_group;

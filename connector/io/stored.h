@@ -54,16 +54,16 @@ int cow_stored_load(cow_array *array, cow_load *loads, size_t n, int (*done)(voi
 /* Set one chunk's slot in the index; the use of SLOT becomes the index's, the former slot loses its. */
 int cow_stored_set(cow_array *array, const uint64_t chunk[], uint64_t slot);
 /* Is the chunk stored without filters because the extent cuts it? Then HDF5 tells a filter mask of 0. */
-bool cow_chunk_plain(const cow_array *array, const uint64_t chunk[]);
+bool cow_array_chunk_plain(const cow_array *array, const uint64_t chunk[]);
 /* The part of a chunk that is inside the extent, in elements. */
-void cow_chunk_trimmed(const cow_array *array, const uint64_t chunk[], uint64_t trimmed[]);
+void cow_array_chunk_trimmed(const cow_array *array, const uint64_t chunk[], uint64_t trimmed[]);
 /* "(0, 512)": a chunk's first element, for messages. */
 #define COW_PLACE_SIZE (COW_MAX_RANK * 22 + 3)
-const char *cow_chunk_place(const cow_array *array, const uint64_t chunk[], char text[COW_PLACE_SIZE]);
+const char *cow_array_chunk_place(const cow_array *array, const uint64_t chunk[], char text[COW_PLACE_SIZE]);
 /* What the elements of a new chunk are until they are written: fill value or NULL for zeros. */
-const void *cow_new_fill(const cow_array *array);
+const void *cow_array_new_fill(const cow_array *array);
 /* 0, or COW_CORRUPT with place, pool and slot: what was read is not what was stored. */
-int cow_chunk_verify(const cow_array *array, const uint64_t chunk[], uint64_t slot, uint64_t checksum,
-                     uint64_t expected);
+int cow_array_chunk_verify(const cow_array *array, const uint64_t chunk[], uint64_t slot, uint64_t checksum,
+                           uint64_t expected);
 
 #endif

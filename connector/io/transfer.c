@@ -6,9 +6,9 @@
  */
 #include "io/transfer.h"
 
-#include "error.h"
-#include "ids.h"
-#include "io/cache.h"
+#include "base/error.h"
+#include "base/ids.h"
+#include "io/chunk_cache.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -109,46 +109,47 @@ static bool one_run(const cow_selection *memory, uint64_t *offset)
 }
 
 /* Both selections have the same shape but for dimensions of one element, and memory is evenly spaced along each:
- * then VIEW addresses it by position in the file selection. */
-static bool same_shape(const cow_transfer *transfer, const cow_selection *memory, cow_view *view)
+ * then IN_MEMORY addresses it by position in the file selection. */
+static bool same_shape(const cow_transfer *transfer, const cow_selection *memory, cow_plan_memory *in_memory)
 {
     const cow_selection *file = &transfer->file;
     uint64_t stride[COW_MAX_RANK], s = transfer->mem_size;
     unsigned m = 0;
 
-    view->base = transfer->buf;
+    in_memory->base = transfer->buf;
     for (unsigned d = memory->rank; d-- > 0;) {
         const cow_slab *slab = &memory->slab[d];
         if (slab->count > 1 && slab->block > 1)
             return false;
-        view->base += slab->start * s;
+        in_memory->base += slab->start * s;
         stride[d] = slab->count > 1 ? slab->stride * s : s;
         s *= memory->extent[d];
     }
     for (unsigned d = 0; d < file->rank; d++) {
         uint64_t n = cow_slab_length(&file->slab[d]);
 
-        view->origin[d] = 0;
-        view->stride[d] = 0;
+        in_memory->origin[d] = 0;
+        in_memory->stride[d] = 0;
         if (n == 1)
             continue;
         while (m < memory->rank && cow_slab_length(&memory->slab[m]) == 1)
             m++;
         if (m == memory->rank || cow_slab_length(&memory->slab[m]) != n)
             return false;
-        view->stride[d] = stride[m++];
+        in_memory->stride[d] = stride[m++];
     }
     return true; /* the numbers of elements agree, so what is left of memory's dimensions has one element each */
 }
 
-/* Fill in the memory side of TRANSFER. *VIEWED: VIEW addresses memory by position in a regular file selection. */
-static int describe_memory(cow_transfer *transfer, hid_t mem_space, hid_t file_space, cow_view *view, bool *viewed)
+/* Fill in the memory side of TRANSFER. *ADDRESSABLE: of a regular file selection, IN_MEMORY addresses it by position. */
+static int describe_memory(cow_transfer *transfer, hid_t mem_space, hid_t file_space, cow_plan_memory *in_memory,
+                           bool *addressable)
 {
     const uint64_t none[COW_MAX_RANK] = {0};
     uint64_t lengths[COW_MAX_RANK], elements, offset = 0;
     cow_selection memory;
 
-    *viewed = memory.regular = false;
+    *addressable = memory.regular = false;
     if (mem_space == H5S_ALL) /* the same selection in memory, in the file dataspace's own extent */
         mem_space = file_space;
     if (mem_space == H5S_ALL || mem_space == H5S_BLOCK) {
@@ -192,11 +193,11 @@ static int describe_memory(cow_transfer *transfer, hid_t mem_space, hid_t file_s
     if (transfer->contiguous) {
         for (unsigned d = 0; d < transfer->file.rank; d++)
             lengths[d] = cow_slab_length(&transfer->file.slab[d]);
-        cow_view_packed(view, transfer->file.rank, none, lengths, transfer->mem_size,
-                        transfer->buf + offset * transfer->mem_size);
-        *viewed = true;
+        cow_plan_memory_packed(in_memory, transfer->file.rank, none, lengths, transfer->mem_size,
+                               transfer->buf + offset * transfer->mem_size);
+        *addressable = true;
     } else if (memory.regular) {
-        *viewed = same_shape(transfer, &memory, view);
+        *addressable = same_shape(transfer, &memory, in_memory);
     }
     return 0;
 }
@@ -252,19 +253,20 @@ static int transfer_boxes(const cow_transfer *transfer, cow_plan *plan)
     do {
         uint64_t n = 1;
         uint8_t *packed;
-        cow_view view;
+        cow_plan_memory in_memory;
 
         next_box(&whole, most, first, end);
         for (unsigned d = 0; d < whole.rank; d++)
             n *= end[d] - first[d];
-        if ((packed = cow_cache_scratch(transfer->array->cache, COW_BUFFER_STAGED, n * transfer->mem_size)) == NULL)
+        if ((packed = cow_chunk_cache_scratch(transfer->array->cache, COW_BUFFER_STAGED, n * transfer->mem_size)) ==
+            NULL)
             goto done;
         /* A read begins with what is in memory where it may leave some of it alone. */
         if (before && cow_stream_gather(&in, n, packed) < 0)
             goto done;
-        cow_view_packed(&view, whole.rank, first, end, transfer->mem_size, packed);
+        cow_plan_memory_packed(&in_memory, whole.rank, first, end, transfer->mem_size, packed);
         cow_plan_restrict(plan, first, end);
-        if (cow_transfer_pieces(transfer, plan, &view) < 0)
+        if (cow_transfer_pieces(transfer, plan, &in_memory) < 0)
             goto done;
         if (!transfer->write && cow_stream_scatter(&out, n, packed) < 0)
             goto done;
@@ -282,8 +284,8 @@ static int run(cow_array *array, bool write, hid_t mem_type, hid_t mem_space, hi
 {
     cow_transfer transfer;
     cow_plan plan;
-    cow_view view;
-    bool viewed;
+    cow_plan_memory in_memory;
+    bool addressable;
 
     transfer.array = array;
     transfer.write = write;
@@ -311,7 +313,7 @@ static int run(cow_array *array, bool write, hid_t mem_type, hid_t mem_space, hi
         transfer.mem_size = write ? transfer.conversion.from_size : transfer.conversion.to_size;
     }
     if (cow_selection_from(&transfer.file, file_space, array->grid.rank, array->extent) < 0 ||
-        describe_memory(&transfer, mem_space, file_space, &view, &viewed) < 0)
+        describe_memory(&transfer, mem_space, file_space, &in_memory, &addressable) < 0)
         return -1;
     if (transfer.file.elements == 0)
         return 0;
@@ -325,14 +327,14 @@ static int run(cow_array *array, bool write, hid_t mem_type, hid_t mem_space, hi
                          transfer.file.elements);
     if (!write && array->nothing_to_read && array->dirty == NULL && cow_index_chunks(array->index) == 0)
         return cow_error(COW_USAGE, "%s: nothing was written yet, and the fill value is undefined", array->label);
-    if (write && cow_allocate_late(array) < 0)
+    if (write && cow_array_allocate_late(array) < 0)
         return -1;
     if (write)
         array->written = true;
     if (!transfer.file.regular)
         return cow_transfer_spans(&transfer);
     cow_plan_open(&plan, &array->grid, array->extent, &transfer.file);
-    return viewed ? cow_transfer_pieces(&transfer, &plan, &view) : transfer_boxes(&transfer, &plan);
+    return addressable ? cow_transfer_pieces(&transfer, &plan, &in_memory) : transfer_boxes(&transfer, &plan);
 }
 
 /* A chunk goes through its filters when it leaves the cache, and the callback that may excuse them is this call's. */
@@ -357,7 +359,7 @@ static int run_filtered(cow_array *array, bool write, hid_t mem_type, hid_t mem_
     int status;
 
     if (file_space == H5S_PLIST &&
-        (file_space = listed = cow_listed_selection(array->grid.rank, array->extent, array->label, dxpl)) < 0)
+        (file_space = listed = cow_selection_from_plist(array->grid.rank, array->extent, array->label, dxpl)) < 0)
         return -1;
     if (cow_filtering_of(dxpl, &filtering))
         array->filtering = &filtering;

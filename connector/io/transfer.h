@@ -1,9 +1,9 @@
 /* One H5Dread or H5Dwrite under way. Private to io/.
  *
  *    file selection   memory selection
- *    regular          addressable by position    pieces.c: chunk by chunk, straight from and to the application's memory
- *    regular          anything else              transfer.c packs boxes of bounded size, then pieces.c
- *    irregular        anything                   spans.c: packed slabs of bounded size, cut into spans of chunks
+ *    regular          addressable by position    transfer_regular.c: chunk by chunk, straight from and to that memory
+ *    regular          anything else              transfer.c packs boxes of bounded size, then transfer_regular.c
+ *    irregular        anything                   transfer_irregular.c: packed slabs of bounded size, cut into spans
  */
 #ifndef COW_TRANSFER_H
 #define COW_TRANSFER_H
@@ -41,8 +41,8 @@ typedef struct cow_transfer {
     uint64_t mem_offset; /* contiguous: elements from buf */
 } cow_transfer;
 
-/* All pieces of PLAN; VIEW says where they are in memory, in the memory type. */
-int cow_transfer_pieces(const cow_transfer *transfer, cow_plan *plan, const cow_view *view);
+/* All pieces of PLAN; MEMORY says where they are, in the memory type. */
+int cow_transfer_pieces(const cow_transfer *transfer, cow_plan *plan, const cow_plan_memory *memory);
 /* An irregular file selection. */
 int cow_transfer_spans(const cow_transfer *transfer);
 
@@ -53,6 +53,6 @@ int cow_stream_gather(cow_stream *stream, uint64_t n, uint8_t *packed);
 int cow_stream_scatter(cow_stream *stream, uint64_t n, const uint8_t *packed);
 
 /* chunks.c. Late allocation: the first write finds room for every chunk, as early allocation does at creation. */
-int cow_allocate_late(cow_array *array);
+int cow_array_allocate_late(cow_array *array);
 
 #endif

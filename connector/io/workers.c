@@ -4,7 +4,7 @@
  */
 #include "io/workers.h"
 
-#include "error.h"
+#include "base/error.h"
 
 #include <pthread.h>
 #include <signal.h>

@@ -9,9 +9,8 @@
  */
 #include "journal/internal.h"
 
-#include "error.h"
+#include "base/error.h"
 #include "journal/locks.h"
-#include "planted.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -140,7 +139,7 @@ static int collect(cow_journal *journal, bool closing, cow_overlay *frames, uint
     *extension = cow_superblock_extension(superblock);
     if (*extension == cow_journal_fence(journal))
         *extension = journal->extension;
-    cow_superblock_set(superblock, COW_PLANTED(no_fence) ? *extension : cow_journal_fence(journal), false);
+    cow_superblock_set(superblock, cow_journal_fence(journal), false);
     if (make_fence(journal, *extension, fence, room < sizeof fence ? room : sizeof fence, &fence_size) < 0 ||
         cow_journal_read_committed(journal, base, old, length) < 0 ||
         cow_journal_read_committed(journal, fence_at, old_fence, fence_size) < 0)
@@ -167,9 +166,9 @@ static int collect(cow_journal *journal, bool closing, cow_overlay *frames, uint
 
 int cow_journal_check_file(cow_journal *journal)
 {
-    uint8_t copies[COW_SLOT];
+    uint8_t copies[COW_JOURNAL_SLOT];
     struct stat about, path;
-    cow_slot slot;
+    cow_journal_slot slot;
     unsigned which = journal->slot.generation % 2;
 
     if (cow_disk_about(&journal->disk, &about) < 0)
@@ -186,7 +185,8 @@ int cow_journal_check_file(cow_journal *journal)
                    : cow_error(COW_IO, "%s: somebody changed the file while it was open", journal->name);
     if (cow_disk_read(&journal->disk, journal->anchor.slot[which], copies, sizeof copies) < 0)
         return -1;
-    if (!cow_slot_decode_copies(&slot, &journal->anchor, which, copies) || slot.generation != journal->slot.generation)
+    if (!cow_journal_slot_decode_copies(&slot, &journal->anchor, which, copies) ||
+        slot.generation != journal->slot.generation)
         return cow_error(COW_CORRUPT, "%s: somebody changed the file while it was open", journal->name);
     return 0;
 }
@@ -242,18 +242,19 @@ static uint64_t place_extent(const cow_journal *journal, uint64_t length)
     return at;
 }
 
-static int put_extent(cow_journal *journal, const cow_extent *extent, const cow_overlay *frames, cow_extent_name *name)
+static int put_extent(cow_journal *journal, const cow_journal_extent *extent, const cow_overlay *frames,
+                      cow_journal_extent_name *name)
 {
     uint8_t *bytes, anchor[COW_SECTOR];
     size_t size;
     int status = -1;
 
-    if (cow_extent_encode(extent, &journal->anchor, frames, &bytes, &size) < 0)
+    if (cow_journal_extent_encode(extent, &journal->anchor, frames, &bytes, &size) < 0)
         return -1;
     name->address = place_extent(journal, size);
     name->length = size;
-    cow_extent_hash(bytes, size, name->hash);
-    if ((!COW_PLANTED(no_room_reserved) && cow_disk_reserve(&journal->disk, name->address, size) < 0) ||
+    cow_journal_extent_hash(bytes, size, name->hash);
+    if (cow_disk_reserve(&journal->disk, name->address, size) < 0 ||
         cow_disk_write(&journal->disk, name->address, bytes, size) < 0)
         goto done;
     if (name->address + size > journal->size)
@@ -318,7 +319,7 @@ static int reserve_frames(const cow_journal *journal, const cow_overlay *frames,
     return r.end > r.from ? cow_disk_reserve(&journal->disk, r.from, r.end - r.from) : 0;
 }
 
-static int add_dying(cow_journal *journal, const cow_extent_name *name)
+static int add_dying(cow_journal *journal, const cow_journal_extent_name *name)
 {
     cow_range *larger = realloc(journal->dying, (journal->dying_count + 1) * sizeof *larger);
 
@@ -329,11 +330,11 @@ static int add_dying(cow_journal *journal, const cow_extent_name *name)
     return 0;
 }
 
-static int write_slot(cow_journal *journal, const cow_slot *slot)
+static int write_slot(cow_journal *journal, const cow_journal_slot *slot)
 {
-    uint8_t copies[COW_SLOT];
+    uint8_t copies[COW_JOURNAL_SLOT];
 
-    cow_slot_encode(slot, &journal->anchor, copies);
+    cow_journal_slot_encode(slot, &journal->anchor, copies);
     memcpy(copies + COW_SECTOR, copies, COW_SECTOR);
     return cow_disk_write(&journal->disk, journal->anchor.slot[slot->generation % 2], copies, sizeof copies);
 }
@@ -344,7 +345,7 @@ static int write_slot(cow_journal *journal, const cow_slot *slot)
 static int write_slot_again(cow_journal *journal)
 {
     uint64_t address = journal->anchor.slot[journal->slot.generation % 2];
-    uint8_t copies[COW_SLOT];
+    uint8_t copies[COW_JOURNAL_SLOT];
 
     if (cow_disk_read(&journal->disk, address, copies, sizeof copies) < 0)
         return -1;
@@ -355,9 +356,9 @@ static int write_slot_again(cow_journal *journal)
  * sync failed unheard, and no sync brings it there any more. The new one is durable with the next sync. */
 static int renew_slot(cow_journal *journal)
 {
-    cow_slot slot = journal->slot;
+    cow_journal_slot slot = journal->slot;
 
-    if (journal->renewed || COW_PLANTED(slot_not_renewed))
+    if (journal->renewed)
         return 0;
     slot.generation++;
     if (cow_journal_sync(journal) < 0 || write_slot(journal, &slot) < 0)
@@ -386,8 +387,6 @@ static uint64_t apply_target(const cow_journal *journal, uint64_t also, bool ins
             return 0;
         pin = COW_NOWHERE; /* without locks there are no pins */
     }
-    if (COW_PLANTED(apply_under_pin))
-        pin = COW_NOWHERE;
     if (instead || (also > 0 && pin >= also))
         return pin >= also ? also : 0;
     for (size_t i = 0; i < journal->pending_count; i++)
@@ -412,7 +411,7 @@ static int begin_apply(cow_journal *journal, uint64_t target, applying *a)
         a->length = cow_superblock_size(a->before);
         cow_superblock_set(a->before, cow_journal_fence(journal), false);
         memcpy(flagged, a->before, a->length);
-        cow_superblock_set(flagged, cow_journal_fence(journal), !COW_PLANTED(no_flag_before_pages));
+        cow_superblock_set(flagged, cow_journal_fence(journal), true);
         if (cow_disk_write(&journal->disk, journal->anchor.base, flagged, a->length) < 0)
             goto failed;
     }
@@ -465,13 +464,12 @@ static int write_pages(cow_journal *journal, uint64_t target, cow_overlay *frame
     cow_overlay_read(frames, journal->anchor.base, superblock, sizeof superblock);
     if ((length = cow_superblock_size(superblock)) == 0)
         return cow_error(COW_CORRUPT, "%s: a commit without a superblock", journal->name);
-    cow_superblock_set(superblock, cow_journal_fence(journal), !COW_PLANTED(superblock_clean_with_pages));
+    cow_superblock_set(superblock, cow_journal_fence(journal), true);
     if (cow_disk_about(&journal->disk, &about) < 0 || /* HDF5 refuses a file that ends too early */
         ((uint64_t)about.st_size < end && cow_disk_truncate(&journal->disk, end) < 0) ||
         cow_overlay_write(frames, journal->anchor.base, superblock, length) < 0 ||
         cow_overlay_each(frames, write_page, journal) < 0 ||
-        (journal->options.sync != COW_SYNC_OFF && !COW_PLANTED(skip_sync_of_pages) &&
-         cow_disk_sync(&journal->disk) < 0))
+        (journal->options.sync != COW_SYNC_OFF && cow_disk_sync(&journal->disk) < 0))
         return -1;
     if (end > journal->size)
         journal->size = end;
@@ -490,7 +488,7 @@ static void lower_protection(cow_journal *journal)
 
 static int retire(cow_journal *journal, uint64_t target)
 {
-    cow_slot slot = journal->slot;
+    cow_journal_slot slot = journal->slot;
     size_t done = 0;
 
     for (; done < journal->pending_count && journal->pending[done].extent.sequence <= target; done++)
@@ -526,9 +524,9 @@ static int finish_apply(cow_journal *journal, applying *a)
         return 0;
     /* A reader that came while the commit was not published yet has pinned an older state. It pins before it looks for
      * newer slots, we publish before we look for pins: one of us sees the other. */
-    if (cow_lock_lowest_pin(&journal->lock, &pin) == 0 && pin < a->target && !COW_PLANTED(late_pin_not_seen))
+    if (cow_lock_lowest_pin(&journal->lock, &pin) == 0 && pin < a->target)
         return give_up_apply(journal, a);
-    journal->phase = COW_APPLYING;
+    journal->phase = COW_JOURNAL_APPLYING;
     if ((frames = cow_overlay_new()) != NULL && write_pages(journal, a->target, frames) == 0)
         status = 0;
     cow_lock_stock_readers_stop(&journal->lock);
@@ -551,14 +549,12 @@ static bool apply_now(const cow_journal *journal, bool closing)
 /* The slot may or may not reach the disk by itself: it must not come up later as a commit that was reported failed. */
 static int void_slot(cow_journal *journal, uint64_t generation, applying *a)
 {
-    static const uint8_t nothing[COW_SLOT];
+    static const uint8_t nothing[COW_JOURNAL_SLOT];
     cow_error_box cause;
     int status;
 
     cow_error_take(&cause);
-    status = COW_PLANTED(failed_commit_stays)
-                 ? 0
-                 : cow_disk_write(&journal->disk, journal->anchor.slot[generation % 2], nothing, sizeof nothing);
+    status = cow_disk_write(&journal->disk, journal->anchor.slot[generation % 2], nothing, sizeof nothing);
     if (give_up_apply(journal, a) < 0)
         status = -1;
     if (status == 0 && journal->options.sync != COW_SYNC_OFF)
@@ -566,13 +562,13 @@ static int void_slot(cow_journal *journal, uint64_t generation, applying *a)
     cow_error_clear();
     cow_error_give(&cause);
     if (status < 0)
-        return cow_journal_fail(journal, COW_UNKNOWN,
+        return cow_journal_fail(journal, COW_JOURNAL_UNKNOWN,
                                 "it is not known whether this commit happened: the disk failed while it was written "
                                 "and again while it was taken back; open the file again to see");
-    return cow_journal_fail(journal, COW_ABORTED, "nothing was committed; the file is as it was");
+    return cow_journal_fail(journal, COW_JOURNAL_ABORTED, "nothing was committed; the file is as it was");
 }
 
-static int push_pending(cow_journal *journal, const cow_extent *extent, const cow_extent_name *name,
+static int push_pending(cow_journal *journal, const cow_journal_extent *extent, const cow_journal_extent_name *name,
                         cow_overlay *frames, bool whole)
 {
     cow_pending *larger;
@@ -593,15 +589,15 @@ static int push_pending(cow_journal *journal, const cow_extent *extent, const co
 }
 
 /* FRAMES bring the newest state to EXTENT->sequence; taken over. */
-static int put_commit(cow_journal *journal, cow_extent *extent, cow_overlay *frames, bool apply)
+static int put_commit(cow_journal *journal, cow_journal_extent *extent, cow_overlay *frames, bool apply)
 {
-    cow_slot slot;
+    cow_journal_slot slot;
     bool whole = journal->pending_count > 0 && (!journal->trusted || journal->pending_count >= CHAIN_MAX ||
                                                 chain_bytes(journal) > CHAIN_BYTES || frames_in_chain(journal, frames));
     bool second = journal->options.sync == COW_SYNC_FULL || (journal->options.sync == COW_SYNC_NORMAL && apply);
     cow_overlay *all = frames, *merged = NULL;
     applying a = {0};
-    cow_extent_name name;
+    cow_journal_extent_name name;
 
     if (journal->pending_count > 0 && journal->trusted && renew_slot(journal) < 0)
         goto early;
@@ -619,17 +615,16 @@ static int put_commit(cow_journal *journal, cow_extent *extent, cow_overlay *fra
         extent->previous = journal->pending[journal->pending_count - 1].name;
     if (put_extent(journal, extent, all, &name) < 0 || reach_end(journal, extent->end) < 0 ||
         reserve_frames(journal, all, extent->end) < 0 ||
-        (journal->twice && !journal->renewed && write_slot_again(journal) < 0) ||
-        (!COW_PLANTED(skip_sync_1) && !COW_PLANTED(swap_slot_and_sync) && cow_journal_sync(journal) < 0) ||
+        (journal->twice && !journal->renewed && write_slot_again(journal) < 0) || cow_journal_sync(journal) < 0 ||
         (journal->slot.sequence == 0 && journal->options.sync != COW_SYNC_OFF &&
          cow_disk_sync_folder(journal->disk.calls, journal->name) < 0))
         goto early;
-    journal->phase = COW_SEALED;
-    slot.generation += COW_PLANTED(reuse_live_slot) ? 2 : 1;
+    journal->phase = COW_JOURNAL_SEALED;
+    slot.generation++;
     slot.sequence = extent->sequence;
     slot.end = extent->end;
     slot.extension = extent->extension;
-    if (journal->protect < slot.end || COW_PLANTED(reuse_pinned_space))
+    if (journal->protect < slot.end)
         journal->protect = slot.end;
     slot.protect = journal->protect;
     slot.extent = name;
@@ -639,10 +634,9 @@ static int put_commit(cow_journal *journal, cow_extent *extent, cow_overlay *fra
     if (second && cow_lock_unpublished(&journal->lock, slot.generation) < 0)
         goto early;
     /* from here on the slot may be on the disk */
-    if (write_slot(journal, &slot) < 0 || (COW_PLANTED(swap_slot_and_sync) && cow_journal_sync(journal) < 0) ||
+    if (write_slot(journal, &slot) < 0 ||
         (apply && begin_apply(journal, apply_target(journal, extent->sequence, whole), &a) < 0) ||
-        push_pending(journal, extent, &name, frames, whole) < 0 ||
-        (second && !COW_PLANTED(skip_sync_2) && cow_journal_sync(journal) < 0)) {
+        push_pending(journal, extent, &name, frames, whole) < 0 || (second && cow_journal_sync(journal) < 0)) {
         bool pushed = journal->pending_count > 0 && journal->pending[journal->pending_count - 1].frames == frames;
         int status = void_slot(journal, slot.generation, &a);
 
@@ -654,7 +648,7 @@ static int put_commit(cow_journal *journal, cow_extent *extent, cow_overlay *fra
         return status;
     }
     cow_lock_publish(&journal->lock, slot.generation);
-    journal->phase = COW_COMMITTED;
+    journal->phase = COW_JOURNAL_COMMITTED;
     journal->slot = slot;
     journal->trusted = journal->renewed = true;
     journal->committed_end = extent->end;
@@ -665,13 +659,13 @@ static int put_commit(cow_journal *journal, cow_extent *extent, cow_overlay *fra
     cow_overlay_clear(journal->overlay);
     if (finish_apply(journal, &a) < 0) {
         cow_journal_fail(
-            journal, COW_ABORTED,
+            journal, COW_JOURNAL_ABORTED,
             "the commit is safe, but could not be applied; HDF5 without h5cow will not open the file until "
             "it was opened for writing with h5cow");
         cow_error_clear(); /* the commit itself happened; the next one reports it */
         return 0;
     }
-    journal->phase = COW_IDLE;
+    journal->phase = COW_JOURNAL_IDLE;
     cow_journal_assert_state(journal);
     return 0;
 early:
@@ -679,7 +673,7 @@ early:
         cow_overlay_free(all);
     cow_overlay_free(frames);
     cow_overlay_free(merged);
-    return cow_journal_fail(journal, COW_ABORTED, "nothing was committed; the file is as it was");
+    return cow_journal_fail(journal, COW_JOURNAL_ABORTED, "nothing was committed; the file is as it was");
 }
 
 void cow_journal_start_sync(cow_journal *journal)
@@ -695,12 +689,12 @@ int cow_journal_check(cow_journal *journal)
     if (!cow_journal_writer(journal) || !cow_journal_ours(journal) || cow_journal_sticky(journal) ||
         journal->borrowed || cow_journal_check_file(journal) == 0)
         return 0;
-    return cow_journal_fail(journal, COW_ABORTED, "nothing was committed");
+    return cow_journal_fail(journal, COW_JOURNAL_ABORTED, "nothing was committed");
 }
 
 int cow_journal_commit(cow_journal *journal, bool closing)
 {
-    cow_extent extent = {0};
+    cow_journal_extent extent = {0};
     cow_overlay *frames;
     bool differs;
 
@@ -712,15 +706,15 @@ int cow_journal_commit(cow_journal *journal, bool closing)
                          "it again",
                          journal->name, journal->failure);
     cow_journal_assert_state(journal);
-    if (journal->phase == COW_IDLE)
+    if (journal->phase == COW_JOURNAL_IDLE)
         return closing ? cow_journal_apply(journal) : 0;
-    if (!COW_PLANTED(file_not_looked_at) && cow_journal_check(journal) < 0)
+    if (cow_journal_check(journal) < 0)
         return -1;
     if ((frames = cow_overlay_new()) == NULL)
-        return cow_journal_fail(journal, COW_ABORTED, "nothing was committed");
+        return cow_journal_fail(journal, COW_JOURNAL_ABORTED, "nothing was committed");
     if (collect(journal, closing, frames, &extent.extension, &differs) < 0) {
         cow_overlay_free(frames);
-        return cow_journal_fail(journal, COW_ABORTED, "nothing was committed; the file is as it was");
+        return cow_journal_fail(journal, COW_JOURNAL_ABORTED, "nothing was committed; the file is as it was");
     }
     if (!differs) {
         cow_overlay_free(frames);
@@ -728,7 +722,7 @@ int cow_journal_commit(cow_journal *journal, bool closing)
             return 0;
         if (closing || journal->end == journal->committed_end) {
             cow_overlay_clear(journal->overlay);
-            journal->phase = COW_IDLE;
+            journal->phase = COW_JOURNAL_IDLE;
             journal->end = journal->committed_end;
         }
         return closing ? cow_journal_apply(journal) : 0;
@@ -752,25 +746,25 @@ int cow_journal_apply(cow_journal *journal)
         return 0; /* not worth beginning */
     if (renew_slot(journal) < 0 || begin_apply(journal, target, &a) < 0) {
         cow_lock_stock_readers_stop(&journal->lock);
-        return cow_journal_fail(journal, COW_ABORTED, "a commit could not be applied");
+        return cow_journal_fail(journal, COW_JOURNAL_ABORTED, "a commit could not be applied");
     }
     if (a.target == 0)
         return 0;
     if (cow_journal_sync(journal) < 0 || finish_apply(journal, &a) < 0) {
         if (a.target != 0)
             cow_lock_stock_readers_stop(&journal->lock);
-        return cow_journal_fail(journal, COW_ABORTED, "a commit could not be applied");
+        return cow_journal_fail(journal, COW_JOURNAL_ABORTED, "a commit could not be applied");
     }
-    journal->phase = COW_IDLE;
+    journal->phase = COW_JOURNAL_IDLE;
     return 0;
 }
 
 int cow_journal_recommit(cow_journal *journal)
 {
-    cow_extent extent = {.sequence = journal->slot.sequence,
-                         .after = journal->slot.applied,
-                         .end = journal->committed_end,
-                         .extension = journal->extension};
+    cow_journal_extent extent = {.sequence = journal->slot.sequence,
+                                 .after = journal->slot.applied,
+                                 .end = journal->committed_end,
+                                 .extension = journal->extension};
     cow_overlay *frames;
 
     /* only worth it when it can be applied at once */
@@ -809,7 +803,7 @@ void cow_journal_trim(cow_journal *journal)
     if (cow_disk_about(&journal->disk, &about) < 0)
         return;
     if (journal->slot.sequence == 0) { /* nothing was ever committed: leave nothing behind */
-        if (journal->phase == COW_UNKNOWN || !cow_journal_is_begun(journal))
+        if (journal->phase == COW_JOURNAL_UNKNOWN || !cow_journal_is_begun(journal))
             return;
         if (about.st_size > 0)
             cow_disk_truncate(&journal->disk, 0);
@@ -822,7 +816,7 @@ void cow_journal_trim(cow_journal *journal)
     for (size_t i = 0; i < journal->pending_count; i++)
         if (journal->pending[i].name.address + journal->pending[i].name.length > need)
             need = journal->pending[i].name.address + journal->pending[i].name.length;
-    for (size_t i = 0; i < journal->dying_count && !COW_PLANTED(cut_tail_too_early); i++)
+    for (size_t i = 0; i < journal->dying_count; i++)
         if (journal->dying[i].address + journal->dying[i].length > need)
             need = journal->dying[i].address + journal->dying[i].length;
     if ((uint64_t)about.st_size > need)

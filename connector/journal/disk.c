@@ -1,7 +1,7 @@
 /* Whole reads and writes over a table of system calls. Contract: disk.h. */
 #include "journal/disk.h"
 
-#include "error.h"
+#include "base/error.h"
 
 #include <errno.h>
 #include <limits.h>

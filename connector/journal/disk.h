@@ -1,6 +1,6 @@
 /* The system calls of the journal, through a table: tests record them, let them fail, or keep the file in memory.
  *
- * A cow_disk is one open descriptor. Reading and writing here are whole: EINTR and short transfers are gone through.
+ * A cow_disk is one open descriptor. Reads and writes are whole: after EINTR or a short transfer they go on.
  * Functions return 0 or -1 and an error that names the file. */
 #ifndef COW_JOURNAL_DISK_H
 #define COW_JOURNAL_DISK_H

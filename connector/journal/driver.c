@@ -5,7 +5,7 @@
  * committed. */
 #include "journal/driver.h"
 
-#include "error.h"
+#include "base/error.h"
 
 #include <H5FDdevelop.h>
 
@@ -15,8 +15,8 @@
 
 #define NAME             "h5cow_journal"
 #define VALUE            ((H5FD_class_value_t)0x6835) /* beyond what HDF5 itself numbers */
-#define MAX_ADDRESS      ((haddr_t)COW_DRIVER_LIMIT)
-#define COW_DRIVER_LIMIT ((uint64_t)1 << 60)
+#define MAX_ADDRESS              ((haddr_t)COW_JOURNAL_DRIVER_LIMIT)
+#define COW_JOURNAL_DRIVER_LIMIT ((uint64_t)1 << 60)
 
 typedef struct driver_file {
     H5FD_t pub; /* first: HDF5 sees only this */
@@ -32,7 +32,7 @@ typedef struct driver_file {
 /* HDF5 tells files by number, and drivers by a registered copy of the class. */
 static struct {
     driver_file *first;
-    hid_t id, apart; /* the second: cow_driver_set_apart */
+    hid_t id, apart; /* the second: cow_journal_driver_set_apart */
     unsigned long failures;
 } open_files = {.id = H5I_INVALID_HID, .apart = H5I_INVALID_HID};
 
@@ -318,12 +318,12 @@ static int set(hid_t fapl, hid_t *id, const cow_journal_options *options)
     return status;
 }
 
-int cow_driver_set(hid_t fapl, const cow_journal_options *options)
+int cow_journal_driver_set(hid_t fapl, const cow_journal_options *options)
 {
     return set(fapl, &open_files.id, options);
 }
 
-int cow_driver_set_apart(hid_t fapl, const cow_journal_options *options)
+int cow_journal_driver_set_apart(hid_t fapl, const cow_journal_options *options)
 {
     return set(fapl, &open_files.apart, options); /* HDF5 compares files of one registration only */
 }
@@ -336,7 +336,7 @@ static void unregister(hid_t *id)
     *id = H5I_INVALID_HID;
 }
 
-void cow_driver_forget(bool library_ends)
+void cow_journal_driver_forget(bool library_ends)
 {
     unregister(&open_files.id);
     unregister(&open_files.apart);
@@ -349,12 +349,12 @@ void cow_driver_forget(bool library_ends)
     }
 }
 
-unsigned long cow_driver_failures(void)
+unsigned long cow_journal_driver_failures(void)
 {
     return open_files.failures;
 }
 
-bool cow_driver_is_set(hid_t fapl)
+bool cow_journal_driver_is_set(hid_t fapl)
 {
     return open_files.id >= 0 && H5Pget_driver(fapl) == open_files.id;
 }
@@ -368,14 +368,14 @@ static const driver_file *numbered(unsigned long fileno)
     return file;
 }
 
-unsigned long cow_driver_file_failures(unsigned long fileno)
+unsigned long cow_journal_driver_file_failures(unsigned long fileno)
 {
     const driver_file *file = numbered(fileno);
 
     return file == NULL ? 0 : file->failures;
 }
 
-cow_journal *cow_driver_journal(unsigned long fileno)
+cow_journal *cow_journal_driver_of_file(unsigned long fileno)
 {
     const driver_file *file = numbered(fileno);
 

@@ -8,23 +8,23 @@
 #include <hdf5.h>
 
 /* Put the driver on the list FAPL. It is registered with HDF5 on the first call. -1: recorded. */
-int cow_driver_set(hid_t fapl, const cow_journal_options *options);
-/* The same, and HDF5 takes the file for another one than those that are opened by cow_driver_set: one that is open
+int cow_journal_driver_set(hid_t fapl, const cow_journal_options *options);
+/* The same, and HDF5 takes the file for another one than those that are opened by cow_journal_driver_set: one that is open
  * natively and through a connector at once shares what names the connector, and HDF5 crashes on text in it. For reading
  * only. */
-int cow_driver_set_apart(hid_t fapl, const cow_journal_options *options);
+int cow_journal_driver_set_apart(hid_t fapl, const cow_journal_options *options);
 /* HDF5 forgets the drivers, and the connector is done with it. LIBRARY_ENDS: files that HDF5 has kept open after an error
  * are let go as well, with their locks. */
-void cow_driver_forget(bool library_ends);
+void cow_journal_driver_forget(bool library_ends);
 /* Is it this driver that is on the list? */
-bool cow_driver_is_set(hid_t fapl);
+bool cow_journal_driver_is_set(hid_t fapl);
 
 /* How often reading or writing has failed so far: tells a failing disk from what is not there. */
-unsigned long cow_driver_failures(void);
+unsigned long cow_journal_driver_failures(void);
 /* The same of the file that HDF5 gave the number FILENO; 0: it is not open. */
-unsigned long cow_driver_file_failures(unsigned long fileno);
+unsigned long cow_journal_driver_file_failures(unsigned long fileno);
 
 /* The journal of the file that HDF5 gave the number FILENO (H5Fget_fileno); NULL: the file has none. */
-cow_journal *cow_driver_journal(unsigned long fileno);
+cow_journal *cow_journal_driver_of_file(unsigned long fileno);
 
 #endif

@@ -2,8 +2,8 @@
  */
 #include "journal/fence.h"
 
+#include "base/bytes.h"
 #include "journal/record.h"
-#include "store/bytes.h"
 
 #include <string.h>
 

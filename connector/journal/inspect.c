@@ -1,11 +1,11 @@
 /* Looking at a journal. Contract: inspect.h. Nothing here is used by programs that read or write files. */
 #include "journal/inspect.h"
 
-#include "error.h"
+#include "base/bytes.h"
+#include "base/error.h"
 #include "journal/fence.h"
 #include "journal/internal.h"
 #include "journal/locks.h"
-#include "store/bytes.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -52,27 +52,28 @@ static bool find_anywhere(const cow_disk *disk, uint64_t size, cow_anchor *ancho
 
 /* ---- report ---- */
 
-static int note_slots(const cow_disk *disk, const cow_anchor *anchor, cow_journal_report *report, cow_slot_pair *pair)
+static int note_slots(const cow_disk *disk, const cow_anchor *anchor, cow_journal_report *report,
+                      cow_journal_slot_pair *pair)
 {
-    static const uint8_t nothing[COW_SLOT];
-    uint8_t copies[COW_SLOT];
+    static const uint8_t nothing[COW_JOURNAL_SLOT];
+    uint8_t copies[COW_JOURNAL_SLOT];
 
-    if (cow_slots_read(disk, anchor, pair) < 0)
+    if (cow_journal_slots_read(disk, anchor, pair) < 0)
         return -1;
     for (unsigned i = 0; i < 2; i++) {
         if (cow_disk_read(disk, anchor->slot[i], copies, sizeof copies) < 0)
             return -1;
         report->blank[i] = memcmp(copies, nothing, sizeof copies) == 0;
         if ((report->valid[i] = pair->valid[i])) {
-            const cow_slot *slot = &pair->slot[i];
-            report->slot[i] = (cow_slot_note){slot->sequence, slot->applied, slot->end, slot->unsynced != 0};
+            const cow_journal_slot *slot = &pair->slot[i];
+            report->slot[i] = (cow_journal_slot_note){slot->sequence, slot->applied, slot->end, slot->unsynced != 0};
         }
     }
-    report->newest = cow_slots_newest(pair);
+    report->newest = cow_journal_slots_newest(pair);
     return 0;
 }
 
-static int note_chains(const cow_journal *journal, const cow_slot slot[2], cow_journal_report *report)
+static int note_chains(const cow_journal *journal, const cow_journal_slot slot[2], cow_journal_report *report)
 {
     for (int i = 0; i < 2; i++) {
         cow_pending *list;
@@ -91,7 +92,7 @@ static int note_chains(const cow_journal *journal, const cow_slot slot[2], cow_j
             }
             for (size_t e = 0; e < count; e++)
                 report->extent[e] =
-                    (cow_extent_note){list[e].extent.after, list[e].extent.sequence, list[e].name.length};
+                    (cow_journal_extent_note){list[e].extent.after, list[e].extent.sequence, list[e].name.length};
             report->extents = count;
         }
         for (size_t e = 0; e < count; e++) /* the other slot's are kept until the newest is known to be durable */
@@ -102,10 +103,11 @@ static int note_chains(const cow_journal *journal, const cow_slot slot[2], cow_j
     return 0;
 }
 
-static void note_superblock(const cow_disk *disk, uint64_t base, const cow_slot slots[2], cow_journal_report *report)
+static void note_superblock(const cow_disk *disk, uint64_t base, const cow_journal_slot slots[2],
+                            cow_journal_report *report)
 {
     uint8_t head[COW_SUPERBLOCK_MAX], clean[COW_SUPERBLOCK_MAX];
-    const cow_slot *slot = report->newest < 0 ? NULL : &slots[report->newest];
+    const cow_journal_slot *slot = report->newest < 0 ? NULL : &slots[report->newest];
     size_t length;
 
     if (cow_disk_read(disk, base, head, sizeof head) < 0) {
@@ -141,7 +143,7 @@ static void note_pins(const cow_disk *disk, cow_journal_report *report)
 int cow_journal_inspect(const char *name, cow_journal_report *report)
 {
     cow_journal look = {0};
-    cow_slot_pair pair = {0};
+    cow_journal_slot_pair pair = {0};
     struct stat about;
     bool abandoned;
     int status = -1;
@@ -172,7 +174,7 @@ int cow_journal_inspect(const char *name, cow_journal_report *report)
     if (note_slots(&look.disk, &look.anchor, report, &pair) < 0)
         goto done;
     if (report->newest >= 0) {
-        const cow_slot *newest = &pair.slot[report->newest];
+        const cow_journal_slot *newest = &pair.slot[report->newest];
         bool pinned = report->pins > 0 && report->pin[0] < newest->sequence;
         report->need = newest->applied == newest->sequence && !pinned ? newest->end : newest->protect;
     }
@@ -227,10 +229,10 @@ done:
 
 /* The state that the file's own bytes are: its superblock says where it ends; the fence is its extension, which for
  * reading only is no obstacle. */
-static int take_applied(cow_journal *journal, const cow_slot_pair *pair, uint64_t size)
+static int take_applied(cow_journal *journal, const cow_journal_slot_pair *pair, uint64_t size)
 {
     uint8_t head[COW_SUPERBLOCK_MAX] = {0};
-    int which = cow_slots_newest(pair);
+    int which = cow_journal_slots_newest(pair);
     size_t length;
 
     if (cow_disk_read(&journal->disk, journal->anchor.base, head, sizeof head) < 0)
@@ -253,13 +255,13 @@ static int take_applied(cow_journal *journal, const cow_slot_pair *pair, uint64_
 
 int cow_journal_load_choice(cow_journal *journal, const cow_journal_choice *choice)
 {
-    cow_slot_pair pair = {0};
+    cow_journal_slot_pair pair = {0};
     struct stat about;
     uint64_t size;
     char writer[256];
     int status;
 
-    journal->phase = COW_READING;
+    journal->phase = COW_JOURNAL_READING;
     if (cow_disk_about(&journal->disk, &about) < 0)
         return -1;
     size = (uint64_t)about.st_size;
@@ -277,14 +279,14 @@ int cow_journal_load_choice(cow_journal *journal, const cow_journal_choice *choi
         if (choice->state != COW_CHOICE_APPLIED)
             return cow_error(COW_NOT_FOUND, "%s: there is no journal in the file", journal->name);
         memset(&journal->anchor, 0, sizeof journal->anchor);
-    } else if (cow_slots_read(&journal->disk, &journal->anchor, &pair) < 0)
+    } else if (cow_journal_slots_read(&journal->disk, &journal->anchor, &pair) < 0)
         return -1;
     if (journal->placed && choice->state == COW_CHOICE_APPLIED) {
         if (take_applied(journal, &pair, size) < 0 && choice->patches == NULL)
             return -1;
         cow_error_clear();
     } else if (journal->placed) {
-        int which = cow_slots_newest(&pair);
+        int which = cow_journal_slots_newest(&pair);
 
         if (choice->state == COW_CHOICE_OLDER && which >= 0)
             which = pair.valid[!which] ? !which : -1;
@@ -394,11 +396,11 @@ static int copy_frame(void *context, uint64_t address, const uint8_t *bytes, siz
 
 int cow_journal_copy(const cow_journal *journal, int to)
 {
-    static const uint8_t nothing[COW_SLOT];
+    static const uint8_t nothing[COW_JOURNAL_SLOT];
     uint64_t end = journal->end;
     copying c = {journal, to, end};
-    cow_slot slot = journal->slot;
-    uint8_t sector[COW_SECTOR], copies[COW_SLOT];
+    cow_journal_slot slot = journal->slot;
+    uint8_t sector[COW_SECTOR], copies[COW_JOURNAL_SLOT];
 
     if (ftruncate(to, (off_t)end) < 0)
         return cow_error(COW_IO, "cannot write the copy: %s", strerror(errno));
@@ -417,7 +419,7 @@ int cow_journal_copy(const cow_journal *journal, int to)
     cow_anchor_encode(&journal->anchor, sector); /* the original's may be damaged */
     if (write_copy(journal, to, journal->anchor.address, sector, sizeof sector) < 0)
         return -1;
-    cow_slot_encode(&slot, &journal->anchor, copies);
+    cow_journal_slot_encode(&slot, &journal->anchor, copies);
     memcpy(copies + COW_SECTOR, copies, COW_SECTOR);
     if (write_copy(journal, to, journal->anchor.slot[slot.generation % 2], copies, sizeof copies) < 0 ||
         write_copy(journal, to, journal->anchor.slot[!(slot.generation % 2)], nothing, sizeof nothing) < 0)

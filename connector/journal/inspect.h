@@ -10,17 +10,17 @@
 
 #define COW_REPORT_PINS 16
 
-typedef struct cow_extent_note {
+typedef struct cow_journal_extent_note {
     uint64_t after, sequence; /* it turns the state AFTER into the state SEQUENCE */
     uint64_t bytes;           /* of the record */
-} cow_extent_note;
+} cow_journal_extent_note;
 
 /* Of a slot that is valid: docs/format.md, "Journal". */
-typedef struct cow_slot_note {
+typedef struct cow_journal_slot_note {
     uint64_t sequence, applied; /* N and A */
     uint64_t end;               /* of state N */
     bool unsynced;
-} cow_slot_note;
+} cow_journal_slot_note;
 
 /* What was found at one moment; nothing is kept open or locked. */
 typedef struct cow_journal_report {
@@ -31,9 +31,9 @@ typedef struct cow_journal_report {
     bool valid[2];   /* the slots */
     bool blank[2];   /* nothing was ever written there */
     bool whole[2];   /* all extents that the slot needs are there and right */
-    cow_slot_note slot[2];
+    cow_journal_slot_note slot[2];
     int newest;              /* the valid slot of the higher generation, -1: none */
-    cow_extent_note *extent; /* pending commits of that slot, oldest first */
+    cow_journal_extent_note *extent; /* pending commits of that slot, oldest first */
     size_t extents;
     bool superblock_whole;         /* in the file itself, not what the slots say */
     bool flagged;                  /* "being written": applying was begun and not finished */

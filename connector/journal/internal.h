@@ -1,5 +1,5 @@
 /* What the parts of the journal share: journal.c (opening, reading, writing), commit.c (W3 to W6), recover.c (finding
- * the newest state). */
+ * the newest state), inspect.c (for the command). */
 #ifndef COW_JOURNAL_INTERNAL_H
 #define COW_JOURNAL_INTERNAL_H
 
@@ -17,29 +17,29 @@
 #define COW_ANCHOR_DISTANCE ((uint64_t)16 << 20)
 
 typedef enum cow_journal_phase {
-    COW_PLAIN,     /* a file without a journal: everything goes straight through */
-    COW_READING,   /* a pinned state */
-    COW_IDLE,      /* writer, nothing uncommitted */
-    COW_OPEN,      /* something uncommitted */
-    COW_SEALED,    /* the extent is on the disk, the slot not yet */
-    COW_COMMITTED, /* the slot is on the disk: the commit point is behind us */
-    COW_APPLYING,  /* the file's own bytes are being changed */
-    COW_ABORTED,   /* sticky: something failed before the commit point */
-    COW_UNKNOWN,   /* sticky: the commit may or may not have happened */
+    COW_JOURNAL_PLAIN,     /* a file without a journal: everything goes straight through */
+    COW_JOURNAL_READING,   /* a pinned state */
+    COW_JOURNAL_IDLE,      /* writer, nothing uncommitted */
+    COW_JOURNAL_OPEN,      /* something uncommitted */
+    COW_JOURNAL_SEALED,    /* the extent is on the disk, the slot not yet */
+    COW_JOURNAL_COMMITTED, /* the slot is on the disk: the commit point is behind us */
+    COW_JOURNAL_APPLYING,  /* the file's own bytes are being changed */
+    COW_JOURNAL_ABORTED,   /* sticky: something failed before the commit point */
+    COW_JOURNAL_UNKNOWN,   /* sticky: the commit may or may not have happened */
 } cow_journal_phase;
 
 /* A commit that is not applied. */
 typedef struct cow_pending {
-    cow_extent extent;
-    cow_extent_name name;
+    cow_journal_extent extent;
+    cow_journal_extent_name name;
     cow_overlay *frames;
 } cow_pending;
 
 /* Both slots of an anchor, as they are in the file. */
-typedef struct cow_slot_pair {
+typedef struct cow_journal_slot_pair {
     bool valid[2];
-    cow_slot slot[2]; /* where valid */
-} cow_slot_pair;
+    cow_journal_slot slot[2]; /* where valid */
+} cow_journal_slot_pair;
 
 struct cow_journal {
     cow_journal *next;
@@ -59,7 +59,7 @@ struct cow_journal {
 
     bool placed; /* the anchor has its place */
     cow_anchor anchor;
-    cow_slot slot;          /* the newest one in the file; sequence 0: none yet */
+    cow_journal_slot slot;  /* the newest one in the file; sequence 0: none yet */
     uint64_t extension;     /* of the newest state's superblock */
     uint64_t committed_end; /* of the newest state */
     cow_pending *pending;   /* (applied, sequence], in order */
@@ -131,9 +131,10 @@ int cow_anchor_from_slots(const cow_disk *disk, uint64_t base, uint64_t address,
 bool cow_journal_has_state(const cow_disk *disk, const cow_anchor *anchor);
 int cow_journal_load_reader(cow_journal *journal);
 int cow_journal_load_writer(cow_journal *journal);
-int cow_slots_read(const cow_disk *disk, const cow_anchor *anchor, cow_slot_pair *pair);
-int cow_slots_newest(const cow_slot_pair *pair); /* the valid one of the higher generation: 0 or 1; -1: none */
+int cow_journal_slots_read(const cow_disk *disk, const cow_anchor *anchor, cow_journal_slot_pair *pair);
+int cow_journal_slots_newest(
+    const cow_journal_slot_pair *pair); /* the valid one of the higher generation: 0 or 1; -1: none */
 /* The extents between what is applied and SLOT, to be given back with cow_pending_free. 0; 1: not whole; -1. */
-int cow_journal_load_chain(const cow_journal *journal, const cow_slot *slot, cow_pending **list, size_t *count);
+int cow_journal_load_chain(const cow_journal *journal, const cow_journal_slot *slot, cow_pending **list, size_t *count);
 
 #endif

@@ -35,9 +35,8 @@
 #include "journal/internal.h"
 #include "journal/inspect.h"
 
-#include "error.h"
+#include "base/error.h"
 #include "journal/locks.h"
-#include "planted.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -76,7 +75,7 @@ static const cow_disk_calls *default_calls(void)
 static void in_child(void)
 {
     for (cow_journal *journal = table.first; journal != NULL; journal = journal->next)
-        if (journal->lock.fd >= 0 && journal->phase != COW_READING)
+        if (journal->lock.fd >= 0 && journal->phase != COW_JOURNAL_READING)
             cow_disk_close(&journal->lock);
 }
 
@@ -84,28 +83,28 @@ static void in_child(void)
 
 bool cow_journal_sticky(const cow_journal *journal)
 {
-    return journal->phase == COW_ABORTED || journal->phase == COW_UNKNOWN;
+    return journal->phase == COW_JOURNAL_ABORTED || journal->phase == COW_JOURNAL_UNKNOWN;
 }
 
 bool cow_journal_writer(const cow_journal *journal)
 {
-    return journal->phase != COW_PLAIN && journal->phase != COW_READING;
+    return journal->phase != COW_JOURNAL_PLAIN && journal->phase != COW_JOURNAL_READING;
 }
 
 bool cow_journal_ours(const cow_journal *journal)
 {
-    return journal->owner == getpid() || COW_PLANTED(child_commits);
+    return journal->owner == getpid();
 }
 
 bool cow_journal_take_on(cow_journal *journal)
 {
     journal->borrowed = false;
-    return journal->phase != COW_READING;
+    return journal->phase != COW_JOURNAL_READING;
 }
 
 bool cow_journal_plain(const cow_journal *journal)
 {
-    return journal->phase == COW_PLAIN;
+    return journal->phase == COW_JOURNAL_PLAIN;
 }
 
 const char *cow_journal_failure(const cow_journal *journal)
@@ -160,13 +159,13 @@ static bool overlap(uint64_t a, uint64_t a_size, uint64_t b, uint64_t b_size)
 bool cow_journal_in_use(const cow_journal *journal, uint64_t address, uint64_t size, uint64_t *behind)
 {
     for (size_t i = 0; i < journal->pending_count; i++) {
-        const cow_extent_name *name = &journal->pending[i].name;
+        const cow_journal_extent_name *name = &journal->pending[i].name;
         if (overlap(address, size, name->address, name->length)) {
             *behind = name->address + name->length;
             return true;
         }
     }
-    for (size_t i = 0; i < journal->dying_count && !COW_PLANTED(reuse_dying_extent); i++)
+    for (size_t i = 0; i < journal->dying_count; i++)
         if (overlap(address, size, journal->dying[i].address, journal->dying[i].length)) {
             *behind = journal->dying[i].address + journal->dying[i].length;
             return true;
@@ -178,14 +177,14 @@ void cow_journal_assert_state(const cow_journal *journal)
 {
     uint64_t state = journal->slot.applied;
 
-    assert(journal->phase != COW_IDLE || cow_overlay_empty(journal->overlay));
+    assert(journal->phase != COW_JOURNAL_IDLE || cow_overlay_empty(journal->overlay));
     assert(journal->pending_count == 0 || journal->slot.applied < journal->slot.sequence);
     for (size_t i = 0; i < journal->pending_count; i++) {
         assert(i == 0 ? journal->pending[i].extent.after <= state : journal->pending[i].extent.after == state);
         assert(journal->pending[i].extent.sequence > journal->pending[i].extent.after);
         state = journal->pending[i].extent.sequence;
     }
-    assert(journal->phase == COW_PLAIN || state == journal->slot.sequence);
+    assert(journal->phase == COW_JOURNAL_PLAIN || state == journal->slot.sequence);
     assert(!cow_journal_writer(journal) || journal->slot.sequence == 0 || journal->protect >= journal->committed_end);
     assert(!journal->placed || journal->protect >= journal->anchor.end);
     (void)state;
@@ -226,7 +225,7 @@ static void free_journal(cow_journal *journal)
             break;
         }
     /* not left to the closing: a process that was just forked, and is about to become another program, has them too */
-    if (journal->lock.fd >= 0 && cow_journal_ours(journal) && journal->phase != COW_READING)
+    if (journal->lock.fd >= 0 && cow_journal_ours(journal) && journal->phase != COW_JOURNAL_READING)
         cow_lock_release(&journal->lock);
     cow_disk_close(&journal->disk);
     cow_disk_close(&journal->lock);
@@ -293,7 +292,7 @@ static int open_new(cow_journal *journal, bool truncate)
     journal->size = 0;
     if (getrandom(journal->anchor.id, sizeof journal->anchor.id, 0) != sizeof journal->anchor.id)
         return cow_error(COW_IO, "%s: the system gives no random numbers", journal->name);
-    journal->phase = COW_IDLE;
+    journal->phase = COW_JOURNAL_IDLE;
     journal->extension = COW_NOWHERE;
     journal->protect = COW_NOWHERE; /* until the anchor has its place: the superblock is withheld */
     return 0;
@@ -344,13 +343,14 @@ int cow_journal_nothing_yet(const cow_journal *journal)
 
 static void open_plain(cow_journal *journal, uint64_t size)
 {
-    journal->phase = COW_PLAIN;
+    journal->phase = COW_JOURNAL_PLAIN;
     journal->end = size;
 }
 
 int cow_journal_lock_plain(cow_journal *journal, bool writable, bool lockless)
 {
-    if (journal->phase != COW_PLAIN || cow_lock_plain(&journal->disk, writable) == 0 || (lockless && errno == ENOSYS))
+    if (journal->phase != COW_JOURNAL_PLAIN || cow_lock_plain(&journal->disk, writable) == 0 ||
+        (lockless && errno == ENOSYS))
         return 0;
     return cow_error(COW_IO, "%s: unable to lock file, errno = %d, error message = '%s'", journal->name, errno,
                      strerror(errno));
@@ -358,7 +358,7 @@ int cow_journal_lock_plain(cow_journal *journal, bool writable, bool lockless)
 
 void cow_journal_unlock_plain(cow_journal *journal)
 {
-    if (journal->phase == COW_PLAIN)
+    if (journal->phase == COW_JOURNAL_PLAIN)
         cow_lock_plain_stop(&journal->disk);
 }
 
@@ -380,8 +380,7 @@ static int open_with_journal(cow_journal *journal, bool writable)
 cow_journal *cow_journal_open(const char *name, cow_journal_mode mode, const cow_journal_options *options, int *number)
 {
     const cow_disk_calls *calls = options->calls == NULL ? default_calls() : options->calls;
-    int flags = (mode.writable ? O_RDWR : O_RDONLY) | (mode.create ? O_CREAT : 0) | (mode.exclusive ? O_EXCL : 0) |
-                (COW_PLANTED(refused_writer_truncates) && mode.truncate ? O_TRUNC : 0);
+    int flags = (mode.writable ? O_RDWR : O_RDONLY) | (mode.create ? O_CREAT : 0) | (mode.exclusive ? O_EXCL : 0);
     cow_journal *journal = NULL;
     struct stat about;
     cow_disk disk;
@@ -487,7 +486,7 @@ bool cow_journal_present(const char *name)
     found = disk.calls->fstat(disk.calls->context, disk.fd, &about) < 0 ? -1 : S_ISREG(about.st_mode);
     for (const cow_journal *journal = table.first; found > 0 && journal != NULL; journal = journal->next)
         if (journal->device == about.st_dev && journal->inode == about.st_ino && cow_journal_ours(journal) &&
-            journal->phase != COW_PLAIN)
+            journal->phase != COW_JOURNAL_PLAIN)
             goto done;
     if (found > 0 && (found = cow_anchor_look(&disk, (uint64_t)about.st_size, &anchor)) > 0)
         found = cow_journal_has_state(&disk, &anchor);
@@ -594,7 +593,7 @@ static int hide_fence(const cow_journal *journal, uint64_t address, uint8_t *buf
 
 int cow_journal_read(cow_journal *journal, uint64_t address, void *buffer, size_t size)
 {
-    if (journal->phase == COW_PLAIN)
+    if (journal->phase == COW_JOURNAL_PLAIN)
         return read_file(journal, address, buffer, size);
     if (overlap(address, size, journal->lost, journal->lost_end - journal->lost))
         return cow_error(COW_MEMORY, "%s: what was written there is lost since an earlier failure (%s)", journal->name,
@@ -639,7 +638,7 @@ int cow_journal_image(const char *name, void **bytes, size_t *size)
 
 bool cow_journal_in_place(const cow_journal *journal, uint64_t address, uint64_t size)
 {
-    return journal->phase == COW_PLAIN || journal->slot.sequence == 0 ||
+    return journal->phase == COW_JOURNAL_PLAIN || journal->slot.sequence == 0 ||
            (!cow_overlay_touches(journal->merged, address, size) &&
             !cow_overlay_touches(journal->overlay, address, size));
 }
@@ -693,7 +692,7 @@ static void keep_for_reading(cow_journal *journal, uint64_t address, const uint8
 static int write_direct(cow_journal *journal, uint64_t address, const uint8_t *bytes, size_t size)
 {
     /* not into a file that is another program's by now */
-    if (journal->phase != COW_PLAIN && journal->unchecked >= CHECK_BYTES && cow_journal_check_file(journal) < 0)
+    if (journal->phase != COW_JOURNAL_PLAIN && journal->unchecked >= CHECK_BYTES && cow_journal_check_file(journal) < 0)
         return -1;
     if (cow_disk_write(&journal->disk, address, bytes, size) < 0)
         return -1;
@@ -720,22 +719,20 @@ int cow_journal_write(cow_journal *journal, uint64_t address, const void *bytes,
         return 0;
     if (!cow_journal_ours(journal))
         return 0; /* a forked child closes what its parent has open: not its business */
-    if (journal->phase == COW_READING || journal->borrowed)
+    if (journal->phase == COW_JOURNAL_READING || journal->borrowed)
         return write_reader(journal, address, bytes, size);
     if (address + size > journal->end)
         journal->end = address + size;
-    if (journal->phase == COW_PLAIN)
+    if (journal->phase == COW_JOURNAL_PLAIN)
         return write_direct(journal, address, bytes, size);
     if (cow_journal_sticky(journal)) {
         keep_for_reading(journal, address, bytes, size);
         return 0;
     }
-    journal->phase = COW_OPEN;
+    journal->phase = COW_JOURNAL_OPEN;
     below = address >= journal->protect         ? 0
             : journal->protect - address < size ? (size_t)(journal->protect - address)
                                                 : size;
-    if (COW_PLANTED(write_through))
-        below = 0;
     if (below < size && (cow_journal_in_use(journal, address + below, size - below, &behind) ||
                          cow_overlay_touches(journal->overlay, address + below, size - below) ||
                          cow_overlay_touches(journal->merged, address + below, size - below)))
@@ -745,7 +742,7 @@ int cow_journal_write(cow_journal *journal, uint64_t address, const void *bytes,
     if (status == 0 && below < size)
         status = write_direct(journal, address + below, from + below, size - below);
     if (status < 0) {
-        cow_journal_fail(journal, COW_ABORTED, "nothing more of this opening is committed");
+        cow_journal_fail(journal, COW_JOURNAL_ABORTED, "nothing more of this opening is committed");
         cow_error_clear();
         keep_for_reading(journal, address, bytes, size);
     }
@@ -754,30 +751,21 @@ int cow_journal_write(cow_journal *journal, uint64_t address, const void *bytes,
 
 int cow_journal_truncate(cow_journal *journal, uint64_t end)
 {
-    if (!cow_journal_ours(journal) || journal->phase == COW_READING || journal->borrowed || end == journal->end)
+    if (!cow_journal_ours(journal) || journal->phase == COW_JOURNAL_READING || journal->borrowed || end == journal->end)
         return 0;
-    if (journal->phase == COW_PLAIN && cow_disk_truncate(&journal->disk, end) < 0)
+    if (journal->phase == COW_JOURNAL_PLAIN && cow_disk_truncate(&journal->disk, end) < 0)
         return -1;
     journal->end = end;
-    if (journal->phase == COW_IDLE)
-        journal->phase = COW_OPEN;
-    if (COW_PLANTED(shrinking_end_unprotects) && journal->placed && end >= journal->anchor.end)
-        journal->protect = end;
-    if (COW_PLANTED(commit_from_flush))
-        return cow_journal_commit(journal, false);
+    if (journal->phase == COW_JOURNAL_IDLE)
+        journal->phase = COW_JOURNAL_OPEN;
     return 0;
-}
-
-bool cow_journal_dirty(const cow_journal *journal)
-{
-    return journal->phase == COW_OPEN;
 }
 
 void cow_journal_abort(cow_journal *journal, const char *why)
 {
     if (!cow_journal_ours(journal) || !cow_journal_writer(journal) || cow_journal_sticky(journal))
         return;
-    journal->phase = COW_ABORTED;
+    journal->phase = COW_JOURNAL_ABORTED;
     snprintf(journal->failure, sizeof journal->failure, "%s", why);
 }
 
@@ -851,7 +839,8 @@ uint64_t cow_journal_allocate(cow_journal *journal, uint64_t base, uint64_t alig
         journal->placed = true;
         journal->protect = journal->anchor.end;
         if (cow_disk_write(&journal->disk, base, COW_UNFINISHED, COW_UNFINISHED_SIZE) < 0)
-            cow_journal_fail(journal, COW_ABORTED, "the file cannot be created"); /* the commit will report it */
+            cow_journal_fail(journal, COW_JOURNAL_ABORTED,
+                             "the file cannot be created"); /* the commit will report it */
         cow_error_clear();
         *end = journal->anchor.end;
         journal->gap = paged ? 0 : at + size;

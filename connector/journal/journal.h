@@ -90,8 +90,6 @@ int cow_journal_abandon(cow_journal *journal, const char *why, const char *inste
 /* Is the file still the one that was opened, and did nobody else write it? A failure is final for this opening. Before
  * a commit, so that what is read and written for it is not another's. */
 int cow_journal_check(cow_journal *journal);
-/* Is there anything that a commit would have to look at? */
-bool cow_journal_dirty(const cow_journal *journal);
 /* NULL, or why nothing more is committed. */
 const char *cow_journal_failure(const cow_journal *journal);
 bool cow_journal_plain(const cow_journal *journal);

@@ -1,9 +1,8 @@
 /* Locks. Contract and list of them: locks.h. */
 #include "journal/locks.h"
 
-#include "error.h"
+#include "base/error.h"
 #include "journal/record.h"
-#include "planted.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -115,7 +114,7 @@ int cow_lock_writer(const cow_disk *disk, unsigned timeout)
     double start = cow_milliseconds();
     char writer[256];
 
-    while (set(disk, COW_PLANTED(shared_writer_lock) ? F_RDLCK : F_WRLCK, WRITER) < 0) {
+    while (set(disk, F_WRLCK, WRITER) < 0) {
         if (!taken(errno))
             return no_locks(disk);
         if (cow_milliseconds() - start >= timeout && !cow_lock_is_writing(disk))
@@ -228,11 +227,9 @@ int cow_lock_stock_readers(const cow_disk *disk)
     int status;
 
     do
-        status = disk->calls->flock(disk->calls->context, disk->fd,
-                                    (COW_PLANTED(upgrade_shared_lock) ? LOCK_SH : LOCK_EX) | LOCK_NB);
+        status = disk->calls->flock(disk->calls->context, disk->fd, LOCK_EX | LOCK_NB);
     while (status < 0 && errno == EINTR);
-    return status == 0 || COW_PLANTED(apply_under_stock_reader) ||
-           errno != EWOULDBLOCK; /* where there is no flock, nobody holds one */
+    return status == 0 || errno != EWOULDBLOCK; /* where there is no flock, nobody holds one */
 }
 
 void cow_lock_stock_readers_stop(const cow_disk *disk)

@@ -3,7 +3,7 @@
  * Contract: overlay.h. */
 #include "journal/overlay.h"
 
-#include "error.h"
+#include "base/error.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,11 +1,10 @@
 /* Encoding and decoding of the journal's records. Contract: record.h. Layout: docs/format.md. */
 #include "journal/record.h"
 
-#include "error.h"
+#include "base/bytes.h"
+#include "base/digest.h"
+#include "base/error.h"
 #include "journal/fence.h"
-#include "store/bytes.h"
-#include "store/digest.h"
-#include "planted.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -128,7 +127,7 @@ bool cow_anchor_decode(cow_anchor *anchor, const uint8_t sector[COW_SECTOR], uin
 
 /* ---- slots ---- */
 
-static void put_name(uint8_t *at, const cow_anchor *anchor, const cow_extent_name *name)
+static void put_name(uint8_t *at, const cow_anchor *anchor, const cow_journal_extent_name *name)
 {
     cow_put64(at, name->length == 0 ? name->address : name->address - anchor->shift);
     cow_put64(at + 8, name->length);
@@ -136,7 +135,7 @@ static void put_name(uint8_t *at, const cow_anchor *anchor, const cow_extent_nam
 }
 
 /* Is this a place where an extent can be? */
-static bool get_name(cow_extent_name *name, const cow_anchor *anchor, const uint8_t *at)
+static bool get_name(cow_journal_extent_name *name, const cow_anchor *anchor, const uint8_t *at)
 {
     name->address = cow_get64(at);
     name->length = cow_get64(at + 8);
@@ -148,7 +147,7 @@ static bool get_name(cow_extent_name *name, const cow_anchor *anchor, const uint
            name->address < COW_FILE_LIMIT && name->length < COW_FILE_LIMIT;
 }
 
-void cow_slot_encode(const cow_slot *slot, const cow_anchor *anchor, uint8_t sector[COW_SECTOR])
+void cow_journal_slot_encode(const cow_journal_slot *slot, const cow_anchor *anchor, uint8_t sector[COW_SECTOR])
 {
     memset(sector, 0, COW_SECTOR);
     memcpy(sector, slot_magic, 8);
@@ -172,9 +171,10 @@ void cow_slot_encode(const cow_slot *slot, const cow_anchor *anchor, uint8_t sec
     seal(sector);
 }
 
-bool cow_slot_decode(cow_slot *slot, const cow_anchor *anchor, unsigned which, const uint8_t sector[COW_SECTOR])
+bool cow_journal_slot_decode(cow_journal_slot *slot, const cow_anchor *anchor, unsigned which,
+                             const uint8_t sector[COW_SECTOR])
 {
-    if ((!sealed(sector, slot_magic) && !COW_PLANTED(slot_unchecked)) || memcmp(sector + 8, anchor->id, 16) != 0)
+    if (!sealed(sector, slot_magic) || memcmp(sector + 8, anchor->id, 16) != 0)
         return false;
     slot->generation = cow_get64(sector + 24);
     slot->sequence = cow_get64(sector + 32);
@@ -204,13 +204,14 @@ bool cow_slot_decode(cow_slot *slot, const cow_anchor *anchor, unsigned which, c
            slot->protect < COW_FILE_LIMIT && (slot->extent.length == 0) == (slot->applied == slot->sequence);
 }
 
-bool cow_slot_decode_copies(cow_slot *slot, const cow_anchor *anchor, unsigned which, const uint8_t copies[COW_SLOT])
+bool cow_journal_slot_decode_copies(cow_journal_slot *slot, const cow_anchor *anchor, unsigned which,
+                                    const uint8_t copies[COW_JOURNAL_SLOT])
 {
-    cow_slot other;
-    bool first = cow_slot_decode(slot, anchor, which, copies);
+    cow_journal_slot other;
+    bool first = cow_journal_slot_decode(slot, anchor, which, copies);
 
     /* torn between the two, the second is of the slot that was here before */
-    if (cow_slot_decode(&other, anchor, which, copies + COW_SECTOR) &&
+    if (cow_journal_slot_decode(&other, anchor, which, copies + COW_SECTOR) &&
         (!first || other.generation > slot->generation)) {
         *slot = other;
         return true;
@@ -261,8 +262,8 @@ static int copy_frame(void *context, uint64_t address, const uint8_t *bytes, siz
     return 0;
 }
 
-int cow_extent_encode(const cow_extent *extent, const cow_anchor *anchor, const cow_overlay *frames, uint8_t **bytes,
-                      size_t *size)
+int cow_journal_extent_encode(const cow_journal_extent *extent, const cow_anchor *anchor, const cow_overlay *frames,
+                              uint8_t **bytes, size_t *size)
 {
     frame_list list = {0};
     uint64_t length;
@@ -301,7 +302,7 @@ done:
     return status;
 }
 
-void cow_extent_hash(const uint8_t *bytes, size_t size, uint8_t hash[16])
+void cow_journal_extent_hash(const uint8_t *bytes, size_t size, uint8_t hash[16])
 {
     XXH128_canonical_t canonical;
 
@@ -309,8 +310,8 @@ void cow_extent_hash(const uint8_t *bytes, size_t size, uint8_t hash[16])
     memcpy(hash, canonical.digest, 16);
 }
 
-int cow_extent_decode(cow_extent *extent, const cow_anchor *anchor, const uint8_t *bytes, size_t size,
-                      cow_overlay *frames)
+int cow_journal_extent_decode(cow_journal_extent *extent, const cow_anchor *anchor, const uint8_t *bytes, size_t size,
+                              cow_overlay *frames)
 {
     uint64_t count, total, sum = 0, behind = 0;
     uint8_t superblock[COW_SUPERBLOCK_MAX] = {0};

@@ -12,9 +12,8 @@
  */
 #include "journal/internal.h"
 
-#include "error.h"
+#include "base/error.h"
 #include "journal/locks.h"
-#include "planted.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -115,20 +114,20 @@ bool cow_anchor_find(const cow_disk *disk, uint64_t size, cow_anchor *anchor)
 
 /* ---- slots and chains ---- */
 
-int cow_slots_read(const cow_disk *disk, const cow_anchor *anchor, cow_slot_pair *pair)
+int cow_journal_slots_read(const cow_disk *disk, const cow_anchor *anchor, cow_journal_slot_pair *pair)
 {
-    uint8_t copies[COW_SLOT];
+    uint8_t copies[COW_JOURNAL_SLOT];
 
     for (unsigned i = 0; i < 2; i++) {
         if (cow_disk_read(disk, anchor->slot[i], copies, sizeof copies) < 0)
             return -1;
-        pair->valid[i] =
-            cow_slot_decode_copies(&pair->slot[i], anchor, i, copies) && cow_superblock_whole(pair->slot[i].superblock);
+        pair->valid[i] = cow_journal_slot_decode_copies(&pair->slot[i], anchor, i, copies) &&
+                         cow_superblock_whole(pair->slot[i].superblock);
     }
     return 0;
 }
 
-int cow_slots_newest(const cow_slot_pair *pair)
+int cow_journal_slots_newest(const cow_journal_slot_pair *pair)
 {
     if (pair->valid[0] && pair->valid[1])
         return pair->slot[1].generation > pair->slot[0].generation;
@@ -138,23 +137,24 @@ int cow_slots_newest(const cow_slot_pair *pair)
 bool cow_journal_has_state(const cow_disk *disk, const cow_anchor *anchor)
 {
     uint8_t head[8] = {0};
-    cow_slot_pair pair = {0};
+    cow_journal_slot_pair pair = {0};
     int which;
 
-    if (cow_disk_read(disk, anchor->base, head, sizeof head) < 0 || cow_slots_read(disk, anchor, &pair) < 0) {
+    if (cow_disk_read(disk, anchor->base, head, sizeof head) < 0 || cow_journal_slots_read(disk, anchor, &pair) < 0) {
         cow_error_clear();
         return true; /* who cannot look must not overwrite */
     }
     if (cow_superblock_signature(head) || (pair.valid[0] && pair.valid[1]))
         return true;
     /* the first commit, just being made, may yet fail */
-    return (which = cow_slots_newest(&pair)) >= 0 && !cow_lock_is_unpublished(disk, pair.slot[which].generation);
+    return (which = cow_journal_slots_newest(&pair)) >= 0 &&
+           !cow_lock_is_unpublished(disk, pair.slot[which].generation);
 }
 
-int cow_journal_load_chain(const cow_journal *journal, const cow_slot *slot, cow_pending **list, size_t *count)
+int cow_journal_load_chain(const cow_journal *journal, const cow_journal_slot *slot, cow_pending **list, size_t *count)
 {
     uint64_t expected = slot->sequence;
-    cow_extent_name name = slot->extent;
+    cow_journal_extent_name name = slot->extent;
     struct stat about;
     uint8_t *bytes = NULL, hash[16];
     int status = -1;
@@ -191,12 +191,12 @@ int cow_journal_load_chain(const cow_journal *journal, const cow_slot *slot, cow
         if ((entry->frames = cow_overlay_new()) == NULL ||
             cow_disk_read(&journal->disk, name.address, bytes, (size_t)name.length) < 0)
             goto done;
-        cow_extent_hash(bytes, (size_t)name.length, hash);
+        cow_journal_extent_hash(bytes, (size_t)name.length, hash);
         status = 1;
-        if (memcmp(hash, name.hash, sizeof hash) != 0 && !COW_PLANTED(extent_unchecked))
+        if (memcmp(hash, name.hash, sizeof hash) != 0)
             goto done;
-        if ((status = cow_extent_decode(&entry->extent, &journal->anchor, bytes, (size_t)name.length, entry->frames)) !=
-            0)
+        if ((status = cow_journal_extent_decode(&entry->extent, &journal->anchor, bytes, (size_t)name.length,
+                                                entry->frames)) != 0)
             goto done;
         status = 1;
         if (entry->extent.sequence != expected ||
@@ -217,7 +217,7 @@ done:
     return status;
 }
 
-static int take_state(cow_journal *journal, const cow_slot *slot, cow_pending *list, size_t count)
+static int take_state(cow_journal *journal, const cow_journal_slot *slot, cow_pending *list, size_t count)
 {
     struct stat about;
 
@@ -263,7 +263,7 @@ static int disk_flagged(const cow_journal *journal, uint8_t superblock[COW_SUPER
 }
 
 /* V1: the state that SLOT of PAIR names, or where its chain is not whole the other one. 0, 1: neither, -1. */
-static int take_newest(cow_journal *journal, const cow_slot_pair *pair, int which)
+static int take_newest(cow_journal *journal, const cow_journal_slot_pair *pair, int which)
 {
     uint8_t superblock[COW_SUPERBLOCK_MAX];
     cow_pending *list;
@@ -280,15 +280,14 @@ static int take_newest(cow_journal *journal, const cow_slot_pair *pair, int whic
 /* ---- writer ---- */
 
 /* The extents of the slot that is not the newest: until the newest is known to be on the disk, they are needed. */
-static int keep_other(cow_journal *journal, const cow_slot_pair *pair)
+static int keep_other(cow_journal *journal, const cow_journal_slot_pair *pair)
 {
     unsigned other = !(journal->slot.generation % 2);
     cow_pending *list;
     size_t count;
     int status;
 
-    if (COW_PLANTED(other_slot_forgotten) || !pair->valid[other] ||
-        pair->slot[other].generation > journal->slot.generation)
+    if (!pair->valid[other] || pair->slot[other].generation > journal->slot.generation)
         return 0;
     if ((status = cow_journal_load_chain(journal, &pair->slot[other], &list, &count)) != 0)
         return status < 0 ? -1 : 0;
@@ -305,7 +304,7 @@ static int keep_other(cow_journal *journal, const cow_slot_pair *pair)
 int cow_journal_load_writer(cow_journal *journal)
 {
     uint8_t superblock[COW_SUPERBLOCK_MAX];
-    cow_slot_pair pair = {0};
+    cow_journal_slot_pair pair = {0};
     struct stat about;
     uint64_t pin;
     size_t length;
@@ -319,19 +318,19 @@ int cow_journal_load_writer(cow_journal *journal)
         return -1;
     if (status == 0)
         return cow_error(COW_IO, "%s: somebody changed the file while it was opened", journal->name);
-    if (cow_slots_read(&journal->disk, &journal->anchor, &pair) < 0)
+    if (cow_journal_slots_read(&journal->disk, &journal->anchor, &pair) < 0)
         return -1;
-    if ((which = cow_slots_newest(&pair)) < 0)
+    if ((which = cow_journal_slots_newest(&pair)) < 0)
         return nothing_there(journal);
     if ((status = take_newest(journal, &pair, which)) != 0)
         return status < 0 ? -1 : damaged(journal);
-    journal->phase = COW_IDLE;
-    journal->trusted = !journal->slot.unsynced || COW_PLANTED(trust_unsynced);
+    journal->phase = COW_JOURNAL_IDLE;
+    journal->trusted = !journal->slot.unsynced;
     if (keep_other(journal, &pair) < 0)
         return -1;
     /* Somebody may have taken back a commit there and died before that was on the disk: after a power cut its slot would be
      * the newest again, over an extent that is cut off or written over by then. */
-    if (!pair.valid[!which] && !COW_PLANTED(voided_slot_not_synced) && cow_journal_sync(journal) < 0)
+    if (!pair.valid[!which] && cow_journal_sync(journal) < 0)
         return -1;
     journal->twice = pair.valid[0] && pair.valid[1] && pair.slot[0].sequence == pair.slot[1].sequence;
     if (journal->pending_count > 0)
@@ -343,7 +342,7 @@ int cow_journal_load_writer(cow_journal *journal)
     if (cow_disk_read(&journal->disk, journal->anchor.base, superblock, sizeof superblock) < 0)
         return -1;
     cow_superblock_move(superblock, journal->anchor.base);
-    if (memcmp(superblock, journal->slot.superblock, length) == 0 || COW_PLANTED(superblock_not_restored))
+    if (memcmp(superblock, journal->slot.superblock, length) == 0)
         return 0;
     return cow_disk_write(&journal->disk, journal->anchor.base, journal->slot.superblock, length);
 }
@@ -351,12 +350,11 @@ int cow_journal_load_writer(cow_journal *journal)
 /* ---- reader ---- */
 
 /* The newest slot that is not just being written. -1: none. */
-static int newest_published(const cow_journal *journal, const cow_slot_pair *pair)
+static int newest_published(const cow_journal *journal, const cow_journal_slot_pair *pair)
 {
-    int which = cow_slots_newest(pair);
+    int which = cow_journal_slots_newest(pair);
 
-    if (which >= 0 && !COW_PLANTED(unpublished_is_read) &&
-        cow_lock_is_unpublished(&journal->lock, pair->slot[which].generation))
+    if (which >= 0 && cow_lock_is_unpublished(&journal->lock, pair->slot[which].generation))
         which = pair->valid[!which] ? !which : -1;
     return which;
 }
@@ -364,10 +362,10 @@ static int newest_published(const cow_journal *journal, const cow_slot_pair *pai
 int cow_journal_load_reader(cow_journal *journal)
 {
     const struct timespec moment = {0, 1000000};
-    cow_slot_pair pair = {0};
+    cow_journal_slot_pair pair = {0};
     int which, status = 1;
 
-    journal->phase = COW_READING;
+    journal->phase = COW_JOURNAL_READING;
     for (unsigned i = 0; i < TRIES && status == 1; i++) {
         uint64_t sequence;
 
@@ -375,17 +373,17 @@ int cow_journal_load_reader(cow_journal *journal)
             break; /* nobody changes anything: it stays as it is */
         if (i > 1)
             nanosleep(&moment, NULL);
-        if (cow_slots_read(&journal->disk, &journal->anchor, &pair) < 0)
+        if (cow_journal_slots_read(&journal->disk, &journal->anchor, &pair) < 0)
             return -1;
         if ((which = newest_published(journal, &pair)) < 0)
             continue;
         sequence = pair.slot[which].sequence;
         if (cow_lock_pin(&journal->lock, sequence) < 0 ||
-            (!COW_PLANTED(not_looked_again_after_pin) && cow_slots_read(&journal->disk, &journal->anchor, &pair) < 0))
+            cow_journal_slots_read(&journal->disk, &journal->anchor, &pair) < 0)
             return -1;
         /* A writer that did not see the pin published before it looked: then a newer state is here now. */
         which = newest_published(journal, &pair);
-        if (which >= 0 && (pair.slot[which].sequence == sequence || COW_PLANTED(older_pin_is_kept)))
+        if (which >= 0 && pair.slot[which].sequence == sequence)
             status = take_newest(journal, &pair, which);
         if (status == 0 && journal->slot.sequence != sequence &&
             cow_lock_pin(&journal->lock, journal->slot.sequence) < 0)
@@ -396,7 +394,7 @@ int cow_journal_load_reader(cow_journal *journal)
     if (status < 0)
         return -1;
     if (status == 1)
-        return cow_slots_newest(&pair) < 0 ? nothing_there(journal) : damaged(journal);
+        return cow_journal_slots_newest(&pair) < 0 ? nothing_there(journal) : damaged(journal);
     journal->pinned = true;
     return 0;
 }

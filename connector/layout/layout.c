@@ -1,8 +1,8 @@
 /* Tables, attributes, pools and versions below /_versioned_data, checked as they are opened. The rules: layout.h. */
 #include "layout/layout.h"
 
-#include "error.h"
-#include "ids.h"
+#include "base/error.h"
+#include "base/ids.h"
 #include "layout/internal.h"
 #include "store/index.h"
 
@@ -177,7 +177,7 @@ static hid_t dataset_row_type(void)
     static const member members[] = {{"head", 0, 8},        {"root", 8, 8},       {"pool", 16, 4}, {"layout", 20, 1},
                                      {"alloc_time", 21, 1}, {"fill_time", 22, 1}, {"flags", 23, 1}};
 
-    return compound(members, sizeof members / sizeof *members, sizeof(cow_dataset_row));
+    return compound(members, sizeof members / sizeof *members, sizeof(cow_layout_dataset_row));
 }
 
 static hid_t snapshot_row_type(void)
@@ -185,7 +185,7 @@ static hid_t snapshot_row_type(void)
     static const member members[] = {
         {"head", 0, 8}, {"snapshot", 8, 8}, {"version", 16, 8}, {"elements", 24, 8}, {"attributes", 32, 8}};
 
-    return compound(members, sizeof members / sizeof *members, sizeof(cow_snapshot_row));
+    return compound(members, sizeof members / sizeof *members, sizeof(cow_layout_snapshot_row));
 }
 
 static hid_t pool_row_type(void)
@@ -215,13 +215,13 @@ static hid_t slot_row_type(unsigned rank)
 
 static hid_t lack_row_type(void)
 {
-    hid_t type = H5Tcreate(H5T_COMPOUND, sizeof(cow_lack)), text = H5Tcopy(H5T_C_S1);
+    hid_t type = H5Tcreate(H5T_COMPOUND, sizeof(cow_layout_lack)), text = H5Tcopy(H5T_C_S1);
 
     if (type < 0 || text < 0 || H5Tset_size(text, H5T_VARIABLE) < 0 || H5Tset_cset(text, H5T_CSET_UTF8) < 0 ||
-        H5Tinsert(type, "version", offsetof(cow_lack, version), H5T_STD_U64LE) < 0 ||
-        H5Tinsert(type, "head", offsetof(cow_lack, head), H5T_STD_U64LE) < 0 ||
-        H5Tinsert(type, "path", offsetof(cow_lack, path), text) < 0 ||
-        H5Tinsert(type, "reason", offsetof(cow_lack, reason), text) < 0)
+        H5Tinsert(type, "version", offsetof(cow_layout_lack, version), H5T_STD_U64LE) < 0 ||
+        H5Tinsert(type, "head", offsetof(cow_layout_lack, head), H5T_STD_U64LE) < 0 ||
+        H5Tinsert(type, "path", offsetof(cow_layout_lack, path), text) < 0 ||
+        H5Tinsert(type, "reason", offsetof(cow_layout_lack, reason), text) < 0)
         cow_error_native("cannot describe a table");
     cow_close(text);
     return type;
@@ -250,7 +250,7 @@ static hid_t row_type(cow_table_kind kind, unsigned rank)
 
 void cow_layout_raw_path(char path[COW_PATH_MAX], uint32_t pool)
 {
-    snprintf(path, COW_PATH_MAX, COW_ROOT "/raw/%u", pool);
+    snprintf(path, COW_PATH_MAX, COW_PATH_RAW "/%u", pool);
 }
 
 static void table_path(char path[COW_PATH_MAX], cow_table_kind kind, uint32_t number)
@@ -258,7 +258,7 @@ static void table_path(char path[COW_PATH_MAX], cow_table_kind kind, uint32_t nu
     static const char *const names[] = {"datasets", "pools", "snapshots", "index", "", "incomplete"};
 
     if (kind == COW_TABLE_SLOTS)
-        snprintf(path, COW_PATH_MAX, COW_ROOT "/slots/%u", number);
+        snprintf(path, COW_PATH_MAX, COW_PATH_SLOTS "/%u", number);
     else
         snprintf(path, COW_PATH_MAX, COW_ROOT "/%s", names[kind]);
 }
@@ -363,17 +363,17 @@ static size_t size_of_row(cow_table_kind kind, unsigned rank)
 {
     switch (kind) {
     case COW_TABLE_DATASETS:
-        return sizeof(cow_dataset_row);
+        return sizeof(cow_layout_dataset_row);
     case COW_TABLE_POOLS:
         return COW_HASH_SIZE;
     case COW_TABLE_SNAPSHOTS:
-        return sizeof(cow_snapshot_row);
+        return sizeof(cow_layout_snapshot_row);
     case COW_TABLE_INDEX:
         return 1;
     case COW_TABLE_SLOTS:
         return cow_slot_row_size(rank);
     case COW_TABLE_INCOMPLETE:
-        return sizeof(cow_lack);
+        return sizeof(cow_layout_lack);
     }
     return 0;
 }

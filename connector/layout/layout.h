@@ -20,37 +20,55 @@
 /* Longest path of anything h5cow names itself. */
 #define COW_PATH_MAX 96
 
+/* Where the history is, and what is in it: docs/format.md. No other file spells one of these paths. */
 #define COW_GROUP  "_versioned_data"
 #define COW_ROOT   "/" COW_GROUP
 #define COW_FORMAT 1
+
+#define COW_PATH_VERSIONS COW_ROOT "/versions"
+#define COW_PATH_TAGS     COW_ROOT "/tags"
+#define COW_PATH_RAW      COW_ROOT "/raw"
+#define COW_PATH_SLOTS    COW_ROOT "/slots"
+#define COW_PATH_VIEWS    COW_ROOT "/views"
+#define COW_PATH_HEADS    COW_ROOT "/heads"
+#define COW_PATH_REMOVED  COW_ROOT "/removed"
+/* The former tree of a version that is being amended, until the new one has its place. */
+#define COW_PATH_FORMER COW_ROOT "/former"
+/* Tables; cow_layout_table_open knows where they are, these are for messages and rescue. */
+#define COW_PATH_LOG        COW_ROOT "/log"
+#define COW_PATH_INCOMPLETE COW_ROOT "/incomplete"
+#define COW_PATH_DATASETS   COW_ROOT "/datasets"
+#define COW_PATH_SNAPSHOTS  COW_ROOT "/snapshots"
+#define COW_PATH_POOLS      COW_ROOT "/pools"
+#define COW_PATH_INDEX      COW_ROOT "/index"
 
 /* ---- attributes of /_versioned_data ---- */
 
 #define COW_FORMAT_NAME "format"
 #define COW_ABSOLUTE    "absolute_links"
 
+/* 1: there is an attribute NAME, of whatever kind. */
+int cow_layout_has(cow_loc file, const char *name);
 /* 1: the attribute NAME is one value of TYPE, as the format says, and is in *VALUE; 0: there is no such attribute, or no
  * group /_versioned_data of ours at all; -1: it is something else. */
-/* 1: there is such an attribute, whatever it is. */
-int cow_layout_has(cow_loc file, const char *name);
 int cow_layout_number(cow_loc file, const char *name, hid_t type, void *value);
 
 /* ---- tables ---- */
 
 /* A row of /_versioned_data/datasets, in memory and in the file. */
-typedef struct cow_dataset_row {
+typedef struct cow_layout_dataset_row {
     uint64_t head, root;
     uint32_t pool;
     uint8_t layout, alloc_time, fill_time, flags;
-} cow_dataset_row;
+} cow_layout_dataset_row;
 #define COW_FLAG_FILTERS_ADDED 1u
 #define COW_FLAG_ALLOCATED     2u /* late allocation has taken place */
 
 /* A row of /_versioned_data/snapshots. */
-typedef struct cow_snapshot_row {
+typedef struct cow_layout_snapshot_row {
     uint64_t head, snapshot, version;
     uint64_t elements, attributes; /* checksums: history/sums.c; 0: none */
-} cow_snapshot_row;
+} cow_layout_snapshot_row;
 
 typedef enum cow_table_kind {
     COW_TABLE_DATASETS,
@@ -58,7 +76,7 @@ typedef enum cow_table_kind {
     COW_TABLE_SNAPSHOTS,
     COW_TABLE_INDEX,
     COW_TABLE_SLOTS,      /* of a pool: NUMBER, and its RANK */
-    COW_TABLE_INCOMPLETE, /* made when it is first needed: cow_lacks_open */
+    COW_TABLE_INCOMPLETE, /* made when it is first needed: cow_layout_lacks_open */
 } cow_table_kind;
 
 /* NUMBER and RANK of what has none are 0. Opening costs the same whatever the table's length. NULL: the error. */
@@ -71,42 +89,44 @@ int cow_layout_rows(cow_table *table, cow_table_kind kind, uint64_t first, uint6
 
 /* ---- the log ---- */
 
-/* A row of /_versioned_data/log. Texts are HDF5's (H5allocate_memory), or NULL: cow_log_row_free. */
-typedef struct cow_log_row {
+/* A row of /_versioned_data/log. Texts are HDF5's (H5allocate_memory), or NULL: cow_layout_log_row_free. */
+typedef struct cow_layout_log_row {
     char *name;
     int64_t parent, time;
     char *user, *host, *program, *hdf5, *h5cow, *message;
     int64_t added, chunks, changed;
     uint8_t open;
-} cow_log_row;
+} cow_layout_log_row;
 
-int cow_log_create(cow_loc file);
-int cow_log_rows(cow_loc file, uint64_t *rows);
-int cow_log_read(cow_loc file, uint64_t row, cow_log_row *out);
+int cow_layout_log_create(cow_loc file);
+int cow_layout_log_rows(cow_loc file, uint64_t *rows);
+int cow_layout_log_read(cow_loc file, uint64_t row, cow_layout_log_row *out);
 /* COUNT rows from FIRST on, of them the members that are named, the last name NULL (MEMBERS NULL: all). */
-int cow_log_read_many(cow_loc file, uint64_t first, uint64_t count, const char *const members[], cow_log_row *out);
+int cow_layout_log_read_many(cow_loc file, uint64_t first, uint64_t count, const char *const members[],
+                             cow_layout_log_row *out);
 /* Row number ROWS appends. */
-int cow_log_write(cow_loc file, uint64_t row, const cow_log_row *in);
+int cow_layout_log_write(cow_loc file, uint64_t row, const cow_layout_log_row *in);
 /* Rows beyond ROWS, of an attempt that failed, go. */
-int cow_log_trim(cow_loc file, uint64_t rows);
-void cow_log_row_free(cow_log_row *row);
+int cow_layout_log_trim(cow_loc file, uint64_t rows);
+void cow_layout_log_row_free(cow_layout_log_row *row);
 
 /* ---- what versions do without ---- */
 
 /* A row of /_versioned_data/incomplete: history/incomplete.c. */
-typedef struct cow_lack {
+typedef struct cow_layout_lack {
     uint64_t version, head; /* row of the version in the log; head object, UINT64_MAX: none */
     char *path, *reason;
-} cow_lack;
+} cow_layout_lack;
 
 /* 1 and the open table; 0: there is none; -1. */
-int cow_lacks_open(cow_loc file, cow_table **table);
-/* COUNT rows from FIRST on. Texts are HDF5's, or NULL: cow_lacks_rows_free. *SUM: bytes of all that were read before and
+int cow_layout_lacks_open(cow_loc file, cow_table **table);
+/* COUNT rows from FIRST on. Texts are HDF5's, or NULL: cow_layout_lacks_rows_free. *SUM: bytes of all that were read before and
  * are kept; 0 at first. */
-int cow_lacks_rows(cow_loc file, cow_table *table, uint64_t first, uint64_t count, uint64_t *sum, cow_lack *out);
-void cow_lacks_rows_free(cow_lack *row, uint64_t count);
+int cow_layout_lacks_rows(cow_loc file, cow_table *table, uint64_t first, uint64_t count, uint64_t *sum,
+                          cow_layout_lack *out);
+void cow_layout_lacks_rows_free(cow_layout_lack *row, uint64_t count);
 /* The table goes, whatever it is. */
-int cow_lacks_drop(cow_loc file);
+int cow_layout_lacks_drop(cow_loc file);
 
 /* ---- objects ---- */
 

@@ -5,9 +5,9 @@
  */
 #include "layout/layout.h"
 
-#include "error.h"
-#include "ids.h"
-#include "store/bytes.h"
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/ids.h"
 
 #include <stdlib.h>
 

@@ -3,14 +3,14 @@
  * Members that are not known do no harm, and a log that lacks one reads as zero or no text there: later versions of h5cow
  * add members.
  */
-#include "error.h"
-#include "ids.h"
+#include "base/error.h"
+#include "base/ids.h"
 #include "layout/internal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define LOG       COW_ROOT "/log"
+#define LOG       COW_PATH_LOG
 #define BATCH     64 /* rows read together */
 #define LEAST_ROW 32 /* bytes of the members without which no log is accepted */
 
@@ -22,19 +22,19 @@ static const struct column {
     column_kind kind;
     bool required;
 } columns[] = {
-    {"name", offsetof(cow_log_row, name), TEXT, true},
-    {"parent", offsetof(cow_log_row, parent), NUMBER, true},
-    {"time", offsetof(cow_log_row, time), NUMBER, true},
-    {"user", offsetof(cow_log_row, user), TEXT, false},
-    {"host", offsetof(cow_log_row, host), TEXT, false},
-    {"program", offsetof(cow_log_row, program), TEXT, false},
-    {"hdf5", offsetof(cow_log_row, hdf5), TEXT, false},
-    {"h5cow", offsetof(cow_log_row, h5cow), TEXT, false},
-    {"message", offsetof(cow_log_row, message), TEXT, false},
-    {"added", offsetof(cow_log_row, added), NUMBER, false},
-    {"chunks", offsetof(cow_log_row, chunks), NUMBER, false},
-    {"changed", offsetof(cow_log_row, changed), NUMBER, false},
-    {"open", offsetof(cow_log_row, open), BYTE, false},
+    {"name", offsetof(cow_layout_log_row, name), TEXT, true},
+    {"parent", offsetof(cow_layout_log_row, parent), NUMBER, true},
+    {"time", offsetof(cow_layout_log_row, time), NUMBER, true},
+    {"user", offsetof(cow_layout_log_row, user), TEXT, false},
+    {"host", offsetof(cow_layout_log_row, host), TEXT, false},
+    {"program", offsetof(cow_layout_log_row, program), TEXT, false},
+    {"hdf5", offsetof(cow_layout_log_row, hdf5), TEXT, false},
+    {"h5cow", offsetof(cow_layout_log_row, h5cow), TEXT, false},
+    {"message", offsetof(cow_layout_log_row, message), TEXT, false},
+    {"added", offsetof(cow_layout_log_row, added), NUMBER, false},
+    {"chunks", offsetof(cow_layout_log_row, chunks), NUMBER, false},
+    {"changed", offsetof(cow_layout_log_row, changed), NUMBER, false},
+    {"open", offsetof(cow_layout_log_row, open), BYTE, false},
 };
 #define COLUMNS (sizeof columns / sizeof *columns)
 
@@ -62,7 +62,7 @@ static bool wanted(const struct column *c, const char *const texts[])
 /* A row in memory, of the members in NAMES only (NULL: of all). */
 static hid_t row_in_memory(const char *const names[])
 {
-    hid_t type = H5Tcreate(H5T_COMPOUND, sizeof(cow_log_row)), string = text_type();
+    hid_t type = H5Tcreate(H5T_COMPOUND, sizeof(cow_layout_log_row)), string = text_type();
     bool bad = type < 0 || string < 0;
 
     for (const struct column *c = columns; !bad && c < columns + COLUMNS; c++)
@@ -155,7 +155,7 @@ static int check_log(const log *l)
     return cow_layout_stored(l->dataset, l->size);
 }
 
-int cow_log_create(cow_loc file)
+int cow_layout_log_create(cow_loc file)
 {
     hid_t memory = row_in_memory(NULL), type = H5I_INVALID_HID;
     cow_table *table = NULL;
@@ -178,7 +178,7 @@ done:
 }
 
 /* Each opening for writing asks this, and types take time: they are compared when a row is read or written. */
-int cow_log_rows(cow_loc file, uint64_t *rows)
+int cow_layout_log_rows(cow_loc file, uint64_t *rows)
 {
     log l = {.file = file, .type = H5I_INVALID_HID};
     int status = -1;
@@ -202,7 +202,7 @@ static int select_rows(uint64_t rows, uint64_t first, uint64_t count, hid_t *mem
     return 0;
 }
 
-static int read_batch(const log *l, hid_t type, uint64_t first, uint64_t count, uint64_t *sum, cow_log_row *out)
+static int read_batch(const log *l, hid_t type, uint64_t first, uint64_t count, uint64_t *sum, cow_layout_log_row *out)
 {
     hid_t memory = H5I_INVALID_HID, space = H5I_INVALID_HID;
     int status = -1;
@@ -214,7 +214,8 @@ static int read_batch(const log *l, hid_t type, uint64_t first, uint64_t count, 
     return status;
 }
 
-int cow_log_read_many(cow_loc file, uint64_t first, uint64_t count, const char *const members[], cow_log_row *out)
+int cow_layout_log_read_many(cow_loc file, uint64_t first, uint64_t count, const char *const members[],
+                             cow_layout_log_row *out)
 {
     hid_t type = H5I_INVALID_HID;
     uint64_t sum = 0;
@@ -236,18 +237,18 @@ int cow_log_read_many(cow_loc file, uint64_t first, uint64_t count, const char *
     }
 done:
     for (uint64_t i = 0; status < 0 && i < count; i++)
-        cow_log_row_free(&out[i]);
+        cow_layout_log_row_free(&out[i]);
     cow_close(type);
     log_close(&l);
     return status;
 }
 
-int cow_log_read(cow_loc file, uint64_t row, cow_log_row *out)
+int cow_layout_log_read(cow_loc file, uint64_t row, cow_layout_log_row *out)
 {
-    return cow_log_read_many(file, row, 1, NULL, out);
+    return cow_layout_log_read_many(file, row, 1, NULL, out);
 }
 
-int cow_log_write(cow_loc file, uint64_t row, const cow_log_row *in)
+int cow_layout_log_write(cow_loc file, uint64_t row, const cow_layout_log_row *in)
 {
     hid_t type = H5I_INVALID_HID, memory = H5I_INVALID_HID, space = H5I_INVALID_HID;
     int status = -1;
@@ -273,7 +274,7 @@ done:
     return status;
 }
 
-void cow_log_row_free(cow_log_row *row)
+void cow_layout_log_row_free(cow_layout_log_row *row)
 {
     for (size_t i = 0; i < COLUMNS; i++)
         if (columns[i].kind == TEXT) {
@@ -283,7 +284,7 @@ void cow_log_row_free(cow_log_row *row)
         }
 }
 
-int cow_log_trim(cow_loc file, uint64_t rows)
+int cow_layout_log_trim(cow_loc file, uint64_t rows)
 {
     log l;
     hsize_t extent = rows;

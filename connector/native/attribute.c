@@ -5,8 +5,8 @@
  */
 #include "native/native.h"
 
-#include "error.h"
-#include "ids.h"
+#include "base/error.h"
+#include "base/ids.h"
 #include "library/library.h"
 
 #include <H5VLconnector.h>

@@ -1,8 +1,8 @@
 /* Chunks of native datasets, and boxes of elements. */
 #include "native/native.h"
 
-#include "error.h"
-#include "ids.h"
+#include "base/error.h"
+#include "base/ids.h"
 #include "library/library.h"
 #include "store/index.h"
 
@@ -69,7 +69,7 @@ static herr_t find_not_allocated(unsigned n, const H5E_error2_t *record, void *c
     return 0;
 }
 
-bool cow_chunk_was_missing(void)
+bool cow_native_chunk_was_missing(void)
 {
     bool missing = false;
 
@@ -159,11 +159,11 @@ bool cow_native_dataset_lacks_chunk(void *dataset, const hsize_t offset[])
 {
     hsize_t size;
 
-    return cow_native_chunk_size(dataset, offset, &size) < 0 && cow_chunk_was_missing();
+    return cow_native_chunk_size(dataset, offset, &size) < 0 && cow_native_chunk_was_missing();
 }
 
 /* HDF5 1.14.5: H5D__earray_idx_iterate_cb counts the places as if the unlimited dimension were the first. */
-bool cow_chunks_listed_wrong(H5D_chunk_index_t index, hid_t space)
+bool cow_native_chunks_listed_wrong(H5D_chunk_index_t index, hid_t space)
 {
     hsize_t most[H5S_MAX_RANK];
 
@@ -216,7 +216,7 @@ int cow_native_stored_boxes(void *dataset, hid_t space, hid_t dcpl, cow_box_visi
     if (rank < 0 || H5Pget_chunk(dcpl, H5S_MAX_RANK, box) != rank || index_of(dataset, &index) < 0)
         return cow_error_native("cannot look at the chunks of a dataset");
     s.rank = (unsigned)rank;
-    if (cow_chunks_listed_wrong(index, space))
+    if (cow_native_chunks_listed_wrong(index, space))
         return cow_boxes(space, box, visit_stored, &s);
     if (cow_native_chunk_iterate(dataset, note_stored, &s) < 0)
         status = cow_error_native("cannot list the chunks of a dataset");

@@ -6,14 +6,14 @@
  */
 #include "native/native.h"
 
-#include "error.h"
+#include "base/error.h"
 
 #define DXPL H5P_DATASET_XFER_DEFAULT
 
 /* What HDF5 itself does not go below, unless it is told to. */
 #define LEAST ((size_t)1 << 20)
 
-int cow_native_cache_get(void *file, H5AC_cache_config_t *config)
+int cow_native_metadata_cache_get(void *file, H5AC_cache_config_t *config)
 {
     H5VL_native_file_optional_args_t arguments = {.get_mdc_config.config = config};
     H5VL_optional_args_t args = {.op_type = H5VL_NATIVE_FILE_GET_MDC_CONF, .args = &arguments};
@@ -24,7 +24,7 @@ int cow_native_cache_get(void *file, H5AC_cache_config_t *config)
     return 0;
 }
 
-int cow_native_cache_set(void *file, const H5AC_cache_config_t *config)
+int cow_native_metadata_cache_set(void *file, const H5AC_cache_config_t *config)
 {
     H5VL_native_file_optional_args_t arguments;
     H5VL_optional_args_t args = {.op_type = H5VL_NATIVE_FILE_SET_MDC_CONFIG, .args = &arguments};
@@ -35,7 +35,7 @@ int cow_native_cache_set(void *file, const H5AC_cache_config_t *config)
     return 0;
 }
 
-bool cow_native_cache_raise(H5AC_cache_config_t *config)
+bool cow_native_metadata_cache_raise(H5AC_cache_config_t *config)
 {
     if (config->min_size >= LEAST)
         return false;
@@ -48,23 +48,23 @@ bool cow_native_cache_raise(H5AC_cache_config_t *config)
     return true;
 }
 
-int cow_native_cache_widen(void *file, H5AC_cache_config_t *before)
+int cow_native_metadata_cache_widen(void *file, H5AC_cache_config_t *before)
 {
     H5AC_cache_config_t wide;
 
-    if (cow_native_cache_get(file, before) < 0)
+    if (cow_native_metadata_cache_get(file, before) < 0)
         return -1;
     wide = *before;
-    if (!cow_native_cache_raise(&wide))
+    if (!cow_native_metadata_cache_raise(&wide))
         return 0;
-    return cow_native_cache_set(file, &wide) < 0 ? -1 : 1;
+    return cow_native_metadata_cache_set(file, &wide) < 0 ? -1 : 1;
 }
 
-void cow_native_cache_restore(void *file, const H5AC_cache_config_t *before)
+void cow_native_metadata_cache_restore(void *file, const H5AC_cache_config_t *before)
 {
     cow_error_held *held = cow_error_hold();
 
-    if (cow_native_cache_set(file, before) < 0)
+    if (cow_native_metadata_cache_set(file, before) < 0)
         cow_error_clear(); /* it stays larger than the program wants it */
     cow_error_put_back(held);
 }

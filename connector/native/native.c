@@ -1,11 +1,12 @@
-/* Calls on the native connector: files, links, objects, attributes. See native.h; tables and chunks are in storage.c.
+/* Calls on the native connector: files, links, objects, attributes. See native.h. The others: attribute.c,
+ * chunks.c, metadata_cache.c, reference.c, and storage.c for tables and slots.
  *
  * Every id that is passed down is an explicit one: H5P_DEFAULT means "look it up" only above the VOL.
  */
 #include "native/native.h"
 
-#include "error.h"
-#include "ids.h"
+#include "base/error.h"
+#include "base/ids.h"
 #include "library/library.h"
 
 #include <H5VLconnector.h>
@@ -489,7 +490,7 @@ static ssize_t stand_in_query(const char *name, const void *value, size_t size, 
     return (ssize_t)size;
 }
 
-int cow_link_class_stand_in(H5L_type_t type)
+int cow_native_link_class_stand_in(H5L_type_t type)
 {
     const H5L_class_t class = {.version = H5L_LINK_CLASS_T_VERS,
                                .id = type,
@@ -502,14 +503,14 @@ int cow_link_class_stand_in(H5L_type_t type)
     return H5Lregister(&class) < 0 ? cow_error_native("cannot copy user-defined links of class %d", (int)type) : 1;
 }
 
-int cow_link_classes_stand_in(bool made[H5L_TYPE_MAX + 1])
+int cow_native_link_classes_stand_in(bool made[H5L_TYPE_MAX + 1])
 {
     memset(made, 0, (H5L_TYPE_MAX + 1) * sizeof *made);
     for (int type = H5L_TYPE_UD_MIN; type <= H5L_TYPE_MAX; type++) {
-        int status = cow_link_class_stand_in((H5L_type_t)type);
+        int status = cow_native_link_class_stand_in((H5L_type_t)type);
 
         if (status < 0) {
-            cow_link_classes_withdraw(made);
+            cow_native_link_classes_withdraw(made);
             return -1;
         }
         made[type] = status > 0;
@@ -517,7 +518,7 @@ int cow_link_classes_stand_in(bool made[H5L_TYPE_MAX + 1])
     return 0;
 }
 
-void cow_link_classes_withdraw(const bool made[H5L_TYPE_MAX + 1])
+void cow_native_link_classes_withdraw(const bool made[H5L_TYPE_MAX + 1])
 {
     for (int type = H5L_TYPE_UD_MIN; type <= H5L_TYPE_MAX; type++)
         if (made[type])
@@ -530,7 +531,7 @@ int cow_native_link_copy(cow_loc from, const char *path, cow_loc to, const char 
     H5L_info2_t info;
     int made, status = 0;
 
-    if (cow_native_link_info(from, path, &info) < 0 || (made = cow_link_class_stand_in(info.type)) < 0)
+    if (cow_native_link_info(from, path, &info) < 0 || (made = cow_native_link_class_stand_in(info.type)) < 0)
         return -1;
     if (H5VLlink_copy(from.object, &source, to.object, &target, cow_native_id(), H5P_LINK_CREATE_DEFAULT,
                       H5P_LINK_ACCESS_DEFAULT, DXPL, NULL) < 0)

@@ -70,13 +70,13 @@ int cow_native_file_small_headers(void *file, bool small, bool *before);
  * LOW; else at least LOW, and *BEFORE is what it was. */
 int cow_native_low_bound(cow_loc at, H5F_libver_t low, H5F_libver_t *before);
 /* The metadata cache of an open file: metadata_cache.c. */
-int cow_native_cache_get(void *file, H5AC_cache_config_t *config);
-int cow_native_cache_set(void *file, const H5AC_cache_config_t *config);
+int cow_native_metadata_cache_get(void *file, H5AC_cache_config_t *config);
+int cow_native_metadata_cache_set(void *file, const H5AC_cache_config_t *config);
 /* To at least the size in which objects can be made before they are linked. False: it has that. */
-bool cow_native_cache_raise(H5AC_cache_config_t *config);
+bool cow_native_metadata_cache_raise(H5AC_cache_config_t *config);
 /* The same for a file, until it is as BEFORE again. 1, 0: it has that size, -1 */
-int cow_native_cache_widen(void *file, H5AC_cache_config_t *before);
-void cow_native_cache_restore(void *file, const H5AC_cache_config_t *before);
+int cow_native_metadata_cache_widen(void *file, H5AC_cache_config_t *before);
+void cow_native_metadata_cache_restore(void *file, const H5AC_cache_config_t *before);
 /* Metadata of the object may be written again, if the application had forbidden that. */
 void cow_native_uncork(cow_loc object);
 /* Version of an object's header. */
@@ -101,10 +101,10 @@ int cow_native_change_references(cow_loc object, int delta);
 int cow_native_link_soft(cow_loc at, const char *name, const char *target);
 /* HDF5 copies and tells user-defined links only with a class for their type, which another program may have had. 1: one
  * was registered, which leads nowhere and gives out the value: H5Lunregister it; 0: not needed. */
-int cow_link_class_stand_in(H5L_type_t type);
+int cow_native_link_class_stand_in(H5L_type_t type);
 /* The same for every type; and MADE are taken back. */
-int cow_link_classes_stand_in(bool made[H5L_TYPE_MAX + 1]);
-void cow_link_classes_withdraw(const bool made[H5L_TYPE_MAX + 1]);
+int cow_native_link_classes_stand_in(bool made[H5L_TYPE_MAX + 1]);
+void cow_native_link_classes_withdraw(const bool made[H5L_TYPE_MAX + 1]);
 /* A link of any type, its value copied as it is. */
 int cow_native_link_copy(cow_loc from, const char *path, cow_loc to, const char *name);
 int cow_native_link_info(cow_loc at, const char *path, H5L_info2_t *info);
@@ -149,9 +149,9 @@ int cow_native_dataset_status(void *dataset, H5D_space_status_t *status); /* H5D
  * error. */
 bool cow_native_dataset_lacks_chunk(void *dataset, const hsize_t offset[]);
 /* Did H5Dget_chunk_storage_size, which has just failed, say so? The error stack is empty afterwards. */
-bool cow_chunk_was_missing(void);
+bool cow_native_chunk_was_missing(void);
 /* Does HDF5 list the chunks of a dataset with this index and extent at the places of others? SPACE: public calls only. */
-bool cow_chunks_listed_wrong(H5D_chunk_index_t index, hid_t space);
+bool cow_native_chunks_listed_wrong(H5D_chunk_index_t index, hid_t space);
 /* Go through a simple or scalar extent, in C order, in boxes of at most BOX[d] elements, those at the end shorter; rank 0:
  * one visit. Anything but 0 ends the walk, and is returned. Public calls only. */
 typedef int cow_box_visitor(void *context, unsigned rank, const hsize_t start[], const hsize_t count[]);
@@ -234,7 +234,7 @@ int cow_native_references_empty(hid_t type, size_t n, void *values);
 /* Each reference in COUNT elements in memory, also inside compounds, arrays and sequences; TYPE is that of the reference.
  * Anything but 0 ends the walk, and is returned. */
 typedef int cow_reference_visitor(void *context, hid_t type, void *reference);
-int cow_references_each(hid_t type, size_t count, void *elements, cow_reference_visitor *visit, void *context);
+int cow_native_references_each(hid_t type, size_t count, void *elements, cow_reference_visitor *visit, void *context);
 
 /* A table kept in a one-dimensional dataset of one opaque or compound type of row_size bytes (bytes: H5T_STD_U8LE).
  * Rows are read and written as raw bytes of that type. table_create makes the dataset (unfiltered, chunks of about

@@ -7,7 +7,7 @@
  */
 #include "native/native.h"
 
-#include "error.h"
+#include "base/error.h"
 
 #include <H5VLconnector.h>
 
@@ -136,7 +136,7 @@ static int lend_one(void *context, hid_t type, void *element)
     return 0;
 }
 
-int cow_references_each(hid_t type, size_t count, void *elements, cow_reference_visitor *visit, void *context)
+int cow_native_references_each(hid_t type, size_t count, void *elements, cow_reference_visitor *visit, void *context)
 {
     H5T_class_t class = H5Tget_class(type);
     size_t size = H5Tget_size(type);
@@ -157,8 +157,8 @@ int cow_references_each(hid_t type, size_t count, void *elements, cow_reference_
             if ((inner = H5Tget_member_type(type, (unsigned)m)) < 0)
                 return cow_error_native("cannot look into a compound datatype");
             for (size_t i = 0; status == 0 && i < count; i++)
-                status = cow_references_each(inner, 1, values + i * size + H5Tget_member_offset(type, (unsigned)m),
-                                             visit, context);
+                status = cow_native_references_each(
+                    inner, 1, values + i * size + H5Tget_member_offset(type, (unsigned)m), visit, context);
             H5Tclose(inner);
         }
         return status;
@@ -171,9 +171,9 @@ int cow_references_each(hid_t type, size_t count, void *elements, cow_reference_
         if (class == H5T_VLEN) {
             hvl_t sequence;
             memcpy(&sequence, values + i * size, sizeof sequence);
-            status = cow_references_each(inner, sequence.len, sequence.p, visit, context);
+            status = cow_native_references_each(inner, sequence.len, sequence.p, visit, context);
         } else
-            status = cow_references_each(inner, size / H5Tget_size(inner), values + i * size, visit, context);
+            status = cow_native_references_each(inner, size / H5Tget_size(inner), values + i * size, visit, context);
     }
     H5Tclose(inner);
     return status;
@@ -182,7 +182,7 @@ int cow_references_each(hid_t type, size_t count, void *elements, cow_reference_
 int cow_native_references_lend(hid_t type, size_t n, void *values)
 {
     lent l = {.file = H5I_INVALID_HID};
-    int status = cow_references_each(type, n, values, lend_one, &l);
+    int status = cow_native_references_each(type, n, values, lend_one, &l);
 
     free(l.name);
     return status;
@@ -206,5 +206,6 @@ static int empty_inner(void *context, hid_t type, void *reference)
 
 int cow_native_references_empty(hid_t type, size_t n, void *values)
 {
-    return cow_references_each(type, n, values, H5Tget_class(type) == H5T_REFERENCE ? empty_one : empty_inner, NULL);
+    return cow_native_references_each(type, n, values, H5Tget_class(type) == H5T_REFERENCE ? empty_one : empty_inner,
+                                      NULL);
 }

@@ -2,8 +2,8 @@
  * chunks of a pool's raw_data. See native.h. */
 #include "native/native.h"
 
-#include "error.h"
-#include "ids.h"
+#include "base/error.h"
+#include "base/ids.h"
 
 #include <H5VLconnector.h>
 #include <H5VLconnector_passthru.h>

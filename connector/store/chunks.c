@@ -1,7 +1,7 @@
 /* A chunk store in memory, for the tests of this room and of those above it. Contract: pool.h. */
 #include "store/pool.h"
 
-#include "error.h"
+#include "base/error.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

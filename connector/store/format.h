@@ -6,8 +6,8 @@
  *     32  uint64      XXH3-64 (seed 0) of the decoded chunk as stored, padding included
  *     40  uint32 x r  trimmed extent, r = rank of the pool
  *
- * The index log is a stream of bytes that begins with COW_LOG_HEADER bytes: the 8 characters "h5cowidx", uint32
- * COW_LOG_VERSION, uint32 zero. So offset 0 never names a record. Records follow each other without gaps between the
+ * The index log is a stream of bytes that begins with COW_INDEX_LOG_HEADER bytes: the 8 characters "h5cowidx", uint32
+ * COW_INDEX_LOG_VERSION, uint32 zero. So offset 0 never names a record. Records follow each other without gaps between the
  * records of one commit; a commit that failed may leave bytes that nothing points to.
  *
  * A record:
@@ -21,11 +21,11 @@
  *
  * Payloads are varints (LEB128, 64 bits), but for the bitmap, and end exactly where their last item ends.
  *
- *   leaf   dataset id; origin: for each dimension the first chunk of the box divided by the box's span at this level;
+ *   leaf   pool id; origin: for each dimension the first chunk of the box divided by the box's span at this level;
  *          runs until every chunk of the tile is told (in tile positions, dimension 0 fastest): count * 4 + kind, and
  *          after it, unless the run is holes, the slot: COW_RUN_HOLES, COW_RUN_SLOTS (slot, slot+1, ...),
  *          COW_RUN_SAME (slot, slot, ...)
- *   inner  dataset id; origin as above; uint16 bitmap: bit i set where child i (row-major) is present; for each present
+ *   inner  pool id; origin as above; uint16 bitmap: bit i set where child i (row-major) is present; for each present
  *          child its offset in the log, as the zigzag-coded difference from the present child before it, the first
  *          from the record's own offset (children are written before their parents and siblings together, so
  *          differences are short)
@@ -39,14 +39,14 @@
 #define COW_SLOT_CHECKSUM_AT 32
 #define COW_SLOT_TRIMMED_AT  40
 
-#define COW_LOG_HEADER  16
-#define COW_LOG_MAGIC   "h5cowidx"
-#define COW_LOG_VERSION 1
+#define COW_INDEX_LOG_HEADER  16
+#define COW_INDEX_LOG_MAGIC   "h5cowidx"
+#define COW_INDEX_LOG_VERSION 1
 
 #define COW_RECORD_MAGIC    "cN"
 #define COW_RECORD_HEADER   6
 #define COW_RECORD_CHECKSUM 8
-/* The longest: a leaf of rank 32 with 64 runs needs 33 * 10 + 64 * 12 bytes. */
+/* The longest: a leaf of rank 32 with 64 runs, 33 * 10 + 64 * 12 bytes at most. */
 #define COW_PAYLOAD_MAX 1152
 #define COW_RECORD_MAX  (COW_RECORD_HEADER + COW_PAYLOAD_MAX + COW_RECORD_CHECKSUM)
 

@@ -39,7 +39,7 @@ void cow_grid_init(cow_grid *grid, unsigned rank, const uint64_t chunk[], const 
         if (maximum[d] == COW_UNLIMITED)
             grid->maximum[d] = COW_UNLIMITED;
         else
-            grid->maximum[d] = cow_chunks_along(maximum[d], grid->chunk[d]);
+            grid->maximum[d] = cow_grid_chunks_along(maximum[d], grid->chunk[d]);
         span[d] = grid->tile[d] = 1;
     }
     grow(grid, 6, span, grid->tile);
@@ -87,7 +87,7 @@ uint64_t cow_times(uint64_t a, uint64_t b)
     return a != 0 && b > UINT64_MAX / a ? UINT64_MAX : a * b;
 }
 
-uint64_t cow_chunks_along(uint64_t extent, uint64_t chunk)
+uint64_t cow_grid_chunks_along(uint64_t extent, uint64_t chunk)
 {
     return extent / chunk + (extent % chunk != 0);
 }
@@ -112,15 +112,6 @@ unsigned cow_grid_tile_chunks(const cow_grid *grid)
     return (unsigned)chunks;
 }
 
-unsigned cow_grid_tile_position(const cow_grid *grid, const uint64_t offset[])
-{
-    uint64_t position = 0;
-
-    for (unsigned d = grid->rank; d-- > 0;)
-        position = position * grid->tile[d] + offset[d];
-    return (unsigned)position;
-}
-
 void cow_grid_tile_offset(const cow_grid *grid, unsigned position, uint64_t offset[])
 {
     uint64_t rest = position;
@@ -129,17 +120,6 @@ void cow_grid_tile_offset(const cow_grid *grid, unsigned position, uint64_t offs
         offset[d] = rest % grid->tile[d];
         rest /= grid->tile[d];
     }
-}
-
-unsigned cow_grid_child_position(const cow_grid *grid, unsigned level, const uint64_t child[])
-{
-    uint64_t split[COW_MAX_RANK];
-    uint64_t position = 0;
-
-    cow_grid_split(grid, level, split);
-    for (unsigned d = 0; d < grid->rank; d++)
-        position = position * split[d] + child[d];
-    return (unsigned)position;
 }
 
 void cow_grid_child_offset(const cow_grid *grid, unsigned level, unsigned position, uint64_t child[])

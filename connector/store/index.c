@@ -13,7 +13,7 @@
  */
 #include "store/index.h"
 
-#include "error.h"
+#include "base/error.h"
 #include "store/node.h"
 
 #include <inttypes.h>
@@ -534,7 +534,7 @@ static void walk_origin(const cow_index *index, unsigned level, const uint64_t o
 
 typedef struct visit {
     const uint64_t *first, *last;
-    cow_chunk_visitor *visitor;
+    cow_index_visitor *visitor;
     void *context;
 } visit;
 
@@ -569,7 +569,7 @@ static int visit_node(cow_index *index, unsigned level, tree_node *node, const u
     return result;
 }
 
-int cow_index_visit(cow_index *index, const uint64_t first[], const uint64_t count[], cow_chunk_visitor *visitor,
+int cow_index_visit(cow_index *index, const uint64_t first[], const uint64_t count[], cow_index_visitor *visitor,
                     void *context)
 {
     static const uint64_t zero[COW_MAX_RANK];
@@ -589,7 +589,7 @@ int cow_index_visit(cow_index *index, const uint64_t first[], const uint64_t cou
 
 typedef struct trim {
     const uint64_t *extent; /* chunks */
-    cow_chunk_visitor *dropped;
+    cow_index_visitor *dropped;
     void *context;
 } trim;
 
@@ -654,7 +654,7 @@ static int trim_node(cow_index *index, unsigned level, tree_node *node, const ui
     return result;
 }
 
-int cow_index_trim(cow_index *index, const uint64_t grid_extent[], cow_chunk_visitor *dropped, void *context)
+int cow_index_trim(cow_index *index, const uint64_t grid_extent[], cow_index_visitor *dropped, void *context)
 {
     static const uint64_t zero[COW_MAX_RANK];
     trim what = {.extent = grid_extent, .dropped = dropped, .context = context};
@@ -690,7 +690,7 @@ typedef struct commit {
 
 static int commit_append(cow_index *index, commit *run)
 {
-    if (run->size > 0 && cow_log_append(index->log, run->start, run->buffer, run->size) < 0)
+    if (run->size > 0 && cow_index_log_append(index->log, run->start, run->buffer, run->size) < 0)
         return -1;
     run->start += run->size;
     run->size = 0;
@@ -757,7 +757,7 @@ int cow_index_commit(cow_index *index, cow_node_visitor *written, void *context,
     int result = -1;
 
     if (index->top && index->top->changed) {
-        if (cow_log_end(index->log, &run.start) < 0)
+        if (cow_index_log_end(index->log, &run.start) < 0)
             goto done;
         run.buffer = malloc(COMMIT_BYTES);
         if (!run.buffer) {

@@ -11,13 +11,13 @@
  * Invariants
  *  1. A node in the log is never changed, and the log never shrinks below a committed root.
  *  2. Everything read from the log is bounds-checked and checksummed before it is used; a bad node is COW_CORRUPT with
- *     its offset, dataset and tile in the message, never a crash.
+ *     its offset in the message, and where they are known its pool, level and first chunk; never a crash.
  *  3. Nodes without any slot are not stored: an absent child is a hole (fill value).
  */
 #ifndef COW_INDEX_H
 #define COW_INDEX_H
 
-#include "store/digest.h"
+#include "base/digest.h"
 #include "store/table.h"
 
 #include <stdbool.h>
@@ -54,18 +54,16 @@ void cow_grid_box(const cow_grid *grid, unsigned level, const uint64_t origin[],
 /* Saturates at UINT64_MAX. */
 uint64_t cow_times(uint64_t a, uint64_t b);
 /* How many chunks of CHUNK elements cover EXTENT elements. */
-uint64_t cow_chunks_along(uint64_t extent, uint64_t chunk);
+uint64_t cow_grid_chunks_along(uint64_t extent, uint64_t chunk);
 /* Number of chunks of one tile. */
 unsigned cow_grid_tile_chunks(const cow_grid *grid);
-/* Place of chunk offset[] (inside its tile) in a leaf: dimension 0 runs fastest, so that chunks that are stacked along
+/* Offset in its tile of the chunk at POSITION of a leaf: dimension 0 runs fastest, so that chunks that are stacked along
  * dimension 0, as slots are in raw_data, become one run and one mapping. */
-unsigned cow_grid_tile_position(const cow_grid *grid, const uint64_t offset[]);
-void cow_grid_tile_offset(const cow_grid *grid, unsigned position, uint64_t offset[]); /* the inverse */
-/* Place of child[] among the children of a node of LEVEL: row-major, the last dimension fastest. */
-unsigned cow_grid_child_position(const cow_grid *grid, unsigned level, const uint64_t child[]);
+void cow_grid_tile_offset(const cow_grid *grid, unsigned position, uint64_t offset[]);
+/* Of the child at POSITION in a node of LEVEL, in children: row-major, the last dimension fastest. */
 void cow_grid_child_offset(const cow_grid *grid, unsigned level, unsigned position, uint64_t child[]);
 
-/* What a version says of a dataset: the root record, a node of the log as well. */
+/* What a version says of a dataset: the root record, which is in the log as well. */
 typedef struct cow_root {
     uint64_t dataset; /* id */
     uint64_t pool;    /* id */
@@ -106,12 +104,12 @@ bool cow_index_changed(const cow_index *index);    /* since open or the last com
 
 /* Visit every chunk that has a slot and touches the box [first, first+count), tile by tile. A visitor's non-zero
  * answer ends the visit and is returned. The index must not be changed meanwhile. */
-typedef int cow_chunk_visitor(void *context, const uint64_t chunk[], uint64_t slot);
-int cow_index_visit(cow_index *index, const uint64_t first[], const uint64_t count[], cow_chunk_visitor *visitor,
+typedef int cow_index_visitor(void *context, const uint64_t chunk[], uint64_t slot);
+int cow_index_visit(cow_index *index, const uint64_t first[], const uint64_t count[], cow_index_visitor *visitor,
                     void *context);
 
 /* Forget every chunk outside [0, grid_extent) (chunks), calling DROPPED for each: a shrinking dataset. */
-int cow_index_trim(cow_index *index, const uint64_t grid_extent[], cow_chunk_visitor *dropped, void *context);
+int cow_index_trim(cow_index *index, const uint64_t grid_extent[], cow_index_visitor *dropped, void *context);
 
 /* Append the changed nodes, children before parents, calling WRITTEN (may be NULL) for each, and return the top node
  * and its level for the root record. Nothing changed: nothing is written. */

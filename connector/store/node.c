@@ -6,9 +6,8 @@
  */
 #include "store/node.h"
 
-#include "error.h"
-#include "planted.h"
-#include "store/bytes.h"
+#include "base/bytes.h"
+#include "base/error.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -19,21 +18,21 @@
 
 /* ---- the log ---- */
 
-int cow_log_end(cow_table *log, uint64_t *end)
+int cow_index_log_end(cow_table *log, uint64_t *end)
 {
     if (log->row_size != 1)
         return cow_error(COW_CORRUPT, "the index log has rows of %zu bytes, not of one", log->row_size);
-    if (log->rows > 0 && log->rows < COW_LOG_HEADER)
+    if (log->rows > 0 && log->rows < COW_INDEX_LOG_HEADER)
         return cow_error(COW_CORRUPT, "the index log is cut off after %" PRIu64 " bytes", log->rows);
-    *end = log->rows > 0 ? log->rows : COW_LOG_HEADER;
+    *end = log->rows > 0 ? log->rows : COW_INDEX_LOG_HEADER;
     return 0;
 }
 
-int cow_log_append(cow_table *log, uint64_t offset, const uint8_t *records, size_t size)
+int cow_index_log_append(cow_table *log, uint64_t offset, const uint8_t *records, size_t size)
 {
     uint64_t before = log->rows, end = 0;
 
-    if (cow_log_end(log, &end) < 0)
+    if (cow_index_log_end(log, &end) < 0)
         return -1;
     if (end != offset)
         return cow_error(COW_IO,
@@ -41,9 +40,9 @@ int cow_log_append(cow_table *log, uint64_t offset, const uint8_t *records, size
                          "only one writer at a time is possible",
                          offset, end);
     if (before == 0) {
-        uint8_t header[COW_LOG_HEADER] = {0};
-        memcpy(header, COW_LOG_MAGIC, 8);
-        cow_put32(header + 8, COW_LOG_VERSION);
+        uint8_t header[COW_INDEX_LOG_HEADER] = {0};
+        memcpy(header, COW_INDEX_LOG_MAGIC, 8);
+        cow_put32(header + 8, COW_INDEX_LOG_VERSION);
         if (cow_table_append(log, sizeof header, header, NULL) < 0)
             return -1;
     }
@@ -176,9 +175,9 @@ static int fetch(cow_table *log, reader *from)
     uint64_t end = 0;
     size_t have, length, size;
 
-    if (cow_log_end(log, &end) < 0)
+    if (cow_index_log_end(log, &end) < 0)
         return -1;
-    if (from->offset < COW_LOG_HEADER || from->offset >= log->rows ||
+    if (from->offset < COW_INDEX_LOG_HEADER || from->offset >= log->rows ||
         log->rows - from->offset < COW_RECORD_HEADER + COW_RECORD_CHECKSUM)
         return damaged(from, "it lies outside the log");
     have = log->rows - from->offset < FIRST_READ ? (size_t)(log->rows - from->offset) : FIRST_READ;
@@ -194,9 +193,7 @@ static int fetch(cow_table *log, reader *from)
         return damaged(from, "it is cut off by the end of the log");
     if (size > have && log->read(log, from->offset + have, size - have, from->record + have) < 0)
         return cow_context("reading the index record at offset %" PRIu64, from->offset);
-    if (cow_get64(from->record + COW_RECORD_HEADER + length) !=
-            cow_checksum(from->record, COW_RECORD_HEADER + length) &&
-        !COW_PLANTED(node_unchecked))
+    if (cow_get64(from->record + COW_RECORD_HEADER + length) != cow_checksum(from->record, COW_RECORD_HEADER + length))
         return damaged(from, "its checksum differs");
     from->kind = from->record[2];
     from->level = from->record[3];
@@ -277,7 +274,7 @@ static int decode_children(reader *from, cow_node *node)
             return -1;
         before += unzigzag(difference);
         /* Children stand before their parents: no walk over the log can run in circles. */
-        if (before < COW_LOG_HEADER || before >= from->offset)
+        if (before < COW_INDEX_LOG_HEADER || before >= from->offset)
             return damaged(from, "a child does not stand before it");
         node->entry[i] = before;
     }
@@ -350,7 +347,7 @@ int cow_root_append(cow_table *log, const cow_root *root, uint64_t *offset)
 
     if (root->rank == 0 || root->rank > COW_MAX_RANK || root->level > COW_MAX_LEVEL)
         return cow_error(COW_USAGE, "a chunk index of rank %u and level %u cannot be stored", root->rank, root->level);
-    if (cow_log_end(log, offset) < 0)
+    if (cow_index_log_end(log, offset) < 0)
         return -1;
     p += cow_put_varint(p, root->dataset);
     p += cow_put_varint(p, root->pool);
@@ -362,7 +359,7 @@ int cow_root_append(cow_table *log, const cow_root *root, uint64_t *offset)
     }
     p += cow_put_varint(p, root->top == COW_NO_NODE ? 0 : *offset - root->top);
     p += cow_put_varint(p, root->chunks);
-    return cow_log_append(log, *offset, record, seal_record(record, COW_RECORD_ROOT, root->level, p));
+    return cow_index_log_append(log, *offset, record, seal_record(record, COW_RECORD_ROOT, root->level, p));
 }
 
 int cow_root_read(cow_table *log, uint64_t offset, cow_root *root)
@@ -391,7 +388,7 @@ int cow_root_read(cow_table *log, uint64_t offset, cow_root *root)
     }
     if (varint(&from, &distance) < 0 || varint(&from, &root->chunks) < 0)
         return -1;
-    if (distance > offset - COW_LOG_HEADER)
+    if (distance > offset - COW_INDEX_LOG_HEADER)
         return damaged(&from, "its top node lies outside the log");
     root->top = distance == 0 ? COW_NO_NODE : offset - distance;
     if ((root->top == COW_NO_NODE) != (root->chunks == 0))

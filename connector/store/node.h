@@ -20,9 +20,9 @@ int cow_node_read_expected(cow_table *log, const cow_grid *grid, uint64_t offset
 size_t cow_node_encode(const cow_grid *grid, const cow_node *node, uint8_t record[COW_RECORD_MAX]);
 
 /* Where the next record will stand. -1: the log is not an index log. */
-int cow_log_end(cow_table *log, uint64_t *end);
-/* Append whole records, the first of which must have been encoded for OFFSET = cow_log_end; writes the log's header
+int cow_index_log_end(cow_table *log, uint64_t *end);
+/* Append whole records, the first of which must have been encoded for OFFSET = cow_index_log_end; writes the log's header
  * before the first of all. A log that fails has its old length afterwards, where that can be done. */
-int cow_log_append(cow_table *log, uint64_t offset, const uint8_t *records, size_t size);
+int cow_index_log_append(cow_table *log, uint64_t offset, const uint8_t *records, size_t size);
 
 #endif

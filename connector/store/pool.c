@@ -16,8 +16,8 @@
  */
 #include "store/pool.h"
 
-#include "error.h"
-#include "store/bytes.h"
+#include "base/bytes.h"
+#include "base/error.h"
 #include "store/format.h"
 
 #include <inttypes.h>

@@ -13,7 +13,7 @@
 #ifndef COW_POOL_H
 #define COW_POOL_H
 
-#include "store/digest.h"
+#include "base/digest.h"
 #include "store/table.h"
 
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /* Tables: appending to any, and one in memory that the tests of this room run on. Contract: table.h. */
 #include "store/table.h"
 
-#include "error.h"
+#include "base/error.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -7,8 +7,8 @@
  */
 #include "view/view.h"
 
-#include "error.h"
-#include "ids.h"
+#include "base/error.h"
+#include "base/ids.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 
 void cow_view_path(char path[COW_PATH_MAX], uint64_t node)
 {
-    snprintf(path, COW_PATH_MAX, "/_versioned_data/views/%llx", (unsigned long long)node);
+    snprintf(path, COW_PATH_MAX, COW_PATH_VIEWS "/%llx", (unsigned long long)node);
 }
 
 static unsigned plan_leaf(const cow_grid *grid, const cow_node *node, cow_mapping mappings[])

@@ -3,8 +3,8 @@
  * Each index node has a view at /_versioned_data/views/<offset in hex>: an inner node's is virtual over the views of
  * its children, a leaf's over the pool's raw_data, runs of slots whose chunks are stacked in the same order merged into
  * one mapping; mappings never overlap. A node's view always has the extent of the node's full box; the root record's
- * view alone is clipped to the dataset's extent. Every view carries the dataset's fill value. The connector itself
- * never reads through a view.
+ * view alone is clipped to the dataset's extent. Every view carries the dataset's fill value. The connector itself reads
+ * by the index, and through a view only references of HDF5 1.8 that are asked for as new ones (vol/dataset.c).
  */
 #ifndef COW_VIEW_H
 #define COW_VIEW_H

@@ -25,8 +25,8 @@ static cow_object *wrap(cow_object *o, void *native, cow_target *target)
     return attribute;
 }
 
-void *cow_attribute_create_callback(void *object, const H5VL_loc_params_t *loc, const char *name, hid_t type,
-                                    hid_t space, hid_t acpl, hid_t aapl, hid_t dxpl, void **req)
+void *cow_vol_attribute_create(void *object, const H5VL_loc_params_t *loc, const char *name, hid_t type, hid_t space,
+                               hid_t acpl, hid_t aapl, hid_t dxpl, void **req)
 {
     COW_QUIET;
     cow_object *o = object, *made = NULL;
@@ -39,7 +39,7 @@ void *cow_attribute_create_callback(void *object, const H5VL_loc_params_t *loc, 
     if ((native = H5VLattr_create(where.native, &where.loc, cow_native_id(), name, type, space, acpl, aapl, dxpl,
                                   req)) == NULL)
         goto done;
-    if (cow_changed_target(&target, COW_CHANGED_ATTRIBUTES) < 0)
+    if (cow_target_changed(&target, COW_CHANGED_ATTRIBUTES) < 0)
         cow_object_close_native(native, H5I_ATTR);
     else
         made = wrap(o, native, &target);
@@ -71,8 +71,8 @@ static void learn_owner(const cow_object *o, const cow_where *where, cow_target 
     }
 }
 
-void *cow_attribute_open_callback(void *object, const H5VL_loc_params_t *loc, const char *name, hid_t aapl, hid_t dxpl,
-                                  void **req)
+void *cow_vol_attribute_open(void *object, const H5VL_loc_params_t *loc, const char *name, hid_t aapl, hid_t dxpl,
+                             void **req)
 {
     COW_QUIET;
     cow_object *o = object, *opened = NULL;
@@ -85,7 +85,7 @@ void *cow_attribute_open_callback(void *object, const H5VL_loc_params_t *loc, co
         goto done;
     if ((native = H5VLattr_open(where.native, &where.loc, cow_native_id(), name, aapl, dxpl, req)) == NULL) {
         if (cow_detour_by_name(&where, &detour)) {
-            opened = cow_attribute_open_callback(detour.file, &detour.loc, name, aapl, dxpl, req);
+            opened = cow_vol_attribute_open(detour.file, &detour.loc, name, aapl, dxpl, req);
             cow_detour_end(&detour);
         }
         goto done;
@@ -125,7 +125,7 @@ static int check_value(const cow_object *o)
     return covered ? cow_sum_check(o->home->file, &o->token, COW_CHANGED_ATTRIBUTES) : status;
 }
 
-herr_t cow_attribute_read_callback(void *object, hid_t type, void *buf, hid_t dxpl, void **req)
+herr_t cow_vol_attribute_read(void *object, hid_t type, void *buf, hid_t dxpl, void **req)
 {
     COW_QUIET;
     if (check_value(cow_object_of(object)) < 0)
@@ -133,7 +133,7 @@ herr_t cow_attribute_read_callback(void *object, hid_t type, void *buf, hid_t dx
     return H5VLattr_read(cow_object_native(object), cow_native_id(), type, buf, dxpl, req);
 }
 
-herr_t cow_attribute_write_callback(void *object, hid_t type, const void *buf, hid_t dxpl, void **req)
+herr_t cow_vol_attribute_write(void *object, hid_t type, const void *buf, hid_t dxpl, void **req)
 {
     COW_QUIET;
     cow_object *o = object;
@@ -143,15 +143,15 @@ herr_t cow_attribute_write_callback(void *object, hid_t type, const void *buf, h
 
     if (cow_home_may_write(o->home, "write to", o->owner_path) < 0)
         return cow_leave(-1);
-    failures = cow_driver_failures();
+    failures = cow_journal_driver_failures();
     if ((status = H5VLattr_write(o->native, cow_native_id(), type, buf, dxpl, req)) >= 0)
-        status = cow_changed_target(&target, COW_CHANGED_ATTRIBUTES);
-    else if (cow_driver_failures() != failures)
+        status = cow_target_changed(&target, COW_CHANGED_ATTRIBUTES);
+    else if (cow_journal_driver_failures() != failures)
         cow_home_half_changed(o->home);
     return cow_leave(status);
 }
 
-herr_t cow_attribute_get_callback(void *object, H5VL_attr_get_args_t *args, hid_t dxpl, void **req)
+herr_t cow_vol_attribute_get(void *object, H5VL_attr_get_args_t *args, hid_t dxpl, void **req)
 {
     COW_QUIET;
     cow_object *o = object;
@@ -184,7 +184,7 @@ herr_t cow_attribute_get_callback(void *object, H5VL_attr_get_args_t *args, hid_
         *args = native;
     else if (status < 0 && o->type != H5I_ATTR && cow_detour_by_name(&where, &detour)) {
         *loc = detour.loc;
-        status = cow_attribute_get_callback(detour.file, &native, dxpl, req);
+        status = cow_vol_attribute_get(detour.file, &native, dxpl, req);
         cow_detour_end(&detour);
     }
 done:
@@ -192,8 +192,8 @@ done:
     return cow_leave(status);
 }
 
-herr_t cow_attribute_specific_callback(void *object, const H5VL_loc_params_t *loc, H5VL_attr_specific_args_t *args,
-                                       hid_t dxpl, void **req)
+herr_t cow_vol_attribute_specific(void *object, const H5VL_loc_params_t *loc, H5VL_attr_specific_args_t *args,
+                                  hid_t dxpl, void **req)
 {
     COW_QUIET;
     cow_object *o = object;
@@ -220,10 +220,10 @@ herr_t cow_attribute_specific_callback(void *object, const H5VL_loc_params_t *lo
         (writes && cow_target_object(o, &where, "change the attributes of", &target) < 0))
         goto done;
     status = H5VLattr_specific(where.native, &where.loc, cow_native_id(), args, dxpl, req);
-    if (status >= 0 && writes && cow_changed_target(&target, COW_CHANGED_ATTRIBUTES) < 0)
+    if (status >= 0 && writes && cow_target_changed(&target, COW_CHANGED_ATTRIBUTES) < 0)
         status = -1;
     if (status < 0 && !writes && cow_detour_by_name(&where, &detour)) {
-        status = cow_attribute_specific_callback(detour.file, &detour.loc, args, dxpl, req);
+        status = cow_vol_attribute_specific(detour.file, &detour.loc, args, dxpl, req);
         cow_detour_end(&detour);
     }
 done:
@@ -232,7 +232,7 @@ done:
     return cow_leave(status);
 }
 
-herr_t cow_attribute_optional_callback(void *object, H5VL_optional_args_t *args, hid_t dxpl, void **req)
+herr_t cow_vol_attribute_optional(void *object, H5VL_optional_args_t *args, hid_t dxpl, void **req)
 {
     COW_QUIET;
     cow_object *o = object;
@@ -255,7 +255,7 @@ herr_t cow_attribute_optional_callback(void *object, H5VL_optional_args_t *args,
     return cow_leave(status);
 }
 
-herr_t cow_attribute_close_callback(void *object, hid_t dxpl, void **req)
+herr_t cow_vol_attribute_close(void *object, hid_t dxpl, void **req)
 {
     COW_QUIET;
     return cow_object_close(object, dxpl, req);

@@ -9,13 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-int cow_dataset_allocated(cow_dataset *dataset, hsize_t *bytes, H5D_space_status_t *status)
+int cow_vol_dataset_allocated(cow_dataset *dataset, hsize_t *bytes, H5D_space_status_t *status)
 {
     cow_array *array = cow_dataset_array(dataset);
     uint64_t stored = 0, size = 0, all = 1, elements = 1;
 
     for (unsigned d = 0; d < array->grid.rank; d++) {
-        all = cow_times(all, cow_chunks_along(array->extent[d], array->grid.chunk[d]));
+        all = cow_times(all, cow_grid_chunks_along(array->extent[d], array->grid.chunk[d]));
         elements = cow_times(elements, array->extent[d]);
     }
     if (cow_array_chunk_count(array, &stored) < 0)
@@ -164,7 +164,7 @@ static int write_chunk(cow_object *o, cow_array *array, const void *args)
     cow_chunk_write_2 wanted = chunk_to_write(args);
     uint64_t chunk[COW_MAX_RANK];
 
-    if (chunk_offset(array, wanted.offset, true, chunk) < 0 || cow_dataset_before_write(o) < 0)
+    if (chunk_offset(array, wanted.offset, true, chunk) < 0 || cow_vol_dataset_before_write(o) < 0)
         return -1;
     return cow_array_chunk_write(array, chunk, wanted.filters, wanted.bytes, wanted.size);
 }
@@ -229,7 +229,7 @@ static int index_type(const cow_home *home, const cow_array *array, H5D_chunk_in
     return 0;
 }
 
-int cow_dataset_chunk_operation(cow_object *o, H5VL_optional_args_t *args, hid_t dxpl)
+int cow_vol_dataset_chunk_operation(cow_object *o, H5VL_optional_args_t *args, hid_t dxpl)
 {
     cow_array *array = cow_dataset_array(o->dataset);
     H5VL_native_dataset_optional_args_t *a = args->args;
@@ -284,7 +284,7 @@ int cow_dataset_chunk_operation(cow_object *o, H5VL_optional_args_t *args, hid_t
  * newer bytes the address would lead to old ones, so there is none, as for a chunk that is not stored. */
 static void only_in_place(const cow_home *home, haddr_t *address, hsize_t size)
 {
-    if (address != NULL && *address != HADDR_UNDEF && !cow_file_in_place(home, *address, size))
+    if (address != NULL && *address != HADDR_UNDEF && !cow_vol_file_in_place(home, *address, size))
         *address = HADDR_UNDEF;
 }
 

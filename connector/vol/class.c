@@ -64,7 +64,7 @@ static void free_kept(void)
     }
 }
 
-void cow_options_missed(bool missed)
+void cow_class_version_missed(bool missed)
 {
     version_missed = missed;
 }
@@ -216,7 +216,7 @@ static void *wrap_object(void *native, H5I_type_t type, void *wrap_ctx)
 
     /* No home for HDF5's own handles, nor when the last object is being closed. The file itself stands for HDF5's handle
      * on it, so that nothing is allocated: HDF5 wraps it when the file is open already, and would leave it open. */
-    if (home == NULL || home->references == 0 || (type == H5I_FILE && !cow_file_was_asked(native))) {
+    if (home == NULL || home->references == 0 || (type == H5I_FILE && !cow_vol_file_was_asked(native))) {
         if (type == H5I_FILE)
             return native;
         object = cow_object_new_surely(NULL, native, type);
@@ -349,7 +349,7 @@ static herr_t terminate(void)
     H5E_BEGIN_TRY /* HDF5 2 has closed the native connector already, when the program left files open */
     {
         cow_native_terminate();
-        cow_driver_forget(closing);
+        cow_journal_driver_forget(closing);
     }
     H5E_END_TRY
     free_kept();
@@ -385,22 +385,22 @@ const H5VL_class_t cow_class = {
     .terminate = terminate,
     .info_cls = {sizeof(cow_options), info_copy, info_cmp, info_free, info_to_str, info_from_str},
     .wrap_cls = {get_object, get_wrap_ctx, wrap_object, unwrap_object, free_wrap_ctx},
-    .attr_cls = {cow_attribute_create_callback, cow_attribute_open_callback, cow_attribute_read_callback,
-                 cow_attribute_write_callback, cow_attribute_get_callback, cow_attribute_specific_callback,
-                 cow_attribute_optional_callback, cow_attribute_close_callback},
-    .dataset_cls = {cow_dataset_create_callback, cow_dataset_open_callback, cow_dataset_read_callback,
-                    cow_dataset_write_callback, cow_dataset_get_callback, cow_dataset_specific_callback,
-                    cow_dataset_optional_callback, cow_dataset_close_callback},
-    .datatype_cls = {cow_datatype_commit_callback, cow_datatype_open_callback, cow_datatype_get_callback,
-                     cow_datatype_specific_callback, cow_datatype_optional_callback, cow_datatype_close_callback},
-    .file_cls = {cow_file_create_callback, cow_file_open_callback, cow_file_get_callback, cow_file_specific_callback,
-                 cow_file_optional_callback, cow_file_close_callback},
-    .group_cls = {cow_group_create_callback, cow_group_open_callback, cow_group_get_callback,
-                  cow_group_specific_callback, cow_group_optional_callback, cow_group_close_callback},
-    .link_cls = {cow_link_create_callback, cow_link_copy_callback, cow_link_move_callback, cow_link_get_callback,
-                 cow_link_specific_callback, cow_link_optional_callback},
-    .object_cls = {cow_object_open_callback, cow_object_copy_callback, cow_object_get_callback,
-                   cow_object_specific_callback, cow_object_optional_callback},
+    .attr_cls = {cow_vol_attribute_create, cow_vol_attribute_open, cow_vol_attribute_read,
+                 cow_vol_attribute_write, cow_vol_attribute_get, cow_vol_attribute_specific,
+                 cow_vol_attribute_optional, cow_vol_attribute_close},
+    .dataset_cls = {cow_vol_dataset_create, cow_vol_dataset_open, cow_vol_dataset_read,
+                    cow_vol_dataset_write, cow_vol_dataset_get, cow_vol_dataset_specific,
+                    cow_vol_dataset_optional, cow_vol_dataset_close},
+    .datatype_cls = {cow_vol_datatype_commit, cow_vol_datatype_open, cow_vol_datatype_get,
+                     cow_vol_datatype_specific, cow_vol_datatype_optional, cow_vol_datatype_close},
+    .file_cls = {cow_vol_file_create, cow_vol_file_open, cow_vol_file_get, cow_vol_file_specific,
+                 cow_vol_file_optional, cow_vol_file_close},
+    .group_cls = {cow_vol_group_create, cow_vol_group_open, cow_vol_group_get,
+                  cow_vol_group_specific, cow_vol_group_optional, cow_vol_group_close},
+    .link_cls = {cow_vol_link_create, cow_vol_link_copy, cow_vol_link_move, cow_vol_link_get,
+                 cow_vol_link_specific, cow_vol_link_optional},
+    .object_cls = {cow_vol_object_open, cow_vol_object_copy, cow_vol_object_get,
+                   cow_vol_object_specific, cow_vol_object_optional},
     .introspect_cls = {get_conn_cls, get_cap_flags, opt_query},
     /* No requests: nothing here, nor in native HDF5, is asynchronous. */
     .blob_cls = {blob_put, blob_get, blob_specific, blob_optional},

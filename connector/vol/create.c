@@ -8,11 +8,11 @@
  * removed by that commit. */
 #include "vol/vol.h"
 
-#include "ids.h"
+#include "base/ids.h"
+#include "base/newfile.h"
+#include "base/witness.h"
 #include "journal/disk.h"
 #include "journal/driver.h"
-#include "newfile.h"
-#include "witness.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -229,7 +229,7 @@ static int make_way(const char *name, void *native, bool discard, standing *s)
 {
     int status = -1;
 
-    if (discard && cow_file_who(native) == COW_USERS_SOME)
+    if (discard && cow_vol_file_who(native) == COW_USERS_SOME)
         cow_error(
             COW_IO,
             "%s: another program is reading the file, so it was not discarded (option truncate=discard): try again "
@@ -252,7 +252,7 @@ static void give_up(cow_object **file)
     cow_error_held *held = cow_error_hold();
 
     (*file)->home->failed = true;
-    cow_file_close_callback(*file, DXPL, NULL);
+    cow_vol_file_close(*file, DXPL, NULL);
     *file = NULL;
     cow_error_put_back(held);
 }
@@ -266,7 +266,7 @@ static int truncate_head(const char *name, hid_t fcpl, hid_t fapl, hid_t under, 
 
     if (check_history(name, under, options) < 0 || (native = hold(name, under)) == NULL)
         return -1;
-    if (options->truncate == COW_TRUNCATE_DISCARD || cow_file_who(native) == COW_USERS_NO_JOURNAL)
+    if (options->truncate == COW_TRUNCATE_DISCARD || cow_vol_file_who(native) == COW_USERS_NO_JOURNAL)
         return make_way(name, native, options->truncate == COW_TRUNCATE_DISCARD, s);
     if ((same = same_properties(native, fcpl)) < 0) {
         cow_object_close_native(native, H5I_FILE);
@@ -274,13 +274,13 @@ static int truncate_head(const char *name, hid_t fcpl, hid_t fapl, hid_t under, 
     }
     if (!same)
         return make_way(name, native, false, s);
-    if ((s->object = cow_file_join(native, name, NULL, NULL, true, false, options, fapl)) == NULL)
+    if ((s->object = cow_vol_file_join(native, name, NULL, NULL, true, false, options, fapl)) == NULL)
         return -1;
-    failures = cow_driver_failures();
+    failures = cow_journal_driver_failures();
     if (cow_file_clear_head(s->object->home->file) == 0)
         return 0;
     give_up(&s->object);
-    if (cow_driver_failures() != failures)
+    if (cow_journal_driver_failures() != failures)
         return cow_error(COW_IO, "%s: the file could not be emptied", name);
     if (cow_error_is(COW_MEMORY)) {
         cow_error_in_file(name);
@@ -296,7 +296,7 @@ static int truncate_other(const char *name, hid_t plain, const cow_options *opti
     hid_t under = cow_native_fapl(plain);
     void *native = NULL;
 
-    if (under >= 0 && cow_file_use_journal(under, plain, options) == 0)
+    if (under >= 0 && cow_vol_file_use_journal(under, plain, options) == 0)
         native = hold(name, under);
     if (under >= 0)
         H5Pclose(under);
@@ -370,7 +370,7 @@ static int settle(cow_home *home, unsigned flags, hid_t fapl)
     return home->file == NULL ? 0 : cow_file_commit(home->file, COW_FLUSH);
 }
 
-void *cow_file_create_callback(const char *name, unsigned flags, hid_t fcpl, hid_t fapl, hid_t dxpl, void **req)
+void *cow_vol_file_create(const char *name, unsigned flags, hid_t fcpl, hid_t fapl, hid_t dxpl, void **req)
 {
     COW_QUIET;
     hid_t under = cow_native_fapl(fapl); /* of a list for MPI-IO by all processes together */
@@ -395,7 +395,7 @@ void *cow_file_create_callback(const char *name, unsigned flags, hid_t fcpl, hid
             cow_error_native("%s: cannot prepare to create the file", name);
             goto done;
         }
-        if (cow_small_blocks(under) < 0 || cow_file_use_journal(under, fapl, options) < 0 ||
+        if (cow_small_blocks(under) < 0 || cow_vol_file_use_journal(under, fapl, options) < 0 ||
             (own_fcpl = creation_properties(fcpl)) < 0)
             goto done;
         fcpl = own_fcpl;
@@ -418,19 +418,19 @@ void *cow_file_create_callback(const char *name, unsigned flags, hid_t fcpl, hid
         stack = H5Eget_current_stack(); /* programs read the reason there; closing the lists would clear it */
         put_back(&s);
     } else
-        s.object = ours ? cow_file_join(native, name, NULL, NULL, true, true, options, fapl)
-                        : cow_file_pass(native, false, options);
+        s.object = ours ? cow_vol_file_join(native, name, NULL, NULL, true, true, options, fapl)
+                        : cow_vol_file_pass(native, false, options);
     if (native != NULL && s.object == NULL)
         put_back(&s);
     if (s.object != NULL && s.aside != NULL && ours)
         cow_file_replaces(s.object->home->file, s.aside, s.discard); /* else it is just kept */
 done:
     if (s.held != NULL) {
-        cow_file_drop_changes(s.held, "the file was put aside"); /* HDF5 notes that it was open */
+        cow_vol_file_drop_changes(s.held, "the file was put aside"); /* HDF5 notes that it was open */
         if (cow_object_close_native(s.held, H5I_FILE) < 0)
             cow_error_clear();
     }
-    cow_file_remember(s.object, fapl);
+    cow_vol_file_remember(s.object, fapl);
     if (s.object != NULL && s.object->home != NULL && settle(s.object->home, flags, fapl) < 0)
         give_up(&s.object);
     cow_close(own_fcpl, under);

@@ -3,7 +3,7 @@
  * are those of who opened the dataset first, and are told to all, until it is closed. */
 #include "vol/vol.h"
 
-#include "ids.h"
+#include "base/ids.h"
 
 #include <H5VLconnector.h>
 #include <H5VLconnector_passthru.h>
@@ -27,7 +27,7 @@ static unsigned boundary_of(hid_t dapl, hsize_t boundary[], H5D_append_cb_t *flu
     return all.rank <= H5S_MAX_RANK ? all.rank : 0;
 }
 
-bool cow_access_fits(hid_t dapl, hid_t space)
+bool cow_dapl_fits(hid_t dapl, hid_t space)
 {
     hsize_t boundary[H5S_MAX_RANK], extent[H5S_MAX_RANK], most[H5S_MAX_RANK];
     H5D_append_cb_t flush;
@@ -45,7 +45,7 @@ bool cow_access_fits(hid_t dapl, hid_t space)
     return true;
 }
 
-int cow_access_keep(cow_object *o, hid_t dapl)
+int cow_dapl_keep(cow_object *o, hid_t dapl)
 {
     cow_access *access, **kept;
     cow_array *array;
@@ -63,7 +63,7 @@ int cow_access_keep(cow_object *o, hid_t dapl)
     array = cow_dataset_array(o->dataset);
     if ((space = cow_dataset_space(o->dataset)) < 0)
         return -1;
-    fits = cow_access_fits(dapl, space);
+    fits = cow_dapl_fits(dapl, space);
     H5Sclose(space);
     if (!fits)
         return cow_error(COW_USAGE, "%s: the boundary of H5Pset_append_flush does not fit its dimensions",
@@ -100,7 +100,7 @@ static int cache_of_file(const cow_object *o, size_t *slots, size_t *bytes, doub
     return status < 0 ? cow_error_native("cannot get the chunk cache of a file") : 0;
 }
 
-int cow_access_tell(cow_object *o, hid_t dapl)
+int cow_dapl_tell(cow_object *o, hid_t dapl)
 {
     const cow_access *access = *cow_dataset_access(o->dataset);
     size_t slots, bytes;

@@ -3,7 +3,7 @@
  * Chunk-level calls: chunk.c. */
 #include "vol/vol.h"
 
-#include "ids.h"
+#include "base/ids.h"
 #include "journal/driver.h"
 
 #include <stdlib.h>
@@ -11,8 +11,8 @@
 
 /* ---- create, open ---- */
 
-void *cow_dataset_create_callback(void *object, const H5VL_loc_params_t *loc, const char *name, hid_t lcpl, hid_t type,
-                                  hid_t space, hid_t dcpl, hid_t dapl, hid_t dxpl, void **req)
+void *cow_vol_dataset_create(void *object, const H5VL_loc_params_t *loc, const char *name, hid_t lcpl, hid_t type,
+                             hid_t space, hid_t dcpl, hid_t dapl, hid_t dxpl, void **req)
 {
     COW_QUIET;
     cow_object *o = object, *made;
@@ -28,7 +28,7 @@ void *cow_dataset_create_callback(void *object, const H5VL_loc_params_t *loc, co
     file = target.home == NULL ? NULL : target.home->file;
     if (file != NULL && cow_file_writable(file) && (wanted = cow_dataset_wanted(file, type, space, dcpl)) < 0)
         goto done;
-    wanted = wanted && (H5Pget_layout(dcpl) != H5D_CHUNKED || cow_access_fits(dapl, space));
+    wanted = wanted && (H5Pget_layout(dcpl) != H5D_CHUNKED || cow_dapl_fits(dapl, space));
     if (wanted) {
         if ((dataset = cow_dataset_create(file, where.native, &where.loc, where.name, lcpl, type, space, dcpl, dapl,
                                           &native)) == NULL)
@@ -38,7 +38,7 @@ void *cow_dataset_create_callback(void *object, const H5VL_loc_params_t *loc, co
                                     dapl, dxpl, req);
 done:
     made = cow_creation_end(o, &where, &target, native, H5I_DATASET, name);
-    if (made != NULL && dataset != NULL && cow_access_keep(made, dapl) < 0)
+    if (made != NULL && dataset != NULL && cow_dapl_keep(made, dapl) < 0)
         cow_error_clear(); /* it was checked before */
     if (dataset != NULL)
         cow_dataset_release(dataset); /* the wrapper has a reference of its own */
@@ -82,8 +82,8 @@ static void *open_again(cow_object *o, cow_where *where, hid_t dapl, hid_t dxpl,
     return native;
 }
 
-void *cow_dataset_open_callback(void *object, const H5VL_loc_params_t *loc, const char *name, hid_t dapl, hid_t dxpl,
-                                void **req)
+void *cow_vol_dataset_open(void *object, const H5VL_loc_params_t *loc, const char *name, hid_t dapl, hid_t dxpl,
+                           void **req)
 {
     COW_QUIET;
     cow_object *o = object, *opened = NULL;
@@ -97,10 +97,10 @@ void *cow_dataset_open_callback(void *object, const H5VL_loc_params_t *loc, cons
         (native = open_again(o, &where, dapl, dxpl, req)) != NULL)
         opened = cow_object_wrap(o, native, H5I_DATASET, false);
     else if (cow_detour_begin(&where, where.name, dapl, &detour)) {
-        opened = cow_dataset_open_callback(detour.file, &detour.loc, detour.name, dapl, dxpl, req);
+        opened = cow_vol_dataset_open(detour.file, &detour.loc, detour.name, dapl, dxpl, req);
         cow_detour_end(&detour);
     }
-    if (native != NULL && opened != NULL && cow_access_keep(opened, dapl) < 0) {
+    if (native != NULL && opened != NULL && cow_dapl_keep(opened, dapl) < 0) {
         cow_error_held *held = cow_error_hold();
         cow_object_close(opened, dxpl, req);
         cow_error_put_back(held);
@@ -114,7 +114,7 @@ done:
 
 /* ---- native datasets in a file with history ---- */
 
-int cow_dataset_learn(cow_object *o)
+int cow_vol_dataset_learn(cow_object *o)
 {
     bool missing = false;
     hid_t dcpl;
@@ -134,7 +134,7 @@ int cow_dataset_learn(cow_object *o)
     return serves < 0 ? -1 : 0;
 }
 
-int cow_dataset_before_write(cow_object *o)
+int cow_vol_dataset_before_write(cow_object *o)
 {
     char *path;
     bool noted;
@@ -152,13 +152,13 @@ int cow_dataset_before_write(cow_object *o)
     if (o->dataset != NULL)
         status = cow_dataset_begin_write(o->dataset, noted ? "" : path);
     else
-        status = cow_dataset_learn(o);
+        status = cow_vol_dataset_learn(o);
 done:
     free(path);
     return status;
 }
 
-int cow_dataset_after_native_write(cow_object *o)
+int cow_vol_dataset_after_native_write(cow_object *o)
 {
     H5O_token_t token;
     char *path;
@@ -175,19 +175,19 @@ int cow_dataset_after_native_write(cow_object *o)
 }
 
 /* A native call that failed may have changed some of the elements, or the extent: that is the object's new state, with
- * what the program does next. The error stays the native one. FAILURES: cow_driver_failures() before the call. */
+ * what the program does next. The error stays the native one. FAILURES: cow_journal_driver_failures() before the call. */
 static void after_failed_native_write(cow_object *o, unsigned long failures)
 {
     hid_t stack;
 
     if (o->home == NULL || o->home->file == NULL || !cow_file_writable(o->home->file))
         return;
-    if (cow_driver_failures() != failures) {
+    if (cow_journal_driver_failures() != failures) {
         cow_home_half_changed(o->home);
         return;
     }
     stack = H5Eget_current_stack();
-    if (cow_dataset_after_native_write(o) < 0)
+    if (cow_vol_dataset_after_native_write(o) < 0)
         cow_changed_half(o->home->file);
     if (stack >= 0)
         H5Eset_current_stack(stack);
@@ -214,7 +214,7 @@ static int classify_all(size_t count, void *dataset[], bool *all_native)
     *all_native = true;
     for (size_t i = 0; i < count; i++) {
         cow_object *o = dataset[i];
-        if (cow_object_classify(o) < 0 || (o->dataset == NULL && cow_dataset_learn(o) < 0))
+        if (cow_object_classify(o) < 0 || (o->dataset == NULL && cow_vol_dataset_learn(o) < 0))
             return -1;
         if (o->dataset != NULL || o->mapped)
             *all_native = false;
@@ -331,8 +331,8 @@ static void tell_selection_io(const cow_object *o, hid_t dxpl)
         H5Pset(dxpl, "no_selection_io_cause", &cause);
 }
 
-herr_t cow_dataset_read_callback(size_t count, void *dataset[], hid_t mem_type[], hid_t mem_space[], hid_t file_space[],
-                                 hid_t dxpl, void *buf[], void **req)
+herr_t cow_vol_dataset_read(size_t count, void *dataset[], hid_t mem_type[], hid_t mem_space[], hid_t file_space[],
+                            hid_t dxpl, void *buf[], void **req)
 {
     COW_QUIET;
     void *one[1], **native = NULL;
@@ -343,7 +343,7 @@ herr_t cow_dataset_read_callback(size_t count, void *dataset[], hid_t mem_type[]
         return cow_leave(-1);
     for (size_t i = 0; i < count; i++)
         if (((cow_object *)dataset[i])->dataset == NULL &&
-            (cow_dataset_learn(dataset[i]) < 0 || check_native(dataset[i], dxpl) < 0))
+            (cow_vol_dataset_learn(dataset[i]) < 0 || check_native(dataset[i], dxpl) < 0))
             return cow_leave(-1);
     if (all_native) {
         if ((native = natives(count, dataset, one)) != NULL)
@@ -378,8 +378,8 @@ herr_t cow_dataset_read_callback(size_t count, void *dataset[], hid_t mem_type[]
     return cow_leave(status);
 }
 
-herr_t cow_dataset_write_callback(size_t count, void *dataset[], hid_t mem_type[], hid_t mem_space[],
-                                  hid_t file_space[], hid_t dxpl, const void *buf[], void **req)
+herr_t cow_vol_dataset_write(size_t count, void *dataset[], hid_t mem_type[], hid_t mem_space[], hid_t file_space[],
+                             hid_t dxpl, const void *buf[], void **req)
 {
     COW_QUIET;
     void *one[1], **native = NULL;
@@ -390,9 +390,9 @@ herr_t cow_dataset_write_callback(size_t count, void *dataset[], hid_t mem_type[
     if (classify_all(count, dataset, &all_native) < 0)
         return cow_leave(-1);
     for (size_t i = 0; i < count; i++)
-        if (cow_dataset_before_write(dataset[i]) < 0)
+        if (cow_vol_dataset_before_write(dataset[i]) < 0)
             return cow_leave(-1);
-    failures = cow_driver_failures();
+    failures = cow_journal_driver_failures();
     if (all_native) {
         if ((tried = (native = natives(count, dataset, one)) != NULL))
             status = H5VLdataset_write(count, native, cow_native_id(), mem_type, mem_space, file_space, dxpl, buf, req);
@@ -401,7 +401,7 @@ herr_t cow_dataset_write_callback(size_t count, void *dataset[], hid_t mem_type[
         for (size_t i = 0; status < 0 && tried && i < count; i++)
             after_failed_native_write(dataset[i], failures);
         for (size_t i = 0; status >= 0 && i < count; i++)
-            status = cow_dataset_after_native_write(dataset[i]);
+            status = cow_vol_dataset_after_native_write(dataset[i]);
         return cow_leave(status);
     }
     status = 0;
@@ -417,7 +417,7 @@ herr_t cow_dataset_write_callback(size_t count, void *dataset[], hid_t mem_type[
             status = cow_mapped_write(o, mem_type[i], mem_space[i], file_space[i], dxpl, buf[i]);
         else if ((status = H5VLdataset_write(1, &o->native, cow_native_id(), &mem_type[i], &mem_space[i],
                                              &file_space[i], dxpl, &buf[i], req)) >= 0)
-            status = cow_dataset_after_native_write(o);
+            status = cow_vol_dataset_after_native_write(o);
         else
             after_failed_native_write(o, failures);
     }
@@ -426,7 +426,7 @@ herr_t cow_dataset_write_callback(size_t count, void *dataset[], hid_t mem_type[
 
 /* ---- get ---- */
 
-herr_t cow_dataset_get_callback(void *object, H5VL_dataset_get_args_t *args, hid_t dxpl, void **req)
+herr_t cow_vol_dataset_get(void *object, H5VL_dataset_get_args_t *args, hid_t dxpl, void **req)
 {
     COW_QUIET;
     cow_object *o = object;
@@ -436,7 +436,8 @@ herr_t cow_dataset_get_callback(void *object, H5VL_dataset_get_args_t *args, hid
         return cow_leave(-1);
     if (o->dataset == NULL) {
         /* The extent of a virtual dataset may follow that of its sources. */
-        if (args->op_type == H5VL_DATASET_GET_SPACE && (cow_dataset_learn(o) < 0 || cow_mapped_set_extent(o, NULL) < 0))
+        if (args->op_type == H5VL_DATASET_GET_SPACE &&
+            (cow_vol_dataset_learn(o) < 0 || cow_mapped_set_extent(o, NULL) < 0))
             return cow_leave(-1);
         if (args->op_type == H5VL_DATASET_GET_SPACE && o->mapped)
             return cow_leave((args->args.get_space.space_id = cow_mapped_space(o)) < 0 ? -1 : 0);
@@ -452,14 +453,14 @@ herr_t cow_dataset_get_callback(void *object, H5VL_dataset_get_args_t *args, hid
         status = (args->args.get_dcpl.dcpl_id = cow_dataset_dcpl(o->dataset, o->native)) < 0 ? -1 : 0;
         break;
     case H5VL_DATASET_GET_SPACE_STATUS:
-        status = cow_dataset_allocated(o->dataset, NULL, args->args.get_space_status.status);
+        status = cow_vol_dataset_allocated(o->dataset, NULL, args->args.get_space_status.status);
         break;
     case H5VL_DATASET_GET_STORAGE_SIZE:
-        status = cow_dataset_allocated(o->dataset, args->args.get_storage_size.storage_size, NULL);
+        status = cow_vol_dataset_allocated(o->dataset, args->args.get_storage_size.storage_size, NULL);
         break;
     case H5VL_DATASET_GET_DAPL:
         if ((status = H5VLdataset_get(o->native, cow_native_id(), args, dxpl, req)) >= 0 &&
-            (status = cow_access_tell(o, args->args.get_dapl.dapl_id)) < 0)
+            (status = cow_dapl_tell(o, args->args.get_dapl.dapl_id)) < 0)
             H5Pclose(args->args.get_dapl.dapl_id);
         break;
     case H5VL_DATASET_GET_TYPE:
@@ -490,12 +491,12 @@ static int set_extent(cow_object *o, const hsize_t *size)
     }
     if (!changed)
         return 0;
-    if (cow_dataset_before_write(o) < 0)
+    if (cow_vol_dataset_before_write(o) < 0)
         return -1;
     return cow_array_resize(array, extent);
 }
 
-int cow_dataset_flush(cow_object *o)
+int cow_vol_dataset_flush(cow_object *o)
 {
     if (cow_dataset_snapshot(o->dataset) || !cow_file_writable(o->home->file))
         return 0;
@@ -505,7 +506,7 @@ int cow_dataset_flush(cow_object *o)
     return o->home->swmr_write ? cow_file_commit(o->home->file, COW_FLUSH) : 0;
 }
 
-herr_t cow_dataset_specific_callback(void *object, H5VL_dataset_specific_args_t *args, hid_t dxpl, void **req)
+herr_t cow_vol_dataset_specific(void *object, H5VL_dataset_specific_args_t *args, hid_t dxpl, void **req)
 {
     COW_QUIET;
     cow_object *o = object;
@@ -517,12 +518,13 @@ herr_t cow_dataset_specific_callback(void *object, H5VL_dataset_specific_args_t 
     if (cow_object_classify(o) < 0)
         goto done;
     if (o->dataset == NULL) {
-        if (writes && cow_dataset_before_write(o) < 0)
+        if (writes && cow_vol_dataset_before_write(o) < 0)
             goto done;
-        failures = cow_driver_failures();
+        failures = cow_journal_driver_failures();
         status = H5VLdataset_specific(o->native, cow_native_id(), args, dxpl, req);
         if (status >= 0 && writes)
-            status = cow_dataset_after_native_write(o) < 0 ? -1 : cow_mapped_set_extent(o, args->args.set_extent.size);
+            status =
+                cow_vol_dataset_after_native_write(o) < 0 ? -1 : cow_mapped_set_extent(o, args->args.set_extent.size);
         else if (writes)
             after_failed_native_write(o, failures);
         goto done;
@@ -535,7 +537,7 @@ herr_t cow_dataset_specific_callback(void *object, H5VL_dataset_specific_args_t 
                          : set_extent(o, args->args.set_extent.size);
         break;
     case H5VL_DATASET_FLUSH:
-        if (cow_dataset_flush(o) < 0)
+        if (cow_vol_dataset_flush(o) < 0)
             break;
         status = H5VLdataset_specific(o->native, cow_native_id(), args, dxpl, req);
         break;
@@ -570,7 +572,7 @@ static void settle_chunks(cow_object *o, hid_t dxpl)
     H5E_END_TRY
 }
 
-herr_t cow_dataset_optional_callback(void *object, H5VL_optional_args_t *args, hid_t dxpl, void **req)
+herr_t cow_vol_dataset_optional(void *object, H5VL_optional_args_t *args, hid_t dxpl, void **req)
 {
     COW_QUIET;
     cow_object *o = object;
@@ -588,7 +590,7 @@ herr_t cow_dataset_optional_callback(void *object, H5VL_optional_args_t *args, h
     if (cow_object_classify(o) < 0)
         goto done;
     if (o->dataset != NULL) {
-        status = cow_dataset_chunk_operation(o, args, dxpl);
+        status = cow_vol_dataset_chunk_operation(o, args, dxpl);
         goto done;
     }
     if (history && args->op_type > H5VL_NATIVE_DATASET_CHUNK_ITER) {
@@ -597,16 +599,16 @@ herr_t cow_dataset_optional_callback(void *object, H5VL_optional_args_t *args, h
         goto done;
     }
     writes = args->op_type == H5VL_NATIVE_DATASET_CHUNK_WRITE || args->op_type == H5VL_NATIVE_DATASET_FORMAT_CONVERT;
-    if (writes && cow_dataset_before_write(o) < 0)
+    if (writes && cow_vol_dataset_before_write(o) < 0)
         goto done;
     if (history && args->op_type == H5VL_NATIVE_DATASET_GET_CHUNK_STORAGE_SIZE)
         settle_chunks(o, dxpl);
-    failures = cow_driver_failures();
+    failures = cow_journal_driver_failures();
     status = H5VLdataset_optional(o->native, cow_native_id(), args, dxpl, req);
     if (status >= 0 && history && args->op_type == H5VL_NATIVE_DATASET_CHUNK_WRITE)
         cow_native_chunk_written(o->native, ((H5VL_native_dataset_optional_args_t *)args->args)->chunk_write.offset);
     if (status >= 0 && writes)
-        status = cow_dataset_after_native_write(o);
+        status = cow_vol_dataset_after_native_write(o);
     else if (writes)
         after_failed_native_write(o, failures);
 done:
@@ -618,7 +620,7 @@ done:
 /* A lossy filter rounds what is written when native HDF5 drops the chunk from its cache, at the latest when the dataset
  * is closed: so that is what is read when it is opened again. A chunk that a filter does not take is lost then, which the
  * call reports; the dataset is closed all the same. */
-herr_t cow_dataset_close_callback(void *object, hid_t dxpl, void **req)
+herr_t cow_vol_dataset_close(void *object, hid_t dxpl, void **req)
 {
     COW_QUIET;
     cow_object *o = object;

@@ -1,8 +1,8 @@
 /* H5T: named datatypes. */
 #include "vol/vol.h"
 
-void *cow_datatype_commit_callback(void *object, const H5VL_loc_params_t *loc, const char *name, hid_t type, hid_t lcpl,
-                                   hid_t tcpl, hid_t tapl, hid_t dxpl, void **req)
+void *cow_vol_datatype_commit(void *object, const H5VL_loc_params_t *loc, const char *name, hid_t type, hid_t lcpl,
+                              hid_t tcpl, hid_t tapl, hid_t dxpl, void **req)
 {
     COW_QUIET;
     cow_object *o = object;
@@ -16,8 +16,8 @@ void *cow_datatype_commit_callback(void *object, const H5VL_loc_params_t *loc, c
     return cow_leave_pointer(cow_creation_end(o, &where, &target, native, H5I_DATATYPE, name));
 }
 
-void *cow_datatype_open_callback(void *object, const H5VL_loc_params_t *loc, const char *name, hid_t tapl, hid_t dxpl,
-                                 void **req)
+void *cow_vol_datatype_open(void *object, const H5VL_loc_params_t *loc, const char *name, hid_t tapl, hid_t dxpl,
+                            void **req)
 {
     COW_QUIET;
     cow_object *o = object, *opened = NULL;
@@ -30,7 +30,7 @@ void *cow_datatype_open_callback(void *object, const H5VL_loc_params_t *loc, con
     if ((native = H5VLdatatype_open(where.native, &where.loc, cow_native_id(), where.name, tapl, dxpl, req)) != NULL)
         opened = cow_object_wrap(o, native, H5I_DATATYPE, false);
     else if (cow_detour_begin(&where, where.name, tapl, &detour)) {
-        opened = cow_datatype_open_callback(detour.file, &detour.loc, detour.name, tapl, dxpl, req);
+        opened = cow_vol_datatype_open(detour.file, &detour.loc, detour.name, tapl, dxpl, req);
         cow_detour_end(&detour);
     }
 done:
@@ -39,13 +39,13 @@ done:
     return cow_leave_pointer(opened);
 }
 
-herr_t cow_datatype_get_callback(void *object, H5VL_datatype_get_args_t *args, hid_t dxpl, void **req)
+herr_t cow_vol_datatype_get(void *object, H5VL_datatype_get_args_t *args, hid_t dxpl, void **req)
 {
     COW_QUIET;
     return H5VLdatatype_get(cow_object_native(object), cow_native_id(), args, dxpl, req);
 }
 
-herr_t cow_datatype_specific_callback(void *object, H5VL_datatype_specific_args_t *args, hid_t dxpl, void **req)
+herr_t cow_vol_datatype_specific(void *object, H5VL_datatype_specific_args_t *args, hid_t dxpl, void **req)
 {
     COW_QUIET;
     cow_object *o = object;
@@ -57,13 +57,13 @@ herr_t cow_datatype_specific_callback(void *object, H5VL_datatype_specific_args_
     return cow_leave(status);
 }
 
-herr_t cow_datatype_optional_callback(void *object, H5VL_optional_args_t *args, hid_t dxpl, void **req)
+herr_t cow_vol_datatype_optional(void *object, H5VL_optional_args_t *args, hid_t dxpl, void **req)
 {
     COW_QUIET;
     return H5VLdatatype_optional(cow_object_native(object), cow_native_id(), args, dxpl, req);
 }
 
-herr_t cow_datatype_close_callback(void *object, hid_t dxpl, void **req)
+herr_t cow_vol_datatype_close(void *object, hid_t dxpl, void **req)
 {
     COW_QUIET;
     return cow_object_close(object, dxpl, req);

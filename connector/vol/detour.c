@@ -252,7 +252,7 @@ bool cow_detour_begin(const cow_where *where, const char *name, hid_t lapl, cow_
         H5E_END_TRY
     }
     if (fapl >= 0) {
-        file = cow_file_open_callback(l->file, H5F_ACC_RDONLY, fapl, DXPL, NULL);
+        file = cow_vol_file_open(l->file, H5F_ACC_RDONLY, fapl, DXPL, NULL);
         if (file == NULL && H5Eget_num(H5E_DEFAULT) > 0) { /* worth more than that HDF5 found no such file */
             hid_t why = H5Eget_current_stack();
             if (stack >= 0)
@@ -265,7 +265,7 @@ bool cow_detour_begin(const cow_where *where, const char *name, hid_t lapl, cow_
         H5Pclose(fapl);
     }
     if (file != NULL && (detour->name = strdup(l->there)) == NULL)
-        cow_file_close_unnamed(file);
+        cow_vol_file_close_unnamed(file);
     else if (file != NULL) { /* what H5Fopen does next: or text could not be read */
         H5VL_optional_args_t post = {.op_type = H5VL_NATIVE_FILE_POST_OPEN};
         H5VLfile_optional(file->native, cow_native_id(), &post, DXPL, NULL);
@@ -306,7 +306,7 @@ void cow_detour_end(cow_detour *detour)
     hid_t stack = H5Eget_num(H5E_DEFAULT) > 0 ? H5Eget_current_stack() : H5I_INVALID_HID;
 
     nested--;
-    if (cow_file_close_unnamed(detour->file) < 0)
+    if (cow_vol_file_close_unnamed(detour->file) < 0)
         cow_error_clear();
     free(detour->name);
     if (stack >= 0)

@@ -9,7 +9,7 @@
  *     empty files while they open them; the fence keeps the others out, but with a message that nobody understands. */
 #include "vol/vol.h"
 
-#include "ids.h"
+#include "base/ids.h"
 #include "journal/driver.h"
 #include "journal/journal.h"
 #include "library/library.h"
@@ -25,7 +25,7 @@
 
 bool cow_default_driver(hid_t fapl)
 {
-    return H5Pget_driver(fapl) == cow_library_driver(COW_VFD_SEC2) || cow_driver_is_set(fapl);
+    return H5Pget_driver(fapl) == cow_library_driver(COW_VFD_SEC2) || cow_journal_driver_is_set(fapl);
 }
 
 /* The environment (HDF5_DRIVER) can have put another driver on every new list. */

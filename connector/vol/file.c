@@ -5,9 +5,9 @@
  */
 #include "vol/vol.h"
 
+#include "base/witness.h"
 #include "journal/driver.h"
 #include "library/library.h"
-#include "witness.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -59,14 +59,14 @@ unsigned cow_swmr_attempts(hid_t fapl)
     return H5Pget(fapl, "metadata_read_attempts", &asked) >= 0 && asked > 0 ? asked : COW_SWMR_ATTEMPTS;
 }
 
-void cow_file_remember(cow_object *file, hid_t fapl)
+void cow_vol_file_remember(cow_object *file, hid_t fapl)
 {
     if (file != NULL && file->home != NULL)
         file->home->blocks = H5Pget_meta_block_size(fapl, &file->home->metadata_block) >= 0 &&
                              H5Pget_small_data_block_size(fapl, &file->home->raw_block) >= 0;
 }
 
-int cow_file_set_bounds(void *native, H5F_libver_t low, H5F_libver_t high)
+int cow_vol_file_set_bounds(void *native, H5F_libver_t low, H5F_libver_t high)
 {
     H5VL_native_file_optional_args_t arguments;
     H5VL_optional_args_t args = {.op_type = H5VL_NATIVE_FILE_SET_LIBVER_BOUNDS, .args = &arguments};
@@ -92,7 +92,7 @@ int cow_has_history(const char *name, hid_t fapl, unsigned long *fileno)
     cow_raised_bounds(fapl, &low, &high);
     H5E_BEGIN_TRY
     {
-        if (H5Pset_libver_bounds(under, low, high) >= 0 && cow_file_use_journal(under, fapl, NULL) == 0)
+        if (H5Pset_libver_bounds(under, low, high) >= 0 && cow_vol_file_use_journal(under, fapl, NULL) == 0)
             native = H5VLfile_open(name, H5F_ACC_RDONLY, under, DXPL, NULL);
         if (native != NULL) {
             get.args.get_fileno.fileno = fileno == NULL ? &number : fileno;
@@ -117,7 +117,7 @@ static cow_home *join(void *native, const char *name, const char *given_name, co
     if (cow_exit_prepare(writable) < 0)
         return NULL;
     cow_raised_bounds(fapl, &low, &high);
-    if (writable && cow_file_set_bounds(native, low, high) < 0)
+    if (writable && cow_vol_file_set_bounds(native, low, high) < 0)
         return NULL;
     if ((file = cow_file_attach(native, name, writable, created, options)) == NULL)
         return NULL;
@@ -142,15 +142,15 @@ static int check_journal(void *native, const char *name, const cow_options *opti
 {
     cow_file *file;
 
-    if (cow_file_who(native) != COW_USERS_NO_JOURNAL)
+    if (cow_vol_file_who(native) != COW_USERS_NO_JOURNAL)
         return 0;
     if ((file = cow_file_attach(native, name, false, false, options)) == NULL || cow_file_release(file) < 0)
         return -1;
-    return cow_file_check_journal(native, name);
+    return cow_vol_file_check_journal(native, name);
 }
 
-cow_object *cow_file_join(void *native, const char *name, const char *given_name, const char *version, bool writable,
-                          bool created, const cow_options *options, hid_t fapl)
+cow_object *cow_vol_file_join(void *native, const char *name, const char *given_name, const char *version,
+                              bool writable, bool created, const cow_options *options, hid_t fapl)
 {
     /* what another driver could open for writing is no file on the disk, whose history would not be safe */
     cow_home *home = writable && !created && cow_default_driver(fapl) && check_journal(native, name, options) < 0
@@ -159,13 +159,13 @@ cow_object *cow_file_join(void *native, const char *name, const char *given_name
     cow_object *object = home == NULL ? NULL : cow_object_new(home, native, H5I_FILE);
 
     if (object == NULL && created)
-        cow_file_drop_changes(native, "the file could not be created");
+        cow_vol_file_drop_changes(native, "the file could not be created");
     if (object == NULL)
         cow_object_close_native(native, H5I_FILE);
     return object;
 }
 
-cow_home *cow_file_adopt(void *native, const cow_options *options)
+cow_home *cow_vol_file_adopt(void *native, const cow_options *options)
 {
     H5VL_file_get_args_t intent = {.op_type = H5VL_FILE_GET_INTENT}, list = {.op_type = H5VL_FILE_GET_FAPL},
                          get = {.op_type = H5VL_FILE_GET_NAME};
@@ -203,7 +203,7 @@ cow_home *cow_file_adopt(void *native, const cow_options *options)
             home->foreign = history > 0;
         goto done;
     }
-    home = join(native, name, NULL, NULL, (flags & H5F_ACC_RDWR) && cow_file_take_on(native), false,
+    home = join(native, name, NULL, NULL, (flags & H5F_ACC_RDWR) && cow_vol_file_take_on(native), false,
                 options == NULL ? defaults : options, fapl);
 done:
     if (fapl >= 0)
@@ -213,7 +213,7 @@ done:
     return home;
 }
 
-cow_object *cow_file_pass(void *native, bool foreign, const cow_options *options)
+cow_object *cow_vol_file_pass(void *native, bool foreign, const cow_options *options)
 {
     cow_home *home = cow_home_new(native, NULL, NULL, NULL, options);
     cow_object *object = NULL;
@@ -278,8 +278,8 @@ static cow_object *open_known(void *native, const char *name, const char *given_
         cow_error(COW_NOT_FOUND, "%s: the file has no history, so there is no revision '%s' of it", name, revision);
         goto failed;
     }
-    if (history == 0 && ours && cow_file_is_new(native))
-        return cow_file_join(native, name, NULL, NULL, true, true, options, fapl);
+    if (history == 0 && ours && cow_vol_file_is_new(native))
+        return cow_vol_file_join(native, name, NULL, NULL, true, true, options, fapl);
     if (history == 0 && options->adopt && ours && (flags & H5F_ACC_RDWR)) { /* nobody could open it a moment ago */
         cow_error(COW_IO,
                   "%s: it has no history, and could not be given one (option adopt=yes), since somebody else was "
@@ -288,20 +288,20 @@ static cow_object *open_known(void *native, const char *name, const char *given_
         goto failed;
     }
     if (history == 0) {
-        object = cow_file_pass(native, false, options);
+        object = cow_vol_file_pass(native, false, options);
         if (object != NULL && (flags & H5F_ACC_RDWR))
             cow_home_plain(object->home, name);
         return object;
     }
     if (!ours && revision == NULL && !(flags & H5F_ACC_RDWR) && !cow_mpi_list(fapl))
-        return cow_file_pass(native, true, options); /* read natively, through the views */
+        return cow_vol_file_pass(native, true, options); /* read natively, through the views */
     if (revision == NULL)
-        return cow_file_join(native, name, given_name, NULL, flags & H5F_ACC_RDWR, false, options, fapl);
+        return cow_vol_file_join(native, name, given_name, NULL, flags & H5F_ACC_RDWR, false, options, fapl);
     /* resolved on the history's own handle: on this one HDF5 cannot read text yet (POST_OPEN comes later) */
     if ((file = cow_file_attach(native, name, false, false, options)) == NULL)
         goto failed;
     if (cow_revision_resolve(cow_file_native(file), revision, path, sizeof path) == 0)
-        object = cow_file_join(native, name, given_name, path, false, false, options, fapl);
+        object = cow_vol_file_join(native, name, given_name, path, false, false, options, fapl);
     else
         cow_object_close_native(native, H5I_FILE);
     cow_file_release(file);
@@ -417,13 +417,13 @@ static int prepare(opening *o, const char *name)
                     without_swmr(o->name, o->fapl, &o->native_flags, &o->swmr) < 0 || cow_small_blocks(o->under) < 0 ||
                     raise_bounds(o->name, o->flags, o->fapl, o->under) < 0))
         return -1;
-    return cow_file_use_journal(o->under, o->fapl, o->options);
+    return cow_vol_file_use_journal(o->under, o->fapl, o->options);
 }
 
 static void remember(const opening *o, cow_object *object)
 {
-    cow_file_remember(object, o->given);
-    cow_options_missed(false);
+    cow_vol_file_remember(object, o->given);
+    cow_class_version_missed(false);
     object->home->writable = o->flags & H5F_ACC_RDWR;
     if (o->fapl != o->given)
         object->home->driver = H5Pcopy(o->given);
@@ -436,7 +436,7 @@ static void remember(const opening *o, cow_object *object)
     }
 }
 
-void *cow_file_open_callback(const char *name, unsigned flags, hid_t fapl, hid_t dxpl, void **req)
+void *cow_vol_file_open(const char *name, unsigned flags, hid_t fapl, hid_t dxpl, void **req)
 {
     COW_QUIET;
     opening o = {.given = fapl, .fapl = fapl, .under = H5I_INVALID_HID, .flags = flags, .native_flags = flags};
@@ -457,7 +457,7 @@ void *cow_file_open_callback(const char *name, unsigned flags, hid_t fapl, hid_t
     if (object != NULL)
         remember(&o, object);
     else if (o.revision != NULL && o.options != NULL && o.revision == o.options->at)
-        cow_options_missed(true);
+        cow_class_version_missed(true);
     if (o.fapl != o.given && o.fapl >= 0)
         H5Pclose(o.fapl);
     if (o.under >= 0)
@@ -476,7 +476,7 @@ void *cow_file_open_callback(const char *name, unsigned flags, hid_t fapl, hid_t
 
 static int patch_fapl(const cow_home *home, hid_t fapl)
 {
-    if (cow_file_show_sec2(fapl) < 0)
+    if (cow_vol_file_show_sec2(fapl) < 0)
         return -1;
     if (home->read_attempts > 0 && H5Pset_metadata_read_attempts(fapl, home->read_attempts) < 0)
         return cow_error_native("cannot give back the access properties of the file");
@@ -489,7 +489,7 @@ static int patch_fapl(const cow_home *home, hid_t fapl)
     return 0;
 }
 
-herr_t cow_file_get_callback(void *object, H5VL_file_get_args_t *args, hid_t dxpl, void **req)
+herr_t cow_vol_file_get(void *object, H5VL_file_get_args_t *args, hid_t dxpl, void **req)
 {
     COW_QUIET;
     cow_object *o = cow_object_of(object);
@@ -607,7 +607,7 @@ static herr_t is_accessible(H5VL_file_specific_args_t *args, hid_t dxpl, void **
         *args->args.is_accessible.accessible =
             cow_default_driver(fapl) && cow_has_history(native.args.is_accessible.filename, fapl, NULL);
         status = 0;
-    } else if ((under = cow_native_fapl(fapl)) >= 0 && cow_file_use_journal(under, fapl, NULL) == 0) {
+    } else if ((under = cow_native_fapl(fapl)) >= 0 && cow_vol_file_use_journal(under, fapl, NULL) == 0) {
         native.args.is_accessible.fapl_id = under;
         status = H5VLfile_specific(NULL, cow_native_id(), &native, dxpl, req);
         if (status < 0)
@@ -642,7 +642,7 @@ static herr_t delete_file(H5VL_file_specific_args_t *args, hid_t dxpl, void **re
     return status;
 }
 
-herr_t cow_file_specific_callback(void *object, H5VL_file_specific_args_t *args, hid_t dxpl, void **req)
+herr_t cow_vol_file_specific(void *object, H5VL_file_specific_args_t *args, hid_t dxpl, void **req)
 {
     COW_QUIET;
     cow_object *o = cow_object_of(object);
@@ -693,7 +693,7 @@ static int set_bounds(cow_home *home, void *native, const H5VL_native_file_set_l
         cow_error_native("cannot set these library version bounds");
     else {
         cow_raised_bounds(fapl, &low, &high);
-        if ((status = cow_file_set_bounds(native, low, high)) == 0) {
+        if ((status = cow_vol_file_set_bounds(native, low, high)) == 0) {
             home->low = wanted->low;
             home->high = wanted->high;
             home->bounds = true;
@@ -749,11 +749,11 @@ static herr_t get_image(cow_home *home, void *native, H5VL_optional_args_t *args
         H5VLfile_optional(native, cow_native_id(), args, dxpl, req) < 0)
         return -1;
     if (home != NULL && home->file != NULL && wanted->get_file_image.buf != NULL)
-        cow_file_mend_image(wanted->get_file_image.buf, *wanted->get_file_image.image_len);
+        cow_vol_file_mend_image(wanted->get_file_image.buf, *wanted->get_file_image.image_len);
     return 0;
 }
 
-herr_t cow_file_optional_callback(void *object, H5VL_optional_args_t *args, hid_t dxpl, void **req)
+herr_t cow_vol_file_optional(void *object, H5VL_optional_args_t *args, hid_t dxpl, void **req)
 {
     COW_QUIET;
     cow_object *o = cow_object_of(object);
@@ -785,13 +785,13 @@ herr_t cow_file_optional_callback(void *object, H5VL_optional_args_t *args, hid_
     case H5VL_NATIVE_FILE_SET_MDC_CONFIG:
         if (history && home->file != NULL) {
             H5VL_native_file_optional_args_t *wanted = args->args;
-            return cow_leave(cow_cache_set(home, native, wanted->set_mdc_config.config));
+            return cow_leave(cow_metadata_cache_set(home, native, wanted->set_mdc_config.config));
         }
         break;
     case H5VL_NATIVE_FILE_GET_MDC_CONF:
         if (history && H5VLfile_optional(native, cow_native_id(), args, dxpl, req) >= 0) {
             H5VL_native_file_optional_args_t *told = args->args;
-            cow_cache_show(home, told->get_mdc_config.config);
+            cow_metadata_cache_show(home, told->get_mdc_config.config);
             return cow_leave(0);
         }
         break;
@@ -902,7 +902,7 @@ static int close_one_of_several(cow_object *o)
  * open any more, or the file is opened again: what is written through such an object belongs to it. When that fails
  * nothing is closed: HDF5 keeps an id whose close reports an error, and goes on using what is under it. A second close
  * closes without a commit. */
-herr_t cow_file_close_callback(void *object, hid_t dxpl, void **req)
+herr_t cow_vol_file_close(void *object, hid_t dxpl, void **req)
 {
     COW_QUIET;
     cow_object *o = cow_object_of(object);
@@ -937,7 +937,7 @@ herr_t cow_file_close_callback(void *object, hid_t dxpl, void **req)
     return cow_leave(0);
 }
 
-int cow_file_close_unnamed(cow_object *file)
+int cow_vol_file_close_unnamed(cow_object *file)
 {
     int done, status = 0;
 

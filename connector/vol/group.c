@@ -1,8 +1,8 @@
 /* H5G: groups. */
 #include "vol/vol.h"
 
-void *cow_group_create_callback(void *object, const H5VL_loc_params_t *loc, const char *name, hid_t lcpl, hid_t gcpl,
-                                hid_t gapl, hid_t dxpl, void **req)
+void *cow_vol_group_create(void *object, const H5VL_loc_params_t *loc, const char *name, hid_t lcpl, hid_t gcpl,
+                           hid_t gapl, hid_t dxpl, void **req)
 {
     COW_QUIET;
     cow_object *o = object;
@@ -15,8 +15,8 @@ void *cow_group_create_callback(void *object, const H5VL_loc_params_t *loc, cons
     return cow_leave_pointer(cow_creation_end(o, &where, &target, native, H5I_GROUP, name));
 }
 
-void *cow_group_open_callback(void *object, const H5VL_loc_params_t *loc, const char *name, hid_t gapl, hid_t dxpl,
-                              void **req)
+void *cow_vol_group_open(void *object, const H5VL_loc_params_t *loc, const char *name, hid_t gapl, hid_t dxpl,
+                         void **req)
 {
     COW_QUIET;
     cow_object *o = object, *opened = NULL;
@@ -29,7 +29,7 @@ void *cow_group_open_callback(void *object, const H5VL_loc_params_t *loc, const 
     if ((native = H5VLgroup_open(where.native, &where.loc, cow_native_id(), where.name, gapl, dxpl, req)) != NULL)
         opened = cow_object_wrap(o, native, H5I_GROUP, false);
     else if (cow_detour_begin(&where, where.name, gapl, &detour)) {
-        opened = cow_group_open_callback(detour.file, &detour.loc, detour.name, gapl, dxpl, req);
+        opened = cow_vol_group_open(detour.file, &detour.loc, detour.name, gapl, dxpl, req);
         cow_detour_end(&detour);
     }
 done:
@@ -38,7 +38,7 @@ done:
     return cow_leave_pointer(opened);
 }
 
-herr_t cow_group_get_callback(void *object, H5VL_group_get_args_t *args, hid_t dxpl, void **req)
+herr_t cow_vol_group_get(void *object, H5VL_group_get_args_t *args, hid_t dxpl, void **req)
 {
     COW_QUIET;
     cow_object *o = object;
@@ -65,7 +65,7 @@ herr_t cow_group_get_callback(void *object, H5VL_group_get_args_t *args, hid_t d
     if (!good || (status = H5VLgroup_get(where.native, cow_native_id(), &native, dxpl, req)) < 0) {
         if (args->op_type == H5VL_GROUP_GET_INFO && cow_detour_by_name(&where, &detour)) {
             native.args.get_info.loc_params = detour.loc;
-            status = cow_group_get_callback(detour.file, &native, dxpl, req);
+            status = cow_vol_group_get(detour.file, &native, dxpl, req);
             cow_detour_end(&detour);
         }
         goto done;
@@ -83,7 +83,7 @@ done:
     return cow_leave(status);
 }
 
-herr_t cow_group_specific_callback(void *object, H5VL_group_specific_args_t *args, hid_t dxpl, void **req)
+herr_t cow_vol_group_specific(void *object, H5VL_group_specific_args_t *args, hid_t dxpl, void **req)
 {
     COW_QUIET;
     cow_object *o = object;
@@ -143,7 +143,7 @@ herr_t cow_group_specific_callback(void *object, H5VL_group_specific_args_t *arg
     return cow_leave(status);
 }
 
-herr_t cow_group_optional_callback(void *object, H5VL_optional_args_t *args, hid_t dxpl, void **req)
+herr_t cow_vol_group_optional(void *object, H5VL_optional_args_t *args, hid_t dxpl, void **req)
 {
     COW_QUIET;
     cow_object *o = object;
@@ -168,7 +168,7 @@ herr_t cow_group_optional_callback(void *object, H5VL_optional_args_t *args, hid
                            : H5VLgroup_optional(where.native, cow_native_id(), &again, dxpl, req);
         if (status < 0 && cow_detour_by_name(&where, &detour)) {
             native.iterate_old.loc_params = detour.loc;
-            status = cow_group_optional_callback(detour.file, &again, dxpl, req);
+            status = cow_vol_group_optional(detour.file, &again, dxpl, req);
             cow_detour_end(&detour);
         }
         break;
@@ -181,11 +181,11 @@ herr_t cow_group_optional_callback(void *object, H5VL_optional_args_t *args, hid
         native.get_objinfo.loc_params = where.loc;
         status = H5VLgroup_optional(where.native, cow_native_id(), &again, dxpl, req);
         if (status >= 0 && stat != NULL && o->home != NULL && o->home->version != NULL)
-            status = stat->type == H5G_LINK ? cow_version_link_length(o, &where, &stat->linklen)
-                                            : cow_show_stat(o->home, stat);
+            status =
+                stat->type == H5G_LINK ? cow_path_link_length(o, &where, &stat->linklen) : cow_show_stat(o->home, stat);
         else if (status < 0 && given->get_objinfo.follow_link && cow_detour_by_name(&where, &detour)) {
             native.get_objinfo.loc_params = detour.loc;
-            status = cow_group_optional_callback(detour.file, &again, dxpl, req);
+            status = cow_vol_group_optional(detour.file, &again, dxpl, req);
             cow_detour_end(&detour);
         }
         break;
@@ -201,7 +201,7 @@ herr_t cow_group_optional_callback(void *object, H5VL_optional_args_t *args, hid
     return cow_leave(status);
 }
 
-herr_t cow_group_close_callback(void *object, hid_t dxpl, void **req)
+herr_t cow_vol_group_close(void *object, hid_t dxpl, void **req)
 {
     COW_QUIET;
     return cow_object_close(object, dxpl, req);

@@ -193,9 +193,9 @@ static hsize_t position(const cow_listed *listed, H5_index_t type, H5_iter_order
     return found;
 }
 
-hsize_t cow_hidden_index(const cow_listed *listed, H5_index_t type, H5_iter_order_t order, hsize_t n)
+hsize_t cow_hide_native_index(const cow_listed *listed, H5_index_t type, H5_iter_order_t order, hsize_t n)
 {
-    unsigned long failures = cow_driver_failures();
+    unsigned long failures = cow_journal_driver_failures();
     hsize_t hidden;
 
     H5E_BEGIN_TRY
@@ -204,7 +204,7 @@ hsize_t cow_hidden_index(const cow_listed *listed, H5_index_t type, H5_iter_orde
     }
     H5E_END_TRY
     cow_error_clear();
-    if (cow_driver_failures() != failures)
+    if (cow_journal_driver_failures() != failures)
         return HSIZE_UNDEF - 1; /* there is none: better than the wrong one */
     return hidden != HSIZE_UNDEF && n >= hidden ? n + 1 : n;
 }
@@ -218,8 +218,8 @@ int cow_hide_index(cow_object *object, cow_where *where)
         return 0;
     if ((hides = cow_hides(object, where, &listed)) > 0)
         where->loc.loc_data.loc_by_idx.n =
-            cow_hidden_index(&listed, where->loc.loc_data.loc_by_idx.idx_type, where->loc.loc_data.loc_by_idx.order,
-                             where->loc.loc_data.loc_by_idx.n);
+            cow_hide_native_index(&listed, where->loc.loc_data.loc_by_idx.idx_type,
+                                  where->loc.loc_data.loc_by_idx.order, where->loc.loc_data.loc_by_idx.n);
     return hides < 0 ? -1 : 0;
 }
 
@@ -326,7 +326,7 @@ herr_t cow_hide_iterate(const cow_listed *listed, const H5VL_link_iterate_args_t
     if (reserved_link(listed, &it.reserved) < 0)
         return -1;
     if (first > 0)
-        index = cow_hidden_index(listed, args->idx_type, args->order, first);
+        index = cow_hide_native_index(listed, args->idx_type, args->order, first);
     it.passed = index > first;
     native.args.iterate = *args;
     native.args.iterate.idx_p = &index;
@@ -348,7 +348,7 @@ herr_t cow_hide_iterate_old(const cow_listed *listed, H5VL_native_group_iterate_
     native.iterate_old = *args;
     native.iterate_old.loc_params = cow_by_name(listed->type, listed->name);
     if (args->idx > 0)
-        native.iterate_old.idx = cow_hidden_index(listed, H5_INDEX_NAME, H5_ITER_INC, args->idx);
+        native.iterate_old.idx = cow_hide_native_index(listed, H5_INDEX_NAME, H5_ITER_INC, args->idx);
     it.passed = native.iterate_old.idx > args->idx;
     native.iterate_old.op = each_link_old;
     native.iterate_old.op_data = &it;

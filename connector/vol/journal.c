@@ -3,7 +3,7 @@
  * and may have one. Programs see nothing of it. */
 #include "vol/vol.h"
 
-#include "error.h"
+#include "base/error.h"
 #include "journal/driver.h"
 #include "journal/fence.h"
 
@@ -14,7 +14,7 @@ static const bool with_journal = false;
 static const bool with_journal = true;
 #endif
 
-int cow_file_use_journal(hid_t under, hid_t fapl, const cow_options *options)
+int cow_vol_file_use_journal(hid_t under, hid_t fapl, const cow_options *options)
 {
     static const cow_sync syncs[] = {[COW_OPTION_SYNC_FULL] = COW_SYNC_FULL,
                                      [COW_OPTION_SYNC_NORMAL] = COW_SYNC_NORMAL,
@@ -27,12 +27,12 @@ int cow_file_use_journal(hid_t under, hid_t fapl, const cow_options *options)
         journal.sync = syncs[options->sync];
         journal.lock_timeout = options->lock_timeout * 1000;
     }
-    return cow_driver_set(under, &journal);
+    return cow_journal_driver_set(under, &journal);
 }
 
-int cow_file_show_sec2(hid_t fapl)
+int cow_vol_file_show_sec2(hid_t fapl)
 {
-    if (cow_driver_is_set(fapl) && H5Pset_fapl_sec2(fapl) < 0)
+    if (cow_journal_driver_is_set(fapl) && H5Pset_fapl_sec2(fapl) < 0)
         return cow_error_native("cannot give back the access properties of the file");
     return 0;
 }
@@ -45,10 +45,10 @@ static cow_journal *journal_of(void *native)
     get.args.get_fileno.fileno = &number;
     if (H5VLfile_get(native, cow_native_id(), &get, H5P_DATASET_XFER_DEFAULT, NULL) < 0)
         return NULL;
-    return cow_driver_journal(number);
+    return cow_journal_driver_of_file(number);
 }
 
-bool cow_file_is_new(void *native)
+bool cow_vol_file_is_new(void *native)
 {
     cow_journal *journal = journal_of(native);
     uint64_t sequence = 1, applied;
@@ -58,14 +58,14 @@ bool cow_file_is_new(void *native)
     return sequence == 0;
 }
 
-bool cow_file_take_on(void *native)
+bool cow_vol_file_take_on(void *native)
 {
     cow_journal *journal = journal_of(native);
 
     return journal == NULL ? !with_journal : cow_journal_take_on(journal);
 }
 
-cow_file_users cow_file_who(void *native)
+cow_vol_file_users cow_vol_file_who(void *native)
 {
     const cow_journal *journal = journal_of(native);
 
@@ -74,14 +74,14 @@ cow_file_users cow_file_who(void *native)
     return cow_journal_alone(journal) ? COW_USERS_NONE : COW_USERS_SOME;
 }
 
-bool cow_file_in_place(const cow_home *home, haddr_t address, hsize_t size)
+bool cow_vol_file_in_place(const cow_home *home, haddr_t address, hsize_t size)
 {
-    cow_journal *journal = home == NULL ? NULL : cow_driver_journal(home->fileno);
+    cow_journal *journal = home == NULL ? NULL : cow_journal_driver_of_file(home->fileno);
 
     return journal == NULL || cow_journal_in_place(journal, address, size);
 }
 
-int cow_file_check_journal(void *native, const char *name)
+int cow_vol_file_check_journal(void *native, const char *name)
 {
     if (!with_journal || journal_of(native) != NULL)
         return 0;
@@ -91,7 +91,7 @@ int cow_file_check_journal(void *native, const char *name)
                      name, name);
 }
 
-void cow_file_drop_changes(void *native, const char *why)
+void cow_vol_file_drop_changes(void *native, const char *why)
 {
     cow_journal *journal = journal_of(native);
 
@@ -99,7 +99,7 @@ void cow_file_drop_changes(void *native, const char *why)
         cow_journal_abort(journal, why);
 }
 
-void cow_file_mend_image(void *bytes, size_t size)
+void cow_vol_file_mend_image(void *bytes, size_t size)
 {
     uint8_t *image = bytes;
 

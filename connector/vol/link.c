@@ -24,8 +24,8 @@ static const char *link_name(const cow_where *where)
 
 /* ---- create, copy, move ---- */
 
-herr_t cow_link_create_callback(H5VL_link_create_args_t *args, void *object, const H5VL_loc_params_t *loc, hid_t lcpl,
-                                hid_t lapl, hid_t dxpl, void **req)
+herr_t cow_vol_link_create(H5VL_link_create_args_t *args, void *object, const H5VL_loc_params_t *loc, hid_t lcpl,
+                           hid_t lapl, hid_t dxpl, void **req)
 {
     COW_QUIET;
     cow_object *o = object, *base = o;
@@ -62,14 +62,14 @@ herr_t cow_link_create_callback(H5VL_link_create_args_t *args, void *object, con
         goto done;
     if ((status = H5VLlink_create(&native, where.native, &where.loc, cow_native_id(), lcpl, lapl, dxpl, req)) < 0)
         goto done;
-    status = cow_changed_member(&target, link_name(&where));
+    status = cow_target_member_changed(&target, link_name(&where));
     if (args->op_type == H5VL_LINK_CREATE_HARD && target.home != NULL && target.home->file != NULL) {
         cow_object *c = args->args.hard.curr_obj;
 
         if (c != NULL && c->unlinked && args->args.hard.curr_loc_params.type == H5VL_OBJECT_BY_SELF) {
             /* Its first link: native HDF5 knows its name from now on. */
             c->unlinked = c->unnamed = false;
-            if (cow_changed_new(c) < 0)
+            if (cow_object_made(c) < 0)
                 status = -1;
         } else
             cow_changed_paths(target.home->file);
@@ -103,8 +103,8 @@ static herr_t copy_or_move(bool move, cow_object *source, const H5VL_loc_params_
                   : H5VLlink_copy(from.native, &from.loc, to.native, &to.loc, cow_native_id(), lcpl, lapl, dxpl, req);
     if (status < 0)
         goto done;
-    if (cow_changed_member(&to_target, link_name(&to)) < 0 ||
-        (move && cow_changed_member(&from_target, link_name(&from)) < 0))
+    if (cow_target_member_changed(&to_target, link_name(&to)) < 0 ||
+        (move && cow_target_member_changed(&from_target, link_name(&from)) < 0))
         status = -1;
     if (to_target.home != NULL && to_target.home->file != NULL)
         cow_changed_paths(to_target.home->file);
@@ -116,15 +116,15 @@ done:
     return cow_leave(status);
 }
 
-herr_t cow_link_copy_callback(void *source, const H5VL_loc_params_t *source_loc, void *target,
-                              const H5VL_loc_params_t *target_loc, hid_t lcpl, hid_t lapl, hid_t dxpl, void **req)
+herr_t cow_vol_link_copy(void *source, const H5VL_loc_params_t *source_loc, void *target,
+                         const H5VL_loc_params_t *target_loc, hid_t lcpl, hid_t lapl, hid_t dxpl, void **req)
 {
     COW_QUIET;
     return copy_or_move(false, source, source_loc, target, target_loc, lcpl, lapl, dxpl, req);
 }
 
-herr_t cow_link_move_callback(void *source, const H5VL_loc_params_t *source_loc, void *target,
-                              const H5VL_loc_params_t *target_loc, hid_t lcpl, hid_t lapl, hid_t dxpl, void **req)
+herr_t cow_vol_link_move(void *source, const H5VL_loc_params_t *source_loc, void *target,
+                         const H5VL_loc_params_t *target_loc, hid_t lcpl, hid_t lapl, hid_t dxpl, void **req)
 {
     COW_QUIET;
     return copy_or_move(true, source, source_loc, target, target_loc, lcpl, lapl, dxpl, req);
@@ -156,10 +156,10 @@ static char *soft_value(const cow_where *where)
     return value;
 }
 
-char *cow_version_soft_link(const cow_object *object, const cow_where *where)
+char *cow_path_soft_link(const cow_object *object, const cow_where *where)
 {
     char *value = soft_value(where);
-    size_t prefix = value == NULL ? 0 : cow_version_prefix(object->home, value);
+    size_t prefix = value == NULL ? 0 : cow_path_version_prefix(object->home, value);
 
     if (prefix > 0) {
         memmove(value, value + prefix, strlen(value + prefix) + 1);
@@ -169,9 +169,9 @@ char *cow_version_soft_link(const cow_object *object, const cow_where *where)
     return value;
 }
 
-int cow_version_link_length(const cow_object *object, const cow_where *where, size_t *length)
+int cow_path_link_length(const cow_object *object, const cow_where *where, size_t *length)
 {
-    char *value = cow_version_soft_link(object, where);
+    char *value = cow_path_soft_link(object, where);
 
     if (value == NULL)
         return -1;
@@ -180,8 +180,7 @@ int cow_version_link_length(const cow_object *object, const cow_where *where, si
     return 0;
 }
 
-herr_t cow_link_get_callback(void *object, const H5VL_loc_params_t *loc, H5VL_link_get_args_t *args, hid_t dxpl,
-                             void **req)
+herr_t cow_vol_link_get(void *object, const H5VL_loc_params_t *loc, H5VL_link_get_args_t *args, hid_t dxpl, void **req)
 {
     COW_QUIET;
     cow_object *o = object;
@@ -196,7 +195,7 @@ herr_t cow_link_get_callback(void *object, const H5VL_loc_params_t *loc, H5VL_li
     if (cow_hide_index(o, &where) < 0 ||
         (status = H5VLlink_get(where.native, &where.loc, cow_native_id(), args, dxpl, req)) < 0) {
         if (cow_detour_by_name(&where, &detour)) {
-            status = cow_link_get_callback(detour.file, &detour.loc, args, dxpl, req);
+            status = cow_vol_link_get(detour.file, &detour.loc, args, dxpl, req);
             cow_detour_end(&detour);
         }
         goto done;
@@ -206,7 +205,7 @@ herr_t cow_link_get_callback(void *object, const H5VL_loc_params_t *loc, H5VL_li
         if (args->args.get_info.linfo == NULL)
             break;
         if (version && args->args.get_info.linfo->type == H5L_TYPE_SOFT)
-            status = cow_version_link_length(o, &where, &args->args.get_info.linfo->u.val_size);
+            status = cow_path_link_length(o, &where, &args->args.get_info.linfo->u.val_size);
         else if (version)
             status = cow_show_link_info(o->home, args->args.get_info.linfo);
         else
@@ -215,7 +214,7 @@ herr_t cow_link_get_callback(void *object, const H5VL_loc_params_t *loc, H5VL_li
     case H5VL_LINK_GET_NAME:
         break;
     case H5VL_LINK_GET_VAL:
-        if (version && args->args.get_val.buf_size > 0 && (value = cow_version_soft_link(o, &where)) != NULL) {
+        if (version && args->args.get_val.buf_size > 0 && (value = cow_path_soft_link(o, &where)) != NULL) {
             char *buf = args->args.get_val.buf;
             strncpy(buf, value, args->args.get_val.buf_size);
             if (strlen(value) >= args->args.get_val.buf_size)
@@ -323,7 +322,7 @@ static herr_t delete (cow_object *o, cow_where *where, H5VL_link_specific_args_t
     if (own && cow_native_change_references(group, -1) < 0)
         status = -1;
     if (status >= 0)
-        status = cow_changed_member(&target, link_name(where));
+        status = cow_target_member_changed(&target, link_name(where));
 done:
     if (group.object != NULL)
         cow_native_close(group);
@@ -379,8 +378,8 @@ static bool follows_links(const char *name)
     return last != NULL && strspn(name, "/") < (size_t)(last - name);
 }
 
-herr_t cow_link_specific_callback(void *object, const H5VL_loc_params_t *loc, H5VL_link_specific_args_t *args,
-                                  hid_t dxpl, void **req)
+herr_t cow_vol_link_specific(void *object, const H5VL_loc_params_t *loc, H5VL_link_specific_args_t *args, hid_t dxpl,
+                             void **req)
 {
     COW_QUIET;
     cow_object *o = object;
@@ -408,7 +407,7 @@ herr_t cow_link_specific_callback(void *object, const H5VL_loc_params_t *loc, H5
         (status < 0 || (args->op_type == H5VL_LINK_EXISTS && !*args->args.exists.exists &&
                         follows_links(where.loc.loc_data.loc_by_name.name))) &&
         cow_detour_by_name(&where, &detour)) {
-        status = cow_link_specific_callback(detour.file, &detour.loc, args, dxpl, req);
+        status = cow_vol_link_specific(detour.file, &detour.loc, args, dxpl, req);
         cow_detour_end(&detour);
     }
 done:
@@ -416,8 +415,8 @@ done:
     return cow_leave(status);
 }
 
-herr_t cow_link_optional_callback(void *object, const H5VL_loc_params_t *loc, H5VL_optional_args_t *args, hid_t dxpl,
-                                  void **req)
+herr_t cow_vol_link_optional(void *object, const H5VL_loc_params_t *loc, H5VL_optional_args_t *args, hid_t dxpl,
+                             void **req)
 {
     COW_QUIET;
     cow_object *o = object;

@@ -10,7 +10,7 @@
  */
 #include "vol/vol.h"
 
-#include "ids.h"
+#include "base/ids.h"
 #include "io/selection.h"
 
 #include <stdlib.h>
@@ -495,7 +495,7 @@ static hid_t wanted_of(hid_t extent, hid_t file_space, hid_t dxpl)
         return H5Scopy(file_space == H5S_ALL ? extent : file_space);
     if ((rank = H5Sget_simple_extent_dims(extent, dims, NULL)) < 0)
         return H5I_INVALID_HID;
-    return cow_listed_selection((unsigned)rank, dims, "a virtual dataset", dxpl);
+    return cow_selection_from_plist((unsigned)rank, dims, "a virtual dataset", dxpl);
 }
 
 /* 0: nothing is selected; 1; -1 */

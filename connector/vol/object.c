@@ -6,8 +6,7 @@
 
 #define DXPL H5P_DATASET_XFER_DEFAULT
 
-void *cow_object_open_callback(void *object, const H5VL_loc_params_t *loc, H5I_type_t *opened_type, hid_t dxpl,
-                               void **req)
+void *cow_vol_object_open(void *object, const H5VL_loc_params_t *loc, H5I_type_t *opened_type, hid_t dxpl, void **req)
 {
     COW_QUIET;
     cow_object *o = object, *opened = NULL;
@@ -20,7 +19,7 @@ void *cow_object_open_callback(void *object, const H5VL_loc_params_t *loc, H5I_t
     if ((native = H5VLobject_open(where.native, &where.loc, cow_native_id(), opened_type, dxpl, req)) != NULL)
         opened = cow_object_wrap(o, native, *opened_type, loc->type == H5VL_OBJECT_BY_TOKEN);
     else if (cow_detour_by_name(&where, &detour)) {
-        opened = cow_object_open_callback(detour.file, &detour.loc, opened_type, dxpl, req);
+        opened = cow_vol_object_open(detour.file, &detour.loc, opened_type, dxpl, req);
         cow_detour_end(&detour);
     }
 done:
@@ -30,9 +29,9 @@ done:
     return cow_leave_pointer(opened);
 }
 
-herr_t cow_object_copy_callback(void *source, const H5VL_loc_params_t *source_loc, const char *source_name,
-                                void *target, const H5VL_loc_params_t *target_loc, const char *target_name,
-                                hid_t ocpypl, hid_t lcpl, hid_t dxpl, void **req)
+herr_t cow_vol_object_copy(void *source, const H5VL_loc_params_t *source_loc, const char *source_name, void *target,
+                           const H5VL_loc_params_t *target_loc, const char *target_name, hid_t ocpypl, hid_t lcpl,
+                           hid_t dxpl, void **req)
 {
     COW_QUIET;
     cow_object *s = source, *t = target;
@@ -57,8 +56,8 @@ herr_t cow_object_copy_callback(void *source, const H5VL_loc_params_t *source_lo
     if ((there = cow_info_quietly(from.native, &at, &info)) < 0)
         goto done;
     if (there == 0 && cow_detour_begin(&from, from.name, H5P_DEFAULT, &detour)) {
-        status = cow_object_copy_callback(detour.file, &detour.loc, detour.name, target, target_loc, target_name,
-                                          ocpypl, lcpl, dxpl, req);
+        status = cow_vol_object_copy(detour.file, &detour.loc, detour.name, target, target_loc, target_name, ocpypl,
+                                     lcpl, dxpl, req);
         cow_detour_end(&detour);
         goto done;
     }
@@ -88,9 +87,9 @@ herr_t cow_object_copy_callback(void *source, const H5VL_loc_params_t *source_lo
         status = H5VLobject_copy(from.native, &from.loc, from.name, to.native, &to.loc, to.name, cow_native_id(),
                                  ocpypl, lcpl, dxpl, req);
     else
-        status = cow_object_copy(from_file, version, from.native, &from.loc, from.name, to_file, to.native, &to.loc,
-                                 to.name, ocpypl);
-    if (status >= 0 && cow_changed_member(&into, to.name) < 0)
+        status = cow_copy_named_object(from_file, version, from.native, &from.loc, from.name, to_file, to.native,
+                                       &to.loc, to.name, ocpypl);
+    if (status >= 0 && cow_target_member_changed(&into, to.name) < 0)
         status = -1;
 done:
     cow_target_done(&what);
@@ -144,8 +143,8 @@ static int get_name(cow_object *o, cow_where *where, H5VL_object_get_args_t *arg
                 status = 0;
                 goto done;
             }
-        } else if (length == 0 || cow_version_prefix(o->home, path) > 0) {
-            const char *shown = path + cow_version_prefix(o->home, path);
+        } else if (length == 0 || cow_path_version_prefix(o->home, path) > 0) {
+            const char *shown = path + cow_path_version_prefix(o->home, path);
             give_name(length > 0 && shown[0] == '\0' ? "/" : shown, args);
             status = 0;
             goto done;
@@ -166,8 +165,8 @@ done:
     return status;
 }
 
-herr_t cow_object_get_callback(void *object, const H5VL_loc_params_t *loc, H5VL_object_get_args_t *args, hid_t dxpl,
-                               void **req)
+herr_t cow_vol_object_get(void *object, const H5VL_loc_params_t *loc, H5VL_object_get_args_t *args, hid_t dxpl,
+                          void **req)
 {
     COW_QUIET;
     cow_object *o = object;
@@ -183,7 +182,7 @@ herr_t cow_object_get_callback(void *object, const H5VL_loc_params_t *loc, H5VL_
         status = H5VLobject_get(dataset == NULL ? native : dataset, dataset == NULL ? loc : &self, cow_native_id(),
                                 args, dxpl, req);
         if (status >= 0)
-            cow_file_asked(*args->args.get_file.file);
+            cow_vol_file_asked(*args->args.get_file.file);
         return status;
     }
     if (cow_locate(o, loc, COW_TO_READ, &where) < 0)
@@ -199,7 +198,7 @@ herr_t cow_object_get_callback(void *object, const H5VL_loc_params_t *loc, H5VL_
             status = cow_show_object_info(o->home, args->args.get_info.fields, where.loc.type != H5VL_OBJECT_BY_SELF,
                                           args->args.get_info.oinfo);
         else if (cow_detour_by_name(&where, &detour)) {
-            status = cow_object_get_callback(detour.file, &detour.loc, args, dxpl, req);
+            status = cow_vol_object_get(detour.file, &detour.loc, args, dxpl, req);
             cow_detour_end(&detour);
         }
         break;
@@ -224,8 +223,8 @@ static herr_t flush_or_refresh(cow_object *o, cow_where *where, H5VL_object_spec
         return -1;
     if (o->dataset != NULL) {
         if (args->op_type == H5VL_OBJECT_REFRESH)
-            return 0; /* see cow_dataset_specific_callback */
-        if (cow_dataset_flush(o) < 0)
+            return 0; /* see cow_vol_dataset_specific */
+        if (cow_vol_dataset_flush(o) < 0)
             return -1;
     }
     return H5VLobject_specific(where->native, &where->loc, cow_native_id(), args, dxpl, req);
@@ -279,8 +278,8 @@ static int keep_last(const cow_where *where, const cow_target *target)
     return cow_file_keep_uncounted(target->home->file, &target->token);
 }
 
-herr_t cow_object_specific_callback(void *object, const H5VL_loc_params_t *loc, H5VL_object_specific_args_t *args,
-                                    hid_t dxpl, void **req)
+herr_t cow_vol_object_specific(void *object, const H5VL_loc_params_t *loc, H5VL_object_specific_args_t *args,
+                               hid_t dxpl, void **req)
 {
     COW_QUIET;
     cow_object *o = object;
@@ -303,13 +302,13 @@ herr_t cow_object_specific_callback(void *object, const H5VL_loc_params_t *loc, 
         status = H5VLobject_specific(where.native, &where.loc, cow_native_id(), args, dxpl, req);
         if (status >= 0 && target.home != NULL && target.home->file != NULL) {
             cow_changed_paths(target.home->file);
-            status = cow_changed_target(&target, COW_CHANGED_ATTRIBUTES);
+            status = cow_target_changed(&target, COW_CHANGED_ATTRIBUTES);
         }
         break;
     case H5VL_OBJECT_EXISTS:
         status = H5VLobject_specific(where.native, &where.loc, cow_native_id(), args, dxpl, req);
         if ((status < 0 || !*args->args.exists.exists) && cow_detour_by_name(&where, &detour)) {
-            status = cow_object_specific_callback(detour.file, &detour.loc, args, dxpl, req);
+            status = cow_vol_object_specific(detour.file, &detour.loc, args, dxpl, req);
             cow_detour_end(&detour);
         }
         break;
@@ -329,7 +328,7 @@ herr_t cow_object_specific_callback(void *object, const H5VL_loc_params_t *loc, 
         else
             status = H5VLobject_specific(where.native, &where.loc, cow_native_id(), args, dxpl, req);
         if (status < 0 && cow_detour_by_name(&where, &detour)) {
-            status = cow_object_specific_callback(detour.file, &detour.loc, args, dxpl, req);
+            status = cow_vol_object_specific(detour.file, &detour.loc, args, dxpl, req);
             cow_detour_end(&detour);
         }
         break;
@@ -346,8 +345,8 @@ done:
     return cow_leave(status);
 }
 
-herr_t cow_object_optional_callback(void *object, const H5VL_loc_params_t *loc, H5VL_optional_args_t *args, hid_t dxpl,
-                                    void **req)
+herr_t cow_vol_object_optional(void *object, const H5VL_loc_params_t *loc, H5VL_optional_args_t *args, hid_t dxpl,
+                               void **req)
 {
     COW_QUIET;
     cow_object *o = object;
@@ -364,7 +363,7 @@ herr_t cow_object_optional_callback(void *object, const H5VL_loc_params_t *loc, 
             goto done;
         status = H5VLobject_optional(where.native, &where.loc, cow_native_id(), args, dxpl, req);
         if (status >= 0)
-            status = cow_changed_target(&target, COW_CHANGED_ATTRIBUTES);
+            status = cow_target_changed(&target, COW_CHANGED_ATTRIBUTES);
         break;
     case H5VL_NATIVE_OBJECT_GET_NATIVE_INFO:
         if (cow_hide_index(o, &where) < 0)
@@ -373,7 +372,7 @@ herr_t cow_object_optional_callback(void *object, const H5VL_loc_params_t *loc, 
     case H5VL_NATIVE_OBJECT_GET_COMMENT:
         status = H5VLobject_optional(where.native, &where.loc, cow_native_id(), args, dxpl, req);
         if (status < 0 && cow_detour_by_name(&where, &detour)) {
-            status = cow_object_optional_callback(detour.file, &detour.loc, args, dxpl, req);
+            status = cow_vol_object_optional(detour.file, &detour.loc, args, dxpl, req);
             cow_detour_end(&detour);
         }
         break;

@@ -162,7 +162,7 @@ void cow_where_done(cow_where *where)
     where->owned[0] = where->owned[1] = NULL;
 }
 
-size_t cow_version_prefix(const cow_home *home, const char *path)
+size_t cow_path_version_prefix(const cow_home *home, const char *path)
 {
     size_t length;
 

@@ -7,7 +7,7 @@
  */
 #include "vol/vol.h"
 
-#include "ids.h"
+#include "base/ids.h"
 #include "journal/journal.h"
 
 #include <limits.h>
@@ -162,9 +162,9 @@ static int has_history(const char *name)
     }
     H5E_BEGIN_TRY
     {
-        if (cow_file_use_journal(under, plain, NULL) == 0 && (file = H5Fopen(name, H5F_ACC_RDONLY, under)) >= 0) {
-            history = H5Lexists(file, "/" COW_GROUP, H5P_DEFAULT) > 0 &&
-                      H5Aexists_by_name(file, "/" COW_GROUP, "format", H5P_DEFAULT) > 0;
+        if (cow_vol_file_use_journal(under, plain, NULL) == 0 && (file = H5Fopen(name, H5F_ACC_RDONLY, under)) >= 0) {
+            history = H5Lexists(file, COW_ROOT, H5P_DEFAULT) > 0 &&
+                      H5Aexists_by_name(file, COW_ROOT, COW_FORMAT_NAME, H5P_DEFAULT) > 0;
             H5Fclose(file);
         }
     }
@@ -369,7 +369,7 @@ static int open_own(cow_object *o, const char *name, cow_source *source)
         return found;
     if (source->object->dataset != NULL)
         source->space = cow_dataset_space(source->object->dataset);
-    else if (cow_dataset_learn(source->object) == 0)
+    else if (cow_vol_dataset_learn(source->object) == 0)
         source->space = source->object->mapped ? cow_mapped_space(source->object)
                                                : cow_native_dataset_space(source->object->native);
     return source->space < 0 ? -1 : 1;
@@ -422,7 +422,7 @@ int cow_source_close(cow_source *source)
 
     cow_close(source->space);
     if ((source->id > 0 && H5Dclose(source->id) < 0) ||
-        (source->object != NULL && cow_dataset_close_callback(source->object, H5P_DATASET_XFER_DEFAULT, NULL) < 0))
+        (source->object != NULL && cow_vol_dataset_close(source->object, H5P_DATASET_XFER_DEFAULT, NULL) < 0))
         status = cow_error_native("cannot close a source of a virtual dataset");
     *source = (cow_source){.id = H5I_INVALID_HID, .space = H5I_INVALID_HID};
     return status;
@@ -434,7 +434,7 @@ int cow_source_read(cow_source *source, hid_t mem_type, hid_t memory, hid_t from
     herr_t status = -1;
 
     if (depth++ < DEEPEST)
-        status = object != NULL ? cow_dataset_read_callback(1, &object, &mem_type, &memory, &from, dxpl, &buf, NULL)
+        status = object != NULL ? cow_vol_dataset_read(1, &object, &mem_type, &memory, &from, dxpl, &buf, NULL)
                                 : H5Dread(source->id, mem_type, memory, from, dxpl, buf);
     depth--;
     return status < 0 ? cow_error_native("cannot read a source of a virtual dataset") : 0;
@@ -446,7 +446,7 @@ int cow_source_write(cow_source *source, hid_t mem_type, hid_t memory, hid_t to,
     herr_t status = -1;
 
     if (depth++ < DEEPEST)
-        status = object != NULL ? cow_dataset_write_callback(1, &object, &mem_type, &memory, &to, dxpl, &buf, NULL)
+        status = object != NULL ? cow_vol_dataset_write(1, &object, &mem_type, &memory, &to, dxpl, &buf, NULL)
                                 : H5Dwrite(source->id, mem_type, memory, to, dxpl, buf);
     depth--;
     return status < 0 ? cow_error_native("cannot write to a source of a virtual dataset") : 0;

@@ -6,7 +6,7 @@
  */
 #include "vol/vol.h"
 
-#include "witness.h"
+#include "base/witness.h"
 
 #include "journal/driver.h"
 
@@ -16,7 +16,7 @@
 int cow_info_quietly(void *native, const H5VL_loc_params_t *loc, H5O_info2_t *info)
 {
     H5VL_object_get_args_t args = {.op_type = H5VL_OBJECT_GET_INFO};
-    unsigned long failures = cow_driver_failures();
+    unsigned long failures = cow_journal_driver_failures();
     herr_t status;
 
     args.args.get_info.fields = H5O_INFO_BASIC;
@@ -26,7 +26,7 @@ int cow_info_quietly(void *native, const H5VL_loc_params_t *loc, H5O_info2_t *in
         status = H5VLobject_get(native, loc, cow_native_id(), &args, H5P_DATASET_XFER_DEFAULT, NULL);
     }
     H5E_END_TRY
-    if (status < 0 && cow_driver_failures() != failures)
+    if (status < 0 && cow_journal_driver_failures() != failures)
         return cow_error_native("cannot look at an object");
     return status >= 0;
 }
@@ -221,7 +221,7 @@ done:
 
 static unsigned long failures(const cow_home *home)
 {
-    return home == NULL || home->file == NULL ? 0 : cow_driver_file_failures(home->fileno);
+    return home == NULL || home->file == NULL ? 0 : cow_journal_driver_file_failures(home->fileno);
 }
 
 int cow_target_object(cow_object *object, const cow_where *where, const char *what, cow_target *target)
@@ -245,7 +245,7 @@ int cow_target_new(cow_object *object, const cow_where *where, cow_target *targe
 {
     int status = cow_target_parent(object, where, where->name, "create", target);
 
-    return status == 0 && where->name == NULL ? cow_cache_for_unlinked(target->home) : status;
+    return status == 0 && where->name == NULL ? cow_metadata_cache_for_unlinked(target->home) : status;
 }
 
 void cow_home_half_changed(cow_home *home)
@@ -265,7 +265,7 @@ static void note_groups_left(cow_target *target)
     hid_t stack = H5Eget_current_stack();
     H5O_info2_t info;
 
-    if (cow_info_quietly(target->native, &loc, &info) > 0 && cow_changed_member(target, NULL) < 0)
+    if (cow_info_quietly(target->native, &loc, &info) > 0 && cow_target_member_changed(target, NULL) < 0)
         cow_changed_half(target->home->file);
     if (stack >= 0)
         H5Eset_current_stack(stack);
@@ -291,7 +291,7 @@ static int settle(const cow_target *target)
     return target->home->references == 1 ? cow_file_commit(target->home->file, COW_FINISH) : 0;
 }
 
-int cow_changed_target(const cow_target *target, cow_change change)
+int cow_target_changed(const cow_target *target, cow_change change)
 {
     if (target->home == NULL || target->home->file == NULL)
         return 0;
@@ -302,7 +302,7 @@ int cow_changed_target(const cow_target *target, cow_change change)
     return cow_changed_object(target->home->file, &target->home->root, "/", COW_CHANGED_ATTRIBUTES);
 }
 
-int cow_changed_member(cow_target *target, const char *name)
+int cow_target_member_changed(cow_target *target, const char *name)
 {
     const char *last = name == NULL ? NULL : strrchr(name, '/');
 
@@ -341,7 +341,7 @@ cow_object *cow_creation_end(cow_object *near, cow_where *where, cow_target *tar
 
     if (native != NULL && (made = cow_object_wrap(near, native, type, false)) != NULL) {
         made->unlinked = made->unnamed = name == NULL;
-        done = cow_changed_new(made) == 0 && (name == NULL || cow_changed_member(target, where->name) == 0);
+        done = cow_object_made(made) == 0 && (name == NULL || cow_target_member_changed(target, where->name) == 0);
     }
     if (!done)
         cow_creation_failed(target, native, &made);
@@ -350,7 +350,7 @@ cow_object *cow_creation_end(cow_object *near, cow_where *where, cow_target *tar
     return made;
 }
 
-int cow_changed_new(cow_object *object)
+int cow_object_made(cow_object *object)
 {
     H5O_token_t token;
     char *path;

@@ -1,9 +1,9 @@
 /* Identity of objects and files, as the application is told it and tells it.
  *
  * In the head nothing is changed, but what was deleted cannot be had by its token, though the history keeps it. In a
- * version, objects have the tokens that they had in the head (history/past.c), and the file has a number of its own:
- * else programs that compare two objects by number and token (h5diff) would take the same object of two versions for
- * one object with one content.
+ * version, objects have the tokens that they had in the head (history/version_objects.c), and the file has a number of its
+ * own: else programs that compare two objects by number and token (h5diff) would take the same object of two versions
+ * for one object with one content.
  */
 #include "vol/vol.h"
 

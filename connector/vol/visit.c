@@ -7,7 +7,7 @@
  */
 #include "vol/vol.h"
 
-#include "ids.h"
+#include "base/ids.h"
 #include "library/library.h"
 
 #include <stdlib.h>

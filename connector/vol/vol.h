@@ -1,4 +1,5 @@
-/* What the callbacks share: the wrapper around every native object, and where an object is.
+/* What the callbacks share: the wrapper around every native object, and where an object is. Nobody else includes this; the
+ * room's door is class.h.
  *
  * HDF5 sees a cow_object for each file, group, dataset, named datatype and attribute. Under it is always a live native
  * object of the same kind, so that everything which unwraps to native (H5Fget_obj_ids, references, H5Lget_info1 ...)
@@ -8,29 +9,33 @@
  * physical file, not by the handle that an object was opened through, since external links and mount points lead to
  * objects of other files.
  *
- *   class.c      the class table, options, wrapping, what the library asks about the connector itself
- *   home.c       homes and wrappers: making, counting, freeing
- *   quiet.c      one error is printed once
- *   target.c     which object or link a call is about: permission before it, reporting after it
- *   path.c       names: the reserved group in the head, the prefix of a version
- *   detour.c     names that lead through an external link to FILE@REVISION
- *   token.c      tokens and file numbers: those of a version
- *   hide.c       the reserved group in listings, counts and indices of the root group
- *   visit.c      H5Lvisit and H5Ovisit that do not descend into the reserved group
- *   mapped.c     virtual datasets that the application made over datasets with history
- *   sources.c    their sources
- *   adopt.c      a plain file gets a history, on request
- *   drivers.c    file drivers other than the default one
- *   mpi.c        MPI-IO: what all processes agree on
- *   tuning.c     access properties that cannot be taken as they are
- *   operations.c what programs that know of versions ask for
- *   file.c create.c exit.c group.c dataset.c chunk.c attribute.c link.c object.c datatype.c   one HDF5 interface each
+ *   class.c           the class table, options, wrapping, what the library asks about the connector itself
+ *   wrappers.c        wrappers, and what those of one opened file share: making, counting, freeing
+ *   error_printing.c  one error is printed once
+ *   target.c          which object or link a call changes: permission before it, reporting after it
+ *   path.c            names: the reserved group in the head, the prefix of a version
+ *   detour.c          names that lead through an external link to FILE@REVISION
+ *   token.c           tokens and file numbers: those of a version
+ *   hide.c            the reserved group in listings, counts and indices of the root group
+ *   visit.c           H5Lvisit and H5Ovisit that do not descend into the reserved group
+ *   mapped.c          virtual datasets that the application made over datasets with history
+ *   sources.c         their sources
+ *   adopt.c           a plain file gets a history, on request
+ *   journal.c         which files the journal's driver opens
+ *   drivers.c         file drivers other than the default one
+ *   mpi.c             MPI-IO: what all processes agree on
+ *   metadata_cache.c  the size of HDF5's metadata cache, and the one that the application is told
+ *   dapl.c            access properties of versioned datasets
+ *   operations.c      what programs that know of versions ask for
+ *   exit.c            programs that end without closing their files
+ *   file.c create.c group.c dataset.c chunk.c attribute.c link.c object.c datatype.c   one HDF5 interface each
  */
 #ifndef COW_VOL_H
 #define COW_VOL_H
 
-#include "error.h"
+#include "base/error.h"
 #include "history/history.h"
+#include "vol/class.h"
 
 #include <H5VLconnector.h>
 #include <H5VLconnector_passthru.h>
@@ -38,9 +43,6 @@
 #include <hdf5.h>
 
 #include <stdbool.h>
-
-#define COW_CONNECTOR_VALUE   3118
-#define COW_CONNECTOR_VERSION 1
 
 #define COW_VERSION_PATH_MAX 1100
 
@@ -52,16 +54,16 @@ typedef struct cow_home cow_home;
 
 /* What HDF5 keeps during one call, to wrap the objects that it makes itself. */
 typedef struct cow_wrapping {
-    cow_home *home; /* its memory only, see home.c; NULL: none */
+    cow_home *home; /* its memory only, see wrappers.c; NULL: none */
     bool unnamed, detached;
 } cow_wrapping;
 
-/* Sizes of the metadata cache that the application asked for, where larger ones were set: tuning.c. */
-typedef struct cow_cache_sizes {
+/* Sizes of the metadata cache that the application asked for, where larger ones were set: metadata_cache.c. */
+typedef struct cow_metadata_cache_sizes {
     bool unlinked; /* it made objects without a link */
     bool raised, set_initial;
     size_t initial, least, most;
-} cow_cache_sizes;
+} cow_metadata_cache_sizes;
 
 struct cow_home {
     cow_home *next;
@@ -88,7 +90,7 @@ struct cow_home {
     hsize_t metadata_block, raw_block; /* the same for the sizes of the blocks that HDF5 allocates from */
     bool blocks;
     hid_t driver; /* a list with the file driver that the application chose and was not given; or 0 */
-    cow_cache_sizes cache;
+    cow_metadata_cache_sizes cache;
     hsize_t hidden_at[2][3];     /* where the reserved group was last met: [index type][order], see hide.c */
     struct cow_object *datasets; /* open ones */
     cow_home **mounted;
@@ -118,7 +120,7 @@ cow_home *cow_home_find(unsigned long fileno);
 void cow_home_start_swmr(cow_home *home, unsigned attempts);
 /* OPENED was opened from FROM with the access list APL, perhaps through an external link. */
 void cow_home_followed(const struct cow_object *from, const struct cow_object *opened, hid_t apl);
-void cow_home_cache_asked(cow_home *home, const cow_cache_sizes *asked);
+void cow_home_metadata_cache_asked(cow_home *home, const cow_metadata_cache_sizes *asked);
 /* Head of a file that has history: the reserved group is hidden. */
 static inline bool cow_home_hides(const cow_home *home)
 {
@@ -137,9 +139,9 @@ void cow_home_unmount(cow_home *near, unsigned long fileno);
 
 /* ---- wrappers ---- */
 
-/* Which wrapped files become ids of the application: see home.c. */
-void cow_file_asked(void *native);
-bool cow_file_was_asked(const void *native);
+/* Which wrapped files become ids of the application: see wrappers.c. */
+void cow_vol_file_asked(void *native);
+bool cow_vol_file_was_asked(const void *native);
 void cow_wrapping_begins(void);
 /* While elements of a dataset (native) are read, the references among them belong to the file that the application
  * opened it in, also those that the history reads through its own handle on the file. NULL: no longer. */
@@ -177,7 +179,7 @@ typedef struct cow_object {
 /* Wrap a native object, which is the wrapper's from now on, also when this fails (it is closed then). NEAR: what it was
  * opened through. NULL: error. */
 cow_object *cow_object_wrap(const cow_object *near, void *native, H5I_type_t type, bool by_token);
-/* A wrapper with a home that is known; CONTEXT's reference is taken over, also when this fails. NATIVE is not. */
+/* A wrapper with a home that is known. It takes over one reference of HOME, also when this fails, but not NATIVE. */
 cow_object *cow_object_new(cow_home *home, void *native, H5I_type_t type);
 /* The same, for what HDF5 itself has opened and would leave open. */
 cow_object *cow_object_new_surely(cow_home *home, void *native, H5I_type_t type);
@@ -204,9 +206,9 @@ int cow_object_classify(cow_object *object);
 int cow_object_close_native(void *native, H5I_type_t type);
 /* dapl.c. The dataset was opened or created with DAPL; -1: HDF5 refuses that. And put what is kept into DAPL, the native
  * object's, for H5Dget_access_plist. */
-int cow_access_keep(cow_object *o, hid_t dapl);
-bool cow_access_fits(hid_t dapl, hid_t space); /* else HDF5 refuses to create a chunked dataset */
-int cow_access_tell(cow_object *o, hid_t dapl);
+int cow_dapl_keep(cow_object *o, hid_t dapl);
+bool cow_dapl_fits(hid_t dapl, hid_t space); /* else HDF5 refuses to create a chunked dataset */
+int cow_dapl_tell(cow_object *o, hid_t dapl);
 void cow_object_drop_root(cow_object *object);
 /* Close and free: what all close callbacks but the file's do. */
 herr_t cow_object_close(cow_object *object, hid_t dxpl, void **req);
@@ -215,7 +217,7 @@ herr_t cow_object_close(cow_object *object, hid_t dxpl, void **req);
 herr_t cow_leave(herr_t status);
 void *cow_leave_pointer(void *result);
 
-/* ---- printing of errors: quiet.c ---- */
+/* ---- printing of errors: error_printing.c ---- */
 
 /* Every callback begins with COW_QUIET, and HDF5 prints nothing until it returns; what it records as an error is its
  * own.
@@ -270,12 +272,12 @@ int cow_locate_name(cow_object *object, const H5VL_loc_params_t *loc, const char
                     cow_where *where);
 void cow_where_done(cow_where *where);
 /* How many characters of PATH are the version's prefix, which the application must not see: 0 or its length. */
-size_t cow_version_prefix(const cow_home *home, const char *path);
+size_t cow_path_version_prefix(const cow_home *home, const char *path);
 /* The value of the soft link at WHERE as the application is to see it; free() it. NULL: not a soft link, or an error.
  */
-char *cow_version_soft_link(const cow_object *object, const cow_where *where);
+char *cow_path_soft_link(const cow_object *object, const cow_where *where);
 /* linklen of H5Gget_objinfo for a soft link. */
-int cow_version_link_length(const cow_object *object, const cow_where *where, size_t *length);
+int cow_path_link_length(const cow_object *object, const cow_where *where, size_t *length);
 /* Name of an object by token or of one that has lost its name: the first path to it that is not hidden; free() it.
  * *PATH NULL: there is none. */
 int cow_find_path(cow_object *object, const H5O_token_t *token, char **path);
@@ -295,7 +297,7 @@ bool cow_detour_begin(const cow_where *where, const char *name, hid_t lapl, cow_
 bool cow_detour_by_name(const cow_where *where, cow_detour *detour);
 void cow_detour_end(cow_detour *detour);
 /* Close a file that has no id. Objects of it that are open stay so. */
-int cow_file_close_unnamed(cow_object *file);
+int cow_vol_file_close_unnamed(cow_object *file);
 
 /* ---- identity: token.c ---- */
 
@@ -324,9 +326,9 @@ typedef struct cow_target {
     H5I_type_t type;
 } cow_target;
 
-/* The object at WHERE (its loc.obj_type and type decide), respectively the group that holds the link NAME (or the
- * deepest one on the way that exists). -1: it may not be written. An object that cannot be found is no error here:
- * native will say so. WHAT: "write to", "delete" ... for the message. */
+/* The object at WHERE (its loc.obj_type and type decide); and the group that holds the link NAME, or the deepest group on
+ * the way that exists. -1: it may not be written. An object that cannot be found is no error here: native HDF5 will say
+ * so. WHAT: "write to", "delete" ... for the message. */
 int cow_target_object(cow_object *object, const cow_where *where, const char *what, cow_target *target);
 int cow_target_parent(cow_object *object, const cow_where *where, const char *name, const char *what,
                       cow_target *target);
@@ -337,10 +339,10 @@ int cow_target_new(cow_object *object, const cow_where *where, cow_target *targe
 void cow_target_done(cow_target *target);
 /* The same for changes without a target: the disk has failed while HDF5 changed the file of HOME. Recorded. */
 void cow_home_half_changed(cow_home *home);
-int cow_changed_target(const cow_target *target, cow_change change);
-int cow_changed_member(cow_target *target, const char *name);
+int cow_target_changed(const cow_target *target, cow_change change);
+int cow_target_member_changed(cow_target *target, const char *name);
 /* A new object, just created and wrapped. */
-int cow_changed_new(cow_object *object);
+int cow_object_made(cow_object *object);
 /* Making NATIVE (NULL: not even that) succeeded, and what follows did not: *MADE, if any, is closed. The error stays. */
 void cow_creation_failed(const cow_target *target, const void *native, cow_object **made);
 /* The end of a callback that creates an object: NATIVE (NULL: that failed) is wrapped and noted as new, with its link
@@ -365,7 +367,7 @@ typedef struct cow_listed {
 /* 1: the group at WHERE hides the reserved group, 0: it does not. *LISTED is filled in when 1. */
 int cow_hides(cow_object *object, const cow_where *where, cow_listed *listed);
 /* The index that HDF5 knows for the application's index N. */
-hsize_t cow_hidden_index(const cow_listed *listed, H5_index_t type, H5_iter_order_t order, hsize_t n);
+hsize_t cow_hide_native_index(const cow_listed *listed, H5_index_t type, H5_iter_order_t order, hsize_t n);
 /* Correct a location by index in place. */
 int cow_hide_index(cow_object *object, cow_where *where);
 int cow_hide_group_info(cow_object *object, const cow_where *where, H5G_info_t *info);
@@ -380,11 +382,10 @@ herr_t cow_visit_objects(const cow_listed *listed, const H5VL_object_visit_args_
 
 /* ---- class.c ---- */
 
-extern const H5VL_class_t cow_class;
 /* The options in a file access property list; never NULL without a recorded error. */
 cow_options *cow_fapl_options(hid_t fapl);
-/* The version that the option at names could not be opened; or a file was opened since. */
-void cow_options_missed(bool missed);
+/* true: the version that the option at names could not be opened; false: a file was opened since. */
+void cow_class_version_missed(bool missed);
 /* A copy of a file access property list with the native connector; H5Pclose it. */
 hid_t cow_native_fapl(hid_t fapl);
 
@@ -393,24 +394,24 @@ hid_t cow_native_fapl(hid_t fapl);
 /* journal.c */
 /* Put the journal driver on UNDER, the list of the native connector, unless FAPL, the application's, has a driver of its
  * own. */
-int cow_file_use_journal(hid_t under, hid_t fapl, const cow_options *options);
+int cow_vol_file_use_journal(hid_t under, hid_t fapl, const cow_options *options);
 /* What the application is shown instead. */
-int cow_file_show_sec2(hid_t fapl);
+int cow_vol_file_show_sec2(hid_t fapl);
 /* HDF5 itself opened a file with history for writing, through a link. false: it can only be read. */
-bool cow_file_take_on(void *native);
+bool cow_vol_file_take_on(void *native);
 /* Who uses a file with history besides the caller, who has it open for writing. */
-typedef enum { COW_USERS_NONE, COW_USERS_SOME, COW_USERS_NO_JOURNAL } cow_file_users;
-cow_file_users cow_file_who(void *native);
+typedef enum { COW_USERS_NONE, COW_USERS_SOME, COW_USERS_NO_JOURNAL } cow_vol_file_users;
+cow_vol_file_users cow_vol_file_who(void *native);
 /* A file with history that is to be written must have a journal. */
-int cow_file_check_journal(void *native, const char *name);
+int cow_vol_file_check_journal(void *native, const char *name);
 /* HDF5 made a file of an empty one that was opened for writing. */
-bool cow_file_is_new(void *native);
+bool cow_vol_file_is_new(void *native);
 /* Nothing that was written into the file since its last commit is to be kept. */
-void cow_file_drop_changes(void *native, const char *why);
+void cow_vol_file_drop_changes(void *native, const char *why);
 /* Of the superblock in an image HDF5 1.14 clears the flags, and does not correct the checksum: nothing could open it. */
-void cow_file_mend_image(void *bytes, size_t size);
+void cow_vol_file_mend_image(void *bytes, size_t size);
 /* Is a program that reads the file itself safe from old bytes there? */
-bool cow_file_in_place(const cow_home *home, haddr_t address, hsize_t size);
+bool cow_vol_file_in_place(const cow_home *home, haddr_t address, hsize_t size);
 
 /* adopt.c */
 /* With the option adopt: NAME, which is to be opened for writing, gets a history if it is an HDF5 file without. A file
@@ -454,12 +455,12 @@ int cow_mpi_agree(const char *name, hid_t fapl, int answer);
  * processes together, as the application may have asked for, for each reads the chunks that it wants. */
 int cow_mpi_read_alone(const char *name, hid_t under);
 
-/* tuning.c */
+/* metadata_cache.c */
 /* The application is about to make an object without a link. */
-int cow_cache_for_unlinked(cow_home *home);
+int cow_metadata_cache_for_unlinked(cow_home *home);
 /* The application sets the metadata cache of such a file, and is told what it has set. */
-int cow_cache_set(cow_home *home, void *native, const H5AC_cache_config_t *wanted);
-void cow_cache_show(const cow_home *home, H5AC_cache_config_t *config);
+int cow_metadata_cache_set(cow_home *home, void *native, const H5AC_cache_config_t *wanted);
+void cow_metadata_cache_show(const cow_home *home, H5AC_cache_config_t *config);
 
 /* file.c, for create.c */
 /* The bounds that a file with history needs, as near to the wanted ones as possible: V110 to V114. */
@@ -467,7 +468,7 @@ void cow_raised_bounds(hid_t fapl, H5F_libver_t *low, H5F_libver_t *high);
 /* Keep the blocks that HDF5 allocates from small, unless the application chose their size; and remember what it asked
  * for. */
 int cow_small_blocks(hid_t under);
-void cow_file_remember(cow_object *file, hid_t fapl);
+void cow_vol_file_remember(cow_object *file, hid_t fapl);
 /* How often the program wants metadata to be read that cannot be right, with SWMR. */
 #define COW_SWMR_ATTEMPTS 100 /* H5F_SWMR_METADATA_READ_ATTEMPTS */
 unsigned cow_swmr_attempts(hid_t fapl);
@@ -475,41 +476,41 @@ unsigned cow_swmr_attempts(hid_t fapl);
  * NULL): its number in this process, left alone when it cannot be opened. */
 int cow_has_history(const char *name, hid_t fapl, unsigned long *fileno);
 /* A wrapper for a file that was just opened or created, with history. Takes NATIVE, also when it fails. */
-cow_object *cow_file_join(void *native, const char *name, const char *given_name, const char *version, bool writable,
-                          bool created, const cow_options *options, hid_t fapl);
+cow_object *cow_vol_file_join(void *native, const char *name, const char *given_name, const char *version,
+                              bool writable, bool created, const cow_options *options, hid_t fapl);
 /* A wrapper for a file without, or (FOREIGN) one that is only read, natively. Takes NATIVE, also when it fails. */
-cow_object *cow_file_pass(void *native, bool foreign, const cow_options *options);
+cow_object *cow_vol_file_pass(void *native, bool foreign, const cow_options *options);
 /* A home for a native file that HDF5 opened itself to follow a link. The file stays the caller's. */
-cow_home *cow_file_adopt(void *native, const cow_options *options);
-int cow_file_set_bounds(void *native, H5F_libver_t low, H5F_libver_t high);
-void *cow_file_create_callback(const char *name, unsigned flags, hid_t fcpl, hid_t fapl, hid_t dxpl, void **req);
-void *cow_file_open_callback(const char *name, unsigned flags, hid_t fapl, hid_t dxpl, void **req);
-herr_t cow_file_get_callback(void *object, H5VL_file_get_args_t *args, hid_t dxpl, void **req);
-herr_t cow_file_specific_callback(void *object, H5VL_file_specific_args_t *args, hid_t dxpl, void **req);
-herr_t cow_file_optional_callback(void *object, H5VL_optional_args_t *args, hid_t dxpl, void **req);
-herr_t cow_file_close_callback(void *object, hid_t dxpl, void **req);
+cow_home *cow_vol_file_adopt(void *native, const cow_options *options);
+int cow_vol_file_set_bounds(void *native, H5F_libver_t low, H5F_libver_t high);
+void *cow_vol_file_create(const char *name, unsigned flags, hid_t fcpl, hid_t fapl, hid_t dxpl, void **req);
+void *cow_vol_file_open(const char *name, unsigned flags, hid_t fapl, hid_t dxpl, void **req);
+herr_t cow_vol_file_get(void *object, H5VL_file_get_args_t *args, hid_t dxpl, void **req);
+herr_t cow_vol_file_specific(void *object, H5VL_file_specific_args_t *args, hid_t dxpl, void **req);
+herr_t cow_vol_file_optional(void *object, H5VL_optional_args_t *args, hid_t dxpl, void **req);
+herr_t cow_vol_file_close(void *object, hid_t dxpl, void **req);
 
-void *cow_group_create_callback(void *object, const H5VL_loc_params_t *loc, const char *name, hid_t lcpl, hid_t gcpl,
-                                hid_t gapl, hid_t dxpl, void **req);
-void *cow_group_open_callback(void *object, const H5VL_loc_params_t *loc, const char *name, hid_t gapl, hid_t dxpl,
-                              void **req);
-herr_t cow_group_get_callback(void *object, H5VL_group_get_args_t *args, hid_t dxpl, void **req);
-herr_t cow_group_specific_callback(void *object, H5VL_group_specific_args_t *args, hid_t dxpl, void **req);
-herr_t cow_group_optional_callback(void *object, H5VL_optional_args_t *args, hid_t dxpl, void **req);
-herr_t cow_group_close_callback(void *object, hid_t dxpl, void **req);
+void *cow_vol_group_create(void *object, const H5VL_loc_params_t *loc, const char *name, hid_t lcpl, hid_t gcpl,
+                           hid_t gapl, hid_t dxpl, void **req);
+void *cow_vol_group_open(void *object, const H5VL_loc_params_t *loc, const char *name, hid_t gapl, hid_t dxpl,
+                         void **req);
+herr_t cow_vol_group_get(void *object, H5VL_group_get_args_t *args, hid_t dxpl, void **req);
+herr_t cow_vol_group_specific(void *object, H5VL_group_specific_args_t *args, hid_t dxpl, void **req);
+herr_t cow_vol_group_optional(void *object, H5VL_optional_args_t *args, hid_t dxpl, void **req);
+herr_t cow_vol_group_close(void *object, hid_t dxpl, void **req);
 
-void *cow_dataset_create_callback(void *object, const H5VL_loc_params_t *loc, const char *name, hid_t lcpl, hid_t type,
-                                  hid_t space, hid_t dcpl, hid_t dapl, hid_t dxpl, void **req);
-void *cow_dataset_open_callback(void *object, const H5VL_loc_params_t *loc, const char *name, hid_t dapl, hid_t dxpl,
-                                void **req);
-herr_t cow_dataset_read_callback(size_t count, void *dataset[], hid_t mem_type[], hid_t mem_space[], hid_t file_space[],
-                                 hid_t dxpl, void *buf[], void **req);
-herr_t cow_dataset_write_callback(size_t count, void *dataset[], hid_t mem_type[], hid_t mem_space[],
-                                  hid_t file_space[], hid_t dxpl, const void *buf[], void **req);
-herr_t cow_dataset_get_callback(void *object, H5VL_dataset_get_args_t *args, hid_t dxpl, void **req);
-herr_t cow_dataset_specific_callback(void *object, H5VL_dataset_specific_args_t *args, hid_t dxpl, void **req);
-herr_t cow_dataset_optional_callback(void *object, H5VL_optional_args_t *args, hid_t dxpl, void **req);
-herr_t cow_dataset_close_callback(void *object, hid_t dxpl, void **req);
+void *cow_vol_dataset_create(void *object, const H5VL_loc_params_t *loc, const char *name, hid_t lcpl, hid_t type,
+                             hid_t space, hid_t dcpl, hid_t dapl, hid_t dxpl, void **req);
+void *cow_vol_dataset_open(void *object, const H5VL_loc_params_t *loc, const char *name, hid_t dapl, hid_t dxpl,
+                           void **req);
+herr_t cow_vol_dataset_read(size_t count, void *dataset[], hid_t mem_type[], hid_t mem_space[], hid_t file_space[],
+                            hid_t dxpl, void *buf[], void **req);
+herr_t cow_vol_dataset_write(size_t count, void *dataset[], hid_t mem_type[], hid_t mem_space[], hid_t file_space[],
+                             hid_t dxpl, const void *buf[], void **req);
+herr_t cow_vol_dataset_get(void *object, H5VL_dataset_get_args_t *args, hid_t dxpl, void **req);
+herr_t cow_vol_dataset_specific(void *object, H5VL_dataset_specific_args_t *args, hid_t dxpl, void **req);
+herr_t cow_vol_dataset_optional(void *object, H5VL_optional_args_t *args, hid_t dxpl, void **req);
+herr_t cow_vol_dataset_close(void *object, hid_t dxpl, void **req);
 
 /* sources.c */
 typedef struct cow_source {
@@ -562,8 +563,8 @@ bool cow_operation_known(int number);
 int cow_operation_serve(cow_object *object, const H5VL_optional_args_t *args);
 
 /* chunk.c: H5VL_NATIVE_DATASET_* of a versioned dataset. */
-int cow_dataset_chunk_operation(cow_object *object, H5VL_optional_args_t *args, hid_t dxpl);
-int cow_dataset_allocated(cow_dataset *dataset, hsize_t *bytes, H5D_space_status_t *status);
+int cow_vol_dataset_chunk_operation(cow_object *object, H5VL_optional_args_t *args, hid_t dxpl);
+int cow_vol_dataset_allocated(cow_dataset *dataset, hsize_t *bytes, H5D_space_status_t *status);
 /* Around an operation that tells addresses, of a dataset of any kind: those that lead to old bytes become HADDR_UNDEF. */
 typedef struct cow_placed {
     const cow_home *home;
@@ -574,57 +575,55 @@ typedef struct cow_placed {
 void cow_placed_begin(const cow_object *object, H5VL_optional_args_t *args, cow_placed *placed);
 void cow_placed_end(const cow_object *object, H5VL_optional_args_t *args);
 /* dataset.c: is a native dataset `mapped`? */
-int cow_dataset_learn(cow_object *object);
+int cow_vol_dataset_learn(cow_object *object);
 /* Before anything is written into a dataset, versioned or not. */
-int cow_dataset_before_write(cow_object *object);
-int cow_dataset_after_native_write(cow_object *object);
+int cow_vol_dataset_before_write(cow_object *object);
+int cow_vol_dataset_after_native_write(cow_object *object);
 /* What a versioned dataset holds goes to the file, or to readers. */
-int cow_dataset_flush(cow_object *object);
+int cow_vol_dataset_flush(cow_object *object);
 
-void *cow_attribute_create_callback(void *object, const H5VL_loc_params_t *loc, const char *name, hid_t type,
-                                    hid_t space, hid_t acpl, hid_t aapl, hid_t dxpl, void **req);
-void *cow_attribute_open_callback(void *object, const H5VL_loc_params_t *loc, const char *name, hid_t aapl, hid_t dxpl,
-                                  void **req);
-herr_t cow_attribute_read_callback(void *object, hid_t type, void *buf, hid_t dxpl, void **req);
-herr_t cow_attribute_write_callback(void *object, hid_t type, const void *buf, hid_t dxpl, void **req);
-herr_t cow_attribute_get_callback(void *object, H5VL_attr_get_args_t *args, hid_t dxpl, void **req);
-herr_t cow_attribute_specific_callback(void *object, const H5VL_loc_params_t *loc, H5VL_attr_specific_args_t *args,
-                                       hid_t dxpl, void **req);
-herr_t cow_attribute_optional_callback(void *object, H5VL_optional_args_t *args, hid_t dxpl, void **req);
-herr_t cow_attribute_close_callback(void *object, hid_t dxpl, void **req);
-
-herr_t cow_link_create_callback(H5VL_link_create_args_t *args, void *object, const H5VL_loc_params_t *loc, hid_t lcpl,
-                                hid_t lapl, hid_t dxpl, void **req);
-herr_t cow_link_copy_callback(void *source, const H5VL_loc_params_t *source_loc, void *target,
-                              const H5VL_loc_params_t *target_loc, hid_t lcpl, hid_t lapl, hid_t dxpl, void **req);
-herr_t cow_link_move_callback(void *source, const H5VL_loc_params_t *source_loc, void *target,
-                              const H5VL_loc_params_t *target_loc, hid_t lcpl, hid_t lapl, hid_t dxpl, void **req);
-herr_t cow_link_get_callback(void *object, const H5VL_loc_params_t *loc, H5VL_link_get_args_t *args, hid_t dxpl,
+void *cow_vol_attribute_create(void *object, const H5VL_loc_params_t *loc, const char *name, hid_t type, hid_t space,
+                               hid_t acpl, hid_t aapl, hid_t dxpl, void **req);
+void *cow_vol_attribute_open(void *object, const H5VL_loc_params_t *loc, const char *name, hid_t aapl, hid_t dxpl,
                              void **req);
-herr_t cow_link_specific_callback(void *object, const H5VL_loc_params_t *loc, H5VL_link_specific_args_t *args,
+herr_t cow_vol_attribute_read(void *object, hid_t type, void *buf, hid_t dxpl, void **req);
+herr_t cow_vol_attribute_write(void *object, hid_t type, const void *buf, hid_t dxpl, void **req);
+herr_t cow_vol_attribute_get(void *object, H5VL_attr_get_args_t *args, hid_t dxpl, void **req);
+herr_t cow_vol_attribute_specific(void *object, const H5VL_loc_params_t *loc, H5VL_attr_specific_args_t *args,
                                   hid_t dxpl, void **req);
-herr_t cow_link_optional_callback(void *object, const H5VL_loc_params_t *loc, H5VL_optional_args_t *args, hid_t dxpl,
-                                  void **req);
+herr_t cow_vol_attribute_optional(void *object, H5VL_optional_args_t *args, hid_t dxpl, void **req);
+herr_t cow_vol_attribute_close(void *object, hid_t dxpl, void **req);
 
-void *cow_object_open_callback(void *object, const H5VL_loc_params_t *loc, H5I_type_t *opened_type, hid_t dxpl,
-                               void **req);
-herr_t cow_object_copy_callback(void *source, const H5VL_loc_params_t *source_loc, const char *source_name,
-                                void *target, const H5VL_loc_params_t *target_loc, const char *target_name,
-                                hid_t ocpypl, hid_t lcpl, hid_t dxpl, void **req);
-herr_t cow_object_get_callback(void *object, const H5VL_loc_params_t *loc, H5VL_object_get_args_t *args, hid_t dxpl,
-                               void **req);
-herr_t cow_object_specific_callback(void *object, const H5VL_loc_params_t *loc, H5VL_object_specific_args_t *args,
-                                    hid_t dxpl, void **req);
-herr_t cow_object_optional_callback(void *object, const H5VL_loc_params_t *loc, H5VL_optional_args_t *args, hid_t dxpl,
-                                    void **req);
+herr_t cow_vol_link_create(H5VL_link_create_args_t *args, void *object, const H5VL_loc_params_t *loc, hid_t lcpl,
+                           hid_t lapl, hid_t dxpl, void **req);
+herr_t cow_vol_link_copy(void *source, const H5VL_loc_params_t *source_loc, void *target,
+                         const H5VL_loc_params_t *target_loc, hid_t lcpl, hid_t lapl, hid_t dxpl, void **req);
+herr_t cow_vol_link_move(void *source, const H5VL_loc_params_t *source_loc, void *target,
+                         const H5VL_loc_params_t *target_loc, hid_t lcpl, hid_t lapl, hid_t dxpl, void **req);
+herr_t cow_vol_link_get(void *object, const H5VL_loc_params_t *loc, H5VL_link_get_args_t *args, hid_t dxpl, void **req);
+herr_t cow_vol_link_specific(void *object, const H5VL_loc_params_t *loc, H5VL_link_specific_args_t *args, hid_t dxpl,
+                             void **req);
+herr_t cow_vol_link_optional(void *object, const H5VL_loc_params_t *loc, H5VL_optional_args_t *args, hid_t dxpl,
+                             void **req);
 
-void *cow_datatype_commit_callback(void *object, const H5VL_loc_params_t *loc, const char *name, hid_t type, hid_t lcpl,
-                                   hid_t tcpl, hid_t tapl, hid_t dxpl, void **req);
-void *cow_datatype_open_callback(void *object, const H5VL_loc_params_t *loc, const char *name, hid_t tapl, hid_t dxpl,
-                                 void **req);
-herr_t cow_datatype_get_callback(void *object, H5VL_datatype_get_args_t *args, hid_t dxpl, void **req);
-herr_t cow_datatype_specific_callback(void *object, H5VL_datatype_specific_args_t *args, hid_t dxpl, void **req);
-herr_t cow_datatype_optional_callback(void *object, H5VL_optional_args_t *args, hid_t dxpl, void **req);
-herr_t cow_datatype_close_callback(void *object, hid_t dxpl, void **req);
+void *cow_vol_object_open(void *object, const H5VL_loc_params_t *loc, H5I_type_t *opened_type, hid_t dxpl, void **req);
+herr_t cow_vol_object_copy(void *source, const H5VL_loc_params_t *source_loc, const char *source_name, void *target,
+                           const H5VL_loc_params_t *target_loc, const char *target_name, hid_t ocpypl, hid_t lcpl,
+                           hid_t dxpl, void **req);
+herr_t cow_vol_object_get(void *object, const H5VL_loc_params_t *loc, H5VL_object_get_args_t *args, hid_t dxpl,
+                          void **req);
+herr_t cow_vol_object_specific(void *object, const H5VL_loc_params_t *loc, H5VL_object_specific_args_t *args,
+                               hid_t dxpl, void **req);
+herr_t cow_vol_object_optional(void *object, const H5VL_loc_params_t *loc, H5VL_optional_args_t *args, hid_t dxpl,
+                               void **req);
+
+void *cow_vol_datatype_commit(void *object, const H5VL_loc_params_t *loc, const char *name, hid_t type, hid_t lcpl,
+                              hid_t tcpl, hid_t tapl, hid_t dxpl, void **req);
+void *cow_vol_datatype_open(void *object, const H5VL_loc_params_t *loc, const char *name, hid_t tapl, hid_t dxpl,
+                            void **req);
+herr_t cow_vol_datatype_get(void *object, H5VL_datatype_get_args_t *args, hid_t dxpl, void **req);
+herr_t cow_vol_datatype_specific(void *object, H5VL_datatype_specific_args_t *args, hid_t dxpl, void **req);
+herr_t cow_vol_datatype_optional(void *object, H5VL_optional_args_t *args, hid_t dxpl, void **req);
+herr_t cow_vol_datatype_close(void *object, hid_t dxpl, void **req);
 
 #endif

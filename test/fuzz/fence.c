@@ -2,7 +2,7 @@
 #include "fuzz.h"
 
 #include "journal/fence.h"
-#include "store/bytes.h"
+#include "base/bytes.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -2,8 +2,8 @@
  * records that stand one behind the other are made right. */
 #include "fuzz.h"
 
-#include "error.h"
-#include "store/bytes.h"
+#include "base/bytes.h"
+#include "base/error.h"
 #include "store/node.h"
 
 #include <assert.h>

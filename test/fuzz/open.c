@@ -2,12 +2,12 @@
  * patches (where, how many bytes, the bytes) of a file with a pending commit, and what is to be sealed again. */
 #include "fuzz.h"
 
-#include "error.h"
+#include "base/bytes.h"
+#include "base/digest.h"
+#include "base/error.h"
 #include "journal/fence.h"
 #include "journal/internal.h"
 #include "journal/record.h"
-#include "store/bytes.h"
-#include "store/digest.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -131,10 +131,10 @@ static const cow_disk_calls calls = {.open = file_open,
 static void make_healthy(void)
 {
     cow_anchor anchor = {.id = "0123456789abcde"};
-    cow_extent extent = {.sequence = 2, .after = 1, .end = 16384, .extension = COW_NOWHERE};
+    cow_journal_extent extent = {.sequence = 2, .after = 1, .end = 16384, .extension = COW_NOWHERE};
     cow_overlay *frames = cow_overlay_new();
     uint8_t superblock[48] = "\211HDF\r\n\032\n\3\10\10", *bytes;
-    cow_slot slot = {
+    cow_journal_slot slot = {
         .generation = 2, .sequence = 1, .applied = 1, .end = 16384, .extension = COW_NOWHERE, .protect = 16384};
     size_t size;
 
@@ -147,19 +147,19 @@ static void make_healthy(void)
     cow_anchor_encode(&anchor, healthy + anchor.address);
     cow_fence_make(healthy + anchor.address + COW_SECTOR, 1024, NULL);
     memcpy(slot.superblock, superblock, 48);
-    cow_slot_encode(&slot, &anchor, healthy + anchor.slot[0]);
+    cow_journal_slot_encode(&slot, &anchor, healthy + anchor.slot[0]);
     memcpy(healthy + anchor.slot[0] + COW_SECTOR, healthy + anchor.slot[0], COW_SECTOR);
     cow_overlay_write(frames, 0, superblock, 48);
     cow_overlay_write(frames, 13000, "changed", 7);
-    if (cow_extent_encode(&extent, &anchor, frames, &bytes, &size) < 0)
+    if (cow_journal_extent_encode(&extent, &anchor, frames, &bytes, &size) < 0)
         abort();
     cow_overlay_free(frames);
     memcpy(healthy + 16384, bytes, size);
     slot.generation = 3;
     slot.sequence = 2;
-    slot.extent = (cow_extent_name){.address = 16384, .length = size};
-    cow_extent_hash(bytes, size, slot.extent.hash);
-    cow_slot_encode(&slot, &anchor, healthy + anchor.slot[1]);
+    slot.extent = (cow_journal_extent_name){.address = 16384, .length = size};
+    cow_journal_extent_hash(bytes, size, slot.extent.hash);
+    cow_journal_slot_encode(&slot, &anchor, healthy + anchor.slot[1]);
     memcpy(healthy + anchor.slot[1] + COW_SECTOR, healthy + anchor.slot[1], COW_SECTOR);
     free(bytes);
     healthy_size = 16384 + size;
@@ -207,7 +207,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             file[place++] = data[at++];
     }
     if (size > 0 && (data[0] & 1))
-        cow_extent_hash(file + 16384, healthy_size - 16384, file + 8192 + 88);
+        cow_journal_extent_hash(file + 16384, healthy_size - 16384, file + 8192 + 88);
     for (size_t slot = 4096; size > 0 && slot <= 8192; slot += 4096)
         if (data[0] & (slot >> 11)) {
             cow_put64(file + slot + 504, cow_checksum(file + slot, 504));

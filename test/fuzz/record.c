@@ -2,10 +2,10 @@
  * what stands behind it is reached. */
 #include "fuzz.h"
 
-#include "error.h"
+#include "base/bytes.h"
+#include "base/digest.h"
+#include "base/error.h"
 #include "journal/record.h"
-#include "store/bytes.h"
-#include "store/digest.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ static void seal(uint8_t *sector)
     cow_put64(sector + 504, cow_checksum(sector, 504));
 }
 
-static void check_slot(const cow_slot *slot, const cow_anchor *anchor)
+static void check_slot(const cow_journal_slot *slot, const cow_anchor *anchor)
 {
     assert(slot->applied <= slot->sequence && slot->end >= anchor->end && slot->protect >= slot->end);
     assert(slot->extent.length == 0 || slot->extent.address >= anchor->end);
@@ -47,9 +47,9 @@ static int inside(void *context, uint64_t address, const uint8_t *bytes, size_t 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     cow_anchor anchor = some_anchor(), read;
-    uint8_t bytes[COW_SLOT] = {0};
-    cow_slot slot;
-    cow_extent extent;
+    uint8_t bytes[COW_JOURNAL_SLOT] = {0};
+    cow_journal_slot slot;
+    cow_journal_extent extent;
     cow_overlay *frames;
     bool sealed;
 
@@ -69,7 +69,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     case SLOT:
         if (sealed)
             seal(bytes);
-        if (cow_slot_decode(&slot, &anchor, 1, bytes))
+        if (cow_journal_slot_decode(&slot, &anchor, 1, bytes))
             check_slot(&slot, &anchor);
         break;
     case COPIES:
@@ -77,13 +77,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             seal(bytes);
             seal(bytes + COW_SECTOR);
         }
-        if (cow_slot_decode_copies(&slot, &anchor, 1, bytes))
+        if (cow_journal_slot_decode_copies(&slot, &anchor, 1, bytes))
             check_slot(&slot, &anchor);
         break;
     case EXTENT:
         if ((frames = cow_overlay_new()) == NULL)
             abort();
-        if (cow_extent_decode(&extent, &anchor, data + 1, size - 1, frames) == 0) {
+        if (cow_journal_extent_decode(&extent, &anchor, data + 1, size - 1, frames) == 0) {
             assert(extent.after < extent.sequence);
             cow_overlay_each(frames, inside, &anchor);
         }
@@ -98,14 +98,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 size_t fuzz_first_input(unsigned n, uint8_t *to, size_t room)
 {
     cow_anchor anchor = some_anchor();
-    cow_slot slot = {.generation = 7,
-                     .sequence = 5,
-                     .applied = 4,
-                     .end = 20000,
-                     .protect = 30000,
-                     .extent = {.address = 30208, .length = 1024},
-                     .reserve = {{40960, 512}}};
-    cow_extent extent = {.sequence = 9, .after = 7, .end = 50000, .extension = 300};
+    cow_journal_slot slot = {.generation = 7,
+                             .sequence = 5,
+                             .applied = 4,
+                             .end = 20000,
+                             .protect = 30000,
+                             .extent = {.address = 30208, .length = 1024},
+                             .reserve = {{40960, 512}}};
+    cow_journal_extent extent = {.sequence = 9, .after = 7, .end = 50000, .extension = 300};
     cow_overlay *frames;
     uint8_t *bytes;
     size_t size;
@@ -115,15 +115,15 @@ size_t fuzz_first_input(unsigned n, uint8_t *to, size_t room)
     to[0] = (uint8_t)(SEALED | n);
     cow_anchor_encode(&anchor, to + 1);
     if (n == SLOT || n == COPIES)
-        cow_slot_encode(&slot, &anchor, to + 1);
+        cow_journal_slot_encode(&slot, &anchor, to + 1);
     memcpy(to + 1 + COW_SECTOR, to + 1, COW_SECTOR);
     if (n != EXTENT)
-        return 1 + (n == COPIES ? COW_SLOT : COW_SECTOR);
+        return 1 + (n == COPIES ? COW_JOURNAL_SLOT : COW_SECTOR);
     if ((frames = cow_overlay_new()) == NULL)
         abort();
     cow_overlay_write(frames, 0, "superblock", 10);
     cow_overlay_write(frames, 20000, "somewhere else", 14);
-    if (cow_extent_encode(&extent, &anchor, frames, &bytes, &size) < 0 || size + 1 > room)
+    if (cow_journal_extent_encode(&extent, &anchor, frames, &bytes, &size) < 0 || size + 1 > room)
         abort();
     cow_overlay_free(frames);
     memcpy(to + 1, bytes, size);

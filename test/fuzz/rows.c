@@ -1,7 +1,7 @@
 /* Rows of a slot table: a pool that is opened over them, asked for every row and every hash. */
 #include "fuzz.h"
 
-#include "error.h"
+#include "base/error.h"
 #include "store/pool.h"
 
 #include <assert.h>

@@ -1,0 +1,28 @@
+/* Damages are noted, and the place where the check is told. See check.h. */
+#include "check.h"
+
+#include "base/error.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+void cli_damaged(cli_check *check, cli_bad kind, uint64_t pool, uint64_t number, const char *format, ...)
+{
+    char *text = NULL;
+    va_list list;
+
+    va_start(list, format);
+    if (vasprintf(&text, format, list) < 0)
+        text = cli_strdup("damaged");
+    va_end(list);
+    cow_error_clear();
+    if ((check->damages & (check->damages - 1)) == 0)
+        check->damage = cli_grow(check->damage, check->damages == 0 ? 1 : 2 * check->damages, sizeof *check->damage);
+    check->damage[check->damages++] = (cli_damage){kind, pool, number, cli_clean(text, true)};
+}
+
+void cli_check_beat(cli_check *check)
+{
+    if (++check->beats % 256 == 0)
+        check->at(check->context, check->where);
+}

@@ -1,0 +1,224 @@
+/* Hash and checksum of chunks. Contract and sources: digest.h. Pure: any thread may be here. */
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "base/digest.h"
+
+#include "base/error.h"
+#include "base/sha256.h"
+
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Rows of a trimmed chunk shorter than this are gathered before they are hashed: a call into OpenSSL costs as much as
+ * hashing about a hundred bytes. */
+#define GATHER 8192
+
+int cow_digest_prepare(void)
+{
+    cow_digest digest;
+
+    if (OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, NULL) != 1)
+        return cow_error(COW_MEMORY, "OpenSSL cannot be initialised");
+    return cow_digest_payload("", 0, 0, NULL, &digest);
+}
+
+uint64_t cow_checksum(const void *bytes, size_t size)
+{
+    return XXH3_64bits(bytes, size);
+}
+
+static int openssl_failed(void)
+{
+    return cow_error(COW_MEMORY, "OpenSSL cannot compute SHA-256 (no memory, or SHA-256 is disabled by its settings)");
+}
+
+/* A context that has hashed nothing, or NULL. */
+static EVP_MD_CTX *hash_start(void)
+{
+    EVP_MD_CTX *context = EVP_MD_CTX_new();
+
+    if (!context || EVP_DigestInit_ex(context, EVP_sha256(), NULL) != 1) {
+        EVP_MD_CTX_free(context);
+        openssl_failed();
+        return NULL;
+    }
+    return context;
+}
+
+static int hash_bytes(EVP_MD_CTX *context, const void *bytes, size_t size)
+{
+    if (size > 0 && EVP_DigestUpdate(context, bytes, size) != 1)
+        return openssl_failed();
+    return 0;
+}
+
+/* The shape as Python prints a tuple. Returns its length. */
+static size_t print_shape(unsigned rank, const uint64_t shape[], char text[COW_SHA256_TAIL])
+{
+    size_t length = 0;
+
+    text[length++] = '(';
+    for (unsigned d = 0; d < rank; d++)
+        length += (size_t)snprintf(text + length, COW_SHA256_TAIL - length, "%s%" PRIu64, d > 0 ? ", " : "", shape[d]);
+    if (rank == 1)
+        text[length++] = ',';
+    text[length++] = ')';
+    return length;
+}
+
+/* The shape, and the end of the hash. */
+static int hash_finish(EVP_MD_CTX *context, unsigned rank, const uint64_t shape[], uint8_t hash[COW_HASH_SIZE])
+{
+    char text[COW_SHA256_TAIL];
+
+    if (hash_bytes(context, text, print_shape(rank, shape, text)) < 0)
+        return -1;
+    if (EVP_DigestFinal_ex(context, hash, NULL) != 1)
+        return openssl_failed();
+    return 0;
+}
+
+/* Hash the box trimmed[] at the origin of a chunk, in C order. Trailing dimensions that are whole are hashed in one
+ * piece with the dimension before them. */
+static int hash_trimmed(EVP_MD_CTX *context, const uint8_t *chunk, unsigned rank, const uint64_t dims[],
+                        const uint64_t trimmed[], size_t element_size)
+{
+    uint64_t position[COW_MAX_RANK] = {0};
+    size_t stride[COW_MAX_RANK]; /* bytes from one index of a dimension to the next */
+    size_t bytes = element_size;
+    size_t piece = element_size; /* contiguous bytes */
+    unsigned outer = rank;       /* dimensions that are walked one index at a time */
+    uint8_t gathered[GATHER];
+    size_t fill = 0;
+
+    for (unsigned d = rank; d-- > 0;) {
+        if (trimmed[d] == 0)
+            return 0;
+        stride[d] = bytes;
+        bytes *= (size_t)dims[d];
+    }
+    while (outer > 0) {
+        outer--;
+        piece *= (size_t)trimmed[outer];
+        if (trimmed[outer] != dims[outer])
+            break;
+    }
+
+    for (;;) {
+        size_t at = 0;
+        for (unsigned d = 0; d < outer; d++)
+            at += (size_t)position[d] * stride[d];
+        if (piece > GATHER - fill) {
+            if (hash_bytes(context, gathered, fill) < 0)
+                return -1;
+            fill = 0;
+        }
+        if (piece <= GATHER / 4) {
+            memcpy(gathered + fill, chunk + at, piece);
+            fill += piece;
+        } else {
+            if (hash_bytes(context, gathered, fill) < 0 || hash_bytes(context, chunk + at, piece) < 0)
+                return -1;
+            fill = 0;
+        }
+
+        unsigned d = outer;
+        while (d > 0 && ++position[d - 1] == trimmed[d - 1])
+            position[--d] = 0;
+        if (d == 0)
+            return hash_bytes(context, gathered, fill);
+    }
+}
+
+int cow_digest_chunk(const void *chunk, unsigned rank, const uint64_t chunk_dims[], const uint64_t trimmed[],
+                     size_t element_size, cow_digest *digest)
+{
+    EVP_MD_CTX *context = NULL;
+    size_t size = element_size;
+    int result = -1;
+
+    for (unsigned d = 0; d < rank; d++) {
+        if (trimmed[d] > chunk_dims[d])
+            return cow_error(COW_USAGE, "a chunk of %" PRIu64 " elements in dimension %u has no %" PRIu64,
+                             chunk_dims[d], d, trimmed[d]);
+        size *= (size_t)chunk_dims[d];
+    }
+    context = hash_start();
+    if (!context)
+        goto done;
+    if (hash_trimmed(context, chunk, rank, chunk_dims, trimmed, element_size) < 0 ||
+        hash_finish(context, rank, trimmed, digest->hash) < 0)
+        goto done;
+    digest->checksum = cow_checksum(chunk, size);
+    result = 0;
+done:
+    EVP_MD_CTX_free(context);
+    return result;
+}
+
+unsigned cow_digest_best(void)
+{
+    return cow_sha256_best();
+}
+
+static void add_checksum(void *context, unsigned message, const void *bytes, size_t size)
+{
+    XXH3_64bits_update((XXH3_state_t *)context + message, bytes, size);
+}
+
+int cow_digest_many(const void *const chunk[], unsigned n, size_t size, unsigned rank, const uint64_t chunk_dims[],
+                    cow_digest *const digest[])
+{
+    char text[COW_SHA256_TAIL];
+    size_t length = print_shape(rank, chunk_dims, text);
+    uint8_t *hash[COW_TOGETHER];
+    XXH3_state_t checksum[COW_TOGETHER];
+    EVP_MD_CTX *context = NULL;
+    unsigned done = 0, some;
+    int result = -1;
+
+    for (unsigned i = 0; i < n; i++) {
+        hash[i] = digest[i]->hash;
+        XXH3_64bits_reset(&checksum[i]);
+    }
+    for (; done < n; done += some) {
+        some = cow_sha256_some(chunk + done, n - done, size, text, length, hash + done, add_checksum, checksum + done);
+        if (some > 0)
+            continue;
+        if (!(context = hash_start()) || hash_bytes(context, chunk[done], size) < 0 ||
+            hash_finish(context, rank, chunk_dims, hash[done]) < 0)
+            goto done;
+        EVP_MD_CTX_free(context);
+        context = NULL;
+        add_checksum(checksum, done, chunk[done], size);
+        some = 1;
+    }
+    for (unsigned i = 0; i < n; i++)
+        digest[i]->checksum = XXH3_64bits_digest(&checksum[i]);
+    result = 0;
+done:
+    EVP_MD_CTX_free(context);
+    return result;
+}
+
+int cow_digest_payload(const void *payload, size_t size, unsigned rank, const uint64_t trimmed[], cow_digest *digest)
+{
+    EVP_MD_CTX *context = hash_start();
+    int result = -1;
+
+    if (!context)
+        goto done;
+    if (hash_bytes(context, payload, size) < 0 || hash_finish(context, rank, trimmed, digest->hash) < 0)
+        goto done;
+    digest->checksum = cow_checksum(payload, size);
+    result = 0;
+done:
+    EVP_MD_CTX_free(context);
+    return result;
+}
