@@ -83,6 +83,11 @@ void cow_chunk_trimmed(const cow_array *array, const uint64_t chunk[], uint64_t 
     }
 }
 
+size_t cow_array_file_chunk_bytes(const cow_array *array)
+{
+    return array->heap ? array->chunk_bytes / array->element_size * array->file_element_size : array->chunk_bytes;
+}
+
 bool cow_chunk_plain(const cow_array *array, const uint64_t chunk[])
 {
     uint64_t trimmed[COW_MAX_RANK];
