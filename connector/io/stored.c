@@ -83,11 +83,6 @@ void cow_chunk_trimmed(const cow_array *array, const uint64_t chunk[], uint64_t 
     }
 }
 
-size_t cow_array_file_chunk_bytes(const cow_array *array)
-{
-    return array->heap ? array->chunk_bytes / array->element_size * array->file_element_size : array->chunk_bytes;
-}
-
 bool cow_chunk_plain(const cow_array *array, const uint64_t chunk[])
 {
     uint64_t trimmed[COW_MAX_RANK];
@@ -598,4 +593,11 @@ int cow_stored_load(cow_array *array, cow_load *loads, size_t n, int (*done)(voi
     for (size_t i = 0; i < n; i++)
         free(loads[i].own);
     return status;
+}
+
+/* ---- sizes ---- */
+
+size_t cow_array_file_chunk_bytes(const cow_array *array)
+{
+    return array->heap ? array->chunk_bytes / array->element_size * array->file_element_size : array->chunk_bytes;
 }
