@@ -22,8 +22,7 @@ BELOW_ALL = {"connector/planted.h"}
 # Rooms whose files call each other in circles, and why nobody can take one of these files without the others.
 CIRCLES = {
     "history/": "every file reads and changes one structure, cow_file, and what one changes the others must hear of",
-    "io/": "making room in the cache stores chunks, and storing uses the cache; chunks of variable length that the extent cuts are "
-    "read by the same calls that a program makes",
+    "io/": "making room in the cache stores chunks, and storing a chunk uses the cache",
     "journal/": "opening recovers, recovering may commit, and a commit that failed goes back to what opening left",
     "vol/": "a callback for one kind of object opens another kind by that one's callback: sources of virtual datasets, detours",
 }

@@ -570,11 +570,6 @@ done:
     return status;
 }
 
-size_t cow_array_file_chunk_bytes(const cow_array *array)
-{
-    return array->heap ? array->chunk_bytes / array->element_size * array->file_element_size : array->chunk_bytes;
-}
-
 typedef struct size_sum {
     cow_chunk_store *store;
     uint64_t bytes;

@@ -594,3 +594,10 @@ int cow_stored_load(cow_array *array, cow_load *loads, size_t n, int (*done)(voi
         free(loads[i].own);
     return status;
 }
+
+/* ---- sizes ---- */
+
+size_t cow_array_file_chunk_bytes(const cow_array *array)
+{
+    return array->heap ? array->chunk_bytes / array->element_size * array->file_element_size : array->chunk_bytes;
+}

@@ -46,6 +46,7 @@ int cow_transfer_pieces(const cow_transfer *transfer, cow_plan *plan, const cow_
 /* An irregular file selection. */
 int cow_transfer_spans(const cow_transfer *transfer);
 
+/* stream.c */
 int cow_stream_open(cow_stream *stream, const cow_transfer *transfer);
 void cow_stream_close(cow_stream *stream);
 /* Copy the next N elements of the memory selection to PACKED, or from it. */
