@@ -342,9 +342,11 @@ static int save_version(salvage *s, bool *made)
     hid_t fapl, root;
     int status;
 
-    s->through = H5I_INVALID_HID;
+    s->through = s->head = H5I_INVALID_HID;
     if (s->now->path != NULL && (fapl = access_with(s, "")) >= 0) {
         s->through = H5Fopen(name, H5F_ACC_RDONLY, fapl);
+        if (!s->head_differs)
+            s->head = H5Fopen(s->name, H5F_ACC_RDONLY, fapl);
         H5Eclear2(H5E_DEFAULT);
         H5Pclose(fapl);
     }
@@ -361,6 +363,8 @@ static int save_version(salvage *s, bool *made)
     }
     H5Eclear2(H5E_DEFAULT);
     status = salvage_tree(s);
+    if (s->head >= 0)
+        H5Fclose(s->head);
     if (s->through >= 0)
         H5Fclose(s->through);
     if (status < 0)
@@ -381,6 +385,20 @@ static int save_version(salvage *s, bool *made)
                                                                : "whole"));
     salvage_tell(s, "version", told);
     return 0;
+}
+
+/* Has the head what no version has? Rows of the version that is to come say so. */
+static bool changed_since(const salvage *s)
+{
+    cli_lack *rows = NULL;
+    size_t count = 0;
+    char why[512];
+    bool changed = cli_lacks_read(&s->file, &rows, &count, why, sizeof why) < 0;
+
+    for (size_t i = 0; i < count; i++)
+        changed |= rows[i].version >= s->row_count;
+    cli_lacks_free(rows, count);
+    return changed;
 }
 
 static int child(const char *name, const char *temporary, unsigned first_way, size_t first_version, bool made,
@@ -409,6 +427,7 @@ static int child(const char *name, const char *temporary, unsigned first_way, si
     if (salvage_at(&s, "datasets") || cli_datasets_read(&s.file, &s.datasets, &s.dataset_count, why, sizeof why) < 0)
         salvage_tell(&s, "said", cli_json_text(why));
     list_versions(&s);
+    s.head_differs = changed_since(&s);
     status = 0;
     for (size_t v = first_version; status == 0 && v < s.versions; v++) {
         s.now = &s.version[v];

@@ -61,6 +61,7 @@ typedef struct salvage {
     size_t row_count;
     salvage_version *version;
     size_t versions;
+    bool head_differs;               /* from the newest version, or nobody knows */
     struct salvage_digests *digests; /* per pool, made when first needed */
     size_t digest_count;
 
@@ -68,6 +69,7 @@ typedef struct salvage {
     const salvage_version *now;
     bool newest;
     hid_t through; /* the version through the connector; H5I_INVALID_HID: cannot be opened */
+    hid_t head;    /* the head through the connector: the newest version once more; H5I_INVALID_HID: it is not, or cannot be opened */
     cow_tree copy; /* from: `through`, or the native file; to: the new file */
     salvage_object *object;
     size_t objects, object_room;
@@ -112,9 +114,11 @@ int salvage_tree(salvage *s);
 
 /* ---- salvage_data.c ---- */
 
-/* The elements of a dataset: THROUGH the connector (H5I_INVALID_HID: cannot be opened), NATIVE, and TO (dry: invalid).
- * 0; -1: the new file cannot be written. */
-int salvage_elements(salvage *s, const salvage_object *object, hid_t through, hid_t native, hid_t to);
+/* Does the reason WHY say that values are not what was written, other than that they cannot be compared? */
+bool salvage_differs(const char *why);
+/* The elements of a dataset: THROUGH the connector (H5I_INVALID_HID: cannot be opened), NATIVE, AGAIN (the same in the head, or
+ * invalid), and TO (dry: invalid). 0; -1: the new file cannot be written. */
+int salvage_elements(salvage *s, const salvage_object *object, hid_t through, hid_t native, hid_t again, hid_t to);
 /* The root record that a dataset shows, UINT64_MAX: it is not one in chunks. */
 uint64_t salvage_root(salvage *s, hid_t native);
 /* Creation properties as the application made the dataset, as far as can be known without the connector. */

@@ -718,8 +718,34 @@ static int move_chunks(filling *f, const chunk_list *former)
     return status < 0 ? -1 : 0;
 }
 
-/* A dataset that HDF5 keeps itself, or one of which nothing is known but what HDF5 shows. */
-static int move_whole(salvage *s, const salvage_object *object, hid_t from, hid_t to)
+/* What history/sums.c says; HDF5 speaks of checksums of its own, of tables that cannot be read. */
+bool salvage_differs(const char *why)
+{
+    return strstr(why, "not what was written: the checksum differs") != NULL;
+}
+
+/* Has the dataset AGAIN the type and extent of FROM? */
+static bool alike(hid_t from, hid_t again)
+{
+    hid_t type[2], space[2];
+    bool same = false;
+
+    if (again < 0 || H5Iget_type(again) != H5I_DATASET)
+        return false;
+    for (int i = 0; i < 2; i++) {
+        type[i] = H5Dget_type(i == 0 ? from : again);
+        space[i] = H5Dget_space(i == 0 ? from : again);
+    }
+    if (type[0] >= 0 && type[1] >= 0 && space[0] >= 0 && space[1] >= 0)
+        same = H5Tequal(type[0], type[1]) > 0 && H5Sextent_equal(space[0], space[1]) > 0;
+    for (int i = 0; i < 2; i++)
+        cow_close(space[i], type[i]);
+    return same;
+}
+
+/* A dataset that HDF5 keeps itself, or one of which nothing is known but what HDF5 shows. FROM the connector, AGAIN the head's
+ * (or negative), and NATIVE, for where no checksum can be compared. */
+static int move_whole(salvage *s, const salvage_object *object, hid_t from, hid_t again, hid_t native, hid_t to)
 {
     hid_t type = H5Dget_type(from), space = H5Dget_space(from), memory = type < 0 ? type : H5Tcopy(type),
           dcpl = H5Dget_create_plist(from);
@@ -742,8 +768,15 @@ static int move_whole(salvage *s, const salvage_object *object, hid_t from, hid_
     buffer = cli_alloc(n, H5Tget_size(memory));
     if (H5Dread(from, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, buffer) < 0) {
         cli_reason(why, sizeof why);
-        salvage_lost(s, object->path, NULL, elements, why);
-        goto done;
+        if (alike(from, again) && H5Dread(again, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, buffer) >= 0)
+            from = again;
+        else if (from != native && !salvage_differs(why) &&
+                 H5Dread(native, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, buffer) >= 0)
+            from = native;
+        else {
+            salvage_lost(s, object->path, NULL, elements, why);
+            goto done;
+        }
     }
     H5Treclaim(memory, space, H5P_DEFAULT, buffer);
     if (to >= 0)
@@ -795,7 +828,7 @@ static uint64_t elements_of(hid_t dataset)
     return elements;
 }
 
-int salvage_elements(salvage *s, const salvage_object *object, hid_t through, hid_t native, hid_t to)
+int salvage_elements(salvage *s, const salvage_object *object, hid_t through, hid_t native, hid_t again, hid_t to)
 {
     uint64_t number, offset = salvage_root(s, native);
     int kind = cli_source(native, &number);
@@ -806,7 +839,7 @@ int salvage_elements(salvage *s, const salvage_object *object, hid_t through, hi
     int status = -1;
 
     if (kind != CLI_VIEW && kind != CLI_HEAD)
-        return move_whole(s, object, through >= 0 ? through : native, to);
+        return move_whole(s, object, through >= 0 ? through : native, again, native, to);
     if (!list_chunks(s, object->path, offset, &list)) {
         salvage_lost(s, object->path, NULL, elements_of(native),
                      kind == CLI_HEAD && offset == NONE ? "the table of datasets does not say where its index is"

@@ -44,9 +44,9 @@ static hid_t open_native(const salvage *s, const char *path, bool *head)
     return object;
 }
 
-static hid_t open_through(const salvage *s, const char *path)
+static hid_t open_through(hid_t file, const char *path)
 {
-    hid_t object = s->through < 0 ? H5I_INVALID_HID : H5Oopen(s->through, path, H5P_DEFAULT);
+    hid_t object = file < 0 ? H5I_INVALID_HID : H5Oopen(file, path, H5P_DEFAULT);
 
     if (object < 0)
         H5Eclear2(H5E_DEFAULT);
@@ -421,7 +421,7 @@ static int put_hard(salvage *s, const H5L_info2_t *link, const char *path, bool 
         goto done;
     }
     if (!head && !in_head) /* in the head instead of the version the connector shows other objects */
-        through = open_through(s, path);
+        through = open_through(s->through, path);
     place = place_at(s, path, true);
     if (info.type == H5O_TYPE_DATASET)
         root = salvage_root(s, native);
@@ -529,23 +529,23 @@ static herr_t note_name(hid_t object, const char *name, const H5A_info_t *info, 
 /* One attribute of an object that only is looked at: its value can be read. */
 static int read_attribute(hid_t from, const char *name)
 {
-    hid_t attribute = H5Aopen(from, name, H5P_DEFAULT), type = H5I_INVALID_HID, space = H5I_INVALID_HID;
+    hid_t attribute = H5Aopen(from, name, H5P_DEFAULT), type = H5I_INVALID_HID, space = H5I_INVALID_HID,
+          memory = H5I_INVALID_HID;
     hssize_t count = 0;
     void *value = NULL;
     int status = -1;
 
-    if (attribute >= 0 && (type = H5Aget_type(attribute)) >= 0 && (space = H5Aget_space(attribute)) >= 0) {
-        hid_t memory = H5Tcopy(type);
+    if (attribute >= 0 && (type = H5Aget_type(attribute)) >= 0 && (space = H5Aget_space(attribute)) >= 0 &&
+        (memory = H5Tcopy(type)) >= 0) {
         count = H5Sget_simple_extent_npoints(space);
         value = cli_alloc(count > 0 ? (size_t)count : 1, H5Tget_size(memory));
         status = count > 0 && H5Aread(attribute, memory, value) < 0 ? -1 : 0;
-        if (status == 0 && count > 0)
-            H5Treclaim(memory, space, H5P_DEFAULT, value);
-        H5Tclose(memory);
     }
+    hid_t stack = H5Eget_current_stack(); /* what follows would clear it, and it says whether a checksum differs */
+    if (status == 0 && count > 0)
+        H5Treclaim(memory, space, H5P_DEFAULT, value);
     free(value);
-    hid_t stack = H5Eget_current_stack();
-    cow_close(space, type, attribute);
+    cow_close(memory, space, type, attribute);
     H5Eset_current_stack(stack);
     return status;
 }
@@ -558,9 +558,9 @@ static void lost_attribute(salvage *s, const char *path, const char *name, const
     salvage_lost(s, path, what, 0, why);
 }
 
-/* FROM is through the connector, which compares checksums. Where it cannot, since tables are damaged, values are taken as
- * they are NATIVELY. */
-static int put_attributes(salvage *s, hid_t from, hid_t native, hid_t to, const char *path)
+/* FROM is through the connector, which compares checksums, and so is HEAD, the same object once more, or negative. Where no
+ * checksum can be compared, since tables are damaged, values are taken as they are NATIVELY. */
+static int put_attributes(salvage *s, hid_t from, hid_t native, hid_t head, hid_t to, const char *path)
 {
     link_list names = {0}, own = {0};
     char why[1024];
@@ -583,7 +583,9 @@ static int put_attributes(salvage *s, hid_t from, hid_t native, hid_t to, const 
 
         if (read_attribute(from, name) < 0) {
             cli_reason(why, sizeof why);
-            source = strstr(why, "checksum") == NULL && read_attribute(native, name) == 0 ? native : H5I_INVALID_HID;
+            source = head >= 0 && read_attribute(head, name) == 0                              ? head
+                     : !salvage_differs(why) && read_attribute(native, name) == 0 ? native
+                                                                                            : H5I_INVALID_HID;
             H5Eclear2(H5E_DEFAULT);
         }
         if (source < 0)
@@ -611,12 +613,31 @@ static void put_comment(hid_t from, hid_t to)
     free(comment);
 }
 
+/* The object of the head, through the connector, where it is what the version at hand has of it: its newest snapshot. */
+static hid_t open_head(const salvage *s, const salvage_object *object)
+{
+    const salvage_version *newest = &s->version[s->versions - 1];
+    H5O_info2_t info;
+    bool same;
+    char *path;
+
+    if (s->head < 0 || newest->path == NULL)
+        return H5I_INVALID_HID;
+    path = cli_format("%s%s", newest->path, object->path[1] == '\0' ? "" : object->path);
+    same = H5Oget_info_by_name3(s->file.id, path, &info, H5O_INFO_BASIC, H5P_DEFAULT) >= 0 &&
+           cli_address(&info.token) == object->address;
+    H5Eclear2(H5E_DEFAULT);
+    free(path);
+    return same ? open_through(s->head, object->path) : H5I_INVALID_HID;
+}
+
 /* Attributes and elements of an object that has its place. */
 static int fill_object(salvage *s, const salvage_object *object)
 {
     bool head = false;
     hid_t native = open_native(s, object->path, &head);
-    hid_t through = head ? H5I_INVALID_HID : open_through(s, object->path);
+    hid_t through = head ? H5I_INVALID_HID : open_through(s->through, object->path);
+    hid_t again = head ? H5I_INVALID_HID : open_head(s, object);
     hid_t to = s->temporary == NULL ? H5I_INVALID_HID : H5Oopen(s->copy.to, object->path, H5P_DEFAULT);
     int status = 0;
 
@@ -629,14 +650,14 @@ static int fill_object(salvage *s, const salvage_object *object)
         goto done;
     }
     if (object->type == H5O_TYPE_DATASET)
-        status = salvage_elements(s, object, through, native, to);
+        status = salvage_elements(s, object, through, native, again, to);
     if (status == 0)
-        status = put_attributes(s, through >= 0 ? through : native, native, to, object->path);
+        status = put_attributes(s, through >= 0 ? through : native, native, again, to, object->path);
     if (status == 0)
         put_comment(through >= 0 ? through : native, to);
     H5Eclear2(H5E_DEFAULT);
 done:
-    cow_close(to, through, native);
+    cow_close(to, again, through, native);
     return status;
 }
 
@@ -711,7 +732,7 @@ int salvage_tree(salvage *s)
         return 1;
     }
     salvage_forget(s, "/");
-    through = open_through(s, "/");
+    through = open_through(s->through, "/");
     add_object(s, "/", cli_address(&info.token), H5O_TYPE_GROUP, true, true, UINT64_MAX);
     note_kept(s, "/");
     status = remember_copy(s, through, &info.token, "/", H5O_TYPE_GROUP);
