@@ -8,15 +8,19 @@
  *   I1  Bytes below P change only while applying. The slots, which no state contains, are the exception.
  *   I2  A slot is written only after everything it names was written and synced without error by the same opening.
  *   I3  Between two writes of slots there is a sync, and two slots in a row are in different blocks: one is always
- * whole. I4  No byte that a pinned state, or one that is read under a shared flock, can see is changed, cut off or used
- * again. I5  Who does not hold the writer's lock changes no byte, whatever flags the file was opened with. I6  On disk
- * the superblock has the fence in every state; HDF5 in this process never sees it. I7  On disk the superblock's flag
- * "being written" is set before the first byte is changed by applying and durable (unless sync=off), and cleared after
- * the last one is durable. While it is set a complete chain exists, or all of it is applied. I8  Commits come from
- * cow_journal_commit or the last close, in the process that opened the file; never from HDF5's flush or truncation. I9
- * After an error before the commit point this opening makes nothing durable but the voiding of its own slot. I10 An
- * extent's place is used again only after a slot that no longer names it is durable. I11 A commit syncs twice
- * (sync=full). Applying syncs once more; commits that come fast are applied together.
+ *       whole.
+ *   I4  No byte that a pinned state, or one that is read under a shared flock, can see is changed, cut off or used
+ *       again.
+ *   I5  Who does not hold the writer's lock changes no byte, whatever flags the file was opened with.
+ *   I6  On disk the superblock has the fence in every state; HDF5 in this process never sees it.
+ *   I7  On disk the superblock's flag "being written" is set before the first byte is changed by applying and durable
+ *       (unless sync=off), and cleared after the last one is durable. While it is set a complete chain exists, or all of
+ *       it is applied.
+ *   I8  Commits come from cow_journal_commit or the last close, in the process that opened the file; never from HDF5's
+ *       flush or truncation.
+ *   I9  After an error before the commit point this opening makes nothing durable but the voiding of its own slot.
+ *   I10 An extent's place is used again only after a slot that no longer names it is durable.
+ *   I11 A commit syncs twice (sync=full). Applying syncs once more; commits that come fast are applied together.
  *
  * States (cow_journal_phase) and who moves between them
  *
