@@ -342,11 +342,9 @@ static int save_version(salvage *s, bool *made)
     hid_t fapl, root;
     int status;
 
-    s->through = s->head = H5I_INVALID_HID;
+    s->through = H5I_INVALID_HID;
     if (s->now->path != NULL && (fapl = access_with(s, "")) >= 0) {
         s->through = H5Fopen(name, H5F_ACC_RDONLY, fapl);
-        if (!s->head_differs)
-            s->head = H5Fopen(s->name, H5F_ACC_RDONLY, fapl);
         H5Eclear2(H5E_DEFAULT);
         H5Pclose(fapl);
     }
@@ -363,8 +361,6 @@ static int save_version(salvage *s, bool *made)
     }
     H5Eclear2(H5E_DEFAULT);
     status = salvage_tree(s);
-    if (s->head >= 0)
-        H5Fclose(s->head);
     if (s->through >= 0)
         H5Fclose(s->through);
     if (status < 0)
@@ -401,6 +397,18 @@ static bool changed_since(const salvage *s)
     return changed;
 }
 
+static void open_head(salvage *s)
+{
+    hid_t fapl;
+
+    s->head = H5I_INVALID_HID;
+    if (changed_since(s) || salvage_at(s, "head") || (fapl = access_with(s, "")) < 0)
+        return;
+    s->head = H5Fopen(s->name, H5F_ACC_RDONLY, fapl);
+    H5Eclear2(H5E_DEFAULT);
+    H5Pclose(fapl);
+}
+
 static int child(const char *name, const char *temporary, unsigned first_way, size_t first_version, bool made,
                  json_object *skip, FILE *to)
 {
@@ -427,13 +435,15 @@ static int child(const char *name, const char *temporary, unsigned first_way, si
     if (salvage_at(&s, "datasets") || cli_datasets_read(&s.file, &s.datasets, &s.dataset_count, why, sizeof why) < 0)
         salvage_tell(&s, "said", cli_json_text(why));
     list_versions(&s);
-    s.head_differs = changed_since(&s);
+    open_head(&s);
     status = 0;
     for (size_t v = first_version; status == 0 && v < s.versions; v++) {
         s.now = &s.version[v];
         s.newest = v + 1 == s.versions;
         status = save_version(&s, &made);
     }
+    if (s.head >= 0)
+        H5Fclose(s.head);
     if (status == 0 && made && temporary != NULL && put_log(&s, why, sizeof why) < 0)
         status = failed(&s, why);
     if (status == 0) {

@@ -61,7 +61,7 @@ typedef struct salvage {
     size_t row_count;
     salvage_version *version;
     size_t versions;
-    bool head_differs;               /* from the newest version, or nobody knows */
+    hid_t head; /* through the connector: the newest version once more; H5I_INVALID_HID: it is not, or cannot be opened */
     struct salvage_digests *digests; /* per pool, made when first needed */
     size_t digest_count;
 
@@ -69,7 +69,6 @@ typedef struct salvage {
     const salvage_version *now;
     bool newest;
     hid_t through; /* the version through the connector; H5I_INVALID_HID: cannot be opened */
-    hid_t head;    /* the head through the connector: the newest version once more; H5I_INVALID_HID: it is not, or cannot be opened */
     cow_tree copy; /* from: `through`, or the native file; to: the new file */
     salvage_object *object;
     size_t objects, object_room;
