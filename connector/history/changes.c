@@ -91,7 +91,7 @@ void cow_changes_clear(cow_file *file)
         free(file->change[i].path);
     file->change_count = 0;
     cow_map_free(&file->change_of);
-    file->full_walk = false;
+    file->full_walk = file->cleared = false;
 }
 
 unsigned cow_change_flags(const cow_file *file, uint64_t address)

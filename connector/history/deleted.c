@@ -107,6 +107,16 @@ static int uncount_all(burial *b)
     return 0;
 }
 
+/* What counts itself, after H5Fcreate. */
+static int bury_the_rest(burial *b)
+{
+    for (size_t i = 0; i < b->left.capacity; i++)
+        if (b->left.entry[i].used &&
+            (cow_file_keep(b->file, b->left.entry[i].key) < 0 || add_gone(b, b->left.entry[i].key) < 0))
+            return -1;
+    return 0;
+}
+
 /* Is this an object that is not known to be gone? */
 static bool counts(const cow_file *file, const cow_map_entry *e)
 {
@@ -133,6 +143,8 @@ int cow_deleted_note(cow_file *file, const cow_map *met, uint64_t row)
     }
     if (uncount_all(&b) < 0)
         goto done;
+    if (file->cleared && bury_the_rest(&b) < 0)
+        goto done;
     for (size_t i = 0; i < b.count; i++)
         if (cow_snapshots_add(file, &(cow_layout_snapshot_row){b.gone[i], UINT64_MAX, row, 0, 0}) < 0)
             goto done;
@@ -141,6 +153,65 @@ done:
     cow_map_free(&b.left);
     free(b.gone);
     return status;
+}
+
+/* ---- H5Fcreate ---- */
+
+typedef struct unlinking {
+    cow_loc group;
+    uint64_t root;
+} unlinking;
+
+static int unlink_root(void *context, const char *name, const H5L_info2_t *info)
+{
+    const unlinking *u = context;
+
+    return info->type == H5L_TYPE_HARD && cow_address(&info->u.token) == u->root ? cow_native_link_delete(u->group, name)
+                                                                                : 0;
+}
+
+/* The root alone lives on: links to it in groups that hold themselves would count for ever. */
+static int unlink_root_everywhere(cow_file *file, uint64_t root)
+{
+    for (size_t i = 0; i < file->snapshot_of.capacity; i++) {
+        const cow_map_entry *e = &file->snapshot_of.entry[i];
+        unlinking u = {.root = root};
+        bool borrowed;
+        int status = 0;
+
+        if (!e->used || e->key == root)
+            continue;
+        if (cow_head_open(file, e->key, &u.group, &borrowed) < 0) {
+            cow_error_clear(); /* there is no such object any more */
+            continue;
+        }
+        if (u.group.type == H5I_GROUP)
+            status = cow_native_links(u.group, false, unlink_root, &u);
+        if ((!borrowed && cow_native_close(u.group) < 0) || status < 0)
+            return -1;
+    }
+    return 0;
+}
+
+int cow_deleted_clear(cow_file *file, cow_loc root)
+{
+    H5O_info2_t info;
+    int status;
+
+    file->cleared = file->full_walk = true;
+    file->edits++;
+    if (!file->laid_out)
+        return 0;
+    if (cow_native_info(root, NULL, H5O_INFO_BASIC, &info) < 0)
+        return -1;
+    if (info.rc <= 1)
+        return 0;
+    /* once more meanwhile: see remove_links */
+    if (cow_snapshots_load(file) < 0 || cow_native_change_references(root, 1) < 0)
+        return -1;
+    status = unlink_root_everywhere(file, cow_address(&info.token));
+    file->edits++;
+    return cow_native_change_references(root, -1) < 0 ? -1 : status;
 }
 
 /* ---- addresses that are the history's own ---- */
@@ -212,9 +283,10 @@ int cow_head_deleted(cow_file *file, const H5O_token_t *head)
         status = cow_native_info(object, NULL, H5O_INFO_BASIC, &info);
         if (cow_native_close(object) < 0 || status < 0)
             return -1;
-        return info.rc <= hidden;
+        if (info.rc <= hidden)
+            return 1;
     }
-    /* What was below a group that is gone: the table knows. Files from which nothing was deleted need not look. */
+    /* What was below a group that is gone, or held itself when H5Fcreate came: the table knows. Files from which nothing was deleted need not look. */
     if (!file->snapshots_loaded) {
         if ((object.object = cow_native_group_open(file->loc, COW_PATH_REMOVED)) == NULL)
             return -1;

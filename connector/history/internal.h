@@ -109,6 +109,7 @@ struct cow_file {
     uint64_t links_of_history_edits; /* `edits` when they were counted */
     cow_map links_of_history;        /* address -> references that the history alone holds: counts.c */
     bool full_walk;        /* some path may be wrong: walk the whole head */
+    bool cleared;          /* H5Fcreate emptied the head: what no link from the root leads to is gone */
     bool absolute_read;    /* the next one is what the attribute says */
     uint8_t absolute;      /* 1: groups other than the root may have absolute soft links, which name the version */
     bool shared_nodes;     /* a copy shares index nodes of this transaction: do not remove their views */
@@ -160,6 +161,7 @@ struct cow_dataset {
     hid_t dcpl;      /* the native object's, virtual */
     void *native;    /* heads of writable files: a handle of our own, so that the address cannot be used again */
     bool let_go;     /* for a moment: cow_datasets_let_go */
+    bool committing; /* a list holds it: cow_commit_datasets */
     bool corked;     /* H5Odisable_mdc_flushes, which holds until the application's last handle is closed */
     bool dead;       /* deleted before it was ever committed */
     bool named_type; /* its type is a named datatype */
@@ -326,6 +328,8 @@ void cow_version_objects_free(cow_file *file);
 /* Note in `snapshots` which head objects are not in the version of ROW any more. MET: the addresses of all that can be
  * reached in the head. */
 int cow_deleted_note(cow_file *file, const cow_map *met, uint64_t row);
+/* H5Fcreate has emptied the head, of which ROOT is what is left. */
+int cow_deleted_clear(cow_file *file, cow_loc root);
 
 /* api.c */
 /* -1: there is a version of that name. */
