@@ -289,6 +289,63 @@ static void test_members_that_a_write_does_not_name_keep_their_values(void)
     }
 }
 
+/* ---- what HDF5 refuses ---- */
+
+/* A filter that is not for such elements: HDF5 has made the groups on the way by then. */
+static void test_a_refused_dataset_leaves_the_groups_on_its_way(void)
+{
+    H5G_info_t about[2];
+
+    for (int k = 0; k < 2; k++) {
+        const hsize_t extent = 14, most = H5S_UNLIMITED, chunk = 2;
+        hid_t file = (remove(COW), H5Fcreate(k ? COW : NATIVE, H5F_ACC_TRUNC, H5P_DEFAULT, k ? H5P_DEFAULT : native_fapl)),
+              dcpl = H5Pcreate(H5P_DATASET_CREATE), lcpl = H5Pcreate(H5P_LINK_CREATE), gcpl = H5Pcreate(H5P_GROUP_CREATE),
+              space = H5Screate_simple(1, &extent, &most), type = H5Tcopy(H5T_C_S1), group, made;
+
+        CHECK(H5Tset_size(type, H5T_VARIABLE) >= 0 && H5Pset_create_intermediate_group(lcpl, 1) >= 0);
+        CHECK(H5Pset_chunk(dcpl, 1, &chunk) >= 0 && H5Pset_deflate(dcpl, 1) >= 0 && H5Pset_fletcher32(dcpl) >= 0);
+        CHECK(H5Pset_link_creation_order(gcpl, H5P_CRT_ORDER_TRACKED) >= 0);
+        CHECK((group = H5Gcreate2(file, "group", H5P_DEFAULT, gcpl, H5P_DEFAULT)) >= 0);
+        H5E_BEGIN_TRY
+        made = H5Dcreate2(file, "group/way/set", type, space, lcpl, dcpl, H5P_DEFAULT);
+        H5E_END_TRY
+        CHECK(made < 0 && H5Gget_info(group, &about[k]) >= 0 && H5Gclose(group) >= 0);
+        CHECK(H5Pclose(dcpl) >= 0 && H5Pclose(lcpl) >= 0 && H5Pclose(gcpl) >= 0 && H5Sclose(space) >= 0 && H5Tclose(type) >= 0);
+        CHECK(H5Fclose(file) >= 0);
+    }
+    CHECK(about[0].nlinks == about[1].nlinks && about[0].max_corder == about[1].max_corder);
+    same_files("head", NATIVE, COW, H5P_DEFAULT);
+    same_files("version", NATIVE, COW "@1", H5P_DEFAULT);
+}
+
+/* Natively the program ends there. An H5R_ref_t begins with the token. */
+static void test_a_region_of_what_is_no_dataset_is_an_error(void)
+{
+    const hsize_t extent[] = {10};
+    hid_t file = (remove(COW), H5Fcreate(COW, H5F_ACC_EXCL, H5P_DEFAULT, H5P_DEFAULT)),
+          group = H5Gcreate2(file, "group", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), space = H5Screate_simple(1, extent, NULL),
+          set = H5Dcreate2(file, "set", H5T_STD_REF, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), type = H5Tcopy(H5T_NATIVE_INT);
+    H5O_info2_t info;
+    H5R_ref_t regions[10];
+
+    CHECK(H5Tcommit2(file, "type", type, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    for (int i = 0; i < 10; i++) {
+        CHECK(H5Oget_info3(i % 2 ? group : type, &info, H5O_INFO_BASIC) >= 0);
+        CHECK(H5Rcreate_region(file, "set", space, H5P_DEFAULT, &regions[i]) >= 0);
+        memcpy(&regions[i], &info.token, sizeof info.token);
+    }
+    CHECK(H5Dwrite(set, H5T_STD_REF, H5S_ALL, H5S_ALL, H5P_DEFAULT, regions) >= 0 && H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0);
+    for (int i = 0; i < 10; i++) {
+        hid_t region = 0;
+
+        H5E_BEGIN_TRY
+        region = H5Ropen_region(&regions[i], H5P_DEFAULT, H5P_DEFAULT);
+        H5E_END_TRY
+        CHECK(region < 0 && H5Rdestroy(&regions[i]) >= 0);
+    }
+    CHECK(H5Dclose(set) >= 0 && H5Gclose(group) >= 0 && H5Tclose(type) >= 0 && H5Sclose(space) >= 0 && H5Fclose(file) >= 0);
+}
+
 int main(int argc, char **argv)
 {
     static const test tests[] = {
@@ -297,6 +354,8 @@ int main(int argc, char **argv)
         TEST(test_chunks_with_a_filter_mask_are_in_the_version),
         TEST(test_what_is_deleted_and_open_has_no_count),
         TEST(test_members_that_a_write_does_not_name_keep_their_values),
+        TEST(test_a_refused_dataset_leaves_the_groups_on_its_way),
+        TEST(test_a_region_of_what_is_no_dataset_is_an_error),
     };
     int status = run_tests(tests, COUNT(tests), argc, argv);
 

@@ -233,7 +233,7 @@ static int make_dataset(copied *o, bool versioned, hid_t type, hid_t space, hid_
         return -1;
     if (wanted) {
         *made = cow_dataset_create(c->to, c->target.object, &loc, NULL, H5P_LINK_CREATE_DEFAULT, type, space, dcpl,
-                                   H5P_DATASET_ACCESS_DEFAULT, &o->to.object);
+                                   H5P_DATASET_ACCESS_DEFAULT, &o->to.object, NULL);
         return *made == NULL ? -1 : cow_dataset_begin_write(*made, "");
     }
     if (H5Sget_simple_extent_dims(space, extent, NULL) < 0 || (grows = cow_native_space_at_first(dcpl, space)) < 0)

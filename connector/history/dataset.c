@@ -463,7 +463,7 @@ static int take_back(cow_dataset *dataset, void *at, const H5VL_loc_params_t *lo
 }
 
 cow_dataset *cow_dataset_create(cow_file *file, void *at, const H5VL_loc_params_t *loc, const char *name, hid_t lcpl,
-                                hid_t type, hid_t space, hid_t dcpl, hid_t dapl, void **native)
+                                hid_t type, hid_t space, hid_t dcpl, hid_t dapl, void **native, bool *no_pool)
 {
     hsize_t extent[COW_MAX_RANK], most[COW_MAX_RANK], chunk[COW_MAX_RANK];
     char source[COW_PATH_MAX];
@@ -509,8 +509,11 @@ cow_dataset *cow_dataset_create(cow_file *file, void *at, const H5VL_loc_params_
     }
     if (add_compressor(file, chunked, type, rank, chunk, &row) < 0)
         goto done;
-    if (cow_pools_find(file, type, chunked, &row.pool) < 0)
+    if (cow_pools_find(file, type, chunked, &row.pool) < 0) {
+        if (no_pool != NULL)
+            *no_pool = !cow_error_is(COW_MEMORY) && cow_journal_driver_file_failures(file->fileno) == failures;
         goto done;
+    }
     root.pool = row.pool;
     root.dataset = file->datasets->rows;
     cow_head_path(source, root.dataset);

@@ -142,9 +142,11 @@ int cow_dataset_wanted(cow_file *file, hid_t type, hid_t space, hid_t dcpl);
 /* 1: TYPE has parts of variable length, or, with REFERENCES, new references: HDF5 keeps those elsewhere. */
 int cow_type_is_heap(hid_t type, bool references);
 /* Create a versioned dataset: makes the native head object (a virtual dataset) at AT/NAME (NAME NULL: anonymous; lcpl
- * as given by the application) and its state. *NATIVE: the native object, which the caller closes. */
+ * as given by the application) and its state. *NATIVE: the native object, which the caller closes. *NO_POOL (may be NULL): it
+ * failed, with nothing made, because HDF5 does not put such chunks into a pool: filters that are not for such elements,
+ * for instance. */
 cow_dataset *cow_dataset_create(cow_file *file, void *at, const H5VL_loc_params_t *loc, const char *name, hid_t lcpl,
-                                hid_t type, hid_t space, hid_t dcpl, hid_t dapl, void **native);
+                                hid_t type, hid_t space, hid_t dcpl, hid_t dapl, void **native, bool *no_pool);
 /* The state of an open native dataset, head or snapshot: *DATASET NULL when it is not a versioned one. One reference
  * more; give back with cow_dataset_release. NAMED: it was opened by a path, which HDF5 still knows; what was opened by token
  * is not asked for its path, since HDF5 would search the whole file. */

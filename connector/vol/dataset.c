@@ -22,6 +22,7 @@ void *cow_vol_dataset_create(void *object, const H5VL_loc_params_t *loc, const c
     cow_file *file;
     void *native = NULL;
     int wanted = 0;
+    bool no_pool = false;
 
     if (cow_locate_name(o, loc, name, COW_TO_CREATE, &where) < 0 || cow_target_new(o, &where, &target) < 0)
         goto done;
@@ -29,11 +30,12 @@ void *cow_vol_dataset_create(void *object, const H5VL_loc_params_t *loc, const c
     if (file != NULL && cow_file_writable(file) && (wanted = cow_dataset_wanted(file, type, space, dcpl)) < 0)
         goto done;
     wanted = wanted && (H5Pget_layout(dcpl) != H5D_CHUNKED || cow_dapl_fits(dapl, space));
-    if (wanted) {
-        if ((dataset = cow_dataset_create(file, where.native, &where.loc, where.name, lcpl, type, space, dcpl, dapl,
-                                          &native)) == NULL)
-            goto done;
-    } else
+    if (wanted)
+        dataset = cow_dataset_create(file, where.native, &where.loc, where.name, lcpl, type, space, dcpl, dapl, &native,
+                                     &no_pool);
+    if (no_pool)
+        cow_error_clear(); /* HDF5 is to say what it says without a history, and to leave what it leaves then */
+    if (!wanted || no_pool)
         native = H5VLdataset_create(where.native, &where.loc, cow_native_id(), where.name, lcpl, type, space, dcpl,
                                     dapl, dxpl, req);
 done:
@@ -432,6 +434,9 @@ herr_t cow_vol_dataset_get(void *object, H5VL_dataset_get_args_t *args, hid_t dx
     cow_object *o = object;
     herr_t status = -1;
 
+    /* H5Ropen_region asks whatever the reference leads to, and native HDF5 1.14.5 takes it for a dataset */
+    if (o->type != H5I_DATASET)
+        return cow_leave(cow_error(COW_NOT_FOUND, "what this leads to is no dataset (any more)"));
     if (cow_object_classify(o) < 0)
         return cow_leave(-1);
     if (o->dataset == NULL) {
