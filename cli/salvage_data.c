@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "history/history.h"
 #include "io/serial.h"
+#include "native/datatype.h"
 #include "store/format.h"
 
 #include <stdio.h>
@@ -447,7 +448,7 @@ static int move_slot(filling *f, uint64_t slot, const hsize_t start[], const hsi
     int status = 1;
 
     if (known == NULL || known->raw < 0 || slot >= known->count || slot > UINT64_MAX / root->chunk[0] - 1 ||
-        cow_type_has(f->type, H5T_REFERENCE))
+        cow_type_has(f->type, COW_PART_REFERENCES) != 0)
         return 1;
     for (unsigned d = 0; d < root->rank; d++) {
         whole[d] = root->chunk[d];
@@ -488,7 +489,7 @@ static int move_by_view(filling *f, const hsize_t start[], const hsize_t count[]
     bool read;
     int status = 1;
 
-    if (!f->plain && cow_type_has(f->type, H5T_REFERENCE)) /* their content is not known from their bytes */
+    if (!f->plain && cow_type_has(f->type, COW_PART_REFERENCES) != 0) /* their content is not known from their bytes */
         return 1;
     memory = H5Screate_simple((int)f->list->root.rank, count, NULL);
     elements = (size_t)H5Sget_simple_extent_npoints(memory);
@@ -849,10 +850,10 @@ int salvage_elements(salvage *s, const salvage_object *object, hid_t through, hi
         return 0;
     }
     f.element = H5Tget_size(f.type);
-    f.plain = !cow_type_has(f.type, H5T_VLEN) && !cow_type_has(f.type, H5T_REFERENCE);
+    f.plain = cow_type_has(f.type, COW_PART_LENGTHS | COW_PART_REFERENCES) == 0;
     f.encoded = f.plain && through >= 0 && has_filters(through) && (to < 0 || has_filters(to));
     f.fill = f.plain ? fill_of(native, f.type) : NULL;
-    if (object->kept && object->former_root != NONE && !(s->moved && cow_type_has(f.type, H5T_REFERENCE))) {
+    if (object->kept && object->former_root != NONE && !(s->moved && cow_type_has(f.type, COW_PART_REFERENCES) != 0)) {
         compare = list_chunks(s, object->path, object->former_root, &former) && former.boxes == 0 &&
                   former.root.rank == list.root.rank && former.root.pool == list.root.pool &&
                   memcmp(former.root.chunk, list.root.chunk, list.root.rank * sizeof *list.root.chunk) == 0;

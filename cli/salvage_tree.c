@@ -9,6 +9,7 @@
 #include "base/digest.h"
 #include "base/error.h"
 #include "base/ids.h"
+#include "native/datatype.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -655,7 +656,7 @@ done:
 
 static bool type_refers(hid_t type)
 {
-    bool refers = type >= 0 && cow_type_has(type, H5T_REFERENCE);
+    bool refers = type >= 0 && cow_type_has(type, COW_PART_REFERENCES) != 0;
 
     cow_close(type);
     return refers;

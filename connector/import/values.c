@@ -5,6 +5,7 @@
 #include "base/vector.h"
 #include "import/references.h"
 #include "library/library.h"
+#include "native/datatype.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,27 +41,6 @@ hid_t cow_tree_type(cow_tree *tree, hid_t type)
     if (tcpl >= 0)
         H5Pclose(tcpl);
     return new;
-}
-
-bool cow_type_has(hid_t type, H5T_class_t class)
-{
-    H5T_class_t own = H5Tget_class(type);
-    bool found = own == class || (class == H5T_VLEN && own == H5T_STRING && H5Tis_variable_str(type) > 0);
-
-    if (found)
-        return true;
-    if (own == H5T_COMPOUND) {
-        for (int i = 0; !found && i < H5Tget_nmembers(type); i++) {
-            hid_t member = H5Tget_member_type(type, (unsigned)i);
-            found = cow_type_has(member, class);
-            H5Tclose(member);
-        }
-    } else if (own == H5T_ARRAY || own == H5T_VLEN) {
-        hid_t base = H5Tget_super(type);
-        found = cow_type_has(base, class);
-        H5Tclose(base);
-    }
-    return found;
 }
 
 /* ---- attributes ---- */
@@ -285,7 +265,7 @@ int cow_tree_copy_elements(cow_tree *tree, hid_t from, hid_t to, const char *pat
     size_t element = H5Tget_size(type);
     if (H5Pget_layout(dcpl) != H5D_CHUNKED || cow_tree_list_chunks(from, dcpl, &stored) < 0)
         status = cow_tree_boxes(space, element, NULL, dcpl, copy_box, &c);
-    else if (cow_type_has(type, H5T_VLEN) || cow_type_has(type, H5T_REFERENCE) ||
+    else if (cow_type_has(type, COW_PART_LENGTHS | COW_PART_REFERENCES) != 0 ||
              copy_encoded(tree, from, to, &stored) < 0)
         status = cow_tree_boxes(space, element, &stored, dcpl, copy_box, &c);
 done:
