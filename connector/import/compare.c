@@ -7,6 +7,7 @@
 #include "base/ids.h"
 #include "import/references.h"
 #include "library/library.h"
+#include "native/datatype.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -134,39 +135,40 @@ static bool same_reference(const comparison *c, hid_t type, void *a, void *b)
     return same;
 }
 
-/* COUNT elements of TYPE, the same in both files. */
+/* 0: the same in both files, 1: not. */
+static int differ_values(void *context, const cow_part *part, size_t count, void *a, void *b)
+{
+    const char *text[2];
+
+    switch (part->kind) {
+    case COW_PART_REFERENCE:
+        return !same_reference(context, H5T_STD_REF, a, b);
+    case COW_PART_OBJECT:
+        return !same_reference(context, H5T_STD_REF_OBJ, a, b);
+    case COW_PART_REGION:
+        return !same_reference(context, H5T_STD_REF_DSETREG, a, b);
+    case COW_PART_STRING:
+        text[0] = *(char **)a;
+        text[1] = *(char **)b;
+        return text[0] == NULL || text[1] == NULL ? text[0] != text[1] : strcmp(text[0], text[1]) != 0;
+    case COW_PART_SEQUENCE:
+        return cow_sequence_length(a) != cow_sequence_length(b);
+    case COW_PART_BYTES:
+    case COW_PART_COMPOUND:
+    case COW_PART_ARRAY:
+        break;
+    }
+    return memcmp(a, b, count * part->size) != 0;
+}
+
+/* COUNT elements of TYPE, the same in both files. Where there is nothing to be followed, each byte, with the padding. */
 static bool same_values(const comparison *c, hid_t type, size_t count, void *a, void *b)
 {
-    size_t size = H5Tget_size(type);
-    H5T_class_t class = H5Tget_class(type);
-    bool same = true;
+    cow_part *part = cow_parts_open(NULL, type);
+    bool same = part != NULL && cow_values_each(part, COW_PART_LENGTHS | COW_PART_REFERENCES, count, a, b,
+                                                differ_values, (void *)(uintptr_t)c) == 0;
 
-    if (!cow_type_has(type, H5T_REFERENCE) && !cow_type_has(type, H5T_VLEN))
-        return memcmp(a, b, count * size) == 0;
-    hid_t base = class == H5T_ARRAY || class == H5T_VLEN ? H5Tget_super(type) : H5I_INVALID_HID;
-    for (size_t i = 0; same && i < count; i++) {
-        char *element[2] = {(char *)a + i * size, (char *)b + i * size};
-        if (class == H5T_REFERENCE)
-            same = same_reference(c, type, element[0], element[1]);
-        else if (class == H5T_STRING) {
-            const char *text[2] = {*(char **)element[0], *(char **)element[1]};
-            same = text[0] == NULL || text[1] == NULL ? text[0] == text[1] : strcmp(text[0], text[1]) == 0;
-        } else if (class == H5T_VLEN) {
-            hvl_t *sequence[2] = {(hvl_t *)element[0], (hvl_t *)element[1]};
-            same = sequence[0]->len == sequence[1]->len &&
-                   (sequence[0]->len == 0 || same_values(c, base, sequence[0]->len, sequence[0]->p, sequence[1]->p));
-        } else if (class == H5T_ARRAY)
-            same = same_values(c, base, size / H5Tget_size(base), element[0], element[1]);
-        else
-            for (int m = 0; same && m < H5Tget_nmembers(type); m++) {
-                hid_t member = H5Tget_member_type(type, (unsigned)m);
-                size_t offset = H5Tget_member_offset(type, (unsigned)m);
-                same = same_values(c, member, 1, element[0] + offset, element[1] + offset);
-                H5Tclose(member);
-            }
-    }
-    if (base >= 0)
-        H5Tclose(base);
+    cow_parts_close(part);
     return same;
 }
 
@@ -256,9 +258,8 @@ static bool same_elements(const comparison *c, const hid_t dataset[2], hid_t sto
         same = cow_tree_boxes(space, size, NULL, dcpl, same_box, &b) == 0;
         goto done;
     }
-    same =
-        (!cow_type_has(type, H5T_VLEN) && !cow_type_has(type, H5T_REFERENCE) && same_encoded(c, dataset, &chunks[0])) ||
-        cow_tree_boxes(space, size, &chunks[0], dcpl, same_box, &b) == 0;
+    same = (cow_type_has(type, COW_PART_LENGTHS | COW_PART_REFERENCES) == 0 && same_encoded(c, dataset, &chunks[0])) ||
+           cow_tree_boxes(space, size, &chunks[0], dcpl, same_box, &b) == 0;
     if (same && chunks[1].count > chunks[0].count) /* what is nowhere in the source is fill value in the copy */
         same = cow_tree_boxes(space, size, &chunks[1], dcpl, same_box, &b) == 0;
 done:
@@ -338,7 +339,7 @@ static bool same_fill(const comparison *c, const hid_t list[2], hid_t type)
                    H5Pget_fill_value(list[i], memory, value[i]) >= 0;
         same = same && same_values(c, memory, 1, value[0], value[1]);
         for (int i = 0; i < 2; i++)
-            if (value[i] != NULL && cow_type_has(memory, H5T_VLEN))
+            if (value[i] != NULL && cow_type_has(memory, COW_PART_LENGTHS) != 0)
                 H5Treclaim(memory, scalar, H5P_DEFAULT, value[i]);
         free(value[0]);
         free(value[1]);

@@ -6,6 +6,7 @@
 #include "import/tree.h"
 
 #include "base/ids.h"
+#include "native/datatype.h"
 #include "native/native.h"
 
 #include <stdio.h>
@@ -98,7 +99,7 @@ static int make_dataset(cow_tree *tree, hid_t from, const char *path, hid_t lcpl
         cow_tree_failed(tree, "the dataset", path);
         goto done;
     }
-    *data_later = cow_type_has(type, H5T_REFERENCE);
+    *data_later = cow_type_has(type, COW_PART_REFERENCES) != 0;
     if (!*data_later && cow_tree_copy_elements(tree, from, dataset, path) < 0)
         goto done;
     status = 0;

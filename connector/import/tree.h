@@ -97,8 +97,6 @@ hid_t cow_tree_dataset(hid_t to, const char *path, hid_t type, hid_t space, hid_
 /* values.c */
 /* The type in the new file for a type of the old one: shared if it is named, else a copy. Close it. */
 hid_t cow_tree_type(cow_tree *tree, hid_t type);
-/* Do elements hold references, or pointers into HDF5's heap? */
-bool cow_type_has(hid_t type, H5T_class_t class);
 /* Make the references in COUNT elements point to the copies. */
 int cow_tree_references(cow_tree *tree, hid_t type, size_t count, void *elements);
 int cow_tree_copy_attributes(cow_tree *tree, hid_t from, hid_t to, const char *path);

@@ -2,8 +2,10 @@
 #include "import/tree.h"
 
 #include "base/ids.h"
+#include "base/vector.h"
 #include "import/references.h"
 #include "library/library.h"
+#include "native/datatype.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,27 +41,6 @@ hid_t cow_tree_type(cow_tree *tree, hid_t type)
     if (tcpl >= 0)
         H5Pclose(tcpl);
     return new;
-}
-
-bool cow_type_has(hid_t type, H5T_class_t class)
-{
-    H5T_class_t own = H5Tget_class(type);
-    bool found = own == class || (class == H5T_VLEN && own == H5T_STRING && H5Tis_variable_str(type) > 0);
-
-    if (found)
-        return true;
-    if (own == H5T_COMPOUND) {
-        for (int i = 0; !found && i < H5Tget_nmembers(type); i++) {
-            hid_t member = H5Tget_member_type(type, (unsigned)i);
-            found = cow_type_has(member, class);
-            H5Tclose(member);
-        }
-    } else if (own == H5T_ARRAY || own == H5T_VLEN) {
-        hid_t base = H5Tget_super(type);
-        found = cow_type_has(base, class);
-        H5Tclose(base);
-    }
-    return found;
 }
 
 /* ---- attributes ---- */
@@ -120,14 +101,8 @@ int cow_tree_copy_attributes(cow_tree *tree, hid_t from, hid_t to, const char *p
 
 static int add_chunk(cow_tree_chunks *s, const hsize_t *offset, hsize_t size)
 {
-    if (s->count == s->room) {
-        size_t room = s->room == 0 ? 64 : 2 * s->room;
-        void *more = reallocarray(s->chunk, room, sizeof *s->chunk);
-        if (more == NULL)
-            return -1;
-        s->chunk = more;
-        s->room = room;
-    }
+    if (COW_RESERVE(s->chunk, s->room, s->count, 1) < 0)
+        return -1;
     s->chunk[s->count] = (cow_tree_chunk){.size = size};
     memcpy(s->chunk[s->count++].offset, offset, s->rank * sizeof *offset);
     return 0;
@@ -186,21 +161,14 @@ int cow_tree_list_chunks(hid_t dataset, hid_t dcpl, cow_tree_chunks *chunks)
 static int copy_encoded(cow_tree *tree, hid_t from, hid_t to, const cow_tree_chunks *stored)
 {
     size_t room = 0;
-    void *bytes = NULL, *more;
+    uint8_t *bytes = NULL;
     int status = 0;
 
     for (size_t i = 0; status == 0 && i < stored->count; i++) {
         const cow_tree_chunk *c = &stored->chunk[i];
         uint32_t mask = 0;
-        if (c->size > room) {
-            if ((more = realloc(bytes, c->size)) == NULL) {
-                status = -1;
-                break;
-            }
-            bytes = more;
-            room = c->size;
-        }
-        if (cow_library_read_chunk(from, c->offset, &mask, bytes, c->size) < 0 ||
+        if (COW_RESERVE(bytes, room, 0, c->size) < 0 ||
+            cow_library_read_chunk(from, c->offset, &mask, bytes, c->size) < 0 ||
             H5Dwrite_chunk(to, H5P_DEFAULT, mask, c->offset, c->size, bytes) < 0)
             status = -1;
         else if (tree->progress != NULL)
@@ -297,7 +265,7 @@ int cow_tree_copy_elements(cow_tree *tree, hid_t from, hid_t to, const char *pat
     size_t element = H5Tget_size(type);
     if (H5Pget_layout(dcpl) != H5D_CHUNKED || cow_tree_list_chunks(from, dcpl, &stored) < 0)
         status = cow_tree_boxes(space, element, NULL, dcpl, copy_box, &c);
-    else if (cow_type_has(type, H5T_VLEN) || cow_type_has(type, H5T_REFERENCE) ||
+    else if (cow_type_has(type, COW_PART_LENGTHS | COW_PART_REFERENCES) != 0 ||
              copy_encoded(tree, from, to, &stored) < 0)
         status = cow_tree_boxes(space, element, &stored, dcpl, copy_box, &c);
 done:

@@ -1,9 +1,11 @@
-/* Serialising elements in memory: see serial.h. A type becomes a tree of parts once; then no element costs a call into
- * the HDF5 library, except for references, whose content only the library can tell. */
+/* Serialising elements in memory: see serial.h. No element costs a call into the HDF5 library, except for references, whose
+ * content only the library can tell. */
 #include "io/serial.h"
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/vector.h"
+#include "native/datatype.h"
 #include "native/native.h"
 
 #include <stdbool.h>
@@ -12,111 +14,10 @@
 
 #define MOST_BLOCKS 65536 /* of a region, told one by one: 2 MiB a dimension */
 
-typedef enum { PART_BYTES, PART_STRING, PART_SEQUENCE, PART_COMPOUND, PART_ARRAY, PART_REFERENCE } part_kind;
-
-typedef struct part {
-    part_kind kind;
-    size_t offset; /* in the compound it is a member of */
-    size_t size;   /* of one */
-    size_t count;  /* PART_ARRAY: elements; PART_COMPOUND: members */
-    struct part *inner;
-} part;
-
 struct cow_serial {
-    part root;
+    cow_part *part;
     char *file_name;
 };
-
-static void free_part(part *p)
-{
-    size_t n = p->kind == PART_COMPOUND ? p->count : 1;
-
-    for (size_t i = 0; p->inner != NULL && i < n; i++)
-        free_part(&p->inner[i]);
-    free(p->inner);
-}
-
-static int describe(hid_t type, part *p);
-
-static int describe_inner(hid_t type, part *p)
-{
-    hid_t base = H5Tget_super(type);
-    int status = -1;
-
-    if (base < 0)
-        return cow_error_native("cannot look into a datatype");
-    if ((p->inner = calloc(1, sizeof *p->inner)) == NULL)
-        cow_error(COW_MEMORY, "no memory for a datatype");
-    else
-        status = describe(base, p->inner);
-    H5Tclose(base);
-    return status;
-}
-
-static int describe_members(hid_t type, part *p)
-{
-    int n = H5Tget_nmembers(type);
-
-    if (n < 0)
-        return cow_error_native("cannot look into a compound datatype");
-    if ((p->inner = calloc((size_t)n, sizeof *p->inner)) == NULL)
-        return cow_error(COW_MEMORY, "no memory for a datatype");
-    p->count = (size_t)n;
-    for (unsigned i = 0; i < (unsigned)n; i++) {
-        hid_t member = H5Tget_member_type(type, i);
-        int status;
-
-        if (member < 0)
-            return cow_error_native("cannot look into a compound datatype");
-        status = describe(member, &p->inner[i]);
-        p->inner[i].offset = H5Tget_member_offset(type, i);
-        H5Tclose(member);
-        if (status < 0)
-            return -1;
-    }
-    return 0;
-}
-
-/* Fill in P, which is zeroed: so free_part can always be called. */
-static int describe(hid_t type, part *p)
-{
-    H5T_class_t class = H5Tget_class(type);
-
-    p->kind = PART_BYTES;
-    if ((p->size = H5Tget_size(type)) == 0 || class < 0)
-        return cow_error_native("cannot look into a datatype");
-    switch (class) {
-    case H5T_STRING:
-        if (H5Tis_variable_str(type) > 0)
-            p->kind = PART_STRING;
-        return 0;
-    case H5T_VLEN:
-        p->kind = PART_SEQUENCE;
-        return describe_inner(type, p);
-    case H5T_COMPOUND:
-        p->kind = PART_COMPOUND;
-        return describe_members(type, p);
-    case H5T_ARRAY:
-        p->kind = PART_ARRAY;
-        if (describe_inner(type, p) < 0)
-            return -1;
-        p->count = p->inner->size == 0 ? 0 : p->size / p->inner->size;
-        return 0;
-    case H5T_REFERENCE:
-        if (H5Tequal(type, H5T_STD_REF) > 0)
-            p->kind = PART_REFERENCE;
-        return 0;
-    case H5T_INTEGER:
-    case H5T_FLOAT:
-    case H5T_TIME:
-    case H5T_BITFIELD:
-    case H5T_OPAQUE:
-    case H5T_ENUM:
-    default: /* and what only HDF5 2 has: complex numbers */
-        break;
-    }
-    return 0;
-}
 
 cow_serial *cow_serial_open(hid_t type, const char *file_name)
 {
@@ -124,7 +25,7 @@ cow_serial *cow_serial_open(hid_t type, const char *file_name)
 
     if (serial == NULL || (serial->file_name = strdup(file_name)) == NULL) {
         cow_error(COW_MEMORY, "no memory for a datatype");
-    } else if (describe(type, &serial->root) == 0) {
+    } else if ((serial->part = cow_parts_open(NULL, type)) != NULL) {
         return serial;
     }
     cow_serial_close(serial);
@@ -135,7 +36,7 @@ void cow_serial_close(cow_serial *serial)
 {
     if (serial == NULL)
         return;
-    free_part(&serial->root);
+    cow_parts_close(serial->part);
     free(serial->file_name);
     free(serial);
 }
@@ -150,14 +51,8 @@ typedef struct text {
 
 static int append_bytes(text *bytes, const void *data, size_t size)
 {
-    if (size > bytes->room - bytes->size) {
-        size_t room = (bytes->size + size) * 2 + 4096;
-        uint8_t *grown = realloc(bytes->data, room);
-        if (grown == NULL)
-            return cow_error(COW_MEMORY, "no memory for the content of a chunk of %zu bytes", bytes->size + size);
-        bytes->data = grown;
-        bytes->room = room;
-    }
+    if (COW_RESERVE(bytes->data, bytes->room, bytes->size, size) < 0)
+        return cow_error(COW_MEMORY, "no memory for the content of a chunk of %zu bytes", bytes->size + size);
     if (size > 0)
         memcpy(bytes->data + bytes->size, data, size);
     bytes->size += size;
@@ -290,43 +185,41 @@ static int put_reference(const cow_serial *serial, text *bytes, const H5R_ref_t 
 
 /* HASH: for the hash, with null pointers told. REGIONS: with the selections of region references, which can be asked for
  * only while their dataset is there. */
-static int append(const cow_serial *serial, const part *p, const uint8_t *at, bool hash, bool regions, text *bytes)
-{
-    const char *string;
-    const hvl_t *sequence;
+typedef struct writing {
+    const cow_serial *serial;
+    text *bytes;
+    bool hash, regions;
+} writing;
 
-    switch (p->kind) {
-    case PART_BYTES:
-        return append_bytes(bytes, at, p->size);
-    case PART_STRING:
-        memcpy(&string, at, sizeof string);
-        if (string == NULL)
-            return put_number(bytes, hash ? UINT64_MAX : 0);
-        return put_number(bytes, strlen(string)) < 0 ? -1 : append_bytes(bytes, string, strlen(string));
-    case PART_SEQUENCE:
-        sequence = (const hvl_t *)at;
-        if (put_number(bytes, sequence->len) < 0)
-            return -1;
-        if (p->inner->kind == PART_BYTES)
-            return append_bytes(bytes, sequence->p, sequence->len * p->inner->size);
-        for (size_t i = 0; i < sequence->len; i++)
-            if (append(serial, p->inner, (const uint8_t *)sequence->p + i * p->inner->size, hash, regions, bytes) < 0)
-                return -1;
-        return 0;
-    case PART_COMPOUND:
-        for (size_t i = 0; i < p->count; i++)
-            if (append(serial, &p->inner[i], at + p->inner[i].offset, hash, regions, bytes) < 0)
-                return -1;
-        return 0;
-    case PART_ARRAY:
-        for (size_t i = 0; i < p->count; i++)
-            if (append(serial, p->inner, at + i * p->inner->size, hash, regions, bytes) < 0)
-                return -1;
-        return 0;
-    case PART_REFERENCE:
-        return put_reference(serial, bytes, (const H5R_ref_t *)at, hash, regions);
+static int append_values(void *context, const cow_part *part, size_t count, void *values, void *other)
+{
+    const writing *w = context;
+    const char *string;
+
+    (void)other;
+    switch (part->kind) {
+    case COW_PART_STRING:
+        memcpy(&string, values, sizeof string);
+        return string == NULL ? put_number(w->bytes, w->hash ? UINT64_MAX : 0) : put_text(w->bytes, string);
+    case COW_PART_SEQUENCE: /* its elements come next */
+        return put_number(w->bytes, cow_sequence_length(values));
+    case COW_PART_REFERENCE:
+        return put_reference(w->serial, w->bytes, values, w->hash, w->regions);
+    case COW_PART_BYTES:
+    case COW_PART_OBJECT:
+    case COW_PART_REGION:
+    case COW_PART_COMPOUND:
+    case COW_PART_ARRAY:
+        break;
     }
-    return -1;
+    return append_bytes(w->bytes, values, count * part->size);
+}
+
+static int append(const cow_serial *serial, const void *element, bool hash, bool regions, text *bytes)
+{
+    writing w = {serial, bytes, hash, regions};
+
+    return cow_values_each(serial->part, ~0u, 1, (void *)(uintptr_t)element, NULL, append_values, &w);
 }
 
 int cow_serial_digest(const cow_serial *serial, const void *elements, size_t size, unsigned rank,
@@ -344,8 +237,8 @@ int cow_serial_digest(const cow_serial *serial, const void *elements, size_t siz
 
         for (unsigned d = 0; in && d < rank; d++)
             in = at[d] < trimmed[d];
-        if (append(serial, &serial->root, element, false, regions, &all) < 0 ||
-            (in && append(serial, &serial->root, element, true, true, &inside) < 0))
+        if (append(serial, element, false, regions, &all) < 0 ||
+            (in && append(serial, element, true, true, &inside) < 0))
             goto done;
         for (unsigned d = rank; d-- > 0 && ++at[d] == chunk[d];)
             at[d] = 0;
@@ -362,35 +255,19 @@ done:
     return status;
 }
 
-static uint64_t memory_of(const part *p, const uint8_t *at)
+static int add_memory(void *context, const cow_part *part, size_t count, void *values, void *other)
 {
+    uint64_t *bytes = context;
     const char *string;
-    hvl_t sequence;
-    uint64_t bytes = 0;
 
-    switch (p->kind) {
-    case PART_BYTES:
-    case PART_REFERENCE: /* not in the application's memory */
-        return 0;
-    case PART_STRING:
-        memcpy(&string, at, sizeof string);
-        return string == NULL ? 0 : strlen(string) + 1;
-    case PART_SEQUENCE:
-        memcpy(&sequence, at, sizeof sequence);
-        bytes = sequence.len * p->inner->size;
-        for (size_t i = 0; p->inner->kind != PART_BYTES && i < sequence.len; i++)
-            bytes += memory_of(p->inner, (const uint8_t *)sequence.p + i * p->inner->size);
-        return bytes;
-    case PART_COMPOUND:
-        for (size_t i = 0; i < p->count; i++)
-            bytes += memory_of(&p->inner[i], at + p->inner[i].offset);
-        return bytes;
-    case PART_ARRAY:
-        for (size_t i = 0; i < p->count; i++)
-            bytes += memory_of(p->inner, at + i * p->inner->size);
-        return bytes;
-    }
-    return 0;
+    (void)count;
+    (void)other;
+    if (part->kind == COW_PART_STRING) {
+        memcpy(&string, values, sizeof string);
+        *bytes += string == NULL ? 0 : strlen(string) + 1;
+    } else if (part->kind == COW_PART_SEQUENCE)
+        *bytes += cow_sequence_length(values) * part->inner->size;
+    return 0; /* what references have is not in the application's memory */
 }
 
 uint64_t cow_serial_memory(const cow_serial *serial, const void *elements, size_t size, size_t count)
@@ -398,6 +275,7 @@ uint64_t cow_serial_memory(const cow_serial *serial, const void *elements, size_
     uint64_t bytes = 0;
 
     for (size_t i = 0; i < count; i++)
-        bytes += memory_of(&serial->root, (const uint8_t *)elements + i * size);
+        cow_values_each(serial->part, COW_PART_LENGTHS, 1, (char *)(uintptr_t)elements + i * size, NULL, add_memory,
+                        &bytes);
     return bytes;
 }

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/ids.h"
 #include "library/library.h"
+#include "native/datatype.h"
 
 #include <H5VLconnector.h>
 #include <H5VLconnector_passthru.h>
@@ -276,66 +277,51 @@ hid_t cow_native_attribute_type(cow_loc object, const char *name)
     return type;
 }
 
-/* N values of TYPE, in memory: the same, pointers followed. */
-static bool values_equal(hid_t type, size_t n, const unsigned char *a, const unsigned char *b)
+/* 0: the same, pointers followed; 1: not. */
+static int differ(void *context, const cow_part *part, size_t count, void *a, void *b)
 {
-    H5T_class_t class = H5Tget_class(type);
-    size_t size = H5Tget_size(type);
-    bool equal = true;
+    H5R_ref_t reference[2];
+    const char *x, *y;
 
-    if (class == H5T_STRING && H5Tis_variable_str(type) > 0) {
-        for (size_t i = 0; equal && i < n; i++) {
-            const char *x, *y;
-            memcpy(&x, a + i * size, sizeof x);
-            memcpy(&y, b + i * size, sizeof y);
-            equal = x == y || (x != NULL && y != NULL && strcmp(x, y) == 0);
-        }
-    } else if (class == H5T_VLEN || class == H5T_ARRAY) {
-        hid_t base = H5Tget_super(type);
-        for (size_t i = 0; equal && i < n; i++) {
-            if (class == H5T_ARRAY)
-                equal = values_equal(base, size / H5Tget_size(base), a + i * size, b + i * size);
-            else {
-                hvl_t x, y;
-                memcpy(&x, a + i * size, sizeof x);
-                memcpy(&y, b + i * size, sizeof y);
-                equal = x.len == y.len && values_equal(base, x.len, x.p, y.p);
-            }
-        }
-        H5Tclose(base);
-    } else if (class == H5T_COMPOUND) {
-        int members = H5Tget_nmembers(type);
-        for (int m = 0; equal && m < members; m++) {
-            hid_t member = H5Tget_member_type(type, (unsigned)m);
-            size_t offset = H5Tget_member_offset(type, (unsigned)m);
-            for (size_t i = 0; equal && i < n; i++)
-                equal = values_equal(member, 1, a + i * size + offset, b + i * size + offset);
-            H5Tclose(member);
-        }
-    } else if (class == H5T_REFERENCE && H5Tequal(type, H5T_STD_REF) > 0) {
-        for (size_t i = 0; equal && i < n; i++) {
-            H5R_ref_t x, y;
-            memcpy(&x, a + i * size, sizeof x);
-            memcpy(&y, b + i * size, sizeof y);
-            equal = H5Requal(&x, &y) > 0;
-        }
-    } else
-        equal = n == 0 || memcmp(a, b, n * size) == 0;
-    return equal;
+    (void)context;
+    switch (part->kind) {
+    case COW_PART_STRING:
+        memcpy(&x, a, sizeof x);
+        memcpy(&y, b, sizeof y);
+        return x != y && (x == NULL || y == NULL || strcmp(x, y) != 0);
+    case COW_PART_SEQUENCE:
+        return cow_sequence_length(a) != cow_sequence_length(b);
+    case COW_PART_REFERENCE:
+        memcpy(&reference[0], a, sizeof *reference);
+        memcpy(&reference[1], b, sizeof *reference);
+        return H5Requal(&reference[0], &reference[1]) <= 0;
+    case COW_PART_BYTES:
+    case COW_PART_OBJECT:
+    case COW_PART_REGION:
+    case COW_PART_COMPOUND:
+    case COW_PART_ARRAY:
+        break;
+    }
+    return memcmp(a, b, count * part->size) != 0;
 }
 
 int cow_native_attribute_equal(cow_loc a, cow_loc b, const char *name)
 {
     attribute x = {.type = H5I_INVALID_HID, .space = H5I_INVALID_HID, .acpl = H5I_INVALID_HID}, y = x;
     int status = cow_native_attribute_exists(b, name);
+    cow_part *part = NULL;
 
     if (status <= 0)
         return status;
     status = -1;
     if (attribute_load(a, name, &x) < 0 || attribute_load(b, name, &y) < 0)
         goto done;
-    status = H5Tequal(x.type, y.type) > 0 && H5Sextent_equal(x.space, y.space) > 0 &&
-             values_equal(x.type, x.elements, x.value, y.value);
+    status = H5Tequal(x.type, y.type) > 0 && H5Sextent_equal(x.space, y.space) > 0;
+    if (status > 0 && (part = cow_parts_open(NULL, x.type)) == NULL)
+        status = -1;
+    else if (status > 0) /* member by member: nobody compares padding */
+        status = cow_values_each(part, ~0u, x.elements, x.value, y.value, differ, NULL) == 0;
+    cow_parts_close(part);
 done:
     attribute_close(&x);
     attribute_close(&y);

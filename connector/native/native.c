@@ -990,51 +990,6 @@ int cow_native_type_anonymous(cow_loc file, hid_t type, hid_t tcpl, cow_loc *mad
     return made->object == NULL ? cow_error_native("cannot create a named datatype") : 0;
 }
 
-/* ---- element sizes ---- */
-
-/* After H5T__vlen_set_loc, H5T__ref_set_loc and H5T_set_loc; BLOB: size of a heap id. */
-static size_t element_size(hid_t type, size_t blob)
-{
-    size_t size = H5Tget_size(type);
-    hid_t part;
-
-    switch (H5Tget_class(type)) {
-    case H5T_STRING:
-        return H5Tis_variable_str(type) > 0 ? 4 + blob : size;
-    case H5T_VLEN:
-        return 4 + blob;
-    case H5T_REFERENCE:
-        return H5Tequal(type, H5T_STD_REF) > 0 ? 4 + 2 + blob : size;
-    case H5T_ARRAY:
-        part = H5Tget_super(type);
-        size = size / H5Tget_size(part) * element_size(part, blob);
-        H5Tclose(part);
-        return size;
-    case H5T_COMPOUND:
-        for (int m = 0; m < H5Tget_nmembers(type); m++) {
-            part = H5Tget_member_type(type, (unsigned)m);
-            size += element_size(part, blob);
-            size -= H5Tget_size(part);
-            H5Tclose(part);
-        }
-        return size;
-    default:
-        return size;
-    }
-}
-
-int cow_native_element_size(void *file, hid_t type, size_t *bytes)
-{
-    H5VL_file_cont_info_t info = {.version = H5VL_CONTAINER_INFO_VERSION};
-    H5VL_file_get_args_t args = {.op_type = H5VL_FILE_GET_CONT_INFO};
-
-    args.args.get_cont_info.info = &info;
-    if (H5VLfile_get(file, cow_native_id(), &args, DXPL, NULL) < 0)
-        return cow_error_native("cannot get information about a file");
-    *bytes = element_size(type, info.blob_id_size);
-    return 0;
-}
-
 /* ---- datasets ---- */
 
 /* Without a chunk cache: see cow_native_file_flush. */

@@ -8,6 +8,7 @@
 #include "native/native.h"
 
 #include "base/error.h"
+#include "native/datatype.h"
 
 #include <H5VLconnector.h>
 
@@ -136,46 +137,46 @@ static int lend_one(void *context, hid_t type, void *element)
     return 0;
 }
 
+typedef struct each {
+    cow_reference_visitor *visit;
+    void *context;
+} each;
+
+static int visit_reference(void *context, const cow_part *part, size_t count, void *value, void *other)
+{
+    const each *e = context;
+
+    (void)count;
+    (void)other;
+    switch (part->kind) {
+    case COW_PART_REFERENCE:
+        return e->visit(e->context, H5T_STD_REF, value);
+    case COW_PART_OBJECT:
+        return e->visit(e->context, H5T_STD_REF_OBJ, value);
+    case COW_PART_REGION:
+        return e->visit(e->context, H5T_STD_REF_DSETREG, value);
+    case COW_PART_BYTES:
+    case COW_PART_STRING:
+    case COW_PART_SEQUENCE:
+    case COW_PART_COMPOUND:
+    case COW_PART_ARRAY:
+        break;
+    }
+    return 0;
+}
+
 int cow_native_references_each(hid_t type, size_t count, void *elements, cow_reference_visitor *visit, void *context)
 {
-    H5T_class_t class = H5Tget_class(type);
-    size_t size = H5Tget_size(type);
-    unsigned char *values = elements;
-    hid_t inner;
-    int status = 0, members;
+    each e = {visit, context};
+    cow_part *part;
+    int status;
 
     if (H5Tdetect_class(type, H5T_REFERENCE) <= 0)
         return 0;
-    if (class == H5T_REFERENCE) {
-        for (size_t i = 0; status == 0 && i < count; i++)
-            status = visit(context, type, values + i * size);
-        return status;
-    }
-    if (class == H5T_COMPOUND) {
-        members = H5Tget_nmembers(type);
-        for (int m = 0; status == 0 && m < members; m++) {
-            if ((inner = H5Tget_member_type(type, (unsigned)m)) < 0)
-                return cow_error_native("cannot look into a compound datatype");
-            for (size_t i = 0; status == 0 && i < count; i++)
-                status = cow_native_references_each(
-                    inner, 1, values + i * size + H5Tget_member_offset(type, (unsigned)m), visit, context);
-            H5Tclose(inner);
-        }
-        return status;
-    }
-    if (class != H5T_ARRAY && class != H5T_VLEN)
-        return 0;
-    if ((inner = H5Tget_super(type)) < 0)
-        return cow_error_native("cannot look into a datatype");
-    for (size_t i = 0; status == 0 && i < count; i++) {
-        if (class == H5T_VLEN) {
-            hvl_t sequence;
-            memcpy(&sequence, values + i * size, sizeof sequence);
-            status = cow_native_references_each(inner, sequence.len, sequence.p, visit, context);
-        } else
-            status = cow_native_references_each(inner, size / H5Tget_size(inner), values + i * size, visit, context);
-    }
-    H5Tclose(inner);
+    if ((part = cow_parts_open(NULL, type)) == NULL)
+        return -1;
+    status = cow_values_each(part, COW_PART_REFERENCES, count, elements, NULL, visit_reference, &e);
+    cow_parts_close(part);
     return status;
 }
 

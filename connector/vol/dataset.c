@@ -5,6 +5,7 @@
 
 #include "base/ids.h"
 #include "journal/driver.h"
+#include "native/datatype.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -235,30 +236,6 @@ static void **natives(size_t count, void *dataset[], void *one[1])
     return native;
 }
 
-/* Is, or holds, TYPE references of HDF5 1.12? 1, 0, -1 */
-static int new_references(hid_t type)
-{
-    H5T_class_t class = H5Tget_class(type);
-    hid_t inner = H5I_INVALID_HID;
-    int found = 0, members = class == H5T_COMPOUND ? H5Tget_nmembers(type) : 0;
-
-    if (class == H5T_REFERENCE)
-        return H5Tequal(type, H5T_STD_REF) > 0;
-    for (int m = 0; found == 0 && m < members; m++) {
-        if ((inner = H5Tget_member_type(type, (unsigned)m)) < 0)
-            return cow_error_native("cannot look into a datatype");
-        found = new_references(inner);
-        H5Tclose(inner);
-    }
-    if (class == H5T_ARRAY || class == H5T_VLEN) {
-        if ((inner = H5Tget_super(type)) < 0)
-            return cow_error_native("cannot look into a datatype");
-        found = new_references(inner);
-        H5Tclose(inner);
-    }
-    return found;
-}
-
 /* References of HDF5 1.8 read as those of HDF5 1.12, which hold their file: HDF5 converts them only while it reads a
  * dataset. So it reads them through the views, once we have seen that the chunks are what was written. */
 static herr_t read_converted(cow_object *o, hid_t mem_type, hid_t mem_space, hid_t file_space, hid_t dxpl, void *buf,
@@ -360,7 +337,7 @@ herr_t cow_vol_dataset_read(size_t count, void *dataset[], hid_t mem_type[], hid
         cow_reading(o->native);
         if (o->dataset != NULL) {
             hid_t region = region_of_version(o, file_space[i]), from = region >= 0 ? region : file_space[i];
-            int converted = o->old_references ? new_references(mem_type[i]) : 0;
+            int converted = o->old_references ? cow_type_has(mem_type[i], COW_PART_REFERENCE) : 0;
             if (converted != 0)
                 status = converted < 0 ? -1 : read_converted(o, mem_type[i], mem_space[i], from, dxpl, buf[i], req);
             else
