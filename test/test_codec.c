@@ -3,6 +3,7 @@
  */
 #include "base/error.h"
 #include "filter_classes.h"
+#include "harness.h"
 #include "io/codec.h"
 #include "io/filters.h"
 #include "io/lzf.h"
@@ -10,15 +11,9 @@
 #include "native/native.h"
 #include "random.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define XOR      300 /* a filter that the codec does not know: flips bits, and fails on chunks that start with 9 */
 #define MISSING  301 /* a filter that nobody has */
@@ -1123,7 +1118,7 @@ static int end(void **state)
     return H5close() < 0 ? -1 : 0;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_plain_chunks_are_the_identity),
@@ -1153,5 +1148,5 @@ int main(void)
     };
 
     random_state = (uint32_t)test_random(0);
-    return cmocka_run_group_tests_name("codec", tests, start, end);
+    return test_main(tests, argc, argv, start, end);
 }

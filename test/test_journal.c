@@ -6,14 +6,11 @@
 #include "journal/record.h"
 
 #include "base/error.h"
+#include "harness.h"
 #include "journal_states.h"
 #include "random.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,8 +18,6 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static char folder[] = "/tmp/test_journal_XXXXXX", path[sizeof folder + 16];
 static const char *program;
@@ -2181,7 +2176,7 @@ int main(int argc, char **argv)
             return bodies[i].run();
     if (argc == 4)
         return 98;
-    status = cmocka_run_group_tests(tests, NULL, NULL);
+    status = test_main(tests, argc, argv, NULL, NULL);
     H5Pclose(journalled);
     H5Pclose(stock);
     unlink(path);

@@ -1,8 +1,9 @@
-/* Tables for tests: one that fails at a chosen call, one that outlives its closing. Include after cmocka.h. */
+/* Tables for tests: one that fails at a chosen call, one that outlives its closing. */
 #ifndef COW_TEST_TABLES_H
 #define COW_TEST_TABLES_H
 
 #include "base/error.h"
+#include "harness.h"
 #include "store/table.h"
 
 #include <stdlib.h>
