@@ -5,6 +5,7 @@
  * then read through the connector, as after a power cut at that moment: head and newest version must have the same
  * objects, attributes and elements. Run through the connector (HDF5_VOL_CONNECTOR=h5cow).
  */
+#include "files.h"
 #include "harness.h"
 
 #include <hdf5.h>
@@ -23,18 +24,6 @@
 static char folder[64], path[sizeof folder + 16];
 static unsigned points;
 
-static void copy_file(const char *to)
-{
-    static unsigned char bytes[1 << 22];
-    int in = open(path, O_RDONLY), out = open(to, O_WRONLY | O_CREAT | O_TRUNC, 0644);
-    ssize_t size = in < 0 ? -1 : read(in, bytes, sizeof bytes);
-
-    assert_true(size >= 0 && size < (ssize_t)sizeof bytes && out >= 0);
-    assert_int_equal(write(out, bytes, (size_t)size), size);
-    close(in);
-    close(out);
-}
-
 static void point(void)
 {
     char name[sizeof path + 16];
@@ -43,7 +32,7 @@ static void point(void)
     if (points == POINTS_MAX || stat(path, &about) < 0 || about.st_size == 0)
         return;
     snprintf(name, sizeof name, "%s.%u", path, points++);
-    copy_file(name);
+    assert_true(copy_file(path, name));
 }
 
 /* Stands in front of the system's, for the connector as well. */
@@ -170,7 +159,7 @@ static void test_head_and_newest_version_are_one_at_every_point(void **state)
     unsigned states = 0, wrong = 0, newest = 0;
     (void)state;
 
-    snprintf(folder, sizeof folder, "%s/h5cow-points-XXXXXX", access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
+    snprintf(folder, sizeof folder, "%s/h5cow-points-XXXXXX", memory_folder());
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/f.h5", folder);
     write_all();

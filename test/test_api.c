@@ -8,6 +8,7 @@
  * What the command says of the same versions, other languages, and the page docs/api.md: test_api.py.
  */
 #include "h5cow.h"
+#include "lowest_error.h"
 #include "through.h"
 
 #include <signal.h>
@@ -27,18 +28,11 @@
 
 /* ---- tools ---- */
 
-static herr_t note_lowest(unsigned n, const H5E_error2_t *error, void *text)
-{
-    if (n == 0)
-        snprintf(text, 1024, "%s", error->desc);
-    return 0;
-}
-
 static bool says(hid_t stack, const char *word)
 {
-    char lowest[1024] = "";
+    char lowest[LOWEST_ERROR] = "";
 
-    H5Ewalk2(stack, H5E_WALK_UPWARD, note_lowest, lowest);
+    lowest_error(stack, lowest);
     H5Eclose_stack(stack);
     if (strstr(lowest, word) != NULL)
         return true;

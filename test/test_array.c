@@ -1,7 +1,6 @@
 /* Arrays (connector/io), from the outside: random transfers, resizes and commits against a native dataset that is
  * treated the same, and each promise of array.h and stored.c once by itself. */
-#include "base/error.h"
-#include "harness.h"
+#include "assert_error.h"
 #include "io/array.h"
 #include "native/native.h"
 #include "random.h"
@@ -234,12 +233,6 @@ static void world_close(world *w)
     cow_native_leave();
     assert_string_equal(cow_error_message(), "");
 }
-
-#define assert_good(call)                                                                                              \
-    do {                                                                                                               \
-        if ((call) < 0)                                                                                                \
-            fail_msg("%s: %s", #call, cow_error_message());                                                            \
-    } while (0)
 
 static void commit(world *w)
 {

@@ -32,7 +32,7 @@ class Library:
 
     def __init__(self, folder, flags, links, libraries):
         self.program = folder / "between"
-        words = ["cc", "-std=gnu17", "-O1", "-w", "-DH5_USE_114_API", f"-I{TEST}", *flags, "-o", self.program]
+        words = ["cc", "-std=gnu17", "-O1", "-w", "-D_GNU_SOURCE", "-DH5_USE_114_API", f"-I{TEST}", *flags, "-o", self.program]
         words += [TEST / source for source in SOURCES] + links + ["-lcmocka", "-lm"]
         done = subprocess.run([str(word) for word in words], capture_output=True, text=True)
         assert done.returncode == 0, done.stderr

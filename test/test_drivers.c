@@ -4,6 +4,7 @@
  * a sentence that says what, where and what to do; no driver writes over a history, also not where the name of the file
  * is only a part of the name that the program gave (family, split, multi, splitter). Run with HDF5_VOL_CONNECTOR=h5cow.
  */
+#include "lowest_error.h"
 #include "through.h"
 
 #include <stdlib.h>
@@ -294,15 +295,8 @@ static bool bytes_are(const char *name, const bytes *before)
 
 /* ---- errors ---- */
 
-static herr_t take_lowest(unsigned n, const H5E_error2_t *error, void *text)
-{
-    if (n == 0)
-        snprintf(text, 1000, "%s", error->desc == NULL ? "" : error->desc);
-    return 0;
-}
-
-/* A file is opened or created; the lowest record of the error goes to TEXT[1000]. */
-static hid_t attempt(const char *name, bool create, unsigned flags, hid_t fapl, char *text)
+/* A file is opened or created; the lowest record of the error goes to TEXT. */
+static hid_t attempt(const char *name, bool create, unsigned flags, hid_t fapl, char text[static LOWEST_ERROR])
 {
     hid_t file, stack;
 
@@ -313,7 +307,7 @@ static hid_t attempt(const char *name, bool create, unsigned flags, hid_t fapl, 
         stack = H5Eget_current_stack();
     }
     H5E_END_TRY
-    H5Ewalk2(stack, H5E_WALK_UPWARD, take_lowest, text);
+    lowest_error(stack, text);
     H5Eclose_stack(stack);
     return file;
 }
@@ -414,7 +408,7 @@ static void test_head_and_versions_are_read(void **state)
 
 static void test_opening_for_writing_is_refused_with_a_reason(void **state)
 {
-    char text[1000];
+    char text[LOWEST_ERROR];
     (void)state;
 
     for (size_t i = 0; i < COUNT(drivers); i++) {
@@ -599,7 +593,7 @@ static void test_core_without_backing_store_changes_a_history_in_memory(void **s
 static void test_a_history_without_a_fence_is_refused_as_well(void **state)
 {
     hid_t fapl = H5Pcreate(H5P_FILE_ACCESS), file, copy, source;
-    char text[1000];
+    char text[LOWEST_ERROR];
     bytes before;
     (void)state;
 
@@ -621,7 +615,7 @@ static void test_a_history_without_a_fence_is_refused_as_well(void **state)
 
 static void test_creating_over_a_history_keeps_it(void **state)
 {
-    char text[1000];
+    char text[LOWEST_ERROR];
     (void)state;
 
     for (size_t i = 0; i < COUNT(drivers); i++) {
@@ -666,7 +660,7 @@ static void test_creating_over_a_history_keeps_it(void **state)
 static void test_a_family_does_not_grow_into_a_history(void **state)
 {
     hid_t fapl = H5Pcreate(H5P_FILE_ACCESS), file;
-    char text[1000];
+    char text[LOWEST_ERROR];
     bytes before;
     (void)state;
 

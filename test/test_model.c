@@ -9,6 +9,7 @@
  * HDF5_VOL_CONNECTOR=h5cow.
  */
 #include "differential/compare.h"
+#include "files.h"
 #include "model.h"
 
 #include <stdlib.h>
@@ -297,20 +298,6 @@ static void tell_listing(listing *out, hid_t group)
 
 /* ---- files ---- */
 
-static bool keep(const char *from, const char *to)
-{
-    FILE *in = fopen(from, "rb"), *out = fopen(to, "wb");
-    char bytes[65536];
-    size_t n;
-    bool good = in != NULL && out != NULL;
-
-    while (good && (n = fread(bytes, 1, sizeof bytes, in)) > 0)
-        good = fwrite(bytes, 1, n, out) == n;
-    if (in != NULL)
-        fclose(in);
-    return out != NULL && fclose(out) == 0 && good;
-}
-
 static void kept_name(char name[60], unsigned version)
 {
     snprintf(name, 60, "test_model_kept_%u.h5", version);
@@ -555,7 +542,7 @@ static void run_kind(const kind *k)
         assert_true(done[steps].version == versions + 1 || (k->data_elsewhere && done[steps].version == versions));
         versions = done[steps].version;
         kept_name(kept, versions);
-        assert_true(keep(NATIVE, kept));
+        assert_true(copy_file(NATIVE, kept));
         snprintf(what, sizeof what, "head, %s", step_names[s]);
         judge(k, what, REACHED_HEAD, COW, H5P_DEFAULT, "", kept, s);
         snprintf(what, sizeof what, "head without h5cow, %s", step_names[s]);

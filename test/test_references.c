@@ -4,6 +4,7 @@
  *
  * The same is done with a file with history and with a native one; of the native one a copy is kept at each version.
  */
+#include "files.h"
 #include "through.h"
 
 #include <stdlib.h>
@@ -446,21 +447,6 @@ static void for_all_places(void (*make)(hid_t, kind, shape, place), listing *out
 
 /* ---- files ---- */
 
-static void copy_file(const char *from, const char *to)
-{
-    FILE *in = fopen(from, "rb"), *out = fopen(to, "wb");
-    char bytes[65536];
-    size_t n;
-
-    assert_true(in != NULL && out != NULL);
-    while (in != NULL && out != NULL && (n = fread(bytes, 1, sizeof bytes, in)) > 0)
-        assert_true(fwrite(bytes, 1, n, out) == n);
-    if (in != NULL)
-        fclose(in);
-    if (out != NULL)
-        assert_true(fclose(out) == 0);
-}
-
 static const char *kept(unsigned version)
 {
     static char name[2][64];
@@ -484,7 +470,7 @@ static void make_version(unsigned version, void (*change)(hid_t file, int versio
         change(file, (int)version);
         assert_true(H5Fclose(file) >= 0);
     }
-    copy_file(NATIVE, kept(version));
+    assert_true(copy_file(NATIVE, kept(version)));
 }
 
 static hid_t open_version(unsigned version)

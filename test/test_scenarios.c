@@ -2,6 +2,7 @@
  * [NAME] */
 #include "journal/internal.h"
 
+#include "files.h"
 #include "harness.h"
 #include "scenarios.h"
 #include "with_connector.h"
@@ -63,8 +64,7 @@ int main(int argc, char **argv)
     static struct CMUnitTest tests[100];
     int status;
 
-    snprintf(file, sizeof file, "%s/scenarios.%d.h5", access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp",
-             (int)getpid());
+    snprintf(file, sizeof file, "%s/scenarios.%d.h5", memory_folder(), (int)getpid());
     if (getenv("SHOW") == NULL)
         H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
     calls = cow_disk_system;
