@@ -25,8 +25,8 @@ int test_table_main(const struct CMUnitTest tests[], size_t count, int argc, cha
 /* What the test does next, for whoever reads that it failed: of many settings, or random ones, which. */
 void during(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* fork() in a test: a failed assertion, or a crash, ends the child with a signal, and does not go on with the tests. Not for
- * children that die of a signal by intention. */
+/* fork() in a test: a failed assertion, or a crash, ends the child with a signal. Otherwise cmocka would go on with the other
+ * tests in it. */
 pid_t fork_child(void);
 
 #endif

@@ -255,7 +255,7 @@ static void test_copies_merge_with_named_types_of_the_head(void **state)
     assert_true(H5Fclose(file) >= 0 && H5Fclose(other) >= 0 && H5Pclose(list) >= 0 && H5Tclose(text) >= 0);
 }
 
-static H5O_mcdt_search_ret_t stop(void *asked)
+static H5O_mcdt_search_ret_t stop_at_once(void *asked)
 {
     ++*(int *)asked;
     return H5O_MCDT_SEARCH_STOP;
@@ -274,7 +274,7 @@ static void test_types_to_merge_with_are_those_that_the_program_suggests(void **
     make_type(other, "float", H5T_NATIVE_FLOAT);
     assert_true(H5Padd_merge_committed_dtype_path(list, "/nowhere") >= 0);
     assert_true(H5Padd_merge_committed_dtype_path(list, "/group/second") >= 0);
-    assert_true(H5Pset_mcdt_search_cb(list, stop, &asked) >= 0);
+    assert_true(H5Pset_mcdt_search_cb(list, stop_at_once, &asked) >= 0);
     assert_true(H5Ocopy(other, "int", file, "int", list, H5P_DEFAULT) >= 0);
     assert_true(same_object(file, "int", "group/second") && asked == 0);
     assert_true(H5Ocopy(other, "float", file, "float", list, H5P_DEFAULT) >= 0 && asked == 1);
