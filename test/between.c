@@ -30,15 +30,15 @@ static void write_samples(hid_t types, const sample_type *sample, unsigned versi
 
     for (hsize_t i = 0; i < count; i++)
         sample_value(type, values + i * size);
-    CHECK(H5Pset_chunk(dcpl, 1, &chunk) >= 0);
+    assert_true(H5Pset_chunk(dcpl, 1, &chunk) >= 0);
     if (version == 1)
         dataset = H5Dcreate2(types, sample->name, type, space, H5P_DEFAULT, dcpl, H5P_DEFAULT);
     else
         dataset = H5Dopen2(types, sample->name, H5P_DEFAULT);
-    CHECK(dataset >= 0 && H5Dset_extent(dataset, &extent) >= 0);
-    CHECK(H5Sselect_hyperslab(space, H5S_SELECT_SET, &first, &step, &count, NULL) >= 0);
-    CHECK(H5Dwrite(dataset, type, memory, space, H5P_DEFAULT, values) >= 0);
-    CHECK(H5Treclaim(type, memory, H5P_DEFAULT, values) >= 0 && H5Dclose(dataset) >= 0);
+    assert_true(dataset >= 0 && H5Dset_extent(dataset, &extent) >= 0);
+    assert_true(H5Sselect_hyperslab(space, H5S_SELECT_SET, &first, &step, &count, NULL) >= 0);
+    assert_true(H5Dwrite(dataset, type, memory, space, H5P_DEFAULT, values) >= 0);
+    assert_true(H5Treclaim(type, memory, H5P_DEFAULT, values) >= 0 && H5Dclose(dataset) >= 0);
     free(values);
     H5Sclose(memory);
     H5Pclose(dcpl);
@@ -54,7 +54,7 @@ static void write_number(hid_t at, const char *attribute, unsigned value)
         a = H5Aopen(at, attribute, H5P_DEFAULT);
     else
         a = H5Acreate2(at, attribute, H5T_STD_U32LE, space, H5P_DEFAULT, H5P_DEFAULT);
-    CHECK(a >= 0 && H5Awrite(a, H5T_NATIVE_UINT, &value) >= 0 && H5Aclose(a) >= 0);
+    assert_true(a >= 0 && H5Awrite(a, H5T_NATIVE_UINT, &value) >= 0 && H5Aclose(a) >= 0);
     H5Sclose(space);
 }
 
@@ -66,13 +66,13 @@ static void write_references(hid_t file, unsigned version)
     H5R_ref_t *values = calloc(extent, sizeof *values);
 
     for (hsize_t i = 0; i < extent; i++)
-        CHECK(H5Rcreate_object(file, names[(i + version) % COUNT(names)], H5P_DEFAULT, &values[i]) >= 0);
+        assert_true(H5Rcreate_object(file, names[(i + version) % COUNT(names)], H5P_DEFAULT, &values[i]) >= 0);
     dataset = version == 1 ? H5Dcreate2(file, "references", H5T_STD_REF, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT)
                            : H5Dopen2(file, "references", H5P_DEFAULT);
-    CHECK(dataset >= 0 && H5Dwrite(dataset, H5T_STD_REF, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
-    CHECK(H5Dclose(dataset) >= 0);
+    assert_true(dataset >= 0 && H5Dwrite(dataset, H5T_STD_REF, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
+    assert_true(H5Dclose(dataset) >= 0);
     for (hsize_t i = 0; i < extent; i++)
-        CHECK(H5Rdestroy(&values[i]) >= 0);
+        assert_true(H5Rdestroy(&values[i]) >= 0);
     free(values);
     H5Sclose(space);
 }
@@ -88,26 +88,26 @@ static void write_version(hid_t file, unsigned version)
     for (size_t i = 0; i < sample_type_count; i++)
         if (strcmp(sample_types[i].name, "complex_number") != 0)
             write_samples(types, &sample_types[i], version);
-    CHECK(H5Gclose(types) >= 0);
+    assert_true(H5Gclose(types) >= 0);
     write_numbers(file, "numbers", 5000, 500, version);
     write_references(file, version);
     write_number(file, "version", version);
     snprintf(name, sizeof name, "made in %u", version);
     made = H5Gcreate2(file, name, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
-    CHECK(made >= 0);
+    assert_true(made >= 0);
     write_numbers(made, "more", 3000, 1000, version / 2); /* two versions each have the same */
     write_number(made, "version", version);
-    CHECK(H5Lcreate_hard(file, "numbers", made, "numbers", H5P_DEFAULT, H5P_DEFAULT) >= 0);
-    CHECK(H5Lcreate_soft("more", made, "soft", H5P_DEFAULT, H5P_DEFAULT) >= 0);
-    CHECK(H5Gclose(made) >= 0);
+    assert_true(H5Lcreate_hard(file, "numbers", made, "numbers", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    assert_true(H5Lcreate_soft("more", made, "soft", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    assert_true(H5Gclose(made) >= 0);
     if (version > 1) { /* what the other library made is moved, then removed */
         snprintf(before, sizeof before, "made in %u", version - 1);
         snprintf(name, sizeof name, "moved in %u", version);
-        CHECK(H5Lmove(file, before, file, name, H5P_DEFAULT, H5P_DEFAULT) >= 0);
+        assert_true(H5Lmove(file, before, file, name, H5P_DEFAULT, H5P_DEFAULT) >= 0);
     }
     if (version > 2) {
         snprintf(name, sizeof name, "moved in %u", version - 1);
-        CHECK(H5Ldelete(file, name, H5P_DEFAULT) >= 0);
+        assert_true(H5Ldelete(file, name, H5P_DEFAULT) >= 0);
     }
 }
 
@@ -125,9 +125,9 @@ static void write_both(unsigned version, const char *file)
 
         name_twin(twin, sizeof twin, file, version);
         opened = version == 1 ? create_file(name, fapl) : H5Fopen(name, H5F_ACC_RDWR, fapl);
-        CHECK(opened >= 0);
+        assert_true(opened >= 0);
         write_version(opened, version);
-        CHECK(H5Fclose(opened) >= 0);
+        assert_true(H5Fclose(opened) >= 0);
     }
 }
 
@@ -148,9 +148,9 @@ static void check_all(unsigned versions, const char *file)
     H5E_BEGIN_TRY
     stock = H5Fopen(name, H5F_ACC_RDONLY, H5P_DEFAULT);
     H5E_END_TRY
-    CHECK(stock < 0);
+    assert_true(stock < 0);
     stock = H5Fopen(file, H5F_ACC_RDONLY, native_fapl);
-    CHECK(stock >= 0);
+    assert_true(stock >= 0);
     for (unsigned v = 1; v <= versions; v++) {
         hid_t group, native;
 
@@ -159,11 +159,11 @@ static void check_all(unsigned versions, const char *file)
         snprintf(what, sizeof what, "version %u without the connector", v);
         group = H5Gopen2(stock, name, H5P_DEFAULT);
         native = H5Fopen(twin, H5F_ACC_RDONLY, native_fapl);
-        CHECK(group >= 0 && native >= 0);
+        assert_true(group >= 0 && native >= 0);
         same_tree(what, REACHED_VERSION, native, group);
-        CHECK(H5Gclose(group) >= 0 && H5Fclose(native) >= 0);
+        assert_true(H5Gclose(group) >= 0 && H5Fclose(native) >= 0);
     }
-    CHECK(H5Fclose(stock) >= 0);
+    assert_true(H5Fclose(stock) >= 0);
 }
 
 /* ---- complex numbers ---- */
@@ -172,24 +172,23 @@ static void make_complex(const char *file)
 {
 #if H5_VERSION_GE(2, 0, 0)
     hsize_t extent = 4000, chunk = 1000;
-    hid_t made = create_file(file, H5P_DEFAULT), space = H5Screate_simple(1, &extent, NULL), dcpl = H5Pcreate(H5P_DATASET_CREATE),
-          dataset;
+    hid_t made = create_file(file, H5P_DEFAULT), space = H5Screate_simple(1, &extent, NULL),
+          dcpl = H5Pcreate(H5P_DATASET_CREATE), dataset;
     double *values = calloc(extent, 2 * sizeof *values);
 
     for (hsize_t i = 0; i < 2 * extent; i++)
         values[i] = (double)i / 2;
-    CHECK(H5Pset_chunk(dcpl, 1, &chunk) >= 0);
+    assert_true(H5Pset_chunk(dcpl, 1, &chunk) >= 0);
     dataset = H5Dcreate2(made, "complex", H5T_COMPLEX_IEEE_F64LE, space, H5P_DEFAULT, dcpl, H5P_DEFAULT);
-    CHECK(H5Dwrite(dataset, H5T_COMPLEX_IEEE_F64LE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
-    CHECK(H5Dclose(dataset) >= 0);
+    assert_true(H5Dwrite(dataset, H5T_COMPLEX_IEEE_F64LE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
+    assert_true(H5Dclose(dataset) >= 0);
     write_numbers(made, "numbers", 5000, 500, 1);
-    CHECK(H5Fclose(made) >= 0);
+    assert_true(H5Fclose(made) >= 0);
     free(values);
     H5Pclose(dcpl);
     H5Sclose(space);
 #else
-    printf("  %s: HDF5 1.14 has no complex numbers\n", file);
-    failures++;
+    fail_msg("%s: HDF5 1.14 has no complex numbers", file);
 #endif
 }
 
@@ -197,10 +196,10 @@ static void change(unsigned version, const char *file)
 {
     hid_t opened = H5Fopen(file, H5F_ACC_RDWR, H5P_DEFAULT);
 
-    CHECK(opened >= 0);
+    assert_true(opened >= 0);
     write_numbers(opened, "numbers", 5000, 500, version);
     write_number(opened, "version", version);
-    CHECK(H5Fclose(opened) >= 0);
+    assert_true(H5Fclose(opened) >= 0);
 }
 
 static void read_complex(unsigned versions, const char *file)
@@ -213,44 +212,39 @@ static void read_complex(unsigned versions, const char *file)
         snprintf(name, sizeof name, v == 0 ? "%s" : "%s@%u", file, v);
         opened = H5Fopen(name, H5F_ACC_RDONLY, H5P_DEFAULT);
         dataset = H5Dopen2(opened, "numbers", H5P_DEFAULT);
-        CHECK(opened >= 0 && dataset >= 0);
-        CHECK(H5Dread(dataset, H5T_NATIVE_UINT, H5S_ALL, H5S_ALL, H5P_DEFAULT, numbers) >= 0);
+        assert_true(opened >= 0 && dataset >= 0);
+        assert_true(H5Dread(dataset, H5T_NATIVE_UINT, H5S_ALL, H5S_ALL, H5P_DEFAULT, numbers) >= 0);
         for (size_t i = 0; i < COUNT(numbers); i++) {
             seed = seed * 1664525u + 1013904223u;
-            if (numbers[i] != seed) {
-                printf("  %s: element %zu of numbers is %u, not %u\n", name, i, numbers[i], seed);
-                failures++;
-                break;
-            }
+            if (numbers[i] != seed)
+                fail_msg("%s: element %zu of numbers is %u, not %u", name, i, numbers[i], seed);
         }
-        CHECK(H5Dclose(dataset) >= 0 && H5Lexists(opened, "complex", H5P_DEFAULT) > 0);
+        assert_true(H5Dclose(dataset) >= 0 && H5Lexists(opened, "complex", H5P_DEFAULT) > 0);
 #if H5_VERSION_GE(2, 0, 0)
         static double values[8000];
         dataset = H5Dopen2(opened, "complex", H5P_DEFAULT);
-        CHECK(H5Dread(dataset, H5T_COMPLEX_IEEE_F64LE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
+        assert_true(H5Dread(dataset, H5T_COMPLEX_IEEE_F64LE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
         for (size_t i = 0; i < COUNT(values); i++)
-            if (values[i] != (double)i / 2) {
-                printf("  %s: number %zu of complex is %g\n", name, i, values[i]);
-                failures++;
-                break;
-            }
-        CHECK(H5Dclose(dataset) >= 0);
+            if (values[i] != (double)i / 2)
+                fail_msg("%s: number %zu of complex is %g", name, i, values[i]);
+        assert_true(H5Dclose(dataset) >= 0);
 #else
         H5E_BEGIN_TRY
         dataset = H5Dopen2(opened, "complex", H5P_DEFAULT);
         H5E_END_TRY
-        CHECK(dataset < 0);
+        assert_true(dataset < 0);
 #endif
-        CHECK(H5Fclose(opened) >= 0);
+        assert_true(H5Fclose(opened) >= 0);
     }
 }
 
 static char **words;
 
-static void step(void)
+static void step(void **state)
 {
     const char *file = words[words[3] == NULL ? 2 : 3];
     unsigned number = (unsigned)strtoul(words[2], NULL, 10);
+    (void)state;
 
     if (strcmp(words[1], "write") == 0)
         write_both(number, file);
@@ -263,17 +257,17 @@ static void step(void)
     else if (strcmp(words[1], "read") == 0)
         read_complex(number, file);
     else
-        CHECK(false);
+        fail_msg("there is no step '%s'", words[1]);
 }
 
 int main(int argc, char **argv)
 {
-    static const test tests[] = {TEST(step)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(step)};
     unsigned version[3];
 
     if (argc < 3 || H5get_libversion(&version[0], &version[1], &version[2]) < 0)
         return 2;
     printf("HDF5 %u.%u.%u\n", version[0], version[1], version[2]);
     words = argv;
-    return run_tests(tests, COUNT(tests), 1, argv);
+    return test_main(tests, 1, argv, through_begin, through_end);
 }

@@ -12,6 +12,8 @@
  *
  * Run through the connector (HDF5_VOL_CONNECTOR=h5cow).
  */
+#include "die.h"
+#include "files.h"
 #include "waiting.h"
 #include "random.h"
 #include "results.h"
@@ -55,19 +57,6 @@ static uint64_t random_state;
 static uint64_t next_random(void)
 {
     return splitmix64(&random_state);
-}
-
-static void die(const char *what)
-{
-    fprintf(stderr, "bitrot: %s: %s\n", what, strerror(errno));
-    H5Eprint2(H5E_DEFAULT, stderr);
-    exit(2);
-}
-
-static void must(bool right, const char *what)
-{
-    if (!right)
-        die(what);
 }
 
 /* ---- in front of the system's pread ---- */
@@ -121,7 +110,7 @@ static void make_dataset(hid_t at, const char *name, hid_t type, int rank, const
     if (compact)
         H5Pset_layout(list, H5D_COMPACT);
     set = H5Dcreate2(at, name, type, space, H5P_DEFAULT, list, H5P_DEFAULT);
-    must(set >= 0 && H5Dwrite(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0, name);
+    must(set >= 0 && H5Dwrite(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
     H5Dclose(set);
     H5Pclose(list);
     H5Sclose(space);
@@ -134,7 +123,7 @@ static void make_attribute(hid_t at, const char *name, hid_t type, hsize_t count
     if (H5Aexists(at, name) > 0)
         H5Adelete(at, name);
     attribute = H5Acreate2(at, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
-    must(attribute >= 0 && H5Awrite(attribute, type, values) >= 0, name);
+    must(attribute >= 0 && H5Awrite(attribute, type, values) >= 0);
     H5Aclose(attribute);
     H5Sclose(space);
 }
@@ -143,7 +132,7 @@ static void overwrite(hid_t file, const char *name, const void *values)
 {
     hid_t set = H5Dopen2(file, name, H5P_DEFAULT), type = set < 0 ? -1 : H5Dget_type(set);
 
-    must(set >= 0 && H5Dwrite(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0, name);
+    must(set >= 0 && H5Dwrite(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
     H5Tclose(type);
     H5Dclose(set);
 }
@@ -241,13 +230,13 @@ static void make_file(int versions, hsize_t scale, bool pending)
     for (int v = 1; v <= versions; v++) {
         hid_t file = v == 1 ? H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT)
                             : H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
-        must(file >= 0, "cannot make the file");
+        must(file >= 0);
         if (pending && v == versions) {
             held = open(path, O_RDONLY | O_CLOEXEC);
-            must(held >= 0 && flock(held, LOCK_SH) == 0, "flock");
+            must(held >= 0 && flock(held, LOCK_SH) == 0);
         }
         write_state(file, v, scale);
-        must(H5Fclose(file) >= 0, "cannot close the file");
+        must(H5Fclose(file) >= 0);
     }
     if (held >= 0)
         close(held);
@@ -590,19 +579,19 @@ static void make_pictures(void)
     struct stat about;
     int in = open(path, O_RDONLY);
 
-    must(in >= 0 && fstat(in, &about) == 0, path);
+    must(in >= 0 && fstat(in, &about) == 0);
     file.size = (size_t)about.st_size;
     file.bytes = malloc(file.size);
-    must(pread(in, file.bytes, file.size, 0) == (ssize_t)file.size, path);
+    must(pread(in, file.bytes, file.size, 0) == (ssize_t)file.size);
     close(in);
     healthy = calloc((size_t)views, sizeof *healthy);
-    must(healthy != NULL, "no memory");
+    must(healthy != NULL);
     touched_size = file.size;
     for (int v = 0; v < views; v++) {
         touched = file.touched[v] = calloc(1, file.size);
         look(v, &healthy[v]);
         touched = NULL;
-        must(!healthy[v].failed && healthy[v].count > 10 && healthy[v].count < OBJECTS_MAX, "the healthy file");
+        must(!healthy[v].failed && healthy[v].count > 10 && healthy[v].count < OBJECTS_MAX);
     }
 }
 
@@ -762,7 +751,7 @@ static void write_damaged(const char *name, const flip *f)
     int out = open(name, O_WRONLY | O_CREAT | O_TRUNC, 0644);
 
     file.bytes[f->at] ^= f->mask;
-    must(out >= 0 && write(out, file.bytes, file.size) == (ssize_t)file.size, name);
+    must(out >= 0 && write(out, file.bytes, file.size) == (ssize_t)file.size);
     file.bytes[f->at] ^= f->mask;
     close(out);
 }
@@ -850,7 +839,7 @@ static void part(const char *name, int versions, hsize_t scale, bool pending, si
     make_pictures();
     if (one_flip != NULL) {
         unsigned at = 0, mask = 0;
-        must(sscanf(one_flip, "%u:%x", &at, &mask) == 2 && at < file.size, one_flip);
+        must(sscanf(one_flip, "%u:%x", &at, &mask) == 2 && at < file.size);
         flip f = {.at = at, .mask = (uint8_t)mask};
         limit_process();
         try_flip(&f);
@@ -859,7 +848,7 @@ static void part(const char *name, int versions, hsize_t scale, bool pending, si
     }
     flip_count = bits > 0 ? bits : 2 * ((file.size + every - 1) / every);
     flips = mmap(NULL, flip_count * sizeof *flips + 1, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    must(flips != MAP_FAILED, "no memory");
+    must(flips != MAP_FAILED);
     for (size_t i = 0; i < flip_count; i++) {
         flips[i].at = (uint32_t)(bits > 0 ? next_random() % file.size : i / 2 * every);
         flips[i].mask = bits == 0 && i % 2 == 0 ? 0xff : (uint8_t)(1u << next_random() % 8);
@@ -937,13 +926,13 @@ int main(int argc, char **argv)
         }
     if (jobs == 0 || every == 0)
         return 2;
-    snprintf(folder, sizeof folder, "%s/h5cow-bitrot-XXXXXX", access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
-    must(mkdtemp(folder) != NULL, folder);
+    snprintf(folder, sizeof folder, "%s/h5cow-bitrot-XXXXXX", memory_folder());
+    must(mkdtemp(folder) != NULL);
     snprintf(path, sizeof path, "%s/f.h5", folder);
     setenv("ASAN_OPTIONS", "abort_on_error=1:detect_leaks=0:allocator_may_return_null=1", 0);
     H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
     progress = mmap(NULL, 16 * sizeof *progress, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    must(progress != MAP_FAILED, "no memory");
+    must(progress != MAP_FAILED);
     if (only == NULL || strcmp(only, "small") == 0)
         part("small", 3, 1, false, 0, every);
     if (only == NULL || strcmp(only, "pending") == 0)

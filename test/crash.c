@@ -19,6 +19,7 @@
  * What happens to names, when a file is put aside, is gone through in crash_names.c.
  */
 #include "crash_programs.h"
+#include "files.h"
 #include "journal_states.h"
 #include "random.h"
 #include "results.h"
@@ -99,7 +100,7 @@ int main(int argc, char **argv)
             return 2;
         }
     crash_random(test_seed());
-    const char *folder = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
+    const char *folder = memory_folder();
     snprintf(crash_dummy, sizeof crash_dummy, "%s/crash.%d.locks", folder, (int)getpid());
     snprintf(crash_real, sizeof crash_real, "%s/crash.%d.h5", folder, (int)getpid());
     H5Eset_auto2(H5E_DEFAULT, NULL, NULL);

@@ -119,10 +119,8 @@ static void record(const scenario *s, const judging *j, recording *r)
     disk.log = disk.real = true;
     disk.recording = r;
     calls_for_all(&memory_calls);
-    if (scenario_run_all(s, &run) < 0) {
-        fprintf(stderr, "%s: the scenario failed\n", s->name);
-        exit(2);
-    }
+    if (scenario_run_all(s, &run) < 0)
+        die("%s: the scenario failed", s->name);
     calls_for_all(NULL);
     unlink(crash_real);
 }

@@ -16,15 +16,6 @@
 
 memory disk;
 
-void *need(void *pointer)
-{
-    if (pointer == NULL) {
-        fprintf(stderr, "out of memory\n");
-        exit(2);
-    }
-    return pointer;
-}
-
 /* ---- images ---- */
 
 void image_resize(image *i, size_t size)
@@ -77,10 +68,8 @@ void image_save(const image *i, const char *path)
 {
     FILE *out = fopen(path, "w");
 
-    if (out == NULL || (i->size > 0 && fwrite(i->data, 1, i->size, out) != i->size) || fclose(out) != 0) {
-        perror(path);
-        exit(2);
-    }
+    if (out == NULL || (i->size > 0 && fwrite(i->data, 1, i->size, out) != i->size) || fclose(out) != 0)
+        die("%s", path);
 }
 
 void image_load(image *i, const char *path)
@@ -88,15 +77,11 @@ void image_load(image *i, const char *path)
     FILE *in = fopen(path, "r");
     struct stat about;
 
-    if (in == NULL || fstat(fileno(in), &about) < 0) {
-        perror(path);
-        exit(2);
-    }
+    if (in == NULL || fstat(fileno(in), &about) < 0)
+        die("%s", path);
     image_resize(i, (size_t)about.st_size);
-    if (i->size > 0 && fread(i->data, 1, i->size, in) != i->size) {
-        perror(path);
-        exit(2);
-    }
+    if (i->size > 0 && fread(i->data, 1, i->size, in) != i->size)
+        die("%s", path);
     fclose(in);
 }
 
@@ -127,10 +112,8 @@ void recording_mark(int state)
 {
     recording *r = disk.recording;
 
-    if (r->mark_count == MARKS_MAX) {
-        fprintf(stderr, "too many marks\n");
-        exit(2);
-    }
+    if (r->mark_count == MARKS_MAX)
+        die("too many marks");
     r->marks[r->mark_count++] = (mark){r->op_count, state, r->opened == 0};
 }
 
@@ -139,10 +122,8 @@ static op *next_op(void)
     recording *r = disk.recording;
 
     if (r != NULL) {
-        if (r->op_count == OPS_MAX) {
-            fprintf(stderr, "too many operations\n");
-            exit(2);
-        }
+        if (r->op_count == OPS_MAX)
+            die("too many operations");
         return &r->ops[r->op_count++];
     }
     if (disk.op_count == disk.op_capacity) {

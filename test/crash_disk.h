@@ -3,6 +3,7 @@
 #ifndef CRASH_DISK_H
 #define CRASH_DISK_H
 
+#include "die.h"
 #include "journal/disk.h"
 
 typedef enum op_kind { OP_WRITE, OP_TRUNCATE, OP_EXTEND, OP_SYNC, OP_FAILED_SYNC } op_kind;
@@ -62,9 +63,6 @@ extern memory disk;
 extern const cow_disk_calls memory_calls;
 /* Under all files that the connector opens from now on. NULL: the system's. */
 void calls_for_all(const cow_disk_calls *calls);
-
-/* Ends the program when there is no memory. */
-void *need(void *pointer);
 
 void image_resize(image *i, size_t size);
 void image_copy(image *to, const image *from);

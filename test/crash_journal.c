@@ -26,15 +26,6 @@ static hid_t fapl, fcpl;
 
 static hid_t file = -1;
 
-static void must(bool right, const char *what)
-{
-    if (right)
-        return;
-    fprintf(stderr, "%s: %s: %s\n", scenario_name, what, cow_error_message());
-    H5Eprint2(H5E_DEFAULT, stderr);
-    exit(2);
-}
-
 static cow_journal *journal_of_file(void)
 {
     unsigned long number = 0;
@@ -52,32 +43,33 @@ static void report(void)
 static void begin(void)
 {
     file = H5Fcreate(crash_dummy, H5F_ACC_TRUNC, fcpl, fapl);
-    must(file >= 0, "create");
+    must(file >= 0);
 }
 
 static void commit(void)
 {
-    must(H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0, "flush");
-    must(cow_journal_commit(journal_of_file(), false) == 0, "commit");
+    must(H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0);
+    if (cow_journal_commit(journal_of_file(), false) < 0)
+        die("%s: %s", scenario_name, cow_error_message());
     report();
 }
 
 static void end(void)
 {
-    must(H5Fclose(file) >= 0, "close");
+    must(H5Fclose(file) >= 0);
     report();
 }
 
 static void reopen(void)
 {
     file = H5Fopen(crash_dummy, H5F_ACC_RDWR, fapl);
-    must(file >= 0, "open");
+    must(file >= 0);
     report();
 }
 
 static void state(int v)
 {
-    must(state_write(file, v) == 0, "write");
+    must(state_write(file, v) == 0);
 }
 
 static void made(int v)
@@ -100,7 +92,7 @@ static void many_small(int from, int to)
         char name[32];
         snprintf(name, sizeof name, "small%d", i);
         hid_t set = H5Dcreate2(file, name, H5T_NATIVE_INT, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
-        must(set >= 0 && H5Dwrite(set, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, &i) >= 0, "small dataset");
+        must(set >= 0 && H5Dwrite(set, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, &i) >= 0);
         H5Dclose(set);
     }
     H5Sclose(space);
@@ -123,9 +115,9 @@ static void block(hsize_t a, hsize_t b, int value, bool creates)
         H5Pclose(dcpl);
     } else {
         set = H5Dopen2(file, "block", H5P_DEFAULT);
-        must(H5Dset_extent(set, extent) >= 0, "extent");
+        must(H5Dset_extent(set, extent) >= 0);
     }
-    must(set >= 0 && H5Dwrite(set, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0, "block");
+    must(set >= 0 && H5Dwrite(set, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
     H5Dclose(set);
 }
 
@@ -143,7 +135,7 @@ static void strings(int v, bool creates)
     }
     set = creates ? H5Dcreate2(file, "text", type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT)
                   : H5Dopen2(file, "text", H5P_DEFAULT);
-    must(set >= 0 && H5Dwrite(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, pointer) >= 0, "strings");
+    must(set >= 0 && H5Dwrite(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, pointer) >= 0);
     H5Dclose(set);
     H5Sclose(space);
     H5Tclose(type);
@@ -163,7 +155,8 @@ static void pin_now(void)
     cow_journal_close(journal);
     pin_fd = open(crash_dummy, O_RDONLY | O_CLOEXEC);
     pin_disk = (cow_disk){&cow_disk_system, pin_fd, crash_dummy};
-    must(cow_lock_pin(&pin_disk, sequence) == 0, "pin");
+    if (cow_lock_pin(&pin_disk, sequence) < 0)
+        die("%s: %s", scenario_name, cow_error_message());
 }
 
 static void unpin(void)
@@ -247,7 +240,7 @@ static void s_delete_and_reuse(void)
     reopen();
     block(60, 60, 1, true);
     commit();
-    must(H5Ldelete(file, "block", H5P_DEFAULT) >= 0, "delete");
+    must(H5Ldelete(file, "block", H5P_DEFAULT) >= 0);
     many_small(0, 20);
     commit();
     block(40, 40, 2, true);
@@ -386,7 +379,7 @@ static void s_persistent_free_space(void)
     reopen();
     block(40, 40, 2, true);
     commit();
-    must(H5Ldelete(file, "block", H5P_DEFAULT) >= 0, "delete");
+    must(H5Ldelete(file, "block", H5P_DEFAULT) >= 0);
     end();
 }
 static void s_pages(void)
@@ -412,7 +405,7 @@ static void s_shrink(void)
     end();
     for (int i = 0; i < 3; i++) {
         reopen();
-        must(H5Ldelete(file, "block", H5P_DEFAULT) >= 0, "delete");
+        must(H5Ldelete(file, "block", H5P_DEFAULT) >= 0);
         end();
         reopen();
         block(60, 60, i, true);
@@ -427,7 +420,7 @@ static void s_failed_sync(void)
         state(3);
         H5Fflush(file, H5F_SCOPE_GLOBAL);
         disk.fail_sync = n;
-        must(cow_journal_commit(journal_of_file(), false) < 0, "commit with a failing sync");
+        must(cow_journal_commit(journal_of_file(), false) < 0);
         disk.fail_sync = 0;
         cow_error_clear();
         end();
@@ -491,10 +484,8 @@ void crash_journal(const char *only, crash_totals *total)
 
         if (only != NULL && strcmp(only, s.name) != 0)
             continue;
-        if ((make = fopen(crash_dummy, "w")) == NULL || fclose(make) != 0) {
-            perror(crash_dummy);
-            exit(2);
-        }
+        if ((make = fopen(crash_dummy, "w")) == NULL || fclose(make) != 0)
+            die("%s", crash_dummy);
         scenario_name = s.name;
         options = cow_journal_defaults;
         options.calls = &memory_calls;

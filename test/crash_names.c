@@ -58,10 +58,8 @@ static void note(event_kind kind, bool aside)
 {
     event *e = &names.event[names.count++];
 
-    if (names.count == EVENTS_MAX) {
-        fprintf(stderr, "names: too many events\n");
-        exit(2);
-    }
+    if (names.count == EVENTS_MAX)
+        die("names: too many events");
     *e = (event){.kind = kind, .aside = aside};
     if (kind == EVENT_CREATE || kind == EVENT_COMMITTED || kind == EVENT_SYNC)
         if (access(aside_name, F_OK) == 0 && access(crash_real, F_OK) == 0)
@@ -88,10 +86,8 @@ int __wrap_unlink(const char *name)
 
 int __wrap_rename(const char *from, const char *to)
 {
-    if (names.on) {
-        fprintf(stderr, "names: a rename is not expected where there are hard links\n");
-        exit(2);
-    }
+    if (names.on)
+        die("names: a rename is not expected where there are hard links");
     return __real_rename(from, to);
 }
 
@@ -267,16 +263,12 @@ void crash_names(const char *only, crash_totals *total)
     snprintf(aside_name, sizeof aside_name, "%s.h5cow-old-1", crash_real);
     H5Pset_userblock(l.fcpl, 512);
     names.count = 0;
-    if (scenario_run_all(s, &run) < 0) {
-        fprintf(stderr, "names: the scenario failed\n");
-        exit(2);
-    }
+    if (scenario_run_all(s, &run) < 0)
+        die("names: the scenario failed");
     image_load(&old, crash_real);
     names.on = true;
-    if (create_over(&l) < 0) {
-        fprintf(stderr, "names: the file cannot be created\n");
-        exit(2);
-    }
+    if (create_over(&l) < 0)
+        die("names: the file cannot be created");
     note(EVENT_COMMITTED, false);
     names.on = false;
     image_load(&kept, aside_name);

@@ -276,14 +276,12 @@ static uint64_t meet_state(size_t at, uint64_t *applied)
             cow_range reserve[COW_RESERVES];
             cow_anchor anchor = journal->anchor;
 
-            if (now.reference_count == REFERENCES_MAX) {
-                fprintf(stderr, "%s: too many commits\n", now.scenario->name);
-                exit(2);
-            }
+            if (now.reference_count == REFERENCES_MAX)
+                die("%s: too many commits", now.scenario->name);
             *r = (reference){.sequence = sequence, .born = at, .dead = NEVER, .size = (size_t)cow_journal_end(journal)};
             r->logical = need(malloc(r->size));
             if (cow_journal_read(journal, 0, r->logical, r->size) < 0)
-                exit(2);
+                die("%s: %s", now.scenario->name, cow_error_message());
             memcpy(reserve, journal->slot.reserve, sizeof reserve);
             cow_journal_close(journal);
             find_ranges(r, reserve, &anchor);
@@ -827,10 +825,8 @@ void crash_sweep(const crash_scenario *s, const recording *r, crash_totals *tota
     cow_journal_options system = cow_journal_defaults, plain = cow_journal_defaults;
     FILE *make = fopen(crash_dummy, "w");
 
-    if (make == NULL || fclose(make) != 0) {
-        perror(crash_dummy);
-        exit(2);
-    }
+    if (make == NULL || fclose(make) != 0)
+        die("%s", crash_dummy);
     memset(&disk, 0, sizeof disk);
     memset(&now, 0, sizeof now);
     now.scenario = s;

@@ -7,6 +7,9 @@
  * file. Where a child crashes, another one reads the same file natively: what kills HDF5 itself is counted, and is not
  * our failure.
  */
+#include "die.h"
+#include "files.h"
+#include "lowest_error.h"
 #include "waiting.h"
 #include "random.h"
 
@@ -36,8 +39,8 @@ static const char usage[] = "usage: damage [--mutations N] [--long] [--anywhere]
 typedef struct finding {
     char step[64]; /* what it was doing */
     uint64_t hash[VERSIONS + 1];
-    bool read[VERSIONS + 1]; /* all of it, without an error */
-    char error[400];         /* the lowest record of the first failure */
+    bool read[VERSIONS + 1];  /* all of it, without an error */
+    char error[LOWEST_ERROR]; /* the lowest record of the first failure */
 } finding;
 
 typedef struct region {
@@ -67,12 +70,6 @@ static uint64_t next_random(void)
 static uint64_t below(uint64_t n)
 {
     return next_random() % n;
-}
-
-static void die(const char *what)
-{
-    fprintf(stderr, "damage: %s: %s\n", what, strerror(errno));
-    exit(2);
 }
 
 /* ---- the file ---- */
@@ -193,10 +190,8 @@ static void find_regions(bool anywhere)
 
     if ((file.regions = calloc(REGIONS_MAX, sizeof *file.regions)) == NULL || id < 0)
         die("cannot look at the file");
-    if (H5Lexists(id, "_versioned_data", H5P_DEFAULT) <= 0) {
-        fprintf(stderr, "damage: the connector was not used: the file has no history\n");
-        exit(2);
-    }
+    if (H5Lexists(id, "_versioned_data", H5P_DEFAULT) <= 0)
+        die("the connector was not used: the file has no history");
     if (anywhere) {
         file.regions[file.count++] = (region){0, file.size, 0};
         file.tables = 1;
@@ -261,7 +256,7 @@ static void write_damaged(const char *name)
     int out = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
 
     if (out < 0 || write(out, file.bytes, file.size) != (ssize_t)file.size || close(out) < 0)
-        die(name);
+        die("%s", name);
 }
 
 /* The file has times in it, so it is not the same in the next run: what a test failed with is kept. */
@@ -280,7 +275,7 @@ static void read_file(void)
 
     if (size <= 0 || (file.healthy = malloc((size_t)size)) == NULL || (file.bytes = malloc((size_t)size)) == NULL ||
         pread(in, file.healthy, (size_t)size, 0) != size)
-        die(path);
+        die("%s", path);
     file.size = (size_t)size;
     close(in);
 }
@@ -298,18 +293,11 @@ static void hash_bytes(reading *r, const void *bytes, size_t size)
         r->hash = (r->hash ^ ((const unsigned char *)bytes)[i]) * UINT64_C(0x100000001b3);
 }
 
-static herr_t note_lowest(unsigned n, const H5E_error2_t *error, void *context)
-{
-    (void)context;
-    if (n == 0 && found->error[0] == '\0')
-        snprintf(found->error, sizeof found->error, "%s", error->desc == NULL ? "" : error->desc);
-    return 0;
-}
-
 static void failed(reading *r)
 {
     r->failed = true;
-    H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, note_lowest, NULL);
+    if (found->error[0] == '\0')
+        lowest_error(H5E_DEFAULT, found->error);
     if (found->error[0] == '\0')
         snprintf(found->error, sizeof found->error, "(no error record)");
 }
@@ -442,7 +430,7 @@ static void verify(void)
     snprintf(found->step, sizeof found->step, "h5cow verify");
     dup2(nothing, STDOUT_FILENO);
     execl(command, command, "verify", path, (char *)NULL);
-    die(command);
+    die("%s", command);
 }
 
 /* ---- children ---- */
@@ -526,12 +514,9 @@ int main(int argc, char **argv)
             number(NULL);
 
     /* in memory, if there is such a place: thousands of files are written */
-    snprintf(folder, sizeof folder, "%s/h5cow-damage-XXXXXX",
-             dir != NULL                     ? dir
-             : access("/dev/shm", W_OK) == 0 ? "/dev/shm"
-                                             : "/tmp");
+    snprintf(folder, sizeof folder, "%s/h5cow-damage-XXXXXX", dir != NULL ? dir : memory_folder());
     if (mkdtemp(folder) == NULL)
-        die(folder);
+        die("%s", folder);
     snprintf(path, sizeof path, "%s/f.h5", folder);
     snprintf(log, sizeof log, "%s/log", folder);
     setenv("ASAN_OPTIONS", "abort_on_error=1:detect_leaks=0:allocator_may_return_null=1", 0);

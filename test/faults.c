@@ -16,10 +16,13 @@
  * And files are read with the same faults: what is read is right, or there is an error. Each run is a process of its own,
  * so that a crash is one failure. --all takes every point instead of a sample.
  */
+#include "die.h"
 #include "faults_calls.h"
 
+#include "files.h"
 #include "waiting.h"
 #include "journal/internal.h"
+#include "lowest_error.h"
 #include "random.h"
 #include "results.h"
 #include "scenarios.h"
@@ -305,7 +308,7 @@ typedef struct finding {
     unsigned error_call;
     bool closing_failed; /* the close of the file that came after the error failed as well */
     bool named, doubt;   /* the message names the file; says that the outcome is not known */
-    char message[400], closing[400], reading[400];
+    char message[400], closing[LOWEST_ERROR], reading[LOWEST_ERROR];
     unsigned count[16]; /* calls that could have failed, of each class */
     long pages;
     uintptr_t where[48], leaked[4];
@@ -345,13 +348,6 @@ static herr_t note_record(unsigned n, const H5E_error2_t *record, void *context)
         snprintf(run.found->message, sizeof run.found->message, "%s", text);
     run.found->named |= strstr(text, run.base) != NULL;
     run.found->doubt |= strstr(text, "it is not known whether this commit happened") != NULL;
-    return 0;
-}
-
-static herr_t note_lowest(unsigned n, const H5E_error2_t *record, void *context)
-{
-    if (n == 0)
-        snprintf(context, 400, "%s", record->desc == NULL ? "" : record->desc);
     return 0;
 }
 
@@ -421,7 +417,7 @@ int64_t faults_after(int64_t result)
         H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, note_record, NULL);
     } else if (after_error && kind == FAULTS_CLOSES_FILE) {
         f->closing_failed = true;
-        H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, note_lowest, f->closing);
+        lowest_error(H5E_DEFAULT, f->closing);
     }
     if (closes(kind) && run.failed_id == id)
         snprintf(f->left, sizeof f->left, "an id that cannot be closed");
@@ -562,28 +558,12 @@ static const fault_class classes[] = {
 };
 #define CLASSES (sizeof classes / sizeof *classes)
 
-static void die(const char *what)
+/* None where FROM is not there. */
+static void copy_if_any(const char *from, const char *to)
 {
-    fprintf(stderr, "faults: %s: %s\n", what, strerror(errno));
-    exit(2);
-}
-
-static void copy_file(const char *from, const char *to)
-{
-    char buffer[65536];
-    ssize_t n = 0;
-    int in = open(from, O_RDONLY | O_CLOEXEC), out;
-
     unlink(to);
-    if (in < 0)
-        return;
-    if ((out = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600)) < 0)
-        die(to);
-    while ((n = read(in, buffer, sizeof buffer)) > 0)
-        if (write(out, buffer, (size_t)n) != n)
-            die(to);
-    close(in);
-    close(out);
+    if (!copy_file(from, to) && errno != ENOENT)
+        die("%s", to);
 }
 
 static int count_descriptors(void)
@@ -719,7 +699,7 @@ static void run_program(const program *p, const char *path, const fault_class *c
     found->live = (long)faults_live(found->leaked, 4);
     found->read = read_state(path, reader, 0, &seen);
     if (found->read < 0)
-        H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, note_lowest, found->reading);
+        lowest_error(H5E_DEFAULT, found->reading);
     if (found->read < 0 && strstr(found->reading, "the HDF5 library has kept the file open") != NULL) {
         found->kept_open = found->through = true;
         return;
@@ -748,7 +728,7 @@ static void keep_state(void)
     char name[320];
 
     snprintf(name, sizeof name, "%s.%u", state_file, run.found->reported);
-    copy_file(run.path, name);
+    copy_if_any(run.path, name);
 }
 
 static void base_name(unsigned p, char name[300])
@@ -778,10 +758,8 @@ static void expect_one(unsigned p, unsigned stop)
     if (run_once(&programs[p], &arguments) < 0 && !run.stopped)
         found.error = true;
     run.active = false;
-    if (found.error || found.calls > CALLS_MAX || found.reported > COMMITS_MAX || read_state(path, fapl, 0, &s) < 0) {
-        fprintf(stderr, "faults: %s: %s: %s\n", programs[p].name, found.call, found.message);
-        exit(2);
-    }
+    if (found.error || found.calls > CALLS_MAX || found.reported > COMMITS_MAX || read_state(path, fapl, 0, &s) < 0)
+        die("%s: %s: %s", programs[p].name, found.call, found.message);
     if (stop != UINT32_MAX) {
         unlink(path);
         e->stopped[stop] = s;
@@ -805,7 +783,7 @@ static void expect_one(unsigned p, unsigned stop)
         char base[300];
 
         base_name(p, base);
-        copy_file(path, base);
+        copy_if_any(path, base);
     }
     unlink(path);
 }
@@ -821,8 +799,7 @@ static void expect(unsigned p, unsigned stop)
         expect_one(p, stop);
         _exit(0);
     }
-    if (child < 0 || waitpid(child, &status, 0) < 0 || status != 0)
-        exit(2);
+    must(child > 0 && waitpid(child, &status, 0) == child && status == 0);
 }
 
 static const state *stopped_at(unsigned p, unsigned call)
@@ -955,7 +932,7 @@ static int run_point(const point *pt, const char *path, finding *found, const ch
 
     memset(found, 0, sizeof *found);
     base_name(pt->program, base);
-    copy_file(base, path);
+    copy_if_any(base, path);
     if ((child = fork()) == 0) {
         int out = log == NULL ? -1 : open(log, O_WRONLY | O_CREAT | O_TRUNC, 0600);
 
@@ -1079,10 +1056,8 @@ static void count_calls(unsigned p)
 
     snprintf(path, sizeof path, "%s/faulty-0.h5", folder);
     status = run_point(&pt, path, &slots[0].found, NULL);
-    if ((why = judge(p, &nothing_fails, &slots[0].found, status, false)) != NULL) {
-        fprintf(stderr, "faults: %s without a fault: %s\n", programs[p].name, why);
-        exit(2);
-    }
+    if ((why = judge(p, &nothing_fails, &slots[0].found, status, false)) != NULL)
+        die("%s without a fault: %s", programs[p].name, why);
 }
 
 static void print_where(const uintptr_t at[], unsigned depth)
@@ -1260,10 +1235,10 @@ int main(int argc, char **argv)
     }
     jobs = jobs < 1 ? 1 : jobs > JOBS_MAX ? JOBS_MAX : jobs;
     if (tmp == NULL)
-        tmp = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
+        tmp = memory_folder();
     snprintf(folder, sizeof folder, "%s/h5cow-faults-XXXXXX", tmp);
     if (mkdtemp(folder) == NULL)
-        die(folder);
+        die("%s", folder);
     setvbuf(stdout, NULL, _IOLBF, 0);
     if (pthread_atfork(NULL, NULL, in_child) != 0)
         die("no memory");

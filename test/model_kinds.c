@@ -19,7 +19,7 @@ static hid_t intermediate(void)
 {
     hid_t lcpl = H5Pcreate(H5P_LINK_CREATE);
 
-    CHECK(H5Pset_create_intermediate_group(lcpl, 1) >= 0);
+    assert_true(H5Pset_create_intermediate_group(lcpl, 1) >= 0);
     return lcpl;
 }
 
@@ -29,7 +29,7 @@ static void put_attribute(hid_t object, const char *name, int value)
 
     attribute = H5Aexists(object, name) > 0 ? H5Aopen(object, name, H5P_DEFAULT)
                                             : H5Acreate2(object, name, H5T_STD_I32LE, space, H5P_DEFAULT, H5P_DEFAULT);
-    CHECK(attribute >= 0 && H5Awrite(attribute, H5T_NATIVE_INT, &value) >= 0 && H5Aclose(attribute) >= 0);
+    assert_true(attribute >= 0 && H5Awrite(attribute, H5T_NATIVE_INT, &value) >= 0 && H5Aclose(attribute) >= 0);
     H5Sclose(space);
 }
 
@@ -44,10 +44,10 @@ static void put_values(hid_t object, hid_t type, hid_t selected, unsigned seed)
     for (hsize_t i = 0; i < n; i++)
         sample_value(type, values + i * H5Tget_size(type));
     if (H5Iget_type(object) == H5I_ATTR)
-        CHECK(H5Awrite(object, type, values) >= 0);
+        assert_true(H5Awrite(object, type, values) >= 0);
     else
-        CHECK(H5Dwrite(object, type, memory, selected, H5P_DEFAULT, values) >= 0);
-    CHECK(H5Treclaim(type, memory, H5P_DEFAULT, values) >= 0);
+        assert_true(H5Dwrite(object, type, memory, selected, H5P_DEFAULT, values) >= 0);
+    assert_true(H5Treclaim(type, memory, H5P_DEFAULT, values) >= 0);
     free(values);
     H5Sclose(memory);
 }
@@ -105,7 +105,7 @@ static void chunk_it(const kind *k, hid_t dcpl)
 {
     hsize_t chunk[2] = {8, 7};
 
-    CHECK(H5Pset_chunk(dcpl, k->type == NULL ? 2 : 1, chunk) >= 0);
+    assert_true(H5Pset_chunk(dcpl, k->type == NULL ? 2 : 1, chunk) >= 0);
 }
 
 static const char *external_name(void)
@@ -134,13 +134,13 @@ static void write_source(hid_t at, const char *name, unsigned seed)
     hid_t space = H5Screate_simple(2, dims, NULL), dcpl = H5Pcreate(H5P_DATASET_CREATE), dataset;
 
     if (strcmp(name, "upper") == 0)
-        CHECK(H5Pset_chunk(dcpl, 2, chunk) >= 0);
+        assert_true(H5Pset_chunk(dcpl, 2, chunk) >= 0);
     dataset = H5Lexists(at, name, H5P_DEFAULT) > 0
                   ? H5Dopen2(at, name, H5P_DEFAULT)
                   : H5Dcreate2(at, name, H5T_STD_I32LE, space, H5P_DEFAULT, dcpl, H5P_DEFAULT);
-    CHECK(dataset >= 0);
+    assert_true(dataset >= 0);
     put_values(dataset, H5T_STD_I32LE, space, seed);
-    CHECK(H5Dclose(dataset) >= 0);
+    assert_true(H5Dclose(dataset) >= 0);
     H5Pclose(dcpl);
     H5Sclose(space);
 }
@@ -149,13 +149,13 @@ static void write_sources(const kind *k, hid_t at, unsigned seed)
 {
     hid_t plain = H5VLget_connector_id_by_name("native"), fapl = H5Pcreate(H5P_FILE_ACCESS), file = at;
 
-    CHECK(H5Pset_vol(fapl, plain, NULL) >= 0);
+    assert_true(H5Pset_vol(fapl, plain, NULL) >= 0);
     if (k->layout != VIRTUAL)
-        CHECK((file = H5Fopen(source_file(k), H5F_ACC_RDWR, has_history(k) ? H5P_DEFAULT : fapl)) >= 0);
+        assert_true((file = H5Fopen(source_file(k), H5F_ACC_RDWR, has_history(k) ? H5P_DEFAULT : fapl)) >= 0);
     write_source(file, "upper", seed);
     write_source(file, "lower", seed + 50);
     if (file != at)
-        CHECK(H5Fclose(file) >= 0);
+        assert_true(H5Fclose(file) >= 0);
     H5Pclose(fapl);
     H5VLclose(plain);
 }
@@ -172,10 +172,10 @@ static void map_sources(const kind *k, hid_t dcpl, hid_t space)
 
         start[0] = (hsize_t)i * ROWS / 2;
         snprintf(name, sizeof name, "%s/%s", k->layout == VIRTUAL ? "/" MODEL_GROUP : "", i == 0 ? "upper" : "lower");
-        CHECK(H5Sselect_hyperslab(part, H5S_SELECT_SET, start, NULL, count, NULL) >= 0);
-        CHECK(H5Pset_virtual(dcpl, part, file, name, source) >= 0);
+        assert_true(H5Sselect_hyperslab(part, H5S_SELECT_SET, start, NULL, count, NULL) >= 0);
+        assert_true(H5Pset_virtual(dcpl, part, file, name, source) >= 0);
     }
-    CHECK(H5Pset_fill_value(dcpl, H5T_NATIVE_INT, &minus) >= 0);
+    assert_true(H5Pset_fill_value(dcpl, H5T_NATIVE_INT, &minus) >= 0);
     H5Sclose(source);
     H5Sclose(part);
 }
@@ -199,29 +199,29 @@ static void make_dataset(const kind *k, hid_t at, unsigned seed)
         break;
     case DEFLATED:
         chunk_it(k, dcpl);
-        CHECK(H5Pset_shuffle(dcpl) >= 0 && H5Pset_deflate(dcpl, 4) >= 0);
+        assert_true(H5Pset_shuffle(dcpl) >= 0 && H5Pset_deflate(dcpl, 4) >= 0);
         break;
     case CHECKSUMMED:
         chunk_it(k, dcpl);
-        CHECK(H5Pset_fletcher32(dcpl) >= 0);
+        assert_true(H5Pset_fletcher32(dcpl) >= 0);
         break;
     case NBIT:
         chunk_it(k, dcpl);
-        CHECK(H5Pset_nbit(dcpl) >= 0);
+        assert_true(H5Pset_nbit(dcpl) >= 0);
         break;
     case EARLY:
         chunk_it(k, dcpl);
-        CHECK(H5Pset_alloc_time(dcpl, H5D_ALLOC_TIME_EARLY) >= 0);
+        assert_true(H5Pset_alloc_time(dcpl, H5D_ALLOC_TIME_EARLY) >= 0);
         break;
     case SPARSE:
         chunk_it(k, dcpl);
-        CHECK(H5Pset_fill_value(dcpl, H5T_NATIVE_INT, &minus) >= 0);
+        assert_true(H5Pset_fill_value(dcpl, H5T_NATIVE_INT, &minus) >= 0);
         break;
     case CONTIGUOUS_EARLY:
-        CHECK(H5Pset_alloc_time(dcpl, H5D_ALLOC_TIME_EARLY) >= 0);
+        assert_true(H5Pset_alloc_time(dcpl, H5D_ALLOC_TIME_EARLY) >= 0);
         break;
     case COMPACT:
-        CHECK(H5Pset_layout(dcpl, H5D_COMPACT) >= 0);
+        assert_true(H5Pset_layout(dcpl, H5D_COMPACT) >= 0);
         break;
     case VIRTUAL:
     case VIRTUAL_OTHER:
@@ -230,7 +230,7 @@ static void make_dataset(const kind *k, hid_t at, unsigned seed)
         map_sources(k, dcpl, space);
         break;
     case EXTERNAL:
-        CHECK(H5Pset_external(dcpl, external_name(), 16, H5F_UNLIMITED) >= 0);
+        assert_true(H5Pset_external(dcpl, external_name(), 16, H5F_UNLIMITED) >= 0);
         break;
     case CONTIGUOUS:
     case TINY:
@@ -241,15 +241,15 @@ static void make_dataset(const kind *k, hid_t at, unsigned seed)
     }
     dataset = k->layout == ANONYMOUS ? H5Dcreate_anon(at, type, space, dcpl, H5P_DEFAULT)
                                      : H5Dcreate2(at, "x", type, space, H5P_DEFAULT, dcpl, H5P_DEFAULT);
-    CHECK(dataset >= 0);
+    assert_true(dataset >= 0);
     if (!is_virtual(k) && k->layout != NULL_SPACE && k->layout != SPARSE)
         put_values(dataset, type, space, seed);
     if (k->layout == ANONYMOUS) {
-        CHECK(H5Fflush(at, H5F_SCOPE_LOCAL) >= 0); /* a version without it may come to be */
-        CHECK(H5Olink(dataset, at, "x", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+        assert_true(H5Fflush(at, H5F_SCOPE_LOCAL) >= 0); /* a version without it may come to be */
+        assert_true(H5Olink(dataset, at, "x", H5P_DEFAULT, H5P_DEFAULT) >= 0);
     }
     put_attribute(dataset, "note", (int)seed);
-    CHECK(H5Dclose(dataset) >= 0);
+    assert_true(H5Dclose(dataset) >= 0);
     H5Pclose(dcpl);
     H5Sclose(space);
     H5Tclose(type);
@@ -261,20 +261,20 @@ static void change_dataset(const kind *k, hid_t at, unsigned seed)
     hid_t dataset = H5Dopen2(at, "x", H5P_DEFAULT), type = plain_type(k), space;
     hsize_t start[2] = {3, 2}, stride[2] = {11, 9}, count[2] = {3, 3}, block[2] = {2, 4}, larger[2] = {55, 45};
 
-    CHECK(dataset >= 0);
+    assert_true(dataset >= 0);
     put_attribute(dataset, "note", (int)seed);
     if (k->layout == GROWING || k->layout == EMPTY_GROWING)
-        CHECK(H5Dset_extent(dataset, larger) >= 0);
+        assert_true(H5Dset_extent(dataset, larger) >= 0);
     space = H5Dget_space(dataset);
     if (k->layout == TINY || k->layout == COMPACT)
         stride[0] = 2, stride[1] = 2, count[1] = 2, block[0] = block[1] = 1;
     if (k->layout != SCALAR && k->layout != NULL_SPACE && k->layout != EMPTY)
-        CHECK(H5Sselect_hyperslab(space, H5S_SELECT_SET, start, stride, count, block) >= 0);
+        assert_true(H5Sselect_hyperslab(space, H5S_SELECT_SET, start, stride, count, block) >= 0);
     if (is_virtual(k))
         write_sources(k, at, seed);
     else if (k->layout != NULL_SPACE)
         put_values(dataset, type, space, seed);
-    CHECK(H5Dclose(dataset) >= 0);
+    assert_true(H5Dclose(dataset) >= 0);
     H5Sclose(space);
     H5Tclose(type);
 }
@@ -288,7 +288,7 @@ static void change_data_elsewhere(const kind *k, hid_t at, unsigned seed)
         write_sources(k, at, seed);
     else
         put_values(dataset, H5T_STD_I32LE, space, seed);
-    CHECK(H5Dclose(dataset) >= 0);
+    assert_true(H5Dclose(dataset) >= 0);
     H5Sclose(space);
 }
 
@@ -306,14 +306,14 @@ static hid_t target(hid_t at, unsigned number)
     else {
         hid_t space = H5Screate_simple(1, &n, NULL), dcpl = H5Pcreate(H5P_DATASET_CREATE);
 
-        CHECK(H5Pset_chunk(dcpl, 1, &chunk) >= 0);
+        assert_true(H5Pset_chunk(dcpl, 1, &chunk) >= 0);
         dataset = H5Dcreate2(at, name, H5T_STD_I32LE, space, H5P_DEFAULT, dcpl, H5P_DEFAULT);
         put_values(dataset, H5T_STD_I32LE, space, number);
         put_attribute(dataset, "note", (int)number);
         H5Pclose(dcpl);
         H5Sclose(space);
     }
-    CHECK(dataset >= 0);
+    assert_true(dataset >= 0);
     return dataset;
 }
 
@@ -354,26 +354,26 @@ static void put_references(hid_t at, hid_t object, hid_t type, unsigned seed)
         snprintf(name, sizeof name, "target%u", number);
         start[i] = (i * 3 + seed) % 15;
         space = H5Dget_space(dataset);
-        CHECK(H5Sselect_hyperslab(space, H5S_SELECT_SET, &start[i], NULL, &count, NULL) >= 0);
+        assert_true(H5Sselect_hyperslab(space, H5S_SELECT_SET, &start[i], NULL, &count, NULL) >= 0);
         if (values == objects)
-            CHECK(H5Rcreate(&objects[i], at, name, H5R_OBJECT1, -1) >= 0);
+            assert_true(H5Rcreate(&objects[i], at, name, H5R_OBJECT1, -1) >= 0);
         else if (values == regions)
-            CHECK(H5Rcreate(&regions[i], at, name, H5R_DATASET_REGION1, space) >= 0);
+            assert_true(H5Rcreate(&regions[i], at, name, H5R_DATASET_REGION1, space) >= 0);
         else if (i == 0)
-            CHECK(H5Rcreate_attr(at, name, "note", H5P_DEFAULT, &references[i]) >= 0);
+            assert_true(H5Rcreate_attr(at, name, "note", H5P_DEFAULT, &references[i]) >= 0);
         else if (i < 3)
-            CHECK(H5Rcreate_region(at, name, space, H5P_DEFAULT, &references[i]) >= 0);
+            assert_true(H5Rcreate_region(at, name, space, H5P_DEFAULT, &references[i]) >= 0);
         else
-            CHECK(H5Rcreate_object(at, name, H5P_DEFAULT, &references[i]) >= 0);
+            assert_true(H5Rcreate_object(at, name, H5P_DEFAULT, &references[i]) >= 0);
         H5Sclose(space);
         H5Dclose(dataset);
     }
     if (H5Iget_type(object) == H5I_ATTR)
-        CHECK(H5Awrite(object, type, values) >= 0);
+        assert_true(H5Awrite(object, type, values) >= 0);
     else
-        CHECK(H5Dwrite(object, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
+        assert_true(H5Dwrite(object, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
     for (unsigned i = 0; values == references && i < 4; i++)
-        CHECK(H5Rdestroy(&references[i]) >= 0);
+        assert_true(H5Rdestroy(&references[i]) >= 0);
 }
 
 /* In a dataset, and in an attribute of it. */
@@ -385,17 +385,17 @@ static void make_references(const kind *k, hid_t at, unsigned seed)
     hid_t dataset, attribute;
 
     if (k->layout == CHUNKED)
-        CHECK(H5Pset_chunk(dcpl, 1, &chunk) >= 0);
+        assert_true(H5Pset_chunk(dcpl, 1, &chunk) >= 0);
     dataset = H5Dcreate2(at, "x", type, space, H5P_DEFAULT, dcpl, H5P_DEFAULT);
-    CHECK(dataset >= 0);
+    assert_true(dataset >= 0);
     put_references(at, dataset, type, seed);
     if (k->layout != CHUNKED) { /* H5Ocopy empties those of attributes, so natively made ones would be others */
         attribute = H5Acreate2(dataset, "references", type, space, H5P_DEFAULT, H5P_DEFAULT);
-        CHECK(attribute >= 0);
+        assert_true(attribute >= 0);
         put_references(at, attribute, type, seed + 1);
-        CHECK(H5Aclose(attribute) >= 0);
+        assert_true(H5Aclose(attribute) >= 0);
     }
-    CHECK(H5Dclose(dataset) >= 0);
+    assert_true(H5Dclose(dataset) >= 0);
     H5Pclose(dcpl);
     H5Sclose(space);
     H5Tclose(type);
@@ -407,11 +407,11 @@ static void change_references(const kind *k, hid_t at, unsigned seed)
 
     put_references(at, dataset, type, seed + 2);
     if (k->layout != CHUNKED) {
-        CHECK((attribute = H5Aopen(dataset, "references", H5P_DEFAULT)) >= 0);
+        assert_true((attribute = H5Aopen(dataset, "references", H5P_DEFAULT)) >= 0);
         put_references(at, attribute, type, seed + 3);
-        CHECK(H5Aclose(attribute) >= 0);
+        assert_true(H5Aclose(attribute) >= 0);
     }
-    CHECK(H5Dclose(dataset) >= 0);
+    assert_true(H5Dclose(dataset) >= 0);
     H5Tclose(type);
 }
 
@@ -422,12 +422,12 @@ static hid_t attribute_owner(const kind *k, hid_t at)
     hid_t gcpl = H5Pcreate(H5P_GROUP_CREATE), owner;
 
     if (k->creation_order)
-        CHECK(H5Pset_attr_creation_order(gcpl, H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED) >= 0);
+        assert_true(H5Pset_attr_creation_order(gcpl, H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED) >= 0);
     if (k->dense)
-        CHECK(H5Pset_attr_phase_change(gcpl, 2, 1) >= 0);
+        assert_true(H5Pset_attr_phase_change(gcpl, 2, 1) >= 0);
     owner = H5Lexists(at, "x", H5P_DEFAULT) > 0 ? H5Oopen(at, "x", H5P_DEFAULT)
                                                 : H5Gcreate2(at, "x", H5P_DEFAULT, gcpl, H5P_DEFAULT);
-    CHECK(owner >= 0);
+    assert_true(owner >= 0);
     H5Pclose(gcpl);
     return owner;
 }
@@ -452,10 +452,10 @@ static void make_attributes(const kind *k, hid_t at, unsigned seed)
         snprintf(name, sizeof name, "a%u", i);
         if (H5Aexists(owner, name) > 0)
             continue;
-        CHECK((attribute = H5Acreate2(owner, name, type, space, H5P_DEFAULT, H5P_DEFAULT)) >= 0);
+        assert_true((attribute = H5Acreate2(owner, name, type, space, H5P_DEFAULT, H5P_DEFAULT)) >= 0);
         if (k->layout != NULL_SPACE)
             put_values(attribute, type, space, seed + i);
-        CHECK(H5Aclose(attribute) >= 0);
+        assert_true(H5Aclose(attribute) >= 0);
     }
     H5Sclose(space);
     H5Tclose(type);
@@ -471,9 +471,9 @@ static void change_attributes(const kind *k, hid_t at, unsigned seed)
         hid_t attribute;
 
         snprintf(name, sizeof name, "a%u", i);
-        CHECK((attribute = H5Aopen(owner, name, H5P_DEFAULT)) >= 0);
+        assert_true((attribute = H5Aopen(owner, name, H5P_DEFAULT)) >= 0);
         put_values(attribute, type, space, seed + i);
-        CHECK(H5Aclose(attribute) >= 0);
+        assert_true(H5Aclose(attribute) >= 0);
     }
     H5Sclose(space);
     H5Tclose(type);
@@ -482,12 +482,12 @@ static void change_attributes(const kind *k, hid_t at, unsigned seed)
 
 static void move_attribute(hid_t at)
 {
-    CHECK(H5Arename_by_name(at, "x", "a0", "renamed", H5P_DEFAULT) >= 0);
+    assert_true(H5Arename_by_name(at, "x", "a0", "renamed", H5P_DEFAULT) >= 0);
 }
 
 static void remove_attribute(hid_t at)
 {
-    CHECK(H5Adelete_by_name(at, "x", "renamed", H5P_DEFAULT) >= 0);
+    assert_true(H5Adelete_by_name(at, "x", "renamed", H5P_DEFAULT) >= 0);
 }
 
 /* ---- groups ---- */
@@ -500,10 +500,10 @@ static void fill_group(const kind *k, hid_t group, unsigned from, unsigned to)
         hid_t member;
 
         snprintf(name, sizeof name, "member %u", i);
-        CHECK((member = H5Gcreate2(group, name, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT)) >= 0);
+        assert_true((member = H5Gcreate2(group, name, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT)) >= 0);
         if (i % 5 == 0)
-            CHECK(H5Lcreate_soft(name, member, "soft", H5P_DEFAULT, H5P_DEFAULT) >= 0);
-        CHECK(H5Gclose(member) >= 0);
+            assert_true(H5Lcreate_soft(name, member, "soft", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+        assert_true(H5Gclose(member) >= 0);
     }
 }
 
@@ -512,13 +512,13 @@ static void make_group(const kind *k, hid_t at, unsigned seed)
     hid_t gcpl = H5Pcreate(H5P_GROUP_CREATE), group;
 
     if (k->creation_order)
-        CHECK(H5Pset_link_creation_order(gcpl, H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED) >= 0);
+        assert_true(H5Pset_link_creation_order(gcpl, H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED) >= 0);
     if (k->dense)
-        CHECK(H5Pset_link_phase_change(gcpl, 4, 2) >= 0);
-    CHECK((group = H5Gcreate2(at, "x", H5P_DEFAULT, gcpl, H5P_DEFAULT)) >= 0);
+        assert_true(H5Pset_link_phase_change(gcpl, 4, 2) >= 0);
+    assert_true((group = H5Gcreate2(at, "x", H5P_DEFAULT, gcpl, H5P_DEFAULT)) >= 0);
     fill_group(k, group, 0, k->elements);
     put_attribute(group, "note", (int)seed);
-    CHECK(H5Gclose(group) >= 0);
+    assert_true(H5Gclose(group) >= 0);
     H5Pclose(gcpl);
 }
 
@@ -527,12 +527,12 @@ static void change_group(const kind *k, hid_t at, unsigned seed)
     hid_t group = H5Gopen2(at, "x", H5P_DEFAULT);
 
     if (k->elements > 1) {
-        CHECK(H5Ldelete(group, "member 1", H5P_DEFAULT) >= 0);
-        CHECK(H5Lmove(group, "member 0", group, "member zero", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+        assert_true(H5Ldelete(group, "member 1", H5P_DEFAULT) >= 0);
+        assert_true(H5Lmove(group, "member 0", group, "member zero", H5P_DEFAULT, H5P_DEFAULT) >= 0);
     }
     fill_group(k, group, k->elements, k->elements + 3);
     put_attribute(group, "note", (int)seed);
-    CHECK(H5Gclose(group) >= 0);
+    assert_true(H5Gclose(group) >= 0);
 }
 
 /* x/below/x is x, and x/self too. */
@@ -542,10 +542,10 @@ static void make_cycle(const kind *k, hid_t at, unsigned seed)
     hid_t below = H5Gcreate2(group, "below", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
 
     (void)k;
-    CHECK(H5Olink(group, below, "x", H5P_DEFAULT, H5P_DEFAULT) >= 0);
-    CHECK(H5Olink(group, group, "self", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    assert_true(H5Olink(group, below, "x", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    assert_true(H5Olink(group, group, "self", H5P_DEFAULT, H5P_DEFAULT) >= 0);
     put_attribute(below, "note", (int)seed);
-    CHECK(H5Gclose(below) >= 0 && H5Gclose(group) >= 0);
+    assert_true(H5Gclose(below) >= 0 && H5Gclose(group) >= 0);
 }
 
 static void change_cycle(const kind *k, hid_t at, unsigned seed)
@@ -553,10 +553,10 @@ static void change_cycle(const kind *k, hid_t at, unsigned seed)
     hid_t below = H5Gopen2(at, "x/below/x/self/below", H5P_DEFAULT);
 
     (void)k;
-    CHECK(below >= 0);
+    assert_true(below >= 0);
     put_attribute(below, "note", (int)seed);
     H5Gclose(H5Gcreate2(below, "further", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
-    CHECK(H5Gclose(below) >= 0);
+    assert_true(H5Gclose(below) >= 0);
 }
 
 /* ---- named types ---- */
@@ -565,9 +565,9 @@ static void make_named_type(const kind *k, hid_t at, unsigned seed)
 {
     hid_t type = k->type();
 
-    CHECK(H5Tcommit2(at, "x", type, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    assert_true(H5Tcommit2(at, "x", type, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT) >= 0);
     put_attribute(type, "note", (int)seed);
-    CHECK(H5Tclose(type) >= 0);
+    assert_true(H5Tclose(type) >= 0);
 }
 
 static void change_note(const kind *k, hid_t at, unsigned seed)
@@ -576,7 +576,7 @@ static void change_note(const kind *k, hid_t at, unsigned seed)
 
     (void)k;
     put_attribute(object, "note", (int)seed);
-    CHECK(H5Oclose(object) >= 0);
+    assert_true(H5Oclose(object) >= 0);
 }
 
 /* A type that a dataset and an attribute use. */
@@ -586,19 +586,19 @@ static void make_shared_type(const kind *k, hid_t at, unsigned seed)
     hid_t type, space = H5Screate_simple(1, &n, NULL), dcpl = H5Pcreate(H5P_DATASET_CREATE);
 
     make_named_type(k, at, seed);
-    CHECK((type = H5Topen2(at, "x", H5P_DEFAULT)) >= 0);
-    CHECK(H5Pset_chunk(dcpl, 1, &chunk) >= 0);
+    assert_true((type = H5Topen2(at, "x", H5P_DEFAULT)) >= 0);
+    assert_true(H5Pset_chunk(dcpl, 1, &chunk) >= 0);
     for (int i = 0; i < 2; i++) {
         char name[40];
         hid_t dataset, attribute, one = H5Screate(H5S_SCALAR);
 
         snprintf(name, sizeof name, "user %d of %u", i, seed);
-        CHECK((dataset = H5Dcreate2(at, name, type, space, H5P_DEFAULT, dcpl, H5P_DEFAULT)) >= 0);
-        CHECK((attribute = H5Acreate2(dataset, "of the type", type, one, H5P_DEFAULT, H5P_DEFAULT)) >= 0);
+        assert_true((dataset = H5Dcreate2(at, name, type, space, H5P_DEFAULT, dcpl, H5P_DEFAULT)) >= 0);
+        assert_true((attribute = H5Acreate2(dataset, "of the type", type, one, H5P_DEFAULT, H5P_DEFAULT)) >= 0);
         put_values(dataset, type, space, seed);
         put_values(attribute, type, one, seed);
         H5Sclose(one);
-        CHECK(H5Aclose(attribute) >= 0 && H5Dclose(dataset) >= 0);
+        assert_true(H5Aclose(attribute) >= 0 && H5Dclose(dataset) >= 0);
     }
     H5Pclose(dcpl);
     H5Sclose(space);
@@ -616,15 +616,15 @@ static void make_typed_dataset(const kind *k, hid_t at, unsigned seed)
         type = H5Topen2(at, "t", H5P_DEFAULT);
     else {
         type = k->type();
-        CHECK(H5Tcommit2(at, "t", type, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT) >= 0);
+        assert_true(H5Tcommit2(at, "t", type, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT) >= 0);
     }
-    CHECK(H5Pset_chunk(dcpl, 1, &chunk) >= 0);
-    CHECK((dataset = H5Dcreate2(at, "x", type, space, H5P_DEFAULT, dcpl, H5P_DEFAULT)) >= 0);
-    CHECK((attribute = H5Acreate2(dataset, "of the type", type, one, H5P_DEFAULT, H5P_DEFAULT)) >= 0);
+    assert_true(H5Pset_chunk(dcpl, 1, &chunk) >= 0);
+    assert_true((dataset = H5Dcreate2(at, "x", type, space, H5P_DEFAULT, dcpl, H5P_DEFAULT)) >= 0);
+    assert_true((attribute = H5Acreate2(dataset, "of the type", type, one, H5P_DEFAULT, H5P_DEFAULT)) >= 0);
     put_values(dataset, type, space, seed);
     put_values(attribute, type, one, seed);
     put_attribute(dataset, "note", (int)seed);
-    CHECK(H5Aclose(attribute) >= 0 && H5Dclose(dataset) >= 0);
+    assert_true(H5Aclose(attribute) >= 0 && H5Dclose(dataset) >= 0);
     H5Sclose(one);
     H5Pclose(dcpl);
     H5Sclose(space);
@@ -636,10 +636,10 @@ static void change_typed_dataset(const kind *k, hid_t at, unsigned seed)
     hid_t dataset = H5Dopen2(at, "x", H5P_DEFAULT), type = H5Dget_type(dataset), space = H5Dget_space(dataset);
 
     (void)k;
-    CHECK(H5Tcommitted(type) > 0);
+    assert_true(H5Tcommitted(type) > 0);
     put_values(dataset, type, space, seed);
     put_attribute(dataset, "note", (int)seed);
-    CHECK(H5Dclose(dataset) >= 0);
+    assert_true(H5Dclose(dataset) >= 0);
     H5Sclose(space);
     H5Tclose(type);
 }
@@ -663,7 +663,7 @@ static void put_soft(const kind *k, hid_t at, unsigned number)
              : k->elements == 1 ? "/" MODEL_GROUP "/target%u"
                                 : "nothing/%u",
              number);
-    CHECK(H5Lcreate_soft(value, at, "x", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    assert_true(H5Lcreate_soft(value, at, "x", H5P_DEFAULT, H5P_DEFAULT) >= 0);
 }
 
 static void make_soft(const kind *k, hid_t at, unsigned seed)
@@ -675,7 +675,7 @@ static void make_soft(const kind *k, hid_t at, unsigned seed)
 static void change_soft(const kind *k, hid_t at, unsigned seed)
 {
     (void)seed;
-    CHECK(H5Ldelete(at, "x", H5P_DEFAULT) >= 0);
+    assert_true(H5Ldelete(at, "x", H5P_DEFAULT) >= 0);
     put_soft(k, at, 2);
 }
 
@@ -687,29 +687,29 @@ static const char *linked_file(const kind *k)
 static void make_external(const kind *k, hid_t at, unsigned seed)
 {
     (void)seed;
-    CHECK(H5Lcreate_external(linked_file(k), "/target1", at, "x", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    assert_true(H5Lcreate_external(linked_file(k), "/target1", at, "x", H5P_DEFAULT, H5P_DEFAULT) >= 0);
 }
 
 static void change_external(const kind *k, hid_t at, unsigned seed)
 {
     (void)seed;
-    CHECK(H5Ldelete(at, "x", H5P_DEFAULT) >= 0);
-    CHECK(H5Lcreate_external(linked_file(k), "target2", at, "x", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    assert_true(H5Ldelete(at, "x", H5P_DEFAULT) >= 0);
+    assert_true(H5Lcreate_external(linked_file(k), "target2", at, "x", H5P_DEFAULT, H5P_DEFAULT) >= 0);
 }
 
 static void make_user_defined(const kind *k, hid_t at, unsigned seed)
 {
     (void)k;
     make_destination(at, seed);
-    CHECK(H5Lcreate_ud(at, "x", by_name.id, "target1", 8, H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    assert_true(H5Lcreate_ud(at, "x", by_name.id, "target1", 8, H5P_DEFAULT, H5P_DEFAULT) >= 0);
 }
 
 static void change_user_defined(const kind *k, hid_t at, unsigned seed)
 {
     (void)k;
     (void)seed;
-    CHECK(H5Ldelete(at, "x", H5P_DEFAULT) >= 0);
-    CHECK(H5Lcreate_ud(at, "x", by_name.id, "target2", 8, H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    assert_true(H5Ldelete(at, "x", H5P_DEFAULT) >= 0);
+    assert_true(H5Lcreate_ud(at, "x", by_name.id, "target2", 8, H5P_DEFAULT, H5P_DEFAULT) >= 0);
 }
 
 static hid_t traverse(const char *name, hid_t group, const void *value, size_t size, hid_t lapl, hid_t dxpl)
@@ -738,8 +738,8 @@ static void copy_link(hid_t at)
 {
     hid_t lcpl = intermediate();
 
-    CHECK(H5Lcopy(at, "x", at, "copies/c", lcpl, H5P_DEFAULT) >= 0);
-    CHECK(H5Lcopy(at, "x", at, "copy", lcpl, H5P_DEFAULT) >= 0);
+    assert_true(H5Lcopy(at, "x", at, "copies/c", lcpl, H5P_DEFAULT) >= 0);
+    assert_true(H5Lcopy(at, "x", at, "copy", lcpl, H5P_DEFAULT) >= 0);
     H5Pclose(lcpl);
 }
 
@@ -756,7 +756,7 @@ static void make_hard(const kind *k, hid_t at, unsigned seed)
 
         snprintf(from, sizeof from, "target%u", seed);
         snprintf(to, sizeof to, i == 0 ? "x" : i == 1 ? "y%u/z" : "another %u", seed);
-        CHECK(H5Lcreate_hard(at, from, at, to, lcpl, H5P_DEFAULT) >= 0);
+        assert_true(H5Lcreate_hard(at, from, at, to, lcpl, H5P_DEFAULT) >= 0);
     }
     H5Pclose(lcpl);
 }
@@ -769,7 +769,7 @@ static void change_hard(const kind *k, hid_t at, unsigned seed)
     (void)k;
     put_values(dataset, H5T_STD_I32LE, space, seed);
     put_attribute(dataset, "note", (int)seed);
-    CHECK(H5Dclose(dataset) >= 0);
+    assert_true(H5Dclose(dataset) >= 0);
     H5Sclose(space);
 }
 
@@ -783,19 +783,19 @@ static void make_odd_names(const kind *k, hid_t at, unsigned seed)
     char *longest = malloc(70001);
 
     (void)k;
-    CHECK(H5Pset_char_encoding(lcpl, H5T_CSET_UTF8) >= 0);
+    assert_true(H5Pset_char_encoding(lcpl, H5T_CSET_UTF8) >= 0);
     for (size_t i = 0; i < COUNT(odd_names); i++) {
         hid_t member = H5Gcreate2(group, odd_names[i], i % 2 == 0 ? lcpl : H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
 
-        CHECK(member >= 0);
+        assert_true(member >= 0);
         put_attribute(member, odd_names[COUNT(odd_names) - 1 - i], (int)(seed + i));
-        CHECK(H5Gclose(member) >= 0);
+        assert_true(H5Gclose(member) >= 0);
     }
     memset(longest, 'n', 500);
     longest[500] = '\0';
-    CHECK(H5Lcreate_soft("-", group, longest, H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    assert_true(H5Lcreate_soft("-", group, longest, H5P_DEFAULT, H5P_DEFAULT) >= 0);
     free(longest);
-    CHECK(H5Gclose(group) >= 0);
+    assert_true(H5Gclose(group) >= 0);
     H5Pclose(lcpl);
 }
 
@@ -804,10 +804,10 @@ static void change_odd_names(const kind *k, hid_t at, unsigned seed)
     hid_t group = H5Gopen2(at, "x", H5P_DEFAULT);
 
     (void)k;
-    CHECK(H5Lmove(group, "a@3", group, "b@{now}", H5P_DEFAULT, H5P_DEFAULT) >= 0);
-    CHECK(H5Ldelete(group, "@", H5P_DEFAULT) >= 0);
+    assert_true(H5Lmove(group, "a@3", group, "b@{now}", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    assert_true(H5Ldelete(group, "@", H5P_DEFAULT) >= 0);
     put_attribute(group, "\xc3\xa4@1", (int)seed);
-    CHECK(H5Gclose(group) >= 0);
+    assert_true(H5Gclose(group) >= 0);
 }
 
 /* ---- properties of objects ---- */
@@ -817,15 +817,15 @@ static void make_comment(const kind *k, hid_t at, unsigned seed)
     hid_t group = H5Gcreate2(at, "x", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
 
     (void)k;
-    CHECK(H5Oset_comment(group, seed == 1 ? "a comment\nof two lines" : "another one") >= 0);
-    CHECK(H5Gclose(group) >= 0);
+    assert_true(H5Oset_comment(group, seed == 1 ? "a comment\nof two lines" : "another one") >= 0);
+    assert_true(H5Gclose(group) >= 0);
 }
 
 static void change_comment(const kind *k, hid_t at, unsigned seed)
 {
     (void)k;
     (void)seed;
-    CHECK(H5Oset_comment_by_name(at, "x", "changed", H5P_DEFAULT) >= 0);
+    assert_true(H5Oset_comment_by_name(at, "x", "changed", H5P_DEFAULT) >= 0);
 }
 
 static void make_counted(const kind *k, hid_t at, unsigned seed)
@@ -834,8 +834,8 @@ static void make_counted(const kind *k, hid_t at, unsigned seed)
 
     (void)k;
     put_attribute(group, "note", (int)seed);
-    CHECK(H5Oincr_refcount(group) >= 0);
-    CHECK(H5Gclose(group) >= 0);
+    assert_true(H5Oincr_refcount(group) >= 0);
+    assert_true(H5Gclose(group) >= 0);
 }
 
 static void change_counted(const kind *k, hid_t at, unsigned seed)
@@ -844,8 +844,8 @@ static void change_counted(const kind *k, hid_t at, unsigned seed)
 
     (void)k;
     put_attribute(group, "note", (int)seed);
-    CHECK(H5Oincr_refcount(group) >= 0 && H5Oincr_refcount(group) >= 0 && H5Odecr_refcount(group) >= 0);
-    CHECK(H5Gclose(group) >= 0);
+    assert_true(H5Oincr_refcount(group) >= 0 && H5Oincr_refcount(group) >= 0 && H5Odecr_refcount(group) >= 0);
+    assert_true(H5Gclose(group) >= 0);
 }
 
 /* ---- files ---- */
@@ -862,13 +862,13 @@ static void make_bundle(const kind *k, hid_t at, unsigned seed)
         hid_t group;
 
         snprintf(name, sizeof name, "%zu", i);
-        CHECK((group = H5Gcreate2(x, name, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT)) >= 0);
+        assert_true((group = H5Gcreate2(x, name, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT)) >= 0);
         make_dataset(&datasets[i], group, seed + (unsigned)i);
-        CHECK(H5Lcreate_soft("x", group, "soft", H5P_DEFAULT, H5P_DEFAULT) >= 0);
-        CHECK(H5Gclose(group) >= 0);
+        assert_true(H5Lcreate_soft("x", group, "soft", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+        assert_true(H5Gclose(group) >= 0);
     }
     put_attribute(x, "note", (int)seed);
-    CHECK(H5Gclose(x) >= 0);
+    assert_true(H5Gclose(x) >= 0);
 }
 
 static void change_bundle(const kind *k, hid_t at, unsigned seed)
@@ -881,9 +881,9 @@ static void change_bundle(const kind *k, hid_t at, unsigned seed)
         hid_t group;
 
         snprintf(name, sizeof name, "x/%zu", i);
-        CHECK((group = H5Gopen2(at, name, H5P_DEFAULT)) >= 0);
+        assert_true((group = H5Gopen2(at, name, H5P_DEFAULT)) >= 0);
         change_dataset(&datasets[i], group, seed + (unsigned)i);
-        CHECK(H5Gclose(group) >= 0);
+        assert_true(H5Gclose(group) >= 0);
     }
 }
 
@@ -891,7 +891,7 @@ static hid_t user_block(void)
 {
     hid_t fcpl = H5Pcreate(H5P_FILE_CREATE);
 
-    CHECK(H5Pset_userblock(fcpl, 1024) >= 0);
+    assert_true(H5Pset_userblock(fcpl, 1024) >= 0);
     return fcpl;
 }
 
@@ -899,8 +899,8 @@ static hid_t paged(void)
 {
     hid_t fcpl = H5Pcreate(H5P_FILE_CREATE);
 
-    CHECK(H5Pset_file_space_strategy(fcpl, H5F_FSPACE_STRATEGY_PAGE, true, 1) >= 0);
-    CHECK(H5Pset_file_space_page_size(fcpl, 1024) >= 0);
+    assert_true(H5Pset_file_space_strategy(fcpl, H5F_FSPACE_STRATEGY_PAGE, true, 1) >= 0);
+    assert_true(H5Pset_file_space_page_size(fcpl, 1024) >= 0);
     return fcpl;
 }
 
@@ -908,7 +908,7 @@ static hid_t free_space_kept(void)
 {
     hid_t fcpl = H5Pcreate(H5P_FILE_CREATE);
 
-    CHECK(H5Pset_file_space_strategy(fcpl, H5F_FSPACE_STRATEGY_FSM_AGGR, true, 8) >= 0);
+    assert_true(H5Pset_file_space_strategy(fcpl, H5F_FSPACE_STRATEGY_FSM_AGGR, true, 8) >= 0);
     return fcpl;
 }
 
@@ -916,7 +916,7 @@ static hid_t no_free_space(void)
 {
     hid_t fcpl = H5Pcreate(H5P_FILE_CREATE);
 
-    CHECK(H5Pset_file_space_strategy(fcpl, H5F_FSPACE_STRATEGY_NONE, false, 1) >= 0);
+    assert_true(H5Pset_file_space_strategy(fcpl, H5F_FSPACE_STRATEGY_NONE, false, 1) >= 0);
     return fcpl;
 }
 
@@ -924,7 +924,7 @@ static hid_t aggregated(void)
 {
     hid_t fcpl = H5Pcreate(H5P_FILE_CREATE);
 
-    CHECK(H5Pset_file_space_strategy(fcpl, H5F_FSPACE_STRATEGY_AGGR, false, 1) >= 0);
+    assert_true(H5Pset_file_space_strategy(fcpl, H5F_FSPACE_STRATEGY_AGGR, false, 1) >= 0);
     return fcpl;
 }
 
@@ -932,10 +932,10 @@ static hid_t shared_messages(void)
 {
     hid_t fcpl = H5Pcreate(H5P_FILE_CREATE);
 
-    CHECK(H5Pset_shared_mesg_nindexes(fcpl, 2) >= 0);
-    CHECK(H5Pset_shared_mesg_index(fcpl, 0, H5O_SHMESG_ATTR_FLAG, 10) >= 0);
-    CHECK(H5Pset_shared_mesg_index(fcpl, 1, H5O_SHMESG_DTYPE_FLAG | H5O_SHMESG_SDSPACE_FLAG | H5O_SHMESG_FILL_FLAG,
-                                   10) >= 0);
+    assert_true(H5Pset_shared_mesg_nindexes(fcpl, 2) >= 0);
+    assert_true(H5Pset_shared_mesg_index(fcpl, 0, H5O_SHMESG_ATTR_FLAG, 10) >= 0);
+    assert_true(H5Pset_shared_mesg_index(
+                    fcpl, 1, H5O_SHMESG_DTYPE_FLAG | H5O_SHMESG_SDSPACE_FLAG | H5O_SHMESG_FILL_FLAG, 10) >= 0);
     return fcpl;
 }
 
@@ -943,7 +943,7 @@ static hid_t short_addresses(void)
 {
     hid_t fcpl = H5Pcreate(H5P_FILE_CREATE);
 
-    CHECK(H5Pset_sizes(fcpl, 4, 4) >= 0);
+    assert_true(H5Pset_sizes(fcpl, 4, 4) >= 0);
     return fcpl;
 }
 
@@ -951,33 +951,46 @@ static hid_t ordered_root(void)
 {
     hid_t fcpl = H5Pcreate(H5P_FILE_CREATE);
 
-    CHECK(H5Pset_link_creation_order(fcpl, H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED) >= 0);
-    CHECK(H5Pset_attr_creation_order(fcpl, H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED) >= 0);
+    assert_true(H5Pset_link_creation_order(fcpl, H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED) >= 0);
+    assert_true(H5Pset_attr_creation_order(fcpl, H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED) >= 0);
     return fcpl;
 }
 
 /* ---- the table ---- */
 
-#define DATASET(...) {.family = "datasets", .make = make_dataset, .change = change_dataset, __VA_ARGS__}
+#define DATASET(...)                                                                                                   \
+    {                                                                                                                  \
+        .family = "datasets", .make = make_dataset, .change = change_dataset, __VA_ARGS__                              \
+    }
 #define ELSEWHERE(...)                                                                                                 \
-    {.family = "datasets", .make = make_dataset, .change = change_data_elsewhere, .data_elsewhere = true, __VA_ARGS__}
+    {                                                                                                                  \
+        .family = "datasets", .make = make_dataset, .change = change_data_elsewhere, .data_elsewhere = true,           \
+        __VA_ARGS__                                                                                                    \
+    }
 #define ATTRIBUTE(...)                                                                                                 \
-    {.family = "attributes",                                                                                           \
-     .make = make_attributes,                                                                                          \
-     .change = change_attributes,                                                                                      \
-     .move = move_attribute,                                                                                           \
-     .remove = remove_attribute,                                                                                       \
-     __VA_ARGS__}
-#define GROUP(...)      {.family = "groups", .make = make_group, .change = change_group, __VA_ARGS__}
-#define REFERENCES(...) {.family = "types", .make = make_references, .change = change_references, __VA_ARGS__}
-#define WHOLE_FILE(...) {.family = "files", .make = make_bundle, .change = change_bundle, __VA_ARGS__}
+    {                                                                                                                  \
+        .family = "attributes", .make = make_attributes, .change = change_attributes, .move = move_attribute,          \
+        .remove = remove_attribute, __VA_ARGS__                                                                        \
+    }
+#define GROUP(...)                                                                                                     \
+    {                                                                                                                  \
+        .family = "groups", .make = make_group, .change = change_group, __VA_ARGS__                                    \
+    }
+#define REFERENCES(...)                                                                                                \
+    {                                                                                                                  \
+        .family = "types", .make = make_references, .change = change_references, __VA_ARGS__                           \
+    }
+#define WHOLE_FILE(...)                                                                                                \
+    {                                                                                                                  \
+        .family = "files", .make = make_bundle, .change = change_bundle, __VA_ARGS__                                   \
+    }
 
 static hid_t native_sample(const char *name)
 {
     for (size_t i = 0; i < sample_type_count; i++)
         if (strcmp(sample_types[i].name, name) == 0)
             return sample_types[i].make();
-    CHECK(!"there is such a sample");
+    assert_true(!"there is such a sample");
     return H5I_INVALID_HID;
 }
 
@@ -1149,8 +1162,9 @@ static const kind kinds[] = {
      .make = make_counted,
      .change = change_counted,
      .counts = true,
-     .note = "In a version it is one for each link, and for a named type each use: what the program counted itself is not in "
-             "versions."},
+     .note =
+         "In a version it is one for each link, and for a named type each use: what the program counted itself is not in "
+         "versions."},
 
     WHOLE_FILE(.name = "user block", .fcpl = user_block,
                .note = "The block itself belongs to the program and has no history."),
@@ -1212,21 +1226,21 @@ void model_begin(void)
         const char *name = i == 0 ? MODEL_PLAIN : i == 1 ? MODEL_LINKED : source_files[i - 2];
         hid_t file = H5Fcreate(name, H5F_ACC_TRUNC, H5P_DEFAULT, i == 1 || i == 2 ? H5P_DEFAULT : native_fapl);
 
-        CHECK(file >= 0);
+        assert_true(file >= 0);
         if (i < 2)
             make_destination(file, 1);
         else {
             write_source(file, "upper", 1);
             write_source(file, "lower", 2);
         }
-        CHECK(H5Fclose(file) >= 0);
+        assert_true(H5Fclose(file) >= 0);
     }
-    CHECK(H5Lregister(&by_name) >= 0);
+    assert_true(H5Lregister(&by_name) >= 0);
 }
 
 void model_end(void)
 {
-    CHECK(H5Lunregister(by_name.id) >= 0);
+    assert_true(H5Lunregister(by_name.id) >= 0);
     remove(MODEL_PLAIN);
     remove(MODEL_LINKED);
     remove("test_model_cow.raw");

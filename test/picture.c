@@ -1,18 +1,10 @@
 /* Contract: picture.h. */
 #include "picture.h"
+#include "die.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static void *need(void *pointer)
-{
-    if (pointer == NULL) {
-        fprintf(stderr, "out of memory\n");
-        abort();
-    }
-    return pointer;
-}
 
 size_t picture_elements(const object *o)
 {
@@ -71,7 +63,7 @@ named *picture_link(picture *p, const char *path, int number)
     named *l = &p->link[p->link_count++];
 
     if (p->link_count == LINKS_MAX)
-        abort();
+        die("too many links");
     snprintf(l->path, sizeof l->path, "%s", path);
     l->object = number;
     l->target[0] = '\0';

@@ -5,6 +5,9 @@
  * then read through the connector, as after a power cut at that moment: head and newest version must have the same
  * objects, attributes and elements. Run through the connector (HDF5_VOL_CONNECTOR=h5cow).
  */
+#include "files.h"
+#include "harness.h"
+
 #include <hdf5.h>
 
 #include <fcntl.h>
@@ -21,20 +24,6 @@
 static char folder[64], path[sizeof folder + 16];
 static unsigned points;
 
-static void copy_file(const char *to)
-{
-    static unsigned char bytes[1 << 22];
-    int in = open(path, O_RDONLY), out = open(to, O_WRONLY | O_CREAT | O_TRUNC, 0644);
-    ssize_t size = in < 0 ? -1 : read(in, bytes, sizeof bytes);
-
-    if (size < 0 || size == sizeof bytes || out < 0 || write(out, bytes, (size_t)size) != size) {
-        perror(to);
-        exit(2);
-    }
-    close(in);
-    close(out);
-}
-
 static void point(void)
 {
     char name[sizeof path + 16];
@@ -43,7 +32,7 @@ static void point(void)
     if (points == POINTS_MAX || stat(path, &about) < 0 || about.st_size == 0)
         return;
     snprintf(name, sizeof name, "%s.%u", path, points++);
-    copy_file(name);
+    assert_true(copy_file(path, name));
 }
 
 /* Stands in front of the system's, for the connector as well. */
@@ -51,15 +40,6 @@ int fdatasync(int fd)
 {
     point();
     return (int)syscall(SYS_fdatasync, fd);
-}
-
-static void must(int right, const char *what)
-{
-    if (right)
-        return;
-    fprintf(stderr, "points: %s failed\n", what);
-    H5Eprint2(H5E_DEFAULT, stderr);
-    exit(2);
 }
 
 /* ---- what is written ---- */
@@ -75,7 +55,7 @@ static void write_values(hid_t file, const char *name, hsize_t count, const hsiz
     if (H5Lexists(file, name, H5P_DEFAULT) > 0) {
         set = H5Dopen2(file, name, H5P_DEFAULT);
         if (chunk != NULL)
-            must(H5Dset_extent(set, &count) >= 0, "extent");
+            assert_true(H5Dset_extent(set, &count) >= 0);
     } else {
         hid_t list = H5Pcreate(H5P_DATASET_CREATE);
         if (chunk != NULL)
@@ -85,7 +65,7 @@ static void write_values(hid_t file, const char *name, hsize_t count, const hsiz
         H5Sclose(space);
         H5Pclose(list);
     }
-    must(set >= 0 && H5Dwrite(set, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0, "write");
+    assert_true(set >= 0 && H5Dwrite(set, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
     H5Dclose(set);
 }
 
@@ -101,7 +81,7 @@ static void write_state(hid_t file, int v)
     snprintf(name, sizeof name, "group%d", v);
     group = H5Gcreate2(file, name, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
     attribute = H5Acreate2(group, "v", H5T_NATIVE_INT, space, H5P_DEFAULT, H5P_DEFAULT);
-    must(H5Awrite(attribute, H5T_NATIVE_INT, &v) >= 0, "attribute");
+    assert_true(H5Awrite(attribute, H5T_NATIVE_INT, &v) >= 0);
     H5Aclose(attribute);
     H5Gclose(group);
     H5Sclose(space);
@@ -111,20 +91,20 @@ static void write_all(void)
 {
     hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
 
-    must(file >= 0, "create");
+    assert_true(file >= 0);
     write_state(file, 1);
-    must(H5Fclose(file) >= 0, "close");
+    assert_true(H5Fclose(file) >= 0);
     point();
     for (int v = 2; v <= 9; v++) {
         file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
-        must(file >= 0, "open");
+        assert_true(file >= 0);
         write_state(file, v);
         if (v % 3 == 0) {
-            must(H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0, "flush");
+            assert_true(H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0);
             point();
             write_values(file, "fixed", 3000, NULL, 100 * v);
         }
-        must(H5Fclose(file) >= 0, "close");
+        assert_true(H5Fclose(file) >= 0);
         point();
     }
 }
@@ -174,13 +154,13 @@ static uint64_t read_all(const char *name)
     return sum;
 }
 
-int main(void)
+static void test_head_and_newest_version_are_one_at_every_point(void **state)
 {
     unsigned states = 0, wrong = 0, newest = 0;
+    (void)state;
 
-    snprintf(folder, sizeof folder, "%s/h5cow-points-XXXXXX", access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
-    if (mkdtemp(folder) == NULL)
-        return 2;
+    snprintf(folder, sizeof folder, "%s/h5cow-points-XXXXXX", memory_folder());
+    assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/f.h5", folder);
     write_all();
     for (unsigned p = 0; p < points; p++) {
@@ -207,5 +187,14 @@ int main(void)
     unlink(path);
     rmdir(folder);
     printf("%u points, %u with a state, %u versions, %u wrong\n", points, states, newest, wrong);
-    return wrong > 0 || newest != 9 || states < 20;
+    assert_int_equal(wrong, 0);
+    assert_int_equal(newest, 9);
+    assert_true(states >= 20);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_head_and_newest_version_are_one_at_every_point)};
+
+    return test_main(tests, argc, argv, NULL, NULL);
 }

@@ -5,6 +5,7 @@
  * scenarios, and the comparison of a file with the pictures. */
 #include "scenarios.h"
 
+#include "die.h"
 #include "h5cow.h"
 #include "picture.h"
 
@@ -19,15 +20,6 @@
 
 #define VERSIONS_MAX 64
 #define STATES_MAX   64
-
-static void *need(void *pointer)
-{
-    if (pointer == NULL) {
-        fprintf(stderr, "out of memory\n");
-        abort();
-    }
-    return pointer;
-}
 
 /* ---- states ---- */
 
@@ -75,7 +67,7 @@ typedef struct scenario_work {
 
 #define ON(w) ((w)->live && !(w)->failed)
 
-static void must(scenario_work *w, bool right)
+static void check(scenario_work *w, bool right)
 {
     if (!right)
         w->failed = true;
@@ -91,7 +83,7 @@ static bool record_commit(scenario_work *w, bool finished)
 
     if (differs) {
         if (state + 1 > STATES_MAX || s->made_count == VERSIONS_MAX * 2)
-            abort();
+            die("%s: too many states", w->scenario->name);
         s->state[state + 1] = s->state[state];
         s->count = ++state;
         s->made[s->made_count] = picture_copy(w->now);
@@ -127,19 +119,19 @@ static void create(scenario_work *w)
     picture_free(w->now);
     w->now = picture_new();
     if (ON(w))
-        must(w, (w->file = H5Fcreate(w->run->file, H5F_ACC_TRUNC, H5P_DEFAULT, w->run->fapl)) >= 0);
+        check(w, (w->file = H5Fcreate(w->run->file, H5F_ACC_TRUNC, H5P_DEFAULT, w->run->fapl)) >= 0);
 }
 
 static void reopen(scenario_work *w)
 {
     if (ON(w))
-        must(w, (w->file = H5Fopen(w->run->file, H5F_ACC_RDWR, w->run->fapl)) >= 0);
+        check(w, (w->file = H5Fopen(w->run->file, H5F_ACC_RDWR, w->run->fapl)) >= 0);
 }
 
 static void flush(scenario_work *w)
 {
     if (ON(w))
-        must(w, H5Fflush(w->file, H5F_SCOPE_LOCAL) >= 0);
+        check(w, H5Fflush(w->file, H5F_SCOPE_LOCAL) >= 0);
     record_commit(w, strstr(w->scenario->options, "commit=flush") != NULL);
     report(w);
 }
@@ -158,7 +150,7 @@ static bool close_file(scenario_work *w)
 
 static void end(scenario_work *w)
 {
-    must(w, close_file(w));
+    check(w, close_file(w));
     record_commit(w, true);
     report(w);
 }
@@ -170,13 +162,13 @@ static void commit(scenario_work *w)
     size_t count = 0;
 
     if (ON(w))
-        must(w, h5cow_describe(w->file, NULL, "of a program that knows") >= 0);
+        check(w, h5cow_describe(w->file, NULL, "of a program that knows") >= 0);
     if (ON(w))
-        must(w, h5cow_commit(w->file, NULL) >= 0);
+        check(w, h5cow_commit(w->file, NULL) >= 0);
     record_commit(w, true);
     report(w);
     if (ON(w))
-        must(w, h5cow_versions(w->file, &count, &versions) >= 0);
+        check(w, h5cow_versions(w->file, &count, &versions) >= 0);
     h5cow_free(versions);
 }
 
@@ -184,8 +176,8 @@ static void commit(scenario_work *w)
 static void abandon(scenario_work *w)
 {
     if (ON(w))
-        must(w, h5cow_abort(w->file) >= 0);
-    must(w, close_file(w));
+        check(w, h5cow_abort(w->file) >= 0);
+    check(w, close_file(w));
     forget(w);
     report(w);
 }
@@ -195,7 +187,7 @@ static void group(scenario_work *w, const char *path)
     picture_add(w->now, path, GROUP, 0, NULL);
     if (ON(w)) {
         hid_t id = H5Gcreate2(w->file, path, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
-        must(w, id >= 0 && H5Gclose(id) >= 0);
+        check(w, id >= 0 && H5Gclose(id) >= 0);
     }
 }
 
@@ -212,9 +204,9 @@ static void note(scenario_work *w, const char *path, int value)
         attribute = id < 0   ? H5I_INVALID_HID
                     : exists ? H5Aopen(id, "note", H5P_DEFAULT)
                              : H5Acreate2(id, "note", H5T_STD_I32LE, space, H5P_DEFAULT, H5P_DEFAULT);
-        must(w, attribute >= 0 && H5Awrite(attribute, H5T_NATIVE_INT, &value) >= 0);
+        check(w, attribute >= 0 && H5Awrite(attribute, H5T_NATIVE_INT, &value) >= 0);
         if (attribute >= 0)
-            must(w, H5Aclose(attribute) >= 0);
+            check(w, H5Aclose(attribute) >= 0);
         if (id >= 0)
             H5Oclose(id);
         H5Sclose(space);
@@ -225,7 +217,7 @@ static void unnote(scenario_work *w, const char *path)
 {
     picture_object(w->now, path)->noted = false;
     if (ON(w))
-        must(w, H5Adelete_by_name(w->file, path, "note", H5P_DEFAULT) >= 0);
+        check(w, H5Adelete_by_name(w->file, path, "note", H5P_DEFAULT) >= 0);
 }
 
 /* CHUNK NULL: contiguous, of fixed extent. DEFLATE: by the dataset's own filter. Elements are 0, and no text. */
@@ -239,10 +231,10 @@ static void dataset(scenario_work *w, const char *path, kind what, int rank, con
         hid_t list = H5Pcreate(H5P_DATASET_CREATE), set;
         hid_t type = what == TEXTS ? picture_text_type() : what == PAIRS ? picture_pair_type() : H5Tcopy(H5T_STD_I32LE);
 
-        must(w, chunk == NULL || H5Pset_chunk(list, rank, chunk) >= 0);
-        must(w, !deflate || (H5Pset_shuffle(list) >= 0 && H5Pset_deflate(list, 6) >= 0));
+        check(w, chunk == NULL || H5Pset_chunk(list, rank, chunk) >= 0);
+        check(w, !deflate || (H5Pset_shuffle(list) >= 0 && H5Pset_deflate(list, 6) >= 0));
         set = H5Dcreate2(w->file, path, type, space, H5P_DEFAULT, list, H5P_DEFAULT);
-        must(w, set >= 0 && H5Dclose(set) >= 0);
+        check(w, set >= 0 && H5Dclose(set) >= 0);
         H5Tclose(type);
         H5Pclose(list);
         H5Sclose(space);
@@ -299,7 +291,7 @@ static void write_texts(scenario_work *w, hid_t set, hid_t memory, hid_t space, 
         picture_text(value[i], text[i], sizeof text[i]);
         pointer[i] = text[i];
     }
-    must(w, H5Dwrite(set, type, memory, space, H5P_DEFAULT, pointer) >= 0);
+    check(w, H5Dwrite(set, type, memory, space, H5P_DEFAULT, pointer) >= 0);
     H5Tclose(type);
     free(pointer);
     free(text);
@@ -318,7 +310,7 @@ static void write_pairs(scenario_work *w, hid_t set, hid_t memory, hid_t space, 
         H5Tinsert(type, "b", HOFFSET(pair, b), H5T_NATIVE_DOUBLE);
     for (size_t i = 0; i < count; i++)
         pairs[i] = (pair){value[i], (value[i] + 1) * 0.5};
-    must(w, H5Dwrite(set, type, memory, space, H5P_DEFAULT, pairs) >= 0);
+    check(w, H5Dwrite(set, type, memory, space, H5P_DEFAULT, pairs) >= 0);
     H5Tclose(type);
     free(pairs);
 }
@@ -347,20 +339,20 @@ static void fill_members(scenario_work *w, const char *path, const box *part, in
         hid_t set = H5Dopen2(w->file, path, H5P_DEFAULT), space = set < 0 ? H5I_INVALID_HID : H5Dget_space(set);
         hid_t memory = H5Screate_simple(o->rank, part->size, NULL);
 
-        must(w, space >= 0 && memory >= 0 &&
-                    H5Sselect_hyperslab(space, H5S_SELECT_SET, part->from, NULL, part->size, NULL) >= 0);
+        check(w, space >= 0 && memory >= 0 &&
+                     H5Sselect_hyperslab(space, H5S_SELECT_SET, part->from, NULL, part->size, NULL) >= 0);
         if (ON(w) && o->kind == TEXTS)
             write_texts(w, set, memory, space, value, count);
         else if (ON(w) && o->kind == PAIRS)
             write_pairs(w, set, memory, space, value, count, members);
         else if (ON(w))
-            must(w, H5Dwrite(set, H5T_NATIVE_INT, memory, space, H5P_DEFAULT, value) >= 0);
+            check(w, H5Dwrite(set, H5T_NATIVE_INT, memory, space, H5P_DEFAULT, value) >= 0);
         if (memory >= 0)
             H5Sclose(memory);
         if (space >= 0)
             H5Sclose(space);
         if (set >= 0)
-            must(w, H5Dclose(set) >= 0);
+            check(w, H5Dclose(set) >= 0);
     }
     free(index);
     free(value);
@@ -403,9 +395,9 @@ static void resize(scenario_work *w, const char *path, const hsize_t extent[])
     free(old.value);
     if (ON(w)) {
         hid_t set = H5Dopen2(w->file, path, H5P_DEFAULT);
-        must(w, set >= 0 && H5Dset_extent(set, extent) >= 0);
+        check(w, set >= 0 && H5Dset_extent(set, extent) >= 0);
         if (set >= 0)
-            must(w, H5Dclose(set) >= 0);
+            check(w, H5Dclose(set) >= 0);
     }
 }
 
@@ -425,7 +417,7 @@ static void delete_link(scenario_work *w, const char *path)
         if (is_below(p->link[i].path, path))
             p->link[i] = p->link[--p->link_count];
     if (ON(w))
-        must(w, H5Ldelete(w->file, path, H5P_DEFAULT) >= 0);
+        check(w, H5Ldelete(w->file, path, H5P_DEFAULT) >= 0);
 }
 
 static void move(scenario_work *w, const char *from, const char *to)
@@ -439,14 +431,14 @@ static void move(scenario_work *w, const char *from, const char *to)
             memcpy(p->link[i].path, path, sizeof path);
         }
     if (ON(w))
-        must(w, H5Lmove(w->file, from, w->file, to, H5P_DEFAULT, H5P_DEFAULT) >= 0);
+        check(w, H5Lmove(w->file, from, w->file, to, H5P_DEFAULT, H5P_DEFAULT) >= 0);
 }
 
 static void hard_link(scenario_work *w, const char *from, const char *to)
 {
     picture_link(w->now, to, w->now->link[picture_find(w->now, from)].object);
     if (ON(w))
-        must(w, H5Lcreate_hard(w->file, from, w->file, to, H5P_DEFAULT, H5P_DEFAULT) >= 0);
+        check(w, H5Lcreate_hard(w->file, from, w->file, to, H5P_DEFAULT, H5P_DEFAULT) >= 0);
 }
 
 static void soft_link(scenario_work *w, const char *target, const char *path)
@@ -455,7 +447,7 @@ static void soft_link(scenario_work *w, const char *target, const char *path)
 
     snprintf(l->target, sizeof l->target, "%s", target);
     if (ON(w))
-        must(w, H5Lcreate_soft(target, w->file, path, H5P_DEFAULT, H5P_DEFAULT) >= 0);
+        check(w, H5Lcreate_soft(target, w->file, path, H5P_DEFAULT, H5P_DEFAULT) >= 0);
 }
 
 /* With all that is below it; without links that share objects. */
@@ -477,7 +469,7 @@ static void copy(scenario_work *w, const char *from, const char *to)
             made->note = o->note;
         }
     if (ON(w))
-        must(w, H5Ocopy(w->file, from, w->file, to, H5P_DEFAULT, H5P_DEFAULT) >= 0);
+        check(w, H5Ocopy(w->file, from, w->file, to, H5P_DEFAULT, H5P_DEFAULT) >= 0);
 }
 
 /* ---- other processes ---- */
@@ -508,7 +500,7 @@ static void in_child(scenario_work *w, void (*work)(scenario_work *), bool by_ex
     work(w);
     w->live = live;
     if (ON(w))
-        must(w, ended_well(id));
+        check(w, ended_well(id));
     if (by_exit)
         record_commit(w, true);
     else
@@ -560,7 +552,7 @@ static reader start_reader(scenario_work *w, bool stock)
     close(answer[1]);
     r.to = ask[1];
     r.from = answer[0];
-    must(w, r.id > 0 && read(r.from, &byte, 1) == 1 && byte == '1');
+    check(w, r.id > 0 && read(r.from, &byte, 1) == 1 && byte == '1');
     return r;
 }
 
@@ -568,10 +560,10 @@ static void stop_reader(scenario_work *w, reader r)
 {
     if (r.id < 0)
         return;
-    must(w, write(r.to, "1", 1) == 1);
+    check(w, write(r.to, "1", 1) == 1);
     close(r.to);
     close(r.from);
-    must(w, ended_well(r.id));
+    check(w, ended_well(r.id));
 }
 
 /* ---- scenarios ---- */
@@ -853,9 +845,9 @@ static void failed_commit(scenario_work *w)
         fill(w, "data/grid", 2);
         if (ON(w)) {
             w->run->fail_sync(w->run->context, nth);
-            must(w, H5Fflush(w->file, H5F_SCOPE_LOCAL) < 0);
+            check(w, H5Fflush(w->file, H5F_SCOPE_LOCAL) < 0);
             w->run->fail_sync(w->run->context, 0);
-            must(w, !close_file(w)); /* what was not committed is lost, and that is said */
+            check(w, !close_file(w)); /* what was not committed is lost, and that is said */
         }
         forget(w);
     }
@@ -905,7 +897,7 @@ static void two_openings(scenario_work *w)
     end(w);
     reopen(w);
     if (ON(w))
-        must(w, (other = H5Fopen(w->run->file, H5F_ACC_RDWR, w->run->fapl)) >= 0);
+        check(w, (other = H5Fopen(w->run->file, H5F_ACC_RDWR, w->run->fapl)) >= 0);
     fill(w, "data/grid", 2);
     flush(w);
     if (other >= 0) {
@@ -915,7 +907,7 @@ static void two_openings(scenario_work *w)
     }
     fill_box(w, "data/grid", 4, 4, 10, 10, 3);
     if (other >= 0 && H5Fclose(other) < 0) {
-        must(w, false);
+        check(w, false);
         H5Fclose(other);
     }
     fill_box(w, "data/grid", 20, 4, 10, 10, 4);
@@ -1064,7 +1056,7 @@ static scenario_states *go(const scenario *s, const scenario_run *run, bool *fai
                        .states = need(calloc(1, sizeof *w.states))};
 
     s->work(&w);
-    must(&w, close_file(&w));
+    check(&w, close_file(&w));
     *failed = w.failed;
     picture_free(w.now);
     return w.states;

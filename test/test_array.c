@@ -1,13 +1,6 @@
 /* Arrays (connector/io), from the outside: random transfers, resizes and commits against a native dataset that is
  * treated the same, and each promise of array.h and stored.c once by itself. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include "base/error.h"
+#include "assert_error.h"
 #include "io/array.h"
 #include "native/native.h"
 #include "random.h"
@@ -240,12 +233,6 @@ static void world_close(world *w)
     cow_native_leave();
     assert_string_equal(cow_error_message(), "");
 }
-
-#define assert_good(call)                                                                                              \
-    do {                                                                                                               \
-        if ((call) < 0)                                                                                                \
-            fail_msg("%s: %s", #call, cow_error_message());                                                            \
-    } while (0)
 
 static void commit(world *w)
 {
@@ -1806,7 +1793,7 @@ static void test_references_are_compared_by_what_they_refer_to(void **unused)
     world_close(&w);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_doubles_as_native_hdf5),
@@ -1841,5 +1828,5 @@ int main(void)
         cmocka_unit_test(test_references_are_compared_by_what_they_refer_to),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_main(tests, argc, argv, NULL, NULL);
 }

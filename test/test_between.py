@@ -17,7 +17,7 @@ from seeds import seed
 from waiting import WAITING
 
 OLDER = os.environ.get("H5COW_HDF5_1")
-SOURCES = ["between.c", "through.c", "samples.c", "whole.c", "differential/compare.c"]
+SOURCES = ["between.c", "harness.c", "through.c", "samples.c", "whole.c", "differential/compare.c"]
 VERSIONS = 6
 
 pytestmark = pytest.mark.skipif(not OLDER, reason="two HDF5 libraries: only with ./dev test --hdf5 2")
@@ -32,8 +32,8 @@ class Library:
 
     def __init__(self, folder, flags, links, libraries):
         self.program = folder / "between"
-        words = ["cc", "-std=gnu17", "-O1", "-w", "-DH5_USE_114_API", f"-I{TEST}", *flags, "-o", self.program]
-        words += [TEST / source for source in SOURCES] + links + ["-lm"]
+        words = ["cc", "-std=gnu17", "-O1", "-w", "-D_GNU_SOURCE", "-DH5_USE_114_API", f"-I{TEST}", *flags, "-o", self.program]
+        words += [TEST / source for source in SOURCES] + links + ["-lcmocka", "-lm"]
         done = subprocess.run([str(word) for word in words], capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         self.env = {**STOCK, "HDF5_PLUGIN_PATH": PLUGINS, "HDF5_VOL_CONNECTOR": "h5cow", "LD_LIBRARY_PATH": libraries}

@@ -1,7 +1,7 @@
 /* Codecs against HDF5 itself: what we encode HDF5 reads, what HDF5 encodes we decode, and they are the same bytes, for
  * every pipeline of the standard set in every order; foreign filters through the scratch dataset; damaged input.
  */
-#include "base/error.h"
+#include "assert_error.h"
 #include "filter_classes.h"
 #include "io/codec.h"
 #include "io/filters.h"
@@ -10,15 +10,9 @@
 #include "native/native.h"
 #include "random.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define XOR      300 /* a filter that the codec does not know: flips bits, and fails on chunks that start with 9 */
 #define MISSING  301 /* a filter that nobody has */
@@ -133,12 +127,6 @@ static cow_codec *codec_of(hid_t dataset, size_t bytes)
     return codec;
 }
 
-static void must(int result)
-{
-    if (result < 0)
-        fail_msg("%s", cow_error_message());
-}
-
 /* One chunk of DATA through a pipeline in both directions, ours against HDF5's. */
 static void check_both_ways(hid_t type, hid_t dcpl, const void *data, size_t bytes, bool same_bytes)
 {
@@ -152,7 +140,7 @@ static void check_both_ways(hid_t type, hid_t dcpl, const void *data, size_t byt
 
     assert_non_null(encoded);
     assert_non_null(back);
-    must(cow_codec_encode_as(codec, NULL, data, encoded, &size, &mask));
+    assert_good(cow_codec_encode_as(codec, NULL, data, encoded, &size, &mask));
     assert_true(size <= bound);
 
     memset(back, 0xee, bytes);
@@ -165,7 +153,7 @@ static void check_both_ways(hid_t type, hid_t dcpl, const void *data, size_t byt
     stored = malloc(their_size);
     assert_true(H5Dread_chunk(theirs, H5P_DEFAULT, &zero, &their_mask, stored) >= 0);
     memset(back, 0xee, bytes);
-    must(cow_codec_decode(codec, stored, their_size, their_mask, back));
+    assert_good(cow_codec_decode(codec, stored, their_size, their_mask, back));
     assert_memory_equal(back, data, bytes);
 
     assert_int_equal(mask, their_mask);
@@ -279,7 +267,7 @@ static void test_optional_filter_that_does_not_compress_sets_its_own_bit(void **
     dataset = make_dataset(type, dcpl);
     codec = codec_of(dataset, 4000);
     encoded = malloc(cow_codec_bound(codec));
-    must(cow_codec_encode_as(codec, NULL, data, encoded, &size, &mask));
+    assert_good(cow_codec_encode_as(codec, NULL, data, encoded, &size, &mask));
     assert_int_equal(mask, 0x6);
     assert_int_equal(size, 4004);
     free(encoded);
@@ -331,13 +319,13 @@ static void test_a_chunk_written_with_filters_masked_out_is_read(void **state)
     dataset = make_dataset(type, dcpl);
     deflate = codec_of(other, 4000);
     both = codec_of(dataset, 4000);
-    must(cow_codec_encode_as(deflate, NULL, data, encoded, &size, &mask));
-    must(cow_codec_decode(both, encoded, size, 1, back));
+    assert_good(cow_codec_encode_as(deflate, NULL, data, encoded, &size, &mask));
+    assert_good(cow_codec_decode(both, encoded, size, 1, back));
     assert_memory_equal(back, data, 4000);
     memset(back, 0, sizeof back);
     read_with_hdf5(type, dcpl, encoded, size, 1, back);
     assert_memory_equal(back, data, 4000);
-    must(cow_codec_decode(both, data, 4000, 3, back));
+    assert_good(cow_codec_decode(both, data, 4000, 3, back));
     assert_memory_equal(back, data, 4000);
     cow_codec_close(both);
     cow_codec_close(deflate);
@@ -370,8 +358,8 @@ static void test_a_foreign_filter_that_was_left_out_of_a_chunk_is_left_out_again
     one = codec_of(with_one, 4000);
     both = codec_of(with_both, 4000);
     for (uint32_t left_out = 1; left_out <= 2; left_out++) {
-        must(cow_codec_encode_as(one, NULL, data, encoded, &size, &mask));
-        must(cow_codec_decode(both, encoded, size, left_out, back));
+        assert_good(cow_codec_encode_as(one, NULL, data, encoded, &size, &mask));
+        assert_good(cow_codec_decode(both, encoded, size, left_out, back));
         assert_memory_equal(back, data, 4000);
     }
     cow_codec_close(both);
@@ -402,8 +390,8 @@ static void test_padding_beside_references_decodes_the_same_with_a_foreign_filte
     codec = codec_of(dataset, sizeof chunk);
     memset(first, 0x11, sizeof first);
     memset(second, 0x22, sizeof second);
-    must(cow_codec_encode_back(codec, NULL, chunk, encoded, &size, &mask, first));
-    must(cow_codec_decode(codec, encoded, size, mask, second));
+    assert_good(cow_codec_encode_back(codec, NULL, chunk, encoded, &size, &mask, first));
+    assert_good(cow_codec_decode(codec, encoded, size, mask, second));
     assert_memory_equal(first, second, sizeof first);
     cow_codec_close(codec);
     H5Dclose(dataset);
@@ -423,14 +411,14 @@ static void test_fletcher32_finds_damage_and_accepts_the_sums_of_hdf5_before_163
     add_filter(dcpl, H5Z_FILTER_FLETCHER32);
     dataset = make_dataset(type, dcpl);
     codec = codec_of(dataset, 999);
-    must(cow_codec_encode_as(codec, NULL, data, encoded, &size, &mask));
+    assert_good(cow_codec_encode_as(codec, NULL, data, encoded, &size, &mask));
     assert_int_equal(size, 1003);
     memcpy(old, encoded, size);
     old[999] = encoded[1000];
     old[1000] = encoded[999];
     old[1001] = encoded[1002];
     old[1002] = encoded[1001];
-    must(cow_codec_decode(codec, old, size, 0, back));
+    assert_good(cow_codec_decode(codec, old, size, 0, back));
     assert_memory_equal(back, data, 999);
     read_with_hdf5(type, dcpl, old, size, 0, back);
     assert_memory_equal(back, data, 999);
@@ -471,7 +459,7 @@ static void test_damaged_chunks_are_errors_or_other_bytes_but_never_a_crash(void
         dataset = make_dataset(type, dcpl);
         codec = codec_of(dataset, BYTES);
         encoded = malloc(cow_codec_bound(codec));
-        must(cow_codec_encode_as(codec, NULL, data, encoded, &size, &mask));
+        assert_good(cow_codec_encode_as(codec, NULL, data, encoded, &size, &mask));
         for (int round = 0; round < 1500; round++) {
             size_t n = round % 3 ? size : next_random() % (size + 1);
             damaged = malloc(n ? n : 1); /* of the exact size, so that a sanitizer sees reads behind it */
@@ -514,10 +502,10 @@ static void test_a_chunk_of_another_size_is_damage(void **state)
         dataset = make_dataset(type, right);
         codec_small = codec_of(dataset_small, 3996);
         codec = codec_of(dataset, 4000);
-        must(cow_codec_encode_as(codec_small, NULL, data, encoded, &size, &mask));
+        assert_good(cow_codec_encode_as(codec_small, NULL, data, encoded, &size, &mask));
         assert_int_equal(cow_codec_decode(codec, encoded, size, mask, back), -1);
         cow_error_clear();
-        must(cow_codec_encode_as(codec, NULL, data, encoded, &size, &mask));
+        assert_good(cow_codec_encode_as(codec, NULL, data, encoded, &size, &mask));
         assert_int_equal(cow_codec_decode(codec_small, encoded, size, mask, back), -1);
         cow_error_clear();
         cow_codec_close(codec_small);
@@ -620,7 +608,7 @@ static void test_chunks_of_h5py_and_pytables_are_read(void **state)
         add_filter(dcpl, foreign[f].id);
         dataset = make_dataset(H5T_STD_I32LE, dcpl);
         codec = codec_of(dataset, 400);
-        must(cow_codec_decode(codec, bytes, size, 0, back));
+        assert_good(cow_codec_decode(codec, bytes, size, 0, back));
         for (int i = 0; i < 100; i++)
             assert_int_equal(back[i], i / 3);
         cow_codec_close(codec);
@@ -762,9 +750,9 @@ static void check_many(int second, size_t bytes, int rounds)
     for (int round = 0; round < rounds; round++) {
         uint8_t *data = make_data(round % 2 ? NOISE : RAMP, bytes);
         data[0] = (uint8_t)(8 + round % 3 / 2);
-        must(cow_codec_encode_as(codec, NULL, data, encoded, &size, &mask));
+        assert_good(cow_codec_encode_as(codec, NULL, data, encoded, &size, &mask));
         assert_int_equal(mask, data[0] == 9 ? 1 : 0);
-        must(cow_codec_decode(codec, encoded, size, mask, back));
+        assert_good(cow_codec_decode(codec, encoded, size, mask, back));
         assert_memory_equal(back, data, bytes);
         free(data);
     }
@@ -798,11 +786,11 @@ static void test_a_missing_filter_is_named_and_needed_only_where_it_was_applied(
     dataset = make_dataset(type, dcpl);
     codec = codec_of(dataset, 2000);
     encoded = malloc(cow_codec_bound(codec));
-    must(cow_codec_encode_as(codec, NULL, data, encoded, &size, &mask));
+    assert_good(cow_codec_encode_as(codec, NULL, data, encoded, &size, &mask));
     assert_int_equal(mask, 1);
-    must(cow_codec_decode(codec, encoded, size, mask, back));
+    assert_good(cow_codec_decode(codec, encoded, size, mask, back));
     assert_memory_equal(back, data, 2000);
-    must(cow_codec_decode(codec, data, 2000, 3, back));
+    assert_good(cow_codec_decode(codec, data, 2000, 3, back));
     assert_int_equal(cow_codec_decode(codec, encoded, size, 0, back), -1);
     assert_non_null(strstr(cow_error_message(), "filter 301"));
     cow_error_clear();
@@ -840,7 +828,7 @@ static void test_a_filter_that_computes_other_parameters_is_not_written_with(voi
     assert_int_equal(cow_codec_encode_as(codec, NULL, data, encoded, &size, &mask), -1);
     assert_non_null(strstr(cow_error_message(), "other parameters"));
     cow_error_clear();
-    must(cow_codec_decode(codec, data, 2000, 0, back));
+    assert_good(cow_codec_decode(codec, data, 2000, 0, back));
     assert_int_equal(back[100], data[100] ^ 0x5a);
     free(encoded);
     cow_codec_close(codec);
@@ -864,7 +852,7 @@ static void test_damaged_foreign_chunks_are_errors(void **state)
     dataset = make_dataset(type, dcpl);
     codec = codec_of(dataset, 2000);
     encoded = malloc(cow_codec_bound(codec));
-    must(cow_codec_encode_as(codec, NULL, data, encoded, &size, &mask));
+    assert_good(cow_codec_encode_as(codec, NULL, data, encoded, &size, &mask));
     encoded[17] ^= 4;
     H5E_BEGIN_TRY
     {
@@ -874,7 +862,7 @@ static void test_damaged_foreign_chunks_are_errors(void **state)
     assert_true(cow_error_pending());
     cow_error_clear();
     encoded[17] ^= 4;
-    must(cow_codec_decode(codec, encoded, size, mask, back));
+    assert_good(cow_codec_decode(codec, encoded, size, mask, back));
     assert_memory_equal(back, data, 2000);
     assert_int_equal(cow_codec_decode(codec, encoded, 0, mask, back), -1);
     cow_error_clear();
@@ -1021,7 +1009,7 @@ static int added(hid_t type, hsize_t elements, cow_compress compress, unsigned i
     unsigned flags;
     int result = cow_codec_add(dcpl, type, &compress, elements * H5Tget_size(type)), id = -1;
 
-    must(result);
+    assert_good(result);
     *count = 8;
     if (result == 1) {
         dataset = make_dataset(type, dcpl);
@@ -1091,10 +1079,10 @@ static void test_plain_chunks_are_the_identity(void **state)
     assert_true(cow_codec_identity(codec));
     assert_true(cow_codec_parallel(codec));
     assert_int_equal(cow_codec_bound(codec), 10);
-    must(cow_codec_encode_as(codec, NULL, data, out, &size, &mask));
+    assert_good(cow_codec_encode_as(codec, NULL, data, out, &size, &mask));
     assert_int_equal(size, 10);
     assert_int_equal(mask, 0);
-    must(cow_codec_decode(codec, out, 10, 0, back));
+    assert_good(cow_codec_decode(codec, out, 10, 0, back));
     assert_memory_equal(back, data, 10);
     assert_int_equal(cow_codec_decode(codec, out, 9, 0, back), -1);
     cow_error_clear();
@@ -1123,7 +1111,7 @@ static int end(void **state)
     return H5close() < 0 ? -1 : 0;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_plain_chunks_are_the_identity),
@@ -1153,5 +1141,5 @@ int main(void)
     };
 
     random_state = (uint32_t)test_random(0);
-    return cmocka_run_group_tests_name("codec", tests, start, end);
+    return test_main(tests, argc, argv, start, end);
 }

@@ -30,8 +30,8 @@ static hid_t transfer(int *left, size_t buffer)
 {
     hid_t dxpl = H5Pcreate(H5P_DATASET_XFER);
 
-    CHECK(H5Pset_type_conv_cb(dxpl, give_up, left) >= 0);
-    CHECK(buffer == 0 || H5Pset_buffer(dxpl, buffer, NULL, NULL) >= 0);
+    assert_true(H5Pset_type_conv_cb(dxpl, give_up, left) >= 0);
+    assert_true(buffer == 0 || H5Pset_buffer(dxpl, buffer, NULL, NULL) >= 0);
     return dxpl;
 }
 
@@ -64,8 +64,8 @@ static hid_t type_of(const kind *k, bool memory)
     if (!k->compound)
         return H5Tcopy(one);
     type = H5Tcreate(H5T_COMPOUND, memory ? sizeof(wide) : sizeof(pair));
-    CHECK(H5Tinsert(type, "a", 0, one) >= 0);
-    CHECK(H5Tinsert(type, "b", memory ? offsetof(wide, b) : offsetof(pair, b), one) >= 0);
+    assert_true(H5Tinsert(type, "a", 0, one) >= 0);
+    assert_true(H5Tinsert(type, "b", memory ? offsetof(wide, b) : offsetof(pair, b), one) >= 0);
     return type;
 }
 
@@ -80,11 +80,11 @@ static void make(hid_t file, const kind *k)
     hid_t space = H5Screate_simple(1, &dims, NULL), dcpl = H5Pcreate(H5P_DATASET_CREATE), type = type_of(k, false), d;
 
     if (k->layout == H5D_CHUNKED)
-        CHECK(H5Pset_chunk(dcpl, 1, &chunk) >= 0);
+        assert_true(H5Pset_chunk(dcpl, 1, &chunk) >= 0);
     else
-        CHECK(H5Pset_layout(dcpl, k->layout) >= 0);
-    CHECK(!k->packed || H5Pset_deflate(dcpl, 4) >= 0);
-    CHECK((d = H5Dcreate2(file, k->name, type, space, H5P_DEFAULT, dcpl, H5P_DEFAULT)) >= 0 && H5Dclose(d) >= 0);
+        assert_true(H5Pset_layout(dcpl, k->layout) >= 0);
+    assert_true(!k->packed || H5Pset_deflate(dcpl, 4) >= 0);
+    assert_true((d = H5Dcreate2(file, k->name, type, space, H5P_DEFAULT, dcpl, H5P_DEFAULT)) >= 0 && H5Dclose(d) >= 0);
     H5Tclose(type);
     H5Pclose(dcpl);
     H5Sclose(space);
@@ -104,13 +104,13 @@ static herr_t write_all(hid_t file, const kind *k, int value, int bad, hid_t dxp
         int element = k->compound ? i / 2 : i;
         values[i] = bad >= 0 && element >= bad && (element - bad) % 50 == 0 ? TOO_MUCH : value;
     }
-    CHECK(d >= 0);
+    assert_true(d >= 0);
     H5E_BEGIN_TRY
     {
         status = H5Dwrite(d, type, H5S_ALL, H5S_ALL, dxpl, values);
     }
     H5E_END_TRY
-    CHECK(H5Dclose(d) >= 0);
+    assert_true(H5Dclose(d) >= 0);
     H5Tclose(type);
     free(values);
     return status;
@@ -120,7 +120,7 @@ static void read_all(hid_t file, const kind *k, signed char *values)
 {
     hid_t d = H5Dopen2(file, k->name, H5P_DEFAULT), type = type_of(k, false);
 
-    CHECK(d >= 0 && H5Dread(d, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0 && H5Dclose(d) >= 0);
+    assert_true(d >= 0 && H5Dread(d, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0 && H5Dclose(d) >= 0);
     H5Tclose(type);
 }
 
@@ -171,43 +171,42 @@ static void fail_once(const kind *k, int bad, int patience, size_t buffer)
 {
     herr_t ended[2];
     hid_t file;
-    unsigned before = failures;
 
+    during("%s, element %d, %d exceptions before, buffer %zu", k->name, bad, patience, buffer);
     remove(COW);
     remove(NATIVE);
     for (int native = 0; native < 2; native++) {
         int left = patience;
         hid_t dxpl = transfer(&left, buffer);
 
-        CHECK((file = H5Fcreate(native ? NATIVE : COW, H5F_ACC_TRUNC, H5P_DEFAULT,
-                                native ? native_fapl : H5P_DEFAULT)) >= 0);
+        assert_true((file = H5Fcreate(native ? NATIVE : COW, H5F_ACC_TRUNC, H5P_DEFAULT,
+                                      native ? native_fapl : H5P_DEFAULT)) >= 0);
         make(file, k);
         make(file, &(kind){"other", H5D_CHUNKED, false, false, false});
-        CHECK(write_all(file, k, 1, -1, H5P_DEFAULT) >= 0 && H5Fclose(file) >= 0);
-        CHECK((file = H5Fopen(native ? NATIVE : COW, H5F_ACC_RDWR, native ? native_fapl : H5P_DEFAULT)) >= 0);
+        assert_true(write_all(file, k, 1, -1, H5P_DEFAULT) >= 0 && H5Fclose(file) >= 0);
+        assert_true((file = H5Fopen(native ? NATIVE : COW, H5F_ACC_RDWR, native ? native_fapl : H5P_DEFAULT)) >= 0);
         ended[native] = write_all(file, k, 2, bad, dxpl);
         if (!native) {
-            CHECK(chunks_left(file, k, 1, 2) > 0); /* that in which it gave up, at least */
-            CHECK(write_all(file, &(kind){"other", H5D_CHUNKED, false, false, false}, 7, -1, H5P_DEFAULT) >= 0);
+            assert_true(chunks_left(file, k, 1, 2) > 0); /* that in which it gave up, at least */
+            assert_true(write_all(file, &(kind){"other", H5D_CHUNKED, false, false, false}, 7, -1, H5P_DEFAULT) >= 0);
         }
-        CHECK(H5Fclose(file) >= 0);
+        assert_true(H5Fclose(file) >= 0);
         H5Pclose(dxpl);
     }
-    CHECK(ended[0] < 0 && ended[1] < 0);
-    CHECK((file = open_version(1)) >= 0 && all_are(file, k, 1) && H5Fclose(file) >= 0);
-    CHECK((file = open_version(2)) >= 0 && chunks_left(file, k, 1, 2) > 0);
-    CHECK(all_are(file, &(kind){"other", H5D_CHUNKED, false, false, false}, 7) && H5Fclose(file) >= 0);
+    assert_true(ended[0] < 0 && ended[1] < 0);
+    assert_true((file = open_version(1)) >= 0 && all_are(file, k, 1) && H5Fclose(file) >= 0);
+    assert_true((file = open_version(2)) >= 0 && chunks_left(file, k, 1, 2) > 0);
+    assert_true(all_are(file, &(kind){"other", H5D_CHUNKED, false, false, false}, 7) && H5Fclose(file) >= 0);
     /* and again, now to the end */
-    CHECK((file = H5Fopen(COW, H5F_ACC_RDWR, H5P_DEFAULT)) >= 0 && write_all(file, k, 3, -1, H5P_DEFAULT) >= 0);
-    CHECK(H5Fclose(file) >= 0 && (file = open_version(3)) >= 0 && all_are(file, k, 3) && H5Fclose(file) >= 0);
-    CHECK((file = H5Fopen(COW, H5F_ACC_RDONLY, native_fapl)) >= 0 && all_are(file, k, 3) && H5Fclose(file) >= 0);
-    if (failures > before)
-        printf("  %s, element %d, %d exceptions before, buffer %zu\n", k->name, bad, patience, buffer);
+    assert_true((file = H5Fopen(COW, H5F_ACC_RDWR, H5P_DEFAULT)) >= 0 && write_all(file, k, 3, -1, H5P_DEFAULT) >= 0);
+    assert_true(H5Fclose(file) >= 0 && (file = open_version(3)) >= 0 && all_are(file, k, 3) && H5Fclose(file) >= 0);
+    assert_true((file = H5Fopen(COW, H5F_ACC_RDONLY, native_fapl)) >= 0 && all_are(file, k, 3) && H5Fclose(file) >= 0);
 }
 
-static void test_write_that_gives_up_changes_each_chunk_wholly_or_not(void)
+static void test_write_that_gives_up_changes_each_chunk_wholly_or_not(void **state)
 {
     static const size_t buffers[] = {0, 64, 4096};
+    (void)state;
 
     for (size_t i = 0; i < COUNT(kinds); i++)
         for (size_t b = 0; b < COUNT(buffers); b++) {
@@ -223,8 +222,9 @@ static void test_write_that_gives_up_changes_each_chunk_wholly_or_not(void)
 }
 
 /* Reading does not change anything, and what was asked for later is right. */
-static void test_read_that_gives_up_is_an_error_only(void)
+static void test_read_that_gives_up_is_an_error_only(void **state)
 {
+    (void)state;
     for (size_t i = 0; i < COUNT(kinds); i++) {
         const kind *k = &kinds[i];
         int left = 2;
@@ -238,56 +238,57 @@ static void test_read_that_gives_up_is_an_error_only(void)
             H5Pclose(dxpl);
             continue;
         }
-        CHECK((file = H5Fcreate(COW, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT)) >= 0);
+        assert_true((file = H5Fcreate(COW, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT)) >= 0);
         make(file, k);
-        CHECK(write_all(file, k, -1, -1, H5P_DEFAULT) >= 0 && (d = H5Dopen2(file, k->name, H5P_DEFAULT)) >= 0);
+        assert_true(write_all(file, k, -1, -1, H5P_DEFAULT) >= 0 && (d = H5Dopen2(file, k->name, H5P_DEFAULT)) >= 0);
         H5E_BEGIN_TRY
         {
             status = H5Dread(d, type, H5S_ALL, H5S_ALL, dxpl, values);
         }
         H5E_END_TRY
-        CHECK(status < 0 && left < 0);
-        CHECK(H5Dclose(d) >= 0 && all_are(file, k, -1) && H5Fclose(file) >= 0);
-        CHECK((file = open_version(1)) >= 0 && all_are(file, k, -1) && H5Fclose(file) >= 0);
+        assert_true(status < 0 && left < 0);
+        assert_true(H5Dclose(d) >= 0 && all_are(file, k, -1) && H5Fclose(file) >= 0);
+        assert_true((file = open_version(1)) >= 0 && all_are(file, k, -1) && H5Fclose(file) >= 0);
         H5Tclose(type);
         H5Pclose(dxpl);
     }
 }
 
 /* Types between which there is no conversion at all. */
-static void test_types_that_cannot_be_converted_are_refused(void)
+static void test_types_that_cannot_be_converted_are_refused(void **state)
 {
+    (void)state;
     for (size_t i = 0; i < COUNT(kinds); i++) {
         hid_t type = H5Tcreate(H5T_OPAQUE, 4), file, d = H5I_INVALID_HID;
         static char bytes[4 * WIDTH];
         herr_t written, read;
 
         remove(COW);
-        CHECK((file = H5Fcreate(COW, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT)) >= 0);
+        assert_true((file = H5Fcreate(COW, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT)) >= 0);
         make(file, &kinds[i]);
-        CHECK(write_all(file, &kinds[i], 5, -1, H5P_DEFAULT) >= 0);
-        CHECK((d = H5Dopen2(file, kinds[i].name, H5P_DEFAULT)) >= 0);
+        assert_true(write_all(file, &kinds[i], 5, -1, H5P_DEFAULT) >= 0);
+        assert_true((d = H5Dopen2(file, kinds[i].name, H5P_DEFAULT)) >= 0);
         H5E_BEGIN_TRY
         {
             written = H5Dwrite(d, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, bytes);
             read = H5Dread(d, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, bytes);
         }
         H5E_END_TRY
-        CHECK(written < 0 && read < 0 && H5Dclose(d) >= 0 && all_are(file, &kinds[i], 5));
-        CHECK(H5Fclose(file) >= 0 && (file = open_version(1)) >= 0 && all_are(file, &kinds[i], 5) &&
-              H5Fclose(file) >= 0);
+        assert_true(written < 0 && read < 0 && H5Dclose(d) >= 0 && all_are(file, &kinds[i], 5));
+        assert_true(H5Fclose(file) >= 0 && (file = open_version(1)) >= 0 && all_are(file, &kinds[i], 5) &&
+                    H5Fclose(file) >= 0);
         H5Tclose(type);
     }
 }
 
 int main(int argc, char **argv)
 {
-    static const test tests[] = {
-        TEST(test_write_that_gives_up_changes_each_chunk_wholly_or_not),
-        TEST(test_read_that_gives_up_is_an_error_only),
-        TEST(test_types_that_cannot_be_converted_are_refused),
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_write_that_gives_up_changes_each_chunk_wholly_or_not),
+        cmocka_unit_test(test_read_that_gives_up_is_an_error_only),
+        cmocka_unit_test(test_types_that_cannot_be_converted_are_refused),
     };
-    int status = run_tests(tests, COUNT(tests), argc, argv);
+    int status = test_main(tests, argc, argv, through_begin, through_end);
 
     remove(COW);
     remove(NATIVE);

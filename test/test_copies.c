@@ -15,30 +15,31 @@
 
 #define NUMBERS (1 << 20) /* 4 MiB that no filter makes smaller */
 
-static void test_copy_within_a_file_costs_no_chunk_data(void)
+static void test_copy_within_a_file_costs_no_chunk_data(void **state)
 {
     long long before, after;
     hid_t file;
+    (void)state;
 
     remove(COW);
     file = create_file(COW, H5P_DEFAULT);
     write_numbers(file, "x", NUMBERS, 16384, 1);
-    CHECK(H5Fclose(file) >= 0);
+    assert_true(H5Fclose(file) >= 0);
     before = size_of(COW);
     file = H5Fopen(COW, H5F_ACC_RDWR, H5P_DEFAULT);
     for (int i = 0; i < 10; i++) {
         char name[20];
 
         snprintf(name, sizeof name, "copy %d", i);
-        CHECK(H5Ocopy(file, i == 0 ? "x" : "copy 0", file, name, H5P_DEFAULT, H5P_DEFAULT) >= 0);
+        assert_true(H5Ocopy(file, i == 0 ? "x" : "copy 0", file, name, H5P_DEFAULT, H5P_DEFAULT) >= 0);
     }
-    CHECK(H5Fclose(file) >= 0);
+    assert_true(H5Fclose(file) >= 0);
     after = size_of(COW);
-    CHECK(before > 4 * NUMBERS && after - before < 4 * NUMBERS / 10);
+    assert_true(before > 4 * NUMBERS && after - before < 4 * NUMBERS / 10);
     /* and they are copies: writing one leaves the others alone */
     file = H5Fopen(COW, H5F_ACC_RDWR, H5P_DEFAULT);
     write_numbers(file, "copy 3", NUMBERS, 16384, 2);
-    CHECK(H5Fclose(file) >= 0);
+    assert_true(H5Fclose(file) >= 0);
     for (int version = 2; version <= 3; version++) {
         char name[60];
         hid_t twin = create_file(NATIVE, native_fapl);
@@ -48,73 +49,75 @@ static void test_copy_within_a_file_costs_no_chunk_data(void)
             snprintf(name, sizeof name, "copy %d", i);
             write_numbers(twin, name, NUMBERS, 16384, i == 3 && version == 3 ? 2 : 1);
         }
-        CHECK(H5Fclose(twin) >= 0);
+        assert_true(H5Fclose(twin) >= 0);
         snprintf(name, sizeof name, COW "@%d", version);
         same_files(name, NATIVE, name, H5P_DEFAULT);
     }
 }
 
-static void test_copy_into_another_file_with_history_is_deduplicated(void)
+static void test_copy_into_another_file_with_history_is_deduplicated(void **state)
 {
     long long before;
     hid_t from, to;
+    (void)state;
 
     remove(COW);
     remove(OTHER);
     from = create_file(COW, H5P_DEFAULT);
     write_numbers(from, "x", NUMBERS, 16384, 1);
-    CHECK(H5Fclose(from) >= 0);
-    CHECK((from = H5Fopen(COW "@1", H5F_ACC_RDONLY, H5P_DEFAULT)) >= 0);
+    assert_true(H5Fclose(from) >= 0);
+    assert_true((from = H5Fopen(COW "@1", H5F_ACC_RDONLY, H5P_DEFAULT)) >= 0);
     to = create_file(OTHER, H5P_DEFAULT);
-    CHECK(H5Ocopy(from, "x", to, "x", H5P_DEFAULT, H5P_DEFAULT) >= 0);
-    CHECK(H5Fclose(to) >= 0);
+    assert_true(H5Ocopy(from, "x", to, "x", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    assert_true(H5Fclose(to) >= 0);
     before = size_of(OTHER);
-    CHECK((to = H5Fopen(OTHER, H5F_ACC_RDWR, H5P_DEFAULT)) >= 0);
-    CHECK(H5Ocopy(from, "x", to, "again", H5P_DEFAULT, H5P_DEFAULT) >= 0);
-    CHECK(H5Fclose(to) >= 0 && H5Fclose(from) >= 0);
-    CHECK(before > 4 * NUMBERS && size_of(OTHER) - before < 4 * NUMBERS / 10);
+    assert_true((to = H5Fopen(OTHER, H5F_ACC_RDWR, H5P_DEFAULT)) >= 0);
+    assert_true(H5Ocopy(from, "x", to, "again", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    assert_true(H5Fclose(to) >= 0 && H5Fclose(from) >= 0);
+    assert_true(before > 4 * NUMBERS && size_of(OTHER) - before < 4 * NUMBERS / 10);
     to = create_file(NATIVE, native_fapl);
     write_numbers(to, "x", NUMBERS, 16384, 1);
     write_numbers(to, "again", NUMBERS, 16384, 1);
-    CHECK(H5Fclose(to) >= 0);
+    assert_true(H5Fclose(to) >= 0);
     same_files("both copies", NATIVE, OTHER, H5P_DEFAULT);
 }
 
 /* ---- what is stored, and how ---- */
 
 /* A version has the chunks that are stored, and no others. */
-static void test_version_of_a_sparse_copy_is_sparse(void)
+static void test_version_of_a_sparse_copy_is_sparse(void **state)
 {
     const hsize_t extent = 1 << 22, chunk = 1 << 14, at[2] = {5, (1 << 21) + 7}, one = 1;
     hid_t dcpl = H5Pcreate(H5P_DATASET_CREATE), space = H5Screate_simple(1, &extent, NULL),
           memory = H5Screate_simple(1, &one, NULL), from, file, set;
     double value = 42;
     hsize_t chunks = 0;
+    (void)state;
 
     remove(COW);
     remove(OTHER);
     H5Pset_chunk(dcpl, 1, &chunk);
-    CHECK((from = H5Fcreate(OTHER, H5F_ACC_TRUNC, H5P_DEFAULT, native_fapl)) >= 0);
-    CHECK((set = H5Dcreate2(from, "x", H5T_NATIVE_DOUBLE, space, H5P_DEFAULT, dcpl, H5P_DEFAULT)) >= 0);
+    assert_true((from = H5Fcreate(OTHER, H5F_ACC_TRUNC, H5P_DEFAULT, native_fapl)) >= 0);
+    assert_true((set = H5Dcreate2(from, "x", H5T_NATIVE_DOUBLE, space, H5P_DEFAULT, dcpl, H5P_DEFAULT)) >= 0);
     for (int i = 0; i < 2; i++) {
-        CHECK(H5Sselect_hyperslab(space, H5S_SELECT_SET, &at[i], NULL, &one, NULL) >= 0);
-        CHECK(H5Dwrite(set, H5T_NATIVE_DOUBLE, memory, space, H5P_DEFAULT, &value) >= 0);
+        assert_true(H5Sselect_hyperslab(space, H5S_SELECT_SET, &at[i], NULL, &one, NULL) >= 0);
+        assert_true(H5Dwrite(set, H5T_NATIVE_DOUBLE, memory, space, H5P_DEFAULT, &value) >= 0);
     }
-    CHECK(H5Dclose(set) >= 0 && H5Fclose(from) >= 0);
+    assert_true(H5Dclose(set) >= 0 && H5Fclose(from) >= 0);
     file = create_file(COW, H5P_DEFAULT);
-    CHECK((from = H5Fopen(OTHER, H5F_ACC_RDONLY, H5P_DEFAULT)) >= 0);
-    CHECK(H5Ocopy(from, "x", file, "x", H5P_DEFAULT, H5P_DEFAULT) >= 0);
-    CHECK(H5Fclose(from) >= 0 && H5Fclose(file) >= 0);
-    CHECK((file = H5Fopen(COW "@1", H5F_ACC_RDONLY, H5P_DEFAULT)) >= 0);
-    CHECK((set = H5Dopen2(file, "x", H5P_DEFAULT)) >= 0);
-    CHECK(H5Dget_num_chunks(set, H5S_ALL, &chunks) >= 0 && chunks == 2);
+    assert_true((from = H5Fopen(OTHER, H5F_ACC_RDONLY, H5P_DEFAULT)) >= 0);
+    assert_true(H5Ocopy(from, "x", file, "x", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    assert_true(H5Fclose(from) >= 0 && H5Fclose(file) >= 0);
+    assert_true((file = H5Fopen(COW "@1", H5F_ACC_RDONLY, H5P_DEFAULT)) >= 0);
+    assert_true((set = H5Dopen2(file, "x", H5P_DEFAULT)) >= 0);
+    assert_true(H5Dget_num_chunks(set, H5S_ALL, &chunks) >= 0 && chunks == 2);
     for (int i = 0; i < 2; i++) {
         value = 0;
-        CHECK(H5Sselect_hyperslab(space, H5S_SELECT_SET, &at[i], NULL, &one, NULL) >= 0);
-        CHECK(H5Dread(set, H5T_NATIVE_DOUBLE, memory, space, H5P_DEFAULT, &value) >= 0 && value == 42);
+        assert_true(H5Sselect_hyperslab(space, H5S_SELECT_SET, &at[i], NULL, &one, NULL) >= 0);
+        assert_true(H5Dread(set, H5T_NATIVE_DOUBLE, memory, space, H5P_DEFAULT, &value) >= 0 && value == 42);
     }
-    CHECK(H5Dclose(set) >= 0 && H5Fclose(file) >= 0);
-    CHECK(size_of(COW) < 2 << 20);
+    assert_true(H5Dclose(set) >= 0 && H5Fclose(file) >= 0);
+    assert_true(size_of(COW) < 2 << 20);
     H5Sclose(memory);
     H5Sclose(space);
     H5Pclose(dcpl);
@@ -123,10 +126,11 @@ static void test_version_of_a_sparse_copy_is_sparse(void)
 }
 
 /* HDF5 lets a chunk be larger than a maximum only while the extent is 0. */
-static void test_copy_of_chunks_larger_than_the_maximum(void)
+static void test_copy_of_chunks_larger_than_the_maximum(void **state)
 {
     static const int numbers[3] = {1, 2, 3};
     hsize_t none = 0, most = 4, chunk = 16, some = 3;
+    (void)state;
 
     for (int k = 0; k < 2; k++) {
         hid_t from, to, set, space = H5Screate_simple(1, &none, &most), dcpl = H5Pcreate(H5P_DATASET_CREATE);
@@ -136,18 +140,18 @@ static void test_copy_of_chunks_larger_than_the_maximum(void)
         remove(OTHER);
         from = create_file(COW, H5P_DEFAULT);
         to = create_file(OTHER, k ? H5P_DEFAULT : native_fapl);
-        CHECK(H5Pset_chunk(dcpl, 1, &chunk) >= 0);
-        CHECK((set = H5Dcreate2(from, "x", H5T_NATIVE_INT, space, H5P_DEFAULT, dcpl, H5P_DEFAULT)) >= 0);
-        CHECK(H5Dset_extent(set, &some) >= 0);
-        CHECK(H5Dwrite(set, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, numbers) >= 0);
-        CHECK(H5Dclose(set) >= 0 && H5Fclose(to) >= 0);
-        CHECK((to = H5Fopen(OTHER, H5F_ACC_RDWR, H5P_DEFAULT)) >= 0); /* plain, through the connector */
-        CHECK(H5Ocopy(from, "x", to, "x", H5P_DEFAULT, H5P_DEFAULT) >= 0);
-        CHECK((set = H5Dopen2(to, "x", H5P_DEFAULT)) >= 0);
-        CHECK(H5Dread(set, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, got) >= 0);
-        CHECK(memcmp(got, numbers, sizeof got) == 0);
-        CHECK(H5Dclose(set) >= 0 && H5Fclose(to) >= 0 && H5Fclose(from) >= 0);
-        CHECK(H5Pclose(dcpl) >= 0 && H5Sclose(space) >= 0);
+        assert_true(H5Pset_chunk(dcpl, 1, &chunk) >= 0);
+        assert_true((set = H5Dcreate2(from, "x", H5T_NATIVE_INT, space, H5P_DEFAULT, dcpl, H5P_DEFAULT)) >= 0);
+        assert_true(H5Dset_extent(set, &some) >= 0);
+        assert_true(H5Dwrite(set, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, numbers) >= 0);
+        assert_true(H5Dclose(set) >= 0 && H5Fclose(to) >= 0);
+        assert_true((to = H5Fopen(OTHER, H5F_ACC_RDWR, H5P_DEFAULT)) >= 0); /* plain, through the connector */
+        assert_true(H5Ocopy(from, "x", to, "x", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+        assert_true((set = H5Dopen2(to, "x", H5P_DEFAULT)) >= 0);
+        assert_true(H5Dread(set, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, got) >= 0);
+        assert_true(memcmp(got, numbers, sizeof got) == 0);
+        assert_true(H5Dclose(set) >= 0 && H5Fclose(to) >= 0 && H5Fclose(from) >= 0);
+        assert_true(H5Pclose(dcpl) >= 0 && H5Sclose(space) >= 0);
     }
     remove(COW);
     remove(OTHER);
@@ -165,13 +169,13 @@ static void make_of_named_type(hid_t file)
 
     for (int i = 0; i < 4000; i++)
         values[i] = i * 3;
-    CHECK(H5Tcommit2(file, "type", type, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    assert_true(H5Tcommit2(file, "type", type, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT) >= 0);
     made = H5Acreate2(group, "a", type, scalar, H5P_DEFAULT, H5P_DEFAULT);
-    CHECK(H5Awrite(made, type, &value) >= 0 && H5Aclose(made) >= 0);
+    assert_true(H5Awrite(made, type, &value) >= 0 && H5Aclose(made) >= 0);
     made = H5Dcreate2(group, "scalar", type, scalar, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
-    CHECK(H5Dwrite(made, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, &value) >= 0 && H5Dclose(made) >= 0);
+    assert_true(H5Dwrite(made, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, &value) >= 0 && H5Dclose(made) >= 0);
     made = H5Dcreate2(group, "numbers", type, simple, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
-    CHECK(H5Dwrite(made, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0 && H5Dclose(made) >= 0);
+    assert_true(H5Dwrite(made, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0 && H5Dclose(made) >= 0);
     H5Sclose(simple);
     H5Sclose(scalar);
     H5Tclose(type);
@@ -184,27 +188,28 @@ static void look_at_named_types(hid_t file)
     int values[4000];
     hid_t opened = H5Aopen_by_name(file, "g", "a", H5P_DEFAULT, H5P_DEFAULT);
 
-    CHECK(opened >= 0 && H5Aread(opened, H5T_NATIVE_INT, values) >= 0 && values[0] == 7 && H5Aclose(opened) >= 0);
+    assert_true(opened >= 0 && H5Aread(opened, H5T_NATIVE_INT, values) >= 0 && values[0] == 7 && H5Aclose(opened) >= 0);
     for (int i = 0; i < 2; i++) {
         opened = H5Dopen2(file, names[i], H5P_DEFAULT);
-        CHECK(opened >= 0 && H5Dread(opened, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
-        CHECK(H5Dclose(opened) >= 0);
+        assert_true(opened >= 0 && H5Dread(opened, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
+        assert_true(H5Dclose(opened) >= 0);
     }
 }
 
 /* HDF5 1.14.5 itself crashes, or copies out of another file, where the handle that a message with a named type was read
  * by is closed; with versions that is every day's work. */
-static void test_copy_after_another_opening_was_closed(void)
+static void test_copy_after_another_opening_was_closed(void **state)
 {
     static const char *const others[] = {COW, COW "@1"};
     hid_t plain;
+    (void)state;
 
     remove(COW);
     plain = H5Fcreate(NATIVE, H5F_ACC_TRUNC, H5P_DEFAULT, native_fapl);
-    CHECK(plain >= 0 && H5Fclose(plain) >= 0);
+    assert_true(plain >= 0 && H5Fclose(plain) >= 0);
     hid_t file = create_file(COW, H5P_DEFAULT);
     make_of_named_type(file);
-    CHECK(H5Fclose(file) >= 0);
+    assert_true(H5Fclose(file) >= 0);
     for (int degree = H5F_CLOSE_WEAK; degree <= H5F_CLOSE_STRONG; degree++)
         for (int other = 0; other < 2; other++) {
             hid_t fapl = with_degree(degree, false), second, groups[2];
@@ -214,23 +219,23 @@ static void test_copy_after_another_opening_was_closed(void)
             snprintf(out, sizeof out, "copy of version %d %d", degree, other);
             file = H5Fopen(COW, H5F_ACC_RDWR, fapl);
             second = H5Fopen(others[other], other == 0 ? H5F_ACC_RDWR : H5F_ACC_RDONLY, fapl);
-            CHECK(file >= 0 && second >= 0);
+            assert_true(file >= 0 && second >= 0);
             look_at_named_types(second);
-            CHECK(H5Fclose(second) >= 0);
+            assert_true(H5Fclose(second) >= 0);
             plain = H5Fopen(NATIVE, H5F_ACC_RDONLY, native_fapl); /* in the memory of the one that was closed */
-            CHECK(H5Ocopy(file, "g", file, copy, H5P_DEFAULT, H5P_DEFAULT) >= 0);
-            CHECK(plain >= 0 && H5Fclose(plain) >= 0);
+            assert_true(H5Ocopy(file, "g", file, copy, H5P_DEFAULT, H5P_DEFAULT) >= 0);
+            assert_true(plain >= 0 && H5Fclose(plain) >= 0);
             second = H5Fopen(COW "@1", H5F_ACC_RDONLY, fapl);
-            CHECK(second >= 0 && H5Ocopy(second, "g", file, out, H5P_DEFAULT, H5P_DEFAULT) >= 0);
-            CHECK(H5Fclose(second) >= 0);
+            assert_true(second >= 0 && H5Ocopy(second, "g", file, out, H5P_DEFAULT, H5P_DEFAULT) >= 0);
+            assert_true(H5Fclose(second) >= 0);
             for (int i = 0; i < 2; i++) {
                 groups[0] = H5Gopen2(file, "g", H5P_DEFAULT);
                 groups[1] = H5Gopen2(file, i == 0 ? copy : out, H5P_DEFAULT);
-                CHECK(groups[0] >= 0 && groups[1] >= 0);
+                assert_true(groups[0] >= 0 && groups[1] >= 0);
                 same_tree("copy", REACHED_HEAD, groups[0], groups[1]);
-                CHECK(H5Gclose(groups[0]) >= 0 && H5Gclose(groups[1]) >= 0);
+                assert_true(H5Gclose(groups[0]) >= 0 && H5Gclose(groups[1]) >= 0);
             }
-            CHECK(H5Fclose(file) >= 0);
+            assert_true(H5Fclose(file) >= 0);
             H5Pclose(fapl);
         }
 }
@@ -241,7 +246,7 @@ static hid_t new_format(void)
 {
     hid_t fapl = H5Pcopy(native_fapl);
 
-    CHECK(H5Pset_libver_bounds(fapl, H5F_LIBVER_V110, H5F_LIBVER_V110) >= 0);
+    assert_true(H5Pset_libver_bounds(fapl, H5F_LIBVER_V110, H5F_LIBVER_V110) >= 0);
     return fapl;
 }
 
@@ -252,9 +257,9 @@ static void put(hid_t group, const char *name, hid_t type, int rank, const hsize
           dcpl = H5Pcreate(H5P_DATASET_CREATE), set;
 
     if (chunk != NULL)
-        CHECK(H5Pset_chunk(dcpl, rank, chunk) >= 0 && H5Pset_deflate(dcpl, 1) >= 0);
+        assert_true(H5Pset_chunk(dcpl, rank, chunk) >= 0 && H5Pset_deflate(dcpl, 1) >= 0);
     set = H5Dcreate2(group, name, type, space, H5P_DEFAULT, dcpl, H5P_DEFAULT);
-    CHECK(set >= 0 && H5Dwrite(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0 && H5Dclose(set) >= 0);
+    assert_true(set >= 0 && H5Dwrite(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0 && H5Dclose(set) >= 0);
     H5Pclose(dcpl);
     H5Sclose(space);
 }
@@ -274,7 +279,7 @@ static void make_plain(bool ordered)
     for (int i = 0; i < 130 * 70; i++)
         squares[i] = i * i;
     if (ordered)
-        CHECK(H5Pset_link_creation_order(gcpl, H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED) >= 0);
+        assert_true(H5Pset_link_creation_order(gcpl, H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED) >= 0);
     group = H5Gcreate2(file, "g", H5P_DEFAULT, gcpl, H5P_DEFAULT);
     below = H5Gcreate2(group, "below", H5P_DEFAULT, gcpl, H5P_DEFAULT);
     write_numbers(below, "numbers", NUMBERS, 16384, 1);
@@ -284,24 +289,24 @@ static void make_plain(bool ordered)
     put(file, "wide", H5T_NATIVE_INT, 2, plane, wide, tile, squares);
     put(group, "scalar", H5T_NATIVE_INT, 0, NULL, NULL, NULL, &seven);
     text = H5Tcopy(H5T_C_S1);
-    CHECK(H5Tset_size(text, H5T_VARIABLE) >= 0);
+    assert_true(H5Tset_size(text, H5T_VARIABLE) >= 0);
     for (int i = 0; i < 3000; i++) {
         texts[i] = i % 2 ? "odd" : "not so";
-        CHECK(i > 0 || H5Rcreate(&references[0], group, "tiles", H5R_OBJECT, -1) >= 0);
+        assert_true(i > 0 || H5Rcreate(&references[0], group, "tiles", H5R_OBJECT, -1) >= 0);
         references[i] = references[0];
     }
     put(group, "texts", text, 1, &line, NULL, &piece, texts);
     put(group, "references", H5T_STD_REF_OBJ, 1, &line, NULL, &piece, references);
     named = H5Tcopy(H5T_NATIVE_INT);
-    CHECK(H5Tcommit2(group, "type", named, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    assert_true(H5Tcommit2(group, "type", named, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT) >= 0);
     put(below, "of named type", named, 1, &line, NULL, &piece, squares);
-    CHECK(H5Lcreate_hard(group, "tiles", below, "same tiles", H5P_DEFAULT, H5P_DEFAULT) >= 0);
-    CHECK(H5Lcreate_hard(group, ".", below, "back", H5P_DEFAULT, H5P_DEFAULT) >= 0);
-    CHECK(H5Lcreate_soft("/g/tiles", below, "soft", H5P_DEFAULT, H5P_DEFAULT) >= 0);
-    CHECK(H5Oset_comment_by_name(group, "tiles", "a comment", H5P_DEFAULT) >= 0);
+    assert_true(H5Lcreate_hard(group, "tiles", below, "same tiles", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    assert_true(H5Lcreate_hard(group, ".", below, "back", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    assert_true(H5Lcreate_soft("/g/tiles", below, "soft", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    assert_true(H5Oset_comment_by_name(group, "tiles", "a comment", H5P_DEFAULT) >= 0);
     H5Tclose(named);
     H5Tclose(text);
-    CHECK(H5Gclose(below) >= 0 && H5Gclose(group) >= 0 && H5Fclose(file) >= 0);
+    assert_true(H5Gclose(below) >= 0 && H5Gclose(group) >= 0 && H5Fclose(file) >= 0);
     H5Pclose(gcpl);
     H5Pclose(fapl);
 }
@@ -310,7 +315,7 @@ static hid_t open_plain(bool native)
 {
     hid_t file = H5Fopen(OTHER, H5F_ACC_RDONLY, native ? native_fapl : H5P_DEFAULT);
 
-    CHECK(file >= 0);
+    assert_true(file >= 0);
     return file;
 }
 
@@ -320,21 +325,23 @@ static void copy_wide(hid_t ocpypl)
     static int values[2][130 * 70];
     hid_t from = open_plain(false), to = create_file("test_copies_wide.h5", H5P_DEFAULT), set[2];
 
-    CHECK(H5Ocopy(from, "wide", to, "wide", ocpypl, H5P_DEFAULT) >= 0);
+    assert_true(H5Ocopy(from, "wide", to, "wide", ocpypl, H5P_DEFAULT) >= 0);
     set[0] = H5Dopen2(from, "wide", H5P_DEFAULT);
     set[1] = H5Dopen2(to, "wide", H5P_DEFAULT);
     for (int i = 0; i < 2; i++)
-        CHECK(H5Dread(set[i], H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values[i]) >= 0 && H5Dclose(set[i]) >= 0);
-    CHECK(values[0][130 * 70 - 1] != 0 && memcmp(values[0], values[1], sizeof values[0]) == 0);
-    CHECK(H5Fclose(from) >= 0 && H5Fclose(to) >= 0);
+        assert_true(H5Dread(set[i], H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values[i]) >= 0 &&
+                    H5Dclose(set[i]) >= 0);
+    assert_true(values[0][130 * 70 - 1] != 0 && memcmp(values[0], values[1], sizeof values[0]) == 0);
+    assert_true(H5Fclose(from) >= 0 && H5Fclose(to) >= 0);
     remove("test_copies_wide.h5");
 }
 
-static void test_copies_out_of_a_plain_file_are_versioned(void)
+static void test_copies_out_of_a_plain_file_are_versioned(void **state)
 {
     const char *const names[] = {COW, NATIVE};
     long long once, twice;
     int minus = -1;
+    (void)state;
 
     for (int ordered = 0; ordered < 2; ordered++)
         for (int expand = 0; expand < 2; expand++) {
@@ -344,32 +351,32 @@ static void test_copies_out_of_a_plain_file_are_versioned(void)
             remove(COW);
             make_plain(ordered);
             if (expand) /* elements are then taken from HDF5's own copy */
-                CHECK(H5Pset_copy_object(ocpypl, H5O_COPY_EXPAND_EXT_LINK_FLAG) >= 0);
+                assert_true(H5Pset_copy_object(ocpypl, H5O_COPY_EXPAND_EXT_LINK_FLAG) >= 0);
             for (int side = 0; side < 2; side++) {
                 to = create_file(names[side], side == 0 ? H5P_DEFAULT : fapl);
                 from = open_plain(side == 1);
-                CHECK(H5Ocopy(from, "g", to, "g", ocpypl, H5P_DEFAULT) >= 0);
-                CHECK(H5Fclose(from) >= 0 && H5Fclose(to) >= 0);
+                assert_true(H5Ocopy(from, "g", to, "g", ocpypl, H5P_DEFAULT) >= 0);
+                assert_true(H5Fclose(from) >= 0 && H5Fclose(to) >= 0);
             }
             copy_wide(ocpypl);
             same_files("head", NATIVE, COW, H5P_DEFAULT);
             same_files("version 1", NATIVE, COW "@1", H5P_DEFAULT);
             once = size_of(COW);
-            CHECK(once < size_of(OTHER) + (512 << 10)); /* HDF5's own copy has given its room back */
+            assert_true(once < size_of(OTHER) + (512 << 10)); /* HDF5's own copy has given its room back */
             to = H5Fopen(COW, H5F_ACC_RDWR, H5P_DEFAULT);
             from = open_plain(false);
-            CHECK(H5Ocopy(from, "g", to, "again", H5P_DEFAULT, H5P_DEFAULT) >= 0);
-            CHECK(H5Fclose(from) >= 0 && H5Fclose(to) >= 0);
+            assert_true(H5Ocopy(from, "g", to, "again", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+            assert_true(H5Fclose(from) >= 0 && H5Fclose(to) >= 0);
             twice = size_of(COW);
             /* the chunks are there already: what remains is the room of HDF5's own copy */
-            CHECK(twice - once < size_of(OTHER) + (256 << 10));
+            assert_true(twice - once < size_of(OTHER) + (256 << 10));
             to = H5Fopen(COW, H5F_ACC_RDWR, H5P_DEFAULT);
             memory = H5Screate_simple(2, one, NULL);
             set = H5Dopen2(to, "again/tiles", H5P_DEFAULT);
             space = H5Dget_space(set);
-            CHECK(H5Sselect_hyperslab(space, H5S_SELECT_SET, at, NULL, one, NULL) >= 0);
-            CHECK(H5Dwrite(set, H5T_NATIVE_INT, memory, space, H5P_DEFAULT, &minus) >= 0 && H5Dclose(set) >= 0);
-            CHECK(H5Fclose(to) >= 0 && size_of(COW) - twice < 64 << 10);
+            assert_true(H5Sselect_hyperslab(space, H5S_SELECT_SET, at, NULL, one, NULL) >= 0);
+            assert_true(H5Dwrite(set, H5T_NATIVE_INT, memory, space, H5P_DEFAULT, &minus) >= 0 && H5Dclose(set) >= 0);
+            assert_true(H5Fclose(to) >= 0 && size_of(COW) - twice < 64 << 10);
             same_files("version 1 after changes", NATIVE, COW "@1", H5P_DEFAULT);
             H5Sclose(space);
             H5Sclose(memory);
@@ -389,45 +396,46 @@ static size_t invert(unsigned flags, size_t count, const unsigned values[], size
 }
 
 /* HDF5 copies stored chunks blindly. We would store what nobody can read. */
-static void test_copy_of_chunks_that_cannot_be_read_fails_and_leaves_nothing(void)
+static void test_copy_of_chunks_that_cannot_be_read_fails_and_leaves_nothing(void **state)
 {
     static const H5Z_class2_t filter = {H5Z_CLASS_T_VERS, 310, 1, 1, "inverting", NULL, NULL, invert};
     static int numbers[10000];
     const hsize_t n = 10000, chunk = 1000, zero = 0;
+    (void)state;
 
     for (int damaged = 0; damaged < 2; damaged++) {
         hid_t space = H5Screate_simple(1, &n, NULL), dcpl = H5Pcreate(H5P_DATASET_CREATE), from, to, set;
 
         remove(COW);
-        CHECK(H5Pset_chunk(dcpl, 1, &chunk) >= 0);
-        CHECK(damaged ? H5Pset_deflate(dcpl, 1) >= 0
-                      : H5Zregister(&filter) >= 0 && H5Pset_filter(dcpl, 310, 0, 0, NULL) >= 0);
+        assert_true(H5Pset_chunk(dcpl, 1, &chunk) >= 0);
+        assert_true(damaged ? H5Pset_deflate(dcpl, 1) >= 0
+                            : H5Zregister(&filter) >= 0 && H5Pset_filter(dcpl, 310, 0, 0, NULL) >= 0);
         from = create_file(OTHER, native_fapl);
         write_numbers(from, "before", 5000, 500, 1);
-        CHECK(H5Gclose(H5Gcreate2(from, "g", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT)) >= 0);
-        CHECK(H5Lcreate_hard(from, "before", from, "g/a", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+        assert_true(H5Gclose(H5Gcreate2(from, "g", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT)) >= 0);
+        assert_true(H5Lcreate_hard(from, "before", from, "g/a", H5P_DEFAULT, H5P_DEFAULT) >= 0);
         set = H5Dcreate2(from, "g/b", H5T_NATIVE_INT, space, H5P_DEFAULT, dcpl, H5P_DEFAULT);
-        CHECK(H5Dwrite(set, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, numbers) >= 0);
+        assert_true(H5Dwrite(set, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, numbers) >= 0);
         if (damaged)
-            CHECK(H5Dwrite_chunk(set, H5P_DEFAULT, 0, &zero, 100, numbers) >= 0);
-        CHECK(H5Dclose(set) >= 0 && H5Fclose(from) >= 0);
+            assert_true(H5Dwrite_chunk(set, H5P_DEFAULT, 0, &zero, 100, numbers) >= 0);
+        assert_true(H5Dclose(set) >= 0 && H5Fclose(from) >= 0);
         if (!damaged)
-            CHECK(H5Zunregister(310) >= 0);
+            assert_true(H5Zunregister(310) >= 0);
         to = create_file(COW, H5P_DEFAULT);
         write_numbers(to, "before", 5000, 500, 1);
         from = open_plain(false);
         H5E_BEGIN_TRY
         {
-            CHECK(H5Ocopy(from, "g", to, "g", H5P_DEFAULT, H5P_DEFAULT) < 0);
+            assert_true(H5Ocopy(from, "g", to, "g", H5P_DEFAULT, H5P_DEFAULT) < 0);
         }
         H5E_END_TRY
-        CHECK(H5Lexists(to, "g", H5P_DEFAULT) == 0);
-        CHECK(H5Ocopy(from, "g/a", to, "after", H5P_DEFAULT, H5P_DEFAULT) >= 0);
-        CHECK(H5Fclose(from) >= 0 && H5Fclose(to) >= 0);
+        assert_true(H5Lexists(to, "g", H5P_DEFAULT) == 0);
+        assert_true(H5Ocopy(from, "g/a", to, "after", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+        assert_true(H5Fclose(from) >= 0 && H5Fclose(to) >= 0);
         from = create_file(NATIVE, native_fapl);
         write_numbers(from, "before", 5000, 500, 1);
         write_numbers(from, "after", 5000, 500, 1);
-        CHECK(H5Fclose(from) >= 0);
+        assert_true(H5Fclose(from) >= 0);
         same_files("without the copy", NATIVE, COW, H5P_DEFAULT);
         same_files("its version", NATIVE, COW "@1", H5P_DEFAULT);
         H5Pclose(dcpl);
@@ -436,26 +444,27 @@ static void test_copy_of_chunks_that_cannot_be_read_fails_and_leaves_nothing(voi
 }
 
 /* What is mounted hides what HDF5 copies. */
-static void test_copy_of_what_is_under_a_mount(void)
+static void test_copy_of_what_is_under_a_mount(void **state)
 {
     const char *const names[] = {COW, NATIVE};
     hid_t file = create_file("test_copies_child.h5", native_fapl);
+    (void)state;
 
-    CHECK(H5Gclose(H5Gcreate2(file, "below", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT)) >= 0);
+    assert_true(H5Gclose(H5Gcreate2(file, "below", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT)) >= 0);
     write_numbers(file, "below/numbers", NUMBERS / 2, 16384, 9);
     write_numbers(file, "tiles", 20, 10, 9);
-    CHECK(H5Fclose(file) >= 0);
+    assert_true(H5Fclose(file) >= 0);
     remove(COW);
     for (int side = 0; side < 2; side++) {
         make_plain(false);
         hid_t fapl = side == 0 ? H5P_DEFAULT : native_fapl, to = create_file(names[side], fapl),
               from = H5Fopen(OTHER, H5F_ACC_RDWR, fapl), child = H5Fopen("test_copies_child.h5", H5F_ACC_RDWR, fapl);
 
-        CHECK(from >= 0 && child >= 0 && H5Fmount(from, "g", child, H5P_DEFAULT) >= 0);
-        CHECK(H5Ldelete(from, "wide", H5P_DEFAULT) >= 0);
-        CHECK(H5Ocopy(from, "/", to, "all", H5P_DEFAULT, H5P_DEFAULT) >= 0);
-        CHECK(H5Ocopy(from, "g", to, "mounted", H5P_DEFAULT, H5P_DEFAULT) >= 0);
-        CHECK(H5Funmount(from, "g") >= 0 && H5Fclose(child) >= 0 && H5Fclose(from) >= 0 && H5Fclose(to) >= 0);
+        assert_true(from >= 0 && child >= 0 && H5Fmount(from, "g", child, H5P_DEFAULT) >= 0);
+        assert_true(H5Ldelete(from, "wide", H5P_DEFAULT) >= 0);
+        assert_true(H5Ocopy(from, "/", to, "all", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+        assert_true(H5Ocopy(from, "g", to, "mounted", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+        assert_true(H5Funmount(from, "g") >= 0 && H5Fclose(child) >= 0 && H5Fclose(from) >= 0 && H5Fclose(to) >= 0);
     }
     same_files("head", NATIVE, COW, H5P_DEFAULT);
     same_files("version 1", NATIVE, COW "@1", H5P_DEFAULT);
@@ -464,17 +473,17 @@ static void test_copy_of_what_is_under_a_mount(void)
 
 int main(int argc, char **argv)
 {
-    static const test tests[] = {
-        TEST(test_copy_within_a_file_costs_no_chunk_data),
-        TEST(test_copy_into_another_file_with_history_is_deduplicated),
-        TEST(test_version_of_a_sparse_copy_is_sparse),
-        TEST(test_copy_of_chunks_larger_than_the_maximum),
-        TEST(test_copy_after_another_opening_was_closed),
-        TEST(test_copies_out_of_a_plain_file_are_versioned),
-        TEST(test_copy_of_chunks_that_cannot_be_read_fails_and_leaves_nothing),
-        TEST(test_copy_of_what_is_under_a_mount),
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_copy_within_a_file_costs_no_chunk_data),
+        cmocka_unit_test(test_copy_into_another_file_with_history_is_deduplicated),
+        cmocka_unit_test(test_version_of_a_sparse_copy_is_sparse),
+        cmocka_unit_test(test_copy_of_chunks_larger_than_the_maximum),
+        cmocka_unit_test(test_copy_after_another_opening_was_closed),
+        cmocka_unit_test(test_copies_out_of_a_plain_file_are_versioned),
+        cmocka_unit_test(test_copy_of_chunks_that_cannot_be_read_fails_and_leaves_nothing),
+        cmocka_unit_test(test_copy_of_what_is_under_a_mount),
     };
-    int status = run_tests(tests, COUNT(tests), argc, argv);
+    int status = test_main(tests, argc, argv, through_begin, through_end);
 
     remove(COW);
     remove(NATIVE);

@@ -13,14 +13,14 @@ static hid_t created(const char *name)
 {
     hid_t file = (remove(name), H5Fcreate(name, H5F_ACC_EXCL, H5P_DEFAULT, H5P_DEFAULT));
 
-    CHECK(file >= 0);
+    assert_true(file >= 0);
     return file;
 }
 
 static hid_t reopened(hid_t file)
 {
-    CHECK(H5Fclose(file) >= 0);
-    CHECK((file = H5Fopen(COW, H5F_ACC_RDWR, H5P_DEFAULT)) >= 0);
+    assert_true(H5Fclose(file) >= 0);
+    assert_true((file = H5Fopen(COW, H5F_ACC_RDWR, H5P_DEFAULT)) >= 0);
     return file;
 }
 
@@ -28,7 +28,7 @@ static unsigned count_of(hid_t file, const char *path)
 {
     H5O_info2_t info = {.rc = 1000};
 
-    CHECK(H5Oget_info_by_name3(file, path, &info, H5O_INFO_BASIC, H5P_DEFAULT) >= 0);
+    assert_true(H5Oget_info_by_name3(file, path, &info, H5O_INFO_BASIC, H5P_DEFAULT) >= 0);
     return info.rc;
 }
 
@@ -36,7 +36,7 @@ static unsigned own_count(hid_t object)
 {
     H5O_info2_t info = {.rc = 1000};
 
-    CHECK(H5Oget_info3(object, &info, H5O_INFO_BASIC) >= 0);
+    assert_true(H5Oget_info3(object, &info, H5O_INFO_BASIC) >= 0);
     return info.rc;
 }
 
@@ -44,7 +44,7 @@ static void make_group(hid_t file, const char *path)
 {
     hid_t group = H5Gcreate2(file, path, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
 
-    CHECK(group >= 0 && H5Gclose(group) >= 0);
+    assert_true(group >= 0 && H5Gclose(group) >= 0);
 }
 
 static void make_dataset(hid_t file, const char *path, hid_t type, hsize_t n)
@@ -52,164 +52,172 @@ static void make_dataset(hid_t file, const char *path, hid_t type, hsize_t n)
     hid_t space = H5Screate_simple(1, &n, NULL),
           set = H5Dcreate2(file, path, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
 
-    CHECK(set >= 0 && H5Dclose(set) >= 0 && H5Sclose(space) >= 0);
+    assert_true(set >= 0 && H5Dclose(set) >= 0 && H5Sclose(space) >= 0);
 }
 
 static void make_type(hid_t file, const char *path, hid_t like)
 {
     hid_t type = H5Tcopy(like);
 
-    CHECK(H5Tcommit2(file, path, type, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT) >= 0 && H5Tclose(type) >= 0);
+    assert_true(H5Tcommit2(file, path, type, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT) >= 0 && H5Tclose(type) >= 0);
 }
 
 static void make_attribute(hid_t object, const char *name, hid_t type)
 {
     hid_t space = H5Screate(H5S_SCALAR), a = H5Acreate2(object, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
 
-    CHECK(a >= 0 && H5Aclose(a) >= 0 && H5Sclose(space) >= 0);
+    assert_true(a >= 0 && H5Aclose(a) >= 0 && H5Sclose(space) >= 0);
 }
 
-static void test_a_named_type_is_not_used_by_what_was_deleted(void)
+static void test_a_named_type_is_not_used_by_what_was_deleted(void **state)
 {
     hid_t file = created(COW), type, group;
+    (void)state;
 
     make_type(file, "type", H5T_NATIVE_INT);
     make_group(file, "group");
-    CHECK((type = H5Topen2(file, "type", H5P_DEFAULT)) >= 0);
+    assert_true((type = H5Topen2(file, "type", H5P_DEFAULT)) >= 0);
     make_dataset(file, "group/small", type, 5);
     make_dataset(file, "large", type, 5000);
-    CHECK((group = H5Gopen2(file, "group", H5P_DEFAULT)) >= 0);
+    assert_true((group = H5Gopen2(file, "group", H5P_DEFAULT)) >= 0);
     make_attribute(group, "a", type);
-    CHECK(H5Gclose(group) >= 0 && H5Tclose(type) >= 0);
-    CHECK(count_of(file, "type") == 4);
+    assert_true(H5Gclose(group) >= 0 && H5Tclose(type) >= 0);
+    assert_true(count_of(file, "type") == 4);
     file = reopened(file);
-    CHECK(H5Ldelete(file, "large", H5P_DEFAULT) >= 0 && count_of(file, "type") == 3);
-    CHECK(H5Ldelete(file, "group", H5P_DEFAULT) >= 0 && count_of(file, "type") == 1);
+    assert_true(H5Ldelete(file, "large", H5P_DEFAULT) >= 0 && count_of(file, "type") == 3);
+    assert_true(H5Ldelete(file, "group", H5P_DEFAULT) >= 0 && count_of(file, "type") == 1);
     file = reopened(file);
-    CHECK(count_of(file, "type") == 1);
-    CHECK(H5Fclose(file) >= 0);
-    CHECK((file = H5Fopen(COW "@1", H5F_ACC_RDONLY, H5P_DEFAULT)) >= 0);
-    CHECK(count_of(file, "type") == 4 && H5Fclose(file) >= 0);
+    assert_true(count_of(file, "type") == 1);
+    assert_true(H5Fclose(file) >= 0);
+    assert_true((file = H5Fopen(COW "@1", H5F_ACC_RDONLY, H5P_DEFAULT)) >= 0);
+    assert_true(count_of(file, "type") == 4 && H5Fclose(file) >= 0);
 }
 
-static void test_what_is_deleted_counts_until_it_is_closed(void)
+static void test_what_is_deleted_counts_until_it_is_closed(void **state)
 {
     hid_t file = created(COW), type, set;
+    (void)state;
 
     make_type(file, "type", H5T_NATIVE_INT);
-    CHECK((type = H5Topen2(file, "type", H5P_DEFAULT)) >= 0);
+    assert_true((type = H5Topen2(file, "type", H5P_DEFAULT)) >= 0);
     make_dataset(file, "large", type, 5000);
-    CHECK(H5Tclose(type) >= 0);
+    assert_true(H5Tclose(type) >= 0);
     file = reopened(file);
-    CHECK((set = H5Dopen2(file, "large", H5P_DEFAULT)) >= 0);
-    CHECK(H5Ldelete(file, "large", H5P_DEFAULT) >= 0 && count_of(file, "type") == 2);
-    CHECK(H5Dclose(set) >= 0 && count_of(file, "type") == 1);
-    CHECK(H5Fclose(file) >= 0);
+    assert_true((set = H5Dopen2(file, "large", H5P_DEFAULT)) >= 0);
+    assert_true(H5Ldelete(file, "large", H5P_DEFAULT) >= 0 && count_of(file, "type") == 2);
+    assert_true(H5Dclose(set) >= 0 && count_of(file, "type") == 1);
+    assert_true(H5Fclose(file) >= 0);
 }
 
 /* The history holds it until the next flush: then it is gone, with its use of the type. */
-static void test_what_was_deleted_before_any_version_is_counted_out_once(void)
+static void test_what_was_deleted_before_any_version_is_counted_out_once(void **state)
 {
     hid_t file = created(COW), type;
+    (void)state;
 
     make_type(file, "type", H5T_NATIVE_INT);
-    CHECK((type = H5Topen2(file, "type", H5P_DEFAULT)) >= 0);
+    assert_true((type = H5Topen2(file, "type", H5P_DEFAULT)) >= 0);
     make_group(file, "group");
     make_dataset(file, "group/large", type, 5000);
-    CHECK(own_count(type) == 2);
-    CHECK(H5Ldelete(file, "group", H5P_DEFAULT) >= 0 && own_count(type) == 1);
-    CHECK(H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0 && own_count(type) == 1);
-    CHECK(H5Tclose(type) >= 0 && H5Fclose(file) >= 0);
+    assert_true(own_count(type) == 2);
+    assert_true(H5Ldelete(file, "group", H5P_DEFAULT) >= 0 && own_count(type) == 1);
+    assert_true(H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0 && own_count(type) == 1);
+    assert_true(H5Tclose(type) >= 0 && H5Fclose(file) >= 0);
 }
 
-static void test_versions_do_not_add_to_the_links_of_an_object(void)
+static void test_versions_do_not_add_to_the_links_of_an_object(void **state)
 {
     hid_t file = created(COW);
     char name[40];
+    (void)state;
 
     make_group(file, "group");
     make_dataset(file, "group/once", H5T_NATIVE_INT, 5000);
-    CHECK(H5Lcreate_hard(file, "group/once", file, "twice", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    assert_true(H5Lcreate_hard(file, "group/once", file, "twice", H5P_DEFAULT, H5P_DEFAULT) >= 0);
     make_dataset(file, "single", H5T_NATIVE_INT, 3);
     for (int i = 0; i < 5; i++) {
         file = reopened(file);
         snprintf(name, sizeof name, "new %d", i);
         make_group(file, name);
     }
-    CHECK(H5Fclose(file) >= 0);
+    assert_true(H5Fclose(file) >= 0);
     for (int i = 1; i <= 6; i++) {
         snprintf(name, sizeof name, COW "@%d", i);
-        CHECK((file = H5Fopen(name, H5F_ACC_RDONLY, H5P_DEFAULT)) >= 0);
-        CHECK(count_of(file, "single") == 1 && count_of(file, "twice") == 2 && count_of(file, "group") == 1);
-        CHECK(H5Fclose(file) >= 0);
+        assert_true((file = H5Fopen(name, H5F_ACC_RDONLY, H5P_DEFAULT)) >= 0);
+        assert_true(count_of(file, "single") == 1 && count_of(file, "twice") == 2 && count_of(file, "group") == 1);
+        assert_true(H5Fclose(file) >= 0);
     }
 }
 
 /* What it puts away is gone, and links to the root with it, even where nothing but a circle of links held them. */
-static void test_h5fcreate_leaves_the_root_no_links_of_before(void)
+static void test_h5fcreate_leaves_the_root_no_links_of_before(void **state)
 {
+    (void)state;
     for (int k = 0; k < 3; k++) {
         hid_t file = created(COW), group;
         H5O_info2_t was;
 
         make_group(file, "group");
         make_group(file, "group/inner");
-        CHECK(H5Lcreate_hard(file, "group", file, "group/itself", H5P_DEFAULT, H5P_DEFAULT) >= 0);
-        CHECK(H5Lcreate_hard(file, "/", file, "group/top", H5P_DEFAULT, H5P_DEFAULT) >= 0);
-        CHECK(H5Lcreate_hard(file, "/", file, "group/inner/top", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+        assert_true(H5Lcreate_hard(file, "group", file, "group/itself", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+        assert_true(H5Lcreate_hard(file, "/", file, "group/top", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+        assert_true(H5Lcreate_hard(file, "/", file, "group/inner/top", H5P_DEFAULT, H5P_DEFAULT) >= 0);
         if (k == 2) { /* the program itself counts one */
-            CHECK((group = H5Gopen2(file, "group/inner", H5P_DEFAULT)) >= 0);
-            CHECK(H5Oincr_refcount(group) >= 0 && H5Gclose(group) >= 0);
+            assert_true((group = H5Gopen2(file, "group/inner", H5P_DEFAULT)) >= 0);
+            assert_true(H5Oincr_refcount(group) >= 0 && H5Gclose(group) >= 0);
         }
-        CHECK(H5Oget_info_by_name3(file, "group/inner", &was, H5O_INFO_BASIC, H5P_DEFAULT) >= 0);
+        assert_true(H5Oget_info_by_name3(file, "group/inner", &was, H5O_INFO_BASIC, H5P_DEFAULT) >= 0);
         if (k == 1) {
             file = reopened(file);
-            CHECK(H5Ldelete(file, "group", H5P_DEFAULT) >= 0 && count_of(file, "/") == 3);
+            assert_true(H5Ldelete(file, "group", H5P_DEFAULT) >= 0 && count_of(file, "/") == 3);
         }
-        CHECK(H5Fclose(file) >= 0);
-        CHECK((file = H5Fcreate(COW, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT)) >= 0);
-        CHECK(count_of(file, "/") == 1);
+        assert_true(H5Fclose(file) >= 0);
+        assert_true((file = H5Fcreate(COW, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT)) >= 0);
+        assert_true(count_of(file, "/") == 1);
         make_group(file, "new");
         for (int again = 0; again < 2; again++) {
             hid_t object;
 
             file = reopened(file);
-            CHECK(count_of(file, "/") == 1 && count_of(file, "new") == 1);
-            CHECK(H5Lcreate_hard(file, "/", file, "top", H5P_DEFAULT, H5P_DEFAULT) >= 0 && count_of(file, "/") == 2);
-            CHECK(H5Ldelete(file, "top", H5P_DEFAULT) >= 0);
+            assert_true(count_of(file, "/") == 1 && count_of(file, "new") == 1);
+            assert_true(H5Lcreate_hard(file, "/", file, "top", H5P_DEFAULT, H5P_DEFAULT) >= 0 &&
+                        count_of(file, "/") == 2);
+            assert_true(H5Ldelete(file, "top", H5P_DEFAULT) >= 0);
             H5E_BEGIN_TRY
             object = H5Oopen_by_token(file, was.token);
             H5E_END_TRY
-            CHECK(object < 0);
+            assert_true(object < 0);
         }
-        CHECK(H5Fclose(file) >= 0);
-        CHECK((file = H5Fopen(COW "@1", H5F_ACC_RDONLY, H5P_DEFAULT)) >= 0);
-        CHECK(count_of(file, "group") == 2 && count_of(file, "group/inner") == 1 && count_of(file, "/") == 3);
-        CHECK(H5Fclose(file) >= 0);
+        assert_true(H5Fclose(file) >= 0);
+        assert_true((file = H5Fopen(COW "@1", H5F_ACC_RDONLY, H5P_DEFAULT)) >= 0);
+        assert_true(count_of(file, "group") == 2 && count_of(file, "group/inner") == 1 && count_of(file, "/") == 3);
+        assert_true(H5Fclose(file) >= 0);
     }
 }
 
-static void test_a_deleted_group_holds_no_link(void)
+static void test_a_deleted_group_holds_no_link(void **state)
 {
     hid_t file = created(COW);
+    (void)state;
 
     make_group(file, "group");
     make_dataset(file, "x", H5T_NATIVE_INT, 5000);
-    CHECK(H5Lcreate_hard(file, "x", file, "group/x", H5P_DEFAULT, H5P_DEFAULT) >= 0 && count_of(file, "x") == 2);
+    assert_true(H5Lcreate_hard(file, "x", file, "group/x", H5P_DEFAULT, H5P_DEFAULT) >= 0 && count_of(file, "x") == 2);
     file = reopened(file);
-    CHECK(H5Ldelete(file, "group", H5P_DEFAULT) >= 0 && count_of(file, "x") == 1);
+    assert_true(H5Ldelete(file, "group", H5P_DEFAULT) >= 0 && count_of(file, "x") == 1);
     file = reopened(file);
-    CHECK(count_of(file, "x") == 1 && H5Fclose(file) >= 0);
+    assert_true(count_of(file, "x") == 1 && H5Fclose(file) >= 0);
 }
 
 /* HDF5 leaves the groups that it has made on the way. */
-static void test_groups_that_a_refused_call_left_are_in_the_next_version(void)
+static void test_groups_that_a_refused_call_left_are_in_the_next_version(void **state)
 {
     hsize_t n = 5, chunk = 10;
     hid_t file = created(COW), lcpl = H5Pcreate(H5P_LINK_CREATE), dcpl = H5Pcreate(H5P_DATASET_CREATE),
           space = H5Screate_simple(1, &n, NULL), set = 0;
+    (void)state;
 
-    CHECK(H5Pset_create_intermediate_group(lcpl, 1) >= 0 && H5Pset_chunk(dcpl, 1, &chunk) >= 0);
+    assert_true(H5Pset_create_intermediate_group(lcpl, 1) >= 0 && H5Pset_chunk(dcpl, 1, &chunk) >= 0);
     make_group(file, "group");
     file = reopened(file);
     H5E_BEGIN_TRY
@@ -217,45 +225,46 @@ static void test_groups_that_a_refused_call_left_are_in_the_next_version(void)
         set = H5Dcreate2(file, "/group/way/x", H5T_NATIVE_INT, space, lcpl, dcpl, H5P_DEFAULT);
     }
     H5E_END_TRY
-    CHECK(set < 0);
+    assert_true(set < 0);
     htri_t left = H5Lexists(file, "/group/way", H5P_DEFAULT);
-    CHECK(H5Fclose(file) >= 0);
-    CHECK((file = H5Fopen(left > 0 ? COW "@2" : COW "@1", H5F_ACC_RDONLY, H5P_DEFAULT)) >= 0);
-    CHECK(H5Lexists(file, "/group/way", H5P_DEFAULT) == left && H5Fclose(file) >= 0);
+    assert_true(H5Fclose(file) >= 0);
+    assert_true((file = H5Fopen(left > 0 ? COW "@2" : COW "@1", H5F_ACC_RDONLY, H5P_DEFAULT)) >= 0);
+    assert_true(H5Lexists(file, "/group/way", H5P_DEFAULT) == left && H5Fclose(file) >= 0);
     H5Pclose(lcpl);
     H5Pclose(dcpl);
     H5Sclose(space);
 }
 
 /* After HDF5's own H5Ocopy of a group with many attributes, H5Dflush of a member fails, and all that comes after it. */
-static void test_members_of_a_copied_group_can_be_flushed_and_committed(void)
+static void test_members_of_a_copied_group_can_be_flushed_and_committed(void **state)
 {
     hid_t file = created(COW), group, set;
     char name[20];
     int values[10] = {0};
+    (void)state;
 
     make_group(file, "group");
     make_dataset(file, "group/x", H5T_NATIVE_INT, 10);
-    CHECK((group = H5Gopen2(file, "group", H5P_DEFAULT)) >= 0);
+    assert_true((group = H5Gopen2(file, "group", H5P_DEFAULT)) >= 0);
     for (int i = 0; i < 40; i++) {
         snprintf(name, sizeof name, "a%d", i);
         make_attribute(group, name, H5T_NATIVE_INT);
     }
-    CHECK(H5Gclose(group) >= 0);
+    assert_true(H5Gclose(group) >= 0);
     file = reopened(file);
-    CHECK(H5Ocopy(file, "group", file, "copy", H5P_DEFAULT, H5P_DEFAULT) >= 0);
-    CHECK((set = H5Dopen2(file, "copy/x", H5P_DEFAULT)) >= 0);
-    CHECK(H5Dwrite(set, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
-    CHECK(H5Dflush(set) >= 0 && H5Fclose(file) >= 0 && H5Dclose(set) >= 0);
-    CHECK((file = H5Fopen(COW "@2", H5F_ACC_RDONLY, H5P_DEFAULT)) >= 0);
-    CHECK(H5Lexists(file, "copy/x", H5P_DEFAULT) > 0 && H5Fclose(file) >= 0);
+    assert_true(H5Ocopy(file, "group", file, "copy", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    assert_true((set = H5Dopen2(file, "copy/x", H5P_DEFAULT)) >= 0);
+    assert_true(H5Dwrite(set, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
+    assert_true(H5Dflush(set) >= 0 && H5Fclose(file) >= 0 && H5Dclose(set) >= 0);
+    assert_true((file = H5Fopen(COW "@2", H5F_ACC_RDONLY, H5P_DEFAULT)) >= 0);
+    assert_true(H5Lexists(file, "copy/x", H5P_DEFAULT) > 0 && H5Fclose(file) >= 0);
 }
 
 static hid_t merging(void)
 {
     hid_t list = H5Pcreate(H5P_OBJECT_COPY);
 
-    CHECK(H5Pset_copy_object(list, H5O_COPY_MERGE_COMMITTED_DTYPE_FLAG) >= 0);
+    assert_true(H5Pset_copy_object(list, H5O_COPY_MERGE_COMMITTED_DTYPE_FLAG) >= 0);
     return list;
 }
 
@@ -263,98 +272,101 @@ static bool same_object(hid_t file, const char *a, const char *b)
 {
     H5O_info2_t info[2] = {{.rc = 0}};
 
-    CHECK(H5Oget_info_by_name3(file, a, &info[0], H5O_INFO_BASIC, H5P_DEFAULT) >= 0);
-    CHECK(H5Oget_info_by_name3(file, b, &info[1], H5O_INFO_BASIC, H5P_DEFAULT) >= 0);
+    assert_true(H5Oget_info_by_name3(file, a, &info[0], H5O_INFO_BASIC, H5P_DEFAULT) >= 0);
+    assert_true(H5Oget_info_by_name3(file, b, &info[1], H5O_INFO_BASIC, H5P_DEFAULT) >= 0);
     return memcmp(&info[0].token, &info[1].token, sizeof info[0].token) == 0;
 }
 
-static void test_copies_merge_with_named_types_of_the_head(void)
+static void test_copies_merge_with_named_types_of_the_head(void **state)
 {
     hid_t file = created(COW), other = created(OTHER), list = merging(), type, text = H5Tcopy(H5T_C_S1);
+    (void)state;
 
-    CHECK(H5Tset_size(text, H5T_VARIABLE) >= 0);
+    assert_true(H5Tset_size(text, H5T_VARIABLE) >= 0);
     make_type(file, "z", H5T_NATIVE_INT);
     make_type(file, "text", text);
     make_type(other, "like z", H5T_NATIVE_INT);
     make_type(other, "like text", text);
     make_type(other, "alone", H5T_NATIVE_DOUBLE);
-    CHECK((type = H5Topen2(other, "like z", H5P_DEFAULT)) >= 0);
+    assert_true((type = H5Topen2(other, "like z", H5P_DEFAULT)) >= 0);
     make_dataset(other, "x", type, 5000);
-    CHECK(H5Tclose(type) >= 0);
+    assert_true(H5Tclose(type) >= 0);
     file = reopened(file);
-    CHECK(H5Ocopy(other, "x", file, "x", list, H5P_DEFAULT) >= 0 && count_of(file, "z") == 2);
-    CHECK(H5Ocopy(other, "like z", file, "again", list, H5P_DEFAULT) >= 0 && same_object(file, "z", "again"));
-    CHECK(H5Ocopy(other, "like text", file, "text too", list, H5P_DEFAULT) >= 0 &&
-          same_object(file, "text", "text too"));
-    CHECK(H5Ocopy(other, "alone", file, "alone", list, H5P_DEFAULT) >= 0 && count_of(file, "alone") == 1);
-    CHECK(H5Ocopy(file, "z", file, "third", list, H5P_DEFAULT) >= 0 && same_object(file, "z", "third"));
-    CHECK(H5Fclose(file) >= 0 && H5Fclose(other) >= 0 && H5Pclose(list) >= 0 && H5Tclose(text) >= 0);
+    assert_true(H5Ocopy(other, "x", file, "x", list, H5P_DEFAULT) >= 0 && count_of(file, "z") == 2);
+    assert_true(H5Ocopy(other, "like z", file, "again", list, H5P_DEFAULT) >= 0 && same_object(file, "z", "again"));
+    assert_true(H5Ocopy(other, "like text", file, "text too", list, H5P_DEFAULT) >= 0 &&
+                same_object(file, "text", "text too"));
+    assert_true(H5Ocopy(other, "alone", file, "alone", list, H5P_DEFAULT) >= 0 && count_of(file, "alone") == 1);
+    assert_true(H5Ocopy(file, "z", file, "third", list, H5P_DEFAULT) >= 0 && same_object(file, "z", "third"));
+    assert_true(H5Fclose(file) >= 0 && H5Fclose(other) >= 0 && H5Pclose(list) >= 0 && H5Tclose(text) >= 0);
 }
 
-static H5O_mcdt_search_ret_t stop(void *asked)
+static H5O_mcdt_search_ret_t stop_at_once(void *asked)
 {
     ++*(int *)asked;
     return H5O_MCDT_SEARCH_STOP;
 }
 
-static void test_types_to_merge_with_are_those_that_the_program_suggests(void)
+static void test_types_to_merge_with_are_those_that_the_program_suggests(void **state)
 {
     hid_t file = created(COW), other = created(OTHER), list = merging();
     int asked = 0;
+    (void)state;
 
     make_type(file, "first", H5T_NATIVE_INT);
     make_group(file, "group");
     make_type(file, "group/second", H5T_NATIVE_INT);
     make_type(other, "int", H5T_NATIVE_INT);
     make_type(other, "float", H5T_NATIVE_FLOAT);
-    CHECK(H5Padd_merge_committed_dtype_path(list, "/nowhere") >= 0);
-    CHECK(H5Padd_merge_committed_dtype_path(list, "/group/second") >= 0);
-    CHECK(H5Pset_mcdt_search_cb(list, stop, &asked) >= 0);
-    CHECK(H5Ocopy(other, "int", file, "int", list, H5P_DEFAULT) >= 0);
-    CHECK(same_object(file, "int", "group/second") && asked == 0);
-    CHECK(H5Ocopy(other, "float", file, "float", list, H5P_DEFAULT) >= 0 && asked == 1);
-    CHECK(H5Fclose(file) >= 0 && H5Fclose(other) >= 0 && H5Pclose(list) >= 0);
+    assert_true(H5Padd_merge_committed_dtype_path(list, "/nowhere") >= 0);
+    assert_true(H5Padd_merge_committed_dtype_path(list, "/group/second") >= 0);
+    assert_true(H5Pset_mcdt_search_cb(list, stop_at_once, &asked) >= 0);
+    assert_true(H5Ocopy(other, "int", file, "int", list, H5P_DEFAULT) >= 0);
+    assert_true(same_object(file, "int", "group/second") && asked == 0);
+    assert_true(H5Ocopy(other, "float", file, "float", list, H5P_DEFAULT) >= 0 && asked == 1);
+    assert_true(H5Fclose(file) >= 0 && H5Fclose(other) >= 0 && H5Pclose(list) >= 0);
 }
 
-static void test_a_copied_root_has_no_history_whatever_the_flags(void)
+static void test_a_copied_root_has_no_history_whatever_the_flags(void **state)
 {
     hid_t file = created(COW), other = created(OTHER), list = merging(), type;
     H5G_info_t info = {0};
+    (void)state;
 
     make_type(file, "type", H5T_NATIVE_INT);
     make_dataset(file, "x", H5T_NATIVE_INT, 5000);
     file = reopened(file);
     make_type(file, "late", H5T_NATIVE_INT);
-    CHECK((type = H5Topen2(file, "type", H5P_DEFAULT)) >= 0);
+    assert_true((type = H5Topen2(file, "type", H5P_DEFAULT)) >= 0);
     make_dataset(file, "typed", type, 5000);
-    CHECK(H5Tclose(type) >= 0 && H5Lcreate_soft("/", file, "to all", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    assert_true(H5Tclose(type) >= 0 && H5Lcreate_soft("/", file, "to all", H5P_DEFAULT, H5P_DEFAULT) >= 0);
     file = reopened(file);
     for (int i = 0; i < 2; i++) {
         const char *name = i == 0 ? "all" : "all again";
-        CHECK(H5Ocopy(file, i == 0 ? "/" : "to all", other, name, list, H5P_DEFAULT) >= 0);
-        CHECK(H5Gget_info_by_name(other, name, &info, H5P_DEFAULT) >= 0 && info.nlinks == 5);
+        assert_true(H5Ocopy(file, i == 0 ? "/" : "to all", other, name, list, H5P_DEFAULT) >= 0);
+        assert_true(H5Gget_info_by_name(other, name, &info, H5P_DEFAULT) >= 0 && info.nlinks == 5);
     }
-    CHECK(same_object(other, "all/type", "all/late") && same_object(other, "all/type", "all again/late"));
-    CHECK(count_of(other, "all/type") == 6);
-    CHECK(H5Fclose(file) >= 0 && H5Fclose(other) >= 0 && H5Pclose(list) >= 0);
+    assert_true(same_object(other, "all/type", "all/late") && same_object(other, "all/type", "all again/late"));
+    assert_true(count_of(other, "all/type") == 6);
+    assert_true(H5Fclose(file) >= 0 && H5Fclose(other) >= 0 && H5Pclose(list) >= 0);
 }
 
 int main(int argc, char **argv)
 {
-    static const test tests[] = {
-        TEST(test_a_named_type_is_not_used_by_what_was_deleted),
-        TEST(test_what_is_deleted_counts_until_it_is_closed),
-        TEST(test_what_was_deleted_before_any_version_is_counted_out_once),
-        TEST(test_versions_do_not_add_to_the_links_of_an_object),
-        TEST(test_h5fcreate_leaves_the_root_no_links_of_before),
-        TEST(test_a_deleted_group_holds_no_link),
-        TEST(test_groups_that_a_refused_call_left_are_in_the_next_version),
-        TEST(test_members_of_a_copied_group_can_be_flushed_and_committed),
-        TEST(test_copies_merge_with_named_types_of_the_head),
-        TEST(test_types_to_merge_with_are_those_that_the_program_suggests),
-        TEST(test_a_copied_root_has_no_history_whatever_the_flags),
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_named_type_is_not_used_by_what_was_deleted),
+        cmocka_unit_test(test_what_is_deleted_counts_until_it_is_closed),
+        cmocka_unit_test(test_what_was_deleted_before_any_version_is_counted_out_once),
+        cmocka_unit_test(test_versions_do_not_add_to_the_links_of_an_object),
+        cmocka_unit_test(test_h5fcreate_leaves_the_root_no_links_of_before),
+        cmocka_unit_test(test_a_deleted_group_holds_no_link),
+        cmocka_unit_test(test_groups_that_a_refused_call_left_are_in_the_next_version),
+        cmocka_unit_test(test_members_of_a_copied_group_can_be_flushed_and_committed),
+        cmocka_unit_test(test_copies_merge_with_named_types_of_the_head),
+        cmocka_unit_test(test_types_to_merge_with_are_those_that_the_program_suggests),
+        cmocka_unit_test(test_a_copied_root_has_no_history_whatever_the_flags),
     };
-    int status = run_tests(tests, COUNT(tests), argc, argv);
+    int status = test_main(tests, argc, argv, through_begin, through_end);
 
     remove(COW);
     remove(OTHER);

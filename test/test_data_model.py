@@ -41,7 +41,7 @@ def test_named_test_exists(test):
     if file.endswith(".py"):
         assert re.search(rf"^def {name}\(", text, re.M)
     else:
-        assert re.search(rf"^static void {name}\(void", text, re.M) and f"TEST({name})" in text
+        assert re.search(rf"^static void {name}\(void", text, re.M) and f"cmocka_unit_test({name})" in text
 
 
 def test_a_missing_row_would_be_noticed(program, tmp_path, monkeypatch):

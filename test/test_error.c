@@ -1,12 +1,6 @@
 /* The error doctrine: one cause, context above it, published on HDF5's stack at the end. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "base/error.h"
+#include "harness.h"
 
 #include <hdf5.h>
 
@@ -269,7 +263,7 @@ static void test_an_error_survives_a_callback_within_the_callback(void **state)
     assert_int_equal(hdf5_stack()->n, 2);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_first_error_is_the_cause, set_up),
@@ -282,5 +276,5 @@ int main(void)
         cmocka_unit_test_setup(test_the_place_is_put_in_front_once, set_up),
         cmocka_unit_test_setup(test_an_error_survives_a_callback_within_the_callback, set_up),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_main(tests, argc, argv, NULL, NULL);
 }

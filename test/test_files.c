@@ -33,9 +33,9 @@ static void add_links(hid_t file, unsigned from, unsigned to)
         status = i % 2 == 0 ? H5Lcreate_soft("link 1", group, name, H5P_DEFAULT, H5P_DEFAULT)
                             : H5Lcreate_hard(file, value, group, name, H5P_DEFAULT, H5P_DEFAULT);
         if (status < 0)
-            CHECK(status >= 0);
+            assert_true(status >= 0);
     }
-    CHECK(H5Gclose(group) >= 0);
+    assert_true(H5Gclose(group) >= 0);
 }
 
 static herr_t count_link(hid_t group, const char *name, const H5L_info2_t *info, void *context)
@@ -56,14 +56,16 @@ static void many_links_there(const char *name, unsigned expected)
     H5G_info_t info = {0};
     H5O_info2_t of;
 
-    CHECK(file >= 0);
-    CHECK(H5Gget_info_by_name(file, "many", &info, H5P_DEFAULT) >= 0 && info.nlinks == expected);
-    CHECK(H5Literate_by_name2(file, "many", H5_INDEX_NAME, H5_ITER_INC, NULL, count_link, counts, H5P_DEFAULT) >= 0);
-    CHECK(counts[0] == expected && counts[1] == expected);
+    assert_true(file >= 0);
+    assert_true(H5Gget_info_by_name(file, "many", &info, H5P_DEFAULT) >= 0 && info.nlinks == expected);
+    assert_true(H5Literate_by_name2(file, "many", H5_INDEX_NAME, H5_ITER_INC, NULL, count_link, counts, H5P_DEFAULT) >=
+                0);
+    assert_true(counts[0] == expected && counts[1] == expected);
     snprintf(last, sizeof last, "many/link %u", expected - 2 + expected % 2);
-    CHECK((object = H5Oopen(file, last, H5P_DEFAULT)) >= 0 && H5Oclose(object) >= 0);
-    CHECK(H5Oget_info_by_name3(file, "objects/1", &of, H5O_INFO_BASIC, H5P_DEFAULT) >= 0 && of.rc > expected / 10);
-    CHECK(H5Fclose(file) >= 0);
+    assert_true((object = H5Oopen(file, last, H5P_DEFAULT)) >= 0 && H5Oclose(object) >= 0);
+    assert_true(H5Oget_info_by_name3(file, "objects/1", &of, H5O_INFO_BASIC, H5P_DEFAULT) >= 0 &&
+                of.rc > expected / 10);
+    assert_true(H5Fclose(file) >= 0);
 }
 
 /* By how much the file grows when N links are made, when one more is, and when nothing of the group is touched. */
@@ -82,25 +84,26 @@ static void grow_by_links(unsigned n, long long grown[3])
         snprintf(name, sizeof name, "objects/%d", i);
         H5Gclose(H5Gcreate2(file, name, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
     }
-    CHECK(H5Fclose(file) >= 0);
+    assert_true(H5Fclose(file) >= 0);
     for (int step = 0; step < 3; step++) {
         before = size_of(COW);
-        CHECK((file = H5Fopen(COW, H5F_ACC_RDWR, H5P_DEFAULT)) >= 0);
+        assert_true((file = H5Fopen(COW, H5F_ACC_RDWR, H5P_DEFAULT)) >= 0);
         if (step == 0)
             add_links(file, 0, n);
         else if (step == 1)
             add_links(file, n, n + 1);
         else
             write_numbers(file, "x", 10, 5, 1);
-        CHECK(H5Fclose(file) >= 0);
+        assert_true(H5Fclose(file) >= 0);
         grown[step] = size_of(COW) - before;
     }
 }
 
-static void test_group_of_a_hundred_thousand_links(void)
+static void test_group_of_a_hundred_thousand_links(void **state)
 {
     const unsigned few = 10000, many = 100000;
     long long small[3], large[3];
+    (void)state;
 
     grow_by_links(few, small);
     grow_by_links(many, large);
@@ -111,38 +114,39 @@ static void test_group_of_a_hundred_thousand_links(void)
     many_links_there(COW, many + 1);
     /* in proportion to the width of the group, and nothing for a group that did not change */
     for (int i = 0; i < 2; i++)
-        CHECK(large[i] < 15 * small[i]);
-    CHECK(large[2] < 2 * small[2] + 100000);
+        assert_true(large[i] < 15 * small[i]);
+    assert_true(large[2] < 2 * small[2] + 100000);
 }
 
 /* While so many links are made, the copy's own header leaves HDF5's metadata cache. */
-static void test_copy_of_a_group_of_many_ordered_links(void)
+static void test_copy_of_a_group_of_many_ordered_links(void **state)
 {
     const unsigned many = 50000;
     hid_t file, gcpl = H5Pcreate(H5P_GROUP_CREATE), group;
     unsigned counts[2] = {0, 0};
     H5O_info2_t info;
+    (void)state;
 
-    CHECK(H5Pset_link_creation_order(gcpl, H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED) >= 0);
+    assert_true(H5Pset_link_creation_order(gcpl, H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED) >= 0);
     remove(COW);
     file = create_file(COW, H5P_DEFAULT);
-    CHECK((group = H5Gcreate2(file, "many", H5P_DEFAULT, gcpl, H5P_DEFAULT)) >= 0);
+    assert_true((group = H5Gcreate2(file, "many", H5P_DEFAULT, gcpl, H5P_DEFAULT)) >= 0);
     for (unsigned i = 0; i < many; i++) {
         char name[40];
 
         snprintf(name, sizeof name, "link %u", 2 * i);
         if (H5Lcreate_soft("link 1", group, name, H5P_DEFAULT, H5P_DEFAULT) < 0)
-            CHECK(!"a link can be made");
+            assert_true(!"a link can be made");
     }
-    CHECK(H5Gclose(group) >= 0);
-    CHECK(H5Ocopy(file, "many", file, "copy", H5P_DEFAULT, H5P_DEFAULT) >= 0);
-    CHECK(H5Oget_info_by_name3(file, "copy", &info, H5O_INFO_BASIC, H5P_DEFAULT) >= 0 && info.rc == 1);
-    CHECK(H5Fclose(file) >= 0);
-    CHECK((file = H5Fopen(COW "@1", H5F_ACC_RDONLY, H5P_DEFAULT)) >= 0);
-    CHECK(H5Literate_by_name2(file, "copy", H5_INDEX_CRT_ORDER, H5_ITER_INC, NULL, count_link, counts, H5P_DEFAULT) >=
-          0);
-    CHECK(counts[0] == many && counts[1] == many);
-    CHECK(H5Fclose(file) >= 0);
+    assert_true(H5Gclose(group) >= 0);
+    assert_true(H5Ocopy(file, "many", file, "copy", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    assert_true(H5Oget_info_by_name3(file, "copy", &info, H5O_INFO_BASIC, H5P_DEFAULT) >= 0 && info.rc == 1);
+    assert_true(H5Fclose(file) >= 0);
+    assert_true((file = H5Fopen(COW "@1", H5F_ACC_RDONLY, H5P_DEFAULT)) >= 0);
+    assert_true(
+        H5Literate_by_name2(file, "copy", H5_INDEX_CRT_ORDER, H5_ITER_INC, NULL, count_link, counts, H5P_DEFAULT) >= 0);
+    assert_true(counts[0] == many && counts[1] == many);
+    assert_true(H5Fclose(file) >= 0);
     H5Pclose(gcpl);
 }
 
@@ -154,18 +158,19 @@ static void make_mountable(const char *name, hid_t fapl, unsigned seed)
 
     group = H5Gcreate2(file, "g", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
     write_numbers(group, "x", 3000, 500, seed);
-    CHECK(H5Lcreate_soft("/g/x", file, "absolute", H5P_DEFAULT, H5P_DEFAULT) >= 0);
-    CHECK(H5Gclose(group) >= 0);
+    assert_true(H5Lcreate_soft("/g/x", file, "absolute", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    assert_true(H5Gclose(group) >= 0);
     H5Gclose(H5Gcreate2(file, "at", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
-    CHECK(H5Fclose(file) >= 0);
+    assert_true(H5Fclose(file) >= 0);
 }
 
 /* A file with history and a plain one, mounted in a file with history and in a plain one: what is seen through the mount
  * point is what a native pair shows. */
-static void test_mounts_show_what_native_hdf5_shows(void)
+static void test_mounts_show_what_native_hdf5_shows(void **state)
 {
     static const char *const children[] = {OTHER, "test_files_plain.h5"};
     static const char *const paths[] = {"g", "at", "at/g"};
+    (void)state;
 
     for (size_t c = 0; c < COUNT(children); c++)
         for (int plain_parent = 0; plain_parent < 2; plain_parent++) {
@@ -184,22 +189,22 @@ static void test_mounts_show_what_native_hdf5_shows(void)
 
                 parent[side] = H5Fopen(side == 0 ? COW : NATIVE, H5F_ACC_RDONLY, fapl);
                 child[side] = H5Fopen(side == 0 ? children[c] : "test_files_native_2.h5", H5F_ACC_RDONLY, fapl);
-                CHECK(parent[side] >= 0 && child[side] >= 0);
-                CHECK(H5Fmount(parent[side], "at", child[side], H5P_DEFAULT) >= 0);
+                assert_true(parent[side] >= 0 && child[side] >= 0);
+                assert_true(H5Fmount(parent[side], "at", child[side], H5P_DEFAULT) >= 0);
             }
             snprintf(what, sizeof what, "%s in %s", children[c], plain_parent ? "a plain file" : "one with history");
             for (size_t i = 0; i < COUNT(paths); i++) {
                 hid_t group[2];
 
                 for (int side = 0; side < 2; side++)
-                    CHECK((group[side] = H5Gopen2(parent[side], paths[i], H5P_DEFAULT)) >= 0);
+                    assert_true((group[side] = H5Gopen2(parent[side], paths[i], H5P_DEFAULT)) >= 0);
                 same_tree(what, REACHED_HEAD, group[1], group[0]);
                 for (int side = 0; side < 2; side++)
-                    CHECK(H5Gclose(group[side]) >= 0);
+                    assert_true(H5Gclose(group[side]) >= 0);
             }
             for (int side = 0; side < 2; side++) {
-                CHECK(H5Funmount(parent[side], "at") >= 0);
-                CHECK(H5Fclose(child[side]) >= 0 && H5Fclose(parent[side]) >= 0);
+                assert_true(H5Funmount(parent[side], "at") >= 0);
+                assert_true(H5Fclose(child[side]) >= 0 && H5Fclose(parent[side]) >= 0);
             }
         }
     remove("test_files_plain.h5");
@@ -207,10 +212,11 @@ static void test_mounts_show_what_native_hdf5_shows(void)
 }
 
 /* HDF5 would show the head at the mount point. */
-static void test_mounting_an_old_version_is_refused(void)
+static void test_mounting_an_old_version_is_refused(void **state)
 {
     hid_t parent, child;
     herr_t status;
+    (void)state;
 
     remove(COW);
     remove(OTHER);
@@ -218,61 +224,63 @@ static void test_mounting_an_old_version_is_refused(void)
     make_mountable(OTHER, H5P_DEFAULT, 2);
     parent = H5Fopen(COW, H5F_ACC_RDONLY, H5P_DEFAULT);
     child = H5Fopen(OTHER "@1", H5F_ACC_RDONLY, H5P_DEFAULT);
-    CHECK(parent >= 0 && child >= 0);
+    assert_true(parent >= 0 && child >= 0);
     H5E_BEGIN_TRY
     {
         status = H5Fmount(parent, "at", child, H5P_DEFAULT);
     }
     H5E_END_TRY
-    CHECK(status < 0);
-    CHECK(H5Lexists(parent, "at/g", H5P_DEFAULT) == 0);
-    CHECK(H5Fclose(child) >= 0 && H5Fclose(parent) >= 0);
+    assert_true(status < 0);
+    assert_true(H5Lexists(parent, "at/g", H5P_DEFAULT) == 0);
+    assert_true(H5Fclose(child) >= 0 && H5Fclose(parent) >= 0);
 }
 
 /* ---- images, files opened again, what files say of themselves ---- */
 
 /* A file image taken while a file with history is open is that file, as it was at the last flush. */
-static void test_image_of_an_open_file_is_the_file(void)
+static void test_image_of_an_open_file_is_the_file(void **state)
 {
     hid_t file, core = H5Pcopy(native_fapl), opened, twin;
     ssize_t size;
     char *image;
+    (void)state;
 
     remove(COW);
     make_mountable(COW, H5P_DEFAULT, 1);
     make_mountable(NATIVE, native_fapl, 1);
-    CHECK((file = H5Fopen(COW, H5F_ACC_RDWR, H5P_DEFAULT)) >= 0);
-    CHECK((twin = H5Fopen(NATIVE, H5F_ACC_RDWR, native_fapl)) >= 0);
+    assert_true((file = H5Fopen(COW, H5F_ACC_RDWR, H5P_DEFAULT)) >= 0);
+    assert_true((twin = H5Fopen(NATIVE, H5F_ACC_RDWR, native_fapl)) >= 0);
     write_numbers(file, "g/x", 3000, 500, 7);
     write_numbers(twin, "g/x", 3000, 500, 7);
-    CHECK(H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0 && H5Fflush(twin, H5F_SCOPE_GLOBAL) >= 0);
-    CHECK((size = H5Fget_file_image(file, NULL, 0)) > 0);
+    assert_true(H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0 && H5Fflush(twin, H5F_SCOPE_GLOBAL) >= 0);
+    assert_true((size = H5Fget_file_image(file, NULL, 0)) > 0);
     image = malloc((size_t)size);
-    CHECK(H5Fget_file_image(file, image, (size_t)size) == size);
-    CHECK(H5Pset_fapl_core(core, 1 << 16, false) >= 0 && H5Pset_file_image(core, image, (size_t)size) >= 0);
+    assert_true(H5Fget_file_image(file, image, (size_t)size) == size);
+    assert_true(H5Pset_fapl_core(core, 1 << 16, false) >= 0 && H5Pset_file_image(core, image, (size_t)size) >= 0);
     opened = H5Fopen("test_files_image.h5", H5F_ACC_RDONLY, core);
-    CHECK(opened >= 0);
+    assert_true(opened >= 0);
     if (opened >= 0) {
         hid_t groups[2] = {H5Gopen2(twin, "g", H5P_DEFAULT), H5Gopen2(opened, "g", H5P_DEFAULT)};
 
         same_tree("head in the image", REACHED_VERSION, groups[0], groups[1]);
-        CHECK(H5Gclose(groups[0]) >= 0 && H5Gclose(groups[1]) >= 0);
-        CHECK((groups[1] = H5Gopen2(opened, VERSIONS "/1/g", H5P_DEFAULT)) >= 0 && H5Gclose(groups[1]) >= 0);
-        CHECK(H5Fclose(opened) >= 0);
+        assert_true(H5Gclose(groups[0]) >= 0 && H5Gclose(groups[1]) >= 0);
+        assert_true((groups[1] = H5Gopen2(opened, VERSIONS "/1/g", H5P_DEFAULT)) >= 0 && H5Gclose(groups[1]) >= 0);
+        assert_true(H5Fclose(opened) >= 0);
     }
     H5Pclose(core);
     /* through the connector too, which reads it as any file with another driver */
     core = H5Pcreate(H5P_FILE_ACCESS);
-    CHECK(H5Pset_fapl_core(core, 1 << 16, false) >= 0 && H5Pset_file_image(core, image, (size_t)size) >= 0);
-    CHECK((opened = H5Fopen("test_files_image.h5", H5F_ACC_RDONLY, core)) >= 0);
+    assert_true(H5Pset_fapl_core(core, 1 << 16, false) >= 0 && H5Pset_file_image(core, image, (size_t)size) >= 0);
+    assert_true((opened = H5Fopen("test_files_image.h5", H5F_ACC_RDONLY, core)) >= 0);
     same_tree("image through h5cow", REACHED_VERSION, twin, opened);
-    CHECK(H5Fclose(opened) >= 0 && H5Fclose(file) >= 0 && H5Fclose(twin) >= 0);
+    assert_true(H5Fclose(opened) >= 0 && H5Fclose(file) >= 0 && H5Fclose(twin) >= 0);
     H5Pclose(core);
     free(image);
 }
 
-static void test_reopened_file_is_the_same_file(void)
+static void test_reopened_file_is_the_same_file(void **state)
 {
+    (void)state;
     remove(COW);
     make_mountable(COW, H5P_DEFAULT, 1);
     make_mountable(NATIVE, native_fapl, 1);
@@ -281,14 +289,15 @@ static void test_reopened_file_is_the_same_file(void)
         unsigned long numbers[2];
         unsigned intent = 0;
 
-        CHECK((again = H5Freopen(file)) >= 0 && H5Fget_intent(again, &intent) >= 0 && (intent & H5F_ACC_RDWR));
-        CHECK(H5Fget_fileno(file, &numbers[0]) >= 0 && H5Fget_fileno(again, &numbers[1]) >= 0);
-        CHECK(numbers[0] == numbers[1]);
-        CHECK(H5Fget_obj_count(file, H5F_OBJ_FILE) == 2 && H5Fget_obj_count(again, H5F_OBJ_FILE | H5F_OBJ_LOCAL) == 1);
+        assert_true((again = H5Freopen(file)) >= 0 && H5Fget_intent(again, &intent) >= 0 && (intent & H5F_ACC_RDWR));
+        assert_true(H5Fget_fileno(file, &numbers[0]) >= 0 && H5Fget_fileno(again, &numbers[1]) >= 0);
+        assert_true(numbers[0] == numbers[1]);
+        assert_true(H5Fget_obj_count(file, H5F_OBJ_FILE) == 2 &&
+                    H5Fget_obj_count(again, H5F_OBJ_FILE | H5F_OBJ_LOCAL) == 1);
         write_numbers(file, "g/x", 3000, 500, 8);
-        CHECK(H5Fclose(file) >= 0);
+        assert_true(H5Fclose(file) >= 0);
         write_numbers(again, "g/y", 3000, 500, 9); /* the transaction goes on until the last is closed */
-        CHECK(H5Fclose(again) >= 0);
+        assert_true(H5Fclose(again) >= 0);
     }
     same_files("head", NATIVE, COW, H5P_DEFAULT);
     same_files("the one version of both", NATIVE, COW "@2", H5P_DEFAULT);
@@ -296,8 +305,9 @@ static void test_reopened_file_is_the_same_file(void)
 
 /* One of two openings is closed while an object is open by it, then the object, then the other one; and again the other
  * way round. */
-static void test_close_degrees_of_two_openings(void)
+static void test_close_degrees_of_two_openings(void **state)
 {
+    (void)state;
     remove(COW);
     make_mountable(COW, H5P_DEFAULT, 1);
     make_mountable(NATIVE, native_fapl, 1);
@@ -316,7 +326,7 @@ static void test_close_degrees_of_two_openings(void)
                 objects[0] = H5Gopen2(closed, "g", H5P_DEFAULT);
                 objects[1] = H5Dopen2(closed, "g/x", H5P_DEFAULT);
                 objects[2] = H5Dget_type(objects[1]);
-                CHECK(kept >= 0 && closed >= 0 && objects[0] >= 0 && objects[1] >= 0 && objects[2] >= 0);
+                assert_true(kept >= 0 && closed >= 0 && objects[0] >= 0 && objects[1] >= 0 && objects[2] >= 0);
                 H5E_BEGIN_TRY
                 {
                     say(&said[side], "close %d\n", H5Fclose(closed));
@@ -332,11 +342,11 @@ static void test_close_degrees_of_two_openings(void)
                 }
                 H5E_END_TRY
                 say(&said[side], "open %lld\n", (long long)H5Fget_obj_count(kept, H5F_OBJ_ALL));
-                CHECK(H5Fclose(kept) >= 0);
+                assert_true(H5Fclose(kept) >= 0);
             }
             H5Pclose(fapl);
         }
-        CHECK(said[0].data != NULL && strcmp(said[0].data, said[1].data) == 0);
+        assert_true(said[0].data != NULL && strcmp(said[0].data, said[1].data) == 0);
         if (strcmp(said[0].data, said[1].data) != 0)
             printf("degree %d, h5cow:\n%snative:\n%s", degree, said[0].data, said[1].data);
         free(said[0].data);
@@ -357,20 +367,21 @@ static void say_file(listing *out, hid_t file)
     H5F_info2_t info;
     unsigned links, attributes;
 
-    CHECK(H5Fget_intent(file, &intent) >= 0 && H5Fget_name(file, name, sizeof name) > 0);
-    CHECK(H5Pget_userblock(fcpl, &block) >= 0 && H5Pget_file_space_page_size(fcpl, &page) >= 0);
-    CHECK(H5Pget_file_space_strategy(fcpl, &strategy, &persist, &threshold) >= 0);
-    CHECK(H5Pget_link_creation_order(fcpl, &links) >= 0 && H5Pget_attr_creation_order(fcpl, &attributes) >= 0);
-    CHECK(H5Fget_info2(file, &info) >= 0 && H5Fget_freespace(file) >= 0);
-    CHECK(H5Fget_filesize(file, &size) >= 0 && size > block);
+    assert_true(H5Fget_intent(file, &intent) >= 0 && H5Fget_name(file, name, sizeof name) > 0);
+    assert_true(H5Pget_userblock(fcpl, &block) >= 0 && H5Pget_file_space_page_size(fcpl, &page) >= 0);
+    assert_true(H5Pget_file_space_strategy(fcpl, &strategy, &persist, &threshold) >= 0);
+    assert_true(H5Pget_link_creation_order(fcpl, &links) >= 0 && H5Pget_attr_creation_order(fcpl, &attributes) >= 0);
+    assert_true(H5Fget_info2(file, &info) >= 0 && H5Fget_freespace(file) >= 0);
+    assert_true(H5Fget_filesize(file, &size) >= 0 && size > block);
     say(out, "%s intent %u, block %llu, page %llu, strategy %d %d %llu, orders %u %u, open %lld\n",
         strrchr(name, '_') + 1, intent, (unsigned long long)block, (unsigned long long)page, (int)strategy,
         (int)persist, (unsigned long long)threshold, links, attributes, (long long)H5Fget_obj_count(file, H5F_OBJ_ALL));
     H5Pclose(fcpl);
 }
 
-static void test_files_say_of_themselves_what_the_program_asked_for(void)
+static void test_files_say_of_themselves_what_the_program_asked_for(void **state)
 {
+    (void)state;
     for (int variant = 0; variant < 6; variant++) {
         hid_t fcpl = H5Pcreate(H5P_FILE_CREATE);
         listing said[2] = {{0}};
@@ -394,55 +405,57 @@ static void test_files_say_of_themselves_what_the_program_asked_for(void)
             hid_t fapl = side == 0 ? H5P_DEFAULT : native_fapl, file;
 
             remove(names[side]);
-            CHECK((file = H5Fcreate(names[side], H5F_ACC_EXCL, fcpl, fapl)) >= 0);
+            assert_true((file = H5Fcreate(names[side], H5F_ACC_EXCL, fcpl, fapl)) >= 0);
             write_numbers(file, "x", 1000, 100, 1);
-            CHECK(H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0);
+            assert_true(H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0);
             say_file(&said[side], file);
-            CHECK(H5Fclose(file) >= 0);
+            assert_true(H5Fclose(file) >= 0);
             for (int mode = 0; mode < 2; mode++) {
                 file = H5Fopen(names[side], mode == 0 ? H5F_ACC_RDONLY : H5F_ACC_RDWR, fapl);
-                CHECK(file >= 0);
+                assert_true(file >= 0);
                 say_file(&said[side], file);
-                CHECK(H5Fclose(file) >= 0);
+                assert_true(H5Fclose(file) >= 0);
             }
             remove(names[side]);
         }
-        if (!same_text("what files say", &said[1], &said[0]))
-            failures++;
+        assert_true(same_text("what files say", &said[1], &said[0]));
         free(said[0].data);
         free(said[1].data);
         H5Pclose(fcpl);
     }
 }
 
-static void test_user_block_belongs_to_the_program(void)
+static void test_user_block_belongs_to_the_program(void **state)
 {
     static const char text[] = "#!/bin/sh\n# bytes that are the program's own\n";
     hid_t fcpl = H5Pcreate(H5P_FILE_CREATE), file;
     char bytes[2048] = "";
     FILE *raw;
+    (void)state;
 
     remove(COW);
-    CHECK(H5Pset_userblock(fcpl, sizeof bytes) >= 0);
-    CHECK((file = H5Fcreate(COW, H5F_ACC_TRUNC, fcpl, H5P_DEFAULT)) >= 0);
+    assert_true(H5Pset_userblock(fcpl, sizeof bytes) >= 0);
+    assert_true((file = H5Fcreate(COW, H5F_ACC_TRUNC, fcpl, H5P_DEFAULT)) >= 0);
     write_numbers(file, "x", 3000, 100, 1);
-    CHECK(H5Fclose(file) >= 0);
-    CHECK((raw = fopen(COW, "r+b")) != NULL && fwrite(text, 1, sizeof text, raw) == sizeof text && fclose(raw) == 0);
+    assert_true(H5Fclose(file) >= 0);
+    assert_true((raw = fopen(COW, "r+b")) != NULL && fwrite(text, 1, sizeof text, raw) == sizeof text &&
+                fclose(raw) == 0);
     for (unsigned i = 2; i < 5; i++) {
-        CHECK((file = H5Fopen(COW, H5F_ACC_RDWR, H5P_DEFAULT)) >= 0);
+        assert_true((file = H5Fopen(COW, H5F_ACC_RDWR, H5P_DEFAULT)) >= 0);
         write_numbers(file, "x", 3000, 100, i);
-        CHECK(H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0);
+        assert_true(H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0);
         write_numbers(file, "x", 3000, 100, 10 + i);
-        CHECK(H5Fclose(file) >= 0);
+        assert_true(H5Fclose(file) >= 0);
     }
-    CHECK((raw = fopen(COW, "rb")) != NULL && fread(bytes, 1, sizeof bytes, raw) == sizeof bytes && fclose(raw) == 0);
-    CHECK(memcmp(bytes, text, sizeof text) == 0);
+    assert_true((raw = fopen(COW, "rb")) != NULL && fread(bytes, 1, sizeof bytes, raw) == sizeof bytes &&
+                fclose(raw) == 0);
+    assert_true(memcmp(bytes, text, sizeof text) == 0);
     for (size_t i = sizeof text; i < sizeof bytes; i++)
         if (bytes[i] != 0) {
-            CHECK(bytes[i] == 0);
+            assert_true(bytes[i] == 0);
             break;
         }
-    CHECK((file = H5Fopen(COW "@4", H5F_ACC_RDONLY, H5P_DEFAULT)) >= 0 && H5Fclose(file) >= 0);
+    assert_true((file = H5Fopen(COW "@4", H5F_ACC_RDONLY, H5P_DEFAULT)) >= 0 && H5Fclose(file) >= 0);
     H5Pclose(fcpl);
 }
 
@@ -523,14 +536,15 @@ static const access_kind access_kinds[] = {
     {"metadata cache image", cache_image},
 };
 
-static void test_access_properties_leave_history_right(void)
+static void test_access_properties_leave_history_right(void **state)
 {
+    (void)state;
     for (size_t i = 0; i < COUNT(access_kinds); i++) {
         hid_t fapl[2] = {H5Pcreate(H5P_FILE_ACCESS), H5Pcopy(native_fapl)};
-        unsigned before = failures;
 
+        during("%s", access_kinds[i].name);
         for (int side = 0; side < 2; side++) {
-            CHECK(access_kinds[i].set(fapl[side]) >= 0);
+            assert_true(access_kinds[i].set(fapl[side]) >= 0);
             for (unsigned version = 1; version <= 3; version++) {
                 const char *name = side == 0 ? COW : version == 3 ? NATIVE : OTHER;
                 hid_t file, group;
@@ -540,33 +554,32 @@ static void test_access_properties_leave_history_right(void)
                     file = create_file(name, fapl[side]);
                 } else {
                     if (side == 1 && version == 3) /* what version 2 has stays in OTHER */
-                        CHECK(rename(OTHER, NATIVE) == 0);
+                        assert_true(rename(OTHER, NATIVE) == 0);
                     file = H5Fopen(name, H5F_ACC_RDWR, fapl[side]);
                 }
-                CHECK(file >= 0);
+                assert_true(file >= 0);
                 group = H5Gcreate2(file,
                                    version == 1   ? "a"
                                    : version == 2 ? "b"
                                                   : "c",
                                    H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
                 write_numbers(group, "x", 5000, 700, version);
-                CHECK(H5Gclose(group) >= 0);
+                assert_true(H5Gclose(group) >= 0);
                 write_numbers(file, "x", 5000, 700, version);
-                CHECK(H5Fclose(file) >= 0);
+                assert_true(H5Fclose(file) >= 0);
             }
         }
         same_files(access_kinds[i].name, NATIVE, COW, fapl[0]);
         same_files(access_kinds[i].name, NATIVE, COW "@3", H5P_DEFAULT);
-        if (failures > before)
-            printf("  (%s)\n", access_kinds[i].name);
         H5Pclose(fapl[0]);
         H5Pclose(fapl[1]);
     }
 }
 
-static void test_page_buffer(void)
+static void test_page_buffer(void **state)
 {
     hid_t fcpl = H5Pcreate(H5P_FILE_CREATE), fapl[2] = {H5Pcreate(H5P_FILE_ACCESS), H5Pcopy(native_fapl)};
+    (void)state;
 
     H5Pset_file_space_strategy(fcpl, H5F_FSPACE_STRATEGY_PAGE, true, 1);
     H5Pset_file_space_page_size(fcpl, 4096);
@@ -575,13 +588,13 @@ static void test_page_buffer(void)
         const char *name = side == 0 ? COW : NATIVE;
         hid_t file;
 
-        CHECK(H5Pset_page_buffer_size(fapl[side], 1 << 20, 20, 20) >= 0);
-        CHECK((file = H5Fcreate(name, H5F_ACC_TRUNC, fcpl, fapl[side])) >= 0);
+        assert_true(H5Pset_page_buffer_size(fapl[side], 1 << 20, 20, 20) >= 0);
+        assert_true((file = H5Fcreate(name, H5F_ACC_TRUNC, fcpl, fapl[side])) >= 0);
         write_numbers(file, "x", 9000, 700, 1);
-        CHECK(H5Fclose(file) >= 0);
-        CHECK((file = H5Fopen(name, H5F_ACC_RDWR, fapl[side])) >= 0);
+        assert_true(H5Fclose(file) >= 0);
+        assert_true((file = H5Fopen(name, H5F_ACC_RDWR, fapl[side])) >= 0);
         write_numbers(file, "y", 9000, 700, 2);
-        CHECK(H5Fclose(file) >= 0);
+        assert_true(H5Fclose(file) >= 0);
     }
     same_files("with a page buffer", NATIVE, COW, fapl[0]);
     same_files("without", NATIVE, COW "@2", H5P_DEFAULT);
@@ -637,29 +650,28 @@ static const struct {
 #endif
 };
 
-static void test_other_drivers_make_plain_files_and_open_histories(void)
+static void test_other_drivers_make_plain_files_and_open_histories(void **state)
 {
+    (void)state;
     remove(COW);
     make_mountable(COW, H5P_DEFAULT, 1);
     make_mountable(NATIVE, native_fapl, 1);
     for (size_t i = 0; i < COUNT(drivers); i++) {
         hid_t fapl = H5Pcreate(H5P_FILE_ACCESS), native = H5Pcopy(native_fapl), file, twin;
-        unsigned before = failures;
 
-        CHECK(drivers[i].set(fapl) >= 0 && drivers[i].set(native) >= 0);
+        during("%s", drivers[i].name);
+        assert_true(drivers[i].set(fapl) >= 0 && drivers[i].set(native) >= 0);
         make_mountable(drivers[i].file, fapl, 1);
-        CHECK((file = H5Fopen(drivers[i].file, H5F_ACC_RDONLY, native)) >= 0);
-        CHECK(H5Lexists(file, "_versioned_data", H5P_DEFAULT) == 0);
-        CHECK((twin = H5Fopen(NATIVE, H5F_ACC_RDONLY, native_fapl)) >= 0);
+        assert_true((file = H5Fopen(drivers[i].file, H5F_ACC_RDONLY, native)) >= 0);
+        assert_true(H5Lexists(file, "_versioned_data", H5P_DEFAULT) == 0);
+        assert_true((twin = H5Fopen(NATIVE, H5F_ACC_RDONLY, native_fapl)) >= 0);
         same_tree("a new file", REACHED_HEAD, twin, file);
-        CHECK(H5Fclose(file) >= 0 && H5Fclose(twin) >= 0);
+        assert_true(H5Fclose(file) >= 0 && H5Fclose(twin) >= 0);
         if (!drivers[i].other_form) {
             same_files("a file with history", NATIVE, COW, fapl);
             same_files("a version", NATIVE, COW "@1", fapl);
-            CHECK((file = H5Fopen(COW, H5F_ACC_RDWR, fapl)) >= 0 && H5Fclose(file) >= 0);
+            assert_true((file = H5Fopen(COW, H5F_ACC_RDWR, fapl)) >= 0 && H5Fclose(file) >= 0);
         }
-        if (failures > before)
-            printf("  (%s)\n", drivers[i].name);
         H5Pclose(fapl);
         H5Pclose(native);
     }
@@ -677,59 +689,60 @@ static void test_other_drivers_make_plain_files_and_open_histories(void)
 /* ---- object times ---- */
 
 /* The head's are native. Those of a version are none before the version was made, and do not change. */
-static void test_times_of_objects_stay_those_of_their_version(void)
+static void test_times_of_objects_stay_those_of_their_version(void **state)
 {
     hid_t file, dataset, dcpl = H5Pcreate(H5P_DATASET_CREATE), space;
     hsize_t n = 3000, chunk = 100;
     H5O_info2_t first, head, version, again;
+    (void)state;
 
     remove(COW);
     space = H5Screate_simple(1, &n, NULL);
-    CHECK(H5Pset_chunk(dcpl, 1, &chunk) >= 0 && H5Pset_obj_track_times(dcpl, true) >= 0);
+    assert_true(H5Pset_chunk(dcpl, 1, &chunk) >= 0 && H5Pset_obj_track_times(dcpl, true) >= 0);
     file = create_file(COW, H5P_DEFAULT);
     dataset = H5Dcreate2(file, "x", H5T_STD_U32LE, space, H5P_DEFAULT, dcpl, H5P_DEFAULT);
-    CHECK(H5Pset_obj_track_times(dcpl, false) >= 0);
+    assert_true(H5Pset_obj_track_times(dcpl, false) >= 0);
     H5Dclose(H5Dcreate2(file, "without", H5T_STD_U32LE, space, H5P_DEFAULT, dcpl, H5P_DEFAULT));
-    CHECK(dataset >= 0 && H5Dclose(dataset) >= 0);
-    CHECK(H5Oget_info_by_name3(file, "x", &first, H5O_INFO_TIME, H5P_DEFAULT) >= 0 && first.ctime > 0);
-    CHECK(H5Fclose(file) >= 0);
-    CHECK((file = H5Fopen(COW "@1", H5F_ACC_RDONLY, H5P_DEFAULT)) >= 0);
-    CHECK(H5Oget_info_by_name3(file, "x", &version, H5O_INFO_TIME, H5P_DEFAULT) >= 0);
-    CHECK(version.ctime >= first.ctime && version.ctime <= time(NULL));
-    CHECK(H5Oget_info_by_name3(file, "without", &again, H5O_INFO_TIME, H5P_DEFAULT) >= 0 && again.ctime == 0);
-    CHECK(H5Fclose(file) >= 0);
+    assert_true(dataset >= 0 && H5Dclose(dataset) >= 0);
+    assert_true(H5Oget_info_by_name3(file, "x", &first, H5O_INFO_TIME, H5P_DEFAULT) >= 0 && first.ctime > 0);
+    assert_true(H5Fclose(file) >= 0);
+    assert_true((file = H5Fopen(COW "@1", H5F_ACC_RDONLY, H5P_DEFAULT)) >= 0);
+    assert_true(H5Oget_info_by_name3(file, "x", &version, H5O_INFO_TIME, H5P_DEFAULT) >= 0);
+    assert_true(version.ctime >= first.ctime && version.ctime <= time(NULL));
+    assert_true(H5Oget_info_by_name3(file, "without", &again, H5O_INFO_TIME, H5P_DEFAULT) >= 0 && again.ctime == 0);
+    assert_true(H5Fclose(file) >= 0);
     sleep(2);
-    CHECK((file = H5Fopen(COW, H5F_ACC_RDWR, H5P_DEFAULT)) >= 0);
-    CHECK(H5Oset_comment_by_name(file, "x", "changed", H5P_DEFAULT) >= 0);
-    CHECK(H5Oget_info_by_name3(file, "x", &head, H5O_INFO_TIME, H5P_DEFAULT) >= 0);
-    CHECK(head.btime == first.btime && head.ctime > first.ctime);
-    CHECK(H5Fclose(file) >= 0);
-    CHECK((file = H5Fopen(COW "@1", H5F_ACC_RDONLY, H5P_DEFAULT)) >= 0);
-    CHECK(H5Oget_info_by_name3(file, "x", &again, H5O_INFO_TIME, H5P_DEFAULT) >= 0);
-    CHECK(again.ctime == version.ctime && again.mtime == version.mtime && again.btime == version.btime);
-    CHECK(H5Fclose(file) >= 0);
+    assert_true((file = H5Fopen(COW, H5F_ACC_RDWR, H5P_DEFAULT)) >= 0);
+    assert_true(H5Oset_comment_by_name(file, "x", "changed", H5P_DEFAULT) >= 0);
+    assert_true(H5Oget_info_by_name3(file, "x", &head, H5O_INFO_TIME, H5P_DEFAULT) >= 0);
+    assert_true(head.btime == first.btime && head.ctime > first.ctime);
+    assert_true(H5Fclose(file) >= 0);
+    assert_true((file = H5Fopen(COW "@1", H5F_ACC_RDONLY, H5P_DEFAULT)) >= 0);
+    assert_true(H5Oget_info_by_name3(file, "x", &again, H5O_INFO_TIME, H5P_DEFAULT) >= 0);
+    assert_true(again.ctime == version.ctime && again.mtime == version.mtime && again.btime == version.btime);
+    assert_true(H5Fclose(file) >= 0);
     H5Pclose(dcpl);
     H5Sclose(space);
 }
 
 int main(int argc, char **argv)
 {
-    static const test tests[] = {
-        TEST(test_group_of_a_hundred_thousand_links),
-        TEST(test_copy_of_a_group_of_many_ordered_links),
-        TEST(test_mounts_show_what_native_hdf5_shows),
-        TEST(test_mounting_an_old_version_is_refused),
-        TEST(test_image_of_an_open_file_is_the_file),
-        TEST(test_reopened_file_is_the_same_file),
-        TEST(test_close_degrees_of_two_openings),
-        TEST(test_files_say_of_themselves_what_the_program_asked_for),
-        TEST(test_user_block_belongs_to_the_program),
-        TEST(test_access_properties_leave_history_right),
-        TEST(test_page_buffer),
-        TEST(test_other_drivers_make_plain_files_and_open_histories),
-        TEST(test_times_of_objects_stay_those_of_their_version),
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_group_of_a_hundred_thousand_links),
+        cmocka_unit_test(test_copy_of_a_group_of_many_ordered_links),
+        cmocka_unit_test(test_mounts_show_what_native_hdf5_shows),
+        cmocka_unit_test(test_mounting_an_old_version_is_refused),
+        cmocka_unit_test(test_image_of_an_open_file_is_the_file),
+        cmocka_unit_test(test_reopened_file_is_the_same_file),
+        cmocka_unit_test(test_close_degrees_of_two_openings),
+        cmocka_unit_test(test_files_say_of_themselves_what_the_program_asked_for),
+        cmocka_unit_test(test_user_block_belongs_to_the_program),
+        cmocka_unit_test(test_access_properties_leave_history_right),
+        cmocka_unit_test(test_page_buffer),
+        cmocka_unit_test(test_other_drivers_make_plain_files_and_open_histories),
+        cmocka_unit_test(test_times_of_objects_stay_those_of_their_version),
     };
-    int status = run_tests(tests, COUNT(tests), argc, argv);
+    int status = test_main(tests, argc, argv, through_begin, through_end);
 
     remove(COW);
     remove(NATIVE);

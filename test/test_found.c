@@ -28,23 +28,26 @@ static void write_masked(const char *name, hid_t fapl, bool open)
         hid_t dcpl = H5Pcreate(H5P_DATASET_CREATE), space = H5Screate_simple(1, &sets[i].extent, &sets[i].most);
         hsize_t at = sets[i].extent - 6;
 
-        CHECK(H5Pset_chunk(dcpl, 1, &sets[i].chunk) >= 0 && H5Pset_shuffle(dcpl) >= 0 && H5Pset_deflate(dcpl, 6) >= 0);
-        CHECK((kept[i] = H5Dcreate2(file, sets[i].name, H5T_IEEE_F64LE, space, H5P_DEFAULT, dcpl, H5P_DEFAULT)) >= 0);
-        CHECK(H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0);
-        CHECK(H5Dwrite_chunk(kept[i], H5P_DEFAULT, 3, &at, sizeof values, values) >= 0);
+        assert_true(H5Pset_chunk(dcpl, 1, &sets[i].chunk) >= 0 && H5Pset_shuffle(dcpl) >= 0 &&
+                    H5Pset_deflate(dcpl, 6) >= 0);
+        assert_true((kept[i] = H5Dcreate2(file, sets[i].name, H5T_IEEE_F64LE, space, H5P_DEFAULT, dcpl, H5P_DEFAULT)) >=
+                    0);
+        assert_true(H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0);
+        assert_true(H5Dwrite_chunk(kept[i], H5P_DEFAULT, 3, &at, sizeof values, values) >= 0);
         if (open) {
-            CHECK(H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0);
+            assert_true(H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0);
             if (fapl == H5P_DEFAULT)
-                CHECK(H5Dread(kept[i], H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, read) >= 0 &&
-                      memcmp(read + at, values, sizeof values) == 0);
+                assert_true(H5Dread(kept[i], H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, read) >= 0 &&
+                            memcmp(read + at, values, sizeof values) == 0);
         }
-        CHECK(H5Dclose(kept[i]) >= 0 && H5Sclose(space) >= 0 && H5Pclose(dcpl) >= 0);
+        assert_true(H5Dclose(kept[i]) >= 0 && H5Sclose(space) >= 0 && H5Pclose(dcpl) >= 0);
     }
-    CHECK(H5Fclose(file) >= 0);
+    assert_true(H5Fclose(file) >= 0);
 }
 
-static void test_chunks_with_a_filter_mask_are_in_the_version(void)
+static void test_chunks_with_a_filter_mask_are_in_the_version(void **state)
 {
+    (void)state;
     for (int open = 0; open < 2; open++) {
         char last[40] = "";
 
@@ -73,7 +76,7 @@ static unsigned count_of(hid_t file, const char *path)
 {
     H5O_info2_t info = {0};
 
-    CHECK(H5Oget_info_by_name3(file, path, &info, H5O_INFO_BASIC, H5P_DEFAULT) >= 0);
+    assert_true(H5Oget_info_by_name3(file, path, &info, H5O_INFO_BASIC, H5P_DEFAULT) >= 0);
     return info.rc;
 }
 
@@ -85,17 +88,17 @@ static void merge(const char *name, hid_t fapl, unsigned count[2])
           how = H5Pcreate(H5P_OBJECT_COPY);
     char set[20];
 
-    CHECK(H5Tcommit2(file, "t", type, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    assert_true(H5Tcommit2(file, "t", type, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT) >= 0);
     for (int i = 0; i < 3; i++) {
         snprintf(set, sizeof set, "d%d", i);
-        CHECK(H5Dclose(H5Dcreate2(group, set, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT)) >= 0);
+        assert_true(H5Dclose(H5Dcreate2(group, set, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT)) >= 0);
     }
-    CHECK(H5Pset_copy_object(how, H5O_COPY_MERGE_COMMITTED_DTYPE_FLAG) >= 0 && count_of(file, "t") == 4);
-    CHECK(H5Ocopy(file, "g", file, "copy", how, H5P_DEFAULT) >= 0);
+    assert_true(H5Pset_copy_object(how, H5O_COPY_MERGE_COMMITTED_DTYPE_FLAG) >= 0 && count_of(file, "t") == 4);
+    assert_true(H5Ocopy(file, "g", file, "copy", how, H5P_DEFAULT) >= 0);
     count[0] = count_of(file, "t");
     H5E_BEGIN_TRY
     {
-        CHECK(H5Ocopy(file, "g/d0", file, "nowhere/at all", how, H5P_DEFAULT) < 0);
+        assert_true(H5Ocopy(file, "g/d0", file, "nowhere/at all", how, H5P_DEFAULT) < 0);
     }
     H5E_END_TRY
     count[1] = count_of(file, "t");
@@ -103,20 +106,21 @@ static void merge(const char *name, hid_t fapl, unsigned count[2])
     H5Tclose(type);
     H5Gclose(group);
     H5Sclose(space);
-    CHECK(H5Fclose(file) >= 0);
+    assert_true(H5Fclose(file) >= 0);
 }
 
 /* HDF5 1.14.5 counts the first use alone, and keeps counting that of a copy that was refused. Natively the type goes before
  * the last dataset that uses it. */
-static void test_merged_types_count_what_uses_them(void)
+static void test_merged_types_count_what_uses_them(void **state)
 {
     unsigned native[2], ours[2];
+    (void)state;
 
     merge(NATIVE, native_fapl, native);
     remove(COW);
     merge(COW, H5P_DEFAULT, ours);
-    CHECK(ours[0] == 7 && ours[1] == 7);
-    CHECK(native[0] <= ours[0] && native[1] >= native[0]);
+    assert_true(ours[0] == 7 && ours[1] == 7);
+    assert_true(native[0] <= ours[0] && native[1] >= native[0]);
 }
 
 /* Two files with the same type KIND, which is copied from one to the other. READ: both are opened anew before that. */
@@ -127,34 +131,35 @@ static unsigned merge_between(const char *name, hid_t fapl, hid_t kind, bool rea
           type = H5Tcopy(kind), again = H5Tcopy(kind);
     unsigned count;
 
-    CHECK(H5Tcommit2(file, "t", type, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT) >= 0 && H5Tclose(type) >= 0 &&
-          H5Tcommit2(other, "t", again, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT) >= 0 && H5Tclose(again) >= 0);
+    assert_true(H5Tcommit2(file, "t", type, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT) >= 0 && H5Tclose(type) >= 0 &&
+                H5Tcommit2(other, "t", again, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT) >= 0 && H5Tclose(again) >= 0);
     if (read) {
-        CHECK(H5Fclose(file) >= 0 && (file = H5Fopen(name, H5F_ACC_RDWR, fapl)) >= 0);
-        CHECK(H5Fclose(other) >= 0 && (other = H5Fopen(OTHER, H5F_ACC_RDWR, fapl)) >= 0);
+        assert_true(H5Fclose(file) >= 0 && (file = H5Fopen(name, H5F_ACC_RDWR, fapl)) >= 0);
+        assert_true(H5Fclose(other) >= 0 && (other = H5Fopen(OTHER, H5F_ACC_RDWR, fapl)) >= 0);
     }
-    CHECK(H5Pset_copy_object(how, H5O_COPY_MERGE_COMMITTED_DTYPE_FLAG) >= 0);
-    CHECK(H5Ocopy(other, "t", file, "copy", how, H5P_DEFAULT) >= 0);
+    assert_true(H5Pset_copy_object(how, H5O_COPY_MERGE_COMMITTED_DTYPE_FLAG) >= 0);
+    assert_true(H5Ocopy(other, "t", file, "copy", how, H5P_DEFAULT) >= 0);
     count = count_of(file, "t");
-    CHECK(H5Pclose(how) >= 0 && H5Fclose(other) >= 0 && H5Fclose(file) >= 0);
+    assert_true(H5Pclose(how) >= 0 && H5Fclose(other) >= 0 && H5Fclose(file) >= 0);
     return count;
 }
 
 /* HDF5 1.14.5 compares the places of what is stored elsewhere, if it happens to know them. */
-static void test_types_of_two_files_are_merged_whenever_they_were_made(void)
+static void test_types_of_two_files_are_merged_whenever_they_were_made(void **state)
 {
     hid_t text = H5Tcopy(H5T_C_S1), sequence = H5Tvlen_create(H5T_STD_I32LE);
     hid_t kinds[] = {H5T_STD_REF_OBJ, H5T_STD_REF_DSETREG, H5T_STD_REF, text, sequence};
+    (void)state;
 
-    CHECK(text >= 0 && sequence >= 0 && H5Tset_size(text, H5T_VARIABLE) >= 0);
+    assert_true(text >= 0 && sequence >= 0 && H5Tset_size(text, H5T_VARIABLE) >= 0);
     for (size_t i = 0; i < COUNT(kinds); i++) {
-        CHECK(merge_between(NATIVE, native_fapl, kinds[i], true) == 2);
+        assert_true(merge_between(NATIVE, native_fapl, kinds[i], true) == 2);
         remove(COW), remove(OTHER);
-        CHECK(merge_between(COW, H5P_DEFAULT, kinds[i], true) == 2);
+        assert_true(merge_between(COW, H5P_DEFAULT, kinds[i], true) == 2);
         remove(COW), remove(OTHER);
-        CHECK(merge_between(COW, H5P_DEFAULT, kinds[i], false) == 2);
+        assert_true(merge_between(COW, H5P_DEFAULT, kinds[i], false) == 2);
     }
-    CHECK(H5Tclose(text) >= 0 && H5Tclose(sequence) >= 0);
+    assert_true(H5Tclose(text) >= 0 && H5Tclose(sequence) >= 0);
 }
 
 /* ---- counts of what is deleted and open ---- */
@@ -167,40 +172,41 @@ static void delete_open(const char *name, hid_t fapl, unsigned count[2])
     H5AC_cache_config_t cache = {.version = H5AC__CURR_CACHE_CONFIG_VERSION};
     H5O_info2_t info;
 
-    CHECK(H5Pget_mdc_config(access, &cache) >= 0);
+    assert_true(H5Pget_mdc_config(access, &cache) >= 0);
     cache.set_initial_size = true;
     cache.initial_size = cache.min_size = cache.max_size = 1024;
     cache.incr_mode = H5C_incr__off;
     cache.flash_incr_mode = H5C_flash_incr__off;
     cache.decr_mode = H5C_decr__off;
-    CHECK(H5Pset_mdc_config(access, &cache) >= 0 &&
-          H5Pset_libver_bounds(access, H5F_LIBVER_V110, H5F_LIBVER_LATEST) >= 0);
-    CHECK((file = H5Fcreate(name, H5F_ACC_TRUNC, H5P_DEFAULT, access)) >= 0);
-    CHECK((dataset = H5Dcreate2(file, "d", H5T_STD_I32LE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT)) >= 0);
-    CHECK(H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0 && H5Ldelete(file, "d", H5P_DEFAULT) >= 0);
-    CHECK(H5Oget_info3(dataset, &info, H5O_INFO_BASIC) >= 0);
+    assert_true(H5Pset_mdc_config(access, &cache) >= 0 &&
+                H5Pset_libver_bounds(access, H5F_LIBVER_V110, H5F_LIBVER_LATEST) >= 0);
+    assert_true((file = H5Fcreate(name, H5F_ACC_TRUNC, H5P_DEFAULT, access)) >= 0);
+    assert_true((dataset = H5Dcreate2(file, "d", H5T_STD_I32LE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT)) >= 0);
+    assert_true(H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0 && H5Ldelete(file, "d", H5P_DEFAULT) >= 0);
+    assert_true(H5Oget_info3(dataset, &info, H5O_INFO_BASIC) >= 0);
     count[0] = info.rc;
-    CHECK(H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0);
+    assert_true(H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0);
     for (int i = 0; i < 200; i++) {
         char group[20];
         snprintf(group, sizeof group, "g%d", i);
-        CHECK(H5Gclose(H5Gcreate2(file, group, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT)) >= 0);
+        assert_true(H5Gclose(H5Gcreate2(file, group, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT)) >= 0);
     }
-    CHECK(H5Oget_info3(dataset, &info, H5O_INFO_BASIC) >= 0);
+    assert_true(H5Oget_info3(dataset, &info, H5O_INFO_BASIC) >= 0);
     count[1] = info.rc;
-    CHECK(H5Dclose(dataset) >= 0 && H5Fclose(file) >= 0 && H5Sclose(space) >= 0 && H5Pclose(access) >= 0);
+    assert_true(H5Dclose(dataset) >= 0 && H5Fclose(file) >= 0 && H5Sclose(space) >= 0 && H5Pclose(access) >= 0);
 }
 
 /* An object header of HDF5 1.10 cannot say that nothing refers to it, so natively the count comes back from the disk as 1. */
-static void test_what_is_deleted_and_open_has_no_count(void)
+static void test_what_is_deleted_and_open_has_no_count(void **state)
 {
     unsigned native[2], ours[2];
+    (void)state;
 
     delete_open(NATIVE, native_fapl, native);
     remove(COW);
     delete_open(COW, H5P_DEFAULT, ours);
-    CHECK(native[0] == 0 && native[1] <= 1);
-    CHECK(ours[0] == 0 && ours[1] == 0);
+    assert_true(native[0] == 0 && native[1] <= 1);
+    assert_true(ours[0] == 0 && ours[1] == 0);
     same_files("head", NATIVE, COW, H5P_DEFAULT);
 }
 
@@ -218,12 +224,12 @@ static members two_members(bool text)
     hid_t string = H5Tcopy(H5T_C_S1);
     members m = {.size = text ? 16 : 8, .second = text ? 8 : 4, .text = text ? "kept" : NULL};
 
-    CHECK(H5Tset_size(string, H5T_VARIABLE) >= 0);
+    assert_true(H5Tset_size(string, H5T_VARIABLE) >= 0);
     m.file = H5Tcreate(H5T_COMPOUND, m.size);
     m.memory = H5Tcreate(H5T_COMPOUND, text ? 8 + 16 : 8); /* a string is a length and a place in a heap there */
-    CHECK(H5Tinsert(m.file, "first", 0, H5T_STD_I32LE) >= 0 &&
-          H5Tinsert(m.file, "second", m.second, text ? string : H5T_STD_I32LE) >= 0 &&
-          H5Tinsert(m.memory, "first", 0, H5T_STD_I32LE) >= 0 && H5Tclose(string) >= 0);
+    assert_true(H5Tinsert(m.file, "first", 0, H5T_STD_I32LE) >= 0 &&
+                H5Tinsert(m.file, "second", m.second, text ? string : H5T_STD_I32LE) >= 0 &&
+                H5Tinsert(m.memory, "first", 0, H5T_STD_I32LE) >= 0 && H5Tclose(string) >= 0);
     return m;
 }
 
@@ -243,39 +249,40 @@ static unsigned lost_members(const char *name, hid_t fapl, const members *m, boo
         memcpy(element + m->second, &m->text, sizeof m->text);
     else
         memcpy(element + m->second, &number, sizeof number);
-    CHECK(H5Pset_chunk(dcpl, 1, &chunk) >= 0 && H5Pset_fill_value(dcpl, m->file, element) >= 0);
-    CHECK(!deflate || H5Pset_deflate(dcpl, 1) >= 0);
-    CHECK((set = H5Dcreate2(file, "d", m->file, space, H5P_DEFAULT, dcpl, H5P_DEFAULT)) >= 0);
+    assert_true(H5Pset_chunk(dcpl, 1, &chunk) >= 0 && H5Pset_fill_value(dcpl, m->file, element) >= 0);
+    assert_true(!deflate || H5Pset_deflate(dcpl, 1) >= 0);
+    assert_true((set = H5Dcreate2(file, "d", m->file, space, H5P_DEFAULT, dcpl, H5P_DEFAULT)) >= 0);
     if (stored) {
         for (size_t i = 0; i < ELEMENTS; i++)
             memcpy(values + i * m->size, element, m->size);
-        CHECK(H5Dwrite(set, m->file, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
-        CHECK(H5Dclose(set) >= 0 && H5Fclose(file) >= 0 && (file = H5Fopen(name, H5F_ACC_RDWR, fapl)) >= 0);
-        CHECK((set = H5Dopen2(file, "d", H5P_DEFAULT)) >= 0);
+        assert_true(H5Dwrite(set, m->file, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
+        assert_true(H5Dclose(set) >= 0 && H5Fclose(file) >= 0 && (file = H5Fopen(name, H5F_ACC_RDWR, fapl)) >= 0);
+        assert_true((set = H5Dopen2(file, "d", H5P_DEFAULT)) >= 0);
     }
     memset(values, 1, bytes);
-    CHECK(H5Dwrite(set, m->memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
-    CHECK(H5Dread(set, m->file, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
+    assert_true(H5Dwrite(set, m->memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
+    assert_true(H5Dread(set, m->file, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
     for (size_t i = 0; i < ELEMENTS; i++) {
         const unsigned char *at = values + i * m->size;
         const char *text;
         int first;
         memcpy(&first, at, sizeof first);
-        CHECK(first == 0x01010101);
+        assert_true(first == 0x01010101);
         memcpy(&text, at + m->second, m->text ? sizeof text : 0);
         lost += m->text ? text == NULL || strcmp(text, m->text) != 0 : memcmp(at + 4, &number, sizeof number) != 0;
     }
     if (m->text)
-        CHECK(H5Treclaim(m->file, space, H5P_DEFAULT, values) >= 0);
+        assert_true(H5Treclaim(m->file, space, H5P_DEFAULT, values) >= 0);
     free(values);
-    CHECK(H5Dclose(set) >= 0 && H5Fclose(file) >= 0 && H5Sclose(space) >= 0 && H5Pclose(dcpl) >= 0);
+    assert_true(H5Dclose(set) >= 0 && H5Fclose(file) >= 0 && H5Sclose(space) >= 0 && H5Pclose(dcpl) >= 0);
     return lost;
 }
 
 /* HDF5 1.14.5 and 2.2.0 take a whole chunk of elements that have the same size in memory for a chunk of which all bytes are
  * written, and make zeros of the members that are not named, unless the chunk is in their cache (H5D__chunk_write). */
-static void test_members_that_a_write_does_not_name_keep_their_values(void)
+static void test_members_that_a_write_does_not_name_keep_their_values(void **state)
 {
+    (void)state;
     for (int which = 0; which < 8; which++) {
         members m = two_members(which & 1);
         bool deflate = which & 2, stored = which & 4;
@@ -283,81 +290,90 @@ static void test_members_that_a_write_does_not_name_keep_their_values(void)
 
         remove(COW);
         ours = lost_members(COW, H5P_DEFAULT, &m, deflate, stored);
-        CHECK(ours == 0);
-        CHECK(native == 0 || native == ELEMENTS);
-        CHECK(H5Tclose(m.file) >= 0 && H5Tclose(m.memory) >= 0);
+        assert_true(ours == 0);
+        assert_true(native == 0 || native == ELEMENTS);
+        assert_true(H5Tclose(m.file) >= 0 && H5Tclose(m.memory) >= 0);
     }
 }
 
 /* ---- what HDF5 refuses ---- */
 
 /* A filter that is not for such elements: HDF5 has made the groups on the way by then. */
-static void test_a_refused_dataset_leaves_the_groups_on_its_way(void)
+static void test_a_refused_dataset_leaves_the_groups_on_its_way(void **state)
 {
     H5G_info_t about[2];
+    (void)state;
 
     for (int k = 0; k < 2; k++) {
         const hsize_t extent = 14, most = H5S_UNLIMITED, chunk = 2;
-        hid_t file = (remove(COW), H5Fcreate(k ? COW : NATIVE, H5F_ACC_TRUNC, H5P_DEFAULT, k ? H5P_DEFAULT : native_fapl)),
-              dcpl = H5Pcreate(H5P_DATASET_CREATE), lcpl = H5Pcreate(H5P_LINK_CREATE), gcpl = H5Pcreate(H5P_GROUP_CREATE),
-              space = H5Screate_simple(1, &extent, &most), type = H5Tcopy(H5T_C_S1), group, made;
+        hid_t file =
+                  (remove(COW), H5Fcreate(k ? COW : NATIVE, H5F_ACC_TRUNC, H5P_DEFAULT, k ? H5P_DEFAULT : native_fapl)),
+              dcpl = H5Pcreate(H5P_DATASET_CREATE), lcpl = H5Pcreate(H5P_LINK_CREATE),
+              gcpl = H5Pcreate(H5P_GROUP_CREATE), space = H5Screate_simple(1, &extent, &most), type = H5Tcopy(H5T_C_S1),
+              group, made;
 
-        CHECK(H5Tset_size(type, H5T_VARIABLE) >= 0 && H5Pset_create_intermediate_group(lcpl, 1) >= 0);
-        CHECK(H5Pset_chunk(dcpl, 1, &chunk) >= 0 && H5Pset_deflate(dcpl, 1) >= 0 && H5Pset_fletcher32(dcpl) >= 0);
-        CHECK(H5Pset_link_creation_order(gcpl, H5P_CRT_ORDER_TRACKED) >= 0);
-        CHECK((group = H5Gcreate2(file, "group", H5P_DEFAULT, gcpl, H5P_DEFAULT)) >= 0);
+        assert_true(H5Tset_size(type, H5T_VARIABLE) >= 0 && H5Pset_create_intermediate_group(lcpl, 1) >= 0);
+        assert_true(H5Pset_chunk(dcpl, 1, &chunk) >= 0 && H5Pset_deflate(dcpl, 1) >= 0 && H5Pset_fletcher32(dcpl) >= 0);
+        assert_true(H5Pset_link_creation_order(gcpl, H5P_CRT_ORDER_TRACKED) >= 0);
+        assert_true((group = H5Gcreate2(file, "group", H5P_DEFAULT, gcpl, H5P_DEFAULT)) >= 0);
         H5E_BEGIN_TRY
         made = H5Dcreate2(file, "group/way/set", type, space, lcpl, dcpl, H5P_DEFAULT);
         H5E_END_TRY
-        CHECK(made < 0 && H5Gget_info(group, &about[k]) >= 0 && H5Gclose(group) >= 0);
-        CHECK(H5Pclose(dcpl) >= 0 && H5Pclose(lcpl) >= 0 && H5Pclose(gcpl) >= 0 && H5Sclose(space) >= 0 && H5Tclose(type) >= 0);
-        CHECK(H5Fclose(file) >= 0);
+        assert_true(made < 0 && H5Gget_info(group, &about[k]) >= 0 && H5Gclose(group) >= 0);
+        assert_true(H5Pclose(dcpl) >= 0 && H5Pclose(lcpl) >= 0 && H5Pclose(gcpl) >= 0 && H5Sclose(space) >= 0 &&
+                    H5Tclose(type) >= 0);
+        assert_true(H5Fclose(file) >= 0);
     }
-    CHECK(about[0].nlinks == about[1].nlinks && about[0].max_corder == about[1].max_corder);
+    assert_true(about[0].nlinks == about[1].nlinks && about[0].max_corder == about[1].max_corder);
     same_files("head", NATIVE, COW, H5P_DEFAULT);
     same_files("version", NATIVE, COW "@1", H5P_DEFAULT);
 }
 
 /* Natively the program ends there. An H5R_ref_t begins with the token. */
-static void test_a_region_of_what_is_no_dataset_is_an_error(void)
+static void test_a_region_of_what_is_no_dataset_is_an_error(void **state)
 {
     const hsize_t extent[] = {10};
     hid_t file = (remove(COW), H5Fcreate(COW, H5F_ACC_EXCL, H5P_DEFAULT, H5P_DEFAULT)),
-          group = H5Gcreate2(file, "group", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), space = H5Screate_simple(1, extent, NULL),
-          set = H5Dcreate2(file, "set", H5T_STD_REF, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), type = H5Tcopy(H5T_NATIVE_INT);
+          group = H5Gcreate2(file, "group", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
+          space = H5Screate_simple(1, extent, NULL),
+          set = H5Dcreate2(file, "set", H5T_STD_REF, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
+          type = H5Tcopy(H5T_NATIVE_INT);
     H5O_info2_t info;
     H5R_ref_t regions[10];
+    (void)state;
 
-    CHECK(H5Tcommit2(file, "type", type, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    assert_true(H5Tcommit2(file, "type", type, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT) >= 0);
     for (int i = 0; i < 10; i++) {
-        CHECK(H5Oget_info3(i % 2 ? group : type, &info, H5O_INFO_BASIC) >= 0);
-        CHECK(H5Rcreate_region(file, "set", space, H5P_DEFAULT, &regions[i]) >= 0);
+        assert_true(H5Oget_info3(i % 2 ? group : type, &info, H5O_INFO_BASIC) >= 0);
+        assert_true(H5Rcreate_region(file, "set", space, H5P_DEFAULT, &regions[i]) >= 0);
         memcpy(&regions[i], &info.token, sizeof info.token);
     }
-    CHECK(H5Dwrite(set, H5T_STD_REF, H5S_ALL, H5S_ALL, H5P_DEFAULT, regions) >= 0 && H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0);
+    assert_true(H5Dwrite(set, H5T_STD_REF, H5S_ALL, H5S_ALL, H5P_DEFAULT, regions) >= 0 &&
+                H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0);
     for (int i = 0; i < 10; i++) {
         hid_t region = 0;
 
         H5E_BEGIN_TRY
         region = H5Ropen_region(&regions[i], H5P_DEFAULT, H5P_DEFAULT);
         H5E_END_TRY
-        CHECK(region < 0 && H5Rdestroy(&regions[i]) >= 0);
+        assert_true(region < 0 && H5Rdestroy(&regions[i]) >= 0);
     }
-    CHECK(H5Dclose(set) >= 0 && H5Gclose(group) >= 0 && H5Tclose(type) >= 0 && H5Sclose(space) >= 0 && H5Fclose(file) >= 0);
+    assert_true(H5Dclose(set) >= 0 && H5Gclose(group) >= 0 && H5Tclose(type) >= 0 && H5Sclose(space) >= 0 &&
+                H5Fclose(file) >= 0);
 }
 
 int main(int argc, char **argv)
 {
-    static const test tests[] = {
-        TEST(test_merged_types_count_what_uses_them),
-        TEST(test_types_of_two_files_are_merged_whenever_they_were_made),
-        TEST(test_chunks_with_a_filter_mask_are_in_the_version),
-        TEST(test_what_is_deleted_and_open_has_no_count),
-        TEST(test_members_that_a_write_does_not_name_keep_their_values),
-        TEST(test_a_refused_dataset_leaves_the_groups_on_its_way),
-        TEST(test_a_region_of_what_is_no_dataset_is_an_error),
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_merged_types_count_what_uses_them),
+        cmocka_unit_test(test_types_of_two_files_are_merged_whenever_they_were_made),
+        cmocka_unit_test(test_chunks_with_a_filter_mask_are_in_the_version),
+        cmocka_unit_test(test_what_is_deleted_and_open_has_no_count),
+        cmocka_unit_test(test_members_that_a_write_does_not_name_keep_their_values),
+        cmocka_unit_test(test_a_refused_dataset_leaves_the_groups_on_its_way),
+        cmocka_unit_test(test_a_region_of_what_is_no_dataset_is_an_error),
     };
-    int status = run_tests(tests, COUNT(tests), argc, argv);
+    int status = test_main(tests, argc, argv, through_begin, through_end);
 
     remove(COW);
     remove(NATIVE);

@@ -254,42 +254,45 @@ static void both(const program *p)
         native = answers;
         answers = (listing){0};
         p->run(COW, H5P_DEFAULT, mode);
-        if (!same_text(what, &native, &answers))
-            failures++;
+        assert_true(same_text(what, &native, &answers));
         free(native.data);
         same_files(what, NATIVE, COW, H5P_DEFAULT);
     }
 }
 
-static void test_external_storage_found_by_a_prefix_or_lost(void)
+static void test_external_storage_found_by_a_prefix_or_lost(void **state)
 {
+    (void)state;
     both(&(program){"external storage", external_prefix, 16});
 }
 
-static void test_external_storage_resized_in_any_dimension(void)
+static void test_external_storage_resized_in_any_dimension(void **state)
 {
+    (void)state;
     both(&(program){"external storage resized", external_resized, 5});
 }
 
-static void test_prefixes_of_open_handles(void)
+static void test_prefixes_of_open_handles(void **state)
 {
+    (void)state;
     both(&(program){"a prefix", prefix_of_versioned, 8});
 }
 
-static void test_a_refused_chunk_is_its_datasets_error(void)
+static void test_a_refused_chunk_is_its_datasets_error(void **state)
 {
+    (void)state;
     both(&(program){"a refused chunk", refused, 128});
 }
 
 int main(int argc, char **argv)
 {
-    static const test tests[] = {
-        TEST(test_external_storage_found_by_a_prefix_or_lost),
-        TEST(test_external_storage_resized_in_any_dimension),
-        TEST(test_prefixes_of_open_handles),
-        TEST(test_a_refused_chunk_is_its_datasets_error),
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_external_storage_found_by_a_prefix_or_lost),
+        cmocka_unit_test(test_external_storage_resized_in_any_dimension),
+        cmocka_unit_test(test_prefixes_of_open_handles),
+        cmocka_unit_test(test_a_refused_chunk_is_its_datasets_error),
     };
 
     H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
-    return run_tests(tests, COUNT(tests), argc, argv);
+    return test_main(tests, argc, argv, through_begin, through_end);
 }

@@ -1,13 +1,7 @@
 /* The index of chunks: grid, records, and the tree against a plain model, in every version that was committed. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "base/bytes.h"
 #include "base/error.h"
+#include "harness.h"
 #include "random.h"
 #include "store/format.h"
 #include "store/index.h"
@@ -1113,7 +1107,7 @@ static void test_index_larger_than_what_is_kept_in_memory(void **state)
     log->close(log);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tile_grows_in_the_smallest_dimension),
@@ -1138,5 +1132,5 @@ int main(void)
         cmocka_unit_test(test_commit_of_one_chunk_among_a_million_is_small),
         cmocka_unit_test(test_index_larger_than_what_is_kept_in_memory),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_main(tests, argc, argv, NULL, NULL);
 }

@@ -2,10 +2,12 @@
  * runs in a process of its own, natively and through the connector, with the plugin unloaded by H5close and without. It
  * must end in the same way, print the same on both outputs, and leave the same in its files.
  *
- *   test_lifecycle                             all
+ *   test_lifecycle PLUGIN [PROGRAM]            all, or one
  *   test_lifecycle --run PROGRAM LEFT MODE     one program in the current folder
  *   test_lifecycle --list FILE                 what is in the file
  */
+#include "harness.h"
+
 #include <hdf5.h>
 
 #include <dlfcn.h>
@@ -19,9 +21,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define COUNT(a) (sizeof(a) / sizeof *(a))
-#define SMALL    10
-#define LARGE    5000
+#define SMALL 10
+#define LARGE 5000
 
 static int values[LARGE];
 
@@ -288,15 +289,21 @@ static void leaves_a_version_open(unsigned left, unsigned mode)
 typedef struct program {
     const char *name;
     void (*run)(unsigned left, unsigned mode);
-    bool ours; /* natively it cannot run: it must end well and say nothing on standard error */
+    bool ours;          /* natively it cannot run: it must end well and say nothing on standard error */
+    unsigned modes[16]; /* the first, and others up to a 0 */
 } program;
 
 static const program programs[] = {
-    {"leaves open", leaves_open, false},
-    {"goes on", goes_on, false},
-    {"registers", registers, false},
-    {"meets a full disk", meets_a_full_disk, true},
-    {"leaves a version open", leaves_a_version_open, true},
+    {"leaves open",
+     leaves_open,
+     false,
+     {0, REOPENED, MOUNTED, MOUNTED | REOPENED, MOUNTED | UNHELD, MOUNTED | UNHELD | REOPENED, TWICE, REFERENCED,
+      CLOSED, CLOSED | REOPENED, STRONG, STRONG | CLOSED, SEMI, SEMI | REOPENED, MOUNTED | CLOSED,
+      MOUNTED | UNHELD | CLOSED}},
+    {"goes on", goes_on, false, {0, IN_THREAD, FAILING, FAILING | IN_THREAD, OTHER_DRIVER}},
+    {"registers", registers, false, {0, CLOSED}},
+    {"meets a full disk", meets_a_full_disk, true, {0, TWICE, CLOSED, TWICE | CLOSED}},
+    {"leaves a version open", leaves_a_version_open, true, {0, TWICE, CLOSED, TWICE | CLOSED}},
 };
 
 static int run_program(char **argv)
@@ -354,7 +361,6 @@ static int list_file(const char *name)
 
 /* ---- the comparison ---- */
 
-static unsigned failures, runs;
 static const char *self, *plugin;
 
 static char *contents(const char *name)
@@ -373,7 +379,7 @@ static char *contents(const char *name)
 static int start(const char *folder, const char *connector, bool kept, char *const argv[])
 {
     int status = 0;
-    pid_t child = (fflush(stdout), fork());
+    pid_t child = fork_child();
 
     if (child == 0) {
         if (chdir(folder) != 0 || freopen("out", "a", stdout) == NULL || freopen("err", "a", stderr) == NULL)
@@ -409,8 +415,7 @@ static outcome run(const program *p, unsigned left, unsigned mode, const char *c
     char folder[] = "lifecycle.XXXXXX", path[64], numbers[2][16];
     outcome o = {0};
 
-    if (mkdtemp(folder) == NULL)
-        exit(2);
+    assert_non_null(mkdtemp(folder));
     snprintf(numbers[0], sizeof numbers[0], "%u", left);
     snprintf(numbers[1], sizeof numbers[1], "%u", mode);
     o.status =
@@ -453,8 +458,9 @@ static void only_calls(char *text)
 }
 
 /* With the plugin KEPT in memory when H5close closes it, or not. */
-static void compare(const program *p, unsigned left, unsigned mode, bool kept)
+static bool same(const program *p, unsigned left, unsigned mode, bool kept)
 {
+    bool same = true;
     outcome native = {.status = 7, .out = calloc(1, 1), .err = calloc(1, 1), .files = calloc(1, 1)};
 
     if (!p->ours) {
@@ -466,7 +472,6 @@ static void compare(const program *p, unsigned left, unsigned mode, bool kept)
     }
     if (native.status == 7) {
         outcome through = run(p, left, mode, "h5cow sync=off", kept);
-        bool same;
 
         only_calls(through.err);
         same = through.status == native.status && strcmp(through.err, native.err) == 0;
@@ -474,19 +479,17 @@ static void compare(const program *p, unsigned left, unsigned mode, bool kept)
             same = same && strcmp(through.out, native.out) == 0 && strcmp(through.files, native.files) == 0;
         else
             same = same && strstr(through.files, "large: type 1, attributes 0, elements 5000, sum") != NULL;
-        if (!same) {
-            failures++;
+        if (!same)
             printf("  '%s' left %u, mode %u%s: natively %d\n%s%s%s  through the connector %d\n%s%s%s", p->name, left,
                    mode, kept ? ", plugin kept" : "", native.status, native.out, native.err, native.files,
                    through.status, through.out, through.err, through.files);
-        }
         forget(&through);
-        runs++;
     }
     forget(&native);
+    return same;
 }
 
-int main(int argc, char **argv)
+static void test_program(void **state)
 {
     static const unsigned lefts[] = {0,
                                      LEFT(GROUP),
@@ -499,35 +502,31 @@ int main(int argc, char **argv)
                                      LEFT(LARGE_DATASET) | LEFT(NAMED_TYPE),
                                      LEFT_ALL & ~LEFT(FILE_ID),
                                      LEFT_ALL};
-    static const unsigned modes[][16] = {
-        {0, REOPENED, MOUNTED, MOUNTED | REOPENED, MOUNTED | UNHELD, MOUNTED | UNHELD | REOPENED, TWICE, REFERENCED,
-         CLOSED, CLOSED | REOPENED, STRONG, STRONG | CLOSED, SEMI, SEMI | REOPENED, MOUNTED | CLOSED,
-         MOUNTED | UNHELD | CLOSED},
-        {0, IN_THREAD, FAILING, FAILING | IN_THREAD, OTHER_DRIVER},
-        {0, CLOSED},
-        {0, TWICE, CLOSED, TWICE | CLOSED},
-        {0, TWICE, CLOSED, TWICE | CLOSED},
-    };
+    const program *p = *state;
+    unsigned different = 0;
+
+    for (size_t m = 0; m < COUNT(p->modes) && (m == 0 || p->modes[m] != 0); m++)
+        for (size_t l = 0; l < COUNT(lefts); l++)
+            different += !same(p, lefts[l], p->modes[m], (l + m) % 2 == 1);
+    assert_int_equal(different, 0);
+}
+
+int main(int argc, char **argv)
+{
+    struct CMUnitTest tests[COUNT(programs)];
     static char own[4096];
-    ssize_t length;
 
     if (argc == 5 && strcmp(argv[1], "--run") == 0)
         return run_program(argv + 2);
     if (argc == 3 && strcmp(argv[1], "--list") == 0)
         return list_file(argv[2]);
-    if (argc < 2 || (length = readlink("/proc/self/exe", own, sizeof own - 1)) < 0) {
-        fprintf(stderr, "usage: test_lifecycle PLUGIN\n");
+    if (argc < 2 || readlink("/proc/self/exe", own, sizeof own - 1) < 0) {
+        fprintf(stderr, "usage: test_lifecycle PLUGIN [PROGRAM]\n");
         return 2;
     }
     self = own;
     plugin = argv[1];
-    for (size_t p = 0; p < COUNT(programs); p++) {
-        unsigned before = failures;
-        for (size_t m = 0; m < COUNT(modes[p]) && (m == 0 || modes[p][m] != 0); m++)
-            for (size_t l = 0; l < COUNT(lefts); l++)
-                compare(&programs[p], lefts[l], modes[p][m], (l + m) % 2 == 1);
-        printf("%s: a program that %s\n", failures == before ? "ok" : "not ok", programs[p].name);
-    }
-    printf("%u runs, %u failures\n", runs, failures);
-    return failures > 0;
+    for (size_t p = 0; p < COUNT(programs); p++)
+        tests[p] = (struct CMUnitTest){programs[p].name, test_program, NULL, NULL, (void *)(uintptr_t)&programs[p]};
+    return test_main(tests, argc - 1, argv + 1, NULL, NULL);
 }

@@ -1,17 +1,12 @@
 /* The options string: what it means, what is refused and with which words, and that it survives a round trip. */
 #include "base/error.h"
 #include "base/options.h"
+#include "harness.h"
 #include "random.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static cow_options *good(const char *text)
 {
@@ -289,7 +284,7 @@ static void test_random_text_is_refused_or_survives_a_round_trip(void **state)
     assert_true(accepted > 10);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_nothing_said_means_defaults),
@@ -301,5 +296,5 @@ int main(void)
         cmocka_unit_test(test_a_refused_text_stands_for_itself),
         cmocka_unit_test(test_random_text_is_refused_or_survives_a_round_trip),
     };
-    return cmocka_run_group_tests_name("options", tests, NULL, NULL);
+    return test_main(tests, argc, argv, NULL, NULL);
 }

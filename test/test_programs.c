@@ -18,7 +18,7 @@ static hid_t fapl_of(bool native)
 
 static hid_t newest(hid_t fapl)
 {
-    CHECK(H5Pset_libver_bounds(fapl, H5F_LIBVER_V110, H5F_LIBVER_LATEST) >= 0);
+    assert_true(H5Pset_libver_bounds(fapl, H5F_LIBVER_V110, H5F_LIBVER_LATEST) >= 0);
     return fapl;
 }
 
@@ -31,14 +31,12 @@ static void clean(void)
 static void each(void (*run)(hid_t fapl))
 {
     for (int native = 1; native >= 0; native--) {
-        unsigned before = failures;
         hid_t fapl = fapl_of(native);
 
+        during("%s", native ? "natively" : "through the connector");
         clean();
         run(fapl);
         H5Pclose(fapl);
-        if (failures != before)
-            printf("  %s\n", native ? "natively" : "through the connector");
     }
     clean();
 }
@@ -58,20 +56,21 @@ static void unmount_by_root(hid_t fapl)
     for (int times = 0; times < 2; times++) {
         hid_t child = H5Fcreate(OTHER_NAME, H5F_ACC_TRUNC, H5P_DEFAULT, fapl), point, root;
 
-        CHECK(child >= 0);
+        assert_true(child >= 0);
         if (times == 0)
             H5Gclose(H5Gcreate2(parent, "point", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
-        CHECK((point = H5Gopen2(parent, "point", H5P_DEFAULT)) >= 0);
-        CHECK(H5Fmount(point, ".", child, H5P_DEFAULT) >= 0);
-        CHECK((root = H5Gopen2(parent, "point", H5P_DEFAULT)) >= 0);
-        CHECK(H5Funmount(root, ".") >= 0);
-        CHECK(H5Gclose(root) >= 0 && H5Gclose(point) >= 0 && H5Fclose(child) >= 0);
+        assert_true((point = H5Gopen2(parent, "point", H5P_DEFAULT)) >= 0);
+        assert_true(H5Fmount(point, ".", child, H5P_DEFAULT) >= 0);
+        assert_true((root = H5Gopen2(parent, "point", H5P_DEFAULT)) >= 0);
+        assert_true(H5Funmount(root, ".") >= 0);
+        assert_true(H5Gclose(root) >= 0 && H5Gclose(point) >= 0 && H5Fclose(child) >= 0);
     }
-    CHECK(H5Fclose(parent) >= 0);
+    assert_true(H5Fclose(parent) >= 0);
 }
 
-static void test_a_file_can_be_unmounted_by_its_own_root(void)
+static void test_a_file_can_be_unmounted_by_its_own_root(void **state)
 {
+    (void)state;
     each(unmount_by_root);
 }
 
@@ -82,20 +81,21 @@ static void unmount_below_a_mount(hid_t fapl)
           second = H5Fcreate(OTHER_NAME, H5F_ACC_TRUNC, H5P_DEFAULT, fapl), b, third;
 
     H5Gclose(H5Gcreate2(first, "a", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
-    CHECK((b = H5Gcreate2(second, "b", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT)) >= 0);
-    CHECK(H5Fmount(first, "a", second, H5P_DEFAULT) >= 0);
+    assert_true((b = H5Gcreate2(second, "b", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT)) >= 0);
+    assert_true(H5Fmount(first, "a", second, H5P_DEFAULT) >= 0);
     for (int inside = 0; inside < 2; inside++) {
-        CHECK((third = H5Fcreate(FILE_NAME "3", H5F_ACC_TRUNC, H5P_DEFAULT, fapl)) >= 0);
-        CHECK(H5Fmount(inside ? first : b, inside ? "a/b" : ".", third, H5P_DEFAULT) >= 0);
-        CHECK(H5Funmount(inside ? b : first, inside ? "." : "a/b") >= 0);
-        CHECK(H5Fclose(third) >= 0);
+        assert_true((third = H5Fcreate(FILE_NAME "3", H5F_ACC_TRUNC, H5P_DEFAULT, fapl)) >= 0);
+        assert_true(H5Fmount(inside ? first : b, inside ? "a/b" : ".", third, H5P_DEFAULT) >= 0);
+        assert_true(H5Funmount(inside ? b : first, inside ? "." : "a/b") >= 0);
+        assert_true(H5Fclose(third) >= 0);
     }
-    CHECK(H5Gclose(b) >= 0 && H5Funmount(first, "a") >= 0 && H5Fclose(second) >= 0 && H5Fclose(first) >= 0);
+    assert_true(H5Gclose(b) >= 0 && H5Funmount(first, "a") >= 0 && H5Fclose(second) >= 0 && H5Fclose(first) >= 0);
     remove(FILE_NAME "3");
 }
 
-static void test_a_file_can_be_unmounted_by_another_path(void)
+static void test_a_file_can_be_unmounted_by_another_path(void **state)
 {
+    (void)state;
     each(unmount_below_a_mount);
 }
 
@@ -106,7 +106,7 @@ static unsigned attempts(hid_t file)
     hid_t fapl = H5Fget_access_plist(file);
     unsigned n = 0;
 
-    CHECK(fapl >= 0 && H5Pget_metadata_read_attempts(fapl, &n) >= 0 && H5Pclose(fapl) >= 0);
+    assert_true(fapl >= 0 && H5Pget_metadata_read_attempts(fapl, &n) >= 0 && H5Pclose(fapl) >= 0);
     return n;
 }
 
@@ -121,30 +121,31 @@ static void start_swmr(hid_t fapl)
 {
     hid_t wide = newest(H5Pcopy(fapl)), file = H5Fcreate(FILE_NAME, H5F_ACC_TRUNC, H5P_DEFAULT, wide);
 
-    CHECK(file >= 0 && H5Fclose(file) >= 0);
-    CHECK((file = H5Fopen(FILE_NAME, H5F_ACC_RDWR, OPENED_FOR_SWMR(fapl, wide))) >= 0);
-    CHECK(attempts(file) == 1);
-    CHECK(H5Fstart_swmr_write(file) >= 0);
-    CHECK(attempts(file) == 100);
-    CHECK(H5Fclose(file) >= 0);
+    assert_true(file >= 0 && H5Fclose(file) >= 0);
+    assert_true((file = H5Fopen(FILE_NAME, H5F_ACC_RDWR, OPENED_FOR_SWMR(fapl, wide))) >= 0);
+    assert_true(attempts(file) == 1);
+    assert_true(H5Fstart_swmr_write(file) >= 0);
+    assert_true(attempts(file) == 100);
+    assert_true(H5Fclose(file) >= 0);
 
-    CHECK((file = H5Fcreate(OTHER_NAME, H5F_ACC_TRUNC, H5P_DEFAULT, fapl)) >= 0);
+    assert_true((file = H5Fcreate(OTHER_NAME, H5F_ACC_TRUNC, H5P_DEFAULT, fapl)) >= 0);
     H5E_BEGIN_TRY
     {
-        CHECK(fails(H5Fstart_swmr_write(file)));
+        assert_true(fails(H5Fstart_swmr_write(file)));
     }
     H5E_END_TRY
-    CHECK(H5Fclose(file) >= 0);
+    assert_true(H5Fclose(file) >= 0);
 
-    CHECK((file = H5Fcreate(OTHER_NAME, H5F_ACC_TRUNC | H5F_ACC_SWMR_WRITE, H5P_DEFAULT, fapl)) >= 0);
-    CHECK(attempts(file) == 100 && H5Fclose(file) >= 0);
-    CHECK((file = H5Fopen(OTHER_NAME, H5F_ACC_RDWR, OPENED_FOR_SWMR(fapl, wide))) >= 0);
-    CHECK(H5Fstart_swmr_write(file) >= 0 && H5Fclose(file) >= 0);
+    assert_true((file = H5Fcreate(OTHER_NAME, H5F_ACC_TRUNC | H5F_ACC_SWMR_WRITE, H5P_DEFAULT, fapl)) >= 0);
+    assert_true(attempts(file) == 100 && H5Fclose(file) >= 0);
+    assert_true((file = H5Fopen(OTHER_NAME, H5F_ACC_RDWR, OPENED_FOR_SWMR(fapl, wide))) >= 0);
+    assert_true(H5Fstart_swmr_write(file) >= 0 && H5Fclose(file) >= 0);
     H5Pclose(wide);
 }
 
-static void test_swmr_starts_in_every_file_of_a_new_format(void)
+static void test_swmr_starts_in_every_file_of_a_new_format(void **state)
 {
+    (void)state;
     each(start_swmr);
 }
 
@@ -152,24 +153,25 @@ static void read_attempts(hid_t fapl)
 {
     hid_t wide = newest(H5Pcopy(fapl)), file = H5Fcreate(FILE_NAME, H5F_ACC_TRUNC, H5P_DEFAULT, wide), second;
 
-    CHECK(file >= 0 && H5Fclose(file) >= 0);
-    CHECK((file = H5Fopen(FILE_NAME, H5F_ACC_RDONLY | H5F_ACC_SWMR_READ, wide)) >= 0);
-    CHECK(attempts(file) == 100);
-    CHECK(H5Pset_metadata_read_attempts(wide, 9) >= 0);
-    CHECK((second = H5Fopen(FILE_NAME, H5F_ACC_RDONLY | H5F_ACC_SWMR_READ, wide)) >= 0);
-    CHECK(attempts(second) == 100 && H5Fclose(second) >= 0 && H5Fclose(file) >= 0);
+    assert_true(file >= 0 && H5Fclose(file) >= 0);
+    assert_true((file = H5Fopen(FILE_NAME, H5F_ACC_RDONLY | H5F_ACC_SWMR_READ, wide)) >= 0);
+    assert_true(attempts(file) == 100);
+    assert_true(H5Pset_metadata_read_attempts(wide, 9) >= 0);
+    assert_true((second = H5Fopen(FILE_NAME, H5F_ACC_RDONLY | H5F_ACC_SWMR_READ, wide)) >= 0);
+    assert_true(attempts(second) == 100 && H5Fclose(second) >= 0 && H5Fclose(file) >= 0);
     for (unsigned n = 1; n < 10; n += 8) {
-        CHECK(H5Pset_metadata_read_attempts(wide, n) >= 0);
-        CHECK((file = H5Fopen(FILE_NAME, H5F_ACC_RDONLY | H5F_ACC_SWMR_READ, wide)) >= 0);
-        CHECK(attempts(file) == n && H5Fclose(file) >= 0);
-        CHECK((file = H5Fopen(FILE_NAME, H5F_ACC_RDONLY, wide)) >= 0);
-        CHECK(attempts(file) == n && H5Fclose(file) >= 0);
+        assert_true(H5Pset_metadata_read_attempts(wide, n) >= 0);
+        assert_true((file = H5Fopen(FILE_NAME, H5F_ACC_RDONLY | H5F_ACC_SWMR_READ, wide)) >= 0);
+        assert_true(attempts(file) == n && H5Fclose(file) >= 0);
+        assert_true((file = H5Fopen(FILE_NAME, H5F_ACC_RDONLY, wide)) >= 0);
+        assert_true(attempts(file) == n && H5Fclose(file) >= 0);
     }
     H5Pclose(wide);
 }
 
-static void test_attempts_to_read_are_told_as_natively(void)
+static void test_attempts_to_read_are_told_as_natively(void **state)
 {
+    (void)state;
     each(read_attempts);
 }
 
@@ -177,29 +179,30 @@ static void mixed_readers(hid_t fapl)
 {
     hid_t wide = newest(H5Pcopy(fapl)), file = H5Fcreate(FILE_NAME, H5F_ACC_TRUNC, H5P_DEFAULT, wide), second;
 
-    CHECK(file >= 0 && H5Fclose(file) >= 0);
-    CHECK((file = H5Fopen(FILE_NAME, H5F_ACC_RDONLY, wide)) >= 0);
+    assert_true(file >= 0 && H5Fclose(file) >= 0);
+    assert_true((file = H5Fopen(FILE_NAME, H5F_ACC_RDONLY, wide)) >= 0);
     H5E_BEGIN_TRY
     {
         second = H5Fopen(FILE_NAME, H5F_ACC_RDONLY | H5F_ACC_SWMR_READ, wide);
     }
     H5E_END_TRY
-    CHECK(second < 0 && H5Fclose(file) >= 0);
-    CHECK((file = H5Fopen(FILE_NAME, H5F_ACC_RDONLY | H5F_ACC_SWMR_READ, wide)) >= 0);
-    CHECK((second = H5Fopen(FILE_NAME, H5F_ACC_RDONLY, wide)) >= 0);
-    CHECK(H5Fclose(second) >= 0 && H5Fclose(file) >= 0);
+    assert_true(second < 0 && H5Fclose(file) >= 0);
+    assert_true((file = H5Fopen(FILE_NAME, H5F_ACC_RDONLY | H5F_ACC_SWMR_READ, wide)) >= 0);
+    assert_true((second = H5Fopen(FILE_NAME, H5F_ACC_RDONLY, wide)) >= 0);
+    assert_true(H5Fclose(second) >= 0 && H5Fclose(file) >= 0);
     H5Pclose(wide);
 }
 
-static void test_a_file_open_for_reading_is_not_opened_for_swmr(void)
+static void test_a_file_open_for_reading_is_not_opened_for_swmr(void **state)
 {
+    (void)state;
     each(mixed_readers);
 }
 
 /* Its writer dies before it has flushed anything. */
 static void new_for_swmr(hid_t fapl)
 {
-    pid_t child = fork();
+    pid_t child = fork_child();
     hid_t file = H5I_INVALID_HID;
     int status = -1;
 
@@ -207,13 +210,14 @@ static void new_for_swmr(hid_t fapl)
         file = H5Fcreate(FILE_NAME, H5F_ACC_TRUNC | H5F_ACC_SWMR_WRITE, H5P_DEFAULT, fapl);
         _exit(file < 0 ? 1 : 0);
     }
-    CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0);
-    CHECK((file = H5Fopen(FILE_NAME, H5F_ACC_RDONLY | H5F_ACC_SWMR_READ, fapl)) >= 0);
-    CHECK(H5Fclose(file) >= 0);
+    assert_true(waitpid(child, &status, 0) == child && status == 0);
+    assert_true((file = H5Fopen(FILE_NAME, H5F_ACC_RDONLY | H5F_ACC_SWMR_READ, fapl)) >= 0);
+    assert_true(H5Fclose(file) >= 0);
 }
 
-static void test_a_file_made_for_swmr_is_there_at_once(void)
+static void test_a_file_made_for_swmr_is_there_at_once(void **state)
 {
+    (void)state;
     each(new_for_swmr);
 }
 
@@ -222,8 +226,8 @@ static unsigned intent_behind_link(hid_t file, hid_t gapl)
     hid_t group = H5Gopen2(file, "link/group", gapl), other = H5Iget_file_id(group);
     unsigned flags = 99;
 
-    CHECK(group >= 0 && H5Fget_intent(other, &flags) >= 0);
-    CHECK(H5Gclose(group) >= 0 && H5Fclose(other) >= 0);
+    assert_true(group >= 0 && H5Fget_intent(other, &flags) >= 0);
+    assert_true(H5Gclose(group) >= 0 && H5Fclose(other) >= 0);
     return flags;
 }
 
@@ -232,23 +236,25 @@ static void swmr_through_links(hid_t fapl)
 {
     hid_t wide = newest(H5Pcopy(fapl)), gapl = H5Pcreate(H5P_GROUP_ACCESS), file;
 
-    CHECK((file = H5Fcreate(OTHER_NAME, H5F_ACC_TRUNC, H5P_DEFAULT, wide)) >= 0);
+    assert_true((file = H5Fcreate(OTHER_NAME, H5F_ACC_TRUNC, H5P_DEFAULT, wide)) >= 0);
     H5Gclose(H5Gcreate2(file, "group", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
-    CHECK(H5Fclose(file) >= 0 && (file = H5Fcreate(FILE_NAME, H5F_ACC_TRUNC, H5P_DEFAULT, wide)) >= 0);
-    CHECK(H5Lcreate_external(OTHER_NAME, "/", file, "link", H5P_DEFAULT, H5P_DEFAULT) >= 0 && H5Fclose(file) >= 0);
+    assert_true(H5Fclose(file) >= 0 && (file = H5Fcreate(FILE_NAME, H5F_ACC_TRUNC, H5P_DEFAULT, wide)) >= 0);
+    assert_true(H5Lcreate_external(OTHER_NAME, "/", file, "link", H5P_DEFAULT, H5P_DEFAULT) >= 0 &&
+                H5Fclose(file) >= 0);
     for (int writes = 0; writes < 2; writes++) {
         unsigned plain = writes ? H5F_ACC_RDWR : H5F_ACC_RDONLY,
                  swmr = plain | (writes ? H5F_ACC_SWMR_WRITE : H5F_ACC_SWMR_READ);
-        CHECK((file = H5Fopen(FILE_NAME, swmr, wide)) >= 0);
-        CHECK(intent_behind_link(file, H5P_DEFAULT) == swmr);
-        CHECK(H5Pset_elink_acc_flags(gapl, plain) >= 0 && intent_behind_link(file, gapl) == plain);
-        CHECK(H5Fclose(file) >= 0);
+        assert_true((file = H5Fopen(FILE_NAME, swmr, wide)) >= 0);
+        assert_true(intent_behind_link(file, H5P_DEFAULT) == swmr);
+        assert_true(H5Pset_elink_acc_flags(gapl, plain) >= 0 && intent_behind_link(file, gapl) == plain);
+        assert_true(H5Fclose(file) >= 0);
     }
-    CHECK(H5Pclose(gapl) >= 0 && H5Pclose(wide) >= 0);
+    assert_true(H5Pclose(gapl) >= 0 && H5Pclose(wide) >= 0);
 }
 
-static void test_external_links_hand_the_flags_of_swmr_on(void)
+static void test_external_links_hand_the_flags_of_swmr_on(void **state)
 {
+    (void)state;
     each(swmr_through_links);
 }
 
@@ -262,17 +268,18 @@ static void kept_in_the_cache(hid_t fapl)
           other;
     hbool_t kept = false;
 
-    CHECK((one = H5Dcreate2(file, "a", H5T_NATIVE_INT, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT)) >= 0);
-    CHECK(H5Odisable_mdc_flushes(one) >= 0 && H5Oflush(one) >= 0);
-    CHECK((other = H5Dopen2(file, "a", H5P_DEFAULT)) >= 0 && H5Dclose(one) >= 0);
-    CHECK(H5Oare_mdc_flushes_disabled(other, &kept) >= 0 && kept);
-    CHECK(H5Dclose(other) >= 0 && (one = H5Dopen2(file, "a", H5P_DEFAULT)) >= 0);
-    CHECK(H5Oare_mdc_flushes_disabled(one, &kept) >= 0 && !kept);
-    CHECK(H5Dclose(one) >= 0 && H5Sclose(space) >= 0 && H5Fclose(file) >= 0);
+    assert_true((one = H5Dcreate2(file, "a", H5T_NATIVE_INT, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT)) >= 0);
+    assert_true(H5Odisable_mdc_flushes(one) >= 0 && H5Oflush(one) >= 0);
+    assert_true((other = H5Dopen2(file, "a", H5P_DEFAULT)) >= 0 && H5Dclose(one) >= 0);
+    assert_true(H5Oare_mdc_flushes_disabled(other, &kept) >= 0 && kept);
+    assert_true(H5Dclose(other) >= 0 && (one = H5Dopen2(file, "a", H5P_DEFAULT)) >= 0);
+    assert_true(H5Oare_mdc_flushes_disabled(one, &kept) >= 0 && !kept);
+    assert_true(H5Dclose(one) >= 0 && H5Sclose(space) >= 0 && H5Fclose(file) >= 0);
 }
 
-static void test_metadata_is_kept_in_the_cache_until_the_last_handle_is_closed(void)
+static void test_metadata_is_kept_in_the_cache_until_the_last_handle_is_closed(void **state)
 {
+    (void)state;
     each(kept_in_the_cache);
 }
 
@@ -294,22 +301,23 @@ static void link_without_class(hid_t fapl)
     for (int times = 0; times < 3; times++) {
         hid_t file = H5Fcreate(FILE_NAME, H5F_ACC_TRUNC, H5P_DEFAULT, fapl), group;
 
-        CHECK(file >= 0 && H5Lexists(file, "link", H5P_DEFAULT) == 0);
-        CHECK((group = H5Gcreate2(file, "group", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT)) >= 0);
-        CHECK(H5Lregister(&class) >= 0);
-        CHECK(H5Lcreate_ud(file, "link", LINK_TYPE, "value", 6, H5P_DEFAULT, H5P_DEFAULT) >= 0);
-        CHECK(H5Lcreate_ud(group, "below", LINK_TYPE, "value", 6, H5P_DEFAULT, H5P_DEFAULT) >= 0);
-        CHECK(H5Lunregister(LINK_TYPE) >= 0);
-        CHECK(H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0);
+        assert_true(file >= 0 && H5Lexists(file, "link", H5P_DEFAULT) == 0);
+        assert_true((group = H5Gcreate2(file, "group", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT)) >= 0);
+        assert_true(H5Lregister(&class) >= 0);
+        assert_true(H5Lcreate_ud(file, "link", LINK_TYPE, "value", 6, H5P_DEFAULT, H5P_DEFAULT) >= 0);
+        assert_true(H5Lcreate_ud(group, "below", LINK_TYPE, "value", 6, H5P_DEFAULT, H5P_DEFAULT) >= 0);
+        assert_true(H5Lunregister(LINK_TYPE) >= 0);
+        assert_true(H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0);
         H5Gclose(H5Gcreate2(group, "more", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
-        CHECK(H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0);
+        assert_true(H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0);
         H5Gclose(H5Gcreate2(group, "and more", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
-        CHECK(H5Gclose(group) >= 0 && H5Fclose(file) >= 0);
+        assert_true(H5Gclose(group) >= 0 && H5Fclose(file) >= 0);
     }
 }
 
-static void test_links_of_a_class_that_is_not_there_are_in_no_way(void)
+static void test_links_of_a_class_that_is_not_there_are_in_no_way(void **state)
 {
+    (void)state;
     each(link_without_class);
 }
 
@@ -326,17 +334,18 @@ static void over_links_that_stay(hid_t fapl)
         .version = H5L_LINK_CLASS_T_VERS, .id = LINK_TYPE, .trav_func = lead_nowhere, .del_func = keep_link};
     hid_t file = H5Fcreate(FILE_NAME, H5F_ACC_TRUNC, H5P_DEFAULT, fapl);
 
-    CHECK(H5Lregister(&class) >= 0);
-    CHECK(H5Lcreate_ud(file, "link", LINK_TYPE, "x", 2, H5P_DEFAULT, H5P_DEFAULT) >= 0);
-    CHECK(fails(H5Ldelete(file, "link", H5P_DEFAULT)) && H5Fclose(file) >= 0);
-    CHECK((file = H5Fcreate(FILE_NAME, H5F_ACC_TRUNC, H5P_DEFAULT, fapl)) >= 0);
-    CHECK(H5Lexists(file, "link", H5P_DEFAULT) == 0 && H5Fclose(file) >= 0);
-    CHECK(H5Lunregister(LINK_TYPE) >= 0);
+    assert_true(H5Lregister(&class) >= 0);
+    assert_true(H5Lcreate_ud(file, "link", LINK_TYPE, "x", 2, H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    assert_true(fails(H5Ldelete(file, "link", H5P_DEFAULT)) && H5Fclose(file) >= 0);
+    assert_true((file = H5Fcreate(FILE_NAME, H5F_ACC_TRUNC, H5P_DEFAULT, fapl)) >= 0);
+    assert_true(H5Lexists(file, "link", H5P_DEFAULT) == 0 && H5Fclose(file) >= 0);
+    assert_true(H5Lunregister(LINK_TYPE) >= 0);
     remove(FILE_NAME ".h5cow-old-1");
 }
 
-static void test_a_file_is_made_anew_over_links_that_cannot_be_deleted(void)
+static void test_a_file_is_made_anew_over_links_that_cannot_be_deleted(void **state)
 {
+    (void)state;
     each(over_links_that_stay);
 }
 
@@ -347,27 +356,28 @@ static void creation_order(hid_t fapl)
 {
     hid_t fcpl = H5Pcreate(H5P_FILE_CREATE);
 
-    CHECK(H5Pset_link_creation_order(fcpl, H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED) >= 0);
+    assert_true(H5Pset_link_creation_order(fcpl, H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED) >= 0);
     for (int times = 0; times < 3; times++) {
         hid_t file = H5Fcreate(FILE_NAME, H5F_ACC_TRUNC, fcpl, fapl);
         H5G_info_t group;
         H5L_info2_t link;
 
-        CHECK(H5Gget_info(file, &group) >= 0 && group.max_corder == 0);
+        assert_true(H5Gget_info(file, &group) >= 0 && group.max_corder == 0);
         for (int i = 0; i < 20; i++) {
             char name[32];
 
             snprintf(name, sizeof name, "%d", i);
             H5Gclose(H5Gcreate2(file, name, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
-            CHECK(H5Lget_info2(file, name, &link, H5P_DEFAULT) >= 0 && link.corder_valid && link.corder == i);
+            assert_true(H5Lget_info2(file, name, &link, H5P_DEFAULT) >= 0 && link.corder_valid && link.corder == i);
         }
-        CHECK(H5Gget_info(file, &group) >= 0 && group.max_corder == 20 && H5Fclose(file) >= 0);
+        assert_true(H5Gget_info(file, &group) >= 0 && group.max_corder == 20 && H5Fclose(file) >= 0);
     }
     H5Pclose(fcpl);
 }
 
-static void test_a_file_made_anew_counts_creations_from_zero(void)
+static void test_a_file_made_anew_counts_creations_from_zero(void **state)
 {
+    (void)state;
     each(creation_order);
 }
 
@@ -381,23 +391,24 @@ static void reference_to_deleted(hid_t fapl)
     H5R_ref_t reference;
 
     H5Dclose(H5Dcreate2(file, "gone", H5T_NATIVE_INT, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
-    CHECK(H5Rcreate_object(file, "gone", H5P_DEFAULT, &reference) >= 0);
-    CHECK(H5Dwrite(holder, H5T_STD_REF, H5S_ALL, H5S_ALL, H5P_DEFAULT, &reference) >= 0);
-    CHECK(H5Ldelete(file, "gone", H5P_DEFAULT) >= 0);
-    CHECK(H5Rdestroy(&reference) >= 0 && H5Dclose(holder) >= 0 && H5Fclose(file) >= 0);
+    assert_true(H5Rcreate_object(file, "gone", H5P_DEFAULT, &reference) >= 0);
+    assert_true(H5Dwrite(holder, H5T_STD_REF, H5S_ALL, H5S_ALL, H5P_DEFAULT, &reference) >= 0);
+    assert_true(H5Ldelete(file, "gone", H5P_DEFAULT) >= 0);
+    assert_true(H5Rdestroy(&reference) >= 0 && H5Dclose(holder) >= 0 && H5Fclose(file) >= 0);
 
     file = H5Fopen(FILE_NAME, H5F_ACC_RDWR, fapl);
     holder = H5Dopen2(file, "holder", H5P_DEFAULT);
-    CHECK(H5Dread(holder, H5T_STD_REF, H5S_ALL, H5S_ALL, H5P_DEFAULT, &reference) >= 0);
+    assert_true(H5Dread(holder, H5T_STD_REF, H5S_ALL, H5S_ALL, H5P_DEFAULT, &reference) >= 0);
     H5E_BEGIN_TRY
     object = H5Ropen_object(&reference, H5P_DEFAULT, H5P_DEFAULT);
     H5E_END_TRY
-    CHECK(object < 0);
-    CHECK(H5Rdestroy(&reference) >= 0 && H5Dclose(holder) >= 0 && H5Fclose(file) >= 0 && H5Sclose(space) >= 0);
+    assert_true(object < 0);
+    assert_true(H5Rdestroy(&reference) >= 0 && H5Dclose(holder) >= 0 && H5Fclose(file) >= 0 && H5Sclose(space) >= 0);
 }
 
-static void test_a_reference_to_what_was_deleted_at_once_leads_nowhere(void)
+static void test_a_reference_to_what_was_deleted_at_once_leads_nowhere(void **state)
 {
+    (void)state;
     each(reference_to_deleted);
 }
 
@@ -411,27 +422,30 @@ static void reference_to_other_file(hid_t fapl)
         int value = 7;
 
         attribute = H5Acreate2(group, "value", H5T_NATIVE_INT, space, H5P_DEFAULT, H5P_DEFAULT);
-        CHECK(H5Awrite(attribute, H5T_NATIVE_INT, &value) >= 0 && H5Aclose(attribute) >= 0 && H5Gclose(group) >= 0);
-        CHECK(H5Rcreate_attr(other, "group", "value", H5P_DEFAULT, &reference) >= 0);
-        CHECK(open || H5Fclose(other) >= 0);
+        assert_true(H5Awrite(attribute, H5T_NATIVE_INT, &value) >= 0 && H5Aclose(attribute) >= 0 &&
+                    H5Gclose(group) >= 0);
+        assert_true(H5Rcreate_attr(other, "group", "value", H5P_DEFAULT, &reference) >= 0);
+        assert_true(open || H5Fclose(other) >= 0);
         file = H5Fcreate(FILE_NAME, H5F_ACC_TRUNC, H5P_DEFAULT, fapl);
         holder = H5Dcreate2(file, "holder", H5T_STD_REF, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
-        CHECK(H5Dwrite(holder, H5T_STD_REF, H5S_ALL, H5S_ALL, H5P_DEFAULT, &reference) >= 0);
-        CHECK(H5Rdestroy(&reference) >= 0 && H5Dclose(holder) >= 0 && H5Fclose(file) >= 0);
-        CHECK(!open || H5Fclose(other) >= 0);
+        assert_true(H5Dwrite(holder, H5T_STD_REF, H5S_ALL, H5S_ALL, H5P_DEFAULT, &reference) >= 0);
+        assert_true(H5Rdestroy(&reference) >= 0 && H5Dclose(holder) >= 0 && H5Fclose(file) >= 0);
+        assert_true(!open || H5Fclose(other) >= 0);
 
-        CHECK((file = H5Fopen(FILE_NAME, H5F_ACC_RDONLY, fapl)) >= 0);
-        CHECK((holder = H5Dopen2(file, "holder", H5P_DEFAULT)) >= 0);
-        CHECK(H5Dread(holder, H5T_STD_REF, H5S_ALL, H5S_ALL, H5P_DEFAULT, &reference) >= 0);
+        assert_true((file = H5Fopen(FILE_NAME, H5F_ACC_RDONLY, fapl)) >= 0);
+        assert_true((holder = H5Dopen2(file, "holder", H5P_DEFAULT)) >= 0);
+        assert_true(H5Dread(holder, H5T_STD_REF, H5S_ALL, H5S_ALL, H5P_DEFAULT, &reference) >= 0);
         value = 0;
-        CHECK((attribute = H5Ropen_attr(&reference, fapl, H5P_DEFAULT)) >= 0);
-        CHECK(H5Aread(attribute, H5T_NATIVE_INT, &value) >= 0 && value == 7 && H5Aclose(attribute) >= 0);
-        CHECK(H5Rdestroy(&reference) >= 0 && H5Dclose(holder) >= 0 && H5Fclose(file) >= 0 && H5Sclose(space) >= 0);
+        assert_true((attribute = H5Ropen_attr(&reference, fapl, H5P_DEFAULT)) >= 0);
+        assert_true(H5Aread(attribute, H5T_NATIVE_INT, &value) >= 0 && value == 7 && H5Aclose(attribute) >= 0);
+        assert_true(H5Rdestroy(&reference) >= 0 && H5Dclose(holder) >= 0 && H5Fclose(file) >= 0 &&
+                    H5Sclose(space) >= 0);
     }
 }
 
-static void test_references_into_a_file_that_is_there_are_kept(void)
+static void test_references_into_a_file_that_is_there_are_kept(void **state)
 {
+    (void)state;
     each(reference_to_other_file);
 }
 
@@ -445,11 +459,11 @@ static void check_chunk(hid_t dataset, const hsize_t offset[], const int given[]
     hsize_t size = 0;
     unsigned mask = 0;
 
-    CHECK(H5Dget_chunk_storage_size(dataset, offset, &size) >= 0 && size == sizeof values);
-    CHECK(H5Dget_chunk_info_by_coord(dataset, offset, &mask, NULL, &size) >= 0 && mask == 1);
+    assert_true(H5Dget_chunk_storage_size(dataset, offset, &size) >= 0 && size == sizeof values);
+    assert_true(H5Dget_chunk_info_by_coord(dataset, offset, &mask, NULL, &size) >= 0 && mask == 1);
     if (size == sizeof values)
-        CHECK(H5Dread_chunk(dataset, H5P_DEFAULT, offset, &mask, values) >= 0 && mask == 1);
-    CHECK(memcmp(values, given, sizeof values) == 0);
+        assert_true(H5Dread_chunk(dataset, H5P_DEFAULT, offset, &mask, values) >= 0 && mask == 1);
+    assert_true(memcmp(values, given, sizeof values) == 0);
 }
 
 /* Also where the same elements are stored otherwise already, and where a chunk stands out of the extent. */
@@ -463,15 +477,15 @@ static void chunks_as_given(hid_t fapl)
 
     for (int i = 0; i < SIDE * SIDE; i++)
         given[i] = i / 3;
-    CHECK(H5Pset_chunk(dcpl, 2, chunk) >= 0 && H5Pset_deflate(dcpl, 9) >= 0);
+    assert_true(H5Pset_chunk(dcpl, 2, chunk) >= 0 && H5Pset_deflate(dcpl, 9) >= 0);
     dataset = H5Dcreate2(file, "d", H5T_NATIVE_INT, space, H5P_DEFAULT, dcpl, H5P_DEFAULT);
-    CHECK(H5Sselect_hyperslab(space, H5S_SELECT_SET, place[0], NULL, chunk, NULL) >= 0);
-    CHECK(H5Dwrite(dataset, H5T_NATIVE_INT, memory, space, H5P_DEFAULT, given) >= 0);
-    CHECK(H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0);
+    assert_true(H5Sselect_hyperslab(space, H5S_SELECT_SET, place[0], NULL, chunk, NULL) >= 0);
+    assert_true(H5Dwrite(dataset, H5T_NATIVE_INT, memory, space, H5P_DEFAULT, given) >= 0);
+    assert_true(H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0);
     for (int again = 0; again < 2; again++) {
         for (int i = 0; i < 3; i++)
-            CHECK(H5Dwrite_chunk(dataset, H5P_DEFAULT, 1, place[i], sizeof given, given) >= 0);
-        CHECK(H5Dclose(dataset) >= 0 && H5Fclose(file) >= 0);
+            assert_true(H5Dwrite_chunk(dataset, H5P_DEFAULT, 1, place[i], sizeof given, given) >= 0);
+        assert_true(H5Dclose(dataset) >= 0 && H5Fclose(file) >= 0);
         file = H5Fopen(FILE_NAME, H5F_ACC_RDWR, fapl);
         dataset = H5Dopen2(file, "d", H5P_DEFAULT);
         for (int i = 0; i < 3; i++) {
@@ -480,23 +494,24 @@ static void chunks_as_given(hid_t fapl)
             check_chunk(dataset, place[i], given);
             if (i == 2)
                 continue;
-            CHECK(H5Sselect_hyperslab(space, H5S_SELECT_SET, place[i], NULL, chunk, NULL) >= 0);
-            CHECK(H5Dread(dataset, H5T_NATIVE_INT, memory, space, H5P_DEFAULT, values) >= 0);
-            CHECK(memcmp(values, given, sizeof given) == 0);
+            assert_true(H5Sselect_hyperslab(space, H5S_SELECT_SET, place[i], NULL, chunk, NULL) >= 0);
+            assert_true(H5Dread(dataset, H5T_NATIVE_INT, memory, space, H5P_DEFAULT, values) >= 0);
+            assert_true(memcmp(values, given, sizeof given) == 0);
         }
     }
     /* What stood out of the extent is still there. */
-    CHECK(H5Dset_extent(dataset, (hsize_t[]){2 * SIDE, 3 * SIDE}) >= 0 && H5Sclose(space) >= 0);
+    assert_true(H5Dset_extent(dataset, (hsize_t[]){2 * SIDE, 3 * SIDE}) >= 0 && H5Sclose(space) >= 0);
     space = H5Dget_space(dataset);
-    CHECK(H5Sselect_hyperslab(space, H5S_SELECT_SET, place[2], NULL, chunk, NULL) >= 0);
-    CHECK(H5Dread(dataset, H5T_NATIVE_INT, memory, space, H5P_DEFAULT, grown) >= 0);
-    CHECK(memcmp(grown, given, sizeof given) == 0);
-    CHECK(H5Dclose(dataset) >= 0 && H5Fclose(file) >= 0 && H5Pclose(dcpl) >= 0);
-    CHECK(H5Sclose(space) >= 0 && H5Sclose(memory) >= 0);
+    assert_true(H5Sselect_hyperslab(space, H5S_SELECT_SET, place[2], NULL, chunk, NULL) >= 0);
+    assert_true(H5Dread(dataset, H5T_NATIVE_INT, memory, space, H5P_DEFAULT, grown) >= 0);
+    assert_true(memcmp(grown, given, sizeof given) == 0);
+    assert_true(H5Dclose(dataset) >= 0 && H5Fclose(file) >= 0 && H5Pclose(dcpl) >= 0);
+    assert_true(H5Sclose(space) >= 0 && H5Sclose(memory) >= 0);
 }
 
-static void test_chunks_written_as_bytes_are_read_as_they_were_given(void)
+static void test_chunks_written_as_bytes_are_read_as_they_were_given(void **state)
 {
+    (void)state;
     each(chunks_as_given);
 }
 
@@ -518,27 +533,28 @@ static void refused_at_once(hid_t fapl)
     hid_t dcpl = H5Pcreate(H5P_DATASET_CREATE), space = H5Screate_simple(1, extent, NULL), file, dataset;
     int values[2000] = {1, 2, 3}, got[2000] = {0};
 
-    CHECK(H5Zregister(&class) >= 0 && H5Pset_chunk(dcpl, 1, chunk) >= 0);
-    CHECK(H5Pset_alloc_time(dcpl, H5D_ALLOC_TIME_EARLY) >= 0);
-    CHECK((file = H5Fcreate(FILE_NAME, H5F_ACC_TRUNC, H5P_DEFAULT, fapl)) >= 0);
+    assert_true(H5Zregister(&class) >= 0 && H5Pset_chunk(dcpl, 1, chunk) >= 0);
+    assert_true(H5Pset_alloc_time(dcpl, H5D_ALLOC_TIME_EARLY) >= 0);
+    assert_true((file = H5Fcreate(FILE_NAME, H5F_ACC_TRUNC, H5P_DEFAULT, fapl)) >= 0);
     H5Gclose(H5Gcreate2(file, "kept", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
-    CHECK(H5Pset_filter(dcpl, FILTER, H5Z_FLAG_MANDATORY, 0, NULL) >= 0);
-    CHECK(fails((herr_t)H5Dcreate2(file, "a", H5T_NATIVE_INT, space, H5P_DEFAULT, dcpl, H5P_DEFAULT)));
-    CHECK(fails((herr_t)H5Dcreate_anon(file, H5T_NATIVE_INT, space, dcpl, H5P_DEFAULT)));
-    CHECK(H5Lexists(file, "a", H5P_DEFAULT) == 0 && H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0);
-    CHECK(H5Premove_filter(dcpl, FILTER) >= 0);
-    CHECK((dataset = H5Dcreate2(file, "a", H5T_NATIVE_INT, space, H5P_DEFAULT, dcpl, H5P_DEFAULT)) >= 0);
-    CHECK(H5Dwrite(dataset, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
-    CHECK(H5Dclose(dataset) >= 0 && H5Fclose(file) >= 0);
-    CHECK((file = H5Fopen(FILE_NAME, H5F_ACC_RDONLY, fapl)) >= 0 && H5Lexists(file, "kept", H5P_DEFAULT) > 0);
-    CHECK((dataset = H5Dopen2(file, "a", H5P_DEFAULT)) >= 0);
-    CHECK(H5Dread(dataset, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, got) >= 0);
-    CHECK(memcmp(values, got, sizeof got) == 0 && H5Dclose(dataset) >= 0 && H5Fclose(file) >= 0);
-    CHECK(H5Sclose(space) >= 0 && H5Pclose(dcpl) >= 0 && H5Zunregister(FILTER) >= 0);
+    assert_true(H5Pset_filter(dcpl, FILTER, H5Z_FLAG_MANDATORY, 0, NULL) >= 0);
+    assert_true(fails((herr_t)H5Dcreate2(file, "a", H5T_NATIVE_INT, space, H5P_DEFAULT, dcpl, H5P_DEFAULT)));
+    assert_true(fails((herr_t)H5Dcreate_anon(file, H5T_NATIVE_INT, space, dcpl, H5P_DEFAULT)));
+    assert_true(H5Lexists(file, "a", H5P_DEFAULT) == 0 && H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0);
+    assert_true(H5Premove_filter(dcpl, FILTER) >= 0);
+    assert_true((dataset = H5Dcreate2(file, "a", H5T_NATIVE_INT, space, H5P_DEFAULT, dcpl, H5P_DEFAULT)) >= 0);
+    assert_true(H5Dwrite(dataset, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
+    assert_true(H5Dclose(dataset) >= 0 && H5Fclose(file) >= 0);
+    assert_true((file = H5Fopen(FILE_NAME, H5F_ACC_RDONLY, fapl)) >= 0 && H5Lexists(file, "kept", H5P_DEFAULT) > 0);
+    assert_true((dataset = H5Dopen2(file, "a", H5P_DEFAULT)) >= 0);
+    assert_true(H5Dread(dataset, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, got) >= 0);
+    assert_true(memcmp(values, got, sizeof got) == 0 && H5Dclose(dataset) >= 0 && H5Fclose(file) >= 0);
+    assert_true(H5Sclose(space) >= 0 && H5Pclose(dcpl) >= 0 && H5Zunregister(FILTER) >= 0);
 }
 
-static void test_a_dataset_whose_filter_refuses_early_allocation_costs_nothing_else(void)
+static void test_a_dataset_whose_filter_refuses_early_allocation_costs_nothing_else(void **state)
 {
+    (void)state;
     each(refused_at_once);
 }
 
@@ -557,27 +573,29 @@ static void virtual_with_offsets(hid_t fapl)
         values[i] = i + 1;
     for (int i = 0; i < 2; i++) {
         dataset = H5Dcreate2(file, i ? "b" : "a", H5T_NATIVE_INT, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
-        CHECK(H5Dwrite(dataset, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0 && H5Dclose(dataset) >= 0);
+        assert_true(H5Dwrite(dataset, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0 &&
+                    H5Dclose(dataset) >= 0);
     }
-    CHECK(H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, half, NULL) >= 0);
-    CHECK(H5Soffset_simple(space, back) >= 0 && H5Pset_virtual(dcpl, space, ".", "a", space) >= 0);
-    CHECK(H5Soffset_simple(space, forth) >= 0 && H5Pset_virtual(dcpl, space, ".", "b", space) >= 0);
+    assert_true(H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, half, NULL) >= 0);
+    assert_true(H5Soffset_simple(space, back) >= 0 && H5Pset_virtual(dcpl, space, ".", "a", space) >= 0);
+    assert_true(H5Soffset_simple(space, forth) >= 0 && H5Pset_virtual(dcpl, space, ".", "b", space) >= 0);
     dataset = H5Dcreate2(file, "v", H5T_NATIVE_INT, space, H5P_DEFAULT, dcpl, H5P_DEFAULT);
     for (int again = 0; again < 2; again++) {
-        CHECK(H5Dread(dataset, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, got) >= 0);
-        CHECK(memcmp(got, values, sizeof got) == 0);
-        CHECK(H5Dread(dataset, H5T_NATIVE_INT, memory, space, H5P_DEFAULT, got) >= 0);
-        CHECK(memcmp(got, values + 3, 13 * sizeof *got) == 0); /* HDF5 leaves that offset out */
-        CHECK(H5Dclose(dataset) >= 0 && H5Fclose(file) >= 0);
+        assert_true(H5Dread(dataset, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, got) >= 0);
+        assert_true(memcmp(got, values, sizeof got) == 0);
+        assert_true(H5Dread(dataset, H5T_NATIVE_INT, memory, space, H5P_DEFAULT, got) >= 0);
+        assert_true(memcmp(got, values + 3, 13 * sizeof *got) == 0); /* HDF5 leaves that offset out */
+        assert_true(H5Dclose(dataset) >= 0 && H5Fclose(file) >= 0);
         file = H5Fopen(FILE_NAME, H5F_ACC_RDWR, fapl);
         dataset = H5Dopen2(file, "v", H5P_DEFAULT);
     }
-    CHECK(H5Dclose(dataset) >= 0 && H5Fclose(file) >= 0 && H5Pclose(dcpl) >= 0);
-    CHECK(H5Sclose(space) >= 0 && H5Sclose(memory) >= 0);
+    assert_true(H5Dclose(dataset) >= 0 && H5Fclose(file) >= 0 && H5Pclose(dcpl) >= 0);
+    assert_true(H5Sclose(space) >= 0 && H5Sclose(memory) >= 0);
 }
 
-static void test_virtual_datasets_know_offsets_of_selections(void)
+static void test_virtual_datasets_know_offsets_of_selections(void **state)
 {
+    (void)state;
     each(virtual_with_offsets);
 }
 
@@ -593,54 +611,55 @@ static void virtual_cut(hid_t fapl)
 
     for (int i = 0; i < 20; i++)
         values[i] = i + 1;
-    CHECK(H5Pset_chunk(dcpl, 1, chunk) >= 0);
+    assert_true(H5Pset_chunk(dcpl, 1, chunk) >= 0);
     source = H5Dcreate2(file, "source", H5T_NATIVE_INT, space, H5P_DEFAULT, dcpl, H5P_DEFAULT);
-    CHECK(H5Dwrite(source, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0 && H5Dclose(source) >= 0);
-    CHECK(H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, count, NULL) >= 0);
-    CHECK(H5Pset_layout(dcpl, H5D_VIRTUAL) >= 0 && H5Pset_virtual(dcpl, space, ".", "source", space) >= 0);
-    CHECK(H5Dclose(H5Dcreate2(file, "v", H5T_NATIVE_INT, space, H5P_DEFAULT, dcpl, H5P_DEFAULT)) >= 0);
-    CHECK((first = H5Dopen2(file, "v", H5P_DEFAULT)) >= 0);
-    CHECK((other = H5Dopen2(file, "v", H5P_DEFAULT)) >= 0);
-    CHECK(H5Dread(other, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, got) >= 0 && got[19] == 20);
-    CHECK(H5Dset_extent(first, cut) >= 0);
+    assert_true(H5Dwrite(source, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0 && H5Dclose(source) >= 0);
+    assert_true(H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, count, NULL) >= 0);
+    assert_true(H5Pset_layout(dcpl, H5D_VIRTUAL) >= 0 && H5Pset_virtual(dcpl, space, ".", "source", space) >= 0);
+    assert_true(H5Dclose(H5Dcreate2(file, "v", H5T_NATIVE_INT, space, H5P_DEFAULT, dcpl, H5P_DEFAULT)) >= 0);
+    assert_true((first = H5Dopen2(file, "v", H5P_DEFAULT)) >= 0);
+    assert_true((other = H5Dopen2(file, "v", H5P_DEFAULT)) >= 0);
+    assert_true(H5Dread(other, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, got) >= 0 && got[19] == 20);
+    assert_true(H5Dset_extent(first, cut) >= 0);
     for (int i = 0; i < 2; i++) {
         memset(got, 0, sizeof got);
-        CHECK(H5Dread(i ? other : first, H5T_NATIVE_INT, memory, H5S_ALL, H5P_DEFAULT, got) >= 0);
-        CHECK(memcmp(got, values, 12 * sizeof *got) == 0 && got[12] == 0);
+        assert_true(H5Dread(i ? other : first, H5T_NATIVE_INT, memory, H5S_ALL, H5P_DEFAULT, got) >= 0);
+        assert_true(memcmp(got, values, 12 * sizeof *got) == 0 && got[12] == 0);
     }
-    CHECK(H5Sclose(space) >= 0 && (space = H5Dget_space(other)) >= 0);
-    CHECK(H5Sget_simple_extent_dims(space, &now, NULL) == 1 && now == 20);
-    CHECK(H5Dread(first, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, got) >= 0 && got[19] == 20);
-    CHECK(H5Dclose(first) >= 0 && H5Dclose(other) >= 0 && H5Fclose(file) >= 0);
-    CHECK(H5Sclose(space) >= 0 && H5Sclose(memory) >= 0 && H5Pclose(dcpl) >= 0);
+    assert_true(H5Sclose(space) >= 0 && (space = H5Dget_space(other)) >= 0);
+    assert_true(H5Sget_simple_extent_dims(space, &now, NULL) == 1 && now == 20);
+    assert_true(H5Dread(first, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, got) >= 0 && got[19] == 20);
+    assert_true(H5Dclose(first) >= 0 && H5Dclose(other) >= 0 && H5Fclose(file) >= 0);
+    assert_true(H5Sclose(space) >= 0 && H5Sclose(memory) >= 0 && H5Pclose(dcpl) >= 0);
 }
 
-static void test_virtual_datasets_are_cut_until_their_extent_is_asked_for(void)
+static void test_virtual_datasets_are_cut_until_their_extent_is_asked_for(void **state)
 {
+    (void)state;
     each(virtual_cut);
 }
 
 int main(int argc, char **argv)
 {
-    const test tests[] = {
-        TEST(test_a_file_can_be_unmounted_by_its_own_root),
-        TEST(test_a_file_can_be_unmounted_by_another_path),
-        TEST(test_swmr_starts_in_every_file_of_a_new_format),
-        TEST(test_attempts_to_read_are_told_as_natively),
-        TEST(test_a_file_open_for_reading_is_not_opened_for_swmr),
-        TEST(test_a_file_made_for_swmr_is_there_at_once),
-        TEST(test_external_links_hand_the_flags_of_swmr_on),
-        TEST(test_metadata_is_kept_in_the_cache_until_the_last_handle_is_closed),
-        TEST(test_links_of_a_class_that_is_not_there_are_in_no_way),
-        TEST(test_a_file_is_made_anew_over_links_that_cannot_be_deleted),
-        TEST(test_a_file_made_anew_counts_creations_from_zero),
-        TEST(test_a_reference_to_what_was_deleted_at_once_leads_nowhere),
-        TEST(test_references_into_a_file_that_is_there_are_kept),
-        TEST(test_chunks_written_as_bytes_are_read_as_they_were_given),
-        TEST(test_a_dataset_whose_filter_refuses_early_allocation_costs_nothing_else),
-        TEST(test_virtual_datasets_know_offsets_of_selections),
-        TEST(test_virtual_datasets_are_cut_until_their_extent_is_asked_for),
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_file_can_be_unmounted_by_its_own_root),
+        cmocka_unit_test(test_a_file_can_be_unmounted_by_another_path),
+        cmocka_unit_test(test_swmr_starts_in_every_file_of_a_new_format),
+        cmocka_unit_test(test_attempts_to_read_are_told_as_natively),
+        cmocka_unit_test(test_a_file_open_for_reading_is_not_opened_for_swmr),
+        cmocka_unit_test(test_a_file_made_for_swmr_is_there_at_once),
+        cmocka_unit_test(test_external_links_hand_the_flags_of_swmr_on),
+        cmocka_unit_test(test_metadata_is_kept_in_the_cache_until_the_last_handle_is_closed),
+        cmocka_unit_test(test_links_of_a_class_that_is_not_there_are_in_no_way),
+        cmocka_unit_test(test_a_file_is_made_anew_over_links_that_cannot_be_deleted),
+        cmocka_unit_test(test_a_file_made_anew_counts_creations_from_zero),
+        cmocka_unit_test(test_a_reference_to_what_was_deleted_at_once_leads_nowhere),
+        cmocka_unit_test(test_references_into_a_file_that_is_there_are_kept),
+        cmocka_unit_test(test_chunks_written_as_bytes_are_read_as_they_were_given),
+        cmocka_unit_test(test_a_dataset_whose_filter_refuses_early_allocation_costs_nothing_else),
+        cmocka_unit_test(test_virtual_datasets_know_offsets_of_selections),
+        cmocka_unit_test(test_virtual_datasets_are_cut_until_their_extent_is_asked_for),
     };
 
-    return run_tests(tests, COUNT(tests), argc, argv);
+    return test_main(tests, argc, argv, through_begin, through_end);
 }

@@ -53,7 +53,7 @@ static void both(const char *name, void (*program)(side *))
         program(&two);
     }
     H5E_END_TRY
-    CHECK(same_text(name, &one.text, &two.text));
+    assert_true(same_text(name, &one.text, &two.text));
     free(one.text.data);
     free(two.text.data);
     remove(one.path);
@@ -150,8 +150,9 @@ static void program_a_dataset_of_more_than_2_64_elements_is_made_and_opened_agai
         H5Pclose(dcpl);
     }
 }
-static void test_a_dataset_of_more_than_2_64_elements_is_made_and_opened_again(void)
+static void test_a_dataset_of_more_than_2_64_elements_is_made_and_opened_again(void **state)
 {
+    (void)state;
     both("a_dataset_of_more_than_2_64_elements_is_made_and_opened_again",
          program_a_dataset_of_more_than_2_64_elements_is_made_and_opened_again);
 }
@@ -177,7 +178,7 @@ static float at(hid_t file, const hsize_t place[3])
 }
 
 /* Points, a box and a union of boxes in the far corners, in chunks that have no number of 64 bits; resizing; versions. */
-static void test_far_corners_of_a_huge_dataset_are_written_and_read(void)
+static void test_far_corners_of_a_huge_dataset_are_written_and_read(void **state)
 {
     const hsize_t points[4][3] = {{0, 0, 0},
                                   {1804289382, 846930885, 1681692776},
@@ -189,6 +190,7 @@ static void test_far_corners_of_a_huge_dataset_are_written_and_read(void)
                   beyond[3] = {1804289381, 846930886, (hsize_t)1 << 62}, last[3] = {0, 0, ((hsize_t)1 << 62) - 1};
     const hsize_t chunks[2][3] = {{1, 1, 1}, {64, 8, 1024}};
     const float in[13] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13}, fill = -5;
+    (void)state;
 
     for (int c = 0; c < 2; c++) {
         float out[13] = {0};
@@ -202,54 +204,55 @@ static void test_far_corners_of_a_huge_dataset_are_written_and_read(void)
         H5Pset_chunk(dcpl, 3, chunks[c]);
         H5Pset_fill_value(dcpl, H5T_NATIVE_FLOAT, &fill);
         dataset = H5Dcreate2(file, "d", H5T_NATIVE_FLOAT, space, H5P_DEFAULT, dcpl, H5P_DEFAULT);
-        CHECK(dataset >= 0);
-        CHECK(H5Sselect_elements(space, H5S_SELECT_SET, 4, points[0]) >= 0);
-        CHECK(H5Dwrite(dataset, H5T_NATIVE_FLOAT, memory, space, H5P_DEFAULT, in) >= 0);
-        CHECK(H5Fflush(file, H5F_SCOPE_LOCAL) >= 0);
-        CHECK(H5Dread(dataset, H5T_NATIVE_FLOAT, memory, space, H5P_DEFAULT, out) >= 0);
-        CHECK(out[0] == 4 && out[1] == 2 && out[2] == 3 && out[3] == 4); /* the later of two at one place */
-        CHECK(H5Dclose(dataset) >= 0 && H5Fclose(file) >= 0);
+        assert_true(dataset >= 0);
+        assert_true(H5Sselect_elements(space, H5S_SELECT_SET, 4, points[0]) >= 0);
+        assert_true(H5Dwrite(dataset, H5T_NATIVE_FLOAT, memory, space, H5P_DEFAULT, in) >= 0);
+        assert_true(H5Fflush(file, H5F_SCOPE_LOCAL) >= 0);
+        assert_true(H5Dread(dataset, H5T_NATIVE_FLOAT, memory, space, H5P_DEFAULT, out) >= 0);
+        assert_true(out[0] == 4 && out[1] == 2 && out[2] == 3 && out[3] == 4); /* the later of two at one place */
+        assert_true(H5Dclose(dataset) >= 0 && H5Fclose(file) >= 0);
 
         file = H5Fopen("huge.h5", H5F_ACC_RDWR, H5P_DEFAULT);
         dataset = H5Dopen2(file, "d", H5P_DEFAULT);
         H5Sclose(memory);
         memory = H5Screate_simple(1, &twelve, NULL);
-        CHECK(H5Sselect_hyperslab(space, H5S_SELECT_SET, corner, NULL, box, NULL) >= 0);
-        CHECK(H5Dwrite(dataset, H5T_NATIVE_FLOAT, memory, space, H5P_DEFAULT, in) >= 0);
-        CHECK(H5Dread(dataset, H5T_NATIVE_FLOAT, memory, space, H5P_DEFAULT, out) >= 0);
-        CHECK(memcmp(in, out, sizeof *in * 12) == 0);
+        assert_true(H5Sselect_hyperslab(space, H5S_SELECT_SET, corner, NULL, box, NULL) >= 0);
+        assert_true(H5Dwrite(dataset, H5T_NATIVE_FLOAT, memory, space, H5P_DEFAULT, in) >= 0);
+        assert_true(H5Dread(dataset, H5T_NATIVE_FLOAT, memory, space, H5P_DEFAULT, out) >= 0);
+        assert_true(memcmp(in, out, sizeof *in * 12) == 0);
         H5Sclose(memory);
         memory = H5Screate_simple(1, &thirteen, NULL);
-        CHECK(H5Sselect_hyperslab(space, H5S_SELECT_SET, near, NULL, single, NULL) >= 0);
-        CHECK(H5Sselect_hyperslab(space, H5S_SELECT_OR, corner, NULL, box, NULL) >= 0);
-        CHECK(H5Dwrite(dataset, H5T_NATIVE_FLOAT, memory, space, H5P_DEFAULT, in) >= 0);
-        CHECK(H5Dread(dataset, H5T_NATIVE_FLOAT, memory, space, H5P_DEFAULT, out) >= 0);
-        CHECK(memcmp(in, out, sizeof in) == 0);
-        CHECK(H5Dget_num_chunks(dataset, H5S_ALL, &count) >= 0 && count == (c == 0 ? 16 : 4));
+        assert_true(H5Sselect_hyperslab(space, H5S_SELECT_SET, near, NULL, single, NULL) >= 0);
+        assert_true(H5Sselect_hyperslab(space, H5S_SELECT_OR, corner, NULL, box, NULL) >= 0);
+        assert_true(H5Dwrite(dataset, H5T_NATIVE_FLOAT, memory, space, H5P_DEFAULT, in) >= 0);
+        assert_true(H5Dread(dataset, H5T_NATIVE_FLOAT, memory, space, H5P_DEFAULT, out) >= 0);
+        assert_true(memcmp(in, out, sizeof in) == 0);
+        assert_true(H5Dget_num_chunks(dataset, H5S_ALL, &count) >= 0 && count == (c == 0 ? 16 : 4));
         for (hsize_t i = 0, before = 0; i < count; i++) {
-            CHECK(H5Dget_chunk_info(dataset, H5S_ALL, i, offset, &mask, &address, &size) >= 0);
-            CHECK(offset[0] >= before && offset[0] < huge[0] && offset[1] < huge[1] && offset[2] < huge[2]);
+            assert_true(H5Dget_chunk_info(dataset, H5S_ALL, i, offset, &mask, &address, &size) >= 0);
+            assert_true(offset[0] >= before && offset[0] < huge[0] && offset[1] < huge[1] && offset[2] < huge[2]);
             before = offset[0];
-            CHECK(H5Dget_chunk_storage_size(dataset, offset, &size) >= 0 &&
-                  size == 4 * chunks[c][0] * chunks[c][1] * chunks[c][2]);
+            assert_true(H5Dget_chunk_storage_size(dataset, offset, &size) >= 0 &&
+                        size == 4 * chunks[c][0] * chunks[c][1] * chunks[c][2]);
         }
-        CHECK(H5Fflush(file, H5F_SCOPE_LOCAL) >= 0);
-        CHECK(H5Dset_extent(dataset, beyond) >= 0);
-        CHECK(H5Dclose(dataset) >= 0 && H5Fclose(file) >= 0);
+        assert_true(H5Fflush(file, H5F_SCOPE_LOCAL) >= 0);
+        assert_true(H5Dset_extent(dataset, beyond) >= 0);
+        assert_true(H5Dclose(dataset) >= 0 && H5Fclose(file) >= 0);
 
         file = H5Fopen("huge.h5", H5F_ACC_RDWR, H5P_DEFAULT);
-        CHECK(at(file, points[0]) == 4 && at(file, points[1]) == -2 && at(file, corner) == 2 && at(file, last) == fill);
+        assert_true(at(file, points[0]) == 4 && at(file, points[1]) == -2 && at(file, corner) == 2 &&
+                    at(file, last) == fill);
         dataset = H5Dopen2(file, "d", H5P_DEFAULT);
-        CHECK(H5Dset_extent(dataset, single) >= 0 && H5Dclose(dataset) >= 0 && H5Fclose(file) >= 0);
+        assert_true(H5Dset_extent(dataset, single) >= 0 && H5Dclose(dataset) >= 0 && H5Fclose(file) >= 0);
         file = H5Fopen("huge.h5@1", H5F_ACC_RDONLY, H5P_DEFAULT);
-        CHECK(at(file, points[0]) == 4 && at(file, points[1]) == 2 && at(file, corner) == fill);
-        CHECK(H5Fclose(file) >= 0);
+        assert_true(at(file, points[0]) == 4 && at(file, points[1]) == 2 && at(file, corner) == fill);
+        assert_true(H5Fclose(file) >= 0);
         file = H5Fopen("huge.h5@2", H5F_ACC_RDONLY, H5P_DEFAULT);
-        CHECK(at(file, points[0]) == 4 && at(file, corner) == 2 && at(file, last) == fill);
-        CHECK(H5Fclose(file) >= 0);
+        assert_true(at(file, points[0]) == 4 && at(file, corner) == 2 && at(file, last) == fill);
+        assert_true(H5Fclose(file) >= 0);
         file = H5Fopen("huge.h5", H5F_ACC_RDONLY, H5P_DEFAULT);
-        CHECK(at(file, points[0]) == 4 && at(file, corner) == -2);
-        CHECK(H5Fclose(file) >= 0);
+        assert_true(at(file, points[0]) == 4 && at(file, corner) == -2);
+        assert_true(H5Fclose(file) >= 0);
         H5Sclose(memory);
         H5Sclose(space);
         H5Pclose(dcpl);
@@ -467,8 +470,9 @@ static void program_filters_are_refused_where_native_refuses_them(side *s)
                     }
     close_file(s);
 }
-static void test_filters_are_refused_where_native_refuses_them(void)
+static void test_filters_are_refused_where_native_refuses_them(void **state)
 {
+    (void)state;
     both("filters_are_refused_where_native_refuses_them", program_filters_are_refused_where_native_refuses_them);
 }
 
@@ -550,8 +554,9 @@ static void program_optional_filters_that_fail_are_left_out(side *s)
             for (int tiny = 0; tiny < 2; tiny++)
                 write_negative(s, H5Z_FLAG_OPTIONAL, callback, flush, tiny);
 }
-static void test_optional_filters_that_fail_are_left_out(void)
+static void test_optional_filters_that_fail_are_left_out(void **state)
 {
+    (void)state;
     both("optional_filters_that_fail_are_left_out", program_optional_filters_that_fail_are_left_out);
 }
 
@@ -563,8 +568,9 @@ static void program_mandatory_filters_that_fail_ask_the_callback(side *s)
             for (int callback = 0; callback < 3; callback++)
                 write_negative(s, H5Z_FLAG_MANDATORY, callback, flush, tiny);
 }
-static void test_mandatory_filters_that_fail_ask_the_callback(void)
+static void test_mandatory_filters_that_fail_ask_the_callback(void **state)
 {
+    (void)state;
     both("mandatory_filters_that_fail_ask_the_callback", program_mandatory_filters_that_fail_ask_the_callback);
 }
 
@@ -648,8 +654,9 @@ static void program_damage_is_read_when_error_detection_is_off(side *s)
         H5Pclose(dcpl);
     }
 }
-static void test_damage_is_read_when_error_detection_is_off(void)
+static void test_damage_is_read_when_error_detection_is_off(void **state)
 {
+    (void)state;
     both("damage_is_read_when_error_detection_is_off", program_damage_is_read_when_error_detection_is_off);
 }
 
@@ -696,8 +703,9 @@ static void program_filters_that_fail_to_decode_ask_the_callback(side *s)
             H5Pclose(dcpl);
         }
 }
-static void test_filters_that_fail_to_decode_ask_the_callback(void)
+static void test_filters_that_fail_to_decode_ask_the_callback(void **state)
 {
+    (void)state;
     both("filters_that_fail_to_decode_ask_the_callback", program_filters_that_fail_to_decode_ask_the_callback);
 }
 
@@ -739,8 +747,9 @@ static void program_filters_that_go_away(side *s)
     H5Sclose(space);
     H5Pclose(dcpl);
 }
-static void test_filters_that_go_away(void)
+static void test_filters_that_go_away(void **state)
 {
+    (void)state;
     both("filters_that_go_away", program_filters_that_go_away);
 }
 
@@ -851,8 +860,9 @@ static void program_edge_chunks_are_not_filtered_when_asked(side *s)
             H5Pclose(dcpl);
         }
 }
-static void test_edge_chunks_are_not_filtered_when_asked(void)
+static void test_edge_chunks_are_not_filtered_when_asked(void **state)
 {
+    (void)state;
     both("edge_chunks_are_not_filtered_when_asked", program_edge_chunks_are_not_filtered_when_asked);
 }
 
@@ -912,8 +922,9 @@ static void program_copies_of_edge_chunks_that_are_not_filtered(side *s)
     H5Pclose(dcpl);
 }
 
-static void test_copies_of_edge_chunks_that_are_not_filtered(void)
+static void test_copies_of_edge_chunks_that_are_not_filtered(void **state)
 {
+    (void)state;
     both("copies_of_edge_chunks_that_are_not_filtered", program_copies_of_edge_chunks_that_are_not_filtered);
 }
 
@@ -985,8 +996,9 @@ static void program_selections_in_the_transfer_list(side *s)
         H5Pclose(dcpl);
     }
 }
-static void test_selections_in_the_transfer_list(void)
+static void test_selections_in_the_transfer_list(void **state)
 {
+    (void)state;
     both("selections_in_the_transfer_list", program_selections_in_the_transfer_list);
 }
 
@@ -1099,8 +1111,9 @@ static void program_allocation_and_fill(side *s)
                         }
     close_file(s);
 }
-static void test_allocation_and_fill(void)
+static void test_allocation_and_fill(void **state)
 {
+    (void)state;
     both("allocation_and_fill", program_allocation_and_fill);
 }
 
@@ -1208,8 +1221,9 @@ static void program_access_properties(side *s)
             H5Pclose(dcpl);
         }
 }
-static void test_access_properties(void)
+static void test_access_properties(void **state)
 {
+    (void)state;
     both("access_properties", program_access_properties);
 }
 
@@ -1384,8 +1398,9 @@ static void program_transfer_properties(side *s)
             H5Pclose(dcpl);
         }
 }
-static void test_transfer_properties(void)
+static void test_transfer_properties(void **state)
 {
+    (void)state;
     both("transfer_properties", program_transfer_properties);
 }
 
@@ -1420,8 +1435,9 @@ static void program_memory_of_variable_length_values(side *s)
     H5Pclose(dxpl);
     H5Pclose(dcpl);
 }
-static void test_memory_of_variable_length_values(void)
+static void test_memory_of_variable_length_values(void **state)
 {
+    (void)state;
     both("memory_of_variable_length_values", program_memory_of_variable_length_values);
 }
 
@@ -1530,8 +1546,9 @@ static void program_creations_that_cannot_be(side *s)
     }
     close_file(s);
 }
-static void test_creations_that_cannot_be(void)
+static void test_creations_that_cannot_be(void **state)
 {
+    (void)state;
     both("creations_that_cannot_be", program_creations_that_cannot_be);
 }
 
@@ -1620,31 +1637,32 @@ static void program_calls_on_chunks(side *s)
         H5Pclose(dcpl);
     }
 }
-static void test_calls_on_chunks(void)
+static void test_calls_on_chunks(void **state)
 {
+    (void)state;
     both("calls_on_chunks", program_calls_on_chunks);
 }
 
 int main(int argc, char **argv)
 {
-    static const test tests[] = {
-        TEST(test_a_dataset_of_more_than_2_64_elements_is_made_and_opened_again),
-        TEST(test_far_corners_of_a_huge_dataset_are_written_and_read),
-        TEST(test_filters_are_refused_where_native_refuses_them),
-        TEST(test_optional_filters_that_fail_are_left_out),
-        TEST(test_mandatory_filters_that_fail_ask_the_callback),
-        TEST(test_damage_is_read_when_error_detection_is_off),
-        TEST(test_filters_that_fail_to_decode_ask_the_callback),
-        TEST(test_filters_that_go_away),
-        TEST(test_edge_chunks_are_not_filtered_when_asked),
-        TEST(test_copies_of_edge_chunks_that_are_not_filtered),
-        TEST(test_selections_in_the_transfer_list),
-        TEST(test_allocation_and_fill),
-        TEST(test_access_properties),
-        TEST(test_transfer_properties),
-        TEST(test_memory_of_variable_length_values),
-        TEST(test_creations_that_cannot_be),
-        TEST(test_calls_on_chunks),
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_dataset_of_more_than_2_64_elements_is_made_and_opened_again),
+        cmocka_unit_test(test_far_corners_of_a_huge_dataset_are_written_and_read),
+        cmocka_unit_test(test_filters_are_refused_where_native_refuses_them),
+        cmocka_unit_test(test_optional_filters_that_fail_are_left_out),
+        cmocka_unit_test(test_mandatory_filters_that_fail_ask_the_callback),
+        cmocka_unit_test(test_damage_is_read_when_error_detection_is_off),
+        cmocka_unit_test(test_filters_that_fail_to_decode_ask_the_callback),
+        cmocka_unit_test(test_filters_that_go_away),
+        cmocka_unit_test(test_edge_chunks_are_not_filtered_when_asked),
+        cmocka_unit_test(test_copies_of_edge_chunks_that_are_not_filtered),
+        cmocka_unit_test(test_selections_in_the_transfer_list),
+        cmocka_unit_test(test_allocation_and_fill),
+        cmocka_unit_test(test_access_properties),
+        cmocka_unit_test(test_transfer_properties),
+        cmocka_unit_test(test_memory_of_variable_length_values),
+        cmocka_unit_test(test_creations_that_cannot_be),
+        cmocka_unit_test(test_calls_on_chunks),
     };
-    return run_tests(tests, COUNT(tests), argc, argv);
+    return test_main(tests, argc, argv, through_begin, through_end);
 }

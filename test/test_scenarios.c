@@ -2,6 +2,8 @@
  * [NAME] */
 #include "journal/internal.h"
 
+#include "files.h"
+#include "harness.h"
 #include "scenarios.h"
 #include "with_connector.h"
 
@@ -33,51 +35,45 @@ static void fail_sync(void *context, int nth)
 
 /* ---- */
 
-static int check(const scenario *s, const char *file)
+static char file[64];
+
+static void test_scenario(void **state)
 {
+    const scenario *s = *state;
     scenario_run run = {file, connector_fapl(s->options), native_fapl(), NULL, fail_sync, NULL};
     scenario_states *states = scenario_expect(s);
-    int newest = scenario_states_count(states), wrong = 0;
+    int newest = scenario_states_count(states), seen;
     char why[256];
 
-    if (scenario_run_all(s, &run) < 0) {
-        printf("%s: a call failed\n", s->name);
-        wrong++;
-    }
+    unlink(file);
+    assert_int_equal(scenario_run_all(s, &run), 0);
     for (int stock = 0; stock < 2; stock++) {
-        int state = scenario_check(states, file, stock ? run.stock_fapl : run.fapl, stock, why, sizeof why);
-        if (state != newest) {
-            printf("%s: %s sees state %d of %d: %s\n", s->name, stock ? "native HDF5" : "the connector", state, newest,
-                   why);
-            wrong++;
-        }
+        seen = scenario_check(states, file, stock ? run.stock_fapl : run.fapl, stock, why, sizeof why);
+        if (seen != newest)
+            fail_msg("%s sees state %d of %d: %s", stock ? "native HDF5" : "the connector", seen, newest, why);
     }
-    printf("%-26s %2d states, %2d versions%s\n", s->name, newest, scenario_state_versions(states, newest),
-           wrong ? ", WRONG" : "");
+    printf("%-26s %2d states, %2d versions\n", s->name, newest, scenario_state_versions(states, newest));
     scenario_states_free(states);
     H5Pclose(run.fapl);
     H5Pclose(run.stock_fapl);
-    return wrong;
 }
 
 int main(int argc, char **argv)
 {
     static cow_disk_calls calls; /* used until the process ends, where a file stayed open */
-    char file[64];
-    int wrong = 0;
+    static struct CMUnitTest tests[100];
+    int status;
 
-    snprintf(file, sizeof file, "%s/scenarios.%d.h5", access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp",
-             (int)getpid());
+    snprintf(file, sizeof file, "%s/scenarios.%d.h5", memory_folder(), (int)getpid());
     if (getenv("SHOW") == NULL)
         H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
     calls = cow_disk_system;
     calls.fdatasync = failing_sync;
     cow_journal_use_calls(&calls);
-    for (size_t i = 0; i < scenario_count; i++)
-        if (argc < 2 || strcmp(argv[1], scenarios[i].name) == 0) {
-            wrong += check(&scenarios[i], file);
-            unlink(file);
-        }
+    for (size_t i = 0; i < scenario_count && i < COUNT(tests); i++)
+        tests[i] = (struct CMUnitTest){scenarios[i].name, test_scenario, NULL, NULL, (void *)(uintptr_t)&scenarios[i]};
+    status = scenario_count > COUNT(tests) ? 2 : test_table_main(tests, scenario_count, argc, argv, NULL, NULL);
     cow_journal_use_calls(NULL);
-    return wrong > 0;
+    unlink(file);
+    return status;
 }

@@ -1,16 +1,11 @@
 /* Selections as plain data, compared with a brute-force reading of the same selection by HDF5 (H5Dscatter-like: a
  * gather of element numbers). */
 #include "base/error.h"
+#include "harness.h"
 #include "io/selection.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define NX 12
 #define NY 10
@@ -284,7 +279,7 @@ static void test_long_irregular_selections_come_in_pieces(void **state)
     H5Sclose(space);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_all_is_one_block_of_the_extent),
@@ -297,5 +292,5 @@ int main(void)
         cmocka_unit_test(test_what_is_outside_is_refused),
         cmocka_unit_test(test_long_irregular_selections_come_in_pieces),
     };
-    return cmocka_run_group_tests_name("selection", tests, NULL, NULL);
+    return test_main(tests, argc, argv, NULL, NULL);
 }

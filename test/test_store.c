@@ -1,12 +1,6 @@
 /* Tables, digests and pools, from the outside of the room. The index has its own file, test_index.c. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "base/error.h"
+#include "harness.h"
 #include "random.h"
 #include "store/pool.h"
 #include "test_tables.h"
@@ -549,7 +543,7 @@ static void test_memory_store_keeps_sizes_and_masks(void **state)
     store->close(store);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_hashes_are_those_of_versioned_hdf5),
@@ -573,5 +567,5 @@ int main(void)
     };
 
     srand((unsigned)test_random(0));
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_main(tests, argc, argv, NULL, NULL);
 }

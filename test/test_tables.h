@@ -1,8 +1,8 @@
-/* Tables for tests: one that fails at a chosen call, one that outlives its closing. Include after cmocka.h. */
+/* Tables for tests: one that fails at a chosen call, one that outlives its closing. */
 #ifndef COW_TEST_TABLES_H
 #define COW_TEST_TABLES_H
 
-#include "base/error.h"
+#include "assert_error.h"
 #include "store/table.h"
 
 #include <stdlib.h>
@@ -82,17 +82,6 @@ static inline void fail_call(cow_table *table, unsigned nth)
 static inline unsigned calls(const cow_table *table)
 {
     return ((const wrapped_table *)table)->calls;
-}
-
-/* The recorded error is of this kind; it is cleared. */
-static inline void assert_kind(cow_kind kind)
-{
-    cow_error_box box;
-
-    cow_error_take(&box);
-    assert_true(box.set);
-    assert_int_equal(box.kind, kind);
-    assert_true(box.message[0] != '\0');
 }
 
 #endif

@@ -55,17 +55,17 @@ static void write_place(hid_t file, const sample_type *k, place p, hid_t type, b
     if (p == ATTRIBUTE) {
         made = version == 1 ? H5Acreate2(file, name, type, space, H5P_DEFAULT, H5P_DEFAULT)
                             : H5Aopen(file, name, H5P_DEFAULT);
-        CHECK(made >= 0 && H5Awrite(made, type, values) >= 0 && H5Aclose(made) >= 0);
+        assert_true(made >= 0 && H5Awrite(made, type, values) >= 0 && H5Aclose(made) >= 0);
     } else {
         made = version == 1 ? H5Dcreate2(file, name, type, space, H5P_DEFAULT, dcpl, H5P_DEFAULT)
                             : H5Dopen2(file, name, H5P_DEFAULT);
         if (version > 1 && n > 1) {
-            CHECK(H5Sselect_hyperslab(part, H5S_SELECT_SET, &start, &stride, &count, &block) >= 0);
-            CHECK(H5Sselect_copy(memory, part) >= 0);
+            assert_true(H5Sselect_hyperslab(part, H5S_SELECT_SET, &start, &stride, &count, &block) >= 0);
+            assert_true(H5Sselect_copy(memory, part) >= 0);
         }
-        CHECK(made >= 0 && H5Dwrite(made, type, memory, part, H5P_DEFAULT, values) >= 0 && H5Dclose(made) >= 0);
+        assert_true(made >= 0 && H5Dwrite(made, type, memory, part, H5P_DEFAULT, values) >= 0 && H5Dclose(made) >= 0);
     }
-    CHECK(H5Treclaim(type, space, H5P_DEFAULT, values) >= 0);
+    assert_true(H5Treclaim(type, space, H5P_DEFAULT, values) >= 0);
     free(values);
     H5Sclose(memory);
     H5Sclose(part);
@@ -86,30 +86,30 @@ static void say_place(listing *out, hid_t file, const sample_type *k, place p, h
     type = p == ATTRIBUTE ? H5Aget_type(object) : H5Dget_type(object);
     status = p == ATTRIBUTE ? H5Aread(object, made_type, values)
                             : H5Dread(object, made_type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values);
-    CHECK(status >= 0 && type >= 0);
+    assert_true(status >= 0 && type >= 0);
     say(out, "%s: ", name);
     for (hsize_t i = 0; status >= 0 && i < n; i++)
         say_value(out, made_type, values + i * H5Tget_size(made_type));
-    CHECK(H5Tequal(type, made_type) > 0);
-    CHECK((H5Tcommitted(type) > 0) == named);
+    assert_true(H5Tequal(type, made_type) > 0);
+    assert_true((H5Tcommitted(type) > 0) == named);
     if (named) { /* one object, whoever uses it */
         H5O_info2_t info, shared;
         snprintf(of, sizeof of, "types/%s", k->name);
-        CHECK(H5Oget_info3(type, &info, H5O_INFO_BASIC) >= 0 &&
-              H5Oget_info_by_name3(file, of, &shared, H5O_INFO_BASIC, H5P_DEFAULT) >= 0 &&
-              memcmp(&info.token, &shared.token, sizeof info.token) == 0 && info.fileno == shared.fileno &&
-              info.rc >= 1 + PLACES);
+        assert_true(H5Oget_info3(type, &info, H5O_INFO_BASIC) >= 0 &&
+                    H5Oget_info_by_name3(file, of, &shared, H5O_INFO_BASIC, H5P_DEFAULT) >= 0 &&
+                    memcmp(&info.token, &shared.token, sizeof info.token) == 0 && info.fileno == shared.fileno &&
+                    info.rc >= 1 + PLACES);
     }
     if (p != ATTRIBUTE && H5Tdetect_class(type, H5T_VLEN) == 0 && H5Tis_variable_str(type) == 0 &&
         H5Tget_class(type) == H5T_FLOAT) { /* and through a conversion */
         double *numbers = calloc(n, sizeof *numbers);
-        CHECK(H5Dread(object, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, numbers) >= 0);
+        assert_true(H5Dread(object, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, numbers) >= 0);
         for (hsize_t i = 0; i < n; i++)
             say(out, " %a", numbers[i]);
         free(numbers);
     }
     say(out, "\n");
-    CHECK(H5Treclaim(made_type, space, H5P_DEFAULT, values) >= 0);
+    assert_true(H5Treclaim(made_type, space, H5P_DEFAULT, values) >= 0);
     free(values);
     H5Tclose(type);
     if (p == ATTRIBUTE)
@@ -126,12 +126,12 @@ static void for_all(hid_t file, int version, listing *out)
             hid_t type = sample_types[k].make(), use = type;
             char name[200];
 
-            CHECK(type >= 0);
+            assert_true(type >= 0);
             snprintf(name, sizeof name, "types/%s", sample_types[k].name);
             if (named && version == 1)
-                CHECK(H5Tcommit2(file, name, type, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT) >= 0);
+                assert_true(H5Tcommit2(file, name, type, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT) >= 0);
             else if (named && version > 1)
-                CHECK((use = H5Topen2(file, name, H5P_DEFAULT)) >= 0);
+                assert_true((use = H5Topen2(file, name, H5P_DEFAULT)) >= 0);
             for (place p = 0; p < PLACES; p++)
                 if (out == NULL)
                     write_place(file, &sample_types[k], p, use, named, version);
@@ -149,18 +149,19 @@ static void describe(const char *name, hid_t fapl, listing *out)
 {
     hid_t file = H5Fopen(name, H5F_ACC_RDONLY, fapl);
 
-    CHECK(file >= 0);
+    assert_true(file >= 0);
     clear(out);
     for_all(file, 0, out);
-    CHECK(H5Fclose(file) >= 0);
+    assert_true(H5Fclose(file) >= 0);
 }
 
 #define VERSIONS 3
 
-static void test_values_and_types_of_every_class_in_head_and_versions(void)
+static void test_values_and_types_of_every_class_in_head_and_versions(void **state)
 {
     listing kept[VERSIONS + 1] = {{0}}, found = {0};
     char name[100];
+    (void)state;
 
     remove(COW);
     remove(NATIVE);
@@ -169,24 +170,24 @@ static void test_values_and_types_of_every_class_in_head_and_versions(void)
             hid_t fapl = native ? native_fapl : H5P_DEFAULT, file, group;
 
             if (version == 1) {
-                CHECK((file = H5Fcreate(native ? NATIVE : COW, H5F_ACC_TRUNC, H5P_DEFAULT, fapl)) >= 0);
-                CHECK((group = H5Gcreate2(file, "types", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT)) >= 0);
+                assert_true((file = H5Fcreate(native ? NATIVE : COW, H5F_ACC_TRUNC, H5P_DEFAULT, fapl)) >= 0);
+                assert_true((group = H5Gcreate2(file, "types", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT)) >= 0);
                 H5Gclose(group);
             } else
-                CHECK((file = H5Fopen(native ? NATIVE : COW, H5F_ACC_RDWR, fapl)) >= 0);
+                assert_true((file = H5Fopen(native ? NATIVE : COW, H5F_ACC_RDWR, fapl)) >= 0);
             for_all(file, version, NULL);
-            CHECK(H5Fclose(file) >= 0);
+            assert_true(H5Fclose(file) >= 0);
         }
         describe(NATIVE, native_fapl, &kept[version]);
         describe(COW, H5P_DEFAULT, &found);
         snprintf(name, sizeof name, "head at version %d", version);
-        CHECK(same_text(name, &kept[version], &found));
+        assert_true(same_text(name, &kept[version], &found));
     }
     for (int version = 1; version <= VERSIONS; version++) {
         snprintf(name, sizeof name, COW "@%d", version);
         describe(name, H5P_DEFAULT, &found);
-        CHECK(same_text(name, &kept[version], &found));
-        CHECK(version == 1 || strcmp(kept[version].data, kept[1].data) != 0);
+        assert_true(same_text(name, &kept[version], &found));
+        assert_true(version == 1 || strcmp(kept[version].data, kept[1].data) != 0);
     }
     for (int version = 1; version <= VERSIONS; version++)
         free(kept[version].data);
@@ -209,32 +210,33 @@ static bool has_own_type(const char *name, hid_t fapl)
     return same;
 }
 
-static void test_named_type_can_be_the_type_of_its_own_attribute(void)
+static void test_named_type_can_be_the_type_of_its_own_attribute(void **state)
 {
+    (void)state;
     remove(COW);
     remove(NATIVE);
     for (int native = 0; native < 2; native++) {
         hid_t file = H5Fcreate(native ? NATIVE : COW, H5F_ACC_TRUNC, H5P_DEFAULT, native ? native_fapl : H5P_DEFAULT),
               type = H5Tcopy(H5T_STD_I16BE), space = H5Screate(H5S_SCALAR), a;
-        CHECK(H5Tcommit2(file, "t", type, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT) >= 0);
-        CHECK((a = H5Acreate2(type, "own", type, space, H5P_DEFAULT, H5P_DEFAULT)) >= 0);
+        assert_true(H5Tcommit2(file, "t", type, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT) >= 0);
+        assert_true((a = H5Acreate2(type, "own", type, space, H5P_DEFAULT, H5P_DEFAULT)) >= 0);
         H5Aclose(a);
         H5Sclose(space);
         H5Tclose(type);
-        CHECK(H5Fclose(file) >= 0);
+        assert_true(H5Fclose(file) >= 0);
     }
-    CHECK(has_own_type(NATIVE, native_fapl));
-    CHECK(has_own_type(COW, H5P_DEFAULT));
-    CHECK(has_own_type(COW "@1", H5P_DEFAULT));
+    assert_true(has_own_type(NATIVE, native_fapl));
+    assert_true(has_own_type(COW, H5P_DEFAULT));
+    assert_true(has_own_type(COW "@1", H5P_DEFAULT));
 }
 
 int main(int argc, char **argv)
 {
-    static const test tests[] = {
-        TEST(test_values_and_types_of_every_class_in_head_and_versions),
-        TEST(test_named_type_can_be_the_type_of_its_own_attribute),
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_values_and_types_of_every_class_in_head_and_versions),
+        cmocka_unit_test(test_named_type_can_be_the_type_of_its_own_attribute),
     };
-    int status = run_tests(tests, COUNT(tests), argc, argv);
+    int status = test_main(tests, argc, argv, through_begin, through_end);
 
     remove(COW);
     remove(NATIVE);

@@ -1,20 +1,15 @@
 /* Loops and pipelines: every step once and in its order, errors moved to the caller, nothing left running. */
 #include "base/error.h"
+#include "harness.h"
 #include "io/workers.h"
 
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define MANY 5000
 
@@ -306,7 +301,7 @@ static void test_workers_go_on_while_the_caller_has_its_turn(void **state)
     assert_int_equal(cow_pipeline_run(&p), 0);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_index_is_visited_once_with_any_number_of_threads),
@@ -319,5 +314,5 @@ int main(void)
         cmocka_unit_test(test_an_error_in_any_step_ends_a_pipeline),
         cmocka_unit_test(test_workers_go_on_while_the_caller_has_its_turn),
     };
-    return cmocka_run_group_tests_name("workers", tests, NULL, NULL);
+    return test_main(tests, argc, argv, NULL, NULL);
 }

@@ -14,7 +14,9 @@
  *   - the next commit makes a version that is complete.
  * Where a step may fail the commit (undoing, which needs a second failure) is no step here.
  */
+#include "die.h"
 #include "differential/compare.h"
+#include "files.h"
 #include "instead.h"
 #include "random.h"
 #include "results.h"
@@ -242,26 +244,13 @@ WRAP(int, cow_journal_write, (cow_journal * journal, uint64_t address, const voi
 
 /* ---- the program ---- */
 
-#define NEED(call)                                                                                                     \
-    do {                                                                                                               \
-        if ((call) < 0) {                                                                                              \
-            printf("    line %d fails: %s\n", __LINE__, #call);                                                        \
-            H5Eprint2(H5E_DEFAULT, stdout);                                                                            \
-            fflush(stdout);                                                                                            \
-            _exit(3);                                                                                                  \
-        }                                                                                                              \
-    } while (0)
-
-static hid_t need(hid_t id, int line)
+static hid_t checked(hid_t id, const char *call, int line)
 {
-    if (id < 0) {
-        printf("    line %d fails\n", line);
-        fflush(stdout);
-        _exit(3);
-    }
+    if (id < 0)
+        die("line %d: %s", line, call);
     return id;
 }
-#define ID(call) need(call, __LINE__)
+#define ID(call) checked(call, #call, __LINE__)
 
 static hid_t text_type(void)
 {
@@ -277,7 +266,7 @@ static void put_attribute(hid_t at, const char *name, hid_t type, const void *va
 
     a = ID(H5Aexists(at, name) > 0 ? H5Aopen(at, name, H5P_DEFAULT)
                                    : H5Acreate2(at, name, type, space, H5P_DEFAULT, H5P_DEFAULT));
-    NEED(H5Awrite(a, type, value));
+    must(H5Awrite(a, type, value) >= 0);
     H5Aclose(a);
     H5Sclose(space);
 }
@@ -312,8 +301,8 @@ static void fill(hid_t d, int value)
 
     for (int i = 0; i < 6000; i++)
         numbers[i] = value + i / 7;
-    NEED(H5Dwrite(d, H5Tget_class(type) == H5T_COMPOUND ? type : H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT,
-                  numbers));
+    must(H5Dwrite(d, H5Tget_class(type) == H5T_COMPOUND ? type : H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT,
+                  numbers) >= 0);
     H5Tclose(type);
 }
 
@@ -327,7 +316,7 @@ static void texts(hid_t d, int value, int n)
         snprintf(word[i], sizeof word[i], "text %d of %d", i, value);
         words[i] = word[i];
     }
-    NEED(H5Dwrite(d, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, words));
+    must(H5Dwrite(d, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, words) >= 0);
     H5Tclose(type);
 }
 
@@ -342,7 +331,7 @@ static void make_all(hid_t file)
     put_attributes(file, 1);
     all = ID(H5Gcreate2(file, "all", H5P_DEFAULT, gcpl, H5P_DEFAULT));
     put_attributes(all, 2);
-    NEED(H5Oset_comment(all, "a comment"));
+    must(H5Oset_comment(all, "a comment") >= 0);
     sub = ID(H5Gcreate2(all, "sub", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
     H5Pset_chunk(dcpl, 2, chunk);
     H5Pset_deflate(dcpl, 1);
@@ -380,7 +369,7 @@ static void make_all(hid_t file)
     type = H5Tcreate(H5T_COMPOUND, 4);
     H5Tinsert(type, "a", 0, H5T_NATIVE_SHORT);
     H5Tinsert(type, "b", 2, H5T_NATIVE_SHORT);
-    NEED(H5Tcommit2(all, "type", type, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+    must(H5Tcommit2(all, "type", type, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT) >= 0);
     put_attributes(type, 5);
     d = dataset(all, "typed", type, 1, &many, NULL, H5P_DEFAULT);
     fill(d, 6);
@@ -390,14 +379,14 @@ static void make_all(hid_t file)
     fill(d, 7);
     H5Dclose(d);
     H5Tclose(type);
-    NEED(H5Lcreate_hard(all, "d", sub, "d again", H5P_DEFAULT, H5P_DEFAULT));
-    NEED(H5Lcreate_hard(file, "all", sub, "up", H5P_DEFAULT, H5P_DEFAULT));
-    NEED(H5Lcreate_soft("../tiny", sub, "soft", H5P_DEFAULT, H5P_DEFAULT));
-    NEED(H5Lcreate_soft("/all/d", sub, "absolute", H5P_DEFAULT, H5P_DEFAULT));
-    NEED(H5Lcreate_external("nowhere.h5", "/x", sub, "elsewhere", H5P_DEFAULT, H5P_DEFAULT));
+    must(H5Lcreate_hard(all, "d", sub, "d again", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    must(H5Lcreate_hard(file, "all", sub, "up", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    must(H5Lcreate_soft("../tiny", sub, "soft", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    must(H5Lcreate_soft("/all/d", sub, "absolute", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    must(H5Lcreate_external("nowhere.h5", "/x", sub, "elsewhere", H5P_DEFAULT, H5P_DEFAULT) >= 0);
     d = dataset(all, "reference", H5T_STD_REF_OBJ, 0, NULL, NULL, H5P_DEFAULT);
-    NEED(H5Rcreate(&reference, file, "/all/sub/compact", H5R_OBJECT, -1));
-    NEED(H5Dwrite(d, H5T_STD_REF_OBJ, H5S_ALL, H5S_ALL, H5P_DEFAULT, &reference));
+    must(H5Rcreate(&reference, file, "/all/sub/compact", H5R_OBJECT, -1) >= 0);
+    must(H5Dwrite(d, H5T_STD_REF_OBJ, H5S_ALL, H5S_ALL, H5P_DEFAULT, &reference) >= 0);
     H5Dclose(d);
     H5Gclose(ID(H5Gcreate2(all, "gone", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT)));
     d = dataset(all, "gone/d", H5T_NATIVE_INT, 1, &many, NULL, H5P_DEFAULT);
@@ -431,7 +420,7 @@ static void change_all(hid_t file, int round)
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         refill(file, names[i], 100 * round + (int)i);
     d = ID(H5Dopen2(file, "/all/d", H5P_DEFAULT));
-    NEED(H5Dset_extent(d, larger));
+    must(H5Dset_extent(d, larger) >= 0);
     H5Dclose(d);
     d = ID(H5Dopen2(file, "/all/texts", H5P_DEFAULT));
     texts(d, 10 * round, 20);
@@ -447,10 +436,10 @@ static void change_all(hid_t file, int round)
 
 static void remove_some(hid_t file)
 {
-    NEED(H5Ldelete(file, "/all/gone", H5P_DEFAULT));
-    NEED(H5Ldelete(file, "/all/new 2", H5P_DEFAULT));
-    NEED(H5Ldelete(file, "/all/type", H5P_DEFAULT));
-    NEED(H5Lmove(file, "/all/tiny", file, "/all/sub/tiny", H5P_DEFAULT, H5P_DEFAULT));
+    must(H5Ldelete(file, "/all/gone", H5P_DEFAULT) >= 0);
+    must(H5Ldelete(file, "/all/new 2", H5P_DEFAULT) >= 0);
+    must(H5Ldelete(file, "/all/type", H5P_DEFAULT) >= 0);
+    must(H5Lmove(file, "/all/tiny", file, "/all/sub/tiny", H5P_DEFAULT, H5P_DEFAULT) >= 0);
     refill(file, "/all/d", 500);
     refill(file, "/all/sub/tiny", 501);
     refill(file, "/all/typed", 502);
@@ -474,9 +463,9 @@ static void program(const char *name, hid_t fapl, int last, int class, unsigned 
         if (round == last)
             step_begin(class, nth);
         if (round == 2) {
-            NEED(H5Fflush(file, H5F_SCOPE_GLOBAL));
+            must(H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0);
         } else
-            NEED(H5Fclose(file));
+            must(H5Fclose(file) >= 0);
         if (round == last)
             break;
         if (round != 2)
@@ -488,7 +477,7 @@ static void program(const char *name, hid_t fapl, int last, int class, unsigned 
     }
     steps.class = 0;
     if (last == 2 && H5Pget_driver(fapl) >= 0 && strcmp(name, FILE_NAME) != 0)
-        NEED(H5Fclose(file)); /* the twin; the file's program dies here */
+        must(H5Fclose(file) >= 0); /* the twin; the file's program dies here */
 }
 
 /* One more change, after whatever happened. */
@@ -497,7 +486,7 @@ static void next(const char *name, hid_t fapl)
     hid_t file = ID(H5Fopen(name, H5F_ACC_RDWR, fapl));
 
     refill(file, "/all/c", 777);
-    NEED(H5Fclose(file));
+    must(H5Fclose(file) >= 0);
 }
 
 /* ---- what is in the file afterwards ---- */
@@ -545,7 +534,7 @@ static void count_lacks(hsize_t *versions, unsigned *lacking, unsigned *to_come)
         space = H5Dget_space(table);
         H5Sget_simple_extent_dims(space, &n, NULL);
         rows = calloc(n + 1, sizeof *rows);
-        NEED(H5Dread(table, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, rows));
+        must(H5Dread(table, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, rows) >= 0);
         for (hsize_t i = 0; i < n; i++) {
             *lacking += rows[i].version + 1 == *versions && rows[i].head != UINT64_MAX;
             *to_come += rows[i].version >= *versions;
@@ -645,7 +634,6 @@ static void make_lists(void)
 
 static void make_twins(void *context)
 {
-    char line[200];
     const run *r = context;
 
     make_lists();
@@ -653,9 +641,7 @@ static void make_twins(void *context)
         program(TWIN ".0", plain, 0, 0, 0);
     }
     program(TWIN, plain, r->round, 0, 0);
-    snprintf(line, sizeof line, "cp %s %s", TWIN, NEXT);
-    if (system(line) != 0)
-        _exit(3);
+    must(copy_file(TWIN, NEXT));
     next(NEXT, plain);
 }
 
@@ -670,8 +656,7 @@ static void work(void *context)
         FILE *to = fopen("version_faults_steps", "w");
         for (unsigned i = 0; to != NULL && i < steps.n; i++)
             fprintf(to, "%llu %s\n", (unsigned long long)steps.step[i].place, steps.step[i].name);
-        if (to == NULL || fclose(to) != 0)
-            _exit(3);
+        must(to != NULL && fclose(to) == 0);
     }
     if (r->round == 2)
         _exit(0); /* dies with the file open */

@@ -79,13 +79,13 @@ void go_on_elsewhere(void)
         pid_t child = fork();
         note("another process");
         if (child < 0)
-            die("fork: %s", strerror(errno));
+            die("fork");
         processes++;
         if (child == 0)
             return;
         while (waitpid(child, &status, 0) < 0)
             if (errno != EINTR)
-                die("waitpid: %s", strerror(errno));
+                die("waitpid");
         _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1); /* the child has told everything */
     }
 }

@@ -232,7 +232,7 @@ static void make_folders(void)
     for (int s = 0; s < 2; s++) {
         snprintf(path, sizeof path, "%s/%s", w.dir, sides[s]);
         if (mkdir(path, 0777) != 0 && errno != EEXIST)
-            die("cannot make %s: %s", path, strerror(errno));
+            die("cannot make %s", path);
         snprintf(path, sizeof path, "%s/%s/elsewhere.h5", w.dir, sides[s]);
         hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, w.access[0]), space = H5Screate_simple(1, &n, NULL);
         hid_t set = H5Dcreate2(file, "d", H5T_STD_I32LE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
@@ -280,10 +280,10 @@ static void set_up(void)
         const char *tmp = getenv("TMPDIR");
         snprintf(w.dir, sizeof w.dir, "%s/differential.XXXXXX", tmp ? tmp : "/tmp");
         if (!mkdtemp(w.dir))
-            die("cannot make %s: %s", w.dir, strerror(errno));
+            die("cannot make %s", w.dir);
         w.own_dir = true;
     } else if (mkdir(w.dir, 0777) != 0 && errno != EEXIST)
-        die("cannot make %s: %s", w.dir, strerror(errno));
+        die("cannot make %s", w.dir);
     setenv("HDF5_EXTFILE_PREFIX", "${ORIGIN}", 1); /* each side has its own files outside */
     start_library();
     if (!w.self)

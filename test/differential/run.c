@@ -69,17 +69,6 @@ void also(const char *format, ...)
     va_end(args);
 }
 
-_Noreturn void die(const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    fprintf(stderr, "differential: ");
-    vfprintf(stderr, format, args);
-    fputc('\n', stderr);
-    va_end(args);
-    exit(2);
-}
-
 static void tell_history(void)
 {
     fprintf(stderr, "\nthe last operations:\n");

@@ -6,6 +6,8 @@
 #ifndef DIFFERENTIAL_RUN_H
 #define DIFFERENTIAL_RUN_H
 
+#include "die.h"
+
 #include <hdf5.h>
 
 #include <stdbool.h>
@@ -116,7 +118,6 @@ bool chance(unsigned percent);
 /* A line for the record, before the call; also() goes on with it. */
 void note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void also(const char *format, ...) __attribute__((format(printf, 1, 2)));
-_Noreturn void die(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The end of the run. STACK: the error stack of the call that should not have failed. */
 #define NO_STACK H5I_INVALID_HID
 _Noreturn void differ(hid_t stack, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -3,6 +3,7 @@
 
 #include "compare.h"
 #include "datasets.h"
+#include "files.h"
 #include "life.h"
 #include "operations.h"
 #include "places.h"
@@ -18,20 +19,6 @@
 #include <unistd.h>
 
 #define RECENT 2 /* versions compared at every commit; all of them when the file is done */
-
-static void copy_file(const char *from, const char *to)
-{
-    char block[65536];
-    ssize_t n;
-    int in = open(from, O_RDONLY), out = open(to, O_WRONLY | O_CREAT | O_TRUNC, 0666);
-    if (in < 0 || out < 0)
-        die("cannot copy %s to %s: %s", from, to, strerror(errno));
-    while ((n = read(in, block, sizeof block)) > 0)
-        if (write(out, block, (size_t)n) != n)
-            die("cannot write %s: %s", to, strerror(errno));
-    close(in);
-    close(out);
-}
 
 comparison head_comparison(void)
 {
@@ -155,7 +142,7 @@ static void keep_version(const char *name)
     snprintf(v->name, sizeof v->name, "%s", name);
     snprintf(v->twin, sizeof v->twin, "%.500s.%zu", w.name[0], w.versions);
     snprintf(v->file, sizeof v->file, "%s", w.name[1]);
-    copy_file(w.name[0], v->twin);
+    must(copy_file(w.name[0], v->twin));
     if ((v->addresses = malloc(sizeof *v->addresses)) == NULL)
         die("out of memory");
     *v->addresses = w.addresses;
@@ -186,7 +173,7 @@ static void after_close(void)
         new_one = w.modified;
         snprintf(copy, sizeof copy, "%s.%s", w.name[1], made);
         if (new_one)
-            copy_file(w.name[1], copy);
+            must(copy_file(w.name[1], copy));
     } else {
         n = read_log(&names);
         size_t had = w.versions - w.first;
