@@ -37,6 +37,7 @@ typedef struct cli_use {
     uint64_t root;    /* offset of the root record, UINT64_MAX: none */
 } cli_use;
 
+/* More than 20 fields: tables of the file, each read once, which every check asks. */
 typedef struct cli_check {
     cli_file *file;
     uint64_t file_size;

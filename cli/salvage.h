@@ -43,6 +43,8 @@ typedef struct salvage_version {
     const cli_version *row; /* NULL: not in the log */
 } salvage_version;
 
+/* More than 20 fields: the source, the version at hand, and what of earlier ones is in the new file; each part of the walk needs
+ * all three. */
 typedef struct salvage {
     const char *name;      /* of the damaged file */
     const char *temporary; /* the new one; NULL: only look */

@@ -21,6 +21,7 @@
 
 typedef struct cow_chunk_cache cow_chunk_cache;
 
+/* More than 20 fields: what H5Dcreate fixed for the dataset, once for all that io/ does with it. */
 typedef struct cow_array {
     /* given by the owner, constant while the array is open */
     const char *label; /* "FILE: /path (version 3)" for messages; may be changed by the owner */

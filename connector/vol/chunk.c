@@ -218,7 +218,7 @@ static int index_type(const cow_home *home, const cow_array *array, H5D_chunk_in
         unlimited += array->maximum[d] == COW_UNLIMITED;
         single = single && array->maximum[d] == array->extent[d] && array->grid.chunk[d] == array->extent[d];
     }
-    if (home->bounds && home->low < H5F_LIBVER_V110 && !array->plain_edges) /* that needs the newer layout */
+    if (home->asked.bounds && home->asked.low < H5F_LIBVER_V110 && !array->plain_edges) /* that needs the newer layout */
         *type = H5D_CHUNK_IDX_BTREE;
     else if (unlimited > 0)
         *type = unlimited == 1 ? H5D_CHUNK_IDX_EARRAY : H5D_CHUNK_IDX_BT2;

@@ -363,7 +363,7 @@ static int prepare_other(const char *name, unsigned flags, hid_t fcpl, hid_t fap
 static int settle(cow_home *home, unsigned flags, hid_t fapl)
 {
     home->writable = true;
-    home->old_format = home->low < H5F_LIBVER_V110 && !(flags & H5F_ACC_SWMR_WRITE);
+    home->asked.old_format = home->asked.low < H5F_LIBVER_V110 && !(flags & H5F_ACC_SWMR_WRITE);
     if (!(flags & H5F_ACC_SWMR_WRITE))
         return 0;
     cow_home_start_swmr(home, cow_swmr_attempts(fapl));

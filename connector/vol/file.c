@@ -62,8 +62,8 @@ unsigned cow_swmr_attempts(hid_t fapl)
 void cow_vol_file_remember(cow_object *file, hid_t fapl)
 {
     if (file != NULL && file->home != NULL)
-        file->home->blocks = H5Pget_meta_block_size(fapl, &file->home->metadata_block) >= 0 &&
-                             H5Pget_small_data_block_size(fapl, &file->home->raw_block) >= 0;
+        file->home->asked.blocks = H5Pget_meta_block_size(fapl, &file->home->asked.metadata_block) >= 0 &&
+                                   H5Pget_small_data_block_size(fapl, &file->home->asked.raw_block) >= 0;
 }
 
 int cow_vol_file_set_bounds(void *native, H5F_libver_t low, H5F_libver_t high)
@@ -133,7 +133,7 @@ static cow_home *join(void *native, const char *name, const char *given_name, co
         cow_home_release(home);
         return NULL;
     }
-    home->bounds = H5Pget_libver_bounds(fapl, &home->low, &home->high) >= 0;
+    home->asked.bounds = H5Pget_libver_bounds(fapl, &home->asked.low, &home->asked.high) >= 0;
     return home;
 }
 
@@ -402,7 +402,8 @@ static int prepare(opening *o, const char *name)
 {
     o->name = name;
     o->under = cow_native_fapl(o->given);
-    if ((o->options = cow_fapl_options(o->given)) == NULL || split_revision(name, &o->base, &o->revision) < 0 || o->under < 0)
+    if ((o->options = cow_fapl_options(o->given)) == NULL || split_revision(name, &o->base, &o->revision) < 0 ||
+        o->under < 0)
         return -1;
     if (o->revision != NULL) {
         o->given_name = name;
@@ -426,13 +427,13 @@ static void remember(const opening *o, cow_object *object)
     cow_class_version_missed(false);
     object->home->writable = o->flags & H5F_ACC_RDWR;
     if (o->fapl != o->given)
-        object->home->driver = H5Pcopy(o->given);
+        object->home->asked.driver = H5Pcopy(o->given);
     if (o->swmr) {
         object->home->swmr_read = o->flags & H5F_ACC_SWMR_READ;
-        if (object->home->read_attempts == 0) /* else what the first opening asked for */
-            object->home->read_attempts = cow_swmr_attempts(o->given);
+        if (object->home->asked.read_attempts == 0) /* else what the first opening asked for */
+            object->home->asked.read_attempts = cow_swmr_attempts(o->given);
         if (o->flags & H5F_ACC_SWMR_WRITE)
-            cow_home_start_swmr(object->home, object->home->read_attempts);
+            cow_home_start_swmr(object->home, object->home->asked.read_attempts);
     }
 }
 
@@ -478,13 +479,15 @@ static int patch_fapl(const cow_home *home, hid_t fapl)
 {
     if (cow_vol_file_show_sec2(fapl) < 0)
         return -1;
-    if (home->read_attempts > 0 && H5Pset_metadata_read_attempts(fapl, home->read_attempts) < 0)
+    if (home->asked.read_attempts > 0 && H5Pset_metadata_read_attempts(fapl, home->asked.read_attempts) < 0)
         return cow_error_native("cannot give back the access properties of the file");
-    if (home->driver > 0 && H5Pset_driver(fapl, H5Pget_driver(home->driver), H5Pget_driver_info(home->driver)) < 0)
+    if (home->asked.driver > 0 &&
+        H5Pset_driver(fapl, H5Pget_driver(home->asked.driver), H5Pget_driver_info(home->asked.driver)) < 0)
         return cow_error_native("cannot give back the file driver");
-    if ((home->file != NULL && home->bounds && H5Pset_libver_bounds(fapl, home->low, home->high) < 0) ||
-        (home->blocks && (H5Pset_meta_block_size(fapl, home->metadata_block) < 0 ||
-                          H5Pset_small_data_block_size(fapl, home->raw_block) < 0)))
+    if ((home->file != NULL && home->asked.bounds &&
+         H5Pset_libver_bounds(fapl, home->asked.low, home->asked.high) < 0) ||
+        (home->asked.blocks && (H5Pset_meta_block_size(fapl, home->asked.metadata_block) < 0 ||
+                                H5Pset_small_data_block_size(fapl, home->asked.raw_block) < 0)))
         return cow_error_native("cannot give back the access properties of the file");
     return 0;
 }
@@ -694,10 +697,10 @@ static int set_bounds(cow_home *home, void *native, const H5VL_native_file_set_l
     else {
         cow_raised_bounds(fapl, &low, &high);
         if ((status = cow_vol_file_set_bounds(native, low, high)) == 0) {
-            home->low = wanted->low;
-            home->high = wanted->high;
-            home->bounds = true;
-            home->old_format = wanted->low < H5F_LIBVER_V110;
+            home->asked.low = wanted->low;
+            home->asked.high = wanted->high;
+            home->asked.bounds = true;
+            home->asked.old_format = wanted->low < H5F_LIBVER_V110;
         }
     }
     if (fapl >= 0)
@@ -721,7 +724,7 @@ static int start_swmr(cow_home *home, void *native)
         return refuse(home, "single-writer/multiple-readers through another file or file driver");
     if (home->version != NULL || !cow_file_writable(home->file))
         return cow_error(COW_USAGE, "%s: no write intent on file", cow_file_name(home->file));
-    if (home->old_format || (home->bounds && home->high < H5F_LIBVER_V110))
+    if (home->asked.old_format || (home->asked.bounds && home->asked.high < H5F_LIBVER_V110))
         return cow_error(COW_USAGE,
                          "%s: file format version does not support SWMR - the library version bounds need to be 1.10 "
                          "or greater",
@@ -796,7 +799,7 @@ herr_t cow_vol_file_optional(void *object, H5VL_optional_args_t *args, hid_t dxp
         }
         break;
     case H5VL_NATIVE_FILE_GET_VFD_HANDLE:
-        if (home != NULL && home->driver > 0) {
+        if (home != NULL && home->asked.driver > 0) {
             refuse(home, "the handle of a file driver in whose place h5cow writes the file");
             return cow_leave(-1);
         }

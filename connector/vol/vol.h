@@ -65,6 +65,19 @@ typedef struct cow_metadata_cache_sizes {
     size_t initial, least, most;
 } cow_metadata_cache_sizes;
 
+/* What the application asked for of the file, and was not given: it is told that it was. */
+typedef struct cow_asked {
+    H5F_libver_t low, high; /* the library version bounds */
+    bool bounds;
+    unsigned
+        read_attempts; /* of metadata, that HDF5 would make if this was SWMR for it as well; 0: it is as HDF5 says */
+    bool old_format;   /* HDF5 alone would have made the file, or go on with it, in a format that knows no SWMR */
+    hsize_t metadata_block, raw_block; /* sizes of the blocks that HDF5 allocates from */
+    bool blocks;
+    hid_t driver; /* a list with the file driver that it chose; or 0 */
+} cow_asked;
+
+/* More than 20 fields: one handle on a file, and all that HDF5 asks a connector about files. */
 struct cow_home {
     cow_home *next;
     unsigned references;         /* wrappers, mounts; at 0 the cow_file is released */
@@ -82,14 +95,7 @@ struct cow_home {
     char *given_name;           /* what the application called the file ("run.h5@3"), where that is not its name */
     H5O_token_t root;           /* of the file's root group */
     cow_options *options;
-    H5F_libver_t low, high; /* the library version bounds that the application asked for */
-    bool bounds;
-    unsigned
-        read_attempts; /* of metadata, that HDF5 would make if this was SWMR for it as well; 0: it is as HDF5 says */
-    bool old_format;   /* HDF5 alone would have made the file, or go on with it, in a format that knows no SWMR */
-    hsize_t metadata_block, raw_block; /* the same for the sizes of the blocks that HDF5 allocates from */
-    bool blocks;
-    hid_t driver; /* a list with the file driver that the application chose and was not given; or 0 */
+    cow_asked asked;
     cow_metadata_cache_sizes cache;
     hsize_t hidden_at[2][3];     /* where the reserved group was last met: [index type][order], see hide.c */
     struct cow_object *datasets; /* open ones */
@@ -152,6 +158,7 @@ void *cow_reading_for(const void *native_file); /* or NULL */
 
 typedef struct cow_source_file cow_source_file;
 
+/* More than 20 fields: HDF5 has one kind of handle, for files, groups, datasets and attributes alike. */
 typedef struct cow_object {
     uint64_t magic; /* first: a few native pointers come back from HDF5 unwrapped, see cow_object_native */
     void *native;

@@ -93,8 +93,8 @@ static void home_free(cow_home *home)
 {
     for (size_t i = 0; i < COW_SPARES; i++)
         free(home->spare[i]);
-    if (home->driver > 0 && H5Iis_valid(home->driver) > 0)
-        H5Pclose(home->driver);
+    if (home->asked.driver > 0 && H5Iis_valid(home->asked.driver) > 0)
+        H5Pclose(home->asked.driver);
     free(home->version);
     free(home->given_name);
     free(home->plain);
@@ -157,8 +157,8 @@ cow_home *cow_home_new(void *native_file, cow_file *file, const char *given_name
     for (cow_home *c = file == NULL ? NULL : now.homes; c != NULL; c = c->next)
         if (c->file == file) {
             home->swmr_write = home->swmr_write || c->swmr_write;
-            home->old_format = home->old_format || c->old_format;
-            home->read_attempts = c->read_attempts;
+            home->asked.old_format = home->asked.old_format || c->asked.old_format;
+            home->asked.read_attempts = c->asked.read_attempts;
             home->cache = c->cache;
         }
     cow_file_find_opened(find_opened);
@@ -318,8 +318,8 @@ void cow_home_start_swmr(cow_home *home, unsigned attempts)
     for (cow_home *c = home->file == NULL ? NULL : now.homes; c != NULL; c = c->next)
         if (c->file == home->file) {
             c->swmr_write = true;
-            c->read_attempts = attempts;
-            c->low = c->low < H5F_LIBVER_V110 ? H5F_LIBVER_V110 : c->low; /* as HDF5 raises it */
+            c->asked.read_attempts = attempts;
+            c->asked.low = c->asked.low < H5F_LIBVER_V110 ? H5F_LIBVER_V110 : c->asked.low; /* as HDF5 raises it */
         }
 }
 
@@ -336,7 +336,7 @@ void cow_home_followed(const cow_object *from, const cow_object *opened, hid_t a
     if (!cow_file_writable(home->file))
         home->swmr_read = near->swmr_read;
     else if (near->swmr_write)
-        cow_home_start_swmr(home, near->read_attempts);
+        cow_home_start_swmr(home, near->asked.read_attempts);
 }
 
 bool cow_home_last(const cow_home *home)
@@ -611,8 +611,8 @@ int cow_object_classify(cow_object *object)
     if (object->classified)
         return 0;
     if (object->type == H5I_DATASET && object->home != NULL && object->home->file != NULL &&
-        cow_dataset_attach(object->home->file, object->native, !object->unnamed && !object->unlinked, &object->dataset) <
-            0)
+        cow_dataset_attach(object->home->file, object->native, !object->unnamed && !object->unlinked,
+                           &object->dataset) < 0)
         return cannot_attach(object);
     if (object->dataset != NULL) {
         const cow_array *array = cow_dataset_array(object->dataset);
