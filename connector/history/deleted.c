@@ -15,8 +15,9 @@
 
 typedef struct burial {
     cow_file *file;
-    cow_map left;   /* of each object that was not met: references that are not accounted for */
-    uint64_t *gone; /* those with none */
+    const cow_map *met; /* what the walk has met */
+    cow_map left;       /* of each object that was not met: references that are not accounted for */
+    uint64_t *gone;     /* those with none */
     size_t count, done, room;
 } burial;
 
@@ -107,31 +108,29 @@ static int uncount_all(burial *b)
     return 0;
 }
 
-/* Is this an object that is not known to be gone? */
-static bool counts(const cow_file *file, const cow_map_entry *e)
+/* An object that is not known to be gone, and that the walk did not meet. */
+static int look_at_unmet(void *context, uint64_t head, bool gone)
 {
-    return file->snapshot[e->value].snapshot != UINT64_MAX || cow_snapshots_left_out(file, e->key);
+    burial *b = context;
+
+    return gone || cow_map_get(b->met, head, NULL) ? 0 : look_at(b, head);
+}
+
+/* Something is left, so groups that went in earlier versions matter as well. */
+static int uncount_gone(void *context, uint64_t head, bool gone)
+{
+    burial *b = context;
+
+    return !gone || b->left.count == 0 ? 0 : uncount_links(b, head);
 }
 
 int cow_deleted_note(cow_file *file, const cow_map *met, uint64_t row)
 {
-    burial b = {.file = file};
+    burial b = {.file = file, .met = met};
     int status = -1;
 
-    for (size_t i = 0; i < file->snapshot_of.capacity; i++) {
-        const cow_map_entry *e = &file->snapshot_of.entry[i];
-        if (e->used && counts(file, e) && !cow_map_get(met, e->key, NULL) && look_at(&b, e->key) < 0)
-            goto done;
-    }
-    if (uncount_all(&b) < 0)
-        goto done;
-    /* Something is left, so groups that went in earlier versions matter as well. */
-    for (size_t i = 0; b.left.count > 0 && i < file->snapshot_of.capacity; i++) {
-        const cow_map_entry *e = &file->snapshot_of.entry[i];
-        if (e->used && !counts(file, e) && uncount_links(&b, e->key) < 0)
-            goto done;
-    }
-    if (uncount_all(&b) < 0)
+    if (cow_snapshots_each(file, look_at_unmet, &b) < 0 || uncount_all(&b) < 0 ||
+        (b.left.count > 0 && cow_snapshots_each(file, uncount_gone, &b) < 0) || uncount_all(&b) < 0)
         goto done;
     for (size_t i = 0; i < b.count; i++)
         if (cow_snapshots_add(file, &(cow_layout_snapshot_row){b.gone[i], UINT64_MAX, row, 0, 0}) < 0)
@@ -172,7 +171,7 @@ static int fill_own(cow_file *file)
             status = -1;
     }
     file->own_known = status == 0;
-    file->own_generation = file->snapshot_generation;
+    file->own_generation = cow_snapshots_generation(file);
     file->own_pools = file->pool_count;
     return status;
 }
@@ -181,19 +180,16 @@ static int fill_own(cow_file *file)
  * replaced, since a flush amended its version, gave its place back too. */
 static int is_own(cow_file *file, uint64_t address)
 {
-    uint64_t row;
-
-    if ((!file->own_known || file->own_generation != file->snapshot_generation ||
+    if ((!file->own_known || file->own_generation != cow_snapshots_generation(file) ||
          file->own_pools != file->pool_count) &&
         fill_own(file) < 0)
         return -1;
-    return cow_map_get(&file->own, address, NULL) ||
-           (cow_map_get(&file->snapshot_at, address, &row) && file->snapshot[row].snapshot == address);
+    return cow_map_get(&file->own, address, NULL) || cow_snapshots_made(file, address) != NULL;
 }
 
 int cow_head_deleted(cow_file *file, const H5O_token_t *head)
 {
-    uint64_t address = cow_address(head), row;
+    uint64_t address = cow_address(head);
     cow_loc object;
     H5O_info2_t info;
     hsize_t removed;
@@ -215,7 +211,7 @@ int cow_head_deleted(cow_file *file, const H5O_token_t *head)
         return info.rc <= hidden;
     }
     /* What was below a group that is gone: the table knows. Files from which nothing was deleted need not look. */
-    if (!file->snapshots_loaded) {
+    if (!cow_snapshots_loaded(file)) {
         if ((object.object = cow_native_group_open(file->loc, COW_PATH_REMOVED)) == NULL)
             return -1;
         status = cow_native_group_size(object.object, &removed);
@@ -226,8 +222,7 @@ int cow_head_deleted(cow_file *file, const H5O_token_t *head)
         if (cow_snapshots_load(file) < 0)
             return -1;
     }
-    return cow_map_get(&file->snapshot_of, address, &row) && file->snapshot[row].snapshot == UINT64_MAX &&
-           !cow_snapshots_left_out(file, address) && cow_change_flags(file, address) == 0;
+    return cow_snapshots_gone(file, address) && cow_change_flags(file, address) == 0;
 }
 
 /* ---- addresses that may lead nowhere ---- */

@@ -191,34 +191,33 @@ bool cow_file_keeps(const void *native)
 
 /* ---- tables ---- */
 
-static int open_table(cow_file *file, cow_table_kind kind, cow_table **table)
+int cow_file_open_table(cow_file *file, cow_table_kind kind, cow_table **table)
 {
     if (*table == NULL && (*table = cow_layout_table_open(file->loc, kind, 0, 0)) == NULL)
         return cow_context("%s: the history of the file is incomplete; try: h5cow verify", file->name);
     return 0;
 }
 
-static void close_tables(cow_file *file)
+void cow_file_close_table(cow_table **table)
 {
-    cow_table **tables[] = {&file->datasets, &file->pools, &file->snapshots, &file->index};
-
-    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
-        if (*tables[i] != NULL) {
-            (*tables[i])->close(*tables[i]);
-            *tables[i] = NULL;
-        }
+    if (*table != NULL)
+        (*table)->close(*table);
+    *table = NULL;
 }
 
-int cow_file_open_snapshots(cow_file *file)
+static void close_tables(cow_file *file)
 {
-    return open_table(file, COW_TABLE_SNAPSHOTS, &file->snapshots);
+    cow_file_close_table(&file->datasets);
+    cow_file_close_table(&file->pools);
+    cow_snapshots_close(file);
+    cow_file_close_table(&file->index);
 }
 
 int cow_file_open_all(cow_file *file)
 {
     if (file->opened_all)
         return 0;
-    if (open_table(file, COW_TABLE_POOLS, &file->pools) < 0 || cow_file_open_snapshots(file) < 0 ||
+    if (cow_file_open_table(file, COW_TABLE_POOLS, &file->pools) < 0 || cow_snapshots_open(file) < 0 ||
         cow_layout_log_rows(file->loc, &file->log_rows) < 0)
         return -1;
     file->version_row = (int64_t)file->log_rows - 1;
@@ -229,8 +228,8 @@ int cow_file_open_all(cow_file *file)
 /* Who only reads rarely needs the others, and opening takes time. */
 static int open_tables(cow_file *file)
 {
-    if (open_table(file, COW_TABLE_DATASETS, &file->datasets) < 0 ||
-        open_table(file, COW_TABLE_INDEX, &file->index) < 0 || (file->writable && cow_file_open_all(file) < 0))
+    if (cow_file_open_table(file, COW_TABLE_DATASETS, &file->datasets) < 0 ||
+        cow_file_open_table(file, COW_TABLE_INDEX, &file->index) < 0 || (file->writable && cow_file_open_all(file) < 0))
         return -1;
     file->laid_out = true;
     return 0;
@@ -264,7 +263,7 @@ int cow_file_lay_out(cow_file *file)
     if (cow_layout_log_create(file->loc) < 0 ||
         (file->datasets = cow_layout_table_create(file->loc, COW_TABLE_DATASETS, 0, 0)) == NULL ||
         (file->pools = cow_layout_table_create(file->loc, COW_TABLE_POOLS, 0, 0)) == NULL ||
-        (file->snapshots = cow_layout_table_create(file->loc, COW_TABLE_SNAPSHOTS, 0, 0)) == NULL ||
+        cow_snapshots_create(file) < 0 ||
         (file->index = cow_layout_table_create(file->loc, COW_TABLE_INDEX, 0, 0)) == NULL)
         return -1;
     file->version_row = -1;
@@ -332,15 +331,11 @@ static void free_file(cow_file *file)
     cow_map_free(&file->links_of_history);
     cow_map_free(&file->superseded);
     cow_map_free(&file->own);
-    cow_map_free(&file->snapshot_of);
-    cow_map_free(&file->snapshot_at);
-    cow_map_free(&file->left_out);
-    cow_map_free(&file->stale);
+    cow_snapshots_free(file->snapshots);
     cow_map_free(&file->told);
     cow_lacks_free(&file->lacks);
     cow_map_free(&file->sum_checked);
     cow_version_objects_free(file);
-    free(file->snapshot);
     cow_options_free(file->options);
     free(file->name);
     free(file->replaced); /* without a commit the old file stays */
@@ -382,11 +377,10 @@ cow_file *cow_file_attach(void *native_file, const char *name, bool writable, bo
         return NULL;
     }
     if ((file = calloc(1, sizeof *file)) == NULL || (file->name = strdup(name)) == NULL ||
-        (file->options = cow_options_copy(options)) == NULL) {
+        (file->options = cow_options_copy(options)) == NULL || (file->snapshots = cow_snapshots_new()) == NULL) {
         cow_error(COW_MEMORY, "%s: no memory to open the file", name);
         if (file != NULL)
-            free(file->name);
-        free(file);
+            free_file(file);
         return NULL;
     }
     file->fileno = info.fileno;
@@ -581,9 +575,9 @@ int cow_file_clear_head(cow_file *file)
     if (cow_native_link_classes_stand_in(stand_in) < 0)
         goto done;
     /* Attributes first: one may be what holds a named type without its link, which then is the link's to keep. */
-    if (cow_native_attributes(root, false, remove_attribute, &root) == 0 &&
-        remove_links(file, root) == 0 && restart_creation_order(file, root) == 0 &&
-        cow_native_comment_set(root, NULL) == 0 && cow_changed_object(file, &file->root, "/", COW_CHANGED_NEW) == 0)
+    if (cow_native_attributes(root, false, remove_attribute, &root) == 0 && remove_links(file, root) == 0 &&
+        restart_creation_order(file, root) == 0 && cow_native_comment_set(root, NULL) == 0 &&
+        cow_changed_object(file, &file->root, "/", COW_CHANGED_NEW) == 0)
         status = 0;
     cow_native_link_classes_withdraw(stand_in);
 done:
@@ -685,7 +679,7 @@ static int keep_below(cow_file *file, const H5O_token_t *group)
 {
     doomed d = {.file = file};
     H5L_info2_t link = {.type = H5L_TYPE_HARD, .u.token = *group};
-    int status = file->snapshot_count == 0 ? 0 : keep_member(&d, "", &link);
+    int status = cow_snapshots_count(file) == 0 ? 0 : keep_member(&d, "", &link);
 
     cow_map_free(&d.met);
     return status;

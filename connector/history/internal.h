@@ -25,6 +25,7 @@
 
 #include "base/map.h"
 #include "history/history.h"
+#include "history/snapshot_table.h"
 #include "view/view.h"
 
 /* What a version does without, see incomplete.c. Texts are owned. */
@@ -57,7 +58,7 @@ typedef struct cow_version_objects {
     struct cow_version_objects *next;
     char *path;             /* of the version */
     uint64_t row;           /* in the log */
-    uint64_t generation;    /* of `snapshots` when the maps were made */
+    uint64_t generation;    /* of the snapshots when the maps were made */
     cow_map snapshot, head; /* of a head address; of a snapshot's */
     bool counted;
     cow_map count; /* address -> links and uses in this version: counts.c */
@@ -91,7 +92,7 @@ struct cow_file {
     H5O_token_t root;
     cow_file_state state;
     /* tables, opened when laid out; pools and snapshots may be NULL until cow_file_open_all */
-    cow_table *datasets, *pools, *snapshots, *index;
+    cow_table *datasets, *pools, *index;
     bool opened_all;
     cow_pool_entry *pool; /* those that are open, in no order */
     size_t pool_count, pool_room;
@@ -108,10 +109,10 @@ struct cow_file {
     bool links_of_history_held;      /* by the history's own handle on a dataset: counted anew when that is closed */
     uint64_t links_of_history_edits; /* `edits` when they were counted */
     cow_map links_of_history;        /* address -> references that the history alone holds: counts.c */
-    bool full_walk;        /* some path may be wrong: walk the whole head */
-    bool absolute_read;    /* the next one is what the attribute says */
-    uint8_t absolute;      /* 1: groups other than the root may have absolute soft links, which name the version */
-    bool shared_nodes;     /* a copy shares index nodes of this transaction: do not remove their views */
+    bool full_walk;                  /* some path may be wrong: walk the whole head */
+    bool absolute_read;              /* the next one is what the attribute says */
+    uint8_t absolute;  /* 1: groups other than the root may have absolute soft links, which name the version */
+    bool shared_nodes; /* a copy shares index nodes of this transaction: do not remove their views */
     uint64_t eoa_before;
     /* the newest version */
     int64_t version_row; /* in log, -1: none */
@@ -119,30 +120,21 @@ struct cow_file {
     int64_t amend_row;  /* row of the version of the running transaction, -1: not yet made */
     cow_map superseded; /* of these, offsets of those whose views are to be removed */
     cow_map node_at;    /* amendable nodes: hash of (dataset, level, origin) -> offset, for removing their views */
-    /* snapshots: head address -> row of `snapshots` with the newest snapshot; loaded when first needed */
-    bool snapshots_loaded;
-    cow_layout_snapshot_row *snapshot;
-    size_t snapshot_count, snapshot_room, snapshot_written;
-    size_t snapshot_changed; /* the lowest row that differs from the file's */
-    cow_map snapshot_of;
-    cow_map snapshot_at;         /* snapshot address -> its row */
-    cow_map left_out;            /* head objects that the newest version known of them had to do without: not deleted */
+    cow_snapshots *snapshots;
     cow_lacks lacks;             /* of the newest version, and of the next one: incomplete.c */
     bool lacks_read, lacks_lost; /* lost: the table cannot be read, so nothing is known to be the same as before */
     cow_map told;                /* head objects of which standard error was told that a version is without them */
-    cow_map stale;               /* head objects that changed after the newest version: their checksums are of before */
     unsigned long failures;      /* of the driver when the running commit began */
     char refusal[1024];          /* a chunk that filters did not take in the running commit; "": none */
     bool refusing;               /* by filters of a dataset that HDF5 keeps itself, in this opening */
     bool unversioned;            /* the last commit could make no version */
     cow_map sum_checked;         /* what was compared with its checksum in this opening: sums.c */
-    uint64_t snapshot_generation; /* counts changes of the rows */
     bool own_known;
     uint64_t own_generation; /* when `own` was filled in, and how many pools were open */
     size_t own_pools;
-    cow_map own;      /* addresses of what is not the application's: deleted.c */
+    cow_map own;                          /* addresses of what is not the application's: deleted.c */
     cow_version_objects *version_objects; /* versions that were asked about */
-    char error[1024]; /* why the state is FAILED */
+    char error[1024];                     /* why the state is FAILED */
 };
 
 struct cow_dataset {
@@ -173,7 +165,9 @@ H5O_token_t cow_token(uint64_t address);
 int cow_file_lay_out(cow_file *file);
 /* Open what was left out because the file was opened for reading: pools, snapshots, and the number of rows of the log. */
 int cow_file_open_all(cow_file *file);
-int cow_file_open_snapshots(cow_file *file);
+/* Does nothing where it is open. The error says to which file it belongs. */
+int cow_file_open_table(cow_file *file, cow_table_kind kind, cow_table **table);
+void cow_file_close_table(cow_table **table);
 int cow_file_fail(cow_file *file); /* enter FAILED, keeping the recorded error; always -1 */
 /* The history of the file that OBJECT, a native one, is in: *FILE NULL, it has none. 1: it was opened for that, by the name
  * and options of LIKE, to read only: cow_file_release; 0: it is open anyhow, and committed as far as its datasets go. */
@@ -284,32 +278,6 @@ int cow_lacks_visit(cow_file *file, cow_lack_visitor *visit, void *context);
 int cow_lacks_put(cow_file *file, uint64_t from, const cow_lacks *lacks);
 /* Standard error is told of each object once. VERSION: its name. */
 void cow_lacks_tell(cow_file *file, const char *version, const cow_lacks *lacks);
-
-/* snapshot_table.c */
-int cow_snapshots_load(cow_file *file);
-int cow_snapshots_flush(cow_file *file);
-/* Rows of versions before FROM are not touched from here on. What is done to others until cow_snapshots_done, SAVED keeps
- * as it was for cow_snapshots_undo. */
-typedef struct cow_snapshots_saved {
-    cow_layout_snapshot_row *row; /* from `first` on */
-    size_t first, count, written;
-} cow_snapshots_saved;
-int cow_snapshots_begin(cow_file *file, uint64_t from, cow_snapshots_saved *saved);
-int cow_snapshots_undo(cow_file *file, cow_snapshots_saved *saved);
-void cow_snapshots_done(cow_snapshots_saved *saved);
-/* Was HEAD left out of the newest version that knows of it (and not deleted)? */
-bool cow_snapshots_left_out(const cow_file *file, uint64_t head);
-/* SUMS: checksums of the head, which did not change, 0 where it did. */
-int cow_snapshots_leave_out(cow_file *file, uint64_t head, uint64_t version, const cow_layout_snapshot_row *sums);
-/* Does any version know this head object? */
-bool cow_snapshots_known(const cow_file *file, uint64_t head);
-/* The newest snapshot of a head object; false: none, or none that still counts. */
-bool cow_snapshots_newest(const cow_file *file, uint64_t head, uint64_t *snapshot);
-int cow_snapshots_add(cow_file *file, const cow_layout_snapshot_row *row);
-/* The row that tells what an object is: of a snapshot its own, of a head that of its newest snapshot. */
-bool cow_snapshots_find(const cow_file *file, uint64_t address, uint64_t *row);
-/* A row says nothing any more: no tree holds its snapshot. */
-int cow_snapshots_strike_out(cow_file *file, uint64_t row);
 
 /* sums.c: the sums are 0 where there is nothing that HDF5 does not check itself */
 /* Those of a snapshot, complete but for a versioned dataset's elements: cow_sum_root. */

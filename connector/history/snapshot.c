@@ -413,7 +413,7 @@ int cow_walk_note_unreached(const cow_walk *walk, uint64_t version, cow_lacks *l
     for (size_t i = 0; i < file->change_count; i++) {
         uint64_t address = file->change[i].address;
         if (!cow_map_get(&walk->state, address, NULL) && cow_snapshots_newest(file, address, NULL) &&
-            (cow_lacks_add(lacks, version, address, NULL, "") < 0 || cow_map_put(&file->stale, address, 0) < 0))
+            (cow_lacks_add(lacks, version, address, NULL, "") < 0 || cow_snapshots_outdate(file, address) < 0))
             return -1;
     }
     return 0;
@@ -511,15 +511,15 @@ static int lack(cow_walk *walk, uint64_t address, const char *path, const char *
 static cow_layout_snapshot_row sums_of(const cow_walk *walk, uint64_t address)
 {
     unsigned flags = cow_change_flags(walk->file, address);
+    const cow_layout_snapshot_row *row = cow_snapshots_find(walk->file, address);
     cow_layout_snapshot_row sums = {0};
-    uint64_t row;
 
-    if ((flags & 1u << COW_CHANGED_NEW) != 0 || !cow_snapshots_find(walk->file, address, &row))
+    if ((flags & 1u << COW_CHANGED_NEW) != 0 || row == NULL)
         return sums;
     if ((flags & (1u << COW_CHANGED_DATA | COW_CHANGED_ARRAY)) == 0)
-        sums.elements = walk->file->snapshot[row].elements;
+        sums.elements = row->elements;
     if ((flags & 1u << COW_CHANGED_ATTRIBUTES) == 0)
-        sums.attributes = walk->file->snapshot[row].attributes;
+        sums.attributes = row->attributes;
     return sums;
 }
 
@@ -644,12 +644,13 @@ static int note_built(cow_walk *walk, uint64_t address, cow_loc snapshot)
  * damaged, theirs stays. DATASET: the state of a versioned one. */
 static int note_sums(cow_walk *walk, uint64_t address, cow_loc snapshot, const cow_dataset *dataset)
 {
+    const cow_layout_snapshot_row *found = cow_snapshots_find(walk->file, address);
     cow_layout_snapshot_row row;
-    uint64_t number, lacks, former;
+    uint64_t lacks, former;
 
-    if (!cow_snapshots_find(walk->file, address, &number))
+    if (found == NULL)
         return cow_error(COW_CORRUPT, "%s: a snapshot has no row", walk->file->name);
-    row = walk->file->snapshot[number];
+    row = *found;
     former = row.attributes;
     row.elements = row.attributes = 0;
     if (cow_sum_snapshot(walk->file, snapshot, &row) < 0)
@@ -1048,6 +1049,7 @@ static int meet_link(void *context, const char *name, const H5L_info2_t *info)
 static int leftover_find(leftover *l, const cow_walk *walk, cow_loc made)
 {
     cow_file *file = walk->file;
+    const cow_layout_snapshot_row *row;
     bool links = walk->full;
     uint64_t root;
 
@@ -1057,8 +1059,8 @@ static int leftover_find(leftover *l, const cow_walk *walk, cow_loc made)
         links = (file->change[i].flags & (COW_CHANGED_LINKS | COW_CHANGED_RENEW | 1u << COW_CHANGED_NEW)) != 0;
     if (!links || !cow_map_get(&walk->built, cow_address(&file->root), &root))
         return 0;
-    for (size_t i = file->snapshot_count; i-- > 0 && file->snapshot[i].version == walk->row;)
-        if (file->snapshot[i].snapshot != UINT64_MAX && cow_map_put(&l->unmet, file->snapshot[i].snapshot, i) < 0)
+    for (size_t i = cow_snapshots_count(file); i-- > 0 && (row = cow_snapshots_row(file, i))->version == walk->row;)
+        if (row->snapshot != UINT64_MAX && cow_map_put(&l->unmet, row->snapshot, i) < 0)
             return -1;
     cow_map_remove(&l->unmet, root);
     if (cow_native_links(made, false, meet_link, l) < 0)
@@ -1088,8 +1090,8 @@ static int leftover_strike_out(leftover *l)
         if (cow_map_get(&l->types, l->unmet.entry[i].key, &handle) &&
             cow_native_info((cow_loc){(void *)(uintptr_t)handle, H5I_DATATYPE}, NULL, H5O_INFO_BASIC, &info) < 0)
             return -1;
-        if (info.rc == 0 && cow_snapshots_strike_out(l->file, l->unmet.entry[i].value) < 0)
-            return -1;
+        if (info.rc == 0)
+            cow_snapshots_strike_out(l->file, l->unmet.entry[i].value);
     }
     return 0;
 }

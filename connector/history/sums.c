@@ -221,28 +221,29 @@ static int differs(const cow_file *file, const char *what)
 
 int cow_sum_check_root(cow_file *file, uint64_t address, uint64_t offset)
 {
-    uint64_t row;
+    const cow_layout_snapshot_row *row;
 
     if (cow_snapshots_load(file) < 0)
         return -1;
-    if (!cow_snapshots_find(file, address, &row) || file->snapshot[row].elements == 0 ||
-        file->snapshot[row].snapshot != address || file->snapshot[row].elements == cow_sum_root(offset))
+    if ((row = cow_snapshots_made(file, address)) == NULL || row->elements == 0 ||
+        row->elements == cow_sum_root(offset))
         return 0;
     return differs(file, "the index record that a dataset names is");
 }
 
 static int check(cow_file *file, const H5O_token_t *token, cow_change what, uint64_t key)
 {
-    uint64_t address = cow_address(token), row, expected, sum;
+    const cow_layout_snapshot_row *row;
+    uint64_t expected, sum;
     cow_loc object;
     bool borrowed;
     int status = -1;
 
     if (cow_snapshots_load(file) < 0)
         return -1;
-    if (!cow_snapshots_find(file, address, &row))
+    if ((row = cow_snapshots_find(file, cow_address(token))) == NULL)
         return 0;
-    expected = what == COW_CHANGED_DATA ? file->snapshot[row].elements : file->snapshot[row].attributes;
+    expected = what == COW_CHANGED_DATA ? row->elements : row->attributes;
     if (expected != 0) {
         if (cow_head_open(file, cow_address(token), &object, &borrowed) < 0)
             return -1;
