@@ -68,14 +68,15 @@ static int renew_lacks(cow_file *file)
     if (cow_lacks_load(file) < 0) {
         fprintf(stderr, "h5cow: %s: %s; the next version is made anew\n", file->name, cow_error_message());
         cow_error_clear();
-        file->lacks_read = file->lacks_lost = file->full_walk = true;
+        file->lacks_read = file->lacks_lost = true;
+        cow_changes_distrust_paths(file);
     }
     for (size_t i = 0; i < file->lacks.count; i++) {
         const cow_layout_lack *lack = &file->lacks.lack[i];
         if (lack->version >= file->log_rows)
-            file->full_walk = true; /* which paths changed since is not known */
+            cow_changes_distrust_paths(file); /* which paths changed since is not known */
         if (lack->head != UINT64_MAX &&
-            cow_changes_renew(file, lack->head, lack->path[0] == '\0' ? NULL : lack->path) < 0)
+            cow_changes_note(file, lack->head, COW_CHANGED_RENEW, lack->path[0] == '\0' ? NULL : lack->path) < 0)
             return -1;
     }
     return 0;
@@ -142,6 +143,18 @@ static int undo_version(cow_file *file, attempt *a)
     return a->begun && (cow_walk_undo(a->walk) < 0 || cow_snapshots_undo(file, &a->saved) < 0) ? -1 : 0;
 }
 
+typedef struct noting {
+    const cow_file *file;
+    cow_lacks *lacks;
+} noting;
+
+static int note_change(void *context, uint64_t address, const char *path)
+{
+    const noting *n = context;
+
+    return cow_lacks_add(n->lacks, n->file->log_rows, address, path, "");
+}
+
 /* What changed is noted for whoever makes the next version, with what an amended one lacks: ALL of it, or where there is nothing
  * to make a version of, what no link leads to. */
 static int note_changes(cow_file *file, const attempt *a, bool all, const char *reason)
@@ -157,9 +170,8 @@ static int note_changes(cow_file *file, const attempt *a, bool all, const char *
             goto done;
     if (add_skipped(file, file->log_rows, a->finished ? reason : NULL, &lacks) < 0)
         goto done;
-    for (size_t i = 0; all && i < file->change_count; i++)
-        if (cow_lacks_add(&lacks, file->log_rows, file->change[i].address, file->change[i].path, "") < 0)
-            goto done;
+    if (all && cow_changes_each(file, note_change, &(noting){file, &lacks}) < 0)
+        goto done;
     if (!all && cow_walk_note_unreached(a->walk, file->log_rows, &lacks) < 0)
         goto done;
     if (cow_lacks_put(file, from, &lacks) < 0)

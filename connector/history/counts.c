@@ -172,11 +172,11 @@ int cow_head_links_of_history(cow_file *file, uint64_t address, unsigned *count)
     *count = 0;
     if (!file->laid_out)
         return 0;
-    if (!file->links_of_history_known || file->links_of_history_edits != file->edits) {
+    if (!file->links_of_history_known || file->links_of_history_edits != cow_changes_edits(file)) {
         if (count_links_of_history(file, &waiting) < 0)
             return -1;
         file->links_of_history_known = !waiting;
-        file->links_of_history_edits = file->edits;
+        file->links_of_history_edits = cow_changes_edits(file);
     }
     if (cow_map_get(&file->links_of_history, address, &hidden))
         *count = (unsigned)hidden;

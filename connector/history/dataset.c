@@ -722,6 +722,18 @@ void cow_datasets_sweep(cow_file *file)
     }
 }
 
+int cow_dataset_begin_write(cow_dataset *dataset, const char *path)
+{
+    if (dataset->snapshot)
+        return cow_error(COW_READ_ONLY,
+                         "%s: a version is never changed; open the file itself to change its newest state, or write "
+                         "the version to a file of its own with: h5cow export",
+                         dataset->array.label);
+    if (cow_file_begin(dataset->file) < 0 || cow_dataset_hold(dataset, NULL) < 0)
+        return -1;
+    return cow_changes_note(dataset->file, dataset->address, COW_CHANGED_ARRAY, path);
+}
+
 /* ---- answers ---- */
 
 cow_array *cow_dataset_array(cow_dataset *dataset)

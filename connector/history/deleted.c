@@ -222,7 +222,7 @@ int cow_head_deleted(cow_file *file, const H5O_token_t *head)
         if (cow_snapshots_load(file) < 0)
             return -1;
     }
-    return cow_snapshots_gone(file, address) && cow_change_flags(file, address) == 0;
+    return cow_snapshots_gone(file, address) && cow_changes_flags(file, address) == 0;
 }
 
 /* ---- addresses that may lead nowhere ---- */
@@ -230,12 +230,11 @@ int cow_head_deleted(cow_file *file, const H5O_token_t *head)
 /* The program made it in this transaction, and it is where it was made. */
 static bool made_here(const cow_file *file, uint64_t address)
 {
-    uint64_t at;
-    const char *path;
+    const char *path = cow_changes_path(file, address);
     H5O_info2_t info;
     bool there;
 
-    if (!cow_map_get(&file->change_of, address, &at) || (path = file->change[at].path) == NULL)
+    if (path == NULL)
         return false;
     there = cow_native_leads(file->loc, path) && cow_native_info(file->loc, path, H5O_INFO_BASIC, &info) == 0;
     if (!there)

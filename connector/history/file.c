@@ -325,8 +325,7 @@ static void free_file(cow_file *file)
         }
     shut(file);
     close_native(file);
-    cow_changes_clear(file);
-    free(file->change);
+    cow_changes_free(file->changes);
     cow_map_free(&file->node_at);
     cow_map_free(&file->links_of_history);
     cow_map_free(&file->superseded);
@@ -377,7 +376,8 @@ cow_file *cow_file_attach(void *native_file, const char *name, bool writable, bo
         return NULL;
     }
     if ((file = calloc(1, sizeof *file)) == NULL || (file->name = strdup(name)) == NULL ||
-        (file->options = cow_options_copy(options)) == NULL || (file->snapshots = cow_snapshots_new()) == NULL) {
+        (file->options = cow_options_copy(options)) == NULL || (file->snapshots = cow_snapshots_new()) == NULL ||
+        (file->changes = cow_changes_new()) == NULL) {
         cow_error(COW_MEMORY, "%s: no memory to open the file", name);
         if (file != NULL)
             free_file(file);
@@ -642,7 +642,7 @@ int cow_file_keep(cow_file *file, uint64_t address)
         return kept < 0 ? -1 : 0;
     if (cow_head_open(file, address, &object, &borrowed) < 0)
         return -1;
-    file->edits++;
+    cow_changes_edited(file);
     status = cow_native_link_object(object, file->loc, path);
     return !borrowed && cow_native_close(object) < 0 ? -1 : status;
 }
@@ -710,7 +710,7 @@ int cow_file_keep_removed(cow_file *file, cow_loc group, const char *name)
     removed_path(path, cow_address(&info.token));
     if (info.rc != 1 && (kept = cow_native_exists(file->loc, path)) != 0)
         return kept < 0 ? -1 : 0;
-    file->edits++;
+    cow_changes_edited(file);
     return cow_native_link_move(group, name, file->loc, path) < 0 ? -1 : 1;
 }
 

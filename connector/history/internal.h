@@ -24,6 +24,7 @@
 #define COW_HISTORY_INTERNAL_H
 
 #include "base/map.h"
+#include "history/changes.h"
 #include "history/history.h"
 #include "history/snapshot_table.h"
 #include "view/view.h"
@@ -42,16 +43,6 @@ typedef struct cow_pool_entry {
     cow_raw raw;           /* its shape when it was opened */
     uint64_t slots_before; /* when the transaction began */
 } cow_pool_entry;
-
-typedef struct cow_change_entry {
-    uint64_t address;
-    unsigned flags; /* bit set of 1 << cow_change, and COW_CHANGED_LINKS */
-    char *path;     /* absolute, or NULL: unknown */
-} cow_change_entry;
-#define COW_CHANGED_LINKS (1u << 8)
-#define COW_CHANGED_RENEW                                                                                              \
-    (1u << 10) /* an earlier version lacks it, or an earlier commit: nothing is known of its change */
-#define COW_CHANGED_ARRAY (1u << 9) /* a versioned dataset was opened for writing or written */
 
 /* A version's objects by their tokens, both ways. */
 typedef struct cow_version_objects {
@@ -101,15 +92,11 @@ struct cow_file {
     cow_chunk_cache *cache;
     cow_map open_datasets; /* address of a head or snapshot object -> cow_dataset * */
     /* the transaction */
-    cow_change_entry *change;
-    size_t change_count, change_room;
-    cow_map change_of; /* address -> index in change[] */
-    uint64_t edits;    /* counts what was noted as changed, or kept */
+    cow_changes *changes;
     bool links_of_history_known;
     bool links_of_history_held;      /* by the history's own handle on a dataset: counted anew when that is closed */
-    uint64_t links_of_history_edits; /* `edits` when they were counted */
+    uint64_t links_of_history_edits; /* cow_changes_edits when they were counted */
     cow_map links_of_history;        /* address -> references that the history alone holds: counts.c */
-    bool full_walk;                  /* some path may be wrong: walk the whole head */
     bool absolute_read;              /* the next one is what the attribute says */
     uint8_t absolute;  /* 1: groups other than the root may have absolute soft links, which name the version */
     bool shared_nodes; /* a copy shares index nodes of this transaction: do not remove their views */
@@ -211,14 +198,6 @@ int cow_copy_elements_of_native(void *source, cow_dataset *target, cow_values_ch
 int cow_copy_elements_within_file(const char *file, void *source, void *target);
 int cow_copy_elements_between_files(const char *file, void *source, void *target, cow_values_change *change,
                                     void *context);
-
-/* changes.c */
-/* The object at ADDRESS is made anew by the next version, whatever it had; PATH as for cow_changed_object. */
-int cow_changes_renew(cow_file *file, uint64_t address, const char *path);
-void cow_changes_clear(cow_file *file);
-unsigned cow_change_flags(const cow_file *file, uint64_t address);
-/* Is PATH ("" for the root) an ancestor of something that changed? */
-bool cow_changes_below(const cow_file *file, const char *path);
 
 /* file.c: a dataset or other object of the head. One that the application has open is opened only as the application did
  * (HDF5 compares prefixes for external files), so then it is a handle of the application's: *BORROWED, not to be closed. */

@@ -65,7 +65,7 @@ cow_walk *cow_walk_open(cow_file *file)
         return NULL;
     }
     walk->file = file;
-    walk->full = file->full_walk || file->lacks_lost;
+    walk->full = cow_changes_distrusted(file) || file->lacks_lost;
     return walk;
 }
 
@@ -353,7 +353,7 @@ static int decide_links(cow_walk *walk, cow_loc group, const char *path, int ans
 static int decide_opened(cow_walk *walk, uint64_t address, const char *path, cow_loc object)
 {
     cow_file *file = walk->file;
-    unsigned flags = cow_change_flags(file, address) | (file->lacks_lost ? 1u << COW_CHANGED_NEW : 0);
+    unsigned flags = cow_changes_flags(file, address) | (file->lacks_lost ? 1u << COW_CHANGED_NEW : 0);
     H5O_info2_t info;
     int answer = differs(walk, address, flags, object) == 0 ? SAME : NEW;
 
@@ -385,7 +385,7 @@ static int decide(cow_walk *walk, uint64_t address, const char *path)
 
     if (cow_map_get(&walk->state, address, &known))
         return (int)known;
-    if (cow_change_flags(file, address) == 0 && !walk->full && cow_snapshots_newest(file, address, NULL) &&
+    if (cow_changes_flags(file, address) == 0 && !walk->full && cow_snapshots_newest(file, address, NULL) &&
         !cow_changes_below(file, path))
         return SAME; /* not noted as met: a change may be below it after all */
     if (cow_map_put(&walk->state, address, VISITING) < 0)
@@ -398,25 +398,39 @@ static int decide(cow_walk *walk, uint64_t address, const char *path)
     return answer < 0 || cow_map_put(&walk->state, address, (uint64_t)answer) < 0 ? -1 : answer;
 }
 
-static bool all_met(const cow_walk *walk)
+static int is_unmet(void *context, uint64_t address, const char *path)
 {
-    for (size_t i = 0; i < walk->file->change_count; i++)
-        if (!cow_map_get(&walk->state, walk->file->change[i].address, NULL))
-            return false;
-    return true;
+    const cow_walk *walk = context;
+
+    (void)path;
+    return !cow_map_get(&walk->state, address, NULL);
+}
+
+static bool all_met(cow_walk *walk)
+{
+    return cow_changes_each(walk->file, is_unmet, walk) == 0;
+}
+
+typedef struct unreached {
+    const cow_walk *walk;
+    uint64_t version;
+    cow_lacks *lacks;
+} unreached;
+
+static int note_unreached(void *context, uint64_t address, const char *path)
+{
+    const unreached *u = context;
+
+    (void)path;
+    if (cow_map_get(&u->walk->state, address, NULL) || !cow_snapshots_newest(u->walk->file, address, NULL))
+        return 0;
+    return cow_lacks_add(u->lacks, u->version, address, NULL, "") < 0 ? -1
+                                                                      : cow_snapshots_outdate(u->walk->file, address);
 }
 
 int cow_walk_note_unreached(const cow_walk *walk, uint64_t version, cow_lacks *lacks)
 {
-    cow_file *file = walk->file;
-
-    for (size_t i = 0; i < file->change_count; i++) {
-        uint64_t address = file->change[i].address;
-        if (!cow_map_get(&walk->state, address, NULL) && cow_snapshots_newest(file, address, NULL) &&
-            (cow_lacks_add(lacks, version, address, NULL, "") < 0 || cow_snapshots_outdate(file, address) < 0))
-            return -1;
-    }
-    return 0;
+    return cow_changes_each(walk->file, note_unreached, &(unreached){walk, version, lacks});
 }
 
 /* 1, 0, -1. A file from before there was the attribute may have absolute soft links anywhere. */
@@ -510,7 +524,7 @@ static int lack(cow_walk *walk, uint64_t address, const char *path, const char *
 /* The checksums of the head object at ADDRESS, as far as it is not known to have changed. */
 static cow_layout_snapshot_row sums_of(const cow_walk *walk, uint64_t address)
 {
-    unsigned flags = cow_change_flags(walk->file, address);
+    unsigned flags = cow_changes_flags(walk->file, address);
     const cow_layout_snapshot_row *row = cow_snapshots_find(walk->file, address);
     cow_layout_snapshot_row sums = {0};
 
@@ -699,30 +713,29 @@ static int leave_out_unused(cow_walk *walk)
     return 0;
 }
 
-/* Something was left out: what changed and hangs below it alone is not in the version either, so its former snapshot is not
- * what the version has, nor are its checksums. */
+/* What changed, or is to be made anew, and hangs only below what was left out: its former snapshot is not what the version has,
+ * nor are its checksums. */
+static int leave_out_unlinked(void *context, uint64_t address, const char *path)
+{
+    cow_walk *walk = context;
+
+    if (cow_map_get(&walk->built, address, NULL) || !cow_snapshots_newest(walk->file, address, NULL) ||
+        address == cow_address(&walk->file->root))
+        return 0;
+    cow_error(COW_UNSUPPORTED, "no group that leads to it is in the version");
+    return leave_out(walk, address, path == NULL ? NOWHERE : path);
+}
+
 static int leave_out_below(cow_walk *walk)
 {
-    const cow_file *file = walk->file;
-
     if (walk->lacks->count == 0)
         return 0;
-    for (size_t i = 0; i < walk->state.capacity + file->change_count; i++) {
-        bool met = i < walk->state.capacity;
-        const cow_map_entry *e = &walk->state.entry[met ? i : 0];
-        const cow_change_entry *change = met ? NULL : &file->change[i - walk->state.capacity];
-        uint64_t address = met ? e->key : change->address, at;
-
-        if ((met && (!e->used || e->value != NEW)) || cow_map_get(&walk->built, address, NULL) ||
-            !cow_snapshots_newest(file, address, NULL) || address == cow_address(&file->root))
-            continue;
-        if (met && cow_map_get(&file->change_of, address, &at))
-            change = &file->change[at];
-        cow_error(COW_UNSUPPORTED, "no group that leads to it is in the version");
-        if (leave_out(walk, address, change == NULL || change->path == NULL ? NOWHERE : change->path) < 0)
+    for (size_t i = 0; i < walk->state.capacity; i++) {
+        const cow_map_entry *e = &walk->state.entry[i];
+        if (e->used && e->value == NEW && leave_out_unlinked(walk, e->key, cow_changes_path(walk->file, e->key)) < 0)
             return -1;
     }
-    return 0;
+    return cow_changes_each(walk->file, leave_out_unlinked, walk);
 }
 
 /* A named datatype may have no link in the head, or none that this walk has come to yet: its snapshot is made without
@@ -1050,13 +1063,11 @@ static int leftover_find(leftover *l, const cow_walk *walk, cow_loc made)
 {
     cow_file *file = walk->file;
     const cow_layout_snapshot_row *row;
-    bool links = walk->full;
+    bool links = walk->full || cow_changes_any(file, COW_CHANGED_LINKS | COW_CHANGED_RENEW | 1u << COW_CHANGED_NEW);
     uint64_t root;
 
     l->file = file;
     l->group = made;
-    for (size_t i = 0; !links && i < file->change_count; i++)
-        links = (file->change[i].flags & (COW_CHANGED_LINKS | COW_CHANGED_RENEW | 1u << COW_CHANGED_NEW)) != 0;
     if (!links || !cow_map_get(&walk->built, cow_address(&file->root), &root))
         return 0;
     for (size_t i = cow_snapshots_count(file); i-- > 0 && (row = cow_snapshots_row(file, i))->version == walk->row;)

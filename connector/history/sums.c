@@ -267,7 +267,7 @@ int cow_sum_check(cow_file *file, const H5O_token_t *token, cow_change what)
     int status;
 
     if (!file->laid_out || file->shut || file->state == COW_FILE_FAILED || cow_map_get(&file->sum_checked, key, NULL) ||
-        (cow_change_flags(file, address) & (1u << what | 1u << COW_CHANGED_NEW)) != 0)
+        (cow_changes_flags(file, address) & (1u << what | 1u << COW_CHANGED_NEW)) != 0)
         return 0;
     if (cow_native_apart(&apart) < 0)
         return -1;
