@@ -212,8 +212,7 @@ static void found(void *context, cli_object *object, const char *path)
     check_sums(check, id, object, &use, path);
     if (use.root != UINT64_MAX && check->log != NULL && cli_check_root(check, use.root))
         check_extent(check, id, use.root, path);
-    if ((check->use_count & (check->use_count - 1)) == 0)
-        check->uses = cli_grow(check->uses, check->use_count == 0 ? 1 : 2 * check->use_count, sizeof *check->uses);
+    CLI_RESERVE(check->uses, check->use_room, check->use_count, 1);
     check->uses[check->use_count++] = use;
     object->note = check->use_count;
 done:

@@ -61,15 +61,15 @@ typedef struct cli_check {
     size_t head;     /* its root in the graph */
     size_t *version; /* roots of the versions, SIZE_MAX: damaged */
     cli_use *uses;   /* graph object.note - 1 */
-    size_t use_count;
+    size_t use_count, use_room;
     cow_map roots; /* root records that are named: offset -> 1 good, 2 bad */
     cow_map nodes; /* nodes that were checked: offset -> place in node */
     struct cli_seen_node *node;
-    size_t node_count;
+    size_t node_count, node_room;
     bool **used; /* slots that an index names, per pool, room of them */
 
     cli_damage *damage;
-    size_t damages;
+    size_t damages, damage_room;
     uint64_t chunks, bytes; /* re-hashed */
     uint64_t views;
 } cli_check;

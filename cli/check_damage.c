@@ -16,8 +16,7 @@ void cli_damaged(cli_check *check, cli_bad kind, uint64_t pool, uint64_t number,
         text = cli_strdup("damaged");
     va_end(list);
     cow_error_clear();
-    if ((check->damages & (check->damages - 1)) == 0)
-        check->damage = cli_grow(check->damage, check->damages == 0 ? 1 : 2 * check->damages, sizeof *check->damage);
+    CLI_RESERVE(check->damage, check->damage_room, check->damages, 1);
     check->damage[check->damages++] = (cli_damage){kind, pool, number, cli_clean(text, true)};
 }
 

@@ -32,9 +32,9 @@ typedef struct place {
 struct cli_impact {
     cow_map slots, nodes, views, roots; /* -> damage; slots by slot * pools + pool */
     hit *hits;
-    size_t hit_count;
+    size_t hit_count, hit_room;
     place *places;
-    size_t place_count;
+    size_t place_count, place_room;
 };
 
 typedef struct walk {
@@ -52,8 +52,7 @@ static void note_hit(walk *w, uint64_t damage, const uint64_t chunk[])
     for (size_t i = m->hit_count; i-- > 0 && m->hits[i].root == w->offset;)
         if (m->hits[i].damage == damage)
             return;
-    if ((m->hit_count & (m->hit_count - 1)) == 0)
-        m->hits = cli_grow(m->hits, m->hit_count == 0 ? 1 : 2 * m->hit_count, sizeof *m->hits);
+    CLI_RESERVE(m->hits, m->hit_room, m->hit_count, 1);
     hit *h = &m->hits[m->hit_count++];
     *h = (hit){.damage = damage, .root = w->offset, .dataset = w->root == NULL ? UINT64_MAX : w->root->dataset};
     if (chunk != NULL) {
@@ -135,8 +134,7 @@ static int note_place(void *context, const cli_object *object, const char *path)
 
     if (object->note == 0 || n->check->uses[object->note - 1].root == UINT64_MAX)
         return 0;
-    if ((m->place_count & (m->place_count - 1)) == 0)
-        m->places = cli_grow(m->places, m->place_count == 0 ? 1 : 2 * m->place_count, sizeof *m->places);
+    CLI_RESERVE(m->places, m->place_room, m->place_count, 1);
     m->places[m->place_count++] = (place){n->version, n->check->uses[object->note - 1].root, cli_strdup(path)};
     return 0;
 }

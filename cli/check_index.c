@@ -143,8 +143,7 @@ typedef struct tree {
 
 static size_t remember(cli_check *check, uint64_t offset, const tree *t, const cow_node *node)
 {
-    if ((check->node_count & (check->node_count - 1)) == 0)
-        check->node = cli_grow(check->node, check->node_count == 0 ? 1 : 2 * check->node_count, sizeof *check->node);
+    CLI_RESERVE(check->node, check->node_room, check->node_count, 1);
     cli_seen_node *seen = &check->node[check->node_count];
     *seen = (cli_seen_node){.pool = t->root->pool};
     if (node != NULL) {

@@ -2,6 +2,7 @@
 #include "common.h"
 
 #include "base/error.h"
+#include "base/vector.h"
 #include "history/history.h"
 #include "journal/driver.h"
 
@@ -34,9 +35,9 @@ void *cli_alloc(size_t count, size_t size)
     return or_die(calloc(count == 0 ? 1 : count, size));
 }
 
-void *cli_grow(void *block, size_t count, size_t size)
+void cli_reserve(void *array, size_t *room, size_t count, size_t more, size_t size)
 {
-    return or_die(reallocarray(block, count, size));
+    or_die(cow_vector_reserve(array, room, count, more, size) < 0 ? NULL : array);
 }
 
 bool cli_map_put(cow_map *map, uint64_t key, uint64_t value)
@@ -485,10 +486,7 @@ void cli_table_cell(cli_table *table, const char *format, ...)
     int n = vasprintf(&text, format, list);
     va_end(list);
     or_die(n < 0 ? NULL : text);
-    if (table->cells == table->room) {
-        table->room = table->room == 0 ? 64 : 2 * table->room;
-        table->cell = cli_grow(table->cell, table->room, sizeof *table->cell);
-    }
+    CLI_RESERVE(table->cell, table->room, table->cells, 1);
     table->cell[table->cells++] = cli_clean(text, true);
 }
 

@@ -101,7 +101,9 @@ void cli_table_close(cli_table *table);
 
 /* Memory: the command ends when there is none. */
 void *cli_alloc(size_t count, size_t size);
-void *cli_grow(void *block, size_t count, size_t size);
+/* base/vector.h */
+#define CLI_RESERVE(array, room, count, more) cli_reserve(&(array), &(room), (count), (more), sizeof *(array))
+void cli_reserve(void *array, size_t *room, size_t count, size_t more, size_t size);
 char *cli_strdup(const char *text);
 /* Set it. true: KEY was not there before. */
 bool cli_map_put(cow_map *map, uint64_t key, uint64_t value);

@@ -7,8 +7,7 @@
 #include <string.h>
 
 typedef struct names {
-    char **name;
-    H5L_type_t *type;
+    cli_link *link;
     size_t count, room;
 } names;
 
@@ -17,13 +16,8 @@ static herr_t note_link(hid_t group, const char *name, const H5L_info2_t *info, 
     names *n = context;
 
     (void)group;
-    if (n->count == n->room) {
-        n->room = n->room == 0 ? 32 : 2 * n->room;
-        n->name = cli_grow(n->name, n->room, sizeof *n->name);
-        n->type = cli_grow(n->type, n->room, sizeof *n->type);
-    }
-    n->name[n->count] = cli_strdup(name);
-    n->type[n->count++] = info->type;
+    CLI_RESERVE(n->link, n->room, n->count, 1);
+    n->link[n->count++] = (cli_link){cli_strdup(name), info->type, SIZE_MAX};
     return 0;
 }
 
@@ -38,10 +32,7 @@ typedef struct queue {
 /* Takes over PATH. */
 static void push(queue *q, size_t object, char *path)
 {
-    if (q->count == q->room) {
-        q->room = q->room == 0 ? 32 : 2 * q->room;
-        q->item = cli_grow(q->item, q->room, sizeof *q->item);
-    }
+    CLI_RESERVE(q->item, q->room, q->count, 1);
     q->item[q->count].object = object;
     q->item[q->count++].path = path;
 }
@@ -65,10 +56,7 @@ static size_t object_at(cli_graph *g, uint64_t address, H5O_type_t type, const c
 
     if (known != NULL)
         return (size_t)*known;
-    if (g->objects == g->object_room) {
-        g->object_room = g->object_room == 0 ? 64 : 2 * g->object_room;
-        g->object = cli_grow(g->object, g->object_room, sizeof *g->object);
-    }
+    CLI_RESERVE(g->object, g->object_room, g->objects, 1);
     g->object[g->objects] = (cli_object){.address = address, .type = type};
     cli_map_put(&g->places, address, g->objects);
     if (g->found != NULL)
@@ -88,7 +76,7 @@ static void list_group(cli_graph *g, size_t object, const char *path, bool head,
         g->trouble(g->context, path, cli_reason(why, sizeof why));
     g->object[object].first = g->links;
     for (size_t i = 0; i < found.count; i++) {
-        cli_link link = {found.name[i], found.type[i], SIZE_MAX};
+        cli_link link = found.link[i];
         char *child = child_path(path, link.name);
         H5O_info2_t info;
 
@@ -104,15 +92,11 @@ static void list_group(cli_graph *g, size_t object, const char *path, bool head,
                 link.object = object_at(g, cli_address(&info.token), info.type, child, q);
         }
         free(child);
-        if (g->links == g->link_room) {
-            g->link_room = g->link_room == 0 ? 64 : 2 * g->link_room;
-            g->link = cli_grow(g->link, g->link_room, sizeof *g->link);
-        }
+        CLI_RESERVE(g->link, g->link_room, g->links, 1);
         g->link[g->links++] = link;
     }
     g->object[object].links = g->links - g->object[object].first;
-    free(found.name);
-    free(found.type);
+    free(found.link);
     if (group >= 0)
         H5Oclose(group);
 }

@@ -105,7 +105,7 @@ static void hear_library(cli_heard *heard, const char *record, bool told)
     a.file = cli_format("%.*s", (int)name, record + at);
     a.plugin = cli_format("%.*s", (int)plugin, record + at + name + 1);
     a.why = cli_strdup(record + at + name + plugin + 2);
-    heard->asked = cli_grow(heard->asked, heard->count + 1, sizeof *heard->asked);
+    CLI_RESERVE(heard->asked, heard->room, heard->count, 1);
     heard->asked[heard->count++] = a;
 }
 

@@ -21,7 +21,7 @@ typedef struct cli_heard {
     size_t plain;         /* files without history that were written */
     char *first;          /* the first of them */
     cli_asked *asked;
-    size_t count;
+    size_t count, room;
 } cli_heard;
 
 /* Makes the file, and puts its name into the environment. free() the name. NULL: said why. */

@@ -157,7 +157,7 @@ static void add(cli_libraries *list, const char *program, const char *file, cons
             return;
         }
     }
-    list->library = cli_grow(list->library, list->count + 1, sizeof *list->library);
+    CLI_RESERVE(list->library, list->room, list->count, 1);
     list->library[list->count++] = (cli_library){.program = program == NULL ? NULL : cli_strdup(program),
                                                  .file = cli_strdup(file),
                                                  .version = cli_strdup(version),

@@ -25,7 +25,7 @@ typedef struct cli_library {
 
 typedef struct cli_libraries {
     cli_library *library;
-    size_t count;
+    size_t count, room;
 } cli_libraries;
 
 /* ALL: every file that a program has loaded is searched for HDF5, and what a `run` has told of is among the answers; else

@@ -60,7 +60,7 @@ typedef struct name_list {
         char *name;
         uint64_t address;
     } * item;
-    size_t count;
+    size_t count, room;
 } name_list;
 
 static herr_t note_version(hid_t group, const char *name, const H5L_info2_t *info, void *context)
@@ -68,8 +68,7 @@ static herr_t note_version(hid_t group, const char *name, const H5L_info2_t *inf
     name_list *l = context;
 
     (void)group;
-    if ((l->count & (l->count - 1)) == 0)
-        l->item = cli_grow(l->item, l->count == 0 ? 1 : 2 * l->count, sizeof *l->item);
+    CLI_RESERVE(l->item, l->room, l->count, 1);
     l->item[l->count].name = cli_strdup(name);
     l->item[l->count++].address = info->type == H5L_TYPE_HARD ? cli_address(&info->u.token) : 0;
     return 0;
@@ -85,8 +84,7 @@ static int by_number(const void *a, const void *b)
 
 static void add_version(salvage *s, const char *name, bool tree, const cli_version *row)
 {
-    if ((s->versions & (s->versions - 1)) == 0)
-        s->version = cli_grow(s->version, s->versions == 0 ? 1 : 2 * s->versions, sizeof *s->version);
+    CLI_RESERVE(s->version, s->version_room, s->versions, 1);
     s->version[s->versions++] =
         (salvage_version){cli_strdup(name), tree ? cli_format(COW_PATH_VERSIONS "/%s", name) : NULL, row};
 }

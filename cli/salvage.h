@@ -60,10 +60,10 @@ typedef struct salvage {
     cli_version *rows;
     size_t row_count;
     salvage_version *version;
-    size_t versions;
+    size_t versions, version_room;
     hid_t head; /* through the connector: the newest version once more; H5I_INVALID_HID: it is not, or cannot be opened */
     struct salvage_digests *digests; /* per pool, made when first needed */
-    size_t digest_count;
+    size_t digest_room;
 
     /* the version at hand */
     const salvage_version *now;
@@ -82,7 +82,7 @@ typedef struct salvage {
     size_t places, place_room;
     cow_map place_of;   /* checksum of the path -> place */
     salvage_loss *loss; /* that the version at hand has */
-    size_t losses;
+    size_t losses, loss_room;
     cow_map bad; /* pool << 40 | slot: could not be read */
 } salvage;
 

@@ -104,7 +104,7 @@ typedef struct salvage_digests {
     bool made;
     hid_t raw;          /* H5I_INVALID_HID: cannot be opened */
     cow_digest *digest; /* by slot; zeros where the row cannot be read */
-    size_t count;
+    size_t count, room;
 } salvage_digests;
 
 static cow_table *slot_rows(const salvage *s, uint32_t pool, hid_t raw)
@@ -121,16 +121,15 @@ static cow_table *slot_rows(const salvage *s, uint32_t pool, hid_t raw)
 
 static const salvage_digests *digests_of(salvage *s, uint64_t id)
 {
+    size_t known = s->digest_room;
     salvage_digests *d;
     cow_table *rows;
 
     if (id > 1u << 20)
         return NULL;
-    if (id >= s->digest_count) {
-        s->digests = cli_grow(s->digests, id + 1, sizeof *s->digests);
-        memset(s->digests + s->digest_count, 0, (id + 1 - s->digest_count) * sizeof *s->digests);
-        s->digest_count = id + 1;
-    }
+    CLI_RESERVE(s->digests, s->digest_room, id, 1);
+    if (known < s->digest_room)
+        memset(s->digests + known, 0, (s->digest_room - known) * sizeof *s->digests);
     d = &s->digests[id];
     if (d->made)
         return d;
@@ -145,8 +144,7 @@ static const salvage_digests *digests_of(salvage *s, uint64_t id)
     for (uint64_t i = 0; i < rows->rows; i++) {
         if (rows->read(rows, i, 1, row) < 0)
             memset(row, 0, rows->row_size);
-        if ((d->count & (d->count - 1)) == 0)
-            d->digest = cli_grow(d->digest, d->count == 0 ? 1 : 2 * d->count, sizeof *d->digest);
+        CLI_RESERVE(d->digest, d->room, d->count, 1);
         memcpy(d->digest[d->count].hash, row + COW_SLOT_HASH_AT, COW_HASH_SIZE);
         d->digest[d->count++].checksum = cow_get64(row + COW_SLOT_CHECKSUM_AT);
     }
@@ -158,14 +156,14 @@ static const salvage_digests *digests_of(salvage *s, uint64_t id)
 
 void salvage_digests_free(salvage *s)
 {
-    for (size_t i = 0; i < s->digest_count; i++) {
+    for (size_t i = 0; i < s->digest_room; i++) {
         if (s->digests[i].made && s->digests[i].raw >= 0)
             H5Dclose(s->digests[i].raw);
         free(s->digests[i].digest);
     }
     free(s->digests);
     s->digests = NULL;
-    s->digest_count = 0;
+    s->digest_room = 0;
 }
 
 /* ---- chunks of a root record ---- */
@@ -184,9 +182,9 @@ typedef struct chunk_list {
     cow_root root;
     cow_grid grid;
     chunk_entry *entry;
-    size_t count;
+    size_t count, room;
     bad_box *box;
-    size_t boxes;
+    size_t boxes, box_room;
     const char *path; /* of the dataset */
 } chunk_list;
 
@@ -216,8 +214,7 @@ static void add_box(chunk_list *l, const uint64_t first[], const uint64_t span[]
         box.count[d] = end - first[d] < span[d] ? end - first[d] : span[d];
     }
     box.why = cli_strdup(why);
-    if ((l->boxes & (l->boxes - 1)) == 0)
-        l->box = cli_grow(l->box, l->boxes == 0 ? 1 : 2 * l->boxes, sizeof *l->box);
+    CLI_RESERVE(l->box, l->box_room, l->boxes, 1);
     l->box[l->boxes++] = box;
 }
 
@@ -265,8 +262,7 @@ static void walk(salvage *s, chunk_list *l, uint64_t offset, unsigned level, con
             right = at[d] < chunks_along(&l->root, d);
         if (!right)
             break;
-        if ((l->count & (l->count - 1)) == 0)
-            l->entry = cli_grow(l->entry, l->count == 0 ? 1 : 2 * l->count, sizeof *l->entry);
+        CLI_RESERVE(l->entry, l->room, l->count, 1);
         l->entry[l->count].slot = node->entry[i];
         memcpy(l->entry[l->count++].chunk, at, sizeof at);
     }
@@ -316,8 +312,7 @@ static uint64_t clip(const cow_root *root, const uint64_t chunk[], hsize_t start
 
 static void *room_for(filling *f, size_t size)
 {
-    if (size > f->room)
-        f->buffer = cli_grow(f->buffer, 1, f->room = size);
+    cli_reserve(&f->buffer, &f->room, 0, size, 1);
     return f->buffer;
 }
 
@@ -603,7 +598,7 @@ static int move_bad_box(filling *f, const bad_box *box)
     hsize_t start[COW_MAX_RANK], count[COW_MAX_RANK];
     uint64_t at[COW_MAX_RANK], lost, all_lost = 0, all = 1;
     chunk_entry *gone = NULL;
-    size_t gone_count = 0;
+    size_t gone_count = 0, gone_room = 0;
     int status = 0;
 
     memcpy(at, box->first, sizeof at);
@@ -611,8 +606,7 @@ static int move_bad_box(filling *f, const bad_box *box)
         if ((status = move_chunk(f, at, NONE, box->why, &lost)) < 0)
             goto done;
         if (lost > 0) {
-            if ((gone_count & (gone_count - 1)) == 0)
-                gone = cli_grow(gone, gone_count == 0 ? 1 : 2 * gone_count, sizeof *gone);
+            CLI_RESERVE(gone, gone_room, gone_count, 1);
             memcpy(gone[gone_count++].chunk, at, sizeof at);
             all_lost += lost;
         }

@@ -79,8 +79,7 @@ typedef struct substitute {
 
 static uint8_t *more(substitute *g, size_t n)
 {
-    if (g->size + n > g->room)
-        g->bytes = cli_grow(g->bytes, g->room = 2 * (g->size + n), 1);
+    CLI_RESERVE(g->bytes, g->room, g->size, n);
     g->size += n;
     return memset(g->bytes + g->size - n, 0, n);
 }

@@ -71,8 +71,7 @@ void salvage_lost(salvage *s, const char *path, json_object *what, uint64_t elem
             json_object_put(what);
             return;
         }
-    if ((s->losses & (s->losses - 1)) == 0)
-        s->loss = cli_grow(s->loss, s->losses == 0 ? 1 : 2 * s->losses, sizeof *s->loss);
+    CLI_RESERVE(s->loss, s->loss_room, s->losses, 1);
     s->loss[s->losses++] = (salvage_loss){cli_strdup(path), what, true};
 }
 

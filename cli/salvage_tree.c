@@ -63,10 +63,7 @@ static salvage_place *place_at(salvage *s, const char *path, bool make)
         return &s->place[*known];
     if (!make)
         return NULL;
-    if (s->places == s->place_room) {
-        s->place_room = s->place_room == 0 ? 64 : 2 * s->place_room;
-        s->place = cli_grow(s->place, s->place_room, sizeof *s->place);
-    }
+    CLI_RESERVE(s->place, s->place_room, s->places, 1);
     s->place[s->places] = (salvage_place){cli_strdup(path), UINT64_MAX, UINT64_MAX};
     cli_map_put(&s->place_of, key, s->places);
     return &s->place[s->places++];
@@ -75,10 +72,7 @@ static salvage_place *place_at(salvage *s, const char *path, bool make)
 static size_t add_object(salvage *s, const char *path, uint64_t address, H5O_type_t type, bool changed, bool kept,
                          uint64_t former_root)
 {
-    if (s->objects == s->object_room) {
-        s->object_room = s->object_room == 0 ? 64 : 2 * s->object_room;
-        s->object = cli_grow(s->object, s->object_room, sizeof *s->object);
-    }
+    CLI_RESERVE(s->object, s->object_room, s->objects, 1);
     s->object[s->objects] = (salvage_object){cli_strdup(path), address, type, changed, kept, former_root};
     cli_map_put(&s->met, address, s->objects);
     return s->objects++;
@@ -258,7 +252,7 @@ typedef struct link_list {
         char *name;
         H5L_info2_t info;
     } * link;
-    size_t count;
+    size_t count, room;
 } link_list;
 
 static herr_t note_link(hid_t group, const char *name, const H5L_info2_t *info, void *context)
@@ -266,8 +260,7 @@ static herr_t note_link(hid_t group, const char *name, const H5L_info2_t *info, 
     link_list *l = context;
 
     (void)group;
-    if ((l->count & (l->count - 1)) == 0)
-        l->link = cli_grow(l->link, l->count == 0 ? 1 : 2 * l->count, sizeof *l->link);
+    CLI_RESERVE(l->link, l->room, l->count, 1);
     l->link[l->count].name = cli_strdup(name);
     l->link[l->count++].info = *info;
     return 0;
@@ -520,8 +513,7 @@ static herr_t note_name(hid_t object, const char *name, const H5A_info_t *info, 
 
     (void)object;
     (void)info;
-    if ((l->count & (l->count - 1)) == 0)
-        l->link = cli_grow(l->link, l->count == 0 ? 1 : 2 * l->count, sizeof *l->link);
+    CLI_RESERVE(l->link, l->room, l->count, 1);
     l->link[l->count++].name = cli_strdup(name);
     return 0;
 }

@@ -43,7 +43,7 @@ typedef struct survey {
     cow_table *log;
     cli_graph graph;
     item *items; /* object.note - 1 */
-    size_t item_count;
+    size_t item_count, item_room;
     char trouble[1200]; /* the first; "" when there was none */
 } survey;
 
@@ -224,7 +224,7 @@ static void found(void *context, cli_object *object, const char *path)
         trouble(s, path, cli_reason(text, sizeof text));
         goto done;
     }
-    s->items = cli_grow(s->items, s->item_count + 1, sizeof *s->items);
+    CLI_RESERVE(s->items, s->item_room, s->item_count, 1);
     item *it = &s->items[s->item_count++];
     *it = (item){.type = type_name(type)};
     object->note = s->item_count;

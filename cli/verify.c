@@ -176,8 +176,8 @@ static double computed(pid_t id)
 
 bool cli_hear(pid_t id, int from, double silence, void (*hear)(void *context, const char *line), void *context)
 {
-    size_t used = 0, room = 1 << 16;
-    char *text = cli_alloc(room, 1), *line, *end;
+    size_t used = 0, room = 0;
+    char *text = NULL, *line, *end;
     double last = 0;
     bool stuck = false;
 
@@ -192,7 +192,7 @@ bool cli_hear(pid_t id, int from, double silence, void (*hear)(void *context, co
         if (n <= 0)
             continue;
         if (used == room)
-            text = cli_grow(text, room *= 2, 1);
+            CLI_RESERVE(text, room, used, 1 << 16);
         ssize_t got = read(from, text + used, room - used);
         if (got < 0 && errno == EINTR)
             continue;

@@ -93,8 +93,7 @@ static void add_file(cli_process *p, const char *name)
     for (size_t i = p->count; i-- > 0;)
         if (strcmp(p->files[i], name) == 0)
             return;
-    if ((p->count & (p->count - 1)) == 0)
-        p->files = cli_grow(p->files, p->count == 0 ? 1 : 2 * p->count, sizeof *p->files);
+    CLI_RESERVE(p->files, p->room, p->count, 1);
     p->files[p->count++] = cli_strdup(name);
 }
 
@@ -131,7 +130,7 @@ static cli_process *add(cli_watch *watch, pid_t pid, const cli_process *parent, 
     *p = (cli_process){.pid = pid, .parent = parent, .program = program, .own = strcmp(program, watch->self) == 0};
     if (!p->own)
         read_environment(p);
-    watch->processes = cli_grow(watch->processes, watch->count + 1, sizeof *watch->processes);
+    CLI_RESERVE(watch->processes, watch->room, watch->count, 1);
     watch->processes[watch->count++] = p;
     return p;
 }

@@ -18,13 +18,13 @@ typedef struct cli_process {
     bool environment;                 /* the next three are known */
     char *connector, *search, *preload; /* HDF5_VOL_CONNECTOR, _PLUGIN_PATH and _PLUGIN_PRELOAD as it began, or NULL */
     char **files;                     /* that it runs code of */
-    size_t count;
+    size_t count, room;
 } cli_process;
 
 typedef struct cli_watch {
     bool blind; /* there is no /proc: nothing is seen */
     cli_process **processes;
-    size_t count;
+    size_t count, room;
     char *self;
     struct timespec began;
 } cli_watch;

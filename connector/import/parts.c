@@ -4,6 +4,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/vector.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,15 +44,9 @@ char *cow_tree_join(const char *path, const char *name)
 int cow_tree_remember(cow_tree *tree, const H5O_token_t *token, char *path, H5O_type_t type, hid_t pending,
                       bool data_later)
 {
-    if (tree->objects == tree->room) {
-        size_t room = tree->room == 0 ? 64 : 2 * tree->room;
-        cow_tree_object *more = reallocarray(tree->object, room, sizeof *more);
-        if (more == NULL) {
-            free(path);
-            return cow_tree_no_memory(tree);
-        }
-        tree->object = more;
-        tree->room = room;
+    if (COW_RESERVE(tree->object, tree->room, tree->objects, 1) < 0) {
+        free(path);
+        return cow_tree_no_memory(tree);
     }
     tree->object[tree->objects] = (cow_tree_object){path, type, *token, pending, data_later};
     tree->objects++;
@@ -69,17 +64,8 @@ const cow_tree_object *cow_tree_find(const cow_tree *tree, const H5O_token_t *to
 
 static void note(cow_tree_names *names, const char *name, const H5L_info2_t *link)
 {
-    if (names->count == names->room) {
-        size_t room = names->room == 0 ? 32 : 2 * names->room;
-        void *more = reallocarray(names->entry, room, sizeof *names->entry);
-        if (more == NULL) {
-            names->failed = true;
-            return;
-        }
-        names->entry = more;
-        names->room = room;
-    }
-    if ((names->entry[names->count].name = strdup(name)) == NULL) {
+    if (COW_RESERVE(names->entry, names->room, names->count, 1) < 0 ||
+        (names->entry[names->count].name = strdup(name)) == NULL) {
         names->failed = true;
         return;
     }

@@ -2,6 +2,7 @@
 #include "import/tree.h"
 
 #include "base/ids.h"
+#include "base/vector.h"
 #include "import/references.h"
 #include "library/library.h"
 
@@ -120,14 +121,8 @@ int cow_tree_copy_attributes(cow_tree *tree, hid_t from, hid_t to, const char *p
 
 static int add_chunk(cow_tree_chunks *s, const hsize_t *offset, hsize_t size)
 {
-    if (s->count == s->room) {
-        size_t room = s->room == 0 ? 64 : 2 * s->room;
-        void *more = reallocarray(s->chunk, room, sizeof *s->chunk);
-        if (more == NULL)
-            return -1;
-        s->chunk = more;
-        s->room = room;
-    }
+    if (COW_RESERVE(s->chunk, s->room, s->count, 1) < 0)
+        return -1;
     s->chunk[s->count] = (cow_tree_chunk){.size = size};
     memcpy(s->chunk[s->count++].offset, offset, s->rank * sizeof *offset);
     return 0;
@@ -186,21 +181,14 @@ int cow_tree_list_chunks(hid_t dataset, hid_t dcpl, cow_tree_chunks *chunks)
 static int copy_encoded(cow_tree *tree, hid_t from, hid_t to, const cow_tree_chunks *stored)
 {
     size_t room = 0;
-    void *bytes = NULL, *more;
+    uint8_t *bytes = NULL;
     int status = 0;
 
     for (size_t i = 0; status == 0 && i < stored->count; i++) {
         const cow_tree_chunk *c = &stored->chunk[i];
         uint32_t mask = 0;
-        if (c->size > room) {
-            if ((more = realloc(bytes, c->size)) == NULL) {
-                status = -1;
-                break;
-            }
-            bytes = more;
-            room = c->size;
-        }
-        if (cow_library_read_chunk(from, c->offset, &mask, bytes, c->size) < 0 ||
+        if (COW_RESERVE(bytes, room, 0, c->size) < 0 ||
+            cow_library_read_chunk(from, c->offset, &mask, bytes, c->size) < 0 ||
             H5Dwrite_chunk(to, H5P_DEFAULT, mask, c->offset, c->size, bytes) < 0)
             status = -1;
         else if (tree->progress != NULL)

@@ -1,5 +1,6 @@
 /* An array seen as chunks: the chunk queries and direct chunk access of HDF5, and the changing extent (array.h). */
 #include "base/error.h"
+#include "base/vector.h"
 #include "io/chunk_cache.h"
 #include "io/heap.h"
 #include "io/plan.h"
@@ -63,15 +64,9 @@ static int add_to_face(face *f, const uint64_t chunk[])
 {
     unsigned rank = f->array->grid.rank;
 
-    if (f->n == f->room) {
-        size_t room = f->room * 2 + 64;
-        uint64_t *grown = realloc(f->chunks, room * rank * sizeof *grown);
-        if (grown == NULL) {
-            f->failed = true;
-            return cow_error(COW_MEMORY, "%s: no memory for a list of %zu chunks", f->array->label, room);
-        }
-        f->chunks = grown;
-        f->room = room;
+    if (cow_vector_reserve(&f->chunks, &f->room, f->n, 1, rank * sizeof *f->chunks) < 0) {
+        f->failed = true;
+        return cow_error(COW_MEMORY, "%s: no memory for a list of %zu chunks", f->array->label, f->n + 1);
     }
     memcpy(f->chunks + f->n++ * rank, chunk, rank * sizeof *chunk);
     return 0;
@@ -201,14 +196,13 @@ typedef struct early {
     uint64_t chunks[COW_MAX_RANK];
     void *bytes; /* a chunk of fill value, made when it is needed */
     fill_slots *known;
-    size_t n;
+    size_t n, room;
 } early;
 
 static int store_fill(early *e, const uint64_t chunk[], uint32_t edges)
 {
     cow_array *array = e->array;
     cow_save save = {.chunk = chunk};
-    fill_slots *grown;
 
     for (size_t i = 0; i < e->n; i++)
         if (e->known[i].edges == edges) {
@@ -224,9 +218,8 @@ static int store_fill(early *e, const uint64_t chunk[], uint32_t edges)
     save.bytes = e->bytes;
     if ((array->heap ? cow_heap_fill(array, chunk) : cow_stored_save(array, &save, 1, NULL, NULL)) < 0)
         return -1;
-    if ((grown = realloc(e->known, (e->n + 1) * sizeof *grown)) == NULL)
+    if (COW_RESERVE(e->known, e->room, e->n, 1) < 0)
         return cow_error(COW_MEMORY, "%s: no memory to allocate chunks", array->label);
-    e->known = grown;
     e->known[e->n].edges = edges;
     return cow_index_get(array->index, chunk, &e->known[e->n++].slot);
 }

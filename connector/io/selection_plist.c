@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/ids.h"
+#include "base/vector.h"
 #include "library/library.h"
 #include "native/native.h"
 #include "store/index.h"
@@ -31,14 +32,8 @@ typedef struct finding {
 
 static int append(hsize_t **list, size_t *count, size_t *room, unsigned rank, const hsize_t place[])
 {
-    if (*count == *room) {
-        size_t more = *room * 2 + 64;
-        hsize_t *grown = reallocarray(*list, more, rank * sizeof **list);
-        if (grown == NULL)
-            return cow_error(COW_MEMORY, "no memory for a selection of %zu elements", more);
-        *list = grown;
-        *room = more;
-    }
+    if (cow_vector_reserve(list, room, *count, 1, rank * sizeof **list) < 0)
+        return cow_error(COW_MEMORY, "no memory for a selection of %zu elements", *count + 1);
     memcpy(*list + (*count)++ * rank, place, rank * sizeof *place);
     return 0;
 }

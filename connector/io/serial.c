@@ -4,6 +4,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/vector.h"
 #include "native/native.h"
 
 #include <stdbool.h>
@@ -148,14 +149,8 @@ typedef struct text {
 
 static int append_bytes(text *bytes, const void *data, size_t size)
 {
-    if (size > bytes->room - bytes->size) {
-        size_t room = (bytes->size + size) * 2 + 4096;
-        uint8_t *grown = realloc(bytes->data, room);
-        if (grown == NULL)
-            return cow_error(COW_MEMORY, "no memory for the content of a chunk of %zu bytes", bytes->size + size);
-        bytes->data = grown;
-        bytes->room = room;
-    }
+    if (COW_RESERVE(bytes->data, bytes->room, bytes->size, size) < 0)
+        return cow_error(COW_MEMORY, "no memory for the content of a chunk of %zu bytes", bytes->size + size);
     if (size > 0)
         memcpy(bytes->data + bytes->size, data, size);
     bytes->size += size;

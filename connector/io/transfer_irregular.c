@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/ids.h"
+#include "base/vector.h"
 #include "io/chunk_cache.h"
 #include "io/heap.h"
 
@@ -43,7 +44,7 @@ typedef struct walk {
     bool many;                                       /* it has more chunks than 64 bits count */
     span *spans;                                     /* of one slab */
     uint64_t *places;                                /* many: the chunk of each, rank coordinates */
-    size_t count, room;
+    size_t count, span_room, place_room;
     bool sorted;
 } walk;
 
@@ -55,17 +56,11 @@ static uint64_t *place_of(const walk *w, uint64_t i)
 
 static int more_spans(walk *w)
 {
-    size_t room = w->room * 2 + 256, place = w->transfer->array->grid.rank * sizeof *w->places;
-    span *grown = reallocarray(w->spans, room, sizeof *grown);
-    uint64_t *places = NULL;
+    size_t place = w->transfer->array->grid.rank * sizeof *w->places;
 
-    if (grown != NULL)
-        w->spans = grown;
-    if (grown != NULL && w->many && (places = reallocarray(w->places, room, place)) != NULL)
-        w->places = places;
-    if (grown == NULL || (w->many && places == NULL))
-        return cow_error(COW_MEMORY, "%s: no memory for a selection of %zu parts", w->transfer->array->label, room);
-    w->room = room;
+    if (COW_RESERVE(w->spans, w->span_room, w->count, 1) < 0 ||
+        (w->many && cow_vector_reserve(&w->places, &w->place_room, w->count, 1, place) < 0))
+        return cow_error(COW_MEMORY, "%s: no memory for a selection of %zu parts", w->transfer->array->label, w->count + 1);
     return 0;
 }
 
@@ -89,7 +84,7 @@ static int add_span(walk *w, span s, const uint64_t place[])
         if (s.chunk < last->chunk || (w->many && s.chunk > last->chunk))
             w->sorted = false;
     }
-    if (w->count == w->room && more_spans(w) < 0)
+    if (more_spans(w) < 0)
         return -1;
     if (w->many)
         memcpy(place_of(w, w->count), place, rank * sizeof *place);

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/ids.h"
+#include "base/vector.h"
 #include "library/library.h"
 #include "store/index.h"
 
@@ -187,14 +188,8 @@ static int note_stored(const hsize_t *offset, unsigned mask, haddr_t address, hs
     (void)mask;
     (void)address;
     (void)size;
-    if (s->count == s->room) {
-        size_t room = s->room * 2 + 64;
-        void *larger = reallocarray(s->offset, room, s->rank * sizeof *s->offset);
-        if (larger == NULL)
-            return cow_error(COW_MEMORY, "no memory for a list of %zu chunks", room);
-        s->offset = larger;
-        s->room = room;
-    }
+    if (cow_vector_reserve(&s->offset, &s->room, s->count, 1, s->rank * sizeof *s->offset) < 0)
+        return cow_error(COW_MEMORY, "no memory for a list of %zu chunks", s->count + 1);
     memcpy(&s->offset[s->count++ * s->rank], offset, s->rank * sizeof *offset);
     return 0;
 }

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/ids.h"
+#include "base/vector.h"
 
 #include <H5VLconnector.h>
 #include <H5VLconnector_passthru.h>
@@ -156,9 +157,9 @@ typedef struct file_chunks {
     size_t chunk_bytes; /* in the file */
     bool filtered;
     hsize_t rows;      /* of raw_data */
-    uint32_t *mask_of; /* filter masks of the slots below mask_room, of those written through this store */
+    uint32_t *mask_of; /* filter masks of the slots that were written through this store */
     bool *written;     /* which those are */
-    uint64_t mask_room;
+    size_t mask_room, written_room;
     haddr_t *address; /* of slots, from one walk over all chunks; NULL: not known */
     hsize_t *size;
     unsigned *mask;
@@ -180,19 +181,12 @@ static void forget_addresses(file_chunks *c)
  * wrote it comes with the mask it had before, and a chunk overwritten with as many bytes keeps its old mask on disk. */
 static int note_mask(file_chunks *c, uint64_t slot, uint32_t mask)
 {
-    if (slot >= c->mask_room) {
-        uint64_t room = slot + slot / 2 + 64;
-        uint32_t *masks = realloc(c->mask_of, room * sizeof *masks);
-        bool *written;
-        if (masks != NULL)
-            c->mask_of = masks;
-        if ((written = realloc(c->written, room * sizeof *written)) != NULL)
-            c->written = written;
-        if (masks == NULL || written == NULL)
-            return cow_error(COW_MEMORY, "no memory for the filter masks of a pool");
-        memset(c->written + c->mask_room, 0, (room - c->mask_room) * sizeof *written);
-        c->mask_room = room;
-    }
+    size_t known = c->written_room;
+
+    if (COW_RESERVE(c->mask_of, c->mask_room, slot, 1) < 0 || COW_RESERVE(c->written, c->written_room, slot, 1) < 0)
+        return cow_error(COW_MEMORY, "no memory for the filter masks of a pool");
+    if (known < c->written_room)
+        memset(c->written + known, 0, (c->written_room - known) * sizeof *c->written);
     c->mask_of[slot] = mask;
     c->written[slot] = true;
     return 0;
@@ -200,7 +194,7 @@ static int note_mask(file_chunks *c, uint64_t slot, uint32_t mask)
 
 static bool known_mask(const file_chunks *c, uint64_t slot, uint32_t *mask)
 {
-    if (slot >= c->mask_room || !c->written[slot])
+    if (slot >= c->written_room || !c->written[slot])
         return false;
     *mask = c->mask_of[slot];
     return true;

@@ -2,6 +2,7 @@
 #include "store/pool.h"
 
 #include "base/error.h"
+#include "base/vector.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -16,14 +17,14 @@ typedef struct memory_chunk {
 typedef struct memory_store {
     cow_chunk_store store;
     memory_chunk *chunks;
-    size_t count;
+    size_t room; /* those never written are zero */
 } memory_store;
 
 static memory_chunk *memory_chunk_at(cow_chunk_store *store, uint64_t slot)
 {
     memory_store *memory = (memory_store *)store;
 
-    if (slot < memory->count && memory->chunks[slot].bytes)
+    if (slot < memory->room && memory->chunks[slot].bytes)
         return &memory->chunks[slot];
     cow_error(COW_CORRUPT, "slot %" PRIu64 " was never written", slot);
     return NULL;
@@ -55,19 +56,13 @@ static int memory_read(cow_chunk_store *store, uint64_t slot, void *bytes, size_
 static int memory_write(cow_chunk_store *store, uint64_t slot, const void *bytes, size_t size, uint32_t filter_mask)
 {
     memory_store *memory = (memory_store *)store;
+    size_t known = memory->room;
     uint8_t *copy = NULL;
 
-    if (slot >= SIZE_MAX / 2 / sizeof *memory->chunks)
-        return cow_error(COW_MEMORY, "slot %" PRIu64 " does not fit into memory", slot);
-    if (slot >= memory->count) {
-        size_t count = (size_t)slot + 1 + (size_t)slot / 2;
-        memory_chunk *chunks = realloc(memory->chunks, count * sizeof *chunks);
-        if (!chunks)
-            return cow_error(COW_MEMORY, "no memory for %zu slots", count);
-        memset(chunks + memory->count, 0, (count - memory->count) * sizeof *chunks);
-        memory->chunks = chunks;
-        memory->count = count;
-    }
+    if (COW_RESERVE(memory->chunks, memory->room, slot, 1) < 0)
+        return cow_error(COW_MEMORY, "no memory for slot %" PRIu64, slot);
+    if (known < memory->room)
+        memset(memory->chunks + known, 0, (memory->room - known) * sizeof *memory->chunks);
     copy = malloc(size > 0 ? size : 1);
     if (!copy)
         return cow_error(COW_MEMORY, "no memory for a chunk of %zu bytes", size);
@@ -82,7 +77,7 @@ static void memory_close(cow_chunk_store *store)
 {
     memory_store *memory = (memory_store *)store;
 
-    for (size_t i = 0; i < memory->count; i++)
+    for (size_t i = 0; i < memory->room; i++)
         free(memory->chunks[i].bytes);
     free(memory->chunks);
     free(memory);

@@ -18,6 +18,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/vector.h"
 #include "store/format.h"
 
 #include <inttypes.h>
@@ -35,7 +36,7 @@ typedef struct hash_map {
     uint64_t *place;
     size_t size;                    /* a power of two, or 0 */
     uint8_t (*hash)[COW_HASH_SIZE]; /* by slot */
-    size_t hash_capacity;
+    size_t hash_room;
     bool loaded;
 } hash_map;
 
@@ -57,8 +58,8 @@ struct cow_pool {
     uint64_t base;            /* slots from here on are in rows[] and uses[] */
     uint8_t *rows;
     uint32_t *uses;      /* 0: free. UINT32_MAX sticks: such a slot is never freed */
-    uint64_t *free_slot; /* a binary heap, the lowest first; as much room as uses[] */
-    size_t capacity, free_count;
+    uint64_t *free_slot; /* a binary heap, the lowest first; room for as many as rows[], so freeing cannot fail */
+    size_t rows_room, uses_room, free_room, free_count;
     hash_map map;
     row_block block[BLOCKS];
     uint64_t clock;
@@ -89,16 +90,8 @@ static size_t probe(const hash_map *map, const uint8_t hash[])
 /* Room for slots below SLOTS, so that inserting them cannot fail. */
 static int map_reserve(hash_map *map, uint64_t slots, const char *pool)
 {
-    if (slots > SIZE_MAX / 4 / COW_HASH_SIZE)
+    if (COW_RESERVE(map->hash, map->hash_room, 0, slots) < 0)
         goto no_memory;
-    if (slots > map->hash_capacity) {
-        size_t capacity = (size_t)slots + (size_t)slots / 4 + 64;
-        void *hash = realloc(map->hash, capacity * COW_HASH_SIZE);
-        if (!hash)
-            goto no_memory;
-        map->hash = hash;
-        map->hash_capacity = capacity;
-    }
     if (slots >= map->size / 4 * 3) {
         size_t size = map->size > 0 ? map->size : 64;
         uint64_t *old = map->place, *place;
@@ -326,23 +319,11 @@ int cow_pool_find(cow_pool *pool, const cow_digest *digest, uint64_t *slot)
 static int reserve(cow_pool *pool)
 {
     size_t count = (size_t)(pool->slots - pool->base);
-    size_t capacity = pool->capacity + pool->capacity / 2 + 64;
-    void *grown;
 
-    if (count < pool->capacity)
+    if (cow_vector_reserve(&pool->rows, &pool->rows_room, count, 1, cow_slot_row_size(pool->rank)) == 0 &&
+        COW_RESERVE(pool->uses, pool->uses_room, count, 1) == 0 &&
+        COW_RESERVE(pool->free_slot, pool->free_room, count, 1) == 0)
         return 0;
-    if (!(grown = realloc(pool->rows, capacity * cow_slot_row_size(pool->rank))))
-        goto no_memory;
-    pool->rows = grown;
-    if (!(grown = realloc(pool->uses, capacity * sizeof *pool->uses)))
-        goto no_memory;
-    pool->uses = grown;
-    if (!(grown = realloc(pool->free_slot, capacity * sizeof *pool->free_slot)))
-        goto no_memory;
-    pool->free_slot = grown;
-    pool->capacity = capacity;
-    return 0;
-no_memory:
     return cow_error(COW_MEMORY, "no memory for the slot table of %s (%" PRIu64 " slots)", pool->name, pool->slots);
 }
 
@@ -477,7 +458,7 @@ static void forget_written(cow_pool *pool)
     pool->rows = NULL;
     pool->uses = NULL;
     pool->free_slot = NULL;
-    pool->capacity = 0;
+    pool->rows_room = pool->uses_room = pool->free_room = 0;
     pool->base = pool->slots;
 }
 

@@ -2,6 +2,7 @@
 #include "store/table.h"
 
 #include "base/error.h"
+#include "base/vector.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -30,7 +31,7 @@ int cow_table_append(cow_table *table, uint64_t count, const void *rows, uint64_
 typedef struct memory_table {
     cow_table table;
     uint8_t *bytes;
-    size_t capacity; /* bytes */
+    size_t room; /* rows */
 } memory_table;
 
 static int memory_check(const cow_table *table, uint64_t first, uint64_t count)
@@ -68,18 +69,8 @@ static int memory_resize(cow_table *table, uint64_t rows)
 {
     memory_table *memory = (memory_table *)table;
 
-    if (rows > SIZE_MAX / 2 / table->row_size)
-        return cow_error(COW_MEMORY, "a table of %" PRIu64 " rows does not fit into memory", rows);
-
-    size_t need = (size_t)rows * table->row_size;
-    if (need > memory->capacity) {
-        size_t capacity = need + need / 2;
-        uint8_t *bytes = realloc(memory->bytes, capacity);
-        if (!bytes)
-            return cow_error(COW_MEMORY, "no memory for a table of %" PRIu64 " rows", rows);
-        memory->bytes = bytes;
-        memory->capacity = capacity;
-    }
+    if (cow_vector_reserve(&memory->bytes, &memory->room, 0, rows, table->row_size) < 0)
+        return cow_error(COW_MEMORY, "no memory for a table of %" PRIu64 " rows", rows);
     if (rows > table->rows)
         memset(memory->bytes + table->rows * table->row_size, 0, (size_t)(rows - table->rows) * table->row_size);
     table->rows = rows;

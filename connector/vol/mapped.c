@@ -11,6 +11,7 @@
 #include "vol/vol.h"
 
 #include "base/ids.h"
+#include "base/vector.h"
 #include "io/selection.h"
 
 #include <stdlib.h>
@@ -351,15 +352,9 @@ static int add_piece(transfer *t, cow_source *opened, hid_t target, hid_t source
     piece *p;
     hssize_t n;
 
-    if (t->count == t->room) {
-        size_t room = t->room == 0 ? 8 : 2 * t->room;
-
-        if ((p = realloc(t->piece, room * sizeof *p)) == NULL) {
-            cow_source_close(opened);
-            return cow_error(COW_MEMORY, "no memory for the mappings of a virtual dataset");
-        }
-        t->piece = p;
-        t->room = room;
+    if (COW_RESERVE(t->piece, t->room, t->count, 1) < 0) {
+        cow_source_close(opened);
+        return cow_error(COW_MEMORY, "no memory for the mappings of a virtual dataset");
     }
     p = &t->piece[t->count++];
     p->source = *opened;

@@ -9,6 +9,8 @@
  */
 #include "vol/vol.h"
 
+#include "base/vector.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -181,7 +183,7 @@ typedef struct search {
     char *path;         /* of that group, without a '/' at its end */
     char *found;
     H5O_token_t *seen;
-    size_t seen_count;
+    size_t seen_count, seen_room;
 } search;
 
 static int search_group(search *s);
@@ -225,6 +227,7 @@ static int search_link(void *context, const char *name, const H5L_info2_t *info)
     s->found = below.found;
     s->seen = below.seen;
     s->seen_count = below.seen_count;
+    s->seen_room = below.seen_room;
     if (cow_native_close(below.group) < 0)
         status = -1;
 done:
@@ -234,12 +237,10 @@ done:
 
 static int search_group(search *s)
 {
-    H5O_token_t *larger = realloc(s->seen, (s->seen_count + 1) * sizeof *larger);
     H5O_info2_t info;
 
-    if (larger == NULL)
+    if (COW_RESERVE(s->seen, s->seen_room, s->seen_count, 1) < 0)
         return no_memory(s->path);
-    s->seen = larger;
     if (cow_native_info(s->group, NULL, H5O_INFO_BASIC, &info) < 0)
         return -1;
     s->seen[s->seen_count++] = info.token;

@@ -94,7 +94,7 @@ struct cow_home {
     hsize_t hidden_at[2][3];     /* where the reserved group was last met: [index type][order], see hide.c */
     struct cow_object *datasets; /* open ones */
     cow_home **mounted;
-    size_t mounted_count;
+    size_t mounted_count, mounted_room;
     struct cow_object *spare[COW_SPARES]; /* wrappers for when there is no memory: see cow_object_new_surely */
 };
 

@@ -6,6 +6,7 @@
  */
 #include "vol/vol.h"
 
+#include "base/vector.h"
 #include "base/witness.h"
 
 #include <stdio.h>
@@ -379,13 +380,10 @@ bool cow_home_mounts(const cow_home *home)
 
 int cow_home_mount(cow_home *parent, cow_home *child)
 {
-    cow_home **larger;
-
     if (parent == NULL || child == NULL || parent == child)
         return 0;
-    if ((larger = realloc(parent->mounted, (parent->mounted_count + 1) * sizeof *larger)) == NULL)
+    if (COW_RESERVE(parent->mounted, parent->mounted_room, parent->mounted_count, 1) < 0)
         return cow_error(COW_MEMORY, "no memory to mount a file");
-    parent->mounted = larger;
     parent->mounted[parent->mounted_count++] = cow_home_reference(child);
     return 0;
 }
