@@ -7,6 +7,7 @@
 #include "history/changes.h"
 
 #include "base/error.h"
+#include "base/vector.h"
 #include "history/internal.h"
 
 #include <stdlib.h>
@@ -65,15 +66,9 @@ static noted *find(const cow_file *file, uint64_t address)
 
 static noted *add(cow_changes *c, uint64_t address)
 {
-    if (c->count == c->room) {
-        size_t room = c->room == 0 ? 16 : c->room * 2;
-        noted *larger = realloc(c->list, room * sizeof *larger);
-        if (larger == NULL) {
-            cow_error(COW_MEMORY, "no memory for the list of changes");
-            return NULL;
-        }
-        c->list = larger;
-        c->room = room;
+    if (COW_RESERVE(c->list, c->room, c->count, 1) < 0) {
+        cow_error(COW_MEMORY, "no memory for the list of changes");
+        return NULL;
     }
     if (cow_map_put(&c->of, address, c->count) < 0)
         return NULL;

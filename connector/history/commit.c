@@ -23,6 +23,22 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Chunks that filters did not take. */
+struct cow_refused {
+    char text[1024]; /* of the running commit; "": none */
+    bool ever;       /* one of a dataset that HDF5 keeps itself, in this opening */
+};
+
+cow_refused *cow_refused_new(void)
+{
+    return calloc(1, sizeof(cow_refused));
+}
+
+void cow_refused_free(cow_refused *refused)
+{
+    free(refused);
+}
+
 /* ---- datasets ---- */
 
 typedef struct written_nodes {
@@ -31,28 +47,13 @@ typedef struct written_nodes {
     cow_view_context view;
 } written_nodes;
 
-/* Remember where in the tree a node of this transaction stands; what stood there before, in the same transaction, is
- * superseded, and its view goes with the version that shows it: when that is amended. */
-static int supersede(cow_file *file, uint64_t dataset, unsigned level, const uint64_t origin[], unsigned rank,
-                     uint64_t offset)
-{
-    uint64_t place[COW_MAX_RANK + 2] = {dataset, level}, key, old;
-
-    if (rank > 0)
-        memcpy(place + 2, origin, rank * sizeof *origin);
-    key = cow_checksum(place, sizeof place);
-    if (cow_map_get(&file->node_at, key, &old) && !file->shared_nodes && cow_map_put(&file->superseded, old, 0) < 0)
-        return -1;
-    return cow_map_put(&file->node_at, key, offset);
-}
-
 static int node_written(void *context, const cow_node *node)
 {
     written_nodes *w = context;
 
     if (cow_view_node(&w->view, node) < 0)
         return -1;
-    return supersede(w->file, w->dataset->id, node->level, node->origin, w->view.grid->rank, node->offset);
+    return cow_superseded_note(w->file, w->dataset->id, node->level, node->origin, w->view.grid->rank, node->offset);
 }
 
 static int copy_fill(const cow_dataset *dataset, hid_t dcpl)
@@ -163,7 +164,7 @@ static int commit_dataset(cow_dataset *dataset)
     root.chunks = cow_index_chunks(array->index);
     if (cow_index_commit(array->index, node_written, &w, &root.top, &root.level) < 0 ||
         cow_root_append(file->index, &root, &offset) < 0 || cow_view_root(&w.view, offset, &root) < 0 ||
-        set_head(dataset, offset) < 0 || supersede(file, dataset->id, UINT32_MAX, NULL, 0, offset) < 0)
+        set_head(dataset, offset) < 0 || cow_superseded_note(file, dataset->id, UINT32_MAX, NULL, 0, offset) < 0)
         goto done;
     dataset->root = dataset->row.root = offset;
     if (dataset->row.alloc_time == H5D_ALLOC_TIME_LATE && !dataset->array.late)
@@ -195,23 +196,23 @@ static void note_refused(cow_dataset *dataset)
     if (dataset->references == 0) {
         fprintf(stderr, "h5cow: a chunk is lost: %s\n", cow_error_message());
         cow_array_forget(&dataset->array);
-    } else if (file->refusal[0] == '\0')
-        snprintf(file->refusal, sizeof file->refusal, "%s", cow_error_message());
+    } else if (file->refused->text[0] == '\0')
+        snprintf(file->refused->text, sizeof file->refused->text, "%s", cow_error_message());
     cow_error_clear();
 }
 
 int cow_file_refused(cow_file *file)
 {
-    if (file->refusal[0] == '\0')
+    if (file->refused->text[0] == '\0')
         return 0;
-    cow_error(COW_UNSUPPORTED, "%s; all else is committed", file->refusal);
-    file->refusal[0] = '\0';
+    cow_error(COW_UNSUPPORTED, "%s; all else is committed", file->refused->text);
+    file->refused->text[0] = '\0';
     return -1;
 }
 
 bool cow_file_refusing(const cow_file *file)
 {
-    return file->refusing;
+    return file->refused->ever;
 }
 
 /* A dataset that the application deleted before anybody else could see it: its chunks are free again. */
@@ -303,11 +304,11 @@ static int flush_native(cow_file *file)
 {
     if (cow_native_file_flush(file->native) == 0)
         return 0;
-    if (!cow_error_of_filters() || cow_journal_driver_file_failures(file->fileno) != file->failures)
+    if (!cow_error_of_filters() || cow_file_disk_failed(file))
         return -1;
-    file->refusing = true;
-    if (file->refusal[0] == '\0')
-        snprintf(file->refusal, sizeof file->refusal, "%s: a chunk cannot be stored: %s", file->name,
+    file->refused->ever = true;
+    if (file->refused->text[0] == '\0')
+        snprintf(file->refused->text, sizeof file->refused->text, "%s: a chunk cannot be stored: %s", file->name,
                  cow_error_message());
     cow_error_clear();
     return 0;
@@ -323,12 +324,12 @@ static int commit(cow_file *file, bool finished)
         return -1;
     if (!(set = cow_native_file_small_headers(file->native, true, &small) == 0))
         cow_error_clear(); /* a commit can do without */
-    if (cow_versions_meet_blocks(file->loc, file->log_rows) < 0)
+    if (cow_versions_meet_blocks(file->loc, cow_versions_known(file)) < 0)
         cow_error_clear(); /* the version, which needs the log, meets it again */
     if (cow_commit_datasets(file) < 0 || cow_version_commit(file, finished) < 0 || flush_native(file) < 0)
         goto done;
     seal(file, finished);
-    if (!file->unversioned) {
+    if (!cow_versions_missed(file)) {
         for (size_t i = 0; i < file->open_datasets.capacity; i++)
             if (file->open_datasets.entry[i].used)
                 ((cow_dataset *)(uintptr_t)file->open_datasets.entry[i].value)->root_changed = false;
@@ -342,13 +343,16 @@ done:
     return set && cow_native_file_small_headers(file->native, small, NULL) < 0 ? -1 : status;
 }
 
-/* Is there something that the version which is about to be finished had to do without? */
-static bool lacking(const cow_file *file)
+/* Something that a version had to do without, which is tried again. */
+static int is_lacking(void *context, const cow_layout_lack *lack)
 {
-    for (size_t i = 0; i < file->lacks.count; i++)
-        if (file->lacks.lack[i].head != UINT64_MAX && file->lacks.lack[i].version < file->log_rows)
-            return true;
-    return false;
+    return lack->head != UINT64_MAX && lack->version < cow_versions_known(context);
+}
+
+/* Is there something that the version which is about to be finished had to do without? */
+static bool lacking(cow_file *file)
+{
+    return cow_lacks_each(file, is_lacking, file) != 0;
 }
 
 void (*cow_file_committed)(cow_file *file);
@@ -369,7 +373,7 @@ int cow_file_commit(cow_file *file, cow_commit_kind kind)
         return cow_file_fail(file);
     }
     file->failures = cow_journal_driver_file_failures(file->fileno);
-    file->refusal[0] = '\0';
+    file->refused->text[0] = '\0';
     switch (file->state) {
     case COW_FILE_CLEAN:
     case COW_FILE_ABANDONED:
@@ -393,15 +397,12 @@ int cow_file_commit(cow_file *file, cow_commit_kind kind)
         cow_context("%s: the changes since the last version were not committed", file->name);
         return cow_file_fail(file);
     }
-    if (finished) {
-        cow_map_free(&file->node_at);
-        cow_map_free(&file->superseded);
-        file->shared_nodes = false;
-    }
-    if ((file->unversioned || file->refusal[0] != '\0') && !finished)
+    if (finished)
+        cow_superseded_forget(file);
+    if ((cow_versions_missed(file) || file->refused->text[0] != '\0') && !finished)
         file->state = COW_FILE_OPEN; /* there is still something to be tried */
     else
-        file->state = finished || file->amend_row < 0 ? COW_FILE_CLEAN : COW_FILE_AMENDABLE;
+        file->state = finished || cow_versions_running(file) < 0 ? COW_FILE_CLEAN : COW_FILE_AMENDABLE;
     cow_datasets_sweep(file);
     cow_file_replaced(file);
     if (cow_file_committed != NULL)

@@ -212,7 +212,7 @@ static int share(copied *o, cow_dataset *source)
         goto done;
     /* both datasets now name the same slots and nodes: neither may be written again or lose its view */
     cow_pool_seal(array->pool);
-    file->shared_nodes = true;
+    cow_superseded_keep(file);
     status = 0;
 done:
     cow_close(fill, type, dcpl);

@@ -123,6 +123,11 @@ int cow_file_begin(cow_file *file)
     return 0;
 }
 
+bool cow_file_disk_failed(const cow_file *file)
+{
+    return cow_journal_driver_file_failures(file->fileno) != file->failures;
+}
+
 int cow_file_eoa(cow_file *file, uint64_t *eoa)
 {
     H5VL_native_file_optional_args_t native;
@@ -218,9 +223,8 @@ int cow_file_open_all(cow_file *file)
     if (file->opened_all)
         return 0;
     if (cow_file_open_table(file, COW_TABLE_POOLS, &file->pools) < 0 || cow_snapshots_open(file) < 0 ||
-        cow_layout_log_rows(file->loc, &file->log_rows) < 0)
+        cow_versions_open(file) < 0)
         return -1;
-    file->version_row = (int64_t)file->log_rows - 1;
     file->opened_all = true;
     return 0;
 }
@@ -266,7 +270,6 @@ int cow_file_lay_out(cow_file *file)
         cow_snapshots_create(file) < 0 ||
         (file->index = cow_layout_table_create(file->loc, COW_TABLE_INDEX, 0, 0)) == NULL)
         return -1;
-    file->version_row = -1;
     file->laid_out = file->opened_all = true;
     return 0;
 }
@@ -326,21 +329,31 @@ static void free_file(cow_file *file)
     shut(file);
     close_native(file);
     cow_changes_free(file->changes);
-    cow_map_free(&file->node_at);
+    cow_next_version_free(file->next_version);
+    cow_incomplete_free(file->incomplete);
+    cow_absolute_links_free(file->absolute);
+    cow_superseded_free(file->superseded);
+    cow_refused_free(file->refused);
     cow_map_free(&file->links_of_history);
-    cow_map_free(&file->superseded);
     cow_map_free(&file->own);
     cow_snapshots_free(file->snapshots);
-    cow_map_free(&file->told);
-    cow_lacks_free(&file->lacks);
     cow_map_free(&file->sum_checked);
     cow_version_objects_free(file);
     cow_options_free(file->options);
     free(file->name);
     free(file->replaced); /* without a commit the old file stays */
-    free(file->next_name);
-    free(file->next_message);
     free(file);
+}
+
+static int make_parts(cow_file *file)
+{
+    return (file->snapshots = cow_snapshots_new()) == NULL || (file->changes = cow_changes_new()) == NULL ||
+                   (file->next_version = cow_next_version_new()) == NULL ||
+                   (file->incomplete = cow_incomplete_new()) == NULL ||
+                   (file->absolute = cow_absolute_links_new()) == NULL ||
+                   (file->superseded = cow_superseded_new()) == NULL || (file->refused = cow_refused_new()) == NULL
+               ? -1
+               : 0;
 }
 
 cow_file *cow_file_attach(void *native_file, const char *name, bool writable, bool created, const cow_options *options)
@@ -376,8 +389,7 @@ cow_file *cow_file_attach(void *native_file, const char *name, bool writable, bo
         return NULL;
     }
     if ((file = calloc(1, sizeof *file)) == NULL || (file->name = strdup(name)) == NULL ||
-        (file->options = cow_options_copy(options)) == NULL || (file->snapshots = cow_snapshots_new()) == NULL ||
-        (file->changes = cow_changes_new()) == NULL) {
+        (file->options = cow_options_copy(options)) == NULL || make_parts(file) < 0) {
         cow_error(COW_MEMORY, "%s: no memory to open the file", name);
         if (file != NULL)
             free_file(file);
@@ -388,7 +400,6 @@ cow_file *cow_file_attach(void *native_file, const char *name, bool writable, bo
     file->owner = getpid();
     file->writable = writable;
     file->references = 1;
-    file->version_row = file->amend_row = -1;
     file->next = open_files;
     open_files = file;
     if ((file->native = cow_native_file_reopen(native_file)) == NULL)

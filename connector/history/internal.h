@@ -1,39 +1,41 @@
 /* What the files of history/ share. Nobody else includes this.
  *
+ * Parts of a file, each a type of its own whose fields no other file of this room touches, with a header of their name:
+ *   changes.c          what changed in this transaction
+ *   snapshot_table.c   which snapshot belongs to which head object
+ *   incomplete.c       what could not be put into a version
+ *   next_version.c     which version comes next, and how it is called
+ *   superseded.c       index nodes that a later flush of the transaction wrote again
+ *   absolute_links.c   whether versions have links that name the version
+ *
  *   file.c             the shared state of an open file: joining, leaving, laying out a new one
  *   pools.c            pools by signature
  *   dataset.c          versioned datasets: creating, opening, answering for the application's layout
- *   changes.c          what changed in this transaction
  *   commit.c           a transaction is committed: the head, and its version
  *   attempt.c          a version is made, or taken back
  *   snapshot.c         the head's tree becomes a version's tree (path copying)
- *   snapshot_table.c   which snapshot belongs to which head object
  *   version_objects.c  objects of a version by their tokens
  *   deleted.c          which head objects are gone
  *   unlinked.c         objects that were made without a link, until they get one
  *   counts.c           how many links an object has, as the application counts
  *   sums.c             checksums of what HDF5 keeps without any
- *   incomplete.c       what could not be put into a version
- *   versions.c         the log of versions, revisions by name and time
+ *   versions.c         rows of the log, revisions by name and time
  *   api.c              what programs that know of versions ask for
  *   copy_elements.c    the elements of a dataset into another one
- *   map.c              numbers by numbers (map.h)
  *   copy.c copy_types.c copy_references.c   H5Ocopy (copy.h)
  */
 #ifndef COW_HISTORY_INTERNAL_H
 #define COW_HISTORY_INTERNAL_H
 
 #include "base/map.h"
+#include "history/absolute_links.h"
 #include "history/changes.h"
 #include "history/history.h"
+#include "history/incomplete.h"
+#include "history/next_version.h"
 #include "history/snapshot_table.h"
+#include "history/superseded.h"
 #include "view/view.h"
-
-/* What a version does without, see incomplete.c. Texts are owned. */
-typedef struct cow_lacks {
-    cow_layout_lack *lack;
-    size_t count, room;
-} cow_lacks;
 
 typedef struct cow_pool_entry {
     uint32_t id;
@@ -55,6 +57,8 @@ typedef struct cow_version_objects {
     cow_map count; /* address -> links and uses in this version: counts.c */
 } cow_version_objects;
 
+typedef struct cow_refused cow_refused;
+
 typedef enum cow_file_state {
     COW_FILE_CLEAN,
     COW_FILE_OPEN,
@@ -71,8 +75,7 @@ struct cow_file {
     char *replaced; /* the file whose place this one takes, until the first commit; or NULL */
     bool discard;   /* it is to be removed then */
     cow_options *options;
-    char *next_name, *next_message; /* of the version to come, "": none; NULL: as the options say */
-    pid_t owner;                    /* the process that opened it: forked children must not write */
+    pid_t owner; /* the process that opened it: forked children must not write */
     bool writable;
     bool shut;     /* by H5atclose: no native handle any more */
     bool laid_out; /* /_versioned_data exists */
@@ -97,25 +100,15 @@ struct cow_file {
     bool links_of_history_held;      /* by the history's own handle on a dataset: counted anew when that is closed */
     uint64_t links_of_history_edits; /* cow_changes_edits when they were counted */
     cow_map links_of_history;        /* address -> references that the history alone holds: counts.c */
-    bool absolute_read;              /* the next one is what the attribute says */
-    uint8_t absolute;  /* 1: groups other than the root may have absolute soft links, which name the version */
-    bool shared_nodes; /* a copy shares index nodes of this transaction: do not remove their views */
     uint64_t eoa_before;
-    /* the newest version */
-    int64_t version_row; /* in log, -1: none */
-    uint64_t log_rows;
-    int64_t amend_row;  /* row of the version of the running transaction, -1: not yet made */
-    cow_map superseded; /* of these, offsets of those whose views are to be removed */
-    cow_map node_at;    /* amendable nodes: hash of (dataset, level, origin) -> offset, for removing their views */
     cow_snapshots *snapshots;
-    cow_lacks lacks;             /* of the newest version, and of the next one: incomplete.c */
-    bool lacks_read, lacks_lost; /* lost: the table cannot be read, so nothing is known to be the same as before */
-    cow_map told;                /* head objects of which standard error was told that a version is without them */
-    unsigned long failures;      /* of the driver when the running commit began */
-    char refusal[1024];          /* a chunk that filters did not take in the running commit; "": none */
-    bool refusing;               /* by filters of a dataset that HDF5 keeps itself, in this opening */
-    bool unversioned;            /* the last commit could make no version */
-    cow_map sum_checked;         /* what was compared with its checksum in this opening: sums.c */
+    cow_next_version *next_version;
+    cow_incomplete *incomplete;
+    cow_absolute_state *absolute;
+    cow_superseded *superseded;
+    cow_refused *refused;
+    unsigned long failures; /* of the driver when the running commit began */
+    cow_map sum_checked;    /* what was compared with its checksum in this opening: sums.c */
     bool own_known;
     uint64_t own_generation; /* when `own` was filled in, and how many pools were open */
     size_t own_pools;
@@ -163,6 +156,8 @@ int cow_file_join_reader(cow_loc object, unsigned long fileno, const cow_file *l
 void cow_file_replaced(cow_file *file);
 /* Nothing more is committed: the state is FAILED or ABANDONED. */
 bool cow_file_ended(const cow_file *file);
+/* Has the disk failed since the running commit began? */
+bool cow_file_disk_failed(const cow_file *file);
 int cow_file_begin(cow_file *file); /* may_write, then OPEN */
 int cow_file_eoa(cow_file *file, uint64_t *eoa);
 
@@ -204,6 +199,9 @@ int cow_copy_elements_between_files(const char *file, void *source, void *target
 int cow_head_open(const cow_file *file, uint64_t address, cow_loc *object, bool *borrowed);
 
 /* commit.c */
+/* What filters refused. NULL: no memory. */
+cow_refused *cow_refused_new(void);
+void cow_refused_free(cow_refused *refused);
 /* Steps 1 and 2 of a commit alone: every open head's content is in pools, index and views. */
 int cow_commit_datasets(cow_file *file);
 /* The fill value of a dataset as creation properties for its views; the caller closes it. */
@@ -211,7 +209,7 @@ hid_t cow_view_dcpl(const cow_dataset *dataset);
 
 /* attempt.c */
 /* The head's own data are written: a new version, where the head differs from the newest one. 0 also where none could be made
- * (file->unversioned); -1: the commit fails. */
+ * (cow_versions_missed); -1: the commit fails. */
 int cow_version_commit(cow_file *file, bool finished);
 /* The transaction ends with nothing more to say than the last flush did. */
 int cow_version_close(cow_file *file);
@@ -244,20 +242,6 @@ int cow_walk_settle(cow_walk *walk);
 /* file.c: the head object at ADDRESS, which a version knows, is linked in /_versioned_data/removed. */
 int cow_file_keep(cow_file *file, uint64_t address);
 
-/* incomplete.c */
-/* One more; the texts are copied. PATH NULL: "". */
-int cow_lacks_add(cow_lacks *lacks, uint64_t version, uint64_t head, const char *path, const char *reason);
-void cow_lacks_free(cow_lacks *lacks);
-/* What the newest version, and changes that are in no version, lack: into file->lacks. Looks once. */
-int cow_lacks_load(cow_file *file);
-/* Heads that versions had to do without: VISIT for each row of the table. TO_COME: there is no such version yet. */
-typedef int cow_lack_visitor(void *context, uint64_t version, uint64_t head, bool to_come);
-int cow_lacks_visit(cow_file *file, cow_lack_visitor *visit, void *context);
-/* LACKS, of versions from FROM on, instead of what the table has of these. */
-int cow_lacks_put(cow_file *file, uint64_t from, const cow_lacks *lacks);
-/* Standard error is told of each object once. VERSION: its name. */
-void cow_lacks_tell(cow_file *file, const char *version, const cow_lacks *lacks);
-
 /* sums.c: the sums are 0 where there is nothing that HDF5 does not check itself */
 /* Those of a snapshot, complete but for a versioned dataset's elements: cow_sum_root. */
 int cow_sum_snapshot(cow_file *file, cow_loc snapshot, cow_layout_snapshot_row *row);
@@ -273,17 +257,6 @@ void cow_version_objects_free(cow_file *file);
 /* Note in `snapshots` which head objects are not in the version of ROW any more. MET: the addresses of all that can be
  * reached in the head. */
 int cow_deleted_note(cow_file *file, const cow_map *met, uint64_t row);
-
-/* api.c */
-/* -1: there is a version of that name. */
-int cow_version_is_new(const cow_file *file, const char *name);
-/* 1: there is, 0, -1. Of a file that is laid out. */
-int cow_version_exists(const cow_file *file, const char *name);
-/* The version to come has come. */
-void cow_description_used(cow_file *file);
-/* What it is to be called (NULL: by its number), and its message (NULL: none). */
-const char *cow_description_name(const cow_file *file);
-const char *cow_description_message(const cow_file *file);
 
 /* versions.c */
 /* The name of the version in the value of a tag; NULL: it is not the path of a version. */

@@ -5,6 +5,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/ids.h"
+#include "base/vector.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,14 +21,8 @@ typedef struct buffer {
 
 static int put(buffer *b, const void *bytes, size_t size)
 {
-    if (b->size + size > b->room) {
-        size_t room = (b->size + size) * 2;
-        uint8_t *larger = realloc(b->bytes, room);
-        if (larger == NULL)
-            return cow_error(COW_MEMORY, "no memory for the signature of a pool");
-        b->bytes = larger;
-        b->room = room;
-    }
+    if (COW_RESERVE(b->bytes, b->room, b->size, size) < 0)
+        return cow_error(COW_MEMORY, "no memory for the signature of a pool");
     memcpy(b->bytes + b->size, bytes, size);
     b->size += size;
     return 0;

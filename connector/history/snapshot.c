@@ -65,7 +65,7 @@ cow_walk *cow_walk_open(cow_file *file)
         return NULL;
     }
     walk->file = file;
-    walk->full = cow_changes_distrusted(file) || file->lacks_lost;
+    walk->full = cow_changes_distrusted(file) || cow_lacks_lost(file);
     return walk;
 }
 
@@ -353,7 +353,7 @@ static int decide_links(cow_walk *walk, cow_loc group, const char *path, int ans
 static int decide_opened(cow_walk *walk, uint64_t address, const char *path, cow_loc object)
 {
     cow_file *file = walk->file;
-    unsigned flags = cow_changes_flags(file, address) | (file->lacks_lost ? 1u << COW_CHANGED_NEW : 0);
+    unsigned flags = cow_changes_flags(file, address) | (cow_lacks_lost(file) ? 1u << COW_CHANGED_NEW : 0);
     H5O_info2_t info;
     int answer = differs(walk, address, flags, object) == 0 ? SAME : NEW;
 
@@ -433,35 +433,6 @@ int cow_walk_note_unreached(const cow_walk *walk, uint64_t version, cow_lacks *l
     return cow_changes_each(walk->file, note_unreached, &(unreached){walk, version, lacks});
 }
 
-/* 1, 0, -1. A file from before there was the attribute may have absolute soft links anywhere. */
-static int absolute_links(cow_file *file)
-{
-    int found;
-
-    if (!file->absolute_read) {
-        if ((found = cow_layout_number(file->loc, COW_ABSOLUTE, H5T_STD_U8LE, &file->absolute)) < 0)
-            return cow_error_where(file->name, "looking for absolute links");
-        if (found == 0)
-            file->absolute = 1;
-        file->absolute_read = true;
-    }
-    return file->absolute != 0;
-}
-
-static int absolute_links_put(cow_file *file, uint8_t absolute)
-{
-    cow_loc group;
-    int status;
-
-    if (file->absolute == absolute)
-        return 0;
-    if (cow_native_open(file->loc, COW_ROOT, &group) < 0)
-        return -1;
-    status = cow_native_attribute_put(group, COW_ABSOLUTE, H5T_STD_U8LE, &absolute);
-    file->absolute = absolute;
-    return cow_native_close(group) < 0 ? -1 : status;
-}
-
 int cow_walk_decide(cow_walk *walk)
 {
     int answer, absolute;
@@ -475,7 +446,7 @@ int cow_walk_decide(cow_walk *walk)
         answer = decide(walk, cow_address(&walk->file->root), "");
     }
     if (answer == NEW) {
-        if ((absolute = absolute_links(walk->file)) < 0)
+        if ((absolute = cow_absolute_links(walk->file)) < 0)
             return -1;
         if (absolute) {
             walk->full = walk->renew = true;
@@ -503,7 +474,7 @@ static int lack(cow_walk *walk, uint64_t address, const char *path, const char *
 {
     char reason[1400];
 
-    if (walk->failed || cow_journal_driver_file_failures(walk->file->fileno) != walk->file->failures)
+    if (walk->failed || cow_file_disk_failed(walk->file))
         return fail(walk);
     if (what == NULL)
         snprintf(reason, sizeof reason, "%s", cow_error_message());
@@ -728,7 +699,7 @@ static int leave_out_unlinked(void *context, uint64_t address, const char *path)
 
 static int leave_out_below(cow_walk *walk)
 {
-    if (walk->lacks->count == 0)
+    if (cow_lacks_count(walk->lacks) == 0)
         return 0;
     for (size_t i = 0; i < walk->state.capacity; i++) {
         const cow_map_entry *e = &walk->state.entry[i];
@@ -1176,7 +1147,8 @@ int cow_walk_build(cow_walk *walk, const char *name, uint64_t row, int64_t *chan
     status = build_group(walk, head, cow_address(&file->root), "", &walk->made);
     close_head(head, borrowed);
     if (status < 0 || leave_out_unused(walk) < 0 || leave_out_below(walk) < 0 || keep_used(walk) < 0 ||
-        absolute_links_put(file, walk->absolute || (file->absolute && (!walk->renew || lacks->count > 0))) < 0 ||
+        cow_absolute_links_put(file, walk->absolute || (cow_absolute_links_known(file) &&
+                                                        (!walk->renew || cow_lacks_count(lacks) > 0))) < 0 ||
         set_aside(walk) < 0)
         return -1;
     if (cow_unlinked_link(&walk->unlinked, walk->made, file->loc, walk->prefix) < 0)

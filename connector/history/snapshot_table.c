@@ -5,6 +5,7 @@
 #include "history/snapshot_table.h"
 
 #include "base/error.h"
+#include "base/vector.h"
 #include "history/internal.h"
 
 #include <stdlib.h>
@@ -226,14 +227,8 @@ int cow_snapshots_add(cow_file *file, const cow_layout_snapshot_row *added)
     cow_map_remove(&s->left_out, added->head);
     cow_map_remove(&s->outdated, added->head);
     if (!cow_map_get(&s->of, added->head, &row) || s->row[row].version != added->version) {
-        if (s->count == s->room) {
-            size_t room = s->room == 0 ? 64 : s->room * 2;
-            cow_layout_snapshot_row *larger = realloc(s->row, room * sizeof *larger);
-            if (larger == NULL)
-                return cow_error(COW_MEMORY, "%s: no memory for the list of snapshots", file->name);
-            s->row = larger;
-            s->room = room;
-        }
+        if (COW_RESERVE(s->row, s->room, s->count, 1) < 0)
+            return cow_error(COW_MEMORY, "%s: no memory for the list of snapshots", file->name);
         row = s->count++;
     }
     s->row[row] = *added;

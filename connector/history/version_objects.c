@@ -18,7 +18,7 @@ static int find_in_log(cow_file *file, const char *version_path, uint64_t *row)
 
     if (cow_file_open_all(file) < 0)
         return -1;
-    for (*row = 0; *row < file->log_rows; ++*row) {
+    for (*row = 0; *row < cow_versions_known(file); ++*row) {
         cow_layout_log_row entry = {0};
         int same, status = cow_layout_log_read(file->loc, *row, &entry);
 
