@@ -172,42 +172,52 @@ static int note_made(const copied *o, uint64_t address)
 
 /* ---- datasets ---- */
 
+/* VIEW, of the root record ROOT at OFFSET, shows what that of the source's record shows, so it is another link to that one;
+ * where that one is missing, it is made. */
+static int share_view(cow_dataset *source, uint64_t offset, const cow_root *root, const char *view)
+{
+    cow_file *file = source->file;
+    const cow_array *array = &source->array;
+    cow_view_context context = {.file = file->loc, .grid = &array->grid, .type = array->type};
+    char from[COW_PATH_MAX];
+    int status;
+
+    cow_view_path(from, source->root);
+    if (cow_native_link_hard(file->loc, from, file->loc, view) == 0)
+        return 0;
+    cow_error_clear();
+    if ((context.fill_dcpl = cow_view_dcpl(source)) < 0)
+        return -1;
+    status = cow_view_root(&context, offset, root);
+    H5Pclose(context.fill_dcpl);
+    return status;
+}
+
 static int share(copied *o, cow_dataset *source)
 {
     cow_file *file = o->c->to;
-    cow_array *array = &source->array;
+    const cow_array *array = &source->array;
     cow_layout_dataset_row row = source->row;
     cow_root root;
     uint64_t id = file->datasets->rows, offset;
     char head[COW_PATH_MAX], view[COW_PATH_MAX];
-    hid_t dcpl = H5Pcopy(source->dcpl), type = dataset_type(o), fill = H5I_INVALID_HID;
-    cow_view_context context = {.file = file->loc, .grid = &array->grid, .type = array->type};
+    hid_t type = dataset_type(o);
     H5O_info2_t info;
     int status = -1;
 
     cow_head_path(head, id);
-    if (type < 0)
-        goto done;
-    if (dcpl < 0 || H5Pset_layout(dcpl, H5D_CONTIGUOUS) < 0) {
-        cow_error_native("%s: cannot describe a copy", array->label);
-        goto done;
-    }
-    if ((o->to.object = cow_view_whole(o->c->target, NULL, type, array->grid.rank, array->extent, array->maximum, dcpl,
-                                       head)) == NULL ||
+    if (type < 0 ||
+        (o->to.object = cow_view_whole(o->c->target, NULL, type, array->grid.rank, array->extent, array->maximum,
+                                       source->dcpl, head)) == NULL ||
         cow_native_info(o->to, NULL, H5O_INFO_BASIC, &info) < 0 || cow_root_read(file->index, source->root, &root) < 0)
         goto done;
     root.dataset = id;
-    if ((fill = cow_view_dcpl(source)) < 0)
-        goto done;
-    context.fill_dcpl = fill;
-    context.source_rows = cow_pool_slots(array->pool) * array->grid.chunk[0];
-    cow_layout_raw_path(context.source, source->row.pool);
-    if (cow_root_append(file->index, &root, &offset) < 0 || cow_view_root(&context, offset, &root) < 0)
+    if (cow_root_append(file->index, &root, &offset) < 0)
         goto done;
     cow_view_path(view, offset);
     row.head = cow_address(&info.token);
     row.root = offset;
-    if (cow_native_link_hard(file->loc, view, file->loc, head) < 0 ||
+    if (share_view(source, offset, &root, view) < 0 || cow_native_link_hard(file->loc, view, file->loc, head) < 0 ||
         cow_table_append(file->datasets, 1, &row, NULL) < 0)
         goto done;
     /* both datasets now name the same slots and nodes: neither may be written again or lose its view */
@@ -215,7 +225,7 @@ static int share(copied *o, cow_dataset *source)
     cow_superseded_keep(file);
     status = 0;
 done:
-    cow_close(fill, type, dcpl);
+    cow_close(type);
     return status;
 }
 
@@ -265,19 +275,16 @@ static int copy_dataset(copied *o, uint64_t address)
 
     if (o->file->file != NULL && cow_dataset_attach(o->file->file, o->from.object, false, &source) < 0)
         return -1;
-    dcpl = source == NULL ? cow_native_dataset_dcpl(o->from.object) : cow_dataset_dcpl(source, o->from.object);
-    if (dcpl < 0)
-        goto done;
     if (source != NULL && o->c->to == o->file->file) {
-        if (share(o, source) < 0 || note_made(o, address) < 0)
-            goto done;
-    } else {
-        if ((space = dataset_space(o, source)) < 0 || (type = dataset_type(o)) < 0 ||
-            make_dataset(o, source != NULL, type, space, dcpl, &target) < 0 || note_made(o, address) < 0 ||
-            copy_elements(o, dcpl, source, target) < 0)
-            goto done;
+        if (share(o, source) == 0 && note_made(o, address) == 0)
+            status = copy_header(o, source->dcpl);
+        goto done;
     }
-    status = copy_header(o, dcpl);
+    dcpl = source == NULL ? cow_native_dataset_dcpl(o->from.object) : cow_dataset_dcpl(source, o->from.object);
+    if (dcpl >= 0 && (space = dataset_space(o, source)) >= 0 && (type = dataset_type(o)) >= 0 &&
+        make_dataset(o, source != NULL, type, space, dcpl, &target) == 0 && note_made(o, address) == 0 &&
+        copy_elements(o, dcpl, source, target) == 0)
+        status = copy_header(o, dcpl);
 done:
     if (target != NULL)
         cow_dataset_release(target);

@@ -363,6 +363,10 @@ static cow_dataset *dataset_make(cow_file *file, void *native, bool named, hid_t
     array = &dataset->array;
     array->type = H5I_INVALID_HID;
     make_label(dataset, native, named);
+    if (dcpl >= 0 && H5Pset_layout(dcpl, H5D_CONTIGUOUS) < 0) {
+        cow_error_native("%s: cannot keep its creation properties", array->label);
+        goto failed;
+    }
     if (dcpl < 0 || (type = cow_native_dataset_type(native)) < 0 || (array->type = H5Tcopy(type)) < 0 ||
         (pool = cow_pools_get(file, root->pool > UINT32_MAX ? UINT32_MAX : (uint32_t)root->pool)) == NULL)
         goto failed;
@@ -816,8 +820,6 @@ hid_t cow_dataset_dcpl(cow_dataset *dataset, void *native)
     }
     for (unsigned d = 0; d < dataset->array.grid.rank; d++)
         chunk[d] = dataset->array.grid.chunk[d];
-    if (H5Pset_layout(dcpl, H5D_CONTIGUOUS) < 0)
-        goto failed;
     if (dataset->row.layout == H5D_CHUNKED) {
         if (H5Pset_chunk(dcpl, (int)dataset->array.grid.rank, chunk) < 0 || H5Pget_chunk_opts(pool->dcpl, &opts) < 0 ||
             H5Pset_chunk_opts(dcpl, opts) < 0)

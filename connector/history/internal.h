@@ -129,7 +129,7 @@ struct cow_dataset {
     cow_array array;
     char *label;
     bool named;      /* the label has the path */
-    hid_t dcpl;      /* the native object's, virtual */
+    hid_t dcpl;      /* the native object's but for its mapping, which makes each copy of the list dear */
     void *native;    /* heads of writable files: a handle of our own, so that the address cannot be used again */
     bool let_go;     /* for a moment: cow_datasets_let_go */
     bool corked;     /* H5Odisable_mdc_flushes, which holds until the application's last handle is closed */

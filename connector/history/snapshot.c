@@ -251,7 +251,13 @@ typedef struct place {
     cow_loc target, previous; /* the new group; the group's newest snapshot, object NULL: none */
 } place;
 
-static int decide(cow_walk *walk, uint64_t address, const char *path);
+/* A link that was met: an object can be looked at by it without being opened. */
+typedef struct by_link {
+    cow_loc group;
+    const char *name;
+} by_link;
+
+static int decide(cow_walk *walk, uint64_t address, const char *path, const by_link *met);
 
 #define NOWHERE "//" /* the path of what was not met by its links */
 
@@ -269,6 +275,7 @@ static char *child_path(const char *path, const char *name)
 static int decide_child(void *context, const char *name, const H5L_info2_t *info)
 {
     place *p = context;
+    const by_link met = {p->group, name};
     char *path;
     int answer;
 
@@ -285,7 +292,7 @@ static int decide_child(void *context, const char *name, const H5L_info2_t *info
         return 0;
     if ((path = child_path(p->path, name)) == NULL)
         return p->answer = -1;
-    answer = decide(p->walk, cow_address(&info->u.token), path);
+    answer = decide(p->walk, cow_address(&info->u.token), path, &met);
     free(path);
     if (answer < 0)
         return p->answer = -1;
@@ -315,7 +322,7 @@ static int type_is_new(cow_walk *walk, hid_t type)
     if (answer == 0 && H5Tcommitted(type) > 0) {
         answer = -1;
         if (cow_native_info(cow_native_named_type(type), NULL, H5O_INFO_BASIC, &info) == 0 &&
-            (answer = decide(walk, cow_address(&info.token), NOWHERE)) > 0)
+            (answer = decide(walk, cow_address(&info.token), NOWHERE, NULL)) > 0)
             answer = answer == NEW;
     }
     if (type >= 0)
@@ -349,15 +356,34 @@ static int decide_links(cow_walk *walk, cow_loc group, const char *path, int ans
     return p.answer;
 }
 
-/* An open object. */
-static int decide_opened(cow_walk *walk, uint64_t address, const char *path, cow_loc object)
+/* A dataset or named datatype of which the notes alone say whether it is the same: opening it would cost more than all else.
+ * FLAGS: of its change. 0: it has to be looked at. */
+static int decide_unopened(cow_walk *walk, uint64_t address, unsigned flags, const by_link *met)
 {
-    cow_file *file = walk->file;
-    unsigned flags = cow_changes_flags(file, address) | (cow_lacks_lost(file) ? 1u << COW_CHANGED_NEW : 0);
+    bool known = cow_snapshots_newest(walk->file, address, NULL);
+    H5O_info2_t info;
+    int answer = 0;
+
+    if (met == NULL || (known && (flags != 0 || (walk->full && walk->types))) ||
+        cow_map_get(&walk->file->open_datasets, address, NULL)) /* it is open */
+        return 0;
+    /* a name may lead across a mount point into another file */
+    if (cow_native_info(met->group, met->name, H5O_INFO_BASIC, &info) < 0)
+        cow_error_clear();
+    else if (info.type != H5O_TYPE_GROUP && info.fileno == walk->file->fileno && cow_address(&info.token) == address)
+        answer = known ? SAME : NEW;
+    if (answer == NEW)
+        walk->several |= !walk->full && info.rc > 1;
+    return answer;
+}
+
+/* An open object. */
+static int decide_opened(cow_walk *walk, uint64_t address, unsigned flags, const char *path, cow_loc object)
+{
     H5O_info2_t info;
     int answer = differs(walk, address, flags, object) == 0 ? SAME : NEW;
 
-    if (answer == NEW && object.type == H5I_DATATYPE && cow_snapshots_newest(file, address, NULL))
+    if (answer == NEW && object.type == H5I_DATATYPE && cow_snapshots_newest(walk->file, address, NULL))
         walk->types = true;
     if (answer == SAME && walk->full && walk->types && types_are_new(walk, object) != 0)
         answer = NEW;
@@ -374,14 +400,15 @@ static int decide_opened(cow_walk *walk, uint64_t address, const char *path, cow
     return answer;
 }
 
-/* PATH is "" for the root, else "/a/b". */
-static int decide(cow_walk *walk, uint64_t address, const char *path)
+/* PATH is "" for the root, else "/a/b"; MET: the link that led here, or NULL. */
+static int decide(cow_walk *walk, uint64_t address, const char *path, const by_link *met)
 {
     cow_file *file = walk->file;
+    unsigned flags = cow_changes_flags(file, address) | (cow_lacks_lost(file) ? 1u << COW_CHANGED_NEW : 0);
     uint64_t known;
     cow_loc object;
     bool borrowed;
-    int answer = NEW;
+    int answer;
 
     if (cow_map_get(&walk->state, address, &known))
         return (int)known;
@@ -390,11 +417,14 @@ static int decide(cow_walk *walk, uint64_t address, const char *path)
         return SAME; /* not noted as met: a change may be below it after all */
     if (cow_map_put(&walk->state, address, VISITING) < 0)
         return -1;
-    if (open_head(walk, address, &object, &borrowed) == 0) {
-        answer = decide_opened(walk, address, path, object);
-        close_head(object, borrowed);
-    } else
-        cow_error_clear(); /* building meets the reason */
+    if ((answer = decide_unopened(walk, address, flags, met)) == 0) {
+        answer = NEW;
+        if (open_head(walk, address, &object, &borrowed) == 0) {
+            answer = decide_opened(walk, address, flags, path, object);
+            close_head(object, borrowed);
+        } else
+            cow_error_clear(); /* building meets the reason */
+    }
     return answer < 0 || cow_map_put(&walk->state, address, (uint64_t)answer) < 0 ? -1 : answer;
 }
 
@@ -439,11 +469,11 @@ int cow_walk_decide(cow_walk *walk)
 
     if (cow_snapshots_load(walk->file) < 0)
         return -1;
-    answer = decide(walk, cow_address(&walk->file->root), "");
+    answer = decide(walk, cow_address(&walk->file->root), "", NULL);
     if (answer > 0 && (walk->types || (!walk->full && (walk->several || !all_met(walk))))) {
         walk->full = true;
         cow_map_free(&walk->state);
-        answer = decide(walk, cow_address(&walk->file->root), "");
+        answer = decide(walk, cow_address(&walk->file->root), "", NULL);
     }
     if (answer == NEW) {
         if ((absolute = cow_absolute_links(walk->file)) < 0)
@@ -451,7 +481,7 @@ int cow_walk_decide(cow_walk *walk)
         if (absolute) {
             walk->full = walk->renew = true;
             cow_map_free(&walk->state);
-            answer = decide(walk, cow_address(&walk->file->root), "");
+            answer = decide(walk, cow_address(&walk->file->root), "", NULL);
         }
     }
     return answer < 0 ? -1 : answer == NEW;
@@ -752,7 +782,7 @@ static hid_t snapshot_type(void *context, hid_t named)
         return H5I_INVALID_HID;
     }
     if (!cow_map_get(&walk->built, address, &known)) {
-        if ((decision = decide(walk, address, NOWHERE)) < 0) {
+        if ((decision = decide(walk, address, NOWHERE, NULL)) < 0) {
             fail(walk);
             return H5I_INVALID_HID;
         }
@@ -828,7 +858,7 @@ static int choose_header(cow_walk *walk, cow_loc head)
 static int build_dataset(cow_walk *walk, cow_loc head, cow_dataset *dataset, uint64_t address, const char *path,
                          cow_loc *made)
 {
-    hid_t dcpl = H5Pcopy(dataset->dcpl), named = H5I_INVALID_HID, type = dataset->array.type;
+    hid_t named = H5I_INVALID_HID, type = dataset->array.type;
     char source[COW_PATH_MAX];
     int status = -1;
 
@@ -838,12 +868,9 @@ static int build_dataset(cow_walk *walk, cow_loc head, cow_dataset *dataset, uin
     if (dataset->named_type &&
         ((named = cow_native_dataset_type(head.object)) < 0 || (type = snapshot_type(walk, named)) < 0))
         goto done;
-    if (choose_header(walk, head) < 0)
-        goto done;
-    if (dcpl < 0 || H5Pset_layout(dcpl, H5D_CONTIGUOUS) < 0)
-        cow_error_native("%s: cannot describe a snapshot", dataset->array.label);
-    else if ((made->object = cow_view_whole(walk->file->loc, NULL, type, dataset->array.grid.rank,
-                                            dataset->array.extent, dataset->array.maximum, dcpl, source)) != NULL)
+    if (choose_header(walk, head) == 0 &&
+        (made->object = cow_view_whole(walk->file->loc, NULL, type, dataset->array.grid.rank, dataset->array.extent,
+                                       dataset->array.maximum, dataset->dcpl, source)) != NULL)
         status = copy_header(walk, head, address, path, *made);
 done:
     if (named >= 0) {
@@ -851,8 +878,6 @@ done:
         if (type >= 0)
             H5Tclose(type);
     }
-    if (dcpl >= 0)
-        H5Pclose(dcpl);
     return status;
 }
 
@@ -983,7 +1008,7 @@ static int build(cow_walk *walk, place *p, const char *name, uint64_t address, c
         cow_map_remove(&walk->used, address);
         return link_snapshot(walk, p, name, snapshot);
     }
-    if ((decision = decide(walk, address, path)) < 0)
+    if ((decision = decide(walk, address, path, NULL)) < 0)
         return fail(walk);
     if (decision == SAME && cow_snapshots_newest(walk->file, address, &snapshot))
         return link_snapshot(walk, p, name, snapshot);
