@@ -145,6 +145,50 @@ static void test_versions_do_not_add_to_the_links_of_an_object(void)
     }
 }
 
+/* What it puts away is gone, and links to the root with it, even where nothing but a circle of links held them. */
+static void test_h5fcreate_leaves_the_root_no_links_of_before(void)
+{
+    for (int k = 0; k < 3; k++) {
+        hid_t file = created(COW), group;
+        H5O_info2_t was;
+
+        make_group(file, "group");
+        make_group(file, "group/inner");
+        CHECK(H5Lcreate_hard(file, "group", file, "group/itself", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+        CHECK(H5Lcreate_hard(file, "/", file, "group/top", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+        CHECK(H5Lcreate_hard(file, "/", file, "group/inner/top", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+        if (k == 2) { /* the program itself counts one */
+            CHECK((group = H5Gopen2(file, "group/inner", H5P_DEFAULT)) >= 0);
+            CHECK(H5Oincr_refcount(group) >= 0 && H5Gclose(group) >= 0);
+        }
+        CHECK(H5Oget_info_by_name3(file, "group/inner", &was, H5O_INFO_BASIC, H5P_DEFAULT) >= 0);
+        if (k == 1) {
+            file = reopened(file);
+            CHECK(H5Ldelete(file, "group", H5P_DEFAULT) >= 0 && count_of(file, "/") == 3);
+        }
+        CHECK(H5Fclose(file) >= 0);
+        CHECK((file = H5Fcreate(COW, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT)) >= 0);
+        CHECK(count_of(file, "/") == 1);
+        make_group(file, "new");
+        for (int again = 0; again < 2; again++) {
+            hid_t object;
+
+            file = reopened(file);
+            CHECK(count_of(file, "/") == 1 && count_of(file, "new") == 1);
+            CHECK(H5Lcreate_hard(file, "/", file, "top", H5P_DEFAULT, H5P_DEFAULT) >= 0 && count_of(file, "/") == 2);
+            CHECK(H5Ldelete(file, "top", H5P_DEFAULT) >= 0);
+            H5E_BEGIN_TRY
+            object = H5Oopen_by_token(file, was.token);
+            H5E_END_TRY
+            CHECK(object < 0);
+        }
+        CHECK(H5Fclose(file) >= 0);
+        CHECK((file = H5Fopen(COW "@1", H5F_ACC_RDONLY, H5P_DEFAULT)) >= 0);
+        CHECK(count_of(file, "group") == 2 && count_of(file, "group/inner") == 1 && count_of(file, "/") == 3);
+        CHECK(H5Fclose(file) >= 0);
+    }
+}
+
 static void test_a_deleted_group_holds_no_link(void)
 {
     hid_t file = created(COW);
@@ -302,6 +346,7 @@ int main(int argc, char **argv)
         TEST(test_what_is_deleted_counts_until_it_is_closed),
         TEST(test_what_was_deleted_before_any_version_is_counted_out_once),
         TEST(test_versions_do_not_add_to_the_links_of_an_object),
+        TEST(test_h5fcreate_leaves_the_root_no_links_of_before),
         TEST(test_a_deleted_group_holds_no_link),
         TEST(test_groups_that_a_refused_call_left_are_in_the_next_version),
         TEST(test_members_of_a_copied_group_can_be_flushed_and_committed),

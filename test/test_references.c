@@ -895,6 +895,69 @@ static void test_regions_that_are_not_looked_at_stay_different(void)
     }
 }
 
+#define SPOTS 300 /* no pattern: HDF5 keeps them as a tree */
+
+/* As where the dataset has gone before any version knew it, and HDF5 gave its place to another one; or where a file was made
+ * so. An H5R_ref_t begins with the token. */
+static void test_a_region_of_another_rank_than_its_dataset(void)
+{
+    static const int ranks[] = {0, 1, 2, 4};
+    const hsize_t dims[] = {9, 9, 9}, few[] = {2, 3, 4, 5}, many = 5000, one = 1;
+    hid_t file = (remove(COW), H5Fcreate(COW, H5F_ACC_EXCL, H5P_DEFAULT, H5P_DEFAULT)),
+          type = H5Tarray_create2(H5T_STD_I32LE, 1, &many), cube = H5Screate_simple(3, dims, NULL),
+          single = H5Screate_simple(1, &one, NULL), holder, made, space;
+
+    CHECK((made = H5Dcreate2(file, "cube", H5T_STD_I32LE, cube, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT)) >= 0);
+    CHECK(H5Dclose(made) >= 0 && H5Sselect_none(cube) >= 0);
+    for (hsize_t i = 0; i < SPOTS; i++) {
+        const hsize_t start[] = {i * i % 7, i * 7 % 9, i * i * i % 8}, count[] = {1, 1, 1};
+        CHECK(H5Sselect_hyperslab(cube, H5S_SELECT_OR, start, NULL, count, NULL) >= 0);
+    }
+    for (size_t i = 0; i < COUNT(ranks); i++) {
+        char name[40];
+        H5O_info2_t info;
+        H5R_ref_t region, read;
+
+        snprintf(name, sizeof name, "rank %d", ranks[i]);
+        space = ranks[i] == 0 ? H5Screate(H5S_SCALAR) : H5Screate_simple(ranks[i], few, NULL);
+        CHECK((made = H5Dcreate2(file, name, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT)) >= 0);
+        CHECK(H5Oget_info3(made, &info, H5O_INFO_BASIC) >= 0);
+        CHECK(H5Rcreate_region(file, "cube", cube, H5P_DEFAULT, &region) >= 0);
+        memcpy(&region, &info.token, sizeof info.token);
+        snprintf(name, sizeof name, "holder %d", ranks[i]);
+        CHECK((holder = make_holder(file, name, 1)) >= 0);
+        CHECK(H5Dwrite(holder, H5T_STD_REF, single, H5S_ALL, H5P_DEFAULT, &region) >= 0);
+        CHECK(H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0 && H5Dclose(made) >= 0);
+        CHECK(H5Dread(holder, H5T_STD_REF, single, H5S_ALL, H5P_DEFAULT, &read) >= 0);
+        CHECK(H5Rget_type(&read) == H5R_DATASET_REGION2 && H5Rdestroy(&read) >= 0);
+        CHECK(H5Rdestroy(&region) >= 0 && H5Dclose(holder) >= 0 && H5Sclose(space) >= 0);
+    }
+    H5Sclose(single), H5Sclose(cube), H5Tclose(type);
+    CHECK(H5Fclose(file) >= 0);
+}
+
+/* No version has known it; the commit opens it for its region, and is the last to do so. */
+static void test_a_region_of_what_this_commit_drops(void)
+{
+    const hsize_t dims[] = {100, 100};
+    H5R_ref_t region[REGIONS];
+    hid_t file = (remove(COW), H5Fcreate(COW, H5F_ACC_EXCL, H5P_DEFAULT, H5P_DEFAULT)),
+          space = H5Screate_simple(2, dims, NULL), holder, large;
+
+    for (int round = 0; round < 2; round++) {
+        CHECK((large = H5Dcreate2(file, "large", H5T_STD_I32LE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT)) >= 0);
+        make_regions(large, REGIONS, region);
+        CHECK(H5Ldelete(file, "large", H5P_DEFAULT) >= 0 && H5Dclose(large) >= 0);
+        holder = make_holder(file, round ? "later" : "holder", REGIONS); /* is committed after the other */
+        CHECK(H5Dwrite(holder, H5T_STD_REF, H5S_ALL, H5S_ALL, H5P_DEFAULT, region) >= 0);
+        CHECK(H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0);
+        for (size_t i = 0; i < REGIONS; i++)
+            CHECK(H5Rdestroy(&region[i]) >= 0);
+        CHECK(H5Dclose(holder) >= 0);
+    }
+    CHECK(H5Sclose(space) >= 0 && H5Fclose(file) >= 0);
+}
+
 /* ---- deleting with what is below, with several links, and what is in use ---- */
 
 static void make_tree(hid_t file, int version)
@@ -1717,6 +1780,8 @@ int main(int argc, char **argv)
         TEST(test_what_a_version_knows_is_kept_when_it_goes_with_a_new_group),
         TEST(test_a_region_of_what_is_gone_is_not_looked_at),
         TEST(test_regions_that_are_not_looked_at_stay_different),
+        TEST(test_a_region_of_another_rank_than_its_dataset),
+        TEST(test_a_region_of_what_this_commit_drops),
         TEST(test_references_copied_within_the_file_still_lead),
         TEST(test_references_copied_into_another_file_are_empty),
         TEST(test_copies_of_what_references_lead_to),

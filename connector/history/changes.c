@@ -24,7 +24,7 @@ struct cow_changes {
     size_t count, room;
     cow_map of; /* address -> index in the list */
     uint64_t edits;
-    bool distrusted;
+    bool distrusted, cleared;
 };
 
 cow_changes *cow_changes_new(void)
@@ -38,7 +38,7 @@ static void clear(cow_changes *c)
         free(c->list[i].path);
     c->count = 0;
     cow_map_free(&c->of);
-    c->distrusted = false;
+    c->distrusted = c->cleared = false;
 }
 
 void cow_changes_free(cow_changes *changes)
@@ -126,6 +126,17 @@ void cow_changes_distrust_paths(cow_file *file)
 bool cow_changes_distrusted(const cow_file *file)
 {
     return file->changes->distrusted;
+}
+
+void cow_changes_set_cleared(cow_file *file)
+{
+    file->changes->cleared = true;
+    cow_changed_paths(file);
+}
+
+bool cow_changes_cleared(const cow_file *file)
+{
+    return file->changes->cleared;
 }
 
 uint64_t cow_changes_edits(const cow_file *file)

@@ -23,6 +23,9 @@ int cow_changes_note(cow_file *file, uint64_t address, unsigned flags, const cha
 /* Some path may be wrong: the next walk goes through the whole head. */
 void cow_changes_distrust_paths(cow_file *file);
 bool cow_changes_distrusted(const cow_file *file);
+/* H5Fcreate empties the head: what no link from the root leads to is gone. */
+void cow_changes_set_cleared(cow_file *file);
+bool cow_changes_cleared(const cow_file *file);
 
 /* 0: the object did not change. */
 unsigned cow_changes_flags(const cow_file *file, uint64_t address);

@@ -228,7 +228,8 @@ static int drop_dead(cow_dataset *dataset)
     return 0;
 }
 
-/* The heads among the open datasets, as a list: committing one may open others. */
+/* The heads among the open datasets, as a list: committing one may open others, and close them, since HDF5 opens a dataset to
+ * tell a region of it. None of the list is forgotten until let_go. */
 static int list_heads(cow_file *file, cow_dataset ***list, size_t *count)
 {
     *count = 0;
@@ -239,7 +240,17 @@ static int list_heads(cow_file *file, cow_dataset ***list, size_t *count)
         if (file->open_datasets.entry[i].used && !dataset->snapshot && !dataset->dead)
             (*list)[(*count)++] = dataset;
     }
+    for (size_t i = 0; i < *count; i++)
+        (*list)[i]->committing = true;
     return 0;
+}
+
+/* What nobody has open goes with the sweep, when the version is made: until then its place is not given away. */
+static void let_go(cow_dataset **list, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        list[i]->committing = false;
+    free(list);
 }
 
 static int by_id(const void *a, const void *b)
@@ -283,7 +294,7 @@ int cow_commit_datasets(cow_file *file)
             goto done;
     status = 0;
 done:
-    free(list);
+    let_go(list, count);
     return status;
 }
 

@@ -156,7 +156,7 @@ static void follow(const expanding *e, bool old, H5R_type_t kind, void *element,
         if (*object >= 0 && kind == H5R_DATASET_REGION1)
             *region = H5Rget_region(e->holder, kind, element);
         else if (*object >= 0 && kind == H5R_DATASET_REGION2)
-            *region = H5Ropen_region(element, H5P_DEFAULT, H5P_DEFAULT);
+            *region = cow_native_region_open(element);
         if (*object >= 0 && *region < 0 && (kind == H5R_DATASET_REGION1 || kind == H5R_DATASET_REGION2)) {
             H5Oclose(*object);
             *object = H5I_INVALID_HID;

@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/ids.h"
+#include "base/vector.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -30,14 +31,8 @@ typedef struct counting {
 
 static int enqueue(counting *c, uint64_t address)
 {
-    if (c->queued == c->room) {
-        size_t room = c->room * 2 + 64;
-        uint64_t *more = reallocarray(c->queue, room, sizeof *more);
-        if (more == NULL)
-            return cow_error(COW_MEMORY, "%s: no memory to count links", c->file->name);
-        c->queue = more;
-        c->room = room;
-    }
+    if (COW_RESERVE(c->queue, c->room, c->queued, 1) < 0)
+        return cow_error(COW_MEMORY, "%s: no memory to count links", c->file->name);
     c->queue[c->queued++] = address;
     return 0;
 }

@@ -710,7 +710,8 @@ void cow_dataset_release(cow_dataset *dataset)
     dataset->array.through = false;
     if (dataset->file->shut)
         free(dataset);
-    else if (!cow_dataset_dirty(dataset) && !dataset->root_changed) /* the next version has to be told of it */
+    else if (!dataset->committing && !cow_dataset_dirty(dataset) &&
+             !dataset->root_changed) /* the next version has to be told of it */
         dataset_free(dataset);
 }
 

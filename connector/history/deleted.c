@@ -9,6 +9,7 @@
 #include "history/internal.h"
 
 #include "base/error.h"
+#include "base/vector.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -23,15 +24,8 @@ typedef struct burial {
 
 static int add_gone(burial *b, uint64_t address)
 {
-    if (b->count == b->room) {
-        size_t room = b->room == 0 ? 64 : b->room * 2;
-        uint64_t *larger = realloc(b->gone, room * sizeof *larger);
-
-        if (larger == NULL)
-            return cow_error(COW_MEMORY, "%s: no memory for the list of deleted objects", b->file->name);
-        b->gone = larger;
-        b->room = room;
-    }
+    if (COW_RESERVE(b->gone, b->room, b->count, 1) < 0)
+        return cow_error(COW_MEMORY, "%s: no memory for the list of deleted objects", b->file->name);
     b->gone[b->count++] = address;
     return 0;
 }
@@ -108,6 +102,16 @@ static int uncount_all(burial *b)
     return 0;
 }
 
+/* What counts itself, after H5Fcreate. */
+static int bury_the_rest(burial *b)
+{
+    for (size_t i = 0; i < b->left.capacity; i++)
+        if (b->left.entry[i].used &&
+            (cow_file_keep(b->file, b->left.entry[i].key) < 0 || add_gone(b, b->left.entry[i].key) < 0))
+            return -1;
+    return 0;
+}
+
 /* An object that is not known to be gone, and that the walk did not meet. */
 static int look_at_unmet(void *context, uint64_t head, bool gone)
 {
@@ -132,6 +136,8 @@ int cow_deleted_note(cow_file *file, const cow_map *met, uint64_t row)
     if (cow_snapshots_each(file, look_at_unmet, &b) < 0 || uncount_all(&b) < 0 ||
         (b.left.count > 0 && cow_snapshots_each(file, uncount_gone, &b) < 0) || uncount_all(&b) < 0)
         goto done;
+    if (cow_changes_cleared(file) && bury_the_rest(&b) < 0)
+        goto done;
     for (size_t i = 0; i < b.count; i++)
         if (cow_snapshots_add(file, &(cow_layout_snapshot_row){b.gone[i], UINT64_MAX, row, 0, 0}) < 0)
             goto done;
@@ -140,6 +146,64 @@ done:
     cow_map_free(&b.left);
     free(b.gone);
     return status;
+}
+
+/* ---- H5Fcreate ---- */
+
+typedef struct unlinking {
+    const cow_file *file;
+    cow_loc group;
+    uint64_t root;
+} unlinking;
+
+static int unlink_root(void *context, const char *name, const H5L_info2_t *info)
+{
+    const unlinking *u = context;
+
+    return info->type == H5L_TYPE_HARD && cow_address(&info->u.token) == u->root
+               ? cow_native_link_delete(u->group, name)
+               : 0;
+}
+
+/* The root alone lives on: links to it in groups that hold themselves would count for ever. */
+static int unlink_root_from(void *context, uint64_t head, bool gone)
+{
+    unlinking *u = context;
+    bool borrowed;
+    int status = 0;
+
+    (void)gone;
+    if (head == u->root)
+        return 0;
+    if (cow_head_open(u->file, head, &u->group, &borrowed) < 0) {
+        cow_error_clear(); /* there is no such object any more */
+        return 0;
+    }
+    if (u->group.type == H5I_GROUP)
+        status = cow_native_links(u->group, false, unlink_root, u);
+    return (!borrowed && cow_native_close(u->group) < 0) || status < 0 ? -1 : 0;
+}
+
+int cow_deleted_clear(cow_file *file, cow_loc root)
+{
+    unlinking u = {.file = file};
+    H5O_info2_t info;
+    int status;
+
+    cow_changes_set_cleared(file);
+    if (!file->laid_out)
+        return 0;
+    if (cow_native_info(root, NULL, H5O_INFO_BASIC, &info) < 0)
+        return -1;
+    if (info.rc <= 1)
+        return 0;
+    /* once more meanwhile: see remove_links */
+    if (cow_snapshots_load(file) < 0 || cow_native_change_references(root, 1) < 0)
+        return -1;
+    u.root = cow_address(&info.token);
+    status = cow_snapshots_each(file, unlink_root_from, &u);
+    cow_changes_edited(file);
+    return cow_native_change_references(root, -1) < 0 ? -1 : status;
 }
 
 /* ---- addresses that are the history's own ---- */
@@ -208,9 +272,11 @@ int cow_head_deleted(cow_file *file, const H5O_token_t *head)
         status = cow_native_info(object, NULL, H5O_INFO_BASIC, &info);
         if (cow_native_close(object) < 0 || status < 0)
             return -1;
-        return info.rc <= hidden;
+        if (info.rc <= hidden)
+            return 1;
     }
-    /* What was below a group that is gone: the table knows. Files from which nothing was deleted need not look. */
+    /* What was below a group that is gone, or held itself when H5Fcreate came: the table knows. Files from which nothing was
+     * deleted need not look. */
     if (!cow_snapshots_loaded(file)) {
         if ((object.object = cow_native_group_open(file->loc, COW_PATH_REMOVED)) == NULL)
             return -1;

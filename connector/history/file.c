@@ -587,8 +587,8 @@ int cow_file_clear_head(cow_file *file)
         goto done;
     /* Attributes first: one may be what holds a named type without its link, which then is the link's to keep. */
     if (cow_native_attributes(root, false, remove_attribute, &root) == 0 && remove_links(file, root) == 0 &&
-        restart_creation_order(file, root) == 0 && cow_native_comment_set(root, NULL) == 0 &&
-        cow_changed_object(file, &file->root, "/", COW_CHANGED_NEW) == 0)
+        cow_deleted_clear(file, root) == 0 && restart_creation_order(file, root) == 0 &&
+        cow_native_comment_set(root, NULL) == 0 && cow_changed_object(file, &file->root, "/", COW_CHANGED_NEW) == 0)
         status = 0;
     cow_native_link_classes_withdraw(stand_in);
 done:

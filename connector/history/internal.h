@@ -132,6 +132,7 @@ struct cow_dataset {
     hid_t dcpl;      /* the native object's but for its mapping, which makes each copy of the list dear */
     void *native;    /* heads of writable files: a handle of our own, so that the address cannot be used again */
     bool let_go;     /* for a moment: cow_datasets_let_go */
+    bool committing; /* a list holds it: cow_commit_datasets */
     bool corked;     /* H5Odisable_mdc_flushes, which holds until the application's last handle is closed */
     bool dead;       /* deleted before it was ever committed */
     bool named_type; /* its type is a named datatype */
@@ -257,6 +258,8 @@ void cow_version_objects_free(cow_file *file);
 /* Note in `snapshots` which head objects are not in the version of ROW any more. MET: the addresses of all that can be
  * reached in the head. */
 int cow_deleted_note(cow_file *file, const cow_map *met, uint64_t row);
+/* H5Fcreate has emptied the head, of which ROOT is what is left. */
+int cow_deleted_clear(cow_file *file, cow_loc root);
 
 /* versions.c */
 /* The name of the version in the value of a tag; NULL: it is not the path of a version. */

@@ -3,6 +3,7 @@
  * object. */
 #include "import/tree.h"
 
+#include "base/error.h"
 #include "base/ids.h"
 #include "import/references.h"
 #include "library/library.h"
@@ -71,31 +72,12 @@ static bool same_type(hid_t a, hid_t b)
     return H5Tequal(a, b) > 0;
 }
 
-/* The coordinates of points, or of the first and last elements of blocks. */
-static hsize_t *coordinates(hid_t space, bool points, size_t *count)
-{
-    hssize_t n = points ? H5Sget_select_elem_npoints(space) : H5Sget_select_hyper_nblocks(space);
-    int rank = H5Sget_simple_extent_ndims(space);
-    hsize_t *list;
-
-    if (n < 0 || rank < 0)
-        return NULL;
-    *count = (size_t)n * (size_t)rank * (points ? 1 : 2);
-    if ((list = calloc(*count + 1, sizeof *list)) == NULL ||
-        (points ? H5Sget_select_elem_pointlist(space, 0, (hsize_t)n, list)
-                : H5Sget_select_hyper_blocklist(space, 0, (hsize_t)n, list)) < 0) {
-        free(list);
-        return NULL;
-    }
-    return list;
-}
-
 /* By what is selected: HDF5 writes one selection in different ways, as old as the file is. */
 static bool same_region(hid_t a, hid_t b)
 {
     hid_t space[2] = {a, b};
     hsize_t box[2][4][H5S_MAX_RANK] = {{{0}}}, *list[2] = {NULL, NULL};
-    size_t count[2] = {0, 0};
+    size_t count[2] = {0, 0}, wide;
     H5S_sel_type type;
     bool same;
 
@@ -113,9 +95,10 @@ static bool same_region(hid_t a, hid_t b)
         return memcmp(box[0], box[1], sizeof box[0]) == 0;
     }
     for (int i = 0; i < 2; i++)
-        list[i] = coordinates(space[i], type == H5S_SEL_POINTS, &count[i]);
-    same = list[0] != NULL && list[1] != NULL && count[0] == count[1] &&
-           memcmp(list[0], list[1], count[0] * sizeof **list) == 0;
+        if (cow_native_region_list(space[i], UINT64_MAX, &list[i], &count[i]) < 0)
+            cow_error_clear();
+    wide = (size_t)H5Sget_simple_extent_ndims(a) * (type == H5S_SEL_POINTS ? 1 : 2) * sizeof **list;
+    same = list[0] != NULL && list[1] != NULL && count[0] == count[1] && memcmp(list[0], list[1], count[0] * wide) == 0;
     free(list[0]);
     free(list[1]);
     return same;

@@ -86,7 +86,7 @@ int cow_import_reference_look(hid_t file, hid_t type, void *element, cow_import_
     if (r->kind == H5R_DATASET_REGION1)
         r->region = H5Rget_region(file, r->kind, element);
     else if (r->kind == H5R_DATASET_REGION2)
-        r->region = H5Ropen_region(element, H5P_DEFAULT, H5P_DEFAULT);
+        r->region = cow_native_region_open(element);
     else if (r->kind == H5R_ATTR)
         status = text_of(element, H5Rget_attr_name, &r->attribute);
     if ((r->kind == H5R_DATASET_REGION1 || r->kind == H5R_DATASET_REGION2) && r->region < 0)

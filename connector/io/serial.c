@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MOST_BLOCKS 65536 /* of a region, told one by one: 2 MiB a dimension */
+
 typedef enum { PART_BYTES, PART_STRING, PART_SEQUENCE, PART_COMPOUND, PART_ARRAY, PART_REFERENCE } part_kind;
 
 typedef struct part {
@@ -227,42 +229,27 @@ static int put_untold(text *bytes)
 static int put_region(text *bytes, const H5R_ref_t *reference)
 {
     hid_t space = H5I_INVALID_HID;
-    hssize_t n = 0;
     hsize_t *list = NULL;
-    H5S_sel_type kind = H5S_SEL_ERROR;
-    int rank = 0, status = -1;
+    size_t n = 0, numbers;
+    H5S_sel_type kind;
+    int rank, listed = 1, status = -1;
 
     cow_native_plain_tokens(true); /* the same answer in the head and in every version */
     H5E_BEGIN_TRY
-    space = H5Ropen_region((H5R_ref_t *)(uintptr_t)reference, H5P_DEFAULT, H5P_DEFAULT);
+    space = cow_native_region_open((H5R_ref_t *)(uintptr_t)reference);
     H5E_END_TRY
     cow_native_plain_tokens(false);
     if (space < 0)
         return put_untold(bytes);
     kind = H5Sget_select_type(space);
     rank = H5Sget_simple_extent_ndims(space);
-    if (kind == H5S_SEL_HYPERSLABS)
-        n = H5Sget_select_hyper_nblocks(space);
-    else if (kind == H5S_SEL_POINTS)
-        n = H5Sget_select_elem_npoints(space);
-    if (n < 0 || rank < 0) {
-        cow_error_native("cannot read the selection of a region reference");
+    if ((kind == H5S_SEL_HYPERSLABS || kind == H5S_SEL_POINTS) &&
+        (listed = cow_native_region_list(space, MOST_BLOCKS, &list, &n)) <= 0) {
+        status = listed == 0 ? put_untold(bytes) : -1;
         goto done;
     }
-    size_t numbers = (size_t)n * (size_t)rank * (kind == H5S_SEL_HYPERSLABS ? 2 : 1);
-    if (n > 0) {
-        if ((list = malloc(numbers * sizeof *list)) == NULL) {
-            cow_error(COW_MEMORY, "no memory for a region reference");
-            goto done;
-        }
-        if ((kind == H5S_SEL_HYPERSLABS ? H5Sget_select_hyper_blocklist(space, 0, (hsize_t)n, list)
-                                        : H5Sget_select_elem_pointlist(space, 0, (hsize_t)n, list)) < 0) {
-            cow_error_native("cannot read the selection of a region reference");
-            goto done;
-        }
-    }
-    if (put_number(bytes, (uint64_t)kind + 1) < 0 || put_number(bytes, (uint64_t)rank) < 0 ||
-        put_number(bytes, (uint64_t)n) < 0)
+    numbers = n * (size_t)rank * (kind == H5S_SEL_HYPERSLABS ? 2 : 1);
+    if (put_number(bytes, (uint64_t)kind + 1) < 0 || put_number(bytes, (uint64_t)rank) < 0 || put_number(bytes, n) < 0)
         goto done;
     for (size_t i = 0; i < numbers; i++)
         if (put_number(bytes, list[i]) < 0)

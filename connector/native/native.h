@@ -236,6 +236,13 @@ int cow_native_references_empty(hid_t type, size_t n, void *values);
 typedef int cow_reference_visitor(void *context, hid_t type, void *reference);
 int cow_native_references_each(hid_t type, size_t count, void *elements, cow_reference_visitor *visit, void *context);
 
+/* What a region reference of HDF5 1.12 selects, on its dataset's extent; the caller closes it. Negative: there is no such
+ * dataset, or the one that is there has another number of dimensions than the selection. */
+hid_t cow_native_region_open(H5R_ref_t *reference);
+/* The coordinates of its points, or of the first and last elements of its blocks, of which there are *BLOCKS, in the order
+ * in which HDF5 tells them; free() *LIST. 1; 0: there are more than MOST; -1. */
+int cow_native_region_list(hid_t space, uint64_t most, hsize_t **list, size_t *blocks);
+
 /* A table kept in a one-dimensional dataset of one opaque or compound type of row_size bytes (bytes: H5T_STD_U8LE).
  * Rows are read and written as raw bytes of that type. table_create makes the dataset (unfiltered, chunks of about
  * CHUNK_BYTES). The table owns its handle on the dataset. NULL on error. */
