@@ -33,7 +33,6 @@ bool cow_file_changed(const cow_file *file)
 
 int cow_file_abandon(cow_file *file)
 {
-    cow_journal *journal = cow_journal_driver_of_file(file->fileno);
 
     if (file->state == COW_FILE_ABANDONED)
         return 0;
@@ -41,12 +40,12 @@ int cow_file_abandon(cow_file *file)
     if (cow_file_may_write(file) < 0 && (file->state != COW_FILE_FAILED || file->owner != getpid()))
         return -1;
     cow_error_clear();
-    if (journal == NULL)
+    if (file->journal == NULL)
         return cow_error(COW_UNSUPPORTED,
                          "%s: what was written cannot be dropped, since the file is kept in memory, or by a file "
                          "driver other than the default one",
                          file->name);
-    if (cow_journal_abandon(journal, "the program dropped its changes", file->replaced) < 0)
+    if (cow_journal_abandon(file->journal, "the program dropped its changes", file->replaced) < 0)
         return -1;
     file->state = COW_FILE_ABANDONED;
     return 0;

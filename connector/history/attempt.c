@@ -11,16 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int64_t new_chunks(const cow_file *file)
-{
-    int64_t n = 0;
-
-    for (size_t i = 0; i < file->pool_count; i++)
-        if (file->pool[i].pool != NULL)
-            n += (int64_t)(cow_pool_slots(file->pool[i].pool) - file->pool[i].slots_before);
-    return n;
-}
-
 /* What was asked for, or the number of the version; with something appended where that name is taken. */
 static int choose_name(cow_file *file, char name[256])
 {
@@ -143,7 +133,7 @@ static int write_version(cow_file *file, attempt *a)
         cow_file_eoa(file, &eoa) < 0)
         goto done;
     row.added = (int64_t)eoa - (int64_t)file->eoa_before;
-    row.chunks = new_chunks(file);
+    row.chunks = cow_pools_added(file);
     row.open = !a->finished;
     a->logged = true;
     status = cow_layout_log_write(file->loc, a->at, &row);
@@ -209,9 +199,8 @@ done:
 /* The disk failed, or the journal did: what HDF5 was doing then is half done. */
 static bool disk_failed(const cow_file *file)
 {
-    const cow_journal *journal = cow_journal_driver_of_file(file->fileno);
 
-    return cow_file_disk_failed(file) || (journal != NULL && cow_journal_failure(journal) != NULL);
+    return cow_file_disk_failed(file) || (file->journal != NULL && cow_journal_failure(file->journal) != NULL);
 }
 
 static int settle(cow_file *file, attempt *a)
@@ -231,8 +220,7 @@ static int end_version(cow_file *file, attempt *a)
     }
     cow_superseded_remove(file);
     if (disk_failed(file)) {
-        const cow_journal *journal = cow_journal_driver_of_file(file->fileno);
-        const char *reason = journal == NULL ? NULL : cow_journal_failure(journal);
+        const char *reason = file->journal == NULL ? NULL : cow_journal_failure(file->journal);
 
         return cow_error(COW_IO, "%s: the disk failed while a version was made: %s", file->name,
                          reason == NULL ? "it cannot be read or written; is it full?" : reason);

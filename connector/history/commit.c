@@ -129,12 +129,11 @@ static int set_head(cow_dataset *dataset, uint64_t root)
 
 int cow_file_show_extents(cow_file *file)
 {
-    for (size_t i = 0; i < file->open_datasets.capacity; i++) {
-        cow_dataset *dataset = (cow_dataset *)(uintptr_t)file->open_datasets.entry[i].value;
-        if (file->open_datasets.entry[i].used && cow_dataset_dirty(dataset) && dataset->array.extent_changed &&
-            set_head_extent(dataset) < 0)
+    cow_dataset *dataset;
+
+    for (size_t at = 0; (dataset = cow_datasets_next(file, &at)) != NULL;)
+        if (cow_dataset_dirty(dataset) && dataset->array.extent_changed && set_head_extent(dataset) < 0)
             return -1;
-    }
     return 0;
 }
 
@@ -232,14 +231,14 @@ static int drop_dead(cow_dataset *dataset)
  * tell a region of it. None of the list is forgotten until let_go. */
 static int list_heads(cow_file *file, cow_dataset ***list, size_t *count)
 {
+    cow_dataset *dataset;
+
     *count = 0;
-    if ((*list = malloc((file->open_datasets.count + 1) * sizeof **list)) == NULL)
+    if ((*list = malloc((cow_datasets_count(file) + 1) * sizeof(cow_dataset *))) == NULL)
         return cow_error(COW_MEMORY, "%s: no memory for a commit", file->name);
-    for (size_t i = 0; i < file->open_datasets.capacity; i++) {
-        cow_dataset *dataset = (cow_dataset *)(uintptr_t)file->open_datasets.entry[i].value;
-        if (file->open_datasets.entry[i].used && !dataset->snapshot && !dataset->dead)
+    for (size_t at = 0; (dataset = cow_datasets_next(file, &at)) != NULL;)
+        if (!dataset->snapshot && !dataset->dead)
             (*list)[(*count)++] = dataset;
-    }
     for (size_t i = 0; i < *count; i++)
         (*list)[i]->committing = true;
     return 0;
@@ -261,7 +260,6 @@ static int by_id(const void *a, const void *b)
 
 int cow_commit_datasets(cow_file *file)
 {
-    cow_journal *journal;
     cow_dataset **list;
     size_t count;
     int status = -1;
@@ -284,11 +282,10 @@ int cow_commit_datasets(cow_file *file)
             note_refused(list[i]);
         }
     }
-    if ((journal = cow_journal_driver_of_file(file->fileno)) != NULL)
-        cow_journal_start_sync(journal);
-    for (size_t i = 0; i < file->pool_count; i++)
-        if (file->pool[i].pool != NULL && cow_pool_flush(file->pool[i].pool) < 0)
-            goto done;
+    if (file->journal != NULL)
+        cow_journal_start_sync(file->journal);
+    if (cow_pools_flush(file) < 0)
+        goto done;
     for (size_t i = 0; i < count; i++)
         if (!list[i]->dead && cow_dataset_dirty(list[i]) && commit_dataset(list[i]) < 0)
             goto done;
@@ -299,16 +296,6 @@ done:
 }
 
 /* ---- the whole ---- */
-
-static void seal(cow_file *file, bool finished)
-{
-    for (size_t i = 0; i < file->pool_count; i++)
-        if (file->pool[i].pool != NULL) {
-            cow_pool_seal(file->pool[i].pool);
-            if (finished)
-                file->pool[i].slots_before = cow_pool_slots(file->pool[i].pool);
-        }
-}
 
 /* A dataset that HDF5 keeps itself may have filters as well that do not take a chunk. */
 static int flush_native(cow_file *file)
@@ -329,6 +316,7 @@ static int commit(cow_file *file, bool finished)
 {
     bool small = false, set;
     H5AC_cache_config_t cache;
+    cow_dataset *dataset;
     int status = -1, wider;
 
     if (cow_file_lay_out(file) < 0 || (wider = cow_native_metadata_cache_widen(file->native, &cache)) < 0)
@@ -339,11 +327,10 @@ static int commit(cow_file *file, bool finished)
         cow_error_clear(); /* the version, which needs the log, meets it again */
     if (cow_commit_datasets(file) < 0 || cow_version_commit(file, finished) < 0 || flush_native(file) < 0)
         goto done;
-    seal(file, finished);
+    cow_pools_seal(file, finished);
     if (!cow_versions_missed(file)) {
-        for (size_t i = 0; i < file->open_datasets.capacity; i++)
-            if (file->open_datasets.entry[i].used)
-                ((cow_dataset *)(uintptr_t)file->open_datasets.entry[i].value)->root_changed = false;
+        for (size_t at = 0; (dataset = cow_datasets_next(file, &at)) != NULL;)
+            dataset->root_changed = false;
         cow_changes_clear(file);
     }
     status = 0;
@@ -371,15 +358,14 @@ void (*cow_file_committed)(cow_file *file);
 int cow_file_commit(cow_file *file, cow_commit_kind kind)
 {
     bool finished = kind != COW_FLUSH || file->options->commit == COW_COMMIT_FLUSH;
-    cow_journal *journal;
     int status = 0;
 
     if (file->state == COW_FILE_AMENDABLE && finished && lacking(file))
         file->state = COW_FILE_OPEN; /* once more */
     if (file->owner != getpid())
         return 0; /* what a forked child has got from its parent is the parent's to commit */
-    if ((file->state == COW_FILE_OPEN || (file->state == COW_FILE_AMENDABLE && finished)) &&
-        (journal = cow_journal_driver_of_file(file->fileno)) != NULL && cow_journal_check(journal) < 0) {
+    if ((file->state == COW_FILE_OPEN || (file->state == COW_FILE_AMENDABLE && finished)) && file->journal != NULL &&
+        cow_journal_check(file->journal) < 0) {
         cow_context("%s: the changes since the last version were not committed", file->name);
         return cow_file_fail(file);
     }
@@ -402,8 +388,8 @@ int cow_file_commit(cow_file *file, cow_commit_kind kind)
         status = commit(file, finished);
         break;
     }
-    if (status == 0 && (journal = cow_journal_driver_of_file(file->fileno)) != NULL)
-        status = cow_journal_commit(journal, kind == COW_FINISH);
+    if (status == 0 && file->journal != NULL)
+        status = cow_journal_commit(file->journal, kind == COW_FINISH);
     if (status < 0) {
         cow_context("%s: the changes since the last version were not committed", file->name);
         return cow_file_fail(file);

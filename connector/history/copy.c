@@ -199,7 +199,7 @@ static int share(copied *o, cow_dataset *source)
     const cow_array *array = &source->array;
     cow_layout_dataset_row row = source->row;
     cow_root root;
-    uint64_t id = file->datasets->rows, offset;
+    uint64_t id = cow_datasets_rows(file), offset;
     char head[COW_PATH_MAX], view[COW_PATH_MAX];
     hid_t type = dataset_type(o);
     H5O_info2_t info;
@@ -218,7 +218,7 @@ static int share(copied *o, cow_dataset *source)
     row.head = cow_address(&info.token);
     row.root = offset;
     if (share_view(source, offset, &root, view) < 0 || cow_native_link_hard(file->loc, view, file->loc, head) < 0 ||
-        cow_table_append(file->datasets, 1, &row, NULL) < 0)
+        cow_datasets_add_row(file, &row) < 0)
         goto done;
     /* both datasets now name the same slots and nodes: neither may be written again or lose its view */
     cow_pool_seal(array->pool);

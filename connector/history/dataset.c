@@ -25,19 +25,6 @@ void cow_head_path(char path[COW_PATH_MAX], uint64_t id)
     snprintf(path, COW_PATH_MAX, COW_PATH_HEADS "/%llu", (unsigned long long)id);
 }
 
-int cow_dataset_row_write(cow_file *file, uint64_t id, const cow_layout_dataset_row *row)
-{
-    return file->datasets->write(file->datasets, id, 1, row);
-}
-
-int cow_dataset_row_read(cow_file *file, uint64_t id, cow_layout_dataset_row *row)
-{
-    if (id >= file->datasets->rows)
-        return cow_error(COW_CORRUPT, "%s: dataset %llu is named, but there are %llu; try: h5cow verify", file->name,
-                         (unsigned long long)id, (unsigned long long)file->datasets->rows);
-    return cow_layout_rows(file->datasets, COW_TABLE_DATASETS, id, 1, row);
-}
-
 int cow_type_is_heap(hid_t type, bool references)
 {
     H5T_class_t class = H5Tget_class(type);
@@ -215,8 +202,8 @@ void cow_dataset_shut(cow_dataset *dataset)
     if (dataset->dcpl >= 0)
         H5Pclose(dataset->dcpl);
     dataset->dcpl = H5I_INVALID_HID;
-    if (dataset->native != NULL && dataset->file->links_of_history_held)
-        dataset->file->links_of_history_known = false;
+    if (dataset->native != NULL)
+        cow_counts_closed(dataset->file);
     if (dataset->native != NULL && cow_native_dataset_close(dataset->native) < 0)
         cow_error_clear();
     dataset->native = NULL;
@@ -228,7 +215,7 @@ void cow_dataset_shut(cow_dataset *dataset)
 static void dataset_free(cow_dataset *dataset)
 {
     cow_dataset_shut(dataset);
-    cow_map_remove(&dataset->file->open_datasets, dataset->address);
+    cow_datasets_remove(dataset->file, dataset->address);
     free(dataset);
 }
 
@@ -303,11 +290,12 @@ static bool other_shape(const cow_pool_entry *pool, hid_t type, const cow_root *
 
 void cow_datasets_let_go(cow_file *file)
 {
-    for (size_t i = 0; i < file->open_datasets.capacity; i++) {
-        cow_dataset *dataset = (cow_dataset *)(uintptr_t)file->open_datasets.entry[i].value;
+    cow_dataset *dataset;
+
+    for (size_t at = 0; (dataset = cow_datasets_next(file, &at)) != NULL;) {
         H5O_info2_t info;
 
-        if (!file->open_datasets.entry[i].used || dataset->references > 0 || dataset->native == NULL)
+        if (dataset->references > 0 || dataset->native == NULL)
             continue;
         /* what has no link would be gone */
         if (cow_native_info((cow_loc){dataset->native, H5I_DATASET}, NULL, H5O_INFO_BASIC, &info) == 0 && info.rc > 0 &&
@@ -321,12 +309,11 @@ void cow_datasets_let_go(cow_file *file)
 
 int cow_datasets_hold_again(cow_file *file)
 {
+    cow_dataset *dataset;
     int status = 0;
 
-    for (size_t i = 0; i < file->open_datasets.capacity; i++) {
-        cow_dataset *dataset = (cow_dataset *)(uintptr_t)file->open_datasets.entry[i].value;
-
-        if (!file->open_datasets.entry[i].used || !dataset->let_go)
+    for (size_t at = 0; (dataset = cow_datasets_next(file, &at)) != NULL;) {
+        if (!dataset->let_go)
             continue;
         dataset->let_go = false;
         if (cow_dataset_hold(dataset, NULL) < 0)
@@ -342,7 +329,7 @@ static cow_dataset *dataset_make(cow_file *file, void *native, bool named, hid_t
 {
     cow_dataset *dataset = calloc(1, sizeof *dataset);
     cow_array *array;
-    cow_pool_entry *pool;
+    const cow_pool_entry *pool;
     hid_t type = H5I_INVALID_HID;
     unsigned options = 0;
 
@@ -404,7 +391,7 @@ static cow_dataset *dataset_make(cow_file *file, void *native, bool named, hid_t
     array->cache = file->cache;
     if (file->writable && !snapshot && cow_dataset_hold(dataset, native) < 0)
         goto failed;
-    if (cow_map_put(&file->open_datasets, address, (uintptr_t)dataset) < 0)
+    if (cow_datasets_put(file, address, dataset) < 0)
         goto failed;
     H5Tclose(type);
     return dataset;
@@ -516,7 +503,7 @@ cow_dataset *cow_dataset_create(cow_file *file, void *at, const H5VL_loc_params_
     if (cow_pools_find(file, type, chunked, &row.pool) < 0)
         goto done;
     root.pool = row.pool;
-    root.dataset = file->datasets->rows;
+    root.dataset = cow_datasets_rows(file);
     cow_head_path(source, root.dataset);
     if ((head = head_dcpl(dcpl, rank, extent, most, source)) < 0)
         goto done;
@@ -528,7 +515,7 @@ cow_dataset *cow_dataset_create(cow_file *file, void *at, const H5VL_loc_params_
     if (cow_native_info((cow_loc){*native, H5I_DATASET}, NULL, H5O_INFO_BASIC, &info) < 0)
         goto done;
     row.head = cow_address(&info.token);
-    if (cow_table_append(file->datasets, 1, &row, NULL) < 0)
+    if (cow_datasets_add_row(file, &row) < 0)
         goto done;
     dataset = dataset_make(file, *native, name != NULL, cow_native_dataset_dcpl(*native), row.head, false, &root,
                            COW_NO_NODE, &row);
@@ -622,7 +609,7 @@ static int foreign_head(cow_file *file, uint64_t address)
 int cow_dataset_attach(cow_file *file, void *native, bool named, cow_dataset **dataset)
 {
     H5O_info2_t info;
-    uint64_t address, number = 0, offset, found;
+    uint64_t address, number = 0, offset;
     cow_layout_dataset_row row;
     cow_root root;
     hid_t dcpl;
@@ -635,8 +622,7 @@ int cow_dataset_attach(cow_file *file, void *native, bool named, cow_dataset **d
     if (cow_native_info((cow_loc){native, H5I_DATASET}, NULL, H5O_INFO_BASIC, &info) < 0)
         return -1;
     address = cow_address(&info.token);
-    if (cow_map_get(&file->open_datasets, address, &found)) {
-        *dataset = (cow_dataset *)(uintptr_t)found;
+    if ((*dataset = cow_datasets_find(file, address)) != NULL) {
         (*dataset)->references++;
         if (named && !(*dataset)->named)
             make_label(*dataset, native, true);
@@ -717,14 +703,26 @@ void cow_dataset_release(cow_dataset *dataset)
 
 void cow_datasets_sweep(cow_file *file)
 {
-    for (size_t i = 0; i < file->open_datasets.capacity;) {
-        cow_map_entry *e = &file->open_datasets.entry[i];
-        cow_dataset *dataset = (cow_dataset *)(uintptr_t)e->value;
-        if (e->used && dataset->references == 0 && !cow_dataset_dirty(dataset) && !dataset->root_changed)
-            dataset_free(dataset); /* may move another entry here */
-        else
-            i++;
+    cow_dataset *dataset;
+
+    for (size_t at = 0; (dataset = cow_datasets_next(file, &at)) != NULL;)
+        if (dataset->references == 0 && !cow_dataset_dirty(dataset) && !dataset->root_changed) {
+            dataset_free(dataset);
+            at--;
+        }
+}
+
+/* Datasets that a wrapper still holds (only at shutdown) keep their bare memory until it lets go. */
+void cow_datasets_shut(cow_file *file)
+{
+    cow_dataset *dataset;
+
+    for (size_t at = 0; (dataset = cow_datasets_next(file, &at)) != NULL;) {
+        cow_dataset_shut(dataset);
+        if (dataset->references == 0)
+            free(dataset);
     }
+    cow_datasets_close(file);
 }
 
 int cow_dataset_begin_write(cow_dataset *dataset, const char *path)
@@ -808,7 +806,7 @@ static int add_filters(hid_t dcpl, hid_t raw)
 hid_t cow_dataset_dcpl(cow_dataset *dataset, void *native)
 {
     hsize_t chunk[COW_MAX_RANK];
-    cow_pool_entry *pool = cow_pools_get(dataset->file, dataset->row.pool);
+    const cow_pool_entry *pool = cow_pools_get(dataset->file, dataset->row.pool);
     hid_t dcpl;
     unsigned opts;
 

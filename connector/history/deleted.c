@@ -14,6 +14,25 @@
 #include <stdlib.h>
 #include <string.h>
 
+struct cow_own {
+    bool known;
+    uint64_t generation; /* of the snapshots when it was filled in, */
+    size_t pools;        /* and how many pools were open */
+    cow_map address;
+};
+
+cow_own *cow_own_new(void)
+{
+    return calloc(1, sizeof(cow_own));
+}
+
+void cow_own_free(cow_own *own)
+{
+    if (own != NULL)
+        cow_map_free(&own->address);
+    free(own);
+}
+
 typedef struct burial {
     cow_file *file;
     const cow_map *met; /* what the walk has met */
@@ -222,21 +241,21 @@ static int fill_own(cow_file *file)
     cow_loc group = {.type = H5I_GROUP};
     int status = 0;
 
-    cow_map_free(&file->own);
-    file->own_known = false;
+    cow_map_free(&file->own->address);
+    file->own->known = false;
     for (size_t i = 0; status == 0 && i < sizeof path / sizeof *path; i++) {
         if ((group.object = cow_native_group_open(file->loc, path[i])) == NULL)
             return -1;
         if ((i == 0 && (cow_native_info(group, NULL, H5O_INFO_BASIC, &info) < 0 ||
-                        cow_map_put(&file->own, cow_address(&info.token), 0) < 0)) ||
-            cow_native_links(group, false, add_own, &file->own) < 0)
+                        cow_map_put(&file->own->address, cow_address(&info.token), 0) < 0)) ||
+            cow_native_links(group, false, add_own, &file->own->address) < 0)
             status = -1;
         if (cow_native_group_close(group.object) < 0)
             status = -1;
     }
-    file->own_known = status == 0;
-    file->own_generation = cow_snapshots_generation(file);
-    file->own_pools = file->pool_count;
+    file->own->known = status == 0;
+    file->own->generation = cow_snapshots_generation(file);
+    file->own->pools = cow_pools_count(file);
     return status;
 }
 
@@ -244,11 +263,11 @@ static int fill_own(cow_file *file)
  * replaced, since a flush amended its version, gave its place back too. */
 static int is_own(cow_file *file, uint64_t address)
 {
-    if ((!file->own_known || file->own_generation != cow_snapshots_generation(file) ||
-         file->own_pools != file->pool_count) &&
+    if ((!file->own->known || file->own->generation != cow_snapshots_generation(file) ||
+         file->own->pools != cow_pools_count(file)) &&
         fill_own(file) < 0)
         return -1;
-    return cow_map_get(&file->own, address, NULL) || cow_snapshots_made(file, address) != NULL;
+    return cow_map_get(&file->own->address, address, NULL) || cow_snapshots_made(file, address) != NULL;
 }
 
 int cow_head_deleted(cow_file *file, const H5O_token_t *head)
@@ -310,9 +329,10 @@ static bool made_here(const cow_file *file, uint64_t address)
 
 int cow_head_there(cow_file *file, const H5O_token_t *head)
 {
-    uint64_t address = cow_address(head), found;
+    uint64_t address = cow_address(head);
+    const cow_dataset *dataset = cow_datasets_find(file, address);
 
-    if (cow_map_get(&file->open_datasets, address, &found) && ((cow_dataset *)(uintptr_t)found)->native != NULL)
+    if (dataset != NULL && dataset->native != NULL)
         return 1;
     if (file->laid_out && cow_snapshots_load(file) < 0)
         return -1;

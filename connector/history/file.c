@@ -73,20 +73,17 @@ int cow_file_wanted(const cow_file *file)
 
 int cow_file_fail(cow_file *file)
 {
-    cow_journal *journal;
-
     if (!cow_file_ended(file)) {
         file->state = COW_FILE_FAILED;
         snprintf(file->error, sizeof file->error, "%s", cow_error_message());
-        if ((journal = cow_journal_driver_of_file(file->fileno)) != NULL)
-            cow_journal_abort(journal, file->error); /* what HDF5 still writes must not become a commit */
+        if (file->journal != NULL)
+            cow_journal_abort(file->journal, file->error); /* what HDF5 still writes must not become a commit */
     }
     return -1;
 }
 
 int cow_file_may_write(cow_file *file)
 {
-    const cow_journal *journal;
     const char *failure;
 
     if (!file->writable)
@@ -105,8 +102,7 @@ int cow_file_may_write(cow_file *file)
         return -1;
     if (file->shut)
         return cow_error(COW_USAGE, "%s: the HDF5 library is shutting down", file->name);
-    if ((journal = cow_journal_driver_of_file(file->fileno)) != NULL &&
-        (failure = cow_journal_failure(journal)) != NULL) {
+    if (file->journal != NULL && (failure = cow_journal_failure(file->journal)) != NULL) {
         cow_error(COW_IO, "%s: nothing more is written since an earlier failure (%s)", file->name, failure);
         return cow_file_fail(file);
     }
@@ -134,7 +130,7 @@ int cow_file_eoa(cow_file *file, uint64_t *eoa)
     H5VL_optional_args_t args = {.op_type = H5VL_NATIVE_FILE_GET_EOA, .args = &native};
     haddr_t end = 0;
     hsize_t size = 0;
-    bool journal = cow_journal_driver_of_file(file->fileno) != NULL;
+    bool journal = file->journal != NULL;
 
     if (journal)
         native.get_eoa.eoa = &end;
@@ -179,11 +175,6 @@ bool cow_file_keep_handle(cow_file *file, void *native)
     return false;
 }
 
-void cow_file_lose_handle(cow_file *file)
-{
-    file->handle_lost = true;
-}
-
 bool cow_file_keeps(const void *native)
 {
     uint64_t value;
@@ -210,20 +201,11 @@ void cow_file_close_table(cow_table **table)
     *table = NULL;
 }
 
-static void close_tables(cow_file *file)
-{
-    cow_file_close_table(&file->datasets);
-    cow_file_close_table(&file->pools);
-    cow_snapshots_close(file);
-    cow_file_close_table(&file->index);
-}
-
 int cow_file_open_all(cow_file *file)
 {
     if (file->opened_all)
         return 0;
-    if (cow_file_open_table(file, COW_TABLE_POOLS, &file->pools) < 0 || cow_snapshots_open(file) < 0 ||
-        cow_versions_open(file) < 0)
+    if (cow_pools_open(file) < 0 || cow_snapshots_open(file) < 0 || cow_versions_open(file) < 0)
         return -1;
     file->opened_all = true;
     return 0;
@@ -232,8 +214,8 @@ int cow_file_open_all(cow_file *file)
 /* Who only reads rarely needs the others, and opening takes time. */
 static int open_tables(cow_file *file)
 {
-    if (cow_file_open_table(file, COW_TABLE_DATASETS, &file->datasets) < 0 ||
-        cow_file_open_table(file, COW_TABLE_INDEX, &file->index) < 0 || (file->writable && cow_file_open_all(file) < 0))
+    if (cow_datasets_open(file) < 0 || cow_file_open_table(file, COW_TABLE_INDEX, &file->index) < 0 ||
+        (file->writable && cow_file_open_all(file) < 0))
         return -1;
     file->laid_out = true;
     return 0;
@@ -264,9 +246,7 @@ int cow_file_lay_out(cow_file *file)
         status = cow_native_attribute_put(root, COW_ABSOLUTE, H5T_STD_U8LE, &none);
     if (cow_native_close(root) < 0 || status < 0)
         return -1;
-    if (cow_layout_log_create(file->loc) < 0 ||
-        (file->datasets = cow_layout_table_create(file->loc, COW_TABLE_DATASETS, 0, 0)) == NULL ||
-        (file->pools = cow_layout_table_create(file->loc, COW_TABLE_POOLS, 0, 0)) == NULL ||
+    if (cow_layout_log_create(file->loc) < 0 || cow_datasets_create(file) < 0 || cow_pools_create(file) < 0 ||
         cow_snapshots_create(file) < 0 ||
         (file->index = cow_layout_table_create(file->loc, COW_TABLE_INDEX, 0, 0)) == NULL)
         return -1;
@@ -276,27 +256,15 @@ int cow_file_lay_out(cow_file *file)
 
 /* ---- joining and leaving ---- */
 
-/* Datasets that a wrapper still holds (only at shutdown) keep their bare memory until it lets go. */
-static void close_datasets(cow_file *file)
-{
-    for (size_t i = 0; i < file->open_datasets.capacity; i++)
-        if (file->open_datasets.entry[i].used) {
-            cow_dataset *dataset = (cow_dataset *)(uintptr_t)file->open_datasets.entry[i].value;
-            cow_dataset_shut(dataset);
-            if (dataset->references == 0)
-                free(dataset);
-        }
-}
-
 /* Closes everything of the library underneath but the handle on the file itself, which must be the last to go. */
 static void shut(cow_file *file)
 {
     if (file->shut)
         return;
-    close_datasets(file);
-    cow_map_free(&file->open_datasets);
+    cow_datasets_shut(file);
     cow_pools_close(file);
-    close_tables(file);
+    cow_snapshots_close(file);
+    cow_file_close_table(&file->index);
     if (file->cache != NULL)
         cow_chunk_cache_close(file->cache);
     file->cache = NULL;
@@ -311,12 +279,35 @@ static void close_native(cow_file *file)
 
     file->kept = (cow_map){0};
     file->native = NULL;
+    file->journal = NULL;
     for (size_t i = 0; i < kept.capacity; i++)
         if (kept.entry[i].used && cow_native_file_close((void *)(uintptr_t)kept.entry[i].key) < 0)
             cow_error_clear();
     if (native != NULL && cow_native_file_close(native) < 0)
         cow_error_clear();
     cow_map_free(&kept);
+}
+
+/* Memory. */
+static void free_state(cow_file *file)
+{
+    cow_changes_free(file->changes);
+    cow_snapshots_free(file->snapshots);
+    cow_datasets_free(file->datasets);
+    cow_pools_free(file->pools);
+    cow_next_version_free(file->next_version);
+    cow_incomplete_free(file->incomplete);
+    cow_absolute_links_free(file->absolute);
+    cow_superseded_free(file->superseded);
+    cow_refused_free(file->refused);
+    cow_counts_free(file->counts);
+    cow_own_free(file->own);
+    cow_sums_free(file->sums);
+    cow_version_objects_free(file->version_objects);
+    cow_options_free(file->options);
+    free(file->name);
+    free(file->replaced); /* without a commit the old file stays */
+    free(file);
 }
 
 static void free_file(cow_file *file)
@@ -328,30 +319,27 @@ static void free_file(cow_file *file)
         }
     shut(file);
     close_native(file);
-    cow_changes_free(file->changes);
-    cow_next_version_free(file->next_version);
-    cow_incomplete_free(file->incomplete);
-    cow_absolute_links_free(file->absolute);
-    cow_superseded_free(file->superseded);
-    cow_refused_free(file->refused);
-    cow_map_free(&file->links_of_history);
-    cow_map_free(&file->own);
-    cow_snapshots_free(file->snapshots);
-    cow_map_free(&file->sum_checked);
-    cow_version_objects_free(file);
-    cow_options_free(file->options);
-    free(file->name);
-    free(file->replaced); /* without a commit the old file stays */
-    free(file);
+    free_state(file);
 }
 
 static int make_parts(cow_file *file)
 {
-    return (file->snapshots = cow_snapshots_new()) == NULL || (file->changes = cow_changes_new()) == NULL ||
-                   (file->next_version = cow_next_version_new()) == NULL ||
-                   (file->incomplete = cow_incomplete_new()) == NULL ||
-                   (file->absolute = cow_absolute_links_new()) == NULL ||
-                   (file->superseded = cow_superseded_new()) == NULL || (file->refused = cow_refused_new()) == NULL
+    file->changes = cow_changes_new();
+    file->snapshots = cow_snapshots_new();
+    file->datasets = cow_datasets_new();
+    file->pools = cow_pools_new();
+    file->next_version = cow_next_version_new();
+    file->incomplete = cow_incomplete_new();
+    file->absolute = cow_absolute_links_new();
+    file->superseded = cow_superseded_new();
+    file->refused = cow_refused_new();
+    file->counts = cow_counts_new();
+    file->own = cow_own_new();
+    file->sums = cow_sums_new();
+    return file->changes == NULL || file->snapshots == NULL || file->datasets == NULL || file->pools == NULL ||
+                   file->next_version == NULL || file->incomplete == NULL || file->absolute == NULL ||
+                   file->superseded == NULL || file->refused == NULL || file->counts == NULL || file->own == NULL ||
+                   file->sums == NULL
                ? -1
                : 0;
 }
@@ -359,7 +347,7 @@ static int make_parts(cow_file *file)
 cow_file *cow_file_attach(void *native_file, const char *name, bool writable, bool created, const cow_options *options)
 {
     cow_loc at = {native_file, H5I_FILE};
-    const cow_journal *journal;
+    cow_journal *journal;
     H5O_info2_t info;
     cow_file *file;
     int found;
@@ -392,10 +380,11 @@ cow_file *cow_file_attach(void *native_file, const char *name, bool writable, bo
         (file->options = cow_options_copy(options)) == NULL || make_parts(file) < 0) {
         cow_error(COW_MEMORY, "%s: no memory to open the file", name);
         if (file != NULL)
-            free_file(file);
+            free_state(file);
         return NULL;
     }
     file->fileno = info.fileno;
+    file->journal = journal;
     file->root = info.token;
     file->owner = getpid();
     file->writable = writable;
@@ -490,6 +479,8 @@ int cow_file_let_go(cow_file *file, void *native)
 
 void cow_file_forget_all(void)
 {
+    for (cow_file *file = open_files; file != NULL; file = file->next)
+        file->journal = NULL;
     open_files = NULL; /* what is left HDF5 has lost */
 }
 
@@ -607,8 +598,7 @@ void cow_file_find_opened(void *(*find)(const cow_file *file, const H5O_token_t 
 int cow_head_open(const cow_file *file, uint64_t address, cow_loc *object, bool *borrowed)
 {
     H5O_token_t token = cow_token(address);
-    uint64_t found;
-    cow_dataset *dataset = cow_map_get(&file->open_datasets, address, &found) ? (cow_dataset *)(uintptr_t)found : NULL;
+    const cow_dataset *dataset = cow_datasets_find(file, address);
     cow_error_held *held;
 
     *borrowed = dataset != NULL && dataset->native != NULL;

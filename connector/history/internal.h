@@ -5,11 +5,12 @@
  *   snapshot_table.c   which snapshot belongs to which head object
  *   incomplete.c       what could not be put into a version
  *   next_version.c     which version comes next, and how it is called
+ *   datasets.c         which datasets are open, and the table of all
+ *   pools.c            pools by signature
  *   superseded.c       index nodes that a later flush of the transaction wrote again
  *   absolute_links.c   whether versions have links that name the version
  *
  *   file.c             the shared state of an open file: joining, leaving, laying out a new one
- *   pools.c            pools by signature
  *   dataset.c          versioned datasets: creating, opening, answering for the application's layout
  *   commit.c           a transaction is committed: the head, and its version
  *   attempt.c          a version is made, or taken back
@@ -30,34 +31,21 @@
 #include "base/map.h"
 #include "history/absolute_links.h"
 #include "history/changes.h"
+#include "history/datasets.h"
 #include "history/history.h"
 #include "history/incomplete.h"
 #include "history/next_version.h"
+#include "history/pools.h"
 #include "history/snapshot_table.h"
 #include "history/superseded.h"
+#include "journal/journal.h"
 #include "view/view.h"
 
-typedef struct cow_pool_entry {
-    uint32_t id;
-    cow_pool *pool;
-    cow_codec *codec;
-    hid_t dcpl, type;      /* of raw_data */
-    cow_raw raw;           /* its shape when it was opened */
-    uint64_t slots_before; /* when the transaction began */
-} cow_pool_entry;
-
-/* A version's objects by their tokens, both ways. */
-typedef struct cow_version_objects {
-    struct cow_version_objects *next;
-    char *path;             /* of the version */
-    uint64_t row;           /* in the log */
-    uint64_t generation;    /* of the snapshots when the maps were made */
-    cow_map snapshot, head; /* of a head address; of a snapshot's */
-    bool counted;
-    cow_map count; /* address -> links and uses in this version: counts.c */
-} cow_version_objects;
-
-typedef struct cow_refused cow_refused;
+typedef struct cow_refused cow_refused;                 /* commit.c */
+typedef struct cow_counts cow_counts;                   /* counts.c */
+typedef struct cow_own cow_own;                         /* deleted.c */
+typedef struct cow_sums cow_sums;                       /* sums.c */
+typedef struct cow_version_objects cow_version_objects; /* version_objects.c */
 
 typedef enum cow_file_state {
     COW_FILE_CLEAN,
@@ -67,54 +55,47 @@ typedef enum cow_file_state {
     COW_FILE_ABANDONED
 } cow_file_state;
 
+/* More than 20 fields, since each part has its pointer here: it is what they have in common, and their functions are given this. */
 struct cow_file {
+    /* file.c; what does not change is for all to read */
     cow_file *next;
     unsigned long fileno; /* HDF5's number of the open physical file */
     unsigned references;
     char *name;
+    cow_options *options;
+    H5O_token_t root;
+    void *native;
+    cow_loc loc;    /* native, as a location */
+    cow_map kept;   /* handles: cow_file_keep_handle */
     char *replaced; /* the file whose place this one takes, until the first commit; or NULL */
     bool discard;   /* it is to be removed then */
-    cow_options *options;
-    pid_t owner; /* the process that opened it: forked children must not write */
-    bool writable;
-    bool shut;     /* by H5atclose: no native handle any more */
-    bool laid_out; /* /_versioned_data exists */
-    void *native;
-    cow_map kept;     /* handles: cow_file_keep_handle */
-    bool handle_lost; /* one could not be kept */
-    cow_loc loc;      /* native, as a location */
-    H5O_token_t root;
-    cow_file_state state;
-    /* tables, opened when laid out; pools and snapshots may be NULL until cow_file_open_all */
-    cow_table *datasets, *pools, *index;
+    bool laid_out;  /* /_versioned_data exists */
     bool opened_all;
-    cow_pool_entry *pool; /* those that are open, in no order */
-    size_t pool_count, pool_room;
-    uint8_t *signature; /* of the first signature_count pools, COW_HASH_SIZE bytes each */
-    size_t signature_count;
+    cow_table *index;
     cow_chunk_cache *cache;
-    cow_map open_datasets; /* address of a head or snapshot object -> cow_dataset * */
-    /* the transaction */
-    cow_changes *changes;
-    bool links_of_history_known;
-    bool links_of_history_held;      /* by the history's own handle on a dataset: counted anew when that is closed */
-    uint64_t links_of_history_edits; /* cow_changes_edits when they were counted */
-    cow_map links_of_history;        /* address -> references that the history alone holds: counts.c */
+    cow_journal *journal; /* NULL: the file has none */
+    /* state.c */
+    cow_file_state state;
+    char error[1024]; /* why it is FAILED */
+    pid_t owner;      /* the process that opened it: forked children must not write */
+    bool writable;
+    bool shut; /* by H5atclose: no native handle any more */
     uint64_t eoa_before;
+    unsigned long failures; /* of the driver when the running commit began */
+    /* parts, each with a file of its own that alone looks into it */
+    cow_changes *changes;
     cow_snapshots *snapshots;
+    cow_datasets *datasets;
+    cow_pools *pools;
     cow_next_version *next_version;
     cow_incomplete *incomplete;
     cow_absolute_state *absolute;
     cow_superseded *superseded;
     cow_refused *refused;
-    unsigned long failures; /* of the driver when the running commit began */
-    cow_map sum_checked;    /* what was compared with its checksum in this opening: sums.c */
-    bool own_known;
-    uint64_t own_generation; /* when `own` was filled in, and how many pools were open */
-    size_t own_pools;
-    cow_map own;                          /* addresses of what is not the application's: deleted.c */
-    cow_version_objects *version_objects; /* versions that were asked about */
-    char error[1024];                     /* why the state is FAILED */
+    cow_counts *counts;
+    cow_own *own;
+    cow_sums *sums;
+    cow_version_objects *version_objects;
 };
 
 struct cow_dataset {
@@ -162,12 +143,6 @@ bool cow_file_disk_failed(const cow_file *file);
 int cow_file_begin(cow_file *file); /* may_write, then OPEN */
 int cow_file_eoa(cow_file *file, uint64_t *eoa);
 
-/* pools.c */
-cow_pool_entry *cow_pools_get(cow_file *file, uint32_t id);
-/* The pool for chunks of TYPE with the creation properties DCPL (chunked); made when there is none. */
-int cow_pools_find(cow_file *file, hid_t type, hid_t dcpl, uint32_t *id);
-void cow_pools_close(cow_file *file);
-
 /* dataset.c */
 /* A handle of our own on a head that is about to change. NATIVE: one that the application has, or NULL. */
 int cow_dataset_hold(cow_dataset *dataset, void *native);
@@ -175,10 +150,10 @@ int cow_dataset_hold(cow_dataset *dataset, void *native);
 void cow_dataset_fill_free(hid_t type, bool heap, void *value);
 /* Close what the dataset holds of the library and of the store; the structure stays. */
 void cow_dataset_shut(cow_dataset *dataset);
+/* All of them, as by cow_dataset_shut, and the table. */
+void cow_datasets_shut(cow_file *file);
 /* Forget datasets that nobody has open and that have nothing to commit. */
 void cow_datasets_sweep(cow_file *file);
-int cow_dataset_row_write(cow_file *file, uint64_t id, const cow_layout_dataset_row *row);
-int cow_dataset_row_read(cow_file *file, uint64_t id, cow_layout_dataset_row *row);
 void cow_head_path(char path[COW_PATH_MAX], uint64_t id);
 bool cow_dataset_dirty(const cow_dataset *dataset);
 
@@ -244,17 +219,29 @@ int cow_walk_settle(cow_walk *walk);
 int cow_file_keep(cow_file *file, uint64_t address);
 
 /* sums.c: the sums are 0 where there is nothing that HDF5 does not check itself */
+/* What was compared in this opening. NULL: no memory. */
+cow_sums *cow_sums_new(void);
+void cow_sums_free(cow_sums *sums);
 /* Those of a snapshot, complete but for a versioned dataset's elements: cow_sum_root. */
 int cow_sum_snapshot(cow_file *file, cow_loc snapshot, cow_layout_snapshot_row *row);
 /* Does a dataset at ADDRESS, of a version, name the root record that it named when it was made? 0, -1 COW_CORRUPT. */
 int cow_sum_check_root(cow_file *file, uint64_t address, uint64_t offset);
-/* counts.c: how many of the references that HDF5 counts at the head object at ADDRESS are the history's. */
+/* counts.c */
+/* NULL: no memory. */
+cow_counts *cow_counts_new(void);
+void cow_counts_free(cow_counts *counts);
+/* How many of the references that HDF5 counts at the head object at ADDRESS are the history's? */
 int cow_head_links_of_history(cow_file *file, uint64_t address, unsigned *count);
-/* version_objects.c */
-cow_version_objects *cow_version_objects_of(cow_file *file, const char *version_path);
-void cow_version_objects_free(cow_file *file);
+/* The history is about to close a handle of its own on a dataset: it may be what kept others alive. */
+void cow_counts_closed(cow_file *file);
+
+/* version_objects.c: of versions that were asked about, NULL: of none */
+void cow_version_objects_free(cow_version_objects *objects);
 
 /* deleted.c */
+/* Addresses that are not the application's. NULL: no memory. */
+cow_own *cow_own_new(void);
+void cow_own_free(cow_own *own);
 /* Note in `snapshots` which head objects are not in the version of ROW any more. MET: the addresses of all that can be
  * reached in the head. */
 int cow_deleted_note(cow_file *file, const cow_map *met, uint64_t row);

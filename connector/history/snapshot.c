@@ -212,15 +212,16 @@ done:
 static int differs(cow_walk *walk, uint64_t address, unsigned flags, cow_loc head)
 {
     H5O_token_t token;
-    uint64_t snapshot_address, found;
+    uint64_t snapshot_address;
+    const cow_dataset *dataset;
     cow_loc snapshot;
     int answer = 0;
 
     if ((flags & (1u << COW_CHANGED_NEW | COW_CHANGED_LINKS | COW_CHANGED_RENEW)) != 0 ||
         !cow_snapshots_newest(walk->file, address, &snapshot_address))
         return 1;
-    if ((flags & COW_CHANGED_ARRAY) != 0 && cow_map_get(&walk->file->open_datasets, address, &found) &&
-        ((cow_dataset *)(uintptr_t)found)->root_changed)
+    if ((flags & COW_CHANGED_ARRAY) != 0 && (dataset = cow_datasets_find(walk->file, address)) != NULL &&
+        dataset->root_changed)
         return 1;
     if ((flags & (1u << COW_CHANGED_DATA | 1u << COW_CHANGED_ATTRIBUTES)) == 0)
         return 0;
@@ -365,7 +366,7 @@ static int decide_unopened(cow_walk *walk, uint64_t address, unsigned flags, con
     int answer = 0;
 
     if (met == NULL || (known && (flags != 0 || (walk->full && walk->types))) ||
-        cow_map_get(&walk->file->open_datasets, address, NULL)) /* it is open */
+        cow_datasets_find(walk->file, address) != NULL) /* it is open */
         return 0;
     /* a name may lead across a mount point into another file */
     if (cow_native_info(met->group, met->name, H5O_INFO_BASIC, &info) < 0)

@@ -18,6 +18,22 @@
 
 #define LARGE 1024 /* bytes of an attribute that may lie outside of what HDF5 checks */
 
+struct cow_sums {
+    cow_map checked; /* twice the address, and 1 for its elements: compared in this opening */
+};
+
+cow_sums *cow_sums_new(void)
+{
+    return calloc(1, sizeof(cow_sums));
+}
+
+void cow_sums_free(cow_sums *sums)
+{
+    if (sums != NULL)
+        cow_map_free(&sums->checked);
+    free(sums);
+}
+
 /* Never 0, which means that there is none. */
 static uint64_t sum_of(const void *bytes, size_t size)
 {
@@ -257,7 +273,7 @@ static int check(cow_file *file, const H5O_token_t *token, cow_change what, uint
             return differs(file, what == COW_CHANGED_DATA ? "the elements of a dataset are"
                                                           : "the attributes of an object are");
     }
-    return cow_map_put(&file->sum_checked, key, 1);
+    return cow_map_put(&file->sums->checked, key, 1);
 }
 
 int cow_sum_check(cow_file *file, const H5O_token_t *token, cow_change what)
@@ -266,7 +282,8 @@ int cow_sum_check(cow_file *file, const H5O_token_t *token, cow_change what)
     cow_apart apart;
     int status;
 
-    if (!file->laid_out || file->shut || file->state == COW_FILE_FAILED || cow_map_get(&file->sum_checked, key, NULL) ||
+    if (!file->laid_out || file->shut || file->state == COW_FILE_FAILED ||
+        cow_map_get(&file->sums->checked, key, NULL) ||
         (cow_changes_flags(file, address) & (1u << what | 1u << COW_CHANGED_NEW)) != 0)
         return 0;
     if (cow_native_apart(&apart) < 0)

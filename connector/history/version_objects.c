@@ -12,6 +12,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A version's objects by their tokens, both ways. */
+struct cow_version_objects {
+    cow_version_objects *next;
+    char *path;             /* of the version */
+    uint64_t row;           /* in the log */
+    uint64_t generation;    /* of the snapshots when the maps were made */
+    cow_map snapshot, head; /* of a head address; of a snapshot's */
+};
+
 static int find_in_log(cow_file *file, const char *version_path, uint64_t *row)
 {
     const char *name = version_path + strlen(COW_PATH_VERSIONS "/");
@@ -98,22 +107,16 @@ static cow_version_objects *objects_of(cow_file *file, const char *version_path,
     return objects;
 }
 
-cow_version_objects *cow_version_objects_of(cow_file *file, const char *version_path)
+void cow_version_objects_free(cow_version_objects *objects)
 {
-    return objects_of(file, version_path, false);
-}
+    while (objects != NULL) {
+        cow_version_objects *next = objects->next;
 
-void cow_version_objects_free(cow_file *file)
-{
-    while (file->version_objects != NULL) {
-        cow_version_objects *objects = file->version_objects;
-
-        file->version_objects = objects->next;
         cow_map_free(&objects->snapshot);
         cow_map_free(&objects->head);
-        cow_map_free(&objects->count);
         free(objects->path);
         free(objects);
+        objects = next;
     }
 }
 
