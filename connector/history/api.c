@@ -28,16 +28,16 @@ int cow_file_make_version(cow_file *file, uint64_t *number)
 
 bool cow_file_changed(const cow_file *file)
 {
-    return file->state == COW_FILE_OPEN;
+    return cow_file_state_of(file) == COW_FILE_OPEN;
 }
 
 int cow_file_abandon(cow_file *file)
 {
 
-    if (file->state == COW_FILE_ABANDONED)
+    if (cow_file_state_of(file) == COW_FILE_ABANDONED)
         return 0;
     /* after a failure nothing more is written anyhow; now closing the file need not report it once more */
-    if (cow_file_may_write(file) < 0 && (file->state != COW_FILE_FAILED || file->owner != getpid()))
+    if (cow_file_may_write(file) < 0 && (cow_file_state_of(file) != COW_FILE_FAILED || !cow_file_ours(file)))
         return -1;
     cow_error_clear();
     if (file->journal == NULL)
@@ -45,9 +45,9 @@ int cow_file_abandon(cow_file *file)
                          "%s: what was written cannot be dropped, since the file is kept in memory, or by a file "
                          "driver other than the default one",
                          file->name);
-    if (cow_journal_abandon(file->journal, "the program dropped its changes", file->replaced) < 0)
+    if (cow_journal_abandon(file->journal, "the program dropped its changes", cow_file_instead_of(file)) < 0)
         return -1;
-    file->state = COW_FILE_ABANDONED;
+    cow_file_enter(file, COW_FILE_ABANDONED);
     return 0;
 }
 
@@ -56,11 +56,11 @@ int cow_file_abandon(cow_file *file)
 int cow_versions_count(cow_file *file, uint64_t *count)
 {
     *count = 0;
-    if (file->error[0] != '\0') /* the log may have a row that was not committed */
+    if (cow_file_failure(file)[0] != '\0') /* the log may have a row that was not committed */
         return cow_error(COW_IO,
                          "%s: the versions cannot be told since an earlier failure (%s); close the file, and "
                          "open it again",
-                         file->name, file->error);
+                         file->name, cow_file_failure(file));
     return file->laid_out ? cow_layout_log_rows(file->loc, count) : 0;
 }
 

@@ -123,16 +123,14 @@ static int begin_version(cow_file *file, attempt *a)
 
 static int write_version(cow_file *file, attempt *a)
 {
-    uint64_t eoa;
     cow_layout_log_row row = {.parent = a->amend ? a->former.parent : cow_versions_newest(file)};
     int status = -1;
 
     if (cow_walk_build(a->walk, a->name, a->at, &row.changed, &a->lacks) < 0 ||
         cow_lacks_put(file, a->at, &a->lacks) < 0 || cow_snapshots_flush(file) < 0 ||
         (row.name = text(a->name)) == NULL || cow_versions_describe_row(&row, cow_description_message(file)) < 0 ||
-        cow_file_eoa(file, &eoa) < 0)
+        cow_file_grown(file, &row.added) < 0)
         goto done;
-    row.added = (int64_t)eoa - (int64_t)file->eoa_before;
     row.chunks = cow_pools_added(file);
     row.open = !a->finished;
     a->logged = true;

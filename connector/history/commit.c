@@ -360,18 +360,18 @@ int cow_file_commit(cow_file *file, cow_commit_kind kind)
     bool finished = kind != COW_FLUSH || file->options->commit == COW_COMMIT_FLUSH;
     int status = 0;
 
-    if (file->state == COW_FILE_AMENDABLE && finished && lacking(file))
-        file->state = COW_FILE_OPEN; /* once more */
-    if (file->owner != getpid())
+    if (cow_file_state_of(file) == COW_FILE_AMENDABLE && finished && lacking(file))
+        cow_file_enter(file, COW_FILE_OPEN); /* once more */
+    if (!cow_file_ours(file))
         return 0; /* what a forked child has got from its parent is the parent's to commit */
-    if ((file->state == COW_FILE_OPEN || (file->state == COW_FILE_AMENDABLE && finished)) && file->journal != NULL &&
-        cow_journal_check(file->journal) < 0) {
+    if ((cow_file_state_of(file) == COW_FILE_OPEN || (cow_file_state_of(file) == COW_FILE_AMENDABLE && finished)) &&
+        file->journal != NULL && cow_journal_check(file->journal) < 0) {
         cow_context("%s: the changes since the last version were not committed", file->name);
         return cow_file_fail(file);
     }
-    file->failures = cow_journal_driver_file_failures(file->fileno);
+    cow_file_begin_commit(file);
     file->refused->text[0] = '\0';
-    switch (file->state) {
+    switch (cow_file_state_of(file)) {
     case COW_FILE_CLEAN:
     case COW_FILE_ABANDONED:
         return 0;
@@ -397,9 +397,9 @@ int cow_file_commit(cow_file *file, cow_commit_kind kind)
     if (finished)
         cow_superseded_forget(file);
     if ((cow_versions_missed(file) || file->refused->text[0] != '\0') && !finished)
-        file->state = COW_FILE_OPEN; /* there is still something to be tried */
+        cow_file_enter(file, COW_FILE_OPEN); /* there is still something to be tried */
     else
-        file->state = finished || cow_versions_running(file) < 0 ? COW_FILE_CLEAN : COW_FILE_AMENDABLE;
+        cow_file_enter(file, finished || cow_versions_running(file) < 0 ? COW_FILE_CLEAN : COW_FILE_AMENDABLE);
     cow_datasets_sweep(file);
     cow_file_replaced(file);
     if (cow_file_committed != NULL)

@@ -624,7 +624,8 @@ int cow_copy_named_object(cow_file *from_file, const char *version, void *from, 
         goto done;
     if (to_file != NULL)
         cow_changed_paths(to_file);
-    if (from_file != NULL && from_file->writable && from_file->laid_out && cow_commit_datasets(from_file) < 0) {
+    if (from_file != NULL && cow_file_writable(from_file) && from_file->laid_out &&
+        cow_commit_datasets(from_file) < 0) {
         status = cow_file_fail(from_file);
         goto done;
     }

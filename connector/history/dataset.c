@@ -20,48 +20,6 @@
 #define DXPL       H5P_DATASET_XFER_DEFAULT
 #define TINY_BYTES 4096 /* a dataset up to this size that cannot grow is kept by HDF5 itself */
 
-void cow_head_path(char path[COW_PATH_MAX], uint64_t id)
-{
-    snprintf(path, COW_PATH_MAX, COW_PATH_HEADS "/%llu", (unsigned long long)id);
-}
-
-int cow_type_is_heap(hid_t type, bool references)
-{
-    H5T_class_t class = H5Tget_class(type);
-    int heap = 0;
-
-    switch (class) {
-    case H5T_STRING:
-        return H5Tis_variable_str(type) > 0;
-    case H5T_VLEN:
-        return 1;
-    case H5T_REFERENCE:
-        return references && H5Tequal(type, H5T_STD_REF) > 0;
-    case H5T_ARRAY: {
-        hid_t base = H5Tget_super(type);
-        heap = cow_type_is_heap(base, references);
-        H5Tclose(base);
-        return heap;
-    }
-    case H5T_COMPOUND:
-        for (int m = 0; !heap && m < H5Tget_nmembers(type); m++) {
-            hid_t member = H5Tget_member_type(type, (unsigned)m);
-            heap = cow_type_is_heap(member, references);
-            H5Tclose(member);
-        }
-        return heap;
-    case H5T_INTEGER:
-    case H5T_FLOAT:
-    case H5T_TIME:
-    case H5T_BITFIELD:
-    case H5T_OPAQUE:
-    case H5T_ENUM:
-    default: /* and what only HDF5 2 has: complex numbers */
-        break;
-    }
-    return heap;
-}
-
 int cow_dataset_wanted(cow_file *file, hid_t type, hid_t space, hid_t dcpl)
 {
     H5D_layout_t layout = H5Pget_layout(dcpl);
@@ -72,7 +30,7 @@ int cow_dataset_wanted(cow_file *file, hid_t type, hid_t space, hid_t dcpl)
     double bytes = (double)H5Tget_size(type);
     int rank;
 
-    if (!file->writable || H5Sget_simple_extent_type(space) != H5S_SIMPLE ||
+    if (!cow_file_writable(file) || H5Sget_simple_extent_type(space) != H5S_SIMPLE ||
         (layout != H5D_CHUNKED && (layout != H5D_CONTIGUOUS || H5Pget_external_count(dcpl) > 0)))
         return 0;
     if ((rank = H5Sget_simple_extent_dims(space, extent, most)) < 1)
@@ -172,16 +130,6 @@ static int load_fill(cow_array *array, hid_t dcpl, const cow_layout_dataset_row 
     if (defined == H5D_FILL_VALUE_USER_DEFINED && H5Pget_fill_value(dcpl, array->type, array->fill) < 0)
         return cow_error_native("%s: cannot get the fill value", array->label);
     return 0;
-}
-
-void cow_dataset_fill_free(hid_t type, bool heap, void *value)
-{
-    if (value != NULL && heap) {
-        hid_t scalar = H5Screate(H5S_SCALAR);
-        H5Treclaim(type, scalar, DXPL, value);
-        H5Sclose(scalar);
-    }
-    free(value);
 }
 
 void cow_dataset_shut(cow_dataset *dataset)
@@ -389,7 +337,7 @@ static cow_dataset *dataset_make(cow_file *file, void *native, bool named, hid_t
         (array->index = cow_index_open(file->index, &array->grid, root)) == NULL)
         goto failed;
     array->cache = file->cache;
-    if (file->writable && !snapshot && cow_dataset_hold(dataset, native) < 0)
+    if (cow_file_writable(file) && !snapshot && cow_dataset_hold(dataset, native) < 0)
         goto failed;
     if (cow_datasets_put(file, address, dataset) < 0)
         goto failed;
@@ -617,7 +565,7 @@ int cow_dataset_attach(cow_file *file, void *native, bool named, cow_dataset **d
     int kind;
 
     *dataset = NULL;
-    if (!file->laid_out || file->shut)
+    if (!file->laid_out || cow_file_shut(file))
         return 0;
     if (cow_native_info((cow_loc){native, H5I_DATASET}, NULL, H5O_INFO_BASIC, &info) < 0)
         return -1;
@@ -649,7 +597,7 @@ int cow_dataset_store_last(cow_dataset *dataset)
 {
     cow_array *array = &dataset->array;
 
-    if (dataset->snapshot || dataset->dead || !dataset->file->writable || cow_file_ended(dataset->file) ||
+    if (dataset->snapshot || dataset->dead || !cow_file_writable(dataset->file) || cow_file_ended(dataset->file) ||
         array->dirty == NULL || array->heap || cow_codec_parallel(array->codec) || cow_array_store(array) == 0)
         return 0;
     if (!array->refused || dataset->references > 1) {
@@ -681,7 +629,7 @@ void cow_dataset_corked(cow_dataset *dataset)
 /* The application has closed it, we have not: HDF5 would let the metadata cache write its headers again. */
 static void uncork(cow_dataset *dataset)
 {
-    if (dataset->corked && dataset->native != NULL && !dataset->file->shut)
+    if (dataset->corked && dataset->native != NULL && !cow_file_shut(dataset->file))
         cow_native_uncork((cow_loc){dataset->native, H5I_DATASET});
     dataset->corked = false;
 }
@@ -694,7 +642,7 @@ void cow_dataset_release(cow_dataset *dataset)
     free(dataset->access);
     dataset->access = NULL;
     dataset->array.through = false;
-    if (dataset->file->shut)
+    if (cow_file_shut(dataset->file))
         free(dataset);
     else if (!dataset->committing && !cow_dataset_dirty(dataset) &&
              !dataset->root_changed) /* the next version has to be told of it */

@@ -1,6 +1,7 @@
 /* What the files of history/ share. Nobody else includes this.
  *
  * Parts of a file, each a type of its own whose fields no other file of this room touches, with a header of their name:
+ *   state.c            who may write, what failed
  *   changes.c          what changed in this transaction
  *   snapshot_table.c   which snapshot belongs to which head object
  *   incomplete.c       what could not be put into a version
@@ -10,7 +11,10 @@
  *   superseded.c       index nodes that a later flush of the transaction wrote again
  *   absolute_links.c   whether versions have links that name the version
  *
- *   file.c             the shared state of an open file: joining, leaving, laying out a new one
+ *   file.c             an open file: joining, leaving, emptying the head
+ *   tables.c table.c   the tables of the history: laying out, opening
+ *   head.c             objects of the head, and keeping them when they are deleted
+ *   values.c           addresses, tokens, paths, values that hold others
  *   dataset.c          versioned datasets: creating, opening, answering for the application's layout
  *   commit.c           a transaction is committed: the head, and its version
  *   attempt.c          a version is made, or taken back
@@ -32,12 +36,16 @@
 #include "history/absolute_links.h"
 #include "history/changes.h"
 #include "history/datasets.h"
+#include "history/head.h"
 #include "history/history.h"
 #include "history/incomplete.h"
 #include "history/next_version.h"
 #include "history/pools.h"
 #include "history/snapshot_table.h"
+#include "history/state.h"
 #include "history/superseded.h"
+#include "history/tables.h"
+#include "history/values.h"
 #include "journal/journal.h"
 #include "view/view.h"
 
@@ -46,14 +54,6 @@ typedef struct cow_counts cow_counts;                   /* counts.c */
 typedef struct cow_own cow_own;                         /* deleted.c */
 typedef struct cow_sums cow_sums;                       /* sums.c */
 typedef struct cow_version_objects cow_version_objects; /* version_objects.c */
-
-typedef enum cow_file_state {
-    COW_FILE_CLEAN,
-    COW_FILE_OPEN,
-    COW_FILE_AMENDABLE,
-    COW_FILE_FAILED,
-    COW_FILE_ABANDONED
-} cow_file_state;
 
 /* More than 20 fields, since each part has its pointer here: it is what they have in common, and their functions are given this. */
 struct cow_file {
@@ -65,24 +65,16 @@ struct cow_file {
     cow_options *options;
     H5O_token_t root;
     void *native;
-    cow_loc loc;    /* native, as a location */
-    cow_map kept;   /* handles: cow_file_keep_handle */
-    char *replaced; /* the file whose place this one takes, until the first commit; or NULL */
-    bool discard;   /* it is to be removed then */
-    bool laid_out;  /* /_versioned_data exists */
-    bool opened_all;
+    cow_loc loc;  /* native, as a location */
+    cow_map kept; /* handles: cow_file_keep_handle */
+    /* tables.c; all may read them */
+    bool laid_out;   /* /_versioned_data exists */
+    bool opened_all; /* not only what reading needs */
     cow_table *index;
     cow_chunk_cache *cache;
     cow_journal *journal; /* NULL: the file has none */
-    /* state.c */
-    cow_file_state state;
-    char error[1024]; /* why it is FAILED */
-    pid_t owner;      /* the process that opened it: forked children must not write */
-    bool writable;
-    bool shut; /* by H5atclose: no native handle any more */
-    uint64_t eoa_before;
-    unsigned long failures; /* of the driver when the running commit began */
     /* parts, each with a file of its own that alone looks into it */
+    cow_state *state;
     cow_changes *changes;
     cow_snapshots *snapshots;
     cow_datasets *datasets;
@@ -121,40 +113,19 @@ struct cow_dataset {
 };
 
 /* file.c */
-uint64_t cow_address(const H5O_token_t *token);
-H5O_token_t cow_token(uint64_t address);
-/* Make or open the tables. Needed before anything below is called. */
-int cow_file_lay_out(cow_file *file);
-/* Open what was left out because the file was opened for reading: pools, snapshots, and the number of rows of the log. */
-int cow_file_open_all(cow_file *file);
-/* Does nothing where it is open. The error says to which file it belongs. */
-int cow_file_open_table(cow_file *file, cow_table_kind kind, cow_table **table);
-void cow_file_close_table(cow_table **table);
-int cow_file_fail(cow_file *file); /* enter FAILED, keeping the recorded error; always -1 */
 /* The history of the file that OBJECT, a native one, is in: *FILE NULL, it has none. 1: it was opened for that, by the name
  * and options of LIKE, to read only: cow_file_release; 0: it is open anyhow, and committed as far as its datasets go. */
 int cow_file_join_reader(cow_loc object, unsigned long fileno, const cow_file *like, cow_file **file);
-/* A commit has happened: the file whose place this one takes goes, or is forgotten. */
-void cow_file_replaced(cow_file *file);
-/* Nothing more is committed: the state is FAILED or ABANDONED. */
-bool cow_file_ended(const cow_file *file);
-/* Has the disk failed since the running commit began? */
-bool cow_file_disk_failed(const cow_file *file);
-int cow_file_begin(cow_file *file); /* may_write, then OPEN */
-int cow_file_eoa(cow_file *file, uint64_t *eoa);
 
 /* dataset.c */
 /* A handle of our own on a head that is about to change. NATIVE: one that the application has, or NULL. */
 int cow_dataset_hold(cow_dataset *dataset, void *native);
-/* Free a fill value of TYPE in memory; HEAP: with what it points to. */
-void cow_dataset_fill_free(hid_t type, bool heap, void *value);
 /* Close what the dataset holds of the library and of the store; the structure stays. */
 void cow_dataset_shut(cow_dataset *dataset);
 /* All of them, as by cow_dataset_shut, and the table. */
 void cow_datasets_shut(cow_file *file);
 /* Forget datasets that nobody has open and that have nothing to commit. */
 void cow_datasets_sweep(cow_file *file);
-void cow_head_path(char path[COW_PATH_MAX], uint64_t id);
 bool cow_dataset_dirty(const cow_dataset *dataset);
 
 /* copy_elements.c: type and extent of both are equal, and the chunks of chunked ones as well. TARGET may be written
@@ -169,10 +140,6 @@ int cow_copy_elements_of_native(void *source, cow_dataset *target, cow_values_ch
 int cow_copy_elements_within_file(const char *file, void *source, void *target);
 int cow_copy_elements_between_files(const char *file, void *source, void *target, cow_values_change *change,
                                     void *context);
-
-/* file.c: a dataset or other object of the head. One that the application has open is opened only as the application did
- * (HDF5 compares prefixes for external files), so then it is a handle of the application's: *BORROWED, not to be closed. */
-int cow_head_open(const cow_file *file, uint64_t address, cow_loc *object, bool *borrowed);
 
 /* commit.c */
 /* What filters refused. NULL: no memory. */
@@ -214,9 +181,6 @@ int cow_walk_build(cow_walk *walk, const char *name, uint64_t row, int64_t *chan
 /* The tree goes again; an amended version has its former tree. -1: that failed. */
 int cow_walk_undo(cow_walk *walk);
 int cow_walk_settle(cow_walk *walk);
-
-/* file.c: the head object at ADDRESS, which a version knows, is linked in /_versioned_data/removed. */
-int cow_file_keep(cow_file *file, uint64_t address);
 
 /* sums.c: the sums are 0 where there is nothing that HDF5 does not check itself */
 /* What was compared in this opening. NULL: no memory. */

@@ -282,7 +282,7 @@ int cow_sum_check(cow_file *file, const H5O_token_t *token, cow_change what)
     cow_apart apart;
     int status;
 
-    if (!file->laid_out || file->shut || file->state == COW_FILE_FAILED ||
+    if (!file->laid_out || cow_file_shut(file) || cow_file_state_of(file) == COW_FILE_FAILED ||
         cow_map_get(&file->sums->checked, key, NULL) ||
         (cow_changes_flags(file, address) & (1u << what | 1u << COW_CHANGED_NEW)) != 0)
         return 0;
