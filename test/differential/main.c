@@ -78,8 +78,9 @@
  * D38  H5Dwrite of whole chunks with a memory type that does not name all members and is as large as an element in the file:
  *      native HDF5 1.14.5 takes that for all bytes, and makes zeros of the other members unless it has the chunk in its cache
  *      (H5D__chunk_write). The program names all members there. test_found has the others.
- * D39  H5Dwrite to points, one of them twice, of sequences: native HDF5 1.14.5 may give back what the second one finds in the
- *      place of the first, and end the program (H5T__conv_vlen). Points are not selected of them.
+ * D39  H5Dwrite to points, one of them twice, of sequences or variable-length strings: native HDF5 1.14.5 may give back what the
+ *      second one finds in the place of the first, and end the program (H5T__conv_vlen), or lose the strings. Points are not
+ *      selected of them.
  * D18  H5Dflush of what H5Ocopy has made since the file was opened: native HDF5 1.14.5 tags the attributes of a copied group
  *      with the address of a member, and cannot flush the file any more ("slist not empty?", H5O__copy_header_real).
  * D31  H5Ocopy of a group with H5O_COPY_EXPAND_SOFT_LINK_FLAG or H5O_COPY_EXPAND_EXT_LINK_FLAG: with the bounds of a file

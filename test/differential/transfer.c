@@ -97,7 +97,7 @@ void plan_transfer(transfer *t, hid_t set, bool whole)
     t->elements = extent;
     if (!whole)
         random_selection(space, selection, sizeof selection);
-    if (H5Sget_select_type(space) == H5S_SEL_POINTS && H5Tdetect_class(t->type, H5T_VLEN) > 0) { /* D39 */
+    if (H5Sget_select_type(space) == H5S_SEL_POINTS && type_contains(t->type, H5T_VLEN)) { /* D39 */
         snprintf(selection, sizeof selection, "all");
         H5Sselect_all(space);
     }
