@@ -25,7 +25,6 @@ BELOW_ALL = {"connector/planted.h"}
 CIRCLES = {
     "history/": "what a reference leads to is copied as any object is, and an object may hold references: copy.c, copy_references.c",
     "io/": "making room in the cache stores chunks, and storing a chunk uses the cache",
-    "journal/": "opening recovers, recovering may commit, and a commit that failed goes back to what opening left",
     "vol/": "a callback for one kind of object opens another kind by that one's callback: sources of virtual datasets, detours",
 }
 
