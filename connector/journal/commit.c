@@ -588,6 +588,26 @@ static int push_pending(cow_journal *journal, const cow_journal_extent *extent, 
     return 0;
 }
 
+/* The slot that names EXTENT, which NAME is; MERGED: all that is not applied then. */
+static cow_journal_slot next_slot(cow_journal *journal, const cow_journal_extent *extent, const cow_journal_extent_name *name,
+                                  const cow_overlay *merged)
+{
+    cow_journal_slot slot = journal->slot;
+
+    slot.generation++;
+    slot.sequence = extent->sequence;
+    slot.end = extent->end;
+    slot.extension = extent->extension;
+    if (journal->protect < slot.end)
+        journal->protect = slot.end;
+    slot.protect = journal->protect;
+    slot.extent = *name;
+    slot.unsynced = journal->options.sync == COW_SYNC_OFF;
+    memset(slot.superblock, 0, sizeof slot.superblock);
+    cow_overlay_read(merged, journal->anchor.base, slot.superblock, sizeof slot.superblock);
+    return slot;
+}
+
 /* FRAMES bring the newest state to EXTENT->sequence; taken over. */
 static int put_commit(cow_journal *journal, cow_journal_extent *extent, cow_overlay *frames, bool apply)
 {
@@ -601,7 +621,6 @@ static int put_commit(cow_journal *journal, cow_journal_extent *extent, cow_over
 
     if (journal->pending_count > 0 && journal->trusted && renew_slot(journal) < 0)
         goto early;
-    slot = journal->slot;
     if ((merged = cow_overlay_new()) == NULL || cow_overlay_merge(merged, journal->merged) < 0 ||
         cow_overlay_merge(merged, frames) < 0)
         goto early;
@@ -620,17 +639,7 @@ static int put_commit(cow_journal *journal, cow_journal_extent *extent, cow_over
          cow_disk_sync_folder(journal->disk.calls, journal->name) < 0))
         goto early;
     journal->phase = COW_JOURNAL_SEALED;
-    slot.generation++;
-    slot.sequence = extent->sequence;
-    slot.end = extent->end;
-    slot.extension = extent->extension;
-    if (journal->protect < slot.end)
-        journal->protect = slot.end;
-    slot.protect = journal->protect;
-    slot.extent = name;
-    slot.unsynced = journal->options.sync == COW_SYNC_OFF;
-    memset(slot.superblock, 0, sizeof slot.superblock);
-    cow_overlay_read(merged, journal->anchor.base, slot.superblock, sizeof slot.superblock);
+    slot = next_slot(journal, extent, &name, merged);
     if (second && cow_lock_unpublished(&journal->lock, slot.generation) < 0)
         goto early;
     /* from here on the slot may be on the disk */

@@ -261,6 +261,62 @@ static int open_with_journal(cow_journal *journal, bool writable)
     return writable ? cow_journal_load_writer(journal) : cow_journal_load_reader(journal);
 }
 
+/* For the file that DISK has open, ABOUT; in the table, with one reference. Takes over DISK. NULL: no memory. */
+static cow_journal *journal_new(const cow_disk *disk, const struct stat *about, const cow_journal_options *options)
+{
+    cow_journal *journal = calloc(1, sizeof *journal);
+
+    if (journal == NULL || (journal->merged = cow_overlay_new()) == NULL ||
+        (journal->overlay = cow_overlay_new()) == NULL) {
+        if (journal != NULL)
+            cow_overlay_free(journal->merged);
+        free(journal);
+        return NULL;
+    }
+    journal->next = table.first;
+    table.first = journal;
+    journal->references = 1;
+    journal->owner = getpid();
+    journal->device = about->st_dev;
+    journal->inode = about->st_ino;
+    journal->disk = *disk;
+    journal->lock.fd = -1;
+    journal->options = *options;
+    journal->unchecked = CHECK_BYTES;
+    journal->last_apply = cow_milliseconds();
+    journal->size = (uint64_t)about->st_size;
+    return journal;
+}
+
+/* What is in the file: *ABOUT is looked at anew once nobody else can be creating it. */
+static int load(cow_journal *journal, cow_journal_mode mode, struct stat *about)
+{
+    const cow_journal_options *options = &journal->options;
+    int status;
+
+    if (options->choice != NULL)
+        return cow_journal_load_choice(journal, options->choice);
+    if (!S_ISREG(about->st_mode)) {
+        open_plain(journal, (uint64_t)about->st_size);
+        return 0;
+    }
+    if (mode.writable && (mode.truncate || about->st_size == 0) && !options->borrowed)
+        return open_new(journal, mode.truncate); /* HDF5 makes a file of an empty one that it opens for writing */
+    if (mode.writable && cow_lock_is_writing(&journal->lock) &&
+        cow_lock_writer(&journal->lock, options->lock_timeout) < 0)
+        return -1; /* also a file that is just being created, which does not look like one of ours yet */
+    if (cow_disk_about(&journal->disk, about) < 0 ||
+        (status = cow_anchor_look(&journal->disk, (uint64_t)about->st_size, &journal->anchor)) < 0)
+        return -1;
+    if (status > 0)
+        return cow_journal_has_state(&journal->disk, &journal->anchor) ? open_with_journal(journal, mode.writable)
+                                                                       : cow_journal_nothing_yet(journal);
+    if (about->st_size == 0 || find_mark(&journal->disk, (uint64_t)about->st_size))
+        return cow_journal_nothing_yet(journal);
+    open_plain(journal, (uint64_t)about->st_size);
+    return 0;
+}
+
 cow_journal *cow_journal_open(const char *name, cow_journal_mode mode, const cow_journal_options *options, int *number)
 {
     const cow_disk_calls *calls = options->calls == NULL ? default_calls() : options->calls;
@@ -269,7 +325,6 @@ cow_journal *cow_journal_open(const char *name, cow_journal_mode mode, const cow
     struct stat about;
     cow_disk disk;
     bool missing;
-    int status = 0;
 
     *number = 0;
     if (!table.forks && pthread_atfork(NULL, NULL, in_child) == 0)
@@ -288,28 +343,12 @@ cow_journal *cow_journal_open(const char *name, cow_journal_mode mode, const cow
             journal->references++;
             return journal;
         }
-    if ((journal = calloc(1, sizeof *journal)) == NULL || (journal->merged = cow_overlay_new()) == NULL ||
-        (journal->overlay = cow_overlay_new()) == NULL) {
+    if ((journal = journal_new(&disk, &about, options)) == NULL) {
         cow_error(COW_MEMORY, "%s: no memory to open the file", name);
-        if (journal != NULL)
-            cow_overlay_free(journal->merged);
-        free(journal);
         cow_disk_close(&disk);
         return NULL;
     }
-    journal->next = table.first;
-    table.first = journal;
-    journal->references = 1;
-    journal->owner = getpid();
-    journal->device = about.st_dev;
-    journal->inode = about.st_ino;
     journal->made = missing;
-    journal->disk = disk;
-    journal->lock.fd = -1;
-    journal->options = *options;
-    journal->unchecked = CHECK_BYTES;
-    journal->last_apply = cow_milliseconds();
-    journal->size = (uint64_t)about.st_size;
     if ((journal->name = realpath(name, NULL)) == NULL && (journal->name = strdup(name)) == NULL) {
         cow_error(COW_MEMORY, "%s: no memory to open the file", name);
         goto failed;
@@ -320,29 +359,7 @@ cow_journal *cow_journal_open(const char *name, cow_journal_mode mode, const cow
         cannot_open(name, mode, number);
         goto failed;
     }
-    if (options->choice != NULL)
-        status = cow_journal_load_choice(journal, options->choice);
-    else if (!S_ISREG(about.st_mode))
-        open_plain(journal, (uint64_t)about.st_size);
-    else if (mode.writable && (mode.truncate || about.st_size == 0) && !options->borrowed)
-        status = open_new(journal, mode.truncate); /* HDF5 makes a file of an empty one that it opens for writing */
-    else if (mode.writable && cow_lock_is_writing(&journal->lock) &&
-             cow_lock_writer(&journal->lock, options->lock_timeout) < 0)
-        status = -1; /* also a file that is just being created, which does not look like one of ours yet */
-    else if (cow_disk_about(&journal->disk, &about) < 0)
-        status = -1;
-    else if ((status = cow_anchor_look(&journal->disk, (uint64_t)about.st_size, &journal->anchor)) > 0 &&
-             !cow_journal_has_state(&journal->disk, &journal->anchor))
-        status = cow_journal_nothing_yet(journal);
-    else if (status > 0)
-        status = open_with_journal(journal, mode.writable);
-    else if (status == 0) {
-        if (about.st_size == 0 || find_mark(&journal->disk, (uint64_t)about.st_size))
-            status = cow_journal_nothing_yet(journal);
-        else
-            open_plain(journal, (uint64_t)about.st_size);
-    }
-    if (status < 0)
+    if (load(journal, mode, &about) < 0)
         goto failed;
     cow_journal_assert_state(journal);
     return journal;
