@@ -29,6 +29,10 @@ CIRCLES = {
 }
 
 
+# Rooms in which a structure of more than 20 fields has its reason in the comment before it.
+COUNTED = ("history/", "journal/")
+
+
 def levels():
     """Room -> its height. Rooms of one line stand side by side, and know nothing of each other."""
     section = re.search(r"^## The order of rooms\n(.*?)^## ", PAGE.read_text(), re.M | re.S)[1]
@@ -163,6 +167,32 @@ def test_no_call_goes_upward_or_past_a_door():
 def test_files_call_each_other_in_circles_only_where_that_is_said():
     found = circles(BUILD)
     assert {room_of(min(files)) for files in found} == set(CIRCLES), [sorted(files) for files in found]
+
+
+def structures(text):
+    """(comment before it, how many fields) of each structure in the text of a source."""
+    bare = re.sub(r"/\*.*?\*/", lambda comment: re.sub(r"\S", " ", comment[0]), text, flags=re.S)
+    for found in re.finditer(r"^(?:typedef )?struct(?: \w+)? \{\n(.*?)^\}", bare, re.M | re.S):
+        fields = [re.sub(r"\(.*?\)", "", part) for part in found[1].split(";") if part.strip()]
+        comment = re.search(r"/\*((?:(?!\*/).)*)\*/\s*\Z", text[: found.start()], re.S)
+        yield comment[1] if comment else "", sum(1 + part.count(",") for part in fields)
+
+
+def test_large_structures_have_a_reason_beside_them():
+    large = [
+        (path, fields)
+        for path in sources(ROOT)
+        if room_of(path) in COUNTED
+        for comment, fields in structures((ROOT / path).read_text())
+        if fields > 20 and "More than 20 fields:" not in comment
+    ]
+    assert large == []
+
+
+def test_a_planted_large_structure_is_found():
+    text = "struct a {\n" + "    int x, y; /* two */\n" * 11 + "};\n"
+    assert list(structures(text)) == [("", 22)]
+    assert list(structures("/* More than 20 fields: why. */\n" + text)) == [(" More than 20 fields: why. ", 22)]
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,7 @@ typedef struct cow_own cow_own;                         /* deleted.c */
 typedef struct cow_sums cow_sums;                       /* sums.c */
 typedef struct cow_version_objects cow_version_objects; /* version_objects.c */
 
-/* More than 20 fields, since each part has its pointer here: it is what they have in common, and their functions are given this. */
+/* More than 20 fields: each part has its pointer here, and what all of them need of the file stands beside. */
 struct cow_file {
     /* file.c; what does not change is for all to read */
     cow_file *next;

@@ -30,6 +30,7 @@ enum { SAME = 1, NEW = 2, VISITING = 3 };
 /* In `partial`: the object's attributes are not what was written. */
 #define DAMAGED 1
 
+/* More than 20 fields: deciding, building and taking back go over the same objects, and know them by the same maps. */
 struct cow_walk {
     cow_file *file;
     cow_map state;    /* head address -> SAME, NEW, VISITING */

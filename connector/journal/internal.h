@@ -41,6 +41,7 @@ typedef struct cow_journal_slot_pair {
     cow_journal_slot slot[2]; /* where valid */
 } cow_journal_slot_pair;
 
+/* More than 20 fields: one opening of a file. The invariants tie them together, and a commit moves most of them at once. */
 struct cow_journal {
     cow_journal *next;
     unsigned references;
