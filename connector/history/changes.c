@@ -92,6 +92,7 @@ void cow_changes_clear(cow_file *file)
     file->change_count = 0;
     cow_map_free(&file->change_of);
     file->full_walk = false;
+    cow_bare_forget_all(file);
 }
 
 unsigned cow_change_flags(const cow_file *file, uint64_t address)

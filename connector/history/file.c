@@ -292,6 +292,7 @@ static void shut(cow_file *file)
     if (file->shut)
         return;
     close_datasets(file);
+    cow_bare_forget_all(file);
     cow_map_free(&file->open_datasets);
     cow_pools_close(file);
     close_tables(file);

@@ -10,6 +10,7 @@
  *   snapshot_table.c   which snapshot belongs to which head object
  *   version_objects.c  objects of a version by their tokens
  *   deleted.c          which head objects are gone
+ *   bare.c             copies that the commit need not open
  *   unlinked.c         objects that were made without a link, until they get one
  *   counts.c           how many links an object has, as the application counts
  *   sums.c             checksums of what HDF5 keeps without any
@@ -108,6 +109,8 @@ struct cow_file {
     bool links_of_history_held;      /* by the history's own handle on a dataset: counted anew when that is closed */
     uint64_t links_of_history_edits; /* `edits` when they were counted */
     cow_map links_of_history;        /* address -> references that the history alone holds: counts.c */
+    cow_map bare;          /* copies: address -> what bare.c knows of it */
+    uint64_t bare_last;    /* the one noted last */
     bool full_walk;        /* some path may be wrong: walk the whole head */
     bool absolute_read;    /* the next one is what the attribute says */
     uint8_t absolute;      /* 1: groups other than the root may have absolute soft links, which name the version */
@@ -243,6 +246,21 @@ int cow_version_commit(cow_file *file, bool finished);
 /* The transaction ends with nothing more to say than the last flush did. */
 int cow_version_close(cow_file *file);
 
+/* bare.c: what a snapshot of a versioned dataset shows. Lent, as are its ids. */
+typedef struct cow_shown {
+    uint64_t root; /* offset of the root record */
+    unsigned rank;
+    const uint64_t *extent, *maximum;
+    hid_t type, dcpl; /* dcpl: without a mapping */
+} cow_shown;
+/* ADDRESS, a copy of SOURCE with the root record at ROOT, has neither attributes nor a comment. */
+int cow_bare_note(cow_file *file, uint64_t address, const cow_dataset *source, uint64_t root);
+/* NULL: not such a copy. It says nothing of one that was changed since. */
+const cow_shown *cow_bare_find(const cow_file *file, uint64_t address);
+/* Another object was made at ADDRESS. */
+void cow_bare_forget(cow_file *file, uint64_t address);
+void cow_bare_forget_all(cow_file *file);
+
 /* unlinked.c: objects that were made without a link, by address */
 int cow_unlinked_note(cow_map *unlinked, cow_loc made);
 /* Something is about to be made that uses TYPE, perhaps such an object: a use counts as a link does. */
@@ -312,8 +330,8 @@ bool cow_snapshots_find(const cow_file *file, uint64_t address, uint64_t *row);
 int cow_snapshots_strike_out(cow_file *file, uint64_t row);
 
 /* sums.c: the sums are 0 where there is nothing that HDF5 does not check itself */
-/* Those of a snapshot, complete but for a versioned dataset's elements: cow_sum_root. */
-int cow_sum_snapshot(cow_file *file, cow_loc snapshot, cow_layout_snapshot_row *row);
+/* Those of a snapshot. ELEMENTS: not of a versioned dataset, whose sum is cow_sum_root. */
+int cow_sum_snapshot(cow_file *file, cow_loc snapshot, bool elements, cow_layout_snapshot_row *row);
 /* Does a dataset at ADDRESS, of a version, name the root record that it named when it was made? 0, -1 COW_CORRUPT. */
 int cow_sum_check_root(cow_file *file, uint64_t address, uint64_t offset);
 /* counts.c: how many of the references that HDF5 counts at the head object at ADDRESS are the history's. */
