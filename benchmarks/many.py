@@ -4,8 +4,9 @@
 usage: ./dev exec python3 benchmarks/many.py [--rounds N] [--only WORK] [--plugins FOLDER]
 
 Each round makes the files anew, with and without history, and does the same to both, in the other order than the round
-before. Printed are medians of the time from opening the file to having closed it, and the median and the range of the ratios
-of each round. The target, 5 times native's time, is that of 4,000 datasets copied and of 2,000 attributes made.
+before. Printed are, of the time from opening the file to having closed it, and of the processor's, which says more where others
+use the machine, medians, and the median and the range of the ratios of each round. The target, 5 times native's time, is that
+of 4,000 datasets copied and of 2,000 attributes made.
 """
 
 import argparse
@@ -28,7 +29,7 @@ def environment(plugins):
 def run(program, work, plugins, file, n):
     done = subprocess.run([program, work, file, str(n)], env=environment(plugins), capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    return float(done.stdout)
+    return [float(word) for word in done.stdout.split()]
 
 
 def main():
@@ -53,14 +54,15 @@ def main():
                         took[way] = run(program, work, ways[way], file, n)
                         file.unlink()
                     rounds.append(took)
-                ratios = sorted(took["h5cow"] / took["native"] for took in rounds)
-                ratio = statistics.median(ratios)
-                medians = ", ".join(f"{way} {statistics.median(took[way] for took in rounds) * 1000:.0f} ms" for way in ways)
-                target = ""
-                if (work, n) in AT:
-                    met &= ratio <= TARGET
-                    target = f"; target {TARGET:.0f} {'met' if ratio <= TARGET else 'missed'}"
-                print(f"{work} {n}: {medians}; ratio {ratio:.2f}, {ratios[0]:.2f} to {ratios[-1]:.2f}{target}", flush=True)
+                for at, clock in enumerate(("time", "processor")):
+                    ratios = sorted(took["h5cow"][at] / took["native"][at] for took in rounds)
+                    ratio = statistics.median(ratios)
+                    medians = ", ".join(f"{way} {statistics.median(took[way][at] for took in rounds) * 1000:.0f} ms" for way in ways)
+                    target = ""
+                    if (work, n) in AT and clock == "time":
+                        met &= ratio <= TARGET
+                        target = f"; target {TARGET:.0f} {'met' if ratio <= TARGET else 'missed'}"
+                    print(f"{work} {n}, {clock}: {medians}; ratio {ratio:.2f}, {ratios[0]:.2f} to {ratios[-1]:.2f}{target}", flush=True)
     return 0 if met else 1
 
 

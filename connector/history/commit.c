@@ -332,6 +332,7 @@ static int commit(cow_file *file, bool finished)
         for (size_t at = 0; (dataset = cow_datasets_next(file, &at)) != NULL;)
             dataset->root_changed = false;
         cow_changes_clear(file);
+        cow_bare_forget_all(file);
     }
     status = 0;
 done:

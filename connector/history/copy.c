@@ -37,6 +37,7 @@ typedef struct copied {
     bool tracked;  /* the order of its attributes or links: their numbers are to be the same */
     int64_t next;  /* number of the next one in the copy */
     bool counting; /* the newest one there is only to count */
+    bool bare;     /* neither attributes nor a comment */
 } copied;
 
 /* ---- values, and their types ---- */
@@ -141,7 +142,7 @@ static int copy_one_attribute(void *context, const char *name)
     return 0;
 }
 
-static int copy_header(const copied *object, hid_t creation)
+static int copy_header(copied *object, hid_t creation)
 {
     copied o = {.c = object->c, .file = object->file, .from = object->from, .to = object->to};
     unsigned order = 0;
@@ -155,6 +156,7 @@ static int copy_header(const copied *object, hid_t creation)
          cow_native_attributes(o.from, true, copy_one_attribute, &o) < 0) ||
         (comment = cow_native_comment(o.from)) == NULL)
         return -1;
+    object->bare = *comment == '\0' && o.next == 0;
     status = *comment == '\0' ? 0 : cow_native_comment_set(o.to, comment);
     free(comment);
     return status;
@@ -165,16 +167,41 @@ static int note_made(const copied *o, uint64_t address)
 {
     H5O_info2_t info;
 
-    return cow_unlinked_note(&o->c->unlinked, o->to) < 0 || cow_native_info(o->to, NULL, H5O_INFO_BASIC, &info) < 0
-               ? -1
-               : cow_map_put(&o->file->done, address, cow_address(&info.token));
+    if (cow_unlinked_note(&o->c->unlinked, o->to) < 0 || cow_native_info(o->to, NULL, H5O_INFO_BASIC, &info) < 0)
+        return -1;
+    if (o->c->to != NULL)
+        cow_bare_forget(o->c->to, cow_address(&info.token));
+    return cow_map_put(&o->file->done, address, cow_address(&info.token));
 }
 
 /* ---- datasets ---- */
 
+static const char *last_name(const char *path)
+{
+    return strrchr(path, '/') + 1;
+}
+
+/* The groups of views and heads, open while a copy goes on: a path would be followed again and again. */
+static int open_groups(cow_copying *c)
+{
+    if (c->views.object == NULL)
+        c->views = (cow_loc){cow_native_group_open(c->to->loc, COW_PATH_VIEWS), H5I_GROUP};
+    if (c->heads.object == NULL)
+        c->heads = (cow_loc){cow_native_group_open(c->to->loc, COW_PATH_HEADS), H5I_GROUP};
+    return c->views.object == NULL || c->heads.object == NULL ? -1 : 0;
+}
+
+static void close_groups(cow_copying *c)
+{
+    if ((c->views.object != NULL && cow_native_close(c->views) < 0) ||
+        (c->heads.object != NULL && cow_native_close(c->heads) < 0))
+        cow_error_clear();
+}
+
 /* VIEW, of the root record ROOT at OFFSET, shows what that of the source's record shows, so it is another link to that one;
  * where that one is missing, it is made. */
-static int share_view(cow_dataset *source, uint64_t offset, const cow_root *root, const char *view)
+static int share_view(const cow_copying *c, const cow_dataset *source, uint64_t offset, const cow_root *root,
+                      const char *view)
 {
     cow_file *file = source->file;
     const cow_array *array = &source->array;
@@ -183,7 +210,7 @@ static int share_view(cow_dataset *source, uint64_t offset, const cow_root *root
     int status;
 
     cow_view_path(from, source->root);
-    if (cow_native_link_hard(file->loc, from, file->loc, view) == 0)
+    if (cow_native_link_hard(c->views, last_name(from), c->views, last_name(view)) == 0)
         return 0;
     cow_error_clear();
     if ((context.fill_dcpl = cow_view_dcpl(source)) < 0)
@@ -193,7 +220,8 @@ static int share_view(cow_dataset *source, uint64_t offset, const cow_root *root
     return status;
 }
 
-static int share(copied *o, cow_dataset *source)
+/* *MADE: the row of the copy. */
+static int share(copied *o, cow_dataset *source, cow_layout_dataset_row *made)
 {
     cow_file *file = o->c->to;
     const cow_array *array = &source->array;
@@ -206,7 +234,7 @@ static int share(copied *o, cow_dataset *source)
     int status = -1;
 
     cow_head_path(head, id);
-    if (type < 0 ||
+    if (type < 0 || open_groups(o->c) < 0 ||
         (o->to.object = cow_view_whole(o->c->target, NULL, type, array->grid.rank, array->extent, array->maximum,
                                        source->dcpl, head)) == NULL ||
         cow_native_info(o->to, NULL, H5O_INFO_BASIC, &info) < 0 || cow_root_read(file->index, source->root, &root) < 0)
@@ -217,12 +245,14 @@ static int share(copied *o, cow_dataset *source)
     cow_view_path(view, offset);
     row.head = cow_address(&info.token);
     row.root = offset;
-    if (share_view(source, offset, &root, view) < 0 || cow_native_link_hard(file->loc, view, file->loc, head) < 0 ||
+    if (share_view(o->c, source, offset, &root, view) < 0 ||
+        cow_native_link_hard(o->c->views, last_name(view), o->c->heads, last_name(head)) < 0 ||
         cow_datasets_add_row(file, &row) < 0)
         goto done;
     /* both datasets now name the same slots and nodes: neither may be written again or lose its view */
     cow_pool_seal(array->pool);
     cow_superseded_keep(file);
+    *made = row;
     status = 0;
 done:
     cow_close(type);
@@ -270,14 +300,15 @@ static int copy_elements(copied *o, hid_t dcpl, cow_dataset *source, cow_dataset
 static int copy_dataset(copied *o, uint64_t address)
 {
     cow_dataset *source = NULL, *target = NULL;
+    cow_layout_dataset_row row;
     hid_t type = H5I_INVALID_HID, space = H5I_INVALID_HID, dcpl = H5I_INVALID_HID;
     int status = -1;
 
     if (o->file->file != NULL && cow_dataset_attach(o->file->file, o->from.object, false, &source) < 0)
         return -1;
     if (source != NULL && o->c->to == o->file->file) {
-        if (share(o, source) == 0 && note_made(o, address) == 0)
-            status = copy_header(o, source->dcpl);
+        if (share(o, source, &row) == 0 && note_made(o, address) == 0 && copy_header(o, source->dcpl) == 0)
+            status = o->bare ? cow_bare_note(o->c->to, row.head, source, row.root) : 0;
         goto done;
     }
     dcpl = source == NULL ? cow_native_dataset_dcpl(o->from.object) : cow_dataset_dcpl(source, o->from.object);
@@ -638,6 +669,7 @@ done:
         status = -1;
     if (wider > 0)
         cow_native_metadata_cache_restore(to_file->native, &cache);
+    close_groups(&c);
     forget_files(&c);
     cow_copy_forget_types(&c);
     cow_map_free(&c.unlinked);

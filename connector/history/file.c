@@ -78,6 +78,7 @@ static void shut(cow_file *file)
     if (cow_file_shut(file))
         return;
     cow_datasets_shut(file);
+    cow_bare_forget_all(file);
     cow_pools_close(file);
     cow_snapshots_close(file);
     cow_file_close_table(&file->index);
@@ -116,6 +117,7 @@ static void free_state(cow_file *file)
     cow_incomplete_free(file->incomplete);
     cow_absolute_links_free(file->absolute);
     cow_superseded_free(file->superseded);
+    cow_bare_free(file->bare);
     cow_refused_free(file->refused);
     cow_counts_free(file->counts);
     cow_own_free(file->own);
@@ -149,13 +151,14 @@ static int make_parts(cow_file *file, bool writable)
     file->incomplete = cow_incomplete_new();
     file->absolute = cow_absolute_links_new();
     file->superseded = cow_superseded_new();
+    file->bare = cow_bare_new();
     file->refused = cow_refused_new();
     file->counts = cow_counts_new();
     file->own = cow_own_new();
     file->sums = cow_sums_new();
     return file->state == NULL || file->changes == NULL || file->snapshots == NULL || file->datasets == NULL ||
                    file->pools == NULL || file->next_version == NULL || file->incomplete == NULL ||
-                   file->absolute == NULL || file->superseded == NULL || file->refused == NULL ||
+                   file->absolute == NULL || file->superseded == NULL || file->bare == NULL || file->refused == NULL ||
                    file->counts == NULL || file->own == NULL || file->sums == NULL
                ? -1
                : 0;

@@ -8,6 +8,7 @@
  *   next_version.c     which version comes next, and how it is called
  *   datasets.c         which datasets are open, and the table of all
  *   pools.c            pools by signature
+ *   bare.c             copies that the commit need not open
  *   superseded.c       index nodes that a later flush of the transaction wrote again
  *   absolute_links.c   whether versions have links that name the version
  *
@@ -34,6 +35,7 @@
 
 #include "base/map.h"
 #include "history/absolute_links.h"
+#include "history/bare.h"
 #include "history/changes.h"
 #include "history/datasets.h"
 #include "history/head.h"
@@ -83,6 +85,7 @@ struct cow_file {
     cow_incomplete *incomplete;
     cow_absolute_state *absolute;
     cow_superseded *superseded;
+    cow_bare *bare;
     cow_refused *refused;
     cow_counts *counts;
     cow_own *own;
@@ -186,8 +189,8 @@ int cow_walk_settle(cow_walk *walk);
 /* What was compared in this opening. NULL: no memory. */
 cow_sums *cow_sums_new(void);
 void cow_sums_free(cow_sums *sums);
-/* Those of a snapshot, complete but for a versioned dataset's elements: cow_sum_root. */
-int cow_sum_snapshot(cow_file *file, cow_loc snapshot, cow_layout_snapshot_row *row);
+/* Those of a snapshot. ELEMENTS: not of a versioned dataset, whose sum is cow_sum_root. */
+int cow_sum_snapshot(cow_file *file, cow_loc snapshot, bool elements, cow_layout_snapshot_row *row);
 /* Does a dataset at ADDRESS, of a version, name the root record that it named when it was made? 0, -1 COW_CORRUPT. */
 int cow_sum_check_root(cow_file *file, uint64_t address, uint64_t offset);
 /* counts.c */

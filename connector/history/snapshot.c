@@ -37,6 +37,7 @@ struct cow_walk {
     cow_map built;    /* head address -> address of the snapshot made in this walk, or LEFT_OUT */
     cow_map used;     /* head addresses of named datatypes with a snapshot that were met by their use, not by a link */
     cow_map held;     /* of all that were made for their use -> a handle: what was to use it may fail */
+    cow_map bare;     /* head addresses of copies that need not be opened: bare.c */
     cow_map unlinked; /* snapshots that have no link yet: see unlinked.c */
     cow_map
         partial;   /* head addresses of objects whose snapshot lacks an attribute, a comment or a link -> 0, DAMAGED */
@@ -75,6 +76,7 @@ void cow_walk_close(cow_walk *walk)
     cow_map_free(&walk->state);
     cow_map_free(&walk->built);
     cow_map_free(&walk->used);
+    cow_map_free(&walk->bare);
     cow_map_free(&walk->unlinked);
     cow_map_free(&walk->partial);
     for (size_t i = 0; i < walk->held.capacity; i++)
@@ -362,21 +364,27 @@ static int decide_links(cow_walk *walk, cow_loc group, const char *path, int ans
  * FLAGS: of its change. 0: it has to be looked at. */
 static int decide_unopened(cow_walk *walk, uint64_t address, unsigned flags, const by_link *met)
 {
-    bool known = cow_snapshots_newest(walk->file, address, NULL);
+    cow_file *file = walk->file;
+    bool known = cow_snapshots_newest(file, address, NULL);
     H5O_info2_t info;
-    int answer = 0;
 
     if (met == NULL || (known && (flags != 0 || (walk->full && walk->types))) ||
         cow_datasets_find(walk->file, address) != NULL) /* it is open */
         return 0;
-    /* a name may lead across a mount point into another file */
-    if (cow_native_info(met->group, met->name, H5O_INFO_BASIC, &info) < 0)
+    if (cow_native_info(met->group, met->name, H5O_INFO_BASIC | H5O_INFO_NUM_ATTRS, &info) < 0) {
         cow_error_clear();
-    else if (info.type != H5O_TYPE_GROUP && info.fileno == walk->file->fileno && cow_address(&info.token) == address)
-        answer = known ? SAME : NEW;
-    if (answer == NEW)
-        walk->several |= !walk->full && info.rc > 1;
-    return answer;
+        return 0;
+    }
+    /* a name may lead across a mount point into another file */
+    if (info.type == H5O_TYPE_GROUP || info.fileno != file->fileno || cow_address(&info.token) != address)
+        return 0;
+    if (known)
+        return SAME;
+    walk->several |= !walk->full && info.rc > 1;
+    return info.type == H5O_TYPE_DATASET && info.num_attrs == 0 && flags == 0 && cow_bare_find(file, address) != NULL &&
+                   cow_map_put(&walk->bare, address, 0) < 0
+               ? -1
+               : NEW;
 }
 
 /* An open object. */
@@ -658,8 +666,8 @@ static int note_built(cow_walk *walk, uint64_t address, cow_loc snapshot)
 
 /* The snapshot has its header and its elements: what HDF5 does not check gets checksums. The head is compared with them as
  * well, so there is none of attributes of which the snapshot lacks some; where it has none, for those of the head are
- * damaged, theirs stays. DATASET: the state of a versioned one. */
-static int note_sums(cow_walk *walk, uint64_t address, cow_loc snapshot, const cow_dataset *dataset)
+ * damaged, theirs stays. ROOT: the record of a versioned dataset, else COW_NO_NODE. */
+static int note_sums(cow_walk *walk, uint64_t address, cow_loc snapshot, uint64_t root)
 {
     const cow_layout_snapshot_row *found = cow_snapshots_find(walk->file, address);
     cow_layout_snapshot_row row;
@@ -670,10 +678,10 @@ static int note_sums(cow_walk *walk, uint64_t address, cow_loc snapshot, const c
     row = *found;
     former = row.attributes;
     row.elements = row.attributes = 0;
-    if (cow_sum_snapshot(walk->file, snapshot, &row) < 0)
+    if (cow_sum_snapshot(walk->file, snapshot, root == COW_NO_NODE, &row) < 0)
         return -1;
-    if (dataset != NULL)
-        row.elements = cow_sum_root(dataset->root);
+    if (root != COW_NO_NODE)
+        row.elements = cow_sum_root(root);
     if (cow_map_get(&walk->partial, address, &lacks))
         row.attributes = lacks == DAMAGED ? former : 0;
     return cow_snapshots_add(walk->file, &row) < 0 ? fail(walk) : 0;
@@ -755,7 +763,7 @@ static int build_type(cow_walk *walk, hid_t named, uint64_t address, cow_loc *ma
         /* noted, it is in use: what fails from here on fails the walk */
         if (note_built(walk, address, *made) == 0 && cow_map_put(&walk->used, address, 0) == 0 &&
             hold_type(walk, address) == 0 && copy_header(walk, head, address, NOWHERE, *made) == 0 &&
-            note_sums(walk, address, *made, NULL) == 0)
+            note_sums(walk, address, *made, COW_NO_NODE) == 0)
             status = 0;
         else {
             fail(walk);
@@ -805,7 +813,7 @@ static int fill_group(cow_walk *walk, place *p, bool by_creation)
     if (cow_native_links(p->group, by_creation, build_link, p) < 0 &&
         lack(walk, p->address, p->path, "members", NULL) < 0)
         return fail(walk);
-    return note_sums(walk, p->address, p->target, NULL) < 0 ? fail(walk) : 0;
+    return note_sums(walk, p->address, p->target, COW_NO_NODE) < 0 ? fail(walk) : 0;
 }
 
 /* An anonymous group with everything of HEAD; the caller links and closes it. */
@@ -856,30 +864,35 @@ static int choose_header(cow_walk *walk, cow_loc head)
     return cow_native_file_small_headers(walk->file->native, info.num_attrs == 0, NULL);
 }
 
-/* An anonymous virtual dataset over the newest root view of a versioned dataset. */
-static int build_dataset(cow_walk *walk, cow_loc head, cow_dataset *dataset, uint64_t address, const char *path,
-                         cow_loc *made)
+/* An anonymous virtual dataset over the root view. */
+static int show(cow_walk *walk, const cow_shown *shown, cow_loc *made)
 {
-    hid_t named = H5I_INVALID_HID, type = dataset->array.type;
     char source[COW_PATH_MAX];
-    int status = -1;
 
     made->type = H5I_DATASET;
-    made->object = NULL;
-    cow_view_path(source, dataset->root);
+    cow_view_path(source, shown->root);
+    made->object = cow_view_whole(walk->file->loc, NULL, shown->type, shown->rank, shown->extent, shown->maximum,
+                                  shown->dcpl, source);
+    return made->object == NULL ? -1 : 0;
+}
+
+/* The newest root view of a versioned dataset. */
+static int build_dataset(cow_walk *walk, cow_loc head, const cow_dataset *dataset, uint64_t address, const char *path,
+                         cow_loc *made)
+{
+    const cow_array *array = &dataset->array;
+    cow_shown shown = {dataset->root, array->grid.rank, array->extent, array->maximum, array->type, dataset->dcpl};
+    hid_t named = H5I_INVALID_HID;
+    int status = -1;
+
     if (dataset->named_type &&
-        ((named = cow_native_dataset_type(head.object)) < 0 || (type = snapshot_type(walk, named)) < 0))
+        ((named = cow_native_dataset_type(head.object)) < 0 || (shown.type = snapshot_type(walk, named)) < 0))
         goto done;
-    if (choose_header(walk, head) == 0 &&
-        (made->object = cow_view_whole(walk->file->loc, NULL, type, dataset->array.grid.rank, dataset->array.extent,
-                                       dataset->array.maximum, dataset->dcpl, source)) != NULL)
+    if (choose_header(walk, head) == 0 && show(walk, &shown, made) == 0)
         status = copy_header(walk, head, address, path, *made);
 done:
-    if (named >= 0) {
-        H5Tclose(named);
-        if (type >= 0)
-            H5Tclose(type);
-    }
+    if (named >= 0)
+        cow_close(named, shown.type);
     return status;
 }
 
@@ -927,7 +940,7 @@ static int build_named(cow_walk *walk, cow_loc head, uint64_t address, const cha
     if (tcpl >= 0 && cow_native_open_token(walk->file->loc, &token, &again) == 0 &&
         (type = cow_native_type_id(again)) >= 0 && cow_native_type_anonymous(walk->file->loc, type, tcpl, made) == 0)
         status = note_built(walk, address, *made) < 0 || copy_header(walk, head, address, path, *made) < 0 ||
-                         note_sums(walk, address, *made, NULL) < 0
+                         note_sums(walk, address, *made, COW_NO_NODE) < 0
                      ? fail(walk)
                      : 0;
     cow_close(type, tcpl);
@@ -967,21 +980,33 @@ static int make(cow_walk *walk, cow_loc head, cow_dataset *dataset, uint64_t add
         return build_named(walk, head, address, path, made) < 0 ? -1 : cow_unlinked_note(&walk->unlinked, *made);
     return (dataset != NULL ? build_dataset(walk, head, dataset, address, path, made)
                             : build_native(walk, head, address, path, made)) < 0 ||
-                   note_built(walk, address, *made) < 0 || note_sums(walk, address, *made, dataset) < 0
+                   note_built(walk, address, *made) < 0 ||
+                   note_sums(walk, address, *made, dataset == NULL ? COW_NO_NODE : dataset->root) < 0
                ? -1
                : cow_unlinked_note(&walk->unlinked, *made);
 }
 
-/* The snapshot of the open object HEAD, with its first link. -1, and not walk->failed: it cannot be made. */
-static int make_linked(cow_walk *walk, place *p, const char *name, uint64_t address, const char *path, cow_loc head)
+/* The snapshot of a copy that nobody has to open, without a link. */
+static int make_bare(cow_walk *walk, const cow_shown *shown, uint64_t address, cow_loc *made)
+{
+    return cow_native_file_small_headers(walk->file->native, true, NULL) < 0 || show(walk, shown, made) < 0 ||
+                   note_built(walk, address, *made) < 0 || note_sums(walk, address, *made, shown->root) < 0
+               ? -1
+               : cow_unlinked_note(&walk->unlinked, *made);
+}
+
+/* The snapshot of the open object HEAD, or of a copy that is not open (SHOWN), with its first link. -1, and not walk->failed:
+ * it cannot be made. */
+static int make_linked(cow_walk *walk, place *p, const char *name, uint64_t address, const char *path, cow_loc head,
+                       const cow_shown *shown)
 {
     cow_loc made = {0};
     cow_dataset *dataset = NULL;
     int status = -1;
 
-    if (head.type == H5I_DATASET && cow_dataset_attach(walk->file, head.object, false, &dataset) < 0)
+    if (shown == NULL && head.type == H5I_DATASET && cow_dataset_attach(walk->file, head.object, false, &dataset) < 0)
         goto done;
-    status = make(walk, head, dataset, address, path, &made);
+    status = shown != NULL ? make_bare(walk, shown, address, &made) : make(walk, head, dataset, address, path, &made);
     if (status == 0 && (status = cow_unlinked_link(&walk->unlinked, made, p->target, name)) < 0 &&
         head.type != H5I_DATASET)
         fail(walk); /* others that are noted hang on it */
@@ -1014,10 +1039,15 @@ static int build(cow_walk *walk, place *p, const char *name, uint64_t address, c
         return fail(walk);
     if (decision == SAME && cow_snapshots_newest(walk->file, address, &snapshot))
         return link_snapshot(walk, p, name, snapshot);
-    if (open_head(walk, address, &head, &borrowed) < 0)
-        return leave_out(walk, address, path);
-    status = make_linked(walk, p, name, address, path, head);
-    close_head(head, borrowed);
+    if (cow_map_get(&walk->bare, address, NULL))
+        status = make_linked(walk, p, name, address, path, (cow_loc){.type = H5I_DATASET},
+                             cow_bare_find(walk->file, address));
+    else {
+        if (open_head(walk, address, &head, &borrowed) < 0)
+            return leave_out(walk, address, path);
+        status = make_linked(walk, p, name, address, path, head, NULL);
+        close_head(head, borrowed);
+    }
     if (status == 0)
         return 0;
     return walk->failed ? cow_context("%s: cannot make the snapshot of %s", walk->file->name, path)
