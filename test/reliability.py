@@ -38,6 +38,7 @@ ITEMS = {
     9: "Cost",
     10: "Differential test",
     11: "Hostile files",
+    12: "Copies",
 }
 FUZZ_TARGETS = ("fence", "index", "open", "record", "rows")
 
@@ -64,10 +65,11 @@ def parts(minutes):
         (10, "release", "test/soak.py", []),
         (11, "release", "test/hostile.py", ["--all"]),
         (11, "sanitize", "test/hostile.py", ["--all", "--build", "BUILD"]),
+        (12, "release", "differential", ["--copies", "5000"]),
     ]
 
 
-THROUGH_CONNECTOR = ("bitrot",)
+THROUGH_CONNECTOR = ("bitrot", "differential")
 # What a part needs besides its own build.
 MORE_BUILDS = {"benchmarks/bench.py": ["without-journal"]}
 

@@ -26,6 +26,7 @@ LOGS = BUILD / "test-logs"
 STEPS = 20_000  # of the differential test, all runs together
 SUITES_STEPS = 50_000  # with --suites
 RUNS = 8  # of the differential test, each with its own seed
+COPIES = 200  # of H5Ocopy with all combinations of flags; 5,000 with ./dev reliability --only 12
 KILLS = 500  # of a writer beside readers
 MANY = 120  # seconds of many readers at one file
 PART_TIMEOUT = 3 * 3600  # seconds; what hangs is ended long before, by limits of its own
@@ -162,7 +163,8 @@ def differential(tests, steps):
     each = -(-steps // RUNS)
     program = BUILD / "release/test/differential"
     commands = {f"seed {s}": [program, "--steps", each, "--seed", s] for s in range(seed(), seed() + RUNS)}
-    tests.programs(f"Differential test, {RUNS} x {each} steps", commands, {**os.environ, "HDF5_VOL_CONNECTOR": "h5cow"})
+    commands[f"copies, seed {seed() + RUNS}"] = [program, "--copies", COPIES, "--seed", seed() + RUNS]
+    tests.programs(f"Differential test, {RUNS} x {each} steps and {COPIES} copies", commands, {**os.environ, "HDF5_VOL_CONNECTOR": "h5cow"})
 
 
 def crowds(tests, kills, seconds):

@@ -1,10 +1,11 @@
-/* What programs that know of versions ask for: which there are, name and message of the next one, one now, and none at
- * all. Their side of it is api/h5cow.h; arguments are looked at by vol/operations.c.
+/* What programs that know of versions ask for: which there are, one now, and none at all. Their side of it is api/h5cow.h; arguments are looked at by vol/operations.c.
  */
 #include "history/internal.h"
 
 #include "base/error.h"
+#include "base/vector.h"
 #include "h5cow.h"
+#include "history/next_version.h"
 #include "journal/driver.h"
 #include "journal/journal.h"
 
@@ -12,118 +13,41 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- the version to come ---- */
-
-int cow_version_exists(const cow_file *file, const char *name)
-{
-    char path[COW_PATH_MAX + 256];
-
-    snprintf(path, sizeof path, COW_PATH_VERSIONS "/%s", name);
-    return cow_native_exists(file->loc, path);
-}
-
-int cow_version_is_new(const cow_file *file, const char *name)
-{
-    int exists = file->laid_out ? cow_version_exists(file, name) : 0;
-
-    if (exists > 0)
-        return cow_error(COW_USAGE, "%s: there is a version '%s' already; choose another name", file->name, name);
-    return exists;
-}
-
-static int replace(char **text, const char *with)
-{
-    char *copy = strdup(with);
-
-    if (copy == NULL)
-        return cow_error(COW_MEMORY, "no memory for the description of a version");
-    free(*text);
-    *text = copy;
-    return 0;
-}
-
-/* A version bears the name that it was flushed with. */
-static int may_be_called(cow_file *file, const char *name)
-{
-    if (cow_version_name_check("h5cow_describe: name", name) < 0)
-        return -1;
-    if (file->amend_row >= 0)
-        return cow_error(COW_USAGE,
-                         "%s: what was written so far has been flushed, and is version #%lld, which has its name "
-                         "already; call h5cow_describe before the first H5Fflush, or h5cow_commit before it",
-                         file->name, (long long)file->amend_row + 1);
-    return cow_version_is_new(file, name);
-}
-
-int cow_file_describe(cow_file *file, const char *name, const char *message)
-{
-    if (cow_file_may_write(file) < 0 || (name != NULL && name[0] != '\0' && may_be_called(file, name) < 0) ||
-        (message != NULL && replace(&file->next_message, message) < 0))
-        return -1;
-    return name == NULL ? 0 : replace(&file->next_name, name);
-}
-
-void cow_description_used(cow_file *file)
-{
-    free(file->next_name);
-    free(file->next_message);
-    file->next_name = file->next_message = NULL;
-}
-
-/* What the program said, or else the options; NULL for an empty text. */
-static const char *said(const char *next, const char *option)
-{
-    const char *text = next != NULL ? next : option;
-
-    return text == NULL || text[0] == '\0' ? NULL : text;
-}
-
-const char *cow_description_name(const cow_file *file)
-{
-    return said(file->next_name, file->options->name);
-}
-
-const char *cow_description_message(const cow_file *file)
-{
-    return said(file->next_message, file->options->message);
-}
-
 int cow_file_make_version(cow_file *file, uint64_t *number)
 {
-    bool running = file->amend_row >= 0;
-    uint64_t before = file->log_rows;
+    bool running = cow_versions_running(file) >= 0;
+    uint64_t before = cow_versions_known(file);
 
     *number = 0;
     if (cow_file_may_write(file) < 0 || cow_file_commit(file, COW_VERSION) < 0)
         return -1;
-    if (!file->unversioned && (running || file->log_rows > before))
-        *number = (uint64_t)file->version_row + 1;
+    if (!cow_versions_missed(file) && (running || cow_versions_known(file) > before))
+        *number = (uint64_t)cow_versions_newest(file) + 1;
     return 0;
 }
 
 bool cow_file_changed(const cow_file *file)
 {
-    return file->state == COW_FILE_OPEN;
+    return cow_file_state_of(file) == COW_FILE_OPEN;
 }
 
 int cow_file_abandon(cow_file *file)
 {
-    cow_journal *journal = cow_journal_driver_of_file(file->fileno);
 
-    if (file->state == COW_FILE_ABANDONED)
+    if (cow_file_state_of(file) == COW_FILE_ABANDONED)
         return 0;
     /* after a failure nothing more is written anyhow; now closing the file need not report it once more */
-    if (cow_file_may_write(file) < 0 && (file->state != COW_FILE_FAILED || file->owner != getpid()))
+    if (cow_file_may_write(file) < 0 && (cow_file_state_of(file) != COW_FILE_FAILED || !cow_file_ours(file)))
         return -1;
     cow_error_clear();
-    if (journal == NULL)
+    if (file->journal == NULL)
         return cow_error(COW_UNSUPPORTED,
                          "%s: what was written cannot be dropped, since the file is kept in memory, or by a file "
                          "driver other than the default one",
                          file->name);
-    if (cow_journal_abandon(journal, "the program dropped its changes", file->replaced) < 0)
+    if (cow_journal_abandon(file->journal, "the program dropped its changes", cow_file_instead_of(file)) < 0)
         return -1;
-    file->state = COW_FILE_ABANDONED;
+    cow_file_enter(file, COW_FILE_ABANDONED);
     return 0;
 }
 
@@ -132,11 +56,11 @@ int cow_file_abandon(cow_file *file)
 int cow_versions_count(cow_file *file, uint64_t *count)
 {
     *count = 0;
-    if (file->error[0] != '\0') /* the log may have a row that was not committed */
+    if (cow_file_failure(file)[0] != '\0') /* the log may have a row that was not committed */
         return cow_error(COW_IO,
                          "%s: the versions cannot be told since an earlier failure (%s); close the file, and "
                          "open it again",
-                         file->name, file->error);
+                         file->name, cow_file_failure(file));
     return file->laid_out ? cow_layout_log_rows(file->loc, count) : 0;
 }
 
@@ -216,14 +140,8 @@ static int read_lacks(telling *t)
 
 static int add_tag(telling *t, uint64_t version, const char *name)
 {
-    if (t->tag_count == t->tag_room) {
-        size_t room = t->tag_room == 0 ? 8 : 2 * t->tag_room;
-        tag *larger = realloc(t->tags, room * sizeof *larger);
-        if (larger == NULL)
-            return no_memory(t);
-        t->tags = larger;
-        t->tag_room = room;
-    }
+    if (COW_RESERVE(t->tags, t->tag_room, t->tag_count, 1) < 0)
+        return no_memory(t);
     if ((t->tags[t->tag_count].name = strdup(name)) == NULL)
         return no_memory(t);
     t->tags[t->tag_count++].version = version;

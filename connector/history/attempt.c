@@ -11,16 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int64_t new_chunks(const cow_file *file)
-{
-    int64_t n = 0;
-
-    for (size_t i = 0; i < file->pool_count; i++)
-        if (file->pool[i].pool != NULL)
-            n += (int64_t)(cow_pool_slots(file->pool[i].pool) - file->pool[i].slots_before);
-    return n;
-}
-
 /* What was asked for, or the number of the version; with something appended where that name is taken. */
 static int choose_name(cow_file *file, char name[256])
 {
@@ -29,7 +19,7 @@ static int choose_name(cow_file *file, char name[256])
 
     for (unsigned n = 0; exists == 1; n++) {
         if (wanted == NULL)
-            snprintf(name, 256, "%llu", (unsigned long long)file->log_rows + 1 + n);
+            snprintf(name, 256, "%llu", (unsigned long long)cow_versions_known(file) + 1 + n);
         else if (n == 0)
             snprintf(name, 256, "%s", wanted);
         else
@@ -63,43 +53,62 @@ typedef struct attempt {
 } attempt;
 
 /* What the newest version lacks, and what changed when none could be made, is made anew. */
+static int renew_lack(void *context, const cow_layout_lack *lack)
+{
+    cow_file *file = context;
+
+    if (lack->version >= cow_versions_known(file))
+        cow_changes_distrust_paths(file); /* which paths changed since is not known */
+    return lack->head == UINT64_MAX
+               ? 0
+               : cow_changes_note(file, lack->head, COW_CHANGED_RENEW, lack->path[0] == '\0' ? NULL : lack->path);
+}
+
 static int renew_lacks(cow_file *file)
 {
     if (cow_lacks_load(file) < 0) {
         fprintf(stderr, "h5cow: %s: %s; the next version is made anew\n", file->name, cow_error_message());
         cow_error_clear();
-        file->lacks_read = file->lacks_lost = file->full_walk = true;
+        cow_lacks_lose(file);
+        cow_changes_distrust_paths(file);
     }
-    for (size_t i = 0; i < file->lacks.count; i++) {
-        const cow_layout_lack *lack = &file->lacks.lack[i];
-        if (lack->version >= file->log_rows)
-            file->full_walk = true; /* which paths changed since is not known */
-        if (lack->head != UINT64_MAX &&
-            cow_changes_renew(file, lack->head, lack->path[0] == '\0' ? NULL : lack->path) < 0)
-            return -1;
-    }
-    return 0;
+    return cow_lacks_each(file, renew_lack, file);
 }
 
 /* Commits that made no version: the next one says so. */
+typedef struct skipped {
+    const cow_file *file;
+    uint64_t at; /* row of the version that says so */
+    const char *reason;
+    cow_lacks *lacks;
+} skipped;
+
+static int add_former_skipped(void *context, const cow_layout_lack *lack)
+{
+    skipped *s = context;
+
+    if (lack->head != UINT64_MAX || lack->version < cow_versions_known(s->file))
+        return 0;
+    if (s->reason != NULL && strcmp(s->reason, lack->reason) == 0)
+        s->reason = NULL;
+    return cow_lacks_add(s->lacks, s->at, UINT64_MAX, NULL, lack->reason);
+}
+
 static int add_skipped(const cow_file *file, uint64_t at, const char *reason, cow_lacks *lacks)
 {
-    for (size_t i = 0; i < file->lacks.count; i++) {
-        const cow_layout_lack *lack = &file->lacks.lack[i];
-        if (lack->head != UINT64_MAX || lack->version < file->log_rows)
-            continue;
-        if (reason != NULL && strcmp(reason, lack->reason) == 0)
-            reason = NULL;
-        if (cow_lacks_add(lacks, at, UINT64_MAX, NULL, lack->reason) < 0)
-            return -1;
-    }
-    return reason == NULL ? 0 : cow_lacks_add(lacks, at, UINT64_MAX, NULL, reason);
+    skipped s = {file, at, reason, lacks};
+
+    if (cow_lacks_each(file, add_former_skipped, &s) < 0)
+        return -1;
+    return s.reason == NULL ? 0 : cow_lacks_add(lacks, at, UINT64_MAX, NULL, s.reason);
 }
 
 static int begin_version(cow_file *file, attempt *a)
 {
-    a->amend = file->amend_row >= 0;
-    a->at = a->amend ? (uint64_t)file->amend_row : file->log_rows;
+    int64_t running = cow_versions_running(file);
+
+    a->amend = running >= 0;
+    a->at = a->amend ? (uint64_t)running : cow_versions_known(file);
     if (a->amend) {
         if (cow_layout_log_read(file->loc, a->at, &a->former) < 0 || a->former.name == NULL)
             return cow_error(COW_CORRUPT, "%s: the version to amend is gone", file->name);
@@ -114,17 +123,15 @@ static int begin_version(cow_file *file, attempt *a)
 
 static int write_version(cow_file *file, attempt *a)
 {
-    uint64_t eoa;
-    cow_layout_log_row row = {.parent = a->amend ? a->former.parent : file->version_row};
+    cow_layout_log_row row = {.parent = a->amend ? a->former.parent : cow_versions_newest(file)};
     int status = -1;
 
     if (cow_walk_build(a->walk, a->name, a->at, &row.changed, &a->lacks) < 0 ||
         cow_lacks_put(file, a->at, &a->lacks) < 0 || cow_snapshots_flush(file) < 0 ||
         (row.name = text(a->name)) == NULL || cow_versions_describe_row(&row, cow_description_message(file)) < 0 ||
-        cow_file_eoa(file, &eoa) < 0)
+        cow_file_grown(file, &row.added) < 0)
         goto done;
-    row.added = (int64_t)eoa - (int64_t)file->eoa_before;
-    row.chunks = new_chunks(file);
+    row.chunks = cow_pools_added(file);
     row.open = !a->finished;
     a->logged = true;
     status = cow_layout_log_write(file->loc, a->at, &row);
@@ -142,32 +149,46 @@ static int undo_version(cow_file *file, attempt *a)
     return a->begun && (cow_walk_undo(a->walk) < 0 || cow_snapshots_undo(file, &a->saved) < 0) ? -1 : 0;
 }
 
+typedef struct noting {
+    const cow_file *file;
+    uint64_t from;
+    cow_lacks *lacks;
+} noting;
+
+static int note_change(void *context, uint64_t address, const char *path)
+{
+    const noting *n = context;
+
+    return cow_lacks_add(n->lacks, cow_versions_known(n->file), address, path, "");
+}
+
+/* What an amended version lacks, it lacks still. */
+static int note_former(void *context, const cow_layout_lack *lack)
+{
+    const noting *n = context;
+
+    return lack->version < n->from || lack->version >= cow_versions_known(n->file)
+               ? 0
+               : cow_lacks_add(n->lacks, lack->version, lack->head, lack->path, lack->reason);
+}
+
 /* What changed is noted for whoever makes the next version, with what an amended one lacks: ALL of it, or where there is nothing
  * to make a version of, what no link leads to. */
 static int note_changes(cow_file *file, const attempt *a, bool all, const char *reason)
 {
-    uint64_t from = file->amend_row >= 0 ? (uint64_t)file->amend_row : file->log_rows;
+    int64_t running = cow_versions_running(file);
+    uint64_t known = cow_versions_known(file);
     cow_lacks lacks = {0};
+    noting n = {file, running >= 0 ? (uint64_t)running : known, &lacks};
     int status = -1;
 
-    for (size_t i = 0; i < file->lacks.count; i++)
-        if (file->lacks.lack[i].version >= from && file->lacks.lack[i].version < file->log_rows &&
-            cow_lacks_add(&lacks, file->lacks.lack[i].version, file->lacks.lack[i].head, file->lacks.lack[i].path,
-                          file->lacks.lack[i].reason) < 0)
-            goto done;
-    if (add_skipped(file, file->log_rows, a->finished ? reason : NULL, &lacks) < 0)
+    if (cow_lacks_each(file, note_former, &n) < 0 ||
+        add_skipped(file, known, a->finished ? reason : NULL, &lacks) < 0 ||
+        (all ? cow_changes_each(file, note_change, &n) : cow_walk_note_unreached(a->walk, known, &lacks)) < 0 ||
+        cow_lacks_put(file, n.from, &lacks) < 0)
         goto done;
-    for (size_t i = 0; all && i < file->change_count; i++)
-        if (cow_lacks_add(&lacks, file->log_rows, file->change[i].address, file->change[i].path, "") < 0)
-            goto done;
-    if (!all && cow_walk_note_unreached(a->walk, file->log_rows, &lacks) < 0)
-        goto done;
-    if (cow_lacks_put(file, from, &lacks) < 0)
-        goto done;
-    cow_lacks_free(&file->lacks);
-    file->lacks = lacks;
-    file->lacks_lost = false;
-    return 0;
+    cow_lacks_replace(file, &lacks);
+    status = 0;
 done:
     cow_lacks_free(&lacks);
     return status;
@@ -176,25 +197,8 @@ done:
 /* The disk failed, or the journal did: what HDF5 was doing then is half done. */
 static bool disk_failed(const cow_file *file)
 {
-    const cow_journal *journal = cow_journal_driver_of_file(file->fileno);
 
-    return cow_journal_driver_file_failures(file->fileno) != file->failures ||
-           (journal != NULL && cow_journal_failure(journal) != NULL);
-}
-
-/* Views of nodes that only the amended version had. One that stays does no harm. */
-static void remove_superseded(cow_file *file)
-{
-    char path[COW_PATH_MAX];
-
-    for (size_t i = 0; i < file->superseded.capacity; i++) {
-        if (!file->superseded.entry[i].used)
-            continue;
-        cow_view_path(path, file->superseded.entry[i].key);
-        if (cow_native_link_delete(file->loc, path) < 0)
-            cow_error_clear();
-    }
-    cow_map_free(&file->superseded);
+    return cow_file_disk_failed(file) || (file->journal != NULL && cow_journal_failure(file->journal) != NULL);
 }
 
 static int settle(cow_file *file, attempt *a)
@@ -212,26 +216,19 @@ static int end_version(cow_file *file, attempt *a)
         if (settle(file, a) < 0) /* else the table would name snapshots that are gone */
             return -1;
     }
-    remove_superseded(file);
+    cow_superseded_remove(file);
     if (disk_failed(file)) {
-        const cow_journal *journal = cow_journal_driver_of_file(file->fileno);
-        const char *reason = journal == NULL ? NULL : cow_journal_failure(journal);
+        const char *reason = file->journal == NULL ? NULL : cow_journal_failure(file->journal);
 
         return cow_error(COW_IO, "%s: the disk failed while a version was made: %s", file->name,
                          reason == NULL ? "it cannot be read or written; is it full?" : reason);
     }
-    file->version_row = (int64_t)a->at;
-    if (!a->amend)
-        file->log_rows++;
-    file->amend_row = a->finished ? -1 : (int64_t)a->at;
+    cow_versions_made(file, a->at, a->finished);
     if (a->finished)
         cow_description_used(file);
     cow_witness(COW_WITNESS_VERSION, file->name);
-    cow_lacks_free(&file->lacks);
-    file->lacks = a->lacks;
-    a->lacks = (cow_lacks){0};
-    file->lacks_lost = false;
-    cow_lacks_tell(file, a->name, &file->lacks);
+    cow_lacks_replace(file, &a->lacks);
+    cow_lacks_tell(file, a->name);
     return 0;
 }
 
@@ -256,35 +253,38 @@ static int do_without(cow_file *file, attempt *a)
             "will have its changes\n",
             file->name, reason);
     cow_error_clear();
-    file->unversioned = true;
+    cow_versions_set_missed(file, true);
     if (a->finished)
-        file->amend_row = -1;
+        cow_versions_end(file);
     return 0;
 }
 
 /* The message that the program has given since the last flush. */
 static int change_message(const cow_file *file, cow_layout_log_row *row)
 {
-    if (file->next_message == NULL)
+    const char *given = cow_description_given(file);
+
+    if (given == NULL)
         return 0;
     H5free_memory(row->message);
-    return (row->message = text(file->next_message)) == NULL ? -1 : 0;
+    return (row->message = text(given)) == NULL ? -1 : 0;
 }
 
 /* The transaction ends with nothing more to say than the last flush did. */
 int cow_version_close(cow_file *file)
 {
+    int64_t running = cow_versions_running(file);
     cow_layout_log_row row = {0};
     int status = -1;
 
-    if (file->amend_row < 0)
+    if (running < 0)
         return 0;
-    if (cow_layout_log_read(file->loc, (uint64_t)file->amend_row, &row) == 0 && change_message(file, &row) == 0) {
+    if (cow_layout_log_read(file->loc, (uint64_t)running, &row) == 0 && change_message(file, &row) == 0) {
         row.open = 0;
-        status = cow_layout_log_write(file->loc, (uint64_t)file->amend_row, &row);
+        status = cow_layout_log_write(file->loc, (uint64_t)running, &row);
     }
     cow_layout_log_row_free(&row);
-    file->amend_row = -1;
+    cow_versions_end(file);
     cow_description_used(file);
     if (status == 0 || disk_failed(file))
         return status;
@@ -293,17 +293,29 @@ int cow_version_close(cow_file *file)
     return 0;
 }
 
+typedef struct unreached_noted {
+    const cow_file *file;
+    size_t count;
+} unreached_noted;
+
+static int count_unreached(void *context, const cow_layout_lack *lack)
+{
+    unreached_noted *noted = context;
+
+    noted->count += lack->version >= cow_versions_known(noted->file) && lack->head != UINT64_MAX;
+    return 0;
+}
+
 /* Is what changed without being reached by links other than what is noted already? 1, 0, -1 */
 static int unreached_changed(const cow_file *file, const attempt *a)
 {
+    unreached_noted noted = {.file = file};
     cow_lacks found = {0};
-    size_t noted = 0;
-    int status = cow_walk_note_unreached(a->walk, file->log_rows, &found);
+    int status = cow_walk_note_unreached(a->walk, cow_versions_known(file), &found);
 
-    for (size_t i = 0; i < file->lacks.count; i++)
-        noted += file->lacks.lack[i].version >= file->log_rows && file->lacks.lack[i].head != UINT64_MAX;
+    cow_lacks_each(file, count_unreached, &noted);
     if (status == 0)
-        status = found.count != noted;
+        status = cow_lacks_count(&found) != noted.count;
     cow_lacks_free(&found);
     return status;
 }
@@ -323,8 +335,8 @@ int cow_version_commit(cow_file *file, bool finished)
     attempt a = {.finished = finished};
     int differs = -1, status;
 
-    file->unversioned = false;
-    if (cow_versions_meet_blocks(file->loc, file->log_rows) == 0 && renew_lacks(file) == 0 &&
+    cow_versions_set_missed(file, false);
+    if (cow_versions_meet_blocks(file->loc, cow_versions_known(file)) == 0 && renew_lacks(file) == 0 &&
         (a.walk = cow_walk_open(file)) != NULL)
         differs = cow_walk_decide(a.walk);
     if (differs == 0)

@@ -4,52 +4,97 @@
  * - something moved, an object got a second name, an object was reached by reference - the walk goes through the whole
  * head instead; and when the walk along the hints has not met every changed object, it is done again without them.
  */
-#include "history/internal.h"
+#include "history/changes.h"
 
 #include "base/error.h"
+#include "base/vector.h"
+#include "history/internal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static int note(cow_file *file, uint64_t address, unsigned flags, const char *path)
+typedef struct noted {
+    uint64_t address;
+    unsigned flags;
+    char *path; /* absolute, or NULL: unknown */
+} noted;
+
+struct cow_changes {
+    noted *list;
+    size_t count, room;
+    cow_map of; /* address -> index in the list */
+    uint64_t edits;
+    bool distrusted, cleared;
+};
+
+cow_changes *cow_changes_new(void)
+{
+    return calloc(1, sizeof(cow_changes));
+}
+
+static void clear(cow_changes *c)
+{
+    for (size_t i = 0; i < c->count; i++)
+        free(c->list[i].path);
+    c->count = 0;
+    cow_map_free(&c->of);
+    c->distrusted = c->cleared = false;
+}
+
+void cow_changes_free(cow_changes *changes)
+{
+    if (changes == NULL)
+        return;
+    clear(changes);
+    free(changes->list);
+    free(changes);
+}
+
+void cow_changes_clear(cow_file *file)
+{
+    clear(file->changes);
+}
+
+/* ---- noting ---- */
+
+static noted *find(const cow_file *file, uint64_t address)
 {
     uint64_t at;
-    cow_change_entry *e;
 
-    file->edits++;
-    if (cow_map_get(&file->change_of, address, &at)) {
-        e = &file->change[at];
-        e->flags |= flags;
-    } else {
-        if (file->change_count == file->change_room) {
-            size_t room = file->change_room == 0 ? 16 : file->change_room * 2;
-            cow_change_entry *larger = realloc(file->change, room * sizeof *larger);
-            if (larger == NULL)
-                return cow_error(COW_MEMORY, "no memory for the list of changes");
-            file->change = larger;
-            file->change_room = room;
-        }
-        if (cow_map_put(&file->change_of, address, file->change_count) < 0)
-            return -1;
-        e = &file->change[file->change_count++];
-        *e = (cow_change_entry){.address = address, .flags = flags};
+    return cow_map_get(&file->changes->of, address, &at) ? &file->changes->list[at] : NULL;
+}
+
+static noted *add(cow_changes *c, uint64_t address)
+{
+    if (COW_RESERVE(c->list, c->room, c->count, 1) < 0) {
+        cow_error(COW_MEMORY, "no memory for the list of changes");
+        return NULL;
     }
+    if (cow_map_put(&c->of, address, c->count) < 0)
+        return NULL;
+    c->list[c->count] = (noted){.address = address};
+    return &c->list[c->count++];
+}
+
+int cow_changes_note(cow_file *file, uint64_t address, unsigned flags, const char *path)
+{
+    noted *e = find(file, address);
+
+    file->changes->edits++;
+    if (e == NULL && (e = add(file->changes, address)) == NULL)
+        return -1;
+    e->flags |= flags;
     if (e->path == NULL && path != NULL && path[0] == '/' && (e->path = strdup(path)) == NULL)
         return cow_error(COW_MEMORY, "no memory for the list of changes");
     if (e->path == NULL && !(path != NULL && path[0] == '\0'))
-        file->full_walk = true;
+        file->changes->distrusted = true;
     return 0;
-}
-
-int cow_changes_renew(cow_file *file, uint64_t address, const char *path)
-{
-    return note(file, address, COW_CHANGED_RENEW, path);
 }
 
 /* The head has changed already: a version that lacks the change must not be made. */
 int cow_changed_object(cow_file *file, const H5O_token_t *object, const char *path, cow_change change)
 {
-    if (cow_file_begin(file) < 0 || note(file, cow_address(object), 1u << change, path) < 0)
+    if (cow_file_begin(file) < 0 || cow_changes_note(file, cow_address(object), 1u << change, path) < 0)
         return cow_file_fail(file);
     return 0;
 }
@@ -57,7 +102,7 @@ int cow_changed_object(cow_file *file, const H5O_token_t *object, const char *pa
 int cow_changed_link(cow_file *file, const H5O_token_t *group, const char *group_path, const char *name)
 {
     (void)name; /* a group that is made anew links all its members anew: which one changed makes no difference */
-    if (cow_file_begin(file) < 0 || note(file, cow_address(group), COW_CHANGED_LINKS, group_path) < 0)
+    if (cow_file_begin(file) < 0 || cow_changes_note(file, cow_address(group), COW_CHANGED_LINKS, group_path) < 0)
         return cow_file_fail(file);
     return 0;
 }
@@ -69,45 +114,82 @@ void cow_changed_half(cow_file *file)
 
 void cow_changed_paths(cow_file *file)
 {
-    file->edits++;
-    file->full_walk = true;
+    cow_changes_edited(file);
+    cow_changes_distrust_paths(file);
 }
 
-int cow_dataset_begin_write(cow_dataset *dataset, const char *path)
+void cow_changes_distrust_paths(cow_file *file)
 {
-    if (dataset->snapshot)
-        return cow_error(COW_READ_ONLY,
-                         "%s: a version is never changed; open the file itself to change its newest state, or write "
-                         "the version to a file of its own with: h5cow export",
-                         dataset->array.label);
-    if (cow_file_begin(dataset->file) < 0 || cow_dataset_hold(dataset, NULL) < 0)
-        return -1;
-    return note(dataset->file, dataset->address, COW_CHANGED_ARRAY, path);
+    file->changes->distrusted = true;
 }
 
-void cow_changes_clear(cow_file *file)
+bool cow_changes_distrusted(const cow_file *file)
 {
-    for (size_t i = 0; i < file->change_count; i++)
-        free(file->change[i].path);
-    file->change_count = 0;
-    cow_map_free(&file->change_of);
-    file->full_walk = file->cleared = false;
+    return file->changes->distrusted;
 }
 
-unsigned cow_change_flags(const cow_file *file, uint64_t address)
+void cow_changes_set_cleared(cow_file *file)
 {
-    uint64_t at;
-    return cow_map_get(&file->change_of, address, &at) ? file->change[at].flags : 0;
+    file->changes->cleared = true;
+    cow_changed_paths(file);
+}
+
+bool cow_changes_cleared(const cow_file *file)
+{
+    return file->changes->cleared;
+}
+
+uint64_t cow_changes_edits(const cow_file *file)
+{
+    return file->changes->edits;
+}
+
+void cow_changes_edited(cow_file *file)
+{
+    file->changes->edits++;
+}
+
+/* ---- asking ---- */
+
+unsigned cow_changes_flags(const cow_file *file, uint64_t address)
+{
+    const noted *e = find(file, address);
+
+    return e == NULL ? 0 : e->flags;
+}
+
+const char *cow_changes_path(const cow_file *file, uint64_t address)
+{
+    const noted *e = find(file, address);
+
+    return e == NULL ? NULL : e->path;
+}
+
+bool cow_changes_any(const cow_file *file, unsigned flags)
+{
+    for (size_t i = 0; i < file->changes->count; i++)
+        if ((file->changes->list[i].flags & flags) != 0)
+            return true;
+    return false;
 }
 
 bool cow_changes_below(const cow_file *file, const char *path)
 {
     size_t length = strlen(path);
 
-    for (size_t i = 0; i < file->change_count; i++) {
-        const char *p = file->change[i].path;
+    for (size_t i = 0; i < file->changes->count; i++) {
+        const char *p = file->changes->list[i].path;
         if (p != NULL && strncmp(p, path, length) == 0 && p[length] == '/')
             return true;
     }
     return false;
+}
+
+int cow_changes_each(const cow_file *file, cow_changes_visitor *visit, void *context)
+{
+    int status = 0;
+
+    for (size_t i = 0; status == 0 && i < file->changes->count; i++)
+        status = visit(context, file->changes->list[i].address, file->changes->list[i].path);
+    return status;
 }

@@ -23,6 +23,22 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Chunks that filters did not take. */
+struct cow_refused {
+    char text[1024]; /* of the running commit; "": none */
+    bool ever;       /* one of a dataset that HDF5 keeps itself, in this opening */
+};
+
+cow_refused *cow_refused_new(void)
+{
+    return calloc(1, sizeof(cow_refused));
+}
+
+void cow_refused_free(cow_refused *refused)
+{
+    free(refused);
+}
+
 /* ---- datasets ---- */
 
 typedef struct written_nodes {
@@ -31,28 +47,13 @@ typedef struct written_nodes {
     cow_view_context view;
 } written_nodes;
 
-/* Remember where in the tree a node of this transaction stands; what stood there before, in the same transaction, is
- * superseded, and its view goes with the version that shows it: when that is amended. */
-static int supersede(cow_file *file, uint64_t dataset, unsigned level, const uint64_t origin[], unsigned rank,
-                     uint64_t offset)
-{
-    uint64_t place[COW_MAX_RANK + 2] = {dataset, level}, key, old;
-
-    if (rank > 0)
-        memcpy(place + 2, origin, rank * sizeof *origin);
-    key = cow_checksum(place, sizeof place);
-    if (cow_map_get(&file->node_at, key, &old) && !file->shared_nodes && cow_map_put(&file->superseded, old, 0) < 0)
-        return -1;
-    return cow_map_put(&file->node_at, key, offset);
-}
-
 static int node_written(void *context, const cow_node *node)
 {
     written_nodes *w = context;
 
     if (cow_view_node(&w->view, node) < 0)
         return -1;
-    return supersede(w->file, w->dataset->id, node->level, node->origin, w->view.grid->rank, node->offset);
+    return cow_superseded_note(w->file, w->dataset->id, node->level, node->origin, w->view.grid->rank, node->offset);
 }
 
 static int copy_fill(const cow_dataset *dataset, hid_t dcpl)
@@ -128,12 +129,11 @@ static int set_head(cow_dataset *dataset, uint64_t root)
 
 int cow_file_show_extents(cow_file *file)
 {
-    for (size_t i = 0; i < file->open_datasets.capacity; i++) {
-        cow_dataset *dataset = (cow_dataset *)(uintptr_t)file->open_datasets.entry[i].value;
-        if (file->open_datasets.entry[i].used && cow_dataset_dirty(dataset) && dataset->array.extent_changed &&
-            set_head_extent(dataset) < 0)
+    cow_dataset *dataset;
+
+    for (size_t at = 0; (dataset = cow_datasets_next(file, &at)) != NULL;)
+        if (cow_dataset_dirty(dataset) && dataset->array.extent_changed && set_head_extent(dataset) < 0)
             return -1;
-    }
     return 0;
 }
 
@@ -163,7 +163,7 @@ static int commit_dataset(cow_dataset *dataset)
     root.chunks = cow_index_chunks(array->index);
     if (cow_index_commit(array->index, node_written, &w, &root.top, &root.level) < 0 ||
         cow_root_append(file->index, &root, &offset) < 0 || cow_view_root(&w.view, offset, &root) < 0 ||
-        set_head(dataset, offset) < 0 || supersede(file, dataset->id, UINT32_MAX, NULL, 0, offset) < 0)
+        set_head(dataset, offset) < 0 || cow_superseded_note(file, dataset->id, UINT32_MAX, NULL, 0, offset) < 0)
         goto done;
     dataset->root = dataset->row.root = offset;
     if (dataset->row.alloc_time == H5D_ALLOC_TIME_LATE && !dataset->array.late)
@@ -195,23 +195,23 @@ static void note_refused(cow_dataset *dataset)
     if (dataset->references == 0) {
         fprintf(stderr, "h5cow: a chunk is lost: %s\n", cow_error_message());
         cow_array_forget(&dataset->array);
-    } else if (file->refusal[0] == '\0')
-        snprintf(file->refusal, sizeof file->refusal, "%s", cow_error_message());
+    } else if (file->refused->text[0] == '\0')
+        snprintf(file->refused->text, sizeof file->refused->text, "%s", cow_error_message());
     cow_error_clear();
 }
 
 int cow_file_refused(cow_file *file)
 {
-    if (file->refusal[0] == '\0')
+    if (file->refused->text[0] == '\0')
         return 0;
-    cow_error(COW_UNSUPPORTED, "%s; all else is committed", file->refusal);
-    file->refusal[0] = '\0';
+    cow_error(COW_UNSUPPORTED, "%s; all else is committed", file->refused->text);
+    file->refused->text[0] = '\0';
     return -1;
 }
 
 bool cow_file_refusing(const cow_file *file)
 {
-    return file->refusing;
+    return file->refused->ever;
 }
 
 /* A dataset that the application deleted before anybody else could see it: its chunks are free again. */
@@ -231,14 +231,14 @@ static int drop_dead(cow_dataset *dataset)
  * tell a region of it. None of the list is forgotten until let_go. */
 static int list_heads(cow_file *file, cow_dataset ***list, size_t *count)
 {
+    cow_dataset *dataset;
+
     *count = 0;
-    if ((*list = malloc((file->open_datasets.count + 1) * sizeof **list)) == NULL)
+    if ((*list = malloc((cow_datasets_count(file) + 1) * sizeof(cow_dataset *))) == NULL)
         return cow_error(COW_MEMORY, "%s: no memory for a commit", file->name);
-    for (size_t i = 0; i < file->open_datasets.capacity; i++) {
-        cow_dataset *dataset = (cow_dataset *)(uintptr_t)file->open_datasets.entry[i].value;
-        if (file->open_datasets.entry[i].used && !dataset->snapshot && !dataset->dead)
+    for (size_t at = 0; (dataset = cow_datasets_next(file, &at)) != NULL;)
+        if (!dataset->snapshot && !dataset->dead)
             (*list)[(*count)++] = dataset;
-    }
     for (size_t i = 0; i < *count; i++)
         (*list)[i]->committing = true;
     return 0;
@@ -260,7 +260,6 @@ static int by_id(const void *a, const void *b)
 
 int cow_commit_datasets(cow_file *file)
 {
-    cow_journal *journal;
     cow_dataset **list;
     size_t count;
     int status = -1;
@@ -283,11 +282,10 @@ int cow_commit_datasets(cow_file *file)
             note_refused(list[i]);
         }
     }
-    if ((journal = cow_journal_driver_of_file(file->fileno)) != NULL)
-        cow_journal_start_sync(journal);
-    for (size_t i = 0; i < file->pool_count; i++)
-        if (file->pool[i].pool != NULL && cow_pool_flush(file->pool[i].pool) < 0)
-            goto done;
+    if (file->journal != NULL)
+        cow_journal_start_sync(file->journal);
+    if (cow_pools_flush(file) < 0)
+        goto done;
     for (size_t i = 0; i < count; i++)
         if (!list[i]->dead && cow_dataset_dirty(list[i]) && commit_dataset(list[i]) < 0)
             goto done;
@@ -299,26 +297,16 @@ done:
 
 /* ---- the whole ---- */
 
-static void seal(cow_file *file, bool finished)
-{
-    for (size_t i = 0; i < file->pool_count; i++)
-        if (file->pool[i].pool != NULL) {
-            cow_pool_seal(file->pool[i].pool);
-            if (finished)
-                file->pool[i].slots_before = cow_pool_slots(file->pool[i].pool);
-        }
-}
-
 /* A dataset that HDF5 keeps itself may have filters as well that do not take a chunk. */
 static int flush_native(cow_file *file)
 {
     if (cow_native_file_flush(file->native) == 0)
         return 0;
-    if (!cow_error_of_filters() || cow_journal_driver_file_failures(file->fileno) != file->failures)
+    if (!cow_error_of_filters() || cow_file_disk_failed(file))
         return -1;
-    file->refusing = true;
-    if (file->refusal[0] == '\0')
-        snprintf(file->refusal, sizeof file->refusal, "%s: a chunk cannot be stored: %s", file->name,
+    file->refused->ever = true;
+    if (file->refused->text[0] == '\0')
+        snprintf(file->refused->text, sizeof file->refused->text, "%s: a chunk cannot be stored: %s", file->name,
                  cow_error_message());
     cow_error_clear();
     return 0;
@@ -328,22 +316,23 @@ static int commit(cow_file *file, bool finished)
 {
     bool small = false, set;
     H5AC_cache_config_t cache;
+    cow_dataset *dataset;
     int status = -1, wider;
 
     if (cow_file_lay_out(file) < 0 || (wider = cow_native_metadata_cache_widen(file->native, &cache)) < 0)
         return -1;
     if (!(set = cow_native_file_small_headers(file->native, true, &small) == 0))
         cow_error_clear(); /* a commit can do without */
-    if (cow_versions_meet_blocks(file->loc, file->log_rows) < 0)
+    if (cow_versions_meet_blocks(file->loc, cow_versions_known(file)) < 0)
         cow_error_clear(); /* the version, which needs the log, meets it again */
     if (cow_commit_datasets(file) < 0 || cow_version_commit(file, finished) < 0 || flush_native(file) < 0)
         goto done;
-    seal(file, finished);
-    if (!file->unversioned) {
-        for (size_t i = 0; i < file->open_datasets.capacity; i++)
-            if (file->open_datasets.entry[i].used)
-                ((cow_dataset *)(uintptr_t)file->open_datasets.entry[i].value)->root_changed = false;
+    cow_pools_seal(file, finished);
+    if (!cow_versions_missed(file)) {
+        for (size_t at = 0; (dataset = cow_datasets_next(file, &at)) != NULL;)
+            dataset->root_changed = false;
         cow_changes_clear(file);
+        cow_bare_forget_all(file);
     }
     status = 0;
 done:
@@ -353,13 +342,16 @@ done:
     return set && cow_native_file_small_headers(file->native, small, NULL) < 0 ? -1 : status;
 }
 
-/* Is there something that the version which is about to be finished had to do without? */
-static bool lacking(const cow_file *file)
+/* Something that a version had to do without, which is tried again. */
+static int is_lacking(void *context, const cow_layout_lack *lack)
 {
-    for (size_t i = 0; i < file->lacks.count; i++)
-        if (file->lacks.lack[i].head != UINT64_MAX && file->lacks.lack[i].version < file->log_rows)
-            return true;
-    return false;
+    return lack->head != UINT64_MAX && lack->version < cow_versions_known(context);
+}
+
+/* Is there something that the version which is about to be finished had to do without? */
+static bool lacking(cow_file *file)
+{
+    return cow_lacks_each(file, is_lacking, file) != 0;
 }
 
 void (*cow_file_committed)(cow_file *file);
@@ -367,21 +359,20 @@ void (*cow_file_committed)(cow_file *file);
 int cow_file_commit(cow_file *file, cow_commit_kind kind)
 {
     bool finished = kind != COW_FLUSH || file->options->commit == COW_COMMIT_FLUSH;
-    cow_journal *journal;
     int status = 0;
 
-    if (file->state == COW_FILE_AMENDABLE && finished && lacking(file))
-        file->state = COW_FILE_OPEN; /* once more */
-    if (file->owner != getpid())
+    if (cow_file_state_of(file) == COW_FILE_AMENDABLE && finished && lacking(file))
+        cow_file_enter(file, COW_FILE_OPEN); /* once more */
+    if (!cow_file_ours(file))
         return 0; /* what a forked child has got from its parent is the parent's to commit */
-    if ((file->state == COW_FILE_OPEN || (file->state == COW_FILE_AMENDABLE && finished)) &&
-        (journal = cow_journal_driver_of_file(file->fileno)) != NULL && cow_journal_check(journal) < 0) {
+    if ((cow_file_state_of(file) == COW_FILE_OPEN || (cow_file_state_of(file) == COW_FILE_AMENDABLE && finished)) &&
+        file->journal != NULL && cow_journal_check(file->journal) < 0) {
         cow_context("%s: the changes since the last version were not committed", file->name);
         return cow_file_fail(file);
     }
-    file->failures = cow_journal_driver_file_failures(file->fileno);
-    file->refusal[0] = '\0';
-    switch (file->state) {
+    cow_file_begin_commit(file);
+    file->refused->text[0] = '\0';
+    switch (cow_file_state_of(file)) {
     case COW_FILE_CLEAN:
     case COW_FILE_ABANDONED:
         return 0;
@@ -398,21 +389,18 @@ int cow_file_commit(cow_file *file, cow_commit_kind kind)
         status = commit(file, finished);
         break;
     }
-    if (status == 0 && (journal = cow_journal_driver_of_file(file->fileno)) != NULL)
-        status = cow_journal_commit(journal, kind == COW_FINISH);
+    if (status == 0 && file->journal != NULL)
+        status = cow_journal_commit(file->journal, kind == COW_FINISH);
     if (status < 0) {
         cow_context("%s: the changes since the last version were not committed", file->name);
         return cow_file_fail(file);
     }
-    if (finished) {
-        cow_map_free(&file->node_at);
-        cow_map_free(&file->superseded);
-        file->shared_nodes = false;
-    }
-    if ((file->unversioned || file->refusal[0] != '\0') && !finished)
-        file->state = COW_FILE_OPEN; /* there is still something to be tried */
+    if (finished)
+        cow_superseded_forget(file);
+    if ((cow_versions_missed(file) || file->refused->text[0] != '\0') && !finished)
+        cow_file_enter(file, COW_FILE_OPEN); /* there is still something to be tried */
     else
-        file->state = finished || file->amend_row < 0 ? COW_FILE_CLEAN : COW_FILE_AMENDABLE;
+        cow_file_enter(file, finished || cow_versions_running(file) < 0 ? COW_FILE_CLEAN : COW_FILE_AMENDABLE);
     cow_datasets_sweep(file);
     cow_file_replaced(file);
     if (cow_file_committed != NULL)

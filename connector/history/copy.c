@@ -37,6 +37,7 @@ typedef struct copied {
     bool tracked;  /* the order of its attributes or links: their numbers are to be the same */
     int64_t next;  /* number of the next one in the copy */
     bool counting; /* the newest one there is only to count */
+    bool bare;     /* neither attributes nor a comment */
 } copied;
 
 /* ---- values, and their types ---- */
@@ -141,7 +142,7 @@ static int copy_one_attribute(void *context, const char *name)
     return 0;
 }
 
-static int copy_header(const copied *object, hid_t creation)
+static int copy_header(copied *object, hid_t creation)
 {
     copied o = {.c = object->c, .file = object->file, .from = object->from, .to = object->to};
     unsigned order = 0;
@@ -155,6 +156,7 @@ static int copy_header(const copied *object, hid_t creation)
          cow_native_attributes(o.from, true, copy_one_attribute, &o) < 0) ||
         (comment = cow_native_comment(o.from)) == NULL)
         return -1;
+    object->bare = *comment == '\0' && o.next == 0;
     status = *comment == '\0' ? 0 : cow_native_comment_set(o.to, comment);
     free(comment);
     return status;
@@ -165,57 +167,95 @@ static int note_made(const copied *o, uint64_t address)
 {
     H5O_info2_t info;
 
-    return cow_unlinked_note(&o->c->unlinked, o->to) < 0 || cow_native_info(o->to, NULL, H5O_INFO_BASIC, &info) < 0
-               ? -1
-               : cow_map_put(&o->file->done, address, cow_address(&info.token));
+    if (cow_unlinked_note(&o->c->unlinked, o->to) < 0 || cow_native_info(o->to, NULL, H5O_INFO_BASIC, &info) < 0)
+        return -1;
+    if (o->c->to != NULL)
+        cow_bare_forget(o->c->to, cow_address(&info.token));
+    return cow_map_put(&o->file->done, address, cow_address(&info.token));
 }
 
 /* ---- datasets ---- */
 
-static int share(copied *o, cow_dataset *source)
+static const char *last_name(const char *path)
+{
+    return strrchr(path, '/') + 1;
+}
+
+/* The groups of views and heads, open while a copy goes on: a path would be followed again and again. */
+static int open_groups(cow_copying *c)
+{
+    if (c->views.object == NULL)
+        c->views = (cow_loc){cow_native_group_open(c->to->loc, COW_PATH_VIEWS), H5I_GROUP};
+    if (c->heads.object == NULL)
+        c->heads = (cow_loc){cow_native_group_open(c->to->loc, COW_PATH_HEADS), H5I_GROUP};
+    return c->views.object == NULL || c->heads.object == NULL ? -1 : 0;
+}
+
+static void close_groups(cow_copying *c)
+{
+    if ((c->views.object != NULL && cow_native_close(c->views) < 0) ||
+        (c->heads.object != NULL && cow_native_close(c->heads) < 0))
+        cow_error_clear();
+}
+
+/* VIEW, of the root record ROOT at OFFSET, shows what that of the source's record shows, so it is another link to that one;
+ * where that one is missing, it is made. */
+static int share_view(const cow_copying *c, const cow_dataset *source, uint64_t offset, const cow_root *root,
+                      const char *view)
+{
+    cow_file *file = source->file;
+    const cow_array *array = &source->array;
+    cow_view_context context = {.file = file->loc, .grid = &array->grid, .type = array->type};
+    char from[COW_PATH_MAX];
+    int status;
+
+    cow_view_path(from, source->root);
+    if (cow_native_link_hard(c->views, last_name(from), c->views, last_name(view)) == 0)
+        return 0;
+    cow_error_clear();
+    if ((context.fill_dcpl = cow_view_dcpl(source)) < 0)
+        return -1;
+    status = cow_view_root(&context, offset, root);
+    H5Pclose(context.fill_dcpl);
+    return status;
+}
+
+/* *MADE: the row of the copy. */
+static int share(copied *o, cow_dataset *source, cow_layout_dataset_row *made)
 {
     cow_file *file = o->c->to;
-    cow_array *array = &source->array;
+    const cow_array *array = &source->array;
     cow_layout_dataset_row row = source->row;
     cow_root root;
-    uint64_t id = file->datasets->rows, offset;
+    uint64_t id = cow_datasets_rows(file), offset;
     char head[COW_PATH_MAX], view[COW_PATH_MAX];
-    hid_t dcpl = H5Pcopy(source->dcpl), type = dataset_type(o), fill = H5I_INVALID_HID;
-    cow_view_context context = {.file = file->loc, .grid = &array->grid, .type = array->type};
+    hid_t type = dataset_type(o);
     H5O_info2_t info;
     int status = -1;
 
     cow_head_path(head, id);
-    if (type < 0)
-        goto done;
-    if (dcpl < 0 || H5Pset_layout(dcpl, H5D_CONTIGUOUS) < 0) {
-        cow_error_native("%s: cannot describe a copy", array->label);
-        goto done;
-    }
-    if ((o->to.object = cow_view_whole(o->c->target, NULL, type, array->grid.rank, array->extent, array->maximum, dcpl,
-                                       head)) == NULL ||
+    if (type < 0 || open_groups(o->c) < 0 ||
+        (o->to.object = cow_view_whole(o->c->target, NULL, type, array->grid.rank, array->extent, array->maximum,
+                                       source->dcpl, head)) == NULL ||
         cow_native_info(o->to, NULL, H5O_INFO_BASIC, &info) < 0 || cow_root_read(file->index, source->root, &root) < 0)
         goto done;
     root.dataset = id;
-    if ((fill = cow_view_dcpl(source)) < 0)
-        goto done;
-    context.fill_dcpl = fill;
-    context.source_rows = cow_pool_slots(array->pool) * array->grid.chunk[0];
-    cow_layout_raw_path(context.source, source->row.pool);
-    if (cow_root_append(file->index, &root, &offset) < 0 || cow_view_root(&context, offset, &root) < 0)
+    if (cow_root_append(file->index, &root, &offset) < 0)
         goto done;
     cow_view_path(view, offset);
     row.head = cow_address(&info.token);
     row.root = offset;
-    if (cow_native_link_hard(file->loc, view, file->loc, head) < 0 ||
-        cow_table_append(file->datasets, 1, &row, NULL) < 0)
+    if (share_view(o->c, source, offset, &root, view) < 0 ||
+        cow_native_link_hard(o->c->views, last_name(view), o->c->heads, last_name(head)) < 0 ||
+        cow_datasets_add_row(file, &row) < 0)
         goto done;
     /* both datasets now name the same slots and nodes: neither may be written again or lose its view */
     cow_pool_seal(array->pool);
-    file->shared_nodes = true;
+    cow_superseded_keep(file);
+    *made = row;
     status = 0;
 done:
-    cow_close(fill, type, dcpl);
+    cow_close(type);
     return status;
 }
 
@@ -260,24 +300,22 @@ static int copy_elements(copied *o, hid_t dcpl, cow_dataset *source, cow_dataset
 static int copy_dataset(copied *o, uint64_t address)
 {
     cow_dataset *source = NULL, *target = NULL;
+    cow_layout_dataset_row row;
     hid_t type = H5I_INVALID_HID, space = H5I_INVALID_HID, dcpl = H5I_INVALID_HID;
     int status = -1;
 
     if (o->file->file != NULL && cow_dataset_attach(o->file->file, o->from.object, false, &source) < 0)
         return -1;
-    dcpl = source == NULL ? cow_native_dataset_dcpl(o->from.object) : cow_dataset_dcpl(source, o->from.object);
-    if (dcpl < 0)
-        goto done;
     if (source != NULL && o->c->to == o->file->file) {
-        if (share(o, source) < 0 || note_made(o, address) < 0)
-            goto done;
-    } else {
-        if ((space = dataset_space(o, source)) < 0 || (type = dataset_type(o)) < 0 ||
-            make_dataset(o, source != NULL, type, space, dcpl, &target) < 0 || note_made(o, address) < 0 ||
-            copy_elements(o, dcpl, source, target) < 0)
-            goto done;
+        if (share(o, source, &row) == 0 && note_made(o, address) == 0 && copy_header(o, source->dcpl) == 0)
+            status = o->bare ? cow_bare_note(o->c->to, row.head, source, row.root) : 0;
+        goto done;
     }
-    status = copy_header(o, dcpl);
+    dcpl = source == NULL ? cow_native_dataset_dcpl(o->from.object) : cow_dataset_dcpl(source, o->from.object);
+    if (dcpl >= 0 && (space = dataset_space(o, source)) >= 0 && (type = dataset_type(o)) >= 0 &&
+        make_dataset(o, source != NULL, type, space, dcpl, &target) == 0 && note_made(o, address) == 0 &&
+        copy_elements(o, dcpl, source, target) == 0)
+        status = copy_header(o, dcpl);
 done:
     if (target != NULL)
         cow_dataset_release(target);
@@ -617,7 +655,8 @@ int cow_copy_named_object(cow_file *from_file, const char *version, void *from, 
         goto done;
     if (to_file != NULL)
         cow_changed_paths(to_file);
-    if (from_file != NULL && from_file->writable && from_file->laid_out && cow_commit_datasets(from_file) < 0) {
+    if (from_file != NULL && cow_file_writable(from_file) && from_file->laid_out &&
+        cow_commit_datasets(from_file) < 0) {
         status = cow_file_fail(from_file);
         goto done;
     }
@@ -630,6 +669,7 @@ done:
         status = -1;
     if (wider > 0)
         cow_native_metadata_cache_restore(to_file->native, &cache);
+    close_groups(&c);
     forget_files(&c);
     cow_copy_forget_types(&c);
     cow_map_free(&c.unlinked);

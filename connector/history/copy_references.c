@@ -7,6 +7,7 @@
 #include "history/copy.h"
 
 #include "base/error.h"
+#include "base/vector.h"
 
 #include <H5VLconnector.h>
 #include <H5VLconnector_passthru.h>
@@ -56,17 +57,12 @@ static int link_along(cow_copying *c, cow_loc made)
 {
     cow_loc root = {.type = H5I_GROUP};
     H5O_info2_t info;
-    char(*more)[sizeof *c->along];
     int status;
 
     if (cow_native_info(made, NULL, H5O_INFO_BASIC, &info) < 0)
         return -1;
-    if (c->along_count == c->along_room) {
-        if ((more = reallocarray(c->along, c->along_room * 2 + 8, sizeof *more)) == NULL)
-            return cow_error(COW_MEMORY, "no memory for a copy");
-        c->along = more;
-        c->along_room = c->along_room * 2 + 8;
-    }
+    if (COW_RESERVE(c->along, c->along_room, c->along_count, 1) < 0)
+        return cow_error(COW_MEMORY, "no memory for a copy");
     snprintf(c->along[c->along_count], sizeof *c->along, "~obj_pointed_by_%llu",
              (unsigned long long)cow_address(&info.token));
     if ((root.object = cow_native_group_open(c->target, "/")) == NULL)

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/ids.h"
+#include "base/vector.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -34,15 +35,9 @@ int cow_copy_add_type(cow_copying *c, hid_t type, uint64_t address)
         H5Tclose(copy);
         return 0;
     }
-    if (m->count == m->room) {
-        size_t room = m->room * 2 + 8;
-        void *more = reallocarray(m->known, room, sizeof *m->known);
-        if (more == NULL) {
-            H5Tclose(copy);
-            return cow_error(COW_MEMORY, "no memory for the named datatypes of a file");
-        }
-        m->known = more;
-        m->room = room;
+    if (COW_RESERVE(m->known, m->room, m->count, 1) < 0) {
+        H5Tclose(copy);
+        return cow_error(COW_MEMORY, "no memory for the named datatypes of a file");
     }
     m->known[m->count].type = copy;
     m->known[m->count++].address = address;

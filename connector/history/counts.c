@@ -12,9 +12,51 @@
 
 #include "base/error.h"
 #include "base/ids.h"
+#include "base/vector.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+/* Of a version whose objects were counted. */
+typedef struct version_counts {
+    struct version_counts *next;
+    uint64_t row;  /* in the log */
+    cow_map count; /* address -> links and uses in this version */
+} version_counts;
+
+struct cow_counts {
+    bool known;
+    bool held;      /* by the history's own handle on a dataset: counted anew when that is closed */
+    uint64_t edits; /* cow_changes_edits when they were counted */
+    cow_map hidden; /* address -> references that the history alone holds */
+    version_counts *versions;
+};
+
+cow_counts *cow_counts_new(void)
+{
+    return calloc(1, sizeof(cow_counts));
+}
+
+void cow_counts_free(cow_counts *counts)
+{
+    if (counts == NULL)
+        return;
+    cow_map_free(&counts->hidden);
+    while (counts->versions != NULL) {
+        version_counts *of = counts->versions;
+
+        counts->versions = of->next;
+        cow_map_free(&of->count);
+        free(of);
+    }
+    free(counts);
+}
+
+void cow_counts_closed(cow_file *file)
+{
+    if (file->counts->held)
+        file->counts->known = false;
+}
 
 typedef struct counting {
     cow_file *file;
@@ -30,14 +72,8 @@ typedef struct counting {
 
 static int enqueue(counting *c, uint64_t address)
 {
-    if (c->queued == c->room) {
-        size_t room = c->room * 2 + 64;
-        uint64_t *more = reallocarray(c->queue, room, sizeof *more);
-        if (more == NULL)
-            return cow_error(COW_MEMORY, "%s: no memory to count links", c->file->name);
-        c->queue = more;
-        c->room = room;
-    }
+    if (COW_RESERVE(c->queue, c->room, c->queued, 1) < 0)
+        return cow_error(COW_MEMORY, "%s: no memory to count links", c->file->name);
     c->queue[c->queued++] = address;
     return 0;
 }
@@ -130,24 +166,22 @@ static int note_open(void *context, cow_loc object, const H5O_info2_t *info)
 /* Datasets that no version knows are deleted when the history has closed them too. */
 static int add_held(counting *c)
 {
-    const cow_map *held = &c->file->open_datasets;
+    const cow_dataset *dataset;
 
-    for (size_t i = 0; i < held->capacity; i++) {
-        const cow_dataset *dataset = (const cow_dataset *)(uintptr_t)held->entry[i].value;
-        if (held->entry[i].used && dataset->native != NULL && enqueue(c, held->entry[i].key) < 0)
+    for (size_t at = 0; (dataset = cow_datasets_next(c->file, &at)) != NULL;)
+        if (dataset->native != NULL && enqueue(c, dataset->address) < 0)
             return -1;
-    }
     return 0;
 }
 
-/* Fills in file->links_of_history; *WAITING: what is open changes the answer. */
+/* What the history alone holds; *WAITING: what is open changes the answer. */
 static int count_links_of_history(cow_file *file, bool *waiting)
 {
     cow_loc removed = {.type = H5I_GROUP};
-    counting c = {.file = file, .count = &file->links_of_history};
+    counting c = {.file = file, .count = &file->counts->hidden};
     int status;
 
-    cow_map_free(&file->links_of_history);
+    cow_map_free(&file->counts->hidden);
     if ((removed.object = cow_native_group_open(file->loc, COW_PATH_REMOVED)) == NULL)
         return -1;
     status = cow_native_links(removed, false, add_link, &c);
@@ -160,7 +194,7 @@ static int count_links_of_history(cow_file *file, bool *waiting)
     if (look_at_all(&c, false) < 0)
         status = -1;
     *waiting = c.waiting;
-    file->links_of_history_held = c.held;
+    file->counts->held = c.held;
     return status;
 }
 
@@ -172,13 +206,13 @@ int cow_head_links_of_history(cow_file *file, uint64_t address, unsigned *count)
     *count = 0;
     if (!file->laid_out)
         return 0;
-    if (!file->links_of_history_known || file->links_of_history_edits != file->edits) {
+    if (!file->counts->known || file->counts->edits != cow_changes_edits(file)) {
         if (count_links_of_history(file, &waiting) < 0)
             return -1;
-        file->links_of_history_known = !waiting;
-        file->links_of_history_edits = file->edits;
+        file->counts->known = !waiting;
+        file->counts->edits = cow_changes_edits(file);
     }
-    if (cow_map_get(&file->links_of_history, address, &hidden))
+    if (cow_map_get(&file->counts->hidden, address, &hidden))
         *count = (unsigned)hidden;
     return 0;
 }
@@ -195,24 +229,41 @@ int cow_head_count(cow_file *file, const H5O_token_t *head, unsigned *count)
 
 /* ---- versions ---- */
 
-int cow_version_count(cow_file *file, const char *version_path, const H5O_token_t *snapshot, unsigned *count)
+/* Those of the version at PATH, which is in row ROW of the log: from its root. */
+static version_counts *count_version(cow_file *file, const char *path, uint64_t row)
 {
-    cow_version_objects *objects = cow_version_objects_of(file, version_path);
+    version_counts *of = calloc(1, sizeof *of);
     counting c = {.file = file};
     H5O_info2_t root;
-    uint64_t known;
 
-    if (objects == NULL)
-        return -1;
-    if (!objects->counted) {
-        c.count = &objects->count;
-        if (cow_native_info(file->loc, version_path, H5O_INFO_BASIC, &root) < 0)
-            return -1;
-        if (add(&c, cow_address(&root.token)) < 0 || look_at_all(&c, true) < 0)
-            return -1;
-        objects->counted = true;
+    if (of == NULL) {
+        cow_error(COW_MEMORY, "%s: no memory to count links", file->name);
+        return NULL;
     }
-    if (cow_map_get(&objects->count, cow_address(snapshot), &known))
+    of->row = row;
+    c.count = &of->count;
+    if (cow_native_info(file->loc, path, H5O_INFO_BASIC, &root) < 0 || add(&c, cow_address(&root.token)) < 0 ||
+        look_at_all(&c, true) < 0) {
+        cow_map_free(&of->count);
+        free(of);
+        return NULL;
+    }
+    of->next = file->counts->versions;
+    return file->counts->versions = of;
+}
+
+int cow_version_count(cow_file *file, const char *version_path, const H5O_token_t *snapshot, unsigned *count)
+{
+    version_counts *of;
+    uint64_t row, known;
+
+    if (cow_version_row(file, version_path, &row) < 0)
+        return -1;
+    for (of = file->counts->versions; of != NULL && of->row != row;)
+        of = of->next;
+    if (of == NULL && (of = count_version(file, version_path, row)) == NULL)
+        return -1;
+    if (cow_map_get(&of->count, cow_address(snapshot), &known))
         *count = (unsigned)known;
     return 0;
 }

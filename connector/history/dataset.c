@@ -20,61 +20,6 @@
 #define DXPL       H5P_DATASET_XFER_DEFAULT
 #define TINY_BYTES 4096 /* a dataset up to this size that cannot grow is kept by HDF5 itself */
 
-void cow_head_path(char path[COW_PATH_MAX], uint64_t id)
-{
-    snprintf(path, COW_PATH_MAX, COW_PATH_HEADS "/%llu", (unsigned long long)id);
-}
-
-int cow_dataset_row_write(cow_file *file, uint64_t id, const cow_layout_dataset_row *row)
-{
-    return file->datasets->write(file->datasets, id, 1, row);
-}
-
-int cow_dataset_row_read(cow_file *file, uint64_t id, cow_layout_dataset_row *row)
-{
-    if (id >= file->datasets->rows)
-        return cow_error(COW_CORRUPT, "%s: dataset %llu is named, but there are %llu; try: h5cow verify", file->name,
-                         (unsigned long long)id, (unsigned long long)file->datasets->rows);
-    return cow_layout_rows(file->datasets, COW_TABLE_DATASETS, id, 1, row);
-}
-
-int cow_type_is_heap(hid_t type, bool references)
-{
-    H5T_class_t class = H5Tget_class(type);
-    int heap = 0;
-
-    switch (class) {
-    case H5T_STRING:
-        return H5Tis_variable_str(type) > 0;
-    case H5T_VLEN:
-        return 1;
-    case H5T_REFERENCE:
-        return references && H5Tequal(type, H5T_STD_REF) > 0;
-    case H5T_ARRAY: {
-        hid_t base = H5Tget_super(type);
-        heap = cow_type_is_heap(base, references);
-        H5Tclose(base);
-        return heap;
-    }
-    case H5T_COMPOUND:
-        for (int m = 0; !heap && m < H5Tget_nmembers(type); m++) {
-            hid_t member = H5Tget_member_type(type, (unsigned)m);
-            heap = cow_type_is_heap(member, references);
-            H5Tclose(member);
-        }
-        return heap;
-    case H5T_INTEGER:
-    case H5T_FLOAT:
-    case H5T_TIME:
-    case H5T_BITFIELD:
-    case H5T_OPAQUE:
-    case H5T_ENUM:
-    default: /* and what only HDF5 2 has: complex numbers */
-        break;
-    }
-    return heap;
-}
-
 int cow_dataset_wanted(cow_file *file, hid_t type, hid_t space, hid_t dcpl)
 {
     H5D_layout_t layout = H5Pget_layout(dcpl);
@@ -85,7 +30,7 @@ int cow_dataset_wanted(cow_file *file, hid_t type, hid_t space, hid_t dcpl)
     double bytes = (double)H5Tget_size(type);
     int rank;
 
-    if (!file->writable || H5Sget_simple_extent_type(space) != H5S_SIMPLE ||
+    if (!cow_file_writable(file) || H5Sget_simple_extent_type(space) != H5S_SIMPLE ||
         (layout != H5D_CHUNKED && (layout != H5D_CONTIGUOUS || H5Pget_external_count(dcpl) > 0)))
         return 0;
     if ((rank = H5Sget_simple_extent_dims(space, extent, most)) < 1)
@@ -187,16 +132,6 @@ static int load_fill(cow_array *array, hid_t dcpl, const cow_layout_dataset_row 
     return 0;
 }
 
-void cow_dataset_fill_free(hid_t type, bool heap, void *value)
-{
-    if (value != NULL && heap) {
-        hid_t scalar = H5Screate(H5S_SCALAR);
-        H5Treclaim(type, scalar, DXPL, value);
-        H5Sclose(scalar);
-    }
-    free(value);
-}
-
 void cow_dataset_shut(cow_dataset *dataset)
 {
     cow_array *array = &dataset->array;
@@ -215,8 +150,8 @@ void cow_dataset_shut(cow_dataset *dataset)
     if (dataset->dcpl >= 0)
         H5Pclose(dataset->dcpl);
     dataset->dcpl = H5I_INVALID_HID;
-    if (dataset->native != NULL && dataset->file->links_of_history_held)
-        dataset->file->links_of_history_known = false;
+    if (dataset->native != NULL)
+        cow_counts_closed(dataset->file);
     if (dataset->native != NULL && cow_native_dataset_close(dataset->native) < 0)
         cow_error_clear();
     dataset->native = NULL;
@@ -228,7 +163,7 @@ void cow_dataset_shut(cow_dataset *dataset)
 static void dataset_free(cow_dataset *dataset)
 {
     cow_dataset_shut(dataset);
-    cow_map_remove(&dataset->file->open_datasets, dataset->address);
+    cow_datasets_remove(dataset->file, dataset->address);
     free(dataset);
 }
 
@@ -303,11 +238,12 @@ static bool other_shape(const cow_pool_entry *pool, hid_t type, const cow_root *
 
 void cow_datasets_let_go(cow_file *file)
 {
-    for (size_t i = 0; i < file->open_datasets.capacity; i++) {
-        cow_dataset *dataset = (cow_dataset *)(uintptr_t)file->open_datasets.entry[i].value;
+    cow_dataset *dataset;
+
+    for (size_t at = 0; (dataset = cow_datasets_next(file, &at)) != NULL;) {
         H5O_info2_t info;
 
-        if (!file->open_datasets.entry[i].used || dataset->references > 0 || dataset->native == NULL)
+        if (dataset->references > 0 || dataset->native == NULL)
             continue;
         /* what has no link would be gone */
         if (cow_native_info((cow_loc){dataset->native, H5I_DATASET}, NULL, H5O_INFO_BASIC, &info) == 0 && info.rc > 0 &&
@@ -321,12 +257,11 @@ void cow_datasets_let_go(cow_file *file)
 
 int cow_datasets_hold_again(cow_file *file)
 {
+    cow_dataset *dataset;
     int status = 0;
 
-    for (size_t i = 0; i < file->open_datasets.capacity; i++) {
-        cow_dataset *dataset = (cow_dataset *)(uintptr_t)file->open_datasets.entry[i].value;
-
-        if (!file->open_datasets.entry[i].used || !dataset->let_go)
+    for (size_t at = 0; (dataset = cow_datasets_next(file, &at)) != NULL;) {
+        if (!dataset->let_go)
             continue;
         dataset->let_go = false;
         if (cow_dataset_hold(dataset, NULL) < 0)
@@ -342,7 +277,7 @@ static cow_dataset *dataset_make(cow_file *file, void *native, bool named, hid_t
 {
     cow_dataset *dataset = calloc(1, sizeof *dataset);
     cow_array *array;
-    cow_pool_entry *pool;
+    const cow_pool_entry *pool;
     hid_t type = H5I_INVALID_HID;
     unsigned options = 0;
 
@@ -363,6 +298,10 @@ static cow_dataset *dataset_make(cow_file *file, void *native, bool named, hid_t
     array = &dataset->array;
     array->type = H5I_INVALID_HID;
     make_label(dataset, native, named);
+    if (dcpl >= 0 && H5Pset_layout(dcpl, H5D_CONTIGUOUS) < 0) {
+        cow_error_native("%s: cannot keep its creation properties", array->label);
+        goto failed;
+    }
     if (dcpl < 0 || (type = cow_native_dataset_type(native)) < 0 || (array->type = H5Tcopy(type)) < 0 ||
         (pool = cow_pools_get(file, root->pool > UINT32_MAX ? UINT32_MAX : (uint32_t)root->pool)) == NULL)
         goto failed;
@@ -398,9 +337,9 @@ static cow_dataset *dataset_make(cow_file *file, void *native, bool named, hid_t
         (array->index = cow_index_open(file->index, &array->grid, root)) == NULL)
         goto failed;
     array->cache = file->cache;
-    if (file->writable && !snapshot && cow_dataset_hold(dataset, native) < 0)
+    if (cow_file_writable(file) && !snapshot && cow_dataset_hold(dataset, native) < 0)
         goto failed;
-    if (cow_map_put(&file->open_datasets, address, (uintptr_t)dataset) < 0)
+    if (cow_datasets_put(file, address, dataset) < 0)
         goto failed;
     H5Tclose(type);
     return dataset;
@@ -515,7 +454,7 @@ cow_dataset *cow_dataset_create(cow_file *file, void *at, const H5VL_loc_params_
         goto done;
     }
     root.pool = row.pool;
-    root.dataset = file->datasets->rows;
+    root.dataset = cow_datasets_rows(file);
     cow_head_path(source, root.dataset);
     if ((head = head_dcpl(dcpl, rank, extent, most, source)) < 0)
         goto done;
@@ -527,7 +466,7 @@ cow_dataset *cow_dataset_create(cow_file *file, void *at, const H5VL_loc_params_
     if (cow_native_info((cow_loc){*native, H5I_DATASET}, NULL, H5O_INFO_BASIC, &info) < 0)
         goto done;
     row.head = cow_address(&info.token);
-    if (cow_table_append(file->datasets, 1, &row, NULL) < 0)
+    if (cow_datasets_add_row(file, &row) < 0)
         goto done;
     dataset = dataset_make(file, *native, name != NULL, cow_native_dataset_dcpl(*native), row.head, false, &root,
                            COW_NO_NODE, &row);
@@ -621,7 +560,7 @@ static int foreign_head(cow_file *file, uint64_t address)
 int cow_dataset_attach(cow_file *file, void *native, bool named, cow_dataset **dataset)
 {
     H5O_info2_t info;
-    uint64_t address, number = 0, offset, found;
+    uint64_t address, number = 0, offset;
     cow_layout_dataset_row row;
     cow_root root;
     hid_t dcpl;
@@ -629,13 +568,12 @@ int cow_dataset_attach(cow_file *file, void *native, bool named, cow_dataset **d
     int kind;
 
     *dataset = NULL;
-    if (!file->laid_out || file->shut)
+    if (!file->laid_out || cow_file_shut(file))
         return 0;
     if (cow_native_info((cow_loc){native, H5I_DATASET}, NULL, H5O_INFO_BASIC, &info) < 0)
         return -1;
     address = cow_address(&info.token);
-    if (cow_map_get(&file->open_datasets, address, &found)) {
-        *dataset = (cow_dataset *)(uintptr_t)found;
+    if ((*dataset = cow_datasets_find(file, address)) != NULL) {
         (*dataset)->references++;
         if (named && !(*dataset)->named)
             make_label(*dataset, native, true);
@@ -662,7 +600,7 @@ int cow_dataset_store_last(cow_dataset *dataset)
 {
     cow_array *array = &dataset->array;
 
-    if (dataset->snapshot || dataset->dead || !dataset->file->writable || cow_file_ended(dataset->file) ||
+    if (dataset->snapshot || dataset->dead || !cow_file_writable(dataset->file) || cow_file_ended(dataset->file) ||
         array->dirty == NULL || array->heap || cow_codec_parallel(array->codec) || cow_array_store(array) == 0)
         return 0;
     if (!array->refused || dataset->references > 1) {
@@ -694,7 +632,7 @@ void cow_dataset_corked(cow_dataset *dataset)
 /* The application has closed it, we have not: HDF5 would let the metadata cache write its headers again. */
 static void uncork(cow_dataset *dataset)
 {
-    if (dataset->corked && dataset->native != NULL && !dataset->file->shut)
+    if (dataset->corked && dataset->native != NULL && !cow_file_shut(dataset->file))
         cow_native_uncork((cow_loc){dataset->native, H5I_DATASET});
     dataset->corked = false;
 }
@@ -707,7 +645,7 @@ void cow_dataset_release(cow_dataset *dataset)
     free(dataset->access);
     dataset->access = NULL;
     dataset->array.through = false;
-    if (dataset->file->shut)
+    if (cow_file_shut(dataset->file))
         free(dataset);
     else if (!dataset->committing && !cow_dataset_dirty(dataset) &&
              !dataset->root_changed) /* the next version has to be told of it */
@@ -716,14 +654,38 @@ void cow_dataset_release(cow_dataset *dataset)
 
 void cow_datasets_sweep(cow_file *file)
 {
-    for (size_t i = 0; i < file->open_datasets.capacity;) {
-        cow_map_entry *e = &file->open_datasets.entry[i];
-        cow_dataset *dataset = (cow_dataset *)(uintptr_t)e->value;
-        if (e->used && dataset->references == 0 && !cow_dataset_dirty(dataset) && !dataset->root_changed)
-            dataset_free(dataset); /* may move another entry here */
-        else
-            i++;
+    cow_dataset *dataset;
+
+    for (size_t at = 0; (dataset = cow_datasets_next(file, &at)) != NULL;)
+        if (dataset->references == 0 && !cow_dataset_dirty(dataset) && !dataset->root_changed) {
+            dataset_free(dataset);
+            at--;
+        }
+}
+
+/* Datasets that a wrapper still holds (only at shutdown) keep their bare memory until it lets go. */
+void cow_datasets_shut(cow_file *file)
+{
+    cow_dataset *dataset;
+
+    for (size_t at = 0; (dataset = cow_datasets_next(file, &at)) != NULL;) {
+        cow_dataset_shut(dataset);
+        if (dataset->references == 0)
+            free(dataset);
     }
+    cow_datasets_close(file);
+}
+
+int cow_dataset_begin_write(cow_dataset *dataset, const char *path)
+{
+    if (dataset->snapshot)
+        return cow_error(COW_READ_ONLY,
+                         "%s: a version is never changed; open the file itself to change its newest state, or write "
+                         "the version to a file of its own with: h5cow export",
+                         dataset->array.label);
+    if (cow_file_begin(dataset->file) < 0 || cow_dataset_hold(dataset, NULL) < 0)
+        return -1;
+    return cow_changes_note(dataset->file, dataset->address, COW_CHANGED_ARRAY, path);
 }
 
 /* ---- answers ---- */
@@ -795,7 +757,7 @@ static int add_filters(hid_t dcpl, hid_t raw)
 hid_t cow_dataset_dcpl(cow_dataset *dataset, void *native)
 {
     hsize_t chunk[COW_MAX_RANK];
-    cow_pool_entry *pool = cow_pools_get(dataset->file, dataset->row.pool);
+    const cow_pool_entry *pool = cow_pools_get(dataset->file, dataset->row.pool);
     hid_t dcpl;
     unsigned opts;
 
@@ -808,8 +770,6 @@ hid_t cow_dataset_dcpl(cow_dataset *dataset, void *native)
     }
     for (unsigned d = 0; d < dataset->array.grid.rank; d++)
         chunk[d] = dataset->array.grid.chunk[d];
-    if (H5Pset_layout(dcpl, H5D_CONTIGUOUS) < 0)
-        goto failed;
     if (dataset->row.layout == H5D_CHUNKED) {
         if (H5Pset_chunk(dcpl, (int)dataset->array.grid.rank, chunk) < 0 || H5Pget_chunk_opts(pool->dcpl, &opts) < 0 ||
             H5Pset_chunk_opts(dcpl, opts) < 0)

@@ -9,28 +9,42 @@
 #include "history/internal.h"
 
 #include "base/error.h"
+#include "base/vector.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+struct cow_own {
+    bool known;
+    uint64_t generation; /* of the snapshots when it was filled in, */
+    size_t pools;        /* and how many pools were open */
+    cow_map address;
+};
+
+cow_own *cow_own_new(void)
+{
+    return calloc(1, sizeof(cow_own));
+}
+
+void cow_own_free(cow_own *own)
+{
+    if (own != NULL)
+        cow_map_free(&own->address);
+    free(own);
+}
+
 typedef struct burial {
     cow_file *file;
-    cow_map left;   /* of each object that was not met: references that are not accounted for */
-    uint64_t *gone; /* those with none */
+    const cow_map *met; /* what the walk has met */
+    cow_map left;       /* of each object that was not met: references that are not accounted for */
+    uint64_t *gone;     /* those with none */
     size_t count, done, room;
 } burial;
 
 static int add_gone(burial *b, uint64_t address)
 {
-    if (b->count == b->room) {
-        size_t room = b->room == 0 ? 64 : b->room * 2;
-        uint64_t *larger = realloc(b->gone, room * sizeof *larger);
-
-        if (larger == NULL)
-            return cow_error(COW_MEMORY, "%s: no memory for the list of deleted objects", b->file->name);
-        b->gone = larger;
-        b->room = room;
-    }
+    if (COW_RESERVE(b->gone, b->room, b->count, 1) < 0)
+        return cow_error(COW_MEMORY, "%s: no memory for the list of deleted objects", b->file->name);
     b->gone[b->count++] = address;
     return 0;
 }
@@ -117,33 +131,31 @@ static int bury_the_rest(burial *b)
     return 0;
 }
 
-/* Is this an object that is not known to be gone? */
-static bool counts(const cow_file *file, const cow_map_entry *e)
+/* An object that is not known to be gone, and that the walk did not meet. */
+static int look_at_unmet(void *context, uint64_t head, bool gone)
 {
-    return file->snapshot[e->value].snapshot != UINT64_MAX || cow_snapshots_left_out(file, e->key);
+    burial *b = context;
+
+    return gone || cow_map_get(b->met, head, NULL) ? 0 : look_at(b, head);
+}
+
+/* Something is left, so groups that went in earlier versions matter as well. */
+static int uncount_gone(void *context, uint64_t head, bool gone)
+{
+    burial *b = context;
+
+    return !gone || b->left.count == 0 ? 0 : uncount_links(b, head);
 }
 
 int cow_deleted_note(cow_file *file, const cow_map *met, uint64_t row)
 {
-    burial b = {.file = file};
+    burial b = {.file = file, .met = met};
     int status = -1;
 
-    for (size_t i = 0; i < file->snapshot_of.capacity; i++) {
-        const cow_map_entry *e = &file->snapshot_of.entry[i];
-        if (e->used && counts(file, e) && !cow_map_get(met, e->key, NULL) && look_at(&b, e->key) < 0)
-            goto done;
-    }
-    if (uncount_all(&b) < 0)
+    if (cow_snapshots_each(file, look_at_unmet, &b) < 0 || uncount_all(&b) < 0 ||
+        (b.left.count > 0 && cow_snapshots_each(file, uncount_gone, &b) < 0) || uncount_all(&b) < 0)
         goto done;
-    /* Something is left, so groups that went in earlier versions matter as well. */
-    for (size_t i = 0; b.left.count > 0 && i < file->snapshot_of.capacity; i++) {
-        const cow_map_entry *e = &file->snapshot_of.entry[i];
-        if (e->used && !counts(file, e) && uncount_links(&b, e->key) < 0)
-            goto done;
-    }
-    if (uncount_all(&b) < 0)
-        goto done;
-    if (file->cleared && bury_the_rest(&b) < 0)
+    if (cow_changes_cleared(file) && bury_the_rest(&b) < 0)
         goto done;
     for (size_t i = 0; i < b.count; i++)
         if (cow_snapshots_add(file, &(cow_layout_snapshot_row){b.gone[i], UINT64_MAX, row, 0, 0}) < 0)
@@ -158,6 +170,7 @@ done:
 /* ---- H5Fcreate ---- */
 
 typedef struct unlinking {
+    const cow_file *file;
     cow_loc group;
     uint64_t root;
 } unlinking;
@@ -166,40 +179,37 @@ static int unlink_root(void *context, const char *name, const H5L_info2_t *info)
 {
     const unlinking *u = context;
 
-    return info->type == H5L_TYPE_HARD && cow_address(&info->u.token) == u->root ? cow_native_link_delete(u->group, name)
-                                                                                : 0;
+    return info->type == H5L_TYPE_HARD && cow_address(&info->u.token) == u->root
+               ? cow_native_link_delete(u->group, name)
+               : 0;
 }
 
 /* The root alone lives on: links to it in groups that hold themselves would count for ever. */
-static int unlink_root_everywhere(cow_file *file, uint64_t root)
+static int unlink_root_from(void *context, uint64_t head, bool gone)
 {
-    for (size_t i = 0; i < file->snapshot_of.capacity; i++) {
-        const cow_map_entry *e = &file->snapshot_of.entry[i];
-        unlinking u = {.root = root};
-        bool borrowed;
-        int status = 0;
+    unlinking *u = context;
+    bool borrowed;
+    int status = 0;
 
-        if (!e->used || e->key == root)
-            continue;
-        if (cow_head_open(file, e->key, &u.group, &borrowed) < 0) {
-            cow_error_clear(); /* there is no such object any more */
-            continue;
-        }
-        if (u.group.type == H5I_GROUP)
-            status = cow_native_links(u.group, false, unlink_root, &u);
-        if ((!borrowed && cow_native_close(u.group) < 0) || status < 0)
-            return -1;
+    (void)gone;
+    if (head == u->root)
+        return 0;
+    if (cow_head_open(u->file, head, &u->group, &borrowed) < 0) {
+        cow_error_clear(); /* there is no such object any more */
+        return 0;
     }
-    return 0;
+    if (u->group.type == H5I_GROUP)
+        status = cow_native_links(u->group, false, unlink_root, u);
+    return (!borrowed && cow_native_close(u->group) < 0) || status < 0 ? -1 : 0;
 }
 
 int cow_deleted_clear(cow_file *file, cow_loc root)
 {
+    unlinking u = {.file = file};
     H5O_info2_t info;
     int status;
 
-    file->cleared = file->full_walk = true;
-    file->edits++;
+    cow_changes_set_cleared(file);
     if (!file->laid_out)
         return 0;
     if (cow_native_info(root, NULL, H5O_INFO_BASIC, &info) < 0)
@@ -209,8 +219,9 @@ int cow_deleted_clear(cow_file *file, cow_loc root)
     /* once more meanwhile: see remove_links */
     if (cow_snapshots_load(file) < 0 || cow_native_change_references(root, 1) < 0)
         return -1;
-    status = unlink_root_everywhere(file, cow_address(&info.token));
-    file->edits++;
+    u.root = cow_address(&info.token);
+    status = cow_snapshots_each(file, unlink_root_from, &u);
+    cow_changes_edited(file);
     return cow_native_change_references(root, -1) < 0 ? -1 : status;
 }
 
@@ -230,21 +241,21 @@ static int fill_own(cow_file *file)
     cow_loc group = {.type = H5I_GROUP};
     int status = 0;
 
-    cow_map_free(&file->own);
-    file->own_known = false;
+    cow_map_free(&file->own->address);
+    file->own->known = false;
     for (size_t i = 0; status == 0 && i < sizeof path / sizeof *path; i++) {
         if ((group.object = cow_native_group_open(file->loc, path[i])) == NULL)
             return -1;
         if ((i == 0 && (cow_native_info(group, NULL, H5O_INFO_BASIC, &info) < 0 ||
-                        cow_map_put(&file->own, cow_address(&info.token), 0) < 0)) ||
-            cow_native_links(group, false, add_own, &file->own) < 0)
+                        cow_map_put(&file->own->address, cow_address(&info.token), 0) < 0)) ||
+            cow_native_links(group, false, add_own, &file->own->address) < 0)
             status = -1;
         if (cow_native_group_close(group.object) < 0)
             status = -1;
     }
-    file->own_known = status == 0;
-    file->own_generation = file->snapshot_generation;
-    file->own_pools = file->pool_count;
+    file->own->known = status == 0;
+    file->own->generation = cow_snapshots_generation(file);
+    file->own->pools = cow_pools_count(file);
     return status;
 }
 
@@ -252,19 +263,16 @@ static int fill_own(cow_file *file)
  * replaced, since a flush amended its version, gave its place back too. */
 static int is_own(cow_file *file, uint64_t address)
 {
-    uint64_t row;
-
-    if ((!file->own_known || file->own_generation != file->snapshot_generation ||
-         file->own_pools != file->pool_count) &&
+    if ((!file->own->known || file->own->generation != cow_snapshots_generation(file) ||
+         file->own->pools != cow_pools_count(file)) &&
         fill_own(file) < 0)
         return -1;
-    return cow_map_get(&file->own, address, NULL) ||
-           (cow_map_get(&file->snapshot_at, address, &row) && file->snapshot[row].snapshot == address);
+    return cow_map_get(&file->own->address, address, NULL) || cow_snapshots_made(file, address) != NULL;
 }
 
 int cow_head_deleted(cow_file *file, const H5O_token_t *head)
 {
-    uint64_t address = cow_address(head), row;
+    uint64_t address = cow_address(head);
     cow_loc object;
     H5O_info2_t info;
     hsize_t removed;
@@ -286,8 +294,9 @@ int cow_head_deleted(cow_file *file, const H5O_token_t *head)
         if (info.rc <= hidden)
             return 1;
     }
-    /* What was below a group that is gone, or held itself when H5Fcreate came: the table knows. Files from which nothing was deleted need not look. */
-    if (!file->snapshots_loaded) {
+    /* What was below a group that is gone, or held itself when H5Fcreate came: the table knows. Files from which nothing was
+     * deleted need not look. */
+    if (!cow_snapshots_loaded(file)) {
         if ((object.object = cow_native_group_open(file->loc, COW_PATH_REMOVED)) == NULL)
             return -1;
         status = cow_native_group_size(object.object, &removed);
@@ -298,8 +307,7 @@ int cow_head_deleted(cow_file *file, const H5O_token_t *head)
         if (cow_snapshots_load(file) < 0)
             return -1;
     }
-    return cow_map_get(&file->snapshot_of, address, &row) && file->snapshot[row].snapshot == UINT64_MAX &&
-           !cow_snapshots_left_out(file, address) && cow_change_flags(file, address) == 0;
+    return cow_snapshots_gone(file, address) && cow_changes_flags(file, address) == 0;
 }
 
 /* ---- addresses that may lead nowhere ---- */
@@ -307,12 +315,11 @@ int cow_head_deleted(cow_file *file, const H5O_token_t *head)
 /* The program made it in this transaction, and it is where it was made. */
 static bool made_here(const cow_file *file, uint64_t address)
 {
-    uint64_t at;
-    const char *path;
+    const char *path = cow_changes_path(file, address);
     H5O_info2_t info;
     bool there;
 
-    if (!cow_map_get(&file->change_of, address, &at) || (path = file->change[at].path) == NULL)
+    if (path == NULL)
         return false;
     there = cow_native_leads(file->loc, path) && cow_native_info(file->loc, path, H5O_INFO_BASIC, &info) == 0;
     if (!there)
@@ -322,9 +329,10 @@ static bool made_here(const cow_file *file, uint64_t address)
 
 int cow_head_there(cow_file *file, const H5O_token_t *head)
 {
-    uint64_t address = cow_address(head), found;
+    uint64_t address = cow_address(head);
+    const cow_dataset *dataset = cow_datasets_find(file, address);
 
-    if (cow_map_get(&file->open_datasets, address, &found) && ((cow_dataset *)(uintptr_t)found)->native != NULL)
+    if (dataset != NULL && dataset->native != NULL)
         return 1;
     if (file->laid_out && cow_snapshots_load(file) < 0)
         return -1;

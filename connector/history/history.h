@@ -86,8 +86,6 @@ bool cow_file_of_handle(const void *native);
  * keeps decoded messages, and with each that names a committed datatype the handle that it was read by; H5Ocopy uses
  * that handle again, and crashes, or copies from another file, where it is closed. False: out of memory. */
 bool cow_file_keep_handle(cow_file *file, void *native);
-/* One could not be kept: nothing is copied out of the file any more. */
-void cow_file_lose_handle(cow_file *file);
 /* Is NATIVE such a handle? HDF5 makes ids for it still, to keep in references. */
 bool cow_file_keeps(const void *native);
 

@@ -6,14 +6,36 @@
  * the log has) are objects that changed since, while no version could be made, or no link led to them: whoever makes it must
  * make them anew.
  */
-#include "history/internal.h"
+#include "history/incomplete.h"
 
 #include "base/error.h"
+#include "base/vector.h"
+#include "history/internal.h"
 
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+struct cow_incomplete {
+    cow_lacks lacks; /* of the newest version, and of the next one */
+    bool read, lost;
+    cow_map told; /* head objects of which standard error was told */
+};
+
+cow_incomplete *cow_incomplete_new(void)
+{
+    return calloc(1, sizeof(cow_incomplete));
+}
+
+void cow_incomplete_free(cow_incomplete *incomplete)
+{
+    if (incomplete == NULL)
+        return;
+    cow_lacks_free(&incomplete->lacks);
+    cow_map_free(&incomplete->told);
+    free(incomplete);
+}
 
 /* ---- lists ---- */
 
@@ -21,20 +43,19 @@ int cow_lacks_add(cow_lacks *lacks, uint64_t version, uint64_t head, const char 
 {
     cow_layout_lack lack = {.version = version, .head = head};
 
-    if (lacks->count == lacks->room) {
-        size_t room = lacks->room == 0 ? 8 : 2 * lacks->room;
-        cow_layout_lack *larger = realloc(lacks->lack, room * sizeof *larger);
-        if (larger == NULL)
-            return cow_error(COW_MEMORY, "no memory for what a version lacks");
-        lacks->lack = larger;
-        lacks->room = room;
-    }
+    if (COW_RESERVE(lacks->lack, lacks->room, lacks->count, 1) < 0)
+        return cow_error(COW_MEMORY, "no memory for what a version lacks");
     if ((lack.path = strdup(path == NULL ? "" : path)) == NULL || (lack.reason = strdup(reason)) == NULL) {
         free(lack.path);
         return cow_error(COW_MEMORY, "no memory for what a version lacks");
     }
     lacks->lack[lacks->count++] = lack;
     return 0;
+}
+
+size_t cow_lacks_count(const cow_lacks *lacks)
+{
+    return lacks->count;
 }
 
 void cow_lacks_free(cow_lacks *lacks)
@@ -90,12 +111,12 @@ static int visit_head(void *context, const cow_layout_lack *row)
 
 int cow_lacks_visit(cow_file *file, cow_lack_visitor *visit, void *context)
 {
-    heads h = {visit, context, file->log_rows};
+    heads h = {visit, context, cow_versions_known(file)};
     cow_table *table;
     uint64_t rows;
     int status;
 
-    if (file->lacks_lost || (status = cow_layout_lacks_open(file->loc, &table)) == 0)
+    if (file->incomplete->lost || (status = cow_layout_lacks_open(file->loc, &table)) == 0)
         return 0;
     if (status > 0) {
         status = !file->opened_all && cow_layout_log_rows(file->loc, &h.versions) < 0
@@ -110,11 +131,13 @@ int cow_lacks_visit(cow_file *file, cow_lack_visitor *visit, void *context)
 
 static int take(void *context, const cow_layout_lack *row)
 {
-    cow_file *file = context;
+    const cow_file *file = context;
+    uint64_t versions = cow_versions_known(file);
 
-    if (file->log_rows > 0 && row->version < file->log_rows - 1)
+    if (versions > 0 && row->version < versions - 1)
         return 1;
-    return cow_lacks_add(&file->lacks, row->version, row->head, row->path, row->reason == NULL ? "" : row->reason);
+    return cow_lacks_add(&file->incomplete->lacks, row->version, row->head, row->path,
+                         row->reason == NULL ? "" : row->reason);
 }
 
 int cow_lacks_load(cow_file *file)
@@ -123,18 +146,46 @@ int cow_lacks_load(cow_file *file)
     uint64_t rows;
     int status;
 
-    if (file->lacks_read)
+    if (file->incomplete->read)
         return 0;
     if ((status = cow_layout_lacks_open(file->loc, &table)) > 0) {
         status = each_row(file, table, take, file, &rows);
         table->close(table);
     }
     if (status < 0) {
-        cow_lacks_free(&file->lacks);
+        cow_lacks_free(&file->incomplete->lacks);
         return -1;
     }
-    file->lacks_read = true;
+    file->incomplete->read = true;
     return 0;
+}
+
+int cow_lacks_each(const cow_file *file, cow_lacks_visitor *visit, void *context)
+{
+    const cow_lacks *lacks = &file->incomplete->lacks;
+    int status = 0;
+
+    for (size_t i = 0; status == 0 && i < lacks->count; i++)
+        status = visit(context, &lacks->lack[i]);
+    return status;
+}
+
+void cow_lacks_replace(cow_file *file, cow_lacks *lacks)
+{
+    cow_lacks_free(&file->incomplete->lacks);
+    file->incomplete->lacks = *lacks;
+    *lacks = (cow_lacks){0};
+    file->incomplete->lost = false;
+}
+
+void cow_lacks_lose(cow_file *file)
+{
+    file->incomplete->read = file->incomplete->lost = true;
+}
+
+bool cow_lacks_lost(const cow_file *file)
+{
+    return file->incomplete->lost;
 }
 
 typedef struct limit {
@@ -166,7 +217,7 @@ int cow_lacks_put(cow_file *file, uint64_t from, const cow_lacks *lacks)
     cow_table *table = NULL;
     int status;
 
-    if (file->lacks_lost && cow_layout_lacks_drop(file->loc) < 0)
+    if (file->incomplete->lost && cow_layout_lacks_drop(file->loc) < 0)
         return -1;
     if ((status = cow_layout_lacks_open(file->loc, &table)) < 0 || (table == NULL && lacks->count == 0))
         return status;
@@ -186,15 +237,17 @@ static void print(const char *text)
         putc(iscntrl((unsigned char)*text) ? '?' : *text, stderr);
 }
 
-void cow_lacks_tell(cow_file *file, const char *version, const cow_lacks *lacks)
+void cow_lacks_tell(cow_file *file, const char *version)
 {
+    const cow_lacks *lacks = &file->incomplete->lacks;
+    cow_map *told = &file->incomplete->told;
+
     for (size_t i = 0; i < lacks->count; i++) {
         const cow_layout_lack *lack = &lacks->lack[i];
-        uint64_t known;
-
-        if (lack->head == UINT64_MAX || lack->version >= file->log_rows || cow_map_get(&file->told, lack->head, &known))
+        if (lack->head == UINT64_MAX || lack->version >= cow_versions_known(file) ||
+            cow_map_get(told, lack->head, NULL))
             continue;
-        if (cow_map_put(&file->told, lack->head, 0) < 0)
+        if (cow_map_put(told, lack->head, 0) < 0)
             cow_error_clear(); /* it may be told again */
         fprintf(stderr, "h5cow: %s: version '%s' is not complete: ", file->name, version);
         print(lack->path[0] == '\0' ? "an object without a known path" : lack->path);

@@ -1,15 +1,51 @@
 /* Pools by signature. A pool is /_versioned_data/raw/<id> and /_versioned_data/slots/<id>; row <id> of the table
  * `pools` holds its signature: SHA-256 over datatype, chunk dims, filters and fill value. */
-#include "history/internal.h"
+#include "history/pools.h"
 
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/ids.h"
+#include "base/vector.h"
+#include "history/internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+
+typedef struct opened {
+    cow_pool_entry entry;
+    uint64_t slots_before; /* when the transaction began */
+} opened;
+
+struct cow_pools {
+    cow_table *table; /* NULL until it is needed, in a file that is only read */
+    opened *list;     /* in no order */
+    size_t count, room;
+    uint8_t *signature; /* of the first signature_count pools, COW_HASH_SIZE bytes each */
+    size_t signature_count, signature_room;
+};
+
+cow_pools *cow_pools_new(void)
+{
+    return calloc(1, sizeof(cow_pools));
+}
+
+void cow_pools_free(cow_pools *pools)
+{
+    free(pools);
+}
+
+int cow_pools_create(cow_file *file)
+{
+    file->pools->table = cow_layout_table_create(file->loc, COW_TABLE_POOLS, 0, 0);
+    return file->pools->table == NULL ? -1 : 0;
+}
+
+int cow_pools_open(cow_file *file)
+{
+    return cow_file_open_table(file, COW_TABLE_POOLS, &file->pools->table);
+}
 
 /* ---- signature ---- */
 
@@ -20,14 +56,8 @@ typedef struct buffer {
 
 static int put(buffer *b, const void *bytes, size_t size)
 {
-    if (b->size + size > b->room) {
-        size_t room = (b->size + size) * 2;
-        uint8_t *larger = realloc(b->bytes, room);
-        if (larger == NULL)
-            return cow_error(COW_MEMORY, "no memory for the signature of a pool");
-        b->bytes = larger;
-        b->room = room;
-    }
+    if (COW_RESERVE(b->bytes, b->room, b->size, size) < 0)
+        return cow_error(COW_MEMORY, "no memory for the signature of a pool");
     memcpy(b->bytes + b->size, bytes, size);
     b->size += size;
     return 0;
@@ -139,7 +169,7 @@ done:
 /* ---- opening and making ---- */
 
 /* Type, creation properties and shape of raw_data, before anything is made for them. */
-static int pool_shape(cow_file *file, cow_pool_entry *entry, void *raw_data)
+static int pool_shape(const cow_file *file, cow_pool_entry *entry, void *raw_data)
 {
     hid_t space = cow_native_dataset_space(raw_data);
     int status = -1;
@@ -163,7 +193,7 @@ static int decoded_bytes(const cow_file *file, const cow_pool_entry *entry, size
     return 0;
 }
 
-static int pool_open(cow_file *file, cow_pool_entry *entry)
+static int pool_open(const cow_file *file, cow_pool_entry *entry)
 {
     char name[COW_PATH_MAX];
     void *raw_data = cow_layout_raw_open(file->loc, entry->id);
@@ -192,7 +222,6 @@ static int pool_open(cow_file *file, cow_pool_entry *entry)
         entry->pool = NULL;
         goto done;
     }
-    entry->slots_before = cow_pool_slots(entry->pool);
     status = 0;
 done:
     if (status < 0) {
@@ -202,34 +231,30 @@ done:
     return status;
 }
 
-cow_pool_entry *cow_pools_get(cow_file *file, uint32_t id)
+const cow_pool_entry *cow_pools_get(cow_file *file, uint32_t id)
 {
-    cow_pool_entry *entry;
+    cow_pools *pools = file->pools;
+    opened *o;
 
-    for (size_t i = 0; i < file->pool_count; i++)
-        if (file->pool[i].id == id)
-            return &file->pool[i];
-    if (file->pools != NULL && id >= file->pools->rows) {
+    for (size_t i = 0; i < pools->count; i++)
+        if (pools->list[i].entry.id == id)
+            return &pools->list[i].entry;
+    if (pools->table != NULL && id >= pools->table->rows) {
         cow_error(COW_CORRUPT, "%s: pool %u is named, but there are %llu; try: h5cow verify", file->name, id,
-                  (unsigned long long)file->pools->rows);
+                  (unsigned long long)pools->table->rows);
         return NULL;
     }
-    if (file->pool_count == file->pool_room) {
-        size_t room = file->pool_room == 0 ? 8 : file->pool_room * 2;
-        cow_pool_entry *larger = realloc(file->pool, room * sizeof *larger);
-        if (larger == NULL) {
-            cow_error(COW_MEMORY, "no memory for %zu pools", room);
-            return NULL;
-        }
-        file->pool = larger;
-        file->pool_room = room;
-    }
-    entry = &file->pool[file->pool_count];
-    *entry = (cow_pool_entry){.id = id, .dcpl = H5I_INVALID_HID, .type = H5I_INVALID_HID};
-    if (pool_open(file, entry) < 0)
+    if (COW_RESERVE(pools->list, pools->room, pools->count, 1) < 0) {
+        cow_error(COW_MEMORY, "no memory for %zu pools", pools->count + 1);
         return NULL;
-    file->pool_count++;
-    return entry;
+    }
+    o = &pools->list[pools->count];
+    *o = (opened){.entry = {.id = id, .dcpl = H5I_INVALID_HID, .type = H5I_INVALID_HID}};
+    if (pool_open(file, &o->entry) < 0)
+        return NULL;
+    o->slots_before = cow_pool_slots(o->entry.pool);
+    pools->count++;
+    return &o->entry;
 }
 
 static int pool_make(cow_file *file, uint32_t id, hid_t type, hid_t dcpl)
@@ -278,19 +303,18 @@ static hid_t pool_dcpl(hid_t dcpl)
 }
 
 /* All signatures in memory, so that creating many datasets does not read the table again for each. */
-static int load_signatures(cow_file *file, size_t rows)
+static int load_signatures(const cow_file *file)
 {
-    uint8_t *larger;
+    cow_pools *pools = file->pools;
+    size_t rows = pools->table->rows, have = pools->signature_count;
 
-    if (rows <= file->signature_count)
+    if (rows <= have)
         return 0;
-    if ((larger = realloc(file->signature, rows * COW_HASH_SIZE)) == NULL)
+    if (cow_vector_reserve(&pools->signature, &pools->signature_room, have, rows - have, COW_HASH_SIZE) < 0)
         return cow_error(COW_MEMORY, "no memory for the signatures of %zu pools", rows);
-    file->signature = larger;
-    if (cow_layout_rows(file->pools, COW_TABLE_POOLS, file->signature_count, rows - file->signature_count,
-                        larger + file->signature_count * COW_HASH_SIZE) < 0)
+    if (cow_layout_rows(pools->table, COW_TABLE_POOLS, have, rows - have, pools->signature + have * COW_HASH_SIZE) < 0)
         return cow_error_where(file->name, "reading which pools there are");
-    file->signature_count = rows;
+    pools->signature_count = rows;
     return 0;
 }
 
@@ -300,14 +324,14 @@ int cow_pools_find(cow_file *file, hid_t type, hid_t dcpl, uint32_t *id)
     hid_t p = pool_dcpl(dcpl), t = H5Tcopy(type);
     int status = -1;
 
-    if (p < 0 || t < 0 || signature_of(t, p, signature) < 0 || load_signatures(file, file->pools->rows) < 0)
+    if (p < 0 || t < 0 || signature_of(t, p, signature) < 0 || load_signatures(file) < 0)
         goto done;
-    for (*id = 0; *id < file->signature_count; ++*id)
-        if (memcmp(file->signature + (size_t)*id * COW_HASH_SIZE, signature, COW_HASH_SIZE) == 0) {
+    for (*id = 0; *id < file->pools->signature_count; ++*id)
+        if (memcmp(file->pools->signature + (size_t)*id * COW_HASH_SIZE, signature, COW_HASH_SIZE) == 0) {
             status = 0;
             goto done;
         }
-    if (pool_make(file, *id, t, p) < 0 || cow_table_append(file->pools, 1, signature, NULL) < 0)
+    if (pool_make(file, *id, t, p) < 0 || cow_table_append(file->pools->table, 1, signature, NULL) < 0)
         goto done;
     status = 0;
 done:
@@ -317,17 +341,52 @@ done:
 
 void cow_pools_close(cow_file *file)
 {
-    for (size_t i = 0; i < file->pool_count; i++) {
-        if (file->pool[i].codec != NULL)
-            cow_codec_close(file->pool[i].codec);
-        if (file->pool[i].pool != NULL)
-            cow_pool_close(file->pool[i].pool);
-        cow_close(file->pool[i].type, file->pool[i].dcpl);
+    cow_pools *pools = file->pools;
+
+    for (size_t i = 0; i < pools->count; i++) {
+        cow_pool_entry *entry = &pools->list[i].entry;
+        if (entry->codec != NULL)
+            cow_codec_close(entry->codec);
+        if (entry->pool != NULL)
+            cow_pool_close(entry->pool);
+        cow_close(entry->type, entry->dcpl);
     }
-    free(file->pool);
-    free(file->signature);
-    file->signature = NULL;
-    file->signature_count = 0;
-    file->pool = NULL;
-    file->pool_count = file->pool_room = 0;
+    free(pools->list);
+    free(pools->signature);
+    cow_file_close_table(&pools->table);
+    *pools = (cow_pools){0};
+}
+
+/* ---- all of them ---- */
+
+size_t cow_pools_count(const cow_file *file)
+{
+    return file->pools->count;
+}
+
+int cow_pools_flush(cow_file *file)
+{
+    for (size_t i = 0; i < file->pools->count; i++)
+        if (cow_pool_flush(file->pools->list[i].entry.pool) < 0)
+            return -1;
+    return 0;
+}
+
+void cow_pools_seal(cow_file *file, bool finished)
+{
+    for (size_t i = 0; i < file->pools->count; i++) {
+        opened *o = &file->pools->list[i];
+        cow_pool_seal(o->entry.pool);
+        if (finished)
+            o->slots_before = cow_pool_slots(o->entry.pool);
+    }
+}
+
+int64_t cow_pools_added(const cow_file *file)
+{
+    int64_t n = 0;
+
+    for (size_t i = 0; i < file->pools->count; i++)
+        n += (int64_t)(cow_pool_slots(file->pools->list[i].entry.pool) - file->pools->list[i].slots_before);
+    return n;
 }

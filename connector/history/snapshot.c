@@ -30,12 +30,14 @@ enum { SAME = 1, NEW = 2, VISITING = 3 };
 /* In `partial`: the object's attributes are not what was written. */
 #define DAMAGED 1
 
+/* More than 20 fields: deciding, building and taking back go over the same objects, and know them by the same maps. */
 struct cow_walk {
     cow_file *file;
     cow_map state;    /* head address -> SAME, NEW, VISITING */
     cow_map built;    /* head address -> address of the snapshot made in this walk, or LEFT_OUT */
     cow_map used;     /* head addresses of named datatypes with a snapshot that were met by their use, not by a link */
     cow_map held;     /* of all that were made for their use -> a handle: what was to use it may fail */
+    cow_map bare;     /* head addresses of copies that need not be opened: bare.c */
     cow_map unlinked; /* snapshots that have no link yet: see unlinked.c */
     cow_map
         partial;   /* head addresses of objects whose snapshot lacks an attribute, a comment or a link -> 0, DAMAGED */
@@ -65,7 +67,7 @@ cow_walk *cow_walk_open(cow_file *file)
         return NULL;
     }
     walk->file = file;
-    walk->full = file->full_walk || file->lacks_lost;
+    walk->full = cow_changes_distrusted(file) || cow_lacks_lost(file);
     return walk;
 }
 
@@ -74,6 +76,7 @@ void cow_walk_close(cow_walk *walk)
     cow_map_free(&walk->state);
     cow_map_free(&walk->built);
     cow_map_free(&walk->used);
+    cow_map_free(&walk->bare);
     cow_map_free(&walk->unlinked);
     cow_map_free(&walk->partial);
     for (size_t i = 0; i < walk->held.capacity; i++)
@@ -212,15 +215,16 @@ done:
 static int differs(cow_walk *walk, uint64_t address, unsigned flags, cow_loc head)
 {
     H5O_token_t token;
-    uint64_t snapshot_address, found;
+    uint64_t snapshot_address;
+    const cow_dataset *dataset;
     cow_loc snapshot;
     int answer = 0;
 
     if ((flags & (1u << COW_CHANGED_NEW | COW_CHANGED_LINKS | COW_CHANGED_RENEW)) != 0 ||
         !cow_snapshots_newest(walk->file, address, &snapshot_address))
         return 1;
-    if ((flags & COW_CHANGED_ARRAY) != 0 && cow_map_get(&walk->file->open_datasets, address, &found) &&
-        ((cow_dataset *)(uintptr_t)found)->root_changed)
+    if ((flags & COW_CHANGED_ARRAY) != 0 && (dataset = cow_datasets_find(walk->file, address)) != NULL &&
+        dataset->root_changed)
         return 1;
     if ((flags & (1u << COW_CHANGED_DATA | 1u << COW_CHANGED_ATTRIBUTES)) == 0)
         return 0;
@@ -251,7 +255,13 @@ typedef struct place {
     cow_loc target, previous; /* the new group; the group's newest snapshot, object NULL: none */
 } place;
 
-static int decide(cow_walk *walk, uint64_t address, const char *path);
+/* A link that was met: an object can be looked at by it without being opened. */
+typedef struct by_link {
+    cow_loc group;
+    const char *name;
+} by_link;
+
+static int decide(cow_walk *walk, uint64_t address, const char *path, const by_link *met);
 
 #define NOWHERE "//" /* the path of what was not met by its links */
 
@@ -269,6 +279,7 @@ static char *child_path(const char *path, const char *name)
 static int decide_child(void *context, const char *name, const H5L_info2_t *info)
 {
     place *p = context;
+    const by_link met = {p->group, name};
     char *path;
     int answer;
 
@@ -285,7 +296,7 @@ static int decide_child(void *context, const char *name, const H5L_info2_t *info
         return 0;
     if ((path = child_path(p->path, name)) == NULL)
         return p->answer = -1;
-    answer = decide(p->walk, cow_address(&info->u.token), path);
+    answer = decide(p->walk, cow_address(&info->u.token), path, &met);
     free(path);
     if (answer < 0)
         return p->answer = -1;
@@ -315,7 +326,7 @@ static int type_is_new(cow_walk *walk, hid_t type)
     if (answer == 0 && H5Tcommitted(type) > 0) {
         answer = -1;
         if (cow_native_info(cow_native_named_type(type), NULL, H5O_INFO_BASIC, &info) == 0 &&
-            (answer = decide(walk, cow_address(&info.token), NOWHERE)) > 0)
+            (answer = decide(walk, cow_address(&info.token), NOWHERE, NULL)) > 0)
             answer = answer == NEW;
     }
     if (type >= 0)
@@ -349,15 +360,40 @@ static int decide_links(cow_walk *walk, cow_loc group, const char *path, int ans
     return p.answer;
 }
 
-/* An open object. */
-static int decide_opened(cow_walk *walk, uint64_t address, const char *path, cow_loc object)
+/* A dataset or named datatype of which the notes alone say whether it is the same: opening it would cost more than all else.
+ * FLAGS: of its change. 0: it has to be looked at. */
+static int decide_unopened(cow_walk *walk, uint64_t address, unsigned flags, const by_link *met)
 {
     cow_file *file = walk->file;
-    unsigned flags = cow_change_flags(file, address) | (file->lacks_lost ? 1u << COW_CHANGED_NEW : 0);
+    bool known = cow_snapshots_newest(file, address, NULL);
+    H5O_info2_t info;
+
+    if (met == NULL || (known && (flags != 0 || (walk->full && walk->types))) ||
+        cow_datasets_find(walk->file, address) != NULL) /* it is open */
+        return 0;
+    if (cow_native_info(met->group, met->name, H5O_INFO_BASIC | H5O_INFO_NUM_ATTRS, &info) < 0) {
+        cow_error_clear();
+        return 0;
+    }
+    /* a name may lead across a mount point into another file */
+    if (info.type == H5O_TYPE_GROUP || info.fileno != file->fileno || cow_address(&info.token) != address)
+        return 0;
+    if (known)
+        return SAME;
+    walk->several |= !walk->full && info.rc > 1;
+    return info.type == H5O_TYPE_DATASET && info.num_attrs == 0 && flags == 0 && cow_bare_find(file, address) != NULL &&
+                   cow_map_put(&walk->bare, address, 0) < 0
+               ? -1
+               : NEW;
+}
+
+/* An open object. */
+static int decide_opened(cow_walk *walk, uint64_t address, unsigned flags, const char *path, cow_loc object)
+{
     H5O_info2_t info;
     int answer = differs(walk, address, flags, object) == 0 ? SAME : NEW;
 
-    if (answer == NEW && object.type == H5I_DATATYPE && cow_snapshots_newest(file, address, NULL))
+    if (answer == NEW && object.type == H5I_DATATYPE && cow_snapshots_newest(walk->file, address, NULL))
         walk->types = true;
     if (answer == SAME && walk->full && walk->types && types_are_new(walk, object) != 0)
         answer = NEW;
@@ -374,78 +410,67 @@ static int decide_opened(cow_walk *walk, uint64_t address, const char *path, cow
     return answer;
 }
 
-/* PATH is "" for the root, else "/a/b". */
-static int decide(cow_walk *walk, uint64_t address, const char *path)
+/* PATH is "" for the root, else "/a/b"; MET: the link that led here, or NULL. */
+static int decide(cow_walk *walk, uint64_t address, const char *path, const by_link *met)
 {
     cow_file *file = walk->file;
+    unsigned flags = cow_changes_flags(file, address) | (cow_lacks_lost(file) ? 1u << COW_CHANGED_NEW : 0);
     uint64_t known;
     cow_loc object;
     bool borrowed;
-    int answer = NEW;
+    int answer;
 
     if (cow_map_get(&walk->state, address, &known))
         return (int)known;
-    if (cow_change_flags(file, address) == 0 && !walk->full && cow_snapshots_newest(file, address, NULL) &&
+    if (cow_changes_flags(file, address) == 0 && !walk->full && cow_snapshots_newest(file, address, NULL) &&
         !cow_changes_below(file, path))
         return SAME; /* not noted as met: a change may be below it after all */
     if (cow_map_put(&walk->state, address, VISITING) < 0)
         return -1;
-    if (open_head(walk, address, &object, &borrowed) == 0) {
-        answer = decide_opened(walk, address, path, object);
-        close_head(object, borrowed);
-    } else
-        cow_error_clear(); /* building meets the reason */
+    if ((answer = decide_unopened(walk, address, flags, met)) == 0) {
+        answer = NEW;
+        if (open_head(walk, address, &object, &borrowed) == 0) {
+            answer = decide_opened(walk, address, flags, path, object);
+            close_head(object, borrowed);
+        } else
+            cow_error_clear(); /* building meets the reason */
+    }
     return answer < 0 || cow_map_put(&walk->state, address, (uint64_t)answer) < 0 ? -1 : answer;
 }
 
-static bool all_met(const cow_walk *walk)
+static int is_unmet(void *context, uint64_t address, const char *path)
 {
-    for (size_t i = 0; i < walk->file->change_count; i++)
-        if (!cow_map_get(&walk->state, walk->file->change[i].address, NULL))
-            return false;
-    return true;
+    const cow_walk *walk = context;
+
+    (void)path;
+    return !cow_map_get(&walk->state, address, NULL);
+}
+
+static bool all_met(cow_walk *walk)
+{
+    return cow_changes_each(walk->file, is_unmet, walk) == 0;
+}
+
+typedef struct unreached {
+    const cow_walk *walk;
+    uint64_t version;
+    cow_lacks *lacks;
+} unreached;
+
+static int note_unreached(void *context, uint64_t address, const char *path)
+{
+    const unreached *u = context;
+
+    (void)path;
+    if (cow_map_get(&u->walk->state, address, NULL) || !cow_snapshots_newest(u->walk->file, address, NULL))
+        return 0;
+    return cow_lacks_add(u->lacks, u->version, address, NULL, "") < 0 ? -1
+                                                                      : cow_snapshots_outdate(u->walk->file, address);
 }
 
 int cow_walk_note_unreached(const cow_walk *walk, uint64_t version, cow_lacks *lacks)
 {
-    cow_file *file = walk->file;
-
-    for (size_t i = 0; i < file->change_count; i++) {
-        uint64_t address = file->change[i].address;
-        if (!cow_map_get(&walk->state, address, NULL) && cow_snapshots_newest(file, address, NULL) &&
-            (cow_lacks_add(lacks, version, address, NULL, "") < 0 || cow_map_put(&file->stale, address, 0) < 0))
-            return -1;
-    }
-    return 0;
-}
-
-/* 1, 0, -1. A file from before there was the attribute may have absolute soft links anywhere. */
-static int absolute_links(cow_file *file)
-{
-    int found;
-
-    if (!file->absolute_read) {
-        if ((found = cow_layout_number(file->loc, COW_ABSOLUTE, H5T_STD_U8LE, &file->absolute)) < 0)
-            return cow_error_where(file->name, "looking for absolute links");
-        if (found == 0)
-            file->absolute = 1;
-        file->absolute_read = true;
-    }
-    return file->absolute != 0;
-}
-
-static int absolute_links_put(cow_file *file, uint8_t absolute)
-{
-    cow_loc group;
-    int status;
-
-    if (file->absolute == absolute)
-        return 0;
-    if (cow_native_open(file->loc, COW_ROOT, &group) < 0)
-        return -1;
-    status = cow_native_attribute_put(group, COW_ABSOLUTE, H5T_STD_U8LE, &absolute);
-    file->absolute = absolute;
-    return cow_native_close(group) < 0 ? -1 : status;
+    return cow_changes_each(walk->file, note_unreached, &(unreached){walk, version, lacks});
 }
 
 int cow_walk_decide(cow_walk *walk)
@@ -454,19 +479,19 @@ int cow_walk_decide(cow_walk *walk)
 
     if (cow_snapshots_load(walk->file) < 0)
         return -1;
-    answer = decide(walk, cow_address(&walk->file->root), "");
+    answer = decide(walk, cow_address(&walk->file->root), "", NULL);
     if (answer > 0 && (walk->types || (!walk->full && (walk->several || !all_met(walk))))) {
         walk->full = true;
         cow_map_free(&walk->state);
-        answer = decide(walk, cow_address(&walk->file->root), "");
+        answer = decide(walk, cow_address(&walk->file->root), "", NULL);
     }
     if (answer == NEW) {
-        if ((absolute = absolute_links(walk->file)) < 0)
+        if ((absolute = cow_absolute_links(walk->file)) < 0)
             return -1;
         if (absolute) {
             walk->full = walk->renew = true;
             cow_map_free(&walk->state);
-            answer = decide(walk, cow_address(&walk->file->root), "");
+            answer = decide(walk, cow_address(&walk->file->root), "", NULL);
         }
     }
     return answer < 0 ? -1 : answer == NEW;
@@ -489,7 +514,7 @@ static int lack(cow_walk *walk, uint64_t address, const char *path, const char *
 {
     char reason[1400];
 
-    if (walk->failed || cow_journal_driver_file_failures(walk->file->fileno) != walk->file->failures)
+    if (walk->failed || cow_file_disk_failed(walk->file))
         return fail(walk);
     if (what == NULL)
         snprintf(reason, sizeof reason, "%s", cow_error_message());
@@ -510,16 +535,16 @@ static int lack(cow_walk *walk, uint64_t address, const char *path, const char *
 /* The checksums of the head object at ADDRESS, as far as it is not known to have changed. */
 static cow_layout_snapshot_row sums_of(const cow_walk *walk, uint64_t address)
 {
-    unsigned flags = cow_change_flags(walk->file, address);
+    unsigned flags = cow_changes_flags(walk->file, address);
+    const cow_layout_snapshot_row *row = cow_snapshots_find(walk->file, address);
     cow_layout_snapshot_row sums = {0};
-    uint64_t row;
 
-    if ((flags & 1u << COW_CHANGED_NEW) != 0 || !cow_snapshots_find(walk->file, address, &row))
+    if ((flags & 1u << COW_CHANGED_NEW) != 0 || row == NULL)
         return sums;
     if ((flags & (1u << COW_CHANGED_DATA | COW_CHANGED_ARRAY)) == 0)
-        sums.elements = walk->file->snapshot[row].elements;
+        sums.elements = row->elements;
     if ((flags & 1u << COW_CHANGED_ATTRIBUTES) == 0)
-        sums.attributes = walk->file->snapshot[row].attributes;
+        sums.attributes = row->attributes;
     return sums;
 }
 
@@ -641,21 +666,22 @@ static int note_built(cow_walk *walk, uint64_t address, cow_loc snapshot)
 
 /* The snapshot has its header and its elements: what HDF5 does not check gets checksums. The head is compared with them as
  * well, so there is none of attributes of which the snapshot lacks some; where it has none, for those of the head are
- * damaged, theirs stays. DATASET: the state of a versioned one. */
-static int note_sums(cow_walk *walk, uint64_t address, cow_loc snapshot, const cow_dataset *dataset)
+ * damaged, theirs stays. ROOT: the record of a versioned dataset, else COW_NO_NODE. */
+static int note_sums(cow_walk *walk, uint64_t address, cow_loc snapshot, uint64_t root)
 {
+    const cow_layout_snapshot_row *found = cow_snapshots_find(walk->file, address);
     cow_layout_snapshot_row row;
-    uint64_t number, lacks, former;
+    uint64_t lacks, former;
 
-    if (!cow_snapshots_find(walk->file, address, &number))
+    if (found == NULL)
         return cow_error(COW_CORRUPT, "%s: a snapshot has no row", walk->file->name);
-    row = walk->file->snapshot[number];
+    row = *found;
     former = row.attributes;
     row.elements = row.attributes = 0;
-    if (cow_sum_snapshot(walk->file, snapshot, &row) < 0)
+    if (cow_sum_snapshot(walk->file, snapshot, root == COW_NO_NODE, &row) < 0)
         return -1;
-    if (dataset != NULL)
-        row.elements = cow_sum_root(dataset->root);
+    if (root != COW_NO_NODE)
+        row.elements = cow_sum_root(root);
     if (cow_map_get(&walk->partial, address, &lacks))
         row.attributes = lacks == DAMAGED ? former : 0;
     return cow_snapshots_add(walk->file, &row) < 0 ? fail(walk) : 0;
@@ -698,30 +724,29 @@ static int leave_out_unused(cow_walk *walk)
     return 0;
 }
 
-/* Something was left out: what changed and hangs below it alone is not in the version either, so its former snapshot is not
- * what the version has, nor are its checksums. */
+/* What changed, or is to be made anew, and hangs only below what was left out: its former snapshot is not what the version has,
+ * nor are its checksums. */
+static int leave_out_unlinked(void *context, uint64_t address, const char *path)
+{
+    cow_walk *walk = context;
+
+    if (cow_map_get(&walk->built, address, NULL) || !cow_snapshots_newest(walk->file, address, NULL) ||
+        address == cow_address(&walk->file->root))
+        return 0;
+    cow_error(COW_UNSUPPORTED, "no group that leads to it is in the version");
+    return leave_out(walk, address, path == NULL ? NOWHERE : path);
+}
+
 static int leave_out_below(cow_walk *walk)
 {
-    const cow_file *file = walk->file;
-
-    if (walk->lacks->count == 0)
+    if (cow_lacks_count(walk->lacks) == 0)
         return 0;
-    for (size_t i = 0; i < walk->state.capacity + file->change_count; i++) {
-        bool met = i < walk->state.capacity;
-        const cow_map_entry *e = &walk->state.entry[met ? i : 0];
-        const cow_change_entry *change = met ? NULL : &file->change[i - walk->state.capacity];
-        uint64_t address = met ? e->key : change->address, at;
-
-        if ((met && (!e->used || e->value != NEW)) || cow_map_get(&walk->built, address, NULL) ||
-            !cow_snapshots_newest(file, address, NULL) || address == cow_address(&file->root))
-            continue;
-        if (met && cow_map_get(&file->change_of, address, &at))
-            change = &file->change[at];
-        cow_error(COW_UNSUPPORTED, "no group that leads to it is in the version");
-        if (leave_out(walk, address, change == NULL || change->path == NULL ? NOWHERE : change->path) < 0)
+    for (size_t i = 0; i < walk->state.capacity; i++) {
+        const cow_map_entry *e = &walk->state.entry[i];
+        if (e->used && e->value == NEW && leave_out_unlinked(walk, e->key, cow_changes_path(walk->file, e->key)) < 0)
             return -1;
     }
-    return 0;
+    return cow_changes_each(walk->file, leave_out_unlinked, walk);
 }
 
 /* A named datatype may have no link in the head, or none that this walk has come to yet: its snapshot is made without
@@ -738,7 +763,7 @@ static int build_type(cow_walk *walk, hid_t named, uint64_t address, cow_loc *ma
         /* noted, it is in use: what fails from here on fails the walk */
         if (note_built(walk, address, *made) == 0 && cow_map_put(&walk->used, address, 0) == 0 &&
             hold_type(walk, address) == 0 && copy_header(walk, head, address, NOWHERE, *made) == 0 &&
-            note_sums(walk, address, *made, NULL) == 0)
+            note_sums(walk, address, *made, COW_NO_NODE) == 0)
             status = 0;
         else {
             fail(walk);
@@ -767,7 +792,7 @@ static hid_t snapshot_type(void *context, hid_t named)
         return H5I_INVALID_HID;
     }
     if (!cow_map_get(&walk->built, address, &known)) {
-        if ((decision = decide(walk, address, NOWHERE)) < 0) {
+        if ((decision = decide(walk, address, NOWHERE, NULL)) < 0) {
             fail(walk);
             return H5I_INVALID_HID;
         }
@@ -788,7 +813,7 @@ static int fill_group(cow_walk *walk, place *p, bool by_creation)
     if (cow_native_links(p->group, by_creation, build_link, p) < 0 &&
         lack(walk, p->address, p->path, "members", NULL) < 0)
         return fail(walk);
-    return note_sums(walk, p->address, p->target, NULL) < 0 ? fail(walk) : 0;
+    return note_sums(walk, p->address, p->target, COW_NO_NODE) < 0 ? fail(walk) : 0;
 }
 
 /* An anonymous group with everything of HEAD; the caller links and closes it. */
@@ -839,35 +864,35 @@ static int choose_header(cow_walk *walk, cow_loc head)
     return cow_native_file_small_headers(walk->file->native, info.num_attrs == 0, NULL);
 }
 
-/* An anonymous virtual dataset over the newest root view of a versioned dataset. */
-static int build_dataset(cow_walk *walk, cow_loc head, cow_dataset *dataset, uint64_t address, const char *path,
-                         cow_loc *made)
+/* An anonymous virtual dataset over the root view. */
+static int show(cow_walk *walk, const cow_shown *shown, cow_loc *made)
 {
-    hid_t dcpl = H5Pcopy(dataset->dcpl), named = H5I_INVALID_HID, type = dataset->array.type;
     char source[COW_PATH_MAX];
-    int status = -1;
 
     made->type = H5I_DATASET;
-    made->object = NULL;
-    cow_view_path(source, dataset->root);
+    cow_view_path(source, shown->root);
+    made->object = cow_view_whole(walk->file->loc, NULL, shown->type, shown->rank, shown->extent, shown->maximum,
+                                  shown->dcpl, source);
+    return made->object == NULL ? -1 : 0;
+}
+
+/* The newest root view of a versioned dataset. */
+static int build_dataset(cow_walk *walk, cow_loc head, const cow_dataset *dataset, uint64_t address, const char *path,
+                         cow_loc *made)
+{
+    const cow_array *array = &dataset->array;
+    cow_shown shown = {dataset->root, array->grid.rank, array->extent, array->maximum, array->type, dataset->dcpl};
+    hid_t named = H5I_INVALID_HID;
+    int status = -1;
+
     if (dataset->named_type &&
-        ((named = cow_native_dataset_type(head.object)) < 0 || (type = snapshot_type(walk, named)) < 0))
+        ((named = cow_native_dataset_type(head.object)) < 0 || (shown.type = snapshot_type(walk, named)) < 0))
         goto done;
-    if (choose_header(walk, head) < 0)
-        goto done;
-    if (dcpl < 0 || H5Pset_layout(dcpl, H5D_CONTIGUOUS) < 0)
-        cow_error_native("%s: cannot describe a snapshot", dataset->array.label);
-    else if ((made->object = cow_view_whole(walk->file->loc, NULL, type, dataset->array.grid.rank,
-                                            dataset->array.extent, dataset->array.maximum, dcpl, source)) != NULL)
+    if (choose_header(walk, head) == 0 && show(walk, &shown, made) == 0)
         status = copy_header(walk, head, address, path, *made);
 done:
-    if (named >= 0) {
-        H5Tclose(named);
-        if (type >= 0)
-            H5Tclose(type);
-    }
-    if (dcpl >= 0)
-        H5Pclose(dcpl);
+    if (named >= 0)
+        cow_close(named, shown.type);
     return status;
 }
 
@@ -915,7 +940,7 @@ static int build_named(cow_walk *walk, cow_loc head, uint64_t address, const cha
     if (tcpl >= 0 && cow_native_open_token(walk->file->loc, &token, &again) == 0 &&
         (type = cow_native_type_id(again)) >= 0 && cow_native_type_anonymous(walk->file->loc, type, tcpl, made) == 0)
         status = note_built(walk, address, *made) < 0 || copy_header(walk, head, address, path, *made) < 0 ||
-                         note_sums(walk, address, *made, NULL) < 0
+                         note_sums(walk, address, *made, COW_NO_NODE) < 0
                      ? fail(walk)
                      : 0;
     cow_close(type, tcpl);
@@ -955,21 +980,33 @@ static int make(cow_walk *walk, cow_loc head, cow_dataset *dataset, uint64_t add
         return build_named(walk, head, address, path, made) < 0 ? -1 : cow_unlinked_note(&walk->unlinked, *made);
     return (dataset != NULL ? build_dataset(walk, head, dataset, address, path, made)
                             : build_native(walk, head, address, path, made)) < 0 ||
-                   note_built(walk, address, *made) < 0 || note_sums(walk, address, *made, dataset) < 0
+                   note_built(walk, address, *made) < 0 ||
+                   note_sums(walk, address, *made, dataset == NULL ? COW_NO_NODE : dataset->root) < 0
                ? -1
                : cow_unlinked_note(&walk->unlinked, *made);
 }
 
-/* The snapshot of the open object HEAD, with its first link. -1, and not walk->failed: it cannot be made. */
-static int make_linked(cow_walk *walk, place *p, const char *name, uint64_t address, const char *path, cow_loc head)
+/* The snapshot of a copy that nobody has to open, without a link. */
+static int make_bare(cow_walk *walk, const cow_shown *shown, uint64_t address, cow_loc *made)
+{
+    return cow_native_file_small_headers(walk->file->native, true, NULL) < 0 || show(walk, shown, made) < 0 ||
+                   note_built(walk, address, *made) < 0 || note_sums(walk, address, *made, shown->root) < 0
+               ? -1
+               : cow_unlinked_note(&walk->unlinked, *made);
+}
+
+/* The snapshot of the open object HEAD, or of a copy that is not open (SHOWN), with its first link. -1, and not walk->failed:
+ * it cannot be made. */
+static int make_linked(cow_walk *walk, place *p, const char *name, uint64_t address, const char *path, cow_loc head,
+                       const cow_shown *shown)
 {
     cow_loc made = {0};
     cow_dataset *dataset = NULL;
     int status = -1;
 
-    if (head.type == H5I_DATASET && cow_dataset_attach(walk->file, head.object, false, &dataset) < 0)
+    if (shown == NULL && head.type == H5I_DATASET && cow_dataset_attach(walk->file, head.object, false, &dataset) < 0)
         goto done;
-    status = make(walk, head, dataset, address, path, &made);
+    status = shown != NULL ? make_bare(walk, shown, address, &made) : make(walk, head, dataset, address, path, &made);
     if (status == 0 && (status = cow_unlinked_link(&walk->unlinked, made, p->target, name)) < 0 &&
         head.type != H5I_DATASET)
         fail(walk); /* others that are noted hang on it */
@@ -998,14 +1035,19 @@ static int build(cow_walk *walk, place *p, const char *name, uint64_t address, c
         cow_map_remove(&walk->used, address);
         return link_snapshot(walk, p, name, snapshot);
     }
-    if ((decision = decide(walk, address, path)) < 0)
+    if ((decision = decide(walk, address, path, NULL)) < 0)
         return fail(walk);
     if (decision == SAME && cow_snapshots_newest(walk->file, address, &snapshot))
         return link_snapshot(walk, p, name, snapshot);
-    if (open_head(walk, address, &head, &borrowed) < 0)
-        return leave_out(walk, address, path);
-    status = make_linked(walk, p, name, address, path, head);
-    close_head(head, borrowed);
+    if (cow_map_get(&walk->bare, address, NULL))
+        status = make_linked(walk, p, name, address, path, (cow_loc){.type = H5I_DATASET},
+                             cow_bare_find(walk->file, address));
+    else {
+        if (open_head(walk, address, &head, &borrowed) < 0)
+            return leave_out(walk, address, path);
+        status = make_linked(walk, p, name, address, path, head, NULL);
+        close_head(head, borrowed);
+    }
     if (status == 0)
         return 0;
     return walk->failed ? cow_context("%s: cannot make the snapshot of %s", walk->file->name, path)
@@ -1048,17 +1090,16 @@ static int meet_link(void *context, const char *name, const H5L_info2_t *info)
 static int leftover_find(leftover *l, const cow_walk *walk, cow_loc made)
 {
     cow_file *file = walk->file;
-    bool links = walk->full;
+    const cow_layout_snapshot_row *row;
+    bool links = walk->full || cow_changes_any(file, COW_CHANGED_LINKS | COW_CHANGED_RENEW | 1u << COW_CHANGED_NEW);
     uint64_t root;
 
     l->file = file;
     l->group = made;
-    for (size_t i = 0; !links && i < file->change_count; i++)
-        links = (file->change[i].flags & (COW_CHANGED_LINKS | COW_CHANGED_RENEW | 1u << COW_CHANGED_NEW)) != 0;
     if (!links || !cow_map_get(&walk->built, cow_address(&file->root), &root))
         return 0;
-    for (size_t i = file->snapshot_count; i-- > 0 && file->snapshot[i].version == walk->row;)
-        if (file->snapshot[i].snapshot != UINT64_MAX && cow_map_put(&l->unmet, file->snapshot[i].snapshot, i) < 0)
+    for (size_t i = cow_snapshots_count(file); i-- > 0 && (row = cow_snapshots_row(file, i))->version == walk->row;)
+        if (row->snapshot != UINT64_MAX && cow_map_put(&l->unmet, row->snapshot, i) < 0)
             return -1;
     cow_map_remove(&l->unmet, root);
     if (cow_native_links(made, false, meet_link, l) < 0)
@@ -1088,8 +1129,8 @@ static int leftover_strike_out(leftover *l)
         if (cow_map_get(&l->types, l->unmet.entry[i].key, &handle) &&
             cow_native_info((cow_loc){(void *)(uintptr_t)handle, H5I_DATATYPE}, NULL, H5O_INFO_BASIC, &info) < 0)
             return -1;
-        if (info.rc == 0 && cow_snapshots_strike_out(l->file, l->unmet.entry[i].value) < 0)
-            return -1;
+        if (info.rc == 0)
+            cow_snapshots_strike_out(l->file, l->unmet.entry[i].value);
     }
     return 0;
 }
@@ -1163,7 +1204,8 @@ int cow_walk_build(cow_walk *walk, const char *name, uint64_t row, int64_t *chan
     status = build_group(walk, head, cow_address(&file->root), "", &walk->made);
     close_head(head, borrowed);
     if (status < 0 || leave_out_unused(walk) < 0 || leave_out_below(walk) < 0 || keep_used(walk) < 0 ||
-        absolute_links_put(file, walk->absolute || (file->absolute && (!walk->renew || lacks->count > 0))) < 0 ||
+        cow_absolute_links_put(file, walk->absolute || (cow_absolute_links_known(file) &&
+                                                        (!walk->renew || cow_lacks_count(lacks) > 0))) < 0 ||
         set_aside(walk) < 0)
         return -1;
     if (cow_unlinked_link(&walk->unlinked, walk->made, file->loc, walk->prefix) < 0)

@@ -2,168 +2,304 @@
  * that the version does without the object: it was deleted. Rows of the running version are replaced when a flush amends
  * that version.
  */
-#include "history/internal.h"
+#include "history/snapshot_table.h"
 
 #include "base/error.h"
+#include "base/vector.h"
+#include "history/internal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static int map_row(cow_file *file, size_t row)
-{
-    const cow_layout_snapshot_row *r = &file->snapshot[row];
+struct cow_snapshots {
+    cow_table *table;
+    bool loaded;
+    cow_layout_snapshot_row *row;
+    size_t count, room, written;
+    size_t changed;   /* the lowest row that differs from the file's */
+    cow_map of;       /* head address -> row with its newest snapshot */
+    cow_map at;       /* snapshot address -> its row */
+    cow_map left_out; /* head objects that the newest version known of them had to do without: not deleted */
+    cow_map outdated; /* head objects that changed after the newest version: their checksums are of before */
+    uint64_t generation;
+};
 
-    return cow_map_put(&file->snapshot_of, r->head, row) < 0 ||
-                   (r->snapshot != UINT64_MAX && cow_map_put(&file->snapshot_at, r->snapshot, row) < 0)
+cow_snapshots *cow_snapshots_new(void)
+{
+    return calloc(1, sizeof(cow_snapshots));
+}
+
+static void free_maps(cow_snapshots *s)
+{
+    cow_map_free(&s->of);
+    cow_map_free(&s->at);
+    cow_map_free(&s->left_out);
+    cow_map_free(&s->outdated);
+}
+
+void cow_snapshots_free(cow_snapshots *snapshots)
+{
+    if (snapshots == NULL)
+        return;
+    free_maps(snapshots);
+    free(snapshots->row);
+    free(snapshots);
+}
+
+int cow_snapshots_create(cow_file *file)
+{
+    file->snapshots->table = cow_layout_table_create(file->loc, COW_TABLE_SNAPSHOTS, 0, 0);
+    return file->snapshots->table == NULL ? -1 : 0;
+}
+
+int cow_snapshots_open(cow_file *file)
+{
+    return cow_file_open_table(file, COW_TABLE_SNAPSHOTS, &file->snapshots->table);
+}
+
+void cow_snapshots_close(cow_file *file)
+{
+    if (file->snapshots != NULL)
+        cow_file_close_table(&file->snapshots->table);
+}
+
+/* ---- rows in memory ---- */
+
+static bool is_left_out(const cow_snapshots *s, uint64_t head)
+{
+    return cow_map_get(&s->left_out, head, NULL);
+}
+
+static int map_row(cow_snapshots *s, size_t row)
+{
+    const cow_layout_snapshot_row *r = &s->row[row];
+
+    return cow_map_put(&s->of, r->head, row) < 0 ||
+                   (r->snapshot != UINT64_MAX && cow_map_put(&s->at, r->snapshot, row) < 0)
                ? -1
                : 0;
 }
 
 /* A row without a snapshot says that the object was deleted, unless the version is known to lack it. */
-static int note_left_out(void *context, uint64_t version, uint64_t head, bool to_come)
+static int note_lack(void *context, uint64_t version, uint64_t head, bool to_come)
 {
-    cow_file *file = context;
+    cow_snapshots *s = context;
     uint64_t row;
 
     if (to_come)
-        return cow_map_put(&file->stale, head, 0);
-    return cow_map_get(&file->snapshot_of, head, &row) && file->snapshot[row].snapshot == UINT64_MAX &&
-                   file->snapshot[row].version == version
-               ? cow_map_put(&file->left_out, head, 0)
+        return cow_map_put(&s->outdated, head, 0);
+    return cow_map_get(&s->of, head, &row) && s->row[row].snapshot == UINT64_MAX && s->row[row].version == version
+               ? cow_map_put(&s->left_out, head, 0)
                : 0;
 }
 
 /* Of all rows, and of what versions lack. */
 static int map_rows(cow_file *file)
 {
-    cow_map_free(&file->snapshot_of);
-    cow_map_free(&file->snapshot_at);
-    cow_map_free(&file->left_out);
-    cow_map_free(&file->stale);
-    for (size_t i = 0; i < file->snapshot_count; i++)
-        if (map_row(file, i) < 0)
+    cow_snapshots *s = file->snapshots;
+
+    free_maps(s);
+    for (size_t i = 0; i < s->count; i++)
+        if (map_row(s, i) < 0)
             return -1;
-    return cow_lacks_visit(file, note_left_out, file);
+    return cow_lacks_visit(file, note_lack, s);
 }
 
 int cow_snapshots_load(cow_file *file)
 {
+    cow_snapshots *s = file->snapshots;
     uint64_t rows;
 
-    if (file->snapshots_loaded)
+    if (s->loaded)
         return 0;
-    if (cow_file_open_snapshots(file) < 0)
+    if (cow_snapshots_open(file) < 0)
         return -1;
-    rows = file->snapshots->rows; /* not more than the file has bytes for */
-    free(file->snapshot);         /* of an attempt that failed */
-    file->snapshot = NULL;
-    if (rows > 0 && (file->snapshot = malloc(rows * sizeof *file->snapshot)) == NULL)
+    rows = s->table->rows; /* not more than the file has bytes for */
+    free(s->row);          /* of an attempt that failed */
+    s->row = NULL;
+    if (rows > 0 && (s->row = malloc(rows * sizeof *s->row)) == NULL)
         return cow_error(COW_MEMORY, "%s: no memory for %llu snapshots", file->name, (unsigned long long)rows);
-    if (cow_layout_rows(file->snapshots, COW_TABLE_SNAPSHOTS, 0, rows, file->snapshot) < 0)
+    if (cow_layout_rows(s->table, COW_TABLE_SNAPSHOTS, 0, rows, s->row) < 0)
         return cow_error_where(file->name, "reading which snapshots there are");
-    file->snapshot_room = file->snapshot_count = file->snapshot_written = file->snapshot_changed = rows;
+    s->room = s->count = s->written = s->changed = rows;
     if (map_rows(file) < 0)
         return -1;
-    file->snapshots_loaded = true;
+    s->loaded = true;
     return 0;
 }
 
+bool cow_snapshots_loaded(const cow_file *file)
+{
+    return file->snapshots->loaded;
+}
+
+size_t cow_snapshots_count(const cow_file *file)
+{
+    return file->snapshots->count;
+}
+
+const cow_layout_snapshot_row *cow_snapshots_row(const cow_file *file, size_t row)
+{
+    return &file->snapshots->row[row];
+}
+
+uint64_t cow_snapshots_generation(const cow_file *file)
+{
+    return file->snapshots->generation;
+}
+
+/* ---- finding ---- */
+
 bool cow_snapshots_known(const cow_file *file, uint64_t head)
 {
-    return cow_map_get(&file->snapshot_of, head, NULL);
+    return cow_map_get(&file->snapshots->of, head, NULL);
+}
+
+bool cow_snapshots_gone(const cow_file *file, uint64_t head)
+{
+    const cow_snapshots *s = file->snapshots;
+    uint64_t row;
+
+    return cow_map_get(&s->of, head, &row) && s->row[row].snapshot == UINT64_MAX && !is_left_out(s, head);
+}
+
+int cow_snapshots_each(const cow_file *file, cow_snapshots_visitor *visit, void *context)
+{
+    const cow_map *of = &file->snapshots->of;
+    int status = 0;
+
+    for (size_t i = 0; status == 0 && i < of->capacity; i++)
+        if (of->entry[i].used)
+            status = visit(context, of->entry[i].key, cow_snapshots_gone(file, of->entry[i].key));
+    return status;
 }
 
 bool cow_snapshots_newest(const cow_file *file, uint64_t head, uint64_t *snapshot)
 {
+    const cow_snapshots *s = file->snapshots;
     uint64_t row;
 
     /* after a row that is struck out, older ones are out of date */
-    if (!cow_map_get(&file->snapshot_of, head, &row) || file->snapshot[row].snapshot == UINT64_MAX)
+    if (!cow_map_get(&s->of, head, &row) || s->row[row].snapshot == UINT64_MAX)
         return false;
     if (snapshot != NULL)
-        *snapshot = file->snapshot[row].snapshot;
+        *snapshot = s->row[row].snapshot;
     return true;
 }
 
-bool cow_snapshots_find(const cow_file *file, uint64_t address, uint64_t *row)
+const cow_layout_snapshot_row *cow_snapshots_made(const cow_file *file, uint64_t address)
 {
-    return (cow_map_get(&file->snapshot_at, address, row) && file->snapshot[*row].snapshot == address) ||
-           (cow_map_get(&file->snapshot_of, address, row) && !cow_map_get(&file->stale, address, NULL) &&
-            (file->snapshot[*row].snapshot != UINT64_MAX || cow_snapshots_left_out(file, address)));
+    const cow_snapshots *s = file->snapshots;
+    uint64_t row;
+
+    return cow_map_get(&s->at, address, &row) && s->row[row].snapshot == address ? &s->row[row] : NULL;
 }
 
-/* A row of the file changed: it is written with the next flush. */
-static void row_changed(cow_file *file, size_t row)
+const cow_layout_snapshot_row *cow_snapshots_find(const cow_file *file, uint64_t address)
 {
-    if (row < file->snapshot_changed)
-        file->snapshot_changed = row;
-    file->snapshot_generation++;
+    const cow_snapshots *s = file->snapshots;
+    const cow_layout_snapshot_row *made = cow_snapshots_made(file, address);
+    uint64_t row;
+
+    if (made != NULL)
+        return made;
+    return cow_map_get(&s->of, address, &row) && !cow_map_get(&s->outdated, address, NULL) &&
+                   (s->row[row].snapshot != UINT64_MAX || is_left_out(s, address))
+               ? &s->row[row]
+               : NULL;
+}
+
+/* ---- changing ---- */
+
+/* A row of the file changed: it is written with the next flush. */
+static void row_changed(cow_snapshots *s, size_t row)
+{
+    if (row < s->changed)
+        s->changed = row;
+    s->generation++;
 }
 
 int cow_snapshots_add(cow_file *file, const cow_layout_snapshot_row *added)
 {
+    cow_snapshots *s = file->snapshots;
     uint64_t row;
 
-    cow_map_remove(&file->left_out, added->head);
-    cow_map_remove(&file->stale, added->head);
-    if (!cow_map_get(&file->snapshot_of, added->head, &row) || file->snapshot[row].version != added->version) {
-        if (file->snapshot_count == file->snapshot_room) {
-            size_t room = file->snapshot_room == 0 ? 64 : file->snapshot_room * 2;
-            cow_layout_snapshot_row *larger = realloc(file->snapshot, room * sizeof *larger);
-            if (larger == NULL)
-                return cow_error(COW_MEMORY, "%s: no memory for the list of snapshots", file->name);
-            file->snapshot = larger;
-            file->snapshot_room = room;
-        }
-        row = file->snapshot_count++;
+    cow_map_remove(&s->left_out, added->head);
+    cow_map_remove(&s->outdated, added->head);
+    if (!cow_map_get(&s->of, added->head, &row) || s->row[row].version != added->version) {
+        if (COW_RESERVE(s->row, s->room, s->count, 1) < 0)
+            return cow_error(COW_MEMORY, "%s: no memory for the list of snapshots", file->name);
+        row = s->count++;
     }
-    file->snapshot[row] = *added;
-    row_changed(file, row);
-    return map_row(file, row);
+    s->row[row] = *added;
+    row_changed(s, row);
+    return map_row(s, row);
 }
+
+void cow_snapshots_strike_out(cow_file *file, size_t row)
+{
+    file->snapshots->row[row].snapshot = UINT64_MAX;
+    row_changed(file->snapshots, row);
+}
+
+int cow_snapshots_leave_out(cow_file *file, uint64_t head, uint64_t version, const cow_layout_snapshot_row *sums)
+{
+    const cow_layout_snapshot_row row = {head, UINT64_MAX, version, sums->elements, sums->attributes};
+
+    return cow_snapshots_add(file, &row) < 0 ? -1 : cow_map_put(&file->snapshots->left_out, head, 0);
+}
+
+int cow_snapshots_outdate(cow_file *file, uint64_t head)
+{
+    return cow_map_put(&file->snapshots->outdated, head, 0);
+}
+
+/* ---- writing, and taking back ---- */
 
 int cow_snapshots_flush(cow_file *file)
 {
-    size_t from = file->snapshot_changed, written = file->snapshot_written;
+    cow_snapshots *s = file->snapshots;
+    size_t from = s->changed, written = s->written;
 
-    if (from < written && file->snapshots->write(file->snapshots, from, written - from, file->snapshot + from) < 0)
+    if (from < written && s->table->write(s->table, from, written - from, s->row + from) < 0)
         return -1;
-    if (cow_table_append(file->snapshots, file->snapshot_count - written, file->snapshot + written, NULL) < 0)
+    if (cow_table_append(s->table, s->count - written, s->row + written, NULL) < 0)
         return -1;
-    file->snapshot_written = file->snapshot_changed = file->snapshot_count;
+    s->written = s->changed = s->count;
     return 0;
 }
 
 int cow_snapshots_begin(cow_file *file, uint64_t from, cow_snapshots_saved *saved)
 {
-    size_t first = file->snapshot_count;
+    const cow_snapshots *s = file->snapshots;
+    size_t first = s->count;
 
-    while (first > 0 && file->snapshot[first - 1].version >= from)
+    while (first > 0 && s->row[first - 1].version >= from)
         first--;
-    *saved =
-        (cow_snapshots_saved){.first = first, .count = file->snapshot_count - first, .written = file->snapshot_written};
+    *saved = (cow_snapshots_saved){.first = first, .count = s->count - first, .written = s->written};
     if (saved->count > 0 && (saved->row = malloc(saved->count * sizeof *saved->row)) == NULL)
         return cow_error(COW_MEMORY, "%s: no memory for a version", file->name);
     if (saved->count > 0)
-        memcpy(saved->row, file->snapshot + first, saved->count * sizeof *saved->row);
+        memcpy(saved->row, s->row + first, saved->count * sizeof *saved->row);
     return 0;
 }
 
 int cow_snapshots_undo(cow_file *file, cow_snapshots_saved *saved)
 {
-    size_t rows = file->snapshots->rows, first = saved->first;
+    cow_snapshots *s = file->snapshots;
+    size_t rows = s->table->rows, first = saved->first;
     int status = 0;
 
     if (saved->count > 0)
-        memcpy(file->snapshot + first, saved->row, saved->count * sizeof *saved->row);
-    file->snapshot_count = first + saved->count;
+        memcpy(s->row + first, saved->row, saved->count * sizeof *saved->row);
+    s->count = first + saved->count;
     /* what a flush that failed has written */
     if (rows > saved->written)
-        status = file->snapshots->resize(file->snapshots, saved->written);
+        status = s->table->resize(s->table, saved->written);
     if (status == 0 && first < saved->written)
-        status = file->snapshots->write(file->snapshots, first, saved->written - first, file->snapshot + first);
-    file->snapshot_written = file->snapshot_changed = saved->written;
-    file->snapshot_generation++;
+        status = s->table->write(s->table, first, saved->written - first, s->row + first);
+    s->written = s->changed = saved->written;
+    s->generation++;
     cow_snapshots_done(saved);
     return status < 0 || map_rows(file) < 0 ? -1 : 0;
 }
@@ -172,23 +308,4 @@ void cow_snapshots_done(cow_snapshots_saved *saved)
 {
     free(saved->row);
     saved->row = NULL;
-}
-
-bool cow_snapshots_left_out(const cow_file *file, uint64_t head)
-{
-    return cow_map_get(&file->left_out, head, NULL);
-}
-
-int cow_snapshots_leave_out(cow_file *file, uint64_t head, uint64_t version, const cow_layout_snapshot_row *sums)
-{
-    const cow_layout_snapshot_row row = {head, UINT64_MAX, version, sums->elements, sums->attributes};
-
-    return cow_snapshots_add(file, &row) < 0 ? -1 : cow_map_put(&file->left_out, head, 0);
-}
-
-int cow_snapshots_strike_out(cow_file *file, uint64_t row)
-{
-    file->snapshot[row].snapshot = UINT64_MAX;
-    row_changed(file, row);
-    return 0;
 }

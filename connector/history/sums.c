@@ -18,6 +18,22 @@
 
 #define LARGE 1024 /* bytes of an attribute that may lie outside of what HDF5 checks */
 
+struct cow_sums {
+    cow_map checked; /* twice the address, and 1 for its elements: compared in this opening */
+};
+
+cow_sums *cow_sums_new(void)
+{
+    return calloc(1, sizeof(cow_sums));
+}
+
+void cow_sums_free(cow_sums *sums)
+{
+    if (sums != NULL)
+        cow_map_free(&sums->checked);
+    free(sums);
+}
+
 /* Never 0, which means that there is none. */
 static uint64_t sum_of(const void *bytes, size_t size)
 {
@@ -200,14 +216,14 @@ done:
     return status;
 }
 
-int cow_sum_snapshot(cow_file *file, cow_loc object, cow_layout_snapshot_row *row)
+int cow_sum_snapshot(cow_file *file, cow_loc object, bool elements, cow_layout_snapshot_row *row)
 {
     H5O_info2_t info;
 
     if (cow_native_info(object, NULL, H5O_INFO_NUM_ATTRS, &info) < 0 ||
         (info.num_attrs > 0 && sum_attributes(file->name, object, &row->attributes) < 0))
         return -1;
-    return object.type != H5I_DATASET ? 0 : sum_elements(file, object.object, &row->elements);
+    return !elements || object.type != H5I_DATASET ? 0 : sum_elements(file, object.object, &row->elements);
 }
 
 static int differs(const cow_file *file, const char *what)
@@ -221,28 +237,29 @@ static int differs(const cow_file *file, const char *what)
 
 int cow_sum_check_root(cow_file *file, uint64_t address, uint64_t offset)
 {
-    uint64_t row;
+    const cow_layout_snapshot_row *row;
 
     if (cow_snapshots_load(file) < 0)
         return -1;
-    if (!cow_snapshots_find(file, address, &row) || file->snapshot[row].elements == 0 ||
-        file->snapshot[row].snapshot != address || file->snapshot[row].elements == cow_sum_root(offset))
+    if ((row = cow_snapshots_made(file, address)) == NULL || row->elements == 0 ||
+        row->elements == cow_sum_root(offset))
         return 0;
     return differs(file, "the index record that a dataset names is");
 }
 
 static int check(cow_file *file, const H5O_token_t *token, cow_change what, uint64_t key)
 {
-    uint64_t address = cow_address(token), row, expected, sum;
+    const cow_layout_snapshot_row *row;
+    uint64_t expected, sum;
     cow_loc object;
     bool borrowed;
     int status = -1;
 
     if (cow_snapshots_load(file) < 0)
         return -1;
-    if (!cow_snapshots_find(file, address, &row))
+    if ((row = cow_snapshots_find(file, cow_address(token))) == NULL)
         return 0;
-    expected = what == COW_CHANGED_DATA ? file->snapshot[row].elements : file->snapshot[row].attributes;
+    expected = what == COW_CHANGED_DATA ? row->elements : row->attributes;
     if (expected != 0) {
         if (cow_head_open(file, cow_address(token), &object, &borrowed) < 0)
             return -1;
@@ -256,7 +273,7 @@ static int check(cow_file *file, const H5O_token_t *token, cow_change what, uint
             return differs(file, what == COW_CHANGED_DATA ? "the elements of a dataset are"
                                                           : "the attributes of an object are");
     }
-    return cow_map_put(&file->sum_checked, key, 1);
+    return cow_map_put(&file->sums->checked, key, 1);
 }
 
 int cow_sum_check(cow_file *file, const H5O_token_t *token, cow_change what)
@@ -265,8 +282,9 @@ int cow_sum_check(cow_file *file, const H5O_token_t *token, cow_change what)
     cow_apart apart;
     int status;
 
-    if (!file->laid_out || file->shut || file->state == COW_FILE_FAILED || cow_map_get(&file->sum_checked, key, NULL) ||
-        (cow_change_flags(file, address) & (1u << what | 1u << COW_CHANGED_NEW)) != 0)
+    if (!file->laid_out || cow_file_shut(file) || cow_file_state_of(file) == COW_FILE_FAILED ||
+        cow_map_get(&file->sums->checked, key, NULL) ||
+        (cow_changes_flags(file, address) & (1u << what | 1u << COW_CHANGED_NEW)) != 0)
         return 0;
     if (cow_native_apart(&apart) < 0)
         return -1;

@@ -12,13 +12,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A version's objects by their tokens, both ways. */
+struct cow_version_objects {
+    cow_version_objects *next;
+    char *path;             /* of the version */
+    uint64_t row;           /* in the log */
+    uint64_t generation;    /* of the snapshots when the maps were made */
+    cow_map snapshot, head; /* of a head address; of a snapshot's */
+};
+
 static int find_in_log(cow_file *file, const char *version_path, uint64_t *row)
 {
     const char *name = version_path + strlen(COW_PATH_VERSIONS "/");
 
     if (cow_file_open_all(file) < 0)
         return -1;
-    for (*row = 0; *row < file->log_rows; ++*row) {
+    for (*row = 0; *row < cow_versions_known(file); ++*row) {
         cow_layout_log_row entry = {0};
         int same, status = cow_layout_log_read(file->loc, *row, &entry);
 
@@ -35,8 +44,8 @@ static int find_in_log(cow_file *file, const char *version_path, uint64_t *row)
 /* Each version has a root group of its own, so its snapshot tells the version: the log's texts need not be read. */
 static int find_row(cow_file *file, const char *version_path, uint64_t *row)
 {
+    const cow_layout_snapshot_row *made;
     H5O_info2_t info;
-    uint64_t snapshot;
     cow_loc root;
     int status;
 
@@ -45,10 +54,9 @@ static int find_row(cow_file *file, const char *version_path, uint64_t *row)
     status = cow_native_info(root, NULL, H5O_INFO_BASIC, &info);
     if (cow_native_close(root) < 0 || status < 0)
         return -1;
-    if (!cow_map_get(&file->snapshot_at, cow_address(&info.token), &snapshot) ||
-        file->snapshot[snapshot].snapshot != cow_address(&info.token))
+    if ((made = cow_snapshots_made(file, cow_address(&info.token))) == NULL)
         return find_in_log(file, version_path, row);
-    *row = file->snapshot[snapshot].version;
+    *row = made->version;
     return 0;
 }
 
@@ -57,16 +65,17 @@ static int fill(cow_file *file, cow_version_objects *objects)
 {
     cow_map_free(&objects->snapshot);
     cow_map_free(&objects->head);
-    for (size_t i = 0; i < file->snapshot_count; i++)
-        if (file->snapshot[i].version <= objects->row &&
-            cow_map_put(&objects->snapshot, file->snapshot[i].head, file->snapshot[i].snapshot) < 0)
+    for (size_t i = 0; i < cow_snapshots_count(file); i++) {
+        const cow_layout_snapshot_row *row = cow_snapshots_row(file, i);
+        if (row->version <= objects->row && cow_map_put(&objects->snapshot, row->head, row->snapshot) < 0)
             return -1;
+    }
     for (size_t i = 0; i < objects->snapshot.capacity; i++) {
         const cow_map_entry *e = &objects->snapshot.entry[i];
         if (e->used && e->value != UINT64_MAX && cow_map_put(&objects->head, e->value, e->key) < 0)
             return -1;
     }
-    objects->generation = file->snapshot_generation;
+    objects->generation = cow_snapshots_generation(file);
     return 0;
 }
 
@@ -92,28 +101,22 @@ static cow_version_objects *objects_of(cow_file *file, const char *version_path,
         objects->next = file->version_objects;
         file->version_objects = objects;
     }
-    if (maps &&
-        (cow_snapshots_load(file) < 0 || (objects->generation != file->snapshot_generation && fill(file, objects) < 0)))
+    if (maps && (cow_snapshots_load(file) < 0 ||
+                 (objects->generation != cow_snapshots_generation(file) && fill(file, objects) < 0)))
         return NULL;
     return objects;
 }
 
-cow_version_objects *cow_version_objects_of(cow_file *file, const char *version_path)
+void cow_version_objects_free(cow_version_objects *objects)
 {
-    return objects_of(file, version_path, false);
-}
+    while (objects != NULL) {
+        cow_version_objects *next = objects->next;
 
-void cow_version_objects_free(cow_file *file)
-{
-    while (file->version_objects != NULL) {
-        cow_version_objects *objects = file->version_objects;
-
-        file->version_objects = objects->next;
         cow_map_free(&objects->snapshot);
         cow_map_free(&objects->head);
-        cow_map_free(&objects->count);
         free(objects->path);
         free(objects);
+        objects = next;
     }
 }
 

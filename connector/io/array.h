@@ -53,7 +53,8 @@ typedef struct cow_array {
     bool refused;                  /* the last cow_array_store failed because filters do not take a chunk */
     /* private to io/ */
     hid_t same_type;          /* 0, or a type of HDF5's own, so never changed, that is the same as `type` */
-    struct cow_cached_chunk *dirty; /* dirty chunks of this array, oldest first */
+    struct cow_cached_chunk *cached; /* chunks of this array in the cache */
+    struct cow_cached_chunk *dirty;  /* of these the dirty ones, oldest first */
     cow_filtering *filtering; /* of the call that runs, or NULL */
 } cow_array;
 

@@ -254,6 +254,9 @@ void cow_chunk_cache_remove(cow_cached_chunk *entry)
     while (*at != entry)
         at = &(*at)->same_hash;
     *at = entry->same_hash;
+    if (entry->next_own != NULL)
+        entry->next_own->former_own = entry->former_own;
+    *(entry->former_own != NULL ? &entry->former_own->next_own : &array->cached) = entry->next_own;
     use_last(cache, entry);
     cache->used -= weight(entry);
     cache->entries--;
@@ -415,6 +418,9 @@ cow_cached_chunk *cow_chunk_cache_insert(cow_array *array, const uint64_t chunk[
         grow_buckets(cache);
     entry->same_hash = cache->bucket[entry->hash & (cache->buckets - 1)];
     cache->bucket[entry->hash & (cache->buckets - 1)] = entry;
+    if ((entry->next_own = array->cached) != NULL)
+        array->cached->former_own = entry;
+    array->cached = entry;
     cache->entries++;
     cache->used += weight(entry);
     use_first(cache, entry);
@@ -523,14 +529,10 @@ done:
 
 void cow_chunk_cache_each(cow_array *array, void (*visitor)(cow_cached_chunk *entry, void *context), void *context)
 {
-    cow_chunk_cache *cache = array->cache;
-
-    for (size_t i = 0; i < cache->buckets; i++)
-        for (cow_cached_chunk *entry = cache->bucket[i], *next; entry != NULL; entry = next) {
-            next = entry->same_hash;
-            if (entry->array == array)
-                visitor(entry, context);
-        }
+    for (cow_cached_chunk *entry = array->cached, *next; entry != NULL; entry = next) {
+        next = entry->next_own;
+        visitor(entry, context);
+    }
 }
 
 static void try_again(cow_array *array)

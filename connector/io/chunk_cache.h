@@ -29,6 +29,7 @@ struct cow_cached_chunk {
     cow_cached_chunk *same_hash;                 /* next in its bucket */
     cow_cached_chunk *newer, *older;             /* in order of use */
     cow_cached_chunk *next_dirty, *former_dirty; /* ring */
+    cow_cached_chunk *next_own, *former_own;     /* of the same array, the last one inserted first */
     uint64_t chunk[];                      /* rank */
 };
 

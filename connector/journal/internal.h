@@ -1,5 +1,5 @@
-/* What the parts of the journal share: journal.c (opening, reading, writing), commit.c (W3 to W6), recover.c (finding
- * the newest state), inspect.c (for the command). */
+/* What the parts of the journal share. From the bottom to the top: state.c (what all ask), commit.c (W3 to W6), recover.c
+ * (finding the newest state), choice.c (another one), journal.c (opening, reading, writing), inspect.c (for the command). */
 #ifndef COW_JOURNAL_INTERNAL_H
 #define COW_JOURNAL_INTERNAL_H
 
@@ -41,6 +41,7 @@ typedef struct cow_journal_slot_pair {
     cow_journal_slot slot[2]; /* where valid */
 } cow_journal_slot_pair;
 
+/* More than 20 fields: one opening of a file. The invariants tie them together, and a commit moves most of them at once. */
 struct cow_journal {
     cow_journal *next;
     unsigned references;
@@ -88,6 +89,8 @@ struct cow_journal {
 /* journal.c */
 /* For tests: the calls of files whose options name none, from now on. NULL: the system's. */
 void cow_journal_use_calls(const cow_disk_calls *calls);
+
+/* state.c */
 bool cow_journal_sticky(const cow_journal *journal);
 bool cow_journal_writer(const cow_journal *journal);
 bool cow_journal_ours(const cow_journal *journal); /* not in a forked child */
@@ -97,6 +100,8 @@ int cow_journal_read_committed(const cow_journal *journal, uint64_t address, voi
 /* The uncommitted one, raw. */
 int cow_journal_read_raw(const cow_journal *journal, uint64_t address, void *buffer, size_t size);
 uint64_t cow_journal_fence(const cow_journal *journal); /* address of the fence header, relative to the base */
+/* Have two ranges a byte in common? */
+bool cow_journal_overlap(uint64_t a, uint64_t a_size, uint64_t b, uint64_t b_size);
 /* Does [address, address + size) hold a live or dying extent? *BEHIND: the end of one. */
 bool cow_journal_in_use(const cow_journal *journal, uint64_t address, uint64_t size, uint64_t *behind);
 void cow_journal_assert_state(const cow_journal *journal);
@@ -136,5 +141,12 @@ int cow_journal_slots_newest(
     const cow_journal_slot_pair *pair); /* the valid one of the higher generation: 0 or 1; -1: none */
 /* The extents between what is applied and SLOT, to be given back with cow_pending_free. 0; 1: not whole; -1. */
 int cow_journal_load_chain(const cow_journal *journal, const cow_journal_slot *slot, cow_pending **list, size_t *count);
+
+
+/* choice.c */
+/* As cow_anchor_find, but nothing that a superblock says keeps it from looking: at every place where an anchor can be,
+ * for its record, or else for a slot that lies where it would; first with the fence between them, since the second copy of
+ * a slot may look like the first of another place. */
+bool cow_anchor_search(const cow_disk *disk, uint64_t size, cow_anchor *anchor);
 
 #endif

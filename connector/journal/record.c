@@ -4,6 +4,7 @@
 #include "base/bytes.h"
 #include "base/digest.h"
 #include "base/error.h"
+#include "base/vector.h"
 #include "journal/fence.h"
 
 #include <stdlib.h>
@@ -239,15 +240,8 @@ static int list_frame(void *context, uint64_t address, const uint8_t *bytes, siz
         last->length += size;
         return 0;
     }
-    if (list->count == list->capacity) {
-        size_t capacity = list->capacity == 0 ? 64 : list->capacity * 2;
-        cow_range *larger = realloc(list->range, capacity * sizeof *larger);
-
-        if (larger == NULL)
-            return cow_error(COW_MEMORY, "no memory for the record of a commit");
-        list->range = larger;
-        list->capacity = capacity;
-    }
+    if (COW_RESERVE(list->range, list->capacity, list->count, 1) < 0)
+        return cow_error(COW_MEMORY, "no memory for the record of a commit");
     list->range[list->count++] = (cow_range){address, size};
     return 0;
 }

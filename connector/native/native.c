@@ -1011,7 +1011,8 @@ static hid_t uncached(void)
 void *cow_native_dataset_create(cow_loc at, const char *path, hid_t type, hid_t space, hid_t dcpl)
 {
     H5VL_loc_params_t loc = cow_by_self(at.type);
-    hid_t dapl = uncached();
+    /* a virtual one has no chunk cache, and keeps copies of the list */
+    hid_t dapl = H5Pget_layout(dcpl) == H5D_VIRTUAL ? H5P_DATASET_ACCESS_DEFAULT : uncached();
     void *dataset;
 
     if (dapl < 0)

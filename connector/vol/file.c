@@ -897,7 +897,6 @@ static int close_one_of_several(cow_object *o)
             return 1;
     }
     cow_error_clear(); /* no memory: it can be closed all the same */
-    cow_file_lose_handle(file);
     return 0;
 }
 

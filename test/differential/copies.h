@@ -4,5 +4,7 @@
 
 /* They are removed; what is copied next makes them anew. */
 void unlink_outside(void);
+/* When all is done: how many there were, and with how many combinations of flags. */
+void tell_copies(void);
 
 #endif

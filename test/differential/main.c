@@ -4,7 +4,9 @@
  * version must still equal the copy of the twin that was kept when it was made: as FILE@N through the connector, and as
  * /_versioned_data/versions/N without it. Public HDF5 calls only; a run is repeated by its --seed.
  *
- * differential [--steps N] [--seed S] [--dir DIR] [--file-steps N] [--history N] [--self [--plant KIND]]
+ * differential [--steps N | --copies N] [--seed S] [--dir DIR] [--file-steps N] [--history N] [--self [--plant KIND]]
+ *
+ * --copies: two steps of five are H5Ocopy, with all combinations of flags, until there were so many of them.
  *
  * --self runs native against native, which must agree. --plant then damages side 1 (element, attribute, link, extent,
  * version) now and then, and the run succeeds only when the damage is found: a test of the test.
@@ -115,6 +117,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -156,6 +159,7 @@ static const struct operation {
     {"truncate", op_truncate, 0, true},               /* weight in pick() */
 };
 #define OPERATIONS (sizeof operations / sizeof operations[0])
+enum { COPY = 12, COPY_FILES = 17 };
 
 static size_t pick(void)
 {
@@ -164,6 +168,8 @@ static size_t pick(void)
         return OPERATIONS - 2;
     if (w.step % 500 == 499 || (w.step % 100 == 60 && chance(40)))
         return OPERATIONS - 1;
+    if (w.wanted && chance(40))
+        return chance(40) ? COPY : COPY_FILES;
     for (size_t i = 0; i < OPERATIONS; i++)
         total += operations[i].weight;
     at = (unsigned)below(total);
@@ -244,11 +250,16 @@ static void make_folders(void)
     }
 }
 
+static bool enough(void)
+{
+    return w.step >= w.steps || (w.wanted && w.copies >= w.wanted);
+}
+
 static void run(void)
 {
     size_t versions = 0;
     make_folders();
-    for (w.step = 0; w.step < w.steps; w.files++) {
+    for (w.step = 0; !enough(); w.files++) {
         uint64_t x = w.seed * 1000003u + w.files;
         for (int i = 0; i < 4; i++)
             w.random[i] = splitmix(&x);
@@ -256,7 +267,7 @@ static void run(void)
         choose_driver();
         create_pair();
         learn_places();
-        for (long n = 0; n < w.file_steps && w.step < w.steps; n++) {
+        for (long n = 0; n < w.file_steps && !enough(); n++) {
             w.step++;
             one_step();
         }
@@ -272,6 +283,7 @@ static void run(void)
     for (size_t i = 0; i < OPERATIONS; i++)
         printf("%s%s %ld", i ? ", " : "", operations[i].name, w.op_done[i]);
     printf("\n");
+    tell_copies();
 }
 
 static void set_up(void)
@@ -321,7 +333,10 @@ int main(int argc, char **argv)
             w.steps = atol(argv[++i]);
         else if (strcmp(argv[i], "--file-steps") == 0 && value)
             w.file_steps = atol(argv[++i]);
-        else if (strcmp(argv[i], "--history") == 0 && value)
+        else if (strcmp(argv[i], "--copies") == 0 && value) {
+            w.wanted = atol(argv[++i]);
+            w.steps = LONG_MAX;
+        } else if (strcmp(argv[i], "--history") == 0 && value)
             w.told = atol(argv[++i]);
         else if (strcmp(argv[i], "--seed") == 0 && value) {
             w.seed = strtoull(argv[++i], NULL, 10);
@@ -335,7 +350,7 @@ int main(int argc, char **argv)
             if (!w.plant)
                 die("--plant takes element, attribute, link, extent, version, reference or 'hard link'");
         } else
-            die("usage: differential [--steps N] [--seed S] [--dir DIR] [--file-steps N] [--history N] [--self "
+            die("usage: differential [--steps N | --copies N] [--seed S] [--dir DIR] [--file-steps N] [--history N] [--self "
                 "[--plant KIND]]");
     }
     if (w.plant && !w.self)

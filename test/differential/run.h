@@ -68,6 +68,7 @@ extern struct run {
     bool self, own_dir;
     plant plant;
     long planted, plants;
+    long wanted, copies; /* --copies: the run ends with so many calls of H5Ocopy that were compared; those so far */
     char history[HISTORY][1400];
     long operations;
 

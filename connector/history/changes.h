@@ -1,0 +1,47 @@
+/* What changed in the running transaction. The list is changes.c's alone. */
+#ifndef COW_HISTORY_CHANGES_H
+#define COW_HISTORY_CHANGES_H
+
+#include "history/history.h"
+
+typedef struct cow_changes cow_changes;
+
+/* What is known of a change: a bit set of 1 << cow_change, and these. */
+#define COW_CHANGED_LINKS (1u << 8)
+#define COW_CHANGED_ARRAY (1u << 9) /* a versioned dataset was opened for writing or written */
+#define COW_CHANGED_RENEW                                                                                              \
+    (1u << 10) /* an earlier version lacks it, or an earlier commit: nothing is known of its change */
+
+/* NULL: no memory. */
+cow_changes *cow_changes_new(void);
+void cow_changes_free(cow_changes *changes);
+/* The transaction is over. */
+void cow_changes_clear(cow_file *file);
+
+/* The object at ADDRESS changed, by FLAGS of the ones above; PATH as for cow_changed_object. */
+int cow_changes_note(cow_file *file, uint64_t address, unsigned flags, const char *path);
+/* Some path may be wrong: the next walk goes through the whole head. */
+void cow_changes_distrust_paths(cow_file *file);
+bool cow_changes_distrusted(const cow_file *file);
+/* H5Fcreate empties the head: what no link from the root leads to is gone. */
+void cow_changes_set_cleared(cow_file *file);
+bool cow_changes_cleared(const cow_file *file);
+
+/* 0: the object did not change. */
+unsigned cow_changes_flags(const cow_file *file, uint64_t address);
+/* Absolute; NULL: the object did not change, or its path is not known. */
+const char *cow_changes_path(const cow_file *file, uint64_t address);
+/* Did anything change in one of these ways? */
+bool cow_changes_any(const cow_file *file, unsigned flags);
+/* Is PATH ("" for the root) an ancestor of something that changed? */
+bool cow_changes_below(const cow_file *file, const char *path);
+/* VISIT each in the order in which they changed first, until it answers something else than 0, which is returned. PATH as for
+ * cow_changes_path. */
+typedef int cow_changes_visitor(void *context, uint64_t address, const char *path);
+int cow_changes_each(const cow_file *file, cow_changes_visitor *visit, void *context);
+
+/* Another number after each change, and each time that the history kept an object. */
+uint64_t cow_changes_edits(const cow_file *file);
+void cow_changes_edited(cow_file *file);
+
+#endif

@@ -1,0 +1,37 @@
+/* Which versioned datasets of a file are open, and the table `datasets`. Both are datasets.c's alone. */
+#ifndef COW_HISTORY_DATASETS_H
+#define COW_HISTORY_DATASETS_H
+
+#include "history/history.h"
+
+typedef struct cow_datasets cow_datasets;
+
+/* NULL: no memory. */
+cow_datasets *cow_datasets_new(void);
+void cow_datasets_free(cow_datasets *datasets);
+/* The table itself: made in a new file, or opened, which does nothing where it is open. */
+int cow_datasets_create(cow_file *file);
+int cow_datasets_open(cow_file *file);
+/* The table; all datasets are forgotten, and belong to who holds them. */
+void cow_datasets_close(cow_file *file);
+
+/* ---- rows ---- */
+
+/* How many there are: the number of the next one. */
+uint64_t cow_datasets_rows(const cow_file *file);
+int cow_datasets_add_row(cow_file *file, const cow_layout_dataset_row *row);
+int cow_dataset_row_write(cow_file *file, uint64_t id, const cow_layout_dataset_row *row);
+int cow_dataset_row_read(cow_file *file, uint64_t id, cow_layout_dataset_row *row);
+
+/* ---- open ones, by the address of the head or snapshot object ---- */
+
+/* NULL: it is not open, or no versioned dataset. */
+cow_dataset *cow_datasets_find(const cow_file *file, uint64_t address);
+int cow_datasets_put(cow_file *file, uint64_t address, cow_dataset *dataset);
+void cow_datasets_remove(cow_file *file, uint64_t address);
+size_t cow_datasets_count(const cow_file *file);
+/* One after the other, in no order; *AT is 0 before the first. NULL: there are no more. Who removes one takes 1 off *AT: another
+ * may have come to its place. */
+cow_dataset *cow_datasets_next(const cow_file *file, size_t *at);
+
+#endif

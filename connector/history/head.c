@@ -1,0 +1,143 @@
+/* Objects of the head: opening them by address, and keeping what a version knows when its last link goes. */
+#include "history/head.h"
+
+#include "base/error.h"
+#include "history/internal.h"
+
+#include <stdio.h>
+
+static void *(*find_opened)(const cow_file *file, const H5O_token_t *token);
+
+void cow_file_find_opened(void *(*find)(const cow_file *file, const H5O_token_t *token))
+{
+    find_opened = find;
+}
+
+int cow_head_open(const cow_file *file, uint64_t address, cow_loc *object, bool *borrowed)
+{
+    H5O_token_t token = cow_token(address);
+    const cow_dataset *dataset = cow_datasets_find(file, address);
+    cow_error_held *held;
+
+    *borrowed = dataset != NULL && dataset->native != NULL;
+    if (*borrowed) {
+        *object = (cow_loc){dataset->native, H5I_DATASET};
+        return 0;
+    }
+    if (cow_native_open_token(file->loc, &token, object) == 0)
+        return 0;
+    held = cow_error_hold();
+    *object = (cow_loc){find_opened == NULL ? NULL : find_opened(file, &token), H5I_DATASET};
+    *borrowed = object->object != NULL;
+    cow_error_put_back(held);
+    if (!*borrowed)
+        return -1;
+    cow_error_clear();
+    return 0;
+}
+
+static void removed_path(char path[COW_PATH_MAX], uint64_t address)
+{
+    snprintf(path, COW_PATH_MAX, COW_PATH_REMOVED "/%llx", (unsigned long long)address);
+}
+
+int cow_file_removed(cow_file *file, const H5O_token_t *object)
+{
+    char path[COW_PATH_MAX];
+
+    removed_path(path, cow_address(object));
+    return file->laid_out ? cow_native_exists(file->loc, path) : 0;
+}
+
+int cow_file_keep(cow_file *file, uint64_t address)
+{
+    char path[COW_PATH_MAX];
+    cow_loc object;
+    bool borrowed;
+    int kept, status;
+
+    removed_path(path, address);
+    if ((kept = cow_native_exists(file->loc, path)) != 0)
+        return kept < 0 ? -1 : 0;
+    if (cow_head_open(file, address, &object, &borrowed) < 0)
+        return -1;
+    cow_changes_edited(file);
+    status = cow_native_link_object(object, file->loc, path);
+    return !borrowed && cow_native_close(object) < 0 ? -1 : status;
+}
+
+/* ---- what goes with a group ---- */
+
+typedef struct doomed {
+    cow_file *file;
+    cow_map met; /* groups */
+} doomed;
+
+static int keep_member(void *context, const char *name, const H5L_info2_t *info)
+{
+    doomed *d = context;
+    cow_loc object;
+    bool borrowed;
+    uint64_t address;
+    int status = 0;
+
+    (void)name;
+    if (info->type != H5L_TYPE_HARD || cow_map_get(&d->met, address = cow_address(&info->u.token), NULL))
+        return 0;
+    if (cow_snapshots_known(d->file, address))
+        return cow_file_keep(d->file, address);
+    if (cow_head_open(d->file, address, &object, &borrowed) < 0)
+        return -1;
+    if (object.type == H5I_GROUP && (status = cow_map_put(&d->met, address, 0)) == 0)
+        status = cow_native_links(object, false, keep_member, d);
+    return !borrowed && cow_native_close(object) < 0 ? -1 : status;
+}
+
+/* A group goes that no version knows. What a version knows may have been moved into it. */
+static int keep_below(cow_file *file, const H5O_token_t *group)
+{
+    doomed d = {.file = file};
+    H5L_info2_t link = {.type = H5L_TYPE_HARD, .u.token = *group};
+    int status = cow_snapshots_count(file) == 0 ? 0 : keep_member(&d, "", &link);
+
+    cow_map_free(&d.met);
+    return status;
+}
+
+int cow_file_keep_removed(cow_file *file, cow_loc group, const char *name)
+{
+    H5O_info2_t info;
+    H5L_info2_t link;
+    char path[COW_PATH_MAX];
+    int kept;
+
+    if (cow_file_begin(file) < 0 || cow_native_link_info(group, name, &link) < 0)
+        return -1;
+    if (link.type != H5L_TYPE_HARD)
+        return 0;
+    cow_changed_paths(file); /* what is gone shows in a walk through the whole head */
+    if (cow_native_info(group, name, H5O_INFO_BASIC, &info) < 0)
+        return -1;
+    /* A second link keeps the object alive, and what no version knows may go. What else counts for a named type may be an
+     * attribute, and nobody notices when the last of these goes: the link is kept while there still is one. */
+    if ((info.rc != 1 && info.type != H5O_TYPE_NAMED_DATATYPE) || !file->laid_out)
+        return 0;
+    if (cow_snapshots_load(file) < 0)
+        return -1;
+    if (!cow_snapshots_known(file, cow_address(&info.token)))
+        return info.type == H5O_TYPE_GROUP ? keep_below(file, &info.token) : 0;
+    removed_path(path, cow_address(&info.token));
+    if (info.rc != 1 && (kept = cow_native_exists(file->loc, path)) != 0)
+        return kept < 0 ? -1 : 0;
+    cow_changes_edited(file);
+    return cow_native_link_move(group, name, file->loc, path) < 0 ? -1 : 1;
+}
+
+int cow_file_keep_uncounted(cow_file *file, const H5O_token_t *object)
+{
+    if (!file->laid_out)
+        return 0;
+    if (cow_file_begin(file) < 0 || cow_snapshots_load(file) < 0)
+        return -1;
+    return cow_snapshots_known(file, cow_address(object)) ? cow_file_keep(file, cow_address(object)) : 0;
+}

@@ -1,0 +1,13 @@
+/* Objects of the head, by address, and those that the history keeps when the application deletes them. */
+#ifndef COW_HISTORY_HEAD_H
+#define COW_HISTORY_HEAD_H
+
+#include "history/history.h"
+
+/* A dataset or other object of the head. One that the application has open is opened only as the application did (HDF5
+ * compares prefixes for external files), so then it is a handle of the application's: *BORROWED, not to be closed. */
+int cow_head_open(const cow_file *file, uint64_t address, cow_loc *object, bool *borrowed);
+/* The head object at ADDRESS, which a version knows, is linked in /_versioned_data/removed. */
+int cow_file_keep(cow_file *file, uint64_t address);
+
+#endif

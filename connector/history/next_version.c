@@ -1,0 +1,170 @@
+/* The version to come: which row of the log, after which one, by what name and with what message. */
+#include "history/next_version.h"
+
+#include "base/error.h"
+#include "h5cow.h"
+#include "history/internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct cow_next_version {
+    uint64_t known;
+    int64_t newest, running; /* rows, -1: none */
+    bool missed;
+    char *name, *message; /* "": none; NULL: as the options say */
+};
+
+cow_next_version *cow_next_version_new(void)
+{
+    cow_next_version *next = calloc(1, sizeof *next);
+
+    if (next != NULL)
+        next->newest = next->running = -1;
+    return next;
+}
+
+static void forget_description(cow_next_version *next)
+{
+    free(next->name);
+    free(next->message);
+    next->name = next->message = NULL;
+}
+
+void cow_next_version_free(cow_next_version *next)
+{
+    if (next == NULL)
+        return;
+    forget_description(next);
+    free(next);
+}
+
+/* ---- rows ---- */
+
+int cow_versions_open(cow_file *file)
+{
+    if (cow_layout_log_rows(file->loc, &file->next_version->known) < 0)
+        return -1;
+    file->next_version->newest = (int64_t)file->next_version->known - 1;
+    return 0;
+}
+
+uint64_t cow_versions_known(const cow_file *file)
+{
+    return file->next_version->known;
+}
+
+int64_t cow_versions_newest(const cow_file *file)
+{
+    return file->next_version->newest;
+}
+
+int64_t cow_versions_running(const cow_file *file)
+{
+    return file->next_version->running;
+}
+
+void cow_versions_made(cow_file *file, uint64_t row, bool finished)
+{
+    cow_next_version *next = file->next_version;
+
+    next->newest = (int64_t)row;
+    if (row == next->known)
+        next->known++;
+    next->running = finished ? -1 : (int64_t)row;
+}
+
+void cow_versions_end(cow_file *file)
+{
+    file->next_version->running = -1;
+}
+
+void cow_versions_set_missed(cow_file *file, bool missed)
+{
+    file->next_version->missed = missed;
+}
+
+bool cow_versions_missed(const cow_file *file)
+{
+    return file->next_version->missed;
+}
+
+/* ---- name and message ---- */
+
+int cow_version_exists(const cow_file *file, const char *name)
+{
+    char path[COW_PATH_MAX + 256];
+
+    snprintf(path, sizeof path, COW_PATH_VERSIONS "/%s", name);
+    return cow_native_exists(file->loc, path);
+}
+
+int cow_version_is_new(const cow_file *file, const char *name)
+{
+    int exists = file->laid_out ? cow_version_exists(file, name) : 0;
+
+    if (exists > 0)
+        return cow_error(COW_USAGE, "%s: there is a version '%s' already; choose another name", file->name, name);
+    return exists;
+}
+
+static int replace(char **text, const char *with)
+{
+    char *copy = strdup(with);
+
+    if (copy == NULL)
+        return cow_error(COW_MEMORY, "no memory for the description of a version");
+    free(*text);
+    *text = copy;
+    return 0;
+}
+
+/* A version bears the name that it was flushed with. */
+static int may_be_called(cow_file *file, const char *name)
+{
+    if (cow_version_name_check("h5cow_describe: name", name) < 0)
+        return -1;
+    if (file->next_version->running >= 0)
+        return cow_error(COW_USAGE,
+                         "%s: what was written so far has been flushed, and is version #%lld, which has its name "
+                         "already; call h5cow_describe before the first H5Fflush, or h5cow_commit before it",
+                         file->name, (long long)file->next_version->running + 1);
+    return cow_version_is_new(file, name);
+}
+
+int cow_file_describe(cow_file *file, const char *name, const char *message)
+{
+    if (cow_file_may_write(file) < 0 || (name != NULL && name[0] != '\0' && may_be_called(file, name) < 0) ||
+        (message != NULL && replace(&file->next_version->message, message) < 0))
+        return -1;
+    return name == NULL ? 0 : replace(&file->next_version->name, name);
+}
+
+void cow_description_used(cow_file *file)
+{
+    forget_description(file->next_version);
+}
+
+/* What the program said, or else the options; NULL for an empty text. */
+static const char *said(const char *next, const char *option)
+{
+    const char *text = next != NULL ? next : option;
+
+    return text == NULL || text[0] == '\0' ? NULL : text;
+}
+
+const char *cow_description_name(const cow_file *file)
+{
+    return said(file->next_version->name, file->options->name);
+}
+
+const char *cow_description_message(const cow_file *file)
+{
+    return said(file->next_version->message, file->options->message);
+}
+
+const char *cow_description_given(const cow_file *file)
+{
+    return file->next_version->message;
+}

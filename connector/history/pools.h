@@ -1,0 +1,41 @@
+/* The pools of a file that are open. Which they are, and the table `pools`, is pools.c's alone. */
+#ifndef COW_HISTORY_POOLS_H
+#define COW_HISTORY_POOLS_H
+
+#include "history/history.h"
+
+typedef struct cow_pools cow_pools;
+
+/* A pool, for others to read. */
+typedef struct cow_pool_entry {
+    uint32_t id;
+    cow_pool *pool;
+    cow_codec *codec;
+    hid_t dcpl, type; /* of raw_data */
+    cow_raw raw;      /* its shape when it was opened */
+} cow_pool_entry;
+
+/* NULL: no memory. */
+cow_pools *cow_pools_new(void);
+void cow_pools_free(cow_pools *pools);
+/* The table itself: made in a new file, or opened, which does nothing where it is open. */
+int cow_pools_create(cow_file *file);
+int cow_pools_open(cow_file *file);
+/* All pools, and the table. */
+void cow_pools_close(cow_file *file);
+
+/* Pool ID, opened where it is not; valid until the next call. */
+const cow_pool_entry *cow_pools_get(cow_file *file, uint32_t id);
+/* The pool for chunks of TYPE with the creation properties DCPL (chunked); made when there is none. */
+int cow_pools_find(cow_file *file, hid_t type, hid_t dcpl, uint32_t *id);
+/* How many are open. */
+size_t cow_pools_count(const cow_file *file);
+
+/* Of all that are open: write the rows of new slots; */
+int cow_pools_flush(cow_file *file);
+/* let no slot be written again, now that a commit names it. FINISHED: the next transaction begins; */
+void cow_pools_seal(cow_file *file, bool finished);
+/* how many slots did the running transaction add? */
+int64_t cow_pools_added(const cow_file *file);
+
+#endif

@@ -1,0 +1,63 @@
+/* The table `snapshots`: which snapshot belongs to which head object. Rows and maps are snapshot_table.c's alone; they are in
+ * memory from cow_snapshots_load on. Finding takes the same time however many there are. */
+#ifndef COW_HISTORY_SNAPSHOT_TABLE_H
+#define COW_HISTORY_SNAPSHOT_TABLE_H
+
+#include "history/history.h"
+
+typedef struct cow_snapshots cow_snapshots;
+
+/* NULL: no memory. */
+cow_snapshots *cow_snapshots_new(void);
+void cow_snapshots_free(cow_snapshots *snapshots);
+/* The table itself: made in a new file, or opened, which does nothing where it is open. */
+int cow_snapshots_create(cow_file *file);
+int cow_snapshots_open(cow_file *file);
+void cow_snapshots_close(cow_file *file);
+
+/* Its rows. Looks once. */
+int cow_snapshots_load(cow_file *file);
+bool cow_snapshots_loaded(const cow_file *file);
+/* What was added or changed, into the file. */
+int cow_snapshots_flush(cow_file *file);
+
+/* In the order of versions. A row is valid until the next one is added. */
+size_t cow_snapshots_count(const cow_file *file);
+const cow_layout_snapshot_row *cow_snapshots_row(const cow_file *file, size_t row);
+/* Another number whenever a row has become another. */
+uint64_t cow_snapshots_generation(const cow_file *file);
+
+/* Does any version know this head object? */
+bool cow_snapshots_known(const cow_file *file, uint64_t head);
+/* VISIT each that one knows, until it answers something else than 0, which is returned. GONE: it is known to be deleted. */
+typedef int cow_snapshots_visitor(void *context, uint64_t head, bool gone);
+int cow_snapshots_each(const cow_file *file, cow_snapshots_visitor *visit, void *context);
+/* A version knows HEAD, and it is known to be deleted. */
+bool cow_snapshots_gone(const cow_file *file, uint64_t head);
+/* The newest snapshot of a head object; false: none, or none that still counts. */
+bool cow_snapshots_newest(const cow_file *file, uint64_t head, uint64_t *snapshot);
+/* The row of the snapshot at ADDRESS; NULL: there is none, or none any more. */
+const cow_layout_snapshot_row *cow_snapshots_made(const cow_file *file, uint64_t address);
+/* The row that tells what an object is: of a snapshot its own, of a head that of its newest snapshot. NULL: none. */
+const cow_layout_snapshot_row *cow_snapshots_find(const cow_file *file, uint64_t address);
+
+int cow_snapshots_add(cow_file *file, const cow_layout_snapshot_row *row);
+/* A row says nothing any more: no tree holds its snapshot. */
+void cow_snapshots_strike_out(cow_file *file, size_t row);
+/* The newest version that knows of HEAD is the one of row VERSION, and does without it. SUMS: checksums of the head, which
+ * did not change, 0 where it did. */
+int cow_snapshots_leave_out(cow_file *file, uint64_t head, uint64_t version, const cow_layout_snapshot_row *sums);
+/* HEAD changed after the newest version that knows of it: its checksums are of before. */
+int cow_snapshots_outdate(cow_file *file, uint64_t head);
+
+/* Rows of versions before FROM are not touched from here on. What is done to others until cow_snapshots_done, SAVED keeps
+ * as it was for cow_snapshots_undo. */
+typedef struct cow_snapshots_saved {
+    cow_layout_snapshot_row *row; /* from `first` on */
+    size_t first, count, written;
+} cow_snapshots_saved;
+int cow_snapshots_begin(cow_file *file, uint64_t from, cow_snapshots_saved *saved);
+int cow_snapshots_undo(cow_file *file, cow_snapshots_saved *saved);
+void cow_snapshots_done(cow_snapshots_saved *saved);
+
+#endif
