@@ -14,7 +14,7 @@
 
 /* Between files HDF5 clears references, but only those that are not inside something else. */
 struct copying {
-    bool between_files, found;
+    bool between_files, found, refers;
 };
 
 static bool uncopyable(hid_t type, bool chunked, const struct copying *c)
@@ -34,6 +34,7 @@ static herr_t find_uncopyable_attribute(hid_t at, const char *name, const H5A_in
     hid_t a = H5Aopen(at, name, H5P_DEFAULT), type = H5Aget_type(a);
     (void)info;
     c->found = c->found || uncopyable(type, false, c);
+    c->refers = c->refers || type_contains(type, H5T_REFERENCE);
     H5Tclose(type);
     H5Aclose(a);
     return 0;
@@ -57,6 +58,7 @@ static herr_t find_uncopyable(hid_t at, const char *name, const H5O_info2_t *inf
         hid_t type = H5Dget_type(object), dcpl = H5Dget_create_plist(object);
         c->found = c->found || uncopyable(type, H5Pget_layout(dcpl) == H5D_CHUNKED, c) ||
                    is_resized_outside(object, dcpl, type);
+        c->refers = c->refers || type_contains(type, H5T_REFERENCE);
         H5Tclose(type);
         H5Pclose(dcpl);
     }
@@ -64,17 +66,28 @@ static herr_t find_uncopyable(hid_t at, const char *name, const H5O_info2_t *inf
     return 0;
 }
 
-/* D13, D28, D37. Asked of the twin. */
-static bool copyable(hid_t file, const char *path, bool between_files)
+static struct copying look_through(hid_t file, const char *path, bool between_files)
 {
     struct copying c = {.between_files = between_files};
     H5O_info2_t info;
     if (H5Oget_info_by_name3(file, path, &info, H5O_INFO_BASIC, H5P_DEFAULT) < 0)
-        return true;
+        return c;
     hid_t top = H5Oopen(file, path, H5P_DEFAULT);
     H5Ovisit3(top, H5_INDEX_NAME, H5_ITER_INC, find_uncopyable, &c, H5O_INFO_BASIC);
     H5Oclose(top);
-    return !c.found;
+    return c;
+}
+
+/* D13, D28, D37. Asked of the twin. */
+static bool copyable(hid_t file, const char *path, bool between_files)
+{
+    return !look_through(file, path, between_files).found;
+}
+
+/* D40. Asked of the twin. */
+static bool refers(hid_t file, const char *path)
+{
+    return look_through(file, path, false).refers;
 }
 
 static void close_filtered(void) /* D10 */
@@ -239,13 +252,15 @@ static void suggest_types(hid_t plist)
         H5Pset_mcdt_search_cb(plist, chance(50) ? stop_searching : go_on_searching, NULL);
 }
 
-/* All combinations alike. GROUPS: there may be groups in what is copied (D31). */
-static hid_t any_copy_plist(unsigned *flags, bool groups, bool merging)
+/* All combinations alike. GROUPS: there may be groups in what is copied (D31); REFERENCES: and references (D40). */
+static hid_t any_copy_plist(unsigned *flags, bool groups, bool references, bool merging)
 {
     hid_t plist = H5Pcreate(H5P_OBJECT_COPY);
     *flags = (unsigned)below(2 * H5O_COPY_MERGE_COMMITTED_DTYPE_FLAG);
     if (groups)
         *flags &= ~(unsigned)(H5O_COPY_EXPAND_SOFT_LINK_FLAG | H5O_COPY_EXPAND_EXT_LINK_FLAG);
+    if (references)
+        *flags &= ~(unsigned)H5O_COPY_EXPAND_REFERENCE_FLAG;
     if (!merging)
         *flags &= ~(unsigned)H5O_COPY_MERGE_COMMITTED_DTYPE_FLAG;
     if (*flags & H5O_COPY_MERGE_COMMITTED_DTYPE_FLAG)
@@ -254,11 +269,11 @@ static hid_t any_copy_plist(unsigned *flags, bool groups, bool merging)
     return plist;
 }
 
-static hid_t copy_plist(unsigned *flags, bool groups, bool merging)
+static hid_t copy_plist(unsigned *flags, bool groups, bool references, bool merging)
 {
     hid_t plist;
     if (w.wanted)
-        return any_copy_plist(flags, groups, merging);
+        return any_copy_plist(flags, groups, references, merging);
     plist = H5Pcreate(H5P_OBJECT_COPY);
     *flags = (chance(10) ? H5O_COPY_SHALLOW_HIERARCHY_FLAG : 0) | (chance(10) ? H5O_COPY_WITHOUT_ATTR_FLAG : 0) |
              (chance(15) && !groups ? H5O_COPY_EXPAND_SOFT_LINK_FLAG : 0) |
@@ -303,7 +318,8 @@ bool op_copy(void)
     if (holds(from, group) || !copyable(w.file.id[0], from, false))
         return false;
     close_filtered();
-    hid_t plist = copy_plist(&flags, is_group(w.file.id[0], from), merges(w.file.id[0], from, w.file.id[0])),
+    hid_t plist = copy_plist(&flags, is_group(w.file.id[0], from), refers(w.file.id[0], from),
+                             merges(w.file.id[0], from, w.file.id[0])),
           lcpl = link_plist();
     note("H5Ocopy %s %s flags %x", from, to, flags);
     w.copied = w.tagged = true;
@@ -409,7 +425,8 @@ bool op_copy_files(void)
     else
         snprintf(to, sizeof to, "o%zu", below(12));
     if (*from && copyable(source.id[0], from, true)) {
-        hid_t plist = copy_plist(&flags, is_group(source.id[0], from), merges(source.id[0], from, target.id[0])),
+        hid_t plist = copy_plist(&flags, is_group(source.id[0], from), refers(source.id[0], from),
+                                 merges(source.id[0], from, target.id[0])),
               lcpl = link_plist();
         also(": %s of %s to %s of %s, flags %x", from,
              old    ? v->name
