@@ -401,6 +401,36 @@ static int take_back(cow_dataset *dataset, void *at, const H5VL_loc_params_t *lo
     return status;
 }
 
+/* Layout and times of DCPL, as HDF5 would note them, into ROW. */
+static int describe_properties(hid_t dcpl, hid_t type, cow_layout_dataset_row *row)
+{
+    H5D_alloc_time_t alloc;
+    H5D_fill_time_t fill;
+    H5D_fill_value_t defined;
+
+    if (H5Pget_alloc_time(dcpl, &alloc) < 0 || H5Pget_fill_time(dcpl, &fill) < 0 ||
+        H5Pfill_value_defined(dcpl, &defined) < 0)
+        return cow_error_native("cannot get the creation properties of a dataset");
+    if (fill == H5D_FILL_TIME_IFSET && defined == H5D_FILL_VALUE_DEFAULT && cow_type_is_heap(type, false))
+        fill = H5D_FILL_TIME_ALLOC; /* as HDF5 does (H5D__update_oh_info) */
+    row->layout = (uint8_t)H5Pget_layout(dcpl);
+    row->alloc_time = (uint8_t)alloc;
+    row->fill_time = (uint8_t)fill;
+    return 0;
+}
+
+/* The chunks of the dataset of ROW, which CHUNKED is to have: those of the program, or some of ours. */
+static int cut(const cow_file *file, const cow_layout_dataset_row *row, int rank, const hsize_t extent[], size_t element,
+               hid_t chunked, hsize_t chunk[])
+{
+    if (row->layout != H5D_CONTIGUOUS) {
+        H5Pget_chunk(chunked, rank, chunk);
+        return 0;
+    }
+    split_contiguous(rank, extent, element, file->options->chunk_bytes, chunk);
+    return H5Pset_chunk(chunked, rank, chunk) < 0 ? cow_error_native("cannot cut a contiguous dataset into chunks") : 0;
+}
+
 cow_dataset *cow_dataset_create(cow_file *file, void *at, const H5VL_loc_params_t *loc, const char *name, hid_t lcpl,
                                 hid_t type, hid_t space, hid_t dcpl, hid_t dapl, void **native, bool *no_pool)
 {
@@ -410,9 +440,6 @@ cow_dataset *cow_dataset_create(cow_file *file, void *at, const H5VL_loc_params_
     cow_layout_dataset_row row = {.root = COW_NO_NODE};
     cow_root root = {.top = COW_NO_NODE};
     hid_t chunked = H5I_INVALID_HID, head = H5I_INVALID_HID;
-    H5D_alloc_time_t alloc;
-    H5D_fill_time_t fill;
-    H5D_fill_value_t defined;
     H5O_info2_t info;
     unsigned long failures = cow_journal_driver_file_failures(file->fileno);
     int rank;
@@ -422,24 +449,13 @@ cow_dataset *cow_dataset_create(cow_file *file, void *at, const H5VL_loc_params_
     if (cow_file_lay_out(file) < 0)
         return NULL;
     rank = H5Sget_simple_extent_dims(space, extent, most);
-    row.layout = (uint8_t)H5Pget_layout(dcpl);
-    if ((chunked = H5Pcopy(dcpl)) < 0 || H5Pget_alloc_time(dcpl, &alloc) < 0 || H5Pget_fill_time(dcpl, &fill) < 0 ||
-        H5Pfill_value_defined(dcpl, &defined) < 0) {
+    if ((chunked = H5Pcopy(dcpl)) < 0) {
         cow_error_native("cannot get the creation properties of a dataset");
         goto done;
     }
-    if (fill == H5D_FILL_TIME_IFSET && defined == H5D_FILL_VALUE_DEFAULT && cow_type_is_heap(type, false))
-        fill = H5D_FILL_TIME_ALLOC; /* as HDF5 does (H5D__update_oh_info) */
-    row.alloc_time = (uint8_t)alloc;
-    row.fill_time = (uint8_t)fill;
-    if (row.layout == H5D_CONTIGUOUS) {
-        split_contiguous(rank, extent, H5Tget_size(type), file->options->chunk_bytes, chunk);
-        if (H5Pset_chunk(chunked, rank, chunk) < 0) {
-            cow_error_native("cannot cut a contiguous dataset into chunks");
-            goto done;
-        }
-    } else
-        H5Pget_chunk(dcpl, rank, chunk);
+    if (describe_properties(dcpl, type, &row) < 0 ||
+        cut(file, &row, rank, extent, H5Tget_size(type), chunked, chunk) < 0)
+        goto done;
     root.rank = (unsigned)rank;
     for (int d = 0; d < rank; d++) {
         root.extent[d] = extent[d];
