@@ -298,10 +298,11 @@ static void test_members_that_a_write_does_not_name_keep_their_values(void **sta
 
 /* ---- what HDF5 refuses ---- */
 
-/* A filter that is not for such elements: HDF5 has made the groups on the way by then. */
+/* A filter that is not for such elements: HDF5 1.14.5 has made the groups on the way by then. 2.2.0 makes the dataset. */
 static void test_a_refused_dataset_leaves_the_groups_on_its_way(void **state)
 {
     H5G_info_t about[2];
+    bool refused[2];
     (void)state;
 
     for (int k = 0; k < 2; k++) {
@@ -319,11 +320,14 @@ static void test_a_refused_dataset_leaves_the_groups_on_its_way(void **state)
         H5E_BEGIN_TRY
         made = H5Dcreate2(file, "group/way/set", type, space, lcpl, dcpl, H5P_DEFAULT);
         H5E_END_TRY
-        assert_true(made < 0 && H5Gget_info(group, &about[k]) >= 0 && H5Gclose(group) >= 0);
+        refused[k] = made < 0;
+        assert_true(refused[k] || H5Dclose(made) >= 0);
+        assert_true(H5Gget_info(group, &about[k]) >= 0 && H5Gclose(group) >= 0);
         assert_true(H5Pclose(dcpl) >= 0 && H5Pclose(lcpl) >= 0 && H5Pclose(gcpl) >= 0 && H5Sclose(space) >= 0 &&
                     H5Tclose(type) >= 0);
         assert_true(H5Fclose(file) >= 0);
     }
+    assert_true(refused[0] == refused[1]);
     assert_true(about[0].nlinks == about[1].nlinks && about[0].max_corder == about[1].max_corder);
     same_files("head", NATIVE, COW, H5P_DEFAULT);
     same_files("version", NATIVE, COW "@1", H5P_DEFAULT);
