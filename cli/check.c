@@ -361,7 +361,8 @@ static void read_tables(cli_check *check)
         cli_damaged(check, CLI_BAD_ELSE, 0, 0, "%s", why);
     if (cli_lacks_read(check->file, &check->lacks, &check->lack_count, why, sizeof why) < 0)
         cli_damaged(check, CLI_BAD_ELSE, 0, 0, "%s", why);
-    if (cli_pool_count(check->file, &check->pool_count, why, sizeof why) < 0)
+    if (cli_pool_count(check->file, &check->pool_count, why, sizeof why) < 0 ||
+        cli_pools_read(check->file, check->pool_count, why, sizeof why) < 0)
         cli_damaged(check, CLI_BAD_ELSE, 0, 0, "%s", why);
     if ((check->log = cow_layout_table_open(check->file->loc, COW_TABLE_INDEX, 0, 0)) == NULL)
         cli_damaged(check, CLI_BAD_ELSE, 0, 0, "the index cannot be opened: %s", cli_reason(why, sizeof why));

@@ -106,6 +106,24 @@ int cli_pool_count(const cli_file *file, uint64_t *count, char *why, size_t size
     return 0;
 }
 
+int cli_pools_read(const cli_file *file, uint64_t count, char *why, size_t size)
+{
+    cow_table *table = cow_layout_table_open(file->loc, COW_TABLE_POOLS, 0, 0);
+    uint8_t signature[64][COW_HASH_SIZE];
+    char text[512];
+    int status = table == NULL ? -1 : 0;
+
+    for (uint64_t at = 0, n; status == 0 && at < count; at += n) {
+        n = count - at < 64 ? count - at : 64;
+        status = cow_layout_rows(table, COW_TABLE_POOLS, at, n, signature);
+    }
+    if (table != NULL)
+        table->close(table);
+    if (status < 0)
+        snprintf(why, size, "the table of pools cannot be read: %s", cli_reason(text, sizeof text));
+    return status;
+}
+
 const char *cli_filters(hid_t dcpl, char *text, size_t size)
 {
     static const char *const blosc[] = {"blosclz", "lz4", "lz4hc", "snappy", "zlib", "zstd"};

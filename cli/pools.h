@@ -31,6 +31,8 @@ int cli_pool_open(const cli_file *file, uint64_t id, cli_pool *pool, char *why, 
 void cli_pool_close(cli_pool *pool);
 /* Number of pools. -1 and WHY. */
 int cli_pool_count(const cli_file *file, uint64_t *count, char *why, size_t size);
+/* Can the rows of that table, of which there are COUNT, be read? 0; or -1 and WHY. */
+int cli_pools_read(const cli_file *file, uint64_t count, char *why, size_t size);
 /* "shuffle, gzip 4"; "none" */
 const char *cli_filters(hid_t dcpl, char *text, size_t size);
 

@@ -193,8 +193,9 @@ static int open_groups(cow_copying *c)
 
 static void close_groups(cow_copying *c)
 {
-    if ((c->views.object != NULL && cow_native_close(c->views) < 0) ||
-        (c->heads.object != NULL && cow_native_close(c->heads) < 0))
+    if (c->views.object != NULL && cow_native_close(c->views) < 0)
+        cow_error_clear();
+    if (c->heads.object != NULL && cow_native_close(c->heads) < 0)
         cow_error_clear();
 }
 
@@ -306,7 +307,7 @@ static int copy_dataset(copied *o, uint64_t address)
 
     if (o->file->file != NULL && cow_dataset_attach(o->file->file, o->from.object, false, &source) < 0)
         return -1;
-    if (source != NULL && o->c->to == o->file->file) {
+    if (source != NULL && o->c->to == o->file->file && !cow_superseded_has(o->c->to, source->root)) {
         if (share(o, source, &row) == 0 && note_made(o, address) == 0 && copy_header(o, source->dcpl) == 0)
             status = o->bare ? cow_bare_note(o->c->to, row.head, source, row.root) : 0;
         goto done;

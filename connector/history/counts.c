@@ -20,8 +20,9 @@
 /* Of a version whose objects were counted. */
 typedef struct version_counts {
     struct version_counts *next;
-    uint64_t row;  /* in the log */
-    cow_map count; /* address -> links and uses in this version */
+    uint64_t row;        /* in the log */
+    uint64_t generation; /* cow_snapshots_generation then: a flush may amend the version */
+    cow_map count;       /* address -> links and uses in this version */
 } version_counts;
 
 struct cow_counts {
@@ -241,6 +242,7 @@ static version_counts *count_version(cow_file *file, const char *path, uint64_t 
         return NULL;
     }
     of->row = row;
+    of->generation = cow_snapshots_generation(file);
     c.count = &of->count;
     if (cow_native_info(file->loc, path, H5O_INFO_BASIC, &root) < 0 || add(&c, cow_address(&root.token)) < 0 ||
         look_at_all(&c, true) < 0) {
@@ -254,13 +256,19 @@ static version_counts *count_version(cow_file *file, const char *path, uint64_t 
 
 int cow_version_count(cow_file *file, const char *version_path, const H5O_token_t *snapshot, unsigned *count)
 {
-    version_counts *of;
+    version_counts *of, **at = &file->counts->versions;
     uint64_t row, known;
 
     if (cow_version_row(file, version_path, &row) < 0)
         return -1;
-    for (of = file->counts->versions; of != NULL && of->row != row;)
-        of = of->next;
+    while (*at != NULL && (*at)->row != row)
+        at = &(*at)->next;
+    if ((of = *at) != NULL && of->generation != cow_snapshots_generation(file)) {
+        *at = of->next;
+        cow_map_free(&of->count);
+        free(of);
+        of = NULL;
+    }
     if (of == NULL && (of = count_version(file, version_path, row)) == NULL)
         return -1;
     if (cow_map_get(&of->count, cow_address(snapshot), &known))

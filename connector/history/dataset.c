@@ -442,7 +442,7 @@ cow_dataset *cow_dataset_create(cow_file *file, void *at, const H5VL_loc_params_
     hid_t chunked = H5I_INVALID_HID, head = H5I_INVALID_HID;
     H5O_info2_t info;
     unsigned long failures = cow_journal_driver_file_failures(file->fileno);
-    int rank;
+    int rank, found;
     bool gone = false;
 
     *native = NULL;
@@ -464,9 +464,9 @@ cow_dataset *cow_dataset_create(cow_file *file, void *at, const H5VL_loc_params_
     }
     if (add_compressor(file, chunked, type, rank, chunk, &row) < 0)
         goto done;
-    if (cow_pools_find(file, type, chunked, &row.pool) < 0) {
+    if ((found = cow_pools_find(file, type, chunked, &row.pool)) != 0) {
         if (no_pool != NULL)
-            *no_pool = !cow_error_is(COW_MEMORY) && cow_journal_driver_file_failures(file->fileno) == failures;
+            *no_pool = found > 0;
         goto done;
     }
     root.pool = row.pool;

@@ -126,7 +126,7 @@ static int bury_the_rest(burial *b)
 {
     for (size_t i = 0; i < b->left.capacity; i++)
         if (b->left.entry[i].used &&
-            (cow_file_keep(b->file, b->left.entry[i].key) < 0 || add_gone(b, b->left.entry[i].key) < 0))
+            add_gone(b, b->left.entry[i].key) < 0)
             return -1;
     return 0;
 }
@@ -189,7 +189,6 @@ static int unlink_root_from(void *context, uint64_t head, bool gone)
 {
     unlinking *u = context;
     bool borrowed;
-    int status = 0;
 
     (void)gone;
     if (head == u->root)
@@ -198,9 +197,9 @@ static int unlink_root_from(void *context, uint64_t head, bool gone)
         cow_error_clear(); /* there is no such object any more */
         return 0;
     }
-    if (u->group.type == H5I_GROUP)
-        status = cow_native_links(u->group, false, unlink_root, u);
-    return (!borrowed && cow_native_close(u->group) < 0) || status < 0 ? -1 : 0;
+    if (u->group.type == H5I_GROUP && cow_native_links(u->group, false, unlink_root, u) < 0)
+        cow_error_clear(); /* a group that cannot be read is gone all the same */
+    return !borrowed && cow_native_close(u->group) < 0 ? -1 : 0;
 }
 
 int cow_deleted_clear(cow_file *file, cow_loc root)
@@ -291,11 +290,9 @@ int cow_head_deleted(cow_file *file, const H5O_token_t *head)
         status = cow_native_info(object, NULL, H5O_INFO_BASIC, &info);
         if (cow_native_close(object) < 0 || status < 0)
             return -1;
-        if (info.rc <= hidden)
-            return 1;
+        return info.rc <= hidden;
     }
-    /* What was below a group that is gone, or held itself when H5Fcreate came: the table knows. Files from which nothing was
-     * deleted need not look. */
+    /* What was below a group that is gone: the table knows. Files from which nothing was deleted need not look. */
     if (!cow_snapshots_loaded(file)) {
         if ((object.object = cow_native_group_open(file->loc, COW_PATH_REMOVED)) == NULL)
             return -1;

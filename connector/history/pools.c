@@ -7,6 +7,7 @@
 #include "base/ids.h"
 #include "base/vector.h"
 #include "history/internal.h"
+#include "journal/driver.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -257,11 +258,13 @@ const cow_pool_entry *cow_pools_get(cow_file *file, uint32_t id)
     return &o->entry;
 }
 
+/* 1: HDF5 does not take such chunks, which is recorded. */
 static int pool_make(cow_file *file, uint32_t id, hid_t type, hid_t dcpl)
 {
     char path[COW_PATH_MAX];
     hsize_t extent[COW_MAX_RANK], most[COW_MAX_RANK];
-    int rank = H5Pget_chunk(dcpl, COW_MAX_RANK, extent), status = -1;
+    int rank = H5Pget_chunk(dcpl, COW_MAX_RANK, extent), status = -1, exists;
+    unsigned long failures = cow_journal_driver_file_failures(file->fileno);
     hid_t space = H5I_INVALID_HID;
     void *raw_data = NULL;
     cow_table *table = NULL;
@@ -274,10 +277,22 @@ static int pool_make(cow_file *file, uint32_t id, hid_t type, hid_t dcpl)
         cow_error_native("cannot describe a pool");
         goto done;
     }
-    if ((raw_data = cow_native_dataset_create(file->loc, path, type, space, dcpl)) == NULL)
+    if ((exists = cow_native_exists(file->loc, path)) != 0) {
+        if (exists > 0)
+            cow_error(COW_CORRUPT, "%s: there is a pool %s already, which the table of pools does not know", file->name,
+                      path);
         goto done;
-    if ((table = cow_layout_table_create(file->loc, COW_TABLE_SLOTS, id, (unsigned)rank)) == NULL)
+    }
+    if ((raw_data = cow_native_dataset_create(file->loc, path, type, space, dcpl)) == NULL) {
+        status = cow_error_is(COW_MEMORY) || cow_journal_driver_file_failures(file->fileno) != failures ? -1 : 1;
         goto done;
+    }
+    if ((table = cow_layout_table_create(file->loc, COW_TABLE_SLOTS, id, (unsigned)rank)) == NULL) {
+        cow_error_held *held = cow_error_hold();
+        cow_native_link_delete(file->loc, path);
+        cow_error_put_back(held);
+        goto done;
+    }
     status = 0;
 done:
     if (table != NULL)
@@ -331,9 +346,8 @@ int cow_pools_find(cow_file *file, hid_t type, hid_t dcpl, uint32_t *id)
             status = 0;
             goto done;
         }
-    if (pool_make(file, *id, t, p) < 0 || cow_table_append(file->pools->table, 1, signature, NULL) < 0)
-        goto done;
-    status = 0;
+    if ((status = pool_make(file, *id, t, p)) == 0 && cow_table_append(file->pools->table, 1, signature, NULL) < 0)
+        status = -1;
 done:
     cow_close(t, p);
     return status;

@@ -26,7 +26,8 @@ void cow_pools_close(cow_file *file);
 
 /* Pool ID, opened where it is not; valid until the next call. */
 const cow_pool_entry *cow_pools_get(cow_file *file, uint32_t id);
-/* The pool for chunks of TYPE with the creation properties DCPL (chunked); made when there is none. */
+/* The pool for chunks of TYPE with the creation properties DCPL (chunked); made when there is none. 1, with an error: HDF5 does
+ * not take such chunks. */
 int cow_pools_find(cow_file *file, hid_t type, hid_t dcpl, uint32_t *id);
 /* How many are open. */
 size_t cow_pools_count(const cow_file *file);

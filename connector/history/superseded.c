@@ -10,6 +10,7 @@
 struct cow_superseded {
     cow_map node;    /* of this transaction: hash of (dataset, level, origin) -> offset */
     cow_map offsets; /* of those that have a successor */
+    cow_map roots;   /* the root records among them, also those whose views have gone */
     bool keep;
 };
 
@@ -22,6 +23,7 @@ static void forget(cow_superseded *s)
 {
     cow_map_free(&s->node);
     cow_map_free(&s->offsets);
+    cow_map_free(&s->roots);
     s->keep = false;
 }
 
@@ -41,9 +43,16 @@ int cow_superseded_note(cow_file *file, uint64_t dataset, unsigned level, const 
     if (rank > 0)
         memcpy(place + 2, origin, rank * sizeof *origin);
     key = cow_checksum(place, sizeof place);
-    if (cow_map_get(&s->node, key, &old) && !s->keep && cow_map_put(&s->offsets, old, 0) < 0)
+    if (cow_map_get(&s->node, key, &old) &&
+        ((level == COW_SUPERSEDED_ROOT && cow_map_put(&s->roots, old, 0) < 0) ||
+         (!s->keep && cow_map_put(&s->offsets, old, 0) < 0)))
         return -1;
     return cow_map_put(&s->node, key, offset);
+}
+
+bool cow_superseded_has(const cow_file *file, uint64_t root)
+{
+    return cow_map_get(&file->superseded->roots, root, NULL);
 }
 
 void cow_superseded_keep(cow_file *file)
