@@ -932,6 +932,43 @@ static void test_a_region_of_another_rank_than_its_dataset(void **state)
     assert_true(H5Fclose(file) >= 0);
 }
 
+/* How many elements it has, nobody can say; HDF5 keeps it as start, stride and block. */
+static void test_an_unlimited_region_is_kept_and_copied(void **state)
+{
+    const hsize_t extent = 100, most = H5S_UNLIMITED, chunk = 10, start = 3, stride = 5, block = 2, one = 1;
+    hid_t space = H5Screate_simple(1, &extent, &most), single = H5Screate_simple(1, &one, NULL),
+          dcpl = H5Pcreate(H5P_DATASET_CREATE), list = H5Pcreate(H5P_OBJECT_COPY), file, other, set, holder, got;
+    H5R_ref_t region;
+
+    (void)state;
+    assert_true(H5Pset_chunk(dcpl, 1, &chunk) >= 0);
+    assert_true(H5Pset_copy_object(list, H5O_COPY_EXPAND_REFERENCE_FLAG) >= 0);
+    assert_true(H5Sselect_hyperslab(space, H5S_SELECT_SET, &start, &stride, &most, &block) >= 0);
+    remove(COW);
+    assert_true((file = H5Fcreate(COW, H5F_ACC_EXCL, H5P_DEFAULT, H5P_DEFAULT)) >= 0);
+    assert_true((set = H5Dcreate2(file, "set", H5T_STD_I32LE, space, H5P_DEFAULT, dcpl, H5P_DEFAULT)) >= 0);
+    holder = make_holder(file, "holder", 1);
+    assert_true(H5Rcreate_region(file, "set", space, H5P_DEFAULT, &region) >= 0);
+    assert_true(H5Dwrite(holder, H5T_STD_REF, single, H5S_ALL, H5P_DEFAULT, &region) >= 0);
+    assert_true(H5Rdestroy(&region) >= 0 && H5Dclose(set) >= 0 && H5Dclose(holder) >= 0 && H5Fclose(file) >= 0);
+    assert_true((other = H5Fcreate(OTHER, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT)) >= 0);
+    for (int k = 0; k < 3; k++) {
+        hsize_t is[4] = {0};
+
+        assert_true((file = H5Fopen(k ? COW "@1" : COW, H5F_ACC_RDONLY, H5P_DEFAULT)) >= 0);
+        if (k == 2)
+            assert_true(H5Ocopy(file, "holder", other, "holder", list, H5P_DEFAULT) >= 0);
+        assert_true((holder = H5Dopen2(k == 2 ? other : file, "holder", H5P_DEFAULT)) >= 0);
+        assert_true(H5Dread(holder, H5T_STD_REF, single, H5S_ALL, H5P_DEFAULT, &region) >= 0);
+        assert_true((got = H5Ropen_region(&region, H5P_DEFAULT, H5P_DEFAULT)) >= 0);
+        assert_true(H5Sget_regular_hyperslab(got, &is[0], &is[1], &is[2], &is[3]) >= 0);
+        assert_true(is[0] == start && is[1] == stride && is[2] == most && is[3] == block);
+        assert_true(H5Sclose(got) >= 0 && H5Rdestroy(&region) >= 0 && H5Dclose(holder) >= 0 && H5Fclose(file) >= 0);
+    }
+    assert_true(H5Fclose(other) >= 0 && H5Pclose(dcpl) >= 0 && H5Pclose(list) >= 0 && H5Sclose(space) >= 0 &&
+                H5Sclose(single) >= 0);
+}
+
 /* No version has known it; the commit opens it for its region, and is the last to do so. */
 static void test_a_region_of_what_this_commit_drops(void **state)
 {
@@ -1795,6 +1832,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_a_region_of_what_is_gone_is_not_looked_at),
         cmocka_unit_test(test_regions_that_are_not_looked_at_stay_different),
         cmocka_unit_test(test_a_region_of_another_rank_than_its_dataset),
+        cmocka_unit_test(test_an_unlimited_region_is_kept_and_copied),
         cmocka_unit_test(test_a_region_of_what_this_commit_drops),
         cmocka_unit_test(test_references_copied_within_the_file_still_lead),
         cmocka_unit_test(test_references_copied_into_another_file_are_empty),

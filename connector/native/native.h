@@ -240,7 +240,7 @@ int cow_native_references_each(hid_t type, size_t count, void *elements, cow_ref
  * dataset, or the one that is there has another number of dimensions than the selection. */
 hid_t cow_native_region_open(H5R_ref_t *reference);
 /* The coordinates of its points, or of the first and last elements of its blocks, of which there are *BLOCKS, in the order
- * in which HDF5 tells them; free() *LIST. 1; 0: there are more than MOST; -1. */
+ * in which HDF5 tells them; free() *LIST. 1; 0: there are more than MOST, or unlimited ones; -1. */
 int cow_native_region_list(hid_t space, uint64_t most, hsize_t **list, size_t *blocks);
 
 /* A table kept in a one-dimensional dataset of one opaque or compound type of row_size bytes (bytes: H5T_STD_U8LE).

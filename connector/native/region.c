@@ -18,6 +18,7 @@ static bool fits(hid_t space)
 {
     hsize_t block[WIDEST];
     int rank = H5Sget_simple_extent_ndims(space);
+    hssize_t blocks = 0;
     size_t written = 0;
 
     switch (H5Sget_select_type(space)) {
@@ -31,9 +32,16 @@ static bool fits(hid_t space)
     default:
         return false;
     }
+    if (rank <= 0)
+        return false;
+    H5E_BEGIN_TRY
+    blocks = H5Sget_select_hyper_nblocks(space);
+    H5E_END_TRY
+    if (blocks < 0) /* an unlimited one, which is regular */
+        return H5Sis_regular_hyperslab(space) > 0;
     for (size_t i = 0; i < WIDEST; i++)
         block[i] = HSIZE_UNDEF;
-    if (rank <= 0 || H5Sget_select_hyper_nblocks(space) < 1 || H5Sget_select_hyper_blocklist(space, 0, 1, block) < 0)
+    if (blocks == 0 || H5Sget_select_hyper_blocklist(space, 0, 1, block) < 0)
         return false;
     while (written < WIDEST && block[written] != HSIZE_UNDEF)
         written++;
@@ -54,14 +62,15 @@ hid_t cow_native_region_open(H5R_ref_t *reference)
 int cow_native_region_list(hid_t space, uint64_t most, hsize_t **list, size_t *blocks)
 {
     bool points = H5Sget_select_type(space) == H5S_SEL_POINTS;
-    hssize_t n = points ? H5Sget_select_elem_npoints(space) : H5Sget_select_hyper_nblocks(space);
+    hssize_t n = -1;
     int rank = H5Sget_simple_extent_ndims(space);
 
     *list = NULL;
     *blocks = 0;
-    if (n < 0 || rank < 0)
-        return cow_error_native("cannot read the selection of a region reference");
-    if ((uint64_t)n > most)
+    H5E_BEGIN_TRY
+    n = points ? H5Sget_select_elem_npoints(space) : H5Sget_select_hyper_nblocks(space);
+    H5E_END_TRY
+    if (n < 0 || rank < 0 || (uint64_t)n > most)
         return 0;
     if ((*list = calloc((size_t)n + 1, (size_t)(rank + 1) * 2 * sizeof **list)) == NULL)
         return cow_error(COW_MEMORY, "no memory for a region reference");
