@@ -10,6 +10,13 @@
 
 #include <cmocka.h>
 
+/* AddressSanitizer would end the program where memory cannot be had. */
+const char *__asan_default_options(void);
+const char *__asan_default_options(void)
+{
+    return "allocator_may_return_null=1";
+}
+
 static void test_elements_stay_when_room_is_made(void **state)
 {
     uint64_t *number = NULL;
