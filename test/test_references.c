@@ -969,6 +969,53 @@ static void test_an_unlimited_region_is_kept_and_copied(void **state)
                 H5Sclose(single) >= 0);
 }
 
+/* H5Requal does not compare what regions select. */
+static void test_an_attribute_with_another_region_is_in_the_next_version(void **state)
+{
+    static const hsize_t starts[] = {2, 7};
+    const hsize_t extent = 100, count = 3;
+    hid_t space = H5Screate_simple(1, &extent, NULL), scalar = H5Screate(H5S_SCALAR), file, set, attribute, got;
+    H5R_ref_t region, nothing;
+
+    (void)state;
+    memset(&nothing, 0, sizeof nothing);
+    remove(COW);
+    for (size_t i = 0; i < COUNT(starts); i++) {
+        if (i == 0) {
+            assert_true((file = H5Fcreate(COW, H5F_ACC_EXCL, H5P_DEFAULT, H5P_DEFAULT)) >= 0);
+            assert_true((set = H5Dcreate2(file, "set", H5T_STD_I32LE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT)) >=
+                        0);
+            assert_true((attribute = H5Acreate2(set, "region", H5T_STD_REF, scalar, H5P_DEFAULT, H5P_DEFAULT)) >= 0);
+        } else {
+            assert_true((file = H5Fopen(COW, H5F_ACC_RDWR, H5P_DEFAULT)) >= 0);
+            assert_true((set = H5Dopen2(file, "set", H5P_DEFAULT)) >= 0);
+            assert_true((attribute = H5Aopen(set, "region", H5P_DEFAULT)) >= 0);
+        }
+        assert_true(H5Sselect_hyperslab(space, H5S_SELECT_SET, &starts[i], NULL, &count, NULL) >= 0);
+        assert_true(H5Rcreate_region(file, "set", space, H5P_DEFAULT, &region) >= 0);
+        assert_true(H5Awrite(attribute, H5T_STD_REF, &region) >= 0 && H5Aclose(attribute) >= 0);
+        assert_true(H5Rdestroy(&region) >= 0 && H5Dclose(set) >= 0 && H5Fclose(file) >= 0);
+    }
+    for (size_t i = 0; i < COUNT(starts); i++) {
+        hsize_t first, last;
+
+        assert_true((file = H5Fopen(i ? COW "@2" : COW "@1", H5F_ACC_RDONLY, H5P_DEFAULT)) >= 0);
+        assert_true((set = H5Dopen2(file, "set", H5P_DEFAULT)) >= 0);
+        assert_true((attribute = H5Aopen(set, "region", H5P_DEFAULT)) >= 0);
+        assert_true(H5Aread(attribute, H5T_STD_REF, &region) >= 0 && H5Aclose(attribute) >= 0);
+        assert_true((got = H5Ropen_region(&region, H5P_DEFAULT, H5P_DEFAULT)) >= 0);
+        assert_true(H5Sget_select_bounds(got, &first, &last) >= 0 && first == starts[i] && H5Sclose(got) >= 0);
+        assert_true(H5Rdestroy(&region) >= 0 && H5Dclose(set) >= 0 && H5Fclose(file) >= 0);
+    }
+    /* one that is never written, and one that holds nothing: nothing asks H5Requal, which ends some programs then */
+    assert_true((file = H5Fopen(COW, H5F_ACC_RDWR, H5P_DEFAULT)) >= 0 &&
+                (set = H5Dopen2(file, "set", H5P_DEFAULT)) >= 0);
+    assert_true((attribute = H5Acreate2(set, "empty", H5T_STD_REF, scalar, H5P_DEFAULT, H5P_DEFAULT)) >= 0);
+    assert_true(H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0);
+    assert_true(H5Awrite(attribute, H5T_STD_REF, &nothing) >= 0 && H5Aclose(attribute) >= 0);
+    assert_true(H5Dclose(set) >= 0 && H5Fclose(file) >= 0 && H5Sclose(space) >= 0 && H5Sclose(scalar) >= 0);
+}
+
 /* No version has known it; the commit opens it for its region, and is the last to do so. */
 static void test_a_region_of_what_this_commit_drops(void **state)
 {
@@ -1833,6 +1880,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_regions_that_are_not_looked_at_stay_different),
         cmocka_unit_test(test_a_region_of_another_rank_than_its_dataset),
         cmocka_unit_test(test_an_unlimited_region_is_kept_and_copied),
+        cmocka_unit_test(test_an_attribute_with_another_region_is_in_the_next_version),
         cmocka_unit_test(test_a_region_of_what_this_commit_drops),
         cmocka_unit_test(test_references_copied_within_the_file_still_lead),
         cmocka_unit_test(test_references_copied_into_another_file_are_empty),
