@@ -170,8 +170,8 @@ static int put_reference(const cow_serial *serial, text *bytes, const H5R_ref_t 
 
     if (put_number(bytes, (uint64_t)kind) < 0 || append_bytes(bytes, reference, H5O_MAX_TOKEN_SIZE) < 0)
         return -1;
-    if (kind != H5R_OBJECT2 && kind != H5R_DATASET_REGION2 && kind != H5R_ATTR)
-        return 0; /* never written */
+    if (!cow_native_reference_is_written(reference))
+        return 0;
     file = other_file(reference, serial->file_name);
     if ((file == NULL ? put_number(bytes, 0) : put_text(bytes, file)) < 0)
         return -1;

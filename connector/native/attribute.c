@@ -277,18 +277,13 @@ hid_t cow_native_attribute_type(cow_loc object, const char *name)
     return type;
 }
 
-static bool is_written(const H5R_ref_t *reference)
-{
-    H5R_type_t kind = H5Rget_type(reference);
-
-    return kind == H5R_OBJECT2 || kind == H5R_DATASET_REGION2 || kind == H5R_ATTR;
-}
-
 /* H5Requal is not for what was never written, and does not look at what a region selects: two of these are never the same. */
 static bool references_differ(const H5R_ref_t *a, const H5R_ref_t *b)
 {
-    if (!is_written(a) || !is_written(b))
-        return is_written(a) != is_written(b);
+    bool written = cow_native_reference_is_written(a);
+
+    if (!written || !cow_native_reference_is_written(b))
+        return written != cow_native_reference_is_written(b);
     return H5Rget_type(a) == H5R_DATASET_REGION2 || H5Requal(a, b) <= 0;
 }
 

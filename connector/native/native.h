@@ -227,6 +227,8 @@ int cow_native_attribute_equal(cow_loc a, cow_loc b, const char *name);
 /* N values of TYPE were read, and are to be written: references into other files are made such that HDF5 can. Reclaiming
  * the values (H5Treclaim) gives back what was lent. */
 int cow_native_references_lend(hid_t type, size_t n, void *values);
+/* Was a reference of HDF5 1.12 ever written? Else it is zeros, or what stood there, and H5R calls are not for it. */
+bool cow_native_reference_is_written(const H5R_ref_t *reference);
 /* Does a reference of HDF5 1.12 lead into another file than it was read from? */
 bool cow_native_reference_is_foreign(const H5R_ref_t *reference);
 /* They lead nowhere from now on; as with HDF5, addresses inside of compounds, arrays and sequences stay. */

@@ -99,11 +99,18 @@ static hid_t file_named(lent *l, const char *name)
     return l->file;
 }
 
+bool cow_native_reference_is_written(const H5R_ref_t *reference)
+{
+    H5R_type_t kind = H5Rget_type(reference);
+
+    return kind == H5R_OBJECT2 || kind == H5R_DATASET_REGION2 || kind == H5R_ATTR;
+}
+
 bool cow_native_reference_is_foreign(const H5R_ref_t *reference)
 {
     const char *name;
 
-    if (H5Rget_type(reference) <= H5R_DATASET_REGION1)
+    if (!cow_native_reference_is_written(reference))
         return false;
     memcpy(&name, reference->u.__data + NAME_AT, sizeof name);
     return name != NULL;
