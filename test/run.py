@@ -118,10 +118,13 @@ class Tests:
 
 
 def tell(code, log, text, lines=25):
-    """The end of LOG, whose TEXT this is; before it what meson has there of each test that failed."""
+    """The end of LOG, whose TEXT this is; before it what meson or pytest has there of each test that failed."""
     print(f"    exit code {code}; the end of {log}:")
-    for part in [*re.findall(r"^[―-]+ (?:✀|8<) [^\n]*\n(.*?)^[―-]+$", text, re.M | re.S), text]:
-        for line in part.splitlines()[-lines:]:
+    meson = re.findall(r"^[―-]+ (?:✀|8<) [^\n]*\n(.*?)^[―-]+$", text, re.M | re.S)
+    pytest = re.findall(r"^(_{3,} \S[^\n]* _{3,}\n.*?)(?=^_{3,} \S[^\n]* _{3,}$|^=+ [^\n]* =+$|\Z)", text, re.M | re.S)
+    text = re.sub(r"^SKIPPED .*\n", "", text, flags=re.M)
+    for part in [*meson, *pytest, text]:
+        for line in [*part.splitlines()[:1], *part.splitlines()[1:][-lines:]]:
             print(f"    | {line[:200]}")
     sys.stdout.flush()
 
@@ -182,7 +185,7 @@ def crowds(tests, kills, seconds):
 def from_outside(tests, title, path, env):
     """pytest, a file of tests on each core; what it skips is named."""
     xml = LOGS / f"{log_file(title).stem}.xml"
-    command = [sys.executable, "-B", "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", f"--junit-xml={xml}", path]
+    command = [sys.executable, "-B", "-m", "pytest", "-q", "-rsfE", "-p", "no:cacheprovider", f"--junit-xml={xml}", path]
     command += ["-n", str(os.cpu_count()), "--dist", "loadfile"]
     tests.part(title, command, junit(xml), shown=r"SKIPPED", env=env)
 

@@ -12,6 +12,7 @@ import subprocess
 import h5py
 import pytest
 from conftest import H5COW, PLUGINS, STOCK, h5cow, unfence
+from waiting import WAITING
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
 API = TOP / "api"
@@ -47,7 +48,7 @@ def built(command, cwd):
 
 def through(command, cwd, options="", code=0):
     env = {**STOCK, "HDF5_PLUGIN_PATH": PLUGINS, "HDF5_VOL_CONNECTOR": f"h5cow {options}".strip()}
-    done = subprocess.run([str(word) for word in command], cwd=cwd, env=env, capture_output=True, text=True, timeout=300)
+    done = subprocess.run([str(word) for word in command], cwd=cwd, env=env, capture_output=True, text=True, timeout=WAITING)
     assert done.returncode == code, (command, done.returncode, done.stdout, done.stderr)
     return done.stdout
 
@@ -358,7 +359,7 @@ def test_every_block_of_the_page(tmp_path):
             said = None
             continue
         done = subprocess.run(["bash", "-e", "-o", "pipefail", "-c", text], cwd=tmp_path, env=env, capture_output=True,
-                              text=True, timeout=300)
+                              text=True, timeout=WAITING)
         assert done.returncode == 0, (text, done.stdout, done.stderr)
         said, ran = done.stdout, ran + 1
     assert ran >= 3

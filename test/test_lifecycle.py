@@ -10,6 +10,7 @@ import sys
 import h5py
 import pytest
 from conftest import PLUGINS, STOCK
+from waiting import WAITING
 
 
 def findable(*command, **more):
@@ -19,7 +20,7 @@ def findable(*command, **more):
         env={**STOCK, "HDF5_PLUGIN_PATH": PLUGINS},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=WAITING,
         **more,
     )
 

@@ -15,6 +15,7 @@ import h5py
 import numpy as np
 import pytest
 from conftest import STOCK, h5cow
+from waiting import WAITING
 
 ROWS = 40
 MAKE = """
@@ -78,7 +79,7 @@ def through():
 
 
 def program(code, path, status=0, **names):
-    done = subprocess.run(command(code, path, **names), env=through(), capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command(code, path, **names), env=through(), capture_output=True, text=True, timeout=WAITING)
     assert done.returncode == status, done.stderr
     return done.stdout
 

@@ -9,6 +9,7 @@ import sys
 import h5py
 import pytest
 from conftest import H5COW, STOCK as ENV, h5cow
+from waiting import WAITING
 
 PROGRAM = """
 import h5py, sys
@@ -265,7 +266,7 @@ def test_what_is_no_file_is_told_at_once(folder):
     for name, kind in (("fifo", "regular file"), ("folder", "regular file"), ("/dev/null", "regular file"), ("empty", "empty")):
         for words in (["log", name], ["stat", name], ["verify", name], ["export", name, "o"], ["copy", name, "o"],
                       ["import", name], ["import", name, "o"], ["recover", name, "o"]):
-            told = subprocess.run([H5COW, *words], capture_output=True, text=True, timeout=10, env=ENV)
+            told = subprocess.run([H5COW, *words], capture_output=True, text=True, timeout=WAITING, env=ENV)
             assert told.returncode == 2 and kind in told.stderr.replace('ordinary', 'regular') and len(told.stderr.splitlines()) == 1, (words, told)
             assert not os.path.exists("o")
 

@@ -7,6 +7,7 @@ import subprocess
 
 import pytest
 from conftest import H5COW, PLUGINS, STOCK
+from waiting import WAITING
 
 PAGE = pathlib.Path(__file__).resolve().parent.parent / "docs/python.md"
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE.read_text(), re.M | re.S)
@@ -29,7 +30,7 @@ def test_every_block_of_the_page(tmp_path, package):
             continue
         assert kind == "sh", kind
         done = subprocess.run(["bash", "-e", "-o", "pipefail", "-c", text], cwd=tmp_path, env=env, capture_output=True,
-                              text=True, timeout=300)
+                              text=True, timeout=WAITING)
         assert done.returncode == 0, (text, done.stdout, done.stderr)
         told, ran = done.stdout, ran + 1
     assert ran >= 10
