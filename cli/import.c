@@ -144,6 +144,7 @@ static int supervise(const char *from, const char *to, const char *options)
         goto done;
     }
     fflush(NULL);
+    pid_t parent = getpid();
     if ((child = fork()) < 0) {
         cli_fail("cannot start a process: %s", strerror(errno));
         goto done;
@@ -153,6 +154,8 @@ static int supervise(const char *from, const char *to, const char *options)
             signal(ended_by[i], SIG_DFL);
         sigprocmask(SIG_SETMASK, &before, NULL);
         prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (getppid() != parent) /* it was killed before that: nobody waits for what is made */
+            _exit(CLI_FAILED);
         int code = work(from, to, &new, options);
         fflush(NULL);
         _exit(code);

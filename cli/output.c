@@ -107,14 +107,23 @@ int cli_output_claim(cli_output *output, const char *out, bool discard)
 
 /* ---- the new file ---- */
 
-static const char *unfinished; /* removed by a signal that ends this process, */
-static pid_t owner;            /* not one that it has started */
+static char *volatile unfinished; /* removed by a signal that ends this process, */
+static pid_t owner;               /* not one that it has started */
 
 static void remove_and_end(int number)
 {
     if (unfinished != NULL && getpid() == owner)
         unlink(unfinished);
     raise(number); /* as without this handler, which is gone */
+}
+
+/* It has its name, or is no more. A signal may come at any moment before. */
+static void finished(void)
+{
+    char *name = unfinished;
+
+    unfinished = NULL;
+    free(name);
 }
 
 int cli_output_make(cli_output *output, const char *out)
@@ -130,7 +139,8 @@ int cli_output_make(cli_output *output, const char *out)
     if (cow_newfile_make(&output->new, out) < 0)
         status = cli_fail("%s", cli_reason(text, sizeof text));
     owner = getpid();
-    unfinished = output->new.name;
+    if (status == 0)
+        unfinished = cli_strdup(output->new.name);
     for (size_t i = 0; status == 0 && i < sizeof ending / sizeof *ending; i++)
         if (sigaction(ending[i], NULL, &now) == 0 && now.sa_handler == SIG_DFL)
             sigaction(ending[i], &action, NULL);
@@ -163,7 +173,7 @@ int cli_output_place(cli_output *output, const char *source)
         return CLI_FAILED;
     if (cow_newfile_place(&output->new, output->old >= 0) < 0)
         return cli_fail("%s", cli_reason(text, sizeof text));
-    unfinished = NULL;
+    finished();
     if (kept == 0)
         cli_warn("owner, group or extended attributes of '%s' could not all be kept in '%s': look who may use it",
                  source, output->new.target);
@@ -172,8 +182,8 @@ int cli_output_place(cli_output *output, const char *source)
 
 void cli_output_drop(cli_output *output)
 {
-    unfinished = NULL;
     cow_newfile_drop(&output->new);
+    finished();
     if (output->old >= 0)
         close(output->old);
     *output = CLI_OUTPUT_NONE;

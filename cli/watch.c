@@ -63,14 +63,17 @@ static char *program_of(pid_t pid)
     return cli_strdup(program);
 }
 
+/* At each look: while a program is begun under the number of another, its environment has no byte yet, and it may begin itself
+ * again with another one. What a look does not find stays: programs write their titles over it. */
 static void read_environment(cli_process *p)
 {
     struct {
         const char *name;
         char **value;
-    } wanted[] = {{"HDF5_VOL_CONNECTOR=", &p->connector},
-                  {"HDF5_PLUGIN_PATH=", &p->search},
-                  {"HDF5_PLUGIN_PRELOAD=", &p->preload}};
+        bool found;
+    } wanted[] = {{"HDF5_VOL_CONNECTOR=", &p->connector, false},
+                  {"HDF5_PLUGIN_PATH=", &p->search, false},
+                  {"HDF5_PLUGIN_PRELOAD=", &p->preload, false}};
     FILE *file = open_of(p->pid, "environ");
     char *line = NULL;
     size_t room = 0;
@@ -79,8 +82,11 @@ static void read_environment(cli_process *p)
         p->environment = true;
         for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
             size_t length = strlen(wanted[i].name);
-            if (*wanted[i].value == NULL && strncmp(line, wanted[i].name, length) == 0)
+            if (!wanted[i].found && strncmp(line, wanted[i].name, length) == 0) { /* the first one is what getenv() finds */
+                wanted[i].found = true;
+                free(*wanted[i].value);
                 *wanted[i].value = cli_strdup(line + length);
+            }
         }
     }
     free(line);
@@ -128,8 +134,6 @@ static cli_process *add(cli_watch *watch, pid_t pid, const cli_process *parent, 
     cli_process *p = cli_alloc(1, sizeof *p);
 
     *p = (cli_process){.pid = pid, .parent = parent, .program = program, .own = strcmp(program, watch->self) == 0};
-    if (!p->own)
-        read_environment(p);
     CLI_RESERVE(watch->processes, watch->room, watch->count, 1);
     watch->processes[watch->count++] = p;
     return p;
@@ -151,8 +155,10 @@ static void look_at(cli_watch *watch, pid_t pid, const cli_process *parent)
         p = add(watch, pid, parent, program);
     else
         free(program);
-    if (!p->own)
+    if (!p->own) {
+        read_environment(p);
         read_files(p);
+    }
 }
 
 /* Each of its threads has children of its own. */

@@ -16,7 +16,7 @@ typedef struct cli_process {
     bool own;                         /* this command: what it loads is not of interest */
     bool ended;
     bool environment;                 /* the next three are known */
-    char *connector, *search, *preload; /* HDF5_VOL_CONNECTOR, _PLUGIN_PATH and _PLUGIN_PRELOAD as it began, or NULL */
+    char *connector, *search, *preload; /* HDF5_VOL_CONNECTOR, _PLUGIN_PATH and _PLUGIN_PRELOAD as it began last, or NULL */
     char **files;                     /* that it runs code of */
     size_t count, room;
 } cli_process;

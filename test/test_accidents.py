@@ -10,6 +10,7 @@ import pathlib
 import shutil
 import subprocess
 import sys
+import time
 
 import pytest
 from conftest import BUILD, PLUGINS, STOCK
@@ -363,6 +364,26 @@ def test_waiting_for_a_writer_ends(start, file, sha256):
     before = sha256(file)
     assert f"process {writer.pid} (" in refusal(start(options="lock_timeout=1"), file, "r+")
     assert sha256(file) == before
+
+
+@pytest.mark.skipif(shutil.which("strace") is None, reason="no strace here")
+def test_a_reader_that_meets_the_last_commits_of_a_writer_finds_no_damage(start, file, tmp_path):
+    """Both times that it looks, the state moves on; then nobody writes any more. Its calls for locks are slowed down, so that
+    there is time for the writer: where the writer is slower nevertheless, this finds nothing."""
+    writer, log = opened(start(), file, "r+"), tmp_path / "log"
+    command = ["strace", "-o", log, "-e", "trace=fcntl", "-e", "inject=fcntl:delay_enter=400000", BUILD / "cli/h5cow", "copy"]
+    reader = subprocess.Popen([*command, file, tmp_path / "out.h5"], env=STOCK, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+    def pins():
+        return sum("F_OFD_SETLK" in line and "F_RDLCK" in line for line in log.read_text().splitlines()) if log.exists() else 0
+
+    for number, change in enumerate((f"{state(2)}\nf.flush()", f"{state(3)}\nf.close()")):
+        while pins() <= number and reader.poll() is None:
+            time.sleep(0.005)
+        writer.do(change)
+    said, _ = reader.communicate()
+    assert reader.returncode == 0, said
+    assert seen(start(), tmp_path / "out.h5") in (1, 2, 3)
 
 
 def test_lock_ends_with_the_process(start, file):

@@ -370,6 +370,7 @@ def test_what_a_killed_verb_leaves_is_in_nobodys_way(tmp_path, verb):
     source = folder / "a.h5"
     with h5py.File(source, "w") as f:
         f.create_dataset("x", data=np.random.default_rng(1).random(4_000_000), chunks=(1000,))
+    source.chmod(0o600)  # and so what is made, to its last moment; a killed one never had more rights
     if verb != "import":
         h5cow("import", source)
     before = source.read_bytes()

@@ -1,9 +1,11 @@
 """h5cow doctor --program and h5cow run: which libhdf5 the programs have loaded, who serves each, and what is not served and why.
 
 Libraries are those of test_libraries.py: copies of the system's under other names, some with another number. Programs whose
-library has never asked for the connector are seen only while they run, so those of the tests linger.
+library has never asked for the connector are seen only while they run, so those of the tests linger until every h5cow above
+them has looked: it sleeps after each look, and Linux counts how often a process has (/proc/PID/status).
 """
 
+import concurrent.futures
 import json
 import os
 import pathlib
@@ -19,7 +21,20 @@ from waiting import WAITING
 
 PLUGIN = os.path.realpath(PLUGINS.split(":")[0] + "/libh5cow.so")
 CHOSEN = {**STOCK, "HDF5_PLUGIN_PATH": PLUGINS, "HDF5_VOL_CONNECTOR": "h5cow"}
-LINGER = "\nimport time; time.sleep(2)\n"
+LOOKS = 8  # one would do if it had no other reason to sleep
+LINGER = f"""
+import os, re, time
+def status(pid, name):
+    with open(f'/proc/{{pid}}/status') as f:
+        return int(re.search(rf'^{{name}}:\\s*(\\d+)', f.read(), re.M)[1])
+above, pid = [], os.getpid()
+while (pid := status(pid, 'PPid')) > 1:
+    if os.path.basename(os.readlink(f'/proc/{{pid}}/exe')) == 'h5cow':
+        above.append((pid, status(pid, 'voluntary_ctxt_switches')))
+assert above
+while any(status(pid, 'voluntary_ctxt_switches') < began + {LOOKS} for pid, began in above):
+    time.sleep(0.01)
+"""
 ONE = "library(sys.argv[1]).version('f.h5', 'g')\n"
 
 
@@ -155,20 +170,52 @@ def test_what_keeps_a_library_from_finding_the_plugin_is_told(system, tmp_path):
     assert "makes no version" in line and "no folder of HDF5_PLUGIN_PATH" in line
 
 
+def test_a_program_that_another_one_becomes_is_seen_with_its_own_environment(system, tmp_path):  # noqa: F811
+    """A look may fall into its exec, when it has no environment yet; and it may begin itself again with another one."""
+    words = python("library(sys.argv[1])" + LINGER, system[0])
+    again = "import os, sys\nif len(sys.argv) < 3:\n    os.environ['HDF5_PLUGIN_PATH'] = '/nowhere'\n" \
+            "    os.execv(sys.executable, [*sys.orig_argv, 'again'])\n"
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        for [line] in pool.map(lambda _: run("--", "env", "HDF5_PLUGIN_PATH=/nowhere", *words), range(24)):
+            assert "makes no version" in line and "no folder of HDF5_PLUGIN_PATH" in line
+    [line] = run("--", *words[:2], again + words[2], *words[3:])
+    assert "makes no version" in line and "no folder of HDF5_PLUGIN_PATH" in line
+
+
 STATIC = """
+#include <stdio.h>
 #include <unistd.h>
+static long slept(void)
+{
+    char line[200];
+    long times = -1;
+    snprintf(line, sizeof line, "/proc/%ld/status", (long)getppid());
+    FILE *file = fopen(line, "r");
+    while (file != NULL && fgets(line, sizeof line, file) != NULL)
+        sscanf(line, "voluntary_ctxt_switches: %ld", &times);
+    if (file != NULL)
+        fclose(file);
+    return times;
+}
+static int linger(void)
+{
+    long began = slept(), now;
+    while ((now = slept()) >= 0 && now < began + LOOKS)
+        usleep(10000);
+    return now < 0;
+}
 #ifdef LIBHDF5
 #include <hdf5.h>
 int main(void)
 {
     H5Fcreate("f.h5", H5F_ACC_TRUNC, 0, 0);
-    return (int)sleep(2);
+    return linger();
 }
 #else /* no more of HDF5 than every program has that it is linked into */
 static volatile const char text[] = "HDF5 library version: 1.14.5";
 int main(void)
 {
-    return (int)sleep(text[0] == 'H' ? 2 : 0);
+    return text[0] == 'H' ? linger() : 0;
 }
 #endif
 """
@@ -179,7 +226,7 @@ def test_a_program_with_libhdf5_in_it_is_told(tmp_path, compiler):
     if compiler[0] == "h5cc" and "libhdf5.a" not in subprocess.run(["h5cc", "-show"], capture_output=True, text=True).stdout:
         pytest.skip("there is no static libhdf5 here")
     (tmp_path / "static.c").write_text(STATIC)
-    linked = subprocess.run([*compiler, "-o", "static", "static.c", "-laec"], cwd=tmp_path, capture_output=True, text=True)
+    linked = subprocess.run([*compiler, f"-DLOOKS={LOOKS}", "-o", "static", "static.c", "-laec"], cwd=tmp_path, capture_output=True, text=True)
     if linked.returncode != 0:
         pytest.skip("what a static program needs is not all here: " + linked.stderr[-300:])
     told, _ = program(tmp_path / "static", code=1, cwd=tmp_path)

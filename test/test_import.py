@@ -496,7 +496,6 @@ def test_interrupted_import_changes_nothing(programs, tmp_path, monkeypatch, sha
         assert os.listdir() == ["plain.h5"]
         if sha256("plain.h5") != before:  # all was done when the signal came, whatever the exit code
             programs.verified("plain.h5")
-            assert part > 0
             break
         assert process.returncode != 0
 

@@ -363,19 +363,26 @@ int cow_journal_load_reader(cow_journal *journal)
 {
     const struct timespec moment = {0, 1000000};
     cow_journal_slot_pair pair = {0};
+    bool alone = false; /* nobody wrote when this try began */
+    uint64_t seen = 0;  /* the generation that the try before met; 0: none */
     int which, status = 1;
 
     journal->phase = COW_JOURNAL_READING;
     for (unsigned i = 0; i < TRIES && status == 1; i++) {
-        uint64_t sequence;
+        bool was_alone = alone;
+        uint64_t sequence, generation;
 
-        if (i > 1 && !cow_lock_is_writing(&journal->lock))
-            break; /* nobody changes anything: it stays as it is */
-        if (i > 1)
+        alone = i > 1 && !cow_lock_is_writing(&journal->lock);
+        if (i > 1 && !alone)
             nanosleep(&moment, NULL);
         if (cow_journal_slots_read(&journal->disk, &journal->anchor, &pair) < 0)
             return -1;
-        if ((which = newest_published(journal, &pair)) < 0)
+        which = newest_published(journal, &pair);
+        generation = which < 0 ? 0 : pair.slot[which].generation;
+        if (was_alone && generation == seen)
+            break; /* nobody has changed anything since: it stays as it is */
+        seen = generation;
+        if (which < 0)
             continue;
         sequence = pair.slot[which].sequence;
         if (cow_lock_pin(&journal->lock, sequence) < 0 ||
