@@ -241,7 +241,7 @@ static int check(answer *a, const char *name, const cow_journal_report *r)
         json_object_object_add(a->whole, "check", cli_json_text(why));
         if (a->json)
             return status;
-        if (r->journal || r->hidden || cow_disk_mentions(&cow_disk_system, name, COW_GROUP) != 0)
+        if (r->journal || r->hidden || cow_disk_mentions(&cow_disk_system, name, COW_GROUP, UINT64_MAX) != 0)
             printf("damaged: %s; to save what can be read: h5cow recover %s OUT\n", why, name);
         else
             printf("damaged: %s; the file has no history, so there is no older state of it: what HDF5 itself cannot "

@@ -711,7 +711,7 @@ int cli_salvage(const char *name, const char *out, bool dry, bool json)
         cli_fail("'%s' holds nothing: the program that created it died before its first commit", name);
         goto done;
     }
-    if (!look.journal && !look.hidden && cow_disk_mentions(&cow_disk_system, name, COW_GROUP) == 0) {
+    if (!look.journal && !look.hidden && cow_disk_mentions(&cow_disk_system, name, COW_GROUP, UINT64_MAX) == 0) {
         cli_fail("nothing can be read of '%s': there is no history in it, and h5cow saves only files that have one; "
                  "'%s' was not made",
                  name, out);

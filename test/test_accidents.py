@@ -366,6 +366,159 @@ def test_waiting_for_a_writer_ends(start, file, sha256):
     assert sha256(file) == before
 
 
+HOLD = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Once: says so by the file `waiting`, and goes on when there is the file `go`. */
+static void hold(const char *at)
+{
+    static int held;
+    if (held || strcmp(getenv("HOLD_AT"), at) != 0)
+        return;
+    held = 1;
+    close(creat("waiting", 0600));
+    while (access("go", F_OK) < 0)
+        usleep(1000);
+}
+
+ssize_t pread64(int file, void *bytes, size_t size, off_t at)
+{
+    ssize_t (*real)(int, void *, size_t, off_t) = dlsym(RTLD_NEXT, "pread64");
+    ssize_t n = real(file, bytes, size, at);
+    if (n >= 8 && memcmp(bytes, "h5cowext", 8) == 0) {
+        hold("extent");
+        n = real(file, bytes, size, at);
+    }
+    return n;
+}
+
+ssize_t pread(int file, void *bytes, size_t size, off_t at)
+{
+    return pread64(file, bytes, size, at);
+}
+
+int fcntl64(int file, int what, ...)
+{
+    int (*real)(int, int, ...) = dlsym(RTLD_NEXT, "fcntl64"), status;
+    va_list list;
+    void *argument;
+    va_start(list, what);
+    argument = va_arg(list, void *);
+    va_end(list);
+    status = real(file, what, argument);
+    if (what == F_OFD_SETLK && status == 0 && ((struct flock *)argument)->l_type == F_WRLCK)
+        hold("lock");
+    return status;
+}
+
+int fcntl(int file, int what, ...)
+{
+    va_list list;
+    void *argument;
+    va_start(list, what);
+    argument = va_arg(list, void *);
+    va_end(list);
+    return fcntl64(file, what, argument);
+}
+"""
+
+
+class Held:
+    """A session that stops AT its first lock for writing, once it has it, or at its first read of an extent, until it is let go."""
+
+    def __init__(self, start, folder, at):
+        (folder / "hold.c").write_text(HOLD)
+        subprocess.run(["cc", "-shared", "-fPIC", "-o", folder / "hold.so", folder / "hold.c"], check=True)
+        self.folder = folder
+        self.session = start(env={"LD_PRELOAD": str(folder / "hold.so"), "HOLD_AT": at}, cwd=folder)
+
+    def begin(self, code):
+        self.session.do("pass")
+        self.session.begin(code)
+        self.session.process.stdin.flush()
+        while not (self.folder / "waiting").exists():
+            assert self.session.process.poll() is None
+            time.sleep(0.001)
+
+    def answer(self):
+        (self.folder / "go").touch()
+        return self.session.answer()
+
+
+@pytest.mark.parametrize("mode", ["r+", "a", "w"])
+def test_who_waits_for_the_creator_of_a_file_gets_what_it_asked_for(start, tmp_path, mode):
+    """The file has no byte yet when the second one looks at it first."""
+    path, first = tmp_path / "new.h5", Held(start, tmp_path, "lock")
+    first.begin(f"f = h5py.File({str(path)!r}, 'w')\nf['x'] = 1\nf.close()")
+    assert path.stat().st_size == 0
+    second = start(options="lock_timeout=100")
+    second.do("pass")
+    second.begin(f"f = h5py.File({str(path)!r}, {mode!r})\nresult = sorted(f)")
+    second.process.stdin.flush()
+    with pytest.raises(Refused):
+        opened(start(options="lock_timeout=1"), path, mode)  # that long at least the other has waited as well
+    first.answer()
+    assert second.answer() == ([] if mode == "w" else ["x"])
+
+
+@pytest.mark.parametrize("commits", [1, 2, 3, 4])
+@pytest.mark.parametrize("sync", ["off", "full"])
+def test_a_reader_that_is_held_up_between_slot_and_extent_sees_no_mixture(start, file, tmp_path, commits, sync):
+    """Meanwhile the writer applies what the reader was about to read, and uses its place again."""
+    writer, other = start(options=f"sync={sync}"), opened(start("stock"), file)
+    writer.do(f"f = h5py.File({str(file)!r}, 'r+')\n{state(2)}\nf['new'] = np.full(50000, 2)\nf.flush()")
+    assert Journal(file).pending
+    other.kill()
+    reader = Held(start, tmp_path, "extent")
+    reader.begin(f"f = h5py.File({str(file)!r}, 'r')\n{SEEN}\nresult = (result, sorted(f), set(f.get('new', [2])[:]) == {{2}})\nf.close()")
+    for value in range(3, 3 + commits):
+        writer.do(f"{state(value)}\nf.flush()")
+    value, names, right = reader.answer()
+    assert value in range(1, 3 + commits) and right and (value == 1 or "new" in names), (value, names, right)
+
+
+@pytest.mark.parametrize("opens", ["h5py.File({!r}, 'r')", "h5py.File({!r}, 'r+')"])
+def test_plain_files_take_one_descriptor_each(start, tmp_path, opens):
+    start("stock").do(f"for i in range(150): h5py.File({str(tmp_path)!r} + f'/{{i}}.h5', 'w').close()")
+    session = start()
+    session.do("import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (200, 200))")
+    session.do(f"all = [{opens.format('NAME')} for i in range(150)]".replace("'NAME'", f"{str(tmp_path)!r} + f'/{{i}}.h5'"))
+
+
+@pytest.mark.parametrize("kind", ["other", "killed"])
+def test_a_large_file_that_is_created_anew_is_not_read_through(start, tmp_path, kind):
+    """One of another kind, and a plain one whose program was killed: HDF5 cannot open them, so we look for a history."""
+    path = tmp_path / "large"
+    if kind == "other":
+        path.write_bytes(b"CDF\x01 of another library")
+    else:
+        killed = start("stock")
+        killed.do(f"f = h5py.File({str(path)!r}, 'w', libver='latest')\nf['y'] = 1\nf.flush()")
+        killed.kill()
+    with open(path, "r+b") as f:
+        f.truncate(8 << 30)
+    session = start()
+    session.do("read = lambda: int(open('/proc/self/io').read().split()[1])\nbefore = read()")
+    assert session.do(f"f = h5py.File({str(path)!r}, 'w')\nf['x'] = 1\nf.close()\nresult = read() - before") < 1 << 28
+    assert opened(start(), path).do("result = sorted(f)") == ["x"]
+
+
+def test_a_file_that_hdf5_gives_up_creating_takes_no_other_along(start, file):
+    """HDF5 asks for the real path of what it has created, and there is none."""
+    session = opened(start(), file, "r+")
+    session.do("import os\nf['more'] = 1\nm = os.memfd_create('m')")
+    with pytest.raises(Refused):
+        session.do("h5py.File(f'/proc/self/fd/{m}', 'w')")
+    session.do("f.close()")
+    assert opened(start(), file).do("result = int(f['more'][()])") == 1
+
+
 @pytest.mark.skipif(shutil.which("strace") is None, reason="no strace here")
 def test_a_reader_that_meets_the_last_commits_of_a_writer_finds_no_damage(start, file, tmp_path):
     """Both times that it looks, the state moves on; then nobody writes any more. Its calls for locks are slowed down, so that

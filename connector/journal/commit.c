@@ -126,6 +126,9 @@ static int collect(cow_journal *journal, bool closing, cow_overlay *frames, uint
     bool super, only_end;
 
     *differs = false;
+    /* HDF5 gave up creating the file, and takes back what it allocated */
+    if (journal->slot.sequence == 0 && journal->end < journal->anchor.end)
+        return 0;
     if (!journal->placed || cow_journal_read_raw(journal, base, superblock, sizeof superblock) < 0)
         return journal->placed ? -1 : 0;
     if ((length = cow_superblock_size(superblock)) == 0) {
@@ -201,13 +204,22 @@ static bool frames_in_chain(const cow_journal *journal, const cow_overlay *frame
     return false;
 }
 
-static uint64_t chain_bytes(const cow_journal *journal)
+/* Without the first SKIPPED extents. */
+static uint64_t chain_bytes(const cow_journal *journal, size_t skipped)
 {
     uint64_t bytes = 0;
 
-    for (size_t i = 0; i < journal->pending_count; i++)
+    for (size_t i = skipped; i < journal->pending_count; i++)
         bytes += journal->pending[i].name.length;
     return bytes;
+}
+
+/* Is the chain to become one extent? When the first one is large, not for each commit anew: what came after it counts. */
+static bool chain_is_long(const cow_journal *journal)
+{
+    uint64_t after = chain_bytes(journal, 1);
+
+    return journal->pending_count >= CHAIN_MAX || (after > CHAIN_BYTES && after > journal->pending[0].name.length);
 }
 
 /* A place for an extent: the smallest reserve that has room, or the first gap beyond everything of HDF5's. */
@@ -541,7 +553,7 @@ static bool apply_now(const cow_journal *journal, bool closing)
 {
     return closing || journal->slot.sequence == 0 || journal->options.sync == COW_SYNC_OFF ||
            cow_milliseconds() - journal->last_apply >= journal->options.apply_interval ||
-           journal->pending_count >= CHAIN_MAX / 2 || chain_bytes(journal) > PENDING_BYTES;
+           journal->pending_count >= CHAIN_MAX / 2 || chain_bytes(journal, 0) > PENDING_BYTES;
 }
 
 /* ---- the commit ---- */
@@ -612,8 +624,8 @@ static cow_journal_slot next_slot(cow_journal *journal, const cow_journal_extent
 static int put_commit(cow_journal *journal, cow_journal_extent *extent, cow_overlay *frames, bool apply)
 {
     cow_journal_slot slot;
-    bool whole = journal->pending_count > 0 && (!journal->trusted || journal->pending_count >= CHAIN_MAX ||
-                                                chain_bytes(journal) > CHAIN_BYTES || frames_in_chain(journal, frames));
+    bool whole = journal->pending_count > 0 &&
+                 (!journal->trusted || chain_is_long(journal) || frames_in_chain(journal, frames));
     bool second = journal->options.sync == COW_SYNC_FULL || (journal->options.sync == COW_SYNC_NORMAL && apply);
     cow_overlay *all = frames, *merged = NULL;
     applying a = {0};

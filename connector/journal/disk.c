@@ -266,7 +266,7 @@ int cow_disk_about(const cow_disk *disk, struct stat *about)
     return disk->calls->fstat(disk->calls->context, disk->fd, about) < 0 ? failed(disk, "cannot look at the file") : 0;
 }
 
-int cow_disk_mentions(const cow_disk_calls *calls, const char *name, const char *text)
+int cow_disk_mentions(const cow_disk_calls *calls, const char *name, const char *text, uint64_t most)
 {
     const size_t length = strlen(text);
     char bytes[1 << 16];
@@ -282,7 +282,7 @@ int cow_disk_mentions(const cow_disk_calls *calls, const char *name, const char 
     if (calls->fstat(calls->context, disk.fd, &about) < 0)
         n = -1;
     else if (S_ISREG(about.st_mode))
-        while (!found) {
+        while (!found && (uint64_t)at < most) {
             n = calls->pread(calls->context, disk.fd, bytes + kept, sizeof bytes - kept, at);
             if (n < 0 && errno == EINTR)
                 continue;

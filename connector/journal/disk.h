@@ -60,8 +60,8 @@ int cow_disk_sync_folder(const cow_disk_calls *calls, const char *name);
 int cow_disk_reserve(const cow_disk *disk, uint64_t address, uint64_t size);
 int cow_disk_about(const cow_disk *disk, struct stat *about);
 
-/* Is TEXT, of at most 64 characters, anywhere in the bytes of a regular file? 1 or 0; -1: it cannot be read, errno says why,
- * nothing is recorded. */
-int cow_disk_mentions(const cow_disk_calls *calls, const char *name, const char *text);
+/* Is TEXT, of at most 64 characters, in the first MOST bytes of a regular file (a little further at most)? 1 or 0; -1: it cannot be
+ * read, errno says why, nothing is recorded. */
+int cow_disk_mentions(const cow_disk_calls *calls, const char *name, const char *text, uint64_t most);
 
 #endif

@@ -300,6 +300,10 @@ static int load(cow_journal *journal, cow_journal_mode mode, struct stat *about)
         open_plain(journal, (uint64_t)about->st_size);
         return 0;
     }
+    /* an empty file may be one that is just being created: who has waited for that looks again */
+    if (mode.writable && !mode.truncate && about->st_size == 0 && !options->borrowed &&
+        (cow_lock_writer(&journal->lock, options->lock_timeout) < 0 || cow_disk_about(&journal->disk, about) < 0))
+        return -1;
     if (mode.writable && (mode.truncate || about->st_size == 0) && !options->borrowed)
         return open_new(journal, mode.truncate); /* HDF5 makes a file of an empty one that it opens for writing */
     if (mode.writable && cow_lock_is_writing(&journal->lock) &&
@@ -315,6 +319,17 @@ static int load(cow_journal *journal, cow_journal_mode mode, struct stat *about)
         return cow_journal_nothing_yet(journal);
     open_plain(journal, (uint64_t)about->st_size);
     return 0;
+}
+
+/* Is the file that FD has open, or for -1 the one at its name, the one that JOURNAL is for? A name that is gone leads to no other. */
+static bool same_file(const cow_journal *journal, int fd)
+{
+    const cow_disk_calls *calls = journal->disk.calls;
+    struct stat about;
+
+    if ((fd >= 0 ? calls->fstat(calls->context, fd, &about) : calls->stat(calls->context, journal->name, &about)) < 0)
+        return true;
+    return about.st_dev == journal->device && about.st_ino == journal->inode;
 }
 
 cow_journal *cow_journal_open(const char *name, cow_journal_mode mode, const cow_journal_options *options, int *number)
@@ -359,10 +374,19 @@ cow_journal *cow_journal_open(const char *name, cow_journal_mode mode, const cow
         cannot_open(name, mode, number);
         goto failed;
     }
+    if (S_ISREG(about.st_mode) && !same_file(journal, journal->lock.fd))
+        goto again;
     if (load(journal, mode, &about) < 0)
         goto failed;
+    if (cow_journal_writer(journal) && journal->slot.sequence > 0 && !same_file(journal, -1))
+        goto again; /* while we waited for the lock */
+    if (journal->phase == COW_JOURNAL_PLAIN)
+        cow_disk_close(&journal->lock); /* programs that have many files open run out of descriptors */
     cow_journal_assert_state(journal);
     return journal;
+again: /* somebody put another file in its place: nothing was changed in this one */
+    free_journal(journal);
+    return cow_journal_open(name, mode, options, number);
 failed:
     free_journal(journal);
     return NULL;

@@ -117,20 +117,24 @@ int cow_lock_writer(const cow_disk *disk, unsigned timeout)
     while (set(disk, F_WRLCK, WRITER) < 0) {
         if (!taken(errno))
             return no_locks(disk);
-        if (cow_milliseconds() - start >= timeout && !cow_lock_is_writing(disk))
-            return cow_error(COW_IO,
-                             "%s: the file is being read, and on this kind of file system (network, FUSE) nobody can "
-                             "write meanwhile; nothing was changed; wait until it is closed, or set the option "
-                             "lock_timeout=SECONDS",
-                             disk->name);
-        if (cow_milliseconds() - start >= timeout) {
+        if (cow_milliseconds() - start < timeout) {
+            pause_for(10);
+            continue;
+        }
+        if (cow_lock_is_writing(disk)) {
             cow_lock_describe_writer(disk, writer, sizeof writer);
             return cow_error(COW_IO,
                              "%s: the file is being written by %s; nothing was changed; wait until it is closed, or "
                              "set the option lock_timeout=SECONDS",
                              disk->name, writer);
         }
-        pause_for(10);
+        if (set(disk, F_WRLCK, WRITER) == 0)
+            break; /* it was let go a moment ago */
+        return cow_error(COW_IO,
+                         "%s: the file is being read, and on this kind of file system (network, FUSE) nobody can "
+                         "write meanwhile; nothing was changed; wait until it is closed, or set the option "
+                         "lock_timeout=SECONDS",
+                         disk->name);
     }
     set(disk, F_RDLCK, PROCESS + getpid());
     return 0;

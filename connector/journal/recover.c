@@ -359,6 +359,25 @@ static int newest_published(const cow_journal *journal, const cow_journal_slot_p
     return which;
 }
 
+/* Not NEWEST was taken, whose chain is damaged, but the slot before it. Is that what the file's own bytes are? Not where a
+ * writer has applied NEWEST meanwhile, and used the place of its chain again: 1. It sets the flag before it looks for pins, we
+ * pin before we look for the flag. */
+static int keep_older(const cow_journal *journal, const cow_journal_slot *newest)
+{
+    uint8_t superblock[COW_SUPERBLOCK_MAX];
+    cow_journal_slot_pair now = {0};
+    int which, flagged;
+
+    if (cow_lock_pin(&journal->lock, journal->slot.sequence) < 0 || (flagged = disk_flagged(journal, superblock)) < 0 ||
+        cow_journal_slots_read(&journal->disk, &journal->anchor, &now) < 0)
+        return -1;
+    which = cow_journal_slots_newest(&now);
+    if (flagged == 0 && which >= 0 && now.slot[which].generation == newest->generation)
+        return 0;
+    cow_lock_unpin(&journal->lock, journal->slot.sequence);
+    return 1;
+}
+
 int cow_journal_load_reader(cow_journal *journal)
 {
     const struct timespec moment = {0, 1000000};
@@ -392,8 +411,9 @@ int cow_journal_load_reader(cow_journal *journal)
         which = newest_published(journal, &pair);
         if (which >= 0 && pair.slot[which].sequence == sequence)
             status = take_newest(journal, &pair, which);
-        if (status == 0 && journal->slot.sequence != sequence &&
-            cow_lock_pin(&journal->lock, journal->slot.sequence) < 0)
+        if (status == 0 && journal->slot.sequence != sequence)
+            status = keep_older(journal, &pair.slot[which]);
+        if (status < 0)
             return -1;
         if (status == 1)
             cow_lock_unpin(&journal->lock, sequence);

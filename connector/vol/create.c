@@ -93,11 +93,15 @@ done:
     return same;
 }
 
-/* A file that HDF5 cannot open, because it is damaged or somebody else is writing it, may have a history all the same.
- * Who cannot look must not overwrite; who may not look cannot write either. */
+/* Of a file that HDF5 cannot open: a history stands in its first metadata, and where its views name their chunks. Not all of a
+ * large one is read: most are of other kinds, or plain ones whose program was killed and is begun again. */
+#define LOOKED_THROUGH ((uint64_t)64 << 20)
+
+/* A file that HDF5 cannot open, because it is damaged or somebody else is writing it, may have a history all the same, which
+ * has no journal or lost it. Who cannot look must not overwrite; who may not look cannot write either. */
 static bool may_have_history(const char *name)
 {
-    int found = cow_disk_mentions(&cow_disk_system, name, COW_GROUP);
+    int found = cow_disk_mentions(&cow_disk_system, name, COW_GROUP, LOOKED_THROUGH);
 
     return found > 0 || (found < 0 && errno != EACCES && errno != EPERM && errno != ENOENT && errno != EISDIR);
 }
