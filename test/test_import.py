@@ -73,9 +73,20 @@ def add_new_references(file, targets):
     lib.H5Sclose(space)
 
 
+def created(path, libver=None, shared=0, **more):
+    """A new file, which keeps what SHARED says (H5O_SHMESG_*_FLAG) once for all objects; h5py does not know of that."""
+    if not shared:
+        return h5py.File(path, "w", libver=libver, **more)
+    lists = [h5py.h5p.create(kind) for kind in (h5py.h5p.FILE_CREATE, h5py.h5p.FILE_ACCESS)]
+    lists[1].set_libver_bounds(h5py.h5f.LIBVER_LATEST if libver else h5py.h5f.LIBVER_EARLIEST, h5py.h5f.LIBVER_LATEST)
+    assert library().H5Pset_shared_mesg_nindexes(hid(lists[0].id), 1) >= 0
+    assert library().H5Pset_shared_mesg_index(hid(lists[0].id), 0, shared, 8) >= 0
+    return h5py.File(h5py.h5f.create(os.fsencode(path), h5py.h5f.ACC_TRUNC, *lists))
+
+
 def make(path, libver=None, **more):
     """A file with everything that HDF5 has."""
-    with h5py.File(path, "w", libver=libver, **more) as f:
+    with created(path, libver, **more) as f:
         f.attrs["title"] = "all kinds"
         f.attrs["b first"] = np.arange(5)
         f.attrs["a second"] = 1.5
@@ -243,7 +254,8 @@ def same(programs, plain, versioned):
 
 
 @pytest.mark.parametrize("libver,more", [(None, {}), ("latest", {"userblock_size": 1024, "track_order": True}),
-                                         (None, {"track_order": True, "fs_strategy": "page", "fs_page_size": 8192})])
+                                         (None, {"track_order": True, "fs_strategy": "page", "fs_page_size": 8192}),
+                                         ("latest", {"shared": 0x03}), (None, {"shared": 0x1F})])
 def test_everything_comes_along(programs, tmp_path, monkeypatch, libver, more):
     monkeypatch.chdir(tmp_path)
     make("plain.h5", libver, **more)

@@ -94,18 +94,30 @@ void cow_walk_close(cow_walk *walk)
 
 typedef struct comparison {
     cow_loc head, snapshot;
-    cow_walk *walk; /* building only, and the next two */
-    uint64_t address;
+    cow_walk *walk;
+    uint64_t address; /* building only, and the next */
     const char *path;
     int64_t *number; /* comparing: creation order, one of the head, one of the snapshot, by turns */
     size_t count;
 } comparison;
 
+/* A version's own objects are of its own types: what is of the head's type T is the same as what is of T's snapshot. */
+static int is_snapshot_of_type(void *context, hid_t head, hid_t snapshot)
+{
+    const comparison *c = context;
+    H5O_token_t token[2];
+    uint64_t newest;
+
+    if (cow_native_named_token(head, &token[0]) < 0 || cow_native_named_token(snapshot, &token[1]) < 0)
+        return -1;
+    return cow_snapshots_newest(c->walk->file, cow_address(&token[0]), &newest) && newest == cow_address(&token[1]);
+}
+
 static int attribute_differs(void *context, const char *name)
 {
     comparison *c = context;
     int64_t *number = c->number + c->count;
-    int equal = cow_native_attribute_equal(c->head, c->snapshot, name);
+    int equal = cow_native_attribute_equal(c->head, c->snapshot, name, is_snapshot_of_type, c);
 
     if (equal <= 0)
         return equal < 0 ? -1 : 1;
@@ -134,9 +146,9 @@ static bool order_differs(comparison *c)
 }
 
 /* Attributes and comment. */
-static int header_differs(cow_loc head, cow_loc snapshot)
+static int header_differs(cow_walk *walk, cow_loc head, cow_loc snapshot)
 {
-    comparison c = {.head = head, .snapshot = snapshot};
+    comparison c = {.head = head, .snapshot = snapshot, .walk = walk};
     H5O_info2_t a, b;
     char *x, *y;
     int differs;
@@ -234,7 +246,7 @@ static int differs(cow_walk *walk, uint64_t address, unsigned flags, cow_loc hea
     if (snapshot.type != head.type)
         answer = 1;
     else if ((flags & 1u << COW_CHANGED_ATTRIBUTES) != 0)
-        answer = header_differs(head, snapshot);
+        answer = header_differs(walk, head, snapshot);
     if (answer == 0 && (flags & 1u << COW_CHANGED_DATA) != 0)
         answer = data_differs(head, snapshot);
     if (cow_native_close(snapshot) < 0)

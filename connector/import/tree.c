@@ -63,7 +63,7 @@ static int make_type(cow_tree *tree, hid_t from, const char *path, hid_t lcpl)
     hid_t tcpl = H5I_INVALID_HID, type = H5I_INVALID_HID;
     int status = 0;
 
-    if ((tcpl = H5Tget_create_plist(from)) < 0 || (type = H5Tcopy(from)) < 0 ||
+    if ((tcpl = H5Tget_create_plist(from)) < 0 || (type = cow_native_type_placeless(from)) < 0 ||
         H5Tcommit2(tree->to, path, type, lcpl, tcpl, H5P_DEFAULT) < 0)
         status = cow_tree_failed(tree, "the named type", path);
     cow_close(type, tcpl);
@@ -73,16 +73,19 @@ static int make_type(cow_tree *tree, hid_t from, const char *path, hid_t lcpl)
 hid_t cow_tree_dataset(hid_t to, const char *path, hid_t type, hid_t space, hid_t lcpl, hid_t dcpl)
 {
     hsize_t extent[H5S_MAX_RANK];
-    hid_t dataset;
+    hid_t dataset = H5I_INVALID_HID, first = cow_native_space_placeless(space), stack;
     int grows;
 
-    if (H5Sget_simple_extent_dims(space, extent, NULL) < 0 || (grows = cow_native_space_at_first(dcpl, space)) < 0)
-        return H5I_INVALID_HID;
-    dataset = H5Dcreate2(to, path, type, space, lcpl, dcpl, H5P_DEFAULT);
-    if (dataset >= 0 && grows && H5Dset_extent(dataset, extent) < 0) {
+    if (first >= 0 && H5Sget_simple_extent_dims(space, extent, NULL) >= 0 &&
+        (grows = cow_native_space_at_first(dcpl, first)) >= 0 &&
+        (dataset = H5Dcreate2(to, path, type, first, lcpl, dcpl, H5P_DEFAULT)) >= 0 && grows &&
+        H5Dset_extent(dataset, extent) < 0) {
         H5Dclose(dataset);
-        return H5I_INVALID_HID;
+        dataset = H5I_INVALID_HID;
     }
+    stack = H5Eget_current_stack(); /* closing would clear it */
+    cow_close(first);
+    H5Eset_current_stack(stack);
     return dataset;
 }
 

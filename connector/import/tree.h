@@ -91,11 +91,11 @@ void cow_tree_names_free(cow_tree_names *names);
 /* The value of a soft, external or user-defined link; free() it. */
 char *cow_tree_link_value(cow_tree *tree, hid_t group, const char *name, const H5L_info2_t *info);
 
-/* A new dataset of the extent of SPACE, which may become another one. The id, or negative and HDF5's error. */
+/* A new dataset of the extent of SPACE, which may be another file's. The id, or negative and HDF5's error. */
 hid_t cow_tree_dataset(hid_t to, const char *path, hid_t type, hid_t space, hid_t lcpl, hid_t dcpl);
 
 /* values.c */
-/* The type in the new file for a type of the old one: shared if it is named, else a copy. Close it. */
+/* The type in the new file for a type of the old one: shared if it is named, else one that is in no file yet. Close it. */
 hid_t cow_tree_type(cow_tree *tree, hid_t type);
 /* Make the references in COUNT elements point to the copies. */
 int cow_tree_references(cow_tree *tree, hid_t type, size_t count, void *elements);

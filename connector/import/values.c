@@ -22,14 +22,14 @@ hid_t cow_tree_type(cow_tree *tree, hid_t type)
 
     if (H5Tcommitted(type) <= 0 || H5Oget_info3(type, &info, H5O_INFO_BASIC) < 0) {
         H5Eclear2(H5E_DEFAULT);
-        return H5Tcopy(type);
+        return cow_native_type_placeless(type);
     }
     if ((known = cow_tree_find(tree, &info.token)) != NULL && known->path != NULL)
         return H5Topen2(tree->to, known->path, H5P_DEFAULT);
     if (known != NULL)
         return H5Iinc_ref(known->pending) < 0 ? H5I_INVALID_HID : known->pending;
     /* Its own link comes later: made now without one, and kept open until then. */
-    hid_t new = H5Tcopy(type), tcpl = H5Tget_create_plist(type);
+    hid_t new = cow_native_type_placeless(type), tcpl = H5Tget_create_plist(type);
     if (new < 0 || tcpl < 0 || H5Tcommit_anon(tree->to, new, tcpl, H5P_DEFAULT) < 0) {
         if (new >= 0)
             H5Tclose(new);
@@ -49,14 +49,15 @@ int cow_tree_copy_attribute(cow_tree *tree, hid_t from, hid_t to, const char *pa
 {
     hid_t source = H5Aopen(from, name, H5P_DEFAULT), target = H5I_INVALID_HID;
     hid_t type = H5I_INVALID_HID, memory = H5I_INVALID_HID, new = H5I_INVALID_HID, space = H5I_INVALID_HID,
-          acpl = H5I_INVALID_HID;
+          acpl = H5I_INVALID_HID, extent = H5I_INVALID_HID;
     void *value = NULL;
     bool read = false;
     int status = -1;
 
     if (source < 0 || (type = H5Aget_type(source)) < 0 || (space = H5Aget_space(source)) < 0 ||
         (acpl = H5Aget_create_plist(source)) < 0 || (memory = H5Tcopy(type)) < 0 ||
-        (new = cow_tree_type(tree, type)) < 0 || (target = H5Acreate2(to, name, new, space, acpl, H5P_DEFAULT)) < 0)
+        (new = cow_tree_type(tree, type)) < 0 || (extent = cow_native_space_placeless(space)) < 0 ||
+        (target = H5Acreate2(to, name, new, extent, acpl, H5P_DEFAULT)) < 0)
         goto done;
     if (H5Sget_simple_extent_npoints(space) > 0) {
         size_t count = (size_t)H5Sget_simple_extent_npoints(space);
@@ -82,7 +83,7 @@ done:
     free(value);
     if (target >= 0 && H5Aclose(target) < 0 && status == 0)
         status = cow_tree_failed(tree, "an attribute of", path);
-    cow_close(acpl, space, new, memory, type, source);
+    cow_close(acpl, extent, space, new, memory, type, source);
     return status;
 }
 

@@ -315,7 +315,21 @@ static int differ(void *context, const cow_part *part, size_t count, void *a, vo
     return memcmp(a, b, count * part->size) != 0;
 }
 
-int cow_native_attribute_equal(cow_loc a, cow_loc b, const char *name)
+/* As far as their values may be compared: 1, 0, -1. H5Tequal does not ask which types are named. */
+static int made_alike(const attribute *x, const attribute *y, cow_named_types_same *same, void *context)
+{
+    bool named = H5Tcommitted(x->type) > 0;
+    H5T_cset_t set[2];
+
+    if (H5Pget_char_encoding(x->acpl, &set[0]) < 0 || H5Pget_char_encoding(y->acpl, &set[1]) < 0)
+        return cow_error_native("cannot get the character set of an attribute's name");
+    if (set[0] != set[1] || named != (H5Tcommitted(y->type) > 0) || H5Tequal(x->type, y->type) <= 0 ||
+        H5Sextent_equal(x->space, y->space) <= 0)
+        return 0;
+    return named ? same(context, x->type, y->type) : 1;
+}
+
+int cow_native_attribute_equal(cow_loc a, cow_loc b, const char *name, cow_named_types_same *same, void *context)
 {
     attribute x = {.type = H5I_INVALID_HID, .space = H5I_INVALID_HID, .acpl = H5I_INVALID_HID}, y = x;
     int status = cow_native_attribute_exists(b, name);
@@ -326,7 +340,7 @@ int cow_native_attribute_equal(cow_loc a, cow_loc b, const char *name)
     status = -1;
     if (attribute_load(a, name, &x) < 0 || attribute_load(b, name, &y) < 0)
         goto done;
-    status = H5Tequal(x.type, y.type) > 0 && H5Sextent_equal(x.space, y.space) > 0;
+    status = made_alike(&x, &y, same, context);
     if (status > 0 && (part = cow_parts_open(NULL, x.type)) == NULL)
         status = -1;
     else if (status > 0) /* member by member: nobody compares padding */

@@ -217,12 +217,14 @@ int cow_native_attribute_copy(cow_loc from, const char *name, cow_loc to, cow_ty
                               cow_values_change *change, void *context);
 /* The same without where they are in a file; the caller closes it. So it compares with those of other files, and can be used
  * there: HDF5 1.14.5 writes into another file where the source's table of shared messages (H5Pset_shared_mesg_index) has
- * them, and cannot open what it made. */
+ * them, and cannot open what it made. Public calls only. */
 hid_t cow_native_type_placeless(hid_t type);
 hid_t cow_native_space_placeless(hid_t space);
 hid_t cow_native_attribute_type(cow_loc object, const char *name); /* the caller closes it */
-/* 1 the two attributes of this name have the same type, space and value; 0 not. */
-int cow_native_attribute_equal(cow_loc a, cow_loc b, const char *name);
+/* 1 the two attributes of this name have the same type, space, character set of their name, and value; 0 not. Where both are
+ * of named types, SAME is asked whether these are one: 1, 0, -1. */
+typedef int cow_named_types_same(void *context, hid_t a, hid_t b);
+int cow_native_attribute_equal(cow_loc a, cow_loc b, const char *name, cow_named_types_same *same, void *context);
 
 /* N values of TYPE were read, and are to be written: references into other files are made such that HDF5 can. Reclaiming
  * the values (H5Treclaim) gives back what was lent. */
