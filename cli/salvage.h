@@ -20,6 +20,7 @@ typedef struct salvage_place {
     char *path;
     uint64_t source; /* address of the snapshot; UINT64_MAX: unknown */
     uint64_t root;   /* of a dataset in chunks: offset of its root record, UINT64_MAX: none */
+    size_t version;  /* in which it was met: its number in salvage.version */
 } salvage_place;
 
 /* An object of the version at hand. */
@@ -122,6 +123,8 @@ bool salvage_differs(const char *why);
 int salvage_elements(salvage *s, const salvage_object *object, hid_t through, hid_t native, hid_t again, hid_t to);
 /* The root record that a dataset shows, UINT64_MAX: it is not one in chunks. */
 uint64_t salvage_root(salvage *s, hid_t native);
+/* Does it show one that can be read? */
+bool salvage_in_chunks(salvage *s, hid_t native);
 /* Creation properties as the application made the dataset, as far as can be known without the connector. */
 hid_t salvage_dcpl(salvage *s, hid_t native);
 void salvage_digests_free(salvage *s);

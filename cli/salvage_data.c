@@ -50,6 +50,13 @@ static bool read_root(salvage *s, uint64_t offset, cow_root *root)
     return good;
 }
 
+bool salvage_in_chunks(salvage *s, hid_t native)
+{
+    cow_root root;
+
+    return read_root(s, salvage_root(s, native), &root);
+}
+
 hid_t salvage_dcpl(salvage *s, hid_t native)
 {
     hid_t dcpl = H5Dget_create_plist(native), space = H5Dget_space(native), raw = H5I_INVALID_HID;

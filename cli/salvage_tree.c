@@ -15,6 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define STEPS 1024 /* in a group, of which the process that waits is told */
+
 /* ---- paths ---- */
 
 static char *child_of(const char *path, const char *name)
@@ -65,9 +67,20 @@ static salvage_place *place_at(salvage *s, const char *path, bool make)
     if (!make)
         return NULL;
     CLI_RESERVE(s->place, s->place_room, s->places, 1);
-    s->place[s->places] = (salvage_place){cli_strdup(path), UINT64_MAX, UINT64_MAX};
+    s->place[s->places] = (salvage_place){cli_strdup(path), UINT64_MAX, UINT64_MAX, 0};
     cli_map_put(&s->place_of, key, s->places);
     return &s->place[s->places++];
+}
+
+static size_t number_of(const salvage *s, const salvage_version *version)
+{
+    return (size_t)(version - s->version);
+}
+
+/* Was an object at this path in the version before? Only then is what the new file has there known. */
+static bool just_met(const salvage *s, const salvage_place *place)
+{
+    return place->source != UINT64_MAX && place->version + 1 == number_of(s, s->now);
 }
 
 static size_t add_object(salvage *s, const char *path, uint64_t address, H5O_type_t type, bool changed, bool kept,
@@ -81,11 +94,14 @@ static size_t add_object(salvage *s, const char *path, uint64_t address, H5O_typ
 
 /* ---- the new file ---- */
 
-/* 1: there is something at PATH, with its address; 0: nothing. */
+/* 1: an object has its place at PATH, with its address; 0: nothing, or a link that leads elsewhere: what it leads to is
+ * another object, perhaps of another file. */
 static int there(const salvage *s, const char *path, uint64_t *address)
 {
+    H5L_info2_t link;
     H5O_info2_t info;
-    int found = H5Lexists(s->copy.to, path, H5P_DEFAULT) > 0 &&
+    int found = (path[1] == '\0' ||
+                 (H5Lget_info2(s->copy.to, path, &link, H5P_DEFAULT) >= 0 && link.type == H5L_TYPE_HARD)) &&
                 H5Oget_info_by_name3(s->copy.to, path, &info, H5O_INFO_BASIC, H5P_DEFAULT) >= 0;
 
     if (found)
@@ -168,7 +184,8 @@ static bool same_kind(hid_t type, hid_t space, hid_t dcpl, hid_t to)
 
 /* ---- making objects ---- */
 
-/* 0; 1: it cannot be read, WHY; -1: the new file cannot be written, WHY. */
+/* Only chunks can be told from those of the version before: what else was written, nothing says, so that goes into a new
+ * dataset. 0; 1: it cannot be read, WHY; -1: the new file cannot be written, WHY. */
 static int make_dataset(salvage *s, hid_t through, hid_t native, const char *path, hid_t lcpl, bool *kept, char *why,
                         size_t size)
 {
@@ -185,7 +202,7 @@ static int make_dataset(salvage *s, hid_t through, hid_t native, const char *pat
     status = 0;
     if (s->temporary == NULL)
         goto done;
-    if (there(s, path, &address) && cow_map_at(&s->taken, address) == NULL &&
+    if (salvage_in_chunks(s, native) && there(s, path, &address) && cow_map_at(&s->taken, address) == NULL &&
         (dataset = H5Dopen2(s->copy.to, path, H5P_DEFAULT)) >= 0 && same_kind(new, space, dcpl, dataset)) {
         *kept = true;
         goto done;
@@ -295,21 +312,41 @@ static int list_links(hid_t group, link_list *l, char *why, size_t size)
     return -1;
 }
 
+static int by_text(const void *a, const void *b)
+{
+    const char *const *x = a, *const *y = b;
+
+    return strcmp(*x, *y);
+}
+
+/* After the I-th of many steps at an object: work goes on. */
+static void step(salvage *s, size_t i, const char *path)
+{
+    if (i % STEPS == STEPS - 1)
+        salvage_at(s, path);
+}
+
 /* Links of the new file's group that the version does not have. */
 static int drop_others(salvage *s, const char *path, const link_list *l)
 {
     link_list own = {0};
     hid_t group = H5Gopen2(s->copy.to, path, H5P_DEFAULT);
+    const char **wanted = cli_alloc(l->count, sizeof *wanted);
     char why[512];
     int status = group < 0 || list_links(group, &own, why, sizeof why) < 0 ? -1 : 0;
 
+    for (size_t i = 0; i < l->count; i++)
+        wanted[i] = l->link[i].name;
+    if (l->count > 0)
+        qsort(wanted, l->count, sizeof *wanted, by_text);
     for (size_t i = 0; status == 0 && i < own.count; i++) {
-        bool found = false;
-        for (size_t k = 0; !found && k < l->count; k++)
-            found = strcmp(own.link[i].name, l->link[k].name) == 0;
-        if (!found && H5Ldelete(group, own.link[i].name, H5P_DEFAULT) < 0)
+        const char *name = own.link[i].name;
+        step(s, i, path);
+        if ((l->count == 0 || bsearch(&name, wanted, l->count, sizeof *wanted, by_text) == NULL) &&
+            H5Ldelete(group, name, H5P_DEFAULT) < 0)
             status = -1;
     }
+    free(wanted);
     free_links(&own);
     if (group >= 0)
         H5Gclose(group);
@@ -377,7 +414,7 @@ static int link_again(salvage *s, const char *known, const char *path, hid_t lcp
     if (s->temporary == NULL)
         return 0;
     if (!there(s, known, &first))
-        return 0; /* lost, and told */
+        return drop(s, path); /* lost, and told */
     if (there(s, path, &second) && first == second)
         return 0;
     return drop(s, path) < 0 || H5Lcreate_hard(s->copy.to, known, s->copy.to, path, lcpl, H5P_DEFAULT) < 0 ? -1 : 0;
@@ -419,7 +456,7 @@ static int put_hard(salvage *s, const H5L_info2_t *link, const char *path, bool 
     place = place_at(s, path, true);
     if (info.type == H5O_TYPE_DATASET)
         root = salvage_root(s, native);
-    if (place->source == address &&
+    if (just_met(s, place) && place->source == address &&
         (s->temporary == NULL || (there(s, path, &there_is) && cow_map_at(&s->taken, there_is) == NULL)))
         changed = false;
     kept = !changed;
@@ -458,9 +495,10 @@ static int put_hard(salvage *s, const H5L_info2_t *link, const char *path, bool 
     note_kept(s, path);
     if ((status = remember_copy(s, through, &info.token, path, info.type)) < 0)
         goto done;
-    add_object(s, path, address, info.type, changed, kept, kept ? place->root : UINT64_MAX);
+    add_object(s, path, address, info.type, changed, kept, kept && just_met(s, place) ? place->root : UINT64_MAX);
     place->source = address;
     place->root = root;
+    place->version = number_of(s, s->now);
 done:
     cow_close(through, native);
     return status;
@@ -494,6 +532,7 @@ static int put_group(salvage *s, const char *path)
     for (size_t i = 0; status == 0 && i < links.count; i++) {
         char *child = child_of(path, links.link[i].name);
         const H5L_info2_t *info = &links.link[i].info;
+        step(s, i, path);
         H5Pset_char_encoding(lcpl, info->cset);
         status = info->type == H5L_TYPE_HARD ? put_hard(s, info, child, head, lcpl)
                                              : put_valued(s, group, links.link[i].name, info, child, head, lcpl);
