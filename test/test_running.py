@@ -98,13 +98,14 @@ def begin(f):
     f['t'] = f['u'] = np.dtype('i4')
     del f['u']
     f['u'] = np.dtype('i4')
-    for name in 'gain', 'lose', 'other', 'again', 'set', 'order', 'keep':
+    for name in 'gain', 'lose', 'other', 'again', 'set', 'order', 'keep', 'text':
         f.create_group(name, track_order=True)
     for name in 'lose', 'other', 'again', 'keep':
         f[name].attrs.create('y', 1, dtype=f['t'])
     f['gain'].attrs.create('y', 1, dtype='i4')
     f['set'].attrs['\\N{LATIN SMALL LETTER E WITH ACUTE}'] = np.int32(1)
     f['order'].attrs.update(a=1, b=2)
+    strings(f['text'], 'ascii')
     f['t'].attrs.create('own', 1, dtype=f['t'])
     f.create_dataset('d', data=np.int32(7), dtype=f['t'])
 
@@ -114,6 +115,7 @@ def change(f):
     f['other'].attrs.create('y', 1, dtype=f['u'])
     f['keep'].attrs.create('y', 1, dtype=f['t'])
     named(f['set'], 0)
+    strings(f['text'], 'utf-8')
     del f['order'].attrs['a']
     f['order'].attrs['a'] = 1
     del f['d']
@@ -130,6 +132,11 @@ def last(f):
     f['again'].attrs.create('y', 1, dtype=f['t'])
     named(f['set'], 1)
 
+def strings(group, encoding):
+    text = h5py.string_dtype(encoding)
+    group.attrs.create('one', b'a', dtype=text)
+    group.attrs.create('inside', np.array((1, b'a'), dtype=[('n', 'i4'), ('s', text)]))
+
 def named(group, encoding):
     '''The attribute made anew, its name of this character set; h5py has no list to say it with.'''
     import ctypes
@@ -145,6 +152,10 @@ def named(group, encoding):
     assert made >= 0 and lib.H5Aclose(hid(made)) >= 0 and lib.H5Pclose(hid(acpl)) >= 0
     h5a.open(group.id, name).write(np.array(1, 'i4'))
 
+def sets(type):
+    inside = [type.get_member_type(i) for i in range(type.get_nmembers())] if isinstance(type, h5t.TypeCompoundID) else [type]
+    return [t.get_cset() for t in inside if isinstance(t, h5t.TypeStringID)]
+
 def told(name):
     '''Which named type each attribute is of, its character set and place; how often each type is used.'''
     with h5py.File(name) as f:
@@ -155,7 +166,7 @@ def told(name):
             for name in f[path].attrs:
                 key = name.encode()
                 a = h5a.open(f[path].id, key)
-                yield path, key, of(a.get_type()), h5a.get_info(f[path].id, key).cset
+                yield path, key, of(a.get_type()), h5a.get_info(f[path].id, key).cset, sets(a.get_type())
         yield 'd', of(f['d'].id.get_type())
         yield from ((t, h5o.get_info(f[t].id).rc) for t in types.values())
 
@@ -171,7 +182,7 @@ for step in range(1, 5):
 
 
 def test_versions_know_attributes_by_more_than_their_values(programs, tmp_path):
-    """Which named type they are of, and the character set of their name: made anew with an equal value, they changed."""
+    """Which named type they are of, and the character set of their name and strings: made anew with an equal value, they changed."""
     told = [programs.stock("python3", "-c", programs.code(ATTRIBUTES), "plain.h5", cwd=tmp_path)]
     told.append(programs.python(ATTRIBUTES, "a.h5", cwd=tmp_path))
     assert [done.returncode for done in told] == [0, 0], (told[0].stderr, told[1].stderr)

@@ -333,7 +333,7 @@ int cow_native_attribute_equal(cow_loc a, cow_loc b, const char *name, cow_named
 {
     attribute x = {.type = H5I_INVALID_HID, .space = H5I_INVALID_HID, .acpl = H5I_INVALID_HID}, y = x;
     int status = cow_native_attribute_exists(b, name);
-    cow_part *part = NULL;
+    cow_part *part = NULL, *other = NULL;
 
     if (status <= 0)
         return status;
@@ -341,11 +341,13 @@ int cow_native_attribute_equal(cow_loc a, cow_loc b, const char *name, cow_named
     if (attribute_load(a, name, &x) < 0 || attribute_load(b, name, &y) < 0)
         goto done;
     status = made_alike(&x, &y, same, context);
-    if (status > 0 && (part = cow_parts_open(NULL, x.type)) == NULL)
+    if (status > 0 && ((part = cow_parts_open(NULL, x.type)) == NULL || (other = cow_parts_open(NULL, y.type)) == NULL))
         status = -1;
     else if (status > 0) /* member by member: nobody compares padding */
-        status = cow_values_each(part, ~0u, x.elements, x.value, y.value, differ, NULL) == 0;
+        status = cow_parts_strings_same(part, other) &&
+                 cow_values_each(part, ~0u, x.elements, x.value, y.value, differ, NULL) == 0;
     cow_parts_close(part);
+    cow_parts_close(other);
 done:
     attribute_close(&x);
     attribute_close(&y);

@@ -30,9 +30,11 @@ static int kind_of(hid_t type, cow_part *p)
         p->kind = COW_PART_ARRAY;
     else if (class == H5T_VLEN)
         p->kind = COW_PART_SEQUENCE;
-    else if (class == H5T_STRING && H5Tis_variable_str(type) > 0)
+    else if (class == H5T_STRING && H5Tis_variable_str(type) > 0) {
         p->kind = COW_PART_STRING;
-    else if (class == H5T_REFERENCE)
+        p->set = H5Tget_cset(type);
+        p->pad = H5Tget_strpad(type);
+    } else if (class == H5T_REFERENCE)
         p->kind = H5Tequal(type, H5T_STD_REF) > 0       ? COW_PART_REFERENCE
                   : H5Tequal(type, H5T_STD_REF_OBJ) > 0 ? COW_PART_OBJECT
                                                         : COW_PART_REGION;
@@ -142,6 +144,15 @@ cow_part *cow_parts_open(void *file, hid_t type)
         return part;
     cow_parts_close(part);
     return NULL;
+}
+
+bool cow_parts_strings_same(const cow_part *a, const cow_part *b)
+{
+    bool same = a->inners == b->inners && a->set == b->set && a->pad == b->pad;
+
+    for (size_t i = 0; same && i < a->inners; i++)
+        same = cow_parts_strings_same(&a->inner[i], &b->inner[i]);
+    return same;
 }
 
 int cow_type_has(hid_t type, unsigned kinds)

@@ -5,6 +5,7 @@
 
 #include <hdf5.h>
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -30,12 +31,17 @@ typedef struct cow_part {
     size_t stored, stored_at; /* the same in the file; where no file was given they mean nothing */
     size_t count;             /* an array: elements */
     size_t inners;            /* a compound: members; an array, a sequence: 1; else 0 */
+    H5T_cset_t set;           /* a string, and the next */
+    H5T_str_t pad;
     struct cow_part *inner;
 } cow_part;
 
 /* FILE: native, for sizes in it, or NULL. NULL: the error. */
 cow_part *cow_parts_open(void *file, hid_t type);
 void cow_parts_close(cow_part *part);
+/* A and B are of types that H5Tequal calls equal, which HDF5 1.14.5 does whatever character set and padding their strings of
+ * variable length have: are these the same too? */
+bool cow_parts_strings_same(const cow_part *a, const cow_part *b);
 /* Is one of KINDS anywhere in TYPE? 1, 0, -1 */
 int cow_type_has(hid_t type, unsigned kinds);
 
