@@ -23,6 +23,13 @@ typedef struct salvage_place {
     size_t version;  /* in which it was met: its number in salvage.version */
 } salvage_place;
 
+/* A named type of the version at hand or the one before. */
+typedef struct salvage_type {
+    char *path;
+    uint64_t source; /* its address where it was read */
+    hid_t id;        /* of the one before: in the new file, open until its place is known */
+} salvage_type;
+
 /* An object of the version at hand. */
 typedef struct salvage_object {
     char *path;
@@ -84,6 +91,9 @@ typedef struct salvage {
     salvage_place *place;
     size_t places, place_room;
     cow_map place_of;   /* checksum of the path -> place */
+    salvage_type *type; /* first those of the version before */
+    size_t types, type_room, former_types;
+    cow_map type_at;    /* source -> type of the version before */
     salvage_loss *loss; /* that the version at hand has */
     size_t losses, loss_room;
     cow_map bad; /* pool << 40 | slot: could not be read */

@@ -146,20 +146,95 @@ static int drop(salvage *s, const char *path)
     return status;
 }
 
-/* The type of a dataset of the source for the new file: a named one stays shared where its copy is known. */
-static hid_t type_for(salvage *s, hid_t type)
-{
-    const cow_tree_object *known;
-    H5O_info2_t info;
+/* ---- named types ---- */
 
-    if (H5Tcommitted(type) > 0 && H5Oget_info3(type, &info, H5O_INFO_BASIC) >= 0 &&
-        (known = cow_tree_find(&s->copy, &info.token)) != NULL && known->path != NULL) {
-        hid_t named = H5Topen2(s->copy.to, known->path, H5P_DEFAULT);
-        if (named >= 0)
-            return named;
+static bool address_of(hid_t object, uint64_t *address)
+{
+    H5O_info2_t info;
+    bool known = H5Oget_info3(object, &info, H5O_INFO_BASIC) >= 0;
+
+    if (known)
+        *address = cow_tree_address(&info.token);
+    else
+        H5Eclear2(H5E_DEFAULT);
+    return known;
+}
+
+/* Before links are dropped: the types of the version before stay, so that datasets that have not changed have theirs. */
+static void hold_types(salvage *s)
+{
+    uint64_t address;
+
+    s->former_types = s->types;
+    for (size_t i = 0; i < s->types; i++) {
+        salvage_type *known = &s->type[i];
+        if (s->temporary != NULL && there(s, known->path, &address) &&
+            (known->id = H5Topen2(s->copy.to, known->path, H5P_DEFAULT)) >= 0)
+            cli_map_put(&s->type_at, known->source, i);
     }
     H5Eclear2(H5E_DEFAULT);
-    return H5Tcopy(type);
+}
+
+/* Those of this version are the ones before from now on. */
+static void let_types_go(salvage *s)
+{
+    for (size_t i = 0; i < s->former_types; i++) {
+        cow_close(s->type[i].id);
+        free(s->type[i].path);
+    }
+    s->types -= s->former_types;
+    if (s->former_types > 0)
+        memmove(s->type, s->type + s->former_types, s->types * sizeof *s->type);
+    s->former_types = 0;
+    cow_map_free(&s->type_at);
+    s->type_at = (cow_map){0};
+}
+
+static void note_type(salvage *s, hid_t from, const char *path)
+{
+    uint64_t source;
+
+    if (!address_of(from, &source))
+        return;
+    CLI_RESERVE(s->type, s->type_room, s->types, 1);
+    s->type[s->types++] = (salvage_type){cli_strdup(path), source, H5I_INVALID_HID};
+}
+
+/* What the new file had for this type in the version before waits for its link, unless it has its place already. */
+static void find_type(salvage *s, hid_t type)
+{
+    uint64_t source, *at, address;
+    H5O_info2_t info;
+    hid_t id;
+
+    if (H5Tcommitted(type) <= 0 || !address_of(type, &source) || (at = cow_map_at(&s->type_at, source)) == NULL ||
+        H5Oget_info3(type, &info, H5O_INFO_BASIC) < 0 || cow_tree_find(&s->copy, &info.token) != NULL)
+        return;
+    id = s->type[*at].id;
+    if (H5Tequal(type, id) > 0 && address_of(id, &address) && cow_map_at(&s->taken, address) == NULL &&
+        H5Iinc_ref(id) >= 0)
+        cow_tree_remember(&s->copy, &info.token, NULL, H5O_TYPE_NAMED_DATATYPE, id, false);
+}
+
+/* A type of the source for the new file: a named one stays shared. */
+static hid_t type_for(salvage *s, hid_t type)
+{
+    hid_t new;
+
+    find_type(s, type);
+    if ((new = cow_tree_type(&s->copy, type)) < 0)
+        new = H5Tcopy(type);
+    H5Eclear2(H5E_DEFAULT);
+    return new;
+}
+
+static bool same_named(hid_t a, hid_t b)
+{
+    bool named = H5Tcommitted(a) > 0;
+    uint64_t first, second;
+
+    return named == (H5Tcommitted(b) > 0) &&
+           (!named || (address_of(a, &first) && address_of(b, &second) && first == second));
 }
 
 /* Can the dataset that the new file has go on being this one? */
@@ -168,8 +243,7 @@ static bool same_kind(hid_t type, hid_t space, hid_t dcpl, hid_t to)
     hid_t own = H5Dget_type(to), own_space = H5Dget_space(to), own_dcpl = H5Dget_create_plist(to);
     hsize_t most[H5S_MAX_RANK], own_most[H5S_MAX_RANK], now[H5S_MAX_RANK], own_now[H5S_MAX_RANK];
     int rank = H5Sget_simple_extent_dims(space, now, most);
-    bool same = own >= 0 && own_space >= 0 && own_dcpl >= 0 && H5Tequal(type, own) > 0 &&
-                H5Tcommitted(type) == H5Tcommitted(own) && H5Pequal(dcpl, own_dcpl) > 0 &&
+    bool same = own >= 0 && own_space >= 0 && own_dcpl >= 0 && H5Tequal(type, own) > 0 && same_named(type, own) && H5Pequal(dcpl, own_dcpl) > 0 &&
                 H5Sget_simple_extent_type(space) == H5Sget_simple_extent_type(own_space) &&
                 H5Sget_simple_extent_dims(own_space, own_now, own_most) == rank && rank >= 0;
 
@@ -221,16 +295,30 @@ done:
 
 static int make_type(salvage *s, hid_t from, const char *path, hid_t lcpl, char *why, size_t size)
 {
-    hid_t type = H5Tcopy(from), tcpl = H5Tget_create_plist(from);
-    int status = type < 0 || tcpl < 0 ? 1 : 0;
+    hid_t type = s->temporary == NULL ? H5Tcopy(from) : type_for(s, from);
+    uint64_t own, address;
+    int status = type < 0 ? 1 : 0;
 
-    if (status == 0 && s->temporary != NULL &&
-        (drop(s, path) < 0 || H5Tcommit2(s->copy.to, path, type, lcpl, tcpl, H5P_DEFAULT) < 0))
-        status = -1;
+    if (status == 0 && s->temporary != NULL && H5Tcommitted(type) <= 0)
+        status = drop(s, path) < 0 || H5Tcommit2(s->copy.to, path, type, lcpl, H5P_DEFAULT, H5P_DEFAULT) < 0 ? -1 : 0;
+    else if (status == 0 && s->temporary != NULL && address_of(type, &own) &&
+             (!there(s, path, &address) || address != own))
+        status = drop(s, path) < 0 || H5Olink(type, s->copy.to, path, lcpl, H5P_DEFAULT) < 0 ? -1 : 0;
     if (status != 0)
         cli_reason(why, size);
-    cow_close(type, tcpl);
+    cow_close(type);
     return status;
+}
+
+/* Was the group at PATH of the new file made with these properties? */
+static bool made_with(const salvage *s, const char *path, hid_t gcpl)
+{
+    hid_t group = H5Gopen2(s->copy.to, path, H5P_DEFAULT), own = H5Pcreate(H5P_GROUP_CREATE);
+    bool same = group >= 0 && cow_tree_group_settings(group, own) == 0 && H5Pequal(gcpl, own) > 0;
+
+    cow_close(own, group);
+    H5Eclear2(H5E_DEFAULT);
+    return same;
 }
 
 static int make_group(salvage *s, hid_t from, const char *path, hid_t lcpl, bool *kept, char *why, size_t size)
@@ -242,23 +330,23 @@ static int make_group(salvage *s, hid_t from, const char *path, hid_t lcpl, bool
 
     if (s->temporary == NULL)
         return 0;
-    if (there(s, path, &address) && cow_map_at(&s->taken, address) == NULL &&
-        H5Oget_info_by_name3(s->copy.to, path, &info, H5O_INFO_BASIC, H5P_DEFAULT) >= 0 &&
-        info.type == H5O_TYPE_GROUP) {
-        *kept = true;
-        return 0;
-    }
     gcpl = H5Pcreate(H5P_GROUP_CREATE);
     if (cow_tree_group_settings(from, gcpl) < 0) { /* not half of them */
         H5Eclear2(H5E_DEFAULT);
         H5Pclose(gcpl);
         gcpl = H5Pcreate(H5P_GROUP_CREATE);
     }
+    *kept = there(s, path, &address) && cow_map_at(&s->taken, address) == NULL &&
+            H5Oget_info_by_name3(s->copy.to, path, &info, H5O_INFO_BASIC, H5P_DEFAULT) >= 0 &&
+            info.type == H5O_TYPE_GROUP && made_with(s, path, gcpl);
+    if (*kept)
+        goto done;
     if (drop(s, path) < 0 || (group = H5Gcreate2(s->copy.to, path, lcpl, gcpl, H5P_DEFAULT)) < 0) {
         cli_reason(why, size);
         status = -1;
     } else
         H5Gclose(group);
+done:
     H5Pclose(gcpl);
     return status;
 }
@@ -472,7 +560,7 @@ static int put_hard(salvage *s, const H5L_info2_t *link, const char *path, bool 
             status = make_dataset(s, through, native, path, lcpl, &kept, why, sizeof why);
             break;
         case H5O_TYPE_NAMED_DATATYPE:
-            status = make_type(s, native, path, lcpl, why, sizeof why);
+            status = make_type(s, through >= 0 ? through : native, path, lcpl, why, sizeof why);
             break;
         case H5O_TYPE_MAP:
         case H5O_TYPE_UNKNOWN:
@@ -492,6 +580,8 @@ static int put_hard(salvage *s, const H5L_info2_t *link, const char *path, bool 
         snprintf(s->copy.why, sizeof s->copy.why, "'%.200s' cannot be written: %.800s", path, why);
         goto done;
     }
+    if (info.type == H5O_TYPE_NAMED_DATATYPE)
+        note_type(s, through >= 0 ? through : native, path);
     note_kept(s, path);
     if ((status = remember_copy(s, through, &info.token, path, info.type)) < 0)
         goto done;
@@ -504,7 +594,51 @@ done:
     return status;
 }
 
-static int put_group(salvage *s, const char *path)
+/* A link goes behind all others, with the encoding of its name. */
+static int put_last(hid_t group, const char *name, hid_t lcpl)
+{
+    char away[64];
+    unsigned number = 0;
+
+    do
+        snprintf(away, sizeof away, "h5cow recover %u", number++);
+    while (H5Lexists(group, away, H5P_DEFAULT) > 0);
+    return H5Lmove(group, name, group, away, lcpl, H5P_DEFAULT) < 0 ||
+                   H5Lmove(group, away, group, name, lcpl, H5P_DEFAULT) < 0
+               ? -1
+               : 0;
+}
+
+/* Links that stayed stand before those that came, in a group that counts them in the order of their creation. */
+static int put_in_order(salvage *s, const char *path, const link_list *l, hid_t lcpl)
+{
+    link_list own = {0};
+    hid_t group = H5Gopen2(s->copy.to, path, H5P_DEFAULT);
+    char why[512];
+    bool good = true; /* so far */
+    int status = group < 0 || list_links(group, &own, why, sizeof why) < 0 ? -1 : 0;
+
+    for (size_t i = 0, k = 0; status == 0 && own.count > 0 && own.link[0].info.corder_valid && i < l->count; i++) {
+        const char *name = l->link[i].name;
+        step(s, i, path);
+        if (good && k < own.count && strcmp(own.link[k].name, name) == 0) {
+            k++;
+            continue;
+        }
+        if (H5Lexists(group, name, H5P_DEFAULT) <= 0)
+            continue; /* lost, and told */
+        good = false;
+        H5Pset_char_encoding(lcpl, l->link[i].info.cset);
+        status = put_last(group, name, lcpl);
+    }
+    H5Eclear2(H5E_DEFAULT);
+    free_links(&own);
+    if (group >= 0)
+        H5Gclose(group);
+    return status;
+}
+
+static int put_group(salvage *s, const char *path, bool kept)
 {
     bool head = false;
     hid_t group = open_native(s, path, &head), lcpl = H5Pcreate(H5P_LINK_CREATE);
@@ -538,6 +672,8 @@ static int put_group(salvage *s, const char *path)
                                              : put_valued(s, group, links.link[i].name, info, child, head, lcpl);
         free(child);
     }
+    if (status == 0 && s->temporary != NULL && kept)
+        status = put_in_order(s, path, &links, lcpl);
     if (status < 0 && s->copy.why[0] == '\0')
         cow_tree_failed(&s->copy, "the group", path);
     free_links(&links);
@@ -582,6 +718,16 @@ static int read_attribute(hid_t from, const char *name)
     return status;
 }
 
+static void find_attribute_type(salvage *s, hid_t from, const char *name)
+{
+    hid_t attribute = s->former_types == 0 ? H5I_INVALID_HID : H5Aopen(from, name, H5P_DEFAULT),
+          type = attribute < 0 ? H5I_INVALID_HID : H5Aget_type(attribute);
+
+    if (type >= 0)
+        find_type(s, type);
+    cow_close(type, attribute);
+}
+
 static void lost_attribute(salvage *s, const char *path, const char *name, const char *why)
 {
     json_object *what = json_object_new_object();
@@ -622,8 +768,10 @@ static int put_attributes(salvage *s, hid_t from, hid_t native, hid_t head, hid_
         }
         if (source < 0)
             lost_attribute(s, path, name, why);
-        else if (to >= 0 && cow_tree_copy_attribute(&s->copy, source, to, path, name) < 0)
-            status = -1;
+        else if (to >= 0) {
+            find_attribute_type(s, source, name);
+            status = cow_tree_copy_attribute(&s->copy, source, to, path, name);
+        }
     }
     if (status < 0 && s->copy.why[0] == '\0')
         cow_tree_failed(&s->copy, "the attributes of", path);
@@ -635,12 +783,9 @@ static int put_attributes(salvage *s, hid_t from, hid_t native, hid_t head, hid_
 static void put_comment(hid_t from, hid_t to)
 {
     ssize_t length = H5Oget_comment(from, NULL, 0);
-    char *comment;
+    char *comment = cli_alloc(length < 0 ? 1 : (size_t)length + 1, 1);
 
-    if (to < 0 || length <= 0)
-        return;
-    comment = cli_alloc((size_t)length + 1, 1);
-    if (H5Oget_comment(from, comment, (size_t)length + 1) >= 0)
+    if (to >= 0 && (length > 0 ? H5Oget_comment(from, comment, (size_t)length + 1) >= 0 : H5Oget_comment(to, NULL, 0) > 0))
         H5Oset_comment(to, comment);
     free(comment);
 }
@@ -763,6 +908,7 @@ int salvage_tree(salvage *s)
             H5Oclose(root);
         return 1;
     }
+    hold_types(s);
     salvage_forget(s, "/");
     through = open_through(s->through, "/");
     add_object(s, "/", cli_address(&info.token), H5O_TYPE_GROUP, true, true, UINT64_MAX);
@@ -777,12 +923,13 @@ int salvage_tree(salvage *s)
             if (salvage_at(s, path))
                 salvage_lost(s, path, NULL, 0, "the HDF5 library crashes on it");
             else
-                status = put_group(s, path);
+                status = put_group(s, path, s->object[i].kept);
             free(path);
         }
     for (size_t i = 0; status == 0 && i < s->objects; i++)
         if (s->object[i].changed || (s->moved && refers(s, &s->object[i])))
             status = fill_object(s, &s->object[i]);
+    let_types_go(s);
     cow_tree_free(&s->copy); /* types that it holds would keep the new file open */
     return status;
 }

@@ -6,7 +6,6 @@ Names change hands here: what stands at a name in one version is no sign of what
 import json
 import subprocess
 import sys
-import textwrap
 
 import h5py
 import pytest
@@ -23,9 +22,9 @@ library.H5Oincr_refcount.argtypes = [ctypes.c_int64]
 Soft, External, Group, Text = h5py.SoftLink, h5py.ExternalLink, h5py.Group, h5py.string_dtype()
 """
 MAKE = """
-steps = json.loads(sys.argv[2])
+steps, more = map(json.loads, sys.argv[2:])
 for number, step in enumerate(steps, 1):
-    with h5py.File(sys.argv[1], 'a', libver='latest') as f:
+    with h5py.File(sys.argv[1], 'a', libver='latest', **(more if number == 1 else {})) as f:
         f.attrs['step'] = number
         exec(step)
 """
@@ -95,8 +94,8 @@ print(json.dumps([show(h5py.File(name, 'r')) for name in sys.argv[1:]]))
 """
 
 
-def make(path, steps):
-    h5cow("run", "--", sys.executable, "-c", START + MAKE, path, json.dumps([textwrap.dedent(s) for s in steps]))
+def make(path, steps, **more):
+    h5cow("run", "--", sys.executable, "-c", START + MAKE, path, json.dumps(steps), json.dumps(more))
 
 
 def shown(*names):
@@ -243,3 +242,67 @@ def test_a_group_with_many_links(tmp_path):
     assert json.loads(h5cow("recover", "--json", path, out))["lost"] == []
     with h5py.File(out) as f:
         assert len(f["g"]) == 80001
+
+
+# ---- types, comments, orders, properties ----------------------------------------------------------------------------
+
+OTHERS = {
+    "types linked after their datasets": [
+        "f['t'] = np.dtype('i2'); f.create_dataset('a', (3,), f['t']); f['g'] = np.dtype('i4')\n"
+        "f.create_dataset('b', (3000,), f['g']); f.attrs.create('x', np.zeros(2, 'i2'), dtype=f['t'])",
+        "f['z'] = np.dtype('i8'); f.create_dataset('y', (3,), f['z'])",
+    ],
+    "a type that gets an attribute": [
+        "f['A'] = np.dtype('i2'); f.create_dataset('b', (3,), f['A']); f.create_dataset('c', (3000,), f['A'])\n"
+        "f.create_group('g').attrs.create('x', np.zeros(2, 'i2'), dtype=f['A'])",
+        "f['A'].attrs['x'] = 1",
+        "f['c'][0] = 1; f['g'].attrs['y'] = 1",
+        "f.move('A', 'z'); f['d'] = 1",
+        "f['c'][1] = 2; f['g'].attrs['y'] = 2; f['z'].attrs['x'] = 3",
+        "f['e'] = f['z']; del f['z']",
+    ],
+    "another type at the same name": [
+        "f['A'] = np.dtype('i2'); f.create_dataset('b', (3,), f['A']); f.create_dataset('c', (3000,), f['A'])",
+        "del f['A']; f['A'] = np.dtype('i2'); f.create_dataset('d', (3000,), f['A']); f['c'][0] = 5",
+        "del f['A'], f['d']; f['A'] = np.dtype('i4'); f.create_dataset('d', (3000,), f['A'])",
+    ],
+    "a type without a link": [
+        "f['A'] = np.dtype('i2'); f.create_dataset('b', (3,), f['A']); f.create_dataset('c', (3000,), f['A']); del f['A']",
+        "f['c'][0] = 5; f['b'][0] = 6",
+    ],
+    "a dataset of a named type, then not": [
+        "f['A'] = np.dtype('i2'); f.create_dataset('c', (3000,), f['A'])",
+        "del f['c']; f.create_dataset('c', (3000,), 'i2')",
+        "del f['c']; f.create_dataset('c', (3000,), f['A'])",
+    ],
+    "a comment": [
+        "h5o.set_comment(f.create_group('g').id, b'hello')",
+        "h5o.set_comment(f['g'].id, b'')",
+        "h5o.set_comment(f['g'].id, b'again')",
+    ],
+    "an order of links": [
+        "g = f.create_group('g', track_order=True); g['a'] = 1; g['b'] = 2; g['c'] = Soft('b'); g['h/x'] = 1",
+        "g = f['g']; del g['a']; g['a'] = 1",
+        "g = f['g']; del g['c']; g['c'] = Soft('b'); g['d'] = 3",
+        "f['g'].move('h', 'i')",
+        "g = f['g']; g.move('i', 'h'); g.move('a', 'z'); g['a'] = 4; g['h/y'] = g['z']",
+    ],
+    "an order that was not recorded": [
+        "g = f.create_group('g'); g['b'] = 1; g['b2/x'] = 1",
+        "del f['g']; g = f.create_group('g', track_order=True); g['b'] = 1; g['a'] = 2; g['b2/x'] = 1",
+        "del f['g']; g = f.create_group('g'); g['b'] = 1; g['a'] = 2; g['b2/x'] = 1",
+    ],
+}
+
+
+@pytest.mark.parametrize("steps", OTHERS.values(), ids=OTHERS)
+def test_all_that_an_object_has(tmp_path, steps):
+    make(tmp_path / "a.h5", steps)
+    recovered(tmp_path / "a.h5", len(steps))
+
+
+def test_the_order_of_the_root(tmp_path):
+    steps = ["f['b'] = 1; f['a'] = 2; f['c'] = Soft('a')", "f.move('b', 'x'); f.move('x', 'b')", "del f['c']; f['c'] = 1"]
+    make(tmp_path / "a.h5", steps, track_order=True)
+    out = recovered(tmp_path / "a.h5", len(steps))
+    assert [link[0] for link in natively(out)["/"]] == ["a", "b", "c"]
