@@ -18,6 +18,7 @@
 #include "vol/class.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -221,20 +222,17 @@ static hid_t root_of(salvage *s)
 static hid_t open_new(salvage *s, bool create)
 {
     char *options = cli_strdup("sync=off");
-    hid_t fapl, fcpl = H5Pcreate(H5P_FILE_CREATE), root = root_of(s), gcpl, file = H5I_INVALID_HID;
-    unsigned order;
+    hid_t fapl, fcpl = H5Pcreate(H5P_FILE_CREATE), root = root_of(s), file = H5I_INVALID_HID;
 
     if (name_allowed(s->now->name))
         cli_plugin_option(&options, "name", 4, s->now->name);
     compress_option(s, &options);
     fapl = access_with(s, options);
-    if (root >= 0 && (gcpl = H5Gget_create_plist(root)) >= 0) {
-        if (H5Pget_link_creation_order(gcpl, &order) >= 0)
-            H5Pset_link_creation_order(fcpl, order);
-        if (H5Pget_attr_creation_order(gcpl, &order) >= 0)
-            H5Pset_attr_creation_order(fcpl, order);
-        H5Pclose(gcpl);
+    if (root >= 0 && cow_tree_group_settings(root, fcpl) < 0) { /* not half of them */
+        H5Pclose(fcpl);
+        fcpl = H5Pcreate(H5P_FILE_CREATE);
     }
+    H5Pset_userblock(fcpl, cow_journal_base(s->journal));
     if (root >= 0)
         H5Gclose(root);
     H5Eclear2(H5E_DEFAULT);
@@ -247,6 +245,30 @@ static hid_t open_new(salvage *s, bool create)
     H5Pclose(fcpl);
     H5Eset_current_stack(stack);
     return file;
+}
+
+/* What stands before the superblock is the application's. */
+static int put_user_block(salvage *s, char *why, size_t size)
+{
+    uint64_t end = cow_journal_base(s->journal);
+    int in = open(s->name, O_RDONLY | O_CLOEXEC), out = open(s->temporary, O_WRONLY | O_CLOEXEC);
+    uint8_t block[4096];
+    int status = in < 0 || out < 0 ? -1 : 0;
+
+    for (uint64_t at = 0; status == 0 && at < end;) {
+        ssize_t n = pread(in, block, end - at < sizeof block ? end - at : sizeof block, (off_t)at);
+        if (n <= 0 || pwrite(out, block, (size_t)n, (off_t)at) != n)
+            status = -1;
+        else
+            at += (uint64_t)n;
+    }
+    if (status < 0)
+        snprintf(why, size, "the user block: %s", strerror(errno));
+    if (in >= 0)
+        close(in); /* takes no lock away: HDF5's is on another description */
+    if (out >= 0)
+        close(out);
+    return status;
 }
 
 static hid_t text_type(void)
@@ -327,30 +349,13 @@ done:
 
 /* ---- the child ---- */
 
-static hid_t leads_nowhere(const char *name, hid_t group, const void *value, size_t size, hid_t lapl, hid_t dxpl)
+/* Nothing here needs what other files hold, and whatever goes wrong, nothing shall be written there: external links lead
+ * nowhere, as those of classes that only other programs have. Links of any class can be copied and deleted. */
+static int lead_nowhere(void)
 {
-    (void)name, (void)group, (void)value, (void)size, (void)lapl, (void)dxpl;
-    return H5I_INVALID_HID;
-}
+    static bool made[H5L_TYPE_MAX + 1];
 
-static ssize_t link_value(const char *name, const void *value, size_t size, void *buffer, size_t room)
-{
-    (void)name;
-    if (buffer != NULL)
-        memcpy(buffer, value, size < room ? size : room);
-    return (ssize_t)size;
-}
-
-/* Nothing here needs what other files hold, and whatever goes wrong, nothing shall be written there. */
-static int close_external_links(void)
-{
-    const H5L_class_t class = {.version = H5L_LINK_CLASS_T_VERS,
-                               .id = H5L_TYPE_EXTERNAL,
-                               .comment = "h5cow recover: not followed",
-                               .trav_func = leads_nowhere,
-                               .query_func = link_value};
-
-    return H5Lregister(&class);
+    return H5Lunregister(H5L_TYPE_EXTERNAL) < 0 || cow_native_link_classes_stand_in(made) < 0 ? -1 : 0;
 }
 
 static int failed(salvage *s, const char *why)
@@ -441,7 +446,7 @@ static int child(const char *name, const char *temporary, unsigned first_way, si
     int status;
 
     cli_hdf5_start();
-    if (close_external_links() < 0 || (s.connector = H5VLregister_connector(&cow_class, H5P_DEFAULT)) < 0)
+    if (lead_nowhere() < 0 || (s.connector = H5VLregister_connector(&cow_class, H5P_DEFAULT)) < 0)
         return cli_fail("the HDF5 library cannot be used: %s", cli_reason(why, sizeof why));
     if (salvage_open(&s, first_way) != 0) {
         salvage_tell(&s, "nothing", json_object_new_boolean(true));
@@ -468,7 +473,8 @@ static int child(const char *name, const char *temporary, unsigned first_way, si
     }
     if (s.head >= 0)
         H5Fclose(s.head);
-    if (status == 0 && made && temporary != NULL && put_log(&s, why, sizeof why) < 0)
+    if (status == 0 && made && temporary != NULL &&
+        (put_log(&s, why, sizeof why) < 0 || put_user_block(&s, why, sizeof why) < 0))
         status = failed(&s, why);
     if (status == 0) {
         salvage_tell(&s, "dangling", json_object_new_uint64(s.copy.dangling + s.copy.stray));

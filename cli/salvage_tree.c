@@ -445,14 +445,14 @@ static int drop_others(salvage *s, const char *path, const link_list *l)
 static int put_valued(salvage *s, hid_t group, const char *name, const H5L_info2_t *info, const char *path, bool head,
                       hid_t lcpl)
 {
-    char *value = cli_alloc(info->u.val_size + 1, 1), *own = NULL;
+    char *value = cow_tree_link_value(&s->copy, group, name, info), *own = NULL;
     const char *text = value, *file, *object;
     size_t prefix = head || s->now->path == NULL ? 0 : strlen(s->now->path);
-    H5L_info2_t there_is;
+    H5L_info2_t there_is, now; /* the size of a user-defined link is known only now */
     unsigned flags;
     int status = -1;
 
-    if (H5Lget_val(group, name, value, info->u.val_size, H5P_DEFAULT) < 0) {
+    if (value == NULL || H5Lget_info2(group, name, &now, H5P_DEFAULT) < 0) {
         char why[512];
         cli_reason(why, sizeof why);
         salvage_lost(s, path, NULL, 0, why);
@@ -472,7 +472,7 @@ static int put_valued(salvage *s, hid_t group, const char *name, const H5L_info2
         if (H5Lget_val(s->copy.to, path, own, there_is.u.val_size, H5P_DEFAULT) >= 0 &&
             (info->type == H5L_TYPE_SOFT
                  ? strcmp(own, text) == 0
-                 : there_is.u.val_size == info->u.val_size && memcmp(own, value, info->u.val_size) == 0))
+                 : there_is.u.val_size == now.u.val_size && memcmp(own, value, now.u.val_size) == 0))
             goto done;
     }
     H5Eclear2(H5E_DEFAULT);
@@ -482,12 +482,12 @@ static int put_valued(salvage *s, hid_t group, const char *name, const H5L_info2
     if (info->type == H5L_TYPE_SOFT)
         status = H5Lcreate_soft(text, s->copy.to, path, lcpl, H5P_DEFAULT) < 0 ? -1 : 0;
     else if (info->type == H5L_TYPE_EXTERNAL)
-        status = H5Lunpack_elink_val(value, info->u.val_size, &flags, &file, &object) < 0 ||
+        status = H5Lunpack_elink_val(value, now.u.val_size, &flags, &file, &object) < 0 ||
                          H5Lcreate_external(file, object, s->copy.to, path, lcpl, H5P_DEFAULT) < 0
                      ? -1
                      : 0;
     else
-        status = H5Lcreate_ud(s->copy.to, path, info->type, value, info->u.val_size, lcpl, H5P_DEFAULT) < 0 ? -1 : 0;
+        status = H5Lcreate_ud(s->copy.to, path, info->type, value, now.u.val_size, lcpl, H5P_DEFAULT) < 0 ? -1 : 0;
 done:
     free(own);
     free(value);

@@ -4,12 +4,14 @@ Names change hands here: what stands at a name in one version is no sign of what
 """
 
 import json
+import random
 import subprocess
 import sys
 
 import h5py
 import pytest
 from conftest import STOCK as ENV, h5cow
+from seeds import seed
 
 START = """
 import ctypes, json, sys
@@ -18,7 +20,6 @@ from h5py import h5d, h5l, h5o, h5p, h5s, h5t
 library = ctypes.CDLL(next(l.split()[-1] for l in open('/proc/self/maps') if 'libhdf5' in l and '_hl' not in l))
 library.H5Oget_comment.argtypes = [ctypes.c_int64, ctypes.c_char_p, ctypes.c_size_t]
 library.H5Oget_comment.restype = ctypes.c_ssize_t
-library.H5Oincr_refcount.argtypes = [ctypes.c_int64]
 Soft, External, Group, Text = h5py.SoftLink, h5py.ExternalLink, h5py.Group, h5py.string_dtype()
 """
 MAKE = """
@@ -306,3 +307,83 @@ def test_the_order_of_the_root(tmp_path):
     make(tmp_path / "a.h5", steps, track_order=True)
     out = recovered(tmp_path / "a.h5", len(steps))
     assert [link[0] for link in natively(out)["/"]] == ["a", "b", "c"]
+
+
+def test_the_user_block(tmp_path):
+    path, text = tmp_path / "a.h5", b"MATLAB 7.3 MAT-file".ljust(1024, b".")
+    make(path, ["f['x'] = range(3000)", "f['x'][0] = 9"], userblock_size=1024)
+    with open(path, "r+b") as f:
+        f.write(text)
+    out = recovered(path, 2)
+    assert out.read_bytes()[:1024] == text
+
+
+USER_DEFINED = """
+class Link(ctypes.Structure):
+    _fields_ = [("version", ctypes.c_int), ("id", ctypes.c_int), ("comment", ctypes.c_char_p),
+                *((n, ctypes.c_void_p) for n in ("create", "move", "copy")),
+                ("traverse", ctypes.CFUNCTYPE(ctypes.c_int64)), ("delete", ctypes.c_void_p), ("query", ctypes.c_void_p)]
+nowhere = ctypes.CFUNCTYPE(ctypes.c_int64)(lambda: -1)
+link = Link(version=1, id=187, comment=b"of a test", traverse=nowhere)
+assert library.H5Lregister(ctypes.byref(link)) >= 0
+library.H5Lcreate_ud.argtypes = [ctypes.c_int64, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_size_t,
+                                 ctypes.c_int64, ctypes.c_int64]
+assert library.H5Lcreate_ud(f.id.id, b"u", 187, b"VALUE", 5, 0, 0) >= 0
+"""
+
+
+def test_a_link_of_a_class_that_nobody_has(tmp_path):
+    """Only its program knows where it leads; its value is kept."""
+    make(tmp_path / "a.h5", [USER_DEFINED, "f['x'] = 1", "del f['u']; f['u/v'] = 1"])
+    out = tmp_path / "out.h5"
+    assert json.loads(h5cow("recover", "--json", tmp_path / "a.h5", out))["lost"] == []
+    look = "import h5py, sys; fs = [h5py.File(n, 'r') for n in sys.argv[1:]]; print([f.id.links.get_info(b'u').type for f in fs])"
+    names = [f"{out}@{n}" for n in (1, 2, 3)]
+    assert h5cow("run", "--", sys.executable, "-c", look, *names) == "[187, 187, 0]\n"
+    assert b"VALUE" in out.read_bytes()
+
+
+CHANGES = """
+import random
+rnd = random.Random(SEED)
+names = [g + n for g in ('', 'g/', 'h/', 'g/i/') for n in 'abc']
+
+def kinds(*wanted):
+    found = []
+    def note(p, o):
+        if isinstance(o, wanted): found.append(p)
+    f.visititems(note)
+    return found or ['/']
+
+def numbers(n):
+    return np.array([rnd.randrange(100) for _ in range(n)])
+
+for _ in range(rnd.randrange(1, 12)):
+    p, q = rnd.choice(names), rnd.choice(names + ['g', 'h', 'g/i'])
+    try:
+        match rnd.randrange(15):
+            case 0: f[p] = numbers(rnd.choice([3, 900]))
+            case 1: f.create_dataset(p, (900,), 'i8', chunks=(100,), fillvalue=rnd.choice([None, 7]))[rnd.randrange(900)] = 5
+            case 2: f.create_dataset(p, rnd.choice([(3,), (), (2000,)]), rnd.choice(['i8', Text]))
+            case 3 | 4: f.move(q, p)
+            case 5: f[p] = rnd.choice([Soft('/' + q), Soft('b'), External('none.h5', '/' + q)])
+            case 6: f[p] = f[q]
+            case 7 | 8: del f[q]
+            case 9:
+                d = f[rnd.choice(kinds(h5py.Dataset))]
+                d[...] = numbers(d.size).reshape(d.shape)
+            case 10: f[p] = np.dtype(rnd.choice(['i2', 'i4']))
+            case 11: f.create_dataset(p, (rnd.choice([3, 900]),), f[rnd.choice(kinds(h5py.Datatype))])
+            case 12: f[rnd.choice(kinds(h5py.Group, h5py.Dataset, h5py.Datatype))].attrs['x'] = rnd.randrange(9)
+            case 13 | 14: f.create_group(rnd.choice(['g', 'h', 'g/i']), track_order=rnd.choice([True, False]))
+    except (KeyError, ValueError, OSError, RuntimeError, TypeError, AttributeError):
+        pass  # there is something, or nothing, at the name
+"""
+
+
+@pytest.mark.parametrize("number", range(12))
+def test_whatever_becomes_of_names(tmp_path, number):
+    rnd = random.Random(seed() + number)
+    steps = [CHANGES.replace("SEED", str(rnd.getrandbits(32))) for _ in range(rnd.randrange(3, 6))]
+    make(tmp_path / "a.h5", steps, track_order=rnd.random() < 0.5)
+    recovered(tmp_path / "a.h5", len(steps))
