@@ -101,42 +101,73 @@ done:
 
 /* ---- get ---- */
 
-/* Like native: as much as fits, and the whole length. */
+/* Like native: as much as fits, and the whole length; nothing for no name. */
 static void give_name(const char *name, H5VL_object_get_args_t *args)
 {
     size_t length = strlen(name);
 
     if (args->args.get_name.name_len != NULL)
         *args->args.get_name.name_len = length;
-    if (args->args.get_name.buf != NULL && args->args.get_name.buf_size > 0) {
+    if (length > 0 && args->args.get_name.buf != NULL && args->args.get_name.buf_size > 0) {
         size_t n = length < args->args.get_name.buf_size - 1 ? length : args->args.get_name.buf_size - 1;
         memcpy(args->args.get_name.buf, name, n);
         args->args.get_name.buf[n] = '\0';
     }
 }
 
+/* What HDF5 itself says the name is, with room for it; NULL: the error. */
+static char *native_name(cow_where *where, hid_t dxpl)
+{
+    H5VL_object_get_args_t native = {.op_type = H5VL_OBJECT_GET_NAME};
+    size_t length = 0;
+    char *path;
+
+    native.args.get_name.name_len = &length;
+    if (H5VLobject_get(where->native, &where->loc, cow_native_id(), &native, dxpl, NULL) < 0)
+        return NULL;
+    if ((path = malloc(length + 1)) == NULL) {
+        cow_error(COW_MEMORY, "no memory for the name of an object");
+        return NULL;
+    }
+    path[0] = '\0';
+    native.args.get_name.buf = path;
+    native.args.get_name.buf_size = length + 1;
+    if (H5VLobject_get(where->native, &where->loc, cow_native_id(), &native, dxpl, NULL) >= 0)
+        return path;
+    free(path);
+    return NULL;
+}
+
+/* Of an object that may not be searched for: what lies in the history has no name. */
+static int get_shown_name(const cow_object *o, cow_where *where, H5VL_object_get_args_t *args, hid_t dxpl)
+{
+    char *path = native_name(where, dxpl);
+    size_t prefix;
+
+    if (path == NULL)
+        return -1;
+    if ((prefix = cow_path_version_prefix(o->home, path)) > 0)
+        give_name(path[prefix] == '\0' ? "/" : path + prefix, args);
+    else
+        give_name(strncmp(path, "/" COW_GROUP, sizeof COW_GROUP) == 0 ? "" : path, args);
+    free(path);
+    return 0;
+}
+
 /* The name, without a version's prefix. What HDF5 itself finds by searching may be a path into the history, so where it
  * would search, we do. */
 static int get_name(cow_object *o, cow_where *where, H5VL_object_get_args_t *args, hid_t dxpl)
 {
-    H5VL_object_get_args_t native = {.op_type = H5VL_OBJECT_GET_NAME};
     bool search = where->loc.type == H5VL_OBJECT_BY_TOKEN || o->unnamed;
     H5O_token_t token;
-    size_t length = 0;
     char *path = NULL;
     int status = -1;
 
     if (!search) {
-        native.args.get_name.name_len = &length;
-        if (H5VLobject_get(where->native, &where->loc, cow_native_id(), &native, dxpl, NULL) < 0)
+        size_t length;
+        if ((path = native_name(where, dxpl)) == NULL)
             return -1;
-        if ((path = malloc(length + 1)) == NULL)
-            return cow_error(COW_MEMORY, "no memory for the name of an object");
-        path[0] = '\0';
-        native.args.get_name.buf = path;
-        native.args.get_name.buf_size = length + 1;
-        if (H5VLobject_get(where->native, &where->loc, cow_native_id(), &native, dxpl, NULL) < 0)
-            goto done;
+        length = strlen(path);
         if (o->home->version == NULL) {
             if (strncmp(path, "/" COW_GROUP, sizeof COW_GROUP) != 0) {
                 give_name(path, args);
@@ -203,10 +234,12 @@ herr_t cow_vol_object_get(void *object, const H5VL_loc_params_t *loc, H5VL_objec
         }
         break;
     case H5VL_OBJECT_GET_NAME:
-        if (o->home != NULL && (o->home->file != NULL || o->home->foreign) && !o->detached && o->type != H5I_ATTR)
-            status = get_name(o, &where, args, dxpl);
-        else
+        if (o->home == NULL || (o->home->file == NULL && !o->home->foreign))
             status = H5VLobject_get(where.native, &where.loc, cow_native_id(), args, dxpl, req);
+        else if (o->detached || o->type == H5I_ATTR)
+            status = get_shown_name(o, &where, args, dxpl);
+        else
+            status = get_name(o, &where, args, dxpl);
         break;
     }
 done:
