@@ -25,6 +25,15 @@ static cow_object *wrap(cow_object *o, void *native, cow_target *target)
     return attribute;
 }
 
+/* Where the program asked for the older format HDF5 keeps attributes in object headers, whose messages are no longer than this:
+ * a name that does not fit there is refused, though the file could have it, for nobody could use the attribute. */
+static int check_name(const cow_object *o, const char *name)
+{
+    if (o->home == NULL || !o->home->asked.old_format || strlen(name) < UINT16_MAX)
+        return 0;
+    return cow_error(COW_USAGE, "the name of an attribute has more than %d bytes", UINT16_MAX - 1);
+}
+
 void *cow_vol_attribute_create(void *object, const H5VL_loc_params_t *loc, const char *name, hid_t type, hid_t space,
                                hid_t acpl, hid_t aapl, hid_t dxpl, void **req)
 {
@@ -34,7 +43,8 @@ void *cow_vol_attribute_create(void *object, const H5VL_loc_params_t *loc, const
     cow_target target = {0};
     void *native = NULL;
 
-    if (cow_locate(o, loc, COW_TO_READ, &where) < 0 || cow_target_object(o, &where, "write to", &target) < 0)
+    if (cow_locate(o, loc, COW_TO_READ, &where) < 0 || check_name(o, name) < 0 ||
+        cow_target_object(o, &where, "write to", &target) < 0)
         goto done;
     if ((native = H5VLattr_create(where.native, &where.loc, cow_native_id(), name, type, space, acpl, aapl, dxpl,
                                   req)) == NULL)
@@ -217,6 +227,7 @@ herr_t cow_vol_attribute_specific(void *object, const H5VL_loc_params_t *loc, H5
         break;
     }
     if (cow_locate(o, loc, COW_TO_READ, &where) < 0 ||
+        (args->op_type == H5VL_ATTR_RENAME && check_name(o, args->args.rename.new_name) < 0) ||
         (writes && cow_target_object(o, &where, "change the attributes of", &target) < 0))
         goto done;
     status = H5VLattr_specific(where.native, &where.loc, cow_native_id(), args, dxpl, req);
