@@ -199,6 +199,10 @@ static int iterate(cow_array *array, H5D_chunk_iter_op_t op, void *op_data)
         hsize_t offset[COW_MAX_RANK] = {0};
         cow_chunk_info info;
 
+        if (cow_array_chunk_count(array, &count) < 0) /* OP may have made the dataset smaller */
+            return -1;
+        if (i >= count)
+            break;
         if (cow_array_chunk_by_index(array, i, &info) < 0)
             return -1;
         for (unsigned d = 0; d < array->grid.rank; d++)
