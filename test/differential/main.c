@@ -85,6 +85,8 @@
  *      selected of them.
  * D40  H5O_COPY_EXPAND_REFERENCE_FLAG where there are references: HDF5 calls what they lead to by its address in the source
  *      (D2), in the root of the target, and refuses some that h5cow copies. test_references has others.
+ * D41  H5Iget_name of an object of several names that was opened by one which is gone: HDF5 searches its file in the order in
+ *      which it stores links, which is another one where the root has one link more. Either answers with one of the names.
  * D18  H5Dflush of what H5Ocopy has made since the file was opened: native HDF5 1.14.5 tags the attributes of a copied group
  *      with the address of a member, and cannot flush the file any more ("slist not empty?", H5O__copy_header_real).
  * D31  H5Ocopy of a group with H5O_COPY_EXPAND_SOFT_LINK_FLAG or H5O_COPY_EXPAND_EXT_LINK_FLAG: with the bounds of a file
