@@ -54,6 +54,7 @@
 #define JUMP_LIMIT  ((uint64_t)1 << 20) /* address space is not skipped over extents larger than that */
 #define CHECK_BYTES ((uint64_t)1 << 20) /* after so many it is looked again whether the file is still ours */
 #define LARGE_WRITE ((size_t)256 << 10) /* chunks, not metadata, which is written more than once */
+#define OPENED_AGAIN 10 /* times, where another file is there each time; then as it is: some file systems number files anew */
 
 const cow_journal_options cow_journal_defaults = {.sync = COW_SYNC_FULL, .apply_interval = 1000};
 
@@ -332,7 +333,9 @@ static bool same_file(const cow_journal *journal, int fd)
     return about.st_dev == journal->device && about.st_ino == journal->inode;
 }
 
-cow_journal *cow_journal_open(const char *name, cow_journal_mode mode, const cow_journal_options *options, int *number)
+/* *AGAIN: somebody put another file in its place, and nothing was changed in this one. NULL: do not look. */
+static cow_journal *open_once(const char *name, cow_journal_mode mode, const cow_journal_options *options, int *number,
+                              bool *again)
 {
     const cow_disk_calls *calls = options->calls == NULL ? default_calls() : options->calls;
     int flags = (mode.writable ? O_RDWR : O_RDONLY) | (mode.create ? O_CREAT : 0) | (mode.exclusive ? O_EXCL : 0);
@@ -374,22 +377,35 @@ cow_journal *cow_journal_open(const char *name, cow_journal_mode mode, const cow
         cannot_open(name, mode, number);
         goto failed;
     }
-    if (S_ISREG(about.st_mode) && !same_file(journal, journal->lock.fd))
-        goto again;
+    if (again != NULL && S_ISREG(about.st_mode) && !same_file(journal, journal->lock.fd)) {
+        *again = true;
+        goto failed;
+    }
     if (load(journal, mode, &about) < 0)
         goto failed;
-    if (cow_journal_writer(journal) && journal->slot.sequence > 0 && !same_file(journal, -1))
-        goto again; /* while we waited for the lock */
+    if (again != NULL && cow_journal_writer(journal) && journal->slot.sequence > 0 && !same_file(journal, -1)) {
+        *again = true; /* while we waited for the lock */
+        goto failed;
+    }
     if (journal->phase == COW_JOURNAL_PLAIN)
         cow_disk_close(&journal->lock); /* programs that have many files open run out of descriptors */
     cow_journal_assert_state(journal);
     return journal;
-again: /* somebody put another file in its place: nothing was changed in this one */
-    free_journal(journal);
-    return cow_journal_open(name, mode, options, number);
 failed:
     free_journal(journal);
     return NULL;
+}
+
+cow_journal *cow_journal_open(const char *name, cow_journal_mode mode, const cow_journal_options *options, int *number)
+{
+    cow_journal *journal = NULL;
+    bool again = true;
+
+    for (unsigned i = 1; again; i++) {
+        again = false;
+        journal = open_once(name, mode, options, number, i < OPENED_AGAIN ? &again : NULL);
+    }
+    return journal;
 }
 
 /* Has opening failed in a way that it fails again? */
