@@ -247,25 +247,13 @@ static hid_t open_new(salvage *s, bool create)
     return file;
 }
 
-/* What stands before the superblock is the application's. */
 static int put_user_block(salvage *s, char *why, size_t size)
 {
-    uint64_t end = cow_journal_base(s->journal);
-    int in = open(s->name, O_RDONLY | O_CLOEXEC), out = open(s->temporary, O_WRONLY | O_CLOEXEC);
-    uint8_t block[4096];
-    int status = in < 0 || out < 0 ? -1 : 0;
+    uint64_t bytes = cow_journal_base(s->journal);
+    int out = bytes == 0 ? -1 : open(s->temporary, O_WRONLY | O_CLOEXEC), status = 0;
 
-    for (uint64_t at = 0; status == 0 && at < end;) {
-        ssize_t n = pread(in, block, end - at < sizeof block ? end - at : sizeof block, (off_t)at);
-        if (n <= 0 || pwrite(out, block, (size_t)n, (off_t)at) != n)
-            status = -1;
-        else
-            at += (uint64_t)n;
-    }
-    if (status < 0)
-        snprintf(why, size, "the user block: %s", strerror(errno));
-    if (in >= 0)
-        close(in); /* takes no lock away: HDF5's is on another description */
+    if (bytes > 0 && (status = cow_newfile_user_block(out, s->name, bytes)) < 0)
+        cli_reason(why, size);
     if (out >= 0)
         close(out);
     return status;

@@ -441,7 +441,6 @@ class Held:
     def begin(self, code):
         self.session.do("pass")
         self.session.begin(code)
-        self.session.process.stdin.flush()
         while not (self.folder / "waiting").exists():
             assert self.session.process.poll() is None
             time.sleep(0.001)
@@ -460,7 +459,6 @@ def test_who_waits_for_the_creator_of_a_file_gets_what_it_asked_for(start, tmp_p
     second = start(options="lock_timeout=100")
     second.do("pass")
     second.begin(f"f = h5py.File({str(path)!r}, {mode!r})\nresult = sorted(f)")
-    second.process.stdin.flush()
     with pytest.raises(Refused):
         opened(start(options="lock_timeout=1"), path, mode)  # that long at least the other has waited as well
     first.answer()

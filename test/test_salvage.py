@@ -167,12 +167,6 @@ LINKS = {
 }
 
 
-@pytest.mark.parametrize("steps", LINKS.values(), ids=LINKS)
-def test_names_that_led_elsewhere(tmp_path, steps):
-    make(tmp_path / "a.h5", steps)
-    recovered(tmp_path / "a.h5", len(steps))
-
-
 @pytest.mark.parametrize("history", [False, True])
 def test_what_an_external_link_leads_to_stays_as_it_is(tmp_path, sha256, history):
     path, other = tmp_path / "a.h5", tmp_path / "other.h5"
@@ -296,8 +290,8 @@ OTHERS = {
 }
 
 
-@pytest.mark.parametrize("steps", OTHERS.values(), ids=OTHERS)
-def test_all_that_an_object_has(tmp_path, steps):
+@pytest.mark.parametrize("steps", [*LINKS.values(), *OTHERS.values()], ids=[*LINKS, *OTHERS])
+def test_every_version_comes_out_as_it_is(tmp_path, steps):
     make(tmp_path / "a.h5", steps)
     recovered(tmp_path / "a.h5", len(steps))
 

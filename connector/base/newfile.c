@@ -121,6 +121,27 @@ void cow_newfile_drop(cow_newfile *new)
     *new = COW_NEWFILE_NONE;
 }
 
+int cow_newfile_user_block(int file, const char *source, uint64_t bytes)
+{
+    char buffer[65536];
+    int in = open(source, O_RDONLY | O_CLOEXEC), status = in < 0 ? -1 : 0;
+
+    for (uint64_t at = 0; status == 0 && at < bytes;) {
+        ssize_t n = pread(in, buffer, bytes - at < sizeof buffer ? bytes - at : sizeof buffer, (off_t)at);
+
+        errno = n == 0 ? EIO : errno; /* it is shorter by now */
+        if (n <= 0 || pwrite(file, buffer, (size_t)n, (off_t)at) != n)
+            status = -1;
+        else
+            at += (uint64_t)n;
+    }
+    if (status < 0)
+        cow_error(COW_IO, "the user block cannot be copied: %s", strerror(errno));
+    if (in >= 0)
+        close(in); /* takes no lock away: HDF5's is on another description */
+    return status;
+}
+
 char *cow_name_beside(const char *name, const char *suffix)
 {
     int before = folder_length(name);

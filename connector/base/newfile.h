@@ -10,6 +10,7 @@
 #define COW_NEWFILE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 typedef struct cow_newfile {
     char *target; /* the name that it will have */
@@ -26,6 +27,9 @@ int cow_newfile_make(cow_newfile *new, const char *target);
 int cow_newfile_place(cow_newfile *new, bool replace);
 /* Give back the memory and the descriptor; a file that was not placed is removed. COW_NEWFILE_NONE is allowed. */
 void cow_newfile_drop(cow_newfile *new);
+
+/* The first BYTES of FILE, an application's own before the superblock, become those of the file SOURCE. */
+int cow_newfile_user_block(int file, const char *source, uint64_t bytes);
 
 /* FILE gets owner, group, permissions, access control lists and extended attributes of the file SOURCE, as far as this
  * user may. Nobody may do more with FILE than with SOURCE but its owner: what would be wider for somebody, since owner,

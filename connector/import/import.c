@@ -343,22 +343,11 @@ done:
 
 static int copy_user_block(work *w)
 {
-    char buffer[65536];
-    int in = open(w->source, O_RDONLY | O_CLOEXEC), status = in < 0 ? -1 : 0;
-
-    for (off_t at = 0; status == 0 && at < (off_t)w->user_block;) {
-        size_t want =
-            (off_t)w->user_block - at < (off_t)sizeof buffer ? (size_t)((off_t)w->user_block - at) : sizeof buffer;
-        ssize_t n = pread(in, buffer, want, at);
-        if (n <= 0 || pwrite(w->new->file, buffer, (size_t)n, at) != n)
-            status = -1;
-        at += n;
-    }
-    if (status < 0)
-        fail(w->import, "the user block cannot be copied: %s", strerror(errno));
-    if (in >= 0)
-        close(in); /* takes no lock away: HDF5's is on another description */
-    return status;
+    if (cow_newfile_user_block(w->new->file, w->source, w->user_block) == 0)
+        return 0;
+    fail(w->import, "%s", cow_error_message());
+    cow_error_clear();
+    return -1;
 }
 
 static int check(work *w)

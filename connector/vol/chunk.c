@@ -193,9 +193,9 @@ static int contiguous_offset(cow_dataset *dataset, cow_array *array, haddr_t *of
 static int iterate(cow_array *array, H5D_chunk_iter_op_t op, void *op_data)
 {
     uint64_t count;
-    int status = cow_array_chunk_count(array, &count);
+    int status = 0;
 
-    for (uint64_t i = 0; status == 0 && i < count; i++) {
+    for (uint64_t i = 0; status == 0; i++) {
         hsize_t offset[COW_MAX_RANK] = {0};
         cow_chunk_info info;
 
