@@ -158,7 +158,7 @@ static void world_open(world *w, const setting *s)
     assert_true(w->twin >= 0);
 
     a->label = "test.h5: /array";
-    a->type = H5Tcopy(s->type);
+    a->type = cow_kept_type_new(s->type);
     a->element_size = H5Tget_size(s->type);
     a->chunk_bytes = elements * a->element_size;
     a->heap = s->heap;
@@ -197,8 +197,8 @@ static void world_open(world *w, const setting *s)
     }
     assert_non_null(store);
     if (s->native)
-        assert_int_equal(cow_native_element_size(H5VLobject(w->file), a->type, &a->file_element_size), 0);
-    a->codec = cow_codec_open(raw_dcpl, a->type, s->native ? cow_array_file_chunk_bytes(a) : a->chunk_bytes);
+        assert_int_equal(cow_native_element_size(H5VLobject(w->file), s->type, &a->file_element_size), 0);
+    a->codec = cow_codec_open(raw_dcpl, s->type, s->native ? cow_array_file_chunk_bytes(a) : a->chunk_bytes);
     assert_non_null(a->codec);
     H5Pclose(raw_dcpl);
     a->pool = cow_pool_open("pool 1", s->rank, cow_table_memory(cow_slot_row_size(s->rank)), store);
@@ -223,7 +223,7 @@ static void world_close(world *w)
     cow_pool_close(a->pool);
     cow_codec_close(a->codec);
     w->log->close(w->log);
-    H5Tclose(a->type);
+    cow_kept_type_free(a->type);
     free(a->fill);
     if (w->twin >= 0)
         H5Dclose(w->twin);

@@ -7,6 +7,7 @@
 #include "io/filters.h"
 #include "io/lzf.h"
 #include "io/workers.h"
+#include "native/kept_type.h"
 #include "native/native.h"
 #include "random.h"
 
@@ -913,6 +914,7 @@ static herr_t pass_dataset_write(size_t count, void *dataset[], hid_t mem_type[]
         inside_result = cow_codec_decode(inside_codec, encoded, size, mask, back);
     if (inside_result == 0 && (mask != 0 || memcmp(back, buf[0], 2000) != 0))
         inside_result = -2;
+    cow_kept_types_end_call();
     return H5VLdataset_write(count, dataset, cow_native_id(), mem_type, mem_space, file_space, dxpl, buf, req);
 }
 

@@ -1,5 +1,5 @@
-/* What fresh seeds of the differential test found, as small programs: done natively and through the connector, compared.
- * Run with HDF5_VOL_CONNECTOR=h5cow.
+/* What fresh seeds of the differential test and readers of the code found, as small programs: done natively and through the
+ * connector, compared. Run with HDF5_VOL_CONNECTOR=h5cow.
  */
 #include "through.h"
 #include "whole.h"
@@ -366,6 +366,111 @@ static void test_a_region_of_what_is_no_dataset_is_an_error(void **state)
                 H5Fclose(file) >= 0);
 }
 
+/* ---- what H5Fget_obj_ids lists ---- */
+
+static void say_open(listing *l, const char *when)
+{
+    hid_t ids[64];
+    ssize_t n = H5Fget_obj_ids(H5F_OBJ_ALL, H5F_OBJ_ALL, COUNT(ids), ids);
+
+    say(l, "%s: %d\n", when, (int)H5Fget_obj_count(H5F_OBJ_ALL, H5F_OBJ_ALL));
+    for (int type = H5I_FILE; type < H5I_NTYPES; type++) {
+        int of = 0;
+        for (ssize_t i = 0; i < n; i++)
+            of += (int)H5Iget_type(ids[i]) == type;
+        if (of > 0)
+            say(l, "  %d of kind %d\n", of, type);
+    }
+}
+
+/* As programs do that want to be sure. */
+static void close_all_but(const hid_t kept[4], listing *l)
+{
+    hid_t ids[64];
+    ssize_t n = H5Fget_obj_ids(H5F_OBJ_ALL, H5F_OBJ_ALL, COUNT(ids), ids);
+
+    for (ssize_t i = 0; i < n; i++)
+        if (ids[i] != kept[0] && ids[i] != kept[1] && ids[i] != kept[2] && ids[i] != kept[3])
+            say(l, "  close: %d\n", (int)H5Oclose(ids[i]));
+}
+
+static void use_all_kinds(const char *name, hid_t fapl, listing *l)
+{
+    static const char *const names[] = {"numbers", "pairs", "texts", "filtered", "small", "fixed"};
+    hsize_t n = 2000, chunk = 500, few = 3;
+    hid_t pair = H5Tcreate(H5T_COMPOUND, 16), text = H5Tcopy(H5T_C_S1), fixed = H5Tcopy(H5T_C_S1), file,
+          plain = H5Pcreate(H5P_DATASET_CREATE), filtered = H5Pcreate(H5P_DATASET_CREATE),
+          space = H5Screate_simple(1, &n, NULL), small = H5Screate_simple(1, &few, NULL);
+    char *bytes = calloc(n, 16), *back = calloc(n, 16);
+    static const char *texts[2000];
+
+    for (size_t i = 0; i < COUNT(texts); i++)
+        texts[i] = i % 2 ? "odd" : "even";
+    memset(bytes, 7, n * 16);
+    assert_true(H5Tinsert(pair, "a", 0, H5T_NATIVE_DOUBLE) >= 0 && H5Tinsert(pair, "b", 8, H5T_NATIVE_INT) >= 0 &&
+                H5Tset_size(text, H5T_VARIABLE) >= 0 && H5Tset_size(fixed, 10) >= 0);
+    assert_true(H5Pset_chunk(plain, 1, &chunk) >= 0 && H5Pset_chunk(filtered, 1, &chunk) >= 0 &&
+                H5Pset_scaleoffset(filtered, H5Z_SO_INT, 0) >= 0);
+    const hid_t types[] = {H5T_NATIVE_DOUBLE, pair, text, H5T_NATIVE_INT, H5T_NATIVE_INT, fixed};
+    const hid_t lists[] = {plain, plain, plain, filtered, H5P_DEFAULT, plain};
+
+    remove(name);
+    assert_true((file = H5Fcreate(name, H5F_ACC_EXCL, H5P_DEFAULT, fapl)) >= 0);
+    const hid_t own[] = {file, pair, text, fixed};
+    for (int round = 0; round < 3; round++) {
+        for (size_t i = 0; i < COUNT(names); i++) {
+            hid_t set = round == 0 ? H5Dcreate2(file, names[i], types[i], i == 4 ? small : space, H5P_DEFAULT, lists[i],
+                                                H5P_DEFAULT)
+                                   : H5Dopen2(file, names[i], H5P_DEFAULT);
+            assert_true(set >= 0);
+            assert_true(H5Dwrite(set, types[i], H5S_ALL, H5S_ALL, H5P_DEFAULT, i == 2 ? (const void *)texts : bytes) >=
+                        0);
+            say_open(l, names[i]);
+            if (round == 2)
+                close_all_but(own, l);
+            else
+                assert_true(H5Dclose(set) >= 0);
+            say_open(l, "closed");
+        }
+        assert_true(H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0);
+        say_open(l, "flushed");
+        close_all_but(own, l);
+        assert_true(H5Gclose(H5Gcreate2(file, (const char *[]){"a", "b", "c"}[round], H5P_DEFAULT, H5P_DEFAULT,
+                                        H5P_DEFAULT)) >= 0);
+    }
+    for (size_t i = 0; i < COUNT(names); i++) {
+        hid_t set = H5Dopen2(file, names[i], H5P_DEFAULT);
+        assert_true(set >= 0 && H5Dread(set, types[i], H5S_ALL, H5S_ALL, H5P_DEFAULT, back) >= 0);
+        if (i == 2)
+            assert_true(H5Treclaim(text, space, H5P_DEFAULT, back) >= 0);
+        say_open(l, "read");
+        assert_true(H5Dwrite(set, types[i], H5S_ALL, H5S_ALL, H5P_DEFAULT, i == 2 ? (const void *)texts : bytes) >= 0);
+        assert_true(H5Dclose(set) >= 0);
+    }
+    assert_true(H5Fclose(file) >= 0);
+    say_open(l, "all closed");
+    assert_true((file = H5Fopen(name, H5F_ACC_RDONLY, fapl)) >= 0 && H5Lexists(file, "c", H5P_DEFAULT) > 0);
+    say_open(l, "opened");
+    assert_true(H5Fclose(file) >= 0);
+    assert_true(H5Tclose(pair) >= 0 && H5Tclose(text) >= 0 && H5Tclose(fixed) >= 0 && H5Pclose(plain) >= 0 &&
+                H5Pclose(filtered) >= 0 && H5Sclose(space) >= 0 && H5Sclose(small) >= 0);
+    free(back);
+    free(bytes);
+}
+
+static void test_nothing_is_listed_that_the_program_did_not_open(void **state)
+{
+    listing found = {0}, native = {0};
+    (void)state;
+
+    use_all_kinds(NATIVE, native_fapl, &native);
+    use_all_kinds(COW, H5P_DEFAULT, &found);
+    assert_true(same_text("what is open", &native, &found));
+    same_files("head", NATIVE, COW, H5P_DEFAULT);
+    free(found.data);
+    free(native.data);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -376,6 +481,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_members_that_a_write_does_not_name_keep_their_values),
         cmocka_unit_test(test_a_refused_dataset_leaves_the_groups_on_its_way),
         cmocka_unit_test(test_a_region_of_what_is_no_dataset_is_an_error),
+        cmocka_unit_test(test_nothing_is_listed_that_the_program_did_not_open),
     };
     int status = test_main(tests, argc, argv, through_begin, through_end);
 

@@ -14,7 +14,8 @@
 #include <string.h>
 
 typedef struct bare {
-    cow_shown shown;
+    cow_shown shown; /* its type only while a call runs: */
+    cow_kept_type *type;
     uint64_t extents[];
 } bare;
 
@@ -24,28 +25,19 @@ struct cow_bare {
 };
 
 /* The lists of properties of many copies are equal: one is enough. */
-static int share_ids(cow_shown *shown, const cow_dataset *source, const cow_shown *last)
+static int share_dcpl(bare *copy, const cow_dataset *source, const bare *last)
 {
-    if (last != NULL && H5Pequal(last->dcpl, source->dcpl) > 0 && H5Tequal(last->type, source->array.type) > 0) {
-        *shown = (cow_shown){.type = last->type, .dcpl = last->dcpl};
-        if (H5Iinc_ref(shown->type) < 0)
-            return cow_error_native("cannot note a copy");
-        if (H5Iinc_ref(shown->dcpl) >= 0)
-            return 0;
-        H5Tclose(shown->type);
+    if (last != NULL && H5Pequal(last->shown.dcpl, source->dcpl) > 0 && H5Iinc_ref(last->shown.dcpl) >= 0)
+        copy->shown.dcpl = last->shown.dcpl;
+    else if ((copy->shown.dcpl = H5Pcopy(source->dcpl)) < 0)
         return cow_error_native("cannot note a copy");
-    }
-    shown->type = H5Tcopy(source->array.type);
-    shown->dcpl = H5Pcopy(source->dcpl);
-    if (shown->type >= 0 && shown->dcpl >= 0)
-        return 0;
-    cow_close(shown->dcpl, shown->type);
-    return cow_error_native("cannot note a copy");
+    return 0;
 }
 
 static void bare_free(bare *copy)
 {
-    cow_close(copy->shown.dcpl, copy->shown.type);
+    cow_kept_type_free(copy->type);
+    cow_close(copy->shown.dcpl);
     free(copy);
 }
 
@@ -71,17 +63,15 @@ int cow_bare_note(cow_file *file, uint64_t address, const cow_dataset *source, u
         return 0;
     if ((copy = malloc(sizeof *copy + 2 * rank * sizeof *copy->extents)) == NULL)
         return cow_error(COW_MEMORY, "no memory for a copy");
-    if (share_ids(&copy->shown, source,
-                  cow_map_get(&file->bare->copy, file->bare->last, &last) ? &((bare *)(uintptr_t)last)->shown : NULL) <
-        0) {
-        free(copy);
-        return -1;
-    }
-    copy->shown.root = root;
-    copy->shown.rank = rank;
-    copy->shown.extent = memcpy(copy->extents, array->extent, rank * sizeof *copy->extents);
-    copy->shown.maximum = memcpy(copy->extents + rank, array->maximum, rank * sizeof *copy->extents);
-    if (cow_map_put(&file->bare->copy, address, (uintptr_t)copy) < 0) {
+    *copy = (bare){
+        .shown = {.root = root, .rank = rank, .extent = copy->extents, .maximum = copy->extents + rank},
+        .type = cow_kept_type_share(array->type),
+    };
+    memcpy(copy->extents, array->extent, rank * sizeof *copy->extents);
+    memcpy(copy->extents + rank, array->maximum, rank * sizeof *copy->extents);
+    if (share_dcpl(copy, source,
+                   cow_map_get(&file->bare->copy, file->bare->last, &last) ? (bare *)(uintptr_t)last : NULL) < 0 ||
+        cow_map_put(&file->bare->copy, address, (uintptr_t)copy) < 0) {
         bare_free(copy);
         return -1;
     }
@@ -92,8 +82,13 @@ int cow_bare_note(cow_file *file, uint64_t address, const cow_dataset *source, u
 const cow_shown *cow_bare_find(const cow_file *file, uint64_t address)
 {
     uint64_t found;
+    bare *copy;
 
-    return cow_map_get(&file->bare->copy, address, &found) ? &((bare *)(uintptr_t)found)->shown : NULL;
+    if (!cow_map_get(&file->bare->copy, address, &found))
+        return NULL;
+    copy = (bare *)(uintptr_t)found;
+    copy->shown.type = cow_kept_type_id(copy->type);
+    return &copy->shown;
 }
 
 void cow_bare_forget(cow_file *file, uint64_t address)

@@ -10,7 +10,7 @@ typedef struct cow_bare cow_bare;
 cow_bare *cow_bare_new(void);
 void cow_bare_free(cow_bare *all);
 
-/* What a snapshot of a versioned dataset shows. Lent, as are its ids. */
+/* What a snapshot of a versioned dataset shows. Lent, as are its ids, until the program's call ends. */
 typedef struct cow_shown {
     uint64_t root; /* offset of the root record */
     unsigned rank;

@@ -68,12 +68,12 @@ static int copy_fill(const cow_dataset *dataset, hid_t dcpl)
     if (defined == H5D_FILL_VALUE_DEFAULT)
         return 0;
     if (defined != H5D_FILL_VALUE_USER_DEFINED)
-        return H5Pset_fill_value(dcpl, array->type, NULL);
+        return H5Pset_fill_value(dcpl, cow_array_type(array), NULL);
     if ((value = calloc(1, array->element_size)) == NULL)
         return -1;
-    if (H5Pget_fill_value(dataset->dcpl, array->type, value) >= 0) {
-        status = H5Pset_fill_value(dcpl, array->type, value);
-        cow_dataset_fill_free(array->type, array->heap, value);
+    if (H5Pget_fill_value(dataset->dcpl, cow_array_type(array), value) >= 0) {
+        status = H5Pset_fill_value(dcpl, cow_array_type(array), value);
+        cow_dataset_fill_free(cow_array_type(array), array->heap, value);
     } else
         free(value);
     return status;
@@ -154,7 +154,7 @@ static int commit_dataset(cow_dataset *dataset)
         return -1;
     w.view.file = file->loc;
     w.view.grid = &array->grid;
-    w.view.type = array->type;
+    w.view.type = cow_array_type(array);
     w.view.source_rows = cow_pool_slots(array->pool) * array->grid.chunk[0];
     cow_layout_raw_path(w.view.source, dataset->row.pool);
     memcpy(root.extent, array->extent, sizeof root.extent);
@@ -163,7 +163,8 @@ static int commit_dataset(cow_dataset *dataset)
     root.chunks = cow_index_chunks(array->index);
     if (cow_index_commit(array->index, node_written, &w, &root.top, &root.level) < 0 ||
         cow_root_append(file->index, &root, &offset) < 0 || cow_view_root(&w.view, offset, &root) < 0 ||
-        set_head(dataset, offset) < 0 || cow_superseded_note(file, dataset->id, COW_SUPERSEDED_ROOT, NULL, 0, offset) < 0)
+        set_head(dataset, offset) < 0 ||
+        cow_superseded_note(file, dataset->id, COW_SUPERSEDED_ROOT, NULL, 0, offset) < 0)
         goto done;
     dataset->root = dataset->row.root = offset;
     if (dataset->row.alloc_time == H5D_ALLOC_TIME_LATE && !dataset->array.late)

@@ -206,7 +206,7 @@ static int share_view(const cow_copying *c, const cow_dataset *source, uint64_t 
 {
     cow_file *file = source->file;
     const cow_array *array = &source->array;
-    cow_view_context context = {.file = file->loc, .grid = &array->grid, .type = array->type};
+    cow_view_context context = {.file = file->loc, .grid = &array->grid, .type = cow_array_type(array)};
     char from[COW_PATH_MAX];
     int status;
 

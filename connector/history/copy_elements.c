@@ -142,10 +142,10 @@ int cow_copy_elements_of_dataset(cow_dataset *source, cow_dataset *target, void 
     transfer p = {.array = array,
                   .to_array = target == NULL ? NULL : &target->array,
                   .to_native = native,
-                  .type = array->type,
+                  .type = cow_array_type(array),
                   .label = array->label,
                   .heap = array->heap,
-                  .changed = has_references(array->type) ? change : NULL,
+                  .changed = has_references(cow_array_type(array)) ? change : NULL,
                   .context = context};
     uint64_t first[COW_MAX_RANK] = {0}, count[COW_MAX_RANK];
     int status = -1;
@@ -184,10 +184,10 @@ int cow_copy_elements_of_native(void *source, cow_dataset *target, cow_values_ch
     hid_t dcpl = cow_native_dataset_dcpl(source);
     transfer p = {.native = source,
                   .to_array = array,
-                  .type = array->type,
+                  .type = cow_array_type(array),
                   .label = array->label,
                   .heap = array->heap,
-                  .changed = has_references(array->type) ? change : NULL,
+                  .changed = has_references(cow_array_type(array)) ? change : NULL,
                   .context = context,
                   .space = cow_native_dataset_space(source)};
     hsize_t box[COW_MAX_RANK];

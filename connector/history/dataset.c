@@ -127,7 +127,7 @@ static int load_fill(cow_array *array, hid_t dcpl, const cow_layout_dataset_row 
         return 0;
     if ((array->fill = calloc(1, array->element_size)) == NULL)
         return cow_error(COW_MEMORY, "%s: no memory for the fill value", array->label);
-    if (defined == H5D_FILL_VALUE_USER_DEFINED && H5Pget_fill_value(dcpl, array->type, array->fill) < 0)
+    if (defined == H5D_FILL_VALUE_USER_DEFINED && H5Pget_fill_value(dcpl, cow_array_type(array), array->fill) < 0)
         return cow_error_native("%s: cannot get the fill value", array->label);
     return 0;
 }
@@ -142,11 +142,11 @@ void cow_dataset_shut(cow_dataset *dataset)
     if (array->index != NULL)
         cow_index_close(array->index);
     array->index = NULL;
-    cow_dataset_fill_free(array->type, array->heap, array->fill);
+    cow_dataset_fill_free(array->heap && array->fill != NULL ? cow_array_type(array) : H5I_INVALID_HID, array->heap,
+                          array->fill);
     array->fill = NULL;
-    if (array->type >= 0)
-        H5Tclose(array->type);
-    array->type = H5I_INVALID_HID;
+    cow_kept_type_free(array->type);
+    array->type = NULL;
     if (dataset->dcpl >= 0)
         H5Pclose(dataset->dcpl);
     dataset->dcpl = H5I_INVALID_HID;
@@ -229,7 +229,7 @@ int cow_dataset_hold(cow_dataset *dataset, void *native)
 /* Chunks are decoded as the pool says, and shown as the dataset and its root record say: that must be the same. */
 static bool other_shape(const cow_pool_entry *pool, hid_t type, const cow_root *root)
 {
-    bool other = root->rank != pool->raw.rank || H5Tequal(type, pool->type) <= 0;
+    bool other = root->rank != pool->raw.rank || H5Tequal(type, cow_kept_type_id(pool->type)) <= 0;
 
     for (unsigned d = 0; !other && d < root->rank; d++)
         other = root->chunk[d] != pool->raw.chunk[d] || root->extent[d] > root->maximum[d];
@@ -296,32 +296,32 @@ static cow_dataset *dataset_make(cow_file *file, void *native, bool named, hid_t
                              .row = *row,
                              .dcpl = dcpl};
     array = &dataset->array;
-    array->type = H5I_INVALID_HID;
     make_label(dataset, native, named);
     if (dcpl >= 0 && H5Pset_layout(dcpl, H5D_CONTIGUOUS) < 0) {
         cow_error_native("%s: cannot keep its creation properties", array->label);
         goto failed;
     }
-    if (dcpl < 0 || (type = cow_native_dataset_type(native)) < 0 || (array->type = H5Tcopy(type)) < 0 ||
+    if (dcpl < 0 || (type = cow_native_dataset_type(native)) < 0 ||
         (pool = cow_pools_get(file, root->pool > UINT32_MAX ? UINT32_MAX : (uint32_t)root->pool)) == NULL)
         goto failed;
     if (H5Pget_chunk_opts(pool->dcpl, &options) < 0) {
         cow_error_native("%s: cannot read how its chunks are stored", array->label);
         goto failed;
     }
-    if (other_shape(pool, array->type, root)) {
+    if (other_shape(pool, type, root)) {
         cow_error(COW_CORRUPT,
                   "%s: the chunks of the dataset are not those of its pool %u; to see what is damaged: h5cow verify %s",
                   file->name, pool->id, file->name);
         goto failed;
     }
+    array->type = cow_kept_type_share(pool->type);
     dataset->named_type = H5Tcommitted(type) > 0;
-    array->element_size = H5Tget_size(array->type);
+    array->element_size = H5Tget_size(type);
     array->chunk_bytes = array->element_size;
     for (unsigned d = 0; d < root->rank; d++)
         array->chunk_bytes *= root->chunk[d];
-    array->heap = cow_type_is_heap(array->type, true) > 0;
-    if (array->heap && cow_native_element_size(file->native, array->type, &array->file_element_size) < 0)
+    array->heap = cow_type_is_heap(type, true) > 0;
+    if (array->heap && cow_native_element_size(file->native, type, &array->file_element_size) < 0)
         goto failed;
     array->early = row->layout == H5D_CHUNKED && row->alloc_time == H5D_ALLOC_TIME_EARLY;
     array->late =
@@ -420,8 +420,8 @@ static int describe_properties(hid_t dcpl, hid_t type, cow_layout_dataset_row *r
 }
 
 /* The chunks of the dataset of ROW, which CHUNKED is to have: those of the program, or some of ours. */
-static int cut(const cow_file *file, const cow_layout_dataset_row *row, int rank, const hsize_t extent[], size_t element,
-               hid_t chunked, hsize_t chunk[])
+static int cut(const cow_file *file, const cow_layout_dataset_row *row, int rank, const hsize_t extent[],
+               size_t element, hid_t chunked, hsize_t chunk[])
 {
     if (row->layout != H5D_CONTIGUOUS) {
         H5Pget_chunk(chunked, rank, chunk);

@@ -172,22 +172,24 @@ done:
 /* Type, creation properties and shape of raw_data, before anything is made for them. */
 static int pool_shape(const cow_file *file, cow_pool_entry *entry, void *raw_data)
 {
-    hid_t space = cow_native_dataset_space(raw_data);
+    hid_t space = cow_native_dataset_space(raw_data), type = cow_native_dataset_type(raw_data);
     int status = -1;
 
-    if (space >= 0 && (entry->dcpl = cow_native_dataset_dcpl(raw_data)) >= 0 &&
-        (entry->type = cow_native_dataset_type(raw_data)) >= 0)
-        status = cow_layout_raw_shape(entry->type, space, entry->dcpl, &entry->raw);
-    cow_close(space);
+    if (space >= 0 && type >= 0 && (entry->dcpl = cow_native_dataset_dcpl(raw_data)) >= 0 &&
+        (entry->type = cow_type_is_heap(type, true) > 0 ? cow_kept_type_of(raw_data) : cow_kept_type_new(type)) != NULL)
+        status = cow_layout_raw_shape(type, space, entry->dcpl, &entry->raw);
+    cow_close(type, space);
     return status < 0 ? cow_context("%s: pool %u cannot be used; try: h5cow verify", file->name, entry->id) : 0;
 }
 
 /* Bytes of a chunk as the filters give it. */
 static int decoded_bytes(const cow_file *file, const cow_pool_entry *entry, size_t *bytes)
 {
+    hid_t type = cow_kept_type_id(entry->type);
+
     *bytes = entry->raw.chunk_bytes;
-    if (cow_type_is_heap(entry->type, true) > 0) {
-        if (cow_native_element_size(file->native, entry->type, bytes) < 0)
+    if (cow_type_is_heap(type, true) > 0) {
+        if (cow_native_element_size(file->native, type, bytes) < 0)
             return -1;
         *bytes *= entry->raw.chunk_bytes / entry->raw.element_size;
     }
@@ -217,7 +219,7 @@ static int pool_open(const cow_file *file, cow_pool_entry *entry)
     }
     if ((entry->pool = cow_pool_open(name, entry->raw.rank, table, store)) == NULL)
         goto done;
-    if ((entry->codec = cow_codec_open(entry->dcpl, entry->type, bytes)) == NULL) {
+    if ((entry->codec = cow_codec_open(entry->dcpl, cow_kept_type_id(entry->type), bytes)) == NULL) {
         cow_context("%s: the chunks of %s cannot be decoded", file->name, name);
         cow_pool_close(entry->pool);
         entry->pool = NULL;
@@ -226,8 +228,8 @@ static int pool_open(const cow_file *file, cow_pool_entry *entry)
     status = 0;
 done:
     if (status < 0) {
-        cow_close(entry->type, entry->dcpl);
-        entry->dcpl = entry->type = H5I_INVALID_HID;
+        cow_kept_type_free(entry->type);
+        cow_close(entry->dcpl);
     }
     return status;
 }
@@ -250,7 +252,7 @@ const cow_pool_entry *cow_pools_get(cow_file *file, uint32_t id)
         return NULL;
     }
     o = &pools->list[pools->count];
-    *o = (opened){.entry = {.id = id, .dcpl = H5I_INVALID_HID, .type = H5I_INVALID_HID}};
+    *o = (opened){.entry = {.id = id, .dcpl = H5I_INVALID_HID}};
     if (pool_open(file, &o->entry) < 0)
         return NULL;
     o->slots_before = cow_pool_slots(o->entry.pool);
@@ -363,7 +365,8 @@ void cow_pools_close(cow_file *file)
             cow_codec_close(entry->codec);
         if (entry->pool != NULL)
             cow_pool_close(entry->pool);
-        cow_close(entry->type, entry->dcpl);
+        cow_kept_type_free(entry->type);
+        cow_close(entry->dcpl);
     }
     free(pools->list);
     free(pools->signature);

@@ -11,8 +11,9 @@ typedef struct cow_pool_entry {
     uint32_t id;
     cow_pool *pool;
     cow_codec *codec;
-    hid_t dcpl, type; /* of raw_data */
-    cow_raw raw;      /* its shape when it was opened */
+    hid_t dcpl; /* of raw_data; */
+    cow_kept_type *type;
+    cow_raw raw; /* its shape when it was opened */
 } cow_pool_entry;
 
 /* NULL: no memory. */

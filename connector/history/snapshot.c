@@ -893,7 +893,8 @@ static int build_dataset(cow_walk *walk, cow_loc head, const cow_dataset *datase
                          cow_loc *made)
 {
     const cow_array *array = &dataset->array;
-    cow_shown shown = {dataset->root, array->grid.rank, array->extent, array->maximum, array->type, dataset->dcpl};
+    cow_shown shown = {dataset->root,  array->grid.rank,      array->extent,
+                       array->maximum, cow_array_type(array), dataset->dcpl};
     hid_t named = H5I_INVALID_HID;
     int status = -1;
 

@@ -12,6 +12,7 @@
 #define COW_ARRAY_H
 
 #include "io/codec.h"
+#include "native/kept_type.h"
 #include "store/index.h"
 #include "store/pool.h"
 
@@ -27,8 +28,8 @@ typedef struct cow_array {
     const char *label; /* "FILE: /path (version 3)" for messages; may be changed by the owner */
     cow_grid grid;
     uint64_t maximum[COW_MAX_RANK]; /* elements, COW_UNLIMITED */
-    hid_t type;                     /* the file's datatype, located in memory, as H5Dget_type gives it */
-    size_t element_size;            /* H5Tget_size(type) */
+    cow_kept_type *type;            /* the file's datatype; as an id: cow_array_type */
+    size_t element_size;            /* H5Tget_size of it */
     size_t chunk_bytes;             /* decoded chunk */
     size_t file_element_size;       /* the same in the file, for `heap` */
     bool plain_edges;     /* chunks that the extent cuts are not filtered (H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS) */
@@ -42,7 +43,7 @@ typedef struct cow_array {
     cow_codec *codec;
     cow_index *index;
     cow_chunk_cache *cache; /* shared by the arrays of one file */
-    bool through;     /* the program's chunk cache does not hold a chunk (H5Pset_chunk_cache): it is filtered when it is
+    bool through; /* the program's chunk cache does not hold a chunk (H5Pset_chunk_cache): it is filtered when it is
                      written, so that the program hears there of a filter that fails */
     unsigned threads;
     /* state */
@@ -52,11 +53,17 @@ typedef struct cow_array {
                                       leaves the same bytes sets it, but leaves index and extent unchanged */
     bool refused;                  /* the last cow_array_store failed because filters do not take a chunk */
     /* private to io/ */
-    hid_t same_type;          /* 0, or a type of HDF5's own, so never changed, that is the same as `type` */
+    hid_t same_type;                 /* 0, or a type of HDF5's own, so never changed, that is the same as `type` */
     struct cow_cached_chunk *cached; /* chunks of this array in the cache */
     struct cow_cached_chunk *dirty;  /* of these the dirty ones, oldest first */
-    cow_filtering *filtering; /* of the call that runs, or NULL */
+    cow_filtering *filtering;        /* of the call that runs, or NULL */
 } cow_array;
+
+/* Located in memory, as H5Dget_type gives it. Lent until the program's call ends. */
+static inline hid_t cow_array_type(const cow_array *array)
+{
+    return cow_kept_type_id(array->type);
+}
 
 /* A chunk cache of at most BYTES (at least one chunk always fits). */
 cow_chunk_cache *cow_chunk_cache_open(size_t bytes);

@@ -9,6 +9,7 @@
 #include "base/ids.h"
 #include "io/filters.h"
 #include "io/scratch.h"
+#include "native/kept_type.h"
 
 #include <H5Zdevelop.h>
 #include <stdlib.h>
@@ -28,7 +29,8 @@ struct cow_codec {
     size_t chunk_bytes;
     size_t bound;
     /* for the others */
-    hid_t dcpl, type;
+    hid_t dcpl;
+    cow_kept_type *type;
     cow_scratch *encoder; /* NULL until first used */
     cow_scratch *decoder; /* for chunks with this mask: */
     uint32_t decoder_mask;
@@ -60,7 +62,7 @@ cow_codec *cow_codec_open(hid_t dcpl, hid_t type, size_t chunk_bytes)
         cow_error(COW_MEMORY, "no memory for a codec");
         return NULL;
     }
-    codec->dcpl = codec->type = H5I_INVALID_HID;
+    codec->dcpl = H5I_INVALID_HID;
     codec->standard = true;
     codec->chunk_bytes = codec->bound = chunk_bytes;
     if (filters < 0) {
@@ -80,10 +82,12 @@ cow_codec *cow_codec_open(hid_t dcpl, hid_t type, size_t chunk_bytes)
     }
     if (!codec->standard) {
         codec->bound = SLACK_FACTOR * chunk_bytes + SLACK_BYTES; /* nobody says how much a foreign filter may add */
-        if ((codec->dcpl = H5Pcopy(dcpl)) < 0 || (codec->type = H5Tcopy(type)) < 0) {
+        if ((codec->dcpl = H5Pcopy(dcpl)) < 0) {
             cow_error_native("cannot copy a dataset's properties");
             goto done;
         }
+        if ((codec->type = cow_kept_type_new(type)) == NULL)
+            goto done;
     }
     made = true;
 done:
@@ -100,7 +104,8 @@ void cow_codec_close(cow_codec *codec)
         return;
     cow_scratch_close(codec->encoder);
     cow_scratch_close(codec->decoder);
-    cow_close(codec->type, codec->dcpl);
+    cow_kept_type_free(codec->type);
+    cow_close(codec->dcpl);
     free(codec->filter);
     free(codec);
 }

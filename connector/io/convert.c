@@ -25,23 +25,6 @@ static int has_transform(hid_t dxpl)
     return length > 0;
 }
 
-bool cow_type_predefined(hid_t type)
-{
-    /* The variables themselves: each of the names H5T_NATIVE_DOUBLE and so on is a call of H5open as well. */
-    const hid_t own[] = {
-        H5T_IEEE_F64LE_g,    H5T_IEEE_F32LE_g,   H5T_IEEE_F64BE_g,    H5T_IEEE_F32BE_g,    H5T_STD_I64LE_g,
-        H5T_STD_U64LE_g,     H5T_STD_I32LE_g,    H5T_STD_U32LE_g,     H5T_STD_I16LE_g,     H5T_STD_U16LE_g,
-        H5T_STD_I8LE_g,      H5T_STD_U8LE_g,     H5T_STD_I64BE_g,     H5T_STD_U64BE_g,     H5T_STD_I32BE_g,
-        H5T_STD_U32BE_g,     H5T_STD_I16BE_g,    H5T_STD_U16BE_g,     H5T_NATIVE_DOUBLE_g, H5T_NATIVE_FLOAT_g,
-        H5T_NATIVE_INT_g,    H5T_NATIVE_UINT_g,  H5T_NATIVE_LONG_g,   H5T_NATIVE_ULONG_g,  H5T_NATIVE_LLONG_g,
-        H5T_NATIVE_ULLONG_g, H5T_NATIVE_SHORT_g, H5T_NATIVE_USHORT_g, H5T_NATIVE_SCHAR_g,  H5T_NATIVE_UCHAR_g};
-
-    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
-        if (own[i] == type)
-            return true;
-    return false;
-}
-
 int cow_conversion_open(cow_conversion *conversion, hid_t file_type, size_t file_size, hid_t mem_type, bool known,
                         hid_t dxpl, bool write)
 {

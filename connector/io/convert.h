@@ -24,9 +24,6 @@ typedef struct cow_conversion {
     cow_background background;
 } cow_conversion;
 
-/* A type that HDF5 itself has registered: its id means the same as long as the library runs. */
-bool cow_type_predefined(hid_t type);
-
 /* KNOWN: FILE_TYPE and MEM_TYPE are known to be equal. FILE_TYPE is located in memory, its elements have FILE_SIZE bytes. The ids are borrowed. */
 int cow_conversion_open(cow_conversion *conversion, hid_t file_type, size_t file_size, hid_t mem_type, bool known,
                         hid_t dxpl, bool write);

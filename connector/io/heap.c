@@ -84,9 +84,9 @@ static hid_t select_part(const cow_array *array, uint64_t slot, const cow_heap_p
  * size in memory, as if all bytes were written, but not where they are selected one by one (H5D__chunk_write). */
 static bool loses_members(const cow_array *array, const cow_heap_part *part, hid_t mem_type)
 {
-    return part->first != NULL && part->elements == chunk_elements(array) && mem_type != array->type &&
-           H5Tget_size(mem_type) == array->file_element_size && H5Tdetect_class(array->type, H5T_COMPOUND) != 0 &&
-           H5Tequal(mem_type, array->type) <= 0;
+    return part->first != NULL && part->elements == chunk_elements(array) && mem_type != cow_array_type(array) &&
+           H5Tget_size(mem_type) == array->file_element_size &&
+           H5Tdetect_class(cow_array_type(array), H5T_COMPOUND) != 0 && H5Tequal(mem_type, cow_array_type(array)) <= 0;
 }
 
 static int move_part(const cow_array *array, uint64_t slot, const cow_heap_part *part, hid_t mem_type, hid_t dxpl,
@@ -136,7 +136,7 @@ static int check_lengths(const cow_array *array, uint64_t slot)
         cow_error(COW_MEMORY, "no memory for a chunk of %zu bytes", whole);
     } else if (store->read(store, slot, stored, size, &mask) == 0 &&
                cow_codec_decode(array->codec, stored, size, mask, bytes) == 0 &&
-               (lengths = cow_lengths_open(cow_native_chunk_store_file(store), array->type)) != NULL) {
+               (lengths = cow_lengths_open(cow_native_chunk_store_file(store), cow_array_type(array))) != NULL) {
         status = cow_lengths_check(lengths, bytes, chunk_elements(array), &sum);
     }
 done:
@@ -146,7 +146,7 @@ done:
     return status < 0 ? cow_error_where(array->label, "reading the lengths of elements") : 0;
 }
 
-/* The elements of a slot in array->type, for reclaim() to free. OWN: this process has just written them. */
+/* The elements of a slot in the array's type, for reclaim() to free. OWN: this process has just written them. */
 static void *read_slot(const cow_array *array, const uint64_t chunk[], uint64_t slot, bool own)
 {
     cow_heap_part part = whole_chunk(array, chunk);
@@ -158,7 +158,7 @@ static void *read_slot(const cow_array *array, const uint64_t chunk[], uint64_t 
         cow_error(COW_MEMORY, "%s: no memory for a chunk of %zu bytes", array->label, array->chunk_bytes);
         return NULL;
     }
-    if (move_part(array, slot, &part, array->type, DXPL, false, elements) < 0) {
+    if (move_part(array, slot, &part, cow_array_type(array), DXPL, false, elements) < 0) {
         free(elements);
         return NULL;
     }
@@ -173,7 +173,7 @@ static void reclaim(const cow_array *array, void *elements)
     if (elements == NULL)
         return;
     if ((space = H5Screate_simple(1, &n, NULL)) >= 0) {
-        H5Treclaim(array->type, space, DXPL, elements);
+        H5Treclaim(cow_array_type(array), space, DXPL, elements);
         H5Sclose(space);
     }
     free(elements);
@@ -208,7 +208,7 @@ static cow_serial *open_serial(const cow_array *array)
         cow_error_native("%s: cannot get the name of the file", array->label);
         return NULL;
     }
-    return cow_serial_open(array->type, name);
+    return cow_serial_open(cow_array_type(array), name);
 }
 
 /* The checksum of a whole chunk, and with TRIMMED also the hash of that part; SLOT: where it is. */
@@ -232,7 +232,7 @@ static int verify_elements(const cow_array *array, const uint64_t chunk[], uint6
 
     if (cow_pool_row(array->pool, slot, &row) < 0 || digest_elements(array, elements, NULL, slot, false, &digest) < 0)
         return -1;
-    if (digest.checksum != row.digest.checksum && H5Tdetect_class(array->type, H5T_REFERENCE) > 0 &&
+    if (digest.checksum != row.digest.checksum && H5Tdetect_class(cow_array_type(array), H5T_REFERENCE) > 0 &&
         digest_elements(array, elements, NULL, slot, true, &digest) < 0)
         return -1;
     return cow_array_chunk_verify(array, chunk, slot, digest.checksum, row.digest.checksum);
@@ -286,7 +286,8 @@ static int prepare_slot(cow_array *array, const cow_heap_part *part, uint64_t ol
 {
     cow_heap_part all = whole_chunk(array, part->chunk);
     uint64_t trimmed[COW_MAX_RANK];
-    bool covered = part->whole && H5Tdetect_class(array->type, H5T_COMPOUND) == 0; /* else members may be left out */
+    bool covered =
+        part->whole && H5Tdetect_class(cow_array_type(array), H5T_COMPOUND) == 0; /* else members may be left out */
     void *elements;
     int status;
 
@@ -296,16 +297,16 @@ static int prepare_slot(cow_array *array, const cow_heap_part *part, uint64_t ol
     if (old == COW_HOLE || covered) {
         if ((elements = fill_elements(array, all.elements)) == NULL)
             return -1;
-        status = move_part(array, slot, &all, array->type, DXPL, true, elements);
+        status = move_part(array, slot, &all, cow_array_type(array), DXPL, true, elements);
         free(elements);
         return status;
     }
     if ((elements = read_slot(array, part->chunk, old, false)) == NULL)
         return -1;
     status = verify_elements(array, part->chunk, old, elements) < 0 ||
-                     cow_native_references_lend(array->type, all.elements, elements) < 0
+                     cow_native_references_lend(cow_array_type(array), all.elements, elements) < 0
                  ? -1
-                 : move_part(array, slot, &all, array->type, DXPL, true, elements);
+                 : move_part(array, slot, &all, cow_array_type(array), DXPL, true, elements);
     reclaim(array, elements);
     return status;
 }
@@ -340,7 +341,7 @@ static int read_fill(const cow_array *array, hid_t mem_type, hid_t dxpl, uint64_
     for (size_t i = 0; zeros && fill != NULL && i < array->element_size; i++)
         zeros = fill[i] == 0;
     if (!zeros)
-        return cow_conversion_fill(array->type, fill, mem_type, dxpl, n, packed);
+        return cow_conversion_fill(cow_array_type(array), fill, mem_type, dxpl, n, packed);
     memset(packed, 0, n * H5Tget_size(mem_type)); /* zero, empty, and no reference, in any type */
     return 0;
 }
@@ -396,7 +397,7 @@ int cow_heap_cut(cow_array *array, const uint64_t chunk[])
     if ((entry = own_slot(array, &part)) == NULL || (elements = fill_elements(array, n)) == NULL)
         goto done;
     part = (cow_heap_part){.chunk = chunk, .place = place, .elements = n};
-    status = move_part(array, entry->slot, &part, array->type, DXPL, true, elements);
+    status = move_part(array, entry->slot, &part, cow_array_type(array), DXPL, true, elements);
 done:
     free(elements);
     free(place);
@@ -457,7 +458,7 @@ int cow_heap_fill(cow_array *array, const uint64_t chunk[])
     int status = -1;
 
     if (elements != NULL && (entry = own_slot(array, &part)) != NULL &&
-        move_part(array, entry->slot, &part, array->type, DXPL, true, elements) == 0)
+        move_part(array, entry->slot, &part, cow_array_type(array), DXPL, true, elements) == 0)
         status = store_entry(array, entry);
     free(elements);
     return status;
@@ -470,4 +471,3 @@ int cow_heap_store(cow_array *array)
             return -1;
     return 0;
 }
-

@@ -20,7 +20,7 @@
 
 struct cow_scratch {
     cow_chunk_store *chunks; /* owns the dataset, which keeps the file open */
-    hid_t type;              /* the caller's: even a transient type is counted by H5Fget_obj_count */
+    cow_kept_type *type;     /* the caller's */
     bool changed;            /* the library computed other filter parameters than the dcpl had */
 };
 
@@ -112,7 +112,7 @@ static int create_dataset(cow_scratch *scratch, hid_t file, hid_t dcpl)
         cow_error_native("cannot set up a scratch dataset for filters");
         goto done;
     }
-    if (!(dataset = cow_native_dataset_create(root, "chunk", scratch->type, space, scratch_dcpl)))
+    if (!(dataset = cow_native_dataset_create(root, "chunk", cow_kept_type_id(scratch->type), space, scratch_dcpl)))
         goto done;
     if ((made = cow_native_dataset_dcpl(dataset)) < 0) {
         cow_native_dataset_close(dataset);
@@ -127,7 +127,7 @@ done:
     return result;
 }
 
-cow_scratch *cow_scratch_open(hid_t dcpl, hid_t type, uint32_t skip)
+cow_scratch *cow_scratch_open(hid_t dcpl, cow_kept_type *type, uint32_t skip)
 {
     cow_scratch *scratch = calloc(1, sizeof *scratch);
     hid_t file = H5I_INVALID_HID, applied = H5I_INVALID_HID;
@@ -217,7 +217,7 @@ int cow_scratch_encode(cow_scratch *scratch, cow_filtering *filtering, const voi
     if (cow_native_enter() < 0)
         return -1;
     if ((dxpl = transfer_list(filtering)) < 0 ||
-        cow_native_dataset_write(dataset, scratch->type, H5S_ALL, H5S_ALL, dxpl, chunk) < 0 ||
+        cow_native_dataset_write(dataset, cow_kept_type_id(scratch->type), H5S_ALL, H5S_ALL, dxpl, chunk) < 0 ||
         scratch->chunks->size(scratch->chunks, 0, size) < 0)
         goto done;
     if (*size > capacity) {
@@ -241,7 +241,7 @@ int cow_scratch_decode(cow_scratch *scratch, cow_filtering *filtering, const voi
     if (cow_native_enter() < 0)
         return -1;
     if ((dxpl = transfer_list(filtering)) >= 0 && scratch->chunks->write(scratch->chunks, 0, bytes, size, 0) == 0 &&
-        (result = cow_native_dataset_read(dataset, scratch->type, H5S_ALL, H5S_ALL, dxpl, chunk)) < 0)
+        (result = cow_native_dataset_read(dataset, cow_kept_type_id(scratch->type), H5S_ALL, H5S_ALL, dxpl, chunk)) < 0)
         cow_context("a stored chunk is damaged: its filters cannot decode it");
     transfer_list_close(dxpl);
     cow_native_leave();

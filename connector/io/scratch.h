@@ -5,6 +5,7 @@
 #define COW_SCRATCH_H
 
 #include "io/codec.h"
+#include "native/kept_type.h"
 
 #include <hdf5.h>
 
@@ -20,7 +21,7 @@ typedef struct cow_scratch cow_scratch;
  * forgets to store it when a chunk is overwritten with as many bytes as it had (H5D__chunk_file_alloc needs no insert),
  * and after H5Dwrite_chunk still answers the mask that the chunk had before (H5D__chunk_direct_write fills its cache of
  * one chunk too early). */
-cow_scratch *cow_scratch_open(hid_t dcpl, hid_t type, uint32_t skip);
+cow_scratch *cow_scratch_open(hid_t dcpl, cow_kept_type *type, uint32_t skip);
 void cow_scratch_close(cow_scratch *scratch);
 /* FILTERING: as of codec.h, or NULL. OUT has room for CAPACITY bytes; more is COW_UNSUPPORTED. */
 int cow_scratch_encode(cow_scratch *scratch, cow_filtering *filtering, const void *chunk, void *out, size_t capacity,

@@ -232,8 +232,10 @@ static int run(cow_array *array, bool write, hid_t mem_type, hid_t mem_space, hi
     } else {
         bool known = array->same_type == mem_type && mem_type > 0;
 
-        if (cow_conversion_open(&transfer.conversion, array->type, array->element_size, mem_type, known, dxpl, write) <
-            0)
+        hid_t file_type = known ? mem_type : cow_array_type(array);
+
+        if (file_type < 0 ||
+            cow_conversion_open(&transfer.conversion, file_type, array->element_size, mem_type, known, dxpl, write) < 0)
             return -1;
         if (!known && transfer.conversion.same && cow_type_predefined(mem_type))
             array->same_type = mem_type;

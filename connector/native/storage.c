@@ -20,7 +20,6 @@
 typedef struct file_table {
     cow_table table;
     void *dataset;
-    hid_t type;             /* of a row, as in the file: rows are moved as bytes */
     cow_table_check *check; /* NULL: asked, and good */
 } file_table;
 
@@ -35,7 +34,7 @@ static int checked(file_table *t)
 static int table_transfer(file_table *t, bool write, uint64_t first, uint64_t count, void *rows)
 {
     hsize_t extent = t->table.rows, start = first, n = count;
-    hid_t memory = H5I_INVALID_HID, file = H5I_INVALID_HID;
+    hid_t memory = H5I_INVALID_HID, file = H5I_INVALID_HID, type = H5I_INVALID_HID;
     int status = -1;
 
     if (count == 0)
@@ -48,11 +47,13 @@ static int table_transfer(file_table *t, bool write, uint64_t first, uint64_t co
     if ((memory = H5Screate_simple(1, &n, NULL)) < 0 || (file = H5Screate_simple(1, &extent, NULL)) < 0 ||
         H5Sselect_hyperslab(file, H5S_SELECT_SET, &start, NULL, &n, NULL) < 0)
         cow_error_native("cannot select rows of a table");
+    else if ((type = cow_native_dataset_type(t->dataset)) < 0) /* rows are moved as bytes */
+        status = -1;
     else if (write)
-        status = cow_native_dataset_write(t->dataset, t->type, memory, file, DXPL, rows);
+        status = cow_native_dataset_write(t->dataset, type, memory, file, DXPL, rows);
     else
-        status = cow_native_dataset_read(t->dataset, t->type, memory, file, DXPL, rows);
-    cow_close(file, memory);
+        status = cow_native_dataset_read(t->dataset, type, memory, file, DXPL, rows);
+    cow_close(type, file, memory);
     return status;
 }
 
@@ -83,8 +84,6 @@ static void table_close(cow_table *table)
 {
     file_table *t = (file_table *)table;
 
-    if (t->type >= 0)
-        H5Tclose(t->type);
     H5VLdataset_close(t->dataset, cow_native_id(), DXPL, NULL);
     free(t);
 }
@@ -92,7 +91,7 @@ static void table_close(cow_table *table)
 cow_table *cow_native_table_over(void *dataset, const char *path, cow_table_check *check)
 {
     file_table *t = calloc(1, sizeof *t);
-    hid_t space = H5I_INVALID_HID;
+    hid_t space = H5I_INVALID_HID, type = H5I_INVALID_HID;
     hsize_t extent;
 
     if (t == NULL) {
@@ -103,22 +102,21 @@ cow_table *cow_native_table_over(void *dataset, const char *path, cow_table_chec
     t->dataset = dataset;
     t->check = check;
     t->table = (cow_table){.read = table_read, .write = table_write, .resize = table_resize, .close = table_close};
-    if ((t->type = cow_native_dataset_type(dataset)) < 0 || (space = cow_native_dataset_space(dataset)) < 0)
+    if ((type = cow_native_dataset_type(dataset)) < 0 || (space = cow_native_dataset_space(dataset)) < 0)
         goto failed;
     if (H5Sget_simple_extent_ndims(space) != 1) {
         cow_error(COW_CORRUPT, "'%s' is not a table of one dimension", path);
         goto failed;
     }
-    if ((t->table.row_size = H5Tget_size(t->type)) == 0 || H5Sget_simple_extent_dims(space, &extent, NULL) < 0) {
+    if ((t->table.row_size = H5Tget_size(type)) == 0 || H5Sget_simple_extent_dims(space, &extent, NULL) < 0) {
         cow_error_native("cannot get the size of the table '%s'", path);
         goto failed;
     }
     t->table.rows = extent;
-    H5Sclose(space);
+    cow_close(type, space);
     return &t->table;
 failed:
-    if (space >= 0)
-        H5Sclose(space);
+    cow_close(type, space);
     table_close(&t->table);
     return NULL;
 }

@@ -264,7 +264,7 @@ static herr_t read_converted(cow_object *o, hid_t mem_type, hid_t mem_space, hid
         cow_error(COW_MEMORY, "%s: no memory for %lld references", array->label, (long long)n);
         goto done;
     }
-    if (n > 0 && cow_array_read(array, array->type, memory, own >= 0 ? own : file_space, dxpl, values) < 0)
+    if (n > 0 && cow_array_read(array, cow_array_type(array), memory, own >= 0 ? own : file_space, dxpl, values) < 0)
         goto done;
     status = H5VLdataset_read(1, &o->native, cow_native_id(), &mem_type, &mem_space, &file_space, dxpl, &buf, req);
 done:

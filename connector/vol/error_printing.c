@@ -7,6 +7,8 @@
  */
 #include "vol/vol.h"
 
+#include "native/kept_type.h"
+
 /* HDF5 keeps this for each thread. */
 static _Thread_local struct {
     bool off;    /* by us */
@@ -73,7 +75,8 @@ void cow_quiet_end(cow_quiet *quiet)
     if (quiet->ours)
         turn_on();
     cow_error_put_back(quiet->held);
-    printing.depth--;
+    if (--printing.depth == 0)
+        cow_kept_types_end_call();
 }
 
 bool cow_quiet_nested(void)

@@ -616,7 +616,7 @@ int cow_object_classify(cow_object *object)
         return cannot_attach(object);
     if (object->dataset != NULL) {
         const cow_array *array = cow_dataset_array(object->dataset);
-        object->old_references = !array->heap && H5Tdetect_class(array->type, H5T_REFERENCE) > 0;
+        object->old_references = !array->heap && H5Tdetect_class(cow_array_type(array), H5T_REFERENCE) > 0;
     }
     object->classified = true;
     return 0;
