@@ -471,6 +471,260 @@ static void test_nothing_is_listed_that_the_program_did_not_open(void **state)
     free(native.data);
 }
 
+/* ---- H5Dread_multi and H5Dwrite_multi ---- */
+
+static void move_several(const char *name, hid_t fapl, listing *l)
+{
+    hsize_t n = 2000, chunk = 500, fewer = 1999;
+    hid_t dcpl = H5Pcreate(H5P_DATASET_CREATE), space = H5Screate_simple(1, &n, NULL),
+          other = H5Screate_simple(1, &fewer, NULL),
+          file = (remove(name), H5Fcreate(name, H5F_ACC_EXCL, H5P_DEFAULT, fapl)), text = H5Tcopy(H5T_C_S1);
+    static int values[2000], nines[2000], a[2000], b[2000];
+
+    assert_true(H5Pset_chunk(dcpl, 1, &chunk) >= 0 && H5Tset_size(text, H5T_VARIABLE) >= 0);
+    for (size_t i = 0; i < COUNT(nines); i++)
+        nines[i] = 9;
+    /* what the second one is: chunks, HDF5's own, strings */
+    for (int kind = 0; kind < 3; kind++) {
+        const char *const names[][2] = {{"a0", "b0"}, {"a1", "b1"}, {"a2", "b2"}};
+        hid_t one = H5S_ALL,
+              sets[2] = {H5Dcreate2(file, names[kind][0], H5T_NATIVE_INT, space, H5P_DEFAULT, dcpl, H5P_DEFAULT)};
+        hsize_t four = 4;
+        if (kind == 1)
+            one = H5Screate_simple(1, &four, NULL);
+        sets[1] = H5Dcreate2(file, names[kind][1], kind == 2 ? text : H5T_NATIVE_INT, kind == 1 ? one : space,
+                             H5P_DEFAULT, kind == 1 ? H5P_DEFAULT : dcpl, H5P_DEFAULT);
+        assert_true(sets[0] >= 0 && sets[1] >= 0);
+        assert_true(H5Dwrite(sets[0], H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
+        for (int wrong = 0; wrong < 4; wrong++) {
+            hid_t all[2] = {H5S_ALL, H5S_ALL}, memory[2] = {H5S_ALL, wrong == 1 ? other : H5S_ALL},
+                  types[2] = {H5T_NATIVE_INT, wrong == 0  ? (kind == 2 ? H5T_NATIVE_INT : H5T_C_S1)
+                                              : kind == 2 ? text
+                                                          : H5T_NATIVE_INT};
+            const void *from[2] = {nines, wrong == 2 ? NULL : nines};
+            void *to[2] = {a, wrong == 2 ? NULL : b};
+            herr_t wrote = 0, read = 0;
+
+            if (wrong == 3 && kind == 2) /* no strings are there */
+                continue;
+            memset(a, 0, sizeof a);
+            H5E_BEGIN_TRY
+            wrote = H5Dwrite_multi(2, sets, types, memory, all, H5P_DEFAULT, from);
+            read = H5Dread_multi(2, sets, types, memory, all, H5P_DEFAULT, to);
+            H5E_END_TRY
+            say(l, "%d %d: wrote %d, read %d, memory %d", kind, wrong, wrote, read, a[7]);
+            assert_true(H5Dread(sets[0], H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, a) >= 0);
+            say(l, ", file %d\n", a[7]);
+        }
+        assert_true(H5Dclose(sets[0]) >= 0 && H5Dclose(sets[1]) >= 0 && (one == H5S_ALL || H5Sclose(one) >= 0));
+    }
+    assert_true(H5Fclose(file) >= 0 && H5Tclose(text) >= 0 && H5Pclose(dcpl) >= 0 && H5Sclose(space) >= 0 &&
+                H5Sclose(other) >= 0);
+}
+
+static void test_of_several_datasets_all_are_moved_or_none(void **state)
+{
+    listing found = {0}, native = {0};
+    (void)state;
+
+    move_several(NATIVE, native_fapl, &native);
+    move_several(COW, H5P_DEFAULT, &found);
+    assert_true(same_text("several datasets", &native, &found));
+    free(found.data);
+    free(native.data);
+}
+
+/* ---- names that are not to be seen ---- */
+
+static void say_name(listing *l, const char *what, hid_t id)
+{
+    char name[100] = "as it was";
+    ssize_t length = H5Iget_name(id, name, sizeof name);
+
+    say(l, "%s: %d '%s'\n", what, (int)length, name);
+}
+
+static void name_attributes(const char *name, hid_t fapl, listing *l)
+{
+    hid_t file = (remove(name), H5Fcreate(name, H5F_ACC_EXCL, H5P_DEFAULT, fapl)), scalar = H5Screate(H5S_SCALAR),
+          group = H5Gcreate2(file, "group", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
+          inner = H5Gcreate2(group, "inner", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), attribute;
+
+    assert_true(H5Aclose(H5Acreate2(inner, "a", H5T_NATIVE_INT, scalar, H5P_DEFAULT, H5P_DEFAULT)) >= 0);
+    assert_true(H5Aclose(H5Acreate2(file, "a", H5T_NATIVE_INT, scalar, H5P_DEFAULT, H5P_DEFAULT)) >= 0);
+    assert_true(H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0 && H5Ldelete(file, "group", H5P_DEFAULT) >= 0);
+    say_name(l, "deleted", group);
+    assert_true((attribute = H5Aopen(inner, "a", H5P_DEFAULT)) >= 0);
+    say_name(l, "its attribute", attribute);
+    assert_true(H5Aclose(attribute) >= 0 && H5Gclose(inner) >= 0);
+    assert_true((attribute = H5Aopen_by_name(group, "inner", "a", H5P_DEFAULT, H5P_DEFAULT)) >= 0);
+    say_name(l, "by name", attribute);
+    assert_true(H5Aclose(attribute) >= 0 && H5Gclose(group) >= 0);
+    assert_true((attribute = H5Aopen(file, "a", H5P_DEFAULT)) >= 0);
+    say_name(l, "of the root", attribute);
+    assert_true(H5Aclose(attribute) >= 0 && H5Sclose(scalar) >= 0 && H5Fclose(file) >= 0);
+}
+
+static void name_again(const char *name, const char *opened, hid_t fapl, listing *l)
+{
+    hid_t file = (remove(name), H5Fcreate(name, H5F_ACC_EXCL, H5P_DEFAULT, fapl)), scalar = H5Screate(H5S_SCALAR),
+          group = H5Gcreate2(file, "group", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
+          inner = H5Gcreate2(group, "inner", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), attribute;
+
+    assert_true(H5Aclose(H5Acreate2(inner, "a", H5T_NATIVE_INT, scalar, H5P_DEFAULT, H5P_DEFAULT)) >= 0);
+    assert_true(H5Aclose(H5Acreate2(file, "a", H5T_NATIVE_INT, scalar, H5P_DEFAULT, H5P_DEFAULT)) >= 0);
+    assert_true(H5Gclose(inner) >= 0 && H5Gclose(group) >= 0 && H5Sclose(scalar) >= 0 && H5Fclose(file) >= 0);
+    assert_true((file = H5Fopen(opened, H5F_ACC_RDONLY, fapl)) >= 0);
+    assert_true((attribute = H5Aopen_by_name(file, "group/inner", "a", H5P_DEFAULT, H5P_DEFAULT)) >= 0);
+    say_name(l, "by name", attribute);
+    assert_true(H5Aclose(attribute) >= 0 && (inner = H5Gopen2(file, "group/inner", H5P_DEFAULT)) >= 0);
+    assert_true((attribute = H5Aopen(inner, "a", H5P_DEFAULT)) >= 0);
+    say_name(l, "of a group", attribute);
+    assert_true(H5Aclose(attribute) >= 0 && H5Gclose(inner) >= 0 && (attribute = H5Aopen(file, "a", H5P_DEFAULT)) >= 0);
+    say_name(l, "of the root", attribute);
+    assert_true(H5Aclose(attribute) >= 0 && H5Fclose(file) >= 0);
+}
+
+static void test_names_of_attributes_do_not_lead_into_the_history(void **state)
+{
+    listing found = {0}, native = {0}, version = {0}, expected = {0};
+    (void)state;
+
+    name_attributes(NATIVE, native_fapl, &native);
+    name_attributes(COW, H5P_DEFAULT, &found);
+    assert_true(same_text("names", &native, &found));
+    name_again(NATIVE, NATIVE, native_fapl, &expected);
+    name_again(OTHER, OTHER "@1", H5P_DEFAULT, &version);
+    assert_true(same_text("names in a version", &expected, &version));
+    free(found.data);
+    free(native.data);
+    free(version.data);
+    free(expected.data);
+}
+
+/* ---- what an object header does not hold ---- */
+
+static void name_at_length(const char *file_name, hid_t fapl, listing *l)
+{
+    hid_t file = (remove(file_name), H5Fcreate(file_name, H5F_ACC_EXCL, H5P_DEFAULT, fapl)),
+          scalar = H5Screate(H5S_SCALAR);
+    char *name = malloc(70001);
+
+    memset(name, 'n', 70001);
+    assert_true(H5Aclose(H5Acreate2(file, "short", H5T_NATIVE_INT, scalar, H5P_DEFAULT, H5P_DEFAULT)) >= 0);
+    for (size_t i = 0; i < 3; i++) {
+        hid_t made = 0;
+        herr_t renamed = 0;
+        name[(const size_t[]){70000, 65535, 65540}[i]] = '\0';
+        H5E_BEGIN_TRY
+        made = H5Acreate2(file, name, H5T_NATIVE_INT, scalar, H5P_DEFAULT, H5P_DEFAULT);
+        if (fapl == H5P_DEFAULT) /* natively that loses the attribute, and fails */
+            renamed = H5Arename(file, "short", name);
+        H5E_END_TRY
+        say(l, "%d %d\n", made < 0, H5Aexists(file, "short"));
+        assert_true(fapl != H5P_DEFAULT || renamed < 0);
+        assert_true(made < 0 || H5Aclose(made) >= 0);
+    }
+    assert_true(H5Sclose(scalar) >= 0 && H5Fclose(file) >= 0);
+    free(name);
+}
+
+static void test_a_name_that_is_too_long_is_refused(void **state)
+{
+    listing found = {0}, native = {0};
+    (void)state;
+
+    name_at_length(NATIVE, native_fapl, &native);
+    name_at_length(COW, H5P_DEFAULT, &found);
+    assert_true(same_text("long names", &native, &found));
+    same_files("head", NATIVE, COW, H5P_DEFAULT);
+    free(found.data);
+    free(native.data);
+}
+
+/* ---- chunks that go while they are listed ---- */
+
+typedef struct shrinking {
+    hid_t set;
+    int called;
+} shrinking;
+
+static int shrink(const hsize_t *offset, unsigned mask, haddr_t address, hsize_t size, void *context)
+{
+    shrinking *s = context;
+    hsize_t n = 500;
+    (void)offset;
+    (void)mask;
+    (void)address;
+    (void)size;
+
+    s->called++;
+    return H5Dset_extent(s->set, &n) < 0 ? -1 : 0;
+}
+
+static void test_chunks_that_go_are_not_listed(void **state)
+{
+    hsize_t n = 2000, chunk = 500, most = H5S_UNLIMITED;
+    hid_t dcpl = H5Pcreate(H5P_DATASET_CREATE), space = H5Screate_simple(1, &n, &most),
+          file = (remove(COW), H5Fcreate(COW, H5F_ACC_EXCL, H5P_DEFAULT, H5P_DEFAULT));
+    static int values[2000];
+    shrinking s;
+    (void)state;
+
+    assert_true(H5Pset_chunk(dcpl, 1, &chunk) >= 0);
+    assert_true((s.set = H5Dcreate2(file, "set", H5T_NATIVE_INT, space, H5P_DEFAULT, dcpl, H5P_DEFAULT)) >= 0);
+    assert_true(H5Dwrite(s.set, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
+    s.called = 0;
+    assert_true(H5Dchunk_iter(s.set, H5P_DEFAULT, shrink, &s) == 0);
+    assert_int_equal(s.called, 1);
+    assert_true(H5Dclose(s.set) >= 0 && H5Fclose(file) >= 0 && H5Pclose(dcpl) >= 0 && H5Sclose(space) >= 0);
+}
+
+/* ---- data transforms where nothing is stored ---- */
+
+static void transform_fill(const char *name, hid_t fapl, listing *l)
+{
+    hsize_t n = 2000, chunk = 500;
+    hid_t file = (remove(name), H5Fcreate(name, H5F_ACC_EXCL, H5P_DEFAULT, fapl)),
+          space = H5Screate_simple(1, &n, NULL), add = H5Pcreate(H5P_DATASET_XFER);
+    int fill = -9999;
+    static int values[2000];
+
+    assert_true(H5Pset_data_transform(add, "x+1") >= 0);
+    for (int kind = 0; kind < 4; kind++) {
+        hid_t dcpl = H5Pcreate(H5P_DATASET_CREATE), set;
+        char called[20];
+
+        snprintf(called, sizeof called, "set%d", kind);
+        assert_true(H5Pset_fill_value(dcpl, H5T_NATIVE_INT, &fill) >= 0 &&
+                    (kind % 2 == 0 || H5Pset_chunk(dcpl, 1, &chunk) >= 0) &&
+                    (kind < 2 || H5Pset_alloc_time(dcpl, H5D_ALLOC_TIME_EARLY) >= 0));
+        assert_true((set = H5Dcreate2(file, called, H5T_NATIVE_INT, space, H5P_DEFAULT, dcpl, H5P_DEFAULT)) >= 0);
+        for (int round = 0; round < 2; round++) {
+            assert_true(H5Dread(set, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, add, values) >= 0);
+            say(l, "%d %d: %d %d\n", kind, round, values[0], values[1999]);
+            hsize_t start = 10, count = 5;
+            hid_t some = H5Scopy(space);
+            assert_true(H5Sselect_hyperslab(some, H5S_SELECT_SET, &start, NULL, &count, NULL) >= 0);
+            assert_true(H5Dwrite(set, H5T_NATIVE_INT, some, some, H5P_DEFAULT, values) >= 0 && H5Sclose(some) >= 0);
+        }
+        assert_true(H5Dclose(set) >= 0 && H5Pclose(dcpl) >= 0);
+    }
+    assert_true(H5Pclose(add) >= 0 && H5Sclose(space) >= 0 && H5Fclose(file) >= 0);
+}
+
+static void test_the_fill_value_of_no_storage_is_not_transformed(void **state)
+{
+    listing found = {0}, native = {0};
+    (void)state;
+
+    transform_fill(NATIVE, native_fapl, &native);
+    transform_fill(COW, H5P_DEFAULT, &found);
+    assert_true(same_text("transformed", &native, &found));
+    free(found.data);
+    free(native.data);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -482,6 +736,11 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_a_refused_dataset_leaves_the_groups_on_its_way),
         cmocka_unit_test(test_a_region_of_what_is_no_dataset_is_an_error),
         cmocka_unit_test(test_nothing_is_listed_that_the_program_did_not_open),
+        cmocka_unit_test(test_of_several_datasets_all_are_moved_or_none),
+        cmocka_unit_test(test_names_of_attributes_do_not_lead_into_the_history),
+        cmocka_unit_test(test_a_name_that_is_too_long_is_refused),
+        cmocka_unit_test(test_chunks_that_go_are_not_listed),
+        cmocka_unit_test(test_the_fill_value_of_no_storage_is_not_transformed),
     };
     int status = test_main(tests, argc, argv, through_begin, through_end);
 

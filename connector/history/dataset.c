@@ -323,6 +323,7 @@ static cow_dataset *dataset_make(cow_file *file, void *native, bool named, hid_t
     array->heap = cow_type_is_heap(type, true) > 0;
     if (array->heap && cow_native_element_size(file->native, type, &array->file_element_size) < 0)
         goto failed;
+    array->reserved = row->alloc_time == H5D_ALLOC_TIME_EARLY;
     array->early = row->layout == H5D_CHUNKED && row->alloc_time == H5D_ALLOC_TIME_EARLY;
     array->late =
         row->layout == H5D_CHUNKED && row->alloc_time == H5D_ALLOC_TIME_LATE && !(row->flags & COW_FLAG_ALLOCATED);

@@ -38,6 +38,7 @@ typedef struct cow_array {
     bool fill_new;        /* the rest of a new, partly written chunk: fill value (true) or zeros */
     bool late;            /* HDF5 would allocate every chunk when the next element is written; cleared then */
     bool nothing_to_read; /* reading before anything was written is an error: the fill value is undefined */
+    bool reserved;        /* HDF5 would have room for it since it was created */
     bool early;           /* HDF5 would have allocated every chunk: holes inside the extent count as stored */
     cow_pool *pool;
     cow_codec *codec;
@@ -75,6 +76,10 @@ void cow_chunk_cache_close(cow_chunk_cache *cache);
  * dxpl's data transform and conversion callbacks behave as in native HDF5. */
 int cow_array_read(cow_array *array, hid_t mem_type, hid_t mem_space, hid_t file_space, hid_t dxpl, void *buf);
 int cow_array_write(cow_array *array, hid_t mem_type, hid_t mem_space, hid_t file_space, hid_t dxpl, const void *buf);
+
+/* Would HDF5 refuse that before it touches anything? Then -1, with the error. For calls on several datasets. */
+int cow_array_check(cow_array *array, bool write, hid_t mem_type, hid_t mem_space, hid_t file_space, hid_t dxpl,
+                    const void *buf);
 
 /* H5Dset_extent, already checked against maximum. What is cut off is forgotten: an edge chunk that loses a part has it
  * overwritten with the fill value, so that growing again shows the fill value, as in native HDF5. */

@@ -58,6 +58,12 @@ int cow_conversion_open(cow_conversion *conversion, hid_t file_type, size_t file
     return 0;
 }
 
+void cow_conversion_without_transform(cow_conversion *conversion)
+{
+    conversion->transform = false;
+    conversion->needed = !conversion->same;
+}
+
 /* A dataset of N elements of TYPE in a file that exists in memory only. The ids are the caller's. */
 static int scratch_dataset(hid_t type, size_t n, hid_t dcpl, hid_t *file, hid_t *dataset)
 {

@@ -27,6 +27,8 @@ typedef struct cow_conversion {
 /* KNOWN: FILE_TYPE and MEM_TYPE are known to be equal. FILE_TYPE is located in memory, its elements have FILE_SIZE bytes. The ids are borrowed. */
 int cow_conversion_open(cow_conversion *conversion, hid_t file_type, size_t file_size, hid_t mem_type, bool known,
                         hid_t dxpl, bool write);
+/* The fill value of a dataset without any storage is read as it is. */
+void cow_conversion_without_transform(cow_conversion *conversion);
 /* Convert N packed elements in place; PACKED has room for n * size, BACKGROUND for n * to_size (or is NULL). */
 int cow_conversion_run(const cow_conversion *conversion, size_t n, void *packed, void *background);
 

@@ -207,6 +207,62 @@ done:
 
 /* ---- the door ---- */
 
+/* Natively the fill value is read without looking at the file then. */
+static bool nothing_stored(const cow_array *array)
+{
+    return !array->reserved && array->dirty == NULL && cow_index_chunks(array->index) == 0;
+}
+
+/* All that can be wrong with the call, before anything is touched. */
+static int prepare(cow_transfer *transfer, cow_array *array, bool write, hid_t mem_type, hid_t mem_space,
+                   hid_t file_space, hid_t dxpl, void *buf, cow_plan_memory *in_memory, bool *addressable)
+{
+    transfer->array = array;
+    transfer->write = write;
+    transfer->mem_type = mem_type;
+    transfer->dxpl = dxpl == H5P_DEFAULT ? H5P_DATASET_XFER_DEFAULT : dxpl;
+    transfer->buf = buf;
+    transfer->contiguous = false;
+    transfer->mem_space = H5I_INVALID_HID;
+    if (file_space == H5S_BLOCK)
+        return cow_error(COW_USAGE, "H5S_BLOCK is not allowed for the file dataspace");
+    if (mem_space == H5S_PLIST)
+        return cow_error(COW_USAGE, "H5S_PLIST is not allowed for the memory dataspace");
+    if (array->heap) {
+        memset(&transfer->conversion, 0, sizeof transfer->conversion);
+        if ((transfer->mem_size = H5Tget_size(mem_type)) == 0)
+            return cow_error_native("the memory datatype is no datatype");
+    } else {
+        bool known = array->same_type == mem_type && mem_type > 0;
+        hid_t file_type = known ? mem_type : cow_array_type(array);
+
+        if (file_type < 0 || cow_conversion_open(&transfer->conversion, file_type, array->element_size, mem_type, known,
+                                                 dxpl, write) < 0)
+            return -1;
+        if (!known && transfer->conversion.same && cow_type_predefined(mem_type))
+            array->same_type = mem_type;
+        if (!write && transfer->conversion.transform && nothing_stored(array))
+            cow_conversion_without_transform(&transfer->conversion);
+        transfer->mem_size = write ? transfer->conversion.from_size : transfer->conversion.to_size;
+    }
+    if (cow_selection_from(&transfer->file, file_space, array->grid.rank, array->extent) < 0 ||
+        describe_memory(transfer, mem_space, file_space, in_memory, addressable) < 0)
+        return -1;
+    if (transfer->file.elements == 0)
+        return 0;
+    if (transfer->file.elements > SIZE_MAX / transfer->mem_size)
+        return cow_error(COW_USAGE, "%s: no memory can hold %" PRIu64 " elements; select fewer", array->label,
+                         transfer->file.elements);
+    if (buf == NULL)
+        return cow_error(COW_USAGE,
+                         write ? "no input buffer, but %" PRIu64 " elements are selected"
+                               : "no output buffer, but %" PRIu64 " elements are selected",
+                         transfer->file.elements);
+    if (!write && array->nothing_to_read && array->dirty == NULL && cow_index_chunks(array->index) == 0)
+        return cow_error(COW_USAGE, "%s: nothing was written yet, and the fill value is undefined", array->label);
+    return 0;
+}
+
 static int run(cow_array *array, bool write, hid_t mem_type, hid_t mem_space, hid_t file_space, hid_t dxpl, void *buf)
 {
     cow_transfer transfer;
@@ -214,48 +270,10 @@ static int run(cow_array *array, bool write, hid_t mem_type, hid_t mem_space, hi
     cow_plan_memory in_memory;
     bool addressable;
 
-    transfer.array = array;
-    transfer.write = write;
-    transfer.mem_type = mem_type;
-    transfer.dxpl = dxpl == H5P_DEFAULT ? H5P_DATASET_XFER_DEFAULT : dxpl;
-    transfer.buf = buf;
-    transfer.contiguous = false;
-    transfer.mem_space = H5I_INVALID_HID;
-    if (file_space == H5S_BLOCK)
-        return cow_error(COW_USAGE, "H5S_BLOCK is not allowed for the file dataspace");
-    if (mem_space == H5S_PLIST)
-        return cow_error(COW_USAGE, "H5S_PLIST is not allowed for the memory dataspace");
-    if (array->heap) {
-        memset(&transfer.conversion, 0, sizeof transfer.conversion);
-        if ((transfer.mem_size = H5Tget_size(mem_type)) == 0)
-            return cow_error_native("the memory datatype is no datatype");
-    } else {
-        bool known = array->same_type == mem_type && mem_type > 0;
-
-        hid_t file_type = known ? mem_type : cow_array_type(array);
-
-        if (file_type < 0 ||
-            cow_conversion_open(&transfer.conversion, file_type, array->element_size, mem_type, known, dxpl, write) < 0)
-            return -1;
-        if (!known && transfer.conversion.same && cow_type_predefined(mem_type))
-            array->same_type = mem_type;
-        transfer.mem_size = write ? transfer.conversion.from_size : transfer.conversion.to_size;
-    }
-    if (cow_selection_from(&transfer.file, file_space, array->grid.rank, array->extent) < 0 ||
-        describe_memory(&transfer, mem_space, file_space, &in_memory, &addressable) < 0)
+    if (prepare(&transfer, array, write, mem_type, mem_space, file_space, dxpl, buf, &in_memory, &addressable) < 0)
         return -1;
     if (transfer.file.elements == 0)
         return 0;
-    if (transfer.file.elements > SIZE_MAX / transfer.mem_size)
-        return cow_error(COW_USAGE, "%s: no memory can hold %" PRIu64 " elements; select fewer", array->label,
-                         transfer.file.elements);
-    if (buf == NULL)
-        return cow_error(COW_USAGE,
-                         write ? "no input buffer, but %" PRIu64 " elements are selected"
-                               : "no output buffer, but %" PRIu64 " elements are selected",
-                         transfer.file.elements);
-    if (!write && array->nothing_to_read && array->dirty == NULL && cow_index_chunks(array->index) == 0)
-        return cow_error(COW_USAGE, "%s: nothing was written yet, and the fill value is undefined", array->label);
     if (write && cow_array_allocate_late(array) < 0)
         return -1;
     if (write)
@@ -310,4 +328,26 @@ int cow_array_read(cow_array *array, hid_t mem_type, hid_t mem_space, hid_t file
 int cow_array_write(cow_array *array, hid_t mem_type, hid_t mem_space, hid_t file_space, hid_t dxpl, const void *buf)
 {
     return run_filtered(array, true, mem_type, mem_space, file_space, dxpl, (void *)(uintptr_t)buf);
+}
+
+int cow_array_check(cow_array *array, bool write, hid_t mem_type, hid_t mem_space, hid_t file_space, hid_t dxpl,
+                    const void *buf)
+{
+    hid_t listed = H5I_INVALID_HID;
+    H5T_cdata_t *path = NULL;
+    cow_transfer transfer;
+    cow_plan_memory in_memory;
+    bool addressable;
+    int status;
+
+    if (file_space == H5S_PLIST &&
+        (file_space = listed = cow_selection_from_plist(array->grid.rank, array->extent, array->label, dxpl)) < 0)
+        return -1;
+    status = prepare(&transfer, array, write, mem_type, mem_space, file_space, dxpl, (void *)(uintptr_t)buf, &in_memory,
+                     &addressable);
+    if (status == 0 && array->heap &&
+        H5Tfind(write ? mem_type : cow_array_type(array), write ? cow_array_type(array) : mem_type, &path) == NULL)
+        status = cow_error_native("HDF5 has no conversion between the datatype in memory and the one in the file");
+    cow_close(listed);
+    return status;
 }

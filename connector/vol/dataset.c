@@ -310,6 +310,43 @@ static void tell_selection_io(const cow_object *o, hid_t dxpl)
         H5Pset(dxpl, "no_selection_io_cause", &cause);
 }
 
+/* The same for a dataset that HDF5 keeps. */
+static int check_kept_by_hdf5(const cow_object *o, bool write, hid_t mem_type, hid_t mem_space, hid_t file_space,
+                              const void *buf)
+{
+    hid_t type = cow_native_dataset_type(o->native), space = cow_native_dataset_space(o->native);
+    hid_t file = file_space > 0 && file_space != H5S_PLIST ? file_space : space,
+          memory = mem_space > 0 && mem_space != H5S_BLOCK ? mem_space : file;
+    H5T_cdata_t *path = NULL;
+    hssize_t n = H5Sget_select_npoints(file);
+    int status = -1;
+
+    if (type < 0 || space < 0 || H5Tfind(write ? mem_type : type, write ? type : mem_type, &path) == NULL)
+        cow_error_native("HDF5 has no conversion between the datatype in memory and the one in the file");
+    else if (file_space != H5S_PLIST && !o->mapped && (n < 0 || H5Sget_select_npoints(memory) != n))
+        cow_error_native("src and dest dataspaces have different number of elements selected");
+    else if (n > 0 && buf == NULL)
+        cow_error(COW_USAGE, "no buffer, but %lld elements are selected", (long long)n);
+    else
+        status = 0;
+    cow_close(space, type);
+    return status;
+}
+
+/* HDF5 moves elements of several datasets when all of them can be moved, or none. */
+static int check_several(size_t count, void *dataset[], bool write, const hid_t mem_type[], const hid_t mem_space[],
+                         const hid_t file_space[], hid_t dxpl, const void *const buf[])
+{
+    for (size_t i = 0; count > 1 && i < count; i++) {
+        const cow_object *o = dataset[i];
+        if ((o->dataset != NULL ? cow_array_check(cow_dataset_array(o->dataset), write, mem_type[i], mem_space[i],
+                                                  file_space[i], dxpl, buf[i])
+                                : check_kept_by_hdf5(o, write, mem_type[i], mem_space[i], file_space[i], buf[i])) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 herr_t cow_vol_dataset_read(size_t count, void *dataset[], hid_t mem_type[], hid_t mem_space[], hid_t file_space[],
                             hid_t dxpl, void *buf[], void **req)
 {
@@ -331,7 +368,7 @@ herr_t cow_vol_dataset_read(size_t count, void *dataset[], hid_t mem_type[], hid
             free(native);
         return cow_leave(status);
     }
-    status = 0;
+    status = check_several(count, dataset, false, mem_type, mem_space, file_space, dxpl, (const void *const *)buf);
     for (size_t i = 0; status >= 0 && i < count; i++) {
         cow_object *o = dataset[i];
         cow_reading(o->native);
@@ -383,7 +420,7 @@ herr_t cow_vol_dataset_write(size_t count, void *dataset[], hid_t mem_type[], hi
             status = cow_vol_dataset_after_native_write(dataset[i]);
         return cow_leave(status);
     }
-    status = 0;
+    status = check_several(count, dataset, true, mem_type, mem_space, file_space, dxpl, buf);
     for (size_t i = 0; status >= 0 && i < count; i++) {
         cow_object *o = dataset[i];
         if (o->dataset != NULL) {

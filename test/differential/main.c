@@ -55,8 +55,9 @@
  *      is left out.
  * D17  The creation order of the attributes of an object that does not track it, and of its links: HDF5 answers with
  *      the order in which it finds them.
- * D19  What is read where nothing is stored: native HDF5 1.14.5 applies data transforms to the fill value, and fills up
- *      strings that are padded with spaces, or not, by whether the chunk fits its cache.
+ * D19  What is read where nothing is stored: native HDF5 1.14.5 applies data transforms to the fill value unless the dataset
+ *      has no storage at all, which it still has when all its chunks were cut off; h5cow goes by whether there are chunks.
+ *      And it fills up strings that are padded with spaces, or not, by whether the chunk fits its cache.
  * D20  Size and filter mask of a chunk whose elements were stored already, by whatever way: it is that stored chunk.
  * D21  The character set of link names in trees that H5Ocopy made: a connector cannot set it.
  * D22  Chunks of tiny datasets in FILE@N, and in what is copied out of it: what changes no element makes no new version.
