@@ -549,11 +549,15 @@ static void name_attributes(const char *name, hid_t fapl, listing *l)
     hid_t file = (remove(name), H5Fcreate(name, H5F_ACC_EXCL, H5P_DEFAULT, fapl)), scalar = H5Screate(H5S_SCALAR),
           group = H5Gcreate2(file, "group", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
           inner = H5Gcreate2(group, "inner", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), attribute;
+    H5R_ref_t reference;
 
     assert_true(H5Aclose(H5Acreate2(inner, "a", H5T_NATIVE_INT, scalar, H5P_DEFAULT, H5P_DEFAULT)) >= 0);
     assert_true(H5Aclose(H5Acreate2(file, "a", H5T_NATIVE_INT, scalar, H5P_DEFAULT, H5P_DEFAULT)) >= 0);
     assert_true(H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0 && H5Ldelete(file, "group", H5P_DEFAULT) >= 0);
     say_name(l, "deleted", group);
+    assert_true(H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0 && H5Rcreate_object(group, ".", H5P_DEFAULT, &reference) >= 0);
+    say(l, "by reference: %d\n", (int)H5Rget_obj_name(&reference, H5P_DEFAULT, NULL, 0));
+    assert_true(H5Rdestroy(&reference) >= 0);
     assert_true((attribute = H5Aopen(inner, "a", H5P_DEFAULT)) >= 0);
     say_name(l, "its attribute", attribute);
     assert_true(H5Aclose(attribute) >= 0 && H5Gclose(inner) >= 0);

@@ -216,8 +216,16 @@ herr_t cow_vol_object_get(void *object, const H5VL_loc_params_t *loc, H5VL_objec
             cow_vol_file_asked(*args->args.get_file.file);
         return status;
     }
-    if (cow_locate(o, loc, COW_TO_READ, &where) < 0)
+    if (cow_locate(o, loc, COW_TO_READ, &where) < 0) {
+        /* what was deleted has no name, whether it is open or not */
+        if (args->op_type == H5VL_OBJECT_GET_NAME && loc->type == H5VL_OBJECT_BY_TOKEN && o->home != NULL &&
+            o->home->version == NULL && cow_error_is(COW_NOT_FOUND)) {
+            cow_error_clear();
+            give_name("", args);
+            status = 0;
+        }
         goto done;
+    }
     switch (args->op_type) {
     case H5VL_OBJECT_GET_FILE:
     case H5VL_OBJECT_GET_TYPE:
