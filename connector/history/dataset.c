@@ -226,11 +226,14 @@ int cow_dataset_hold(cow_dataset *dataset, void *native)
     return 0;
 }
 
-/* Chunks are decoded as the pool says, and shown as the dataset and its root record say: that must be the same. */
+/* Chunks are decoded as the pool says, and shown as the dataset and its root record say: that must be the same. A named type of
+ * sequences is where its own handle says, which H5Tequal compares: its copy is not. */
 static bool other_shape(const cow_pool_entry *pool, hid_t type, const cow_root *root)
 {
-    bool other = root->rank != pool->raw.rank || H5Tequal(type, cow_kept_type_id(pool->type)) <= 0;
+    hid_t copy = H5Tcopy(type);
+    bool other = root->rank != pool->raw.rank || H5Tequal(copy, cow_kept_type_id(pool->type)) <= 0;
 
+    cow_close(copy);
     for (unsigned d = 0; !other && d < root->rank; d++)
         other = root->chunk[d] != pool->raw.chunk[d] || root->extent[d] > root->maximum[d];
     return other;
