@@ -758,6 +758,7 @@ static int put_attributes(salvage *s, hid_t from, hid_t native, hid_t head, hid_
     for (size_t i = 0; status == 0 && i < names.count; i++) {
         const char *name = names.link[i].name;
         hid_t source = from;
+        step(s, i, path);
 
         if (read_attribute(from, name) < 0) {
             cli_reason(why, sizeof why);
@@ -926,9 +927,11 @@ int salvage_tree(salvage *s)
                 status = put_group(s, path, s->object[i].kept);
             free(path);
         }
-    for (size_t i = 0; status == 0 && i < s->objects; i++)
+    for (size_t i = 0; status == 0 && i < s->objects; i++) {
+        step(s, i, s->object[i].path);
         if (s->object[i].changed || (s->moved && refers(s, &s->object[i])))
             status = fill_object(s, &s->object[i]);
+    }
     let_types_go(s);
     cow_tree_free(&s->copy); /* types that it holds would keep the new file open */
     return status;
