@@ -391,6 +391,36 @@ def test_files_made_by_hdf5_tools(programs, tmp_path):
     assert "GROUP" in done.stdout and '"z"' not in done.stdout
 
 
+LINKS = """
+with h5py.File("links.h5", "w") as f:
+    f["group/data"] = [1, 2, 3]
+    f["soft"] = h5py.SoftLink("/group/data")
+    f["group/nowhere"] = h5py.SoftLink("/not/there")
+    f["group/beside"] = h5py.SoftLink("data")
+    f["top"] = h5py.SoftLink("/")
+    f["other"] = h5py.ExternalLink("other.h5", "/x")
+"""
+
+
+def test_h5repack_copies_every_kind_of_link_out_of_a_version(programs, tmp_path, monkeypatch):
+    """Links that are no hard ones come by H5Lcopy; a soft one leads where it led when it was written."""
+    monkeypatch.chdir(tmp_path)
+    with h5py.File("other.h5", "w") as f:
+        f["x"] = [4, 5]
+    programs.python(LINKS, check=True)
+    programs.python("with h5py.File('links.h5', 'a') as f: del f['soft']", check=True)
+    done = programs.connector("h5repack", "links.h5@1", "copy.h5")
+    assert done.returncode == 0, done.stderr
+    done = programs.stock("h5repack", "copy.h5", "stock.h5")
+    assert done.returncode == 0, done.stderr
+    with h5py.File("stock.h5", "r") as f:
+        links = {name: f.get(name, getlink=True) for name in ("soft", "group/nowhere", "group/beside", "top", "other")}
+        soft = {name: link.path for name, link in links.items() if isinstance(link, h5py.SoftLink)}
+        assert soft == {"soft": "/group/data", "group/nowhere": "/not/there", "group/beside": "data", "top": "/"}
+        assert (links["other"].filename, links["other"].path) == ("other.h5", "/x")
+        assert list(f["soft"]) == [1, 2, 3] and list(f["other"]) == [4, 5]
+
+
 @pytest.mark.skipif(not OLD_H5DUMP, reason="H5COW_OLD_H5DUMP names no h5dump of HDF5 1.10")
 @pytest.mark.parametrize("rank", [1, 2, 3, 4])
 def test_hdf5_1_10_reads_the_head_and_every_version(programs, tmp_path, rank):

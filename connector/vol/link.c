@@ -81,21 +81,40 @@ done:
     return cow_leave(status);
 }
 
+static bool is_hard(const cow_where *where)
+{
+    H5VL_link_get_args_t get = {.op_type = H5VL_LINK_GET_INFO};
+    H5L_info2_t info;
+
+    get.args.get_info.linfo = &info;
+    return H5VLlink_get(where->native, &where->loc, cow_native_id(), &get, DXPL, NULL) >= 0 &&
+           info.type == H5L_TYPE_HARD;
+}
+
 static herr_t copy_or_move(bool move, cow_object *source, const H5VL_loc_params_t *source_loc, cow_object *target,
                            const H5VL_loc_params_t *target_loc, hid_t lcpl, hid_t lapl, hid_t dxpl, void **req)
 {
     cow_object *from_object = source == NULL ? target : source, *to_object = target == NULL ? source : target;
     cow_where from = {0}, to = {0};
     cow_target from_target = {0}, to_target = {0};
+    bool in_version = from_object->home != NULL && from_object->home->version != NULL;
+    char *soft = NULL;
     H5VL_loc_params_t from_loc = on(from_object, source_loc), to_loc = on(to_object, target_loc);
     herr_t status = -1;
 
-    if (cow_locate(from_object, &from_loc, COW_TO_READ, &from) < 0 ||
-        cow_locate(to_object, &to_loc, COW_TO_CREATE, &to) < 0 ||
+    if (cow_locate(from_object, &from_loc, COW_TO_READ, &from) < 0)
+        goto done;
+    if (!move && in_version && (soft = cow_path_soft_link(from_object, &from)) != NULL) {
+        /* It says its path in the version; here the one that it had when it was written. */
+        H5VL_link_create_args_t args = {.op_type = H5VL_LINK_CREATE_SOFT, .args.soft.target = soft};
+        status = cow_vol_link_create(&args, to_object, &to_loc, lcpl, lapl, dxpl, req);
+        goto done;
+    }
+    if (cow_locate(to_object, &to_loc, COW_TO_CREATE, &to) < 0 ||
         cow_target_parent(to_object, &to, link_name(&to), move ? "move a link to" : "copy a link to", &to_target) < 0)
         goto done;
     /* A hard link out of a version would make one object of the past and the present. */
-    if ((move || (from_object->home != NULL && from_object->home->version != NULL)) &&
+    if ((move || (in_version && is_hard(&from))) &&
         cow_target_parent(from_object, &from, link_name(&from), move ? "move the link" : "copy the link",
                           &from_target) < 0)
         goto done;
@@ -109,6 +128,7 @@ static herr_t copy_or_move(bool move, cow_object *source, const H5VL_loc_params_
     if (to_target.home != NULL && to_target.home->file != NULL)
         cow_changed_paths(to_target.home->file);
 done:
+    free(soft);
     cow_target_done(&from_target);
     cow_target_done(&to_target);
     cow_where_done(&from);
