@@ -363,8 +363,8 @@ static void beat(int number)
     (void)told;
 }
 
-/* A commit computes long where there is much in it, without a word. It is of the new file, which is whole, so there is no
- * loop without end to be feared: by the time it takes, it is told that work goes on. */
+/* A commit computes long where there is much in it, without a word. It is of the new file, which is whole, so there is
+ * no loop without end to be feared: by the time it takes, it is told that work goes on. */
 static int close_new(salvage *s)
 {
     struct sigaction act = {.sa_handler = beat, .sa_flags = SA_RESTART};

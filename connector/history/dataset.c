@@ -226,8 +226,8 @@ int cow_dataset_hold(cow_dataset *dataset, void *native)
     return 0;
 }
 
-/* Chunks are decoded as the pool says, and shown as the dataset and its root record say: that must be the same. A named type of
- * sequences is where its own handle says, which H5Tequal compares: its copy is not. */
+/* Chunks are decoded as the pool says, and shown as the dataset and its root record say: that must be the same. A named
+ * type of sequences is where its own handle says, which H5Tequal compares: its copy is not. */
 static bool other_shape(const cow_pool_entry *pool, hid_t type, const cow_root *root)
 {
     hid_t copy = H5Tcopy(type);

@@ -1,6 +1,7 @@
-/* A datatype that outlives the program's call. HDF5 lists every datatype that has an id in H5Fget_obj_ids(H5F_OBJ_ALL), whoever
- * made it, and a program may close all that is listed. So a kept type is its encoded bytes, or that of an open
- * dataset, and has an id of its own only while a call of the program runs. A type that is one of HDF5's own has that one's id, which is never listed. */
+/* A datatype that outlives the program's call. HDF5 lists every datatype that has an id in H5Fget_obj_ids(H5F_OBJ_ALL),
+ * whoever made it, and a program may close all that is listed. So a kept type is its encoded bytes, or that of an open
+ * dataset, and has an id of its own only while a call of the program runs. A type that is one of HDF5's own has that
+ * one's id, which is never listed. */
 #ifndef COW_KEPT_TYPE_H
 #define COW_KEPT_TYPE_H
 
