@@ -25,11 +25,11 @@ static cow_object *wrap(cow_object *o, void *native, cow_target *target)
     return attribute;
 }
 
-/* Where the program asked for the older format HDF5 keeps attributes in object headers, whose messages are no longer than this:
- * a name that does not fit there is refused, though the file could have it, for nobody could use the attribute. */
+/* HDF5 refuses such a name in the older format only. In the newer one it cuts its length to 16 bits, cannot write the
+ * value, and nobody can read any attribute of the object from then on. */
 static int check_name(const cow_object *o, const char *name)
 {
-    if (o->home == NULL || !o->home->asked.old_format || strlen(name) < UINT16_MAX)
+    if (o->home == NULL || strlen(name) < UINT16_MAX)
         return 0;
     return cow_error(COW_USAGE, "the name of an attribute has more than %d bytes", UINT16_MAX - 1);
 }
