@@ -142,6 +142,17 @@ int cow_stored_set(cow_array *array, const uint64_t chunk[], uint64_t slot)
     return 0;
 }
 
+/* Before filters run on the calling thread, which may be the program's own, and after. */
+static bool put_aside(cow_array *array, cow_buffers *aside)
+{
+    bool programs =
+        !cow_codec_parallel(array->codec) || (array->filtering != NULL && array->filtering->callback != NULL);
+
+    if (programs)
+        cow_chunk_cache_aside(array->cache, true, aside);
+    return programs;
+}
+
 /* ---- in ---- */
 
 typedef struct save_line {
@@ -342,14 +353,20 @@ static int encode(const save_line *l, cow_save *save)
         save->size = l->array->chunk_bytes;
         save->mask = cow_codec_all(l->array->codec);
     } else {
+        cow_array *array = l->array;
         uint8_t *room = l->encoded + place_of(l, save) * l->bound;
+        cow_buffers buffers;
+        bool aside = put_aside(array, &buffers);
+        int status = l->lossy ? cow_codec_encode_back(array->codec, array->filtering, save->bytes, room, &save->size,
+                                                      &save->mask, l->back)
+                              : cow_codec_encode_as(array->codec, array->filtering, save->bytes, room, &save->size,
+                                                    &save->mask);
 
-        if ((l->lossy ? cow_codec_encode_back(l->array->codec, l->array->filtering, save->bytes, room, &save->size,
-                                              &save->mask, l->back)
-                      : cow_codec_encode_as(l->array->codec, l->array->filtering, save->bytes, room, &save->size,
-                                            &save->mask)) < 0) {
+        if (aside)
+            cow_chunk_cache_back(array->cache, &buffers);
+        if (status < 0) {
             save->refused = !cow_error_is(COW_MEMORY);
-            return cow_context("%s: encoding a chunk", l->array->label);
+            return cow_context("%s: encoding a chunk", array->label);
         }
         save->encoded = room;
     }
@@ -488,11 +505,14 @@ static void undecoded(const cow_array *array, const cow_load *load)
 
 static int decode(const load_line *l, cow_load *load)
 {
-    const cow_array *array = l->array;
+    cow_array *array = l->array;
+    cow_buffers buffers;
+    bool aside = put_aside(array, &buffers);
     int status = cow_codec_decode_as(array->codec, array->filtering, load->raw, load->size, load->mask, load->bytes);
 
+    if (aside)
+        cow_chunk_cache_back(array->cache, &buffers);
     load->excused = array->filtering != NULL && (array->filtering->unchecked || array->filtering->excused);
-
     free(load->own);
     load->own = NULL;
     if (status < 0)

@@ -159,8 +159,8 @@ static int write_batch(batch *b)
         pack(b, b->packed);
         if (transfer->conversion.background == COW_BACKGROUND_CONTENT && read_background(b) < 0)
             return -1;
-        if (cow_conversion_run(&transfer->conversion, b->elements, b->packed, b->background) < 0)
-            return cow_error_where(array->label, "reading or writing");
+        if (cow_transfer_convert(transfer, b->elements, b->packed, b->background) < 0)
+            return -1;
     }
     if ((direct = write_whole(b)) < 0 || prefetch(b, false) < 0)
         return -1;
@@ -271,8 +271,8 @@ static int read_batch(batch *b)
         return 0;
     if (transfer->conversion.background == COW_BACKGROUND_CONTENT)
         pack(b, b->background);
-    if (cow_conversion_run(&transfer->conversion, b->elements, b->packed, b->background) < 0)
-        return cow_error_where(transfer->array->label, "reading or writing");
+    if (cow_transfer_convert(transfer, b->elements, b->packed, b->background) < 0)
+        return -1;
     unpack(b, b->packed);
     return 0;
 }
@@ -330,8 +330,7 @@ static int heap_batch(batch *b)
             places_of(b->plan, piece, place);
             part.place = place;
         }
-        if ((transfer->write ? cow_heap_write(array, &part, transfer->mem_type, transfer->dxpl, packed)
-                             : cow_heap_read(array, &part, transfer->mem_type, transfer->dxpl, packed)) < 0) {
+        if (cow_transfer_heap(transfer, &part, packed) < 0) {
             status = -1;
             b->n = i;
             break;
