@@ -729,6 +729,75 @@ static void test_the_fill_value_of_no_storage_is_not_transformed(void **state)
     free(native.data);
 }
 
+/* ---- a write that a filter refuses ---- */
+
+#define PICKY   300
+#define REFUSED 666
+
+static size_t be_picky(unsigned flags, size_t n, const unsigned values[], size_t size, size_t *room, void **bytes)
+{
+    const int *p = *bytes;
+    (void)n;
+    (void)values;
+    (void)room;
+
+    for (size_t i = 0; !(flags & H5Z_FLAG_REVERSE) && i < size / sizeof *p; i++)
+        if (p[i] == REFUSED)
+            return 0;
+    return size;
+}
+
+static const H5Z_class2_t picky = {H5Z_CLASS_T_VERS, PICKY, 1, 1, "picky", NULL, NULL, be_picky};
+
+/* Chunks that are larger than HDF5's cache: natively each is stored, or refused, in the call that writes it. */
+static void write_refused(const char *name, hid_t fapl, listing *l)
+{
+    hsize_t n = 3 << 20, chunk = 3 << 17;
+    int *values = malloc(n * sizeof *values);
+    herr_t status = 0;
+    hid_t file = (remove(name), H5Fcreate(name, H5F_ACC_EXCL, H5P_DEFAULT, fapl)), dcpl = H5Pcreate(H5P_DATASET_CREATE),
+          space = H5Screate_simple(1, &n, NULL), memory = H5Screate_simple(1, &chunk, NULL), set;
+
+    assert_true(H5Pset_chunk(dcpl, 1, &chunk) >= 0 && H5Pset_filter(dcpl, PICKY, 0, 0, NULL) >= 0);
+    assert_true((set = H5Dcreate2(file, "set", H5T_NATIVE_INT, space, H5P_DEFAULT, dcpl, H5P_DEFAULT)) >= 0);
+    for (hsize_t at = 0; at < n; at += chunk) {
+        for (hsize_t i = 0; i < chunk; i++)
+            values[i] = (int)(at + i) + 1000;
+        assert_true(H5Sselect_hyperslab(space, H5S_SELECT_SET, &at, NULL, &chunk, NULL) >= 0);
+        assert_true(H5Dwrite(set, H5T_NATIVE_INT, memory, space, H5P_DEFAULT, values) >= 0);
+    }
+    memset(values, 0, n * sizeof *values);
+    values[0] = REFUSED;
+    H5E_BEGIN_TRY
+    status = H5Dwrite(set, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values);
+    H5E_END_TRY
+    say(l, "%d\n", status);
+    for (int again = 0; again < 2; again++) {
+        assert_true(H5Dread(set, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
+        for (hsize_t i = chunk; i < n; i += chunk / 2)
+            say(l, " %d", values[i]);
+        assert_true(H5Dclose(set) >= 0 && H5Fclose(file) >= 0 && (file = H5Fopen(name, H5F_ACC_RDONLY, fapl)) >= 0 &&
+                    (set = H5Dopen2(file, "set", H5P_DEFAULT)) >= 0);
+    }
+    assert_true(H5Dclose(set) >= 0 && H5Fclose(file) >= 0 && H5Pclose(dcpl) >= 0 && H5Sclose(space) >= 0 &&
+                H5Sclose(memory) >= 0);
+    free(values);
+}
+
+static void test_a_write_that_is_refused_leaves_what_was_written_before(void **state)
+{
+    listing found = {0}, native = {0};
+    (void)state;
+
+    assert_true(H5Zregister(&picky) >= 0);
+    write_refused(NATIVE, native_fapl, &native);
+    write_refused(COW, H5P_DEFAULT, &found);
+    assert_true(same_text("a refused write", &native, &found));
+    assert_true(H5Zunregister(PICKY) >= 0);
+    free(found.data);
+    free(native.data);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -745,6 +814,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_a_name_that_is_too_long_is_refused),
         cmocka_unit_test(test_chunks_that_go_are_not_listed),
         cmocka_unit_test(test_the_fill_value_of_no_storage_is_not_transformed),
+        cmocka_unit_test(test_a_write_that_is_refused_leaves_what_was_written_before),
     };
     int status = test_main(tests, argc, argv, through_begin, through_end);
 

@@ -25,7 +25,8 @@ typedef struct cow_save {
     size_t size;
     uint32_t mask;
     bool untidy; /* what is outside the extent is not what it always is: with READY */
-    bool add, settled, whole;
+    bool settled; /* out: the chunk is stored and in the index */
+    bool add, whole;
     bool refused; /* out: its filters do not take it, which is why storing failed */
 } cow_save;
 

@@ -94,6 +94,7 @@ static int write_whole(batch *b)
     cow_array *array = b->transfer->array;
     size_t enough = COW_BATCH_BYTES / 4, limit = cow_chunk_cache_limit(array->cache), n = 0;
     cow_save *saves = b->items;
+    int status;
 
     if (enough > limit / 2)
         enough = limit / 2;
@@ -102,12 +103,13 @@ static int write_whole(batch *b)
             saves[n++] = (cow_save){.chunk = b->pieces[i].chunk, .index = i};
     if (n * array->chunk_bytes < enough || (n == 1 && array->chunk_bytes < limit / 2))
         return 0;
+    status = cow_stored_save(array, saves, n, gather_piece, b);
     for (size_t i = 0; i < n; i++) {
-        cow_cached_chunk *entry = cow_chunk_cache_find(array, saves[i].chunk);
-        if (entry != NULL) /* what it holds is about to be history */
+        cow_cached_chunk *entry = saves[i].settled ? cow_chunk_cache_find(array, saves[i].chunk) : NULL;
+        if (entry != NULL) /* what it holds is history; but where storing failed, the last write that did not */
             cow_chunk_cache_remove(entry);
     }
-    return cow_stored_save(array, saves, n, gather_piece, b) < 0 ? -1 : 1;
+    return status < 0 ? -1 : 1;
 }
 
 /* Load what a batch touches partly and the cache does not have. ALL: also what it touches completely. */
