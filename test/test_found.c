@@ -798,6 +798,49 @@ static void test_a_write_that_is_refused_leaves_what_was_written_before(void **s
     free(native.data);
 }
 
+/* ---- filters with many parameters ---- */
+
+static size_t do_nothing(unsigned flags, size_t n, const unsigned values[], size_t size, size_t *room, void **bytes)
+{
+    (void)flags;
+    (void)n;
+    (void)values;
+    (void)room;
+    (void)bytes;
+    return size;
+}
+
+static const H5Z_class2_t nothing = {H5Z_CLASS_T_VERS, PICKY, 1, 1, "nothing", NULL, NULL, do_nothing};
+
+static void write_with_parameters(const char *name, hid_t fapl)
+{
+    static const char *const names[] = {"a", "b", "c"};
+    hsize_t n = 4000, chunk = 1000;
+    static int values[4000];
+    hid_t file = (remove(name), H5Fcreate(name, H5F_ACC_EXCL, H5P_DEFAULT, fapl)), space = H5Screate_simple(1, &n, NULL);
+
+    for (unsigned i = 0; i < COUNT(names); i++) {
+        unsigned parameters[100] = {[99] = i};
+        hid_t dcpl = H5Pcreate(H5P_DATASET_CREATE), set;
+
+        assert_true(H5Pset_chunk(dcpl, 1, &chunk) >= 0 && H5Pset_filter(dcpl, PICKY, 0, 98 + (i + 1) / 2, parameters) >= 0);
+        assert_true((set = H5Dcreate2(file, names[i], H5T_NATIVE_INT, space, H5P_DEFAULT, dcpl, H5P_DEFAULT)) >= 0);
+        assert_true(H5Dwrite(set, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
+        assert_true(H5Dclose(set) >= 0 && H5Pclose(dcpl) >= 0);
+    }
+    assert_true(H5Sclose(space) >= 0 && H5Fclose(file) >= 0);
+}
+
+static void test_each_dataset_has_the_parameters_of_its_own_filters(void **state)
+{
+    (void)state;
+    assert_true(H5Zregister(&nothing) >= 0);
+    write_with_parameters(NATIVE, native_fapl);
+    write_with_parameters(COW, H5P_DEFAULT);
+    same_files("parameters", NATIVE, COW, H5P_DEFAULT);
+    assert_true(H5Zunregister(PICKY) >= 0);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -815,6 +858,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_chunks_that_go_are_not_listed),
         cmocka_unit_test(test_the_fill_value_of_no_storage_is_not_transformed),
         cmocka_unit_test(test_a_write_that_is_refused_leaves_what_was_written_before),
+        cmocka_unit_test(test_each_dataset_has_the_parameters_of_its_own_filters),
     };
     int status = test_main(tests, argc, argv, through_begin, through_end);
 
