@@ -1,6 +1,7 @@
 /* What fresh seeds of the differential test and readers of the code found, as small programs: done natively and through the
  * connector, compared. Run with HDF5_VOL_CONNECTOR=h5cow.
  */
+#include "random.h"
 #include "through.h"
 #include "whole.h"
 
@@ -841,6 +842,99 @@ static void test_each_dataset_has_the_parameters_of_its_own_filters(void **state
     assert_true(H5Zunregister(PICKY) >= 0);
 }
 
+/* ---- what an extent cuts off, where HDF5 never fills ---- */
+
+static void say_elements(listing *l, hid_t set, const hsize_t extent[])
+{
+    int values[300];
+
+    for (size_t i = 0; i < COUNT(values); i++)
+        values[i] = -9;
+    assert_true(H5Dread(set, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
+    for (hsize_t i = 0; i < extent[0] * extent[1]; i++)
+        say(l, "%d ", values[i]);
+    say(l, "\n");
+}
+
+/* Two datasets of one pool, with random extents and writes. */
+static void resize_unfilled(const char *name, hid_t fapl, uint64_t random, listing *l)
+{
+    static const char *const names[] = {"a", "b"};
+    hsize_t extent[2][2] = {{8, 9}, {8, 9}}, most[] = {H5S_UNLIMITED, H5S_UNLIMITED}, chunk[] = {4, 5};
+    unsigned edges = splitmix64(&random) % 2 ? H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS : 0;
+    int fill = 7, values[300] = {0};
+    hid_t file = (remove(name), H5Fcreate(name, H5F_ACC_EXCL, H5P_DEFAULT, fapl)), dcpl = H5Pcreate(H5P_DATASET_CREATE),
+          space = H5Screate_simple(2, extent[0], most), sets[2];
+
+    assert_true(H5Pset_chunk(dcpl, 2, chunk) >= 0 && H5Pset_fill_value(dcpl, H5T_NATIVE_INT, &fill) >= 0 &&
+                H5Pset_fill_time(dcpl, H5D_FILL_TIME_NEVER) >= 0);
+    switch (splitmix64(&random) % 3) {
+    case 0:
+        assert_true(H5Pset_deflate(dcpl, 1) >= 0 && H5Pset_chunk_opts(dcpl, edges) >= 0);
+        break;
+    case 1:
+        assert_true(H5Pset_scaleoffset(dcpl, H5Z_SO_INT, 0) >= 0);
+        break;
+    }
+    for (int i = 0; i < 2; i++)
+        assert_true((sets[i] = H5Dcreate2(file, names[i], H5T_NATIVE_INT, space, H5P_DEFAULT, dcpl, H5P_DEFAULT)) >= 0 &&
+                    H5Dwrite(sets[i], H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
+    for (int step = 0; step < 40; step++) {
+        int k = (int)(splitmix64(&random) % 2);
+        hsize_t start[2], count[2], *now = extent[k];
+        hid_t selected;
+
+        for (size_t i = 0; i < COUNT(values); i++)
+            values[i] = step % 3 + 1;
+        switch (splitmix64(&random) % 5) {
+        case 0:
+        case 1:
+            now[0] = 1 + splitmix64(&random) % 14;
+            now[1] = 1 + splitmix64(&random) % 14;
+            assert_true(H5Dset_extent(sets[k], now) >= 0);
+            break;
+        case 2:
+            assert_true(H5Dwrite(sets[k], H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
+            break;
+        case 3:
+            for (int d = 0; d < 2; d++) {
+                start[d] = splitmix64(&random) % now[d];
+                count[d] = 1 + splitmix64(&random) % (now[d] - start[d]);
+            }
+            assert_true((selected = H5Dget_space(sets[k])) >= 0 &&
+                        H5Sselect_hyperslab(selected, H5S_SELECT_SET, start, NULL, count, NULL) >= 0);
+            assert_true(H5Dwrite(sets[k], H5T_NATIVE_INT, selected, selected, H5P_DEFAULT, values) >= 0 &&
+                        H5Sclose(selected) >= 0);
+            break;
+        case 4:
+            assert_true(H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0 && H5Dclose(sets[k]) >= 0 &&
+                        (sets[k] = H5Dopen2(file, names[k], H5P_DEFAULT)) >= 0);
+            break;
+        }
+        say_elements(l, sets[k], now);
+    }
+    assert_true(H5Dclose(sets[0]) >= 0 && H5Dclose(sets[1]) >= 0 && H5Pclose(dcpl) >= 0 && H5Sclose(space) >= 0 &&
+                H5Fclose(file) >= 0);
+}
+
+static void test_what_is_cut_off_becomes_the_fill_value_also_where_hdf5_never_fills(void **state)
+{
+    uint64_t seeds = test_seed();
+    (void)state;
+
+    for (int round = 0; round < 40; round++) {
+        listing found = {0}, native = {0};
+        uint64_t seed = splitmix64(&seeds);
+
+        during("round %d", round);
+        resize_unfilled(NATIVE, native_fapl, seed, &native);
+        resize_unfilled(COW, H5P_DEFAULT, seed, &found);
+        assert_true(same_text("elements", &native, &found));
+        free(found.data);
+        free(native.data);
+    }
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -859,6 +953,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_the_fill_value_of_no_storage_is_not_transformed),
         cmocka_unit_test(test_a_write_that_is_refused_leaves_what_was_written_before),
         cmocka_unit_test(test_each_dataset_has_the_parameters_of_its_own_filters),
+        cmocka_unit_test(test_what_is_cut_off_becomes_the_fill_value_also_where_hdf5_never_fills),
     };
     int status = test_main(tests, argc, argv, through_begin, through_end);
 

@@ -70,6 +70,15 @@ static void unpack(const batch *b, uint8_t *packed)
 
 /* ---- writing ---- */
 
+/* Does a piece write all that its chunk has to keep? That is what is inside the extent, and behind it where HDF5 has cut. */
+static bool writes_all(const batch *b, size_t i)
+{
+    const cow_array *array = b->transfer->array;
+
+    return b->pieces[i].whole &&
+           (array->cut == NULL || b->pieces[i].elements == array->chunk_bytes / array->element_size);
+}
+
 static int gather_piece(void *context, cow_save *save, void *room)
 {
     const batch *b = context;
@@ -99,7 +108,7 @@ static int write_whole(batch *b)
     if (enough > limit / 2)
         enough = limit / 2;
     for (size_t i = 0; i < b->n; i++)
-        if (b->pieces[i].whole)
+        if (writes_all(b, i))
             saves[n++] = (cow_save){.chunk = b->pieces[i].chunk, .index = i};
     if (n * array->chunk_bytes < enough || (n == 1 && array->chunk_bytes < limit / 2))
         return 0;
@@ -125,7 +134,7 @@ static int prefetch(const batch *b, bool all)
     if ((chunks = cow_chunk_cache_scratch(array->cache, COW_BUFFER_CHUNKS, b->n * rank * sizeof *chunks)) == NULL)
         return -1;
     for (size_t i = 0; i < b->n; i++)
-        if (all || !b->pieces[i].whole)
+        if (all || !writes_all(b, i))
             memcpy(chunks + n++ * rank, b->pieces[i].chunk, rank * sizeof *chunks);
     return cow_chunk_cache_prefetch(array, chunks, n);
 }
@@ -170,14 +179,15 @@ static int write_batch(batch *b)
         const cow_piece *piece = &b->pieces[i];
         cow_cached_chunk *entry;
         cow_plan_memory memory;
+        bool whole = writes_all(b, i);
         size_t from, to;
 
-        if (direct > 0 && piece->whole)
+        if (direct > 0 && whole)
             continue;
-        if (!piece->whole && cow_piece_range(b->plan, piece, array->element_size, &from, &to))
+        if (!whole && cow_piece_range(b->plan, piece, array->element_size, &from, &to))
             entry = cow_chunk_cache_part(array, piece->chunk, from, to);
         else
-            entry = cow_chunk_cache_get(array, piece->chunk, piece->whole);
+            entry = cow_chunk_cache_get(array, piece->chunk, whole);
         if (entry == NULL)
             return -1;
         chunk_memory(b, i, &memory);
