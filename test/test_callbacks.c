@@ -1,5 +1,5 @@
-/* Functions of the program that HDF5 calls while it reads or writes a dataset, and that read another dataset of the file: what
- * native HDF5 does, the connector does. Run with HDF5_VOL_CONNECTOR=h5cow.
+/* Functions of the program that HDF5 calls while it reads or writes a dataset, and that read another dataset of the file; and that
+ * they are called. What native HDF5 does, the connector does. Run with HDF5_VOL_CONNECTOR=h5cow.
  */
 #include "through.h"
 
@@ -262,12 +262,161 @@ static void test_a_filter_may_read_another_dataset(void **state)
     assert_true(H5Zunregister(FILTER) >= 0);
 }
 
+/* ---- transfer lists ---- */
+
+typedef struct of_numbers {
+    double number;
+    char *text;
+} of_numbers;
+
+typedef struct of_integers {
+    int number;
+    char *text;
+} of_integers;
+
+/* HDF5 asks a transfer list once in a call: what the history reads before in the same call must not answer for it. */
+static hid_t reopen(hid_t file, const char *name, hid_t fapl)
+{
+    assert_true(H5Fclose(file) >= 0 && (file = H5Fopen(name, H5F_ACC_RDWR, fapl)) >= 0);
+    return file;
+}
+
+static unsigned taken;
+
+static void *count_taken(size_t size, void *context)
+{
+    (void)context;
+    taken++;
+    return malloc(size);
+}
+
+static int too_many;
+
+static H5T_conv_ret_t seventy(H5T_conv_except_t what, hid_t from, hid_t to, void *value, void *result, void *context)
+{
+    int found = 70;
+    (void)from;
+    (void)to;
+    (void)value;
+    (void)context;
+
+    if (what != H5T_CONV_EXCEPT_RANGE_HI)
+        return H5T_CONV_UNHANDLED;
+    too_many++;
+    memcpy(result, &found, sizeof found);
+    return H5T_CONV_HANDLED;
+}
+
+/* Elements in HDF5's heaps, which it converts and allocates while it reads and writes them. */
+static void transfer_texts(const char *name, hid_t fapl, listing *l)
+{
+    static of_numbers numbers[2000];
+    static of_integers integers[2000];
+    static char text[2000][20], *texts[2000];
+    hsize_t chunk = 500;
+    hid_t file = (remove(name), H5Fcreate(name, H5F_ACC_EXCL, H5P_DEFAULT, fapl)), dcpl = H5Pcreate(H5P_DATASET_CREATE),
+          dxpl = H5Pcreate(H5P_DATASET_XFER), string = H5Tcopy(H5T_C_S1),
+          of_double = H5Tcreate(H5T_COMPOUND, sizeof(of_numbers)), of_int = H5Tcreate(H5T_COMPOUND, sizeof(of_integers)),
+          set, space = H5I_INVALID_HID;
+
+    assert_true(H5Tset_size(string, H5T_VARIABLE) >= 0 && H5Pset_chunk(dcpl, 1, &chunk) >= 0);
+    assert_true(H5Tinsert(of_double, "number", HOFFSET(of_numbers, number), H5T_NATIVE_DOUBLE) >= 0 &&
+                H5Tinsert(of_double, "text", HOFFSET(of_numbers, text), string) >= 0 &&
+                H5Tinsert(of_int, "number", HOFFSET(of_integers, number), H5T_NATIVE_INT) >= 0 &&
+                H5Tinsert(of_int, "text", HOFFSET(of_integers, text), string) >= 0);
+    assert_true(H5Pset_type_conv_cb(dxpl, seventy, NULL) >= 0 &&
+                H5Pset_vlen_mem_manager(dxpl, count_taken, NULL, give, NULL) >= 0);
+    for (size_t i = 0; i < COUNT(numbers); i++) {
+        snprintf(text[i], sizeof text[i], "text %zu", i);
+        texts[i] = text[i];
+        numbers[i] = (of_numbers){i % 7 == 3 ? 1e12 : (double)i, text[i]};
+    }
+    assert_true(H5Dclose(make(file, "compound", of_int, COUNT(numbers), dcpl)) >= 0 &&
+                H5Dclose(make(file, "texts", string, COUNT(numbers), dcpl)) >= 0);
+    for (int round = 0; round < 2; round++) {
+        too_many = 0;
+        file = reopen(file, name, fapl);
+        assert_true((set = H5Dopen2(file, "compound", H5P_DEFAULT)) >= 0 && (space = H5Dget_space(set)) >= 0);
+        assert_true(H5Dwrite(set, of_double, H5S_ALL, H5S_ALL, dxpl, numbers) >= 0);
+        assert_true(H5Dread(set, of_int, H5S_ALL, H5S_ALL, H5P_DEFAULT, integers) >= 0);
+        for (size_t i = 0; i < COUNT(integers); i++)
+            say(l, "%d %s\n", integers[i].number, integers[i].text);
+        say(l, "%d\n", too_many);
+        assert_true(H5Treclaim(of_int, space, H5P_DEFAULT, integers) >= 0 && H5Sclose(space) >= 0 && H5Dclose(set) >= 0);
+        assert_true((set = H5Dopen2(file, "texts", H5P_DEFAULT)) >= 0);
+        assert_true(H5Dwrite(set, string, H5S_ALL, H5S_ALL, H5P_DEFAULT, texts) >= 0 && H5Dclose(set) >= 0);
+        file = reopen(file, name, fapl);
+        taken = 0;
+        assert_true((set = H5Dopen2(file, "texts", H5P_DEFAULT)) >= 0);
+        assert_true(H5Dread(set, string, H5S_ALL, H5S_ALL, dxpl, texts) >= 0 && H5Dclose(set) >= 0);
+        say(l, "taken %u\n", taken);
+        for (size_t i = 0; i < COUNT(texts); i++) {
+            assert_string_equal(texts[i], text[i]);
+            free(texts[i]);
+            texts[i] = text[i];
+        }
+    }
+    assert_true(H5Fclose(file) >= 0 && H5Pclose(dcpl) >= 0 && H5Pclose(dxpl) >= 0 && H5Tclose(string) >= 0 &&
+                H5Tclose(of_double) >= 0 && H5Tclose(of_int) >= 0);
+}
+
+static void test_conversions_and_memory_managers_are_asked_for_what_lies_in_heaps(void **state)
+{
+    (void)state;
+    compare("in heaps", transfer_texts);
+}
+
+/* In one call a dataset that HDF5 keeps and one in a pool. */
+static void transform_two(const char *name, hid_t fapl, listing *l)
+{
+    static int values[5000], read[2][5000];
+    hsize_t chunk = 100, n[] = {5000, 20};
+    hid_t file = (remove(name), H5Fcreate(name, H5F_ACC_EXCL, H5P_DEFAULT, fapl)), dcpl = H5Pcreate(H5P_DATASET_CREATE),
+          dxpl = H5Pcreate(H5P_DATASET_XFER), types[] = {H5T_NATIVE_INT, H5T_NATIVE_INT}, all[] = {H5S_ALL, H5S_ALL};
+
+    assert_true(H5Pset_chunk(dcpl, 1, &chunk) >= 0 && H5Pset_data_transform(dxpl, "x*2") >= 0);
+    for (int i = 0; i < 5000; i++)
+        values[i] = i;
+    for (int i = 0; i < 2; i++) {
+        hid_t set = make(file, i == 0 ? "large" : "small", H5T_NATIVE_INT, n[i], i == 0 ? dcpl : H5P_DEFAULT);
+        assert_true(H5Dwrite(set, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0 && H5Dclose(set) >= 0);
+    }
+    for (int round = 0; round < 4; round++) {
+        hid_t sets[2];
+        void *to[] = {read[0], read[1]};
+        const void *from[] = {values, values};
+
+        file = reopen(file, name, fapl);
+        assert_true((sets[round % 2] = H5Dopen2(file, "large", H5P_DEFAULT)) >= 0 &&
+                    (sets[1 - round % 2] = H5Dopen2(file, "small", H5P_DEFAULT)) >= 0);
+        if (round < 2)
+            assert_true(H5Dread_multi(2, sets, types, all, all, dxpl, to) >= 0);
+        else
+            assert_true(H5Dwrite_multi(2, sets, types, all, all, dxpl, from) >= 0);
+        say(l, "%d: %d %d\n", round, read[0][7], read[1][7]);
+        for (int i = 0; i < 2; i++) {
+            assert_true(H5Dread(sets[i], H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, read[i]) >= 0);
+            say(l, "%d %d\n", i, read[i][7]);
+            assert_true(H5Dclose(sets[i]) >= 0);
+        }
+    }
+    assert_true(H5Fclose(file) >= 0 && H5Pclose(dcpl) >= 0 && H5Pclose(dxpl) >= 0);
+}
+
+static void test_a_data_transform_is_that_of_the_programs_elements_alone(void **state)
+{
+    (void)state;
+    compare("transformed", transform_two);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_conversion_may_read_another_dataset),
         cmocka_unit_test(test_a_memory_manager_may_read_another_dataset),
         cmocka_unit_test(test_a_filter_may_read_another_dataset),
+        cmocka_unit_test(test_conversions_and_memory_managers_are_asked_for_what_lies_in_heaps),
+        cmocka_unit_test(test_a_data_transform_is_that_of_the_programs_elements_alone),
     };
     int status = test_main(tests, argc, argv, through_begin, through_end);
 
