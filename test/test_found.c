@@ -1,6 +1,7 @@
 /* What fresh seeds of the differential test and readers of the code found, as small programs: done natively and through the
  * connector, compared. Run with HDF5_VOL_CONNECTOR=h5cow.
  */
+#include "random.h"
 #include "through.h"
 #include "whole.h"
 
@@ -734,6 +735,211 @@ static void test_the_fill_value_of_no_storage_is_not_transformed(void **state)
     free(native.data);
 }
 
+/* ---- a write that a filter refuses ---- */
+
+#define PICKY   300
+#define REFUSED 666
+
+static size_t be_picky(unsigned flags, size_t n, const unsigned values[], size_t size, size_t *room, void **bytes)
+{
+    const int *p = *bytes;
+    (void)n;
+    (void)values;
+    (void)room;
+
+    for (size_t i = 0; !(flags & H5Z_FLAG_REVERSE) && i < size / sizeof *p; i++)
+        if (p[i] == REFUSED)
+            return 0;
+    return size;
+}
+
+static const H5Z_class2_t picky = {H5Z_CLASS_T_VERS, PICKY, 1, 1, "picky", NULL, NULL, be_picky};
+
+/* Chunks that are larger than HDF5's cache: natively each is stored, or refused, in the call that writes it. */
+static void write_refused(const char *name, hid_t fapl, listing *l)
+{
+    hsize_t n = 3 << 20, chunk = 3 << 17;
+    int *values = malloc(n * sizeof *values);
+    herr_t status = 0;
+    hid_t file = (remove(name), H5Fcreate(name, H5F_ACC_EXCL, H5P_DEFAULT, fapl)), dcpl = H5Pcreate(H5P_DATASET_CREATE),
+          space = H5Screate_simple(1, &n, NULL), memory = H5Screate_simple(1, &chunk, NULL), set;
+
+    assert_true(H5Pset_chunk(dcpl, 1, &chunk) >= 0 && H5Pset_filter(dcpl, PICKY, 0, 0, NULL) >= 0);
+    assert_true((set = H5Dcreate2(file, "set", H5T_NATIVE_INT, space, H5P_DEFAULT, dcpl, H5P_DEFAULT)) >= 0);
+    for (hsize_t at = 0; at < n; at += chunk) {
+        for (hsize_t i = 0; i < chunk; i++)
+            values[i] = (int)(at + i) + 1000;
+        assert_true(H5Sselect_hyperslab(space, H5S_SELECT_SET, &at, NULL, &chunk, NULL) >= 0);
+        assert_true(H5Dwrite(set, H5T_NATIVE_INT, memory, space, H5P_DEFAULT, values) >= 0);
+    }
+    memset(values, 0, n * sizeof *values);
+    values[0] = REFUSED;
+    H5E_BEGIN_TRY
+    status = H5Dwrite(set, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values);
+    H5E_END_TRY
+    say(l, "%d\n", status);
+    for (int again = 0; again < 2; again++) {
+        assert_true(H5Dread(set, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
+        for (hsize_t i = chunk; i < n; i += chunk / 2)
+            say(l, " %d", values[i]);
+        assert_true(H5Dclose(set) >= 0 && H5Fclose(file) >= 0 && (file = H5Fopen(name, H5F_ACC_RDONLY, fapl)) >= 0 &&
+                    (set = H5Dopen2(file, "set", H5P_DEFAULT)) >= 0);
+    }
+    assert_true(H5Dclose(set) >= 0 && H5Fclose(file) >= 0 && H5Pclose(dcpl) >= 0 && H5Sclose(space) >= 0 &&
+                H5Sclose(memory) >= 0);
+    free(values);
+}
+
+static void test_a_write_that_is_refused_leaves_what_was_written_before(void **state)
+{
+    listing found = {0}, native = {0};
+    (void)state;
+
+    assert_true(H5Zregister(&picky) >= 0);
+    write_refused(NATIVE, native_fapl, &native);
+    write_refused(COW, H5P_DEFAULT, &found);
+    assert_true(same_text("a refused write", &native, &found));
+    assert_true(H5Zunregister(PICKY) >= 0);
+    free(found.data);
+    free(native.data);
+}
+
+/* ---- filters with many parameters ---- */
+
+static size_t do_nothing(unsigned flags, size_t n, const unsigned values[], size_t size, size_t *room, void **bytes)
+{
+    (void)flags;
+    (void)n;
+    (void)values;
+    (void)room;
+    (void)bytes;
+    return size;
+}
+
+static const H5Z_class2_t nothing = {H5Z_CLASS_T_VERS, PICKY, 1, 1, "nothing", NULL, NULL, do_nothing};
+
+static void write_with_parameters(const char *name, hid_t fapl)
+{
+    static const char *const names[] = {"a", "b", "c"};
+    hsize_t n = 4000, chunk = 1000;
+    static int values[4000];
+    hid_t file = (remove(name), H5Fcreate(name, H5F_ACC_EXCL, H5P_DEFAULT, fapl)), space = H5Screate_simple(1, &n, NULL);
+
+    for (unsigned i = 0; i < COUNT(names); i++) {
+        unsigned parameters[100] = {[99] = i};
+        hid_t dcpl = H5Pcreate(H5P_DATASET_CREATE), set;
+
+        assert_true(H5Pset_chunk(dcpl, 1, &chunk) >= 0 && H5Pset_filter(dcpl, PICKY, 0, 98 + (i + 1) / 2, parameters) >= 0);
+        assert_true((set = H5Dcreate2(file, names[i], H5T_NATIVE_INT, space, H5P_DEFAULT, dcpl, H5P_DEFAULT)) >= 0);
+        assert_true(H5Dwrite(set, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
+        assert_true(H5Dclose(set) >= 0 && H5Pclose(dcpl) >= 0);
+    }
+    assert_true(H5Sclose(space) >= 0 && H5Fclose(file) >= 0);
+}
+
+static void test_each_dataset_has_the_parameters_of_its_own_filters(void **state)
+{
+    (void)state;
+    assert_true(H5Zregister(&nothing) >= 0);
+    write_with_parameters(NATIVE, native_fapl);
+    write_with_parameters(COW, H5P_DEFAULT);
+    same_files("parameters", NATIVE, COW, H5P_DEFAULT);
+    assert_true(H5Zunregister(PICKY) >= 0);
+}
+
+/* ---- what an extent cuts off, where HDF5 never fills ---- */
+
+static void say_elements(listing *l, hid_t set, const hsize_t extent[])
+{
+    int values[300];
+
+    for (size_t i = 0; i < COUNT(values); i++)
+        values[i] = -9;
+    assert_true(H5Dread(set, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
+    for (hsize_t i = 0; i < extent[0] * extent[1]; i++)
+        say(l, "%d ", values[i]);
+    say(l, "\n");
+}
+
+/* Two datasets of one pool, with random extents and writes. */
+static void resize_unfilled(const char *name, hid_t fapl, uint64_t random, listing *l)
+{
+    static const char *const names[] = {"a", "b"};
+    hsize_t extent[2][2] = {{8, 9}, {8, 9}}, most[] = {H5S_UNLIMITED, H5S_UNLIMITED}, chunk[] = {4, 5};
+    unsigned edges = splitmix64(&random) % 2 ? H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS : 0;
+    int fill = 7, values[300] = {0};
+    hid_t file = (remove(name), H5Fcreate(name, H5F_ACC_EXCL, H5P_DEFAULT, fapl)), dcpl = H5Pcreate(H5P_DATASET_CREATE),
+          space = H5Screate_simple(2, extent[0], most), sets[2];
+
+    assert_true(H5Pset_chunk(dcpl, 2, chunk) >= 0 && H5Pset_fill_value(dcpl, H5T_NATIVE_INT, &fill) >= 0 &&
+                H5Pset_fill_time(dcpl, H5D_FILL_TIME_NEVER) >= 0);
+    switch (splitmix64(&random) % 3) {
+    case 0:
+        assert_true(H5Pset_deflate(dcpl, 1) >= 0 && H5Pset_chunk_opts(dcpl, edges) >= 0);
+        break;
+    case 1:
+        assert_true(H5Pset_scaleoffset(dcpl, H5Z_SO_INT, 0) >= 0);
+        break;
+    }
+    for (int i = 0; i < 2; i++)
+        assert_true((sets[i] = H5Dcreate2(file, names[i], H5T_NATIVE_INT, space, H5P_DEFAULT, dcpl, H5P_DEFAULT)) >= 0 &&
+                    H5Dwrite(sets[i], H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
+    for (int step = 0; step < 40; step++) {
+        int k = (int)(splitmix64(&random) % 2);
+        hsize_t start[2], count[2], *now = extent[k];
+        hid_t selected;
+
+        for (size_t i = 0; i < COUNT(values); i++)
+            values[i] = step % 3 + 1;
+        switch (splitmix64(&random) % 5) {
+        case 0:
+        case 1:
+            now[0] = 1 + splitmix64(&random) % 14;
+            now[1] = 1 + splitmix64(&random) % 14;
+            assert_true(H5Dset_extent(sets[k], now) >= 0);
+            break;
+        case 2:
+            assert_true(H5Dwrite(sets[k], H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
+            break;
+        case 3:
+            for (int d = 0; d < 2; d++) {
+                start[d] = splitmix64(&random) % now[d];
+                count[d] = 1 + splitmix64(&random) % (now[d] - start[d]);
+            }
+            assert_true((selected = H5Dget_space(sets[k])) >= 0 &&
+                        H5Sselect_hyperslab(selected, H5S_SELECT_SET, start, NULL, count, NULL) >= 0);
+            assert_true(H5Dwrite(sets[k], H5T_NATIVE_INT, selected, selected, H5P_DEFAULT, values) >= 0 &&
+                        H5Sclose(selected) >= 0);
+            break;
+        case 4:
+            assert_true(H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0 && H5Dclose(sets[k]) >= 0 &&
+                        (sets[k] = H5Dopen2(file, names[k], H5P_DEFAULT)) >= 0);
+            break;
+        }
+        say_elements(l, sets[k], now);
+    }
+    assert_true(H5Dclose(sets[0]) >= 0 && H5Dclose(sets[1]) >= 0 && H5Pclose(dcpl) >= 0 && H5Sclose(space) >= 0 &&
+                H5Fclose(file) >= 0);
+}
+
+static void test_what_is_cut_off_becomes_the_fill_value_also_where_hdf5_never_fills(void **state)
+{
+    uint64_t seeds = test_seed();
+    (void)state;
+
+    for (int round = 0; round < 40; round++) {
+        listing found = {0}, native = {0};
+        uint64_t seed = splitmix64(&seeds);
+
+        during("round %d", round);
+        resize_unfilled(NATIVE, native_fapl, seed, &native);
+        resize_unfilled(COW, H5P_DEFAULT, seed, &found);
+        assert_true(same_text("elements", &native, &found));
+        free(found.data);
+        free(native.data);
+    }
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -750,6 +956,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_a_name_that_is_too_long_is_refused),
         cmocka_unit_test(test_chunks_that_go_are_not_listed),
         cmocka_unit_test(test_the_fill_value_of_no_storage_is_not_transformed),
+        cmocka_unit_test(test_a_write_that_is_refused_leaves_what_was_written_before),
+        cmocka_unit_test(test_each_dataset_has_the_parameters_of_its_own_filters),
+        cmocka_unit_test(test_what_is_cut_off_becomes_the_fill_value_also_where_hdf5_never_fills),
     };
     int status = test_main(tests, argc, argv, through_begin, through_end);
 

@@ -116,18 +116,20 @@ void cow_dataset_tell_path(cow_dataset *dataset, void *native)
 static int load_fill(cow_array *array, hid_t dcpl, const cow_layout_dataset_row *row)
 {
     H5D_fill_value_t defined;
+    void **fill;
 
     if (H5Pfill_value_defined(dcpl, &defined) < 0)
         return cow_error_native("%s: cannot get the fill value", array->label);
     array->fill_new = defined != H5D_FILL_VALUE_UNDEFINED && row->fill_time != H5D_FILL_TIME_NEVER;
+    fill = array->fill_new ? &array->fill : &array->cut;
     /* what was never written leaves the reader's memory alone */
     array->nothing_to_read = defined == H5D_FILL_VALUE_UNDEFINED && row->fill_time != H5D_FILL_TIME_NEVER &&
                              row->alloc_time != H5D_ALLOC_TIME_EARLY;
-    if (!array->fill_new)
+    if (!array->fill_new && defined != H5D_FILL_VALUE_USER_DEFINED)
         return 0;
-    if ((array->fill = calloc(1, array->element_size)) == NULL)
+    if ((*fill = calloc(1, array->element_size)) == NULL)
         return cow_error(COW_MEMORY, "%s: no memory for the fill value", array->label);
-    if (defined == H5D_FILL_VALUE_USER_DEFINED && H5Pget_fill_value(dcpl, cow_array_type(array), array->fill) < 0)
+    if (defined == H5D_FILL_VALUE_USER_DEFINED && H5Pget_fill_value(dcpl, cow_array_type(array), *fill) < 0)
         return cow_error_native("%s: cannot get the fill value", array->label);
     return 0;
 }
@@ -145,6 +147,8 @@ void cow_dataset_shut(cow_dataset *dataset)
     cow_dataset_fill_free(array->heap && array->fill != NULL ? cow_array_type(array) : H5I_INVALID_HID, array->heap,
                           array->fill);
     array->fill = NULL;
+    free(array->cut);
+    array->cut = NULL;
     cow_kept_type_free(array->type);
     array->type = NULL;
     if (dataset->dcpl >= 0)

@@ -120,6 +120,32 @@ static int put_fill(buffer *b, hid_t type, hid_t dcpl)
     return status;
 }
 
+static int put_filter(buffer *b, hid_t dcpl, unsigned i)
+{
+    unsigned flags, config, none, *values = NULL;
+    size_t n = 0;
+    H5Z_filter_t id = H5Pget_filter2(dcpl, i, &flags, &n, &none, 0, NULL, &config);
+    int status = -1;
+
+    if (id < 0)
+        return cow_error_native("cannot get the filters of a dataset");
+    if ((values = calloc(n + 1, sizeof *values)) == NULL)
+        return cow_error(COW_MEMORY, "no memory for the parameters of a filter");
+    if (H5Pget_filter2(dcpl, i, &flags, &n, values, 0, NULL, &config) != id) {
+        cow_error_native("cannot get the filters of a dataset");
+        goto done;
+    }
+    if (put_number(b, (uint64_t)id) < 0 || put_number(b, flags) < 0 || put_number(b, n) < 0)
+        goto done;
+    for (size_t v = 0; v < n; v++)
+        if (put_number(b, values[v]) < 0)
+            goto done;
+    status = 0;
+done:
+    free(values);
+    return status;
+}
+
 static int signature_of(hid_t type, hid_t dcpl, uint8_t signature[COW_HASH_SIZE])
 {
     buffer b = {0};
@@ -141,22 +167,9 @@ static int signature_of(hid_t type, hid_t dcpl, uint8_t signature[COW_HASH_SIZE]
     for (int d = 0; d < rank; d++)
         if (put_number(&b, chunk[d]) < 0)
             goto done;
-    for (int i = 0; i < filters; i++) {
-        unsigned flags, config, values[64] = {0};
-        size_t n = 64;
-        H5Z_filter_t id = H5Pget_filter2(dcpl, (unsigned)i, &flags, &n, values, 0, NULL, &config);
-        if (id < 0) {
-            cow_error_native("cannot get the filters of a dataset");
+    for (int i = 0; i < filters; i++)
+        if (put_filter(&b, dcpl, (unsigned)i) < 0)
             goto done;
-        }
-        if (n > 64)
-            n = 64;
-        if (put_number(&b, (uint64_t)id) < 0 || put_number(&b, flags) < 0 || put_number(&b, n) < 0)
-            goto done;
-        for (size_t v = 0; v < n; v++)
-            if (put_number(&b, values[v]) < 0)
-                goto done;
-    }
     if (put_fill(&b, type, dcpl) < 0 || cow_digest_payload(b.bytes, b.size, 0, NULL, &digest) < 0)
         goto done;
     memcpy(signature, digest.hash, COW_HASH_SIZE);

@@ -36,6 +36,7 @@ typedef struct cow_array {
     bool heap;            /* the type has variable-length or new reference parts */
     void *fill;           /* one element in `type`, or NULL: undefined (reading a hole leaves memory alone) */
     bool fill_new;        /* the rest of a new, partly written chunk: fill value (true) or zeros */
+    void *cut;            /* zeros, but what a shrinking extent cuts off becomes this (H5D_FILL_TIME_NEVER); or NULL */
     bool late;            /* HDF5 would allocate every chunk when the next element is written; cleared then */
     bool nothing_to_read; /* reading before anything was written is an error: the fill value is undefined */
     bool reserved;        /* HDF5 would have room for it since it was created */

@@ -28,8 +28,8 @@ struct cow_chunk_cache {
     cow_cached_chunk *newest, *oldest;
     uint8_t *spare; /* the buffer of the entry evicted last */
     size_t spare_size;
-    void *scratch[COW_BUFFER_COUNT];
-    size_t scratch_size[COW_BUFFER_COUNT];
+    cow_buffers scratch;
+    unsigned held; /* callers with entries in their hands */
     cow_listing listing;
 };
 
@@ -47,12 +47,18 @@ cow_chunk_cache *cow_chunk_cache_open(size_t bytes)
     return cache;
 }
 
+static void free_buffers(cow_buffers *buffers)
+{
+    for (size_t i = 0; i < COW_BUFFER_COUNT; i++)
+        free(buffers->bytes[i]);
+    *buffers = (cow_buffers){0};
+}
+
 void cow_chunk_cache_close(cow_chunk_cache *cache)
 {
     if (cache == NULL)
         return;
-    for (size_t i = 0; i < COW_BUFFER_COUNT; i++)
-        free(cache->scratch[i]);
+    free_buffers(&cache->scratch);
     free(cache->listing.chunk);
     free(cache->spare);
     free(cache->bucket);
@@ -66,18 +72,35 @@ size_t cow_chunk_cache_limit(const cow_chunk_cache *cache)
 
 void *cow_chunk_cache_scratch(cow_chunk_cache *cache, cow_buffer_use use, size_t bytes)
 {
-    if (bytes > cache->scratch_size[use]) {
-        free(cache->scratch[use]); /* the old content is not wanted, so no realloc */
-        cache->scratch_size[use] = 0;
-        if ((cache->scratch[use] = malloc(bytes)) == NULL) {
+    cow_buffers *scratch = &cache->scratch;
+
+    if (bytes > scratch->size[use]) {
+        free(scratch->bytes[use]); /* the old content is not wanted, so no realloc */
+        scratch->size[use] = 0;
+        if ((scratch->bytes[use] = malloc(bytes)) == NULL) {
             cow_error(COW_MEMORY, "no memory for a buffer of %zu bytes", bytes);
             return NULL;
         }
-        cache->scratch_size[use] = bytes;
-    } else if (cache->scratch[use] == NULL) { /* nothing asked for, but NULL means failure */
+        scratch->size[use] = bytes;
+    } else if (scratch->bytes[use] == NULL) { /* nothing asked for, but NULL means failure */
         return cow_chunk_cache_scratch(cache, use, 64);
     }
-    return cache->scratch[use];
+    return scratch->bytes[use];
+}
+
+void cow_chunk_cache_aside(cow_chunk_cache *cache, bool holds, cow_buffers *aside)
+{
+    *aside = cache->scratch;
+    aside->holds = holds;
+    cache->held += holds;
+    cache->scratch = (cow_buffers){0};
+}
+
+void cow_chunk_cache_back(cow_chunk_cache *cache, const cow_buffers *aside)
+{
+    free_buffers(&cache->scratch);
+    cache->scratch = *aside;
+    cache->held -= aside->holds;
 }
 
 cow_listing *cow_chunk_cache_listing(cow_chunk_cache *cache)
@@ -350,7 +373,7 @@ static int make_room(const cow_array *array, size_t need)
 {
     cow_chunk_cache *cache = array->cache;
 
-    while (cache->used + need > cache->limit && cache->oldest != NULL) {
+    while (cache->held == 0 && cache->used + need > cache->limit && cache->oldest != NULL) {
         cow_cached_chunk *entry = oldest(cache);
         if (entry == NULL) { /* as in HDF5, a chunk for which there is no room any more is lost, and the call fails */
             if (cache->oldest->array != array)
@@ -407,6 +430,10 @@ cow_cached_chunk *cow_chunk_cache_insert(cow_array *array, const uint64_t chunk[
 
     if (make_room(array, ENTRY_BYTES + (bytes == NULL ? 0 : array->chunk_bytes)) < 0)
         goto failed;
+    if ((entry = cow_chunk_cache_find(array, chunk)) != NULL) {
+        cow_chunk_cache_buffer_free(array, bytes);
+        return entry;
+    }
     if ((entry = malloc(sizeof *entry + array->grid.rank * sizeof *entry->chunk)) == NULL) {
         cow_error(COW_MEMORY, "%s: no memory for a cached chunk", array->label);
         goto failed;
@@ -474,7 +501,8 @@ cow_cached_chunk *cow_chunk_cache_part(cow_array *array, const uint64_t chunk[],
         if (make_room(array, ENTRY_BYTES + array->chunk_bytes) < 0 || (bytes = cow_chunk_cache_buffer(array)) == NULL ||
             (entry = cow_chunk_cache_insert(array, chunk, bytes)) == NULL)
             return NULL;
-        entry->set = 0;
+        if (entry->bytes == bytes)
+            entry->set = 0;
     }
     if (entry->set < to) {
         if (entry->set < from)

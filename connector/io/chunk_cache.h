@@ -35,8 +35,9 @@ struct cow_cached_chunk {
 
 /* The entry of a chunk, or NULL; it becomes the most recently used, and all its bytes are set. */
 cow_cached_chunk *cow_chunk_cache_find(cow_array *array, const uint64_t chunk[]);
-/* A new clean entry for a chunk that has none. Makes room first, which may store other chunks. BYTES (malloc) are the
- * entry's from now on, also when it fails; NULL for a heap array. */
+/* A new clean entry for a chunk that has none. Makes room first, which may store other chunks; where a filter of the program
+ * has brought the chunk in meanwhile, that entry. BYTES (malloc) are the entry's from now on, or given up; NULL for a heap
+ * array. */
 cow_cached_chunk *cow_chunk_cache_insert(cow_array *array, const uint64_t chunk[], uint8_t *bytes);
 /* Room for one chunk, for cow_chunk_cache_insert, or to be given back. */
 uint8_t *cow_chunk_cache_buffer(cow_array *array);
@@ -75,6 +76,17 @@ typedef enum {
     COW_BUFFER_COUNT
 } cow_buffer_use;
 void *cow_chunk_cache_scratch(cow_chunk_cache *cache, cow_buffer_use use, size_t bytes);
+
+/* Functions of the program (conversions, their callbacks, memory managers, filters) may use other datasets of the file, and so
+ * these buffers. Before one is called they are put aside, and back when it is over; with HOLDS, for a caller that has entries
+ * in its hands, no entry leaves the cache meanwhile. */
+typedef struct cow_buffers {
+    void *bytes[COW_BUFFER_COUNT];
+    size_t size[COW_BUFFER_COUNT];
+    bool holds;
+} cow_buffers;
+void cow_chunk_cache_aside(cow_chunk_cache *cache, bool holds, cow_buffers *aside);
+void cow_chunk_cache_back(cow_chunk_cache *cache, const cow_buffers *aside);
 
 /* The stored chunks in row-major order, remembered between calls of cow_array_chunk_by_index, and forgotten when the index
  * of any array changes. */

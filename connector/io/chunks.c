@@ -72,13 +72,16 @@ static int add_to_face(face *f, const uint64_t chunk[])
     return 0;
 }
 
-/* A stored chunk has something to lose if what was hashed reaches beyond the new extent. */
+/* A stored chunk has something to lose if what was hashed reaches beyond the new extent; and zeros, where the fill value is
+ * none. */
 static int look_at_stored(void *context, const uint64_t chunk[], uint64_t slot)
 {
     face *f = context;
     uint64_t trimmed[COW_MAX_RANK];
     cow_slot row;
 
+    if (f->array->cut != NULL)
+        return add_to_face(f, chunk);
     if (cow_pool_row(f->array->pool, slot, &row) < 0)
         return -1;
     cow_array_chunk_trimmed(f->array, chunk, trimmed);
@@ -94,18 +97,35 @@ static void look_at_dirty(cow_cached_chunk *entry, void *context)
         add_to_face(f, entry->chunk);
 }
 
+/* Is it one of the chunks that an extent which was OLD cuts now along dimension D? */
+static bool cuts(const cow_array *array, const uint64_t old[], unsigned d, const uint64_t chunk[])
+{
+    uint64_t extent = array->extent[d], size = array->grid.chunk[d];
+
+    return extent < old[d] && extent % size != 0 && chunk[d] == extent / size;
+}
+
+static void cut_entry(cow_cached_chunk *entry)
+{
+    const cow_array *array = entry->array;
+    uint64_t trimmed[COW_MAX_RANK];
+
+    cow_chunk_cache_complete(entry);
+    cow_array_chunk_trimmed(array, entry->chunk, trimmed);
+    cow_fill_padding(&array->grid, trimmed, array->element_size, array->cut != NULL ? array->cut : array->fill,
+                     entry->bytes);
+}
+
 /* What is dirty is cut before anything is loaded: loading may store it, with what is in its padding. */
 static void cut_dirty(cow_cached_chunk *entry, void *context)
 {
-    cow_array *array = entry->array;
-    uint64_t trimmed[COW_MAX_RANK];
+    const uint64_t *old = context;
+    bool edge = false;
 
-    (void)context;
-    if (!entry->dirty)
-        return;
-    cow_chunk_cache_complete(entry);
-    cow_array_chunk_trimmed(array, entry->chunk, trimmed);
-    cow_fill_padding(&array->grid, trimmed, array->element_size, array->fill, entry->bytes);
+    for (unsigned d = 0; d < entry->array->grid.rank; d++)
+        edge = edge || cuts(entry->array, old, d, entry->chunk);
+    if (entry->dirty && edge)
+        cut_entry(entry);
 }
 
 /* A chunk that the extent cut and cuts no more is filtered from now on: stored again. */
@@ -149,7 +169,7 @@ static int filter_edges(cow_array *array, const uint64_t old[])
 static int cut_face(cow_array *array, unsigned dimension)
 {
     unsigned rank = array->grid.rank;
-    uint64_t first[COW_MAX_RANK] = {0}, count[COW_MAX_RANK], trimmed[COW_MAX_RANK];
+    uint64_t first[COW_MAX_RANK] = {0}, count[COW_MAX_RANK];
     face f = {.array = array, .dimension = dimension};
     int status = -1;
 
@@ -173,8 +193,7 @@ static int cut_face(cow_array *array, unsigned dimension)
         }
         if ((entry = cow_chunk_cache_get(array, chunk, false)) == NULL)
             goto done;
-        cow_array_chunk_trimmed(array, chunk, trimmed);
-        cow_fill_padding(&array->grid, trimmed, array->element_size, array->fill, entry->bytes);
+        cut_entry(entry);
         cow_chunk_cache_dirty(entry);
     }
     status = 0;
@@ -309,7 +328,7 @@ int cow_array_resize(cow_array *array, const uint64_t extent[])
         cow_chunk_cache_forget_listing(array->cache);
     }
     if (shrinks && !array->heap)
-        cow_chunk_cache_each(array, cut_dirty, NULL);
+        cow_chunk_cache_each(array, cut_dirty, old);
     if (shrinks && product(rank, chunks) > 0)
         for (unsigned d = 0; d < rank; d++)
             if (extent[d] < old[d] && extent[d] % array->grid.chunk[d] != 0 && cut_face(array, d) < 0)
@@ -508,9 +527,9 @@ int cow_array_chunk_read(cow_array *array, const uint64_t offset[], uint32_t *fi
 int cow_array_chunk_write(cow_array *array, const uint64_t offset[], uint32_t filter_mask, const void *bytes,
                           size_t size)
 {
-    uint64_t chunk[COW_MAX_RANK], trimmed[COW_MAX_RANK];
+    uint64_t chunk[COW_MAX_RANK];
     cow_save save = {.chunk = chunk, .ready = bytes, .ready_size = size, .ready_mask = filter_mask};
-    uint8_t *decoded = NULL, *padded = NULL;
+    uint8_t *decoded = NULL;
     cow_cached_chunk *entry;
     int status = -1;
 
@@ -539,26 +558,13 @@ int cow_array_chunk_write(cow_array *array, const uint64_t offset[], uint32_t fi
         cow_context("%s: the bytes given to H5Dwrite_chunk cannot be decoded with the dataset's filters", array->label);
         goto done;
     }
-    /* Chunks with the same elements inside the extent share a slot, if what is outside is what it always is: else
-     * another dataset would see it when it grows. What was given is stored as it was given. */
-    cow_array_chunk_trimmed(array, chunk, trimmed);
-    if (memcmp(trimmed, array->grid.chunk, array->grid.rank * sizeof *trimmed) != 0) {
-        if ((padded = malloc(array->chunk_bytes)) == NULL) {
-            cow_error(COW_MEMORY, "%s: no memory for a chunk of %zu bytes", array->label, array->chunk_bytes);
-            goto done;
-        }
-        memcpy(padded, decoded, array->chunk_bytes);
-        cow_fill_padding(&array->grid, trimmed, array->element_size, cow_array_new_fill(array), padded);
-        save.untidy = memcmp(padded, decoded, array->chunk_bytes) != 0;
-    }
-    save.bytes = decoded;
+    save.bytes = decoded; /* what was given is stored as it was given */
     if (cow_stored_save(array, &save, 1, NULL, NULL) < 0)
         goto done;
     if ((entry = cow_chunk_cache_find(array, chunk)) != NULL)
         cow_chunk_cache_remove(entry);
     status = 0;
 done:
-    free(padded);
     cow_chunk_cache_buffer_free(array, decoded);
     return status;
 }

@@ -253,9 +253,10 @@ static int verify_slot(cow_array *array, const uint64_t chunk[], uint64_t slot)
     reclaim(array, elements);
     if (status < 0)
         return -1;
-    if (entry == NULL && (entry = cow_chunk_cache_insert(array, chunk, NULL)) == NULL)
+    if ((entry = cow_chunk_cache_insert(array, chunk, NULL)) == NULL)
         return -1;
-    entry->slot = slot;
+    if (!entry->dirty)
+        entry->slot = slot;
     return 0;
 }
 
@@ -321,10 +322,10 @@ static cow_cached_chunk *own_slot(cow_array *array, const cow_heap_part *part)
         return entry;
     if (cow_index_get(array->index, part->chunk, &old) < 0 || take_slot(array, &slot) < 0)
         return NULL;
-    if (prepare_slot(array, part, old, slot) < 0 ||
-        (entry == NULL && (entry = cow_chunk_cache_insert(array, part->chunk, NULL)) == NULL)) {
+    entry = prepare_slot(array, part, old, slot) < 0 ? NULL : cow_chunk_cache_insert(array, part->chunk, NULL);
+    if (entry == NULL || entry->dirty) { /* dirty: a filter of the program wrote there meanwhile */
         cow_pool_drop(array->pool, slot);
-        return NULL;
+        return entry;
     }
     entry->slot = slot;
     cow_chunk_cache_dirty(entry);

@@ -442,7 +442,31 @@ bool cow_piece_range(const cow_plan *plan, const cow_piece *piece, size_t elemen
     return last - first + 1 == piece->elements;
 }
 
-void cow_fill_padding(const cow_grid *grid, const uint64_t trimmed[], size_t element, const void *value, void *chunk)
+/* N elements at AT: shall the walk go on? */
+typedef bool padding_visitor(const void *value, size_t element, uint64_t n, uint8_t *at);
+
+static bool set_padding(const void *value, size_t element, uint64_t n, uint8_t *at)
+{
+    if (value == NULL)
+        memset(at, 0, n * element);
+    else
+        cow_fill_elements(at, value, element, n);
+    return true;
+}
+
+static bool compare_padding(const void *value, size_t element, uint64_t n, uint8_t *at)
+{
+    bool same = true;
+
+    for (size_t i = 0; value == NULL && same && i < element; i++)
+        same = at[i] == 0;
+    if (value != NULL)
+        same = memcmp(at, value, element) == 0;
+    return same && memcmp(at, at + element, (n - 1) * element) == 0; /* each is as the one before it */
+}
+
+static bool walk_padding(const cow_grid *grid, const uint64_t trimmed[], size_t element, const void *value, void *chunk,
+                         padding_visitor *visit)
 {
     uint64_t stride[COW_MAX_RANK], rows = 1;
     uint8_t *p = chunk;
@@ -458,10 +482,8 @@ void cow_fill_padding(const cow_grid *grid, const uint64_t trimmed[], size_t ele
             uint8_t *at = p + trimmed[d] * stride[d];
             for (unsigned e = 0; e < d; e++)
                 at += offset[e] * stride[e];
-            if (value == NULL)
-                memset(at, 0, beyond * element);
-            else
-                cow_fill_elements(at, value, element, beyond);
+            if (!visit(value, element, beyond, at))
+                return false;
             for (unsigned e = d; e-- > 0;) {
                 if (++offset[e] < trimmed[e])
                     break;
@@ -469,4 +491,16 @@ void cow_fill_padding(const cow_grid *grid, const uint64_t trimmed[], size_t ele
             }
         }
     }
+    return true;
+}
+
+void cow_fill_padding(const cow_grid *grid, const uint64_t trimmed[], size_t element, const void *value, void *chunk)
+{
+    walk_padding(grid, trimmed, element, value, chunk, set_padding);
+}
+
+bool cow_padding_is(const cow_grid *grid, const uint64_t trimmed[], size_t element, const void *value,
+                    const void *chunk)
+{
+    return walk_padding(grid, trimmed, element, value, (void *)(uintptr_t)chunk, compare_padding);
 }

@@ -84,5 +84,8 @@ bool cow_piece_range(const cow_plan *plan, const cow_piece *piece, size_t elemen
 void cow_fill_elements(void *to, const void *value, size_t element, uint64_t count);
 /* Set all of a chunk but its first trimmed[] elements in each dimension to VALUE (NULL: zeros). */
 void cow_fill_padding(const cow_grid *grid, const uint64_t trimmed[], size_t element, const void *value, void *chunk);
+/* Is it that? */
+bool cow_padding_is(const cow_grid *grid, const uint64_t trimmed[], size_t element, const void *value,
+                    const void *chunk);
 
 #endif

@@ -142,6 +142,17 @@ int cow_stored_set(cow_array *array, const uint64_t chunk[], uint64_t slot)
     return 0;
 }
 
+/* Before filters run on the calling thread, which may be the program's own, and after. */
+static bool put_aside(cow_array *array, cow_buffers *aside)
+{
+    bool programs =
+        !cow_codec_parallel(array->codec) || (array->filtering != NULL && array->filtering->callback != NULL);
+
+    if (programs)
+        cow_chunk_cache_aside(array->cache, true, aside);
+    return programs;
+}
+
 /* ---- in ---- */
 
 typedef struct save_line {
@@ -153,7 +164,7 @@ typedef struct save_line {
     uint8_t *rooms;   /* a ring: for prepare */
     uint8_t *encoded; /* a ring */
     size_t bound;     /* bytes of a place in it */
-    uint8_t *back;    /* lossy: one chunk decoded again, and room for another */
+    uint8_t *back;    /* lossy: one chunk decoded again */
     bool identity, parallel, lossy;
 } save_line;
 
@@ -178,6 +189,13 @@ static bool is_whole(const cow_array *array, const cow_save *save)
     return memcmp(trimmed, array->grid.chunk, array->grid.rank * sizeof *trimmed) == 0;
 }
 
+/* Is what is outside the extent what it is in every new chunk? Else the digest is of the whole chunk: another dataset with
+ * these elements would see it when it grows. */
+static bool padding_is_new(const cow_array *array, const uint64_t trimmed[], const void *bytes)
+{
+    return cow_padding_is(&array->grid, trimmed, array->element_size, cow_array_new_fill(array), bytes);
+}
+
 static int digest_group(void *context, size_t i)
 {
     const save_line *l = context;
@@ -200,6 +218,8 @@ static int digest_group(void *context, size_t i)
             digest[whole] = &save[whole].digest;
         }
         cow_array_chunk_trimmed(array, save->chunk, trimmed);
+        if (whole == 0 && (array->cut != NULL || save->ready != NULL))
+            save->whole = !padding_is_new(array, trimmed, save->bytes);
         if ((whole > 0 ? cow_digest_many(bytes, whole, array->chunk_bytes, grid->rank, grid->chunk, digest)
                        : cow_digest_chunk(save->bytes, grid->rank, grid->chunk, save->whole ? grid->chunk : trimmed,
                                           array->element_size, &save->digest)) < 0)
@@ -213,12 +233,10 @@ static int digest_group(void *context, size_t i)
 
 static int encode(const save_line *l, cow_save *save);
 
-/* Encode a chunk, see what is read again, and digest that. A lossy filter may change what is outside the extent as
- * well: then the digest is of the whole chunk, for it is not what others with these elements have there. */
+/* Encode a chunk, see what is read again, and digest that. A lossy filter may change what is outside the extent as well. */
 static int digest_lossy(const save_line *l, cow_save *save)
 {
     const cow_array *array = l->array;
-    uint8_t *padded = l->back + aligned(array->chunk_bytes);
     const void *back = save->ready != NULL || cow_array_chunk_plain(array, save->chunk) ? save->bytes : l->back;
     uint64_t trimmed[COW_MAX_RANK];
 
@@ -227,11 +245,7 @@ static int digest_lossy(const save_line *l, cow_save *save)
     if (save->keep != NULL && back != save->bytes)
         memcpy(save->keep, back, array->chunk_bytes);
     cow_array_chunk_trimmed(array, save->chunk, trimmed);
-    if (!is_whole(array, save)) {
-        memcpy(padded, back, array->chunk_bytes);
-        cow_fill_padding(&array->grid, trimmed, array->element_size, cow_array_new_fill(array), padded);
-        save->whole = memcmp(padded, back, array->chunk_bytes) != 0;
-    }
+    save->whole = !padding_is_new(array, trimmed, back);
     return cow_digest_chunk(back, array->grid.rank, array->grid.chunk, save->whole ? array->grid.chunk : trimmed,
                             array->element_size, &save->digest);
 }
@@ -342,14 +356,20 @@ static int encode(const save_line *l, cow_save *save)
         save->size = l->array->chunk_bytes;
         save->mask = cow_codec_all(l->array->codec);
     } else {
+        cow_array *array = l->array;
         uint8_t *room = l->encoded + place_of(l, save) * l->bound;
+        cow_buffers buffers;
+        bool aside = put_aside(array, &buffers);
+        int status = l->lossy ? cow_codec_encode_back(array->codec, array->filtering, save->bytes, room, &save->size,
+                                                      &save->mask, l->back)
+                              : cow_codec_encode_as(array->codec, array->filtering, save->bytes, room, &save->size,
+                                                    &save->mask);
 
-        if ((l->lossy ? cow_codec_encode_back(l->array->codec, l->array->filtering, save->bytes, room, &save->size,
-                                              &save->mask, l->back)
-                      : cow_codec_encode_as(l->array->codec, l->array->filtering, save->bytes, room, &save->size,
-                                            &save->mask)) < 0) {
+        if (aside)
+            cow_chunk_cache_back(array->cache, &buffers);
+        if (status < 0) {
             save->refused = !cow_error_is(COW_MEMORY);
-            return cow_context("%s: encoding a chunk", l->array->label);
+            return cow_context("%s: encoding a chunk", array->label);
         }
         save->encoded = room;
     }
@@ -434,8 +454,7 @@ int cow_stored_save(cow_array *array, cow_save *saves, size_t n,
     for (size_t i = 0; i < n; i++) {
         saves[i].slot = COW_NO_SLOT;
         saves[i].former = COW_HOLE;
-        saves[i].add = saves[i].settled = saves[i].refused = false;
-        saves[i].whole = saves[i].untidy;
+        saves[i].add = saves[i].settled = saves[i].refused = saves[i].whole = false;
     }
     l.window = pipeline.window;
     l.parallel = !l.identity && cow_codec_parallel(array->codec);
@@ -445,7 +464,7 @@ int cow_stored_save(cow_array *array, cow_save *saves, size_t n,
         (!l.identity &&
          (l.encoded = cow_chunk_cache_scratch(array->cache, COW_BUFFER_ENCODED, places * l.bound)) == NULL) ||
         (l.lossy &&
-         (l.back = cow_chunk_cache_scratch(array->cache, COW_BUFFER_BACK, 2 * aligned(array->chunk_bytes))) == NULL))
+         (l.back = cow_chunk_cache_scratch(array->cache, COW_BUFFER_BACK, array->chunk_bytes)) == NULL))
         return -1;
     pipeline.early = digest_group;
     pipeline.turn = choose_group;
@@ -488,11 +507,14 @@ static void undecoded(const cow_array *array, const cow_load *load)
 
 static int decode(const load_line *l, cow_load *load)
 {
-    const cow_array *array = l->array;
+    cow_array *array = l->array;
+    cow_buffers buffers;
+    bool aside = put_aside(array, &buffers);
     int status = cow_codec_decode_as(array->codec, array->filtering, load->raw, load->size, load->mask, load->bytes);
 
+    if (aside)
+        cow_chunk_cache_back(array->cache, &buffers);
     load->excused = array->filtering != NULL && (array->filtering->unchecked || array->filtering->excused);
-
     free(load->own);
     load->own = NULL;
     if (status < 0)

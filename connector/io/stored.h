@@ -24,8 +24,9 @@ typedef struct cow_save {
     const void *encoded;
     size_t size;
     uint32_t mask;
-    bool untidy; /* what is outside the extent is not what it always is: with READY */
-    bool add, settled, whole;
+    bool settled; /* out: the chunk is stored and in the index */
+    bool add;
+    bool whole; /* what is outside the extent is not what it always is, and is part of the digest */
     bool refused; /* out: its filters do not take it, which is why storing failed */
 } cow_save;
 

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/ids.h"
 #include "io/chunk_cache.h"
+#include "io/heap.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -205,6 +206,32 @@ done:
     return status;
 }
 
+/* ---- where functions of the program run ---- */
+
+int cow_transfer_convert(const cow_transfer *transfer, size_t n, void *packed, void *background)
+{
+    cow_buffers aside;
+    int status;
+
+    cow_chunk_cache_aside(transfer->array->cache, false, &aside);
+    status = cow_conversion_run(&transfer->conversion, n, packed, background);
+    cow_chunk_cache_back(transfer->array->cache, &aside);
+    return status < 0 ? cow_error_where(transfer->array->label, "reading or writing") : 0;
+}
+
+int cow_transfer_heap(const cow_transfer *transfer, const cow_heap_part *part, void *packed)
+{
+    cow_array *array = transfer->array;
+    cow_buffers aside;
+    int status;
+
+    cow_chunk_cache_aside(array->cache, false, &aside);
+    status = transfer->write ? cow_heap_write(array, part, transfer->mem_type, transfer->dxpl, packed)
+                             : cow_heap_read(array, part, transfer->mem_type, transfer->dxpl, packed);
+    cow_chunk_cache_back(array->cache, &aside);
+    return status;
+}
+
 /* ---- the door ---- */
 
 /* Natively the fill value is read without looking at the file then. */
@@ -301,22 +328,21 @@ static int store_now(cow_array *array)
 static int run_filtered(cow_array *array, bool write, hid_t mem_type, hid_t mem_space, hid_t file_space, hid_t dxpl,
                         void *buf)
 {
-    cow_filtering filtering;
+    cow_filtering filtering, *outer = array->filtering; /* of a call that calls the program, which makes this one */
     hid_t listed = H5I_INVALID_HID;
     int status;
 
     if (file_space == H5S_PLIST &&
         (file_space = listed = cow_selection_from_plist(array->grid.rank, array->extent, array->label, dxpl)) < 0)
         return -1;
-    if (cow_filtering_of(dxpl, &filtering))
-        array->filtering = &filtering;
+    array->filtering = cow_filtering_of(dxpl, &filtering) ? &filtering : NULL;
     status = run(array, write, mem_type, mem_space, file_space, dxpl, buf);
     cow_close(listed);
     if (write && status == 0)
         status = store_now(array);
     if (array->filtering != NULL) /* what was not checked is not for others */
         cow_array_forget_clean(array);
-    array->filtering = NULL;
+    array->filtering = outer;
     return status;
 }
 

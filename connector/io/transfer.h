@@ -46,6 +46,12 @@ int cow_transfer_pieces(const cow_transfer *transfer, cow_plan *plan, const cow_
 /* An irregular file selection. */
 int cow_transfer_spans(const cow_transfer *transfer);
 
+/* N elements PACKED, which become those of the other side; BACKGROUND as the conversion asks for. */
+int cow_transfer_convert(const cow_transfer *transfer, size_t n, void *packed, void *background);
+/* Elements of a heap array between PACKED and one chunk. */
+struct cow_heap_part;
+int cow_transfer_heap(const cow_transfer *transfer, const struct cow_heap_part *part, void *packed);
+
 /* stream.c */
 int cow_stream_open(cow_stream *stream, const cow_transfer *transfer);
 void cow_stream_close(cow_stream *stream);

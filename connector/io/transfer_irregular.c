@@ -347,9 +347,9 @@ static int visit_heap_chunk(const walk *w, const uint64_t chunk[], const span *s
             place[n++] = spans[i].place + e;
     }
     part.place = place;
+    status = cow_transfer_heap(transfer, &part, own);
     if (way == TO_CHUNK)
-        return cow_heap_write(array, &part, transfer->mem_type, transfer->dxpl, own);
-    status = cow_heap_read(array, &part, transfer->mem_type, transfer->dxpl, own);
+        return status;
     n = 0;
     for (size_t i = 0; i < count; i++) {
         memcpy(packed + spans[i].packed * element, own + n * element, spans[i].length * element);
@@ -401,8 +401,8 @@ static int write_slab(walk *w, cow_stream *in, uint64_t n, uint8_t *packed, uint
             if (visit_chunks(w, background, FROM_CHUNK) < 0)
                 return -1;
         }
-        if (cow_conversion_run(&transfer->conversion, n, packed, background) < 0)
-            return cow_error_where(transfer->array->label, "reading or writing");
+        if (cow_transfer_convert(transfer, n, packed, background) < 0)
+            return -1;
     }
     return visit_chunks(w, packed, TO_CHUNK);
 }
@@ -425,8 +425,8 @@ static int read_slab(walk *w, cow_stream *in, cow_stream *out, uint64_t n, uint8
             cow_stream_scatter(out, n, packed);
         return -1;
     }
-    if (transfer->conversion.needed && cow_conversion_run(&transfer->conversion, n, packed, background) < 0)
-        return cow_error_where(array->label, "reading or writing");
+    if (transfer->conversion.needed && cow_transfer_convert(transfer, n, packed, background) < 0)
+        return -1;
     return cow_stream_scatter(out, n, packed);
 }
 

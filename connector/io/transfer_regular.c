@@ -70,6 +70,15 @@ static void unpack(const batch *b, uint8_t *packed)
 
 /* ---- writing ---- */
 
+/* Does a piece write all that its chunk has to keep? That is what is inside the extent, and behind it where HDF5 has cut. */
+static bool writes_all(const batch *b, size_t i)
+{
+    const cow_array *array = b->transfer->array;
+
+    return b->pieces[i].whole &&
+           (array->cut == NULL || b->pieces[i].elements == array->chunk_bytes / array->element_size);
+}
+
 static int gather_piece(void *context, cow_save *save, void *room)
 {
     const batch *b = context;
@@ -94,20 +103,22 @@ static int write_whole(batch *b)
     cow_array *array = b->transfer->array;
     size_t enough = COW_BATCH_BYTES / 4, limit = cow_chunk_cache_limit(array->cache), n = 0;
     cow_save *saves = b->items;
+    int status;
 
     if (enough > limit / 2)
         enough = limit / 2;
     for (size_t i = 0; i < b->n; i++)
-        if (b->pieces[i].whole)
+        if (writes_all(b, i))
             saves[n++] = (cow_save){.chunk = b->pieces[i].chunk, .index = i};
     if (n * array->chunk_bytes < enough || (n == 1 && array->chunk_bytes < limit / 2))
         return 0;
+    status = cow_stored_save(array, saves, n, gather_piece, b);
     for (size_t i = 0; i < n; i++) {
-        cow_cached_chunk *entry = cow_chunk_cache_find(array, saves[i].chunk);
-        if (entry != NULL) /* what it holds is about to be history */
+        cow_cached_chunk *entry = saves[i].settled ? cow_chunk_cache_find(array, saves[i].chunk) : NULL;
+        if (entry != NULL) /* what it holds is history; but where storing failed, the last write that did not */
             cow_chunk_cache_remove(entry);
     }
-    return cow_stored_save(array, saves, n, gather_piece, b) < 0 ? -1 : 1;
+    return status < 0 ? -1 : 1;
 }
 
 /* Load what a batch touches partly and the cache does not have. ALL: also what it touches completely. */
@@ -123,7 +134,7 @@ static int prefetch(const batch *b, bool all)
     if ((chunks = cow_chunk_cache_scratch(array->cache, COW_BUFFER_CHUNKS, b->n * rank * sizeof *chunks)) == NULL)
         return -1;
     for (size_t i = 0; i < b->n; i++)
-        if (all || !b->pieces[i].whole)
+        if (all || !writes_all(b, i))
             memcpy(chunks + n++ * rank, b->pieces[i].chunk, rank * sizeof *chunks);
     return cow_chunk_cache_prefetch(array, chunks, n);
 }
@@ -159,8 +170,8 @@ static int write_batch(batch *b)
         pack(b, b->packed);
         if (transfer->conversion.background == COW_BACKGROUND_CONTENT && read_background(b) < 0)
             return -1;
-        if (cow_conversion_run(&transfer->conversion, b->elements, b->packed, b->background) < 0)
-            return cow_error_where(array->label, "reading or writing");
+        if (cow_transfer_convert(transfer, b->elements, b->packed, b->background) < 0)
+            return -1;
     }
     if ((direct = write_whole(b)) < 0 || prefetch(b, false) < 0)
         return -1;
@@ -168,14 +179,15 @@ static int write_batch(batch *b)
         const cow_piece *piece = &b->pieces[i];
         cow_cached_chunk *entry;
         cow_plan_memory memory;
+        bool whole = writes_all(b, i);
         size_t from, to;
 
-        if (direct > 0 && piece->whole)
+        if (direct > 0 && whole)
             continue;
-        if (!piece->whole && cow_piece_range(b->plan, piece, array->element_size, &from, &to))
+        if (!whole && cow_piece_range(b->plan, piece, array->element_size, &from, &to))
             entry = cow_chunk_cache_part(array, piece->chunk, from, to);
         else
-            entry = cow_chunk_cache_get(array, piece->chunk, piece->whole);
+            entry = cow_chunk_cache_get(array, piece->chunk, whole);
         if (entry == NULL)
             return -1;
         chunk_memory(b, i, &memory);
@@ -271,8 +283,8 @@ static int read_batch(batch *b)
         return 0;
     if (transfer->conversion.background == COW_BACKGROUND_CONTENT)
         pack(b, b->background);
-    if (cow_conversion_run(&transfer->conversion, b->elements, b->packed, b->background) < 0)
-        return cow_error_where(transfer->array->label, "reading or writing");
+    if (cow_transfer_convert(transfer, b->elements, b->packed, b->background) < 0)
+        return -1;
     unpack(b, b->packed);
     return 0;
 }
@@ -330,8 +342,7 @@ static int heap_batch(batch *b)
             places_of(b->plan, piece, place);
             part.place = place;
         }
-        if ((transfer->write ? cow_heap_write(array, &part, transfer->mem_type, transfer->dxpl, packed)
-                             : cow_heap_read(array, &part, transfer->mem_type, transfer->dxpl, packed)) < 0) {
+        if (cow_transfer_heap(transfer, &part, packed) < 0) {
             status = -1;
             b->n = i;
             break;

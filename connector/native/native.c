@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/ids.h"
 #include "library/library.h"
+#include "native/kept_type.h"
 
 #include <H5VLconnector.h>
 #include <H5VLconnector_passthru.h>
@@ -38,10 +39,23 @@ void cow_native_terminate(void)
     native_id = uncached_list = H5I_INVALID_HID;
 }
 
+/* What a transfer list says, HDF5 keeps in the context of the program's call when it first asks, and then asks no more: a data
+ * transform, the callback and the buffers of conversions, the memory manager, what filters shall do. So of the program's transfers
+ * and ours only those of one kind happen in that context; the others get one of their own. */
+typedef enum asker { NOBODY, OURS, PROGRAMS } asker;
+static _Thread_local asker asked; /* the lists of whom, in this context */
+
+void cow_native_call_ends(void)
+{
+    asked = NOBODY;
+    cow_kept_types_end_call();
+}
+
 /* In HDF5 2 what was a stack in the library is the caller's. The command enters, and codecs' scratch files enter again. */
 #define DEEPEST 8
 static _Thread_local struct {
     void *context[DEEPEST];
+    asker asked[DEEPEST];
     size_t depth;
 } entered;
 
@@ -52,18 +66,20 @@ int cow_native_enter(void)
     /* this alone does not initialise the library */
     if (H5open() < 0 || cow_library_enter(&entered.context[entered.depth]) < 0)
         return cow_error_native("cannot enter the HDF5 library");
-    entered.depth++;
+    entered.asked[entered.depth++] = asked;
+    asked = NOBODY;
     return 0;
 }
 
 void cow_native_leave(void)
 {
     cow_library_leave(entered.context[--entered.depth]);
+    asked = entered.asked[entered.depth];
 }
 
 int cow_native_apart(cow_apart *apart)
 {
-    *apart = (cow_apart){NULL, NULL};
+    *apart = (cow_apart){.asked = asked};
     if (H5VLretrieve_lib_state(&apart->state) < 0)
         return cow_error_native("cannot prepare to read apart from what the program reads");
     if (cow_library_enter(&apart->context) < 0) {
@@ -76,6 +92,7 @@ int cow_native_apart(cow_apart *apart)
         cow_native_together(apart);
         return -1;
     }
+    asked = NOBODY;
     return 0;
 }
 
@@ -83,6 +100,7 @@ void cow_native_together(cow_apart *apart)
 {
     cow_library_leave(apart->context);
     H5VLfree_lib_state(apart->state);
+    asked = apart->asked;
 }
 
 void cow_native_plain_tokens(bool on)
@@ -1043,10 +1061,50 @@ int cow_native_dataset_close(void *dataset)
     return H5VLdataset_close(dataset, cow_native_id(), DXPL, NULL) < 0 ? cow_error_native("cannot close a dataset") : 0;
 }
 
+/* 1: the context is one for this list alone, until cow_native_together. 0, -1 */
+static int transfer_begin(hid_t dxpl, cow_apart *apart)
+{
+    asker who = dxpl == DXPL ? OURS : PROGRAMS;
+    bool other = asked != NOBODY && asked != who;
+
+    if (other && cow_native_apart(apart) < 0)
+        return -1;
+    asked = who;
+    return other;
+}
+
+herr_t cow_native_read(size_t count, void *dataset[], hid_t mem_type[], hid_t mem_space[], hid_t file_space[], hid_t dxpl,
+                       void *buf[], void **req)
+{
+    cow_apart apart;
+    int alone = transfer_begin(dxpl, &apart);
+    herr_t status = alone < 0 ? -1
+                              : H5VLdataset_read(count, dataset, cow_native_id(), mem_type, mem_space, file_space, dxpl,
+                                                 buf, req);
+
+    if (alone > 0)
+        cow_native_together(&apart);
+    return status;
+}
+
+herr_t cow_native_write(size_t count, void *dataset[], hid_t mem_type[], hid_t mem_space[], hid_t file_space[], hid_t dxpl,
+                        const void *buf[], void **req)
+{
+    cow_apart apart;
+    int alone = transfer_begin(dxpl, &apart);
+    herr_t status = alone < 0 ? -1
+                              : H5VLdataset_write(count, dataset, cow_native_id(), mem_type, mem_space, file_space, dxpl,
+                                                  buf, req);
+
+    if (alone > 0)
+        cow_native_together(&apart);
+    return status;
+}
+
 int cow_native_dataset_read(void *dataset, hid_t mem_type, hid_t mem_space, hid_t file_space, hid_t dxpl, void *buf)
 {
-    if (H5VLdataset_read(1, &dataset, cow_native_id(), &mem_type, &mem_space, &file_space,
-                         dxpl == H5P_DEFAULT ? DXPL : dxpl, &buf, NULL) < 0)
+    if (cow_native_read(1, &dataset, &mem_type, &mem_space, &file_space, dxpl == H5P_DEFAULT ? DXPL : dxpl, &buf, NULL) <
+        0)
         return cow_error_native("cannot read a dataset");
     return 0;
 }
@@ -1054,8 +1112,8 @@ int cow_native_dataset_read(void *dataset, hid_t mem_type, hid_t mem_space, hid_
 int cow_native_dataset_write(void *dataset, hid_t mem_type, hid_t mem_space, hid_t file_space, hid_t dxpl,
                              const void *buf)
 {
-    if (H5VLdataset_write(1, &dataset, cow_native_id(), &mem_type, &mem_space, &file_space,
-                          dxpl == H5P_DEFAULT ? DXPL : dxpl, &buf, NULL) < 0)
+    if (cow_native_write(1, &dataset, &mem_type, &mem_space, &file_space, dxpl == H5P_DEFAULT ? DXPL : dxpl, &buf, NULL) <
+        0)
         return cow_error_native("cannot write a dataset");
     return 0;
 }

@@ -27,6 +27,8 @@ typedef struct cow_loc {
 /* The native connector's id; registered on first use, held until cow_native_terminate. H5I_INVALID_HID on failure. */
 hid_t cow_native_id(void);
 void cow_native_terminate(void);
+/* A call of the program is over. */
+void cow_native_call_ends(void);
 /* An API context for code that is not inside a callback (H5atclose, the command line, tests). */
 int cow_native_enter(void);
 void cow_native_leave(void);
@@ -34,6 +36,7 @@ void cow_native_leave(void);
  * in between would stay (a data transform was not carried out). Until cow_native_together. */
 typedef struct cow_apart {
     void *state, *context;
+    int asked;
 } cow_apart;
 int cow_native_apart(cow_apart *apart);
 void cow_native_together(cow_apart *apart);
@@ -138,6 +141,12 @@ void *cow_native_dataset_create(cow_loc at, const char *path, hid_t type, hid_t 
 void *cow_native_dataset_open(cow_loc at, const char *path);
 int cow_native_dataset_close(void *dataset);
 /* dxpl: H5P_DEFAULT, or the application's. */
+/* H5VLdataset_read and _write of the native connector with the program's transfer list or a default one: nobody's list is
+ * taken for another's, whatever was moved before in the same call of the program. -1: HDF5's error stands on its stack. */
+herr_t cow_native_read(size_t count, void *dataset[], hid_t mem_type[], hid_t mem_space[], hid_t file_space[], hid_t dxpl,
+                       void *buf[], void **req);
+herr_t cow_native_write(size_t count, void *dataset[], hid_t mem_type[], hid_t mem_space[], hid_t file_space[], hid_t dxpl,
+                        const void *buf[], void **req);
 int cow_native_dataset_read(void *dataset, hid_t mem_type, hid_t mem_space, hid_t file_space, hid_t dxpl, void *buf);
 int cow_native_dataset_write(void *dataset, hid_t mem_type, hid_t mem_space, hid_t file_space, hid_t dxpl,
                              const void *buf);

@@ -266,7 +266,7 @@ static herr_t read_converted(cow_object *o, hid_t mem_type, hid_t mem_space, hid
     }
     if (n > 0 && cow_array_read(array, cow_array_type(array), memory, own >= 0 ? own : file_space, dxpl, values) < 0)
         goto done;
-    status = H5VLdataset_read(1, &o->native, cow_native_id(), &mem_type, &mem_space, &file_space, dxpl, &buf, req);
+    status = cow_native_read(1, &o->native, &mem_type, &mem_space, &file_space, dxpl, &buf, req);
 done:
     free(values);
     cow_close(memory, own);
@@ -363,7 +363,7 @@ herr_t cow_vol_dataset_read(size_t count, void *dataset[], hid_t mem_type[], hid
             return cow_leave(-1);
     if (all_native) {
         if ((native = natives(count, dataset, one)) != NULL)
-            status = H5VLdataset_read(count, native, cow_native_id(), mem_type, mem_space, file_space, dxpl, buf, req);
+            status = cow_native_read(count, native, mem_type, mem_space, file_space, dxpl, buf, req);
         if (native != one)
             free(native);
         return cow_leave(status);
@@ -387,8 +387,8 @@ herr_t cow_vol_dataset_read(size_t count, void *dataset[], hid_t mem_type[], hid
         } else if (o->mapped)
             status = cow_mapped_read(o, mem_type[i], mem_space[i], file_space[i], dxpl, buf[i]);
         else
-            status = H5VLdataset_read(1, &o->native, cow_native_id(), &mem_type[i], &mem_space[i], &file_space[i], dxpl,
-                                      &buf[i], req);
+            status =
+                cow_native_read(1, &o->native, &mem_type[i], &mem_space[i], &file_space[i], dxpl, &buf[i], req);
     }
     cow_reading(NULL);
     return cow_leave(status);
@@ -411,7 +411,7 @@ herr_t cow_vol_dataset_write(size_t count, void *dataset[], hid_t mem_type[], hi
     failures = cow_journal_driver_failures();
     if (all_native) {
         if ((tried = (native = natives(count, dataset, one)) != NULL))
-            status = H5VLdataset_write(count, native, cow_native_id(), mem_type, mem_space, file_space, dxpl, buf, req);
+            status = cow_native_write(count, native, mem_type, mem_space, file_space, dxpl, buf, req);
         if (native != one)
             free(native);
         for (size_t i = 0; status < 0 && tried && i < count; i++)
@@ -431,8 +431,8 @@ herr_t cow_vol_dataset_write(size_t count, void *dataset[], hid_t mem_type[], hi
                 cow_dataset_tell_path(o->dataset, o->native);
         } else if (o->mapped)
             status = cow_mapped_write(o, mem_type[i], mem_space[i], file_space[i], dxpl, buf[i]);
-        else if ((status = H5VLdataset_write(1, &o->native, cow_native_id(), &mem_type[i], &mem_space[i],
-                                             &file_space[i], dxpl, &buf[i], req)) >= 0)
+        else if ((status = cow_native_write(1, &o->native, &mem_type[i], &mem_space[i], &file_space[i], dxpl, &buf[i],
+                                            req)) >= 0)
             status = cow_vol_dataset_after_native_write(o);
         else
             after_failed_native_write(o, failures);
