@@ -78,6 +78,11 @@ def copy(made, tmp_path):
     return pathlib.Path(shutil.copy(made, tmp_path / "copy.h5"))
 
 
+def test_an_option_that_is_not_there_is_named(made):
+    for words, option in [(["-xu"], "-x"), (["-ux"], "-x"), (["--foo"], "--foo"), (["--json=3"], "--json=3")]:
+        assert f"there is no option '{option}'" in h5cow("log", *words, made, code=2)
+
+
 # ---- run ------------------------------------------------------------------------------------------------------------
 
 
@@ -96,6 +101,15 @@ def test_run_forwards_signals_that_were_sent_to_it_alone():
     assert child.stdout.readline() == b"ready\n"
     child.send_signal(signal.SIGTERM)
     assert child.wait(timeout=WAITING) == 5
+
+
+def test_run_starts_the_command_with_files_and_signals_as_they_were():
+    look = "for n in 0 1 2; do [ -e /proc/$$/fd/$n ] && echo $n; done; grep SigIgn /proc/$$/status"
+    done = subprocess.run(["sh", "-c", 'exec "$0" "$@" <&- 2>&-', H5COW, "run", "-q", "--", "sh", "-c", look],
+                          env=ENV, stdout=subprocess.PIPE, text=True, timeout=WAITING)
+    open_files, ignored = done.stdout.split("SigIgn:")
+    assert open_files.split() == ["1"]
+    assert not int(ignored, 16) & 1 << (signal.SIGXFSZ - 1)  # which the command itself ignores
 
 
 def test_run_gives_the_command_its_standard_input():
@@ -590,6 +604,27 @@ def test_verify_never_crashes_on_flipped_bits(made, tmp_path):
         assert done.returncode in (0, 1, 2), (place, done.returncode, done.stderr)
         codes.append(done.returncode)
     assert codes.count(1) > 20
+
+
+@pytest.mark.skipif(shutil.which("strace") is None, reason="no strace here")
+@pytest.mark.parametrize("number", ["SIGXCPU", "SIGHUP", "SIGUSR1"])
+def test_a_check_that_a_signal_ends_finds_no_damage(made, number):
+    """Nor that a limit ends: only how libhdf5 crashes is damage."""
+    done = subprocess.run(["strace", "-f", "-o", "/dev/null", "-e", f"inject=pread64:signal={number}:when=20", H5COW,
+                           "verify", made], env=ENV, capture_output=True, text=True, timeout=WAITING)
+    assert done.returncode == 2 and "damage" not in done.stdout, done.stdout + done.stderr
+    assert "ended by a signal" in done.stderr, done.stderr
+
+
+def test_what_verify_prints_is_no_command_to_a_terminal(tmp_path):
+    program(tmp_path / "a.h5", "with h5py.File(FILE, 'w') as h: h['red\\x1b[31m\\nline'] = np.arange(100000)")
+    content = bytearray((tmp_path / "a.h5").read_bytes())
+    at = content.find(np.arange(20000, 20100, dtype="i8").tobytes())
+    content[at : at + 8] = b"damaged!"
+    (tmp_path / "a.h5").write_bytes(content)
+    said = h5cow("verify", "-v", tmp_path / "a.h5", code=1)
+    assert "/red?[31m line" in said and "\x1b" not in said, said
+    assert "/red\\u001b[31m\\nline" in h5cow("verify", "--json", tmp_path / "a.h5", code=1)
 
 
 def test_verify_survives_a_damaged_heap(copy):
