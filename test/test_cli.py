@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -590,6 +591,27 @@ def test_verify_of_a_truncated_file_is_damage(copy):
     os.truncate(copy, copy.stat().st_size // 2)
     told = verify(copy)
     assert told["damaged"] and "cannot open" in told["damage"][0]["what"]
+
+
+def test_the_document_has_every_name_of_json(made, copy, tmp_path):
+    content = bytearray(made.read_bytes())
+    at = content.find(np.arange(40000.0, 40100.0).tobytes())
+    content[at : at + 8] = b"damaged!"
+    copy.write_bytes(content)
+    text = (pathlib.Path(__file__).parent.parent / "docs/command.md").read_text()
+    known = set(re.findall(r"`(\w+)`", text))
+
+    def names(value):
+        if isinstance(value, dict):
+            return set(value).union(*map(names, value.values()))
+        return set().union(*map(names, value)) if isinstance(value, list) else set()
+
+    for words, code in [(["log", made], 0), (["stat", made], 0), (["verify", copy], 1), (["recover", made], 0),
+                        (["recover", copy, tmp_path / "out.h5"], 1), (["doctor", made], 0),
+                        (["doctor", made, "--program", H5COW, "run", "-q", "--", "h5ls", made], 0)]:
+        said = subprocess.run([H5COW, words[0], "--json", *words[1:]], env=ENV, capture_output=True, text=True)
+        assert said.returncode == code, said.stderr
+        assert names(json.loads(said.stdout)) - known == set(), words
 
 
 def test_verify_never_crashes_on_flipped_bits(made, tmp_path):
