@@ -567,6 +567,21 @@ print(len(h5cow.versions("x")), list(h5cow.open("x", at="mine")))
     assert told == "[('mine', False)]\n5 ['a', 'd']\n"
 
 
+def test_an_exception_in_a_forked_child_is_its_own(run):
+    """The version is the parent's, which makes it."""
+    told = run(THREE + """
+import os
+with h5cow.version("x", name="parent's") as f:
+    f["d"][0] = 4
+    child = os.fork()
+    if child == 0:
+        raise SystemExit(7)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+print(h5cow.versions("x")[-1].name, h5cow.open("x")["d"][0])
+""")
+    assert told == "7\nparent's 4\n" and run.errors == ""
+
+
 def test_a_version_that_cannot_be_committed_leaves_the_file_closed(run):
     told = run(THREE + """
 import os, resource

@@ -136,9 +136,9 @@ def _check_way_back(file: Path, mode: str, options: Mapping[str, Any], h5py_opti
             raise Error(f"mode='w' would empty a file that could not be brought back: {error}") from error
 
 
-def _drop(library: _hdf5.Library, f: h5py.File) -> None:
+def _drop(library: _hdf5.Library, f: h5py.File, opened_by: int) -> None:
     """Close F, unless the block has, without a commit."""
-    if not f:
+    if not f or os.getpid() != opened_by:  # what is written is not a forked child's to drop
         return
     try:
         with _hdf5.h5py_lock():
@@ -187,6 +187,7 @@ def version(
         except BaseException:
             f.close()
             raise
+    process = os.getpid()
     try:
         yield f
         with _hdf5.h5py_lock():
@@ -194,5 +195,5 @@ def version(
                 library.commit(f.id.id)
         f.close()
     except BaseException:
-        _drop(library, f)
+        _drop(library, f, process)
         raise
