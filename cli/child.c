@@ -12,6 +12,23 @@
 #include <time.h>
 #include <unistd.h>
 
+static void (*size_limit)(int) = SIG_DFL; /* what SIGXFSZ did to this process, and does to the programs it starts */
+
+void cli_child_settle(void)
+{
+    /* Else the file that a verb writes would take the place of one that is closed, and get what is printed. The folder can
+     * be neither read nor written, so that a print fails as it would have. Programs that are started have it closed. */
+    for (int file = STDIN_FILENO; file <= STDERR_FILENO; file++)
+        if (fcntl(file, F_GETFD) < 0 && open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC) < 0)
+            _exit(CLI_FAILED);
+    size_limit = signal(SIGXFSZ, SIG_IGN);
+}
+
+bool cli_is_crash(int signal)
+{
+    return signal == SIGSEGV || signal == SIGBUS || signal == SIGABRT || signal == SIGFPE || signal == SIGILL;
+}
+
 /* Wait for CHILD and pass on the signals that were sent to this process alone; those of the terminal reach the child by
  * themselves. SIGNALS are blocked, so that none is lost. */
 static int wait_for(pid_t child, const sigset_t *signals, cli_watch *watch)
@@ -53,6 +70,7 @@ int cli_child_run(char **command, int out, cli_watch *watch, bool *ran)
     if (pipe2(ends, O_CLOEXEC) < 0 || (child = fork()) < 0)
         return cli_fail("cannot start '%s': %s", command[0], strerror(errno));
     if (child == 0) {
+        signal(SIGXFSZ, size_limit);
         sigprocmask(SIG_SETMASK, &before, NULL);
         if (out == STDOUT_FILENO || dup2(out, STDOUT_FILENO) >= 0)
             execvp(command[0], command);

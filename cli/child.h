@@ -1,10 +1,17 @@
-/* The program that `run` and `doctor --program` start. */
+/* The command's own process, and the program that `run` and `doctor --program` start. */
 #ifndef CLI_CHILD_H
 #define CLI_CHILD_H
 
 #include "watch.h"
 
 #include <stdbool.h>
+
+/* Makes this process one that writes files: the standard files are open, and a limit on the size of files is an error of the
+ * call that writes, as a full disk is. What is started later has both as this process had them. */
+void cli_child_settle(void);
+
+/* Is this how libhdf5 ends on damaged bytes, and not what somebody has sent, or a limit? */
+bool cli_is_crash(int signal);
 
 /* Runs COMMAND to its end, passes on signals, and lets WATCH look at it. Its standard output goes to the descriptor OUT. The
  * exit code is the command's, 128 + N when signal N ended it; 126 or 127, after saying why, and *RAN false, when it cannot

@@ -66,12 +66,15 @@ char *cli_format(const char *format, ...)
 
 /* ---- errors ---- */
 
+/* In one line, whatever the names in it hold. */
 static void say(const char *format, va_list list)
 {
+    char *text = NULL;
+
+    or_die(vasprintf(&text, format, list) < 0 ? NULL : text);
     fflush(stdout);
-    fputs("h5cow: ", stderr);
-    vfprintf(stderr, format, list);
-    fputc('\n', stderr);
+    fprintf(stderr, "h5cow: %s\n", cli_clean(text, true));
+    free(text);
 }
 
 int cli_fail(const char *format, ...)
@@ -104,6 +107,15 @@ int cli_usage(const char *verb, const char *format, ...)
     return CLI_FAILED;
 }
 
+int cli_no_option(const char *verb, char **argv)
+{
+    const char *word = argv[optind - 1]; /* of one letter out of several, the word is not passed yet */
+
+    if (optopt > 0 && optopt < 0x7f && !(strncmp(word, "--", 2) == 0 && strchr(word, '=') != NULL))
+        return cli_usage(verb, "there is no option '-%c'", optopt);
+    return cli_usage(verb, "there is no option '%s'", word);
+}
+
 int cli_one_file(const char *verb, const char *help, int argc, char **argv, const char **name, bool *json)
 {
     static const struct option options[] = {
@@ -120,7 +132,7 @@ int cli_one_file(const char *verb, const char *help, int argc, char **argv, cons
             fputs(help, stdout);
             return cli_flush();
         default:
-            return cli_usage(verb, "there is no option '%s'", argv[optind - 1]);
+            return cli_no_option(verb, argv);
         }
     if (optind + 1 != argc)
         return cli_usage(verb, optind == argc ? "which file?" : "one file at a time");
@@ -441,6 +453,24 @@ json_object *cli_json_text(const char *text)
 
     free(copy);
     return value;
+}
+
+void cli_json_for_terminal(json_object *value)
+{
+    if (json_object_is_type(value, json_type_string)) {
+        char *copy = cli_clean(cli_strdup(json_object_get_string(value)), true);
+        json_object_set_string(value, copy);
+        free(copy);
+    } else if (json_object_is_type(value, json_type_array)) {
+        for (size_t i = 0; i < json_object_array_length(value); i++)
+            cli_json_for_terminal(json_object_array_get_idx(value, i));
+    } else if (json_object_is_type(value, json_type_object)) {
+        json_object_object_foreach(value, key, member)
+        {
+            (void)key;
+            cli_json_for_terminal(member);
+        }
+    }
 }
 
 json_object *cli_json_dims(unsigned rank, const uint64_t dims[])

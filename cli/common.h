@@ -35,6 +35,8 @@ int cli_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void cli_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Wrong usage: the sentence, and where help is. */
 int cli_usage(const char *verb, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The same of the option that getopt_long does not know in ARGV. */
+int cli_no_option(const char *verb, char **argv);
 
 /* The words of a verb that takes one FILE and the options --json and --help: -1 and *NAME, *JSON; else the exit code. */
 int cli_one_file(const char *verb, const char *help, int argc, char **argv, const char **name, bool *json);
@@ -89,6 +91,8 @@ int cli_json(json_object *value);
 int cli_flush(void);
 /* A JSON string of TEXT that came out of a file. */
 json_object *cli_json_text(const char *text);
+/* Make all texts of VALUE safe to print to a terminal. */
+void cli_json_for_terminal(json_object *value);
 json_object *cli_json_dims(unsigned rank, const uint64_t dims[]);
 
 /* A table of columns as wide as their widest cell; the last is not padded. Cells are copied. */

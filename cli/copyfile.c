@@ -98,7 +98,7 @@ int cli_copy_verb(int argc, char **argv)
             fputs(cli_copy_help, stdout);
             return cli_flush();
         default:
-            return cli_usage("copy", "there is no option '%s'", argv[optind - 1]);
+            return cli_no_option("copy", argv);
         }
     if (optind + 2 != argc)
         return cli_usage("copy", "it wants FILE and OUT");

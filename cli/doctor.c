@@ -231,7 +231,7 @@ int cli_doctor(int argc, char **argv)
         if (c == 'j')
             d.json = true;
         else
-            return cli_usage("doctor", "there is no option '%s'", argv[optind - 1]);
+            return cli_no_option("doctor", argv);
     }
     if (argc - optind > 1)
         return cli_usage("doctor", "one file at a time");

@@ -121,7 +121,7 @@ int cli_export(int argc, char **argv)
             fputs(cli_export_help, stdout);
             return cli_flush();
         default:
-            return cli_usage("export", "there is no option '%s'", argv[optind - 1]);
+            return cli_no_option("export", argv);
         }
     if (optind + 2 != argc)
         return cli_usage("export", "it wants FILE[@REV] and OUT");

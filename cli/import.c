@@ -2,6 +2,7 @@
  *
  * It runs in a child process: libhdf5 may crash on a damaged file, and a signal may end it anywhere. Whatever happens
  * to the child, this process takes away the unfinished file. */
+#include "child.h"
 #include "common.h"
 #include "plugin.h"
 
@@ -127,6 +128,7 @@ static int supervise(const char *from, const char *to, const char *options)
     struct sigaction action = {.sa_handler = pass_on};
     sigset_t signals, before;
     int state = 0, status = CLI_FAILED;
+    bool broken_pipe = false;
     char text[1024];
 
     sigemptyset(&signals);
@@ -170,16 +172,20 @@ static int supervise(const char *from, const char *to, const char *options)
     /* The new file may be complete and in place: then there is no temporary one any more. */
     bool unfinished = access(new.name, F_OK) == 0;
     int number = WTERMSIG(state);
-    if (number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGKILL || number == SIGQUIT)
-        cli_fail("ended by a signal (%s); %s", strsignal(number),
-                 unfinished ? "nothing was changed" : "see whether the file has a history: h5cow doctor");
-    else
+    if (number == SIGPIPE) /* nobody reads what it says */
+        broken_pipe = true;
+    else if (cli_is_crash(number) && unfinished)
         cli_fail("the HDF5 library ends with '%s' on '%s', which seems to be damaged; nothing was changed",
                  strsignal(number), from);
+    else
+        cli_fail("ended by a signal (%s); %s", strsignal(number),
+                 unfinished ? "nothing was changed" : "see whether the file has a history: h5cow doctor");
 done:
     cow_newfile_drop(&new);
     sigprocmask(SIG_SETMASK, &before, NULL);
     free(target);
+    if (broken_pipe)
+        raise(SIGPIPE); /* so it ends as the other verbs do */
     return status;
 }
 
@@ -225,7 +231,7 @@ int cli_import(int argc, char **argv)
             cli_usage("import", "option '%s' wants a value", argv[optind - 1]);
             goto done;
         default:
-            cli_usage("import", "there is no option '%s'", argv[optind - 1]);
+            cli_no_option("import", argv);
             goto done;
         }
     if (optind + 1 != argc && optind + 2 != argc) {

@@ -202,7 +202,7 @@ int cli_log(int argc, char **argv)
             fputs(cli_log_help, stdout);
             return cli_flush();
         default:
-            return cli_usage("log", "there is no option '%s'", argv[optind - 1]);
+            return cli_no_option("log", argv);
         }
     if (optind + 1 != argc)
         return cli_usage("log", optind == argc ? "which file?" : "one file at a time");

@@ -1,4 +1,5 @@
 /* h5cow: the command. Finds the verb and lets it work; each verb is a file of its own. */
+#include "child.h"
 #include "common.h"
 #include "library/library.h"
 #include "manual.h"
@@ -72,6 +73,7 @@ int main(int argc, char **argv)
     const cli_page *page;
     char why[500];
 
+    cli_child_settle();
     if (argc < 2) {
         help(stderr);
         return CLI_FAILED;

@@ -128,7 +128,7 @@ static void finished(void)
 
 int cli_output_make(cli_output *output, const char *out)
 {
-    static const int ending[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXCPU, SIGXFSZ, SIGPIPE};
+    static const int ending[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXCPU, SIGPIPE};
     struct sigaction action = {.sa_handler = remove_and_end, .sa_flags = (int)SA_RESETHAND}, now;
     sigset_t all, before;
     char text[1024];

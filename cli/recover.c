@@ -260,6 +260,7 @@ static int check(answer *a, const char *name, const cow_journal_report *r)
     if ((status = cli_verify_file(name, false, &damages, &counts)) == 0) {
         n = json_object_array_length(damages);
         if (!a->json) {
+            cli_json_for_terminal(damages);
             printf(n == 0 ? "checked: no damage\n" : "checked: %zu damaged place%s\n", n, n == 1 ? "" : "s");
             for (size_t i = 0; i < n; i++)
                 cli_verify_print(name, i + 1, json_object_array_get_idx(damages, i));
@@ -338,7 +339,7 @@ int cli_recover(int argc, char **argv)
             fputs(cli_recover_help, stdout);
             return cli_flush();
         default:
-            return cli_usage("recover", "there is no option '%s'", argv[optind - 1]);
+            return cli_no_option("recover", argv);
         }
     if (optind + 1 != argc && optind + 2 != argc)
         return cli_usage("recover", optind == argc ? "which file?" : "it wants FILE, and OUT to save what can be read");

@@ -123,8 +123,8 @@ static int understand(int argc, char **argv, request *r)
             fputs(cli_run_help, stdout);
             return cli_flush();
         default:
-            return cli_usage("run", c == ':' ? "the option '%s' wants a value" : "there is no option '%s'",
-                             argv[optind - 1]);
+            return c == ':' ? cli_usage("run", "the option '%s' wants a value", argv[optind - 1])
+                            : cli_no_option("run", argv);
         }
     }
     return optind == argc ? cli_usage("run", "which command shall run?") : -1;

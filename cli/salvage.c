@@ -8,6 +8,7 @@
 #include "salvage.h"
 
 #include "base/ids.h"
+#include "child.h"
 #include "history/history.h"
 #include "journal/disk.h"
 #include "journal/driver.h"
@@ -611,8 +612,7 @@ static int run(const char *name, const cow_newfile *new, answer *a)
         close(ends[0]);
         while (waitpid(id, &state, 0) < 0 && errno == EINTR)
             ;
-        if (!stuck && WIFSIGNALED(state) &&
-            (WTERMSIG(state) == SIGKILL || WTERMSIG(state) == SIGTERM || WTERMSIG(state) == SIGINT)) {
+        if (!stuck && WIFSIGNALED(state) && !cli_is_crash(WTERMSIG(state))) {
             cli_fail("it was ended by a signal (%s)", strsignal(WTERMSIG(state)));
             goto done;
         }
@@ -688,6 +688,9 @@ static void print_text(const char *name, const char *out, bool dry, const answer
 {
     size_t versions = json_object_array_length(a->versions), lost = json_object_array_length(a->lost);
 
+    cli_json_for_terminal(a->said);
+    cli_json_for_terminal(a->versions);
+    cli_json_for_terminal(a->lost);
     printf("%s: read from %s\n", name, a->state);
     for (size_t i = 0; i < json_object_array_length(a->said); i++)
         printf("%s\n", json_object_get_string(json_object_array_get_idx(a->said, i)));

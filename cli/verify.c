@@ -4,6 +4,7 @@
  * bytes, or never come back, and that is an answer as well.
  */
 #include "check.h"
+#include "child.h"
 #include "history/history.h"
 #include "recover.h"
 
@@ -150,8 +151,10 @@ static void hear_line(void *context, const char *line)
     json_object *told = json_tokener_parse(line), *value;
 
     if (json_object_object_get_ex(told, "at", &value)) {
-        if (a->verbose && strcmp(a->at, json_object_get_string(value)) != 0)
+        if (a->verbose && strcmp(a->at, json_object_get_string(value)) != 0) {
+            cli_json_for_terminal(value);
             fprintf(stderr, "checking %s\n", json_object_get_string(value));
+        }
         snprintf(a->at, sizeof a->at, "%s", json_object_get_string(value));
     } else if (json_object_object_get_ex(told, "damage", &value)) {
         json_object_array_add(a->damages, json_object_get(value));
@@ -306,13 +309,17 @@ static int print_answer(const char *file, answer *a, double seconds, bool json)
         json_object_object_add(whole, "seconds", json_object_new_double(seconds));
         return cli_json(whole) != 0 ? CLI_FAILED : damages > 0 ? CLI_DAMAGED : CLI_OK;
     }
+    char *shown = cli_clean(cli_strdup(file), true);
+    cli_json_for_terminal(a->damages);
+    cli_json_for_terminal(a->lacks);
     if (damages > 0) {
-        printf("%s: %zu damaged place%s\n", file, damages, damages == 1 ? "" : "s");
+        printf("%s: %zu damaged place%s\n", shown, damages, damages == 1 ? "" : "s");
         for (size_t i = 0; i < damages; i++)
             cli_verify_print(file, i + 1, json_object_array_get_idx(a->damages, i));
     } else {
-        printf("%s: no damage\n", file);
+        printf("%s: no damage\n", shown);
     }
+    free(shown);
     print_lacks(a->lacks);
     if (a->counts != NULL && json_object_object_length(a->counts) > 0)
         printf("checked: %llu version%s, %llu dataset%s, %llu chunks (%s) hashed again, %llu index nodes, %llu views, "
@@ -348,8 +355,7 @@ static int ask(const char *name, bool verbose, answer *result)
     close(ends[0]);
     while (waitpid(id, &state, 0) < 0 && errno == EINTR)
         ;
-    if (!stuck && WIFSIGNALED(state) &&
-        (WTERMSIG(state) == SIGKILL || WTERMSIG(state) == SIGTERM || WTERMSIG(state) == SIGINT)) {
+    if (!stuck && WIFSIGNALED(state) && !cli_is_crash(WTERMSIG(state))) {
         cli_fail("the check was ended by a signal (%s) at: %s", strsignal(WTERMSIG(state)), a.at);
         goto done;
     }
@@ -420,7 +426,7 @@ int cli_verify(int argc, char **argv)
             fputs(cli_verify_help, stdout);
             return cli_flush();
         default:
-            return cli_usage("verify", "there is no option '%s'", argv[optind - 1]);
+            return cli_no_option("verify", argv);
         }
     if (optind + 1 != argc)
         return cli_usage("verify", optind == argc ? "which file?" : "one file at a time");

@@ -580,9 +580,10 @@ def test_a_disk_that_is_full_is_an_error_and_versions_stay(programs, made, tmp_p
 
 @pytest.mark.parametrize("verb", ["export", "copy", "import", "recover"])
 @pytest.mark.parametrize("most", [3000, 20_000])
-def test_the_command_says_in_one_sentence_that_there_is_no_room(made, tmp_path, verb, most):
+@pytest.mark.parametrize("kills", [True, False])  # what a limit does to a program, unless it ignores the signal
+def test_the_command_says_in_one_sentence_that_there_is_no_room(made, tmp_path, verb, most, kills):
     def limited():
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        signal.signal(signal.SIGXFSZ, signal.SIG_DFL if kills else signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
 
     plain, out = tmp_path / "plain.h5", tmp_path / "out.h5"

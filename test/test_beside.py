@@ -360,6 +360,48 @@ def test_a_long_name_is_cut_between_characters(tmp_path, monkeypatch):
     assert sorted(os.listdir()) == sorted([name, "ä" * 121 + ".h5cow-old-1"])
 
 
+# ---- what is printed ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize("verb", ["export", "copy", "import", "recover", "import in place", "recover in place"])
+def test_what_is_printed_never_lands_in_the_file(tmp_path, verb, closed):
+    """A file that is opened takes the lowest descriptor, and that may be the one of standard output."""
+    source, out = tmp_path / "a.h5", tmp_path / "out.h5"
+    if verb.startswith("import"):
+        with h5py.File(plain(source), "a") as f:  # of which it has something to say on standard error
+            f.create_dataset("elsewhere", shape=(9,), dtype="i4", external=[("elsewhere.raw", 0, 36)])
+    else:
+        write(source)
+        with open(source, "ab") as f:
+            f.write(b"never committed")
+    files = [source] if "in place" in verb else [source, out]
+    done = subprocess.run(["sh", "-c", f'exec "$0" "$@" {closed}', H5COW, verb.split()[0], *files], env=ENV,
+                          capture_output=True)
+    quiet = verb in ("export", "copy") or ">&-" not in closed.replace("2>&-", "")
+    assert done.returncode == (0 if quiet else 2), done.stderr
+    if verb == "export":
+        assert h5py.File(out)["x"][0] == 1
+    else:
+        h5cow("verify", files[-1])
+    if verb.startswith("import"):
+        new = tmp_path / "as it should be.h5"
+        h5cow("export", files[-1], new)
+        assert h5py.File(new)["x"][0] == 0
+    for file in files:
+        assert b"has a history:" not in file.read_bytes() and b"h5cow: the data of" not in file.read_bytes()
+
+
+def test_an_import_whose_words_nobody_reads_says_nothing_of_damage(tmp_path):
+    source = plain(tmp_path / "a.h5")
+    ends = os.pipe()
+    os.close(ends[0])
+    done = subprocess.run([H5COW, "import", source], env=ENV, stdout=ends[1], stderr=subprocess.PIPE, text=True)
+    os.close(ends[1])
+    assert done.returncode == -signal.SIGPIPE and done.stderr == ""
+    assert versions(source) == ["1"] and leftovers(tmp_path) == []
+
+
 # ---- killed ---------------------------------------------------------------------------------------------------------
 
 

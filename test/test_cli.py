@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -78,6 +79,11 @@ def copy(made, tmp_path):
     return pathlib.Path(shutil.copy(made, tmp_path / "copy.h5"))
 
 
+def test_an_option_that_is_not_there_is_named(made):
+    for words, option in [(["-xu"], "-x"), (["-ux"], "-x"), (["--foo"], "--foo"), (["--json=3"], "--json=3")]:
+        assert f"there is no option '{option}'" in h5cow("log", *words, made, code=2)
+
+
 # ---- run ------------------------------------------------------------------------------------------------------------
 
 
@@ -96,6 +102,15 @@ def test_run_forwards_signals_that_were_sent_to_it_alone():
     assert child.stdout.readline() == b"ready\n"
     child.send_signal(signal.SIGTERM)
     assert child.wait(timeout=WAITING) == 5
+
+
+def test_run_starts_the_command_with_files_and_signals_as_they_were():
+    look = "for n in 0 1 2; do [ -e /proc/$$/fd/$n ] && echo $n; done; grep SigIgn /proc/$$/status"
+    done = subprocess.run(["sh", "-c", 'exec "$0" "$@" <&- 2>&-', H5COW, "run", "-q", "--", "sh", "-c", look],
+                          env=ENV, stdout=subprocess.PIPE, text=True, timeout=WAITING)
+    open_files, ignored = done.stdout.split("SigIgn:")
+    assert open_files.split() == ["1"]
+    assert not int(ignored, 16) & 1 << (signal.SIGXFSZ - 1)  # which the command itself ignores
 
 
 def test_run_gives_the_command_its_standard_input():
@@ -578,6 +593,27 @@ def test_verify_of_a_truncated_file_is_damage(copy):
     assert told["damaged"] and "cannot open" in told["damage"][0]["what"]
 
 
+def test_the_document_has_every_name_of_json(made, copy, tmp_path):
+    content = bytearray(made.read_bytes())
+    at = content.find(np.arange(40000.0, 40100.0).tobytes())
+    content[at : at + 8] = b"damaged!"
+    copy.write_bytes(content)
+    text = (pathlib.Path(__file__).parent.parent / "docs/command.md").read_text()
+    known = set(re.findall(r"`(\w+)`", text))
+
+    def names(value):
+        if isinstance(value, dict):
+            return set(value).union(*map(names, value.values()))
+        return set().union(*map(names, value)) if isinstance(value, list) else set()
+
+    for words, code in [(["log", made], 0), (["stat", made], 0), (["verify", copy], 1), (["recover", made], 0),
+                        (["recover", copy, tmp_path / "out.h5"], 1), (["doctor", made], 0),
+                        (["doctor", made, "--program", H5COW, "run", "-q", "--", "h5ls", made], 0)]:
+        said = subprocess.run([H5COW, words[0], "--json", *words[1:]], env=ENV, capture_output=True, text=True)
+        assert said.returncode == code, said.stderr
+        assert names(json.loads(said.stdout)) - known == set(), words
+
+
 def test_verify_never_crashes_on_flipped_bits(made, tmp_path):
     data = made.read_bytes()
     path = tmp_path / "flipped.h5"
@@ -590,6 +626,27 @@ def test_verify_never_crashes_on_flipped_bits(made, tmp_path):
         assert done.returncode in (0, 1, 2), (place, done.returncode, done.stderr)
         codes.append(done.returncode)
     assert codes.count(1) > 20
+
+
+@pytest.mark.skipif(shutil.which("strace") is None, reason="no strace here")
+@pytest.mark.parametrize("number", ["SIGXCPU", "SIGHUP", "SIGUSR1"])
+def test_a_check_that_a_signal_ends_finds_no_damage(made, number):
+    """Nor that a limit ends: only how libhdf5 crashes is damage."""
+    done = subprocess.run(["strace", "-f", "-o", "/dev/null", "-e", f"inject=pread64:signal={number}:when=20", H5COW,
+                           "verify", made], env=ENV, capture_output=True, text=True, timeout=WAITING)
+    assert done.returncode == 2 and "damage" not in done.stdout, done.stdout + done.stderr
+    assert "ended by a signal" in done.stderr, done.stderr
+
+
+def test_what_verify_prints_is_no_command_to_a_terminal(tmp_path):
+    program(tmp_path / "a.h5", "with h5py.File(FILE, 'w') as h: h['red\\x1b[31m\\nline'] = np.arange(100000)")
+    content = bytearray((tmp_path / "a.h5").read_bytes())
+    at = content.find(np.arange(20000, 20100, dtype="i8").tobytes())
+    content[at : at + 8] = b"damaged!"
+    (tmp_path / "a.h5").write_bytes(content)
+    said = h5cow("verify", "-v", tmp_path / "a.h5", code=1)
+    assert "/red?[31m line" in said and "\x1b" not in said, said
+    assert "/red\\u001b[31m\\nline" in h5cow("verify", "--json", tmp_path / "a.h5", code=1)
 
 
 def test_verify_survives_a_damaged_heap(copy):

@@ -125,6 +125,19 @@ def test_enable_for_a_block(run):
     assert told == "True\nouter\ninner\nouter\nbefore is plain\nafter is plain\n"
 
 
+def test_enable_is_taken_back_in_any_order(run):
+    told = run("""
+        import os, h5cow
+        before = dict(os.environ)
+        all = [h5cow.enable(message=m) for m in "abc"]
+        for n in (1, 0, 2):
+            all[n].disable()
+            print(os.environ.get("HDF5_VOL_CONNECTOR"))
+        print(os.environ == before)
+    """)
+    assert told == "h5cow message=c\nh5cow message=c\nNone\nTrue\n"
+
+
 def test_a_block_in_which_h5py_is_imported(run):
     """HDF5 has read an environment that holds no longer."""
     write = WRITE["h5py"].format(1)
@@ -239,9 +252,20 @@ def test_options_of_python_s_types(encode):
     when = datetime.datetime(2026, 1, 31, 12, tzinfo=datetime.timezone(datetime.timedelta(hours=1)))
     assert encode({"at": when}) == "at={2026-01-31T11:00:00Z}"
     for wrong in ({"at": 0}, {"at": 1.5}, {"threads": True}, {"message": 5}, {"message": "\0"}, {"adopt": 2},
-                  {"at": 1, "name": "x"}, {"at": 1, "message": "x"}, {"name": "x", "commit": "flush"}):
-        with pytest.raises(ValueError):
+                  {"at": 1, "name": "x"}, {"at": 1, "message": "x"}, {"name": "x", "commit": "flush"},
+                  {"at": "\udcff"}, {"name": "\udcff"}, {"message": "\ud800"}):
+        with pytest.raises(ValueError, match="|".join(wrong)) as error:
             encode(wrong)
+        assert type(error.value).__name__ == "OptionError"
+
+
+def test_options_of_numpy_s_types(run):
+    pytest.importorskip("numpy")
+    assert run("""
+        import numpy as np
+        from h5cow import _options
+        print(_options.encode({"at": np.int64(-1)}), _options.encode({"threads": np.uint8(3)}))
+    """) == "at=~0 threads=3\n"
 
 
 @pytest.mark.parametrize("message", GOOD["message"])
@@ -291,6 +315,16 @@ def test_versions_that_cannot_be_told(run):
     """).splitlines()
     assert "plain" in told[0] and "no history" in told[0]
     assert "nowhere" in told[1] and "No such file" in told[1]
+
+
+def test_a_time_that_no_calendar_has(run):
+    """Of a damaged log, which the command shows as well."""
+    told = run("""
+        from h5cow import _history
+        for microseconds in (-(1 << 63), 0, (1 << 63) - 1):
+            print(_history._time(microseconds).year)
+    """)
+    assert told == "1\n1970\n9999\n"
 
 
 # ---- open ----
@@ -345,6 +379,10 @@ except OSError as error:
     print("there is no version 'nothing'" in str(error))
 """)
     assert told == "refused\n" * 4 + "True\n"
+
+
+def test_open_by_a_name_in_bytes(run):
+    assert run(THREE + "print(h5cow.open(b'x', at=1)['d'][0], len(h5cow.versions(b'x')))") == "1 3\n"
 
 
 def test_a_file_that_is_called_like_a_version_is_not_taken_for_it(run):
@@ -434,6 +472,133 @@ def test_a_version_of_a_plain_file_is_refused(run):
             print("refused")
     """)
     assert re.fullmatch(r"x: the file has no history.*h5cow import.*\nTrue\n2\nrefused\n", told)
+
+
+def test_a_version_of_what_could_not_be_brought_back_is_refused(run):
+    """Mode w empties a file, and other drivers give new ones no history."""
+    told = run(THREE + """
+import os
+with h5py.File("plain", "w") as f:
+    f["d"] = 1
+open("text", "w").write("no HDF5")
+before = {name: open(name, "rb").read() for name in ("plain", "text", "x")}
+for name, more in [("plain", {}), ("plain", {"options": {"adopt": True}}), ("text", {}), ("x", {"driver": "core"}),
+                   ("x", {"driver": "stdio"})]:
+    try:
+        with h5cow.version(name, "w", **more) as f:
+            print("entered")
+    except h5cow.Error as error:
+        print("refused")
+try:
+    with h5cow.version("new", driver="core") as f:
+        print("entered")
+except h5cow.Error:
+    print("refused")
+try:
+    with h5cow.version("x", driver="core", backing_store=False) as f:
+        print("entered")
+except h5cow.Error:
+    print("refused")
+print({name: open(name, "rb").read() == bytes for name, bytes in before.items()}, sorted(os.listdir()))
+open("empty", "w")
+for name in ("empty", "x"):
+    with h5cow.version(name, "w") as f:
+        f["again"] = 1
+try:
+    with h5cow.version("x", "w") as f:
+        raise KeyError
+except KeyError:
+    print(list(h5cow.open("x")), len(h5cow.versions("x")))
+""")
+    assert told == "refused\n" * 7 + "{'plain': True, 'text': True, 'x': True} ['plain', 'text', 'x']\n['again'] 4\n"
+
+
+def test_a_version_of_a_file_that_is_being_written_here_is_refused(run):
+    """Its name and message would get lost, and an exception would drop what others have written."""
+    told = run(THREE + """
+import threading
+writing = h5cow.open("x", "r+")
+writing["mine"] = 1
+try:
+    with h5cow.version("x", name="inner") as f:
+        print("entered")
+except h5cow.Error as error:
+    print("close it first" in str(error))
+writing["mine"][()] = 2
+writing.close()
+with h5cow.version("x", name="outer") as f:
+    f["outer"] = 1
+    try:
+        with h5cow.version("x", name="inner") as g:
+            g["inner"] = 1
+            raise KeyError
+    except h5cow.Error as error:
+        print("close it first" in str(error))
+print([v.name for v in h5cow.versions("x")], list(h5cow.open("x")))
+
+made = []
+def one(n):
+    try:
+        with h5cow.version("x", name=f"thread {n}") as f:
+            f[f"thread {n}"] = n
+        made.append(f"thread {n}")
+    except h5cow.Error:
+        pass
+threads = [threading.Thread(target=one, args=(n,)) for n in range(8)]
+for t in threads:
+    t.start()
+for t in threads:
+    t.join()
+print(made != [] and made == [v.name for v in h5cow.versions("x")][5:])
+""")
+    assert told == "True\nTrue\n['1', 'v2', 'v3', '4', 'outer'] ['d', 'mine', 'outer']\nTrue\n"
+
+
+def test_a_version_is_made_when_the_block_ends_though_others_have_the_file(run):
+    told = run(THREE + """
+with h5cow.version("x", name="mine", message="m") as f:
+    f["a"] = 1
+    other = h5cow.open("x", "r+")
+print([(v.name, v.open) for v in h5cow.versions("x")][3:])
+other["b"] = 1
+other.close()
+print(len(h5cow.versions("x")), list(h5cow.open("x", at="mine")))
+""")
+    assert told == "[('mine', False)]\n5 ['a', 'd']\n"
+
+
+def test_an_exception_in_a_forked_child_is_its_own(run):
+    """The version is the parent's, which makes it."""
+    told = run(THREE + """
+import os
+with h5cow.version("x", name="parent's") as f:
+    f["d"][0] = 4
+    child = os.fork()
+    if child == 0:
+        raise SystemExit(7)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+print(h5cow.versions("x")[-1].name, h5cow.open("x")["d"][0])
+""")
+    assert told == "7\nparent's 4\n" and run.errors == ""
+
+
+def test_a_version_that_cannot_be_committed_leaves_the_file_closed(run):
+    told = run(THREE + """
+import os, resource
+import numpy as np
+most = os.path.getsize("x") + 4096
+try:
+    with h5cow.version("x") as f:
+        f["noise"] = np.random.default_rng(1).random(100000)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (most, resource.RLIM_INFINITY))
+except (RuntimeError, OSError) as error:
+    print("File too large" in str(error))
+resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+with h5cow.version("x", name="after") as f:
+    f["d"][0] = 4
+print([v.name for v in h5cow.versions("x")], list(h5cow.open("x")))
+""")
+    assert told == "True\n['1', 'v2', 'v3', 'after'] ['d']\n"
 
 
 def test_a_version_whose_name_is_taken(run):

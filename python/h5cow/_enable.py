@@ -6,7 +6,7 @@ import contextlib
 import os
 import types
 import warnings
-from typing import Any, Dict, List, Optional, Type
+from typing import Any, List, Optional, Type
 
 from . import _files, _hdf5
 from ._command import FOLDER, check_installed, other_plugin_folders
@@ -16,25 +16,33 @@ from ._options import encode, selected
 _VARIABLES = ("HDF5_VOL_CONNECTOR", "HDF5_PLUGIN_PATH")
 
 
+_active: List[Enabled] = []  # in the order of their calls
+
+
 class Enabled:
     """What `enable()` has done. As a context manager it takes that back at its end, as `disable()` does."""
 
-    def __init__(self, before: Dict[str, Optional[str]]):
-        self._before: Optional[Dict[str, Optional[str]]] = before
+    def __init__(self) -> None:
+        self._before = {name: os.environ.get(name) for name in _VARIABLES}
+        _active.append(self)
 
     def disable(self) -> None:
-        """Take it back: the environment is as it was, and h5py opens files as that says.
+        """Take it back: the environment is as it was, or as a later `enable()` wants it, and h5py opens files as that says.
 
         What was imported meanwhile, and is not h5py, goes on with h5cow: HDF5 reads the environment once.
         """
-        if self._before is None:
+        if self not in _active:
+            return
+        place = _active.index(self)
+        del _active[place]
+        if place < len(_active):  # it is the later one that will take this back
+            _active[place]._before = self._before
             return
         for name, value in self._before.items():
             if value is None:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
-        self._before = None
         library = _hdf5.library_of("h5py")
         if library is not None and library.initialised:
             _follow_environment()
@@ -115,7 +123,7 @@ def enable(**options: Any) -> Enabled:
     for library in helped:
         with _hdf5.h5py_lock():
             library.check(text)
-    enabled = Enabled({name: os.environ.get(name) for name in _VARIABLES})
+    enabled = Enabled()
     others = [folder for folder in other_plugin_folders() if folder != str(FOLDER)]
     os.environ["HDF5_PLUGIN_PATH"] = ":".join([str(FOLDER), *others])
     os.environ["HDF5_VOL_CONNECTOR"] = f"h5cow {text}".rstrip()

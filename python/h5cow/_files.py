@@ -92,7 +92,7 @@ def open(
     import h5py
 
     check_installed()
-    name, wanted = os.fspath(file), dict(options or {})
+    name, wanted = os.fsdecode(file), dict(options or {})
     base = selected(os.environ.get("HDF5_VOL_CONNECTOR")) or ""
     if at is not None:
         if mode != "r":
@@ -114,6 +114,45 @@ def open(
         return h5py.File(name, mode, **h5py_options)
 
 
+def _check_way_back(file: Path, mode: str, options: Mapping[str, Any], h5py_options: Mapping[str, Any]) -> None:
+    """Raises `Error` where a block that fails could not leave what is there now."""
+    try:
+        there = os.path.getsize(file)
+    except OSError:
+        there = None
+    driver = h5py_options.get("driver")
+    if driver not in (None, "sec2") and (mode in ("w", "w-", "x") or there is None):
+        raise OptionError(f"driver={driver!r}: a new file has a history with HDF5's default driver only")
+    if driver == "core" and not h5py_options.get("backing_store", True):
+        raise OptionError("driver='core' with backing_store=False: what is kept in memory makes no version")
+    if mode == "w" and there:
+        kept = {key: value for key, value in options.items() if key not in ("name", "message")}
+        try:
+            with open(file, "r", options=kept) as old, _hdf5.h5py_lock():
+                h5py_library().check_history(old.id.id)
+        except FileNotFoundError:  # its program died before it had committed anything
+            return
+        except (Error, OSError) as error:
+            raise Error(f"mode='w' would empty a file that could not be brought back: {error}") from error
+
+
+def _drop(library: _hdf5.Library, f: h5py.File, opened_by: int) -> None:
+    """Close F, unless the block has, without a commit."""
+    if not f or os.getpid() != opened_by:  # what is written is not a forked child's to drop
+        return
+    try:
+        with _hdf5.h5py_lock():
+            library.abort(f.id.id)
+    finally:
+        f.close()
+
+
+def _open_here(f: h5py.File, kinds: int) -> int:
+    import h5py
+
+    return int(h5py.h5f.get_obj_count(f.id, kinds))
+
+
 @contextlib.contextmanager
 def version(
     file: Path,
@@ -127,24 +166,34 @@ def version(
     """One version of FILE: `with h5cow.version("t.h5", message="corrected") as f: ...`
 
     It is made when the block ends. An exception drops what was written in the block, and goes on: the file stays as it was, and
-    one that was not there is not made. What the block has flushed stays, since that was committed.
+    one that was not there is not made. What the block has flushed stays, since that was committed. Refused, since it could not
+    be dropped: a plain file, and one that this program has open for writing already, as in another such block.
     """
+    import h5py
+
     if mode not in ("a", "r+", "w", "w-", "x"):
         raise OptionError(f"mode={mode!r}: a version is made by writing: a, r+, w, w- or x")
     library = h5py_library()
-    f = open(file, mode, options={**(options or {}), "name": name, "message": message}, **h5py_options)
-    try:
-        with _hdf5.h5py_lock():
+    _check_way_back(file, mode, options or {}, h5py_options)
+    with _hdf5.h5py_lock():  # of two threads, the first is in
+        f = open(file, mode, options={**(options or {}), "name": name, "message": message}, **h5py_options)
+        try:
+            if _open_here(f, h5py.h5f.OBJ_ALL) > _open_here(f, h5py.h5f.OBJ_ALL | h5py.h5f.OBJ_LOCAL):
+                raise Error(
+                    f"{os.fsdecode(file)} is open for writing in this program already, and what is written there could not be "
+                    "told from what is written here: close it first"
+                )
             library.check_history(f.id.id)
-    except BaseException:
-        f.close()
-        raise
+        except BaseException:
+            f.close()
+            raise
+    process = os.getpid()
     try:
         yield f
+        with _hdf5.h5py_lock():
+            if f and _open_here(f, h5py.h5f.OBJ_FILE) > 1:  # somebody has opened it meanwhile: closing is no commit
+                library.commit(f.id.id)
+        f.close()
     except BaseException:
-        if f:
-            with _hdf5.h5py_lock():
-                library.abort(f.id.id)
-            f.close()
+        _drop(library, f, process)
         raise
-    f.close()

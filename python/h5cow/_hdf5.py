@@ -71,6 +71,12 @@ class _Abort(ctypes.Structure):
     _fields_ = [("size", c_size_t)]
 
 
+class _Commit(ctypes.Structure):
+    """h5cow_commit_t of h5cow.h."""
+
+    _fields_ = [("size", c_size_t), ("number", c_uint64)]
+
+
 class _State(ctypes.Structure):
     """h5cow_state_t of h5cow.h."""
 
@@ -271,6 +277,11 @@ class Library:
         """Raises `Error` where the open FILE has no history, or is not open through the connector."""
         with self._quietly():
             self._operate(file, b"h5cow.version", _State(ctypes.sizeof(_State)))
+
+    def commit(self, file: int) -> None:
+        """Make a version of what was written into the open FILE."""
+        with self._quietly():
+            self._operate(file, b"h5cow.commit", _Commit(ctypes.sizeof(_Commit)))
 
     def abort(self, file: int) -> None:
         """Drop what was written into the open FILE since its last commit. Nothing but closing it can be done then."""

@@ -81,7 +81,11 @@ def _bytes(number: float) -> str:
 
 def _time(microseconds: int) -> datetime.datetime:
     start = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
-    return (start + datetime.timedelta(microseconds=microseconds)).astimezone()
+    try:
+        return (start + datetime.timedelta(microseconds=microseconds)).astimezone()
+    except (OverflowError, OSError, ValueError):  # a damaged log: what is nearest
+        nearest = datetime.datetime.max if microseconds > 0 else datetime.datetime.min
+        return nearest.replace(tzinfo=datetime.timezone.utc)
 
 
 def _version(row: Any) -> Version:

@@ -6,6 +6,8 @@ docs/options.md says what they mean; test/test_package.py holds this file to the
 from __future__ import annotations
 
 import datetime
+import operator
+import os
 import re
 from typing import Any, Callable, Mapping, Optional, Union
 
@@ -29,18 +31,27 @@ def revision(at: Revision) -> str:
         if at.tzinfo is not None:
             return f"{{{at.astimezone(datetime.timezone.utc).replace(tzinfo=None).isoformat()}Z}}"
         return f"{{{at.isoformat()}}}"
-    if isinstance(at, int) and not isinstance(at, bool):
-        if at == 0:
-            raise OptionError("at=0: versions are numbered from 1; -1 is the newest")
-        return f"#{at}" if at > 0 else f"~{-at - 1}"
-    if not isinstance(at, str):
+    if isinstance(at, str):
+        return at
+    if isinstance(at, bool) or not hasattr(at, "__index__"):
         raise OptionError(f"at={at!r}: a version is a str, an int or a datetime")
-    return at
+    number = operator.index(at)  # also one of numpy's
+    if number == 0:
+        raise OptionError("at=0: versions are numbered from 1; -1 is the newest")
+    return f"#{number}" if number > 0 else f"~{-number - 1}"
+
+
+def _size(key: str, text: str) -> int:
+    """In bytes."""
+    try:
+        return len(text.encode())
+    except UnicodeEncodeError:
+        raise OptionError(f"{key}={text!r}: it is no text, since it cannot be encoded as UTF-8") from None
 
 
 def _at(value: Any) -> str:
     text = revision(value)
-    if not re.fullmatch(r"[^/@\x00-\x1f\x7f]+", text) or text.startswith(".") or len(text.encode()) > 64:
+    if not re.fullmatch(r"[^/@\x00-\x1f\x7f]+", text) or text.startswith(".") or _size("at", text) > 64:
         raise OptionError(f"at={value!r}: allowed is the name of a version, #N, ~N, or {{DATE}} as in {{2026-01-31T12:00}}")
     return text
 
@@ -49,7 +60,7 @@ def _name(value: Any) -> str:
     if (
         not isinstance(value, str)
         or not re.fullmatch(r"[^/@.~#{\x00-\x1f\x7f][^/@\x00-\x1f\x7f]*", value)
-        or len(value.encode()) > 64
+        or _size("name", value) > 64
     ):
         raise OptionError(
             f"name={value!r}: allowed is 1 to 64 bytes without '/', '@' and control characters, not starting with '.', '~', "
@@ -61,6 +72,10 @@ def _name(value: Any) -> str:
 def _message(value: Any) -> str:
     if not isinstance(value, str) or "\0" in value:
         raise OptionError(f"message={value!r}: allowed is any text without the character 0")
+    try:
+        os.fsencode(value)  # other bytes, as Python has them in names of files, are recorded as they are
+    except UnicodeEncodeError:
+        raise OptionError(f"message={value!r}: it is no text, since it cannot be encoded") from None
     return value
 
 
@@ -93,7 +108,8 @@ def _number(key: str, least: int, most: int, allowed: str) -> Callable[[Any], st
     units = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
     def check(value: Any) -> str:
-        text = str(value) if isinstance(value, (int, str)) and not isinstance(value, bool) else ""
+        whole = hasattr(value, "__index__") and not isinstance(value, bool)  # also one of numpy's
+        text = str(operator.index(value)) if whole else value if isinstance(value, str) else ""
         parts = re.fullmatch(r"([0-9]+)([KMGkmg]?)", text)
         if not parts or not least <= int(parts[1]) * units[parts[2].upper()] <= most:
             raise OptionError(f"{key}={value!r}: allowed is {allowed}")
