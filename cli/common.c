@@ -53,15 +53,22 @@ char *cli_strdup(const char *text)
     return or_die(strdup(text));
 }
 
-char *cli_format(const char *format, ...)
+char *cli_format_list(const char *format, va_list list)
 {
     char *text = NULL;
+    int n = vasprintf(&text, format, list);
+
+    return or_die(n < 0 ? NULL : text);
+}
+
+char *cli_format(const char *format, ...)
+{
     va_list list;
 
     va_start(list, format);
-    int n = vasprintf(&text, format, list);
+    char *text = cli_format_list(format, list);
     va_end(list);
-    return or_die(n < 0 ? NULL : text);
+    return text;
 }
 
 /* ---- errors ---- */
@@ -479,13 +486,11 @@ void cli_table_right(cli_table *table, unsigned column)
 
 void cli_table_cell(cli_table *table, const char *format, ...)
 {
-    char *text = NULL;
     va_list list;
 
     va_start(list, format);
-    int n = vasprintf(&text, format, list);
+    char *text = cli_format_list(format, list);
     va_end(list);
-    or_die(n < 0 ? NULL : text);
     CLI_RESERVE(table->cell, table->room, table->cells, 1);
     table->cell[table->cells++] = cli_clean(text, true);
 }

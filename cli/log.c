@@ -143,33 +143,37 @@ static json_object *lacks_json(const listed *l, size_t version)
     return list;
 }
 
-static json_object *as_json(const listed *l)
+json_object *cli_version_json(const cli_version *rows, size_t count, size_t number)
 {
-    const cli_version *rows = l->rows;
-    const size_t count = l->count;
-    json_object *list = json_object_new_array();
+    const cli_version *v = &rows[number];
+    json_object *item = json_object_new_object();
     char text[48];
 
-    for (size_t i = count; i-- > 0;) {
-        const cli_version *v = &rows[i];
-        json_object *item = json_object_new_object();
+    json_object_object_add(item, "number", json_object_new_uint64(number + 1));
+    json_object_object_add(item, "name", cli_json_text(v->name));
+    json_object_object_add(
+        item, "parent", v->parent >= 0 && (uint64_t)v->parent < count ? cli_json_text(rows[v->parent].name) : NULL);
+    json_object_object_add(item, "time", cli_json_text(cli_time(text, v->time, CLI_UTC, false)));
+    json_object_object_add(item, "time_us", json_object_new_int64(v->time));
+    json_object_object_add(item, "user", cli_json_text(v->user));
+    json_object_object_add(item, "host", cli_json_text(v->host));
+    json_object_object_add(item, "program", cli_json_text(v->program));
+    json_object_object_add(item, "hdf5", cli_json_text(v->hdf5));
+    json_object_object_add(item, "h5cow", cli_json_text(v->h5cow));
+    json_object_object_add(item, "message", cli_json_text(v->message));
+    json_object_object_add(item, "added", json_object_new_int64(v->added));
+    json_object_object_add(item, "chunks", json_object_new_int64(v->chunks));
+    json_object_object_add(item, "changed", json_object_new_int64(v->changed));
+    json_object_object_add(item, "open", json_object_new_boolean(v->open != 0));
+    return item;
+}
 
-        json_object_object_add(item, "number", json_object_new_uint64(i + 1));
-        json_object_object_add(item, "name", cli_json_text(v->name));
-        json_object_object_add(
-            item, "parent", v->parent >= 0 && (uint64_t)v->parent < count ? cli_json_text(rows[v->parent].name) : NULL);
-        json_object_object_add(item, "time", cli_json_text(cli_time(text, v->time, CLI_UTC, false)));
-        json_object_object_add(item, "time_us", json_object_new_int64(v->time));
-        json_object_object_add(item, "user", cli_json_text(v->user));
-        json_object_object_add(item, "host", cli_json_text(v->host));
-        json_object_object_add(item, "program", cli_json_text(v->program));
-        json_object_object_add(item, "hdf5", cli_json_text(v->hdf5));
-        json_object_object_add(item, "h5cow", cli_json_text(v->h5cow));
-        json_object_object_add(item, "message", cli_json_text(v->message));
-        json_object_object_add(item, "added", json_object_new_int64(v->added));
-        json_object_object_add(item, "chunks", json_object_new_int64(v->chunks));
-        json_object_object_add(item, "changed", json_object_new_int64(v->changed));
-        json_object_object_add(item, "open", json_object_new_boolean(v->open != 0));
+static json_object *as_json(const listed *l)
+{
+    json_object *list = json_object_new_array();
+
+    for (size_t i = l->count; i-- > 0;) {
+        json_object *item = cli_version_json(l->rows, l->count, i);
         json_object_object_add(item, "incomplete", lacks_json(l, i));
         json_object_array_add(list, item);
     }
