@@ -6,6 +6,7 @@
  */
 #include "diff.h"
 
+#include "base/error.h"
 #include "base/ids.h"
 #include "import/references.h"
 #include "import/tree.h"
@@ -197,7 +198,7 @@ int cli_diff_attributes(const cli_diff *diff, const hid_t attribute[2])
     for (int i = 0; status == 0 && n > 0 && i < 2; i++) {
         value[i] = cli_alloc((size_t)n, p.size);
         if (H5Aread(attribute[i], p.type[i], value[i]) < 0)
-            status = -1;
+            status = cow_error_native(i == 0 ? "the first state" : "the second state");
     }
     for (hssize_t i = 0; status == 0 && i < n; i++) {
         difference d;
@@ -308,7 +309,7 @@ static int compare_box(void *context, unsigned rank, const hsize_t start[], cons
         value[i] = cli_alloc(n, c->p.size);
         if ((rank > 0 && H5Sselect_hyperslab(c->space[i], H5S_SELECT_SET, start, NULL, count, NULL) < 0) ||
             H5Dread(c->dataset[i], c->p.type[i], memory, c->space[i], H5P_DEFAULT, value[i]) < 0)
-            status = -1;
+            status = cow_error_native(i == 0 ? "the first state" : "the second state");
     }
     if (status == 0 && (c->p.part != NULL || c->p.kind == FLOATING || memcmp(value[0], value[1], n * c->p.size) != 0))
         for (uint64_t i = 0; i < n; i++) {

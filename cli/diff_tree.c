@@ -4,6 +4,7 @@
  * that do not have it are compared as programs see them. Without recursion: a strange file may be very deep.
  */
 #include "base/digest.h"
+#include "base/error.h"
 #include "base/ids.h"
 #include "diff.h"
 #include "import/tree.h"
@@ -122,7 +123,9 @@ static char *attribute_text(hid_t file, hid_t attribute)
 
     if (memory >= 0 && n >= 0) {
         value = cli_alloc((size_t)n, H5Tget_size(memory));
-        if (n == 0 || H5Aread(attribute, memory, value) >= 0) {
+        if (n > 0 && H5Aread(attribute, memory, value) < 0)
+            cow_error_native("its value");
+        else {
             text = cli_values_text(file, memory, (uint64_t)n, value);
             if (n > 0)
                 H5Treclaim(memory, space, H5P_DEFAULT, value);
@@ -145,7 +148,7 @@ static void tell_attribute(cli_diff *diff, json_object *item, const char *name, 
         if (attribute[i] >= 0) {
             char *text = attribute_text(i == 0 ? diff->before->through : diff->after->through, attribute[i]);
             if (text == NULL)
-                cli_diff_trouble(diff, item, name);
+                cli_diff_trouble(diff, item, "an attribute cannot be read");
             json_object_object_add(told, when[i], text == NULL ? NULL : text_json(text));
         }
     json_object_array_add(list_of(item, "attributes"), told);

@@ -298,15 +298,15 @@ static void tell_reference(told *t, hid_t type, const void *value)
                 snprintf(name, sizeof name, "?");
             H5Oclose(object);
         }
-        tell(t, "-> %s", cli_clean(name, true));
+        tell(t, "reference to %s", cli_clean(name, true));
         if (r.attribute != NULL)
             tell(t, " attribute '%s'", cli_clean(r.attribute, true));
         if (r.region >= 0)
             tell(t, " (%lld elements)", (long long)H5Sget_select_npoints(r.region));
     } else
-        tell(t, r.state == COW_REFERENCE_NULL      ? "-> nothing"
-                : r.state == COW_REFERENCE_FOREIGN ? "-> another file"
-                                                   : "-> what is gone");
+        tell(t, r.state == COW_REFERENCE_NULL      ? "reference to nothing"
+                : r.state == COW_REFERENCE_FOREIGN ? "reference to another file"
+                                                   : "reference to what is gone");
     cow_import_reference_done(&r);
     H5Eclear2(H5E_DEFAULT);
 }
