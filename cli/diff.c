@@ -18,7 +18,7 @@ const char cli_diff_help[] =
     "Numbers are compared by value: NaN equals NaN, -0 equals 0.\n\n"
     "  -n, --values=N       show N elements of each dataset that differ, with their positions\n"
     "  -a, --absolute=X     numbers that differ by X at most count as equal\n"
-    "  -r, --relative=X     or by X times the first one's value\n"
+    "  -r, --relative=X     or by X times the value of the first\n"
     "  -q, --quiet          print nothing, but answer with the exit code\n"
     "      --json           the answer as one JSON object\n"
     "  -h, --help\n\n"

@@ -6,6 +6,7 @@
  */
 #include "diff.h"
 
+#include "base/digest.h"
 #include "base/error.h"
 #include "base/ids.h"
 #include "import/references.h"
@@ -17,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BOX ((size_t)1 << 20) /* elements that are read at once, where chunks are not known */
+#define BOX ((size_t)8 << 20) /* bytes that are read at once, where there are no chunks */
 
 typedef enum { SIGNED, UNSIGNED, FLOATING, OTHER } number_kind;
 
@@ -315,10 +316,12 @@ static int compare_box(void *context, unsigned rank, const hsize_t start[], cons
         for (uint64_t i = 0; i < n; i++) {
             const unsigned char *a = value[0] + i * c->p.size, *b = value[1] + i * c->p.size;
             difference d;
-            if (differs(&c->p, a, b, &d)) {
-                position_of(rank, start, count, i, position);
-                note(c, position, &d, a, b);
-            }
+            if (!differs(&c->p, a, b, &d))
+                continue;
+            position_of(rank, start, count, i, position);
+            note(c, position, &d, a, b);
+            if (c->diff->element != NULL)
+                c->diff->element(c->diff->context, position);
         }
     c->compared += n;
     c->chunks += c->changed > changed;
@@ -331,31 +334,133 @@ static int compare_box(void *context, unsigned rank, const hsize_t start[], cons
     return status;
 }
 
-static int compare_chunk(void *context, const uint64_t chunk[])
+/* What of a box is wanted, and in both datasets. */
+static int compare_inside(void *context, unsigned rank, const hsize_t start[], const hsize_t count[])
 {
     comparison *c = context;
-    hsize_t start[H5S_MAX_RANK], count[H5S_MAX_RANK];
+    hsize_t first[H5S_MAX_RANK], most[H5S_MAX_RANK];
 
-    for (unsigned d = 0; d < c->rank; d++) {
-        start[d] = chunk[d] * c->chunk[d];
-        if (start[d] >= c->common[d])
+    for (unsigned d = 0; d < rank; d++) {
+        const hsize_t low = c->diff->start == NULL ? 0 : c->diff->start[d];
+        hsize_t high = c->common[d]; /* elements from LOW up to HIGH are wanted */
+        if (low >= high)
             return 0;
-        count[d] = c->common[d] - start[d] < c->chunk[d] ? c->common[d] - start[d] : c->chunk[d];
+        if (c->diff->start != NULL && high - low > c->diff->count[d])
+            high = low + c->diff->count[d];
+        if (start[d] >= high)
+            return 0;
+        high = high - start[d] < count[d] ? high : start[d] + count[d];
+        first[d] = start[d] > low ? start[d] : low;
+        if (first[d] >= high)
+            return 0;
+        most[d] = high - first[d];
     }
-    return compare_box(c, c->rank, start, count);
+    return compare_box(c, rank, first, most);
 }
 
-/* All that both have, in boxes. */
+static int compare_chunk(void *context, const uint64_t chunk[])
+{
+    const comparison *c = context;
+    hsize_t start[H5S_MAX_RANK];
+
+    for (unsigned d = 0; d < c->rank; d++) {
+        if (chunk[d] > c->common[d] / c->chunk[d])
+            return 0;
+        start[d] = chunk[d] * c->chunk[d];
+    }
+    return compare_inside(context, c->rank, start, c->chunk);
+}
+
+/* ---- datasets without an index in common ---- */
+
+/* Do elements that are not stored read the same? 1, 0, -1 */
+static int same_fill(comparison *c, const hid_t dcpl[2])
+{
+    unsigned char *value[2] = {NULL, NULL};
+    difference d;
+    int same = 0;
+
+    if (c->p.part != NULL) /* zero or empty, or told element by element */
+        return 0;
+    for (int i = 0; same >= 0 && i < 2; i++) {
+        value[i] = cli_alloc(1, c->p.size);
+        same = H5Pget_fill_value(dcpl[i], c->p.type[i], value[i]) < 0 ? -1 : 1;
+    }
+    if (same > 0)
+        same = !differs(&c->p, value[0], value[1], &d);
+    H5Eclear2(H5E_DEFAULT);
+    free(value[0]);
+    free(value[1]);
+    return same < 0 ? 0 : same;
+}
+
+/* Chunks that one of them stores; a dataset may be larger than any disk, and hold nothing. 1: compared; 0: they are not in such
+ * chunks; -1. */
+static int compare_stored(comparison *c, const hid_t dcpl[2])
+{
+    cow_tree_chunks stored[2] = {{0}};
+    hsize_t chunk[2][H5S_MAX_RANK];
+    cow_map met = {0};
+    int status = 1;
+
+    for (int i = 0; i < 2; i++)
+        if (H5Pget_layout(dcpl[i]) != H5D_CHUNKED || H5Pget_chunk(dcpl[i], H5S_MAX_RANK, chunk[i]) != (int)c->rank)
+            return 0;
+    if (memcmp(chunk[0], chunk[1], c->rank * sizeof **chunk) != 0)
+        return 0;
+    for (int i = 0; status > 0 && i < 2; i++)
+        if (cow_tree_list_chunks(c->dataset[i], dcpl[i], &stored[i]) < 0)
+            status = cow_error_native("its chunks cannot be listed");
+    for (int i = 0; status > 0 && i < 2; i++)
+        for (size_t k = 0; status > 0 && k < stored[i].count; k++) {
+            const hsize_t *at = stored[i].chunk[k].offset;
+            if (cli_map_put(&met, cow_checksum(at, c->rank * sizeof *at), 1) &&
+                compare_inside(c, c->rank, at, chunk[0]) < 0)
+                status = -1;
+        }
+    cow_map_free(&met);
+    free(stored[0].chunk);
+    free(stored[1].chunk);
+    return status;
+}
+
+/* 1: nothing is stored of either. */
+static int nothing_stored(const comparison *c)
+{
+    H5D_space_status_t status[2];
+
+    return H5Dget_space_status(c->dataset[0], &status[0]) >= 0 && H5Dget_space_status(c->dataset[1], &status[1]) >= 0 &&
+           status[0] == H5D_SPACE_STATUS_NOT_ALLOCATED && status[1] == H5D_SPACE_STATUS_NOT_ALLOCATED;
+}
+
+/* 1: compared by what is stored; 0: all elements have to be looked at; -1. */
+static int compare_what_is_stored(comparison *c)
+{
+    hid_t dcpl[2] = {H5Dget_create_plist(c->dataset[0]), H5Dget_create_plist(c->dataset[1])};
+    int status = dcpl[0] < 0 || dcpl[1] < 0 ? cow_error_native("its creation properties cannot be read") : 0;
+
+    if (status == 0 && same_fill(c, dcpl))
+        status = nothing_stored(c) ? 1 : compare_stored(c, dcpl);
+    cow_close(dcpl[1], dcpl[0]);
+    return status;
+}
+
+/* All that is wanted and both have, in boxes. */
 static int compare_all(comparison *c)
 {
-    hid_t space = c->rank == 0 ? H5Screate(H5S_SCALAR) : H5Screate_simple((int)c->rank, c->common, NULL);
+    hid_t space;
     hsize_t box[H5S_MAX_RANK];
-    int status = -1;
+    int status;
 
     if (c->rank == 0)
-        status = compare_box(c, 0, NULL, NULL);
-    else if (space >= 0 && cow_box_of(space, BOX, box) >= 0)
-        status = cow_boxes(space, box, compare_box, c);
+        return compare_box(c, 0, NULL, NULL);
+    if (c->diff->start != NULL) /* no more than somebody wants to see one by one */
+        return compare_inside(c, c->rank, c->diff->start, c->diff->count);
+    if ((status = compare_what_is_stored(c)) != 0)
+        return status;
+    status = -1;
+    if ((space = H5Screate_simple((int)c->rank, c->common, NULL)) >= 0 && cow_box_of(space, BOX / c->p.size + 1, box) >= 0)
+        status = cow_boxes(space, box, compare_inside, c);
     cow_close(space);
     return status;
 }

@@ -29,35 +29,6 @@ typedef struct walk {
 
 /* ---- what is told ---- */
 
-void cli_diff_both(json_object *item, const char *key, json_object *before, json_object *after)
-{
-    json_object *both = json_object_new_object();
-
-    json_object_object_add(both, "before", before);
-    json_object_object_add(both, "after", after);
-    json_object_object_add(item, key, both);
-}
-
-static json_object *list_of(json_object *item, const char *key)
-{
-    json_object *list;
-
-    if (!json_object_object_get_ex(item, key, &list)) {
-        list = json_object_new_array();
-        json_object_object_add(item, key, list);
-    }
-    return list;
-}
-
-void cli_diff_trouble(cli_diff *diff, json_object *item, const char *what)
-{
-    char why[600], *text = cli_format("%s: %s", what, cli_reason(why, sizeof why));
-
-    json_object_array_add(list_of(item, "trouble"), cli_json_text(text));
-    diff->troubles++;
-    free(text);
-}
-
 static json_object *item_of(const char *path, const char *change)
 {
     json_object *item = json_object_new_object();
@@ -151,7 +122,7 @@ static void tell_attribute(cli_diff *diff, json_object *item, const char *name, 
                 cli_diff_trouble(diff, item, "an attribute cannot be read");
             json_object_object_add(told, when[i], text == NULL ? NULL : text_json(text));
         }
-    json_object_array_add(list_of(item, "attributes"), told);
+    json_object_array_add(cli_diff_list(item, "attributes"), told);
 }
 
 static int by_name(const void *a, const void *b)

@@ -12,6 +12,7 @@ static const cli_page pages[] = {
     {"log", cli_log_help, "list the versions of a file", cli_log},
     {"show", cli_show_help, "show one version and what it changed", cli_show},
     {"diff", cli_diff_help, "show what differs between two versions, or two files", cli_diff_verb},
+    {"blame", cli_blame_help, "show which version wrote what is in a dataset", cli_blame},
     {"stat", cli_stat_help, "show datasets, chunks, bytes and what the history costs", cli_stat},
     {"import", cli_import_help, "give a plain HDF5 file a history that begins with its state", cli_import},
     {"export", cli_export_help, "write one version as a plain HDF5 file", cli_export},

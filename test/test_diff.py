@@ -304,6 +304,75 @@ def test_random_pairs_of_versions_against_numpy_and_h5diff(programs, tmp_path, n
             assert native.returncode == done.returncode, (a, b, native.stdout, done.stdout)
 
 
+def blamed(versions, kind, last):
+    """For each element the number of the version that gave it its value: what numpy says."""
+    result = np.ones(versions[last - 1][kind].shape, int)
+    for position in np.ndindex(result.shape):
+        version = last
+        while version > 1:
+            older, newer = versions[version - 2][kind], versions[version - 1][kind]
+            if any(p >= n for p, n in zip(position, older.shape)):
+                break
+            if different(np.array([older[position]], older.dtype), np.array([newer[position]], older.dtype))[0]:
+                break
+            version -= 1
+        result[position] = version
+    return result
+
+
+@pytest.mark.parametrize("number", range(2))
+def test_blame_of_random_histories_against_numpy(programs, tmp_path, number):
+    print(again())
+    path, versions = random_history(programs, tmp_path, 100 + number)
+    for last in (5, 3):
+        for kind in KINDS:
+            expected, found = blamed(versions, kind, last), {}
+            for run in json.loads(h5cow("blame", "--json", "-s", ",".join("0" * expected.ndim), f"{path}@{last}", f"/{kind}")):
+                first, stop = (int(np.ravel_multi_index(run[key], expected.shape)) for key in ("first", "last"))
+                assert run["elements"] == stop - first + 1
+                found.update(dict.fromkeys(range(first, stop + 1), run["version"]["number"]))
+            assert [found[i] for i in range(expected.size)] == expected.ravel().tolist(), (kind, last)
+            whole = json.loads(h5cow("blame", "--json", f"{path}@{last}", f"/{kind}"))
+            with h5py.File(tmp_path / "twin1.h5") as f:
+                cut = f[kind].chunks is not None  # into chunks of three, by the program
+            if cut and "chunks" in whole[0]:
+                shapes = {v[kind].shape for v in versions[:last]}
+                grid = [-(-n // 3) for n in expected.shape]
+                chunks = {}
+                for run in whole:
+                    at = [int(np.ravel_multi_index([n // 3 for n in run[key]], grid)) for key in ("first", "last")]
+                    chunks.update(dict.fromkeys(range(at[0], at[1] + 1), run["version"]["number"]))
+                assert set(chunks) == set(range(int(np.prod(grid))))
+                for number, version in chunks.items():
+                    place = np.unravel_index(number, grid)
+                    newest = expected[tuple(slice(3 * n, 3 * n + 3) for n in place)].max()
+                    # an edge chunk is another one where the extent is, with the same values
+                    assert version == newest if len(shapes) == 1 else version >= newest, (kind, last, place)
+
+
+def test_blame_names_the_box_and_who_wrote_it(programs, tmp_path):
+    path = tmp_path / "blame.h5"
+    code = "with h5py.File(sys.argv[1], 'a') as f: f.require_dataset('x', (200, 200), 'i4', chunks=(100, 100))[eval(sys.argv[2])] = 7"
+    for where, message in (("np.s_[:]", "all"), ("np.s_[120, 3:5]", "two")):
+        assert programs.python(code.replace("= 7", "= 7 + len(sys.argv[2])"), path, where, options=f"message={message}").returncode == 0
+    lines = h5cow("blame", "--utc", path, "/x").splitlines()
+    assert [line.split("  ")[0] for line in lines[1:]] == ["(0, 0)", "(100, 0)", "(100, 100)"]
+    assert [line.split()[-1] for line in lines[1:]] == ["all", "two", "all"]
+    lines = h5cow("blame", "-s", "120,2", "-c", "1,4", path, "/x").splitlines()
+    assert [line.split("  ")[:3] for line in lines[1:]] == [["(120, 2)"] * 2 + [""], ["(120, 3)", "(120, 4)", ""], ["(120, 5)"] * 2 + [""]]
+    assert h5cow("blame", f"{path}@1", "/x", "--json").count('"first"') == 1
+
+
+@pytest.mark.parametrize("words, sentence", [
+    (["-s", "1", "FILE", "/temp"], "--start wants 2 numbers"), (["-s", "1,x", "FILE", "/temp"], "--start wants 2 numbers"),
+    (["-s", "1,2,3", "FILE", "/temp"], "--start wants 2 numbers"), (["-c", "11,1", "FILE", "/temp"], "larger than the dataset"),
+    (["FILE", "/g"], "it is no dataset"), (["FILE", "/nowhere"], "cannot be looked at"), (["FILE", "temp"], "begins with '/'"),
+    (["FILE"], "a file and the path"), (["FILE@9", "/temp"], "9"),
+])
+def test_blame_of_what_is_not_there(story, words, sentence):
+    assert sentence in h5cow("blame", *[word.replace("FILE", str(story)) for word in words], code=2)
+
+
 def test_a_file_that_is_being_written(programs, tmp_path):
     """The newest commit of a program that goes on is compared; what it has not committed is not."""
     path = tmp_path / "live.h5"
