@@ -135,6 +135,17 @@ int cli_one_file(const char *verb, const char *help, int argc, char **argv, cons
     return -1;
 }
 
+int cli_parse_count(const char *verb, const char *option, const char *text, uint64_t *count)
+{
+    char *end;
+
+    errno = 0;
+    *count = strtoull(text, &end, 10);
+    if (*text >= '0' && *text <= '9' && *end == '\0' && errno == 0)
+        return 0;
+    return cli_usage(verb, "%s wants a number, not '%s'", option, text);
+}
+
 const char *cli_reason(char *text, size_t size)
 {
     if (cow_error_pending()) {

@@ -39,6 +39,9 @@ void cli_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Wrong usage: the sentence, and where help is. */
 int cli_usage(const char *verb, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* The value of an option that counts. 0, or CLI_FAILED after saying what is wrong. */
+int cli_parse_count(const char *verb, const char *option, const char *text, uint64_t *count);
+
 /* The words of a verb that takes one FILE and the options --json and --help: -1 and *NAME, *JSON; else the exit code. */
 int cli_one_file(const char *verb, const char *help, int argc, char **argv, const char **name, bool *json);
 

@@ -211,17 +211,6 @@ static int parse_number(const char *verb, const char *option, const char *text, 
     return cli_usage(verb, "%s wants a number that is not below 0, not '%s'", option, text);
 }
 
-static int parse_count(const char *verb, const char *text, uint64_t *count)
-{
-    char *end;
-
-    errno = 0;
-    *count = strtoull(text, &end, 10);
-    if (*text >= '0' && *text <= '9' && *end == '\0' && errno == 0)
-        return 0;
-    return cli_usage(verb, "--values wants a number, not '%s'", text);
-}
-
 static bool same_file(const cli_state *a, const cli_state *b)
 {
     struct stat x, y;
@@ -299,7 +288,7 @@ int cli_diff_verb(int argc, char **argv)
     for (int c; status == 0 && (c = getopt_long(argc, argv, "n:a:r:qh", options, NULL)) != -1;)
         switch (c) {
         case 'n':
-            status = parse_count("diff", optarg, &r.diff.listed);
+            status = cli_parse_count("diff", "--values", optarg, &r.diff.listed);
             break;
         case 'a':
             status = parse_number("diff", "--absolute", optarg, &r.diff.absolute);
@@ -427,7 +416,7 @@ int cli_show(int argc, char **argv)
     for (int c; status == 0 && (c = getopt_long(argc, argv, "n:uh", options, NULL)) != -1;)
         switch (c) {
         case 'n':
-            status = parse_count("show", optarg, &r.diff.listed);
+            status = cli_parse_count("show", "--values", optarg, &r.diff.listed);
             break;
         case 'u':
             clock = CLI_UTC;

@@ -28,7 +28,8 @@ static const char about[] =
     "Usage: h5cow VERB [OPTION]... ARGUMENT...\n\n"
     "Version history for HDF5 files, for programs that know nothing of it.\n\n"
     "FILE@REV names a version where one is taken. REV is its name, #N (the N-th version), ~N (N before the newest) or\n"
-    "{2026-01-31T12:00} (the newest that is not younger). A file that is really called FILE@REV wins.\n\n"
+    "{2026-01-31T12:00}, {yesterday}, {2 hours ago} (the newest that is not younger). A file that is really called\n"
+    "FILE@REV wins.\n\n"
     "Exit code: 0 all is well, 1 damage or something wrong was found, 2 wrong usage or failure.\n";
 
 static const cli_page *find(const char *name)

@@ -319,7 +319,7 @@ def test_man_pages_are_right_for_man():
 
 def test_completion_completes_verbs_and_options(tmp_path):
     script = h5cow("help", "--completion", "bash")
-    for words, found in ((["ver"], "verify"), (["e"], "export"), (["log", "--u"], "--utc"), (["help", "do"], "doctor"),
+    for words, found in ((["ver"], "verify"), (["e"], "export"), (["log", "--ut"], "--utc"), (["help", "do"], "doctor"),
                          (["export", "--dis"], "--discard-history"), (["run", "--mes"], "--message=")):
         text = script + 'compopt() { :; }\nCOMP_WORDS=(h5cow "$@") COMP_CWORD=$#; _h5cow; echo "${COMPREPLY[*]}"'
         done = subprocess.run(["bash", "-uc", text, "bash", *words], capture_output=True, text=True)
