@@ -53,15 +53,22 @@ char *cli_strdup(const char *text)
     return or_die(strdup(text));
 }
 
-char *cli_format(const char *format, ...)
+char *cli_format_list(const char *format, va_list list)
 {
     char *text = NULL;
+    int n = vasprintf(&text, format, list);
+
+    return or_die(n < 0 ? NULL : text);
+}
+
+char *cli_format(const char *format, ...)
+{
     va_list list;
 
     va_start(list, format);
-    int n = vasprintf(&text, format, list);
+    char *text = cli_format_list(format, list);
     va_end(list);
-    return or_die(n < 0 ? NULL : text);
+    return text;
 }
 
 /* ---- errors ---- */
@@ -116,6 +123,11 @@ int cli_no_option(const char *verb, char **argv)
     return cli_usage(verb, "there is no option '%s'", word);
 }
 
+int cli_no_value(const char *verb, char **argv)
+{
+    return cli_usage(verb, "the value of '%s' is missing", argv[optind - 1]);
+}
+
 int cli_one_file(const char *verb, const char *help, int argc, char **argv, const char **name, bool *json)
 {
     static const struct option options[] = {
@@ -138,6 +150,17 @@ int cli_one_file(const char *verb, const char *help, int argc, char **argv, cons
         return cli_usage(verb, optind == argc ? "which file?" : "one file at a time");
     *name = argv[optind];
     return -1;
+}
+
+int cli_parse_count(const char *verb, const char *option, const char *text, uint64_t *count)
+{
+    char *end;
+
+    errno = 0;
+    *count = strtoull(text, &end, 10);
+    if (*text >= '0' && *text <= '9' && *end == '\0' && errno == 0)
+        return 0;
+    return cli_usage(verb, "%s wants a number, not '%s'", option, text);
 }
 
 const char *cli_reason(char *text, size_t size)
@@ -509,13 +532,11 @@ void cli_table_right(cli_table *table, unsigned column)
 
 void cli_table_cell(cli_table *table, const char *format, ...)
 {
-    char *text = NULL;
     va_list list;
 
     va_start(list, format);
-    int n = vasprintf(&text, format, list);
+    char *text = cli_format_list(format, list);
     va_end(list);
-    or_die(n < 0 ? NULL : text);
     CLI_RESERVE(table->cell, table->room, table->cells, 1);
     table->cell[table->cells++] = cli_clean(text, true);
 }

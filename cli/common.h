@@ -12,6 +12,7 @@
 #include <hdf5.h>
 #include <json.h>
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -24,11 +25,13 @@ enum { CLI_OK = 0, CLI_DAMAGED = 1, CLI_FAILED = 2 };
 
 /* The verbs. argv[0] is the verb itself. The answer is the exit code. */
 typedef int cli_verb(int argc, char **argv);
-cli_verb cli_run, cli_log, cli_import, cli_export, cli_verify, cli_stat, cli_doctor, cli_recover, cli_copy_verb;
+cli_verb cli_run, cli_log, cli_import, cli_export, cli_verify, cli_stat, cli_doctor, cli_recover, cli_copy_verb,
+    cli_diff_verb, cli_show, cli_blame;
 /* What `h5cow VERB --help` prints, and manual.c makes man pages and completions from: "Usage: ...", paragraphs, options
  * ("  -o, --option=X   text", further lines deeper), "Example: ...". */
 extern const char cli_run_help[], cli_log_help[], cli_import_help[], cli_export_help[], cli_verify_help[],
-    cli_stat_help[], cli_doctor_help[], cli_recover_help[], cli_copy_help[];
+    cli_stat_help[], cli_doctor_help[], cli_recover_help[], cli_copy_help[], cli_diff_help[],
+    cli_show_help[], cli_blame_help[];
 
 /* Print "h5cow: ..." on standard error. cli_fail answers CLI_FAILED. */
 int cli_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -37,6 +40,11 @@ void cli_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int cli_usage(const char *verb, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* The same of the option that getopt_long does not know in ARGV. */
 int cli_no_option(const char *verb, char **argv);
+/* getopt_long answered ':': the last word, an option, has no value. */
+int cli_no_value(const char *verb, char **argv);
+
+/* The value of an option that counts. 0, or CLI_FAILED after saying what is wrong. */
+int cli_parse_count(const char *verb, const char *option, const char *text, uint64_t *count);
 
 /* The words of a verb that takes one FILE and the options --json and --help: -1 and *NAME, *JSON; else the exit code. */
 int cli_one_file(const char *verb, const char *help, int argc, char **argv, const char **name, bool *json);
@@ -112,5 +120,6 @@ char *cli_strdup(const char *text);
 /* Set it. true: KEY was not there before. */
 bool cli_map_put(cow_map *map, uint64_t key, uint64_t value);
 char *cli_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
+char *cli_format_list(const char *format, va_list list) __attribute__((format(printf, 1, 0)));
 
 #endif

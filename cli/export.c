@@ -26,27 +26,6 @@ const char cli_export_help[] =
     "      --discard-history   with --force: also if OUT has a history, which is lost\n"
     "  -h, --help\n";
 
-/* FILE as the connector shows it at REVISION. */
-static hid_t open_version(const char *name, const char *revision)
-{
-    char *options = cli_strdup(""), text[1024];
-    hid_t fapl = H5I_INVALID_HID, connector, file = H5I_INVALID_HID;
-    void *info = NULL;
-
-    cli_plugin_option(&options, "at", 2, revision);
-    if ((connector = cli_plugin_load(options, &info)) < 0)
-        goto done;
-    if ((fapl = H5Pcreate(H5P_FILE_ACCESS)) < 0 || H5Pset_fapl_sec2(fapl) < 0 ||
-        H5Pset_vol(fapl, connector, info) < 0 || (file = H5Fopen(name, H5F_ACC_RDONLY, fapl)) < 0)
-        cli_fail("version '%s' of '%s' cannot be opened: %s", revision, name, cli_reason(text, sizeof text));
-done:
-    if (fapl >= 0)
-        H5Pclose(fapl);
-    cli_plugin_unload(connector, info);
-    free(options);
-    return file;
-}
-
 /* A new native file whose root group is like the root of FROM. */
 static hid_t create_plain(const char *name, hid_t from, hid_t native)
 {
@@ -69,7 +48,7 @@ static int export_version(const char *name, const char *revision, const char *ou
     char text[512];
     int status = CLI_FAILED;
 
-    if ((copy.from = open_version(name, revision)) < 0 || cli_output_make(output, out) != 0 ||
+    if ((copy.from = cli_plugin_open(name, revision)) < 0 || cli_output_make(output, out) != 0 ||
         (copy.to = create_plain(output->new.path, copy.from, native)) < 0)
         goto done;
     int copied = cow_tree_copy(&copy);

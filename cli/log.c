@@ -1,4 +1,5 @@
 /* h5cow log: the versions of a file, newest first. */
+#include "base/times.h"
 #include "common.h"
 #include "tables.h"
 
@@ -6,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 const char cli_log_help[] =
     "Usage: h5cow log [OPTION]... FILE\n\n"
@@ -13,8 +15,13 @@ const char cli_log_help[] =
     "changed, program, message. What is in the first three columns names a version: FILE@NAME, FILE@#N, FILE@{TIME}.\n"
     "A version marked 'open' belongs to a program that has not closed the file yet, or never will;\n"
     "one marked 'incomplete' lacks what is listed below.\n\n"
-    "  -u, --utc     show times in UTC, not in local time\n"
-    "      --json    a list of objects, with all that is recorded; times in UTC\n"
+    "  -n, --number=N      the newest N of those that are asked for\n"
+    "      --since=TIME    only versions that were made at TIME or later: 2026-01-31T12:00, yesterday, 2 hours ago\n"
+    "      --until=TIME    only those made at TIME or before\n"
+    "      --object=PATH   only versions that changed the object PATH: its elements, attributes, what is below a group\n"
+    "      --oneline       only name, time and message of each\n"
+    "  -u, --utc           show times in UTC, not in local time\n"
+    "      --json          a list of objects, with all that is recorded; times in UTC\n"
     "  -h, --help\n";
 
 /* At most WIDTH characters, the rest as an ellipsis. free() it. */
@@ -35,6 +42,8 @@ typedef struct listed {
     cli_version *rows;
     cli_lack *lacks;
     size_t count, lacking;
+    bool *left_out; /* of each row: it was not asked for */
+    bool some;      /* one was left out */
 } listed;
 
 static bool incomplete(const listed *l, size_t version)
@@ -48,7 +57,7 @@ static bool incomplete(const listed *l, size_t version)
 static void print_lacks(const listed *l)
 {
     for (size_t v = l->count + 1; v-- > 0;) {
-        if (!incomplete(l, v))
+        if (!incomplete(l, v) || (v == l->count ? l->some : l->left_out[v]))
             continue;
         if (v == l->count)
             printf("\nChanges after the newest version are in no version yet; the next one will have them:\n");
@@ -105,6 +114,8 @@ static void print_table(const listed *l, cli_clock clock)
     cli_table_right(table, 4);
     cli_table_right(table, 5);
     for (size_t i = count; i-- > 0;) {
+        if (l->left_out[i])
+            continue;
         const cli_version *v = &rows[i];
         char *program = program_line(v->program), *message = cli_escape(v->message);
 
@@ -117,6 +128,26 @@ static void print_table(const listed *l, cli_clock clock)
         cli_table_cell(table, "%s", program);
         cli_table_cell(table, "%s", message);
         free(program);
+        free(message);
+    }
+    cli_table_print(table);
+    cli_table_close(table);
+}
+
+static void print_lines(const listed *l, cli_clock clock)
+{
+    static const char *const titles[] = {"version", "time", "message"};
+    cli_table *table = cli_table_open(3, titles);
+    bool exact = close_together(l->rows, l->count);
+    char text[48];
+
+    for (size_t i = l->count; i-- > 0;) {
+        if (l->left_out[i])
+            continue;
+        char *message = cli_escape(l->rows[i].message);
+        cli_table_cell(table, "%s", l->rows[i].name);
+        cli_table_cell(table, "%s", cli_time(text, l->rows[i].time, clock, exact));
+        cli_table_cell(table, "%s", message);
         free(message);
     }
     cli_table_print(table);
@@ -143,55 +174,146 @@ static json_object *lacks_json(const listed *l, size_t version)
     return list;
 }
 
-static json_object *as_json(const listed *l)
+json_object *cli_version_json(const cli_version *rows, size_t count, size_t number)
 {
-    const cli_version *rows = l->rows;
-    const size_t count = l->count;
-    json_object *list = json_object_new_array();
+    const cli_version *v = &rows[number];
+    json_object *item = json_object_new_object();
     char text[48];
 
-    for (size_t i = count; i-- > 0;) {
-        const cli_version *v = &rows[i];
-        json_object *item = json_object_new_object();
+    json_object_object_add(item, "number", json_object_new_uint64(number + 1));
+    json_object_object_add(item, "name", cli_json_text(v->name));
+    json_object_object_add(
+        item, "parent", v->parent >= 0 && (uint64_t)v->parent < count ? cli_json_text(rows[v->parent].name) : NULL);
+    json_object_object_add(item, "time", cli_json_text(cli_time(text, v->time, CLI_UTC, false)));
+    json_object_object_add(item, "time_us", json_object_new_int64(v->time));
+    json_object_object_add(item, "user", cli_json_text(v->user));
+    json_object_object_add(item, "host", cli_json_text(v->host));
+    json_object_object_add(item, "program", cli_json_text(v->program));
+    json_object_object_add(item, "hdf5", cli_json_text(v->hdf5));
+    json_object_object_add(item, "h5cow", cli_json_text(v->h5cow));
+    json_object_object_add(item, "message", cli_json_text(v->message));
+    json_object_object_add(item, "added", json_object_new_int64(v->added));
+    json_object_object_add(item, "chunks", json_object_new_int64(v->chunks));
+    json_object_object_add(item, "changed", json_object_new_int64(v->changed));
+    json_object_object_add(item, "open", json_object_new_boolean(v->open != 0));
+    return item;
+}
 
-        json_object_object_add(item, "number", json_object_new_uint64(i + 1));
-        json_object_object_add(item, "name", cli_json_text(v->name));
-        json_object_object_add(
-            item, "parent", v->parent >= 0 && (uint64_t)v->parent < count ? cli_json_text(rows[v->parent].name) : NULL);
-        json_object_object_add(item, "time", cli_json_text(cli_time(text, v->time, CLI_UTC, false)));
-        json_object_object_add(item, "time_us", json_object_new_int64(v->time));
-        json_object_object_add(item, "user", cli_json_text(v->user));
-        json_object_object_add(item, "host", cli_json_text(v->host));
-        json_object_object_add(item, "program", cli_json_text(v->program));
-        json_object_object_add(item, "hdf5", cli_json_text(v->hdf5));
-        json_object_object_add(item, "h5cow", cli_json_text(v->h5cow));
-        json_object_object_add(item, "message", cli_json_text(v->message));
-        json_object_object_add(item, "added", json_object_new_int64(v->added));
-        json_object_object_add(item, "chunks", json_object_new_int64(v->chunks));
-        json_object_object_add(item, "changed", json_object_new_int64(v->changed));
-        json_object_object_add(item, "open", json_object_new_boolean(v->open != 0));
+static json_object *as_json(const listed *l)
+{
+    json_object *list = json_object_new_array();
+
+    for (size_t i = l->count; i-- > 0;) {
+        if (l->left_out[i])
+            continue;
+        json_object *item = cli_version_json(l->rows, l->count, i);
         json_object_object_add(item, "incomplete", lacks_json(l, i));
         json_object_array_add(list, item);
     }
     return list;
 }
 
+/* ---- which versions ---- */
+
+typedef struct wanted {
+    uint64_t number;
+    int64_t since, until; /* microseconds since 1970 */
+    const char *object;
+} wanted;
+
+/* The snapshot of PATH in a version; UINT64_MAX: it has none. */
+static uint64_t snapshot_in(const cli_file *file, const cli_version *version, const char *path)
+{
+    char *full = cli_format(COW_PATH_VERSIONS "/%s%s", version->name, path[1] == '\0' ? "" : path);
+    uint64_t address = UINT64_MAX;
+    H5O_info2_t info;
+
+    H5E_BEGIN_TRY
+    if (H5Oget_info_by_name3(file->id, full, &info, H5O_INFO_BASIC, H5P_DEFAULT) >= 0)
+        address = cli_address(&info.token);
+    H5E_END_TRY
+    free(full);
+    return address;
+}
+
+/* Versions share what did not change. */
+static int leave_out_unchanged(const cli_file *file, listed *l, const char *path)
+{
+    uint64_t *snapshot = cli_alloc(l->count, sizeof *snapshot);
+    bool known = false;
+
+    for (size_t i = 0; i < l->count; i++) {
+        int64_t parent = l->rows[i].parent;
+        snapshot[i] = snapshot_in(file, &l->rows[i], path);
+        known = known || snapshot[i] != UINT64_MAX;
+        if (snapshot[i] == (parent >= 0 && (uint64_t)parent < i ? snapshot[parent] : UINT64_MAX))
+            l->left_out[i] = true;
+    }
+    free(snapshot);
+    return known ? 0 : cli_fail("no version of '%s' has an object '%s'", file->name, path);
+}
+
+static int leave_out(const cli_file *file, listed *l, const wanted *w)
+{
+    uint64_t kept = 0;
+
+    l->left_out = cli_alloc(l->count, sizeof *l->left_out);
+    if (w->object != NULL && leave_out_unchanged(file, l, w->object) != 0)
+        return CLI_FAILED;
+    for (size_t i = l->count; i-- > 0;) {
+        if (l->rows[i].time < w->since || l->rows[i].time > w->until || kept == w->number)
+            l->left_out[i] = true;
+        kept += !l->left_out[i];
+        l->some = l->some || l->left_out[i];
+    }
+    return 0;
+}
+
+static int parse_time(const char *option, const char *text, int64_t *first, int64_t *last)
+{
+    int64_t unwanted;
+
+    if (cow_times_parse(text, time(NULL), first == NULL ? &unwanted : first, last == NULL ? &unwanted : last) == 0)
+        return 0;
+    return cli_usage("log", "%s wants a time, as 2026-01-31T12:00, yesterday or '2 hours ago', not '%s'", option, text);
+}
+
 int cli_log(int argc, char **argv)
 {
-    static const struct option options[] = {{"json", no_argument, NULL, 'j'},
-                                            {"utc", no_argument, NULL, 'u'},
-                                            {"help", no_argument, NULL, 'h'},
-                                            {NULL, 0, NULL, 0}};
+    static const struct option options[] = {
+        {"number", required_argument, NULL, 'n'}, {"since", required_argument, NULL, 's'},
+        {"until", required_argument, NULL, 't'},  {"object", required_argument, NULL, 'o'},
+        {"oneline", no_argument, NULL, 'l'},      {"json", no_argument, NULL, 'j'},
+        {"utc", no_argument, NULL, 'u'},          {"help", no_argument, NULL, 'h'},
+        {NULL, 0, NULL, 0}};
     cli_file file = {.id = H5I_INVALID_HID};
     listed l = {0};
+    wanted w = {.number = UINT64_MAX, .since = INT64_MIN, .until = INT64_MAX};
     cli_clock clock = CLI_LOCAL;
     char why[1024];
-    bool json = false;
-    int status = CLI_FAILED;
+    bool json = false, lines = false;
+    int status = 0;
 
     opterr = 0;
-    for (int c; (c = getopt_long(argc, argv, "uh", options, NULL)) != -1;)
+    for (int c; status == 0 && (c = getopt_long(argc, argv, ":n:uh", options, NULL)) != -1;)
         switch (c) {
+        case 'n':
+            status = cli_parse_count("log", "--number", optarg, &w.number);
+            break;
+        case 's':
+            status = parse_time("--since", optarg, &w.since, NULL);
+            break;
+        case 't':
+            status = parse_time("--until", optarg, NULL, &w.until);
+            break;
+        case 'o':
+            w.object = optarg;
+            if (optarg[0] != '/')
+                status = cli_usage("log", "the path of an object begins with '/': '%s'", optarg);
+            break;
+        case 'l':
+            lines = true;
+            break;
         case 'j':
             json = true;
             break;
@@ -202,8 +324,11 @@ int cli_log(int argc, char **argv)
             fputs(cli_log_help, stdout);
             return cli_flush();
         default:
-            return cli_no_option("log", argv);
+            return c == ':' ? cli_no_value("log", argv) : cli_no_option("log", argv);
         }
+    if (status != 0)
+        return status;
+    status = CLI_FAILED;
     if (optind + 1 != argc)
         return cli_usage("log", optind == argc ? "which file?" : "one file at a time");
     const char *name = argv[optind];
@@ -217,14 +342,17 @@ int cli_log(int argc, char **argv)
         cli_fail("'%s' is damaged: %s; 'h5cow verify' says what is left", file.name, why);
         goto done;
     }
+    if (leave_out(&file, &l, &w) != 0)
+        goto done;
     if (json)
         status = cli_json(as_json(&l));
     else {
-        print_table(&l, clock);
+        (lines ? print_lines : print_table)(&l, clock);
         print_lacks(&l);
         status = cli_flush();
     }
 done:
+    free(l.left_out);
     cli_versions_free(l.rows, l.count);
     cli_lacks_free(l.lacks, l.lacking);
     cli_file_close(&file);

@@ -11,6 +11,9 @@
 static const cli_page pages[] = {
     {"run", cli_run_help, "run a program so that the HDF5 files it makes have history", cli_run},
     {"log", cli_log_help, "list the versions of a file", cli_log},
+    {"show", cli_show_help, "show one version and what it changed", cli_show},
+    {"diff", cli_diff_help, "show what differs between two versions, or two files", cli_diff_verb},
+    {"blame", cli_blame_help, "show which version wrote what is in a dataset", cli_blame},
     {"stat", cli_stat_help, "show datasets, chunks, bytes and what the history costs", cli_stat},
     {"import", cli_import_help, "give a plain HDF5 file a history that begins with its state", cli_import},
     {"export", cli_export_help, "write one version as a plain HDF5 file", cli_export},
@@ -26,7 +29,8 @@ static const char about[] =
     "Usage: h5cow VERB [OPTION]... ARGUMENT...\n\n"
     "Version history for HDF5 files, for programs that know nothing of it.\n\n"
     "FILE@REV names a version where one is taken. REV is its name, #N (the N-th version), ~N (N before the newest) or\n"
-    "{2026-01-31T12:00} (the newest that is not younger). A file that is really called FILE@REV wins.\n\n"
+    "{2026-01-31T12:00}, {yesterday}, {2 hours ago} (the newest that is not younger). A file that is really called\n"
+    "FILE@REV wins.\n\n"
     "Exit code: 0 all is well, 1 damage or something wrong was found, 2 wrong usage or failure.\n";
 
 static const cli_page *find(const char *name)

@@ -139,6 +139,29 @@ char *cli_plugin_connector(const char *options)
     return *options == '\0' ? cli_strdup("h5cow") : cli_format("h5cow %s", options);
 }
 
+hid_t cli_plugin_open(const char *name, const char *revision)
+{
+    char *options = cli_strdup(""), text[1024];
+    hid_t fapl = H5I_INVALID_HID, connector, file = H5I_INVALID_HID;
+    void *info = NULL;
+
+    if (revision != NULL)
+        cli_plugin_option(&options, "at", 2, revision);
+    if ((connector = cli_plugin_load(options, &info)) < 0)
+        goto done;
+    if ((fapl = H5Pcreate(H5P_FILE_ACCESS)) < 0 || H5Pset_fapl_sec2(fapl) < 0 ||
+        H5Pset_vol(fapl, connector, info) < 0 || (file = H5Fopen(name, H5F_ACC_RDONLY, fapl)) < 0)
+        cli_fail("%s%s%s'%s' cannot be opened: %s", revision == NULL ? "" : "version '",
+                 revision == NULL ? "" : revision, revision == NULL ? "" : "' of ", name,
+                 cli_reason(text, sizeof text));
+done:
+    if (fapl >= 0)
+        H5Pclose(fapl);
+    cli_plugin_unload(connector, info);
+    free(options);
+    return file;
+}
+
 /* The child's part: try it, say why not. */
 static int try_it(const char *directory, const char *options, char *why, size_t size)
 {

@@ -25,6 +25,9 @@ char *cli_plugin_for_programs(void);
 hid_t cli_plugin_load(const char *options, void **info);
 void cli_plugin_unload(hid_t connector, void *info);
 
+/* The file NAME as programs see it: read-only, at REVISION, or NULL: its newest state. Negative: said on standard error. */
+hid_t cli_plugin_open(const char *name, const char *revision);
+
 /* What HDF5_PLUGIN_PATH has to be so that the plugin in DIRECTORY and the ones found so far are found. free() it. */
 char *cli_plugin_search_path(const char *directory);
 

@@ -6,6 +6,7 @@
 #include "history/history.h"
 #include "pools.h"
 #include "tables.h"
+#include "values.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,49 +54,6 @@ static void trouble(void *context, const char *path, const char *why)
 
     if (s->trouble[0] == '\0')
         snprintf(s->trouble, sizeof s->trouble, "%s: %s", path, why);
-}
-
-/* ---- the name of a type ---- */
-
-static char *type_name(hid_t type)
-{
-    size_t bits = 8 * H5Tget_size(type);
-    H5T_class_t class = H5Tget_class(type);
-
-    if (class == H5T_INTEGER || class == H5T_FLOAT || class == H5T_BITFIELD) {
-        bool big = H5Tget_order(type) == H5T_ORDER_BE && bits > 8;
-        const char *name = class == H5T_FLOAT                  ? "float"
-                           : class == H5T_BITFIELD             ? "bitfield"
-                           : H5Tget_sign(type) == H5T_SGN_NONE ? "uint"
-                                                               : "int";
-        return cli_format("%s%zu%s", name, bits, big ? " big-endian" : "");
-    }
-    if (class == H5T_STRING)
-        return H5Tis_variable_str(type) > 0 ? cli_strdup("string") : cli_format("string[%zu]", H5Tget_size(type));
-    if (class == H5T_ARRAY || class == H5T_VLEN) {
-        hid_t base = H5Tget_super(type);
-        char *inner = type_name(base), *name;
-        hsize_t dims[COW_MAX_RANK];
-        uint64_t shape[COW_MAX_RANK];
-        char text[200] = "";
-        if (class == H5T_ARRAY) {
-            int rank = H5Tget_array_dims2(type, dims);
-            for (int d = 0; d < rank; d++)
-                shape[d] = dims[d];
-            cli_shape(text, sizeof text, rank > 0 ? (unsigned)rank : 0, shape);
-        }
-        name = class == H5T_ARRAY ? cli_format("%s%s", inner, text) : cli_format("sequence of %s", inner);
-        free(inner);
-        H5Tclose(base);
-        return name;
-    }
-    if (class == H5T_COMPOUND)
-        return cli_format("compound of %d", H5Tget_nmembers(type));
-    if (class == H5T_OPAQUE)
-        return cli_format("opaque[%zu]", H5Tget_size(type));
-    if (class == H5T_ENUM)
-        return cli_format("enum of %d", H5Tget_nmembers(type));
-    return cli_strdup(class == H5T_REFERENCE ? "reference" : class == H5T_TIME ? "time" : "?");
 }
 
 /* ---- one dataset ---- */
@@ -226,7 +184,7 @@ static void found(void *context, cli_object *object, const char *path)
     }
     CLI_RESERVE(s->items, s->item_room, s->item_count, 1);
     item *it = &s->items[s->item_count++];
-    *it = (item){.type = type_name(type)};
+    *it = (item){.type = cli_type_name(type)};
     object->note = s->item_count;
     if (kind == CLI_HEAD && number >= s->dataset_count)
         trouble(s, path, "it belongs to a dataset that the table does not know");

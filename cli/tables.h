@@ -18,6 +18,8 @@ typedef cow_layout_lack cli_lack; /* texts with free() */
 int cli_versions_read(const cli_file *file, cli_version **rows, size_t *count, char *why, size_t size);
 void cli_versions_free(cli_version *rows, size_t count);
 int cli_datasets_read(const cli_file *file, cli_dataset_row **rows, size_t *count, char *why, size_t size);
+/* All that is recorded of version NUMBER of them (from 0), but what it lacks. */
+json_object *cli_version_json(const cli_version *rows, size_t count, size_t number);
 /* None where there is no such table. */
 int cli_lacks_read(const cli_file *file, cli_lack **rows, size_t *count, char *why, size_t size);
 json_object *cli_lack_json(const cli_lack *lack);

@@ -887,8 +887,9 @@ class Run:
 
     def commands(self, name, path):
         out = self.folder / "out.h5"
-        for words in (["log", path], ["stat", path], ["stat", f"{path}@1"], ["doctor", path], ["verify", path],
-                      ["export", f"{path}@1", out], ["export", path, out], ["copy", path, out], ["import", path, out],
+        for words in (["log", path], ["show", path], ["diff", f"{path}@1"], ["blame", path, "/group/x"],
+                      ["blame", "-c", "3,3", path, "/group/x"], ["stat", path], ["stat", f"{path}@1"], ["doctor", path],
+                      ["verify", path], ["export", f"{path}@1", out], ["export", path, out], ["copy", path, out], ["import", path, out],
                       ["recover", path, out]):
             out.unlink(missing_ok=True)
             try:

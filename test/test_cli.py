@@ -167,7 +167,7 @@ def test_wrong_usage_is_one_sentence_and_code_2(tmp_path):
 
 
 def test_every_verb_has_help():
-    for verb in ("run", "log", "stat", "export", "verify", "doctor"):
+    for verb in ("run", "log", "show", "diff", "blame", "stat", "export", "verify", "doctor"):
         assert verb in h5cow("--help")
         assert h5cow(verb, "--help").startswith(f"Usage: h5cow {verb}")
 
@@ -184,6 +184,35 @@ def test_log_lists_versions_newest_first(made):
     assert abs(rows[0]["time_us"] / 1e6 - time.time()) < 3600
     lines = h5cow("log", made).splitlines()
     assert len(lines) == 4 and [line.split()[0] for line in lines] == ["version", "3", "2", "1"]
+
+
+def test_log_of_some_versions(made):
+    def names(*words):
+        return [row["name"] for row in json.loads(h5cow("log", "--json", *words, made))]
+
+    rows = {row["name"]: row for row in json.loads(h5cow("log", "--json", made))}
+    at = {}
+    for name, row in rows.items():
+        seconds, fraction = divmod(row["time_us"], 1_000_000)
+        at[name] = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + f".{fraction:06}Z"
+    assert names("-n", 2) == ["3", "2"] and names("--number=0") == [] and names("-n", 9) == ["3", "2", "1"]
+    assert names("--since", at["2"]) == ["3", "2"] and names("--until", at["2"]) == ["2", "1"]
+    assert names("--since", at["2"], "--until", at["2"]) == ["2"] and names("--until", at["3"], "-n", 1) == ["3"]
+    assert names("--since", "1 year ago") == ["3", "2", "1"] and names("--until", "1 year ago") == []
+    assert names("--object", "/t") == ["3", "2", "1"] and names("--object", "/text") == ["2", "1"]
+    assert names("--object", "/plain") == ["1"] and names("--object", "/", "-n", 1) == ["3"]
+    lines = h5cow("log", "--oneline", "-n", 1, made).splitlines()
+    assert [line.split()[0] for line in lines] == ["version", "3"] and "step 3" in lines[1] and "python" not in lines[1]
+    for words, sentence in ((["-n", "x"], "--number wants"), (["--since", "soon"], "--since wants a time"),
+                            (["--object", "t"], "begins with '/'"), (["--object", "/never"], "no version")):
+        assert sentence in h5cow("log", *words, made, code=2)
+
+
+def test_a_version_by_how_long_ago(made):
+    assert h5cow("stat", f"{made}@{{now}}") == h5cow("stat", f"{made}@3")
+    assert h5cow("stat", f"{made}@{{0 seconds ago}}") == h5cow("stat", f"{made}@3")
+    assert "there is no version" in h5cow("stat", f"{made}@{{2 years ago}}", code=2)
+    assert "is not a revision" in h5cow("stat", f"{made}@{{soon}}", code=2)
 
 
 def test_log_reads_a_table_with_columns_it_does_not_know(tmp_path):

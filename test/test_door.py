@@ -38,6 +38,8 @@ MAY_READ = {
     "connector/vol/sources.c": THE_APPLICATION,
     "cli/check.c": "after cow_layout_values or cow_layout_elements",
     "cli/check_slots.c": "stored chunks not larger than the file, elements after cow_lengths_check",
+    "cli/diff_elements.c": "diff: elements and attributes through the connector, in boxes of a chunk or of bounded size",
+    "cli/diff_tree.c": "diff: attributes through the connector, as large as HDF5 checks them to be",
     "cli/salvage_data.c": "recover: elements in boxes of a chunk, or after cow_layout_elements",
     "cli/salvage_state.c": "recover: the first 8 bytes of what may be the index",
     "cli/salvage_tree.c": "recover: attributes, as large as HDF5 checks them to be",

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/ids.h"
+#include "base/times.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -112,71 +113,6 @@ static int version_path(const cow_layout_log_row *row, char path[], size_t size)
     if (row->name == NULL || row->name[0] == '\0' || strchr(row->name, '/') != NULL ||
         (size_t)snprintf(path, size, COW_PATH_VERSIONS "/%s", row->name) >= size)
         return cow_error(COW_CORRUPT, "the log names a version that cannot be; try: h5cow verify");
-    return 0;
-}
-
-/* ".25": its microseconds, and how many of them the last digit stands for. The bytes that were read, -1: not one. */
-static int parse_fraction(const char *text, int64_t *microseconds, int64_t *step)
-{
-    int n = 1;
-
-    *microseconds = 0;
-    *step = 1000000;
-    for (; isdigit((unsigned char)text[n]) && *step > 1; n++) {
-        *step /= 10;
-        *microseconds += (text[n] - '0') * *step;
-    }
-    return n == 1 || isdigit((unsigned char)text[n]) ? -1 : n;
-}
-
-/* "2026-01-31", "2026-01-31T12:00", "2026-01-31 12:00:05", "2026-01-31T12:00:05.25", an optional Z or +hh:mm; without
- * one: local time. The last instant that the text names: a day without a time is its end. */
-static int parse_time(const char *text, int64_t *microseconds)
-{
-    struct tm tm = {.tm_isdst = -1};
-    int n = 0, hours, minutes, fields;
-    char sign;
-    const char *rest = text;
-    int64_t slack = (int64_t)86400 * 1000000, offset = 0, fraction = 0;
-    bool zone = false;
-    time_t t;
-
-    if (sscanf(rest, "%4d-%2d-%2d%n", &tm.tm_year, &tm.tm_mon, &tm.tm_mday, &n) != 3 || n == 0)
-        return -1;
-    rest += n;
-    if (*rest == 'T' || *rest == ' ') {
-        n = 0;
-        if ((fields = sscanf(rest + 1, "%2d:%2d%n", &tm.tm_hour, &tm.tm_min, &n)) != 2 || n == 0)
-            return -1;
-        rest += 1 + n;
-        slack = (int64_t)60 * 1000000;
-        if (*rest == ':') {
-            n = 0;
-            if (sscanf(rest + 1, "%2d%n", &tm.tm_sec, &n) != 1 || n == 0)
-                return -1;
-            rest += 1 + n;
-            slack = 1000000;
-            if (*rest == '.') {
-                if ((n = parse_fraction(rest, &fraction, &slack)) < 0)
-                    return -1;
-                rest += n;
-            }
-        }
-    }
-    if (*rest == 'Z') {
-        zone = true;
-        rest++;
-    } else if (sscanf(rest, "%c%2d:%2d%n", &sign, &hours, &minutes, &n) == 3 && (sign == '+' || sign == '-')) {
-        zone = true;
-        offset = (sign == '+' ? 1 : -1) * (hours * 3600 + minutes * 60);
-        rest += n;
-    }
-    if (*rest != '\0')
-        return -1;
-    tm.tm_year -= 1900;
-    tm.tm_mon -= 1;
-    t = zone ? timegm(&tm) : mktime(&tm);
-    *microseconds = ((int64_t)t - offset) * 1000000 + fraction + slack - 1;
     return 0;
 }
 
@@ -321,13 +257,15 @@ static int resolve(cow_loc file, const char *revision, char path[], size_t size)
         return by_distance(file, revision, number, path, size);
     }
     if (revision[0] == '{') {
-        int64_t limit;
+        int64_t first, limit;
         if (revision[length - 1] != '}' || length - 2 >= sizeof text)
-            return cow_error(COW_USAGE, "'%s' is not a revision: a time is {2026-01-31T12:00}", revision);
+            return cow_error(COW_USAGE, "'%s' is not a revision: a time is {2026-01-31T12:00}, {yesterday} or {2 hours ago}",
+                             revision);
         memcpy(text, revision + 1, length - 2);
         text[length - 2] = '\0';
-        if (parse_time(text, &limit) < 0)
-            return cow_error(COW_USAGE, "'%s' is not a revision: a time is {2026-01-31T12:00}", revision);
+        if (cow_times_parse(text, time(NULL), &first, &limit) < 0)
+            return cow_error(COW_USAGE, "'%s' is not a revision: a time is {2026-01-31T12:00}, {yesterday} or {2 hours ago}",
+                             revision);
         return by_time(file, revision, limit, path, size);
     }
     if ((size_t)snprintf(path, size, COW_PATH_VERSIONS "/%s", revision) >= size)

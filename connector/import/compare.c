@@ -28,7 +28,7 @@ static int differs(cow_tree *tree, const char *what, const char *path)
 
 /* ---- types and elements ---- */
 
-static bool same_type(hid_t a, hid_t b)
+bool cow_tree_same_type(hid_t a, hid_t b)
 {
     H5T_class_t class = H5Tget_class(a);
     bool same = class == H5Tget_class(b) && H5Tget_size(a) == H5Tget_size(b);
@@ -43,7 +43,7 @@ static bool same_type(hid_t a, hid_t b)
             hid_t member[2] = {H5Tget_member_type(a, (unsigned)m), H5Tget_member_type(b, (unsigned)m)};
             same = name[0] != NULL && name[1] != NULL && strcmp(name[0], name[1]) == 0 &&
                    H5Tget_member_offset(a, (unsigned)m) == H5Tget_member_offset(b, (unsigned)m) &&
-                   same_type(member[0], member[1]);
+                   cow_tree_same_type(member[0], member[1]);
             for (int i = 0; i < 2; i++) {
                 H5free_memory(name[i]);
                 H5Tclose(member[i]);
@@ -54,7 +54,7 @@ static bool same_type(hid_t a, hid_t b)
     if (class == H5T_ARRAY || class == H5T_VLEN) {
         hid_t base[2] = {H5Tget_super(a), H5Tget_super(b)};
         hsize_t dims[2][H5S_MAX_RANK];
-        same = same_type(base[0], base[1]);
+        same = cow_tree_same_type(base[0], base[1]);
         if (class == H5T_ARRAY) {
             int rank = H5Tget_array_ndims(a);
             same = same && rank == H5Tget_array_ndims(b) && H5Tget_array_dims2(a, dims[0]) == rank &&
@@ -74,7 +74,7 @@ static bool same_type(hid_t a, hid_t b)
 }
 
 /* By what is selected: HDF5 writes one selection in different ways, as old as the file is. */
-static bool same_region(hid_t a, hid_t b)
+bool cow_tree_same_region(hid_t a, hid_t b)
 {
     hid_t space[2] = {a, b};
     hsize_t box[2][4][H5S_MAX_RANK] = {{{0}}}, *list[2] = {NULL, NULL};
@@ -124,7 +124,7 @@ static bool same_reference(const comparison *c, hid_t type, void *a, void *b)
         case COW_REFERENCE_GOOD:
             same = to.state == COW_REFERENCE_GOOD && to.kind == from.kind &&
                    cow_map_get(&c->tree->places, cow_tree_address(&from.token), &place) && c->address[place] != 0 &&
-                   c->address[place] == cow_tree_address(&to.token) && same_region(from.region, to.region) &&
+                   c->address[place] == cow_tree_address(&to.token) && cow_tree_same_region(from.region, to.region) &&
                    (from.attribute == NULL) == (to.attribute == NULL) &&
                    (from.attribute == NULL || strcmp(from.attribute, to.attribute) == 0);
             break;
@@ -386,7 +386,7 @@ static bool same_layout(const hid_t list[2])
             space[k][1] = H5Pget_virtual_srcspace(list[k], i);
         }
         same = same && strcmp(text[0][0], text[1][0]) == 0 && strcmp(text[0][1], text[1][1]) == 0 &&
-               same_region(space[0][0], space[1][0]) && same_region(space[0][1], space[1][1]);
+               cow_tree_same_region(space[0][0], space[1][0]) && cow_tree_same_region(space[0][1], space[1][1]);
         for (int k = 0; k < 4; k++)
             if (space[k / 2][k % 2] >= 0)
                 H5Sclose(space[k / 2][k % 2]);
@@ -402,7 +402,7 @@ static bool same_named_type(const comparison *c, const hid_t type[2])
     H5O_info2_t info[2];
     uint64_t place;
 
-    if (!same_type(type[0], type[1]) || H5Tcommitted(type[0]) != H5Tcommitted(type[1]))
+    if (!cow_tree_same_type(type[0], type[1]) || H5Tcommitted(type[0]) != H5Tcommitted(type[1]))
         return false;
     if (H5Tcommitted(type[0]) <= 0)
         return true;
@@ -590,7 +590,7 @@ static int same_object(const comparison *c, const cow_tree_object *known)
     else if (info[0].type == H5O_TYPE_DATASET)
         status = same_dataset(c, object, path);
     else
-        status = same_type(object[0], object[1]) ? 0 : differs(c->tree, "the named type", path);
+        status = cow_tree_same_type(object[0], object[1]) ? 0 : differs(c->tree, "the named type", path);
 done:
     for (int i = 0; i < 2; i++) {
         cow_tree_names_free(&names[i]);

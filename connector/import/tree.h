@@ -94,6 +94,12 @@ char *cow_tree_link_value(cow_tree *tree, hid_t group, const char *name, const H
 /* A new dataset of the extent of SPACE, which may be another file's. The id, or negative and HDF5's error. */
 hid_t cow_tree_dataset(hid_t to, const char *path, hid_t type, hid_t space, hid_t lcpl, hid_t dcpl);
 
+/* compare.c */
+/* Are these the same, whichever files they are of? */
+bool cow_tree_same_type(hid_t a, hid_t b);
+/* The same elements selected, in extents that are the same; both negative: the same. */
+bool cow_tree_same_region(hid_t a, hid_t b);
+
 /* values.c */
 /* The type in the new file for a type of the old one: shared if it is named, else one that is in no file yet. Close it. */
 hid_t cow_tree_type(cow_tree *tree, hid_t type);

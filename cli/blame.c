@@ -1,0 +1,526 @@
+/* h5cow blame: which version wrote what is in a dataset.
+ *
+ * From the version that is looked at back to its parents: what differs between a version and the one before it was written by
+ * the newer one, and is settled with that. For chunks the two indexes say it, and no data is read; for elements (--start,
+ * --count) the values of chunks that differ are compared.
+ */
+#include "base/ids.h"
+#include "diff.h"
+#include "pools.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST ((uint64_t)1 << 24) /* elements that are told apart */
+
+const char cli_blame_help[] =
+    "Usage: h5cow blame [OPTION]... FILE[@REV] PATH\n\n"
+    "Shows which version wrote what the dataset PATH holds, in the newest state or in version REV: for each chunk that\n"
+    "is stored the version that wrote it last, equal neighbours in one line. With --start or --count for each element of\n"
+    "that box the version that gave it its value. Datasets that HDF5 keeps, such as small ones, are always looked at\n"
+    "element by element.\n\n"
+    "  -s, --start=PLACE   the first element of the box, as 3,4; without: 0,0\n"
+    "  -c, --count=SHAPE   its elements in each dimension, as 1,10; without: up to the end\n"
+    "  -u, --utc           show times in UTC, not in local time\n"
+    "      --json          a list of objects; times in UTC\n"
+    "  -h, --help\n\n"
+    "Example: h5cow blame -s 3,4 -c 1,1 run.h5 /temperature\n";
+
+/* A part of the dataset, and the row in the log of the version that wrote it; SIZE_MAX: not known yet. */
+typedef struct part {
+    uint64_t number; /* in row-major order, of the chunk or of the element in the box */
+    size_t row;
+} part;
+
+typedef struct blame {
+    const char *path;
+    cli_version *rows;
+    size_t row_count;
+    cli_state now; /* the version that is looked at */
+    size_t row;    /* its own; then that of each parent */
+    hid_t dataset; /* through the connector, in `now` */
+    unsigned rank;
+    hsize_t extent[H5S_MAX_RANK], start[H5S_MAX_RANK], count[H5S_MAX_RANK]; /* the box */
+    bool elements;
+    cow_root root; /* of `now`: chunks */
+    cow_map place; /* chunks: number -> in part */
+    part *part;
+    size_t parts, room, settled;
+} blame;
+
+/* ---- parts ---- */
+
+/* Number of POSITION in a box of COUNT. */
+static uint64_t number_of(unsigned rank, const uint64_t position[], const uint64_t count[])
+{
+    uint64_t number = 0;
+
+    for (unsigned d = 0; d < rank; d++)
+        number = number * count[d] + position[d];
+    return number;
+}
+
+static void chunk_grid(const blame *b, uint64_t grid[])
+{
+    for (unsigned d = 0; d < b->rank; d++)
+        grid[d] = cow_grid_chunks_along(b->root.extent[d], b->root.chunk[d]);
+}
+
+static void settle(blame *b, size_t i)
+{
+    if (b->part[i].row == SIZE_MAX) {
+        b->part[i].row = b->row;
+        b->settled++;
+    }
+}
+
+static int settle_chunk(void *context, const uint64_t chunk[])
+{
+    blame *b = context;
+    uint64_t grid[COW_MAX_RANK], place;
+
+    chunk_grid(b, grid);
+    for (unsigned d = 0; d < b->rank; d++)
+        if (chunk[d] >= grid[d])
+            return 0;
+    if (cow_map_get(&b->place, number_of(b->rank, chunk, grid), &place))
+        settle(b, (size_t)place);
+    return 0;
+}
+
+static void settle_element(void *context, const hsize_t position[])
+{
+    blame *b = context;
+    uint64_t inside[H5S_MAX_RANK], count[H5S_MAX_RANK];
+
+    for (unsigned d = 0; d < b->rank; d++) {
+        inside[d] = position[d] - b->start[d];
+        count[d] = b->count[d];
+    }
+    settle(b, (size_t)number_of(b->rank, inside, count));
+}
+
+static void settle_rest(blame *b)
+{
+    for (size_t i = 0; i < b->parts; i++)
+        settle(b, i);
+}
+
+static void add_part(blame *b, uint64_t number)
+{
+    CLI_RESERVE(b->part, b->room, b->parts, 1);
+    b->part[b->parts++] = (part){number, SIZE_MAX};
+}
+
+static int add_chunk(void *context, const uint64_t chunk[], uint64_t slot)
+{
+    blame *b = context;
+    uint64_t grid[COW_MAX_RANK], number;
+
+    (void)slot;
+    chunk_grid(b, grid);
+    number = number_of(b->rank, chunk, grid);
+    cli_map_put(&b->place, number, b->parts);
+    add_part(b, number);
+    return 0;
+}
+
+/* ---- what is looked at ---- */
+
+static int cannot(const blame *b, const char *why)
+{
+    return cli_fail("'%s' of '%s' cannot be looked at: %s", b->path, b->now.file.name, why);
+}
+
+/* The box of elements, from the options: parts of their text, or all. */
+static int find_box(blame *b, const char *start, const char *count)
+{
+    const char *const option[2] = {start, count};
+    uint64_t all = 1;
+
+    for (int i = 0; i < 2; i++) {
+        const char *text = option[i];
+        hsize_t *to = i == 0 ? b->start : b->count;
+        for (unsigned d = 0; d < b->rank; d++) {
+            char *end = NULL;
+            errno = 0;
+            to[d] = text != NULL ? strtoull(text, &end, 10) : i == 0 ? 0 : b->extent[d] - b->start[d];
+            if (text != NULL && (*text < '0' || *text > '9' || errno != 0 || *end != (d + 1 < b->rank ? ',' : '\0')))
+                return cli_usage("blame", "%s wants %u numbers with ',' between them, as many as '%s' has dimensions",
+                                 i == 0 ? "--start" : "--count", b->rank, b->path);
+            if (i == 0 ? to[d] > b->extent[d] : to[d] > b->extent[d] - b->start[d])
+                return cli_usage("blame", "the box is larger than the dataset, which has %llu elements in dimension %u",
+                                 (unsigned long long)b->extent[d], d);
+            text = text == NULL ? NULL : end + 1;
+        }
+        if (text != NULL && b->rank == 0)
+            return cli_usage("blame", "'%s' is one value: it has no box", b->path);
+    }
+    for (unsigned d = 0; d < b->rank; d++)
+        all = cow_times(all, b->count[d]);
+    if (all > MOST)
+        return cli_usage("blame", "%" PRIu64 " elements are too many to be told apart: name fewer with --start and --count",
+                         all);
+    for (uint64_t i = 0; i < all; i++)
+        add_part(b, i);
+    return 0;
+}
+
+static int find_chunks(blame *b)
+{
+    uint64_t grid[COW_MAX_RANK], all = 1, first[COW_MAX_RANK] = {0};
+    cow_index *index;
+    cow_grid shape;
+    char why[600];
+    int status = 0;
+
+    chunk_grid(b, grid);
+    for (unsigned d = 0; d < b->rank; d++)
+        all = cow_times(all, grid[d]);
+    if (all == UINT64_MAX)
+        return cannot(b, "it has more chunks than can be counted: name a box with --start and --count");
+    cli_grid(&b->root, &shape);
+    if ((index = cow_index_open(b->now.index, &shape, &b->root)) == NULL ||
+        (all > 0 && cow_index_visit(index, first, grid, add_chunk, b) < 0))
+        status = cannot(b, cli_reason(why, sizeof why));
+    if (index != NULL)
+        cow_index_close(index);
+    return status;
+}
+
+/* The dataset in `now`, and what of it is to be told. */
+static int open_dataset(blame *b, const char *start, const char *count)
+{
+    char *full = cli_state_path(&b->now, b->path), why[600];
+    hid_t native = H5Oopen(b->now.file.id, full, H5P_DEFAULT), space = H5I_INVALID_HID;
+    int found = -1, rank, status = CLI_FAILED;
+
+    free(full);
+    if (native < 0 || (b->dataset = H5Oopen(b->now.through, b->path, H5P_DEFAULT)) < 0)
+        cannot(b, cli_reason(why, sizeof why));
+    else if (H5Iget_type(native) != H5I_DATASET)
+        cannot(b, "it is no dataset");
+    else if ((found = cli_state_root(&b->now, native, &b->root)) < 0 || (space = H5Dget_space(b->dataset)) < 0 ||
+             (rank = H5Sget_simple_extent_dims(space, b->extent, NULL)) < 0)
+        cannot(b, cli_reason(why, sizeof why));
+    else if (H5Sget_simple_extent_type(space) == H5S_NULL)
+        cannot(b, "it has no elements");
+    else {
+        b->rank = (unsigned)rank;
+        b->elements = found == 0 || start != NULL || count != NULL;
+        status = b->elements ? find_box(b, start, count) : find_chunks(b);
+    }
+    cow_close(space);
+    if (native >= 0)
+        H5Oclose(native);
+    return status;
+}
+
+/* ---- back through the versions ---- */
+
+/* The row of the version that the one of ROW was made of; SIZE_MAX: of none. */
+static size_t parent_of(const blame *b, size_t row)
+{
+    int64_t parent = b->rows[row].parent;
+
+    return parent >= 0 && (uint64_t)parent < row ? (size_t)parent : SIZE_MAX; /* older ones stand before */
+}
+
+/* The address of the dataset's snapshot in the version of ROW; UINT64_MAX: there is none. */
+static uint64_t snapshot_in(const blame *b, size_t row)
+{
+    char *full = cli_format(COW_PATH_VERSIONS "/%s%s", b->rows[row].name, b->path);
+    uint64_t address = UINT64_MAX;
+    H5O_info2_t info;
+
+    H5E_BEGIN_TRY
+    if (H5Oget_info_by_name3(b->now.file.id, full, &info, H5O_INFO_BASIC, H5P_DEFAULT) >= 0 &&
+        info.type == H5O_TYPE_DATASET)
+        address = cli_address(&info.token);
+    H5E_END_TRY
+    free(full);
+    return address;
+}
+
+static int root_at(const blame *b, uint64_t address, cow_root *root)
+{
+    hid_t dataset = H5Oopen_by_token(b->now.file.id, cli_token(address));
+    int found = dataset < 0 ? -1 : cli_state_root(&b->now, dataset, root);
+
+    if (dataset >= 0)
+        H5Dclose(dataset);
+    return found;
+}
+
+/* Elements that PARENT does not have were written by the version after it. */
+static void settle_outside(blame *b, unsigned rank, const hsize_t extent[])
+{
+    for (size_t i = 0; i < b->parts; i++) {
+        uint64_t number = b->part[i].number;
+        bool outside = false;
+        for (unsigned d = rank; d-- > 0; number /= b->count[d])
+            outside = outside || b->start[d] + number % b->count[d] >= extent[d];
+        if (outside)
+            settle(b, i);
+    }
+}
+
+static void drop(cli_diff *diff, json_object *item)
+{
+    (void)diff;
+    json_object_put(item);
+}
+
+/* What the version of b->row gave its value to, after the one of PARENT. */
+static int compare_elements(blame *b, size_t parent, const cow_root *root[2])
+{
+    cli_state before = {.through = H5I_INVALID_HID}, after = {.through = H5I_INVALID_HID};
+    cli_diff diff = {.absolute = -1,
+                     .relative = -1,
+                     .same_file = true,
+                     .before = &before,
+                     .after = &after,
+                     .tell = drop,
+                     .start = b->rank == 0 ? NULL : b->start,
+                     .count = b->count,
+                     .element = settle_element,
+                     .context = b};
+    hid_t dataset[2] = {H5I_INVALID_HID, H5I_INVALID_HID}, space = H5I_INVALID_HID;
+    json_object *item = json_object_new_object(), *trouble;
+    hsize_t extent[H5S_MAX_RANK];
+    char why[600];
+    int rank, status = CLI_FAILED;
+
+    if (cli_state_version(&before, &b->now, b->rows[parent].name) != 0 ||
+        cli_state_version(&after, &b->now, b->rows[b->row].name) != 0)
+        goto done;
+    if ((dataset[0] = H5Oopen(before.through, b->path, H5P_DEFAULT)) < 0 ||
+        (dataset[1] = H5Oopen(after.through, b->path, H5P_DEFAULT)) < 0 || (space = H5Dget_space(dataset[0])) < 0 ||
+        (rank = H5Sget_simple_extent_dims(space, extent, NULL)) < 0) {
+        cannot(b, cli_reason(why, sizeof why));
+        goto done;
+    }
+    status = 0;
+    if ((unsigned)rank != b->rank)
+        settle_rest(b);
+    else {
+        cli_diff_datasets(&diff, item, dataset, root);
+        settle_outside(b, b->rank, extent);
+        if (json_object_object_get_ex(item, "type", &trouble))
+            settle_rest(b);
+        if (json_object_object_get_ex(item, "trouble", &trouble))
+            status = cannot(b, json_object_get_string(json_object_array_get_idx(trouble, 0)));
+    }
+done:
+    json_object_put(item);
+    for (int i = 0; i < 2; i++)
+        if (dataset[i] >= 0)
+            H5Oclose(dataset[i]);
+    cow_close(space);
+    cli_state_close(&after);
+    cli_state_close(&before);
+    return status;
+}
+
+/* The version of b->row, and the one before it. */
+static int compare_versions(blame *b, size_t parent, uint64_t address[2])
+{
+    cow_root kept[2];
+    const cow_root *root[2] = {NULL, NULL};
+    char why[600];
+
+    for (int i = 0; i < 2; i++) {
+        int found = root_at(b, address[i], &kept[i]);
+        if (found < 0)
+            return cannot(b, cli_reason(why, sizeof why));
+        root[i] = found > 0 ? &kept[i] : NULL;
+    }
+    if ((root[0] == NULL) != (root[1] == NULL) || (root[0] != NULL && root[0]->dataset != root[1]->dataset)) {
+        settle_rest(b); /* another dataset of that name */
+        return 0;
+    }
+    if (b->elements)
+        return compare_elements(b, parent, root);
+    if (root[0]->pool != root[1]->pool || root[0]->rank != root[1]->rank ||
+        cli_diff_index(b->now.index, root[0], root[1], settle_chunk, b) < 0)
+        return cannot(b, cli_reason(why, sizeof why));
+    return 0;
+}
+
+static int go_back(blame *b)
+{
+    uint64_t address[2] = {UINT64_MAX, snapshot_in(b, b->row)};
+    size_t parent;
+    int status = 0;
+
+    for (; status == 0 && b->settled < b->parts; b->row = parent) {
+        parent = parent_of(b, b->row);
+        address[0] = parent == SIZE_MAX ? UINT64_MAX : snapshot_in(b, parent);
+        if (address[0] == UINT64_MAX)
+            settle_rest(b);
+        else if (address[0] != address[1])
+            status = compare_versions(b, parent, address);
+        address[1] = address[0];
+    }
+    return status;
+}
+
+/* ---- what is told ---- */
+
+static int by_place(const void *a, const void *b)
+{
+    const part *x = a, *y = b;
+
+    return (x->number > y->number) - (x->number < y->number);
+}
+
+/* Where part NUMBER begins, in elements. */
+static void place_of(const blame *b, uint64_t number, uint64_t position[])
+{
+    uint64_t grid[COW_MAX_RANK];
+
+    if (!b->elements)
+        chunk_grid(b, grid);
+    for (unsigned d = b->rank; d-- > 0;) {
+        uint64_t n = b->elements ? b->count[d] : grid[d];
+        position[d] = b->elements ? b->start[d] + number % n : number % n * b->root.chunk[d];
+        number /= n;
+    }
+}
+
+static void tell_run(const blame *b, size_t first, size_t last, json_object *list, cli_table *table, cli_clock clock)
+{
+    const cli_version *version = &b->rows[b->part[first].row];
+    uint64_t from[COW_MAX_RANK], to[COW_MAX_RANK];
+    char text[700];
+
+    place_of(b, b->part[first].number, from);
+    place_of(b, b->part[last].number, to);
+    if (list != NULL) {
+        json_object *item = json_object_new_object();
+        json_object_object_add(item, "first", cli_json_dims(b->rank, from));
+        json_object_object_add(item, "last", cli_json_dims(b->rank, to));
+        json_object_object_add(item, b->elements ? "elements" : "chunks", json_object_new_uint64(last - first + 1));
+        json_object_object_add(item, "version", cli_version_json(b->rows, b->row_count, b->part[first].row));
+        json_object_array_add(list, item);
+        return;
+    }
+    cli_table_cell(table, "%s", cli_shape(text, sizeof text, b->rank, from));
+    cli_table_cell(table, "%s", cli_shape(text, sizeof text, b->rank, to));
+    cli_table_cell(table, "%zu", last - first + 1);
+    cli_table_cell(table, "%s", version->name);
+    cli_table_cell(table, "%s", cli_time(text, version->time, clock, false));
+    cli_table_cell(table, "%s", version->user);
+    char *program = cli_escape(version->program), *message = cli_escape(version->message);
+    cli_table_cell(table, "%.60s", program);
+    cli_table_cell(table, "%s", message);
+    free(program);
+    free(message);
+}
+
+static int tell(blame *b, bool json, cli_clock clock)
+{
+    const char *const titles[] = {b->elements ? "first" : "first chunk at", b->elements ? "last" : "last chunk at",
+                                  b->elements ? "elements" : "chunks", "version", "time", "user", "program", "message"};
+    json_object *list = json ? json_object_new_array() : NULL;
+    cli_table *table = json ? NULL : cli_table_open(8, titles);
+
+    if (b->parts > 0)
+        qsort(b->part, b->parts, sizeof *b->part, by_place);
+    if (table != NULL)
+        cli_table_right(table, 2);
+    for (size_t i = 0, end; i < b->parts; i = end) {
+        for (end = i + 1; end < b->parts && b->part[end].row == b->part[i].row &&
+                          b->part[end].number == b->part[end - 1].number + 1;
+             end++)
+            ;
+        tell_run(b, i, end - 1, list, table, clock);
+    }
+    if (json)
+        return cli_json(list);
+    if (b->parts == 0)
+        puts("Nothing is stored of it.");
+    else
+        cli_table_print(table);
+    cli_table_close(table);
+    return cli_flush();
+}
+
+/* ---- the verb ---- */
+
+static int blame_dataset(blame *b, const char *start, const char *count, bool json, cli_clock clock)
+{
+    char why[1024];
+    int status;
+
+    if (b->now.index == NULL)
+        return cli_file_history(&b->now.file);
+    if (b->now.name == NULL)
+        return cli_fail("'%s' has no version that has all of its newest state: name one, as 'h5cow log %s' lists them",
+                        b->now.file.name, b->now.file.name);
+    if (cli_versions_read(&b->now.file, &b->rows, &b->row_count, why, sizeof why) < 0)
+        return cli_fail("'%s' is damaged: %s; 'h5cow verify' says what is left", b->now.file.name, why);
+    while (b->row < b->row_count && strcmp(b->rows[b->row].name, b->now.name) != 0)
+        b->row++;
+    if (b->row == b->row_count)
+        return cli_fail("'%s' is damaged: its log does not know version %s", b->now.file.name, b->now.name);
+    if ((status = open_dataset(b, start, count)) != 0 || (status = go_back(b)) != 0)
+        return status;
+    return tell(b, json, clock);
+}
+
+int cli_blame(int argc, char **argv)
+{
+    static const struct option options[] = {{"start", required_argument, NULL, 's'},
+                                            {"count", required_argument, NULL, 'c'},
+                                            {"utc", no_argument, NULL, 'u'},
+                                            {"json", no_argument, NULL, 'j'},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {NULL, 0, NULL, 0}};
+    blame b = {.dataset = H5I_INVALID_HID};
+    const char *start = NULL, *count = NULL;
+    cli_clock clock = CLI_LOCAL;
+    bool json = false;
+    int status;
+
+    opterr = 0;
+    for (int c; (c = getopt_long(argc, argv, ":s:c:uh", options, NULL)) != -1;)
+        switch (c) {
+        case 's':
+            start = optarg;
+            break;
+        case 'c':
+            count = optarg;
+            break;
+        case 'u':
+            clock = CLI_UTC;
+            break;
+        case 'j':
+            json = true;
+            break;
+        case 'h':
+            fputs(cli_blame_help, stdout);
+            return cli_flush();
+        default:
+            return c == ':' ? cli_no_value("blame", argv) : cli_no_option("blame", argv);
+        }
+    if (optind + 2 != argc)
+        return cli_usage("blame", "it wants a file and the path of a dataset");
+    b.path = argv[optind + 1];
+    if (b.path[0] != '/')
+        return cli_usage("blame", "the path of a dataset begins with '/': '%s'", b.path);
+    cli_hdf5_start();
+    if (cli_state_open(&b.now, "blame", argv[optind], NULL) != 0)
+        return CLI_FAILED;
+    status = blame_dataset(&b, start, count, json, clock);
+    cow_close(b.dataset);
+    cli_state_close(&b.now);
+    cli_versions_free(b.rows, b.row_count);
+    cow_map_free(&b.place);
+    free(b.part);
+    return status;
+}

@@ -1,0 +1,450 @@
+/* h5cow diff, h5cow show: what differs between two states. Parts: diff.h. */
+#include "diff.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+const char cli_diff_help[] =
+    "Usage: h5cow diff [OPTION]... FILE[@REV] [FILE[@REV] [PATH]]\n\n"
+    "Shows what the second state has that the first has not, and the other way round: objects that were added or\n"
+    "removed, types and shapes, elements of datasets, attributes, links, comments; of the whole file, or of the object\n"
+    "PATH and what is below it. FILE without @REV is the newest state; a second file that is not given is the newest\n"
+    "state of the first; '@REV' alone is another version of it. Plain HDF5 files can be compared as well.\n"
+    "What two versions share is not read, so large files take no longer than what differs in them.\n\n"
+    "Numbers are compared by value: NaN equals NaN, -0 equals 0.\n\n"
+    "  -n, --values=N       show N elements of each dataset that differ, with their positions\n"
+    "  -a, --absolute=X     numbers that differ by X at most count as equal\n"
+    "  -r, --relative=X     or by X times the value of the first\n"
+    "  -q, --quiet          print nothing, but answer with the exit code\n"
+    "      --json           the answer as one JSON object\n"
+    "  -h, --help\n\n"
+    "Exit code: 0 nothing differs, 1 something does, 2 wrong usage or failure, or something could not be compared.\n\n"
+    "Example: h5cow diff run.h5@~1 run.h5\n";
+
+const char cli_show_help[] =
+    "Usage: h5cow show [OPTION]... FILE[@REV] [PATH]\n\n"
+    "Shows one version, the newest or REV: when, by whom, with which program and message it was made, and what it\n"
+    "changed: what differs from the version that it was made of, as 'h5cow diff' shows it.\n\n"
+    "  -n, --values=N       show N elements of each dataset that differ, with their positions\n"
+    "  -u, --utc            show the time in UTC, not in local time\n"
+    "      --json           the answer as one JSON object; times in UTC\n"
+    "  -h, --help\n";
+
+typedef struct request {
+    cli_diff diff;
+    cli_state before, after;
+    bool quiet, json;
+} request;
+
+/* ---- as text ---- */
+
+static const char *text_of(json_object *item, const char *key)
+{
+    json_object *value;
+
+    return json_object_object_get_ex(item, key, &value) && value != NULL ? json_object_get_string(value) : "?";
+}
+
+/* (3, 4) of [3, 4]; free() it. */
+static char *place_of(json_object *list)
+{
+    uint64_t dims[H5S_MAX_RANK];
+    size_t rank = list == NULL ? 0 : json_object_array_length(list);
+    char text[700];
+
+    if (list == NULL)
+        return cli_strdup("(nothing)");
+    for (size_t d = 0; d < rank && d < H5S_MAX_RANK; d++)
+        dims[d] = json_object_get_uint64(json_object_array_get_idx(list, d));
+    return cli_strdup(cli_shape(text, sizeof text, (unsigned)rank, dims));
+}
+
+static char *place_in(json_object *item, const char *key)
+{
+    json_object *list = NULL;
+
+    json_object_object_get_ex(item, key, &list);
+    return place_of(list);
+}
+
+/* Text that came out of a file was made safe for JSON; here it is for a terminal. */
+static void put(const char *text)
+{
+    char *escaped = cli_escape(text);
+
+    fputs(cli_clean(escaped, true), stdout);
+    free(escaped);
+}
+
+static void put_number(double value)
+{
+    printf("%g", value);
+}
+
+static void print_elements(json_object *found)
+{
+    json_object *value, *list;
+    char *first = place_in(found, "first"), *at = place_in(found, "largest_at");
+
+    printf("  elements: %s of %s differ", text_of(found, "changed"), text_of(found, "compared"));
+    if (json_object_object_get_ex(found, "chunks", &value))
+        printf(", in %s of %s chunks", text_of(found, "chunks_changed"), text_of(found, "chunks"));
+    printf("; the first at %s", first);
+    if (json_object_object_get_ex(found, "largest", &value)) {
+        printf("; by at most ");
+        put_number(json_object_get_double(value));
+        printf(" at %s", at);
+        if (json_object_object_get_ex(found, "mean", &value)) {
+            printf(", on average ");
+            put_number(json_object_get_double(value));
+        }
+    }
+    putchar('\n');
+    for (size_t i = 0; json_object_object_get_ex(found, "values", &list) && i < json_object_array_length(list); i++) {
+        json_object *item = json_object_array_get_idx(list, i);
+        char *where = place_in(item, "at");
+        printf("    %s: ", where);
+        put(text_of(item, "before"));
+        fputs(" -> ", stdout);
+        put(text_of(item, "after"));
+        putchar('\n');
+        free(where);
+    }
+    free(first);
+    free(at);
+}
+
+static void print_attribute(json_object *told)
+{
+    const char *change = text_of(told, "change");
+
+    fputs("  attribute '", stdout);
+    put(text_of(told, "name"));
+    printf("'%s%s: ", change[0] == 'c' ? "" : " ", change[0] == 'c' ? "" : change);
+    if (change[0] != 'a')
+        put(text_of(told, "before"));
+    if (change[0] == 'c')
+        fputs(" -> ", stdout);
+    if (change[0] != 'r')
+        put(text_of(told, "after"));
+    putchar('\n');
+}
+
+static void print_both(json_object *item, const char *key)
+{
+    json_object *both, *value[2] = {NULL, NULL};
+
+    if (!json_object_object_get_ex(item, key, &both))
+        return;
+    json_object_object_get_ex(both, "before", &value[0]);
+    json_object_object_get_ex(both, "after", &value[1]);
+    printf("  %s: ", key);
+    for (int i = 0; i < 2; i++) {
+        bool text = json_object_is_type(value[i], json_type_string), quoted = strcmp(key, "comment") == 0;
+        char *place = text ? NULL : place_of(value[i]);
+        fputs(quoted ? "\"" : "", stdout);
+        put(text ? json_object_get_string(value[i]) : place);
+        printf("%s%s", quoted ? "\"" : "", i == 0 ? " -> " : "\n");
+        free(place);
+    }
+}
+
+static void print_item(cli_diff *diff, json_object *item)
+{
+    json_object *value, *before, *after;
+
+    (void)diff;
+    put(text_of(item, "path"));
+    printf(": %s", text_of(item, "change"));
+    bool had = json_object_object_get_ex(item, "before", &before), has = json_object_object_get_ex(item, "after", &after);
+    if (had || has)
+        fputs(", ", stdout);
+    if (had)
+        put(json_object_get_string(before));
+    if (had && has)
+        fputs(" -> ", stdout);
+    if (has)
+        put(json_object_get_string(after));
+    putchar('\n');
+    print_both(item, "type");
+    print_both(item, "shape");
+    if (json_object_object_get_ex(item, "maximum_changed", &value))
+        puts("  the largest shape that it may have");
+    if (json_object_object_get_ex(item, "elements", &value))
+        print_elements(value);
+    for (size_t i = 0; json_object_object_get_ex(item, "attributes", &value) && i < json_object_array_length(value); i++)
+        print_attribute(json_object_array_get_idx(value, i));
+    print_both(item, "comment");
+    for (size_t i = 0; json_object_object_get_ex(item, "trouble", &value) && i < json_object_array_length(value); i++) {
+        fputs("  ! ", stdout);
+        put(json_object_get_string(json_object_array_get_idx(value, i)));
+        putchar('\n');
+    }
+    json_object_put(item);
+}
+
+static void drop_item(cli_diff *diff, json_object *item)
+{
+    (void)diff;
+    json_object_put(item);
+}
+
+static void keep_item(cli_diff *diff, json_object *item)
+{
+    json_object_array_add(diff->list, item);
+}
+
+/* ---- the work ---- */
+
+static int parse_number(const char *verb, const char *option, const char *text, double *number)
+{
+    char *end;
+
+    errno = 0;
+    *number = strtod(text, &end);
+    if (*text != '\0' && *end == '\0' && errno == 0 && *number >= 0)
+        return 0;
+    return cli_usage(verb, "%s wants a number that is not below 0, not '%s'", option, text);
+}
+
+static bool same_file(const cli_state *a, const cli_state *b)
+{
+    struct stat x, y;
+
+    return a->index != NULL && b->index != NULL && stat(a->file.name, &x) == 0 && stat(b->file.name, &y) == 0 &&
+           x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+/* Compare what is open, and tell it. */
+static int compare(request *r, const char *path, json_object *answer)
+{
+    cli_diff *diff = &r->diff;
+    int status;
+
+    diff->tell = r->quiet ? drop_item : r->json ? keep_item : print_item;
+    diff->list = r->json ? json_object_new_array() : NULL;
+    diff->same_file = diff->before != NULL && same_file(diff->before, diff->after);
+    if ((status = cli_diff_tree(diff, path)) != 0) {
+        json_object_put(diff->list);
+        json_object_put(answer);
+        return status;
+    }
+    if (r->json) {
+        json_object_object_add(answer, "objects", diff->list);
+        status = cli_json(answer);
+    } else
+        status = cli_flush();
+    return status != 0 || diff->troubles > 0 ? CLI_FAILED : 0;
+}
+
+static json_object *state_json(const cli_state *state)
+{
+    json_object *told = json_object_new_object();
+
+    json_object_object_add(told, "file", cli_json_text(state->file.name));
+    json_object_object_add(told, "version", state->name == NULL ? NULL : cli_json_text(state->name));
+    return told;
+}
+
+static int diff_states(request *r, const char *path)
+{
+    json_object *answer = r->json ? json_object_new_object() : NULL;
+    int status;
+
+    r->diff.before = &r->before;
+    r->diff.after = &r->after;
+    if (answer != NULL) {
+        json_object_object_add(answer, "before", state_json(&r->before));
+        json_object_object_add(answer, "after", state_json(&r->after));
+    }
+    status = compare(r, path, answer);
+    return status != 0 ? status : r->diff.differences > 0;
+}
+
+/* The second state: another file, '@REV' of the first, or the newest of the first. free() it. */
+static char *second_name(const cli_state *first, const char *argument)
+{
+    if (argument == NULL)
+        return cli_strdup(first->file.name);
+    return argument[0] == '@' ? cli_format("%s%s", first->file.name, argument) : cli_strdup(argument);
+}
+
+int cli_diff_verb(int argc, char **argv)
+{
+    static const struct option options[] = {
+        {"values", required_argument, NULL, 'n'}, {"absolute", required_argument, NULL, 'a'},
+        {"relative", required_argument, NULL, 'r'}, {"quiet", no_argument, NULL, 'q'},
+        {"json", no_argument, NULL, 'j'}, {"help", no_argument, NULL, 'h'},
+        {NULL, 0, NULL, 0}};
+    request r = {.diff = {.absolute = -1, .relative = -1}};
+    int status = 0;
+    char *second;
+
+    opterr = 0;
+    for (int c; status == 0 && (c = getopt_long(argc, argv, ":n:a:r:qh", options, NULL)) != -1;)
+        switch (c) {
+        case 'n':
+            status = cli_parse_count("diff", "--values", optarg, &r.diff.listed);
+            break;
+        case 'a':
+            status = parse_number("diff", "--absolute", optarg, &r.diff.absolute);
+            break;
+        case 'r':
+            status = parse_number("diff", "--relative", optarg, &r.diff.relative);
+            break;
+        case 'q':
+            r.quiet = true;
+            break;
+        case 'j':
+            r.json = true;
+            break;
+        case 'h':
+            fputs(cli_diff_help, stdout);
+            return cli_flush();
+        default:
+            return c == ':' ? cli_no_value("diff", argv) : cli_no_option("diff", argv);
+        }
+    if (status != 0)
+        return status;
+    const char *const *words = (const char *const *)argv + optind;
+    int count = argc - optind;
+    if (count < 1 || count > 3)
+        return cli_usage("diff", count < 1 ? "which files?" : "it wants two states of files, and one object at most");
+    if (count == 3 && words[2][0] != '/')
+        return cli_usage("diff", "the path of an object begins with '/': '%s'", words[2]);
+    cli_hdf5_start();
+    if (cli_state_open(&r.before, "diff", words[0], NULL) != 0)
+        return CLI_FAILED;
+    second = second_name(&r.before, count > 1 ? words[1] : NULL);
+    status = cli_state_open(&r.after, "diff", second, &r.before);
+    if (status == 0) {
+        status = diff_states(&r, count == 3 ? words[2] : "/");
+        cli_state_close(&r.after);
+    }
+    free(second);
+    cli_state_close(&r.before);
+    return status;
+}
+
+/* ---- show ---- */
+
+static void print_version(const cli_version *version, const char *parent, cli_clock clock)
+{
+    char text[48], bytes[32];
+
+    fputs("version ", stdout);
+    put(version->name);
+    printf("%s\n", version->open ? " (open)" : "");
+    if (parent != NULL) {
+        fputs("made of ", stdout);
+        put(parent);
+        putchar('\n');
+    }
+    printf("time    %s\nuser    ", cli_time(text, version->time, clock, true));
+    put(version->user);
+    fputs(" on ", stdout);
+    put(version->host);
+    fputs("\nprogram ", stdout);
+    put(version->program);
+    printf("\nadded   %s\n", cli_bytes(bytes, (double)version->added));
+    if (version->message[0] != '\0') {
+        fputs("message ", stdout);
+        put(version->message);
+        putchar('\n');
+    }
+    putchar('\n');
+}
+
+static int show(request *r, const char *path, cli_clock clock)
+{
+    cli_version *rows = NULL;
+    size_t count = 0, row = 0;
+    json_object *answer = NULL;
+    const char *parent;
+    char why[1024];
+    int status = CLI_FAILED;
+
+    if (r->after.name == NULL) {
+        cli_fail("'%s' has no version that has all of its newest state: see 'h5cow log %s'", r->after.file.name,
+                 r->after.file.name);
+        return CLI_FAILED;
+    }
+    if (cli_versions_read(&r->after.file, &rows, &count, why, sizeof why) < 0) {
+        cli_fail("'%s' is damaged: %s; 'h5cow verify' says what is left", r->after.file.name, why);
+        return CLI_FAILED;
+    }
+    while (row < count && strcmp(rows[row].name, r->after.name) != 0)
+        row++;
+    if (row == count) {
+        cli_fail("'%s' is damaged: its log does not know version %s", r->after.file.name, r->after.name);
+        goto done;
+    }
+    parent = rows[row].parent >= 0 && (uint64_t)rows[row].parent < count ? rows[rows[row].parent].name : NULL;
+    if (parent != NULL && cli_state_version(&r->before, &r->after, parent) != 0)
+        goto done;
+    r->diff.before = parent == NULL ? NULL : &r->before;
+    r->diff.after = &r->after;
+    if (r->json) {
+        answer = cli_version_json(rows, count, row);
+        json_object_object_add(answer, "file", cli_json_text(r->after.file.name));
+    } else
+        print_version(&rows[row], parent, clock);
+    status = compare(r, path, answer);
+    if (parent != NULL)
+        cli_state_close(&r->before);
+done:
+    cli_versions_free(rows, count);
+    return status;
+}
+
+int cli_show(int argc, char **argv)
+{
+    static const struct option options[] = {{"values", required_argument, NULL, 'n'},
+                                            {"utc", no_argument, NULL, 'u'},
+                                            {"json", no_argument, NULL, 'j'},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {NULL, 0, NULL, 0}};
+    request r = {.diff = {.absolute = -1, .relative = -1}};
+    cli_clock clock = CLI_LOCAL;
+    int status = 0;
+
+    opterr = 0;
+    for (int c; status == 0 && (c = getopt_long(argc, argv, ":n:uh", options, NULL)) != -1;)
+        switch (c) {
+        case 'n':
+            status = cli_parse_count("show", "--values", optarg, &r.diff.listed);
+            break;
+        case 'u':
+            clock = CLI_UTC;
+            break;
+        case 'j':
+            r.json = true;
+            break;
+        case 'h':
+            fputs(cli_show_help, stdout);
+            return cli_flush();
+        default:
+            return c == ':' ? cli_no_value("show", argv) : cli_no_option("show", argv);
+        }
+    if (status != 0)
+        return status;
+    const char *const *words = (const char *const *)argv + optind;
+    int count = argc - optind;
+    if (count < 1 || count > 2)
+        return cli_usage("show", count < 1 ? "which file?" : "it wants one version, and one object at most");
+    if (count == 2 && words[1][0] != '/')
+        return cli_usage("show", "the path of an object begins with '/': '%s'", words[1]);
+    cli_hdf5_start();
+    if (cli_state_open(&r.after, "show", words[0], NULL) != 0)
+        return CLI_FAILED;
+    if (r.after.index == NULL)
+        status = cli_file_history(&r.after.file);
+    else
+        status = show(&r, count == 2 ? words[1] : "/", clock);
+    cli_state_close(&r.after);
+    return status;
+}

@@ -1,0 +1,52 @@
+/* What differs between two states: the parts of `h5cow diff` and `h5cow show`.
+ *
+ * What differs of an object is collected as one JSON object (docs/command.md), whichever way it is shown: the text is made from
+ * it (diff.c). Objects that both states share are not opened, parts of indexes that both share are not read, and of elements
+ * only chunks that may differ are.
+ */
+#ifndef CLI_DIFF_H
+#define CLI_DIFF_H
+
+#include "common.h"
+#include "state.h"
+
+typedef struct cli_diff {
+    const cli_state *before, *after; /* `before` NULL: there was nothing */
+    bool same_file;                  /* addresses and tokens mean the same in both */
+    double absolute, relative;       /* differences of numbers up to these count as none */
+    uint64_t listed;                 /* elements that are told one by one, of a dataset */
+    const hsize_t *start, *count;    /* of datasets, only the elements of this box; NULL: all */
+    /* Is told of each element that differs, with its position; may be NULL. */
+    void (*element)(void *context, const hsize_t position[]);
+    void *context;
+    /* Takes ITEM: of an object that differs, or cannot be compared ("trouble"). */
+    void (*tell)(struct cli_diff *diff, json_object *item);
+    json_object *list; /* `tell`s own */
+    size_t differences, troubles;
+    cow_map met; /* pairs of objects that were compared */
+} cli_diff;
+
+/* Everything at PATH and below. 0, or CLI_FAILED: said on standard error. */
+int cli_diff_tree(cli_diff *diff, const char *path);
+
+/* ---- for the parts: diff_item.c ---- */
+
+/* ITEM gets KEY: {"before": BEFORE, "after": AFTER}; takes these, NULL: null. */
+void cli_diff_both(json_object *item, const char *key, json_object *before, json_object *after);
+/* The list KEY of ITEM, which is there from then on. */
+json_object *cli_diff_list(json_object *item, const char *key);
+/* Something of the object cannot be compared; then cli_reason is why. */
+void cli_diff_trouble(cli_diff *diff, json_object *item, const char *what);
+
+/* diff_elements.c: ITEM gets what differs of two datasets: "type", "shape", "maximum_changed", "elements". ROOT: what is
+ * stored of them, NULL: HDF5 keeps it. */
+void cli_diff_datasets(cli_diff *diff, json_object *item, const hid_t dataset[2], const cow_root *root[2]);
+/* Of two attributes. 1: they differ, 0, -1. */
+int cli_diff_attributes(const cli_diff *diff, const hid_t attribute[2]);
+
+/* diff_index.c: VISIT each chunk for which two root records of one pool and grid name different slots. What VISIT answers, if not
+ * 0, ends it. -1: cli_reason. */
+typedef int cli_chunk_visitor(void *context, const uint64_t chunk[]);
+int cli_diff_index(cow_table *index, const cow_root *before, const cow_root *after, cli_chunk_visitor *visit, void *context);
+
+#endif

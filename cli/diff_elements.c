@@ -1,0 +1,580 @@
+/* What differs between the elements of two datasets, or the values of two attributes. See diff.h.
+ *
+ * Numbers are compared as numbers: integers in 64 bits, floating-point numbers in the largest type there is, so that
+ * nothing is rounded; NaN equals NaN, and -0 equals 0. All else is compared as bytes, without the padding of compounds, or
+ * by what it leads to: texts, sequences, references.
+ */
+#include "diff.h"
+
+#include "base/digest.h"
+#include "base/error.h"
+#include "base/ids.h"
+#include "import/references.h"
+#include "import/tree.h"
+#include "native/datatype.h"
+#include "values.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BOX ((size_t)8 << 20) /* bytes that are read at once, where there are no chunks */
+
+typedef enum { SIGNED, UNSIGNED, FLOATING, OTHER } number_kind;
+
+/* Two types whose values can be compared, as they are in memory. */
+typedef struct pair {
+    const cli_diff *diff;
+    number_kind kind;
+    hid_t type[2]; /* in memory; of numbers HDF5's own */
+    size_t size, stored[2]; /* of a value in memory; in the file */
+    cow_part *part; /* OTHER: with something to be followed; else NULL */
+} pair;
+
+/* ---- types ---- */
+
+static number_kind kind_of(hid_t type)
+{
+    H5T_class_t class = H5Tget_class(type);
+    size_t size = H5Tget_size(type);
+
+    if (class == H5T_INTEGER && size <= sizeof(long long))
+        return H5Tget_sign(type) == H5T_SGN_NONE ? UNSIGNED : SIGNED;
+    return class == H5T_FLOAT && size <= sizeof(long double) ? FLOATING : OTHER;
+}
+
+static void pair_close(pair *p)
+{
+    cow_parts_close(p->part);
+    if (p->kind == OTHER)
+        cow_close(p->type[1], p->type[0]);
+    *p = (pair){.type = {H5I_INVALID_HID, H5I_INVALID_HID}, .kind = OTHER};
+}
+
+/* 1; 0: values of these types cannot be compared; -1. */
+static int pair_open(pair *p, const cli_diff *diff, const hid_t type[2])
+{
+    number_kind kind[2] = {kind_of(type[0]), kind_of(type[1])};
+
+    *p = (pair){.diff = diff,
+                .kind = OTHER,
+                .type = {H5I_INVALID_HID, H5I_INVALID_HID},
+                .stored = {H5Tget_size(type[0]), H5Tget_size(type[1])}};
+    if (kind[0] != OTHER && kind[1] != OTHER) {
+        p->kind = kind[0] == kind[1] ? kind[0] : FLOATING;
+        for (int i = 0; i < 2; i++)
+            p->type[i] = p->kind == SIGNED     ? H5T_NATIVE_LLONG
+                         : p->kind == UNSIGNED ? H5T_NATIVE_ULLONG
+                                               : H5T_NATIVE_LDOUBLE;
+        p->size = H5Tget_size(p->type[0]);
+        return 1;
+    }
+    if (!cow_tree_same_type(type[0], type[1]))
+        return 0;
+    for (int i = 0; i < 2; i++)
+        if ((p->type[i] = H5Tcopy(type[i])) < 0 || (H5Tget_class(type[i]) == H5T_COMPOUND && H5Tpack(p->type[i]) < 0))
+            goto failed;
+    p->size = H5Tget_size(p->type[0]);
+    if (cow_type_has(p->type[0], COW_PART_LENGTHS | COW_PART_REFERENCES) != 0 &&
+        (p->part = cow_parts_open(NULL, p->type[0])) == NULL)
+        goto failed;
+    return 1;
+failed:
+    pair_close(p);
+    return -1;
+}
+
+/* ---- values ---- */
+
+static bool same_reference(const pair *p, hid_t type, void *a, void *b)
+{
+    cow_import_reference from, to = {.region = H5I_INVALID_HID};
+    bool same = false;
+    char *text[2];
+
+    if (cow_import_reference_look(p->diff->before->through, type, a, &from) == 0 &&
+        cow_import_reference_look(p->diff->after->through, type, b, &to) == 0 && from.state == to.state) {
+        if (from.state != COW_REFERENCE_GOOD)
+            same = true;
+        else if (from.kind == to.kind && (from.attribute == NULL) == (to.attribute == NULL) &&
+                 (from.attribute == NULL || strcmp(from.attribute, to.attribute) == 0) &&
+                 cow_tree_same_region(from.region, to.region)) {
+            if (p->diff->same_file)
+                same = cow_tree_address(&from.token) == cow_tree_address(&to.token);
+            else {
+                text[0] = cli_value_text(p->diff->before->through, type, a);
+                text[1] = cli_value_text(p->diff->after->through, type, b);
+                same = strcmp(text[0], text[1]) == 0;
+                free(text[0]);
+                free(text[1]);
+            }
+        }
+    }
+    cow_import_reference_done(&from);
+    cow_import_reference_done(&to);
+    H5Eclear2(H5E_DEFAULT);
+    return same;
+}
+
+static int part_differs(void *context, const cow_part *part, size_t count, void *a, void *b)
+{
+    const char *text[2];
+
+    switch (part->kind) {
+    case COW_PART_REFERENCE:
+        return !same_reference(context, H5T_STD_REF, a, b);
+    case COW_PART_OBJECT:
+        return !same_reference(context, H5T_STD_REF_OBJ, a, b);
+    case COW_PART_REGION:
+        return !same_reference(context, H5T_STD_REF_DSETREG, a, b);
+    case COW_PART_STRING:
+        memcpy(&text[0], a, sizeof text[0]);
+        memcpy(&text[1], b, sizeof text[1]);
+        return text[0] == NULL || text[1] == NULL ? text[0] != text[1] : strcmp(text[0], text[1]) != 0;
+    case COW_PART_SEQUENCE:
+        return cow_sequence_length(a) != cow_sequence_length(b);
+    case COW_PART_BYTES:
+    case COW_PART_COMPOUND:
+    case COW_PART_ARRAY:
+        break;
+    }
+    return memcmp(a, b, count * part->size) != 0;
+}
+
+typedef struct difference {
+    bool number;                    /* the two are numbers, and */
+    long double absolute, relative; /* so far apart; relative to the former one */
+} difference;
+
+/* Does A differ from B? */
+static bool differs(pair *p, const unsigned char *a, const unsigned char *b, difference *d)
+{
+    long double value[2];
+
+    *d = (difference){0};
+    if (p->kind == OTHER)
+        return p->part == NULL ? memcmp(a, b, p->size) != 0
+                               : cow_values_each(p->part, COW_PART_LENGTHS | COW_PART_REFERENCES, 1,
+                                                 (void *)(uintptr_t)a, (void *)(uintptr_t)b, part_differs, p) != 0;
+    if (p->kind == FLOATING) {
+        memcpy(&value[0], a, sizeof value[0]);
+        memcpy(&value[1], b, sizeof value[1]);
+        if (value[0] == value[1] || (isnan(value[0]) && isnan(value[1])))
+            return false;
+    } else {
+        if (memcmp(a, b, p->size) == 0)
+            return false;
+        for (int i = 0; i < 2; i++) {
+            unsigned long long bits;
+            memcpy(&bits, i == 0 ? a : b, sizeof bits);
+            value[i] = p->kind == SIGNED ? (long double)(long long)bits : (long double)bits;
+        }
+    }
+    d->absolute = fabsl(value[0] - value[1]);
+    d->number = !isnan(d->absolute);
+    d->relative = d->number && value[0] != 0 ? d->absolute / fabsl(value[0]) : INFINITY;
+    return !d->number || (!(d->absolute <= p->diff->absolute) && !(d->relative <= p->diff->relative));
+}
+
+/* ---- attributes ---- */
+
+int cli_diff_attributes(const cli_diff *diff, const hid_t attribute[2])
+{
+    hid_t type[2] = {H5Aget_type(attribute[0]), H5Aget_type(attribute[1])};
+    hid_t space[2] = {H5Aget_space(attribute[0]), H5Aget_space(attribute[1])};
+    void *value[2] = {NULL, NULL};
+    pair p = {.type = {H5I_INVALID_HID, H5I_INVALID_HID}, .kind = OTHER};
+    int status = -1;
+    hssize_t n;
+
+    if (type[0] < 0 || type[1] < 0 || space[0] < 0 || space[1] < 0)
+        goto done;
+    if (!cow_tree_same_type(type[0], type[1]) || H5Sextent_equal(space[0], space[1]) <= 0) {
+        status = 1;
+        goto done;
+    }
+    if ((n = H5Sget_simple_extent_npoints(space[0])) < 0 || pair_open(&p, diff, type) < 0)
+        goto done;
+    status = 0;
+    for (int i = 0; status == 0 && n > 0 && i < 2; i++) {
+        value[i] = cli_alloc((size_t)n, p.size);
+        if (H5Aread(attribute[i], p.type[i], value[i]) < 0)
+            status = cow_error_native(i == 0 ? "the first state" : "the second state");
+    }
+    for (hssize_t i = 0; status == 0 && i < n; i++) {
+        difference d;
+        status = differs(&p, (unsigned char *)value[0] + (size_t)i * p.size,
+                         (unsigned char *)value[1] + (size_t)i * p.size, &d);
+    }
+    for (int i = 0; p.part != NULL && i < 2; i++)
+        if (value[i] != NULL)
+            H5Treclaim(p.type[i], space[i], H5P_DEFAULT, value[i]);
+done:
+    free(value[0]);
+    free(value[1]);
+    pair_close(&p);
+    cow_close(space[1], space[0], type[1], type[0]);
+    return status;
+}
+
+/* ---- datasets ---- */
+
+/* Elements that both datasets have, and what was found. */
+typedef struct comparison {
+    cli_diff *diff;
+    pair p;
+    const hid_t *dataset;
+    hid_t space[2];
+    unsigned rank;
+    hsize_t common[H5S_MAX_RANK], chunk[H5S_MAX_RANK];
+    uint64_t compared, changed, chunks, numbers;
+    long double largest, relative, sum;
+    hsize_t first[H5S_MAX_RANK], at[H5S_MAX_RANK];
+    json_object *values;
+    size_t listed;
+} comparison;
+
+static json_object *position_json(const comparison *c, const hsize_t position[])
+{
+    uint64_t dims[H5S_MAX_RANK];
+
+    for (unsigned d = 0; d < c->rank; d++)
+        dims[d] = position[d];
+    return cli_json_dims(c->rank, dims);
+}
+
+/* Element number I of a box. */
+static void position_of(unsigned rank, const hsize_t start[], const hsize_t count[], uint64_t i, hsize_t position[])
+{
+    for (unsigned d = rank; d-- > 0; i /= count[d])
+        position[d] = start[d] + i % count[d];
+}
+
+static bool before(unsigned rank, const hsize_t a[], const hsize_t b[])
+{
+    for (unsigned d = 0; d < rank; d++)
+        if (a[d] != b[d])
+            return a[d] < b[d];
+    return false;
+}
+
+static char *value_text(const comparison *c, int i, const void *value)
+{
+    const cli_state *state = i == 0 ? c->diff->before : c->diff->after;
+    long double number;
+
+    if (c->p.kind != FLOATING)
+        return cli_value_text(state->through, c->p.type[i], value);
+    memcpy(&number, value, sizeof number);
+    return cli_float_text(c->p.stored[i], number);
+}
+
+static void note(comparison *c, const hsize_t position[], const difference *d, const void *a, const void *b)
+{
+    if (c->changed++ == 0 || before(c->rank, position, c->first))
+        memcpy(c->first, position, c->rank * sizeof *position);
+    if (d->number) {
+        if (c->numbers++ == 0 || d->absolute > c->largest) {
+            c->largest = d->absolute;
+            memcpy(c->at, position, c->rank * sizeof *position);
+        }
+        if (d->relative > c->relative)
+            c->relative = d->relative;
+        c->sum += d->absolute;
+    }
+    if (c->listed < c->diff->listed) {
+        json_object *item = json_object_new_object();
+        char *text[2] = {value_text(c, 0, a), value_text(c, 1, b)};
+        json_object_object_add(item, "at", position_json(c, position));
+        json_object_object_add(item, "before", cli_json_text(text[0]));
+        json_object_object_add(item, "after", cli_json_text(text[1]));
+        json_object_array_add(c->values, item);
+        c->listed++;
+        free(text[0]);
+        free(text[1]);
+    }
+}
+
+static int compare_box(void *context, unsigned rank, const hsize_t start[], const hsize_t count[])
+{
+    comparison *c = context;
+    hid_t memory = rank == 0 ? H5Screate(H5S_SCALAR) : H5Screate_simple((int)rank, count, NULL);
+    unsigned char *value[2] = {NULL, NULL};
+    uint64_t n = 1, changed = c->changed;
+    hsize_t position[H5S_MAX_RANK];
+    int status = memory < 0 ? -1 : 0;
+
+    for (unsigned d = 0; d < rank; d++)
+        n *= count[d];
+    for (int i = 0; status == 0 && i < 2; i++) {
+        value[i] = cli_alloc(n, c->p.size);
+        if ((rank > 0 && H5Sselect_hyperslab(c->space[i], H5S_SELECT_SET, start, NULL, count, NULL) < 0) ||
+            H5Dread(c->dataset[i], c->p.type[i], memory, c->space[i], H5P_DEFAULT, value[i]) < 0)
+            status = cow_error_native(i == 0 ? "the first state" : "the second state");
+    }
+    if (status == 0 && (c->p.part != NULL || c->p.kind == FLOATING || memcmp(value[0], value[1], n * c->p.size) != 0))
+        for (uint64_t i = 0; i < n; i++) {
+            const unsigned char *a = value[0] + i * c->p.size, *b = value[1] + i * c->p.size;
+            difference d;
+            if (!differs(&c->p, a, b, &d))
+                continue;
+            position_of(rank, start, count, i, position);
+            note(c, position, &d, a, b);
+            if (c->diff->element != NULL)
+                c->diff->element(c->diff->context, position);
+        }
+    c->compared += n;
+    c->chunks += c->changed > changed;
+    for (int i = 0; c->p.part != NULL && i < 2; i++)
+        if (value[i] != NULL)
+            H5Treclaim(c->p.type[i], memory, H5P_DEFAULT, value[i]);
+    free(value[0]);
+    free(value[1]);
+    cow_close(memory);
+    return status;
+}
+
+/* What of a box is wanted, and in both datasets. */
+static int compare_inside(void *context, unsigned rank, const hsize_t start[], const hsize_t count[])
+{
+    comparison *c = context;
+    hsize_t first[H5S_MAX_RANK], most[H5S_MAX_RANK];
+
+    for (unsigned d = 0; d < rank; d++) {
+        const hsize_t low = c->diff->start == NULL ? 0 : c->diff->start[d];
+        hsize_t high = c->common[d]; /* elements from LOW up to HIGH are wanted */
+        if (low >= high)
+            return 0;
+        if (c->diff->start != NULL && high - low > c->diff->count[d])
+            high = low + c->diff->count[d];
+        if (start[d] >= high)
+            return 0;
+        high = high - start[d] < count[d] ? high : start[d] + count[d];
+        first[d] = start[d] > low ? start[d] : low;
+        if (first[d] >= high)
+            return 0;
+        most[d] = high - first[d];
+    }
+    return compare_box(c, rank, first, most);
+}
+
+static int compare_chunk(void *context, const uint64_t chunk[])
+{
+    const comparison *c = context;
+    hsize_t start[H5S_MAX_RANK];
+
+    for (unsigned d = 0; d < c->rank; d++) {
+        if (chunk[d] > c->common[d] / c->chunk[d])
+            return 0;
+        start[d] = chunk[d] * c->chunk[d];
+    }
+    return compare_inside(context, c->rank, start, c->chunk);
+}
+
+/* ---- datasets without an index in common ---- */
+
+/* Do elements that are not stored read the same? 1, 0, -1 */
+static int same_fill(comparison *c, const hid_t dcpl[2])
+{
+    unsigned char *value[2] = {NULL, NULL};
+    difference d;
+    int same = 0;
+
+    if (c->p.part != NULL) /* zero or empty, or told element by element */
+        return 0;
+    for (int i = 0; same >= 0 && i < 2; i++) {
+        value[i] = cli_alloc(1, c->p.size);
+        same = H5Pget_fill_value(dcpl[i], c->p.type[i], value[i]) < 0 ? -1 : 1;
+    }
+    if (same > 0)
+        same = !differs(&c->p, value[0], value[1], &d);
+    H5Eclear2(H5E_DEFAULT);
+    free(value[0]);
+    free(value[1]);
+    return same < 0 ? 0 : same;
+}
+
+/* Chunks that one of them stores; a dataset may be larger than any disk, and hold nothing. 1: compared; 0: they are not in such
+ * chunks; -1. */
+static int compare_stored(comparison *c, const hid_t dcpl[2])
+{
+    cow_tree_chunks stored[2] = {{0}};
+    hsize_t chunk[2][H5S_MAX_RANK];
+    cow_map met = {0};
+    int status = 1;
+
+    for (int i = 0; i < 2; i++)
+        if (H5Pget_layout(dcpl[i]) != H5D_CHUNKED || H5Pget_chunk(dcpl[i], H5S_MAX_RANK, chunk[i]) != (int)c->rank)
+            return 0;
+    if (memcmp(chunk[0], chunk[1], c->rank * sizeof **chunk) != 0)
+        return 0;
+    for (int i = 0; status > 0 && i < 2; i++)
+        if (cow_tree_list_chunks(c->dataset[i], dcpl[i], &stored[i]) < 0)
+            status = cow_error_native("its chunks cannot be listed");
+    for (int i = 0; status > 0 && i < 2; i++)
+        for (size_t k = 0; status > 0 && k < stored[i].count; k++) {
+            const hsize_t *at = stored[i].chunk[k].offset;
+            if (cli_map_put(&met, cow_checksum(at, c->rank * sizeof *at), 1) &&
+                compare_inside(c, c->rank, at, chunk[0]) < 0)
+                status = -1;
+        }
+    cow_map_free(&met);
+    free(stored[0].chunk);
+    free(stored[1].chunk);
+    return status;
+}
+
+/* 1: nothing is stored of either. */
+static int nothing_stored(const comparison *c)
+{
+    H5D_space_status_t status[2];
+
+    return H5Dget_space_status(c->dataset[0], &status[0]) >= 0 && H5Dget_space_status(c->dataset[1], &status[1]) >= 0 &&
+           status[0] == H5D_SPACE_STATUS_NOT_ALLOCATED && status[1] == H5D_SPACE_STATUS_NOT_ALLOCATED;
+}
+
+/* 1: compared by what is stored; 0: all elements have to be looked at; -1. */
+static int compare_what_is_stored(comparison *c)
+{
+    hid_t dcpl[2] = {H5Dget_create_plist(c->dataset[0]), H5Dget_create_plist(c->dataset[1])};
+    int status = dcpl[0] < 0 || dcpl[1] < 0 ? cow_error_native("its creation properties cannot be read") : 0;
+
+    if (status == 0 && same_fill(c, dcpl))
+        status = nothing_stored(c) ? 1 : compare_stored(c, dcpl);
+    cow_close(dcpl[1], dcpl[0]);
+    return status;
+}
+
+/* All that is wanted and both have, in boxes. */
+static int compare_all(comparison *c)
+{
+    hid_t space;
+    hsize_t box[H5S_MAX_RANK];
+    int status;
+
+    if (c->rank == 0)
+        return compare_box(c, 0, NULL, NULL);
+    if (c->diff->start != NULL) /* no more than somebody wants to see one by one */
+        return compare_inside(c, c->rank, c->diff->start, c->diff->count);
+    if ((status = compare_what_is_stored(c)) != 0)
+        return status;
+    status = -1;
+    if ((space = H5Screate_simple((int)c->rank, c->common, NULL)) >= 0 && cow_box_of(space, BOX / c->p.size + 1, box) >= 0)
+        status = cow_boxes(space, box, compare_inside, c);
+    cow_close(space);
+    return status;
+}
+
+static bool same_grid(const cow_root *a, const cow_root *b)
+{
+    bool same = a->pool == b->pool && a->rank == b->rank;
+
+    for (unsigned d = 0; same && d < a->rank; d++)
+        same = a->chunk[d] == b->chunk[d] && a->maximum[d] == b->maximum[d];
+    return same;
+}
+
+static void tell_elements(comparison *c, json_object *item, const cow_root *root)
+{
+    json_object *found = json_object_new_object();
+    uint64_t all = 1, chunks = 1;
+
+    for (unsigned d = 0; d < c->rank; d++) {
+        all = cow_times(all, c->common[d]);
+        if (root != NULL)
+            chunks = cow_times(chunks, cow_grid_chunks_along(c->common[d], root->chunk[d]));
+    }
+    json_object_object_add(found, "changed", json_object_new_uint64(c->changed));
+    json_object_object_add(found, "compared", json_object_new_uint64(all));
+    if (root != NULL) {
+        json_object_object_add(found, "chunks_changed", json_object_new_uint64(c->chunks));
+        json_object_object_add(found, "chunks", json_object_new_uint64(chunks));
+    }
+    json_object_object_add(found, "first", position_json(c, c->first));
+    if (c->numbers > 0) {
+        json_object_object_add(found, "largest", json_object_new_double((double)c->largest));
+        json_object_object_add(found, "largest_at", position_json(c, c->at));
+        json_object_object_add(found, "largest_relative",
+                               isinf(c->relative) ? NULL : json_object_new_double((double)c->relative));
+        json_object_object_add(found, "mean", json_object_new_double((double)(c->sum / (long double)c->numbers)));
+    }
+    if (json_object_array_length(c->values) > 0)
+        json_object_object_add(found, "values", json_object_get(c->values));
+    json_object_object_add(item, "elements", found);
+}
+
+static void compare_elements(cli_diff *diff, json_object *item, const hid_t dataset[2], const cow_root *root[2],
+                             const hid_t type[2], const hid_t space[2])
+{
+    comparison c = {.diff = diff, .dataset = dataset, .space = {space[0], space[1]}, .values = json_object_new_array()};
+    bool by_index = root[0] != NULL && root[1] != NULL && diff->same_file && same_grid(root[0], root[1]);
+    hsize_t extent[H5S_MAX_RANK];
+    int status = pair_open(&c.p, diff, type), rank = H5Sget_simple_extent_dims(space[0], c.common, NULL);
+    bool nothing = false;
+
+    c.rank = (unsigned)rank;
+    if (status > 0 && H5Sget_simple_extent_dims(space[1], extent, NULL) != rank)
+        status = -1;
+    for (int d = 0; status > 0 && d < rank; d++) {
+        c.common[d] = extent[d] < c.common[d] ? extent[d] : c.common[d];
+        c.chunk[d] = by_index ? root[0]->chunk[d] : 0;
+        nothing = nothing || c.common[d] == 0;
+    }
+    if (status > 0 && !nothing)
+        status = by_index ? cli_diff_index(diff->after->index, root[0], root[1], compare_chunk, &c) : compare_all(&c);
+    if (status < 0)
+        cli_diff_trouble(diff, item, "elements cannot be compared");
+    if (c.changed > 0)
+        tell_elements(&c, item, by_index ? root[0] : NULL);
+    json_object_put(c.values);
+    pair_close(&c.p);
+}
+
+static json_object *type_json(hid_t type)
+{
+    char *name = cli_type_name(type);
+    json_object *text = cli_json_text(name);
+
+    free(name);
+    return text;
+}
+
+static json_object *shape_json(hid_t space)
+{
+    hsize_t dims[H5S_MAX_RANK];
+    uint64_t shape[H5S_MAX_RANK];
+    int rank = H5Sget_simple_extent_dims(space, dims, NULL);
+
+    if (rank < 0 || H5Sget_simple_extent_type(space) == H5S_NULL)
+        return NULL;
+    for (int d = 0; d < rank; d++)
+        shape[d] = dims[d];
+    return cli_json_dims((unsigned)rank, shape);
+}
+
+void cli_diff_datasets(cli_diff *diff, json_object *item, const hid_t dataset[2], const cow_root *root[2])
+{
+    hid_t type[2] = {H5Dget_type(dataset[0]), H5Dget_type(dataset[1])};
+    hid_t space[2] = {H5Dget_space(dataset[0]), H5Dget_space(dataset[1])};
+
+    if (type[0] < 0 || type[1] < 0 || space[0] < 0 || space[1] < 0)
+        cli_diff_trouble(diff, item, "type or shape cannot be read");
+    else {
+        bool same_type = cow_tree_same_type(type[0], type[1]);
+        if (!same_type)
+            cli_diff_both(item, "type", type_json(type[0]), type_json(type[1]));
+        if (H5Sextent_equal(space[0], space[1]) <= 0) {
+            json_object *shape[2] = {shape_json(space[0]), shape_json(space[1])};
+            if (json_object_equal(shape[0], shape[1])) { /* the maximum alone */
+                json_object_put(shape[0]);
+                json_object_put(shape[1]);
+                json_object_object_add(item, "maximum_changed", json_object_new_boolean(1));
+            } else
+                cli_diff_both(item, "shape", shape[0], shape[1]);
+        }
+        if (H5Sget_simple_extent_type(space[0]) != H5S_NULL && H5Sget_simple_extent_type(space[1]) != H5S_NULL &&
+            H5Sget_simple_extent_ndims(space[0]) == H5Sget_simple_extent_ndims(space[1]))
+            compare_elements(diff, item, dataset, root, type, space);
+    }
+    cow_close(space[1], space[0], type[1], type[0]);
+}
