@@ -206,7 +206,7 @@ done:
     return status;
 }
 
-/* ---- where functions of the program run ---- */
+/* ---- conversions: functions of the program may run ---- */
 
 int cow_transfer_convert(const cow_transfer *transfer, size_t n, void *packed, void *background)
 {
@@ -219,20 +219,15 @@ int cow_transfer_convert(const cow_transfer *transfer, size_t n, void *packed, v
     return status < 0 ? cow_error_where(transfer->array->label, "reading or writing") : 0;
 }
 
+/* ---- the door ---- */
+
 int cow_transfer_heap(const cow_transfer *transfer, const cow_heap_part *part, void *packed)
 {
     cow_array *array = transfer->array;
-    cow_buffers aside;
-    int status;
 
-    cow_chunk_cache_aside(array->cache, false, &aside);
-    status = transfer->write ? cow_heap_write(array, part, transfer->mem_type, transfer->dxpl, packed)
-                             : cow_heap_read(array, part, transfer->mem_type, transfer->dxpl, packed);
-    cow_chunk_cache_back(array->cache, &aside);
-    return status;
+    return transfer->write ? cow_heap_write(array, part, transfer->mem_type, transfer->dxpl, packed)
+                           : cow_heap_read(array, part, transfer->mem_type, transfer->dxpl, packed);
 }
-
-/* ---- the door ---- */
 
 /* Natively the fill value is read without looking at the file then. */
 static bool nothing_stored(const cow_array *array)
