@@ -94,6 +94,9 @@ ELSEWHERE = [
             ("access properties, read back", "test_properties.c::test_access_properties"),
             ("transfer properties, read back", "test_properties.c::test_transfer_properties"),
             ("`H5Pset_vlen_mem_manager`", "test_properties.c::test_memory_of_variable_length_values"),
+            ("what a transfer list says, of elements in heaps", "test_callbacks.c::test_conversions_and_memory_managers_are_asked_for_what_lies_in_heaps"),
+            ("what a transfer list says, of several datasets in one call", "test_callbacks.c::test_a_data_transform_is_that_of_the_programs_elements_alone"),
+            ("conversions, memory managers and filters that read other datasets", "test_callbacks.c::test_a_filter_may_read_another_dataset"),
             ("creation properties that cannot be", "test_properties.c::test_creations_that_cannot_be"),
             ("calls on chunks", "test_properties.c::test_calls_on_chunks"),
         ],
@@ -132,6 +135,7 @@ DIFFERENT = [
     ("`H5Pget_no_selection_io_cause` and `H5Pget_actual_selection_io_mode`", "tell what is usual natively for the layout: h5cow never uses HDF5's selection I/O, and never a page or sieve buffer for such data."),
     ("`H5Dget_access_plist` of a dataset that was opened with a prefix for virtual sources or external files", "may tell that prefix until the next commit, for h5cow keeps a handle of its own."),
     ("H5S_PLIST in an extent of more than 2^44 elements", "is refused: no public call tells that selection, so it is found out with as much address space."),
+    ("A function of the program that HDF5 calls while it moves elements of variable length (a conversion, its callback, a memory manager) cannot move others of the same type and chunks in that file", "Such datasets share a pool, and HDF5 1.14.5 cannot move other elements of one dataset in the middle of that. `H5Fflush` there, and in a filter, commits nothing: the next commit does."),
     ("Chunks are listed in row-major order", "HDF5 1.14.5 lists the chunks of some indexes at places of others (`H5D__earray_idx_iterate_cb`), and forgets the filter mask of a chunk that is written again with as many bytes. Natively, reading a hole can store a chunk when the dataset shrinks afterwards."),
 ]
 

@@ -409,6 +409,67 @@ static void test_a_data_transform_is_that_of_the_programs_elements_alone(void **
     compare("transformed", transform_two);
 }
 
+/* ---- commits in the middle ---- */
+
+static hid_t flushed = H5I_INVALID_HID;
+
+static H5T_conv_ret_t flush_then_seventy(H5T_conv_except_t what, hid_t from, hid_t to, void *value, void *result,
+                                         void *context)
+{
+    if (what == H5T_CONV_EXCEPT_RANGE_HI)
+        assert_true(H5Fflush(flushed, H5F_SCOPE_GLOBAL) >= 0);
+    return seventy(what, from, to, value, result, context);
+}
+
+/* What is half written is in no version, and in the head when the call is over. */
+static void flush_halfway(const char *name, hid_t fapl, listing *l)
+{
+    static of_numbers numbers[1000];
+    static of_integers integers[1000];
+    static char text[1000][20];
+    hsize_t chunk = 250;
+    hid_t file = (remove(name), H5Fcreate(name, H5F_ACC_EXCL, H5P_DEFAULT, fapl)), dcpl = H5Pcreate(H5P_DATASET_CREATE),
+          dxpl = H5Pcreate(H5P_DATASET_XFER), string = H5Tcopy(H5T_C_S1),
+          of_double = H5Tcreate(H5T_COMPOUND, sizeof(of_numbers)), of_int = H5Tcreate(H5T_COMPOUND, sizeof(of_integers)),
+          set, space = H5I_INVALID_HID;
+
+    assert_true(H5Tset_size(string, H5T_VARIABLE) >= 0 && H5Pset_chunk(dcpl, 1, &chunk) >= 0);
+    assert_true(H5Tinsert(of_double, "number", HOFFSET(of_numbers, number), H5T_NATIVE_DOUBLE) >= 0 &&
+                H5Tinsert(of_double, "text", HOFFSET(of_numbers, text), string) >= 0 &&
+                H5Tinsert(of_int, "number", HOFFSET(of_integers, number), H5T_NATIVE_INT) >= 0 &&
+                H5Tinsert(of_int, "text", HOFFSET(of_integers, text), string) >= 0);
+    assert_true(H5Pset_type_conv_cb(dxpl, flush_then_seventy, NULL) >= 0);
+    set = make(file, "compound", of_int, COUNT(numbers), dcpl);
+    for (int round = 0; round < 3; round++) {
+        for (size_t i = 0; i < COUNT(numbers); i++) {
+            snprintf(text[i], sizeof text[i], "text %d %zu", round, i);
+            numbers[i] = (of_numbers){i % 97 == 3 ? 1e12 : (double)i + round, text[i]};
+        }
+        too_many = 0;
+        flushed = file;
+        assert_true(H5Dwrite(set, of_double, H5S_ALL, H5S_ALL, dxpl, numbers) >= 0);
+        if (round > 0) {
+            assert_true(H5Dclose(set) >= 0);
+            file = reopen(file, name, fapl);
+            assert_true((set = H5Dopen2(file, "compound", H5P_DEFAULT)) >= 0);
+        }
+        assert_true((space = H5Dget_space(set)) >= 0);
+        assert_true(H5Dread(set, of_int, H5S_ALL, H5S_ALL, H5P_DEFAULT, integers) >= 0);
+        for (size_t i = 0; i < COUNT(integers); i++)
+            say(l, "%d %s\n", integers[i].number, integers[i].text);
+        say(l, "%d\n", too_many);
+        assert_true(H5Treclaim(of_int, space, H5P_DEFAULT, integers) >= 0 && H5Sclose(space) >= 0);
+    }
+    assert_true(H5Dclose(set) >= 0 && H5Fclose(file) >= 0 && H5Pclose(dcpl) >= 0 && H5Pclose(dxpl) >= 0 &&
+                H5Tclose(string) >= 0 && H5Tclose(of_double) >= 0 && H5Tclose(of_int) >= 0);
+}
+
+static void test_a_conversion_may_flush(void **state)
+{
+    (void)state;
+    compare("flushed", flush_halfway);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -417,6 +478,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_a_filter_may_read_another_dataset),
         cmocka_unit_test(test_conversions_and_memory_managers_are_asked_for_what_lies_in_heaps),
         cmocka_unit_test(test_a_data_transform_is_that_of_the_programs_elements_alone),
+        cmocka_unit_test(test_a_conversion_may_flush),
     };
     int status = test_main(tests, argc, argv, through_begin, through_end);
 

@@ -10,7 +10,7 @@ import re
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 READS = (
     r"H5Aread|H5Dread|H5Dread_chunk|cow_library_read_chunk|H5Dread_multi|H5Dvlen_get_buf_size|H5Tvlen\w*|H5VLattr_read|H5VLdataset_read|"
-    r"cow_native_dataset_read|cow_native_chunk_read|cow_native_attribute_get|cow_native_table_over|cow_native_table_dataset"
+    r"cow_native_read|cow_native_dataset_read|cow_native_chunk_read|cow_native_attribute_get|cow_native_table_over|cow_native_table_dataset"
 )
 THE_CALLS_THEMSELVES = "makes these calls for others, which are in this list"
 THE_APPLICATION = "the application's own call, with its types and its buffer"

@@ -362,6 +362,11 @@ int cow_file_commit(cow_file *file, cow_commit_kind kind)
     bool finished = kind != COW_FLUSH || file->options->commit == COW_COMMIT_FLUSH;
     int status = 0;
 
+    if (cow_chunk_cache_busy(file->cache))
+        return kind == COW_FLUSH
+                   ? 0 /* the next commit has it */
+                   : cow_error(COW_USAGE, "%s: a function that HDF5 calls while it moves elements cannot make a version",
+                               file->name);
     if (cow_file_state_of(file) == COW_FILE_AMENDABLE && finished && lacking(file))
         cow_file_enter(file, COW_FILE_OPEN); /* once more */
     if (!cow_file_ours(file))

@@ -71,6 +71,9 @@ static inline hid_t cow_array_type(const cow_array *array)
 cow_chunk_cache *cow_chunk_cache_open(size_t bytes);
 /* All arrays must have been closed. */
 void cow_chunk_cache_close(cow_chunk_cache *cache);
+/* Does a function of the program run in the middle of storing or loading chunks, or of elements of variable length? Nothing can be
+ * stored then: cow_array_store leaves it for later, and there can be no commit. */
+bool cow_chunk_cache_busy(const cow_chunk_cache *cache); /* NULL: no */
 
 /* H5Dread and H5Dwrite of one dataset. mem_space: id, H5S_ALL or H5S_BLOCK; file_space: id, H5S_ALL or H5S_PLIST. BUF
  * may be NULL when nothing is selected. Type conversion in both directions, compound subsets with background, the

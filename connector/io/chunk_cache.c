@@ -65,6 +65,11 @@ void cow_chunk_cache_close(cow_chunk_cache *cache)
     free(cache);
 }
 
+bool cow_chunk_cache_busy(const cow_chunk_cache *cache)
+{
+    return cache != NULL && cache->held > 0;
+}
+
 size_t cow_chunk_cache_limit(const cow_chunk_cache *cache)
 {
     return cache->limit;
@@ -586,6 +591,8 @@ static bool waits(const cow_array *array)
 
 int cow_array_store(cow_array *array)
 {
+    if (cow_chunk_cache_busy(array->cache))
+        return 0;
     if (array->heap)
         return cow_heap_store(array);
     try_again(array);

@@ -89,19 +89,29 @@ static bool loses_members(const cow_array *array, const cow_heap_part *part, hid
            H5Tdetect_class(cow_array_type(array), H5T_COMPOUND) != 0 && H5Tequal(mem_type, cow_array_type(array)) <= 0;
 }
 
+/* HDF5 calls functions of the program meanwhile: conversions, memory managers, filters. */
 static int move_part(const cow_array *array, uint64_t slot, const cow_heap_part *part, hid_t mem_type, hid_t dxpl,
                      bool write, void *packed)
 {
     hsize_t n = part->elements;
+    bool *moving = cow_native_chunk_store_moving(cow_pool_store(array->pool));
+    cow_buffers aside;
     hid_t memory = H5Screate_simple(1, &n, NULL),
           file = select_part(array, slot, part, write && loses_members(array, part, mem_type));
     int status = -1;
 
+    cow_chunk_cache_aside(array->cache, true, &aside);
     if (memory < 0)
         cow_error_native("cannot describe a buffer");
-    else if (file >= 0)
+    else if (*moving)
+        cow_error(COW_UNSUPPORTED, "a function that HDF5 calls while it moves elements of this type cannot move others of it");
+    else if (file >= 0) {
+        *moving = true;
         status = write ? cow_native_dataset_write(raw_data(array), mem_type, memory, file, dxpl, packed)
                        : cow_native_dataset_read(raw_data(array), mem_type, memory, file, dxpl, packed);
+        *moving = false;
+    }
+    cow_chunk_cache_back(array->cache, &aside);
     if (write)
         cow_native_chunk_store_changed(cow_pool_store(array->pool));
     cow_close(file, memory);
@@ -341,8 +351,15 @@ static int read_fill(const cow_array *array, hid_t mem_type, hid_t dxpl, uint64_
 
     for (size_t i = 0; zeros && fill != NULL && i < array->element_size; i++)
         zeros = fill[i] == 0;
-    if (!zeros)
-        return cow_conversion_fill(cow_array_type(array), fill, mem_type, dxpl, n, packed);
+    if (!zeros) {
+        cow_buffers aside;
+        int status;
+
+        cow_chunk_cache_aside(array->cache, false, &aside);
+        status = cow_conversion_fill(cow_array_type(array), fill, mem_type, dxpl, n, packed);
+        cow_chunk_cache_back(array->cache, &aside);
+        return status;
+    }
     memset(packed, 0, n * H5Tget_size(mem_type)); /* zero, empty, and no reference, in any type */
     return 0;
 }

@@ -9,7 +9,6 @@
 #include "base/error.h"
 #include "base/ids.h"
 #include "io/chunk_cache.h"
-#include "io/heap.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -203,32 +202,6 @@ static int transfer_boxes(const cow_transfer *transfer, cow_plan *plan)
 done:
     cow_stream_close(&out);
     cow_stream_close(&in);
-    return status;
-}
-
-/* ---- where functions of the program run ---- */
-
-int cow_transfer_convert(const cow_transfer *transfer, size_t n, void *packed, void *background)
-{
-    cow_buffers aside;
-    int status;
-
-    cow_chunk_cache_aside(transfer->array->cache, false, &aside);
-    status = cow_conversion_run(&transfer->conversion, n, packed, background);
-    cow_chunk_cache_back(transfer->array->cache, &aside);
-    return status < 0 ? cow_error_where(transfer->array->label, "reading or writing") : 0;
-}
-
-int cow_transfer_heap(const cow_transfer *transfer, const cow_heap_part *part, void *packed)
-{
-    cow_array *array = transfer->array;
-    cow_buffers aside;
-    int status;
-
-    cow_chunk_cache_aside(array->cache, false, &aside);
-    status = transfer->write ? cow_heap_write(array, part, transfer->mem_type, transfer->dxpl, packed)
-                             : cow_heap_read(array, part, transfer->mem_type, transfer->dxpl, packed);
-    cow_chunk_cache_back(array->cache, &aside);
     return status;
 }
 

@@ -46,6 +46,7 @@ int cow_transfer_pieces(const cow_transfer *transfer, cow_plan *plan, const cow_
 /* An irregular file selection. */
 int cow_transfer_spans(const cow_transfer *transfer);
 
+/* transfer_calls.c */
 /* N elements PACKED, which become those of the other side; BACKGROUND as the conversion asks for. */
 int cow_transfer_convert(const cow_transfer *transfer, size_t n, void *packed, void *background);
 /* Elements of a heap array between PACKED and one chunk. */

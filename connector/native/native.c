@@ -8,7 +8,6 @@
 #include "base/error.h"
 #include "base/ids.h"
 #include "library/library.h"
-#include "native/kept_type.h"
 
 #include <H5VLconnector.h>
 #include <H5VLconnector_passthru.h>
@@ -48,7 +47,6 @@ static _Thread_local asker asked; /* the lists of whom, in this context */
 void cow_native_call_ends(void)
 {
     asked = NOBODY;
-    cow_kept_types_end_call();
 }
 
 /* In HDF5 2 what was a stack in the library is the caller's. The command enters, and codecs' scratch files enter again. */

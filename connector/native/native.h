@@ -276,6 +276,9 @@ cow_chunk_store *cow_native_chunk_store(void *file, void *raw_data, hid_t dcpl);
 /* The dataset behind such a store. */
 void *cow_native_chunk_store_dataset(cow_chunk_store *store);
 void *cow_native_chunk_store_file(cow_chunk_store *store);
+/* For whoever moves elements through its dataset, to be set meanwhile: HDF5 1.14.5 cannot be asked for other elements of a
+ * dataset in the middle of that (its list of the chunks that are touched is the dataset's). */
+bool *cow_native_chunk_store_moving(cow_chunk_store *store);
 /* Grow raw_data so that slots [0, slots) exist (needed before elements are written by HDF5 itself). */
 int cow_native_chunk_store_reserve(cow_chunk_store *store, uint64_t slots);
 /* Chunks were written through the dataset: places and sizes that are known may have changed. */

@@ -154,6 +154,7 @@ typedef struct file_chunks {
     hsize_t chunk[COW_MAX_RANK];
     size_t chunk_bytes; /* in the file */
     bool filtered;
+    bool moving;
     hsize_t rows;      /* of raw_data */
     uint32_t *mask_of; /* filter masks of the slots that were written through this store */
     bool *written;     /* which those are */
@@ -362,6 +363,11 @@ void *cow_native_chunk_store_dataset(cow_chunk_store *store)
 void *cow_native_chunk_store_file(cow_chunk_store *store)
 {
     return ((file_chunks *)store)->file;
+}
+
+bool *cow_native_chunk_store_moving(cow_chunk_store *store)
+{
+    return &((file_chunks *)store)->moving;
 }
 
 static int note_address(const hsize_t *offset, unsigned mask, haddr_t address, hsize_t size, void *context)

@@ -7,6 +7,7 @@
  */
 #include "vol/vol.h"
 
+#include "native/kept_type.h"
 #include "native/native.h"
 
 /* HDF5 keeps this for each thread. */
@@ -75,8 +76,10 @@ void cow_quiet_end(cow_quiet *quiet)
     if (quiet->ours)
         turn_on();
     cow_error_put_back(quiet->held);
-    if (--printing.depth == 0)
+    if (--printing.depth == 0) {
+        cow_kept_types_end_call();
         cow_native_call_ends();
+    }
 }
 
 bool cow_quiet_nested(void)
