@@ -650,6 +650,27 @@ def test_forked_child_commits_nothing(programs, start, file, end):
     verify(programs, file)
 
 
+@pytest.mark.parametrize("closed", [(2,), (1, 2), (0, 2), (0, 1, 2)])
+@pytest.mark.parametrize("mode", ["w", "r+"])
+def test_what_is_printed_does_not_land_in_the_file(programs, file, closed, mode):
+    """Where a daemon has closed its standard files, a file that is opened would get their numbers."""
+    programs.python(f"""
+        import os
+        for n in {closed}:
+            os.close(n)
+        with h5py.File(sys.argv[1], {mode!r}) as f:
+            f["new"] = np.arange(100000)
+            f.flush()
+            try:
+                h5py.h5d.open(f.id, b"is not there")  # HDF5 prints why
+            except KeyError:
+                f["new"][0] = 5
+        os._exit(0)
+    """, file)
+    programs.verified(file)
+    assert programs.python("print(h5py.File(sys.argv[1])['new'][:2])", file).stdout == "[5 1]\n"
+
+
 def test_forked_child_that_lives_on_does_not_keep_the_lock(start, file):
     writer = opened(start(), file, "r+")
     child = writer.do(

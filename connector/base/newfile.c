@@ -1,6 +1,7 @@
 /* New files: see newfile.h. */
 #include "base/newfile.h"
 
+#include "base/descriptor.h"
 #include "base/error.h"
 
 #include <errno.h>
@@ -37,7 +38,7 @@ int cow_newfile_make(cow_newfile *new, const char *target)
         return cow_error(COW_MEMORY, "no memory for the name of a file");
     }
     /* O_EXCL is implied, and 0600 */
-    if ((new->file = mkostemps(new->name, strlen(".tmp"), O_CLOEXEC | O_NOFOLLOW)) < 0) {
+    if ((new->file = cow_above_standard(mkostemps(new->name, strlen(".tmp"), O_CLOEXEC | O_NOFOLLOW))) < 0) {
         cow_error(COW_IO, "cannot create '%s': %s", target, strerror(errno));
         free(new->name);
         new->name = NULL;

@@ -1,6 +1,7 @@
 /* Whole reads and writes over a table of system calls. Contract: disk.h. */
 #include "journal/disk.h"
 
+#include "base/descriptor.h"
 #include "base/error.h"
 
 #include <errno.h>
@@ -15,7 +16,7 @@
 static int system_open(void *context, const char *name, int flags, mode_t mode)
 {
     (void)context;
-    return open(name, flags, mode);
+    return cow_above_standard(open(name, flags, mode));
 }
 
 static int system_close(void *context, int fd)
