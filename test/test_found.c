@@ -5,9 +5,12 @@
 #include "through.h"
 #include "whole.h"
 
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #define COW    "test_found_cow.h5"
 #define NATIVE "test_found_native.h5"
@@ -931,6 +934,64 @@ static void test_what_is_cut_off_becomes_the_fill_value_also_where_hdf5_never_fi
     }
 }
 
+/* ---- very many pools ---- */
+
+#define POOLS 1200
+
+static void make_pools(void)
+{
+    hsize_t n = 1, most = H5S_UNLIMITED;
+    hid_t file = (remove(COW), H5Fcreate(COW, H5F_ACC_EXCL, H5P_DEFAULT, H5P_DEFAULT)),
+          space = H5Screate_simple(1, &n, &most);
+
+    for (int i = 0; i < POOLS; i++) {
+        hsize_t chunk = (hsize_t)i + 10;
+        char name[20];
+        hid_t dcpl = H5Pcreate(H5P_DATASET_CREATE), set;
+
+        snprintf(name, sizeof name, "%d", i);
+        assert_true(H5Pset_chunk(dcpl, 1, &chunk) >= 0);
+        assert_true((set = H5Dcreate2(file, name, H5T_NATIVE_INT, space, H5P_DEFAULT, dcpl, H5P_DEFAULT)) >= 0);
+        assert_true(H5Dwrite(set, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, &i) >= 0 && H5Dclose(set) >= 0 &&
+                    H5Pclose(dcpl) >= 0);
+    }
+    assert_true(H5Sclose(space) >= 0 && H5Fclose(file) >= 0);
+}
+
+/* Each with its own chunks, and so with a pool of its own; an open one takes 60 kB. Under a sanitizer, malloc tells nothing. */
+static void test_reading_datasets_of_many_pools_takes_no_memory_for_each(void **state)
+{
+    int status = 0;
+    pid_t child = fork_child();
+    hid_t file;
+    size_t before = 0, after;
+    (void)state;
+
+    if (child == 0) {
+        make_pools();
+        _exit(0);
+    }
+    assert_true(waitpid(child, &status, 0) == child && status == 0);
+    assert_true((file = H5Fopen(COW, H5F_ACC_RDONLY, H5P_DEFAULT)) >= 0);
+    for (int round = 0; round < 2; round++)
+        for (int i = 0; i < POOLS; i++) {
+            int value = -1;
+            char name[20];
+            hid_t set;
+
+            snprintf(name, sizeof name, "%d", i);
+            assert_true((set = H5Dopen2(file, name, H5P_DEFAULT)) >= 0);
+            assert_true(H5Dread(set, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, &value) >= 0 && H5Dclose(set) >= 0);
+            assert_int_equal(value, i);
+            if (round == 0 && i == POOLS / 3)
+                before = mallinfo2().uordblks;
+        }
+    after = mallinfo2().uordblks;
+    during("%zu bytes, then %zu", before, after);
+    assert_true(after < before + (32 << 20)); /* HDF5's metadata cache grows by less than that */
+    assert_true(H5Fclose(file) >= 0);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -950,6 +1011,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_a_write_that_is_refused_leaves_what_was_written_before),
         cmocka_unit_test(test_each_dataset_has_the_parameters_of_its_own_filters),
         cmocka_unit_test(test_what_is_cut_off_becomes_the_fill_value_also_where_hdf5_never_fills),
+        cmocka_unit_test(test_reading_datasets_of_many_pools_takes_no_memory_for_each),
     };
     int status = test_main(tests, argc, argv, through_begin, through_end);
 
