@@ -934,6 +934,77 @@ static void test_what_is_cut_off_becomes_the_fill_value_also_where_hdf5_never_fi
     }
 }
 
+/* ---- chunks with something behind the extent ---- */
+
+/* Chunks of five, of two datasets of one pool, written as bytes and as elements while extents change. */
+static void write_behind(const char *name, hid_t fapl, uint64_t random, listing *l)
+{
+    static const char *const names[] = {"a", "b"};
+    hsize_t extent[2][2] = {{13, 1}, {13, 1}}, most = H5S_UNLIMITED, chunk = 5;
+    int fill = 7, values[100] = {0};
+    hid_t file = (remove(name), H5Fcreate(name, H5F_ACC_EXCL, H5P_DEFAULT, fapl)), dcpl = H5Pcreate(H5P_DATASET_CREATE),
+          space = H5Screate_simple(1, extent[0], &most), sets[2];
+
+    assert_true(H5Pset_chunk(dcpl, 1, &chunk) >= 0 && H5Pset_fill_value(dcpl, H5T_NATIVE_INT, &fill) >= 0 &&
+                H5Pset_fill_time(dcpl, (H5D_fill_time_t)(splitmix64(&random) % 3)) >= 0);
+    for (int i = 0; i < 2; i++)
+        assert_true((sets[i] = H5Dcreate2(file, names[i], H5T_NATIVE_INT, space, H5P_DEFAULT, dcpl, H5P_DEFAULT)) >= 0 &&
+                    H5Dwrite(sets[i], H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
+    for (int step = 0; step < 40; step++) {
+        int k = (int)(splitmix64(&random) % 2), some = step % 3;
+        hsize_t *now = extent[k], start = splitmix64(&random) % *now, count = 1 + splitmix64(&random) % (*now - start);
+        int raw[] = {some, some, some, some, splitmix64(&random) % 2 ? 9 : some};
+        hid_t selected;
+
+        for (size_t i = 0; i < COUNT(values); i++)
+            values[i] = step % 4;
+        switch (splitmix64(&random) % 5) {
+        case 0:
+            *now = 1 + splitmix64(&random) % 24;
+            assert_true(H5Dset_extent(sets[k], now) >= 0);
+            break;
+        case 1:
+            start -= start % chunk;
+            assert_true(H5Dwrite_chunk(sets[k], H5P_DEFAULT, 0, &start, sizeof raw, raw) >= 0);
+            break;
+        case 2:
+            assert_true(H5Dwrite(sets[k], H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
+            break;
+        case 3:
+            assert_true((selected = H5Dget_space(sets[k])) >= 0 &&
+                        H5Sselect_hyperslab(selected, H5S_SELECT_SET, &start, NULL, &count, NULL) >= 0);
+            assert_true(H5Dwrite(sets[k], H5T_NATIVE_INT, selected, selected, H5P_DEFAULT, values) >= 0 &&
+                        H5Sclose(selected) >= 0);
+            break;
+        case 4:
+            assert_true(H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0 && H5Dclose(sets[k]) >= 0 &&
+                        (sets[k] = H5Dopen2(file, names[k], H5P_DEFAULT)) >= 0);
+            break;
+        }
+        say_elements(l, sets[k], now);
+    }
+    assert_true(H5Dclose(sets[0]) >= 0 && H5Dclose(sets[1]) >= 0 && H5Pclose(dcpl) >= 0 && H5Sclose(space) >= 0 &&
+                H5Fclose(file) >= 0);
+}
+
+static void test_what_is_behind_an_extent_is_that_datasets_alone(void **state)
+{
+    uint64_t seeds = test_seed();
+    (void)state;
+
+    for (int round = 0; round < 60; round++) {
+        listing found = {0}, native = {0};
+        uint64_t seed = splitmix64(&seeds);
+
+        during("round %d", round);
+        write_behind(NATIVE, native_fapl, seed, &native);
+        write_behind(COW, H5P_DEFAULT, seed, &found);
+        assert_true(same_text("elements", &native, &found));
+        free(found.data);
+        free(native.data);
+    }
+}
+
 /* ---- very many pools ---- */
 
 #define POOLS 1200
@@ -1011,6 +1082,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_a_write_that_is_refused_leaves_what_was_written_before),
         cmocka_unit_test(test_each_dataset_has_the_parameters_of_its_own_filters),
         cmocka_unit_test(test_what_is_cut_off_becomes_the_fill_value_also_where_hdf5_never_fills),
+        cmocka_unit_test(test_what_is_behind_an_extent_is_that_datasets_alone),
         cmocka_unit_test(test_reading_datasets_of_many_pools_takes_no_memory_for_each),
     };
     int status = test_main(tests, argc, argv, through_begin, through_end);
