@@ -416,7 +416,7 @@ static hid_t flushed = H5I_INVALID_HID;
 static H5T_conv_ret_t flush_then_seventy(H5T_conv_except_t what, hid_t from, hid_t to, void *value, void *result,
                                          void *context)
 {
-    if (what == H5T_CONV_EXCEPT_RANGE_HI)
+    if (what == H5T_CONV_EXCEPT_RANGE_HI && flushed >= 0)
         assert_true(H5Fflush(flushed, H5F_SCOPE_GLOBAL) >= 0);
     return seventy(what, from, to, value, result, context);
 }
@@ -446,7 +446,7 @@ static void flush_halfway(const char *name, hid_t fapl, listing *l)
             numbers[i] = (of_numbers){i % 97 == 3 ? 1e12 : (double)i + round, text[i]};
         }
         too_many = 0;
-        flushed = file;
+        flushed = fapl == H5P_DEFAULT ? file : H5I_INVALID_HID; /* natively HDF5 2 ends the program there (an assertion) */
         assert_true(H5Dwrite(set, of_double, H5S_ALL, H5S_ALL, dxpl, numbers) >= 0);
         if (round > 0) {
             assert_true(H5Dclose(set) >= 0);

@@ -151,6 +151,9 @@ void cow_dataset_shut(cow_dataset *dataset)
     array->cut = NULL;
     cow_kept_type_free(array->type);
     array->type = NULL;
+    if (array->pool != NULL)
+        cow_pools_leave(dataset->file, dataset->pool);
+    array->pool = NULL;
     if (dataset->dcpl >= 0)
         H5Pclose(dataset->dcpl);
     dataset->dcpl = H5I_INVALID_HID;
@@ -337,6 +340,8 @@ static cow_dataset *dataset_make(cow_file *file, void *native, bool named, hid_t
     array->plain_edges = (options & H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS) != 0;
     array->pool = pool->pool;
     array->codec = pool->codec;
+    dataset->pool = pool->id;
+    cow_pools_use(file, pool->id);
     array->threads = file->options->threads;
     memcpy(array->extent, root->extent, sizeof array->extent);
     memcpy(array->maximum, root->maximum, sizeof array->maximum);

@@ -102,6 +102,7 @@ struct cow_dataset {
     bool root_changed; /* by the running commit */
     uint64_t root;     /* offset of its root record, COW_NO_NODE: none yet */
     cow_layout_dataset_row row;
+    uint32_t pool; /* of array.pool */
     cow_array array;
     char *label;
     bool named;      /* the label has the path */

@@ -17,12 +17,17 @@
 typedef struct opened {
     cow_pool_entry entry;
     uint64_t slots_before; /* when the transaction began */
+    size_t users;
 } opened;
+
+/* Programs read files with one dataset in each of very many pools: an open one takes 60 kB. */
+#define MOST_IDLE 256
 
 struct cow_pools {
     cow_table *table; /* NULL until it is needed, in a file that is only read */
     opened *list;     /* in no order */
     size_t count, room;
+    size_t limit;       /* with so many, those are closed that nobody uses */
     uint8_t *signature; /* of the first signature_count pools, COW_HASH_SIZE bytes each */
     size_t signature_count, signature_room;
 };
@@ -247,14 +252,63 @@ done:
     return status;
 }
 
+static void pool_close(opened *o)
+{
+    cow_codec_close(o->entry.codec);
+    cow_pool_close(o->entry.pool);
+    cow_kept_type_free(o->entry.type);
+    cow_close(o->entry.dcpl);
+}
+
+static void close_idle(cow_pools *pools)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < pools->count; i++) {
+        opened *o = &pools->list[i];
+
+        if (o->users == 0 && cow_pool_idle(o->entry.pool) && cow_pool_slots(o->entry.pool) == o->slots_before)
+            pool_close(o);
+        else
+            pools->list[kept++] = *o;
+    }
+    pools->count = kept;
+    pools->limit = kept + MOST_IDLE;
+}
+
+static opened *find(const cow_pools *pools, uint32_t id)
+{
+    for (size_t i = 0; i < pools->count; i++)
+        if (pools->list[i].entry.id == id)
+            return &pools->list[i];
+    return NULL;
+}
+
+void cow_pools_use(cow_file *file, uint32_t id)
+{
+    opened *o = find(file->pools, id);
+
+    if (o != NULL)
+        o->users++;
+}
+
+void cow_pools_leave(cow_file *file, uint32_t id)
+{
+    opened *o = find(file->pools, id);
+
+    if (o != NULL)
+        o->users--;
+}
+
 const cow_pool_entry *cow_pools_get(cow_file *file, uint32_t id)
 {
     cow_pools *pools = file->pools;
-    opened *o;
+    opened *o = find(pools, id);
 
-    for (size_t i = 0; i < pools->count; i++)
-        if (pools->list[i].entry.id == id)
-            return &pools->list[i].entry;
+    if (o != NULL)
+        return &o->entry;
+    if (pools->count >= pools->limit)
+        close_idle(pools);
     if (pools->table != NULL && id >= pools->table->rows) {
         cow_error(COW_CORRUPT, "%s: pool %u is named, but there are %llu; try: h5cow verify", file->name, id,
                   (unsigned long long)pools->table->rows);
@@ -372,15 +426,8 @@ void cow_pools_close(cow_file *file)
 {
     cow_pools *pools = file->pools;
 
-    for (size_t i = 0; i < pools->count; i++) {
-        cow_pool_entry *entry = &pools->list[i].entry;
-        if (entry->codec != NULL)
-            cow_codec_close(entry->codec);
-        if (entry->pool != NULL)
-            cow_pool_close(entry->pool);
-        cow_kept_type_free(entry->type);
-        cow_close(entry->dcpl);
-    }
+    for (size_t i = 0; i < pools->count; i++)
+        pool_close(&pools->list[i]);
     free(pools->list);
     free(pools->signature);
     cow_file_close_table(&pools->table);

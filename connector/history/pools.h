@@ -27,6 +27,9 @@ void cow_pools_close(cow_file *file);
 
 /* Pool ID, opened where it is not; valid until the next call. */
 const cow_pool_entry *cow_pools_get(cow_file *file, uint32_t id);
+/* Open datasets that use it: what nobody uses, and wrote to, is closed again when very many pools are open. */
+void cow_pools_use(cow_file *file, uint32_t id);
+void cow_pools_leave(cow_file *file, uint32_t id);
 /* The pool for chunks of TYPE with the creation properties DCPL (chunked); made when there is none. 1, with an error: HDF5 does
  * not take such chunks. */
 int cow_pools_find(cow_file *file, hid_t type, hid_t dcpl, uint32_t *id);

@@ -218,7 +218,7 @@ static int digest_group(void *context, size_t i)
             digest[whole] = &save[whole].digest;
         }
         cow_array_chunk_trimmed(array, save->chunk, trimmed);
-        if (whole == 0 && (array->cut != NULL || save->ready != NULL))
+        if (whole == 0)
             save->whole = !padding_is_new(array, trimmed, save->bytes);
         if ((whole > 0 ? cow_digest_many(bytes, whole, array->chunk_bytes, grid->rank, grid->chunk, digest)
                        : cow_digest_chunk(save->bytes, grid->rank, grid->chunk, save->whole ? grid->chunk : trimmed,

@@ -70,13 +70,33 @@ static void unpack(const batch *b, uint8_t *packed)
 
 /* ---- writing ---- */
 
-/* Does a piece write all that its chunk has to keep? That is what is inside the extent, and behind it where HDF5 has cut. */
-static bool writes_all(const batch *b, size_t i)
+/* A piece is whole that writes all inside the extent. Of a chunk that the extent cuts, what is outside is left alone, as in
+ * HDF5: where that is not what it is in a new chunk, or may not be, the piece is none. */
+static int keep_edges(const batch *b)
 {
-    const cow_array *array = b->transfer->array;
+    cow_array *array = b->transfer->array;
+    uint64_t trimmed[COW_MAX_RANK], slot;
+    cow_slot row;
 
-    return b->pieces[i].whole &&
-           (array->cut == NULL || b->pieces[i].elements == array->chunk_bytes / array->element_size);
+    for (size_t i = 0; i < b->n; i++) {
+        cow_piece *piece = &b->pieces[i];
+
+        if (!piece->whole || piece->elements == array->chunk_bytes / array->element_size)
+            continue;
+        piece->whole = cow_chunk_cache_find(array, piece->chunk) == NULL;
+        if (!piece->whole)
+            continue;
+        if (cow_index_get(array->index, piece->chunk, &slot) < 0)
+            return -1;
+        if (slot == COW_HOLE)
+            continue;
+        if (cow_pool_row(array->pool, slot, &row) < 0)
+            return cow_error_where(array->label, "looking at the slot of a chunk");
+        cow_array_chunk_trimmed(array, piece->chunk, trimmed);
+        for (unsigned d = 0; d < array->grid.rank; d++)
+            piece->whole = piece->whole && row.trimmed[d] <= trimmed[d];
+    }
+    return 0;
 }
 
 static int gather_piece(void *context, cow_save *save, void *room)
@@ -108,7 +128,7 @@ static int write_whole(batch *b)
     if (enough > limit / 2)
         enough = limit / 2;
     for (size_t i = 0; i < b->n; i++)
-        if (writes_all(b, i))
+        if (b->pieces[i].whole)
             saves[n++] = (cow_save){.chunk = b->pieces[i].chunk, .index = i};
     if (n * array->chunk_bytes < enough || (n == 1 && array->chunk_bytes < limit / 2))
         return 0;
@@ -134,7 +154,7 @@ static int prefetch(const batch *b, bool all)
     if ((chunks = cow_chunk_cache_scratch(array->cache, COW_BUFFER_CHUNKS, b->n * rank * sizeof *chunks)) == NULL)
         return -1;
     for (size_t i = 0; i < b->n; i++)
-        if (all || !writes_all(b, i))
+        if (all || !b->pieces[i].whole)
             memcpy(chunks + n++ * rank, b->pieces[i].chunk, rank * sizeof *chunks);
     return cow_chunk_cache_prefetch(array, chunks, n);
 }
@@ -173,21 +193,20 @@ static int write_batch(batch *b)
         if (cow_transfer_convert(transfer, b->elements, b->packed, b->background) < 0)
             return -1;
     }
-    if ((direct = write_whole(b)) < 0 || prefetch(b, false) < 0)
+    if (keep_edges(b) < 0 || (direct = write_whole(b)) < 0 || prefetch(b, false) < 0)
         return -1;
     for (size_t i = 0; i < b->n; i++) {
         const cow_piece *piece = &b->pieces[i];
         cow_cached_chunk *entry;
         cow_plan_memory memory;
-        bool whole = writes_all(b, i);
         size_t from, to;
 
-        if (direct > 0 && whole)
+        if (direct > 0 && piece->whole)
             continue;
-        if (!whole && cow_piece_range(b->plan, piece, array->element_size, &from, &to))
+        if (!piece->whole && cow_piece_range(b->plan, piece, array->element_size, &from, &to))
             entry = cow_chunk_cache_part(array, piece->chunk, from, to);
         else
-            entry = cow_chunk_cache_get(array, piece->chunk, whole);
+            entry = cow_chunk_cache_get(array, piece->chunk, piece->whole);
         if (entry == NULL)
             return -1;
         chunk_memory(b, i, &memory);

@@ -285,6 +285,11 @@ void cow_pool_close(cow_pool *pool)
     free(pool);
 }
 
+bool cow_pool_idle(const cow_pool *pool)
+{
+    return !pool->map.loaded && pool->base == pool->slots;
+}
+
 uint64_t cow_pool_slots(const cow_pool *pool)
 {
     return pool->slots;

@@ -48,6 +48,8 @@ typedef struct cow_pool cow_pool;
 cow_pool *cow_pool_open(const char *name, unsigned rank, cow_table *table, cow_chunk_store *store);
 void cow_pool_close(cow_pool *pool); /* unflushed rows are lost: flush first */
 
+/* Is all of it in the file, and is nothing known of it that would have to be read again to find equal chunks? */
+bool cow_pool_idle(const cow_pool *pool);
 uint64_t cow_pool_slots(const cow_pool *pool); /* slots given out so far, new ones and free ones included */
 const char *cow_pool_name(const cow_pool *pool);
 cow_chunk_store *cow_pool_store(cow_pool *pool);
