@@ -5,7 +5,9 @@ What the import itself compares is not asked here: h5ls, h5dump, h5diff and h5py
 
 import contextlib
 import ctypes
+import json
 import os
+import pathlib
 import re
 import shutil
 import signal
@@ -281,6 +283,44 @@ def test_everything_comes_along(programs, tmp_path, monkeypatch, libver, more):
     done = programs.cow("export", "new.h5@1", "exported.h5")
     assert done.returncode == 0, done.stderr
     assert not differences(meaning("plain.h5"), meaning("exported.h5"))
+
+
+def test_extents_without_a_maximum_come_along(programs, tmp_path, monkeypatch):
+    """HDF5 1.8 and older left it out where it is the extent, and such files are still about."""
+    monkeypatch.chdir(tmp_path)
+    with h5py.File("plain.h5", "w", libver=("earliest", "v108")) as f:
+        f["d"] = np.arange(1234).reshape(2, 617)
+        f["d"].attrs["a"] = np.arange(4321)
+        f.create_dataset("c", data=np.arange(2341), chunks=(100,), compression="gzip")
+        f["r"] = np.array([f["d"].regionref[1:, 5:9]], dtype=h5py.regionref_dtype)
+    content = pathlib.Path("plain.h5").read_bytes()
+    for shape in [(2, 617), (4321,), (2341,), (1,)]:
+        numbers = b"".join(n.to_bytes(8, "little") for n in shape)
+        head = bytes([1, len(shape)])
+        old, new = (head + bytes([maximum]) + bytes(5) + numbers for maximum in (1, 0))
+        assert old + numbers in content
+        content = content.replace(old + numbers, new + bytes(len(numbers)))
+    pathlib.Path("plain.h5").write_bytes(content)
+    with h5py.File("plain.h5", "r") as f:
+        assert f["d"].maxshape == (2, 617) and f["d"].attrs["a"][4320] == 4320 and f["c"][2340] == 2340
+    done = programs.cow("import", "plain.h5", "out.h5")
+    assert done.returncode == 0, done.stderr
+    programs.verified("out.h5")
+    same(programs, "plain.h5", "out.h5")
+    # and where a program goes on with such a dataspace, nothing changes by itself
+    for n in range(2):
+        done = programs.python("""
+            with h5py.File("plain.h5") as old, h5py.File("out.h5", "r+") as f:
+                space = h5py.h5a.open(old["d"].id, b"a").get_space()
+                if "b" not in f["d"].attrs:
+                    h5py.h5a.create(f["d"].id, b"b", h5py.h5t.STD_I64LE, space).write(np.arange(4321))
+                    h5py.h5d.create(f.id, b"small", h5py.h5t.STD_I64LE, h5py.h5a.open(f["d"].id, b"b").get_space())
+                else:
+                    f["d"].attrs["b"]
+        """)
+        assert done.returncode == 0, done.stderr
+    assert len(json.loads(programs.cow("log", "--json", "out.h5").stdout)) == 2
+    programs.verified("out.h5")
 
 
 def test_new_references_lead_to_the_new_objects(programs, tmp_path, monkeypatch):

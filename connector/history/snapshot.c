@@ -193,7 +193,7 @@ static int data_differs(cow_loc head, cow_loc snapshot)
         (space2 = cow_native_dataset_space(snapshot.object)) < 0 || (dcpl = cow_native_dataset_dcpl(head.object)) < 0)
         goto done;
     differs = 1;
-    if (H5Sextent_equal(space, space2) <= 0)
+    if (!cow_native_space_same_extent(space, space2))
         goto done;
     if (lies_elsewhere(dcpl)) {
         differs = 0; /* its elements are in no version */

@@ -85,7 +85,7 @@ bool cow_tree_same_region(hid_t a, hid_t b)
     if (a < 0 || b < 0)
         return a < 0 && b < 0;
     type = H5Sget_select_type(a);
-    if (type < 0 || type != H5Sget_select_type(b) || H5Sextent_equal(a, b) <= 0)
+    if (type < 0 || type != H5Sget_select_type(b) || !cow_native_space_same_extent(a, b))
         return false;
     if (type != H5S_SEL_POINTS && type != H5S_SEL_HYPERSLABS)
         return true;
@@ -424,7 +424,7 @@ static int same_dataset(const comparison *c, const hid_t dataset[2], const char 
     }
     if (type[0] < 0 || type[1] < 0 || !same_named_type(c, type))
         what = "the type of";
-    else if (space[0] < 0 || space[1] < 0 || H5Sextent_equal(space[0], space[1]) <= 0)
+    else if (space[0] < 0 || space[1] < 0 || !cow_native_space_same_extent(space[0], space[1]))
         what = "the shape of";
     else if (list[0] < 0 || list[1] < 0 || !same_object_list(list) || !same_layout(list))
         what = "the layout of";
@@ -502,7 +502,7 @@ static bool same_attribute(const comparison *c, const hid_t object[2], const cha
         list[i] = attribute[i] < 0 ? H5I_INVALID_HID : H5Aget_create_plist(attribute[i]);
         same = same && type[i] >= 0 && space[i] >= 0 && list[i] >= 0 && H5Pget_char_encoding(list[i], &set[i]) >= 0;
     }
-    same = same && set[0] == set[1] && same_named_type(c, type) && H5Sextent_equal(space[0], space[1]) > 0;
+    same = same && set[0] == set[1] && same_named_type(c, type) && cow_native_space_same_extent(space[0], space[1]);
     if (same && H5Sget_simple_extent_npoints(space[0]) > 0) {
         size_t count = (size_t)H5Sget_simple_extent_npoints(space[0]);
         memory = H5Tcopy(type[0]);

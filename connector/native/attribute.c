@@ -204,6 +204,22 @@ hid_t cow_native_space_placeless(hid_t space)
     return copy < 0 ? cow_error_native("cannot describe a dataspace anew") : copy;
 }
 
+bool cow_native_space_same_extent(hid_t a, hid_t b)
+{
+    hsize_t extent[2][H5S_MAX_RANK], most[2][H5S_MAX_RANK];
+    int rank;
+    size_t size;
+
+    if (H5Sextent_equal(a, b) > 0)
+        return true;
+    if (H5Sget_simple_extent_type(a) != H5S_SIMPLE || H5Sget_simple_extent_type(b) != H5S_SIMPLE ||
+        (rank = H5Sget_simple_extent_dims(a, extent[0], most[0])) < 0 ||
+        rank != H5Sget_simple_extent_dims(b, extent[1], most[1]))
+        return false;
+    size = (size_t)rank * sizeof **extent;
+    return memcmp(extent[0], extent[1], size) == 0 && memcmp(most[0], most[1], size) == 0;
+}
+
 int cow_native_attribute_copy(cow_loc from, const char *name, cow_loc to, cow_type_of *type_of,
                               cow_values_change *change, void *context)
 {
@@ -324,7 +340,7 @@ static int made_alike(const attribute *x, const attribute *y, cow_named_types_sa
     if (H5Pget_char_encoding(x->acpl, &set[0]) < 0 || H5Pget_char_encoding(y->acpl, &set[1]) < 0)
         return cow_error_native("cannot get the character set of an attribute's name");
     if (set[0] != set[1] || named != (H5Tcommitted(y->type) > 0) || H5Tequal(x->type, y->type) <= 0 ||
-        H5Sextent_equal(x->space, y->space) <= 0)
+        !cow_native_space_same_extent(x->space, y->space))
         return 0;
     return named ? same(context, x->type, y->type) : 1;
 }

@@ -229,6 +229,9 @@ int cow_native_attribute_copy(cow_loc from, const char *name, cow_loc to, cow_ty
  * them, and cannot open what it made. Public calls only. */
 hid_t cow_native_type_placeless(hid_t type);
 hid_t cow_native_space_placeless(hid_t space);
+/* Have the dataspaces one extent, and one maximum of it? H5Sextent_equal says no where a file of HDF5 1.8 or older
+ * leaves out the maximum, which means that it is the extent. */
+bool cow_native_space_same_extent(hid_t a, hid_t b);
 hid_t cow_native_attribute_type(cow_loc object, const char *name); /* the caller closes it */
 /* 1 the two attributes of this name have the same type, space, character set of their name, and value; 0 not. Where both are
  * of named types, SAME is asked whether these are one: 1, 0, -1. */
