@@ -426,7 +426,7 @@ static void flush_halfway(const char *name, hid_t fapl, listing *l)
 {
     static of_numbers numbers[1000];
     static of_integers integers[1000];
-    static char text[1000][20];
+    static char text[1000][32];
     hsize_t chunk = 250;
     hid_t file = (remove(name), H5Fcreate(name, H5F_ACC_EXCL, H5P_DEFAULT, fapl)), dcpl = H5Pcreate(H5P_DATASET_CREATE),
           dxpl = H5Pcreate(H5P_DATASET_XFER), string = H5Tcopy(H5T_C_S1),
