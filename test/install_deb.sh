@@ -42,13 +42,13 @@ echo "  in $((SECONDS - started)) seconds"
 [ "$(pkg-config --variable=PluginDir hdf5)" = "${plugin%/*}" ] || fail "the plugin is not where libhdf5 looks"
 [ "$(pkg-config --modversion h5cow)" = "$(h5cow --version | cut -d' ' -f2)" ] || fail "h5cow.pc has another version"
 
-for verb in '' -run -log -stat -import -export -copy -verify -recover -doctor; do
+for verb in '' -run -log -show -diff -blame -stat -import -export -copy -verify -recover -doctor; do
     MANWIDTH=80 man "h5cow$verb" 2>/tmp/log | grep -q SYNOPSIS || fail "no man page h5cow$verb"
     [ ! -s /tmp/log ] || fail "man page h5cow$verb: $(cat /tmp/log)"
 done
 [ "$(bash -c '. /usr/share/bash-completion/bash_completion; _comp_load h5cow || _completion_loader h5cow
     COMP_WORDS=(h5cow ver) COMP_CWORD=1; _h5cow; echo "${COMPREPLY[*]}"')" = verify ] || fail "bash does not complete"
-[ "$(fish -c 'complete -C "h5cow log --u"' | cut -f1)" = --utc ] || fail "fish does not complete"
+[ "$(fish -c 'complete -C "h5cow log --js"' | cut -f1)" = --json ] || fail "fish does not complete"
 zsh -f -c 'autoload -Uz compinit; compinit -u -d /tmp/dump; [[ ${_comps[h5cow]} = _h5cow ]]' || fail "zsh does not complete"
 
 echo "+ apt purge h5cow"
