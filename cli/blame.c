@@ -42,7 +42,9 @@ typedef struct blame {
     size_t row_count;
     cli_state now; /* the version that is looked at */
     size_t row;    /* its own; then that of each parent */
-    hid_t dataset; /* through the connector, in `now` */
+    /* Elements: the newest version that shows the dataset as that of `row` does. `now`, or one of its own. */
+    cli_state later;
+    hid_t dataset; /* through the connector, in that one */
     unsigned rank;
     hsize_t extent[H5S_MAX_RANK], start[H5S_MAX_RANK], count[H5S_MAX_RANK]; /* the box */
     bool elements;
@@ -222,28 +224,13 @@ static int open_dataset(blame *b, const char *start, const char *count)
 
 /* ---- back through the versions ---- */
 
-/* The row of the version that the one of ROW was made of; SIZE_MAX: of none. */
-static size_t parent_of(const blame *b, size_t row)
-{
-    int64_t parent = b->rows[row].parent;
-
-    return parent >= 0 && (uint64_t)parent < row ? (size_t)parent : SIZE_MAX; /* older ones stand before */
-}
-
 /* The address of the dataset's snapshot in the version of ROW; UINT64_MAX: there is none. */
 static uint64_t snapshot_in(const blame *b, size_t row)
 {
-    char *full = cli_format(COW_PATH_VERSIONS "/%s%s", b->rows[row].name, b->path);
-    uint64_t address = UINT64_MAX;
-    H5O_info2_t info;
+    H5O_type_t type;
+    uint64_t address = cli_version_object(&b->now.file, &b->rows[row], b->path, &type);
 
-    H5E_BEGIN_TRY
-    if (H5Oget_info_by_name3(b->now.file.id, full, &info, H5O_INFO_BASIC, H5P_DEFAULT) >= 0 &&
-        info.type == H5O_TYPE_DATASET)
-        address = cli_address(&info.token);
-    H5E_END_TRY
-    free(full);
-    return address;
+    return address != UINT64_MAX && type == H5O_TYPE_DATASET ? address : UINT64_MAX;
 }
 
 static int root_at(const blame *b, uint64_t address, cow_root *root)
@@ -275,31 +262,38 @@ static void drop(cli_diff *diff, json_object *item)
     json_object_put(item);
 }
 
+static void close_later(blame *b)
+{
+    if (b->dataset >= 0)
+        H5Oclose(b->dataset);
+    b->dataset = H5I_INVALID_HID;
+    if (b->later.root != NULL)
+        cli_state_close(&b->later);
+}
+
 /* What the version of b->row gave its value to, after the one of PARENT. */
 static int compare_elements(blame *b, size_t parent, const cow_root *root[2])
 {
-    cli_state before = {.through = H5I_INVALID_HID}, after = {.through = H5I_INVALID_HID};
+    cli_state before = {.through = H5I_INVALID_HID};
     cli_diff diff = {.absolute = -1,
                      .relative = -1,
                      .same_file = true,
                      .before = &before,
-                     .after = &after,
+                     .after = b->later.root == NULL ? &b->now : &b->later,
                      .tell = drop,
                      .start = b->rank == 0 ? NULL : b->start,
                      .count = b->count,
                      .element = settle_element,
                      .context = b};
-    hid_t dataset[2] = {H5I_INVALID_HID, H5I_INVALID_HID}, space = H5I_INVALID_HID;
+    hid_t dataset[2] = {H5I_INVALID_HID, b->dataset}, space = H5I_INVALID_HID;
     json_object *item = json_object_new_object(), *trouble;
     hsize_t extent[H5S_MAX_RANK];
     char why[600];
     int rank, status = CLI_FAILED;
 
-    if (cli_state_version(&before, &b->now, b->rows[parent].name) != 0 ||
-        cli_state_version(&after, &b->now, b->rows[b->row].name) != 0)
+    if (cli_state_version(&before, &b->now, b->rows[parent].name) != 0)
         goto done;
-    if ((dataset[0] = H5Oopen(before.through, b->path, H5P_DEFAULT)) < 0 ||
-        (dataset[1] = H5Oopen(after.through, b->path, H5P_DEFAULT)) < 0 || (space = H5Dget_space(dataset[0])) < 0 ||
+    if ((dataset[0] = H5Oopen(before.through, b->path, H5P_DEFAULT)) < 0 || (space = H5Dget_space(dataset[0])) < 0 ||
         (rank = H5Sget_simple_extent_dims(space, extent, NULL)) < 0) {
         cannot(b, cli_reason(why, sizeof why));
         goto done;
@@ -317,12 +311,10 @@ static int compare_elements(blame *b, size_t parent, const cow_root *root[2])
     }
 done:
     json_object_put(item);
-    for (int i = 0; i < 2; i++)
-        if (dataset[i] >= 0)
-            H5Oclose(dataset[i]);
     cow_close(space);
-    cli_state_close(&after);
-    cli_state_close(&before);
+    close_later(b);
+    b->later = before;
+    b->dataset = dataset[0];
     return status;
 }
 
@@ -358,7 +350,7 @@ static int go_back(blame *b)
     int status = 0;
 
     for (; status == 0 && b->settled < b->parts; b->row = parent) {
-        parent = parent_of(b, b->row);
+        parent = cli_version_parent(b->rows, b->row);
         address[0] = parent == SIZE_MAX ? UINT64_MAX : snapshot_in(b, parent);
         if (address[0] == UINT64_MAX)
             settle_rest(b);
@@ -454,21 +446,9 @@ static int tell(blame *b, bool json, cli_clock clock)
 
 static int blame_dataset(blame *b, const char *start, const char *count, bool json, cli_clock clock)
 {
-    char why[1024];
-    int status;
+    int status = cli_state_rows(&b->now, &b->rows, &b->row_count, &b->row);
 
-    if (b->now.index == NULL)
-        return cli_file_history(&b->now.file);
-    if (b->now.name == NULL)
-        return cli_fail("'%s' has no version that has all of its newest state: name one, as 'h5cow log %s' lists them",
-                        b->now.file.name, b->now.file.name);
-    if (cli_versions_read(&b->now.file, &b->rows, &b->row_count, why, sizeof why) < 0)
-        return cli_fail("'%s' is damaged: %s; 'h5cow verify' says what is left", b->now.file.name, why);
-    while (b->row < b->row_count && strcmp(b->rows[b->row].name, b->now.name) != 0)
-        b->row++;
-    if (b->row == b->row_count)
-        return cli_fail("'%s' is damaged: its log does not know version %s", b->now.file.name, b->now.name);
-    if ((status = open_dataset(b, start, count)) != 0 || (status = go_back(b)) != 0)
+    if (status != 0 || (status = open_dataset(b, start, count)) != 0 || (status = go_back(b)) != 0)
         return status;
     return tell(b, json, clock);
 }
@@ -517,7 +497,7 @@ int cli_blame(int argc, char **argv)
     if (cli_state_open(&b.now, "blame", argv[optind], NULL) != 0)
         return CLI_FAILED;
     status = blame_dataset(&b, start, count, json, clock);
-    cow_close(b.dataset);
+    close_later(&b);
     cli_state_close(&b.now);
     cli_versions_free(b.rows, b.row_count);
     cow_map_free(&b.place);

@@ -71,6 +71,11 @@ char *cli_format(const char *format, ...)
     return text;
 }
 
+char *cli_child_path(const char *path, const char *name)
+{
+    return cli_format("%s/%s", path[1] == '\0' ? "" : path, name);
+}
+
 /* ---- errors ---- */
 
 /* In one line, whatever the names in it hold. */
@@ -329,7 +334,7 @@ int cli_file_open(cli_file *file, const char *verb, const char *argument, bool n
     return CLI_FAILED;
 }
 
-int cli_file_history(cli_file *file)
+int cli_file_history(const cli_file *file)
 {
     char text[1024];
     int versioned = cow_file_versioned(file->loc.object);

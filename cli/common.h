@@ -26,12 +26,12 @@ enum { CLI_OK = 0, CLI_DAMAGED = 1, CLI_FAILED = 2 };
 /* The verbs. argv[0] is the verb itself. The answer is the exit code. */
 typedef int cli_verb(int argc, char **argv);
 cli_verb cli_run, cli_log, cli_import, cli_export, cli_verify, cli_stat, cli_doctor, cli_recover, cli_copy_verb,
-    cli_diff_verb, cli_show, cli_blame;
+    cli_diff_verb, cli_show, cli_blame, cli_hash, cli_ls, cli_bisect;
 /* What `h5cow VERB --help` prints, and manual.c makes man pages and completions from: "Usage: ...", paragraphs, options
  * ("  -o, --option=X   text", further lines deeper), "Example: ...". */
 extern const char cli_run_help[], cli_log_help[], cli_import_help[], cli_export_help[], cli_verify_help[],
     cli_stat_help[], cli_doctor_help[], cli_recover_help[], cli_copy_help[], cli_diff_help[],
-    cli_show_help[], cli_blame_help[];
+    cli_show_help[], cli_blame_help[], cli_hash_help[], cli_ls_help[], cli_bisect_help[];
 
 /* Print "h5cow: ..." on standard error. cli_fail answers CLI_FAILED. */
 int cli_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -71,7 +71,7 @@ int cli_file_try(cli_file *file, const char *argument, char *why, size_t size);
 /* The same; says why on standard error and answers CLI_FAILED. With NAMED_REVISION false a revision is refused. */
 int cli_file_open(cli_file *file, const char *verb, const char *argument, bool named_revision);
 /* The file must have history: 0, or CLI_FAILED after saying why not. */
-int cli_file_history(cli_file *file);
+int cli_file_history(const cli_file *file);
 void cli_file_close(cli_file *file);
 /* 1 the first bytes say HDF5 (at 0, 512, 1024 ...), 0 they do not, -1 the file cannot be read (errno; 0: not a regular
  * file). */
@@ -120,6 +120,8 @@ char *cli_strdup(const char *text);
 /* Set it. true: KEY was not there before. */
 bool cli_map_put(cow_map *map, uint64_t key, uint64_t value);
 char *cli_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* PATH, which is absolute, and NAME in it. free() it. */
+char *cli_child_path(const char *path, const char *name);
 char *cli_format_list(const char *format, va_list list) __attribute__((format(printf, 1, 0)));
 
 #endif

@@ -19,6 +19,7 @@ const char cli_diff_help[] =
     "  -n, --values=N       show N elements of each dataset that differ, with their positions\n"
     "  -a, --absolute=X     numbers that differ by X at most count as equal\n"
     "  -r, --relative=X     or by X times the value of the first\n"
+    "  -s, --stat           one line for each object, and how many there are of each kind\n"
     "  -q, --quiet          print nothing, but answer with the exit code\n"
     "      --json           the answer as one JSON object\n"
     "  -h, --help\n\n"
@@ -35,9 +36,12 @@ const char cli_show_help[] =
     "  -h, --help\n";
 
 typedef struct request {
-    cli_diff diff;
+    cli_diff diff; /* the first: what it calls finds the rest */
     cli_state before, after;
-    bool quiet, json;
+    bool quiet, json, stat;
+    cli_table *table; /* --stat */
+    size_t added, removed, changed;
+    uint64_t elements;
 } request;
 
 /* ---- as text ---- */
@@ -160,7 +164,8 @@ static void print_item(cli_diff *diff, json_object *item)
     (void)diff;
     put(text_of(item, "path"));
     printf(": %s", text_of(item, "change"));
-    bool had = json_object_object_get_ex(item, "before", &before), has = json_object_object_get_ex(item, "after", &after);
+    bool had = json_object_object_get_ex(item, "before", &before),
+         has = json_object_object_get_ex(item, "after", &after);
     if (had || has)
         fputs(", ", stdout);
     if (had)
@@ -176,7 +181,8 @@ static void print_item(cli_diff *diff, json_object *item)
         puts("  the largest shape that it may have");
     if (json_object_object_get_ex(item, "elements", &value))
         print_elements(value);
-    for (size_t i = 0; json_object_object_get_ex(item, "attributes", &value) && i < json_object_array_length(value); i++)
+    for (size_t i = 0; json_object_object_get_ex(item, "attributes", &value) && i < json_object_array_length(value);
+         i++)
         print_attribute(json_object_array_get_idx(value, i));
     print_both(item, "comment");
     for (size_t i = 0; json_object_object_get_ex(item, "trouble", &value) && i < json_object_array_length(value); i++) {
@@ -185,6 +191,66 @@ static void print_item(cli_diff *diff, json_object *item)
         putchar('\n');
     }
     json_object_put(item);
+}
+
+/* ---- as a table ---- */
+
+/* What else differs, in words. */
+static void put_rest(cli_table *table, json_object *item)
+{
+    static const char *const keys[] = {"type", "shape", "maximum_changed", "comment", "trouble"};
+    static const char *const words[] = {"type", "shape", "maximum", "comment", "cannot be compared"};
+    char text[200] = "";
+    size_t length = 0, attributes = 0;
+    json_object *value;
+
+    if (json_object_object_get_ex(item, "attributes", &value) && (attributes = json_object_array_length(value)) > 0)
+        length = (size_t)snprintf(text, sizeof text, "%zu attribute%s", attributes, attributes == 1 ? "" : "s");
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (json_object_object_get_ex(item, keys[i], &value))
+            length += (size_t)snprintf(text + length, sizeof text - length, "%s%s", length > 0 ? ", " : "", words[i]);
+    cli_table_cell(table, "%s", text);
+}
+
+static void put_number_cell(cli_table *table, json_object *found, const char *key)
+{
+    json_object *value;
+
+    if (found != NULL && json_object_object_get_ex(found, key, &value))
+        cli_table_cell(table, "%g", json_object_get_double(value));
+    else
+        cli_table_cell(table, "%s", "");
+}
+
+static void count_item(cli_diff *diff, json_object *item)
+{
+    request *r = (request *)diff;
+    const char *change = text_of(item, "change");
+    char *path = cli_escape(text_of(item, "path"));
+    json_object *found = NULL, *value;
+
+    ++*(strcmp(change, "added") == 0 ? &r->added : strcmp(change, "removed") == 0 ? &r->removed : &r->changed);
+    cli_table_cell(r->table, "%s", cli_clean(path, true));
+    cli_table_cell(r->table, "%s", change);
+    if (json_object_object_get_ex(item, "elements", &found) && json_object_object_get_ex(found, "changed", &value)) {
+        r->elements += json_object_get_uint64(value);
+        cli_table_cell(r->table, "%s of %s", text_of(found, "changed"), text_of(found, "compared"));
+    } else
+        cli_table_cell(r->table, "%s", "");
+    put_number_cell(r->table, found, "largest");
+    put_number_cell(r->table, found, "mean");
+    put_rest(r->table, item);
+    free(path);
+    json_object_put(item);
+}
+
+static void print_counts(const request *r)
+{
+    if (r->added + r->removed + r->changed == 0)
+        return;
+    cli_table_print(r->table);
+    printf("\n%zu changed, %zu added, %zu removed; %llu elements differ\n", r->changed, r->added, r->removed,
+           (unsigned long long)r->elements);
 }
 
 static void drop_item(cli_diff *diff, json_object *item)
@@ -225,7 +291,7 @@ static int compare(request *r, const char *path, json_object *answer)
     cli_diff *diff = &r->diff;
     int status;
 
-    diff->tell = r->quiet ? drop_item : r->json ? keep_item : print_item;
+    diff->tell = r->quiet ? drop_item : r->json ? keep_item : r->stat ? count_item : print_item;
     diff->list = r->json ? json_object_new_array() : NULL;
     diff->same_file = diff->before != NULL && same_file(diff->before, diff->after);
     if ((status = cli_diff_tree(diff, path)) != 0) {
@@ -236,8 +302,11 @@ static int compare(request *r, const char *path, json_object *answer)
     if (r->json) {
         json_object_object_add(answer, "objects", diff->list);
         status = cli_json(answer);
-    } else
+    } else {
+        if (r->stat && !r->quiet)
+            print_counts(r);
         status = cli_flush();
+    }
     return status != 0 || diff->troubles > 0 ? CLI_FAILED : 0;
 }
 
@@ -276,16 +345,16 @@ static char *second_name(const cli_state *first, const char *argument)
 int cli_diff_verb(int argc, char **argv)
 {
     static const struct option options[] = {
-        {"values", required_argument, NULL, 'n'}, {"absolute", required_argument, NULL, 'a'},
-        {"relative", required_argument, NULL, 'r'}, {"quiet", no_argument, NULL, 'q'},
-        {"json", no_argument, NULL, 'j'}, {"help", no_argument, NULL, 'h'},
-        {NULL, 0, NULL, 0}};
+        {"values", required_argument, NULL, 'n'},   {"absolute", required_argument, NULL, 'a'},
+        {"relative", required_argument, NULL, 'r'}, {"stat", no_argument, NULL, 's'},
+        {"quiet", no_argument, NULL, 'q'},          {"json", no_argument, NULL, 'j'},
+        {"help", no_argument, NULL, 'h'},           {NULL, 0, NULL, 0}};
     request r = {.diff = {.absolute = -1, .relative = -1}};
     int status = 0;
     char *second;
 
     opterr = 0;
-    for (int c; status == 0 && (c = getopt_long(argc, argv, ":n:a:r:qh", options, NULL)) != -1;)
+    for (int c; status == 0 && (c = getopt_long(argc, argv, ":n:a:r:sqh", options, NULL)) != -1;)
         switch (c) {
         case 'n':
             status = cli_parse_count("diff", "--values", optarg, &r.diff.listed);
@@ -295,6 +364,9 @@ int cli_diff_verb(int argc, char **argv)
             break;
         case 'r':
             status = parse_number("diff", "--relative", optarg, &r.diff.relative);
+            break;
+        case 's':
+            r.stat = true;
             break;
         case 'q':
             r.quiet = true;
@@ -319,6 +391,8 @@ int cli_diff_verb(int argc, char **argv)
     cli_hdf5_start();
     if (cli_state_open(&r.before, "diff", words[0], NULL) != 0)
         return CLI_FAILED;
+    if (r.stat)
+        r.table = cli_table_open(6, (const char *const[]){"path", "change", "elements", "largest", "mean", "also"});
     second = second_name(&r.before, count > 1 ? words[1] : NULL);
     status = cli_state_open(&r.after, "diff", second, &r.before);
     if (status == 0) {
@@ -326,6 +400,8 @@ int cli_diff_verb(int argc, char **argv)
         cli_state_close(&r.after);
     }
     free(second);
+    if (r.table != NULL)
+        cli_table_close(r.table);
     cli_state_close(&r.before);
     return status;
 }
@@ -362,29 +438,16 @@ static void print_version(const cli_version *version, const char *parent, cli_cl
 static int show(request *r, const char *path, cli_clock clock)
 {
     cli_version *rows = NULL;
-    size_t count = 0, row = 0;
+    size_t count = 0, row = 0, made_of;
     json_object *answer = NULL;
     const char *parent;
-    char why[1024];
-    int status = CLI_FAILED;
+    int status = cli_state_rows(&r->after, &rows, &count, &row);
 
-    if (r->after.name == NULL) {
-        cli_fail("'%s' has no version that has all of its newest state: see 'h5cow log %s'", r->after.file.name,
-                 r->after.file.name);
-        return CLI_FAILED;
-    }
-    if (cli_versions_read(&r->after.file, &rows, &count, why, sizeof why) < 0) {
-        cli_fail("'%s' is damaged: %s; 'h5cow verify' says what is left", r->after.file.name, why);
-        return CLI_FAILED;
-    }
-    while (row < count && strcmp(rows[row].name, r->after.name) != 0)
-        row++;
-    if (row == count) {
-        cli_fail("'%s' is damaged: its log does not know version %s", r->after.file.name, r->after.name);
-        goto done;
-    }
-    parent = rows[row].parent >= 0 && (uint64_t)rows[row].parent < count ? rows[rows[row].parent].name : NULL;
-    if (parent != NULL && cli_state_version(&r->before, &r->after, parent) != 0)
+    if (status != 0)
+        return status;
+    made_of = cli_version_parent(rows, row);
+    parent = made_of == SIZE_MAX ? NULL : rows[made_of].name;
+    if (parent != NULL && (status = cli_state_version(&r->before, &r->after, parent)) != 0)
         goto done;
     r->diff.before = parent == NULL ? NULL : &r->before;
     r->diff.after = &r->after;
@@ -410,6 +473,7 @@ int cli_show(int argc, char **argv)
                                             {NULL, 0, NULL, 0}};
     request r = {.diff = {.absolute = -1, .relative = -1}};
     cli_clock clock = CLI_LOCAL;
+    const char *path;
     int status = 0;
 
     opterr = 0;
@@ -432,19 +496,12 @@ int cli_show(int argc, char **argv)
         }
     if (status != 0)
         return status;
-    const char *const *words = (const char *const *)argv + optind;
-    int count = argc - optind;
-    if (count < 1 || count > 2)
-        return cli_usage("show", count < 1 ? "which file?" : "it wants one version, and one object at most");
-    if (count == 2 && words[1][0] != '/')
-        return cli_usage("show", "the path of an object begins with '/': '%s'", words[1]);
+    if ((status = cli_state_words("show", argc, argv, &path)) != 0)
+        return status;
     cli_hdf5_start();
-    if (cli_state_open(&r.after, "show", words[0], NULL) != 0)
+    if (cli_state_open(&r.after, "show", argv[optind], NULL) != 0)
         return CLI_FAILED;
-    if (r.after.index == NULL)
-        status = cli_file_history(&r.after.file);
-    else
-        status = show(&r, count == 2 ? words[1] : "/", clock);
+    status = show(&r, path, clock);
     cli_state_close(&r.after);
     return status;
 }

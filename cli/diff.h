@@ -33,6 +33,8 @@ int cli_diff_tree(cli_diff *diff, const char *path);
 
 /* ITEM gets KEY: {"before": BEFORE, "after": AFTER}; takes these, NULL: null. */
 void cli_diff_both(json_object *item, const char *key, json_object *before, json_object *after);
+/* TEXT, which it frees, as JSON. */
+json_object *cli_diff_text(char *text);
 /* The list KEY of ITEM, which is there from then on. */
 json_object *cli_diff_list(json_object *item, const char *key);
 /* Something of the object cannot be compared; then cli_reason is why. */

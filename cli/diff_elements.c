@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/ids.h"
 #include "import/references.h"
-#include "import/tree.h"
+#include "object.h"
 #include "native/datatype.h"
 #include "values.h"
 
@@ -94,7 +94,9 @@ static bool same_reference(const pair *p, hid_t type, void *a, void *b)
 
     if (cow_import_reference_look(p->diff->before->through, type, a, &from) == 0 &&
         cow_import_reference_look(p->diff->after->through, type, b, &to) == 0 && from.state == to.state) {
-        if (from.state != COW_REFERENCE_GOOD)
+        if (from.state == COW_REFERENCE_FOREIGN) /* into which file, and of which object, nobody here knows better */
+            same = from.kind == to.kind && memcmp(a, b, sizeof(H5O_token_t)) == 0;
+        else if (from.state != COW_REFERENCE_GOOD)
             same = true;
         else if (from.kind == to.kind && (from.attribute == NULL) == (to.attribute == NULL) &&
                  (from.attribute == NULL || strcmp(from.attribute, to.attribute) == 0) &&
@@ -189,7 +191,7 @@ int cli_diff_attributes(const cli_diff *diff, const hid_t attribute[2])
 
     if (type[0] < 0 || type[1] < 0 || space[0] < 0 || space[1] < 0)
         goto done;
-    if (!cow_tree_same_type(type[0], type[1]) || H5Sextent_equal(space[0], space[1]) <= 0) {
+    if (!cow_tree_same_type(type[0], type[1]) || !cow_native_space_same_extent(space[0], space[1])) {
         status = 1;
         goto done;
     }
@@ -284,37 +286,30 @@ static void note(comparison *c, const hsize_t position[], const difference *d, c
     }
     if (c->listed < c->diff->listed) {
         json_object *item = json_object_new_object();
-        char *text[2] = {value_text(c, 0, a), value_text(c, 1, b)};
         json_object_object_add(item, "at", position_json(c, position));
-        json_object_object_add(item, "before", cli_json_text(text[0]));
-        json_object_object_add(item, "after", cli_json_text(text[1]));
+        json_object_object_add(item, "before", cli_diff_text(value_text(c, 0, a)));
+        json_object_object_add(item, "after", cli_diff_text(value_text(c, 1, b)));
         json_object_array_add(c->values, item);
         c->listed++;
-        free(text[0]);
-        free(text[1]);
     }
 }
 
 static int compare_box(void *context, unsigned rank, const hsize_t start[], const hsize_t count[])
 {
     comparison *c = context;
-    hid_t memory = rank == 0 ? H5Screate(H5S_SCALAR) : H5Screate_simple((int)rank, count, NULL);
-    unsigned char *value[2] = {NULL, NULL};
-    uint64_t n = 1, changed = c->changed;
+    cli_box box[2] = {{.memory = H5I_INVALID_HID}, {.memory = H5I_INVALID_HID}};
+    uint64_t n, changed = c->changed;
     hsize_t position[H5S_MAX_RANK];
-    int status = memory < 0 ? -1 : 0;
+    int status = 0;
 
-    for (unsigned d = 0; d < rank; d++)
-        n *= count[d];
-    for (int i = 0; status == 0 && i < 2; i++) {
-        value[i] = cli_alloc(n, c->p.size);
-        if ((rank > 0 && H5Sselect_hyperslab(c->space[i], H5S_SELECT_SET, start, NULL, count, NULL) < 0) ||
-            H5Dread(c->dataset[i], c->p.type[i], memory, c->space[i], H5P_DEFAULT, value[i]) < 0)
+    for (int i = 0; status == 0 && i < 2; i++)
+        if (cli_box_read(&box[i], c->dataset[i], c->space[i], c->p.type[i], rank, start, count) < 0)
             status = cow_error_native(i == 0 ? "the first state" : "the second state");
-    }
-    if (status == 0 && (c->p.part != NULL || c->p.kind == FLOATING || memcmp(value[0], value[1], n * c->p.size) != 0))
+    n = box[0].count;
+    if (status == 0 &&
+        (c->p.part != NULL || c->p.kind == FLOATING || memcmp(box[0].value, box[1].value, n * c->p.size) != 0))
         for (uint64_t i = 0; i < n; i++) {
-            const unsigned char *a = value[0] + i * c->p.size, *b = value[1] + i * c->p.size;
+            const unsigned char *a = box[0].value + i * c->p.size, *b = box[1].value + i * c->p.size;
             difference d;
             if (!differs(&c->p, a, b, &d))
                 continue;
@@ -325,12 +320,8 @@ static int compare_box(void *context, unsigned rank, const hsize_t start[], cons
         }
     c->compared += n;
     c->chunks += c->changed > changed;
-    for (int i = 0; c->p.part != NULL && i < 2; i++)
-        if (value[i] != NULL)
-            H5Treclaim(c->p.type[i], memory, H5P_DEFAULT, value[i]);
-    free(value[0]);
-    free(value[1]);
-    cow_close(memory);
+    for (int i = 0; i < 2; i++)
+        cli_box_close(&box[i], c->p.part != NULL);
     return status;
 }
 
@@ -530,15 +521,6 @@ static void compare_elements(cli_diff *diff, json_object *item, const hid_t data
     pair_close(&c.p);
 }
 
-static json_object *type_json(hid_t type)
-{
-    char *name = cli_type_name(type);
-    json_object *text = cli_json_text(name);
-
-    free(name);
-    return text;
-}
-
 static json_object *shape_json(hid_t space)
 {
     hsize_t dims[H5S_MAX_RANK];
@@ -562,8 +544,9 @@ void cli_diff_datasets(cli_diff *diff, json_object *item, const hid_t dataset[2]
     else {
         bool same_type = cow_tree_same_type(type[0], type[1]);
         if (!same_type)
-            cli_diff_both(item, "type", type_json(type[0]), type_json(type[1]));
-        if (H5Sextent_equal(space[0], space[1]) <= 0) {
+            cli_diff_both(item, "type", cli_diff_text(cli_type_name(type[0])),
+                          cli_diff_text(cli_type_name(type[1])));
+        if (!cow_native_space_same_extent(space[0], space[1])) {
             json_object *shape[2] = {shape_json(space[0]), shape_json(space[1])};
             if (json_object_equal(shape[0], shape[1])) { /* the maximum alone */
                 json_object_put(shape[0]);

@@ -12,6 +12,14 @@ void cli_diff_both(json_object *item, const char *key, json_object *before, json
     json_object_object_add(item, key, both);
 }
 
+json_object *cli_diff_text(char *text)
+{
+    json_object *value = cli_json_text(text);
+
+    free(text);
+    return value;
+}
+
 json_object *cli_diff_list(json_object *item, const char *key)
 {
     json_object *list;
@@ -25,9 +33,9 @@ json_object *cli_diff_list(json_object *item, const char *key)
 
 void cli_diff_trouble(cli_diff *diff, json_object *item, const char *what)
 {
-    char why[600], *text = cli_format("%s: %s", what, cli_reason(why, sizeof why));
+    char why[600];
 
-    json_object_array_add(cli_diff_list(item, "trouble"), cli_json_text(text));
+    json_object_array_add(cli_diff_list(item, "trouble"),
+                          cli_diff_text(cli_format("%s: %s", what, cli_reason(why, sizeof why))));
     diff->troubles++;
-    free(text);
 }

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/ids.h"
 #include "diff.h"
-#include "import/tree.h"
+#include "object.h"
 #include "values.h"
 
 #include <stdlib.h>
@@ -59,14 +59,6 @@ static hid_t open_object(const cli_state *state, const char *path)
     return H5Oopen(state->through, path, H5P_DEFAULT);
 }
 
-static json_object *text_json(char *text)
-{
-    json_object *value = cli_json_text(text);
-
-    free(text);
-    return value;
-}
-
 /* An object that only one of the states has. */
 static void tell_alone(cli_diff *diff, const meeting *m)
 {
@@ -77,7 +69,7 @@ static void tell_alone(cli_diff *diff, const meeting *m)
     if (object < 0)
         cli_diff_trouble(diff, item, "it cannot be opened");
     else
-        json_object_object_add(item, after ? "after" : "before", text_json(cli_object_name(object)));
+        json_object_object_add(item, after ? "after" : "before", cli_diff_text(cli_object_name(object)));
     if (object >= 0)
         H5Oclose(object);
     tell(diff, item);
@@ -120,16 +112,9 @@ static void tell_attribute(cli_diff *diff, json_object *item, const char *name, 
             char *text = attribute_text(i == 0 ? diff->before->through : diff->after->through, attribute[i]);
             if (text == NULL)
                 cli_diff_trouble(diff, item, "an attribute cannot be read");
-            json_object_object_add(told, when[i], text == NULL ? NULL : text_json(text));
+            json_object_object_add(told, when[i], text == NULL ? NULL : cli_diff_text(text));
         }
     json_object_array_add(cli_diff_list(item, "attributes"), told);
-}
-
-static int by_name(const void *a, const void *b)
-{
-    const cow_tree_entry *x = a, *y = b;
-
-    return strcmp(x->name, y->name);
 }
 
 /* Of two lists in the order of their names, the next name: which of them have it. */
@@ -144,12 +129,6 @@ static const char *next_name(const cow_tree_names names[2], const size_t at[2], 
     return has[0] ? name[0] : name[1];
 }
 
-static void sort(cow_tree_names *names)
-{
-    if (names->count > 0)
-        qsort(names->entry, names->count, sizeof *names->entry, by_name);
-}
-
 static void compare_attributes(cli_diff *diff, json_object *item, const hid_t object[2])
 {
     cow_tree_names names[2] = {{0}};
@@ -158,11 +137,10 @@ static void compare_attributes(cli_diff *diff, json_object *item, const hid_t ob
     bool has[2];
 
     for (int i = 0; i < 2; i++) {
-        if (cow_tree_attributes(object[i], &names[i]) < 0) {
+        if (cli_object_attributes(object[i], &names[i]) < 0) {
             cli_diff_trouble(diff, item, "attributes cannot be listed");
             goto done;
         }
-        sort(&names[i]);
     }
     for (; (name = next_name(names, at, has)) != NULL; at[0] += has[0], at[1] += has[1]) {
         hid_t attribute[2] = {H5I_INVALID_HID, H5I_INVALID_HID};
@@ -183,22 +161,18 @@ done:
     cow_tree_names_free(&names[1]);
 }
 
-static char *comment_of(hid_t object)
+static void compare_comments(cli_diff *diff, json_object *item, const hid_t object[2])
 {
-    ssize_t length = H5Oget_comment(object, NULL, 0);
-    char *text = cli_alloc(length < 0 ? 1 : (size_t)length + 1, 1);
+    char *text[2] = {NULL, NULL};
 
-    if (length > 0)
-        H5Oget_comment(object, text, (size_t)length + 1);
-    return text;
-}
-
-static void compare_comments(json_object *item, const hid_t object[2])
-{
-    char *text[2] = {comment_of(object[0]), comment_of(object[1])};
-
+    for (int i = 0; i < 2; i++)
+        if ((text[i] = cli_object_comment(object[i])) == NULL) {
+            cli_diff_trouble(diff, item, "its comment cannot be read");
+            goto done;
+        }
     if (strcmp(text[0], text[1]) != 0)
         cli_diff_both(item, "comment", cli_json_text(text[0]), cli_json_text(text[1]));
+done:
     free(text[0]);
     free(text[1]);
 }
@@ -236,9 +210,9 @@ static void compare_objects(cli_diff *diff, const meeting *m)
             else
                 cli_diff_datasets(diff, item, object, root);
         } else if (m->type[0] == H5O_TYPE_NAMED_DATATYPE && !cow_tree_same_type(object[0], object[1]))
-            cli_diff_both(item, "type", text_json(cli_type_name(object[0])), text_json(cli_type_name(object[1])));
+            cli_diff_both(item, "type", cli_diff_text(cli_type_name(object[0])), cli_diff_text(cli_type_name(object[1])));
         compare_attributes(diff, item, object);
-        compare_comments(item, object);
+        compare_comments(diff, item, object);
     }
     for (int i = 0; i < 2; i++)
         if (object[i] >= 0)
@@ -256,36 +230,10 @@ static void wait_for(walk *w, meeting m)
     w->waiting[w->count++] = m;
 }
 
-static char *child_path(const char *path, const char *name)
-{
-    return cli_format("%s/%s", path[1] == '\0' ? "" : path, name);
-}
-
-/* "link to /a", "link to x.h5: /a", "link of class 70". */
 static json_object *link_json(const cli_state *state, hid_t group, const cow_tree_entry *link)
 {
-    size_t size = link->link.u.val_size, above = state->root[1] == '\0' ? 0 : strlen(state->root);
-    char *value, *text = NULL;
-    const char *file, *object;
-    unsigned flags;
-
-    if (link->link.type == H5L_TYPE_HARD)
-        return cli_json_text("object");
-    if (link->link.type != H5L_TYPE_SOFT && link->link.type != H5L_TYPE_EXTERNAL)
-        return text_json(cli_format("link of class %d", (int)link->link.type));
-    value = cli_alloc(size + 1, 1);
-    if (H5Lget_val(group, link->name, value, size, H5P_DEFAULT) < 0)
-        text = cli_strdup("link that cannot be read");
-    else if (link->link.type == H5L_TYPE_EXTERNAL)
-        text = H5Lunpack_elink_val(value, size, &flags, &file, &object) < 0
-                   ? cli_strdup("link that cannot be read")
-                   : cli_format("link to %s: %s", file, object);
-    else if (above > 0 && strncmp(value, state->root, above) == 0 && (value[above] == '/' || value[above] == '\0'))
-        text = cli_format("link to %s", value[above] == '\0' ? "/" : value + above);
-    else
-        text = cli_format("link to %s", value);
-    free(value);
-    return text_json(text);
+    return link->link.type == H5L_TYPE_HARD ? cli_json_text("object")
+                                            : cli_diff_text(cli_object_link(group, link, state->root));
 }
 
 static void tell_links(cli_diff *diff, const char *path, const hid_t group[2], const cow_tree_entry *const link[2])
@@ -330,7 +278,7 @@ static void compare_link(walk *w, const char *path, const hid_t group[2], const 
 {
     cli_diff *diff = w->diff;
     const bool hard[2] = {is_hard(link[0]), is_hard(link[1])};
-    meeting m = {.path = child_path(path, (link[0] != NULL ? link[0] : link[1])->name)};
+    meeting m = {.path = cli_child_path(path, (link[0] != NULL ? link[0] : link[1])->name)};
 
     if (hard[0] && hard[1] && diff->same_file &&
         cli_address(&link[0]->link.u.token) == cli_address(&link[1]->link.u.token)) {
@@ -354,20 +302,18 @@ static void compare_link(walk *w, const char *path, const hid_t group[2], const 
 }
 
 /* GROUP[i] negative: it is not there. */
-static int list(const cli_diff *diff, hid_t group, const char *path, cow_tree_names *names)
+static int list(hid_t group, const char *path, cow_tree_names *names)
 {
     if (group < 0)
         return 0;
-    if (cow_tree_links(group, names) < 0)
+    if (cli_object_links(group, names) < 0)
         return -1;
-    sort(names);
     for (size_t i = 0; path[1] == '\0' && i < names->count; i++)
         if (strcmp(names->entry[i].name, COW_GROUP) == 0) { /* the history of the head */
             free(names->entry[i].name);
             memmove(&names->entry[i], &names->entry[i + 1], (names->count - i - 1) * sizeof *names->entry);
             names->count--;
         }
-    (void)diff;
     return 0;
 }
 
@@ -382,7 +328,7 @@ static void compare_links(walk *w, const meeting *m)
         if (m->there[i] && m->type[i] == H5O_TYPE_GROUP)
             good = (group[i] = H5Oopen_by_token((i == 0 ? w->diff->before : w->diff->after)->file.id,
                                                 cli_token(m->address[i]))) >= 0 &&
-                   list(w->diff, group[i], m->path, &names[i]) == 0;
+                   list(group[i], m->path, &names[i]) == 0;
     if (!good) {
         json_object *item = item_of(m->path, "changed");
         cli_diff_trouble(w->diff, item, "its links cannot be listed");
@@ -430,8 +376,8 @@ static void compare(walk *w, const meeting *m)
         if (object[0] < 0 || object[1] < 0)
             cli_diff_trouble(diff, item, "it cannot be opened");
         else {
-            json_object_object_add(item, "before", text_json(cli_object_name(object[0])));
-            json_object_object_add(item, "after", text_json(cli_object_name(object[1])));
+            json_object_object_add(item, "before", cli_diff_text(cli_object_name(object[0])));
+            json_object_object_add(item, "after", cli_diff_text(cli_object_name(object[1])));
         }
         for (int i = 0; i < 2; i++)
             if (object[i] >= 0)

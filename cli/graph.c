@@ -44,11 +44,6 @@ static void queue_free(queue *q)
     free(q->item);
 }
 
-static char *child_path(const char *path, const char *name)
-{
-    return cli_format("%s/%s", path[1] == '\0' ? "" : path, name);
-}
-
 /* The place of an object in the graph; a new one is told to the caller, and waits in Q if it is a group. */
 static size_t object_at(cli_graph *g, uint64_t address, H5O_type_t type, const char *path, queue *q)
 {
@@ -77,7 +72,7 @@ static void list_group(cli_graph *g, size_t object, const char *path, bool head,
     g->object[object].first = g->links;
     for (size_t i = 0; i < found.count; i++) {
         cli_link link = found.link[i];
-        char *child = child_path(path, link.name);
+        char *child = cli_child_path(path, link.name);
         H5O_info2_t info;
 
         if (head && path[1] == '\0' && strcmp(link.name, COW_GROUP) == 0) {
@@ -137,7 +132,7 @@ int cli_graph_each(const cli_graph *graph, size_t root, cli_graph_visitor *visit
             const cli_link *link = &graph->link[i];
             if (link->object == SIZE_MAX || met[link->object])
                 continue;
-            char *path = child_path(q.item[q.first].path, link->name);
+            char *path = cli_child_path(q.item[q.first].path, link->name);
             met[link->object] = true;
             status = visit(context, &graph->object[link->object], path);
             push(&q, link->object, path);

@@ -221,21 +221,6 @@ typedef struct wanted {
     const char *object;
 } wanted;
 
-/* The snapshot of PATH in a version; UINT64_MAX: it has none. */
-static uint64_t snapshot_in(const cli_file *file, const cli_version *version, const char *path)
-{
-    char *full = cli_format(COW_PATH_VERSIONS "/%s%s", version->name, path[1] == '\0' ? "" : path);
-    uint64_t address = UINT64_MAX;
-    H5O_info2_t info;
-
-    H5E_BEGIN_TRY
-    if (H5Oget_info_by_name3(file->id, full, &info, H5O_INFO_BASIC, H5P_DEFAULT) >= 0)
-        address = cli_address(&info.token);
-    H5E_END_TRY
-    free(full);
-    return address;
-}
-
 /* Versions share what did not change. */
 static int leave_out_unchanged(const cli_file *file, listed *l, const char *path)
 {
@@ -243,10 +228,11 @@ static int leave_out_unchanged(const cli_file *file, listed *l, const char *path
     bool known = false;
 
     for (size_t i = 0; i < l->count; i++) {
-        int64_t parent = l->rows[i].parent;
-        snapshot[i] = snapshot_in(file, &l->rows[i], path);
+        size_t parent = cli_version_parent(l->rows, i);
+        H5O_type_t type;
+        snapshot[i] = cli_version_object(file, &l->rows[i], path, &type);
         known = known || snapshot[i] != UINT64_MAX;
-        if (snapshot[i] == (parent >= 0 && (uint64_t)parent < i ? snapshot[parent] : UINT64_MAX))
+        if (snapshot[i] == (parent != SIZE_MAX ? snapshot[parent] : UINT64_MAX))
             l->left_out[i] = true;
     }
     free(snapshot);

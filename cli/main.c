@@ -4,6 +4,7 @@
 #include "library/library.h"
 #include "manual.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,9 +12,12 @@
 static const cli_page pages[] = {
     {"run", cli_run_help, "run a program so that the HDF5 files it makes have history", cli_run},
     {"log", cli_log_help, "list the versions of a file", cli_log},
+    {"ls", cli_ls_help, "list the objects of a version or a file, and when each changed", cli_ls},
     {"show", cli_show_help, "show one version and what it changed", cli_show},
     {"diff", cli_diff_help, "show what differs between two versions, or two files", cli_diff_verb},
     {"blame", cli_blame_help, "show which version wrote what is in a dataset", cli_blame},
+    {"bisect", cli_bisect_help, "find the first version in which something is wrong", cli_bisect},
+    {"hash", cli_hash_help, "print a hash of what a version or a file holds, however it is stored", cli_hash},
     {"stat", cli_stat_help, "show datasets, chunks, bytes and what the history costs", cli_stat},
     {"import", cli_import_help, "give a plain HDF5 file a history that begins with its state", cli_import},
     {"export", cli_export_help, "write one version as a plain HDF5 file", cli_export},
@@ -41,6 +45,48 @@ static const cli_page *find(const char *name)
     return NULL;
 }
 
+/* Letters that are to be put in, taken out, replaced or exchanged with their neighbours to make B of A (optimal string
+ * alignment: https://en.wikipedia.org/wiki/Damerau-Levenshtein_distance). Both are at most MOST long. */
+#define MOST 16
+static unsigned distance(const char *a, const char *b)
+{
+    unsigned d[MOST + 1][MOST + 1];
+    size_t n = strlen(a), m = strlen(b);
+
+    for (size_t i = 0; i <= n; i++)
+        for (size_t k = 0; k <= m; k++) {
+            unsigned least = i == 0 ? (unsigned)k : d[i - 1][k] + 1;
+            if (i > 0 && k == 0)
+                least = (unsigned)i;
+            else if (i > 0) {
+                unsigned other =
+                    d[i - 1][k - 1] + (tolower((unsigned char)a[i - 1]) != tolower((unsigned char)b[k - 1]));
+                least = d[i][k - 1] + 1 < least ? d[i][k - 1] + 1 : least;
+                least = other < least ? other : least;
+                if (i > 1 && k > 1 && a[i - 1] == b[k - 2] && a[i - 2] == b[k - 1] && d[i - 2][k - 2] + 1 < least)
+                    least = d[i - 2][k - 2] + 1;
+            }
+            d[i][k] = least;
+        }
+    return d[n][m];
+}
+
+static int no_verb(const char *name)
+{
+    const cli_page *nearest = NULL;
+    unsigned least = 3; /* what is farther away is another word */
+
+    for (size_t i = 0; strlen(name) <= MOST && i < PAGES; i++) {
+        unsigned away = distance(name, pages[i].name);
+        if (away < least && away < strlen(pages[i].name)) {
+            least = away;
+            nearest = &pages[i];
+        }
+    }
+    return nearest == NULL ? cli_fail("there is no verb '%.200s': 'h5cow --help' lists them", name)
+                           : cli_fail("there is no verb '%s': is it '%s'?", name, nearest->name);
+}
+
 static void help(FILE *to)
 {
     const char *second = strstr(about, "\n\n") + 2, *third = strstr(second, "\n\n") + 2;
@@ -60,7 +106,7 @@ static int explain(int argc, char **argv)
         return cli_manual_completion(argv[3], pages, PAGES);
     const char *name = argc > 3 && strcmp(argv[2], "--man") == 0 ? argv[3] : argc > 2 ? argv[2] : "";
     if ((page = find(name)) == NULL && *name != '\0')
-        return cli_fail("there is no verb '%s': 'h5cow --help' lists them", name);
+        return no_verb(name);
     if (argc > 3 && page == NULL)
         cli_manual_whole(about, pages, PAGES);
     else if (argc > 3)
@@ -94,5 +140,5 @@ int main(int argc, char **argv)
         return cow_library_find(getenv("H5COW_LIBHDF5"), why, sizeof why) < 0
                    ? cli_fail("no HDF5 library can be used: %s; set H5COW_LIBHDF5 to the file of one", why)
                    : page->verb(argc - 1, argv + 1);
-    return cli_fail("there is no verb '%s': 'h5cow --help' lists them", argv[1]);
+    return no_verb(argv[1]);
 }

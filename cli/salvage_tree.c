@@ -19,11 +19,6 @@
 
 /* ---- paths ---- */
 
-static char *child_of(const char *path, const char *name)
-{
-    return cli_format("%s/%s", path[1] == '\0' ? "" : path, name);
-}
-
 /* The path in the source: below the version, or in the head. */
 static char *source_path(const salvage *s, const char *path, bool head)
 {
@@ -664,7 +659,7 @@ static int put_group(salvage *s, const char *path, bool kept)
     if (s->temporary != NULL && drop_others(s, path, &links) < 0)
         status = -1;
     for (size_t i = 0; status == 0 && i < links.count; i++) {
-        char *child = child_of(path, links.link[i].name);
+        char *child = cli_child_path(path, links.link[i].name);
         const H5L_info2_t *info = &links.link[i].info;
         step(s, i, path);
         H5Pset_char_encoding(lcpl, info->cset);

@@ -5,6 +5,7 @@
 #include "history/history.h"
 #include "plugin.h"
 
+#include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -131,6 +132,38 @@ void cli_state_close(cli_state *state)
     free(state->root);
     free(state->name);
     *state = (cli_state){.file = {.id = H5I_INVALID_HID}, .through = H5I_INVALID_HID};
+}
+
+int cli_state_words(const char *verb, int argc, char **argv, const char **path)
+{
+    int count = argc - optind;
+
+    if (count < 1 || count > 2)
+        return cli_usage(verb, count < 1 ? "which file?" : "it wants one state of a file, and one object at most");
+    *path = count == 2 ? argv[optind + 1] : "/";
+    if ((*path)[0] != '/')
+        return cli_usage(verb, "the path of an object begins with '/': '%s'", *path);
+    return 0;
+}
+
+int cli_state_rows(const cli_state *state, cli_version **rows, size_t *count, size_t *row)
+{
+    const char *name = state->file.name;
+    char why[1024];
+
+    if (state->index == NULL)
+        return cli_file_history(&state->file);
+    if (state->name == NULL)
+        return cli_fail("'%s' has no version that has all of its newest state: name one, as 'h5cow log %s' lists them",
+                        name, name);
+    if (cli_versions_read(&state->file, rows, count, why, sizeof why) < 0)
+        return cli_fail("'%s' is damaged: %s; 'h5cow verify' says what is left", name, why);
+    if ((*row = cli_version_row(*rows, *count, state->name)) < *count)
+        return 0;
+    cli_versions_free(*rows, *count);
+    *rows = NULL;
+    *count = 0;
+    return cli_fail("'%s' is damaged: its log does not know version %s", name, state->name);
 }
 
 char *cli_state_path(const cli_state *state, const char *path)

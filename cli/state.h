@@ -23,7 +23,11 @@ int cli_state_open(cli_state *state, const char *verb, const char *argument, con
 /* Another version, by its NAME, of the file of BESIDE. */
 int cli_state_version(cli_state *state, const cli_state *beside, const char *name);
 void cli_state_close(cli_state *state);
+/* What is left of a verb's words behind its options: FILE[@REV] and, if it is there, *PATH, else "/". 0, or CLI_FAILED, said. */
+int cli_state_words(const char *verb, int argc, char **argv, const char **path);
 
+/* All versions of its file, and the row of its own; cli_versions_free. What has none: said. 0, or CLI_FAILED. */
+int cli_state_rows(const cli_state *state, cli_version **rows, size_t *count, size_t *row);
 /* The path of the object PATH of this state, natively. free() it. */
 char *cli_state_path(const cli_state *state, const char *path);
 /* 1: DATASET, opened natively, is in chunks of h5cow: *ROOT; 0: HDF5 keeps it; -1: cli_reason. */

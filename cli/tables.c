@@ -60,6 +60,40 @@ void cli_versions_free(cli_version *rows, size_t count)
     free(rows);
 }
 
+size_t cli_version_parent(const cli_version *rows, size_t row)
+{
+    int64_t parent = rows[row].parent;
+
+    return parent >= 0 && (uint64_t)parent < row ? (size_t)parent : SIZE_MAX;
+}
+
+size_t cli_version_row(const cli_version *rows, size_t count, const char *name)
+{
+    size_t row = 0;
+
+    while (row < count && strcmp(rows[row].name, name) != 0)
+        row++;
+    return row;
+}
+
+uint64_t cli_version_object(const cli_file *file, const cli_version *version, const char *path, H5O_type_t *type)
+{
+    char *full = cli_format(COW_PATH_VERSIONS "/%s%s", version->name, path[1] == '\0' ? "" : path);
+    uint64_t address = UINT64_MAX;
+    unsigned long own;
+    H5O_info2_t info;
+
+    H5E_BEGIN_TRY
+    if (H5Fget_fileno(file->id, &own) >= 0 &&
+        H5Oget_info_by_name3(file->id, full, &info, H5O_INFO_BASIC, H5P_DEFAULT) >= 0 && info.fileno == own) {
+        address = cli_address(&info.token);
+        *type = info.type;
+    }
+    H5E_END_TRY
+    free(full);
+    return address;
+}
+
 /* Texts are ours from then on: each with free(), and never NULL. */
 int cli_lacks_read(const cli_file *file, cli_lack **rows, size_t *count, char *why, size_t size)
 {

@@ -18,6 +18,13 @@ typedef cow_layout_lack cli_lack; /* texts with free() */
 int cli_versions_read(const cli_file *file, cli_version **rows, size_t *count, char *why, size_t size);
 void cli_versions_free(cli_version *rows, size_t count);
 int cli_datasets_read(const cli_file *file, cli_dataset_row **rows, size_t *count, char *why, size_t size);
+/* The row of the version that the one of ROW was made of, which stands before it; SIZE_MAX: of none. */
+size_t cli_version_parent(const cli_version *rows, size_t row);
+/* The row of the version NAME; COUNT: there is none. */
+size_t cli_version_row(const cli_version *rows, size_t count, const char *name);
+/* The address of the object PATH in a version; UINT64_MAX: it has none, or one of another file behind an external link.
+ * Versions share what did not change. */
+uint64_t cli_version_object(const cli_file *file, const cli_version *version, const char *path, H5O_type_t *type);
 /* All that is recorded of version NUMBER of them (from 0), but what it lacks. */
 json_object *cli_version_json(const cli_version *rows, size_t count, size_t number);
 /* None where there is no such table. */

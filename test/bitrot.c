@@ -849,8 +849,9 @@ static void part(const char *name, int versions, hsize_t scale, bool pending, si
     flip_count = bits > 0 ? bits : 2 * ((file.size + every - 1) / every);
     flips = mmap(NULL, flip_count * sizeof *flips + 1, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     must(flips != MAP_FAILED);
+    size_t first = every > 1 ? next_random() % every : 0;
     for (size_t i = 0; i < flip_count; i++) {
-        flips[i].at = (uint32_t)(bits > 0 ? next_random() % file.size : i / 2 * every);
+        flips[i].at = (uint32_t)(bits > 0 ? next_random() % file.size : (first + i / 2 * every) % file.size);
         flips[i].mask = bits == 0 && i % 2 == 0 ? 0xff : (uint8_t)(1u << next_random() % 8);
     }
     try_all();

@@ -27,8 +27,8 @@ STEPS = 20_000  # of the differential test, all runs together
 SUITES_STEPS = 50_000  # with --suites
 RUNS = 8  # of the differential test, each with its own seed
 COPIES = 200  # of H5Ocopy with all combinations of flags; 5,000 with ./dev reliability --only 12
-KILLS = 500  # of a writer beside readers
-MANY = 120  # seconds of many readers at one file
+KILLS = 300  # of a writer beside readers
+MANY = 60  # seconds of many readers at one file
 PART_TIMEOUT = 3 * 3600  # seconds; what hangs is ended long before, by limits of its own
 SUITES = {  # name for --only -> what is printed, its runner, whether it runs without --suites
     "hdf5": ("HDF5's own tests", ["run_hdf5_suite.py"], False),

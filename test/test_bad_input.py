@@ -490,6 +490,16 @@ def test_a_missing_filter_is_an_error_and_then_it_is_there_again(programs, tmp_p
     assert done.returncode == 0 and done.stdout.strip() == str(want.sum()), done.stderr
 
 
+def test_a_missing_filter_is_named_by_the_command(programs, tmp_path, filter_folder):
+    """And not the folder where HDF5 has looked for it last."""
+    code = "import h5py, sys; h5py.File(sys.argv[1], 'w').create_dataset('x', data=[1] * 3000, chunks=(100,), compression=305)"
+    env = {**STOCK, "HDF5_PLUGIN_PATH": str(filter_folder)}
+    subprocess.run([sys.executable, "-c", code, tmp_path / "plain.h5"], env=env, check=True)
+    done = programs.cow("import", tmp_path / "plain.h5", tmp_path / "out.h5")
+    assert done.returncode == 2 and "filter 'xor for tests' is not registered" in done.stderr, done.stderr
+    assert sorted(os.listdir(tmp_path)) == ["plain.h5"]
+
+
 # ---- disks -----------------------------------------------------------------------------------------------------------
 
 

@@ -167,7 +167,7 @@ def test_wrong_usage_is_one_sentence_and_code_2(tmp_path):
 
 
 def test_every_verb_has_help():
-    for verb in ("run", "log", "show", "diff", "blame", "stat", "export", "verify", "doctor"):
+    for verb in ("run", "log", "ls", "show", "diff", "blame", "bisect", "hash", "stat", "export", "verify", "doctor"):
         assert verb in h5cow("--help")
         assert h5cow(verb, "--help").startswith(f"Usage: h5cow {verb}")
 
@@ -662,7 +662,8 @@ def test_verify_never_crashes_on_flipped_bits(made, tmp_path):
 def test_a_check_that_a_signal_ends_finds_no_damage(made, number):
     """Nor that a limit ends: only how libhdf5 crashes is damage."""
     done = subprocess.run(["strace", "-f", "-o", "/dev/null", "-e", f"inject=pread64:signal={number}:when=20", H5COW,
-                           "verify", made], env=ENV, capture_output=True, text=True, timeout=WAITING)
+                           "verify", made], env=ENV, capture_output=True, text=True, timeout=WAITING,
+                          preexec_fn=lambda: signal.signal(getattr(signal, number), signal.SIG_DFL))  # nohup ignores SIGHUP
     assert done.returncode == 2 and "damage" not in done.stdout, done.stdout + done.stderr
     assert "ended by a signal" in done.stderr, done.stderr
 

@@ -125,6 +125,18 @@ def test_one_object_and_what_is_below_it(story):
     assert "there is no '/nowhere' in" in h5cow("diff", f"{story}@1", "@2", "/nowhere", code=2)
 
 
+def test_stat_counts(story):
+    told = h5cow("diff", "--stat", f"{story}@1", "@2", code=1)
+    rows = {line.split()[0]: line.split(None, 1)[1].strip() for line in told.split("\n\n")[0].splitlines()[1:]}
+    assert rows["/big"].split() == "changed 3 of 30000 3.5 2.16667 shape".split()
+    assert rows["/temp"].split() == "changed 2 of 200 65 65 3 attributes".split()
+    assert rows["/kind"] == "replaced" and rows["/old"] == "removed" and rows["/new/data"] == "added"
+    told_one_by_one = h5cow("diff", f"{story}@1", "@2", code=1)
+    assert len(rows) == sum(not line.startswith(" ") for line in told_one_by_one.splitlines())
+    assert told.splitlines()[-1] == "7 changed, 3 added, 1 removed; 8 elements differ"
+    assert h5cow("diff", "--stat", story, "@2") == "" and h5cow("diff", "-s", "-q", f"{story}@1", code=1) == ""
+
+
 def test_quiet_says_nothing(story):
     assert h5cow("diff", "-q", f"{story}@1", code=1) == ""
 

@@ -323,6 +323,39 @@ def test_extents_without_a_maximum_come_along(programs, tmp_path, monkeypatch):
     programs.verified("out.h5")
 
 
+@pytest.mark.parametrize("sources", [True, False])
+@pytest.mark.parametrize("out", [None, "out.h5", "elsewhere/out.h5"])
+def test_virtual_datasets_that_grow_with_their_sources_come_along(programs, tmp_path, monkeypatch, sources, out):
+    """They are as large as the sources that are found, which may be others for the copy."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "in/deep").mkdir(parents=True)
+    (tmp_path / "elsewhere").mkdir()
+    unlimited = h5py.h5s.UNLIMITED
+    with h5py.File("in/plain.h5", "w", libver="latest") as f:
+        for name, file, step in (("many", b"s-%b.h5", 5), ("one", b"s-0.h5", 1)):
+            p = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+            whole = h5py.h5s.create_simple((5, 3), (unlimited, 3))
+            whole.select_hyperslab((0, 0), (unlimited, 1), (step, 1), (step, 3))
+            source = h5py.h5s.create_simple((5, 3), (unlimited, 3))
+            if step == 1:
+                source.select_hyperslab((0, 0), (unlimited, 1), (1, 1), (1, 3))
+            p.set_virtual(whole, file, b"d", source)
+            space = h5py.h5s.create_simple((5, 3), (unlimited, 3))
+            h5py.h5d.create(f.id, name.encode(), h5py.h5t.STD_I32LE, space, p)
+    for n in range(2 if sources else 0):
+        with h5py.File(f"in/s-{n}.h5", "w") as f:
+            f.create_dataset("d", data=np.full((5, 3), n, "i4"), maxshape=(None, 3))
+    with h5py.File("in/plain.h5") as f:
+        shapes = (f["many"].shape, f["one"].shape)
+        assert shapes == (((10, 3), (5, 3)) if sources else ((0, 3), (0, 3)))
+    done = programs.cow("import", "in/plain.h5", *filter(None, [out]))
+    assert done.returncode == 0, done.stderr
+    new = out or "in/plain.h5"
+    programs.verified(new)
+    seen = programs.python("with h5py.File(sys.argv[1]) as f: print((f['many'].shape, f['one'].shape))", new).stdout
+    assert seen.strip() == str(shapes if out is None else ((0, 3), (0, 3)))
+
+
 def test_new_references_lead_to_the_new_objects(programs, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     make("plain.h5")
@@ -332,6 +365,47 @@ def test_new_references_lead_to_the_new_objects(programs, tmp_path, monkeypatch)
     assert done.returncode == 0, done.stderr
     for word in ("GROUP", "contiguous", "ordered", "units", "NULL"):
         assert word in done.stdout, done.stdout
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_references_into_other_files_come_along(programs, tmp_path, monkeypatch, there):
+    """Of HDF5 1.12, which know their file by its name; it may be gone."""
+    monkeypatch.chdir(tmp_path)
+    lib = library()
+    std_ref = ctypes.c_int64.in_dll(lib, "H5T_STD_REF_g")
+    refs = (ctypes.c_uint8 * 64 * 3)()
+    at = [ctypes.byref(refs, 64 * i) for i in range(3)]
+    space = hid(lib.H5Screate_simple(1, (ctypes.c_uint64 * 1)(3), None))
+    with h5py.File("other.h5", "w") as other, h5py.File("plain.h5", "w", libver="latest") as f:
+        other["x"] = np.arange(100)
+        other["x"].attrs["units"] = "K"
+        f["own"] = np.arange(10)
+        assert lib.H5Rcreate_object(hid(other.id.id), b"x", hid(0), at[0]) >= 0
+        assert lib.H5Rcreate_attr(hid(other.id.id), b"x", b"units", hid(0), at[1]) >= 0
+        assert lib.H5Rcreate_object(hid(f.id.id), b"own", hid(0), at[2]) >= 0
+        dataset = hid(lib.H5Dcreate2(hid(f.id.id), b"refs", std_ref, space, hid(0), hid(0), hid(0)))
+        attribute = hid(lib.H5Acreate2(hid(f.id.id), b"refs", std_ref, space, hid(0), hid(0)))
+        assert lib.H5Dwrite(dataset, std_ref, hid(0), hid(0), hid(0), refs) >= 0
+        assert lib.H5Awrite(attribute, std_ref, refs) >= 0
+        for reference in at:
+            lib.H5Rdestroy(reference)
+        lib.H5Aclose(attribute)
+        lib.H5Dclose(dataset)
+        lib.H5Sclose(space)
+    if not there:
+        os.rename("other.h5", "elsewhere.h5")
+
+    def dumped(path, run=programs.stock):
+        done = run("h5dump", path)
+        return done.returncode, re.sub(r"(DATASET|ATTRIBUTE) \d+", r"\1", done.stdout.replace(path, "FILE"))
+
+    assert dumped("plain.h5")[1].count("other.h5/") == (4 if there else 2)
+    for words in (["import", "plain.h5", "out.h5"], ["export", "out.h5", "again.h5"]):
+        done = programs.cow(*words)
+        assert done.returncode == 0 and done.stderr == "", done.stderr
+    programs.verified("out.h5")
+    assert dumped("again.h5") == dumped("plain.h5")
+    assert dumped("out.h5", programs.connector) == dumped("plain.h5")
 
 
 def test_chunks_are_moved_without_decoding(programs, tmp_path, monkeypatch):

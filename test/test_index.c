@@ -1107,6 +1107,45 @@ static void test_index_larger_than_what_is_kept_in_memory(void **state)
     log->close(log);
 }
 
+typedef struct asking {
+    cow_index *index;
+    uint64_t seen;
+} asking;
+
+static int ask_again(void *context, const uint64_t chunk[], uint64_t slot)
+{
+    asking *a = context;
+    uint64_t found = COW_HOLE;
+
+    a->seen++;
+    assert_int_equal(cow_index_get(a->index, chunk, &found), 0);
+    assert_true(found == slot);
+    return 0;
+}
+
+/* As copying a dataset does: what is visited is read. */
+static void test_visitors_may_ask_an_index_larger_than_what_is_kept_in_memory(void **state)
+{
+    enum { TILES = 70000 };
+    cow_table *log = cow_table_memory(1);
+    dataset d;
+    cow_root root;
+    cow_grid grid;
+    uint64_t zero = 0, count = UINT64_MAX;
+    asking a = {0};
+    (void)state;
+
+    open_dataset(&d, log, 7, 1, (uint64_t[]){1}, (uint64_t[]){COW_UNLIMITED});
+    for (uint64_t i = 0; i < TILES; i++)
+        assert_int_equal(cow_index_set(d.index, (uint64_t[]){i * 64 + i % 64}, i, NULL), 0);
+    a.index = reopen(log, commit_dataset(&d, NULL), &grid, &root);
+    assert_int_equal(cow_index_visit(a.index, &zero, &count, ask_again, &a), 0);
+    assert_int_equal(a.seen, TILES);
+    cow_index_close(a.index);
+    cow_index_close(d.index);
+    log->close(log);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -1131,6 +1170,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_failed_root_leaves_the_log_as_it_was),
         cmocka_unit_test(test_commit_of_one_chunk_among_a_million_is_small),
         cmocka_unit_test(test_index_larger_than_what_is_kept_in_memory),
+        cmocka_unit_test(test_visitors_may_ask_an_index_larger_than_what_is_kept_in_memory),
     };
     return test_main(tests, argc, argv, NULL, NULL);
 }

@@ -664,6 +664,38 @@ def test_verify_finds_damage(run, tmp_path):
     assert "nowhere" in told and "No such file" in told
 
 
+def test_diff_and_blame_are_records(run):
+    told = run(THREE + """
+import h5py, json
+with h5cow.version("x", name="last") as f:
+    f["new"] = 5
+    data = [name for name in f if name != "new"][0]
+    f[data].attrs["unit"] = "K"
+changes = h5cow.diff("x")
+assert isinstance(changes, list) and changes and not h5cow.diff("x", -1) and not h5cow.diff("x", "last", -1)
+assert {c.path: c.change for c in changes} == {"/new": "added", "/" + data: "changed"}
+assert [c.after for c in changes if c.path == "/new"] == ["dataset of int64 ()"]
+assert changes._repr_html_().count("<tr>") == 3
+assert [c.path for c in h5cow.diff("x", 1, 2, path="/" + data)] == ["/" + data]
+detail = h5cow.diff("x", 1, 2, path="/" + data, values=1)[0].details["elements"]
+assert len(detail["values"]) == 1 and not h5cow.diff("x", 1, 2, path="/" + data, absolute=1e9)
+h5py.File("plain", "w").close()
+assert {c.change for c in h5cow.diff("x", other="plain")} == {"removed"}
+parts = h5cow.blame("x", "/" + data)
+assert {p.version.name for p in parts} == {"v3"}
+one = h5cow.blame("x", "/" + data, at=1, start=[0], count=[2])
+assert (one[0].first, one[0].last, one[0].elements, one[0].version.number) == ((0,), (1,), 2, 1)
+hashes = [h5cow.content_hash("x", at=name) for name in ("v3", "last")]
+assert len({*hashes, h5cow.content_hash("x")}) == 2 and h5cow.content_hash("x", path="/new") != hashes[1]
+for wrong in (lambda: h5cow.diff("x", "nowhere"), lambda: h5cow.blame("x", "/nowhere")):
+    try:
+        wrong()
+    except h5cow.Error as error:
+        print(json.dumps(str(error)))
+""").splitlines()
+    assert len(told) == 2 and all("nowhere" in error for error in told)
+
+
 # ---- the command ----
 
 

@@ -72,15 +72,26 @@ def show(file):
             else:
                 told[below] = str(o.links.get_val(name))
 
+    # HDF5 itself counts the links of deleted groups too: docs/format.md on removed
+    buried, links = set(), []
+    def bury(o):
+        for name in o if isinstance(o, h5py.h5g.GroupID) and h5o.get_info(o).addr not in buried else ():
+            buried.add(h5o.get_info(o).addr)
+            if o.links.get_info(name).type == h5l.TYPE_HARD:
+                links.append(h5o.get_info(o, name).addr)
+                bury(h5o.open(o, name))
+
     objects = []
     walk(h5o.open(file.id, b'/'), '')
+    if b'_versioned_data' in file.id:
+        bury(h5o.open(file.id, b'/_versioned_data/removed'))
     for path, o in objects:
         entry = told[path + ' is'] = {'comment': comment(o)}
         thing = file[path or '/']
         if not isinstance(o, h5t.TypeID):
             p = o.get_create_plist()
             entry['list'] = properties(p)
-            entry['count'] = path and h5o.get_info(o).rc
+            entry['count'] = path and h5o.get_info(o).rc - links.count(h5o.get_info(o).addr)
         if isinstance(thing, h5py.Dataset):
             entry['layout'] = [p.get_layout(), thing.chunks, thing.compression, p.get_fill_time(), p.get_alloc_time()]
             entry['shape'] = thing.shape, thing.maxshape

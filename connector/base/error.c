@@ -118,6 +118,7 @@ void cow_error_in_file(const char *name)
 
 typedef struct lowest_record {
     hid_t minor;
+    bool plugin;
     char text[MESSAGE_SIZE / 2];
 } lowest_record;
 
@@ -127,6 +128,11 @@ static herr_t note_lowest(unsigned n, const H5E_error2_t *error, void *context)
 
     if (n == 0) {
         lowest->minor = error->min_num;
+        lowest->plugin = error->maj_num == H5E_PLUGIN;
+    }
+    /* where plugins were looked for says less than what filter it was for */
+    if (n == 0 || (lowest->plugin && error->maj_num == H5E_PLINE)) {
+        lowest->plugin = n == 0 && lowest->plugin;
         snprintf(lowest->text, sizeof lowest->text, "%s", error->desc ? error->desc : "");
     }
     return 0;

@@ -140,7 +140,8 @@ static int parse_ago(const char *text, time_t now, int64_t *first, int64_t *last
             return -1;
         tm.tm_mon -= unit[i].months * count;
         tm.tm_isdst = -1;
-        *first = *last = (int64_t)(unit[i].months > 0 ? mktime(&tm) : now) * SECOND;
+        *first = (int64_t)(unit[i].months > 0 ? mktime(&tm) : now) * SECOND;
+        *last = *first + SECOND - 1;
         return 0;
     }
     return -1;

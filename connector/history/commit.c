@@ -259,12 +259,20 @@ static int by_id(const void *a, const void *b)
     return (x->id > y->id) - (x->id < y->id);
 }
 
+static int in_the_middle(const cow_file *file)
+{
+    return cow_error(COW_USAGE, "%s: a function that HDF5 calls while it moves elements cannot copy them or make a version",
+                     file->name);
+}
+
 int cow_commit_datasets(cow_file *file)
 {
     cow_dataset **list;
     size_t count;
     int status = -1;
 
+    if (cow_chunk_cache_busy(file->cache)) /* H5Ocopy in a function of the program */
+        return in_the_middle(file);
     if (list_heads(file, &list, &count) < 0)
         return -1;
     qsort(list, count, sizeof(cow_dataset *), by_id); /* the same file from run to run */
@@ -363,10 +371,15 @@ int cow_file_commit(cow_file *file, cow_commit_kind kind)
     int status = 0;
 
     if (cow_chunk_cache_busy(file->cache))
-        return kind == COW_FLUSH
-                   ? 0 /* the next commit has it */
-                   : cow_error(COW_USAGE, "%s: a function that HDF5 calls while it moves elements cannot make a version",
-                               file->name);
+        switch (kind) {
+        case COW_FLUSH:
+            return 0; /* the next commit has it */
+        case COW_VERSION:
+            return in_the_middle(file);
+        case COW_FINISH: /* the program ends there: what is half stored is in no commit */
+            in_the_middle(file);
+            return cow_file_fail(file);
+        }
     if (cow_file_state_of(file) == COW_FILE_AMENDABLE && finished && lacking(file))
         cow_file_enter(file, COW_FILE_OPEN); /* once more */
     if (!cow_file_ours(file))

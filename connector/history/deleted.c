@@ -221,7 +221,10 @@ int cow_deleted_clear(cow_file *file, cow_loc root)
     u.root = cow_address(&info.token);
     status = cow_snapshots_each(file, unlink_root_from, &u);
     cow_changes_edited(file);
-    return cow_native_change_references(root, -1) < 0 ? -1 : status;
+    /* what the program counted itself goes with the head */
+    if (cow_native_info(root, NULL, H5O_INFO_BASIC, &info) < 0)
+        return -1;
+    return cow_native_change_references(root, 1 - (int)info.rc) < 0 ? -1 : status;
 }
 
 /* ---- addresses that are the history's own ---- */

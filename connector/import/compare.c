@@ -74,7 +74,7 @@ bool cow_tree_same_type(hid_t a, hid_t b)
 }
 
 /* By what is selected: HDF5 writes one selection in different ways, as old as the file is. */
-bool cow_tree_same_region(hid_t a, hid_t b)
+static bool same_selection(hid_t a, hid_t b)
 {
     hid_t space[2] = {a, b};
     hsize_t box[2][4][H5S_MAX_RANK] = {{{0}}}, *list[2] = {NULL, NULL};
@@ -82,10 +82,8 @@ bool cow_tree_same_region(hid_t a, hid_t b)
     H5S_sel_type type;
     bool same;
 
-    if (a < 0 || b < 0)
-        return a < 0 && b < 0;
     type = H5Sget_select_type(a);
-    if (type < 0 || type != H5Sget_select_type(b) || !cow_native_space_same_extent(a, b))
+    if (type < 0 || type != H5Sget_select_type(b) || H5Sget_simple_extent_ndims(a) != H5Sget_simple_extent_ndims(b))
         return false;
     if (type != H5S_SEL_POINTS && type != H5S_SEL_HYPERSLABS)
         return true;
@@ -105,6 +103,13 @@ bool cow_tree_same_region(hid_t a, hid_t b)
     return same;
 }
 
+bool cow_tree_same_region(hid_t a, hid_t b)
+{
+    if (a < 0 || b < 0)
+        return a < 0 && b < 0;
+    return cow_native_space_same_extent(a, b) && same_selection(a, b);
+}
+
 static bool same_reference(const comparison *c, hid_t type, void *a, void *b)
 {
     cow_import_reference from, to = {.region = H5I_INVALID_HID};
@@ -119,7 +124,7 @@ static bool same_reference(const comparison *c, hid_t type, void *a, void *b)
             same = to.state == COW_REFERENCE_NULL;
             break;
         case COW_REFERENCE_FOREIGN:
-            same = to.state == COW_REFERENCE_FOREIGN && to.kind == from.kind;
+            same = to.state == COW_REFERENCE_FOREIGN && to.kind == from.kind && memcmp(a, b, sizeof(H5O_token_t)) == 0;
             break;
         case COW_REFERENCE_GOOD:
             same = to.state == COW_REFERENCE_GOOD && to.kind == from.kind &&
@@ -378,7 +383,7 @@ static bool same_layout(const hid_t list[2])
     same = H5Pget_virtual_count(list[0], &count[0]) >= 0 && H5Pget_virtual_count(list[1], &count[1]) >= 0 &&
            count[0] == count[1];
     for (size_t i = 0; same && i < count[0]; i++) {
-        hid_t space[2][2];
+        hid_t space[2][2]; /* of the dataset, whose extent HDF5 itself puts there when it is made; of the source */
         for (int k = 0; k < 2; k++) {
             same = same && H5Pget_virtual_filename(list[k], i, text[k][0], sizeof text[k][0]) >= 0 &&
                    H5Pget_virtual_dsetname(list[k], i, text[k][1], sizeof text[k][1]) >= 0;
@@ -386,7 +391,8 @@ static bool same_layout(const hid_t list[2])
             space[k][1] = H5Pget_virtual_srcspace(list[k], i);
         }
         same = same && strcmp(text[0][0], text[1][0]) == 0 && strcmp(text[0][1], text[1][1]) == 0 &&
-               cow_tree_same_region(space[0][0], space[1][0]) && cow_tree_same_region(space[0][1], space[1][1]);
+               space[0][0] >= 0 && space[1][0] >= 0 && same_selection(space[0][0], space[1][0]) &&
+               cow_tree_same_region(space[0][1], space[1][1]);
         for (int k = 0; k < 4; k++)
             if (space[k / 2][k % 2] >= 0)
                 H5Sclose(space[k / 2][k % 2]);
@@ -412,6 +418,22 @@ static bool same_named_type(const comparison *c, const hid_t type[2])
            (c->address[place] == 0 || c->address[place] == cow_tree_address(&info[1].token));
 }
 
+/* How far a virtual dataset goes now HDF5 works out anew each time that it is opened, from the sources that it finds: the copy
+ * may have others, as it is in another folder. */
+static bool same_shape(const hid_t space[2], hid_t dcpl)
+{
+    hsize_t extent[H5S_MAX_RANK], most[2][H5S_MAX_RANK];
+    int rank;
+
+    if (space[0] < 0 || space[1] < 0)
+        return false;
+    if (dcpl < 0 || H5Pget_layout(dcpl) != H5D_VIRTUAL)
+        return cow_native_space_same_extent(space[0], space[1]);
+    rank = H5Sget_simple_extent_dims(space[0], extent, most[0]);
+    return rank >= 0 && rank == H5Sget_simple_extent_dims(space[1], extent, most[1]) &&
+           memcmp(most[0], most[1], (size_t)rank * sizeof **most) == 0;
+}
+
 static int same_dataset(const comparison *c, const hid_t dataset[2], const char *path)
 {
     hid_t type[2], space[2], list[2];
@@ -424,7 +446,7 @@ static int same_dataset(const comparison *c, const hid_t dataset[2], const char 
     }
     if (type[0] < 0 || type[1] < 0 || !same_named_type(c, type))
         what = "the type of";
-    else if (space[0] < 0 || space[1] < 0 || !cow_native_space_same_extent(space[0], space[1]))
+    else if (!same_shape(space, list[0]))
         what = "the shape of";
     else if (list[0] < 0 || list[1] < 0 || !same_object_list(list) || !same_layout(list))
         what = "the layout of";

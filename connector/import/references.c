@@ -1,9 +1,11 @@
 /* References: looked at, translated. See references.h and tree.h. */
 #include "import/references.h"
 
+#include "base/error.h"
 #include "import/tree.h"
 #include "native/native.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -153,5 +155,12 @@ done:
 
 int cow_tree_references(cow_tree *tree, hid_t type, size_t count, void *elements)
 {
-    return cow_native_references_each(type, count, elements, translate, tree);
+    if (cow_native_references_each(type, count, elements, translate, tree) < 0)
+        return -1;
+    if (cow_native_references_lend(type, count, elements) == 0) /* those into other files */
+        return 0;
+    if (tree->why[0] == '\0')
+        snprintf(tree->why, sizeof tree->why, "%s", cow_error_message());
+    cow_error_clear();
+    return -1;
 }

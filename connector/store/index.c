@@ -48,6 +48,7 @@ struct cow_index {
     tree_node *top;  /* as child[] */
     bool changed;
     size_t nodes, limit; /* in memory */
+    unsigned visits;     /* that run, and hold the nodes on their way */
     level_shape shape[COW_MAX_LEVEL + 1];
 };
 
@@ -202,10 +203,10 @@ static void drop_unchanged(cow_index *index, unsigned level, tree_node *node)
     }
 }
 
-/* Called where nobody holds a node. The limit moves with what must stay, so that the sweep pays for itself. */
+/* Called where nobody but a visit holds a node. The limit moves with what must stay, so that the sweep pays for itself. */
 static void keep_small(cow_index *index)
 {
-    if (index->nodes <= index->limit || !index->top)
+    if (index->nodes <= index->limit || !index->top || index->visits > 0)
         return;
     drop_unchanged(index, index->level, index->top);
     index->limit = 2 * index->nodes > NODE_LIMIT ? 2 * index->nodes : NODE_LIMIT;
@@ -575,6 +576,7 @@ int cow_index_visit(cow_index *index, const uint64_t first[], const uint64_t cou
     static const uint64_t zero[COW_MAX_RANK];
     uint64_t last[COW_MAX_RANK];
     visit what = {.first = first, .last = last, .visitor = visitor, .context = context};
+    int result;
 
     for (unsigned d = 0; d < index->grid.rank; d++) {
         if (count[d] == 0)
@@ -584,7 +586,10 @@ int cow_index_visit(cow_index *index, const uint64_t first[], const uint64_t cou
     keep_small(index);
     if (load_top(index) < 0)
         return -1;
-    return index->top ? visit_node(index, index->level, index->top, zero, &what) : 0;
+    index->visits++;
+    result = index->top ? visit_node(index, index->level, index->top, zero, &what) : 0;
+    index->visits--;
+    return result;
 }
 
 typedef struct trim {

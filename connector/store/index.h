@@ -103,7 +103,7 @@ uint64_t cow_index_chunks(const cow_index *index); /* chunks that have a slot */
 bool cow_index_changed(const cow_index *index);    /* since open or the last commit */
 
 /* Visit every chunk that has a slot and touches the box [first, first+count), tile by tile. A visitor's non-zero
- * answer ends the visit and is returned. The index must not be changed meanwhile. */
+ * answer ends the visit and is returned. The index may be asked meanwhile, but not changed. */
 typedef int cow_index_visitor(void *context, const uint64_t chunk[], uint64_t slot);
 int cow_index_visit(cow_index *index, const uint64_t first[], const uint64_t count[], cow_index_visitor *visitor,
                     void *context);

@@ -9,6 +9,9 @@
 
     h5cow.versions("t.h5")                  # list of records; a table in a notebook
     h5cow.open("t.h5", at=1)["x"][()]       # as it was
+    h5cow.diff("t.h5")                      # what the newest version changed
+    h5cow.blame("t.h5", "/x")               # which version wrote what
+    h5cow.content_hash("t.h5", at=1)        # what it held, however it is stored
 
     with h5cow.version("t.h5", name="calibrated") as f:   # one version, or none at all when the block fails
         f["x"][()] = 2
@@ -19,21 +22,41 @@ The rest is told by the command: `python -m h5cow --help`.
 from ._enable import Enabled, enable
 from ._errors import Error, OptionError, TooLate, TooLateWarning
 from ._files import open, version
-from ._history import Damage, Lack, Verified, Version, Versions, verify, versions
+from ._history import (
+    Change,
+    Changes,
+    Damage,
+    Lack,
+    Part,
+    Verified,
+    Version,
+    Versions,
+    blame,
+    content_hash,
+    diff,
+    verify,
+    versions,
+)
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Change",
+    "Changes",
     "Damage",
     "Enabled",
     "Error",
     "Lack",
     "OptionError",
+    "Part",
     "TooLate",
     "TooLateWarning",
     "Verified",
     "Version",
     "Versions",
+    "blame",
+    "content_hash",
+    "diff",
     "enable",
     "open",
     "verify",

@@ -104,17 +104,18 @@ def check_installed() -> None:
             raise Error(f"{path} is not there: install h5cow again (pip install --force-reinstall h5cow)")
 
 
-def ask(verb: str, *arguments: str) -> Tuple[Any, int]:
-    """What `h5cow VERB --json ARGUMENT...` answers, and its exit code: 0, or 1 when it found damage."""
+def ask(verb: str, *arguments: str, options: Iterable[str] = ()) -> Tuple[Any, int]:
+    """What `h5cow VERB --json OPTION... -- ARGUMENT...` answers, and its exit code: 0, 1 when it found damage or a difference, or 2
+    when it could not look at all that it was asked about, and its answer says at what."""
     check_installed()
     done = subprocess.run(
-        [str(COMMAND), verb, "--json", "--", *arguments],
+        [str(COMMAND), verb, "--json", *options, "--", *arguments],
         env=environment(),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
     said = done.stderr.decode(errors="replace").strip()
-    if done.returncode not in (0, 1) or not done.stdout.strip():
+    if done.returncode not in (0, 1, 2) or not done.stdout.strip():
         raise Error(re.sub(r"^h5cow: ", "", said) or f"h5cow {verb} ended with exit code {done.returncode}")
     return json.loads(done.stdout.decode(errors="surrogateescape")), done.returncode

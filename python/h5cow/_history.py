@@ -6,10 +6,11 @@ import datetime
 import html
 import os
 from dataclasses import dataclass
-from typing import Any, List, Optional, Tuple, Union
+from typing import Any, List, Optional, Sequence, Tuple, Union
 
 from ._command import ask
-from ._options import Numbered
+from ._errors import Error
+from ._options import Numbered, Revision, revision
 
 Path = Union[str, "os.PathLike[str]"]
 
@@ -102,7 +103,7 @@ def _version(row: Any) -> Version:
         chunks=row["chunks"],
         changed=row["changed"],
         open=row["open"],
-        incomplete=tuple(Lack(lack["path"], lack["reason"]) for lack in row["incomplete"]),
+        incomplete=tuple(Lack(lack["path"], lack["reason"]) for lack in row.get("incomplete", ())),
         hdf5=row["hdf5"],
         h5cow=row["h5cow"],
     )
@@ -152,3 +153,112 @@ def verify(file: Path) -> Verified:
         checked=found["checked"],
         seconds=found["seconds"],
     )
+
+
+@dataclass(frozen=True)
+class Change:
+    """What differs of one object."""
+
+    path: str
+    change: str
+    """"added", "removed", "changed" or "replaced"."""
+    before: Optional[str]
+    """What was there, where it is no more, as "dataset of float64 (10, 20)"; else None."""
+    after: Optional[str]
+    details: Any
+    """All that `h5cow diff --json` says of it: type, shape, elements, attributes, comment, trouble."""
+
+
+class Changes(List[Change]):
+    """What differs between two states: empty, so false, where nothing does. A notebook shows it as a table."""
+
+    def _repr_html_(self) -> str:
+        lines = ["<table>", "<tr><th>object</th><th>change</th><th>what</th></tr>"]
+        for c in self:
+            what = " → ".join(text for text in (c.before, c.after) if text is not None) or ", ".join(
+                key for key in c.details if key not in ("path", "change")
+            )
+            lines.append(f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in (c.path, c.change, what))}</tr>")
+        return "\n".join([*lines, "</table>"])
+
+
+def _state(file: Path, at: Optional[Revision]) -> str:
+    name = os.fspath(file)
+    return name if at is None else f"{name}@{revision(at)}"
+
+
+def diff(
+    file: Path,
+    before: Optional[Revision] = -2,
+    after: Optional[Revision] = None,
+    *,
+    other: Optional[Path] = None,
+    path: str = "/",
+    values: int = 0,
+    absolute: float = 0,
+    relative: float = 0,
+) -> Changes:
+    """What the state AFTER of FILE has that BEFORE has not, and the other way round; None is the newest state.
+
+    By default what the newest version changed. OTHER: the file of AFTER, if it is another one. PATH: only that object, and what is
+    below it. VALUES: so many elements of each dataset are told with their values. ABSOLUTE, RELATIVE: numbers that are no
+    farther apart count as equal. Raises `Error` where something of it cannot be read.
+    """
+    options = [f"--values={int(values)}"]
+    options += [f"--absolute={float(absolute)!r}"] if absolute else []
+    options += [f"--relative={float(relative)!r}"] if relative else []
+    name = os.fspath(file)
+    told, _ = ask("diff", _state(name, before), _state(name if other is None else other, after), path, options=options)
+    changes = Changes(
+        Change(one["path"], one["change"], one.get("before"), one.get("after"), one) for one in told["objects"]
+    )
+    for change in changes:
+        for trouble in change.details.get("trouble", ()):
+            raise Error(f"{change.path}: {trouble}")
+    return changes
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a dataset that one version wrote."""
+
+    first: Tuple[int, ...]
+    """Position of its first element; of its last one, or of the first element of its last chunk."""
+    last: Tuple[int, ...]
+    elements: Optional[int]
+    """How many it has, or how many chunks; the other is None."""
+    chunks: Optional[int]
+    version: Version
+
+
+def blame(
+    file: Path,
+    path: str,
+    at: Optional[Revision] = None,
+    *,
+    start: Optional[Sequence[int]] = None,
+    count: Optional[Sequence[int]] = None,
+) -> List[Part]:
+    """Which version wrote what the dataset PATH of FILE holds, in the newest state or AT a version.
+
+    By chunks; with START or COUNT by the elements of that box. Parts are in row-major order.
+    """
+    options = [
+        f"--{name}={','.join(str(int(n)) for n in numbers)}"
+        for name, numbers in (("start", start), ("count", count))
+        if numbers is not None
+    ]
+    told, _ = ask("blame", _state(file, at), path, options=options)
+    return [
+        Part(tuple(one["first"]), tuple(one["last"]), one.get("elements"), one.get("chunks"), _version(one["version"]))
+        for one in told
+    ]
+
+
+def content_hash(file: Path, at: Optional[Revision] = None, path: str = "/") -> str:
+    """The SHA-256 of what FILE holds in the newest state or AT a version, or of the object PATH and what is below it.
+
+    64 hexadecimal digits that do not depend on how it is stored: two states with the same hash hold the same.
+    """
+    told, _ = ask("hash", _state(file, at), path)
+    return str(told["hash"])

@@ -30,8 +30,9 @@
  *      chunks only where the whole chunk is inside.
  *  D6  Absolute soft links in a version begin with the version's path when read without the connector.
  *  D7  Reference counts in versions read without the connector, and creation order numbers in versions: unchanged objects
- *      are shared by hard links. Counts that the program added to (H5Oincr_refcount) are in no version, nor are links in
- *      groups that only a circle of links holds.
+ *      are shared by hard links. Counts that the program added to (H5Oincr_refcount) are in no version, nor is what counts in
+ *      groups that only a circle of links holds, and in named types that only a circle of uses holds (an attribute of a type
+ *      that is of this type, when its last link is deleted): a version has what its root leads to.
  *  D8  Layout, chunks, filters and allocation of a versioned dataset read without the connector: it is virtual there.
  *  D9  Modifying a file that was opened for reading: only H5Dwrite is tried, which must be refused. Native HDF5 1.14.5
  *      accepts others (H5Awrite), and then cannot close the file.

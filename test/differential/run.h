@@ -82,7 +82,7 @@ extern struct run {
     char many[PATH_SIZE]; /* the object with very many attributes; "": none */
     bool writable, modified, created, deleted, copied, renumbered, mixed, merged;
     bool tagged;  /* H5Ocopy has made something since the file was opened (D18) */
-    bool counted; /* the program has added to reference counts (D7) */
+    bool counted; /* the program has added to reference counts, or made a circle (D7) */
     struct handle {
         pair set;
         char path[PATH_SIZE];
