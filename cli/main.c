@@ -19,6 +19,7 @@ static const cli_page pages[] = {
     {"bisect", cli_bisect_help, "find the first version in which something is wrong", cli_bisect},
     {"hash", cli_hash_help, "print a hash of what a version or a file holds, however it is stored", cli_hash},
     {"stat", cli_stat_help, "show datasets, chunks, bytes and what the history costs", cli_stat},
+    {"report", cli_report_help, "write a page about a file and its history, for a browser", cli_report_verb},
     {"import", cli_import_help, "give a plain HDF5 file a history that begins with its state", cli_import},
     {"export", cli_export_help, "write one version as a plain HDF5 file", cli_export},
     {"copy", cli_copy_help, "copy a file with its history, also while it is written", cli_copy_verb},

@@ -98,6 +98,8 @@ awk -v a="$copies" -v b="$stored" 'BEGIN { printf "%.1f times smaller than copie
 
 title "Every stored chunk hashed again, every index and view checked"
 show h5cow verify climate.nc
+title "One page about it all, for a browser"
+show h5cow report climate.nc
 title "A plain file gets a history: what is in it becomes version 1"
 cp ../plain/copy-1.nc imported.nc
 show h5cow import -m "as delivered" imported.nc

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """All tests, one part after the other; the last line counts them. ./dev test builds everything and calls this.
 
-usage: run.py [--long] [--suites | --wheel [--fast] | --mpi | --hdf5 2 [--short]] [--write-docs] [--steps N] [--seed S]
+usage: run.py [--long] [--suites | --wheel [--fast] | --mpi | --browser | --hdf5 2 [--short]] [--write-docs] [--steps N] [--seed S]
               [--kills N] [--many SECONDS]
 
 Each part prints its own counted line and keeps its whole output in build/test-logs. A part that cannot be counted, or
@@ -280,6 +280,7 @@ def main():
     parser.add_argument("--wheel", action="store_true", help="only the wheel, and the Python package in it")
     parser.add_argument("--fast", action="store_true", help="with --wheel: what the default run has of it")
     parser.add_argument("--mpi", action="store_true", help="only programs of many processes, with the libhdf5 of each MPI")
+    parser.add_argument("--browser", action="store_true", help="only the page of h5cow report, in a browser")
     parser.add_argument("--write-docs", action="store_true", help="with --suites, --wheel or --hdf5: write what was run into docs/conformance.md")
     parser.add_argument("--only", action="append", choices=SUITES, help="with --suites: only this one; several times")
     parser.add_argument("--steps", type=int, help=f"steps of the differential test (default {STEPS}, with --suites {SUITES_STEPS})")
@@ -305,6 +306,9 @@ def main():
         return tests.end()
     if arguments.mpi:
         from_outside(tests, "MPI", TEST / "test_mpi.py", None)
+        return tests.end()
+    if arguments.browser:
+        from_outside(tests, "Browser", TEST / "test_browser.py", None)
         return tests.end()
     if arguments.wheel:
         wheel(tests, arguments.fast)

@@ -43,6 +43,7 @@ MAY_READ = {
     "cli/hash.c": "hash: attributes through the connector, as large as HDF5 checks them to be",
     "cli/hash_values.c": "hash: makes types in memory",
     "cli/object.c": "diff, hash, bisect: elements through the connector, in boxes of a chunk or of bounded size",
+    "cli/report_pictures.c": "report: at most 192 x 192 numbers through the connector",
     "cli/salvage_data.c": "recover: elements in boxes of a chunk, or after cow_layout_elements",
     "cli/salvage_state.c": "recover: the first 8 bytes of what may be the index",
     "cli/salvage_tree.c": "recover: attributes, as large as HDF5 checks them to be",
