@@ -1,6 +1,6 @@
 /* Completion of verbs and options for shells: see manual.h. One walk over the options of a help text; each shell has its
- * own way to write them down, and tells what it can of what they mean. What is no option is a file name, or behind `run`
- * a command. */
+ * own way to write them down, and tells what it can of what they mean. What is no option is a version or a path in a file, which
+ * the command is asked for (candidates.c), else a file name, or behind `run` a command. */
 #include "manual.h"
 
 #include <stdio.h>
@@ -123,6 +123,18 @@ static void put_bash(const cli_page *pages, size_t count)
          "    if [[ $word == -* ]]; then\n"
          "        COMPREPLY=($(compgen -W \"$options\" -- \"$word\"))\n"
          "        [[ ${COMPREPLY[0]-} != *= ]] || compopt -o nospace\n"
+         "        return\n"
+         "    fi\n"
+         "    # bash cuts words at '@', ':' and '=': they are joined again, and of the answer only what stands for $2 is given back\n"
+         "    local words=() line=${COMP_LINE:0:COMP_POINT} part\n"
+         "    read -ra words <<<\"$line\"\n"
+         "    [[ $line != *[[:space:]] ]] || words+=('')\n"
+         "    part=${words[-1]-}\n"
+         "    mapfile -t COMPREPLY < <(\"${words[0]}\" help --candidates \"${words[@]:1}\" 2>/dev/null)\n"
+         "    if ((${#COMPREPLY[@]} > 0)); then\n"
+         "        part=${part%\"${2-}\"}\n"
+         "        COMPREPLY=(\"${COMPREPLY[@]#\"$part\"}\")\n"
+         "        ((${#COMPREPLY[@]} > 1)) || [[ ${COMPREPLY[0]} != */ ]] || compopt -o nospace\n"
          "    else\n"
          "        compopt -o default\n"
          "    fi\n"
@@ -175,8 +187,17 @@ static void put_zsh(const cli_page *pages, size_t count)
          "    if [[ ${words[1]} == run ]]; then\n"
          "        _arguments -S $options '(-):command: _command_names -e' '*::words: _normal'\n"
          "    else\n"
-         "        _arguments -S $options '*:file:_files'\n"
+         "        _arguments -S $options '*:file:_h5cow_word'\n"
          "    fi\n"
+         "}\n"
+         "_h5cow_word() # a version, a path in a file, or a file\n{\n"
+         "    local -a found ends\n"
+         "    found=(${(f)\"$(h5cow help --candidates \"${(@Q)words[1,CURRENT]}\" 2>/dev/null)\"})\n"
+         "    ends=(${(M)found:#*/})\n"
+         "    found=(${found:#*/})\n"
+         "    (($#found + $#ends)) || { _files; return }\n"
+         "    compadd -a found\n"
+         "    compadd -S '' -a ends\n"
          "}\n"
          "_h5cow \"$@\"");
 }
@@ -212,6 +233,11 @@ static void put_fish(const cli_page *pages, size_t count)
          "        __fish_complete_subcommand --fcs-skip=2\n"
          "    end\n"
          "end\n"
+         "function __fish_h5cow_word -d 'versions, and paths in a file'\n"
+         "    set -l words (commandline -opc)\n"
+         "    h5cow help --candidates $words[2..] (commandline -ct) 2>/dev/null\n"
+         "end\n"
+         "complete -c h5cow -n 'not __fish_h5cow_verb' -a '(__fish_h5cow_word)'\n"
          "complete -c h5cow -n __fish_h5cow_verb -f\n"
          "complete -c h5cow -n __fish_h5cow_verb -l help\n"
          "complete -c h5cow -n __fish_h5cow_verb -l version");

@@ -22,6 +22,7 @@ static const cli_page pages[] = {
     {"report", cli_report_help, "write a page about a file and its history, for a browser", cli_report_verb},
     {"import", cli_import_help, "give a plain HDF5 file a history that begins with its state", cli_import},
     {"export", cli_export_help, "write one version as a plain HDF5 file", cli_export},
+    {"cp", cli_cp_help, "copy an object of a version into a file: get it back", cli_cp},
     {"copy", cli_copy_help, "copy a file with its history, also while it is written", cli_copy_verb},
     {"verify", cli_verify_help, "check every stored chunk and everything that names it", cli_verify},
     {"recover", cli_recover_help, "finish what a crash left half done; save what can be read of a damaged file",
@@ -98,11 +99,16 @@ static void help(FILE *to)
     fprintf(to, "\n%s'h5cow VERB --help' and 'man h5cow-VERB' say more.\n", third);
 }
 
-/* h5cow help [VERB]; for the build: help --man VERB (empty: all of them), help --completion SHELL. */
+/* h5cow help [VERB]; for the build: help --man VERB (empty: all of them), help --completion SHELL; for the completions:
+ * help --candidates VERB WORD... */
 static int explain(int argc, char **argv)
 {
     const cli_page *page;
+    char why[500];
 
+    if (argc > 3 && strcmp(argv[2], "--candidates") == 0)
+        return cow_library_find(getenv("H5COW_LIBHDF5"), why, sizeof why) < 0 ? CLI_FAILED
+                                                                              : cli_manual_candidates(argc - 3, argv + 3);
     if (argc > 3 && strcmp(argv[2], "--completion") == 0)
         return cli_manual_completion(argv[3], pages, PAGES);
     const char *name = argc > 3 && strcmp(argv[2], "--man") == 0 ? argv[3] : argc > 2 ? argv[2] : "";

@@ -139,27 +139,41 @@ char *cli_plugin_connector(const char *options)
     return *options == '\0' ? cli_strdup("h5cow") : cli_format("h5cow %s", options);
 }
 
-hid_t cli_plugin_open(const char *name, const char *revision)
+/* FLAGS as of H5Fopen; H5F_ACC_EXCL: a new file. */
+static hid_t open_file(const char *name, const char *revision, const char *options, unsigned flags)
 {
-    char *options = cli_strdup(""), text[1024];
-    hid_t fapl = H5I_INVALID_HID, connector, file = H5I_INVALID_HID;
     void *info = NULL;
+    hid_t connector = cli_plugin_load(options, &info), fapl = H5I_INVALID_HID, file = H5I_INVALID_HID;
+    char text[1024];
 
-    if (revision != NULL)
-        cli_plugin_option(&options, "at", 2, revision);
-    if ((connector = cli_plugin_load(options, &info)) < 0)
-        goto done;
-    if ((fapl = H5Pcreate(H5P_FILE_ACCESS)) < 0 || H5Pset_fapl_sec2(fapl) < 0 ||
-        H5Pset_vol(fapl, connector, info) < 0 || (file = H5Fopen(name, H5F_ACC_RDONLY, fapl)) < 0)
-        cli_fail("%s%s%s'%s' cannot be opened: %s", revision == NULL ? "" : "version '",
-                 revision == NULL ? "" : revision, revision == NULL ? "" : "' of ", name,
+    if (connector >= 0 && ((fapl = H5Pcreate(H5P_FILE_ACCESS)) < 0 || H5Pset_fapl_sec2(fapl) < 0 ||
+                           H5Pset_vol(fapl, connector, info) < 0 ||
+                           (file = flags == H5F_ACC_EXCL ? H5Fcreate(name, flags, H5P_DEFAULT, fapl)
+                                                         : H5Fopen(name, flags, fapl)) < 0))
+        cli_fail("%s%s%s'%s' cannot be %s: %s", revision == NULL ? "" : "version '", revision == NULL ? "" : revision,
+                 revision == NULL ? "" : "' of ", name, flags == H5F_ACC_EXCL ? "made" : "opened",
                  cli_reason(text, sizeof text));
-done:
     if (fapl >= 0)
         H5Pclose(fapl);
     cli_plugin_unload(connector, info);
+    return file;
+}
+
+hid_t cli_plugin_open(const char *name, const char *revision)
+{
+    char *options = cli_strdup("");
+    hid_t file;
+
+    if (revision != NULL)
+        cli_plugin_option(&options, "at", 2, revision);
+    file = open_file(name, revision, options, H5F_ACC_RDONLY);
     free(options);
     return file;
+}
+
+hid_t cli_plugin_write(const char *name, const char *options, bool new)
+{
+    return open_file(name, NULL, options, new ? H5F_ACC_EXCL : H5F_ACC_RDWR);
 }
 
 /* The child's part: try it, say why not. */

@@ -4,6 +4,7 @@
 
 #include <hdf5.h>
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #define CLI_PLUGIN_FILE "libh5cow.so"
@@ -27,6 +28,8 @@ void cli_plugin_unload(hid_t connector, void *info);
 
 /* The file NAME as programs see it: read-only, at REVISION, or NULL: its newest state. Negative: said on standard error. */
 hid_t cli_plugin_open(const char *name, const char *revision);
+/* The same to be written, with OPTIONS; NEW: it must not exist, and is made. */
+hid_t cli_plugin_write(const char *name, const char *options, bool new);
 
 /* What HDF5_PLUGIN_PATH has to be so that the plugin in DIRECTORY and the ones found so far are found. free() it. */
 char *cli_plugin_search_path(const char *directory);

@@ -890,7 +890,7 @@ class Run:
         for words in (["log", path], ["ls", "-r", path], ["ls", "-r", f"{path}@1"], ["show", path], ["diff", f"{path}@1"], ["blame", path, "/group/x"],
                       ["blame", "-c", "3,3", path, "/group/x"], ["bisect", "-b", "max > 1", path, "/group/x"], ["hash", path], ["hash", f"{path}@1"], ["stat", path], ["stat", f"{path}@1"], ["doctor", path],
                       ["report", "-o", out, path],
-                      ["verify", path], ["export", f"{path}@1", out], ["export", path, out], ["copy", path, out], ["import", path, out],
+                      ["verify", path], ["export", f"{path}@1", out], ["export", path, out], ["copy", path, out], ["cp", f"{path}@1:/group", out], ["import", path, out],
                       ["recover", path, out]):
             out.unlink(missing_ok=True)
             try:

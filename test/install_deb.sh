@@ -42,7 +42,7 @@ echo "  in $((SECONDS - started)) seconds"
 [ "$(pkg-config --variable=PluginDir hdf5)" = "${plugin%/*}" ] || fail "the plugin is not where libhdf5 looks"
 [ "$(pkg-config --modversion h5cow)" = "$(h5cow --version | cut -d' ' -f2)" ] || fail "h5cow.pc has another version"
 
-for verb in '' -run -log -ls -show -diff -blame -bisect -hash -stat -report -import -export -copy -verify -recover -doctor; do
+for verb in '' -run -log -ls -show -diff -blame -bisect -hash -stat -report -import -export -cp -copy -verify -recover -doctor; do
     MANWIDTH=80 man "h5cow$verb" 2>/tmp/log | grep -q SYNOPSIS || fail "no man page h5cow$verb"
     [ ! -s /tmp/log ] || fail "man page h5cow$verb: $(cat /tmp/log)"
 done

@@ -2,6 +2,8 @@
 
 import json
 import os
+import pathlib
+import pty
 import re
 import subprocess
 import sys
@@ -242,7 +244,7 @@ def test_log_is_one_line_a_version_whatever_programs_and_messages_hold(folder):
 def test_a_file_whose_creator_died_is_called_what_it_is(folder):
     code = "import h5py,os,sys; f=h5py.File('a.h5','w'); f['x']=[1]; os._exit(0) if sys.argv[1]=='die' else input()"
     assert run("-q", "--", sys.executable, "-c", code, "die").returncode == 0
-    verbs = [["log", "a.h5"], ["ls", "a.h5"], ["show", "a.h5"], ["diff", "a.h5"], ["blame", "a.h5", "/x"], ["hash", "a.h5"], ["bisect", "-b", "max > 1", "a.h5", "/x"], ["stat", "a.h5"], ["report", "a.h5"], ["verify", "a.h5"], ["export", "a.h5", "o"], ["copy", "a.h5", "o"],
+    verbs = [["log", "a.h5"], ["ls", "a.h5"], ["show", "a.h5"], ["diff", "a.h5"], ["blame", "a.h5", "/x"], ["hash", "a.h5"], ["bisect", "-b", "max > 1", "a.h5", "/x"], ["stat", "a.h5"], ["report", "a.h5"], ["verify", "a.h5"], ["export", "a.h5", "o"], ["copy", "a.h5", "o"], ["cp", "a.h5:/x", "o"],
              ["recover", "a.h5", "o"], ["import", "a.h5"], ["import", "a.h5", "o"]]
     for words in verbs:
         told = h5cow(*words, code=2)
@@ -273,7 +275,7 @@ def test_what_is_no_file_is_told_at_once(folder):
 
 # ---- help, man pages, completion ------------------------------------------------------------------------------------
 
-VERBS = ("run", "log", "ls", "show", "diff", "blame", "bisect", "hash", "stat", "report", "import", "export", "copy", "verify", "recover", "doctor")
+VERBS = ("run", "log", "ls", "show", "diff", "blame", "bisect", "hash", "stat", "report", "import", "export", "cp", "copy", "verify", "recover", "doctor")
 DOCS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "docs")
 
 
@@ -324,6 +326,48 @@ def test_completion_completes_verbs_and_options(tmp_path):
         text = script + 'compopt() { :; }\nCOMP_WORDS=(h5cow "$@") COMP_CWORD=$#; _h5cow; echo "${COMPREPLY[*]}"'
         done = subprocess.run(["bash", "-uc", text, "bash", *words], capture_output=True, text=True)
         assert (done.stdout.strip(), done.stderr) == (found, ""), words
+
+
+def typed(folder, keys):
+    """What a bash with the completion makes of KEYS, as the words of a command."""
+    pathlib.Path(folder, "completion").write_text(h5cow("help", "--completion", "bash"))
+    child, terminal = pty.fork()
+    if child == 0:
+        os.chdir(folder)
+        env = {**ENV, "TERM": "dumb", "PS1": "> ", "PATH": f"{os.path.dirname(H5COW)}:{os.environ['PATH']}", "HISTFILE": ""}
+        os.execvpe("bash", ["bash", "--norc", "--noprofile", "-i"], env)
+    said = b""
+    # Ctrl-E, Ctrl-A: the line that has become of it is given to another command
+    os.write(terminal, b"stty -echo; source completion; unset PROMPT_COMMAND; printf 'rea''dy\\n'\n")
+    while b"ready\r\n" not in said:
+        said += os.read(terminal, 4096)
+    os.write(terminal, keys.encode() + b"\x05;exit\x01printf '(%s)' \n")
+    try:
+        while words := os.read(terminal, 4096):
+            said += words
+    except OSError:  # it has ended
+        pass
+    os.waitpid(child, 0)
+    os.close(terminal)
+    return re.findall(r"\(([^()\r\n]+)\)", re.sub(r"\x1b\[[^a-zA-Z]*[a-zA-Z]", "", said.decode()).split("ready\r\n")[1])
+
+
+def test_completion_knows_versions_and_paths(folder):
+    code = "import h5py; f = h5py.File('a.h5', 'a'); f.require_group('group/inner').attrs['n'] = 1; f.require_dataset('group/data', (3,), 'i4')[...] = len(f.attrs); f['group'].attrs['v'] = {}"
+    for name, value in (("first", 1), ("second", 2)):
+        assert run("--name", name, "--", sys.executable, "-c", code.format(value)).returncode == 0
+    candidates = lambda *words: h5cow("help", "--candidates", *words).splitlines()  # noqa: E731
+    assert candidates("show", "a.h5@") == ["a.h5@second", "a.h5@first"] and candidates("show", "a.h5@f") == ["a.h5@first"]
+    assert candidates("diff", "a.h5@first", "a.h5@second", "/gr") == ["/group/"]
+    assert candidates("blame", "--utc", "a.h5", "/group/") == ["/group/data", "/group/inner/"]
+    assert candidates("cp", "a.h5@first:/group/d") == ["a.h5@first:/group/data"] and candidates("ls", "a.h5", "/") == ["/group/"]
+    assert candidates("log", "a.h5", "--object=/gr") == ["--object=/group/"]
+    for nothing in (["show", "none.h5@"], ["show", "a.h5"], ["log", "a.h5@"], ["run", "a.h5@"], ["ls", "/"], ["cp", "none:/"], ["blame", "a.h5", "/none/"], ["no", ""], ["ls"]):
+        assert candidates(*nothing) == [], nothing
+    assert typed(".", "h5cow show a.h5@f\t") == ["h5cow", "show", "a.h5@first"]
+    assert typed(".", "h5cow diff a.h5@fi\t a.h5@se\t /gr\td\t") == ["h5cow", "diff", "a.h5@first", "a.h5@second", "/group/data"]
+    assert typed(".", "h5cow cp -f a.h5@fi\t\x7f:/gr\tda\ta.h\t") == ["h5cow", "cp", "-f", "a.h5@first:/group/data", "a.h5"]
+    assert typed(".", "h5cow exp\ta.h5@s\to.h5") == ["h5cow", "export", "a.h5@second", "o.h5"]
 
 
 def test_completion_is_for_three_shells():

@@ -1,0 +1,12 @@
+/* The parts of `h5cow cp`. */
+#ifndef CLI_CP_H
+#define CLI_CP_H
+
+#include "common.h"
+
+/* H5Ocopy from one state into another empties references. Those of the object PATH of FROM, and of what is below it, lead in its
+ * copy TO_PATH of TO to the copies of what they led to, else to what has the same path and kind in TO, else nowhere: *LOST counts
+ * these. cp_references.c. 0; or -1 and WHY. */
+int cli_cp_references(hid_t from, const char *path, hid_t to, const char *to_path, size_t *lost, char *why, size_t size);
+
+#endif
