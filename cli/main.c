@@ -3,6 +3,7 @@
 #include "common.h"
 #include "library/library.h"
 #include "manual.h"
+#include "pager.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -10,24 +11,24 @@
 #include <string.h>
 
 static const cli_page pages[] = {
-    {"run", cli_run_help, "run a program so that the HDF5 files it makes have history", cli_run},
-    {"log", cli_log_help, "list the versions of a file", cli_log},
-    {"ls", cli_ls_help, "list the objects of a version or a file, and when each changed", cli_ls},
-    {"show", cli_show_help, "show one version and what it changed", cli_show},
-    {"diff", cli_diff_help, "show what differs between two versions, or two files", cli_diff_verb},
-    {"blame", cli_blame_help, "show which version wrote what is in a dataset", cli_blame},
-    {"bisect", cli_bisect_help, "find the first version in which something is wrong", cli_bisect},
-    {"hash", cli_hash_help, "print a hash of what a version or a file holds, however it is stored", cli_hash},
-    {"stat", cli_stat_help, "show datasets, chunks, bytes and what the history costs", cli_stat},
-    {"report", cli_report_help, "write a page about a file and its history, for a browser", cli_report_verb},
-    {"import", cli_import_help, "give a plain HDF5 file a history that begins with its state", cli_import},
-    {"export", cli_export_help, "write one version as a plain HDF5 file", cli_export},
-    {"cp", cli_cp_help, "copy an object of a version into a file: get it back", cli_cp},
-    {"copy", cli_copy_help, "copy a file with its history, also while it is written", cli_copy_verb},
-    {"verify", cli_verify_help, "check every stored chunk and everything that names it", cli_verify},
+    {"run", cli_run_help, "run a program so that the HDF5 files it makes have history", cli_run, false},
+    {"log", cli_log_help, "list the versions of a file", cli_log, true},
+    {"ls", cli_ls_help, "list the objects of a version or a file, and when each changed", cli_ls, true},
+    {"show", cli_show_help, "show one version and what it changed", cli_show, true},
+    {"diff", cli_diff_help, "show what differs between two versions, or two files", cli_diff_verb, true},
+    {"blame", cli_blame_help, "show which version wrote what is in a dataset", cli_blame, true},
+    {"bisect", cli_bisect_help, "find the first version in which something is wrong", cli_bisect, false},
+    {"hash", cli_hash_help, "print a hash of what a version or a file holds, however it is stored", cli_hash, false},
+    {"stat", cli_stat_help, "show datasets, chunks, bytes and what the history costs", cli_stat, false},
+    {"report", cli_report_help, "write a page about a file and its history, for a browser", cli_report_verb, false},
+    {"import", cli_import_help, "give a plain HDF5 file a history that begins with its state", cli_import, false},
+    {"export", cli_export_help, "write one version as a plain HDF5 file", cli_export, false},
+    {"cp", cli_cp_help, "copy an object of a version into a file: get it back", cli_cp, false},
+    {"copy", cli_copy_help, "copy a file with its history, also while it is written", cli_copy_verb, false},
+    {"verify", cli_verify_help, "check every stored chunk and everything that names it", cli_verify, false},
     {"recover", cli_recover_help, "finish what a crash left half done; save what can be read of a damaged file",
-     cli_recover},
-    {"doctor", cli_doctor_help, "say what is wrong with the installation, or with a file", cli_doctor},
+     cli_recover, false},
+    {"doctor", cli_doctor_help, "say what is wrong with the installation, or with a file", cli_doctor, false},
 };
 #define PAGES (sizeof pages / sizeof *pages)
 
@@ -107,8 +108,9 @@ static int explain(int argc, char **argv)
     char why[500];
 
     if (argc > 3 && strcmp(argv[2], "--candidates") == 0)
-        return cow_library_find(getenv("H5COW_LIBHDF5"), why, sizeof why) < 0 ? CLI_FAILED
-                                                                              : cli_manual_candidates(argc - 3, argv + 3);
+        return cow_library_find(getenv("H5COW_LIBHDF5"), why, sizeof why) < 0
+                   ? CLI_FAILED
+                   : cli_manual_candidates(argc - 3, argv + 3);
     if (argc > 3 && strcmp(argv[2], "--completion") == 0)
         return cli_manual_completion(argv[3], pages, PAGES);
     const char *name = argc > 3 && strcmp(argv[2], "--man") == 0 ? argv[3] : argc > 2 ? argv[2] : "";
@@ -143,9 +145,11 @@ int main(int argc, char **argv)
         puts("h5cow " H5COW_VERSION);
         return cli_flush();
     }
-    if ((page = find(argv[1])) != NULL)
-        return cow_library_find(getenv("H5COW_LIBHDF5"), why, sizeof why) < 0
-                   ? cli_fail("no HDF5 library can be used: %s; set H5COW_LIBHDF5 to the file of one", why)
-                   : page->verb(argc - 1, argv + 1);
-    return no_verb(argv[1]);
+    if ((page = find(argv[1])) == NULL)
+        return no_verb(argv[1]);
+    if (cow_library_find(getenv("H5COW_LIBHDF5"), why, sizeof why) < 0)
+        return cli_fail("no HDF5 library can be used: %s; set H5COW_LIBHDF5 to the file of one", why);
+    if (page->paged)
+        cli_pager_start();
+    return page->verb(argc - 1, argv + 1);
 }

@@ -7,6 +7,7 @@
 typedef struct cli_page {
     const char *name, *help, *what; /* of the verb; WHAT in one line */
     cli_verb *verb;
+    bool paged; /* its answer may be long, and people read it: pager.h */
 } cli_page;
 
 /* h5cow-VERB(1), on standard output. */

@@ -370,6 +370,39 @@ def test_completion_knows_versions_and_paths(folder):
     assert typed(".", "h5cow exp\ta.h5@s\to.h5") == ["h5cow", "export", "a.h5@second", "o.h5"]
 
 
+def on_a_terminal(*words, **env):
+    """What is seen there, and the exit code."""
+    child, terminal = pty.fork()
+    if child == 0:
+        os.execve(H5COW, [H5COW, *words], {**ENV, "TERM": "vt100", **env})
+    said = b""
+    try:
+        while more := os.read(terminal, 4096):
+            said += more
+    except OSError:  # it has ended
+        pass
+    os.close(terminal)
+    return said.decode().replace("\r\n", "\n"), os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def test_a_terminal_gets_a_pager(folder):
+    assert run(*python("w", 5, "a.h5")).returncode == run(*python("a", 6, "a.h5")).returncode == 0
+    plainly = h5cow("log", "a.h5")
+    for words, env, expected, code in (
+        (("log", "a.h5"), {"PAGER": "sed s/^/:/"}, "".join(f":{line}\n" for line in plainly.splitlines()), 0),
+        (("log", "a.h5"), {"PAGER": "false", "H5COW_PAGER": "sed s/^/-/"}, "".join(f"-{line}\n" for line in plainly.splitlines()), 0),
+        (("log", "a.h5"), {"PAGER": "sed s/^/:/", "H5COW_PAGER": ""}, plainly, 0),
+        (("log", "a.h5"), {"PAGER": "cat"}, plainly, 0),
+        (("log", "a.h5"), {"PAGER": "sed s/^/:/", "TERM": "dumb"}, plainly, 0),
+        (("log", "a.h5"), {"PATH": "/nowhere"}, plainly, 0),
+        (("diff", "a.h5@1", "a.h5@2"), {"PAGER": "sed s/^/:/"}, "".join(f":{line}\n" for line in h5cow("diff", "a.h5@1", "a.h5@2", code=1).splitlines()), 1),
+        (("verify", "none.h5"), {"PAGER": "sed s/^/:/"}, "h5cow: cannot read 'none.h5': No such file or directory\n", 2),
+        (("log", "none.h5"), {"PAGER": "sed s/^/:/"}, "h5cow: cannot read 'none.h5': No such file or directory\n", 2),
+    ):  # fmt: skip
+        assert on_a_terminal(*words, **env) == (expected, code), (words, env)
+    assert h5cow("log", "a.h5", env={**ENV, "PAGER": "sed s/^/:/"}) == plainly
+
+
 def test_completion_is_for_three_shells():
     told = h5cow("help", "--completion", "tcsh", code=2)
     assert all(f" {shell}" in told for shell in ("bash", "zsh", "fish")) and len(told.splitlines()) == 1
