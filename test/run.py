@@ -308,7 +308,8 @@ def main():
         from_outside(tests, "MPI", TEST / "test_mpi.py", None)
         return tests.end()
     if arguments.browser:
-        from_outside(tests, "Browser", TEST / "test_browser.py", None)
+        from_outside(tests, "Browser: reports", TEST / "test_browser.py", None)
+        from_outside(tests, "Browser: the site", TEST / "test_site.py", None)
         return tests.end()
     if arguments.wheel:
         wheel(tests, arguments.fast)

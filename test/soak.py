@@ -74,13 +74,13 @@ def main():
                 print(f"{report}\n  again: differential --steps {arguments.each} --seed {seed}", flush=True)
             if seeds % 20 == 0:
                 print(f"{seeds:,} seeds, {steps:,} steps, {len(differences)} differences", flush=True)
-    results(
-        10,
-        "random programs of HDF5 calls, done to a native file and through the connector; every answer, both trees and all versions compared",
+    told = (
         f"{steps:,} steps of {seeds:,} fresh seeds, {versions:,} versions, {compared:,} trees compared, {len(differences)} differences"
-        + (f" (seeds {', '.join(map(str, differences))})" if differences else ""),
-        f"test/soak.py --steps {arguments.steps} --each {arguments.each}",
+        + (f" (seeds {', '.join(map(str, differences))})" if differences else "")
     )
+    what = "random programs of HDF5 calls, done to a native file and through the connector; every answer, both trees and all versions compared"
+    results(10, what, told, f"test/soak.py --steps {arguments.steps} --each {arguments.each}")
+    print(told)
     print(f"{seeds - len(differences)} passed, {len(differences)} failed, 0 skipped")
     return 1 if differences or not seeds else 0
 
