@@ -43,10 +43,9 @@ static bool is_plain(const char *text)
     return true;
 }
 
-/* WORD is FILE@ and the beginning of a version's name. */
-static void put_versions(const char *word)
+/* WORD is FILE@ and the beginning of a version's name; AT is that "@". */
+static void put_versions(const char *word, const char *at)
 {
-    const char *at = strrchr(word, '@');
     char *name = cli_format("%.*s", (int)(at - word), word), why[1024];
     cli_version *rows = NULL;
     size_t count = 0;
@@ -118,7 +117,7 @@ static const char *state_before(int argc, char **argv)
 int cli_manual_candidates(int argc, char **argv)
 {
     const struct verb *verb = argc > 1 ? find(argv[0]) : NULL;
-    const char *word = argc > 1 ? argv[argc - 1] : "", *state, *colon;
+    const char *word = argc > 1 ? argv[argc - 1] : "", *state, *colon, *at;
     int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
 
     if (nowhere < 0 || dup2(nowhere, STDERR_FILENO) < 0)
@@ -135,7 +134,7 @@ int cli_manual_candidates(int argc, char **argv)
         put_members(state, word + 9, "--object=");
     else if (verb->paths && word[0] == '/' && (state = state_before(argc, argv)) != NULL)
         put_members(state, word, "");
-    else if (verb->revisions && strchr(word, '@') != NULL)
-        put_versions(word);
+    else if (verb->revisions && (at = strrchr(word, '@')) != NULL)
+        put_versions(word, at);
     return cli_flush();
 }
