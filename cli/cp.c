@@ -205,23 +205,26 @@ static int look(copying *c)
 
 /* ---- the copy ---- */
 
-/* What is at NEW becomes PATH2, and what was there is gone. -1: all is where it was. */
+/* What is at NEW becomes PATH2, and what was there is gone. -1 and a recorded error: all is where it was. */
 static int put_in_place(const copying *c, const char *new, const char *old, hid_t lcpl)
 {
     if (c->replaced != NULL && H5Lmove(c->to, c->to_path, c->to, old, H5P_DEFAULT, H5P_DEFAULT) < 0)
-        return -1;
+        return cow_error_native("what it replaces cannot be moved");
     if (H5Lmove(c->to, new, c->to, c->to_path, lcpl, H5P_DEFAULT) >= 0)
-        return c->replaced != NULL && H5Ldelete(c->to, old, H5P_DEFAULT) < 0 ? -1 : 0;
-    if (c->replaced != NULL)
-        H5E_BEGIN_TRY
-        {
+        return c->replaced != NULL && H5Ldelete(c->to, old, H5P_DEFAULT) < 0
+                   ? cow_error_native("what it replaces cannot be removed")
+                   : 0;
+    cow_error_native("it cannot get its name");
+    H5E_BEGIN_TRY
+    {
+        if (c->replaced != NULL)
             H5Lmove(c->to, old, c->to, c->to_path, H5P_DEFAULT, H5P_DEFAULT);
-        }
+    }
     H5E_END_TRY
     return -1;
 }
 
-/* -1: HDF5's error; a plain file has what it had. */
+/* -1 and a recorded error; a plain file has what it had. */
 static int copy(const copying *c)
 {
     char *new = cli_format(".h5cow-cp-new-%ld", (long)getpid()), *old = cli_format(".h5cow-cp-old-%ld", (long)getpid());
@@ -233,13 +236,15 @@ static int copy(const copying *c)
         H5Pset_copy_object(ocpypl, H5O_COPY_MERGE_COMMITTED_DTYPE_FLAG) >= 0 &&
         H5Ocopy(c->from, c->path, c->to, new, ocpypl, H5P_DEFAULT) >= 0) {
         status = put_in_place(c, new, old, lcpl);
-        if (status < 0)
+        if (status < 0) {
             H5E_BEGIN_TRY
             {
                 H5Ldelete(c->to, new, H5P_DEFAULT);
             }
-        H5E_END_TRY
-    }
+            H5E_END_TRY
+        }
+    } else
+        cow_error_native("H5Ocopy");
     cow_close(ocpypl, lcpl);
     free(old);
     free(new);

@@ -1,6 +1,7 @@
 /* References of copied objects. See cp.h. The way of import/tree.h is taken: an object of the source has a path in the target. */
 #include "cp.h"
 
+#include "base/error.h"
 #include "base/ids.h"
 #include "object.h"
 
@@ -16,6 +17,18 @@ typedef struct walk {
     char **source; /* of each object of the tree, its path in FROM */
     size_t room;
 } walk;
+
+/* STATUS; of a failure, the reason is kept before the next call of HDF5 forgets it. What was not copied need not be readable. */
+static int noted(const walk *w, int status, const char *what)
+{
+    if (status == 0)
+        return 0;
+    if (w->copied)
+        return cow_error_pending() ? -1 : cow_error_native("%s", what);
+    cow_error_clear();
+    H5Eclear2(H5E_DEFAULT);
+    return 0;
+}
 
 static bool holds_references(hid_t type)
 {
@@ -35,6 +48,7 @@ static int look_for_references(walk *w, hid_t object)
             status = -1;
         else
             w->some = holds_references(type);
+        status = noted(w, status, names.entry[i].name);
         cow_close(type, attribute);
         type = H5I_INVALID_HID;
     }
@@ -70,6 +84,7 @@ static int meet(walk *w, const char *source, const char *target)
     if (w->tree.objects == at)
         free(w->source[at]);
 done:
+    status = noted(w, status, source);
     cow_close(object);
     return status;
 }
@@ -88,6 +103,7 @@ static int meet_members(walk *w, size_t place)
             free(target);
             free(source);
         }
+    status = noted(w, status, w->source[place]);
     cow_tree_names_free(&links);
     cow_close(group);
     return status;
@@ -127,9 +143,11 @@ static int mend_attribute(walk *w, hid_t from, hid_t to, const char *name)
     if (H5Aread(source, memory, value) >= 0) {
         if (cow_tree_references(&w->tree, memory, (size_t)count, value) == 0 && H5Awrite(target, memory, value) >= 0)
             status = 0;
+        noted(w, status, name);
         H5Treclaim(memory, space, H5P_DEFAULT, value);
     }
 done:
+    noted(w, status, name);
     free(value);
     cow_close(target, space, memory, type, source);
     return status;
@@ -151,6 +169,7 @@ static int mend_object(walk *w, size_t place)
         else if (holds_references(type))
             status = cow_tree_copy_elements(&w->tree, from, to, path);
     }
+    noted(w, status, path);
     cow_tree_names_free(&names);
     cow_close(type, to, from);
     return status;
@@ -166,6 +185,7 @@ int cli_cp_references(hid_t from, const char *path, hid_t to, const char *to_pat
         w.copied = false;
         status = go_through(&w, "/", "/");
     }
+    w.copied = true;
     for (size_t i = 0; status == 0 && w.some && i < copied; i++)
         status = mend_object(&w, i);
     *lost = w.tree.dangling + w.tree.stray;
