@@ -232,8 +232,7 @@ static int copy(const copying *c)
     int status = -1;
 
     if (lcpl >= 0 && ocpypl >= 0 && H5Pset_create_intermediate_group(lcpl, 1) >= 0 &&
-        H5Pset_char_encoding(lcpl, H5T_CSET_UTF8) >= 0 &&
-        H5Pset_copy_object(ocpypl, H5O_COPY_MERGE_COMMITTED_DTYPE_FLAG) >= 0 &&
+        H5Pset_char_encoding(lcpl, H5T_CSET_UTF8) >= 0 && cli_cp_types(c->from, c->path, c->to, ocpypl) == 0 &&
         H5Ocopy(c->from, c->path, c->to, new, ocpypl, H5P_DEFAULT) >= 0) {
         status = put_in_place(c, new, old, lcpl);
         if (status < 0) {
@@ -243,7 +242,7 @@ static int copy(const copying *c)
             }
             H5E_END_TRY
         }
-    } else
+    } else if (!cow_error_pending())
         cow_error_native("H5Ocopy");
     cow_close(ocpypl, lcpl);
     free(old);

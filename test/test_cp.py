@@ -101,6 +101,28 @@ def test_references_and_named_types_stay_those_of_the_file(story, look):
     assert look(story, "[int(f['typed'][0]), h5py.h5o.get_info(f['typed'].id.get_type()).addr == h5py.h5o.get_info(f['type'].id).addr]") == [0, True]
 
 
+def test_a_named_type_is_the_one_of_its_path(programs, tmp_path, look):
+    make = """
+with h5py.File(sys.argv[1], 'w') as f:
+    for name, type in ('a', 'i2'), ('b', 'i2'), ('g/c', 'i4'):  # /x uses /b, though /a is the same
+        f[name] = np.dtype(type)
+    f.create_dataset('x', (3000,), f['b'])
+    f['x'].attrs.create('n', 5, dtype=f['g/c'])
+    f.create_dataset('g/y', (3000,), f['g/c'])
+with h5py.File(sys.argv[1], 'a') as f: del f['x'], f['g/y']
+"""
+    path, new = tmp_path / "a.h5", tmp_path / "new.h5"
+    assert programs.python(make, path).returncode == 0
+    h5cow("cp", f"{path}@1:/x", path)
+    same = "h5py.h5o.get_info({}).addr == h5py.h5o.get_info(f['{}'].id).addr"
+    assert look(path, same.format("f['x'].id.get_type()", "b")) and look(path, same.format("f['x'].attrs.get_id('n').get_type()", "g/c"))
+    h5cow("cp", "-f", f"{path}@1:/g", path)
+    assert look(path, same.format("f['g/y'].id.get_type()", "g/c"))
+    h5cow("cp", f"{path}@1:/g", new)
+    assert look(new, same.format("f['g/y'].id.get_type()", "g/c"))
+    programs.verified(path)
+
+
 def test_references_lead_to_copies_then_to_what_has_the_path(programs, tmp_path, look):
     make = """
 pair = np.dtype([('to', h5py.ref_dtype), ('n', 'i4')])
