@@ -3,9 +3,20 @@
 import pathlib
 import re
 
+from markdown.extensions.toc import slugify
 from mkdocs.structure.files import File
 
 TOP = pathlib.Path(__file__).resolve().parent
+
+
+def slug(text, separator):
+    """The theme's script finds no heading whose name begins with a digit."""
+    return re.sub(r"^(?=\d)", "n", slugify(text, separator))
+
+
+def on_config(config):
+    config.mdx_configs["toc"]["slugify"] = slug
+    return config
 
 
 def on_files(files, config):

@@ -97,7 +97,7 @@ def test_many_versions_page_by_page(page, tmp_path):
 
 def test_pictures(page, tmp_path):
     dom = browse(page(PICTURES), tmp_path)
-    assert re.search(r'aria-label="/image: the difference: [1-9][\d,]* of 24,000 points differ', dom) is not None
+    assert re.search(r'aria-label="/image: the difference: [1-9][\d,]* of 12,000 points differ', dom) is not None
     assert re.search(r'aria-label="/line: values from -100 to', dom) and 'aria-label="/none in version 3' in dom
 
 
