@@ -95,8 +95,6 @@ def through(h5py, path, everything):
                 errors += look(h5py, f, everything)
         except Exception as why:
             errors.append(why)
-    if everything:
-        return errors
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # of what only reads
     at("write")
     try:
@@ -872,7 +870,8 @@ class Run:
     def natively_bad(self, name, path):
         """HDF5 itself cannot stand this file."""
         if self.native is None:
-            self.native = Server(self.stock, False, self.folder / "native.txt")
+            env = {**self.stock, **({"LD_PRELOAD": self.env["LD_PRELOAD"]} if self.asan else {})}
+            self.native = Server(env, self.asan, self.folder / "native.txt")
         told = self.native.ask(path)
         return told["status"] != 0 or (name in self.cases.asked_by_hdf5 and told["memory"] != [])
 
