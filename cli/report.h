@@ -42,8 +42,9 @@ void cli_report_trouble(cli_report *report, const char *what);
 /* A list of {"path", "kind", "changes": [version, "added" | "changed" | "removed", ...]}, versions counted from 0; those with
  * most changes first, MOST of them. *MORE: how many are left out. */
 json_object *cli_report_changes(cli_report *report, size_t most, size_t *more);
-/* {"versions": [bytes of the chunks that only this one holds, ...], "datasets": [{"path", "all", "newest"}, ...], "shared",
- * "nobody", "chunks"}: bytes as stored. `shared` is what several datasets hold, `nobody` what no state does. */
+/* {"versions": [bytes of the chunks that only this one holds, ...], "datasets": [{"path", "all", "newest"}, ...], "all",
+ * "newest", "shared", "nobody", "chunks"}: bytes as stored. The largest datasets are listed, `all` and `newest` are of all of them;
+ * `shared` is what several datasets hold, `nobody` what no state does. */
 json_object *cli_report_storage(cli_report *report);
 /* Of up to MOST datasets of CHANGES, those that changed last first: {"path", "changed", "added", "slice", "line", "before", "after":
  * {"version", "shape", "height", "width", "values"}}; `slice` is the place in the dimensions that are not shown; values are

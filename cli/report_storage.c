@@ -16,6 +16,8 @@
 /* Owners count from 1. */
 #define NOBODY  0
 #define SEVERAL UINT32_MAX
+/* Datasets that are listed: a page is read by people. */
+#define MOST 200
 
 typedef struct marks {
     cow_map nodes;   /* offset -> owner */
@@ -191,7 +193,8 @@ static holding *name_datasets(survey *s)
     return found;
 }
 
-static json_object *of_datasets(survey *s, uint64_t *shared)
+/* Into ANSWER: the largest of them, and what all hold. */
+static void of_datasets(survey *s, json_object *answer)
 {
     const cli_report *r = s->report;
     json_object *list = json_object_new_array();
@@ -199,6 +202,7 @@ static json_object *of_datasets(survey *s, uint64_t *shared)
     marks all = marks_new(s), newest = marks_new(s);
     holding *held = name_datasets(s);
     size_t count = r->rows;
+    uint64_t shared = 0, sum = 0, now = 0;
 
     for (size_t i = 0; i < r->graph.objects; i++)
         mark_dataset(s, &all, &r->graph.object[i], NOBODY);
@@ -207,7 +211,7 @@ static json_object *of_datasets(survey *s, uint64_t *shared)
         for (uint64_t i = 0; i < s->pools[p].room; i++) {
             uint32_t owner = all.slot[p][i];
             if (owner == SEVERAL)
-                *shared += s->pools[p].size[i];
+                shared += s->pools[p].size[i];
             else if (owner != NOBODY && owner <= count) {
                 held[owner - 1].all += s->pools[p].size[i];
                 held[owner - 1].newest += newest.slot[p][i] != NOBODY ? s->pools[p].size[i] : 0;
@@ -216,6 +220,10 @@ static json_object *of_datasets(survey *s, uint64_t *shared)
     if (count > 0)
         qsort(held, count, sizeof *held, by_bytes);
     for (size_t i = 0; i < count && held[i].path != NULL; i++) {
+        sum += held[i].all;
+        now += held[i].newest;
+        if (i >= MOST)
+            continue;
         json_object *item = json_object_new_object();
         json_object_object_add(item, "path", cli_json_text(held[i].path));
         json_object_object_add(item, "all", json_object_new_uint64(held[i].all));
@@ -226,14 +234,17 @@ static json_object *of_datasets(survey *s, uint64_t *shared)
     marks_free(s, &newest);
     free(held);
     free(object);
-    return list;
+    json_object_object_add(answer, "datasets", list);
+    json_object_object_add(answer, "all", json_object_new_uint64(sum));
+    json_object_object_add(answer, "newest", json_object_new_uint64(now));
+    json_object_object_add(answer, "shared", json_object_new_uint64(shared));
 }
 
 json_object *cli_report_storage(cli_report *report)
 {
     survey s = {.report = report, .index = report->newest.index};
     json_object *answer = json_object_new_object();
-    uint64_t chunks = 0, nobody = 0, shared = 0, count;
+    uint64_t chunks = 0, nobody = 0, count;
     char why[1024];
 
     if (cli_pool_count(&report->newest.file, &count, why, sizeof why) < 0) {
@@ -245,10 +256,9 @@ json_object *cli_report_storage(cli_report *report)
         if (cli_pool_open(&report->newest.file, s.pool_count, &s.pools[s.pool_count], why, sizeof why) < 0)
             cli_report_note(report, report->newest.file.name, why); /* closed, and without room */
     json_object_object_add(answer, "versions", of_versions(&s, &chunks, &nobody));
-    json_object_object_add(answer, "datasets", of_datasets(&s, &shared));
+    of_datasets(&s, answer);
     json_object_object_add(answer, "chunks", json_object_new_uint64(chunks));
     json_object_object_add(answer, "nobody", json_object_new_uint64(nobody));
-    json_object_object_add(answer, "shared", json_object_new_uint64(shared));
     for (uint64_t i = 0; i < s.pool_count; i++)
         cli_pool_close(&s.pools[i]);
     free(s.pools);

@@ -13,7 +13,8 @@ from seeds import seed
 from waiting import WAITING
 
 BROWSER = shutil.which("chromium")
-pytestmark = pytest.mark.skipif(BROWSER is None, reason="there is no chromium here: ./dev test --browser has it")
+if BROWSER is None:
+    pytest.skip("there is no chromium here: ./dev test --browser has it", allow_module_level=True)
 
 MANY = """
 for step in range(int(sys.argv[2])):
@@ -93,6 +94,20 @@ def test_many_versions_page_by_page(page, tmp_path):
     assert words(dom, "shown") == "11 of 11 objects"  # d11, d110 to d119
     assert words(dom, "page") == "301 to 350 of 350" and re.search(r'<tr id="v7" style="background', dom)
     assert re.search(r'<details class="object" open="">.*?<li><a href="#v\d+">\d+</a> changed', dom, re.S)
+
+
+def test_many_datasets(page, tmp_path):
+    make = """
+with h5py.File(sys.argv[1], 'w') as f:
+    for k in range(2100):
+        f.create_dataset(f'd{k}', data=np.arange(600.) + k, chunks=(600,))
+with h5py.File(sys.argv[1], 'a') as f:
+    f['d7'][0] = -1
+"""
+    found = page(make)
+    told, dom = given(found), browse(found, tmp_path)
+    assert len(told["storage"]["datasets"]) == 200 and told["storage"]["all"] == 2101 * 4800 and told["more_objects"] == 101
+    assert words(dom, "shown").startswith("50 of 2,000 objects; 101 more") and "9.6 MiB" in words(dom, "cards")
 
 
 def test_pictures(page, tmp_path):

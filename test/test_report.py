@@ -66,7 +66,8 @@ def test_what_each_version_and_dataset_holds(story):
     alone = [8000 * sum(held == {number} for held in holders.values()) for number in range(newest)] + [0]
     assert storage["versions"] == alone
     # two datasets that had one name after each other are two
-    assert storage["shared"] + sum(d["all"] for d in storage["datasets"]) == storage["chunks"]
+    assert storage["shared"] + storage["all"] == storage["chunks"]
+    assert [storage[k] for k in ("all", "newest")] == [sum(d[k] for d in storage["datasets"]) for k in ("all", "newest")]
     assert all(0 <= d["newest"] <= d["all"] for d in storage["datasets"])
     for path in states[-1]:
         mine = [chunk for chunk, paths in users.items() if path in paths]

@@ -16,9 +16,8 @@ from waiting import WAITING
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
 BROWSER = shutil.which("chromium")
-pytestmark = pytest.mark.skipif(
-    BROWSER is None or shutil.which("mkdocs") is None, reason="there is no chromium or mkdocs here: ./dev test --browser has them"
-)
+if BROWSER is None or shutil.which("mkdocs") is None:
+    pytest.skip("there is no chromium or mkdocs here: ./dev test --browser has them", allow_module_level=True)
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
