@@ -5,6 +5,7 @@ import os
 import pathlib
 import pty
 import re
+import shutil
 import subprocess
 import sys
 
@@ -328,18 +329,23 @@ def test_completion_completes_verbs_and_options(tmp_path):
         assert (done.stdout.strip(), done.stderr) == (found, ""), words
 
 
+def start_on_a_terminal(*command, **more):
+    """The process, and the other end of its terminal."""
+    terminal, own = pty.openpty()
+    child = subprocess.Popen([shutil.which("setsid"), "--ctty", *command], stdin=own, stdout=own, stderr=own, **more)
+    os.close(own)
+    return child, terminal
+
+
 def typed(folder, keys):
     """What a bash with the completion makes of KEYS, as the words of a command."""
     pathlib.Path(folder, "completion").write_text(h5cow("help", "--completion", "bash"))
-    child, terminal = pty.fork()
-    if child == 0:
-        os.chdir(folder)
-        env = {**ENV, "TERM": "dumb", "PS1": "> ", "PATH": f"{os.path.dirname(H5COW)}:{os.environ['PATH']}", "HISTFILE": ""}
-        os.execvpe("bash", ["bash", "--norc", "--noprofile", "-i"], env)
+    env = {**ENV, "TERM": "dumb", "PS1": "next: ", "PATH": f"{os.path.dirname(H5COW)}:{os.environ['PATH']}", "HISTFILE": ""}
+    child, terminal = start_on_a_terminal("bash", "--norc", "--noprofile", "-i", cwd=folder, env=env)
     said = b""
     # Ctrl-E, Ctrl-A: the line that has become of it is given to another command
     os.write(terminal, b"stty -echo; source completion; unset PROMPT_COMMAND; printf 'rea''dy\\n'\n")
-    while b"ready\r\n" not in said:
+    while b"ready\r\nnext: " not in said:  # from then on keys are readline's, not the terminal's
         said += os.read(terminal, 4096)
     os.write(terminal, keys.encode() + b"\x05;exit\x01printf '(%s)' \n")
     try:
@@ -347,9 +353,9 @@ def typed(folder, keys):
             said += words
     except OSError:  # it has ended
         pass
-    os.waitpid(child, 0)
+    child.wait()
     os.close(terminal)
-    return re.findall(r"\(([^()\r\n]+)\)", re.sub(r"\x1b\[[^a-zA-Z]*[a-zA-Z]", "", said.decode()).split("ready\r\n")[1])
+    return re.findall(r"\(([^()\r\n]+)\)", re.sub(r"\x1b\[[^a-zA-Z]*[a-zA-Z]", "", said.decode()).split("ready\r\nnext: ")[1])
 
 
 def test_completion_knows_versions_and_paths(folder):
@@ -372,9 +378,7 @@ def test_completion_knows_versions_and_paths(folder):
 
 def on_a_terminal(*words, **env):
     """What is seen there, and the exit code."""
-    child, terminal = pty.fork()
-    if child == 0:
-        os.execve(H5COW, [H5COW, *words], {**ENV, "TERM": "vt100", **env})
+    child, terminal = start_on_a_terminal(H5COW, *words, env={**ENV, "TERM": "vt100", **env})
     said = b""
     try:
         while more := os.read(terminal, 4096):
@@ -382,7 +386,7 @@ def on_a_terminal(*words, **env):
     except OSError:  # it has ended
         pass
     os.close(terminal)
-    return said.decode().replace("\r\n", "\n"), os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    return said.decode().replace("\r\n", "\n"), child.wait()
 
 
 def test_a_terminal_gets_a_pager(folder):
