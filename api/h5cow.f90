@@ -13,6 +13,7 @@ module h5cow
 
   public :: h5cow_text_t, h5cow_version_t
   public :: h5cow_has_history_f, h5cow_describe_f, h5cow_commit_f, h5cow_version_f, h5cow_versions_f, h5cow_abort_f
+  public :: h5cow_restore_f, h5cow_tag_f, h5cow_untag_f, h5cow_rename_f, h5cow_set_message_f
 
   integer, parameter :: hid_t = c_int64_t   ! as in the module hdf5
 
@@ -66,6 +67,23 @@ module h5cow
   type, bind(c) :: c_abort
     integer(c_size_t) :: size = 0
   end type c_abort
+
+  type, bind(c) :: c_restore
+    integer(c_size_t) :: size = 0
+    type(c_ptr) :: revision = c_null_ptr
+    integer(c_size_t) :: path_count = 0
+    type(c_ptr) :: paths = c_null_ptr
+    integer(c_int32_t) :: dry_run = 0, force = 0
+    type(c_ptr) :: tell = c_null_ptr, context = c_null_ptr
+    integer(c_int64_t) :: number = 0
+    integer(c_int32_t) :: differs = 0, kind = 0
+  end type c_restore
+
+  type, bind(c) :: c_naming
+    integer(c_size_t) :: size = 0
+    integer(c_int32_t) :: what = 0, force = 0
+    type(c_ptr) :: revision = c_null_ptr, text = c_null_ptr
+  end type c_naming
 
   ! ---- what is called of libhdf5 ----
 
@@ -456,5 +474,88 @@ contains
     argument%size = c_sizeof(argument)
     call call_operation(file_id, 'h5cow_abort_f', 'h5cow.abort', c_loc(argument), .false., hdferr)
   end subroutine h5cow_abort_f
+
+  ! The file, or the object PATH of it, as it was in the version REVISION, for the commit that follows. FORCE: also where something
+  ! is lost. DIFFERS: there was something to do.
+  subroutine h5cow_restore_f(file_id, revision, hdferr, path, force, differs)
+    integer(hid_t), intent(in) :: file_id
+    character(len=*), intent(in) :: revision
+    integer, intent(out) :: hdferr
+    character(len=*), intent(in), optional :: path
+    logical, intent(in), optional :: force
+    logical, intent(out), optional :: differs
+    character(len=:), allocatable, target :: c_revision, c_path
+    type(c_ptr), target :: paths(1)
+    type(c_restore), target :: request
+
+    request%size = c_sizeof(request)
+    c_revision = trim(revision) // c_null_char
+    request%revision = c_loc(c_revision)
+    if (present(path)) then
+      c_path = trim(path) // c_null_char
+      paths(1) = c_loc(c_path)
+      request%paths = c_loc(paths)
+      request%path_count = 1
+    end if
+    if (present(force)) request%force = merge(1, 0, force)
+    call call_operation(file_id, 'h5cow_restore_f', 'h5cow.restore', c_loc(request), .false., hdferr)
+    if (present(differs)) differs = request%differs /= 0
+  end subroutine h5cow_restore_f
+
+  subroutine change_name(file_id, function, what, move, revision, text, hdferr)
+    integer(hid_t), intent(in) :: file_id
+    character(len=*), intent(in) :: function, revision, text
+    integer(c_int32_t), intent(in) :: what
+    logical, intent(in) :: move
+    integer, intent(out) :: hdferr
+    character(len=:), allocatable, target :: c_revision, c_text
+    type(c_naming), target :: naming
+
+    naming%size = c_sizeof(naming)
+    naming%what = what
+    naming%force = merge(1, 0, move)
+    c_revision = trim(revision) // c_null_char
+    c_text = trim(text) // c_null_char
+    naming%revision = c_loc(c_revision)
+    naming%text = c_loc(c_text)
+    call call_operation(file_id, function, 'h5cow.name', c_loc(naming), .false., hdferr)
+  end subroutine change_name
+
+  ! The version may be opened as FILE@TAG as well. MOVE: the tag may lead to another version so far.
+  subroutine h5cow_tag_f(file_id, revision, tag, hdferr, move)
+    integer(hid_t), intent(in) :: file_id
+    character(len=*), intent(in) :: revision, tag
+    integer, intent(out) :: hdferr
+    logical, intent(in), optional :: move
+    logical :: moved
+
+    moved = .false.
+    if (present(move)) moved = move
+    call change_name(file_id, 'h5cow_tag_f', 1, moved, revision, tag, hdferr)
+  end subroutine h5cow_tag_f
+
+  subroutine h5cow_untag_f(file_id, tag, hdferr)
+    integer(hid_t), intent(in) :: file_id
+    character(len=*), intent(in) :: tag
+    integer, intent(out) :: hdferr
+
+    call change_name(file_id, 'h5cow_untag_f', 2, .false., '', tag, hdferr)
+  end subroutine h5cow_untag_f
+
+  subroutine h5cow_rename_f(file_id, revision, name, hdferr)
+    integer(hid_t), intent(in) :: file_id
+    character(len=*), intent(in) :: revision, name
+    integer, intent(out) :: hdferr
+
+    call change_name(file_id, 'h5cow_rename_f', 3, .false., revision, name, hdferr)
+  end subroutine h5cow_rename_f
+
+  subroutine h5cow_set_message_f(file_id, revision, message, hdferr)
+    integer(hid_t), intent(in) :: file_id
+    character(len=*), intent(in) :: revision, message
+    integer, intent(out) :: hdferr
+
+    call change_name(file_id, 'h5cow_set_message_f', 4, .false., revision, message, hdferr)
+  end subroutine h5cow_set_message_f
 
 end module h5cow

@@ -78,7 +78,44 @@ typedef struct h5cow_abort_t {
     size_t size;
 } h5cow_abort_t;
 
+/* What h5cow_restore tells of a path. Of what is added, removed or replaced, all below it is not told. */
+#define H5COW_ADDED    1 /* the version has something there, the file had not */
+#define H5COW_REMOVED  2 /* the file had something there, the version has not */
+#define H5COW_REPLACED 3 /* another object, or another link, is there */
+#define H5COW_CHANGED  4 /* the same object, with other attributes, elements, or order of members */
+
+/* Gets each path; anything but 0 stops, as an error. */
+typedef int (*h5cow_tell_t)(void *context, const char *path, int32_t what);
+
+/* Argument of "h5cow.restore". Set what is wanted, the rest to zeros. */
+typedef struct h5cow_restore_t {
+    size_t size;
+    const char *revision;     /* which version: what stands behind FILE@ */
+    size_t path_count;        /* 0: the whole file */
+    const char *const *paths; /* absolute; these objects alone, with what is below them */
+    int32_t dry_run;          /* 1: only tell; the file may be open to be read */
+    int32_t force; /* 1: also where the version is incomplete, or the file has what no version has; that is lost then */
+    h5cow_tell_t tell; /* may be null */
+    void *context;
+    uint64_t number; /* answer: of the version that was restored */
+    int32_t differs; /* answer: 1: there was something to do */
+    int32_t kind;    /* how it is recorded: 0 restored, 1 undone, 2 redone */
+} h5cow_restore_t;
+
+/* Argument of "h5cow.name". */
+typedef struct h5cow_naming_t {
+    size_t size;
+    int32_t what; /* one of the numbers below */
+    int32_t force;
+    const char *revision, *text;
+} h5cow_naming_t;
+
 /* ---- not for programs ---- */
+
+#define H5COW_PRIVATE_TAG     1
+#define H5COW_PRIVATE_UNTAG   2
+#define H5COW_PRIVATE_RENAME  3
+#define H5COW_PRIVATE_MESSAGE 4
 
 #define H5COW_PRIVATE_ELSEWHERE                                                                                        \
     "the file is not open through h5cow: run the program with HDF5_VOL_CONNECTOR=h5cow, or by 'h5cow run'"
@@ -141,6 +178,20 @@ static inline herr_t h5cow_private_call(hid_t id, const char *function, const ch
             H5Eset_current_stack(stack);
     }
     return why == NULL ? status : h5cow_private_fail(function, why);
+}
+
+static inline herr_t h5cow_private_name(hid_t id, const char *function, int32_t what, int force, const char *revision,
+                                        const char *text)
+{
+    h5cow_naming_t naming;
+
+    memset(&naming, 0, sizeof naming);
+    naming.size = sizeof naming;
+    naming.what = what;
+    naming.force = force != 0;
+    naming.revision = revision;
+    naming.text = text;
+    return h5cow_private_call(id, function, "h5cow.name", &naming);
 }
 
 /* ---- for programs ---- */
@@ -229,6 +280,44 @@ static inline herr_t h5cow_abort(hid_t id)
     memset(&argument, 0, sizeof argument);
     argument.size = sizeof argument;
     return h5cow_private_call(id, "h5cow_abort", "h5cow.abort", &argument);
+}
+
+/* The file, or objects of it, become as they were in a version: REQUEST. The commit that follows makes a version of that; of the whole
+ * file, its parent is the version that was restored. No data is copied. Refused while something is not committed, or while
+ * datasets of the file are open; other objects that are open may be deleted by it. If it fails half-way, it was as
+ * h5cow_abort. */
+static inline herr_t h5cow_restore(hid_t id, h5cow_restore_t *request)
+{
+    if (request == NULL)
+        return h5cow_private_fail("h5cow_restore", "what is to be restored? request is NULL");
+    request->size = sizeof *request;
+    return h5cow_private_call(id, "h5cow_restore", "h5cow.restore", request);
+}
+
+/* The four below change what versions that are there are called. Each is a commit of its own, makes no version, and is recorded (h5cow log
+ * --operations). Refused while something is not committed. REVISION: what stands behind FILE@. */
+
+/* The version may be opened as FILE@TAG as well. MOVE: a tag of that name may lead to another version so far. */
+static inline herr_t h5cow_tag(hid_t id, const char *revision, const char *tag, int move)
+{
+    return h5cow_private_name(id, "h5cow_tag", H5COW_PRIVATE_TAG, move, revision, tag);
+}
+
+static inline herr_t h5cow_untag(hid_t id, const char *tag)
+{
+    return h5cow_private_name(id, "h5cow_untag", H5COW_PRIVATE_UNTAG, 0, "", tag);
+}
+
+/* The version is called NAME from now on. Refused while a version of the file is open in this program. */
+static inline herr_t h5cow_rename(hid_t id, const char *revision, const char *name)
+{
+    return h5cow_private_name(id, "h5cow_rename", H5COW_PRIVATE_RENAME, 0, revision, name);
+}
+
+/* The message of a version that is there. */
+static inline herr_t h5cow_set_message(hid_t id, const char *revision, const char *message)
+{
+    return h5cow_private_name(id, "h5cow_set_message", H5COW_PRIVATE_MESSAGE, 0, revision, message);
 }
 
 /* NULL is freed as well. */

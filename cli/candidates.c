@@ -21,10 +21,11 @@
 static const struct verb {
     const char *name;
     bool revisions, paths, joined;
-} verbs[] = {{"ls", true, true, false},    {"show", true, true, false},    {"diff", true, true, false},
-             {"blame", true, true, false}, {"bisect", true, true, false},  {"hash", true, true, false},
-             {"stat", true, false, false}, {"export", true, false, false}, {"log", false, false, false},
-             {"cp", true, false, true}};
+} verbs[] = {{"ls", true, true, false},      {"show", true, true, false},     {"diff", true, true, false},
+             {"blame", true, true, false},   {"bisect", true, true, false},   {"hash", true, true, false},
+             {"stat", true, false, false},   {"export", true, false, false},  {"log", false, false, false},
+             {"cp", true, false, true},      {"restore", true, true, false},  {"tag", true, false, false},
+             {"rename", true, false, false}, {"describe", true, false, false}};
 
 static const struct verb *find(const char *name)
 {
@@ -48,7 +49,8 @@ static void put_versions(const char *word, const char *at)
 {
     char *name = cli_format("%.*s", (int)(at - word), word), why[1024];
     cli_version *rows = NULL;
-    size_t count = 0;
+    cli_tag *tags = NULL;
+    size_t count = 0, tagged = 0;
     cli_file file;
 
     if (access(word, F_OK) != 0 && access(name, F_OK) == 0 && cli_file_try(&file, name, why, sizeof why) == 0) {
@@ -56,7 +58,12 @@ static void put_versions(const char *word, const char *at)
             for (size_t i = count; i-- > 0 && count - i <= MOST;)
                 if (strncmp(rows[i].name, at + 1, strlen(at + 1)) == 0 && is_plain(rows[i].name))
                     printf("%s@%s\n", name, rows[i].name);
+        if (rows != NULL && cli_tags_read(&file, rows, count, &tags, &tagged, why, sizeof why) == 0)
+            for (size_t i = 0; i < tagged && i < MOST; i++)
+                if (strncmp(tags[i].name, at + 1, strlen(at + 1)) == 0 && is_plain(tags[i].name))
+                    printf("%s@%s\n", name, tags[i].name);
         cow_error_clear();
+        cli_tags_free(tags, tagged);
         cli_versions_free(rows, count);
         cli_file_close(&file);
     }

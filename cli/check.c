@@ -275,46 +275,37 @@ static void check_log(cli_check *check)
     }
 }
 
-typedef struct listing {
-    cli_check *check;
-    bool tags;
-} listing;
-
 static herr_t check_listed(hid_t group, const char *name, const H5L_info2_t *link, void *context)
 {
-    listing *l = context;
-    H5O_info2_t info;
+    cli_check *check = context;
     bool known = false;
 
+    (void)group;
     (void)link;
-    if (l->tags) {
-        if (H5Oget_info_by_name3(group, name, &info, H5O_INFO_BASIC, H5P_DEFAULT) < 0)
-            cli_damaged(l->check, CLI_BAD_ELSE, 0, 0, "the tag '%s' names no version", name);
-        H5Eclear2(H5E_DEFAULT);
-        return 0;
-    }
-    for (size_t i = 0; !known && i < l->check->version_count; i++)
-        known = strcmp(name, l->check->versions[i].name) == 0;
+    for (size_t i = 0; !known && i < check->version_count; i++)
+        known = strcmp(name, check->versions[i].name) == 0;
     if (!known)
-        cli_damaged(l->check, CLI_BAD_ELSE, 0, 0, "version '%s' is not in the log", name);
+        cli_damaged(check, CLI_BAD_ELSE, 0, 0, "version '%s' is not in the log", name);
     return 0;
 }
 
 static void check_lists(cli_check *check)
 {
-    char text[512];
+    hid_t group = H5Gopen2(check->file->id, COW_PATH_VERSIONS, H5P_DEFAULT);
+    cli_tag *tags;
+    size_t count;
+    char text[1024];
 
-    for (int tags = 0; tags < 2; tags++) {
-        const char *path = tags ? COW_PATH_TAGS : COW_PATH_VERSIONS;
-        listing l = {check, tags != 0};
-        if (tags && H5Lexists(check->file->id, path, H5P_DEFAULT) == 0)
-            continue;
-        hid_t group = H5Gopen2(check->file->id, path, H5P_DEFAULT);
-        if (group < 0 || H5Literate2(group, H5_INDEX_NAME, H5_ITER_INC, NULL, check_listed, &l) < 0)
-            trouble(check, path, cli_reason(text, sizeof text));
-        if (group >= 0)
-            H5Gclose(group);
-    }
+    if (group < 0 || H5Literate2(group, H5_INDEX_NAME, H5_ITER_INC, NULL, check_listed, check) < 0)
+        trouble(check, COW_PATH_VERSIONS, cli_reason(text, sizeof text));
+    if (group >= 0)
+        H5Gclose(group);
+    if (cli_tags_read(check->file, check->versions, check->version_count, &tags, &count, text, sizeof text) < 0)
+        cli_damaged(check, CLI_BAD_ELSE, 0, 0, "%s", text);
+    for (size_t i = 0; i < count; i++)
+        if (tags[i].version == SIZE_MAX)
+            cli_damaged(check, CLI_BAD_ELSE, 0, 0, "the tag '%s' names no version", tags[i].name);
+    cli_tags_free(tags, count);
 }
 
 /* Every snapshot object that counts and every head object that a version knows keeps its address. */
@@ -351,6 +342,8 @@ static void check_snapshots(cli_check *check)
 
 static void read_tables(cli_check *check)
 {
+    cli_operation *operations;
+    size_t operation_count;
     char why[1024];
 
     if (cli_versions_read(check->file, &check->versions, &check->version_count, why, sizeof why) < 0)
@@ -361,6 +354,9 @@ static void read_tables(cli_check *check)
         cli_damaged(check, CLI_BAD_ELSE, 0, 0, "%s", why);
     if (cli_lacks_read(check->file, &check->lacks, &check->lack_count, why, sizeof why) < 0)
         cli_damaged(check, CLI_BAD_ELSE, 0, 0, "%s", why);
+    if (cli_operations_read(check->file, &operations, &operation_count, why, sizeof why) < 0)
+        cli_damaged(check, CLI_BAD_ELSE, 0, 0, "%s", why);
+    cli_operations_free(operations, operation_count);
     if (cli_pool_count(check->file, &check->pool_count, why, sizeof why) < 0 ||
         cli_pools_read(check->file, check->pool_count, why, sizeof why) < 0)
         cli_damaged(check, CLI_BAD_ELSE, 0, 0, "%s", why);

@@ -408,16 +408,22 @@ int cli_diff_verb(int argc, char **argv)
 
 /* ---- show ---- */
 
-static void print_version(const cli_version *version, const char *parent, cli_clock clock)
+/* FORMER: the version before it; NULL: it is the first. RESTORED: the one that was restored, or NULL. */
+static void print_version(const cli_version *version, const char *former, const char *restored, cli_clock clock)
 {
     char text[48], bytes[32];
 
     fputs("version ", stdout);
     put(version->name);
     printf("%s\n", version->open ? " (open)" : "");
-    if (parent != NULL) {
-        fputs("made of ", stdout);
-        put(parent);
+    if (restored != NULL) {
+        fputs("as was  ", stdout);
+        put(restored);
+        putchar('\n');
+    }
+    if (former != NULL) {
+        fputs(restored == NULL ? "made of " : "after   ", stdout);
+        put(former);
         putchar('\n');
     }
     printf("time    %s\nuser    ", cli_time(text, version->time, clock, true));
@@ -440,24 +446,25 @@ static int show(request *r, const char *path, cli_clock clock)
     cli_version *rows = NULL;
     size_t count = 0, row = 0, made_of;
     json_object *answer = NULL;
-    const char *parent;
+    const char *former, *restored;
     int status = cli_state_rows(&r->after, &rows, &count, &row);
 
     if (status != 0)
         return status;
     made_of = cli_version_parent(rows, row);
-    parent = made_of == SIZE_MAX ? NULL : rows[made_of].name;
-    if (parent != NULL && (status = cli_state_version(&r->before, &r->after, parent)) != 0)
+    former = row == 0 ? NULL : rows[row - 1].name;
+    restored = made_of == SIZE_MAX || made_of + 1 == row ? NULL : rows[made_of].name;
+    if (former != NULL && (status = cli_state_version(&r->before, &r->after, former)) != 0)
         goto done;
-    r->diff.before = parent == NULL ? NULL : &r->before;
+    r->diff.before = former == NULL ? NULL : &r->before;
     r->diff.after = &r->after;
     if (r->json) {
         answer = cli_version_json(rows, count, row);
         json_object_object_add(answer, "file", cli_json_text(r->after.file.name));
     } else
-        print_version(&rows[row], parent, clock);
+        print_version(&rows[row], former, restored, clock);
     status = compare(r, path, answer);
-    if (parent != NULL)
+    if (former != NULL)
         cli_state_close(&r->before);
 done:
     cli_versions_free(rows, count);

@@ -24,6 +24,12 @@ static const cli_page pages[] = {
     {"import", cli_import_help, "give a plain HDF5 file a history that begins with its state", cli_import, false},
     {"export", cli_export_help, "write one version as a plain HDF5 file", cli_export, false},
     {"cp", cli_cp_help, "copy an object of a version into a file: get it back", cli_cp, false},
+    {"restore", cli_restore_help, "make a file, or objects of it, as they were in a version", cli_restore, false},
+    {"undo", cli_undo_help, "make a file as it was before its newest version", cli_undo, false},
+    {"redo", cli_redo_help, "take back an undo", cli_redo, false},
+    {"tag", cli_tag_help, "give a version another name, or list such names", cli_tag_verb, false},
+    {"rename", cli_rename_help, "change the name of a version", cli_rename, false},
+    {"describe", cli_describe_help, "change the message of a version", cli_describe, false},
     {"copy", cli_copy_help, "copy a file with its history, also while it is written", cli_copy_verb, false},
     {"verify", cli_verify_help, "check every stored chunk and everything that names it", cli_verify, false},
     {"recover", cli_recover_help, "finish what a crash left half done; save what can be read of a damaged file",
@@ -35,8 +41,8 @@ static const cli_page pages[] = {
 static const char about[] =
     "Usage: h5cow VERB [OPTION]... ARGUMENT...\n\n"
     "Version history for HDF5 files, for programs that know nothing of it.\n\n"
-    "FILE@REV names a version where one is taken. REV is its name, #N (the N-th version), ~N (N before the newest) or\n"
-    "{2026-01-31T12:00}, {yesterday}, {2 hours ago} (the newest that is not younger). A file that is really called\n"
+    "FILE@REV names a version where one is taken. REV is its name, a tag, #N (the N-th version), ~N (N before the newest),\n"
+    "latest, or {2026-01-31T12:00}, {yesterday}, {2 hours ago} (the newest that is not younger). A file that is really called\n"
     "FILE@REV wins.\n\n"
     "Exit code: 0 all is well, 1 damage or something wrong was found, 2 wrong usage or failure.\n";
 

@@ -293,7 +293,8 @@ static int put_log(salvage *s, char *why, size_t size)
         (file = H5Fopen(s->temporary, H5F_ACC_RDWR, fapl)) < 0 ||
         (log = H5Dopen2(file, COW_PATH_LOG, H5P_DEFAULT)) < 0 ||
         (type = H5Tcreate(H5T_COMPOUND, sizeof(cli_version))) < 0 ||
-        H5Tinsert(type, "time", offsetof(cli_version, time), H5T_NATIVE_INT64) < 0) {
+        H5Tinsert(type, "time", offsetof(cli_version, time), H5T_NATIVE_INT64) < 0 ||
+        H5Tinsert(type, "parent", offsetof(cli_version, parent), H5T_NATIVE_INT64) < 0) {
         cli_reason(why, size);
         goto done;
     }
@@ -317,11 +318,15 @@ static int put_log(salvage *s, char *why, size_t size)
             if (row == NULL || strcmp(rows[i].name, s->version[v].name) != 0)
                 continue;
             new[i].time = row->time;
+            new[i].parent = salvage_parent(s, row, rows, i);
             for (size_t t = 0; t < sizeof texts / sizeof *texts; t++)
                 *(char **)((char *)&new[i] + texts[t].offset) = *(char **)((char *)(uintptr_t)row + texts[t].offset);
         }
     }
-    status = count > 0 && H5Dwrite(log, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, new) < 0 ? -1 : 0;
+    status = (count > 0 && H5Dwrite(log, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, new) < 0) ||
+                     salvage_put_names(s, &look, rows, count) < 0
+                 ? -1
+                 : 0;
     if (status < 0)
         cli_reason(why, size);
     free(new);

@@ -71,7 +71,8 @@ typedef struct salvage {
     size_t row_count;
     salvage_version *version;
     size_t versions, version_room;
-    hid_t head; /* through the connector: the newest version once more; H5I_INVALID_HID: it is not, or cannot be opened */
+    hid_t
+        head; /* through the connector: the newest version once more; H5I_INVALID_HID: it is not, or cannot be opened */
     struct salvage_digests *digests; /* per pool, made when first needed */
     size_t digest_room;
 
@@ -138,5 +139,12 @@ bool salvage_in_chunks(salvage *s, hid_t native);
 /* Creation properties as the application made the dataset, as far as can be known without the connector. */
 hid_t salvage_dcpl(salvage *s, hid_t native);
 void salvage_digests_free(salvage *s);
+
+/* salvage_names.c: what versions of the new file, of which COUNT are in its log as ROWS, are called besides their names, and what they
+ * were made of. What cannot be read of it is told. */
+/* The row of what the version of row OWN, once ROW of the source, was made of; -1: nothing. */
+int64_t salvage_parent(const salvage *s, const cli_version *row, const cli_version *rows, size_t own);
+/* Tags, and what was done to the history. -1: the new file cannot be written. */
+int salvage_put_names(salvage *s, const cli_file *to, const cli_version *rows, size_t count);
 
 #endif

@@ -1,6 +1,7 @@
 /* Reading log, datasets and snapshots, and telling what a dataset object is. See tables.h. */
 #include "tables.h"
 
+#include "base/error.h"
 #include "base/ids.h"
 
 #include <errno.h>
@@ -92,6 +93,128 @@ uint64_t cli_version_object(const cli_file *file, const cli_version *version, co
     H5E_END_TRY
     free(full);
     return address;
+}
+
+/* ---- tags ---- */
+
+typedef struct listing {
+    const cli_file *file;
+    const cli_version *rows;
+    size_t versions, count, room;
+    cli_tag *tags;
+    cow_loc group;
+} listing;
+
+static int note_tag(void *context, const char *name, const H5L_info2_t *info)
+{
+    static const char above[] = COW_PATH_VERSIONS "/";
+    listing *l = context;
+    size_t bytes, version = l->versions;
+    char *value = info->type == H5L_TYPE_SOFT ? cow_native_link_value(l->group, name, &bytes) : NULL;
+
+    if (info->type == H5L_TYPE_SOFT && value == NULL)
+        return -1;
+    if (value != NULL && strncmp(value, above, sizeof above - 1) == 0)
+        version = cli_version_row(l->rows, l->versions, value + sizeof above - 1);
+    CLI_RESERVE(l->tags, l->room, l->count, 1);
+    l->tags[l->count++] = (cli_tag){cli_strdup(name), version < l->versions ? version : SIZE_MAX};
+    free(value);
+    return 0;
+}
+
+int cli_tags_read(const cli_file *file, const cli_version *rows, size_t versions, cli_tag **tags, size_t *count,
+                  char *why, size_t size)
+{
+    listing l = {.file = file, .rows = rows, .versions = versions};
+    int exists = cow_native_exists(file->loc, COW_PATH_TAGS), status = exists < 0 ? -1 : 0;
+
+    if (exists > 0) {
+        status =
+            cow_layout_hard(file->loc, COW_PATH_TAGS) < 0 || cow_native_open(file->loc, COW_PATH_TAGS, &l.group) < 0
+                ? -1
+                : 0;
+        if (status == 0 && l.group.type != H5I_GROUP)
+            status = cow_error(COW_CORRUPT, "'%s' is no group", COW_PATH_TAGS);
+        else if (status == 0)
+            status = cow_native_links(l.group, false, note_tag, &l);
+        if (l.group.object != NULL && cow_native_close(l.group) < 0)
+            status = -1;
+    }
+    *tags = l.tags;
+    *count = l.count;
+    if (status == 0)
+        return 0;
+    cli_tags_free(l.tags, l.count);
+    *tags = NULL;
+    *count = 0;
+    return failed(COW_PATH_TAGS, why, size);
+}
+
+void cli_tags_free(cli_tag *tags, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        free(tags[i].name);
+    free(tags);
+}
+
+char *cli_tags_of(const cli_tag *tags, size_t count, size_t version)
+{
+    char *text = cli_strdup("");
+
+    for (size_t i = 0; i < count; i++) {
+        if (tags[i].version != version)
+            continue;
+        char *more = cli_format("%s%s%s", text, text[0] == '\0' ? " (" : ", ", tags[i].name);
+        free(text);
+        text = more;
+    }
+    if (text[0] == '\0')
+        return text;
+    char *closed = cli_format("%s)", text);
+    free(text);
+    return closed;
+}
+
+/* ---- what was done to the history ---- */
+
+int cli_operations_read(const cli_file *file, cli_operation **rows, size_t *count, char *why, size_t size)
+{
+    cow_table *table;
+    uint64_t sum = 0;
+    int status = cow_layout_operations_open(file->loc, &table);
+
+    *rows = NULL;
+    *count = 0;
+    if (status > 0) {
+        *rows = cli_alloc(table->rows, sizeof **rows);
+        if ((status = cow_layout_operations_rows(file->loc, table, 0, table->rows, &sum, *rows)) == 0)
+            *count = table->rows;
+        table->close(table);
+    }
+    if (status < 0) {
+        free(*rows);
+        *rows = NULL;
+        return failed(COW_PATH_OPERATIONS, why, size);
+    }
+    for (size_t i = 0; i < *count; i++) {
+        cow_layout_operation hdf5s = (*rows)[i];
+        char **ours[] = {&(*rows)[i].user, &(*rows)[i].host, &(*rows)[i].program, &(*rows)[i].what};
+        for (size_t t = 0; t < sizeof ours / sizeof *ours; t++)
+            *ours[t] = cli_strdup(*ours[t] == NULL ? "" : *ours[t]);
+        cow_layout_operations_rows_free(&hdf5s, 1);
+    }
+    return 0;
+}
+
+void cli_operations_free(cli_operation *rows, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        free(rows[i].user);
+        free(rows[i].host);
+        free(rows[i].program);
+        free(rows[i].what);
+    }
+    free(rows);
 }
 
 /* Texts are ours from then on: each with free(), and never NULL. */

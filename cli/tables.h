@@ -22,6 +22,21 @@ int cli_datasets_read(const cli_file *file, cli_dataset_row **rows, size_t *coun
 size_t cli_version_parent(const cli_version *rows, size_t row);
 /* The row of the version NAME; COUNT: there is none. */
 size_t cli_version_row(const cli_version *rows, size_t count, const char *name);
+/* A tag, and the row of its version; SIZE_MAX: it names none. */
+typedef struct cli_tag {
+    char *name;
+    size_t version;
+} cli_tag;
+/* In the order of their names. 0, or -1 and WHY. */
+int cli_tags_read(const cli_file *file, const cli_version *rows, size_t versions, cli_tag **tags, size_t *count,
+                  char *why, size_t size);
+void cli_tags_free(cli_tag *tags, size_t count);
+/* "(paper, final)" with a blank before, or "". free() it. */
+char *cli_tags_of(const cli_tag *tags, size_t count, size_t version);
+/* What was done to the history itself; texts as those of the log. */
+typedef cow_layout_operation cli_operation;
+int cli_operations_read(const cli_file *file, cli_operation **rows, size_t *count, char *why, size_t size);
+void cli_operations_free(cli_operation *rows, size_t count);
 /* The address of the object PATH in a version; UINT64_MAX: it has none, or one of another file behind an external link.
  * Versions share what did not change. */
 uint64_t cli_version_object(const cli_file *file, const cli_version *version, const char *path, H5O_type_t *type);

@@ -96,6 +96,19 @@ printf '%-52s %12s bytes\n' "one plain file, newest state only" "$(bytes ../plai
 awk -v a="$copies" -v b="$stored" 'BEGIN { printf "%.1f times smaller than copies\n", a / b }'
 [ "$stored" -lt "$copies" ]
 
+title "What changed, and back to it: no data is copied"
+changed=0
+show h5cow diff --stat climate.nc@5 climate.nc@6 || changed=$?
+[ "$changed" = 1 ]
+show h5cow restore climate.nc@2
+h5cow run -- h5diff climate.nc ../plain/copy-2.nc
+echo "h5diff finds no difference to the plain copy of version 2"
+show h5cow undo climate.nc
+h5cow run -- h5diff climate.nc "../plain/copy-$steps.nc"
+echo "h5diff finds no difference to the newest plain copy"
+show h5cow tag climate.nc@2 submitted
+show h5cow log --oneline climate.nc
+
 title "Every stored chunk hashed again, every index and view checked"
 show h5cow verify climate.nc
 title "One page about it all, for a browser"

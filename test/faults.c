@@ -335,6 +335,7 @@ static struct {
         hid_t id;
         bool after_error;
     } call[8];       /* under way, one in the other */
+    unsigned sound;  /* commits that meet no faults */
     hid_t failed_id; /* of the close that failed last */
     void (*committed)(void);
 } run;
@@ -405,6 +406,8 @@ int64_t faults_after(int64_t result)
     if (result >= 0) {
         if (!f->error && (kind == FAULTS_FLUSHES || kind == FAULTS_CLOSES_FILE)) {
             f->reported++;
+            if (f->reported == run.sound)
+                faults_hold(false);
             if (run.committed != NULL)
                 run.committed();
         }
@@ -644,6 +647,8 @@ static void do_work(const program *p, const char *path, hid_t fapl, hid_t stock,
     run.path = path;
     run.base = strrchr(path, '/') + 1;
     run.stop = UINT32_MAX;
+    run.sound = p->scenario == NULL ? 0 : p->scenario->sound_commits;
+    faults_hold(run.sound > 0);
     run.active = true;
     run_once(p, &arguments);
     run.active = false;
@@ -684,6 +689,7 @@ static void run_program(const program *p, const char *path, const fault_class *c
         found->count[c] = faults_count(&classes[c]);
     found->pages = faults_pages();
     faults_disarm();
+    faults_hold(false);
     faults_quota(path, -1);
     if (limited)
         limit_files(-1);

@@ -49,6 +49,8 @@ extern const struct cow_disk_calls faults_disk;
  * NTH 0: none fails, they are only counted. Only calls made in an HDF5 call of the program are looked at. */
 void faults_arm(const fault_class *class, unsigned nth, bool ever);
 void faults_disarm(void);
+/* Meanwhile nothing fails, and nothing is counted. */
+void faults_hold(bool held);
 /* Calls of CLASS since faults_arm; before faults_disarm. */
 unsigned faults_count(const fault_class *class);
 /* Where in the program the first fault happened: return addresses, relative to where it was loaded. */

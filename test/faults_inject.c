@@ -26,6 +26,7 @@ static struct {
     unsigned nth, count;      /* of the class */
     unsigned counts[KINDS];   /* of each kind of call */
     bool ever, torn;
+    bool held; /* nothing fails, and nothing is counted */
     uintptr_t where[DEPTH];
     unsigned depth;
     unsigned traced; /* faults still to be told of on stderr */
@@ -66,6 +67,11 @@ void faults_arm(const fault_class *class, unsigned nth, bool ever)
 void faults_disarm(void)
 {
     faults.class = NULL;
+}
+
+void faults_hold(bool held)
+{
+    faults.held = held;
 }
 
 void faults_trace(unsigned count)
@@ -121,7 +127,7 @@ static bool hit(fault_call call)
 {
     bool result = false;
 
-    if (faults_inside == 0 || faults.class == NULL)
+    if (faults_inside == 0 || faults.class == NULL || faults.held)
         return false;
     pthread_mutex_lock(&faults.lock);
     faults.counts[__builtin_ctz(call)]++;

@@ -303,7 +303,7 @@ class Cases:
         with h5py.File(base, "r") as f:
             v = f["_versioned_data"]
             self.size = os.path.getsize(base)
-            self.tables = ["log", "snapshots", "datasets", "pools", "index", "incomplete"]
+            self.tables = ["log", "snapshots", "datasets", "pools", "index", "incomplete", "operations"]
             pools = sorted({"0", "1", *[n for n in v["raw"] if v["raw"][n].dtype.hasobject][:2]})
             self.tables += [f"{what}/{n}" for what in ("slots", "raw") for n in pools]
             self.views = [f"views/{n}" for n in list(v["views"])[:4]] + ["heads/0", "heads/1"]
@@ -605,7 +605,7 @@ class Cases:
         odd = {"nothing": "", "a slash": "a/b", "up": "..", "here": ".", "long": "n" * 300, "very long": "n" * (1 << 20),
                "no UTF-8": b"\xff\xfe\x80", "control characters": "a\x1b[2J\r\n\tb", "another's name": "2"}
         names = [("log", n) for n in ("name", "user", "host", "program", "hdf5", "h5cow", "message")]
-        for table, name in names + [("incomplete", n) for n in ("path", "reason")]:
+        for table, name in names + [("incomplete", n) for n in ("path", "reason")] + [("operations", n) for n in ("user", "what")]:
             for how, text in odd.items():
                 def change(f, w=table, n=name, t=text):
                     d = f[f"/_versioned_data/{w}"]
@@ -628,7 +628,7 @@ class Cases:
             return d, at_, bytearray(raw)
 
         # where the first text is, and the next one: in the log `name` and `user`, else `path` and `reason`, or elements
-        targets = {"log": (0, 32), "incomplete": (16, 32), **{f"raw/{n}": (0, 16) for n in self.texts}}
+        targets = {"log": (0, 32), "incomplete": (16, 32), "operations": (16, 64), **{f"raw/{n}": (0, 16) for n in self.texts}}
         for what, places in targets.items():
             for length in (0xFFFFFFFF, 0x7FFFFFFF, 1 << 28, 1 << 20, 0):
                 for place in (0, 1):
@@ -659,7 +659,7 @@ class Cases:
             for chunk in range(0, 2000, d.chunks[0]):
                 d.id.write_direct_chunk((chunk,), bytes(row) * d.chunks[0], 1)
 
-        for what, member in ("log", "message"), ("incomplete", "reason"):
+        for what, member in ("log", "message"), ("incomplete", "reason"), ("operations", "what"):
             self.add(f"{what}: 2,000 rows with one text of a mebibyte", lambda f, w=what, m=member: shared(f, w, m))
 
         def kept(f):
@@ -854,6 +854,9 @@ class Run:
         for _ in range(2):
             done = subprocess.run([sys.executable, "-c", TEAR, self.base], env=self.env, capture_output=True, text=True)
             assert done.returncode == 0 and "is not complete: /torn" in done.stderr, done.stderr
+        for words in (["tag", f"{self.base}@1", "tagged"], ["describe", f"{self.base}@2", "the second one"]):
+            done = subprocess.run([self.command, *words], env=self.stock, capture_output=True, text=True)
+            assert done.returncode == 0, done.stderr
         self.fence = fence_off(self.base)
 
     def tear(self):
@@ -890,8 +893,11 @@ class Run:
                       ["blame", "-c", "3,3", path, "/group/x"], ["bisect", "-b", "max > 1", path, "/group/x"], ["hash", path], ["hash", f"{path}@1"], ["stat", path], ["stat", f"{path}@1"], ["doctor", path],
                       ["report", "-o", out, path],
                       ["verify", path], ["export", f"{path}@1", out], ["export", path, out], ["copy", path, out], ["cp", f"{path}@1:/group", out], ["import", path, out],
-                      ["recover", path, out]):
+                      ["recover", path, out], ["restore", "--dry-run", f"{path}@1"], ["restore", f"{out}@1"], ["restore", "--force", f"{out}@1", "/group"], ["undo", out],
+                      ["tag", path], ["tag", f"{out}@1", "tagged"], ["rename", f"{out}@1", "renamed"], ["describe", f"{out}@1", "anew"], ["log", "--operations", path]):
             out.unlink(missing_ok=True)
+            if out in words[1:2] or f"{out}@1" in words:
+                shutil.copy(path, out)
             try:
                 done = subprocess.run([*self.limits, self.command, *map(str, words)], env=self.stock, capture_output=True,
                                       timeout=WALL)

@@ -182,6 +182,31 @@ static void abandon(scenario_work *w)
     report(w);
 }
 
+/* As in version NUMBER, but for what is committed next. */
+static void restore(scenario_work *w, int number)
+{
+    scenario_states *s = w->states;
+    char revision[16];
+
+    picture_free(w->now);
+    w->now = picture_copy(s->made[s->state[s->count].version[number - 1]]);
+    snprintf(revision, sizeof revision, "%d", number);
+    if (ON(w))
+        check(w, h5cow_restore(w->file, &(h5cow_restore_t){.revision = revision}) >= 0);
+}
+
+/* Commits that change nothing of any version. */
+static void call_newest(scenario_work *w, const char *tag)
+{
+    if (ON(w))
+        check(w, h5cow_tag(w->file, "latest", tag, 1) >= 0);
+    if (ON(w))
+        check(w, h5cow_set_message(w->file, tag, "named") >= 0);
+    if (ON(w))
+        check(w, h5cow_untag(w->file, tag) >= 0);
+    report(w);
+}
+
 static void group(scenario_work *w, const char *path)
 {
     picture_add(w->now, path, GROUP, 0, NULL);
@@ -1013,6 +1038,37 @@ static void aborts(scenario_work *w)
     end(w);
 }
 
+static void restores(scenario_work *w)
+{
+    begin_grid(w);
+    note(w, "data", 1);
+    end(w);
+    reopen(w);
+    fill_box(w, "data/grid", 0, 2, 12, 10, 2);
+    note(w, "data", 2);
+    group(w, "data/below");
+    end(w);
+    reopen(w);
+    delete_link(w, "data");
+    dataset(w, "other", INTEGERS, 1, DIMS(2500), DIMS(500), false);
+    fill(w, "other", 3);
+    end(w);
+    reopen(w);
+    restore(w, 1);
+    commit(w);
+    call_newest(w, "first");
+    restore(w, 3);
+    end(w);
+    reopen(w);
+    restore(w, 2);
+    abandon(w);
+    reopen(w);
+    restore(w, 2);
+    flush(w);
+    fill(w, "data/grid", 4);
+    end(w);
+}
+
 const scenario scenarios[] = {
     {.name = "first_version", .work = first_version, .options = ""},
     {.name = "rewrite", .work = rewrite, .options = ""},
@@ -1041,6 +1097,7 @@ const scenario scenarios[] = {
     {.name = "contiguous", .work = contiguous, .options = "chunk=4K"},
     {.name = "commits", .work = commits, .options = ""},
     {.name = "aborts", .work = aborts, .options = ""},
+    {.name = "restores", .work = restores, .options = "", .sound_commits = 3},
     {.name = "sync_normal", .work = amend, .options = "sync=normal", .loses_newest = true},
     {.name = "sync_off", .work = amend, .options = "sync=off", .kill_only = true},
 };

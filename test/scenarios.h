@@ -34,11 +34,12 @@ struct scenario_work;
 typedef struct scenario {
     const char *name;
     void (*work)(struct scenario_work *work);
-    const char *options; /* of the connector */
-    bool kill_only;      /* power cuts are not covered by what is promised (sync=off) */
-    bool loses_newest;   /* a power cut may take commits that were reported (sync=normal) */
-    bool fails;          /* needs fail_sync */
-    bool forks;          /* starts processes of its own */
+    const char *options;    /* of the connector */
+    bool kill_only;         /* power cuts are not covered by what is promised (sync=off) */
+    bool loses_newest;      /* a power cut may take commits that were reported (sync=normal) */
+    bool fails;             /* needs fail_sync */
+    bool forks;             /* starts processes of its own */
+    unsigned sound_commits; /* so many must meet no faults: the versions that they make are restored later on */
 } scenario;
 
 extern const scenario scenarios[];

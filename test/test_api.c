@@ -610,6 +610,57 @@ static void test_several_openings_are_one_file(void **state)
     assert_true(shown(old, NULL, NULL) == 1 && count_versions(old) == 2 && H5Fclose(old) >= 0);
 }
 
+/* ---- going back, and names ---- */
+
+static int count_told(void *context, const char *path, int32_t what)
+{
+    (void)path, (void)what;
+    ++*(int *)context;
+    return 0;
+}
+
+static int stop_at_once(void *context, const char *path, int32_t what)
+{
+    (void)context, (void)path, (void)what;
+    return 1;
+}
+
+#define RESTORE(...) h5cow_restore(file, &(h5cow_restore_t){__VA_ARGS__})
+
+static void test_restoring_in_a_program(void **state)
+{
+    const char *const nothing[] = {NULL}, *const relative[] = {"d"}, *const all[] = {"/"};
+    uint64_t number;
+    int told = 0;
+    hid_t file, set;
+    (void)state;
+
+    make(COW, 2);
+    file = change(COW);
+    FAILS(h5cow_restore(file, NULL), "request is NULL");
+    FAILS(RESTORE(.revision = NULL), "there is a null pointer");
+    FAILS(RESTORE(.revision = "#1", .path_count = 1), "there is a null pointer");
+    FAILS(RESTORE(.revision = "#1", .path_count = 1, .paths = nothing), "is not the path of an object");
+    FAILS(RESTORE(.revision = "#1", .path_count = 1, .paths = relative), "is not the path of an object");
+    FAILS(RESTORE(.revision = "#9"), "there is no version '#9'");
+    set = H5Dopen2(file, "d", H5P_DEFAULT);
+    FAILS(RESTORE(.revision = "#1"), "datasets are open");
+    assert_true(H5Dclose(set) >= 0);
+    assert_true(RESTORE(.revision = "#1", .dry_run = 1, .tell = count_told, .context = &told) >= 0 && told == 1);
+    assert_true(h5cow_commit(file, &number) >= 0 && number == 0);
+    assert_true(RESTORE(.revision = "#1", .path_count = 1, .paths = all, .tell = count_told, .context = &told) >= 0);
+    FAILS(RESTORE(.revision = "#2"), "changes that are not committed");
+    FAILS(h5cow_tag(file, "#1", "t", 0), "changes that are not committed");
+    assert_true(told == 2 && h5cow_commit(file, &number) >= 0 && number == 3);
+    FAILS(RESTORE(.revision = "#2", .tell = stop_at_once), "has stopped the restoring");
+    FAILS(h5cow_commit(file, &number), "h5cow_abort");
+    assert_true(H5Fclose(file) >= 0);
+    file = change(COW);
+    assert_true(count_versions(file) == 3);
+    assert_true(RESTORE(.revision = "#2") >= 0 && put(file, "d", 7) >= 0 && h5cow_commit(file, &number) >= 0);
+    assert_true(H5Fclose(file) >= 0);
+}
+
 /* ---- ids ---- */
 
 static void test_any_object_of_the_file_will_do(void **state)
@@ -1354,6 +1405,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_commit_with_a_single_writer_and_many_readers),
         cmocka_unit_test(test_version_says_what_is_open),
         cmocka_unit_test(test_several_openings_are_one_file),
+        cmocka_unit_test(test_restoring_in_a_program),
         cmocka_unit_test(test_any_object_of_the_file_will_do),
         cmocka_unit_test(test_ids_of_nothing_are_refused),
         cmocka_unit_test(test_files_without_a_history_are_refused),

@@ -310,6 +310,20 @@ program errors
   call h5cow_abort_f(-1_hid_t, hdferr)
   print *, hdferr
   call h5fclose_f(file, hdferr)
+  call h5fopen_f(trim(name), H5F_ACC_RDWR_F, file, hdferr)
+  call h5cow_tag_f(file, 'latest ', 'mark', hdferr)
+  print *, 'named', hdferr
+  call h5cow_set_message_f(file, 'mark', 'from Fortran', hdferr)
+  print *, hdferr
+  call h5cow_rename_f(file, 'mark', 'first', hdferr)
+  print *, hdferr
+  call h5cow_untag_f(file, 'mark', hdferr)
+  print *, hdferr
+  call h5cow_restore_f(file, 'first', hdferr, path='/', differs=has)
+  print *, hdferr, has
+  call h5cow_tag_f(file, 'none', 'mark', hdferr)
+  print *, hdferr
+  call h5fclose_f(file, hdferr)
   call h5close_f(hdferr)
 end program errors
 """
@@ -324,15 +338,16 @@ def test_fortran_tells_the_same_and_the_same_errors(programs, tmp_path):
     done = programs.connector(tmp_path / "errors", "a.h5", cwd=tmp_path)
     lines = [line.split() for line in done.stdout.splitlines()]
     assert lines == [["T", "0"], ["1", "0", "F", "F"], ["1|from", "Python|0.1.0", "0"], ["-1"], ["0", "0"], ["0"], ["0", "1"],
-                     ["-1"]], done.stdout
+                     ["-1"], ["named", "0"], ["0"], ["0"], ["0"], ["0", "F"], ["-1"]], done.stdout
     assert "name=a/b: allowed is 1 to 64 bytes" in done.stderr and "not the id of a file" in done.stderr
-    assert done.stderr.count("HDF5-DIAG") == 2
+    assert done.stderr.count("HDF5-DIAG") == 3
     with h5py.File(tmp_path / "plain.h5", "w") as f:
         f["x"] = 1
     done = programs.stock(tmp_path / "errors", "plain.h5", cwd=tmp_path)
     lines = [line.split() for line in done.stdout.splitlines()]
-    assert lines == [["F", "0"], ["0", "-1", "F", "F"], ["-1"], ["-1", "0"], ["-1"], ["-1", "0"], ["-1"]], done.stdout
-    assert done.stderr.count("HDF5_VOL_CONNECTOR=h5cow") == 5 == done.stderr.count("HDF5-DIAG") - 1
+    assert lines == [["F", "0"], ["0", "-1", "F", "F"], ["-1"], ["-1", "0"], ["-1"], ["-1", "0"], ["-1"],
+                     ["named", "-1"], ["-1"], ["-1"], ["-1"], ["-1", "F"], ["-1"]], done.stdout
+    assert done.stderr.count("HDF5_VOL_CONNECTOR=h5cow") == 11 == done.stderr.count("HDF5-DIAG") - 1
     for name in ("version", "describe", "commit", "abort", "versions"):
         assert f"in h5cow_{name}_f()" in done.stderr
 

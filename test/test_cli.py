@@ -167,7 +167,7 @@ def test_wrong_usage_is_one_sentence_and_code_2(tmp_path):
 
 
 def test_every_verb_has_help():
-    for verb in ("run", "log", "ls", "show", "diff", "blame", "bisect", "hash", "stat", "report", "export", "cp", "verify", "doctor"):
+    for verb in ("run", "log", "ls", "show", "diff", "blame", "bisect", "hash", "stat", "report", "export", "cp", "restore", "undo", "redo", "tag", "rename", "describe", "verify", "doctor"):
         assert verb in h5cow("--help")
         assert h5cow(verb, "--help").startswith(f"Usage: h5cow {verb}")
 

@@ -17,7 +17,7 @@ THE_APPLICATION = "the application's own call, with its types and its buffer"
 BY_PUBLIC_CALLS = "trees of objects by public HDF5 calls, through the connector or of plain files, in boxes of bounded size"
 MAY_READ = {
     "connector/layout/layout.c": "the door",
-    "connector/layout/incomplete.c": "the door",
+    "connector/layout/optional.c": "the door",
     "connector/layout/log.c": "the door",
     "connector/library/bind.c": THE_CALLS_THEMSELVES,
     "connector/native/attribute.c": THE_CALLS_THEMSELVES + "; attributes of snapshots are as large as HDF5 checks them to be",
@@ -25,6 +25,7 @@ MAY_READ = {
     "connector/native/native.c": THE_CALLS_THEMSELVES,
     "connector/native/storage.c": "rows of tables that the door has opened, slots of pools whose shape it has compared",
     "connector/history/copy_elements.c": "elements of the application's datasets, in boxes of bounded size",
+    "connector/history/restore_object.c": "datasets of at most a mebibyte, after cow_sum_fits",
     "connector/history/snapshot.c": "small datasets of head and snapshot, compared up to 64 KiB",
     "connector/history/sums.c": "after cow_layout_elements",
     "connector/io/convert.c": "a scratch file in memory",
@@ -50,7 +51,7 @@ MAY_READ = {
     "cli/salvage_tree.c": "recover: attributes, as large as HDF5 checks them to be",
 }
 # Tables and pools: opened by the door only.
-TABLES = r'COW_PATH_(?:LOG|SNAPSHOTS|DATASETS|POOLS|INDEX|INCOMPLETE)\b|COW_PATH_(?:RAW|SLOTS) "/|COW_ROOT "/%s"'
+TABLES = r'COW_PATH_(?:LOG|SNAPSHOTS|DATASETS|POOLS|INDEX|INCOMPLETE|OPERATIONS)\b|COW_PATH_(?:RAW|SLOTS) "/|COW_ROOT "/%s"'
 # A path below /_versioned_data that is put together by hand.
 BY_HAND = r'_versioned_data/|COW_(?:ROOT|GROUP) "/'
 MAY_NAME = {
@@ -91,7 +92,7 @@ def test_paths_of_the_history_are_spelt_in_one_file():
 
 def test_the_door_is_what_its_header_says():
     """Each function that opens compares type and size before it gives anything out."""
-    layout = "".join(code(ROOT / f"connector/layout/{name}.c") for name in ("layout", "log", "incomplete"))
+    layout = "".join(code(ROOT / f"connector/layout/{name}.c") for name in ("layout", "log", "optional"))
     for function, checks in {
         "cow_layout_table_open_at": ["cow_layout_hard", "check_rows", "check_of[kind]", "cow_layout_room"],
         "check_table": ["check_rows", "cow_layout_stored"],
@@ -102,7 +103,10 @@ def test_the_door_is_what_its_header_says():
         "cow_layout_log_read_many": ["log_open", "check_log"],
         "cow_layout_log_write": ["log_open", "check_log"],
         "read_batch": ["cow_layout_texts"],
-        "cow_layout_lacks_open": ["cow_layout_table_open"],
+        "open_table": ["cow_layout_table_open"],
+        "cow_layout_lacks_open": ["open_table"],
+        "cow_layout_operations_open": ["open_table"],
+        "cow_layout_operations_rows": ["cow_native_table_dataset", "cow_layout_texts"],
         "cow_layout_lacks_rows": ["cow_native_table_dataset", "cow_layout_texts"],
         "cow_layout_elements": ["cow_layout_most", "cow_native_file_size", "most_elements"],
         "cow_layout_raw_open": ["cow_layout_hard"],

@@ -245,7 +245,7 @@ def test_log_is_one_line_a_version_whatever_programs_and_messages_hold(folder):
 def test_a_file_whose_creator_died_is_called_what_it_is(folder):
     code = "import h5py,os,sys; f=h5py.File('a.h5','w'); f['x']=[1]; os._exit(0) if sys.argv[1]=='die' else input()"
     assert run("-q", "--", sys.executable, "-c", code, "die").returncode == 0
-    verbs = [["log", "a.h5"], ["ls", "a.h5"], ["show", "a.h5"], ["diff", "a.h5"], ["blame", "a.h5", "/x"], ["hash", "a.h5"], ["bisect", "-b", "max > 1", "a.h5", "/x"], ["stat", "a.h5"], ["report", "a.h5"], ["verify", "a.h5"], ["export", "a.h5", "o"], ["copy", "a.h5", "o"], ["cp", "a.h5:/x", "o"],
+    verbs = [["log", "a.h5"], ["ls", "a.h5"], ["show", "a.h5"], ["diff", "a.h5"], ["blame", "a.h5", "/x"], ["hash", "a.h5"], ["bisect", "-b", "max > 1", "a.h5", "/x"], ["stat", "a.h5"], ["report", "a.h5"], ["verify", "a.h5"], ["export", "a.h5", "o"], ["copy", "a.h5", "o"], ["cp", "a.h5:/x", "o"], ["restore", "a.h5@1"], ["undo", "a.h5"], ["redo", "a.h5"], ["tag", "a.h5"], ["tag", "a.h5@1", "t"], ["rename", "a.h5@1", "t"], ["describe", "a.h5@1", "t"],
              ["recover", "a.h5", "o"], ["import", "a.h5"], ["import", "a.h5", "o"]]
     for words in verbs:
         told = h5cow(*words, code=2)
@@ -276,7 +276,7 @@ def test_what_is_no_file_is_told_at_once(folder):
 
 # ---- help, man pages, completion ------------------------------------------------------------------------------------
 
-VERBS = ("run", "log", "ls", "show", "diff", "blame", "bisect", "hash", "stat", "report", "import", "export", "cp", "copy", "verify", "recover", "doctor")
+VERBS = ("run", "log", "ls", "show", "diff", "blame", "bisect", "hash", "stat", "report", "import", "export", "cp", "restore", "undo", "redo", "tag", "rename", "describe", "copy", "verify", "recover", "doctor")
 DOCS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "docs")
 
 
@@ -410,9 +410,3 @@ def test_a_terminal_gets_a_pager(folder):
 def test_completion_is_for_three_shells():
     told = h5cow("help", "--completion", "tcsh", code=2)
     assert all(f" {shell}" in told for shell in ("bash", "zsh", "fish")) and len(told.splitlines()) == 1
-
-
-def test_nothing_advertises_tags_before_they_can_be_made():
-    for text in [h5cow("--help"), *(h5cow(verb, "--help") for verb in VERBS),
-                 h5cow("run", "--at", "a/b", "true", code=2)]:
-        assert not re.search(r"\btags?\b", text)

@@ -22,7 +22,7 @@ LIBRARIES = {
     "zlib": ("zlib1g-dev", "zlib", "zlib-api"),
     "json-c": ("libjson-c-dev", "json-c", "json-c"),
 }
-VERBS = ("run", "log", "ls", "show", "diff", "blame", "bisect", "hash", "stat", "report", "import", "export", "cp", "copy", "verify", "recover", "doctor")
+VERBS = ("run", "log", "ls", "show", "diff", "blame", "bisect", "hash", "stat", "report", "import", "export", "cp", "restore", "undo", "redo", "tag", "rename", "describe", "copy", "verify", "recover", "doctor")
 
 
 def text(path):

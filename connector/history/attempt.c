@@ -29,17 +29,6 @@ static int choose_name(cow_file *file, char name[256])
     return exists;
 }
 
-static char *text(const char *value)
-{
-    char *copy = H5allocate_memory(strlen(value) + 1, false);
-
-    if (copy == NULL)
-        cow_error(COW_MEMORY, "no memory for the description of a version");
-    else
-        memcpy(copy, value, strlen(value) + 1);
-    return copy;
-}
-
 /* A version that is being made, so that it can be taken back. */
 typedef struct attempt {
     cow_walk *walk;
@@ -123,13 +112,13 @@ static int begin_version(cow_file *file, attempt *a)
 
 static int write_version(cow_file *file, attempt *a)
 {
-    cow_layout_log_row row = {.parent = a->amend ? a->former.parent : cow_versions_newest(file)};
+    cow_layout_log_row row = {.parent = a->amend ? a->former.parent : cow_versions_parent(file)};
     int status = -1;
 
     if (cow_walk_build(a->walk, a->name, a->at, &row.changed, &a->lacks) < 0 ||
         cow_lacks_put(file, a->at, &a->lacks) < 0 || cow_snapshots_flush(file) < 0 ||
-        (row.name = text(a->name)) == NULL || cow_versions_describe_row(&row, cow_description_message(file)) < 0 ||
-        cow_file_grown(file, &row.added) < 0)
+        (row.name = cow_versions_text(a->name)) == NULL ||
+        cow_versions_describe_row(&row, cow_description_message(file)) < 0 || cow_file_grown(file, &row.added) < 0)
         goto done;
     row.chunks = cow_pools_added(file);
     row.open = !a->finished;
@@ -267,7 +256,7 @@ static int change_message(const cow_file *file, cow_layout_log_row *row)
     if (given == NULL)
         return 0;
     H5free_memory(row->message);
-    return (row->message = text(given)) == NULL ? -1 : 0;
+    return (row->message = cow_versions_text(given)) == NULL ? -1 : 0;
 }
 
 /* The transaction ends with nothing more to say than the last flush did. */

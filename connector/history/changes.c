@@ -96,6 +96,7 @@ int cow_changed_object(cow_file *file, const H5O_token_t *object, const char *pa
 {
     if (cow_file_begin(file) < 0 || cow_changes_note(file, cow_address(object), 1u << change, path) < 0)
         return cow_file_fail(file);
+    cow_versions_depart(file);
     return 0;
 }
 
@@ -104,6 +105,7 @@ int cow_changed_link(cow_file *file, const H5O_token_t *group, const char *group
     (void)name; /* a group that is made anew links all its members anew: which one changed makes no difference */
     if (cow_file_begin(file) < 0 || cow_changes_note(file, cow_address(group), COW_CHANGED_LINKS, group_path) < 0)
         return cow_file_fail(file);
+    cow_versions_depart(file);
     return 0;
 }
 

@@ -112,19 +112,16 @@ static int set_head_extent(cow_dataset *dataset)
     return status;
 }
 
-static int set_head(cow_dataset *dataset, uint64_t root)
+int cow_head_lead(cow_file *file, uint64_t id, uint64_t root)
 {
-    cow_file *file = dataset->file;
     char head[COW_PATH_MAX], view[COW_PATH_MAX];
     int exists;
 
-    cow_head_path(head, dataset->id);
+    cow_head_path(head, id);
     cow_view_path(view, root);
-    return (exists = cow_native_exists(file->loc, head)) >= 0 &&
-                   (!exists || cow_native_link_delete(file->loc, head) == 0) &&
-                   cow_native_link_hard(file->loc, view, file->loc, head) == 0
-               ? set_head_extent(dataset)
-               : -1;
+    return (exists = cow_native_exists(file->loc, head)) < 0 || (exists && cow_native_link_delete(file->loc, head) < 0)
+               ? -1
+               : cow_native_link_hard(file->loc, view, file->loc, head);
 }
 
 int cow_file_show_extents(cow_file *file)
@@ -163,7 +160,7 @@ static int commit_dataset(cow_dataset *dataset)
     root.chunks = cow_index_chunks(array->index);
     if (cow_index_commit(array->index, node_written, &w, &root.top, &root.level) < 0 ||
         cow_root_append(file->index, &root, &offset) < 0 || cow_view_root(&w.view, offset, &root) < 0 ||
-        set_head(dataset, offset) < 0 ||
+        cow_head_lead(file, dataset->id, offset) < 0 || set_head_extent(dataset) < 0 ||
         cow_superseded_note(file, dataset->id, COW_SUPERSEDED_ROOT, NULL, 0, offset) < 0)
         goto done;
     dataset->root = dataset->row.root = offset;
@@ -261,7 +258,8 @@ static int by_id(const void *a, const void *b)
 
 static int in_the_middle(const cow_file *file)
 {
-    return cow_error(COW_USAGE, "%s: a function that HDF5 calls while it moves elements cannot copy them or make a version",
+    return cow_error(COW_USAGE,
+                     "%s: a function that HDF5 calls while it moves elements cannot copy them or make a version",
                      file->name);
 }
 
@@ -364,6 +362,14 @@ static bool lacking(cow_file *file)
 }
 
 void (*cow_file_committed)(cow_file *file);
+
+int cow_file_commit_history(cow_file *file)
+{
+    if (cow_journal_check(file->journal) < 0)
+        return cow_file_fail(file);
+    cow_file_begin_commit(file);
+    return flush_native(file) < 0 || cow_journal_commit(file->journal, true) < 0 ? cow_file_fail(file) : 0;
+}
 
 int cow_file_commit(cow_file *file, cow_commit_kind kind)
 {

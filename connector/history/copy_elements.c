@@ -239,3 +239,44 @@ int cow_copy_elements_within_file(const char *file, void *source, void *target)
 {
     return cow_copy_elements_between_files(file, source, target, lend, NULL);
 }
+
+/* What either of them has stored: TARGET's first, which may be more. */
+static int copy_over(transfer *p, hid_t dcpl, const hsize_t box[])
+{
+    H5D_space_status_t stored[2];
+    uint64_t elements;
+
+    if (cow_native_dataset_status(p->native, &stored[0]) < 0 ||
+        cow_native_dataset_status(p->to_native, &stored[1]) < 0 || cow_space_elements(p->space, &elements) < 0)
+        return -1;
+    if (elements == 0 || (stored[0] == H5D_SPACE_STATUS_NOT_ALLOCATED && stored[1] == H5D_SPACE_STATUS_NOT_ALLOCATED))
+        return 0;
+    if (H5Pget_layout(dcpl) != H5D_CHUNKED)
+        return cow_boxes(p->space, box, copy_one_box, p);
+    return cow_native_stored_boxes(p->to_native, p->space, dcpl, copy_one_box, p) < 0
+               ? -1
+               : cow_native_stored_boxes(p->native, p->space, dcpl, copy_one_box, p);
+}
+
+int cow_copy_elements_over(const char *file, void *source, void *target)
+{
+    hid_t dcpl = cow_native_dataset_dcpl(source);
+    transfer p = {.native = source,
+                  .to_native = target,
+                  .type = cow_native_dataset_type(source),
+                  .label = file,
+                  .heap = true,
+                  .space = cow_native_dataset_space(source)};
+    hsize_t box[H5S_MAX_RANK];
+    int status = -1;
+
+    if (dcpl >= 0 && p.type >= 0 && p.space >= 0) {
+        p.changed = has_references(p.type) ? lend : NULL;
+        status = cow_box_of(p.space, PIECE / H5Tget_size(p.type), box) < 0
+                     ? cow_error_native("%s: cannot get the size of a dataset", file)
+                     : copy_over(&p, dcpl, box);
+    }
+    free(p.buffer);
+    cow_close(p.space, p.type, dcpl);
+    return status;
+}

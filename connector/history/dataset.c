@@ -714,6 +714,7 @@ int cow_dataset_begin_write(cow_dataset *dataset, const char *path)
                          dataset->array.label);
     if (cow_file_begin(dataset->file) < 0 || cow_dataset_hold(dataset, NULL) < 0)
         return -1;
+    cow_versions_depart(dataset->file);
     return cow_changes_note(dataset->file, dataset->address, COW_CHANGED_ARRAY, path);
 }
 

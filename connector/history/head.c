@@ -66,6 +66,18 @@ int cow_file_keep(cow_file *file, uint64_t address)
     return !borrowed && cow_native_close(object) < 0 ? -1 : status;
 }
 
+int cow_file_unkeep(cow_file *file, uint64_t address)
+{
+    char path[COW_PATH_MAX];
+    int kept;
+
+    removed_path(path, address);
+    if ((kept = cow_native_exists(file->loc, path)) <= 0)
+        return kept;
+    cow_changes_edited(file);
+    return cow_native_link_delete(file->loc, path);
+}
+
 /* ---- what goes with a group ---- */
 
 typedef struct doomed {

@@ -9,5 +9,7 @@
 int cow_head_open(const cow_file *file, uint64_t address, cow_loc *object, bool *borrowed);
 /* The head object at ADDRESS, which a version knows, is linked in /_versioned_data/removed. */
 int cow_file_keep(cow_file *file, uint64_t address);
+/* It is not any more: it has another link. */
+int cow_file_unkeep(cow_file *file, uint64_t address);
 
 #endif

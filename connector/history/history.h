@@ -104,6 +104,16 @@ bool cow_file_changed(const cow_file *file);
 int cow_file_abandon(cow_file *file);
 /* -1: it is abandoned, so that what the program has written is in memory only. */
 int cow_file_wanted(const cow_file *file);
+/* The head becomes as it was in a version: h5cow_restore in h5cow.h. The caller commits. -1, once something was changed: the file is
+ * abandoned. */
+struct h5cow_restore_t;
+int cow_file_restore(cow_file *file, struct h5cow_restore_t *request);
+/* Tags, names and messages of versions that are there: h5cow_tag, h5cow_untag, h5cow_rename and h5cow_set_message in h5cow.h. Each
+ * is a commit of its own, while nothing else is to be committed. */
+int cow_file_tag(cow_file *file, const char *revision, const char *tag, bool move);
+int cow_file_untag(cow_file *file, const char *tag);
+int cow_file_rename_version(cow_file *file, const char *revision, const char *name);
+int cow_file_set_message(cow_file *file, const char *revision, const char *message);
 /* How many versions there are. */
 int cow_versions_count(cow_file *file, uint64_t *count);
 /* COUNT of them, from row FIRST of the log on: an array of h5cow_version_t (h5cow.h), of EACH bytes apiece, with all that it

@@ -26,9 +26,13 @@
  *   counts.c           how many links an object has, as the application counts
  *   sums.c             checksums of what HDF5 keeps without any
  *   versions.c         rows of the log, revisions by name and time
+ *   naming.c           tags, names and messages of versions that are there
+ *   operations.c       what was done to the history itself
  *   api.c              what programs that know of versions ask for
  *   copy_elements.c    the elements of a dataset into another one
+ *   header.c           attributes and comment beside those of another object
  *   copy.c copy_types.c copy_references.c   H5Ocopy (copy.h)
+ *   restore.c restore_links.c restore_object.c   the head as it was in a version (restore.h)
  */
 #ifndef COW_HISTORY_INTERNAL_H
 #define COW_HISTORY_INTERNAL_H
@@ -142,6 +146,8 @@ int cow_copy_elements_of_dataset(cow_dataset *source, cow_dataset *target, void 
 int cow_copy_elements_of_native(void *source, cow_dataset *target, cow_values_change *change, void *context);
 /* From one native dataset into another: of the same file, where references stay what they are; or of another file. */
 int cow_copy_elements_within_file(const char *file, void *source, void *target);
+/* The same where TARGET has elements already, of which none stay. */
+int cow_copy_elements_over(const char *file, void *source, void *target);
 int cow_copy_elements_between_files(const char *file, void *source, void *target, cow_values_change *change,
                                     void *context);
 
@@ -149,6 +155,10 @@ int cow_copy_elements_between_files(const char *file, void *source, void *target
 /* What filters refused. NULL: no memory. */
 cow_refused *cow_refused_new(void);
 void cow_refused_free(cow_refused *refused);
+/* heads/<id> leads to the view of the root record at ROOT. */
+int cow_head_lead(cow_file *file, uint64_t id, uint64_t root);
+/* What was done to the history alone, while nothing of the head has changed. -1: the file is in the error state. */
+int cow_file_commit_history(cow_file *file);
 /* Steps 1 and 2 of a commit alone: every open head's content is in pools, index and views. */
 int cow_commit_datasets(cow_file *file);
 /* The fill value of a dataset as creation properties for its views; the caller closes it. */
@@ -171,6 +181,8 @@ int cow_unlinked_link(cow_map *unlinked, cow_loc object, cow_loc to, const char 
 void cow_unlinked_forget(cow_map *unlinked, cow_loc made);
 
 /* snapshot.c */
+/* In files for external storage, or in the sources of a virtual dataset: its elements are in no version. */
+bool cow_lies_elsewhere(hid_t dcpl);
 /* Does the head differ from the newest version? 1, 0, -1. Decides for every object (kept for the build). */
 typedef struct cow_walk cow_walk;
 cow_walk *cow_walk_open(cow_file *file);
@@ -190,8 +202,9 @@ int cow_walk_settle(cow_walk *walk);
 /* What was compared in this opening. NULL: no memory. */
 cow_sums *cow_sums_new(void);
 void cow_sums_free(cow_sums *sums);
-/* Those of a snapshot. ELEMENTS: not of a versioned dataset, whose sum is cow_sum_root. */
-int cow_sum_snapshot(cow_file *file, cow_loc snapshot, bool elements, cow_layout_snapshot_row *row);
+/* Those of a snapshot. ELEMENTS: not of a versioned dataset, whose sum is cow_sum_root. CHECKED: so must some
+ * of its attributes be. */
+int cow_sum_snapshot(cow_file *file, cow_loc snapshot, bool elements, bool checked, cow_layout_snapshot_row *row);
 /* Does a dataset at ADDRESS, of a version, name the root record that it named when it was made? 0, -1 COW_CORRUPT. */
 int cow_sum_check_root(cow_file *file, uint64_t address, uint64_t offset);
 /* counts.c */
@@ -205,6 +218,9 @@ void cow_counts_closed(cow_file *file);
 
 /* version_objects.c: of versions that were asked about, NULL: of none */
 void cow_version_objects_free(cow_version_objects *objects);
+
+/* operations.c: one more row, for the commit that follows. VERSION: row in the log, UINT64_MAX: none. */
+int cow_operation_record(cow_file *file, cow_operation kind, uint64_t version, const char *what);
 
 /* deleted.c */
 /* Addresses that are not the application's. NULL: no memory. */
@@ -222,6 +238,8 @@ const char *cow_tagged_version(const char *value);
 /* HDF5 puts the texts of the log and the mappings of views into a heap block that it has met since the file was opened
  * and that has room for them, or into a new one of 4 KiB. It meets those that the newest of ROWS rows lead to. */
 int cow_versions_meet_blocks(cow_loc file, uint64_t rows);
+/* TEXT as rows of tables have it: H5allocate_memory. NULL: no memory. */
+char *cow_versions_text(const char *text);
 /* Fill in who, where, what and when. */
 int cow_versions_describe_row(cow_layout_log_row *row, const char *message);
 

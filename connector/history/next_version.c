@@ -12,6 +12,7 @@
 struct cow_next_version {
     uint64_t known;
     int64_t newest, running; /* rows, -1: none */
+    int64_t restored;        /* what the next one is made of; -1: the newest */
     bool missed;
     char *name, *message; /* "": none; NULL: as the options say */
 };
@@ -21,7 +22,7 @@ cow_next_version *cow_next_version_new(void)
     cow_next_version *next = calloc(1, sizeof *next);
 
     if (next != NULL)
-        next->newest = next->running = -1;
+        next->newest = next->running = next->restored = -1;
     return next;
 }
 
@@ -70,6 +71,7 @@ void cow_versions_made(cow_file *file, uint64_t row, bool finished)
     cow_next_version *next = file->next_version;
 
     next->newest = (int64_t)row;
+    next->restored = -1;
     if (row == next->known)
         next->known++;
     next->running = finished ? -1 : (int64_t)row;
@@ -78,6 +80,21 @@ void cow_versions_made(cow_file *file, uint64_t row, bool finished)
 void cow_versions_end(cow_file *file)
 {
     file->next_version->running = -1;
+}
+
+void cow_versions_descend(cow_file *file, uint64_t row)
+{
+    file->next_version->restored = (int64_t)row;
+}
+
+void cow_versions_depart(cow_file *file)
+{
+    file->next_version->restored = -1;
+}
+
+int64_t cow_versions_parent(const cow_file *file)
+{
+    return file->next_version->restored >= 0 ? file->next_version->restored : file->next_version->newest;
 }
 
 void cow_versions_set_missed(cow_file *file, bool missed)
@@ -92,7 +109,7 @@ bool cow_versions_missed(const cow_file *file)
 
 /* ---- name and message ---- */
 
-int cow_version_exists(const cow_file *file, const char *name)
+static int version_stands(const cow_file *file, const char *name)
 {
     char path[COW_PATH_MAX + 256];
 
@@ -100,13 +117,42 @@ int cow_version_exists(const cow_file *file, const char *name)
     return cow_native_exists(file->loc, path);
 }
 
+/* Where the group of tags is damaged there is none: a version can do without. */
+static bool tag_stands(const cow_file *file, const char *name)
+{
+    char path[COW_PATH_MAX + 256];
+    int exists = cow_native_exists(file->loc, COW_PATH_TAGS);
+    H5O_info2_t info;
+
+    snprintf(path, sizeof path, COW_PATH_TAGS "/%s", name);
+    if (exists > 0 &&
+        (cow_layout_hard(file->loc, COW_PATH_TAGS) < 0 ||
+         cow_native_info(file->loc, COW_PATH_TAGS, H5O_INFO_BASIC, &info) < 0 || info.type != H5O_TYPE_GROUP))
+        exists = -1;
+    if (exists > 0)
+        exists = cow_native_exists(file->loc, path);
+    if (exists < 0)
+        cow_error_clear();
+    return exists > 0;
+}
+
+int cow_version_exists(const cow_file *file, const char *name)
+{
+    int exists = version_stands(file, name);
+
+    return exists != 0 ? exists : tag_stands(file, name);
+}
+
 int cow_version_is_new(const cow_file *file, const char *name)
 {
-    int exists = file->laid_out ? cow_version_exists(file, name) : 0;
+    int version = file->laid_out ? version_stands(file, name) : 0;
 
-    if (exists > 0)
-        return cow_error(COW_USAGE, "%s: there is a version '%s' already; choose another name", file->name, name);
-    return exists;
+    if (version < 0)
+        return -1;
+    if (version == 0 && !(file->laid_out && tag_stands(file, name)))
+        return 0;
+    return cow_error(COW_USAGE, "%s: there is a %s '%s' already; choose another name", file->name,
+                     version > 0 ? "version" : "tag", name);
 }
 
 static int replace(char **text, const char *with)

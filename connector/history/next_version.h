@@ -24,13 +24,19 @@ int64_t cow_versions_running(const cow_file *file);
 void cow_versions_made(cow_file *file, uint64_t row, bool finished);
 /* The transaction ends; its version, if it made any, stays as it is. */
 void cow_versions_end(cow_file *file);
+/* The next one is made of the version of row ROW, not of the newest one. */
+void cow_versions_descend(cow_file *file, uint64_t row);
+/* Something is written that that one has not. */
+void cow_versions_depart(cow_file *file);
+/* What it is made of: a row, -1: nothing. */
+int64_t cow_versions_parent(const cow_file *file);
 /* The last commit had changes and could make no version of them. */
 void cow_versions_set_missed(cow_file *file, bool missed);
 bool cow_versions_missed(const cow_file *file);
 
-/* -1: there is a version of that name. */
+/* -1: there is a version of that name, or a tag. */
 int cow_version_is_new(const cow_file *file, const char *name);
-/* 1: there is, 0, -1. Of a file that is laid out. */
+/* 1: there is one, or a tag, 0, -1. Of a file that is laid out. */
 int cow_version_exists(const cow_file *file, const char *name);
 
 /* What the next one is to be called (NULL: by its number), and its message (NULL: none). */

@@ -15,6 +15,7 @@
 
 #include "base/error.h"
 #include "base/ids.h"
+#include "history/header.h"
 #include "journal/driver.h"
 
 #include <stdio.h>
@@ -40,13 +41,14 @@ struct cow_walk {
     cow_map bare;     /* head addresses of copies that need not be opened: bare.c */
     cow_map unlinked; /* snapshots that have no link yet: see unlinked.c */
     cow_map
-        partial;   /* head addresses of objects whose snapshot lacks an attribute, a comment or a link -> 0, DAMAGED */
-    bool full;     /* look into every group */
-    bool types;    /* a named datatype changed: what is of this type changes with it */
-    bool renew;    /* groups with absolute soft links are made anew: the links name the version */
-    bool absolute; /* building: such a group was met */
-    bool several;  /* something that changed has several links: groups that hold another one change with it */
-    bool failed;   /* building: not a single object, but no version can be made */
+        partial;    /* head addresses of objects whose snapshot lacks an attribute, a comment or a link -> 0, DAMAGED */
+    cow_map summed; /* head addresses of objects of which attributes have a checksum in the table */
+    bool full;      /* look into every group */
+    bool types;     /* a named datatype changed: what is of this type changes with it */
+    bool renew;     /* groups with absolute soft links are made anew: the links name the version */
+    bool absolute;  /* building: such a group was met */
+    bool several;   /* something that changed has several links: groups that hold another one change with it */
+    bool failed;    /* building: not a single object, but no version can be made */
     char prefix[COW_PATH_MAX + 256]; /* of the version being built */
     uint64_t row;
     int64_t changed;
@@ -79,6 +81,7 @@ void cow_walk_close(cow_walk *walk)
     cow_map_free(&walk->bare);
     cow_map_free(&walk->unlinked);
     cow_map_free(&walk->partial);
+    cow_map_free(&walk->summed);
     for (size_t i = 0; i < walk->held.capacity; i++)
         if (walk->held.entry[i].used &&
             cow_native_close((cow_loc){(void *)(uintptr_t)walk->held.entry[i].value, H5I_DATATYPE}) < 0)
@@ -92,95 +95,25 @@ void cow_walk_close(cow_walk *walk)
 
 /* ---- comparing an object with its snapshot ---- */
 
-typedef struct comparison {
-    cow_loc head, snapshot;
-    cow_walk *walk;
-    uint64_t address; /* building only, and the next */
-    const char *path;
-    int64_t *number; /* comparing: creation order, one of the head, one of the snapshot, by turns */
-    size_t count;
-} comparison;
-
 /* A version's own objects are of its own types: what is of the head's type T is the same as what is of T's snapshot. */
 static int is_snapshot_of_type(void *context, hid_t head, hid_t snapshot)
 {
-    const comparison *c = context;
+    const cow_walk *walk = context;
     H5O_token_t token[2];
     uint64_t newest;
 
     if (cow_native_named_token(head, &token[0]) < 0 || cow_native_named_token(snapshot, &token[1]) < 0)
         return -1;
-    return cow_snapshots_newest(c->walk->file, cow_address(&token[0]), &newest) && newest == cow_address(&token[1]);
+    return cow_snapshots_newest(walk->file, cow_address(&token[0]), &newest) && newest == cow_address(&token[1]);
 }
 
-static int attribute_differs(void *context, const char *name)
-{
-    comparison *c = context;
-    int64_t *number = c->number + c->count;
-    int equal = cow_native_attribute_equal(c->head, c->snapshot, name, is_snapshot_of_type, c);
-
-    if (equal <= 0)
-        return equal < 0 ? -1 : 1;
-    c->count += 2;
-    return cow_native_attribute_number(c->head, name, number) < 0 ||
-                   cow_native_attribute_number(c->snapshot, name, number + 1) < 0
-               ? -1
-               : 0;
-}
-
-static int by_number(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
-/* The numbers themselves differ: the snapshot's attributes were all made at once. */
-static bool order_differs(comparison *c)
-{
-    if (c->count > 0)
-        qsort(c->number, c->count / 2, 2 * sizeof *c->number, by_number);
-    for (size_t i = 3; i < c->count; i += 2)
-        if (c->number[i] < c->number[i - 2])
-            return true;
-    return false;
-}
-
-/* Attributes and comment. */
-static int header_differs(cow_walk *walk, cow_loc head, cow_loc snapshot)
-{
-    comparison c = {.head = head, .snapshot = snapshot, .walk = walk};
-    H5O_info2_t a, b;
-    char *x, *y;
-    int differs;
-
-    if (cow_native_info(head, NULL, H5O_INFO_NUM_ATTRS, &a) < 0 ||
-        cow_native_info(snapshot, NULL, H5O_INFO_NUM_ATTRS, &b) < 0)
-        return -1;
-    if (a.num_attrs != b.num_attrs)
-        return 1;
-    if (a.num_attrs > 0 && (c.number = malloc(2 * a.num_attrs * sizeof *c.number)) == NULL)
-        return cow_error(COW_MEMORY, "no memory to compare %llu attributes", (unsigned long long)a.num_attrs);
-    if ((differs = cow_native_attributes(head, false, attribute_differs, &c)) == 0)
-        differs = order_differs(&c);
-    free(c.number);
-    if (differs != 0)
-        return differs;
-    x = cow_native_comment(head);
-    y = cow_native_comment(snapshot);
-    differs = x == NULL || y == NULL ? -1 : strcmp(x, y) != 0;
-    free(x);
-    free(y);
-    return differs;
-}
-
-/* In files for external storage, or in the sources of a virtual dataset. */
-static bool lies_elsewhere(hid_t dcpl)
+bool cow_lies_elsewhere(hid_t dcpl)
 {
     return H5Pget_layout(dcpl) == H5D_VIRTUAL || H5Pget_external_count(dcpl) > 0;
 }
 
 /* The elements of a dataset that HDF5 keeps itself; only small ones without pointers are compared. */
-static int data_differs(cow_loc head, cow_loc snapshot)
+static int elements_differ(cow_loc head, cow_loc snapshot)
 {
     hid_t type = cow_native_dataset_type(head.object), space = H5I_INVALID_HID, space2 = H5I_INVALID_HID,
           dcpl = H5I_INVALID_HID;
@@ -195,7 +128,7 @@ static int data_differs(cow_loc head, cow_loc snapshot)
     differs = 1;
     if (!cow_native_space_same_extent(space, space2))
         goto done;
-    if (lies_elsewhere(dcpl)) {
+    if (cow_lies_elsewhere(dcpl)) {
         differs = 0; /* its elements are in no version */
         goto done;
     }
@@ -246,9 +179,9 @@ static int differs(cow_walk *walk, uint64_t address, unsigned flags, cow_loc hea
     if (snapshot.type != head.type)
         answer = 1;
     else if ((flags & 1u << COW_CHANGED_ATTRIBUTES) != 0)
-        answer = header_differs(walk, head, snapshot);
+        answer = cow_header_differs(head, snapshot, true, is_snapshot_of_type, walk);
     if (answer == 0 && (flags & 1u << COW_CHANGED_DATA) != 0)
-        answer = data_differs(head, snapshot);
+        answer = elements_differ(head, snapshot);
     if (cow_native_close(snapshot) < 0)
         answer = -1;
     return answer;
@@ -619,16 +552,39 @@ static int build_link(void *context, const char *name, const H5L_info2_t *info)
     return status;
 }
 
+/* The header of HEAD, of which a snapshot gets all that it can. */
+typedef struct heading {
+    cow_walk *walk;
+    cow_loc head, snapshot;
+    uint64_t address;
+    const char *path;
+    bool summed; /* one of the attributes has a checksum in the table */
+} heading;
+
 static hid_t snapshot_type(void *context, hid_t named);
+
+static hid_t attribute_type(void *context, hid_t named)
+{
+    return snapshot_type(((heading *)context)->walk, named);
+}
+
+/* The values stay what they are; are they such as HDF5 does not check? */
+static int look_at_values(void *context, hid_t type, size_t n, void *values)
+{
+    heading *c = context;
+
+    c->summed = c->summed || cow_sum_covers(type, n);
+    return cow_native_references_lend(type, n, values);
+}
 
 /* What was made of an attribute before it failed goes again. */
 static int copy_attribute(void *context, const char *name)
 {
-    comparison *c = context;
+    heading *c = context;
     cow_error_held *held;
     int there;
 
-    if (cow_native_attribute_copy(c->head, name, c->snapshot, snapshot_type, NULL, c->walk) == 0)
+    if (cow_native_attribute_copy(c->head, name, c->snapshot, attribute_type, look_at_values, c) == 0)
         return 0;
     held = cow_error_hold();
     if ((there = cow_native_attribute_exists(c->snapshot, name)) > 0)
@@ -640,7 +596,7 @@ static int copy_attribute(void *context, const char *name)
 /* Attributes and comment, as far as they can be copied. -1: the walk fails. */
 static int copy_header(cow_walk *walk, cow_loc head, uint64_t address, const char *path, cow_loc snapshot)
 {
-    comparison c = {.head = head, .snapshot = snapshot, .walk = walk, .address = address, .path = path};
+    heading c = {.walk = walk, .head = head, .snapshot = snapshot, .address = address, .path = path};
     H5O_token_t token = cow_token(address);
     char *comment;
     bool set;
@@ -653,6 +609,8 @@ static int copy_header(cow_walk *walk, cow_loc head, uint64_t address, const cha
                lack(walk, address, path, "attributes", NULL) <
                    0) /* in the order of the header, if no other is tracked */
         return -1;
+    if (c.summed && cow_map_put(&walk->summed, address, 0) < 0)
+        return fail(walk);
     comment = cow_native_comment(head);
     set = comment != NULL && (*comment == '\0' || cow_native_comment_set(snapshot, comment) == 0);
     free(comment);
@@ -690,7 +648,8 @@ static int note_sums(cow_walk *walk, uint64_t address, cow_loc snapshot, uint64_
     row = *found;
     former = row.attributes;
     row.elements = row.attributes = 0;
-    if (cow_sum_snapshot(walk->file, snapshot, root == COW_NO_NODE, &row) < 0)
+    if (cow_sum_snapshot(walk->file, snapshot, root == COW_NO_NODE, cow_map_get(&walk->summed, address, NULL), &row) <
+        0)
         return -1;
     if (root != COW_NO_NODE)
         row.elements = cow_sum_root(root);
@@ -933,8 +892,8 @@ static int build_native(cow_walk *walk, cow_loc head, uint64_t address, const ch
     *made = (cow_loc){cow_native_dataset_create(walk->file->loc, NULL, type, space, dcpl), H5I_DATASET};
     if (made->object == NULL || (grows && cow_native_dataset_resize(made->object, extent) < 0))
         goto done;
-    if (!lies_elsewhere(dcpl) && (cow_copy_elements_within_file(walk->file->name, head.object, made->object) < 0 ||
-                                  (H5Pget_nfilters(dcpl) > 0 && cow_native_dataset_settle(made->object) < 0)))
+    if (!cow_lies_elsewhere(dcpl) && (cow_copy_elements_within_file(walk->file->name, head.object, made->object) < 0 ||
+                                      (H5Pget_nfilters(dcpl) > 0 && cow_native_dataset_settle(made->object) < 0)))
         goto done; /* a filter may refuse what HDF5 still has in a cache for the head */
     status = copy_header(walk, head, address, path, *made);
 done:

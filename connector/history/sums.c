@@ -216,12 +216,9 @@ done:
     return status;
 }
 
-int cow_sum_snapshot(cow_file *file, cow_loc object, bool elements, cow_layout_snapshot_row *row)
+int cow_sum_snapshot(cow_file *file, cow_loc object, bool elements, bool checked, cow_layout_snapshot_row *row)
 {
-    H5O_info2_t info;
-
-    if (cow_native_info(object, NULL, H5O_INFO_NUM_ATTRS, &info) < 0 ||
-        (info.num_attrs > 0 && sum_attributes(file->name, object, &row->attributes) < 0))
+    if (checked && sum_attributes(file->name, object, &row->attributes) < 0)
         return -1;
     return !elements || object.type != H5I_DATASET ? 0 : sum_elements(file, object.object, &row->elements);
 }

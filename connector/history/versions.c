@@ -32,8 +32,7 @@ int cow_versions_meet_blocks(cow_loc file, uint64_t rows)
     return status;
 }
 
-/* H5allocate_memory, because rows that were read hold memory of the library. */
-static char *text_copy(const char *text)
+char *cow_versions_text(const char *text)
 {
     size_t size = strlen(text) + 1;
     char *copy = H5allocate_memory(size, false);
@@ -98,10 +97,10 @@ int cow_versions_describe_row(cow_layout_log_row *row, const char *message)
     command_line(program, sizeof program);
     H5get_libversion(&major, &minor, &release);
     snprintf(hdf5, sizeof hdf5, "%u.%u.%u", major, minor, release);
-    if ((row->user = text_copy(user_name())) == NULL || (row->host = text_copy(host)) == NULL ||
-        (row->program = text_copy(program)) == NULL || (row->hdf5 = text_copy(hdf5)) == NULL ||
-        (row->h5cow = text_copy(H5COW_VERSION)) == NULL ||
-        (row->message = text_copy(message == NULL ? "" : message)) == NULL)
+    if ((row->user = cow_versions_text(user_name())) == NULL || (row->host = cow_versions_text(host)) == NULL ||
+        (row->program = cow_versions_text(program)) == NULL || (row->hdf5 = cow_versions_text(hdf5)) == NULL ||
+        (row->h5cow = cow_versions_text(H5COW_VERSION)) == NULL ||
+        (row->message = cow_versions_text(message == NULL ? "" : message)) == NULL)
         return -1;
     return 0;
 }
@@ -172,33 +171,14 @@ static int by_number(cow_loc file, const char *revision, uint64_t number, char p
     return status;
 }
 
+/* In the order of commits, whatever each was made of. */
 static int by_distance(cow_loc file, const char *revision, uint64_t distance, char path[], size_t size)
 {
     uint64_t rows = 0;
-    cow_layout_log_row row = {0};
-    int64_t at;
-    int status = -1;
 
     if (cow_layout_log_rows(file, &rows) < 0)
         return -1;
-    at = (int64_t)rows - 1;
-    while (at >= 0 && at < (int64_t)rows && distance > 0) {
-        int64_t parent;
-        if (cow_layout_log_read(file, (uint64_t)at, &row) < 0)
-            return -1;
-        parent = row.parent;
-        cow_layout_log_row_free(&row);
-        if (parent >= at)
-            return cow_error(COW_CORRUPT, "the log of versions is not in order; try: h5cow verify");
-        at = parent;
-        distance--;
-    }
-    if (at < 0)
-        return no_revision(file, revision);
-    if (cow_layout_log_read(file, (uint64_t)at, &row) == 0)
-        status = version_path(&row, path, size);
-    cow_layout_log_row_free(&row);
-    return status;
+    return distance >= rows ? no_revision(file, revision) : by_number(file, revision, rows - distance, path, size);
 }
 
 static int by_time(cow_loc file, const char *revision, int64_t limit, char path[], size_t size)
@@ -259,12 +239,14 @@ static int resolve(cow_loc file, const char *revision, char path[], size_t size)
     if (revision[0] == '{') {
         int64_t first, limit;
         if (revision[length - 1] != '}' || length - 2 >= sizeof text)
-            return cow_error(COW_USAGE, "'%s' is not a revision: a time is {2026-01-31T12:00}, {yesterday} or {2 hours ago}",
+            return cow_error(COW_USAGE,
+                             "'%s' is not a revision: a time is {2026-01-31T12:00}, {yesterday} or {2 hours ago}",
                              revision);
         memcpy(text, revision + 1, length - 2);
         text[length - 2] = '\0';
         if (cow_times_parse(text, time(NULL), &first, &limit) < 0)
-            return cow_error(COW_USAGE, "'%s' is not a revision: a time is {2026-01-31T12:00}, {yesterday} or {2 hours ago}",
+            return cow_error(COW_USAGE,
+                             "'%s' is not a revision: a time is {2026-01-31T12:00}, {yesterday} or {2 hours ago}",
                              revision);
         return by_time(file, revision, limit, path, size);
     }
@@ -291,6 +273,8 @@ static int resolve(cow_loc file, const char *revision, char path[], size_t size)
         free(target);
         return status;
     }
+    if (strcmp(revision, "latest") == 0 || strcmp(revision, "head") == 0)
+        return by_distance(file, revision, 0, path, size);
     return no_revision(file, revision);
 }
 

@@ -227,6 +227,23 @@ static hid_t lack_row_type(void)
     return type;
 }
 
+static hid_t operation_row_type(void)
+{
+    hid_t type = H5Tcreate(H5T_COMPOUND, sizeof(cow_layout_operation)), text = H5Tcopy(H5T_C_S1);
+
+    if (type < 0 || text < 0 || H5Tset_size(text, H5T_VARIABLE) < 0 || H5Tset_cset(text, H5T_CSET_UTF8) < 0 ||
+        H5Tinsert(type, "time", offsetof(cow_layout_operation, time), H5T_STD_I64LE) < 0 ||
+        H5Tinsert(type, "version", offsetof(cow_layout_operation, version), H5T_STD_U64LE) < 0 ||
+        H5Tinsert(type, "user", offsetof(cow_layout_operation, user), text) < 0 ||
+        H5Tinsert(type, "host", offsetof(cow_layout_operation, host), text) < 0 ||
+        H5Tinsert(type, "program", offsetof(cow_layout_operation, program), text) < 0 ||
+        H5Tinsert(type, "what", offsetof(cow_layout_operation, what), text) < 0 ||
+        H5Tinsert(type, "kind", offsetof(cow_layout_operation, kind), H5T_STD_U8LE) < 0)
+        cow_error_native("cannot describe a table");
+    cow_close(text);
+    return type;
+}
+
 static hid_t row_type(cow_table_kind kind, unsigned rank)
 {
     switch (kind) {
@@ -242,6 +259,8 @@ static hid_t row_type(cow_table_kind kind, unsigned rank)
         return slot_row_type(rank);
     case COW_TABLE_INCOMPLETE:
         return lack_row_type();
+    case COW_TABLE_OPERATIONS:
+        return operation_row_type();
     }
     return H5I_INVALID_HID;
 }
@@ -255,7 +274,7 @@ void cow_layout_raw_path(char path[COW_PATH_MAX], uint32_t pool)
 
 static void table_path(char path[COW_PATH_MAX], cow_table_kind kind, uint32_t number)
 {
-    static const char *const names[] = {"datasets", "pools", "snapshots", "index", "", "incomplete"};
+    static const char *const names[] = {"datasets", "pools", "snapshots", "index", "", "incomplete", "operations"};
 
     if (kind == COW_TABLE_SLOTS)
         snprintf(path, COW_PATH_MAX, COW_PATH_SLOTS "/%u", number);
@@ -352,12 +371,18 @@ static int check_incomplete(void *dataset, size_t row_size)
     return check_table(dataset, row_size, COW_TABLE_INCOMPLETE);
 }
 
+static int check_operations(void *dataset, size_t row_size)
+{
+    return check_table(dataset, row_size, COW_TABLE_OPERATIONS);
+}
+
 /* Before the first row is read, written or added: who opens a file rarely needs all of its tables. Slots have a rank, so
  * they are looked at when they are opened. */
 static cow_table_check *const check_of[] = {
-    [COW_TABLE_DATASETS] = check_datasets,   [COW_TABLE_POOLS] = check_pools,
-    [COW_TABLE_SNAPSHOTS] = check_snapshots, [COW_TABLE_INDEX] = check_index,
-    [COW_TABLE_SLOTS] = cow_layout_stored,   [COW_TABLE_INCOMPLETE] = check_incomplete};
+    [COW_TABLE_DATASETS] = check_datasets,    [COW_TABLE_POOLS] = check_pools,
+    [COW_TABLE_SNAPSHOTS] = check_snapshots,  [COW_TABLE_INDEX] = check_index,
+    [COW_TABLE_SLOTS] = cow_layout_stored,    [COW_TABLE_INCOMPLETE] = check_incomplete,
+    [COW_TABLE_OPERATIONS] = check_operations};
 
 static size_t size_of_row(cow_table_kind kind, unsigned rank)
 {
@@ -374,6 +399,8 @@ static size_t size_of_row(cow_table_kind kind, unsigned rank)
         return cow_slot_row_size(rank);
     case COW_TABLE_INCOMPLETE:
         return sizeof(cow_layout_lack);
+    case COW_TABLE_OPERATIONS:
+        return sizeof(cow_layout_operation);
     }
     return 0;
 }
@@ -416,7 +443,7 @@ cow_table *cow_layout_table_create(cow_loc file, cow_table_kind kind, uint32_t n
     table_path(path, kind, number);
     if (type >= 0)
         table = cow_native_table_create(file, path, type,
-                                        kind == COW_TABLE_POOLS || kind == COW_TABLE_INCOMPLETE ? 1024 : 4096,
+                                        kind == COW_TABLE_POOLS || kind >= COW_TABLE_INCOMPLETE ? 1024 : 4096,
                                         kind != COW_TABLE_INDEX && kind != COW_TABLE_SLOTS);
     cow_close(type);
     return table;
@@ -426,7 +453,7 @@ cow_table *cow_layout_table_create(cow_loc file, cow_table_kind kind, uint32_t n
 int cow_layout_rows(cow_table *table, cow_table_kind kind, uint64_t first, uint64_t count, void *rows)
 {
     static const uint8_t zeros[COW_HASH_SIZE];
-    static const char *const names[] = {"datasets", "pools", "snapshots", "index", "slots", "incomplete"};
+    static const char *const names[] = {"datasets", "pools", "snapshots", "index", "slots", "incomplete", "operations"};
     const size_t key = kind == COW_TABLE_POOLS ? COW_HASH_SIZE : 8;
 
     if (table->read(table, first, count, rows) < 0)

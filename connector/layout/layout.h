@@ -37,6 +37,7 @@
 /* Tables; cow_layout_table_open knows where they are, these are for messages and rescue. */
 #define COW_PATH_LOG        COW_ROOT "/log"
 #define COW_PATH_INCOMPLETE COW_ROOT "/incomplete"
+#define COW_PATH_OPERATIONS COW_ROOT "/operations"
 #define COW_PATH_DATASETS   COW_ROOT "/datasets"
 #define COW_PATH_SNAPSHOTS  COW_ROOT "/snapshots"
 #define COW_PATH_POOLS      COW_ROOT "/pools"
@@ -77,6 +78,7 @@ typedef enum cow_table_kind {
     COW_TABLE_INDEX,
     COW_TABLE_SLOTS,      /* of a pool: NUMBER, and its RANK */
     COW_TABLE_INCOMPLETE, /* made when it is first needed: cow_layout_lacks_open */
+    COW_TABLE_OPERATIONS, /* the same: cow_layout_operations_open */
 } cow_table_kind;
 
 /* NUMBER and RANK of what has none are 0. Opening costs the same whatever the table's length. NULL: the error. */
@@ -127,6 +129,32 @@ int cow_layout_lacks_rows(cow_loc file, cow_table *table, uint64_t first, uint64
 void cow_layout_lacks_rows_free(cow_layout_lack *row, uint64_t count);
 /* The table goes, whatever it is. */
 int cow_layout_lacks_drop(cow_loc file);
+
+/* ---- what was done to the history itself ---- */
+
+typedef enum cow_operation {
+    COW_OPERATION_TAG = 1,
+    COW_OPERATION_UNTAG,
+    COW_OPERATION_RENAME,
+    COW_OPERATION_MESSAGE,
+    COW_OPERATION_RESTORE, /* a version was made by it, as by those below */
+    COW_OPERATION_UNDO,
+    COW_OPERATION_REDO,
+} cow_operation;
+
+/* A row of /_versioned_data/operations: history/operations.c. */
+typedef struct cow_layout_operation {
+    int64_t time;     /* as in the log */
+    uint64_t version; /* row in the log, of the version that was named, or made; UINT64_MAX: of none */
+    char *user, *host, *program, *what;
+    uint8_t kind; /* cow_operation; later ones may be added */
+} cow_layout_operation;
+
+/* As of the table before. */
+int cow_layout_operations_open(cow_loc file, cow_table **table);
+int cow_layout_operations_rows(cow_loc file, cow_table *table, uint64_t first, uint64_t count, uint64_t *sum,
+                               cow_layout_operation *out);
+void cow_layout_operations_rows_free(cow_layout_operation *row, uint64_t count);
 
 /* ---- objects ---- */
 

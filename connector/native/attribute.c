@@ -237,11 +237,9 @@ int cow_native_attribute_copy(cow_loc from, const char *name, cow_loc to, cow_ty
         cow_error_native("cannot create the attribute '%s'", name);
         goto done;
     }
-    if (a.elements == 0)
-        status = 0;
-    else if ((change != NULL ? change(context, a.type, a.elements, a.value)
-                             : cow_native_references_lend(a.type, a.elements, a.value)) == 0)
-        status = H5VLattr_write(copy, cow_native_id(), a.type, a.value, DXPL, NULL) < 0
+    if ((change != NULL ? change(context, a.type, a.elements, a.value)
+                        : cow_native_references_lend(a.type, a.elements, a.value)) == 0)
+        status = a.elements > 0 && H5VLattr_write(copy, cow_native_id(), a.type, a.value, DXPL, NULL) < 0
                      ? cow_error_native("cannot write the attribute '%s'", name)
                      : 0;
     if (H5VLattr_close(copy, cow_native_id(), DXPL, NULL) < 0)
@@ -345,26 +343,29 @@ static int made_alike(const attribute *x, const attribute *y, cow_named_types_sa
     return named ? same(context, x->type, y->type) : 1;
 }
 
+int cow_native_values_equal(hid_t a, hid_t b, size_t n, void *x, void *y)
+{
+    cow_part *part = cow_parts_open(NULL, a), *other = cow_parts_open(NULL, b);
+    int equal = -1;
+
+    if (part != NULL && other != NULL) /* member by member: nobody compares padding */
+        equal = cow_parts_strings_same(part, other) && cow_values_each(part, ~0u, n, x, y, differ, NULL) == 0;
+    cow_parts_close(part);
+    cow_parts_close(other);
+    return equal;
+}
+
 int cow_native_attribute_equal(cow_loc a, cow_loc b, const char *name, cow_named_types_same *same, void *context)
 {
     attribute x = {.type = H5I_INVALID_HID, .space = H5I_INVALID_HID, .acpl = H5I_INVALID_HID}, y = x;
     int status = cow_native_attribute_exists(b, name);
-    cow_part *part = NULL, *other = NULL;
 
     if (status <= 0)
         return status;
     status = -1;
-    if (attribute_load(a, name, &x) < 0 || attribute_load(b, name, &y) < 0)
-        goto done;
-    status = made_alike(&x, &y, same, context);
-    if (status > 0 && ((part = cow_parts_open(NULL, x.type)) == NULL || (other = cow_parts_open(NULL, y.type)) == NULL))
-        status = -1;
-    else if (status > 0) /* member by member: nobody compares padding */
-        status = cow_parts_strings_same(part, other) &&
-                 cow_values_each(part, ~0u, x.elements, x.value, y.value, differ, NULL) == 0;
-    cow_parts_close(part);
-    cow_parts_close(other);
-done:
+    if (attribute_load(a, name, &x) == 0 && attribute_load(b, name, &y) == 0 &&
+        (status = made_alike(&x, &y, same, context)) > 0)
+        status = cow_native_values_equal(x.type, y.type, x.elements, x.value, y.value);
     attribute_close(&x);
     attribute_close(&y);
     return status;

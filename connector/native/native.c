@@ -798,6 +798,20 @@ static int group_info(void *group, H5G_info_t *info)
     return 0;
 }
 
+int cow_native_group_tracks(cow_loc group, bool *order)
+{
+    hid_t gcpl = cow_native_group_gcpl(group.object);
+    unsigned flags = 0;
+    int status = gcpl < 0 ? -1 : 0;
+
+    if (status == 0 && H5Pget_link_creation_order(gcpl, &flags) < 0)
+        status = cow_error_native("cannot get the creation properties of a group");
+    if (gcpl >= 0)
+        H5Pclose(gcpl);
+    *order = (flags & H5P_CRT_ORDER_TRACKED) != 0;
+    return status;
+}
+
 int cow_native_group_size(void *group, hsize_t *links)
 {
     H5G_info_t info;

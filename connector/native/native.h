@@ -93,6 +93,8 @@ void *cow_native_group_open(cow_loc at, const char *path);
 /* A group without a link yet: gone when closed before it is linked. */
 void *cow_native_group_anonymous(cow_loc file, hid_t gcpl);
 hid_t cow_native_group_gcpl(void *group); /* the caller closes it */
+/* *ORDER: it keeps the order in which its links were made. */
+int cow_native_group_tracks(cow_loc group, bool *order);
 int cow_native_group_size(void *group, hsize_t *links);
 /* The creation order number of the next link (max_corder), where the group tracks the order. */
 int cow_native_group_counter(void *group, int64_t *counter);
@@ -113,6 +115,7 @@ int cow_native_link_copy(cow_loc from, const char *path, cow_loc to, const char 
 int cow_native_link_info(cow_loc at, const char *path, H5L_info2_t *info);
 /* Does the path lead to an object, whatever links are on the way? */
 bool cow_native_leads(cow_loc at, const char *path);
+/* TO must have a path: HDF5 1.14.5 crashes where it was opened by its token. */
 int cow_native_link_move(cow_loc from, const char *path, cow_loc to, const char *name);
 int cow_native_link_delete(cow_loc at, const char *path);
 
@@ -233,6 +236,8 @@ hid_t cow_native_space_placeless(hid_t space);
  * leaves out the maximum, which means that it is the extent. */
 bool cow_native_space_same_extent(hid_t a, hid_t b);
 hid_t cow_native_attribute_type(cow_loc object, const char *name); /* the caller closes it */
+/* N values of the types A and B, which H5Tequal, in memory: 1, 0, -1. Pointers are followed, padding is not looked at. */
+int cow_native_values_equal(hid_t a, hid_t b, size_t n, void *x, void *y);
 /* 1 the two attributes of this name have the same type, space, character set of their name, and value; 0 not. Where both are
  * of named types, SAME is asked whether these are one: 1, 0, -1. */
 typedef int cow_named_types_same(void *context, hid_t a, hid_t b);

@@ -191,6 +191,55 @@ static int drop_changes(cow_object *object, const char *operation, void *argumen
     return cow_file_abandon(file);
 }
 
+static int restore(cow_object *object, const char *operation, void *argument)
+{
+    h5cow_restore_t a;
+    cow_file *file;
+    int status;
+
+    if (take(operation, argument, &a, sizeof a, THROUGH(h5cow_restore_t, differs)) < 0 ||
+        (file = head_of(object)) == NULL)
+        return -1;
+    if (a.revision == NULL || (a.path_count > 0 && a.paths == NULL))
+        return cow_error(COW_USAGE, "%s: which version, and which paths? there is a null pointer", operation);
+    for (size_t i = 0; i < a.path_count; i++)
+        if (a.paths[i] == NULL || a.paths[i][0] != '/')
+            return cow_error(COW_USAGE, "%s: '%s' is not the path of an object: those begin with /", operation,
+                             a.paths[i] == NULL ? "(null)" : a.paths[i]);
+    status = cow_file_restore(file, &a);
+    give(argument, &a, sizeof a);
+    return status;
+}
+
+static int name_version(cow_object *object, const char *operation, void *argument)
+{
+    h5cow_naming_t a;
+    cow_file *file;
+
+    if (take(operation, argument, &a, sizeof a, THROUGH(h5cow_naming_t, text)) < 0 || (file = head_of(object)) == NULL)
+        return -1;
+    if (a.revision == NULL || a.text == NULL)
+        return cow_error(COW_USAGE, "%s: there is a null pointer where a text is wanted", operation);
+    switch (a.what) {
+    case H5COW_PRIVATE_TAG:
+        return cow_file_tag(file, a.revision, a.text, a.force != 0);
+    case H5COW_PRIVATE_UNTAG:
+        return cow_file_untag(file, a.text);
+    case H5COW_PRIVATE_RENAME:
+        if (cow_home_version_open(file))
+            return cow_error(COW_USAGE, "%s: a version of the file is open in this program; close it first",
+                             cow_file_name(file));
+        return cow_file_rename_version(file, a.revision, a.text);
+    case H5COW_PRIVATE_MESSAGE:
+        return cow_file_set_message(file, a.revision, a.text);
+    default:
+        return cow_error(COW_UNSUPPORTED,
+                         "%s: the program asks for something that this h5cow, " H5COW_VERSION
+                         ", does not know; use a newer one",
+                         operation);
+    }
+}
+
 /* ---- by name and number ---- */
 
 static struct {
@@ -200,6 +249,7 @@ static struct {
 } operations[] = {
     {"h5cow.let_go", let_go, 0},      {"h5cow.describe", describe, 0},    {"h5cow.commit", commit, 0},
     {"h5cow.abort", drop_changes, 0}, {"h5cow.version", tell_version, 0}, {"h5cow.versions", list_versions, 0},
+    {"h5cow.restore", restore, 0},    {"h5cow.name", name_version, 0},
 };
 #define OPERATIONS (sizeof operations / sizeof *operations)
 

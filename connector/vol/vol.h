@@ -118,6 +118,8 @@ void cow_home_plain(cow_home *home, const char *name);
 /* Is this the last wrapper of the file's state; the last one that is not of a version? */
 bool cow_home_last(const cow_home *home);
 bool cow_home_last_head(const cow_home *home);
+/* Is a version of the file open in this process? */
+bool cow_home_version_open(const cow_file *file);
 /* Wrappers of type H5I_FILE that are not of a version. */
 unsigned cow_home_head_files(const cow_home *home);
 /* A home of this physical file in this process, or NULL. Not referenced. */

@@ -359,6 +359,14 @@ bool cow_home_last_head(const cow_home *home)
     return home->version == NULL && references == 1;
 }
 
+bool cow_home_version_open(const cow_file *file)
+{
+    for (const cow_home *c = now.homes; c != NULL; c = c->next)
+        if (c->file == file && c->version != NULL)
+            return true;
+    return false;
+}
+
 unsigned cow_home_head_files(const cow_home *home)
 {
     unsigned files = 0;

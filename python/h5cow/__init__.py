@@ -12,6 +12,8 @@
     h5cow.diff("t.h5")                      # what the newest version changed
     h5cow.blame("t.h5", "/x")               # which version wrote what
     h5cow.content_hash("t.h5", at=1)        # what it held, however it is stored
+    h5cow.restore("t.h5", 1)                # as it was, as a new version; h5cow.undo("t.h5")
+    h5cow.tag("t.h5", 1, "submitted")       # "t.h5@submitted"
 
     with h5cow.version("t.h5", name="calibrated") as f:   # one version, or none at all when the block fails
         f["x"][()] = 2
@@ -28,12 +30,20 @@ from ._history import (
     Damage,
     Lack,
     Part,
+    Restored,
     Verified,
     Version,
     Versions,
     blame,
     content_hash,
+    describe,
     diff,
+    redo,
+    rename,
+    restore,
+    tag,
+    undo,
+    untag,
     verify,
     versions,
 )
@@ -49,6 +59,7 @@ __all__ = [
     "Lack",
     "OptionError",
     "Part",
+    "Restored",
     "TooLate",
     "TooLateWarning",
     "Verified",
@@ -56,9 +67,16 @@ __all__ = [
     "Versions",
     "blame",
     "content_hash",
+    "describe",
     "diff",
     "enable",
     "open",
+    "redo",
+    "rename",
+    "restore",
+    "tag",
+    "undo",
+    "untag",
     "verify",
     "version",
     "versions",

@@ -104,18 +104,33 @@ def check_installed() -> None:
             raise Error(f"{path} is not there: install h5cow again (pip install --force-reinstall h5cow)")
 
 
+def _run(verb: str, *words: str) -> Tuple[bytes, int, str]:
+    check_installed()
+    try:
+        done = subprocess.run(
+            [str(COMMAND), verb, *words],
+            env=environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+    except OSError as why:  # an argument that is too long
+        raise Error(f"{COMMAND} cannot be run: {why}") from why
+    said = done.stderr.decode(errors="replace").strip()
+    return done.stdout, done.returncode, re.sub(r"^h5cow: ", "", said) or f"h5cow {verb} ended with exit code {done.returncode}"
+
+
 def ask(verb: str, *arguments: str, options: Iterable[str] = ()) -> Tuple[Any, int]:
     """What `h5cow VERB --json OPTION... -- ARGUMENT...` answers, and its exit code: 0, 1 when it found damage or a difference, or 2
     when it could not look at all that it was asked about, and its answer says at what."""
-    check_installed()
-    done = subprocess.run(
-        [str(COMMAND), verb, "--json", *options, "--", *arguments],
-        env=environment(),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-    said = done.stderr.decode(errors="replace").strip()
-    if done.returncode not in (0, 1, 2) or not done.stdout.strip():
-        raise Error(re.sub(r"^h5cow: ", "", said) or f"h5cow {verb} ended with exit code {done.returncode}")
-    return json.loads(done.stdout.decode(errors="surrogateescape")), done.returncode
+    told, code, said = _run(verb, "--json", *options, "--", *arguments)
+    if code not in (0, 1, 2) or not told.strip():
+        raise Error(said)
+    return json.loads(told.decode(errors="surrogateescape")), code
+
+
+def tell(verb: str, *arguments: str, options: Iterable[str] = ()) -> None:
+    """`h5cow VERB OPTION... -- ARGUMENT...`, which answers nothing."""
+    _, code, said = _run(verb, *options, "--", *arguments)
+    if code != 0:
+        raise Error(said)

@@ -8,7 +8,7 @@ import os
 from dataclasses import dataclass
 from typing import Any, List, Optional, Sequence, Tuple, Union
 
-from ._command import ask
+from ._command import ask, tell
 from ._errors import Error
 from ._options import Numbered, Revision, revision
 
@@ -53,6 +53,8 @@ class Version(Numbered):
     hdf5: str
     """The versions of HDF5 and of h5cow that made it."""
     h5cow: str
+    tags: Tuple[str, ...] = ()
+    """Other names of it, as `versions()` tells them."""
 
 
 class Versions(List[Version]):
@@ -106,6 +108,7 @@ def _version(row: Any) -> Version:
         incomplete=tuple(Lack(lack["path"], lack["reason"]) for lack in row.get("incomplete", ())),
         hdf5=row["hdf5"],
         h5cow=row["h5cow"],
+        tags=tuple(row.get("tags", ())),
     )
 
 
@@ -262,3 +265,68 @@ def content_hash(file: Path, at: Optional[Revision] = None, path: str = "/") -> 
     """
     told, _ = ask("hash", _state(file, at), path)
     return str(told["hash"])
+
+
+@dataclass(frozen=True)
+class Restored:
+    """What `restore()`, `undo()` and `redo()` did, or would do."""
+
+    version: Optional[int]
+    """The number of the version that was made; None: nothing differed, or nothing was done (dry_run)."""
+    restored: str
+    """The name of the version that the file is as."""
+    changes: Tuple[Tuple[str, str], ...]
+    """Paths, and what became of them: "added", "removed", "replaced" or "changed"."""
+
+
+def _restored(verb: str, *arguments: str, message: Optional[str], dry_run: bool, force: bool = False) -> Restored:
+    options = [] if message is None else [f"--message={message}"]
+    options += ["--dry-run"] * dry_run + ["--force"] * force
+    told, _ = ask(verb, *arguments, options=options)
+    return Restored(told["version"], told["restored"], tuple((one["path"], one["change"]) for one in told["changes"]))
+
+
+def restore(
+    file: Path,
+    at: Revision,
+    *paths: str,
+    message: Optional[str] = None,
+    dry_run: bool = False,
+    force: bool = False,
+) -> Restored:
+    """Make FILE, or the objects PATHS of it, as they were AT a version: a new version, without copying data.
+
+    FORCE: also where that version is incomplete, or the file has what no version has, which is lost then. Raises `Error` where it
+    cannot be done; then nothing has changed. FILE must not be open for writing, here or elsewhere.
+    """
+    return _restored("restore", _state(file, at), *paths, message=message, dry_run=dry_run, force=force)
+
+
+def undo(file: Path, *, message: Optional[str] = None, dry_run: bool = False) -> Restored:
+    """Make FILE as it was before its newest version; once more goes back one more. `redo()` takes it back."""
+    return _restored("undo", os.fspath(file), message=message, dry_run=dry_run)
+
+
+def redo(file: Path, *, message: Optional[str] = None, dry_run: bool = False) -> Restored:
+    """Take back the last `undo()` of FILE."""
+    return _restored("redo", os.fspath(file), message=message, dry_run=dry_run)
+
+
+def tag(file: Path, at: Revision, name: str, *, move: bool = False) -> None:
+    """Let NAME name the version AT of FILE as well. MOVE: it may be the tag of another version so far."""
+    tell("tag", _state(file, at), name, options=["--force"] * move)
+
+
+def untag(file: Path, name: str) -> None:
+    """Remove a tag; its version stays."""
+    tell("tag", os.fspath(file), name, options=["--delete"])
+
+
+def rename(file: Path, at: Revision, name: str) -> None:
+    """Call the version AT of FILE NAME from now on. Its number and its tags stay."""
+    tell("rename", _state(file, at), name)
+
+
+def describe(file: Path, at: Revision, message: str) -> None:
+    """Change the message of the version AT of FILE. `h5cow log --operations` tells the one before."""
+    tell("describe", _state(file, at), message)

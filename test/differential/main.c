@@ -108,6 +108,8 @@
  * D26  The extent of the dataspace that H5Rget_region gives in FILE@N: HDF5 reads it from the newest state's object header,
  *      past any connector (H5R__decode_token_region_compat).
  * D25  H5Dget_chunk_info and its like tell no address while the bytes wait to be committed or applied: docs/promises.md.
+ * D42  Numbers of creation order, and character sets of link names, of what was restored: its links and attributes are made again.
+ *      Reference counts: what the program added to (H5Oincr_refcount) is in no version.
  * D24  H5Dread_multi and H5Dwrite_multi where several datasets need conversion: native HDF5 1.14.5 may give elements that
  *      H5Dread of the same selection does not give, which then decides, and changes members that a compound memory type
  *      does not name. The program names all of them there.
@@ -161,6 +163,7 @@ static const struct operation {
     {"flush", op_flush, 2, false},
     {"version", op_version, 2, false},
     {"reopen", op_reopen, 3, false},
+    {"restore", op_restore, 1, true},
     {"many attributes", op_many_attributes, 1, true}, /* at the latest after 40 steps undone in pick() */
     {"truncate", op_truncate, 0, true},               /* weight in pick() */
 };

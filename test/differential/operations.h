@@ -28,6 +28,7 @@ bool op_reference(void);
 bool op_reference_count(void);
 bool op_replace(void);
 bool op_reopen(void);
+bool op_restore(void);
 bool op_truncate(void);
 bool op_type(void);
 bool op_version(void);

@@ -75,8 +75,8 @@ static void tell_history(void)
     long told = w.told < HISTORY ? w.told : HISTORY;
     for (long i = w.operations > told ? w.operations - told : 0; i < w.operations; i++)
         fprintf(stderr, "%s\n", w.history[i % HISTORY]);
-    fprintf(stderr, "files: %s (native), %s (under test)\nagain: --seed %" PRIu64 " --%s %ld\n", w.name[0],
-            w.name[1], w.seed, w.wanted ? "copies" : "steps", w.wanted ? w.wanted : w.steps);
+    fprintf(stderr, "files: %s (native), %s (under test)\nagain: --seed %" PRIu64 " --%s %ld\n", w.name[0], w.name[1],
+            w.seed, w.wanted ? "copies" : "steps", w.wanted ? w.wanted : w.steps);
 }
 
 _Noreturn void differ(hid_t stack, const char *format, ...)

@@ -4,6 +4,7 @@
 #include "compare.h"
 #include "datasets.h"
 #include "files.h"
+#include "h5cow.h"
 #include "life.h"
 #include "operations.h"
 #include "places.h"
@@ -26,6 +27,7 @@ comparison head_comparison(void)
                         .how = REACHED_HEAD,
                         .deleted = w.deleted,
                         .renumbered = w.renumbered,
+                        .uncounted = w.restored,
                         .mixed = w.mixed,
                         .merged = w.merged,
                         .scratch = w.scratch};
@@ -273,7 +275,7 @@ void create_pair(void)
     close_ids(how);
     H5Pclose(plist);
     *w.many = 0;
-    w.deleted = w.tagged = w.counted = w.copied = w.renumbered = w.mixed = w.merged = false;
+    w.deleted = w.tagged = w.counted = w.copied = w.renumbered = w.mixed = w.merged = w.restored = false;
     w.addresses.count = w.addresses.regions = 0;
     w.writable = w.modified = w.created = true;
 }
@@ -287,6 +289,44 @@ bool op_reopen(void)
         full_check();
     } else
         open_pair(true);
+    return true;
+}
+
+static bool restore_side(const struct version *v)
+{
+    h5cow_restore_t request = {.revision = v->name};
+    hid_t file = H5Fopen(w.name[1], H5F_ACC_RDWR, w.access[1]);
+
+    if (file < 0 || h5cow_restore(file, &request) < 0 || H5Fclose(file) < 0)
+        differ(H5E_DEFAULT, "version %s cannot be restored", v->name);
+    return request.differs != 0;
+}
+
+/* The file is as it was in some version: the twin is the copy of then. What the program counted itself is in no version. */
+bool op_restore(void)
+{
+    size_t had = w.versions;
+    struct version *v;
+    bool differs;
+
+    if (!w.writable || w.self || w.plain || w.versions <= w.first)
+        return false;
+    close_pair();
+    had = w.versions;
+    v = &w.version[w.first + below(w.versions - w.first)];
+    note("version %s restored", v->name);
+    must(copy_file(v->twin, w.name[0]));
+    w.addresses = *v->addresses;
+    w.deleted = w.copied = w.renumbered = w.restored = true; /* D42 */
+    *w.many = 0;
+    differs = restore_side(v);
+    w.modified = true;
+    after_close();
+    if (differs != (w.versions > had))
+        differ(NO_STACK, "restoring told that %s differed, and there are %zu versions, there were %zu",
+               differs ? "something" : "nothing", w.versions, had);
+    open_pair(true);
+    full_check();
     return true;
 }
 
