@@ -179,7 +179,7 @@ static bool merges(hid_t file, const char *path, hid_t target)
         copied = types_below(source);
         H5Oclose(source);
     }
-    return !copied.again && (target == file || (!copied.placed && !types_below(target).alike));
+    return !copied.again && !copied.alike && (target == file || (!copied.placed && !types_below(target).alike));
 }
 
 /* What was copied with which flags: from FROM_, to the head of the file or to TO_. */

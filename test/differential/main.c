@@ -67,6 +67,9 @@
  *      depends on the order in which it finds them (D2).
  * D33  H5Oset_comment over a comment of a named type: where object headers are those of HDF5 1.10 (D2) native HDF5 1.14.5
  *      moves messages between the parts of the header, and may lose the reference count or the type (H5O__condense_header).
+ * D43  H5O_COPY_MERGE_COMMITTED_DTYPE_FLAG for two named types that are alike, where the search is stopped (H5Pset_mcdt_search_cb):
+ *      native HDF5 1.14.5 puts the second one into its list as well, and refuses ("can't insert duplicate key",
+ *      H5O__copy_insert_comm_dt). Such types are not merged.
  * D34  Reference counts of named types that H5Ocopy merges with: native HDF5 1.14.5 counts only the first use that is copied
  *      (the type's entry stays locked, H5O__copy_header_real), and keeps counting the uses of a copy that it then refuses,
  *      whose target has no group. Types are merged where each is used once; once such a copy was refused they may count
