@@ -53,6 +53,7 @@ def show(file):
 
     def walk(o, path):
         address = h5o.get_info(o).addr
+        seen[address] = seen.get(address, 0) + 1
         if address in paths:
             told[path] = paths[address]
             return
@@ -81,7 +82,7 @@ def show(file):
                 links.append(h5o.get_info(o, name).addr)
                 bury(h5o.open(o, name))
 
-    objects = []
+    objects, seen = [], {}
     walk(h5o.open(file.id, b'/'), '')
     if b'_versioned_data' in file.id:
         bury(h5o.open(file.id, b'/_versioned_data/removed'))
@@ -91,7 +92,8 @@ def show(file):
         if not isinstance(o, h5t.TypeID):
             p = o.get_create_plist()
             entry['list'] = properties(p)
-            entry['count'] = path and h5o.get_info(o).rc - links.count(h5o.get_info(o).addr)
+            # a group that was moved into itself goes on counting, and nothing leads to it
+            entry['count'] = path and min(seen[h5o.get_info(o).addr], h5o.get_info(o).rc - links.count(h5o.get_info(o).addr))
         if isinstance(thing, h5py.Dataset):
             entry['layout'] = [p.get_layout(), thing.chunks, thing.compression, p.get_fill_time(), p.get_alloc_time()]
             entry['shape'] = thing.shape, thing.maxshape
