@@ -61,7 +61,8 @@
  *      And it fills up strings that are padded with spaces, or not, by whether the chunk fits its cache.
  * D20  Size and filter mask of a chunk whose elements were stored already, by whatever way: it is that stored chunk.
  * D21  The character set of link names in trees that H5Ocopy made: a connector cannot set it.
- * D22  Chunks of tiny datasets in FILE@N, and in what is copied out of it: what changes no element makes no new version.
+ * D22  Chunks of tiny datasets in FILE@N, in what is copied out of it or restored, and where no version is made: what changes no
+ *      element makes none.
  * D23  Groups that a refused H5Dcreate made on its way: native HDF5 1.14.5 leaves them.
  * D32  H5O_COPY_MERGE_COMMITTED_DTYPE_FLAG where the target has several named types that are alike: which one HDF5 takes
  *      depends on the order in which it finds them (D2).
