@@ -102,6 +102,24 @@ typedef struct h5cow_restore_t {
     int32_t kind;    /* how it is recorded: 0 restored, 1 undone, 2 redone */
 } h5cow_restore_t;
 
+/* Argument of "h5cow.forget". Set what is wanted, the rest to zeros. */
+typedef struct h5cow_forget_t {
+    size_t size;
+    size_t count;
+    const char *const *revisions; /* which versions: what stands behind FILE@ */
+    int32_t kind;                 /* how it is recorded: 0 forgotten, 1 squashed */
+    int32_t dry_run;              /* 1: only ask whether it may be done; the file may be open to be read */
+    uint64_t forgotten;           /* answer: how many versions */
+} h5cow_forget_t;
+
+/* Argument of "h5cow.collect". */
+typedef struct h5cow_collect_t {
+    size_t size;
+    uint64_t chunks; /* answer: places of chunks that have become free */
+    uint64_t bytes;  /* answer: what these took in the file */
+    uint64_t holes;  /* answer: bytes given back to the file system, as holes in the file */
+} h5cow_collect_t;
+
 /* Argument of "h5cow.name". */
 typedef struct h5cow_naming_t {
     size_t size;
@@ -318,6 +336,30 @@ static inline herr_t h5cow_rename(hid_t id, const char *revision, const char *na
 static inline herr_t h5cow_set_message(hid_t id, const char *revision, const char *message)
 {
     return h5cow_private_name(id, "h5cow_set_message", H5COW_PRIVATE_MESSAGE, 0, revision, message);
+}
+
+/* The versions of REQUEST go; all others stay as they are. Name, time and message of those that go stay in the log. Refused for
+ * the newest version, for versions that a tag leads to, and while a version of the file is open in this program or something
+ * is not committed. One commit, which makes no version. Nothing of the space is free before h5cow_collect. */
+static inline herr_t h5cow_forget(hid_t id, h5cow_forget_t *request)
+{
+    if (request == NULL)
+        return h5cow_private_fail("h5cow_forget", "what is to be forgotten? request is NULL");
+    request->size = sizeof *request;
+    return h5cow_private_call(id, "h5cow_forget", "h5cow.forget", request);
+}
+
+/* What no version and nothing of the head needs becomes free: places of chunks, for new chunks; and where the file system can
+ * have holes, their bytes. One commit, which makes no version. ANSWER may be null. */
+static inline herr_t h5cow_collect(hid_t id, h5cow_collect_t *answer)
+{
+    h5cow_collect_t own;
+
+    if (answer == NULL)
+        answer = &own;
+    memset(answer, 0, sizeof *answer);
+    answer->size = sizeof *answer;
+    return h5cow_private_call(id, "h5cow_collect", "h5cow.collect", answer);
 }
 
 /* NULL is freed as well. */
