@@ -208,17 +208,18 @@ void cli_owners_tree(cli_owners *o, size_t root, uint32_t owner)
     free(waiting);
 }
 
-uint64_t cli_owners_bytes(const cli_owners *o, uint32_t owner, uint64_t *chunks)
+void cli_owners_sum(const cli_owners *o, size_t count, uint64_t bytes[], uint64_t chunks[])
 {
-    uint64_t bytes = 0, count = 0;
-
-    for (uint64_t p = 0; p < o->storage->pool_count; p++)
-        for (uint64_t i = 0; i < o->storage->pools[p].room; i++)
-            if (o->slot[p][i] == owner) {
-                bytes += o->storage->pools[p].size[i];
-                count += o->storage->pools[p].size[i] > 0;
-            }
+    memset(bytes, 0, count * sizeof *bytes);
     if (chunks != NULL)
-        *chunks = count;
-    return bytes;
+        memset(chunks, 0, count * sizeof *chunks);
+    for (uint64_t p = 0; p < o->storage->pool_count; p++)
+        for (uint64_t i = 0; i < o->storage->pools[p].room; i++) {
+            uint32_t owner = o->slot[p][i];
+            if (owner >= count)
+                continue;
+            bytes[owner] += o->storage->pools[p].size[i];
+            if (chunks != NULL)
+                chunks[owner] += o->storage->pools[p].size[i] > 0;
+        }
 }

@@ -65,7 +65,7 @@ void cli_owners_free(cli_owners *owners);
 void cli_owners_tree(cli_owners *owners, size_t root, uint32_t owner);
 /* The same of one object alone. OWNER CLI_NOBODY: its dataset's, which is its number + 1. */
 void cli_owners_object(cli_owners *owners, const cli_object *object, uint32_t owner);
-/* What is OWNER's alone: bytes as stored; *CHUNKS (may be NULL): how many chunks. */
-uint64_t cli_owners_bytes(const cli_owners *owners, uint32_t owner, uint64_t *chunks);
+/* What is each owner's alone, of owners below COUNT: bytes as stored; CHUNKS (may be NULL): how many chunks. */
+void cli_owners_sum(const cli_owners *owners, size_t count, uint64_t bytes[], uint64_t chunks[]);
 
 #endif

@@ -22,11 +22,8 @@ static json_object *of_versions(const cli_storage *s, uint64_t *chunks, uint64_t
     for (size_t v = count; v-- > 0;)
         cli_owners_tree(&o, s->states->root[v], (uint32_t)v + 1);
     for (uint64_t p = 0; p < s->pool_count; p++)
-        for (uint64_t i = 0; i < s->pools[p].room; i++) {
-            *chunks += s->pools[p].size[i];
-            if (o.slot[p][i] != CLI_SEVERAL)
-                alone[o.slot[p][i]] += s->pools[p].size[i];
-        }
+        *chunks += s->pools[p].bytes;
+    cli_owners_sum(&o, count + 2, alone, NULL);
     *nobody = alone[CLI_NOBODY];
     for (size_t v = 0; v < count; v++)
         json_object_array_add(list, json_object_new_uint64(alone[v + 1]));

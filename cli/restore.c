@@ -271,35 +271,14 @@ static int restore(restoring *r, hid_t file)
 {
     bool done = strcmp(r->verb, "restore") == 0 ? restore_row(r, file, r->row, r->dry) == 0 : take_step(r, file) == 0;
     const char *restored = r->rows[r->row].name;
-    char why[1024];
 
     if (done && r->request.differs && !r->dry)
         done = commit(r, file, restored) == 0;
-    if (!done) {
-        cli_reason(why, sizeof why);
-        H5E_BEGIN_TRY
-        {
-            if (!r->dry)
-                h5cow_abort(file);
-            H5Fclose(file);
-        }
-        H5E_END_TRY
-        return cli_fail("%s; nothing was changed", why);
-    }
-    if (H5Fclose(file) < 0)
-        return cli_fail("'%s' cannot be written: %s", r->name, cli_reason(why, sizeof why));
+    if (!done)
+        return cli_plugin_failed(file);
+    if (cli_plugin_close(file, r->name) != 0)
+        return CLI_FAILED;
     return print(r, restored);
-}
-
-/* Until nobody else can make versions, somebody may have made one. */
-static bool is_as_chosen(const restoring *r, hid_t file)
-{
-    h5cow_version_t *versions = NULL;
-    size_t count = 0;
-    bool same = h5cow_versions(file, &count, &versions) >= 0 && count == r->versions;
-
-    h5cow_free(versions);
-    return same;
 }
 
 static int open_and_choose(restoring *r, const char *argument, hid_t *through)
@@ -328,7 +307,9 @@ static int run(restoring *r, const char *argument)
     hid_t file = H5I_INVALID_HID;
     int status;
 
-    for (int n = 0; (status = open_and_choose(r, argument, &file)) == 0 && !is_as_chosen(r, file); n++) {
+    /* until nobody else can make versions, somebody may have made one */
+    for (int n = 0; (status = open_and_choose(r, argument, &file)) == 0 && cli_plugin_versions(file) != r->versions;
+         n++) {
         H5Fclose(file);
         if (n == TRIES) {
             status = cli_fail("'%s': others make versions all the time; try again; nothing was changed", r->name);

@@ -72,7 +72,7 @@ size_t cli_version_row(const cli_version *rows, size_t count, const char *name)
 {
     size_t row = 0;
 
-    while (row < count && strcmp(rows[row].name, name) != 0)
+    while (row < count && (rows[row].open == COW_LOG_FORGOTTEN || strcmp(rows[row].name, name) != 0))
         row++;
     return row;
 }

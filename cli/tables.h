@@ -20,7 +20,7 @@ void cli_versions_free(cli_version *rows, size_t count);
 int cli_datasets_read(const cli_file *file, cli_dataset_row **rows, size_t *count, char *why, size_t size);
 /* The row of the version that the one of ROW was made of, which stands before it; SIZE_MAX: of none. */
 size_t cli_version_parent(const cli_version *rows, size_t row);
-/* The row of the version NAME; COUNT: there is none. */
+/* The row of the version NAME, which is not forgotten; COUNT: there is none. */
 size_t cli_version_row(const cli_version *rows, size_t count, const char *name);
 /* A tag, and the row of its version; SIZE_MAX: it names none. */
 typedef struct cli_tag {
