@@ -56,7 +56,8 @@ static void put_versions(const char *word, const char *at)
     if (access(word, F_OK) != 0 && access(name, F_OK) == 0 && cli_file_try(&file, name, why, sizeof why) == 0) {
         if (cow_file_versioned(file.loc.object) > 0 && cli_versions_read(&file, &rows, &count, why, sizeof why) == 0)
             for (size_t i = count; i-- > 0 && count - i <= MOST;)
-                if (strncmp(rows[i].name, at + 1, strlen(at + 1)) == 0 && is_plain(rows[i].name))
+                if (rows[i].open != COW_LOG_FORGOTTEN && strncmp(rows[i].name, at + 1, strlen(at + 1)) == 0 &&
+                    is_plain(rows[i].name))
                     printf("%s@%s\n", name, rows[i].name);
         if (rows != NULL && cli_tags_read(&file, rows, count, &tags, &tagged, why, sizeof why) == 0)
             for (size_t i = 0; i < tagged && i < MOST; i++)

@@ -97,13 +97,11 @@ static void print_versions(const cli_forgetting *f)
 
 int cli_forget_tell(const cli_forgetting *f)
 {
-    size_t there = 0;
+    size_t there = cli_versions_there(f->states.versions, f->states.version_count);
     char bytes[32];
 
     if (f->json)
         return tell_json(f);
-    for (size_t i = 0; i < f->states.version_count; i++)
-        there += f->states.versions[i].open != COW_LOG_FORGOTTEN;
     print_versions(f);
     if (f->going == 0)
         printf("%s: nothing to forget\n", f->name);

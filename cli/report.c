@@ -56,8 +56,7 @@ static json_object *versions_json(cli_report *r)
     if (cli_lacks_read(&r->newest.file, &lacks, &lacking, why, sizeof why) < 0)
         cli_report_note(r, r->newest.file.name, why);
     for (size_t i = 0; i < r->states.version_count; i++) {
-        json_object *item = cli_version_json(r->states.versions, r->states.version_count, i),
-                    *lacked = json_object_new_array();
+        json_object *item = cli_version_json(r->states.versions, i), *lacked = json_object_new_array();
         for (size_t k = 0; k < sizeof unwanted / sizeof *unwanted; k++)
             json_object_object_del(item, unwanted[k]);
         for (size_t k = 0; k < lacking; k++)
@@ -159,8 +158,9 @@ static int report(const char *argument, const char *wanted, bool force, uint64_t
         json_object *all = gather(&r, pictures);
         if ((status = write_page(&output, out, all)) == 0 && fstat(output.new.file, &made) == 0 &&
             (status = cli_output_place(&output, r.newest.file.name)) == 0) {
-            size_t troubles = json_object_array_length(r.trouble);
-            printf("%s: %zu version%s, %s\n", out, r.states.version_count, r.states.version_count == 1 ? "" : "s",
+            size_t troubles = json_object_array_length(r.trouble),
+                   versions = cli_versions_there(r.states.versions, r.states.version_count);
+            printf("%s: %zu version%s, %s\n", out, versions, versions == 1 ? "" : "s",
                    cli_bytes(size, (double)made.st_size));
             if (troubles > 0)
                 cli_warn("not all of '%s' could be read: the page says what; 'h5cow verify' says more",

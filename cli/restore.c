@@ -149,13 +149,14 @@ static size_t place_of(const size_t step[], size_t first, size_t end, size_t row
 }
 
 /* What undo and redo go through, as in an editor: the versions in their order, but for those that undo and redo made, which only
- * are where one is in the list: at what they restored. What is made after an undo takes the place of what was undone. */
+ * are where one is in the list: at what they restored. What is made after an undo takes the place of what was undone. Forgotten
+ * ones are no steps. */
 static void find_steps(restoring *r, const cli_version *rows, const uint8_t way[], size_t versions)
 {
     size_t *step = cli_alloc(versions, sizeof *step), count = 0, at = 0;
 
     for (size_t row = 0; row < versions; row++) {
-        size_t parent = cli_version_parent(rows, row);
+        size_t parent = cli_version_made_of(rows, row);
         size_t before = way[row] == COW_OPERATION_UNDO ? place_of(step, 0, at, parent) : at,
                behind = way[row] == COW_OPERATION_REDO ? place_of(step, at + 1, count, parent) : count;
 
@@ -169,9 +170,16 @@ static void find_steps(restoring *r, const cli_version *rows, const uint8_t way[
             count = at + 1;
         }
     }
+    if (count > 0 && rows[step[at]].open == COW_LOG_FORGOTTEN)
+        step[at] = versions - 1; /* which is as that one was */
     r->step = step;
-    r->steps = count;
-    r->at = at;
+    r->steps = r->at = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (i == at)
+            r->at = r->steps;
+        if (rows[step[i]].open != COW_LOG_FORGOTTEN)
+            r->step[r->steps++] = step[i];
+    }
 }
 
 static int choose_step(restoring *r, const cli_file *file, const cli_version *rows, size_t versions)
