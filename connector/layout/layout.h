@@ -97,10 +97,10 @@ typedef struct cow_layout_log_row {
     int64_t parent, time;
     char *user, *host, *program, *hdf5, *h5cow, *message;
     int64_t added, chunks, changed;
-    uint8_t open; /* 0: finished, 1: COW_LOG_OPEN, whoever makes it has not closed the file, 2: forgotten, its tree is gone */
+    uint8_t open; /* 0: finished */
 } cow_layout_log_row;
-#define COW_LOG_OPEN      1
-#define COW_LOG_FORGOTTEN 2
+#define COW_LOG_OPEN      1 /* the transaction goes on */
+#define COW_LOG_FORGOTTEN 2 /* only this row is left of it */
 
 int cow_layout_log_create(cow_loc file);
 int cow_layout_log_rows(cow_loc file, uint64_t *rows);
@@ -142,8 +142,8 @@ typedef enum cow_operation {
     COW_OPERATION_RESTORE, /* a version was made by it, as by those below */
     COW_OPERATION_UNDO,
     COW_OPERATION_REDO,
-    COW_OPERATION_FORGET, /* versions, of which the first one's row is recorded, are gone */
-    COW_OPERATION_SQUASH, /* the same; what they changed is in the version behind them */
+    COW_OPERATION_FORGET,
+    COW_OPERATION_SQUASH,
     COW_OPERATION_COLLECT,
 } cow_operation;
 
