@@ -51,7 +51,7 @@ int cli_forget_tell(const cli_forgetting *f);
 
 /* gc.c: h5cow_collect, said on standard error when it fails: 0, or CLI_FAILED; FILE is closed then. */
 int cli_gc_collect(hid_t file, h5cow_collect_t *collected);
-/* What it did, as a sentence's end: "1.4 MiB of 12 chunks are free, ...". free() it. */
+/* What it did, as a sentence's end: "12 chunks became free, ...". free() it. */
 char *cli_gc_text(const h5cow_collect_t *collected);
 void cli_gc_json(json_object *answer, const h5cow_collect_t *collected);
 

@@ -26,8 +26,10 @@ char *cli_gc_text(const h5cow_collect_t *collected)
 {
     char bytes[32], holes[32];
 
-    return cli_format("%llu chunk%s free, %s; the file system has %s of them back",
-                      (unsigned long long)collected->chunks, collected->chunks == 1 ? " is" : "s are",
+    if (collected->chunks == 0 && collected->holes == 0)
+        return cli_strdup("nothing to make free");
+    return cli_format("%llu chunk%s became free, %s; bytes given back to the file system: %s",
+                      (unsigned long long)collected->chunks, collected->chunks == 1 ? "" : "s",
                       cli_bytes(bytes, (double)collected->bytes), cli_bytes(holes, (double)collected->holes));
 }
 
