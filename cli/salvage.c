@@ -115,6 +115,8 @@ static void list_versions(salvage *s)
     }
     for (size_t i = 0; i < s->row_count; i++) {
         bool found = false;
+        if (s->rows[i].open == COW_LOG_FORGOTTEN)
+            continue;
         for (size_t k = 0; !found && k < links.count; k++)
             if (links.item[k].name != NULL && strcmp(links.item[k].name, s->rows[i].name) == 0) {
                 found = true;
