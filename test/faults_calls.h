@@ -24,6 +24,8 @@
 #define h5cow_tag(...)         FAULTS_CALL(FAULTS_FLUSHES, -1, "h5cow_tag", h5cow_tag(__VA_ARGS__))
 #define h5cow_untag(...)       FAULTS_CALL(FAULTS_FLUSHES, -1, "h5cow_untag", h5cow_untag(__VA_ARGS__))
 #define h5cow_set_message(...) FAULTS_CALL(FAULTS_FLUSHES, -1, "h5cow_set_message", h5cow_set_message(__VA_ARGS__))
+#define h5cow_forget(...)      FAULTS_CALL(FAULTS_FLUSHES, -1, "h5cow_forget", h5cow_forget(__VA_ARGS__))
+#define h5cow_collect(...)     FAULTS_CALL(FAULTS_FLUSHES, -1, "h5cow_collect", h5cow_collect(__VA_ARGS__))
 #define H5Fclose(id)           FAULTS_CALL(FAULTS_CLOSES_FILE, id, "H5Fclose", H5Fclose(id))
 #define H5Gcreate2(...)        FAULTS_WORK("H5Gcreate", H5Gcreate2(__VA_ARGS__))
 #define H5Gclose(id)           FAULTS_CLOSE(id, "H5Gclose", H5Gclose(id))

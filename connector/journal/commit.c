@@ -802,20 +802,21 @@ int cow_journal_recommit(cow_journal *journal)
     return put_commit(journal, &extent, frames, true);
 }
 
-int cow_journal_holes(cow_journal *journal, const cow_place *place, size_t count, uint64_t *bytes)
+uint64_t cow_journal_holes(cow_journal *journal, const cow_place *place, size_t count)
 {
     struct stat before, after;
     uint64_t behind;
 
-    *bytes = 0;
     if (journal->phase != COW_JOURNAL_IDLE || !cow_journal_ours(journal) || journal->pending_count > 0 ||
         journal->slot.applied != journal->slot.sequence)
         return 0;
     /* What the disk has must be the state in which nothing is needed there. The extents that the slot before names stay, as
      * without this sync: whoever opens the file next writes the newest slot once more, and may tear it. */
     if ((journal->options.sync != COW_SYNC_OFF && cow_disk_sync(&journal->disk) < 0) ||
-        cow_disk_about(&journal->disk, &before) < 0)
-        return -1;
+        cow_disk_about(&journal->disk, &before) < 0) {
+        cow_error_clear(); /* all is committed, and takes more space than it must */
+        return 0;
+    }
     for (size_t i = 0; i < count; i++) {
         uint64_t from = journal->anchor.base + place[i].address, to = from + place[i].size;
 
@@ -824,11 +825,11 @@ int cow_journal_holes(cow_journal *journal, const cow_place *place, size_t count
         if (from < to && !cow_journal_in_use(journal, from, to - from, &behind))
             cow_disk_hole(&journal->disk, from, to - from);
     }
-    if (cow_disk_about(&journal->disk, &after) < 0)
-        return -1;
-    if (after.st_blocks < before.st_blocks)
-        *bytes = (uint64_t)(before.st_blocks - after.st_blocks) * 512;
-    return 0;
+    if (cow_disk_about(&journal->disk, &after) < 0) {
+        cow_error_clear();
+        return 0;
+    }
+    return after.st_blocks < before.st_blocks ? (uint64_t)(before.st_blocks - after.st_blocks) * 512 : 0;
 }
 
 /* The file holds nothing, and nobody wants it. */
