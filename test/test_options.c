@@ -49,6 +49,9 @@ static void same(const cow_options *a, const cow_options *b)
     assert_int_equal(a->threads, b->threads);
     assert_int_equal(a->adopt, b->adopt);
     assert_int_equal(a->truncate, b->truncate);
+    assert_true((a->keep_text == NULL) == (b->keep_text == NULL));
+    if (a->keep_text != NULL)
+        assert_string_equal(a->keep_text, b->keep_text);
 }
 
 static void test_nothing_said_means_defaults(void **state)
@@ -145,6 +148,10 @@ static void test_refusals_name_the_key_and_what_is_allowed(void **state)
         {"commit=always", "close or flush"},
         {"adopt=1", "yes or no"},
         {"truncate=", "keep or discard"},
+        {"keep=", "does not say what is kept"},
+        {"keep=last:0", "from 1"},
+        {"keep=last:3,last:4", "said twice"},
+        {"keep=first:3", "keep"},
         {"chunk=4095", "4K to 1G"},
         {"chunk=2G", "4K to 1G"},
         {"chunk=1T", "4K to 1G"},
@@ -204,6 +211,7 @@ static void test_text_parses_to_the_same_options(void **state)
         "message=;compress=gzip:9",
         "compress=blosc:lz4hc:0:none",
         "adopt=yes;truncate=discard",
+        "keep=last:20,daily:7+within:2y5m;threads=2",
     };
 
     (void)state;

@@ -199,6 +199,7 @@ GOOD = {
     "lock_timeout": ["0", "86400", "1K"],
     "adopt": ["yes", "no"],
     "truncate": ["keep", "discard"],
+    "keep": ["last:20", "daily:7,weekly:4+within:2y5m"],
 }
 BAD = {
     "at": ["", ".x", "a/b", "x@1", "x" * 65, "a\tb"],
@@ -212,6 +213,7 @@ BAD = {
     "lock_timeout": ["86401", "-1"],
     "adopt": ["True", "1"],
     "truncate": ["", "yes"],
+    "keep": ["", "last", "last:0", 20],
     "colour": ["red"],
 }
 

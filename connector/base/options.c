@@ -286,13 +286,14 @@ typedef enum {
     LOCK_TIMEOUT,
     ADOPT,
     TRUNCATE,
+    KEEP,
     UNDER_VOL,
     UNDER_INFO,
     KEYS
 } key_id;
-static const char *const keys[KEYS] = {"at",    "name",     "message",   "commit",    "compress",
-                                       "chunk", "cache",    "threads",   "sync",      "lock_timeout",
-                                       "adopt", "truncate", "under_vol", "under_info"};
+static const char *const keys[KEYS] = {"at",    "name",     "message", "commit",    "compress",
+                                       "chunk", "cache",    "threads", "sync",      "lock_timeout",
+                                       "adopt", "truncate", "keep",    "under_vol", "under_info"};
 static const char *const syncs[] = {"full", "normal", "off"};
 
 static int set_option(cow_options *options, key_id key, const char *value)
@@ -338,6 +339,10 @@ static int set_option(cow_options *options, key_id key, const char *value)
             return -1;
         options->lock_timeout = (unsigned)n;
         return 0;
+    case KEEP:
+        if ((options->keep_text = strdup(value)) == NULL)
+            return cow_error(COW_MEMORY, "no memory for options");
+        return cow_keep_parse(value, &options->keep) < 0 ? cow_context("option 'keep'") : 0;
     case ADOPT:
         if (strcmp(value, "yes") != 0 && strcmp(value, "no") != 0)
             return bad_value(keys[key], value, "yes or no");
@@ -395,7 +400,7 @@ static int parse_entry(cow_options *options, char *entry, bool given[])
     if (key == KEYS)
         return cow_error(COW_USAGE,
                          "option '%s' is unknown: there are at, name, message, commit, compress, chunk, cache, "
-                         "threads, sync, lock_timeout, adopt and truncate (a ';' inside a value is written %%3B)",
+                         "threads, sync, lock_timeout, adopt, truncate and keep (a ';' inside a value is written %%3B)",
                          key_text);
     if (!equals)
         return cow_error(COW_USAGE, "option %s has no value: write %s=VALUE", keys[key], keys[key]);
@@ -495,6 +500,7 @@ void cow_options_free(cow_options *options)
     free(options->at);
     free(options->name);
     free(options->message);
+    free(options->keep_text);
     free(options->refused);
     free(options->refusal);
     free(options);
@@ -555,6 +561,7 @@ char *cow_options_text(const cow_options *options)
     put_string(out, AT, options->at);
     put_string(out, NAME, options->name);
     put_string(out, MESSAGE, options->message);
+    put_string(out, KEEP, options->keep_text);
     fprintf(out, "commit=%s;", options->commit == COW_COMMIT_FLUSH ? "flush" : "close");
     put_compress(out, &options->compress);
     fprintf(out, "chunk=%zu;cache=%zu;threads=%u;sync=%s;lock_timeout=%u;adopt=%s;truncate=%s", options->chunk_bytes,

@@ -2,6 +2,8 @@
 #ifndef COW_OPTIONS_H
 #define COW_OPTIONS_H
 
+#include "base/keep.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -28,6 +30,8 @@ typedef struct cow_options {
     unsigned lock_timeout; /* seconds to wait for another program that writes the file, default 0 */
     bool adopt;            /* a plain file that is opened for writing gets a history first */
     enum { COW_TRUNCATE_KEEP, COW_TRUNCATE_DISCARD } truncate; /* H5F_ACC_TRUNC on a file with history */
+    char *keep_text; /* which versions stay when the file is closed, as it was given; NULL: all */
+    cow_keep keep;
     char *refused; /* NULL, or a text that is no good: nothing may be opened with these options ... */
     char *refusal; /* ... and why */
 } cow_options;

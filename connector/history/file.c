@@ -271,6 +271,8 @@ int cow_file_release(cow_file *file)
         return 0;
     if (!cow_file_shut(file) && !cow_file_ended(file))
         status = cow_file_commit(file, COW_FINISH);
+    if (status == 0 && !cow_file_shut(file))
+        cow_file_keep_policy(file);
     free_file(file);
     return status;
 }

@@ -18,6 +18,7 @@ typedef struct forgetting {
     uint64_t rows;
     uint64_t *gone; /* head objects that no version knows any more */
     size_t gone_count, gone_room;
+    uint32_t *why; /* base/keep.h */
     cow_loc tags;
 } forgetting;
 
@@ -25,6 +26,7 @@ static void forgetting_free(forgetting *f)
 {
     free(f->go);
     free(f->gone);
+    free(f->why);
 }
 
 /* ---- which may go ---- */
@@ -45,33 +47,38 @@ static int choose(forgetting *f, const char *revision, uint64_t *count)
     return 0;
 }
 
-static int refuse_tagged(void *context, const char *name, const H5L_info2_t *info)
+/* The row of the version that a tag leads to. 1; 0: none, which h5cow verify tells; -1. */
+static int tagged_row(const forgetting *f, const char *tag, const H5L_info2_t *info, uint64_t *row)
 {
-    forgetting *f = context;
-    char *value, version[1024];
-    const char *called;
-    uint64_t row = 0;
+    char *path;
     size_t size;
-    int status = 0, exists;
+    int exists = 0;
 
     if (info->type != H5L_TYPE_SOFT)
         return 0;
-    if ((value = cow_native_link_value(f->tags, name, &size)) == NULL)
+    if ((path = cow_native_link_value(f->tags, tag, &size)) == NULL)
         return -1;
-    snprintf(version, sizeof version, "%s", value);
-    free(value);
-    if ((called = cow_tagged_version(version)) == NULL || (exists = cow_native_exists(f->file->loc, version)) == 0)
-        return 0; /* h5cow verify tells it */
-    if (exists < 0 || cow_version_row(f->file, version, &row) < 0)
-        return -1;
-    if (f->go[row])
-        status = cow_error(COW_USAGE,
-                           "%s: the tag '%s' leads to version '%s': it stays until the tag is removed (h5cow tag -d)",
-                           f->file->name, name, called);
-    return status;
+    if (cow_tagged_version(path) != NULL && (exists = cow_native_exists(f->file->loc, path)) > 0 &&
+        cow_version_row(f->file, path, row) < 0)
+        exists = -1;
+    free(path);
+    return exists;
 }
 
-static int refuse_what_tags_hold(forgetting *f)
+static int refuse_tagged(void *context, const char *name, const H5L_info2_t *info)
+{
+    const forgetting *f = context;
+    uint64_t row;
+    int found = tagged_row(f, name, info, &row);
+
+    if (found <= 0 || !f->go[row])
+        return found < 0 ? -1 : 0;
+    return cow_error(COW_USAGE,
+                     "%s: the tag '%s' leads to version #%llu: it stays until the tag is removed (h5cow tag -d)",
+                     f->file->name, name, (unsigned long long)row + 1);
+}
+
+static int visit_tags(forgetting *f, cow_link_visitor *visit)
 {
     int exists = cow_tags_are_there(f->file), status;
 
@@ -79,7 +86,7 @@ static int refuse_what_tags_hold(forgetting *f)
         return exists;
     if (cow_native_open(f->file->loc, COW_PATH_TAGS, &f->tags) < 0)
         return -1;
-    status = cow_native_links(f->tags, false, refuse_tagged, f);
+    status = cow_native_links(f->tags, false, visit, f);
     return cow_native_close(f->tags) < 0 ? -1 : status;
 }
 
@@ -92,7 +99,7 @@ static int choose_all(forgetting *f, h5cow_forget_t *request)
     for (size_t i = 0; i < request->count; i++)
         if (choose(f, request->revisions[i], &request->forgotten) < 0)
             return -1;
-    return refuse_what_tags_hold(f);
+    return visit_tags(f, refuse_tagged);
 }
 
 /* ---- the trees ---- */
@@ -240,24 +247,104 @@ static int forget(forgetting *f)
     return cow_snapshots_flush(file);
 }
 
+/* And the commit. WHY is put behind what is recorded. */
+static int forget_chosen(forgetting *f, uint64_t count, cow_operation kind, const char *why)
+{
+    char what[300];
+    int status = forget(f);
+
+    snprintf(what, sizeof what, "%llu version%s %s%s", (unsigned long long)count, count == 1 ? "" : "s",
+             kind == COW_OPERATION_SQUASH ? "squashed" : "forgotten", why);
+    cow_version_objects_free(f->file->version_objects); /* by their paths */
+    f->file->version_objects = NULL;
+    return cow_operation_end(f->file, status, kind, UINT64_MAX, what);
+}
+
 int cow_file_forget(cow_file *file, h5cow_forget_t *request)
 {
     forgetting f = {.file = file};
-    char what[200];
     int status;
 
     if ((request->dry_run ? cow_file_open_all(file) : cow_operation_begin(file)) < 0 || cow_snapshots_load(file) < 0)
         return -1;
     status = choose_all(&f, request);
-    if (status == 0 && request->forgotten > 0 && !request->dry_run) {
-        snprintf(what, sizeof what, "%llu version%s %s", (unsigned long long)request->forgotten,
-                 request->forgotten == 1 ? "" : "s", request->kind == 1 ? "squashed" : "forgotten");
-        status = forget(&f);
-        cow_version_objects_free(file->version_objects); /* by their paths */
-        file->version_objects = NULL;
-        status = cow_operation_end(file, status, request->kind == 1 ? COW_OPERATION_SQUASH : COW_OPERATION_FORGET,
-                                   UINT64_MAX, what);
-    }
+    if (status == 0 && request->forgotten > 0 && !request->dry_run)
+        status =
+            forget_chosen(&f, request->forgotten, request->kind == 1 ? COW_OPERATION_SQUASH : COW_OPERATION_FORGET, "");
     forgetting_free(&f);
     return status;
+}
+
+/* ---- the option keep= ---- */
+
+/* Tags take versions out of the policy. */
+static int note_tagged(void *context, const char *name, const H5L_info2_t *info)
+{
+    forgetting *f = context;
+    uint64_t row;
+    int found = tagged_row(f, name, info, &row);
+
+    if (found > 0)
+        f->why[row] |= COW_KEPT_TAGGED;
+    return found < 0 ? -1 : 0;
+}
+
+/* f->why, and how many versions there are. */
+static int decide(forgetting *f, uint64_t *there)
+{
+    static const char *const members[] = {"time", "open", NULL};
+    cow_layout_log_row *row = calloc(f->rows, sizeof *row);
+    int64_t *time = calloc(f->rows, sizeof *time);
+    int status = -1;
+
+    f->why = calloc(f->rows, sizeof *f->why);
+    if (row == NULL || time == NULL || f->why == NULL)
+        cow_error(COW_MEMORY, "%s: no memory for the list of versions", f->file->name);
+    else if (cow_layout_log_read_many(f->file->loc, 0, f->rows, members, row) == 0 && visit_tags(f, note_tagged) == 0) {
+        *there = 0;
+        for (uint64_t at = 0; at < f->rows; at++) {
+            time[at] = row[at].time;
+            *there += row[at].open != COW_LOG_FORGOTTEN;
+            f->why[at] |= row[at].open == COW_LOG_FORGOTTEN ? COW_KEPT_NOT : 0;
+        }
+        status = cow_keep_decide(&f->file->options->keep, f->rows, time, f->why);
+    }
+    free(time);
+    free(row);
+    return status;
+}
+
+/* Looking for what nobody needs goes through the whole history. So it is done for a quarter more versions than are kept. */
+static int keep_policy(forgetting *f)
+{
+    uint64_t there, going = 0;
+    h5cow_collect_t freed;
+    char why[200];
+
+    f->rows = cow_versions_known(f->file);
+    if (f->rows == 0 || (f->go = calloc(f->rows + 1, sizeof *f->go)) == NULL || decide(f, &there) < 0)
+        return f->rows == 0 ? 0 : -1;
+    for (uint64_t at = 0; at + 1 < f->rows; at++)
+        going += f->go[at] = f->why[at] == 0;
+    if (going == 0 || going * 4 < there - going)
+        return 0;
+    snprintf(why, sizeof why, ", by keep=%s", f->file->options->keep_text);
+    return cow_snapshots_load(f->file) < 0 || forget_chosen(f, going, COW_OPERATION_FORGET, why) < 0
+               ? -1
+               : cow_file_collect(f->file, &freed);
+}
+
+void cow_file_keep_policy(cow_file *file)
+{
+    forgetting f = {.file = file};
+
+    if (file->options->keep_text == NULL || !cow_file_writable(file) || file->journal == NULL || !file->laid_out ||
+        cow_file_state_of(file) != COW_FILE_CLEAN || !cow_file_ours(file) || cow_versions_missed(file))
+        return;
+    if (cow_operation_begin(file) < 0 || keep_policy(&f) < 0) {
+        fprintf(stderr, "h5cow: %s: what keep=%s says could not be done, all else is committed: %s\n", file->name,
+                file->options->keep_text, cow_error_message());
+        cow_error_clear();
+    }
+    forgetting_free(&f);
 }

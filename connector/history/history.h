@@ -119,6 +119,9 @@ struct h5cow_forget_t;
 int cow_file_forget(cow_file *file, struct h5cow_forget_t *request);
 struct h5cow_collect_t;
 int cow_file_collect(cow_file *file, struct h5cow_collect_t *answer);
+/* The same by the option keep=, once nobody uses the file any more. What goes wrong is told on standard error: all else is
+ * committed. */
+void cow_file_keep_policy(cow_file *file);
 /* How many versions there are. */
 int cow_versions_count(cow_file *file, uint64_t *count);
 /* COUNT of them, from row FIRST of the log on: an array of h5cow_version_t (h5cow.h), of EACH bytes apiece, with all that it

@@ -79,6 +79,14 @@ def _message(value: Any) -> str:
     return value
 
 
+def _keep(value: Any) -> str:
+    number = "(last|hourly|daily|weekly|monthly|yearly):[1-9][0-9]*"
+    duration = "within:[0-9]+ *[a-zA-Z]+( *[0-9]+ *[a-zA-Z]+)*"
+    if not isinstance(value, str) or not re.fullmatch(f"({number}|{duration})([,+]({number}|{duration}))*", value):
+        raise OptionError(f"keep={value!r}: allowed is last:20, or daily:7,weekly:4,within:30d")
+    return value
+
+
 def _compress(value: Any) -> str:
     if not isinstance(value, str) or not re.fullmatch(
         r"none|blosc:(blosclz|lz4|lz4hc|zlib|zstd)(:[0-9](:(none|byte|bit))?)?|gzip(:[0-9](:(none|byte))?)?|lzf(:(none|byte))?",
@@ -131,6 +139,7 @@ _CHECKS: Mapping[str, Callable[[Any], str]] = {
     "lock_timeout": _number("lock_timeout", 0, 86400, "seconds, 0 to 86400"),
     "adopt": _yes_or_no,
     "truncate": _one_of("truncate", "keep", "discard"),
+    "keep": _keep,
 }
 
 
