@@ -19,8 +19,7 @@ typedef struct cli_compact_answer {
     uint64_t versions, forgotten; /* rows of the log: with a tree, and without */
 } cli_compact_answer;
 
-/* PATH must not be open in this process. CLI_OK; CLI_DAMAGED or CLI_FAILED: said why on standard error, and the file is what it
- * was. */
+/* PATH must not be open in this process. 0, or CLI_FAILED: said why on standard error, and the file is what it was. */
 int cli_compact(const char *path, const cli_compact_options *options, cli_compact_answer *answer);
 
 #endif

@@ -30,6 +30,7 @@ static const cli_page pages[] = {
     {"tag", cli_tag_help, "give a version another name, or list such names", cli_tag_verb, false},
     {"rename", cli_rename_help, "change the name of a version", cli_rename, false},
     {"describe", cli_describe_help, "change the message of a version", cli_describe, false},
+    {"gc", cli_gc_help, "give back space that no version needs", cli_gc, false},
     {"copy", cli_copy_help, "copy a file with its history, also while it is written", cli_copy_verb, false},
     {"verify", cli_verify_help, "check every stored chunk and everything that names it", cli_verify, false},
     {"recover", cli_recover_help, "finish what a crash left half done; save what can be read of a damaged file",

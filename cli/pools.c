@@ -60,6 +60,18 @@ done:
     return status;
 }
 
+cow_table *cli_slots_open(const cli_file *file, uint64_t id, hid_t raw)
+{
+    hid_t type = H5Dget_type(raw), space = H5Dget_space(raw), dcpl = H5Dget_create_plist(raw);
+    cow_table *rows = NULL;
+    cow_raw shape;
+
+    if (type >= 0 && space >= 0 && dcpl >= 0 && cow_layout_raw_shape(type, space, dcpl, &shape) == 0)
+        rows = cow_layout_table_open(file->loc, COW_TABLE_SLOTS, (uint32_t)id, shape.rank);
+    cow_close(dcpl, space, type);
+    return rows;
+}
+
 int cli_pool_open(const cli_file *file, uint64_t id, cli_pool *pool, char *why, size_t size)
 {
     char text[512];

@@ -25,11 +25,13 @@
 #define OBJECTS    ((size_t)1 << 16) /* objects among which the history is looked for */
 #define CANDIDATES 64                /* groups that are tried in the place of the history's */
 
+const char salvage_whole_state[] = "the newest committed state";
+
 static const cow_choice_state states[] = {COW_CHOICE_NEWEST, COW_CHOICE_OLDER, COW_CHOICE_APPLIED};
 #define STATES (sizeof states / sizeof *states)
 
 static const char *const said[] = {
-    "the newest committed state",
+    salvage_whole_state,
     "an older state: the newest record of the journal is damaged",
     "the state that was applied last: the journal is damaged",
 };
@@ -556,7 +558,7 @@ static void mend_versions(salvage *s, cow_choice_state state)
     base = cow_journal_base(s->journal);
     group = new_group();
     for (size_t v = 0; v < row_count; v++)
-        for (size_t i = count; i-- > 0;) /* the snapshot of the head's root group in this version */
+        for (size_t i = rows[v].open == COW_LOG_FORGOTTEN ? 0 : count; i-- > 0;) /* the snapshot of the head's root group in this version */
             if (snapshots[i].head == cli_address(&root.token) && snapshots[i].version <= v &&
                 snapshots[i].snapshot != UINT64_MAX) {
                 add_link(&group, rows[v].name, snapshots[i].snapshot);

@@ -109,7 +109,7 @@ failed:
 
 int cli_state_version(cli_state *state, const cli_state *beside, const char *name)
 {
-    *state = (cli_state){.file = beside->file, .borrowed = true, .name = cli_strdup(name), .through = H5I_INVALID_HID};
+    *state = (cli_state){.file = beside->file, .borrowed = true, .name = name == NULL ? NULL : cli_strdup(name), .through = H5I_INVALID_HID};
     state->file.name = cli_strdup(beside->file.name);
     state->file.revision = NULL;
     if (open_index(state) == 0 && open_tree(state) == 0)

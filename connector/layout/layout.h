@@ -97,8 +97,9 @@ typedef struct cow_layout_log_row {
     int64_t parent, time;
     char *user, *host, *program, *hdf5, *h5cow, *message;
     int64_t added, chunks, changed;
-    uint8_t open;
+    uint8_t open; /* 0, 1: its transaction goes on, COW_LOG_FORGOTTEN */
 } cow_layout_log_row;
+#define COW_LOG_FORGOTTEN 2 /* the version has no tree any more */
 
 int cow_layout_log_create(cow_loc file);
 int cow_layout_log_rows(cow_loc file, uint64_t *rows);
