@@ -397,10 +397,24 @@ static void open_head(salvage *s)
     H5Pclose(fapl);
 }
 
-static int child(const char *name, const char *temporary, unsigned first_way, size_t first_version, bool made,
-                 json_object *skip, json_object *equal, FILE *to)
+/* What the process that waits has heard so far. */
+typedef struct answer {
+    json_object *said, *tried, *versions, *lost;
+    json_object *same, *equal; /* names of versions that are what the one before is; those that are made all the same */
+    char *state, *failed;
+    char at[2048];
+    size_t finished, count; /* versions */
+    uint64_t dangling;
+    bool made, nothing, done;
+    bool locked; /* it holds the lock of who writes the source */
+} answer;
+
+static int child(const char *name, const char *temporary, unsigned first_way, const answer *a, json_object *skip,
+                 FILE *to)
 {
-    salvage s = {.name = name, .temporary = temporary, .to = to, .skip = skip, .equal = equal};
+    salvage s = {
+        .name = name, .temporary = temporary, .to = to, .skip = skip, .equal = a->equal, .locked = a->locked};
+    bool made = a->made;
     char why[1200];
     int status;
 
@@ -426,7 +440,7 @@ static int child(const char *name, const char *temporary, unsigned first_way, si
     salvage_tell(&s, "count", json_object_new_uint64(s.versions));
     open_head(&s);
     status = 0;
-    for (size_t v = first_version; status == 0 && v < s.versions; v++) {
+    for (size_t v = a->finished; status == 0 && v < s.versions; v++) {
         s.now = &s.version[v];
         s.newest = v + 1 == s.versions;
         status = save_version(&s, &made);
@@ -444,16 +458,6 @@ static int child(const char *name, const char *temporary, unsigned first_way, si
 }
 
 /* ---- the parent ---- */
-
-typedef struct answer {
-    json_object *said, *tried, *versions, *lost;
-    json_object *same, *equal; /* names of versions that are what the one before is; those that are made all the same */
-    char *state, *failed;
-    char at[2048];
-    size_t finished, count; /* versions */
-    uint64_t dangling;
-    bool made, nothing, done;
-} answer;
 
 /* The same loss in one more version. */
 static void hear_loss(answer *a, json_object *told)
@@ -554,7 +558,7 @@ static int run(const char *name, const cow_newfile *new, answer *a)
             FILE *to = fdopen(ends[1], "w");
             close(ends[0]);
             prctl(PR_SET_PDEATHSIG, SIGKILL);
-            int code = to == NULL || getppid() != parent ? CLI_FAILED : child(name, temporary, way, a->finished, a->made, skip, a->equal, to);
+            int code = to == NULL || getppid() != parent ? CLI_FAILED : child(name, temporary, way, a, skip, to);
             fflush(NULL);
             _exit(code);
         }
@@ -717,7 +721,11 @@ static int all_whole(const char *name, const answer *a)
     json_object *what, *why, *object, *first = json_object_array_get_idx(a->lost, 0);
 
     if (a->nothing || !a->made)
-        return cli_fail("'%s' is damaged: nothing of it can be read; try: h5cow recover", name);
+        return cli_fail("'%s' is damaged: nothing of it can be read%s%s; try: h5cow recover", name,
+                        json_object_array_length(a->tried) > 0 ? ": " : "",
+                        json_object_array_length(a->tried) > 0
+                            ? json_object_get_string(json_object_array_get_idx(a->tried, 0))
+                            : "");
     if (json_object_object_get_ex(first, "what", &what) && json_object_object_get_ex(what, "why", &why)) {
         object = NULL;
         json_object_object_get_ex(what, "object", &object);
@@ -741,6 +749,7 @@ int cli_salvage_whole(const char *name, const cow_newfile *new)
         answer a = answer_new();
         json_object_put(a.equal);
         a.equal = json_object_get(equal);
+        a.locked = true;
         status = run(name, new, &a) != 0 ? CLI_FAILED : all_whole(name, &a);
         json_object_put(equal);
         equal = json_object_get(a.same);

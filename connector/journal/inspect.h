@@ -65,6 +65,7 @@ typedef struct cow_journal_choice {
     cow_choice_state state;
     const cow_overlay *patches; /* bytes that stand in front of all others; NULL: none */
     uint64_t end;               /* the state ends there at least */
+    bool locked;                /* the caller has the writer's lock; else nobody may have it */
 } cow_journal_choice;
 
 struct cow_journal;
