@@ -269,6 +269,8 @@ static void check_log(cli_check *check)
                 cli_damaged(check, CLI_BAD_ELSE, 0, 0, "the log has two versions named '%s'", v->name);
         if (v->parent < -1 || v->parent >= (int64_t)i)
             cli_damaged(check, CLI_BAD_ELSE, 0, 0, "version '%s' has a parent that is not older", v->name);
+        if (v->open == COW_LOG_FORGOTTEN)
+            continue;
         step(check, "version %s", v->name);
         snprintf(path, sizeof path, COW_PATH_VERSIONS "/%s", v->name);
         check->version[i] = cli_graph_add(&check->graph, path);
@@ -283,7 +285,7 @@ static herr_t check_listed(hid_t group, const char *name, const H5L_info2_t *lin
     (void)group;
     (void)link;
     for (size_t i = 0; !known && i < check->version_count; i++)
-        known = strcmp(name, check->versions[i].name) == 0;
+        known = strcmp(name, check->versions[i].name) == 0 && check->versions[i].open != COW_LOG_FORGOTTEN;
     if (!known)
         cli_damaged(check, CLI_BAD_ELSE, 0, 0, "version '%s' is not in the log", name);
     return 0;

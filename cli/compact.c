@@ -189,9 +189,12 @@ static int compare(const char *name, const cli_version *rows, size_t count, cons
     char why[1024];
     int status = cli_verify_file(new, false, &damages, &counts);
 
-    if (status == 0 && json_object_array_length(damages) > 0)
-        status = cli_fail("the new file would be damaged: nothing was changed; please report this: %s",
-                          json_object_get_string(damages));
+    if (status == 0 && json_object_array_length(damages) > 0) {
+        json_object *what = NULL;
+        json_object_object_get_ex(json_object_array_get_idx(damages, 0), "what", &what);
+        status = cli_fail("the new file would be damaged (%s): nothing was changed; please report this",
+                          json_object_get_string(what));
+    }
     json_object_put(damages);
     json_object_put(counts);
     if (status != 0 || cli_state_open(&file[0], "gc", name, NULL) != 0)

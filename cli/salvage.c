@@ -406,14 +406,14 @@ typedef struct answer {
     size_t finished, count; /* versions */
     uint64_t dangling;
     bool made, nothing, done;
-    bool locked; /* it holds the lock of who writes the source */
+    bool whole; /* it wants all or nothing, and has the lock of who writes the source */
 } answer;
 
 static int child(const char *name, const char *temporary, unsigned first_way, const answer *a, json_object *skip,
                  FILE *to)
 {
     salvage s = {
-        .name = name, .temporary = temporary, .to = to, .skip = skip, .equal = a->equal, .locked = a->locked};
+        .name = name, .temporary = temporary, .to = to, .skip = skip, .equal = a->equal, .whole = a->whole};
     bool made = a->made;
     char why[1200];
     int status;
@@ -749,7 +749,7 @@ int cli_salvage_whole(const char *name, const cow_newfile *new)
         answer a = answer_new();
         json_object_put(a.equal);
         a.equal = json_object_get(equal);
-        a.locked = true;
+        a.whole = true;
         status = run(name, new, &a) != 0 ? CLI_FAILED : all_whole(name, &a);
         json_object_put(equal);
         equal = json_object_get(a.same);

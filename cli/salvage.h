@@ -57,7 +57,7 @@ typedef struct salvage {
     const char *name;      /* of the damaged file */
     const char *temporary; /* the new one; NULL: only look */
     FILE *to;              /* the process that waits */
-    bool locked;           /* which has the lock of who writes the source: nobody else does */
+    bool whole;            /* all or nothing; and that process has the lock of who writes the source */
     json_object *skip;     /* places where the library crashed: "version\npath" */
     json_object *equal;    /* names of versions that get a place of their own though they are what the one before is */
 

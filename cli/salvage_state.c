@@ -51,7 +51,7 @@ static void close_state(salvage *s)
 static int open_journal(salvage *s, cow_choice_state state)
 {
     cow_journal_choice choice = {
-        .state = state, .patches = s->patches, .end = s->patched_end, .locked = s->locked};
+        .state = state, .patches = s->patches, .end = s->patched_end, .locked = s->whole};
     cow_journal_options options = cow_journal_defaults;
     int number;
 

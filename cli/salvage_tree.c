@@ -253,8 +253,17 @@ static bool same_kind(hid_t type, hid_t space, hid_t dcpl, hid_t to)
 
 /* ---- making objects ---- */
 
-/* Only chunks can be told from those of the version before: what else was written, nothing says, so that goes into a new
- * dataset. 0; 1: it cannot be read, WHY; -1: the new file cannot be written, WHY. */
+/* Can the dataset that the new file has at PATH be written over? Only chunks can be told from those of the version before. What
+ * HDF5 keeps itself is small, and is written as a whole: where that might fail, it goes into a new dataset. */
+static bool goes_on(salvage *s, hid_t native, hid_t dcpl)
+{
+    uint64_t ignored;
+
+    return salvage_in_chunks(s, native) || (s->whole && cli_source(native, &ignored) == CLI_NATIVE &&
+                                            H5Pget_layout(dcpl) != H5D_VIRTUAL && H5Pget_external_count(dcpl) == 0);
+}
+
+/* 0; 1: it cannot be read, WHY; -1: the new file cannot be written, WHY. */
 static int make_dataset(salvage *s, hid_t through, hid_t native, const char *path, hid_t lcpl, bool *kept, char *why,
                         size_t size)
 {
@@ -271,7 +280,7 @@ static int make_dataset(salvage *s, hid_t through, hid_t native, const char *pat
     status = 0;
     if (s->temporary == NULL)
         goto done;
-    if (salvage_in_chunks(s, native) && there(s, path, &address) && cow_map_at(&s->taken, address) == NULL &&
+    if (goes_on(s, native, dcpl) && there(s, path, &address) && cow_map_at(&s->taken, address) == NULL &&
         (dataset = H5Dopen2(s->copy.to, path, H5P_DEFAULT)) >= 0 && same_kind(new, space, dcpl, dataset)) {
         *kept = true;
         goto done;
