@@ -117,9 +117,10 @@ static int look_for_room(const cli_output *output, const struct stat *about)
     free_bytes = (uint64_t)room.f_bavail * room.f_frsize;
     if (free_bytes >= need)
         return 0;
-    return cli_fail("no room for a second file beside the old one: it may need %s, and %s are free: nothing was changed; "
-                    "'h5cow gc' without --compact needs none",
-                    cli_bytes(text[0], (double)need), cli_bytes(text[1], (double)free_bytes));
+    return cli_fail(
+        "no room for a second file beside the old one: it may need %s, and %s are free: nothing was changed; "
+        "'h5cow gc' without --compact needs none",
+        cli_bytes(text[0], (double)need), cli_bytes(text[1], (double)free_bytes));
 }
 
 /* ---- is the new one equal? ---- */
@@ -166,8 +167,8 @@ static int compare_logs(const cli_state file[2], const cli_version *const rows[2
     cli_lack *lacks = NULL;
     size_t lacking = 0;
     char why[1024];
-    bool same = count[0] == count[1] && cli_lacks_read(&file[1].file, &lacks, &lacking, why, sizeof why) == 0 &&
-                lacking == 0;
+    bool same =
+        count[0] == count[1] && cli_lacks_read(&file[1].file, &lacks, &lacking, why, sizeof why) == 0 && lacking == 0;
 
     for (size_t i = 0; same && i < count[0]; i++)
         same = same_row(&rows[0][i], &rows[1][i]);
@@ -282,7 +283,7 @@ int cli_compact(const char *path, const cli_compact_options *options, cli_compac
     if ((status = claim(&output, name, &about)) == 0 && (status = look_at_journal(name)) == 0 &&
         (status = look_for_room(&output, &about)) == 0 &&
         (status = make_and_compare(name, &output, &about, answer)) == 0) {
-        answer->after = fstat(output.new.file, &new) == 0 ? (uint64_t)new.st_size : 0;
+        answer->after = fstat(output.new.file, &new) == 0 ? (uint64_t) new.st_size : 0;
         if (!options->dry)
             status = cli_output_place(&output, name);
     }

@@ -10,7 +10,8 @@
 #include <stdint.h>
 
 typedef struct cli_compact_options {
-    bool dry;   /* make the new file and compare it, but leave the old one in its place: the answer says what it would be */
+    bool
+        dry; /* make the new file and compare it, but leave the old one in its place: the answer says what it would be */
     bool quiet; /* no progress bar */
 } cli_compact_options;
 

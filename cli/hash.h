@@ -23,7 +23,7 @@ typedef struct cli_hash_walk {
     const cli_state *state;
     cli_hash_known *known; /* NULL: format 1 */
     bool refers;           /* the object at hand has references, whose hash depends on where they lead */
-    const char *argument; /* its name, as it was given */
+    const char *argument;  /* its name, as it was given */
     cli_hash_object *object;
     size_t objects, room;
     cow_map place; /* address -> in object */

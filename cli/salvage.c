@@ -321,11 +321,30 @@ static int touch(hid_t file)
     return status;
 }
 
+/* The version is complete. Where nothing is lost, what is the same as the version before is one as well. */
+static int commit(salvage *s, bool first, bool *same, char *why, size_t size)
+{
+    if (close_new(s) < 0) {
+        cli_reason(why, size);
+        return -1;
+    }
+    if (salvage_put_row(s, same, why, size) < 0)
+        return -1;
+    if (!*same || !s->whole || first)
+        return 0;
+    if ((s->copy.to = open_new(s, false)) < 0 || touch(s->copy.to) < 0 || close_new(s) < 0) {
+        cli_reason(why, size);
+        return -1;
+    }
+    return salvage_put_row(s, same, why, size);
+}
+
 /* One version. 0, or -1: told. */
 static int save_version(salvage *s, bool *made)
 {
     char *name = cli_format("%s@%s", s->name, s->now->name), why[1200];
     hid_t fapl, root;
+    bool same = false;
     int status;
 
     s->through = H5I_INVALID_HID;
@@ -347,18 +366,15 @@ static int save_version(salvage *s, bool *made)
     }
     H5Eclear2(H5E_DEFAULT);
     status = salvage_tree(s);
-    if (status == 0 && s->copy.to >= 0 && salvage_known(s->equal, s->now->name) && touch(s->copy.to) < 0)
-        status = cow_tree_failed(&s->copy, "the object", "/");
     if (s->through >= 0)
         H5Fclose(s->through);
     if (status < 0)
         return failed(s, s->copy.why); /* and the new file is not closed: nothing of this is committed */
     if (s->copy.to >= 0) {
+        bool first = !*made;
         *made = true;
-        if (close_new(s) < 0) {
-            cli_reason(why, sizeof why);
+        if (commit(s, first, &same, why, sizeof why) < 0)
             return failed(s, why);
-        }
     }
     json_object *told = json_object_new_object();
     size_t losses = tell_losses(s);
@@ -368,6 +384,8 @@ static int save_version(salvage *s, bool *made)
                                                   : losses > 0 ? "damaged"
                                                                : "whole"));
     salvage_tell(s, "version", told);
+    if (same)
+        salvage_tell(s, "same", cli_json_text(s->now->name));
     return 0;
 }
 
@@ -400,7 +418,6 @@ static void open_head(salvage *s)
 /* What the process that waits has heard so far. */
 typedef struct answer {
     json_object *said, *tried, *versions, *lost;
-    json_object *same, *equal; /* names of versions that are what the one before is; those that are made all the same */
     char *state, *failed;
     char at[2048];
     size_t finished, count; /* versions */
@@ -412,8 +429,7 @@ typedef struct answer {
 static int child(const char *name, const char *temporary, unsigned first_way, const answer *a, json_object *skip,
                  FILE *to)
 {
-    salvage s = {
-        .name = name, .temporary = temporary, .to = to, .skip = skip, .equal = a->equal, .whole = a->whole};
+    salvage s = {.name = name, .temporary = temporary, .to = to, .skip = skip, .whole = a->whole};
     bool made = a->made;
     char why[1200];
     int status;
@@ -439,7 +455,7 @@ static int child(const char *name, const char *temporary, unsigned first_way, co
     list_versions(&s);
     salvage_tell(&s, "count", json_object_new_uint64(s.versions));
     open_head(&s);
-    status = 0;
+    status = temporary != NULL && salvage_log_begin(&s, made, why, sizeof why) < 0 ? failed(&s, why) : 0;
     for (size_t v = a->finished; status == 0 && v < s.versions; v++) {
         s.now = &s.version[v];
         s.newest = v + 1 == s.versions;
@@ -448,7 +464,7 @@ static int child(const char *name, const char *temporary, unsigned first_way, co
     if (s.head >= 0)
         H5Fclose(s.head);
     if (status == 0 && made && temporary != NULL &&
-        (salvage_put_log(&s, why, sizeof why) < 0 || put_user_block(&s, why, sizeof why) < 0))
+        (salvage_put_names(&s, why, sizeof why) < 0 || put_user_block(&s, why, sizeof why) < 0))
         status = failed(&s, why);
     if (status == 0) {
         salvage_tell(&s, "dangling", json_object_new_uint64(s.copy.dangling + s.copy.stray));
@@ -500,7 +516,6 @@ static void hear_line(void *context, const char *line)
     } else if (json_object_object_get_ex(told, "count", &value))
         a->count = (size_t)json_object_get_uint64(value);
     else if (json_object_object_get_ex(told, "same", &value)) {
-        json_object_array_add(a->same, json_object_get(value));
         for (size_t i = 0; i < json_object_array_length(a->versions); i++) {
             json_object *v = json_object_array_get_idx(a->versions, i), *state;
             json_object_object_get_ex(v, "name", &name);
@@ -698,9 +713,7 @@ static answer answer_new(void)
     return (answer){.said = json_object_new_array(),
                     .tried = json_object_new_array(),
                     .versions = json_object_new_array(),
-                    .lost = json_object_new_array(),
-                    .same = json_object_new_array(),
-                    .equal = json_object_new_array()};
+                    .lost = json_object_new_array()};
 }
 
 static void answer_free(answer *a)
@@ -711,8 +724,6 @@ static void answer_free(answer *a)
     json_object_put(a->tried);
     json_object_put(a->versions);
     json_object_put(a->lost);
-    json_object_put(a->same);
-    json_object_put(a->equal);
 }
 
 /* 0, or CLI_FAILED and said what is lost. */
@@ -742,27 +753,12 @@ static int all_whole(const char *name, const answer *a)
 
 int cli_salvage_whole(const char *name, const cow_newfile *new)
 {
-    json_object *equal = json_object_new_array();
+    answer a = answer_new();
     int status;
 
-    for (int round = 0;; round++) {
-        answer a = answer_new();
-        json_object_put(a.equal);
-        a.equal = json_object_get(equal);
-        a.whole = true;
-        status = run(name, new, &a) != 0 ? CLI_FAILED : all_whole(name, &a);
-        json_object_put(equal);
-        equal = json_object_get(a.same);
-        answer_free(&a);
-        if (status != 0 || json_object_array_length(equal) == 0)
-            break;
-        if (round > 0) {
-            status = cli_fail("version %s of '%s' is the same as the one before, and cannot be made anew",
-                              json_object_get_string(json_object_array_get_idx(equal, 0)), name);
-            break;
-        }
-    }
-    json_object_put(equal);
+    a.whole = true;
+    status = run(name, new, &a) != 0 ? CLI_FAILED : all_whole(name, &a);
+    answer_free(&a);
     return status;
 }
 

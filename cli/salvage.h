@@ -59,7 +59,6 @@ typedef struct salvage {
     FILE *to;              /* the process that waits */
     bool whole;            /* all or nothing; and that process has the lock of who writes the source */
     json_object *skip;     /* places where the library crashed: "version\npath" */
-    json_object *equal;    /* names of versions that get a place of their own though they are what the one before is */
 
     cow_journal *journal; /* holds the chosen state */
     cow_overlay *patches;
@@ -71,7 +70,9 @@ typedef struct salvage {
     size_t dataset_count;
     cli_version *rows;
     size_t row_count;
-    size_t *new_row; /* by row: its row in the log of the new file; SIZE_MAX: none */
+    size_t *new_row;   /* by row: its row in the log of the new file; SIZE_MAX: none */
+    size_t next_row;   /* those before are there, or lost */
+    uint64_t new_rows; /* of that log */
     salvage_version *version;
     size_t versions, version_room;
     hid_t
@@ -147,8 +148,13 @@ void salvage_digests_free(salvage *s);
 
 /* ---- salvage_names.c ---- */
 
-/* The log of the new file, with what that of the source says of its versions, tags, and what was done to the history. What
- * cannot be read of it is told. -1: the new file cannot be written, WHY. */
-int salvage_put_log(salvage *s, char *why, size_t size);
+/* Functions return 0; or -1: the new file cannot be written, WHY. */
+/* Before the first version. MADE: the new file has some already. */
+int salvage_log_begin(salvage *s, bool made, char *why, size_t size);
+/* After each one is committed: the log of the new file has what that of the source says of it, and of forgotten ones before it.
+ * *SAME: the commit made no version, since nothing differs from the one before. */
+int salvage_put_row(salvage *s, bool *same, char *why, size_t size);
+/* After the last: tags, and what was done to the history. What cannot be read of it is told. */
+int salvage_put_names(salvage *s, char *why, size_t size);
 
 #endif

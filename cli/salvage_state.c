@@ -50,8 +50,7 @@ static void close_state(salvage *s)
 
 static int open_journal(salvage *s, cow_choice_state state)
 {
-    cow_journal_choice choice = {
-        .state = state, .patches = s->patches, .end = s->patched_end, .locked = s->whole};
+    cow_journal_choice choice = {.state = state, .patches = s->patches, .end = s->patched_end, .locked = s->whole};
     cow_journal_options options = cow_journal_defaults;
     int number;
 
@@ -559,7 +558,8 @@ static void mend_versions(salvage *s, cow_choice_state state)
     base = cow_journal_base(s->journal);
     group = new_group();
     for (size_t v = 0; v < row_count; v++)
-        for (size_t i = rows[v].open == COW_LOG_FORGOTTEN ? 0 : count; i-- > 0;) /* the snapshot of the head's root group in this version */
+        for (size_t i = rows[v].open == COW_LOG_FORGOTTEN ? 0 : count;
+             i-- > 0;) /* the snapshot of the head's root group in this version */
             if (snapshots[i].head == cli_address(&root.token) && snapshots[i].version <= v &&
                 snapshots[i].snapshot != UINT64_MAX) {
                 add_link(&group, rows[v].name, snapshots[i].snapshot);

@@ -95,9 +95,9 @@ static int there(const salvage *s, const char *path, uint64_t *address)
 {
     H5L_info2_t link;
     H5O_info2_t info;
-    int found = (path[1] == '\0' ||
-                 (H5Lget_info2(s->copy.to, path, &link, H5P_DEFAULT) >= 0 && link.type == H5L_TYPE_HARD)) &&
-                H5Oget_info_by_name3(s->copy.to, path, &info, H5O_INFO_BASIC, H5P_DEFAULT) >= 0;
+    int found =
+        (path[1] == '\0' || (H5Lget_info2(s->copy.to, path, &link, H5P_DEFAULT) >= 0 && link.type == H5L_TYPE_HARD)) &&
+        H5Oget_info_by_name3(s->copy.to, path, &info, H5O_INFO_BASIC, H5P_DEFAULT) >= 0;
 
     if (found)
         *address = cli_address(&info.token);
@@ -238,7 +238,8 @@ static bool same_kind(hid_t type, hid_t space, hid_t dcpl, hid_t to)
     hid_t own = H5Dget_type(to), own_space = H5Dget_space(to), own_dcpl = H5Dget_create_plist(to);
     hsize_t most[H5S_MAX_RANK], own_most[H5S_MAX_RANK], now[H5S_MAX_RANK], own_now[H5S_MAX_RANK];
     int rank = H5Sget_simple_extent_dims(space, now, most);
-    bool same = own >= 0 && own_space >= 0 && own_dcpl >= 0 && H5Tequal(type, own) > 0 && same_named(type, own) && H5Pequal(dcpl, own_dcpl) > 0 &&
+    bool same = own >= 0 && own_space >= 0 && own_dcpl >= 0 && H5Tequal(type, own) > 0 && same_named(type, own) &&
+                H5Pequal(dcpl, own_dcpl) > 0 &&
                 H5Sget_simple_extent_type(space) == H5Sget_simple_extent_type(own_space) &&
                 H5Sget_simple_extent_dims(own_space, own_now, own_most) == rank && rank >= 0;
 
@@ -766,9 +767,9 @@ static int put_attributes(salvage *s, hid_t from, hid_t native, hid_t head, hid_
 
         if (read_attribute(from, name) < 0) {
             cli_reason(why, sizeof why);
-            source = head >= 0 && read_attribute(head, name) == 0                              ? head
+            source = head >= 0 && read_attribute(head, name) == 0                 ? head
                      : !salvage_differs(why) && read_attribute(native, name) == 0 ? native
-                                                                                            : H5I_INVALID_HID;
+                                                                                  : H5I_INVALID_HID;
             H5Eclear2(H5E_DEFAULT);
         }
         if (source < 0)
@@ -790,7 +791,8 @@ static void put_comment(hid_t from, hid_t to)
     ssize_t length = H5Oget_comment(from, NULL, 0);
     char *comment = cli_alloc(length < 0 ? 1 : (size_t)length + 1, 1);
 
-    if (to >= 0 && (length > 0 ? H5Oget_comment(from, comment, (size_t)length + 1) >= 0 : H5Oget_comment(to, NULL, 0) > 0))
+    if (to >= 0 &&
+        (length > 0 ? H5Oget_comment(from, comment, (size_t)length + 1) >= 0 : H5Oget_comment(to, NULL, 0) > 0))
         H5Oset_comment(to, comment);
     free(comment);
 }
