@@ -14,6 +14,7 @@ module h5cow
   public :: h5cow_text_t, h5cow_version_t
   public :: h5cow_has_history_f, h5cow_describe_f, h5cow_commit_f, h5cow_version_f, h5cow_versions_f, h5cow_abort_f
   public :: h5cow_restore_f, h5cow_tag_f, h5cow_untag_f, h5cow_rename_f, h5cow_set_message_f
+  public :: h5cow_forget_f, h5cow_collect_f
 
   integer, parameter :: hid_t = c_int64_t   ! as in the module hdf5
 
@@ -25,7 +26,7 @@ module h5cow
   type :: h5cow_version_t
     integer(c_int64_t) :: number = 0, parent = 0
     integer(c_int64_t) :: seconds = 0, nanoseconds = 0
-    logical :: unfinished = .false., incomplete = .false.
+    logical :: unfinished = .false., incomplete = .false., forgotten = .false.
     character(len=:), allocatable :: name, message, user, host, program, hdf5, h5cow
     integer(c_int64_t) :: added = 0, chunks = 0, changed = 0
     type(h5cow_text_t), allocatable :: tags(:)
@@ -41,6 +42,7 @@ module h5cow
     integer(c_int64_t) :: added, chunks, changed
     integer(c_size_t) :: tag_count
     type(c_ptr) :: tags
+    integer(c_int32_t) :: forgotten
   end type c_version
 
   type, bind(c) :: c_state
@@ -78,6 +80,18 @@ module h5cow
     integer(c_int64_t) :: number = 0
     integer(c_int32_t) :: differs = 0, kind = 0
   end type c_restore
+
+  type, bind(c) :: c_forget
+    integer(c_size_t) :: size = 0, count = 0
+    type(c_ptr) :: revisions = c_null_ptr
+    integer(c_int32_t) :: kind = 0, dry_run = 0
+    integer(c_int64_t) :: forgotten = 0
+  end type c_forget
+
+  type, bind(c) :: c_collect
+    integer(c_size_t) :: size = 0
+    integer(c_int64_t) :: chunks = 0, bytes = 0, holes = 0
+  end type c_collect
 
   type, bind(c) :: c_naming
     integer(c_size_t) :: size = 0
@@ -349,6 +363,7 @@ contains
     to%nanoseconds = from%nanoseconds
     to%unfinished = from%unfinished /= 0
     to%incomplete = from%incomplete /= 0
+    to%forgotten = from%forgotten /= 0
     to%name = fortran_text(from%name)
     to%message = fortran_text(from%message)
     to%user = fortran_text(from%user)
@@ -557,5 +572,44 @@ contains
 
     call change_name(file_id, 'h5cow_set_message_f', 4, .false., revision, message, hdferr)
   end subroutine h5cow_set_message_f
+
+  ! The versions REVISIONS go. DRY_RUN: only ask whether they may. FORGOTTEN: how many.
+  subroutine h5cow_forget_f(file_id, revisions, hdferr, dry_run, forgotten)
+    integer(hid_t), intent(in) :: file_id
+    character(len=*), intent(in) :: revisions(:)
+    integer, intent(out) :: hdferr
+    logical, intent(in), optional :: dry_run
+    integer(c_int64_t), intent(out), optional :: forgotten
+    character(len=len(revisions) + 1), allocatable, target :: texts(:)
+    type(c_ptr), allocatable, target :: pointers(:)
+    type(c_forget), target :: request
+    integer :: i
+
+    allocate (texts(size(revisions)), pointers(size(revisions)))
+    do i = 1, size(revisions)
+      texts(i) = trim(revisions(i)) // c_null_char
+      pointers(i) = c_loc(texts(i))
+    end do
+    request%size = c_sizeof(request)
+    request%count = size(revisions)
+    if (size(revisions) > 0) request%revisions = c_loc(pointers)
+    if (present(dry_run)) request%dry_run = merge(1, 0, dry_run)
+    call call_operation(file_id, 'h5cow_forget_f', 'h5cow.forget', c_loc(request), .false., hdferr)
+    if (present(forgotten)) forgotten = request%forgotten
+  end subroutine h5cow_forget_f
+
+  ! What no version and nothing of the head needs becomes free: places of chunks, bytes of these, bytes of holes in the file.
+  subroutine h5cow_collect_f(file_id, hdferr, chunks, bytes, holes)
+    integer(hid_t), intent(in) :: file_id
+    integer, intent(out) :: hdferr
+    integer(c_int64_t), intent(out), optional :: chunks, bytes, holes
+    type(c_collect), target :: answer
+
+    answer%size = c_sizeof(answer)
+    call call_operation(file_id, 'h5cow_collect_f', 'h5cow.collect', c_loc(answer), .false., hdferr)
+    if (present(chunks)) chunks = answer%chunks
+    if (present(bytes)) bytes = answer%bytes
+    if (present(holes)) holes = answer%holes
+  end subroutine h5cow_collect_f
 
 end module h5cow

@@ -42,6 +42,7 @@ typedef struct h5cow_version_t {
     int64_t changed;                   /* objects that it has anew */
     size_t tag_count;
     const char *const *tags; /* FILE@TAG; a null pointer behind the last one */
+    int32_t forgotten;       /* 1: all else of it is gone */
 } h5cow_version_t;
 
 /* Argument of "h5cow.version". */

@@ -442,7 +442,7 @@ static json_object *answer_json(const bisection *b, size_t bad, bool found)
 {
     json_object *answer = json_object_new_object(), *list = json_object_new_array();
 
-    json_object_object_add(answer, "first_bad", found ? cli_version_json(b->rows, b->row_count, b->chain[bad]) : NULL);
+    json_object_object_add(answer, "first_bad", found ? cli_version_json(b->rows, b->chain[bad]) : NULL);
     for (size_t i = 0; i < b->length; i++)
         if (b->verdict[i] != UNKNOWN) {
             json_object *item = json_object_new_object();

@@ -165,8 +165,8 @@ static int find_box(blame *b, const char *start, const char *count)
     for (unsigned d = 0; d < b->rank; d++)
         all = cow_times(all, b->count[d]);
     if (all > MOST)
-        return cli_usage("blame", "%" PRIu64 " elements are too many to be told apart: name fewer with --start and --count",
-                         all);
+        return cli_usage(
+            "blame", "%" PRIu64 " elements are too many to be told apart: name fewer with --start and --count", all);
     for (uint64_t i = 0; i < all; i++)
         add_part(b, i);
     return 0;
@@ -397,7 +397,7 @@ static void tell_run(const blame *b, size_t first, size_t last, json_object *lis
         json_object_object_add(item, "first", cli_json_dims(b->rank, from));
         json_object_object_add(item, "last", cli_json_dims(b->rank, to));
         json_object_object_add(item, b->elements ? "elements" : "chunks", json_object_new_uint64(last - first + 1));
-        json_object_object_add(item, "version", cli_version_json(b->rows, b->row_count, b->part[first].row));
+        json_object_object_add(item, "version", cli_version_json(b->rows, b->part[first].row));
         json_object_array_add(list, item);
         return;
     }
@@ -416,8 +416,14 @@ static void tell_run(const blame *b, size_t first, size_t last, json_object *lis
 
 static int tell(blame *b, bool json, cli_clock clock)
 {
-    const char *const titles[] = {b->elements ? "first" : "first chunk at", b->elements ? "last" : "last chunk at",
-                                  b->elements ? "elements" : "chunks", "version", "time", "user", "program", "message"};
+    const char *const titles[] = {b->elements ? "first" : "first chunk at",
+                                  b->elements ? "last" : "last chunk at",
+                                  b->elements ? "elements" : "chunks",
+                                  "version",
+                                  "time",
+                                  "user",
+                                  "program",
+                                  "message"};
     json_object *list = json ? json_object_new_array() : NULL;
     cli_table *table = json ? NULL : cli_table_open(8, titles);
 
@@ -426,8 +432,8 @@ static int tell(blame *b, bool json, cli_clock clock)
     if (table != NULL)
         cli_table_right(table, 2);
     for (size_t i = 0, end; i < b->parts; i = end) {
-        for (end = i + 1; end < b->parts && b->part[end].row == b->part[i].row &&
-                          b->part[end].number == b->part[end - 1].number + 1;
+        for (end = i + 1;
+             end < b->parts && b->part[end].row == b->part[i].row && b->part[end].number == b->part[end - 1].number + 1;
              end++)
             ;
         tell_run(b, i, end - 1, list, table, clock);
@@ -455,12 +461,10 @@ static int blame_dataset(blame *b, const char *start, const char *count, bool js
 
 int cli_blame(int argc, char **argv)
 {
-    static const struct option options[] = {{"start", required_argument, NULL, 's'},
-                                            {"count", required_argument, NULL, 'c'},
-                                            {"utc", no_argument, NULL, 'u'},
-                                            {"json", no_argument, NULL, 'j'},
-                                            {"help", no_argument, NULL, 'h'},
-                                            {NULL, 0, NULL, 0}};
+    static const struct option options[] = {
+        {"start", required_argument, NULL, 's'}, {"count", required_argument, NULL, 'c'},
+        {"utc", no_argument, NULL, 'u'},         {"json", no_argument, NULL, 'j'},
+        {"help", no_argument, NULL, 'h'},        {NULL, 0, NULL, 0}};
     blame b = {.dataset = H5I_INVALID_HID};
     const char *start = NULL, *count = NULL;
     cli_clock clock = CLI_LOCAL;

@@ -17,15 +17,18 @@
 /* No terminal shows more of them. */
 #define MOST 2000
 
-/* What a verb takes: FILE, FILE@REV, then perhaps a path, or FILE@REV:PATH. */
+/* What a verb takes: FILE, FILE@REV, then perhaps a path, or FILE@REV:PATH, or FILE and words that are versions. */
 static const struct verb {
     const char *name;
-    bool revisions, paths, joined;
-} verbs[] = {{"ls", true, true, false},      {"show", true, true, false},     {"diff", true, true, false},
-             {"blame", true, true, false},   {"bisect", true, true, false},   {"hash", true, true, false},
-             {"stat", true, false, false},   {"export", true, false, false},  {"log", false, false, false},
-             {"cp", true, false, true},      {"restore", true, true, false},  {"tag", true, false, false},
-             {"rename", true, false, false}, {"describe", true, false, false}};
+    bool revisions, paths, joined, words;
+} verbs[] = {{"ls", true, true, false, false},      {"show", true, true, false, false},
+             {"diff", true, true, false, false},    {"blame", true, true, false, false},
+             {"bisect", true, true, false, false},  {"hash", true, true, false, false},
+             {"stat", true, false, false, false},   {"export", true, false, false, false},
+             {"log", false, false, false, false},   {"cp", true, false, true, false},
+             {"restore", true, true, false, false}, {"tag", true, false, false, false},
+             {"rename", true, false, false, false}, {"describe", true, false, false, false},
+             {"forget", false, false, false, true}, {"squash", false, false, false, true}};
 
 static const struct verb *find(const char *name)
 {
@@ -44,30 +47,52 @@ static bool is_plain(const char *text)
     return true;
 }
 
-/* WORD is FILE@ and the beginning of a version's name; AT is that "@". */
-static void put_versions(const char *word, const char *at)
+/* Versions and tags of the file NAME that begin with WORD, each behind BEFORE. */
+static void put_versions(const char *name, const char *word, const char *before)
 {
-    char *name = cli_format("%.*s", (int)(at - word), word), why[1024];
     cli_version *rows = NULL;
     cli_tag *tags = NULL;
-    size_t count = 0, tagged = 0;
+    size_t count = 0, tagged = 0, length = strlen(word);
+    char why[1024];
     cli_file file;
 
-    if (access(word, F_OK) != 0 && access(name, F_OK) == 0 && cli_file_try(&file, name, why, sizeof why) == 0) {
-        if (cow_file_versioned(file.loc.object) > 0 && cli_versions_read(&file, &rows, &count, why, sizeof why) == 0)
-            for (size_t i = count; i-- > 0 && count - i <= MOST;)
-                if (strncmp(rows[i].name, at + 1, strlen(at + 1)) == 0 && is_plain(rows[i].name))
-                    printf("%s@%s\n", name, rows[i].name);
-        if (rows != NULL && cli_tags_read(&file, rows, count, &tags, &tagged, why, sizeof why) == 0)
-            for (size_t i = 0; i < tagged && i < MOST; i++)
-                if (strncmp(tags[i].name, at + 1, strlen(at + 1)) == 0 && is_plain(tags[i].name))
-                    printf("%s@%s\n", name, tags[i].name);
-        cow_error_clear();
-        cli_tags_free(tags, tagged);
-        cli_versions_free(rows, count);
-        cli_file_close(&file);
-    }
+    if (cli_file_try(&file, name, why, sizeof why) != 0)
+        return;
+    if (cow_file_versioned(file.loc.object) > 0 && cli_versions_read(&file, &rows, &count, why, sizeof why) == 0)
+        for (size_t i = count; i-- > 0 && count - i <= MOST;)
+            if (rows[i].open != COW_LOG_FORGOTTEN && strncmp(rows[i].name, word, length) == 0 && is_plain(rows[i].name))
+                printf("%s%s\n", before, rows[i].name);
+    if (rows != NULL && cli_tags_read(&file, rows, count, &tags, &tagged, why, sizeof why) == 0)
+        for (size_t i = 0; i < tagged && i < MOST; i++)
+            if (strncmp(tags[i].name, word, length) == 0 && is_plain(tags[i].name))
+                printf("%s%s\n", before, tags[i].name);
+    cow_error_clear();
+    cli_tags_free(tags, tagged);
+    cli_versions_free(rows, count);
+    cli_file_close(&file);
+}
+
+/* WORD is FILE@ and the beginning of a version's name; AT is that "@". */
+static void put_states(const char *word, const char *at)
+{
+    char *name = cli_format("%.*s", (int)(at - word), word), *before = cli_format("%s@", name);
+
+    if (access(word, F_OK) != 0 && access(name, F_OK) == 0)
+        put_versions(name, at + 1, before);
+    free(before);
     free(name);
+}
+
+/* WORD behind the file NAME: a version, or A..B, perhaps behind "--keep=". */
+static void put_words(const char *name, const char *word)
+{
+    const char *value = strncmp(word, "--keep", 6) == 0 && strchr(word, '=') != NULL ? strchr(word, '=') + 1 : word;
+    const char *dots = strstr(value, ".."), *begin = dots != NULL ? dots + 2 : value;
+    char *before = cli_format("%.*s", (int)(begin - word), word);
+
+    if (word[0] != '-' || strncmp(word, "--keep=", 7) == 0 || strncmp(word, "--keep-tag=", 11) == 0)
+        put_versions(name, begin, before);
+    free(before);
 }
 
 /* What PATH, absolute, may become in the state STATE; each behind BEFORE. A group ends in "/". */
@@ -142,6 +167,8 @@ int cli_manual_candidates(int argc, char **argv)
     else if (verb->paths && word[0] == '/' && (state = state_before(argc, argv)) != NULL)
         put_members(state, word, "");
     else if (verb->revisions && (at = strrchr(word, '@')) != NULL)
-        put_versions(word, at);
+        put_states(word, at);
+    else if (verb->words && (state = state_before(argc, argv)) != NULL)
+        put_words(state, word);
     return cli_flush();
 }

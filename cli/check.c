@@ -264,8 +264,8 @@ static void check_log(cli_check *check)
             cli_damaged(check, CLI_BAD_ELSE, 0, 0, "row %zu of the log has the impossible name '%s'", i, v->name);
             continue;
         }
-        for (size_t j = 0; j < i; j++)
-            if (strcmp(v->name, check->versions[j].name) == 0)
+        for (size_t j = 0; j < i && v->open != COW_LOG_FORGOTTEN; j++)
+            if (check->versions[j].open != COW_LOG_FORGOTTEN && strcmp(v->name, check->versions[j].name) == 0)
                 cli_damaged(check, CLI_BAD_ELSE, 0, 0, "the log has two versions named '%s'", v->name);
         if (v->parent < -1 || v->parent >= (int64_t)i)
             cli_damaged(check, CLI_BAD_ELSE, 0, 0, "version '%s' has a parent that is not older", v->name);
@@ -280,14 +280,19 @@ static void check_log(cli_check *check)
 static herr_t check_listed(hid_t group, const char *name, const H5L_info2_t *link, void *context)
 {
     cli_check *check = context;
-    bool known = false;
+    bool known = false, there = false;
 
     (void)group;
     (void)link;
-    for (size_t i = 0; !known && i < check->version_count; i++)
-        known = strcmp(name, check->versions[i].name) == 0 && check->versions[i].open != COW_LOG_FORGOTTEN;
+    for (size_t i = 0; !there && i < check->version_count; i++)
+        if (strcmp(name, check->versions[i].name) == 0) {
+            known = true;
+            there = check->versions[i].open != COW_LOG_FORGOTTEN;
+        }
     if (!known)
         cli_damaged(check, CLI_BAD_ELSE, 0, 0, "version '%s' is not in the log", name);
+    else if (!there)
+        cli_damaged(check, CLI_BAD_ELSE, 0, 0, "version '%s' is forgotten, as the log says, but it is there", name);
     return 0;
 }
 

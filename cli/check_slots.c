@@ -87,14 +87,6 @@ static void finish_batch(cli_check *check, batch *b)
     b->count = 0;
 }
 
-static bool empty_row(const uint8_t *row)
-{
-    for (size_t i = 0; i < COW_SLOT_TRIMMED_AT; i++)
-        if (row[i] != 0)
-            return false;
-    return true;
-}
-
 /* What the row says, and the bytes. -1: damaged, and told. */
 static int prepare(cli_check *check, const cli_pool *pool, uint64_t slot, const uint8_t *row, slot_work *w)
 {
@@ -238,7 +230,7 @@ void cli_check_slots(cli_check *check, const cli_pool *pool)
         }
         for (uint64_t i = 0; i < n; i++) {
             slot_work *w = &b->work[b->count];
-            if (empty_row(rows + i * row_size) || prepare(check, pool, first + i, rows + i * row_size, w) < 0)
+            if (cli_slot_is_free(rows + i * row_size) || prepare(check, pool, first + i, rows + i * row_size, w) < 0)
                 continue;
             cli_check_beat(check);
             check->chunks++;
@@ -269,7 +261,7 @@ void cli_check_used_slots(cli_check *check, const cli_pool *pool)
     if (pool->rows->row_size != row_size)
         return;
     for (uint64_t slot = 0; slot < pool->room && slot < pool->slots; slot++)
-        if (check->used[pool->id][slot] && pool->rows->read(pool->rows, slot, 1, row) >= 0 && empty_row(row))
+        if (check->used[pool->id][slot] && pool->rows->read(pool->rows, slot, 1, row) >= 0 && cli_slot_is_free(row))
             cli_damaged(check, CLI_BAD_SLOT, pool->id, slot, "the index names it, but the slot table says it is empty");
     cow_error_clear();
 }

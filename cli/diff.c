@@ -415,7 +415,7 @@ static void print_version(const cli_version *version, const char *former, const 
 
     fputs("version ", stdout);
     put(version->name);
-    printf("%s\n", version->open ? " (open)" : "");
+    printf("%s\n", version->open == COW_LOG_OPEN ? " (open)" : "");
     if (restored != NULL) {
         fputs("as was  ", stdout);
         put(restored);
@@ -444,22 +444,25 @@ static void print_version(const cli_version *version, const char *former, const 
 static int show(request *r, const char *path, cli_clock clock)
 {
     cli_version *rows = NULL;
-    size_t count = 0, row = 0, made_of;
+    size_t count = 0, row = 0, made_of, before;
     json_object *answer = NULL;
     const char *former, *restored;
     int status = cli_state_rows(&r->after, &rows, &count, &row);
 
     if (status != 0)
         return status;
-    made_of = cli_version_parent(rows, row);
-    former = row == 0 ? NULL : rows[row - 1].name;
-    restored = made_of == SIZE_MAX || made_of + 1 == row ? NULL : rows[made_of].name;
+    made_of = cli_version_made_of(rows, row);
+    before = cli_version_before(rows, row);
+    former = before == SIZE_MAX ? NULL : rows[before].name;
+    restored = made_of == SIZE_MAX || made_of + 1 == row || rows[made_of].open == COW_LOG_FORGOTTEN
+                   ? NULL
+                   : rows[made_of].name;
     if (former != NULL && (status = cli_state_version(&r->before, &r->after, former)) != 0)
         goto done;
     r->diff.before = former == NULL ? NULL : &r->before;
     r->diff.after = &r->after;
     if (r->json) {
-        answer = cli_version_json(rows, count, row);
+        answer = cli_version_json(rows, row);
         json_object_object_add(answer, "file", cli_json_text(r->after.file.name));
     } else
         print_version(&rows[row], former, restored, clock);

@@ -166,14 +166,16 @@ static void with_history(patient *p, cli_file *file)
     }
     json_object *versions = json_object_new_array();
     for (size_t i = 0; i < count; i++)
-        json_object_array_add(versions, cli_json_text(rows[i].name));
+        if (rows[i].open != COW_LOG_FORGOTTEN)
+            json_object_array_add(versions, cli_json_text(rows[i].name));
     add(p, "versions", versions);
+    const size_t there = cli_versions_there(rows, count);
     if (count == 0)
         doctor_say(p->d, "history", "no version yet");
     else
-        doctor_say(p->d, "history", "%zu version%s, the newest is '%s'%s; all of them: h5cow log %s", count,
-                   count == 1 ? "" : "s", cli_clean(rows[count - 1].name, true),
-                   rows[count - 1].open ? ", not finished by a close" : "", p->name);
+        doctor_say(p->d, "history", "%zu version%s, the newest is '%s'%s; all of them: h5cow log %s", there,
+                   there == 1 ? "" : "s", cli_clean(rows[count - 1].name, true),
+                   rows[count - 1].open == COW_LOG_OPEN ? ", not finished by a close" : "", p->name);
     cli_versions_free(rows, count);
 }
 

@@ -1,46 +1,190 @@
-/* h5cow gc: space that no version needs. */
-#include "common.h"
+/* h5cow gc: what no version needs becomes free. The connector does it (h5cow_collect), in one commit; how much it would be is
+ * found out natively. */
 #include "compact.h"
+#include "forget.h"
+
+#include "plugin.h"
 
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 const char cli_gc_help[] =
-    "Usage: h5cow gc --compact [OPTION]... FILE\n\n"
-    "Writes FILE anew, as small as it can be, and puts the new file in its place when it was compared with the old one,\n"
-    "version by version. Needs room for both. Nobody may write FILE meanwhile; who reads it goes on with the old one.\n\n"
-    "      --compact   the file is written anew\n"
-    "      --dry-run   only say how large it would be\n"
-    "      --json      the answer as one JSON object\n"
-    "  -q, --quiet     no progress bar\n"
+    "Usage: h5cow gc [OPTION]... FILE\n"
+    "       h5cow gc --compact [OPTION]... FILE\n\n"
+    "What neither a version of FILE nor its newest state needs becomes free, as after 'h5cow forget': new chunks take these\n"
+    "places, and where the file system can have holes in files it has their bytes back. The file does not get shorter.\n"
+    "With --compact FILE is written anew, as small as it can be: the new file is made beside, compared with the old one\n"
+    "version by version, and takes its place. That needs room for both. Nobody can write FILE meanwhile; who reads it goes\n"
+    "on with the old one.\n\n"
+    "      --compact       write the file anew, smallest\n"
+    "  -n, --dry-run       say how much would become free, and do nothing\n"
+    "      --json          an object: chunks, bytes; or bytes_before, bytes_after\n"
+    "  -q, --quiet         no progress bar\n"
     "  -h, --help\n\n"
-    "Example: h5cow gc --compact run.h5\n";
+    "Example: h5cow gc run.h5\n";
+
+int cli_gc_collect(hid_t file, h5cow_collect_t *collected)
+{
+    return h5cow_collect(file, collected) < 0 ? cli_plugin_failed(file) : 0;
+}
+
+char *cli_gc_text(const h5cow_collect_t *collected)
+{
+    char bytes[32], holes[32];
+
+    if (collected->chunks == 0 && collected->holes == 0)
+        return cli_strdup("nothing to make free");
+    return cli_format("%llu chunk%s became free, %s; bytes given back to the file system: %s",
+                      (unsigned long long)collected->chunks, collected->chunks == 1 ? "" : "s",
+                      cli_bytes(bytes, (double)collected->bytes), cli_bytes(holes, (double)collected->holes));
+}
+
+void cli_gc_json(json_object *answer, const h5cow_collect_t *collected)
+{
+    json_object_object_add(answer, "chunks", json_object_new_uint64(collected->chunks));
+    json_object_object_add(answer, "bytes", json_object_new_uint64(collected->bytes));
+    json_object_object_add(answer, "holes", json_object_new_uint64(collected->holes));
+}
+
+/* ---- how much it would be ---- */
+
+static void fail_once(void *context, const char *what, const char *why)
+{
+    bool *failed = context;
+
+    if (!*failed)
+        cli_fail("what is needed cannot be told: %s: %s; 'h5cow verify' says more", what, why);
+    *failed = true;
+}
+
+/* Nothing is needed but what head and versions have. 0, or CLI_FAILED. */
+static int foresee(const cli_file *file, h5cow_collect_t *collected)
+{
+    bool failed = false;
+    cli_states states = {.file = file, .trouble = fail_once, .context = &failed};
+    cow_table *index = cow_layout_table_open(file->loc, COW_TABLE_INDEX, 0, 0);
+    uint64_t bytes, chunks;
+    cli_storage storage;
+    char why[1024];
+
+    if (index == NULL)
+        fail_once(&failed, file->name, cli_reason(why, sizeof why));
+    else if (cli_states_read(&states, why, sizeof why) < 0 ||
+             cli_storage_open(&storage, &states, index, why, sizeof why) < 0)
+        fail_once(&failed, file->name, why);
+    else {
+        cli_owners owners = cli_owners_new(&storage);
+        cli_owners_tree(&owners, states.head, 1);
+        for (size_t i = 0; i < states.version_count; i++)
+            cli_owners_tree(&owners, states.root[i], 1);
+        cli_owners_sum(&owners, 1, &bytes, &chunks);
+        *collected = (h5cow_collect_t){.chunks = chunks, .bytes = bytes};
+        cli_owners_free(&owners);
+        cli_storage_close(&storage);
+    }
+    cli_states_free(&states);
+    if (index != NULL)
+        index->close(index);
+    return failed ? CLI_FAILED : 0;
+}
+
+/* ---- the verb ---- */
+
+static int tell(const char *name, const h5cow_collect_t *collected, bool dry, bool json)
+{
+    json_object *answer;
+    char *text, bytes[32];
+
+    if (json) {
+        answer = json_object_new_object();
+        json_object_object_add(answer, "file", cli_json_text(name));
+        json_object_object_add(answer, "dry_run", json_object_new_boolean(dry));
+        cli_gc_json(answer, collected);
+        if (dry)
+            json_object_object_add(answer, "holes", NULL); /* nobody knows */
+        return cli_json(answer);
+    }
+    if (dry)
+        printf("%s: %llu chunk%s would become free, %s\n", name, (unsigned long long)collected->chunks,
+               collected->chunks == 1 ? "" : "s", cli_bytes(bytes, (double)collected->bytes));
+    else {
+        text = cli_gc_text(collected);
+        printf("%s: %s\n", name, text);
+        free(text);
+    }
+    return cli_flush();
+}
+
+static int collect(const char *argument, bool dry, bool json)
+{
+    h5cow_collect_t collected = {0};
+    cli_file file;
+    hid_t through;
+    char *name;
+    int status;
+
+    if (cli_file_open(&file, "gc", argument, false) != 0)
+        return CLI_FAILED;
+    name = cli_strdup(file.name);
+    if ((status = cli_file_history(&file)) == 0 && dry)
+        status = foresee(&file, &collected);
+    cli_file_close(&file);
+    if (status == 0 && !dry)
+        status = (through = cli_plugin_write(name, "", false)) < 0 || cli_gc_collect(through, &collected) != 0
+                     ? CLI_FAILED
+                     : cli_plugin_close(through, name);
+    if (status == 0)
+        status = tell(name, &collected, dry, json);
+    free(name);
+    return status;
+}
+
+static int compact(const char *name, bool dry, bool quiet, bool json)
+{
+    cli_compact_options how = {.dry = dry, .quiet = quiet || json};
+    cli_compact_answer made;
+    json_object *answer;
+    char before[32], after[32];
+
+    if (cli_compact(name, &how, &made) != 0)
+        return CLI_FAILED;
+    if (json) {
+        answer = json_object_new_object();
+        json_object_object_add(answer, "file", cli_json_text(name));
+        json_object_object_add(answer, "dry_run", json_object_new_boolean(dry));
+        json_object_object_add(answer, "versions", json_object_new_uint64(made.versions));
+        json_object_object_add(answer, "forgotten", json_object_new_uint64(made.forgotten));
+        json_object_object_add(answer, "bytes_before", json_object_new_uint64(made.before));
+        json_object_object_add(answer, "bytes_after", json_object_new_uint64(made.after));
+        return cli_json(answer);
+    }
+    printf("%s: %s %s instead of %s\n", name, dry ? "would have" : "has", cli_bytes(after, (double)made.after),
+           cli_bytes(before, (double)made.before));
+    return cli_flush();
+}
 
 int cli_gc(int argc, char **argv)
 {
     static const struct option options[] = {{"compact", no_argument, NULL, 'c'}, {"dry-run", no_argument, NULL, 'n'},
                                             {"json", no_argument, NULL, 'j'},    {"quiet", no_argument, NULL, 'q'},
                                             {"help", no_argument, NULL, 'h'},    {NULL, 0, NULL, 0}};
-    cli_compact_options how = {0};
-    cli_compact_answer answer;
-    bool compact = false, json = false;
-    char before[32], after[32];
+    bool anew = false, dry = false, json = false, quiet = false;
 
     opterr = 0;
-    for (int c; (c = getopt_long(argc, argv, "qh", options, NULL)) != -1;)
-        switch (c) {
+    for (int o; (o = getopt_long(argc, argv, "nqh", options, NULL)) != -1;)
+        switch (o) {
         case 'c':
-            compact = true;
+            anew = true;
             break;
         case 'n':
-            how.dry = true;
-            break;
-        case 'j':
-            json = how.quiet = true;
+            dry = true;
             break;
         case 'q':
-            how.quiet = true;
+            quiet = true;
+            break;
+        case 'j':
+            json = true;
             break;
         case 'h':
             fputs(cli_gc_help, stdout);
@@ -48,22 +192,10 @@ int cli_gc(int argc, char **argv)
         default:
             return cli_no_option("gc", argv);
         }
-    if (optind + 1 != argc || !compact)
-        return cli_usage("gc", !compact ? "say --compact" : optind == argc ? "which file?" : "one file at a time");
-    if (cli_compact(argv[optind], &how, &answer) != 0)
-        return CLI_FAILED;
-    if (json) {
-        json_object *whole = json_object_new_object();
-        json_object_object_add(whole, "file", cli_json_text(argv[optind]));
-        json_object_object_add(whole, "versions", json_object_new_uint64(answer.versions));
-        json_object_object_add(whole, "forgotten", json_object_new_uint64(answer.forgotten));
-        json_object_object_add(whole, "bytes_before", json_object_new_uint64(answer.before));
-        json_object_object_add(whole, "bytes_after", json_object_new_uint64(answer.after));
-        return cli_json(whole);
-    }
-    char *name = cli_clean(cli_strdup(argv[optind]), true);
-    printf("%s: %s, %s %s\n", name, cli_bytes(before, (double)answer.before), how.dry ? "would be" : "is now",
-           cli_bytes(after, (double)answer.after));
-    free(name);
-    return cli_flush();
+    if (optind + 1 != argc)
+        return cli_usage("gc", optind == argc ? "which file?" : "one file at a time");
+    if (anew)
+        return compact(argv[optind], dry, quiet, json);
+    cli_hdf5_start();
+    return collect(argv[optind], dry, json);
 }

@@ -21,6 +21,7 @@ const char cli_log_help[] =
     "      --since=TIME    only versions that were made at TIME or later: 2026-01-31T12:00, yesterday, 2 hours ago\n"
     "      --until=TIME    only those made at TIME or before\n"
     "      --object=PATH   only versions that changed the object PATH: its elements, attributes, what is below a group\n"
+    "      --all           also those that are forgotten, of which nothing else is left\n"
     "      --oneline       only name, time and message of each\n"
     "      --graph         and lines from each version to the one that it was made of: those that were restored branch\n"
     "      --operations    instead: what was done to the history itself (restore, tag, rename ...), newest first\n"
@@ -48,16 +49,16 @@ static json_object *lacks_json(const cli_listed *l, size_t version)
     return list;
 }
 
-json_object *cli_version_json(const cli_version *rows, size_t count, size_t number)
+json_object *cli_version_json(const cli_version *rows, size_t number)
 {
     const cli_version *v = &rows[number];
+    const size_t parent = cli_version_parent(rows, number);
     json_object *item = json_object_new_object();
     char text[48];
 
     json_object_object_add(item, "number", json_object_new_uint64(number + 1));
     json_object_object_add(item, "name", cli_json_text(v->name));
-    json_object_object_add(item, "parent",
-                           v->parent >= 0 && (uint64_t)v->parent < count ? cli_json_text(rows[v->parent].name) : NULL);
+    json_object_object_add(item, "parent", parent == SIZE_MAX ? NULL : cli_json_text(rows[parent].name));
     json_object_object_add(item, "time", cli_json_text(cli_time(text, v->time, CLI_UTC, false)));
     json_object_object_add(item, "time_us", json_object_new_int64(v->time));
     json_object_object_add(item, "user", cli_json_text(v->user));
@@ -69,7 +70,8 @@ json_object *cli_version_json(const cli_version *rows, size_t count, size_t numb
     json_object_object_add(item, "added", json_object_new_int64(v->added));
     json_object_object_add(item, "chunks", json_object_new_int64(v->chunks));
     json_object_object_add(item, "changed", json_object_new_int64(v->changed));
-    json_object_object_add(item, "open", json_object_new_boolean(v->open != 0));
+    json_object_object_add(item, "open", json_object_new_boolean(v->open == COW_LOG_OPEN));
+    json_object_object_add(item, "forgotten", json_object_new_boolean(v->open == COW_LOG_FORGOTTEN));
     return item;
 }
 
@@ -80,7 +82,7 @@ static json_object *as_json(const cli_listed *l)
     for (size_t i = l->count; i-- > 0;) {
         if (l->left_out[i])
             continue;
-        json_object *item = cli_version_json(l->rows, l->count, i);
+        json_object *item = cli_version_json(l->rows, i);
         json_object *tags = json_object_new_array();
         for (size_t t = 0; t < l->tagged; t++)
             if (l->tags[t].version == i)
@@ -98,22 +100,23 @@ typedef struct wanted {
     uint64_t number;
     int64_t since, until; /* microseconds since 1970 */
     const char *object;
+    bool forgotten;
 } wanted;
 
 /* Versions share what did not change. */
 static int leave_out_unchanged(const cli_file *file, cli_listed *l, const char *path)
 {
-    uint64_t *snapshot = cli_alloc(l->count, sizeof *snapshot);
+    uint64_t before = UINT64_MAX;
     bool known = false;
 
     for (size_t i = 0; i < l->count; i++) {
+        const bool forgotten = l->rows[i].open == COW_LOG_FORGOTTEN;
         H5O_type_t type;
-        snapshot[i] = cli_version_object(file, &l->rows[i], path, &type);
-        known = known || snapshot[i] != UINT64_MAX;
-        if (snapshot[i] == (i > 0 ? snapshot[i - 1] : UINT64_MAX))
-            l->left_out[i] = true;
+        uint64_t snapshot = forgotten ? before : cli_version_object(file, &l->rows[i], path, &type);
+        known = known || snapshot != UINT64_MAX;
+        l->left_out[i] = snapshot == before;
+        before = snapshot;
     }
-    free(snapshot);
     return known ? 0 : cli_fail("no version of '%s' has an object '%s'", file->name, path);
 }
 
@@ -125,10 +128,11 @@ static int leave_out(const cli_file *file, cli_listed *l, const wanted *w)
     if (w->object != NULL && leave_out_unchanged(file, l, w->object) != 0)
         return CLI_FAILED;
     for (size_t i = l->count; i-- > 0;) {
-        if (l->rows[i].time < w->since || l->rows[i].time > w->until || kept == w->number)
+        const bool forgotten = l->rows[i].open == COW_LOG_FORGOTTEN && !w->forgotten;
+        if (forgotten || l->rows[i].time < w->since || l->rows[i].time > w->until || kept == w->number)
             l->left_out[i] = true;
         kept += !l->left_out[i];
-        l->some = l->some || l->left_out[i];
+        l->some = l->some || (l->left_out[i] && !forgotten);
     }
     return 0;
 }
@@ -177,17 +181,13 @@ static int show(const cli_file *file, const asked *a)
 
 static int parse(asked *a, int argc, char **argv, bool *helped)
 {
-    static const struct option options[] = {{"number", required_argument, NULL, 'n'},
-                                            {"since", required_argument, NULL, 's'},
-                                            {"until", required_argument, NULL, 't'},
-                                            {"object", required_argument, NULL, 'o'},
-                                            {"oneline", no_argument, NULL, 'l'},
-                                            {"json", no_argument, NULL, 'j'},
-                                            {"operations", no_argument, NULL, 'p'},
-                                            {"graph", no_argument, NULL, 'g'},
-                                            {"utc", no_argument, NULL, 'u'},
-                                            {"help", no_argument, NULL, 'h'},
-                                            {NULL, 0, NULL, 0}};
+    static const struct option options[] = {
+        {"number", required_argument, NULL, 'n'}, {"since", required_argument, NULL, 's'},
+        {"until", required_argument, NULL, 't'},  {"object", required_argument, NULL, 'o'},
+        {"all", no_argument, NULL, 'a'},          {"oneline", no_argument, NULL, 'l'},
+        {"json", no_argument, NULL, 'j'},         {"operations", no_argument, NULL, 'p'},
+        {"graph", no_argument, NULL, 'g'},        {"utc", no_argument, NULL, 'u'},
+        {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0}};
     int status = 0;
 
     opterr = 0;
@@ -206,6 +206,9 @@ static int parse(asked *a, int argc, char **argv, bool *helped)
             a->w.object = optarg;
             if (optarg[0] != '/')
                 status = cli_usage("log", "the path of an object begins with '/': '%s'", optarg);
+            break;
+        case 'a':
+            a->w.forgotten = true;
             break;
         case 'l':
             a->lines = true;
@@ -242,7 +245,7 @@ int cli_log(int argc, char **argv)
     if (status != 0 || helped)
         return status;
     if (a.operations && (a.w.number != UINT64_MAX || a.w.since != INT64_MIN || a.w.until != INT64_MAX ||
-                         a.w.object != NULL || a.lines || a.graph))
+                         a.w.object != NULL || a.w.forgotten || a.lines || a.graph))
         return cli_usage("log", "--operations lists all of them: only --utc and --json go with it");
     if (optind + 1 != argc)
         return cli_usage("log", optind == argc ? "which file?" : "one file at a time");

@@ -85,7 +85,7 @@ typedef struct graph {
 static size_t shown_parent(const cli_listed *l, size_t row)
 {
     do
-        row = cli_version_parent(l->rows, row);
+        row = cli_version_made_of(l->rows, row);
     while (row != SIZE_MAX && l->left_out[row]);
     return row;
 }
@@ -157,7 +157,8 @@ static void put_name(cli_table *table, const cli_listed *l, size_t row, const ch
 {
     char *tags = cli_tags_of(l->tags, l->tagged, row);
 
-    cli_table_cell(table, "%s%s%s%s", l->rows[row].name, tags, open, incomplete);
+    cli_table_cell(table, "%s%s%s%s%s", l->rows[row].name, tags, open, incomplete,
+                   l->rows[row].open == COW_LOG_FORGOTTEN ? " (forgotten)" : "");
     free(tags);
 }
 
@@ -166,7 +167,7 @@ static void put_row(cli_table *table, const cli_listed *l, size_t row, cli_clock
     const cli_version *v = &l->rows[row];
     char *program = program_line(v->program), *message = cli_escape(v->message), text[48];
 
-    put_name(table, l, row, v->open ? " (open)" : "", is_incomplete(l, row) ? " (incomplete)" : "");
+    put_name(table, l, row, v->open == COW_LOG_OPEN ? " (open)" : "", is_incomplete(l, row) ? " (incomplete)" : "");
     cli_table_cell(table, "%zu", row + 1);
     cli_table_cell(table, "%s", cli_time(text, v->time, clock, exact));
     cli_table_cell(table, "%s", v->user);

@@ -67,7 +67,11 @@ static const char *changed_in(const listing *l, const char *path)
                                              : UINT64_MAX,
              row;
 
-    return cow_map_get(&l->version, address, &row) && row < l->row_count ? l->rows[row].name : NULL;
+    if (!cow_map_get(&l->version, address, &row) || row >= l->row_count)
+        return NULL;
+    while (row < l->row && l->rows[row].open == COW_LOG_FORGOTTEN)
+        row++; /* the next one has what it changed */
+    return l->rows[row].name;
 }
 
 /* ---- what is told ---- */

@@ -46,7 +46,6 @@ typedef struct naming {
 static int change(const naming *n, const char *text)
 {
     hid_t file = cli_plugin_write(n->name, "", false);
-    char why[1024];
     herr_t status;
 
     if (file < 0)
@@ -55,17 +54,9 @@ static int change(const naming *n, const char *text)
              : strcmp(n->verb, "tag") == 0    ? h5cow_tag(file, n->revision, text, n->force)
              : strcmp(n->verb, "rename") == 0 ? h5cow_rename(file, n->revision, text)
                                               : h5cow_set_message(file, n->revision, text);
-    if (status < 0) {
-        cli_reason(why, sizeof why);
-        H5E_BEGIN_TRY
-        {
-            H5Fclose(file);
-        }
-        H5E_END_TRY
-        return cli_fail("%s; nothing was changed", why);
-    }
-    return H5Fclose(file) < 0 ? cli_fail("'%s' cannot be closed: %s", n->name, cli_reason(why, sizeof why))
-                              : cli_flush();
+    if (status < 0)
+        return cli_plugin_failed(file);
+    return cli_plugin_close(file, n->name) != 0 ? CLI_FAILED : cli_flush();
 }
 
 /* ---- listing ---- */

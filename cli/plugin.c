@@ -7,6 +7,7 @@
 #include "plugin.h"
 
 #include "common.h"
+#include "h5cow.h"
 
 #include <H5VLconnector.h>
 #include <H5VLconnector_passthru.h>
@@ -146,10 +147,10 @@ static hid_t open_file(const char *name, const char *revision, const char *optio
     hid_t connector = cli_plugin_load(options, &info), fapl = H5I_INVALID_HID, file = H5I_INVALID_HID;
     char text[1024];
 
-    if (connector >= 0 && ((fapl = H5Pcreate(H5P_FILE_ACCESS)) < 0 || H5Pset_fapl_sec2(fapl) < 0 ||
-                           H5Pset_vol(fapl, connector, info) < 0 ||
-                           (file = flags == H5F_ACC_EXCL ? H5Fcreate(name, flags, H5P_DEFAULT, fapl)
-                                                         : H5Fopen(name, flags, fapl)) < 0))
+    if (connector >= 0 &&
+        ((fapl = H5Pcreate(H5P_FILE_ACCESS)) < 0 || H5Pset_fapl_sec2(fapl) < 0 ||
+         H5Pset_vol(fapl, connector, info) < 0 ||
+         (file = flags == H5F_ACC_EXCL ? H5Fcreate(name, flags, H5P_DEFAULT, fapl) : H5Fopen(name, flags, fapl)) < 0))
         cli_fail("%s%s%s'%s' cannot be %s: %s", revision == NULL ? "" : "version '", revision == NULL ? "" : revision,
                  revision == NULL ? "" : "' of ", name, flags == H5F_ACC_EXCL ? "made" : "opened",
                  cli_reason(text, sizeof text));
@@ -174,6 +175,36 @@ hid_t cli_plugin_open(const char *name, const char *revision)
 hid_t cli_plugin_write(const char *name, const char *options, bool new)
 {
     return open_file(name, NULL, options, new ? H5F_ACC_EXCL : H5F_ACC_RDWR);
+}
+
+int cli_plugin_failed(hid_t file)
+{
+    char why[1024];
+
+    cli_reason(why, sizeof why);
+    H5E_BEGIN_TRY
+    {
+        h5cow_abort(file); /* of a file that is read an error, which says nothing */
+        H5Fclose(file);
+    }
+    H5E_END_TRY
+    return cli_fail("%s; nothing was changed", why);
+}
+
+int cli_plugin_close(hid_t file, const char *name)
+{
+    char why[1024];
+
+    return H5Fclose(file) < 0 ? cli_fail("'%s' cannot be closed: %s", name, cli_reason(why, sizeof why)) : 0;
+}
+
+uint64_t cli_plugin_versions(hid_t file)
+{
+    h5cow_state_t state;
+    uint64_t count = h5cow_version(file, &state) < 0 || state.version == NULL ? 0 : state.version->number;
+
+    h5cow_free(state.version);
+    return count;
 }
 
 /* The child's part: try it, say why not. */

@@ -31,6 +31,14 @@ hid_t cli_plugin_open(const char *name, const char *revision);
 /* The same to be written, with OPTIONS; NEW: it must not exist, and is made. */
 hid_t cli_plugin_write(const char *name, const char *options, bool new);
 
+/* A change of FILE, opened by one of the two above, has failed: what was done is dropped, and FILE closed. Why, and that nothing was
+ * changed, is said on standard error. Always CLI_FAILED. */
+int cli_plugin_failed(hid_t file);
+/* FILE is closed. 0, or CLI_FAILED after saying why not. */
+int cli_plugin_close(hid_t file, const char *name);
+/* How many versions FILE has had: the number of the newest one; 0: none, or it cannot be asked. */
+uint64_t cli_plugin_versions(hid_t file);
+
 /* What HDF5_PLUGIN_PATH has to be so that the plugin in DIRECTORY and the ones found so far are found. free() it. */
 char *cli_plugin_search_path(const char *directory);
 

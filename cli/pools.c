@@ -1,8 +1,10 @@
 /* Opening pools with the sizes of all their chunks, from one walk over them. See pools.h. */
 #include "pools.h"
 
+#include "base/error.h"
 #include "base/ids.h"
 #include "history/history.h"
+#include "store/format.h"
 #include "tables.h"
 
 #include <stdio.h>
@@ -72,6 +74,36 @@ cow_table *cli_slots_open(const cli_file *file, uint64_t id, hid_t raw)
     return rows;
 }
 
+bool cli_slot_is_free(const uint8_t *row)
+{
+    for (size_t i = 0; i < COW_SLOT_TRIMMED_AT; i++)
+        if (row[i] != 0)
+            return false;
+    return true;
+}
+
+/* What is stored in slots that are free waits for new chunks. Rows that cannot be read are no matter of the sizes. */
+static void leave_out_free(cli_pool *pool)
+{
+    enum { BATCH = 512 };
+    const size_t row_size = COW_SLOT_TRIMMED_AT + 4 * (size_t)pool->rank;
+    uint8_t *rows = cli_alloc(BATCH, row_size);
+
+    for (uint64_t first = 0; pool->rows->row_size == row_size && first < pool->room; first += BATCH) {
+        uint64_t n = pool->room - first < BATCH ? pool->room - first : BATCH;
+        if (pool->rows->read(pool->rows, first, n, rows) < 0) {
+            cow_error_clear();
+            continue;
+        }
+        for (uint64_t i = 0; i < n; i++)
+            if (cli_slot_is_free(rows + i * row_size)) {
+                pool->bytes -= pool->size[first + i];
+                pool->size[first + i] = 0;
+            }
+    }
+    free(rows);
+}
+
 int cli_pool_open(const cli_file *file, uint64_t id, cli_pool *pool, char *why, size_t size)
 {
     char text[512];
@@ -90,6 +122,7 @@ int cli_pool_open(const cli_file *file, uint64_t id, cli_pool *pool, char *why, 
         cli_pool_close(pool);
         return -1;
     }
+    leave_out_free(pool);
     return 0;
 }
 

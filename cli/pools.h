@@ -19,7 +19,7 @@ typedef struct cli_pool {
     cow_table *rows; /* /_versioned_data/slots/<id> */
     uint64_t slots;  /* rows of it */
     uint64_t room;   /* of these, those that raw data has room for */
-    uint64_t *size;  /* room: bytes as stored, 0: never written */
+    uint64_t *size;  /* room: bytes as stored, 0: never written, or free */
     uint32_t *mask;  /* room: filter mask */
     uint64_t bytes;  /* as stored, of all slots */
 } cli_pool;
@@ -31,6 +31,8 @@ cow_table *cli_slots_open(const cli_file *file, uint64_t id, hid_t raw);
 /* 0; or -1 and WHY. */
 int cli_pool_open(const cli_file *file, uint64_t id, cli_pool *pool, char *why, size_t size);
 void cli_pool_close(cli_pool *pool);
+/* ROW of a slot table is that of a slot that holds nothing. */
+bool cli_slot_is_free(const uint8_t *row);
 /* Number of pools. -1 and WHY. */
 int cli_pool_count(const cli_file *file, uint64_t *count, char *why, size_t size);
 /* Can the rows of that table, of which there are COUNT, be read? 0; or -1 and WHY. */

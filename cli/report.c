@@ -1,7 +1,6 @@
 /* h5cow report: one page about a file and its history, for a browser. See report.h. */
 #include "report.h"
 
-#include "base/ids.h"
 #include "history/history.h"
 #include "output.h"
 #include "values.h"
@@ -31,52 +30,19 @@ const char cli_report_help[] =
 
 /* ---- what there is ---- */
 
-static void trouble(void *context, const char *path, const char *why)
+static void trouble(void *context, const char *what, const char *why)
 {
-    cli_report_note(context, path, why);
+    cli_report_note(context, what, why);
 }
 
-static void found(void *context, cli_object *object, const char *path)
-{
-    cli_report *r = context;
-    uint64_t number = 0;
-    hid_t dataset;
-    int kind;
-
-    if (object->type != H5O_TYPE_DATASET)
-        return;
-    if ((dataset = H5Oopen_by_token(r->newest.file.id, cli_token(object->address))) < 0 ||
-        (kind = cli_source(dataset, &number)) < 0) {
-        cli_report_trouble(r, path);
-        cow_close(dataset);
-        return;
-    }
-    if (kind == CLI_HEAD)
-        number = number < r->rows ? r->row[number].root : UINT64_MAX;
-    CLI_RESERVE(r->dataset, r->room, r->datasets, 1);
-    r->dataset[r->datasets++] = (cli_report_dataset){cli_strdup(path), kind == CLI_NATIVE ? UINT64_MAX : number};
-    object->note = r->datasets;
-    H5Dclose(dataset);
-}
-
-/* Everything in the graph: the newest state first, so that what has a name there gets it. */
 static int read_states(cli_report *r)
 {
-    const char *name = r->newest.file.name;
     char why[1024];
 
-    if (cli_versions_read(&r->newest.file, &r->versions, &r->version_count, why, sizeof why) < 0 ||
-        cli_datasets_read(&r->newest.file, &r->row, &r->rows, why, sizeof why) < 0)
-        return cli_fail("'%s' is damaged: %s; 'h5cow verify' says what is left", name, why);
-    r->graph = (cli_graph){.file = r->newest.file.id, .found = found, .trouble = trouble, .context = r};
-    r->head = cli_graph_add(&r->graph, "/");
-    r->root = cli_alloc(r->version_count, sizeof *r->root);
-    for (size_t i = r->version_count; i-- > 0;) {
-        char *path = cli_format(COW_PATH_VERSIONS "/%s", r->versions[i].name);
-        r->root[i] = cli_graph_add(&r->graph, path);
-        free(path);
-    }
-    return 0;
+    r->states = (cli_states){.file = &r->newest.file, .trouble = trouble, .context = r};
+    return cli_states_read(&r->states, why, sizeof why) == 0
+               ? 0
+               : cli_fail("'%s' is damaged: %s; 'h5cow verify' says what is left", r->newest.file.name, why);
 }
 
 static json_object *versions_json(cli_report *r)
@@ -89,8 +55,8 @@ static json_object *versions_json(cli_report *r)
 
     if (cli_lacks_read(&r->newest.file, &lacks, &lacking, why, sizeof why) < 0)
         cli_report_note(r, r->newest.file.name, why);
-    for (size_t i = 0; i < r->version_count; i++) {
-        json_object *item = cli_version_json(r->versions, r->version_count, i), *lacked = json_object_new_array();
+    for (size_t i = 0; i < r->states.version_count; i++) {
+        json_object *item = cli_version_json(r->states.versions, i), *lacked = json_object_new_array();
         for (size_t k = 0; k < sizeof unwanted / sizeof *unwanted; k++)
             json_object_object_del(item, unwanted[k]);
         for (size_t k = 0; k < lacking; k++)
@@ -192,8 +158,9 @@ static int report(const char *argument, const char *wanted, bool force, uint64_t
         json_object *all = gather(&r, pictures);
         if ((status = write_page(&output, out, all)) == 0 && fstat(output.new.file, &made) == 0 &&
             (status = cli_output_place(&output, r.newest.file.name)) == 0) {
-            size_t troubles = json_object_array_length(r.trouble);
-            printf("%s: %zu version%s, %s\n", out, r.version_count, r.version_count == 1 ? "" : "s",
+            size_t troubles = json_object_array_length(r.trouble),
+                   versions = cli_versions_there(r.states.versions, r.states.version_count);
+            printf("%s: %zu version%s, %s\n", out, versions, versions == 1 ? "" : "s",
                    cli_bytes(size, (double)made.st_size));
             if (troubles > 0)
                 cli_warn("not all of '%s' could be read: the page says what; 'h5cow verify' says more",
@@ -203,13 +170,7 @@ static int report(const char *argument, const char *wanted, bool force, uint64_t
         json_object_put(all);
     }
     cli_output_drop(&output);
-    for (size_t i = 0; i < r.datasets; i++)
-        free(r.dataset[i].path);
-    free(r.dataset);
-    free(r.row);
-    free(r.root);
-    cli_graph_free(&r.graph);
-    cli_versions_free(r.versions, r.version_count);
+    cli_states_free(&r.states);
     json_object_put(r.trouble);
     cli_state_close(&r.newest);
     free(out);

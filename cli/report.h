@@ -12,26 +12,12 @@
 #ifndef CLI_REPORT_H
 #define CLI_REPORT_H
 
-#include "graph.h"
+#include "owners.h"
 #include "state.h"
-
-/* A dataset object of a version or of the head. */
-typedef struct cli_report_dataset {
-    char *path;    /* in the newest of the states that have it */
-    uint64_t root; /* offset of its root record; UINT64_MAX: it has none */
-} cli_report_dataset;
 
 typedef struct cli_report {
     cli_state newest; /* the newest version, or the newest state where none has all of it */
-    cli_version *versions;
-    size_t version_count;
-    cli_graph graph; /* an object's note: 1 + its place in `dataset`, or 0 */
-    size_t head;     /* roots in the graph; SIZE_MAX: it cannot be read */
-    size_t *root;    /* of each version */
-    cli_report_dataset *dataset;
-    size_t datasets, room;
-    cli_dataset_row *row; /* of each dataset's number */
-    size_t rows;
+    cli_states states;
     json_object *trouble; /* what could not be read, as texts */
 } cli_report;
 

@@ -150,13 +150,14 @@ static json_object *told(const row *r)
 
 json_object *cli_report_changes(cli_report *report, size_t most, size_t *more)
 {
-    walk w = {.graph = &report->graph};
+    walk w = {.graph = &report->states.graph};
     json_object *list = json_object_new_array();
 
-    for (w.version = 0; w.version < report->version_count; w.version++) {
-        size_t parent = cli_version_parent(report->versions, w.version);
-        if (report->root[w.version] != SIZE_MAX && (parent == SIZE_MAX || report->root[parent] != SIZE_MAX))
-            compare(&w, parent == SIZE_MAX ? SIZE_MAX : report->root[parent], report->root[w.version]);
+    for (w.version = 0; w.version < report->states.version_count; w.version++) {
+        size_t parent = cli_version_parent(report->states.versions, w.version);
+        if (report->states.root[w.version] != SIZE_MAX &&
+            (parent == SIZE_MAX || report->states.root[parent] != SIZE_MAX))
+            compare(&w, parent == SIZE_MAX ? SIZE_MAX : report->states.root[parent], report->states.root[w.version]);
     }
     if (w.rows > 0)
         qsort(w.row, w.rows, sizeof *w.row, by_changes);

@@ -209,7 +209,7 @@ static json_object *describe(const subject *of, const slice *s)
 /* NULL: there is nothing to be shown of it. */
 static json_object *picture(cli_report *r, const subject *of)
 {
-    size_t parent = of->before ? cli_version_parent(r->versions, of->changed) : SIZE_MAX;
+    size_t parent = of->before ? cli_version_parent(r->states.versions, of->changed) : SIZE_MAX;
     hid_t dataset[2] = {H5I_INVALID_HID, H5I_INVALID_HID};
     cli_state before = {.through = H5I_INVALID_HID, .file = {.id = H5I_INVALID_HID}};
     json_object *item = NULL;
@@ -223,7 +223,7 @@ static json_object *picture(cli_report *r, const subject *of)
     }
     if (shown == 0)
         goto done;
-    if (parent != SIZE_MAX && cli_state_version(&before, &r->newest, r->versions[parent].name) == 0) {
+    if (parent != SIZE_MAX && cli_state_version(&before, &r->newest, r->states.versions[parent].name) == 0) {
         dataset[0] = H5Dopen2(before.through, of->path, H5P_DEFAULT);
         was = dataset[0] >= 0 && look(dataset[0], &then) > 0 && then.rank == now.rank;
         H5Eclear2(H5E_DEFAULT);
@@ -242,7 +242,7 @@ static json_object *picture(cli_report *r, const subject *of)
             choose_points(&then);
     }
     if (was)
-        tell_state(item, "before", dataset[0], &then, r->versions[parent].name);
+        tell_state(item, "before", dataset[0], &then, r->states.versions[parent].name);
     if (json_object_object_get(item, "after") == NULL) {
         cli_report_trouble(r, of->path);
         json_object_put(item);

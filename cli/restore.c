@@ -149,13 +149,14 @@ static size_t place_of(const size_t step[], size_t first, size_t end, size_t row
 }
 
 /* What undo and redo go through, as in an editor: the versions in their order, but for those that undo and redo made, which only
- * are where one is in the list: at what they restored. What is made after an undo takes the place of what was undone. */
+ * are where one is in the list: at what they restored. What is made after an undo takes the place of what was undone. Forgotten
+ * ones are no steps. */
 static void find_steps(restoring *r, const cli_version *rows, const uint8_t way[], size_t versions)
 {
     size_t *step = cli_alloc(versions, sizeof *step), count = 0, at = 0;
 
     for (size_t row = 0; row < versions; row++) {
-        size_t parent = cli_version_parent(rows, row);
+        size_t parent = cli_version_made_of(rows, row);
         size_t before = way[row] == COW_OPERATION_UNDO ? place_of(step, 0, at, parent) : at,
                behind = way[row] == COW_OPERATION_REDO ? place_of(step, at + 1, count, parent) : count;
 
@@ -169,9 +170,16 @@ static void find_steps(restoring *r, const cli_version *rows, const uint8_t way[
             count = at + 1;
         }
     }
+    if (count > 0 && rows[step[at]].open == COW_LOG_FORGOTTEN)
+        step[at] = versions - 1; /* which is as that one was */
     r->step = step;
-    r->steps = count;
-    r->at = at;
+    r->steps = r->at = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (i == at)
+            r->at = r->steps;
+        if (rows[step[i]].open != COW_LOG_FORGOTTEN)
+            r->step[r->steps++] = step[i];
+    }
 }
 
 static int choose_step(restoring *r, const cli_file *file, const cli_version *rows, size_t versions)
@@ -271,35 +279,14 @@ static int restore(restoring *r, hid_t file)
 {
     bool done = strcmp(r->verb, "restore") == 0 ? restore_row(r, file, r->row, r->dry) == 0 : take_step(r, file) == 0;
     const char *restored = r->rows[r->row].name;
-    char why[1024];
 
     if (done && r->request.differs && !r->dry)
         done = commit(r, file, restored) == 0;
-    if (!done) {
-        cli_reason(why, sizeof why);
-        H5E_BEGIN_TRY
-        {
-            if (!r->dry)
-                h5cow_abort(file);
-            H5Fclose(file);
-        }
-        H5E_END_TRY
-        return cli_fail("%s; nothing was changed", why);
-    }
-    if (H5Fclose(file) < 0)
-        return cli_fail("'%s' cannot be written: %s", r->name, cli_reason(why, sizeof why));
+    if (!done)
+        return cli_plugin_failed(file);
+    if (cli_plugin_close(file, r->name) != 0)
+        return CLI_FAILED;
     return print(r, restored);
-}
-
-/* Until nobody else can make versions, somebody may have made one. */
-static bool is_as_chosen(const restoring *r, hid_t file)
-{
-    h5cow_version_t *versions = NULL;
-    size_t count = 0;
-    bool same = h5cow_versions(file, &count, &versions) >= 0 && count == r->versions;
-
-    h5cow_free(versions);
-    return same;
 }
 
 static int open_and_choose(restoring *r, const char *argument, hid_t *through)
@@ -328,7 +315,9 @@ static int run(restoring *r, const char *argument)
     hid_t file = H5I_INVALID_HID;
     int status;
 
-    for (int n = 0; (status = open_and_choose(r, argument, &file)) == 0 && !is_as_chosen(r, file); n++) {
+    /* until nobody else can make versions, somebody may have made one */
+    for (int n = 0; (status = open_and_choose(r, argument, &file)) == 0 && cli_plugin_versions(file) != r->versions;
+         n++) {
         H5Fclose(file);
         if (n == TRIES) {
             status = cli_fail("'%s': others make versions all the time; try again; nothing was changed", r->name);

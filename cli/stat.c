@@ -346,6 +346,8 @@ static int stat_file(cli_file *file, bool json)
     }
     root = cli_graph_add(&s.graph, path);
     for (size_t i = 0; i < version_count && s.trouble[0] == '\0'; i++) {
+        if (versions[i].open == COW_LOG_FORGOTTEN)
+            continue;
         char *version = cli_format(COW_PATH_VERSIONS "/%s", versions[i].name);
         size_t object = cli_graph_add(&s.graph, version);
         summing m = {.s = &s};
@@ -360,7 +362,8 @@ static int stat_file(cli_file *file, bool json)
         goto damaged;
     if (stat(file->name, &size) < 0)
         size.st_size = 0;
-    status = print(&s, root, version_count, all, chunk_bytes, (uint64_t)size.st_size, json);
+    status =
+        print(&s, root, cli_versions_there(versions, version_count), all, chunk_bytes, (uint64_t)size.st_size, json);
     goto done;
 damaged:
     cli_fail("'%s' is damaged: %s; 'h5cow verify %s' says what is hit", file->name, why, file->name);

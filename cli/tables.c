@@ -61,18 +61,42 @@ void cli_versions_free(cli_version *rows, size_t count)
     free(rows);
 }
 
-size_t cli_version_parent(const cli_version *rows, size_t row)
+size_t cli_version_made_of(const cli_version *rows, size_t row)
 {
     int64_t parent = rows[row].parent;
 
     return parent >= 0 && (uint64_t)parent < row ? (size_t)parent : SIZE_MAX;
 }
 
+size_t cli_version_parent(const cli_version *rows, size_t row)
+{
+    do
+        row = cli_version_made_of(rows, row);
+    while (row != SIZE_MAX && rows[row].open == COW_LOG_FORGOTTEN);
+    return row;
+}
+
+size_t cli_version_before(const cli_version *rows, size_t row)
+{
+    while (row > 0 && rows[row - 1].open == COW_LOG_FORGOTTEN)
+        row--;
+    return row == 0 ? SIZE_MAX : row - 1;
+}
+
+size_t cli_versions_there(const cli_version *rows, size_t count)
+{
+    size_t there = 0;
+
+    for (size_t i = 0; i < count; i++)
+        there += rows[i].open != COW_LOG_FORGOTTEN;
+    return there;
+}
+
 size_t cli_version_row(const cli_version *rows, size_t count, const char *name)
 {
     size_t row = 0;
 
-    while (row < count && strcmp(rows[row].name, name) != 0)
+    while (row < count && (rows[row].open == COW_LOG_FORGOTTEN || strcmp(rows[row].name, name) != 0))
         row++;
     return row;
 }

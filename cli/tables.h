@@ -18,9 +18,15 @@ typedef cow_layout_lack cli_lack; /* texts with free() */
 int cli_versions_read(const cli_file *file, cli_version **rows, size_t *count, char *why, size_t size);
 void cli_versions_free(cli_version *rows, size_t count);
 int cli_datasets_read(const cli_file *file, cli_dataset_row **rows, size_t *count, char *why, size_t size);
-/* The row of the version that the one of ROW was made of, which stands before it; SIZE_MAX: of none. */
+/* The row of the version that the one of ROW was made of, which stands before it and may be forgotten; SIZE_MAX: of none. */
+size_t cli_version_made_of(const cli_version *rows, size_t row);
+/* The nearest of these that is not forgotten. */
 size_t cli_version_parent(const cli_version *rows, size_t row);
-/* The row of the version NAME; COUNT: there is none. */
+/* The newest before ROW that is not forgotten; SIZE_MAX: there is none. */
+size_t cli_version_before(const cli_version *rows, size_t row);
+/* How many are not forgotten. */
+size_t cli_versions_there(const cli_version *rows, size_t count);
+/* The row of the version NAME, which is not forgotten; COUNT: there is none. */
 size_t cli_version_row(const cli_version *rows, size_t count, const char *name);
 /* A tag, and the row of its version; SIZE_MAX: it names none. */
 typedef struct cli_tag {
@@ -41,7 +47,7 @@ void cli_operations_free(cli_operation *rows, size_t count);
  * Versions share what did not change. */
 uint64_t cli_version_object(const cli_file *file, const cli_version *version, const char *path, H5O_type_t *type);
 /* All that is recorded of version NUMBER of them (from 0), but what it lacks. */
-json_object *cli_version_json(const cli_version *rows, size_t count, size_t number);
+json_object *cli_version_json(const cli_version *rows, size_t number);
 /* None where there is no such table. */
 int cli_lacks_read(const cli_file *file, cli_lack **rows, size_t *count, char *why, size_t size);
 json_object *cli_lack_json(const cli_lack *lack);

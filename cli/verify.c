@@ -121,7 +121,8 @@ static int child(const char *name, FILE *to)
         tell(to, "lack", item);
     }
     json_object *counts = json_object_new_object();
-    json_object_object_add(counts, "versions", json_object_new_uint64(check.version_count));
+    json_object_object_add(counts, "versions",
+                           json_object_new_uint64(cli_versions_there(check.versions, check.version_count)));
     json_object_object_add(counts, "datasets", json_object_new_uint64(check.dataset_count));
     json_object_object_add(counts, "chunks", json_object_new_uint64(check.chunks));
     json_object_object_add(counts, "bytes", json_object_new_uint64(check.bytes));

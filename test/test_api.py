@@ -323,6 +323,10 @@ program errors
   print *, hdferr, has
   call h5cow_tag_f(file, 'none', 'mark', hdferr)
   print *, hdferr
+  call h5cow_forget_f(file, ['first ', 'latest'], hdferr, dry_run=.true., forgotten=number)
+  print *, hdferr, versions(1)%forgotten
+  call h5cow_collect_f(file, hdferr, chunks=number)
+  print *, hdferr, number
   call h5fclose_f(file, hdferr)
   call h5close_f(hdferr)
 end program errors
@@ -338,9 +342,9 @@ def test_fortran_tells_the_same_and_the_same_errors(programs, tmp_path):
     done = programs.connector(tmp_path / "errors", "a.h5", cwd=tmp_path)
     lines = [line.split() for line in done.stdout.splitlines()]
     assert lines == [["T", "0"], ["1", "0", "F", "F"], ["1|from", "Python|0.1.0", "0"], ["-1"], ["0", "0"], ["0"], ["0", "1"],
-                     ["-1"], ["named", "0"], ["0"], ["0"], ["0"], ["0", "F"], ["-1"]], done.stdout
+                     ["-1"], ["named", "0"], ["0"], ["0"], ["0"], ["0", "F"], ["-1"], ["-1", "F"], ["0", "0"]], done.stdout
     assert "name=a/b: allowed is 1 to 64 bytes" in done.stderr and "not the id of a file" in done.stderr
-    assert done.stderr.count("HDF5-DIAG") == 3
+    assert done.stderr.count("HDF5-DIAG") == 4
     with h5py.File(tmp_path / "plain.h5", "w") as f:
         f["x"] = 1
     done = programs.stock(tmp_path / "errors", "plain.h5", cwd=tmp_path)

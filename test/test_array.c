@@ -191,7 +191,7 @@ static void world_open(world *w, const setting *s)
     } else {
         raw_dcpl = H5Dget_create_plist(w->twin);
         w->spy = calloc(1, sizeof *w->spy);
-        w->spy->store = (cow_chunk_store){spy_size, spy_read, spy_write, spy_close};
+        w->spy->store = (cow_chunk_store){spy_size, spy_read, spy_write, NULL, spy_close};
         w->spy->below = cow_chunk_store_memory();
         store = &w->spy->store;
     }

@@ -108,7 +108,7 @@ static int read_rows(telling *t)
         const char *name = t->row[i].name;
         if (name == NULL)
             return cow_error(COW_CORRUPT, "%s: a version has no name; try: h5cow verify", t->file->name);
-        if (cow_map_put(&t->named, cow_checksum(name, strlen(name)), i) < 0)
+        if (t->row[i].open != COW_LOG_FORGOTTEN && cow_map_put(&t->named, cow_checksum(name, strlen(name)), i) < 0)
             return -1;
     }
     return 0;
@@ -222,7 +222,8 @@ static h5cow_version_t described(const telling *t, uint64_t i, char **end)
         .parent = row->parent < 0 || (uint64_t)row->parent >= t->first + i ? 0 : (uint64_t)row->parent + 1,
         .seconds = row->time / 1000000 - (rest < 0),
         .nanoseconds = (rest < 0 ? rest + 1000000 : rest) * 1000,
-        .unfinished = row->open != 0,
+        .unfinished = row->open == COW_LOG_OPEN,
+        .forgotten = row->open == COW_LOG_FORGOTTEN,
         .incomplete = t->incomplete[i],
         .name = put_text(end, row->name),
         .message = put_text(end, row->message),

@@ -518,9 +518,7 @@ done:
 
 /* ---- open ---- */
 
-/* What the one mapping of a virtual dataset names: 1 head (*NUMBER: id), 2 view (*NUMBER: root record), 0 something
- * else. */
-static int source_of(hid_t dcpl, uint64_t *number)
+int cow_dataset_source(hid_t dcpl, uint64_t *number)
 {
     static const char heads[] = COW_PATH_HEADS "/", views[] = COW_PATH_VIEWS "/";
     char name[COW_PATH_MAX], *end;
@@ -610,7 +608,7 @@ int cow_dataset_attach(cow_file *file, void *native, bool named, cow_dataset **d
     }
     if ((dcpl = cow_native_dataset_dcpl(native)) < 0)
         return -1;
-    kind = source_of(dcpl, &number);
+    kind = cow_dataset_source(dcpl, &number);
     if (kind > 0 && (root_of(file, kind, number, &offset, &root, &row) < 0 ||
                      (kind == 2 && cow_sum_check_root(file, address, offset) < 0) ||
                      (kind == 1 && row.head != address && foreign_head(file, address) < 0)))

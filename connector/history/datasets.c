@@ -98,3 +98,13 @@ cow_dataset *cow_datasets_next(const cow_file *file, size_t *at)
     }
     return NULL;
 }
+
+bool cow_datasets_in_use(const cow_file *file)
+{
+    const cow_dataset *dataset;
+
+    for (size_t at = 0; (dataset = cow_datasets_next(file, &at)) != NULL;)
+        if (dataset->references > 0 && !dataset->snapshot)
+            return true;
+    return false;
+}

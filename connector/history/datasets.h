@@ -34,4 +34,7 @@ size_t cow_datasets_count(const cow_file *file);
  * may have come to its place. */
 cow_dataset *cow_datasets_next(const cow_file *file, size_t *at);
 
+/* Has the application one of the head's open? */
+bool cow_datasets_in_use(const cow_file *file);
+
 #endif

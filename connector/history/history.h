@@ -114,6 +114,11 @@ int cow_file_tag(cow_file *file, const char *revision, const char *tag, bool mov
 int cow_file_untag(cow_file *file, const char *tag);
 int cow_file_rename_version(cow_file *file, const char *revision, const char *name);
 int cow_file_set_message(cow_file *file, const char *revision, const char *message);
+/* Versions go, and what nobody needs becomes free: h5cow_forget and h5cow_collect in h5cow.h. Likewise a commit each. */
+struct h5cow_forget_t;
+int cow_file_forget(cow_file *file, struct h5cow_forget_t *request);
+struct h5cow_collect_t;
+int cow_file_collect(cow_file *file, struct h5cow_collect_t *answer);
 /* How many versions there are. */
 int cow_versions_count(cow_file *file, uint64_t *count);
 /* COUNT of them, from row FIRST of the log on: an array of h5cow_version_t (h5cow.h), of EACH bytes apiece, with all that it

@@ -27,7 +27,10 @@
  *   sums.c             checksums of what HDF5 keeps without any
  *   versions.c         rows of the log, revisions by name and time
  *   naming.c           tags, names and messages of versions that are there
- *   operations.c       what was done to the history itself
+ *   operations.c       what is done to the history itself: beginning, recording, committing
+ *   forget.c           versions that go
+ *   reach.c            what head and versions need
+ *   collect.c          what nobody needs becomes free
  *   api.c              what programs that know of versions ask for
  *   copy_elements.c    the elements of a dataset into another one
  *   header.c           attributes and comment beside those of another object
@@ -221,6 +224,27 @@ void cow_version_objects_free(cow_version_objects *objects);
 
 /* operations.c: one more row, for the commit that follows. VERSION: row in the log, UINT64_MAX: none. */
 int cow_operation_record(cow_file *file, cow_operation kind, uint64_t version, const char *what);
+/* 0: the history may be changed now, by a commit of its own, and its tables are open. */
+int cow_operation_begin(cow_file *file);
+/* STATUS of what was done: it is recorded and committed, or dropped. */
+int cow_operation_end(cow_file *file, int status, cow_operation kind, uint64_t version, const char *what);
+/* It is dropped: nothing more is committed. The recorded error stays; always -1. */
+int cow_operation_drop(cow_file *file);
+
+/* naming.c: 1: there is a group of tags, 0: none yet; -1 also where it is something else */
+int cow_tags_are_there(cow_file *file);
+
+/* reach.c: what head and versions need of pools, index and views. NULL: the error, which may be damage. */
+typedef struct cow_reach cow_reach;
+cow_reach *cow_reach_find(cow_file *file);
+void cow_reach_free(cow_reach *reach);
+bool cow_reach_slot(const cow_reach *reach, uint32_t pool, uint64_t slot);
+/* A record of the index, root or node. */
+bool cow_reach_record(const cow_reach *reach, uint64_t offset);
+
+/* dataset.c: what the one mapping of a virtual dataset names: 1: a head (*NUMBER: id), 2: a view (*NUMBER: root record), 0:
+ * something else; -1. */
+int cow_dataset_source(hid_t dcpl, uint64_t *number);
 
 /* deleted.c */
 /* Addresses that are not the application's. NULL: no memory. */

@@ -10,38 +10,9 @@
 #include "base/options.h"
 #include "base/vector.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* ---- beginning and end ---- */
-
-static int begin(cow_file *file)
-{
-    if (cow_file_may_write(file) < 0)
-        return -1;
-    if (cow_file_state_of(file) != COW_FILE_CLEAN)
-        return cow_error(COW_USAGE, "%s: there are changes that are not committed; commit or drop them first",
-                         file->name);
-    if (file->journal == NULL)
-        return cow_error(COW_UNSUPPORTED, "%s: a file in memory keeps the names of its versions", file->name);
-    return cow_file_open_all(file);
-}
-
-/* STATUS of what was done: it is recorded and committed, or dropped. */
-static int end(cow_file *file, int status, cow_operation kind, uint64_t version, const char *what)
-{
-    cow_error_held *held;
-
-    if (status == 0 && cow_operation_record(file, kind, version, what) == 0)
-        return cow_file_commit_history(file);
-    held = cow_error_hold();
-    if (cow_file_abandon(file) < 0)
-        cow_file_fail(file);
-    cow_error_put_back(held);
-    return -1;
-}
 
 /* What a version of the file is called, at PATH. */
 static const char *called(const char *path)
@@ -70,8 +41,7 @@ static int may_be_called(cow_file *file, const char *what, const char *name, boo
 
 /* ---- tags ---- */
 
-/* 1: there is a group of tags, 0: none yet; -1 also where it is something else. */
-static int tags_are_there(cow_file *file)
+int cow_tags_are_there(cow_file *file)
 {
     int exists = cow_native_exists(file->loc, COW_PATH_TAGS);
     H5O_info2_t info;
@@ -90,7 +60,7 @@ static int put_tag(cow_file *file, const char *tag, const char *version)
 {
     char path[COW_PATH_MAX + 256];
     void *group;
-    int exists = tags_are_there(file);
+    int exists = cow_tags_are_there(file);
 
     if (exists < 0 || (!exists && ((group = cow_native_group_create(file->loc, COW_PATH_TAGS, H5P_DEFAULT)) == NULL ||
                                    cow_native_group_close(group) < 0)))
@@ -104,7 +74,7 @@ static int put_tag(cow_file *file, const char *tag, const char *version)
 static int tag_exists(cow_file *file, const char *tag)
 {
     char path[COW_PATH_MAX + 256];
-    int exists = tags_are_there(file);
+    int exists = cow_tags_are_there(file);
 
     snprintf(path, sizeof path, COW_PATH_TAGS "/%s", tag);
     return exists <= 0 ? exists : cow_native_exists(file->loc, path);
@@ -116,12 +86,12 @@ int cow_file_tag(cow_file *file, const char *revision, const char *tag, bool mov
     uint64_t row;
     int own;
 
-    if (begin(file) < 0 || cow_revision_resolve(file->native, revision, version, sizeof version) < 0 ||
+    if (cow_operation_begin(file) < 0 || cow_revision_resolve(file->native, revision, version, sizeof version) < 0 ||
         cow_version_name_check("the tag", tag) < 0 || (own = tag_exists(file, tag)) < 0 ||
         may_be_called(file, "the tag", tag, own && move, 0) < 0 || cow_version_row(file, version, &row) < 0)
         return -1;
     snprintf(what, sizeof what, "tag %s: version %s", tag, called(version));
-    return end(file, put_tag(file, tag, version), COW_OPERATION_TAG, row, what);
+    return cow_operation_end(file, put_tag(file, tag, version), COW_OPERATION_TAG, row, what);
 }
 
 int cow_file_untag(cow_file *file, const char *tag)
@@ -131,7 +101,8 @@ int cow_file_untag(cow_file *file, const char *tag)
     size_t size;
     int exists;
 
-    if (begin(file) < 0 || cow_version_name_check("the tag", tag) < 0 || (exists = tag_exists(file, tag)) < 0)
+    if (cow_operation_begin(file) < 0 || cow_version_name_check("the tag", tag) < 0 ||
+        (exists = tag_exists(file, tag)) < 0)
         return -1;
     if (!exists)
         return cow_error(COW_NOT_FOUND, "%s: there is no tag '%s' (h5cow tag lists them)", file->name, tag);
@@ -142,7 +113,7 @@ int cow_file_untag(cow_file *file, const char *tag)
     snprintf(what, sizeof what, "tag %s removed: version %s", tag,
              value == NULL || cow_tagged_version(value) == NULL ? "?" : called(value));
     free(value);
-    return end(file, cow_native_link_delete(file->loc, path), COW_OPERATION_UNTAG, UINT64_MAX, what);
+    return cow_operation_end(file, cow_native_link_delete(file->loc, path), COW_OPERATION_UNTAG, UINT64_MAX, what);
 }
 
 /* ---- a new name ---- */
@@ -167,30 +138,35 @@ typedef struct members {
     bool any; /* one has a value */
 } members;
 
-/* What VALUE, which begins with the path of the version or is it, becomes. NULL: it does not. free() it. */
-static char *renamed(const renaming *r, const char *value)
+/* What VALUE, which begins with the path of the version or is it, becomes: *OTHER, to be freed; NULL: it stays. */
+static int renamed(const renaming *r, const char *value, char **other)
 {
     size_t length = strlen(r->from);
-    char *other;
 
+    *other = NULL;
     if (strncmp(value, r->from, length) != 0 || (value[length] != '/' && value[length] != '\0'))
-        return NULL;
-    if (asprintf(&other, "%s%s", r->to, value + length) < 0)
-        return NULL;
-    return other;
+        return 0;
+    return asprintf(other, "%s%s", r->to, value + length) < 0 ? cow_error(COW_MEMORY, "no memory for a link") : 0;
+}
+
+static void members_free(members *m)
+{
+    for (size_t i = 0; i < m->count; i++) {
+        free(m->member[i].name);
+        free(m->member[i].value);
+    }
+    free(m->member);
 }
 
 static int look_at_value(members *m, member *one)
 {
     size_t size;
     char *value = cow_native_link_value(m->group, one->name, &size);
+    int status = value == NULL ? -1 : renamed(m->r, value, &one->value);
 
-    if (value == NULL)
-        return -1;
-    one->value = renamed(m->r, value);
     m->any |= one->value != NULL;
     free(value);
-    return 0;
+    return status;
 }
 
 static int note_member(void *context, const char *name, const H5L_info2_t *info)
@@ -277,11 +253,7 @@ static int rewrite_group(renaming *r, cow_loc group)
     }
     if (status == 0)
         status = rewrite_below(&m);
-    for (size_t i = 0; i < m.count; i++) {
-        free(m.member[i].name);
-        free(m.member[i].value);
-    }
-    free(m.member);
+    members_free(&m);
     return status;
 }
 
@@ -299,7 +271,7 @@ static int rewrite_tree(renaming *r)
 /* Tags lead to the version by its name. */
 static int rewrite_tags(renaming *r)
 {
-    int exists = tags_are_there(r->file);
+    int exists = cow_tags_are_there(r->file);
     members m = {.r = r};
     int status;
 
@@ -312,11 +284,7 @@ static int rewrite_tags(renaming *r)
         if (m.member[i].value != NULL && (cow_native_link_delete(m.group, m.member[i].name) < 0 ||
                                           cow_native_link_soft(m.group, m.member[i].name, m.member[i].value) < 0))
             status = -1;
-    for (size_t i = 0; i < m.count; i++) {
-        free(m.member[i].name);
-        free(m.member[i].value);
-    }
-    free(m.member);
+    members_free(&m);
     return cow_native_close(m.group) < 0 ? -1 : status;
 }
 
@@ -345,7 +313,7 @@ int cow_file_rename_version(cow_file *file, const char *revision, const char *na
     renaming r = {.file = file, .from = version, .to = to};
     int status;
 
-    if (begin(file) < 0 || cow_revision_resolve(file->native, revision, version, sizeof version) < 0 ||
+    if (cow_operation_begin(file) < 0 || cow_revision_resolve(file->native, revision, version, sizeof version) < 0 ||
         cow_version_row(file, version, &r.row) < 0 || may_be_called(file, "the name", name, false, r.row + 1) < 0 ||
         cow_snapshots_load(file) < 0)
         return -1;
@@ -358,7 +326,7 @@ int cow_file_rename_version(cow_file *file, const char *revision, const char *na
     cow_map_free(&r.met);
     cow_version_objects_free(file->version_objects); /* by their paths */
     file->version_objects = NULL;
-    return end(file, status, COW_OPERATION_RENAME, r.row, what);
+    return cow_operation_end(file, status, COW_OPERATION_RENAME, r.row, what);
 }
 
 int cow_file_set_message(cow_file *file, const char *revision, const char *message)
@@ -368,7 +336,7 @@ int cow_file_set_message(cow_file *file, const char *revision, const char *messa
     uint64_t at;
     int status;
 
-    if (begin(file) < 0 || cow_revision_resolve(file->native, revision, version, sizeof version) < 0 ||
+    if (cow_operation_begin(file) < 0 || cow_revision_resolve(file->native, revision, version, sizeof version) < 0 ||
         cow_version_row(file, version, &at) < 0 || cow_layout_log_read(file->loc, at, &row) < 0)
         return -1;
     status = asprintf(&what, "version %s described anew; it was: %s", called(version),
@@ -376,8 +344,8 @@ int cow_file_set_message(cow_file *file, const char *revision, const char *messa
     cow_layout_log_row_free(&row);
     if (status < 0)
         return cow_error(COW_MEMORY, "%s: no memory to record what was done", file->name);
-    status = end(file, rewrite_log(file, at, offsetof(cow_layout_log_row, message), message), COW_OPERATION_MESSAGE, at,
-                 what);
+    status = cow_operation_end(file, rewrite_log(file, at, offsetof(cow_layout_log_row, message), message),
+                               COW_OPERATION_MESSAGE, at, what);
     free(what);
     return status;
 }

@@ -16,9 +16,13 @@
 
 typedef struct opened {
     cow_pool_entry entry;
-    uint64_t slots_before; /* when the transaction began */
+    uint64_t slots_before, reused_before; /* when the transaction began */
     size_t users;
 } opened;
+
+/* Vacant slots are given out again: of pools without filters so many bytes by each commit, since that holds in memory, and writes
+ * twice, what it puts into the middle of the file. Chunks with filters get places of their own. */
+#define REUSED_BYTES ((size_t)64 << 20)
 
 /* Programs read files with one dataset in each of very many pools: an open one takes 60 kB. */
 #define MOST_IDLE 256
@@ -214,6 +218,13 @@ static int decoded_bytes(const cow_file *file, const cow_pool_entry *entry, size
     return 0;
 }
 
+static void allow_reuse(const cow_file *file, const cow_pool_entry *entry, size_t bytes)
+{
+    if (!cow_file_writable(file) || cow_type_is_heap(cow_kept_type_id(entry->type), true) != 0 || bytes == 0)
+        return;
+    cow_pool_allow_reuse(entry->pool, cow_codec_identity(entry->codec) ? REUSED_BYTES / bytes : UINT64_MAX);
+}
+
 static int pool_open(const cow_file *file, cow_pool_entry *entry)
 {
     char name[COW_PATH_MAX];
@@ -243,6 +254,7 @@ static int pool_open(const cow_file *file, cow_pool_entry *entry)
         entry->pool = NULL;
         goto done;
     }
+    allow_reuse(file, entry, bytes);
     status = 0;
 done:
     if (status < 0) {
@@ -258,6 +270,12 @@ static void pool_close(opened *o)
     cow_pool_close(o->entry.pool);
     cow_kept_type_free(o->entry.type);
     cow_close(o->entry.dcpl);
+}
+
+static void note_slots(opened *o)
+{
+    o->slots_before = cow_pool_slots(o->entry.pool);
+    o->reused_before = cow_pool_reused(o->entry.pool);
 }
 
 static void close_idle(cow_pools *pools)
@@ -322,7 +340,7 @@ const cow_pool_entry *cow_pools_get(cow_file *file, uint32_t id)
     *o = (opened){.entry = {.id = id, .dcpl = H5I_INVALID_HID}};
     if (pool_open(file, &o->entry) < 0)
         return NULL;
-    o->slots_before = cow_pool_slots(o->entry.pool);
+    note_slots(o);
     pools->count++;
     return &o->entry;
 }
@@ -434,6 +452,11 @@ void cow_pools_close(cow_file *file)
     *pools = (cow_pools){0};
 }
 
+uint64_t cow_pools_rows(const cow_file *file)
+{
+    return file->pools->table->rows;
+}
+
 /* ---- all of them ---- */
 
 size_t cow_pools_count(const cow_file *file)
@@ -455,7 +478,7 @@ void cow_pools_seal(cow_file *file, bool finished)
         opened *o = &file->pools->list[i];
         cow_pool_seal(o->entry.pool);
         if (finished)
-            o->slots_before = cow_pool_slots(o->entry.pool);
+            note_slots(o);
     }
 }
 
@@ -463,7 +486,11 @@ int64_t cow_pools_added(const cow_file *file)
 {
     int64_t n = 0;
 
-    for (size_t i = 0; i < file->pools->count; i++)
-        n += (int64_t)(cow_pool_slots(file->pools->list[i].entry.pool) - file->pools->list[i].slots_before);
+    for (size_t i = 0; i < file->pools->count; i++) {
+        const opened *o = &file->pools->list[i];
+
+        n += (int64_t)(cow_pool_slots(o->entry.pool) - o->slots_before + cow_pool_reused(o->entry.pool) -
+                       o->reused_before);
+    }
     return n;
 }

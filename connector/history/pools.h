@@ -33,6 +33,8 @@ void cow_pools_leave(cow_file *file, uint32_t id);
 /* The pool for chunks of TYPE with the creation properties DCPL (chunked); made when there is none. 1, with an error: HDF5 does
  * not take such chunks. */
 int cow_pools_find(cow_file *file, hid_t type, hid_t dcpl, uint32_t *id);
+/* How many the file has; the table must be open. */
+uint64_t cow_pools_rows(const cow_file *file);
 /* How many are open. */
 size_t cow_pools_count(const cow_file *file);
 

@@ -328,16 +328,6 @@ static int look_for_lacks(cow_restoring *r, uint64_t row)
     return 0;
 }
 
-static bool datasets_open(const cow_file *file)
-{
-    const cow_dataset *dataset;
-
-    for (size_t at = 0; (dataset = cow_datasets_next(file, &at)) != NULL;)
-        if (dataset->references > 0 && !dataset->snapshot)
-            return true;
-    return false;
-}
-
 static int may_restore(cow_file *file, bool dry)
 {
     if (!dry && cow_file_may_write(file) < 0)
@@ -345,7 +335,7 @@ static int may_restore(cow_file *file, bool dry)
     if (cow_file_state_of(file) != COW_FILE_CLEAN)
         return cow_error(COW_USAGE, "%s: there are changes that are not committed; commit or drop them first",
                          file->name);
-    if (datasets_open(file))
+    if (cow_datasets_in_use(file))
         return cow_error(COW_USAGE, "%s: datasets are open; close them before something is restored", file->name);
     if (file->journal == NULL && !dry)
         return cow_error(COW_UNSUPPORTED, "%s: a file in memory is not restored, since nothing could take it back",
@@ -417,20 +407,6 @@ static int record(cow_restoring *r)
     return cow_operation_record(r->file, kinds[kind].kind, version, what);
 }
 
-/* What was changed before it failed is never committed. */
-static int drop_half(cow_file *file)
-{
-    cow_error_held *held;
-
-    if (cow_file_state_of(file) == COW_FILE_CLEAN)
-        return -1;
-    held = cow_error_hold();
-    if (cow_file_abandon(file) < 0)
-        cow_file_fail(file);
-    cow_error_put_back(held);
-    return -1;
-}
-
 int cow_file_restore(cow_file *file, h5cow_restore_t *request)
 {
     char version[1024];
@@ -451,5 +427,6 @@ int cow_file_restore(cow_file *file, h5cow_restore_t *request)
     if (status == 0)
         status = tell_all(&r);
     restoring_free(&r);
-    return status < 0 ? drop_half(file) : 0;
+    /* what was changed before it failed is never committed */
+    return status == 0 ? 0 : cow_file_state_of(file) == COW_FILE_CLEAN ? -1 : cow_operation_drop(file);
 }

@@ -254,6 +254,99 @@ int cow_snapshots_outdate(cow_file *file, uint64_t head)
     return cow_map_put(&file->snapshots->outdated, head, 0);
 }
 
+/* ---- versions that go ---- */
+
+typedef struct purge {
+    cow_file *file;
+    const bool *forgotten;
+    uint64_t versions;
+    uint64_t *kept; /* how many of the first N versions are */
+    bool *needed;   /* rows */
+    cow_map map;    /* head address -> version of the row that was met last; then: a row is needed */
+} purge;
+
+/* Is a row of VERSION, the next one of the same head being of NEXT, what a version has? */
+static bool stands(const purge *p, uint64_t version, uint64_t next)
+{
+    return version >= p->versions || p->kept[next < p->versions ? next : p->versions] > p->kept[version];
+}
+
+/* Each row stands from its version to the next row of its head. */
+static int find_needed(purge *p)
+{
+    const cow_snapshots *s = p->file->snapshots;
+
+    for (uint64_t v = 0; v < p->versions; v++)
+        p->kept[v + 1] = p->kept[v] + !p->forgotten[v];
+    for (size_t i = s->count; i-- > 0;) {
+        const cow_layout_snapshot_row *row = &s->row[i];
+        uint64_t next = UINT64_MAX;
+
+        cow_map_get(&p->map, row->head, &next);
+        p->needed[i] = stands(p, row->version, next);
+        if (cow_map_put(&p->map, row->head, row->version) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* That there is no snapshot from a version on need not be said where there was none before. */
+static int drop_needless(purge *p)
+{
+    const cow_snapshots *s = p->file->snapshots;
+
+    cow_map_free(&p->map);
+    for (size_t i = 0; i < s->count; i++) {
+        const cow_layout_snapshot_row *row = &s->row[i];
+
+        if (p->needed[i] && row->snapshot == UINT64_MAX && row->elements == 0 && row->attributes == 0 &&
+            !is_left_out(s, row->head) && !cow_map_get(&p->map, row->head, NULL))
+            p->needed[i] = false;
+        if (p->needed[i] && cow_map_put(&p->map, row->head, 0) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* Heads that were known before; each is told once. */
+static int tell_unknown(purge *p, cow_snapshots_unknown *unknown, void *context)
+{
+    const cow_map *of = &p->file->snapshots->of;
+
+    for (size_t i = 0; i < of->capacity; i++)
+        if (of->entry[i].used && !cow_map_get(&p->map, of->entry[i].key, NULL) &&
+            unknown(context, of->entry[i].key) < 0)
+            return -1;
+    return 0;
+}
+
+int cow_snapshots_purge(cow_file *file, const bool forgotten[], uint64_t versions, cow_snapshots_unknown *unknown,
+                        void *context)
+{
+    cow_snapshots *s = file->snapshots;
+    purge p = {.file = file, .forgotten = forgotten, .versions = versions};
+    size_t count = 0;
+    int status = -1;
+
+    p.kept = calloc(versions + 1, sizeof *p.kept);
+    p.needed = calloc(s->count + 1, sizeof *p.needed);
+    if (p.kept == NULL || p.needed == NULL)
+        cow_error(COW_MEMORY, "%s: no memory for the list of snapshots", file->name);
+    else if (find_needed(&p) == 0 && drop_needless(&p) == 0 && tell_unknown(&p, unknown, context) == 0) {
+        for (size_t i = 0; i < s->count; i++)
+            if (p.needed[i])
+                s->row[count++] = s->row[i];
+        s->count = s->written = count;
+        s->changed = 0;
+        s->generation++;
+        status = s->table->resize(s->table, count) < 0 ? -1 : map_rows(file);
+    }
+    cow_map_free(&p.map);
+    free(p.kept);
+    free(p.needed);
+    return status;
+}
+
 /* ---- writing, and taking back ---- */
 
 int cow_snapshots_flush(cow_file *file)

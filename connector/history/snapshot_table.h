@@ -20,6 +20,11 @@ int cow_snapshots_load(cow_file *file);
 bool cow_snapshots_loaded(const cow_file *file);
 /* What was added or changed, into the file. */
 int cow_snapshots_flush(cow_file *file);
+/* Rows that no version needs go, those of VERSIONS versions that are FORGOTTEN being none; UNKNOWN is told each head object of which
+ * nothing is left. The next flush writes the table anew. */
+typedef int cow_snapshots_unknown(void *context, uint64_t head);
+int cow_snapshots_purge(cow_file *file, const bool forgotten[], uint64_t versions, cow_snapshots_unknown *unknown,
+                        void *context);
 
 /* In the order of versions. A row is valid until the next one is added. */
 size_t cow_snapshots_count(const cow_file *file);

@@ -31,7 +31,7 @@ static int find_in_log(cow_file *file, const char *version_path, uint64_t *row)
         cow_layout_log_row entry = {0};
         int same, status = cow_layout_log_read(file->loc, *row, &entry);
 
-        same = status == 0 && entry.name != NULL && strcmp(entry.name, name) == 0;
+        same = status == 0 && entry.open != COW_LOG_FORGOTTEN && entry.name != NULL && strcmp(entry.name, name) == 0;
         cow_layout_log_row_free(&entry);
         if (status < 0)
             return -1;

@@ -115,44 +115,62 @@ static int version_path(const cow_layout_log_row *row, char path[], size_t size)
     return 0;
 }
 
-/* ", #2 'name'" at TEXT. The bytes written, or -1. */
-static int list_version(cow_loc file, uint64_t row, char *text, size_t size)
-{
-    cow_layout_log_row version = {0};
-    int n = cow_layout_log_read(file, row, &version);
-
-    if (n == 0)
-        n = version.name == NULL ? cow_error(COW_CORRUPT, "a version has no name; try: h5cow verify")
-                                 : snprintf(text, size, "%s#%llu '%.64s'", row == 0 ? "" : ", ",
-                                            (unsigned long long)row + 1, version.name);
-    cow_layout_log_row_free(&version);
-    return n;
-}
-
-/* Tells which there are: all, or the oldest and the newest ones. */
-static int no_revision(cow_loc file, const char *revision)
+/* ", #2 'name'" of those that are there: all, or the oldest and the newest ones. */
+static void list_versions(const cow_layout_log_row row[], uint64_t rows, uint64_t kept, char *text, size_t size)
 {
     enum { SHOWN = 3 };
-    char text[(2 * SHOWN + 1) * 100];
-    uint64_t rows = 0;
     size_t used = 0;
+    uint64_t number = 0;
+
+    for (uint64_t i = 0; i < rows; i++) {
+        if (row[i].open == COW_LOG_FORGOTTEN)
+            continue;
+        if (number == SHOWN && kept > 2 * SHOWN)
+            used += (size_t)snprintf(text + used, size - used, " ...");
+        if (number < SHOWN || number + SHOWN >= kept || kept <= 2 * SHOWN)
+            used += (size_t)snprintf(text + used, size - used, "%s#%llu '%.64s'", number == 0 ? "" : ", ",
+                                     (unsigned long long)i + 1, row[i].name == NULL ? "?" : row[i].name);
+        number++;
+    }
+}
+
+/* Tells which there are, or that it was forgotten. */
+static int no_revision(cow_loc file, const char *revision)
+{
+    static const char *const members[] = {"name", "open", NULL};
+    cow_layout_log_row *row;
+    char text[800] = "";
+    uint64_t rows = 0, kept = 0;
+    bool forgotten = false;
 
     if (cow_layout_log_rows(file, &rows) < 0)
         return -1;
     if (rows == 0)
         return cow_error(COW_NOT_FOUND, "there is no version '%s': the file has no version yet", revision);
-    for (uint64_t row = 0; row < rows; row++) {
-        if (row == SHOWN && rows > 2 * SHOWN) {
-            used += (size_t)snprintf(text + used, sizeof text - used, " ...");
-            row = rows - SHOWN;
-        }
-        int n = list_version(file, row, text + used, sizeof text - used);
-        if (n < 0)
-            return -1;
-        used += (size_t)n;
+    if ((row = calloc(rows, sizeof *row)) == NULL)
+        return cow_error(COW_MEMORY, "no memory for the list of versions");
+    if (cow_layout_log_read_many(file, 0, rows, members, row) < 0) {
+        free(row);
+        return -1;
     }
-    return cow_error(COW_NOT_FOUND, "there is no version '%s'; the file has %llu: %s (see: h5cow log)", revision,
-                     (unsigned long long)rows, text);
+    for (uint64_t i = 0; i < rows; i++)
+        if (row[i].open != COW_LOG_FORGOTTEN)
+            kept++;
+        else
+            forgotten |= row[i].name != NULL && strcmp(row[i].name, revision) == 0;
+    list_versions(row, rows, kept, text, sizeof text);
+    for (uint64_t i = 0; i < rows; i++)
+        cow_layout_log_row_free(&row[i]);
+    free(row);
+    return cow_error(COW_NOT_FOUND, "%s '%s'; the file has %llu: %s (see: h5cow log)",
+                     forgotten ? "forgotten is version" : "there is no version", revision, (unsigned long long)kept,
+                     text);
+}
+
+static int forgotten(uint64_t number, const char *name)
+{
+    return cow_error(COW_NOT_FOUND, "version #%llu ('%s') was forgotten (see: h5cow log --all)",
+                     (unsigned long long)number, name == NULL ? "?" : name);
 }
 
 static int by_number(cow_loc file, const char *revision, uint64_t number, char path[], size_t size)
@@ -166,19 +184,31 @@ static int by_number(cow_loc file, const char *revision, uint64_t number, char p
     if (number < 1 || number > rows)
         return no_revision(file, revision);
     if (cow_layout_log_read(file, number - 1, &row) == 0)
-        status = version_path(&row, path, size);
+        status = row.open == COW_LOG_FORGOTTEN ? forgotten(number, row.name) : version_path(&row, path, size);
     cow_layout_log_row_free(&row);
     return status;
 }
 
-/* In the order of commits, whatever each was made of. */
+/* In the order of commits, whatever each was made of; those that were forgotten do not count. */
 static int by_distance(cow_loc file, const char *revision, uint64_t distance, char path[], size_t size)
 {
+    enum { BATCH = 64 };
+    static const char *const members[] = {"open", NULL};
+    cow_layout_log_row row[BATCH];
     uint64_t rows = 0;
 
     if (cow_layout_log_rows(file, &rows) < 0)
         return -1;
-    return distance >= rows ? no_revision(file, revision) : by_number(file, revision, rows - distance, path, size);
+    while (distance < rows) {
+        uint64_t n = rows < BATCH ? rows : BATCH;
+
+        if (cow_layout_log_read_many(file, rows - n, n, members, row) < 0)
+            return -1;
+        for (; n > 0; n--, rows--)
+            if (row[n - 1].open != COW_LOG_FORGOTTEN && distance-- == 0)
+                return by_number(file, revision, rows, path, size);
+    }
+    return no_revision(file, revision);
 }
 
 static int by_time(cow_loc file, const char *revision, int64_t limit, char path[], size_t size)
@@ -189,7 +219,8 @@ static int by_time(cow_loc file, const char *revision, int64_t limit, char path[
         return -1;
     while (rows > 0) {
         cow_layout_log_row row = {0};
-        int status = cow_layout_log_read(file, --rows, &row), found = status == 0 && row.time <= limit;
+        int status = cow_layout_log_read(file, --rows, &row),
+            found = status == 0 && row.time <= limit && row.open != COW_LOG_FORGOTTEN;
         if (found)
             status = version_path(&row, path, size);
         cow_layout_log_row_free(&row);

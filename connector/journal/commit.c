@@ -22,7 +22,8 @@
 #define PENDING_BYTES ((uint64_t)4 << 20)  /* beyond that, apply without waiting for the interval */
 #define RESERVE_GAP   ((uint64_t)64 << 10) /* between two places for which room is made in one call */
 #define FENCE_MAX     4096
-#define GAP           16 /* unchanged bytes between two changed ones that cost less than a frame of their own */
+#define HOLE          4096u /* bytes of a page */
+#define GAP           16    /* unchanged bytes between two changed ones that cost less than a frame of their own */
 
 int cow_journal_sync(cow_journal *journal)
 {
@@ -601,8 +602,8 @@ static int push_pending(cow_journal *journal, const cow_journal_extent *extent, 
 }
 
 /* The slot that names EXTENT, which NAME is; MERGED: all that is not applied then. */
-static cow_journal_slot next_slot(cow_journal *journal, const cow_journal_extent *extent, const cow_journal_extent_name *name,
-                                  const cow_overlay *merged)
+static cow_journal_slot next_slot(cow_journal *journal, const cow_journal_extent *extent,
+                                  const cow_journal_extent_name *name, const cow_overlay *merged)
 {
     cow_journal_slot slot = journal->slot;
 
@@ -624,8 +625,8 @@ static cow_journal_slot next_slot(cow_journal *journal, const cow_journal_extent
 static int put_commit(cow_journal *journal, cow_journal_extent *extent, cow_overlay *frames, bool apply)
 {
     cow_journal_slot slot;
-    bool whole = journal->pending_count > 0 &&
-                 (!journal->trusted || chain_is_long(journal) || frames_in_chain(journal, frames));
+    bool whole =
+        journal->pending_count > 0 && (!journal->trusted || chain_is_long(journal) || frames_in_chain(journal, frames));
     bool second = journal->options.sync == COW_SYNC_FULL || (journal->options.sync == COW_SYNC_NORMAL && apply);
     cow_overlay *all = frames, *merged = NULL;
     applying a = {0};
@@ -799,6 +800,33 @@ int cow_journal_recommit(cow_journal *journal)
     if ((frames = cow_overlay_new()) == NULL)
         return -1;
     return put_commit(journal, &extent, frames, true);
+}
+
+int cow_journal_holes(cow_journal *journal, const cow_place *place, size_t count, uint64_t *bytes)
+{
+    struct stat before, after;
+    uint64_t behind;
+
+    *bytes = 0;
+    if (journal->phase != COW_JOURNAL_IDLE || !cow_journal_ours(journal) || journal->pending_count > 0 ||
+        journal->slot.applied != journal->slot.sequence)
+        return 0;
+    /* what the disk has must be the state in which nothing is needed there */
+    if (cow_journal_sync(journal) < 0 || cow_disk_about(&journal->disk, &before) < 0)
+        return -1;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t from = journal->anchor.base + place[i].address, to = from + place[i].size;
+
+        from = (from + HOLE - 1) / HOLE * HOLE;
+        to = (to < journal->committed_end ? to : journal->committed_end) / HOLE * HOLE;
+        if (from < to && !cow_journal_in_use(journal, from, to - from, &behind))
+            cow_disk_hole(&journal->disk, from, to - from);
+    }
+    if (cow_disk_about(&journal->disk, &after) < 0)
+        return -1;
+    if (after.st_blocks < before.st_blocks)
+        *bytes = (uint64_t)(before.st_blocks - after.st_blocks) * 512;
+    return 0;
 }
 
 /* The file holds nothing, and nobody wants it. */

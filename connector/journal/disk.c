@@ -55,6 +55,12 @@ static int system_fallocate(void *context, int fd, off_t offset, off_t size)
     return fallocate(fd, 0, offset, size);
 }
 
+static int system_hole(void *context, int fd, off_t offset, off_t size)
+{
+    (void)context;
+    return fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, size);
+}
+
 static int system_fstat(void *context, int fd, struct stat *about)
 {
     (void)context;
@@ -133,6 +139,7 @@ const cow_disk_calls cow_disk_system = {
     .sync_folder = system_sync_folder,
     .unlink = system_unlink,
     .rename = system_rename,
+    .hole = system_hole,
 };
 
 int cow_disk_open(cow_disk *disk, const cow_disk_calls *calls, const char *name, int flags)
@@ -260,6 +267,14 @@ int cow_disk_reserve(const cow_disk *disk, uint64_t address, uint64_t size)
     if (status < 0 && (errno == EOPNOTSUPP || errno == ENOSYS || errno == ENODEV || errno == EINVAL))
         return 0; /* the write that follows finds out */
     return status < 0 ? failed(disk, "cannot make room for a commit") : 0;
+}
+
+void cow_disk_hole(const cow_disk *disk, uint64_t address, uint64_t size)
+{
+    if (disk->calls->hole == NULL)
+        return;
+    while (disk->calls->hole(disk->calls->context, disk->fd, (off_t)address, (off_t)size) < 0 && errno == EINTR)
+        ;
 }
 
 int cow_disk_about(const cow_disk *disk, struct stat *about)

@@ -30,6 +30,7 @@ typedef struct cow_disk_calls {
     int (*sync_folder)(void *context, const char *name); /* fsync of the folder that NAME is in; NULL: not done */
     int (*unlink)(void *context, const char *name);      /* NULL, and the next: not done */
     int (*rename)(void *context, const char *from, const char *to);
+    int (*hole)(void *context, int fd, off_t offset, off_t size); /* fallocate, FALLOC_FL_PUNCH_HOLE; NULL: not done */
 } cow_disk_calls;
 
 /* The system's own. */
@@ -58,6 +59,8 @@ int cow_disk_truncate(const cow_disk *disk, uint64_t size);
 int cow_disk_sync_folder(const cow_disk_calls *calls, const char *name);
 /* Room for what will be written; a file system that cannot reserve is no error. */
 int cow_disk_reserve(const cow_disk *disk, uint64_t address, uint64_t size);
+/* Nothing that is there is needed: the file system may have it. It reads as zeros then, or as it was; being unable is no error. */
+void cow_disk_hole(const cow_disk *disk, uint64_t address, uint64_t size);
 int cow_disk_about(const cow_disk *disk, struct stat *about);
 
 /* Is TEXT, of at most 64 characters, in the first MOST bytes of a regular file (a little further at most)? 1 or 0; -1: it cannot be

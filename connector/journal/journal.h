@@ -79,6 +79,12 @@ void cow_journal_extended(cow_journal *journal, uint64_t old_end, uint64_t new_e
 /* Make what was written since the last commit a commit, durable as OPTIONS.sync says. CLOSING: nothing follows; also
  * apply it. Nothing differs: no commit. A failure is final for this opening. */
 int cow_journal_commit(cow_journal *journal, bool closing);
+/* COUNT places, in order and apart, at addresses of HDF5's, of which nothing is needed in the newest state: where nobody can see an older one,
+ * and all is applied, whole pages of them are given back to the file system. *BYTES: what the file takes less. */
+typedef struct cow_place {
+    uint64_t address, size;
+} cow_place;
+int cow_journal_holes(cow_journal *journal, const cow_place *place, size_t count, uint64_t *bytes);
 /* A commit is about to follow, and the bulk of it is written: the disk can begin. */
 void cow_journal_start_sync(cow_journal *journal);
 /* Drop what was written since the last commit; for this opening nothing more is committed. WHY goes into messages. */

@@ -97,9 +97,10 @@ typedef struct cow_layout_log_row {
     int64_t parent, time;
     char *user, *host, *program, *hdf5, *h5cow, *message;
     int64_t added, chunks, changed;
-    uint8_t open; /* 0, 1: its transaction goes on, COW_LOG_FORGOTTEN */
+    uint8_t open; /* 0: finished */
 } cow_layout_log_row;
-#define COW_LOG_FORGOTTEN 2 /* the version has no tree any more */
+#define COW_LOG_OPEN      1 /* the transaction goes on */
+#define COW_LOG_FORGOTTEN 2 /* only this row is left of it */
 
 int cow_layout_log_create(cow_loc file);
 int cow_layout_log_rows(cow_loc file, uint64_t *rows);
@@ -141,6 +142,9 @@ typedef enum cow_operation {
     COW_OPERATION_RESTORE, /* a version was made by it, as by those below */
     COW_OPERATION_UNDO,
     COW_OPERATION_REDO,
+    COW_OPERATION_FORGET,
+    COW_OPERATION_SQUASH,
+    COW_OPERATION_COLLECT,
 } cow_operation;
 
 /* A row of /_versioned_data/operations: history/operations.c. */

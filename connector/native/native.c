@@ -352,6 +352,40 @@ int cow_native_file_size(void *file, uint64_t *bytes)
     return 0;
 }
 
+static int free_sections(void *file, H5F_sect_info_t *list, size_t room, size_t *count)
+{
+    H5VL_native_file_optional_args_t native;
+    H5VL_optional_args_t args = {.op_type = H5VL_NATIVE_FILE_GET_FREE_SECTIONS, .args = &native};
+
+    native.get_free_sections.type = H5FD_MEM_DEFAULT;
+    native.get_free_sections.sect_info = list;
+    native.get_free_sections.nsects = room;
+    native.get_free_sections.sect_count = count;
+    return H5VLfile_optional(file, cow_native_id(), &args, DXPL, NULL) < 0
+               ? cow_error_native("cannot get the free space of a file")
+               : 0;
+}
+
+int cow_native_file_free_space(void *file, H5F_sect_info_t **list, size_t *count)
+{
+    size_t room;
+
+    *list = NULL;
+    if (free_sections(file, NULL, 0, &room) < 0)
+        return -1;
+    if ((*list = calloc(room + 1, sizeof **list)) == NULL)
+        return cow_error(COW_MEMORY, "no memory for a list of free places");
+    *count = 0;
+    if (room > 0 && free_sections(file, *list, room, count) < 0) {
+        free(*list);
+        *list = NULL;
+        return -1;
+    }
+    if (*count > room)
+        *count = room;
+    return 0;
+}
+
 int cow_native_file_small_headers(void *file, bool small, bool *before)
 {
     H5VL_native_file_optional_args_t native;
@@ -1085,28 +1119,28 @@ static int transfer_begin(hid_t dxpl, cow_apart *apart)
     return other;
 }
 
-herr_t cow_native_read(size_t count, void *dataset[], hid_t mem_type[], hid_t mem_space[], hid_t file_space[], hid_t dxpl,
-                       void *buf[], void **req)
+herr_t cow_native_read(size_t count, void *dataset[], hid_t mem_type[], hid_t mem_space[], hid_t file_space[],
+                       hid_t dxpl, void *buf[], void **req)
 {
     cow_apart apart;
     int alone = transfer_begin(dxpl, &apart);
-    herr_t status = alone < 0 ? -1
-                              : H5VLdataset_read(count, dataset, cow_native_id(), mem_type, mem_space, file_space, dxpl,
-                                                 buf, req);
+    herr_t status =
+        alone < 0 ? -1
+                  : H5VLdataset_read(count, dataset, cow_native_id(), mem_type, mem_space, file_space, dxpl, buf, req);
 
     if (alone > 0)
         cow_native_together(&apart);
     return status;
 }
 
-herr_t cow_native_write(size_t count, void *dataset[], hid_t mem_type[], hid_t mem_space[], hid_t file_space[], hid_t dxpl,
-                        const void *buf[], void **req)
+herr_t cow_native_write(size_t count, void *dataset[], hid_t mem_type[], hid_t mem_space[], hid_t file_space[],
+                        hid_t dxpl, const void *buf[], void **req)
 {
     cow_apart apart;
     int alone = transfer_begin(dxpl, &apart);
-    herr_t status = alone < 0 ? -1
-                              : H5VLdataset_write(count, dataset, cow_native_id(), mem_type, mem_space, file_space, dxpl,
-                                                  buf, req);
+    herr_t status =
+        alone < 0 ? -1
+                  : H5VLdataset_write(count, dataset, cow_native_id(), mem_type, mem_space, file_space, dxpl, buf, req);
 
     if (alone > 0)
         cow_native_together(&apart);
@@ -1115,8 +1149,8 @@ herr_t cow_native_write(size_t count, void *dataset[], hid_t mem_type[], hid_t m
 
 int cow_native_dataset_read(void *dataset, hid_t mem_type, hid_t mem_space, hid_t file_space, hid_t dxpl, void *buf)
 {
-    if (cow_native_read(1, &dataset, &mem_type, &mem_space, &file_space, dxpl == H5P_DEFAULT ? DXPL : dxpl, &buf, NULL) <
-        0)
+    if (cow_native_read(1, &dataset, &mem_type, &mem_space, &file_space, dxpl == H5P_DEFAULT ? DXPL : dxpl, &buf,
+                        NULL) < 0)
         return cow_error_native("cannot read a dataset");
     return 0;
 }
@@ -1124,8 +1158,8 @@ int cow_native_dataset_read(void *dataset, hid_t mem_type, hid_t mem_space, hid_
 int cow_native_dataset_write(void *dataset, hid_t mem_type, hid_t mem_space, hid_t file_space, hid_t dxpl,
                              const void *buf)
 {
-    if (cow_native_write(1, &dataset, &mem_type, &mem_space, &file_space, dxpl == H5P_DEFAULT ? DXPL : dxpl, &buf, NULL) <
-        0)
+    if (cow_native_write(1, &dataset, &mem_type, &mem_space, &file_space, dxpl == H5P_DEFAULT ? DXPL : dxpl, &buf,
+                         NULL) < 0)
         return cow_error_native("cannot write a dataset");
     return 0;
 }

@@ -66,6 +66,8 @@ int cow_native_open_objects(unsigned long fileno, H5I_type_t type, cow_open_visi
 int cow_native_file_flush(void *file);
 /* Bytes of the file, what was allocated and not yet written included. */
 int cow_native_file_size(void *file, uint64_t *bytes);
+/* Where HDF5 knows of free space in the open file, in no order; free(*LIST). It forgets it when the file is closed. */
+int cow_native_file_free_space(void *file, H5F_sect_info_t **list, size_t *count);
 /* Whether headers of datasets that are created are as small as can be, instead of 256 bytes at least; the setting is the
  * open file's, so the former one (*BEFORE, may be NULL) is to be put back. */
 int cow_native_file_small_headers(void *file, bool small, bool *before);
@@ -146,10 +148,10 @@ int cow_native_dataset_close(void *dataset);
 /* dxpl: H5P_DEFAULT, or the application's. */
 /* H5VLdataset_read and _write of the native connector with the program's transfer list or a default one: nobody's list is
  * taken for another's, whatever was moved before in the same call of the program. -1: HDF5's error stands on its stack. */
-herr_t cow_native_read(size_t count, void *dataset[], hid_t mem_type[], hid_t mem_space[], hid_t file_space[], hid_t dxpl,
-                       void *buf[], void **req);
-herr_t cow_native_write(size_t count, void *dataset[], hid_t mem_type[], hid_t mem_space[], hid_t file_space[], hid_t dxpl,
-                        const void *buf[], void **req);
+herr_t cow_native_read(size_t count, void *dataset[], hid_t mem_type[], hid_t mem_space[], hid_t file_space[],
+                       hid_t dxpl, void *buf[], void **req);
+herr_t cow_native_write(size_t count, void *dataset[], hid_t mem_type[], hid_t mem_space[], hid_t file_space[],
+                        hid_t dxpl, const void *buf[], void **req);
 int cow_native_dataset_read(void *dataset, hid_t mem_type, hid_t mem_space, hid_t file_space, hid_t dxpl, void *buf);
 int cow_native_dataset_write(void *dataset, hid_t mem_type, hid_t mem_space, hid_t file_space, hid_t dxpl,
                              const void *buf);

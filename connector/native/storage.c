@@ -13,7 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DXPL H5P_DATASET_XFER_DEFAULT
+#define DXPL     H5P_DATASET_XFER_DEFAULT
+#define ANY_MASK UINT32_MAX /* of a slot that another opening wrote, and that is written again */
 
 /* ---- tables ---- */
 
@@ -287,23 +288,44 @@ static int write_slot(file_chunks *c, uint64_t slot, const void *bytes, size_t s
 static int chunks_write(cow_chunk_store *store, uint64_t slot, const void *bytes, size_t size, uint32_t filter_mask)
 {
     file_chunks *c = (file_chunks *)store;
+    hsize_t offset[COW_MAX_RANK];
     uint32_t before;
     size_t old;
+    bool again;
 
     if (cow_native_chunk_store_reserve(store, slot + 1) < 0)
         return -1;
     forget_addresses(c);
+    again = c->filtered && known_mask(c, slot, &before) && before == ANY_MASK;
     if (c->filtered) {
         /* another size in between makes HDF5 store the new mask */
         if (known_mask(c, slot, &before) && before != filter_mask) {
-            if (chunks_size(store, slot, &old) < 0 ||
-                (old == size && size > 1 && write_slot(c, slot, bytes, size - 1, filter_mask) < 0))
+            if (chunks_size(store, slot, &old) < 0) {
+                if (before != ANY_MASK)
+                    return -1;
+                cow_error_clear(); /* it has never been written */
+                old = 0;
+            }
+            if (old == size && size > 1 && write_slot(c, slot, bytes, size - 1, filter_mask) < 0)
                 return -1;
         }
         if (note_mask(c, slot, filter_mask) < 0)
             return -1;
     }
-    return write_slot(c, slot, bytes, size, filter_mask);
+    if (write_slot(c, slot, bytes, size, filter_mask) < 0)
+        return -1;
+    if (again) {
+        chunk_offset(c, slot, offset);
+        cow_native_chunk_written(c->dataset, offset);
+    }
+    return 0;
+}
+
+static int chunks_again(cow_chunk_store *store, uint64_t slot)
+{
+    file_chunks *c = (file_chunks *)store;
+
+    return c->filtered ? note_mask(c, slot, ANY_MASK) : 0;
 }
 
 static void chunks_close(cow_chunk_store *store)
@@ -331,8 +353,8 @@ cow_chunk_store *cow_native_chunk_store(void *file, void *raw_data, hid_t dcpl)
     }
     c->file = file;
     c->dataset = raw_data;
-    c->store =
-        (cow_chunk_store){.size = chunks_size, .read = chunks_read, .write = chunks_write, .close = chunks_close};
+    c->store = (cow_chunk_store){
+        .size = chunks_size, .read = chunks_read, .write = chunks_write, .again = chunks_again, .close = chunks_close};
     if ((space = cow_native_dataset_space(raw_data)) < 0 || (type = cow_native_dataset_type(raw_data)) < 0)
         goto done;
     c->rank = H5Sget_simple_extent_dims(space, extent, NULL);

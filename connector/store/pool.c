@@ -7,9 +7,13 @@
  *                       v                                        v
  *                  sealed: never written again, uses not counted (a row of zeros, if it was free)
  *
+ * A sealed slot with a row of zeros is vacant: nobody can name it. It may be given out again, and is then as one that is
+ * used and unsealed until the next seal (`reused`).
+ *
  * Invariants
  *  1. Slots from `base` on have their rows in memory (`rows`, `uses`); base <= sealed, base <= first_unwritten. A slot
- *     below base is sealed and its row is in the table, so cached blocks of the table never go stale.
+ *     below base is sealed and its row is in the table, unless it is in `reused`. Blocks of the table are forgotten when rows
+ *     below base are written.
  *  2. The map, once loaded, holds exactly the hashes of all sealed slots and of all used ones (of slots with the same
  *     hash, which only a damaged table has, the lowest).
  *  3. A function that fails leaves the pool as it was.
@@ -18,6 +22,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/map.h"
 #include "base/vector.h"
 #include "store/format.h"
 
@@ -47,6 +52,14 @@ typedef struct row_block {
     uint64_t used;  /* time of the last use */
 } row_block;
 
+/* Slots below base that were vacant and are given out since the last seal. */
+typedef struct reused_slots {
+    cow_map place; /* slot -> its place in the two that follow */
+    uint8_t *rows;
+    uint32_t *uses; /* 0: vacant again */
+    size_t count, rows_room, uses_room;
+} reused_slots;
+
 struct cow_pool {
     char *name;
     unsigned rank;
@@ -60,6 +73,11 @@ struct cow_pool {
     uint32_t *uses;      /* 0: free. UINT32_MAX sticks: such a slot is never freed */
     uint64_t *free_slot; /* a binary heap, the lowest first; room for as many as rows[], so freeing cannot fail */
     size_t rows_room, uses_room, free_room, free_count;
+    uint64_t *vacant; /* known with the map; the highest first */
+    size_t vacant_count, vacant_room;
+    uint64_t reuse;        /* so many of them may be given out before the next seal */
+    uint64_t reused_count; /* since the pool was opened */
+    reused_slots reused;
     hash_map map;
     row_block block[BLOCKS];
     uint64_t clock;
@@ -154,9 +172,58 @@ static void map_free(hash_map *map)
     memset(map, 0, sizeof *map);
 }
 
+/* Of a slot from base on. */
 static uint8_t *row_at(const cow_pool *pool, uint64_t slot)
 {
     return pool->rows + (size_t)(slot - pool->base) * cow_slot_row_size(pool->rank);
+}
+
+/* The place of SLOT among those that are given out again. */
+static bool is_reused(const cow_pool *pool, uint64_t slot, uint64_t *place)
+{
+    return pool->reused.count > 0 && cow_map_get(&pool->reused.place, slot, place);
+}
+
+/* Uses of a slot that was given out since the last seal. NULL: it was not. */
+static uint32_t *uses_of(const cow_pool *pool, uint64_t slot)
+{
+    uint64_t place;
+
+    if (slot < pool->slots && slot >= pool->sealed)
+        return &pool->uses[slot - pool->base];
+    return is_reused(pool, slot, &place) ? &pool->reused.uses[place] : NULL;
+}
+
+/* The row in memory of a slot. NULL: it is in the table. */
+static uint8_t *row_in_memory(const cow_pool *pool, uint64_t slot)
+{
+    uint64_t place;
+
+    if (slot >= pool->base)
+        return row_at(pool, slot);
+    return is_reused(pool, slot, &place) ? pool->reused.rows + place * cow_slot_row_size(pool->rank) : NULL;
+}
+
+static int note_vacant(cow_pool *pool, uint64_t first, uint64_t count, const uint8_t *rows)
+{
+    for (uint64_t i = 0; i < count; i++) {
+        if (memcmp(rows + (size_t)i * cow_slot_row_size(pool->rank), no_hash, COW_HASH_SIZE) != 0)
+            continue;
+        if (COW_RESERVE(pool->vacant, pool->vacant_room, pool->vacant_count, 1) < 0)
+            return cow_error(COW_MEMORY, "no memory for the free slots of %s", pool->name);
+        pool->vacant[pool->vacant_count++] = first + i;
+    }
+    return 0;
+}
+
+/* Given out from the end: the lowest first. */
+static void turn_vacant(cow_pool *pool)
+{
+    for (size_t i = 0, j = pool->vacant_count; i + 1 < j; i++) {
+        uint64_t slot = pool->vacant[i];
+        pool->vacant[i] = pool->vacant[--j];
+        pool->vacant[j] = slot;
+    }
 }
 
 static int map_load(cow_pool *pool)
@@ -175,6 +242,7 @@ static int map_load(cow_pool *pool)
         cow_error(COW_MEMORY, "no memory to read the slot table of %s", pool->name);
         goto done;
     }
+    pool->vacant_count = 0;
     if (map_reserve(&pool->map, pool->slots, pool->name) < 0)
         goto done;
     while (first < pool->base) {
@@ -185,8 +253,11 @@ static int map_load(cow_pool *pool)
         }
         for (uint64_t i = 0; i < count; i++)
             map_insert(&pool->map, first + i, rows + (size_t)i * row_size);
+        if (pool->reuse > 0 && note_vacant(pool, first, count, rows) < 0)
+            goto done;
         first += count;
     }
+    turn_vacant(pool);
     /* A free slot's row is all zeros, and such a hash is not entered. */
     for (uint64_t slot = pool->base; slot < pool->slots; slot++)
         map_insert(&pool->map, slot, row_at(pool, slot));
@@ -200,6 +271,14 @@ done:
 }
 
 /* ---- free slots ---- */
+
+static void reused_forget(cow_pool *pool)
+{
+    cow_map_free(&pool->reused.place);
+    free(pool->reused.rows);
+    free(pool->reused.uses);
+    pool->reused = (reused_slots){0};
+}
 
 static void free_push(cow_pool *pool, uint64_t slot)
 {
@@ -279,6 +358,8 @@ void cow_pool_close(cow_pool *pool)
     free(pool->rows);
     free(pool->uses);
     free(pool->free_slot);
+    free(pool->vacant);
+    reused_forget(pool);
     pool->store->close(pool->store);
     pool->table->close(pool->table);
     free(pool->name);
@@ -335,34 +416,64 @@ static int reserve(cow_pool *pool)
 /* Put ROW into the row of a slot in memory, and into the map, which has room for it. */
 static void put_row(cow_pool *pool, uint64_t slot, const cow_slot *row)
 {
-    uint8_t *bytes = row_at(pool, slot);
+    uint8_t *bytes = row_in_memory(pool, slot);
 
     memcpy(bytes + COW_SLOT_HASH_AT, row->digest.hash, COW_HASH_SIZE);
     cow_put64(bytes + COW_SLOT_CHECKSUM_AT, row->digest.checksum);
     for (unsigned d = 0; d < pool->rank; d++)
         cow_put32(bytes + COW_SLOT_TRIMMED_AT + 4 * d, row->trimmed[d]);
-    if (slot < pool->first_unwritten)
+    if (slot >= pool->base && slot < pool->first_unwritten)
         pool->first_unwritten = slot;
     if (pool->map.loaded)
         map_insert(&pool->map, slot, row->digest.hash);
 }
 
+/* Does a vacant slot take the next chunk? 1: *SLOT; 0; -1. */
+static int reuse_slot(cow_pool *pool, uint64_t *slot)
+{
+    reused_slots *r = &pool->reused;
+    uint64_t place;
+
+    if (pool->free_count > 0 || pool->vacant_count == 0 || r->count >= pool->reuse)
+        return 0;
+    *slot = pool->vacant[pool->vacant_count - 1];
+    if (pool->store->again != NULL && pool->store->again(pool->store, *slot) < 0)
+        return -1;
+    if (!is_reused(pool, *slot, &place)) {
+        place = r->count;
+        if (cow_vector_reserve(&r->rows, &r->rows_room, place, 1, cow_slot_row_size(pool->rank)) < 0 ||
+            COW_RESERVE(r->uses, r->uses_room, place, 1) < 0 || cow_map_put(&r->place, *slot, place) < 0)
+            return cow_error(COW_MEMORY, "no memory for the slot table of %s", pool->name);
+        r->count++;
+        pool->reused_count++;
+    }
+    pool->vacant_count--;
+    return 1;
+}
+
 int cow_pool_add(cow_pool *pool, const cow_slot *row, uint64_t *slot)
 {
+    int reused;
 
-    if (pool->free_count == 0 && reserve(pool) < 0)
-        return -1;
     if (pool->map.loaded && map_reserve(&pool->map, pool->slots + 1, pool->name) < 0)
         return -1;
-    *slot = pool->free_count > 0 ? free_pop(pool) : pool->slots++;
-    pool->uses[*slot - pool->base] = 1;
+    if ((reused = reuse_slot(pool, slot)) < 0 || (!reused && pool->free_count == 0 && reserve(pool) < 0))
+        return -1;
+    if (!reused)
+        *slot = pool->free_count > 0 ? free_pop(pool) : pool->slots++;
+    if (*slot >= pool->sealed)
+        pool->uses[*slot - pool->base] = 1;
+    else
+        *uses_of(pool, *slot) = 1;
     put_row(pool, *slot, row);
     return 0;
 }
 
 int cow_pool_set_row(cow_pool *pool, uint64_t slot, const cow_slot *row)
 {
-    if (slot < pool->sealed || slot >= pool->slots || pool->uses[slot - pool->base] == 0)
+    const uint32_t *uses = uses_of(pool, slot);
+
+    if (uses == NULL || *uses == 0)
         return cow_error(COW_USAGE,
                          "slot %" PRIu64 " of %s cannot get another row: this transaction did not give it out", slot,
                          pool->name);
@@ -374,17 +485,18 @@ int cow_pool_set_row(cow_pool *pool, uint64_t slot, const cow_slot *row)
 
 void cow_pool_drop(cow_pool *pool, uint64_t slot)
 {
-    uint32_t *uses;
+    uint32_t *uses = uses_of(pool, slot);
 
-    if (slot < pool->sealed || slot >= pool->slots)
-        return;
-    uses = &pool->uses[slot - pool->base];
-    if (*uses == 0 || *uses == UINT32_MAX || --*uses > 0)
+    if (uses == NULL || *uses == 0 || *uses == UINT32_MAX || --*uses > 0)
         return;
     /* The bytes may never have been written, or be overwritten next: nobody may find them any more. */
     if (pool->map.loaded)
         map_remove(&pool->map, slot);
-    memset(row_at(pool, slot), 0, cow_slot_row_size(pool->rank));
+    memset(row_in_memory(pool, slot), 0, cow_slot_row_size(pool->rank));
+    if (slot < pool->base) {
+        pool->vacant[pool->vacant_count++] = slot; /* it was the last one there */
+        return;
+    }
     if (slot < pool->first_unwritten)
         pool->first_unwritten = slot;
     free_push(pool, slot);
@@ -392,10 +504,9 @@ void cow_pool_drop(cow_pool *pool, uint64_t slot)
 
 void cow_pool_use(cow_pool *pool, uint64_t slot)
 {
-    if (slot < pool->sealed || slot >= pool->slots)
-        return;
-    uint32_t *uses = &pool->uses[slot - pool->base];
-    if (*uses > 0 && *uses < UINT32_MAX)
+    uint32_t *uses = uses_of(pool, slot);
+
+    if (uses != NULL && *uses > 0 && *uses < UINT32_MAX)
         ++*uses;
 }
 
@@ -441,8 +552,7 @@ int cow_pool_row(cow_pool *pool, uint64_t slot, cow_slot *row)
 
     if (slot >= pool->slots)
         return cow_error(COW_CORRUPT, "%s has no slot %" PRIu64 ", only %" PRIu64, pool->name, slot, pool->slots);
-    bytes = slot < pool->base ? table_row(pool, slot) : row_at(pool, slot);
-    if (!bytes)
+    if ((bytes = row_in_memory(pool, slot)) == NULL && (bytes = table_row(pool, slot)) == NULL)
         return -1;
     memset(row, 0, sizeof *row);
     memcpy(row->digest.hash, bytes + COW_SLOT_HASH_AT, COW_HASH_SIZE);
@@ -467,10 +577,33 @@ static void forget_written(cow_pool *pool)
     pool->base = pool->slots;
 }
 
+/* What is known of the table has changed there. */
+static void forget_blocks(cow_pool *pool)
+{
+    for (size_t i = 0; i < BLOCKS; i++)
+        pool->block[i].count = 0;
+}
+
+static int flush_reused(cow_pool *pool)
+{
+    const reused_slots *r = &pool->reused;
+    size_t size = cow_slot_row_size(pool->rank);
+
+    for (size_t i = 0; i < r->place.capacity; i++) {
+        const cow_map_entry *e = &r->place.entry[i];
+        if (e->used && pool->table->write(pool->table, e->key, 1, r->rows + e->value * size) < 0)
+            return -1;
+    }
+    forget_blocks(pool);
+    return 0;
+}
+
 int cow_pool_flush(cow_pool *pool)
 {
     uint64_t first = pool->first_unwritten;
 
+    if (pool->reused.count > 0 && flush_reused(pool) < 0)
+        return cow_context("writing the slot table of %s", pool->name);
     if (first < pool->slots) {
         if ((pool->slots > pool->table->rows && pool->table->resize(pool->table, pool->slots) < 0) ||
             pool->table->write(pool->table, first, pool->slots - first, row_at(pool, first)) < 0)
@@ -485,5 +618,72 @@ void cow_pool_seal(cow_pool *pool)
 {
     pool->sealed = pool->slots;
     pool->free_count = 0;
+    reused_forget(pool);
     forget_written(pool);
+}
+
+void cow_pool_allow_reuse(cow_pool *pool, uint64_t slots)
+{
+    pool->reuse = slots;
+}
+
+uint64_t cow_pool_reused(const cow_pool *pool)
+{
+    return pool->reused_count;
+}
+
+/* ---- collecting ---- */
+
+/* Of COUNT rows those that nobody needs become zeros; [*FROM, *TO): what changed. */
+static int vacate_rows(cow_pool *pool, uint64_t first, uint64_t count, uint8_t *rows, const cow_pool_collector *c,
+                       uint64_t *from, uint64_t *to)
+{
+    size_t size = cow_slot_row_size(pool->rank);
+
+    *from = *to = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        uint8_t *row = rows + (size_t)i * size;
+        bool used = memcmp(row, no_hash, COW_HASH_SIZE) != 0;
+
+        if (c->needed(c->context, first + i)) {
+            if (!used)
+                return cow_error(COW_CORRUPT, "slot %" PRIu64 " of %s is in use and has no row; try: h5cow verify",
+                                 first + i, pool->name);
+            continue;
+        }
+        if (c->vacant(c->context, first + i, used) < 0)
+            return -1;
+        if (!used)
+            continue;
+        memset(row, 0, size);
+        *from = *to == 0 ? i : *from;
+        *to = i + 1;
+    }
+    return 0;
+}
+
+int cow_pool_vacate(cow_pool *pool, const cow_pool_collector *collector)
+{
+    size_t size = cow_slot_row_size(pool->rank);
+    uint64_t block = LOAD_BYTES / size, from, to;
+    uint8_t *rows;
+    int status = 0;
+
+    if (pool->base < pool->slots || pool->reused.count > 0)
+        return cow_error(COW_USAGE, "%s has slots that are not committed", pool->name);
+    if ((rows = malloc(LOAD_BYTES)) == NULL)
+        return cow_error(COW_MEMORY, "no memory to read the slot table of %s", pool->name);
+    for (uint64_t first = 0; status == 0 && first < pool->slots; first += block) {
+        uint64_t count = block < pool->slots - first ? block : pool->slots - first;
+
+        if (pool->table->read(pool->table, first, count, rows) < 0 ||
+            vacate_rows(pool, first, count, rows, collector, &from, &to) < 0 ||
+            (to > from && pool->table->write(pool->table, first + from, to - from, rows + from * size) < 0))
+            status = cow_context("freeing slots of %s", pool->name);
+    }
+    free(rows);
+    map_free(&pool->map);
+    pool->vacant_count = 0;
+    forget_blocks(pool);
+    return status;
 }

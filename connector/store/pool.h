@@ -7,7 +7,8 @@
  *
  * Life of a slot: given out by cow_pool_add with one use; a second chunk with the same bytes adds a use. A slot whose
  * last use is dropped is given out again only if it was first given out after the last cow_pool_seal: a sealed slot may
- * be named by a version or by a reader that opened at a flush, and is never written again.
+ * be named by a version or by a reader that opened at a flush, and is never written again. A slot with a row of zeros holds
+ * nothing that anybody can name: where the pool may reuse such slots, they are given out before new ones.
  * Rows of new slots stay in memory until cow_pool_flush.
  */
 #ifndef COW_POOL_H
@@ -29,6 +30,8 @@ struct cow_chunk_store {
     int (*read)(cow_chunk_store *store, uint64_t slot, void *bytes, size_t size, uint32_t *filter_mask);
     /* Writes a slot, also over a former one; makes room first where slot is beyond the end. */
     int (*write)(cow_chunk_store *store, uint64_t slot, const void *bytes, size_t size, uint32_t filter_mask);
+    /* A slot that another opening may have written is written next. NULL: nothing need be known of that. */
+    int (*again)(cow_chunk_store *store, uint64_t slot);
     void (*close)(cow_chunk_store *store); /* frees the store itself */
 };
 /* Chunks in memory, for tests. */
@@ -73,6 +76,21 @@ void cow_pool_use(cow_pool *pool, uint64_t slot);
 
 /* The row of a slot, from memory or in blocks from the table. -1 COW_CORRUPT: slot beyond the end. */
 int cow_pool_row(cow_pool *pool, uint64_t slot, cow_slot *row);
+
+/* From now on SLOTS slots with a row of zeros, at most, may be given out again before each seal. They lie in the middle of the
+ * file, where a commit holds what it changes in memory and writes it twice. */
+void cow_pool_allow_reuse(cow_pool *pool, uint64_t slots);
+/* How many were, since the pool was opened. */
+uint64_t cow_pool_reused(const cow_pool *pool);
+
+typedef struct cow_pool_collector {
+    void *context;
+    bool (*needed)(void *context, uint64_t slot);
+    int (*vacant)(void *context, uint64_t slot,
+                  bool used); /* not needed; USED: it is freed now, else it was free before */
+} cow_pool_collector;
+/* The rows of all slots that are not needed become zeros. Nothing of the pool may be uncommitted. -1: some may have. */
+int cow_pool_vacate(cow_pool *pool, const cow_pool_collector *collector);
 
 /* Write the rows that are new since the last flush. */
 int cow_pool_flush(cow_pool *pool);

@@ -211,6 +211,12 @@ static int restore(cow_object *object, const char *operation, void *argument)
     return status;
 }
 
+static int version_is_open(const cow_file *file)
+{
+    return cow_error(COW_USAGE, "%s: a version of the file is open in this program; close it first",
+                     cow_file_name(file));
+}
+
 static int name_version(cow_object *object, const char *operation, void *argument)
 {
     h5cow_naming_t a;
@@ -227,8 +233,7 @@ static int name_version(cow_object *object, const char *operation, void *argumen
         return cow_file_untag(file, a.text);
     case H5COW_PRIVATE_RENAME:
         if (cow_home_version_open(file))
-            return cow_error(COW_USAGE, "%s: a version of the file is open in this program; close it first",
-                             cow_file_name(file));
+            return version_is_open(file);
         return cow_file_rename_version(file, a.revision, a.text);
     case H5COW_PRIVATE_MESSAGE:
         return cow_file_set_message(file, a.revision, a.text);
@@ -240,6 +245,42 @@ static int name_version(cow_object *object, const char *operation, void *argumen
     }
 }
 
+static int forget(cow_object *object, const char *operation, void *argument)
+{
+    h5cow_forget_t a;
+    cow_file *file;
+    int status;
+
+    if (take(operation, argument, &a, sizeof a, THROUGH(h5cow_forget_t, forgotten)) < 0 ||
+        (file = head_of(object)) == NULL)
+        return -1;
+    for (size_t i = 0; i < a.count; i++)
+        if (a.revisions == NULL || a.revisions[i] == NULL)
+            return cow_error(COW_USAGE, "%s: which versions? there is a null pointer", operation);
+    if (cow_home_version_open(file))
+        return version_is_open(file);
+    status = cow_file_forget(file, &a);
+    give(argument, &a, sizeof a);
+    return status;
+}
+
+static int collect(cow_object *object, const char *operation, void *argument)
+{
+    h5cow_collect_t a;
+    cow_file *file;
+    int status;
+
+    if (take(operation, argument, &a, sizeof a, THROUGH(h5cow_collect_t, holes)) < 0 ||
+        (file = head_of(object)) == NULL)
+        return -1;
+    if (cow_home_version_open(file))
+        return version_is_open(file);
+    a.chunks = a.bytes = a.holes = 0;
+    status = cow_file_collect(file, &a);
+    give(argument, &a, sizeof a);
+    return status;
+}
+
 /* ---- by name and number ---- */
 
 static struct {
@@ -249,7 +290,8 @@ static struct {
 } operations[] = {
     {"h5cow.let_go", let_go, 0},      {"h5cow.describe", describe, 0},    {"h5cow.commit", commit, 0},
     {"h5cow.abort", drop_changes, 0}, {"h5cow.version", tell_version, 0}, {"h5cow.versions", list_versions, 0},
-    {"h5cow.restore", restore, 0},    {"h5cow.name", name_version, 0},
+    {"h5cow.restore", restore, 0},    {"h5cow.name", name_version, 0},    {"h5cow.forget", forget, 0},
+    {"h5cow.collect", collect, 0},
 };
 #define OPERATIONS (sizeof operations / sizeof *operations)
 

@@ -14,6 +14,7 @@
     h5cow.content_hash("t.h5", at=1)        # what it held, however it is stored
     h5cow.restore("t.h5", 1)                # as it was, as a new version; h5cow.undo("t.h5")
     h5cow.tag("t.h5", 1, "submitted")       # "t.h5@submitted"
+    h5cow.forget("t.h5", keep_last=20)      # older ones go; h5cow.gc("t.h5") makes free what they had
 
     with h5cow.version("t.h5", name="calibrated") as f:   # one version, or none at all when the block fails
         f["x"][()] = 2
@@ -27,20 +28,26 @@ from ._files import open, version
 from ._history import (
     Change,
     Changes,
+    Collected,
     Damage,
+    Forgotten,
     Lack,
     Part,
     Restored,
     Verified,
     Version,
     Versions,
+    Weighed,
     blame,
     content_hash,
     describe,
     diff,
+    forget,
+    gc,
     redo,
     rename,
     restore,
+    squash,
     tag,
     undo,
     untag,
@@ -53,9 +60,11 @@ __version__ = "0.1.0"
 __all__ = [
     "Change",
     "Changes",
+    "Collected",
     "Damage",
     "Enabled",
     "Error",
+    "Forgotten",
     "Lack",
     "OptionError",
     "Part",
@@ -65,15 +74,19 @@ __all__ = [
     "Verified",
     "Version",
     "Versions",
+    "Weighed",
     "blame",
     "content_hash",
     "describe",
     "diff",
     "enable",
+    "forget",
+    "gc",
     "open",
     "redo",
     "rename",
     "restore",
+    "squash",
     "tag",
     "undo",
     "untag",

@@ -55,6 +55,8 @@ class Version(Numbered):
     h5cow: str
     tags: Tuple[str, ...] = ()
     """Other names of it, as `versions()` tells them."""
+    forgotten: bool = False
+    """Nothing else is left of it: `versions(file, forgotten=True)` tells such ones as well."""
 
 
 class Versions(List[Version]):
@@ -64,7 +66,7 @@ class Versions(List[Version]):
         titles = ("version", "#", "time", "user", "added", "changed", "program", "message")
         lines = ["<table>", f"<tr>{''.join(f'<th>{title}</th>' for title in titles)}</tr>"]
         for v in self:
-            marks = " (open)" * v.open + " (incomplete)" * bool(v.incomplete)
+            marks = " (open)" * v.open + " (incomplete)" * bool(v.incomplete) + " (forgotten)" * v.forgotten
             time = v.time.isoformat(" ", "seconds")
             cells = (v.name + marks, v.number, time, v.user, _bytes(v.size), v.changed, v.program, v.message)
             shown = "".join(f"<td>{html.escape(str(cell))}</td>" for cell in cells)
@@ -109,15 +111,16 @@ def _version(row: Any) -> Version:
         hdf5=row["hdf5"],
         h5cow=row["h5cow"],
         tags=tuple(row.get("tags", ())),
+        forgotten=row.get("forgotten", False),
     )
 
 
-def versions(file: Path) -> Versions:
-    """The versions of FILE, the oldest first, so that `versions(file)[-1]` is the newest.
+def versions(file: Path, *, forgotten: bool = False) -> Versions:
+    """The versions of FILE, the oldest first, so that `versions(file)[-1]` is the newest. FORGOTTEN: and those that are gone.
 
     FILE may be open, here or in another program: what is told is committed. Raises `Error` where it has no history.
     """
-    rows, _ = ask("log", os.fspath(file))
+    rows, _ = ask("log", os.fspath(file), options=["--all"] * forgotten)
     return Versions(_version(row) for row in reversed(rows))
 
 
@@ -330,3 +333,108 @@ def rename(file: Path, at: Revision, name: str) -> None:
 def describe(file: Path, at: Revision, message: str) -> None:
     """Change the message of the version AT of FILE. `h5cow log --operations` tells the one before."""
     tell("describe", _state(file, at), message)
+
+
+@dataclass(frozen=True)
+class Collected:
+    """What `gc()` made free, or would."""
+
+    chunks: int
+    bytes: int
+    """What these took in the file."""
+    holes: Optional[int]
+    """Bytes given back to the file system; None: nobody knows yet (dry_run)."""
+
+
+def _collected(told: Any) -> Collected:
+    return Collected(told["chunks"], told["bytes"], told["holes"])
+
+
+@dataclass(frozen=True)
+class Weighed(Numbered):
+    """A version that `forget()` and `squash()` decided about."""
+
+    number: int
+    name: str
+    time: datetime.datetime
+    forget: bool
+    """It goes, or would (dry_run)."""
+    reasons: Tuple[str, ...]
+    """Why it stays: "newest", "tag NAME", "named", "last", "hourly" ... "within"."""
+    alone: int
+    """Bytes of chunks that no other version has, and not the newest state."""
+
+
+@dataclass(frozen=True)
+class Forgotten:
+    """What `forget()` and `squash()` did, or would do."""
+
+    versions: Tuple[Weighed, ...]
+    """The oldest first: under a policy all that were there, else those that go."""
+    forgotten: int
+    """How many go."""
+    frees: int
+    """Bytes of chunks that nothing but these has."""
+    collected: Optional[Collected]
+    """What `gc=True` made free."""
+
+
+def _forgotten(verb: str, *arguments: str, options: Sequence[str]) -> Forgotten:
+    told, _ = ask(verb, *arguments, options=options)
+    weighed = (
+        Weighed(
+            one["number"], one["name"], _time(one["time_us"]), one["forget"], tuple(one["reasons"]), one["alone"]
+        )
+        for one in told["versions"]
+    )
+    collected = None if told["collected"] is None else _collected(told["collected"])
+    return Forgotten(tuple(weighed), told["forgotten"], told["frees"], collected)
+
+
+def forget(
+    file: Path,
+    revisions: Sequence[Revision] = (),
+    *,
+    keep_last: Optional[int] = None,
+    keep_hourly: Optional[int] = None,
+    keep_daily: Optional[int] = None,
+    keep_weekly: Optional[int] = None,
+    keep_monthly: Optional[int] = None,
+    keep_yearly: Optional[int] = None,
+    keep_within: Optional[str] = None,
+    keep_tags: Sequence[str] = (),
+    keep: Sequence[Revision] = (),
+    dry_run: bool = False,
+    gc: bool = False,
+) -> Forgotten:
+    """Let versions of FILE go, for good: REVISIONS, or all that no rule keeps. Others stay as they are.
+
+    KEEP_LAST keeps the newest so many, KEEP_HOURLY and so on the newest version of each of the last so many hours, days ... in which
+    there are some, KEEP_WITHIN ("2y5m7d3h") those not older than the newest by that, KEEP versions by name. The newest one and those
+    with tags always stay; to name one of them is an `Error`. GC: make free what is not needed any more.
+    """
+    counts = {
+        "last": keep_last,
+        "hourly": keep_hourly,
+        "daily": keep_daily,
+        "weekly": keep_weekly,
+        "monthly": keep_monthly,
+        "yearly": keep_yearly,
+        "within": keep_within,
+    }
+    options = [f"--keep-{rule}={value}" for rule, value in counts.items() if value is not None]
+    options += [f"--keep-tag={name}" for name in keep_tags] + [f"--keep={revision(one)}" for one in keep]
+    options += ["--dry-run"] * dry_run + ["--gc"] * gc
+    return _forgotten("forget", os.fspath(file), *(str(revision(one)) for one in revisions), options=options)
+
+
+def squash(file: Path, first: Revision, last: Revision, *, dry_run: bool = False) -> Forgotten:
+    """Make one version of those from FIRST to LAST: LAST stays, with all that they changed; the others go, for good."""
+    options = ["--dry-run"] * dry_run
+    return _forgotten("squash", os.fspath(file), f"{revision(first)}..{revision(last)}", options=options)
+
+
+def gc(file: Path, *, dry_run: bool = False) -> Collected:
+    """Make free what neither a version of FILE nor its newest state needs, as after `forget()`."""
+    told, _ = ask("gc", os.fspath(file), options=["--dry-run"] * dry_run)
+    return _collected(told)

@@ -1,0 +1,262 @@
+/* What neither head nor versions need (reach.c) becomes free, by one commit: slots, views of nodes and roots. Records stay in the
+ * index, which only grows; nothing names them any more.
+ *
+ * The chunk of a slot without filters keeps its place in the file, for the next chunk; that of one with filters is written anew
+ * from zeros, so that HDF5 has back what that does not need. When the commit is applied, and nobody sees an older state, whole
+ * pages of all that go back to the file system: the file has holes there.
+ */
+#include "history/internal.h"
+
+#include "base/error.h"
+#include "base/vector.h"
+#include "h5cow.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct collecting {
+    cow_file *file;
+    const cow_reach *reach;
+    h5cow_collect_t *answer;
+    const cow_pool_entry *entry; /* the pool at hand */
+    uint64_t slots;
+    bool filtered;
+    uint64_t *freed; /* of it, to be written anew */
+    size_t freed_count, freed_room;
+    cow_place *place; /* of slots that hold nothing */
+    size_t places, place_room;
+    uint64_t *view; /* that nobody needs */
+    size_t views, view_room;
+} collecting;
+
+static void collecting_free(collecting *c)
+{
+    free(c->freed);
+    free(c->place);
+    free(c->view);
+}
+
+static int no_memory(const collecting *c)
+{
+    return cow_error(COW_MEMORY, "%s: no memory for a list of free places", c->file->name);
+}
+
+/* ---- slots ---- */
+
+static bool is_needed(void *context, uint64_t slot)
+{
+    const collecting *c = context;
+
+    return cow_reach_slot(c->reach, c->entry->id, slot);
+}
+
+static int note_place(collecting *c, uint64_t address, uint64_t size)
+{
+    if (COW_RESERVE(c->place, c->place_room, c->places, 1) < 0)
+        return no_memory(c);
+    c->place[c->places++] = (cow_place){address, size};
+    return 0;
+}
+
+static int note_vacant(void *context, uint64_t slot, bool used)
+{
+    collecting *c = context;
+    haddr_t address;
+    hsize_t size;
+    unsigned mask;
+
+    if (cow_native_chunk_address(cow_pool_store(c->entry->pool), c->slots, slot, &address, &size, &mask) < 0)
+        return -1;
+    if (used) {
+        c->answer->chunks++;
+        c->answer->bytes += address == HADDR_UNDEF ? 0 : size;
+    }
+    if (address == HADDR_UNDEF)
+        return 0;
+    if (!c->filtered)
+        return note_place(c, address, size);
+    if (!used)
+        return 0;
+    if (COW_RESERVE(c->freed, c->freed_room, c->freed_count, 1) < 0)
+        return no_memory(c);
+    c->freed[c->freed_count++] = slot;
+    return 0;
+}
+
+/* A chunk of zeros as the filters store it. *SIZE 0: that is not worth it, or they do not take it. */
+static int encode_zeros(const collecting *c, uint8_t **bytes, size_t *size, uint32_t *mask)
+{
+    cow_codec *codec = c->entry->codec;
+    size_t chunk = c->entry->raw.chunk_bytes;
+    uint8_t *zeros = calloc(2, chunk);
+    int status;
+
+    *size = 0;
+    if (zeros == NULL || (*bytes = malloc(cow_codec_bound(codec))) == NULL) {
+        free(zeros);
+        return no_memory(c);
+    }
+    status = cow_codec_parallel(codec) ? cow_codec_encode_as(codec, NULL, zeros, *bytes, size, mask)
+                                       : cow_codec_encode_back(codec, NULL, zeros, *bytes, size, mask, zeros + chunk);
+    free(zeros);
+    if (status < 0 && cow_error_is(COW_MEMORY))
+        return -1;
+    if (status < 0) {
+        cow_error_clear();
+        *size = 0;
+    }
+    if (*size > chunk / 2)
+        *size = 0;
+    return 0;
+}
+
+static int shrink_chunks(collecting *c)
+{
+    cow_chunk_store *store = cow_pool_store(c->entry->pool);
+    uint8_t *bytes = NULL;
+    uint32_t mask = 0;
+    size_t size, old;
+    int status;
+
+    if (c->freed_count == 0)
+        return 0;
+    status = encode_zeros(c, &bytes, &size, &mask);
+    for (size_t i = 0; status == 0 && size > 0 && i < c->freed_count; i++) {
+        if (store->size(store, c->freed[i], &old) < 0 || store->again(store, c->freed[i]) < 0)
+            status = -1;
+        else if (size < old)
+            status = store->write(store, c->freed[i], bytes, size, mask);
+    }
+    free(bytes);
+    return status;
+}
+
+static int collect_slots(collecting *c)
+{
+    const cow_pool_collector collector = {.context = c, .needed = is_needed, .vacant = note_vacant};
+
+    for (uint32_t id = 0; id < cow_pools_rows(c->file); id++) {
+        if ((c->entry = cow_pools_get(c->file, id)) == NULL)
+            return -1;
+        c->slots = cow_pool_slots(c->entry->pool);
+        c->filtered = !cow_codec_identity(c->entry->codec);
+        c->freed_count = 0;
+        if (c->slots > 0 && (cow_pool_vacate(c->entry->pool, &collector) < 0 ||
+                             (cow_type_is_heap(cow_kept_type_id(c->entry->type), true) == 0 && shrink_chunks(c) < 0)))
+            return -1;
+    }
+    return 0;
+}
+
+/* ---- views ---- */
+
+static int note_view(void *context, const char *name, const H5L_info2_t *info)
+{
+    collecting *c = context;
+    char path[COW_PATH_MAX], *end;
+    uint64_t offset = strtoull(name, &end, 16);
+
+    (void)info;
+    cow_view_path(path, offset);
+    if (end == name || *end != '\0' || strcmp(path + strlen(COW_PATH_VIEWS "/"), name) != 0 ||
+        cow_reach_record(c->reach, offset))
+        return 0;
+    if (COW_RESERVE(c->view, c->view_room, c->views, 1) < 0)
+        return no_memory(c);
+    c->view[c->views++] = offset;
+    return 0;
+}
+
+static int collect_views(collecting *c)
+{
+    char path[COW_PATH_MAX];
+    cow_loc views;
+    int status;
+
+    if (cow_layout_hard(c->file->loc, COW_PATH_VIEWS) < 0 || cow_native_open(c->file->loc, COW_PATH_VIEWS, &views) < 0)
+        return -1;
+    status = cow_native_links(views, false, note_view, c);
+    if (cow_native_close(views) < 0 || status < 0)
+        return -1;
+    for (size_t i = 0; i < c->views; i++) {
+        cow_view_path(path, c->view[i]);
+        if (cow_native_link_delete(c->file->loc, path) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* ---- holes ---- */
+
+static int by_address(const void *a, const void *b)
+{
+    const cow_place *x = a, *y = b;
+
+    return (x->address > y->address) - (x->address < y->address);
+}
+
+/* In order and apart; what overlaps, in a damaged file, is left alone. */
+static void join_places(collecting *c)
+{
+    size_t count = 0;
+
+    if (c->places > 0)
+        qsort(c->place, c->places, sizeof *c->place, by_address);
+    for (size_t i = 0; i < c->places; i++) {
+        cow_place *last = count > 0 ? &c->place[count - 1] : NULL;
+
+        if (last != NULL && last->address + last->size == c->place[i].address)
+            last->size += c->place[i].size;
+        else if (last == NULL || last->address + last->size < c->place[i].address)
+            c->place[count++] = c->place[i];
+    }
+    c->places = count;
+}
+
+static int make_holes(collecting *c)
+{
+    H5F_sect_info_t *list;
+    size_t count;
+    int status = cow_native_file_free_space(c->file->native, &list, &count);
+
+    for (size_t i = 0; status == 0 && i < count; i++)
+        status = note_place(c, list[i].addr, list[i].size);
+    free(list);
+    if (status < 0)
+        return -1;
+    join_places(c);
+    return cow_journal_holes(c->file->journal, c->place, c->places, &c->answer->holes);
+}
+
+static int collect(collecting *c)
+{
+    char what[200];
+    int status = collect_slots(c) < 0 || collect_views(c) < 0 ? -1 : 0;
+
+    if (status == 0 && c->answer->chunks == 0 && c->views == 0)
+        return 0; /* nothing was written */
+    snprintf(what, sizeof what, "%llu chunks of %llu bytes freed", (unsigned long long)c->answer->chunks,
+             (unsigned long long)c->answer->bytes);
+    return cow_operation_end(c->file, status, COW_OPERATION_COLLECT, UINT64_MAX, what);
+}
+
+int cow_file_collect(cow_file *file, h5cow_collect_t *answer)
+{
+    collecting c = {.file = file, .answer = answer};
+    cow_reach *reach;
+    int status;
+
+    if (cow_operation_begin(file) < 0)
+        return -1;
+    if (cow_datasets_in_use(file))
+        return cow_error(COW_USAGE, "%s: datasets are open; close them before anything is freed", file->name);
+    if ((reach = cow_reach_find(file)) == NULL)
+        return -1;
+    c.reach = reach;
+    if ((status = collect(&c)) == 0)
+        status = make_holes(&c);
+    cow_reach_free(reach);
+    collecting_free(&c);
+    return status;
+}
