@@ -103,6 +103,21 @@ def test_what_is_told_to_be_freed_is_freed(programs, story):
     programs.verified(story)
 
 
+def test_compacting_keeps_all_that_was_not_forgotten(programs, story):
+    h5cow("tag", f"{story}@3", "paper")
+    forget(story, "--keep-last=2")
+    wanted, rows, size = hashes(story), log(story, "--all"), story.stat().st_size
+    h5cow("gc", "--compact", "-n", story)
+    assert story.stat().st_size == size
+    told = json.loads(h5cow("gc", "--compact", "--json", story))
+    assert (told["versions"], told["forgotten"]) == (3, 3) and told["bytes_after"] == story.stat().st_size < size
+    assert hashes(story) == wanted and log(story, "--all") == rows
+    h5cow("forget", story, "5", "--gc")
+    assert programs.python(STORY, story, 7).returncode == 0
+    assert {n: h for n, h in hashes(story).items() if n < 7} == {n: wanted[n] for n in (3, 6)}
+    programs.verified(story)
+
+
 def test_gc_frees_what_was_forgotten_before(programs, story):
     told, taken = forget(story, "--keep-last=1"), allocated(story)
     foreseen = json.loads(h5cow("gc", "--dry-run", "--json", story))
