@@ -254,9 +254,8 @@ static int make_and_compare(const char *name, cli_output *output, const struct s
     char temporary[64];
     int status = look_at_versions(name, &rows, &count);
 
-    *answer = (cli_compact_answer){.before = (uint64_t)about->st_size};
-    for (size_t i = 0; i < count; i++)
-        *(rows[i].open == COW_LOG_FORGOTTEN ? &answer->forgotten : &answer->versions) += 1;
+    *answer = (cli_compact_answer){.before = (uint64_t)about->st_size, .versions = cli_versions_there(rows, count)};
+    answer->forgotten = count - answer->versions;
     if (status == 0 && answer->versions == 0)
         status = cli_fail("'%s' has no version: there is nothing to compact", name);
     /* by this name, which no other file has, the next run finds what a killed one left */

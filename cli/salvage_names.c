@@ -126,7 +126,7 @@ static int close_natively(opened *o, int status, char *why, size_t size)
 /* ROW of the source is row AT of the new log: what that says of its parent. */
 static int64_t parent_of(const salvage *s, const cli_version *row, uint64_t at)
 {
-    size_t parent = cli_version_parent(s->rows, (size_t)(row - s->rows)),
+    size_t parent = cli_version_made_of(s->rows, (size_t)(row - s->rows)),
            found = parent == SIZE_MAX ? SIZE_MAX : s->new_row[parent];
 
     return found < at ? (int64_t)found : (int64_t)at - 1;
