@@ -381,6 +381,8 @@ class Forgotten:
 
 def _forgotten(verb: str, *arguments: str, options: Sequence[str]) -> Forgotten:
     told, _ = ask(verb, *arguments, options=options)
+    if told["trouble"] is not None:
+        raise Error(f"what would be freed cannot be told: {told['trouble']}")
     weighed = (
         Weighed(
             one["number"], one["name"], _time(one["time_us"]), one["forget"], tuple(one["reasons"]), one["alone"]
