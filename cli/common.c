@@ -5,6 +5,7 @@
 #include "base/vector.h"
 #include "history/history.h"
 #include "journal/driver.h"
+#include "progress.h"
 
 #include <H5VLconnector.h>
 
@@ -84,6 +85,7 @@ static void say(const char *format, va_list list)
     char *text = NULL;
 
     or_die(vasprintf(&text, format, list) < 0 ? NULL : text);
+    cli_progress_end();
     fflush(stdout);
     fprintf(stderr, "h5cow: %s\n", cli_clean(text, true));
     free(text);

@@ -1,5 +1,6 @@
 /* h5cow gc: what no version needs becomes free. The connector does it (h5cow_collect), in one commit; how much it would be is
  * found out natively. */
+#include "compact.h"
 #include "forget.h"
 
 #include "plugin.h"
@@ -9,11 +10,17 @@
 #include <stdlib.h>
 
 const char cli_gc_help[] =
-    "Usage: h5cow gc [OPTION]... FILE\n\n"
+    "Usage: h5cow gc [OPTION]... FILE\n"
+    "       h5cow gc --compact [OPTION]... FILE\n\n"
     "What neither a version of FILE nor its newest state needs becomes free, as after 'h5cow forget': new chunks take these\n"
-    "places, and where the file system can have holes in files it has their bytes back. The file does not get shorter.\n\n"
+    "places, and where the file system can have holes in files it has their bytes back. The file does not get shorter.\n"
+    "With --compact FILE is written anew, as small as it can be: the new file is made beside, compared with the old one\n"
+    "version by version, and takes its place. That needs room for both. Nobody can write FILE meanwhile; who reads it goes\n"
+    "on with the old one.\n\n"
+    "      --compact       write the file anew, smallest\n"
     "  -n, --dry-run       say how much would become free, and do nothing\n"
-    "      --json          an object: chunks, bytes\n"
+    "      --json          an object: chunks, bytes; or bytes_before, bytes_after\n"
+    "  -q, --quiet         no progress bar\n"
     "  -h, --help\n\n"
     "Example: h5cow gc run.h5\n";
 
@@ -133,19 +140,48 @@ static int collect(const char *argument, bool dry, bool json)
     return status;
 }
 
+static int compact(const char *name, bool dry, bool quiet, bool json)
+{
+    cli_compact_options how = {.dry = dry, .quiet = quiet || json};
+    cli_compact_answer made;
+    json_object *answer;
+    char before[32], after[32];
+
+    if (cli_compact(name, &how, &made) != 0)
+        return CLI_FAILED;
+    if (json) {
+        answer = json_object_new_object();
+        json_object_object_add(answer, "file", cli_json_text(name));
+        json_object_object_add(answer, "dry_run", json_object_new_boolean(dry));
+        json_object_object_add(answer, "versions", json_object_new_uint64(made.versions));
+        json_object_object_add(answer, "forgotten", json_object_new_uint64(made.forgotten));
+        json_object_object_add(answer, "bytes_before", json_object_new_uint64(made.before));
+        json_object_object_add(answer, "bytes_after", json_object_new_uint64(made.after));
+        return cli_json(answer);
+    }
+    printf("%s: %s %s instead of %s\n", name, dry ? "would have" : "has", cli_bytes(after, (double)made.after),
+           cli_bytes(before, (double)made.before));
+    return cli_flush();
+}
+
 int cli_gc(int argc, char **argv)
 {
-    static const struct option options[] = {{"dry-run", no_argument, NULL, 'n'},
-                                            {"json", no_argument, NULL, 'j'},
-                                            {"help", no_argument, NULL, 'h'},
-                                            {NULL, 0, NULL, 0}};
-    bool dry = false, json = false;
+    static const struct option options[] = {{"compact", no_argument, NULL, 'c'}, {"dry-run", no_argument, NULL, 'n'},
+                                            {"json", no_argument, NULL, 'j'},    {"quiet", no_argument, NULL, 'q'},
+                                            {"help", no_argument, NULL, 'h'},    {NULL, 0, NULL, 0}};
+    bool anew = false, dry = false, json = false, quiet = false;
 
     opterr = 0;
-    for (int o; (o = getopt_long(argc, argv, "nh", options, NULL)) != -1;)
+    for (int o; (o = getopt_long(argc, argv, "nqh", options, NULL)) != -1;)
         switch (o) {
+        case 'c':
+            anew = true;
+            break;
         case 'n':
             dry = true;
+            break;
+        case 'q':
+            quiet = true;
             break;
         case 'j':
             json = true;
@@ -158,6 +194,8 @@ int cli_gc(int argc, char **argv)
         }
     if (optind + 1 != argc)
         return cli_usage("gc", optind == argc ? "which file?" : "one file at a time");
+    if (anew)
+        return compact(argv[optind], dry, quiet, json);
     cli_hdf5_start();
     return collect(argv[optind], dry, json);
 }

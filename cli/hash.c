@@ -8,6 +8,7 @@
 #include "base/ids.h"
 #include "hash.h"
 #include "object.h"
+#include "progress.h"
 
 #include <getopt.h>
 #include <stdio.h>
@@ -25,6 +26,7 @@ const char cli_hash_help[] =
     "is read. The format: hash.md in the documentation.\n\n"
     "  -l, --list   a hash of each object alone as well\n"
     "      --json   the answer as one JSON object\n"
+    "  -q, --quiet  no progress bar\n"
     "  -h, --help\n\n"
     "Example: h5cow hash run.h5@3\n";
 
@@ -197,16 +199,18 @@ static int put_elements(cli_hash_values *v, hid_t dataset, hid_t space, hid_t dc
     return cow_boxes(space, box, put_box, &r);
 }
 
-static int put_dataset(cli_hash_walk *w, EVP_MD_CTX *sha, hid_t dataset)
+static int put_dataset(cli_hash_walk *w, EVP_MD_CTX *sha, hid_t dataset, const char *path)
 {
     hid_t type = H5Dget_type(dataset), space = H5Dget_space(dataset), dcpl = H5Dget_create_plist(dataset);
     cli_hash_values v = {.type = H5I_INVALID_HID};
-    int status = -1;
+    int status = -1, stored = 0;
 
     cli_sha_text(sha, "dataset");
     if (type < 0 || space < 0 || dcpl < 0 || cli_hash_type(sha, type) < 0 || put_space(sha, space) < 0 ||
         cli_hash_values_open(&v, w, sha, type) < 0)
         fails("its type or shape");
+    else if (w->known != NULL && !w->refers && (stored = cli_hash_stored(w, sha, path)) != 0)
+        status = stored > 0 ? 0 : fails("its index");
     else
         status = put_elements(&v, dataset, space, dcpl);
     cli_hash_values_close(&v);
@@ -313,11 +317,17 @@ static int put_group(cli_hash_walk *w, EVP_MD_CTX *sha, hid_t group)
 
 static int hash_object(cli_hash_walk *w, size_t i, uint8_t hash[HASH])
 {
-    EVP_MD_CTX *sha = cli_sha_open();
-    hid_t object = open_object(w, i);
+    const char *path = w->object[i].path;
+    bool shared = w->known != NULL && w->object[i].type != H5O_TYPE_GROUP; /* links lead elsewhere in each version */
+    EVP_MD_CTX *sha;
+    hid_t object;
     int status = -1;
 
-    if (object < 0)
+    if (shared && cli_hash_met(w, path, hash))
+        return 0;
+    w->refers = false;
+    sha = cli_sha_open();
+    if ((object = open_object(w, i)) < 0)
         fails("it cannot be opened");
     else
         switch (w->object[i].type) {
@@ -325,7 +335,7 @@ static int hash_object(cli_hash_walk *w, size_t i, uint8_t hash[HASH])
             status = put_group(w, sha, object);
             break;
         case H5O_TYPE_DATASET:
-            status = put_dataset(w, sha, object);
+            status = put_dataset(w, sha, object, path);
             break;
         case H5O_TYPE_NAMED_DATATYPE:
             cli_sha_text(sha, "type");
@@ -341,8 +351,10 @@ static int hash_object(cli_hash_walk *w, size_t i, uint8_t hash[HASH])
     if (status == 0 && (status = put_attributes(w, sha, object)) == 0)
         status = put_comment(sha, object);
     if (status != 0)
-        status = failed(w, w->object[i].path);
+        status = failed(w, path);
     cli_sha_close(sha, hash);
+    if (status == 0 && shared && !w->refers)
+        cli_hash_meet(w, path, hash);
     if (object >= 0)
         H5Oclose(object);
     return status;
@@ -402,31 +414,56 @@ static int tell(const cli_hash_walk *w, const char *path, const uint8_t hash[HAS
     return cli_flush();
 }
 
-static int hash_state(const cli_state *state, const char *argument, const char *path, bool all, bool json)
+/* ALL: each object alone is told as well, in LIST or on standard output. */
+static int hash_all(cli_hash_walk *w, const char *path, bool all, json_object *list, uint8_t hash[HASH])
 {
-    cli_hash_walk w = {.state = state, .argument = argument};
     EVP_MD_CTX *sha = cli_sha_open();
-    uint8_t hash[HASH];
-    json_object *list = all && json ? json_object_new_array() : NULL;
-    int status = note_all(&w, path);
+    int status = note_all(w, path);
 
     cli_sha_text(sha, "h5cow content hash 1");
-    for (size_t i = 0; status == 0 && i < w.objects; i++)
-        if ((status = hash_object(&w, i, hash)) == 0) {
-            cli_sha_text(sha, w.object[i].path);
+    for (size_t i = 0; status == 0 && i < w->objects; i++) {
+        cli_progress("objects", i, w->known == NULL ? w->objects : 0);
+        if ((status = hash_object(w, i, hash)) == 0) {
+            cli_sha_text(sha, w->object[i].path);
             cli_sha_put(sha, hash, HASH);
             if (all)
-                tell_object(&w.object[i], hash, list);
+                tell_object(&w->object[i], hash, list);
         }
+    }
     cli_sha_close(sha, hash);
+    return status;
+}
+
+static void walk_free(cli_hash_walk *w)
+{
+    for (size_t i = 0; i < w->objects; i++)
+        free(w->object[i].path);
+    free(w->object);
+    cow_map_free(&w->place);
+}
+
+int cli_hash_state(const cli_state *state, const char *argument, cli_hash_known *known, uint8_t hash[HASH])
+{
+    cli_hash_walk w = {.state = state, .argument = argument, .known = known};
+    int status = hash_all(&w, "/", false, NULL, hash);
+
+    walk_free(&w);
+    return status;
+}
+
+static int hash_and_tell(const cli_state *state, const char *argument, const char *path, bool all, bool json)
+{
+    cli_hash_walk w = {.state = state, .argument = argument};
+    uint8_t hash[HASH];
+    json_object *list = all && json ? json_object_new_array() : NULL;
+    int status = hash_all(&w, path, all, list, hash);
+
+    cli_progress_end();
     if (status == 0)
         status = tell(&w, path, hash, list, json);
     else
         json_object_put(list);
-    for (size_t i = 0; i < w.objects; i++)
-        free(w.object[i].path);
-    free(w.object);
-    cow_map_free(&w.place);
+    walk_free(&w);
     return status;
 }
 
@@ -434,6 +471,7 @@ int cli_hash(int argc, char **argv)
 {
     static const struct option options[] = {{"list", no_argument, NULL, 'l'},
                                             {"json", no_argument, NULL, 'j'},
+                                            {"quiet", no_argument, NULL, 'q'},
                                             {"help", no_argument, NULL, 'h'},
                                             {NULL, 0, NULL, 0}};
     cli_state state;
@@ -442,13 +480,16 @@ int cli_hash(int argc, char **argv)
     int status;
 
     opterr = 0;
-    for (int c; (c = getopt_long(argc, argv, ":lh", options, NULL)) != -1;)
+    for (int c; (c = getopt_long(argc, argv, ":lqh", options, NULL)) != -1;)
         switch (c) {
         case 'l':
             all = true;
             break;
         case 'j':
             json = true;
+            break;
+        case 'q':
+            cli_progress_off();
             break;
         case 'h':
             fputs(cli_hash_help, stdout);
@@ -461,7 +502,7 @@ int cli_hash(int argc, char **argv)
     cli_hdf5_start();
     if (cli_state_open(&state, "hash", argv[optind], NULL) != 0)
         return CLI_FAILED;
-    status = hash_state(&state, argv[optind], path, all, json);
+    status = hash_and_tell(&state, argv[optind], path, all, json);
     cli_state_close(&state);
     return status;
 }

@@ -16,13 +16,35 @@ typedef struct cli_hash_object {
     H5O_type_t type;
 } cli_hash_object;
 
+/* What is known of a file whose states are compared with those of another: hash_stored.c. */
+typedef struct cli_hash_known cli_hash_known;
+
 typedef struct cli_hash_walk {
     const cli_state *state;
-    const char *argument; /* its name, as it was given */
+    cli_hash_known *known; /* NULL: format 1 */
+    bool refers;           /* the object at hand has references, whose hash depends on where they lead */
+    const char *argument;  /* its name, as it was given */
     cli_hash_object *object;
     size_t objects, room;
     cow_map place; /* address -> in object */
 } cli_hash_walk;
+
+/* ---- all of a state ---- */
+
+/* What STATE, named ARGUMENT in messages, holds. With KNOWN, of the same file, elements in chunks are not read but told by the
+ * hashes of their slots, and what versions share is looked at once: where two such hashes, of states of two files, are equal, the
+ * states hold the same; where they differ, they may. 0, or CLI_FAILED and said why. */
+int cli_hash_state(const cli_state *state, const char *argument, cli_hash_known *known, uint8_t hash[HASH]);
+
+/* ---- hash_stored.c ---- */
+
+cli_hash_known *cli_hash_known_new(void);
+void cli_hash_known_free(cli_hash_known *known);
+/* 1: the elements of the object PATH, a dataset, are told; 0: they are to be read; -1: cow_error. */
+int cli_hash_stored(const cli_hash_walk *w, EVP_MD_CTX *sha, const char *path);
+/* Of the object PATH, if it was met in another state. */
+bool cli_hash_met(const cli_hash_walk *w, const char *path, uint8_t hash[HASH]);
+void cli_hash_meet(const cli_hash_walk *w, const char *path, const uint8_t hash[HASH]);
 
 /* ---- SHA-256 of fields ---- */
 

@@ -293,6 +293,7 @@ static hid_t canonical(hid_t type)
 int cli_hash_values_open(cli_hash_values *v, cli_hash_walk *w, EVP_MD_CTX *to, hid_t type)
 {
     *v = (cli_hash_values){.w = w, .to = to, .type = canonical(type)};
+    w->refers |= cow_type_has(type, COW_PART_REFERENCES) != 0;
     return v->type < 0 || (v->part = cow_parts_open(NULL, v->type)) == NULL ? -1 : 0;
 }
 

@@ -126,7 +126,8 @@ static void finished(void)
     free(name);
 }
 
-int cli_output_make(cli_output *output, const char *out)
+/* NAME NULL: a random one. */
+static int make(cli_output *output, const char *out, const char *name)
 {
     static const int ending[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXCPU, SIGPIPE};
     struct sigaction action = {.sa_handler = remove_and_end, .sa_flags = (int)SA_RESETHAND}, now;
@@ -136,7 +137,7 @@ int cli_output_make(cli_output *output, const char *out)
 
     sigfillset(&all);
     sigprocmask(SIG_BLOCK, &all, &before); /* none may come while nobody knows the name */
-    if (cow_newfile_make(&output->new, out) < 0)
+    if ((name == NULL ? cow_newfile_make(&output->new, out) : cow_newfile_make_as(&output->new, out, name)) < 0)
         status = cli_fail("%s", cli_reason(text, sizeof text));
     owner = getpid();
     if (status == 0)
@@ -146,6 +147,16 @@ int cli_output_make(cli_output *output, const char *out)
             sigaction(ending[i], &action, NULL);
     sigprocmask(SIG_SETMASK, &before, NULL);
     return status;
+}
+
+int cli_output_make(cli_output *output, const char *out)
+{
+    return make(output, out, NULL);
+}
+
+int cli_output_make_as(cli_output *output, const char *out, const char *name)
+{
+    return make(output, out, name);
 }
 
 /* Whoever might not read the file that is replaced may not read the new one. */

@@ -21,6 +21,8 @@ int cli_output_absent(const char *out);
 int cli_output_claim(cli_output *output, const char *out, bool discard);
 /* Begin it. A signal that ends this process removes it. 0, or CLI_FAILED and said why. */
 int cli_output_make(cli_output *output, const char *out);
+/* The same under a name of its own: cow_newfile_make_as. */
+int cli_output_make_as(cli_output *output, const char *out, const char *name);
 /* Nobody may do more with it than with SOURCE, nor with what it replaces. Onto the disk, and under its name. 0, or
  * CLI_FAILED and said why. */
 int cli_output_place(cli_output *output, const char *source);

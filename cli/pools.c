@@ -62,6 +62,18 @@ done:
     return status;
 }
 
+cow_table *cli_slots_open(const cli_file *file, uint64_t id, hid_t raw)
+{
+    hid_t type = H5Dget_type(raw), space = H5Dget_space(raw), dcpl = H5Dget_create_plist(raw);
+    cow_table *rows = NULL;
+    cow_raw shape;
+
+    if (type >= 0 && space >= 0 && dcpl >= 0 && cow_layout_raw_shape(type, space, dcpl, &shape) == 0)
+        rows = cow_layout_table_open(file->loc, COW_TABLE_SLOTS, (uint32_t)id, shape.rank);
+    cow_close(dcpl, space, type);
+    return rows;
+}
+
 bool cli_slot_is_free(const uint8_t *row)
 {
     for (size_t i = 0; i < COW_SLOT_TRIMMED_AT; i++)

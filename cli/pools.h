@@ -26,6 +26,8 @@ typedef struct cli_pool {
 
 /* The chunks of a pool, H5I_INVALID_HID: cannot be opened (cli_reason). */
 hid_t cli_raw_open(const cli_file *file, uint64_t id);
+/* The rows of its slots: /_versioned_data/slots/ID. RAW: from the function before. NULL: cow_error. */
+cow_table *cli_slots_open(const cli_file *file, uint64_t id, hid_t raw);
 /* 0; or -1 and WHY. */
 int cli_pool_open(const cli_file *file, uint64_t id, cli_pool *pool, char *why, size_t size);
 void cli_pool_close(cli_pool *pool);

@@ -11,6 +11,7 @@
 
 #include "common.h"
 
+#include "base/newfile.h"
 #include "journal/inspect.h"
 
 #include <sys/types.h>
@@ -23,6 +24,9 @@ bool cli_hear(pid_t id, int from, double silence, void (*hear)(void *context, co
 /* What `verify` prints of one damage. */
 void cli_verify_print(const char *name, size_t number, json_object *damage);
 
+/* All of NAME, which nobody writes, into the empty file NEW: every version, every row of its log. 0; or
+ * CLI_FAILED and said why, also of what would be lost. */
+int cli_salvage_whole(const char *name, const cow_newfile *new);
 /* The exit code. OUT does not exist. */
 int cli_salvage(const char *name, const char *out, bool dry, bool json);
 

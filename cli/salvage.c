@@ -16,6 +16,7 @@
 #include "output.h"
 #include "plugin.h"
 #include "pools.h"
+#include "progress.h"
 #include "vol/class.h"
 
 #include <errno.h>
@@ -25,6 +26,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/prctl.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -98,7 +100,7 @@ static void list_versions(salvage *s)
     name_list links = {0};
     char why[1200];
     hid_t group = H5Gopen2(s->file.id, COW_PATH_VERSIONS, H5P_DEFAULT);
-    size_t next = 0;
+    size_t next = 0, known;
 
     if (group < 0 || H5Literate2(group, H5_INDEX_NAME, H5_ITER_INC, NULL, note_version, &links) < 0)
         salvage_tell(s, "said", cli_json_text("the list of versions is damaged"));
@@ -126,12 +128,13 @@ static void list_versions(salvage *s)
         add_version(s, s->rows[i].name, found, &s->rows[i]);
     }
     /* what is left over: the tree of a row whose name was damaged, else a version that the log does not know */
+    known = s->versions;
     for (size_t k = 0; k < links.count; k++) {
         if (links.item[k].name == NULL)
             continue;
-        while (next < s->versions && s->version[next].path != NULL)
+        while (next < known && s->version[next].path != NULL)
             next++;
-        if (next < s->row_count && next < s->versions) {
+        if (next < known) {
             salvage_version *v = &s->version[next];
             free(v->name);
             v->name = cli_strdup(links.item[k].name);
@@ -263,87 +266,6 @@ static int put_user_block(salvage *s, char *why, size_t size)
     return status;
 }
 
-static hid_t text_type(void)
-{
-    hid_t type = H5Tcopy(H5T_C_S1);
-
-    H5Tset_size(type, H5T_VARIABLE);
-    H5Tset_cset(type, H5T_CSET_UTF8);
-    return type;
-}
-
-/* Who made the versions, when and what for: in the log of the new file as in that of the source. */
-static int put_log(salvage *s, char *why, size_t size)
-{
-    static const struct {
-        const char *name;
-        size_t offset;
-    } texts[] = {{"user", offsetof(cli_version, user)},       {"host", offsetof(cli_version, host)},
-                 {"program", offsetof(cli_version, program)}, {"hdf5", offsetof(cli_version, hdf5)},
-                 {"h5cow", offsetof(cli_version, h5cow)},     {"message", offsetof(cli_version, message)}};
-    hid_t fapl = H5Pcreate(H5P_FILE_ACCESS), file = H5I_INVALID_HID, log = H5I_INVALID_HID, type = H5I_INVALID_HID,
-          text = text_type();
-    cow_journal_options options = cow_journal_defaults;
-    cli_version *rows = NULL;
-    size_t count = 0;
-    cli_file look;
-    int status = -1;
-
-    options.sync = COW_SYNC_OFF; /* all of the file is synced when it gets its name */
-    if (H5Pset_vol(fapl, cow_native_id(), NULL) < 0 || cow_journal_driver_set(fapl, &options) < 0 ||
-        H5Pset_libver_bounds(fapl, H5F_LIBVER_V110, cow_library_latest()) < 0 ||
-        (file = H5Fopen(s->temporary, H5F_ACC_RDWR, fapl)) < 0 ||
-        (log = H5Dopen2(file, COW_PATH_LOG, H5P_DEFAULT)) < 0 ||
-        (type = H5Tcreate(H5T_COMPOUND, sizeof(cli_version))) < 0 ||
-        H5Tinsert(type, "time", offsetof(cli_version, time), H5T_NATIVE_INT64) < 0 ||
-        H5Tinsert(type, "parent", offsetof(cli_version, parent), H5T_NATIVE_INT64) < 0) {
-        cli_reason(why, size);
-        goto done;
-    }
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        H5Tinsert(type, texts[i].name, texts[i].offset, text);
-    look = (cli_file){.id = file, .loc = {H5VLobject(file), H5I_FILE}};
-    if (cli_versions_read(&look, &rows, &count, why, size) < 0)
-        goto done;
-    for (size_t v = 0; v < s->versions; v++) {
-        bool found = false;
-        for (size_t i = 0; i < count; i++)
-            found |= strcmp(rows[i].name, s->version[v].name) == 0;
-        if (!found)
-            salvage_tell(s, "same", cli_json_text(s->version[v].name));
-    }
-    cli_version *new = cli_alloc(count, sizeof *new);
-    for (size_t i = 0; i < count; i++) {
-        new[i] = rows[i];
-        for (size_t v = 0; v < s->versions; v++) {
-            const cli_version *row = s->version[v].row;
-            if (row == NULL || strcmp(rows[i].name, s->version[v].name) != 0)
-                continue;
-            new[i].time = row->time;
-            new[i].parent = salvage_parent(s, row, rows, i);
-            for (size_t t = 0; t < sizeof texts / sizeof *texts; t++)
-                *(char **)((char *)&new[i] + texts[t].offset) = *(char **)((char *)(uintptr_t)row + texts[t].offset);
-        }
-    }
-    status = (count > 0 && H5Dwrite(log, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, new) < 0) ||
-                     salvage_put_names(s, &look, rows, count) < 0
-                 ? -1
-                 : 0;
-    if (status < 0)
-        cli_reason(why, size);
-    free(new);
-    cli_versions_free(rows, count);
-done:
-    cow_close(type, log);
-    if (file >= 0 && H5Fclose(file) < 0 && status == 0) {
-        cli_reason(why, size);
-        status = -1;
-    }
-    H5Tclose(text);
-    H5Pclose(fapl);
-    return status;
-}
-
 /* ---- the child ---- */
 
 /* Nothing here needs what other files hold, and whatever goes wrong, nothing shall be written there: external links lead
@@ -387,11 +309,42 @@ static int close_new(salvage *s)
     return status;
 }
 
+/* A commit makes no version of what nobody has written. */
+static int touch(hid_t file)
+{
+    static const char name[] = "h5cow compact";
+    hid_t space = H5Screate(H5S_SCALAR),
+          attribute = H5Acreate2(file, name, H5T_STD_U8LE, space, H5P_DEFAULT, H5P_DEFAULT);
+    int status = attribute < 0 || H5Aclose(attribute) < 0 || H5Adelete(file, name) < 0 ? -1 : 0;
+
+    H5Sclose(space);
+    return status;
+}
+
+/* The version is complete. Where nothing is lost, what is the same as the version before is one as well. */
+static int commit(salvage *s, bool first, bool *same, char *why, size_t size)
+{
+    if (close_new(s) < 0) {
+        cli_reason(why, size);
+        return -1;
+    }
+    if (salvage_put_row(s, same, why, size) < 0)
+        return -1;
+    if (!*same || !s->whole || first)
+        return 0;
+    if ((s->copy.to = open_new(s, false)) < 0 || touch(s->copy.to) < 0 || close_new(s) < 0) {
+        cli_reason(why, size);
+        return -1;
+    }
+    return salvage_put_row(s, same, why, size);
+}
+
 /* One version. 0, or -1: told. */
 static int save_version(salvage *s, bool *made)
 {
     char *name = cli_format("%s@%s", s->name, s->now->name), why[1200];
     hid_t fapl, root;
+    bool same = false;
     int status;
 
     s->through = H5I_INVALID_HID;
@@ -418,11 +371,10 @@ static int save_version(salvage *s, bool *made)
     if (status < 0)
         return failed(s, s->copy.why); /* and the new file is not closed: nothing of this is committed */
     if (s->copy.to >= 0) {
+        bool first = !*made;
         *made = true;
-        if (close_new(s) < 0) {
-            cli_reason(why, sizeof why);
+        if (commit(s, first, &same, why, sizeof why) < 0)
             return failed(s, why);
-        }
     }
     json_object *told = json_object_new_object();
     size_t losses = tell_losses(s);
@@ -432,6 +384,8 @@ static int save_version(salvage *s, bool *made)
                                                   : losses > 0 ? "damaged"
                                                                : "whole"));
     salvage_tell(s, "version", told);
+    if (same)
+        salvage_tell(s, "same", cli_json_text(s->now->name));
     return 0;
 }
 
@@ -461,10 +415,22 @@ static void open_head(salvage *s)
     H5Pclose(fapl);
 }
 
-static int child(const char *name, const char *temporary, unsigned first_way, size_t first_version, bool made,
-                 json_object *skip, FILE *to)
+/* What the process that waits has heard so far. */
+typedef struct answer {
+    json_object *said, *tried, *versions, *lost;
+    char *state, *failed;
+    char at[2048];
+    size_t finished, count; /* versions */
+    uint64_t dangling;
+    bool made, nothing, done;
+    bool whole; /* it wants all or nothing, and has the lock of who writes the source */
+} answer;
+
+static int child(const char *name, const char *temporary, unsigned first_way, const answer *a, json_object *skip,
+                 FILE *to)
 {
-    salvage s = {.name = name, .temporary = temporary, .to = to, .skip = skip};
+    salvage s = {.name = name, .temporary = temporary, .to = to, .skip = skip, .whole = a->whole};
+    bool made = a->made;
     char why[1200];
     int status;
 
@@ -487,9 +453,10 @@ static int child(const char *name, const char *temporary, unsigned first_way, si
     if (salvage_at(&s, "datasets") || cli_datasets_read(&s.file, &s.datasets, &s.dataset_count, why, sizeof why) < 0)
         salvage_tell(&s, "said", cli_json_text(why));
     list_versions(&s);
+    salvage_tell(&s, "count", json_object_new_uint64(s.versions));
     open_head(&s);
-    status = 0;
-    for (size_t v = first_version; status == 0 && v < s.versions; v++) {
+    status = temporary != NULL && salvage_log_begin(&s, made, why, sizeof why) < 0 ? failed(&s, why) : 0;
+    for (size_t v = a->finished; status == 0 && v < s.versions; v++) {
         s.now = &s.version[v];
         s.newest = v + 1 == s.versions;
         status = save_version(&s, &made);
@@ -497,7 +464,7 @@ static int child(const char *name, const char *temporary, unsigned first_way, si
     if (s.head >= 0)
         H5Fclose(s.head);
     if (status == 0 && made && temporary != NULL &&
-        (put_log(&s, why, sizeof why) < 0 || put_user_block(&s, why, sizeof why) < 0))
+        (salvage_put_names(&s, why, sizeof why) < 0 || put_user_block(&s, why, sizeof why) < 0))
         status = failed(&s, why);
     if (status == 0) {
         salvage_tell(&s, "dangling", json_object_new_uint64(s.copy.dangling + s.copy.stray));
@@ -507,15 +474,6 @@ static int child(const char *name, const char *temporary, unsigned first_way, si
 }
 
 /* ---- the parent ---- */
-
-typedef struct answer {
-    json_object *said, *tried, *versions, *lost;
-    char *state, *failed;
-    char at[2048];
-    size_t finished; /* versions */
-    uint64_t dangling;
-    bool made, nothing, done;
-} answer;
 
 /* The same loss in one more version. */
 static void hear_loss(answer *a, json_object *told)
@@ -554,7 +512,10 @@ static void hear_line(void *context, const char *line)
         json_object_object_get_ex(value, "state", &name);
         a->made |= strcmp(json_object_get_string(name), "lost") != 0;
         a->finished++;
-    } else if (json_object_object_get_ex(told, "same", &value)) {
+        cli_progress("versions", a->finished, a->count);
+    } else if (json_object_object_get_ex(told, "count", &value))
+        a->count = (size_t)json_object_get_uint64(value);
+    else if (json_object_object_get_ex(told, "same", &value)) {
         for (size_t i = 0; i < json_object_array_length(a->versions); i++) {
             json_object *v = json_object_array_get_idx(a->versions, i), *state;
             json_object_object_get_ex(v, "name", &name);
@@ -592,6 +553,7 @@ static int run(const char *name, const cow_newfile *new, answer *a)
     json_object *skip = json_object_new_array();
     unsigned way = 0;
     int status = CLI_FAILED;
+    pid_t parent = getpid();
 
     for (unsigned round = 0; round < RESTARTS; round++) {
         int ends[2], state = 0;
@@ -610,7 +572,8 @@ static int run(const char *name, const cow_newfile *new, answer *a)
         if (id == 0) {
             FILE *to = fdopen(ends[1], "w");
             close(ends[0]);
-            int code = to == NULL ? CLI_FAILED : child(name, temporary, way, a->finished, a->made, skip, to);
+            prctl(PR_SET_PDEATHSIG, SIGKILL);
+            int code = to == NULL || getppid() != parent ? CLI_FAILED : child(name, temporary, way, a, skip, to);
             fflush(NULL);
             _exit(code);
         }
@@ -641,6 +604,7 @@ static int run(const char *name, const cow_newfile *new, answer *a)
     }
     cli_fail("the HDF5 library crashes again and again on this file; the last time at: %s", a->at);
 done:
+    cli_progress_end();
     json_object_put(skip);
     return status;
 }
@@ -744,14 +708,65 @@ static json_object *as_json(const char *name, const char *out, bool dry, const a
     return whole;
 }
 
+static answer answer_new(void)
+{
+    return (answer){.said = json_object_new_array(),
+                    .tried = json_object_new_array(),
+                    .versions = json_object_new_array(),
+                    .lost = json_object_new_array()};
+}
+
+static void answer_free(answer *a)
+{
+    free(a->state);
+    free(a->failed);
+    json_object_put(a->said);
+    json_object_put(a->tried);
+    json_object_put(a->versions);
+    json_object_put(a->lost);
+}
+
+/* 0, or CLI_FAILED and said what is lost. */
+static int all_whole(const char *name, const answer *a)
+{
+    json_object *what, *why, *object, *first = json_object_array_get_idx(a->lost, 0);
+
+    if (a->nothing || !a->made)
+        return cli_fail("'%s' is damaged: nothing of it can be read%s%s; try: h5cow recover", name,
+                        json_object_array_length(a->tried) > 0 ? ": " : "",
+                        json_object_array_length(a->tried) > 0
+                            ? json_object_get_string(json_object_array_get_idx(a->tried, 0))
+                            : "");
+    if (json_object_object_get_ex(first, "what", &what) && json_object_object_get_ex(what, "why", &why)) {
+        object = NULL;
+        json_object_object_get_ex(what, "object", &object);
+        return cli_fail("'%s' is damaged: %s: %s; 'h5cow verify' says what is left", name,
+                        object == NULL ? "a version" : json_object_get_string(object), json_object_get_string(why));
+    }
+    if (json_object_array_length(a->said) > 0)
+        return cli_fail("'%s' is damaged: %s; 'h5cow verify' says what is left", name,
+                        json_object_get_string(json_object_array_get_idx(a->said, 0)));
+    if (strcmp(a->state, salvage_whole_state) != 0)
+        return cli_fail("'%s' is damaged: only %s can be read; try: h5cow recover", name, a->state);
+    return CLI_OK;
+}
+
+int cli_salvage_whole(const char *name, const cow_newfile *new)
+{
+    answer a = answer_new();
+    int status;
+
+    a.whole = true;
+    status = run(name, new, &a) != 0 ? CLI_FAILED : all_whole(name, &a);
+    answer_free(&a);
+    return status;
+}
+
 int cli_salvage(const char *name, const char *out, bool dry, bool json)
 {
     cli_output output = CLI_OUTPUT_NONE;
     char text[1024];
-    answer a = {.said = json_object_new_array(),
-                .tried = json_object_new_array(),
-                .versions = json_object_new_array(),
-                .lost = json_object_new_array()};
+    answer a = answer_new();
     cow_journal_report look;
     int status = CLI_FAILED;
 
@@ -795,11 +810,6 @@ int cli_salvage(const char *name, const char *out, bool dry, bool json)
     }
 done:
     cli_output_drop(&output);
-    free(a.state);
-    free(a.failed);
-    json_object_put(a.said);
-    json_object_put(a.tried);
-    json_object_put(a.versions);
-    json_object_put(a.lost);
+    answer_free(&a);
     return status;
 }

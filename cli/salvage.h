@@ -57,6 +57,7 @@ typedef struct salvage {
     const char *name;      /* of the damaged file */
     const char *temporary; /* the new one; NULL: only look */
     FILE *to;              /* the process that waits */
+    bool whole;            /* all or nothing; and that process has the lock of who writes the source */
     json_object *skip;     /* places where the library crashed: "version\npath" */
 
     cow_journal *journal; /* holds the chosen state */
@@ -69,6 +70,9 @@ typedef struct salvage {
     size_t dataset_count;
     cli_version *rows;
     size_t row_count;
+    size_t *new_row;   /* by row: its row in the log of the new file; SIZE_MAX: none */
+    size_t next_row;   /* those before are there, or lost */
+    uint64_t new_rows; /* of that log */
     salvage_version *version;
     size_t versions, version_room;
     hid_t
@@ -116,6 +120,8 @@ void salvage_forget(salvage *s, const char *path);
 
 /* ---- salvage_state.c ---- */
 
+/* What is said of a state that is as it should be. */
+extern const char salvage_whole_state[];
 /* Find a state that can be opened, from the FIRST-th way on. 0; 1: there is none. */
 int salvage_open(salvage *s, unsigned first);
 void salvage_close(salvage *s);
@@ -140,11 +146,15 @@ bool salvage_in_chunks(salvage *s, hid_t native);
 hid_t salvage_dcpl(salvage *s, hid_t native);
 void salvage_digests_free(salvage *s);
 
-/* salvage_names.c: what versions of the new file, of which COUNT are in its log as ROWS, are called besides their names, and what they
- * were made of. What cannot be read of it is told. */
-/* The row of what the version of row OWN, once ROW of the source, was made of; -1: nothing. */
-int64_t salvage_parent(const salvage *s, const cli_version *row, const cli_version *rows, size_t own);
-/* Tags, and what was done to the history. -1: the new file cannot be written. */
-int salvage_put_names(salvage *s, const cli_file *to, const cli_version *rows, size_t count);
+/* ---- salvage_names.c ---- */
+
+/* Functions return 0; or -1: the new file cannot be written, WHY. */
+/* Before the first version. MADE: the new file has some already. */
+int salvage_log_begin(salvage *s, bool made, char *why, size_t size);
+/* After each one is committed: the log of the new file has what that of the source says of it, and of forgotten ones before it.
+ * *SAME: the commit made no version, since nothing differs from the one before. */
+int salvage_put_row(salvage *s, bool *same, char *why, size_t size);
+/* After the last: tags, and what was done to the history. What cannot be read of it is told. */
+int salvage_put_names(salvage *s, char *why, size_t size);
 
 #endif

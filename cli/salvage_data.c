@@ -115,18 +115,6 @@ typedef struct salvage_digests {
     size_t count, room;
 } salvage_digests;
 
-static cow_table *slot_rows(const salvage *s, uint32_t pool, hid_t raw)
-{
-    hid_t type = H5Dget_type(raw), space = H5Dget_space(raw), dcpl = H5Dget_create_plist(raw);
-    cow_table *rows = NULL;
-    cow_raw shape;
-
-    if (type >= 0 && space >= 0 && dcpl >= 0 && cow_layout_raw_shape(type, space, dcpl, &shape) == 0)
-        rows = cow_layout_table_open(s->file.loc, COW_TABLE_SLOTS, pool, shape.rank);
-    cow_close(dcpl, space, type);
-    return rows;
-}
-
 static const salvage_digests *digests_of(salvage *s, uint64_t id)
 {
     size_t known = s->digest_room;
@@ -143,7 +131,7 @@ static const salvage_digests *digests_of(salvage *s, uint64_t id)
         return d;
     d->made = true;
     d->raw = cli_raw_open(&s->file, id);
-    if (d->raw < 0 || (rows = slot_rows(s, (uint32_t)id, d->raw)) == NULL) {
+    if (d->raw < 0 || (rows = cli_slots_open(&s->file, id, d->raw)) == NULL) {
         cow_error_clear();
         H5Eclear2(H5E_DEFAULT);
         return d;

@@ -25,11 +25,13 @@
 #define OBJECTS    ((size_t)1 << 16) /* objects among which the history is looked for */
 #define CANDIDATES 64                /* groups that are tried in the place of the history's */
 
+const char salvage_whole_state[] = "the newest committed state";
+
 static const cow_choice_state states[] = {COW_CHOICE_NEWEST, COW_CHOICE_OLDER, COW_CHOICE_APPLIED};
 #define STATES (sizeof states / sizeof *states)
 
 static const char *const said[] = {
-    "the newest committed state",
+    salvage_whole_state,
     "an older state: the newest record of the journal is damaged",
     "the state that was applied last: the journal is damaged",
 };
@@ -48,7 +50,7 @@ static void close_state(salvage *s)
 
 static int open_journal(salvage *s, cow_choice_state state)
 {
-    cow_journal_choice choice = {.state = state, .patches = s->patches, .end = s->patched_end};
+    cow_journal_choice choice = {.state = state, .patches = s->patches, .end = s->patched_end, .locked = s->whole};
     cow_journal_options options = cow_journal_defaults;
     int number;
 

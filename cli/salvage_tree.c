@@ -95,9 +95,9 @@ static int there(const salvage *s, const char *path, uint64_t *address)
 {
     H5L_info2_t link;
     H5O_info2_t info;
-    int found = (path[1] == '\0' ||
-                 (H5Lget_info2(s->copy.to, path, &link, H5P_DEFAULT) >= 0 && link.type == H5L_TYPE_HARD)) &&
-                H5Oget_info_by_name3(s->copy.to, path, &info, H5O_INFO_BASIC, H5P_DEFAULT) >= 0;
+    int found =
+        (path[1] == '\0' || (H5Lget_info2(s->copy.to, path, &link, H5P_DEFAULT) >= 0 && link.type == H5L_TYPE_HARD)) &&
+        H5Oget_info_by_name3(s->copy.to, path, &info, H5O_INFO_BASIC, H5P_DEFAULT) >= 0;
 
     if (found)
         *address = cli_address(&info.token);
@@ -238,7 +238,8 @@ static bool same_kind(hid_t type, hid_t space, hid_t dcpl, hid_t to)
     hid_t own = H5Dget_type(to), own_space = H5Dget_space(to), own_dcpl = H5Dget_create_plist(to);
     hsize_t most[H5S_MAX_RANK], own_most[H5S_MAX_RANK], now[H5S_MAX_RANK], own_now[H5S_MAX_RANK];
     int rank = H5Sget_simple_extent_dims(space, now, most);
-    bool same = own >= 0 && own_space >= 0 && own_dcpl >= 0 && H5Tequal(type, own) > 0 && same_named(type, own) && H5Pequal(dcpl, own_dcpl) > 0 &&
+    bool same = own >= 0 && own_space >= 0 && own_dcpl >= 0 && H5Tequal(type, own) > 0 && same_named(type, own) &&
+                H5Pequal(dcpl, own_dcpl) > 0 &&
                 H5Sget_simple_extent_type(space) == H5Sget_simple_extent_type(own_space) &&
                 H5Sget_simple_extent_dims(own_space, own_now, own_most) == rank && rank >= 0;
 
@@ -253,8 +254,17 @@ static bool same_kind(hid_t type, hid_t space, hid_t dcpl, hid_t to)
 
 /* ---- making objects ---- */
 
-/* Only chunks can be told from those of the version before: what else was written, nothing says, so that goes into a new
- * dataset. 0; 1: it cannot be read, WHY; -1: the new file cannot be written, WHY. */
+/* Can the dataset that the new file has at PATH be written over? Only chunks can be told from those of the version before. What
+ * HDF5 keeps itself is small, and is written as a whole: where that might fail, it goes into a new dataset. */
+static bool goes_on(salvage *s, hid_t native, hid_t dcpl)
+{
+    uint64_t ignored;
+
+    return salvage_in_chunks(s, native) || (s->whole && cli_source(native, &ignored) == CLI_NATIVE &&
+                                            H5Pget_layout(dcpl) != H5D_VIRTUAL && H5Pget_external_count(dcpl) == 0);
+}
+
+/* 0; 1: it cannot be read, WHY; -1: the new file cannot be written, WHY. */
 static int make_dataset(salvage *s, hid_t through, hid_t native, const char *path, hid_t lcpl, bool *kept, char *why,
                         size_t size)
 {
@@ -271,7 +281,7 @@ static int make_dataset(salvage *s, hid_t through, hid_t native, const char *pat
     status = 0;
     if (s->temporary == NULL)
         goto done;
-    if (salvage_in_chunks(s, native) && there(s, path, &address) && cow_map_at(&s->taken, address) == NULL &&
+    if (goes_on(s, native, dcpl) && there(s, path, &address) && cow_map_at(&s->taken, address) == NULL &&
         (dataset = H5Dopen2(s->copy.to, path, H5P_DEFAULT)) >= 0 && same_kind(new, space, dcpl, dataset)) {
         *kept = true;
         goto done;
@@ -757,9 +767,9 @@ static int put_attributes(salvage *s, hid_t from, hid_t native, hid_t head, hid_
 
         if (read_attribute(from, name) < 0) {
             cli_reason(why, sizeof why);
-            source = head >= 0 && read_attribute(head, name) == 0                              ? head
+            source = head >= 0 && read_attribute(head, name) == 0                 ? head
                      : !salvage_differs(why) && read_attribute(native, name) == 0 ? native
-                                                                                            : H5I_INVALID_HID;
+                                                                                  : H5I_INVALID_HID;
             H5Eclear2(H5E_DEFAULT);
         }
         if (source < 0)
@@ -781,7 +791,8 @@ static void put_comment(hid_t from, hid_t to)
     ssize_t length = H5Oget_comment(from, NULL, 0);
     char *comment = cli_alloc(length < 0 ? 1 : (size_t)length + 1, 1);
 
-    if (to >= 0 && (length > 0 ? H5Oget_comment(from, comment, (size_t)length + 1) >= 0 : H5Oget_comment(to, NULL, 0) > 0))
+    if (to >= 0 &&
+        (length > 0 ? H5Oget_comment(from, comment, (size_t)length + 1) >= 0 : H5Oget_comment(to, NULL, 0) > 0))
         H5Oset_comment(to, comment);
     free(comment);
 }

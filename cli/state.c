@@ -82,7 +82,8 @@ int cli_state_open(cli_state *state, const char *verb, const char *argument, con
     *state = (cli_state){.through = H5I_INVALID_HID};
     if (cli_file_open(&state->file, verb, argument, true) != 0)
         return CLI_FAILED;
-    if (beside != NULL && strcmp(beside->file.name, state->file.name) == 0) { /* one state of the file, whoever writes it */
+    if (beside != NULL &&
+        strcmp(beside->file.name, state->file.name) == 0) { /* one state of the file, whoever writes it */
         cli_file own = state->file;
         state->file = beside->file;
         state->file.name = cli_strdup(own.name);
@@ -109,7 +110,10 @@ failed:
 
 int cli_state_version(cli_state *state, const cli_state *beside, const char *name)
 {
-    *state = (cli_state){.file = beside->file, .borrowed = true, .name = cli_strdup(name), .through = H5I_INVALID_HID};
+    *state = (cli_state){.file = beside->file,
+                         .borrowed = true,
+                         .name = name == NULL ? NULL : cli_strdup(name),
+                         .through = H5I_INVALID_HID};
     state->file.name = cli_strdup(beside->file.name);
     state->file.revision = NULL;
     if (open_index(state) == 0 && open_tree(state) == 0)
@@ -179,8 +183,7 @@ int cli_state_root(const cli_state *state, hid_t dataset, cow_root *root)
 
     if (kind == CLI_HEAD) {
         cow_table *table = cow_layout_table_open(state->file.loc, COW_TABLE_DATASETS, 0, 0);
-        kind = table == NULL || number >= table->rows ||
-                       cow_layout_rows(table, COW_TABLE_DATASETS, number, 1, &row) < 0
+        kind = table == NULL || number >= table->rows || cow_layout_rows(table, COW_TABLE_DATASETS, number, 1, &row) < 0
                    ? -1
                    : CLI_VIEW;
         if (table != NULL)

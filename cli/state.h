@@ -20,7 +20,7 @@ typedef struct cli_state {
 /* ARGUMENT: FILE or FILE@REV; BESIDE (may be NULL): a state that is open, perhaps of the same file. FILE alone is its newest
  * version, which has the newest state's values, unless that lacks something. 0; or CLI_FAILED, said on standard error. */
 int cli_state_open(cli_state *state, const char *verb, const char *argument, const cli_state *beside);
-/* Another version, by its NAME, of the file of BESIDE. */
+/* Another version, by its NAME, of the file of BESIDE; NULL: the newest state, as it is in no version. */
 int cli_state_version(cli_state *state, const cli_state *beside, const char *name);
 void cli_state_close(cli_state *state);
 /* What is left of a verb's words behind its options: FILE[@REV] and, if it is there, *PATH, else "/". 0, or CLI_FAILED, said. */

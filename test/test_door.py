@@ -57,7 +57,6 @@ BY_HAND = r'_versioned_data/|COW_(?:ROOT|GROUP) "/'
 MAY_NAME = {
     "cli/tables.c": "names for messages; the door opens",
     "cli/check_index.c": "the source that a view must name",
-    "cli/salvage.c": "recover writes the log of its own new file",
     "cli/salvage_state.c": "recover puts a group together again from what it finds by its shape",
 }
 

@@ -71,7 +71,7 @@ def test_named_versions_go_and_all_others_stay(programs, story):
     before = hashes(story)
     told = forget(story, "2", "#4", "2")
     assert [(v["name"], v["forget"], v["reasons"]) for v in told["versions"]] == [("2", True, []), ("4", True, [])]
-    assert told["forgotten"] == 2 and told["frees"] == (2 + 4) * 8000 and told["collected"] is None
+    assert told["forgotten"] == 2 and told["frees"] == (2 + 4) * 8000 and told["collected"] is told["trouble"] is None
     assert names(story) == ["1", "3", "5", "6"] and hashes(story) == {n: before[n] for n in (1, 3, 5, 6)}
     programs.verified(story)
     done = programs.stock("h5ls", f"{story}/_versioned_data/versions")
@@ -100,6 +100,26 @@ def test_what_is_told_to_be_freed_is_freed(programs, story):
     assert told["collected"]["chunks"] == 11 + 1
     assert json.loads(h5cow("gc", "-n", "--json", story))["bytes"] == 0
     assert h5cow("gc", story).endswith("nothing to make free\n")
+    programs.verified(story)
+
+
+def without_added(path):
+    """What the log tells, but by how much the file grew: the new one has grown otherwise."""
+    return [{**row, "added": None} for row in log(path, "--all")]
+
+
+def test_compacting_keeps_all_that_was_not_forgotten(programs, story):
+    h5cow("tag", f"{story}@3", "paper")
+    forget(story, "--keep-last=2")
+    wanted, rows, size = hashes(story), without_added(story), story.stat().st_size
+    h5cow("gc", "--compact", "-n", story)
+    assert story.stat().st_size == size
+    told = json.loads(h5cow("gc", "--compact", "--json", story))
+    assert (told["versions"], told["forgotten"]) == (3, 3) and told["bytes_after"] == story.stat().st_size < size
+    assert hashes(story) == wanted and without_added(story) == rows
+    h5cow("forget", story, "5", "--gc")
+    assert programs.python(STORY, story, 7).returncode == 0
+    assert {n: h for n, h in hashes(story).items() if n < 7} == {n: wanted[n] for n in (3, 6)}
     programs.verified(story)
 
 
@@ -226,6 +246,20 @@ def test_verify_finds_a_tree_that_should_be_gone_and_one_that_should_not(story, 
     change_log(story, "open", {2: 0})
     found = json.loads(h5cow("verify", "--json", story, code=1))["damage"]
     assert len(found) == 1 and "versions/3" in found[0]["what"]
+
+
+def test_a_damaged_index_keeps_versions_from_going(story):
+    with h5py.File(story, "r+", libver=("v110", "latest")) as f:
+        index = f["_versioned_data/index"]
+        index[200:] = np.full(index.shape[0] - 200, 7, index.dtype)
+    content = story.read_bytes()
+    said = h5cow("forget", "-n", story, "--keep-last=1", code=1)
+    assert "5 of 6 versions would be forgotten" in said and "is damaged, so this is not all" in said
+    for words in (["forget", story, "1"], ["forget", story, "--keep-last=1"], ["squash", story, "1..3"], ["gc", "-n", story]):
+        assert "h5cow verify" in h5cow(*words, code=2), words
+    assert story.read_bytes() == content
+    h5cow("gc", story, code=2)
+    assert story.read_bytes() == content
 
 
 # ---- policies ----

@@ -29,17 +29,22 @@ static int folder_length(const char *name)
 
 /* ---- making and naming ---- */
 
-int cow_newfile_make(cow_newfile *new, const char *target)
+/* NAME NULL: a random one. */
+static int make(cow_newfile *new, const char *target, const char *name)
 {
     *new = (cow_newfile){.file = -1, .target = strdup(target)};
-    if (new->target == NULL || asprintf(&new->name, "%.*s.h5cow-XXXXXX.tmp", folder_length(target), target) < 0) {
+    if (new->target == NULL ||
+        asprintf(&new->name, "%.*s%s", folder_length(target), target, name == NULL ? ".h5cow-XXXXXX.tmp" : name) < 0) {
         new->name = NULL;
         cow_newfile_drop(new);
         return cow_error(COW_MEMORY, "no memory for the name of a file");
     }
-    /* O_EXCL is implied, and 0600 */
-    if ((new->file = cow_above_standard(mkostemps(new->name, strlen(".tmp"), O_CLOEXEC | O_NOFOLLOW))) < 0) {
-        cow_error(COW_IO, "cannot create '%s': %s", target, strerror(errno));
+    /* O_EXCL is implied in the former, and 0600 */
+    new->file = cow_above_standard(
+        name == NULL ? mkostemps(new->name, strlen(".tmp"), O_CLOEXEC | O_NOFOLLOW)
+                     : open(new->name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR));
+    if (new->file < 0) {
+        cow_error(COW_IO, "cannot create '%s': %s", name == NULL ? target : new->name, strerror(errno));
         free(new->name);
         new->name = NULL;
         cow_newfile_drop(new);
@@ -56,6 +61,24 @@ int cow_newfile_make(cow_newfile *new, const char *target)
         return -1;
     }
     return 0;
+}
+
+int cow_newfile_make(cow_newfile *new, const char *target)
+{
+    return make(new, target, NULL);
+}
+
+int cow_newfile_make_as(cow_newfile *new, const char *target, const char *name)
+{
+    char *left = NULL;
+    struct stat about;
+
+    if (asprintf(&left, "%.*s%s", folder_length(target), target, name) < 0)
+        return cow_error(COW_MEMORY, "no memory for the name of a file");
+    if (lstat(left, &about) == 0 && S_ISREG(about.st_mode) && about.st_uid == geteuid())
+        unlink(left); /* else the next call says that it is in the way */
+    free(left);
+    return make(new, target, name);
 }
 
 /* Is the file still the one at its name? Else somebody else's would be given the target's. */

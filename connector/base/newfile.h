@@ -22,6 +22,9 @@ typedef struct cow_newfile {
 #define COW_NEWFILE_NONE ((cow_newfile){.file = -1})
 
 int cow_newfile_make(cow_newfile *new, const char *target);
+/* The same under the name NAME, in the target's folder, that no other run makes as well: what stands there was left by one that
+ * was killed, and goes. */
+int cow_newfile_make_as(cow_newfile *new, const char *target, const char *name);
 /* Onto the disk, then under its name. REPLACE: over what is there; else there must be nothing. Its target is synced: a
  * crash leaves what was there, or the new file, complete. */
 int cow_newfile_place(cow_newfile *new, bool replace);

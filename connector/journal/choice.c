@@ -81,7 +81,7 @@ int cow_journal_load_choice(cow_journal *journal, const cow_journal_choice *choi
     if (cow_disk_about(&journal->disk, &about) < 0)
         return -1;
     size = (uint64_t)about.st_size;
-    if (cow_lock_is_writing(&journal->lock)) {
+    if (!choice->locked && cow_lock_is_writing(&journal->lock)) {
         cow_lock_describe_writer(&journal->lock, writer, sizeof writer);
         return cow_error(COW_IO, "%s: the file is being written by %s; wait until it is closed", journal->name, writer);
     }

@@ -32,7 +32,7 @@ typedef struct cow_journal_report {
     bool blank[2];   /* nothing was ever written there */
     bool whole[2];   /* all extents that the slot needs are there and right */
     cow_journal_slot_note slot[2];
-    int newest;              /* the valid slot of the higher generation, -1: none */
+    int newest;                      /* the valid slot of the higher generation, -1: none */
     cow_journal_extent_note *extent; /* pending commits of that slot, oldest first */
     size_t extents;
     bool superblock_whole;         /* in the file itself, not what the slots say */
@@ -65,6 +65,7 @@ typedef struct cow_journal_choice {
     cow_choice_state state;
     const cow_overlay *patches; /* bytes that stand in front of all others; NULL: none */
     uint64_t end;               /* the state ends there at least */
+    bool locked;                /* the caller has the writer's lock; else nobody may have it */
 } cow_journal_choice;
 
 struct cow_journal;

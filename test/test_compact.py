@@ -1,0 +1,324 @@
+"""h5cow gc --compact: the file is written anew, smallest; every version is what it was, and whatever happens there is a whole file.
+
+What files hold, and how they are compared, is that of test_salvage.py: the same engine makes the new file.
+"""
+
+import json
+import os
+import pty
+import random
+import re
+import resource
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import time
+
+import h5py
+import numpy as np
+import pytest
+from conftest import H5COW, STOCK as ENV, h5cow
+from seeds import seed
+from test_bad_input import SMALL_DISK
+from test_recover import READER, flip, running, stored
+from test_salvage import CHANGES, LINKS, OTHERS, make, natively, shown, without_layout
+from waiting import WAITING
+
+
+FORGOTTEN = 2  # docs/format.md
+
+
+def rows(path):
+    """The log, but for sizes."""
+    with h5py.File(path, "r") as f:
+        return [{n: x[n] for n in x.dtype.names if n not in ("added", "chunks", "changed")} for x in f["_versioned_data/log"]]
+
+
+def states(path):
+    """What every version and the newest state hold, the latter also natively."""
+    names = [f"@{row['name'].decode()}" for row in rows(path) if row["open"] != FORGOTTEN]
+    return shown(*(f"{path}{name}" for name in [*names, ""])), without_layout(natively(path))
+
+
+def compacted(path, *options):
+    before, log, tags = states(path), rows(path), h5cow("tag", path)
+    told = json.loads(h5cow("gc", "--compact", "--json", *options, path))
+    assert states(path) == before and rows(path) == log and h5cow("tag", path) == tags
+    assert told["bytes_after"] == path.stat().st_size
+    h5cow("verify", path)
+    assert not list(path.parent.glob(".*"))
+    return told
+
+
+def refused(path, said, *options, **more):
+    before = path.read_bytes()
+    told = h5cow("gc", "--compact", *options, path, code=2, **more)
+    assert said in told and len(told.splitlines()) == 1, told
+    assert path.read_bytes() == before
+    assert not list(path.parent.glob(".*"))
+
+
+GROW = [
+    "f.create_dataset('x', data=np.arange(20000.), chunks=(500,), maxshape=(None,)); f['g/t'] = np.array([b'a', b'b'])\n"
+    "f['r'] = np.array([f['x'].ref, f['g'].ref], dtype=h5py.ref_dtype); f['s'] = Soft('/g/t')\n"
+    "f.create_dataset('z', data=np.arange(4000).reshape(40, 100), chunks=(10, 10), compression='gzip', shuffle=True)",
+    *(f"f['x'][{n}*1000:{n}*1000+700] = -{n}; f['z'][{n}] = {n}; f['g'].attrs['n'] = {n}" for n in range(1, 9)),
+]
+
+
+@pytest.fixture
+def made(tmp_path):
+    path = tmp_path / "a.h5"
+    make(path, GROW)
+    return path
+
+
+# ---- what comes out -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("steps", [*LINKS.values(), *OTHERS.values()], ids=[*LINKS, *OTHERS])
+def test_every_version_stays_as_it_is(tmp_path, steps):
+    make(tmp_path / "a.h5", steps)
+    compacted(tmp_path / "a.h5")
+
+
+@pytest.mark.parametrize("number", range(8))
+def test_whatever_is_forgotten_all_others_stay(tmp_path, number):
+    rnd = random.Random(seed() + number)
+    path = tmp_path / "a.h5"
+    steps = [CHANGES.replace("SEED", str(rnd.getrandbits(32))) for _ in range(rnd.randrange(4, 8))]
+    make(path, steps, track_order=rnd.random() < 0.5)
+    h5cow("forget", path, *(f"#{n}" for n in sorted(rnd.sample(range(1, len(steps)), rnd.randrange(1, len(steps) - 1)))))
+    told = compacted(path)
+    assert told["versions"] + told["forgotten"] == len(steps)
+    make(path, ["f.attrs['after'] = 1"])
+    assert compacted(path)["versions"] == told["versions"] + 1
+
+
+def test_numbers_names_and_tags_stay(made):
+    h5cow("rename", f"{made}@4", "four")
+    h5cow("tag", f"{made}@four", "paper")
+    h5cow("describe", f"{made}@5", "a message")
+    h5cow("forget", made, "1", "2", "6", "8")
+    told = compacted(made)
+    assert (told["versions"], told["forgotten"]) == (5, 4) and told["bytes_after"] < told["bytes_before"]
+    assert h5cow("hash", f"{made}@#4").split()[0] == h5cow("hash", f"{made}@paper").split()[0]
+    h5cow("hash", f"{made}@#6", code=2)
+    make(made, ["f['x'][0] = 9"])
+    assert rows(made)[-1]["name"] == b"10"
+
+
+def test_a_version_that_is_the_same_as_the_one_before_stays_a_version(tmp_path):
+    path = tmp_path / "a.h5"
+    make(path, ["f['x'] = [1, 2, 3]; f['l'] = Soft('/x')", "f['x'][0] = 7"])
+    h5cow("restore", f"{path}@1")
+    make(path, ["f['x'][1] = 8"])
+    h5cow("forget", path, "2")
+    assert compacted(path)["versions"] == 3
+
+
+def test_the_file_gets_as_small_as_if_only_what_is_kept_had_been_written(tmp_path):
+    every, kept = tmp_path / "every.h5", tmp_path / "kept.h5"
+    change = "f['x'][{0}*1000:{0}*1000+1000] = {0}; f['z'][{0}] = -{0}; f['s'][...] = {0}"
+    steps = [
+        "f.create_dataset('x', data=np.random.default_rng(1).random(60000), chunks=(1000,))\n"
+        "f.create_dataset('z', (60, 3000), 'i8', chunks=(1, 3000), compression='gzip'); f['s'] = np.arange(20)",
+        *(change.format(n) for n in range(1, 60)),
+    ]
+    make(every, steps)
+    make(kept, ["\n".join(steps[:2]), *("\n".join(steps[n : n + 2]) for n in range(2, 60, 2))])
+    h5cow("forget", every, *map(str, range(1, 60, 2)))
+    compacted(every)
+    assert every.stat().st_size <= 1.02 * kept.stat().st_size
+
+
+def test_user_block_owner_and_permissions_stay(tmp_path):
+    path = tmp_path / "a.h5"
+    make(path, ["f['x'] = np.arange(3000)", "f['x'][0] = 7"], userblock_size=1024)
+    with open(path, "r+b") as f:
+        f.write(b"#!/bin/sh\n")
+    path.chmod(0o640)
+    os.setxattr(path, "user.colour", b"red")
+    compacted(path)
+    assert path.read_bytes()[:11] == b"#!/bin/sh\n\0"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640 and os.getxattr(path, "user.colour") == b"red"
+
+
+def test_of_a_symbolic_link_the_file_that_it_leads_to_is_compacted(made, tmp_path):
+    (tmp_path / "folder").mkdir()
+    target, old = made.rename(tmp_path / "folder/b.h5"), tmp_path / "a.h5"
+    old.symlink_to("folder/b.h5")
+    inode = target.stat().st_ino
+    h5cow("gc", "--compact", old)
+    assert old.is_symlink() and target.stat().st_ino != inode and old.stat().st_ino == target.stat().st_ino
+    h5cow("verify", target)
+
+
+def test_with_dry_run_only_the_size_is_told(made):
+    before = made.read_bytes()
+    told = json.loads(h5cow("gc", "--compact", "--dry-run", "--json", made))
+    assert made.read_bytes() == before and not list(made.parent.glob(".*"))
+    assert compacted(made)["bytes_after"] == told["bytes_after"]
+
+
+# ---- others who have the file open ----------------------------------------------------------------------------------
+
+
+def test_a_reader_goes_on_with_the_old_file(tmp_path):
+    path = tmp_path / "a.h5"
+    make(path, ["f['g/x'] = np.arange(6000).reshape(200, 30)", "f['g/x'][50] = 7"])
+    with running(path, READER) as reader:
+        compacted(path)
+        make(path, ["f['g/x'][50] = 8"])
+        reader.stdin.write("\n")
+        reader.stdin.flush()
+        assert reader.stdout.readline() == "7\n"
+    assert len(rows(path)) == 3
+
+
+def test_nobody_else_may_write_meanwhile(tmp_path):
+    path = tmp_path / "a.h5"
+    make(path, ["f['g/x'] = np.arange(6000).reshape(200, 30)", "f['g/x'][50] = 7"])
+    with running(path, READER.replace("'r'", "'a'")):
+        refused(path, "is being written by process")
+
+
+# ---- what is refused ------------------------------------------------------------------------------------------------
+
+
+def test_a_file_with_another_name_is_refused(made, tmp_path):
+    (tmp_path / "b.h5").hardlink_to(made)
+    refused(made, "hard links")
+
+
+def test_a_file_without_history_is_refused(tmp_path):
+    path = tmp_path / "plain.h5"
+    with h5py.File(path, "w") as f:
+        f["x"] = 1
+    refused(path, "has no history")
+    path.write_text("no HDF5 file at all")
+    refused(path, "")
+
+
+def test_a_damaged_file_is_refused(made):
+    address, size = stored(made, "_versioned_data/raw/0")
+    flip(made, address + size // 2)
+    refused(made, "is damaged")
+
+
+def test_a_file_in_a_folder_where_nothing_can_be_made_is_refused(made, tmp_path):
+    if os.geteuid() == 0:
+        pytest.skip("root may do that")
+    tmp_path.chmod(0o500)
+    refused(made, "cannot create")
+
+
+@pytest.mark.parametrize("part", [0, 0.1, 0.5, 0.9])
+def test_where_the_file_may_not_grow_it_stays_as_it_is(made, part):
+    most = int(made.stat().st_size * part)
+    refused(made, "", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (most, most)))
+
+
+@pytest.mark.parametrize("room", [16, 200])  # KiB beside the file
+def test_on_a_full_disk_the_file_stays_as_it_is(made, tmp_path, room):
+    disk, after = tmp_path / "disk", tmp_path / "after.h5"
+    disk.mkdir()
+    size = made.stat().st_size // 1024 + room
+    words = [sys.executable, "-c", SMALL_DISK, disk, size, made, after, H5COW, "gc", "--compact"]
+    done = subprocess.run([str(w) for w in words], env=ENV, capture_output=True, text=True, timeout=WAITING)
+    if done.returncode == 77:
+        pytest.skip("only root can make a small disk; the limit on a file's size is tested")
+    assert done.returncode == 2 and "no room" in done.stderr, done.stderr
+    assert after.read_bytes() == made.read_bytes()
+
+
+# ---- kills ----------------------------------------------------------------------------------------------------------
+
+
+def left(path):
+    return list(path.parent.glob(".*"))
+
+
+def test_killed_at_any_moment_there_is_a_whole_file(tmp_path):
+    rnd = random.Random(seed())
+    path = tmp_path / "a.h5"
+    make(path, [*GROW, *(f"f['x'][{n}] = 3; f['n{n}'] = np.arange({n})" for n in range(30))])
+    h5cow("forget", path, "#2..#20")
+    before, log = states(path), rows(path)
+    begun = time.monotonic()
+    h5cow("gc", "--compact", "--dry-run", path)
+    whole = time.monotonic() - begun
+    killed = 0
+    for _ in range(20):
+        child = subprocess.Popen([H5COW, "gc", "--compact", path], env=ENV, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        time.sleep(rnd.random() * 1.1 * whole)
+        child.kill()
+        child.communicate()
+        killed += child.returncode == -signal.SIGKILL
+        assert len(left(path)) <= 1, "one name, and the next run finds it"
+        h5cow("verify", path)
+        assert rows(path) == log
+    assert killed > 5
+    assert states(path) == before
+    until = time.monotonic() + WAITING
+    while True:  # what the last one has started may be ending
+        done = subprocess.run([H5COW, "gc", "--compact", path], env=ENV, capture_output=True, text=True)
+        if done.returncode == 0 or time.monotonic() > until:
+            break
+        assert "is being written" in done.stderr
+    assert done.returncode == 0 and not left(path), done.stderr
+    assert states(path) == before
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_takes_the_unfinished_file_away(made, number):
+    before = made.read_bytes()
+    child = subprocess.Popen([H5COW, "gc", "--compact", made], env=ENV, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    until = time.monotonic() + WAITING
+    while not left(made) and child.poll() is None and time.monotonic() < until:
+        pass
+    child.send_signal(number)
+    child.communicate()
+    assert not left(made)
+    assert child.returncode == 0 or (child.returncode == -number and made.read_bytes() == before)
+
+
+# ---- progress -------------------------------------------------------------------------------------------------------
+
+
+def on_a_terminal(*words):
+    """What a command prints where its standard error is a terminal."""
+    leader, follower = pty.openpty()
+    child = subprocess.Popen([H5COW, *map(str, words)], env=ENV, stdout=subprocess.DEVNULL, stderr=follower)
+    os.close(follower)
+    text = b""
+    try:
+        while piece := os.read(leader, 65536):
+            text += piece
+    except OSError:  # nobody has the other end any more
+        pass
+    os.close(leader)
+    assert child.wait() == 0, text
+    return text.decode()
+
+
+def test_what_takes_long_says_how_far_it_is_on_a_terminal(tmp_path):
+    path = tmp_path / "a.h5"
+    make(path, ["for n in range(3000): f[f'g/{n}'] = np.arange(10)", "f['g/7'][0] = 1"])
+    begun = time.monotonic()
+    told = on_a_terminal("hash", path)
+    slow = time.monotonic() - begun > 1.5
+    for verb in ("hash", "gc"):
+        words = [verb, "--compact", path] if verb == "gc" else [verb, path]
+        told = on_a_terminal(*words)
+        assert on_a_terminal(*words, "--quiet") == ""
+        if told:
+            assert re.search(r"\[#* *\] +[0-9.]+ %", told) and told.endswith("\r\x1b[K")
+        else:
+            assert not slow or verb == "gc"
+
+
+def test_what_is_quick_says_nothing(made):
+    assert on_a_terminal("hash", made) == ""
