@@ -49,9 +49,9 @@ static void same(const cow_options *a, const cow_options *b)
     assert_int_equal(a->threads, b->threads);
     assert_int_equal(a->adopt, b->adopt);
     assert_int_equal(a->truncate, b->truncate);
-    assert_true((a->keep_text == NULL) == (b->keep_text == NULL));
-    if (a->keep_text != NULL)
-        assert_string_equal(a->keep_text, b->keep_text);
+    assert_true((a->keep.text == NULL) == (b->keep.text == NULL));
+    if (a->keep.text != NULL)
+        assert_string_equal(a->keep.text, b->keep.text);
 }
 
 static void test_nothing_said_means_defaults(void **state)

@@ -340,9 +340,9 @@ static int set_option(cow_options *options, key_id key, const char *value)
         options->lock_timeout = (unsigned)n;
         return 0;
     case KEEP:
-        if ((options->keep_text = strdup(value)) == NULL)
+        if ((options->keep.text = strdup(value)) == NULL)
             return cow_error(COW_MEMORY, "no memory for options");
-        return cow_keep_parse(value, &options->keep) < 0 ? cow_context("option 'keep'") : 0;
+        return cow_keep_parse(value, &options->keep.rules) < 0 ? cow_context("option 'keep'") : 0;
     case ADOPT:
         if (strcmp(value, "yes") != 0 && strcmp(value, "no") != 0)
             return bad_value(keys[key], value, "yes or no");
@@ -500,7 +500,7 @@ void cow_options_free(cow_options *options)
     free(options->at);
     free(options->name);
     free(options->message);
-    free(options->keep_text);
+    free(options->keep.text);
     free(options->refused);
     free(options->refusal);
     free(options);
@@ -561,7 +561,7 @@ char *cow_options_text(const cow_options *options)
     put_string(out, AT, options->at);
     put_string(out, NAME, options->name);
     put_string(out, MESSAGE, options->message);
-    put_string(out, KEEP, options->keep_text);
+    put_string(out, KEEP, options->keep.text);
     fprintf(out, "commit=%s;", options->commit == COW_COMMIT_FLUSH ? "flush" : "close");
     put_compress(out, &options->compress);
     fprintf(out, "chunk=%zu;cache=%zu;threads=%u;sync=%s;lock_timeout=%u;adopt=%s;truncate=%s", options->chunk_bytes,

@@ -16,6 +16,12 @@ typedef struct cow_compress {
     int shuffle; /* 0 none, 1 byte, 2 bit */
 } cow_compress;
 
+/* Which versions stay when a file is closed. */
+typedef struct cow_policy {
+    char *text; /* as it was given; NULL: all of them */
+    cow_keep rules;
+} cow_policy;
+
 typedef struct cow_options {
     unsigned references; /* copies are this very one: options are never changed once they are parsed */
     char *at;            /* revision to read, or NULL for the head */
@@ -30,8 +36,7 @@ typedef struct cow_options {
     unsigned lock_timeout; /* seconds to wait for another program that writes the file, default 0 */
     bool adopt;            /* a plain file that is opened for writing gets a history first */
     enum { COW_TRUNCATE_KEEP, COW_TRUNCATE_DISCARD } truncate; /* H5F_ACC_TRUNC on a file with history */
-    char *keep_text; /* which versions stay when the file is closed, as it was given; NULL: all */
-    cow_keep keep;
+    cow_policy keep;
     char *refused; /* NULL, or a text that is no good: nothing may be opened with these options ... */
     char *refusal; /* ... and why */
 } cow_options;

@@ -307,7 +307,7 @@ static int decide(forgetting *f, uint64_t *there)
             *there += row[at].open != COW_LOG_FORGOTTEN;
             f->why[at] |= row[at].open == COW_LOG_FORGOTTEN ? COW_KEPT_NOT : 0;
         }
-        status = cow_keep_decide(&f->file->options->keep, f->rows, time, f->why);
+        status = cow_keep_decide(&f->file->options->keep.rules, f->rows, time, f->why);
     }
     free(time);
     free(row);
@@ -328,7 +328,7 @@ static int keep_policy(forgetting *f)
         going += f->go[at] = f->why[at] == 0;
     if (going == 0 || going * 4 < there - going)
         return 0;
-    snprintf(why, sizeof why, ", by keep=%s", f->file->options->keep_text);
+    snprintf(why, sizeof why, ", by keep=%s", f->file->options->keep.text);
     return cow_snapshots_load(f->file) < 0 || forget_chosen(f, going, COW_OPERATION_FORGET, why) < 0
                ? -1
                : cow_file_collect(f->file, &freed);
@@ -338,12 +338,12 @@ void cow_file_keep_policy(cow_file *file)
 {
     forgetting f = {.file = file};
 
-    if (file->options->keep_text == NULL || !cow_file_writable(file) || file->journal == NULL || !file->laid_out ||
+    if (file->options->keep.text == NULL || !cow_file_writable(file) || file->journal == NULL || !file->laid_out ||
         cow_file_state_of(file) != COW_FILE_CLEAN || !cow_file_ours(file) || cow_versions_missed(file))
         return;
     if (cow_operation_begin(file) < 0 || keep_policy(&f) < 0) {
         fprintf(stderr, "h5cow: %s: what keep=%s says could not be done, all else is committed: %s\n", file->name,
-                file->options->keep_text, cow_error_message());
+                file->options->keep.text, cow_error_message());
         cow_error_clear();
     }
     forgetting_free(&f);

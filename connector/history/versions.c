@@ -162,9 +162,8 @@ static int no_revision(cow_loc file, const char *revision)
     for (uint64_t i = 0; i < rows; i++)
         cow_layout_log_row_free(&row[i]);
     free(row);
-    return cow_error(COW_NOT_FOUND, "%s '%s'; the file has %llu: %s (see: h5cow log)",
-                     forgotten ? "forgotten is version" : "there is no version", revision, (unsigned long long)kept,
-                     text);
+    return cow_error(COW_NOT_FOUND, "there is no version '%s'%s; the file has %llu: %s (see: h5cow log)", revision,
+                     forgotten ? " any more, it was forgotten" : "", (unsigned long long)kept, text);
 }
 
 static int forgotten(uint64_t number, const char *name)
