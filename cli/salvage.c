@@ -229,7 +229,8 @@ static hid_t root_of(salvage *s)
 static hid_t open_new(salvage *s, bool create)
 {
     char *options = cli_strdup("sync=off");
-    hid_t fapl, fcpl = H5Pcreate(H5P_FILE_CREATE), root = root_of(s), file = H5I_INVALID_HID;
+    hid_t fapl, fcpl = s->whole ? H5Fget_create_plist(s->file.id) : H5Pcreate(H5P_FILE_CREATE), root = root_of(s),
+                file = H5I_INVALID_HID;
 
     if (name_allowed(s->now->name))
         cli_plugin_option(&options, "name", 4, s->now->name);
