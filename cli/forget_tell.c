@@ -61,6 +61,7 @@ static int tell_json(const cli_forgetting *f)
     json_object_object_add(answer, "forgotten", json_object_new_uint64(f->going));
     json_object_object_add(answer, "frees", json_object_new_uint64(f->frees));
     json_object_object_add(answer, "collected", collected);
+    json_object_object_add(answer, "trouble", f->trouble == NULL ? NULL : cli_json_text(f->trouble));
     return cli_json(answer);
 }
 

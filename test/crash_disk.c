@@ -238,6 +238,15 @@ static int memory_fallocate(void *context, int fd, off_t offset, off_t size)
         image_resize(&disk.file, (size_t)(offset + size));
     return 0;
 }
+/* As bytes that are written: whether they arrive nobody knows. */
+static int memory_hole(void *context, int fd, off_t offset, off_t size)
+{
+    uint8_t *zeros = need(calloc(1, (size_t)size));
+    ssize_t done = memory_pwrite(context, fd, zeros, (size_t)size, offset);
+
+    free(zeros);
+    return done == (ssize_t)size ? 0 : -1;
+}
 static int memory_fstat(void *context, int fd, struct stat *about)
 {
     (void)context;
@@ -273,7 +282,8 @@ const cow_disk_calls memory_calls = {.open = memory_open,
                                      .fstat = memory_fstat,
                                      .stat = memory_stat,
                                      .lock = memory_lock,
-                                     .flock = memory_flock};
+                                     .flock = memory_flock,
+                                     .hole = memory_hole};
 
 void calls_for_all(const cow_disk_calls *calls)
 {

@@ -275,6 +275,11 @@ static int faulty_fallocate(void *context, int fd, off_t offset, off_t size)
     return REAL.fallocate(context, fd, offset, size);
 }
 
+static int faulty_hole(void *context, int fd, off_t offset, off_t size)
+{
+    return fails(CALL_ALLOCATE) ? -1 : REAL.hole(context, fd, offset, size);
+}
+
 static int faulty_fstat(void *context, int fd, struct stat *about)
 {
     return fails(CALL_FSTAT) ? -1 : REAL.fstat(context, fd, about);
@@ -303,6 +308,7 @@ const cow_disk_calls faults_disk = {
     .fdatasync = faulty_fdatasync,
     .ftruncate = faulty_ftruncate,
     .fallocate = faulty_fallocate,
+    .hole = faulty_hole,
     .fstat = faulty_fstat,
     .stat = faulty_stat,
     .lock = faulty_lock,

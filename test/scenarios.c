@@ -27,8 +27,9 @@ struct scenario_states {
     picture *made[VERSIONS_MAX * 2]; /* every content that was a version, amended ones too */
     int made_count;
     struct {
-        int version[VERSIONS_MAX]; /* which of `made`; version i is called i + 1 */
-        int version_count;
+        int version[VERSIONS_MAX]; /* which of `made` */
+        int number[VERSIONS_MAX];  /* what it is called: from 1, without those that were forgotten */
+        int version_count, last;   /* LAST: number of the newest one ever made */
     } state[STATES_MAX + 1];
     int count;
 };
@@ -87,8 +88,10 @@ static bool record_commit(scenario_work *w, bool finished)
         s->state[state + 1] = s->state[state];
         s->count = ++state;
         s->made[s->made_count] = picture_copy(w->now);
-        if (!w->amending)
+        if (!w->amending) {
             versions = ++s->state[state].version_count;
+            s->state[state].number[versions - 1] = ++s->state[state].last;
+        }
         s->state[state].version[versions - 1] = s->made_count++;
         w->amending = true;
     }
@@ -193,6 +196,37 @@ static void restore(scenario_work *w, int number)
     snprintf(revision, sizeof revision, "%d", number);
     if (ON(w))
         check(w, h5cow_restore(w->file, &(h5cow_restore_t){.revision = revision}) >= 0);
+}
+
+/* Versions FIRST to LAST go, one commit; what they needed becomes free, another one. */
+static void forget_versions(scenario_work *w, int first, int last)
+{
+    scenario_states *s = w->states;
+    int from = s->count, count = 0;
+    char name[VERSIONS_MAX][16];
+    const char *revision[VERSIONS_MAX];
+    h5cow_forget_t request = {.revisions = revision};
+
+    if (from + 1 > STATES_MAX)
+        die("%s: too many states", w->scenario->name);
+    s->state[from + 1] = s->state[from];
+    for (int i = 0; i < s->state[from].version_count; i++)
+        if (s->state[from].number[i] < first || s->state[from].number[i] > last) {
+            s->state[from + 1].version[count] = s->state[from].version[i];
+            s->state[from + 1].number[count++] = s->state[from].number[i];
+        } else {
+            snprintf(name[request.count], sizeof name[0], "%d", s->state[from].number[i]);
+            revision[request.count] = name[request.count];
+            request.count++;
+        }
+    s->state[from + 1].version_count = count;
+    s->count++;
+    if (ON(w))
+        check(w, h5cow_forget(w->file, &request) >= 0);
+    report(w);
+    if (ON(w))
+        check(w, h5cow_collect(w->file, NULL) >= 0);
+    report(w);
 }
 
 /* Commits that change nothing of any version. */
@@ -1069,6 +1103,52 @@ static void restores(scenario_work *w)
     end(w);
 }
 
+/* What is freed is written again: chunks, and what HDF5 keeps itself. */
+static void forget_and_go_on(scenario_work *w, bool compressed)
+{
+    create(w);
+    group(w, "data");
+    dataset(w, "data/grid", INTEGERS, 2, DIMS(30, 20), DIMS(6, 5), compressed);
+    fill(w, "data/grid", 1);
+    end(w);
+    for (int i = 2; i <= 6; i++) {
+        reopen(w);
+        fill_box(w, "data/grid", (hsize_t)i, 2, 12, 10, i);
+        note(w, "data", i);
+        if (i == 3)
+            group(w, "data/below");
+        if (i == 4)
+            delete_link(w, "data/below");
+        end(w);
+    }
+    reopen(w);
+    forget_versions(w, 1, 2);
+    fill(w, "data/grid", 7);
+    end(w);
+    reopen(w);
+    fill(w, "data/grid", 8);
+    dataset(w, "other", INTEGERS, 1, DIMS(2500), DIMS(500), false);
+    fill(w, "other", 3);
+    end(w);
+    reopen(w);
+    forget_versions(w, 4, 7);
+    end(w);
+    reopen(w);
+    fill_box(w, "data/grid", 0, 2, 12, 10, 9);
+    note(w, "data", 9);
+    end(w);
+}
+
+static void forgets(scenario_work *w)
+{
+    forget_and_go_on(w, false);
+}
+
+static void forgets_compressed(scenario_work *w)
+{
+    forget_and_go_on(w, true);
+}
+
 const scenario scenarios[] = {
     {.name = "first_version", .work = first_version, .options = ""},
     {.name = "rewrite", .work = rewrite, .options = ""},
@@ -1098,6 +1178,8 @@ const scenario scenarios[] = {
     {.name = "commits", .work = commits, .options = ""},
     {.name = "aborts", .work = aborts, .options = ""},
     {.name = "restores", .work = restores, .options = "", .sound_commits = 3},
+    {.name = "forgets", .work = forgets, .options = "", .sound_commits = 6},
+    {.name = "forgets_compressed", .work = forgets_compressed, .options = "", .sound_commits = 6},
     {.name = "sync_normal", .work = amend, .options = "sync=normal", .loses_newest = true},
     {.name = "sync_off", .work = amend, .options = "sync=off", .kill_only = true},
 };
@@ -1201,7 +1283,7 @@ int scenario_check(const scenario_states *states, const char *file, hid_t fapl, 
 {
     hid_t id = H5Fopen(file, H5F_ACC_RDONLY, fapl);
     picture *seen[VERSIONS_MAX + 1] = {NULL}; /* the newest state, then the versions */
-    int count, answer = SCENARIO_WRONG;
+    int number[VERSIONS_MAX + 1], count, answer = SCENARIO_WRONG;
 
     if (id < 0) {
         say(why, size, "the file cannot be opened");
@@ -1211,12 +1293,18 @@ int scenario_check(const scenario_states *states, const char *file, hid_t fapl, 
         say(why, size, "the versions cannot be counted");
         goto done;
     }
-    for (int i = 0; i <= count; i++) {
-        seen[i] = i == 0  ? picture_read(id, "")
-                  : stock ? version_of_stock(id, i)
-                          : version_through_connector(file, i, fapl);
+    if ((seen[0] = picture_read(id, "")) == NULL) {
+        say(why, size, "the newest state cannot be read");
+        goto done;
+    }
+    number[0] = 0;
+    for (int i = 1; i <= count; i++) {
+        for (number[i] = number[i - 1] + 1; number[i] <= VERSIONS_MAX; number[i]++)
+            if ((seen[i] = stock ? version_of_stock(id, number[i])
+                                 : version_through_connector(file, number[i], fapl)) != NULL)
+                break;
         if (seen[i] == NULL) {
-            say(why, size, i == 0 ? "the newest state cannot be read" : "version %d cannot be read", i);
+            say(why, size, "there are %d versions, and after %d none can be read", count, number[i - 1]);
             goto done;
         }
     }
@@ -1227,7 +1315,7 @@ int scenario_check(const scenario_states *states, const char *file, hid_t fapl, 
 
         if (states->state[s].version_count != count)
             continue;
-        while (i <= count &&
+        while (i <= count && (i == 0 || states->state[s].number[i - 1] == number[i]) &&
                picture_same(states->made[states->state[s].version[i == 0 ? count - 1 : i - 1]], seen[i], &path))
             i++;
         if (i > count)

@@ -324,7 +324,7 @@ program errors
   call h5cow_tag_f(file, 'none', 'mark', hdferr)
   print *, hdferr
   call h5cow_forget_f(file, ['first ', 'latest'], hdferr, dry_run=.true., forgotten=number)
-  print *, hdferr, versions(1)%forgotten
+  print *, hdferr, any(versions%forgotten)
   call h5cow_collect_f(file, hdferr, chunks=number)
   print *, hdferr, number
   call h5fclose_f(file, hdferr)
@@ -350,8 +350,8 @@ def test_fortran_tells_the_same_and_the_same_errors(programs, tmp_path):
     done = programs.stock(tmp_path / "errors", "plain.h5", cwd=tmp_path)
     lines = [line.split() for line in done.stdout.splitlines()]
     assert lines == [["F", "0"], ["0", "-1", "F", "F"], ["-1"], ["-1", "0"], ["-1"], ["-1", "0"], ["-1"],
-                     ["named", "-1"], ["-1"], ["-1"], ["-1"], ["-1", "F"], ["-1"]], done.stdout
-    assert done.stderr.count("HDF5_VOL_CONNECTOR=h5cow") == 11 == done.stderr.count("HDF5-DIAG") - 1
+                     ["named", "-1"], ["-1"], ["-1"], ["-1"], ["-1", "F"], ["-1"], ["-1", "F"], ["-1", "0"]], done.stdout
+    assert done.stderr.count("HDF5_VOL_CONNECTOR=h5cow") == 13 == done.stderr.count("HDF5-DIAG") - 1
     for name in ("version", "describe", "commit", "abort", "versions"):
         assert f"in h5cow_{name}_f()" in done.stderr
 

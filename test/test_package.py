@@ -696,6 +696,28 @@ for wrong in (lambda: h5cow.diff("x", "nowhere"), lambda: h5cow.blame("x", "/now
     assert len(told) == 2 and all("nowhere" in error for error in told)
 
 
+def test_forgetting_squashing_and_collecting_are_records(run):
+    told = run(THREE + """
+all = h5cow.versions("x")
+would = h5cow.forget("x", keep_last=1, keep=[all[1]], dry_run=True)
+print([(v.name, v.forget, v.reasons) for v in would.versions], would.forgotten, would.collected)
+print(would.versions[0].time == all[0].time, len(h5cow.versions("x")))
+for wrong in ({}, {"revisions": [-1]}, {"keep_last": 0}, {"keep_tags": ["none"]}, {"revisions": [1], "keep_last": 1}):
+    try:
+        h5cow.forget("x", **wrong)
+    except h5cow.Error as error:
+        print(type(error).__name__)
+done = h5cow.forget("x", [all[0]], gc=True)
+print(done.forgotten, done.frees == done.collected.bytes, [v.name for v in h5cow.versions("x")])
+print([(v.name, v.forgotten) for v in h5cow.versions("x", forgotten=True)])
+print(h5cow.squash("x", "v2", -1).forgotten, [v.name for v in h5cow.versions("x")])
+print(h5cow.gc("x", dry_run=True).holes, h5cow.gc("x").chunks >= 0, h5cow.compact("x").after > 0, h5cow.verify("x").damaged)
+""").splitlines()
+    assert told == ["[('1', True, ()), ('v2', False, ('named',)), ('v3', False, ('newest', 'last'))] 1 None", "True 3",
+                    *["Error"] * 5, "1 True ['v2', 'v3']", "[('1', True), ('v2', False), ('v3', False)]", "1 ['v3']",
+                    "None True True False"]
+
+
 # ---- the command ----
 
 

@@ -196,36 +196,19 @@ static int by_address(const void *a, const void *b)
     return (x->address > y->address) - (x->address < y->address);
 }
 
-/* In order and apart; what overlaps, in a damaged file, is left alone. */
-static void join_places(collecting *c)
-{
-    size_t count = 0;
-
-    if (c->places > 0)
-        qsort(c->place, c->places, sizeof *c->place, by_address);
-    for (size_t i = 0; i < c->places; i++) {
-        cow_place *last = count > 0 ? &c->place[count - 1] : NULL;
-
-        if (last != NULL && last->address + last->size == c->place[i].address)
-            last->size += c->place[i].size;
-        else if (last == NULL || last->address + last->size < c->place[i].address)
-            c->place[count++] = c->place[i];
-    }
-    c->places = count;
-}
-
 static int make_holes(collecting *c)
 {
-    H5F_sect_info_t *list;
+    cow_place *list;
     size_t count;
-    int status = cow_native_file_free_space(c->file->native, &list, &count);
+    int status = cow_space_list(c->file, 1, &list, &count);
 
     for (size_t i = 0; status == 0 && i < count; i++)
-        status = note_place(c, list[i].addr, list[i].size);
-    free(list);
+        status = note_place(c, list[i].address, list[i].size);
     if (status < 0)
         return -1;
-    join_places(c);
+    free(list);
+    if (c->places > 0)
+        qsort(c->place, c->places, sizeof *c->place, by_address);
     return cow_journal_holes(c->file->journal, c->place, c->places, &c->answer->holes);
 }
 
@@ -234,8 +217,10 @@ static int collect(collecting *c)
     char what[200];
     int status = collect_slots(c) < 0 || collect_views(c) < 0 ? -1 : 0;
 
-    if (status == 0 && c->answer->chunks == 0 && c->views == 0)
+    if (status == 0 && c->answer->chunks == 0 && c->views == 0 && cow_space_kept(c->file))
         return 0; /* nothing was written */
+    if (status == 0)
+        status = cow_space_create(c->file);
     snprintf(what, sizeof what, "%llu chunks of %llu bytes freed", (unsigned long long)c->answer->chunks,
              (unsigned long long)c->answer->bytes);
     return cow_operation_end(c->file, status, COW_OPERATION_COLLECT, UINT64_MAX, what);

@@ -319,6 +319,12 @@ static int flush_native(cow_file *file)
     return 0;
 }
 
+/* All that is in memory, and then which space of the file is free. */
+static int write_out(cow_file *file)
+{
+    return flush_native(file) < 0 ? -1 : cow_space_note(file, flush_native);
+}
+
 static int commit(cow_file *file, bool finished)
 {
     bool small = false, set;
@@ -332,7 +338,7 @@ static int commit(cow_file *file, bool finished)
         cow_error_clear(); /* a commit can do without */
     if (cow_versions_meet_blocks(file->loc, cow_versions_known(file)) < 0)
         cow_error_clear(); /* the version, which needs the log, meets it again */
-    if (cow_commit_datasets(file) < 0 || cow_version_commit(file, finished) < 0 || flush_native(file) < 0)
+    if (cow_commit_datasets(file) < 0 || cow_version_commit(file, finished) < 0 || write_out(file) < 0)
         goto done;
     cow_pools_seal(file, finished);
     if (!cow_versions_missed(file)) {
@@ -368,7 +374,10 @@ int cow_file_commit_history(cow_file *file)
     if (cow_journal_check(file->journal) < 0)
         return cow_file_fail(file);
     cow_file_begin_commit(file);
-    return flush_native(file) < 0 || cow_journal_commit(file->journal, true) < 0 ? cow_file_fail(file) : 0;
+    if (write_out(file) < 0 || cow_journal_commit(file->journal, true) < 0)
+        return cow_file_fail(file);
+    cow_space_noted(file);
+    return 0;
 }
 
 int cow_file_commit(cow_file *file, cow_commit_kind kind)
@@ -408,7 +417,7 @@ int cow_file_commit(cow_file *file, cow_commit_kind kind)
             return 0;
         status = cow_version_close(file);
         if (status == 0)
-            status = flush_native(file);
+            status = write_out(file);
         break;
     case COW_FILE_OPEN:
         status = commit(file, finished);
@@ -420,6 +429,7 @@ int cow_file_commit(cow_file *file, cow_commit_kind kind)
         cow_context("%s: the changes since the last version were not committed", file->name);
         return cow_file_fail(file);
     }
+    cow_space_noted(file);
     if (finished)
         cow_superseded_forget(file);
     if ((cow_versions_missed(file) || file->refused->text[0] != '\0') && !finished)

@@ -81,6 +81,7 @@ static void shut(cow_file *file)
     cow_bare_forget_all(file);
     cow_pools_close(file);
     cow_snapshots_close(file);
+    cow_space_close(file);
     cow_file_close_table(&file->index);
     if (file->cache != NULL)
         cow_chunk_cache_close(file->cache);
@@ -118,6 +119,7 @@ static void free_state(cow_file *file)
     cow_absolute_links_free(file->absolute);
     cow_superseded_free(file->superseded);
     cow_bare_free(file->bare);
+    cow_space_free(file->space);
     cow_refused_free(file->refused);
     cow_counts_free(file->counts);
     cow_own_free(file->own);
@@ -156,10 +158,11 @@ static int make_parts(cow_file *file, bool writable)
     file->counts = cow_counts_new();
     file->own = cow_own_new();
     file->sums = cow_sums_new();
+    file->space = cow_space_new();
     return file->state == NULL || file->changes == NULL || file->snapshots == NULL || file->datasets == NULL ||
                    file->pools == NULL || file->next_version == NULL || file->incomplete == NULL ||
                    file->absolute == NULL || file->superseded == NULL || file->bare == NULL || file->refused == NULL ||
-                   file->counts == NULL || file->own == NULL || file->sums == NULL
+                   file->counts == NULL || file->own == NULL || file->sums == NULL || file->space == NULL
                ? -1
                : 0;
 }

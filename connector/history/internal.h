@@ -10,6 +10,7 @@
  *   pools.c            pools by signature
  *   bare.c             copies that the commit need not open
  *   superseded.c       index nodes that a later flush of the transaction wrote again
+ *   space.c            free space from one opening to the next
  *   absolute_links.c   whether versions have links that name the version
  *
  *   file.c             an open file: joining, leaving, emptying the head
@@ -51,6 +52,7 @@
 #include "history/next_version.h"
 #include "history/pools.h"
 #include "history/snapshot_table.h"
+#include "history/space.h"
 #include "history/state.h"
 #include "history/superseded.h"
 #include "history/tables.h"
@@ -98,6 +100,7 @@ struct cow_file {
     cow_own *own;
     cow_sums *sums;
     cow_version_objects *version_objects;
+    cow_space *space;
 };
 
 struct cow_dataset {

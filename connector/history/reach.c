@@ -129,7 +129,7 @@ static int need_root(cow_reach *reach, uint64_t offset)
 /* A virtual dataset of the program may show parts of the history itself. What that needs nobody can tell. */
 static int refuse_others(cow_reach *reach, hid_t dcpl)
 {
-    char name[sizeof COW_ROOT + 1];
+    char name[COW_PATH_MAX]; /* its beginning */
     size_t mappings = 0;
 
     if (H5Pget_layout(dcpl) != H5D_VIRTUAL)
@@ -139,7 +139,7 @@ static int refuse_others(cow_reach *reach, hid_t dcpl)
     for (size_t i = 0; i < mappings; i++) {
         if (H5Pget_virtual_dsetname(dcpl, i, name, sizeof name) < 0)
             return cow_error_native("cannot get the source of a virtual dataset");
-        if (strncmp(name, COW_ROOT "/", sizeof name - 1) == 0)
+        if (cow_layout_below(name))
             return cow_error(COW_UNSUPPORTED,
                              "%s: a virtual dataset of the file shows what is below " COW_ROOT
                              ": nobody can tell what it needs, so nothing is freed",

@@ -18,7 +18,7 @@ int cow_file_open_all(cow_file *file)
 int cow_file_open_tables(cow_file *file)
 {
     if (cow_datasets_open(file) < 0 || cow_file_open_table(file, COW_TABLE_INDEX, &file->index) < 0 ||
-        (cow_file_writable(file) && cow_file_open_all(file) < 0))
+        (cow_file_writable(file) && (cow_file_open_all(file) < 0 || cow_space_open(file) < 0)))
         return -1;
     file->laid_out = true;
     return 0;

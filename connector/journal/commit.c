@@ -811,8 +811,10 @@ int cow_journal_holes(cow_journal *journal, const cow_place *place, size_t count
     if (journal->phase != COW_JOURNAL_IDLE || !cow_journal_ours(journal) || journal->pending_count > 0 ||
         journal->slot.applied != journal->slot.sequence)
         return 0;
-    /* what the disk has must be the state in which nothing is needed there */
-    if (cow_journal_sync(journal) < 0 || cow_disk_about(&journal->disk, &before) < 0)
+    /* What the disk has must be the state in which nothing is needed there. The extents that the slot before names stay, as
+     * without this sync: whoever opens the file next writes the newest slot once more, and may tear it. */
+    if ((journal->options.sync != COW_SYNC_OFF && cow_disk_sync(&journal->disk) < 0) ||
+        cow_disk_about(&journal->disk, &before) < 0)
         return -1;
     for (size_t i = 0; i < count; i++) {
         uint64_t from = journal->anchor.base + place[i].address, to = from + place[i].size;

@@ -13,8 +13,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#define NAME             "h5cow_journal"
-#define VALUE            ((H5FD_class_value_t)0x6835) /* beyond what HDF5 itself numbers */
+#define NAME                     "h5cow_journal"
+#define VALUE                    ((H5FD_class_value_t)0x6835) /* beyond what HDF5 itself numbers */
+#define GIVEN_BYTES              ((uint64_t)64 << 20) /* what is written there is held in memory until the commit */
 #define MAX_ADDRESS              ((haddr_t)COW_JOURNAL_DRIVER_LIMIT)
 #define COW_JOURNAL_DRIVER_LIMIT ((uint64_t)1 << 60)
 
@@ -27,6 +28,10 @@ typedef struct driver_file {
     bool opening;  /* HDF5 has not set its end of allocation yet */
     bool lockless; /* a file system without locks is no error */
     cow_journal_options options;
+    cow_place *place; /* cow_journal_driver_offer */
+    size_t places;
+    uint64_t given; /* bytes of them, since they were offered */
+    bool held;
 } driver_file;
 
 /* HDF5 tells files by number, and drivers by a registered copy of the class. */
@@ -100,6 +105,7 @@ static herr_t driver_close(H5FD_t *pub)
             break;
         }
     cow_journal_close(file->journal);
+    free(file->place);
     free(file);
     return leave(0, NULL, held);
 }
@@ -186,6 +192,27 @@ static haddr_t driver_get_eof(const H5FD_t *pub, H5FD_mem_t type)
     return cow_journal_end(((const driver_file *)pub)->journal);
 }
 
+/* The smallest of the places that were offered and have room. */
+static bool take_place(driver_file *file, uint64_t size, uint64_t *address)
+{
+    cow_place *best = NULL;
+
+    if (file->places == 0 || file->held || size == 0 || size > GIVEN_BYTES || file->given > GIVEN_BYTES - size)
+        return false;
+    for (size_t i = 0; i < file->places; i++)
+        if (file->place[i].size >= size && (best == NULL || file->place[i].size < best->size))
+            best = &file->place[i];
+    if (best == NULL)
+        return false;
+    *address = file->pub.base_addr + best->address;
+    best->address += size;
+    best->size -= size;
+    file->given += size;
+    if (best->size == 0)
+        memmove(best, best + 1, (size_t)(file->place + --file->places - best) * sizeof *best);
+    return true;
+}
+
 static haddr_t driver_alloc(H5FD_t *pub, H5FD_mem_t type, hid_t dxpl, hsize_t size)
 {
     driver_file *file = (driver_file *)pub;
@@ -200,8 +227,10 @@ static haddr_t driver_alloc(H5FD_t *pub, H5FD_mem_t type, hid_t dxpl, hsize_t si
         leave(-1, file, held);
         return HADDR_UNDEF;
     }
-    address = cow_journal_allocate(file->journal, pub->base_addr, alignment, pub->paged_aggr, size, &end);
-    file->eoa = end;
+    if (alignment > 1 || pub->paged_aggr || !take_place(file, size, &address)) {
+        address = cow_journal_allocate(file->journal, pub->base_addr, alignment, pub->paged_aggr, size, &end);
+        file->eoa = end;
+    }
     file->opening = false;
     leave(0, file, held);
     return address;
@@ -345,6 +374,7 @@ void cow_journal_driver_forget(bool library_ends)
 
         open_files.first = file->next;
         cow_journal_close(file->journal);
+        free(file->place);
         free(file);
     }
 }
@@ -359,9 +389,9 @@ bool cow_journal_driver_is_set(hid_t fapl)
     return open_files.id >= 0 && H5Pget_driver(fapl) == open_files.id;
 }
 
-static const driver_file *numbered(unsigned long fileno)
+static driver_file *numbered(unsigned long fileno)
 {
-    const driver_file *file = open_files.first;
+    driver_file *file = open_files.first;
 
     while (file != NULL && file->pub.fileno != fileno)
         file = file->next;
@@ -380,4 +410,46 @@ cow_journal *cow_journal_driver_of_file(unsigned long fileno)
     const driver_file *file = numbered(fileno);
 
     return file == NULL || cow_journal_plain(file->journal) ? NULL : file->journal;
+}
+
+void cow_journal_driver_offer(unsigned long fileno, cow_place *list, size_t count)
+{
+    driver_file *file = numbered(fileno);
+    uint64_t end = 0; /* of the place before */
+
+    if (file == NULL) {
+        free(list);
+        return;
+    }
+    free(file->place);
+    file->place = list;
+    file->places = 0;
+    file->given = 0;
+    file->held = false;
+    for (size_t i = 0; i < count; i++) {
+        const cow_place one = list[i];
+
+        if (one.size > 0 && one.address >= end && one.size < MAX_ADDRESS && one.address < MAX_ADDRESS &&
+            file->pub.base_addr + one.address + one.size <= file->eoa &&
+            cow_journal_is_hdf5s(file->journal, file->pub.base_addr + one.address, one.size)) {
+            end = one.address + one.size;
+            file->place[file->places++] = one;
+        }
+    }
+}
+
+size_t cow_journal_driver_offered(unsigned long fileno, const cow_place **list)
+{
+    const driver_file *file = numbered(fileno);
+
+    *list = file == NULL ? NULL : file->place;
+    return file == NULL ? 0 : file->places;
+}
+
+void cow_journal_driver_hold(unsigned long fileno, bool held)
+{
+    driver_file *file = numbered(fileno);
+
+    if (file != NULL)
+        file->held = held;
 }

@@ -24,6 +24,14 @@ unsigned long cow_journal_driver_failures(void);
 /* The same of the file that HDF5 gave the number FILENO; 0: it is not open. */
 unsigned long cow_journal_driver_file_failures(unsigned long fileno);
 
+/* HDF5 forgets free space when a file is closed. PLACES, COUNT of them, in order and apart, at addresses of HDF5's, are given out again
+ * before the file grows; of what came before nothing is left. LIST is taken over. Places where anything of the journal's or nothing of
+ * HDF5's can be are left out. */
+void cow_journal_driver_offer(unsigned long fileno, cow_place *list, size_t count);
+/* What is left; borrowed. None is given out while HELD. */
+size_t cow_journal_driver_offered(unsigned long fileno, const cow_place **list);
+void cow_journal_driver_hold(unsigned long fileno, bool held);
+
 /* The journal of the file that HDF5 gave the number FILENO (H5Fget_fileno); NULL: the file has none. */
 cow_journal *cow_journal_driver_of_file(unsigned long fileno);
 

@@ -73,13 +73,15 @@ uint64_t cow_journal_stored_end(const cow_journal *journal);
  * allocates by pages. */
 uint64_t cow_journal_allocate(cow_journal *journal, uint64_t base, uint64_t alignment, bool paged, uint64_t size,
                               uint64_t *end);
+/* Is a place in the file HDF5's, in whole: neither its superblock nor the journal's own? */
+bool cow_journal_is_hdf5s(const cow_journal *journal, uint64_t address, uint64_t size);
 /* HDF5 moved the end of its address space from OLD to NEW by itself. */
 void cow_journal_extended(cow_journal *journal, uint64_t old_end, uint64_t new_end);
 
 /* Make what was written since the last commit a commit, durable as OPTIONS.sync says. CLOSING: nothing follows; also
  * apply it. Nothing differs: no commit. A failure is final for this opening. */
 int cow_journal_commit(cow_journal *journal, bool closing);
-/* COUNT places, in order and apart, at addresses of HDF5's, of which nothing is needed in the newest state: where nobody can see an older one,
+/* COUNT places at addresses of HDF5's, of which nothing is needed in the newest state: where nobody can see an older one,
  * and all is applied, whole pages of them are given back to the file system. *BYTES: what the file takes less. */
 typedef struct cow_place {
     uint64_t address, size;

@@ -154,3 +154,18 @@ int cow_journal_read_raw(const cow_journal *journal, uint64_t address, void *buf
     cow_overlay_read(journal->overlay, address, buffer, size);
     return 0;
 }
+
+bool cow_journal_is_hdf5s(const cow_journal *journal, uint64_t address, uint64_t size)
+{
+    const cow_anchor *anchor = &journal->anchor;
+    uint64_t behind;
+
+    if (!journal->placed || address < anchor->base + COW_SUPERBLOCK_MAX ||
+        cow_journal_overlap(address, size, anchor->address, anchor->end - anchor->address) ||
+        cow_journal_in_use(journal, address, size, &behind))
+        return false;
+    for (unsigned i = 0; i < COW_RESERVES; i++)
+        if (cow_journal_overlap(address, size, journal->slot.reserve[i].address, journal->slot.reserve[i].length))
+            return false;
+    return true;
+}

@@ -244,6 +244,16 @@ static hid_t operation_row_type(void)
     return type;
 }
 
+static hid_t free_row_type(void)
+{
+    hid_t type = H5Tcreate(H5T_COMPOUND, sizeof(cow_layout_free_row));
+
+    if (type < 0 || H5Tinsert(type, "address", offsetof(cow_layout_free_row, address), H5T_STD_U64LE) < 0 ||
+        H5Tinsert(type, "size", offsetof(cow_layout_free_row, size), H5T_STD_U64LE) < 0)
+        cow_error_native("cannot describe a table");
+    return type;
+}
+
 static hid_t row_type(cow_table_kind kind, unsigned rank)
 {
     switch (kind) {
@@ -261,8 +271,15 @@ static hid_t row_type(cow_table_kind kind, unsigned rank)
         return lack_row_type();
     case COW_TABLE_OPERATIONS:
         return operation_row_type();
+    case COW_TABLE_FREE:
+        return free_row_type();
     }
     return H5I_INVALID_HID;
+}
+
+bool cow_layout_below(const char *path)
+{
+    return strncmp(path, COW_ROOT "/", sizeof COW_ROOT) == 0;
 }
 
 /* ---- tables ---- */
@@ -274,7 +291,8 @@ void cow_layout_raw_path(char path[COW_PATH_MAX], uint32_t pool)
 
 static void table_path(char path[COW_PATH_MAX], cow_table_kind kind, uint32_t number)
 {
-    static const char *const names[] = {"datasets", "pools", "snapshots", "index", "", "incomplete", "operations"};
+    static const char *const names[] = {"datasets", "pools",      "snapshots",  "index",
+                                        "",         "incomplete", "operations", "free"};
 
     if (kind == COW_TABLE_SLOTS)
         snprintf(path, COW_PATH_MAX, COW_PATH_SLOTS "/%u", number);
@@ -376,13 +394,18 @@ static int check_operations(void *dataset, size_t row_size)
     return check_table(dataset, row_size, COW_TABLE_OPERATIONS);
 }
 
+static int check_free(void *dataset, size_t row_size)
+{
+    return check_table(dataset, row_size, COW_TABLE_FREE);
+}
+
 /* Before the first row is read, written or added: who opens a file rarely needs all of its tables. Slots have a rank, so
  * they are looked at when they are opened. */
 static cow_table_check *const check_of[] = {
-    [COW_TABLE_DATASETS] = check_datasets,    [COW_TABLE_POOLS] = check_pools,
-    [COW_TABLE_SNAPSHOTS] = check_snapshots,  [COW_TABLE_INDEX] = check_index,
-    [COW_TABLE_SLOTS] = cow_layout_stored,    [COW_TABLE_INCOMPLETE] = check_incomplete,
-    [COW_TABLE_OPERATIONS] = check_operations};
+    [COW_TABLE_DATASETS] = check_datasets,     [COW_TABLE_POOLS] = check_pools,
+    [COW_TABLE_SNAPSHOTS] = check_snapshots,   [COW_TABLE_INDEX] = check_index,
+    [COW_TABLE_SLOTS] = cow_layout_stored,     [COW_TABLE_INCOMPLETE] = check_incomplete,
+    [COW_TABLE_OPERATIONS] = check_operations, [COW_TABLE_FREE] = check_free};
 
 static size_t size_of_row(cow_table_kind kind, unsigned rank)
 {
@@ -401,6 +424,8 @@ static size_t size_of_row(cow_table_kind kind, unsigned rank)
         return sizeof(cow_layout_lack);
     case COW_TABLE_OPERATIONS:
         return sizeof(cow_layout_operation);
+    case COW_TABLE_FREE:
+        return sizeof(cow_layout_free_row);
     }
     return 0;
 }
@@ -453,7 +478,8 @@ cow_table *cow_layout_table_create(cow_loc file, cow_table_kind kind, uint32_t n
 int cow_layout_rows(cow_table *table, cow_table_kind kind, uint64_t first, uint64_t count, void *rows)
 {
     static const uint8_t zeros[COW_HASH_SIZE];
-    static const char *const names[] = {"datasets", "pools", "snapshots", "index", "slots", "incomplete", "operations"};
+    static const char *const names[] = {"datasets", "pools",      "snapshots",  "index",
+                                        "slots",    "incomplete", "operations", "free"};
     const size_t key = kind == COW_TABLE_POOLS ? COW_HASH_SIZE : 8;
 
     if (table->read(table, first, count, rows) < 0)

@@ -38,6 +38,7 @@
 #define COW_PATH_LOG        COW_ROOT "/log"
 #define COW_PATH_INCOMPLETE COW_ROOT "/incomplete"
 #define COW_PATH_OPERATIONS COW_ROOT "/operations"
+#define COW_PATH_FREE       COW_ROOT "/free"
 #define COW_PATH_DATASETS   COW_ROOT "/datasets"
 #define COW_PATH_SNAPSHOTS  COW_ROOT "/snapshots"
 #define COW_PATH_POOLS      COW_ROOT "/pools"
@@ -79,6 +80,7 @@ typedef enum cow_table_kind {
     COW_TABLE_SLOTS,      /* of a pool: NUMBER, and its RANK */
     COW_TABLE_INCOMPLETE, /* made when it is first needed: cow_layout_lacks_open */
     COW_TABLE_OPERATIONS, /* the same: cow_layout_operations_open */
+    COW_TABLE_FREE,       /* the same: cow_layout_free_open */
 } cow_table_kind;
 
 /* NUMBER and RANK of what has none are 0. Opening costs the same whatever the table's length. NULL: the error. */
@@ -161,8 +163,20 @@ int cow_layout_operations_rows(cow_loc file, cow_table *table, uint64_t first, u
                                cow_layout_operation *out);
 void cow_layout_operations_rows_free(cow_layout_operation *row, uint64_t count);
 
+/* ---- free places ---- */
+
+/* A row of /_versioned_data/free: history/space.c. The first one: `address` is the number of the commit that wrote the table. */
+typedef struct cow_layout_free_row {
+    uint64_t address, size; /* size 0: no place */
+} cow_layout_free_row;
+
+/* As of the tables before. */
+int cow_layout_free_open(cow_loc file, cow_table **table);
+
 /* ---- objects ---- */
 
+/* Is PATH, as a virtual dataset may name it, below /_versioned_data? */
+bool cow_layout_below(const char *path);
 /* 0: every link on PATH, which is absolute, is there and is a hard one. */
 int cow_layout_hard(cow_loc file, const char *path);
 

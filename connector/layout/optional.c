@@ -1,5 +1,5 @@
-/* The tables of texts that are made when they are first needed: `incomplete`, what versions do without, and `operations`, what was
- * done to the history itself. See layout.h; who writes them: history/incomplete.c and history/naming.c. */
+/* The tables that are made when they are first needed: `incomplete`, what versions do without, `operations`, what was done to the
+ * history itself, and `free`. See layout.h; who writes them: history/incomplete.c, history/operations.c, history/space.c. */
 #include "layout/internal.h"
 
 #include "base/error.h"
@@ -26,6 +26,11 @@ int cow_layout_lacks_open(cow_loc file, cow_table **table)
 int cow_layout_operations_open(cow_loc file, cow_table **table)
 {
     return open_table(file, COW_PATH_OPERATIONS, COW_TABLE_OPERATIONS, table);
+}
+
+int cow_layout_free_open(cow_loc file, cow_table **table)
+{
+    return open_table(file, COW_PATH_FREE, COW_TABLE_FREE, table);
 }
 
 int cow_layout_lacks_rows(cow_loc file, cow_table *table, uint64_t first, uint64_t count, uint64_t *sum,

@@ -52,12 +52,16 @@ typedef struct row_block {
     uint64_t used;  /* time of the last use */
 } row_block;
 
-/* Slots below base that were vacant and are given out since the last seal. */
+/* Slots below base that are vacant, and those that were and are given out since the last seal. */
 typedef struct reused_slots {
     cow_map place; /* slot -> its place in the two that follow */
     uint8_t *rows;
     uint32_t *uses; /* 0: vacant again */
     size_t count, rows_room, uses_room;
+    uint64_t *vacant; /* known with the map; the highest first */
+    size_t vacant_count, vacant_room;
+    uint64_t most;  /* so many may be given out before the next seal */
+    uint64_t total; /* since the pool was opened */
 } reused_slots;
 
 struct cow_pool {
@@ -73,10 +77,6 @@ struct cow_pool {
     uint32_t *uses;      /* 0: free. UINT32_MAX sticks: such a slot is never freed */
     uint64_t *free_slot; /* a binary heap, the lowest first; room for as many as rows[], so freeing cannot fail */
     size_t rows_room, uses_room, free_room, free_count;
-    uint64_t *vacant; /* known with the map; the highest first */
-    size_t vacant_count, vacant_room;
-    uint64_t reuse;        /* so many of them may be given out before the next seal */
-    uint64_t reused_count; /* since the pool was opened */
     reused_slots reused;
     hash_map map;
     row_block block[BLOCKS];
@@ -209,9 +209,9 @@ static int note_vacant(cow_pool *pool, uint64_t first, uint64_t count, const uin
     for (uint64_t i = 0; i < count; i++) {
         if (memcmp(rows + (size_t)i * cow_slot_row_size(pool->rank), no_hash, COW_HASH_SIZE) != 0)
             continue;
-        if (COW_RESERVE(pool->vacant, pool->vacant_room, pool->vacant_count, 1) < 0)
+        if (COW_RESERVE(pool->reused.vacant, pool->reused.vacant_room, pool->reused.vacant_count, 1) < 0)
             return cow_error(COW_MEMORY, "no memory for the free slots of %s", pool->name);
-        pool->vacant[pool->vacant_count++] = first + i;
+        pool->reused.vacant[pool->reused.vacant_count++] = first + i;
     }
     return 0;
 }
@@ -219,10 +219,10 @@ static int note_vacant(cow_pool *pool, uint64_t first, uint64_t count, const uin
 /* Given out from the end: the lowest first. */
 static void turn_vacant(cow_pool *pool)
 {
-    for (size_t i = 0, j = pool->vacant_count; i + 1 < j; i++) {
-        uint64_t slot = pool->vacant[i];
-        pool->vacant[i] = pool->vacant[--j];
-        pool->vacant[j] = slot;
+    for (size_t i = 0, j = pool->reused.vacant_count; i + 1 < j; i++) {
+        uint64_t slot = pool->reused.vacant[i];
+        pool->reused.vacant[i] = pool->reused.vacant[--j];
+        pool->reused.vacant[j] = slot;
     }
 }
 
@@ -242,7 +242,7 @@ static int map_load(cow_pool *pool)
         cow_error(COW_MEMORY, "no memory to read the slot table of %s", pool->name);
         goto done;
     }
-    pool->vacant_count = 0;
+    pool->reused.vacant_count = 0;
     if (map_reserve(&pool->map, pool->slots, pool->name) < 0)
         goto done;
     while (first < pool->base) {
@@ -253,7 +253,7 @@ static int map_load(cow_pool *pool)
         }
         for (uint64_t i = 0; i < count; i++)
             map_insert(&pool->map, first + i, rows + (size_t)i * row_size);
-        if (pool->reuse > 0 && note_vacant(pool, first, count, rows) < 0)
+        if (pool->reused.most > 0 && note_vacant(pool, first, count, rows) < 0)
             goto done;
         first += count;
     }
@@ -272,12 +272,17 @@ done:
 
 /* ---- free slots ---- */
 
+/* What was given out is sealed, or gone. */
 static void reused_forget(cow_pool *pool)
 {
-    cow_map_free(&pool->reused.place);
-    free(pool->reused.rows);
-    free(pool->reused.uses);
-    pool->reused = (reused_slots){0};
+    reused_slots *r = &pool->reused;
+
+    cow_map_free(&r->place);
+    free(r->rows);
+    free(r->uses);
+    r->rows = NULL;
+    r->uses = NULL;
+    r->count = r->rows_room = r->uses_room = 0;
 }
 
 static void free_push(cow_pool *pool, uint64_t slot)
@@ -358,7 +363,7 @@ void cow_pool_close(cow_pool *pool)
     free(pool->rows);
     free(pool->uses);
     free(pool->free_slot);
-    free(pool->vacant);
+    free(pool->reused.vacant);
     reused_forget(pool);
     pool->store->close(pool->store);
     pool->table->close(pool->table);
@@ -434,9 +439,9 @@ static int reuse_slot(cow_pool *pool, uint64_t *slot)
     reused_slots *r = &pool->reused;
     uint64_t place;
 
-    if (pool->free_count > 0 || pool->vacant_count == 0 || r->count >= pool->reuse)
+    if (pool->free_count > 0 || pool->reused.vacant_count == 0 || r->count >= r->most)
         return 0;
-    *slot = pool->vacant[pool->vacant_count - 1];
+    *slot = pool->reused.vacant[pool->reused.vacant_count - 1];
     if (pool->store->again != NULL && pool->store->again(pool->store, *slot) < 0)
         return -1;
     if (!is_reused(pool, *slot, &place)) {
@@ -445,9 +450,9 @@ static int reuse_slot(cow_pool *pool, uint64_t *slot)
             COW_RESERVE(r->uses, r->uses_room, place, 1) < 0 || cow_map_put(&r->place, *slot, place) < 0)
             return cow_error(COW_MEMORY, "no memory for the slot table of %s", pool->name);
         r->count++;
-        pool->reused_count++;
+        r->total++;
     }
-    pool->vacant_count--;
+    pool->reused.vacant_count--;
     return 1;
 }
 
@@ -494,7 +499,7 @@ void cow_pool_drop(cow_pool *pool, uint64_t slot)
         map_remove(&pool->map, slot);
     memset(row_in_memory(pool, slot), 0, cow_slot_row_size(pool->rank));
     if (slot < pool->base) {
-        pool->vacant[pool->vacant_count++] = slot; /* it was the last one there */
+        pool->reused.vacant[pool->reused.vacant_count++] = slot; /* it was the last one there */
         return;
     }
     if (slot < pool->first_unwritten)
@@ -624,12 +629,12 @@ void cow_pool_seal(cow_pool *pool)
 
 void cow_pool_allow_reuse(cow_pool *pool, uint64_t slots)
 {
-    pool->reuse = slots;
+    pool->reused.most = slots;
 }
 
 uint64_t cow_pool_reused(const cow_pool *pool)
 {
-    return pool->reused_count;
+    return pool->reused.total;
 }
 
 /* ---- collecting ---- */
@@ -683,7 +688,7 @@ int cow_pool_vacate(cow_pool *pool, const cow_pool_collector *collector)
     }
     free(rows);
     map_free(&pool->map);
-    pool->vacant_count = 0;
+    pool->reused.vacant_count = 0;
     forget_blocks(pool);
     return status;
 }

@@ -381,6 +381,8 @@ class Forgotten:
 
 def _forgotten(verb: str, *arguments: str, options: Sequence[str]) -> Forgotten:
     told, _ = ask(verb, *arguments, options=options)
+    if told["trouble"] is not None:
+        raise Error(f"what would be freed cannot be told: {told['trouble']}")
     weighed = (
         Weighed(
             one["number"], one["name"], _time(one["time_us"]), one["forget"], tuple(one["reasons"]), one["alone"]
@@ -438,3 +440,18 @@ def gc(file: Path, *, dry_run: bool = False) -> Collected:
     """Make free what neither a version of FILE nor its newest state needs, as after `forget()`."""
     told, _ = ask("gc", os.fspath(file), options=["--dry-run"] * dry_run)
     return _collected(told)
+
+
+@dataclass(frozen=True)
+class Compacted:
+    """What `compact()` did, or would do."""
+
+    before: int
+    """Bytes of the file."""
+    after: int
+
+
+def compact(file: Path, *, dry_run: bool = False) -> Compacted:
+    """Write FILE anew, as small as it can be, with all its versions. FILE must not be open for writing, and there must be room for both."""
+    told, _ = ask("gc", os.fspath(file), options=["--compact"] + ["--dry-run"] * dry_run)
+    return Compacted(told["bytes_before"], told["bytes_after"])

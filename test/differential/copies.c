@@ -406,6 +406,8 @@ bool op_copy_files(void)
     int k = chance(50) ? PLAIN : WITH_HISTORY;
     bool into = chance(50) && w.places <= MAX_LINKS, old = w.versions > 0 && chance(50), done = false;
     const struct version *v = old ? &w.version[below(w.versions)] : NULL;
+    if (old && v->gone)
+        v = &w.version[w.versions - 1];
     pair source, target, other = {{H5I_INVALID_HID, H5I_INVALID_HID}};
     unsigned flags;
     close_filtered();

@@ -168,6 +168,7 @@ static const struct operation {
     {"version", op_version, 2, false},
     {"reopen", op_reopen, 3, false},
     {"restore", op_restore, 1, true},
+    {"forget", op_forget, 1, true},
     {"many attributes", op_many_attributes, 1, true}, /* at the latest after 40 steps undone in pick() */
     {"truncate", op_truncate, 0, true},               /* weight in pick() */
 };

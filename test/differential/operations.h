@@ -29,6 +29,7 @@ bool op_reference_count(void);
 bool op_replace(void);
 bool op_reopen(void);
 bool op_restore(void);
+bool op_forget(void);
 bool op_truncate(void);
 bool op_type(void);
 bool op_version(void);

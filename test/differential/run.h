@@ -105,6 +105,7 @@ extern struct run {
         char twin[PATH_SIZE];
         char file[PATH_SIZE]; /* that has it, under test */
         addresses *addresses; /* as they were then */
+        bool gone;            /* forgotten */
     } * version;
     size_t versions, files;
     long compared[3], followed[2]; /* trees; references, of which surely alive */

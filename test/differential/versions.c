@@ -81,6 +81,8 @@ static size_t read_log(char (**names)[64])
 
 static void compare_version(const struct version *v, reached how)
 {
+    if (v->gone)
+        return;
     char path[PATH_SIZE + 80];
     comparison c = {.stack = NO_STACK,
                     .how = how,
@@ -148,6 +150,7 @@ static void keep_version(const char *name)
     if ((v->addresses = malloc(sizeof *v->addresses)) == NULL)
         die("out of memory");
     *v->addresses = w.addresses;
+    v->gone = false;
 }
 
 /* An old version while the file is open, for writing as well. */
@@ -306,6 +309,45 @@ static bool restore_side(const struct version *v)
     return request.differs != 0;
 }
 
+/* Some versions go, never the newest; what nobody needs becomes free. All else is as it was. */
+static void forget_side(const char *const names[], size_t count, bool collect)
+{
+    h5cow_forget_t request = {.count = count, .revisions = names};
+    hid_t file = H5Fopen(w.name[1], H5F_ACC_RDWR, w.access[1]);
+
+    if (file < 0 || h5cow_forget(file, &request) < 0 || request.forgotten != count ||
+        (collect && h5cow_collect(file, NULL) < 0) || H5Fclose(file) < 0)
+        differ(H5E_DEFAULT, "%zu versions cannot be forgotten, the first of them %s", count, count > 0 ? names[0] : "");
+}
+
+bool op_forget(void)
+{
+    const char **names;
+    size_t count = 0, had;
+    bool collect = chance(70);
+
+    if (!w.writable || w.self || w.plain || w.versions <= w.first)
+        return false;
+    close_pair();
+    had = w.versions;
+    names = calloc(w.versions + 1, sizeof *names);
+    for (size_t i = w.first; names != NULL && i + 1 < w.versions; i++)
+        if (!w.version[i].gone && chance(50)) {
+            w.version[i].gone = true;
+            names[count++] = w.version[i].name;
+        }
+    note("%zu versions forgotten%s", count, collect ? ", and what they needed freed" : "");
+    forget_side(names, count, collect);
+    free(names);
+    after_close();
+    if (w.versions != had)
+        differ(NO_STACK, "forgetting made a version");
+    check_versions(chance(30));
+    open_pair(true);
+    full_check();
+    return true;
+}
+
 /* The file is as it was in some version: the twin is the copy of then. What the program counted itself is in no version. */
 bool op_restore(void)
 {
@@ -318,6 +360,8 @@ bool op_restore(void)
     close_pair();
     had = w.versions;
     v = &w.version[w.first + below(w.versions - w.first)];
+    if (v->gone)
+        v = &w.version[w.versions - 1];
     note("version %s restored", v->name);
     must(copy_file(v->twin, w.name[0]));
     w.addresses = *v->addresses;

@@ -1,0 +1,213 @@
+/* HDF5 knows of free space while a file is open, and forgets it when it is closed. In a file that something was freed in, the table
+ * `free` keeps it: with each commit what HDF5 knows then, and what is left of what the file driver was given when the file was
+ * opened. The next opening gives it all to the driver (journal/driver.h), so the two never have the same.
+ *
+ * A place that is free in the table, and in use in the file, would be written twice. So the table counts for one commit only, whose
+ * number is in its first row: after any other, of whoever does not know of the table, nothing in it is used.
+ */
+#include "history/space.h"
+
+#include "base/error.h"
+#include "history/internal.h"
+#include "journal/driver.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define LEAST      ((uint64_t)64) /* bytes of a place that is worth a row */
+#define MOST_ROWS  ((size_t)1 << 14)
+#define STEP       64 /* rows by which the table grows */
+#define MOST_TRIES 8
+
+struct cow_space {
+    cow_table *table; /* NULL: the file has none */
+};
+
+cow_space *cow_space_new(void)
+{
+    return calloc(1, sizeof(cow_space));
+}
+
+void cow_space_free(cow_space *space)
+{
+    free(space);
+}
+
+void cow_space_close(cow_file *file)
+{
+    if (file->space != NULL)
+        cow_file_close_table(&file->space->table);
+}
+
+bool cow_space_kept(const cow_file *file)
+{
+    return file->space->table != NULL;
+}
+
+int cow_space_create(cow_file *file)
+{
+    if (file->space->table != NULL)
+        return 0;
+    return (file->space->table = cow_layout_table_create(file->loc, COW_TABLE_FREE, 0, 0)) == NULL ? -1 : 0;
+}
+
+/* ---- reading ---- */
+
+static int offer(cow_file *file)
+{
+    cow_table *table = file->space->table;
+    uint64_t sequence, applied, rows = table->rows;
+    cow_layout_free_row *row;
+    cow_place *place;
+    size_t count = 0;
+
+    if (rows < 2 || file->journal == NULL)
+        return 0;
+    row = calloc(rows, sizeof *row);
+    place = calloc(rows, sizeof *place);
+    if (row == NULL || place == NULL || cow_layout_rows(table, COW_TABLE_FREE, 0, rows, row) < 0) {
+        free(row);
+        free(place);
+        return -1;
+    }
+    cow_journal_state(file->journal, &sequence, &applied);
+    for (uint64_t i = 1; row[0].address == sequence && i < rows; i++)
+        if (row[i].size > 0)
+            place[count++] = (cow_place){row[i].address, row[i].size};
+    free(row);
+    cow_journal_driver_offer(file->fileno, place, count);
+    return 0;
+}
+
+int cow_space_open(cow_file *file)
+{
+    int found = cow_layout_free_open(file->loc, &file->space->table);
+
+    if (found > 0 && file->space->table->rows <= MOST_ROWS + STEP)
+        found = offer(file);
+    if (found < 0) {
+        cow_error_clear(); /* h5cow verify tells it */
+        cow_space_close(file);
+    }
+    return 0;
+}
+
+/* ---- finding ---- */
+
+static int by_address(const void *a, const void *b)
+{
+    const cow_place *x = a, *y = b;
+
+    return (x->address > y->address) - (x->address < y->address);
+}
+
+/* In order; neighbours become one. */
+static size_t join(cow_place *place, size_t places, uint64_t least)
+{
+    size_t joined = 0, count = 0;
+
+    if (places > 0)
+        qsort(place, places, sizeof *place, by_address);
+    for (size_t i = 0; i < places; i++)
+        if (joined > 0 && place[joined - 1].address + place[joined - 1].size == place[i].address)
+            place[joined - 1].size += place[i].size;
+        else
+            place[joined++] = place[i];
+    for (size_t i = 0; i < joined; i++)
+        if (place[i].size >= least)
+            place[count++] = place[i];
+    return count;
+}
+
+int cow_space_list(cow_file *file, uint64_t least, cow_place **list, size_t *count)
+{
+    const cow_place *offered;
+    size_t left = cow_journal_driver_offered(file->fileno, &offered), known;
+    H5F_sect_info_t *section;
+
+    if (cow_native_file_free_space(file->native, &section, &known) < 0)
+        return -1;
+    if ((*list = calloc(left + known + 1, sizeof **list)) == NULL) {
+        free(section);
+        return cow_error(COW_MEMORY, "%s: no memory for a list of free places", file->name);
+    }
+    for (size_t i = 0; i < left; i++)
+        (*list)[i] = offered[i];
+    for (size_t i = 0; i < known; i++)
+        (*list)[left + i] = (cow_place){section[i].addr, section[i].size};
+    free(section);
+    *count = join(*list, left + known, least);
+    return 0;
+}
+
+/* ---- writing ---- */
+
+/* The rows of a table for the commit that follows; free(). */
+static cow_layout_free_row *rows_of(cow_file *file, size_t *needed)
+{
+    cow_place *place;
+    size_t count;
+    uint64_t least = LEAST, sequence, applied, rows;
+    cow_layout_free_row *row = NULL;
+
+    do {
+        if (cow_space_list(file, least, &place, &count) < 0)
+            return NULL;
+        if (count < MOST_ROWS)
+            break;
+        free(place);
+        least *= 2;
+    } while (true);
+    rows = file->space->table->rows > count ? file->space->table->rows : count + 1;
+    rows = (rows + STEP - 1) / STEP * STEP;
+    if ((row = calloc(rows, sizeof *row)) == NULL)
+        cow_error(COW_MEMORY, "%s: no memory for a list of free places", file->name);
+    else {
+        cow_journal_state(file->journal, &sequence, &applied);
+        row[0].address = sequence + 1;
+        for (size_t i = 0; i < count; i++)
+            row[i + 1] = (cow_layout_free_row){place[i].address, place[i].size};
+        for (size_t i = count + 1; i < rows; i++)
+            row[i].address = UINT64_MAX;
+        *needed = rows;
+    }
+    free(place);
+    return row;
+}
+
+/* Writing the table takes space itself, at first: until it says what is. */
+int cow_space_note(cow_file *file, int (*flush)(cow_file *file))
+{
+    cow_layout_free_row *row, *written = NULL;
+    cow_table *table = file->space->table;
+    size_t needed, before = 0;
+    int status = 0;
+    bool same = false;
+
+    if (table == NULL || file->journal == NULL)
+        return 0;
+    cow_journal_driver_hold(file->fileno, true);
+    for (unsigned tries = 0; status == 0 && !same; tries++) {
+        if ((row = rows_of(file, &needed)) == NULL) {
+            status = -1;
+            break;
+        }
+        same = needed == before && memcmp(row, written, needed * sizeof *row) == 0;
+        if (!same && tries >= MOST_TRIES)
+            row[0].address = 0; /* of no commit */
+        if (!same && ((needed > table->rows && table->resize(table, needed) < 0) ||
+                      table->write(table, 0, needed, row) < 0 || flush(file) < 0))
+            status = -1;
+        same |= tries >= MOST_TRIES;
+        free(written);
+        written = row;
+        before = needed;
+    }
+    free(written);
+    return status;
+}
+
+void cow_space_noted(cow_file *file)
+{
+    cow_journal_driver_hold(file->fileno, false);
+}

@@ -1,0 +1,420 @@
+"""h5cow forget, squash, gc: versions go, all others stay as they are, and what only those had becomes free.
+
+Which ones a policy keeps is compared with a model of restic's rules that is written from their description alone.
+"""
+
+import calendar
+import datetime
+import json
+import os
+import random
+import shutil
+import subprocess
+import time
+
+import h5py
+import numpy as np
+import pytest
+from conftest import H5COW, STOCK, again, h5cow, seed
+
+STORY = """
+with h5py.File(sys.argv[1], 'a') as f:
+    n = int(sys.argv[2])
+    if n == 1:
+        f.create_dataset('x', (40000,), 'f8', chunks=(1000,))
+        f['small'] = [1, 2, 3]
+    f['x'][: 1000 * n] = np.random.default_rng(n).random(1000 * n)
+    f['small'][0] = n
+    if n == 3:
+        f['away'] = np.random.default_rng(3).random(5000)
+    if n == 4:
+        del f['away']
+"""
+VERSIONS = 6
+
+
+@pytest.fixture(scope="module")
+def made(programs, tmp_path_factory):
+    path = tmp_path_factory.mktemp("forget") / "a.h5"
+    for n in range(1, VERSIONS + 1):
+        done = programs.python(STORY, path, n)
+        assert done.returncode == 0, done.stderr
+    return path
+
+
+@pytest.fixture
+def story(made, tmp_path):
+    return shutil.copy(made, tmp_path / "a.h5")
+
+
+def log(path, *options):
+    return json.loads(h5cow("log", "--json", *options, path))[::-1]
+
+
+def names(path):
+    return [row["name"] for row in log(path)]
+
+
+def forget(path, *words, verb="forget"):
+    return json.loads(h5cow(verb, "--json", path, *words))
+
+
+def hashes(path):
+    return {row["number"]: json.loads(h5cow("hash", "--json", f"{path}@#{row['number']}"))["hash"] for row in log(path)}
+
+
+def allocated(path):
+    return os.stat(path).st_blocks * 512
+
+
+def test_named_versions_go_and_all_others_stay(programs, story):
+    before = hashes(story)
+    told = forget(story, "2", "#4", "2")
+    assert [(v["name"], v["forget"], v["reasons"]) for v in told["versions"]] == [("2", True, []), ("4", True, [])]
+    assert told["forgotten"] == 2 and told["frees"] == (2 + 4) * 8000 and told["collected"] is told["trouble"] is None
+    assert names(story) == ["1", "3", "5", "6"] and hashes(story) == {n: before[n] for n in (1, 3, 5, 6)}
+    programs.verified(story)
+    done = programs.stock("h5ls", f"{story}/_versioned_data/versions")
+    assert [line.split()[0] for line in done.stdout.splitlines()] == ["1", "3", "5", "6"]
+    done = programs.python("with h5py.File(sys.argv[1] + '@3') as f: print(len(f['away']), f['small'][0])", story)
+    assert done.stdout == "5000 3\n", done.stderr
+    assert "'2'" in h5cow("ls", f"{story}@2", code=2) and "#4" in h5cow("show", f"{story}@#4", code=2)
+    assert programs.python(STORY, story, 7).returncode == 0
+    assert [row["number"] for row in log(story)] == [1, 3, 5, 6, 7]
+    programs.verified(story)
+
+
+def test_a_dry_run_tells_the_same_and_changes_nothing(story):
+    content = story.read_bytes()
+    told = forget(story, "--keep-last=2", "-n")
+    assert told["dry_run"] and told["forgotten"] == 4 and story.read_bytes() == content
+    assert json.loads(h5cow("squash", "-n", "--json", story, "1..3"))["forgotten"] == 2
+    assert json.loads(h5cow("gc", "-n", "--json", story))["chunks"] == 0 and story.read_bytes() == content
+    real = forget(story, "--keep-last=2")
+    assert {**real, "dry_run": True} == told and names(story) == ["5", "6"]
+
+
+def test_what_is_told_to_be_freed_is_freed(programs, story):
+    told = forget(story, "1..3", "5", "--gc")
+    assert told["frees"] == told["collected"]["bytes"] == sum(8000 * n for n in (1, 2, 3, 5)) + 40000
+    assert told["collected"]["chunks"] == 11 + 1
+    assert json.loads(h5cow("gc", "-n", "--json", story))["bytes"] == 0
+    assert h5cow("gc", story).endswith("nothing to make free\n")
+    programs.verified(story)
+
+
+def without_added(path):
+    """What the log tells, but by how much the file grew: the new one has grown otherwise."""
+    return [{**row, "added": None} for row in log(path, "--all")]
+
+
+def test_compacting_keeps_all_that_was_not_forgotten(programs, story):
+    h5cow("tag", f"{story}@3", "paper")
+    forget(story, "--keep-last=2")
+    wanted, rows, size = hashes(story), without_added(story), story.stat().st_size
+    h5cow("gc", "--compact", "-n", story)
+    assert story.stat().st_size == size
+    told = json.loads(h5cow("gc", "--compact", "--json", story))
+    assert (told["versions"], told["forgotten"]) == (3, 3) and told["bytes_after"] == story.stat().st_size < size
+    assert hashes(story) == wanted and without_added(story) == rows
+    h5cow("forget", story, "5", "--gc")
+    assert programs.python(STORY, story, 7).returncode == 0
+    assert {n: h for n, h in hashes(story).items() if n < 7} == {n: wanted[n] for n in (3, 6)}
+    programs.verified(story)
+
+
+def test_gc_frees_what_was_forgotten_before(programs, story):
+    told, taken = forget(story, "--keep-last=1"), allocated(story)
+    foreseen = json.loads(h5cow("gc", "--dry-run", "--json", story))
+    assert (foreseen["bytes"], foreseen["holes"]) == (told["frees"], None)
+    done = json.loads(h5cow("gc", "--json", story))
+    assert done["bytes"] == told["frees"] and done["chunks"] == foreseen["chunks"]
+    assert done["holes"] == 0 or allocated(story) < taken
+    assert json.loads(h5cow("stat", "--json", story))["totals"]["chunk_bytes"] == 8000 * VERSIONS
+    programs.verified(story)
+
+
+def test_new_chunks_take_the_places_of_those_that_went(programs, story):
+    sizes = []
+    for n in range(20, 32):
+        done = programs.python(STORY.replace("default_rng(n)", f"default_rng({n})").replace("int(sys.argv[2])", "6"), story)
+        assert done.returncode == 0, done.stderr
+        forget(story, "--keep-last=2", "--gc")
+        sizes.append(story.stat().st_size)
+    assert sizes[-1] - sizes[3] < 8 * 48000 / 2, sizes
+    programs.verified(story)
+
+
+def test_squashing_leaves_one_version_with_all_changes(programs, story):
+    before, differs = hashes(story), h5cow("diff", f"{story}@2", f"{story}@5", code=1)
+    h5cow("squash", story, "3..5")
+    assert names(story) == ["1", "2", "5", "6"] and {**before, **hashes(story)} == before
+    assert differs in h5cow("show", f"{story}@5") and log(story)[2]["parent"] == "2"
+    assert {part["version"]["name"] for part in json.loads(h5cow("blame", "--json", f"{story}@5", "/x"))} == {"5"}
+    assert [op["what"] for op in json.loads(h5cow("log", "--operations", "--json", story))] == ["2 versions squashed"]
+    programs.verified(story)
+
+
+def test_tagged_versions_and_the_newest_stay(story):
+    h5cow("tag", f"{story}@2", "paper")
+    content = story.read_bytes()
+    said = h5cow("forget", story, "1..3", code=2)
+    assert "'paper'" in said and "'2'" in said and "nothing was changed" in said
+    assert "'paper'" in h5cow("squash", story, "1..4", code=2)
+    assert "newest" in h5cow("forget", story, "~0", code=2) and "newest" in h5cow("forget", story, "3..latest", code=2)
+    assert story.read_bytes() == content
+    told = forget(story, "--keep=4", "--keep-tag=paper")
+    assert [(v["name"], v["reasons"]) for v in told["versions"] if not v["forget"]] == [
+        ("2", ["tag paper"]), ("4", ["named"]), ("6", ["newest"])]
+    h5cow("tag", "-d", story, "paper")
+    h5cow("forget", story, "paper", code=2)
+    h5cow("forget", story, "2")
+    assert names(story) == ["4", "6"]
+
+
+def test_what_is_not_right_is_refused(story, tmp_path):
+    content = story.read_bytes()
+    for words, said in [(["forget", story], "which versions?"), (["forget"], "which file?"),
+                        (["forget", story, "9"], "there is no version '9'"), (["forget", story, "1..9"], "'9'"),
+                        (["forget", story, "3..1"], "older"), (["forget", story, ".."], "not a revision"),
+                        (["forget", f"{story}@1"], "h5cow forget"), (["forget", story, "1", "--keep-last=1"], "not both"),
+                        (["forget", story, "--keep-last=0"], "from 1"), (["forget", story, "--keep-last=x"], "--keep-last"),
+                        (["forget", story, "--keep-daily=99999999999999999999"], "from 1"),
+                        (["forget", story, "--keep-last=1", "--keep-last=2"], "twice"),
+                        (["forget", story, "--keep-within=5"], "no duration"), (["forget", story, "--keep-tag=none"], "no tag 'none'"),
+                        (["forget", story, "--keep=none"], "'none'"), (["forget", story, "--keep-last"], "missing"),
+                        (["forget", story, "--keep-minutely=1"], "no option"), (["squash", story], "A..B"),
+                        (["squash", story, "1"], "A..B"), (["squash", story, "3..3"], "nothing to squash"),
+                        (["squash", story, "3..2"], "older"), (["squash", story, "1..7"], "'7'"),
+                        (["gc", story, "1"], "one file"), (["gc", f"{story}@1"], "whole history"), (["gc"], "which file?"),
+                        (["forget", tmp_path / "none.h5", "1"], "none.h5")]:
+        assert said in h5cow(*words, code=2), words
+    assert story.read_bytes() == content
+    with h5py.File(tmp_path / "plain.h5", "w") as f:
+        f["x"] = 1
+    for words in (["forget", tmp_path / "plain.h5", "1"], ["squash", tmp_path / "plain.h5", "1..2"], ["gc", tmp_path / "plain.h5"]):
+        assert "no history" in h5cow(*words, code=2)
+
+
+def test_all_options_and_all_readers_know_what_is_gone(story):
+    h5cow("forget", story, "2", "4..5")
+    assert [row["forgotten"] for row in log(story, "--all")] == [False, True, False, True, True, False]
+    assert [row["parent"] for row in log(story, "--all")] == [None, "1", "1", "3", "3", "3"]
+    assert h5cow("log", "--all", story).count("(forgotten)") == 3 and "(forgotten)" not in h5cow("log", story)
+    assert [row["name"] for row in log(story, "--object=/away", "--all")] == ["3", "6"]
+    graph = h5cow("log", "--graph", "--oneline", story).splitlines()[1:]
+    assert [line.split()[:2] for line in graph] == [["*", "6"], ["*", "3"], ["*", "1"]]
+    assert json.loads(h5cow("stat", "--json", story))["totals"]["versions"] == 3
+    assert "made of 3" in h5cow("show", story) and "3 versions" in h5cow("doctor", story)
+    changed = {row["path"]: row["changed_in"] for row in json.loads(h5cow("ls", "--json", f"{story}@3"))}
+    assert set(changed.values()) <= {"1", "3"}
+    done = h5cow("bisect", "--bad", "[3500] > 0", story, "/x")
+    assert "version 6" in done and "version 5" not in done
+    assert h5cow("help", "--candidates", "ls", f"{story}@").split() == [f"{story}@{n}" for n in (6, 3, 1)]
+    assert h5cow("help", "--candidates", "forget", story, "1..").split() == ["1..6", "1..3", "1..1"]
+    h5cow("report", story)
+
+
+def test_undo_and_redo_pass_over_what_is_gone(story):
+    before = hashes(story)
+    h5cow("forget", story, "4..5")
+    h5cow("undo", story)
+    assert hashes(story)[7] == before[3]
+    h5cow("redo", story)
+    assert hashes(story)[8] == before[6]
+    h5cow("undo", story)
+    h5cow("forget", story, "3", "7..8")
+    h5cow("undo", story)
+    assert hashes(story)[10] == before[2]
+
+
+def change_log(path, member, values):
+    """As no program does: VALUES, by row, for a member of the log."""
+    with h5py.File(path, "r+", libver=("v110", "latest")) as f:
+        rows = f["_versioned_data/log"][:]
+        for row, value in values.items():
+            rows[member][row] = value
+        f["_versioned_data/log"][:] = rows
+
+
+def test_verify_finds_a_tree_that_should_be_gone_and_one_that_should_not(story, tmp_path):
+    copy = shutil.copy(story, tmp_path / "copy.h5")
+    change_log(copy, "open", {2: 2})
+    found = json.loads(h5cow("verify", "--json", copy, code=1))["damage"]
+    assert [damage["what"] for damage in found] == ["version '3' is forgotten, as the log says, but it is there"]
+    h5cow("forget", story, "3")
+    change_log(story, "open", {2: 0})
+    found = json.loads(h5cow("verify", "--json", story, code=1))["damage"]
+    assert len(found) == 1 and "versions/3" in found[0]["what"]
+
+
+def test_a_damaged_index_keeps_versions_from_going(story):
+    with h5py.File(story, "r+", libver=("v110", "latest")) as f:
+        index = f["_versioned_data/index"]
+        index[200:] = np.full(index.shape[0] - 200, 7, index.dtype)
+    content = story.read_bytes()
+    said = h5cow("forget", "-n", story, "--keep-last=1", code=1)
+    assert "5 of 6 versions would be forgotten" in said and "is damaged, so this is not all" in said
+    for words in (["forget", story, "1"], ["forget", story, "--keep-last=1"], ["squash", story, "1..3"], ["gc", "-n", story]):
+        assert "h5cow verify" in h5cow(*words, code=2), words
+    assert story.read_bytes() == content
+    h5cow("gc", story, code=2)
+    assert story.read_bytes() == content
+
+
+# ---- policies ----
+
+PERIODS = {"hourly": lambda t: t.strftime("%Y-%m-%d %H"), "daily": lambda t: t.date(), "weekly": lambda t: t.isocalendar()[:2],
+           "monthly": lambda t: (t.year, t.month), "yearly": lambda t: t.year}
+
+
+def kept(policy, times):
+    """Of versions committed at TIMES, which a policy keeps, by the description of restic."""
+    local = [datetime.datetime.fromtimestamp(t) for t in times]
+    newest_first = sorted(range(len(times)), key=lambda i: (times[i], i), reverse=True)
+    keep = {len(times) - 1}
+    for rule, value in policy.items():
+        if rule == "last":
+            keep |= set(newest_first[:value])
+        elif rule == "within":
+            months, days = value
+            newest = local[newest_first[0]]
+            year, month = divmod(newest.year * 12 + newest.month - 1 - months, 12)
+            begin = time.mktime((year, month + 1, newest.day - days, newest.hour, newest.minute, newest.second, 0, 0, -1))
+            keep |= {i for i, t in enumerate(times) if t >= begin}
+        else:
+            seen = {}
+            for i in newest_first:
+                seen.setdefault(PERIODS[rule](local[i]), i)
+            keep |= set(list(seen.values())[:value])
+    return sorted(keep)
+
+
+@pytest.mark.parametrize("zone", ["UTC", "CET-1CEST,M3.5.0,M10.5.0/3", "<+1245>-12:45<+1345>,M9.5.0/2:45,M4.1.0/3:45"])
+def test_policies_keep_what_the_model_keeps(programs, tmp_path, monkeypatch, zone):
+    print(again())
+    chance = random.Random(f"{seed()} {zone}")
+    path = tmp_path / "many.h5"
+    done = programs.python("""
+for n in range(40):
+    with h5py.File(sys.argv[1], 'a') as f:
+        f.attrs['n'] = n
+""", path)
+    assert done.returncode == 0, done.stderr
+    monkeypatch.setenv("TZ", zone)
+    time.tzset()
+    try:
+        for _ in range(20):
+            end = calendar.timegm((2026, chance.choice([3, 4, 10, 11]), chance.randrange(1, 31), 12, 0, 0))
+            span = chance.choice([5e4, 5e5, 5e6, 5e7, 2e8])
+            times = [end - int(chance.random() * span) for _ in range(40)]
+            if chance.random() < 0.8:
+                times.sort()
+            change_log(path, "time", {i: t * 1_000_000 for i, t in enumerate(times)})
+            rules = chance.sample(["last", *PERIODS, "within"], chance.randrange(1, 4))
+            policy = {rule: chance.choice([1, 2, 3, 5, 30]) for rule in rules}
+            words = [f"--keep-{rule}={n}" for rule, n in policy.items() if rule != "within"]
+            if "within" in policy:
+                policy["within"] = (chance.randrange(4), chance.randrange(20))
+                words.append("--keep-within={}m{}d".format(*policy["within"]))
+            done = subprocess.run([H5COW, "forget", "-n", "--json", path, *words], env={**STOCK, "TZ": zone}, capture_output=True,
+                                  text=True)
+            assert done.returncode == 0, done.stderr
+            told = [v["number"] - 1 for v in json.loads(done.stdout)["versions"] if not v["forget"]]
+            assert told == kept(policy, times), (policy, times)
+    finally:
+        monkeypatch.delenv("TZ")
+        time.tzset()
+
+
+# ---- files of other libraries ----
+
+WRITERS = {
+    "h5py": """
+with h5py.File(sys.argv[1], 'a') as f:
+    if n == 1:
+        f.create_dataset('x', (64, 64), 'f4', chunks=(16, 16), compression='gzip', maxshape=(None, 64))
+        f['text'] = np.array(['a', 'bc'], dtype=object)
+    f['x'].resize((64 + n, 64))
+    f['x'][:] = np.random.default_rng(n).random(f['x'].shape)
+    f['text'][0] = 'text %d' % n
+""",
+    "netCDF4": """
+import netCDF4
+with netCDF4.Dataset(sys.argv[1], 'w' if n == 1 else 'a') as d:
+    if n == 1:
+        d.createDimension('time', None)
+        d.createDimension('place', 500)
+        d.createVariable('t', 'f8', ('time', 'place'), zlib=True)
+    d['t'][:n] = np.random.default_rng(n).random((n, 500))
+    d['t'].step = n
+""",
+    "tables": """
+import tables
+with tables.open_file(sys.argv[1], 'a') as f:
+    if n == 1:
+        f.create_table('/', 'rows', np.dtype([('a', 'i8'), ('b', 'f8')]))
+        f.create_earray('/', 'x', tables.Float64Atom(), (0, 100))
+    f.root.rows.append([(n, n / 2)] * 300)
+    f.root.rows.modify_column(0, 5, column=np.full(5, n), colname='a')
+    f.root.x.append(np.random.default_rng(n).random((20, 100)))
+""",
+}
+
+
+@pytest.mark.parametrize("library", WRITERS)
+def test_files_of_other_libraries(programs, tmp_path, library):
+    pytest.importorskip(library)
+    path = tmp_path / "a.h5"
+    for n in range(1, 9):
+        done = programs.python(f"n = {n}\n" + WRITERS[library], path)
+        assert done.returncode == 0, done.stderr
+    before = hashes(path)
+    h5cow("tag", f"{path}@2", "kept")
+    told = forget(path, "--keep-last=2", "--keep=4", "--gc")
+    assert [v["number"] for v in told["versions"] if not v["forget"]] == [2, 4, 7, 8]
+    assert told["collected"]["bytes"] == told["frees"] > 0
+    h5cow("squash", path, "4..7")
+    h5cow("gc", path)
+    assert hashes(path) == {n: before[n] for n in (2, 7, 8)}
+    programs.verified(path)
+    done = programs.python("n = 9\n" + WRITERS[library], path)
+    assert done.returncode == 0, done.stderr
+    assert {n: h for n, h in hashes(path).items() if n < 9} == {n: before[n] for n in (2, 7, 8)}
+    programs.verified(path)
+    h5cow("recover", path, tmp_path / "out.h5")
+    assert names(tmp_path / "out.h5") == ["2", "7", "8", "9"]
+
+
+@pytest.mark.parametrize("n", range(8))
+def test_random_histories_keep_what_was_not_forgotten(programs, story, n):
+    chance = random.Random(f"{seed()} {n}")
+    print(again())
+    wanted = hashes(story)
+    for _ in range(6):
+        there = sorted(wanted)
+        what = chance.choice(["forget", "policy", "squash", "gc", "write", "undo"])
+        if what == "forget" and len(there) > 1:
+            gone = chance.sample(there[:-1], chance.randrange(1, len(there)))
+            forget(story, *(f"#{i}" for i in gone))
+            wanted = {i: h for i, h in wanted.items() if i not in gone}
+        elif what == "policy":
+            last = chance.randrange(1, 5)
+            forget(story, f"--keep-last={last}", *["--gc"] * chance.randrange(2))
+            wanted = {i: wanted[i] for i in there[-last:]}
+        elif what == "squash" and len(there) > 1:
+            first, last = sorted(chance.sample(there, 2))
+            forget(story, f"#{first}..#{last}", verb="squash")
+            wanted = {i: h for i, h in wanted.items() if not first <= i < last}
+        elif what == "gc":
+            foreseen = json.loads(h5cow("gc", "-n", "--json", story))
+            assert json.loads(h5cow("gc", "--json", story))["bytes"] == foreseen["bytes"]
+        elif what == "write":
+            done = programs.python(STORY.replace("default_rng(n)", f"default_rng({chance.randrange(10**6)})"), story, 6)
+            assert done.returncode == 0, done.stderr
+            wanted[max(hashes(story))] = hashes(story)[max(hashes(story))]
+        elif what == "undo":
+            subprocess.run([H5COW, "undo", "-q", story], env=STOCK, capture_output=True)
+            wanted = {**{i: h for i, h in hashes(story).items() if i > there[-1]}, **wanted}
+        assert hashes(story) == wanted, what
+    programs.verified(story)
