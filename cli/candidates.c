@@ -47,8 +47,8 @@ static bool is_plain(const char *text)
     return true;
 }
 
-/* Versions and tags of the file NAME that begin with WORD, each behind BEFORE. */
-static void put_versions(const char *name, const char *word, const char *before)
+/* Versions, but for ONLY_TAGS, and tags of the file NAME that begin with WORD, each behind BEFORE. */
+static void put_versions(const char *name, const char *word, const char *before, bool only_tags)
 {
     cli_version *rows = NULL;
     cli_tag *tags = NULL;
@@ -59,7 +59,7 @@ static void put_versions(const char *name, const char *word, const char *before)
     if (cli_file_try(&file, name, why, sizeof why) != 0)
         return;
     if (cow_file_versioned(file.loc.object) > 0 && cli_versions_read(&file, &rows, &count, why, sizeof why) == 0)
-        for (size_t i = count; i-- > 0 && count - i <= MOST;)
+        for (size_t i = only_tags ? 0 : count; i-- > 0 && count - i <= MOST;)
             if (rows[i].open != COW_LOG_FORGOTTEN && strncmp(rows[i].name, word, length) == 0 && is_plain(rows[i].name))
                 printf("%s%s\n", before, rows[i].name);
     if (rows != NULL && cli_tags_read(&file, rows, count, &tags, &tagged, why, sizeof why) == 0)
@@ -78,7 +78,7 @@ static void put_states(const char *word, const char *at)
     char *name = cli_format("%.*s", (int)(at - word), word), *before = cli_format("%s@", name);
 
     if (access(word, F_OK) != 0 && access(name, F_OK) == 0)
-        put_versions(name, at + 1, before);
+        put_versions(name, at + 1, before, false);
     free(before);
     free(name);
 }
@@ -91,7 +91,7 @@ static void put_words(const char *name, const char *word)
     char *before = cli_format("%.*s", (int)(begin - word), word);
 
     if (word[0] != '-' || strncmp(word, "--keep=", 7) == 0 || strncmp(word, "--keep-tag=", 11) == 0)
-        put_versions(name, begin, before);
+        put_versions(name, begin, before, strncmp(word, "--keep-tag", 10) == 0);
     free(before);
 }
 

@@ -91,7 +91,9 @@ static int look_for_lacks(const cli_file *file, const cli_version *rows, size_t 
     if (cli_lacks_read(file, &lacks, &lacking, why, sizeof why) < 0)
         status = cli_fail("'%s' is damaged: %s; 'h5cow verify' says what is left", file->name, why);
     for (size_t i = 0; status == 0 && i < lacking; i++)
-        if (lacks[i].version >= count)
+        if (lacks[i].version >= count && lacks[i].head != UINT64_MAX)
+            continue; /* no link leads to it, so it is in no version and not in the new file */
+        else if (lacks[i].version >= count)
             status = cli_fail("'%s': its newest state has what no version has yet: nothing was changed; let a program "
                               "write it through h5cow, then try again",
                               file->name);

@@ -422,7 +422,8 @@ static int hash_all(cli_hash_walk *w, const char *path, bool all, json_object *l
 
     cli_sha_text(sha, "h5cow content hash 1");
     for (size_t i = 0; status == 0 && i < w->objects; i++) {
-        cli_progress("objects", i, w->known == NULL ? w->objects : 0);
+        if (w->known == NULL)
+            cli_progress("objects", i, w->objects);
         if ((status = hash_object(w, i, hash)) == 0) {
             cli_sha_text(sha, w->object[i].path);
             cli_sha_put(sha, hash, HASH);
@@ -487,6 +488,7 @@ int cli_hash(int argc, char **argv)
             break;
         case 'j':
             json = true;
+            cli_progress_off();
             break;
         case 'q':
             cli_progress_off();

@@ -10,6 +10,7 @@
 #include "base/options.h"
 #include "import/import.h"
 #include "output.h"
+#include "progress.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -32,13 +33,11 @@ const char cli_import_help[] =
     "      --name=NAME       name of the version, instead of 1\n"
     "  -o, --option=KEY=VALUE\n"
     "                        any option of the connector (docs/options.md), for example compress=blosc:zstd:5\n"
+    "  -q, --quiet           no progress bar\n"
     "  -h, --help\n";
-
-/* ---- progress: on a terminal only ---- */
 
 typedef struct bar {
     uint64_t done[2], total;
-    int shown; /* tenths of a percent, -1: nothing yet */
 } bar;
 
 static void show(void *context, cow_import_phase phase, uint64_t bytes)
@@ -47,18 +46,7 @@ static void show(void *context, cow_import_phase phase, uint64_t bytes)
     bar *b = context;
 
     b->done[phase] += bytes;
-    double part = b->total == 0 ? 1 : (double)b->done[phase] / (double)b->total;
-    int now = (int)((part > 1 ? 1 : part) * 1000);
-    if (phase == COW_IMPORT_CHECKING)
-        now += 1001;
-    if (now == b->shown)
-        return;
-    b->shown = now;
-    now %= 1001;
-    fprintf(stderr, "\r%s [", what[phase]);
-    for (int i = 0; i < 40; i++)
-        fputc(i * 25 < now ? '#' : ' ', stderr);
-    fprintf(stderr, "] %5.1f %%", now / 10.0);
+    cli_progress(what[phase], b->done[phase], b->total);
 }
 
 static const char *plural(size_t n)
@@ -68,8 +56,8 @@ static const char *plural(size_t n)
 
 static int work(const char *from, const char *to, cow_newfile *new, const char *options)
 {
-    bar b = {.shown = -1};
-    cow_import import = {.from = from, .to = to, .new = new};
+    bar b = {0};
+    cow_import import = {.from = from, .to = to, .new = new, .progress = show, .context = &b};
     struct stat about;
     void *info;
 
@@ -77,14 +65,10 @@ static int work(const char *from, const char *to, cow_newfile *new, const char *
     if ((import.connector = cli_plugin_load(options, &info)) < 0)
         return CLI_FAILED;
     import.info = info;
-    if (isatty(STDERR_FILENO) && stat(from, &about) == 0) {
+    if (stat(from, &about) == 0)
         b.total = (uint64_t)about.st_size;
-        import.progress = show;
-        import.context = &b;
-    }
     int failed = cow_import_file(&import);
-    if (b.shown >= 0)
-        fputs("\r\033[K", stderr);
+    cli_progress_end();
     cli_plugin_unload(import.connector, info);
     if (failed < 0)
         return cli_fail("%s; nothing was changed", cli_clean(import.why, true));
@@ -192,11 +176,9 @@ done:
 int cli_import(int argc, char **argv)
 {
     static const struct option options[] = {
-        {"message", required_argument, NULL, 'm'},
-        {"name", required_argument, NULL, 'n'},
-        {"option", required_argument, NULL, 'o'},
-        {"help", no_argument, NULL, 'h'},
-        {NULL, 0, NULL, 0},
+        {"message", required_argument, NULL, 'm'}, {"name", required_argument, NULL, 'n'},
+        {"option", required_argument, NULL, 'o'},  {"quiet", no_argument, NULL, 'q'},
+        {"help", no_argument, NULL, 'h'},          {NULL, 0, NULL, 0},
     };
     char *text = cli_strdup("");
     const char *equals, *from, *to;
@@ -206,7 +188,7 @@ int cli_import(int argc, char **argv)
     int status = CLI_FAILED;
 
     opterr = 0;
-    for (int c; (c = getopt_long(argc, argv, ":m:o:h", options, NULL)) != -1;)
+    for (int c; (c = getopt_long(argc, argv, ":m:o:qh", options, NULL)) != -1;)
         switch (c) {
         case 'm':
             cli_plugin_option(&text, "message", 7, optarg);
@@ -222,6 +204,9 @@ int cli_import(int argc, char **argv)
             }
             cli_plugin_option(&text, optarg, (size_t)(equals - optarg), equals + 1);
             message = message || strncmp(optarg, "message=", 8) == 0;
+            break;
+        case 'q':
+            cli_progress_off();
             break;
         case 'h':
             fputs(cli_import_help, stdout);

@@ -3,6 +3,7 @@
  * Looking changes nothing. Finishing is opening the file for writing and closing it, as any program through h5cow does:
  * the journal applies what was committed and drops what was not. With a second file, see salvage.c.
  */
+#include "progress.h"
 #include "recover.h"
 
 #include "base/error.h"
@@ -21,7 +22,7 @@
 #include <unistd.h>
 
 const char cli_recover_help[] =
-    "Usage: h5cow recover [--dry-run] [--json] FILE [OUT]\n\n"
+    "Usage: h5cow recover [--dry-run] [-q] [--json] FILE [OUT]\n\n"
     "Says what a program that died, or a reader that is still at work, left undone in FILE: commits that wait to be\n"
     "applied, a state that is half applied, bytes that were never committed. Then applies what was committed, drops "
     "what\n"
@@ -33,6 +34,7 @@ const char cli_recover_help[] =
     "lists exactly what is lost. FILE is not changed.\n\n"
     "  -n, --dry-run   change and make nothing, only say what would be done, or be lost\n"
     "      --json      the answer as one JSON object\n"
+    "  -q, --quiet     no progress bar\n"
     "  -h, --help\n\n"
     "Exit code 0: all is well, 1: something is damaged or lost, 2: it could not be done.\n";
 
@@ -321,18 +323,23 @@ int cli_recover(int argc, char **argv)
 {
     static const struct option options[] = {{"dry-run", no_argument, NULL, 'n'},
                                             {"json", no_argument, NULL, 'j'},
+                                            {"quiet", no_argument, NULL, 'q'},
                                             {"help", no_argument, NULL, 'h'},
                                             {NULL, 0, NULL, 0}};
     answer a = {0};
     int status;
 
     opterr = 0;
-    for (int c; (c = getopt_long(argc, argv, "nh", options, NULL)) != -1;)
+    for (int c; (c = getopt_long(argc, argv, "nqh", options, NULL)) != -1;)
         switch (c) {
         case 'n':
             a.dry = true;
             break;
+        case 'q':
+            cli_progress_off();
+            break;
         case 'j':
+            cli_progress_off();
             a.json = true;
             break;
         case 'h':

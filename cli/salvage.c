@@ -229,7 +229,8 @@ static hid_t root_of(salvage *s)
 static hid_t open_new(salvage *s, bool create)
 {
     char *options = cli_strdup("sync=off");
-    hid_t fapl, fcpl = H5Pcreate(H5P_FILE_CREATE), root = root_of(s), file = H5I_INVALID_HID;
+    hid_t fapl, fcpl = s->whole ? H5Fget_create_plist(s->file.id) : H5Pcreate(H5P_FILE_CREATE), root = root_of(s),
+                file = H5I_INVALID_HID;
 
     if (name_allowed(s->now->name))
         cli_plugin_option(&options, "name", 4, s->now->name);
@@ -309,13 +310,16 @@ static int close_new(salvage *s)
     return status;
 }
 
-/* A commit makes no version of what nobody has written. */
+/* A commit makes no version of what is the same as the one before: so it gets something, and loses it while it goes on. */
 static int touch(hid_t file)
 {
     static const char name[] = "h5cow compact";
     hid_t space = H5Screate(H5S_SCALAR),
           attribute = H5Acreate2(file, name, H5T_STD_U8LE, space, H5P_DEFAULT, H5P_DEFAULT);
-    int status = attribute < 0 || H5Aclose(attribute) < 0 || H5Adelete(file, name) < 0 ? -1 : 0;
+    int status =
+        attribute < 0 || H5Aclose(attribute) < 0 || H5Fflush(file, H5F_SCOPE_GLOBAL) < 0 || H5Adelete(file, name) < 0
+            ? -1
+            : 0;
 
     H5Sclose(space);
     return status;

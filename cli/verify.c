@@ -6,6 +6,7 @@
 #include "check.h"
 #include "child.h"
 #include "history/history.h"
+#include "progress.h"
 #include "recover.h"
 
 #include "base/error.h"
@@ -23,12 +24,13 @@
 #include <unistd.h>
 
 const char cli_verify_help[] =
-    "Usage: h5cow verify [-v] [--json] FILE\n\n"
+    "Usage: h5cow verify [-v] [-q] [--json] FILE\n\n"
     "Reads and re-hashes every stored chunk of FILE, checks index, views, tables, versions and newest state against each\n"
     "other, and lists what is damaged: which objects and versions are hit, and which older version still has the data;\n"
     "and what versions were made without, which is no damage.\n"
     "Never writes. Exit code 0: no damage, 1: damage, 2: the check could not be made.\n\n"
     "      --json      the answer as one JSON object\n"
+    "  -q, --quiet     no progress bar\n"
     "  -v, --verbose   say on standard error what is being checked\n"
     "  -h, --help\n";
 
@@ -144,6 +146,7 @@ typedef struct answer {
     json_object *lacks;   /* array: what versions were made without */
     json_object *counts;  /* NULL: the child did not come to the end */
     char at[512];
+    uint64_t heard; /* lines */
 } answer;
 
 static void hear_line(void *context, const char *line)
@@ -151,6 +154,7 @@ static void hear_line(void *context, const char *line)
     answer *a = context;
     json_object *told = json_tokener_parse(line), *value;
 
+    cli_progress("places checked", ++a->heard, 0);
     if (json_object_object_get_ex(told, "at", &value)) {
         if (a->verbose && strcmp(a->at, json_object_get_string(value)) != 0) {
             cli_json_for_terminal(value);
@@ -353,6 +357,7 @@ static int ask(const char *name, bool verbose, answer *result)
     }
     close(ends[1]);
     bool stuck = cli_hear(id, ends[0], SILENCE, hear_line, &a);
+    cli_progress_end();
     close(ends[0]);
     while (waitpid(id, &state, 0) < 0 && errno == EINTR)
         ;
@@ -409,19 +414,25 @@ static int verify(const char *name, bool json, bool verbose)
 int cli_verify(int argc, char **argv)
 {
     static const struct option options[] = {{"json", no_argument, NULL, 'j'},
+                                            {"quiet", no_argument, NULL, 'q'},
                                             {"verbose", no_argument, NULL, 'v'},
                                             {"help", no_argument, NULL, 'h'},
                                             {NULL, 0, NULL, 0}};
     bool json = false, verbose = false;
 
     opterr = 0;
-    for (int c; (c = getopt_long(argc, argv, "vh", options, NULL)) != -1;)
+    for (int c; (c = getopt_long(argc, argv, "qvh", options, NULL)) != -1;)
         switch (c) {
         case 'j':
             json = true;
+            cli_progress_off();
             break;
         case 'v':
-            verbose = true;
+            verbose = true; /* and no bar */
+            cli_progress_off();
+            break;
+        case 'q':
+            cli_progress_off();
             break;
         case 'h':
             fputs(cli_verify_help, stdout);

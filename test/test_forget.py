@@ -212,6 +212,9 @@ def test_all_options_and_all_readers_know_what_is_gone(story):
     assert "version 6" in done and "version 5" not in done
     assert h5cow("help", "--candidates", "ls", f"{story}@").split() == [f"{story}@{n}" for n in (6, 3, 1)]
     assert h5cow("help", "--candidates", "forget", story, "1..").split() == ["1..6", "1..3", "1..1"]
+    h5cow("tag", f"{story}@3", "paper")
+    assert h5cow("help", "--candidates", "forget", story, "--keep=").split() == [f"--keep={n}" for n in (6, 3, 1, "paper")]
+    assert h5cow("help", "--candidates", "forget", story, "--keep-tag=").split() == ["--keep-tag=paper"]
     h5cow("report", story)
 
 
