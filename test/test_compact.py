@@ -141,7 +141,8 @@ def test_the_file_gets_as_small_as_if_only_what_is_kept_had_been_written(tmp_pat
     for path, step in (every, 1), (kept, 2):
         h5cow("run", "--", sys.executable, tmp_path / "write.py", path, step)
     h5cow("forget", every, *map(str, range(1, 120, 2)))
-    compacted(every)
+    h5cow("gc", "--compact", every)  # which compares all versions
+    h5cow("verify", every)
     assert every.stat().st_size <= 1.02 * kept.stat().st_size
 
 
@@ -255,8 +256,8 @@ def left(path):
 def test_killed_at_any_moment_there_is_a_whole_file(tmp_path):
     rnd = random.Random(seed())
     path = tmp_path / "a.h5"
-    make(path, [*GROW, *(f"f['x'][{n}] = 3; f['n{n}'] = np.arange({n})" for n in range(30))])
-    h5cow("forget", path, "#2..#20")
+    make(path, [*GROW, *(f"f['x'][{n}] = 3; f['n{n}'] = np.arange({n})" for n in range(12))])
+    h5cow("forget", path, "#2..#12")
     before, log = states(path), rows(path)
     begun = time.monotonic()
     h5cow("gc", "--compact", "--dry-run", path)
@@ -317,7 +318,7 @@ def on_a_terminal(*words):
 
 def test_what_takes_long_says_how_far_it_is_on_a_terminal(tmp_path):
     path = tmp_path / "a.h5"
-    make(path, ["for n in range(6000): f[f'g/{n}'] = np.arange(10)", "f['g/7'][0] = 1"])
+    make(path, ["for n in range(2500): f[f'g/{n}'] = np.arange(10)", "f['g/7'][0] = 1"])
     for words in (["hash", path], ["verify", path], ["gc", "--compact", "--dry-run", path]):
         begun = time.monotonic()
         told = on_a_terminal(*words)
