@@ -347,6 +347,24 @@ static void check_snapshots(cli_check *check)
 
 /* ---- all ---- */
 
+/* Can the table of free places be read? What stands in it counts for one commit alone, and only for who writes. */
+static void read_free(cli_check *check)
+{
+    cow_table *table;
+    cow_layout_free_row *row = NULL;
+    char why[1024];
+    int found = cow_layout_free_open(check->file->loc, &table);
+
+    if (found > 0) {
+        row = cli_alloc(table->rows, sizeof *row);
+        found = cow_layout_rows(table, COW_TABLE_FREE, 0, table->rows, row);
+        table->close(table);
+        free(row);
+    }
+    if (found < 0)
+        cli_damaged(check, CLI_BAD_ELSE, 0, 0, "free places cannot be read: %s", cli_reason(why, sizeof why));
+}
+
 static void read_tables(cli_check *check)
 {
     cli_operation *operations;
@@ -364,6 +382,7 @@ static void read_tables(cli_check *check)
     if (cli_operations_read(check->file, &operations, &operation_count, why, sizeof why) < 0)
         cli_damaged(check, CLI_BAD_ELSE, 0, 0, "%s", why);
     cli_operations_free(operations, operation_count);
+    read_free(check);
     if (cli_pool_count(check->file, &check->pool_count, why, sizeof why) < 0 ||
         cli_pools_read(check->file, check->pool_count, why, sizeof why) < 0)
         cli_damaged(check, CLI_BAD_ELSE, 0, 0, "%s", why);

@@ -160,9 +160,12 @@ class Fire:
         names = [there[n] for n in sorted(there)]
         through = [f"{self.path}@{n}" for n in names] + [self.path]
         without = [f"{self.path}::/_versioned_data/versions/{n}" for n in names] + [self.path]
-        # a reader that is at an older state keeps newer ones from HDF5 alone: docs/promises.md
-        ways = [(through, connector())] + ([] if self.pin else [(without, PLAIN)])
+        ways = [(through, connector())]
+        if self.pin is None:  # a reader that is at an older state keeps newer ones from HDF5 alone: docs/promises.md
+            ways.append((without, PLAIN))
         for files, env in ways:
+            if env is PLAIN:
+                run([COMMAND, "recover", self.path])  # what was committed is applied
             seen = run([sys.executable, "-c", READ, *files], env).stdout.split()
             if "-1" in seen or seen[-1] != seen[-2]:
                 raise Wrong(f"read {'without the connector' if env is PLAIN else 'through it'}: {seen}")

@@ -303,7 +303,7 @@ class Cases:
         with h5py.File(base, "r") as f:
             v = f["_versioned_data"]
             self.size = os.path.getsize(base)
-            self.tables = ["log", "snapshots", "datasets", "pools", "index", "incomplete", "operations"]
+            self.tables = ["log", "snapshots", "datasets", "pools", "index", "incomplete", "operations", "free"]
             pools = sorted({"0", "1", *[n for n in v["raw"] if v["raw"][n].dtype.hasobject][:2]})
             self.tables += [f"{what}/{n}" for what in ("slots", "raw") for n in pools]
             self.views = [f"views/{n}" for n in list(v["views"])[:4]] + ["heads/0", "heads/1"]
@@ -854,7 +854,7 @@ class Run:
         for _ in range(2):
             done = subprocess.run([sys.executable, "-c", TEAR, self.base], env=self.env, capture_output=True, text=True)
             assert done.returncode == 0 and "is not complete: /torn" in done.stderr, done.stderr
-        for words in (["tag", f"{self.base}@1", "tagged"], ["describe", f"{self.base}@2", "the second one"]):
+        for words in (["tag", f"{self.base}@1", "tagged"], ["describe", f"{self.base}@2", "the second one"], ["forget", "--gc", self.base, "4"]):
             done = subprocess.run([self.command, *words], env=self.stock, capture_output=True, text=True)
             assert done.returncode == 0, done.stderr
         self.fence = fence_off(self.base)
@@ -894,7 +894,8 @@ class Run:
                       ["report", "-o", out, path],
                       ["verify", path], ["export", f"{path}@1", out], ["export", path, out], ["copy", path, out], ["cp", f"{path}@1:/group", out], ["import", path, out],
                       ["recover", path, out], ["restore", "--dry-run", f"{path}@1"], ["restore", f"{out}@1"], ["restore", "--force", f"{out}@1", "/group"], ["undo", out],
-                      ["tag", path], ["tag", f"{out}@1", "tagged"], ["rename", f"{out}@1", "renamed"], ["describe", f"{out}@1", "anew"], ["log", "--operations", path]):
+                      ["tag", path], ["tag", f"{out}@1", "tagged"], ["rename", f"{out}@1", "renamed"], ["describe", f"{out}@1", "anew"], ["log", "--operations", path],
+                      ["forget", "--gc", out, "3"], ["forget", "-n", "--keep-last=1", path], ["squash", "-n", path, "2..4"], ["gc", "-n", path], ["gc", out], ["gc", "--compact", out]):
             out.unlink(missing_ok=True)
             if out in words[1:2] or f"{out}@1" in words:
                 shutil.copy(path, out)
