@@ -318,7 +318,7 @@ static int decide(forgetting *f, uint64_t *there)
 static int keep_policy(forgetting *f)
 {
     uint64_t there, going = 0;
-    h5cow_collect_t freed;
+    h5cow_collect_t freed = {0};
     char why[200];
 
     f->rows = cow_versions_known(f->file);
