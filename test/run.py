@@ -178,6 +178,8 @@ def crowds(tests, kills, seconds):
     for title, command in (
         ("Kill -9", [TEST / "kills.py", "--kills", kills]),
         ("Many readers", [TEST / "many.py", "--seconds", seconds]),
+        ("Forgetting under fire", [TEST / "fire.py", "--kills", max(20, kills // 5)]),
+        ("Histories at random", [TEST / "histories.py", "--count", max(10, kills // 10)]),
     ):
         tests.programs(title, {command[0].name: [sys.executable, "-B", *command]}, os.environ)
 
