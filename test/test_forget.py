@@ -563,3 +563,16 @@ def test_keep_in_a_damaged_file_is_no_error_of_the_program(programs, story):
     assert done.returncode == 0 and small(story) == 78
     assert "could not be done in full, all else is committed: the index record" in done.stderr
     assert names(story) == ["1", "7", "8"] and "index record" in h5cow("verify", story, code=1)
+
+
+def test_what_a_deleted_dataset_had_last_is_foreseen_as_it_is_freed(programs, tmp_path):
+    path = tmp_path / "a.h5"
+    for code in ("f.create_dataset('x', (3000,), 'f8', chunks=(1000,))[:] = np.arange(3000)",
+                 "f['x'][:1000] = np.random.default_rng(1).random(1000)", "del f['x']", "f['y'] = 1", "f['y'][()] = 2"):
+        session(programs, path, 0, "", f"with h5py.File(sys.argv[1], 'a') as f: {code}")
+    for gone in ("2", "1", "3", "4"):
+        forget(path, gone)
+        foreseen, done = (json.loads(h5cow("gc", *words, "--json", path)) for words in (["-n"], []))
+        assert [foreseen[of] for of in ("chunks", "bytes")] == [done[of] for of in ("chunks", "bytes")], gone
+        programs.verified(path)
+    assert names(path) == ["5"]
