@@ -342,8 +342,8 @@ void cow_file_keep_policy(cow_file *file)
         cow_file_state_of(file) != COW_FILE_CLEAN || !cow_file_ours(file) || cow_versions_missed(file))
         return;
     if (cow_operation_begin(file) < 0 || keep_policy(&f) < 0) {
-        fprintf(stderr, "h5cow: %s: what keep=%s says could not be done in full, all else is committed: %s\n", file->name,
-                file->options->keep.text, cow_error_message());
+        fprintf(stderr, "h5cow: %s: what keep=%s says could not be done in full, all else is committed: %s\n",
+                file->name, file->options->keep.text, cow_error_message());
         cow_error_clear();
     }
     forgetting_free(&f);
