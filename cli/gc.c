@@ -58,7 +58,7 @@ static void fail_once(void *context, const char *what, const char *why)
     *failed = true;
 }
 
-/* Nothing is needed but what head and versions have. 0, or CLI_FAILED. */
+/* Nothing is needed but what head and versions have, and what was deleted and a version knows. 0, or CLI_FAILED. */
 static int foresee(const cli_file *file, h5cow_collect_t *collected)
 {
     bool failed = false;
@@ -74,8 +74,10 @@ static int foresee(const cli_file *file, h5cow_collect_t *collected)
              cli_storage_open(&storage, &states, index, why, sizeof why) < 0)
         fail_once(&failed, file->name, why);
     else {
+        size_t removed = cli_graph_add(&states.graph, COW_PATH_REMOVED);
         cli_owners owners = cli_owners_new(&storage);
         cli_owners_tree(&owners, states.head, 1);
+        cli_owners_tree(&owners, removed, 1);
         for (size_t i = 0; i < states.version_count; i++)
             cli_owners_tree(&owners, states.root[i], 1);
         cli_owners_sum(&owners, 1, &bytes, &chunks);

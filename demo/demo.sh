@@ -109,6 +109,20 @@ echo "h5diff finds no difference to the newest plain copy"
 show h5cow tag climate.nc@2 submitted
 show h5cow log --oneline climate.nc
 
+title "What if only the newest three versions stayed, and the one with a tag? Little is saved: versions share the rest"
+show h5cow forget --keep-last=3 --dry-run climate.nc
+h5cow forget --keep-last=3 climate.nc >/dev/null
+show h5cow gc climate.nc
+stored=$(bytes climate.nc)
+show h5cow gc --compact climate.nc
+compact=$(bytes climate.nc)
+echo "climate.nc: $((stored - compact)) bytes of $stored less"
+[ "$compact" -lt "$stored" ]
+h5cow run -- h5diff climate.nc@submitted ../plain/copy-2.nc
+h5cow run -- h5diff climate.nc "../plain/copy-$steps.nc"
+echo "version 2 and the newest state: h5diff finds no difference to the plain copies"
+show h5cow log --oneline --all climate.nc
+
 title "Every stored chunk hashed again, every index and view checked"
 show h5cow verify climate.nc
 title "One page about it all, for a browser"

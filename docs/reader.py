@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Reads every version of a file that h5cow wrote, from format.md alone: no plugin, no virtual datasets in between.
 
-usage: reader.py FILE                     the versions
+usage: reader.py FILE                     the versions, also those that were forgotten: they cannot be read
        reader.py FILE VERSION             the datasets of a version: a name, a tag, or - for the head
        reader.py FILE VERSION DATASET     the elements of a dataset
 
@@ -23,6 +23,7 @@ from xxh3 import word, xxh3
 TOP = "/_versioned_data"
 UNLIMITED = MASK = 2**64 - 1
 LEAF, INNER, ROOT = 1, 2, 3
+FORGOTTEN = 2  # `open` of a version whose tree is gone
 Root = namedtuple("Root", "dataset pool extent maximum chunk level top chunks")
 
 
@@ -137,7 +138,7 @@ class History:
         check(self.log == b"" or self.log[:16] == b"h5cowidx" + bytes([1, 0, 0, 0, 0, 0, 0, 0]), "not an index log")
 
     def versions(self):
-        """One dict a version, the oldest first."""
+        """One dict a version, the oldest first; `open` FORGOTTEN: only this row of it is left."""
         rows = self.file[TOP + "/log"][()]
         decode = lambda value: value.decode() if isinstance(value, bytes) else int(value)
         return [{name: decode(row[name]) for name in rows.dtype.names} for row in rows]
@@ -157,7 +158,8 @@ class History:
         for path in (f"{TOP}/versions/{version}", f"{TOP}/tags/{version}"):
             if path in self.file:
                 return self.file[path]
-        raise KeyError(f"there is no version {version!r}")
+        gone = any(row["name"] == version and row["open"] == FORGOTTEN for row in self.versions())
+        raise KeyError(f"version {version!r} is forgotten" if gone else f"there is no version {version!r}")
 
     def datasets(self, version):
         """Paths of all datasets, along hard links."""
@@ -294,7 +296,8 @@ def main(name, version="", path=""):
         print("\n".join(history.datasets(None if version == "-" else version)))
     else:
         for number, row in enumerate(history.versions()):
-            print(row["name"], row["time"] / 1e6, row["user"], row["program"], row["message"], sep="\t")
+            mark = " (forgotten)" if row["open"] == FORGOTTEN else ""
+            print(row["name"] + mark, row["time"] / 1e6, row["user"], row["program"], row["message"], sep="\t")
             for path, why in history.incomplete(number):
                 print("", "incomplete", path, why, sep="\t")
 

@@ -8,6 +8,7 @@ import datetime
 import json
 import os
 import random
+import re
 import shutil
 import subprocess
 import time
@@ -421,3 +422,157 @@ def test_random_histories_keep_what_was_not_forgotten(programs, story, n):
             wanted = {**{i: h for i, h in hashes(story).items() if i > there[-1]}, **wanted}
         assert hashes(story) == wanted, what
     programs.verified(story)
+
+
+# ---- the option keep= ----
+
+SESSION = """
+with h5py.File(sys.argv[1], 'a') as f:
+    n = int(sys.argv[2])
+    x = f.require_dataset('x', (20000,), 'f8', chunks=(1000,))
+    x[:] = np.random.default_rng(n).random(20000)
+    f.attrs['n'] = n
+    if n % 3 == 0:
+        f.require_dataset('zipped', (9000,), 'i8', chunks=(1000,), compression='gzip')[:] = np.arange(9000) // n
+    elif 'zipped' in f:
+        del f['zipped']
+"""
+
+
+def session(programs, path, n, options="", code=SESSION):
+    done = programs.python(code, path, n, options=options, errors=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def small(path):
+    with h5py.File(path, "r") as f:
+        return f["small"][0]
+
+
+def test_keep_bounds_versions_and_size_and_leaves_the_rest_as_it_is(programs, tmp_path):
+    path, twin, sizes = tmp_path / "kept.h5", tmp_path / "twin.h5", []
+    for n in range(1, 19):
+        session(programs, path, n, "keep=last:3")
+        session(programs, twin, n)
+        sizes.append(path.stat().st_size)
+        if n == 3:
+            h5cow("tag", f"{path}@2", "paper")
+        assert names(path) == [str(i) for i in range(1, n + 1) if i > n - 3 or (i == 2 and n >= 3)]
+    whole = hashes(twin)
+    assert hashes(path) == {n: whole[n] for n in (2, 16, 17, 18)}
+    assert max(sizes[9:]) - max(sizes[:9]) < 160000 < 9 * 160000 < twin.stat().st_size - sizes[-1], sizes
+    told = [op["what"] for op in json.loads(h5cow("log", "--operations", "--json", path))][::-1]
+    told.remove("tag paper: version 2")
+    assert set(told[::2]) == {"1 version forgotten, by keep=last:3"} and len(told) == 2 * 14
+    assert all(re.fullmatch(r"[1-4]\d chunks of \d+ bytes freed", what) for what in told[1::2]), told
+    assert json.loads(h5cow("gc", "-n", "--json", path))["chunks"] == 0
+    programs.verified(path)
+
+
+def test_keep_waits_for_a_quarter_more(programs, tmp_path):
+    path, counts = tmp_path / "a.h5", []
+    for n in range(1, 24):
+        session(programs, path, n, "keep=last:8,daily:2", "with h5py.File(sys.argv[1], 'a') as f: f.attrs['n'] = int(sys.argv[2])")
+        counts.append(len(names(path)))
+    assert counts[:9] == [*range(1, 10)] and counts[9:] == [8 if n % 2 else 9 for n in range(1, 15)]
+    programs.verified(path)
+
+
+def test_keep_is_for_those_who_may_write_whether_they_do_or_not(programs, story):
+    content, before = story.read_bytes(), hashes(story)
+    done = programs.python("with h5py.File(sys.argv[1]) as f: print(f['small'][0])", story, options="keep=last:2")
+    assert (done.stdout, done.stderr) == (f"{VERSIONS}\n", "") and story.read_bytes() == content
+    session(programs, story, 0, "keep=last:2", "h5py.File(sys.argv[1], 'a').close()")
+    assert hashes(story) == {n: before[n] for n in (5, 6)}
+
+
+def test_keep_leaves_a_version_that_is_open_until_it_is_closed(programs, story):
+    done = programs.python("""
+f, old = h5py.File(sys.argv[1], 'a'), h5py.File(sys.argv[1] + '@1')
+x = old['x']
+f['small'][0] = 77
+f.close()
+print(x[:1000].tobytes() == np.random.default_rng(1).random(1000).tobytes(), old['small'][0])
+old.close()
+""", story, options="keep=last:2")
+    assert (done.returncode, done.stdout) == (0, "True 1\n"), done.stderr
+    assert small(story) == 77 and names(story)[-1] == "7"
+    session(programs, story, 0, "keep=last:2", "h5py.File(sys.argv[1], 'a').close()")
+    assert names(story) == ["6", "7"]
+    programs.verified(story)
+
+
+def test_keep_after_flushes_that_are_versions(programs, story):
+    done = programs.python("""
+with h5py.File(sys.argv[1], 'a') as f:
+    for n in range(10, 20):
+        f['small'][0] = n
+        f.flush()
+    f['small'][1] = 20
+""", story, options="keep=last:3;commit=flush")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert names(story) == [str(VERSIONS + n) for n in (9, 10, 11)]
+    for n, values in (9, [18, 2, 3]), (10, [19, 2, 3]), (11, [19, 20, 3]):
+        with h5py.File(story, "r") as f:
+            assert list(f[f"_versioned_data/versions/{VERSIONS + n}/small"]) == values
+    programs.verified(story)
+
+
+def test_keep_and_a_program_that_does_not_close(programs, story):
+    done = programs.python("""
+import ctypes
+f = h5py.File(sys.argv[1], 'a')
+f['small'][0] = 77
+ctypes.CDLL(None).exit(0)
+""", story, options="keep=last:2")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert small(story) == 77 and names(story)[-1] == str(VERSIONS + 1)
+    programs.verified(story)
+    session(programs, story, 7, "keep=last:2", "h5py.File(sys.argv[1], 'a').close()")
+    assert names(story) == [str(VERSIONS), str(VERSIONS + 1)]
+
+
+def test_keep_that_cannot_be_done_is_no_error_of_the_program(programs, story):
+    done = programs.python("""
+with h5py.File(sys.argv[1], 'a') as f:
+    layout = h5py.VirtualLayout((40000,), 'f8')
+    layout[:] = h5py.VirtualSource('.', '/_versioned_data/versions/6/x', (40000,))
+    f.create_virtual_dataset('shown', layout)
+""", story, options="keep=last:2")
+    assert done.returncode == 0 and done.stderr.count("\n") == 1
+    assert "what keep=last:2 says could not be done in full, all else is committed" in done.stderr
+    assert "nothing is freed" in done.stderr
+    assert names(story) == ["6", "7"]
+    h5cow("gc", story, code=2)
+    session(programs, story, 0, "", "with h5py.File(sys.argv[1], 'a') as f: del f['shown']")
+    h5cow("forget", story, "7", "--gc")
+    programs.verified(story)
+
+
+def test_keep_in_a_damaged_file_is_no_error_of_the_program(programs, story):
+    with h5py.File(story, "r") as f:
+        place = f["_versioned_data/index"].id.get_chunk_info(0).byte_offset + 20
+    with open(story, "r+b") as f:  # a leaf that version 1 alone has
+        content = f.read()
+        f.seek(place)
+        f.write(bytes([content[place] ^ 1]))
+    done = programs.python("with h5py.File(sys.argv[1], 'a') as f: f['small'][0] = 77", story, options="keep=last:7")
+    assert (done.returncode, done.stderr, small(story)) == (0, "", 77)
+    h5cow("tag", f"{story}@1", "damaged")
+    done = programs.python("with h5py.File(sys.argv[1], 'a') as f: f['small'][0] = 78", story, options="keep=last:2")
+    assert done.returncode == 0 and small(story) == 78
+    assert "could not be done in full, all else is committed: the index record" in done.stderr
+    assert names(story) == ["1", "7", "8"] and "index record" in h5cow("verify", story, code=1)
+
+
+def test_what_a_deleted_dataset_had_last_is_foreseen_as_it_is_freed(programs, tmp_path):
+    path = tmp_path / "a.h5"
+    for code in ("f.create_dataset('x', (3000,), 'f8', chunks=(1000,))[:] = np.arange(3000)",
+                 "f['x'][:1000] = np.random.default_rng(1).random(1000)", "del f['x']", "f['y'] = 1", "f['y'][()] = 2"):
+        session(programs, path, 0, "", f"with h5py.File(sys.argv[1], 'a') as f: {code}")
+    for gone in ("2", "1", "3", "4"):
+        forget(path, gone)
+        foreseen, done = (json.loads(h5cow("gc", *words, "--json", path)) for words in (["-n"], []))
+        assert [foreseen[of] for of in ("chunks", "bytes")] == [done[of] for of in ("chunks", "bytes")], gone
+        programs.verified(path)
+    assert names(path) == ["5"]

@@ -15,6 +15,7 @@ import sys
 import h5py
 import numpy as np
 import pytest
+from conftest import h5cow
 from waiting import WAITING
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -263,11 +264,16 @@ def equal(found, wanted):
             assert found.tobytes() == wanted.astype(found.dtype).tobytes()
 
 
-def compare(file, wanted):
+def compare(file, wanted, forgotten=()):
     history = reader.History(file)
     versions = [row["name"] for row in history.versions()]
     assert versions == [str(n + 1) for n in range(len(wanted))]
+    assert [row["name"] for row in history.versions() if row["open"] == reader.FORGOTTEN] == list(forgotten)
     for version, want in [*zip(versions, wanted), (None, wanted[-1])]:
+        if version in forgotten:
+            with pytest.raises(KeyError, match="forgotten"):
+                history.datasets(version)
+            continue
         assert history.datasets(version) == sorted(want)
         for path, values in want.items():
             equal(history.read(version, path), values)
@@ -283,6 +289,32 @@ def test_reader_sees_every_version_that_h5cow_compressed(option, tmp_path):
     if option.startswith("blosc"):
         pytest.importorskip("tables")  # registers the filter
     compare(tmp_path / "x.h5", write("contiguous", tmp_path / "x.h5", f"compress={option};chunk=16K"))
+
+
+@pytest.mark.parametrize("compact", [False, True])
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_reader_sees_every_version_that_was_not_forgotten(scenario, compact, tmp_path):
+    file = tmp_path / "x.h5"
+    wanted = write(scenario, file)
+    gone = [str(n) for n in range(1, len(wanted)) if n != 2]
+    h5cow("forget", "--gc", file, *gone)
+    if compact:
+        h5cow("gc", "--compact", file)
+    compare(file, wanted, gone)
+
+
+def test_reader_lists_forgotten_versions_and_a_later_one_of_the_same_name(tmp_path):
+    file = tmp_path / "x.h5"
+    wanted = write("rank 1", file)
+    h5cow("rename", f"{file}@1", "raw")
+    h5cow("forget", file, "raw")
+    listed = subprocess.run([sys.executable, DOCS / "reader.py", file], capture_output=True, text=True, check=True).stdout
+    names = ["raw (forgotten)", *map(str, range(2, len(wanted) + 1))]
+    assert [line.split("\t")[0] for line in listed.splitlines()] == names
+    done = subprocess.run([sys.executable, DOCS / "reader.py", file, "raw"], capture_output=True, text=True)
+    assert done.returncode == 1 and "version 'raw' is forgotten" in done.stderr
+    h5cow("rename", f"{file}@2", "raw")
+    equal(reader.History(file).read("raw", "/x"), wanted[1]["/x"])
 
 
 def test_reader_finds_a_version_by_tag(tmp_path):

@@ -221,8 +221,8 @@ static int collect(collecting *c)
         return 0; /* nothing was written */
     if (status == 0)
         status = cow_space_create(c->file);
-    snprintf(what, sizeof what, "%llu chunks of %llu bytes freed", (unsigned long long)c->answer->chunks,
-             (unsigned long long)c->answer->bytes);
+    snprintf(what, sizeof what, "%llu chunk%s of %llu bytes freed", (unsigned long long)c->answer->chunks,
+             c->answer->chunks == 1 ? "" : "s", (unsigned long long)c->answer->bytes);
     return cow_operation_end(c->file, status, COW_OPERATION_COLLECT, UINT64_MAX, what);
 }
 

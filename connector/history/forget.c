@@ -318,7 +318,7 @@ static int decide(forgetting *f, uint64_t *there)
 static int keep_policy(forgetting *f)
 {
     uint64_t there, going = 0;
-    h5cow_collect_t freed;
+    h5cow_collect_t freed = {0};
     char why[200];
 
     f->rows = cow_versions_known(f->file);
@@ -342,8 +342,8 @@ void cow_file_keep_policy(cow_file *file)
         cow_file_state_of(file) != COW_FILE_CLEAN || !cow_file_ours(file) || cow_versions_missed(file))
         return;
     if (cow_operation_begin(file) < 0 || keep_policy(&f) < 0) {
-        fprintf(stderr, "h5cow: %s: what keep=%s says could not be done, all else is committed: %s\n", file->name,
-                file->options->keep.text, cow_error_message());
+        fprintf(stderr, "h5cow: %s: what keep=%s says could not be done in full, all else is committed: %s\n",
+                file->name, file->options->keep.text, cow_error_message());
         cow_error_clear();
     }
     forgetting_free(&f);
