@@ -57,6 +57,7 @@ int cow_space_create(cow_file *file)
     if ((persists = cow_native_file_persists_space(file->native)) < 0)
         return -1;
     file->space->native = persists;
+    cow_journal_driver_offer(file->fileno, NULL, 0);
     return (file->space->table = cow_layout_table_create(file->loc, COW_TABLE_FREE, 0, 0)) == NULL ? -1 : 0;
 }
 
@@ -100,6 +101,7 @@ int cow_space_open(cow_file *file)
         cow_error_clear(); /* h5cow verify tells it */
         cow_space_close(file);
     }
+    cow_journal_driver_offer(file->fileno, NULL, 0);
     return 0;
 }
 
@@ -136,6 +138,10 @@ int cow_space_list(cow_file *file, uint64_t least, cow_place **list, size_t *cou
     size_t left = cow_journal_driver_offered(file->fileno, &offered), known;
     H5F_sect_info_t *section;
 
+    *list = NULL;
+    *count = 0;
+    if (file->space->native) /* what HDF5 keeps there it moves while it closes the file */
+        return 0;
     if (cow_native_file_free_space(file->native, &section, &known) < 0)
         return -1;
     if ((*list = calloc(left + known + 1, sizeof **list)) == NULL) {
