@@ -187,6 +187,27 @@ static int collect_views(collecting *c)
     return 0;
 }
 
+/* A dataset that was made and deleted in one transaction, where a copy had given it a root: nobody names its head. */
+static int collect_heads(const collecting *c)
+{
+    const uint64_t *id;
+    size_t count = cow_reach_ended(c->reach, &id);
+    char head[COW_PATH_MAX];
+    cow_layout_dataset_row row;
+    int exists;
+
+    for (size_t i = 0; i < count; i++) {
+        cow_head_path(head, id[i]);
+        if (cow_dataset_row_read(c->file, id[i], &row) < 0 || (exists = cow_native_exists(c->file->loc, head)) < 0 ||
+            (exists && cow_native_link_delete(c->file->loc, head) < 0))
+            return -1;
+        row.root = COW_NO_NODE;
+        if (cow_dataset_row_write(c->file, id[i], &row) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 /* ---- holes ---- */
 
 static int by_address(const void *a, const void *b)
@@ -215,9 +236,11 @@ static void make_holes(collecting *c)
 static int collect(collecting *c)
 {
     char what[200];
-    int status = collect_slots(c) < 0 || collect_views(c) < 0 ? -1 : 0;
+    const uint64_t *ended;
+    int status = collect_slots(c) < 0 || collect_views(c) < 0 || collect_heads(c) < 0 ? -1 : 0;
 
-    if (status == 0 && c->answer->chunks == 0 && c->views == 0 && cow_space_kept(c->file))
+    if (status == 0 && c->answer->chunks == 0 && c->views == 0 && cow_reach_ended(c->reach, &ended) == 0 &&
+        cow_space_kept(c->file))
         return 0; /* nothing was written */
     if (status == 0)
         status = cow_space_create(c->file);

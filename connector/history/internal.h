@@ -244,6 +244,8 @@ void cow_reach_free(cow_reach *reach);
 bool cow_reach_slot(const cow_reach *reach, uint32_t pool, uint64_t slot);
 /* A record of the index, root or node. */
 bool cow_reach_record(const cow_reach *reach, uint64_t offset);
+/* Datasets whose object is gone, and which still have a root. */
+size_t cow_reach_ended(const cow_reach *reach, const uint64_t **ids);
 
 /* dataset.c: what the one mapping of a virtual dataset names: 1: a head (*NUMBER: id), 2: a view (*NUMBER: root record), 0:
  * something else; -1. */

@@ -23,6 +23,8 @@ struct cow_reach {
     cow_map objects; /* by address; /_versioned_data itself is one of them */
     cow_map records; /* offsets in the index */
     cow_map heads;   /* ids of datasets that an object names */
+    uint64_t *ended; /* ids of datasets whose object is gone, and which still have a root */
+    size_t ended_count, ended_room;
     uint64_t *groups;
     size_t group_count, group_room;
     pool_slots *pool;
@@ -37,6 +39,7 @@ void cow_reach_free(cow_reach *reach)
         free(reach->pool[i].bits);
     free(reach->pool);
     free(reach->groups);
+    free(reach->ended);
     cow_map_free(&reach->objects);
     cow_map_free(&reach->records);
     cow_map_free(&reach->heads);
@@ -53,6 +56,12 @@ bool cow_reach_slot(const cow_reach *reach, uint32_t pool, uint64_t slot)
 bool cow_reach_record(const cow_reach *reach, uint64_t offset)
 {
     return cow_map_get(&reach->records, offset, NULL);
+}
+
+size_t cow_reach_ended(const cow_reach *reach, const uint64_t **ids)
+{
+    *ids = reach->ended;
+    return reach->ended_count;
 }
 
 /* ---- index ---- */
@@ -263,6 +272,10 @@ static int look_at_heads(cow_reach *reach)
             continue;
         if ((alive = is_alive(reach, id, &row)) < 0 || (alive && need_root(reach, row.root) < 0))
             return -1;
+        if (!alive && COW_RESERVE(reach->ended, reach->ended_room, reach->ended_count, 1) < 0)
+            return cow_error(COW_MEMORY, "%s: no memory for the list of deleted datasets", file->name);
+        if (!alive)
+            reach->ended[reach->ended_count++] = id;
     }
     return 0;
 }

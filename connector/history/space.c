@@ -4,6 +4,9 @@
  *
  * A place that is free in the table, and in use in the file, would be written twice. So the table counts for one commit only, whose
  * number is in its first row: after any other, of whoever does not know of the table, nothing in it is used.
+ *
+ * In a file that was made so that HDF5 keeps free space itself, HDF5 has it all when it opens the file again: there the table stays
+ * empty, or each place would be given out twice.
  */
 #include "history/space.h"
 
@@ -21,6 +24,7 @@
 
 struct cow_space {
     cow_table *table; /* NULL: the file has none */
+    bool native;      /* HDF5 keeps free space itself: nothing is read from the table, nor written */
 };
 
 cow_space *cow_space_new(void)
@@ -46,8 +50,14 @@ bool cow_space_kept(const cow_file *file)
 
 int cow_space_create(cow_file *file)
 {
+    int persists;
+
     if (file->space->table != NULL)
         return 0;
+    if ((persists = cow_native_file_persists_space(file->native)) < 0)
+        return -1;
+    file->space->native = persists;
+    cow_journal_driver_offer(file->fileno, NULL, 0);
     return (file->space->table = cow_layout_table_create(file->loc, COW_TABLE_FREE, 0, 0)) == NULL ? -1 : 0;
 }
 
@@ -81,14 +91,17 @@ static int offer(cow_file *file)
 
 int cow_space_open(cow_file *file)
 {
-    int found = cow_layout_free_open(file->loc, &file->space->table);
+    int persists = cow_native_file_persists_space(file->native),
+        found = persists < 0 ? -1 : cow_layout_free_open(file->loc, &file->space->table);
 
-    if (found > 0 && file->space->table->rows <= MOST_ROWS + STEP)
+    file->space->native = persists != 0;
+    if (found > 0 && !persists && file->space->table->rows <= MOST_ROWS + STEP)
         found = offer(file);
     if (found < 0) {
         cow_error_clear(); /* h5cow verify tells it */
         cow_space_close(file);
     }
+    cow_journal_driver_offer(file->fileno, NULL, 0);
     return 0;
 }
 
@@ -125,6 +138,10 @@ int cow_space_list(cow_file *file, uint64_t least, cow_place **list, size_t *cou
     size_t left = cow_journal_driver_offered(file->fileno, &offered), known;
     H5F_sect_info_t *section;
 
+    *list = NULL;
+    *count = 0;
+    if (file->space->native) /* what HDF5 keeps there it moves while it closes the file */
+        return 0;
     if (cow_native_file_free_space(file->native, &section, &known) < 0)
         return -1;
     if ((*list = calloc(left + known + 1, sizeof **list)) == NULL) {
@@ -184,7 +201,7 @@ int cow_space_note(cow_file *file, int (*flush)(cow_file *file))
     int status = 0;
     bool same = false;
 
-    if (table == NULL || file->journal == NULL)
+    if (table == NULL || file->journal == NULL || file->space->native)
         return 0;
     cow_journal_driver_hold(file->fileno, true);
     for (unsigned tries = 0; status == 0 && !same; tries++) {

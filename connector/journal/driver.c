@@ -31,7 +31,7 @@ typedef struct driver_file {
     cow_place *place; /* cow_journal_driver_offer */
     size_t places;
     uint64_t given; /* bytes of them, since they were offered */
-    bool held;
+    bool held, offered;
 } driver_file;
 
 /* HDF5 tells files by number, and drivers by a registered copy of the class. */
@@ -417,15 +417,13 @@ void cow_journal_driver_offer(unsigned long fileno, cow_place *list, size_t coun
     driver_file *file = numbered(fileno);
     uint64_t end = 0; /* of the place before */
 
-    if (file == NULL) {
+    /* HDF5 may keep a file open that nobody has open: it then knows itself what was freed since. */
+    if (file == NULL || file->offered) {
         free(list);
         return;
     }
-    free(file->place);
+    file->offered = true;
     file->place = list;
-    file->places = 0;
-    file->given = 0;
-    file->held = false;
     for (size_t i = 0; i < count; i++) {
         const cow_place one = list[i];
 

@@ -25,7 +25,7 @@ unsigned long cow_journal_driver_failures(void);
 unsigned long cow_journal_driver_file_failures(unsigned long fileno);
 
 /* HDF5 forgets free space when a file is closed. PLACES, COUNT of them, in order and apart, at addresses of HDF5's, are given out again
- * before the file grows; of what came before nothing is left. LIST is taken over. Places where anything of the journal's or nothing of
+ * before the file grows. Only the first list counts, which may be empty: after that HDF5 knows itself. LIST is taken over. Places where anything of the journal's or nothing of
  * HDF5's can be are left out. */
 void cow_journal_driver_offer(unsigned long fileno, cow_place *list, size_t count);
 /* What is left; borrowed. None is given out while HELD. */

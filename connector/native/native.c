@@ -386,6 +386,22 @@ int cow_native_file_free_space(void *file, H5F_sect_info_t **list, size_t *count
     return 0;
 }
 
+int cow_native_file_persists_space(void *file)
+{
+    H5VL_file_get_args_t get = {.op_type = H5VL_FILE_GET_FCPL};
+    H5F_fspace_strategy_t strategy;
+    hbool_t persist = false;
+    hsize_t threshold;
+    int status;
+
+    get.args.get_fcpl.fcpl_id = H5I_INVALID_HID;
+    if (H5VLfile_get(file, cow_native_id(), &get, DXPL, NULL) < 0)
+        return cow_error_native("cannot get how a file was made");
+    status = H5Pget_file_space_strategy(get.args.get_fcpl.fcpl_id, &strategy, &persist, &threshold);
+    H5Pclose(get.args.get_fcpl.fcpl_id);
+    return status < 0 ? cow_error_native("cannot get how a file keeps its free space") : persist;
+}
+
 int cow_native_file_small_headers(void *file, bool small, bool *before)
 {
     H5VL_native_file_optional_args_t native;

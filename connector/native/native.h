@@ -68,6 +68,8 @@ int cow_native_file_flush(void *file);
 int cow_native_file_size(void *file, uint64_t *bytes);
 /* Where HDF5 knows of free space in the open file, in no order; free(*LIST). It forgets it when the file is closed. */
 int cow_native_file_free_space(void *file, H5F_sect_info_t **list, size_t *count);
+/* 1: the file was made so that HDF5 does not forget it (H5Pset_file_space_strategy); 0; -1. */
+int cow_native_file_persists_space(void *file);
 /* Whether headers of datasets that are created are as small as can be, instead of 256 bytes at least; the setting is the
  * open file's, so the former one (*BEFORE, may be NULL) is to be put back. */
 int cow_native_file_small_headers(void *file, bool small, bool *before);
