@@ -418,6 +418,8 @@ void cli_check_all(cli_check *check)
     check->head = cli_graph_add(&check->graph, "/");
     if (H5Lexists(check->file->id, COW_PATH_REMOVED, H5P_DEFAULT) > 0)
         cli_graph_add(&check->graph, COW_PATH_REMOVED);
+    if (H5Lexists(check->file->id, COW_PATH_HELD, H5P_DEFAULT) > 0)
+        cli_graph_add(&check->graph, COW_PATH_HELD);
     check_log(check);
     step(check, "the lists of versions, snapshots and datasets");
     check_lists(check);

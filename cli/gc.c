@@ -75,9 +75,12 @@ static int foresee(const cli_file *file, h5cow_collect_t *collected)
         fail_once(&failed, file->name, why);
     else {
         size_t removed = cli_graph_add(&states.graph, COW_PATH_REMOVED);
+        bool held = H5Lexists(file->id, COW_PATH_HELD, H5P_DEFAULT) > 0;
+        size_t more = held ? cli_graph_add(&states.graph, COW_PATH_HELD) : removed;
         cli_owners owners = cli_owners_new(&storage);
         cli_owners_tree(&owners, states.head, 1);
         cli_owners_tree(&owners, removed, 1);
+        cli_owners_tree(&owners, more, 1);
         for (size_t i = 0; i < states.version_count; i++)
             cli_owners_tree(&owners, states.root[i], 1);
         cli_owners_sum(&owners, 1, &bytes, &chunks);

@@ -12,21 +12,42 @@
 #include <stdlib.h>
 #include <string.h>
 
+typedef struct addresses {
+    uint64_t *at;
+    size_t count, room;
+} addresses;
+
 typedef struct forgetting {
     cow_file *file;
-    bool *go; /* by row of the log */
+    bool *go;        /* by row of the log */
+    bool *forgotten; /* the same, and those that went earlier */
     uint64_t rows;
-    uint64_t *gone; /* head objects that no version knows any more */
-    size_t gone_count, gone_room;
-    uint32_t *why; /* base/keep.h */
+    addresses gone;   /* head objects that no version knows any more */
+    addresses groups; /* of the newest version's tree, to be looked into */
+    addresses held;   /* snapshots that only a tree which goes may have */
+    cow_map linked;   /* in the newest version's tree */
+    bool any_held;    /* there is a group for such snapshots */
+    uint32_t *why;    /* base/keep.h */
     cow_loc tags;
 } forgetting;
 
 static void forgetting_free(forgetting *f)
 {
     free(f->go);
-    free(f->gone);
+    free(f->forgotten);
+    free(f->gone.at);
+    free(f->groups.at);
+    free(f->held.at);
+    cow_map_free(&f->linked);
     free(f->why);
+}
+
+static int note_address(const forgetting *f, addresses *list, uint64_t address)
+{
+    if (COW_RESERVE(list->at, list->room, list->count, 1) < 0)
+        return cow_error(COW_MEMORY, "%s: no memory for a list of objects", f->file->name);
+    list->at[list->count++] = address;
+    return 0;
 }
 
 /* ---- which may go ---- */
@@ -133,9 +154,122 @@ static int unlink_all(const forgetting *f)
     return 0;
 }
 
-/* ---- head objects that no version knows ---- */
+/* ---- snapshots that no tree has any more ---- */
 
-static int end_object(cow_file *file, cow_loc object);
+/* An object that lives without a link, by a link to itself or a count, is in no tree of the newer versions; still, what is known of it in
+ * them is its newest snapshot, though the version that made that one goes. */
+
+static int note_linked(void *context, const char *name, const H5L_info2_t *info)
+{
+    forgetting *f = context;
+    uint64_t address = cow_address(&info->u.token);
+
+    (void)name;
+    if (info->type != H5L_TYPE_HARD || cow_map_get(&f->linked, address, NULL))
+        return 0;
+    return cow_map_put(&f->linked, address, 0) < 0 ? -1 : note_address(f, &f->groups, address);
+}
+
+/* All that the tree of the newest version has. */
+static int walk_newest(forgetting *f)
+{
+    H5L_info2_t root = {.type = H5L_TYPE_HARD};
+    char path[1024];
+    H5O_info2_t info;
+
+    if (cow_revision_resolve(f->file->native, "~0", path, sizeof path) < 0 ||
+        cow_native_info(f->file->loc, path, H5O_INFO_BASIC, &info) < 0)
+        return -1;
+    root.u.token = info.token;
+    if (note_linked(f, "", &root) < 0)
+        return -1;
+    while (f->groups.count > 0) {
+        const H5O_token_t token = cow_token(f->groups.at[--f->groups.count]);
+        cow_loc object;
+        int status = cow_native_open_token(f->file->loc, &token, &object);
+
+        if (status == 0 && object.type == H5I_GROUP)
+            status = cow_native_links(object, false, note_linked, f);
+        if (status < 0 || cow_native_close(object) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static void held_path(char path[COW_PATH_MAX], uint64_t snapshot)
+{
+    snprintf(path, COW_PATH_MAX, COW_PATH_HELD "/%llx", (unsigned long long)snapshot);
+}
+
+/* Which rows have a snapshot that may lose its last link; and which links are not needed any more. */
+static int look_at_row(void *context, const cow_layout_snapshot_row *row, bool needed)
+{
+    forgetting *f = context;
+    char path[COW_PATH_MAX];
+    int exists;
+
+    if (row->snapshot == UINT64_MAX || (needed && (row->version >= f->rows || !f->forgotten[row->version])) ||
+        cow_map_get(&f->linked, row->snapshot, NULL))
+        return 0;
+    held_path(path, row->snapshot);
+    if ((exists = f->any_held ? cow_native_exists(f->file->loc, path) : 0) < 0)
+        return -1;
+    if (needed)
+        return exists ? 0 : note_address(f, &f->held, row->snapshot);
+    return exists ? cow_native_link_delete(f->file->loc, path) : 0;
+}
+
+static int hold(forgetting *f, uint64_t snapshot)
+{
+    const H5O_token_t token = cow_token(snapshot);
+    char path[COW_PATH_MAX];
+    cow_loc object;
+    void *group;
+    int status;
+
+    if (!f->any_held && ((group = cow_native_group_create(f->file->loc, COW_PATH_HELD, H5P_DEFAULT)) == NULL ||
+                         cow_native_group_close(group) < 0))
+        return -1;
+    f->any_held = true;
+    held_path(path, snapshot);
+    if (cow_native_open_token(f->file->loc, &token, &object) < 0)
+        return -1;
+    status = cow_native_link_object(object, f->file->loc, path);
+    return cow_native_close(object) < 0 ? -1 : status;
+}
+
+/* Before the trees go: whatever may be lost is held. */
+static int hold_doubtful(forgetting *f)
+{
+    int exists = cow_native_exists(f->file->loc, COW_PATH_HELD);
+
+    if (exists < 0 || walk_newest(f) < 0)
+        return -1;
+    f->any_held = exists;
+    if (cow_snapshots_weigh(f->file, f->forgotten, f->rows, look_at_row, f) < 0)
+        return -1;
+    for (size_t i = 0; i < f->held.count; i++)
+        if (hold(f, f->held.at[i]) < 0)
+            return -1;
+    return 0;
+}
+
+/* Afterwards: what other trees have as well needs no other link. */
+static int let_go_of_linked(forgetting *f)
+{
+    char path[COW_PATH_MAX];
+    H5O_info2_t info;
+
+    for (size_t i = 0; i < f->held.count; i++) {
+        held_path(path, f->held.at[i]);
+        if (cow_native_info(f->file->loc, path, H5O_INFO_BASIC, &info) < 0 ||
+            (info.rc > 1 && cow_native_link_delete(f->file->loc, path) < 0))
+            return -1;
+    }
+    return 0;
+}
+
+/* ---- head objects that no version knows ---- */
 
 /* The dataset goes with its last link: what its newest state needs is needed no more. */
 static int end_dataset(cow_file *file, void *native)
@@ -158,61 +292,70 @@ static int end_dataset(cow_file *file, void *native)
     return cow_dataset_row_write(file, id, &row);
 }
 
+/* Objects of which each is about to lose a link. Groups may be very deep: a list, not one call in the other. */
+typedef struct ending {
+    cow_file *file;
+    uint64_t *list;
+    size_t count, room;
+} ending;
+
+static int add_ending(ending *e, uint64_t address)
+{
+    if (COW_RESERVE(e->list, e->room, e->count, 1) < 0)
+        return cow_error(COW_MEMORY, "%s: no memory for the list of deleted objects", e->file->name);
+    e->list[e->count++] = address;
+    return 0;
+}
+
 static int end_member(void *context, const char *name, const H5L_info2_t *link)
 {
-    cow_file *file = context;
-    cow_loc object;
-    int status;
+    ending *e = context;
+    uint64_t address = cow_address(&link->u.token);
 
     (void)name;
     if (link->type != H5L_TYPE_HARD)
         return 0;
-    if (cow_snapshots_known(file, cow_address(&link->u.token)))
-        return cow_file_keep(file, cow_address(&link->u.token));
-    if (cow_native_open_token(file->loc, &link->u.token, &object) < 0)
-        return -1;
-    status = end_object(file, object);
-    return cow_native_close(object) < 0 ? -1 : status;
+    return cow_snapshots_known(e->file, address) ? cow_file_keep(e->file, address) : add_ending(e, address);
 }
 
-/* OBJECT is about to lose a link; where that is the last one, it goes. */
-static int end_object(cow_file *file, cow_loc object)
+/* Where that is the last one, it goes, and what hangs below it. */
+static int end_object(ending *e, uint64_t address)
 {
+    const H5O_token_t token = cow_token(address);
     H5O_info2_t info;
+    cow_loc object;
+    int status;
 
-    if (cow_native_info(object, NULL, H5O_INFO_BASIC, &info) < 0)
+    if (cow_native_open_token(e->file->loc, &token, &object) < 0)
         return -1;
-    if (info.rc > 1)
-        return 0;
-    if (object.type == H5I_DATASET)
-        return end_dataset(file, object.object);
-    return object.type == H5I_GROUP ? cow_native_links(object, false, end_member, file) : 0;
+    status = cow_native_info(object, NULL, H5O_INFO_BASIC, &info);
+    if (status == 0 && info.rc <= 1 && object.type == H5I_DATASET)
+        status = end_dataset(e->file, object.object);
+    else if (status == 0 && info.rc <= 1 && object.type == H5I_GROUP)
+        status = cow_native_links(object, false, end_member, e);
+    return cow_native_close(object) < 0 ? -1 : status;
 }
 
 static int end_removed(cow_file *file, uint64_t address)
 {
     const H5O_token_t token = cow_token(address);
-    cow_loc object;
+    ending e = {.file = file};
     int removed = cow_file_removed(file, &token), status;
 
     if (removed <= 0)
         return removed;
-    if (cow_native_open_token(file->loc, &token, &object) < 0)
-        return -1;
-    status = end_object(file, object);
-    if (cow_native_close(object) < 0 || status < 0)
-        return -1;
-    return cow_file_unkeep(file, address);
+    status = add_ending(&e, address);
+    while (status == 0 && e.count > 0)
+        status = end_object(&e, e.list[--e.count]);
+    free(e.list);
+    return status < 0 ? -1 : cow_file_unkeep(file, address);
 }
 
 static int note_gone(void *context, uint64_t head)
 {
     forgetting *f = context;
 
-    if (COW_RESERVE(f->gone, f->gone_room, f->gone_count, 1) < 0)
-        return cow_error(COW_MEMORY, "%s: no memory for the list of deleted objects", f->file->name);
-    f->gone[f->gone_count++] = head;
-    return 0;
+    return note_address(f, &f->gone, head);
 }
 
 /* Those that went earlier. */
@@ -222,11 +365,12 @@ static int note_forgotten(forgetting *f)
     cow_layout_log_row *row = calloc(f->rows, sizeof *row);
     int status = -1;
 
-    if (row == NULL)
+    f->forgotten = calloc(f->rows, sizeof *f->forgotten);
+    if (row == NULL || f->forgotten == NULL)
         cow_error(COW_MEMORY, "%s: no memory for the list of versions", f->file->name);
     else if (cow_layout_log_read_many(f->file->loc, 0, f->rows, members, row) == 0) {
         for (uint64_t at = 0; at < f->rows; at++)
-            f->go[at] |= row[at].open == COW_LOG_FORGOTTEN;
+            f->forgotten[at] = f->go[at] || row[at].open == COW_LOG_FORGOTTEN;
         status = 0;
     }
     free(row); /* no texts were asked for */
@@ -235,16 +379,13 @@ static int note_forgotten(forgetting *f)
 
 static int forget(forgetting *f)
 {
-    cow_file *file = f->file;
-
-    if (unlink_all(f) < 0)
+    if (note_forgotten(f) < 0 || hold_doubtful(f) < 0 || unlink_all(f) < 0 || let_go_of_linked(f) < 0 ||
+        cow_snapshots_purge(f->file, f->forgotten, f->rows, note_gone, f) < 0)
         return -1;
-    if (note_forgotten(f) < 0 || cow_snapshots_purge(file, f->go, f->rows, note_gone, f) < 0)
-        return -1;
-    for (size_t i = 0; i < f->gone_count; i++)
-        if (end_removed(file, f->gone[i]) < 0)
+    for (size_t i = 0; i < f->gone.count; i++)
+        if (end_removed(f->file, f->gone.at[i]) < 0)
             return -1;
-    return cow_snapshots_flush(file);
+    return cow_snapshots_flush(f->file);
 }
 
 /* And the commit. WHY is put behind what is recorded. */
@@ -267,6 +408,8 @@ int cow_file_forget(cow_file *file, h5cow_forget_t *request)
 
     if ((request->dry_run ? cow_file_open_all(file) : cow_operation_begin(file)) < 0 || cow_snapshots_load(file) < 0)
         return -1;
+    if (!request->dry_run && cow_datasets_in_use(file))
+        return cow_error(COW_USAGE, "%s: datasets are open; close them before versions are forgotten", file->name);
     status = choose_all(&f, request);
     if (status == 0 && request->forgotten > 0 && !request->dry_run)
         status =

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/vector.h"
+#include "journal/driver.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -20,10 +21,11 @@ typedef struct pool_slots {
 
 struct cow_reach {
     cow_file *file;
-    cow_map objects; /* by address; /_versioned_data itself is one of them */
-    cow_map records; /* offsets in the index */
-    cow_map heads;   /* ids of datasets that an object names */
-    uint64_t *ended; /* ids of datasets whose object is gone, and which still have a root */
+    unsigned long failures; /* of the disk, before */
+    cow_map objects;        /* by address; /_versioned_data itself is one of them */
+    cow_map records;        /* offsets in the index */
+    cow_map heads;          /* ids of datasets that an object names */
+    uint64_t *ended;        /* ids of datasets whose object is gone, and which still have a root */
     size_t ended_count, ended_room;
     uint64_t *groups;
     size_t group_count, group_room;
@@ -223,13 +225,16 @@ static int look_from(cow_reach *reach, const char *path)
 static int look_at_objects(cow_reach *reach)
 {
     H5O_info2_t info;
+    int held = cow_native_exists(reach->file->loc, COW_PATH_HELD);
 
     /* what is in there is looked at by name */
-    return cow_layout_hard(reach->file->loc, COW_PATH_VERSIONS) < 0 ||
+    return held < 0 || (held && (cow_layout_hard(reach->file->loc, COW_PATH_HELD) < 0)) ||
+                   cow_layout_hard(reach->file->loc, COW_PATH_VERSIONS) < 0 ||
                    cow_layout_hard(reach->file->loc, COW_PATH_REMOVED) < 0 ||
                    cow_native_info(reach->file->loc, COW_ROOT, H5O_INFO_BASIC, &info) < 0 ||
                    cow_map_put(&reach->objects, cow_address(&info.token), 0) < 0 || look_from(reach, "/") < 0 ||
-                   look_from(reach, COW_PATH_VERSIONS) < 0 || look_from(reach, COW_PATH_REMOVED) < 0
+                   look_from(reach, COW_PATH_VERSIONS) < 0 || look_from(reach, COW_PATH_REMOVED) < 0 ||
+                   (held && look_from(reach, COW_PATH_HELD) < 0)
                ? -1
                : 0;
 }
@@ -248,6 +253,8 @@ static int is_alive(const cow_reach *reach, uint64_t id, const cow_layout_datase
     if (cow_map_get(&reach->heads, id, NULL))
         return 1;
     if (cow_native_open_token(reach->file->loc, &token, &object) < 0) {
+        if (cow_error_is(COW_MEMORY) || cow_journal_driver_file_failures(reach->file->fileno) != reach->failures)
+            return -1;
         cow_error_clear(); /* it was deleted */
         return 0;
     }
@@ -289,6 +296,7 @@ cow_reach *cow_reach_find(cow_file *file)
         return NULL;
     }
     reach->file = file;
+    reach->failures = cow_journal_driver_file_failures(file->fileno);
     if (count_slots(reach) == 0 && look_at_objects(reach) == 0 && look_at_heads(reach) == 0)
         return reach;
     cow_reach_free(reach);

@@ -320,19 +320,44 @@ static int tell_unknown(purge *p, cow_snapshots_unknown *unknown, void *context)
     return 0;
 }
 
+static void purge_free(purge *p)
+{
+    cow_map_free(&p->map);
+    free(p->kept);
+    free(p->needed);
+}
+
+static int weigh(purge *p)
+{
+    p->kept = calloc(p->versions + 1, sizeof *p->kept);
+    p->needed = calloc(p->file->snapshots->count + 1, sizeof *p->needed);
+    if (p->kept == NULL || p->needed == NULL)
+        return cow_error(COW_MEMORY, "%s: no memory for the list of snapshots", p->file->name);
+    return find_needed(p) < 0 ? -1 : drop_needless(p);
+}
+
+int cow_snapshots_weigh(cow_file *file, const bool forgotten[], uint64_t versions, cow_snapshots_look *look,
+                        void *context)
+{
+    const cow_snapshots *s = file->snapshots;
+    purge p = {.file = file, .forgotten = forgotten, .versions = versions};
+    int status = weigh(&p);
+
+    for (size_t i = 0; status == 0 && i < s->count; i++)
+        status = look(context, &s->row[i], p.needed[i]);
+    purge_free(&p);
+    return status;
+}
+
 int cow_snapshots_purge(cow_file *file, const bool forgotten[], uint64_t versions, cow_snapshots_unknown *unknown,
                         void *context)
 {
     cow_snapshots *s = file->snapshots;
     purge p = {.file = file, .forgotten = forgotten, .versions = versions};
     size_t count = 0;
-    int status = -1;
+    int status = weigh(&p) < 0 ? -1 : tell_unknown(&p, unknown, context);
 
-    p.kept = calloc(versions + 1, sizeof *p.kept);
-    p.needed = calloc(s->count + 1, sizeof *p.needed);
-    if (p.kept == NULL || p.needed == NULL)
-        cow_error(COW_MEMORY, "%s: no memory for the list of snapshots", file->name);
-    else if (find_needed(&p) == 0 && drop_needless(&p) == 0 && tell_unknown(&p, unknown, context) == 0) {
+    if (status == 0) {
         for (size_t i = 0; i < s->count; i++)
             if (p.needed[i])
                 s->row[count++] = s->row[i];
@@ -341,9 +366,7 @@ int cow_snapshots_purge(cow_file *file, const bool forgotten[], uint64_t version
         s->generation++;
         status = s->table->resize(s->table, count) < 0 ? -1 : map_rows(file);
     }
-    cow_map_free(&p.map);
-    free(p.kept);
-    free(p.needed);
+    purge_free(&p);
     return status;
 }
 

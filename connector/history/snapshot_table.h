@@ -20,8 +20,12 @@ int cow_snapshots_load(cow_file *file);
 bool cow_snapshots_loaded(const cow_file *file);
 /* What was added or changed, into the file. */
 int cow_snapshots_flush(cow_file *file);
-/* Rows that no version needs go, those of VERSIONS versions that are FORGOTTEN being none; UNKNOWN is told each head object of which
- * nothing is left. The next flush writes the table anew. */
+/* Rows that no version needs, those of VERSIONS versions that are FORGOTTEN being none. LOOK is told each row, and whether it is
+ * NEEDED, before anything is changed; */
+typedef int cow_snapshots_look(void *context, const cow_layout_snapshot_row *row, bool needed);
+int cow_snapshots_weigh(cow_file *file, const bool forgotten[], uint64_t versions, cow_snapshots_look *look,
+                        void *context);
+/* they go. UNKNOWN is told each head object of which nothing is left. The next flush writes the table anew. */
 typedef int cow_snapshots_unknown(void *context, uint64_t head);
 int cow_snapshots_purge(cow_file *file, const bool forgotten[], uint64_t versions, cow_snapshots_unknown *unknown,
                         void *context);

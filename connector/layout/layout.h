@@ -32,6 +32,8 @@
 #define COW_PATH_VIEWS    COW_ROOT "/views"
 #define COW_PATH_HEADS    COW_ROOT "/heads"
 #define COW_PATH_REMOVED  COW_ROOT "/removed"
+/* Snapshots that no version's tree has any more, of objects that no link leads to: made when it is first needed. */
+#define COW_PATH_HELD COW_ROOT "/held"
 /* The former tree of a version that is being amended, until the new one has its place. */
 #define COW_PATH_FORMER COW_ROOT "/former"
 /* Tables; cow_layout_table_open knows where they are, these are for messages and rescue. */
