@@ -652,3 +652,83 @@ def test_a_copy_that_was_deleted_at_once_leaves_nothing(programs, tmp_path):
     h5cow("verify", path)
     h5cow("gc", path)
     h5cow("verify", path)
+
+
+# ---- found by an attacker, and by the differential test --------------------------------------------------------------
+
+
+BLOCK = """
+n = int(sys.argv[2])
+with h5py.File(sys.argv[1], 'a', libver='latest', **({'userblock_size': 2048} if n == 0 else {})) as f:
+    x = f.require_dataset('x', (32, 4096), 'i8', chunks=(1, 4096))
+    for row in range(32):
+        if row % 2 or n == 0:
+            x[row] = np.random.default_rng(100 * n + row).integers(0, 1 << 40, 4096)
+"""
+
+
+def test_holes_are_where_nothing_is_needed_behind_a_user_block(programs, tmp_path):
+    path = tmp_path / "a.h5"
+    for n in range(5):
+        assert programs.python(BLOCK, path, n).returncode == 0
+    forget(path, "2", "3", "4", "--gc")
+    h5cow("verify", path)
+    with h5py.File(path, "r") as f:
+        for row in range(32):
+            want = np.random.default_rng(400 * (row % 2) + row).integers(0, 1 << 40, 4096)
+            assert (f["x"][row] == want).all(), row
+
+
+UNLINKED = """
+with h5py.File(sys.argv[1], 'a', libver='latest') as f:
+    if sys.argv[2] == '1':
+        g = f.create_group('g')
+        g['x'], g.attrs['a'] = np.arange(20000.0), 'hello'
+        f.attrs['to'] = g.ref
+    elif sys.argv[2] == '2':
+        f.move('g', 'g/self')
+    elif sys.argv[2] == '3':
+        for i in range(60):
+            f.create_group('k%d' % i).attrs['i'] = i
+    else:
+        f['back'] = f[f.attrs['to']]
+"""
+
+
+def test_what_no_link_leads_to_is_kept_for_versions_to_come(programs, tmp_path):
+    """A group that was moved into itself lives, though the only version that has it goes."""
+    path = tmp_path / "a.h5"
+    for n in (1, 2):
+        assert programs.python(UNLINKED, path, n).returncode == 0
+    forget(path, "1", "--gc")
+    h5cow("verify", path)
+    for n in (3, 4):
+        done = programs.python(UNLINKED, path, n)
+        assert done.returncode == 0 and done.stderr == "", done.stderr
+    assert not log(path)[-1]["incomplete"]
+    seen = programs.python("f = h5py.File(sys.argv[1] + '@4', 'r'); print(f['back/x'][5:8].tolist(), f['back'].attrs['a'])", path)
+    assert seen.stdout.split("\n")[0] == "[5.0, 6.0, 7.0] hello", seen.stderr
+    h5cow("verify", path)
+
+
+DEEP = """
+with h5py.File(sys.argv[1], 'a', libver='latest') as f:
+    if sys.argv[2] == '1':
+        g = f
+        for i in range(1500):
+            g = g.create_group('g')
+        g['x'] = np.arange(5000)
+    elif sys.argv[2] == '2':
+        del f['g']
+    else:
+        f['more'] = 1
+"""
+
+
+def test_deep_groups_go(programs, tmp_path):
+    path = tmp_path / "a.h5"
+    for n in (1, 2, 3):
+        done = programs.python(DEEP, path, n)
+        assert done.returncode == 0, done.stderr
+    assert forget(path, "1", "--gc")["forgotten"] == 1
+    h5cow("verify", path)
