@@ -75,8 +75,10 @@ static void put_versions(const char *name, const char *word, const char *before,
 /* WORD is FILE@ and the beginning of a version's name; AT is that "@". */
 static void put_states(const char *word, const char *at)
 {
-    char *name = cli_format("%.*s", (int)(at - word), word), *before = cli_format("%s@", name);
+    char *name = cli_strdup(word), *before;
 
+    name[at - word] = '\0';
+    before = cli_format("%s@", name);
     if (access(word, F_OK) != 0 && access(name, F_OK) == 0)
         put_versions(name, at + 1, before, false);
     free(before);

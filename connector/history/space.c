@@ -5,6 +5,9 @@
  * A place that is free in the table, and in use in the file, would be written twice. So the table counts for one commit only, whose
  * number is in its first row: after any other, of whoever does not know of the table, nothing in it is used.
  *
+ * In a file with a user block it stays empty as well: where HDF5 counts its addresses from is not told, and is not the same for all
+ * of them.
+ *
  * In a file that was made so that HDF5 keeps free space itself, HDF5 has it all when it opens the file again: there the table stays
  * empty, or each place would be given out twice.
  */
@@ -24,7 +27,7 @@
 
 struct cow_space {
     cow_table *table; /* NULL: the file has none */
-    bool native;      /* HDF5 keeps free space itself: nothing is read from the table, nor written */
+    bool unused;      /* nothing is read from it, nor written */
 };
 
 cow_space *cow_space_new(void)
@@ -48,6 +51,11 @@ bool cow_space_kept(const cow_file *file)
     return file->space->table != NULL;
 }
 
+static bool has_block(const cow_file *file)
+{
+    return file->journal != NULL && cow_journal_base(file->journal) != 0;
+}
+
 int cow_space_create(cow_file *file)
 {
     int persists;
@@ -56,7 +64,7 @@ int cow_space_create(cow_file *file)
         return 0;
     if ((persists = cow_native_file_persists_space(file->native)) < 0)
         return -1;
-    file->space->native = persists;
+    file->space->unused = persists || has_block(file);
     cow_journal_driver_offer(file->fileno, NULL, 0);
     return (file->space->table = cow_layout_table_create(file->loc, COW_TABLE_FREE, 0, 0)) == NULL ? -1 : 0;
 }
@@ -94,8 +102,8 @@ int cow_space_open(cow_file *file)
     int persists = cow_native_file_persists_space(file->native),
         found = persists < 0 ? -1 : cow_layout_free_open(file->loc, &file->space->table);
 
-    file->space->native = persists != 0;
-    if (found > 0 && !persists && file->space->table->rows <= MOST_ROWS + STEP)
+    file->space->unused = persists != 0 || has_block(file);
+    if (found > 0 && !file->space->unused && file->space->table->rows <= MOST_ROWS + STEP)
         found = offer(file);
     if (found < 0) {
         cow_error_clear(); /* h5cow verify tells it */
@@ -140,7 +148,7 @@ int cow_space_list(cow_file *file, uint64_t least, cow_place **list, size_t *cou
 
     *list = NULL;
     *count = 0;
-    if (file->space->native) /* what HDF5 keeps there it moves while it closes the file */
+    if (file->space->unused) /* what HDF5 keeps there it moves while it closes the file */
         return 0;
     if (cow_native_file_free_space(file->native, &section, &known) < 0)
         return -1;
@@ -193,7 +201,7 @@ static cow_layout_free_row *rows_of(cow_file *file, size_t *needed)
 }
 
 /* Writing the table takes space itself, at first: until it says what is. */
-int cow_space_note(cow_file *file, int (*flush)(cow_file *file))
+static int write_table(cow_file *file, int (*flush)(cow_file *file))
 {
     cow_layout_free_row *row, *written = NULL;
     cow_table *table = file->space->table;
@@ -201,9 +209,6 @@ int cow_space_note(cow_file *file, int (*flush)(cow_file *file))
     int status = 0;
     bool same = false;
 
-    if (table == NULL || file->journal == NULL || file->space->native)
-        return 0;
-    cow_journal_driver_hold(file->fileno, true);
     for (unsigned tries = 0; status == 0 && !same; tries++) {
         if ((row = rows_of(file, &needed)) == NULL) {
             status = -1;
@@ -221,6 +226,34 @@ int cow_space_note(cow_file *file, int (*flush)(cow_file *file))
         before = needed;
     }
     free(written);
+    return status;
+}
+
+/* What is in the table counts for no commit. */
+static int void_table(cow_file *file, int (*flush)(cow_file *file))
+{
+    static const cow_layout_free_row none;
+    cow_table *table = file->space->table;
+
+    return (table->rows > 0 && table->write(table, 0, 1, &none) < 0) || flush(file) < 0 ? -1 : 0;
+}
+
+int cow_space_note(cow_file *file, int (*flush)(cow_file *file))
+{
+    cow_error_held *held;
+    int status;
+
+    if (file->space->table == NULL || file->journal == NULL || file->space->unused)
+        return 0;
+    cow_journal_driver_hold(file->fileno, true);
+    if (write_table(file, flush) == 0)
+        return 0;
+    /* the commit can do without, unless the disk has failed */
+    held = cow_error_hold();
+    status = cow_file_disk_failed(file) ? -1 : void_table(file, flush);
+    cow_error_put_back(held);
+    if (status == 0)
+        cow_error_clear();
     return status;
 }
 
