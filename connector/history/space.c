@@ -53,7 +53,7 @@ bool cow_space_kept(const cow_file *file)
 
 static bool has_block(const cow_file *file)
 {
-    return file->journal != NULL && cow_journal_base(file->journal) != 0;
+    return file->journal != NULL && cow_journal_block(file->journal) != 0;
 }
 
 int cow_space_create(cow_file *file)

@@ -155,7 +155,7 @@ int cow_journal_read_raw(const cow_journal *journal, uint64_t address, void *buf
     return 0;
 }
 
-uint64_t cow_journal_base(const cow_journal *journal)
+uint64_t cow_journal_block(const cow_journal *journal)
 {
     return journal->anchor.base;
 }
