@@ -296,6 +296,19 @@ static const char *const keys[KEYS] = {"at",    "name",     "message", "commit",
                                        "adopt", "truncate", "keep",    "under_vol", "under_info"};
 static const char *const syncs[] = {"full", "normal", "off"};
 
+static int parse_keep(const char *value, cow_policy *keep)
+{
+    char why[500];
+
+    if ((keep->text = strdup(value)) == NULL)
+        return cow_error(COW_MEMORY, "no memory for options");
+    if (cow_keep_parse(value, &keep->rules) == 0)
+        return 0;
+    snprintf(why, sizeof why, "%s", cow_error_message());
+    cow_error_clear();
+    return cow_error(COW_USAGE, "option keep=%s: %s", value, why);
+}
+
 static int set_option(cow_options *options, key_id key, const char *value)
 {
     size_t n;
@@ -340,9 +353,7 @@ static int set_option(cow_options *options, key_id key, const char *value)
         options->lock_timeout = (unsigned)n;
         return 0;
     case KEEP:
-        if ((options->keep.text = strdup(value)) == NULL)
-            return cow_error(COW_MEMORY, "no memory for options");
-        return cow_keep_parse(value, &options->keep.rules) < 0 ? cow_context("option 'keep'") : 0;
+        return parse_keep(value, &options->keep);
     case ADOPT:
         if (strcmp(value, "yes") != 0 && strcmp(value, "no") != 0)
             return bad_value(keys[key], value, "yes or no");
