@@ -617,15 +617,17 @@ for n in range(5):
 
 
 @pytest.mark.parametrize("strategy", ["fsm", "page"])
-def test_free_space_that_hdf5_keeps_itself_is_given_out_once(programs, tmp_path, strategy):
+def test_free_space_that_hdf5_keeps_itself_is_left_to_it(programs, tmp_path, strategy):
+    """HDF5 1.14.5 goes round in circles in such files where much was freed at once: only compacting frees something."""
     path = tmp_path / "a.h5"
     create = f"h5py.File(sys.argv[1], 'w', libver='latest', fs_strategy='{strategy}', fs_persist=True).close()"
-    for program in (create, AGAIN, None, REUSE, None, REUSE.replace("range(5)", "range(5, 10)")):
-        if program is None:
-            h5cow("forget", "--gc", path, "--keep-last=1")
-            continue
-        done = programs.python(program, path)
-        assert done.returncode == 0, done.stderr
+    for program in (create, AGAIN):
+        assert programs.python(program, path).returncode == 0
+    done = subprocess.run([H5COW, "forget", "--gc", path, "--keep-last=1"], env=STOCK, capture_output=True, text=True)
+    assert done.returncode != 0 and "gc --compact" in done.stderr, done.stderr
+    done = programs.python(REUSE, path)
+    assert done.returncode == 0, done.stderr
+    h5cow("gc", "--compact", path)
     h5cow("verify", path)
 
 

@@ -253,12 +253,19 @@ int cow_file_collect(cow_file *file, h5cow_collect_t *answer)
 {
     collecting c = {.file = file, .answer = answer};
     cow_reach *reach;
-    int status;
+    int status, persists;
 
-    if (cow_operation_begin(file) < 0)
+    if (cow_operation_begin(file) < 0 || (persists = cow_native_file_persists_space(file->native)) < 0)
         return -1;
     if (cow_datasets_in_use(file))
         return cow_error(COW_USAGE, "%s: datasets are open; close them before anything is freed", file->name);
+    /* HDF5 1.14.5 goes round in circles in the next session but one, with pages */
+    if (persists)
+        return cow_error(
+            COW_UNSUPPORTED,
+            "%s: HDF5 keeps the free space of this file itself (H5Pset_file_space_strategy), so nothing is freed "
+            "in place; try: h5cow gc --compact",
+            file->name);
     if ((reach = cow_reach_find(file)) == NULL)
         return -1;
     c.reach = reach;
