@@ -71,8 +71,9 @@ static int let_go(cli_forgetting *f, hid_t file)
     return status;
 }
 
-static int choose_and_open(cli_forgetting *f, const char *argument, hid_t *through)
+static int choose_and_open(void *context, const char *argument, hid_t *through, size_t *versions)
 {
+    cli_forgetting *f = context;
     cli_file file;
     int status;
 
@@ -90,23 +91,15 @@ static int choose_and_open(cli_forgetting *f, const char *argument, hid_t *throu
     cli_file_close(&file);
     if (status == 0 && (*through = f->dry ? cli_plugin_open(f->name, NULL) : cli_plugin_write(f->name, "", false)) < 0)
         status = CLI_FAILED;
+    *versions = f->states.version_count;
     return status;
 }
 
 static int run(cli_forgetting *f, const char *argument)
 {
-    enum { TRIES = 100 };
     hid_t file = H5I_INVALID_HID;
-    int status;
+    int status = cli_plugin_settle(choose_and_open, f, argument, &f->name, &file);
 
-    /* until nobody else can make versions, somebody may have made one */
-    for (int n = 0;
-         (status = choose_and_open(f, argument, &file)) == 0 && cli_plugin_versions(file) != f->states.version_count;
-         n++) {
-        H5Fclose(file);
-        if (n == TRIES)
-            return cli_fail("'%s': others make versions all the time; try again; nothing was changed", f->name);
-    }
     if (status != 0 || let_go(f, file) != 0 || (f->collect && !f->dry && cli_gc_collect(file, &f->collected) != 0) ||
         cli_plugin_close(file, f->name) != 0)
         return CLI_FAILED;

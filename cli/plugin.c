@@ -207,6 +207,22 @@ uint64_t cli_plugin_versions(hid_t file)
     return count;
 }
 
+int cli_plugin_settle(int (*open)(void *context, const char *argument, hid_t *file, size_t *versions), void *context,
+                      const char *argument, char **name, hid_t *file)
+{
+    enum { TRIES = 100 };
+
+    for (int n = 0; n <= TRIES; n++) {
+        size_t versions;
+        int status = open(context, argument, file, &versions);
+
+        if (status != 0 || cli_plugin_versions(*file) == versions)
+            return status;
+        H5Fclose(*file);
+    }
+    return cli_fail("'%s': others make versions all the time; try again; nothing was changed", *name);
+}
+
 /* The child's part: try it, say why not. */
 static int try_it(const char *directory, const char *options, char *why, size_t size)
 {

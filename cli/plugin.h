@@ -36,6 +36,10 @@ hid_t cli_plugin_write(const char *name, const char *options, bool new);
 int cli_plugin_failed(hid_t file);
 /* FILE is closed. 0, or CLI_FAILED after saying why not. */
 int cli_plugin_close(hid_t file, const char *name);
+/* OPEN chooses by what it finds in a file, natively, and opens *FILE, as above; *VERSIONS: how many it has found. Again, until nobody
+ * has made one meanwhile. NAME: of the file, which OPEN sets. 0, or an exit code: nothing is open. */
+int cli_plugin_settle(int (*open)(void *context, const char *argument, hid_t *file, size_t *versions), void *context,
+                      const char *argument, char **name, hid_t *file);
 /* How many versions FILE has had: the number of the newest one; 0: none, or it cannot be asked. */
 uint64_t cli_plugin_versions(hid_t file);
 

@@ -4,7 +4,6 @@
  * it was; and as it is a version like any other, it can be undone itself.
  */
 #include "base/error.h"
-#include "base/options.h"
 #include "common.h"
 #include "h5cow.h"
 #include "history/history.h"
@@ -47,7 +46,7 @@ typedef struct restoring {
     const char *verb;
     char *name; /* of the file */
     h5cow_restore_t request;
-    char *options, *message;
+    char *message;
     bool quiet, json, dry;
     cli_version *rows;
     size_t versions, row;    /* of the version that is restored */
@@ -289,8 +288,9 @@ static int restore(restoring *r, hid_t file)
     return print(r, restored);
 }
 
-static int open_and_choose(restoring *r, const char *argument, hid_t *through)
+static int open_and_choose(void *context, const char *argument, hid_t *through, size_t *versions)
 {
+    restoring *r = context;
     cli_file file;
     int status;
 
@@ -303,27 +303,17 @@ static int open_and_choose(restoring *r, const char *argument, hid_t *through)
     else if ((status = cli_file_history(&file)) == 0)
         status = choose(r, &file);
     cli_file_close(&file);
-    if (status == 0 &&
-        (*through = r->dry ? cli_plugin_open(r->name, NULL) : cli_plugin_write(r->name, r->options, false)) < 0)
+    if (status == 0 && (*through = r->dry ? cli_plugin_open(r->name, NULL) : cli_plugin_write(r->name, "", false)) < 0)
         status = CLI_FAILED;
+    *versions = r->versions;
     return status;
 }
 
 static int run(restoring *r, const char *argument)
 {
-    enum { TRIES = 100 };
     hid_t file = H5I_INVALID_HID;
-    int status;
+    int status = cli_plugin_settle(open_and_choose, r, argument, &r->name, &file);
 
-    /* until nobody else can make versions, somebody may have made one */
-    for (int n = 0; (status = open_and_choose(r, argument, &file)) == 0 && cli_plugin_versions(file) != r->versions;
-         n++) {
-        H5Fclose(file);
-        if (n == TRIES) {
-            status = cli_fail("'%s': others make versions all the time; try again; nothing was changed", r->name);
-            break;
-        }
-    }
     if (status == 0)
         status = restore(r, file);
     free(r->name);
@@ -388,7 +378,6 @@ static int check_words(restoring *r, int words, char **word)
 static int restore_verb(const char *verb, const char *help, int argc, char **argv)
 {
     restoring r = {.verb = verb,
-                   .options = cli_strdup(""),
                    .request = {.tell = note,
                                .context = &r,
                                .kind = verb[0] == 'u'   ? 1
@@ -403,7 +392,6 @@ static int restore_verb(const char *verb, const char *help, int argc, char **arg
         status = run(&r, argv[optind]);
         json_object_put(r.changes);
     }
-    free(r.options);
     return status;
 }
 

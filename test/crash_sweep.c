@@ -121,6 +121,41 @@ static herr_t digest_attribute(hid_t object, const char *name, const H5A_info_t 
     return status;
 }
 
+/* SPACE of a pool: without the slots that nothing uses, whose bytes may be anything. */
+static void select_used(hid_t root, const char *pool, hid_t raw, hid_t space)
+{
+    char path[64];
+    hid_t slots, type, extent, dcpl = H5Dget_create_plist(raw);
+    hsize_t chunk[H5S_MAX_RANK], count[H5S_MAX_RANK], start[H5S_MAX_RANK] = {0}, rows;
+    const int rank = H5Pget_chunk(dcpl, H5S_MAX_RANK, chunk);
+    size_t size;
+    uint8_t *row, *zeros;
+
+    H5Pclose(dcpl);
+    snprintf(path, sizeof path, "_versioned_data/slots/%s", pool);
+    if ((slots = H5Dopen2(root, path, H5P_DEFAULT)) < 0)
+        return;
+    type = H5Dget_type(slots);
+    extent = H5Dget_space(slots);
+    size = H5Tget_size(type);
+    rows = (hsize_t)H5Sget_simple_extent_npoints(extent);
+    row = need(calloc(rows + 1, size));
+    zeros = need(calloc(1, size));
+    H5Sget_simple_extent_dims(space, count, NULL);
+    count[0] = chunk[0];
+    if (rank > 0 && H5Dread(slots, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, row) >= 0)
+        for (hsize_t i = 0; i < rows; i++)
+            if (memcmp(row + i * size, zeros, size) == 0) {
+                start[0] = i * chunk[0];
+                H5Sselect_hyperslab(space, H5S_SELECT_NOTB, start, NULL, count, NULL);
+            }
+    free(row);
+    free(zeros);
+    H5Sclose(extent);
+    H5Tclose(type);
+    H5Dclose(slots);
+}
+
 static herr_t digest_object(hid_t root, const char *name, const H5O_info2_t *info, void *context)
 {
     XXH3_state_t *sum = context;
@@ -135,8 +170,11 @@ static herr_t digest_object(hid_t root, const char *name, const H5O_info2_t *inf
         hid_t type = H5Dget_type(object), space = H5Dget_space(object);
         hssize_t count = H5Sget_simple_extent_npoints(space);
         void *values = need(calloc((size_t)count + 1, H5Tget_size(type)));
+        static const char raw[] = "_versioned_data/raw/";
 
-        if ((status = H5Dread(object, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values)) >= 0)
+        if (strncmp(name, raw, sizeof raw - 1) == 0)
+            select_used(root, name + sizeof raw - 1, object, space);
+        if ((status = H5Dread(object, type, space, space, H5P_DEFAULT, values)) >= 0)
             digest_values(sum, type, space, values, (size_t)count);
         free(values);
         H5Sclose(space);

@@ -192,30 +192,14 @@ static int collect_heads(const collecting *c)
 {
     const uint64_t *id;
     size_t count = cow_reach_ended(c->reach, &id);
-    char head[COW_PATH_MAX];
-    cow_layout_dataset_row row;
-    int exists;
 
-    for (size_t i = 0; i < count; i++) {
-        cow_head_path(head, id[i]);
-        if (cow_dataset_row_read(c->file, id[i], &row) < 0 || (exists = cow_native_exists(c->file->loc, head)) < 0 ||
-            (exists && cow_native_link_delete(c->file->loc, head) < 0))
+    for (size_t i = 0; i < count; i++)
+        if (cow_head_end(c->file, id[i]) < 0)
             return -1;
-        row.root = COW_NO_NODE;
-        if (cow_dataset_row_write(c->file, id[i], &row) < 0)
-            return -1;
-    }
     return 0;
 }
 
 /* ---- holes ---- */
-
-static int by_address(const void *a, const void *b)
-{
-    const cow_place *x = a, *y = b;
-
-    return (x->address > y->address) - (x->address < y->address);
-}
 
 /* What cannot be told, or given back, does no harm. */
 static void make_holes(collecting *c)
@@ -228,8 +212,7 @@ static void make_holes(collecting *c)
         status = note_place(c, list[i].address, list[i].size);
     free(list);
     cow_error_clear();
-    if (c->places > 0)
-        qsort(c->place, c->places, sizeof *c->place, by_address);
+    c->places = cow_places_join(c->place, c->places, 1);
     c->answer->holes = cow_journal_holes(c->file->journal, c->place, c->places);
 }
 

@@ -112,16 +112,32 @@ static int set_head_extent(cow_dataset *dataset)
     return status;
 }
 
-int cow_head_lead(cow_file *file, uint64_t id, uint64_t root)
+static int unlink_head(cow_file *file, uint64_t id, char head[COW_PATH_MAX])
 {
-    char head[COW_PATH_MAX], view[COW_PATH_MAX];
     int exists;
 
     cow_head_path(head, id);
+    exists = cow_native_exists(file->loc, head);
+    return exists > 0 ? cow_native_link_delete(file->loc, head) : exists;
+}
+
+int cow_head_lead(cow_file *file, uint64_t id, uint64_t root)
+{
+    char head[COW_PATH_MAX], view[COW_PATH_MAX];
+
     cow_view_path(view, root);
-    return (exists = cow_native_exists(file->loc, head)) < 0 || (exists && cow_native_link_delete(file->loc, head) < 0)
-               ? -1
-               : cow_native_link_hard(file->loc, view, file->loc, head);
+    return unlink_head(file, id, head) < 0 ? -1 : cow_native_link_hard(file->loc, view, file->loc, head);
+}
+
+int cow_head_end(cow_file *file, uint64_t id)
+{
+    char head[COW_PATH_MAX];
+    cow_layout_dataset_row row;
+
+    if (cow_dataset_row_read(file, id, &row) < 0 || unlink_head(file, id, head) < 0)
+        return -1;
+    row.root = COW_NO_NODE;
+    return cow_dataset_row_write(file, id, &row);
 }
 
 int cow_file_show_extents(cow_file *file)

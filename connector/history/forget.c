@@ -20,10 +20,12 @@ typedef struct addresses {
 typedef struct forgetting {
     cow_file *file;
     bool *go;        /* by row of the log */
-    bool *forgotten; /* the same, and those that went earlier */
+    bool *forgotten; /* those that went earlier; then the same as well */
+    int64_t *time;   /* when each was committed */
     uint64_t rows;
     addresses gone;   /* head objects that no version knows any more */
     addresses groups; /* of the newest version's tree, to be looked into */
+    addresses ending; /* that are about to lose a link. Groups may be very deep: a list, not one call in the other */
     addresses held;   /* snapshots that only a tree which goes may have */
     cow_map linked;   /* in the newest version's tree */
     bool any_held;    /* there is a group for such snapshots */
@@ -35,8 +37,10 @@ static void forgetting_free(forgetting *f)
 {
     free(f->go);
     free(f->forgotten);
+    free(f->time);
     free(f->gone.at);
     free(f->groups.at);
+    free(f->ending.at);
     free(f->held.at);
     cow_map_free(&f->linked);
     free(f->why);
@@ -274,81 +278,58 @@ static int let_go_of_linked(forgetting *f)
 /* The dataset goes with its last link: what its newest state needs is needed no more. */
 static int end_dataset(cow_file *file, void *native)
 {
-    char head[COW_PATH_MAX];
-    cow_layout_dataset_row row;
     hid_t dcpl = cow_native_dataset_dcpl(native);
     uint64_t id;
-    int kind = dcpl < 0 ? -1 : cow_dataset_source(dcpl, &id), exists;
+    int kind = dcpl < 0 ? -1 : cow_dataset_source(dcpl, &id);
 
     if (dcpl >= 0)
         H5Pclose(dcpl);
-    if (kind != 1)
-        return kind < 0 ? -1 : 0;
-    cow_head_path(head, id);
-    if (cow_dataset_row_read(file, id, &row) < 0 || (exists = cow_native_exists(file->loc, head)) < 0 ||
-        (exists && cow_native_link_delete(file->loc, head) < 0))
-        return -1;
-    row.root = COW_NO_NODE;
-    return cow_dataset_row_write(file, id, &row);
-}
-
-/* Objects of which each is about to lose a link. Groups may be very deep: a list, not one call in the other. */
-typedef struct ending {
-    cow_file *file;
-    uint64_t *list;
-    size_t count, room;
-} ending;
-
-static int add_ending(ending *e, uint64_t address)
-{
-    if (COW_RESERVE(e->list, e->room, e->count, 1) < 0)
-        return cow_error(COW_MEMORY, "%s: no memory for the list of deleted objects", e->file->name);
-    e->list[e->count++] = address;
-    return 0;
+    return kind == 1 ? cow_head_end(file, id) : kind < 0 ? -1 : 0;
 }
 
 static int end_member(void *context, const char *name, const H5L_info2_t *link)
 {
-    ending *e = context;
+    forgetting *f = context;
     uint64_t address = cow_address(&link->u.token);
 
     (void)name;
     if (link->type != H5L_TYPE_HARD)
         return 0;
-    return cow_snapshots_known(e->file, address) ? cow_file_keep(e->file, address) : add_ending(e, address);
+    return cow_snapshots_known(f->file, address) ? cow_file_keep(f->file, address)
+                                                 : note_address(f, &f->ending, address);
 }
 
-/* Where that is the last one, it goes, and what hangs below it. */
-static int end_object(ending *e, uint64_t address)
+/* It is about to lose a link. Where that is the last one, it goes, and what hangs below it. */
+static int end_object(forgetting *f, uint64_t address)
 {
     const H5O_token_t token = cow_token(address);
     H5O_info2_t info;
     cow_loc object;
     int status;
 
-    if (cow_native_open_token(e->file->loc, &token, &object) < 0)
+    if (cow_native_open_token(f->file->loc, &token, &object) < 0)
         return -1;
     status = cow_native_info(object, NULL, H5O_INFO_BASIC, &info);
     if (status == 0 && info.rc <= 1 && object.type == H5I_DATASET)
-        status = end_dataset(e->file, object.object);
+        status = end_dataset(f->file, object.object);
     else if (status == 0 && info.rc <= 1 && object.type == H5I_GROUP)
-        status = cow_native_links(object, false, end_member, e);
+        status = cow_native_links(object, false, end_member, f);
     return cow_native_close(object) < 0 ? -1 : status;
 }
 
-static int end_removed(cow_file *file, uint64_t address)
+static int end_removed(forgetting *f, uint64_t address)
 {
     const H5O_token_t token = cow_token(address);
-    ending e = {.file = file};
-    int removed = cow_file_removed(file, &token), status;
+    int removed = cow_file_removed(f->file, &token);
 
     if (removed <= 0)
         return removed;
-    status = add_ending(&e, address);
-    while (status == 0 && e.count > 0)
-        status = end_object(&e, e.list[--e.count]);
-    free(e.list);
-    return status < 0 ? -1 : cow_file_unkeep(file, address);
+    if (note_address(f, &f->ending, address) < 0)
+        return -1;
+    while (f->ending.count > 0)
+        if (end_object(f, f->ending.at[--f->ending.count]) < 0)
+            return -1;
+    return cow_file_unkeep(f->file, address);
 }
 
 static int note_gone(void *context, uint64_t head)
@@ -358,19 +339,22 @@ static int note_gone(void *context, uint64_t head)
     return note_address(f, &f->gone, head);
 }
 
-/* Those that went earlier. */
-static int note_forgotten(forgetting *f)
+/* When each version was committed, and which ones are gone already. */
+static int read_log(forgetting *f)
 {
-    static const char *const members[] = {"open", NULL};
+    static const char *const members[] = {"time", "open", NULL};
     cow_layout_log_row *row = calloc(f->rows, sizeof *row);
     int status = -1;
 
+    f->time = calloc(f->rows, sizeof *f->time);
     f->forgotten = calloc(f->rows, sizeof *f->forgotten);
-    if (row == NULL || f->forgotten == NULL)
+    if (row == NULL || f->time == NULL || f->forgotten == NULL)
         cow_error(COW_MEMORY, "%s: no memory for the list of versions", f->file->name);
     else if (cow_layout_log_read_many(f->file->loc, 0, f->rows, members, row) == 0) {
-        for (uint64_t at = 0; at < f->rows; at++)
-            f->forgotten[at] = f->go[at] || row[at].open == COW_LOG_FORGOTTEN;
+        for (uint64_t at = 0; at < f->rows; at++) {
+            f->time[at] = row[at].time;
+            f->forgotten[at] = row[at].open == COW_LOG_FORGOTTEN;
+        }
         status = 0;
     }
     free(row); /* no texts were asked for */
@@ -379,11 +363,13 @@ static int note_forgotten(forgetting *f)
 
 static int forget(forgetting *f)
 {
-    if (note_forgotten(f) < 0 || hold_doubtful(f) < 0 || unlink_all(f) < 0 || let_go_of_linked(f) < 0 ||
+    for (uint64_t at = 0; at < f->rows; at++)
+        f->forgotten[at] |= f->go[at];
+    if (hold_doubtful(f) < 0 || unlink_all(f) < 0 || let_go_of_linked(f) < 0 ||
         cow_snapshots_purge(f->file, f->forgotten, f->rows, note_gone, f) < 0)
         return -1;
     for (size_t i = 0; i < f->gone.count; i++)
-        if (end_removed(f->file, f->gone.at[i]) < 0)
+        if (end_removed(f, f->gone.at[i]) < 0)
             return -1;
     return cow_snapshots_flush(f->file);
 }
@@ -411,7 +397,7 @@ int cow_file_forget(cow_file *file, h5cow_forget_t *request)
     if (!request->dry_run && cow_datasets_in_use(file))
         return cow_error(COW_USAGE, "%s: datasets are open; close them before versions are forgotten", file->name);
     status = choose_all(&f, request);
-    if (status == 0 && request->forgotten > 0 && !request->dry_run)
+    if (status == 0 && request->forgotten > 0 && !request->dry_run && (status = read_log(&f)) == 0)
         status =
             forget_chosen(&f, request->forgotten, request->kind == 1 ? COW_OPERATION_SQUASH : COW_OPERATION_FORGET, "");
     forgetting_free(&f);
@@ -435,26 +421,17 @@ static int note_tagged(void *context, const char *name, const H5L_info2_t *info)
 /* f->why, and how many versions there are. */
 static int decide(forgetting *f, uint64_t *there)
 {
-    static const char *const members[] = {"time", "open", NULL};
-    cow_layout_log_row *row = calloc(f->rows, sizeof *row);
-    int64_t *time = calloc(f->rows, sizeof *time);
-    int status = -1;
-
-    f->why = calloc(f->rows, sizeof *f->why);
-    if (row == NULL || time == NULL || f->why == NULL)
-        cow_error(COW_MEMORY, "%s: no memory for the list of versions", f->file->name);
-    else if (cow_layout_log_read_many(f->file->loc, 0, f->rows, members, row) == 0 && visit_tags(f, note_tagged) == 0) {
-        *there = 0;
-        for (uint64_t at = 0; at < f->rows; at++) {
-            time[at] = row[at].time;
-            *there += row[at].open != COW_LOG_FORGOTTEN;
-            f->why[at] |= row[at].open == COW_LOG_FORGOTTEN ? COW_KEPT_NOT : 0;
-        }
-        status = cow_keep_decide(&f->file->options->keep.rules, f->rows, time, f->why);
+    *there = 0;
+    if (read_log(f) < 0)
+        return -1;
+    if ((f->why = calloc(f->rows, sizeof *f->why)) == NULL)
+        return cow_error(COW_MEMORY, "%s: no memory for the list of versions", f->file->name);
+    for (uint64_t at = 0; at < f->rows; at++) {
+        *there += !f->forgotten[at];
+        f->why[at] = f->forgotten[at] ? COW_KEPT_NOT : 0;
     }
-    free(time);
-    free(row);
-    return status;
+    return visit_tags(f, note_tagged) < 0 ? -1
+                                          : cow_keep_decide(&f->file->options->keep.rules, f->rows, f->time, f->why);
 }
 
 /* Looking for what nobody needs goes through the whole history. So it is done for a quarter more versions than are kept. */

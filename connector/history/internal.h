@@ -163,6 +163,8 @@ cow_refused *cow_refused_new(void);
 void cow_refused_free(cow_refused *refused);
 /* heads/<id> leads to the view of the root record at ROOT. */
 int cow_head_lead(cow_file *file, uint64_t id, uint64_t root);
+/* Nobody shows the dataset ID any more: heads/<id> goes, and its row names no root. */
+int cow_head_end(cow_file *file, uint64_t id);
 /* What was done to the history alone, while nothing of the head has changed. -1: the file is in the error state. */
 int cow_file_commit_history(cow_file *file);
 /* Steps 1 and 2 of a commit alone: every open head's content is in pools, index and views. */

@@ -8,14 +8,15 @@
  * In a file with a user block it stays empty as well: where HDF5 counts its addresses from is not told, and is not the same for all
  * of them.
  *
- * In a file that was made so that HDF5 keeps free space itself, HDF5 has it all when it opens the file again: there the table stays
- * empty, or each place would be given out twice.
+ * A file that was made so that HDF5 keeps free space itself has no table (collect.c). Where somebody put one there nothing in it is
+ * used, for HDF5 has it all when it opens the file again, and each place would be given out twice.
  */
 #include "history/space.h"
 
 #include "base/error.h"
 #include "history/internal.h"
 #include "journal/driver.h"
+#include "journal/inspect.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -53,18 +54,14 @@ bool cow_space_kept(const cow_file *file)
 
 static bool has_block(const cow_file *file)
 {
-    return file->journal != NULL && cow_journal_block(file->journal) != 0;
+    return file->journal != NULL && cow_journal_base(file->journal) != 0;
 }
 
 int cow_space_create(cow_file *file)
 {
-    int persists;
-
     if (file->space->table != NULL)
         return 0;
-    if ((persists = cow_native_file_persists_space(file->native)) < 0)
-        return -1;
-    file->space->unused = persists || has_block(file);
+    file->space->unused = has_block(file);
     cow_journal_driver_offer(file->fileno, NULL, 0);
     return (file->space->table = cow_layout_table_create(file->loc, COW_TABLE_FREE, 0, 0)) == NULL ? -1 : 0;
 }
@@ -99,9 +96,10 @@ static int offer(cow_file *file)
 
 int cow_space_open(cow_file *file)
 {
-    int persists = cow_native_file_persists_space(file->native),
-        found = persists < 0 ? -1 : cow_layout_free_open(file->loc, &file->space->table);
+    int found = cow_layout_free_open(file->loc, &file->space->table), persists = 0;
 
+    if (found > 0 && (persists = cow_native_file_persists_space(file->native)) < 0)
+        found = -1;
     file->space->unused = persists != 0 || has_block(file);
     if (found > 0 && !file->space->unused && file->space->table->rows <= MOST_ROWS + STEP)
         found = offer(file);
@@ -122,8 +120,7 @@ static int by_address(const void *a, const void *b)
     return (x->address > y->address) - (x->address < y->address);
 }
 
-/* In order; neighbours become one. */
-static size_t join(cow_place *place, size_t places, uint64_t least)
+size_t cow_places_join(cow_place *place, size_t places, uint64_t least)
 {
     size_t joined = 0, count = 0;
 
@@ -161,7 +158,7 @@ int cow_space_list(cow_file *file, uint64_t least, cow_place **list, size_t *cou
     for (size_t i = 0; i < known; i++)
         (*list)[left + i] = (cow_place){section[i].addr, section[i].size};
     free(section);
-    *count = join(*list, left + known, least);
+    *count = cow_places_join(*list, left + known, least);
     return 0;
 }
 

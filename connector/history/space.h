@@ -21,6 +21,8 @@ void cow_space_close(cow_file *file);
 int cow_space_note(cow_file *file, int (*flush)(cow_file *file));
 /* The commit has happened, or failed. */
 void cow_space_noted(cow_file *file);
+/* COUNT places are put in order, and neighbours become one; of these stay those of at least LEAST bytes. How many. */
+size_t cow_places_join(cow_place *place, size_t count, uint64_t least);
 /* Free places now, in order and apart, of at least LEAST bytes; free(*LIST). */
 int cow_space_list(cow_file *file, uint64_t least, cow_place **list, size_t *count);
 

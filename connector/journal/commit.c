@@ -821,9 +821,8 @@ uint64_t cow_journal_holes(cow_journal *journal, const cow_place *place, size_t 
         return 0;
     }
     for (size_t i = 0; i < count; i++) {
-        uint64_t from = journal->anchor.base + place[i].address, to = from + place[i].size;
+        uint64_t from = (place[i].address + HOLE - 1) / HOLE * HOLE, to = place[i].address + place[i].size;
 
-        from = (from + HOLE - 1) / HOLE * HOLE;
         to = (to < journal->committed_end ? to : journal->committed_end) / HOLE * HOLE;
         if (from < to && !cow_journal_in_use(journal, from, to - from, &behind))
             cow_disk_hole(&journal->disk, from, to - from);

@@ -73,8 +73,6 @@ uint64_t cow_journal_stored_end(const cow_journal *journal);
  * allocates by pages. */
 uint64_t cow_journal_allocate(cow_journal *journal, uint64_t base, uint64_t alignment, bool paged, uint64_t size,
                               uint64_t *end);
-/* Bytes of the user block, behind which HDF5's address space begins. */
-uint64_t cow_journal_block(const cow_journal *journal);
 /* Is a place in the file HDF5's, in whole: neither its superblock nor the journal's own? */
 bool cow_journal_is_hdf5s(const cow_journal *journal, uint64_t address, uint64_t size);
 /* HDF5 moved the end of its address space from OLD to NEW by itself. */

@@ -155,11 +155,6 @@ int cow_journal_read_raw(const cow_journal *journal, uint64_t address, void *buf
     return 0;
 }
 
-uint64_t cow_journal_block(const cow_journal *journal)
-{
-    return journal->anchor.base;
-}
-
 bool cow_journal_is_hdf5s(const cow_journal *journal, uint64_t address, uint64_t size)
 {
     const cow_anchor *anchor = &journal->anchor;

@@ -466,10 +466,7 @@ int cow_pool_add(cow_pool *pool, const cow_slot *row, uint64_t *slot)
         return -1;
     if (!reused)
         *slot = pool->free_count > 0 ? free_pop(pool) : pool->slots++;
-    if (*slot >= pool->sealed)
-        pool->uses[*slot - pool->base] = 1;
-    else
-        *uses_of(pool, *slot) = 1;
+    *uses_of(pool, *slot) = 1;
     put_row(pool, *slot, row);
     return 0;
 }

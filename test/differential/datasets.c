@@ -532,14 +532,17 @@ bool op_chunk(void)
         unsigned before[2] = {0, 0};
         hsize_t there[2] = {0, 0};
         BOTH("H5Dget_chunk_info_by_coord", H5Dget_chunk_info_by_coord(set.id[s], at, &before[s], &address, &there[s]));
-        if (fits && mask != before[0] && there[0] == size) { /* D12 */
+        bool lost = false;
+        for (unsigned i = 0; i < 2; i++)
+            lost = lost || (mask != before[i] && there[i] == size);
+        if (fits && lost) { /* D12 */
             also(" [not written, same size]");
             done = true;
         } else if (fits) {
             w.modified = true;
             BOTH("H5Dwrite_chunk", H5Dwrite_chunk(set.id[s], H5P_DEFAULT, mask, at, size, raw));
             done = true;
-            if (mask || before[0]) { /* D12 */
+            if (mask || before[0] || before[1]) { /* D12 */
                 if (own)
                     close_ids(set);
                 own = false;

@@ -42,7 +42,8 @@
  *      what it never allocated (H5T__conv_vlen).
  * D12  Raw chunks with a filter mask: while the dataset is open native HDF5 1.14.5 may read them with the old mask, and
  *      keeps the old mask when the new bytes have the same size. All handles are closed after such a write, it is left
- *      out where the sizes are equal, and the dataset is only read from then on.
+ *      out where the sizes are equal on either side (a small dataset keeps its chunks when a version is restored that had
+ *      none), and the dataset is only read from then on.
  * D13  H5Ocopy of a chunked dataset with variable-length data inside a compound or array: native HDF5 1.14.5 converts
  *      in a buffer that is too small; and it refuses to copy one of references (H5D__chunk_copy). Such trees are not copied.
  * D14  Unions of hyperslabs that HDF5 1.14.5 itself builds wrong: 490+3 | 110+162x3/4 has 486 elements, most of them
