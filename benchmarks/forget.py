@@ -30,6 +30,21 @@ for number in range(first, last):
         f.attrs['number'] = number
 """
 
+# Many small datasets. STEP 2: a version for every second state, which is what is left where every second version is forgotten.
+SMALL = """
+import sys, h5py, numpy as np
+path, versions, step = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+dice = np.random.default_rng(1)
+for number in range(0, versions, step):
+    with h5py.File(path, 'a', libver='latest') as f:
+        for more in range(step):
+            for k in range(200):
+                if number + more == 0:
+                    f[f'd{k}'] = dice.integers(0, 1 << 30, 500)
+            for k in dice.integers(0, 200, 5):
+                f[f'd{k}'][:] = dice.integers(0, 1 << 30, 500)
+"""
+
 
 def run(words, options=None):
     env = ENV | ({"HDF5_VOL_CONNECTOR": f"h5cow {options}"} if options else {})
@@ -37,7 +52,10 @@ def run(words, options=None):
 
 
 def write(path, first, last, packed, rows, which, options="sync=off"):
-    run([sys.executable, "-c", WRITE, path, first, last, packed, rows, which], options)
+    """By a program in a file of its own, as programs are: each version's row has the command line."""
+    program = path.parent / "write.py"
+    program.write_text(WRITE)
+    run([sys.executable, program, path, first, last, packed, rows, which], options)
 
 
 def half(folder, packed, versions):
@@ -66,6 +84,21 @@ def half(folder, packed, versions):
     print(f"  gc --compact: {path.stat().st_blocks * 512} bytes on the disk become {compact.stat().st_size}")
 
 
+def small(folder, versions):
+    program = folder / "small.py"
+    program.write_text(SMALL)
+    every, kept = folder / "every.h5", folder / "kept.h5"
+    for path, step in (every, 1), (kept, 2):
+        run([sys.executable, program, path, versions, step], "sync=off")
+    run([COMMAND, "forget", every, *(f"#{n}" for n in range(1, versions, 2))])
+    run([COMMAND, "gc", "--compact", every])
+    sizes = every.stat().st_size, kept.stat().st_size
+    print(
+        f"200 small datasets, {versions} versions, every second forgotten, gc --compact: {sizes[0]} bytes, {sizes[0] / sizes[1]:.4f} x "
+        f"of the {sizes[1]} that a file has to which only the others were written"
+    )
+
+
 def keep(folder, writes, which):
     path = folder / f"keep-{which}.h5"
     write(path, 0, 20, "none", 1000, which, "keep=last:20;sync=off")
@@ -88,6 +121,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="h5cow-forget-") as folder:
         for packed in ("none", "gzip"):
             half(Path(folder), packed, options.versions)
+        small(Path(folder), options.versions)
         for which in ("next", "random"):
             keep(Path(folder), options.writes, which)
 
