@@ -85,17 +85,6 @@ def test_named_versions_go_and_all_others_stay(programs, story):
     programs.verified(story)
 
 
-def test_of_a_forgotten_version_is_left_who_made_it_when_and_why(story):
-    h5cow("describe", f"{story}@2", "a message")
-    before = log(story)
-    forget(story, "2")
-    rows = log(story, "--all")
-    told = ("number", "name", "time", "user", "message")
-    assert [[row[k] for k in told] for row in rows] == [[row[k] for k in told] for row in before]
-    left = [(row["host"], row["program"], row["hdf5"], row["h5cow"]) for row in rows]
-    assert not any(left[1]) and all(map(all, left[:1] + left[2:]))
-
-
 def test_a_dry_run_tells_the_same_and_changes_nothing(story):
     content = story.read_bytes()
     told = forget(story, "--keep-last=2", "-n")

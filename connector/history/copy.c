@@ -235,7 +235,8 @@ static int share(copied *o, cow_dataset *source, cow_layout_dataset_row *made)
     int status = -1;
 
     cow_head_path(head, id);
-    if (type < 0 || open_groups(o->c) < 0 ||
+    /* rows of slots that are sealed below must be in the table: of those that are given out again, too */
+    if (type < 0 || cow_pool_flush(array->pool) < 0 || open_groups(o->c) < 0 ||
         (o->to.object = cow_view_whole(o->c->target, NULL, type, array->grid.rank, array->extent, array->maximum,
                                        source->dcpl, head)) == NULL ||
         cow_native_info(o->to, NULL, H5O_INFO_BASIC, &info) < 0 || cow_root_read(file->index, source->root, &root) < 0)

@@ -129,18 +129,6 @@ static int choose_all(forgetting *f, h5cow_forget_t *request)
 
 /* ---- the trees ---- */
 
-/* What is left of it is who made it and when, its name and its message. */
-static void strip(cow_layout_log_row *row)
-{
-    char **const text[] = {&row->host, &row->program, &row->hdf5, &row->h5cow};
-
-    row->open = COW_LOG_FORGOTTEN;
-    for (size_t i = 0; i < sizeof text / sizeof *text; i++) {
-        H5free_memory(*text[i]);
-        *text[i] = NULL;
-    }
-}
-
 static int unlink_version(cow_file *file, uint64_t at)
 {
     char path[COW_PATH_MAX + 256];
@@ -154,7 +142,7 @@ static int unlink_version(cow_file *file, uint64_t at)
                   (unsigned long long)at + 1);
     else {
         snprintf(path, sizeof path, COW_PATH_VERSIONS "/%s", row.name);
-        strip(&row);
+        row.open = COW_LOG_FORGOTTEN;
         if (cow_native_link_delete(file->loc, path) == 0)
             status = cow_layout_log_write(file->loc, at, &row);
     }
