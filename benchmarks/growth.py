@@ -44,12 +44,14 @@ def commit(path, name="x", at=0):
 
 
 def chunks(path, n):
+    start = now()
     with h5py.File(path, "w", libver="latest") as f:
         x = f.create_dataset("x", (n * 16,), "i8", chunks=(16,))
         for at in range(0, n, 65536):
             x[at * 16 : (at + 65536) * 16] = np.arange(at * 16, min(at + 65536, n) * 16)
+    made = now() - start
     many = [commit(path, at=k * 16) for k in np.random.default_rng(1).integers(0, n, 9)]
-    return {"commit": statistics.median(many), "commit, memory": memory()}
+    return {"create, close": made, "commit": statistics.median(many), "commit, memory": memory()}
 
 
 def memory():

@@ -411,6 +411,7 @@ void cli_check_all(cli_check *check)
         }
         check->used[i] = cli_alloc(check->pools[i].room, sizeof **check->used);
         cli_check_slots(check, &check->pools[i]);
+        cli_check_hashes(check, &check->pools[i]);
     }
     list_lacks(check);
     list_sums(check);

@@ -72,6 +72,7 @@ typedef struct cli_check {
     cli_damage *damage;
     size_t damages, damage_room;
     uint64_t chunks, bytes; /* re-hashed */
+    uint64_t unfound;       /* slots that their hash does not lead to */
     uint64_t views;
 } cli_check;
 
@@ -89,6 +90,8 @@ void cli_check_free(cli_check *check);
 void cli_check_slots(cli_check *check, const cli_pool *pool);
 /* Slots that an index names but that hold nothing. */
 void cli_check_used_slots(cli_check *check, const cli_pool *pool);
+/* Are slots found by their hashes? */
+void cli_check_hashes(cli_check *check, const cli_pool *pool);
 /* A root record and everything below it, once. True: it can be used. */
 bool cli_check_root(cli_check *check, uint64_t offset);
 /* What the damages mean, from one more walk through everything; and one of them as JSON: what it is, objects, chunk,

@@ -12,6 +12,7 @@
 #include "io/workers.h"
 #include "library/library.h"
 #include "store/format.h"
+#include "store/lookup.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -251,6 +252,80 @@ done:
     cow_codec_close(b->codec);
     free(b);
     free(rows);
+}
+
+/* ---- by their hashes ---- */
+
+typedef struct wanted {
+    const cli_pool *pool;
+    uint64_t slot;
+    const uint8_t *row; /* of it */
+    uint8_t *other;     /* room for a row */
+} wanted;
+
+/* An equal chunk would be found by SLOT. */
+static int has_hash(void *context, uint64_t slot)
+{
+    const wanted *w = context;
+
+    if (slot == w->slot)
+        return 1;
+    if (slot >= w->pool->slots)
+        return 0;
+    if (w->pool->rows->read(w->pool->rows, slot, 1, w->other) < 0) {
+        cow_error_clear(); /* which is told elsewhere */
+        return 0;
+    }
+    return memcmp(w->other, w->row, COW_HASH_SIZE) == 0;
+}
+
+/* Slots that are noted, and not found by their hash, are counted: one that wrote without knowing of the runs gave them out again. */
+static int find_all(cli_check *check, const cli_pool *pool, cow_lookup *lookup)
+{
+    size_t row_size = pool->rows->row_size;
+    uint8_t *rows = cli_alloc(BATCH_SLOTS + 1, row_size);
+    uint64_t noted = cow_lookup_noted(lookup), n;
+    int found = 1;
+
+    for (uint64_t first = 0; found >= 0 && first < noted; first += n) {
+        n = noted - first < BATCH_SLOTS ? noted - first : BATCH_SLOTS;
+        cli_check_beat(check);
+        if (pool->rows->read(pool->rows, first, n, rows) < 0) {
+            cow_error_clear(); /* which is told elsewhere */
+            continue;
+        }
+        for (uint64_t i = 0; found >= 0 && i < n; i++) {
+            const uint8_t *row = rows + i * row_size;
+            wanted w = {pool, first + i, row, rows + BATCH_SLOTS * row_size};
+
+            if (cli_slot_is_free(row) || cow_get64(row) == 0)
+                continue;
+            found = cow_lookup_find(lookup, cow_get64(row), has_hash, &w);
+            check->unfound += found == 0;
+        }
+    }
+    free(rows);
+    return found < 0 ? -1 : 0;
+}
+
+void cli_check_hashes(cli_check *check, const cli_pool *pool)
+{
+    cow_table *table;
+    cow_lookup *lookup = NULL;
+    char text[512];
+    int status;
+
+    if (pool->rows->row_size != COW_SLOT_TRIMMED_AT + 4 * (size_t)pool->rank)
+        return; /* which is told elsewhere */
+    status = cow_layout_hashes_open(check->file->loc, (uint32_t)pool->id, &table);
+    if (status > 0 && ((lookup = cow_lookup_open(table, pool->slots)) == NULL || cow_lookup_check(lookup) < 0 ||
+                       find_all(check, pool, lookup) < 0))
+        status = -1;
+    if (status < 0)
+        cli_damaged(check, CLI_BAD_ELSE, 0, 0,
+                    "what helps to find equal chunks of pool %llu is damaged (nothing is lost by that): %s",
+                    (unsigned long long)pool->id, cli_reason(text, sizeof text));
+    cow_lookup_close(lookup);
 }
 
 void cli_check_used_slots(cli_check *check, const cli_pool *pool)

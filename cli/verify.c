@@ -130,6 +130,7 @@ static int child(const char *name, FILE *to)
     json_object_object_add(counts, "bytes", json_object_new_uint64(check.bytes));
     json_object_object_add(counts, "nodes", json_object_new_uint64(check.node_count));
     json_object_object_add(counts, "views", json_object_new_uint64(check.views));
+    json_object_object_add(counts, "unfound", json_object_new_uint64(check.unfound));
     tell(to, "done", counts);
     cli_check_free(&check);
     status = 0;
@@ -333,6 +334,11 @@ static int print_answer(const char *file, answer *a, double seconds, bool json)
                (unsigned long long)count_of(a, "datasets"), count_of(a, "datasets") == 1 ? "" : "s",
                (unsigned long long)count_of(a, "chunks"), cli_bytes(bytes, (double)count_of(a, "bytes")),
                (unsigned long long)count_of(a, "nodes"), (unsigned long long)count_of(a, "views"), seconds);
+    if (count_of(a, "unfound") > 0)
+        printf(
+            "chunks that their hashes do not lead to: %llu (an older h5cow wrote the file; equal ones would be stored "
+            "again)\n",
+            (unsigned long long)count_of(a, "unfound"));
     return cli_flush() != 0 ? CLI_FAILED : damages > 0 ? CLI_DAMAGED : CLI_OK;
 }
 

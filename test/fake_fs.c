@@ -1,12 +1,14 @@
 /* For LD_PRELOAD: every file is on the file system whose number FAKE_FS holds (hexadecimal), and with FAKE_NO_LOCKS
- * that one has no locks. */
+ * that one has no locks. With FAKE_BAD=FIRST-END no file gives back bytes between these. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/file.h>
 #include <sys/vfs.h>
+#include <unistd.h>
 
 int fstatfs(int fd, struct statfs *about)
 {
@@ -33,6 +35,18 @@ int fcntl(int fd, int command, ...)
         return -1;
     }
     return real(fd, command, argument);
+}
+
+ssize_t pread(int fd, void *buffer, size_t size, off_t offset)
+{
+    ssize_t (*real)(int, void *, size_t, off_t) = (ssize_t(*)(int, void *, size_t, off_t))dlsym(RTLD_NEXT, "pread64");
+    const char *bad = getenv("FAKE_BAD"), *end = bad == NULL ? NULL : strchr(bad, '-');
+
+    if (end != NULL && offset < atoll(end + 1) && offset + (off_t)size > atoll(bad)) {
+        errno = EIO;
+        return -1;
+    }
+    return real(fd, buffer, size, offset);
 }
 
 int flock(int fd, int operation)

@@ -1149,6 +1149,32 @@ static void forgets_compressed(scenario_work *w)
     forget_and_go_on(w, true);
 }
 
+/* So many chunks that slots are found by /_versioned_data/hashes: made, added to, made anew, used again. */
+static void found_by_hash(scenario_work *w)
+{
+    create(w);
+    group(w, "data");
+    dataset(w, "data/many", INTEGERS, 1, DIMS(2400), DIMS(2), false);
+    fill(w, "data/many", 1);
+    end(w);
+    for (int i = 2; i <= 3; i++) {
+        reopen(w);
+        fill(w, "data/many", i);
+        end(w);
+    }
+    reopen(w);
+    forget_versions(w, 1, 2);
+    end(w);
+    reopen(w);
+    fill(w, "data/many", 4);
+    end(w);
+    reopen(w);
+    fill(w, "data/many", 2);
+    flush(w);
+    fill(w, "data/many", 5);
+    end(w);
+}
+
 const scenario scenarios[] = {
     {.name = "first_version", .work = first_version, .options = ""},
     {.name = "rewrite", .work = rewrite, .options = ""},
@@ -1180,6 +1206,7 @@ const scenario scenarios[] = {
     {.name = "restores", .work = restores, .options = "", .sound_commits = 3},
     {.name = "forgets", .work = forgets, .options = "", .sound_commits = 6},
     {.name = "forgets_compressed", .work = forgets_compressed, .options = "", .sound_commits = 6},
+    {.name = "found_by_hash", .work = found_by_hash, .options = "", .sound_commits = 3},
     {.name = "sync_normal", .work = amend, .options = "sync=normal", .loses_newest = true},
     {.name = "sync_off", .work = amend, .options = "sync=off", .kill_only = true},
 };

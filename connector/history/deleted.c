@@ -125,8 +125,7 @@ static int uncount_all(burial *b)
 static int bury_the_rest(burial *b)
 {
     for (size_t i = 0; i < b->left.capacity; i++)
-        if (b->left.entry[i].used &&
-            add_gone(b, b->left.entry[i].key) < 0)
+        if (b->left.entry[i].used && add_gone(b, b->left.entry[i].key) < 0)
             return -1;
     return 0;
 }
@@ -235,10 +234,15 @@ static int add_own(void *context, const char *name, const H5L_info2_t *info)
     return info->type == H5L_TYPE_HARD ? cow_map_put(context, cow_address(&info->u.token), 0) : 0;
 }
 
-/* The groups and tables of the history and the two datasets of each pool. */
+void cow_own_changed(cow_file *file)
+{
+    file->own->known = false;
+}
+
+/* The groups and tables of the history and the datasets of each pool. */
 static int fill_own(cow_file *file)
 {
-    static const char *const path[] = {COW_ROOT, COW_PATH_RAW, COW_PATH_SLOTS, COW_PATH_VERSIONS};
+    static const char *const path[] = {COW_ROOT, COW_PATH_RAW, COW_PATH_SLOTS, COW_PATH_VERSIONS, COW_PATH_HASHES};
     H5O_info2_t info;
     cow_loc group = {.type = H5I_GROUP};
     int status = 0;
@@ -246,6 +250,9 @@ static int fill_own(cow_file *file)
     cow_map_free(&file->own->address);
     file->own->known = false;
     for (size_t i = 0; status == 0 && i < sizeof path / sizeof *path; i++) {
+        if (strcmp(path[i], COW_PATH_HASHES) == 0 && (status = cow_native_exists(file->loc, path[i])) <= 0)
+            break;
+        status = 0;
         if ((group.object = cow_native_group_open(file->loc, path[i])) == NULL)
             return -1;
         if ((i == 0 && (cow_native_info(group, NULL, H5O_INFO_BASIC, &info) < 0 ||

@@ -257,6 +257,8 @@ int cow_dataset_source(hid_t dcpl, uint64_t *number);
 /* Addresses that are not the application's. NULL: no memory. */
 cow_own *cow_own_new(void);
 void cow_own_free(cow_own *own);
+/* An object of the history's was made or removed. */
+void cow_own_changed(cow_file *file);
 /* Note in `snapshots` which head objects are not in the version of ROW any more. MET: the addresses of all that can be
  * reached in the head. */
 int cow_deleted_note(cow_file *file, const cow_map *met, uint64_t row);

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/ids.h"
 #include "base/vector.h"
+#include "history/hashes.h"
 #include "history/internal.h"
 #include "journal/driver.h"
 
@@ -16,6 +17,7 @@
 
 typedef struct opened {
     cow_pool_entry entry;
+    cow_hashes *hashes;                   /* NULL: nothing is written */
     uint64_t slots_before, reused_before; /* when the transaction began */
     size_t users;
 } opened;
@@ -225,8 +227,23 @@ static void allow_reuse(const cow_file *file, const cow_pool_entry *entry, size_
     cow_pool_allow_reuse(entry->pool, cow_codec_identity(entry->codec) ? REUSED_BYTES / bytes : UINT64_MAX);
 }
 
-static int pool_open(const cow_file *file, cow_pool_entry *entry)
+/* Who writes looks for equal chunks. */
+static int allow_finding(cow_file *file, opened *o)
 {
+    cow_pool_lookup source;
+
+    if (!cow_file_writable(file))
+        return 0;
+    if ((o->hashes = cow_hashes_new(file, o->entry.id)) == NULL)
+        return -1;
+    source = cow_hashes_source(o->hashes);
+    cow_pool_keep_lookup(o->entry.pool, &source);
+    return 0;
+}
+
+static int pool_open(cow_file *file, opened *o)
+{
+    cow_pool_entry *entry = &o->entry;
     char name[COW_PATH_MAX];
     void *raw_data = cow_layout_raw_open(file->loc, entry->id);
     cow_table *table = NULL;
@@ -255,6 +272,11 @@ static int pool_open(const cow_file *file, cow_pool_entry *entry)
         goto done;
     }
     allow_reuse(file, entry, bytes);
+    if (allow_finding(file, o) < 0) {
+        cow_codec_close(entry->codec);
+        cow_pool_close(entry->pool);
+        goto done;
+    }
     status = 0;
 done:
     if (status < 0) {
@@ -268,6 +290,7 @@ static void pool_close(opened *o)
 {
     cow_codec_close(o->entry.codec);
     cow_pool_close(o->entry.pool);
+    cow_hashes_free(o->hashes);
     cow_kept_type_free(o->entry.type);
     cow_close(o->entry.dcpl);
 }
@@ -338,7 +361,7 @@ const cow_pool_entry *cow_pools_get(cow_file *file, uint32_t id)
     }
     o = &pools->list[pools->count];
     *o = (opened){.entry = {.id = id, .dcpl = H5I_INVALID_HID}};
-    if (pool_open(file, &o->entry) < 0)
+    if (pool_open(file, o) < 0)
         return NULL;
     note_slots(o);
     pools->count++;

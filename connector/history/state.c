@@ -161,6 +161,11 @@ bool cow_file_disk_failed(const cow_file *file)
     return cow_journal_driver_file_failures(file->fileno) != file->state->failures;
 }
 
+void cow_file_excuse(cow_file *file, unsigned long failures)
+{
+    file->state->failures += failures;
+}
+
 bool cow_file_writable(const cow_file *file)
 {
     return file->state->writable;

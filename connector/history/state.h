@@ -39,6 +39,8 @@ int cow_file_grown(const cow_file *file, int64_t *bytes);
 void cow_file_begin_commit(cow_file *file);
 /* Has the disk failed since then? */
 bool cow_file_disk_failed(const cow_file *file);
+/* So many of its failures do not count: what was asked of it then is not needed. */
+void cow_file_excuse(cow_file *file, unsigned long failures);
 
 /* ---- the file whose place this one takes ---- */
 

@@ -5,6 +5,7 @@
 #include "base/ids.h"
 #include "layout/internal.h"
 #include "store/index.h"
+#include "store/lookup.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -254,6 +255,13 @@ static hid_t free_row_type(void)
     return type;
 }
 
+static hid_t hash_row_type(void)
+{
+    static const member members[] = {{"key", 0, 8}, {"slot", 8, 8}};
+
+    return compound(members, sizeof members / sizeof *members, COW_LOOKUP_ROW);
+}
+
 static hid_t row_type(cow_table_kind kind, unsigned rank)
 {
     switch (kind) {
@@ -273,6 +281,8 @@ static hid_t row_type(cow_table_kind kind, unsigned rank)
         return operation_row_type();
     case COW_TABLE_FREE:
         return free_row_type();
+    case COW_TABLE_HASHES:
+        return hash_row_type();
     }
     return H5I_INVALID_HID;
 }
@@ -291,11 +301,13 @@ void cow_layout_raw_path(char path[COW_PATH_MAX], uint32_t pool)
 
 static void table_path(char path[COW_PATH_MAX], cow_table_kind kind, uint32_t number)
 {
-    static const char *const names[] = {"datasets", "pools",      "snapshots",  "index",
-                                        "",         "incomplete", "operations", "free"};
+    static const char *const names[] = {"datasets",   "pools",      "snapshots", "index", "",
+                                        "incomplete", "operations", "free",      ""};
 
     if (kind == COW_TABLE_SLOTS)
         snprintf(path, COW_PATH_MAX, COW_PATH_SLOTS "/%u", number);
+    else if (kind == COW_TABLE_HASHES)
+        snprintf(path, COW_PATH_MAX, COW_PATH_HASHES "/%u", number);
     else
         snprintf(path, COW_PATH_MAX, COW_ROOT "/%s", names[kind]);
 }
@@ -399,13 +411,19 @@ static int check_free(void *dataset, size_t row_size)
     return check_table(dataset, row_size, COW_TABLE_FREE);
 }
 
+static int check_hashes(void *dataset, size_t row_size)
+{
+    return check_table(dataset, row_size, COW_TABLE_HASHES);
+}
+
 /* Before the first row is read, written or added: who opens a file rarely needs all of its tables. Slots have a rank, so
  * they are looked at when they are opened. */
 static cow_table_check *const check_of[] = {
     [COW_TABLE_DATASETS] = check_datasets,     [COW_TABLE_POOLS] = check_pools,
     [COW_TABLE_SNAPSHOTS] = check_snapshots,   [COW_TABLE_INDEX] = check_index,
     [COW_TABLE_SLOTS] = cow_layout_stored,     [COW_TABLE_INCOMPLETE] = check_incomplete,
-    [COW_TABLE_OPERATIONS] = check_operations, [COW_TABLE_FREE] = check_free};
+    [COW_TABLE_OPERATIONS] = check_operations, [COW_TABLE_FREE] = check_free,
+    [COW_TABLE_HASHES] = check_hashes};
 
 static size_t size_of_row(cow_table_kind kind, unsigned rank)
 {
@@ -426,6 +444,8 @@ static size_t size_of_row(cow_table_kind kind, unsigned rank)
         return sizeof(cow_layout_operation);
     case COW_TABLE_FREE:
         return sizeof(cow_layout_free_row);
+    case COW_TABLE_HASHES:
+        return COW_LOOKUP_ROW;
     }
     return 0;
 }
@@ -467,9 +487,10 @@ cow_table *cow_layout_table_create(cow_loc file, cow_table_kind kind, uint32_t n
 
     table_path(path, kind, number);
     if (type >= 0)
-        table = cow_native_table_create(file, path, type,
-                                        kind == COW_TABLE_POOLS || kind >= COW_TABLE_INCOMPLETE ? 1024 : 4096,
-                                        kind != COW_TABLE_INDEX && kind != COW_TABLE_SLOTS);
+        table = cow_native_table_create(
+            file, path, type,
+            kind == COW_TABLE_POOLS || (kind >= COW_TABLE_INCOMPLETE && kind <= COW_TABLE_FREE) ? 1024 : 4096,
+            kind != COW_TABLE_INDEX && kind != COW_TABLE_SLOTS);
     cow_close(type);
     return table;
 }
@@ -478,8 +499,8 @@ cow_table *cow_layout_table_create(cow_loc file, cow_table_kind kind, uint32_t n
 int cow_layout_rows(cow_table *table, cow_table_kind kind, uint64_t first, uint64_t count, void *rows)
 {
     static const uint8_t zeros[COW_HASH_SIZE];
-    static const char *const names[] = {"datasets", "pools",      "snapshots",  "index",
-                                        "slots",    "incomplete", "operations", "free"};
+    static const char *const names[] = {"datasets",   "pools",      "snapshots", "index", "slots",
+                                        "incomplete", "operations", "free",      "hashes"};
     const size_t key = kind == COW_TABLE_POOLS ? COW_HASH_SIZE : 8;
 
     if (table->read(table, first, count, rows) < 0)

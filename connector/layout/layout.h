@@ -29,6 +29,7 @@
 #define COW_PATH_TAGS     COW_ROOT "/tags"
 #define COW_PATH_RAW      COW_ROOT "/raw"
 #define COW_PATH_SLOTS    COW_ROOT "/slots"
+#define COW_PATH_HASHES   COW_ROOT "/hashes"
 #define COW_PATH_VIEWS    COW_ROOT "/views"
 #define COW_PATH_HEADS    COW_ROOT "/heads"
 #define COW_PATH_REMOVED  COW_ROOT "/removed"
@@ -83,6 +84,7 @@ typedef enum cow_table_kind {
     COW_TABLE_INCOMPLETE, /* made when it is first needed: cow_layout_lacks_open */
     COW_TABLE_OPERATIONS, /* the same: cow_layout_operations_open */
     COW_TABLE_FREE,       /* the same: cow_layout_free_open */
+    COW_TABLE_HASHES,     /* of a pool, NUMBER: the same: cow_layout_hashes_open */
 } cow_table_kind;
 
 /* NUMBER and RANK of what has none are 0. Opening costs the same whatever the table's length. NULL: the error. */
@@ -174,6 +176,13 @@ typedef struct cow_layout_free_row {
 
 /* As of the tables before. */
 int cow_layout_free_open(cow_loc file, cow_table **table);
+
+/* ---- slots by their hashes ---- */
+
+/* The runs (store/lookup.h) of a pool: as of the tables before. */
+int cow_layout_hashes_open(cow_loc file, uint32_t pool, cow_table **table);
+/* Without rows, instead of what is there. NULL: the error. */
+cow_table *cow_layout_hashes_make(cow_loc file, uint32_t pool);
 
 /* ---- objects ---- */
 

@@ -1,9 +1,11 @@
 /* The tables that are made when they are first needed: `incomplete`, what versions do without, `operations`, what was done to the
- * history itself, and `free`. See layout.h; who writes them: history/incomplete.c, history/operations.c, history/space.c. */
+ * history itself, `free`, and `hashes`. See layout.h; who writes them: history/incomplete.c, history/operations.c, history/space.c,
+ * store/pool.c. */
 #include "layout/internal.h"
 
 #include "base/error.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define LACKS COW_PATH_INCOMPLETE
@@ -31,6 +33,40 @@ int cow_layout_operations_open(cow_loc file, cow_table **table)
 int cow_layout_free_open(cow_loc file, cow_table **table)
 {
     return open_table(file, COW_PATH_FREE, COW_TABLE_FREE, table);
+}
+
+int cow_layout_hashes_open(cow_loc file, uint32_t pool, cow_table **table)
+{
+    char path[COW_PATH_MAX];
+    int exists = cow_native_exists(file, COW_PATH_HASHES);
+
+    *table = NULL;
+    snprintf(path, sizeof path, COW_PATH_HASHES "/%u", pool);
+    if (exists <= 0)
+        return exists;
+    if (cow_layout_hard(file, COW_PATH_HASHES) < 0 || (exists = cow_native_exists(file, path)) < 0)
+        return -1;
+    if (!exists)
+        return 0;
+    return (*table = cow_layout_table_open(file, COW_TABLE_HASHES, pool, 0)) == NULL ? -1 : 1;
+}
+
+cow_table *cow_layout_hashes_make(cow_loc file, uint32_t pool)
+{
+    char path[COW_PATH_MAX];
+    int exists = cow_native_exists(file, COW_PATH_HASHES);
+    void *group;
+
+    snprintf(path, sizeof path, COW_PATH_HASHES "/%u", pool);
+    if (exists < 0 ||
+        (exists && (cow_layout_hard(file, COW_PATH_HASHES) < 0 || (exists = cow_native_exists(file, path)) < 0 ||
+                    (exists && cow_native_link_delete(file, path) < 0))))
+        return NULL;
+    if (cow_native_exists(file, COW_PATH_HASHES) == 0 &&
+        ((group = cow_native_group_create(file, COW_PATH_HASHES, H5P_DEFAULT)) == NULL ||
+         cow_native_group_close(group) < 0))
+        return NULL;
+    return cow_layout_table_create(file, COW_TABLE_HASHES, pool, 0);
 }
 
 int cow_layout_lacks_rows(cow_loc file, cow_table *table, uint64_t first, uint64_t count, uint64_t *sum,

@@ -10,13 +10,18 @@
  * A sealed slot with a row of zeros is vacant: nobody can name it. It may be given out again, and is then as one that is
  * used and unsealed until the next seal (`reused`).
  *
+ * Hashes are found in three places: those of the newest slots in `map`; those of the slots before, of a pool with many, by the runs
+ * in the file (lookup.h), which say by the first bytes which slots may have them; what changes among these is in `others` and `changed`
+ * until the next flush adds it to the runs. What these say is compared with the rows. A pool without runs has all in the map.
+ *
  * Invariants
  *  1. Slots from `base` on have their rows in memory (`rows`, `uses`); base <= sealed, base <= first_unwritten. A slot
  *     below base is sealed and its row is in the table, unless it is in `reused`. Blocks of the table are forgotten when rows
  *     below base are written.
- *  2. The map, once loaded, holds exactly the hashes of all sealed slots and of all used ones (of slots with the same
- *     hash, which only a damaged table has, the lowest).
+ *  2. The map, once loaded, holds exactly the hashes of all sealed slots and of all used ones from map.first on (of slots with the
+ *     same hash, which only a damaged table has, the lowest).
  *  3. A function that fails leaves the pool as it was.
+ *  4. Runs are a help: where they cannot be read they are made anew, and nothing else fails.
  */
 #include "store/pool.h"
 
@@ -25,6 +30,8 @@
 #include "base/map.h"
 #include "base/vector.h"
 #include "store/format.h"
+#include "store/hash_map.h"
+#include "store/lookup.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -33,17 +40,9 @@
 #define BLOCK_ROWS 64            /* rows fetched together for cow_pool_row */
 #define BLOCKS     32            /* of them kept */
 #define LOAD_BYTES (1024 * 1024) /* of the slot table read at once for the map */
+#define MOST_READ  1024          /* rows of it, where there are runs */
 
 static const uint8_t no_hash[COW_HASH_SIZE];
-
-/* Open addressing with linear probing; SHA-256 needs no further mixing. A place holds slot + 1, 0 is empty. */
-typedef struct hash_map {
-    uint64_t *place;
-    size_t size;                    /* a power of two, or 0 */
-    uint8_t (*hash)[COW_HASH_SIZE]; /* by slot */
-    size_t hash_room;
-    bool loaded;
-} hash_map;
 
 typedef struct row_block {
     uint8_t *rows;
@@ -64,6 +63,17 @@ typedef struct reused_slots {
     uint64_t total; /* since the pool was opened */
 } reused_slots;
 
+typedef struct known_hashes {
+    bool loaded; /* what follows is known */
+    cow_hash_map map;
+    cow_lookup *lookup; /* NULL: there is none, or none that can be used */
+    cow_map others;     /* first bytes of a hash -> slot before map.first */
+    uint64_t *changed;  /* slots before map.first whose rows differ from what the runs were told */
+    size_t changed_count, changed_room;
+    cow_pool_lookup source;
+    bool damaged; /* what is in the file */
+} known_hashes;
+
 struct cow_pool {
     char *name;
     unsigned rank;
@@ -78,7 +88,7 @@ struct cow_pool {
     uint64_t *free_slot; /* a binary heap, the lowest first; room for as many as rows[], so freeing cannot fail */
     size_t rows_room, uses_room, free_room, free_count;
     reused_slots reused;
-    hash_map map;
+    known_hashes known;
     row_block block[BLOCKS];
     uint64_t clock;
 };
@@ -86,90 +96,6 @@ struct cow_pool {
 size_t cow_slot_row_size(unsigned rank)
 {
     return COW_SLOT_TRIMMED_AT + 4 * (size_t)rank;
-}
-
-/* ---- map ---- */
-
-static size_t home(const hash_map *map, const uint8_t hash[])
-{
-    return (size_t)cow_get64(hash) & (map->size - 1);
-}
-
-/* The place of HASH, or the empty one where it belongs. */
-static size_t probe(const hash_map *map, const uint8_t hash[])
-{
-    size_t i = home(map, hash);
-
-    while (map->place[i] != 0 && memcmp(map->hash[map->place[i] - 1], hash, COW_HASH_SIZE) != 0)
-        i = (i + 1) & (map->size - 1);
-    return i;
-}
-
-/* Room for slots below SLOTS, so that inserting them cannot fail. */
-static int map_reserve(hash_map *map, uint64_t slots, const char *pool)
-{
-    if (COW_RESERVE(map->hash, map->hash_room, 0, slots) < 0)
-        goto no_memory;
-    if (slots >= map->size / 4 * 3) {
-        size_t size = map->size > 0 ? map->size : 64;
-        uint64_t *old = map->place, *place;
-        size_t old_size = map->size;
-
-        while (slots >= size / 4 * 3)
-            size *= 2;
-        place = calloc(size, sizeof *place);
-        if (!place)
-            goto no_memory;
-        map->place = place;
-        map->size = size;
-        for (size_t i = 0; i < old_size; i++) {
-            if (old[i] != 0)
-                map->place[probe(map, map->hash[old[i] - 1])] = old[i];
-        }
-        free(old);
-    }
-    return 0;
-no_memory:
-    return cow_error(COW_MEMORY, "no memory for the hashes of the %" PRIu64 " chunks of %s", slots, pool);
-}
-
-/* SLOT must be below the reserved number. A hash that is there already keeps its slot. */
-static void map_insert(hash_map *map, uint64_t slot, const uint8_t hash[])
-{
-    size_t i;
-
-    memcpy(map->hash[slot], hash, COW_HASH_SIZE);
-    if (memcmp(hash, no_hash, COW_HASH_SIZE) == 0)
-        return;
-    i = probe(map, hash);
-    if (map->place[i] == 0)
-        map->place[i] = slot + 1;
-}
-
-static void map_remove(hash_map *map, uint64_t slot)
-{
-    size_t mask = map->size - 1;
-    size_t hole = probe(map, map->hash[slot]);
-
-    if (map->place[hole] != slot + 1)
-        return; /* another slot with the same hash stands for it */
-    /* Close the gap: move up whoever could no longer be found across it. */
-    for (size_t i = (hole + 1) & mask; map->place[i] != 0; i = (i + 1) & mask) {
-        size_t wanted = home(map, map->hash[map->place[i] - 1]);
-        if (((i - wanted) & mask) >= ((i - hole) & mask)) {
-            map->place[hole] = map->place[i];
-            hole = i;
-        }
-    }
-    map->place[hole] = 0;
-    memset(map->hash[slot], 0, COW_HASH_SIZE);
-}
-
-static void map_free(hash_map *map)
-{
-    free(map->place);
-    free(map->hash);
-    memset(map, 0, sizeof *map);
 }
 
 /* Of a slot from base on. */
@@ -204,14 +130,122 @@ static uint8_t *row_in_memory(const cow_pool *pool, uint64_t slot)
     return is_reused(pool, slot, &place) ? pool->reused.rows + place * cow_slot_row_size(pool->rank) : NULL;
 }
 
-static int note_vacant(cow_pool *pool, uint64_t first, uint64_t count, const uint8_t *rows)
+/* ---- knowing hashes ---- */
+
+static int no_memory(const cow_pool *pool)
 {
+    return cow_error(COW_MEMORY, "no memory for the slot table of %s (%" PRIu64 " slots)", pool->name, pool->slots);
+}
+
+static void forget_hashes(cow_pool *pool)
+{
+    cow_hash_map_free(&pool->known.map);
+    pool->known.map.first = 0;
+    cow_map_free(&pool->known.others);
+    free(pool->known.changed);
+    pool->known.changed = NULL;
+    pool->known.changed_count = pool->known.changed_room = 0;
+    cow_lookup_close(pool->known.lookup);
+    pool->known.lookup = NULL;
+    pool->reused.vacant_count = 0;
+    pool->known.loaded = false;
+}
+
+/* They failed: what was to be written is written without them. */
+static void do_without_lookup(cow_pool *pool)
+{
+    cow_error_clear();
+    forget_hashes(pool);
+    pool->known.damaged = true;
+}
+
+static void open_lookup(cow_pool *pool)
+{
+    cow_table *table = NULL;
+    int found = pool->known.source.open == NULL || pool->known.damaged
+                    ? 0
+                    : pool->known.source.open(pool->known.source.context, &table);
+
+    if (found > 0)
+        pool->known.lookup = cow_lookup_open(table, pool->base);
+    if (found < 0 || (found > 0 && pool->known.lookup == NULL))
+        do_without_lookup(pool);
+}
+
+static uint64_t key_of(const uint8_t hash[])
+{
+    return cow_get64(hash);
+}
+
+/* The row of SLOT, before map.first, changes. Where that cannot be kept, an equal chunk is stored once more, or the slot stays
+ * vacant. */
+static void note_change(known_hashes *known, uint64_t slot)
+{
+    if (COW_RESERVE(known->changed, known->changed_room, known->changed_count, 1) == 0)
+        known->changed[known->changed_count++] = slot;
+}
+
+/* The hash of SLOT has room. */
+static void insert(cow_pool *pool, uint64_t slot, const uint8_t hash[])
+{
+    if (slot >= pool->known.map.first) {
+        cow_hash_map_insert(&pool->known.map, slot, hash);
+        return;
+    }
+    note_change(&pool->known, slot);
+    if (memcmp(hash, no_hash, COW_HASH_SIZE) != 0 && cow_map_put(&pool->known.others, key_of(hash), slot) < 0)
+        cow_error_clear();
+}
+
+/* The slot holds nothing that may be found. In `others` and runs it may stand: its row tells. */
+static void take_out(cow_pool *pool, uint64_t slot)
+{
+    if (!pool->known.loaded)
+        return;
+    if (slot >= pool->known.map.first)
+        cow_hash_map_remove(&pool->known.map, slot);
+    else
+        note_change(&pool->known, slot);
+}
+
+/* VISIT the rows FROM to TO of the table, in blocks. */
+typedef int rows_visitor(cow_pool *pool, uint64_t first, uint64_t count, const uint8_t *rows, void *context);
+
+static int visit_rows(cow_pool *pool, uint64_t from, uint64_t to, rows_visitor *visit, void *context)
+{
+    uint64_t block = LOAD_BYTES / cow_slot_row_size(pool->rank), count;
+    uint8_t *rows = to > from ? malloc(LOAD_BYTES) : NULL;
+    int status = 0;
+
+    if (to > from && rows == NULL)
+        return no_memory(pool);
+    for (; status == 0 && from < to; from += count) {
+        count = to - from < block ? to - from : block;
+        if (pool->table->read(pool->table, from, count, rows) < 0)
+            status = cow_context("reading the slot table of %s", pool->name);
+        else
+            status = visit(pool, from, count, rows, context);
+    }
+    free(rows);
+    return status;
+}
+
+static int load_rows(cow_pool *pool, uint64_t first, uint64_t count, const uint8_t *rows, void *context)
+{
+    reused_slots *r = &pool->reused;
+
+    (void)context;
     for (uint64_t i = 0; i < count; i++) {
-        if (memcmp(rows + (size_t)i * cow_slot_row_size(pool->rank), no_hash, COW_HASH_SIZE) != 0)
+        const uint8_t *row = row_in_memory(pool, first + i);
+
+        if (row == NULL)
+            row = rows + (size_t)i * cow_slot_row_size(pool->rank);
+        insert(pool, first + i, row);
+        if (r->most == 0 || memcmp(row, no_hash, COW_HASH_SIZE) != 0)
             continue;
-        if (COW_RESERVE(pool->reused.vacant, pool->reused.vacant_room, pool->reused.vacant_count, 1) < 0)
-            return cow_error(COW_MEMORY, "no memory for the free slots of %s", pool->name);
-        pool->reused.vacant[pool->reused.vacant_count++] = first + i;
+        if (COW_RESERVE(r->vacant, r->vacant_room, r->vacant_count, 1) < 0)
+            return no_memory(pool);
+        r->vacant[r->vacant_count++] = first + i;
     }
     return 0;
 }
@@ -226,48 +260,47 @@ static void turn_vacant(cow_pool *pool)
     }
 }
 
-static int map_load(cow_pool *pool)
+/* What was given out again and the runs do not know yet. */
+static void insert_reused(cow_pool *pool)
 {
-    size_t row_size = cow_slot_row_size(pool->rank);
-    uint64_t block = LOAD_BYTES / row_size, first = 0;
-    uint8_t *rows = NULL;
-    int result = -1;
+    const reused_slots *r = &pool->reused;
 
-    if (pool->map.loaded)
-        return 0;
-    if (block > pool->base)
-        block = pool->base;
-    rows = malloc(block > 0 ? (size_t)block * row_size : 1);
-    if (!rows) {
-        cow_error(COW_MEMORY, "no memory to read the slot table of %s", pool->name);
-        goto done;
+    for (size_t i = 0; i < r->place.capacity; i++) {
+        const cow_map_entry *e = &r->place.entry[i];
+
+        if (e->used && e->key < pool->known.map.first)
+            insert(pool, e->key, r->rows + e->value * cow_slot_row_size(pool->rank));
     }
-    pool->reused.vacant_count = 0;
-    if (map_reserve(&pool->map, pool->slots, pool->name) < 0)
-        goto done;
-    while (first < pool->base) {
-        uint64_t count = block < pool->base - first ? block : pool->base - first;
-        if (pool->table->read(pool->table, first, count, rows) < 0) {
-            cow_context("reading the slot table of %s", pool->name);
-            goto done;
-        }
-        for (uint64_t i = 0; i < count; i++)
-            map_insert(&pool->map, first + i, rows + (size_t)i * row_size);
-        if (pool->reused.most > 0 && note_vacant(pool, first, count, rows) < 0)
-            goto done;
-        first += count;
+}
+
+static int load(cow_pool *pool)
+{
+    if (pool->known.loaded)
+        return 0;
+    open_lookup(pool);
+    pool->known.map.first = pool->known.lookup == NULL ? 0 : cow_lookup_noted(pool->known.lookup);
+    if (cow_hash_map_reserve(&pool->known.map, pool->slots) < 0) {
+        no_memory(pool);
+        goto failed;
+    }
+    if (visit_rows(pool, pool->known.map.first, pool->base, load_rows, NULL) < 0)
+        goto failed;
+    /* look_for_vacant needs one, and each of those that were given out may come back. */
+    if (COW_RESERVE(pool->reused.vacant, pool->reused.vacant_room, pool->reused.vacant_count, pool->reused.count + 1) <
+        0) {
+        no_memory(pool);
+        goto failed;
     }
     turn_vacant(pool);
+    insert_reused(pool);
     /* A free slot's row is all zeros, and such a hash is not entered. */
     for (uint64_t slot = pool->base; slot < pool->slots; slot++)
-        map_insert(&pool->map, slot, row_at(pool, slot));
-    pool->map.loaded = true;
-    result = 0;
-done:
-    if (result < 0)
-        map_free(&pool->map);
-    free(rows);
-    return result;
+        insert(pool, slot, row_at(pool, slot));
+    pool->known.loaded = true;
+    return 0;
+failed:
+    forget_hashes(pool);
+    return -1;
 }
 
 /* ---- free slots ---- */
@@ -359,7 +392,7 @@ void cow_pool_close(cow_pool *pool)
         return;
     for (size_t i = 0; i < BLOCKS; i++)
         free(pool->block[i].rows);
-    map_free(&pool->map);
+    forget_hashes(pool);
     free(pool->rows);
     free(pool->uses);
     free(pool->free_slot);
@@ -373,7 +406,7 @@ void cow_pool_close(cow_pool *pool)
 
 bool cow_pool_idle(const cow_pool *pool)
 {
-    return !pool->map.loaded && pool->base == pool->slots;
+    return !pool->known.loaded && pool->base == pool->slots;
 }
 
 uint64_t cow_pool_slots(const cow_pool *pool)
@@ -391,21 +424,6 @@ cow_chunk_store *cow_pool_store(cow_pool *pool)
     return pool->store;
 }
 
-int cow_pool_find(cow_pool *pool, const cow_digest *digest, uint64_t *slot)
-{
-    uint64_t place;
-
-    *slot = COW_NO_SLOT;
-    if (map_load(pool) < 0)
-        return -1;
-    place = pool->map.place[probe(&pool->map, digest->hash)];
-    if (place != 0) {
-        *slot = place - 1;
-        cow_pool_use(pool, *slot);
-    }
-    return 0;
-}
-
 /* Room in memory for one slot more. */
 static int reserve(cow_pool *pool)
 {
@@ -415,7 +433,7 @@ static int reserve(cow_pool *pool)
         COW_RESERVE(pool->uses, pool->uses_room, count, 1) == 0 &&
         COW_RESERVE(pool->free_slot, pool->free_room, count, 1) == 0)
         return 0;
-    return cow_error(COW_MEMORY, "no memory for the slot table of %s (%" PRIu64 " slots)", pool->name, pool->slots);
+    return no_memory(pool);
 }
 
 /* Put ROW into the row of a slot in memory, and into the map, which has room for it. */
@@ -429,42 +447,84 @@ static void put_row(cow_pool *pool, uint64_t slot, const cow_slot *row)
         cow_put32(bytes + COW_SLOT_TRIMMED_AT + 4 * d, row->trimmed[d]);
     if (slot >= pool->base && slot < pool->first_unwritten)
         pool->first_unwritten = slot;
-    if (pool->map.loaded)
-        map_insert(&pool->map, slot, row->digest.hash);
+    if (pool->known.loaded)
+        insert(pool, slot, row->digest.hash);
 }
 
-/* Does a vacant slot take the next chunk? 1: *SLOT; 0; -1. */
+/* The next slot that may be vacant becomes the last one of those that are known. 1; 0: there is none; -1. */
+static int look_for_vacant(cow_pool *pool)
+{
+    reused_slots *r = &pool->reused;
+    uint64_t slot;
+    int found;
+
+    while (r->vacant_count == 0 && pool->known.lookup != NULL) {
+        if ((found = cow_lookup_take(pool->known.lookup, &slot)) == 0)
+            return 0;
+        if (found > 0)
+            r->vacant[r->vacant_count++] = slot;
+        else {
+            do_without_lookup(pool);
+            if (load(pool) < 0)
+                return -1;
+        }
+    }
+    return r->vacant_count > 0;
+}
+
+/* Does a vacant slot take the next chunk? 1: the last one of `vacant`; 0; -1. */
+static int find_vacant(cow_pool *pool)
+{
+    reused_slots *r = &pool->reused;
+    cow_slot row;
+    int found;
+
+    if (!pool->known.loaded || pool->free_count > 0 || r->count >= r->most)
+        return 0;
+    while ((found = look_for_vacant(pool)) > 0) {
+        uint64_t slot = r->vacant[r->vacant_count - 1];
+
+        if (slot < pool->base && cow_pool_row(pool, slot, &row) < 0)
+            return -1;
+        if (slot < pool->base && memcmp(row.digest.hash, no_hash, COW_HASH_SIZE) == 0)
+            break;
+        r->vacant_count--;
+    }
+    return found;
+}
+
 static int reuse_slot(cow_pool *pool, uint64_t *slot)
 {
     reused_slots *r = &pool->reused;
     uint64_t place;
 
-    if (pool->free_count > 0 || pool->reused.vacant_count == 0 || r->count >= r->most)
-        return 0;
-    *slot = pool->reused.vacant[pool->reused.vacant_count - 1];
+    *slot = r->vacant[r->vacant_count - 1];
     if (pool->store->again != NULL && pool->store->again(pool->store, *slot) < 0)
         return -1;
     if (!is_reused(pool, *slot, &place)) {
         place = r->count;
         if (cow_vector_reserve(&r->rows, &r->rows_room, place, 1, cow_slot_row_size(pool->rank)) < 0 ||
+            COW_RESERVE(r->vacant, r->vacant_room, r->vacant_count, r->count + 1) < 0 ||
             COW_RESERVE(r->uses, r->uses_room, place, 1) < 0 || cow_map_put(&r->place, *slot, place) < 0)
-            return cow_error(COW_MEMORY, "no memory for the slot table of %s", pool->name);
+            return no_memory(pool);
         r->count++;
         r->total++;
     }
-    pool->reused.vacant_count--;
-    return 1;
+    r->vacant_count--;
+    return 0;
 }
 
 int cow_pool_add(cow_pool *pool, const cow_slot *row, uint64_t *slot)
 {
-    int reused;
+    int vacant = find_vacant(pool);
 
-    if (pool->map.loaded && map_reserve(&pool->map, pool->slots + 1, pool->name) < 0)
+    if (vacant < 0)
         return -1;
-    if ((reused = reuse_slot(pool, slot)) < 0 || (!reused && pool->free_count == 0 && reserve(pool) < 0))
+    if (pool->known.loaded && cow_hash_map_reserve(&pool->known.map, pool->slots + 1) < 0)
+        return no_memory(pool);
+    if (vacant ? reuse_slot(pool, slot) < 0 : pool->free_count == 0 && reserve(pool) < 0)
         return -1;
-    if (!reused)
+    if (!vacant)
         *slot = pool->free_count > 0 ? free_pop(pool) : pool->slots++;
     *uses_of(pool, *slot) = 1;
     put_row(pool, *slot, row);
@@ -479,8 +539,7 @@ int cow_pool_set_row(cow_pool *pool, uint64_t slot, const cow_slot *row)
         return cow_error(COW_USAGE,
                          "slot %" PRIu64 " of %s cannot get another row: this transaction did not give it out", slot,
                          pool->name);
-    if (pool->map.loaded)
-        map_remove(&pool->map, slot);
+    take_out(pool, slot);
     put_row(pool, slot, row);
     return 0;
 }
@@ -492,11 +551,10 @@ void cow_pool_drop(cow_pool *pool, uint64_t slot)
     if (uses == NULL || *uses == 0 || *uses == UINT32_MAX || --*uses > 0)
         return;
     /* The bytes may never have been written, or be overwritten next: nobody may find them any more. */
-    if (pool->map.loaded)
-        map_remove(&pool->map, slot);
+    take_out(pool, slot);
     memset(row_in_memory(pool, slot), 0, cow_slot_row_size(pool->rank));
     if (slot < pool->base) {
-        pool->reused.vacant[pool->reused.vacant_count++] = slot; /* it was the last one there */
+        pool->reused.vacant[pool->reused.vacant_count++] = slot; /* which has room for all that were given out */
         return;
     }
     if (slot < pool->first_unwritten)
@@ -564,6 +622,176 @@ int cow_pool_row(cow_pool *pool, uint64_t slot, cow_slot *row)
     return 0;
 }
 
+/* ---- finding ---- */
+
+typedef struct searched {
+    cow_pool *pool;
+    const uint8_t *hash;
+    uint64_t slot;
+    bool failed; /* the rows cannot be read */
+} searched;
+
+/* 1: it has the hash. */
+static int compare(void *context, uint64_t slot)
+{
+    searched *s = context;
+    cow_slot row;
+
+    if (slot >= s->pool->slots)
+        return 0;
+    if (cow_pool_row(s->pool, slot, &row) < 0) {
+        s->failed = true;
+        return -1;
+    }
+    if (memcmp(row.digest.hash, s->hash, COW_HASH_SIZE) != 0)
+        return 0;
+    s->slot = slot;
+    return 1;
+}
+
+/* 1: what helps to find it is damaged. */
+static int find_before(cow_pool *pool, const uint8_t hash[], uint64_t *slot)
+{
+    searched s = {.pool = pool, .hash = hash, .slot = COW_NO_SLOT};
+    uint64_t other;
+    int found = 0;
+
+    if (cow_map_get(&pool->known.others, key_of(hash), &other))
+        found = compare(&s, other);
+    if (found == 0 && pool->known.lookup != NULL)
+        found = cow_lookup_find(pool->known.lookup, key_of(hash), compare, &s);
+    *slot = s.slot;
+    if (s.failed)
+        return -1;
+    return found < 0;
+}
+
+static int find(cow_pool *pool, const uint8_t hash[], uint64_t *slot)
+{
+    int damaged;
+
+    if (load(pool) < 0)
+        return -1;
+    if (cow_hash_map_find(&pool->known.map, hash, slot))
+        return 0;
+    if ((damaged = find_before(pool, hash, slot)) <= 0)
+        return damaged;
+    do_without_lookup(pool);
+    if (load(pool) < 0)
+        return -1;
+    if (!cow_hash_map_find(&pool->known.map, hash, slot))
+        *slot = COW_NO_SLOT;
+    return 0;
+}
+
+int cow_pool_find(cow_pool *pool, const cow_digest *digest, uint64_t *slot)
+{
+    *slot = COW_NO_SLOT;
+    if (find(pool, digest->hash, slot) < 0)
+        return -1;
+    if (*slot != COW_NO_SLOT)
+        cow_pool_use(pool, *slot);
+    return 0;
+}
+
+/* ---- noting, in the runs ---- */
+
+typedef struct noting {
+    cow_lookup_entry *entry;
+    size_t count, room;
+} noting;
+
+static int note(cow_pool *pool, noting *n, const uint8_t *row, uint64_t slot)
+{
+    if (n->count >= COW_LOOKUP_MOST / 2) {
+        if (cow_lookup_add(pool->known.lookup, n->entry, n->count, cow_lookup_noted(pool->known.lookup)) < 0)
+            return -1;
+        n->count = 0;
+    }
+    if (COW_RESERVE(n->entry, n->room, n->count, 1) < 0)
+        return no_memory(pool);
+    n->entry[n->count++] = (cow_lookup_entry){row == NULL ? 0 : key_of(row), slot};
+    return 0;
+}
+
+static int note_rows(cow_pool *pool, uint64_t first, uint64_t count, const uint8_t *rows, void *context)
+{
+    for (uint64_t i = 0; i < count; i++)
+        if (note(pool, context, rows + (size_t)i * cow_slot_row_size(pool->rank), first + i) < 0)
+            return -1;
+    return 0;
+}
+
+static int note_changed(cow_pool *pool, noting *n)
+{
+    for (size_t i = 0; i < pool->known.changed_count; i++) {
+        const uint8_t *row = row_in_memory(pool, pool->known.changed[i]);
+
+        if (row != NULL && note(pool, n, row, pool->known.changed[i]) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* What is new to the runs, whose rows are in the table. ALL: of the newest slots too, else only if they are many. */
+static int note_new(cow_pool *pool, bool all)
+{
+    noting n = {0};
+    int status = note_changed(pool, &n);
+
+    all = all || pool->slots - pool->known.map.first > MOST_READ;
+    if (status == 0 && all)
+        status = visit_rows(pool, pool->known.map.first, pool->slots, note_rows, &n);
+    if (status == 0 && (all || n.count > 0))
+        status = cow_lookup_add(pool->known.lookup, n.entry, n.count,
+                                all ? pool->slots : cow_lookup_noted(pool->known.lookup));
+    free(n.entry);
+    if (status < 0)
+        return -1;
+    cow_map_free(&pool->known.others);
+    pool->known.changed_count = 0;
+    if (all) {
+        cow_hash_map_free(&pool->known.map);
+        pool->known.map.first = pool->slots;
+    }
+    return 0;
+}
+
+/* There are none, so the map knows all. Where they cannot be made it goes on to. */
+static void make_lookup(cow_pool *pool)
+{
+    known_hashes *known = &pool->known;
+    cow_table *table = known->source.make(known->source.context);
+
+    if (table != NULL && (known->lookup = cow_lookup_open(table, 0)) != NULL && note_new(pool, true) == 0) {
+        known->damaged = false;
+        return;
+    }
+    cow_error_clear();
+    cow_lookup_close(known->lookup);
+    known->lookup = NULL;
+    known->source.make = NULL;
+}
+
+/* What the runs lack, after the rows have been written. */
+static int flush_hashes(cow_pool *pool)
+{
+    if (!pool->known.loaded || pool->known.source.make == NULL)
+        return 0;
+    if (pool->known.lookup != NULL) {
+        if (note_new(pool, false) == 0)
+            return 0;
+        do_without_lookup(pool);
+        if (load(pool) < 0)
+            return -1;
+    }
+    if (pool->slots > MOST_READ)
+        make_lookup(pool);
+    return 0;
+}
+
+/* ---- writing ---- */
+
 /* Rows that are sealed and in the table need not stay in memory. */
 static void forget_written(cow_pool *pool)
 {
@@ -612,6 +840,8 @@ int cow_pool_flush(cow_pool *pool)
             return cow_context("writing the slot table of %s", pool->name);
         pool->first_unwritten = pool->slots;
     }
+    if (flush_hashes(pool) < 0)
+        return -1;
     forget_written(pool);
     return 0;
 }
@@ -622,6 +852,11 @@ void cow_pool_seal(cow_pool *pool)
     pool->free_count = 0;
     reused_forget(pool);
     forget_written(pool);
+}
+
+void cow_pool_keep_lookup(cow_pool *pool, const cow_pool_lookup *source)
+{
+    pool->known.source = *source;
 }
 
 void cow_pool_allow_reuse(cow_pool *pool, uint64_t slots)
@@ -636,10 +871,26 @@ uint64_t cow_pool_reused(const cow_pool *pool)
 
 /* ---- collecting ---- */
 
-/* Of COUNT rows those that nobody needs become zeros; [*FROM, *TO): what changed. */
-static int vacate_rows(cow_pool *pool, uint64_t first, uint64_t count, uint8_t *rows, const cow_pool_collector *c,
-                       uint64_t *from, uint64_t *to)
+/* Slots that become vacant, to be noted. */
+typedef struct vacating {
+    const cow_pool_collector *collector;
+    noting vacated;
+    bool many;
+} vacating;
+
+static int note_one_vacant(cow_pool *pool, vacating *v, uint64_t slot)
 {
+    if (v->collector->vacant(v->collector->context, slot, true) < 0)
+        return -1;
+    v->many = v->many || v->vacated.count >= pool->slots / 4 || v->vacated.count >= COW_LOOKUP_MOST / 2;
+    return v->many ? 0 : note(pool, &v->vacated, NULL, slot);
+}
+
+/* Of COUNT rows those that nobody needs become zeros; [*FROM, *TO): what changed. */
+static int vacate_rows(cow_pool *pool, uint64_t first, uint64_t count, uint8_t *rows, vacating *v, uint64_t *from,
+                       uint64_t *to)
+{
+    const cow_pool_collector *c = v->collector;
     size_t size = cow_slot_row_size(pool->rank);
 
     *from = *to = 0;
@@ -653,7 +904,7 @@ static int vacate_rows(cow_pool *pool, uint64_t first, uint64_t count, uint8_t *
                                  first + i, pool->name);
             continue;
         }
-        if (c->vacant(c->context, first + i, used) < 0)
+        if ((used ? note_one_vacant(pool, v, first + i) : c->vacant(c->context, first + i, false)) < 0)
             return -1;
         if (!used)
             continue;
@@ -664,28 +915,53 @@ static int vacate_rows(cow_pool *pool, uint64_t first, uint64_t count, uint8_t *
     return 0;
 }
 
+/* They are found when a slot is to be given out. Entries of chunks that are gone stay, until they are as many as the others. */
+static void note_vacated(cow_pool *pool, vacating *v)
+{
+    known_hashes *known = &pool->known;
+    size_t count = 0;
+
+    if (known->source.make == NULL || pool->slots <= MOST_READ || (v->vacated.count == 0 && !v->many))
+        return;
+    open_lookup(pool);
+    if (known->lookup == NULL || v->many || cow_lookup_entries(known->lookup) > 2 * pool->slots + MOST_READ) {
+        forget_hashes(pool);
+        make_lookup(pool);
+    } else {
+        for (size_t i = 0; i < v->vacated.count; i++)
+            if (v->vacated.entry[i].value < cow_lookup_noted(known->lookup))
+                v->vacated.entry[count++] = v->vacated.entry[i];
+        if (cow_lookup_add(known->lookup, v->vacated.entry, count, cow_lookup_noted(known->lookup)) < 0)
+            do_without_lookup(pool);
+    }
+    forget_hashes(pool);
+}
+
 int cow_pool_vacate(cow_pool *pool, const cow_pool_collector *collector)
 {
+    vacating v = {.collector = collector};
     size_t size = cow_slot_row_size(pool->rank);
-    uint64_t block = LOAD_BYTES / size, from, to;
+    uint64_t block = LOAD_BYTES / size, from = 0, to = 0;
     uint8_t *rows;
     int status = 0;
 
     if (pool->base < pool->slots || pool->reused.count > 0)
         return cow_error(COW_USAGE, "%s has slots that are not committed", pool->name);
     if ((rows = malloc(LOAD_BYTES)) == NULL)
-        return cow_error(COW_MEMORY, "no memory to read the slot table of %s", pool->name);
+        return no_memory(pool);
     for (uint64_t first = 0; status == 0 && first < pool->slots; first += block) {
         uint64_t count = block < pool->slots - first ? block : pool->slots - first;
 
         if (pool->table->read(pool->table, first, count, rows) < 0 ||
-            vacate_rows(pool, first, count, rows, collector, &from, &to) < 0 ||
+            vacate_rows(pool, first, count, rows, &v, &from, &to) < 0 ||
             (to > from && pool->table->write(pool->table, first + from, to - from, rows + from * size) < 0))
             status = cow_context("freeing slots of %s", pool->name);
     }
     free(rows);
-    map_free(&pool->map);
-    pool->reused.vacant_count = 0;
     forget_blocks(pool);
+    forget_hashes(pool);
+    if (status == 0)
+        note_vacated(pool, &v);
+    free(v.vacated.entry);
     return status;
 }

@@ -58,7 +58,7 @@ const char *cow_pool_name(const cow_pool *pool);
 cow_chunk_store *cow_pool_store(cow_pool *pool);
 
 /* The slot that holds this hash: one more use of it, *SLOT set; COW_NO_SLOT if there is none. The first call reads the
- * whole slot table (hashes only are kept: about 48 bytes a slot). */
+ * whole slot table, where there are no runs (hashes only are kept: about 48 bytes a slot). */
 int cow_pool_find(cow_pool *pool, const cow_digest *digest, uint64_t *slot);
 
 /* A new slot for a chunk that find did not know, with one use. The caller writes the bytes (cow_pool_store()->write)
@@ -76,6 +76,15 @@ void cow_pool_use(cow_pool *pool, uint64_t slot);
 
 /* The row of a slot, from memory or in blocks from the table. -1 COW_CORRUPT: slot beyond the end. */
 int cow_pool_row(cow_pool *pool, uint64_t slot, cow_slot *row);
+
+/* Where the runs (lookup.h) are that a pool with many slots has, so that its table need not be read to find a hash. */
+typedef struct cow_pool_lookup {
+    void *context;
+    int (*open)(void *context, cow_table **table); /* 1; 0: there are none; -1 */
+    cow_table *(*make)(void *context); /* without rows, instead of any that are there; NULL: not asked again */
+} cow_pool_lookup;
+/* Before anything is searched in it. */
+void cow_pool_keep_lookup(cow_pool *pool, const cow_pool_lookup *source);
 
 /* From now on SLOTS slots with a row of zeros, at most, may be given out again before each seal. They lie in the middle of the
  * file, where a commit holds what it changes in memory and writes it twice. */

@@ -1,0 +1,462 @@
+/* Runs in a table. Contract and layout: lookup.h. */
+#include "store/lookup.h"
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/vector.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST_RUNS   (COW_LOOKUP_HEADER - 1)
+#define MOST_LOOSE  256               /* all of them are read when the runs are opened, and looked at by each search */
+#define RATIO       4                 /* a run is merged with what is behind it when that has as many entries / RATIO */
+#define PAGE_ROWS   256               /* a chunk of the table */
+#define MOST_PAGES  ((size_t)1 << 14) /* kept in memory: 64 MiB */
+#define BLOCK_ROWS  ((uint64_t)PAGE_ROWS * 64) /* read at once to be merged */
+#define GUESSES     8                          /* by the value of the key, before the middle is taken */
+#define MOST_EQUAL  1000                       /* entries of one key that are told: what a file may cost */
+#define LARGEST_RUN (16 * COW_LOOKUP_MOST)     /* of which the last one grows when there are MOST_RUNS */
+
+typedef struct run {
+    uint64_t first; /* row of the table */
+    uint32_t rows, zeros, taken;
+} run;
+
+typedef struct page {
+    uint64_t first; /* row of the table */
+    uint64_t rows;  /* 0: empty */
+    uint8_t *bytes;
+} page;
+
+struct cow_lookup {
+    cow_table *table;
+    uint64_t noted;
+    run run[MOST_RUNS];
+    size_t count;
+    cow_lookup_entry loose[MOST_LOOSE];
+    size_t loose_count, loose_taken; /* taken: looked at for the key 0 */
+    page *page;                      /* each page of the table has one place here */
+    size_t pages;
+};
+
+static uint64_t end_of_runs(const cow_lookup *r, size_t runs)
+{
+    return runs == 0 ? COW_LOOKUP_HEADER : r->run[runs - 1].first + r->run[runs - 1].rows;
+}
+
+static void put_entry(uint8_t *bytes, const cow_lookup_entry *e)
+{
+    cow_put64(bytes, e->key);
+    cow_put64(bytes + 8, e->value);
+}
+
+static cow_lookup_entry entry_in(const uint8_t *bytes, uint64_t row)
+{
+    bytes += row * COW_LOOKUP_ROW;
+    return (cow_lookup_entry){cow_get64(bytes), cow_get64(bytes + 8)};
+}
+
+/* Room for ROWS rows, in whole pages. It never gets less: HDF5 would free chunks, and take new ones elsewhere. */
+static int reserve(const cow_lookup *r, uint64_t rows)
+{
+    return rows <= r->table->rows ? 0 : r->table->resize(r->table, (rows + PAGE_ROWS - 1) / PAGE_ROWS * PAGE_ROWS);
+}
+
+/* ---- opening ---- */
+
+/* That the first RUNS runs are there, and LOOSE entries. */
+static int write_header(const cow_lookup *r, uint64_t noted, size_t runs, size_t loose)
+{
+    uint8_t header[COW_LOOKUP_HEADER * COW_LOOKUP_ROW] = {0};
+
+    cow_put64(header, noted);
+    cow_put32(header + 8, (uint32_t)runs);
+    cow_put32(header + 12, (uint32_t)loose);
+    for (size_t i = 0; i < runs; i++) {
+        uint8_t *row = header + (i + 1) * COW_LOOKUP_ROW;
+
+        cow_put32(row, r->run[i].rows);
+        cow_put32(row + 4, r->run[i].zeros);
+        cow_put32(row + 8, r->run[i].taken);
+    }
+    return r->table->write(r->table, 0, COW_LOOKUP_HEADER, header);
+}
+
+static bool header_says(cow_lookup *r, const uint8_t *header, uint64_t most)
+{
+    r->noted = cow_get64(header);
+    r->count = cow_get32(header + 8);
+    r->loose_count = cow_get32(header + 12);
+    if (r->noted > most || r->count > MOST_RUNS || r->loose_count > MOST_LOOSE)
+        return false;
+    for (size_t i = 0; i < r->count; i++) {
+        const uint8_t *row = header + (i + 1) * COW_LOOKUP_ROW;
+
+        r->run[i] = (run){end_of_runs(r, i), cow_get32(row), cow_get32(row + 4), cow_get32(row + 8)};
+        if (r->run[i].rows > LARGEST_RUN || r->run[i].zeros > r->run[i].rows || r->run[i].taken > r->run[i].zeros)
+            return false;
+    }
+    return end_of_runs(r, r->count) + r->loose_count <= r->table->rows;
+}
+
+static int read_all(cow_lookup *r, uint64_t most)
+{
+    uint8_t bytes[MOST_LOOSE * COW_LOOKUP_ROW];
+
+    if (r->table->rows < COW_LOOKUP_HEADER || r->table->read(r->table, 0, COW_LOOKUP_HEADER, bytes) < 0 ||
+        !header_says(r, bytes, most))
+        return cow_error(COW_CORRUPT, "what helps to find equal chunks is damaged");
+    if (r->loose_count > 0 && r->table->read(r->table, end_of_runs(r, r->count), r->loose_count, bytes) < 0)
+        return -1;
+    for (size_t i = 0; i < r->loose_count; i++)
+        r->loose[i] = entry_in(bytes, i);
+    return 0;
+}
+
+/* Room for as many pages as there are, up to the most. */
+static int make_room(cow_lookup *r)
+{
+    size_t pages = 16;
+    page *more;
+
+    while (pages < MOST_PAGES && pages < r->table->rows / PAGE_ROWS)
+        pages *= 2;
+    if (pages <= r->pages)
+        return 0;
+    if ((more = calloc(pages, sizeof *more)) == NULL)
+        return cow_error(COW_MEMORY, "no memory to find equal chunks");
+    for (size_t i = 0; i < r->pages; i++)
+        free(r->page[i].bytes);
+    free(r->page);
+    r->page = more;
+    r->pages = pages;
+    return 0;
+}
+
+cow_lookup *cow_lookup_open(cow_table *table, uint64_t most)
+{
+    cow_lookup *r = calloc(1, sizeof *r);
+
+    if (r == NULL) {
+        cow_error(COW_MEMORY, "no memory to find equal chunks");
+        table->close(table);
+        return NULL;
+    }
+    r->table = table;
+    if (table->row_size != COW_LOOKUP_ROW) {
+        cow_error(COW_CORRUPT, "what helps to find equal chunks is damaged");
+        goto failed;
+    }
+    if ((table->rows == 0 ? reserve(r, COW_LOOKUP_HEADER) < 0 || write_header(r, 0, 0, 0) < 0
+                          : read_all(r, most) < 0) ||
+        make_room(r) < 0)
+        goto failed;
+    return r;
+failed:
+    cow_lookup_close(r);
+    return NULL;
+}
+
+void cow_lookup_close(cow_lookup *r)
+{
+    if (r == NULL)
+        return;
+    for (size_t i = 0; i < r->pages; i++)
+        free(r->page[i].bytes);
+    free(r->page);
+    r->table->close(r->table);
+    free(r);
+}
+
+uint64_t cow_lookup_noted(const cow_lookup *r)
+{
+    return r->noted;
+}
+
+uint64_t cow_lookup_entries(const cow_lookup *r)
+{
+    return end_of_runs(r, r->count) - COW_LOOKUP_HEADER + r->loose_count;
+}
+
+/* ---- searching ---- */
+
+static const page *page_of(cow_lookup *r, uint64_t row)
+{
+    uint64_t first = row - row % PAGE_ROWS, rows = r->table->rows - first;
+    page *p = &r->page[first / PAGE_ROWS & (r->pages - 1)];
+
+    if (p->rows > 0 && p->first == first)
+        return p;
+    if (p->bytes == NULL && (p->bytes = malloc(PAGE_ROWS * COW_LOOKUP_ROW)) == NULL) {
+        cow_error(COW_MEMORY, "no memory to find equal chunks");
+        return NULL;
+    }
+    p->rows = 0;
+    if (rows > PAGE_ROWS)
+        rows = PAGE_ROWS;
+    if (r->table->read(r->table, first, rows, p->bytes) < 0)
+        return NULL;
+    p->first = first;
+    p->rows = rows;
+    return p;
+}
+
+/* In rows [*LOW, *HIGH) of the table, whose keys lie in [LOW_KEY, HIGH_KEY]: where may KEY be? */
+static uint64_t guess(uint64_t low, uint64_t high, uint64_t low_key, uint64_t high_key, uint64_t key, int turn)
+{
+    double part = 0.5;
+
+    if (turn < GUESSES && key >= low_key && high_key > low_key && key <= high_key)
+        part = (double)(key - low_key) / ((double)(high_key - low_key) + 1);
+    low += (uint64_t)((double)(high - low) * part);
+    return low < high ? low : high - 1;
+}
+
+/* The first row of a run whose key is KEY or more. */
+static int search(cow_lookup *r, const run *in, uint64_t key, uint64_t *row)
+{
+    uint64_t low = in->first + in->zeros, high = in->first + in->rows, low_key = 1, high_key = UINT64_MAX;
+
+    for (int turn = 0; low < high; turn++) {
+        uint64_t at = guess(low, high, low_key, high_key, key, turn), from, to, last;
+        const page *p = page_of(r, at);
+
+        if (p == NULL)
+            return -1;
+        from = p->first > low ? p->first : low;
+        to = p->first + p->rows < high ? p->first + p->rows : high;
+        last = entry_in(p->bytes, to - 1 - p->first).key;
+        if (entry_in(p->bytes, from - p->first).key >= key) {
+            high = from;
+            high_key = entry_in(p->bytes, from - p->first).key;
+        } else if (last < key) {
+            low = to;
+            low_key = last;
+        } else {
+            while (from < to) { /* inside the page */
+                uint64_t middle = from + (to - from) / 2;
+
+                if (entry_in(p->bytes, middle - p->first).key < key)
+                    from = middle + 1;
+                else
+                    to = middle;
+            }
+            low = high = from;
+        }
+    }
+    *row = low;
+    return 0;
+}
+
+static int find_in(cow_lookup *r, const run *in, uint64_t key, cow_lookup_visitor *visit, void *context)
+{
+    uint64_t row;
+    int status = 0;
+
+    if (search(r, in, key, &row) < 0)
+        return -1;
+    for (uint64_t end = row + MOST_EQUAL; status == 0 && row < in->first + in->rows && row < end; row++) {
+        const page *p = page_of(r, row);
+        cow_lookup_entry e;
+
+        if (p == NULL)
+            return -1;
+        if ((e = entry_in(p->bytes, row - p->first)).key != key)
+            break;
+        status = visit(context, e.value);
+    }
+    return status;
+}
+
+int cow_lookup_find(cow_lookup *r, uint64_t key, cow_lookup_visitor *visit, void *context)
+{
+    int status = 0;
+
+    for (size_t i = r->loose_count; key != 0 && status == 0 && i-- > 0;)
+        if (r->loose[i].key == key)
+            status = visit(context, r->loose[i].value);
+    for (size_t i = r->count; key != 0 && status == 0 && i-- > 0;)
+        status = find_in(r, &r->run[i], key, visit, context);
+    return status;
+}
+
+int cow_lookup_check(cow_lookup *r)
+{
+    for (size_t i = 0; i < r->count; i++) {
+        const run *in = &r->run[i];
+        uint64_t before = 0;
+
+        for (uint64_t row = 0; row < in->rows; row++) {
+            const page *p = page_of(r, in->first + row);
+            uint64_t key;
+
+            if (p == NULL)
+                return -1;
+            key = entry_in(p->bytes, in->first + row - p->first).key;
+            if (key < before || (key == 0) != (row < in->zeros))
+                return cow_error(COW_CORRUPT,
+                                 "run %zu of what helps to find equal chunks is out of order in row %" PRIu64, i, row);
+            before = key;
+        }
+    }
+    return 0;
+}
+
+int cow_lookup_take(cow_lookup *r, uint64_t *value)
+{
+    for (size_t i = 0; i < r->count; i++) {
+        run *in = &r->run[i];
+        const page *p;
+
+        if (in->taken == in->zeros)
+            continue;
+        if ((p = page_of(r, in->first + in->taken)) == NULL)
+            return -1;
+        *value = entry_in(p->bytes, in->first + in->taken - p->first).value;
+        in->taken++;
+        return 1;
+    }
+    while (r->loose_taken < r->loose_count) {
+        const cow_lookup_entry *e = &r->loose[r->loose_taken++];
+
+        if (e->key == 0) {
+            *value = e->value;
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* ---- adding ---- */
+
+static int by_key(const void *a, const void *b)
+{
+    const cow_lookup_entry *x = a, *y = b;
+
+    return x->key != y->key ? (x->key > y->key) - (x->key < y->key) : (x->value > y->value) - (x->value < y->value);
+}
+
+static size_t sort(cow_lookup_entry *entry, size_t count)
+{
+    size_t kept = 0;
+
+    if (count > 0)
+        qsort(entry, count, sizeof *entry, by_key);
+    for (size_t i = 0; i < count; i++)
+        if (kept == 0 || by_key(&entry[kept - 1], &entry[i]) != 0)
+            entry[kept++] = entry[i];
+    return kept;
+}
+
+/* ROWS rows from FIRST on, in blocks, into ENTRY or from it. */
+static int move(const cow_lookup *r, uint64_t first, uint64_t rows, cow_lookup_entry *entry, bool write)
+{
+    uint8_t *bytes = malloc(BLOCK_ROWS * COW_LOOKUP_ROW);
+    int status = bytes == NULL ? cow_error(COW_MEMORY, "no memory to find equal chunks") : 0;
+
+    for (uint64_t done = 0, n; status == 0 && done < rows; done += n) {
+        n = rows - done < BLOCK_ROWS ? rows - done : BLOCK_ROWS;
+        if (write) {
+            for (uint64_t i = 0; i < n; i++)
+                put_entry(bytes + i * COW_LOOKUP_ROW, &entry[done + i]);
+            status = r->table->write(r->table, first + done, n, bytes);
+        } else if ((status = r->table->read(r->table, first + done, n, bytes)) == 0)
+            for (uint64_t i = 0; i < n; i++)
+                entry[done + i] = entry_in(bytes, i);
+    }
+    free(bytes);
+    return status;
+}
+
+/* What is behind row FROM is not what was read. */
+static void forget_pages(cow_lookup *r, uint64_t from)
+{
+    for (size_t i = 0; i < r->pages; i++)
+        if (r->page[i].first + PAGE_ROWS > from)
+            r->page[i].rows = 0;
+}
+
+static int add_loose(cow_lookup *r, cow_lookup_entry *entry, size_t count)
+{
+    uint64_t at = end_of_runs(r, r->count) + r->loose_count;
+
+    if (reserve(r, at + count) < 0 || move(r, at, count, entry, true) < 0)
+        return -1;
+    forget_pages(r, at);
+    memcpy(r->loose + r->loose_count, entry, count * sizeof *entry);
+    r->loose_count += count;
+    return 0;
+}
+
+/* So many runs stay what they are, when *TOTAL entries come behind them; *TOTAL: with what is in the others. */
+static size_t runs_that_stay(const cow_lookup *r, size_t *total)
+{
+    size_t stay = r->count;
+
+    while (stay > 0) {
+        const run *last = &r->run[stay - 1];
+
+        if (stay < MOST_RUNS && (last->rows > RATIO * *total || last->rows + *total > COW_LOOKUP_MOST))
+            break;
+        *total += last->rows - last->taken;
+        stay--;
+    }
+    return stay;
+}
+
+/* A run of ALL, and of the runs from STAY on, into their place: should that be left half done, nothing is noted. */
+static int write_run(cow_lookup *r, size_t stay, cow_lookup_entry *all, size_t have)
+{
+    uint64_t first = end_of_runs(r, stay);
+    run made = {.first = first};
+
+    for (size_t i = stay; i < r->count; i++) {
+        const run *old = &r->run[i];
+
+        if (move(r, old->first + old->taken, old->rows - old->taken, all + have, false) < 0)
+            return -1;
+        have += old->rows - old->taken;
+    }
+    made.rows = (uint32_t)sort(all, have);
+    while (made.zeros < made.rows && all[made.zeros].key == 0)
+        made.zeros++;
+    forget_pages(r, first);
+    if (write_header(r, 0, stay, 0) < 0 || reserve(r, first + made.rows) < 0 ||
+        move(r, first, made.rows, all, true) < 0)
+        return -1;
+    r->run[stay] = made;
+    r->count = stay + 1;
+    r->loose_count = r->loose_taken = 0;
+    return make_room(r);
+}
+
+static int add_run(cow_lookup *r, const cow_lookup_entry *entry, size_t count)
+{
+    size_t total = count + r->loose_count, stay = runs_that_stay(r, &total);
+    cow_lookup_entry *all;
+    int status;
+
+    if (total > LARGEST_RUN)
+        return cow_error(COW_UNSUPPORTED, "these are too many chunks for what helps to find equal ones");
+    if ((all = malloc((total + 1) * sizeof *all)) == NULL)
+        return cow_error(COW_MEMORY, "no memory to find equal chunks");
+    memcpy(all, entry, count * sizeof *entry);
+    memcpy(all + count, r->loose, r->loose_count * sizeof *r->loose);
+    status = write_run(r, stay, all, count + r->loose_count);
+    free(all);
+    return status;
+}
+
+int cow_lookup_add(cow_lookup *r, cow_lookup_entry *entry, size_t count, uint64_t noted)
+{
+    int status = noted == r->noted && r->loose_count + count <= MOST_LOOSE ? add_loose(r, entry, count)
+                                                                           : add_run(r, entry, count);
+
+    if (status < 0)
+        return -1;
+    r->noted = noted;
+    return write_header(r, noted, r->count, r->loose_count);
+}
