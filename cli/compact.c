@@ -156,12 +156,20 @@ static bool same_text(const char *a, const char *b)
     return strcmp(a, b) == 0;
 }
 
+/* With what: of versions that are forgotten, the smallest file does not say it. */
+static bool same_program(const cli_version *a, const cli_version *b)
+{
+    return same_text(a->host, b->host) && same_text(a->program, b->program) && same_text(a->hdf5, b->hdf5) &&
+           same_text(a->h5cow, b->h5cow);
+}
+
 static bool same_row(const cli_version *a, const cli_version *b)
 {
+    bool forgotten = a->open == COW_LOG_FORGOTTEN;
+
     return same_text(a->name, b->name) && a->parent == b->parent && a->time == b->time && same_text(a->user, b->user) &&
-           same_text(a->host, b->host) && same_text(a->program, b->program) && same_text(a->hdf5, b->hdf5) &&
-           same_text(a->h5cow, b->h5cow) && same_text(a->message, b->message) &&
-           (a->open == COW_LOG_FORGOTTEN) == (b->open == COW_LOG_FORGOTTEN);
+           same_text(a->message, b->message) && forgotten == (b->open == COW_LOG_FORGOTTEN) &&
+           (forgotten || same_program(a, b));
 }
 
 static int compare_logs(const cli_state file[2], const cli_version *const rows[2], const size_t count[2])

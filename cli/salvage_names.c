@@ -132,7 +132,8 @@ static int64_t parent_of(const salvage *s, const cli_version *row, uint64_t at)
     return found < at ? (int64_t)found : (int64_t)at - 1;
 }
 
-/* Forgotten versions before row END of the source that the new log does not have yet, from its row AT on. */
+/* Forgotten versions before row END of the source that the new log does not have yet, from its row AT on. In the smallest file
+ * they are their name, who made them, when, and what they said. */
 static int put_forgotten(salvage *s, const cli_file *to, size_t end, uint64_t *at)
 {
     int status = 0;
@@ -141,6 +142,8 @@ static int put_forgotten(salvage *s, const cli_file *to, size_t end, uint64_t *a
         cli_version row = s->rows[s->next_row];
         if (row.open != COW_LOG_FORGOTTEN)
             continue;
+        if (s->whole)
+            row.host = row.program = row.hdf5 = row.h5cow = NULL;
         row.parent = parent_of(s, &s->rows[s->next_row], *at);
         s->new_row[s->next_row] = (size_t)*at;
         status = cow_layout_log_write(to->loc, (*at)++, &row);

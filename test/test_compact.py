@@ -30,10 +30,18 @@ from waiting import WAITING
 FORGOTTEN = 2  # docs/format.md
 
 
+# What the smallest file leaves out of the rows of forgotten versions.
+LEFT_OUT = ("host", "program", "hdf5", "h5cow")
+
+
 def rows(path):
     """The log, but for sizes."""
     with h5py.File(path, "r") as f:
         return [{n: x[n] for n in x.dtype.names if n not in ("added", "chunks", "changed")} for x in f["_versioned_data/log"]]
+
+
+def without(log):
+    return [row if row["open"] != FORGOTTEN else row | dict.fromkeys(LEFT_OUT, b"") for row in log]
 
 
 def states(path):
@@ -45,7 +53,7 @@ def states(path):
 def compacted(path, *options):
     before, log, tags = states(path), rows(path), h5cow("tag", path)
     told = json.loads(h5cow("gc", "--compact", "--json", *options, path))
-    assert states(path) == before and rows(path) == log and h5cow("tag", path) == tags
+    assert states(path) == before and rows(path) == without(log) and h5cow("tag", path) == tags
     assert told["bytes_after"] == path.stat().st_size
     h5cow("verify", path)
     assert not list(path.parent.glob(".*"))
@@ -271,7 +279,7 @@ def test_killed_at_any_moment_there_is_a_whole_file(tmp_path):
         killed += child.returncode == -signal.SIGKILL
         assert len(left(path)) <= 1, "one name, and the next run finds it"
         h5cow("verify", path)
-        assert rows(path) == log
+        assert without(rows(path)) == without(log)
     assert killed > 5
     assert states(path) == before
     until = time.monotonic() + WAITING

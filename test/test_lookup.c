@@ -229,7 +229,7 @@ static cow_pool *open_pool(void)
 
     assert_non_null(pool);
     cow_pool_allow_reuse(pool, 100);
-    cow_pool_keep_lookup(pool, &(cow_pool_lookup){NULL, open_lookup, make_lookup});
+    cow_pool_keep_lookup(pool, &(cow_pool_lookup){.open = open_lookup, .make = make_lookup});
     return pool;
 }
 
@@ -492,7 +492,7 @@ static void test_a_pool_with_many_slots_is_not_read(void **state)
             cow_pool_close(pool);
             slot_table = borrowed_table(p.slots);
             pool = cow_pool_open("pool 7", 1, slot_table, cow_chunk_store_memory());
-            cow_pool_keep_lookup(pool, &(cow_pool_lookup){NULL, open_lookup, make_lookup});
+            cow_pool_keep_lookup(pool, &(cow_pool_lookup){.open = open_lookup, .make = make_lookup});
             assert_int_equal(cow_pool_find(pool, &old.digest, &slot), 0);
             assert_true(slot != COW_NO_SLOT);
             assert_int_equal(cow_pool_find(pool, &new.digest, &slot), 0);

@@ -1,5 +1,5 @@
 /* See hashes.h. A commit fails when the driver failed meanwhile, since what HDF5 keeps of the file may then lack something. Reading
- * the runs changes nothing that HDF5 keeps, so failures of that do not count; what cannot be written, the journal tells itself. */
+ * the runs changes nothing that HDF5 keeps, so failures of that do not count. */
 #include "history/hashes.h"
 
 #include "base/error.h"
@@ -11,7 +11,8 @@
 struct cow_hashes {
     cow_file *file;
     uint32_t id;
-    bool lost; /* the disk failed there */
+    bool lost;      /* the disk failed there */
+    bool half_done; /* while it was changed */
 };
 
 /* A table that tells `of` what the disk does. */
@@ -52,8 +53,10 @@ static int looked_at(cow_hashes *h, int status, unsigned long before, bool readi
     unsigned long more = failures(h) - before;
 
     h->lost = h->lost || more > 0;
-    if (reading && more > 0)
+    if (reading)
         cow_file_excuse(h->file, more);
+    else
+        h->half_done = h->half_done || more > 0;
     return status;
 }
 
@@ -138,7 +141,12 @@ static cow_table *make_hashes(void *context)
     return told(h, under);
 }
 
+static bool is_half_done(void *context)
+{
+    return ((const cow_hashes *)context)->half_done;
+}
+
 cow_pool_lookup cow_hashes_source(cow_hashes *h)
 {
-    return (cow_pool_lookup){h, open_hashes, make_hashes};
+    return (cow_pool_lookup){h, open_hashes, make_hashes, is_half_done};
 }

@@ -159,6 +159,11 @@ static void do_without_lookup(cow_pool *pool)
     pool->known.damaged = true;
 }
 
+static bool half_done(const known_hashes *known)
+{
+    return known->source.half_done != NULL && known->source.half_done(known->source.context);
+}
+
 static void open_lookup(cow_pool *pool)
 {
     cow_table *table = NULL;
@@ -758,19 +763,22 @@ static int note_new(cow_pool *pool, bool all)
 }
 
 /* There are none, so the map knows all. Where they cannot be made it goes on to. */
-static void make_lookup(cow_pool *pool)
+static int make_lookup(cow_pool *pool)
 {
     known_hashes *known = &pool->known;
     cow_table *table = known->source.make(known->source.context);
 
     if (table != NULL && (known->lookup = cow_lookup_open(table, 0)) != NULL && note_new(pool, true) == 0) {
         known->damaged = false;
-        return;
+        return 0;
     }
-    cow_error_clear();
     cow_lookup_close(known->lookup);
     known->lookup = NULL;
     known->source.make = NULL;
+    if (half_done(known))
+        return -1;
+    cow_error_clear();
+    return 0;
 }
 
 /* What the runs lack, after the rows have been written. */
@@ -781,13 +789,13 @@ static int flush_hashes(cow_pool *pool)
     if (pool->known.lookup != NULL) {
         if (note_new(pool, false) == 0)
             return 0;
+        if (half_done(&pool->known))
+            return -1;
         do_without_lookup(pool);
         if (load(pool) < 0)
             return -1;
     }
-    if (pool->slots > MOST_READ)
-        make_lookup(pool);
-    return 0;
+    return pool->slots > MOST_READ ? make_lookup(pool) : 0;
 }
 
 /* ---- writing ---- */
@@ -841,7 +849,7 @@ int cow_pool_flush(cow_pool *pool)
         pool->first_unwritten = pool->slots;
     }
     if (flush_hashes(pool) < 0)
-        return -1;
+        return cow_context("noting the hashes of %s", pool->name);
     forget_written(pool);
     return 0;
 }
@@ -916,25 +924,31 @@ static int vacate_rows(cow_pool *pool, uint64_t first, uint64_t count, uint8_t *
 }
 
 /* They are found when a slot is to be given out. Entries of chunks that are gone stay, until they are as many as the others. */
-static void note_vacated(cow_pool *pool, vacating *v)
+static int note_vacated(cow_pool *pool, vacating *v)
 {
     known_hashes *known = &pool->known;
     size_t count = 0;
+    int status = 0;
 
     if (known->source.make == NULL || pool->slots <= MOST_READ || (v->vacated.count == 0 && !v->many))
-        return;
+        return 0;
     open_lookup(pool);
     if (known->lookup == NULL || v->many || cow_lookup_entries(known->lookup) > 2 * pool->slots + MOST_READ) {
         forget_hashes(pool);
-        make_lookup(pool);
+        status = make_lookup(pool);
     } else {
         for (size_t i = 0; i < v->vacated.count; i++)
             if (v->vacated.entry[i].value < cow_lookup_noted(known->lookup))
                 v->vacated.entry[count++] = v->vacated.entry[i];
-        if (cow_lookup_add(known->lookup, v->vacated.entry, count, cow_lookup_noted(known->lookup)) < 0)
-            do_without_lookup(pool);
+        if (cow_lookup_add(known->lookup, v->vacated.entry, count, cow_lookup_noted(known->lookup)) < 0) {
+            if (half_done(known))
+                status = -1;
+            else
+                do_without_lookup(pool);
+        }
     }
     forget_hashes(pool);
+    return status;
 }
 
 int cow_pool_vacate(cow_pool *pool, const cow_pool_collector *collector)
@@ -961,7 +975,7 @@ int cow_pool_vacate(cow_pool *pool, const cow_pool_collector *collector)
     forget_blocks(pool);
     forget_hashes(pool);
     if (status == 0)
-        note_vacated(pool, &v);
+        status = note_vacated(pool, &v);
     free(v.vacated.entry);
     return status;
 }

@@ -82,6 +82,7 @@ typedef struct cow_pool_lookup {
     void *context;
     int (*open)(void *context, cow_table **table); /* 1; 0: there are none; -1 */
     cow_table *(*make)(void *context); /* without rows, instead of any that are there; NULL: not asked again */
+    bool (*half_done)(void *context);  /* the disk failed while they were changed: nothing is to be committed */
 } cow_pool_lookup;
 /* Before anything is searched in it. */
 void cow_pool_keep_lookup(cow_pool *pool, const cow_pool_lookup *source);
