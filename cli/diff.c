@@ -1,6 +1,8 @@
 /* h5cow diff, h5cow show: what differs between two states. Parts: diff.h. */
 #include "diff.h"
 
+#include "progress.h"
+
 #include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
@@ -162,6 +164,8 @@ static void print_item(cli_diff *diff, json_object *item)
     json_object *value, *before, *after;
 
     (void)diff;
+    cli_progress_end();
+    cli_progress_off(); /* a pager may have the terminal from here on */
     put(text_of(item, "path"));
     printf(": %s", text_of(item, "change"));
     bool had = json_object_object_get_ex(item, "before", &before),
@@ -294,7 +298,11 @@ static int compare(request *r, const char *path, json_object *answer)
     diff->tell = r->quiet ? drop_item : r->json ? keep_item : r->stat ? count_item : print_item;
     diff->list = r->json ? json_object_new_array() : NULL;
     diff->same_file = diff->before != NULL && same_file(diff->before, diff->after);
-    if ((status = cli_diff_tree(diff, path)) != 0) {
+    if (r->quiet)
+        cli_progress_off();
+    status = cli_diff_tree(diff, path);
+    cli_progress_end();
+    if (status != 0) {
         json_object_put(diff->list);
         json_object_put(answer);
         return status;

@@ -23,7 +23,8 @@ typedef struct cli_diff {
     void (*tell)(struct cli_diff *diff, json_object *item);
     json_object *list; /* `tell`s own */
     size_t differences, troubles;
-    cow_map met; /* pairs of objects that were compared */
+    uint64_t compared; /* elements, so far */
+    cow_map met;       /* pairs of objects that were compared */
 } cli_diff;
 
 /* Everything at PATH and below. 0, or CLI_FAILED: said on standard error. */
@@ -49,6 +50,7 @@ int cli_diff_attributes(const cli_diff *diff, const hid_t attribute[2]);
 /* diff_index.c: VISIT each chunk for which two root records of one pool and grid name different slots. What VISIT answers, if not
  * 0, ends it. -1: cli_reason. */
 typedef int cli_chunk_visitor(void *context, const uint64_t chunk[]);
-int cli_diff_index(cow_table *index, const cow_root *before, const cow_root *after, cli_chunk_visitor *visit, void *context);
+int cli_diff_index(cow_table *index, const cow_root *before, const cow_root *after, cli_chunk_visitor *visit,
+                   void *context);
 
 #endif

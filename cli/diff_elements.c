@@ -11,6 +11,7 @@
 #include "base/ids.h"
 #include "import/references.h"
 #include "object.h"
+#include "progress.h"
 #include "native/datatype.h"
 #include "values.h"
 
@@ -26,9 +27,9 @@ typedef enum { SIGNED, UNSIGNED, FLOATING, OTHER } number_kind;
 typedef struct pair {
     const cli_diff *diff;
     number_kind kind;
-    hid_t type[2]; /* in memory; of numbers HDF5's own */
+    hid_t type[2];          /* in memory; of numbers HDF5's own */
     size_t size, stored[2]; /* of a value in memory; in the file */
-    cow_part *part; /* OTHER: with something to be followed; else NULL */
+    cow_part *part;         /* OTHER: with something to be followed; else NULL */
 } pair;
 
 /* ---- types ---- */
@@ -319,6 +320,7 @@ static int compare_box(void *context, unsigned rank, const hsize_t start[], cons
                 c->diff->element(c->diff->context, position);
         }
     c->compared += n;
+    cli_progress("elements compared", c->diff->compared += n, 0);
     c->chunks += c->changed > changed;
     for (int i = 0; i < 2; i++)
         cli_box_close(&box[i], c->p.part != NULL);
@@ -450,7 +452,8 @@ static int compare_all(comparison *c)
     if ((status = compare_what_is_stored(c)) != 0)
         return status;
     status = -1;
-    if ((space = H5Screate_simple((int)c->rank, c->common, NULL)) >= 0 && cow_box_of(space, BOX / c->p.size + 1, box) >= 0)
+    if ((space = H5Screate_simple((int)c->rank, c->common, NULL)) >= 0 &&
+        cow_box_of(space, BOX / c->p.size + 1, box) >= 0)
         status = cow_boxes(space, box, compare_inside, c);
     cow_close(space);
     return status;
@@ -544,8 +547,7 @@ void cli_diff_datasets(cli_diff *diff, json_object *item, const hid_t dataset[2]
     else {
         bool same_type = cow_tree_same_type(type[0], type[1]);
         if (!same_type)
-            cli_diff_both(item, "type", cli_diff_text(cli_type_name(type[0])),
-                          cli_diff_text(cli_type_name(type[1])));
+            cli_diff_both(item, "type", cli_diff_text(cli_type_name(type[0])), cli_diff_text(cli_type_name(type[1])));
         if (!cow_native_space_same_extent(space[0], space[1])) {
             json_object *shape[2] = {shape_json(space[0]), shape_json(space[1])};
             if (json_object_equal(shape[0], shape[1])) { /* the maximum alone */

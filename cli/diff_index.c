@@ -91,7 +91,8 @@ static int compare(const descent *d, const uint64_t offset[2], const unsigned le
     return status;
 }
 
-int cli_diff_index(cow_table *index, const cow_root *before, const cow_root *after, cli_chunk_visitor *visit, void *context)
+int cli_diff_index(cow_table *index, const cow_root *before, const cow_root *after, cli_chunk_visitor *visit,
+                   void *context)
 {
     descent d = {.index = index, .pool = after->pool, .visit = visit, .context = context};
     const uint64_t top[2] = {before->top, after->top}, origin[COW_MAX_RANK] = {0};

@@ -105,8 +105,10 @@ static void tell_attribute(cli_diff *diff, json_object *item, const char *name, 
     json_object *told = json_object_new_object();
 
     json_object_object_add(told, "name", cli_json_text(name));
-    json_object_object_add(
-        told, "change", cli_json_text(attribute[0] < 0 ? "added" : attribute[1] < 0 ? "removed" : "changed"));
+    json_object_object_add(told, "change",
+                           cli_json_text(attribute[0] < 0   ? "added"
+                                         : attribute[1] < 0 ? "removed"
+                                                            : "changed"));
     for (int i = 0; i < 2; i++)
         if (attribute[i] >= 0) {
             char *text = attribute_text(i == 0 ? diff->before->through : diff->after->through, attribute[i]);
@@ -210,7 +212,8 @@ static void compare_objects(cli_diff *diff, const meeting *m)
             else
                 cli_diff_datasets(diff, item, object, root);
         } else if (m->type[0] == H5O_TYPE_NAMED_DATATYPE && !cow_tree_same_type(object[0], object[1]))
-            cli_diff_both(item, "type", cli_diff_text(cli_type_name(object[0])), cli_diff_text(cli_type_name(object[1])));
+            cli_diff_both(item, "type", cli_diff_text(cli_type_name(object[0])),
+                          cli_diff_text(cli_type_name(object[1])));
         compare_attributes(diff, item, object);
         compare_comments(diff, item, object);
     }

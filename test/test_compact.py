@@ -327,7 +327,10 @@ def on_a_terminal(*words):
 def test_what_takes_long_says_how_far_it_is_on_a_terminal(tmp_path):
     path = tmp_path / "a.h5"
     make(path, ["for n in range(2500): f[f'g/{n}'] = np.arange(10)", "f['g/7'][0] = 1"])
-    for words in (["hash", path], ["verify", path], ["gc", "--compact", "--dry-run", path]):
+    with h5py.File(tmp_path / "plain.h5", "w") as f:
+        f["x"] = np.arange(3000000.)
+    shutil.copy(tmp_path / "plain.h5", tmp_path / "same.h5")
+    for words in (["hash", path], ["verify", path], ["gc", "--compact", "--dry-run", path], ["diff", tmp_path / "plain.h5", tmp_path / "same.h5"]):
         begun = time.monotonic()
         told = on_a_terminal(*words)
         if time.monotonic() - begun > 1.5:
