@@ -289,6 +289,7 @@ void cow_chunk_cache_remove(cow_cached_chunk *entry)
     cache->used -= weight(entry);
     cache->entries--;
     cow_chunk_cache_buffer_free(array, entry->bytes);
+    free(entry->known);
     free(entry);
 }
 

@@ -21,8 +21,9 @@ typedef struct cow_cached_chunk cow_cached_chunk;
 struct cow_cached_chunk {
     cow_array *array;
     uint8_t *bytes; /* array->chunk_bytes; NULL for a heap array */
-    size_t set; /* bytes that have been set; those behind are fill value, not put there yet (cow_chunk_cache_part) */
-    uint64_t slot;  /* heap arrays only */
+    size_t set;    /* bytes that have been set; those behind are fill value, not put there yet (cow_chunk_cache_part) */
+    uint64_t slot; /* heap arrays only, as is */
+    cow_digest *known; /* dirty: of the whole chunk, as it was written; NULL: it has to be read back */
     bool dirty;
     bool refused; /* dirty, and the filters do not take it */
     uint64_t hash;
@@ -30,7 +31,7 @@ struct cow_cached_chunk {
     cow_cached_chunk *newer, *older;             /* in order of use */
     cow_cached_chunk *next_dirty, *former_dirty; /* ring */
     cow_cached_chunk *next_own, *former_own;     /* of the same array, the last one inserted first */
-    uint64_t chunk[];                      /* rank */
+    uint64_t chunk[];                            /* rank */
 };
 
 /* The entry of a chunk, or NULL; it becomes the most recently used, and all its bytes are set. */

@@ -104,7 +104,8 @@ static int move_part(const cow_array *array, uint64_t slot, const cow_heap_part 
     if (memory < 0)
         cow_error_native("cannot describe a buffer");
     else if (*moving)
-        cow_error(COW_UNSUPPORTED, "a function that HDF5 calls while it moves elements of this type cannot move others of it");
+        cow_error(COW_UNSUPPORTED,
+                  "a function that HDF5 calls while it moves elements of this type cannot move others of it");
     else if (file >= 0) {
         *moving = true;
         status = write ? cow_native_dataset_write(raw_data(array), mem_type, memory, file, dxpl, packed)
@@ -248,26 +249,69 @@ static int verify_elements(const cow_array *array, const uint64_t chunk[], uint6
     return cow_array_chunk_verify(array, chunk, slot, digest.checksum, row.digest.checksum);
 }
 
-/* Verify a slot once; a clean entry remembers that it was. */
+/* Is PART one chunk, as it is in memory, so that its content can be told from the program's own elements? What HDF5 leaves alone
+ * between the members of a compound is not content, and references it may tell otherwise when they are read back. */
+static bool is_chunk(const cow_array *array, const cow_heap_part *part, hid_t mem_type)
+{
+    hid_t type = cow_array_type(array);
+
+    if (part->first == NULL || part->elements != chunk_elements(array))
+        return false;
+    return (mem_type == type || H5Tequal(mem_type, type) > 0) && H5Tdetect_class(type, H5T_COMPOUND) == 0 &&
+           H5Tdetect_class(type, H5T_REFERENCE) == 0;
+}
+
+/* The slot was verified: a clean entry remembers it. */
+static int note_verified(cow_array *array, const uint64_t chunk[], uint64_t slot)
+{
+    cow_cached_chunk *entry = cow_chunk_cache_insert(array, chunk, NULL);
+
+    if (entry == NULL)
+        return -1;
+    if (!entry->dirty)
+        entry->slot = slot;
+    return 0;
+}
+
+static bool is_verified(cow_array *array, const uint64_t chunk[], uint64_t slot)
+{
+    const cow_cached_chunk *entry = cow_chunk_cache_find(array, chunk);
+
+    return (entry != NULL && entry->slot == slot) || (array->filtering != NULL && array->filtering->unchecked);
+}
+
+/* Verify a slot once. */
 static int verify_slot(cow_array *array, const uint64_t chunk[], uint64_t slot)
 {
-    cow_cached_chunk *entry = cow_chunk_cache_find(array, chunk);
     void *elements;
     int status;
 
-    if ((entry != NULL && entry->slot == slot) || (array->filtering != NULL && array->filtering->unchecked))
+    if (is_verified(array, chunk, slot))
         return 0;
     if ((elements = read_slot(array, chunk, slot, false)) == NULL)
         return -1;
     status = verify_elements(array, chunk, slot, elements);
     reclaim(array, elements);
-    if (status < 0)
+    return status < 0 ? -1 : note_verified(array, chunk, slot);
+}
+
+/* A whole chunk that nobody has verified yet, into the program's buffer, and verified there. */
+static int read_chunk(cow_array *array, uint64_t slot, const cow_heap_part *part, hid_t mem_type, hid_t dxpl,
+                      void *packed)
+{
+    hsize_t n = part->elements;
+    hid_t space;
+
+    if (check_lengths(array, slot) < 0 || move_part(array, slot, part, mem_type, dxpl, false, packed) < 0)
         return -1;
-    if ((entry = cow_chunk_cache_insert(array, chunk, NULL)) == NULL)
-        return -1;
-    if (!entry->dirty)
-        entry->slot = slot;
-    return 0;
+    if (verify_elements(array, part->chunk, slot, packed) == 0)
+        return note_verified(array, part->chunk, slot);
+    if ((space = H5Screate_simple(1, &n, NULL)) >= 0) {
+        H5Treclaim(mem_type, space, dxpl, packed);
+        H5Sclose(space);
+    }
+    memset(packed, 0, n * H5Tget_size(mem_type));
+    return -1;
 }
 
 /* ---- slots ---- */
@@ -328,8 +372,11 @@ static cow_cached_chunk *own_slot(cow_array *array, const cow_heap_part *part)
     cow_cached_chunk *entry = cow_chunk_cache_find(array, part->chunk);
     uint64_t old, slot;
 
-    if (entry != NULL && entry->dirty)
+    if (entry != NULL && entry->dirty) {
+        free(entry->known);
+        entry->known = NULL;
         return entry;
+    }
     if (cow_index_get(array->index, part->chunk, &old) < 0 || take_slot(array, &slot) < 0)
         return NULL;
     entry = prepare_slot(array, part, old, slot) < 0 ? NULL : cow_chunk_cache_insert(array, part->chunk, NULL);
@@ -376,17 +423,38 @@ int cow_heap_read(cow_array *array, const cow_heap_part *part, hid_t mem_type, h
             return cow_error_where(array->label, "looking for a chunk");
         if (slot == COW_HOLE)
             return read_fill(array, mem_type, dxpl, part->elements, packed);
+        if (is_chunk(array, part, mem_type) && !is_verified(array, part->chunk, slot))
+            return read_chunk(array, slot, part, mem_type, dxpl, packed);
         if (verify_slot(array, part->chunk, slot) < 0)
             return -1;
     }
     return move_part(array, slot, part, mem_type, dxpl, false, packed);
 }
 
+/* What was just written need not be read back to be compared. The entry is looked for again: functions of the program were called,
+ * which may have written there too; those have taken `known` away, or stored the chunk. */
+static int note_content(cow_array *array, const cow_heap_part *part, const void *packed)
+{
+    cow_cached_chunk *entry = cow_chunk_cache_find(array, part->chunk);
+    cow_digest *known = entry == NULL || !entry->dirty ? NULL : malloc(sizeof *known);
+
+    if (known == NULL)
+        return 0;
+    if (digest_elements(array, packed, array->grid.chunk, entry->slot, false, known) < 0) {
+        free(known);
+        return -1;
+    }
+    entry->known = known;
+    return 0;
+}
+
 int cow_heap_write(cow_array *array, const cow_heap_part *part, hid_t mem_type, hid_t dxpl, const void *packed)
 {
     cow_cached_chunk *entry = own_slot(array, part);
 
-    return entry == NULL ? -1 : move_part(array, entry->slot, part, mem_type, dxpl, true, (void *)(uintptr_t)packed);
+    if (entry == NULL || move_part(array, entry->slot, part, mem_type, dxpl, true, (void *)(uintptr_t)packed) < 0)
+        return -1;
+    return is_chunk(array, part, mem_type) ? note_content(array, part, packed) : 0;
 }
 
 int cow_heap_cut(cow_array *array, const uint64_t chunk[])
@@ -422,21 +490,35 @@ done:
     return status;
 }
 
+/* What a dirty chunk holds. */
+static int digest_entry(const cow_array *array, const cow_cached_chunk *entry, const uint64_t trimmed[],
+                        cow_digest *digest)
+{
+    void *elements;
+    int status;
+
+    if (entry->known != NULL && memcmp(trimmed, array->grid.chunk, array->grid.rank * sizeof *trimmed) == 0) {
+        *digest = *entry->known;
+        return 0;
+    }
+    if ((elements = read_slot(array, entry->chunk, entry->slot, true)) == NULL)
+        return -1;
+    status = digest_elements(array, elements, trimmed, entry->slot, false, digest);
+    reclaim(array, elements);
+    return status;
+}
+
 /* Give a dirty chunk its place in the pool: the slot it had, a known one, or its own. */
 static int store_entry(cow_array *array, cow_cached_chunk *entry)
 {
     uint64_t trimmed[COW_MAX_RANK], old, slot = COW_NO_SLOT;
-    void *elements = read_slot(array, entry->chunk, entry->slot, true);
     cow_slot row = {0}, old_row;
     int status = -1;
 
-    if (elements == NULL)
-        return -1;
     cow_array_chunk_trimmed(array, entry->chunk, trimmed);
     for (unsigned d = 0; d < array->grid.rank; d++)
         row.trimmed[d] = (uint32_t)trimmed[d];
-    if (digest_elements(array, elements, trimmed, entry->slot, false, &row.digest) < 0 ||
-        cow_index_get(array->index, entry->chunk, &old) < 0)
+    if (digest_entry(array, entry, trimmed, &row.digest) < 0 || cow_index_get(array->index, entry->chunk, &old) < 0)
         goto done;
     if (old != COW_HOLE) {
         if (cow_pool_row(array->pool, old, &old_row) < 0)
@@ -461,10 +543,11 @@ static int store_entry(cow_array *array, cow_cached_chunk *entry)
     }
     cow_pool_drop(array->pool, entry->slot); /* the entry's use; the index has its own */
     entry->slot = slot;
+    free(entry->known);
+    entry->known = NULL;
     cow_chunk_cache_clean(entry);
     status = 0;
 done:
-    reclaim(array, elements);
     return status < 0 ? cow_context("%s: storing a chunk", array->label) : 0;
 }
 

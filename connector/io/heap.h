@@ -2,8 +2,8 @@
  *
  * A chunk that is written gets a slot of its own on the first touch after a commit, filled with what the chunk held if
  * it is only partly overwritten, and HDF5 writes the elements into it (rows [slot*c0, (slot+1)*c0) of raw_data) in the
- * application's own memory type. Only when it is stored is it read back, serialised and compared: the slot it had
- * before and any known slot win over the new one. A sealed slot is never written.
+ * application's own memory type. When it is stored it is read back, serialised and compared, unless it was written whole, as
+ * its elements are in memory: the slot it had before and any known slot win over the new one. A sealed slot is never written.
  *
  * Serialised, an element is: its bytes where the type has no such part; a string's length in bytes (u64 little-endian)
  * and its bytes, as in versioned-hdf5; a sequence's number of elements (u64) and the elements; of a compound the

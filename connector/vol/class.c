@@ -293,25 +293,33 @@ static herr_t opt_query(void *object, H5VL_subclass_t cls, int opt_type, uint64_
 
 static herr_t blob_put(void *object, const void *buf, size_t size, void *blob_id, void *ctx)
 {
-    COW_QUIET;
+    COW_QUIET_ELEMENT;
     return H5VLblob_put(cow_object_native(object), cow_native_id(), buf, size, blob_id, ctx);
 }
 
 static herr_t blob_get(void *object, const void *blob_id, void *buf, size_t size, void *ctx)
 {
-    COW_QUIET;
+    COW_QUIET_ELEMENT;
     return H5VLblob_get(cow_object_native(object), cow_native_id(), blob_id, buf, size, ctx);
 }
 
+/* HDF5 asks for each element whether it is null. A blob's id is that of an object in a global heap (HDF5 File Format, III.E):
+ * it begins with an address, little-endian, of two bytes at least, which is 0 for none. */
 static herr_t blob_specific(void *object, void *blob_id, H5VL_blob_specific_args_t *args)
 {
-    COW_QUIET;
+    COW_QUIET_ELEMENT;
+    const uint8_t *id = blob_id;
+
+    if (args->op_type == H5VL_BLOB_ISNULL && (id[0] != 0 || id[1] != 0)) {
+        *args->args.is_null.isnull = false;
+        return 0;
+    }
     return H5VLblob_specific(cow_object_native(object), cow_native_id(), blob_id, args);
 }
 
 static herr_t blob_optional(void *object, void *blob_id, H5VL_optional_args_t *args)
 {
-    COW_QUIET;
+    COW_QUIET_ELEMENT;
     return H5VLblob_optional(cow_object_native(object), cow_native_id(), blob_id, args);
 }
 

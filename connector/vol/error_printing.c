@@ -71,6 +71,14 @@ cow_quiet cow_quiet_begin(void)
     return quiet;
 }
 
+cow_quiet cow_quiet_begin_element(void)
+{
+    if (printing.depth == 0)
+        return cow_quiet_begin();
+    printing.depth++;
+    return (cow_quiet){.held = cow_error_hold()};
+}
+
 void cow_quiet_end(cow_quiet *quiet)
 {
     if (quiet->ours)

@@ -237,6 +237,10 @@ typedef struct cow_quiet {
 } cow_quiet;
 #define COW_QUIET cow_quiet quiet __attribute__((cleanup(cow_quiet_end), unused)) = cow_quiet_begin()
 cow_quiet cow_quiet_begin(void);
+/* For a callback that moves one element: between it and the callback around it is no function of the application, so that
+ * nothing has to be asked again. */
+#define COW_QUIET_ELEMENT cow_quiet quiet __attribute__((cleanup(cow_quiet_end), unused)) = cow_quiet_begin_element()
+cow_quiet cow_quiet_begin_element(void);
 void cow_quiet_end(cow_quiet *quiet);
 /* Is this callback entered from within another one? */
 bool cow_quiet_nested(void);
