@@ -152,20 +152,43 @@ typedef struct asked {
     bool json, lines, operations, graph;
 } asked;
 
+/* The texts of rows that are shown, and of those that these were made of. */
+static int read_texts(const cli_file *file, cli_listed *l, char *why, size_t size)
+{
+    int status = 0;
+
+    for (size_t first = 0, end; status == 0 && first < l->count; first = end + 1) {
+        for (; first < l->count && l->left_out[first]; first++)
+            ;
+        for (end = first; end < l->count && !l->left_out[end]; end++)
+            ;
+        if (first < end)
+            status = cli_versions_texts(file, l->rows, first, end, why, size);
+    }
+    for (size_t i = 0; status == 0 && i < l->count; i++) {
+        size_t parent = l->left_out[i] ? SIZE_MAX : cli_version_parent(l->rows, i);
+
+        if (parent != SIZE_MAX && l->rows[parent].name == NULL)
+            status = cli_versions_texts(file, l->rows, parent, parent + 1, why, size);
+    }
+    return status;
+}
+
 static int show(const cli_file *file, const asked *a)
 {
     cli_listed l = {0};
-    char why[1024];
-    int status = CLI_FAILED;
+    char why[1024] = "";
+    bool texts = a->w.object != NULL; /* all of them are needed to choose */
+    int status = (texts ? cli_versions_read : cli_versions_numbers)(file, &l.rows, &l.count, why, sizeof why);
 
-    if (cli_versions_read(file, &l.rows, &l.count, why, sizeof why) < 0 ||
-        cli_lacks_read(file, &l.lacks, &l.lacking, why, sizeof why) < 0)
-        cli_fail("'%s' is damaged: %s; 'h5cow verify' says what is left", file->name, why);
-    else {
-        if (cli_tags_read(file, l.rows, l.count, &l.tags, &l.tagged, why, sizeof why) < 0)
-            cli_warn("'%s' is damaged, so no tags are shown: %s", file->name, why);
+    if (status == 0 && (status = cli_lacks_read(file, &l.lacks, &l.lacking, why, sizeof why)) == 0)
         status = leave_out(file, &l, &a->w);
-    }
+    if (status == 0 && !texts)
+        status = read_texts(file, &l, why, sizeof why);
+    if (status < 0)
+        status = cli_fail("'%s' is damaged: %s; 'h5cow verify' says what is left", file->name, why);
+    else if (status == 0 && cli_tags_read(file, l.rows, l.count, &l.tags, &l.tagged, why, sizeof why) < 0)
+        cli_warn("'%s' is damaged, so no tags are shown: %s", file->name, why);
     if (status == 0 && a->json)
         status = cli_json(as_json(&l));
     else if (status == 0) {

@@ -18,7 +18,8 @@ static char *newest_version(const cli_file *file, char *why, size_t size)
     char *name = NULL;
     bool whole;
 
-    if (cli_versions_read(file, &rows, &count, why, size) == 0 && count > 0 &&
+    if (cli_versions_numbers(file, &rows, &count, why, size) == 0 && count > 0 &&
+        cli_versions_texts(file, rows, count - 1, count, why, size) == 0 &&
         cli_lacks_read(file, &lacks, &lacking, why, size) == 0) {
         whole = true;
         for (size_t i = 0; i < lacking; i++)

@@ -27,8 +27,9 @@ static int failed(const char *path, char *why, size_t size)
     return -1;
 }
 
-int cli_versions_read(const cli_file *file, cli_version **rows, size_t *count, char *why, size_t size)
+int cli_versions_numbers(const cli_file *file, cli_version **rows, size_t *count, char *why, size_t size)
 {
+    static const char *const numbers[] = {"parent", "time", "added", "chunks", "changed", "open", NULL};
     uint64_t n = 0;
 
     *rows = NULL;
@@ -36,21 +37,46 @@ int cli_versions_read(const cli_file *file, cli_version **rows, size_t *count, c
     if (cow_layout_log_rows(file->loc, &n) < 0)
         return failed(COW_PATH_LOG, why, size);
     *rows = cli_alloc(n, sizeof **rows);
-    if (cow_layout_log_read_many(file->loc, 0, n, NULL, *rows) < 0) {
+    if (cow_layout_log_read_many(file->loc, 0, n, numbers, *rows) < 0) {
         free(*rows);
         *rows = NULL;
         return failed(COW_PATH_LOG, why, size);
     }
     *count = n;
-    for (size_t i = 0; i < n; i++) {
-        cow_layout_log_row hdf5s = (*rows)[i];
-        for (size_t t = 0; text_of(&(*rows)[i], t) != NULL; t++) {
-            char **text = text_of(&(*rows)[i], t);
-            *text = cli_strdup(*text == NULL ? "" : *text); /* ours from now on */
-        }
-        cow_layout_log_row_free(&hdf5s);
-    }
     return 0;
+}
+
+int cli_versions_texts(const cli_file *file, cli_version *rows, size_t first, size_t end, char *why, size_t size)
+{
+    cow_layout_log_row *hdf5s = cli_alloc(end - first, sizeof *hdf5s);
+
+    if (cow_layout_log_read_many(file->loc, first, end - first, NULL, hdf5s) < 0) {
+        free(hdf5s);
+        return failed(COW_PATH_LOG, why, size);
+    }
+    for (size_t i = first; i < end; i++) {
+        for (size_t t = 0; text_of(&rows[i], t) != NULL; t++) {
+            const char *text = *text_of(&hdf5s[i - first], t);
+
+            if (*text_of(&rows[i], t) == NULL)
+                *text_of(&rows[i], t) = cli_strdup(text == NULL ? "" : text); /* ours from now on */
+        }
+        cow_layout_log_row_free(&hdf5s[i - first]);
+    }
+    free(hdf5s);
+    return 0;
+}
+
+int cli_versions_read(const cli_file *file, cli_version **rows, size_t *count, char *why, size_t size)
+{
+    if (cli_versions_numbers(file, rows, count, why, size) < 0)
+        return -1;
+    if (cli_versions_texts(file, *rows, 0, *count, why, size) == 0)
+        return 0;
+    cli_versions_free(*rows, *count);
+    *rows = NULL;
+    *count = 0;
+    return -1;
 }
 
 void cli_versions_free(cli_version *rows, size_t count)
@@ -96,7 +122,8 @@ size_t cli_version_row(const cli_version *rows, size_t count, const char *name)
 {
     size_t row = 0;
 
-    while (row < count && (rows[row].open == COW_LOG_FORGOTTEN || strcmp(rows[row].name, name) != 0))
+    while (row < count &&
+           (rows[row].open == COW_LOG_FORGOTTEN || rows[row].name == NULL || strcmp(rows[row].name, name) != 0))
         row++;
     return row;
 }

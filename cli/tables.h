@@ -16,6 +16,9 @@ typedef cow_layout_lack cli_lack; /* texts with free() */
 
 /* 0; or -1 and WHY. *ROWS: free with the function below, or free(). */
 int cli_versions_read(const cli_file *file, cli_version **rows, size_t *count, char *why, size_t size);
+/* In two steps, where few of very many rows are shown: all numbers, with NULL for texts; and the texts of rows FIRST to END. */
+int cli_versions_numbers(const cli_file *file, cli_version **rows, size_t *count, char *why, size_t size);
+int cli_versions_texts(const cli_file *file, cli_version *rows, size_t first, size_t end, char *why, size_t size);
 void cli_versions_free(cli_version *rows, size_t count);
 int cli_datasets_read(const cli_file *file, cli_dataset_row **rows, size_t *count, char *why, size_t size);
 /* The row of the version that the one of ROW was made of, which stands before it and may be forgotten; SIZE_MAX: of none. */
@@ -26,7 +29,7 @@ size_t cli_version_parent(const cli_version *rows, size_t row);
 size_t cli_version_before(const cli_version *rows, size_t row);
 /* How many are not forgotten. */
 size_t cli_versions_there(const cli_version *rows, size_t count);
-/* The row of the version NAME, which is not forgotten; COUNT: there is none. */
+/* The row of the version NAME, which is not forgotten; COUNT: there is none. Rows without texts are not looked at. */
 size_t cli_version_row(const cli_version *rows, size_t count, const char *name);
 /* A tag, and the row of its version; SIZE_MAX: it names none. */
 typedef struct cli_tag {
