@@ -175,6 +175,7 @@ static int narrow(const cli_output *output)
 
 int cli_output_place(cli_output *output, const char *source)
 {
+    cow_disk new = {.calls = &cow_disk_system, .fd = output->new.file, .name = output->new.target};
     int kept = cow_newfile_like(output->new.file, source);
     char text[1024];
 
@@ -182,6 +183,9 @@ int cli_output_place(cli_output *output, const char *source)
         return cli_fail("%s", cli_reason(text, sizeof text));
     if (output->old >= 0 && narrow(output) != 0)
         return CLI_FAILED;
+    /* Who opens it under its name before that is on the disk might write, and a power cut would bring back the old file. */
+    if (output->old >= 0 && cow_lock_writer(&new, 0) < 0)
+        return cli_fail("%s", cli_reason(text, sizeof text));
     if (cow_newfile_place(&output->new, output->old >= 0) < 0)
         return cli_fail("%s", cli_reason(text, sizeof text));
     finished();

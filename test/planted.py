@@ -40,14 +40,14 @@ def crash(*scenarios):
     return [f"crash --damages 4 --scenario {scenario}" for scenario in scenarios]
 
 
-# What patches name in a word. All else is a test: a program in BUILD/build/test with its arguments.
+# What patches name in a word. All else is a test: a program in BUILD/build/test, or a Python file of test/, with its arguments.
 GROUPS = {
     "power cuts": crash("create", "create_and_flush", "rewrite", "pins_move", "failed_sync", "shrink", "applied_late"),
     "shrinking": crash("shrink"),
     "failed syncs": crash("failed_sync"),
 }
 # These run on the connector; all others must not.
-THROUGH_CONNECTOR = ("damage", "bitrot", "points")
+THROUGH_CONNECTOR = ("damage", "bitrot", "points", "compact_cuts.py")
 
 
 class Failure(Exception):
@@ -174,7 +174,8 @@ class Runner:
     def make_for(self, test):
         name = test.split()[0]
         if name not in self.made:
-            self.make(f"test/{name}", *(["connector/libh5cow.so"] if name in THROUGH_CONNECTOR else []))
+            programs = ["cli/h5cow", "test/librecorded_calls.so"] if name.endswith(".py") else [f"test/{name}"]
+            self.make(*programs, *(["connector/libh5cow.so"] if name in THROUGH_CONNECTOR else []))
             self.made.add(name)
 
     def run(self, test):
@@ -184,8 +185,12 @@ class Runner:
         env = {k: v for k, v in os.environ.items() if not k.startswith(("HDF5_", "H5COW_"))}
         if name in THROUGH_CONNECTOR:  # HDF5 looks for plugins even where none is selected
             env.update(HDF5_PLUGIN_PATH=str(self.build / "connector"), HDF5_VOL_CONNECTOR="h5cow")
+        program = [self.build / "test" / name]
+        if name.endswith(".py"):
+            program = [sys.executable, "-B", self.tree / "test" / name]
+            env["H5COW_BUILD"] = str(self.build)
         try:
-            code = self.command([self.build / "test" / name, *arguments], env=env, timeout=TIMEOUT)
+            code = self.command([*program, *arguments], env=env, timeout=TIMEOUT)
         except subprocess.TimeoutExpired:
             return "hangs"
         return None if code == 0 else reason(self.told()) or f"exit code {code}"
@@ -224,7 +229,10 @@ class Runner:
 
 def reason(text):
     """The first line that says what is wrong."""
-    for pattern in (r"FAILED  \] (test_\w+)", r"operation \d+, [^:]*: (.*)", r": (state \d+ .*)", r"(Assertion .*)", r"(wrong .*)"):
+    for pattern in (
+        r"FAILED  \] (test_\w+)", r"operation \d+, [^:]*: (.*)", r": (state \d+ .*)", r"(Assertion .*)", r"WRONG: (.*)",
+        r"(wrong .*)",
+    ):  # fmt: skip
         found = re.search(pattern, text)
         if found:
             return re.sub(r"/\S*/", "", found.group(1))[:90]

@@ -52,6 +52,7 @@ def parts(minutes):
     ]
     return [
         (1, "release", "crash", ["--long"]),  # its last lines tell item 2 as well
+        (1, "release", "test/compact_cuts.py", ["--states", "100000"]),
         (3, "release", "test/kills.py", []),
         (4, "release", "faults", ["--all", "--command", "BUILD/cli/h5cow"]),
         (4, "release", "version_faults", ["--all", "--command", "BUILD/cli/h5cow"]),

@@ -21,7 +21,8 @@ def test_patch_applies_to_this_tree_and_says_what_it_is(patch):
     patch.apply(planted.TOP, "-F0", "--dry-run")
     assert patch.files and all(file.startswith("connector/") for file in patch.files)
     assert patch.what.endswith(".") and patch.breaks in words(patch.stands_in)
-    assert all((planted.TEST / f"{test.split()[0]}.c").exists() for test in patch.tests)
+    programs = [test.split()[0] for test in patch.tests]
+    assert all((planted.TEST / (name if name.endswith(".py") else f"{name}.c")).exists() for name in programs)
 
 
 CODE = "int answer(void)\n{\n    return 42; /* of all things */\n}\n"
