@@ -345,7 +345,8 @@ def shown(path):
     h5cow("verify", path)
     log = json.loads(h5cow("log", "--all", "--json", path))
     for row in log:
-        for member in ("added", "chunks", "changed"):  # sizes
+        # sizes; and with what a version was made, which the smallest file leaves out of those that are forgotten
+        for member in ("added", "chunks", "changed", *(("host", "program", "hdf5", "h5cow") if row["forgotten"] else ())):
             del row[member]
     there = ["", *(f"@#{row['number']}" for row in log if not row["forgotten"])]
     return log, h5cow("tag", path), [h5cow("hash", f"{path}{version}").split()[0] for version in there]
