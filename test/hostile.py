@@ -224,6 +224,7 @@ with h5py.File(sys.argv[1], 'w', track_order=True) as f:
     f['gone'] = np.arange(1000)
     for n in range(5):
         f.create_dataset('torn%d' % n, data=np.arange(100), chunks=(50,), fletcher32=True)
+    f.create_dataset('many', data=np.arange(2400, dtype='<i8'), chunks=(2,))
     f.attrs['title'] = 'one'
     x.attrs['long'] = np.arange(500.)
     x.attrs['words'] = ['a', 'bc']
@@ -232,6 +233,7 @@ for number in (2, 3):
         f['group/x'][:10] += number
         f['texts'][number] = 'changed'
         f['small'][()] = number
+        f['many'][number] = -number
         f.attrs['title'] = 'number %d' % number
         if number == 3:
             del f['gone']
@@ -306,10 +308,11 @@ class Cases:
             self.tables = ["log", "snapshots", "datasets", "pools", "index", "incomplete", "operations", "free"]
             pools = sorted({"0", "1", *[n for n in v["raw"] if v["raw"][n].dtype.hasobject][:2]})
             self.tables += [f"{what}/{n}" for what in ("slots", "raw") for n in pools]
+            self.tables += [f"hashes/{n}" for n in v["hashes"]]
             self.views = [f"views/{n}" for n in list(v["views"])[:4]] + ["heads/0", "heads/1"]
             self.members = [f"versions/{n}/{m}" for n in "12" for m in ("group/x", "texts", "small", "word", "type", "pairs")]
             self.members += [f"removed/{n}" for n in list(v["removed"])[:1]]
-            self.groups = ["", "versions", "tags", "raw", "slots", "views", "heads", "removed"]
+            self.groups = ["", "versions", "tags", "raw", "slots", "views", "heads", "removed", "hashes"]
             self.groups += ["versions/1", "versions/2", "versions/3", "versions/1/group", "versions/2/group"]
             self.rows = {n: (v[n].shape, v[n].dtype) for n in self.tables}
             self.texts = [n for n in v["raw"] if h5py.check_string_dtype(v["raw"][n].dtype)]
