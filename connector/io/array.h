@@ -58,6 +58,7 @@ typedef struct cow_array {
     hid_t same_type;                 /* 0, or a type of HDF5's own, so never changed, that is the same as `type` */
     struct cow_cached_chunk *cached; /* chunks of this array in the cache */
     struct cow_cached_chunk *dirty;  /* of these the dirty ones, oldest first */
+    struct cow_cached_chunk *held;   /* of these the one that has its strings in memory (heap.c), or NULL */
     cow_filtering *filtering;        /* of the call that runs, or NULL */
 } cow_array;
 

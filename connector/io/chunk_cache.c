@@ -289,7 +289,8 @@ void cow_chunk_cache_remove(cow_cached_chunk *entry)
     cache->used -= weight(entry);
     cache->entries--;
     cow_chunk_cache_buffer_free(array, entry->bytes);
-    free(entry->known);
+    if (array->heap)
+        cow_heap_forget(entry);
     free(entry);
 }
 

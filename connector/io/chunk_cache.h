@@ -23,7 +23,8 @@ struct cow_cached_chunk {
     uint8_t *bytes; /* array->chunk_bytes; NULL for a heap array */
     size_t set;    /* bytes that have been set; those behind are fill value, not put there yet (cow_chunk_cache_part) */
     uint64_t slot; /* heap arrays only, as is */
-    cow_digest *known; /* dirty: of the whole chunk, as it was written; NULL: it has to be read back */
+    cow_digest *known; /* dirty: of the whole chunk, as it was written; NULL: it has to be read back, but for */
+    char **strings;    /* dirty: what the chunk holds, of array->held alone */
     bool dirty;
     bool refused; /* dirty, and the filters do not take it */
     uint64_t hash;

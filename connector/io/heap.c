@@ -190,6 +190,17 @@ static void reclaim(const cow_array *array, void *elements)
     free(elements);
 }
 
+/* Zeros, empty, no reference: or no fill value at all. */
+static bool fill_is_zeros(const cow_array *array)
+{
+    const uint8_t *fill = array->fill;
+    bool zeros = true;
+
+    for (size_t i = 0; zeros && fill != NULL && i < array->element_size; i++)
+        zeros = fill[i] == 0;
+    return zeros;
+}
+
 /* N elements of fill value; they share what they point to, and are for writing only. */
 static void *fill_elements(const cow_array *array, uint64_t n)
 {
@@ -314,6 +325,71 @@ static int read_chunk(cow_array *array, uint64_t slot, const cow_heap_part *part
     return -1;
 }
 
+/* ---- strings that are written a few at a time ---- */
+
+/* The chunk that was written last, if not as a whole, has its strings in memory too, so that it need not be read back when it is
+ * stored. Of each array one: strings are often appended. */
+
+static void free_strings(const cow_array *array, char **strings)
+{
+    for (uint64_t i = 0; strings != NULL && i < chunk_elements(array); i++)
+        free(strings[i]); /* as H5Treclaim does */
+    free(strings);
+}
+
+void cow_heap_forget(cow_cached_chunk *entry)
+{
+    free(entry->known);
+    entry->known = NULL;
+    if (entry->array->held == entry)
+        entry->array->held = NULL;
+    free_strings(entry->array, entry->strings);
+    entry->strings = NULL;
+}
+
+/* ENTRY has STRINGS from now on, and the one that had some knows what it holds, as far as that is certain. */
+static void hold(cow_cached_chunk *entry, char **strings)
+{
+    cow_array *array = entry->array;
+    cow_cached_chunk *former = array->held;
+    cow_digest *known = former == NULL ? NULL : malloc(sizeof *known);
+
+    if (known != NULL && digest_elements(array, former->strings, array->grid.chunk, former->slot, false, known) < 0) {
+        cow_error_clear(); /* it is read back */
+        free(known);
+        known = NULL;
+    }
+    if (former != NULL) {
+        cow_heap_forget(former);
+        former->known = known;
+    }
+    entry->strings = strings;
+    array->held = entry;
+}
+
+/* PACKED was written to PART of the entry that is held. */
+static void replace_strings(cow_cached_chunk *entry, const cow_heap_part *part, char *const packed[])
+{
+    const cow_grid *grid = &entry->array->grid;
+    uint64_t at[COW_MAX_RANK] = {0};
+
+    for (uint64_t i = 0; i < part->elements; i++) {
+        uint64_t place = part->first == NULL ? part->place[i] : 0;
+        char *copy = packed[i] == NULL ? NULL : strdup(packed[i]);
+
+        if (packed[i] != NULL && copy == NULL) {
+            cow_heap_forget(entry);
+            return;
+        }
+        for (unsigned d = 0; part->first != NULL && d < grid->rank; d++)
+            place = place * grid->chunk[d] + part->first[d] + at[d];
+        free(entry->strings[place]);
+        entry->strings[place] = copy;
+        for (unsigned d = grid->rank; part->first != NULL && d-- > 0 && ++at[d] == part->count[d];)
+            at[d] = 0;
+    }
+}
+
 /* ---- slots ---- */
 
 /* A slot whose row no chunk will ever match. */
@@ -336,8 +412,23 @@ static int take_slot(cow_array *array, uint64_t *slot)
     return 0;
 }
 
-/* What a slot of its own holds before PART is written to it: nothing needed, the chunk as it was, or fill value. */
-static int prepare_slot(cow_array *array, const cow_heap_part *part, uint64_t old, uint64_t slot)
+/* Are ELEMENTS strings that a chunk can hold: no fill value is shared by them? */
+static bool are_strings(const cow_array *array, bool filled)
+{
+    return H5Tis_variable_str(cow_array_type(array)) > 0 && (!filled || fill_is_zeros(array));
+}
+
+/* HDF5 fills a chunk that it does not have yet when it writes a part of it. */
+static bool is_filled(const cow_array *array, uint64_t slot)
+{
+    const hsize_t offset[COW_MAX_RANK] = {slot * array->grid.chunk[0]};
+
+    return fill_is_zeros(array) && cow_native_dataset_lacks_chunk(raw_data(array), offset);
+}
+
+/* What a slot of its own holds before PART is written to it: nothing needed, the chunk as it was, or fill value. *STRINGS: that,
+ * where it can be held. */
+static int prepare_slot(cow_array *array, const cow_heap_part *part, uint64_t old, uint64_t slot, char ***strings)
 {
     cow_heap_part all = whole_chunk(array, part->chunk);
     uint64_t trimmed[COW_MAX_RANK];
@@ -352,8 +443,11 @@ static int prepare_slot(cow_array *array, const cow_heap_part *part, uint64_t ol
     if (old == COW_HOLE || covered) {
         if ((elements = fill_elements(array, all.elements)) == NULL)
             return -1;
-        status = move_part(array, slot, &all, cow_array_type(array), DXPL, true, elements);
-        free(elements);
+        status = is_filled(array, slot) ? 0 : move_part(array, slot, &all, cow_array_type(array), DXPL, true, elements);
+        if (status == 0 && are_strings(array, true))
+            *strings = elements;
+        else
+            free(elements);
         return status;
     }
     if ((elements = read_slot(array, part->chunk, old, false)) == NULL)
@@ -362,7 +456,10 @@ static int prepare_slot(cow_array *array, const cow_heap_part *part, uint64_t ol
                      cow_native_references_lend(cow_array_type(array), all.elements, elements) < 0
                  ? -1
                  : move_part(array, slot, &all, cow_array_type(array), DXPL, true, elements);
-    reclaim(array, elements);
+    if (status == 0 && are_strings(array, false))
+        *strings = elements;
+    else
+        reclaim(array, elements);
     return status;
 }
 
@@ -370,6 +467,7 @@ static int prepare_slot(cow_array *array, const cow_heap_part *part, uint64_t ol
 static cow_cached_chunk *own_slot(cow_array *array, const cow_heap_part *part)
 {
     cow_cached_chunk *entry = cow_chunk_cache_find(array, part->chunk);
+    char **strings = NULL;
     uint64_t old, slot;
 
     if (entry != NULL && entry->dirty) {
@@ -379,13 +477,17 @@ static cow_cached_chunk *own_slot(cow_array *array, const cow_heap_part *part)
     }
     if (cow_index_get(array->index, part->chunk, &old) < 0 || take_slot(array, &slot) < 0)
         return NULL;
-    entry = prepare_slot(array, part, old, slot) < 0 ? NULL : cow_chunk_cache_insert(array, part->chunk, NULL);
+    entry =
+        prepare_slot(array, part, old, slot, &strings) < 0 ? NULL : cow_chunk_cache_insert(array, part->chunk, NULL);
     if (entry == NULL || entry->dirty) { /* dirty: a filter of the program wrote there meanwhile */
+        free_strings(array, strings);
         cow_pool_drop(array->pool, slot);
         return entry;
     }
     entry->slot = slot;
     cow_chunk_cache_dirty(entry);
+    if (strings != NULL)
+        hold(entry, strings);
     return entry;
 }
 
@@ -393,17 +495,12 @@ static cow_cached_chunk *own_slot(cow_array *array, const cow_heap_part *part)
 
 static int read_fill(const cow_array *array, hid_t mem_type, hid_t dxpl, uint64_t n, void *packed)
 {
-    const uint8_t *fill = array->fill;
-    bool zeros = true;
-
-    for (size_t i = 0; zeros && fill != NULL && i < array->element_size; i++)
-        zeros = fill[i] == 0;
-    if (!zeros) {
+    if (!fill_is_zeros(array)) {
         cow_buffers aside;
         int status;
 
         cow_chunk_cache_aside(array->cache, false, &aside);
-        status = cow_conversion_fill(cow_array_type(array), fill, mem_type, dxpl, n, packed);
+        status = cow_conversion_fill(cow_array_type(array), array->fill, mem_type, dxpl, n, packed);
         cow_chunk_cache_back(array->cache, &aside);
         return status;
     }
@@ -431,14 +528,24 @@ int cow_heap_read(cow_array *array, const cow_heap_part *part, hid_t mem_type, h
     return move_part(array, slot, part, mem_type, dxpl, false, packed);
 }
 
-/* What was just written need not be read back to be compared. The entry is looked for again: functions of the program were called,
- * which may have written there too; those have taken `known` away, or stored the chunk. */
-static int note_content(cow_array *array, const cow_heap_part *part, const void *packed)
+/* What was just written need not be read back to be compared. */
+static int note_content(cow_array *array, const cow_heap_part *part, hid_t mem_type, const void *packed)
 {
-    cow_cached_chunk *entry = cow_chunk_cache_find(array, part->chunk);
-    cow_digest *known = entry == NULL || !entry->dirty ? NULL : malloc(sizeof *known);
+    cow_cached_chunk *entry =
+        cow_chunk_cache_find(array, part->chunk); /* again: functions of the program were called */
+    cow_digest *known;
 
-    if (known == NULL)
+    if (entry == NULL || !entry->dirty)
+        return 0;
+    if (!is_chunk(array, part, mem_type)) {
+        if (entry->strings != NULL && H5Tequal(mem_type, cow_array_type(array)) > 0)
+            replace_strings(entry, part, packed);
+        else
+            cow_heap_forget(entry);
+        return 0;
+    }
+    cow_heap_forget(entry);
+    if ((known = malloc(sizeof *known)) == NULL)
         return 0;
     if (digest_elements(array, packed, array->grid.chunk, entry->slot, false, known) < 0) {
         free(known);
@@ -452,9 +559,13 @@ int cow_heap_write(cow_array *array, const cow_heap_part *part, hid_t mem_type, 
 {
     cow_cached_chunk *entry = own_slot(array, part);
 
-    if (entry == NULL || move_part(array, entry->slot, part, mem_type, dxpl, true, (void *)(uintptr_t)packed) < 0)
+    if (entry == NULL)
         return -1;
-    return is_chunk(array, part, mem_type) ? note_content(array, part, packed) : 0;
+    if (move_part(array, entry->slot, part, mem_type, dxpl, true, (void *)(uintptr_t)packed) == 0)
+        return note_content(array, part, mem_type, packed);
+    if ((entry = cow_chunk_cache_find(array, part->chunk)) != NULL)
+        cow_heap_forget(entry); /* it may be half written */
+    return -1;
 }
 
 int cow_heap_cut(cow_array *array, const uint64_t chunk[])
@@ -482,6 +593,7 @@ int cow_heap_cut(cow_array *array, const uint64_t chunk[])
     part.whole = false;
     if ((entry = own_slot(array, &part)) == NULL || (elements = fill_elements(array, n)) == NULL)
         goto done;
+    cow_heap_forget(entry);
     part = (cow_heap_part){.chunk = chunk, .place = place, .elements = n};
     status = move_part(array, entry->slot, &part, cow_array_type(array), DXPL, true, elements);
 done:
@@ -501,6 +613,8 @@ static int digest_entry(const cow_array *array, const cow_cached_chunk *entry, c
         *digest = *entry->known;
         return 0;
     }
+    if (entry->strings != NULL)
+        return digest_elements(array, entry->strings, trimmed, entry->slot, false, digest);
     if ((elements = read_slot(array, entry->chunk, entry->slot, true)) == NULL)
         return -1;
     status = digest_elements(array, elements, trimmed, entry->slot, false, digest);
@@ -543,8 +657,7 @@ static int store_entry(cow_array *array, cow_cached_chunk *entry)
     }
     cow_pool_drop(array->pool, entry->slot); /* the entry's use; the index has its own */
     entry->slot = slot;
-    free(entry->known);
-    entry->known = NULL;
+    cow_heap_forget(entry);
     cow_chunk_cache_clean(entry);
     status = 0;
 done:
@@ -558,9 +671,11 @@ int cow_heap_fill(cow_array *array, const uint64_t chunk[])
     cow_cached_chunk *entry;
     int status = -1;
 
-    if (elements != NULL && (entry = own_slot(array, &part)) != NULL &&
-        move_part(array, entry->slot, &part, cow_array_type(array), DXPL, true, elements) == 0)
-        status = store_entry(array, entry);
+    if (elements != NULL && (entry = own_slot(array, &part)) != NULL) {
+        cow_heap_forget(entry);
+        if (move_part(array, entry->slot, &part, cow_array_type(array), DXPL, true, elements) == 0)
+            status = store_entry(array, entry);
+    }
     free(elements);
     return status;
 }

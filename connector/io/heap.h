@@ -32,6 +32,9 @@ int cow_heap_write(cow_array *array, const cow_heap_part *part, hid_t mem_type, 
 int cow_heap_cut(cow_array *array, const uint64_t chunk[]);
 /* Store a chunk of fill value. */
 int cow_heap_fill(cow_array *array, const uint64_t chunk[]);
+/* What is known of the content of an entry is not so any more. */
+struct cow_cached_chunk;
+void cow_heap_forget(struct cow_cached_chunk *entry);
 /* cow_array_store for heap arrays. */
 int cow_heap_store(cow_array *array);
 
