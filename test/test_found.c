@@ -803,6 +803,58 @@ static void test_a_write_that_is_refused_leaves_what_was_written_before(void **s
     assert_true(H5Zunregister(PICKY) >= 0);
 }
 
+static H5T_conv_ret_t give_up(H5T_conv_except_t except, hid_t from, hid_t to, void *value, void *converted, void *context)
+{
+    (void)except;
+    (void)from;
+    (void)to;
+    (void)value;
+    (void)converted;
+    (void)context;
+    return H5T_CONV_ABORT;
+}
+
+static herr_t write_sequence(hid_t set, hid_t type, hid_t dxpl, hsize_t at, double value)
+{
+    hsize_t one = 1;
+    hvl_t sequence = {1, &value};
+    hid_t memory = H5Screate_simple(1, &one, NULL), space = H5Dget_space(set);
+    herr_t status;
+
+    assert_true(H5Sselect_hyperslab(space, H5S_SELECT_SET, &at, NULL, &one, NULL) >= 0);
+    H5E_BEGIN_TRY
+    status = H5Dwrite(set, type, memory, space, dxpl, &sequence);
+    H5E_END_TRY
+    assert_true(H5Sclose(space) >= 0 && H5Sclose(memory) >= 0);
+    return status;
+}
+
+/* A chunk that could not be written is not there, or what it was. */
+static void test_sequences_that_cannot_be_converted_do_no_harm(void **state)
+{
+    hsize_t n = 8, chunk = 4;
+    hid_t stored = H5Tvlen_create(H5T_NATIVE_SCHAR), type = H5Tvlen_create(H5T_NATIVE_DOUBLE),
+          dcpl = H5Pcreate(H5P_DATASET_CREATE), dxpl = H5Pcreate(H5P_DATASET_XFER), space = H5Screate_simple(1, &n, NULL),
+          file = (remove(COW), H5Fcreate(COW, H5F_ACC_EXCL, H5P_DEFAULT, H5P_DEFAULT)), set;
+    hvl_t back[8];
+    (void)state;
+
+    assert_true(H5Pset_chunk(dcpl, 1, &chunk) >= 0 && H5Pset_type_conv_cb(dxpl, give_up, NULL) >= 0);
+    assert_true((set = H5Dcreate2(file, "set", stored, space, H5P_DEFAULT, dcpl, H5P_DEFAULT)) >= 0);
+    for (int round = 0; round < 3; round++) {
+        assert_true(write_sequence(set, type, dxpl, 1, 1e9) < 0);
+        assert_true(write_sequence(set, type, dxpl, 6, 6) >= 0 && (round == 0 || write_sequence(set, type, dxpl, 2, 2) >= 0));
+        assert_true(H5Dclose(set) >= 0 && H5Fclose(file) >= 0 && (file = H5Fopen(COW, H5F_ACC_RDWR, H5P_DEFAULT)) >= 0 &&
+                    (set = H5Dopen2(file, "set", H5P_DEFAULT)) >= 0);
+        assert_true(H5Dread(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, back) >= 0);
+        assert_true(back[1].len == 0 && back[6].len == 1 && *(double *)back[6].p == 6);
+        assert_true(round == 0 || (back[2].len == 1 && *(double *)back[2].p == 2));
+        assert_true(H5Treclaim(type, space, H5P_DEFAULT, back) >= 0);
+    }
+    assert_true(H5Dclose(set) >= 0 && H5Fclose(file) >= 0 && H5Pclose(dcpl) >= 0 && H5Pclose(dxpl) >= 0 &&
+                H5Sclose(space) >= 0 && H5Tclose(type) >= 0 && H5Tclose(stored) >= 0);
+}
+
 /* ---- filters with many parameters ---- */
 
 static size_t do_nothing(unsigned flags, size_t n, const unsigned values[], size_t size, size_t *room, void **bytes)
@@ -822,13 +874,15 @@ static void write_with_parameters(const char *name, hid_t fapl)
     static const char *const names[] = {"a", "b", "c"};
     hsize_t n = 4000, chunk = 1000;
     static int values[4000];
-    hid_t file = (remove(name), H5Fcreate(name, H5F_ACC_EXCL, H5P_DEFAULT, fapl)), space = H5Screate_simple(1, &n, NULL);
+    hid_t file = (remove(name), H5Fcreate(name, H5F_ACC_EXCL, H5P_DEFAULT, fapl)),
+          space = H5Screate_simple(1, &n, NULL);
 
     for (unsigned i = 0; i < COUNT(names); i++) {
         unsigned parameters[100] = {[99] = i};
         hid_t dcpl = H5Pcreate(H5P_DATASET_CREATE), set;
 
-        assert_true(H5Pset_chunk(dcpl, 1, &chunk) >= 0 && H5Pset_filter(dcpl, PICKY, 0, 98 + (i + 1) / 2, parameters) >= 0);
+        assert_true(H5Pset_chunk(dcpl, 1, &chunk) >= 0 &&
+                    H5Pset_filter(dcpl, PICKY, 0, 98 + (i + 1) / 2, parameters) >= 0);
         assert_true((set = H5Dcreate2(file, names[i], H5T_NATIVE_INT, space, H5P_DEFAULT, dcpl, H5P_DEFAULT)) >= 0);
         assert_true(H5Dwrite(set, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
         assert_true(H5Dclose(set) >= 0 && H5Pclose(dcpl) >= 0);
@@ -881,7 +935,8 @@ static void resize_unfilled(const char *name, hid_t fapl, uint64_t random, listi
         break;
     }
     for (int i = 0; i < 2; i++)
-        assert_true((sets[i] = H5Dcreate2(file, names[i], H5T_NATIVE_INT, space, H5P_DEFAULT, dcpl, H5P_DEFAULT)) >= 0 &&
+        assert_true((sets[i] = H5Dcreate2(file, names[i], H5T_NATIVE_INT, space, H5P_DEFAULT, dcpl, H5P_DEFAULT)) >=
+                        0 &&
                     H5Dwrite(sets[i], H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
     for (int step = 0; step < 40; step++) {
         int k = (int)(splitmix64(&random) % 2);
@@ -953,7 +1008,8 @@ static void write_behind(const char *name, hid_t fapl, uint64_t random, listing 
     assert_true(H5Pset_chunk(dcpl, 1, &chunk) >= 0 && H5Pset_fill_value(dcpl, H5T_NATIVE_INT, &fill) >= 0 &&
                 H5Pset_fill_time(dcpl, (H5D_fill_time_t)(splitmix64(&random) % 3)) >= 0);
     for (int i = 0; i < 2; i++)
-        assert_true((sets[i] = H5Dcreate2(file, names[i], H5T_NATIVE_INT, space, H5P_DEFAULT, dcpl, H5P_DEFAULT)) >= 0 &&
+        assert_true((sets[i] = H5Dcreate2(file, names[i], H5T_NATIVE_INT, space, H5P_DEFAULT, dcpl, H5P_DEFAULT)) >=
+                        0 &&
                     H5Dwrite(sets[i], H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
     for (int step = 0; step < 40; step++) {
         int k = (int)(splitmix64(&random) % 2), some = step % 3;
@@ -1085,6 +1141,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_chunks_that_go_are_not_listed),
         cmocka_unit_test(test_the_fill_value_of_no_storage_is_not_transformed),
         cmocka_unit_test(test_a_write_that_is_refused_leaves_what_was_written_before),
+        cmocka_unit_test(test_sequences_that_cannot_be_converted_do_no_harm),
         cmocka_unit_test(test_each_dataset_has_the_parameters_of_its_own_filters),
         cmocka_unit_test(test_what_is_cut_off_becomes_the_fill_value_also_where_hdf5_never_fills),
         cmocka_unit_test(test_what_is_behind_an_extent_is_that_datasets_alone),

@@ -491,6 +491,20 @@ static cow_cached_chunk *own_slot(cow_array *array, const cow_heap_part *part)
     return entry;
 }
 
+/* HDF5 failed in the middle of writing to it. Where it made no chunk, there is nothing to store. */
+static void half_written(cow_cached_chunk *entry)
+{
+    cow_array *array = entry->array;
+    cow_error_held *held = cow_error_hold();
+
+    cow_heap_forget(entry);
+    if (is_filled(array, entry->slot)) {
+        cow_pool_drop(array->pool, entry->slot);
+        cow_chunk_cache_remove(entry);
+    }
+    cow_error_put_back(held);
+}
+
 /* ---- the door ---- */
 
 static int read_fill(const cow_array *array, hid_t mem_type, hid_t dxpl, uint64_t n, void *packed)
@@ -563,8 +577,8 @@ int cow_heap_write(cow_array *array, const cow_heap_part *part, hid_t mem_type, 
         return -1;
     if (move_part(array, entry->slot, part, mem_type, dxpl, true, (void *)(uintptr_t)packed) == 0)
         return note_content(array, part, mem_type, packed);
-    if ((entry = cow_chunk_cache_find(array, part->chunk)) != NULL)
-        cow_heap_forget(entry); /* it may be half written */
+    if ((entry = cow_chunk_cache_find(array, part->chunk)) != NULL && entry->dirty)
+        half_written(entry);
     return -1;
 }
 
@@ -591,11 +605,12 @@ int cow_heap_cut(cow_array *array, const uint64_t chunk[])
             place[n++] = i;
     }
     part.whole = false;
-    if ((entry = own_slot(array, &part)) == NULL || (elements = fill_elements(array, n)) == NULL)
+    if ((elements = fill_elements(array, n)) == NULL || (entry = own_slot(array, &part)) == NULL)
         goto done;
     cow_heap_forget(entry);
     part = (cow_heap_part){.chunk = chunk, .place = place, .elements = n};
-    status = move_part(array, entry->slot, &part, cow_array_type(array), DXPL, true, elements);
+    if ((status = move_part(array, entry->slot, &part, cow_array_type(array), DXPL, true, elements)) < 0)
+        half_written(entry);
 done:
     free(elements);
     free(place);
@@ -673,7 +688,9 @@ int cow_heap_fill(cow_array *array, const uint64_t chunk[])
 
     if (elements != NULL && (entry = own_slot(array, &part)) != NULL) {
         cow_heap_forget(entry);
-        if (move_part(array, entry->slot, &part, cow_array_type(array), DXPL, true, elements) == 0)
+        if (move_part(array, entry->slot, &part, cow_array_type(array), DXPL, true, elements) < 0)
+            half_written(entry);
+        else
             status = store_entry(array, entry);
     }
     free(elements);
