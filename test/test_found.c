@@ -855,6 +855,78 @@ static void test_sequences_that_cannot_be_converted_do_no_harm(void **state)
                 H5Sclose(space) >= 0 && H5Tclose(type) >= 0 && H5Tclose(stored) >= 0);
 }
 
+/* ---- sequences in the program's memory ---- */
+
+static size_t handed_out;
+static int scratch[100];
+
+static void *hand_out(size_t size, void *context)
+{
+    (void)context;
+    assert_true(size <= sizeof scratch);
+    handed_out++;
+    return scratch;
+}
+
+static void take_back(void *memory, void *context)
+{
+    (void)memory;
+    (void)context;
+}
+
+/* Null with a length; a buffer that HDF5 may use; memory that the program hands out twice. */
+static void move_sequences(const char *name, hid_t fapl, size_t lengths[2], size_t *handed)
+{
+    enum { N = 64 };
+    hsize_t n = N, chunk = N / 4;
+    hid_t type = H5Tvlen_create(H5T_NATIVE_INT), dcpl = H5Pcreate(H5P_DATASET_CREATE),
+          dxpl = H5Pcreate(H5P_DATASET_XFER), managed = H5Pcreate(H5P_DATASET_XFER), space = H5Screate_simple(1, &n, NULL),
+          file = (remove(name), H5Fcreate(name, H5F_ACC_EXCL, H5P_DEFAULT, fapl)), set;
+    int numbers[N];
+    hvl_t sequences[N];
+
+    for (int i = 0; i < N; i++) {
+        numbers[i] = i;
+        sequences[i] = (hvl_t){(size_t)i % 3, numbers + i - i % 3};
+    }
+    sequences[5] = (hvl_t){7, NULL};
+    assert_true(H5Pset_chunk(dcpl, 1, &chunk) >= 0 && H5Pset_modify_write_buf(dxpl, true) >= 0 &&
+                H5Pset_vlen_mem_manager(managed, hand_out, NULL, take_back, NULL) >= 0);
+    assert_true((set = H5Dcreate2(file, "set", type, space, H5P_DEFAULT, dcpl, H5P_DEFAULT)) >= 0);
+    assert_true(H5Dwrite(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, sequences) >= 0);
+    for (int round = 0; round < 2; round++) {
+        assert_true(H5Dclose(set) >= 0 && H5Fclose(file) >= 0 && (file = H5Fopen(name, H5F_ACC_RDWR, fapl)) >= 0 &&
+                    (set = H5Dopen2(file, "set", H5P_DEFAULT)) >= 0);
+        assert_true(H5Dread(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, sequences) >= 0);
+        lengths[round] = sequences[5].len;
+        for (int i = 0; i < N; i++)
+            assert_true(i == 5 || (sequences[i].len == (size_t)i % 3 &&
+                                   (i % 3 == 0 || memcmp(sequences[i].p, numbers + i - i % 3, sequences[i].len * 4) == 0)));
+        assert_true(H5Treclaim(type, space, H5P_DEFAULT, sequences) >= 0);
+        for (int i = 0; i < N; i++)
+            sequences[i] = (hvl_t){(size_t)i % 3, numbers + i - i % 3};
+        assert_true(H5Dwrite(set, type, H5S_ALL, H5S_ALL, dxpl, sequences) >= 0);
+    }
+    assert_true(H5Dclose(set) >= 0 && H5Fclose(file) >= 0 && (file = H5Fopen(name, H5F_ACC_RDONLY, fapl)) >= 0 &&
+                (set = H5Dopen2(file, "set", H5P_DEFAULT)) >= 0);
+    handed_out = 0;
+    assert_true(H5Dread(set, type, H5S_ALL, H5S_ALL, managed, sequences) >= 0);
+    *handed = handed_out;
+    assert_true(H5Dclose(set) >= 0 && H5Fclose(file) >= 0 && H5Pclose(dcpl) >= 0 && H5Pclose(dxpl) >= 0 &&
+                H5Pclose(managed) >= 0 && H5Sclose(space) >= 0 && H5Tclose(type) >= 0);
+}
+
+static void test_sequences_are_moved_as_natively(void **state)
+{
+    size_t native[2], lengths[2], handed[2];
+    (void)state;
+
+    move_sequences(NATIVE, native_fapl, native, &handed[0]);
+    move_sequences(COW, H5P_DEFAULT, lengths, &handed[1]);
+    assert_memory_equal(native, lengths, sizeof native);
+    assert_true(handed[0] == handed[1]);
+}
+
 /* ---- filters with many parameters ---- */
 
 static size_t do_nothing(unsigned flags, size_t n, const unsigned values[], size_t size, size_t *room, void **bytes)
@@ -1142,6 +1214,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_the_fill_value_of_no_storage_is_not_transformed),
         cmocka_unit_test(test_a_write_that_is_refused_leaves_what_was_written_before),
         cmocka_unit_test(test_sequences_that_cannot_be_converted_do_no_harm),
+        cmocka_unit_test(test_sequences_are_moved_as_natively),
         cmocka_unit_test(test_each_dataset_has_the_parameters_of_its_own_filters),
         cmocka_unit_test(test_what_is_cut_off_becomes_the_fill_value_also_where_hdf5_never_fills),
         cmocka_unit_test(test_what_is_behind_an_extent_is_that_datasets_alone),

@@ -16,6 +16,7 @@
 #include "io/serial.h"
 #include "io/stored.h"
 #include "layout/layout.h"
+#include "native/datatype.h"
 #include "native/native.h"
 
 #include <H5VLconnector.h>
@@ -260,8 +261,8 @@ static int verify_elements(const cow_array *array, const uint64_t chunk[], uint6
     return cow_array_chunk_verify(array, chunk, slot, digest.checksum, row.digest.checksum);
 }
 
-/* Is PART one chunk, as it is in memory, so that its content can be told from the program's own elements? What HDF5 leaves alone
- * between the members of a compound is not content, and references it may tell otherwise when they are read back. */
+/* Is PART one chunk, as it is in memory, so that its content can be told from elements of MEM_TYPE? What HDF5 leaves alone between
+ * the members of a compound is not content, and references it may tell otherwise when they are read back. */
 static bool is_chunk(const cow_array *array, const cow_heap_part *part, hid_t mem_type)
 {
     hid_t type = cow_array_type(array);
@@ -270,6 +271,17 @@ static bool is_chunk(const cow_array *array, const cow_heap_part *part, hid_t me
         return false;
     return (mem_type == type || H5Tequal(mem_type, type) > 0) && H5Tdetect_class(type, H5T_COMPOUND) == 0 &&
            H5Tdetect_class(type, H5T_REFERENCE) == 0;
+}
+
+/* Does HDF5 allocate what elements point to? What the program allocates may be one place for all of them. */
+static bool allocates(hid_t dxpl)
+{
+    H5MM_allocate_t allocate = NULL;
+    H5MM_free_t release = NULL;
+    void *context[2];
+
+    return H5Pget_vlen_mem_manager(dxpl, &allocate, &context[0], &release, &context[1]) >= 0 && allocate == NULL &&
+           release == NULL;
 }
 
 /* The slot was verified: a clean entry remembers it. */
@@ -315,8 +327,8 @@ static int read_chunk(cow_array *array, uint64_t slot, const cow_heap_part *part
 
     if (check_lengths(array, slot) < 0 || move_part(array, slot, part, mem_type, dxpl, false, packed) < 0)
         return -1;
-    if (verify_elements(array, part->chunk, slot, packed) == 0)
-        return note_verified(array, part->chunk, slot);
+    if (verify_elements(array, part->chunk, slot, packed) == 0 && note_verified(array, part->chunk, slot) == 0)
+        return 0;
     if ((space = H5Screate_simple(1, &n, NULL)) >= 0) {
         H5Treclaim(mem_type, space, dxpl, packed);
         H5Sclose(space);
@@ -367,27 +379,133 @@ static void hold(cow_cached_chunk *entry, char **strings)
     array->held = entry;
 }
 
-/* PACKED was written to PART of the entry that is held. */
-static void replace_strings(cow_cached_chunk *entry, const cow_heap_part *part, char *const packed[])
+/* STRINGS, which the entry takes, were written to PART of it. */
+static void replace_strings(cow_cached_chunk *entry, const cow_heap_part *part, char *strings[])
 {
     const cow_grid *grid = &entry->array->grid;
     uint64_t at[COW_MAX_RANK] = {0};
 
     for (uint64_t i = 0; i < part->elements; i++) {
         uint64_t place = part->first == NULL ? part->place[i] : 0;
-        char *copy = packed[i] == NULL ? NULL : strdup(packed[i]);
 
-        if (packed[i] != NULL && copy == NULL) {
-            cow_heap_forget(entry);
-            return;
-        }
         for (unsigned d = 0; part->first != NULL && d < grid->rank; d++)
             place = place * grid->chunk[d] + part->first[d] + at[d];
         free(entry->strings[place]);
-        entry->strings[place] = copy;
+        entry->strings[place] = strings[i];
+        strings[i] = NULL;
         for (unsigned d = grid->rank; part->first != NULL && d-- > 0 && ++at[d] == part->count[d];)
             at[d] = 0;
     }
+}
+
+/* ---- a copy of the program's elements ---- */
+
+/* What a chunk holds is known without reading it back only if HDF5 was given nothing else: the program may go on changing its
+ * elements, and HDF5 may use their place for what it makes of them (H5Pset_modify_write_buf). So HDF5 gets a copy. */
+typedef struct own_copy {
+    void *elements;    /* NULL: there is none */
+    void *room;        /* of what they point to, or: */
+    char **strings;    /* each in memory of its own */
+    cow_digest *known; /* of a whole chunk */
+} own_copy;
+
+static void own_free(own_copy *own, uint64_t n)
+{
+    for (uint64_t i = 0; own->strings != NULL && i < n; i++)
+        free(own->strings[i]);
+    free(own->strings);
+    free(own->elements);
+    free(own->room);
+    free(own->known);
+}
+
+/* Strings, one by one. */
+static bool copy_strings(own_copy *own, uint64_t n, char *const packed[])
+{
+    if ((own->strings = calloc(n, sizeof *own->strings)) == NULL ||
+        (own->elements = malloc(n * sizeof *own->strings)) == NULL)
+        return false;
+    for (uint64_t i = 0; i < n; i++)
+        if (packed[i] != NULL && (own->strings[i] = strdup(packed[i])) == NULL)
+            return false;
+    memcpy(own->elements, own->strings, n * sizeof *own->strings);
+    return true;
+}
+
+/* Bytes that a string or a sequence of numbers points to, and where they are. */
+static size_t pointed_at(const cow_part *part, const void *element, const void **bytes)
+{
+    hvl_t sequence;
+
+    if (part->kind == COW_PART_STRING) {
+        memcpy(bytes, element, sizeof *bytes);
+        return *bytes == NULL ? 0 : strlen(*bytes) + 1;
+    }
+    memcpy(&sequence, element, sizeof sequence);
+    *bytes = sequence.p;
+    return cow_sequence_length(element) * part->inner->size;
+}
+
+/* Strings, or sequences of numbers: what all of them point to is one block. Their pointers are read once; a string that grows
+ * meanwhile is cut. */
+static bool copy_together(own_copy *own, const cow_part *part, uint64_t n, const void *packed)
+{
+    const uint8_t *from;
+    uint8_t *to, *element;
+    size_t sum = 0, size;
+
+    if ((own->elements = malloc(n * part->size)) == NULL)
+        return false;
+    memcpy(own->elements, packed, n * part->size);
+    element = own->elements;
+    for (uint64_t i = 0; i < n; i++)
+        sum += pointed_at(part, element + i * part->size, (const void **)&from);
+    if ((to = own->room = malloc(sum + n + 1)) == NULL)
+        return false;
+    for (uint64_t i = 0; i < n; i++, element += part->size) {
+        size_t room = (size_t)((uint8_t *)own->room + sum + i - to);
+
+        if ((size = pointed_at(part, element, (const void **)&from)) > room)
+            size = room;
+        if (part->kind == COW_PART_STRING && from != NULL) {
+            size_t length = strnlen((const char *)from, room);
+
+            memcpy(to, from, length);
+            to[length] = '\0';
+            memcpy(element, &to, sizeof to);
+            to += length + 1;
+        } else if (part->kind == COW_PART_SEQUENCE) {
+            hvl_t sequence = {size / part->inner->size, size == 0 ? NULL : to};
+
+            if (size > 0)
+                memcpy(to, from, size);
+            memcpy(element, &sequence, sizeof sequence);
+            to += size;
+        }
+    }
+    return true;
+}
+
+/* Of a whole chunk, with what it holds, or for the entry that is held; nothing of other types, or where there is no memory. */
+static void copy_elements(const cow_array *array, const cow_cached_chunk *entry, const cow_heap_part *part,
+                          hid_t mem_type, const void *packed, own_copy *own)
+{
+    bool whole = is_chunk(array, part, mem_type), copied = false;
+    cow_part *type = whole ? cow_parts_open(NULL, mem_type) : NULL;
+
+    if (type != NULL &&
+        (type->kind == COW_PART_STRING || (type->kind == COW_PART_SEQUENCE && type->inner->kind == COW_PART_BYTES)))
+        copied = copy_together(own, type, part->elements, packed) &&
+                 (own->known = malloc(sizeof *own->known)) != NULL &&
+                 digest_elements(array, own->elements, array->grid.chunk, entry->slot, false, own->known) == 0;
+    else if (!whole && entry->strings != NULL && H5Tequal(mem_type, cow_array_type(array)) > 0)
+        copied = copy_strings(own, part->elements, packed);
+    cow_parts_close(type);
+    if (copied)
+        return;
+    cow_error_clear();
+    own_free(own, part->elements);
+    *own = (own_copy){0};
 }
 
 /* ---- slots ---- */
@@ -534,7 +652,7 @@ int cow_heap_read(cow_array *array, const cow_heap_part *part, hid_t mem_type, h
             return cow_error_where(array->label, "looking for a chunk");
         if (slot == COW_HOLE)
             return read_fill(array, mem_type, dxpl, part->elements, packed);
-        if (is_chunk(array, part, mem_type) && !is_verified(array, part->chunk, slot))
+        if (is_chunk(array, part, mem_type) && allocates(dxpl) && !is_verified(array, part->chunk, slot))
             return read_chunk(array, slot, part, mem_type, dxpl, packed);
         if (verify_slot(array, part->chunk, slot) < 0)
             return -1;
@@ -542,44 +660,31 @@ int cow_heap_read(cow_array *array, const cow_heap_part *part, hid_t mem_type, h
     return move_part(array, slot, part, mem_type, dxpl, false, packed);
 }
 
-/* What was just written need not be read back to be compared. */
-static int note_content(cow_array *array, const cow_heap_part *part, hid_t mem_type, const void *packed)
-{
-    cow_cached_chunk *entry =
-        cow_chunk_cache_find(array, part->chunk); /* again: functions of the program were called */
-    cow_digest *known;
-
-    if (entry == NULL || !entry->dirty)
-        return 0;
-    if (!is_chunk(array, part, mem_type)) {
-        if (entry->strings != NULL && H5Tequal(mem_type, cow_array_type(array)) > 0)
-            replace_strings(entry, part, packed);
-        else
-            cow_heap_forget(entry);
-        return 0;
-    }
-    cow_heap_forget(entry);
-    if ((known = malloc(sizeof *known)) == NULL)
-        return 0;
-    if (digest_elements(array, packed, array->grid.chunk, entry->slot, false, known) < 0) {
-        free(known);
-        return -1;
-    }
-    entry->known = known;
-    return 0;
-}
-
 int cow_heap_write(cow_array *array, const cow_heap_part *part, hid_t mem_type, hid_t dxpl, const void *packed)
 {
     cow_cached_chunk *entry = own_slot(array, part);
+    own_copy own = {0};
+    int status;
 
     if (entry == NULL)
         return -1;
-    if (move_part(array, entry->slot, part, mem_type, dxpl, true, (void *)(uintptr_t)packed) == 0)
-        return note_content(array, part, mem_type, packed);
-    if ((entry = cow_chunk_cache_find(array, part->chunk)) != NULL && entry->dirty)
+    copy_elements(array, entry, part, mem_type, packed, &own);
+    status = move_part(array, entry->slot, part, mem_type, dxpl, true,
+                       own.elements != NULL ? own.elements : (void *)(uintptr_t)packed);
+    entry = cow_chunk_cache_find(array, part->chunk); /* again: functions of the program were called */
+    if (entry == NULL || !entry->dirty)
+        ;
+    else if (status < 0)
         half_written(entry);
-    return -1;
+    else if (own.strings != NULL && entry->strings != NULL)
+        replace_strings(entry, part, own.strings);
+    else {
+        cow_heap_forget(entry);
+        entry->known = own.known;
+        own.known = NULL;
+    }
+    own_free(&own, part->elements);
+    return status;
 }
 
 int cow_heap_cut(cow_array *array, const uint64_t chunk[])

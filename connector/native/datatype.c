@@ -200,7 +200,7 @@ int cow_values_each(const cow_part *part, unsigned inside, size_t count, void *a
             memcpy(&first, x, sizeof first);
             if (y != NULL)
                 memcpy(&second, y, sizeof second);
-            status = cow_values_each(part->inner, inside, first.len, first.p, second.p, visit, context);
+            status = cow_values_each(part->inner, inside, cow_sequence_length(x), first.p, second.p, visit, context);
         }
     }
     return status;

@@ -59,7 +59,7 @@ static inline size_t cow_sequence_length(const void *value)
     hvl_t sequence;
 
     memcpy(&sequence, value, sizeof sequence);
-    return sequence.len;
+    return sequence.p == NULL ? 0 : sequence.len; /* as HDF5 writes it */
 }
 
 #endif
