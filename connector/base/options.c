@@ -18,6 +18,8 @@
 #define GIB                 ((size_t)1 << 30)
 #define CHUNK_DEFAULT       (256 * KIB)
 #define CACHE_DEFAULT       (32 * MIB)
+#define PIECES_DEFAULT      (8 * KIB) /* pieces of 512 bytes and more */
+#define PIECES_MIN          16
 #define CHUNK_MIN           (4 * KIB)
 #define CHUNK_MAX           GIB
 #define CACHE_MAX           (1024 * GIB)
@@ -62,6 +64,7 @@ static cow_options *options_default(void)
     options->references = 1;
     options->chunk_bytes = CHUNK_DEFAULT;
     options->cache_bytes = CACHE_DEFAULT;
+    options->pieces_least = PIECES_DEFAULT;
     options->threads = threads_default();
     return options;
 }
@@ -281,6 +284,7 @@ typedef enum {
     COMPRESS,
     CHUNK,
     CACHE,
+    PIECES,
     THREADS,
     SYNC,
     LOCK_TIMEOUT,
@@ -292,8 +296,8 @@ typedef enum {
     KEYS
 } key_id;
 static const char *const keys[KEYS] = {"at",    "name",     "message", "commit",    "compress",
-                                       "chunk", "cache",    "threads", "sync",      "lock_timeout",
-                                       "adopt", "truncate", "keep",    "under_vol", "under_info"};
+                                       "chunk", "cache",    "pieces",  "threads",   "sync",
+                                       "lock_timeout", "adopt", "truncate", "keep", "under_vol", "under_info"};
 static const char *const syncs[] = {"full", "normal", "off"};
 
 static int parse_keep(const char *value, cow_policy *keep)
@@ -335,6 +339,13 @@ static int set_option(cow_options *options, key_id key, const char *value)
     case CACHE:
         return parse_bytes(keys[key], value, 0, CACHE_MAX, "bytes from 0 to 1024G, with K, M or G for the unit",
                            &options->cache_bytes);
+    case PIECES:
+        if (strcmp(value, "on") == 0 || strcmp(value, "off") == 0)
+            options->pieces_least = value[1] == 'n' ? PIECES_DEFAULT : 0;
+        else
+            return parse_bytes(keys[key], value, PIECES_MIN, CHUNK_MAX,
+                               "on, off, or bytes from 16 to 1G, with K, M or G for the unit", &options->pieces_least);
+        return 0;
     case THREADS:
         if (parse_bytes(keys[key], value, 1, THREADS_MAX, "1 to 64", &n) < 0)
             return -1;
@@ -411,7 +422,7 @@ static int parse_entry(cow_options *options, char *entry, bool given[])
     if (key == KEYS)
         return cow_error(COW_USAGE,
                          "option '%s' is unknown: there are at, name, message, commit, compress, chunk, cache, "
-                         "threads, sync, lock_timeout, adopt, truncate and keep (a ';' inside a value is written %%3B)",
+                         "pieces, threads, sync, lock_timeout, adopt, truncate and keep (a ';' inside a value is written %%3B)",
                          key_text);
     if (!equals)
         return cow_error(COW_USAGE, "option %s has no value: write %s=VALUE", keys[key], keys[key]);
@@ -575,6 +586,10 @@ char *cow_options_text(const cow_options *options)
     put_string(out, KEEP, options->keep.text);
     fprintf(out, "commit=%s;", options->commit == COW_COMMIT_FLUSH ? "flush" : "close");
     put_compress(out, &options->compress);
+    if (options->pieces_least > 0)
+        fprintf(out, "pieces=%zu;", options->pieces_least);
+    else
+        fputs("pieces=off;", out);
     fprintf(out, "chunk=%zu;cache=%zu;threads=%u;sync=%s;lock_timeout=%u;adopt=%s;truncate=%s", options->chunk_bytes,
             options->cache_bytes, options->threads, syncs[options->sync], options->lock_timeout,
             options->adopt ? "yes" : "no", options->truncate == COW_TRUNCATE_DISCARD ? "discard" : "keep");

@@ -47,10 +47,34 @@ typedef struct written_nodes {
     cow_view_context view;
 } written_nodes;
 
+/* The view of a composed chunk that is new since the last commit. */
+static int composed_written(written_nodes *w, uint64_t entry)
+{
+    cow_array *array = &w->dataset->array;
+    char pieces[COW_PATH_MAX];
+    cow_composed composed;
+    cow_pieces from;
+    int status;
+
+    if (cow_index_composed(array->index, NULL, entry, &composed) < 0 ||
+        array->pieces_source.open(array->pieces_source.context, (uint32_t)composed.piece_pool, &from) < 0)
+        return -1;
+    cow_layout_raw_path(pieces, from.id);
+    status = cow_view_composed(&w->view, &composed, &from.cut, pieces, cow_pool_slots(from.pool) * from.cut.piece[0]);
+    array->pieces_source.leave(array->pieces_source.context, from.id);
+    return status < 0 ? -1
+                      : cow_superseded_note(w->file, w->dataset->id, COW_SUPERSEDED_COMPOSED, composed.chunk,
+                                            w->view.grid->rank, composed.offset);
+}
+
 static int node_written(void *context, const cow_node *node)
 {
     written_nodes *w = context;
 
+    for (unsigned i = 0; node->level == 0 && i < node->entries; i++)
+        if (cow_index_composed_now(w->dataset->array.index, node->entry[i]) &&
+            composed_written(w, node->entry[i]) < 0)
+            return -1;
     if (cow_view_node(&w->view, node) < 0)
         return -1;
     return cow_superseded_note(w->file, w->dataset->id, node->level, node->origin, w->view.grid->rank, node->offset);
@@ -196,7 +220,7 @@ done:
 static int drop_slot(void *context, const uint64_t chunk[], uint64_t slot)
 {
     (void)chunk;
-    cow_pool_drop(context, slot);
+    cow_array_drop(context, slot);
     return 0;
 }
 
@@ -235,7 +259,7 @@ static int drop_dead(cow_dataset *dataset)
     cow_array *array = &dataset->array;
 
     cow_array_forget(array);
-    if (dataset->root == COW_NO_NODE && cow_index_trim(array->index, nothing, drop_slot, array->pool) < 0)
+    if (dataset->root == COW_NO_NODE && cow_index_trim(array->index, nothing, drop_slot, array) < 0)
         return -1;
     dataset->dead = true;
     return 0;

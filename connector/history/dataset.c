@@ -5,6 +5,7 @@
  * and filters is put together from that row and the pool's raw data.
  */
 #include "history/internal.h"
+#include "history/pieces.h"
 
 #include "base/error.h"
 #include "base/ids.h"
@@ -151,6 +152,7 @@ void cow_dataset_shut(cow_dataset *dataset)
     array->cut = NULL;
     cow_kept_type_free(array->type);
     array->type = NULL;
+    cow_array_leave_pieces(array);
     if (array->pool != NULL)
         cow_pools_leave(dataset->file, dataset->pool);
     array->pool = NULL;
@@ -350,6 +352,7 @@ static cow_dataset *dataset_make(cow_file *file, void *native, bool named, hid_t
         (array->index = cow_index_open(file->index, &array->grid, root)) == NULL)
         goto failed;
     array->cache = file->cache;
+    cow_pieces_offer(dataset);
     if (cow_file_writable(file) && !snapshot && cow_dataset_hold(dataset, native) < 0)
         goto failed;
     if (cow_datasets_put(file, address, dataset) < 0)

@@ -17,10 +17,10 @@ static int check_format(cow_loc file)
     uint32_t format = 0;
     int found = cow_layout_number(file, COW_FORMAT_NAME, H5T_STD_U32LE, &format);
 
-    if (found > 0 && format != COW_FORMAT)
+    if (found > 0 && (format < COW_FORMAT_FIRST || format > COW_FORMAT))
         return cow_error(COW_UNSUPPORTED,
-                         "the file's history has format %u; this h5cow reads format %u: use a newer h5cow", format,
-                         COW_FORMAT);
+                         "the file's history has format %u; this h5cow reads formats up to %u: use a newer h5cow",
+                         format, COW_FORMAT);
     return found;
 }
 

@@ -99,6 +99,24 @@ static int need_slot(cow_reach *reach, uint64_t pool, uint64_t slot)
     return 0;
 }
 
+/* Its base and its pieces. */
+static int need_composed(cow_reach *reach, const cow_grid *grid, uint64_t pool, uint64_t entry)
+{
+    cow_composed composed;
+    int status;
+
+    if (cow_map_get(&reach->records, cow_composed_offset(entry), NULL))
+        return 0;
+    if (cow_map_put(&reach->records, cow_composed_offset(entry), 0) < 0 ||
+        cow_composed_read(reach->file->index, grid->rank, entry, pool, NULL, &composed) < 0)
+        return -1;
+    status = need_slot(reach, pool, composed.base);
+    for (unsigned i = 0; status == 0 && i < COW_PIECES; i++)
+        if (composed.own >> i & 1)
+            status = need_slot(reach, composed.piece_pool, composed.slot[i]);
+    return status;
+}
+
 /* Levels decrease from a node to its children: at most COW_MAX_LEVEL calls stand on one another. */
 static int need_node(cow_reach *reach, const cow_grid *grid, uint64_t offset, unsigned above)
 {
@@ -116,7 +134,8 @@ static int need_node(cow_reach *reach, const cow_grid *grid, uint64_t offset, un
         if (node.level > 0 && node.entry[i] != COW_NO_NODE)
             status = need_node(reach, grid, node.entry[i], node.level);
         else if (node.level == 0 && node.entry[i] != COW_HOLE)
-            status = need_slot(reach, node.pool, node.entry[i]);
+            status = cow_is_composed(node.entry[i]) ? need_composed(reach, grid, node.pool, node.entry[i])
+                                                    : need_slot(reach, node.pool, node.entry[i]);
     return status;
 }
 

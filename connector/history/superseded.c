@@ -43,7 +43,7 @@ int cow_superseded_note(cow_file *file, uint64_t dataset, unsigned level, const 
     if (rank > 0)
         memcpy(place + 2, origin, rank * sizeof *origin);
     key = cow_checksum(place, sizeof place);
-    if (cow_map_get(&s->node, key, &old) &&
+    if (cow_map_get(&s->node, key, &old) && old != offset &&
         ((level == COW_SUPERSEDED_ROOT && cow_map_put(&s->roots, old, 0) < 0) ||
          (!s->keep && cow_map_put(&s->offsets, old, 0) < 0)))
         return -1;

@@ -10,7 +10,8 @@ typedef struct cow_superseded cow_superseded;
 /* NULL: no memory. */
 cow_superseded *cow_superseded_new(void);
 void cow_superseded_free(cow_superseded *superseded);
-#define COW_SUPERSEDED_ROOT UINT32_MAX /* the level of a root record */
+#define COW_SUPERSEDED_ROOT     UINT32_MAX       /* the level of a root record */
+#define COW_SUPERSEDED_COMPOSED (UINT32_MAX - 1) /* that of a composed chunk, whose ORIGIN is its number */
 /* A node at OFFSET was written, in this place of the tree of DATASET (its number); RANK coordinates of ORIGIN. */
 int cow_superseded_note(cow_file *file, uint64_t dataset, unsigned level, const uint64_t origin[], unsigned rank,
                         uint64_t offset);

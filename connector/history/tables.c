@@ -24,11 +24,27 @@ int cow_file_open_tables(cow_file *file)
     return 0;
 }
 
+int cow_file_need_format(cow_file *file, uint32_t format)
+{
+    uint32_t has = 0;
+    cow_loc group;
+    int status;
+
+    if (cow_layout_number(file->loc, COW_FORMAT_NAME, H5T_STD_U32LE, &has) < 0)
+        return -1;
+    if (has >= format)
+        return 0;
+    if (cow_native_open(file->loc, COW_ROOT, &group) < 0)
+        return -1;
+    status = cow_native_attribute_put(group, COW_FORMAT_NAME, H5T_STD_U32LE, &format);
+    return cow_native_close(group) < 0 ? -1 : status;
+}
+
 int cow_file_lay_out(cow_file *file)
 {
     static const char *const groups[] = {COW_ROOT,       COW_PATH_VERSIONS, COW_PATH_TAGS,  COW_PATH_RAW,
                                          COW_PATH_SLOTS, COW_PATH_VIEWS,    COW_PATH_HEADS, COW_PATH_REMOVED};
-    const uint32_t format = COW_FORMAT;
+    const uint32_t format = COW_FORMAT_FIRST;
     const uint8_t none = 0;
     cow_loc root;
     int status;

@@ -6,6 +6,8 @@
 
 /* Make the tables, in a file that has none. Needed before anything is put into them. */
 int cow_file_lay_out(cow_file *file);
+/* The file says from now on that it has what only FORMAT (layout.h) knows. */
+int cow_file_need_format(cow_file *file, uint32_t format);
 /* Open those that reading needs; all of them where the file is to be written. */
 int cow_file_open_tables(cow_file *file);
 /* Open what was left out because the file was opened for reading: pools, snapshots, and the number of rows of the log. */

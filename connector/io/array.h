@@ -14,6 +14,7 @@
 #include "io/codec.h"
 #include "native/kept_type.h"
 #include "store/index.h"
+#include "store/pieces.h"
 #include "store/pool.h"
 
 #include <hdf5.h>
@@ -21,6 +22,24 @@
 #include <stdbool.h>
 
 typedef struct cow_chunk_cache cow_chunk_cache;
+
+/* A pool of pieces of an array's chunks. */
+typedef struct cow_pieces {
+    uint32_t id;
+    cow_pool *pool;
+    cow_codec *codec;
+    cow_piecing cut;
+} cow_pieces;
+/* Where an array has them from. */
+typedef struct cow_pieces_source {
+    void *context;
+    /* The pool for pieces of CUT, made where there is none, in a file that says from now on that it has such chunks. 1; 0: there
+     * can be none; -1. NULL: the array is not written. */
+    int (*choose)(void *context, const cow_piecing *cut, uint32_t *id);
+    /* Pool ID, open until it is left. -1: it is damaged, or no pool of pieces of these chunks. NULL: there are none. */
+    int (*open)(void *context, uint32_t id, cow_pieces *pieces);
+    void (*leave)(void *context, uint32_t id);
+} cow_pieces_source;
 
 /* More than 20 fields: what H5Dcreate fixed for the dataset, once for all that io/ does with it. */
 typedef struct cow_array {
@@ -48,13 +67,20 @@ typedef struct cow_array {
     bool through; /* the program's chunk cache does not hold a chunk (H5Pset_chunk_cache): it is filtered when it is
                      written, so that the program hears there of a filter that fails */
     unsigned threads;
+    size_t pieces_least; /* bytes of the smallest chunk that is cut into pieces; 0: none is */
+    cow_pieces_source pieces_source;
     /* state */
     uint64_t extent[COW_MAX_RANK]; /* elements */
     bool extent_changed;           /* since the last commit; cleared by the owner */
     bool written;                  /* something was written since the last commit; cleared by the owner. A write that
                                       leaves the same bytes sets it, but leaves index and extent unchanged */
     bool refused;                  /* the last cow_array_store failed because filters do not take a chunk */
-    /* private to io/ */
+    /* private to io/, but for the owner's cow_array_leave_pieces */
+    cow_pieces *pieces; /* that are open */
+    size_t pieces_count;
+    uint32_t pieces_id;                 /* of new pieces, once they are */
+    bool pieces_chosen, pieces_none;    /* there can be none */
+    uint32_t pieces_skip, pieces_back;  /* chunks that are stored whole without a look; the last number of these */
     hid_t same_type;                 /* 0, or a type of HDF5's own, so never changed, that is the same as `type` */
     struct cow_cached_chunk *cached; /* chunks of this array in the cache */
     struct cow_cached_chunk *dirty;  /* of these the dirty ones, oldest first */
@@ -89,6 +115,12 @@ int cow_array_check(cow_array *array, bool write, hid_t mem_type, hid_t mem_spac
 /* H5Dset_extent, already checked against maximum. What is cut off is forgotten: an edge chunk that loses a part has it
  * overwritten with the fill value, so that growing again shows the fill value, as in native HDF5. */
 int cow_array_resize(cow_array *array, const uint64_t extent[]);
+
+/* Pools of pieces are used no more. */
+void cow_array_leave_pieces(cow_array *array);
+
+/* A use less of what the index named, or was to name: a slot or a composed chunk. */
+void cow_array_drop(cow_array *array, uint64_t slot);
 
 /* Put every dirty chunk into the pool and the index. A chunk that the filters do not take (array->refused) stays in the
  * cache, for another try, with all others stored; -1 then as well. */

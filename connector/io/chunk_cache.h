@@ -66,6 +66,9 @@ typedef enum {
     COW_BUFFER_ENCODED, /* stored.c */
     COW_BUFFER_ROOMS,
     COW_BUFFER_BACK,
+    COW_BUFFER_BASE, /* composed.c */
+    COW_BUFFER_BASE_STORED,
+    COW_BUFFER_SHORT_PIECE,
     COW_BUFFER_SAVES, /* chunk_cache.c */
     COW_BUFFER_LOADS,
     COW_BUFFER_PIECES, /* transfer.c */

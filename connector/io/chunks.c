@@ -2,6 +2,7 @@
 #include "base/error.h"
 #include "base/vector.h"
 #include "io/chunk_cache.h"
+#include "io/composed.h"
 #include "io/heap.h"
 #include "io/plan.h"
 #include "io/stored.h"
@@ -47,7 +48,7 @@ static void forget_outside(cow_cached_chunk *entry, void *context)
 static int drop_slot(void *context, const uint64_t chunk[], uint64_t slot)
 {
     (void)chunk;
-    cow_pool_drop(((cow_array *)context)->pool, slot);
+    cow_array_drop(context, slot);
     return 0;
 }
 
@@ -80,7 +81,7 @@ static int look_at_stored(void *context, const uint64_t chunk[], uint64_t slot)
     uint64_t trimmed[COW_MAX_RANK];
     cow_slot row;
 
-    if (f->array->cut != NULL)
+    if (f->array->cut != NULL || cow_is_composed(slot)) /* nobody noted what a composed chunk has outside the extent */
         return add_to_face(f, chunk);
     if (cow_pool_row(f->array->pool, slot, &row) < 0)
         return -1;
@@ -368,6 +369,20 @@ int cow_array_chunk_count(cow_array *array, uint64_t *count)
     return 0;
 }
 
+/* Bytes of a composed chunk as the pool's filters would store it. */
+static int composed_size(cow_array *array, const uint64_t chunk[], uint64_t entry, size_t *size, uint32_t *mask)
+{
+    void *encoded = NULL;
+    int status = 0;
+
+    *size = array->chunk_bytes;
+    *mask = 0;
+    if (!cow_codec_identity(array->codec))
+        status = cow_composed_encoded(array, chunk, entry, &encoded, size, mask);
+    free(encoded);
+    return status;
+}
+
 static int describe_chunk(cow_array *array, const uint64_t chunk[], cow_chunk_info *info)
 {
     hsize_t size = 0;
@@ -380,6 +395,14 @@ static int describe_chunk(cow_array *array, const uint64_t chunk[], cow_chunk_in
         return cow_error_where(array->label, "looking for a chunk");
     if (info->slot == COW_HOLE)
         return 0;
+    if (cow_is_composed(info->slot)) { /* it lies in no one place */
+        size_t encoded;
+
+        if (composed_size(array, chunk, info->slot, &encoded, &info->filter_mask) < 0)
+            return -1;
+        info->size = encoded;
+        return 0;
+    }
     if (cow_native_chunk_address(cow_pool_store(array->pool), cow_pool_slots(array->pool), info->slot, &info->address,
                                  &size, &mask) < 0)
         return cow_error_where(array->label, "looking for a chunk's place in the file");
@@ -481,6 +504,27 @@ int cow_array_chunk_by_offset(cow_array *array, const uint64_t offset[], cow_chu
     return describe_chunk(array, chunk, info);
 }
 
+static int read_composed(cow_array *array, const uint64_t chunk[], uint64_t entry, uint32_t *filter_mask, void *bytes,
+                         size_t size)
+{
+    char place[COW_PLACE_SIZE];
+    void *encoded;
+    size_t stored;
+    int status = -1;
+
+    if (cow_composed_encoded(array, chunk, entry, &encoded, &stored, filter_mask) < 0)
+        return -1;
+    if (stored > size)
+        cow_error(COW_USAGE, "%s: the chunk at %s has %zu bytes, the buffer %zu", array->label,
+                  cow_array_chunk_place(array, chunk, place), stored, size);
+    else {
+        memcpy(bytes, encoded, stored);
+        status = 0;
+    }
+    free(encoded);
+    return status;
+}
+
 int cow_array_chunk_read(cow_array *array, const uint64_t offset[], uint32_t *filter_mask, void *bytes, size_t size)
 {
     cow_chunk_store *store = cow_pool_store(array->pool);
@@ -496,6 +540,8 @@ int cow_array_chunk_read(cow_array *array, const uint64_t offset[], uint32_t *fi
     if (slot == COW_HOLE)
         return cow_error(COW_NOT_FOUND, "%s: the chunk at %s is not stored", array->label,
                          cow_array_chunk_place(array, chunk, place));
+    if (cow_is_composed(slot))
+        return read_composed(array, chunk, slot, filter_mask, bytes, size);
     if (cow_pool_row(array->pool, slot, &row) < 0 || store->size(store, slot, &stored) < 0)
         return cow_context("%s: reading a chunk", array->label);
     if (stored > size)
@@ -570,6 +616,7 @@ done:
 }
 
 typedef struct size_sum {
+    cow_array *array;
     cow_chunk_store *store;
     uint64_t bytes;
 } size_sum;
@@ -577,10 +624,11 @@ typedef struct size_sum {
 static int add_size(void *context, const uint64_t chunk[], uint64_t slot)
 {
     size_sum *sum = context;
+    uint32_t mask;
     size_t size;
 
-    (void)chunk;
-    if (sum->store->size(sum->store, slot, &size) < 0)
+    if (cow_is_composed(slot) ? composed_size(sum->array, chunk, slot, &size, &mask) < 0
+                              : sum->store->size(sum->store, slot, &size) < 0)
         return -1;
     sum->bytes += size;
     return 0;
@@ -590,7 +638,7 @@ int cow_array_storage_size(cow_array *array, uint64_t *bytes)
 {
     const uint64_t origin[COW_MAX_RANK] = {0};
     uint64_t chunks[COW_MAX_RANK];
-    size_sum sum = {.store = cow_pool_store(array->pool)};
+    size_sum sum = {.array = array, .store = cow_pool_store(array->pool)};
 
     if (store_dirty(array) < 0)
         return -1;

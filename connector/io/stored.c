@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "io/chunk_cache.h"
+#include "io/composed.h"
 #include "io/plan.h"
 #include "io/workers.h"
 
@@ -138,7 +139,7 @@ int cow_stored_set(cow_array *array, const uint64_t chunk[], uint64_t slot)
     if (set_slot(array, chunk, slot, &old) < 0)
         return -1;
     if (old != COW_HOLE)
-        cow_pool_drop(array->pool, old);
+        cow_array_drop(array, old);
     return 0;
 }
 
@@ -282,11 +283,11 @@ static int choose_slot(cow_array *array, cow_save *save)
 {
     uint64_t trimmed[COW_MAX_RANK], old;
     cow_slot row;
-    int same;
+    int same, composed;
 
     if (cow_index_get(array->index, save->chunk, &old) < 0)
         return -1;
-    if (old != COW_HOLE) {
+    if (old != COW_HOLE && !cow_is_composed(old)) {
         if (cow_pool_row(array->pool, old, &row) < 0)
             return cow_error_where(array->label, "looking at the slot of a chunk");
         if (memcmp(row.digest.hash, save->digest.hash, COW_HASH_SIZE) == 0) {
@@ -304,6 +305,8 @@ static int choose_slot(cow_array *array, cow_save *save)
         cow_pool_drop(array->pool, save->slot);
         save->slot = COW_NO_SLOT;
     }
+    if ((composed = cow_composed_save(array, save, old)) != 0)
+        return composed < 0 ? -1 : 0;
     row.digest = save->digest;
     cow_array_chunk_trimmed(array, save->chunk, trimmed);
     for (unsigned d = 0; d < array->grid.rank; d++)
@@ -319,7 +322,7 @@ static int choose_slot(cow_array *array, cow_save *save)
 static void drop_former(cow_array *array, cow_save *save)
 {
     if (save->former != COW_HOLE)
-        cow_pool_drop(array->pool, save->former);
+        cow_array_drop(array, save->former);
     save->former = COW_HOLE;
 }
 
@@ -475,7 +478,7 @@ int cow_stored_save(cow_array *array, cow_save *saves, size_t n,
     for (size_t i = 0; i < n; i++) {
         drop_former(array, &saves[i]);
         if (!saves[i].settled && saves[i].slot != COW_NO_SLOT)
-            cow_pool_drop(array->pool, saves[i].slot);
+            cow_array_drop(array, saves[i].slot);
     }
     return status;
 }
@@ -531,6 +534,9 @@ static int fetch(const load_line *l, cow_load *load, size_t at)
 
     if (load->bytes == NULL)
         load->bytes = l->rooms + at * aligned(array->chunk_bytes);
+    if (cow_is_composed(load->slot) &&
+        (load->parts = cow_composed_fetch(array, load->chunk, load->slot, &load->slot)) == NULL)
+        goto failed;
     if (cow_pool_row(array->pool, load->slot, &load->row) < 0 || store->size(store, load->slot, &load->size) < 0)
         goto failed;
     if (l->identity) {
@@ -576,6 +582,8 @@ static int finish_group(void *context, size_t i)
         if ((!load->excused &&
              cow_array_chunk_verify(array, load->chunk, load->slot, cow_checksum(load->bytes, array->chunk_bytes),
                                     load->row.digest.checksum) < 0) ||
+            (load->parts != NULL &&
+             cow_composed_lay(array, load->chunk, load->parts, load->excused, load->bytes) < 0) ||
             (l->done != NULL && l->done(l->context, load) < 0))
             return -1;
     }
@@ -601,6 +609,7 @@ int cow_stored_load(cow_array *array, cow_load *loads, size_t n, int (*done)(voi
     l.window = pipeline.window;
     for (size_t i = 0; i < n; i++) {
         loads[i].own = NULL;
+        loads[i].parts = NULL;
         loads[i].excused = array->filtering != NULL && array->filtering->unchecked;
         homeless = homeless || loads[i].bytes == NULL;
     }
@@ -612,8 +621,10 @@ int cow_stored_load(cow_array *array, cow_load *loads, size_t n, int (*done)(voi
     pipeline.late = finish_group;
     pipeline.context = &l;
     status = cow_pipeline_run(&pipeline);
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         free(loads[i].own);
+        free(loads[i].parts);
+    }
     return status;
 }
 

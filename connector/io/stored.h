@@ -43,6 +43,7 @@ typedef struct cow_load {
     /* private */
     cow_slot row;
     void *raw, *own;
+    struct cow_parts *parts; /* of a composed chunk, whose base `slot` becomes */
     size_t size;
     uint32_t mask;
     bool excused;

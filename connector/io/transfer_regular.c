@@ -90,6 +90,10 @@ static int keep_edges(const batch *b)
             return -1;
         if (slot == COW_HOLE)
             continue;
+        if (cow_is_composed(slot)) { /* nobody noted what it has there */
+            piece->whole = false;
+            continue;
+        }
         if (cow_pool_row(array->pool, slot, &row) < 0)
             return cow_error_where(array->label, "looking at the slot of a chunk");
         cow_array_chunk_trimmed(array, piece->chunk, trimmed);

@@ -47,6 +47,7 @@ struct cow_index {
     uint64_t offset; /* of the top node, as entry[] */
     tree_node *top;  /* as child[] */
     bool changed;
+    uint64_t sealed;     /* composed chunks from here on were made since open or the last commit */
     size_t nodes, limit; /* in memory */
     unsigned visits;     /* that run, and hold the nodes on their way */
     level_shape shape[COW_MAX_LEVEL + 1];
@@ -262,6 +263,7 @@ cow_index *cow_index_open(cow_table *log, const cow_grid *grid, const cow_root *
     index->level = root->top == COW_NO_NODE ? 0 : root->level;
     index->offset = root->top;
     index->limit = NODE_LIMIT;
+    index->sealed = log->rows;
     shapes_init(index);
     return index;
 }
@@ -458,6 +460,28 @@ int cow_index_set(cow_index *index, const uint64_t chunk[], uint64_t slot, uint6
     }
     index->chunks += (slot != COW_HOLE) - (uint64_t)(before != COW_HOLE);
     return 0;
+}
+
+/* ---- composed chunks ---- */
+
+int cow_index_compose(cow_index *index, const uint64_t chunk[], cow_composed *composed, uint64_t *entry)
+{
+    composed->pool = index->pool;
+    memcpy(composed->chunk, chunk, index->grid.rank * sizeof *chunk);
+    if (cow_composed_append(index->log, index->grid.rank, composed) < 0)
+        return -1;
+    *entry = COW_COMPOSED | composed->offset;
+    return 0;
+}
+
+int cow_index_composed(cow_index *index, const uint64_t chunk[], uint64_t entry, cow_composed *composed)
+{
+    return cow_composed_read(index->log, index->grid.rank, entry, index->pool, chunk, composed);
+}
+
+bool cow_index_composed_now(const cow_index *index, uint64_t entry)
+{
+    return cow_is_composed(entry) && cow_composed_offset(entry) >= index->sealed;
 }
 
 /* ---- walks ---- */
@@ -782,6 +806,7 @@ int cow_index_commit(cow_index *index, cow_node_visitor *written, void *context,
         commit_done(index, index->level, index->top);
     }
     index->changed = false;
+    index->sealed = index->log->rows;
     *top = index->offset;
     *level = index->level;
     result = 0;

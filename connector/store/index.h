@@ -23,11 +23,23 @@
 #include <stdbool.h>
 
 #define COW_HOLE        UINT64_MAX /* no slot: the chunk reads as fill value */
+#define COW_COMPOSED    ((uint64_t)1 << 63) /* with it a leaf's entry is the offset of a composed chunk, not a slot */
 #define COW_NO_NODE     UINT64_MAX /* no node: the whole box is holes */
 #define COW_TILE_CHUNKS 64         /* at most, power of two */
+#define COW_PIECES      64         /* of a chunk, at most */
 #define COW_FANOUT      16         /* at most, power of two */
 #define COW_MAX_LEVEL   64         /* 262 doublings: five unlimited dimensions reach 2^52 chunks in each */
 #define COW_UNLIMITED   UINT64_MAX /* as H5S_UNLIMITED */
+
+/* Is an entry of a leaf, which is not COW_HOLE, that of a composed chunk? */
+static inline bool cow_is_composed(uint64_t entry)
+{
+    return entry >= COW_COMPOSED && entry != COW_HOLE;
+}
+static inline uint64_t cow_composed_offset(uint64_t entry)
+{
+    return entry & ~COW_COMPOSED;
+}
 
 /* The shape of a dataset's chunk grid, fixed for the dataset's life. */
 typedef struct cow_grid {
@@ -86,9 +98,29 @@ typedef struct cow_node {
     unsigned level;
     uint64_t origin[COW_MAX_RANK];   /* first chunk of its box */
     unsigned entries;                /* chunks of a leaf, children of an inner node */
-    uint64_t entry[COW_TILE_CHUNKS]; /* leaf: slots or COW_HOLE, by tile position; inner: offsets or COW_NO_NODE */
+    uint64_t entry[COW_TILE_CHUNKS]; /* leaf: slots, composed chunks or COW_HOLE, by tile position; inner: offsets or
+                                        COW_NO_NODE */
 } cow_node;
 int cow_node_read(cow_table *log, const cow_grid *grid, uint64_t offset, cow_node *node);
+
+/* A composed chunk: a slot of the pool, its base, but for the pieces (pieces.h) that have slots of their own in another pool.
+ * It is a record of the log, named by leaves, and never changed. Its base is a slot: composed chunks are never chained. */
+typedef struct cow_composed {
+    uint64_t offset; /* in the log */
+    uint64_t pool;
+    uint64_t chunk[COW_MAX_RANK];
+    uint64_t base;       /* slot of `pool` */
+    uint64_t piece_pool; /* id */
+    uint64_t own;        /* bit i: piece i has a slot of its own; at least one has */
+    uint64_t slot[COW_PIECES];
+} cow_composed;
+/* ENTRY: a leaf's. A good record that belongs to another chunk than CHUNK (NULL: any) of POOL is COW_CORRUPT as well. */
+int cow_composed_read(cow_table *log, unsigned rank, uint64_t entry, uint64_t pool, const uint64_t chunk[],
+                      cow_composed *composed);
+/* Sets composed->offset. */
+int cow_composed_append(cow_table *log, unsigned rank, cow_composed *composed);
+/* As the record that will stand at composed->offset, of COW_RECORD_MAX bytes at most. Returns its size. */
+size_t cow_composed_encode(unsigned rank, const cow_composed *composed, uint8_t *record);
 
 /* The index of one dataset, in memory: loaded on demand, changed in memory until the commit. */
 typedef struct cow_index cow_index;
@@ -96,11 +128,19 @@ typedef struct cow_index cow_index;
 cow_index *cow_index_open(cow_table *log, const cow_grid *grid, const cow_root *root);
 void cow_index_close(cow_index *index);
 
+/* In all that follows a slot may also be a composed chunk (cow_is_composed). */
 int cow_index_get(cow_index *index, const uint64_t chunk[], uint64_t *slot); /* COW_HOLE where there is none */
 /* SLOT may be COW_HOLE. *OLD (may be NULL): what was there. */
 int cow_index_set(cow_index *index, const uint64_t chunk[], uint64_t slot, uint64_t *old);
 uint64_t cow_index_chunks(const cow_index *index); /* chunks that have a slot */
 bool cow_index_changed(const cow_index *index);    /* since open or the last commit */
+/* The record of a new composed chunk: base, piece_pool, own and slot are the caller's. It is in the log when this returns, though
+ * no leaf names it: *ENTRY is for cow_index_set. */
+int cow_index_compose(cow_index *index, const uint64_t chunk[], cow_composed *composed, uint64_t *entry);
+/* What a composed ENTRY of CHUNK is. */
+int cow_index_composed(cow_index *index, const uint64_t chunk[], uint64_t entry, cow_composed *composed);
+/* Was a composed ENTRY made since open or the last commit? */
+bool cow_index_composed_now(const cow_index *index, uint64_t entry);
 
 /* Visit every chunk that has a slot and touches the box [first, first+count), tile by tile. A visitor's non-zero
  * answer ends the visit and is returned. The index may be asked meanwhile, but not changed. */

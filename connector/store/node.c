@@ -87,11 +87,14 @@ static uint8_t *encode_runs(const cow_node *node, uint8_t *p)
         if (slot == COW_HOLE) {
             while (i + count < node->entries && node->entry[i + count] == COW_HOLE)
                 count++;
+        } else if (cow_is_composed(slot)) {
+            kind = COW_RUN_COMPOSED;
+            while (i + count < node->entries && cow_is_composed(node->entry[i + count]))
+                count++;
         } else {
             unsigned same = 1;
-            /* COW_HOLE itself never continues a run. */
-            while (i + count < node->entries && node->entry[i + count] != COW_HOLE &&
-                   node->entry[i + count] == slot + count)
+            /* Slots are below COW_COMPOSED, so neither that nor COW_HOLE continues a run. */
+            while (i + count < node->entries && slot + count < COW_COMPOSED && node->entry[i + count] == slot + count)
                 count++;
             while (i + same < node->entries && node->entry[i + same] == slot)
                 same++;
@@ -99,8 +102,10 @@ static uint8_t *encode_runs(const cow_node *node, uint8_t *p)
             count = same > count ? same : count;
         }
         p += cow_put_varint(p, (uint64_t)count << 2 | kind);
-        if (kind != COW_RUN_HOLES)
+        if (kind == COW_RUN_SLOTS || kind == COW_RUN_SAME)
             p += cow_put_varint(p, slot);
+        for (unsigned k = 0; kind == COW_RUN_COMPOSED && k < count; k++)
+            p += cow_put_varint(p, node->offset - cow_composed_offset(node->entry[i + k]));
         i += count;
     }
     return p;
@@ -216,6 +221,19 @@ static int varint(reader *from, uint64_t *value)
     return 0;
 }
 
+/* A composed chunk of a leaf stands before it. */
+static int composed_before(reader *from, uint64_t *entry)
+{
+    uint64_t distance;
+
+    if (varint(from, &distance) < 0)
+        return -1;
+    if (distance == 0 || distance > from->offset - COW_INDEX_LOG_HEADER)
+        return damaged(from, "a composed chunk does not stand before it");
+    *entry = COW_COMPOSED | (from->offset - distance);
+    return 0;
+}
+
 static int decode_runs(reader *from, cow_node *node)
 {
     unsigned filled = 0, used = 0;
@@ -237,14 +255,18 @@ static int decode_runs(reader *from, cow_node *node)
         case COW_RUN_SAME:
             if (varint(from, &slot) < 0)
                 return -1;
-            if (slot > COW_HOLE - ((head & 3) == COW_RUN_SLOTS ? count : 1))
+            if (slot > COW_COMPOSED - ((head & 3) == COW_RUN_SLOTS ? count : 1))
                 return damaged(from, "a slot number is impossible");
             for (unsigned i = 0; i < count; i++)
                 node->entry[filled + i] = slot + ((head & 3) == COW_RUN_SLOTS ? i : 0);
             used += (unsigned)count;
             break;
-        default:
-            return damaged(from, "a run is of no known kind");
+        case COW_RUN_COMPOSED:
+            for (unsigned i = 0; i < count; i++)
+                if (composed_before(from, &node->entry[filled + i]) < 0)
+                    return -1;
+            used += (unsigned)count;
+            break;
         }
         filled += (unsigned)count;
     }
@@ -336,6 +358,73 @@ int cow_node_read_expected(cow_table *log, const cow_grid *grid, uint64_t offset
 int cow_node_read(cow_table *log, const cow_grid *grid, uint64_t offset, cow_node *node)
 {
     return cow_node_read_expected(log, grid, offset, NULL, node);
+}
+
+/* ---- composed chunks ---- */
+
+size_t cow_composed_encode(unsigned rank, const cow_composed *composed, uint8_t *record)
+{
+    uint8_t *p = record + COW_RECORD_HEADER;
+    uint64_t before = 0;
+
+    p += cow_put_varint(p, composed->pool);
+    for (unsigned d = 0; d < rank; d++)
+        p += cow_put_varint(p, composed->chunk[d]);
+    p += cow_put_varint(p, composed->base);
+    p += cow_put_varint(p, composed->piece_pool);
+    p += cow_put_varint(p, composed->own);
+    for (unsigned i = 0; i < COW_PIECES; i++)
+        if (composed->own >> i & 1) {
+            p += cow_put_varint(p, zigzag(composed->slot[i] - before));
+            before = composed->slot[i];
+        }
+    return seal_record(record, COW_RECORD_COMPOSED, 0, p);
+}
+
+int cow_composed_append(cow_table *log, unsigned rank, cow_composed *composed)
+{
+    uint8_t record[COW_RECORD_MAX];
+
+    if (cow_index_log_end(log, &composed->offset) < 0)
+        return -1;
+    return cow_index_log_append(log, composed->offset, record, cow_composed_encode(rank, composed, record));
+}
+
+int cow_composed_read(cow_table *log, unsigned rank, uint64_t entry, uint64_t pool, const uint64_t chunk[],
+                      cow_composed *composed)
+{
+    reader from = {.offset = cow_composed_offset(entry)};
+    uint64_t before = 0, difference;
+
+    memset(composed, 0, sizeof *composed);
+    composed->offset = from.offset;
+    if (fetch(log, &from) < 0)
+        return -1;
+    if (from.kind != COW_RECORD_COMPOSED || from.level != 0)
+        return damaged(&from, "it is not a composed chunk");
+    if (varint(&from, &composed->pool) < 0)
+        return -1;
+    for (unsigned d = 0; d < rank; d++)
+        if (varint(&from, &composed->chunk[d]) < 0)
+            return -1;
+    if (composed->pool != pool || (chunk != NULL && memcmp(composed->chunk, chunk, rank * sizeof *chunk) != 0))
+        return damaged(&from, "it is another chunk, or one of another pool");
+    if (varint(&from, &composed->base) < 0 || varint(&from, &composed->piece_pool) < 0 ||
+        varint(&from, &composed->own) < 0)
+        return -1;
+    if (composed->base >= COW_COMPOSED || composed->piece_pool > UINT32_MAX || composed->own == 0)
+        return damaged(&from, "its base, its pool of pieces or their number is impossible");
+    for (unsigned i = 0; i < COW_PIECES; i++) {
+        composed->slot[i] = COW_HOLE;
+        if (!(composed->own >> i & 1))
+            continue;
+        if (varint(&from, &difference) < 0)
+            return -1;
+        before = composed->slot[i] = before + unzigzag(difference);
+        if (before >= COW_COMPOSED)
+            return damaged(&from, "the slot of a piece is impossible");
+    }
+    return from.p != from.end ? damaged(&from, "bytes are left over in it") : 0;
 }
 
 /* ---- roots ---- */

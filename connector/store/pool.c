@@ -549,6 +549,11 @@ int cow_pool_set_row(cow_pool *pool, uint64_t slot, const cow_slot *row)
     return 0;
 }
 
+bool cow_pool_sealed(const cow_pool *pool, uint64_t slot)
+{
+    return uses_of(pool, slot) == NULL;
+}
+
 void cow_pool_drop(cow_pool *pool, uint64_t slot)
 {
     uint32_t *uses = uses_of(pool, slot);

@@ -69,6 +69,8 @@ int cow_pool_add(cow_pool *pool, const cow_slot *row, uint64_t *slot);
  * holds. -1 COW_USAGE: it is not such a slot. */
 int cow_pool_set_row(cow_pool *pool, uint64_t slot, const cow_slot *row);
 
+/* May a version or a reader name the slot already, so that it is never written again? */
+bool cow_pool_sealed(const cow_pool *pool, uint64_t slot);
 /* One use less. A sealed slot only loses a count nobody keeps: that is no error. */
 void cow_pool_drop(cow_pool *pool, uint64_t slot);
 /* One use more of a slot already known by number (a chunk that is copied within the file). */

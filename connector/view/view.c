@@ -31,6 +31,16 @@ static unsigned plan_leaf(const cow_grid *grid, const cow_node *node, cow_mappin
         if (slot == COW_HOLE)
             continue;
         cow_grid_tile_offset(grid, p, offset);
+        if (cow_is_composed(slot)) {
+            cow_mapping *m = &mappings[n++];
+            memset(m, 0, sizeof *m);
+            for (unsigned d = 0; d < grid->rank; d++) {
+                m->start[d] = offset[d] * grid->chunk[d];
+                m->count[d] = m->source_count[d] = grid->chunk[d];
+            }
+            m->source = cow_composed_offset(slot);
+            continue;
+        }
         if (n > 0 && p > 0 && node->entry[p - 1] != COW_HOLE && slot == node->entry[p - 1] + 1) {
             unsigned d = 0, others = 0;
             while (d < grid->rank && offset[d] == last[d])
@@ -158,7 +168,7 @@ int cow_view_node(const cow_view_context *context, const cow_node *node)
     for (unsigned i = 0, n = cow_view_plan(grid, node, mappings); i < n; i++) {
         char source[COW_PATH_MAX];
 
-        if (node->level == 0) {
+        if (node->level == 0 && mappings[i].source == 0) {
             snprintf(source, sizeof source, "%s", context->source);
             for (unsigned d = 0; d < grid->rank; d++)
                 source_extent[d] = grid->chunk[d];
@@ -168,13 +178,170 @@ int cow_view_node(const cow_view_context *context, const cow_node *node)
             for (unsigned d = 0; d < grid->rank; d++)
                 source_extent[d] = mappings[i].source_count[d];
         }
-        if (add_mapping(dcpl, space, grid->rank, &mappings[i], source, source_extent, node->level == 0) < 0)
+        if (add_mapping(dcpl, space, grid->rank, &mappings[i], source, source_extent,
+                        node->level == 0 && mappings[i].source == 0) < 0)
             goto done;
     }
     status = make_view(context, node->offset, space, dcpl);
 done:
     cow_close(dcpl, space);
     free(mappings);
+    return status;
+}
+
+/* ---- composed chunks ---- */
+
+/* Each piece joins the mapping whose last slot is the highest below its own: so there are as few mappings as can be. */
+unsigned cow_view_plan_pieces(const cow_composed *composed, uint64_t group[COW_PIECES])
+{
+    uint64_t last[COW_PIECES];
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < COW_PIECES; i++) {
+        unsigned best = n;
+
+        if (!(composed->own >> i & 1))
+            continue;
+        for (unsigned k = 0; k < n; k++)
+            if (last[k] < composed->slot[i] && (best == n || last[k] > last[best]))
+                best = k;
+        if (best == n)
+            group[n++] = 0;
+        group[best] |= (uint64_t)1 << i;
+        last[best] = composed->slot[i];
+    }
+    return n;
+}
+
+/* A selection that grows box by box. */
+typedef struct growing {
+    hid_t space;
+    unsigned rank;
+    bool begun;
+} growing;
+
+static int add_box(growing *g, const uint64_t start[], const uint64_t count[])
+{
+    hsize_t from[COW_MAX_RANK], n[COW_MAX_RANK];
+
+    for (unsigned d = 0; d < g->rank; d++) {
+        from[d] = start[d];
+        n[d] = count[d];
+    }
+    if (H5Sselect_hyperslab(g->space, g->begun ? H5S_SELECT_OR : H5S_SELECT_SET, from, NULL, n, NULL) < 0)
+        return cow_error_native("cannot select pieces of a chunk");
+    g->begun = true;
+    return 0;
+}
+
+/* The pieces in WHICH, as they lie in the chunk: in VIEW, and in BASE from row FIRST on. Neighbours are one box. */
+static int add_places(growing *view, growing *base, const cow_piecing *cut, const cow_grid *grid, uint64_t which,
+                      uint64_t first)
+{
+    for (unsigned i = 0; i < cut->count; i++) {
+        uint64_t start[COW_MAX_RANK], count[COW_MAX_RANK], next[COW_MAX_RANK], more[COW_MAX_RANK];
+
+        if (!(which >> i & 1))
+            continue;
+        cow_piecing_box(cut, grid, i, start, count);
+        while (i + 1 < cut->count && (which >> (i + 1) & 1) && (i + 1) % cut->along != 0) {
+            cow_piecing_box(cut, grid, ++i, next, more);
+            count[cut->cut] += more[cut->cut];
+        }
+        if (add_box(view, start, count) < 0)
+            return -1;
+        start[0] += first;
+        if (base != NULL && add_box(base, start, count) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int add_slots(growing *pieces, const cow_piecing *cut, const cow_grid *grid, uint64_t which, const uint64_t slot[])
+{
+    for (unsigned i = 0; i < cut->count; i++) {
+        uint64_t start[COW_MAX_RANK], count[COW_MAX_RANK];
+
+        if (!(which >> i & 1))
+            continue;
+        cow_piecing_box(cut, grid, i, start, count);
+        memset(start, 0, cut->rank * sizeof *start);
+        start[0] = slot[i] * cut->piece[0];
+        if (add_box(pieces, start, count) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* The boxes of one mapping. SLOT: those of pieces in the source; NULL: the source is the base, from row FIRST on. */
+static int map_pieces(hid_t dcpl, hid_t view, const cow_piecing *cut, const cow_grid *grid, uint64_t which,
+                      const uint64_t slot[], uint64_t first, const char *source, const hsize_t extent[])
+{
+    growing places = {.space = view, .rank = grid->rank};
+    growing sources = {.space = H5Screate_simple((int)grid->rank, extent, NULL), .rank = grid->rank};
+    int status = -1;
+
+    if (sources.space < 0)
+        cow_error_native("cannot describe the source of a view");
+    else if (add_places(&places, slot == NULL ? &sources : NULL, cut, grid, which, first) == 0 &&
+             (slot == NULL || add_slots(&sources, cut, grid, which, slot) == 0))
+        status = H5Pset_virtual(dcpl, view, ".", source, sources.space) < 0
+                     ? cow_error_native("cannot map a view onto %s", source)
+                     : 0;
+    if (sources.space >= 0)
+        H5Sclose(sources.space);
+    return status;
+}
+
+/* HDF5 keeps a selection of several boxes in 32 bits a coordinate in the older formats of a file: where that is too little each
+ * piece is a mapping of its own. */
+static uint64_t part_of(uint64_t which, bool alone)
+{
+    return alone ? which & (~which + 1) : which;
+}
+
+int cow_view_composed(const cow_view_context *context, const cow_composed *composed, const cow_piecing *cut,
+                      const char *pieces, uint64_t piece_rows)
+{
+    const cow_grid *grid = context->grid;
+    uint64_t group[COW_PIECES], all = cut->count == COW_PIECES ? UINT64_MAX : ((uint64_t)1 << cut->count) - 1;
+    unsigned groups = cow_view_plan_pieces(composed, group);
+    hsize_t extent[COW_MAX_RANK], source[COW_MAX_RANK];
+    bool alone = context->source_rows > UINT32_MAX || piece_rows > UINT32_MAX;
+    hid_t space = H5I_INVALID_HID, dcpl = H5I_INVALID_HID;
+    char path[COW_PATH_MAX];
+    int status = -1, exists;
+
+    /* a commit that failed may have left it */
+    cow_view_path(path, composed->offset);
+    if ((exists = cow_native_exists(context->file, path)) != 0)
+        return exists < 0 ? -1 : 0;
+    for (unsigned d = 0; d < grid->rank; d++) {
+        extent[d] = source[d] = grid->chunk[d];
+        alone = alone || extent[d] > UINT32_MAX;
+    }
+    if ((space = H5Screate_simple((int)grid->rank, extent, NULL)) < 0 || (dcpl = H5Pcopy(context->fill_dcpl)) < 0) {
+        cow_error_native("cannot describe a view");
+        goto done;
+    }
+    source[0] = context->source_rows;
+    for (uint64_t rest = all & ~composed->own, part; rest != 0; rest &= ~part) {
+        part = part_of(rest, alone);
+        if (map_pieces(dcpl, space, cut, grid, part, NULL, composed->base * grid->chunk[0], context->source, source) < 0)
+            goto done;
+    }
+    for (unsigned d = 0; d < grid->rank; d++)
+        source[d] = cut->piece[d];
+    source[0] = piece_rows;
+    for (unsigned k = 0; k < groups; k++)
+        for (uint64_t rest = group[k], part; rest != 0; rest &= ~part) {
+            part = part_of(rest, alone);
+            if (map_pieces(dcpl, space, cut, grid, part, composed->slot, 0, pieces, source) < 0)
+                goto done;
+        }
+    status = make_view(context, composed->offset, space, dcpl);
+done:
+    cow_close(dcpl, space);
     return status;
 }
 

@@ -3,7 +3,8 @@
  * Each index node has a view at /_versioned_data/views/<offset in hex>: an inner node's is virtual over the views of
  * its children, a leaf's over the pool's raw_data, runs of slots whose chunks are stacked in the same order merged into
  * one mapping; mappings never overlap. A node's view always has the extent of the node's full box; the root record's
- * view alone is clipped to the dataset's extent. Every view carries the dataset's fill value. The connector itself reads
+ * view alone is clipped to the dataset's extent. A composed chunk has a view of its own, over its base and its pieces, which its
+ * leaves show. Every view carries the dataset's fill value. The connector itself reads
  * by the index, and through a view only references of HDF5 1.8 that are asked for as new ones (vol/dataset.c).
  */
 #ifndef COW_VIEW_H
@@ -11,6 +12,7 @@
 
 #include "layout/layout.h"
 #include "store/index.h"
+#include "store/pieces.h"
 
 void cow_view_path(char path[COW_PATH_MAX], uint64_t node);
 
@@ -18,10 +20,14 @@ void cow_view_path(char path[COW_PATH_MAX], uint64_t node);
 typedef struct cow_mapping {
     uint64_t start[COW_MAX_RANK], source_start[COW_MAX_RANK];
     uint64_t count[COW_MAX_RANK], source_count[COW_MAX_RANK];
-    uint64_t source; /* child node; unused for a leaf */
+    uint64_t source; /* child node; of a leaf the composed chunk, 0: the box is in raw_data */
 } cow_mapping;
 /* The mappings of NODE (pure). MAPPINGS has room for COW_TILE_CHUNKS. Returns their number. */
 unsigned cow_view_plan(const cow_grid *grid, const cow_node *node, cow_mapping mappings[]);
+
+/* The pieces of a composed chunk that one mapping shows: their order in the chunk is the order of their slots. Bit i of GROUP[k]:
+ * piece i is in mapping k. Returns the number of mappings. */
+unsigned cow_view_plan_pieces(const cow_composed *composed, uint64_t group[COW_PIECES]);
 
 /* What all views of a dataset share. */
 typedef struct cow_view_context {
@@ -35,6 +41,9 @@ typedef struct cow_view_context {
 
 /* Make the view of a node that was just written. */
 int cow_view_node(const cow_view_context *context, const cow_node *node);
+/* Make that of a composed chunk, where there is none. PIECES: raw_data of its pool of pieces, which has PIECE_ROWS. */
+int cow_view_composed(const cow_view_context *context, const cow_composed *composed, const cow_piecing *cut,
+                      const char *pieces, uint64_t piece_rows);
 /* Make the view of a root record at log offset NODE. */
 int cow_view_root(const cow_view_context *context, uint64_t node, const cow_root *root);
 /* Make, at GROUP/NAME, a virtual dataset with one mapping, all of it <- all of SOURCE: a head dataset or a snapshot.

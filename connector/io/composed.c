@@ -1,0 +1,459 @@
+/* Composed chunks, in and out: see composed.h.
+ *
+ * Promises
+ *  1. A chunk is composed only on a base that a version or a reader may name (a sealed slot): what only this transaction
+ *     knows is written again as a whole, and its slot is free.
+ *  2. The entry that the index gets names slots whose bytes were handed to the store.
+ *  3. Where the base cannot be read, or the file cannot have pieces, the chunk is stored whole: that costs room, and no data.
+ */
+#include "io/composed.h"
+
+#include "base/error.h"
+#include "io/chunk_cache.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* With more pieces of its own than this part of all, a chunk is stored whole: each version lists them again. */
+#define MOST_OWN(count) ((count) * 3 / 4)
+/* Chunks that are stored whole without a look, after so many in a row where most pieces differed: doubled up to this. */
+#define MOST_SKIPPED 256
+
+/* ---- pools of pieces ---- */
+
+static const cow_pieces *keep(cow_array *array, const cow_pieces *pieces)
+{
+    cow_pieces *more = realloc(array->pieces, (array->pieces_count + 1) * sizeof *more);
+
+    if (more == NULL) {
+        array->pieces_source.leave(array->pieces_source.context, pieces->id);
+        cow_error(COW_MEMORY, "%s: no memory for a pool of pieces", array->label);
+        return NULL;
+    }
+    array->pieces = more;
+    more[array->pieces_count] = *pieces;
+    return &more[array->pieces_count++];
+}
+
+void cow_array_leave_pieces(cow_array *array)
+{
+    for (size_t i = 0; i < array->pieces_count; i++)
+        array->pieces_source.leave(array->pieces_source.context, array->pieces[i].id);
+    free(array->pieces);
+    array->pieces = NULL;
+    array->pieces_count = 0;
+    array->pieces_chosen = false;
+}
+
+static const cow_pieces *pieces_of(cow_array *array, uint64_t id)
+{
+    cow_pieces pieces;
+
+    for (size_t i = 0; i < array->pieces_count; i++)
+        if (array->pieces[i].id == id)
+            return &array->pieces[i];
+    return array->pieces_source.open != NULL && id <= UINT32_MAX &&
+                   array->pieces_source.open(array->pieces_source.context, (uint32_t)id, &pieces) == 0
+               ? keep(array, &pieces)
+               : NULL;
+}
+
+/* Where new pieces go. 1; 0: the file cannot have them; -1. */
+static int pieces_for(cow_array *array, const cow_piecing *cut, const cow_pieces **found)
+{
+    uint32_t id;
+    int made;
+
+    if (array->pieces_chosen) {
+        *found = pieces_of(array, array->pieces_id);
+        return *found == NULL ? -1 : 1;
+    }
+    if ((made = array->pieces_source.choose(array->pieces_source.context, cut, &id)) <= 0)
+        return made;
+    array->pieces_chosen = true;
+    array->pieces_id = id;
+    *found = pieces_of(array, id);
+    return *found == NULL ? -1 : 1;
+}
+
+/* ---- out ---- */
+
+struct cow_parts {
+    cow_composed composed;
+    cow_pieces pieces;
+    struct {
+        uint64_t checksum;
+        size_t at, size; /* in raw[] */
+        uint32_t mask;
+    } part[COW_PIECES];
+    uint8_t *raw; /* behind the structure */
+};
+
+static int damaged_piece(const cow_array *array, const uint64_t chunk[], const cow_parts *parts, unsigned i,
+                         const char *what)
+{
+    char place[COW_PLACE_SIZE];
+
+    return cow_error(COW_CORRUPT,
+                     "%s: piece %u of the chunk at %s %s (%s, slot %" PRIu64 "); run h5cow verify on the file; an older "
+                     "version may still have the chunk",
+                     array->label, i, cow_array_chunk_place(array, chunk, place), what,
+                     cow_pool_name(parts->pieces.pool), parts->composed.slot[i]);
+}
+
+cow_parts *cow_composed_fetch(cow_array *array, const uint64_t chunk[], uint64_t entry, uint64_t *base)
+{
+    cow_composed composed;
+    const cow_pieces *pieces;
+    cow_chunk_store *store;
+    size_t size[COW_PIECES], total = 0;
+    cow_parts *parts;
+
+    if (cow_index_composed(array->index, chunk, entry, &composed) < 0)
+        return NULL;
+    *base = composed.base;
+    if ((pieces = pieces_of(array, composed.piece_pool)) == NULL)
+        return NULL;
+    if (pieces->cut.count < COW_PIECES && composed.own >> pieces->cut.count != 0) {
+        char place[COW_PLACE_SIZE];
+        cow_error(COW_CORRUPT, "%s: the chunk at %s has pieces behind its end; run h5cow verify on the file",
+                  array->label, cow_array_chunk_place(array, chunk, place));
+        return NULL;
+    }
+    store = cow_pool_store(pieces->pool);
+    for (unsigned i = 0; i < pieces->cut.count; i++)
+        if (composed.own >> i & 1) {
+            if (store->size(store, composed.slot[i], &size[i]) < 0)
+                return NULL;
+            total += size[i];
+        }
+    if ((parts = malloc(sizeof *parts + total)) == NULL) {
+        cow_error(COW_MEMORY, "%s: no memory for %zu bytes of pieces", array->label, total);
+        return NULL;
+    }
+    parts->composed = composed;
+    parts->pieces = *pieces;
+    parts->raw = (uint8_t *)(parts + 1);
+    total = 0;
+    for (unsigned i = 0; i < pieces->cut.count; i++) {
+        cow_slot row;
+
+        if (!(composed.own >> i & 1))
+            continue;
+        parts->part[i].at = total;
+        parts->part[i].size = size[i];
+        if (cow_pool_row(pieces->pool, composed.slot[i], &row) < 0 ||
+            store->read(store, composed.slot[i], parts->raw + total, size[i], &parts->part[i].mask) < 0) {
+            free(parts);
+            return NULL;
+        }
+        parts->part[i].checksum = row.digest.checksum;
+        total += size[i];
+    }
+    return parts;
+}
+
+int cow_composed_lay(const cow_array *array, const uint64_t chunk[], cow_parts *parts, bool unchecked, void *bytes)
+{
+    const cow_pieces *pieces = &parts->pieces;
+    bool identity = cow_codec_identity(pieces->codec);
+    uint8_t *room = identity ? NULL : malloc(pieces->cut.bytes);
+    int status = -1;
+
+    if (!identity && room == NULL)
+        return cow_error(COW_MEMORY, "%s: no memory for a piece of %zu bytes", array->label, pieces->cut.bytes);
+    for (unsigned i = 0; i < pieces->cut.count; i++) {
+        const uint8_t *piece = parts->raw + parts->part[i].at;
+        size_t offset, size;
+
+        if (!(parts->composed.own >> i & 1))
+            continue;
+        if (identity && parts->part[i].size != pieces->cut.bytes) {
+            damaged_piece(array, chunk, parts, i, "has not the length of a piece");
+            goto done;
+        }
+        if (!identity) {
+            if (cow_codec_decode(pieces->codec, piece, parts->part[i].size, parts->part[i].mask, room) < 0) {
+                if (!cow_error_is(COW_MEMORY)) {
+                    cow_error_clear();
+                    damaged_piece(array, chunk, parts, i, "cannot be decoded");
+                }
+                goto done;
+            }
+            piece = room;
+        }
+        if (!unchecked && cow_checksum(piece, pieces->cut.bytes) != parts->part[i].checksum) {
+            damaged_piece(array, chunk, parts, i, "is not what was written: its checksum differs");
+            goto done;
+        }
+        cow_piecing_place(&pieces->cut, i, &offset, &size);
+        memcpy((uint8_t *)bytes + offset, piece, size);
+    }
+    status = 0;
+done:
+    free(room);
+    return status;
+}
+
+/* The chunk in SLOT of the array's pool, decoded and checked. */
+static int read_slot(cow_array *array, const uint64_t chunk[], uint64_t slot, void *bytes)
+{
+    cow_chunk_store *store = cow_pool_store(array->pool);
+    bool identity = cow_codec_identity(array->codec);
+    cow_slot row;
+    size_t size;
+    uint32_t mask;
+    void *raw = bytes;
+
+    if (cow_pool_row(array->pool, slot, &row) < 0 || store->size(store, slot, &size) < 0)
+        return -1;
+    if (identity ? size != array->chunk_bytes
+                 : (raw = cow_chunk_cache_scratch(array->cache, COW_BUFFER_BASE_STORED, size)) == NULL)
+        return identity ? cow_error(COW_CORRUPT, "%s: a chunk of %zu bytes has %zu", array->label, array->chunk_bytes,
+                                    size)
+                        : -1;
+    if (store->read(store, slot, raw, size, &mask) < 0 ||
+        (!identity && cow_codec_decode(array->codec, raw, size, mask, bytes) < 0))
+        return -1;
+    return cow_array_chunk_verify(array, chunk, slot, cow_checksum(bytes, array->chunk_bytes), row.digest.checksum);
+}
+
+int cow_composed_read_whole(cow_array *array, const uint64_t chunk[], uint64_t entry, void *bytes)
+{
+    uint64_t base;
+    cow_parts *parts = cow_composed_fetch(array, chunk, entry, &base);
+    int status = -1;
+
+    if (parts != NULL && read_slot(array, chunk, base, bytes) == 0)
+        status = cow_composed_lay(array, chunk, parts, false, bytes);
+    free(parts);
+    return status < 0 ? cow_error_where(array->label, "reading a composed chunk") : 0;
+}
+
+int cow_composed_encoded(cow_array *array, const uint64_t chunk[], uint64_t entry, void **encoded, size_t *size,
+                         uint32_t *mask)
+{
+    bool identity = cow_codec_identity(array->codec);
+    void *bytes = malloc(array->chunk_bytes), *out = NULL;
+
+    *encoded = NULL;
+    *size = array->chunk_bytes;
+    *mask = 0;
+    if (bytes == NULL || (!identity && (out = malloc(cow_codec_bound(array->codec))) == NULL)) {
+        cow_error(COW_MEMORY, "%s: no memory for a chunk of %zu bytes", array->label, array->chunk_bytes);
+        goto failed;
+    }
+    if (cow_composed_read_whole(array, chunk, entry, bytes) < 0 ||
+        (!identity && cow_codec_encode_as(array->codec, NULL, bytes, out, size, mask) < 0))
+        goto failed;
+    *encoded = identity ? bytes : out;
+    if (!identity)
+        free(bytes);
+    return 0;
+failed:
+    free(bytes);
+    free(out);
+    return -1;
+}
+
+/* ---- in ---- */
+
+void cow_array_drop(cow_array *array, uint64_t entry)
+{
+    cow_composed composed;
+    const cow_pieces *pieces;
+
+    if (!cow_is_composed(entry)) {
+        cow_pool_drop(array->pool, entry);
+        return;
+    }
+    /* Of an older one all slots are sealed. What cannot be read keeps its uses, which costs some room. */
+    if (!cow_index_composed_now(array->index, entry))
+        return;
+    if (cow_index_composed(array->index, NULL, entry, &composed) < 0 ||
+        (pieces = pieces_of(array, composed.piece_pool)) == NULL) {
+        cow_error_clear();
+        return;
+    }
+    for (unsigned i = 0; i < COW_PIECES; i++)
+        if (composed.own >> i & 1)
+            cow_pool_drop(pieces->pool, composed.slot[i]);
+}
+
+/* Which pieces of BYTES differ from BASE; *N of them, no more than one over MOST are counted. */
+static uint64_t differing(const cow_piecing *cut, const uint8_t *bytes, const uint8_t *base, unsigned most, unsigned *n)
+{
+    uint64_t own = 0;
+
+    *n = 0;
+    for (unsigned i = 0; i < cut->count && *n <= most; i++) {
+        size_t offset, size;
+
+        cow_piecing_place(cut, i, &offset, &size);
+        if (memcmp(bytes + offset, base + offset, size) != 0) {
+            own |= (uint64_t)1 << i;
+            ++*n;
+        }
+    }
+    return own;
+}
+
+/* One piece into its pool; one use of *SLOT. 1; 0: its filters do not take it; -1. */
+static int store_piece(cow_array *array, const cow_pieces *pieces, const void *bytes, uint64_t *slot)
+{
+    const cow_piecing *cut = &pieces->cut;
+    cow_chunk_store *store = cow_pool_store(pieces->pool);
+    size_t size = cut->bytes;
+    uint32_t mask = 0;
+    cow_slot row = {0};
+
+    if (cow_digest_chunk(bytes, cut->rank, cut->piece, cut->piece, array->element_size, &row.digest) < 0 ||
+        cow_pool_find(pieces->pool, &row.digest, slot) < 0)
+        return -1;
+    if (*slot != COW_NO_SLOT)
+        return 1;
+    if (!cow_codec_identity(pieces->codec)) {
+        void *out = cow_chunk_cache_scratch(array->cache, COW_BUFFER_BASE_STORED, cow_codec_bound(pieces->codec));
+
+        if (out == NULL)
+            return -1;
+        if (cow_codec_encode_as(pieces->codec, NULL, bytes, out, &size, &mask) < 0) {
+            if (cow_error_is(COW_MEMORY))
+                return -1;
+            cow_error_clear();
+            return 0;
+        }
+        bytes = out;
+    }
+    for (unsigned d = 0; d < cut->rank; d++)
+        row.trimmed[d] = (uint32_t)cut->piece[d];
+    if (cow_pool_add(pieces->pool, &row, slot) < 0)
+        return -1;
+    if (store->write(store, *slot, bytes, size, mask) < 0) {
+        cow_pool_drop(pieces->pool, *slot);
+        return cow_context("%s: storing a piece of a chunk", array->label);
+    }
+    return 1;
+}
+
+/* The pieces of BYTES that composed->own says. 1; 0; -1: nothing of them is used then. */
+static int store_pieces(cow_array *array, const cow_pieces *pieces, const uint8_t *bytes, cow_composed *composed)
+{
+    const cow_piecing *cut = &pieces->cut;
+    uint8_t *room = NULL;
+    int status = 1;
+    unsigned i;
+
+    for (i = 0; i < cut->count && status == 1; i++) {
+        size_t offset, size;
+        const uint8_t *piece;
+
+        if (!(composed->own >> i & 1))
+            continue;
+        cow_piecing_place(cut, i, &offset, &size);
+        piece = bytes + offset;
+        if (size < cut->bytes) {
+            if (room == NULL &&
+                (room = cow_chunk_cache_scratch(array->cache, COW_BUFFER_SHORT_PIECE, cut->bytes)) == NULL) {
+                status = -1;
+                break;
+            }
+            memcpy(room, piece, size);
+            memset(room + size, 0, cut->bytes - size);
+            piece = room;
+        }
+        status = store_piece(array, pieces, piece, &composed->slot[i]);
+        if (status != 1)
+            break;
+    }
+    for (unsigned k = 0; status != 1 && k < i; k++)
+        if (composed->own >> k & 1)
+            cow_pool_drop(pieces->pool, composed->slot[k]);
+    return status;
+}
+
+static bool same(const cow_composed *a, const cow_composed *b)
+{
+    return a->base == b->base && a->piece_pool == b->piece_pool && a->own == b->own &&
+           memcmp(a->slot, b->slot, sizeof a->slot) == 0;
+}
+
+/* May this chunk be composed at all? */
+static bool may(const cow_array *array, const cow_save *save, cow_piecing *cut)
+{
+    return array->pieces_least > 0 && array->pieces_source.choose != NULL && !array->pieces_none && !array->heap &&
+           !array->plain_edges && save->ready == NULL && array->filtering == NULL &&
+           (cow_codec_identity(array->codec) || cow_codec_parallel(array->codec)) &&
+           cow_piecing_plan(cut, &array->grid, array->element_size, array->pieces_least);
+}
+
+static void missed(cow_array *array)
+{
+    array->pieces_skip = array->pieces_back;
+    array->pieces_back = array->pieces_back == 0             ? 1
+                         : array->pieces_back < MOST_SKIPPED ? 2 * array->pieces_back
+                                                             : MOST_SKIPPED;
+}
+
+int cow_composed_save(cow_array *array, cow_save *save, uint64_t old)
+{
+    cow_composed former = {.base = old}, composed;
+    const cow_pieces *pieces;
+    cow_piecing cut;
+    uint8_t *base;
+    unsigned n;
+    uint64_t own;
+    int status;
+
+    if (old == COW_HOLE || !may(array, save, &cut))
+        return 0;
+    if (array->pieces_skip > 0) {
+        array->pieces_skip--;
+        return 0;
+    }
+    if (cow_is_composed(old) && cow_index_composed(array->index, save->chunk, old, &former) < 0) {
+        cow_error_clear(); /* it is written anew */
+        return 0;
+    }
+    if (!cow_pool_sealed(array->pool, former.base))
+        return 0;
+    if ((base = cow_chunk_cache_scratch(array->cache, COW_BUFFER_BASE, array->chunk_bytes)) == NULL)
+        return -1;
+    if (read_slot(array, save->chunk, former.base, base) < 0) {
+        cow_error_clear();
+        return 0;
+    }
+    own = differing(&cut, save->bytes, base, MOST_OWN(cut.count), &n);
+    if (n > MOST_OWN(cut.count)) {
+        missed(array);
+        return 0;
+    }
+    array->pieces_back = 0;
+    if (n == 0) { /* only its extent is another one */
+        cow_pool_use(array->pool, former.base);
+        save->settled = former.base == old;
+        save->slot = save->settled ? COW_NO_SLOT : former.base;
+        return 1;
+    }
+    if ((status = pieces_for(array, &cut, &pieces)) <= 0) {
+        array->pieces_none = status == 0;
+        return status;
+    }
+    composed = (cow_composed){.base = former.base, .piece_pool = pieces->id, .own = own};
+    memset(composed.slot, 0xff, sizeof composed.slot);
+    if ((status = store_pieces(array, pieces, save->bytes, &composed)) <= 0) {
+        array->pieces_none = status == 0;
+        return status;
+    }
+    if (cow_is_composed(old) && same(&former, &composed)) {
+        save->settled = true;
+        status = 1;
+    } else {
+        status = cow_index_compose(array->index, save->chunk, &composed, &save->slot) < 0 ? -1 : 1;
+    }
+    for (unsigned i = 0; (save->settled || status < 0) && i < cut.count; i++)
+        if (own >> i & 1)
+            cow_pool_drop(pieces->pool, composed.slot[i]);
+    return status;
+}
