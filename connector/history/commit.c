@@ -211,6 +211,7 @@ static int commit_dataset(cow_dataset *dataset)
     dataset->root_changed = true;
     array->written = array->refused; /* what the filters did not take is tried again */
     array->extent_changed = false;
+    array->known = true;
     status = 0;
 done:
     H5Pclose(w.view.fill_dcpl);

@@ -110,7 +110,7 @@ static int need_composed(cow_reach *reach, const cow_grid *grid, uint64_t pool, 
     if (cow_map_put(&reach->records, cow_composed_offset(entry), 0) < 0 ||
         cow_composed_read(reach->file->index, grid->rank, entry, pool, NULL, &composed) < 0)
         return -1;
-    status = need_slot(reach, pool, composed.base);
+    status = composed.base == COW_HOLE ? 0 : need_slot(reach, pool, composed.base);
     for (unsigned i = 0; status == 0 && i < COW_PIECES; i++)
         if (composed.own >> i & 1)
             status = need_slot(reach, composed.piece_pool, composed.slot[i]);

@@ -74,6 +74,7 @@ typedef struct cow_array {
     bool extent_changed;           /* since the last commit; cleared by the owner */
     bool written;                  /* something was written since the last commit; cleared by the owner. A write that
                                       leaves the same bytes sets it, but leaves index and extent unchanged */
+    bool known;                    /* a commit has the array; set by the owner */
     bool refused;                  /* the last cow_array_store failed because filters do not take a chunk */
     /* private to io/, but for the owner's cow_array_leave_pieces */
     cow_pieces *pieces; /* that are open */

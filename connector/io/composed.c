@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "io/chunk_cache.h"
+#include "io/plan.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -17,6 +18,8 @@
 
 /* With more pieces of its own than this part of all, a chunk is stored whole: each version lists them again. */
 #define MOST_OWN(count) ((count) * 3 / 4)
+/* The same for a chunk that was a hole: more are likely to be written as a whole. */
+#define MOST_NEW(count) ((count) / 4)
 /* Chunks that are stored whole without a look, after so many in a row where most pieces differed: doubled up to this. */
 #define MOST_SKIPPED 256
 
@@ -196,8 +199,16 @@ done:
     return status;
 }
 
-/* The chunk in SLOT of the array's pool, decoded and checked. */
-static int read_slot(cow_array *array, const uint64_t chunk[], uint64_t slot, void *bytes)
+void cow_composed_hole(const cow_array *array, void *bytes)
+{
+    if (cow_array_new_fill(array) == NULL)
+        memset(bytes, 0, array->chunk_bytes);
+    else
+        cow_fill_elements(bytes, array->fill, array->element_size, array->chunk_bytes / array->element_size);
+}
+
+/* The base in SLOT of the array's pool, decoded and checked. */
+static int read_base(cow_array *array, const uint64_t chunk[], uint64_t slot, void *bytes)
 {
     cow_chunk_store *store = cow_pool_store(array->pool);
     bool identity = cow_codec_identity(array->codec);
@@ -206,6 +217,10 @@ static int read_slot(cow_array *array, const uint64_t chunk[], uint64_t slot, vo
     uint32_t mask;
     void *raw = bytes;
 
+    if (slot == COW_HOLE) {
+        cow_composed_hole(array, bytes);
+        return 0;
+    }
     if (cow_pool_row(array->pool, slot, &row) < 0 || store->size(store, slot, &size) < 0)
         return -1;
     if (identity ? size != array->chunk_bytes
@@ -225,7 +240,7 @@ int cow_composed_read_whole(cow_array *array, const uint64_t chunk[], uint64_t e
     cow_parts *parts = cow_composed_fetch(array, chunk, entry, &base);
     int status = -1;
 
-    if (parts != NULL && read_slot(array, chunk, base, bytes) == 0)
+    if (parts != NULL && read_base(array, chunk, base, bytes) == 0)
         status = cow_composed_lay(array, chunk, parts, false, bytes);
     free(parts);
     return status < 0 ? cow_error_where(array->label, "reading a composed chunk") : 0;
@@ -379,9 +394,18 @@ static bool same(const cow_composed *a, const cow_composed *b)
            memcmp(a->slot, b->slot, sizeof a->slot) == 0;
 }
 
-/* May this chunk be composed at all? */
-static bool may(const cow_array *array, const cow_save *save, cow_piecing *cut)
+/* Would HDF5 without h5cow show as fill value what we hold to be it? */
+static bool holes_show_fill(const cow_array *array)
 {
+    return array->fill_new && array->fill != NULL;
+}
+
+/* May this chunk, which has the entry OLD, be composed at all? Of a hole only where a version has the dataset: what is added then is
+ * likely to be little. */
+static bool may(const cow_array *array, const cow_save *save, uint64_t old, cow_piecing *cut)
+{
+    if (old == COW_HOLE && (!array->known || !holes_show_fill(array)))
+        return false;
     return array->pieces_least > 0 && array->pieces_source.choose != NULL && !array->pieces_none && !array->heap &&
            !array->plain_edges && save->ready == NULL && array->filtering == NULL &&
            (cow_codec_identity(array->codec) || cow_codec_parallel(array->codec)) &&
@@ -398,15 +422,15 @@ static void missed(cow_array *array)
 
 int cow_composed_save(cow_array *array, cow_save *save, uint64_t old)
 {
-    cow_composed former = {.base = old}, composed;
+    cow_composed former = {.base = old}, composed; /* of a slot: it is the base */
     const cow_pieces *pieces;
     cow_piecing cut;
     uint8_t *base;
-    unsigned n;
+    unsigned n, most;
     uint64_t own;
     int status;
 
-    if (old == COW_HOLE || !may(array, save, &cut))
+    if (!may(array, save, old, &cut))
         return 0;
     if (array->pieces_skip > 0) {
         array->pieces_skip--;
@@ -416,20 +440,23 @@ int cow_composed_save(cow_array *array, cow_save *save, uint64_t old)
         cow_error_clear(); /* it is written anew */
         return 0;
     }
-    if (!cow_pool_sealed(array->pool, former.base))
+    if (former.base != COW_HOLE && !cow_pool_sealed(array->pool, former.base))
         return 0;
     if ((base = cow_chunk_cache_scratch(array->cache, COW_BUFFER_BASE, array->chunk_bytes)) == NULL)
         return -1;
-    if (read_slot(array, save->chunk, former.base, base) < 0) {
+    if (read_base(array, save->chunk, former.base, base) < 0) {
         cow_error_clear();
         return 0;
     }
-    own = differing(&cut, save->bytes, base, MOST_OWN(cut.count), &n);
-    if (n > MOST_OWN(cut.count)) {
+    most = old == COW_HOLE ? MOST_NEW(cut.count) : MOST_OWN(cut.count);
+    own = differing(&cut, save->bytes, base, most, &n);
+    if (n > most) {
         missed(array);
         return 0;
     }
     array->pieces_back = 0;
+    if (n == 0 && former.base == COW_HOLE) /* fill value that was written is stored */
+        return 0;
     if (n == 0) { /* only its extent is another one */
         cow_pool_use(array->pool, former.base);
         save->settled = former.base == old;

@@ -15,9 +15,11 @@ int cow_composed_save(cow_array *array, cow_save *save, uint64_t old);
 
 /* The pieces of a composed chunk, on their way into memory. */
 typedef struct cow_parts cow_parts;
-/* On the calling thread: read what the composed ENTRY of CHUNK names. *BASE: the slot of its base, which the caller reads. NULL: the
- * error. Free with free(). */
+/* On the calling thread: read what the composed ENTRY of CHUNK names. *BASE: the slot of its base, which the caller reads, or
+ * COW_HOLE: cow_composed_hole. NULL: the error. Free with free(). */
 cow_parts *cow_composed_fetch(cow_array *array, const uint64_t chunk[], uint64_t entry, uint64_t *base);
+/* A base of fill value: what a new chunk holds. */
+void cow_composed_hole(const cow_array *array, void *bytes);
 /* On any thread: put them into BYTES, which holds the base. UNCHECKED: their checksums are not compared. */
 int cow_composed_lay(const cow_array *array, const uint64_t chunk[], cow_parts *parts, bool unchecked, void *bytes);
 

@@ -537,6 +537,10 @@ static int fetch(const load_line *l, cow_load *load, size_t at)
     if (cow_is_composed(load->slot) &&
         (load->parts = cow_composed_fetch(array, load->chunk, load->slot, &load->slot)) == NULL)
         goto failed;
+    if (load->slot == COW_HOLE) { /* its base */
+        cow_composed_hole(array, load->bytes);
+        return 0;
+    }
     if (cow_pool_row(array->pool, load->slot, &load->row) < 0 || store->size(store, load->slot, &load->size) < 0)
         goto failed;
     if (l->identity) {
@@ -577,9 +581,11 @@ static int finish_group(void *context, size_t i)
     size_t first = i * l->group, n = smaller(l->group, l->n - first);
 
     for (cow_load *load = l->loads + first; n > 0; n--, load++) {
-        if (!l->identity && l->parallel && decode(l, load) < 0)
+        bool stored = load->slot != COW_HOLE;
+
+        if (stored && !l->identity && l->parallel && decode(l, load) < 0)
             return -1;
-        if ((!load->excused &&
+        if ((stored && !load->excused &&
              cow_array_chunk_verify(array, load->chunk, load->slot, cow_checksum(load->bytes, array->chunk_bytes),
                                     load->row.digest.checksum) < 0) ||
             (load->parts != NULL &&

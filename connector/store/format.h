@@ -26,7 +26,8 @@
  *          after it, unless the run is holes, the slot: COW_RUN_HOLES, COW_RUN_SLOTS (slot, slot+1, ...),
  *          COW_RUN_SAME (slot, slot, ...); or, with COW_RUN_COMPOSED, for each chunk the distance from this record back to
  *          that of the composed chunk
- *   composed  pool id; for each dimension the number of the chunk; its base, a slot of that pool; id of the pool of the pieces;
+ *   composed  pool id; for each dimension the number of the chunk; its base, a slot of that pool, plus one, 0: none, all
+ *          but its pieces is fill value; id of the pool of the pieces;
  *          bitmap: bit i set where piece i is one of its own and not the base's; for each of these its slot, as the
  *          zigzag-coded difference from the one before it, the first from 0
  *   inner  pool id; origin as above; uint16 bitmap: bit i set where child i (row-major) is present; for each present

@@ -103,13 +103,13 @@ typedef struct cow_node {
 } cow_node;
 int cow_node_read(cow_table *log, const cow_grid *grid, uint64_t offset, cow_node *node);
 
-/* A composed chunk: a slot of the pool, its base, but for the pieces (pieces.h) that have slots of their own in another pool.
+/* A composed chunk: a slot of the pool, or fill value, its base, but for the pieces (pieces.h) that have slots of their own in another pool.
  * It is a record of the log, named by leaves, and never changed. Its base is a slot: composed chunks are never chained. */
 typedef struct cow_composed {
     uint64_t offset; /* in the log */
     uint64_t pool;
     uint64_t chunk[COW_MAX_RANK];
-    uint64_t base;       /* slot of `pool` */
+    uint64_t base;       /* slot of `pool`, COW_HOLE: fill value */
     uint64_t piece_pool; /* id */
     uint64_t own;        /* bit i: piece i has a slot of its own; at least one has */
     uint64_t slot[COW_PIECES];

@@ -370,7 +370,7 @@ size_t cow_composed_encode(unsigned rank, const cow_composed *composed, uint8_t 
     p += cow_put_varint(p, composed->pool);
     for (unsigned d = 0; d < rank; d++)
         p += cow_put_varint(p, composed->chunk[d]);
-    p += cow_put_varint(p, composed->base);
+    p += cow_put_varint(p, composed->base + 1);
     p += cow_put_varint(p, composed->piece_pool);
     p += cow_put_varint(p, composed->own);
     for (unsigned i = 0; i < COW_PIECES; i++)
@@ -412,7 +412,8 @@ int cow_composed_read(cow_table *log, unsigned rank, uint64_t entry, uint64_t po
     if (varint(&from, &composed->base) < 0 || varint(&from, &composed->piece_pool) < 0 ||
         varint(&from, &composed->own) < 0)
         return -1;
-    if (composed->base >= COW_COMPOSED || composed->piece_pool > UINT32_MAX || composed->own == 0)
+    composed->base--;
+    if (cow_is_composed(composed->base) || composed->piece_pool > UINT32_MAX || composed->own == 0)
         return damaged(&from, "its base, its pool of pieces or their number is impossible");
     for (unsigned i = 0; i < COW_PIECES; i++) {
         composed->slot[i] = COW_HOLE;

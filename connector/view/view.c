@@ -325,7 +325,7 @@ int cow_view_composed(const cow_view_context *context, const cow_composed *compo
         goto done;
     }
     source[0] = context->source_rows;
-    for (uint64_t rest = all & ~composed->own, part; rest != 0; rest &= ~part) {
+    for (uint64_t rest = composed->base == COW_HOLE ? 0 : all & ~composed->own, part; rest != 0; rest &= ~part) {
         part = part_of(rest, alone);
         if (map_pieces(dcpl, space, cut, grid, part, NULL, composed->base * grid->chunk[0], context->source, source) < 0)
             goto done;
