@@ -769,7 +769,7 @@ static uint64_t forge(cow_table *log, uint8_t kind, uint8_t level, const int64_t
             cow_put16(p, (uint16_t)~number[i]);
             p += 2;
         } else {
-            p += cow_put_varint(p, number[i] == -1 ? COW_HOLE - 2 : (uint64_t)number[i]);
+            p += cow_put_varint(p, number[i] == -1 ? COW_COMPOSED - 2 : (uint64_t)number[i]);
         }
     }
     cow_put16(record + 4, (uint16_t)(p - record - COW_RECORD_HEADER));
@@ -790,7 +790,11 @@ static void test_each_rule_of_a_record_is_checked(void **state)
         {COW_RECORD_LEAF, 0, {1, 0, RUN5 | COW_RUN_SLOTS, 9, REST}, 5, true},
         {COW_RECORD_LEAF, 0, {1, 0, RUN5 | COW_RUN_SAME, -1, REST}, 5, true}, /* -1: the last slot but one */
         {COW_RECORD_LEAF, 0, {1, 0, RUN5 | COW_RUN_SLOTS, -1, REST}, 5, false},
-        {COW_RECORD_LEAF, 0, {1, 0, RUN5 | 3, 9, REST}, 5, false},
+        {COW_RECORD_LEAF, 0, {1, 0, RUN5 | COW_RUN_COMPOSED, 9, REST}, 5, false}, /* five distances, two are there */
+        {COW_RECORD_LEAF, 0, {1, 0, 1 << 2 | COW_RUN_COMPOSED, 9, 63 << 2}, 5, true},
+        {COW_RECORD_LEAF, 0, {1, 0, 1 << 2 | COW_RUN_COMPOSED, 0, 63 << 2}, 5, false}, /* itself */
+        {COW_RECORD_LEAF, 0, {1, 0, 1 << 2 | COW_RUN_COMPOSED, 1 << 20, 63 << 2}, 5, false},
+        {COW_RECORD_COMPOSED, 0, {1, 0, 5, 2, 1, 9}, 6, false}, /* no node */
         {COW_RECORD_LEAF, 0, {1, 0, RUN5 | COW_RUN_SLOTS, 9}, 4, false},
         {COW_RECORD_LEAF, 0, {1, 0, RUN5 | COW_RUN_SLOTS, 9, REST + 4}, 5, false},
         {COW_RECORD_LEAF, 0, {1, 0, COW_RUN_SLOTS, 9, REST}, 5, false},
@@ -822,6 +826,132 @@ static void test_each_rule_of_a_record_is_checked(void **state)
             fail_msg("case %zu", i);
         if (!cases[i].good)
             assert_kind(COW_CORRUPT);
+    }
+    log->close(log);
+}
+
+static void assert_composed(cow_table *log, const cow_composed *expected, unsigned rank)
+{
+    cow_composed read;
+
+    assert_int_equal(cow_composed_read(log, rank, COW_COMPOSED | expected->offset, expected->pool, expected->chunk, &read), 0);
+    assert_int_equal(read.offset, expected->offset);
+    assert_int_equal(read.base, expected->base);
+    assert_int_equal(read.piece_pool, expected->piece_pool);
+    assert_int_equal(read.own, expected->own);
+    for (unsigned i = 0; i < COW_PIECES; i++)
+        assert_int_equal(read.slot[i], expected->own >> i & 1 ? expected->slot[i] : COW_HOLE);
+}
+
+static void test_composed_chunks_are_read_as_they_were_written(void **state)
+{
+    cow_table *log = cow_table_memory(1);
+    (void)state;
+
+    for (unsigned round = 0; round < 2000; round++) {
+        cow_composed c = {.pool = below(1 << 20), .piece_pool = below(1 << 20)}, read;
+        unsigned rank = 1 + (unsigned)below(COW_MAX_RANK);
+        uint64_t other[COW_MAX_RANK];
+
+        for (unsigned d = 0; d < rank; d++)
+            c.chunk[d] = round % 7 == 0 ? UINT64_MAX - below(9) : below((uint64_t)1 << (1 + below(61)));
+        c.base = round % 3 == 0 ? COW_HOLE : round % 3 == 1 ? COW_COMPOSED - 1 - below(3) : below(1000);
+        do
+            c.own = round % 5 == 0 ? UINT64_MAX : below((uint64_t)1 << 62) << 1 | below(2);
+        while (c.own == 0);
+        for (unsigned i = 0; i < COW_PIECES; i++)
+            c.slot[i] = round % 5 == 1 ? COW_COMPOSED - 1 - below(9) : below((uint64_t)1 << (1 + below(61)));
+        assert_int_equal(cow_composed_append(log, rank, &c), 0);
+        assert_composed(log, &c, rank);
+        memcpy(other, c.chunk, sizeof other);
+        other[below(rank)] ^= 1;
+        assert_int_equal(cow_composed_read(log, rank, COW_COMPOSED | c.offset, c.pool, other, &read), -1);
+        assert_kind(COW_CORRUPT);
+        assert_int_equal(cow_composed_read(log, rank, COW_COMPOSED | c.offset, c.pool + 1, c.chunk, &read), -1);
+        assert_kind(COW_CORRUPT);
+    }
+    log->close(log);
+}
+
+static void test_each_rule_of_a_composed_chunk_is_checked(void **state)
+{
+    const struct {
+        uint8_t kind, level;
+        int64_t number[8];
+        size_t count;
+        bool good;
+    } cases[] = {
+        /* pool, chunk, base + 1, pool of pieces, own, slots */
+        {COW_RECORD_COMPOSED, 0, {1, 0, 6, 2, 1, 18}, 6, true},
+        {COW_RECORD_COMPOSED, 0, {1, 0, 0, 2, 5, 18, 2}, 7, true},
+        {COW_RECORD_COMPOSED, 0, {1, 0, 6, 2, 5, 18, 1}, 7, true},   /* one back */
+        {COW_RECORD_COMPOSED, 0, {1, 0, 6, 2, 5, 18, 19}, 7, false}, /* further back than 0 */
+        {COW_RECORD_COMPOSED, 0, {1, 0, 6, 2, 0}, 5, false},         /* none of its own */
+        {COW_RECORD_COMPOSED, 0, {1, 0, 6, 2, 5, 18}, 6, false},
+        {COW_RECORD_COMPOSED, 0, {1, 0, 6, 2, 1, 18, 2}, 7, false},
+        {COW_RECORD_COMPOSED, 0, {2, 0, 6, 2, 1, 18}, 6, false},
+        {COW_RECORD_COMPOSED, 0, {1, 3, 6, 2, 1, 18}, 6, false},
+        {COW_RECORD_COMPOSED, 0, {1, 0, 6, (int64_t)1 << 32, 1, 18}, 6, false},
+        {COW_RECORD_COMPOSED, 1, {1, 0, 6, 2, 1, 18}, 6, false},
+        {COW_RECORD_LEAF, 0, {1, 0, 6, 2, 1, 18}, 6, false},
+    };
+    cow_table *log = cow_table_memory(1);
+    const uint64_t chunk[1] = {0};
+    cow_composed composed;
+    (void)state;
+
+    assert_int_equal(cow_table_append(log, 16, "h5cowidx\1\0\0\0\0\0\0", NULL), 0);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        uint64_t offset = forge(log, cases[i].kind, cases[i].level, cases[i].number, cases[i].count);
+        int result = cow_composed_read(log, 1, COW_COMPOSED | offset, 1, chunk, &composed);
+        if (result != (cases[i].good ? 0 : -1))
+            fail_msg("case %zu", i);
+        if (!cases[i].good)
+            assert_kind(COW_CORRUPT);
+    }
+    log->close(log);
+}
+
+static void test_leaves_name_composed_chunks(void **state)
+{
+    cow_table *log = cow_table_memory(1);
+    const uint64_t chunk[1] = {10};
+    cow_root root = {.rank = 1, .chunk = {10}, .maximum = {COW_UNLIMITED}, .extent = {700}, .top = COW_NO_NODE};
+    cow_grid grid;
+    (void)state;
+
+    cow_grid_init(&grid, 1, chunk, root.maximum);
+    for (unsigned round = 0; round < 200; round++) {
+        uint64_t expected[70], entry, offset;
+        cow_index *index = cow_index_open(log, &grid, &root);
+
+        assert_non_null(index);
+        for (uint64_t k = 0; k < 70; k++) {
+            cow_composed c = {.base = below(100), .piece_pool = 3, .own = 1 + below(1000)};
+
+            for (unsigned i = 0; i < COW_PIECES; i++)
+                c.slot[i] = below(1000);
+            entry = below(3) == 0 ? COW_HOLE : below(200);
+            if (entry != COW_HOLE && below(2) == 0) {
+                assert_int_equal(cow_index_compose(index, &k, &c, &entry), 0);
+                assert_true(cow_is_composed(entry) && cow_index_composed_now(index, entry));
+            }
+            expected[k] = entry;
+            assert_int_equal(cow_index_set(index, &k, entry, NULL), 0);
+        }
+        assert_int_equal(cow_index_commit(index, NULL, NULL, &root.top, &root.level), 0);
+        root.chunks = cow_index_chunks(index);
+        for (uint64_t k = 0; k < 70; k++)
+            assert_false(cow_index_composed_now(index, expected[k]));
+        cow_index_close(index);
+        assert_int_equal(cow_root_append(log, &root, &offset), 0);
+        assert_int_equal(cow_root_read(log, offset, &root), 0);
+        index = cow_index_open(log, &grid, &root);
+        for (uint64_t k = 0; k < 70; k++) {
+            assert_int_equal(cow_index_get(index, &k, &entry), 0);
+            assert_int_equal(entry, expected[k]);
+        }
+        cow_index_close(index);
     }
     log->close(log);
 }
@@ -1162,6 +1292,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_any_changed_byte_of_a_record_is_noticed),
         cmocka_unit_test(test_forged_records_are_refused_or_harmless),
         cmocka_unit_test(test_each_rule_of_a_record_is_checked),
+        cmocka_unit_test(test_composed_chunks_are_read_as_they_were_written),
+        cmocka_unit_test(test_each_rule_of_a_composed_chunk_is_checked),
+        cmocka_unit_test(test_leaves_name_composed_chunks),
         cmocka_unit_test(test_random_bytes_are_refused),
         cmocka_unit_test(test_node_of_another_pool_is_refused),
         cmocka_unit_test(test_index_survives_every_failing_table_call),
