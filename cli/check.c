@@ -1,6 +1,7 @@
 /* The order of the checks; tables, versions, heads, snapshots, tags. See check.h. */
 #include "check.h"
 
+#include "base/error.h"
 #include "base/ids.h"
 #include "history/history.h"
 #include "view/view.h"
@@ -393,6 +394,19 @@ static void read_tables(cli_check *check)
         check->version[i] = SIZE_MAX;
 }
 
+/* An h5cow that does not know composed chunks must refuse a file that has some: by this number. */
+static void check_format(cli_check *check)
+{
+    uint32_t format = 0;
+
+    if (check->composed.count > 0 &&
+        cow_layout_number(check->file->loc, COW_FORMAT_NAME, H5T_STD_U32LE, &format) > 0 && format < COW_FORMAT_PIECES)
+        cli_damaged(check, CLI_BAD_ELSE, 0, 0,
+                    "the file says that it has format %u, but it has composed chunks, which only format %u has", format,
+                    COW_FORMAT_PIECES);
+    cow_error_clear();
+}
+
 void cli_check_all(cli_check *check)
 {
     char why[1024];
@@ -427,6 +441,7 @@ void cli_check_all(cli_check *check)
     check_snapshots(check);
     for (size_t i = 0; check->log != NULL && i < check->dataset_count; i++)
         check_head(check, i);
+    check_format(check);
     for (uint64_t i = 0; i < check->pool_count; i++)
         if (check->pools[i].rank > 0)
             cli_check_used_slots(check, &check->pools[i]);
@@ -459,5 +474,6 @@ void cli_check_free(cli_check *check)
     cli_lacks_free(check->lacks, check->lack_count);
     cow_map_free(&check->roots);
     cow_map_free(&check->nodes);
+    cow_map_free(&check->composed);
     cli_graph_free(&check->graph);
 }

@@ -70,6 +70,29 @@ static void note(walk *w, const cow_map *map, uint64_t key, const uint64_t chunk
         note_hit(w, *damage, chunk);
 }
 
+/* Damage is noted of a slot of any pool. */
+static uint64_t slot_key(const cli_check *check, uint64_t pool, uint64_t slot)
+{
+    return slot * check->pool_count + pool;
+}
+
+static void walk_composed(walk *w, uint64_t entry, const uint64_t chunk[])
+{
+    const struct cli_impact *m = w->impact;
+    cow_composed composed;
+
+    note(w, &m->nodes, cow_composed_offset(entry), chunk);
+    note(w, &m->views, cow_composed_offset(entry), chunk);
+    if (cow_composed_read(w->check->log, w->grid.rank, entry, w->root->pool, chunk, &composed) < 0) {
+        cow_error_clear();
+        return;
+    }
+    note(w, &m->slots, slot_key(w->check, w->root->pool, composed.base), chunk);
+    for (unsigned i = 0; composed.piece_pool < w->check->pool_count && i < COW_PIECES; i++)
+        if (composed.own >> i & 1)
+            note(w, &m->slots, slot_key(w->check, composed.piece_pool, composed.slot[i]), chunk);
+}
+
 static void walk_node(walk *w, uint64_t offset, unsigned level, const uint64_t origin[])
 {
     cow_node *node;
@@ -91,7 +114,10 @@ static void walk_node(walk *w, uint64_t offset, unsigned level, const uint64_t o
             cow_grid_tile_offset(&w->grid, p, chunk);
             for (unsigned d = 0; d < w->grid.rank; d++)
                 chunk[d] += origin[d];
-            note(w, &w->impact->slots, node->entry[p] * w->check->pool_count + w->root->pool, chunk);
+            if (cow_is_composed(node->entry[p]))
+                walk_composed(w, node->entry[p], chunk);
+            else
+                note(w, &w->impact->slots, slot_key(w->check, w->root->pool, node->entry[p]), chunk);
         } else if (level > 0 && node->entry[p] != COW_NO_NODE) {
             cow_grid_child_offset(&w->grid, level, p, chunk);
             for (unsigned d = 0; d < w->grid.rank; d++)
@@ -148,7 +174,7 @@ struct cli_impact *cli_impact_open(cli_check *check)
         const cli_damage *d = &check->damage[i];
         switch (d->kind) {
         case CLI_BAD_SLOT:
-            cli_map_put(&m->slots, d->number * check->pool_count + d->pool, i);
+            cli_map_put(&m->slots, slot_key(check, d->pool, d->number), i);
             break;
         case CLI_BAD_NODE:
             cli_map_put(&m->nodes, d->number, i);
@@ -195,6 +221,23 @@ static const hit *hit_of(const struct cli_impact *m, size_t damage, uint64_t roo
     return NULL;
 }
 
+/* Is nothing known to be wrong with an entry of a leaf? */
+static bool is_good(const cli_check *check, const struct cli_impact *m, const cow_root *root, uint64_t entry)
+{
+    cow_composed composed;
+    bool good;
+
+    if (!cow_is_composed(entry))
+        return cow_map_at(&m->slots, slot_key(check, root->pool, entry)) == NULL;
+    good = cow_map_at(&m->nodes, cow_composed_offset(entry)) == NULL &&
+           cow_composed_read(check->log, root->rank, entry, root->pool, NULL, &composed) == 0 &&
+           cow_map_at(&m->slots, slot_key(check, root->pool, composed.base)) == NULL;
+    for (unsigned i = 0; good && i < COW_PIECES; i++)
+        good = !(composed.own >> i & 1) ||
+               cow_map_at(&m->slots, slot_key(check, composed.piece_pool, composed.slot[i])) == NULL;
+    return good;
+}
+
 /* Does the version that shows ROOT have undamaged data where DAMAGE hit? */
 static bool has_data(cli_check *check, const struct cli_impact *m, uint64_t offset, const hit *h, cli_bad kind)
 {
@@ -217,7 +260,7 @@ static bool has_data(cli_check *check, const struct cli_impact *m, uint64_t offs
     cli_grid(&root, &grid);
     index = cow_index_open(check->log, &grid, &root);
     good = index != NULL && cow_index_get(index, h->chunk, &slot) >= 0 && slot != COW_HOLE &&
-           cow_map_at(&m->slots, slot * check->pool_count + root.pool) == NULL;
+           is_good(check, m, &root, slot);
     cow_index_close(index);
     cow_error_clear();
     return good;

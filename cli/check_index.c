@@ -1,6 +1,8 @@
 /* Root records, nodes and views. See check.h. Nodes are shared between versions; each is checked once. */
 #include "check.h"
 
+#include "composed.h"
+
 #include "base/error.h"
 #include "base/ids.h"
 #include "view/view.h"
@@ -37,12 +39,17 @@ typedef struct expected_view {
     bool
         part; /* the root's mapping shows a part of its source; else it is all of it, whose extent is checked as well */
     uint64_t pool;
+    hid_t plan[2]; /* of a composed chunk: properties that have its mappings, in either of two ways; else H5I_INVALID_HID */
 } expected_view;
+#define NO_PLAN                              \
+    {                                        \
+        H5I_INVALID_HID, H5I_INVALID_HID     \
+    }
 
 /* The same for the source of a mapping: all of a node's view may be said without its extent. */
 static bool is_source(hid_t space, const expected_view *e, const cow_mapping *m)
 {
-    if (!e->leaf && !e->part && space >= 0 && H5Sget_select_type(space) == H5S_SEL_ALL) {
+    if ((!e->leaf || m->source != 0) && !e->part && space >= 0 && H5Sget_select_type(space) == H5S_SEL_ALL) {
         H5Sclose(space);
         return true;
     }
@@ -69,6 +76,84 @@ static const cow_mapping *planned(const expected_view *e, hid_t dcpl, size_t i)
     return found;
 }
 
+static const char wrong_count[] = "it has the wrong number of mappings";
+static const char wrong_source[] = "one of its mappings names the wrong source";
+static const char wrong_elements[] = "one of its mappings shows the wrong elements";
+
+/* The source of mapping I, which must be in the same file. */
+static bool source_of(hid_t dcpl, size_t i, char name[COW_PATH_MAX])
+{
+    char file[8] = "";
+
+    name[0] = '\0';
+    return H5Pget_virtual_filename(dcpl, i, file, sizeof file) >= 0 &&
+           H5Pget_virtual_dsetname(dcpl, i, name, COW_PATH_MAX) >= 0 && strcmp(file, ".") == 0;
+}
+
+/* What is wrong with the mappings of DCPL, or NULL. */
+static const char *look_at_mappings(hid_t dcpl, size_t mappings, const expected_view *e)
+{
+    if (mappings != e->mappings)
+        return wrong_count;
+    for (size_t i = 0; i < mappings; i++) {
+        char name[COW_PATH_MAX], source[COW_PATH_MAX];
+        const cow_mapping *m = planned(e, dcpl, i);
+
+        if (m == NULL)
+            return "one of its mappings is at the wrong place";
+        if (e->leaf && m->source == 0)
+            snprintf(source, sizeof source, COW_PATH_RAW "/%llu", (unsigned long long)e->pool);
+        else
+            cow_view_path(source, m->source);
+        if (!source_of(dcpl, i, name) || strcmp(name, source) != 0)
+            return wrong_source;
+        if (!is_box(H5Pget_virtual_vspace(dcpl, i), e->rank, m->start, m->count) ||
+            !is_source(H5Pget_virtual_srcspace(dcpl, i), e, m))
+            return wrong_elements;
+    }
+    return NULL;
+}
+
+/* Do both select the same elements? Closes both. */
+static bool same_selection(hid_t a, hid_t b, unsigned rank)
+{
+    hsize_t first[2][COW_MAX_RANK], last[2][COW_MAX_RANK];
+    bool same = a >= 0 && b >= 0 && H5Sget_simple_extent_ndims(a) == (int)rank &&
+                H5Sget_select_bounds(a, first[0], last[0]) >= 0 && H5Sget_select_bounds(b, first[1], last[1]) >= 0 &&
+                memcmp(first[0], first[1], rank * sizeof **first) == 0 &&
+                memcmp(last[0], last[1], rank * sizeof **last) == 0 && H5Sselect_shape_same(a, b) > 0;
+
+    cow_close(b, a);
+    return same;
+}
+
+/* The same of those of a composed chunk, which are not boxes: PLAN has what they should be. */
+static const char *look_at_composed(hid_t dcpl, size_t mappings, hid_t plan, unsigned rank)
+{
+    size_t planned_mappings = 0;
+
+    if (H5Pget_virtual_count(plan, &planned_mappings) < 0 || mappings != planned_mappings)
+        return wrong_count;
+    for (size_t i = 0; i < mappings; i++) {
+        char name[COW_PATH_MAX], source[COW_PATH_MAX];
+        const char *bad = wrong_source;
+
+        if (!source_of(dcpl, i, name))
+            return bad;
+        for (size_t k = 0; bad != NULL && k < mappings; k++) {
+            if (!source_of(plan, k, source) || strcmp(name, source) != 0)
+                continue;
+            bad = same_selection(H5Pget_virtual_vspace(dcpl, i), H5Pget_virtual_vspace(plan, k), rank) &&
+                          same_selection(H5Pget_virtual_srcspace(dcpl, i), H5Pget_virtual_srcspace(plan, k), rank)
+                      ? NULL
+                      : wrong_elements;
+        }
+        if (bad != NULL)
+            return bad;
+    }
+    return NULL;
+}
+
 /* What is wrong with the view, or NULL. */
 static const char *look_at_view(hid_t view, const expected_view *e, hid_t type)
 {
@@ -87,28 +172,12 @@ static const char *look_at_view(hid_t view, const expected_view *e, hid_t type)
         bad = extent[d] == e->extent[d] ? NULL : "it has the wrong extent";
     if (bad == NULL && H5Pget_layout(dcpl) == H5D_VIRTUAL && H5Pget_virtual_count(dcpl, &mappings) < 0)
         bad = "its mappings cannot be read";
-    if (bad == NULL && mappings != e->mappings)
-        bad = "it has the wrong number of mappings";
-    for (size_t i = 0; bad == NULL && i < mappings; i++) {
-        char name[COW_PATH_MAX] = "", file[8] = "", source[COW_PATH_MAX];
-        const cow_mapping *m = planned(e, dcpl, i);
-
-        if (m == NULL) {
-            bad = "one of its mappings is at the wrong place";
-            break;
-        }
-        if (e->leaf)
-            snprintf(source, sizeof source, COW_PATH_RAW "/%llu", (unsigned long long)e->pool);
-        else
-            cow_view_path(source, m->source);
-        if (H5Pget_virtual_filename(dcpl, i, file, sizeof file) < 0 ||
-            H5Pget_virtual_dsetname(dcpl, i, name, sizeof name) < 0 || strcmp(file, ".") != 0 ||
-            strcmp(name, source) != 0)
-            bad = "one of its mappings names the wrong source";
-        else if (!is_box(H5Pget_virtual_vspace(dcpl, i), e->rank, m->start, m->count) ||
-                 !is_source(H5Pget_virtual_srcspace(dcpl, i), e, m))
-            bad = "one of its mappings shows the wrong elements";
-    }
+    if (bad == NULL && e->plan[0] >= 0) {
+        if ((bad = look_at_composed(dcpl, mappings, e->plan[0], e->rank)) != NULL && e->plan[1] >= 0 &&
+            look_at_composed(dcpl, mappings, e->plan[1], e->rank) == NULL)
+            bad = NULL;
+    } else if (bad == NULL)
+        bad = look_at_mappings(dcpl, mappings, e);
     cow_close(own, dcpl, space);
     return bad;
 }
@@ -160,7 +229,72 @@ static bool same_place(const cow_grid *grid, const uint64_t a[], const uint64_t 
     return memcmp(a, b, grid->rank * sizeof *a) == 0;
 }
 
-/* Slots of a leaf: in the pool, inside the extent. */
+static void use_slot(cli_check *check, const cli_pool *pool, uint64_t slot)
+{
+    if (slot < pool->room)
+        check->used[pool->id][slot] = true;
+}
+
+/* Does the view of a composed chunk show its base and its pieces? Not asked where HDF5 has no place for them in raw data: which is told
+ * of these slots. */
+static void check_composed_view(tree *t, const cow_composed *composed, const cow_piecing *cut)
+{
+    const cli_pool *pieces = &t->check->pools[composed->piece_pool];
+    char base_name[COW_PATH_MAX], piece_name[COW_PATH_MAX];
+    const cow_view_source base = {base_name, t->pool->room * t->grid.chunk[0]},
+                          own = {piece_name, pieces->room * cut->piece[0]};
+    expected_view e = {.rank = t->grid.rank, .extent = t->grid.chunk, .plan = NO_PLAN};
+    bool there = composed->base < t->pool->room;
+    char text[512];
+
+    for (unsigned i = 0; i < cut->count; i++)
+        there = there && (!(composed->own >> i & 1) || composed->slot[i] < pieces->room);
+    if (!there)
+        return;
+    cow_layout_raw_path(base_name, (uint32_t)t->pool->id);
+    cow_layout_raw_path(piece_name, (uint32_t)pieces->id);
+    for (int alone = 0; there && alone < 2; alone++)
+        there = (e.plan[alone] = H5Pcreate(H5P_DATASET_CREATE)) >= 0 &&
+                cow_view_map_composed(e.plan[alone], &t->grid, composed, cut, &base, &own, alone > 0) == 0;
+    if (there)
+        check_view(t->check, composed->offset, &e, t->pool->type);
+    else
+        cli_damaged(t->check, CLI_BAD_VIEW, 0, composed->offset,
+                    "the view of the composed chunk at offset %llu cannot be checked: %s",
+                    (unsigned long long)composed->offset, cli_reason(text, sizeof text));
+    cow_close(e.plan[1], e.plan[0]);
+}
+
+/* A composed chunk, which many leaves may name: its record, its slots and its view. */
+static void check_composed(tree *t, uint64_t entry, const uint64_t chunk[])
+{
+    cli_check *check = t->check;
+    uint64_t offset = cow_composed_offset(entry), place[COW_MAX_RANK + 1] = {t->root->pool}, key;
+    uint64_t *known = cow_map_at(&check->composed, offset);
+    cow_composed composed;
+    cow_piecing cut;
+    char text[512];
+
+    memcpy(place + 1, chunk, t->grid.rank * sizeof *chunk);
+    key = cow_checksum(place, (t->grid.rank + 1) * sizeof *place);
+    if (known != NULL && *known == key)
+        return;
+    cli_map_put(&check->composed, offset, key);
+    if (cli_composed_read(check->log, &t->grid, check->pools, check->pool_count, t->root->pool, entry, chunk, &composed,
+                          &cut) < 0) {
+        cli_damaged(check, CLI_BAD_NODE, 0, offset, "the record of a composed chunk at offset %llu is damaged: %s",
+                    (unsigned long long)offset, cli_reason(text, sizeof text));
+        return;
+    }
+    use_slot(check, t->pool, composed.base);
+    for (unsigned i = 0; i < cut.count; i++)
+        if (composed.own >> i & 1)
+            use_slot(check, &check->pools[composed.piece_pool], composed.slot[i]);
+    check_composed_view(t, &composed, &cut);
+}
+
+/* Slots of a leaf: in the pool, inside the extent. What is wrong with a composed chunk, whose record has a checksum of its own, is no
+ * fault of the leaf's. */
 static bool check_leaf(tree *t, const cow_node *node, uint64_t *chunks)
 {
     cli_check *check = t->check;
@@ -179,14 +313,18 @@ static bool check_leaf(tree *t, const cow_node *node, uint64_t *chunks)
                             (unsigned long long)node->offset);
                 return false;
             }
-        if (slot >= t->pool->slots) {
+        if (cow_is_composed(slot)) {
+            for (unsigned d = 0; d < t->grid.rank; d++)
+                offset[d] += node->origin[d];
+            check_composed(t, slot, offset);
+        } else if (slot >= t->pool->slots) {
             cli_damaged(check, CLI_BAD_NODE, 0, node->offset,
                         "the index node at offset %llu names slot %llu of pool %llu, which has %llu slots",
                         (unsigned long long)node->offset, (unsigned long long)slot, (unsigned long long)t->pool->id,
                         (unsigned long long)t->pool->slots);
             good = false;
-        } else if (slot < t->pool->room) {
-            check->used[t->pool->id][slot] = true;
+        } else {
+            use_slot(check, t->pool, slot);
         }
     }
     return good;
@@ -249,7 +387,8 @@ static bool check_node(tree *t, uint64_t offset, unsigned level, const uint64_t 
     }
     if (good) {
         uint64_t extent[COW_MAX_RANK];
-        expected_view e = {.rank = t->grid.rank, .extent = extent, .leaf = level == 0, .pool = t->pool->id};
+        expected_view e = {.rank = t->grid.rank, .extent = extent, .leaf = level == 0, .pool = t->pool->id,
+                           .plan = NO_PLAN};
         mappings = cli_alloc(COW_TILE_CHUNKS, sizeof *mappings);
         e.mapping = mappings;
         e.mappings = cow_view_plan(&t->grid, node, mappings);
@@ -324,7 +463,7 @@ bool cli_check_root(cli_check *check, uint64_t offset)
                     (unsigned long long)root.chunks, (unsigned long long)chunks);
     uint64_t box[COW_MAX_RANK];
     cow_mapping mapping = {.source = root.top};
-    expected_view e = {.rank = root.rank, .extent = root.extent, .mapping = &mapping};
+    expected_view e = {.rank = root.rank, .extent = root.extent, .mapping = &mapping, .plan = NO_PLAN};
     if (root.top != COW_NO_NODE && elements > 0) {
         e.mappings = 1;
         cow_grid_box(&t.grid, root.level, origin, box);

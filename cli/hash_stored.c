@@ -1,13 +1,18 @@
 /* What a dataset in chunks holds, told without reading it: by what the table of slots says that each chunk is, down the index.
  *
- * Nodes and objects that versions share are looked at once in a file. Only good for comparing two files: other chunks, another
+ * A composed chunk is read and told as a slot with its content would be. Nodes, composed chunks and objects that versions share are
+ * looked at once in a file. Only good for comparing two files: other chunks, another
  * level of the index, or another part of an edge chunk may hold the same elements. That the chunks are what the table of slots
  * says is for `verify` to find out. */
 #include "hash.h"
 
+#include "composed.h"
+
+#include "base/bytes.h"
+#include "base/digest.h"
 #include "base/error.h"
 #include "base/ids.h"
-#include "pools.h"
+#include "store/format.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -23,8 +28,12 @@ struct cli_hash_known {
     uint8_t (*hash)[HASH];
     size_t count, room;
     cow_map node, object; /* offset in the index, address -> in `hash` */
+    cow_digest *digest;   /* of all of composed chunks */
+    size_t digests, digest_room;
+    cow_map composed; /* offset in the index -> in `digest` */
     known_pool *pool;
     size_t pools;
+    cli_slots *slots; /* NULL: no composed chunk was met */
 };
 
 cli_hash_known *cli_hash_known_new(void)
@@ -38,6 +47,10 @@ void cli_hash_known_free(cli_hash_known *known)
         free(known->pool[i].rows);
     free(known->pool);
     free(known->hash);
+    if (known->slots != NULL)
+        cli_slots_free(known->slots);
+    free(known->digest);
+    cow_map_free(&known->composed);
     cow_map_free(&known->node);
     cow_map_free(&known->object);
     free(known);
@@ -133,8 +146,58 @@ static const known_pool *pool_of(const cli_hash_walk *w, uint64_t id)
     return NULL;
 }
 
-static int hash_node(const cli_hash_walk *w, const cow_grid *grid, const known_pool *pool, uint64_t offset,
-                     uint8_t hash[HASH])
+/* NULL: cow_error. */
+static const cow_digest *digest_composed(const cli_hash_walk *w, const cow_grid *grid, uint64_t pool, uint64_t entry)
+{
+    cli_hash_known *known = w->known;
+    uint64_t *met = cow_map_at(&known->composed, cow_composed_offset(entry));
+    cow_composed composed;
+    cow_piecing cut;
+    cow_digest digest;
+    size_t size, element;
+    uint8_t *bytes;
+    int status;
+
+    if (met != NULL)
+        return &known->digest[*met];
+    if (known->slots == NULL)
+        known->slots = cli_slots_new(&w->state->file);
+    if (cli_slots_composed(known->slots, w->state->index, grid, pool, entry, NULL, &composed, &cut) < 0)
+        return NULL;
+    element = size = cli_slots_chunk_bytes(known->slots, pool);
+    for (unsigned d = 0; d < grid->rank; d++)
+        element /= grid->chunk[d];
+    bytes = cli_alloc(size, 1);
+    status = cli_slots_put_together(known->slots, &composed, &cut, bytes) < 0
+                 ? -1
+                 : cow_digest_chunk(bytes, grid->rank, grid->chunk, grid->chunk, element, &digest);
+    free(bytes);
+    if (status < 0)
+        return NULL;
+    CLI_RESERVE(known->digest, known->digest_room, known->digests, 1);
+    cli_map_put(&known->composed, cow_composed_offset(entry), known->digests);
+    known->digest[known->digests] = digest;
+    return &known->digest[known->digests++];
+}
+
+/* The row that a slot would have with all of such a chunk in it. */
+static int put_composed(const cli_hash_walk *w, const cow_grid *grid, uint64_t pool, uint64_t entry, EVP_MD_CTX *sha)
+{
+    const cow_digest *digest = digest_composed(w, grid, pool, entry);
+    uint8_t row[COW_SLOT_TRIMMED_AT + 4 * COW_MAX_RANK];
+
+    if (digest == NULL)
+        return -1;
+    memcpy(row + COW_SLOT_HASH_AT, digest->hash, COW_HASH_SIZE);
+    cow_put64(row + COW_SLOT_CHECKSUM_AT, digest->checksum);
+    for (unsigned d = 0; d < grid->rank; d++)
+        cow_put32(row + COW_SLOT_TRIMMED_AT + 4 * d, (uint32_t)grid->chunk[d]);
+    cli_sha_put(sha, row, COW_SLOT_TRIMMED_AT + 4 * (size_t)grid->rank);
+    return 0;
+}
+
+static int hash_node(const cli_hash_walk *w, const cow_grid *grid, uint64_t id, const known_pool *pool,
+                     uint64_t offset, uint8_t hash[HASH])
 {
     cow_node *node;
     EVP_MD_CTX *sha;
@@ -155,10 +218,12 @@ static int hash_node(const cli_hash_walk *w, const cow_grid *grid, const known_p
             continue;
         if (node->level == 0 && entry < pool->count)
             cli_sha_put(sha, pool->rows + entry * pool->row_size, pool->row_size);
+        else if (node->level == 0 && cow_is_composed(entry))
+            status = put_composed(w, grid, id, entry, sha);
         else if (node->level == 0 || entry >= offset) /* children stand before their parents: no circles */
             status = cow_error(COW_CORRUPT, "the index node at offset %llu names what is not there",
                                (unsigned long long)offset);
-        else if ((status = hash_node(w, grid, pool, entry, below)) == 0)
+        else if ((status = hash_node(w, grid, id, pool, entry, below)) == 0)
             cli_sha_put(sha, below, HASH);
     }
     cli_sha_close(sha, hash);
@@ -208,7 +273,7 @@ int cli_hash_stored(const cli_hash_walk *w, EVP_MD_CTX *sha, const char *path)
     if (status > 0) {
         cli_grid(&root, &grid);
         if (root.top != COW_NO_NODE &&
-            ((pool = pool_of(w, root.pool)) == NULL || hash_node(w, &grid, pool, root.top, hash) < 0))
+            ((pool = pool_of(w, root.pool)) == NULL || hash_node(w, &grid, root.pool, pool, root.top, hash) < 0))
             status = -1;
     }
     if (status > 0) {

@@ -1,6 +1,8 @@
 /* Reading all states of a file, and what they hold. See owners.h. */
 #include "owners.h"
 
+#include "composed.h"
+
 #include "base/error.h"
 #include "base/ids.h"
 
@@ -124,6 +126,33 @@ static uint32_t merged(uint32_t before, uint32_t owner)
     return before == CLI_NOBODY || before == owner ? owner : CLI_SEVERAL;
 }
 
+static void mark_slot(cli_owners *o, uint64_t pool, uint64_t slot, uint32_t owner)
+{
+    if (slot < o->storage->pools[pool].room)
+        o->slot[pool][slot] = merged(o->slot[pool][slot], owner);
+}
+
+/* Its base and its pieces. */
+static int mark_composed(cli_owners *o, const cow_grid *grid, uint64_t pool, uint64_t entry, uint32_t owner)
+{
+    const cli_storage *s = o->storage;
+    uint64_t *known = cow_map_at(&o->nodes, cow_composed_offset(entry));
+    uint32_t before = known == NULL ? CLI_NOBODY : (uint32_t)*known, after = merged(before, owner);
+    cow_composed composed;
+    cow_piecing cut;
+
+    if (before == after)
+        return 0;
+    cli_map_put(&o->nodes, cow_composed_offset(entry), after);
+    if (cli_composed_read(s->index, grid, s->pools, s->pool_count, pool, entry, NULL, &composed, &cut) < 0)
+        return -1;
+    mark_slot(o, pool, composed.base, after);
+    for (unsigned i = 0; i < cut.count; i++)
+        if (composed.own >> i & 1)
+            mark_slot(o, composed.piece_pool, composed.slot[i], after);
+    return 0;
+}
+
 /* Levels fall from node to node: at most COW_MAX_LEVEL deep. */
 static int mark_node(cli_owners *o, const cow_grid *grid, uint64_t pool, uint64_t offset, unsigned level,
                      uint32_t owner)
@@ -146,9 +175,10 @@ static int mark_node(cli_owners *o, const cow_grid *grid, uint64_t pool, uint64_
         if (level > 0) {
             if (node->entry[p] != COW_NO_NODE)
                 status = mark_node(o, grid, pool, node->entry[p], level - 1, after);
-        } else if (node->entry[p] < o->storage->pools[pool].room) { /* COW_HOLE is not */
-            uint32_t *slot = &o->slot[pool][node->entry[p]];
-            *slot = merged(*slot, after);
+        } else if (cow_is_composed(node->entry[p])) {
+            status = mark_composed(o, grid, pool, node->entry[p], after);
+        } else {
+            mark_slot(o, pool, node->entry[p], after); /* a hole is no slot that there is room for */
         }
     free(node);
     return status;

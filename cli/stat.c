@@ -2,6 +2,7 @@
  * copy of every version. */
 #include "base/ids.h"
 #include "common.h"
+#include "composed.h"
 #include "graph.h"
 #include "history/history.h"
 #include "pools.h"
@@ -31,7 +32,7 @@ typedef struct item {
     uint64_t shape[COW_MAX_RANK], chunk[COW_MAX_RANK];
     uint64_t chunks, distinct;
     uint64_t logical; /* bytes of all elements */
-    uint64_t stored;  /* bytes of the distinct chunks */
+    uint64_t stored;  /* bytes of the distinct chunks, of composed ones base and pieces */
     uint64_t plain;   /* bytes that the chunks would take in a plain copy */
 } item;
 
@@ -59,23 +60,53 @@ static void trouble(void *context, const char *path, const char *why)
 /* ---- one dataset ---- */
 
 typedef struct tally {
+    const survey *survey;
     item *item;
     const cli_pool *pool;
-    cow_map met;
+    const cow_grid *grid;
+    cow_map met;   /* entries of leaves */
+    cow_map slots; /* whose bytes are counted */
 } tally;
+
+static uint64_t size_of(const cli_pool *pool, uint64_t slot)
+{
+    return slot < pool->room ? pool->size[slot] : 0;
+}
+
+/* What is stored is counted once. */
+static void count_slot(tally *t, const cli_pool *pool, uint64_t slot)
+{
+    if (cli_map_put(&t->slots, slot * t->survey->pool_count + pool->id, 1))
+        t->item->stored += size_of(pool, slot);
+}
+
+/* In a plain copy it would take about as much as its base. */
+static int count_composed(tally *t, const uint64_t chunk[], uint64_t entry)
+{
+    const survey *s = t->survey;
+    cow_composed composed;
+    cow_piecing cut;
+
+    if (cli_composed_read(s->log, t->grid, s->pools, s->pool_count, t->pool->id, entry, chunk, &composed, &cut) < 0)
+        return -1;
+    t->item->plain += size_of(t->pool, composed.base);
+    count_slot(t, t->pool, composed.base);
+    for (unsigned i = 0; i < cut.count; i++)
+        if (composed.own >> i & 1)
+            count_slot(t, &s->pools[composed.piece_pool], composed.slot[i]);
+    return 0;
+}
 
 static int count_chunk(void *context, const uint64_t chunk[], uint64_t slot)
 {
     tally *t = context;
-    uint64_t bytes = slot < t->pool->room ? t->pool->size[slot] : 0;
 
-    (void)chunk;
     t->item->chunks++;
-    t->item->plain += bytes;
-    if (cli_map_put(&t->met, slot, 1)) {
-        t->item->distinct++;
-        t->item->stored += bytes;
-    }
+    t->item->distinct += cli_map_put(&t->met, slot, 1);
+    if (cow_is_composed(slot))
+        return count_composed(t, chunk, slot);
+    t->item->plain += size_of(t->pool, slot);
+    count_slot(t, t->pool, slot);
     return 0;
 }
 
@@ -88,7 +119,7 @@ static uint64_t times(uint64_t a, uint64_t b)
 static int survey_versioned(survey *s, item *it, uint64_t offset, const char *path)
 {
     uint64_t first[COW_MAX_RANK] = {0}, count[COW_MAX_RANK];
-    tally t = {.item = it};
+    tally t = {.survey = s, .item = it};
     cow_index *index = NULL;
     cow_root root;
     cow_grid grid;
@@ -114,6 +145,7 @@ static int survey_versioned(survey *s, item *it, uint64_t offset, const char *pa
         count[d] = root.extent[d] / root.chunk[d] + (root.extent[d] % root.chunk[d] != 0);
     }
     cli_grid(&root, &grid);
+    t.grid = &grid;
     bool added = root.dataset < s->dataset_count && (s->datasets[root.dataset].flags & 1) != 0;
     it->layout = root.dataset < s->dataset_count && s->datasets[root.dataset].layout == H5D_CONTIGUOUS ? "contiguous"
                                                                                                        : "chunked";
@@ -131,6 +163,7 @@ static int survey_versioned(survey *s, item *it, uint64_t offset, const char *pa
 done:
     cow_index_close(index);
     cow_map_free(&t.met);
+    cow_map_free(&t.slots);
     return status;
 }
 

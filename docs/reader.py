@@ -22,9 +22,12 @@ from xxh3 import word, xxh3
 
 TOP = "/_versioned_data"
 UNLIMITED = MASK = 2**64 - 1
-LEAF, INNER, ROOT = 1, 2, 3
+LEAF, INNER, ROOT, COMPOSED = 1, 2, 3, 4
+FORMATS = (1, 2)  # 2: it may have composed chunks
+PIECES = 64  # of a chunk, at most
 FORGOTTEN = 2  # `open` of a version whose tree is gone
 Root = namedtuple("Root", "dataset pool extent maximum chunk level top chunks")
+Composed = namedtuple("Composed", "base pool slots")  # slots: number of the piece -> its slot in `pool`
 
 
 class Damaged(Exception):
@@ -91,6 +94,11 @@ class Payload:
         check(byte < 128 and value <= MASK, f"{self.where} has a number of more than 64 bits")
         return value
 
+    def difference(self):
+        """A number that may be negative: zigzag-coded."""
+        coded = self.number()
+        return -(coded >> 1) - 1 if coded & 1 else coded >> 1
+
     def end(self):
         check(self.at == len(self.data), f"{self.where} has bytes left over")
 
@@ -132,8 +140,8 @@ def filled(dataset):
 class History:
     def __init__(self, name):
         self.file = h5py.File(name, "r")
-        if TOP not in self.file or self.file[TOP].attrs.get("format") != 1:
-            raise ValueError(f"{name} has no history of format 1")
+        if TOP not in self.file or self.file[TOP].attrs.get("format") not in FORMATS:
+            raise ValueError(f"{name} has no history of format 1 or 2")
         self.log = self.file[TOP + "/index"][()].tobytes()
         check(self.log == b"" or self.log[:16] == b"h5cowidx" + bytes([1, 0, 0, 0, 0, 0, 0, 0]), "not an index log")
 
@@ -197,31 +205,48 @@ class History:
         check(0 not in chunk and back <= offset - 16, f"{p.where} is impossible")
         return Root(dataset, pool, extent, maximum, chunk, level, offset - back if back else None, chunks)
 
-    def slots(self, grid, offset, level, origin):
-        """(chunk, slot) of everything stored below the node at OFFSET, which must be that of LEVEL at ORIGIN."""
+    def composed(self, offset, pool, chunk):
+        """The composed chunk at OFFSET, which must be this CHUNK of POOL."""
+        _, p = self.record(offset, [COMPOSED])
+        check([p.number() for _ in range(1 + len(chunk))] == [pool] + chunk, f"{p.where} is another chunk")
+        base, pieces, own, slot, slots = p.number(), p.number(), p.number(), 0, {}
+        check(own > 0, f"{p.where} has no piece of its own")
+        for i in (i for i in range(PIECES) if own >> i & 1):
+            slot += p.difference()
+            check(slot >= 0, f"{p.where} has an impossible piece")
+            slots[i] = slot
+        p.end()
+        return Composed(base, pieces, slots)
+
+    def slots(self, grid, pool, offset, level, origin):
+        """(chunk, slot or Composed) of everything stored below the node at OFFSET, which must be that of LEVEL at ORIGIN."""
         found, p = self.record(offset, [INNER] if level else [LEAF])
         span, split = grid.level(level)
-        p.number()  # the pool, as in the root
+        check(p.number() == pool, f"{p.where} is of another pool")
         check([p.number() * s for s in span] == origin and found == level, f"{p.where} belongs to another place")
         if level:
             bitmap, child, below = p.byte() | p.byte() << 8, offset, grid.level(level - 1)[0]
             check(0 < bitmap < 1 << math.prod(split), f"{p.where} has impossible children")
             for i in (i for i in range(16) if bitmap >> i & 1):
-                coded = p.number()
-                child += -(coded >> 1) - 1 if coded & 1 else coded >> 1
+                child += p.difference()
                 check(child < offset, f"{p.where} has an impossible child")
                 inside = place(i, split, fastest_first=False)
-                yield from self.slots(grid, child, level - 1, [o + at * b for o, at, b in zip(origin, inside, below)])
+                yield from self.slots(grid, pool, child, level - 1, [o + at * b for o, at, b in zip(origin, inside, below)])
         else:
             position, end = 0, math.prod(split)
             while position < end:
                 head = p.number()
                 count, run = head >> 2, head & 3
-                check(run < 3 and 0 < count <= end - position, f"{p.where} has an impossible run")
-                slot = p.number() if run else None
+                check(0 < count <= end - position, f"{p.where} has an impossible run")
+                slot = p.number() if run in (1, 2) else None
                 for i in range(count) if run else ():
-                    inside = place(position + i, split, fastest_first=True)
-                    yield [o + at for o, at in zip(origin, inside)], slot + (i if run == 1 else 0)
+                    chunk = [o + at for o, at in zip(origin, place(position + i, split, fastest_first=True))]
+                    if run == 3:
+                        back = p.number()
+                        check(0 < back <= offset - 16, f"{p.where} has an impossible composed chunk")
+                        yield chunk, self.composed(offset - back, pool, chunk)
+                    else:
+                        yield chunk, slot + (i if run == 1 else 0)
                 position += count
         p.end()
 
@@ -256,6 +281,30 @@ class History:
         check(any(good) or hashed[0] != hashed[-1], f"{where} is damaged: its hash differs")
         return values
 
+    def pieces(self, raw, composed):
+        """(box in a chunk of RAW, its elements) of each piece that COMPOSED has of its own."""
+        where, chunk = f"a composed chunk of {raw.name}", raw.chunks
+        check(f"{TOP}/raw/{composed.pool}" in self.file, f"{where} has no pool of pieces")
+        pool, rows = self.file[f"{TOP}/raw/{composed.pool}"], self.file[f"{TOP}/slots/{composed.pool}"][()]
+        piece = pool.chunks
+        check(pool.id.get_type() == raw.id.get_type() and len(piece) == len(chunk), f"{where} has pieces of another type")
+        # ones, then how much of one dimension, then what the chunk has
+        cut = next((d for d in range(raw.ndim) if piece[d] > 1), raw.ndim - 1)
+        while cut > 0 and piece[cut] == chunk[cut]:
+            cut -= 1
+        check(all(p == 1 for p in piece[:cut]) and piece[cut + 1 :] == chunk[cut + 1 :], f"{where} has impossible pieces")
+        check(piece[cut] <= chunk[cut], f"{where} has impossible pieces")
+        along = -(-chunk[cut] // piece[cut])
+        count = along * math.prod(chunk[:cut])
+        check(count <= PIECES and max(composed.slots) < count, f"{where} has too many pieces")
+        for i, slot in composed.slots.items():
+            before, at = divmod(i, along)
+            first = place(before, chunk[:cut], fastest_first=False) + [at * piece[cut]]
+            size = [1] * cut + [min(piece[cut], chunk[cut] - first[cut])]
+            box = tuple(slice(f, f + n) for f, n in zip(first, size))
+            values = self.chunk(pool, rows, slot, False)
+            yield box, values[tuple(slice(0, n) for n in size)]
+
     def root_of(self, dataset):
         """The offset of a versioned dataset's root record; None: HDF5 keeps its elements itself."""
         dcpl = dataset.id.get_create_plist()
@@ -277,11 +326,17 @@ class History:
         check(root.extent == dataset.shape and root.chunk == raw.chunks, f"{path} and its index differ in shape")
         heap, chunks = in_heap(raw.id.get_type()), 0
         result, grid = filled(dataset), Grid(root.chunk, root.maximum)
-        for chunk, slot in self.slots(grid, root.top, root.level, [0] * dataset.ndim) if root.top else ():
+        for chunk, slot in self.slots(grid, root.pool, root.top, root.level, [0] * dataset.ndim) if root.top else ():
             start = [n * size for n, size in zip(chunk, root.chunk)]
             inside = [min(size, end - begin) for begin, size, end in zip(start, root.chunk, root.extent)]
             check(min(inside) > 0, f"{path} has a chunk outside its extent")
-            values = self.chunk(raw, rows, slot, heap)
+            if isinstance(slot, Composed):
+                check(not heap, f"{path} has a composed chunk of elements in a heap")
+                values = np.array(self.chunk(raw, rows, slot.base, heap))
+                for box, own in self.pieces(raw, slot):
+                    values[box] = own
+            else:
+                values = self.chunk(raw, rows, slot, heap)
             result[tuple(slice(b, b + n) for b, n in zip(start, inside))] = values[tuple(slice(0, n) for n in inside)]
             chunks += 1
         check(chunks == root.chunks, f"{path} has {chunks} chunks instead of {root.chunks}")

@@ -300,14 +300,47 @@ static uint64_t part_of(uint64_t which, bool alone)
     return alone ? which & (~which + 1) : which;
 }
 
+int cow_view_map_composed(hid_t dcpl, const cow_grid *grid, const cow_composed *composed, const cow_piecing *cut,
+                          const cow_view_source *base, const cow_view_source *pieces, bool alone)
+{
+    uint64_t group[COW_PIECES], all = cut->count == COW_PIECES ? UINT64_MAX : ((uint64_t)1 << cut->count) - 1;
+    unsigned groups = cow_view_plan_pieces(composed, group);
+    hsize_t extent[COW_MAX_RANK], source[COW_MAX_RANK];
+    hid_t space;
+    int status = -1;
+
+    for (unsigned d = 0; d < grid->rank; d++)
+        extent[d] = source[d] = grid->chunk[d];
+    if ((space = H5Screate_simple((int)grid->rank, extent, NULL)) < 0)
+        return cow_error_native("cannot describe a view");
+    source[0] = base->rows;
+    for (uint64_t rest = composed->base == COW_HOLE ? 0 : all & ~composed->own, part; rest != 0; rest &= ~part) {
+        part = part_of(rest, alone);
+        if (map_pieces(dcpl, space, cut, grid, part, NULL, composed->base * grid->chunk[0], base->name, source) < 0)
+            goto done;
+    }
+    for (unsigned d = 0; d < grid->rank; d++)
+        source[d] = cut->piece[d];
+    source[0] = pieces->rows;
+    for (unsigned k = 0; k < groups; k++)
+        for (uint64_t rest = group[k], part; rest != 0; rest &= ~part) {
+            part = part_of(rest, alone);
+            if (map_pieces(dcpl, space, cut, grid, part, composed->slot, 0, pieces->name, source) < 0)
+                goto done;
+        }
+    status = 0;
+done:
+    H5Sclose(space);
+    return status;
+}
+
 int cow_view_composed(const cow_view_context *context, const cow_composed *composed, const cow_piecing *cut,
                       const char *pieces, uint64_t piece_rows)
 {
     const cow_grid *grid = context->grid;
-    uint64_t group[COW_PIECES], all = cut->count == COW_PIECES ? UINT64_MAX : ((uint64_t)1 << cut->count) - 1;
-    unsigned groups = cow_view_plan_pieces(composed, group);
-    hsize_t extent[COW_MAX_RANK], source[COW_MAX_RANK];
+    const cow_view_source from = {context->source, context->source_rows}, own = {pieces, piece_rows};
     bool alone = context->source_rows > UINT32_MAX || piece_rows > UINT32_MAX;
+    hsize_t extent[COW_MAX_RANK];
     hid_t space = H5I_INVALID_HID, dcpl = H5I_INVALID_HID;
     char path[COW_PATH_MAX];
     int status = -1, exists;
@@ -317,30 +350,13 @@ int cow_view_composed(const cow_view_context *context, const cow_composed *compo
     if ((exists = cow_native_exists(context->file, path)) != 0)
         return exists < 0 ? -1 : 0;
     for (unsigned d = 0; d < grid->rank; d++) {
-        extent[d] = source[d] = grid->chunk[d];
+        extent[d] = grid->chunk[d];
         alone = alone || extent[d] > UINT32_MAX;
     }
-    if ((space = H5Screate_simple((int)grid->rank, extent, NULL)) < 0 || (dcpl = H5Pcopy(context->fill_dcpl)) < 0) {
+    if ((space = H5Screate_simple((int)grid->rank, extent, NULL)) < 0 || (dcpl = H5Pcopy(context->fill_dcpl)) < 0)
         cow_error_native("cannot describe a view");
-        goto done;
-    }
-    source[0] = context->source_rows;
-    for (uint64_t rest = composed->base == COW_HOLE ? 0 : all & ~composed->own, part; rest != 0; rest &= ~part) {
-        part = part_of(rest, alone);
-        if (map_pieces(dcpl, space, cut, grid, part, NULL, composed->base * grid->chunk[0], context->source, source) < 0)
-            goto done;
-    }
-    for (unsigned d = 0; d < grid->rank; d++)
-        source[d] = cut->piece[d];
-    source[0] = piece_rows;
-    for (unsigned k = 0; k < groups; k++)
-        for (uint64_t rest = group[k], part; rest != 0; rest &= ~part) {
-            part = part_of(rest, alone);
-            if (map_pieces(dcpl, space, cut, grid, part, composed->slot, 0, pieces, source) < 0)
-                goto done;
-        }
-    status = make_view(context, composed->offset, space, dcpl);
-done:
+    else if (cow_view_map_composed(dcpl, grid, composed, cut, &from, &own, alone) == 0)
+        status = make_view(context, composed->offset, space, dcpl);
     cow_close(dcpl, space);
     return status;
 }

@@ -29,6 +29,16 @@ unsigned cow_view_plan(const cow_grid *grid, const cow_node *node, cow_mapping m
  * piece i is in mapping k. Returns the number of mappings. */
 unsigned cow_view_plan_pieces(const cow_composed *composed, uint64_t group[COW_PIECES]);
 
+/* A dataset that mappings show, and its rows. */
+typedef struct cow_view_source {
+    const char *name;
+    uint64_t rows;
+} cow_view_source;
+/* Add to DCPL the mappings of a composed chunk: onto BASE and PIECES, the raw_data of its pool and of that of its pieces. ALONE: each
+ * piece has a mapping of its own. */
+int cow_view_map_composed(hid_t dcpl, const cow_grid *grid, const cow_composed *composed, const cow_piecing *cut,
+                          const cow_view_source *base, const cow_view_source *pieces, bool alone);
+
 /* What all views of a dataset share. */
 typedef struct cow_view_context {
     cow_loc file; /* native */

@@ -1,0 +1,34 @@
+/* Composed chunks, as those see them who go through indexes without the connector: see docs/format.md. */
+#ifndef CLI_COMPOSED_H
+#define CLI_COMPOSED_H
+
+#include "pools.h"
+
+#include "io/codec.h"
+#include "store/pieces.h"
+#include "store/pool.h"
+
+/* What the composed ENTRY of a leaf says, of CHUNK (NULL: of any), with all that can be compared with its pool, number POOL of the
+ * COUNT pools of the file, and that of its pieces: its base and its pieces are slots of these, and they are pieces of such a
+ * chunk. *CUT: how it is cut. -1: cow_error. */
+int cli_composed_read(cow_table *log, const cow_grid *grid, const cli_pool *pools, uint64_t count, uint64_t pool,
+                      uint64_t entry, const uint64_t chunk[], cow_composed *composed, cow_piecing *cut);
+
+/* ---- their bytes ---- */
+
+/* Pools of plain bytes, each opened when it is first asked for. FILE stays open as long. */
+typedef struct cli_slots cli_slots;
+cli_slots *cli_slots_new(const cli_file *file);
+void cli_slots_free(cli_slots *slots);
+/* Bytes of a decoded chunk of POOL; 0: cow_error. */
+size_t cli_slots_chunk_bytes(cli_slots *slots, uint64_t pool);
+/* The chunk in SLOT of POOL, decoded and compared with its checksum. -1: cow_error. */
+int cli_slots_read(cli_slots *slots, uint64_t pool, uint64_t slot, void *bytes);
+
+/* As cli_composed_read, where no pools are open. */
+int cli_slots_composed(cli_slots *slots, cow_table *log, const cow_grid *grid, uint64_t pool, uint64_t entry,
+                       const uint64_t chunk[], cow_composed *composed, cow_piecing *cut);
+/* All of such a chunk. -1: cow_error. */
+int cli_slots_put_together(cli_slots *slots, const cow_composed *composed, const cow_piecing *cut, uint8_t *bytes);
+
+#endif
