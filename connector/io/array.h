@@ -134,6 +134,10 @@ void cow_array_forget(cow_array *array);
 /* Forget those that are not dirty. */
 void cow_array_forget_clean(cow_array *array);
 
+/* Where no file has anything. HADDR_UNDEF would tell programs that the chunk is not stored (h5py then has no offset of it either), and
+ * the address of a base that all of it is there. */
+#define COW_NOWHERE UINT64_C(0x7ffffffffffff000)
+
 /* Chunk-level access. OFFSET is the first element of the chunk, a multiple of the chunk dims. All of them store the
  * chunk first where it is dirty. Only for arrays whose codec the application sees (its own filters). */
 typedef struct cow_chunk_info {
@@ -141,7 +145,7 @@ typedef struct cow_chunk_info {
     uint64_t slot;                 /* COW_HOLE: not stored */
     uint32_t filter_mask;
     uint64_t size;   /* bytes as stored */
-    haddr_t address; /* in the file */
+    haddr_t address; /* in the file; COW_NOWHERE: of a composed chunk */
 } cow_chunk_info;
 int cow_array_chunk_count(cow_array *array, uint64_t *count);
 /* The INDEX-th stored chunk in row-major order of offsets (the order of H5Dget_chunk_info). */

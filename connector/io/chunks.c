@@ -401,6 +401,7 @@ static int describe_chunk(cow_array *array, const uint64_t chunk[], cow_chunk_in
         if (composed_size(array, chunk, info->slot, &encoded, &info->filter_mask) < 0)
             return -1;
         info->size = encoded;
+        info->address = COW_NOWHERE;
         return 0;
     }
     if (cow_native_chunk_address(cow_pool_store(array->pool), cow_pool_slots(array->pool), info->slot, &info->address,

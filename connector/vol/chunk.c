@@ -288,7 +288,7 @@ int cow_vol_dataset_chunk_operation(cow_object *o, H5VL_optional_args_t *args, h
  * newer bytes the address would lead to old ones, so there is none, as for a chunk that is not stored. */
 static void only_in_place(const cow_home *home, haddr_t *address, hsize_t size)
 {
-    if (address != NULL && *address != HADDR_UNDEF && !cow_vol_file_in_place(home, *address, size))
+    if (address != NULL && *address != HADDR_UNDEF && *address != COW_NOWHERE && !cow_vol_file_in_place(home, *address, size))
         *address = HADDR_UNDEF;
 }
 
