@@ -279,9 +279,14 @@ def compare(file, wanted, forgotten=()):
             equal(history.read(version, path), values)
 
 
+PIECES = ["pieces=off", "pieces=16"]  # the latter cuts these small chunks too
+
+
+@pytest.mark.parametrize("pieces", PIECES)
 @pytest.mark.parametrize("scenario", SCENARIOS)
-def test_reader_sees_every_version(scenario, tmp_path):
-    compare(tmp_path / "x.h5", write(scenario, tmp_path / "x.h5"))
+def test_reader_sees_every_version(scenario, pieces, tmp_path):
+    compare(tmp_path / "x.h5", write(scenario, tmp_path / "x.h5", pieces))
+    h5cow("verify", tmp_path / "x.h5")
 
 
 @pytest.mark.parametrize("option", ["gzip", "lzf", "blosc:zstd"])
@@ -291,15 +296,17 @@ def test_reader_sees_every_version_that_h5cow_compressed(option, tmp_path):
     compare(tmp_path / "x.h5", write("contiguous", tmp_path / "x.h5", f"compress={option};chunk=16K"))
 
 
+@pytest.mark.parametrize("pieces", PIECES)
 @pytest.mark.parametrize("compact", [False, True])
 @pytest.mark.parametrize("scenario", SCENARIOS)
-def test_reader_sees_every_version_that_was_not_forgotten(scenario, compact, tmp_path):
+def test_reader_sees_every_version_that_was_not_forgotten(scenario, compact, pieces, tmp_path):
     file = tmp_path / "x.h5"
-    wanted = write(scenario, file)
+    wanted = write(scenario, file, pieces)
     gone = [str(n) for n in range(1, len(wanted)) if n != 2]
     h5cow("forget", "--gc", file, *gone)
     if compact:
         h5cow("gc", "--compact", file)
+    h5cow("verify", file)
     compare(file, wanted, gone)
 
 
