@@ -171,6 +171,13 @@ size_t cli_slots_chunk_bytes(cli_slots *slots, uint64_t pool)
     return o == NULL ? 0 : o->raw.chunk_bytes;
 }
 
+hid_t cli_slots_type(cli_slots *slots, uint64_t pool)
+{
+    const opened *o = find(slots, pool);
+
+    return o == NULL ? H5I_INVALID_HID : o->type;
+}
+
 int cli_slots_read(cli_slots *slots, uint64_t pool, uint64_t slot, void *bytes)
 {
     const opened *o = find(slots, pool);

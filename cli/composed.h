@@ -22,6 +22,8 @@ cli_slots *cli_slots_new(const cli_file *file);
 void cli_slots_free(cli_slots *slots);
 /* Bytes of a decoded chunk of POOL; 0: cow_error. */
 size_t cli_slots_chunk_bytes(cli_slots *slots, uint64_t pool);
+/* Its type, which stays theirs; H5I_INVALID_HID: cow_error. */
+hid_t cli_slots_type(cli_slots *slots, uint64_t pool);
 /* The chunk in SLOT of POOL, decoded and compared with its checksum. -1: cow_error. */
 int cli_slots_read(cli_slots *slots, uint64_t pool, uint64_t slot, void *bytes);
 
