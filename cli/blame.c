@@ -80,11 +80,12 @@ static void settle(blame *b, size_t i)
     }
 }
 
-static int settle_chunk(void *context, const uint64_t chunk[])
+static int settle_chunk(void *context, const uint64_t chunk[], const uint64_t entry[2])
 {
     blame *b = context;
     uint64_t grid[COW_MAX_RANK], place;
 
+    (void)entry;
     chunk_grid(b, grid);
     for (unsigned d = 0; d < b->rank; d++)
         if (chunk[d] >= grid[d])

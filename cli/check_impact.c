@@ -87,7 +87,8 @@ static void walk_composed(walk *w, uint64_t entry, const uint64_t chunk[])
         cow_error_clear();
         return;
     }
-    note(w, &m->slots, slot_key(w->check, w->root->pool, composed.base), chunk);
+    if (composed.base != COW_HOLE)
+        note(w, &m->slots, slot_key(w->check, w->root->pool, composed.base), chunk);
     for (unsigned i = 0; composed.piece_pool < w->check->pool_count && i < COW_PIECES; i++)
         if (composed.own >> i & 1)
             note(w, &m->slots, slot_key(w->check, composed.piece_pool, composed.slot[i]), chunk);
@@ -231,7 +232,7 @@ static bool is_good(const cli_check *check, const struct cli_impact *m, const co
         return cow_map_at(&m->slots, slot_key(check, root->pool, entry)) == NULL;
     good = cow_map_at(&m->nodes, cow_composed_offset(entry)) == NULL &&
            cow_composed_read(check->log, root->rank, entry, root->pool, NULL, &composed) == 0 &&
-           cow_map_at(&m->slots, slot_key(check, root->pool, composed.base)) == NULL;
+           (composed.base == COW_HOLE || cow_map_at(&m->slots, slot_key(check, root->pool, composed.base)) == NULL);
     for (unsigned i = 0; good && i < COW_PIECES; i++)
         good = !(composed.own >> i & 1) ||
                cow_map_at(&m->slots, slot_key(check, composed.piece_pool, composed.slot[i])) == NULL;

@@ -244,7 +244,7 @@ static void check_composed_view(tree *t, const cow_composed *composed, const cow
     const cow_view_source base = {base_name, t->pool->room * t->grid.chunk[0]},
                           own = {piece_name, pieces->room * cut->piece[0]};
     expected_view e = {.rank = t->grid.rank, .extent = t->grid.chunk, .plan = NO_PLAN};
-    bool there = composed->base < t->pool->room;
+    bool there = composed->base == COW_HOLE || composed->base < t->pool->room;
     char text[512];
 
     for (unsigned i = 0; i < cut->count; i++)
@@ -286,7 +286,8 @@ static void check_composed(tree *t, uint64_t entry, const uint64_t chunk[])
                     (unsigned long long)offset, cli_reason(text, sizeof text));
         return;
     }
-    use_slot(check, t->pool, composed.base);
+    if (composed.base != COW_HOLE)
+        use_slot(check, t->pool, composed.base);
     for (unsigned i = 0; i < cut.count; i++)
         if (composed.own >> i & 1)
             use_slot(check, &check->pools[composed.piece_pool], composed.slot[i]);

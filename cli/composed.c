@@ -35,7 +35,7 @@ static int compare_shapes(const cow_composed *composed, const cow_grid *grid, co
         return wrong(composed, "names a pool whose chunks are no pieces of it");
     if (cut->count < COW_PIECES && composed->own >> cut->count != 0)
         return wrong(composed, "has pieces behind its end");
-    if (composed->base >= of->slots)
+    if (composed->base != COW_HOLE && composed->base >= of->slots)
         return wrong(composed, "has a base that its pool ends before");
     for (unsigned i = 0; i < cut->count; i++)
         if ((composed->own >> i & 1) && composed->slot[i] >= pieces->slots)
@@ -171,6 +171,13 @@ size_t cli_slots_chunk_bytes(cli_slots *slots, uint64_t pool)
     return o == NULL ? 0 : o->raw.chunk_bytes;
 }
 
+hid_t cli_slots_type(cli_slots *slots, uint64_t pool)
+{
+    const opened *o = find(slots, pool);
+
+    return o == NULL ? H5I_INVALID_HID : o->type;
+}
+
 int cli_slots_read(cli_slots *slots, uint64_t pool, uint64_t slot, void *bytes)
 {
     const opened *o = find(slots, pool);
@@ -215,9 +222,39 @@ int cli_slots_composed(cli_slots *slots, cow_table *log, const cow_grid *grid, u
     return compare_shapes(composed, grid, &of, &pieces, cut);
 }
 
+/* What a new chunk holds. */
+static int fill_chunk(const opened *o, uint8_t *bytes)
+{
+    size_t size = o->raw.element_size, n = o->raw.chunk_bytes / size;
+    H5D_fill_value_t defined;
+    H5D_fill_time_t time;
+
+    memset(bytes, 0, o->raw.chunk_bytes);
+    if (H5Pfill_value_defined(o->dcpl, &defined) < 0 || H5Pget_fill_time(o->dcpl, &time) < 0)
+        return cow_error_native("the fill value of %s cannot be read", cow_pool_name(o->pool));
+    if (defined != H5D_FILL_VALUE_USER_DEFINED || time == H5D_FILL_TIME_NEVER)
+        return 0;
+    if (H5Pget_fill_value(o->dcpl, o->type, bytes) < 0)
+        return cow_error_native("the fill value of %s cannot be read", cow_pool_name(o->pool));
+    for (size_t i = 1; i < n; i++)
+        memcpy(bytes + i * size, bytes, size);
+    return 0;
+}
+
+int cli_slots_base(cli_slots *slots, const cow_composed *composed, uint8_t *bytes)
+{
+    const opened *o;
+
+    if (composed->base != COW_HOLE)
+        return cli_slots_read(slots, composed->pool, composed->base, bytes);
+    if ((o = find(slots, composed->pool)) == NULL)
+        return -1;
+    return fill_chunk(o, bytes);
+}
+
 int cli_slots_put_together(cli_slots *slots, const cow_composed *composed, const cow_piecing *cut, uint8_t *bytes)
 {
-    if (cli_slots_read(slots, composed->pool, composed->base, bytes) < 0)
+    if (cli_slots_base(slots, composed, bytes) < 0)
         return -1;
     cli_reserve(&slots->piece, &slots->piece_room, 0, cut->bytes, 1);
     for (unsigned i = 0; i < cut->count; i++) {

@@ -22,12 +22,16 @@ cli_slots *cli_slots_new(const cli_file *file);
 void cli_slots_free(cli_slots *slots);
 /* Bytes of a decoded chunk of POOL; 0: cow_error. */
 size_t cli_slots_chunk_bytes(cli_slots *slots, uint64_t pool);
+/* Its type, which stays theirs; H5I_INVALID_HID: cow_error. */
+hid_t cli_slots_type(cli_slots *slots, uint64_t pool);
 /* The chunk in SLOT of POOL, decoded and compared with its checksum. -1: cow_error. */
 int cli_slots_read(cli_slots *slots, uint64_t pool, uint64_t slot, void *bytes);
 
 /* As cli_composed_read, where no pools are open. */
 int cli_slots_composed(cli_slots *slots, cow_table *log, const cow_grid *grid, uint64_t pool, uint64_t entry,
                        const uint64_t chunk[], cow_composed *composed, cow_piecing *cut);
+/* Its base: a chunk, or fill value. -1: cow_error. */
+int cli_slots_base(cli_slots *slots, const cow_composed *composed, uint8_t *bytes);
 /* All of such a chunk. -1: cow_error. */
 int cli_slots_put_together(cli_slots *slots, const cow_composed *composed, const cow_piecing *cut, uint8_t *bytes);
 

@@ -47,9 +47,9 @@ void cli_diff_datasets(cli_diff *diff, json_object *item, const hid_t dataset[2]
 /* Of two attributes. 1: they differ, 0, -1. */
 int cli_diff_attributes(const cli_diff *diff, const hid_t attribute[2]);
 
-/* diff_index.c: VISIT each chunk for which two root records of one pool and grid name different slots. What VISIT answers, if not
- * 0, ends it. -1: cli_reason. */
-typedef int cli_chunk_visitor(void *context, const uint64_t chunk[]);
+/* diff_index.c: VISIT each chunk for which two root records of one pool and grid name different slots. ENTRY: of the two leaves, also
+ * COW_HOLE or composed chunks. What VISIT answers, if not 0, ends it. -1: cli_reason. */
+typedef int cli_chunk_visitor(void *context, const uint64_t chunk[], const uint64_t entry[2]);
 int cli_diff_index(cow_table *index, const cow_root *before, const cow_root *after, cli_chunk_visitor *visit,
                    void *context);
 

@@ -3,8 +3,13 @@
  * Numbers are compared as numbers: integers in 64 bits, floating-point numbers in the largest type there is, so that
  * nothing is rounded; NaN equals NaN, and -0 equals 0. All else is compared as bytes, without the padding of compounds, or
  * by what it leads to: texts, sequences, references.
+ *
+ * Of a chunk that both have composed on one base, or that one of them has as its base, the pieces alone are compared that are not the
+ * same slot.
  */
 #include "diff.h"
+
+#include "composed.h"
 
 #include "base/digest.h"
 #include "base/error.h"
@@ -230,6 +235,9 @@ typedef struct comparison {
     hid_t space[2];
     unsigned rank;
     hsize_t common[H5S_MAX_RANK], chunk[H5S_MAX_RANK];
+    cow_grid grid; /* of the index */
+    uint64_t pool;
+    cli_slots *slots; /* NULL: no piece was read yet */
     uint64_t compared, changed, chunks, numbers;
     long double largest, relative, sum;
     hsize_t first[H5S_MAX_RANK], at[H5S_MAX_RANK];
@@ -295,73 +303,214 @@ static void note(comparison *c, const hsize_t position[], const difference *d, c
     }
 }
 
-static int compare_box(void *context, unsigned rank, const hsize_t start[], const hsize_t count[])
+/* The elements of a box, as they are in memory. */
+static void compare_values(comparison *c, const hsize_t start[], const hsize_t count[], uint64_t n,
+                           const unsigned char *const value[2])
 {
-    comparison *c = context;
-    cli_box box[2] = {{.memory = H5I_INVALID_HID}, {.memory = H5I_INVALID_HID}};
-    uint64_t n, changed = c->changed;
     hsize_t position[H5S_MAX_RANK];
-    int status = 0;
 
-    for (int i = 0; status == 0 && i < 2; i++)
-        if (cli_box_read(&box[i], c->dataset[i], c->space[i], c->p.type[i], rank, start, count) < 0)
-            status = cow_error_native(i == 0 ? "the first state" : "the second state");
-    n = box[0].count;
-    if (status == 0 &&
-        (c->p.part != NULL || c->p.kind == FLOATING || memcmp(box[0].value, box[1].value, n * c->p.size) != 0))
+    if (c->p.part != NULL || c->p.kind == FLOATING || memcmp(value[0], value[1], n * c->p.size) != 0)
         for (uint64_t i = 0; i < n; i++) {
-            const unsigned char *a = box[0].value + i * c->p.size, *b = box[1].value + i * c->p.size;
+            const unsigned char *a = value[0] + i * c->p.size, *b = value[1] + i * c->p.size;
             difference d;
             if (!differs(&c->p, a, b, &d))
                 continue;
-            position_of(rank, start, count, i, position);
+            position_of(c->rank, start, count, i, position);
             note(c, position, &d, a, b);
             if (c->diff->element != NULL)
                 c->diff->element(c->diff->context, position);
         }
     c->compared += n;
     cli_progress("elements compared", c->diff->compared += n, 0);
-    c->chunks += c->changed > changed;
+}
+
+static int compare_box(void *context, unsigned rank, const hsize_t start[], const hsize_t count[])
+{
+    comparison *c = context;
+    cli_box box[2] = {{.memory = H5I_INVALID_HID}, {.memory = H5I_INVALID_HID}};
+    int status = 0;
+
+    for (int i = 0; status == 0 && i < 2; i++)
+        if (cli_box_read(&box[i], c->dataset[i], c->space[i], c->p.type[i], rank, start, count) < 0)
+            status = cow_error_native(i == 0 ? "the first state" : "the second state");
+    if (status == 0)
+        compare_values(c, start, count, box[0].count, (const unsigned char *const[2]){box[0].value, box[1].value});
     for (int i = 0; i < 2; i++)
         cli_box_close(&box[i], c->p.part != NULL);
     return status;
 }
 
-/* What of a box is wanted, and in both datasets. */
+/* What of a box is wanted, and in both datasets. false: nothing. */
+static bool wanted(const comparison *c, const hsize_t start[], const hsize_t count[], hsize_t first[], hsize_t most[])
+{
+    for (unsigned d = 0; d < c->rank; d++) {
+        const hsize_t low = c->diff->start == NULL ? 0 : c->diff->start[d];
+        hsize_t high = c->common[d]; /* elements from LOW up to HIGH are wanted */
+        if (low >= high)
+            return false;
+        if (c->diff->start != NULL && high - low > c->diff->count[d])
+            high = low + c->diff->count[d];
+        if (start[d] >= high)
+            return false;
+        high = high - start[d] < count[d] ? high : start[d] + count[d];
+        first[d] = start[d] > low ? start[d] : low;
+        if (first[d] >= high)
+            return false;
+        most[d] = high - first[d];
+    }
+    return true;
+}
+
 static int compare_inside(void *context, unsigned rank, const hsize_t start[], const hsize_t count[])
 {
     comparison *c = context;
     hsize_t first[H5S_MAX_RANK], most[H5S_MAX_RANK];
 
-    for (unsigned d = 0; d < rank; d++) {
-        const hsize_t low = c->diff->start == NULL ? 0 : c->diff->start[d];
-        hsize_t high = c->common[d]; /* elements from LOW up to HIGH are wanted */
-        if (low >= high)
-            return 0;
-        if (c->diff->start != NULL && high - low > c->diff->count[d])
-            high = low + c->diff->count[d];
-        if (start[d] >= high)
-            return 0;
-        high = high - start[d] < count[d] ? high : start[d] + count[d];
-        first[d] = start[d] > low ? start[d] : low;
-        if (first[d] >= high)
-            return 0;
-        most[d] = high - first[d];
-    }
-    return compare_box(c, rank, first, most);
+    return wanted(c, start, count, first, most) ? compare_box(c, rank, first, most) : 0;
 }
 
-static int compare_chunk(void *context, const uint64_t chunk[])
+/* ---- pieces of chunks ---- */
+
+/* A chunk of which both states have the same base. */
+typedef struct chunk_pair {
+    cow_composed composed[2]; /* own 0: the base itself */
+    cow_piecing cut;
+    uint64_t which;         /* pieces that may differ */
+    unsigned char *base;    /* its bytes, once they are needed */
+    unsigned char *value[2]; /* room for a piece in memory */
+} chunk_pair;
+
+/* 1; 0: they have no base in common; -1. */
+static int pair_up(comparison *c, const uint64_t chunk[], const uint64_t entry[2], chunk_pair *two)
 {
-    const comparison *c = context;
+    for (int i = 0; i < 2; i++) {
+        if (entry[i] == COW_HOLE)
+            return 0;
+        two->composed[i] = (cow_composed){.pool = c->pool, .base = entry[i]};
+        memset(two->composed[i].slot, 0xff, sizeof two->composed[i].slot);
+        if (cow_is_composed(entry[i]) && cli_slots_composed(c->slots, c->diff->after->index, &c->grid, c->pool, entry[i],
+                                                            chunk, &two->composed[i], &two->cut) < 0)
+            return -1;
+    }
+    if (two->composed[0].base != two->composed[1].base)
+        return 0;
+    if (two->composed[0].own != 0 && two->composed[1].own != 0 &&
+        two->composed[0].piece_pool != two->composed[1].piece_pool) /* cut in two ways, for some h5cow to come */
+        return 0;
+    for (unsigned i = 0; i < two->cut.count; i++)
+        if (two->composed[0].slot[i] != two->composed[1].slot[i])
+            two->which |= (uint64_t)1 << i;
+    return 1;
+}
+
+/* Piece NUMBER of state I, as the file has it. */
+static int read_piece(comparison *c, chunk_pair *two, int i, unsigned number, unsigned char *bytes)
+{
+    const cow_composed *composed = &two->composed[i];
+    size_t offset, size;
+
+    if (composed->own >> number & 1)
+        return cli_slots_read(c->slots, composed->piece_pool, composed->slot[number], bytes);
+    if (two->base == NULL) {
+        two->base = cli_alloc(cli_slots_chunk_bytes(c->slots, c->pool), 1);
+        if (cli_slots_base(c->slots, composed, two->base) < 0)
+            return -1;
+    }
+    cow_piecing_place(&two->cut, number, &offset, &size);
+    memcpy(bytes, two->base + offset, size);
+    memset(bytes + size, 0, two->cut.bytes - size);
+    return 0;
+}
+
+/* Of all of a piece, whose box is SIZE, the part that begins at FIRST and has COUNT elements, in place. */
+static void take_part(comparison *c, const hsize_t size[], const hsize_t first[], const hsize_t count[],
+                      unsigned char *value)
+{
+    size_t line = (size_t)count[c->rank - 1] * c->p.size;
+    hsize_t at[H5S_MAX_RANK] = {0};
+    unsigned char *to = value;
+    int d;
+
+    do {
+        hsize_t from = 0;
+        for (unsigned e = 0; e < c->rank; e++)
+            from = from * size[e] + first[e] + at[e];
+        memmove(to, value + from * c->p.size, line);
+        to += line;
+        for (d = (int)c->rank - 2; d >= 0 && ++at[d] == count[d]; d--)
+            at[d] = 0;
+    } while (d >= 0);
+}
+
+static int compare_piece(comparison *c, chunk_pair *two, const hsize_t chunk_start[], unsigned number)
+{
+    uint64_t offset[COW_MAX_RANK], box[COW_MAX_RANK], n = 1, all = two->cut.bytes;
+    hsize_t start[H5S_MAX_RANK], size[H5S_MAX_RANK], first[H5S_MAX_RANK], count[H5S_MAX_RANK], inside[H5S_MAX_RANK];
+    hid_t type = cli_slots_type(c->slots, c->pool);
+
+    if (type < 0)
+        return -1;
+    all /= H5Tget_size(type);
+    cow_piecing_box(&two->cut, &c->grid, number, offset, box);
+    for (unsigned d = 0; d < c->rank; d++) {
+        start[d] = chunk_start[d] + offset[d];
+        size[d] = box[d];
+    }
+    if (!wanted(c, start, size, first, count))
+        return 0;
+    for (unsigned d = 0; d < c->rank; d++) {
+        n *= count[d];
+        inside[d] = first[d] - start[d];
+    }
+    for (int i = 0; i < 2; i++) {
+        if (two->value[i] == NULL)
+            two->value[i] = cli_alloc(all, c->p.size > H5Tget_size(type) ? c->p.size : H5Tget_size(type));
+        if (read_piece(c, two, i, number, two->value[i]) < 0)
+            return -1;
+        if (H5Tconvert(type, c->p.type[i], (size_t)all, two->value[i], NULL, H5P_DEFAULT) < 0)
+            return cow_error_native("elements cannot be converted");
+        take_part(c, size, inside, count, two->value[i]);
+    }
+    compare_values(c, first, count, n, (const unsigned char *const[2]){two->value[0], two->value[1]});
+    return 0;
+}
+
+/* 1: compared; 0: it has to be compared as a whole; -1: it cannot be read. Only numbers are, which are converted here. */
+static int compare_pieces(comparison *c, const uint64_t chunk[], const hsize_t start[], const uint64_t entry[2])
+{
+    chunk_pair two = {.which = 0};
+    int status;
+
+    if (c->p.kind == OTHER || (!cow_is_composed(entry[0]) && !cow_is_composed(entry[1])))
+        return 0;
+    if (c->slots == NULL)
+        c->slots = cli_slots_new(&c->diff->after->file);
+    status = pair_up(c, chunk, entry, &two);
+    for (unsigned i = 0; status > 0 && i < two.cut.count; i++)
+        if ((two.which >> i & 1) && compare_piece(c, &two, start, i) < 0)
+            status = -1;
+    free(two.base);
+    free(two.value[0]);
+    free(two.value[1]);
+    return status;
+}
+
+static int compare_chunk(void *context, const uint64_t chunk[], const uint64_t entry[2])
+{
+    comparison *c = context;
     hsize_t start[H5S_MAX_RANK];
+    uint64_t changed = c->changed;
+    int status;
 
     for (unsigned d = 0; d < c->rank; d++) {
         if (chunk[d] > c->common[d] / c->chunk[d])
             return 0;
         start[d] = chunk[d] * c->chunk[d];
     }
-    return compare_inside(context, c->rank, start, c->chunk);
+    if ((status = compare_pieces(c, chunk, start, entry)) == 0)
+        status = compare_inside(c, c->rank, start, c->chunk);
+    c->chunks += c->changed > changed;
+    return status < 0 ? -1 : 0;
 }
 
 /* ---- datasets without an index in common ---- */
@@ -514,12 +663,18 @@ static void compare_elements(cli_diff *diff, json_object *item, const hid_t data
         c.chunk[d] = by_index ? root[0]->chunk[d] : 0;
         nothing = nothing || c.common[d] == 0;
     }
+    if (by_index) {
+        cli_grid(root[0], &c.grid);
+        c.pool = root[0]->pool;
+    }
     if (status > 0 && !nothing)
         status = by_index ? cli_diff_index(diff->after->index, root[0], root[1], compare_chunk, &c) : compare_all(&c);
     if (status < 0)
         cli_diff_trouble(diff, item, "elements cannot be compared");
     if (c.changed > 0)
         tell_elements(&c, item, by_index ? root[0] : NULL);
+    if (c.slots != NULL)
+        cli_slots_free(c.slots);
     json_object_put(c.values);
     pair_close(&c.p);
 }

@@ -40,13 +40,14 @@ static int compare_leaves(const descent *d, const cow_node node[2], const uint64
     int status = 0;
 
     for (unsigned p = 0, n = cow_grid_tile_chunks(&d->grid); status == 0 && p < n; p++) {
+        const uint64_t entry[2] = {node[0].entry[p], node[1].entry[p]};
         uint64_t chunk[COW_MAX_RANK];
-        if (node[0].entry[p] == node[1].entry[p])
+        if (entry[0] == entry[1])
             continue;
         cow_grid_tile_offset(&d->grid, p, chunk);
         for (unsigned k = 0; k < d->grid.rank; k++)
             chunk[k] += origin[k];
-        status = d->visit(d->context, chunk);
+        status = d->visit(d->context, chunk, entry);
     }
     return status;
 }

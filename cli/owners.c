@@ -146,7 +146,8 @@ static int mark_composed(cli_owners *o, const cow_grid *grid, uint64_t pool, uin
     cli_map_put(&o->nodes, cow_composed_offset(entry), after);
     if (cli_composed_read(s->index, grid, s->pools, s->pool_count, pool, entry, NULL, &composed, &cut) < 0)
         return -1;
-    mark_slot(o, pool, composed.base, after);
+    if (composed.base != COW_HOLE)
+        mark_slot(o, pool, composed.base, after);
     for (unsigned i = 0; i < cut.count; i++)
         if (composed.own >> i & 1)
             mark_slot(o, composed.piece_pool, composed.slot[i], after);

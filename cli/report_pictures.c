@@ -83,8 +83,9 @@ static int look(hid_t dataset, slice *s)
     return status;
 }
 
-static int first_chunk(void *context, const uint64_t chunk[])
+static int first_chunk(void *context, const uint64_t chunk[], const uint64_t entry[2])
 {
+    (void)entry;
     memcpy(context, chunk, COW_MAX_RANK * sizeof *chunk);
     return 1;
 }

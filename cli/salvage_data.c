@@ -4,7 +4,8 @@
  * connector, which compares it with its checksum. Where that fails (tables, index or slot table are damaged), its slot
  * is read natively, and taken when either hash or checksum are right; and where the index is damaged, it is read
  * through the views, which HDF5 follows by itself, and taken when hash or checksum are those of any slot of the pool:
- * then these are elements that were once stored. All else is lost: the fill value, and a line in the report.
+ * then these are elements that were once stored. All else is lost: the fill value, and a line in the report. Of a composed chunk
+ * base and pieces are read natively, and those that are right are kept: what is lost is told piece by piece.
  */
 #include "salvage.h"
 
@@ -18,6 +19,7 @@
 #include "io/serial.h"
 #include "native/datatype.h"
 #include "store/format.h"
+#include "store/pieces.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -429,6 +431,178 @@ static bool known_elements(filling *f, void *elements, const hsize_t count[])
     return found;
 }
 
+static json_object *selection(unsigned rank, const hsize_t start[], const hsize_t count[])
+{
+    json_object *what = json_object_new_object();
+
+    json_object_object_add(what, "start", cli_json_dims(rank, (const uint64_t *)start));
+    json_object_object_add(what, "count", cli_json_dims(rank, (const uint64_t *)count));
+    return what;
+}
+
+/* The chunk in SLOT of a pool of WHOLE elements, of which INSIDE were hashed, natively: is it right? CHUNK has room for
+ * all. */
+static bool read_slot(filling *f, const salvage_digests *known, uint64_t slot, const hsize_t whole[],
+                      const uint64_t inside[], uint8_t *chunk)
+{
+    unsigned rank = f->list->root.rank;
+    hsize_t first[COW_MAX_RANK] = {0};
+    uint64_t dims[COW_MAX_RANK];
+    hid_t space, memory;
+    cow_digest digest;
+    bool good;
+
+    if (known == NULL || known->raw < 0 || slot >= known->count || slot > UINT64_MAX / whole[0] - 1)
+        return false;
+    for (unsigned d = 0; d < rank; d++)
+        dims[d] = whole[d];
+    first[0] = slot * whole[0];
+    space = H5Dget_space(known->raw);
+    memory = H5Screate_simple((int)rank, whole, NULL);
+    good = H5Sselect_hyperslab(space, H5S_SELECT_SET, first, NULL, whole, NULL) >= 0 && H5Sselect_valid(space) > 0 &&
+           H5Dread(known->raw, f->type, memory, space, H5P_DEFAULT, chunk) >= 0 &&
+           cow_digest_chunk(chunk, rank, dims, inside, f->element, &digest) == 0 &&
+           (digest.checksum == known->digest[slot].checksum ||
+            memcmp(digest.hash, known->digest[slot].hash, COW_HASH_SIZE) == 0);
+    cow_error_clear();
+    H5Eclear2(H5E_DEFAULT);
+    cow_close(memory, space);
+    return good;
+}
+
+/* How chunks are cut into what the pool of pieces KNOWN has. */
+static bool piecing_of(const filling *f, const salvage_digests *known, cow_piecing *cut)
+{
+    const chunk_list *l = f->list;
+    hid_t dcpl = H5I_INVALID_HID, type = H5I_INVALID_HID;
+    hsize_t chunk[COW_MAX_RANK];
+    uint64_t piece[COW_MAX_RANK];
+    bool good = known != NULL && known->raw >= 0 && (dcpl = H5Dget_create_plist(known->raw)) >= 0 &&
+                (type = H5Dget_type(known->raw)) >= 0 && H5Tequal(type, f->type) > 0 &&
+                H5Pget_chunk(dcpl, COW_MAX_RANK, chunk) == (int)l->root.rank;
+
+    for (unsigned d = 0; good && d < l->root.rank; d++)
+        piece[d] = chunk[d];
+    good = good && cow_piecing_from(cut, &l->grid, f->element, l->root.rank, piece);
+    cow_close(type, dcpl);
+    return good;
+}
+
+/* Pieces that are lost of a chunk, in WHICH, are told: neighbours along the dimension that is cut as one box. */
+static uint64_t tell_pieces(filling *f, const cow_piecing *cut, uint64_t which, const uint64_t chunk[],
+                            const char *why)
+{
+    const cow_root *root = &f->list->root;
+    uint64_t lost = 0;
+
+    for (unsigned i = 0; i < cut->count; i++) {
+        uint64_t first[COW_MAX_RANK], size[COW_MAX_RANK], next[COW_MAX_RANK], more[COW_MAX_RANK], elements = 1;
+        hsize_t start[COW_MAX_RANK], count[COW_MAX_RANK];
+        json_object *what;
+
+        if (!(which >> i & 1))
+            continue;
+        cow_piecing_box(cut, &f->list->grid, i, first, size);
+        while (i + 1 < cut->count && (which >> (i + 1) & 1) && (i + 1) % cut->along != 0) {
+            cow_piecing_box(cut, &f->list->grid, ++i, next, more);
+            size[cut->cut] += more[cut->cut];
+        }
+        for (unsigned d = 0; d < root->rank; d++) {
+            start[d] = chunk[d] * root->chunk[d] + first[d];
+            count[d] = start[d] >= root->extent[d]             ? 0
+                       : root->extent[d] - start[d] < size[d] ? root->extent[d] - start[d]
+                                                              : size[d];
+            elements *= count[d];
+        }
+        if (elements == 0)
+            continue;
+        what = selection(root->rank, start, count);
+        json_object_object_add(what, "chunk", cli_json_dims(root->rank, chunk));
+        salvage_lost(f->s, f->object->path, what, elements, why);
+        lost += elements;
+    }
+    return lost;
+}
+
+static uint64_t bad_key(const cow_root *root, uint64_t slot)
+{
+    return root->pool << 40 | (slot & (((uint64_t)1 << 40) - 1));
+}
+
+/* A composed chunk without the connector. 0: what is right of it is written, and what is not, *LOST elements, told; 1: nothing of it
+ * can be had; -1. */
+static int move_composed(filling *f, const uint64_t chunk[], uint64_t entry, const hsize_t start[],
+                         const hsize_t count[], uint64_t *lost)
+{
+    const cow_root *root = &f->list->root;
+    uint64_t inside[COW_MAX_RANK], total = 1, piece[COW_MAX_RANK], bad[2] = {0, 0}; /* of the base, of pieces */
+    hsize_t whole[COW_MAX_RANK], part[COW_MAX_RANK];
+    cow_composed composed;
+    cow_piecing cut;
+    uint8_t *bytes, *one;
+    bool based, hole;
+    int status = 1;
+
+    if (!f->plain ||
+        cow_composed_read(f->s->index, root->rank, entry, root->pool, chunk, &composed) < 0) {
+        cow_error_clear();
+        return 1;
+    }
+    if (!piecing_of(f, digests_of(f->s, composed.piece_pool), &cut) ||
+        (cut.count < COW_PIECES && composed.own >> cut.count != 0))
+        return 1;
+    for (unsigned d = 0; d < root->rank; d++) {
+        whole[d] = root->chunk[d];
+        inside[d] = count[d];
+        part[d] = piece[d] = cut.piece[d];
+        total *= root->chunk[d];
+    }
+    bytes = cli_alloc(total, f->element);
+    one = cli_alloc(total, f->element);
+    hole = composed.base == COW_HOLE; /* the rest is fill value */
+    based = !hole && read_slot(f, digests_of(f->s, root->pool), composed.base, whole, inside, bytes);
+    if (!based)
+        memset(bytes, 0, total * f->element);
+    for (uint64_t i = 0; !based && f->fill != NULL && i < total; i++)
+        memcpy(bytes + i * f->element, f->fill, f->element);
+    for (unsigned i = 0; i < cut.count; i++) {
+        size_t offset, size;
+
+        cow_piecing_place(&cut, i, &offset, &size);
+        if (!(composed.own >> i & 1))
+            bad[0] |= based || hole ? 0 : (uint64_t)1 << i;
+        else if (read_slot(f, digests_of(f->s, composed.piece_pool), composed.slot[i], part, piece, one))
+            memcpy(bytes + offset, one, size);
+        else {
+            bad[1] |= (uint64_t)1 << i;
+            for (size_t at = 0; at < size; at += f->element)
+                if (f->fill != NULL)
+                    memcpy(bytes + offset + at, f->fill, f->element);
+                else
+                    memset(bytes + offset + at, 0, f->element);
+        }
+    }
+    if (based || hole || bad[1] != composed.own) {
+        hid_t memory = H5Screate_simple((int)root->rank, count, NULL);
+
+        move_lines(f, bytes, one, count, false);
+        H5Sselect_hyperslab(f->space, H5S_SELECT_SET, start, NULL, count, NULL);
+        status = f->to >= 0 && H5Dwrite(f->to, f->type, memory, f->space, H5P_DEFAULT, one) < 0 ? -1 : 0;
+        let_go(f, memory, NULL);
+        if (status == 0) {
+            *lost = tell_pieces(f, &cut, bad[0], chunk,
+                                "what is in the slot of its base is not what was stored there") +
+                    tell_pieces(f, &cut, bad[1], chunk,
+                                "what is in the slot of a piece of it is not what was stored there");
+            if (bad[0] != 0 || bad[1] != 0)
+                cli_map_put(&f->s->bad, bad_key(root, entry), 1);
+        }
+    }
+    free(one);
+    free(bytes);
+    return status;
+}
+
 /* The slot itself, without the connector. 0: right, and written; 1: not; -1. */
 static int move_slot(filling *f, uint64_t slot, const hsize_t start[], const hsize_t count[])
 {
@@ -498,15 +672,6 @@ static int move_by_view(filling *f, const hsize_t start[], const hsize_t count[]
     return status;
 }
 
-static json_object *selection(unsigned rank, const hsize_t start[], const hsize_t count[])
-{
-    json_object *what = json_object_new_object();
-
-    json_object_object_add(what, "start", cli_json_dims(rank, (const uint64_t *)start));
-    json_object_object_add(what, "count", cli_json_dims(rank, (const uint64_t *)count));
-    return what;
-}
-
 /* What stands where nothing can be read. */
 static int write_fill(filling *f, const hsize_t start[], const hsize_t count[])
 {
@@ -533,7 +698,7 @@ static int write_fill(filling *f, const hsize_t start[], const hsize_t count[])
 static int move_chunk(filling *f, const uint64_t chunk[], uint64_t slot, const char *index_why, uint64_t *lost)
 {
     const cow_root *root = &f->list->root;
-    uint64_t key = root->pool << 40 | (slot & (((uint64_t)1 << 40) - 1)), elements;
+    uint64_t elements;
     hsize_t start[COW_MAX_RANK], count[COW_MAX_RANK];
     char why[1024];
     int status = 1;
@@ -546,14 +711,15 @@ static int move_chunk(filling *f, const uint64_t chunk[], uint64_t slot, const c
     else
         snprintf(why, sizeof why, "%s", slot == NONE ? index_why : "what is in its slot is not what was stored there");
     if (status == 1 && slot != NONE)
-        status = move_slot(f, slot, start, count);
+        status = cow_is_composed(slot) ? move_composed(f, chunk, slot, start, count, lost)
+                                       : move_slot(f, slot, start, count);
     if (status == 1)
         status = move_by_view(f, start, count);
     if (status == 1) {
         json_object *what = selection(root->rank, start, count);
         json_object_object_add(what, "chunk", cli_json_dims(root->rank, chunk));
         if (slot != NONE) {
-            cli_map_put(&f->s->bad, key, 1);
+            cli_map_put(&f->s->bad, bad_key(root, slot), 1);
             salvage_lost(f->s, f->object->path, what, elements, why);
         } else
             json_object_put(what); /* told with its box, or by the caller */
@@ -684,7 +850,7 @@ static int move_chunks(filling *f, const chunk_list *former)
         uint64_t key = key_of(e->chunk, l->grid.rank), *slot = cow_map_at(&before, key);
         cli_map_put(&now, key, e->slot);
         if (slot != NULL && *slot == e->slot && whole_in_both(&l->root, &former->root, e->chunk) &&
-            cow_map_at(&f->s->bad, l->root.pool << 40 | (e->slot & (((uint64_t)1 << 40) - 1))) == NULL)
+            cow_map_at(&f->s->bad, bad_key(&l->root, e->slot)) == NULL)
             continue;
         if (salvage_at(f->s, f->object->path))
             break;

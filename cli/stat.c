@@ -80,7 +80,7 @@ static void count_slot(tally *t, const cli_pool *pool, uint64_t slot)
         t->item->stored += size_of(pool, slot);
 }
 
-/* In a plain copy it would take about as much as its base. */
+/* In a plain copy it would take about as much as its base, or, without one, a chunk. */
 static int count_composed(tally *t, const uint64_t chunk[], uint64_t entry)
 {
     const survey *s = t->survey;
@@ -89,8 +89,9 @@ static int count_composed(tally *t, const uint64_t chunk[], uint64_t entry)
 
     if (cli_composed_read(s->log, t->grid, s->pools, s->pool_count, t->pool->id, entry, chunk, &composed, &cut) < 0)
         return -1;
-    t->item->plain += size_of(t->pool, composed.base);
-    count_slot(t, t->pool, composed.base);
+    t->item->plain += composed.base == COW_HOLE ? t->pool->chunk_bytes : size_of(t->pool, composed.base);
+    if (composed.base != COW_HOLE)
+        count_slot(t, t->pool, composed.base);
     for (unsigned i = 0; i < cut.count; i++)
         if (composed.own >> i & 1)
             count_slot(t, &s->pools[composed.piece_pool], composed.slot[i]);

@@ -27,7 +27,7 @@ FORMATS = (1, 2)  # 2: it may have composed chunks
 PIECES = 64  # of a chunk, at most
 FORGOTTEN = 2  # `open` of a version whose tree is gone
 Root = namedtuple("Root", "dataset pool extent maximum chunk level top chunks")
-Composed = namedtuple("Composed", "base pool slots")  # slots: number of the piece -> its slot in `pool`
+Composed = namedtuple("Composed", "base pool slots")  # base None: fill value; slots: number of the piece -> its slot in `pool`
 
 
 class Damaged(Exception):
@@ -211,6 +211,7 @@ class History:
         check([p.number() for _ in range(1 + len(chunk))] == [pool] + chunk, f"{p.where} is another chunk")
         base, pieces, own, slot, slots = p.number(), p.number(), p.number(), 0, {}
         check(own > 0, f"{p.where} has no piece of its own")
+        base = base - 1 if base else None
         for i in (i for i in range(PIECES) if own >> i & 1):
             slot += p.difference()
             check(slot >= 0, f"{p.where} has an impossible piece")
@@ -326,13 +327,14 @@ class History:
         check(root.extent == dataset.shape and root.chunk == raw.chunks, f"{path} and its index differ in shape")
         heap, chunks = in_heap(raw.id.get_type()), 0
         result, grid = filled(dataset), Grid(root.chunk, root.maximum)
+        empty = result.reshape((-1,) + result.shape[dataset.ndim :])[:1].copy()  # one element of fill value
         for chunk, slot in self.slots(grid, root.pool, root.top, root.level, [0] * dataset.ndim) if root.top else ():
             start = [n * size for n, size in zip(chunk, root.chunk)]
             inside = [min(size, end - begin) for begin, size, end in zip(start, root.chunk, root.extent)]
             check(min(inside) > 0, f"{path} has a chunk outside its extent")
             if isinstance(slot, Composed):
                 check(not heap, f"{path} has a composed chunk of elements in a heap")
-                values = np.array(self.chunk(raw, rows, slot.base, heap))
+                values = np.resize(empty, raw.chunks + empty.shape[1:]) if slot.base is None else np.array(self.chunk(raw, rows, slot.base, heap))
                 for box, own in self.pieces(raw, slot):
                     values[box] = own
             else:

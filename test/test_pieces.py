@@ -130,7 +130,7 @@ def live(programs, path, shape, chunks, kind, sessions, number, options, at=("ea
 
 SHAPES = [((300,), (64,)), ((40, 30), (16, 10)), ((12, 7, 9), (5, 3, 4)), ((60, 1, 20), (1, 1, 20)), ((200, 3), (50, 3))]
 KINDS = ["plain", "gzip", "fletcher32", "scaleoffset", "fill", "never", "compound", "bytes"]
-OPTIONS = ["pieces=16", "pieces=16;cache=0", "pieces=64;threads=1", "pieces=200;compress=blosc:lz4"]
+OPTIONS = ["pieces=16", "pieces=16;cache=0", "pieces=64;threads=1", "pieces=200;compress=gzip:1"]
 
 
 def cases(count):

@@ -279,9 +279,14 @@ def compare(file, wanted, forgotten=()):
             equal(history.read(version, path), values)
 
 
+PIECES = ["pieces=off", "pieces=16"]  # the latter cuts these small chunks too
+
+
+@pytest.mark.parametrize("pieces", PIECES)
 @pytest.mark.parametrize("scenario", SCENARIOS)
-def test_reader_sees_every_version(scenario, tmp_path):
-    compare(tmp_path / "x.h5", write(scenario, tmp_path / "x.h5"))
+def test_reader_sees_every_version(scenario, pieces, tmp_path):
+    compare(tmp_path / "x.h5", write(scenario, tmp_path / "x.h5", pieces))
+    h5cow("verify", tmp_path / "x.h5")
 
 
 @pytest.mark.parametrize("option", ["gzip", "lzf", "blosc:zstd"])
@@ -291,15 +296,17 @@ def test_reader_sees_every_version_that_h5cow_compressed(option, tmp_path):
     compare(tmp_path / "x.h5", write("contiguous", tmp_path / "x.h5", f"compress={option};chunk=16K"))
 
 
+@pytest.mark.parametrize("pieces", PIECES)
 @pytest.mark.parametrize("compact", [False, True])
 @pytest.mark.parametrize("scenario", SCENARIOS)
-def test_reader_sees_every_version_that_was_not_forgotten(scenario, compact, tmp_path):
+def test_reader_sees_every_version_that_was_not_forgotten(scenario, compact, pieces, tmp_path):
     file = tmp_path / "x.h5"
-    wanted = write(scenario, file)
+    wanted = write(scenario, file, pieces)
     gone = [str(n) for n in range(1, len(wanted)) if n != 2]
     h5cow("forget", "--gc", file, *gone)
     if compact:
         h5cow("gc", "--compact", file)
+    h5cow("verify", file)
     compare(file, wanted, gone)
 
 
@@ -418,7 +425,7 @@ def test_reader_refuses_a_damaged_chunk_in_the_versions_that_have_it(file, writt
     history = reader.History(file)
     root = {v: history.root(root_of(file, v)) for v in ("1", "2")}
     slots = {
-        v: {slot for _, slot in history.slots(reader.Grid(r.chunk, r.maximum), r.top, r.level, [0, 0])}
+        v: {slot for _, slot in history.slots(reader.Grid(r.chunk, r.maximum), r.pool, r.top, r.level, [0, 0])}
         for v, r in root.items()
     }
     new = min(slots["2"] - slots["1"])
@@ -511,6 +518,6 @@ def test_records_of_the_document():
     history.log = log
     offset = log.rindex(b"cN")
     root = history.root(offset)
-    slots = list(history.slots(reader.Grid(root.chunk, root.maximum), root.top, root.level, [0] * len(root.chunk)))
+    slots = list(history.slots(reader.Grid(root.chunk, root.maximum), root.pool, root.top, root.level, [0] * len(root.chunk)))
     assert (root.extent, root.maximum, root.chunk, root.chunks) == ((900, 20), (reader.UNLIMITED, 20), (5, 10), len(slots))
     assert slots[:3] + slots[-1:] == [([0, 0], 7), ([1, 0], 8), ([2, 0], 9), ([179, 1], 3)]
