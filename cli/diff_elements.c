@@ -227,7 +227,7 @@ done:
 
 /* ---- datasets ---- */
 
-/* Elements that both datasets have, and what was found. */
+/* Elements that both datasets have, and what was found. More than 20 fields: all walks and both ways of reading share it. */
 typedef struct comparison {
     cli_diff *diff;
     pair p;

@@ -313,6 +313,15 @@ static int parse_keep(const char *value, cow_policy *keep)
     return cow_error(COW_USAGE, "option keep=%s: %s", value, why);
 }
 
+static int parse_pieces(const char *value, size_t *least)
+{
+    if (strcmp(value, "on") != 0 && strcmp(value, "off") != 0)
+        return parse_bytes(keys[PIECES], value, PIECES_MIN, CHUNK_MAX,
+                           "on, off, or bytes from 16 to 1G, with K, M or G for the unit", least);
+    *least = value[1] == 'n' ? PIECES_DEFAULT : 0;
+    return 0;
+}
+
 static int set_option(cow_options *options, key_id key, const char *value)
 {
     size_t n;
@@ -340,12 +349,7 @@ static int set_option(cow_options *options, key_id key, const char *value)
         return parse_bytes(keys[key], value, 0, CACHE_MAX, "bytes from 0 to 1024G, with K, M or G for the unit",
                            &options->cache_bytes);
     case PIECES:
-        if (strcmp(value, "on") == 0 || strcmp(value, "off") == 0)
-            options->pieces_least = value[1] == 'n' ? PIECES_DEFAULT : 0;
-        else
-            return parse_bytes(keys[key], value, PIECES_MIN, CHUNK_MAX,
-                               "on, off, or bytes from 16 to 1G, with K, M or G for the unit", &options->pieces_least);
-        return 0;
+        return parse_pieces(value, &options->pieces_least);
     case THREADS:
         if (parse_bytes(keys[key], value, 1, THREADS_MAX, "1 to 64", &n) < 0)
             return -1;

@@ -22,6 +22,7 @@ typedef struct cow_policy {
     cow_keep rules;
 } cow_policy;
 
+/* More than 20 fields: each is an option of its own. */
 typedef struct cow_options {
     unsigned references; /* copies are this very one: options are never changed once they are parsed */
     char *at;            /* revision to read, or NULL for the head */

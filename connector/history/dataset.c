@@ -352,7 +352,6 @@ static cow_dataset *dataset_make(cow_file *file, void *native, bool named, hid_t
         (array->index = cow_index_open(file->index, &array->grid, root)) == NULL)
         goto failed;
     array->cache = file->cache;
-    array->known = root_offset != COW_NO_NODE;
     cow_pieces_offer(dataset);
     if (cow_file_writable(file) && !snapshot && cow_dataset_hold(dataset, native) < 0)
         goto failed;

@@ -78,6 +78,7 @@ void cow_pieces_offer(cow_dataset *dataset)
     cow_array *array = &dataset->array;
     bool writable = cow_file_writable(dataset->file) && !dataset->snapshot;
 
+    array->known = dataset->root != COW_NO_NODE;
     array->pieces_least = writable ? dataset->file->options->pieces_least : 0;
     array->pieces_source =
         (cow_pieces_source){.context = dataset, .choose = writable ? choose : NULL, .open = open_pool, .leave = leave};
