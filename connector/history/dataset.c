@@ -282,6 +282,14 @@ int cow_datasets_hold_again(cow_file *file)
     return status < 0 ? cow_file_fail(file) : 0;
 }
 
+static void take_pool(cow_dataset *dataset, const cow_pool_entry *pool)
+{
+    dataset->array.pool = pool->pool;
+    dataset->array.codec = pool->codec;
+    dataset->pool = pool->id;
+    cow_pools_use(dataset->file, pool->id);
+}
+
 /* Everything of the state that follows from root record, row and the native object, whose creation properties DCPL
  * become the state's, also when it fails. Takes one reference. */
 static cow_dataset *dataset_make(cow_file *file, void *native, bool named, hid_t dcpl, uint64_t address, bool snapshot,
@@ -340,10 +348,7 @@ static cow_dataset *dataset_make(cow_file *file, void *native, bool named, hid_t
     array->late =
         row->layout == H5D_CHUNKED && row->alloc_time == H5D_ALLOC_TIME_LATE && !(row->flags & COW_FLAG_ALLOCATED);
     array->plain_edges = (options & H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS) != 0;
-    array->pool = pool->pool;
-    array->codec = pool->codec;
-    dataset->pool = pool->id;
-    cow_pools_use(file, pool->id);
+    take_pool(dataset, pool);
     array->threads = file->options->threads;
     memcpy(array->extent, root->extent, sizeof array->extent);
     memcpy(array->maximum, root->maximum, sizeof array->maximum);
