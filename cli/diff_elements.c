@@ -227,7 +227,7 @@ done:
 
 /* ---- datasets ---- */
 
-/* Elements that both datasets have, and what was found. */
+/* More than 20 fields: elements that both datasets have, and what was found: each box that is read needs both. */
 typedef struct comparison {
     cli_diff *diff;
     pair p;
