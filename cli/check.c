@@ -399,8 +399,8 @@ static void check_format(cli_check *check)
 {
     uint32_t format = 0;
 
-    if (check->composed.count > 0 &&
-        cow_layout_number(check->file->loc, COW_FORMAT_NAME, H5T_STD_U32LE, &format) > 0 && format < COW_FORMAT_PIECES)
+    if (check->composed.count > 0 && cow_layout_number(check->file->loc, COW_FORMAT_NAME, H5T_STD_U32LE, &format) > 0 &&
+        format < COW_FORMAT_PIECES)
         cli_damaged(check, CLI_BAD_ELSE, 0, 0,
                     "the file says that it has format %u, but it has composed chunks, which only format %u has", format,
                     COW_FORMAT_PIECES);

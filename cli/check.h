@@ -63,8 +63,8 @@ typedef struct cli_check {
     size_t *version; /* roots of the versions, SIZE_MAX: damaged */
     cli_use *uses;   /* graph object.note - 1 */
     size_t use_count, use_room;
-    cow_map roots; /* root records that are named: offset -> 1 good, 2 bad */
-    cow_map nodes; /* nodes that were checked: offset -> place in node */
+    cow_map roots;    /* root records that are named: offset -> 1 good, 2 bad */
+    cow_map nodes;    /* nodes that were checked: offset -> place in node */
     cow_map composed; /* composed chunks that were checked: offset -> checksum of pool and place */
     struct cli_seen_node *node;
     size_t node_count, node_room;

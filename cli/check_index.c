@@ -39,11 +39,11 @@ typedef struct expected_view {
     bool
         part; /* the root's mapping shows a part of its source; else it is all of it, whose extent is checked as well */
     uint64_t pool;
-    hid_t plan[2]; /* of a composed chunk: properties that have its mappings, in either of two ways; else H5I_INVALID_HID */
+    hid_t plan[2]; /* of a composed chunk: its mappings, in either of two ways; else H5I_INVALID_HID */
 } expected_view;
-#define NO_PLAN                              \
-    {                                        \
-        H5I_INVALID_HID, H5I_INVALID_HID     \
+#define NO_PLAN                                                                                                        \
+    {                                                                                                                  \
+        H5I_INVALID_HID, H5I_INVALID_HID                                                                               \
     }
 
 /* The same for the source of a mapping: all of a node's view may be said without its extent. */
@@ -388,8 +388,8 @@ static bool check_node(tree *t, uint64_t offset, unsigned level, const uint64_t 
     }
     if (good) {
         uint64_t extent[COW_MAX_RANK];
-        expected_view e = {.rank = t->grid.rank, .extent = extent, .leaf = level == 0, .pool = t->pool->id,
-                           .plan = NO_PLAN};
+        expected_view e = {
+            .rank = t->grid.rank, .extent = extent, .leaf = level == 0, .pool = t->pool->id, .plan = NO_PLAN};
         mappings = cli_alloc(COW_TILE_CHUNKS, sizeof *mappings);
         e.mapping = mappings;
         e.mappings = cow_view_plan(&t->grid, node, mappings);

@@ -227,7 +227,7 @@ done:
 
 /* ---- datasets ---- */
 
-/* Elements that both datasets have, and what was found. More than 20 fields: all walks and both ways of reading share it. */
+/* More than 20 fields: elements that both datasets have, and what was found: each box that is read needs both. */
 typedef struct comparison {
     cli_diff *diff;
     pair p;
@@ -375,8 +375,8 @@ static int compare_inside(void *context, unsigned rank, const hsize_t start[], c
 typedef struct chunk_pair {
     cow_composed composed[2]; /* own 0: the base itself */
     cow_piecing cut;
-    uint64_t which;         /* pieces that may differ */
-    unsigned char *base;    /* its bytes, once they are needed */
+    uint64_t which;          /* pieces that may differ */
+    unsigned char *base;     /* its bytes, once they are needed */
     unsigned char *value[2]; /* room for a piece in memory */
 } chunk_pair;
 
@@ -388,8 +388,8 @@ static int pair_up(comparison *c, const uint64_t chunk[], const uint64_t entry[2
             return 0;
         two->composed[i] = (cow_composed){.pool = c->pool, .base = entry[i]};
         memset(two->composed[i].slot, 0xff, sizeof two->composed[i].slot);
-        if (cow_is_composed(entry[i]) && cli_slots_composed(c->slots, c->diff->after->index, &c->grid, c->pool, entry[i],
-                                                            chunk, &two->composed[i], &two->cut) < 0)
+        if (cow_is_composed(entry[i]) && cli_slots_composed(c->slots, c->diff->after->index, &c->grid, c->pool,
+                                                            entry[i], chunk, &two->composed[i], &two->cut) < 0)
             return -1;
     }
     if (two->composed[0].base != two->composed[1].base)

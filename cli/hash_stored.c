@@ -196,8 +196,8 @@ static int put_composed(const cli_hash_walk *w, const cow_grid *grid, uint64_t p
     return 0;
 }
 
-static int hash_node(const cli_hash_walk *w, const cow_grid *grid, uint64_t id, const known_pool *pool,
-                     uint64_t offset, uint8_t hash[HASH])
+static int hash_node(const cli_hash_walk *w, const cow_grid *grid, uint64_t id, const known_pool *pool, uint64_t offset,
+                     uint8_t hash[HASH])
 {
     cow_node *node;
     EVP_MD_CTX *sha;

@@ -489,8 +489,7 @@ static bool piecing_of(const filling *f, const salvage_digests *known, cow_pieci
 }
 
 /* Pieces that are lost of a chunk, in WHICH, are told: neighbours along the dimension that is cut as one box. */
-static uint64_t tell_pieces(filling *f, const cow_piecing *cut, uint64_t which, const uint64_t chunk[],
-                            const char *why)
+static uint64_t tell_pieces(filling *f, const cow_piecing *cut, uint64_t which, const uint64_t chunk[], const char *why)
 {
     const cow_root *root = &f->list->root;
     uint64_t lost = 0;
@@ -509,7 +508,7 @@ static uint64_t tell_pieces(filling *f, const cow_piecing *cut, uint64_t which, 
         }
         for (unsigned d = 0; d < root->rank; d++) {
             start[d] = chunk[d] * root->chunk[d] + first[d];
-            count[d] = start[d] >= root->extent[d]             ? 0
+            count[d] = start[d] >= root->extent[d]            ? 0
                        : root->extent[d] - start[d] < size[d] ? root->extent[d] - start[d]
                                                               : size[d];
             elements *= count[d];
@@ -543,8 +542,7 @@ static int move_composed(filling *f, const uint64_t chunk[], uint64_t entry, con
     bool based, hole;
     int status = 1;
 
-    if (!f->plain ||
-        cow_composed_read(f->s->index, root->rank, entry, root->pool, chunk, &composed) < 0) {
+    if (!f->plain || cow_composed_read(f->s->index, root->rank, entry, root->pool, chunk, &composed) < 0) {
         cow_error_clear();
         return 1;
     }
@@ -590,10 +588,10 @@ static int move_composed(filling *f, const uint64_t chunk[], uint64_t entry, con
         status = f->to >= 0 && H5Dwrite(f->to, f->type, memory, f->space, H5P_DEFAULT, one) < 0 ? -1 : 0;
         let_go(f, memory, NULL);
         if (status == 0) {
-            *lost = tell_pieces(f, &cut, bad[0], chunk,
-                                "what is in the slot of its base is not what was stored there") +
-                    tell_pieces(f, &cut, bad[1], chunk,
-                                "what is in the slot of a piece of it is not what was stored there");
+            *lost =
+                tell_pieces(f, &cut, bad[0], chunk, "what is in the slot of its base is not what was stored there") +
+                tell_pieces(f, &cut, bad[1], chunk,
+                            "what is in the slot of a piece of it is not what was stored there");
             if (bad[0] != 0 || bad[1] != 0)
                 cli_map_put(&f->s->bad, bad_key(root, entry), 1);
         }

@@ -10,6 +10,8 @@
  * where nothing gives an error, all must be there. A byte that no read touches while all this is read from the healthy
  * file is provably unused: it is counted, not damaged. And an opening that does not touch a byte is not repeated.
  *
+ * Chunks are cut into pieces of 16 bytes and more, so composed chunks are in both files.
+ *
  * Run through the connector (HDF5_VOL_CONNECTOR=h5cow).
  */
 #include "die.h"
@@ -166,7 +168,8 @@ static void write_state(hid_t file, int v, hsize_t scale)
     static int numbers[100000];
     static const char *texts[] = {"a text", "another text", "one that is longer than the others", "", "the last one"};
     const hsize_t plane[] = {20 * scale, 12}, tile[] = {5, 6}, line[] = {5}, piece[] = {2}, flat[] = {1200 * scale};
-    const hsize_t few[] = {6};
+    const hsize_t few[] = {6}, patched[] = {240}, part[] = {60};
+    int numbers_then[240];
     hid_t string = text_type(), pairs = pair_type(), group, named;
     pair two[2] = {{v, "first of two"}, {10 * v, "second of two"}};
     char name[32];
@@ -180,6 +183,7 @@ static void write_state(hid_t file, int v, hsize_t scale)
         make_dataset(file, "group/tiles", H5T_STD_I32LE, 2, plane, tile, false, false, numbers);
         make_dataset(file, "packed", H5T_STD_I32LE, 2, plane, tile, true, false, numbers);
         make_dataset(file, "flat", H5T_STD_I32LE, 1, flat, NULL, false, false, numbers);
+        make_dataset(file, "patched", H5T_STD_I32LE, 1, patched, part, false, false, numbers);
         make_dataset(file, "texts", string, 1, line, piece, false, false, texts);
         make_dataset(file, "tiny", H5T_STD_I32LE, 1, few, NULL, false, false, numbers);
         make_dataset(file, "compact", H5T_STD_I32LE, 1, few, NULL, false, true, numbers);
@@ -198,6 +202,9 @@ static void write_state(hid_t file, int v, hsize_t scale)
         }
     } else {
         overwrite(file, "group/tiles", numbers);
+        for (int i = 0; i < 240; i++)
+            numbers_then[i] = i + 1 + (i % 60 == v ? 1000 * v : 0); /* as version 1 has it, but for four elements */
+        overwrite(file, "patched", numbers_then);
         overwrite(file, "tiny", numbers);
         overwrite(file, "word", &texts[1]);
         if (v % 2 == 0) {
@@ -904,6 +911,8 @@ int main(int argc, char **argv)
     const char *only = NULL;
 
     random_state = test_seed();
+    if (getenv("HDF5_VOL_CONNECTOR") != NULL && strcmp(getenv("HDF5_VOL_CONNECTOR"), "h5cow") == 0)
+        setenv("HDF5_VOL_CONNECTOR", "h5cow pieces=16", 1); /* so that these small chunks are composed of pieces as well */
     for (int i = 1; i < argc; i++)
         if (strcmp(argv[i], "--verbose") == 0)
             verbose = true;

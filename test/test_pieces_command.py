@@ -5,14 +5,18 @@ Option pieces=16 cuts small chunks too. What is damaged here is damaged with pla
 
 import json
 import pathlib
+import random
 import shutil
+import subprocess
 import sys
 
 import h5py
 import numpy as np
 import pytest
-from conftest import STOCK as ENV, h5cow
+from conftest import H5COW, STOCK as ENV, h5cow
+from seeds import seed
 from test_recover import check, flip, records, stored, versions
+from waiting import WAITING
 
 VIEWS = "_versioned_data/views"
 COMPOSED = 4  # kind of an index record
@@ -216,11 +220,6 @@ def test_a_format_1_file_has_no_composed_chunks(made):
     assert "format 1" in damage["what"]
 
 
-def plists(path, record, index):
-    with h5py.File(path, "r") as f:
-        return f[f"{VIEWS}/{record - index:x}"].id.get_create_plist()
-
-
 def remade(path, name, change):
     """The view NAME anew, with its mappings as CHANGE has them."""
     with h5py.File(path, "r+") as f:
@@ -274,3 +273,17 @@ def test_a_missing_view_of_a_composed_chunk_is_found(made):
         del f[f"{VIEWS}/{name}"]
     (damage,) = verify(made)["damage"]
     assert f"views/{name}" in damage["what"]
+
+
+def test_wherever_a_byte_changes_what_is_not_told_is_right(original, tmp_path):
+    rnd, data, want = random.Random(seed()), original.read_bytes(), versions(original)
+    path, out = tmp_path / "bad.h5", tmp_path / "out.h5"
+    addresses, _ = composed(original)
+    for at in rnd.sample(range(len(data)), 15) + [address + rnd.randrange(20) for address in addresses]:
+        path.write_bytes(data[:at] + bytes([data[at] ^ 1 << rnd.randrange(8)]) + data[at + 1 :])
+        done = subprocess.run([H5COW, "recover", "--json", path, out], capture_output=True, text=True, env=ENV, timeout=WAITING)
+        assert done.returncode in (0, 1), (at, done.stderr)
+        told, found = json.loads(done.stdout), versions(out)
+        for name in found.keys() & want.keys():
+            check(found[name], want[name], [e for e in told["lost"] if name in e["versions"]])
+        out.unlink()

@@ -10,13 +10,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+typedef struct visited {
+    cow_index *index;
+    unsigned left;
+} visited;
+
 static int visit(void *context, const uint64_t chunk[], uint64_t slot)
 {
-    unsigned *left = context;
+    visited *v = context;
+    cow_composed composed;
 
-    (void)chunk;
     assert(slot != COW_HOLE);
-    return --*left == 0;
+    if (cow_is_composed(slot) && cow_index_composed(v->index, chunk, slot, &composed) == 0) {
+        assert(composed.own != 0 && composed.base < COW_COMPOSED);
+        for (unsigned i = 0; i < COW_PIECES; i++)
+            assert((composed.own >> i & 1) ? composed.slot[i] < COW_COMPOSED : composed.slot[i] == COW_HOLE);
+    }
+    return --v->left == 0;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -47,7 +57,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         cow_grid grid;
         cow_index *index;
         uint64_t slot, count[COW_MAX_RANK];
-        unsigned left = 2000;
+        visited v = {.left = 2000};
 
         if (bytes[at] != 'c' || cow_root_read(log, at, &root) < 0)
             continue;
@@ -58,7 +68,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         for (unsigned d = 0; d < root.rank; d++)
             count[d] = root.extent[d] / root.chunk[d] + 1;
         cow_index_get(index, nothing, &slot);
-        cow_index_visit(index, nothing, count, visit, &left);
+        v.index = index;
+        cow_index_visit(index, nothing, count, visit, &v);
         cow_index_close(index);
     }
 done:
@@ -68,7 +79,7 @@ done:
     return 0;
 }
 
-/* The example of docs/format.md. */
+/* The example of docs/format.md; and a composed chunk, named by a leaf below a root, whose checksums are made right. */
 size_t fuzz_first_input(unsigned n, uint8_t *to, size_t room)
 {
     static const uint8_t log[] = {
@@ -80,8 +91,17 @@ size_t fuzz_first_input(unsigned n, uint8_t *to, size_t room)
         0x8b, 0xd5, 0x45, 0xff, 0x63, 0x4e, 0x03, 0x01, 0x0c, 0x00, 0x02, 0x01, 0x02, 0x84, 0x07, 0x00, 0x05,
         0x14, 0x15, 0x0a, 0x17, 0x1d, 0x59, 0x0e, 0x6e, 0x8e, 0xd9, 0x3c, 0xdd, 0xe7};
 
+    static const uint8_t composed[] = {1,    'c', 'N', 4,    0, 7,    0,    1,   0, 3, 2,   5,   8, 3, 0, 0,
+                                       0,    0,   0,   0,    0, 0,    'c',  'N', 1, 0, 6,   0,   1, 0, 7, 0x15,
+                                       0xfc, 1,   0,   0,    0, 0,    0,    0,   0, 0, 'c', 'N', 3, 0, 8, 0,
+                                       0,    1,   1,   0x0a, 0, 0x0a, 0x14, 1,   0, 0, 0,   0,   0, 0, 0, 0};
+
     (void)room;
-    if (n > 0)
+    if (n == 1) {
+        memcpy(to, composed, sizeof composed);
+        return sizeof composed;
+    }
+    if (n > 1)
         return 0;
     memcpy(to, log, sizeof log);
     return sizeof log;
