@@ -13,7 +13,7 @@ struct cow_next_version {
     uint64_t known;
     int64_t newest, running; /* rows, -1: none */
     int64_t restored;        /* what the next one is made of; -1: the newest */
-    bool missed;
+    bool missed, met;
     char *name, *message; /* "": none; NULL: as the options say */
 };
 
@@ -105,6 +105,16 @@ void cow_versions_set_missed(cow_file *file, bool missed)
 bool cow_versions_missed(const cow_file *file)
 {
     return file->next_version->missed;
+}
+
+void cow_versions_set_met(cow_file *file, bool met)
+{
+    file->next_version->met = met;
+}
+
+bool cow_versions_met(const cow_file *file)
+{
+    return file->next_version->met;
 }
 
 /* ---- name and message ---- */

@@ -33,6 +33,9 @@ int64_t cow_versions_parent(const cow_file *file);
 /* The last commit had changes and could make no version of them. */
 void cow_versions_set_missed(cow_file *file, bool missed);
 bool cow_versions_missed(const cow_file *file);
+/* The running commit has met the heap blocks of the log (cow_versions_meet_blocks). */
+void cow_versions_set_met(cow_file *file, bool met);
+bool cow_versions_met(const cow_file *file);
 
 /* -1: there is a version of that name, or a tag. */
 int cow_version_is_new(const cow_file *file, const char *name);

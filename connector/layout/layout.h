@@ -230,6 +230,8 @@ typedef struct cow_lengths cow_lengths;
 /* Where the lengths in an element of TYPE are. FILE: native. NULL: the error. */
 cow_lengths *cow_lengths_open(void *file, hid_t type);
 void cow_lengths_close(cow_lengths *lengths);
+/* Bytes of an element in the file. */
+size_t cow_lengths_element(const cow_lengths *lengths);
 /* ELEMENTS elements, as they are in the file, and those before that *SUM counts name no more bytes than the file has. */
 int cow_lengths_check(const cow_lengths *lengths, const void *bytes, uint64_t elements, uint64_t *sum);
 

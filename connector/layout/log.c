@@ -11,8 +11,9 @@
 #include <string.h>
 
 #define LOG       COW_PATH_LOG
-#define BATCH     64 /* rows read together */
-#define LEAST_ROW 32 /* bytes of the members without which no log is accepted */
+#define BATCH     64                 /* rows read together */
+#define LEAST_ROW 32                 /* bytes of the members without which no log is accepted */
+#define CONVERTED ((size_t)64 << 10) /* bytes of rows that HDF5 converts at a time */
 
 typedef enum { TEXT, NUMBER, BYTE } column_kind;
 
@@ -202,14 +203,45 @@ static int select_rows(uint64_t rows, uint64_t first, uint64_t count, hid_t *mem
     return 0;
 }
 
+/* To convert rows HDF5 takes a MiB, twice, and fills it with zeros, however few rows there are: for one that is most of the work.
+ * A transfer with a list of its own takes place apart: native/native.c. */
+typedef struct few_rows {
+    hid_t dxpl; /* H5P_DEFAULT: as ever */
+    cow_apart apart;
+} few_rows;
+
+static int few_begin(few_rows *few, const log *l)
+{
+    few->dxpl = H5P_DEFAULT;
+    if (l->size > CONVERTED / 2)
+        return 0;
+    if ((few->dxpl = H5Pcreate(H5P_DATASET_XFER)) < 0 || H5Pset_buffer(few->dxpl, CONVERTED, NULL, NULL) < 0)
+        cow_error_native("cannot prepare to read or write the log of versions");
+    else if (cow_native_apart(&few->apart) == 0)
+        return 0;
+    cow_close(few->dxpl);
+    return -1;
+}
+
+static void few_end(few_rows *few)
+{
+    if (few->dxpl == H5P_DEFAULT)
+        return;
+    cow_native_together(&few->apart);
+    cow_close(few->dxpl);
+}
+
 static int read_batch(const log *l, hid_t type, uint64_t first, uint64_t count, uint64_t *sum, cow_layout_log_row *out)
 {
     hid_t memory = H5I_INVALID_HID, space = H5I_INVALID_HID;
+    few_rows few;
     int status = -1;
 
     if (cow_layout_texts(l->file, l->dataset, LOG, first, count, sum) == 0 &&
-        select_rows(l->rows, first, count, &memory, &space) == 0)
-        status = cow_native_dataset_read(l->dataset, type, memory, space, H5P_DEFAULT, out);
+        select_rows(l->rows, first, count, &memory, &space) == 0 && few_begin(&few, l) == 0) {
+        status = cow_native_dataset_read(l->dataset, type, memory, space, few.dxpl, out);
+        few_end(&few);
+    }
     cow_close(memory, space);
     return status;
 }
@@ -251,6 +283,7 @@ int cow_layout_log_read(cow_loc file, uint64_t row, cow_layout_log_row *out)
 int cow_layout_log_write(cow_loc file, uint64_t row, const cow_layout_log_row *in)
 {
     hid_t type = H5I_INVALID_HID, memory = H5I_INVALID_HID, space = H5I_INVALID_HID;
+    few_rows few;
     int status = -1;
     log l;
 
@@ -266,8 +299,10 @@ int cow_layout_log_write(cow_loc file, uint64_t row, const cow_layout_log_row *i
         if (cow_native_dataset_resize(l.dataset, &extent) < 0)
             goto done;
     }
-    if (select_rows(l.rows, row, 1, &memory, &space) == 0)
-        status = cow_native_dataset_write(l.dataset, type, memory, space, H5P_DEFAULT, in);
+    if (select_rows(l.rows, row, 1, &memory, &space) == 0 && few_begin(&few, &l) == 0) {
+        status = cow_native_dataset_write(l.dataset, type, memory, space, few.dxpl, in);
+        few_end(&few);
+    }
 done:
     cow_close(space, memory, type);
     log_close(&l);
