@@ -18,7 +18,7 @@
 
 /* ---- rows ---- */
 
-int cow_versions_meet_blocks(cow_loc file, uint64_t rows)
+int cow_versions_meet_blocks(const cow_layout_log *log, uint64_t rows)
 {
     enum { MOST = 5 };
     /* HDF5 writes the texts of a row from the last member to the first: where a block is full in the middle of a row, `name` is in
@@ -26,7 +26,7 @@ int cow_versions_meet_blocks(cow_loc file, uint64_t rows)
     static const char *const members[] = {"name", "program", "h5cow", NULL};
     const uint64_t n = rows < MOST ? rows : MOST;
     cow_layout_log_row row[MOST] = {0};
-    int status = n == 0 ? 0 : cow_layout_log_read_many(file, rows - n, n, members, row);
+    int status = n == 0 ? 0 : cow_layout_log_take(log, rows - n, n, members, row);
 
     for (uint64_t i = 0; i < n; i++)
         cow_layout_log_row_free(&row[i]);

@@ -119,6 +119,13 @@ int cow_layout_log_write(cow_loc file, uint64_t row, const cow_layout_log_row *i
 /* Rows beyond ROWS, of an attempt that failed, go. */
 int cow_layout_log_trim(cow_loc file, uint64_t rows);
 void cow_layout_log_row_free(cow_layout_log_row *row);
+/* The log, open and compared, for several rows: a commit reads some, and writes one. NULL: the error. */
+typedef struct cow_layout_log cow_layout_log;
+cow_layout_log *cow_layout_log_open(cow_loc file);
+void cow_layout_log_close(cow_layout_log *log); /* NULL does nothing */
+int cow_layout_log_take(const cow_layout_log *log, uint64_t first, uint64_t count, const char *const members[],
+                        cow_layout_log_row *out);
+int cow_layout_log_put(cow_layout_log *log, uint64_t row, const cow_layout_log_row *in);
 
 /* ---- what versions do without ---- */
 
