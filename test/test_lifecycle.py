@@ -238,3 +238,43 @@ def test_prefixes_and_literal_names_hold_as_natively(programs, linked):
             f["here"] = value
     code = "print(h5py.File('links/main.h5', 'r')['odd'][()])"
     assert said(programs.python(code, cwd=linked, errors=False)) == ["6"]
+
+
+def heap_blocks(data):
+    """How many bytes are free in each global heap block of a file."""
+    free = []
+    at = data.find(b"GCOL\1\0\0\0")
+    while at >= 0:
+        size = int.from_bytes(data[at + 8 : at + 16], "little")
+        place, last = at + 16, at + size
+        while place + 16 <= last:
+            bytes_there = int.from_bytes(data[place + 8 : place + 16], "little")
+            if data[place : place + 2] == b"\0\0":  # what is free
+                free.append(bytes_there)
+                break
+            place += 16 + (bytes_there + 7) // 8 * 8
+        at = data.find(b"GCOL\1\0\0\0", last)
+    return free
+
+
+def test_small_sessions_go_on_in_the_heap_block_of_the_last(programs, tmp_path):
+    """HDF5 forgets which blocks of its heap have room. Where one ended in the middle of a row of the log, the next session
+    did not meet the one that the row went on in, and began another: every second block stayed nearly empty."""
+    path, script = tmp_path / "small.h5", tmp_path / "s.py"
+    script.write_text(
+        programs.code(
+            """
+            with h5py.File(sys.argv[1], 'a') as f:
+                f.require_dataset('x', (5000,), 'f8')
+            for k in range(30):
+                with h5py.File(sys.argv[1], 'r+') as f:
+                    f['x'][k] = np.random.random()
+            """
+        )
+    )
+    for length in range(1, 130, 16):  # a row ends elsewhere in its block
+        done = programs.connector(sys.executable, script, path, options=f"message={'m' * length}")
+        assert done.returncode == 0, done.stderr
+    free = heap_blocks(path.read_bytes())
+    assert len(free) > 10
+    assert len([room for room in free if room > 2048]) <= 1

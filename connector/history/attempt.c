@@ -123,7 +123,7 @@ static int write_version(cow_file *file, attempt *a)
     row.chunks = cow_pools_added(file);
     row.open = !a->finished;
     a->logged = true;
-    status = cow_layout_log_write(file->loc, a->at, &row);
+    status = cow_layout_log_put(cow_versions_log(file), a->at, &row);
 done:
     cow_layout_log_row_free(&row);
     return status;
@@ -325,8 +325,7 @@ int cow_version_commit(cow_file *file, bool finished)
     int differs = -1, status;
 
     cow_versions_set_missed(file, false);
-    if (cow_versions_meet_blocks(file->loc, cow_versions_known(file)) == 0 && renew_lacks(file) == 0 &&
-        (a.walk = cow_walk_open(file)) != NULL)
+    if (cow_versions_meet(file) == 0 && renew_lacks(file) == 0 && (a.walk = cow_walk_open(file)) != NULL)
         differs = cow_walk_decide(a.walk);
     if (differs == 0)
         status = same_version(file, &a);

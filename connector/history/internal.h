@@ -269,8 +269,8 @@ int cow_deleted_clear(cow_file *file, cow_loc root);
 /* The name of the version in the value of a tag; NULL: it is not the path of a version. */
 const char *cow_tagged_version(const char *value);
 /* HDF5 puts the texts of the log and the mappings of views into a heap block that it has met since the file was opened
- * and that has room for them, or into a new one of 4 KiB. It meets those that the newest of ROWS rows lead to. */
-int cow_versions_meet_blocks(cow_loc file, uint64_t rows);
+ * and that has room for them, or into a new one of 4 KiB. It meets those that the newest of ROWS rows of LOG lead to. */
+int cow_versions_meet_blocks(const cow_layout_log *log, uint64_t rows);
 /* The same of forgotten versions, the newest first: in the blocks of their texts was what was freed with them. */
 int cow_versions_meet_forgotten(cow_loc file, uint64_t rows);
 /* TEXT as rows of tables have it: H5allocate_memory. NULL: no memory. */

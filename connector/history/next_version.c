@@ -14,6 +14,7 @@ struct cow_next_version {
     int64_t newest, running; /* rows, -1: none */
     int64_t restored;        /* what the next one is made of; -1: the newest */
     bool missed;
+    cow_layout_log *log;  /* of the running commit; NULL: not met yet */
     char *name, *message; /* "": none; NULL: as the options say */
 };
 
@@ -105,6 +106,37 @@ void cow_versions_set_missed(cow_file *file, bool missed)
 bool cow_versions_missed(const cow_file *file)
 {
     return file->next_version->missed;
+}
+
+int cow_versions_meet(cow_file *file)
+{
+    cow_next_version *next = file->next_version;
+
+    if (next->log != NULL)
+        return 0;
+    if ((next->log = cow_layout_log_open(file->loc)) == NULL)
+        return -1;
+    if (cow_versions_meet_blocks(next->log, next->known) == 0)
+        return 0;
+    cow_versions_part(file);
+    return -1;
+}
+
+cow_layout_log *cow_versions_log(const cow_file *file)
+{
+    return file->next_version->log;
+}
+
+void cow_versions_part(cow_file *file)
+{
+    cow_error_held *held;
+
+    if (file->next_version->log == NULL)
+        return;
+    held = cow_error_hold();
+    cow_layout_log_close(file->next_version->log);
+    file->next_version->log = NULL;
+    cow_error_put_back(held);
 }
 
 /* ---- name and message ---- */

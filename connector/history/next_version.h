@@ -33,6 +33,10 @@ int64_t cow_versions_parent(const cow_file *file);
 /* The last commit had changes and could make no version of them. */
 void cow_versions_set_missed(cow_file *file, bool missed);
 bool cow_versions_missed(const cow_file *file);
+/* The log, open for the running commit, which has met its heap blocks (cow_versions_meet_blocks). Met again: nothing is done. */
+int cow_versions_meet(cow_file *file);
+cow_layout_log *cow_versions_log(const cow_file *file);
+void cow_versions_part(cow_file *file); /* the commit ends; errors stay as they are */
 
 /* -1: there is a version of that name, or a tag. */
 int cow_version_is_new(const cow_file *file, const char *name);

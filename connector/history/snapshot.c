@@ -930,9 +930,9 @@ static int link_snapshot(cow_walk *walk, place *p, const char *name, uint64_t ad
 
     if (address == LEFT_OUT)
         return 0;
-    if (p->previous.object != NULL && cow_native_exists(p->previous, name) == 1 &&
-        cow_native_link_info(p->previous, name, &info) == 0 && info.type == H5L_TYPE_HARD &&
-        cow_address(&info.u.token) == address && cow_native_link_copy(p->previous, name, p->target, name) == 0)
+    if (p->previous.object != NULL && cow_native_link_info(p->previous, name, &info) == 0 &&
+        info.type == H5L_TYPE_HARD && cow_address(&info.u.token) == address &&
+        cow_native_link_copy(p->previous, name, p->target, name) == 0)
         return 0;
     cow_error_clear();
     if ((status = cow_native_open_token(walk->file->loc, &token, &object)) == 0) {

@@ -18,14 +18,15 @@
 
 /* ---- rows ---- */
 
-int cow_versions_meet_blocks(cow_loc file, uint64_t rows)
+int cow_versions_meet_blocks(const cow_layout_log *log, uint64_t rows)
 {
     enum { MOST = 5 };
-    /* a long text, and the last one: a row may stand in two blocks */
-    static const char *const members[] = {"program", "h5cow", NULL};
+    /* HDF5 writes the texts of a row from the last member to the first: where a block is full in the middle of a row, `name` is in
+     * the next one. And a long text may have got a block of its own. */
+    static const char *const members[] = {"name", "program", "h5cow", NULL};
     const uint64_t n = rows < MOST ? rows : MOST;
     cow_layout_log_row row[MOST] = {0};
-    int status = n == 0 ? 0 : cow_layout_log_read_many(file, rows - n, n, members, row);
+    int status = n == 0 ? 0 : cow_layout_log_take(log, rows - n, n, members, row);
 
     for (uint64_t i = 0; i < n; i++)
         cow_layout_log_row_free(&row[i]);

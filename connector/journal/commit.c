@@ -43,6 +43,22 @@ typedef struct difference {
     bool found;
 } difference;
 
+/* From FROM on; SIZE: there is none. Most of what HDF5 writes is as it was. */
+static size_t first_difference(const uint8_t *a, const uint8_t *b, size_t from, size_t size)
+{
+    uint64_t x, y;
+
+    for (; size - from >= sizeof x; from += sizeof x) {
+        memcpy(&x, a + from, sizeof x);
+        memcpy(&y, b + from, sizeof y);
+        if (x != y)
+            break;
+    }
+    while (from < size && a[from] == b[from])
+        from++;
+    return from;
+}
+
 static int differing(void *context, uint64_t address, const uint8_t *bytes, size_t size)
 {
     difference *d = context;
@@ -70,11 +86,7 @@ static int differing(void *context, uint64_t address, const uint8_t *bytes, size
     }
     if (cow_journal_read_committed(d->journal, address, old, size) < 0)
         return -1;
-    while (from < size) {
-        if (bytes[from] == old[from]) {
-            from++;
-            continue;
-        }
+    while ((from = first_difference(bytes, old, from, size)) < size) {
         for (to = last = from + 1; to < size && to - last <= GAP; to++)
             if (bytes[to] != old[to])
                 last = to + 1;

@@ -222,6 +222,8 @@ static bool find_mark(const cow_disk *disk, uint64_t size)
         }
         if (memcmp(head, COW_UNFINISHED, sizeof head) == 0)
             return true;
+        if (cow_superblock_signature((const uint8_t *)head))
+            return false; /* that is what HDF5 finds */
     }
     return false;
 }

@@ -80,28 +80,28 @@ static bool has(const overlay_page *page, size_t i)
 
 static void mark(overlay_page *page, size_t from, size_t to)
 {
-    while (from < to && from % 64 != 0)
-        page->mask[from / 64] |= (uint64_t)1 << (from % 64), from++;
-    for (; from + 64 <= to; from += 64)
-        page->mask[from / 64] = UINT64_MAX;
-    for (; from < to; from++)
-        page->mask[from / 64] |= (uint64_t)1 << (from % 64);
+    while (from < to) {
+        size_t bit = from % 64, n = 64 - bit < to - from ? 64 - bit : to - from;
+
+        page->mask[from / 64] |= (n == 64 ? UINT64_MAX : ((uint64_t)1 << n) - 1) << bit;
+        from += n;
+    }
 }
 
 /* The end of the run of bytes that are there (or not: HAVE) from I on, at most END. */
 static size_t run_end(const overlay_page *page, size_t i, size_t end, bool have)
 {
     while (i < end) {
-        uint64_t word = page->mask[i / 64];
+        uint64_t word = have ? ~page->mask[i / 64] : page->mask[i / 64];
 
-        if (i % 64 == 0 && word == (have ? UINT64_MAX : 0) && i + 64 <= end)
-            i += 64;
-        else if (has(page, i) == have)
-            i++;
-        else
+        word >>= i % 64;
+        if (word != 0) {
+            i += (size_t)__builtin_ctzll(word);
             break;
+        }
+        i += 64 - i % 64;
     }
-    return i;
+    return i < end ? i : end;
 }
 
 cow_overlay *cow_overlay_new(void)

@@ -539,12 +539,9 @@ int cow_layout_texts(cow_loc file, void *dataset, const char *path, uint64_t fir
 {
     hid_t dcpl = cow_native_dataset_dcpl(dataset), type = cow_native_dataset_type(dataset);
     cow_lengths *lengths = type < 0 ? NULL : cow_lengths_open(file.object, type);
+    size_t size = lengths == NULL ? 0 : cow_lengths_element(lengths);
     hsize_t chunk;
-    size_t size;
-    int status = dcpl < 0 || lengths == NULL || H5Pget_chunk(dcpl, 1, &chunk) != 1 ||
-                         cow_native_element_size(file.object, type, &size) < 0
-                     ? -1
-                     : 0;
+    int status = dcpl < 0 || lengths == NULL || H5Pget_chunk(dcpl, 1, &chunk) != 1 ? -1 : 0;
 
     while (status == 0 && count > 0) {
         uint64_t inside = first % chunk, n = chunk - inside < count ? chunk - inside : count;

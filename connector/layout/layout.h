@@ -123,6 +123,13 @@ int cow_layout_log_write(cow_loc file, uint64_t row, const cow_layout_log_row *i
 /* Rows beyond ROWS, of an attempt that failed, go. */
 int cow_layout_log_trim(cow_loc file, uint64_t rows);
 void cow_layout_log_row_free(cow_layout_log_row *row);
+/* The log, open and compared, for several rows: a commit reads some, and writes one. NULL: the error. */
+typedef struct cow_layout_log cow_layout_log;
+cow_layout_log *cow_layout_log_open(cow_loc file);
+void cow_layout_log_close(cow_layout_log *log); /* NULL does nothing */
+int cow_layout_log_take(const cow_layout_log *log, uint64_t first, uint64_t count, const char *const members[],
+                        cow_layout_log_row *out);
+int cow_layout_log_put(cow_layout_log *log, uint64_t row, const cow_layout_log_row *in);
 
 /* ---- what versions do without ---- */
 
@@ -234,6 +241,8 @@ typedef struct cow_lengths cow_lengths;
 /* Where the lengths in an element of TYPE are. FILE: native. NULL: the error. */
 cow_lengths *cow_lengths_open(void *file, hid_t type);
 void cow_lengths_close(cow_lengths *lengths);
+/* Bytes of an element in the file. */
+size_t cow_lengths_element(const cow_lengths *lengths);
 /* ELEMENTS elements, as they are in the file, and those before that *SUM counts name no more bytes than the file has. */
 int cow_lengths_check(const cow_lengths *lengths, const void *bytes, uint64_t elements, uint64_t *sum);
 

@@ -38,6 +38,11 @@ void cow_lengths_close(cow_lengths *lengths)
     free(lengths);
 }
 
+size_t cow_lengths_element(const cow_lengths *lengths)
+{
+    return lengths->whole->stored;
+}
+
 /* False: more than MOST. */
 static bool add(const cow_part *p, const uint8_t *bytes, uint64_t most, uint64_t *sum)
 {

@@ -82,15 +82,10 @@ static hid_t row_in_memory(const char *const names[])
 /* NULL: the rows have what the format says. */
 static const char *wrong_member(hid_t row, const struct column *c)
 {
-    int index;
+    int index = H5Tget_member_index(row, c->name);
     hid_t member;
     bool good;
 
-    H5E_BEGIN_TRY
-    {
-        index = H5Tget_member_index(row, c->name);
-    }
-    H5E_END_TRY
     if (index < 0)
         return c->required ? c->name : NULL;
     member = H5Tget_member_type(row, (unsigned)index);
@@ -102,13 +97,14 @@ static const char *wrong_member(hid_t row, const struct column *c)
 
 /* ---- opening ---- */
 
-typedef struct log {
+struct cow_layout_log {
     cow_loc file;
     void *dataset;
     hid_t type;  /* of a row */
     size_t size; /* of a row in the file */
     uint64_t rows;
-} log;
+};
+typedef cow_layout_log log;
 
 static void log_close(log *l)
 {
@@ -148,8 +144,12 @@ static int check_log(const log *l)
 {
     const char *wrong = NULL;
 
-    for (size_t i = 0; wrong == NULL && i < COLUMNS; i++)
-        wrong = wrong_member(l->type, &columns[i]);
+    H5E_BEGIN_TRY
+    {
+        for (size_t i = 0; wrong == NULL && i < COLUMNS; i++)
+            wrong = wrong_member(l->type, &columns[i]);
+    }
+    H5E_END_TRY
     if (wrong != NULL)
         return cow_error(COW_CORRUPT, "'%s' has no member '%s' as the format knows it; try: h5cow recover", LOG, wrong);
     return cow_layout_stored(l->dataset, l->size);
@@ -202,43 +202,71 @@ static int select_rows(uint64_t rows, uint64_t first, uint64_t count, hid_t *mem
     return 0;
 }
 
+/* A transfer by another list than ours takes place apart: native/native.c. */
+typedef struct few_rows {
+    hid_t dxpl; /* H5P_DEFAULT: as ever */
+    cow_apart apart;
+} few_rows;
+
+static int few_begin(few_rows *few, const log *l)
+{
+    few->dxpl = l->size > COW_FEW_BYTES / 2 ? H5P_DEFAULT : cow_native_few_rows();
+    if (few->dxpl == H5P_DEFAULT)
+        return 0;
+    return few->dxpl < 0 ? -1 : cow_native_apart(&few->apart);
+}
+
+static void few_end(few_rows *few)
+{
+    if (few->dxpl != H5P_DEFAULT)
+        cow_native_together(&few->apart);
+}
+
 static int read_batch(const log *l, hid_t type, uint64_t first, uint64_t count, uint64_t *sum, cow_layout_log_row *out)
 {
     hid_t memory = H5I_INVALID_HID, space = H5I_INVALID_HID;
+    few_rows few;
     int status = -1;
 
     if (cow_layout_texts(l->file, l->dataset, LOG, first, count, sum) == 0 &&
-        select_rows(l->rows, first, count, &memory, &space) == 0)
-        status = cow_native_dataset_read(l->dataset, type, memory, space, H5P_DEFAULT, out);
+        select_rows(l->rows, first, count, &memory, &space) == 0 && few_begin(&few, l) == 0) {
+        status = cow_native_dataset_read(l->dataset, type, memory, space, few.dxpl, out);
+        few_end(&few);
+    }
     cow_close(memory, space);
+    return status;
+}
+
+static int read_rows(const log *l, uint64_t first, uint64_t count, const char *const members[], cow_layout_log_row *out)
+{
+    hid_t type = H5I_INVALID_HID;
+    uint64_t sum = 0;
+    int status = -1;
+
+    memset(out, 0, count * sizeof *out);
+    if (first > l->rows || count > l->rows - first)
+        cow_error(COW_CORRUPT, "row %llu is asked of a log of %llu versions", (unsigned long long)first,
+                  (unsigned long long)l->rows);
+    else if ((type = row_in_memory(members)) >= 0)
+        status = 0;
+    for (uint64_t at = 0, n; status == 0 && at < count; at += n) {
+        n = count - at < BATCH ? count - at : BATCH;
+        status = read_batch(l, type, first + at, n, &sum, out + at);
+    }
+    for (uint64_t i = 0; status < 0 && i < count; i++)
+        cow_layout_log_row_free(&out[i]);
+    cow_close(type);
     return status;
 }
 
 int cow_layout_log_read_many(cow_loc file, uint64_t first, uint64_t count, const char *const members[],
                              cow_layout_log_row *out)
 {
-    hid_t type = H5I_INVALID_HID;
-    uint64_t sum = 0;
-    int status = -1;
     log l;
+    int status = log_open(file, &l) < 0 || check_log(&l) < 0 ? -1 : read_rows(&l, first, count, members, out);
 
-    memset(out, 0, count * sizeof *out);
-    if (log_open(file, &l) < 0 || check_log(&l) < 0 || (type = row_in_memory(members)) < 0)
-        goto done;
-    if (first > l.rows || count > l.rows - first) {
-        cow_error(COW_CORRUPT, "row %llu is asked of a log of %llu versions", (unsigned long long)first,
-                  (unsigned long long)l.rows);
-        goto done;
-    }
-    status = 0;
-    for (uint64_t at = 0, n; status == 0 && at < count; at += n) {
-        n = count - at < BATCH ? count - at : BATCH;
-        status = read_batch(&l, type, first + at, n, &sum, out + at);
-    }
-done:
-    for (uint64_t i = 0; status < 0 && i < count; i++)
-        cow_layout_log_row_free(&out[i]);
-    cow_close(type);
+    if (status < 0)
+        memset(out, 0, count * sizeof *out);
     log_close(&l);
     return status;
 }
@@ -248,30 +276,75 @@ int cow_layout_log_read(cow_loc file, uint64_t row, cow_layout_log_row *out)
     return cow_layout_log_read_many(file, row, 1, NULL, out);
 }
 
-int cow_layout_log_write(cow_loc file, uint64_t row, const cow_layout_log_row *in)
+static int write_row(log *l, uint64_t row, const cow_layout_log_row *in)
 {
     hid_t type = H5I_INVALID_HID, memory = H5I_INVALID_HID, space = H5I_INVALID_HID;
+    few_rows few;
     int status = -1;
-    log l;
 
-    if (log_open(file, &l) < 0 || check_log(&l) < 0 || (type = row_in_memory(NULL)) < 0)
-        goto done;
-    if (row > l.rows) {
+    if (row > l->rows) {
         cow_error(COW_CORRUPT, "row %llu is asked of a log of %llu versions", (unsigned long long)row,
-                  (unsigned long long)l.rows);
+                  (unsigned long long)l->rows);
         goto done;
     }
-    if (row == l.rows) {
-        hsize_t extent = ++l.rows;
-        if (cow_native_dataset_resize(l.dataset, &extent) < 0)
+    if ((type = row_in_memory(NULL)) < 0)
+        goto done;
+    if (row == l->rows) {
+        hsize_t extent = ++l->rows;
+        if (cow_native_dataset_resize(l->dataset, &extent) < 0)
             goto done;
     }
-    if (select_rows(l.rows, row, 1, &memory, &space) == 0)
-        status = cow_native_dataset_write(l.dataset, type, memory, space, H5P_DEFAULT, in);
+    if (select_rows(l->rows, row, 1, &memory, &space) == 0 && few_begin(&few, l) == 0) {
+        status = cow_native_dataset_write(l->dataset, type, memory, space, few.dxpl, in);
+        few_end(&few);
+    }
 done:
     cow_close(space, memory, type);
+    return status;
+}
+
+int cow_layout_log_write(cow_loc file, uint64_t row, const cow_layout_log_row *in)
+{
+    log l;
+    int status = log_open(file, &l) < 0 || check_log(&l) < 0 ? -1 : write_row(&l, row, in);
+
     log_close(&l);
     return status;
+}
+
+/* ---- one that stays open ---- */
+
+cow_layout_log *cow_layout_log_open(cow_loc file)
+{
+    log *l = malloc(sizeof *l);
+
+    if (l == NULL) {
+        cow_error(COW_MEMORY, "no memory for the log of versions");
+        return NULL;
+    }
+    if (log_open(file, l) == 0 && check_log(l) == 0)
+        return l;
+    cow_layout_log_close(l);
+    return NULL;
+}
+
+void cow_layout_log_close(cow_layout_log *l)
+{
+    if (l == NULL)
+        return;
+    log_close(l);
+    free(l);
+}
+
+int cow_layout_log_take(const cow_layout_log *l, uint64_t first, uint64_t count, const char *const members[],
+                        cow_layout_log_row *out)
+{
+    return read_rows(l, first, count, members, out);
+}
+
+int cow_layout_log_put(cow_layout_log *l, uint64_t row, const cow_layout_log_row *in)
+{
+    return write_row(l, row, in);
 }
 
 void cow_layout_log_row_free(cow_layout_log_row *row)

@@ -19,7 +19,8 @@
 #define DXPL H5P_DATASET_XFER_DEFAULT
 
 static hid_t native_id = H5I_INVALID_HID;
-static hid_t uncached_list = H5I_INVALID_HID; /* made once: tables and pools are opened with each file */
+/* Made once: tables and pools are opened with each file, and the log is read and written. */
+static hid_t uncached_list = H5I_INVALID_HID, few_list = H5I_INVALID_HID;
 static _Thread_local bool plain_tokens;
 
 hid_t cow_native_id(void)
@@ -35,7 +36,9 @@ void cow_native_terminate(void)
         H5VLclose(native_id);
     if (uncached_list >= 0)
         H5Pclose(uncached_list);
-    native_id = uncached_list = H5I_INVALID_HID;
+    if (few_list >= 0)
+        H5Pclose(few_list);
+    native_id = uncached_list = few_list = H5I_INVALID_HID;
 }
 
 /* What a transfer list says, HDF5 keeps in the context of the program's call when it first asks, and then asks no more: a data
@@ -461,16 +464,22 @@ int cow_native_header_version(cow_loc object, unsigned *version)
 
 /* ---- links ---- */
 
-static int link_exists(cow_loc at, const char *path)
+/* -1: there is nothing on the way to it, or it cannot be told. */
+static int look_for(cow_loc at, const char *path)
 {
     H5VL_link_specific_args_t args = {.op_type = H5VL_LINK_EXISTS};
     H5VL_loc_params_t loc = cow_by_name(at.type, path);
     hbool_t exists = false;
 
     args.args.exists.exists = &exists;
-    if (H5VLlink_specific(at.object, &loc, cow_native_id(), &args, DXPL, NULL) < 0)
-        return cow_error_native("cannot look for '%s'", path);
-    return exists;
+    return H5VLlink_specific(at.object, &loc, cow_native_id(), &args, DXPL, NULL) < 0 ? -1 : exists;
+}
+
+static int link_exists(cow_loc at, const char *path)
+{
+    int exists = look_for(at, path);
+
+    return exists < 0 ? cow_error_native("cannot look for '%s'", path) : exists;
 }
 
 /* Call WORK for "a", "a/b", "a/b/c" of the path "a/b/c" (a leading '/' is kept), until it answers something else
@@ -498,7 +507,9 @@ static int each_prefix(cow_loc at, const char *path, int (*work)(cow_loc at, con
 
 int cow_native_exists(cow_loc at, const char *path)
 {
-    return each_prefix(at, path, link_exists);
+    int exists = look_for(at, path); /* what leads there is nearly always there */
+
+    return exists >= 0 ? exists : each_prefix(at, path, link_exists);
 }
 
 /* Character set of the name and creation of missing groups are those of the call that the application made, whatever
@@ -1178,6 +1189,21 @@ int cow_native_dataset_write(void *dataset, hid_t mem_type, hid_t mem_space, hid
                          NULL) < 0)
         return cow_error_native("cannot write a dataset");
     return 0;
+}
+
+hid_t cow_native_few_rows(void)
+{
+    hid_t dxpl;
+
+    if (few_list >= 0)
+        return few_list;
+    if ((dxpl = H5Pcreate(H5P_DATASET_XFER)) < 0 || H5Pset_buffer(dxpl, COW_FEW_BYTES, NULL, NULL) < 0) {
+        cow_error_native("cannot prepare to read or write a few rows");
+        if (dxpl >= 0)
+            H5Pclose(dxpl);
+        return H5I_INVALID_HID;
+    }
+    return few_list = dxpl;
 }
 
 int cow_native_dataset_settle(void *dataset)

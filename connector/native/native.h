@@ -157,6 +157,10 @@ herr_t cow_native_write(size_t count, void *dataset[], hid_t mem_type[], hid_t m
 int cow_native_dataset_read(void *dataset, hid_t mem_type, hid_t mem_space, hid_t file_space, hid_t dxpl, void *buf);
 int cow_native_dataset_write(void *dataset, hid_t mem_type, hid_t mem_space, hid_t file_space, hid_t dxpl,
                              const void *buf);
+/* A transfer list for a few rows, at most COW_FEW_BYTES at a time, which lasts: to convert rows HDF5 takes a MiB, twice, and
+ * fills it with zeros, however few there are. Only apart (cow_native_apart), as any list but the default one. */
+#define COW_FEW_BYTES ((size_t)64 << 10)
+hid_t cow_native_few_rows(void);
 int cow_native_dataset_resize(void *dataset, const hsize_t extent[]);
 /* Of a chunked dataset, what HDF5 has in its cache goes through the filters: it counts the chunks. */
 int cow_native_dataset_settle(void *dataset);

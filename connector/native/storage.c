@@ -21,6 +21,7 @@
 typedef struct file_table {
     cow_table table;
     void *dataset;
+    bool bytes; /* rows are bytes, whose type need not be asked for each time: the index is read node by node */
     cow_table_check *check; /* NULL: asked, and good */
 } file_table;
 
@@ -48,13 +49,13 @@ static int table_transfer(file_table *t, bool write, uint64_t first, uint64_t co
     if ((memory = H5Screate_simple(1, &n, NULL)) < 0 || (file = H5Screate_simple(1, &extent, NULL)) < 0 ||
         H5Sselect_hyperslab(file, H5S_SELECT_SET, &start, NULL, &n, NULL) < 0)
         cow_error_native("cannot select rows of a table");
-    else if ((type = cow_native_dataset_type(t->dataset)) < 0) /* rows are moved as bytes */
+    else if ((type = t->bytes ? H5T_STD_U8LE : cow_native_dataset_type(t->dataset)) < 0) /* rows are moved as bytes */
         status = -1;
     else if (write)
         status = cow_native_dataset_write(t->dataset, type, memory, file, DXPL, rows);
     else
         status = cow_native_dataset_read(t->dataset, type, memory, file, DXPL, rows);
-    cow_close(type, file, memory);
+    cow_close(t->bytes ? H5I_INVALID_HID : type, file, memory);
     return status;
 }
 
@@ -114,6 +115,7 @@ cow_table *cow_native_table_over(void *dataset, const char *path, cow_table_chec
         goto failed;
     }
     t->table.rows = extent;
+    t->bytes = t->table.row_size == 1 && H5Tequal(type, H5T_STD_U8LE) > 0;
     cow_close(type, space);
     return &t->table;
 failed:
