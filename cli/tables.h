@@ -31,6 +31,15 @@ size_t cli_version_before(const cli_version *rows, size_t row);
 size_t cli_versions_there(const cli_version *rows, size_t count);
 /* The row of the version NAME, which is not forgotten; COUNT: there is none. Rows without texts are not looked at. */
 size_t cli_version_row(const cli_version *rows, size_t count, const char *name);
+/* The same for who looks for very many: their names in order. */
+typedef struct cli_names {
+    struct cli_name *name;
+    size_t count, rows;
+} cli_names;
+cli_names cli_names_of(const cli_version *rows, size_t count);
+/* FORGOTTEN, or NULL: is it the name of one that is? */
+size_t cli_names_find(const cli_names *names, const char *name, bool *forgotten);
+void cli_names_free(cli_names *names);
 /* A tag, and the row of its version; SIZE_MAX: it names none. */
 typedef struct cli_tag {
     char *name;
