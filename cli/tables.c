@@ -27,23 +27,43 @@ static int failed(const char *path, char *why, size_t size)
     return -1;
 }
 
-int cli_versions_numbers(const cli_file *file, cli_version **rows, size_t *count, char *why, size_t size)
+static const char *const numbers[] = {"parent", "time", "added", "chunks", "changed", "open", NULL};
+
+int cli_versions_newest(const cli_file *file, uint64_t wanted, cli_version **rows, size_t *count, size_t *first,
+                        char *why, size_t size)
 {
-    static const char *const numbers[] = {"parent", "time", "added", "chunks", "changed", "open", NULL};
-    uint64_t n = 0;
+    uint64_t n = 0, there = 0, most = wanted < 64 ? 64 : wanted;
 
     *rows = NULL;
-    *count = 0;
+    *count = *first = 0;
     if (cow_layout_log_rows(file->loc, &n) < 0)
         return failed(COW_PATH_LOG, why, size);
     *rows = cli_alloc(n, sizeof **rows);
-    if (cow_layout_log_read_many(file->loc, 0, n, numbers, *rows) < 0) {
-        free(*rows);
-        *rows = NULL;
-        return failed(COW_PATH_LOG, why, size);
+    for (*count = *first = n; *first > 0 && there < wanted; most *= 2) {
+        const size_t before = *first;
+
+        *first -= before < most ? before : most;
+        if (cow_layout_log_read_many(file->loc, *first, before - *first, numbers, *rows + *first) < 0) {
+            free(*rows);
+            *rows = NULL;
+            *count = *first = 0;
+            return failed(COW_PATH_LOG, why, size);
+        }
+        there += cli_versions_there(*rows + *first, before - *first);
     }
-    *count = n;
     return 0;
+}
+
+int cli_versions_numbers(const cli_file *file, cli_version **rows, size_t *count, char *why, size_t size)
+{
+    size_t first;
+
+    return cli_versions_newest(file, UINT64_MAX, rows, count, &first, why, size);
+}
+
+int cli_versions_number(const cli_file *file, cli_version *rows, size_t row, char *why, size_t size)
+{
+    return cow_layout_log_read_many(file->loc, row, 1, numbers, &rows[row]) < 0 ? failed(COW_PATH_LOG, why, size) : 0;
 }
 
 int cli_versions_texts(const cli_file *file, cli_version *rows, size_t first, size_t end, char *why, size_t size)
