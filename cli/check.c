@@ -265,9 +265,8 @@ static void check_log(cli_check *check)
             cli_damaged(check, CLI_BAD_ELSE, 0, 0, "row %zu of the log has the impossible name '%s'", i, v->name);
             continue;
         }
-        for (size_t j = 0; j < i && v->open != COW_LOG_FORGOTTEN; j++)
-            if (check->versions[j].open != COW_LOG_FORGOTTEN && strcmp(v->name, check->versions[j].name) == 0)
-                cli_damaged(check, CLI_BAD_ELSE, 0, 0, "the log has two versions named '%s'", v->name);
+        if (v->open != COW_LOG_FORGOTTEN && cli_names_find(&check->names, v->name, NULL) != i)
+            cli_damaged(check, CLI_BAD_ELSE, 0, 0, "the log has two versions named '%s'", v->name);
         if (v->parent < -1 || v->parent >= (int64_t)i)
             cli_damaged(check, CLI_BAD_ELSE, 0, 0, "version '%s' has a parent that is not older", v->name);
         if (v->open == COW_LOG_FORGOTTEN)
@@ -281,16 +280,12 @@ static void check_log(cli_check *check)
 static herr_t check_listed(hid_t group, const char *name, const H5L_info2_t *link, void *context)
 {
     cli_check *check = context;
-    bool known = false, there = false;
+    bool forgotten;
+    const bool there = cli_names_find(&check->names, name, &forgotten) < check->version_count;
 
     (void)group;
     (void)link;
-    for (size_t i = 0; !there && i < check->version_count; i++)
-        if (strcmp(name, check->versions[i].name) == 0) {
-            known = true;
-            there = check->versions[i].open != COW_LOG_FORGOTTEN;
-        }
-    if (!known)
+    if (!there && !forgotten)
         cli_damaged(check, CLI_BAD_ELSE, 0, 0, "version '%s' is not in the log", name);
     else if (!there)
         cli_damaged(check, CLI_BAD_ELSE, 0, 0, "version '%s' is forgotten, as the log says, but it is there", name);
@@ -346,6 +341,16 @@ static void check_snapshots(cli_check *check)
     cow_map_free(&opened);
 }
 
+/* Runs that do not hold any more are no damage: an h5cow that does not know of them has forgotten versions. */
+static void check_snapshot_rows(cli_check *check)
+{
+    char why[1024];
+
+    if (cow_snapshot_rows_check(check->file->loc, check->snapshots, check->snapshot_count) < 0)
+        cli_damaged(check, CLI_BAD_ELSE, 0, 0, "what helps to find snapshots is damaged (nothing is lost by that): %s",
+                    cli_reason(why, sizeof why));
+}
+
 /* ---- all ---- */
 
 /* Can the table of free places be read? What stands in it counts for one commit alone, and only for who writes. */
@@ -374,6 +379,7 @@ static void read_tables(cli_check *check)
 
     if (cli_versions_read(check->file, &check->versions, &check->version_count, why, sizeof why) < 0)
         cli_damaged(check, CLI_BAD_ELSE, 0, 0, "%s", why);
+    check->names = cli_names_of(check->versions, check->version_count);
     if (cli_datasets_read(check->file, &check->datasets, &check->dataset_count, why, sizeof why) < 0)
         cli_damaged(check, CLI_BAD_ELSE, 0, 0, "%s", why);
     if (cli_snapshots_read(check->file, &check->snapshots, &check->snapshot_count, why, sizeof why) < 0)
@@ -439,6 +445,7 @@ void cli_check_all(cli_check *check)
     step(check, "the lists of versions, snapshots and datasets");
     check_lists(check);
     check_snapshots(check);
+    check_snapshot_rows(check);
     for (size_t i = 0; check->log != NULL && i < check->dataset_count; i++)
         check_head(check, i);
     check_format(check);
@@ -464,6 +471,7 @@ void cli_check_free(cli_check *check)
     free(check->damage);
     free(check->uses);
     free(check->version);
+    cli_names_free(&check->names);
     free(check->datasets);
     free(check->snapshots);
     cli_versions_free(check->versions, check->version_count);

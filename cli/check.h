@@ -49,6 +49,7 @@ typedef struct cli_check {
     unsigned beats;
 
     cli_version *versions;
+    cli_names names; /* of them */
     cli_dataset_row *datasets;
     cli_snapshot_row *snapshots;
     cli_lack *lacks;

@@ -127,7 +127,8 @@ static int leave_out(const cli_file *file, cli_listed *l, const wanted *w)
     l->left_out = cli_alloc(l->count, sizeof *l->left_out);
     if (w->object != NULL && leave_out_unchanged(file, l, w->object) != 0)
         return CLI_FAILED;
-    for (size_t i = l->count; i-- > 0;) {
+    memset(l->left_out, true, l->first);
+    for (size_t i = l->count; i-- > l->first;) {
         const bool forgotten = l->rows[i].open == COW_LOG_FORGOTTEN && !w->forgotten;
         if (forgotten || l->rows[i].time < w->since || l->rows[i].time > w->until || kept == w->number)
             l->left_out[i] = true;
@@ -152,6 +153,20 @@ typedef struct asked {
     bool json, lines, operations, graph;
 } asked;
 
+/* What the version of ROW was made of, though it is not among the rows that were read. */
+static int read_parent(const cli_file *file, cli_listed *l, size_t row, char *why, size_t size)
+{
+    size_t parent = row;
+
+    do {
+        parent = cli_version_made_of(l->rows, parent);
+        if (parent < l->first && l->rows[parent].name == NULL &&
+            cli_versions_number(file, l->rows, parent, why, size) < 0)
+            return -1;
+    } while (parent != SIZE_MAX && l->rows[parent].open == COW_LOG_FORGOTTEN);
+    return 0;
+}
+
 /* The texts of rows that are shown, and of those that these were made of. */
 static int read_texts(const cli_file *file, cli_listed *l, char *why, size_t size)
 {
@@ -165,10 +180,12 @@ static int read_texts(const cli_file *file, cli_listed *l, char *why, size_t siz
         if (first < end)
             status = cli_versions_texts(file, l->rows, first, end, why, size);
     }
-    for (size_t i = 0; status == 0 && i < l->count; i++) {
-        size_t parent = l->left_out[i] ? SIZE_MAX : cli_version_parent(l->rows, i);
+    for (size_t i = l->first; status == 0 && i < l->count; i++) {
+        size_t parent = SIZE_MAX;
 
-        if (parent != SIZE_MAX && l->rows[parent].name == NULL)
+        if (!l->left_out[i] && (status = read_parent(file, l, i, why, size)) == 0)
+            parent = cli_version_parent(l->rows, i);
+        if (status == 0 && parent != SIZE_MAX && l->rows[parent].name == NULL)
             status = cli_versions_texts(file, l->rows, parent, parent + 1, why, size);
     }
     return status;
@@ -179,7 +196,12 @@ static int show(const cli_file *file, const asked *a)
     cli_listed l = {0};
     char why[1024] = "";
     bool texts = a->w.object != NULL; /* all of them are needed to choose */
-    int status = (texts ? cli_versions_read : cli_versions_numbers)(file, &l.rows, &l.count, why, sizeof why);
+    /* one more, which tells whether some are left out */
+    const uint64_t newest = a->w.number == UINT64_MAX || a->w.since != INT64_MIN || a->w.until != INT64_MAX || a->graph
+                                ? UINT64_MAX
+                                : a->w.number + 1;
+    int status = texts ? cli_versions_read(file, &l.rows, &l.count, why, sizeof why)
+                       : cli_versions_newest(file, newest, &l.rows, &l.count, &l.first, why, sizeof why);
 
     if (status == 0 && (status = cli_lacks_read(file, &l.lacks, &l.lacking, why, sizeof why)) == 0)
         status = leave_out(file, &l, &a->w);

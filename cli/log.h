@@ -10,6 +10,7 @@ typedef struct cli_listed {
     cli_lack *lacks;
     cli_tag *tags;
     size_t count, lacking, tagged;
+    size_t first;   /* rows from here on were read, and what those that are shown were made of */
     bool *left_out; /* of each row: it was not asked for */
     bool some;      /* one was left out */
 } cli_listed;

@@ -30,7 +30,7 @@ static bool is_incomplete(const cli_listed *l, size_t version)
 static void print_lacks(const cli_listed *l)
 {
     for (size_t v = l->count + 1; v-- > 0;) {
-        if (!is_incomplete(l, v) || (v == l->count ? l->some : l->left_out[v]))
+        if ((v == l->count ? l->some : l->left_out[v]) || !is_incomplete(l, v))
             continue;
         if (v == l->count)
             printf("\nChanges after the newest version are in no version yet; the next one will have them:\n");
@@ -195,7 +195,7 @@ static void print_table(const cli_listed *l, cli_clock clock, bool with_graph, c
 {
     const unsigned first = with_graph ? 1 : 0;
     cli_table *table = cli_table_open(cells + first, titles + 1 - first);
-    bool exact = close_together(l->rows, l->count);
+    bool exact = close_together(l->rows + l->first, l->count - l->first);
     graph g = {0};
 
     if (put == put_row) {

@@ -27,23 +27,43 @@ static int failed(const char *path, char *why, size_t size)
     return -1;
 }
 
-int cli_versions_numbers(const cli_file *file, cli_version **rows, size_t *count, char *why, size_t size)
+static const char *const numbers[] = {"parent", "time", "added", "chunks", "changed", "open", NULL};
+
+int cli_versions_newest(const cli_file *file, uint64_t wanted, cli_version **rows, size_t *count, size_t *first,
+                        char *why, size_t size)
 {
-    static const char *const numbers[] = {"parent", "time", "added", "chunks", "changed", "open", NULL};
-    uint64_t n = 0;
+    uint64_t n = 0, there = 0, most = wanted < 64 ? 64 : wanted;
 
     *rows = NULL;
-    *count = 0;
+    *count = *first = 0;
     if (cow_layout_log_rows(file->loc, &n) < 0)
         return failed(COW_PATH_LOG, why, size);
     *rows = cli_alloc(n, sizeof **rows);
-    if (cow_layout_log_read_many(file->loc, 0, n, numbers, *rows) < 0) {
-        free(*rows);
-        *rows = NULL;
-        return failed(COW_PATH_LOG, why, size);
+    for (*count = *first = n; *first > 0 && there < wanted; most *= 2) {
+        const size_t before = *first;
+
+        *first -= before < most ? before : most;
+        if (cow_layout_log_read_many(file->loc, *first, before - *first, numbers, *rows + *first) < 0) {
+            free(*rows);
+            *rows = NULL;
+            *count = *first = 0;
+            return failed(COW_PATH_LOG, why, size);
+        }
+        there += cli_versions_there(*rows + *first, before - *first);
     }
-    *count = n;
     return 0;
+}
+
+int cli_versions_numbers(const cli_file *file, cli_version **rows, size_t *count, char *why, size_t size)
+{
+    size_t first;
+
+    return cli_versions_newest(file, UINT64_MAX, rows, count, &first, why, size);
+}
+
+int cli_versions_number(const cli_file *file, cli_version *rows, size_t row, char *why, size_t size)
+{
+    return cow_layout_log_read_many(file->loc, row, 1, numbers, &rows[row]) < 0 ? failed(COW_PATH_LOG, why, size) : 0;
 }
 
 int cli_versions_texts(const cli_file *file, cli_version *rows, size_t first, size_t end, char *why, size_t size)
@@ -128,6 +148,59 @@ size_t cli_version_row(const cli_version *rows, size_t count, const char *name)
     return row;
 }
 
+typedef struct cli_name {
+    const char *text;
+    size_t row;
+    bool forgotten;
+} cli_name;
+
+/* Of the same name those that are there first, and of them the oldest. */
+static int by_name(const void *a, const void *b)
+{
+    const cli_name *x = a, *y = b;
+    int order = strcmp(x->text, y->text);
+
+    if (order != 0)
+        return order;
+    return x->forgotten != y->forgotten ? x->forgotten - y->forgotten : (x->row > y->row) - (x->row < y->row);
+}
+
+cli_names cli_names_of(const cli_version *rows, size_t count)
+{
+    cli_names names = {cli_alloc(count, sizeof *names.name), 0, count};
+
+    for (size_t i = 0; i < count; i++)
+        if (rows[i].name != NULL)
+            names.name[names.count++] = (cli_name){rows[i].name, i, rows[i].open == COW_LOG_FORGOTTEN};
+    if (names.count > 0)
+        qsort(names.name, names.count, sizeof *names.name, by_name);
+    return names;
+}
+
+size_t cli_names_find(const cli_names *names, const char *name, bool *forgotten)
+{
+    size_t low = 0, high = names->count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (strcmp(names->name[middle].text, name) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    const bool known = low < names->count && strcmp(names->name[low].text, name) == 0;
+    if (forgotten != NULL)
+        *forgotten = known && names->name[low].forgotten;
+    return known && !names->name[low].forgotten ? names->name[low].row : names->rows;
+}
+
+void cli_names_free(cli_names *names)
+{
+    free(names->name);
+    *names = (cli_names){0};
+}
+
 uint64_t cli_version_object(const cli_file *file, const cli_version *version, const char *path, H5O_type_t *type)
 {
     char *full = cli_format(COW_PATH_VERSIONS "/%s%s", version->name, path[1] == '\0' ? "" : path);
@@ -154,6 +227,7 @@ typedef struct listing {
     size_t versions, count, room;
     cli_tag *tags;
     cow_loc group;
+    cli_names names;
 } listing;
 
 static int note_tag(void *context, const char *name, const H5L_info2_t *info)
@@ -166,7 +240,7 @@ static int note_tag(void *context, const char *name, const H5L_info2_t *info)
     if (info->type == H5L_TYPE_SOFT && value == NULL)
         return -1;
     if (value != NULL && strncmp(value, above, sizeof above - 1) == 0)
-        version = cli_version_row(l->rows, l->versions, value + sizeof above - 1);
+        version = cli_names_find(&l->names, value + sizeof above - 1, NULL);
     CLI_RESERVE(l->tags, l->room, l->count, 1);
     l->tags[l->count++] = (cli_tag){cli_strdup(name), version < l->versions ? version : SIZE_MAX};
     free(value);
@@ -176,7 +250,7 @@ static int note_tag(void *context, const char *name, const H5L_info2_t *info)
 int cli_tags_read(const cli_file *file, const cli_version *rows, size_t versions, cli_tag **tags, size_t *count,
                   char *why, size_t size)
 {
-    listing l = {.file = file, .rows = rows, .versions = versions};
+    listing l = {.file = file, .rows = rows, .versions = versions, .names = cli_names_of(rows, versions)};
     int exists = cow_native_exists(file->loc, COW_PATH_TAGS), status = exists < 0 ? -1 : 0;
 
     if (exists > 0) {
@@ -193,6 +267,7 @@ int cli_tags_read(const cli_file *file, const cli_version *rows, size_t versions
     }
     *tags = l.tags;
     *count = l.count;
+    cli_names_free(&l.names);
     if (status == 0)
         return 0;
     cli_tags_free(l.tags, l.count);

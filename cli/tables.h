@@ -18,6 +18,11 @@ typedef cow_layout_lack cli_lack; /* texts with free() */
 int cli_versions_read(const cli_file *file, cli_version **rows, size_t *count, char *why, size_t size);
 /* In two steps, where few of very many rows are shown: all numbers, with NULL for texts; and the texts of rows FIRST to END. */
 int cli_versions_numbers(const cli_file *file, cli_version **rows, size_t *count, char *why, size_t size);
+/* Of the newest rows alone, from *FIRST on, among which WANTED versions are not forgotten if there are so many; rows before are zeros.
+ * And of one more of these, which has none of its texts yet. */
+int cli_versions_newest(const cli_file *file, uint64_t wanted, cli_version **rows, size_t *count, size_t *first,
+                        char *why, size_t size);
+int cli_versions_number(const cli_file *file, cli_version *rows, size_t row, char *why, size_t size);
 int cli_versions_texts(const cli_file *file, cli_version *rows, size_t first, size_t end, char *why, size_t size);
 void cli_versions_free(cli_version *rows, size_t count);
 int cli_datasets_read(const cli_file *file, cli_dataset_row **rows, size_t *count, char *why, size_t size);
@@ -31,6 +36,15 @@ size_t cli_version_before(const cli_version *rows, size_t row);
 size_t cli_versions_there(const cli_version *rows, size_t count);
 /* The row of the version NAME, which is not forgotten; COUNT: there is none. Rows without texts are not looked at. */
 size_t cli_version_row(const cli_version *rows, size_t count, const char *name);
+/* The same for who looks for very many: their names in order. */
+typedef struct cli_names {
+    struct cli_name *name;
+    size_t count, rows;
+} cli_names;
+cli_names cli_names_of(const cli_version *rows, size_t count);
+/* FORGOTTEN, or NULL: is it the name of one that is? */
+size_t cli_names_find(const cli_names *names, const char *name, bool *forgotten);
+void cli_names_free(cli_names *names);
 /* A tag, and the row of its version; SIZE_MAX: it names none. */
 typedef struct cli_tag {
     char *name;

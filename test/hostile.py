@@ -305,7 +305,7 @@ class Cases:
         with h5py.File(base, "r") as f:
             v = f["_versioned_data"]
             self.size = os.path.getsize(base)
-            self.tables = ["log", "snapshots", "datasets", "pools", "index", "incomplete", "operations", "free"]
+            self.tables = ["log", "snapshots", "datasets", "pools", "index", "incomplete", "operations", "free", "snapshot_rows"]
             pools = sorted({"0", "1", *[n for n in v["raw"] if v["raw"][n].dtype.hasobject][:2]})
             self.tables += [f"{what}/{n}" for what in ("slots", "raw") for n in pools]
             self.tables += [f"hashes/{n}" for n in v["hashes"]]
@@ -855,12 +855,32 @@ class Run:
         assert done.returncode == 0, done.stderr
         self.tear()
         for _ in range(2):
-            done = subprocess.run([sys.executable, "-c", TEAR, self.base], env=self.env, capture_output=True, text=True)
-            assert done.returncode == 0 and "is not complete: /torn" in done.stderr, done.stderr
+            self.write_torn()
         for words in (["tag", f"{self.base}@1", "tagged"], ["describe", f"{self.base}@2", "the second one"], ["forget", "--gc", self.base, "4"]):
             done = subprocess.run([self.command, *words], env=self.stock, capture_output=True, text=True)
             assert done.returncode == 0, done.stderr
+        self.add_rows()
+        self.write_torn()
         self.fence = fence_off(self.base)
+
+    def write_torn(self):
+        done = subprocess.run([sys.executable, "-c", TEAR, self.base], env=self.env, capture_output=True, text=True)
+        assert done.returncode == 0 and "is not complete: /torn" in done.stderr, done.stderr
+
+    def add_rows(self):
+        """To `snapshots`, which others put out of force, so that it has the runs of a long one."""
+        import h5py
+        import numpy as np
+
+        fence = fence_off(self.base)
+        with h5py.File(self.base, "r+", libver=("v110", "latest")) as f:
+            table = f["_versioned_data/snapshots"]
+            rows = table[...]
+            more = np.zeros(1100, rows.dtype)
+            more["head"], more["snapshot"] = h5py.h5o.get_info(f.id).addr, 2**64 - 1
+            table.resize((len(rows) + len(more),))
+            table[...] = np.concatenate([more, rows])
+        fence_on(self.base, fence)
 
     def tear(self):
         """Datasets that cannot be put into a version."""

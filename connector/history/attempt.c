@@ -228,7 +228,8 @@ static int do_without(cow_file *file, attempt *a)
     cow_error_held *held;
     int status = -1;
 
-    if (disk_failed(file))
+    /* without the list of snapshots nobody knows what of the head a version needs */
+    if (disk_failed(file) || cow_snapshots_failed(file))
         return -1;
     snprintf(reason, sizeof reason, "%s", cow_error_message());
     held = cow_error_hold();

@@ -10,6 +10,7 @@
 
 struct cow_hashes {
     cow_file *file;
+    bool snapshots; /* of that table; else of pool */
     uint32_t id;
     bool lost;      /* the disk failed there */
     bool half_done; /* while it was changed */
@@ -27,11 +28,20 @@ cow_hashes *cow_hashes_new(cow_file *file, uint32_t id)
     cow_hashes *h = calloc(1, sizeof *h);
 
     if (h == NULL) {
-        cow_error(COW_MEMORY, "%s: no memory to find equal chunks", file->name);
+        cow_error(COW_MEMORY, "%s: no memory to find what is in it", file->name);
         return NULL;
     }
     h->file = file;
     h->id = id;
+    return h;
+}
+
+cow_hashes *cow_hashes_of_snapshots(cow_file *file)
+{
+    cow_hashes *h = cow_hashes_new(file, 0);
+
+    if (h != NULL)
+        h->snapshots = true;
     return h;
 }
 
@@ -105,19 +115,25 @@ static cow_table *told(cow_hashes *h, cow_table *under)
     }
     if (under != NULL) {
         under->close(under);
-        cow_error(COW_MEMORY, "%s: no memory to find equal chunks", h->file->name);
+        cow_error(COW_MEMORY, "%s: no memory to find what is in it", h->file->name);
     }
     return NULL;
 }
 
-/* ---- for the pool ---- */
+/* ---- for the pool, or the table of snapshots ---- */
+
+static int open_under(const cow_hashes *h, cow_table **under)
+{
+    return h->snapshots ? cow_layout_snapshot_rows_open(h->file->loc, under)
+                        : cow_layout_hashes_open(h->file->loc, h->id, under);
+}
 
 static int open_hashes(void *context, cow_table **table)
 {
     cow_hashes *h = context;
     unsigned long before = failures(h);
     cow_table *under;
-    int found = h->lost ? 0 : looked_at(h, cow_layout_hashes_open(h->file->loc, h->id, &under), before, true);
+    int found = h->lost ? 0 : looked_at(h, open_under(h, &under), before, true);
 
     if (found <= 0)
         return found;
@@ -132,10 +148,13 @@ static cow_table *make_hashes(void *context)
     cow_table *under;
 
     if (h->lost) {
-        cow_error(COW_IO, "%s: what helps to find equal chunks of pool %u could not be read", h->file->name, h->id);
+        if (h->snapshots)
+            cow_error(COW_IO, "%s: what helps to find snapshots could not be read", h->file->name);
+        else
+            cow_error(COW_IO, "%s: what helps to find equal chunks of pool %u could not be read", h->file->name, h->id);
         return NULL;
     }
-    under = cow_layout_hashes_make(h->file->loc, h->id);
+    under = h->snapshots ? cow_layout_snapshot_rows_make(h->file->loc) : cow_layout_hashes_make(h->file->loc, h->id);
     looked_at(h, 0, before, false);
     cow_own_changed(h->file);
     return told(h, under);

@@ -234,6 +234,10 @@ int cow_sum_check(cow_file *file, const H5O_token_t *object, cow_change what);
 bool cow_sum_covers(hid_t type, size_t n);
 /* The sums themselves, 0: nothing to be summed up. FILE: the name of the file. */
 uint64_t cow_sum_root(uint64_t offset);
+
+/* Does what helps to find rows of `snapshots`, of which ROW are all COUNT, lead to them? 1; 0: there is no such help, or none that
+ * still counts; -1: it is damaged, or cannot be read. */
+int cow_snapshot_rows_check(cow_loc file, const cow_layout_snapshot_row *row, uint64_t count);
 int cow_sum_values(const char *file, hid_t type, size_t n, const void *values, uint64_t *sum);
 /* 0 and the number of elements: all of a native dataset that was created with DCPL, and what they hold in heaps, is not more
  * than such a file has, so that it may be read at once. FILE: its name, LOC: itself. */

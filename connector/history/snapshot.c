@@ -1070,7 +1070,8 @@ static int leftover_find(leftover *l, const cow_walk *walk, cow_loc made)
     l->group = made;
     if (!links || !cow_map_get(&walk->built, cow_address(&file->root), &root))
         return 0;
-    for (size_t i = cow_snapshots_count(file); i-- > 0 && (row = cow_snapshots_row(file, i))->version == walk->row;)
+    for (size_t i = cow_snapshots_count(file);
+         i-- > 0 && (row = cow_snapshots_row(file, i)) != NULL && row->version == walk->row;)
         if (row->snapshot != UINT64_MAX && cow_map_put(&l->unmet, row->snapshot, i) < 0)
             return -1;
     cow_map_remove(&l->unmet, root);

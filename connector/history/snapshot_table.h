@@ -1,5 +1,6 @@
-/* The table `snapshots`: which snapshot belongs to which head object. Rows and maps are snapshot_table.c's alone; they are in
- * memory from cow_snapshots_load on. Finding takes the same time however many there are. */
+/* The table `snapshots`: which snapshot belongs to which head object. Rows and maps are snapshot_table.c's alone. From
+ * cow_snapshots_load on the newest rows are in memory, and all of them where they are few, or where many are asked for. Finding takes
+ * the same time however many there are. */
 #ifndef COW_HISTORY_SNAPSHOT_TABLE_H
 #define COW_HISTORY_SNAPSHOT_TABLE_H
 
@@ -15,8 +16,12 @@ int cow_snapshots_create(cow_file *file);
 int cow_snapshots_open(cow_file *file);
 void cow_snapshots_close(cow_file *file);
 
-/* Its rows. Looks once. */
+/* Its rows, or what finds them. Looks once. -1 also after a row could not be read when it was looked for. */
 int cow_snapshots_load(cow_file *file);
+/* All rows into memory, for who goes through them. */
+int cow_snapshots_load_all(cow_file *file);
+/* A row could not be read: what said that there is none may be wrong, and nothing may be committed. */
+bool cow_snapshots_failed(const cow_file *file);
 bool cow_snapshots_loaded(const cow_file *file);
 /* What was added or changed, into the file. */
 int cow_snapshots_flush(cow_file *file);
@@ -30,7 +35,7 @@ typedef int cow_snapshots_unknown(void *context, uint64_t head);
 int cow_snapshots_purge(cow_file *file, const bool forgotten[], uint64_t versions, cow_snapshots_unknown *unknown,
                         void *context);
 
-/* In the order of versions. A row is valid until the next one is added. */
+/* In the order of versions. A row is valid until the next one is added, or a row is looked for. NULL: it cannot be read. */
 size_t cow_snapshots_count(const cow_file *file);
 const cow_layout_snapshot_row *cow_snapshots_row(const cow_file *file, size_t row);
 /* Another number whenever a row has become another. */
@@ -45,7 +50,7 @@ int cow_snapshots_each(const cow_file *file, cow_snapshots_visitor *visit, void 
 bool cow_snapshots_gone(const cow_file *file, uint64_t head);
 /* The newest snapshot of a head object; false: none, or none that still counts. */
 bool cow_snapshots_newest(const cow_file *file, uint64_t head, uint64_t *snapshot);
-/* The row of the snapshot at ADDRESS; NULL: there is none, or none any more. */
+/* The row of the snapshot at ADDRESS; NULL: there is none, or none any more (or it cannot be read: cow_snapshots_failed). */
 const cow_layout_snapshot_row *cow_snapshots_made(const cow_file *file, uint64_t address);
 /* The row that tells what an object is: of a snapshot its own, of a head that of its newest snapshot. NULL: none. */
 const cow_layout_snapshot_row *cow_snapshots_find(const cow_file *file, uint64_t address);

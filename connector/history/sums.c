@@ -240,7 +240,7 @@ int cow_sum_check_root(cow_file *file, uint64_t address, uint64_t offset)
         return -1;
     if ((row = cow_snapshots_made(file, address)) == NULL || row->elements == 0 ||
         row->elements == cow_sum_root(offset))
-        return 0;
+        return cow_snapshots_load(file); /* which tells if it could not be looked for */
     return differs(file, "the index record that a dataset names is");
 }
 
@@ -255,7 +255,7 @@ static int check(cow_file *file, const H5O_token_t *token, cow_change what, uint
     if (cow_snapshots_load(file) < 0)
         return -1;
     if ((row = cow_snapshots_find(file, cow_address(token))) == NULL)
-        return 0;
+        return cow_snapshots_load(file); /* which tells if it could not be looked for */
     expected = what == COW_CHANGED_DATA ? row->elements : row->attributes;
     if (expected != 0) {
         if (cow_head_open(file, cow_address(token), &object, &borrowed) < 0)

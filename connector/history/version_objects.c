@@ -55,7 +55,7 @@ static int find_row(cow_file *file, const char *version_path, uint64_t *row)
     if (cow_native_close(root) < 0 || status < 0)
         return -1;
     if ((made = cow_snapshots_made(file, cow_address(&info.token))) == NULL)
-        return find_in_log(file, version_path, row);
+        return cow_snapshots_load(file) < 0 ? -1 : find_in_log(file, version_path, row);
     *row = made->version;
     return 0;
 }
@@ -65,6 +65,8 @@ static int fill(cow_file *file, cow_version_objects *objects)
 {
     cow_map_free(&objects->snapshot);
     cow_map_free(&objects->head);
+    if (cow_snapshots_load_all(file) < 0)
+        return -1;
     for (size_t i = 0; i < cow_snapshots_count(file); i++) {
         const cow_layout_snapshot_row *row = cow_snapshots_row(file, i);
         if (row->version <= objects->row && cow_map_put(&objects->snapshot, row->head, row->snapshot) < 0)

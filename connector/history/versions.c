@@ -235,23 +235,33 @@ static int by_distance(cow_loc file, const char *revision, uint64_t distance, ch
     return no_revision(file, revision);
 }
 
+/* The newest of those that were made before LIMIT. A clock may have been set back meanwhile, so no row tells anything of others:
+ * their times are read, the newest first. */
 static int by_time(cow_loc file, const char *revision, int64_t limit, char path[], size_t size)
 {
-    uint64_t rows = 0;
+    enum { BATCH = 1024 };
+    static const char *const members[] = {"time", "open", NULL};
+    cow_layout_log_row *row;
+    uint64_t rows = 0, found = 0;
+    int status = 0;
 
     if (cow_layout_log_rows(file, &rows) < 0)
         return -1;
-    while (rows > 0) {
-        cow_layout_log_row row = {0};
-        int status = cow_layout_log_read(file, --rows, &row),
-            found = status == 0 && row.time <= limit && row.open != COW_LOG_FORGOTTEN;
-        if (found)
-            status = version_path(&row, path, size);
-        cow_layout_log_row_free(&row);
-        if (found || status < 0)
-            return status;
+    if ((row = calloc(BATCH, sizeof *row)) == NULL)
+        return cow_error(COW_MEMORY, "no memory for the list of versions");
+    for (uint64_t n = 1; status == 0 && found == 0 && rows > 0; n = n * 4 > BATCH ? BATCH : n * 4) {
+        if (n > rows)
+            n = rows;
+        status = cow_layout_log_read_many(file, rows - n, n, members, row);
+        for (uint64_t i = n; status == 0 && found == 0 && i-- > 0;)
+            if (row[i].time <= limit && row[i].open != COW_LOG_FORGOTTEN)
+                found = rows - n + i + 1;
+        rows -= n;
     }
-    return no_revision(file, revision);
+    free(row); /* no texts were asked for */
+    if (status < 0)
+        return -1;
+    return found == 0 ? no_revision(file, revision) : by_number(file, revision, found, path, size);
 }
 
 /* It is the path of a version, and of nothing below one. */

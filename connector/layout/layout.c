@@ -262,6 +262,13 @@ static hid_t hash_row_type(void)
     return compound(members, sizeof members / sizeof *members, COW_LOOKUP_ROW);
 }
 
+static hid_t snapshot_rows_row_type(void)
+{
+    static const member members[] = {{"key", 0, 8}, {"row", 8, 8}};
+
+    return compound(members, sizeof members / sizeof *members, COW_LOOKUP_ROW);
+}
+
 static hid_t row_type(cow_table_kind kind, unsigned rank)
 {
     switch (kind) {
@@ -283,6 +290,8 @@ static hid_t row_type(cow_table_kind kind, unsigned rank)
         return free_row_type();
     case COW_TABLE_HASHES:
         return hash_row_type();
+    case COW_TABLE_SNAPSHOT_ROWS:
+        return snapshot_rows_row_type();
     }
     return H5I_INVALID_HID;
 }
@@ -302,7 +311,7 @@ void cow_layout_raw_path(char path[COW_PATH_MAX], uint32_t pool)
 static void table_path(char path[COW_PATH_MAX], cow_table_kind kind, uint32_t number)
 {
     static const char *const names[] = {"datasets",   "pools",      "snapshots", "index", "",
-                                        "incomplete", "operations", "free",      ""};
+                                        "incomplete", "operations", "free",      "",      "snapshot_rows"};
 
     if (kind == COW_TABLE_SLOTS)
         snprintf(path, COW_PATH_MAX, COW_PATH_SLOTS "/%u", number);
@@ -416,6 +425,11 @@ static int check_hashes(void *dataset, size_t row_size)
     return check_table(dataset, row_size, COW_TABLE_HASHES);
 }
 
+static int check_snapshot_rows(void *dataset, size_t row_size)
+{
+    return check_table(dataset, row_size, COW_TABLE_SNAPSHOT_ROWS);
+}
+
 /* Before the first row is read, written or added: who opens a file rarely needs all of its tables. Slots have a rank, so
  * they are looked at when they are opened. */
 static cow_table_check *const check_of[] = {
@@ -423,7 +437,7 @@ static cow_table_check *const check_of[] = {
     [COW_TABLE_SNAPSHOTS] = check_snapshots,   [COW_TABLE_INDEX] = check_index,
     [COW_TABLE_SLOTS] = cow_layout_stored,     [COW_TABLE_INCOMPLETE] = check_incomplete,
     [COW_TABLE_OPERATIONS] = check_operations, [COW_TABLE_FREE] = check_free,
-    [COW_TABLE_HASHES] = check_hashes};
+    [COW_TABLE_HASHES] = check_hashes,         [COW_TABLE_SNAPSHOT_ROWS] = check_snapshot_rows};
 
 static size_t size_of_row(cow_table_kind kind, unsigned rank)
 {
@@ -445,6 +459,7 @@ static size_t size_of_row(cow_table_kind kind, unsigned rank)
     case COW_TABLE_FREE:
         return sizeof(cow_layout_free_row);
     case COW_TABLE_HASHES:
+    case COW_TABLE_SNAPSHOT_ROWS:
         return COW_LOOKUP_ROW;
     }
     return 0;

@@ -42,14 +42,15 @@
 /* The former tree of a version that is being amended, until the new one has its place. */
 #define COW_PATH_FORMER COW_ROOT "/former"
 /* Tables; cow_layout_table_open knows where they are, these are for messages and rescue. */
-#define COW_PATH_LOG        COW_ROOT "/log"
-#define COW_PATH_INCOMPLETE COW_ROOT "/incomplete"
-#define COW_PATH_OPERATIONS COW_ROOT "/operations"
-#define COW_PATH_FREE       COW_ROOT "/free"
-#define COW_PATH_DATASETS   COW_ROOT "/datasets"
-#define COW_PATH_SNAPSHOTS  COW_ROOT "/snapshots"
-#define COW_PATH_POOLS      COW_ROOT "/pools"
-#define COW_PATH_INDEX      COW_ROOT "/index"
+#define COW_PATH_LOG           COW_ROOT "/log"
+#define COW_PATH_INCOMPLETE    COW_ROOT "/incomplete"
+#define COW_PATH_OPERATIONS    COW_ROOT "/operations"
+#define COW_PATH_FREE          COW_ROOT "/free"
+#define COW_PATH_DATASETS      COW_ROOT "/datasets"
+#define COW_PATH_SNAPSHOTS     COW_ROOT "/snapshots"
+#define COW_PATH_POOLS         COW_ROOT "/pools"
+#define COW_PATH_SNAPSHOT_ROWS COW_ROOT "/snapshot_rows"
+#define COW_PATH_INDEX         COW_ROOT "/index"
 
 /* ---- attributes of /_versioned_data ---- */
 
@@ -84,11 +85,12 @@ typedef enum cow_table_kind {
     COW_TABLE_POOLS,
     COW_TABLE_SNAPSHOTS,
     COW_TABLE_INDEX,
-    COW_TABLE_SLOTS,      /* of a pool: NUMBER, and its RANK */
-    COW_TABLE_INCOMPLETE, /* made when it is first needed: cow_layout_lacks_open */
-    COW_TABLE_OPERATIONS, /* the same: cow_layout_operations_open */
-    COW_TABLE_FREE,       /* the same: cow_layout_free_open */
-    COW_TABLE_HASHES,     /* of a pool, NUMBER: the same: cow_layout_hashes_open */
+    COW_TABLE_SLOTS,         /* of a pool: NUMBER, and its RANK */
+    COW_TABLE_INCOMPLETE,    /* made when it is first needed: cow_layout_lacks_open */
+    COW_TABLE_OPERATIONS,    /* the same: cow_layout_operations_open */
+    COW_TABLE_FREE,          /* the same: cow_layout_free_open */
+    COW_TABLE_HASHES,        /* of a pool, NUMBER: the same: cow_layout_hashes_open */
+    COW_TABLE_SNAPSHOT_ROWS, /* the same: cow_layout_snapshot_rows_open */
 } cow_table_kind;
 
 /* NUMBER and RANK of what has none are 0. Opening costs the same whatever the table's length. NULL: the error. */
@@ -194,6 +196,13 @@ int cow_layout_free_open(cow_loc file, cow_table **table);
 int cow_layout_hashes_open(cow_loc file, uint32_t pool, cow_table **table);
 /* Without rows, instead of what is there. NULL: the error. */
 cow_table *cow_layout_hashes_make(cow_loc file, uint32_t pool);
+
+/* ---- rows of snapshots by addresses ---- */
+
+/* The runs of the table `snapshots`: as of the tables before. */
+int cow_layout_snapshot_rows_open(cow_loc file, cow_table **table);
+/* Without rows, instead of what is there. NULL: the error. */
+cow_table *cow_layout_snapshot_rows_make(cow_loc file);
 
 /* ---- objects ---- */
 

@@ -1,6 +1,6 @@
 /* The tables that are made when they are first needed: `incomplete`, what versions do without, `operations`, what was done to the
- * history itself, `free`, and `hashes`. See layout.h; who writes them: history/incomplete.c, history/operations.c, history/space.c,
- * store/pool.c. */
+ * history itself, `free`, `hashes`, and `snapshot_rows`. See layout.h; who writes them: history/incomplete.c, history/operations.c, history/space.c,
+ * store/pool.c, history/snapshot_table.c. */
 #include "layout/internal.h"
 
 #include "base/error.h"
@@ -67,6 +67,20 @@ cow_table *cow_layout_hashes_make(cow_loc file, uint32_t pool)
          cow_native_group_close(group) < 0))
         return NULL;
     return cow_layout_table_create(file, COW_TABLE_HASHES, pool, 0);
+}
+
+int cow_layout_snapshot_rows_open(cow_loc file, cow_table **table)
+{
+    return open_table(file, COW_PATH_SNAPSHOT_ROWS, COW_TABLE_SNAPSHOT_ROWS, table);
+}
+
+cow_table *cow_layout_snapshot_rows_make(cow_loc file)
+{
+    int exists = cow_native_exists(file, COW_PATH_SNAPSHOT_ROWS);
+
+    if (exists < 0 || (exists && cow_native_link_delete(file, COW_PATH_SNAPSHOT_ROWS) < 0))
+        return NULL;
+    return cow_layout_table_create(file, COW_TABLE_SNAPSHOT_ROWS, 0, 0);
 }
 
 int cow_layout_lacks_rows(cow_loc file, cow_table *table, uint64_t first, uint64_t count, uint64_t *sum,

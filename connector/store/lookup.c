@@ -108,7 +108,7 @@ static int read_all(cow_lookup *r, uint64_t most)
 
     if (r->table->rows < COW_LOOKUP_HEADER || r->table->read(r->table, 0, COW_LOOKUP_HEADER, bytes) < 0 ||
         !header_says(r, bytes, most))
-        return cow_error(COW_CORRUPT, "what helps to find equal chunks is damaged");
+        return cow_error(COW_CORRUPT, "what helps to find rows is damaged");
     if (r->loose_count > 0 && r->table->read(r->table, end_of_runs(r, r->count), r->loose_count, bytes) < 0)
         return -1;
     for (size_t i = 0; i < r->loose_count; i++)
@@ -127,7 +127,7 @@ static int make_room(cow_lookup *r)
     if (pages <= r->pages)
         return 0;
     if ((more = calloc(pages, sizeof *more)) == NULL)
-        return cow_error(COW_MEMORY, "no memory to find equal chunks");
+        return cow_error(COW_MEMORY, "no memory to find rows");
     for (size_t i = 0; i < r->pages; i++)
         free(r->page[i].bytes);
     free(r->page);
@@ -141,13 +141,13 @@ cow_lookup *cow_lookup_open(cow_table *table, uint64_t most)
     cow_lookup *r = calloc(1, sizeof *r);
 
     if (r == NULL) {
-        cow_error(COW_MEMORY, "no memory to find equal chunks");
+        cow_error(COW_MEMORY, "no memory to find rows");
         table->close(table);
         return NULL;
     }
     r->table = table;
     if (table->row_size != COW_LOOKUP_ROW) {
-        cow_error(COW_CORRUPT, "what helps to find equal chunks is damaged");
+        cow_error(COW_CORRUPT, "what helps to find rows is damaged");
         goto failed;
     }
     if ((table->rows == 0 ? reserve(r, COW_LOOKUP_HEADER) < 0 || write_header(r, 0, 0, 0) < 0
@@ -191,7 +191,7 @@ static const page *page_of(cow_lookup *r, uint64_t row)
     if (p->rows > 0 && p->first == first)
         return p;
     if (p->bytes == NULL && (p->bytes = malloc(PAGE_ROWS * COW_LOOKUP_ROW)) == NULL) {
-        cow_error(COW_MEMORY, "no memory to find equal chunks");
+        cow_error(COW_MEMORY, "no memory to find rows");
         return NULL;
     }
     p->rows = 0;
@@ -298,7 +298,7 @@ int cow_lookup_check(cow_lookup *r)
             key = entry_in(p->bytes, in->first + row - p->first).key;
             if (key < before || (key == 0) != (row < in->zeros))
                 return cow_error(COW_CORRUPT,
-                                 "run %zu of what helps to find equal chunks is out of order in row %" PRIu64, i, row);
+                                 "run %zu of what helps to find rows is out of order in row %" PRIu64, i, row);
             before = key;
         }
     }
@@ -355,7 +355,7 @@ static size_t sort(cow_lookup_entry *entry, size_t count)
 static int move(const cow_lookup *r, uint64_t first, uint64_t rows, cow_lookup_entry *entry, bool write)
 {
     uint8_t *bytes = malloc(BLOCK_ROWS * COW_LOOKUP_ROW);
-    int status = bytes == NULL ? cow_error(COW_MEMORY, "no memory to find equal chunks") : 0;
+    int status = bytes == NULL ? cow_error(COW_MEMORY, "no memory to find rows") : 0;
 
     for (uint64_t done = 0, n; status == 0 && done < rows; done += n) {
         n = rows - done < BLOCK_ROWS ? rows - done : BLOCK_ROWS;
@@ -440,9 +440,9 @@ static int add_run(cow_lookup *r, const cow_lookup_entry *entry, size_t count)
     int status;
 
     if (total > LARGEST_RUN)
-        return cow_error(COW_UNSUPPORTED, "these are too many chunks for what helps to find equal ones");
+        return cow_error(COW_UNSUPPORTED, "these are too many for what helps to find rows");
     if ((all = malloc((total + 1) * sizeof *all)) == NULL)
-        return cow_error(COW_MEMORY, "no memory to find equal chunks");
+        return cow_error(COW_MEMORY, "no memory to find rows");
     memcpy(all, entry, count * sizeof *entry);
     memcpy(all + count, r->loose, r->loose_count * sizeof *r->loose);
     status = write_run(r, stay, all, count + r->loose_count);
