@@ -136,29 +136,35 @@ static int set_head_extent(cow_dataset *dataset)
     return status;
 }
 
-static int unlink_head(cow_file *file, uint64_t id, char head[COW_PATH_MAX])
+static int unlink_head(const cow_file *file, uint64_t id, cow_loc *heads, char head[COW_PATH_MAX])
 {
     int exists;
 
     cow_head_path(head, id);
-    exists = cow_native_exists(file->loc, head);
-    return exists > 0 ? cow_native_link_delete(file->loc, head) : exists;
+    if (cow_folder_open(file, COW_FOLDER_HEADS, heads) < 0)
+        return -1;
+    exists = cow_native_exists(*heads, cow_folder_name(head));
+    return exists > 0 ? cow_native_link_delete(*heads, cow_folder_name(head)) : exists;
 }
 
 int cow_head_lead(cow_file *file, uint64_t id, uint64_t root)
 {
     char head[COW_PATH_MAX], view[COW_PATH_MAX];
+    cow_loc views, heads;
 
     cow_view_path(view, root);
-    return unlink_head(file, id, head) < 0 ? -1 : cow_native_link_hard(file->loc, view, file->loc, head);
+    return cow_folder_open(file, COW_FOLDER_VIEWS, &views) < 0 || unlink_head(file, id, &heads, head) < 0
+               ? -1
+               : cow_native_link_hard(views, cow_folder_name(view), heads, cow_folder_name(head));
 }
 
 int cow_head_end(cow_file *file, uint64_t id)
 {
     char head[COW_PATH_MAX];
     cow_layout_dataset_row row;
+    cow_loc heads;
 
-    if (cow_dataset_row_read(file, id, &row) < 0 || unlink_head(file, id, head) < 0)
+    if (cow_dataset_row_read(file, id, &row) < 0 || unlink_head(file, id, &heads, head) < 0)
         return -1;
     row.root = COW_NO_NODE;
     return cow_dataset_row_write(file, id, &row);
@@ -187,9 +193,8 @@ static int commit_dataset(cow_dataset *dataset)
         array->written = array->refused;
         return 0;
     }
-    if ((w.view.fill_dcpl = cow_view_dcpl(dataset)) < 0)
+    if (cow_folder_open(file, COW_FOLDER_VIEWS, &w.view.views) < 0 || (w.view.fill_dcpl = cow_view_dcpl(dataset)) < 0)
         return -1;
-    w.view.file = file->loc;
     w.view.grid = &array->grid;
     w.view.type = cow_array_type(array);
     w.view.source_rows = cow_pool_slots(array->pool) * array->grid.chunk[0];
@@ -363,6 +368,8 @@ static int flush_native(cow_file *file)
 /* All that is in memory, and then which space of the file is free. */
 static int write_out(cow_file *file)
 {
+    if (file->laid_out && cow_datasets_flush(file) < 0)
+        return -1;
     return flush_native(file) < 0 ? -1 : cow_space_note(file, flush_native);
 }
 

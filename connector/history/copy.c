@@ -204,9 +204,8 @@ static void close_groups(cow_copying *c)
 static int share_view(const cow_copying *c, const cow_dataset *source, uint64_t offset, const cow_root *root,
                       const char *view)
 {
-    cow_file *file = source->file;
     const cow_array *array = &source->array;
-    cow_view_context context = {.file = file->loc, .grid = &array->grid, .type = cow_array_type(array)};
+    cow_view_context context = {.views = c->views, .grid = &array->grid, .type = cow_array_type(array)};
     char from[COW_PATH_MAX];
     int status;
 

@@ -224,10 +224,9 @@ int cow_dataset_hold(cow_dataset *dataset, void *native)
 
     if (dataset->native != NULL)
         return 0;
-    if (native != NULL && dataset->named && hold_alike(dataset, native, &own.object) < 0)
-        return -1;
-    if (own.object == NULL && cow_native_open_token(dataset->file->loc, &token, &own) < 0) {
-        if (native == NULL || dataset->named || hold_alike(dataset, native, &own.object) < 0 || own.object == NULL)
+    if (cow_native_open_token(dataset->file->loc, &token, &own) < 0) { /* which costs less, and is refused rarely */
+        own.object = NULL;
+        if (native == NULL || hold_alike(dataset, native, &own.object) < 0 || own.object == NULL)
             return -1;
         cow_error_clear();
     }

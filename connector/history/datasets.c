@@ -2,12 +2,30 @@
 #include "history/datasets.h"
 
 #include "base/error.h"
+#include "base/vector.h"
 #include "history/internal.h"
 
 #include <stdlib.h>
 
+/* A row that is not in the table yet: programs make datasets by the thousand, and each commit writes the rows of all that it
+ * has changed, which HDF5 does at once or one by one for the same price. */
+typedef struct changed_row {
+    uint64_t id;
+    cow_layout_dataset_row row;
+} changed_row;
+
+/* Whoever opens one dataset soon opens another one: HDF5 reads a chunk of the table for each row. */
+#define BLOCK_ROWS ((uint64_t)64)
+
 struct cow_datasets {
     cow_table *table;
+    changed_row *changed;
+    size_t changed_count, changed_room;
+    cow_map at;     /* id -> its place in `changed` */
+    uint64_t added; /* of these, those that the table has no room for yet: they follow its last one */
+    /* rows of the table that were read together, from BLOCK_ROWS times block_number on; block_rows 0: none */
+    cow_layout_dataset_row *block;
+    uint64_t block_number, block_rows;
     cow_map open; /* address -> cow_dataset * */
 };
 
@@ -16,8 +34,28 @@ cow_datasets *cow_datasets_new(void)
     return calloc(1, sizeof(cow_datasets));
 }
 
+static void forget_block(cow_datasets *d)
+{
+    free(d->block);
+    d->block = NULL;
+    d->block_rows = 0;
+}
+
+static void forget_rows(cow_datasets *d)
+{
+    free(d->changed);
+    cow_map_free(&d->at);
+    d->changed = NULL;
+    d->changed_count = d->changed_room = 0;
+    d->added = 0;
+}
+
 void cow_datasets_free(cow_datasets *datasets)
 {
+    if (datasets != NULL) {
+        forget_rows(datasets);
+        forget_block(datasets);
+    }
     free(datasets);
 }
 
@@ -35,6 +73,8 @@ int cow_datasets_open(cow_file *file)
 void cow_datasets_close(cow_file *file)
 {
     cow_map_free(&file->datasets->open);
+    forget_rows(file->datasets);
+    forget_block(file->datasets);
     cow_file_close_table(&file->datasets->table);
 }
 
@@ -42,25 +82,129 @@ void cow_datasets_close(cow_file *file)
 
 uint64_t cow_datasets_rows(const cow_file *file)
 {
-    return file->datasets->table->rows;
+    return file->datasets->table->rows + file->datasets->added;
+}
+
+/* Of a row that is in memory only, or else in the table. */
+static int put_row(cow_datasets *d, uint64_t id, const cow_layout_dataset_row *row)
+{
+    uint64_t at;
+
+    if (cow_map_get(&d->at, id, &at)) {
+        d->changed[at].row = *row;
+        return 0;
+    }
+    if (COW_RESERVE(d->changed, d->changed_room, d->changed_count, 1) < 0)
+        return cow_error(COW_MEMORY, "no memory for the row of a dataset");
+    if (cow_map_put(&d->at, id, d->changed_count) < 0)
+        return -1;
+    d->changed[d->changed_count++] = (changed_row){id, *row};
+    return 0;
 }
 
 int cow_datasets_add_row(cow_file *file, const cow_layout_dataset_row *row)
 {
-    return cow_table_append(file->datasets->table, 1, row, NULL);
+    if (put_row(file->datasets, cow_datasets_rows(file), row) < 0)
+        return -1;
+    file->datasets->added++;
+    return 0;
+}
+
+static int no_row(const cow_file *file, uint64_t id)
+{
+    return cow_error(COW_CORRUPT, "%s: dataset %llu is named, but there are %llu; try: h5cow verify", file->name,
+                     (unsigned long long)id, (unsigned long long)cow_datasets_rows(file));
 }
 
 int cow_dataset_row_write(cow_file *file, uint64_t id, const cow_layout_dataset_row *row)
 {
-    return file->datasets->table->write(file->datasets->table, id, 1, row);
+    return id >= cow_datasets_rows(file) ? no_row(file, id) : put_row(file->datasets, id, row);
+}
+
+/* The block of a row of the table. A row of it that is damaged is nothing to the others: -1 then, and none is kept. */
+static int read_block(cow_datasets *d, uint64_t id)
+{
+    uint64_t first = id - id % BLOCK_ROWS, count = d->table->rows - first;
+
+    if (d->block_rows > 0 && d->block_number == id / BLOCK_ROWS)
+        return 0;
+    if (count > BLOCK_ROWS)
+        count = BLOCK_ROWS;
+    d->block_rows = 0;
+    if ((d->block == NULL && (d->block = malloc(BLOCK_ROWS * sizeof *d->block)) == NULL) ||
+        cow_layout_rows(d->table, COW_TABLE_DATASETS, first, count, d->block) < 0) {
+        cow_error_clear();
+        return -1;
+    }
+    d->block_number = id / BLOCK_ROWS;
+    d->block_rows = count;
+    return 0;
 }
 
 int cow_dataset_row_read(cow_file *file, uint64_t id, cow_layout_dataset_row *row)
 {
-    if (id >= file->datasets->table->rows)
-        return cow_error(COW_CORRUPT, "%s: dataset %llu is named, but there are %llu; try: h5cow verify", file->name,
-                         (unsigned long long)id, (unsigned long long)file->datasets->table->rows);
-    return cow_layout_rows(file->datasets->table, COW_TABLE_DATASETS, id, 1, row);
+    cow_datasets *d = file->datasets;
+    uint64_t at;
+
+    if (id >= cow_datasets_rows(file))
+        return no_row(file, id);
+    if (cow_map_get(&d->at, id, &at)) {
+        *row = d->changed[at].row;
+        return 0;
+    }
+    if (read_block(d, id) < 0)
+        return cow_layout_rows(d->table, COW_TABLE_DATASETS, id, 1, row);
+    *row = d->block[id % BLOCK_ROWS];
+    return 0;
+}
+
+static int by_id(const void *a, const void *b)
+{
+    const changed_row *x = a, *y = b;
+    return (x->id > y->id) - (x->id < y->id);
+}
+
+/* Rows that follow one another, COUNT of them from the first of CHANGED on, which are old ones or new ones. ROWS: room. */
+static int write_run(cow_datasets *d, const changed_row *changed, size_t count, cow_layout_dataset_row *rows)
+{
+    for (size_t i = 0; i < count; i++)
+        rows[i] = changed[i].row;
+    if (changed->id < d->table->rows)
+        return d->table->write(d->table, changed->id, count, rows);
+    if (cow_table_append(d->table, count, rows, NULL) < 0)
+        return -1;
+    d->added -= count;
+    return 0;
+}
+
+int cow_datasets_flush(cow_file *file)
+{
+    cow_datasets *d = file->datasets;
+    cow_layout_dataset_row *rows;
+    int status = 0;
+
+    if (d->changed_count == 0)
+        return 0;
+    if ((rows = malloc(d->changed_count * sizeof *rows)) == NULL)
+        return cow_error(COW_MEMORY, "%s: no memory to write the rows of its datasets", file->name);
+    cow_map_free(&d->at);
+    forget_block(d);
+    qsort(d->changed, d->changed_count, sizeof *d->changed, by_id);
+    for (size_t i = 0, n; status == 0 && i < d->changed_count; i += n) {
+        const changed_row *first = &d->changed[i];
+        uint64_t end = first->id < d->table->rows ? d->table->rows : UINT64_MAX;
+
+        for (n = 1; i + n < d->changed_count && first[n].id == first->id + n && first[n].id < end; n++)
+            ;
+        status = write_run(d, first, n, rows);
+    }
+    free(rows);
+    if (status == 0)
+        forget_rows(d);
+    for (size_t i = 0; i < d->changed_count; i++) /* what could not be written is known all the same */
+        if (cow_map_put(&d->at, d->changed[i].id, i) < 0)
+            status = -1;
+    return status;
 }
 
 /* ---- open ones ---- */

@@ -22,6 +22,8 @@ uint64_t cow_datasets_rows(const cow_file *file);
 int cow_datasets_add_row(cow_file *file, const cow_layout_dataset_row *row);
 int cow_dataset_row_write(cow_file *file, uint64_t id, const cow_layout_dataset_row *row);
 int cow_dataset_row_read(cow_file *file, uint64_t id, cow_layout_dataset_row *row);
+/* Rows that were added or written stay in memory until here: before HDF5 is flushed for a commit. */
+int cow_datasets_flush(cow_file *file);
 
 /* ---- open ones, by the address of the head or snapshot object ---- */
 

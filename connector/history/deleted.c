@@ -64,9 +64,14 @@ static int look_at(burial *b, uint64_t address)
     H5O_info2_t info = {.rc = 0};
     cow_loc object;
     bool borrowed;
-    int opened = open_object(b, address, &object, &borrowed), hidden = 0, status = 0;
+    int hidden = cow_file_removed_info(b->file, address, &info), status = 0;
 
-    if (opened) {
+    if (hidden <= 0) {
+        cow_error_clear(); /* it is opened, then */
+        info.rc = 0;
+        hidden = 0;
+    }
+    if (hidden == 0 && open_object(b, address, &object, &borrowed)) {
         if (cow_native_info(object, NULL, H5O_INFO_BASIC, &info) < 0 ||
             (hidden = cow_file_removed(b->file, &token)) < 0)
             status = -1;

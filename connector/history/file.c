@@ -82,6 +82,7 @@ static void shut(cow_file *file)
     cow_pools_close(file);
     cow_snapshots_close(file);
     cow_space_close(file);
+    cow_folders_close(file);
     cow_file_close_table(&file->index);
     if (file->cache != NULL)
         cow_chunk_cache_close(file->cache);
@@ -120,6 +121,7 @@ static void free_state(cow_file *file)
     cow_superseded_free(file->superseded);
     cow_bare_free(file->bare);
     cow_space_free(file->space);
+    cow_folders_free(file->folders);
     cow_refused_free(file->refused);
     cow_counts_free(file->counts);
     cow_own_free(file->own);
@@ -159,10 +161,12 @@ static int make_parts(cow_file *file, bool writable)
     file->own = cow_own_new();
     file->sums = cow_sums_new();
     file->space = cow_space_new();
+    file->folders = cow_folders_new();
     return file->state == NULL || file->changes == NULL || file->snapshots == NULL || file->datasets == NULL ||
                    file->pools == NULL || file->next_version == NULL || file->incomplete == NULL ||
                    file->absolute == NULL || file->superseded == NULL || file->bare == NULL || file->refused == NULL ||
-                   file->counts == NULL || file->own == NULL || file->sums == NULL || file->space == NULL
+                   file->counts == NULL || file->own == NULL || file->sums == NULL || file->space == NULL ||
+                   file->folders == NULL
                ? -1
                : 0;
 }

@@ -36,46 +36,65 @@ int cow_head_open(const cow_file *file, uint64_t address, cow_loc *object, bool 
     return 0;
 }
 
-static void removed_path(char path[COW_PATH_MAX], uint64_t address)
+/* The group `removed`, and what the link of the object at ADDRESS is called there. */
+static int removed_place(const cow_file *file, uint64_t address, cow_loc *removed, char name[COW_PATH_MAX])
 {
-    snprintf(path, COW_PATH_MAX, COW_PATH_REMOVED "/%llx", (unsigned long long)address);
+    snprintf(name, COW_PATH_MAX, "%llx", (unsigned long long)address);
+    return cow_folder_open(file, COW_FOLDER_REMOVED, removed);
 }
 
 int cow_file_removed(cow_file *file, const H5O_token_t *object)
 {
-    char path[COW_PATH_MAX];
+    char name[COW_PATH_MAX];
+    cow_loc removed;
 
-    removed_path(path, cow_address(object));
-    return file->laid_out ? cow_native_exists(file->loc, path) : 0;
+    if (!file->laid_out)
+        return 0;
+    return removed_place(file, cow_address(object), &removed, name) < 0 ? -1 : cow_native_exists(removed, name);
+}
+
+int cow_file_removed_info(cow_file *file, uint64_t address, H5O_info2_t *info)
+{
+    char name[COW_PATH_MAX];
+    cow_loc removed;
+    int there;
+
+    if (removed_place(file, address, &removed, name) < 0 || (there = cow_native_exists(removed, name)) < 0 ||
+        (there > 0 && cow_native_info(removed, name, H5O_INFO_BASIC, info) < 0))
+        return -1;
+    return there > 0 && cow_address(&info->token) == address;
 }
 
 int cow_file_keep(cow_file *file, uint64_t address)
 {
-    char path[COW_PATH_MAX];
-    cow_loc object;
+    char name[COW_PATH_MAX];
+    cow_loc object, removed;
     bool borrowed;
     int kept, status;
 
-    removed_path(path, address);
-    if ((kept = cow_native_exists(file->loc, path)) != 0)
-        return kept < 0 ? -1 : 0;
+    if (removed_place(file, address, &removed, name) < 0 || (kept = cow_native_exists(removed, name)) < 0)
+        return -1;
+    if (kept > 0)
+        return 0;
     if (cow_head_open(file, address, &object, &borrowed) < 0)
         return -1;
     cow_changes_edited(file);
-    status = cow_native_link_object(object, file->loc, path);
+    status = cow_native_link_object(object, removed, name);
     return !borrowed && cow_native_close(object) < 0 ? -1 : status;
 }
 
 int cow_file_unkeep(cow_file *file, uint64_t address)
 {
-    char path[COW_PATH_MAX];
+    char name[COW_PATH_MAX];
+    cow_loc removed;
     int kept;
 
-    removed_path(path, address);
-    if ((kept = cow_native_exists(file->loc, path)) <= 0)
+    if (removed_place(file, address, &removed, name) < 0)
+        return -1;
+    if ((kept = cow_native_exists(removed, name)) <= 0)
         return kept;
     cow_changes_edited(file);
-    return cow_native_link_delete(file->loc, path);
+    return cow_native_link_delete(removed, name);
 }
 
 /* ---- what goes with a group ---- */
@@ -120,7 +139,8 @@ int cow_file_keep_removed(cow_file *file, cow_loc group, const char *name)
 {
     H5O_info2_t info;
     H5L_info2_t link;
-    char path[COW_PATH_MAX];
+    char kept_name[COW_PATH_MAX];
+    cow_loc removed;
     int kept;
 
     if (cow_file_begin(file) < 0 || cow_native_link_info(group, name, &link) < 0)
@@ -138,11 +158,12 @@ int cow_file_keep_removed(cow_file *file, cow_loc group, const char *name)
         return -1;
     if (!cow_snapshots_known(file, cow_address(&info.token)))
         return info.type == H5O_TYPE_GROUP ? keep_below(file, &info.token) : 0;
-    removed_path(path, cow_address(&info.token));
-    if (info.rc != 1 && (kept = cow_native_exists(file->loc, path)) != 0)
+    if (removed_place(file, cow_address(&info.token), &removed, kept_name) < 0)
+        return -1;
+    if (info.rc != 1 && (kept = cow_native_exists(removed, kept_name)) != 0)
         return kept < 0 ? -1 : 0;
     cow_changes_edited(file);
-    return cow_native_link_move(group, name, file->loc, path) < 0 ? -1 : 1;
+    return cow_native_link_move(group, name, removed, kept_name) < 0 ? -1 : 1;
 }
 
 int cow_file_keep_uncounted(cow_file *file, const H5O_token_t *object)

@@ -46,6 +46,7 @@
 #include "history/bare.h"
 #include "history/changes.h"
 #include "history/datasets.h"
+#include "history/folders.h"
 #include "history/head.h"
 #include "history/history.h"
 #include "history/incomplete.h"
@@ -101,6 +102,7 @@ struct cow_file {
     cow_sums *sums;
     cow_version_objects *version_objects;
     cow_space *space;
+    cow_folders *folders;
 };
 
 struct cow_dataset {

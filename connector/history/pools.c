@@ -446,19 +446,19 @@ static int load_signatures(const cow_file *file)
 int cow_pools_find(cow_file *file, hid_t type, hid_t dcpl, uint32_t *id)
 {
     uint8_t signature[COW_HASH_SIZE];
-    hid_t p = pool_dcpl(dcpl), t = H5Tcopy(type);
+    hid_t p, t;
     int status = -1;
 
-    if (p < 0 || t < 0 || signature_of(t, p, signature) < 0 || load_signatures(file) < 0)
-        goto done;
+    if (signature_of(type, dcpl, signature) < 0 || load_signatures(file) < 0)
+        return -1;
     for (*id = 0; *id < file->pools->signature_count; ++*id)
-        if (memcmp(file->pools->signature + (size_t)*id * COW_HASH_SIZE, signature, COW_HASH_SIZE) == 0) {
-            status = 0;
-            goto done;
-        }
-    if ((status = pool_make(file, *id, t, p)) == 0 && cow_table_append(file->pools->table, 1, signature, NULL) < 0)
+        if (memcmp(file->pools->signature + (size_t)*id * COW_HASH_SIZE, signature, COW_HASH_SIZE) == 0)
+            return 0;
+    p = pool_dcpl(dcpl);
+    t = H5Tcopy(type);
+    if (p >= 0 && t >= 0 && (status = pool_make(file, *id, t, p)) == 0 &&
+        cow_table_append(file->pools->table, 1, signature, NULL) < 0)
         status = -1;
-done:
     cow_close(t, p);
     return status;
 }

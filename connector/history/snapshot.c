@@ -15,6 +15,7 @@
 
 #include "base/error.h"
 #include "base/ids.h"
+#include "base/vector.h"
 #include "history/header.h"
 #include "journal/driver.h"
 
@@ -53,6 +54,7 @@ struct cow_walk {
     uint64_t row;
     int64_t changed;
     cow_lacks *lacks;             /* building: what could not be made */
+    cow_gcpl gcpl;                /* of the group that was made last */
     cow_loc made;                 /* the new root */
     bool linked, set_aside, gone; /* the new tree; the former one, which then is gone */
     struct leftover *rest;        /* amending */
@@ -69,6 +71,7 @@ cow_walk *cow_walk_open(cow_file *file)
         return NULL;
     }
     walk->file = file;
+    walk->gcpl = (cow_gcpl){H5I_INVALID_HID, H5I_INVALID_HID};
     walk->full = cow_changes_distrusted(file) || cow_lacks_lost(file);
     return walk;
 }
@@ -87,6 +90,7 @@ void cow_walk_close(cow_walk *walk)
             cow_native_close((cow_loc){(void *)(uintptr_t)walk->held.entry[i].value, H5I_DATATYPE}) < 0)
             cow_error_clear();
     cow_map_free(&walk->held);
+    cow_native_gcpl_forget(&walk->gcpl);
     leftover_free(walk->rest);
     if (walk->made.object != NULL && cow_native_close(walk->made) < 0)
         cow_error_clear();
@@ -189,6 +193,17 @@ static int differs(cow_walk *walk, uint64_t address, unsigned flags, cow_loc hea
 
 /* ---- deciding ---- */
 
+/* The hard links of a group's newest snapshot, by their names. */
+typedef struct former_link {
+    char *name;
+    uint64_t address;
+} former_link;
+
+typedef struct former_links {
+    former_link *link;
+    size_t count, room;
+} former_links;
+
 typedef struct place {
     cow_walk *walk;
     cow_loc group; /* head group whose links are visited */
@@ -198,6 +213,7 @@ typedef struct place {
     /* building only */
     uint64_t address;
     cow_loc target, previous; /* the new group; the group's newest snapshot, object NULL: none */
+    former_links former;      /* those of `previous` */
 } place;
 
 /* A link that was met: an object can be looked at by it without being opened. */
@@ -787,10 +803,66 @@ static int fill_group(cow_walk *walk, place *p, bool by_creation)
     return note_sums(walk, p->address, p->target, COW_NO_NODE) < 0 ? fail(walk) : 0;
 }
 
+static int note_former(void *context, const char *name, const H5L_info2_t *info)
+{
+    former_links *former = context;
+    char *copy;
+
+    if (info->type != H5L_TYPE_HARD)
+        return 0;
+    if (COW_RESERVE(former->link, former->room, former->count, 1) < 0 || (copy = strdup(name)) == NULL)
+        return cow_error(COW_MEMORY, "no memory for the links of a group");
+    former->link[former->count++] = (former_link){copy, cow_address(&info->u.token)};
+    return 0;
+}
+
+static void forget_former(former_links *former)
+{
+    for (size_t i = 0; i < former->count; i++)
+        free(former->link[i].name);
+    free(former->link);
+    *former = (former_links){0};
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const former_link *)a)->name, ((const former_link *)b)->name);
+}
+
+/* Has the previous snapshot the link NAME to the snapshot at ADDRESS? */
+static bool had_link(const place *p, const char *name, uint64_t address)
+{
+    const former_link key = {.name = (char *)(uintptr_t)name};
+    const former_link *found = NULL;
+
+    if (p->former.count > 0) /* they were listed in this order */
+        found = bsearch(&key, p->former.link, p->former.count, sizeof *p->former.link, by_name);
+    return found != NULL && found->address == address;
+}
+
+/* The newest snapshot of a group only spares openings. */
+static void open_previous(place *p, uint64_t address)
+{
+    H5O_token_t token = cow_token(address);
+
+    if (cow_native_open_token(p->walk->file->loc, &token, &p->previous) < 0)
+        p->previous.object = NULL;
+    else if (p->previous.type != H5I_GROUP || cow_native_links(p->previous, false, note_former, &p->former) < 0)
+        forget_former(&p->former);
+    cow_error_clear();
+}
+
+static void close_previous(place *p)
+{
+    forget_former(&p->former);
+    if (p->previous.object != NULL && cow_native_close(p->previous) < 0)
+        cow_error_clear();
+}
+
 /* An anonymous group with everything of HEAD; the caller links and closes it. */
 static int build_group(cow_walk *walk, cow_loc head, uint64_t address, const char *path, cow_loc *made)
 {
-    hid_t gcpl = cow_native_group_gcpl(head.object);
+    hid_t gcpl = cow_native_gcpl_of(&walk->gcpl, head.object); /* until the next group is made, which may be a member */
     unsigned order = 0;
     place p = {.walk = walk, .group = head, .path = path, .root = path[0] == '\0', .address = address};
     uint64_t before;
@@ -807,20 +879,12 @@ static int build_group(cow_walk *walk, cow_loc head, uint64_t address, const cha
         goto done;
     }
     p.target = *made;
-    if (had) {
-        H5O_token_t token = cow_token(before);
-        if (cow_native_open_token(walk->file->loc, &token, &p.previous) < 0) {
-            cow_error_clear(); /* it only spares openings */
-            p.previous.object = NULL;
-        }
-    }
+    if (had)
+        open_previous(&p, before);
     /* noted before its members are built: a member may be this group again */
     status = fill_group(walk, &p, (order & H5P_CRT_ORDER_TRACKED) != 0);
-    if (p.previous.object != NULL && cow_native_close(p.previous) < 0)
-        cow_error_clear();
+    close_previous(&p);
 done:
-    if (gcpl >= 0)
-        H5Pclose(gcpl);
     return status;
 }
 
@@ -925,14 +989,11 @@ static int link_snapshot(cow_walk *walk, place *p, const char *name, uint64_t ad
 {
     H5O_token_t token = cow_token(address);
     cow_loc object;
-    H5L_info2_t info;
     int status;
 
     if (address == LEFT_OUT)
         return 0;
-    if (p->previous.object != NULL && cow_native_link_info(p->previous, name, &info) == 0 &&
-        info.type == H5L_TYPE_HARD && cow_address(&info.u.token) == address &&
-        cow_native_link_copy(p->previous, name, p->target, name) == 0)
+    if (had_link(p, name, address) && cow_native_link_share(p->previous, p->target, name) == 0)
         return 0;
     cow_error_clear();
     if ((status = cow_native_open_token(walk->file->loc, &token, &object)) == 0) {

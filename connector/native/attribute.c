@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/ids.h"
+#include "base/vector.h"
 #include "library/library.h"
 #include "native/datatype.h"
 
@@ -88,30 +89,95 @@ static char *attribute_name(cow_loc object, hsize_t n)
     return name;
 }
 
+typedef struct attribute_list {
+    listed *attribute;
+    size_t count, room;
+} attribute_list;
+
+static void forget_attributes(attribute_list *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        free(list->attribute[i].name);
+    list->count = 0;
+}
+
+static int add_attribute(attribute_list *list, char *name, int64_t number)
+{
+    if (name == NULL || COW_RESERVE(list->attribute, list->room, list->count, 1) < 0) {
+        free(name);
+        return cow_error(COW_MEMORY, "no memory for the names of the attributes");
+    }
+    list->attribute[list->count++] = (listed){name, number};
+    return 0;
+}
+
+static herr_t add_met(hid_t object, const char *name, const H5A_info_t *info, void *context)
+{
+    (void)object;
+    return add_attribute(context, strdup(name), info->corder_valid ? (int64_t)info->corder : -1);
+}
+
+/* By one walk: 0. Else nothing is listed. Asked for the name of one attribute, HDF5 walks from the first one to it. */
+static int walk_attributes(cow_loc object, attribute_list *list)
+{
+    H5VL_attr_specific_args_t args = {.op_type = H5VL_ATTR_ITER};
+    H5VL_loc_params_t self = cow_by_self(object.type);
+    herr_t status;
+
+    if (object.type == H5I_DATATYPE || cow_native_list_begin() < 0)
+        return -1;
+    args.args.iterate.idx_type = H5_INDEX_NAME;
+    args.args.iterate.order = H5_ITER_NATIVE;
+    args.args.iterate.op = add_met;
+    args.args.iterate.op_data = list;
+    H5E_BEGIN_TRY
+    {
+        status = H5VLattr_specific(object.object, &self, cow_native_id(), &args, DXPL, NULL);
+    }
+    H5E_END_TRY
+    cow_native_list_end();
+    if (status == 0)
+        return 0;
+    cow_error_clear();
+    forget_attributes(list);
+    return -1;
+}
+
+/* One by one. */
+static int ask_for_attributes(cow_loc object, bool numbers, hsize_t count, attribute_list *list)
+{
+    for (hsize_t n = 0; n < count; n++) {
+        char *name = attribute_name(object, n);
+        int64_t number = 0;
+
+        if (name == NULL)
+            return -1;
+        if (numbers && cow_native_attribute_number(object, name, &number) < 0) {
+            free(name);
+            return -1;
+        }
+        if (add_attribute(list, name, number) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 int cow_native_attributes(cow_loc object, bool by_creation, cow_attribute_visitor *visitor, void *context)
 {
     H5O_info2_t info;
-    listed *list;
-    hsize_t n = 0;
+    attribute_list list = {0};
     int status = 0;
 
     if (cow_native_info(object, NULL, H5O_INFO_NUM_ATTRS, &info) < 0)
         return -1;
-    if (info.num_attrs == 0)
-        return 0;
-    if ((list = calloc(info.num_attrs, sizeof *list)) == NULL)
-        return cow_error(COW_MEMORY, "no memory for the names of %llu attributes", (unsigned long long)info.num_attrs);
-    for (; status == 0 && n < info.num_attrs; n++)
-        if ((list[n].name = attribute_name(object, n)) == NULL ||
-            (by_creation && cow_native_attribute_number(object, list[n].name, &list[n].number) < 0))
-            status = -1;
-    if (status == 0)
-        qsort(list, n, sizeof *list, by_creation ? by_number : by_name);
-    for (hsize_t i = 0; status == 0 && i < n; i++)
-        status = visitor(context, list[i].name);
-    for (hsize_t i = 0; i < n; i++)
-        free(list[i].name);
-    free(list);
+    if (info.num_attrs < COW_LIST_FROM || walk_attributes(object, &list) < 0)
+        status = ask_for_attributes(object, by_creation, info.num_attrs, &list);
+    if (status == 0 && list.count > 1)
+        qsort(list.attribute, list.count, sizeof *list.attribute, by_creation ? by_number : by_name);
+    for (size_t i = 0; status == 0 && i < list.count; i++)
+        status = visitor(context, list.attribute[i].name);
+    forget_attributes(&list);
+    free(list.attribute);
     return status;
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/ids.h"
+#include "base/vector.h"
 #include "library/library.h"
 
 #include <H5VLconnector.h>
@@ -22,6 +23,7 @@ static hid_t native_id = H5I_INVALID_HID;
 /* Made once: tables and pools are opened with each file, and the log is read and written. */
 static hid_t uncached_list = H5I_INVALID_HID, few_list = H5I_INVALID_HID;
 static _Thread_local bool plain_tokens;
+static _Thread_local bool listing;
 
 hid_t cow_native_id(void)
 {
@@ -112,6 +114,24 @@ void cow_native_plain_tokens(bool on)
 bool cow_native_tokens_are_plain(void)
 {
     return plain_tokens;
+}
+
+bool cow_native_is_listing(void)
+{
+    return listing;
+}
+
+int cow_native_list_begin(void)
+{
+    if (listing || cow_error_pending())
+        return -1;
+    listing = true;
+    return 0;
+}
+
+void cow_native_list_end(void)
+{
+    listing = false;
 }
 
 H5VL_loc_params_t cow_by_self(H5I_type_t type)
@@ -618,6 +638,16 @@ int cow_native_link_copy(cow_loc from, const char *path, cow_loc to, const char 
     return status;
 }
 
+int cow_native_link_share(cow_loc from, cow_loc to, const char *name)
+{
+    H5VL_loc_params_t loc = cow_by_name(from.type, name), target = cow_by_name(to.type, name);
+
+    return H5VLlink_copy(from.object, &loc, to.object, &target, cow_native_id(), H5P_LINK_CREATE_DEFAULT,
+                         H5P_LINK_ACCESS_DEFAULT, DXPL, NULL) < 0
+               ? cow_error_native("cannot link '%s' again", name)
+               : 0;
+}
+
 int cow_native_link_soft(cow_loc at, const char *name, const char *target)
 {
     H5VL_link_create_args_t args = {.op_type = H5VL_LINK_CREATE_SOFT};
@@ -723,61 +753,129 @@ static int by_name(const void *a, const void *b)
     return strcmp(((const named_link *)a)->name, ((const named_link *)b)->name);
 }
 
+typedef struct link_list {
+    named_link *link;
+    size_t count, room;
+} link_list;
+
+static void forget_links(link_list *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        free(list->link[i].name);
+    list->count = 0;
+}
+
+static int add_link(link_list *list, char *name, const H5L_info2_t *info)
+{
+    if (name == NULL || COW_RESERVE(list->link, list->room, list->count, 1) < 0) {
+        free(name);
+        return cow_error(COW_MEMORY, "no memory for the links of a group");
+    }
+    list->link[list->count++] = (named_link){name, *info};
+    return 0;
+}
+
+static herr_t add_met(hid_t group, const char *name, const H5L_info2_t *info, void *context)
+{
+    (void)group;
+    return add_link(context, strdup(name), info);
+}
+
+/* By one walk, which looks for no link: 0. Else nothing is listed: HDF5 does not walk where it can tell one of the links not at
+ * all, and where no call on an object is under way (see COW_LIST_FROM). */
+static int walk_links(cow_loc group, bool by_creation, link_list *list)
+{
+    H5VL_link_specific_args_t args = {.op_type = H5VL_LINK_ITER};
+    H5VL_loc_params_t self = cow_by_self(group.type);
+    herr_t status;
+
+    if (cow_native_list_begin() < 0)
+        return -1;
+    args.args.iterate.idx_type = by_creation ? H5_INDEX_CRT_ORDER : H5_INDEX_NAME;
+    args.args.iterate.order = by_creation ? H5_ITER_INC : H5_ITER_NATIVE;
+    args.args.iterate.op = add_met;
+    args.args.iterate.op_data = list;
+    H5E_BEGIN_TRY
+    {
+        status = H5VLlink_specific(group.object, &self, cow_native_id(), &args, DXPL, NULL);
+    }
+    H5E_END_TRY
+    cow_native_list_end();
+    if (status == 0)
+        return 0;
+    cow_error_clear();
+    forget_links(list);
+    return -1;
+}
+
+/* The name of link N, in the order of the list; free() it. */
+static char *link_name(cow_loc group, const H5VL_loc_params_t *loc, hsize_t n)
+{
+    H5VL_link_get_args_t args = {.op_type = H5VL_LINK_GET_NAME};
+    size_t length = 0;
+    char local[256], *name;
+
+    args.args.get_name.name = local;
+    args.args.get_name.name_size = sizeof local;
+    args.args.get_name.name_len = &length;
+    if (H5VLlink_get(group.object, loc, cow_native_id(), &args, DXPL, NULL) < 0) {
+        cow_error_native("cannot read the name of link %llu of a group", (unsigned long long)n);
+        return NULL;
+    }
+    if ((name = malloc(length + 1)) == NULL) {
+        cow_error(COW_MEMORY, "no memory for the name of a link");
+        return NULL;
+    }
+    if (length < sizeof local)
+        return memcpy(name, local, length + 1);
+    args.args.get_name.name = name;
+    args.args.get_name.name_size = length + 1;
+    if (H5VLlink_get(group.object, loc, cow_native_id(), &args, DXPL, NULL) < 0) {
+        free(name);
+        cow_error_native("cannot read the name of link %llu of a group", (unsigned long long)n);
+        return NULL;
+    }
+    return name;
+}
+
+/* One by one. */
+static int ask_for_links(cow_loc group, bool by_creation, hsize_t count, link_list *list)
+{
+    for (hsize_t n = 0; n < count; n++) {
+        H5VL_loc_params_t loc = by_index(group.type, by_creation, n);
+        char *name = link_name(group, &loc, n);
+        H5L_info2_t info;
+
+        if (name == NULL)
+            return -1;
+        if (link_info_quietly(group, &loc, &info) < 0)
+            info = (H5L_info2_t){.type = H5L_TYPE_ERROR};
+        if (add_link(list, name, &info) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 /* Names first, visits afterwards: a visitor may change the group. */
 int cow_native_links(cow_loc group, bool by_creation, cow_link_visitor *visitor, void *context)
 {
     H5VL_group_get_args_t get = {.op_type = H5VL_GROUP_GET_INFO};
     H5G_info_t info;
-    named_link *links = NULL;
-    hsize_t n = 0;
-    int status = -1;
+    link_list list = {0};
+    int status = 0;
 
     get.args.get_info.loc_params = cow_by_self(group.type);
     get.args.get_info.ginfo = &info;
     if (H5VLgroup_get(group.object, cow_native_id(), &get, DXPL, NULL) < 0)
         return cow_error_native("cannot look at a group");
-    if (info.nlinks > 0 && (links = calloc(info.nlinks, sizeof *links)) == NULL)
-        return cow_error(COW_MEMORY, "no memory for the %llu links of a group", (unsigned long long)info.nlinks);
-    for (; n < info.nlinks; n++) {
-        H5VL_loc_params_t loc = by_index(group.type, by_creation, n);
-        H5VL_link_get_args_t args = {.op_type = H5VL_LINK_GET_NAME};
-        size_t length = 0;
-        char local[256];
-
-        args.args.get_name.name = local;
-        args.args.get_name.name_size = sizeof local;
-        args.args.get_name.name_len = &length;
-        if (H5VLlink_get(group.object, &loc, cow_native_id(), &args, DXPL, NULL) < 0) {
-            cow_error_native("cannot read the name of link %llu of a group", (unsigned long long)n);
-            goto done;
-        }
-        if ((links[n].name = malloc(length + 1)) == NULL) {
-            cow_error(COW_MEMORY, "no memory for the name of a link");
-            goto done;
-        }
-        if (length < sizeof local)
-            memcpy(links[n].name, local, length + 1);
-        else {
-            args.args.get_name.name = links[n].name;
-            args.args.get_name.name_size = length + 1;
-            if (H5VLlink_get(group.object, &loc, cow_native_id(), &args, DXPL, NULL) < 0) {
-                free(links[n].name);
-                cow_error_native("cannot read the name of link %llu of a group", (unsigned long long)n);
-                goto done;
-            }
-        }
-        if (link_info_quietly(group, &loc, &links[n].info) < 0)
-            links[n].info.type = H5L_TYPE_ERROR;
-    }
-    if (!by_creation && n > 1)
-        qsort(links, n, sizeof *links, by_name);
-    status = 0;
-    for (hsize_t i = 0; status == 0 && i < n; i++)
-        status = visitor(context, links[i].name, &links[i].info);
-done:
-    for (hsize_t i = 0; i < n; i++)
-        free(links[i].name);
-    free(links);
+    if (info.nlinks < COW_LIST_FROM || walk_links(group, by_creation, &list) < 0)
+        status = ask_for_links(group, by_creation, info.nlinks, &list);
+    if (status == 0 && !by_creation && list.count > 1)
+        qsort(list.link, list.count, sizeof *list.link, by_name);
+    for (size_t i = 0; status == 0 && i < list.count; i++)
+        status = visitor(context, list.link[i].name, &list.link[i].info);
+    forget_links(&list);
+    free(list.link);
     return status;
 }
 
@@ -922,21 +1020,55 @@ static int copy_group_settings(hid_t from, hid_t to)
     return 0;
 }
 
-hid_t cow_native_group_gcpl(void *group)
+static hid_t told_gcpl(void *group)
 {
     H5VL_group_get_args_t args = {.op_type = H5VL_GROUP_GET_GCPL};
-    hid_t clean = H5I_INVALID_HID;
 
     if (H5VLgroup_get(group, cow_native_id(), &args, DXPL, NULL) < 0)
         return cow_error_native("cannot get the creation properties of a group");
-    if ((clean = H5Pcreate(H5P_GROUP_CREATE)) < 0 || copy_group_settings(args.args.get_gcpl.gcpl_id, clean) < 0) {
-        cow_error_native("cannot copy the creation properties of a group");
-        if (clean >= 0)
-            H5Pclose(clean);
-        clean = H5I_INVALID_HID;
-    }
-    H5Pclose(args.args.get_gcpl.gcpl_id);
+    return args.args.get_gcpl.gcpl_id;
+}
+
+static hid_t clean_gcpl(hid_t told)
+{
+    hid_t clean = H5Pcreate(H5P_GROUP_CREATE);
+
+    if (clean >= 0 && copy_group_settings(told, clean) == 0)
+        return clean;
+    cow_error_native("cannot copy the creation properties of a group");
+    if (clean >= 0)
+        H5Pclose(clean);
+    return H5I_INVALID_HID;
+}
+
+hid_t cow_native_group_gcpl(void *group)
+{
+    hid_t told = told_gcpl(group), clean = told < 0 ? H5I_INVALID_HID : clean_gcpl(told);
+
+    if (told >= 0)
+        H5Pclose(told);
     return clean;
+}
+
+void cow_native_gcpl_forget(cow_gcpl *last)
+{
+    cow_close(last->clean, last->told);
+    *last = (cow_gcpl){H5I_INVALID_HID, H5I_INVALID_HID};
+}
+
+hid_t cow_native_gcpl_of(cow_gcpl *last, void *group)
+{
+    hid_t told = told_gcpl(group);
+
+    if (told < 0)
+        return H5I_INVALID_HID;
+    if (last->clean >= 0 && H5Pequal(last->told, told) > 0) {
+        H5Pclose(told);
+        return last->clean;
+    }
+    cow_native_gcpl_forget(last);
+    last->told = told;
+    return last->clean = clean_gcpl(told);
 }
 
 /* ---- objects ---- */

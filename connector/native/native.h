@@ -46,6 +46,15 @@ void cow_native_together(cow_apart *apart);
 void cow_native_plain_tokens(bool on);
 bool cow_native_tokens_are_plain(void);
 
+/* Links and attributes are listed by one walk of HDF5's own where there are so many: to be asked for one after the other costs
+ * much more, and of attributes the square of their number. HDF5 makes an id for the object it walks through, and so wraps it:
+ * between begin and end with nothing that we know of it, since nobody is to be told when that id goes. -1: no walk now, since
+ * an error is recorded, which closing the id would forget. A walk also fails where HDF5 has no call on an object under way. */
+#define COW_LIST_FROM 12
+int cow_native_list_begin(void);
+void cow_native_list_end(void);
+bool cow_native_is_listing(void);
+
 /* The loc_params for an object itself and for a path from it; PATH must outlive the call. */
 H5VL_loc_params_t cow_by_self(H5I_type_t type);
 H5VL_loc_params_t cow_by_name(H5I_type_t type, const char *path);
@@ -96,7 +105,14 @@ void *cow_native_group_create(cow_loc at, const char *path, hid_t gcpl);
 void *cow_native_group_open(cow_loc at, const char *path);
 /* A group without a link yet: gone when closed before it is linked. */
 void *cow_native_group_anonymous(cow_loc file, hid_t gcpl);
-hid_t cow_native_group_gcpl(void *group); /* the caller closes it */
+hid_t cow_native_group_gcpl(void *group);
+/* The same for many groups, most of which are alike: of the last one that was asked about, what HDF5 tells and what it became.
+ * Both lists H5I_INVALID_HID to start, cow_native_gcpl_forget to end. The answer is not the caller's to close. */
+typedef struct cow_gcpl {
+    hid_t told, clean;
+} cow_gcpl;
+hid_t cow_native_gcpl_of(cow_gcpl *last, void *group);
+void cow_native_gcpl_forget(cow_gcpl *last); /* the caller closes it */
 /* *ORDER: it keeps the order in which its links were made. */
 int cow_native_group_tracks(cow_loc group, bool *order);
 int cow_native_group_size(void *group, hsize_t *links);
@@ -116,6 +132,8 @@ int cow_native_link_classes_stand_in(bool made[H5L_TYPE_MAX + 1]);
 void cow_native_link_classes_withdraw(const bool made[H5L_TYPE_MAX + 1]);
 /* A link of any type, its value copied as it is. */
 int cow_native_link_copy(cow_loc from, const char *path, cow_loc to, const char *name);
+/* The hard link NAME of the group FROM once more in the group TO, both of which are asked for nothing but that. */
+int cow_native_link_share(cow_loc from, cow_loc to, const char *name);
 int cow_native_link_info(cow_loc at, const char *path, H5L_info2_t *info);
 /* Does the path lead to an object, whatever links are on the way? */
 bool cow_native_leads(cow_loc at, const char *path);

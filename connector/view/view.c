@@ -140,12 +140,13 @@ static int add_mapping(hid_t dcpl, hid_t view, unsigned rank, const cow_mapping 
 static int make_view(const cow_view_context *context, uint64_t node, hid_t space, hid_t dcpl)
 {
     char path[COW_PATH_MAX];
+    const char *name = path + strlen(COW_PATH_VIEWS "/");
     void *dataset;
 
     cow_view_path(path, node);
     if (H5Sselect_all(space) < 0)
         return cow_error_native("cannot make the view %s", path);
-    if ((dataset = cow_native_dataset_create(context->file, path, context->type, space, dcpl)) == NULL)
+    if ((dataset = cow_native_dataset_create(context->views, name, context->type, space, dcpl)) == NULL)
         return -1;
     return cow_native_dataset_close(dataset);
 }

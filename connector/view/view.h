@@ -41,7 +41,7 @@ int cow_view_map_composed(hid_t dcpl, const cow_grid *grid, const cow_composed *
 
 /* What all views of a dataset share. */
 typedef struct cow_view_context {
-    cow_loc file; /* native */
+    cow_loc views; /* the group of all views */
     const cow_grid *grid;
     hid_t type;
     hid_t fill_dcpl;           /* a dcpl with the dataset's fill value settings, contiguous; not changed */

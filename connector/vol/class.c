@@ -214,9 +214,11 @@ static void *wrap_object(void *native, H5I_type_t type, void *wrap_ctx)
     cow_object *object = NULL;
     H5O_info2_t info;
 
-    /* No home for HDF5's own handles, nor when the last object is being closed. The file itself stands for HDF5's handle
-     * on it, so that nothing is allocated: HDF5 wraps it when the file is open already, and would leave it open. */
-    if (home == NULL || home->references == 0 || (type == H5I_FILE && !cow_vol_file_was_asked(native))) {
+    /* No home for HDF5's own handles, for those of our own walks, nor when the last object is being closed. The file itself
+     * stands for HDF5's handle on it, so that nothing is allocated: HDF5 wraps it when the file is open already, and would
+     * leave it open. */
+    if (home == NULL || home->references == 0 || cow_native_is_listing() ||
+        (type == H5I_FILE && !cow_vol_file_was_asked(native))) {
         if (type == H5I_FILE)
             return native;
         object = cow_object_new_surely(NULL, native, type);
