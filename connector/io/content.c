@@ -21,7 +21,7 @@
 #define SAFE       ((unsigned)(COW_PART_BYTES | COW_PART_STRING | COW_PART_SEQUENCE | COW_PART_COMPOUND | COW_PART_ARRAY))
 
 struct cow_content {
-    size_t inner;         /* bytes of an element of a sequence; 0: strings */
+    size_t inner; /* bytes of an element of a sequence; 0: strings */
     uint8_t *text;
     size_t size, room;
     uint64_t *at; /* of each element where it begins in TEXT; NULL: elements are not copied */

@@ -16,8 +16,8 @@
 #define DXPL H5P_DATASET_XFER_DEFAULT
 
 /* "GCOL", version, three bytes, size of all; number, references, four bytes, size of the object. */
-#define HEADER  16
-#define OBJECT  16
+#define HEADER   16
+#define OBJECT   16
 #define SMALLEST 4096
 
 /* Larger ones are left to HDF5. */
