@@ -207,18 +207,22 @@ done:
     return result;
 }
 
-int cow_digest_payload(const void *payload, size_t size, unsigned rank, const uint64_t trimmed[], cow_digest *digest)
+int cow_digest_hash(const void *payload, size_t size, unsigned rank, const uint64_t trimmed[],
+                    uint8_t hash[COW_HASH_SIZE])
 {
     EVP_MD_CTX *context = hash_start();
     int result = -1;
 
-    if (!context)
-        goto done;
-    if (hash_bytes(context, payload, size) < 0 || hash_finish(context, rank, trimmed, digest->hash) < 0)
-        goto done;
-    digest->checksum = cow_checksum(payload, size);
-    result = 0;
-done:
+    if (context && hash_bytes(context, payload, size) == 0 && hash_finish(context, rank, trimmed, hash) == 0)
+        result = 0;
     EVP_MD_CTX_free(context);
     return result;
+}
+
+int cow_digest_payload(const void *payload, size_t size, unsigned rank, const uint64_t trimmed[], cow_digest *digest)
+{
+    if (cow_digest_hash(payload, size, rank, trimmed, digest->hash) < 0)
+        return -1;
+    digest->checksum = cow_checksum(payload, size);
+    return 0;
 }

@@ -35,5 +35,8 @@ unsigned cow_digest_best(void);
 uint64_t cow_checksum(const void *bytes, size_t size);
 /* SHA-256 of PAYLOAD (already serialised elements) and the shape string: for data whose bytes in memory are pointers. */
 int cow_digest_payload(const void *payload, size_t size, unsigned rank, const uint64_t trimmed[], cow_digest *digest);
+/* The hash alone. */
+int cow_digest_hash(const void *payload, size_t size, unsigned rank, const uint64_t trimmed[],
+                    uint8_t hash[COW_HASH_SIZE]);
 
 #endif

@@ -2,6 +2,7 @@
 #include "history/state.h"
 
 #include "base/error.h"
+#include "base/process.h"
 #include "history/internal.h"
 #include "journal/driver.h"
 
@@ -30,7 +31,7 @@ cow_state *cow_state_new(bool writable)
     cow_state *state = calloc(1, sizeof *state);
 
     if (state != NULL) {
-        state->owner = getpid();
+        state->owner = cow_process_id();
         state->writable = writable;
     }
     return state;
@@ -60,7 +61,7 @@ const char *cow_file_failure(const cow_file *file)
 
 bool cow_file_ours(const cow_file *file)
 {
-    return file->state->owner == getpid();
+    return file->state->owner == cow_process_id();
 }
 
 void cow_file_allow_writing(cow_file *file)

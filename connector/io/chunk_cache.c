@@ -136,7 +136,7 @@ static uint64_t hash_of(const cow_array *array, const uint64_t chunk[])
 
 static size_t weight(const cow_cached_chunk *entry)
 {
-    return ENTRY_BYTES + (entry->bytes == NULL ? 0 : entry->array->chunk_bytes);
+    return ENTRY_BYTES + (entry->bytes == NULL ? entry->content_bytes : entry->array->chunk_bytes);
 }
 
 static void use_last(cow_chunk_cache *cache, cow_cached_chunk *entry) /* out of the order of use */
@@ -247,6 +247,14 @@ void cow_chunk_cache_clean(cow_cached_chunk *entry)
     }
 }
 
+void cow_chunk_cache_keep(cow_cached_chunk *entry, struct cow_content *content, size_t bytes)
+{
+    if (!entry->dirty)
+        entry->array->cache->used += bytes - entry->content_bytes;
+    entry->content = content;
+    entry->content_bytes = bytes;
+}
+
 uint8_t *cow_chunk_cache_buffer(cow_array *array)
 {
     cow_chunk_cache *cache = array->cache;
@@ -279,6 +287,8 @@ void cow_chunk_cache_remove(cow_cached_chunk *entry)
     cow_cached_chunk **at = &cache->bucket[entry->hash & (cache->buckets - 1)];
 
     cow_chunk_cache_clean(entry);
+    if (array->heap)
+        cow_heap_forget(entry);
     while (*at != entry)
         at = &(*at)->same_hash;
     *at = entry->same_hash;
@@ -289,8 +299,6 @@ void cow_chunk_cache_remove(cow_cached_chunk *entry)
     cache->used -= weight(entry);
     cache->entries--;
     cow_chunk_cache_buffer_free(array, entry->bytes);
-    if (array->heap)
-        cow_heap_forget(entry);
     free(entry);
 }
 

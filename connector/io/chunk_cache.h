@@ -25,6 +25,9 @@ struct cow_cached_chunk {
     uint64_t slot; /* heap arrays only, as is */
     cow_digest *known; /* dirty: of the whole chunk, as it was written; NULL: it has to be read back, but for */
     char **strings;    /* dirty: what the chunk holds, of array->held alone */
+    struct cow_content *content; /* clean: what the chunk holds, or NULL (heap.c) */
+    size_t content_bytes;        /* of it, 0 without */
+    bool large;                  /* clean: its content is too large to be kept */
     bool dirty;
     bool refused; /* dirty, and the filters do not take it */
     uint64_t hash;
@@ -57,6 +60,8 @@ int cow_chunk_cache_prefetch(cow_array *array, const uint64_t *chunks, size_t n)
 void cow_chunk_cache_dirty(cow_cached_chunk *entry);
 void cow_chunk_cache_clean(cow_cached_chunk *entry);
 void cow_chunk_cache_remove(cow_cached_chunk *entry);
+/* Of a clean entry of a heap array: CONTENT, or NULL, counts for BYTES from now on. What it had before is the caller's. */
+void cow_chunk_cache_keep(cow_cached_chunk *entry, struct cow_content *content, size_t bytes);
 /* Calls VISITOR for every entry of ARRAY; it may remove the entry. */
 void cow_chunk_cache_each(cow_array *array, void (*visitor)(cow_cached_chunk *entry, void *context), void *context);
 size_t cow_chunk_cache_limit(const cow_chunk_cache *cache);

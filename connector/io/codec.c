@@ -150,15 +150,11 @@ bool cow_filtering_of(hid_t dxpl, cow_filtering *filtering)
     H5Z_cb_t callback = {NULL, NULL};
 
     *filtering = (cow_filtering){.callback = NULL};
-    if (dxpl == H5P_DEFAULT || dxpl == H5P_DATASET_XFER_DEFAULT)
+    if (cow_is_default_transfer(dxpl))
         return false;
-    H5E_BEGIN_TRY
-    {
-        filtering->unchecked = H5Pget_edc_check(dxpl) == H5Z_DISABLE_EDC;
-        if (H5Pget(dxpl, "filter_cb", &callback) >= 0) /* HDF5 has no call that tells it */
-            *filtering = (cow_filtering){filtering->unchecked, callback.func, callback.op_data, false};
-    }
-    H5E_END_TRY
+    filtering->unchecked = H5Pget_edc_check(dxpl) == H5Z_DISABLE_EDC;
+    if (H5Pget(dxpl, "filter_cb", &callback) >= 0) /* HDF5 has no call that tells it */
+        *filtering = (cow_filtering){filtering->unchecked, callback.func, callback.op_data, false};
     return filtering->unchecked || filtering->callback != NULL;
 }
 

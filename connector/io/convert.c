@@ -11,14 +11,20 @@
 #include <unistd.h>
 
 #define FILE_INCREMENT (64u << 10)
+#define MOST_MEMBERS   100 /* of a compound that are asked for one by one */
 
-/* 1 DXPL has a data transform, 0 not. HDF5 calls it an error to ask when there is none. */
-static int has_transform(hid_t dxpl)
+/* HDF5 calls it an error to ask when there is none. Mostly nothing is printed anyhow (vol/error_printing.c): to find that out costs
+ * less than to turn it off. */
+bool cow_conversion_transforms(hid_t dxpl)
 {
+    H5E_auto2_t print = NULL;
+    void *data = NULL;
     ssize_t length = 0;
 
-    if (dxpl == H5P_DEFAULT || dxpl == H5P_DATASET_XFER_DEFAULT)
-        return 0;
+    if (cow_is_default_transfer(dxpl))
+        return false;
+    if (H5Eget_auto2(H5E_DEFAULT, &print, &data) >= 0 && print == NULL)
+        return H5Pget_data_transform(dxpl, NULL, 0) > 0;
     H5E_BEGIN_TRY
     length = H5Pget_data_transform(dxpl, NULL, 0);
     H5E_END_TRY
@@ -35,11 +41,11 @@ int cow_conversion_open(cow_conversion *conversion, hid_t file_type, size_t file
         return cow_error_native("the memory datatype is no datatype");
     *conversion = (cow_conversion){.from = write ? mem_type : file_type,
                                    .to = write ? file_type : mem_type,
-                                   .dxpl = dxpl == H5P_DEFAULT ? H5P_DATASET_XFER_DEFAULT : dxpl,
+                                   .dxpl = dxpl == H5P_DEFAULT ? cow_default_transfer() : dxpl,
                                    .mem_type = mem_type,
                                    .write = write,
                                    .same = same};
-    conversion->transform = has_transform(dxpl);
+    conversion->transform = cow_conversion_transforms(dxpl);
     conversion->needed = !same || conversion->transform;
     size_t mem_size = same ? file_size : H5Tget_size(mem_type);
     if (mem_size == 0)
@@ -56,6 +62,62 @@ int cow_conversion_open(cow_conversion *conversion, hid_t file_type, size_t file
     else if (path->need_bkg == H5T_BKG_TEMP)
         conversion->background = COW_BACKGROUND_SPACE;
     return 0;
+}
+
+/* ---- compounds ---- */
+
+/* Is there anything in TYPE that HDF5 converts even to the same type, since it is more than its bytes? */
+static bool is_bytes(hid_t type)
+{
+    return H5Tget_class(type) == H5T_COMPOUND && H5Tdetect_class(type, H5T_REFERENCE) == 0 &&
+           H5Tdetect_class(type, H5T_VLEN) == 0;
+}
+
+/* Member NUMBER of MEM_TYPE, if the file has it. 1: it has, and PART is what is to be copied; 0: it has not; -1: it has another type. */
+static int pick_member(hid_t file_type, hid_t mem_type, unsigned number, cow_element_part *part)
+{
+    char *name = H5Tget_member_name(mem_type, number);
+    hid_t ours = H5I_INVALID_HID, theirs = H5I_INVALID_HID;
+    int at = name == NULL ? -1 : H5Tget_member_index(file_type, name), status = name == NULL ? -1 : 0;
+
+    if (at >= 0) {
+        ours = H5Tget_member_type(file_type, (unsigned)at);
+        theirs = H5Tget_member_type(mem_type, number);
+        status = ours >= 0 && theirs >= 0 && H5Tequal(ours, theirs) > 0 && H5Tis_variable_str(ours) <= 0 ? 1 : -1;
+        *part = (cow_element_part){.in_chunk = H5Tget_member_offset(file_type, (unsigned)at),
+                                   .in_memory = H5Tget_member_offset(mem_type, number),
+                                   .size = H5Tget_size(ours)};
+    }
+    H5free_memory(name);
+    cow_close(ours, theirs);
+    return status == 1 && part->size == 0 ? -1 : status;
+}
+
+size_t cow_conversion_parts(const cow_conversion *conversion, cow_element_part part[COW_CONVERSION_PARTS])
+{
+    hid_t file_type = conversion->write ? conversion->to : conversion->from, mem_type = conversion->mem_type;
+    int members;
+    size_t n = 0;
+
+    if (!conversion->needed || conversion->same || conversion->transform || !is_bytes(file_type) ||
+        !is_bytes(mem_type) || (members = H5Tget_nmembers(mem_type)) < 0 || members > MOST_MEMBERS)
+        return 0;
+    for (unsigned i = 0; i < (unsigned)members; i++) {
+        cow_element_part next, *last = n == 0 ? NULL : &part[n - 1];
+        int has = pick_member(file_type, mem_type, i, &next);
+
+        if (has < 0)
+            return 0;
+        if (has == 0)
+            continue;
+        if (last != NULL && last->in_chunk + last->size == next.in_chunk && last->in_memory + last->size == next.in_memory)
+            last->size += next.size;
+        else if (n == COW_CONVERSION_PARTS)
+            return 0;
+        else
+            part[n++] = next;
+    }
+    return n;
 }
 
 void cow_conversion_without_transform(cow_conversion *conversion)

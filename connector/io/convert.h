@@ -2,6 +2,8 @@
 #ifndef COW_CONVERT_H
 #define COW_CONVERT_H
 
+#include "io/plan.h"
+
 #include <hdf5.h>
 
 #include <stdbool.h>
@@ -24,9 +26,15 @@ typedef struct cow_conversion {
     cow_background background;
 } cow_conversion;
 
+/* Does DXPL ask for a data transform? */
+bool cow_conversion_transforms(hid_t dxpl);
 /* KNOWN: FILE_TYPE and MEM_TYPE are known to be equal. FILE_TYPE is located in memory, its elements have FILE_SIZE bytes. The ids are borrowed. */
 int cow_conversion_open(cow_conversion *conversion, hid_t file_type, size_t file_size, hid_t mem_type, bool known,
                         hid_t dxpl, bool write);
+/* A conversion between compounds that only picks members, or puts them elsewhere, without changing them: PART is set to what is to be
+ * copied, and how many these are is returned. 0: HDF5 has to convert. This asks HDF5 much, so it pays for many elements only. */
+#define COW_CONVERSION_PARTS 16
+size_t cow_conversion_parts(const cow_conversion *conversion, cow_element_part part[COW_CONVERSION_PARTS]);
 /* The fill value of a dataset without any storage is read as it is. */
 void cow_conversion_without_transform(cow_conversion *conversion);
 /* Convert N packed elements in place; PACKED has room for n * size, BACKGROUND for n * to_size (or is NULL). */

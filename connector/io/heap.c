@@ -1,7 +1,7 @@
 /* Heap arrays: see heap.h.
  *
  *    no entry --write--> dirty entry, its slot holds the chunk --cow_heap_store--> clean entry, slot = the index's
- *    no entry --read, verified--> clean entry, slot = the index's
+ *    no entry --read, verified--> clean entry, slot = the index's; what parts of were read has its content (content.h)
  *
  * Until it is stored, a chunk's slot has a row with a hash that no content has. Storing gives it the true row, or gives
  * the slot back where another one has the content already.
@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/ids.h"
 #include "io/chunk_cache.h"
+#include "io/content.h"
 #include "io/convert.h"
 #include "io/plan.h"
 #include "io/serial.h"
@@ -284,16 +285,23 @@ static bool allocates(hid_t dxpl)
            release == NULL;
 }
 
-/* The slot was verified: a clean entry remembers it. */
-static int note_verified(cow_array *array, const uint64_t chunk[], uint64_t slot)
+static void forget_content(cow_cached_chunk *entry)
+{
+    cow_content_free(entry->content);
+    cow_chunk_cache_keep(entry, NULL, 0);
+    entry->large = false;
+}
+
+/* The slot was verified: a clean entry remembers it. NULL: the error. */
+static cow_cached_chunk *note_verified(cow_array *array, const uint64_t chunk[], uint64_t slot)
 {
     cow_cached_chunk *entry = cow_chunk_cache_insert(array, chunk, NULL);
 
-    if (entry == NULL)
-        return -1;
-    if (!entry->dirty)
+    if (entry != NULL && !entry->dirty && entry->slot != slot) {
+        forget_content(entry);
         entry->slot = slot;
-    return 0;
+    }
+    return entry;
 }
 
 static bool is_verified(cow_array *array, const uint64_t chunk[], uint64_t slot)
@@ -303,19 +311,37 @@ static bool is_verified(cow_array *array, const uint64_t chunk[], uint64_t slot)
     return (entry != NULL && entry->slot == slot) || (array->filtering != NULL && array->filtering->unchecked);
 }
 
+/* What SLOT holds, verified, without HDF5. *CONTENT is NULL where only HDF5 can tell that. */
+static int read_content(cow_array *array, uint64_t slot, cow_content **content)
+{
+    cow_slot row;
+
+    if (cow_pool_row(array->pool, slot, &row) < 0)
+        return -1;
+    *content = cow_content_read(array, slot, row.digest.checksum);
+    return 0;
+}
+
 /* Verify a slot once. */
 static int verify_slot(cow_array *array, const uint64_t chunk[], uint64_t slot)
 {
+    cow_content *content;
     void *elements;
     int status;
 
     if (is_verified(array, chunk, slot))
         return 0;
+    if (read_content(array, slot, &content) < 0)
+        return -1;
+    if (content != NULL) {
+        cow_content_free(content);
+        return note_verified(array, chunk, slot) == NULL ? -1 : 0;
+    }
     if ((elements = read_slot(array, chunk, slot, false)) == NULL)
         return -1;
     status = verify_elements(array, chunk, slot, elements);
     reclaim(array, elements);
-    return status < 0 ? -1 : note_verified(array, chunk, slot);
+    return status < 0 || note_verified(array, chunk, slot) == NULL ? -1 : 0;
 }
 
 /* A whole chunk that nobody has verified yet, into the program's buffer, and verified there. */
@@ -327,7 +353,7 @@ static int read_chunk(cow_array *array, uint64_t slot, const cow_heap_part *part
 
     if (check_lengths(array, slot) < 0 || move_part(array, slot, part, mem_type, dxpl, false, packed) < 0)
         return -1;
-    if (verify_elements(array, part->chunk, slot, packed) == 0 && note_verified(array, part->chunk, slot) == 0)
+    if (verify_elements(array, part->chunk, slot, packed) == 0 && note_verified(array, part->chunk, slot) != NULL)
         return 0;
     if ((space = H5Screate_simple(1, &n, NULL)) >= 0) {
         H5Treclaim(mem_type, space, dxpl, packed);
@@ -335,6 +361,34 @@ static int read_chunk(cow_array *array, uint64_t slot, const cow_heap_part *part
     }
     memset(packed, 0, n * H5Tget_size(mem_type));
     return -1;
+}
+
+/* Elements that are copied out of a chunk's content, which is kept where only a part of it is wanted. 1: HDF5 has to read them. */
+static int read_copied(cow_array *array, uint64_t slot, const cow_heap_part *part, void *packed)
+{
+    cow_cached_chunk *entry = cow_chunk_cache_find(array, part->chunk);
+    cow_content *content;
+    int status;
+
+    if (entry != NULL && entry->slot == slot && entry->content != NULL)
+        return cow_content_copy(array, entry->content, part, packed);
+    if (entry != NULL && entry->slot == slot && entry->large && part->elements < chunk_elements(array))
+        return 1;
+    if (read_content(array, slot, &content) < 0)
+        return -1;
+    if (content == NULL)
+        return 1;
+    entry = note_verified(array, part->chunk, slot);
+    status = entry == NULL ? -1 : cow_content_copy(array, content, part, packed);
+    if (status == 0 && !entry->dirty && part->elements < chunk_elements(array)) {
+        forget_content(entry);
+        if (!(entry->large = cow_content_size(content) > cow_chunk_cache_limit(array->cache) / 4)) {
+            cow_chunk_cache_keep(entry, content, cow_content_size(content));
+            return 0;
+        }
+    }
+    cow_content_free(content);
+    return status;
 }
 
 /* ---- strings that are written a few at a time ---- */
@@ -351,6 +405,7 @@ static void free_strings(const cow_array *array, char **strings)
 
 void cow_heap_forget(cow_cached_chunk *entry)
 {
+    forget_content(entry);
     free(entry->known);
     entry->known = NULL;
     if (entry->array->held == entry)
@@ -603,6 +658,7 @@ static cow_cached_chunk *own_slot(cow_array *array, const cow_heap_part *part)
         return entry;
     }
     entry->slot = slot;
+    forget_content(entry);
     cow_chunk_cache_dirty(entry);
     if (strings != NULL)
         hold(entry, strings);
@@ -644,6 +700,7 @@ int cow_heap_read(cow_array *array, const cow_heap_part *part, hid_t mem_type, h
 {
     cow_cached_chunk *entry = cow_chunk_cache_find(array, part->chunk);
     uint64_t slot;
+    int status;
 
     if (entry != NULL && entry->dirty) {
         slot = entry->slot;
@@ -652,6 +709,9 @@ int cow_heap_read(cow_array *array, const cow_heap_part *part, hid_t mem_type, h
             return cow_error_where(array->label, "looking for a chunk");
         if (slot == COW_HOLE)
             return read_fill(array, mem_type, dxpl, part->elements, packed);
+        if (array->filtering == NULL && cow_content_serves(array, mem_type, dxpl) &&
+            (status = read_copied(array, slot, part, packed)) != 1)
+            return status;
         if (is_chunk(array, part, mem_type) && allocates(dxpl) && !is_verified(array, part->chunk, slot))
             return read_chunk(array, slot, part, mem_type, dxpl, packed);
         if (verify_slot(array, part->chunk, slot) < 0)

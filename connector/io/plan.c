@@ -315,8 +315,9 @@ static void transfer(const cow_plan *plan, const cow_piece *piece, size_t elemen
         copy_sides(plan->rank, n, element, memory, chunk);
 }
 
-static void move_piece(const cow_plan *plan, const cow_piece *piece, size_t element, uint8_t *chunk,
-                       const cow_plan_memory *memory, bool to_chunk)
+/* PART of the elements, which have ELEMENT bytes in the chunk. */
+static void move_part(const cow_plan *plan, const cow_piece *piece, size_t element, uint8_t *chunk,
+                      const cow_plan_memory *memory, bool to_chunk, cow_element_part part)
 {
     uint64_t n[COW_MAX_RANK];
     side a, b;
@@ -328,8 +329,15 @@ static void move_piece(const cow_plan *plan, const cow_piece *piece, size_t elem
         a.base += (coordinate - piece->chunk[d] * plan->grid->chunk[d]) * a.stride[d];
         b.stride[d] = memory->stride[d];
     }
-    b.base = memory_address(memory, plan->rank, piece->from);
-    transfer(plan, piece, element, &a, &b, to_chunk, 0, n);
+    a.base += part.in_chunk;
+    b.base = memory_address(memory, plan->rank, piece->from) + part.in_memory;
+    transfer(plan, piece, part.size, &a, &b, to_chunk, 0, n);
+}
+
+static void move_piece(const cow_plan *plan, const cow_piece *piece, size_t element, uint8_t *chunk,
+                       const cow_plan_memory *memory, bool to_chunk)
+{
+    move_part(plan, piece, element, chunk, memory, to_chunk, (cow_element_part){0, 0, element});
 }
 
 void cow_piece_to_chunk(const cow_plan *plan, const cow_piece *piece, size_t element, void *chunk,
@@ -342,6 +350,31 @@ void cow_piece_from_chunk(const cow_plan *plan, const cow_piece *piece, size_t e
                           const cow_plan_memory *memory)
 {
     move_piece(plan, piece, element, (uint8_t *)(uintptr_t)chunk, memory, false);
+}
+
+void cow_piece_parts_to_chunk(const cow_plan *plan, const cow_piece *piece, size_t element, void *chunk,
+                              const cow_plan_memory *memory, const cow_element_part part[], size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        move_part(plan, piece, element, chunk, memory, true, part[i]);
+}
+
+void cow_piece_parts_from_chunk(const cow_plan *plan, const cow_piece *piece, size_t element, const void *chunk,
+                                const cow_plan_memory *memory, const cow_element_part part[], size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        move_part(plan, piece, element, (uint8_t *)(uintptr_t)chunk, memory, false, part[i]);
+}
+
+void cow_piece_parts_fill(const cow_plan *plan, const cow_piece *piece, const void *value,
+                          const cow_plan_memory *memory, const cow_element_part part[], size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        cow_plan_memory shifted = *memory;
+
+        shifted.base += part[i].in_memory;
+        cow_piece_fill(plan, piece, part[i].size, (const uint8_t *)value + part[i].in_chunk, &shifted);
+    }
 }
 
 void cow_piece_copy(const cow_plan *plan, const cow_piece *piece, size_t element, const cow_plan_memory *to,

@@ -68,6 +68,18 @@ void cow_piece_to_chunk(const cow_plan *plan, const cow_piece *piece, size_t ele
                         const cow_plan_memory *memory);
 void cow_piece_from_chunk(const cow_plan *plan, const cow_piece *piece, size_t element, const void *chunk,
                           const cow_plan_memory *memory);
+/* A part of elements that stands at other places in the chunk's elements and in those of memory. */
+typedef struct cow_element_part {
+    size_t in_chunk, in_memory, size; /* offsets in an element; bytes */
+} cow_element_part;
+/* Copy COUNT parts of the elements of PIECE; what lies between them is left alone. ELEMENT: bytes of one in the chunk. */
+void cow_piece_parts_to_chunk(const cow_plan *plan, const cow_piece *piece, size_t element, void *chunk,
+                              const cow_plan_memory *memory, const cow_element_part part[], size_t count);
+void cow_piece_parts_from_chunk(const cow_plan *plan, const cow_piece *piece, size_t element, const void *chunk,
+                                const cow_plan_memory *memory, const cow_element_part part[], size_t count);
+/* Set the parts of all elements of PIECE in MEMORY to those of VALUE, an element as the chunk has it. */
+void cow_piece_parts_fill(const cow_plan *plan, const cow_piece *piece, const void *value,
+                          const cow_plan_memory *memory, const cow_element_part part[], size_t count);
 /* Set all elements of PIECE in MEMORY to VALUE. */
 void cow_piece_fill(const cow_plan *plan, const cow_piece *piece, size_t element, const void *value,
                     const cow_plan_memory *memory);

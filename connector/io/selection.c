@@ -90,7 +90,10 @@ int cow_selection_from(cow_selection *selection, hid_t space, unsigned rank, con
         select_all(selection);
         return 0;
     }
-    kind = H5Sget_select_type(space);
+    if ((elements = H5Sget_select_npoints(space)) < 0)
+        return cow_error_native("not a dataspace");
+    /* where one element is, its bounds tell */
+    kind = elements == 1 && rank > 0 ? H5S_SEL_HYPERSLABS : H5Sget_select_type(space);
     if (kind == H5S_SEL_ERROR)
         return cow_error_native("not a dataspace");
     if (kind == H5S_SEL_NONE || (kind == H5S_SEL_ALL && H5Sget_simple_extent_type(space) == H5S_NULL)) {
@@ -103,8 +106,6 @@ int cow_selection_from(cow_selection *selection, hid_t space, unsigned rank, con
         return cow_error(COW_USAGE, "the file dataspace has %d dimensions, the dataset has %u", space_rank, rank);
     for (unsigned d = 0; d < rank; d++)
         selection->extent[d] = dims[d];
-    if ((elements = H5Sget_select_npoints(space)) < 0)
-        return cow_error_native("cannot count the selected elements");
     selection->elements = (uint64_t)elements;
     if (elements == 0) {
         select_nothing(selection);

@@ -49,10 +49,17 @@ typedef struct text {
     bool untold; /* it lacks a selection that cannot be asked for */
 } text;
 
+static int reserve(text *bytes, size_t size)
+{
+    if (bytes->room - bytes->size < size && COW_RESERVE(bytes->data, bytes->room, bytes->size, size) < 0)
+        return cow_error(COW_MEMORY, "no memory for the content of a chunk of %zu bytes", bytes->size + size);
+    return 0;
+}
+
 static int append_bytes(text *bytes, const void *data, size_t size)
 {
-    if (COW_RESERVE(bytes->data, bytes->room, bytes->size, size) < 0)
-        return cow_error(COW_MEMORY, "no memory for the content of a chunk of %zu bytes", bytes->size + size);
+    if (reserve(bytes, size) < 0)
+        return -1;
     if (size > 0)
         memcpy(bytes->data + bytes->size, data, size);
     bytes->size += size;
@@ -84,7 +91,14 @@ static bool same_file(const char *a, const char *b)
 
 static int put_text(text *bytes, const char *name)
 {
-    return put_number(bytes, strlen(name)) < 0 ? -1 : append_bytes(bytes, name, strlen(name));
+    size_t length = strlen(name);
+
+    if (reserve(bytes, 8 + length) < 0)
+        return -1;
+    cow_put64(bytes->data + bytes->size, length);
+    memcpy(bytes->data + bytes->size + 8, name, length);
+    bytes->size += 8 + length;
+    return 0;
 }
 
 /* The name of another file, which the reference itself holds; NULL: it leads into its own file, OWN. What H5Rget_file_name
@@ -189,18 +203,42 @@ typedef struct writing {
     const cow_serial *serial;
     text *bytes;
     bool hash, regions;
+    bool nulls; /* out: there were null pointers, which the checksum does not tell */
 } writing;
+
+static int put_string(writing *w, const void *value)
+{
+    const char *string;
+
+    memcpy(&string, value, sizeof string);
+    if (string != NULL)
+        return put_text(w->bytes, string);
+    w->nulls = true;
+    return put_number(w->bytes, w->hash ? UINT64_MAX : 0);
+}
+
+/* Of bytes. */
+static int put_sequence(text *bytes, const cow_part *inner, const void *value)
+{
+    hvl_t sequence;
+    size_t n, size;
+
+    memcpy(&sequence, value, sizeof sequence);
+    n = cow_sequence_length(&sequence);
+    size = n * inner->size;
+    if (reserve(bytes, 8 + size) < 0 || put_number(bytes, n) < 0)
+        return -1;
+    return append_bytes(bytes, sequence.p, size);
+}
 
 static int append_values(void *context, const cow_part *part, size_t count, void *values, void *other)
 {
-    const writing *w = context;
-    const char *string;
+    writing *w = context;
 
     (void)other;
     switch (part->kind) {
     case COW_PART_STRING:
-        memcpy(&string, values, sizeof string);
-        return string == NULL ? put_number(w->bytes, w->hash ? UINT64_MAX : 0) : put_text(w->bytes, string);
+        return put_string(w, values);
     case COW_PART_SEQUENCE: /* its elements come next */
         return put_number(w->bytes, cow_sequence_length(values));
     case COW_PART_REFERENCE:
@@ -215,40 +253,77 @@ static int append_values(void *context, const cow_part *part, size_t count, void
     return append_bytes(w->bytes, values, count * part->size);
 }
 
-static int append(const cow_serial *serial, const void *element, bool hash, bool regions, text *bytes)
+static int append(writing *w, const void *element)
 {
-    writing w = {serial, bytes, hash, regions};
+    const cow_part *part = w->serial->part;
 
-    return cow_values_each(serial->part, ~0u, 1, (void *)(uintptr_t)element, NULL, append_values, &w);
+    if (part->kind == COW_PART_STRING)
+        return put_string(w, element);
+    if (part->kind == COW_PART_SEQUENCE && part->inner->kind == COW_PART_BYTES)
+        return put_sequence(w->bytes, part->inner, element);
+    return cow_values_each(part, ~0u, 1, (void *)(uintptr_t)element, NULL, append_values, w);
+}
+
+/* How many elements at the front of the chunk are those inside TRIMMED, and no others are; 0: they are not at the front. */
+static uint64_t in_front(unsigned rank, const uint64_t chunk[], const uint64_t trimmed[])
+{
+    uint64_t n = 1;
+
+    for (unsigned d = 0; d < rank; d++) {
+        if (d > 0 && trimmed[d] != chunk[d])
+            return 0;
+        n *= trimmed[d];
+    }
+    return n;
+}
+
+/* For the hash, those inside TRIMMED alone. */
+static int append_inside(writing *w, const uint8_t *elements, size_t size, unsigned rank, const uint64_t chunk[],
+                         const uint64_t trimmed[], uint64_t n)
+{
+    uint64_t at[COW_MAX_RANK] = {0};
+
+    for (uint64_t i = 0; i < n; i++) {
+        bool in = true;
+
+        for (unsigned d = 0; in && d < rank; d++)
+            in = at[d] < trimmed[d];
+        if (in && append(w, elements + i * size) < 0)
+            return -1;
+        for (unsigned d = rank; d-- > 0 && ++at[d] == chunk[d];)
+            at[d] = 0;
+    }
+    return 0;
 }
 
 int cow_serial_digest(const cow_serial *serial, const void *elements, size_t size, unsigned rank,
                       const uint64_t chunk[], const uint64_t trimmed[], uint64_t slot, bool regions, cow_digest *digest)
 {
-    uint64_t at[COW_MAX_RANK] = {0}, n = 1;
+    uint64_t n = 1, front = trimmed == NULL ? 0 : in_front(rank, chunk, trimmed);
+    size_t front_size = 0;
     text all = {0}, inside = {0};
+    writing checksum = {.serial = serial, .bytes = &all, .regions = regions},
+            hash = {.serial = serial, .bytes = &inside, .hash = true, .regions = true};
     int status = -1;
 
     for (unsigned d = 0; d < rank; d++)
         n *= chunk[d];
     for (uint64_t i = 0; i < n; i++) {
-        const uint8_t *element = (const uint8_t *)elements + i * size;
-        bool in = trimmed != NULL;
-
-        for (unsigned d = 0; in && d < rank; d++)
-            in = at[d] < trimmed[d];
-        if (append(serial, element, false, regions, &all) < 0 ||
-            (in && append(serial, element, true, true, &inside) < 0))
+        if (append(&checksum, (const uint8_t *)elements + i * size) < 0)
             goto done;
-        for (unsigned d = rank; d-- > 0 && ++at[d] == chunk[d];)
-            at[d] = 0;
+        if (i + 1 == front)
+            front_size = all.size;
     }
-    if (inside.untold && put_number(&inside, slot) < 0)
-        goto done;
-    if (trimmed != NULL && cow_digest_payload(inside.data, inside.size, rank, trimmed, digest) < 0)
-        goto done;
     digest->checksum = cow_checksum(all.data, all.size);
-    status = 0;
+    if (trimmed == NULL) {
+        status = 0;
+    } else if (front > 0 && !checksum.nulls && (serial->part->kinds & COW_PART_REFERENCE) == 0) {
+        /* what is hashed is the same text */
+        status = cow_digest_hash(all.data, front_size, rank, trimmed, digest->hash);
+    } else if (append_inside(&hash, elements, size, rank, chunk, trimmed, n) == 0 &&
+               (!inside.untold || put_number(&inside, slot) == 0)) {
+        status = cow_digest_hash(inside.data, inside.size, rank, trimmed, digest->hash);
+    }
 done:
     free(inside.data);
     free(all.data);

@@ -220,9 +220,10 @@ static int prepare(cow_transfer *transfer, cow_array *array, bool write, hid_t m
     transfer->array = array;
     transfer->write = write;
     transfer->mem_type = mem_type;
-    transfer->dxpl = dxpl == H5P_DEFAULT ? H5P_DATASET_XFER_DEFAULT : dxpl;
+    transfer->dxpl = dxpl == H5P_DEFAULT ? cow_default_transfer() : dxpl;
     transfer->buf = buf;
     transfer->contiguous = false;
+    transfer->parts = 0;
     transfer->mem_space = H5I_INVALID_HID;
     if (file_space == H5S_BLOCK)
         return cow_error(COW_USAGE, "H5S_BLOCK is not allowed for the file dataspace");
@@ -258,6 +259,8 @@ static int prepare(cow_transfer *transfer, cow_array *array, bool write, hid_t m
                          write ? "no input buffer, but %" PRIu64 " elements are selected"
                                : "no output buffer, but %" PRIu64 " elements are selected",
                          transfer->file.elements);
+    if (!array->heap && transfer->file.regular && transfer->file.elements * transfer->mem_size >= COW_PARTS_BYTES)
+        transfer->parts = cow_conversion_parts(&transfer->conversion, transfer->part);
     if (!write && array->nothing_to_read && array->dirty == NULL && cow_index_chunks(array->index) == 0)
         return cow_error(COW_USAGE, "%s: nothing was written yet, and the fill value is undefined", array->label);
     return 0;

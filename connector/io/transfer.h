@@ -17,6 +17,9 @@
 /* And when each may be a span of its own. */
 #define COW_SLAB_SPANS ((size_t)128 << 10)
 
+/* From so many bytes in memory on it pays to ask what a conversion of compounds consists of. */
+#define COW_PARTS_BYTES ((size_t)32 << 10)
+
 /* The application's memory in selection order. */
 typedef struct cow_stream {
     uint8_t *memory;
@@ -33,6 +36,8 @@ typedef struct cow_transfer {
     hid_t mem_type, dxpl;
     size_t mem_size;           /* bytes of an element in memory */
     cow_conversion conversion; /* not for heap arrays: HDF5 converts there */
+    cow_element_part part[COW_CONVERSION_PARTS];
+    size_t parts; /* of a regular selection of many compounds, all that is to be copied; 0: HDF5 converts */
     cow_selection file;
     uint8_t *buf;
     /* the memory selection */

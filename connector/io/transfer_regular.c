@@ -41,6 +41,35 @@ static void chunk_memory(const batch *b, size_t i, cow_plan_memory *memory)
                                b->packed + b->packed_at[i] * size);
 }
 
+/* The elements of PIECE between a chunk and memory, in the file's type or of it the parts that the program's type has. */
+static void to_chunk(const batch *b, const cow_piece *piece, void *chunk, const cow_plan_memory *memory)
+{
+    const cow_transfer *t = b->transfer;
+
+    if (t->parts == 0)
+        cow_piece_to_chunk(b->plan, piece, t->array->element_size, chunk, memory);
+    else
+        cow_piece_parts_to_chunk(b->plan, piece, t->array->element_size, chunk, memory, t->part, t->parts);
+}
+
+static void from_chunk(const batch *b, const cow_piece *piece, const void *chunk, const cow_plan_memory *memory)
+{
+    const cow_transfer *t = b->transfer;
+
+    if (t->parts == 0)
+        cow_piece_from_chunk(b->plan, piece, t->array->element_size, chunk, memory);
+    else
+        cow_piece_parts_from_chunk(b->plan, piece, t->array->element_size, chunk, memory, t->part, t->parts);
+}
+
+/* Where PIECE begins in MEMORY when it is a whole chunk as the file has it, in one block; else NULL. */
+static void *as_chunk(const batch *b, const cow_piece *piece, const cow_plan_memory *memory)
+{
+    return b->transfer->parts > 0
+               ? NULL
+               : cow_piece_contiguous(b->plan, piece, b->transfer->array->element_size, memory);
+}
+
 /* Copy all pieces between the application's memory and PACKED, in the memory type. */
 static void pack(const batch *b, uint8_t *packed)
 {
@@ -112,11 +141,11 @@ static int gather_piece(void *context, cow_save *save, void *room)
     cow_plan_memory memory;
 
     chunk_memory(b, save->index, &memory);
-    if ((save->bytes = cow_piece_contiguous(b->plan, piece, array->element_size, &memory)) != NULL)
+    if ((save->bytes = as_chunk(b, piece, &memory)) != NULL)
         return 0;
     cow_array_chunk_trimmed(array, piece->chunk, trimmed);
     cow_fill_padding(&array->grid, trimmed, array->element_size, cow_array_new_fill(array), room);
-    cow_piece_to_chunk(b->plan, piece, array->element_size, room, &memory);
+    to_chunk(b, piece, room, &memory);
     save->bytes = room;
     return 0;
 }
@@ -184,6 +213,16 @@ static int read_background(const batch *b)
     return 0;
 }
 
+/* Is every byte of an element written? */
+static bool covers(const cow_transfer *transfer)
+{
+    size_t bytes = 0;
+
+    for (size_t i = 0; i < transfer->parts; i++)
+        bytes += transfer->part[i].size;
+    return transfer->parts == 0 || bytes == transfer->array->element_size;
+}
+
 static int write_batch(batch *b)
 {
     const cow_transfer *transfer = b->transfer;
@@ -197,6 +236,9 @@ static int write_batch(batch *b)
         if (cow_transfer_convert(transfer, b->elements, b->packed, b->background) < 0)
             return -1;
     }
+    if (!covers(transfer)) /* the rest of each element stays as it is */
+        for (size_t i = 0; i < b->n; i++)
+            b->pieces[i].whole = false;
     if (keep_edges(b) < 0 || (direct = write_whole(b)) < 0 || prefetch(b, false) < 0)
         return -1;
     for (size_t i = 0; i < b->n; i++) {
@@ -207,14 +249,14 @@ static int write_batch(batch *b)
 
         if (direct > 0 && piece->whole)
             continue;
-        if (!piece->whole && cow_piece_range(b->plan, piece, array->element_size, &from, &to))
+        if (!piece->whole && covers(transfer) && cow_piece_range(b->plan, piece, array->element_size, &from, &to))
             entry = cow_chunk_cache_part(array, piece->chunk, from, to);
         else
             entry = cow_chunk_cache_get(array, piece->chunk, piece->whole);
         if (entry == NULL)
             return -1;
         chunk_memory(b, i, &memory);
-        cow_piece_to_chunk(b->plan, piece, array->element_size, entry->bytes, &memory);
+        to_chunk(b, piece, entry->bytes, &memory);
         cow_chunk_cache_dirty(entry);
     }
     return 0;
@@ -225,12 +267,11 @@ static int write_batch(batch *b)
 static int scatter_piece(void *context, cow_load *load)
 {
     const batch *b = context;
-    size_t size = b->transfer->array->element_size;
     cow_plan_memory memory;
 
     chunk_memory(b, load->index, &memory);
-    if (load->bytes != cow_piece_contiguous(b->plan, &b->pieces[load->index], size, &memory))
-        cow_piece_from_chunk(b->plan, &b->pieces[load->index], size, load->bytes, &memory);
+    if (load->bytes != as_chunk(b, &b->pieces[load->index], &memory))
+        from_chunk(b, &b->pieces[load->index], load->bytes, &memory);
     return 0;
 }
 
@@ -239,6 +280,10 @@ static void read_hole(const batch *b, size_t i, const cow_plan_memory *memory)
 {
     const cow_array *array = b->transfer->array;
 
+    if (array->fill != NULL && b->transfer->parts > 0) {
+        cow_piece_parts_fill(b->plan, &b->pieces[i], array->fill, memory, b->transfer->part, b->transfer->parts);
+        return;
+    }
     if (array->fill != NULL) {
         cow_piece_fill(b->plan, &b->pieces[i], array->element_size, array->fill, memory);
         return;
@@ -264,7 +309,7 @@ static int read_chunks(batch *b)
         b->skip[i] = later[i] = false;
         chunk_memory(b, i, &memory);
         if (entry != NULL) {
-            cow_piece_from_chunk(b->plan, piece, array->element_size, entry->bytes, &memory);
+            from_chunk(b, piece, entry->bytes, &memory);
             continue;
         }
         if (cow_index_get(array->index, piece->chunk, &slot) < 0)
@@ -273,7 +318,7 @@ static int read_chunks(batch *b)
             read_hole(b, i, &memory);
         } else if (piece->whole) {
             loads[n] = (cow_load){.chunk = piece->chunk, .slot = slot, .index = i};
-            loads[n++].bytes = cow_piece_contiguous(b->plan, piece, array->element_size, &memory);
+            loads[n++].bytes = as_chunk(b, piece, &memory);
         } else {
             later[i] = true;
             partly++;
@@ -291,7 +336,7 @@ static int read_chunks(batch *b)
         if ((entry = cow_chunk_cache_get(array, b->pieces[i].chunk, false)) == NULL)
             return -1;
         chunk_memory(b, i, &memory);
-        cow_piece_from_chunk(b->plan, &b->pieces[i], array->element_size, entry->bytes, &memory);
+        from_chunk(b, &b->pieces[i], entry->bytes, &memory);
     }
     return 0;
 }
@@ -386,7 +431,7 @@ static int run_batch(batch *b)
 
     b->elements = 0;
     b->packed = b->background = NULL;
-    if (transfer->array->heap || transfer->conversion.needed) {
+    if (transfer->array->heap || (transfer->conversion.needed && transfer->parts == 0)) {
         size_t size = transfer->array->heap ? transfer->mem_size : transfer->conversion.size;
 
         for (size_t i = 0; i < b->n; i++) {

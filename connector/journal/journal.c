@@ -40,6 +40,7 @@
 #include "journal/inspect.h"
 
 #include "base/error.h"
+#include "base/process.h"
 #include "journal/locks.h"
 
 #include <assert.h>
@@ -279,7 +280,7 @@ static cow_journal *journal_new(const cow_disk *disk, const struct stat *about, 
     journal->next = table.first;
     table.first = journal;
     journal->references = 1;
-    journal->owner = getpid();
+    journal->owner = cow_process_id();
     journal->device = about->st_dev;
     journal->inode = about->st_ino;
     journal->disk = *disk;

@@ -3,6 +3,7 @@
 #include "journal/internal.h"
 
 #include "base/error.h"
+#include "base/process.h"
 #include "journal/locks.h"
 
 #include <assert.h>
@@ -10,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* ---- phases ---- */
 
@@ -26,7 +26,7 @@ bool cow_journal_writer(const cow_journal *journal)
 
 bool cow_journal_ours(const cow_journal *journal)
 {
-    return journal->owner == getpid();
+    return journal->owner == cow_process_id();
 }
 
 int cow_journal_fail(cow_journal *journal, cow_journal_phase phase, const char *what)

@@ -297,7 +297,7 @@ static void tell_selection_io(const cow_object *o, hid_t dxpl)
     H5D_selection_io_mode_t mode;
     uint32_t cause, before;
 
-    if (dxpl == H5P_DEFAULT || dxpl == H5P_DATASET_XFER_DEFAULT || H5Pget_selection_io(dxpl, &mode) < 0 ||
+    if (cow_is_default_transfer(dxpl) || H5Pget_selection_io(dxpl, &mode) < 0 ||
         H5Pget_no_selection_io_cause(dxpl, &before) < 0)
         return;
     if (mode == H5D_SELECTION_IO_MODE_OFF)

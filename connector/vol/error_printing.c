@@ -75,12 +75,13 @@ cow_quiet cow_quiet_begin_element(void)
 {
     if (printing.depth == 0)
         return cow_quiet_begin();
-    printing.depth++;
-    return (cow_quiet){.held = cow_error_hold()};
+    return (cow_quiet){.element = true};
 }
 
 void cow_quiet_end(cow_quiet *quiet)
 {
+    if (quiet->element)
+        return;
     if (quiet->ours)
         turn_on();
     cow_error_put_back(quiet->held);

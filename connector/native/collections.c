@@ -1,0 +1,217 @@
+/* Global heap collections: see collections.h. The layout is that of the HDF5 File Format Specification, III.E. */
+#include "native/collections.h"
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/ids.h"
+#include "base/vector.h"
+#include "journal/driver.h"
+#include "native/native.h"
+
+#include <H5VLconnector.h>
+#include <H5VLconnector_passthru.h>
+
+#include <stdlib.h>
+
+#define DXPL H5P_DATASET_XFER_DEFAULT
+
+/* "GCOL", version, three bytes, size of all; number, references, four bytes, size of the object. */
+#define HEADER   16
+#define OBJECT   16
+#define SMALLEST 4096
+
+/* Larger ones are left to HDF5. */
+#define MOST ((size_t)4 << 20)
+/* HDF5 puts objects into any of 16 collections that have room. */
+#define KEPT 16
+/* The file is read in pieces of so many bytes: collections mostly follow each other. */
+#define WINDOW_LEAST ((size_t)16 << 10)
+#define WINDOW_MOST  ((size_t)256 << 10)
+
+typedef struct collection {
+    uint64_t address; /* 0: none */
+    uint8_t *bytes;
+    size_t size, room;
+    uint32_t *at;
+    size_t count, at_room;
+} collection;
+
+struct cow_collections {
+    cow_journal *journal;
+    uint64_t base, end; /* of HDF5's addresses; of the file */
+    collection kept[KEPT];
+    unsigned last, next; /* the one that was used last, and the one that goes next */
+    uint8_t *window;
+    uint64_t window_at; /* in the file */
+    size_t window_size, ahead;
+};
+
+bool cow_collection_parse(const uint8_t *bytes, size_t size, uint32_t **at, size_t *room, size_t *count)
+{
+    *count = 0;
+    if (size < HEADER || size > UINT32_MAX || memcmp(bytes, "GCOL", 4) != 0 || bytes[4] != 1 ||
+        cow_get64(bytes + 8) != size)
+        return false;
+    for (size_t p = HEADER; size - p >= OBJECT;) {
+        unsigned number = cow_get16(bytes + p);
+        uint64_t length = cow_get64(bytes + p + 8), need = length;
+
+        if (number > 0) {
+            if (length > size - p - OBJECT)
+                return false;
+            need = OBJECT + ((length + 7) & ~(uint64_t)7);
+            if (number >= *count) {
+                if (COW_RESERVE(*at, *room, *count, number + 1 - *count) < 0)
+                    return false;
+                memset(*at + *count, 0, (number + 1 - *count) * sizeof **at);
+                *count = number + 1;
+            }
+            (*at)[number] = (uint32_t)p;
+        }
+        if (need == 0)
+            return false;
+        if (need > size - p)
+            break;
+        p += (size_t)need;
+    }
+    return true;
+}
+
+/* ---- the file ---- */
+
+cow_collections *cow_collections_open(void *file)
+{
+    H5VL_file_get_args_t args = {.op_type = H5VL_FILE_GET_FILENO};
+    H5VL_file_get_args_t list = {.op_type = H5VL_FILE_GET_FCPL};
+    cow_collections *c = NULL;
+    unsigned long number = 0;
+    hsize_t base = 0;
+    size_t addresses = 0, lengths = 0;
+    hid_t fcpl = H5I_INVALID_HID;
+
+    args.args.get_fileno.fileno = &number;
+    if (file == NULL)
+        return NULL;
+    H5E_BEGIN_TRY
+    {
+        if (H5VLfile_get(file, cow_native_id(), &args, DXPL, NULL) >= 0 &&
+            H5VLfile_get(file, cow_native_id(), &list, DXPL, NULL) >= 0)
+            fcpl = list.args.get_fcpl.fcpl_id;
+        if (fcpl >= 0 && H5Pget_userblock(fcpl, &base) >= 0 && H5Pget_sizes(fcpl, &addresses, &lengths) >= 0 &&
+            addresses == 8 && lengths == 8 && (c = calloc(1, sizeof *c)) != NULL)
+            c->journal = cow_journal_driver_of_file(number);
+    }
+    H5E_END_TRY
+    cow_close(fcpl);
+    if (c == NULL || c->journal == NULL || (c->window = malloc(WINDOW_MOST)) == NULL) {
+        cow_collections_close(c);
+        return NULL;
+    }
+    c->base = base;
+    c->end = cow_journal_end(c->journal);
+    c->ahead = WINDOW_LEAST;
+    return c;
+}
+
+void cow_collections_close(cow_collections *collections)
+{
+    if (collections == NULL)
+        return;
+    for (unsigned i = 0; i < KEPT; i++) {
+        free(collections->kept[i].bytes);
+        free(collections->kept[i].at);
+    }
+    free(collections->window);
+    free(collections);
+}
+
+uint64_t cow_collections_end(const cow_collections *collections)
+{
+    return collections->end;
+}
+
+static bool read_journal(const cow_collections *c, uint64_t at, void *bytes, size_t size)
+{
+    cow_error_held *held = cow_error_hold();
+    int status = cow_journal_read(c->journal, at, bytes, size);
+
+    if (status < 0)
+        cow_error_clear();
+    cow_error_put_back(held);
+    return status == 0;
+}
+
+/* SIZE bytes at AT of the file, at most as many as a window has. NULL: there are none. */
+static const uint8_t *look(cow_collections *c, uint64_t at, size_t size)
+{
+    uint64_t known = c->window_at + c->window_size;
+    size_t wanted;
+
+    if (at > c->end || size > c->end - at)
+        return NULL;
+    if (at >= c->window_at && at <= known && size <= known - at)
+        return c->window + (at - c->window_at);
+    /* further on: more is read at once; somewhere else: less */
+    c->ahead = c->window_size > 0 && at >= c->window_at && at <= known + c->ahead
+                   ? (c->ahead < WINDOW_MOST ? c->ahead * 2 : WINDOW_MOST)
+                   : WINDOW_LEAST;
+    wanted = c->ahead > size ? c->ahead : size;
+    if (wanted > c->end - at)
+        wanted = (size_t)(c->end - at);
+    c->window_size = 0;
+    if (!read_journal(c, at, c->window, wanted))
+        return NULL;
+    c->window_at = at;
+    c->window_size = wanted;
+    return c->window;
+}
+
+static bool load(cow_collections *c, uint64_t address, collection *to)
+{
+    uint64_t at = c->base + address;
+    const uint8_t *bytes = at < address ? NULL : look(c, at, HEADER);
+    uint64_t size = bytes == NULL ? 0 : cow_get64(bytes + 8);
+
+    to->address = 0;
+    if (bytes == NULL || memcmp(bytes, "GCOL", 4) != 0 || size < SMALLEST || size > MOST || size > c->end - at ||
+        COW_RESERVE(to->bytes, to->room, 0, (size_t)size) < 0)
+        return false;
+    to->size = (size_t)size;
+    if (size <= WINDOW_MOST) {
+        if ((bytes = look(c, at, to->size)) == NULL)
+            return false;
+        memcpy(to->bytes, bytes, to->size);
+    } else if (!read_journal(c, at, to->bytes, to->size))
+        return false;
+    if (!cow_collection_parse(to->bytes, to->size, &to->at, &to->at_room, &to->count))
+        return false;
+    to->address = address;
+    return true;
+}
+
+static const collection *find(cow_collections *c, uint64_t address)
+{
+    if (c->kept[c->last].address == address)
+        return &c->kept[c->last];
+    for (unsigned i = 0; i < KEPT; i++)
+        if (c->kept[i].address == address) {
+            c->last = i;
+            return &c->kept[i];
+        }
+    c->last = c->next;
+    c->next = (c->next + 1) % KEPT;
+    return load(c, address, &c->kept[c->last]) ? &c->kept[c->last] : NULL;
+}
+
+const uint8_t *cow_collections_object(cow_collections *collections, const uint8_t id[COW_HEAP_ID], size_t size)
+{
+    uint64_t address = cow_get64(id);
+    uint32_t number = cow_get32(id + 8);
+    const collection *c = address == 0 ? NULL : find(collections, address);
+    const uint8_t *object;
+
+    if (c == NULL || number == 0 || number >= c->count || c->at[number] == 0)
+        return NULL;
+    object = c->bytes + c->at[number];
+    return cow_get64(object + 8) == size ? object + OBJECT : NULL;
+}
