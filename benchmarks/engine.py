@@ -36,8 +36,9 @@ class Sizes:
         self.openers = 7
         self.opens = 11
         self.series = 60 if quick else 1500
-        self.value = 100 if quick else 10_000
-        self.append = 100 if quick else 10_000
+        self.value = (100,) if quick else (2000, 10_000)
+        self.append = (100,) if quick else (2000, 10_000)
+        self.versioned = 2000  # no more versions by versioned-hdf5, where each costs more than the one before
         self.many_chunks = (100, 10_000) if quick else (100, 10_000, 1_000_000, 10_000_000)
         self.ages = (100, 500) if quick else (100, 20_000, 100_000)
         self.objects = (100, 500) if quick else (100, 1000, 10_000)
@@ -53,10 +54,10 @@ class Sizes:
         self.keep = 60 if quick else 10_000
         self.patience = 60 if quick else 1200  # seconds of one process
         for name, value in vars(self).items() if most else []:
-            if name in ("series", "value", "append", "copies", "strings", "diff", "forget", "keep"):
+            if name in ("series", "versioned", "copies", "strings", "diff", "forget", "keep"):
                 setattr(self, name, min(value, most))
             elif isinstance(value, tuple):
-                setattr(self, name, tuple(n for n in value if n <= most) or (most,))
+                setattr(self, name, tuple(sorted({min(n, most) for n in value})))
 
 
 class Engine:

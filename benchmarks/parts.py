@@ -59,11 +59,17 @@ def series(bench):
 
 
 def value(bench):
-    compared(bench, "value", "value", bench.sizes.value, (NATIVE, VERSIONED, ONION, H5COW), 1)
+    for n in bench.sizes.value:
+        compared(bench, "value", "value", n, contestants(bench, n), 1)
 
 
 def append(bench):
-    compared(bench, "append", "append", bench.sizes.append, (NATIVE, VERSIONED, ONION, H5COW), 1)
+    for n in bench.sizes.append:
+        compared(bench, "append", "append", n, contestants(bench, n), 1)
+
+
+def contestants(bench, n):
+    return (NATIVE, VERSIONED, ONION, H5COW) if n <= bench.sizes.versioned else (NATIVE, ONION, H5COW)
 
 
 # ---- growth ----

@@ -30,7 +30,7 @@ STYLE = {"svg.hashsalt": "h5cow", "svg.fonttype": "none", "font.family": "sans-s
 def draw(panels):
     """PANELS: title, name of the x axis, unit ("time" or "size"), and lines: (label, way, dashed, points)."""
     with pyplot.rc_context(STYLE):
-        figure, all_axes = pyplot.subplots(1, len(panels), figsize=(4.4 * len(panels), 3.2), layout="constrained", squeeze=False)
+        figure, all_axes = pyplot.subplots(1, len(panels), figsize=(4.4 * len(panels), 3.5), layout="constrained", squeeze=False)
         for axes, (title, across, unit, lines) in zip(all_axes[0], panels):
             for label, way, dashed, points in lines:
                 colour, mark = LOOKS[way]
@@ -46,7 +46,7 @@ def draw(panels):
             axes.xaxis.set_minor_locator(ticker.NullLocator())
             axes.grid(True, which="major", linewidth=0.6)
             axes.set_axisbelow(True)
-            axes.legend(fontsize=8)
+            axes.legend(fontsize=8, ncols=2, loc="upper center", bbox_to_anchor=(0.5, -0.2))
         text = io.StringIO()
         figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
         pyplot.close(figure)
@@ -98,16 +98,14 @@ def versions(results):
 
 
 def grown(results):
-    """The history of one value, by all who keep one."""
-    sizes = {size for p, size, what, _ in results.figures if p == "value" and what == "points"}
+    """The history of one value, by all who keep one: the longest that each has made."""
     lines = {"time": [], "size": []}
     for way in (NATIVE, VERSIONED, ONION, H5COW):
-        for size in sizes:
-            rounds = results.figures.get(("value", size, "points", way))
-            if rounds:
-                points = figures.values(rounds)[0]
-                lines["time"].append((way, way, False, [(n, seconds) for n, seconds, _ in points]))
-                lines["size"].append((way, way, False, [(n, size) for n, _, size in points]))
+        found = {size: rounds for (p, size, what, w), rounds in results.figures.items() if (p, what, w) == ("value", "points", way)}
+        if found:
+            points = figures.values(found[max(found)])[0]
+            lines["time"].append((way, way, False, [(n, seconds) for n, seconds, _ in points]))
+            lines["size"].append((way, way, False, [(n, size) for n, _, size in points]))
     return [("bytes of the file", "versions", "size", lines["size"]), ("time of all versions", "versions", "time", lines["time"])]
 
 
