@@ -9,7 +9,7 @@ first is dropped. h5cow does not wait for the disk (sync=off), as HDF5 does not;
 one folder, are in the page cache when they are used, and are on disk before the next piece starts.
 
 engine.py runs processes and rounds, parts.py has what grows (chunks, versions, objects) and the command's verbs. All that was
-measured is in FILE (build/bench.json) after every round; --from makes the page of it without measuring, --add keeps what it has of other
+measured is in FILE (build/bench.json; of a part or a quick run build/bench-part.json) after every round; --from makes the page of it without measuring, --add keeps what it has of other
 parts. What is printed, and written to docs/performance.md, is made by report.py and figures.py; its plots by plots.py.
 """
 
@@ -164,7 +164,7 @@ def main():
                         help=f"only this part; may be given several times: {', '.join(NAMES)}")
     parser.add_argument("--most", type=int, metavar="N", help="at most N chunks, versions, objects, in parts that have sizes")
     parser.add_argument("--folder", metavar="FOLDER", help="where the files go meanwhile (default: the build folder)")
-    parser.add_argument("--results", metavar="FILE", help="where all that is measured goes (default: build/bench.json)")
+    parser.add_argument("--results", metavar="FILE", help="where all that is measured goes (default: build/bench.json; of a part, build/bench-part.json)")
     parser.add_argument("--add", action="store_true", help="keep what that file has of other parts")
     parser.add_argument("--from", dest="source", metavar="FILE", help="measure nothing: the tables, and the page, of this file")
     parser.add_argument("--write-docs", action="store_true", help="write docs/performance.md and docs/plots from this run")
@@ -202,7 +202,9 @@ def measure(options, repeat):
     if place is not None and not os.path.isdir(place):
         sys.exit(f"bench: there is no folder {place}")
     need = 6 * max(sizes.mib << 20, 1 << 28)
-    kept = pathlib.Path(options.results or pathlib.Path(os.environ.get("H5COW_BUILD", TOP / "build/release")).parent / "bench.json")
+    whole = options.add or not (options.quick or options.only)
+    place_of_results = pathlib.Path(os.environ.get("H5COW_BUILD", TOP / "build/release")).parent
+    kept = pathlib.Path(options.results or place_of_results / ("bench.json" if whole else "bench-part.json"))
     former = report.Results.load(kept) if options.add and kept.exists() else None
     with tempfile.TemporaryDirectory(prefix="bench-", dir=place) as folder:
         if shutil.disk_usage(folder).free < need:

@@ -37,7 +37,7 @@ def program(bench, way, work, n, name):
     if way == H5COW and not run(bench, ["log", "-n", "1", bench.file(name)])[1]:
         raise Failed("the connector was not loaded; see h5cow doctor")
     if way == VERSIONED:
-        bench.results.contestants[way] = f"versioned-hdf5 {told.pop('version')}, with HDF5 {hdf5}"
+        bench.results.contestants[way] = f"{way} {told.pop('version')}, with HDF5 {hdf5}"
     return told
 
 

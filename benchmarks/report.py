@@ -390,7 +390,7 @@ class Page:
                 parts += [*([f"## {heading}"] if heading else []), text.strip(), *tables]
                 parts += [f"![{words_of}](plots/{plot}.svg)" for plot, (under, words_of) in PLOTS.items()
                           if under == heading and self.has_plot(plot)]
-        contestants = "".join(f" {way} is {what}." for way, what in sorted(results.contestants.items()))
+        contestants = "".join(f" {what}." for _, what in sorted(results.contestants.items()))
         rounds = f"{results.repeat} round" + "s" * (results.repeat > 1)
         opening = OPENING_WORDS.format(date=results.date, hdf5=results.hdf5, machine=results.machine, system=results.system, rounds=rounds,
                                        minutes=results.took / 60, contestants=contestants, mib=sizes.mib)
@@ -435,7 +435,7 @@ PLOTS = {
     "chunks": ("Many chunks", "Time of a commit of one changed chunk, and largest memory of its process, against the number of chunks: native, h5cow"),
     "versions": ("Many versions", "Time of a commit of one element, and of opening an old version, against the number of versions: native, h5cow"),
     "bytes": ("One value changed, 10,000 times", "Bytes of the file, and time of all versions, against the number of versions: native, versioned-hdf5, Onion, h5cow"),
-    "objects": ("Many objects", "Time for each dataset of creating, reading and deleting, and time of changing one, against the number of datasets: native, h5cow"),
+    "objects": ("Many objects", "Time for each dataset of creating and of reading, and time of changing one, against the number of datasets: native, h5cow"),
 }
 PLOTTED = {"chunks": "chunks", "versions": "age", "bytes": "value", "objects": "objects"}  # the part of each
 TEXTS_AS_THEY_ARE = {heading for _, heading, _, _ in figures.TABLES}
