@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
-"""Time, bytes on disk and memory of everyday work: HDF5 alone, HDF5 with a copy of the file for each version, h5cow.
+"""Time, bytes on disk and memory of HDF5 work: HDF5 alone, with a copy of the file for each version, h5cow, and others that keep versions.
 
-usage: bench.py [--quick] [--repeat N] [--only NAME]... [--folder FOLDER] [--write-docs]
+usage: bench.py [--quick] [--repeat N] [--only PART]... [--most N] [--folder FOLDER] [--results FILE] [--add] [--from FILE] [--write-docs]
 
-Every piece of work runs in a process of its own (workload.c, an ordinary HDF5 program), which times itself. One round
-does all work in all ways, each piece in turn in one way after the other and in the next round in the other order; the
-first round is dropped. h5cow does not wait for the disk (sync=off), as HDF5 does not; what waiting costs is measured
-apart. Files lie in one folder, are in the page cache when they are used, and are on disk before the
-next piece starts. What is printed, and written to docs/performance.md, is made by report.py.
+Every piece of work runs in a process of its own, which times itself: workload.c and programs.py, ordinary programs in C and by
+h5py. A part does its work in all ways, in turn within a round and in the next round in the other order; where rounds are short, the
+first is dropped. h5cow does not wait for the disk (sync=off), as HDF5 does not; what waiting costs is a part of its own. Files lie in
+one folder, are in the page cache when they are used, and are on disk before the next piece starts.
+
+engine.py runs processes and rounds, parts.py has what grows (chunks, versions, objects) and the command's verbs. All that was
+measured is in FILE (build/bench.json; of a part or a quick run build/bench-part.json) after every round; --from makes the page of it without measuring, --add keeps what it has of other
+parts. What is printed, and written to docs/performance.md, is made by report.py and figures.py; its plots by plots.py.
 """
 
 import argparse
@@ -15,112 +18,19 @@ import json
 import os
 import pathlib
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
 
+import parts
 import report
+from engine import ALL_WAYS, COPIES, H5COW, NATIVE, Engine, Failed, Sizes
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
-GROUPS = ("plain", "gzip", "rows", "versions", "sync", "commit", "open")
-NATIVE, COPIES, H5COW = report.WAYS
 
 
-class Sizes:
-    def __init__(self, quick):
-        self.mib = 64 if quick else 1024
-        self.row_mib = 64 if quick else 1024
-        self.versions = 100 if quick else 1000
-        self.chunks = (100, 10_000) if quick else (100, 10_000, 1_000_000)
-        self.commits = 16
-        self.open_chunks = 100_000
-        self.synced = 8 if quick else 32
-        self.openers = 7
-        self.opens = 11
-
-
-class Bench:
-    """One run: where the files are, and all that was measured."""
-
-    def __init__(self, sizes, folder):
-        build = os.environ.get("H5COW_BUILD")
-        if not build:
-            sys.exit("bench: H5COW_BUILD is not set: run ./dev bench")
-        self.workload = pathlib.Path(build) / "benchmarks" / "workload"
-        if not self.workload.exists():
-            sys.exit(f"bench: {self.workload} is not there: run ./dev bench")
-        self.bare = os.environ.get("H5COW_BUILD_WITHOUT_JOURNAL")
-        self.sizes = sizes
-        self.folder = folder
-        self.results = report.Results(sizes)
-        self.keep = False  # this round counts
-        self.round = 0
-
-    def file(self, name):
-        return self.folder / name
-
-    def environment(self, way, sync="off"):
-        env = {key: value for key, value in os.environ.items() if key != "HDF5_VOL_CONNECTOR"}
-        if way in (H5COW, report.BARE):
-            env["HDF5_VOL_CONNECTOR"] = f"h5cow threads=2;sync={sync}"
-        if way == report.BARE:
-            env["HDF5_PLUGIN_PATH"] = str(pathlib.Path(self.bare) / "connector")
-        return env
-
-    def child(self, way, work, name, *numbers, sync="off"):
-        """Run WORK; a dictionary of what it printed: seconds, memory (MiB), and lists for commit and open."""
-        env = self.environment(way, sync)
-        command = [str(self.workload), work, str(self.file(name)), *map(str, numbers)]
-        ended = subprocess.run(command, env=env, capture_output=True, text=True)
-        said = {"commit": [], "once": []}
-        for line in ended.stdout.splitlines():
-            key, *values = line.split()
-            if key in ("commit", "once"):
-                said[key].append([float(value) for value in values])
-            else:
-                said[key] = values[0]
-        if ended.returncode != 0 or said.get("done") != "1":
-            sys.exit(f"bench: {way}: {' '.join(command[1:])} failed:\n{ended.stdout}{ended.stderr}")
-        if (said["connector"] == "1") != ("HDF5_VOL_CONNECTOR" in env):
-            sys.exit(f"bench: the connector {'was not' if 'HDF5_VOL_CONNECTOR' in env else 'was'} loaded; see h5cow doctor")
-        self.results.hdf5 = said["hdf5"]
-        said["seconds"] = float(said["seconds"])
-        said["memory"] = float(said["memory"]) / 1024
-        self.to_disk(name)
-        return said
-
-    def need_bare(self):
-        if not self.bare:
-            sys.exit("bench: H5COW_BUILD_WITHOUT_JOURNAL is not set: run ./dev bench")
-
-    def to_disk(self, name):
-        if self.file(name).exists():
-            with open(self.file(name), "rb") as file:
-                os.fsync(file.fileno())
-
-    def copy(self, former, name):
-        """As cp does it. Seconds."""
-        started = time.perf_counter()
-        shutil.copyfile(self.file(former), self.file(name))
-        return time.perf_counter() - started
-
-    def ways(self, *ways):
-        return ways if self.round % 2 == 0 else ways[::-1]
-
-    def note(self, work, way, said, extra=0.0):
-        if self.keep:
-            self.results.work(work, way, said["seconds"] + extra, said["memory"])
-
-    def note_bytes(self, what, way, *names):
-        if self.keep:
-            self.results.stored(what, way, sum(self.file(name).stat().st_size for name in names))
-
-    def clear(self):
-        for path in self.folder.iterdir():
-            path.unlink()
-
-    # ---- what is measured: each a piece of one round ----
+class Bench(Engine):
+    """The parts that compare everyday work; each method is one, and one round of it."""
 
     def field(self, group, smooth):
         mib = self.sizes.mib
@@ -149,6 +59,13 @@ class Bench:
     def gzip(self):
         self.field("gzip", 1)
 
+    def blosc(self):
+        for way in self.ways(NATIVE, H5COW):
+            self.note("blosc: write", way, self.child(way, "write", f"{way}.h5", self.sizes.mib, 2))
+            self.note_bytes("blosc: written", way, f"{way}.h5")
+        for way in self.ways(NATIVE, H5COW):
+            self.note("blosc: read", way, self.child(way, "read", f"{way}.h5", self.sizes.mib, 0))
+
     def rows(self):
         for grow, title in ((0, "row by row"), (1, "row by row, extending")):
             for way in self.ways(NATIVE, H5COW):
@@ -169,7 +86,7 @@ class Bench:
         self.need_bare()
         for way, sync in self.ways((report.BARE, "off"), (H5COW, "off"), (H5COW, "normal"), (H5COW, "full"), (NATIVE, "")):
             said = self.child(way, "write", "large.h5", self.sizes.mib, 0, sync=sync)
-            if self.keep:
+            if self.round:
                 self.results.synced(("write", way, sync), said["seconds"])
             self.clear()
         with open(self.file("disk"), "wb") as file:
@@ -178,16 +95,15 @@ class Bench:
             written = time.perf_counter()
             file.flush()
             os.fdatasync(file.fileno())
-        if self.keep:
+        if self.round:
             self.results.synced(("disk", "", ""), time.perf_counter() - written)
         self.clear()
         for sync in self.ways("off", "normal", "full"):
             command = [str(self.workload.parent / "commits"), str(self.file("commits.h5")), str(self.sizes.synced)]
-            ended = subprocess.run(command, env=self.environment(H5COW, sync), capture_output=True, text=True)
-            lines = [line.split() for line in ended.stdout.splitlines()]
-            if ended.returncode != 0 or lines[-1] != ["done", "1"]:
-                sys.exit(f"bench: {' '.join(command)} failed:\n{ended.stdout}{ended.stderr}")
-            for kind, *values in lines[:-1] if self.keep else []:
+            lines = [line.split() for line in self.run_child(command, self.environment(H5COW, sync)).splitlines()]
+            if lines[-1] != ["done", "1"]:
+                raise Failed("`commits` has not come to its end")
+            for kind, *values in lines[:-1] if self.round else []:
                 for part, value in enumerate(values):
                     self.results.synced((kind, sync, part), float(value))
             self.clear()
@@ -199,7 +115,7 @@ class Bench:
         for _ in range(self.sizes.openers):
             for way in self.ways(NATIVE, H5COW):
                 said = self.child(way, "open", f"{way}.h5", self.sizes.open_chunks, 1, self.sizes.opens)
-                if self.keep:
+                if self.round:
                     self.results.opening(way, [seconds for seconds, in said["once"]])
 
     def commit(self):
@@ -213,60 +129,97 @@ class Bench:
                 for changes in (1,) if rank == 1 else (1, 16):
                     for way in ways:
                         self.copy(f"{way}.whole", f"{way}.h5")
-                        said = self.child(way, "commit", f"{way}.h5", chunks, rank, changes, self.sizes.commits)
+                        said = self.child(way, "commit", f"{way}.h5", chunks, rank, changes, self.sizes.commits, 1)
                         self.results.commit(rank, chunks, changes, way, said["commit"])
                 self.clear()
 
-    def run(self, groups, repeat):
-        for self.round in range(repeat + 1):
-            self.keep = self.round > 0
-            for group in groups:
-                if group == "commit":
-                    continue
-                started = time.monotonic()
-                getattr(self, group)()
-                self.clear()
-                label = f"round {self.round} of {repeat}" if self.keep else "warming up"
-                print(f"bench: {label}: {group} ({time.monotonic() - started:.0f} s)", file=sys.stderr)
-        if "commit" in groups:
-            started = time.monotonic()
-            self.commit()
-            print(f"bench: commit ({time.monotonic() - started:.0f} s)", file=sys.stderr)
+    def run(self, names):
+        for number, name in enumerate(names, 1):
+            self.place = f"part {number} of {len(names)}, {name}"
+            self.round = 1
+            if name in parts.PARTS:
+                parts.PARTS[name](self)
+            elif name == "commit":
+                self.one_round(name)
+                self.tell("done")
+            else:
+                for _ in self.rounds(self.repeat, warm=True):
+                    self.one_round(name)
+
+    def one_round(self, name):
+        """All of it or nothing further: its ways build on each other's files."""
+        with self.attempt(name, self.sizes.mib, ALL_WAYS):
+            getattr(self, name)()
+        self.clear()
+
+
+NAMES = ("plain", "gzip", "blosc", "rows", "versions", "sync", "commit", "open", *parts.PARTS)
 
 
 def main():
     parser = argparse.ArgumentParser(prog="bench", description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="small sizes, one round: under two minutes")
-    parser.add_argument("--repeat", type=int, metavar="N", help="rounds that count (default 5, quick 1)")
-    parser.add_argument("--only", action="append", choices=GROUPS, help="only this part; may be given several times")
+    parser.add_argument("--quick", action="store_true", help="small sizes, one round: about two minutes")
+    parser.add_argument("--repeat", type=int, metavar="N", help="rounds that count (default 3, quick 1)")
+    parser.add_argument("--only", action="append", choices=NAMES, metavar="PART",
+                        help=f"only this part; may be given several times: {', '.join(NAMES)}")
+    parser.add_argument("--most", type=int, metavar="N", help="at most N chunks, versions, objects, in parts that have sizes")
     parser.add_argument("--folder", metavar="FOLDER", help="where the files go meanwhile (default: the build folder)")
-    parser.add_argument("--write-docs", action="store_true", help="write docs/performance.md from this run")
+    parser.add_argument("--results", metavar="FILE", help="where all that is measured goes (default: build/bench.json; of a part, build/bench-part.json)")
+    parser.add_argument("--add", action="store_true", help="keep what that file has of other parts")
+    parser.add_argument("--from", dest="source", metavar="FILE", help="measure nothing: the tables, and the page, of this file")
+    parser.add_argument("--write-docs", action="store_true", help="write docs/performance.md and docs/plots from this run")
     options = parser.parse_args()
-    repeat = options.repeat if options.repeat is not None else 1 if options.quick else 5
+    repeat = options.repeat if options.repeat is not None else 1 if options.quick else 3
     if repeat < 1:
         parser.error("--repeat must be at least 1")
-    if options.write_docs and (options.only or options.quick):
-        parser.error("--write-docs needs the whole run: leave --only and --quick away")
-    sizes = Sizes(options.quick)
-    place = options.folder or os.environ.get("H5COW_BUILD")
-    if place is not None and not os.path.isdir(place):
-        sys.exit(f"bench: there is no folder {place}")
-    need = 6 * max(sizes.mib << 20, 1 << 28)
-    with tempfile.TemporaryDirectory(prefix="bench-", dir=place) as folder:
-        if shutil.disk_usage(folder).free < need:
-            sys.exit(f"bench: {need >> 20} MiB must be free for the files: name another place with --folder")
-        started = time.monotonic()
-        bench = Bench(sizes, pathlib.Path(folder))
-        bench.run([group for group in GROUPS if not options.only or group in options.only], repeat)
-        page = report.Page(bench.results, repeat, time.monotonic() - started, folder)
+    if options.most is not None and options.most < 100:
+        parser.error("--most must be at least 100")
+    if options.write_docs and not options.source and (options.quick or (options.only and not options.add)):
+        parser.error("--write-docs needs the whole run: leave --quick away, and give --add with --only")
+    results = report.Results.load(options.source) if options.source else measure(options, repeat)
+    page = report.Page(results)
     print(page.tables())
     if os.environ.get("H5COW_RESULTS"):
         with open(os.environ["H5COW_RESULTS"], "a") as told:
             told.writelines(json.dumps(line) + "\n" for line in page.told())
     if options.write_docs:
+        import plots
+
+        (TOP / "docs" / "plots").mkdir(exist_ok=True)
+        for name, svg in plots.all_plots(results):
+            (TOP / "docs" / "plots" / f"{name}.svg").write_text(svg)
         (TOP / "docs" / "performance.md").write_text(page.document())
-        print("bench: docs/performance.md is written", file=sys.stderr)
+        print("bench: docs/performance.md and docs/plots are written", file=sys.stderr)
+    for part, size, way, what in results.failures:
+        if way in (NATIVE, H5COW, ALL_WAYS):
+            return 1  # the page says which
+    return 0
+
+
+def measure(options, repeat):
+    sizes = Sizes(options.quick, options.most)
+    place = options.folder or os.environ.get("H5COW_BUILD")
+    if place is not None and not os.path.isdir(place):
+        sys.exit(f"bench: there is no folder {place}")
+    need = 6 * max(sizes.mib << 20, 1 << 28)
+    whole = options.add or not (options.quick or options.only)
+    place_of_results = pathlib.Path(os.environ.get("H5COW_BUILD", TOP / "build/release")).parent
+    kept = pathlib.Path(options.results or place_of_results / ("bench.json" if whole else "bench-part.json"))
+    former = report.Results.load(kept) if options.add and kept.exists() else None
+    with tempfile.TemporaryDirectory(prefix="bench-", dir=place) as folder:
+        if shutil.disk_usage(folder).free < need:
+            sys.exit(f"bench: {need >> 20} MiB must be free for the files: name another place with --folder")
+
+        def save(results):
+            results.took = time.monotonic() - bench.began
+            results.merged(former).save(kept)
+
+        bench = Bench(sizes, pathlib.Path(folder), repeat, save)
+        bench.results.about(repeat, folder)
+        bench.run([name for name in NAMES if not options.only or name in options.only])
+        save(bench.results)
+    return bench.results.merged(former)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -5,15 +5,19 @@
  *
  * usage: workload WORK FILE NUMBER...       it prints lines "name value", the last is "done 1"
  *
- *   write FILE MIB FIELD       FIELD 0: random doubles, no filter; 1: a smooth field, shuffle and gzip
+ *   write FILE MIB FIELD       FIELD 0: random doubles, no filter; 1: a smooth field, shuffle and gzip; 2: the same, Blosc
  *   rewrite FILE MIB FIELD     all again, 1 % of the chunks are different
  *   change FILE MIB FIELD      only the chunks that change: another 1 %, each whole
  *   read FILE MIB STATE        all. STATE 0, 1, 2: after write, rewrite, change
  *   rows FILE MIB GROW         one row a call, GROW 1: the dataset is extended before each
  *   versions FILE N COPIES     N times: open, change one value, close. COPIES 1: each time in a fresh copy of the file
  *   chunks FILE N RANK         make a dataset of N small chunks
- *   commit FILE N RANK CHANGES TIMES   open, change a value in each of CHANGES scattered chunks, close
+ *   commit FILE N RANK CHANGES TIMES COUNTED   open, change a value in each of CHANGES scattered chunks, close. COUNTED 1:
+ *                              what that writes is counted as well, which needs a copy of the file before each
  *   open FILE N RANK TIMES     open, read one value, close
+ *   age FILE FROM TO           TO - FROM times: open, change one of 100,000 values in chunks of 1,000, close. FROM 0: of a new file
+ *   touch FILE TIMES           the same TIMES times, each timed
+ *   glance FILE TIMES          open, read one value of it, close
  *
  * The field is 2048 doubles wide, in chunks of 64 x 512 (256 KiB): a row crosses four of them, as many as HDF5's own
  * chunk cache holds. It is made from 64 MiB of values over and over; the first value of each chunk is its number, so
@@ -32,6 +36,8 @@ enum { WIDTH = 2048, CHUNK_ROWS = 64, CHUNK_COLUMNS = 512, ACROSS = WIDTH / CHUN
 enum { SLAB_VALUES = SLAB_ROWS * WIDTH, ROWS_PER_MIB = (1 << 20) / (WIDTH * 8) };
 enum { SMALL_CHUNK = 16 }; /* doubles in each of the many chunks: 16, or 4 x 4 */
 enum { SMALL_DATASETS = 8, SMALL_VALUES = 1000 };
+enum { AGED_VALUES = 100000, AGED_CHUNK = 1000 };
+enum field_kind { FIELD_RANDOM, FIELD_GZIP, FIELD_BLOSC };
 
 static double started, timed;
 
@@ -129,16 +135,33 @@ static void put_stamps(double *slab, uint64_t first_row, uint64_t rows, uint64_t
         *stamp_at(slab, c) = stamp(c, state);
 }
 
-static hid_t create_field(hid_t file, uint64_t rows, bool filtered, bool grow)
+/* Blosc's filter: four numbers that it sets itself, level 5, bytes shuffled, LZ4. */
+static void choose_blosc(hid_t dcpl)
+{
+    static const unsigned values[7] = {0, 0, 0, 0, 5, 1, 1};
+
+    if (H5Zfilter_avail(32001) <= 0)
+        errx(3, "HDF5 finds no Blosc filter");
+    MUST(H5Pset_filter(dcpl, 32001, H5Z_FLAG_MANDATORY, 7, values));
+}
+
+static hid_t create_field(hid_t file, uint64_t rows, enum field_kind kind, bool grow)
 {
     hsize_t extent[2] = {grow ? 0 : rows, WIDTH}, most[2] = {grow ? H5S_UNLIMITED : rows, WIDTH};
     hsize_t chunk[2] = {CHUNK_ROWS, CHUNK_COLUMNS};
     hid_t space = H5Screate_simple(2, extent, most), dcpl = H5Pcreate(H5P_DATASET_CREATE), dataset;
 
     MUST(H5Pset_chunk(dcpl, 2, chunk));
-    if (filtered) {
+    switch (kind) {
+    case FIELD_RANDOM:
+        break;
+    case FIELD_GZIP:
         MUST(H5Pset_shuffle(dcpl));
         MUST(H5Pset_deflate(dcpl, 4));
+        break;
+    case FIELD_BLOSC:
+        choose_blosc(dcpl);
+        break;
     }
     dataset = MUST(H5Dcreate2(file, "field", H5T_IEEE_F64LE, space, H5P_DEFAULT, dcpl, H5P_DEFAULT));
     H5Pclose(dcpl);
@@ -165,10 +188,17 @@ static uint64_t min(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-static void run_write(const char *name, uint64_t mib, uint64_t smooth, bool again)
+static enum field_kind kind_of(uint64_t field)
+{
+    if (field > FIELD_BLOSC)
+        errx(2, "FIELD is 0, 1 or 2");
+    return (enum field_kind)field;
+}
+
+static void run_write(const char *name, uint64_t mib, enum field_kind kind, bool again)
 {
     uint64_t rows = mib * ROWS_PER_MIB;
-    double *slab = make_field(smooth);
+    double *slab = make_field(kind != FIELD_RANDOM);
     hid_t file, dataset;
 
     begin();
@@ -177,7 +207,7 @@ static void run_write(const char *name, uint64_t mib, uint64_t smooth, bool agai
         dataset = MUST(H5Dopen2(file, "field", H5P_DEFAULT));
     } else {
         file = MUST(H5Fcreate(name, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT));
-        dataset = create_field(file, rows, smooth, false);
+        dataset = create_field(file, rows, kind, false);
     }
     for (uint64_t r = 0; r < rows; r += SLAB_ROWS) {
         uint64_t n = min(SLAB_ROWS, rows - r);
@@ -190,12 +220,12 @@ static void run_write(const char *name, uint64_t mib, uint64_t smooth, bool agai
     free(slab);
 }
 
-static void run_change(const char *name, uint64_t mib, uint64_t smooth)
+static void run_change(const char *name, uint64_t mib, enum field_kind kind)
 {
     uint64_t rows = mib * ROWS_PER_MIB;
     hsize_t extent[2] = {rows, WIDTH}, slab_extent[2] = {SLAB_ROWS, WIDTH}, count[2] = {CHUNK_ROWS, CHUNK_COLUMNS};
     hid_t space = H5Screate_simple(2, extent, NULL), mem = H5Screate_simple(2, slab_extent, NULL), file, dataset;
-    double *slab = make_field(smooth);
+    double *slab = make_field(kind != FIELD_RANDOM);
 
     begin();
     file = MUST(H5Fopen(name, H5F_ACC_RDWR, H5P_DEFAULT));
@@ -248,7 +278,7 @@ static void run_rows(const char *name, uint64_t mib, bool grow)
 
     begin();
     file = MUST(H5Fcreate(name, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT));
-    dataset = create_field(file, rows, false, grow);
+    dataset = create_field(file, rows, FIELD_RANDOM, grow);
     for (uint64_t r = 0; r < rows; r++) {
         hsize_t extent[2] = {r + 1, WIDTH};
         if (r % SLAB_ROWS == 0)
@@ -328,6 +358,74 @@ static void run_versions(const char *name, uint64_t n, bool copies)
     free(former);
 }
 
+/* ---- a file that gets old ---- */
+
+static void create_aged(const char *name)
+{
+    hid_t file = MUST(H5Fcreate(name, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT)), dcpl = H5Pcreate(H5P_DATASET_CREATE);
+    hsize_t extent = AGED_VALUES, chunk = AGED_CHUNK;
+    hid_t space = H5Screate_simple(1, &extent, NULL), dataset;
+    double *values = memory(AGED_VALUES * sizeof *values);
+
+    for (int i = 0; i < AGED_VALUES; i++)
+        values[i] = i;
+    MUST(H5Pset_chunk(dcpl, 1, &chunk));
+    dataset = MUST(H5Dcreate2(file, "x", H5T_IEEE_F64LE, space, H5P_DEFAULT, dcpl, H5P_DEFAULT));
+    MUST(H5Dwrite(dataset, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values));
+    MUST(H5Dclose(dataset));
+    H5Sclose(space);
+    H5Pclose(dcpl);
+    MUST(H5Fclose(file));
+    free(values);
+}
+
+static void run_age(const char *name, uint64_t from, uint64_t to)
+{
+    begin();
+    if (from == 0)
+        create_aged(name);
+    for (uint64_t i = from; i < to; i++) {
+        hsize_t place = scramble(i) % AGED_VALUES;
+        one_value(name, "x", &place, 0.5 + (double)i);
+    }
+    end();
+}
+
+static void run_touch(const char *name, uint64_t times)
+{
+    MUST(H5open());
+    for (uint64_t t = 0; t < times; t++) {
+        hsize_t place = t * 37 * AGED_CHUNK % AGED_VALUES;
+
+        begin();
+        one_value(name, "x", &place, -started); /* a value that it has not had */
+        printf("once %.9f\n", end());
+    }
+}
+
+static void run_glance(const char *name, uint64_t times)
+{
+    MUST(H5open());
+    for (uint64_t t = 0; t < times; t++) {
+        hsize_t place = t * 37 * AGED_CHUNK % AGED_VALUES;
+        hid_t file, dataset, space, mem;
+        double value;
+
+        begin();
+        file = MUST(H5Fopen(name, H5F_ACC_RDONLY, H5P_DEFAULT));
+        dataset = MUST(H5Dopen2(file, "x", H5P_DEFAULT));
+        space = MUST(H5Dget_space(dataset));
+        mem = H5Screate(H5S_SCALAR);
+        MUST(H5Sselect_elements(space, H5S_SELECT_SET, 1, &place));
+        MUST(H5Dread(dataset, H5T_NATIVE_DOUBLE, mem, space, H5P_DEFAULT, &value));
+        H5Sclose(mem);
+        H5Sclose(space);
+        MUST(H5Dclose(dataset));
+        MUST(H5Fclose(file));
+        printf("once %.9f\n", end());
+    }
+}
+
 /* ---- many chunks ---- */
 
 /* The extent of a dataset of N chunks of 16 values: a square of squares where rank is 2. */
@@ -343,22 +441,35 @@ static void chunks_extent(uint64_t n, unsigned rank, hsize_t chunk[2], hsize_t e
     }
 }
 
+/* In slabs of about a million values, so that the program's own memory does not grow with the file. */
 static void run_chunks(const char *name, uint64_t n, unsigned rank)
 {
-    hsize_t chunk[2], extent[2], most[2] = {H5S_UNLIMITED, H5S_UNLIMITED};
-    double *values = memory(n * SMALL_CHUNK * sizeof *values);
+    hsize_t chunk[2], extent[2], most[2] = {H5S_UNLIMITED, H5S_UNLIMITED}, start[2] = {0, 0}, count[2], across;
     hid_t file, space, dcpl, dataset;
+    double *values;
 
-    for (uint64_t i = 0; i < n * SMALL_CHUNK; i++)
-        values[i] = (double)i;
     chunks_extent(n, rank, chunk, extent);
+    across = rank == 1 ? 1 : extent[1];
+    count[1] = across;
+    count[0] = min(extent[0], ((1 << 20) / across / chunk[0] + 1) * chunk[0]);
+    values = memory(count[0] * across * sizeof *values);
     begin();
     file = MUST(H5Fcreate(name, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT));
     space = H5Screate_simple((int)rank, extent, most);
     dcpl = H5Pcreate(H5P_DATASET_CREATE);
     MUST(H5Pset_chunk(dcpl, (int)rank, chunk));
     dataset = MUST(H5Dcreate2(file, "x", H5T_IEEE_F64LE, space, H5P_DEFAULT, dcpl, H5P_DEFAULT));
-    MUST(H5Dwrite(dataset, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values));
+    for (; start[0] < extent[0]; start[0] += count[0]) {
+        hid_t mem;
+
+        count[0] = min(count[0], extent[0] - start[0]);
+        for (uint64_t i = 0; i < count[0] * across; i++)
+            values[i] = (double)(start[0] * across + i);
+        mem = H5Screate_simple((int)rank, count, NULL);
+        MUST(H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, count, NULL));
+        MUST(H5Dwrite(dataset, H5T_NATIVE_DOUBLE, mem, space, H5P_DEFAULT, values));
+        H5Sclose(mem);
+    }
     MUST(H5Dclose(dataset));
     H5Pclose(dcpl);
     H5Sclose(space);
@@ -382,7 +493,7 @@ static void scattered(uint64_t k, uint64_t n, unsigned rank, hsize_t place[2])
     }
 }
 
-static void run_commit(const char *name, uint64_t n, unsigned rank, uint64_t changes, uint64_t times)
+static void run_commit(const char *name, uint64_t n, unsigned rank, uint64_t changes, uint64_t times, bool counted)
 {
     char *former = memory(strlen(name) + 8);
     double *value = memory(changes * sizeof *value);
@@ -392,14 +503,15 @@ static void run_commit(const char *name, uint64_t n, unsigned rank, uint64_t cha
     MUST(H5open());
     for (uint64_t t = 0; t < times; t++) {
         hid_t file, dataset, space, mem;
-        disk_count count;
+        disk_count count = {0};
         double seconds;
 
         for (uint64_t i = 0; i < changes; i++) {
             scattered(t * changes + i, n, rank, place + i * rank);
             value[i] = -1 - (double)(t * changes + i);
         }
-        disk_watch(name, former);
+        if (counted)
+            disk_watch(name, former);
         begin();
         file = MUST(H5Fopen(name, H5F_ACC_RDWR, H5P_DEFAULT));
         dataset = MUST(H5Dopen2(file, "x", H5P_DEFAULT));
@@ -412,7 +524,8 @@ static void run_commit(const char *name, uint64_t n, unsigned rank, uint64_t cha
         MUST(H5Dclose(dataset));
         MUST(H5Fclose(file));
         seconds = end();
-        count = disk_result();
+        if (counted)
+            count = disk_result();
         printf("commit %llu %llu %llu %.9f\n", (unsigned long long)count.appended,
                (unsigned long long)count.overwritten, (unsigned long long)count.changed, seconds);
     }
@@ -454,11 +567,11 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         int numbers;
-    } works[] = {{"write", 2},    {"rewrite", 2}, {"change", 2}, {"read", 2}, {"rows", 2},
-                 {"versions", 2}, {"chunks", 2},  {"commit", 4}, {"open", 3}};
-    enum { WRITE, REWRITE, CHANGE, READ, ROWS, VERSIONS, CHUNKS, COMMIT, OPEN, NONE } work = 0;
+    } works[] = {{"write", 2},  {"rewrite", 2}, {"change", 2}, {"read", 2}, {"rows", 2},  {"versions", 2},
+                 {"chunks", 2}, {"commit", 5},  {"open", 3},   {"age", 2},  {"touch", 1}, {"glance", 1}};
+    enum { WRITE, REWRITE, CHANGE, READ, ROWS, VERSIONS, CHUNKS, COMMIT, OPEN, AGE, TOUCH, GLANCE, NONE } work = 0;
     const char *file = argc > 2 ? argv[2] : "";
-    uint64_t n[4] = {0};
+    uint64_t n[5] = {0};
     unsigned major, minor, release;
 
     while (work < NONE && (argc < 2 || strcmp(argv[1], works[work].name) != 0))
@@ -470,10 +583,10 @@ int main(int argc, char **argv)
     switch (work) {
     case WRITE:
     case REWRITE:
-        run_write(file, n[0], n[1], work == REWRITE);
+        run_write(file, n[0], kind_of(n[1]), work == REWRITE);
         break;
     case CHANGE:
-        run_change(file, n[0], n[1]);
+        run_change(file, n[0], kind_of(n[1]));
         break;
     case READ:
         run_read(file, n[0], n[1]);
@@ -488,10 +601,19 @@ int main(int argc, char **argv)
         run_chunks(file, n[0], (unsigned)n[1]);
         break;
     case COMMIT:
-        run_commit(file, n[0], (unsigned)n[1], n[2], n[3]);
+        run_commit(file, n[0], (unsigned)n[1], n[2], n[3], n[4] != 0);
         break;
     case OPEN:
         run_open(file, n[0], (unsigned)n[1], n[2]);
+        break;
+    case AGE:
+        run_age(file, n[0], n[1]);
+        break;
+    case TOUCH:
+        run_touch(file, n[0]);
+        break;
+    case GLANCE:
+        run_glance(file, n[0]);
         break;
     case NONE:
         break;

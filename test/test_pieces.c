@@ -1,14 +1,17 @@
 /* Into what a chunk is cut: pieces of random chunks, which cover it, in the order of its bytes. And which mappings show them. */
 #include "harness.h"
+#include "random.h"
 #include "store/pieces.h"
 #include "view/view.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+static uint64_t state_of_random;
+
 static uint64_t below(uint64_t n)
 {
-    return (uint64_t)rand() % n;
+    return splitmix64(&state_of_random) % n;
 }
 
 static void random_chunk(cow_grid *grid, size_t *element)
@@ -117,7 +120,7 @@ static void test_mappings_show_each_piece_once_and_in_order(void **state)
         unsigned n, ascending = 1;
 
         while (c.own == 0)
-            c.own = (uint64_t)rand() << 33 ^ (uint64_t)rand() << 11 ^ (uint64_t)rand();
+            c.own = splitmix64(&state_of_random);
         for (unsigned i = 0; i < COW_PIECES; i++)
             c.slot[i] = round % 4 == 0 ? i + 5 : below(round % 2 ? 1000 : 9);
         n = cow_view_plan_pieces(&c, group);
@@ -148,5 +151,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_what_is_no_piece_is_refused),
         cmocka_unit_test(test_mappings_show_each_piece_once_and_in_order),
     };
+    state_of_random = test_random(1);
     return test_main(tests, argc, argv, NULL, NULL);
 }
