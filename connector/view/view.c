@@ -348,7 +348,7 @@ int cow_view_composed(const cow_view_context *context, const cow_composed *compo
 
     /* a commit that failed may have left it */
     cow_view_path(path, composed->offset);
-    if ((exists = cow_native_exists(context->file, path)) != 0)
+    if ((exists = cow_native_exists(context->views, path + strlen(COW_PATH_VIEWS "/"))) != 0)
         return exists < 0 ? -1 : 0;
     for (unsigned d = 0; d < grid->rank; d++) {
         extent[d] = grid->chunk[d];
