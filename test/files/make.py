@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Files of today for the tests of tomorrow: test_yesterday.py opens what this has made, and nothing ever changes it again.
 
-usage: HDF5_PLUGIN_PATH=FOLDER make.py TARGET
+usage: HDF5_PLUGIN_PATH=FOLDER [H5COW_OPTIONS=OPTIONS] make.py TARGET
 
 The plugin in FOLDER writes the files of one format into TARGET, one set for each format and state that was released:
   all.h5       six versions of objects of many kinds
   killed.h5    the same after three versions, and a writer that was killed after a flush in the fourth
   listing.json what each version holds: read from files that native HDF5 wrote with the same calls, not from ours
+What is in format-2 was made with H5COW_OPTIONS=pieces=16: the chunks here are smaller than those that are cut otherwise.
 Run it in Debian 13's h5py (./dev exec), so that the files are of the oldest HDF5 that is supported.
 """
 
@@ -136,7 +137,7 @@ def change(f, version):
 
 
 def run(words, connector):
-    env = {**os.environ, "HDF5_VOL_CONNECTOR": "h5cow"} if connector else {
+    env = {**os.environ, "HDF5_VOL_CONNECTOR": f"h5cow {os.environ.get('H5COW_OPTIONS', '')}".strip()} if connector else {
         name: value for name, value in os.environ.items() if not name.startswith("HDF5_")}
     return subprocess.run([sys.executable, __file__, *map(str, words)], env=env).returncode
 
