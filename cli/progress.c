@@ -5,15 +5,16 @@
 
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
-#define FIRST    1000 /* milliseconds before anything is shown */
+#define FIRST    1000 /* milliseconds before anything is shown, unless H5COW_PROGRESS says how many */
 #define INTERVAL 100
 #define WIDTH    40
 
 static struct {
     bool off, shown;
-    double begun, last; /* 0: not begun */
+    double begun, last, first; /* 0: not begun */
     pid_t owner;        /* what it has started shows nothing */
 } bar;
 
@@ -34,8 +35,9 @@ static bool due(void)
         bar.begun = now;
         bar.owner = getpid();
         bar.off = !isatty(STDERR_FILENO);
+        bar.first = getenv("H5COW_PROGRESS") == NULL ? FIRST : atof(getenv("H5COW_PROGRESS"));
     }
-    if (bar.off || bar.owner != getpid() || now - bar.begun < FIRST || now - bar.last < INTERVAL)
+    if (bar.off || bar.owner != getpid() || now - bar.begun < bar.first || now - bar.last < INTERVAL)
         return false;
     bar.last = now;
     return true;

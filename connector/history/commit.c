@@ -217,6 +217,7 @@ static int commit_dataset(cow_dataset *dataset)
     array->written = array->refused; /* what the filters did not take is tried again */
     array->extent_changed = false;
     array->known = true;
+    array->pieces_made = 0;
     status = 0;
 done:
     H5Pclose(w.view.fill_dcpl);

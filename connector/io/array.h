@@ -81,6 +81,7 @@ typedef struct cow_array {
     size_t pieces_count;
     uint32_t pieces_id;                 /* of new pieces, once they are */
     bool pieces_chosen, pieces_none;    /* there can be none */
+    uint32_t pieces_made;               /* composed chunks since the last commit; cleared by the owner */
     uint32_t pieces_skip, pieces_back;  /* chunks that are stored whole without a look; the last number of these */
     hid_t same_type;                 /* 0, or a type of HDF5's own, so never changed, that is the same as `type` */
     struct cow_cached_chunk *cached; /* chunks of this array in the cache */

@@ -20,8 +20,15 @@
 #define MOST_OWN(count) ((count) * 3 / 4)
 /* The same for a chunk that was a hole: more are likely to be written as a whole. */
 #define MOST_NEW(count) ((count) / 4)
+/* Each composed chunk gets a view, which takes about as long as writing a chunk of this size. So smaller ones are composed as long as one
+ * commit has few of them. */
+#define LARGE_CHUNK ((size_t)128 << 10)
+#define MOST_SMALL  1024
 /* Chunks that are stored whole without a look, after so many in a row where most pieces differed: doubled up to this. */
 #define MOST_SKIPPED 256
+
+/* What another encoder may make of a piece for which ours needs BOUND bytes at most. */
+#define LONGEST(bound) (2 * (bound) + 4096)
 
 /* ---- pools of pieces ---- */
 
@@ -124,11 +131,21 @@ cow_parts *cow_composed_fetch(cow_array *array, const uint64_t chunk[], uint64_t
                   array->label, cow_array_chunk_place(array, chunk, place));
         return NULL;
     }
+    if (!cow_codec_identity(pieces->codec) && !cow_codec_parallel(pieces->codec)) { /* pieces are decoded by any thread */
+        cow_error(COW_CORRUPT, "%s: %s has filters that no pool of pieces has; run h5cow verify on the file", array->label,
+                  cow_pool_name(pieces->pool));
+        return NULL;
+    }
     store = cow_pool_store(pieces->pool);
     for (unsigned i = 0; i < pieces->cut.count; i++)
         if (composed.own >> i & 1) {
             if (store->size(store, composed.slot[i], &size[i]) < 0)
                 return NULL;
+            if (size[i] > LONGEST(cow_codec_bound(pieces->codec))) {
+                cow_error(COW_CORRUPT, "%s: a piece of %zu bytes has %zu in slot %" PRIu64 " of %s; run h5cow verify on the file",
+                          array->label, pieces->cut.bytes, size[i], composed.slot[i], cow_pool_name(pieces->pool));
+                return NULL;
+            }
             total += size[i];
         }
     if ((parts = malloc(sizeof *parts + total)) == NULL) {
@@ -432,6 +449,8 @@ int cow_composed_save(cow_array *array, cow_save *save, uint64_t old)
 
     if (!may(array, save, old, &cut))
         return 0;
+    if (array->pieces_made >= MOST_SMALL && array->chunk_bytes < LARGE_CHUNK)
+        return 0;
     if (array->pieces_skip > 0) {
         array->pieces_skip--;
         return 0;
@@ -478,6 +497,7 @@ int cow_composed_save(cow_array *array, cow_save *save, uint64_t old)
         status = 1;
     } else {
         status = cow_index_compose(array->index, save->chunk, &composed, &save->slot) < 0 ? -1 : 1;
+        array->pieces_made++;
     }
     for (unsigned i = 0; (save->settled || status < 0) && i < cut.count; i++)
         if (own >> i & 1)
