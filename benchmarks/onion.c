@@ -163,12 +163,14 @@ static void compare(const char *name, const model *m, uint64_t revision)
 
 static long long bytes_of(const char *name)
 {
-    char *history = malloc(strlen(name) + 7);
+    const size_t room = strlen(name) + sizeof ".onion";
+    char *history = malloc(room);
     struct stat one, other;
 
     if (history == NULL)
         err(1, "memory");
-    sprintf(history, "%s.onion", name);
+    memcpy(history, name, room - sizeof ".onion");
+    memcpy(history + room - sizeof ".onion", ".onion", sizeof ".onion");
     if (stat(name, &one) != 0 || stat(history, &other) != 0)
         err(1, "%s", history);
     free(history);

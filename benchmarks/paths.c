@@ -141,7 +141,7 @@ static void strings(const char *path)
 
     for (int i = 0; i < STRINGS; i++) {
         values[i] = room + i * 16;
-        snprintf(values[i], 16, "value %d", i);
+        snprintf(values[i], 16, "value %d", i % 1000000);
     }
     begin();
     file = create(path);

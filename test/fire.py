@@ -30,7 +30,10 @@ CONTENT = """
 import sys, time, h5py, numpy as np
 ROWS = 64
 def content(number):
-    return {'plain': np.random.default_rng(number).integers(0, 99, (ROWS, 512)),
+    pieces = np.arange(ROWS * 512).reshape(ROWS, 512)
+    pieces.flat[np.arange(max(0, number - 60), number + 1) * 7919 % pieces.size] = -1
+    return {'pieces': pieces,
+            'plain': np.random.default_rng(number).integers(0, 99, (ROWS, 512)),
             'packed': np.random.default_rng(number // 3).integers(0, 99, (ROWS, 512))}
 def right(f, where=''):
     g = f[where] if where else f

@@ -80,7 +80,7 @@ def call(words, connector=False, check=True):
     env = {k: v for k, v in os.environ.items() if not k.startswith("HDF5_VOL")}
     env["HDF5_PLUGIN_PATH"] = str(BUILD / "connector")
     if connector:
-        env["HDF5_VOL_CONNECTOR"] = "h5cow sync=off"
+        env["HDF5_VOL_CONNECTOR"] = "h5cow sync=off" if connector is True else connector
     done = subprocess.run([str(w) for w in words], env=env, capture_output=True, text=True, timeout=600)
     if check and done.returncode != 0:
         raise Wrong(f"{words[:6]} ended with {done.returncode}: {done.stdout[-300:]} {done.stderr[-1500:]}")
@@ -156,7 +156,7 @@ class History:
 
     def session(self):
         steps = [self.step() for _ in range(self.rnd.randrange(1, 6))]
-        call([sys.executable, "-c", SESSION, self.path, json.dumps(steps)], connector=True)
+        call([sys.executable, "-c", SESSION, self.path, json.dumps(steps)], connector=f"h5cow sync=off;pieces={self.rnd.choice(['on', 'off', '16', '16', '64'])}")
         self.made()
 
     # ---- the history ----
