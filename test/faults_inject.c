@@ -412,6 +412,12 @@ WRAP(void *, malloc, (size_t size))
     return no_memory() ? NULL : born(__real_malloc(size), CALLER);
 }
 
+/* HDF5 frees it, or the program. */
+WRAP(void *, cow_program_memory, (size_t size))
+{
+    return no_memory() ? NULL : __real_malloc(size);
+}
+
 WRAP(void *, calloc, (size_t count, size_t size))
 {
     return no_memory() ? NULL : born(__real_calloc(count, size), CALLER);

@@ -259,7 +259,7 @@ static bool copy_out(const cow_content *content, uint64_t i, uint8_t *to)
     char *string = NULL;
 
     if (content->inner == 0) {
-        if (!null && (string = malloc((size_t)n + 1)) == NULL)
+        if (!null && (string = cow_program_memory((size_t)n + 1)) == NULL)
             return false;
         if (!null) {
             memcpy(string, from + 8, (size_t)n);
@@ -268,7 +268,7 @@ static bool copy_out(const cow_content *content, uint64_t i, uint8_t *to)
         memcpy(to, &string, sizeof string);
         return true;
     }
-    if (n > 0 && (sequence.p = malloc((size_t)n * content->inner)) == NULL)
+    if (n > 0 && (sequence.p = cow_program_memory((size_t)n * content->inner)) == NULL)
         return false;
     if (n > 0)
         memcpy(sequence.p, from + 8, (size_t)n * content->inner);

@@ -18,6 +18,8 @@ size_t cow_content_size(const cow_content *content);
 bool cow_content_serves(const cow_array *array, hid_t mem_type, hid_t dxpl);
 /* The content of SLOT, whose checksum is EXPECTED. NULL, without an error: HDF5 has to be asked, and may find it to be damaged. */
 cow_content *cow_content_read(cow_array *array, uint64_t slot, uint64_t expected);
+/* What the program gets, and frees by free(). A function, so that tests can tell it from what is ours. NULL: there is none. */
+void *cow_program_memory(size_t size);
 /* The elements of PART, where cow_content_serves: what they point to is the program's to free, as HDF5 frees it. 1: they are no such
  * elements. */
 int cow_content_copy(const cow_array *array, const cow_content *content, const cow_heap_part *part, void *packed);

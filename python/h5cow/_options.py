@@ -126,6 +126,13 @@ def _number(key: str, least: int, most: int, allowed: str) -> Callable[[Any], st
     return check
 
 
+def _pieces(value: Any) -> str:
+    value = {True: "on", False: "off"}.get(value, value) if isinstance(value, bool) else value
+    if value in ("on", "off"):
+        return str(value)
+    return _number("pieces", 16, 1 << 30, "on, off, or bytes from 16 to 1G, with K, M or G for the unit")(value)
+
+
 _CHECKS: Mapping[str, Callable[[Any], str]] = {
     "at": _at,
     "name": _name,
@@ -134,6 +141,7 @@ _CHECKS: Mapping[str, Callable[[Any], str]] = {
     "compress": _compress,
     "chunk": _number("chunk", 4 << 10, 1 << 30, "bytes from 4K to 1G, with K, M or G for the unit"),
     "cache": _number("cache", 0, 1 << 40, "bytes from 0 to 1024G, with K, M or G for the unit"),
+    "pieces": _pieces,
     "threads": _number("threads", 1, 64, "1 to 64"),
     "sync": _one_of("sync", "full", "normal", "off"),
     "lock_timeout": _number("lock_timeout", 0, 86400, "seconds, 0 to 86400"),

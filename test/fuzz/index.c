@@ -22,7 +22,7 @@ static int visit(void *context, const uint64_t chunk[], uint64_t slot)
 
     assert(slot != COW_HOLE);
     if (cow_is_composed(slot) && cow_index_composed(v->index, chunk, slot, &composed) == 0) {
-        assert(composed.own != 0 && composed.base < COW_COMPOSED);
+        assert(composed.own != 0 && (composed.base == COW_HOLE || composed.base < COW_COMPOSED));
         for (unsigned i = 0; i < COW_PIECES; i++)
             assert((composed.own >> i & 1) ? composed.slot[i] < COW_COMPOSED : composed.slot[i] == COW_HOLE);
     }
