@@ -184,11 +184,12 @@ int cow_composed_lay(const cow_array *array, const uint64_t chunk[], cow_parts *
     if (!identity && room == NULL)
         return cow_error(COW_MEMORY, "%s: no memory for a piece of %zu bytes", array->label, pieces->cut.bytes);
     for (unsigned i = 0; i < pieces->cut.count; i++) {
-        const uint8_t *piece = parts->raw + parts->part[i].at;
+        const uint8_t *piece;
         size_t offset, size;
 
         if (!(parts->composed.own >> i & 1))
             continue;
+        piece = parts->raw + parts->part[i].at;
         if (identity && parts->part[i].size != pieces->cut.bytes) {
             damaged_piece(array, chunk, parts, i, "has not the length of a piece");
             goto done;
