@@ -15,9 +15,8 @@
 
 #define DXPL H5P_DATASET_XFER_DEFAULT
 
-/* "GCOL", version, three bytes, size of all; number, references, four bytes, size of the object. */
-#define HEADER   16
-#define OBJECT   16
+#define HEADER   COW_COLLECTION_HEADER
+#define OBJECT   COW_COLLECTION_OBJECT
 #define SMALLEST 4096
 
 /* Larger ones are left to HDF5. */
@@ -50,39 +49,6 @@ struct cow_collections {
     size_t window_size, ahead;
     uint64_t loaded, asked; /* bytes of collections; objects */
 };
-
-bool cow_collection_parse(const uint8_t *bytes, size_t size, uint32_t **at, size_t *room, size_t *count)
-{
-    *count = 0;
-    if (size < HEADER || size > UINT32_MAX || memcmp(bytes, "GCOL", 4) != 0 || bytes[4] != 1 ||
-        cow_get64(bytes + 8) != size)
-        return false;
-    for (size_t p = HEADER; size - p >= OBJECT;) {
-        unsigned number = cow_get16(bytes + p);
-        uint64_t length = cow_get64(bytes + p + 8), need = length;
-
-        if (number > 0) {
-            if (length > size - p - OBJECT)
-                return false;
-            need = OBJECT + ((length + 7) & ~(uint64_t)7);
-            if (number >= *count) {
-                if (COW_RESERVE(*at, *room, *count, number + 1 - *count) < 0)
-                    return false;
-                memset(*at + *count, 0, (number + 1 - *count) * sizeof **at);
-                *count = number + 1;
-            }
-            (*at)[number] = (uint32_t)p;
-        }
-        if (need == 0)
-            return false;
-        if (need > size - p)
-            break;
-        p += (size_t)need;
-    }
-    return true;
-}
-
-/* ---- the file ---- */
 
 cow_collections *cow_collections_open(void *file)
 {
