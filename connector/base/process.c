@@ -28,7 +28,8 @@ static void make_page(void)
     if (page == MAP_FAILED)
         return;
 #ifdef MADV_WIPEONFORK
-    if (madvise(page, page_size(), MADV_WIPEONFORK) == 0) {
+    /* who takes any advice follows none: emulators call all of it done */
+    if (madvise(page, page_size(), -1) != 0 && madvise(page, page_size(), MADV_WIPEONFORK) == 0) {
         atomic_store(&number.page, page);
         return;
     }

@@ -15,15 +15,18 @@
 
 #define DXPL H5P_DATASET_XFER_DEFAULT
 
-/* "GCOL", version, three bytes, size of all; number, references, four bytes, size of the object. */
-#define HEADER   16
-#define OBJECT   16
+#define HEADER   COW_COLLECTION_HEADER
+#define OBJECT   COW_COLLECTION_OBJECT
 #define SMALLEST 4096
 
 /* Larger ones are left to HDF5. */
 #define MOST ((size_t)4 << 20)
 /* HDF5 puts objects into any of 16 collections that have room. */
 #define KEPT 16
+/* Objects that are all over a file would be found by reading collections again and again: after so many bytes, and so many more for
+ * each object, HDF5 does it, which keeps more of them. */
+#define LOADED_MOST   ((uint64_t)64 << 20)
+#define LOADED_FOR_IT ((uint64_t)16 << 10)
 /* The file is read in pieces of so many bytes: collections mostly follow each other. */
 #define WINDOW_LEAST ((size_t)16 << 10)
 #define WINDOW_MOST  ((size_t)256 << 10)
@@ -44,40 +47,8 @@ struct cow_collections {
     uint8_t *window;
     uint64_t window_at; /* in the file */
     size_t window_size, ahead;
+    uint64_t loaded, asked; /* bytes of collections; objects */
 };
-
-bool cow_collection_parse(const uint8_t *bytes, size_t size, uint32_t **at, size_t *room, size_t *count)
-{
-    *count = 0;
-    if (size < HEADER || size > UINT32_MAX || memcmp(bytes, "GCOL", 4) != 0 || bytes[4] != 1 ||
-        cow_get64(bytes + 8) != size)
-        return false;
-    for (size_t p = HEADER; size - p >= OBJECT;) {
-        unsigned number = cow_get16(bytes + p);
-        uint64_t length = cow_get64(bytes + p + 8), need = length;
-
-        if (number > 0) {
-            if (length > size - p - OBJECT)
-                return false;
-            need = OBJECT + ((length + 7) & ~(uint64_t)7);
-            if (number >= *count) {
-                if (COW_RESERVE(*at, *room, *count, number + 1 - *count) < 0)
-                    return false;
-                memset(*at + *count, 0, (number + 1 - *count) * sizeof **at);
-                *count = number + 1;
-            }
-            (*at)[number] = (uint32_t)p;
-        }
-        if (need == 0)
-            return false;
-        if (need > size - p)
-            break;
-        p += (size_t)need;
-    }
-    return true;
-}
-
-/* ---- the file ---- */
 
 cow_collections *cow_collections_open(void *file)
 {
@@ -174,8 +145,9 @@ static bool load(cow_collections *c, uint64_t address, collection *to)
 
     to->address = 0;
     if (bytes == NULL || memcmp(bytes, "GCOL", 4) != 0 || size < SMALLEST || size > MOST || size > c->end - at ||
-        COW_RESERVE(to->bytes, to->room, 0, (size_t)size) < 0)
+        c->loaded > LOADED_MOST + c->asked * LOADED_FOR_IT || COW_RESERVE(to->bytes, to->room, 0, (size_t)size) < 0)
         return false;
+    c->loaded += size;
     to->size = (size_t)size;
     if (size <= WINDOW_MOST) {
         if ((bytes = look(c, at, to->size)) == NULL)
@@ -210,6 +182,7 @@ const uint8_t *cow_collections_object(cow_collections *collections, const uint8_
     const collection *c = address == 0 ? NULL : find(collections, address);
     const uint8_t *object;
 
+    collections->asked++;
     if (c == NULL || number == 0 || number >= c->count || c->at[number] == 0)
         return NULL;
     object = c->bytes + c->at[number];
