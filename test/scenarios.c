@@ -1103,6 +1103,52 @@ static void restores(scenario_work *w)
     end(w);
 }
 
+/* Chunks of which little changes, and so are composed: anew in each version, amended, of copies, cut, freed. */
+static void in_pieces(scenario_work *w, bool compressed)
+{
+    create(w);
+    group(w, "data");
+    dataset(w, "data/grid", INTEGERS, 2, DIMS(40, 40), DIMS(16, 16), compressed);
+    fill(w, "data/grid", 1);
+    end(w);
+    for (int v = 2; v <= 3; v++) {
+        reopen(w);
+        fill_box(w, "data/grid", (hsize_t)v, 10, 1, 20, v);
+        flush(w);
+        fill_box(w, "data/grid", (hsize_t)v + 1, 12, 1, 3, v + 10);
+        fill_box(w, "data/grid", 38, 38, 2, 2, v);
+        end(w);
+    }
+    reopen(w);
+    fill_box(w, "data/grid", 17, 1, 1, 2, 4);
+    copy(w, "data/grid", "copy");
+    fill_box(w, "data/grid", 17, 1, 1, 2, 5);
+    fill_box(w, "copy", 0, 1, 2, 2, 6);
+    end(w);
+    reopen(w);
+    forget_versions(w, 1, 2);
+    fill_box(w, "data/grid", 20, 20, 1, 2, 7);
+    end(w);
+    reopen(w);
+    fill_box(w, "data/grid", 3, 10, 1, 20, 8);
+    resize(w, "data/grid", DIMS(21, 35));
+    end(w);
+    reopen(w);
+    resize(w, "data/grid", DIMS(40, 40));
+    fill_box(w, "copy", 0, 1, 2, 2, 9);
+    end(w);
+}
+
+static void pieces(scenario_work *w)
+{
+    in_pieces(w, false);
+}
+
+static void pieces_compressed(scenario_work *w)
+{
+    in_pieces(w, true);
+}
+
 /* What is freed is written again: chunks, and what HDF5 keeps itself. */
 static void forget_and_go_on(scenario_work *w, bool compressed)
 {
@@ -1206,6 +1252,8 @@ const scenario scenarios[] = {
     {.name = "restores", .work = restores, .options = "", .sound_commits = 3},
     {.name = "forgets", .work = forgets, .options = "", .sound_commits = 6},
     {.name = "forgets_compressed", .work = forgets_compressed, .options = "", .sound_commits = 6},
+    {.name = "pieces", .work = pieces, .options = "pieces=16", .sound_commits = 4},
+    {.name = "pieces_compressed", .work = pieces_compressed, .options = "pieces=16", .sound_commits = 4},
     {.name = "found_by_hash", .work = found_by_hash, .options = "", .sound_commits = 3},
     {.name = "sync_normal", .work = amend, .options = "sync=normal", .loses_newest = true},
     {.name = "sync_off", .work = amend, .options = "sync=off", .kill_only = true},

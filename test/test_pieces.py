@@ -240,3 +240,62 @@ def test_stock_tools_read_versions_with_pieces(programs, tmp_path):
     _, path = sizes(programs, tmp_path, "pieces=on", 2)
     done = programs.run(["h5dump", "-d", "/_versioned_data/versions/3/x", "-s", "0", "-c", "4", path], STOCK)
     assert done.returncode == 0 and "DATA" in done.stdout, done.stderr
+
+
+def test_a_piece_is_not_what_a_program_encoded_at_great_length(programs, tmp_path):
+    """Chunks of the shape of pieces are in the same pool."""
+    path = tmp_path / "a.h5"
+    text = """
+import zlib
+v = np.arange(128) * 3.
+with h5py.File(sys.argv[1], 'w') as f:
+    f.create_dataset('x', data=np.arange(8192.), chunks=(8192,), maxshape=(None,), compression='gzip')
+with h5py.File(sys.argv[1], 'r+') as f:
+    d = f.create_dataset('d', shape=(128,), chunks=(128,), maxshape=(None,), dtype='f8', compression='gzip')
+    d.id.write_direct_chunk((0,), zlib.compress(v.tobytes()) + bytes(200000))
+with h5py.File(sys.argv[1], 'r+') as f:
+    f['x'][128:256] = v
+with h5py.File(sys.argv[1]) as f:
+    assert (f['x'][128:256] == v).all() and (f['d'][:] == v).all()
+"""
+    done = programs.connector(sys.executable, "-c", code(programs, text), path)
+    assert done.returncode == 0, done.stderr
+    with h5py.File(path) as f:
+        assert (f["x"][128:256] == np.arange(128) * 3.0).all()
+        shapes = [raw.chunks for raw in f["_versioned_data/raw"].values()]
+        assert shapes == [(8192,), (128,)], "one pool of both, or this tests nothing"
+    done = programs.stock(H5COW, "verify", path)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("rank", [31, 32])
+def test_stock_hdf5_reads_the_highest_ranks(programs, tmp_path, rank):
+    """HDF5 cannot take parts of chunks of rank 32 into a virtual dataset: there chunks stay whole."""
+    path = tmp_path / "a.h5"
+    text = """
+rank = int(sys.argv[2])
+shape, chunks = (2,) * 12 + (1,) * (rank - 12), (2,) * 10 + (1,) * (rank - 10)
+a = np.arange(4096, dtype='i2').reshape(shape)
+with h5py.File(sys.argv[1], 'w') as f:
+    f.create_dataset('x', data=a, chunks=chunks)
+for n in range(2):
+    with h5py.File(sys.argv[1], 'r+') as f:
+        f['x'][(n,) * 12 + (0,) * (rank - 12)] = -1 - n
+"""
+    look = """
+rank = int(sys.argv[2])
+with h5py.File(sys.argv[1]) as f:
+    for n in range(3):
+        a = np.arange(4096, dtype='i2')
+        if n > 0:
+            a[0] = -1
+        if n > 1:
+            a[4095] = -2
+        assert (f[f'_versioned_data/versions/{n + 1}/x'][...].ravel() == a).all(), n
+"""
+    done = programs.connector(sys.executable, "-c", code(programs, text), path, rank, options="pieces=16")
+    assert done.returncode == 0, done.stderr
+    done = programs.stock(sys.executable, "-c", code(programs, look), path, rank)
+    assert done.returncode == 0, (done.returncode, done.stderr)
+    with h5py.File(path) as f:
+        assert f["_versioned_data"].attrs["format"] == (2 if rank < 32 else 1)

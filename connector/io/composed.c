@@ -332,6 +332,21 @@ static uint64_t differing(const cow_piecing *cut, const uint8_t *bytes, const ui
     return own;
 }
 
+/* The use of *SLOT is given back, and *SLOT is COW_NO_SLOT, where nobody may read it as a piece: a chunk of another dataset, which
+ * the program encoded itself (H5Dwrite_chunk), may be longer in there than any piece. */
+static int leave_long(const cow_pieces *pieces, uint64_t *slot)
+{
+    cow_chunk_store *store = cow_pool_store(pieces->pool);
+    size_t size = 0;
+    int status = store->size(store, *slot, &size);
+
+    if (status == 0 && size <= LONGEST(cow_codec_bound(pieces->codec)))
+        return 0;
+    cow_pool_drop(pieces->pool, *slot);
+    *slot = COW_NO_SLOT;
+    return status;
+}
+
 /* One piece into its pool; one use of *SLOT. 1; 0: its filters do not take it; -1. */
 static int store_piece(cow_array *array, const cow_pieces *pieces, const void *bytes, uint64_t *slot)
 {
@@ -342,7 +357,7 @@ static int store_piece(cow_array *array, const cow_pieces *pieces, const void *b
     cow_slot row = {0};
 
     if (cow_digest_chunk(bytes, cut->rank, cut->piece, cut->piece, array->element_size, &row.digest) < 0 ||
-        cow_pool_find(pieces->pool, &row.digest, slot) < 0)
+        cow_pool_find(pieces->pool, &row.digest, slot) < 0 || (*slot != COW_NO_SLOT && leave_long(pieces, slot) < 0))
         return -1;
     if (*slot != COW_NO_SLOT)
         return 1;
@@ -418,14 +433,15 @@ static bool holes_show_fill(const cow_array *array)
     return array->fill_new && array->fill != NULL;
 }
 
-/* May this chunk, which has the entry OLD, be composed at all? Of a hole only where a version has the dataset: what is added then is
+/* May this chunk, which has the entry OLD, be composed at all? HDF5 (1.14.5) divides by zero or loses chunks when a virtual dataset
+ * takes parts of chunks of rank 32, so these stay whole for those who read without h5cow. Of a hole only where a version has the dataset: what is added then is
  * likely to be little. */
 static bool may(const cow_array *array, const cow_save *save, uint64_t old, cow_piecing *cut)
 {
     if (old == COW_HOLE && (!array->known || !holes_show_fill(array)))
         return false;
     return array->pieces_least > 0 && array->pieces_source.choose != NULL && !array->pieces_none && !array->heap &&
-           !array->plain_edges && save->ready == NULL && array->filtering == NULL &&
+           !array->plain_edges && save->ready == NULL && array->filtering == NULL && array->grid.rank < COW_MAX_RANK &&
            (cow_codec_identity(array->codec) || cow_codec_parallel(array->codec)) &&
            cow_piecing_plan(cut, &array->grid, array->element_size, array->pieces_least);
 }
