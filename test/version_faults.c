@@ -628,7 +628,7 @@ typedef struct run {
 static void make_lists(void)
 {
     H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
-    cow = ID(connector_fapl("sync=off"));
+    cow = ID(connector_fapl("sync=off;pieces=16"));
     plain = ID(native_fapl());
 }
 
