@@ -278,3 +278,50 @@ def test_small_sessions_go_on_in_the_heap_block_of_the_last(programs, tmp_path):
     free = heap_blocks(path.read_bytes())
     assert len(free) > 10
     assert len([room for room in free if room > 2048]) <= 1
+
+
+# ---- links that HDF5 cannot tell ---------------------------------------------------------------------------------------
+
+UNTELLABLE = """
+import ctypes
+with h5py.File(sys.argv[1], 'w') as f:
+    g = f.create_group('g', track_order=sys.argv[2] == 'tracked')
+    names = [f'{(7 * i) % 53:02d}' for i in range(int(sys.argv[3]))]
+    for i, name in enumerate(names):
+        g[name] = h5py.SoftLink('nowhere') if i % 3 == 0 else np.full(4, i)
+    path = next(line.split()[-1] for line in open('/proc/self/maps') if 'libhdf5' in line and '_hl' not in line)
+    create = ctypes.CDLL(path).H5Lcreate_ud
+    create.argtypes = [ctypes.c_int64, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_int64, ctypes.c_int64]
+    assert create(g.id.id, b'10 bad', 64, b'\\x77nonsense', 9, 0, 0) >= 0   # as an external link
+    f.flush()
+    g[names[1]][0] = -1
+    f.flush()
+with h5py.File(sys.argv[1], 'a') as f:
+    f['g/' + names[2]][0] = -2
+with h5py.File(sys.argv[1], 'a') as f:
+    del f['g/10 bad']
+    f['g/' + names[4]][0] = -3
+print(*names)
+"""
+
+
+@pytest.mark.parametrize("order", ["tracked", "untracked"])
+@pytest.mark.parametrize("members", [5, 11, 12, 40])
+def test_a_link_that_cannot_be_told_costs_no_other_one(programs, tmp_path, order, members):
+    """Few links are asked for one by one, many are listed by one walk, which such a link ends."""
+    path = tmp_path / "a.h5"
+    done = programs.python(UNTELLABLE, path, order, members)
+    assert done.returncode == 0, done.stderr
+    assert "'10 bad'" in done.stderr and "/g: link" in done.stderr
+    names = done.stdout.split()
+    with h5py.File(path) as f:
+        for version, changed in (1, [-1]), (2, [-1, -2]), (3, [-1, -2, -3]):
+            g = f[f"_versioned_data/versions/{version}/g"]
+            assert list(g) == (names if order == "tracked" else sorted(names)), version
+            for i, name in enumerate(names):
+                if i % 3 == 0:
+                    assert g.get(name, getlink=True).path == "nowhere"
+                else:
+                    place = {1: 0, 2: 1, 4: 2}.get(i, 9)
+                    assert g[name][0] == (changed[place] if place < len(changed) else i), (version, name)
+    programs.verified(path)
