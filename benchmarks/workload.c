@@ -403,25 +403,30 @@ static void run_touch(const char *name, uint64_t times)
     }
 }
 
+/* Open the file, read one value, close. */
+static double look_at(const char *name, const hsize_t place[])
+{
+    hid_t file = MUST(H5Fopen(name, H5F_ACC_RDONLY, H5P_DEFAULT)), dataset = MUST(H5Dopen2(file, "x", H5P_DEFAULT)),
+          space = MUST(H5Dget_space(dataset)), mem = H5Screate(H5S_SCALAR);
+    double value = 0;
+
+    MUST(H5Sselect_elements(space, H5S_SELECT_SET, 1, place));
+    MUST(H5Dread(dataset, H5T_NATIVE_DOUBLE, mem, space, H5P_DEFAULT, &value));
+    H5Sclose(mem);
+    H5Sclose(space);
+    MUST(H5Dclose(dataset));
+    MUST(H5Fclose(file));
+    return value;
+}
+
 static void run_glance(const char *name, uint64_t times)
 {
     MUST(H5open());
     for (uint64_t t = 0; t < times; t++) {
         hsize_t place = t * 37 * AGED_CHUNK % AGED_VALUES;
-        hid_t file, dataset, space, mem;
-        double value;
 
         begin();
-        file = MUST(H5Fopen(name, H5F_ACC_RDONLY, H5P_DEFAULT));
-        dataset = MUST(H5Dopen2(file, "x", H5P_DEFAULT));
-        space = MUST(H5Dget_space(dataset));
-        mem = H5Screate(H5S_SCALAR);
-        MUST(H5Sselect_elements(space, H5S_SELECT_SET, 1, &place));
-        MUST(H5Dread(dataset, H5T_NATIVE_DOUBLE, mem, space, H5P_DEFAULT, &value));
-        H5Sclose(mem);
-        H5Sclose(space);
-        MUST(H5Dclose(dataset));
-        MUST(H5Fclose(file));
+        look_at(name, &place);
         printf("once %.9f\n", end());
     }
 }
@@ -539,23 +544,13 @@ static void run_open(const char *name, uint64_t n, unsigned rank, uint64_t times
     MUST(H5open());
     for (uint64_t t = 0; t < times; t++) {
         hsize_t place[2], chunk[2], extent[2];
-        hid_t file, dataset, space, mem;
-        double value = 0, expected;
+        double value, expected;
 
         scattered(t + 12345, n, rank, place);
         chunks_extent(n, rank, chunk, extent);
         expected = (double)(rank == 1 ? place[0] : place[0] * extent[1] + place[1]);
         begin();
-        file = MUST(H5Fopen(name, H5F_ACC_RDONLY, H5P_DEFAULT));
-        dataset = MUST(H5Dopen2(file, "x", H5P_DEFAULT));
-        space = MUST(H5Dget_space(dataset));
-        mem = H5Screate(H5S_SCALAR);
-        MUST(H5Sselect_elements(space, H5S_SELECT_SET, 1, place));
-        MUST(H5Dread(dataset, H5T_NATIVE_DOUBLE, mem, space, H5P_DEFAULT, &value));
-        H5Sclose(mem);
-        H5Sclose(space);
-        MUST(H5Dclose(dataset));
-        MUST(H5Fclose(file));
+        value = look_at(name, place);
         printf("once %.9f\n", end());
         if (value != expected)
             errx(1, "%g was read, %g is right", value, expected);

@@ -45,14 +45,11 @@ bool cow_absolute_links_known(const cow_file *file)
 int cow_absolute_links_put(cow_file *file, bool absolute)
 {
     const uint8_t value = absolute;
-    cow_loc group;
-    int status;
 
     if (file->absolute->value == value)
         return 0;
-    if (cow_native_open(file->loc, COW_ROOT, &group) < 0)
+    if (cow_file_put_number(file, COW_ABSOLUTE, H5T_STD_U8LE, &value) < 0)
         return -1;
-    status = cow_native_attribute_put(group, COW_ABSOLUTE, H5T_STD_U8LE, &value);
     file->absolute->value = value;
-    return cow_native_close(group) < 0 ? -1 : status;
+    return 0;
 }

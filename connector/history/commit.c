@@ -52,19 +52,18 @@ static int composed_written(written_nodes *w, uint64_t entry)
 {
     cow_array *array = &w->dataset->array;
     char pieces[COW_PATH_MAX];
+    const cow_pieces *from;
     cow_composed composed;
-    cow_pieces from;
-    int status;
 
     if (cow_index_composed(array->index, NULL, entry, &composed) < 0 ||
-        array->pieces_source.open(array->pieces_source.context, (uint32_t)composed.piece_pool, &from) < 0)
+        (from = cow_array_pieces(array, composed.piece_pool)) == NULL)
         return -1;
-    cow_layout_raw_path(pieces, from.id);
-    status = cow_view_composed(&w->view, &composed, &from.cut, pieces, cow_pool_slots(from.pool) * from.cut.piece[0]);
-    array->pieces_source.leave(array->pieces_source.context, from.id);
-    return status < 0 ? -1
-                      : cow_superseded_note(w->file, w->dataset->id, COW_SUPERSEDED_COMPOSED, composed.chunk,
-                                            w->view.grid->rank, composed.offset);
+    cow_layout_raw_path(pieces, from->id);
+    return cow_view_composed(&w->view, &composed, &from->cut, pieces,
+                             cow_pool_slots(from->pool) * from->cut.piece[0]) < 0
+               ? -1
+               : cow_superseded_note(w->file, w->dataset->id, COW_SUPERSEDED_COMPOSED, composed.chunk,
+                                     w->view.grid->rank, composed.offset);
 }
 
 static int node_written(void *context, const cow_node *node)

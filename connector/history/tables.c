@@ -24,20 +24,24 @@ int cow_file_open_tables(cow_file *file)
     return 0;
 }
 
-int cow_file_need_format(cow_file *file, uint32_t format)
+int cow_file_put_number(cow_file *file, const char *name, hid_t type, const void *value)
 {
-    uint32_t has = 0;
     cow_loc group;
     int status;
 
-    if (cow_layout_number(file->loc, COW_FORMAT_NAME, H5T_STD_U32LE, &has) < 0)
-        return -1;
-    if (has >= format)
-        return 0;
     if (cow_native_open(file->loc, COW_ROOT, &group) < 0)
         return -1;
-    status = cow_native_attribute_put(group, COW_FORMAT_NAME, H5T_STD_U32LE, &format);
+    status = cow_native_attribute_put(group, name, type, value);
     return cow_native_close(group) < 0 ? -1 : status;
+}
+
+int cow_file_need_format(cow_file *file, uint32_t format)
+{
+    uint32_t has = 0;
+
+    if (cow_layout_number(file->loc, COW_FORMAT_NAME, H5T_STD_U32LE, &has) < 0)
+        return -1;
+    return has >= format ? 0 : cow_file_put_number(file, COW_FORMAT_NAME, H5T_STD_U32LE, &format);
 }
 
 int cow_file_lay_out(cow_file *file)

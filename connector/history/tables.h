@@ -6,6 +6,8 @@
 
 /* Make the tables, in a file that has none. Needed before anything is put into them. */
 int cow_file_lay_out(cow_file *file);
+/* The attribute NAME of /_versioned_data becomes VALUE of TYPE. */
+int cow_file_put_number(cow_file *file, const char *name, hid_t type, const void *value);
 /* The file says from now on that it has what only FORMAT (layout.h) knows. */
 int cow_file_need_format(cow_file *file, uint32_t format);
 /* Open those that reading needs; all of them where the file is to be written. */

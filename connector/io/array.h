@@ -118,6 +118,8 @@ int cow_array_check(cow_array *array, bool write, hid_t mem_type, hid_t mem_spac
  * overwritten with the fill value, so that growing again shows the fill value, as in native HDF5. */
 int cow_array_resize(cow_array *array, const uint64_t extent[]);
 
+/* Pool ID of pieces, which stays open until all are left; valid until another is asked for. NULL: the error. */
+const cow_pieces *cow_array_pieces(cow_array *array, uint64_t id);
 /* Pools of pieces are used no more. */
 void cow_array_leave_pieces(cow_array *array);
 

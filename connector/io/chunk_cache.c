@@ -175,22 +175,13 @@ static cow_cached_chunk *look_up(cow_array *array, const uint64_t chunk[])
     return entry;
 }
 
-/* What bytes [from, to) of a new chunk are until they are written. */
-static void set_fill(const cow_array *array, uint8_t *bytes, size_t from, size_t to)
-{
-    if (cow_array_new_fill(array) == NULL)
-        memset(bytes + from, 0, to - from);
-    else
-        cow_fill_elements(bytes + from, array->fill, array->element_size, (to - from) / array->element_size);
-}
-
 void cow_chunk_cache_complete(cow_cached_chunk *entry)
 {
     size_t size = entry->array->chunk_bytes;
 
     if (entry->bytes == NULL || entry->set == size)
         return;
-    set_fill(entry->array, entry->bytes, entry->set, size);
+    cow_array_set_fill(entry->array, entry->bytes, entry->set, size);
     entry->set = size;
 }
 
@@ -497,7 +488,7 @@ cow_cached_chunk *cow_chunk_cache_get(cow_array *array, const uint64_t chunk[], 
             return NULL;
         }
     } else {
-        set_fill(array, bytes, 0, array->chunk_bytes);
+        cow_array_set_fill(array, bytes, 0, array->chunk_bytes);
     }
     return cow_chunk_cache_insert(array, chunk, bytes);
 }
@@ -521,7 +512,7 @@ cow_cached_chunk *cow_chunk_cache_part(cow_array *array, const uint64_t chunk[],
     }
     if (entry->set < to) {
         if (entry->set < from)
-            set_fill(array, entry->bytes, entry->set, from);
+            cow_array_set_fill(array, entry->bytes, entry->set, from);
         entry->set = to;
     }
     return entry;

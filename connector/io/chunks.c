@@ -230,10 +230,9 @@ static int store_fill(early *e, const uint64_t chunk[], uint32_t edges)
             return cow_stored_set(array, chunk, e->known[i].slot);
         }
     if (!array->heap && e->bytes == NULL) {
-        if ((e->bytes = calloc(1, array->chunk_bytes)) == NULL)
+        if ((e->bytes = malloc(array->chunk_bytes)) == NULL)
             return cow_error(COW_MEMORY, "%s: no memory for a chunk", array->label);
-        if (array->fill != NULL)
-            cow_fill_elements(e->bytes, array->fill, array->element_size, array->chunk_bytes / array->element_size);
+        cow_array_set_fill(array, e->bytes, 0, array->chunk_bytes);
     }
     save.bytes = e->bytes;
     if ((array->heap ? cow_heap_fill(array, chunk) : cow_stored_save(array, &save, 1, NULL, NULL)) < 0)

@@ -10,7 +10,6 @@
 
 #include "base/error.h"
 #include "io/chunk_cache.h"
-#include "io/plan.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -56,7 +55,7 @@ void cow_array_leave_pieces(cow_array *array)
     array->pieces_chosen = false;
 }
 
-static const cow_pieces *pieces_of(cow_array *array, uint64_t id)
+const cow_pieces *cow_array_pieces(cow_array *array, uint64_t id)
 {
     cow_pieces pieces;
 
@@ -76,14 +75,14 @@ static int pieces_for(cow_array *array, const cow_piecing *cut, const cow_pieces
     int made;
 
     if (array->pieces_chosen) {
-        *found = pieces_of(array, array->pieces_id);
+        *found = cow_array_pieces(array, array->pieces_id);
         return *found == NULL ? -1 : 1;
     }
     if ((made = array->pieces_source.choose(array->pieces_source.context, cut, &id)) <= 0)
         return made;
     array->pieces_chosen = true;
     array->pieces_id = id;
-    *found = pieces_of(array, id);
+    *found = cow_array_pieces(array, id);
     return *found == NULL ? -1 : 1;
 }
 
@@ -123,7 +122,7 @@ cow_parts *cow_composed_fetch(cow_array *array, const uint64_t chunk[], uint64_t
     if (cow_index_composed(array->index, chunk, entry, &composed) < 0)
         return NULL;
     *base = composed.base;
-    if ((pieces = pieces_of(array, composed.piece_pool)) == NULL)
+    if ((pieces = cow_array_pieces(array, composed.piece_pool)) == NULL)
         return NULL;
     if (pieces->cut.count < COW_PIECES && composed.own >> pieces->cut.count != 0) {
         char place[COW_PLACE_SIZE];
@@ -217,14 +216,6 @@ done:
     return status;
 }
 
-void cow_composed_hole(const cow_array *array, void *bytes)
-{
-    if (cow_array_new_fill(array) == NULL)
-        memset(bytes, 0, array->chunk_bytes);
-    else
-        cow_fill_elements(bytes, array->fill, array->element_size, array->chunk_bytes / array->element_size);
-}
-
 /* The base in SLOT of the array's pool, decoded and checked. */
 static int read_base(cow_array *array, const uint64_t chunk[], uint64_t slot, void *bytes)
 {
@@ -236,7 +227,7 @@ static int read_base(cow_array *array, const uint64_t chunk[], uint64_t slot, vo
     void *raw = bytes;
 
     if (slot == COW_HOLE) {
-        cow_composed_hole(array, bytes);
+        cow_array_set_fill(array, bytes, 0, array->chunk_bytes);
         return 0;
     }
     if (cow_pool_row(array->pool, slot, &row) < 0 || store->size(store, slot, &size) < 0)
@@ -252,23 +243,12 @@ static int read_base(cow_array *array, const uint64_t chunk[], uint64_t slot, vo
     return cow_array_chunk_verify(array, chunk, slot, cow_checksum(bytes, array->chunk_bytes), row.digest.checksum);
 }
 
-int cow_composed_read_whole(cow_array *array, const uint64_t chunk[], uint64_t entry, void *bytes)
-{
-    uint64_t base;
-    cow_parts *parts = cow_composed_fetch(array, chunk, entry, &base);
-    int status = -1;
-
-    if (parts != NULL && read_base(array, chunk, base, bytes) == 0)
-        status = cow_composed_lay(array, chunk, parts, false, bytes);
-    free(parts);
-    return status < 0 ? cow_error_where(array->label, "reading a composed chunk") : 0;
-}
-
 int cow_composed_encoded(cow_array *array, const uint64_t chunk[], uint64_t entry, void **encoded, size_t *size,
                          uint32_t *mask)
 {
     bool identity = cow_codec_identity(array->codec);
     void *bytes = malloc(array->chunk_bytes), *out = NULL;
+    cow_load load = {.chunk = chunk, .slot = entry, .bytes = bytes};
 
     *encoded = NULL;
     *size = array->chunk_bytes;
@@ -277,7 +257,7 @@ int cow_composed_encoded(cow_array *array, const uint64_t chunk[], uint64_t entr
         cow_error(COW_MEMORY, "%s: no memory for a chunk of %zu bytes", array->label, array->chunk_bytes);
         goto failed;
     }
-    if (cow_composed_read_whole(array, chunk, entry, bytes) < 0 ||
+    if (cow_stored_load(array, &load, 1, NULL, NULL) < 0 ||
         (!identity && cow_codec_encode_as(array->codec, NULL, bytes, out, size, mask) < 0))
         goto failed;
     *encoded = identity ? bytes : out;
@@ -305,7 +285,7 @@ void cow_array_drop(cow_array *array, uint64_t entry)
     if (!cow_index_composed_now(array->index, entry))
         return;
     if (cow_index_composed(array->index, NULL, entry, &composed) < 0 ||
-        (pieces = pieces_of(array, composed.piece_pool)) == NULL) {
+        (pieces = cow_array_pieces(array, composed.piece_pool)) == NULL) {
         cow_error_clear();
         return;
     }

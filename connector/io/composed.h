@@ -16,16 +16,12 @@ int cow_composed_save(cow_array *array, cow_save *save, uint64_t old);
 /* The pieces of a composed chunk, on their way into memory. */
 typedef struct cow_parts cow_parts;
 /* On the calling thread: read what the composed ENTRY of CHUNK names. *BASE: the slot of its base, which the caller reads, or
- * COW_HOLE: cow_composed_hole. NULL: the error. Free with free(). */
+ * COW_HOLE: cow_array_set_fill. NULL: the error. Free with free(). */
 cow_parts *cow_composed_fetch(cow_array *array, const uint64_t chunk[], uint64_t entry, uint64_t *base);
-/* A base of fill value: what a new chunk holds. */
-void cow_composed_hole(const cow_array *array, void *bytes);
 /* On any thread: put them into BYTES, which holds the base. UNCHECKED: their checksums are not compared. */
 int cow_composed_lay(const cow_array *array, const uint64_t chunk[], cow_parts *parts, bool unchecked, void *bytes);
 
-/* All of CHUNK, whose entry is a composed one, in BYTES; checked. */
-int cow_composed_read_whole(cow_array *array, const uint64_t chunk[], uint64_t entry, void *bytes);
-/* The same, encoded as a chunk of the pool would be: *ENCODED (malloc), *SIZE, *MASK. */
+/* All of CHUNK, whose ENTRY is a composed one, read and checked, and encoded as a chunk of the pool would be: *ENCODED (malloc), *SIZE, *MASK. */
 int cow_composed_encoded(cow_array *array, const uint64_t chunk[], uint64_t entry, void **encoded, size_t *size,
                          uint32_t *mask);
 

@@ -109,6 +109,14 @@ const void *cow_array_new_fill(const cow_array *array)
     return array->fill_new ? array->fill : NULL;
 }
 
+void cow_array_set_fill(const cow_array *array, uint8_t *bytes, size_t from, size_t to)
+{
+    if (cow_array_new_fill(array) == NULL)
+        memset(bytes + from, 0, to - from);
+    else
+        cow_fill_elements(bytes + from, array->fill, array->element_size, (to - from) / array->element_size);
+}
+
 int cow_array_chunk_verify(const cow_array *array, const uint64_t chunk[], uint64_t slot, uint64_t checksum,
                            uint64_t expected)
 {
@@ -538,7 +546,7 @@ static int fetch(const load_line *l, cow_load *load, size_t at)
         (load->parts = cow_composed_fetch(array, load->chunk, load->slot, &load->slot)) == NULL)
         goto failed;
     if (load->slot == COW_HOLE) { /* its base */
-        cow_composed_hole(array, load->bytes);
+        cow_array_set_fill(array, load->bytes, 0, array->chunk_bytes);
         return 0;
     }
     if (cow_pool_row(array->pool, load->slot, &load->row) < 0 || store->size(store, load->slot, &load->size) < 0)

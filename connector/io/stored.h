@@ -64,6 +64,8 @@ void cow_array_chunk_trimmed(const cow_array *array, const uint64_t chunk[], uin
 const char *cow_array_chunk_place(const cow_array *array, const uint64_t chunk[], char text[COW_PLACE_SIZE]);
 /* What the elements of a new chunk are until they are written: fill value or NULL for zeros. */
 const void *cow_array_new_fill(const cow_array *array);
+/* That, in bytes [FROM, TO) of a chunk. */
+void cow_array_set_fill(const cow_array *array, uint8_t *bytes, size_t from, size_t to);
 /* 0, or COW_CORRUPT with place, pool and slot: what was read is not what was stored. */
 int cow_array_chunk_verify(const cow_array *array, const uint64_t chunk[], uint64_t slot, uint64_t checksum,
                            uint64_t expected);
