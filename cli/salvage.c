@@ -7,6 +7,7 @@
  */
 #include "salvage.h"
 
+#include "base/error.h"
 #include "base/ids.h"
 #include "child.h"
 #include "history/history.h"
@@ -247,11 +248,11 @@ static hid_t open_new(salvage *s, bool create)
     if (fapl >= 0)
         file = create ? H5Fcreate(s->temporary, H5F_ACC_TRUNC, fcpl, fapl) : H5Fopen(s->temporary, H5F_ACC_RDWR, fapl);
     free(options);
-    hid_t stack = H5Eget_current_stack();
+    hid_t stack = cow_errors_take();
     if (fapl >= 0)
         H5Pclose(fapl);
     H5Pclose(fcpl);
-    H5Eset_current_stack(stack);
+    cow_errors_give_back(stack);
     return file;
 }
 

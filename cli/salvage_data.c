@@ -317,12 +317,12 @@ static void *room_for(filling *f, size_t size)
 /* Close a space, and with ELEMENTS give back what they hold in memory. What HDF5 has told so far of an error stays. */
 static void let_go(const filling *f, hid_t space, void *elements)
 {
-    hid_t stack = H5Eget_current_stack();
+    hid_t stack = cow_errors_take();
 
     if (elements != NULL && !f->plain)
         H5Treclaim(f->type, space, H5P_DEFAULT, elements);
     H5Sclose(space);
-    H5Eset_current_stack(stack);
+    cow_errors_give_back(stack);
 }
 
 /* 0; 1: it cannot be read, or is not what the filters of the new dataset made, WHY. */

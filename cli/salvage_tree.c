@@ -714,12 +714,12 @@ static int read_attribute(hid_t from, const char *name)
         value = cli_alloc(count > 0 ? (size_t)count : 1, H5Tget_size(memory));
         status = count > 0 && H5Aread(attribute, memory, value) < 0 ? -1 : 0;
     }
-    hid_t stack = H5Eget_current_stack(); /* what follows would clear it, and it says whether a checksum differs */
+    hid_t stack = cow_errors_take(); /* what follows would clear it, and it says whether a checksum differs */
     if (status == 0 && count > 0)
         H5Treclaim(memory, space, H5P_DEFAULT, value);
     free(value);
     cow_close(memory, space, type, attribute);
-    H5Eset_current_stack(stack);
+    cow_errors_give_back(stack);
     return status;
 }
 

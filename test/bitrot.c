@@ -19,6 +19,7 @@
 #include "waiting.h"
 #include "random.h"
 #include "results.h"
+#include "sanitized.h"
 
 #include <hdf5.h>
 
@@ -940,7 +941,7 @@ int main(int argc, char **argv)
     snprintf(folder, sizeof folder, "%s/h5cow-bitrot-XXXXXX", memory_folder());
     must(mkdtemp(folder) != NULL);
     snprintf(path, sizeof path, "%s/f.h5", folder);
-    setenv("ASAN_OPTIONS", "abort_on_error=1:detect_leaks=0:allocator_may_return_null=1", 0);
+    setenv("ASAN_OPTIONS", SANITIZED, 1); /* of the command */
     H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
     progress = mmap(NULL, 16 * sizeof *progress, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     must(progress != MAP_FAILED);

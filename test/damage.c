@@ -12,6 +12,7 @@
 #include "lowest_error.h"
 #include "waiting.h"
 #include "random.h"
+#include "sanitized.h"
 
 #include <hdf5.h>
 
@@ -519,7 +520,7 @@ int main(int argc, char **argv)
         die("%s", folder);
     snprintf(path, sizeof path, "%s/f.h5", folder);
     snprintf(log, sizeof log, "%s/log", folder);
-    setenv("ASAN_OPTIONS", "abort_on_error=1:detect_leaks=0:allocator_may_return_null=1", 0);
+    setenv("ASAN_OPTIONS", SANITIZED, 1); /* of the command */
     if ((found = mmap(NULL, sizeof *found, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) == MAP_FAILED)
         die("no memory");
     make_file();

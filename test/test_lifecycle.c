@@ -286,6 +286,52 @@ static void leaves_a_version_open(unsigned left, unsigned mode)
         printf("closed %d\n", H5close());
 }
 
+/* Has this process the file open? */
+static bool is_open(const char *name)
+{
+    char path[64], target[4096];
+
+    for (int file = 0; file < 256; file++) {
+        snprintf(path, sizeof path, "/proc/self/fd/%d", file);
+        ssize_t length = readlink(path, target, sizeof target - 1);
+        target[length < 0 ? 0 : length] = '\0';
+        if (strrchr(target, '/') != NULL && strcmp(strrchr(target, '/') + 1, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* A file with so many attributes and links that they are listed by a walk, is emptied, and closed: nothing has it open. */
+static void truncates(unsigned left, unsigned mode)
+{
+    hid_t id[KINDS], fcpl = H5Pcreate(H5P_FILE_CREATE), space = H5Screate(H5S_SCALAR);
+    char name[16];
+
+    H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+    if (mode & TWICE)
+        H5Pset_attr_creation_order(fcpl, H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED);
+    for (int life = 0; life < 3; life++) {
+        hid_t file = H5Fcreate("a.h5", H5F_ACC_TRUNC, fcpl, H5P_DEFAULT);
+
+        printf("created %d\n", file >= 0);
+        if (file < 0)
+            break;
+        for (int i = 0; i < 30; i++) {
+            snprintf(name, sizeof name, "n%d", i);
+            H5Aclose(H5Acreate2(file, name, H5T_NATIVE_INT, space, H5P_DEFAULT, H5P_DEFAULT));
+            H5Gclose(H5Gcreate2(file, name, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+        }
+        fill(file, id);
+        close_but(id, life == 2 ? left : 0);
+    }
+    H5Pclose(fcpl);
+    H5Sclose(space);
+    if (left == 0)
+        printf("open %d\n", is_open("a.h5"));
+    if (mode & CLOSED)
+        printf("closed %d, errors %d, open %d\n", H5close(), (int)H5Eget_num(H5E_DEFAULT), is_open("a.h5"));
+}
+
 typedef struct program {
     const char *name;
     void (*run)(unsigned left, unsigned mode);
@@ -302,6 +348,7 @@ static const program programs[] = {
       MOUNTED | UNHELD | CLOSED}},
     {"goes on", goes_on, false, {0, IN_THREAD, FAILING, FAILING | IN_THREAD, OTHER_DRIVER}},
     {"registers", registers, false, {0, CLOSED}},
+    {"truncates", truncates, false, {0, TWICE, CLOSED, TWICE | CLOSED}},
     {"meets a full disk", meets_a_full_disk, true, {0, TWICE, CLOSED, TWICE | CLOSED}},
     {"leaves a version open", leaves_a_version_open, true, {0, TWICE, CLOSED, TWICE | CLOSED}},
 };

@@ -1,6 +1,8 @@
 /* Arrays that grow: what is in them stays, and a size that cannot be had changes nothing. */
 #include "base/vector.h"
 
+#include "sanitized.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,13 +11,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-
-/* AddressSanitizer would end the program where memory cannot be had. */
-const char *__asan_default_options(void);
-const char *__asan_default_options(void)
-{
-    return "allocator_may_return_null=1";
-}
 
 static void test_elements_stay_when_room_is_made(void **state)
 {

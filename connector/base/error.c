@@ -5,8 +5,6 @@
  */
 #include "base/error.h"
 
-#include <hdf5.h>
-
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -138,6 +136,33 @@ static herr_t note_lowest(unsigned n, const H5E_error2_t *error, void *context)
     return 0;
 }
 
+static herr_t find_emptied(unsigned n, const H5E_error2_t *error, void *context)
+{
+    if (error->desc != NULL)
+        return 0;
+    *(size_t *)context = n;
+    return 1;
+}
+
+hid_t cow_errors_take(void)
+{
+    ssize_t count = H5Eget_num(H5E_DEFAULT);
+    size_t emptied = 0;
+
+    if (count <= 0)
+        return H5I_INVALID_HID;
+    if (H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, find_emptied, &emptied) != 0 &&
+        (emptied == 0 || H5Epop(H5E_DEFAULT, (size_t)count - emptied) < 0))
+        return H5I_INVALID_HID;
+    return H5Eget_current_stack();
+}
+
+void cow_errors_give_back(hid_t records)
+{
+    if (records >= 0)
+        H5Eset_current_stack(records);
+}
+
 int cow_error_native(const char *format, ...)
 {
     va_list arguments;
@@ -149,11 +174,7 @@ int cow_error_native(const char *format, ...)
         add_context(format, arguments);
         goto done;
     }
-    stack = H5Eget_current_stack();
-    if (stack > 0 && H5Eget_num(stack) <= 0) {
-        H5Eclose_stack(stack);
-        stack = 0;
-    }
+    stack = cow_errors_take();
     record(COW_IO, format, arguments);
     if (stack > 0) {
         size_t length = strlen(current.message);

@@ -10,6 +10,8 @@
 #ifndef COW_ERROR_H
 #define COW_ERROR_H
 
+#include <hdf5.h>
+
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -42,6 +44,14 @@ void cow_error_replace(const char *before, const char *after);
 /* A call to the HDF5 library underneath has just failed: take over its error stack as the cause, with the message as
  * context above it. Call it before any other HDF5 call. Always -1. */
 int cow_error_native(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* The records of HDF5's stack, which is empty then: an id, to be given back; H5I_INVALID_HID where there are none. Records that
+ * HDF5 could not empty are dropped: when the library closes and has lost a file, H5FL_fac_term leaves two of a class of errors
+ * that no longer exists, H5E_clear_stack stops at them for the rest of the program, and to copy what it has half emptied above
+ * them crashes. */
+hid_t cow_errors_take(void);
+/* Instead of what the stack has now, where RECORDS is an id. */
+void cow_errors_give_back(hid_t records);
 
 /* What the lowest record of HDF5's stack says, in TEXT, and the stack is empty: of a driver's record what failed and why,
  * without the time and the addresses of buffers. */

@@ -90,9 +90,9 @@ static hid_t open_file(const cow_import *import, const char *name, bool connecto
     hid_t file = fapl < 0 ? H5I_INVALID_HID : H5Fopen(name, H5F_ACC_RDONLY, fapl);
 
     if (fapl >= 0) {
-        hid_t stack = H5Eget_current_stack();
+        hid_t stack = cow_errors_take();
         H5Pclose(fapl);
-        H5Eset_current_stack(stack);
+        cow_errors_give_back(stack);
     }
     return file;
 }

@@ -5,6 +5,7 @@
  */
 #include "import/tree.h"
 
+#include "base/error.h"
 #include "base/ids.h"
 #include "native/datatype.h"
 #include "native/native.h"
@@ -39,10 +40,10 @@ int cow_tree_group_settings(hid_t group, hid_t new)
         H5Z_filter_t id = H5Pget_filter2(old, (unsigned)i, &flags, &count, values, 0, NULL, &config);
         good = id >= 0 && count <= sizeof values / sizeof *values && H5Pset_filter(new, id, flags, count, values) >= 0;
     }
-    hid_t stack = H5Eget_current_stack(); /* closing would clear it */
+    hid_t stack = cow_errors_take(); /* closing would clear it */
     if (old >= 0)
         H5Pclose(old);
-    H5Eset_current_stack(stack);
+    cow_errors_give_back(stack);
     return good ? 0 : -1;
 }
 
@@ -83,9 +84,9 @@ hid_t cow_tree_dataset(hid_t to, const char *path, hid_t type, hid_t space, hid_
         H5Dclose(dataset);
         dataset = H5I_INVALID_HID;
     }
-    stack = H5Eget_current_stack(); /* closing would clear it */
+    stack = cow_errors_take(); /* closing would clear it */
     cow_close(first);
-    H5Eset_current_stack(stack);
+    cow_errors_give_back(stack);
     return dataset;
 }
 

@@ -1,6 +1,7 @@
 /* Types, attributes and elements of datasets from one file to another; references are translated. See tree.h. */
 #include "import/tree.h"
 
+#include "base/error.h"
 #include "base/ids.h"
 #include "base/vector.h"
 #include "import/references.h"
@@ -153,9 +154,9 @@ int cow_tree_list_chunks(hid_t dataset, hid_t dcpl, cow_tree_chunks *chunks)
         status = is_listed_wrong(dataset, space) ? cow_boxes(space, chunk, ask_for_chunk, &a)
                  : H5Dchunk_iter(dataset, H5P_DEFAULT, note_chunk, chunks) < 0 ? -1
                                                                                : 0;
-    stack = H5Eget_current_stack(); /* closing would clear it */
+    stack = cow_errors_take(); /* closing would clear it */
     cow_close(space);
-    H5Eset_current_stack(stack);
+    cow_errors_give_back(stack);
     return status;
 }
 
@@ -229,15 +230,15 @@ static int copy_box(void *context, unsigned rank, const hsize_t start[], const h
             if (c->tree->progress != NULL)
                 c->tree->progress(c->tree->context, elements * H5Tget_size(c->type));
         }
-        stack = H5Eget_current_stack(); /* what follows would clear it */
+        stack = cow_errors_take(); /* what follows would clear it */
         H5Treclaim(c->type, memory, H5P_DEFAULT, buffer);
-        H5Eset_current_stack(stack);
+        cow_errors_give_back(stack);
     }
     free(buffer);
     if (memory >= 0) {
-        stack = H5Eget_current_stack();
+        stack = cow_errors_take();
         H5Sclose(memory);
-        H5Eset_current_stack(stack);
+        cow_errors_give_back(stack);
     }
     return status;
 }

@@ -145,9 +145,8 @@ void cow_kept_types_end_call(void)
 
     if (all_lent == NULL)
         return;
-    errors = H5Eget_num(H5E_DEFAULT) > 0 ? H5Eget_current_stack() : H5I_INVALID_HID; /* H5Tclose clears it */
+    errors = cow_errors_take(); /* H5Tclose clears it */
     while (all_lent != NULL)
         take_back(all_lent);
-    if (errors >= 0)
-        H5Eset_current_stack(errors);
+    cow_errors_give_back(errors);
 }

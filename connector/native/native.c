@@ -23,7 +23,7 @@ static hid_t native_id = H5I_INVALID_HID;
 /* Made once: tables and pools are opened with each file, and the log is read and written. */
 static hid_t uncached_list = H5I_INVALID_HID, few_list = H5I_INVALID_HID;
 static _Thread_local bool plain_tokens;
-static _Thread_local bool listing;
+static _Thread_local bool listing, on_object;
 
 hid_t cow_native_id(void)
 {
@@ -49,6 +49,14 @@ void cow_native_terminate(void)
 typedef enum asker { NOBODY, OURS, PROGRAMS } asker;
 static _Thread_local asker asked; /* the lists of whom, in this context */
 
+bool cow_native_call_begins(bool object)
+{
+    bool before = on_object;
+
+    on_object = object;
+    return before;
+}
+
 void cow_native_call_ends(void)
 {
     asked = NOBODY;
@@ -59,6 +67,7 @@ void cow_native_call_ends(void)
 static _Thread_local struct {
     void *context[DEEPEST];
     asker asked[DEEPEST];
+    bool on_object[DEEPEST];
     size_t depth;
 } entered;
 
@@ -69,8 +78,9 @@ int cow_native_enter(void)
     /* this alone does not initialise the library */
     if (H5open() < 0 || cow_library_enter(&entered.context[entered.depth]) < 0)
         return cow_error_native("cannot enter the HDF5 library");
-    entered.asked[entered.depth++] = asked;
+    entered.asked[entered.depth] = asked;
     asked = NOBODY;
+    entered.on_object[entered.depth++] = cow_native_call_begins(false);
     return 0;
 }
 
@@ -78,6 +88,7 @@ void cow_native_leave(void)
 {
     cow_library_leave(entered.context[--entered.depth]);
     asked = entered.asked[entered.depth];
+    cow_native_call_begins(entered.on_object[entered.depth]);
 }
 
 int cow_native_apart(cow_apart *apart)
@@ -123,7 +134,7 @@ bool cow_native_is_listing(void)
 
 int cow_native_list_begin(void)
 {
-    if (listing || cow_error_pending())
+    if (!on_object || listing || cow_error_pending())
         return -1;
     listing = true;
     return 0;
@@ -782,7 +793,7 @@ static herr_t add_met(hid_t group, const char *name, const H5L_info2_t *info, vo
 }
 
 /* By one walk, which looks for no link: 0. Else nothing is listed: HDF5 does not walk where it can tell one of the links not at
- * all, and where no call on an object is under way (see COW_LIST_FROM). */
+ * all. */
 static int walk_links(cow_loc group, bool by_creation, link_list *list)
 {
     H5VL_link_specific_args_t args = {.op_type = H5VL_LINK_ITER};

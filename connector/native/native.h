@@ -27,6 +27,9 @@ typedef struct cow_loc {
 /* The native connector's id; registered on first use, held until cow_native_terminate. H5I_INVALID_HID on failure. */
 hid_t cow_native_id(void);
 void cow_native_terminate(void);
+/* A callback runs, in a context of HDF5's where it knows how objects are wrapped, that is, for a call on an OBJECT. Returns what
+ * to say when the callback is over. Of this thread. */
+bool cow_native_call_begins(bool object);
 /* A call of the program is over. */
 void cow_native_call_ends(void);
 /* An API context for code that is not inside a callback (H5atclose, the command line, tests). */
@@ -48,8 +51,9 @@ bool cow_native_tokens_are_plain(void);
 
 /* Links and attributes are listed by one walk of HDF5's own where there are so many: to be asked for one after the other costs
  * much more, and of attributes the square of their number. HDF5 makes an id for the object it walks through, and so wraps it:
- * between begin and end with nothing that we know of it, since nobody is to be told when that id goes. -1: no walk now, since
- * an error is recorded, which closing the id would forget. A walk also fails where HDF5 has no call on an object under way. */
+ * between begin and end with nothing that we know of it, since nobody is to be told when that id goes. -1: no walk now: an error is
+ * recorded, which closing the id would forget; or HDF5 has no call on an object under way (it creates or opens a file, say) and
+ * cannot wrap: H5A__iterate would leave the object open, and with it the file. */
 #define COW_LIST_FROM 12
 int cow_native_list_begin(void);
 void cow_native_list_end(void);

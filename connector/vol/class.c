@@ -353,7 +353,7 @@ static herr_t optional(void *object, H5VL_optional_args_t *args, hid_t dxpl, voi
  * this plugin in memory all the time. Also called after a probe, when the reason of a failed open is on the stack. */
 static herr_t terminate(void)
 {
-    hid_t stack = H5Eget_num(H5E_DEFAULT) > 0 ? H5Eget_current_stack() : H5I_INVALID_HID;
+    hid_t stack = cow_errors_take();
     bool closing = cow_exit_closing();
 
     H5E_BEGIN_TRY /* HDF5 2 has closed the native connector already, when the program left files open */
@@ -369,8 +369,7 @@ static herr_t terminate(void)
         cow_file_forget_all();
     }
     cow_error_clear();
-    if (stack >= 0)
-        H5Eset_current_stack(stack);
+    cow_errors_give_back(stack);
     return 0;
 }
 

@@ -376,7 +376,7 @@ static int settle(cow_home *home, unsigned flags, hid_t fapl)
 
 void *cow_vol_file_create(const char *name, unsigned flags, hid_t fcpl, hid_t fapl, hid_t dxpl, void **req)
 {
-    COW_QUIET;
+    COW_QUIET_FOR(false);
     hid_t under = cow_native_fapl(fapl); /* of a list for MPI-IO by all processes together */
     cow_options *options = cow_fapl_options(fapl);
     standing s = {0};
@@ -419,7 +419,7 @@ void *cow_vol_file_create(const char *name, unsigned flags, hid_t fcpl, hid_t fa
             native == NULL && !again && ours && (flags & H5F_ACC_TRUNC) && s.aside == NULL && cow_journal_present(name);
     } while (again);
     if (native == NULL) {
-        stack = H5Eget_current_stack(); /* programs read the reason there; closing the lists would clear it */
+        stack = cow_errors_take(); /* programs read the reason there; closing the lists would clear it */
         put_back(&s);
     } else
         s.object = ours ? cow_vol_file_join(native, name, NULL, NULL, true, true, options, fapl)
@@ -441,8 +441,7 @@ done:
     cow_options_free(options);
     free(s.real);
     free(s.aside);
-    if (stack >= 0)
-        H5Eset_current_stack(stack);
+    cow_errors_give_back(stack);
     if (s.object == NULL)
         cow_error_in_file(name);
     return cow_leave_pointer(s.object);

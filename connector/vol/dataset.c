@@ -60,7 +60,7 @@ static herr_t is_about_prefix(unsigned n, const H5E_error2_t *error, void *conte
  * prefix. */
 static void *open_again(cow_object *o, cow_where *where, hid_t dapl, hid_t dxpl, void **req)
 {
-    hid_t stack = H5Eget_current_stack();
+    hid_t stack = cow_errors_take();
     void *native = NULL;
     bool prefix = false;
 
@@ -78,8 +78,8 @@ static void *open_again(cow_object *o, cow_where *where, hid_t dapl, hid_t dxpl,
             native = NULL;
         }
     }
-    if (native == NULL && stack >= 0)
-        H5Eset_current_stack(stack);
+    if (native == NULL)
+        cow_errors_give_back(stack);
     else if (stack >= 0)
         H5Eclose_stack(stack);
     return native;
@@ -189,11 +189,10 @@ static void after_failed_native_write(cow_object *o, unsigned long failures)
         cow_home_half_changed(o->home);
         return;
     }
-    stack = H5Eget_current_stack();
+    stack = cow_errors_take();
     if (cow_vol_dataset_after_native_write(o) < 0)
         cow_changed_half(o->home->file);
-    if (stack >= 0)
-        H5Eset_current_stack(stack);
+    cow_errors_give_back(stack);
 }
 
 /* ---- read, write ---- */

@@ -233,7 +233,7 @@ static bool too_many(hid_t lapl)
 
 bool cow_detour_begin(const cow_where *where, const char *name, hid_t lapl, cow_detour *detour)
 {
-    hid_t stack = H5Eget_num(H5E_DEFAULT) > 0 ? H5Eget_current_stack() : H5I_INVALID_HID, fapl = H5I_INVALID_HID;
+    hid_t stack = cow_errors_take(), fapl = H5I_INVALID_HID;
     leads *l = NULL;
     cow_object *file = NULL;
     bool circle = false;
@@ -254,7 +254,7 @@ bool cow_detour_begin(const cow_where *where, const char *name, hid_t lapl, cow_
     if (fapl >= 0) {
         file = cow_vol_file_open(l->file, H5F_ACC_RDONLY, fapl, DXPL, NULL);
         if (file == NULL && H5Eget_num(H5E_DEFAULT) > 0) { /* worth more than that HDF5 found no such file */
-            hid_t why = H5Eget_current_stack();
+            hid_t why = cow_errors_take();
             if (stack >= 0)
                 H5Eclose_stack(stack);
             stack = why;
@@ -272,8 +272,7 @@ bool cow_detour_begin(const cow_where *where, const char *name, hid_t lapl, cow_
         detour->file = file;
         nested++;
     }
-    if (stack >= 0)
-        H5Eset_current_stack(stack);
+    cow_errors_give_back(stack);
     if (circle)
         cow_error(COW_USAGE,
                   "%s: external links to versions lead to one another, or there are too many; how many are "
@@ -303,12 +302,11 @@ bool cow_detour_by_name(const cow_where *where, cow_detour *detour)
 
 void cow_detour_end(cow_detour *detour)
 {
-    hid_t stack = H5Eget_num(H5E_DEFAULT) > 0 ? H5Eget_current_stack() : H5I_INVALID_HID;
+    hid_t stack = cow_errors_take();
 
     nested--;
     if (cow_vol_file_close_unnamed(detour->file) < 0)
         cow_error_clear();
     free(detour->name);
-    if (stack >= 0)
-        H5Eset_current_stack(stack);
+    cow_errors_give_back(stack);
 }

@@ -63,9 +63,10 @@ static void turn_on(void)
         H5Eset_auto1(printing.function1, printing.data);
 }
 
-cow_quiet cow_quiet_begin(void)
+cow_quiet cow_quiet_begin(bool object)
 {
-    cow_quiet quiet = {.ours = !printing.off && turn_off(), .held = cow_error_hold()};
+    cow_quiet quiet = {
+        .ours = !printing.off && turn_off(), .before = cow_native_call_begins(object), .held = cow_error_hold()};
 
     printing.depth++;
     return quiet;
@@ -74,7 +75,7 @@ cow_quiet cow_quiet_begin(void)
 cow_quiet cow_quiet_begin_element(void)
 {
     if (printing.depth == 0)
-        return cow_quiet_begin();
+        return cow_quiet_begin(true);
     return (cow_quiet){.element = true};
 }
 
@@ -85,6 +86,7 @@ void cow_quiet_end(cow_quiet *quiet)
     if (quiet->ours)
         turn_on();
     cow_error_put_back(quiet->held);
+    cow_native_call_begins(quiet->before);
     if (--printing.depth == 0) {
         cow_kept_types_end_call();
         cow_native_call_ends();

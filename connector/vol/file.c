@@ -439,7 +439,7 @@ static void remember(const opening *o, cow_object *object)
 
 void *cow_vol_file_open(const char *name, unsigned flags, hid_t fapl, hid_t dxpl, void **req)
 {
-    COW_QUIET;
+    COW_QUIET_FOR(false);
     opening o = {.given = fapl, .fapl = fapl, .under = H5I_INVALID_HID, .flags = flags, .native_flags = flags};
     hid_t stack = H5I_INVALID_HID;
     cow_object *object = NULL;
@@ -449,7 +449,7 @@ void *cow_vol_file_open(const char *name, unsigned flags, hid_t fapl, hid_t dxpl
     int answer = prepare(&o, name);
     if (cow_mpi_agree(name, fapl, answer == 0 && o.revision != NULL ? 1 : answer) >= 0) {
         if ((native = H5VLfile_open(o.name, o.native_flags, o.under, dxpl, req)) == NULL) {
-            stack = H5Eget_current_stack(); /* programs read the reason there; closing the lists would clear it */
+            stack = cow_errors_take(); /* programs read the reason there; closing the lists would clear it */
             if (!o.ours && (flags & H5F_ACC_RDWR))
                 cow_driver_explain(o.name, fapl, o.under, &stack);
         } else
@@ -468,8 +468,7 @@ void *cow_vol_file_open(const char *name, unsigned flags, hid_t fapl, hid_t dxpl
     cow_options_free(o.options);
     free(o.base);
     free(o.image);
-    if (stack >= 0)
-        H5Eset_current_stack(stack);
+    cow_errors_give_back(stack);
     return cow_leave_pointer(object);
 }
 
@@ -595,7 +594,7 @@ static herr_t is_accessible(H5VL_file_specific_args_t *args, hid_t dxpl, void **
 {
     H5VL_file_specific_args_t native = *args;
     bool probe = H5Eget_num(H5E_DEFAULT) > 0;
-    hid_t stack = probe ? H5Eget_current_stack() : H5I_INVALID_HID, under = H5I_INVALID_HID;
+    hid_t stack = probe ? cow_errors_take() : H5I_INVALID_HID, under = H5I_INVALID_HID;
     hid_t fapl =
         args->args.is_accessible.fapl_id == H5P_DEFAULT ? H5P_FILE_ACCESS_DEFAULT : args->args.is_accessible.fapl_id;
     const char *revision = NULL;
@@ -614,7 +613,7 @@ static herr_t is_accessible(H5VL_file_specific_args_t *args, hid_t dxpl, void **
         native.args.is_accessible.fapl_id = under;
         status = H5VLfile_specific(NULL, cow_native_id(), &native, dxpl, req);
         if (status < 0)
-            stack = H5Eget_current_stack();
+            stack = cow_errors_take();
     }
     if (status >= 0 && *args->args.is_accessible.accessible)
         say_if_late();
@@ -622,8 +621,7 @@ done:
     if (under >= 0)
         H5Pclose(under);
     free(base);
-    if (stack >= 0)
-        H5Eset_current_stack(stack);
+    cow_errors_give_back(stack);
     return status;
 }
 
@@ -638,16 +636,15 @@ static herr_t delete_file(H5VL_file_specific_args_t *args, hid_t dxpl, void **re
         return -1;
     native.args.del.fapl_id = under;
     if ((status = H5VLfile_specific(NULL, cow_native_id(), &native, dxpl, req)) < 0)
-        stack = H5Eget_current_stack();
+        stack = cow_errors_take();
     H5Pclose(under);
-    if (stack >= 0)
-        H5Eset_current_stack(stack);
+    cow_errors_give_back(stack);
     return status;
 }
 
 herr_t cow_vol_file_specific(void *object, H5VL_file_specific_args_t *args, hid_t dxpl, void **req)
 {
-    COW_QUIET;
+    COW_QUIET_FOR(object != NULL);
     cow_object *o = cow_object_of(object);
     cow_home *home = o == NULL ? NULL : o->home;
     void *native = cow_object_native(object);

@@ -262,13 +262,12 @@ void cow_home_half_changed(cow_home *home)
 static void note_groups_left(cow_target *target)
 {
     H5VL_loc_params_t loc = cow_by_name(target->type, target->missing);
-    hid_t stack = H5Eget_current_stack();
+    hid_t stack = cow_errors_take();
     H5O_info2_t info;
 
     if (cow_info_quietly(target->native, &loc, &info) > 0 && cow_target_member_changed(target, NULL) < 0)
         cow_changed_half(target->home->file);
-    if (stack >= 0)
-        H5Eset_current_stack(stack);
+    cow_errors_give_back(stack);
 }
 
 void cow_target_done(cow_target *target)

@@ -234,10 +234,13 @@ void *cow_leave_pointer(void *result);
 typedef struct cow_quiet {
     bool ours;            /* printing was on, and this callback turned it off */
     bool element;         /* another callback does all that is to be done */
-    cow_error_held *held; /* the error of the callback around this one */
+    bool before;          /* what the callback around this one is for */
+    cow_error_held *held; /* the error of that one */
 } cow_quiet;
-#define COW_QUIET cow_quiet quiet __attribute__((cleanup(cow_quiet_end), unused)) = cow_quiet_begin()
-cow_quiet cow_quiet_begin(void);
+#define COW_QUIET_FOR(object) cow_quiet quiet __attribute__((cleanup(cow_quiet_end), unused)) = cow_quiet_begin(object)
+#define COW_QUIET COW_QUIET_FOR(true)
+/* OBJECT: HDF5 has one for this call, so not where a file is made, opened or asked about by its name. */
+cow_quiet cow_quiet_begin(bool object);
 /* For a callback that moves one element and records no error: between it and the callback around it is no function of the
  * application, so that nothing has to be asked again. */
 #define COW_QUIET_ELEMENT cow_quiet quiet __attribute__((cleanup(cow_quiet_end), unused)) = cow_quiet_begin_element()
