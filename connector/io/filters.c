@@ -1,5 +1,6 @@
 /* Shuffle, deflate, fletcher32, LZF and Blosc, stage by stage, with the results of HDF5's own filters (1.14) and of the
- * registered LZF (h5py) and Blosc (hdf5-blosc) filters.
+ * registered LZF (h5py) and Blosc (hdf5-blosc) filters; but deflate is libdeflate's, which needs half of zlib's time or less, and
+ * makes other streams of the same format.
  *
  * Promises: encoding depends on the input and the parameters alone (no environment variable, no number of threads);
  * decoding never reads or writes outside its buffers, whatever the input.
@@ -10,9 +11,9 @@
 #include "base/bytes.h"
 
 #include <blosc.h>
+#include <libdeflate.h>
 #include <limits.h>
 #include <string.h>
-#include <zlib.h>
 
 #define FLETCHER_SIZE 4
 
@@ -132,41 +133,37 @@ static size_t fletcher32_decode(const uint8_t *in, bool unchecked, size_t size, 
 
 /* ---- deflate ---- */
 
+/* Both make and take zlib's format. Making one of these takes 2 us, decoding 8 KiB 10. */
 static size_t deflate_decode(const void *in, size_t size, void *out, size_t capacity, const char **why)
 {
-    z_stream stream = {0};
-    size_t made = 0;
-    int status;
+    struct libdeflate_decompressor *decompressor = libdeflate_alloc_decompressor();
+    enum libdeflate_result result;
+    size_t taken, made = 0;
 
-    *why = "it is no complete deflate stream";
-    if (size > UINT_MAX) /* HDF5 has no chunk of 4 GiB */
-        return 0;
-    stream.next_in = (Bytef *)in;
-    stream.avail_in = (uInt)size;
-    stream.next_out = out;
-    stream.avail_out = (uInt)(capacity < UINT_MAX ? capacity : UINT_MAX);
-    if (inflateInit(&stream) != Z_OK) {
-        *why = "zlib has no memory";
+    if (decompressor == NULL) {
+        *why = "there is no memory to decompress it";
         return 0;
     }
-    status = inflate(&stream, Z_FINISH);
-    if (status == Z_STREAM_END)
-        made = stream.total_out;
-    else if (status == Z_BUF_ERROR && stream.avail_out == 0)
-        *why = "it holds more than a chunk";
-    else if (status == Z_MEM_ERROR)
-        *why = "zlib has no memory";
-    inflateEnd(&stream);
-    return made;
+    /* what is behind the end of the stream HDF5 does not look at either */
+    result = libdeflate_zlib_decompress_ex(decompressor, in, size, out, capacity, &taken, &made);
+    libdeflate_free_decompressor(decompressor);
+    if (result == LIBDEFLATE_SUCCESS)
+        return made;
+    *why = result == LIBDEFLATE_INSUFFICIENT_SPACE ? "it holds more than a chunk" : "it is no complete deflate stream";
+    return 0;
 }
 
 static size_t deflate_encode(const cow_filter *filter, const void *in, size_t size, void *out)
 {
-    uLongf made = compressBound(size);
+    struct libdeflate_compressor *compressor;
+    size_t made;
 
-    if (filter->count != 1 || filter->value[0] > 9)
+    if (filter->count != 1 || filter->value[0] > 9 ||
+        (compressor = libdeflate_alloc_compressor((int)filter->value[0])) == NULL)
         return 0;
-    return compress2(out, &made, in, size, (int)filter->value[0]) == Z_OK ? made : 0;
+    made = libdeflate_zlib_compress(compressor, in, size, out, libdeflate_zlib_compress_bound(compressor, size));
+    libdeflate_free_compressor(compressor);
+    return made;
 }
 
 /* ---- Blosc ---- */
@@ -225,7 +222,7 @@ size_t cow_filter_bound(H5Z_filter_t id, size_t size)
     if (id == H5Z_FILTER_FLETCHER32)
         return size + FLETCHER_SIZE;
     if (id == H5Z_FILTER_DEFLATE)
-        return compressBound(size);
+        return libdeflate_zlib_compress_bound(NULL, size);
     return size; /* LZF and Blosc fail when they would need more */
 }
 
