@@ -49,7 +49,7 @@ void cow_native_terminate(void)
 typedef enum asker { NOBODY, OURS, PROGRAMS } asker;
 static _Thread_local asker asked; /* the lists of whom, in this context */
 
-bool cow_native_call_begins(bool object)
+bool cow_native_on_object(bool object)
 {
     bool before = on_object;
 
@@ -80,7 +80,7 @@ int cow_native_enter(void)
         return cow_error_native("cannot enter the HDF5 library");
     entered.asked[entered.depth] = asked;
     asked = NOBODY;
-    entered.on_object[entered.depth++] = cow_native_call_begins(false);
+    entered.on_object[entered.depth++] = cow_native_on_object(false);
     return 0;
 }
 
@@ -88,7 +88,7 @@ void cow_native_leave(void)
 {
     cow_library_leave(entered.context[--entered.depth]);
     asked = entered.asked[entered.depth];
-    cow_native_call_begins(entered.on_object[entered.depth]);
+    cow_native_on_object(entered.on_object[entered.depth]);
 }
 
 int cow_native_apart(cow_apart *apart)

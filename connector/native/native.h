@@ -27,9 +27,9 @@ typedef struct cow_loc {
 /* The native connector's id; registered on first use, held until cow_native_terminate. H5I_INVALID_HID on failure. */
 hid_t cow_native_id(void);
 void cow_native_terminate(void);
-/* A callback runs, in a context of HDF5's where it knows how objects are wrapped, that is, for a call on an OBJECT. Returns what
- * to say when the callback is over. Of this thread. */
-bool cow_native_call_begins(bool object);
+/* What runs from here on is for a call on an OBJECT, or not: only then does HDF5 know how objects are wrapped. Returns what was said
+ * before, to be said again afterwards. Of this thread. */
+bool cow_native_on_object(bool object);
 /* A call of the program is over. */
 void cow_native_call_ends(void);
 /* An API context for code that is not inside a callback (H5atclose, the command line, tests). */

@@ -66,7 +66,7 @@ static void turn_on(void)
 cow_quiet cow_quiet_begin(bool object)
 {
     cow_quiet quiet = {
-        .ours = !printing.off && turn_off(), .before = cow_native_call_begins(object), .held = cow_error_hold()};
+        .ours = !printing.off && turn_off(), .before = cow_native_on_object(object), .held = cow_error_hold()};
 
     printing.depth++;
     return quiet;
@@ -86,7 +86,7 @@ void cow_quiet_end(cow_quiet *quiet)
     if (quiet->ours)
         turn_on();
     cow_error_put_back(quiet->held);
-    cow_native_call_begins(quiet->before);
+    cow_native_on_object(quiet->before);
     if (--printing.depth == 0) {
         cow_kept_types_end_call();
         cow_native_call_ends();

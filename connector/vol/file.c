@@ -594,7 +594,7 @@ static herr_t is_accessible(H5VL_file_specific_args_t *args, hid_t dxpl, void **
 {
     H5VL_file_specific_args_t native = *args;
     bool probe = H5Eget_num(H5E_DEFAULT) > 0;
-    hid_t stack = probe ? cow_errors_take() : H5I_INVALID_HID, under = H5I_INVALID_HID;
+    hid_t stack = cow_errors_take(), under = H5I_INVALID_HID;
     hid_t fapl =
         args->args.is_accessible.fapl_id == H5P_DEFAULT ? H5P_FILE_ACCESS_DEFAULT : args->args.is_accessible.fapl_id;
     const char *revision = NULL;
