@@ -19,6 +19,7 @@ LIBRARIES = {
     "libxxhash": ("libxxhash-dev", "xxhash", "xxhash"),
     "libcrypto": ("libssl-dev", "openssl", "openssl"),
     "blosc": ("libblosc-dev", "blosc", "c-blosc"),
+    "zlib": ("zlib1g-dev", "zlib", "zlib-api"),
     "libdeflate": ("libdeflate-dev", "libdeflate", "libdeflate"),
     "json-c": ("libjson-c-dev", "json-c", "json-c"),
 }

@@ -26,6 +26,7 @@ class H5cow(MesonPackage):
     depends_on("xxhash")
     depends_on("openssl@3:")
     depends_on("c-blosc")
+    depends_on("zlib-api")
     depends_on("libdeflate")
     depends_on("json-c")
 
