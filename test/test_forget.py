@@ -735,3 +735,29 @@ def test_deep_groups_go(programs, tmp_path):
         assert done.returncode == 0, done.stderr
     assert forget(path, "1", "--gc")["forgotten"] == 1
     h5cow("verify", path)
+
+
+def test_a_dataset_with_all_its_links_in_what_goes_goes_with_it(programs, tmp_path):
+    """HDF5 deletes it with the last of them: two in one group, or one each in two."""
+    path = tmp_path / "a.h5"
+    story = """
+with h5py.File(sys.argv[1], 'a') as f:
+    n = int(sys.argv[2])
+    if n == 1:
+        f['kept'] = [1]
+        for g in ('a', 'b/c'):
+            f.create_dataset(g + "/twice", data=np.random.default_rng(len(g)).random(5000), chunks=(500,))
+            f[g + '/once more'] = f[g + '/twice']
+        f['b/d/twice'] = f['b/c/twice']
+    if n == 2:
+        del f['a'], f['b']
+    f['kept'][0] = n
+"""
+    for n in range(1, 5):
+        assert programs.python(story, path, n).returncode == 0
+    assert forget(path, "1", "2")["forgotten"] == 2
+    with h5py.File(path, "r") as f:  # docs/format.md: as after one that has one link; 'kept' is an ordinary dataset
+        assert len(f["_versioned_data/heads"]) == 0
+        assert set(f["_versioned_data/datasets"]["root"]) == {2**64 - 1}
+    h5cow("gc", path)
+    h5cow("verify", path)

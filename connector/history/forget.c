@@ -26,6 +26,7 @@ typedef struct forgetting {
     addresses gone;   /* head objects that no version knows any more */
     addresses groups; /* of the newest version's tree, to be looked into */
     addresses ending; /* that are about to lose a link. Groups may be very deep: a list, not one call in the other */
+    cow_map losing;   /* of those: how many links so far */
     addresses held;   /* snapshots that only a tree which goes may have */
     cow_map linked;   /* in the newest version's tree */
     bool any_held;    /* there is a group for such snapshots */
@@ -42,6 +43,7 @@ static void forgetting_free(forgetting *f)
     free(f->groups.at);
     free(f->ending.at);
     free(f->held.at);
+    cow_map_free(&f->losing);
     cow_map_free(&f->linked);
     free(f->why);
 }
@@ -299,20 +301,24 @@ static int end_member(void *context, const char *name, const H5L_info2_t *link)
                                                  : note_address(f, &f->ending, address);
 }
 
-/* It is about to lose a link. Where that is the last one, it goes, and what hangs below it. */
+/* It is about to lose a link. Where that is the last one, with those that it loses as well, it goes, and what hangs below it. */
 static int end_object(forgetting *f, uint64_t address)
 {
     const H5O_token_t token = cow_token(address);
+    uint64_t links = 0;
     H5O_info2_t info;
     cow_loc object;
     int status;
 
+    cow_map_get(&f->losing, address, &links);
+    if (cow_map_put(&f->losing, address, ++links) < 0)
+        return cow_error(COW_MEMORY, "%s: no memory for a list of objects", f->file->name);
     if (cow_native_open_token(f->file->loc, &token, &object) < 0)
         return -1;
     status = cow_native_info(object, NULL, H5O_INFO_BASIC, &info);
-    if (status == 0 && info.rc <= 1 && object.type == H5I_DATASET)
+    if (status == 0 && info.rc == links && object.type == H5I_DATASET)
         status = end_dataset(f->file, object.object);
-    else if (status == 0 && info.rc <= 1 && object.type == H5I_GROUP)
+    else if (status == 0 && info.rc == links && object.type == H5I_GROUP)
         status = cow_native_links(object, false, end_member, f);
     return cow_native_close(object) < 0 ? -1 : status;
 }
@@ -324,6 +330,7 @@ static int end_removed(forgetting *f, uint64_t address)
 
     if (removed <= 0)
         return removed;
+    cow_map_free(&f->losing); /* what was lost before is not counted any more */
     if (note_address(f, &f->ending, address) < 0)
         return -1;
     while (f->ending.count > 0)
