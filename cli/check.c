@@ -400,16 +400,17 @@ static void read_tables(cli_check *check)
         check->version[i] = SIZE_MAX;
 }
 
-/* An h5cow that does not know composed chunks must refuse a file that has some: by this number. */
+/* An h5cow that does not know what is in a file must refuse it: by this number. */
 static void check_format(cli_check *check)
 {
+    const bool composed = check->composed.count > 0;
+    const uint32_t needed = check->lone_leaves ? COW_FORMAT_LONE_LEAF : composed ? COW_FORMAT_PIECES : COW_FORMAT_FIRST;
     uint32_t format = 0;
 
-    if (check->composed.count > 0 && cow_layout_number(check->file->loc, COW_FORMAT_NAME, H5T_STD_U32LE, &format) > 0 &&
-        format < COW_FORMAT_PIECES)
+    if (cow_layout_number(check->file->loc, COW_FORMAT_NAME, H5T_STD_U32LE, &format) > 0 && format < needed)
         cli_damaged(check, CLI_BAD_ELSE, 0, 0,
-                    "the file says that it has format %u, but it has composed chunks, which only format %u has", format,
-                    COW_FORMAT_PIECES);
+                    "the file says that it has format %u, but it has %s, which only format %u has", format,
+                    check->lone_leaves ? "leaves without views" : "composed chunks", needed);
     cow_error_clear();
 }
 

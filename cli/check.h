@@ -76,6 +76,7 @@ typedef struct cli_check {
     uint64_t chunks, bytes; /* re-hashed */
     uint64_t unfound;       /* slots that their hash does not lead to */
     uint64_t views;
+    bool lone_leaves; /* there is a leaf without a view, which the root's shows */
 } cli_check;
 
 /* check_damage.c */
@@ -105,6 +106,7 @@ json_object *cli_damage_json(cli_check *check, struct cli_impact *impact, size_t
 typedef struct cli_seen_node {
     uint64_t pool, chunks;
     unsigned level;
+    bool viewed;      /* its view was looked at */
     uint64_t *origin; /* NULL: the node cannot be used */
 } cli_seen_node;
 

@@ -35,9 +35,8 @@ typedef struct expected_view {
     const uint64_t *extent;
     cow_mapping *mapping;
     unsigned mappings;
-    bool leaf;
-    bool
-        part; /* the root's mapping shows a part of its source; else it is all of it, whose extent is checked as well */
+    const uint64_t *chunk; /* what shows chunks: their shape; what shows nodes: NULL */
+    bool part; /* the root's mapping shows a part of its node; else it is all of it, whose extent is checked as well */
     uint64_t pool;
     hid_t plan[2]; /* of a composed chunk: its mappings, in either of two ways; else H5I_INVALID_HID */
 } expected_view;
@@ -46,10 +45,17 @@ typedef struct expected_view {
         H5I_INVALID_HID, H5I_INVALID_HID                                                                               \
     }
 
-/* The same for the source of a mapping: all of a node's view may be said without its extent. */
+/* Does a mapping show all of the view of a node, or of a composed chunk? */
+static bool shows_all(const expected_view *e, const cow_mapping *m)
+{
+    return e->chunk == NULL ? !e->part
+                            : m->source != 0 && memcmp(m->source_count, e->chunk, e->rank * sizeof *e->chunk) == 0;
+}
+
+/* The same for the source of a mapping: all of a view may be said without its extent. */
 static bool is_source(hid_t space, const expected_view *e, const cow_mapping *m)
 {
-    if ((!e->leaf || m->source != 0) && !e->part && space >= 0 && H5Sget_select_type(space) == H5S_SEL_ALL) {
+    if (shows_all(e, m) && space >= 0 && H5Sget_select_type(space) == H5S_SEL_ALL) {
         H5Sclose(space);
         return true;
     }
@@ -101,7 +107,7 @@ static const char *look_at_mappings(hid_t dcpl, size_t mappings, const expected_
 
         if (m == NULL)
             return "one of its mappings is at the wrong place";
-        if (e->leaf && m->source == 0)
+        if (e->chunk != NULL && m->source == 0)
             snprintf(source, sizeof source, COW_PATH_RAW "/%llu", (unsigned long long)e->pool);
         else
             cow_view_path(source, m->source);
@@ -180,6 +186,25 @@ static const char *look_at_view(hid_t view, const expected_view *e, hid_t type)
         bad = look_at_mappings(dcpl, mappings, e);
     cow_close(own, dcpl, space);
     return bad;
+}
+
+/* Does the view of the record at OFFSET show that of NODE, and nothing else? */
+static bool shows_node(const cli_check *check, uint64_t offset, uint64_t node)
+{
+    char path[COW_PATH_MAX], name[COW_PATH_MAX];
+    hid_t view, dcpl = H5I_INVALID_HID;
+    size_t mappings = 0;
+    bool shows;
+
+    cow_view_path(path, offset);
+    if ((view = H5Dopen2(check->file->id, path, H5P_DEFAULT)) >= 0)
+        dcpl = H5Dget_create_plist(view);
+    cow_view_path(path, node);
+    shows = dcpl >= 0 && H5Pget_layout(dcpl) == H5D_VIRTUAL && H5Pget_virtual_count(dcpl, &mappings) >= 0 &&
+            mappings == 1 && source_of(dcpl, 0, name) && strcmp(name, path) == 0;
+    cow_close(dcpl, view);
+    H5Eclear2(H5E_DEFAULT);
+    return shows;
 }
 
 static void check_view(cli_check *check, uint64_t node, const expected_view *e, hid_t type)
@@ -331,19 +356,46 @@ static bool check_leaf(tree *t, const cow_node *node, uint64_t *chunks)
     return good;
 }
 
-/* A node and what is below it. *CHUNKS grows by the chunks that have a slot. At most COW_MAX_LEVEL deep. */
-static bool check_node(tree *t, uint64_t offset, unsigned level, const uint64_t origin[], uint64_t *chunks)
+static void check_node_view(tree *t, const cow_node *node)
+{
+    cow_mapping *mappings = cli_alloc(COW_TILE_CHUNKS, sizeof *mappings);
+    uint64_t extent[COW_MAX_RANK];
+    const expected_view e = {.rank = t->grid.rank,
+                             .extent = extent,
+                             .mapping = mappings,
+                             .mappings = cow_view_plan(&t->grid, node, mappings),
+                             .chunk = node->level == 0 ? t->grid.chunk : NULL,
+                             .pool = t->pool->id,
+                             .plan = NO_PLAN};
+
+    cow_grid_box(&t->grid, node->level, node->origin, extent);
+    check_view(t->check, node->offset, &e, t->pool->type);
+    free(mappings);
+}
+
+/* A leaf that was met as a top node before, without a view, and has a parent as well. */
+static void check_leaf_view(tree *t, uint64_t offset)
+{
+    cow_node *node = cli_alloc(1, sizeof *node);
+
+    if (cow_node_read(t->check->log, &t->grid, offset, node) == 0)
+        check_node_view(t, node);
+    cow_error_clear();
+    free(node);
+}
+
+/* A node and what is below it. *CHUNKS grows by the chunks that have a slot. VIEWED: it needs a view. At most COW_MAX_LEVEL deep. */
+static bool check_node(tree *t, uint64_t offset, unsigned level, const uint64_t origin[], bool viewed, uint64_t *chunks)
 {
     cli_check *check = t->check;
     uint64_t *known = cow_map_at(&check->nodes, offset), own = 0;
-    cow_mapping *mappings = NULL;
     cow_node *node = NULL;
     char text[512];
     bool good = false;
     size_t place;
 
     if (known != NULL) {
-        const cli_seen_node *seen = &check->node[*known];
+        cli_seen_node *seen = &check->node[*known];
         if (seen->origin == NULL)
             return false;
         if (seen->pool != t->root->pool || seen->level != level || !same_place(&t->grid, seen->origin, origin)) {
@@ -351,6 +403,9 @@ static bool check_node(tree *t, uint64_t offset, unsigned level, const uint64_t 
                         (unsigned long long)offset);
             return false;
         }
+        if (viewed && !seen->viewed)
+            check_leaf_view(t, offset);
+        seen->viewed = seen->viewed || viewed;
         *chunks += seen->chunks;
         return true;
     }
@@ -382,27 +437,20 @@ static bool check_node(tree *t, uint64_t offset, unsigned level, const uint64_t 
             cow_grid_child_offset(&t->grid, level, p, child);
             for (unsigned d = 0; d < t->grid.rank; d++)
                 child[d] = origin[d] + child[d] * span[d];
-            if (!check_node(t, node->entry[p], level - 1, child, &own))
+            if (!check_node(t, node->entry[p], level - 1, child, true, &own))
                 good = false;
         }
     }
-    if (good) {
-        uint64_t extent[COW_MAX_RANK];
-        expected_view e = {
-            .rank = t->grid.rank, .extent = extent, .leaf = level == 0, .pool = t->pool->id, .plan = NO_PLAN};
-        mappings = cli_alloc(COW_TILE_CHUNKS, sizeof *mappings);
-        e.mapping = mappings;
-        e.mappings = cow_view_plan(&t->grid, node, mappings);
-        cow_grid_box(&t->grid, level, origin, extent);
-        check_view(check, offset, &e, t->pool->type);
-    } else {
+    if (good && viewed) {
+        check_node_view(t, node);
+        check->node[place].viewed = true;
+    } else if (!good) {
         free(check->node[place].origin);
         check->node[place].origin = NULL;
     }
     check->node[place].chunks = own;
     *chunks += own;
 done:
-    free(mappings);
     free(node);
     return good;
 }
@@ -429,9 +477,36 @@ static const char *implausible(const cli_check *check, const cow_root *root)
     return NULL;
 }
 
+/* LONE: its top node is a leaf without a view, whose chunks it shows. */
+static void check_root_view(tree *t, uint64_t offset, bool lone)
+{
+    cow_mapping *mappings = cli_alloc(COW_TILE_CHUNKS, sizeof *mappings);
+    cow_node *leaf = lone ? cli_alloc(1, sizeof *leaf) : NULL;
+    const uint64_t origin[COW_MAX_RANK] = {0};
+    uint64_t box[COW_MAX_RANK];
+    expected_view e = {.rank = t->root->rank,
+                       .extent = t->root->extent,
+                       .mapping = mappings,
+                       .chunk = lone ? t->grid.chunk : NULL,
+                       .pool = t->pool->id,
+                       .plan = NO_PLAN};
+
+    if (leaf == NULL || cow_node_read(t->check->log, &t->grid, t->root->top, leaf) == 0) {
+        e.mappings = cow_view_plan_root(&t->grid, t->root, leaf, mappings);
+        cow_grid_box(&t->grid, t->root->level, origin, box);
+        for (unsigned d = 0; d < t->root->rank; d++)
+            e.part = e.part || t->root->extent[d] < box[d];
+        check_view(t->check, offset, &e, t->pool->type);
+        t->check->lone_leaves = t->check->lone_leaves || lone;
+    }
+    cow_error_clear();
+    free(leaf);
+    free(mappings);
+}
+
 bool cli_check_root(cli_check *check, uint64_t offset)
 {
-    uint64_t *known = cow_map_at(&check->roots, offset), chunks = 0, elements;
+    uint64_t *known = cow_map_at(&check->roots, offset), chunks = 0;
     const uint64_t origin[COW_MAX_RANK] = {0};
     char text[512];
     const char *bad;
@@ -453,26 +528,13 @@ bool cli_check_root(cli_check *check, uint64_t offset)
     cli_map_put(&check->roots, offset, 1); /* whatever is found below, the rest of the tree can be used */
     tree t = {.check = check, .root = &root, .pool = &check->pools[root.pool]};
     cli_grid(&root, &t.grid);
-    elements = t.pool->element_size;
-    for (unsigned d = 0; d < root.rank; d++)
-        elements = cow_times(elements, root.extent[d]);
-    if (root.top != COW_NO_NODE && !check_node(&t, root.top, root.level, origin, &chunks))
+    const bool lone = root.top != COW_NO_NODE && root.level == 0 && !shows_node(check, offset, root.top);
+    if (root.top != COW_NO_NODE && !check_node(&t, root.top, root.level, origin, !lone, &chunks))
         return true;
     if (chunks != root.chunks)
         cli_damaged(check, CLI_BAD_ROOT, 0, offset,
                     "the root record at offset %llu counts %llu chunks, its tree has %llu", (unsigned long long)offset,
                     (unsigned long long)root.chunks, (unsigned long long)chunks);
-    uint64_t box[COW_MAX_RANK];
-    cow_mapping mapping = {.source = root.top};
-    expected_view e = {.rank = root.rank, .extent = root.extent, .mapping = &mapping, .plan = NO_PLAN};
-    if (root.top != COW_NO_NODE && elements > 0) {
-        e.mappings = 1;
-        cow_grid_box(&t.grid, root.level, origin, box);
-        for (unsigned d = 0; d < root.rank; d++) {
-            mapping.count[d] = mapping.source_count[d] = root.extent[d] < box[d] ? root.extent[d] : box[d];
-            e.part = e.part || root.extent[d] < box[d];
-        }
-    }
-    check_view(check, offset, &e, t.pool->type);
+    check_root_view(&t, offset, lone);
     return true;
 }

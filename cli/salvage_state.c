@@ -286,6 +286,8 @@ static const char *const member_names[MEMBERS] = {
 
 typedef struct members {
     uint64_t address[MEMBERS], size[MEMBERS]; /* size 0: not found; of several the largest is taken */
+    uint64_t highest_view;                    /* of the names of the views, as hexadecimal numbers */
+    bool decimal_views;                       /* all these names are decimal numbers: they may be the heads */
     cow_map roots;                            /* addresses of snapshots: a version's tree is one of them */
 } members;
 
@@ -338,7 +340,17 @@ done:
 typedef struct look {
     members *m;
     uint64_t links, decimal, hexadecimal, trees, soft, slots, raw, views;
+    uint64_t highest; /* name, as a hexadecimal number */
 } look;
+
+/* A head object, as `removed` has them, shows heads/<id>; a view never does. */
+static bool is_head(hid_t dcpl)
+{
+    char name[COW_PATH_MAX] = "";
+
+    return H5Pget_layout(dcpl) == H5D_VIRTUAL && H5Pget_virtual_dsetname(dcpl, 0, name, sizeof name) >= 0 &&
+           strncmp(name, COW_PATH_HEADS "/", strlen(COW_PATH_HEADS "/")) == 0;
+}
 
 static herr_t look_at_link(hid_t group, const char *name, const H5L_info2_t *info, void *context)
 {
@@ -347,7 +359,12 @@ static herr_t look_at_link(hid_t group, const char *name, const H5L_info2_t *inf
 
     l->links++;
     l->decimal += strspn(name, "0123456789") == strlen(name);
-    l->hexadecimal += strspn(name, "0123456789abcdef") == strlen(name);
+    if (strspn(name, "0123456789abcdef") == strlen(name)) {
+        const uint64_t number = strtoull(name, NULL, 16);
+
+        l->hexadecimal++;
+        l->highest = number > l->highest ? number : l->highest;
+    }
     if (info->type == H5L_TYPE_SOFT)
         l->soft++;
     if (info->type != H5L_TYPE_HARD)
@@ -362,7 +379,7 @@ static herr_t look_at_link(hid_t group, const char *name, const H5L_info2_t *inf
             l->slots++;
         else if (H5Pget_layout(dcpl) == H5D_CHUNKED)
             l->raw++;
-        else
+        else if (!is_head(dcpl))
             l->views++;
         H5Tclose(type);
         H5Pclose(dcpl);
@@ -390,15 +407,16 @@ static void look_at_group(members *m, hid_t group, uint64_t address)
     else if (l.raw > 0 && l.views == 0 && l.decimal == l.links)
         take(m, RAW, address, l.links);
     else if (l.views > 0 && l.raw == 0 && l.hexadecimal == l.links) {
-        /* views are named by offsets; each dataset has at least two, and one head */
-        if (l.decimal == l.links && m->size[VIEWS] > l.links)
-            take(m, HEADS, address, l.links);
-        else if (l.links > m->size[VIEWS]) {
-            if (m->size[VIEWS] > 0)
+        /* Each head has a view, and may have more. Views have the names of offsets, heads those of rows, which are smaller. */
+        if (l.links > m->size[VIEWS] || (l.links == m->size[VIEWS] && l.highest > m->highest_view)) {
+            if (m->decimal_views)
                 take(m, HEADS, m->address[VIEWS], m->size[VIEWS]);
             m->size[VIEWS] = l.links;
             m->address[VIEWS] = address;
-        }
+            m->highest_view = l.highest;
+            m->decimal_views = l.decimal == l.links;
+        } else if (l.decimal == l.links)
+            take(m, HEADS, address, l.links);
     }
 }
 

@@ -91,19 +91,31 @@ def slot_of(path, pool, wanted):
 # ---- whole files ----------------------------------------------------------------------------------------------------
 
 
-def test_files_with_composed_chunks_have_format_2(original):
+def test_files_with_composed_chunks_have_a_number_of_their_own(original):
     assert composed(original)[0]
     with h5py.File(original, "r") as f:
-        assert f["_versioned_data"].attrs["format"] == 2
+        assert f["_versioned_data"].attrs["format"] == 3
     told = verify(original, code=0)
     assert not told["damaged"]
 
 
-def test_without_composed_chunks_it_stays_1(tmp_path):
-    h5cow("run", "--option", "pieces=off", "--", sys.executable, "-c", MAKE, tmp_path / "a.h5", "none")
-    assert not composed(tmp_path / "a.h5")[0]
+LARGE = """
+import h5py, numpy as np, sys
+with h5py.File(sys.argv[1], 'a') as f:
+    f.create_dataset('x', data=np.arange(6000), chunks=(60,))
+with h5py.File(sys.argv[1], 'a') as f:
+    f['x'][100] = -1
+"""
+
+
+@pytest.mark.parametrize("pieces, number", [("16", 2), ("off", 1)])
+def test_a_file_has_the_lowest_number_that_tells_what_is_in_it(tmp_path, pieces, number):
+    """Datasets of more than one tile: no leaf is without a view."""
+    h5cow("run", "--option", f"pieces={pieces}", "--", sys.executable, "-c", LARGE, tmp_path / "a.h5")
+    assert bool(composed(tmp_path / "a.h5")[0]) == (number == 2)
     with h5py.File(tmp_path / "a.h5", "r") as f:
-        assert f["_versioned_data"].attrs["format"] == 1
+        assert f["_versioned_data"].attrs["format"] == number
+    assert not verify(tmp_path / "a.h5", code=0)["damaged"]
 
 
 def test_stat_counts_a_composed_chunk_as_one_and_its_slots_once(original):

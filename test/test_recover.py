@@ -4,6 +4,7 @@ Damage is done by changing bytes, as a disk or an accident would; where they are
 """
 
 import contextlib
+import itertools
 import json
 import os
 import pathlib
@@ -414,7 +415,7 @@ def test_with_a_damaged_extent_the_state_before_is_saved(pending, original, sha2
     assert all(same(found[v], want[v]) for v in want)
 
 
-@pytest.mark.parametrize("bytes_lost", [3000, 8000, 12000, 30000])
+@pytest.mark.parametrize("bytes_lost", [6500, 8000, 12000, 30000])
 def test_a_file_that_was_cut_off(made, original, bytes_lost):
     """What is beyond the new end is lost: the newest version first, then the texts of the log (in a heap of zeros libhdf5
     1.14.5 goes round for ever), then the history's own group."""
@@ -519,13 +520,13 @@ def test_one_byte_of_an_index_node_costs_nothing_the_views_still_know(made, orig
     assert told["lost"] == [] and same_versions(out, original)
 
 
-def test_an_index_node_and_its_view_cost_the_chunks_below(made, original):
+def test_an_index_node_and_what_shows_it_cost_the_chunks_below(made, original):
     with h5py.File(made, "r") as f:
         views = {name: h5py.h5o.get_info(f[f"_versioned_data/views/{name}"].id).addr for name in f["_versioned_data/views"]}
         index = h5py.h5d.open(f.id, b"_versioned_data/index").get_chunk_info(0).byte_offset
-    leaf = [a for a, kind in records(made) if kind == 1][0]
+    leaf, shows = next((a, b) for (a, kind), (b, after) in itertools.pairwise(records(made)) if (kind, after) == (1, 3))
     flip(made, leaf + 8)
-    flip(made, views[f"{leaf - index:x}"] + 20)
+    flip(made, views[f"{shows - index:x}"] + 20)  # the root's: its leaf has no view
     out, told = salvage(made, code=1)
     assert told["lost"] and all(e["elements"] > 0 for e in told["lost"])
     found, want = versions(out), versions(original)

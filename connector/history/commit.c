@@ -45,6 +45,7 @@ typedef struct written_nodes {
     cow_file *file;
     cow_dataset *dataset;
     cow_view_context view;
+    cow_node leaf; /* the top node, where that is a leaf; offset COW_NO_NODE: it was not written now */
 } written_nodes;
 
 /* The view of a composed chunk that is new since the last commit. */
@@ -59,11 +60,23 @@ static int composed_written(written_nodes *w, uint64_t entry)
         (from = cow_array_pieces(array, composed.piece_pool)) == NULL)
         return -1;
     cow_layout_raw_path(pieces, from->id);
-    return cow_view_composed(&w->view, &composed, &from->cut, pieces,
-                             cow_pool_slots(from->pool) * from->cut.piece[0]) < 0
+    return cow_view_composed(&w->view, &composed, &from->cut, pieces, cow_pool_slots(from->pool) * from->cut.piece[0]) <
+                   0
                ? -1
                : cow_superseded_note(w->file, w->dataset->id, COW_SUPERSEDED_COMPOSED, composed.chunk,
                                      w->view.grid->rank, composed.offset);
+}
+
+/* The tree has grown above its only leaf, which had no view before; NODE may be its parent. */
+static int show_lone_leaf(written_nodes *w, const cow_node *node)
+{
+    const uint64_t lone = cow_index_lone_leaf(w->dataset->array.index);
+    int made = 0;
+
+    for (unsigned i = 0; lone != COW_NO_NODE && made == 0 && i < node->entries; i++)
+        if (node->entry[i] == lone)
+            made = cow_view_node_once(&w->view, w->file->index, lone);
+    return made;
 }
 
 static int node_written(void *context, const cow_node *node)
@@ -71,12 +84,25 @@ static int node_written(void *context, const cow_node *node)
     written_nodes *w = context;
 
     for (unsigned i = 0; node->level == 0 && i < node->entries; i++)
-        if (cow_index_composed_now(w->dataset->array.index, node->entry[i]) &&
-            composed_written(w, node->entry[i]) < 0)
+        if (cow_index_composed_now(w->dataset->array.index, node->entry[i]) && composed_written(w, node->entry[i]) < 0)
             return -1;
-    if (cow_view_node(&w->view, node) < 0)
+    if (cow_index_level(w->dataset->array.index) == 0) { /* the root's view shows it */
+        w->leaf = *node;
+        return 0;
+    }
+    if ((node->level == 1 && show_lone_leaf(w, node) < 0) || cow_view_node(&w->view, node) < 0)
         return -1;
     return cow_superseded_note(w->file, w->dataset->id, node->level, node->origin, w->view.grid->rank, node->offset);
+}
+
+int cow_root_show(cow_file *file, const cow_view_context *context, uint64_t offset, const cow_root *root,
+                  cow_node *leaf)
+{
+    if (root->level > 0 || root->top == COW_NO_NODE)
+        return cow_view_root(context, offset, root, NULL);
+    if (leaf->offset != root->top && cow_node_read(file->index, context->grid, root->top, leaf) < 0)
+        return -1;
+    return cow_file_need_format(file, COW_FORMAT_LONE_LEAF) < 0 ? -1 : cow_view_root(context, offset, root, leaf);
 }
 
 static int copy_fill(const cow_dataset *dataset, hid_t dcpl)
@@ -102,17 +128,24 @@ static int copy_fill(const cow_dataset *dataset, hid_t dcpl)
     return status;
 }
 
-hid_t cow_view_dcpl(const cow_dataset *dataset)
+int cow_dataset_views(const cow_dataset *dataset, cow_loc views, cow_view_context *context)
 {
+    const cow_array *array = &dataset->array;
     hid_t dcpl = H5Pcreate(H5P_DATASET_CREATE);
 
     if (dcpl < 0 || copy_fill(dataset, dcpl) < 0 || H5Pset_obj_track_times(dcpl, false) < 0) {
-        cow_error_native("%s: cannot describe the views", dataset->array.label);
+        cow_error_native("%s: cannot describe the views", array->label);
         if (dcpl >= 0)
             H5Pclose(dcpl);
-        return H5I_INVALID_HID;
+        return -1;
     }
-    return dcpl;
+    *context = (cow_view_context){.views = views,
+                                  .grid = &array->grid,
+                                  .type = cow_array_type(array),
+                                  .fill_dcpl = dcpl,
+                                  .source_rows = cow_pool_slots(array->pool) * array->grid.chunk[0]};
+    cow_layout_raw_path(context->source, dataset->row.pool);
+    return 0;
 }
 
 /* The head object gets the dataset's extent. */
@@ -183,27 +216,24 @@ static int commit_dataset(cow_dataset *dataset)
 {
     cow_file *file = dataset->file;
     cow_array *array = &dataset->array;
-    written_nodes w = {.file = file, .dataset = dataset};
+    written_nodes w = {.file = file, .dataset = dataset, .leaf.offset = COW_NO_NODE};
     cow_root root = {.dataset = dataset->id, .pool = dataset->row.pool, .rank = array->grid.rank};
     uint64_t offset;
+    cow_loc views;
     int status = -1;
 
     if (dataset->root != COW_NO_NODE && !array->extent_changed && !cow_index_changed(array->index)) {
         array->written = array->refused;
         return 0;
     }
-    if (cow_folder_open(file, COW_FOLDER_VIEWS, &w.view.views) < 0 || (w.view.fill_dcpl = cow_view_dcpl(dataset)) < 0)
+    if (cow_folder_open(file, COW_FOLDER_VIEWS, &views) < 0 || cow_dataset_views(dataset, views, &w.view) < 0)
         return -1;
-    w.view.grid = &array->grid;
-    w.view.type = cow_array_type(array);
-    w.view.source_rows = cow_pool_slots(array->pool) * array->grid.chunk[0];
-    cow_layout_raw_path(w.view.source, dataset->row.pool);
     memcpy(root.extent, array->extent, sizeof root.extent);
     memcpy(root.maximum, array->maximum, sizeof root.maximum);
     memcpy(root.chunk, array->grid.chunk, sizeof root.chunk);
     root.chunks = cow_index_chunks(array->index);
     if (cow_index_commit(array->index, node_written, &w, &root.top, &root.level) < 0 ||
-        cow_root_append(file->index, &root, &offset) < 0 || cow_view_root(&w.view, offset, &root) < 0 ||
+        cow_root_append(file->index, &root, &offset) < 0 || cow_root_show(file, &w.view, offset, &root, &w.leaf) < 0 ||
         cow_head_lead(file, dataset->id, offset) < 0 || set_head_extent(dataset) < 0 ||
         cow_superseded_note(file, dataset->id, COW_SUPERSEDED_ROOT, NULL, 0, offset) < 0)
         goto done;

@@ -204,8 +204,8 @@ static void close_groups(cow_copying *c)
 static int share_view(const cow_copying *c, const cow_dataset *source, uint64_t offset, const cow_root *root,
                       const char *view)
 {
-    const cow_array *array = &source->array;
-    cow_view_context context = {.views = c->views, .grid = &array->grid, .type = cow_array_type(array)};
+    cow_node leaf = {.offset = COW_NO_NODE};
+    cow_view_context context;
     char from[COW_PATH_MAX];
     int status;
 
@@ -213,9 +213,9 @@ static int share_view(const cow_copying *c, const cow_dataset *source, uint64_t 
     if (cow_native_link_hard(c->views, last_name(from), c->views, last_name(view)) == 0)
         return 0;
     cow_error_clear();
-    if ((context.fill_dcpl = cow_view_dcpl(source)) < 0)
+    if (cow_dataset_views(source, c->views, &context) < 0)
         return -1;
-    status = cow_view_root(&context, offset, root);
+    status = cow_root_show(c->to, &context, offset, root, &leaf);
     H5Pclose(context.fill_dcpl);
     return status;
 }

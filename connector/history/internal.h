@@ -82,6 +82,7 @@ struct cow_file {
     /* tables.c; all may read them */
     bool laid_out;   /* /_versioned_data exists */
     bool opened_all; /* not only what reading needs */
+    uint32_t format; /* that the file says; 0: not looked yet */
     cow_table *index;
     cow_chunk_cache *cache;
     cow_journal *journal; /* NULL: the file has none */
@@ -171,8 +172,11 @@ int cow_head_end(cow_file *file, uint64_t id);
 int cow_file_commit_history(cow_file *file);
 /* Steps 1 and 2 of a commit alone: every open head's content is in pools, index and views. */
 int cow_commit_datasets(cow_file *file);
-/* The fill value of a dataset as creation properties for its views; the caller closes it. */
-hid_t cow_view_dcpl(const cow_dataset *dataset);
+/* What all views of a dataset share, in the group VIEWS; the caller closes its fill_dcpl. */
+int cow_dataset_views(const cow_dataset *dataset, cow_loc views, cow_view_context *context);
+/* Make the view of the root record ROOT at OFFSET. LEAF: room for its top node, and that node where its offset says so. */
+int cow_root_show(cow_file *file, const cow_view_context *context, uint64_t offset, const cow_root *root,
+                  cow_node *leaf);
 
 /* attempt.c */
 /* The head's own data are written: a new version, where the head differs from the newest one. 0 also where none could be made

@@ -37,11 +37,14 @@ int cow_file_put_number(cow_file *file, const char *name, hid_t type, const void
 
 int cow_file_need_format(cow_file *file, uint32_t format)
 {
-    uint32_t has = 0;
-
-    if (cow_layout_number(file->loc, COW_FORMAT_NAME, H5T_STD_U32LE, &has) < 0)
+    if (file->format == 0 && cow_layout_number(file->loc, COW_FORMAT_NAME, H5T_STD_U32LE, &file->format) < 0)
         return -1;
-    return has >= format ? 0 : cow_file_put_number(file, COW_FORMAT_NAME, H5T_STD_U32LE, &format);
+    if (file->format >= format)
+        return 0;
+    if (cow_file_put_number(file, COW_FORMAT_NAME, H5T_STD_U32LE, &format) < 0)
+        return -1;
+    file->format = format;
+    return 0;
 }
 
 int cow_file_lay_out(cow_file *file)

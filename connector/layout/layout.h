@@ -21,13 +21,14 @@
 #define COW_PATH_MAX 96
 
 /* Where the history is, and what is in it: docs/format.md. No other file spells one of these paths. */
-#define COW_GROUP  "_versioned_data"
-#define COW_ROOT   "/" COW_GROUP
+#define COW_GROUP "_versioned_data"
+#define COW_ROOT  "/" COW_GROUP
 /* The newest format. A file has the lowest number that tells what is in it, so that older h5cows go on reading it as long as they
- * can: 1, or COW_FORMAT_PIECES from its first composed chunk on. */
-#define COW_FORMAT        2
-#define COW_FORMAT_FIRST  1
-#define COW_FORMAT_PIECES 2
+ * can: 1; COW_FORMAT_PIECES from its first composed chunk on; COW_FORMAT_LONE_LEAF from the first leaf on that has no view. */
+#define COW_FORMAT           3
+#define COW_FORMAT_FIRST     1
+#define COW_FORMAT_PIECES    2
+#define COW_FORMAT_LONE_LEAF 3
 
 #define COW_PATH_VERSIONS COW_ROOT "/versions"
 #define COW_PATH_TAGS     COW_ROOT "/tags"

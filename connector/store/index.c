@@ -45,7 +45,8 @@ struct cow_index {
     uint64_t chunks;
     unsigned level;  /* of the top node */
     uint64_t offset; /* of the top node, as entry[] */
-    tree_node *top;  /* as child[] */
+    uint64_t lone; /* offset of the leaf that was the top node when the index was opened or committed, or COW_NO_NODE */
+    tree_node *top; /* as child[] */
     bool changed;
     uint64_t sealed;     /* composed chunks from here on were made since open or the last commit */
     size_t nodes, limit; /* in memory */
@@ -262,6 +263,7 @@ cow_index *cow_index_open(cow_table *log, const cow_grid *grid, const cow_root *
     index->chunks = root->top == COW_NO_NODE ? 0 : root->chunks;
     index->level = root->top == COW_NO_NODE ? 0 : root->level;
     index->offset = root->top;
+    index->lone = index->level == 0 ? index->offset : COW_NO_NODE;
     index->limit = NODE_LIMIT;
     index->sealed = log->rows;
     shapes_init(index);
@@ -284,6 +286,16 @@ uint64_t cow_index_chunks(const cow_index *index)
 bool cow_index_changed(const cow_index *index)
 {
     return index->changed;
+}
+
+unsigned cow_index_level(const cow_index *index)
+{
+    return index->level;
+}
+
+uint64_t cow_index_lone_leaf(const cow_index *index)
+{
+    return index->lone;
 }
 
 /* ---- get, set ---- */
@@ -807,6 +819,7 @@ int cow_index_commit(cow_index *index, cow_node_visitor *written, void *context,
     }
     index->changed = false;
     index->sealed = index->log->rows;
+    index->lone = index->level == 0 ? index->offset : COW_NO_NODE;
     *top = index->offset;
     *level = index->level;
     result = 0;

@@ -22,14 +22,14 @@
 
 #include <stdbool.h>
 
-#define COW_HOLE        UINT64_MAX /* no slot: the chunk reads as fill value */
+#define COW_HOLE        UINT64_MAX          /* no slot: the chunk reads as fill value */
 #define COW_COMPOSED    ((uint64_t)1 << 63) /* with it a leaf's entry is the offset of a composed chunk, not a slot */
-#define COW_NO_NODE     UINT64_MAX /* no node: the whole box is holes */
-#define COW_TILE_CHUNKS 64         /* at most, power of two */
-#define COW_PIECES      64         /* of a chunk, at most */
-#define COW_FANOUT      16         /* at most, power of two */
-#define COW_MAX_LEVEL   64         /* 262 doublings: five unlimited dimensions reach 2^52 chunks in each */
-#define COW_UNLIMITED   UINT64_MAX /* as H5S_UNLIMITED */
+#define COW_NO_NODE     UINT64_MAX          /* no node: the whole box is holes */
+#define COW_TILE_CHUNKS 64                  /* at most, power of two */
+#define COW_PIECES      64                  /* of a chunk, at most */
+#define COW_FANOUT      16                  /* at most, power of two */
+#define COW_MAX_LEVEL   64                  /* 262 doublings: five unlimited dimensions reach 2^52 chunks in each */
+#define COW_UNLIMITED   UINT64_MAX          /* as H5S_UNLIMITED */
 
 /* Is an entry of a leaf, which is not COW_HOLE, that of a composed chunk? */
 static inline bool cow_is_composed(uint64_t entry)
@@ -134,6 +134,9 @@ int cow_index_get(cow_index *index, const uint64_t chunk[], uint64_t *slot); /* 
 int cow_index_set(cow_index *index, const uint64_t chunk[], uint64_t slot, uint64_t *old);
 uint64_t cow_index_chunks(const cow_index *index); /* chunks that have a slot */
 bool cow_index_changed(const cow_index *index);    /* since open or the last commit */
+unsigned cow_index_level(const cow_index *index);  /* of the top node */
+/* Offset of the leaf that was the top node at open or the last commit; COW_NO_NODE: the top node was none. */
+uint64_t cow_index_lone_leaf(const cow_index *index);
 /* The record of a new composed chunk: base, piece_pool, own and slot are the caller's. It is in the log when this returns, though
  * no leaf names it: *ENTRY is for cow_index_set. */
 int cow_index_compose(cow_index *index, const uint64_t chunk[], cow_composed *composed, uint64_t *entry);

@@ -19,26 +19,40 @@ void cow_view_path(char path[COW_PATH_MAX], uint64_t node)
     snprintf(path, COW_PATH_MAX, COW_PATH_VIEWS "/%llx", (unsigned long long)node);
 }
 
-static unsigned plan_leaf(const cow_grid *grid, const cow_node *node, cow_mapping mappings[])
+/* The chunk at OFFSET of the tile, as far as it is inside EXTENT (NULL: all of it). False: it is outside. */
+static bool plan_chunk(const cow_grid *grid, const uint64_t offset[], const uint64_t extent[], cow_mapping *m)
+{
+    memset(m, 0, sizeof *m);
+    for (unsigned d = 0; d < grid->rank; d++) {
+        m->start[d] = offset[d] * grid->chunk[d];
+        m->count[d] = grid->chunk[d];
+        if (extent != NULL && m->start[d] >= extent[d])
+            return false;
+        if (extent != NULL && m->count[d] > extent[d] - m->start[d])
+            m->count[d] = extent[d] - m->start[d];
+        m->source_count[d] = m->count[d];
+    }
+    return true;
+}
+
+static unsigned plan_leaf(const cow_grid *grid, const cow_node *node, const uint64_t extent[], cow_mapping mappings[])
 {
     uint64_t last[COW_MAX_RANK] = {0};
     unsigned n = 0;
 
     for (unsigned p = 0; p < node->entries; p++) {
         uint64_t offset[COW_MAX_RANK], slot = node->entry[p];
+        cow_mapping chunk;
         bool merged = false;
 
         if (slot == COW_HOLE)
             continue;
         cow_grid_tile_offset(grid, p, offset);
+        if (!plan_chunk(grid, offset, extent, &chunk))
+            continue;
         if (cow_is_composed(slot)) {
-            cow_mapping *m = &mappings[n++];
-            memset(m, 0, sizeof *m);
-            for (unsigned d = 0; d < grid->rank; d++) {
-                m->start[d] = offset[d] * grid->chunk[d];
-                m->count[d] = m->source_count[d] = grid->chunk[d];
-            }
-            m->source = cow_composed_offset(slot);
+            chunk.source = cow_composed_offset(slot);
+            mappings[n++] = chunk;
             continue;
         }
         if (n > 0 && p > 0 && node->entry[p - 1] != COW_HOLE && slot == node->entry[p - 1] + 1) {
@@ -50,19 +64,16 @@ static unsigned plan_leaf(const cow_grid *grid, const cow_node *node, cow_mappin
             merged = d < grid->rank && others == 0 && offset[d] == last[d] + 1;
             for (unsigned e = 0; merged && e < d; e++)
                 merged = grid->chunk[e] == 1;
+            /* the extent cuts it: behind whole chunks it is no box in raw_data, but along the dimension they are stacked in */
+            merged = merged && (d == 0 || chunk.count[d] == grid->chunk[d]);
             if (merged) {
-                mappings[n - 1].count[d] += grid->chunk[d];
-                mappings[n - 1].source_count[0] += grid->chunk[0];
+                mappings[n - 1].count[d] += chunk.count[d];
+                mappings[n - 1].source_count[0] += chunk.count[0];
             }
         }
         if (!merged) {
-            cow_mapping *m = &mappings[n++];
-            memset(m, 0, sizeof *m);
-            for (unsigned d = 0; d < grid->rank; d++) {
-                m->start[d] = offset[d] * grid->chunk[d];
-                m->count[d] = m->source_count[d] = grid->chunk[d];
-            }
-            m->source_start[0] = slot * grid->chunk[0];
+            chunk.source_start[0] = slot * grid->chunk[0];
+            mappings[n++] = chunk;
         }
         memcpy(last, offset, sizeof last);
     }
@@ -98,7 +109,27 @@ static unsigned plan_inner(const cow_grid *grid, const cow_node *node, cow_mappi
 
 unsigned cow_view_plan(const cow_grid *grid, const cow_node *node, cow_mapping mappings[])
 {
-    return node->level == 0 ? plan_leaf(grid, node, mappings) : plan_inner(grid, node, mappings);
+    return node->level == 0 ? plan_leaf(grid, node, NULL, mappings) : plan_inner(grid, node, mappings);
+}
+
+unsigned cow_view_plan_root(const cow_grid *grid, const cow_root *root, const cow_node *leaf, cow_mapping mappings[])
+{
+    uint64_t box[COW_MAX_RANK];
+    const uint64_t origin[COW_MAX_RANK] = {0};
+
+    if (root->top == COW_NO_NODE)
+        return 0;
+    for (unsigned d = 0; d < root->rank; d++)
+        if (root->extent[d] == 0)
+            return 0;
+    if (root->level == 0 && leaf != NULL)
+        return plan_leaf(grid, leaf, root->extent, mappings);
+    cow_grid_box(grid, root->level, origin, box);
+    memset(mappings, 0, sizeof *mappings);
+    for (unsigned d = 0; d < root->rank; d++)
+        mappings->count[d] = mappings->source_count[d] = root->extent[d] < box[d] ? root->extent[d] : box[d];
+    mappings->source = root->top;
+    return 1;
 }
 
 /* Is it all of a source of EXTENT? That takes 16 bytes to store instead of 17 + 32 for each dimension. It must not be
@@ -151,42 +182,67 @@ static int make_view(const cow_view_context *context, uint64_t node, hid_t space
     return cow_native_dataset_close(dataset);
 }
 
+/* All N mappings of a view of EXTENT. A leaf's lead to raw data and to composed chunks; others to nodes, of which LIMIT is the extent
+ * (NULL: they are shown as a whole). */
+static int add_mappings(const cow_view_context *context, hid_t dcpl, hid_t view, bool leaf,
+                        const cow_mapping mappings[], unsigned n, const hsize_t limit[])
+{
+    const cow_grid *grid = context->grid;
+
+    for (unsigned i = 0; i < n; i++) {
+        const cow_mapping *m = &mappings[i];
+        const bool raw = leaf && m->source == 0;
+        char source[COW_PATH_MAX];
+        hsize_t extent[COW_MAX_RANK];
+
+        for (unsigned d = 0; d < grid->rank; d++)
+            extent[d] = leaf ? grid->chunk[d] : limit != NULL ? limit[d] : m->source_count[d];
+        if (raw) {
+            snprintf(source, sizeof source, "%s", context->source);
+            extent[0] = context->source_rows;
+        } else {
+            cow_view_path(source, m->source);
+        }
+        if (add_mapping(dcpl, view, grid->rank, m, source, extent, raw) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 int cow_view_node(const cow_view_context *context, const cow_node *node)
 {
     const cow_grid *grid = context->grid;
     cow_mapping *mappings = malloc(COW_TILE_CHUNKS * sizeof *mappings);
-    hsize_t extent[COW_MAX_RANK], source_extent[COW_MAX_RANK];
+    hsize_t extent[COW_MAX_RANK];
     hid_t space = H5I_INVALID_HID, dcpl = H5I_INVALID_HID;
     int status = -1;
 
     if (mappings == NULL)
         return cow_error(COW_MEMORY, "no memory for the plan of a view");
     cow_grid_box(grid, node->level, node->origin, extent);
-    if ((space = H5Screate_simple((int)grid->rank, extent, NULL)) < 0 || (dcpl = H5Pcopy(context->fill_dcpl)) < 0) {
+    if ((space = H5Screate_simple((int)grid->rank, extent, NULL)) < 0 || (dcpl = H5Pcopy(context->fill_dcpl)) < 0)
         cow_error_native("cannot describe a view");
-        goto done;
-    }
-    for (unsigned i = 0, n = cow_view_plan(grid, node, mappings); i < n; i++) {
-        char source[COW_PATH_MAX];
-
-        if (node->level == 0 && mappings[i].source == 0) {
-            snprintf(source, sizeof source, "%s", context->source);
-            for (unsigned d = 0; d < grid->rank; d++)
-                source_extent[d] = grid->chunk[d];
-            source_extent[0] = context->source_rows;
-        } else {
-            cow_view_path(source, mappings[i].source);
-            for (unsigned d = 0; d < grid->rank; d++)
-                source_extent[d] = mappings[i].source_count[d];
-        }
-        if (add_mapping(dcpl, space, grid->rank, &mappings[i], source, source_extent,
-                        node->level == 0 && mappings[i].source == 0) < 0)
-            goto done;
-    }
-    status = make_view(context, node->offset, space, dcpl);
-done:
+    else if (add_mappings(context, dcpl, space, node->level == 0, mappings, cow_view_plan(grid, node, mappings),
+                          NULL) == 0)
+        status = make_view(context, node->offset, space, dcpl);
     cow_close(dcpl, space);
     free(mappings);
+    return status;
+}
+
+int cow_view_node_once(const cow_view_context *context, cow_table *log, uint64_t node)
+{
+    char path[COW_PATH_MAX];
+    cow_node *record;
+    int status;
+
+    cow_view_path(path, node);
+    if ((status = cow_native_exists(context->views, path + strlen(COW_PATH_VIEWS "/"))) != 0)
+        return status < 0 ? -1 : 0;
+    if ((record = malloc(sizeof *record)) == NULL)
+        return cow_error(COW_MEMORY, "no memory for an index node");
+    status = cow_node_read(log, context->grid, node, record) < 0 || cow_view_node(context, record) < 0 ? -1 : 1;
+    free(record);
     return status;
 }
 
@@ -258,7 +314,8 @@ static int add_places(growing *view, growing *base, const cow_piecing *cut, cons
     return 0;
 }
 
-static int add_slots(growing *pieces, const cow_piecing *cut, const cow_grid *grid, uint64_t which, const uint64_t slot[])
+static int add_slots(growing *pieces, const cow_piecing *cut, const cow_grid *grid, uint64_t which,
+                     const uint64_t slot[])
 {
     for (unsigned i = 0; i < cut->count; i++) {
         uint64_t start[COW_MAX_RANK], count[COW_MAX_RANK];
@@ -362,40 +419,32 @@ int cow_view_composed(const cow_view_context *context, const cow_composed *compo
     return status;
 }
 
-int cow_view_root(const cow_view_context *context, uint64_t node, const cow_root *root)
+int cow_view_root(const cow_view_context *context, uint64_t node, const cow_root *root, const cow_node *leaf)
 {
     hid_t space = H5I_INVALID_HID, dcpl = H5I_INVALID_HID;
-    hsize_t extent[COW_MAX_RANK], top[COW_MAX_RANK];
+    hsize_t extent[COW_MAX_RANK], box[COW_MAX_RANK];
     const uint64_t origin[COW_MAX_RANK] = {0};
     uint64_t elements = H5Tget_size(context->type);
-    cow_mapping m = {0};
+    cow_mapping *mappings = malloc(COW_TILE_CHUNKS * sizeof *mappings);
+    unsigned n;
     int status = -1;
 
+    if (mappings == NULL)
+        return cow_error(COW_MEMORY, "no memory for the plan of a view");
     for (unsigned d = 0; d < root->rank; d++) {
         extent[d] = root->extent[d];
         elements = cow_times(elements, extent[d]);
     }
-    if ((space = H5Screate_simple((int)root->rank, extent, NULL)) < 0 || (dcpl = H5Pcopy(context->fill_dcpl)) < 0) {
-        cow_error_native("cannot describe a view");
-        goto done;
-    }
-    if (root->top != COW_NO_NODE && elements > 0) {
-        char source[COW_PATH_MAX];
-
-        cow_view_path(source, root->top);
-        cow_grid_box(context->grid, root->level, origin, top);
-        for (unsigned d = 0; d < root->rank; d++)
-            m.count[d] = m.source_count[d] = extent[d] < top[d] ? extent[d] : top[d];
-        if (add_mapping(dcpl, space, root->rank, &m, source, top, false) < 0)
-            goto done;
-    } else if (elements > UINT64_MAX / 2 && H5Pset_layout(dcpl, H5D_VIRTUAL) < 0) {
+    n = cow_view_plan_root(context->grid, root, leaf, mappings);
+    cow_grid_box(context->grid, root->level, origin, box);
+    if ((space = H5Screate_simple((int)root->rank, extent, NULL)) < 0 || (dcpl = H5Pcopy(context->fill_dcpl)) < 0 ||
         /* nothing is stored: an unallocated contiguous dataset reads as fill value, but has a largest size */
-        cow_error_native("cannot describe an empty view");
-        goto done;
-    }
-    status = make_view(context, node, space, dcpl);
-done:
+        (n == 0 && elements > UINT64_MAX / 2 && H5Pset_layout(dcpl, H5D_VIRTUAL) < 0))
+        cow_error_native("cannot describe a view");
+    else if (add_mappings(context, dcpl, space, leaf != NULL, mappings, n, box) == 0)
+        status = make_view(context, node, space, dcpl);
     cow_close(dcpl, space);
+    free(mappings);
     return status;
 }
 

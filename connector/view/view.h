@@ -3,8 +3,9 @@
  * Each index node has a view at /_versioned_data/views/<offset in hex>: an inner node's is virtual over the views of
  * its children, a leaf's over the pool's raw_data, runs of slots whose chunks are stacked in the same order merged into
  * one mapping; mappings never overlap. A node's view always has the extent of the node's full box; the root record's
- * view alone is clipped to the dataset's extent. A composed chunk has a view of its own, over its base and its pieces, which its
- * leaves show. Every view carries the dataset's fill value. The connector itself reads
+ * view alone is clipped to the dataset's extent. Where the top node is a leaf, the root's view shows what the leaf's would, and the
+ * leaf has none before it becomes the child of a node. A composed chunk has a view of its own, over its base and its pieces, which
+ * its leaves show. Every view carries the dataset's fill value. The connector itself reads
  * by the index, and through a view only references of HDF5 1.8 that are asked for as new ones (vol/dataset.c).
  */
 #ifndef COW_VIEW_H
@@ -24,6 +25,10 @@ typedef struct cow_mapping {
 } cow_mapping;
 /* The mappings of NODE (pure). MAPPINGS has room for COW_TILE_CHUNKS. Returns their number. */
 unsigned cow_view_plan(const cow_grid *grid, const cow_node *node, cow_mapping mappings[]);
+
+/* The mappings of ROOT's view (pure): of LEAF's chunks, its top node, where that is a leaf and not NULL; else one onto the top node's
+ * view. */
+unsigned cow_view_plan_root(const cow_grid *grid, const cow_root *root, const cow_node *leaf, cow_mapping mappings[]);
 
 /* The pieces of a composed chunk that one mapping shows: their order in the chunk is the order of their slots. Bit i of GROUP[k]:
  * piece i is in mapping k. Returns the number of mappings. */
@@ -51,11 +56,13 @@ typedef struct cow_view_context {
 
 /* Make the view of a node that was just written. */
 int cow_view_node(const cow_view_context *context, const cow_node *node);
+/* Make that of the node at offset NODE of LOG where there is none. Returns 1 if it made one, else 0. */
+int cow_view_node_once(const cow_view_context *context, cow_table *log, uint64_t node);
 /* Make that of a composed chunk, where there is none. PIECES: raw_data of its pool of pieces, which has PIECE_ROWS. */
 int cow_view_composed(const cow_view_context *context, const cow_composed *composed, const cow_piecing *cut,
                       const char *pieces, uint64_t piece_rows);
-/* Make the view of a root record at log offset NODE. */
-int cow_view_root(const cow_view_context *context, uint64_t node, const cow_root *root);
+/* Make the view of a root record at log offset NODE. LEAF: its top node where that is a leaf, else NULL. */
+int cow_view_root(const cow_view_context *context, uint64_t node, const cow_root *root, const cow_node *leaf);
 /* Make, at GROUP/NAME, a virtual dataset with one mapping, all of it <- all of SOURCE: a head dataset or a snapshot.
  * DCPL: fill value and object creation settings of the dataset; not changed. Returns the native dataset. */
 void *cow_view_whole(cow_loc group, const char *name, hid_t type, unsigned rank, const uint64_t extent[],
