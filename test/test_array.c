@@ -7,6 +7,7 @@
 
 #include <H5VLconnector.h>
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,6 +41,7 @@ typedef struct spy {
     unsigned reads, writes;
     unsigned good_writes; /* with fail_writes: so many succeed before */
     bool fail_writes, spoil_reads;
+    atomic_uint lies; /* brings of which every third is none, or of other bytes; 0: none is */
 } spy;
 
 static int spy_size(cow_chunk_store *store, uint64_t slot, size_t *bytes)
@@ -57,6 +59,36 @@ static int spy_read(cow_chunk_store *store, uint64_t slot, void *bytes, size_t s
     if (s->spoil_reads)
         ((uint8_t *)bytes)[size / 2] ^= 1;
     return 0;
+}
+
+static int spy_find(cow_chunk_store *store, uint64_t slot, void *bytes, size_t size, uint32_t *mask, uint64_t *place)
+{
+    if (spy_read(store, slot, bytes, size, mask) < 0)
+        return -1;
+    memset(bytes, 0xaa, size);
+    *place = slot;
+    return 0;
+}
+
+static bool spy_bring(const cow_chunk_store *store, uint64_t place, const struct iovec parts[], size_t n)
+{
+    spy *s = (spy *)store;
+    size_t size = 0;
+    uint32_t mask;
+    uint8_t *bytes;
+    unsigned lie = s->lies == 0 ? 1 : s->lies++;
+    bool read;
+
+    for (size_t i = 0; i < n; i++)
+        size += parts[i].iov_len;
+    bytes = malloc(size);
+    read = s->below->read(s->below, place, bytes, size, &mask) == 0;
+    if (s->spoil_reads || lie % 3 == 0)
+        bytes[size / 2] ^= 1;
+    for (size_t i = 0, at = 0; i < n; at += parts[i++].iov_len)
+        memcpy(parts[i].iov_base, bytes + at, parts[i].iov_len);
+    free(bytes);
+    return read && lie % 6 != 0;
 }
 
 static int spy_write(cow_chunk_store *store, uint64_t slot, const void *bytes, size_t size, uint32_t mask)
@@ -191,7 +223,12 @@ static void world_open(world *w, const setting *s)
     } else {
         raw_dcpl = H5Dget_create_plist(w->twin);
         w->spy = calloc(1, sizeof *w->spy);
-        w->spy->store = (cow_chunk_store){spy_size, spy_read, spy_write, NULL, spy_close};
+        w->spy->store = (cow_chunk_store){.size = spy_size,
+                                          .read = spy_read,
+                                          .find = spy_find,
+                                          .bring = spy_bring,
+                                          .write = spy_write,
+                                          .close = spy_close};
         w->spy->below = cow_chunk_store_memory();
         store = &w->spy->store;
     }
@@ -909,6 +946,58 @@ static void test_a_chunk_that_is_wholly_overwritten_is_not_read(void **unused)
     assert_int_equal(w.spy->reads, 1);
     H5Sclose(chunk);
     world_close(&w);
+}
+
+/* Chunks are found on the calling thread and read by any; what was read below HDF5 and is not what was stored is read again by it. */
+static void test_what_other_threads_read_wrongly_is_read_again(void **unused)
+{
+    enum { ROWS = 500, COLUMNS = 700 };
+    setting s = {.rank = 2,
+                 .extent = {ROWS, COLUMNS},
+                 .maximum = {COW_UNLIMITED, COW_UNLIMITED},
+                 .chunk = {40, 256},
+                 .type = H5T_NATIVE_INT};
+    int *values = malloc(ROWS * COLUMNS * sizeof *values), *got = malloc(ROWS * COLUMNS * sizeof *got);
+    long long *wide = malloc(ROWS * COLUMNS * sizeof *wide);
+    hsize_t apart[2] = {ROWS, COLUMNS * 2}, start[2] = {0, 0}, stride[2] = {1, 2}, count[2] = {ROWS, COLUMNS};
+    int *spread = malloc(ROWS * COLUMNS * 2 * sizeof *spread);
+    hid_t memory = H5Screate_simple(2, apart, NULL);
+    world w;
+
+    (void)unused;
+    assert_true(H5Sselect_hyperslab(memory, H5S_SELECT_SET, start, stride, count, NULL) >= 0);
+    for (int way = 0; way < 4; way++) {
+        during("filter %d, lies %d", way & 1, way >> 1);
+        s.deflate = (way & 1) * 3;
+        world_open(&w, &s);
+        for (size_t i = 0; i < ROWS * COLUMNS; i++) /* long with a filter, too */
+            values[i] = (int)((i + (size_t)way) * 2654435761u ^ i * i);
+        assert_good(write_all(&w, H5T_NATIVE_INT, values));
+        reopen(&w);
+        w.spy->lies = way >> 1;
+        memset(got, 0x55, ROWS * COLUMNS * sizeof *got);
+        assert_good(read_all(&w, H5T_NATIVE_INT, got));
+        assert_memory_equal(got, values, ROWS * COLUMNS * sizeof *got);
+        assert_good(read_all(&w, H5T_NATIVE_LLONG, wide));
+        assert_good(cow_array_read(&w.array, H5T_NATIVE_INT, memory, H5S_ALL, H5P_DEFAULT, spread));
+        for (size_t i = 0; i < ROWS * COLUMNS; i++)
+            assert_true(wide[i] == values[i] && spread[2 * i] == values[i]);
+        assert_true(way >> 1 == 0 || w.spy->lies > 20);
+        w.spy->spoil_reads = true; /* however it is read */
+        assert_int_equal(read_all(&w, H5T_NATIVE_INT, got), -1);
+        cow_error_box box = {0};
+        cow_error_take(&box);
+        assert_int_equal(box.kind, COW_CORRUPT);
+        w.spy->spoil_reads = false;
+        assert_good(read_all(&w, H5T_NATIVE_INT, got));
+        assert_memory_equal(got, values, ROWS * COLUMNS * sizeof *got);
+        world_close(&w);
+    }
+    H5Sclose(memory);
+    free(spread);
+    free(wide);
+    free(got);
+    free(values);
 }
 
 static void test_damaged_chunk_is_reported_with_its_place(void **unused)
@@ -1805,6 +1894,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_equal_chunks_share_a_slot),
         cmocka_unit_test(test_a_sealed_slot_is_never_written_again),
         cmocka_unit_test(test_a_chunk_that_is_wholly_overwritten_is_not_read),
+        cmocka_unit_test(test_what_other_threads_read_wrongly_is_read_again),
         cmocka_unit_test(test_damaged_chunk_is_reported_with_its_place),
         cmocka_unit_test(test_shrink_then_grow_shows_fill),
         cmocka_unit_test(test_growing_does_not_rewrite_edge_chunks),

@@ -33,6 +33,18 @@ uint64_t cow_checksum(const void *bytes, size_t size)
     return XXH3_64bits(bytes, size);
 }
 
+uint64_t cow_checksum_parts(const struct iovec parts[], size_t n)
+{
+    XXH3_state_t state;
+
+    if (n == 1)
+        return cow_checksum(parts->iov_base, parts->iov_len);
+    XXH3_64bits_reset(&state);
+    for (size_t i = 0; i < n; i++)
+        XXH3_64bits_update(&state, parts[i].iov_base, parts[i].iov_len);
+    return XXH3_64bits_digest(&state);
+}
+
 static int openssl_failed(void)
 {
     return cow_error(COW_MEMORY, "OpenSSL cannot compute SHA-256 (no memory, or SHA-256 is disabled by its settings)");

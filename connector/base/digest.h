@@ -9,6 +9,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/uio.h>
 
 #define COW_MAX_RANK  32
 #define COW_HASH_SIZE 32
@@ -33,6 +34,8 @@ int cow_digest_many(const void *const chunk[], unsigned n, size_t size, unsigned
 unsigned cow_digest_best(void);
 /* The checksum alone. */
 uint64_t cow_checksum(const void *bytes, size_t size);
+/* That of N parts of memory, one after the other. */
+uint64_t cow_checksum_parts(const struct iovec parts[], size_t n);
 /* SHA-256 of PAYLOAD (already serialised elements) and the shape string: for data whose bytes in memory are pointers. */
 int cow_digest_payload(const void *payload, size_t size, unsigned rank, const uint64_t trimmed[], cow_digest *digest);
 /* The hash alone. */

@@ -263,6 +263,8 @@ static int pool_open(cow_file *file, opened *o)
         table->close(table);
         goto done;
     }
+    if (file->journal != NULL)
+        cow_native_chunk_store_read_apart(store, file->journal);
     if ((entry->pool = cow_pool_open(name, entry->raw.rank, table, store)) == NULL)
         goto done;
     if ((entry->codec = cow_codec_open(entry->dcpl, cow_kept_type_id(entry->type), bytes)) == NULL) {

@@ -483,7 +483,7 @@ cow_cached_chunk *cow_chunk_cache_get(cow_array *array, const uint64_t chunk[], 
         cow_fill_padding(&array->grid, trimmed, array->element_size, cow_array_new_fill(array), bytes);
     } else if (slot != COW_HOLE) {
         cow_load load = {.chunk = chunk, .slot = slot, .bytes = bytes};
-        if (cow_stored_load(array, &load, 1, NULL, NULL) < 0) {
+        if (cow_stored_load(array, &load, 1, NULL) < 0) {
             cow_chunk_cache_buffer_free(array, bytes);
             return NULL;
         }
@@ -547,7 +547,7 @@ int cow_chunk_cache_prefetch(cow_array *array, const uint64_t *chunks, size_t n)
             goto done;
         wanted++;
     }
-    if (wanted > 0 && cow_stored_load(array, loads, wanted, NULL, NULL) < 0)
+    if (wanted > 0 && cow_stored_load(array, loads, wanted, NULL) < 0)
         goto done;
     for (; kept < wanted; kept++)
         if (cow_chunk_cache_insert(array, loads[kept].chunk, loads[kept].bytes) == NULL) {

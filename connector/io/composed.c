@@ -257,7 +257,7 @@ int cow_composed_encoded(cow_array *array, const uint64_t chunk[], uint64_t entr
         cow_error(COW_MEMORY, "%s: no memory for a chunk of %zu bytes", array->label, array->chunk_bytes);
         goto failed;
     }
-    if (cow_stored_load(array, &load, 1, NULL, NULL) < 0 ||
+    if (cow_stored_load(array, &load, 1, NULL) < 0 ||
         (!identity && cow_codec_encode_as(array->codec, NULL, bytes, out, size, mask) < 0))
         goto failed;
     *encoded = identity ? bytes : out;

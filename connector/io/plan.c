@@ -458,6 +458,43 @@ void *cow_piece_contiguous(const cow_plan *plan, const cow_piece *piece, size_t 
     return memory_address(memory, plan->rank, piece->from);
 }
 
+/* The runs of BYTES in RANK dimensions, in row-major order. */
+static struct iovec *list_runs(unsigned rank, const uint64_t n[], const uint64_t stride[], size_t bytes, uint8_t *at,
+                               struct iovec *runs)
+{
+    if (rank == 0) {
+        *runs = (struct iovec){at, bytes};
+        return runs + 1;
+    }
+    for (uint64_t i = 0; i < n[0]; i++)
+        runs = list_runs(rank - 1, n + 1, stride + 1, bytes, at + i * stride[0], runs);
+    return runs;
+}
+
+size_t cow_piece_runs(const cow_plan *plan, const cow_piece *piece, size_t element, const cow_plan_memory *memory,
+                      size_t least, struct iovec runs[], size_t room)
+{
+    uint64_t n[COW_MAX_RANK], in_chunk[COW_MAX_RANK], in_memory[COW_MAX_RANK], count = 1;
+    unsigned rank;
+
+    if (!piece->box)
+        return 0;
+    for (unsigned d = 0; d < plan->rank; d++) {
+        n[d] = piece->to[d] - piece->from[d];
+        if (n[d] != plan->grid->chunk[d])
+            return 0;
+        in_memory[d] = memory->stride[d];
+    }
+    chunk_strides(plan->grid, element, in_chunk);
+    rank = merge(plan->rank, n, &element, in_chunk, in_memory);
+    for (unsigned d = 0; d < rank && count <= room; d++)
+        count *= n[d];
+    if (element < least || count > room)
+        return 0;
+    list_runs(rank, n, in_memory, element, memory_address(memory, plan->rank, piece->from), runs);
+    return count;
+}
+
 bool cow_piece_range(const cow_plan *plan, const cow_piece *piece, size_t element, size_t *from, size_t *to)
 {
     uint64_t first = 0, last = 0;

@@ -11,6 +11,8 @@
 #include "io/selection.h"
 #include "store/index.h"
 
+#include <sys/uio.h>
+
 #include <stdbool.h>
 
 /* A walk over a range of positions of one dimension, cut where the coordinate enters another cell. */
@@ -88,6 +90,11 @@ void cow_piece_copy(const cow_plan *plan, const cow_piece *piece, size_t element
                     const cow_plan_memory *from);
 /* Where PIECE begins in MEMORY when it is the whole chunk, padding included, in one block; else NULL. */
 void *cow_piece_contiguous(const cow_plan *plan, const cow_piece *piece, size_t element, const cow_plan_memory *memory);
+
+/* When it is the whole chunk, the runs of bytes that it is in MEMORY, as they follow one another in the chunk, and how many; 0: it is
+ * not, or there are more than ROOM, or they are shorter than LEAST. */
+size_t cow_piece_runs(const cow_plan *plan, const cow_piece *piece, size_t element, const cow_plan_memory *memory,
+                      size_t least, struct iovec runs[], size_t room);
 
 /* The elements of PIECE are bytes [*from, *to) of its chunk and no others. */
 bool cow_piece_range(const cow_plan *plan, const cow_piece *piece, size_t element, size_t *from, size_t *to);

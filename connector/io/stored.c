@@ -4,7 +4,7 @@
  *  1. A chunk whose bytes are those of the slot it has keeps the slot, and nothing is written.
  *  2. The index names a slot only after its bytes were handed to the store; a batch that fails leaves the index with
  *     what was stored so far, and gives back every use it took for the rest.
- *  3. No decoded byte reaches a caller before its chunk's checksum was compared, unless it asked for that (cow_filtering).
+ *  3. Nobody is told that a chunk was read before its checksum was compared, unless it asked for that (cow_filtering).
  *  4. Filters that are not ours may be lossy. Digest and cached chunk are then those of what can be read again, so the
  *     same values are the same chunk whether they were written just now or came out of the file.
  *  5. Which slots are given out does not depend on the threads. For that, a slot that the index lets go of is dropped,
@@ -497,12 +497,12 @@ typedef struct load_line {
     cow_array *array;
     cow_load *loads;
     size_t n, group, window;
-    int (*done)(void *context, cow_load *load);
-    void *context;
+    cow_load_calls calls;
     uint8_t *rooms; /* a ring: for chunks that have no place of their own */
     uint8_t *raw;   /* a ring of encoded chunks */
     size_t bound;   /* bytes of a place in it */
     bool identity, parallel;
+    bool apart; /* chunks may be found first, and their bytes read by any thread */
 } load_line;
 
 static void undecoded(const cow_array *array, const cow_load *load)
@@ -564,7 +564,8 @@ static int fetch(const load_line *l, cow_load *load, size_t at)
     } else if ((load->raw = load->own = malloc(load->size)) == NULL) { /* another encoder's: longer than ours */
         return cow_error(COW_MEMORY, "%s: no memory for a stored chunk of %zu bytes", array->label, load->size);
     }
-    if (store->read(store, load->slot, load->raw, load->size, &load->mask) < 0)
+    if ((l->apart ? store->find(store, load->slot, load->raw, load->size, &load->mask, &load->place)
+                  : store->read(store, load->slot, load->raw, load->size, &load->mask)) < 0)
         goto failed;
     return l->identity || l->parallel ? 0 : decode(l, load);
 failed:
@@ -582,36 +583,91 @@ static int fetch_group(void *context, size_t i)
     return 1;
 }
 
+/* Read a chunk that was found, without filters straight to where it belongs in the end: then *PLACED. False: that is not what was stored. */
+static bool bring(const load_line *l, cow_load *load, bool *placed)
+{
+    cow_array *array = l->array;
+    cow_chunk_store *store = cow_pool_store(array->pool);
+    struct iovec runs[COW_LOAD_RUNS];
+    size_t n = 0;
+
+    if (l->identity && load->parts == NULL && l->calls.runs != NULL)
+        n = l->calls.runs(l->calls.context, load, runs);
+    *placed = n > 0;
+    if (n == 0)
+        runs[n++] = (struct iovec){load->raw, load->size};
+    return store->bring(store, load->place, runs, n) &&
+           (!l->identity || cow_checksum_parts(runs, n) == load->row.digest.checksum);
+}
+
+/* Bytes that were read on the calling thread. */
+static int look_at(const load_line *l, cow_load *load)
+{
+    const cow_array *array = l->array;
+
+    if (l->parallel && !l->identity && decode(l, load) < 0)
+        return -1;
+    return load->excused ? 0
+                         : cow_array_chunk_verify(array, load->chunk, load->slot,
+                                                  cow_checksum(load->bytes, array->chunk_bytes),
+                                                  load->row.digest.checksum);
+}
+
+static int finish(const load_line *l, cow_load *load)
+{
+    const cow_array *array = l->array;
+    bool placed = false;
+
+    if (load->place != COW_NO_PLACE) {
+        if (!bring(l, load, &placed) || (!l->identity && look_at(l, load) < 0)) {
+            cow_error_clear();
+            load->again = true;
+            return 0;
+        }
+    } else if (load->slot != COW_HOLE && look_at(l, load) < 0) {
+        return -1;
+    }
+    if (load->parts != NULL && cow_composed_lay(array, load->chunk, load->parts, load->excused, load->bytes) < 0)
+        return -1;
+    return placed || l->calls.done == NULL ? 0 : l->calls.done(l->calls.context, load);
+}
+
 static int finish_group(void *context, size_t i)
 {
     const load_line *l = context;
-    const cow_array *array = l->array;
     size_t first = i * l->group, n = smaller(l->group, l->n - first);
 
-    for (cow_load *load = l->loads + first; n > 0; n--, load++) {
-        bool stored = load->slot != COW_HOLE;
-
-        if (stored && !l->identity && l->parallel && decode(l, load) < 0)
+    for (size_t k = first; k < first + n; k++)
+        if (finish(l, &l->loads[k]) < 0)
             return -1;
-        if ((stored && !load->excused &&
-             cow_array_chunk_verify(array, load->chunk, load->slot, cow_checksum(load->bytes, array->chunk_bytes),
-                                    load->row.digest.checksum) < 0) ||
-            (load->parts != NULL &&
-             cow_composed_lay(array, load->chunk, load->parts, load->excused, load->bytes) < 0) ||
-            (l->done != NULL && l->done(l->context, load) < 0))
+    return 0;
+}
+
+/* What the file had there was not it: HDF5, which may have newer bytes in memory, has the last word. */
+static int load_again(load_line *l)
+{
+    l->apart = false;
+    for (size_t i = 0; i < l->n; i++) {
+        cow_load *load = &l->loads[i];
+
+        if (!load->again)
+            continue;
+        free(load->own);
+        load->own = NULL;
+        load->place = COW_NO_PLACE;
+        if (load->homeless)
+            load->bytes = NULL;
+        if (fetch(l, load, 0) < 0 || finish(l, load) < 0)
             return -1;
     }
     return 0;
 }
 
-int cow_stored_load(cow_array *array, cow_load *loads, size_t n, int (*done)(void *context, cow_load *load),
-                    void *context)
+int cow_stored_load(cow_array *array, cow_load *loads, size_t n, const cow_load_calls *calls)
 {
     load_line l = {.array = array,
                    .loads = loads,
                    .n = n,
-                   .done = done,
-                   .context = context,
                    .identity = cow_codec_identity(array->codec),
                    .parallel = cow_codec_parallel(array->codec),
                    .bound = aligned(cow_codec_bound(array->codec))};
@@ -620,12 +676,20 @@ int cow_stored_load(cow_array *array, cow_load *loads, size_t n, int (*done)(voi
     bool homeless = false;
     int status;
 
+    if (calls != NULL)
+        l.calls = *calls;
     l.window = pipeline.window;
+    /* not where the program wants no checks: they say whether HDF5 has newer bytes; nor where it hears of what fails */
+    l.apart = cow_pool_store(array->pool)->find != NULL && (l.identity || l.parallel) && array->filtering == NULL &&
+              (pipeline.threads > 1 || l.calls.runs != NULL);
     for (size_t i = 0; i < n; i++) {
         loads[i].own = NULL;
         loads[i].parts = NULL;
+        loads[i].place = COW_NO_PLACE;
+        loads[i].again = false;
         loads[i].excused = array->filtering != NULL && array->filtering->unchecked;
-        homeless = homeless || loads[i].bytes == NULL;
+        loads[i].homeless = loads[i].bytes == NULL;
+        homeless = homeless || loads[i].homeless;
     }
     if ((homeless && (l.rooms = cow_chunk_cache_scratch(array->cache, COW_BUFFER_ROOMS,
                                                         places * aligned(array->chunk_bytes))) == NULL) ||
@@ -635,6 +699,8 @@ int cow_stored_load(cow_array *array, cow_load *loads, size_t n, int (*done)(voi
     pipeline.late = finish_group;
     pipeline.context = &l;
     status = cow_pipeline_run(&pipeline);
+    if (status == 0)
+        status = load_again(&l);
     for (size_t i = 0; i < n; i++) {
         free(loads[i].own);
         free(loads[i].parts);

@@ -26,7 +26,7 @@ typedef struct cow_save {
     uint32_t mask;
     bool settled; /* out: the chunk is stored and in the index */
     bool add;
-    bool whole; /* what is outside the extent is not what it always is, and is part of the digest */
+    bool whole;   /* what is outside the extent is not what it always is, and is part of the digest */
     bool refused; /* out: its filters do not take it, which is why storing failed */
 } cow_save;
 
@@ -45,13 +45,23 @@ typedef struct cow_load {
     void *raw, *own;
     struct cow_parts *parts; /* of a composed chunk, whose base `slot` becomes */
     size_t size;
+    uint64_t place; /* in the chunk store; COW_NO_PLACE: it was read already */
     uint32_t mask;
     bool excused;
+    bool homeless; /* no place in memory was given */
+    bool again;    /* what was found at the place is not what was stored */
 } cow_load;
 
-/* Read, decode and verify N chunks. DONE (may be NULL) runs on any thread for each chunk that is good. */
-int cow_stored_load(cow_array *array, cow_load *loads, size_t n, int (*done)(void *context, cow_load *load),
-                    void *context);
+/* Read, decode and verify N chunks. DONE (may be NULL) runs on any thread for each chunk that is good. RUNS (may be NULL) says where in
+ * memory the bytes of a chunk belong in the end, as at most COW_LOAD_RUNS runs one after the other; 0: it is no matter of runs. Then they
+ * may go there at once, and DONE does not run; where they turn out to be damaged, they have been there. */
+#define COW_LOAD_RUNS 256
+typedef struct cow_load_calls {
+    int (*done)(void *context, cow_load *load);
+    size_t (*runs)(void *context, const cow_load *load, struct iovec runs[COW_LOAD_RUNS]);
+    void *context;
+} cow_load_calls;
+int cow_stored_load(cow_array *array, cow_load *loads, size_t n, const cow_load_calls *calls);
 
 /* Set one chunk's slot in the index; the use of SLOT becomes the index's, the former slot loses its. */
 int cow_stored_set(cow_array *array, const uint64_t chunk[], uint64_t slot);

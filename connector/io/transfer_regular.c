@@ -2,8 +2,8 @@
  *
  * Pieces are taken in batches. What a batch writes completely goes to the pool at once when there is much of it, without
  * living in the cache, and without any copy where the application's memory has the chunk in one block; everything else
- * goes through the cache. What a batch reads completely is decoded on the worker threads straight to where it belongs
- * and stays out of the cache, which is for chunks that are met again.
+ * goes through the cache. What a batch reads completely is read, where that can be, and decoded on the worker threads straight to
+ * where it belongs, and stays out of the cache, which is for chunks that are met again.
  */
 #include "io/transfer.h"
 
@@ -14,6 +14,9 @@
 
 #include <stdlib.h>
 #include <string.h>
+
+/* Runs of fewer bytes are copied: a system call for many of them costs more. */
+#define RUN_BYTES 1024
 
 /* One batch. With conversion the elements of all its pieces are packed one after another. */
 typedef struct batch {
@@ -275,6 +278,19 @@ static int scatter_piece(void *context, cow_load *load)
     return 0;
 }
 
+/* Where the elements of a whole chunk belong, if they go there as they are in the file. */
+static size_t runs_of_piece(void *context, const cow_load *load, struct iovec runs[COW_LOAD_RUNS])
+{
+    const batch *b = context;
+    cow_plan_memory memory;
+
+    if (b->transfer->parts > 0)
+        return 0;
+    chunk_memory(b, load->index, &memory);
+    return cow_piece_runs(b->plan, &b->pieces[load->index], b->transfer->array->element_size, &memory, RUN_BYTES, runs,
+                          COW_LOAD_RUNS);
+}
+
 /* The elements of a chunk that has no slot. */
 static void read_hole(const batch *b, size_t i, const cow_plan_memory *memory)
 {
@@ -324,7 +340,8 @@ static int read_chunks(batch *b)
             partly++;
         }
     }
-    if (n > 0 && cow_stored_load(array, loads, n, scatter_piece, b) < 0)
+    const cow_load_calls calls = {.done = scatter_piece, .runs = runs_of_piece, .context = b};
+    if (n > 0 && cow_stored_load(array, loads, n, &calls) < 0)
         return -1;
     if (partly > 0 && prefetch(b, false) < 0)
         return -1;

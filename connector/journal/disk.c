@@ -31,6 +31,12 @@ static ssize_t system_pread(void *context, int fd, void *buffer, size_t size, of
     return pread(fd, buffer, size, offset);
 }
 
+static ssize_t system_preadv(void *context, int fd, const struct iovec *parts, int n, off_t offset)
+{
+    (void)context;
+    return preadv(fd, parts, n, offset);
+}
+
 static ssize_t system_pwrite(void *context, int fd, const void *buffer, size_t size, off_t offset)
 {
     (void)context;
@@ -140,6 +146,7 @@ const cow_disk_calls cow_disk_system = {
     .unlink = system_unlink,
     .rename = system_rename,
     .hole = system_hole,
+    .preadv = system_preadv,
 };
 
 int cow_disk_open(cow_disk *disk, const cow_disk_calls *calls, const char *name, int flags)
@@ -190,6 +197,42 @@ int cow_disk_read(const cow_disk *disk, uint64_t address, void *buffer, size_t s
         size -= (size_t)n;
     }
     return 0;
+}
+
+/* All of [BYTES, SIZE), without an error. */
+static bool read_quietly(const cow_disk *disk, uint64_t address, uint8_t *bytes, size_t size)
+{
+    while (size > 0) {
+        ssize_t n = disk->calls->pread(disk->calls->context, disk->fd, bytes, size < MAX_TRANSFER ? size : MAX_TRANSFER,
+                                       (off_t)address);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return false;
+        bytes += n;
+        address += (uint64_t)n;
+        size -= (size_t)n;
+    }
+    return true;
+}
+
+bool cow_disk_read_parts(const cow_disk *disk, uint64_t address, const struct iovec parts[], size_t n)
+{
+    ssize_t there = 0;
+
+    if (disk->calls->preadv != NULL && n > 1 && n <= IOV_MAX) {
+        there = disk->calls->preadv(disk->calls->context, disk->fd, parts, (int)n, (off_t)address);
+        there = there < 0 ? 0 : there; /* tried again below */
+    }
+    for (size_t i = 0; i < n; i++) {
+        size_t done = (size_t)there < parts[i].iov_len ? (size_t)there : parts[i].iov_len;
+
+        if (!read_quietly(disk, address + done, (uint8_t *)parts[i].iov_base + done, parts[i].iov_len - done))
+            return false;
+        there -= (ssize_t)done;
+        address += parts[i].iov_len;
+    }
+    return true;
 }
 
 int cow_disk_write(const cow_disk *disk, uint64_t address, const void *buffer, size_t size)

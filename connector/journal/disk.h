@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <sys/stat.h>
 #include <sys/types.h>
+#include <sys/uio.h>
 
 /* The same meaning, results and errno as the system calls. CONTEXT is that of cow_disk_calls. */
 typedef struct cow_disk_calls {
@@ -31,6 +32,7 @@ typedef struct cow_disk_calls {
     int (*unlink)(void *context, const char *name);      /* NULL, and the next: not done */
     int (*rename)(void *context, const char *from, const char *to);
     int (*hole)(void *context, int fd, off_t offset, off_t size); /* fallocate, FALLOC_FL_PUNCH_HOLE; NULL: not done */
+    ssize_t (*preadv)(void *context, int fd, const struct iovec *parts, int n, off_t offset); /* NULL: by pread */
 } cow_disk_calls;
 
 /* The system's own. */
@@ -48,6 +50,9 @@ void cow_disk_close(cow_disk *disk);
 
 /* SIZE bytes from ADDRESS; what lies beyond the end of the file is zeros. */
 int cow_disk_read(const cow_disk *disk, uint64_t address, void *buffer, size_t size);
+/* The same for N places in memory that are filled one after the other, on any thread. Records no error. False: not all of it could be
+ * read, or the file ends before. */
+bool cow_disk_read_parts(const cow_disk *disk, uint64_t address, const struct iovec parts[], size_t n);
 int cow_disk_write(const cow_disk *disk, uint64_t address, const void *buffer, size_t size);
 int cow_disk_sync(const cow_disk *disk);
 /* The disk may begin with whole pages of what cow_disk_sync will wait for; pages that are written again before that it does

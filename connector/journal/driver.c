@@ -250,12 +250,13 @@ static herr_t driver_read(H5FD_t *pub, H5FD_mem_t type, hid_t dxpl, haddr_t addr
     driver_file *file = (driver_file *)pub;
     cow_error_held *held = cow_error_hold();
 
-    (void)type;
     (void)dxpl;
     if (address > MAX_ADDRESS || size > MAX_ADDRESS - address) {
         cow_error(COW_CORRUPT, "address %llu is beyond any file", (unsigned long long)address);
         return leave(-1, file, held);
     }
+    if (type == H5FD_MEM_DRAW && cow_journal_meets(file->journal, address, buffer, size))
+        return leave(0, file, held);
     return leave(cow_journal_read(file->journal, address, buffer, size), file, held);
 }
 

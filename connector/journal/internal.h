@@ -84,6 +84,9 @@ struct cow_journal {
     uint64_t bulk, bulk_end; /* of these, the newest large writes that follow one another */
     uint64_t lost, lost_end; /* after a failure: what was written somewhere in there could not be kept for reading */
     double last_apply;
+    const void *expects; /* cow_journal_expect; NULL: nothing */
+    size_t expects_size;
+    uint64_t expected; /* where; COW_NOWHERE: not met yet */
 };
 
 /* journal.c */
@@ -141,7 +144,6 @@ int cow_journal_slots_newest(
     const cow_journal_slot_pair *pair); /* the valid one of the higher generation: 0 or 1; -1: none */
 /* The extents between what is applied and SLOT, to be given back with cow_pending_free. 0; 1: not whole; -1. */
 int cow_journal_load_chain(const cow_journal *journal, const cow_journal_slot *slot, cow_pending **list, size_t *count);
-
 
 /* choice.c */
 /* As cow_anchor_find, but nothing that a superblock says keeps it from looking: at every place where an anchor can be,

@@ -558,6 +558,35 @@ int cow_journal_image(const char *name, void **bytes, size_t *size)
     return status;
 }
 
+void cow_journal_expect(cow_journal *journal, const void *buffer, size_t size)
+{
+    journal->expects = buffer;
+    journal->expects_size = size;
+    journal->expected = COW_NOWHERE;
+}
+
+bool cow_journal_meets(cow_journal *journal, uint64_t address, const void *buffer, size_t size)
+{
+    if (journal->expects == NULL || journal->expects != buffer || journal->expects_size != size ||
+        !cow_journal_in_place(journal, address, size) ||
+        cow_journal_overlap(address, size, journal->lost, journal->lost_end - journal->lost))
+        return false;
+    journal->expected = address;
+    return true;
+}
+
+bool cow_journal_expected(cow_journal *journal, uint64_t *address)
+{
+    *address = journal->expected;
+    journal->expects = NULL;
+    return *address != COW_NOWHERE;
+}
+
+bool cow_journal_bring(const cow_journal *journal, uint64_t address, const struct iovec parts[], size_t n)
+{
+    return cow_disk_read_parts(&journal->disk, address, parts, n);
+}
+
 bool cow_journal_in_place(const cow_journal *journal, uint64_t address, uint64_t size)
 {
     return journal->phase == COW_JOURNAL_PLAIN || journal->slot.sequence == 0 ||

@@ -56,6 +56,15 @@ int cow_journal_sync_name(const char *name);
 bool cow_journal_unfinished(const char *name, bool *abandoned);
 
 int cow_journal_read(cow_journal *journal, uint64_t address, void *buffer, size_t size);
+/* For reading by several threads. The next read of the driver that would put raw data of SIZE bytes into BUFFER, and for which the
+ * bytes of the file itself are the right ones, is not done. */
+void cow_journal_expect(cow_journal *journal, const void *buffer, size_t size);
+/* Has there been one? Then *ADDRESS is where. Ends what cow_journal_expect has begun. */
+bool cow_journal_expected(cow_journal *journal, uint64_t *address);
+/* For the driver: is that the read that is expected? */
+bool cow_journal_meets(cow_journal *journal, uint64_t address, const void *buffer, size_t size);
+/* The bytes at such an ADDRESS, into N places one after the other; on any thread. Records no error. False: they cannot be read. */
+bool cow_journal_bring(const cow_journal *journal, uint64_t address, const struct iovec parts[], size_t n);
 /* Whoever reads the file itself at this place does not find old bytes there, as where new ones wait to be applied, or to be
  * committed over them. Before the first commit there are no old ones: what is not in place then reads as zeros. */
 bool cow_journal_in_place(const cow_journal *journal, uint64_t address, uint64_t size);

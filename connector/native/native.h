@@ -8,6 +8,7 @@
 #ifndef COW_NATIVE_H
 #define COW_NATIVE_H
 
+#include "journal/journal.h"
 #include "store/pool.h"
 #include "store/table.h"
 
@@ -311,6 +312,8 @@ void *cow_native_table_dataset(cow_table *table);
  * the dataset handle given to it, also when it fails. DCPL: the creation properties of the dataset. */
 /* FILE: native; stored chunks are not larger than it. NULL: nobody else made the dataset. */
 cow_chunk_store *cow_native_chunk_store(void *file, void *raw_data, hid_t dcpl);
+/* Chunks may be read by other threads, below HDF5: its file is that of JOURNAL, which lives longer. */
+void cow_native_chunk_store_read_apart(cow_chunk_store *store, cow_journal *journal);
 /* The dataset behind such a store. */
 void *cow_native_chunk_store_dataset(cow_chunk_store *store);
 void *cow_native_chunk_store_file(cow_chunk_store *store);

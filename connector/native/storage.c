@@ -153,6 +153,7 @@ typedef struct file_chunks {
     cow_chunk_store store;
     void *file;
     void *dataset;
+    cow_journal *journal; /* cow_native_chunk_store_read_apart */
     int rank;
     hsize_t chunk[COW_MAX_RANK];
     size_t chunk_bytes; /* in the file */
@@ -256,6 +257,31 @@ static int chunks_read(cow_chunk_store *store, uint64_t slot, void *bytes, size_
     if (!known_mask(c, slot, filter_mask))
         *filter_mask = mask;
     return 0;
+}
+
+static int chunks_find(cow_chunk_store *store, uint64_t slot, void *bytes, size_t size, uint32_t *filter_mask,
+                       uint64_t *place)
+{
+    file_chunks *c = (file_chunks *)store;
+    int status;
+
+    cow_journal_expect(c->journal, bytes, size);
+    status = chunks_read(store, slot, bytes, size, filter_mask);
+    if (!cow_journal_expected(c->journal, place))
+        *place = COW_NO_PLACE;
+    return status;
+}
+
+static bool chunks_bring(const cow_chunk_store *store, uint64_t place, const struct iovec parts[], size_t n)
+{
+    return cow_journal_bring(((const file_chunks *)store)->journal, place, parts, n);
+}
+
+void cow_native_chunk_store_read_apart(cow_chunk_store *store, cow_journal *journal)
+{
+    ((file_chunks *)store)->journal = journal;
+    store->find = chunks_find;
+    store->bring = chunks_bring;
 }
 
 int cow_native_chunk_store_reserve(cow_chunk_store *store, uint64_t slots)

@@ -18,8 +18,10 @@
 #include "store/table.h"
 
 #include <stdbool.h>
+#include <sys/uio.h>
 
-#define COW_NO_SLOT UINT64_MAX
+#define COW_NO_SLOT  UINT64_MAX
+#define COW_NO_PLACE UINT64_MAX
 
 /* Where the encoded bytes of slots are kept. */
 typedef struct cow_chunk_store cow_chunk_store;
@@ -28,6 +30,13 @@ struct cow_chunk_store {
      * reads). SIZE: as size() gave it. */
     int (*size)(cow_chunk_store *store, uint64_t slot, size_t *bytes);
     int (*read)(cow_chunk_store *store, uint64_t slot, void *bytes, size_t size, uint32_t *filter_mask);
+    /* For reading by several threads; NULL: not offered. As read, but where the bytes can be had later it does not read them, and
+     * *PLACE is not COW_NO_PLACE. */
+    int (*find)(cow_chunk_store *store, uint64_t slot, void *bytes, size_t size, uint32_t *filter_mask,
+                uint64_t *place);
+    /* The bytes at such a PLACE, into N parts of memory one after the other; on any thread. Records no error. What comes may be old:
+     * where it is not what was stored, or where this is false, read() has the last word. */
+    bool (*bring)(const cow_chunk_store *store, uint64_t place, const struct iovec parts[], size_t n);
     /* Writes a slot, also over a former one; makes room first where slot is beyond the end. */
     int (*write)(cow_chunk_store *store, uint64_t slot, const void *bytes, size_t size, uint32_t filter_mask);
     /* A slot that another opening may have written is written next. NULL: nothing need be known of that. */
