@@ -3,7 +3,9 @@
  *
  * Two files: a small one (three versions, all kinds of datasets and attributes), of which each byte is damaged twice,
  * all bits and one bit; a larger one of which --bits random bits are. Of the small one a second time with its last commit
- * still waiting in the journal. Damage is done to what pread returns, in processes of many damages each.
+ * still waiting in the journal. A third file has some hundred versions and more than a thousand chunks, so that rows of `snapshots` and
+ * equal chunks are found by runs (snapshot_rows, hashes): of it each byte is damaged once, and what nothing but writing reads is
+ * damaged before a program writes; then what this has made must be right or an error as well. Damage is done to what pread returns, in processes of many damages each.
  *
  * What is read: the head and every version, in each all groups, links, datasets with their elements and creation
  * properties, and all attributes. Each object that can be read must be as it was, also where others give errors; and
@@ -43,14 +45,18 @@
 #define VERSIONS_MAX 12
 #define OBJECTS_MAX  4096
 #define BATCH        400
+#define MANY         270 /* versions of the file with many */
+#define MANY_CHUNKS  1100
+#define SPARSER      8  /* of this larger file with --every */
 #define SECONDS      20 /* of computing, for one damage: longer is a hang */
 #define MEMORY       4  /* GiB: HDF5 allocates, and fills, as many mappings as a damaged virtual layout says */
 
-static const char usage[] = "usage: bitrot [--bits N] [--part small|pending|large] [--every N] [--jobs N]\n"
+static const char usage[] = "usage: bitrot [--bits N] [--part small|pending|many|large] [--every N] [--jobs N]\n"
                             "              [--flip BYTE:MASK, in this process, for a debugger]\n"
                             "              [--command H5COW] [--verbose]\n";
 
 static char folder[64], path[sizeof folder + 16];
+static char written_path[sizeof path + 16]; /* a copy of the file that this process writes to */
 static const char *command;
 static bool verbose;
 static const char *one_flip;
@@ -250,6 +256,74 @@ static void make_file(int versions, hsize_t scale, bool pending)
         close(held);
 }
 
+/* A few values of each dataset of the file with many versions. What is written to `few` a chunk of `many` has. */
+static bool change_many(const char *name, int v)
+{
+    static const struct {
+        const char *name;
+        hsize_t first, count;
+    } changed[] = {{"tiny", 0, 1}, {"group/tiny", 1, 1}, {"patched", 100, 1}, {"few", 4, 4}};
+    hid_t file = H5Fopen(name, H5F_ACC_RDWR, H5P_DEFAULT);
+    bool good = file >= 0;
+
+    for (size_t i = 0; file >= 0 && i < (v > MANY ? 4 : 3); i++) {
+        const int same[] = {4000, 4001, 4002, 4003}, *values = changed[i].count == 1 ? &v : same;
+        hid_t set = H5Dopen2(file, changed[i].name, H5P_DEFAULT), space = set < 0 ? -1 : H5Dget_space(set),
+              memory = H5Screate_simple(1, &changed[i].count, NULL);
+
+        good = space >= 0 &&
+               H5Sselect_hyperslab(space, H5S_SELECT_SET, &changed[i].first, NULL, &changed[i].count, NULL) >= 0 &&
+               H5Dwrite(set, H5T_NATIVE_INT, memory, space, H5P_DEFAULT, values) >= 0 && good;
+        H5Sclose(memory);
+        if (space >= 0)
+            H5Sclose(space);
+        if (set >= 0)
+            H5Dclose(set);
+    }
+    return (file < 0 || H5Fclose(file) >= 0) && good;
+}
+
+/* Runs: HDF5 without the connector sees them. */
+static void must_have_runs(void)
+{
+    hid_t list = H5Pcreate(H5P_FILE_ACCESS), native = H5VLregister_connector_by_name("native", H5P_DEFAULT), file;
+    H5G_info_t hashes;
+
+    must(H5Pset_vol(list, native, NULL) >= 0 && (file = H5Fopen(path, H5F_ACC_RDONLY, list)) >= 0);
+    must(H5Lexists(file, "/_versioned_data/snapshot_rows", H5P_DEFAULT) > 0 &&
+         H5Gget_info_by_name(file, "/_versioned_data/hashes", &hashes, H5P_DEFAULT) >= 0 && hashes.nlinks > 0);
+    H5Fclose(file);
+    H5Pclose(list);
+    H5VLclose(native);
+}
+
+static void make_many(void)
+{
+    static int numbers[4 * MANY_CHUNKS];
+    const hsize_t few[] = {6}, patched[] = {240}, part[] = {60}, line[] = {4 * MANY_CHUNKS}, piece[] = {4},
+                  pair_of[] = {8};
+    hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT), group;
+
+    must(file >= 0);
+    for (int i = 0; i < 4 * MANY_CHUNKS; i++)
+        numbers[i] = i;
+    group = H5Gcreate2(file, "group", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    make_dataset(file, "tiny", H5T_STD_I32LE, 1, few, NULL, false, false, numbers);
+    make_dataset(file, "group/tiny", H5T_STD_I32LE, 1, few, NULL, false, false, numbers);
+    make_dataset(file, "group/rare", H5T_STD_I32LE, 1, patched, part, false, false, numbers);
+    make_dataset(file, "patched", H5T_STD_I32LE, 1, patched, part, false, false, numbers);
+    make_dataset(file, "many", H5T_STD_I32LE, 1, line, piece, false, false, numbers);
+    make_dataset(file, "few", H5T_STD_I32LE, 1, pair_of, piece, false, false, numbers);
+    make_attribute(group, "fixed", H5T_STD_I32LE, 3, numbers);
+    H5Gclose(group);
+    must(H5Fclose(file) >= 0);
+    must((file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT)) >= 0 && H5Ldelete(file, "many", H5P_DEFAULT) >= 0 &&
+         H5Fclose(file) >= 0);
+    for (int v = 3; v <= MANY; v++)
+        must(change_many(path, v));
+    must_have_runs();
+}
+
 /* ---- reading everything ---- */
 
 typedef struct seen_object {
@@ -266,6 +340,11 @@ typedef struct picture {
 
 static picture *healthy; /* head, version 1, version 2 ... */
 static int views;
+/* Of the file with many versions: those that are looked at, 0 the head; and what they show when it was written to. */
+static const int many_views[] = {0, MANY / 2, MANY, 1, MANY + 1};
+enum { MANY_READ = 4, MANY_WRITTEN = 5, SLOW_TO_READ = 3 };
+static bool many;
+static picture *healthy_written; /* NULL: nothing is written */
 
 static void add(uint64_t *sum, const void *bytes, size_t size)
 {
@@ -507,12 +586,15 @@ static void walk_object(hid_t object, walk *w)
 
 static void view_name(char *name, size_t size, int view)
 {
-    snprintf(name, size, view == 0 ? "%s" : "%s@%d", path, view);
+    const char *of = written_path[0] != '\0' ? written_path : path;
+    int version = many ? many_views[view] : view;
+
+    snprintf(name, size, version == 0 ? "%s" : "%s@%d", of, version);
 }
 
 static void look(int view, picture *p)
 {
-    char name[sizeof path + 16];
+    char name[sizeof written_path + 16];
     walk w = {p, 1, 0, "/"};
     hid_t file, root;
 
@@ -564,6 +646,21 @@ static bool right(const picture *now, const picture *then)
     return true;
 }
 
+/* Of a write that failed: each object as it was, or as it would be. */
+static bool as_one_of(const picture *now, const picture *one, const picture *other)
+{
+    for (size_t i = 0; i < now->count; i++) {
+        const seen_object *a = find(one, now->object[i].path), *b = find(other, now->object[i].path);
+
+        if ((a == NULL || a->digest != now->object[i].digest) && (b == NULL || b->digest != now->object[i].digest)) {
+            if (verbose)
+                fprintf(stderr, "byte %zu ^ %02x: '%s' is neither\n", damaged_at, damage, now->object[i].name);
+            return false;
+        }
+    }
+    return true;
+}
+
 /* ---- damaging ---- */
 
 typedef enum outcome { UNUSED, HARMLESS, NOTICED, WRONG, CRASHED } outcome;
@@ -577,6 +674,7 @@ typedef struct flip {
 static struct {
     size_t size;
     uint8_t *touched[VERSIONS_MAX]; /* by each view */
+    uint8_t *touched_writing;       /* NULL: nothing is written */
     uint8_t *bytes;
 } file;
 static flip *flips; /* shared with the children */
@@ -601,6 +699,62 @@ static void make_pictures(void)
         touched = NULL;
         must(!healthy[v].failed && healthy[v].count > 10 && healthy[v].count < OBJECTS_MAX);
     }
+}
+
+static void put_copy(const char *name, size_t at, uint8_t mask)
+{
+    int out = open(name, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+
+    file.bytes[at] ^= mask;
+    must(out >= 0 && write(out, file.bytes, file.size) == (ssize_t)file.size);
+    file.bytes[at] ^= mask;
+    close(out);
+}
+
+/* What reading shows after writing. */
+static void make_written_pictures(void)
+{
+    snprintf(written_path, sizeof written_path, "%s.written", path);
+    put_copy(written_path, 0, 0);
+    touched = file.touched_writing = calloc(1, file.size);
+    must(change_many(written_path, MANY + 1));
+    touched = NULL;
+    healthy_written = calloc(MANY_WRITTEN, sizeof *healthy_written);
+    must(healthy_written != NULL);
+    for (int v = 0; v < MANY_WRITTEN; v++) {
+        look(v, &healthy_written[v]);
+        must(!healthy_written[v].failed && healthy_written[v].count >= healthy[0].count);
+    }
+    must(!right(&healthy_written[0], &healthy[0]) && right(&healthy_written[MANY_WRITTEN - 1], &healthy_written[0]));
+    unlink(written_path);
+    written_path[0] = '\0';
+}
+
+/* The byte is damaged on the disk, and a program writes. */
+static outcome write_over(const flip *f, uint8_t *view)
+{
+    static picture now;
+    outcome seen = HARMLESS;
+    bool done;
+
+    snprintf(written_path, sizeof written_path, "%s.written.%d", path, (int)getpid());
+    put_copy(written_path, f->at, f->mask);
+    if (!(done = change_many(written_path, MANY + 1)))
+        seen = NOTICED;
+    for (int v = 0; v < MANY_WRITTEN && seen != WRONG; v++) {
+        if (v == SLOW_TO_READ)
+            continue;
+        look(v, &now);
+        if (done ? !right(&now, &healthy_written[v])
+                 : !as_one_of(&now, &healthy_written[v], &healthy[v < MANY_READ ? v : 0])) {
+            seen = WRONG;
+            *view = (uint8_t)(VERSIONS_MAX + v);
+        } else if (now.failed)
+            seen = NOTICED;
+    }
+    unlink(written_path);
+    written_path[0] = '\0';
+    return seen;
 }
 
 /* Of a process that reads damaged bytes. Memory only without sanitizers, which reserve addresses by the terabyte. */
@@ -637,6 +791,13 @@ static void try_flip(flip *f)
             f->outcome = NOTICED;
     }
     damaged_at = SIZE_MAX;
+    if (file.touched_writing != NULL && file.touched_writing[f->at] && f->outcome != WRONG) {
+        outcome seen = write_over(f, &f->view);
+
+        used = true;
+        if (seen != HARMLESS)
+            f->outcome = (uint8_t)seen;
+    }
     if (!used)
         f->outcome = UNUSED;
 }
@@ -840,12 +1001,18 @@ static void report(const char *part)
     all_wrong += wrong;
 }
 
-/* BITS 0: each EVERYth byte of the file twice; else so many random bits. */
+/* BITS 0: each EVERYth byte of the file twice, of the one with many versions once; else so many random bits. VERSIONS 0: of the file with many. */
 static void part(const char *name, int versions, hsize_t scale, bool pending, size_t bits, size_t every)
 {
-    make_file(versions, scale, pending);
-    views = versions + 1;
+    many = versions == 0;
+    if (many)
+        make_many();
+    else
+        make_file(versions, scale, pending);
+    views = many ? MANY_READ : versions + 1;
     make_pictures();
+    if (many)
+        make_written_pictures();
     if (one_flip != NULL) {
         unsigned at = 0, mask = 0;
         must(sscanf(one_flip, "%u:%x", &at, &mask) == 2 && at < file.size);
@@ -855,21 +1022,28 @@ static void part(const char *name, int versions, hsize_t scale, bool pending, si
         printf("%s: outcome %d, view %d\n", name, f.outcome, f.view);
         exit(0);
     }
-    flip_count = bits > 0 ? bits : 2 * ((file.size + every - 1) / every);
+    size_t times = many ? 1 : 2;
+    flip_count = bits > 0 ? bits : times * ((file.size + every - 1) / every);
     flips = mmap(NULL, flip_count * sizeof *flips + 1, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     must(flips != MAP_FAILED);
     size_t first = every > 1 ? next_random() % every : 0;
     for (size_t i = 0; i < flip_count; i++) {
-        flips[i].at = (uint32_t)(bits > 0 ? next_random() % file.size : (first + i / 2 * every) % file.size);
-        flips[i].mask = bits == 0 && i % 2 == 0 ? 0xff : (uint8_t)(1u << next_random() % 8);
+        flips[i].at = (uint32_t)(bits > 0 ? next_random() % file.size : (first + i / times * every) % file.size);
+        flips[i].mask =
+            bits == 0 && (many ? next_random() % 2 == 0 : i % 2 == 0) ? 0xff : (uint8_t)(1u << next_random() % 8);
     }
     try_all();
     report(name);
     munmap(flips, flip_count * sizeof *flips + 1);
     for (int v = 0; v < views; v++)
         free(file.touched[v]);
+    free(file.touched_writing);
+    file.touched_writing = NULL;
     free(file.bytes);
     free(healthy);
+    free(healthy_written);
+    healthy_written = NULL;
+    many = false;
     unlink(path);
 }
 
@@ -897,8 +1071,8 @@ static void tell_result(void)
         return;
     fprintf(
         out,
-        "{\"item\": 5, \"what\": \"%s damages: each byte of a small file, also with a pending commit, and random "
-        "bits of a larger one; each read within %d GiB and %d s of computing\", \"result\": \"%s reported by an error when read, %s by h5cow verify, %s in bytes "
+        "{\"item\": 5, \"what\": \"%s damages: each byte of a small file, also with a pending commit, and of one with "
+        "many versions, which is written to as well, and random bits of a larger one; each read within %d GiB and %d s of computing\", \"result\": \"%s reported by an error when read, %s by h5cow verify, %s in bytes "
         "that nothing reads, %s without consequence, %s end HDF5 itself, wrong data returned %s times\", "
         "\"command\": \"test/bitrot --bits 100000 --command cli/h5cow\"}\n",
         with_commas(all_flips), MEMORY, SECONDS, with_commas(all_noticed), with_commas(all_told),
@@ -949,6 +1123,8 @@ int main(int argc, char **argv)
         part("small", 3, 1, false, 0, every);
     if (only == NULL || strcmp(only, "pending") == 0)
         part("pending", 3, 1, true, 0, every);
+    if (only == NULL || strcmp(only, "many") == 0)
+        part("many", 0, 1, false, 0, every == 1 ? 1 : SPARSER * every);
     if ((only == NULL || strcmp(only, "large") == 0) && bits > 0)
         part("large", 8, 12, false, bits, 1);
     rmdir(folder);
