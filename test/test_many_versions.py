@@ -7,8 +7,11 @@ import sys
 import h5py
 import numpy as np
 import pytest
-from conftest import BUILD
+from conftest import BUILD, TEST
 from test_found_by_hash import damaging
+
+sys.path.insert(0, str(TEST.parent / "docs"))
+from xxh3 import xxh3  # noqa: E402
 
 WRITE = """
 import json
@@ -168,6 +171,26 @@ def test_an_entry_that_leads_elsewhere_is_told_and_does_no_harm(programs, large)
     assert done.returncode == 1 and "nothing is lost" in done.stdout, done.stdout
     write(programs, large, range(MANY + 1, MANY + 3))
     check(programs, large, MANY + 2)
+
+
+@pytest.mark.parametrize("forgotten", [False, True])
+def test_an_entry_that_leads_to_an_older_row_is_told_and_does_no_harm(programs, large, forgotten):
+    """All that can be compared in a row fits. What versions are forgotten, the newest one's rows are noted as well."""
+    if forgotten:
+        assert programs.cow("forget", large, "2").returncode == 0
+    with damaging(large) as history:
+        table, heads = history["snapshot_rows"], history["snapshots"]["head"]
+        rows = table[...]
+        noted = heads[: int(rows["key"][0])]
+        for head in np.unique(noted):
+            oldest, newest = (np.uint64(2**64 - 1 - int(np.flatnonzero(noted == head)[end])) for end in (0, -1))
+            key = np.uint64(xxh3(np.array([0, head], "u8").tobytes()))
+            rows["row"][64:][(rows["key"][64:] == key) & (rows["row"][64:] == newest)] = oldest
+        table[...] = rows
+    done = programs.cow("verify", large)
+    assert done.returncode == 1 and "nothing is lost" in done.stdout, done.stdout
+    write(programs, large, [MANY])
+    check(programs, large, MANY)
 
 
 def test_damaged_bytes_are_told_and_do_no_harm(programs, large):

@@ -829,15 +829,34 @@ static int by_name(const void *a, const void *b)
     return strcmp(((const former_link *)a)->name, ((const former_link *)b)->name);
 }
 
+/* The link NAME of the previous snapshot. NULL: it has none. */
+static const former_link *find_former(const place *p, const char *name)
+{
+    const former_link key = {.name = (char *)(uintptr_t)name};
+
+    return p->former.count == 0 /* they were listed in this order */
+               ? NULL
+               : bsearch(&key, p->former.link, p->former.count, sizeof *p->former.link, by_name);
+}
+
 /* Has the previous snapshot the link NAME to the snapshot at ADDRESS? */
 static bool had_link(const place *p, const char *name, uint64_t address)
 {
-    const former_link key = {.name = (char *)(uintptr_t)name};
-    const former_link *found = NULL;
+    const former_link *found = find_former(p, name);
 
-    if (p->former.count > 0) /* they were listed in this order */
-        found = bsearch(&key, p->former.link, p->former.count, sizeof *p->former.link, by_name);
     return found != NULL && found->address == address;
+}
+
+/* Does the previous snapshot of the group have, below NAME, another snapshot of head ADDRESS than the one that is said to be the
+ * newest? */
+static bool is_misled(const cow_walk *walk, const place *p, const char *name, uint64_t address)
+{
+    const former_link *found = find_former(p, name);
+    const cow_layout_snapshot_row *made;
+    uint64_t newest;
+
+    return found != NULL && cow_snapshots_newest(walk->file, address, &newest) && found->address != newest &&
+           (made = cow_snapshots_made(walk->file, found->address)) != NULL && made->head == address;
 }
 
 /* The newest snapshot of a group only spares openings. */
@@ -1061,15 +1080,20 @@ static int build(cow_walk *walk, place *p, const char *name, uint64_t address, c
 {
     uint64_t snapshot;
     cow_loc head;
-    bool borrowed;
+    bool borrowed, misled;
     int decision, status;
 
     if (cow_map_get(&walk->built, address, &snapshot)) {
         cow_map_remove(&walk->used, address);
         return link_snapshot(walk, p, name, snapshot);
     }
+    misled = is_misled(walk, p, name, address);
+    if (misled)
+        cow_snapshots_distrust(walk->file);
     if ((decision = decide(walk, address, path, NULL)) < 0)
         return fail(walk);
+    if (misled && cow_changes_flags(walk->file, address) != 0)
+        decision = NEW; /* it was compared with another one */
     if (decision == SAME && cow_snapshots_newest(walk->file, address, &snapshot))
         return link_snapshot(walk, p, name, snapshot);
     if (cow_map_get(&walk->bare, address, NULL))

@@ -11,8 +11,9 @@
  * Runs know rows of finished versions alone. Such rows never change; only versions that are forgotten make rows go, and then all
  * behind them move. So what the runs say holds exactly as long as row noted - 1 is the one that it was, which an entry tells
  * (stamp_key): an h5cow that does not know of the runs may have added what it likes, and what it took away shows. A row that runs
- * lead to is compared with what was looked for. Where anything is wrong with them all rows are read, and the next commit makes them
- * anew. */
+ * lead to is compared with what was looked for. That it is the newest one, each version's root tells when they are opened, and the
+ * links of the newest version when the next is made (cow_snapshots_distrust). Where anything is wrong with them all rows are read,
+ * and the next commit makes them anew. */
 #include "history/snapshot_table.h"
 
 #include "base/digest.h"
@@ -222,6 +223,24 @@ static int find_stamp(void *context, uint64_t value)
     return value_of(value) == *(const uint64_t *)context;
 }
 
+static int take_first(void *context, uint64_t value)
+{
+    *(uint64_t *)context = value_of(value);
+    return 1;
+}
+
+/* Each version has a root of its own, so the newest row of the root is of the same version as the last row. */
+static bool lead_to_newest_root(const cow_file *file, const cow_layout_snapshot_row *last)
+{
+    const cow_snapshots *s = file->snapshots;
+    uint64_t head = cow_address(&file->root), row = UINT64_MAX;
+    cow_layout_snapshot_row root;
+
+    return cow_lookup_find(s->by.runs, key_of(OF_HEAD, head), take_first, &row) > 0 && row < s->by.noted &&
+           cow_layout_rows(s->table, COW_TABLE_SNAPSHOTS, row, 1, &root) == 0 && root.head == head &&
+           root.version == last->version;
+}
+
 /* Do the runs know this table? Those that are wrong are let alone until others are made. */
 static void open_runs(cow_file *file)
 {
@@ -243,7 +262,8 @@ static void open_runs(cow_file *file)
     s->by.noted = cow_lookup_noted(s->by.runs);
     row = s->by.noted - 1;
     if (s->by.noted == 0 || cow_layout_rows(s->table, COW_TABLE_SNAPSHOTS, row, 1, &last) < 0 ||
-        cow_lookup_find(s->by.runs, stamp_key(&last, s->by.noted), find_stamp, &row) <= 0) {
+        cow_lookup_find(s->by.runs, stamp_key(&last, s->by.noted), find_stamp, &row) <= 0 ||
+        !lead_to_newest_root(file, &last)) {
         cow_error_clear();
         close_runs(s);
     }
@@ -332,6 +352,15 @@ static int search(const cow_file *file, key_kind kind, uint64_t address, uint64_
     if (load_all(file) < 0)
         return -1;
     return cow_map_get(map, address, row);
+}
+
+void cow_snapshots_distrust(cow_file *file)
+{
+    close_runs(file->snapshots);
+    if (load_all(file) < 0) {
+        cow_error_clear(); /* cow_snapshots_load tells */
+        file->snapshots->failed = true;
+    }
 }
 
 static int find(const cow_file *file, key_kind kind, uint64_t address, uint64_t *row)
@@ -805,12 +834,6 @@ void cow_snapshots_done(cow_snapshots_saved *saved)
 }
 
 /* ---- for the command ---- */
-
-static int take_first(void *context, uint64_t value)
-{
-    *(uint64_t *)context = value_of(value);
-    return 1;
-}
 
 /* Each address of MAP leads to its row. */
 static int lead_to_rows(cow_lookup *runs, key_kind kind, const cow_map *map)

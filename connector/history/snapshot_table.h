@@ -55,6 +55,9 @@ const cow_layout_snapshot_row *cow_snapshots_made(const cow_file *file, uint64_t
 /* The row that tells what an object is: of a snapshot its own, of a head that of its newest snapshot. NULL: none. */
 const cow_layout_snapshot_row *cow_snapshots_find(const cow_file *file, uint64_t address);
 
+/* A snapshot was told for the newest one of its head and is not: what finds rows leads astray, and all of them are read instead. */
+void cow_snapshots_distrust(cow_file *file);
+
 int cow_snapshots_add(cow_file *file, const cow_layout_snapshot_row *row);
 /* A row says nothing any more: no tree holds its snapshot. */
 void cow_snapshots_strike_out(cow_file *file, size_t row);
