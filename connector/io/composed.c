@@ -12,6 +12,7 @@
 #include "io/chunk_cache.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -111,12 +112,22 @@ static int damaged_piece(const cow_array *array, const uint64_t chunk[], const c
                      cow_pool_name(parts->pieces.pool), parts->composed.slot[i]);
 }
 
+/* What the error says is of this piece. */
+static void unread_piece(const cow_array *array, const uint64_t chunk[], unsigned i)
+{
+    char place[COW_PLACE_SIZE], what[COW_PLACE_SIZE + 40];
+
+    snprintf(what, sizeof what, "piece %u of the chunk at %s", i, cow_array_chunk_place(array, chunk, place));
+    cow_error_where(what, "reading it");
+}
+
 cow_parts *cow_composed_fetch(cow_array *array, const uint64_t chunk[], uint64_t entry, uint64_t *base)
 {
     cow_composed composed;
     const cow_pieces *pieces;
     cow_chunk_store *store;
     size_t size[COW_PIECES], total = 0;
+    uint64_t checksum[COW_PIECES];
     cow_parts *parts;
 
     if (cow_index_composed(array->index, chunk, entry, &composed) < 0)
@@ -138,8 +149,14 @@ cow_parts *cow_composed_fetch(cow_array *array, const uint64_t chunk[], uint64_t
     store = cow_pool_store(pieces->pool);
     for (unsigned i = 0; i < pieces->cut.count; i++)
         if (composed.own >> i & 1) {
-            if (store->size(store, composed.slot[i], &size[i]) < 0)
+            cow_slot row;
+
+            if (cow_pool_row(pieces->pool, composed.slot[i], &row) < 0 ||
+                store->size(store, composed.slot[i], &size[i]) < 0) {
+                unread_piece(array, chunk, i);
                 return NULL;
+            }
+            checksum[i] = row.digest.checksum;
             if (size[i] > LONGEST(cow_codec_bound(pieces->codec))) {
                 cow_error(COW_CORRUPT, "%s: a piece of %zu bytes has %zu in slot %" PRIu64 " of %s; run h5cow verify on the file",
                           array->label, pieces->cut.bytes, size[i], composed.slot[i], cow_pool_name(pieces->pool));
@@ -156,18 +173,16 @@ cow_parts *cow_composed_fetch(cow_array *array, const uint64_t chunk[], uint64_t
     parts->raw = (uint8_t *)(parts + 1);
     total = 0;
     for (unsigned i = 0; i < pieces->cut.count; i++) {
-        cow_slot row;
-
         if (!(composed.own >> i & 1))
             continue;
         parts->part[i].at = total;
         parts->part[i].size = size[i];
-        if (cow_pool_row(pieces->pool, composed.slot[i], &row) < 0 ||
-            store->read(store, composed.slot[i], parts->raw + total, size[i], &parts->part[i].mask) < 0) {
+        parts->part[i].checksum = checksum[i];
+        if (store->read(store, composed.slot[i], parts->raw + total, size[i], &parts->part[i].mask) < 0) {
+            unread_piece(array, chunk, i);
             free(parts);
             return NULL;
         }
-        parts->part[i].checksum = row.digest.checksum;
         total += size[i];
     }
     return parts;

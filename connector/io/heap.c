@@ -38,6 +38,22 @@ static uint64_t chunk_elements(const cow_array *array)
     return array->chunk_bytes / array->element_size;
 }
 
+/* The slot of CHUNK, or COW_HOLE. */
+static int slot_in_index(cow_array *array, const uint64_t chunk[], uint64_t *slot)
+{
+    char place[COW_PLACE_SIZE];
+
+    if (cow_index_get(array->index, chunk, slot) < 0)
+        return -1;
+    return *slot != COW_HOLE && cow_is_composed(*slot)
+               ? cow_error(
+                     COW_CORRUPT,
+                     "%s: the chunk at %s is said to be composed of pieces, as none of such elements is; run h5cow "
+                     "verify on the file; an older version may still have the chunk",
+                     array->label, cow_array_chunk_place(array, chunk, place))
+               : 0;
+}
+
 /* ---- elements of a slot, through HDF5 ---- */
 
 /* raw_data's dataspace with the elements of PART selected in SLOT; SINGLY: those of a whole chunk, one by one. */
@@ -648,7 +664,7 @@ static cow_cached_chunk *own_slot(cow_array *array, const cow_heap_part *part)
         entry->known = NULL;
         return entry;
     }
-    if (cow_index_get(array->index, part->chunk, &old) < 0 || take_slot(array, &slot) < 0)
+    if (slot_in_index(array, part->chunk, &old) < 0 || take_slot(array, &slot) < 0)
         return NULL;
     entry =
         prepare_slot(array, part, old, slot, &strings) < 0 ? NULL : cow_chunk_cache_insert(array, part->chunk, NULL);
@@ -705,7 +721,7 @@ int cow_heap_read(cow_array *array, const cow_heap_part *part, hid_t mem_type, h
     if (entry != NULL && entry->dirty) {
         slot = entry->slot;
     } else {
-        if (cow_index_get(array->index, part->chunk, &slot) < 0)
+        if (slot_in_index(array, part->chunk, &slot) < 0)
             return cow_error_where(array->label, "looking for a chunk");
         if (slot == COW_HOLE)
             return read_fill(array, mem_type, dxpl, part->elements, packed);
@@ -812,7 +828,7 @@ static int store_entry(cow_array *array, cow_cached_chunk *entry)
     cow_array_chunk_trimmed(array, entry->chunk, trimmed);
     for (unsigned d = 0; d < array->grid.rank; d++)
         row.trimmed[d] = (uint32_t)trimmed[d];
-    if (digest_entry(array, entry, trimmed, &row.digest) < 0 || cow_index_get(array->index, entry->chunk, &old) < 0)
+    if (digest_entry(array, entry, trimmed, &row.digest) < 0 || slot_in_index(array, entry->chunk, &old) < 0)
         goto done;
     if (old != COW_HOLE) {
         if (cow_pool_row(array->pool, old, &old_row) < 0)

@@ -569,6 +569,12 @@ static int fetch(const load_line *l, cow_load *load, size_t at)
         goto failed;
     return l->identity || l->parallel ? 0 : decode(l, load);
 failed:
+    if (load->parts != NULL) { /* its base */
+        char which[COW_PLACE_SIZE + 20];
+
+        snprintf(which, sizeof which, "the chunk at %s", cow_array_chunk_place(array, load->chunk, place));
+        cow_error_where(which, "reading its base");
+    }
     return cow_error_where(array->label, "reading chunks");
 }
 
