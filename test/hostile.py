@@ -8,6 +8,7 @@ A file with history is made through the connector. Each case is a copy of it in 
 journal and all, as somebody would who means harm.) Every file is opened, listed, read at its newest state and at two
 versions, written, and read again by h5py through the connector, and by the command: log, stat, doctor, verify, export, copy,
 import and recover.
+Forged composed chunks, and runs that lead astray, are in hostile_pieces.py: of these also what is read is compared.
 Limits: 1 GiB of address space (with AddressSanitizer of resident memory, by its own option), 20 s of computing, and, for what only
 reads, 64 MiB and a few times the file's size of memory.
 
@@ -17,6 +18,7 @@ a sample of --count, by --jobs processes. Cases have names, so that --only finds
 
 import argparse
 import ctypes
+import hashlib
 import json
 import os
 import pathlib
@@ -31,6 +33,7 @@ import sys
 import tempfile
 import time
 
+from hostile_pieces import BEGIN, CHANGE, GAP, READ, Forged
 from results import results
 
 TEST = pathlib.Path(__file__).resolve().parent
@@ -41,6 +44,8 @@ NO_MEMORY = re.compile(r"no(t enough| ) ?memory|MemoryError|memory allocation fa
 # ---- what is done with a file: in a child of a server, which has h5py loaded --------------------------------------------
 
 AND = ", and "  # between the names of two cases
+
+STATES = ["", "@1", "@6", "@7", "@~0"]  # of the healthy file: the head, without composed chunks, before some, with them, the newest
 
 STEP = None  # shared memory: what the child is doing
 
@@ -83,11 +88,35 @@ def look(h5py, f, everything):
             yield why
 
 
+def shown(h5py, path):
+    """What READ has, as digests; None: it cannot be read."""
+    digests = {}
+    try:
+        with h5py.File(path, "r") as f:
+            for name in READ:
+                try:
+                    values = f[name][()] if f[name].size < 1 << 20 else None
+                    bytes_ = repr([list(v) for v in values]).encode() if values.dtype.hasobject else values.tobytes()
+                    digests[name] = hashlib.sha1(bytes_).hexdigest()
+                except Exception:
+                    digests[name] = None
+    except Exception:
+        return dict.fromkeys(READ)
+    return digests
+
+
+def all_shown(h5py, path, when):
+    """STATES -> what they show. The newest one is made anew by what is written."""
+    at(f"compare {when}")
+    return {revision: shown(h5py, path + revision) for revision in STATES}
+
+
 def through(h5py, path, everything):
     """-> errors."""
     import numpy as np
 
     errors = []
+    before = {} if everything else all_shown(h5py, path, "before")
     for revision in [""] if everything else ["", "@1", "@2"]:
         at("read" + revision)
         try:
@@ -99,11 +128,12 @@ def through(h5py, path, everything):
     at("write")
     try:
         with h5py.File(path, "r+") as f:
-            for name in ("group/x", "texts", "flat", "packed"):
+            for name in ("group/x", "texts", "flat", "packed", "cut", "packed_cut", "many"):
                 try:
-                    f[name][0] = "new" if name == "texts" else 77
+                    f[name][(0,) * f[name].ndim if "cut" in name else 0] = "new" if name == "texts" else 77
                 except Exception as why:
                     errors.append(why)
+            f["many"][10:12] = 4, 5  # what another chunk has
             f["group"].attrs["new"] = 1
             f["group/made"] = np.arange(3000)
     except Exception as why:
@@ -114,6 +144,8 @@ def through(h5py, path, everything):
             errors += look(h5py, f, False)
     except Exception as why:
         errors.append(why)
+    if not everything:
+        errors.append(("seen", [before, all_shown(h5py, path, "after")]))
     at("end")
     errors.append(("rss", most))
     return errors
@@ -146,10 +178,11 @@ def serve(asan):
             os.close(read)
             limits(asan)
             found = through(h5py, path, everything)
-            rss = [e[1] for e in found if isinstance(e, tuple)]
+            rss = [e[1] for e in found if isinstance(e, tuple) and e[0] == "rss"]
+            seen = [e[1] for e in found if isinstance(e, tuple) and e[0] == "seen"]
             texts = [f"{type(e).__name__}: {e}" for e in found if not isinstance(e, tuple)]
             bad = [t for t in texts if NO_MEMORY.search(t)]
-            os.write(write, json.dumps({"errors": len(texts), "memory": bad[:3], "rss": rss, "first": texts[:2]}).encode())
+            os.write(write, json.dumps({"errors": len(texts), "memory": bad[:3], "rss": rss, "seen": seen, "first": texts[:2]}).encode())
             os.close(write)
             at("exit")
             sys.stderr.flush()
@@ -166,7 +199,7 @@ def serve(asan):
                 os.kill(child, signal.SIGKILL)
             time.sleep(0.002)
         status, usage = done[1], done[2]
-        told = json.loads(answer) if answer else {"errors": 0, "memory": [], "rss": [], "first": []}
+        told = json.loads(answer) if answer else {"errors": 0, "memory": [], "rss": [], "seen": [], "first": []}
         told.update(
             status=os.waitstatus_to_exitcode(status),
             step=STEP[:].split(b"\0")[0].decode(errors="replace"),
@@ -296,7 +329,7 @@ def fence_on(path, fence):
 class Cases:
     """name -> a function of the open file. Names say what was replaced by what."""
 
-    def __init__(self, base):
+    def __init__(self, base, gap):
         import h5py
         import numpy as np
 
@@ -350,6 +383,8 @@ class Cases:
         self.natives()
         self.tags()
         self.bytes()
+        self.judged, self.told = set(), set()  # what is read of these is right or an error; verify tells of these
+        Forged(self, gap)
         self.pairs()
 
     def add(self, name, change):
@@ -827,7 +862,7 @@ def of_signal(status):
     return "hang" if status in (-signal.SIGXCPU, -signal.SIGKILL) else "crash"
 
 
-KINDS = ("crash", "hang", "limit", "other")
+KINDS = ("crash", "hang", "limit", "wrong", "other")
 
 
 class Run:
@@ -859,6 +894,7 @@ class Run:
         for words in (["tag", f"{self.base}@1", "tagged"], ["describe", f"{self.base}@2", "the second one"], ["forget", "--gc", self.base, "4"]):
             done = subprocess.run([self.command, *words], env=self.stock, capture_output=True, text=True)
             assert done.returncode == 0, done.stderr
+        self.compose()
         self.add_rows()
         self.write_torn()
         self.fence = fence_off(self.base)
@@ -866,6 +902,21 @@ class Run:
     def write_torn(self):
         done = subprocess.run([sys.executable, "-c", TEAR, self.base], env=self.env, capture_output=True, text=True)
         assert done.returncode == 0 and "is not complete: /torn" in done.stderr, done.stderr
+
+    def compose(self):
+        """Composed chunks, and before what names them a place in the index where others can be put."""
+        import h5py
+
+        for code in BEGIN, CHANGE:
+            done = subprocess.run([sys.executable, "-c", code, self.base], env=self.env, capture_output=True, text=True)
+            assert done.returncode == 0, done.stderr
+            if code == BEGIN:
+                fence = fence_off(self.base)
+                with h5py.File(self.base, "r+", libver=("v110", "latest")) as f:
+                    index = f["_versioned_data/index"]
+                    self.gap = len(index)
+                    index.resize((len(index) + GAP,))
+                fence_on(self.base, fence)
 
     def add_rows(self):
         """To `snapshots`, which others put out of force, so that it has the runs of a long one."""
@@ -928,6 +979,8 @@ class Run:
             except subprocess.TimeoutExpired:
                 self.bad(name, path, "hang", f"h5cow {words[0]}: hangs")
                 continue
+            if words[0] == "verify":
+                self.verified = done.returncode
             text = (done.stdout[-3000:] + done.stderr[-6000:]).decode(errors="replace")
             if done.returncode < 0 or done.returncode not in (0, 1, 2):
                 self.bad(name, path, of_signal(done.returncode), f"h5cow {words[0]}: ended with {done.returncode}: {text[-3000:]}")
@@ -964,7 +1017,30 @@ class Run:
             self.bad(name, original, "limit", f"h5py: {told['memory']}")
         elif more > 1 and not self.asan:
             self.bad(name, original, "limit", f"h5py: reading took {told['more'] >> 20} MiB")
+        elif name in self.cases.told and self.verified == 0:
+            self.bad(name, original, "other", "h5cow verify finds nothing")
+        elif name in self.cases.judged and (wrong := self.wrong(told["seen"][0])):
+            self.bad(name, original, "wrong", f"h5py: without an error something else is read: {', '.join(wrong)}")
         return None
+
+    def look_at_healthy(self):
+        """What READ has when nothing is wrong."""
+        path = self.folder / "healthy.h5"
+        shutil.copy(self.base, path)
+        fence_on(path, self.fence)
+        self.healthy = self.cow.ask(path)["seen"][0]
+        assert all(seen[state][name] for seen in self.healthy for state in STATES[2:] + [""] for name in READ), self.healthy
+
+    def wrong(self, seen):
+        """What is neither an error nor, before and after a write, what the healthy file has; of a write that fails the former."""
+        before, after = self.healthy
+        return [
+            f"{name} in {state or 'the head'}{' after a write' if now is seen[1] else ''}"
+            for now, states in ((seen[0], [before]), (seen[1], [before, after]))
+            for state in STATES
+            for name in READ
+            if now[state][name] not in (None, *(there[state][name] for there in states))
+        ]
 
     def close(self):
         self.cow.close()
@@ -974,7 +1050,7 @@ class Run:
 
 def share(given):
     """The same by several processes, each with its part."""
-    words = [sys.executable, __file__, "--jobs", "1", "--seed", str(given.seed), "--count", str(given.count)]
+    words = [sys.executable, __file__, "--jobs", "1", "--seed", str(given.seed), "--count", str(given.count or 150)]
     for option in ("build", "keep"):
         if getattr(given, option) is not None:
             words += [f"--{option}", getattr(given, option)]
@@ -999,7 +1075,7 @@ def tell(given, seen):
             f.write(json.dumps(seen) + "\n")
         return
     checked = " with AddressSanitizer and UndefinedBehaviorSanitizer" if seen["asan"] else ""
-    command = "test/hostile.py " + ("--all" if given.all else f"--count {given.count}") + f" --seed {given.seed}"
+    command = "test/hostile.py " + ("--all" if given.all else f"--count {given.count or 150}") + f" --seed {given.seed}"
     command += f" --minutes {given.minutes:g}" if given.minutes else ""
     results(
         11,
@@ -1007,7 +1083,7 @@ def tell(given, seen):
         f"/_versioned_data; each opened, listed, read at three states, written, verified, exported, copied, imported and "
         f"recovered{checked}, within {MEMORY >> 30} GiB and {CPU} s of computing",
         f"{seen['files']:,} of {seen['cases']:,} files: "
-        f"{seen['crash']} crashes, {seen['hang']} hangs, {seen['limit']} limits hit, {seen['other']} other failures; "
+        f"{seen['crash']} crashes, {seen['hang']} hangs, {seen['limit']} limits hit, wrong data {seen['wrong']} times, {seen['other']} other failures; "
         f"{seen['natively']} failures that HDF5 has without h5cow; {seen['not made']} that HDF5 does not make",
         command + (" --build build/sanitize" if seen["asan"] else ""),
     )
@@ -1016,7 +1092,7 @@ def tell(given, seen):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--all", action="store_true")
-    parser.add_argument("--count", type=int, default=150)
+    parser.add_argument("--count", type=int, help="so many (default 150, or all that --only names)")
     parser.add_argument("--seed", type=int, default=int.from_bytes(os.urandom(4), "little"))
     parser.add_argument("--only", action="append", help="cases with this in their names; several times")
     parser.add_argument("--build", help="build folder (default: the one in use); sanitize: with AddressSanitizer")
@@ -1041,14 +1117,15 @@ def main():
     with tempfile.TemporaryDirectory(prefix="h5cow-hostile-") as folder:
         run = Run(folder, build / "cli/h5cow", str(build / "connector"), library is not None, library and library[1])
         run.make_base()
-        cases = run.cases = Cases(run.base)
+        cases = run.cases = Cases(run.base, run.gap)
         names = [name for name in cases.all if not given.only or any(part in name for part in given.only if (AND in part) == (AND in name))]
         if given.list:
             print("\n".join(names))
             return 0
+        run.look_at_healthy()
         random.Random(given.seed).shuffle(names)
-        if not given.all and not given.only:
-            names = names[: given.count]
+        if not given.all and (given.count is not None or not given.only):
+            names = names[: given.count or 150]
         if given.part:
             first, parts = map(int, given.part.split("/"))
             names = names[first::parts]

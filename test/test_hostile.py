@@ -5,13 +5,15 @@ Here a sample (H5COW_HOSTILE_COUNT makes it larger), and what was found by hand.
 
 import os
 import resource
+import shutil
 import subprocess
 import sys
 
 import h5py
+import hostile as harness
 import numpy as np
 import pytest
-from conftest import H5COW, STOCK, TEST, unfence
+from conftest import BUILD, H5COW, PLUGINS, STOCK, TEST, unfence
 from seeds import seed
 
 MEMORY = 1 << 30
@@ -59,6 +61,44 @@ def test_what_was_found_once():
     assert f": {len(FOUND_ONCE)} of " in seen and "stock HDF5 does not make it: " not in seen.replace(
         "stock HDF5 does not make it: raw/0: chunks of", ""
     )
+
+
+def test_some_of_the_forged_chunks_and_runs():
+    hostile("--seed", str(seed()), "--count", "12", "--only", "composed: ", "--only", "leaf: ", "--only", "slot of the ", "--only", "contents of the ",
+            "--only", "pool of pieces of ", "--only", "runs: ")
+
+
+@pytest.fixture(scope="module")
+def forged(tmp_path_factory):
+    """CASE -> a file of hostile.py in which it was made."""
+    run = harness.Run(tmp_path_factory.mktemp("forged"), BUILD / "cli/h5cow", PLUGINS, False, None)
+    run.make_base()
+    cases = harness.Cases(run.base, run.gap)
+
+    def make(case):
+        path = shutil.copy(run.base, run.folder / "forged.h5")
+        with h5py.File(path, "r+", libver=("v110", "latest")) as f:
+            cases.all[case](f)
+        harness.fence_on(path, run.fence)
+        return path
+
+    yield make
+    run.close()
+
+
+@pytest.mark.parametrize(
+    "case, dataset, words",
+    [
+        ("composed: cut: base is slot 1000000", "cut", "/cut: the chunk at (0, 0): pool 9 has no slot 1000000"),
+        ("composed: cut: a piece in slot 1000000", "cut", "/cut: piece 3 of the chunk at (0, 0): pool 12 has no slot 1000000"),
+        ("contents of the piece of packed_cut: zeros", "packed_cut", "/packed_cut: piece 0 of the chunk at (0) is not what was written"),
+        ("leaf: texts: a composed chunk", "texts", "/texts: the chunk at (0) is said to be composed of pieces"),
+    ],
+)
+def test_an_error_says_which_chunk_of_which_dataset_is_damaged(programs, forged, case, dataset, words):
+    path = forged(case)
+    done = programs.python(f"h5py.File(sys.argv[1], 'r')[{dataset!r}][()]", path)
+    assert done.returncode == 1 and f"{path}: {words}" in done.stderr, done.stderr
 
 
 def limited():
