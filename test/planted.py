@@ -32,7 +32,8 @@ from results import results
 TEST = pathlib.Path(__file__).resolve().parent
 TOP = TEST.parent
 TIMEOUT = 300  # seconds; a test that hangs has caught the bug as well
-NOT_COPIED = {".git", "build", "dist", "docs", "__pycache__", ".pytest_cache", ".hypothesis"}  # the build needs none of them
+# The build needs none of them; of docs/ tests need the programs.
+NOT_COPIED = {".git", "build", "dist", "__pycache__", ".pytest_cache", ".hypothesis"}
 
 
 def crash(*scenarios):
@@ -40,7 +41,8 @@ def crash(*scenarios):
     return [f"crash --damages 4 --scenario {scenario}" for scenario in scenarios]
 
 
-# What patches name in a word. All else is a test: a program in BUILD/build/test, or a Python file of test/, with its arguments.
+# What patches name in a word. All else is a test: a program in BUILD/build/test, or a Python file of test/, with its arguments; one that
+# is named test_*.py is run by pytest.
 GROUPS = {
     "power cuts": crash("create", "create_and_flush", "rewrite", "pins_move", "failed_sync", "shrink", "applied_late"),
     "shrinking": crash("shrink"),
@@ -126,6 +128,8 @@ def sources(top):
     found = {}
     for folder, folders, names in os.walk(top):
         folders[:] = [name for name in folders if name not in NOT_COPIED]
+        if pathlib.Path(folder) == top / "docs":
+            names = [name for name in names if name.endswith(".py")]
         for name in names:
             path = pathlib.Path(folder, name)
             found[path.relative_to(top)] = path.read_bytes()
@@ -175,7 +179,7 @@ class Runner:
         name = test.split()[0]
         if name not in self.made:
             programs = ["cli/h5cow", "test/librecorded_calls.so"] if name.endswith(".py") else [f"test/{name}"]
-            self.make(*programs, *(["connector/libh5cow.so"] if name in THROUGH_CONNECTOR else []))
+            self.make(*programs, *(["connector/libh5cow.so"] if name in THROUGH_CONNECTOR or name.endswith(".py") else []))
             self.made.add(name)
 
     def run(self, test):
@@ -187,8 +191,10 @@ class Runner:
             env.update(HDF5_PLUGIN_PATH=str(self.build / "connector"), HDF5_VOL_CONNECTOR="h5cow")
         program = [self.build / "test" / name]
         if name.endswith(".py"):
-            program = [sys.executable, "-B", self.tree / "test" / name]
-            env["H5COW_BUILD"] = str(self.build)
+            pytest = ["-m", "pytest", "-q", "-p", "no:cacheprovider"] if name.startswith("test_") else []
+            program = [sys.executable, "-B", *pytest, self.tree / "test" / name]
+            env.update(H5COW_BUILD=str(self.build), HDF5_PLUGIN_PATH=str(self.build / "connector"))
+            env["PATH"] = f"{self.build / 'cli'}:{env['PATH']}"
         try:
             code = self.command([*program, *arguments], env=env, timeout=TIMEOUT)
         except subprocess.TimeoutExpired:
@@ -230,10 +236,10 @@ class Runner:
 def reason(text):
     """The first line that says what is wrong."""
     for pattern in (
-        r"FAILED  \] (test_\w+)", r"operation \d+, [^:]*: (.*)", r": (state \d+ .*)", r"(Assertion .*)", r"WRONG: (.*)",
-        r"(wrong .*)",
+        r"FAILED  \] (test_\w+)", r"^FAILED \S+::(\w+)", r"FAILED: (.*)", r"operation \d+, [^:]*: (.*)", r": (state \d+ .*)",
+        r"(Assertion .*)", r"WRONG: (.*)", r"(wrong .*)",
     ):  # fmt: skip
-        found = re.search(pattern, text)
+        found = re.search(pattern, text, re.M)
         if found:
             return re.sub(r"/\S*/", "", found.group(1))[:90]
     lines = [line for line in text.splitlines() if line.strip()]
