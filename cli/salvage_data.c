@@ -25,7 +25,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NONE UINT64_MAX
+#define NONE         UINT64_MAX
+#define MOST_DOUBTED ((uint64_t)1 << 20) /* chunks that are looked at one by one because the index contradicts itself */
 
 /* ---- what a dataset is ---- */
 
@@ -216,6 +217,14 @@ static void add_box(chunk_list *l, const uint64_t first[], const uint64_t span[]
     l->box[l->boxes++] = box;
 }
 
+static bool in_extent(const cow_root *root, const uint64_t chunk[])
+{
+    for (unsigned d = 0; d < root->rank; d++)
+        if (chunk[d] >= chunks_along(root, d))
+            return false;
+    return true;
+}
+
 static void walk(salvage *s, chunk_list *l, uint64_t offset, unsigned level, const uint64_t first[])
 {
     unsigned rank = l->grid.rank;
@@ -256,15 +265,64 @@ static void walk(salvage *s, chunk_list *l, uint64_t offset, unsigned level, con
                 add_box(l, at, below, why);
             continue;
         }
-        for (unsigned d = 0; right && d < rank; d++)
-            right = at[d] < chunks_along(&l->root, d);
-        if (!right)
-            break;
+        if (!in_extent(&l->root, at))
+            continue;
         CLI_RESERVE(l->entry, l->room, l->count, 1);
         l->entry[l->count].slot = node->entry[i];
         memcpy(l->entry[l->count++].chunk, at, sizeof at);
     }
     free(node);
+}
+
+static uint64_t key_of(const uint64_t chunk[], unsigned rank)
+{
+    return cow_checksum(chunk, rank * sizeof *chunk);
+}
+
+/* The chunk after this one in the extent. */
+static bool next_chunk(const cow_root *root, uint64_t at[])
+{
+    int d;
+
+    for (d = (int)root->rank - 1; d >= 0 && ++at[d] == chunks_along(root, (unsigned)d); d--)
+        at[d] = 0;
+    return d >= 0;
+}
+
+/* Of the extent; at most one more than MOST_DOUBTED. */
+static uint64_t all_chunks(const cow_root *root)
+{
+    uint64_t all = 1;
+
+    for (unsigned d = 0; d < root->rank; d++) {
+        uint64_t along = chunks_along(root, d);
+        all = along > 0 && all > MOST_DOUBTED / along ? MOST_DOUBTED + 1 : all * along;
+    }
+    return all;
+}
+
+/* The tree has fewer chunks than the root record says, and no node that cannot be read: what it has for holes may be none. */
+static void doubt_holes(salvage *s, chunk_list *l)
+{
+    uint64_t at[COW_MAX_RANK] = {0}, one[COW_MAX_RANK], all = all_chunks(&l->root);
+    cow_map there = {0};
+    char why[160];
+
+    snprintf(why, sizeof why, "the root record of its index counts %llu chunks, its tree has %llu",
+             (unsigned long long)l->root.chunks, (unsigned long long)l->count);
+    if (all > MOST_DOUBTED)
+        salvage_lost(s, l->path, NULL, 0, why);
+    if (all == 0 || all > MOST_DOUBTED)
+        return;
+    for (size_t i = 0; i < l->count; i++)
+        cli_map_put(&there, key_of(l->entry[i].chunk, l->grid.rank), 1);
+    for (unsigned d = 0; d < l->grid.rank; d++)
+        one[d] = 1;
+    do {
+        if (cow_map_at(&there, key_of(at, l->grid.rank)) == NULL)
+            add_box(l, at, one, why);
+    } while (next_chunk(&l->root, at));
+    cow_map_free(&there);
 }
 
 /* What the root record at OFFSET says. false: it cannot be read. */
@@ -279,6 +337,8 @@ static bool list_chunks(salvage *s, const char *path, uint64_t offset, chunk_lis
     cow_grid_init(&l->grid, l->root.rank, l->root.chunk, l->root.maximum);
     if (l->root.top != COW_NO_NODE && l->root.level <= COW_MAX_LEVEL)
         walk(s, l, l->root.top, l->root.level, origin);
+    if (l->boxes == 0 && l->count < l->root.chunks)
+        doubt_holes(s, l);
     return true;
 }
 
@@ -741,16 +801,6 @@ static int next_in(const bad_box *box, unsigned rank, uint64_t at[])
     return d >= 0;
 }
 
-/* The chunk after this one in the extent. */
-static bool next_chunk(const cow_root *root, uint64_t at[])
-{
-    int d;
-
-    for (d = (int)root->rank - 1; d >= 0 && ++at[d] == chunks_along(root, (unsigned)d); d--)
-        at[d] = 0;
-    return d >= 0;
-}
-
 /* All chunks of a box that a bad node covers. Told as one selection where all is lost, else chunk by chunk. */
 static int move_bad_box(filling *f, const bad_box *box)
 {
@@ -792,11 +842,6 @@ done:
 }
 
 /* ---- all of a dataset ---- */
-
-static uint64_t key_of(const uint64_t chunk[], unsigned rank)
-{
-    return cow_checksum(chunk, rank * sizeof *chunk);
-}
 
 /* Is the whole chunk inside both extents? */
 static bool whole_in_both(const cow_root *a, const cow_root *b, const uint64_t chunk[])
