@@ -6,21 +6,9 @@
 #include "history/history.h"
 #include "view/view.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static void step(cli_check *check, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void step(cli_check *check, const char *format, ...)
-{
-    va_list list;
-
-    va_start(list, format);
-    vsnprintf(check->where, sizeof check->where, format, list);
-    va_end(list);
-    check->at(check->context, check->where);
-}
 
 /* ---- objects ---- */
 
@@ -139,12 +127,13 @@ static void list_lacks(cli_check *check)
         lack->reason = cli_clean(lack->reason, true);
         if (lack->version > check->version_count)
             cli_damaged(check, CLI_BAD_ELSE, 0, 0,
-                        "row %zu of what is incomplete belongs to a version that the log ends before", i);
+                        "row %zu of what is incomplete belongs to a version that the log ends before",
+                        check->first_lack + i);
         else if (lack->version == check->version_count)
             cli_map_put(&check->lacking, lack->head, 1);
         cli_map_put(&pairs, pair(lack->head, lack->version), 1);
     }
-    for (size_t i = 0; pairs.count > 0 && i < check->snapshot_count; i++) {
+    for (size_t i = check->first_snapshot; pairs.count > 0 && i < check->snapshot_count; i++) {
         const cli_snapshot_row *row = &check->snapshots[i];
         if (row->snapshot != UINT64_MAX && cow_map_at(&pairs, pair(row->head, row->version)) != NULL)
             cli_map_put(&check->lacking, row->snapshot, 1);
@@ -154,7 +143,7 @@ static void list_lacks(cli_check *check)
 
 static void list_sums(cli_check *check)
 {
-    for (size_t i = 0; i < check->snapshot_count; i++) {
+    for (size_t i = check->first_snapshot; i < check->snapshot_count; i++) {
         const cli_snapshot_row *row = &check->snapshots[i];
         if (cow_map_at(&check->lacking, row->head) == NULL)
             cli_map_put(&check->summed, row->head, i);
@@ -199,19 +188,20 @@ static void found(void *context, cli_object *object, const char *path)
         check_sums(check, id, object, &use, path);
         goto done;
     }
+    const cli_dataset_row *row = use.kind == CLI_HEAD ? cli_check_dataset(check, use.number) : NULL;
     if (use.kind == CLI_VIEW)
         use.root = use.number;
-    else if (use.number < check->dataset_count)
-        use.root = check->datasets[use.number].root;
+    else if (row != NULL)
+        use.root = row->root;
     else
         cli_damaged(check, CLI_BAD_ELSE, 0, 0,
                     "the dataset '%s' has number %llu, which the table of datasets ends before", path,
                     (unsigned long long)use.number);
-    if (use.kind == CLI_HEAD && use.number < check->dataset_count &&
-        check->datasets[use.number].head != object->address)
+    if (row != NULL && row->head != object->address)
         cli_damaged(check, CLI_BAD_ELSE, 0, 0, "the dataset '%s' is not where the table of datasets says", path);
     check_sums(check, id, object, &use, path);
-    if (use.root != UINT64_MAX && check->log != NULL && cli_check_root(check, use.root))
+    if (use.root != UINT64_MAX && check->log != NULL &&
+        cli_check_root(check, use.root, cli_since_base(check, use.root, path)))
         check_extent(check, id, use.root, path);
     CLI_RESERVE(check->uses, check->use_room, check->use_count, 1);
     check->uses[check->use_count++] = use;
@@ -238,14 +228,14 @@ static uint64_t address_of(cli_check *check, const char *path)
  * version knew is gone with its last link, and its address may be another's. */
 static void check_head(cli_check *check, size_t id)
 {
-    const cli_dataset_row *row = &check->datasets[id];
+    const cli_dataset_row *row = cli_check_dataset(check, id);
     char head[64], view[COW_PATH_MAX];
 
-    if (row->root == UINT64_MAX) /* made and removed before any commit */
+    if (row == NULL || row->root == UINT64_MAX) /* made and removed before any commit */
         return;
     snprintf(head, sizeof head, COW_PATH_HEADS "/%zu", id);
     cow_view_path(view, row->root);
-    cli_check_root(check, row->root);
+    cli_check_root(check, row->root, cli_since_base(check, row->root, NULL));
     uint64_t there = address_of(check, head);
     if (there == UINT64_MAX)
         cli_damaged(check, CLI_BAD_VIEW, 0, row->root, "%s is missing", head);
@@ -259,7 +249,7 @@ static void check_log(cli_check *check)
 {
     char path[512];
 
-    for (size_t i = 0; i < check->version_count; i++) {
+    for (size_t i = check->first_version; i < check->version_count; i++) {
         const cli_version *v = &check->versions[i];
         if (v->name[0] == '\0' || strchr(v->name, '/') != NULL) {
             cli_damaged(check, CLI_BAD_ELSE, 0, 0, "row %zu of the log has the impossible name '%s'", i, v->name);
@@ -271,7 +261,7 @@ static void check_log(cli_check *check)
             cli_damaged(check, CLI_BAD_ELSE, 0, 0, "version '%s' has a parent that is not older", v->name);
         if (v->open == COW_LOG_FORGOTTEN)
             continue;
-        step(check, "version %s", v->name);
+        cli_check_step(check, "version %s", v->name);
         snprintf(path, sizeof path, COW_PATH_VERSIONS "/%s", v->name);
         check->version[i] = cli_graph_add(&check->graph, path);
     }
@@ -292,21 +282,27 @@ static herr_t check_listed(hid_t group, const char *name, const H5L_info2_t *lin
     return 0;
 }
 
-static void check_lists(cli_check *check)
+static void check_listing(cli_check *check)
 {
     hid_t group = H5Gopen2(check->file->id, COW_PATH_VERSIONS, H5P_DEFAULT);
-    cli_tag *tags;
-    size_t count;
     char text[1024];
 
     if (group < 0 || H5Literate2(group, H5_INDEX_NAME, H5_ITER_INC, NULL, check_listed, check) < 0)
         trouble(check, COW_PATH_VERSIONS, cli_reason(text, sizeof text));
     if (group >= 0)
         H5Gclose(group);
+}
+
+static void check_tags(cli_check *check)
+{
+    cli_tag *tags;
+    size_t count;
+    char text[1024];
+
     if (cli_tags_read(check->file, check->versions, check->version_count, &tags, &count, text, sizeof text) < 0)
         cli_damaged(check, CLI_BAD_ELSE, 0, 0, "%s", text);
     for (size_t i = 0; i < count; i++)
-        if (tags[i].version == SIZE_MAX)
+        if (tags[i].version == SIZE_MAX && !cli_since_tag(check, tags[i].name))
             cli_damaged(check, CLI_BAD_ELSE, 0, 0, "the tag '%s' names no version", tags[i].name);
     cli_tags_free(tags, count);
 }
@@ -316,7 +312,7 @@ static void check_snapshots(cli_check *check)
 {
     cow_map opened = {0};
 
-    for (size_t i = 0; i < check->snapshot_count; i++) {
+    for (size_t i = check->first_snapshot; i < check->snapshot_count; i++) {
         const cli_snapshot_row *row = &check->snapshots[i];
         const uint64_t addresses[2] = {row->snapshot, row->head};
         cli_check_beat(check);
@@ -346,7 +342,7 @@ static void check_snapshot_rows(cli_check *check)
 {
     char why[1024];
 
-    if (cow_snapshot_rows_check(check->file->loc, check->snapshots, check->snapshot_count) < 0)
+    if (cow_snapshot_rows_check(check->file->loc, check->snapshots, check->first_snapshot, check->snapshot_count) < 0)
         cli_damaged(check, CLI_BAD_ELSE, 0, 0, "what helps to find snapshots is damaged (nothing is lost by that): %s",
                     cli_reason(why, sizeof why));
 }
@@ -371,7 +367,7 @@ static void read_free(cli_check *check)
         cli_damaged(check, CLI_BAD_ELSE, 0, 0, "free places cannot be read: %s", cli_reason(why, sizeof why));
 }
 
-static void read_tables(cli_check *check)
+static void read_all_tables(cli_check *check)
 {
     cli_operation *operations;
     size_t operation_count;
@@ -379,7 +375,6 @@ static void read_tables(cli_check *check)
 
     if (cli_versions_read(check->file, &check->versions, &check->version_count, why, sizeof why) < 0)
         cli_damaged(check, CLI_BAD_ELSE, 0, 0, "%s", why);
-    check->names = cli_names_of(check->versions, check->version_count);
     if (cli_datasets_read(check->file, &check->datasets, &check->dataset_count, why, sizeof why) < 0)
         cli_damaged(check, CLI_BAD_ELSE, 0, 0, "%s", why);
     if (cli_snapshots_read(check->file, &check->snapshots, &check->snapshot_count, why, sizeof why) < 0)
@@ -389,15 +384,31 @@ static void read_tables(cli_check *check)
     if (cli_operations_read(check->file, &operations, &operation_count, why, sizeof why) < 0)
         cli_damaged(check, CLI_BAD_ELSE, 0, 0, "%s", why);
     cli_operations_free(operations, operation_count);
+}
+
+static void name_versions(cli_check *check)
+{
+    check->names = cli_names_of(check->versions, check->version_count);
+    check->version = cli_alloc(check->version_count, sizeof *check->version);
+    for (size_t i = check->first_version; i < check->version_count; i++)
+        check->version[i] = SIZE_MAX;
+}
+
+static void read_tables(cli_check *check)
+{
+    char why[1024];
+
+    if (check->since != NULL)
+        cli_since_tables(check);
+    else
+        read_all_tables(check);
+    name_versions(check);
     read_free(check);
     if (cli_pool_count(check->file, &check->pool_count, why, sizeof why) < 0 ||
         cli_pools_read(check->file, check->pool_count, why, sizeof why) < 0)
         cli_damaged(check, CLI_BAD_ELSE, 0, 0, "%s", why);
     if ((check->log = cow_layout_table_open(check->file->loc, COW_TABLE_INDEX, 0, 0)) == NULL)
         cli_damaged(check, CLI_BAD_ELSE, 0, 0, "the index cannot be opened: %s", cli_reason(why, sizeof why));
-    check->version = cli_alloc(check->version_count, sizeof *check->version);
-    for (size_t i = 0; i < check->version_count; i++)
-        check->version[i] = SIZE_MAX;
 }
 
 /* An h5cow that does not know what is in a file must refuse it: by this number. */
@@ -414,45 +425,108 @@ static void check_format(cli_check *check)
     cow_error_clear();
 }
 
-void cli_check_all(cli_check *check)
+static void open_pools(cli_check *check)
 {
     char why[1024];
 
-    check->graph = (cli_graph){.file = check->file->id, .found = found, .trouble = trouble, .context = check};
-    check->head = SIZE_MAX;
-    step(check, "the tables");
-    read_tables(check);
     check->pools = cli_alloc(check->pool_count, sizeof *check->pools);
     check->used = cli_alloc(check->pool_count, sizeof *check->used);
     for (uint64_t i = 0; i < check->pool_count; i++) {
-        step(check, "pool %llu", (unsigned long long)i);
-        if (cli_pool_open(check->file, i, &check->pools[i], why, sizeof why) < 0) {
+        cli_pool *pool = &check->pools[i];
+
+        cli_check_step(check, "pool %llu", (unsigned long long)i);
+        if ((check->since == NULL ? cli_pool_open : cli_pool_open_bare)(check->file, i, pool, why, sizeof why) < 0) {
             cli_damaged(check, CLI_BAD_ELSE, 0, 0, "%s", why);
             continue;
         }
-        check->used[i] = cli_alloc(check->pools[i].room, sizeof **check->used);
-        cli_check_slots(check, &check->pools[i]);
-        cli_check_hashes(check, &check->pools[i]);
+        if (check->since != NULL) /* its slots are looked at when it is known which are new */
+            continue;
+        check->used[i] = cli_alloc(pool->room, sizeof **check->used);
+        cli_check_slots(check, pool);
+        cli_check_hashes(check, pool, NULL, 0);
     }
+}
+
+/* Head, removed, held and versions, in this order. */
+static void check_trees(cli_check *check)
+{
+    check->graph = (cli_graph){.file = check->file->id,
+                               .found = found,
+                               .trouble = trouble,
+                               .wanted = check->since == NULL ? NULL : cli_since_wanted,
+                               .context = check};
+    cli_check_step(check, "the newest state");
+    check->head = cli_graph_add(&check->graph, "/");
+    if (check->since != NULL)
+        cli_since_unlinked(check, true);
+    else {
+        if (H5Lexists(check->file->id, COW_PATH_REMOVED, H5P_DEFAULT) > 0)
+            cli_graph_add(&check->graph, COW_PATH_REMOVED);
+        if (H5Lexists(check->file->id, COW_PATH_HELD, H5P_DEFAULT) > 0)
+            cli_graph_add(&check->graph, COW_PATH_HELD);
+    }
+    check->graph.glance = true; /* at what new versions share: HDF5 has counted their links in there */
+    check_log(check);
+    if (check->since != NULL)
+        cli_since_unlinked(check, false);
+}
+
+void cli_check_all(cli_check *check)
+{
+    cli_check_step(check, "the tables");
+    read_tables(check);
+    open_pools(check);
     list_lacks(check);
     list_sums(check);
-    step(check, "the newest state");
-    check->head = cli_graph_add(&check->graph, "/");
-    if (H5Lexists(check->file->id, COW_PATH_REMOVED, H5P_DEFAULT) > 0)
-        cli_graph_add(&check->graph, COW_PATH_REMOVED);
-    if (H5Lexists(check->file->id, COW_PATH_HELD, H5P_DEFAULT) > 0)
-        cli_graph_add(&check->graph, COW_PATH_HELD);
-    check_log(check);
-    step(check, "the lists of versions, snapshots and datasets");
-    check_lists(check);
+    if (check->since != NULL)
+        cli_since_objects(check);
+    check_trees(check);
+    cli_check_step(check, "the lists of versions, snapshots and datasets");
+    if (check->since == NULL)
+        check_listing(check);
+    check_tags(check);
     check_snapshots(check);
     check_snapshot_rows(check);
-    for (size_t i = 0; check->log != NULL && i < check->dataset_count; i++)
+    if (check->since != NULL)
+        cli_since_heads(check, check_head);
+    for (size_t i = 0; check->since == NULL && check->log != NULL && i < check->dataset_count; i++)
         check_head(check, i);
     check_format(check);
-    for (uint64_t i = 0; i < check->pool_count; i++)
+    if (check->since != NULL)
+        cli_since_slots(check);
+    for (uint64_t i = 0; check->since == NULL && i < check->pool_count; i++)
         if (check->pools[i].rank > 0)
             cli_check_used_slots(check, &check->pools[i]);
+}
+
+static void forget_trees(cli_check *check)
+{
+    free(check->uses);
+    free(check->version);
+    cli_names_free(&check->names);
+    free(check->datasets);
+    free(check->snapshots);
+    cli_versions_free(check->versions, check->version_count);
+    cow_map_free(&check->summed);
+    cli_graph_free(&check->graph);
+    cli_since_close(check);
+}
+
+void cli_check_complete(cli_check *check)
+{
+    char why[1024];
+
+    check->quiet = true;
+    forget_trees(check);
+    check->uses = NULL;
+    check->use_count = check->use_room = 0;
+    check->snapshots = NULL; /* of which nothing is asked any more */
+    check->snapshot_count = check->first_snapshot = check->first_version = 0;
+    if (cli_versions_read(check->file, &check->versions, &check->version_count, why, sizeof why) < 0 ||
+        cli_datasets_read(check->file, &check->datasets, &check->dataset_count, why, sizeof why) < 0)
+        cli_damaged(check, CLI_BAD_ELSE, 0, 0, "%s", why);
+    name_versions(check);
+    check_trees(check);
 }
 
 void cli_check_free(cli_check *check)
@@ -470,19 +544,12 @@ void cli_check_free(cli_check *check)
     for (size_t i = 0; i < check->damages; i++)
         free(check->damage[i].what);
     free(check->damage);
-    free(check->uses);
-    free(check->version);
-    cli_names_free(&check->names);
-    free(check->datasets);
-    free(check->snapshots);
-    cli_versions_free(check->versions, check->version_count);
+    forget_trees(check);
     if (check->log != NULL)
         check->log->close(check->log);
-    cow_map_free(&check->summed);
     cow_map_free(&check->lacking);
     cli_lacks_free(check->lacks, check->lack_count);
     cow_map_free(&check->roots);
     cow_map_free(&check->nodes);
     cow_map_free(&check->composed);
-    cli_graph_free(&check->graph);
 }

@@ -11,6 +11,11 @@ void cli_damaged(cli_check *check, cli_bad kind, uint64_t pool, uint64_t number,
     char *text = NULL;
     va_list list;
 
+    if (check->quiet) {
+        check->untold++;
+        cow_error_clear();
+        return;
+    }
     va_start(list, format);
     if (vasprintf(&text, format, list) < 0)
         text = cli_strdup("damaged");
@@ -18,6 +23,16 @@ void cli_damaged(cli_check *check, cli_bad kind, uint64_t pool, uint64_t number,
     cow_error_clear();
     CLI_RESERVE(check->damage, check->damage_room, check->damages, 1);
     check->damage[check->damages++] = (cli_damage){kind, pool, number, cli_clean(text, true)};
+}
+
+void cli_check_step(cli_check *check, const char *format, ...)
+{
+    va_list list;
+
+    va_start(list, format);
+    vsnprintf(check->where, sizeof check->where, format, list);
+    va_end(list);
+    check->at(check->context, check->where);
 }
 
 void cli_check_beat(cli_check *check)

@@ -222,20 +222,34 @@ static const hit *hit_of(const struct cli_impact *m, size_t damage, uint64_t roo
     return NULL;
 }
 
-/* Is nothing known to be wrong with an entry of a leaf? */
-static bool is_good(const cli_check *check, const struct cli_impact *m, const cow_root *root, uint64_t entry)
+/* Is nothing wrong with a slot? Where only what is new was checked, it is looked at now. */
+static bool is_good_slot(cli_check *check, const struct cli_impact *m, uint64_t pool, uint64_t slot)
+{
+    const size_t before = check->untold;
+
+    if (cow_map_at(&m->slots, slot_key(check, pool, slot)) != NULL)
+        return false;
+    if (!check->quiet)
+        return true;
+    if (pool >= check->pool_count || check->pools[pool].rank == 0 || slot >= check->pools[pool].slots)
+        return false;
+    cli_check_some_slots(check, &check->pools[pool], &slot, 1);
+    return check->untold == before;
+}
+
+/* The same of an entry of a leaf. */
+static bool is_good(cli_check *check, const struct cli_impact *m, const cow_root *root, uint64_t entry)
 {
     cow_composed composed;
     bool good;
 
     if (!cow_is_composed(entry))
-        return cow_map_at(&m->slots, slot_key(check, root->pool, entry)) == NULL;
+        return is_good_slot(check, m, root->pool, entry);
     good = cow_map_at(&m->nodes, cow_composed_offset(entry)) == NULL &&
            cow_composed_read(check->log, root->rank, entry, root->pool, NULL, &composed) == 0 &&
-           (composed.base == COW_HOLE || cow_map_at(&m->slots, slot_key(check, root->pool, composed.base)) == NULL);
+           (composed.base == COW_HOLE || is_good_slot(check, m, root->pool, composed.base));
     for (unsigned i = 0; good && i < COW_PIECES; i++)
-        good = !(composed.own >> i & 1) ||
-               cow_map_at(&m->slots, slot_key(check, composed.piece_pool, composed.slot[i])) == NULL;
+        good = !(composed.own >> i & 1) || is_good_slot(check, m, composed.piece_pool, composed.slot[i]);
     return good;
 }
 
@@ -253,15 +267,15 @@ static bool has_data(cli_check *check, const struct cli_impact *m, uint64_t offs
         cow_error_clear();
         return false;
     }
-    if (kind != CLI_BAD_SLOT || !h->has_chunk)
+    if (!h->has_chunk || (kind != CLI_BAD_SLOT && !check->quiet)) /* else nobody has looked at the older node */
         return true;
     for (unsigned d = 0; d < root.rank; d++)
         if (h->chunk[d] >= root.extent[d] / root.chunk[d] + (root.extent[d] % root.chunk[d] != 0))
-            return false;
+            return kind != CLI_BAD_SLOT;
     cli_grid(&root, &grid);
     index = cow_index_open(check->log, &grid, &root);
-    good = index != NULL && cow_index_get(index, h->chunk, &slot) >= 0 && slot != COW_HOLE &&
-           is_good(check, m, &root, slot);
+    good = index != NULL && cow_index_get(index, h->chunk, &slot) >= 0 &&
+           (slot == COW_HOLE ? kind != CLI_BAD_SLOT : is_good(check, m, &root, slot));
     cow_index_close(index);
     cow_error_clear();
     return good;

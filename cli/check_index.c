@@ -1,4 +1,7 @@
-/* Root records, nodes and views. See check.h. Nodes are shared between versions; each is checked once. */
+/* Root records, nodes and views. See check.h. Nodes are shared between versions; each is checked once.
+ *
+ * A tree may be compared with that of an older version (verify --since), side by side: what both have at the same place is not
+ * looked at, and chunks are counted as so many more or less than the older one has. */
 #include "check.h"
 
 #include "composed.h"
@@ -233,13 +236,22 @@ typedef struct tree {
     const cow_root *root;
     const cli_pool *pool;
     cow_grid grid;
+    uint64_t lone;  /* the leaf that was all of the older tree, and may have got its view since then; or COW_NO_NODE */
+    bool uncounted; /* nobody knows how many chunks the older tree has where this one differs */
 } tree;
 
-static size_t remember(cli_check *check, uint64_t offset, const tree *t, const cow_node *node)
+/* What an older version has at the place of a node: a node, perhaps of a lower level. */
+typedef struct older {
+    uint64_t node; /* COW_NO_NODE: nothing */
+    unsigned level;
+} older;
+static const older nothing = {COW_NO_NODE, 0};
+
+static size_t remember(cli_check *check, uint64_t offset, const tree *t, const cow_node *node, older before)
 {
     CLI_RESERVE(check->node, check->node_room, check->node_count, 1);
     cli_seen_node *seen = &check->node[check->node_count];
-    *seen = (cli_seen_node){.pool = t->root->pool};
+    *seen = (cli_seen_node){.pool = t->root->pool, .before = before.node};
     if (node != NULL) {
         seen->level = node->level;
         seen->origin = cli_alloc(t->grid.rank, sizeof *seen->origin);
@@ -256,7 +268,9 @@ static bool same_place(const cow_grid *grid, const uint64_t a[], const uint64_t 
 
 static void use_slot(cli_check *check, const cli_pool *pool, uint64_t slot)
 {
-    if (slot < pool->room)
+    if (check->since != NULL)
+        cli_since_slot(check, pool, slot);
+    else if (slot < pool->room)
         check->used[pool->id][slot] = true;
 }
 
@@ -290,8 +304,27 @@ static void check_composed_view(tree *t, const cow_composed *composed, const cow
     cow_close(e.plan[1], e.plan[0]);
 }
 
-/* A composed chunk, which many leaves may name: its record, its slots and its view. */
-static void check_composed(tree *t, uint64_t entry, const uint64_t chunk[])
+/* The slots of a composed chunk, but for those that the entry BEFORE, of an older leaf, has as well. */
+static void use_composed(tree *t, const cow_composed *composed, const cow_piecing *cut, uint64_t before)
+{
+    cli_check *check = t->check;
+    cow_composed old = {.base = before, .piece_pool = UINT64_MAX};
+
+    if (before != COW_HOLE && cow_is_composed(before) &&
+        cow_composed_read(check->log, t->grid.rank, before, t->root->pool, composed->chunk, &old) < 0) {
+        cow_error_clear(); /* which is of the older version */
+        old = (cow_composed){.base = COW_HOLE, .piece_pool = UINT64_MAX};
+    }
+    if (composed->base != COW_HOLE && composed->base != old.base)
+        use_slot(check, t->pool, composed->base);
+    for (unsigned i = 0; i < cut->count; i++)
+        if ((composed->own >> i & 1) &&
+            (old.piece_pool != composed->piece_pool || !(old.own >> i & 1) || old.slot[i] != composed->slot[i]))
+            use_slot(check, &check->pools[composed->piece_pool], composed->slot[i]);
+}
+
+/* A composed chunk, which many leaves may name: its record, its slots and its view. BEFORE: the entry of an older leaf. */
+static void check_composed(tree *t, uint64_t entry, const uint64_t chunk[], uint64_t before)
 {
     cli_check *check = t->check;
     uint64_t offset = cow_composed_offset(entry), place[COW_MAX_RANK + 1] = {t->root->pool}, key;
@@ -311,23 +344,20 @@ static void check_composed(tree *t, uint64_t entry, const uint64_t chunk[])
                     (unsigned long long)offset, cli_reason(text, sizeof text));
         return;
     }
-    if (composed.base != COW_HOLE)
-        use_slot(check, t->pool, composed.base);
-    for (unsigned i = 0; i < cut.count; i++)
-        if (composed.own >> i & 1)
-            use_slot(check, &check->pools[composed.piece_pool], composed.slot[i]);
+    use_composed(t, &composed, &cut, before);
     check_composed_view(t, &composed, &cut);
 }
 
 /* Slots of a leaf: in the pool, inside the extent. What is wrong with a composed chunk, whose record has a checksum of its own, is no
- * fault of the leaf's. */
-static bool check_leaf(tree *t, const cow_node *node, uint64_t *chunks)
+ * fault of the leaf's. OLD: the older one at its place, or NULL. */
+static bool check_leaf(tree *t, const cow_node *node, const cow_node *old, uint64_t *chunks)
 {
     cli_check *check = t->check;
     bool good = true;
 
     for (unsigned p = 0; p < node->entries; p++) {
-        uint64_t offset[COW_MAX_RANK], slot = node->entry[p];
+        uint64_t offset[COW_MAX_RANK], slot = node->entry[p], before = old == NULL ? COW_HOLE : old->entry[p];
+        *chunks -= before != COW_HOLE;
         if (slot == COW_HOLE)
             continue;
         ++*chunks;
@@ -339,10 +369,12 @@ static bool check_leaf(tree *t, const cow_node *node, uint64_t *chunks)
                             (unsigned long long)node->offset);
                 return false;
             }
+        if (slot == before)
+            continue;
         if (cow_is_composed(slot)) {
             for (unsigned d = 0; d < t->grid.rank; d++)
                 offset[d] += node->origin[d];
-            check_composed(t, slot, offset);
+            check_composed(t, slot, offset, before);
         } else if (slot >= t->pool->slots) {
             cli_damaged(check, CLI_BAD_NODE, 0, node->offset,
                         "the index node at offset %llu names slot %llu of pool %llu, which has %llu slots",
@@ -384,63 +416,114 @@ static void check_leaf_view(tree *t, uint64_t offset)
     free(node);
 }
 
-/* A node and what is below it. *CHUNKS grows by the chunks that have a slot. VIEWED: it needs a view. At most COW_MAX_LEVEL deep. */
-static bool check_node(tree *t, uint64_t offset, unsigned level, const uint64_t origin[], bool viewed, uint64_t *chunks)
+/* The older node at the place of one of LEVEL at ORIGIN. NULL: there is none, or none that can be used. */
+static cow_node *read_older(tree *t, older before, unsigned level, const uint64_t origin[])
+{
+    cow_node *node;
+
+    if (before.node == COW_NO_NODE || before.level != level)
+        return NULL;
+    node = cli_alloc(1, sizeof *node);
+    if (cow_node_read(t->check->log, &t->grid, before.node, node) == 0 && node->pool == t->root->pool &&
+        node->level == level && same_place(&t->grid, node->origin, origin))
+        return node;
+    cow_error_clear(); /* which is of the older version */
+    free(node);
+    t->uncounted = true;
+    return NULL;
+}
+
+/* What is below position P of a node of LEVEL in the older tree. */
+static older older_child(const cow_node *old, older before, unsigned level, unsigned p)
+{
+    if (old != NULL)
+        return (older){old->entry[p], level - 1};
+    return p == 0 && before.node != COW_NO_NODE && before.level < level ? before : nothing; /* a tree that grew */
+}
+
+/* What is known of a node that was met before. */
+static bool meet_again(tree *t, cli_seen_node *seen, uint64_t offset, unsigned level, const uint64_t origin[],
+                       older before, bool viewed, uint64_t *chunks)
+{
+    if (seen->origin == NULL)
+        return false;
+    if (seen->pool != t->root->pool || seen->level != level || !same_place(&t->grid, seen->origin, origin)) {
+        cli_damaged(t->check, CLI_BAD_NODE, 0, offset, "the index node at offset %llu stands in two different places",
+                    (unsigned long long)offset);
+        return false;
+    }
+    if (seen->before != before.node)
+        t->uncounted = true; /* compared with another one then */
+    if (viewed && !seen->viewed)
+        check_leaf_view(t, offset);
+    seen->viewed = seen->viewed || viewed;
+    *chunks += seen->chunks;
+    return true;
+}
+
+static bool check_node(tree *t, uint64_t offset, unsigned level, const uint64_t origin[], older before, bool viewed,
+                       uint64_t *chunks);
+
+static bool check_children(tree *t, const cow_node *node, const cow_node *old, older before, uint64_t *chunks)
+{
+    uint64_t span[COW_MAX_RANK];
+    bool good = true;
+
+    cow_grid_span(&t->grid, node->level - 1, span);
+    for (unsigned p = 0; p < node->entries; p++) {
+        const older below = older_child(old, before, node->level, p);
+        uint64_t child[COW_MAX_RANK];
+
+        if (node->entry[p] == COW_NO_NODE) {
+            if (below.node != COW_NO_NODE)
+                t->uncounted = true; /* a dataset that shrank */
+            continue;
+        }
+        cow_grid_child_offset(&t->grid, node->level, p, child);
+        for (unsigned d = 0; d < t->grid.rank; d++)
+            child[d] = node->origin[d] + child[d] * span[d];
+        if (!check_node(t, node->entry[p], node->level - 1, child, below, true, chunks))
+            good = false;
+    }
+    return good;
+}
+
+/* A node and what is below it. *CHUNKS grows by the chunks that have a slot, less those that the older version BEFORE has there. VIEWED:
+ * it needs a view. At most COW_MAX_LEVEL deep. */
+static bool check_node(tree *t, uint64_t offset, unsigned level, const uint64_t origin[], older before, bool viewed,
+                       uint64_t *chunks)
 {
     cli_check *check = t->check;
     uint64_t *known = cow_map_at(&check->nodes, offset), own = 0;
-    cow_node *node = NULL;
+    cow_node *node = NULL, *old = NULL;
     char text[512];
     bool good = false;
     size_t place;
 
-    if (known != NULL) {
-        cli_seen_node *seen = &check->node[*known];
-        if (seen->origin == NULL)
-            return false;
-        if (seen->pool != t->root->pool || seen->level != level || !same_place(&t->grid, seen->origin, origin)) {
-            cli_damaged(check, CLI_BAD_NODE, 0, offset, "the index node at offset %llu stands in two different places",
-                        (unsigned long long)offset);
-            return false;
-        }
-        if (viewed && !seen->viewed)
+    if (offset == before.node && level == before.level) {
+        if (viewed && offset == t->lone) /* its view is newer */
             check_leaf_view(t, offset);
-        seen->viewed = seen->viewed || viewed;
-        *chunks += seen->chunks;
         return true;
     }
+    if (known != NULL)
+        return meet_again(t, &check->node[*known], offset, level, origin, before, viewed, chunks);
     cli_check_beat(check);
     node = cli_alloc(1, sizeof *node);
     if (cow_node_read(check->log, &t->grid, offset, node) < 0) {
         cli_damaged(check, CLI_BAD_NODE, 0, offset, "the index node at offset %llu is damaged: %s",
                     (unsigned long long)offset, cli_reason(text, sizeof text));
-        remember(check, offset, t, NULL);
+        remember(check, offset, t, NULL, before);
         goto done;
     }
     if (node->pool != t->root->pool || node->level != level || !same_place(&t->grid, node->origin, origin)) {
         cli_damaged(check, CLI_BAD_NODE, 0, offset, "the index node at offset %llu belongs to another place",
                     (unsigned long long)offset);
-        remember(check, offset, t, NULL);
+        remember(check, offset, t, NULL, before);
         goto done;
     }
-    place = remember(check, offset, t, node);
-    good = true;
-    if (level == 0) {
-        good = check_leaf(t, node, &own);
-    } else {
-        uint64_t span[COW_MAX_RANK];
-        cow_grid_span(&t->grid, level - 1, span);
-        for (unsigned p = 0; p < node->entries; p++) {
-            uint64_t child[COW_MAX_RANK];
-            if (node->entry[p] == COW_NO_NODE)
-                continue;
-            cow_grid_child_offset(&t->grid, level, p, child);
-            for (unsigned d = 0; d < t->grid.rank; d++)
-                child[d] = origin[d] + child[d] * span[d];
-            if (!check_node(t, node->entry[p], level - 1, child, true, &own))
-                good = false;
-        }
-    }
+    place = remember(check, offset, t, node, before);
+    old = read_older(t, before, level, origin);
+    good = level == 0 ? check_leaf(t, node, old, &own) : check_children(t, node, old, before, &own);
     if (good && viewed) {
         check_node_view(t, node);
         check->node[place].viewed = true;
@@ -451,17 +534,20 @@ static bool check_node(tree *t, uint64_t offset, unsigned level, const uint64_t 
     check->node[place].chunks = own;
     *chunks += own;
 done:
+    free(old);
     free(node);
     return good;
 }
 
 /* ---- roots ---- */
 
-static const char *implausible(const cli_check *check, const cow_root *root)
+static const char *implausible(cli_check *check, const cow_root *root)
 {
-    if (root->dataset >= check->dataset_count)
+    const cli_dataset_row *dataset = cli_check_dataset(check, root->dataset);
+
+    if (dataset == NULL)
         return "it belongs to a dataset that the table does not know";
-    if (root->pool != check->datasets[root->dataset].pool || root->pool >= check->pool_count)
+    if (root->pool != dataset->pool || root->pool >= check->pool_count)
         return "it names another pool than its dataset";
     const cli_pool *pool = &check->pools[root->pool];
     if (pool->rank == 0)
@@ -475,6 +561,33 @@ static const char *implausible(const cli_check *check, const cow_root *root)
             return "its extent is larger than its maximum";
     }
     return NULL;
+}
+
+/* The top of the tree of an older root record BASE, of the same dataset, as seen from the top of this one; *CHUNKS: what it counts. */
+static older older_top(tree *t, uint64_t base, uint64_t *chunks)
+{
+    const uint64_t origin[COW_MAX_RANK] = {0};
+    const cow_root *root = t->root;
+    cow_root old;
+    bool same = base != COW_NO_NODE && cow_root_read(t->check->log, base, &old) == 0 && old.dataset == root->dataset &&
+                old.pool == root->pool && old.rank == root->rank && old.level <= COW_MAX_LEVEL;
+
+    cow_error_clear(); /* which is of the older version */
+    for (unsigned d = 0; same && d < root->rank; d++)
+        same = old.chunk[d] == root->chunk[d] && old.maximum[d] == root->maximum[d];
+    if (!same)
+        return nothing;
+    *chunks = old.chunks;
+    t->lone = old.level == 0 ? old.top : COW_NO_NODE;
+    older before = {old.top, old.level};
+    while (before.node != COW_NO_NODE && before.level > root->level) { /* a dataset that shrank */
+        cow_node *node = read_older(t, before, before.level, origin);
+
+        t->uncounted = true;
+        before = node == NULL ? nothing : (older){node->entry[0], before.level - 1};
+        free(node);
+    }
+    return before;
 }
 
 /* LONE: its top node is a leaf without a view, whose chunks it shows. */
@@ -504,7 +617,7 @@ static void check_root_view(tree *t, uint64_t offset, bool lone)
     free(mappings);
 }
 
-bool cli_check_root(cli_check *check, uint64_t offset)
+bool cli_check_root(cli_check *check, uint64_t offset, uint64_t base)
 {
     uint64_t *known = cow_map_at(&check->roots, offset), chunks = 0;
     const uint64_t origin[COW_MAX_RANK] = {0};
@@ -526,12 +639,17 @@ bool cli_check_root(cli_check *check, uint64_t offset)
         return false;
     }
     cli_map_put(&check->roots, offset, 1); /* whatever is found below, the rest of the tree can be used */
-    tree t = {.check = check, .root = &root, .pool = &check->pools[root.pool]};
+    if (base == offset || check->quiet)
+        return true;
+    tree t = {.check = check, .root = &root, .pool = &check->pools[root.pool], .lone = COW_NO_NODE};
     cli_grid(&root, &t.grid);
     const bool lone = root.top != COW_NO_NODE && root.level == 0 && !shows_node(check, offset, root.top);
-    if (root.top != COW_NO_NODE && !check_node(&t, root.top, root.level, origin, !lone, &chunks))
+    older before = older_top(&t, base, &chunks);
+    if (root.top == COW_NO_NODE)
+        chunks = 0;
+    else if (!check_node(&t, root.top, root.level, origin, before, !lone, &chunks))
         return true;
-    if (chunks != root.chunks)
+    if (chunks != root.chunks && !t.uncounted)
         cli_damaged(check, CLI_BAD_ROOT, 0, offset,
                     "the root record at offset %llu counts %llu chunks, its tree has %llu", (unsigned long long)offset,
                     (unsigned long long)root.chunks, (unsigned long long)chunks);

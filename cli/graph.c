@@ -7,7 +7,10 @@
 #include <string.h>
 
 typedef struct names {
-    cli_link *link;
+    struct {
+        cli_link link;
+        uint64_t address; /* of a hard link */
+    } * item;
     size_t count, room;
 } names;
 
@@ -16,9 +19,26 @@ static herr_t note_link(hid_t group, const char *name, const H5L_info2_t *info, 
     names *n = context;
 
     (void)group;
-    CLI_RESERVE(n->link, n->room, n->count, 1);
-    n->link[n->count++] = (cli_link){cli_strdup(name), info->type, SIZE_MAX};
+    CLI_RESERVE(n->item, n->room, n->count, 1);
+    n->item[n->count].link = (cli_link){cli_strdup(name), info->type, SIZE_MAX};
+    n->item[n->count++].address = info->type == H5L_TYPE_HARD ? cli_address(&info->u.token) : UINT64_MAX;
     return 0;
+}
+
+static bool is_wanted(const cli_graph *g, uint64_t address)
+{
+    return g->wanted == NULL || g->wanted(g->context, address);
+}
+
+/* Nothing more than a glance is wanted of what a link leads to, or not even that. */
+static void glance_at(cli_graph *g, hid_t group, const char *name, uint64_t address, const char *path)
+{
+    H5O_info2_t info;
+    char why[512];
+
+    if (g->glance && address != UINT64_MAX && cli_map_put(&g->glanced, address, 1) &&
+        H5Oget_info_by_name3(group, name, &info, H5O_INFO_BASIC, H5P_DEFAULT) < 0)
+        g->trouble(g->context, path, cli_reason(why, sizeof why));
 }
 
 typedef struct queue {
@@ -71,11 +91,14 @@ static void list_group(cli_graph *g, size_t object, const char *path, bool head,
         g->trouble(g->context, path, cli_reason(why, sizeof why));
     g->object[object].first = g->links;
     for (size_t i = 0; i < found.count; i++) {
-        cli_link link = found.link[i];
+        cli_link link = found.item[i].link;
         char *child = cli_child_path(path, link.name);
+        const bool history = head && path[1] == '\0' && strcmp(link.name, COW_GROUP) == 0;
         H5O_info2_t info;
 
-        if (head && path[1] == '\0' && strcmp(link.name, COW_GROUP) == 0) {
+        if (history || !is_wanted(g, found.item[i].address)) {
+            if (!history)
+                glance_at(g, group, link.name, found.item[i].address, child);
             free(link.name);
             free(child);
             continue;
@@ -91,12 +114,12 @@ static void list_group(cli_graph *g, size_t object, const char *path, bool head,
         g->link[g->links++] = link;
     }
     g->object[object].links = g->links - g->object[object].first;
-    free(found.link);
+    free(found.item);
     if (group >= 0)
         H5Oclose(group);
 }
 
-size_t cli_graph_add(cli_graph *graph, const char *path)
+size_t cli_graph_add_as(cli_graph *graph, const char *path, const char *shown)
 {
     bool head = strcmp(path, "/") == 0;
     H5O_info2_t info;
@@ -105,16 +128,23 @@ size_t cli_graph_add(cli_graph *graph, const char *path)
     size_t root;
 
     if (H5Oget_info_by_name3(graph->file, path, &info, H5O_INFO_BASIC, H5P_DEFAULT) < 0) {
-        graph->trouble(graph->context, path, cli_reason(why, sizeof why));
+        graph->trouble(graph->context, shown[1] == '\0' ? path : shown, cli_reason(why, sizeof why));
         return SIZE_MAX;
     }
-    root = object_at(graph, cli_address(&info.token), info.type, "/", &q);
+    if (!is_wanted(graph, cli_address(&info.token)))
+        return SIZE_MAX;
+    root = object_at(graph, cli_address(&info.token), info.type, shown, &q);
     while (q.first < q.count) {
         list_group(graph, q.item[q.first].object, q.item[q.first].path, head, &q);
         free(q.item[q.first++].path);
     }
     queue_free(&q);
     return root;
+}
+
+size_t cli_graph_add(cli_graph *graph, const char *path)
+{
+    return cli_graph_add_as(graph, path, "/");
 }
 
 int cli_graph_each(const cli_graph *graph, size_t root, cli_graph_visitor *visit, void *context)
@@ -150,4 +180,5 @@ void cli_graph_free(cli_graph *graph)
     free(graph->link);
     free(graph->object);
     cow_map_free(&graph->places);
+    cow_map_free(&graph->glanced);
 }

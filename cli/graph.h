@@ -28,16 +28,22 @@ typedef struct cli_graph {
     void (*found)(void *context, cli_object *object, const char *path);
     /* Something at PATH cannot be read. */
     void (*trouble)(void *context, const char *path, const char *why);
+    /* NULL: every object; else only those with such an address, and what hangs below them. Links to others are not kept; with GLANCE
+     * it is looked, once, whether these can be opened. */
+    bool (*wanted)(void *context, uint64_t address);
+    bool glance;
     void *context;
     /* private, or to be read */
     cli_object *object;
     cli_link *link;
     size_t objects, object_room, links, link_room;
-    cow_map places;
+    cow_map places, glanced;
 } cli_graph;
 
-/* Add the tree below the group at PATH ("/": the head, without /_versioned_data). SIZE_MAX: it cannot be opened. */
+/* Add the tree below the group at PATH ("/": the head, without /_versioned_data). SIZE_MAX: it cannot be opened, or is not wanted. */
 size_t cli_graph_add(cli_graph *graph, const char *path);
+/* The same of an object at PATH that is called SHOWN, whatever it is. */
+size_t cli_graph_add_as(cli_graph *graph, const char *path, const char *shown);
 /* Call VISIT for each object that is reached from ROOT, once, with a path from there; non-zero ends it. */
 typedef int cli_graph_visitor(void *context, const cli_object *object, const char *path);
 int cli_graph_each(const cli_graph *graph, size_t root, cli_graph_visitor *visit, void *context);

@@ -17,9 +17,9 @@ static herr_t note_chunk(const hsize_t *offset, unsigned mask, haddr_t address, 
     uint64_t slot = offset[0] / pool->chunk[0];
 
     (void)address;
+    (void)mask;
     if (slot < pool->room && pool->size[slot] == 0) {
         pool->size[slot] = size;
-        pool->mask[slot] = mask;
         pool->bytes += size;
     }
     return 0;
@@ -104,7 +104,7 @@ static void leave_out_free(cli_pool *pool)
     free(rows);
 }
 
-int cli_pool_open(const cli_file *file, uint64_t id, cli_pool *pool, char *why, size_t size)
+int cli_pool_open_bare(const cli_file *file, uint64_t id, cli_pool *pool, char *why, size_t size)
 {
     char text[512];
 
@@ -114,8 +114,33 @@ int cli_pool_open(const cli_file *file, uint64_t id, cli_pool *pool, char *why, 
         cli_pool_close(pool);
         return -1;
     }
+    return 0;
+}
+
+int cli_pool_slot_size(const cli_pool *pool, uint64_t slot, uint64_t *size)
+{
+    hsize_t offset[COW_MAX_RANK] = {slot * pool->chunk[0]}, bytes = 0;
+
+    *size = pool->size == NULL ? 0 : pool->size[slot];
+    if (pool->size != NULL)
+        return 0;
+    if (H5Dget_chunk_storage_size(pool->raw, offset, &bytes) < 0) {
+        if (cow_native_chunk_was_missing())
+            return 0;
+        if (H5Dget_chunk_storage_size(pool->raw, offset, &bytes) < 0) /* again: what it said is forgotten */
+            return -1;
+    }
+    *size = bytes;
+    return 0;
+}
+
+int cli_pool_open(const cli_file *file, uint64_t id, cli_pool *pool, char *why, size_t size)
+{
+    char text[512];
+
+    if (cli_pool_open_bare(file, id, pool, why, size) < 0)
+        return -1;
     pool->size = cli_alloc(pool->room, sizeof *pool->size);
-    pool->mask = cli_alloc(pool->room, sizeof *pool->mask);
     if (H5Dchunk_iter(pool->raw, H5P_DEFAULT, note_chunk, pool) < 0) {
         snprintf(why, size, "the chunks of pool %llu cannot be listed: %s", (unsigned long long)id,
                  cli_reason(text, sizeof text));
@@ -132,7 +157,6 @@ void cli_pool_close(cli_pool *pool)
         pool->rows->close(pool->rows);
     cow_close(pool->type, pool->dcpl, pool->raw);
     free(pool->size);
-    free(pool->mask);
     *pool = (cli_pool){.raw = H5I_INVALID_HID, .type = H5I_INVALID_HID, .dcpl = H5I_INVALID_HID};
 }
 

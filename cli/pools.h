@@ -19,8 +19,7 @@ typedef struct cli_pool {
     cow_table *rows; /* /_versioned_data/slots/<id> */
     uint64_t slots;  /* rows of it */
     uint64_t room;   /* of these, those that raw data has room for */
-    uint64_t *size;  /* room: bytes as stored, 0: never written, or free */
-    uint32_t *mask;  /* room: filter mask */
+    uint64_t *size;  /* room: bytes as stored, 0: never written, or free; NULL: each is asked for */
     uint64_t bytes;  /* as stored, of all slots */
 } cli_pool;
 
@@ -30,6 +29,10 @@ hid_t cli_raw_open(const cli_file *file, uint64_t id);
 cow_table *cli_slots_open(const cli_file *file, uint64_t id, hid_t raw);
 /* 0; or -1 and WHY. */
 int cli_pool_open(const cli_file *file, uint64_t id, cli_pool *pool, char *why, size_t size);
+/* The same without the sizes of its chunks, at a cost that does not grow with them. */
+int cli_pool_open_bare(const cli_file *file, uint64_t id, cli_pool *pool, char *why, size_t size);
+/* Bytes of SLOT, for which there is room, as stored; 0: never written. -1: the chunks cannot be listed (cli_reason). */
+int cli_pool_slot_size(const cli_pool *pool, uint64_t slot, uint64_t *size);
 void cli_pool_close(cli_pool *pool);
 /* ROW of a slot table is that of a slot that holds nothing. */
 bool cli_slot_is_free(const uint8_t *row);

@@ -99,6 +99,56 @@ int cli_versions_read(const cli_file *file, cli_version **rows, size_t *count, c
     return -1;
 }
 
+/* The row of the log that the version NAME has; ROWS: there is none. Looked for from the newest one on. */
+static int find_newest(const cli_file *file, const char *name, uint64_t rows, uint64_t *found)
+{
+    static const char *const members[] = {"name", "open", NULL};
+    uint64_t n = 64;
+
+    *found = rows;
+    for (uint64_t end = rows; end > 0 && *found == rows; end -= n, n *= 2) {
+        cli_version *block = cli_alloc(n = n < end ? n : end, sizeof *block);
+        int status = cow_layout_log_read_many(file->loc, end - n, n, members, block);
+
+        for (uint64_t i = n; status == 0 && i-- > 0;) {
+            if (*found == rows && block[i].open != COW_LOG_FORGOTTEN && block[i].name != NULL &&
+                strcmp(block[i].name, name) == 0)
+                *found = end - n + i;
+            cow_layout_log_row_free(&block[i]);
+        }
+        free(block);
+        if (status < 0)
+            return -1;
+    }
+    return 0;
+}
+
+int cli_versions_since(const cli_file *file, const char *name, cli_version **rows, size_t *count, size_t *first,
+                       char *why, size_t size)
+{
+    uint64_t n = 0, row = 0;
+
+    *rows = NULL;
+    *count = *first = 0;
+    if (cow_layout_log_rows(file->loc, &n) < 0 || find_newest(file, name, n, &row) < 0)
+        return failed(COW_PATH_LOG, why, size);
+    if (row == n) {
+        snprintf(why, size, "the log lacks version '%s'", name);
+        return -1;
+    }
+    *rows = cli_alloc(n, sizeof **rows);
+    *count = n;
+    *first = row;
+    if (cow_layout_log_read_many(file->loc, row, n - row, numbers, *rows + row) < 0)
+        failed(COW_PATH_LOG, why, size);
+    else if (cli_versions_texts(file, *rows, row, n, why, size) == 0)
+        return 0;
+    cli_versions_free(*rows, n);
+    *rows = NULL;
+    *count = *first = 0;
+    return -1;
+}
+
 void cli_versions_free(cli_version *rows, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -301,6 +351,73 @@ char *cli_tags_of(const cli_tag *tags, size_t count, size_t version)
     return closed;
 }
 
+/* ---- the newest rows of tables ---- */
+
+/* A table whose rows stand in the order of a value. */
+typedef struct ordered {
+    const cli_file *file;
+    cow_table *table;
+    cow_table_kind kind;
+} ordered;
+
+/* Times before 1970 as well come out in their order. */
+static uint64_t order_of(int64_t time)
+{
+    return (uint64_t)time ^ (uint64_t)1 << 63;
+}
+
+static int read_values(const ordered *o, uint64_t first, uint64_t count, uint64_t value[])
+{
+    void *rows = NULL;
+    uint64_t sum = 0;
+    int status = -1;
+
+    if (o->kind == COW_TABLE_SNAPSHOTS) {
+        cow_layout_snapshot_row *row = rows = cli_alloc(count, sizeof *row);
+        status = cow_layout_rows(o->table, o->kind, first, count, row);
+        for (uint64_t i = 0; status == 0 && i < count; i++)
+            value[i] = row[i].version;
+    } else if (o->kind == COW_TABLE_INCOMPLETE) {
+        cow_layout_lack *row = rows = cli_alloc(count, sizeof *row);
+        if ((status = cow_layout_lacks_rows(o->file->loc, o->table, first, count, &sum, row)) == 0) {
+            for (uint64_t i = 0; i < count; i++)
+                value[i] = row[i].version;
+            cow_layout_lacks_rows_free(row, count);
+        }
+    } else {
+        cow_layout_operation *row = rows = cli_alloc(count, sizeof *row);
+        if ((status = cow_layout_operations_rows(o->file->loc, o->table, first, count, &sum, row)) == 0) {
+            for (uint64_t i = 0; i < count; i++)
+                value[i] = order_of(row[i].time);
+            cow_layout_operations_rows_free(row, count);
+        }
+    }
+    free(rows);
+    return status;
+}
+
+/* *FIRST: the row from which on values are LEAST or more. Looked for from the newest one on. */
+static int find_first(const ordered *o, uint64_t least, uint64_t *first)
+{
+    uint64_t n = 64;
+    bool more = true;
+
+    *first = o->table->rows;
+    for (uint64_t end = o->table->rows; more && end > 0; end -= n, n *= 2) {
+        uint64_t *value = cli_alloc(n = n < end ? n : end, sizeof *value);
+        int status = read_values(o, end - n, n, value);
+
+        for (uint64_t i = n; status == 0 && i-- > 0;)
+            if (value[i] >= least)
+                *first = end - n + i;
+        more = value[0] >= least;
+        free(value);
+        if (status < 0)
+            return -1;
+    }
+    return 0;
+}
+
 /* ---- what was done to the history ---- */
 
 int cli_operations_read(const cli_file *file, cli_operation **rows, size_t *count, char *why, size_t size)
@@ -332,6 +449,19 @@ int cli_operations_read(const cli_file *file, cli_operation **rows, size_t *coun
     return 0;
 }
 
+int cli_operations_check(const cli_file *file, int64_t time, char *why, size_t size)
+{
+    ordered o = {.file = file, .kind = COW_TABLE_OPERATIONS};
+    uint64_t first;
+    int status = cow_layout_operations_open(file->loc, &o.table);
+
+    if (status > 0) {
+        status = find_first(&o, order_of(time), &first); /* which reads them */
+        o.table->close(o.table);
+    }
+    return status < 0 ? failed(COW_PATH_OPERATIONS, why, size) : 0;
+}
+
 void cli_operations_free(cli_operation *rows, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -344,19 +474,23 @@ void cli_operations_free(cli_operation *rows, size_t count)
 }
 
 /* Texts are ours from then on: each with free(), and never NULL. */
-int cli_lacks_read(const cli_file *file, cli_lack **rows, size_t *count, char *why, size_t size)
+int cli_lacks_since(const cli_file *file, uint64_t version, cli_lack **rows, size_t *count, size_t *first, char *why,
+                    size_t size)
 {
-    cow_table *table;
-    uint64_t sum = 0;
-    int status = cow_layout_lacks_open(file->loc, &table);
+    ordered o = {.file = file, .kind = COW_TABLE_INCOMPLETE};
+    uint64_t sum = 0, from = 0;
+    int status = cow_layout_lacks_open(file->loc, &o.table);
 
     *rows = NULL;
-    *count = 0;
+    *count = *first = 0;
     if (status > 0) {
-        *rows = cli_alloc(table->rows, sizeof **rows);
-        if ((status = cow_layout_lacks_rows(file->loc, table, 0, table->rows, &sum, *rows)) == 0)
-            *count = table->rows;
-        table->close(table);
+        if (version == 0 || (status = find_first(&o, version, &from)) == 0) {
+            *rows = cli_alloc(o.table->rows - from, sizeof **rows);
+            status = cow_layout_lacks_rows(file->loc, o.table, from, o.table->rows - from, &sum, *rows);
+        }
+        *count = status == 0 ? o.table->rows - from : 0;
+        *first = from;
+        o.table->close(o.table);
     }
     if (status < 0) {
         free(*rows);
@@ -370,6 +504,13 @@ int cli_lacks_read(const cli_file *file, cli_lack **rows, size_t *count, char *w
         cow_layout_lacks_rows_free(&hdf5s, 1);
     }
     return 0;
+}
+
+int cli_lacks_read(const cli_file *file, cli_lack **rows, size_t *count, char *why, size_t size)
+{
+    size_t first;
+
+    return cli_lacks_since(file, 0, rows, count, &first, why, size);
 }
 
 void cli_lacks_free(cli_lack *rows, size_t count)
@@ -413,6 +554,20 @@ int cli_datasets_read(const cli_file *file, cli_dataset_row **rows, size_t *coun
     return status;
 }
 
+cow_table *cli_datasets_open(const cli_file *file, char *why, size_t size)
+{
+    cow_table *table = cow_layout_table_open(file->loc, COW_TABLE_DATASETS, 0, 0);
+
+    if (table == NULL)
+        failed(COW_PATH_DATASETS, why, size);
+    return table;
+}
+
+int cli_datasets_row(cow_table *table, uint64_t row, cli_dataset_row *out, char *why, size_t size)
+{
+    return cow_layout_rows(table, COW_TABLE_DATASETS, row, 1, out) < 0 ? failed(COW_PATH_DATASETS, why, size) : 0;
+}
+
 int cli_snapshots_read(const cli_file *file, cli_snapshot_row **rows, size_t *count, char *why, size_t size)
 {
     return cli_snapshots_read_at(file, COW_PATH_SNAPSHOTS, rows, count, why, size);
@@ -425,6 +580,33 @@ int cli_snapshots_read_at(const cli_file *file, const char *path, cli_snapshot_r
     int status = read_table(file, path, COW_TABLE_SNAPSHOTS, &raw, count, why, size);
 
     *rows = raw;
+    return status;
+}
+
+int cli_snapshots_since(const cli_file *file, uint64_t version, cli_snapshot_row **rows, size_t *count, size_t *first,
+                        char *why, size_t size)
+{
+    ordered o = {file, cow_layout_table_open(file->loc, COW_TABLE_SNAPSHOTS, 0, 0), COW_TABLE_SNAPSHOTS};
+    uint64_t from = 0;
+    int status = -1;
+
+    *rows = NULL;
+    *count = *first = 0;
+    if (o.table == NULL)
+        return failed(COW_PATH_SNAPSHOTS, why, size);
+    if (find_first(&o, version, &from) == 0) {
+        *rows = cli_alloc(o.table->rows, sizeof **rows);
+        *count = o.table->rows;
+        *first = from;
+        status = cow_layout_rows(o.table, o.kind, from, *count - from, *rows + from);
+    }
+    if (status < 0) {
+        failed(COW_PATH_SNAPSHOTS, why, size);
+        free(*rows);
+        *rows = NULL;
+        *count = *first = 0;
+    }
+    o.table->close(o.table);
     return status;
 }
 

@@ -22,10 +22,16 @@ int cli_versions_numbers(const cli_file *file, cli_version **rows, size_t *count
  * And of one more of these, which has none of its texts yet. */
 int cli_versions_newest(const cli_file *file, uint64_t wanted, cli_version **rows, size_t *count, size_t *first,
                         char *why, size_t size);
+/* The version NAME and all that are newer, in full; rows before *FIRST, its own, are zeros. */
+int cli_versions_since(const cli_file *file, const char *name, cli_version **rows, size_t *count, size_t *first,
+                       char *why, size_t size);
 int cli_versions_number(const cli_file *file, cli_version *rows, size_t row, char *why, size_t size);
 int cli_versions_texts(const cli_file *file, cli_version *rows, size_t first, size_t end, char *why, size_t size);
 void cli_versions_free(cli_version *rows, size_t count);
 int cli_datasets_read(const cli_file *file, cli_dataset_row **rows, size_t *count, char *why, size_t size);
+/* The same row by row. NULL and WHY; 0, or -1 and WHY. */
+cow_table *cli_datasets_open(const cli_file *file, char *why, size_t size);
+int cli_datasets_row(cow_table *table, uint64_t row, cli_dataset_row *out, char *why, size_t size);
 /* The row of the version that the one of ROW was made of, which stands before it and may be forgotten; SIZE_MAX: of none. */
 size_t cli_version_made_of(const cli_version *rows, size_t row);
 /* The nearest of these that is not forgotten. */
@@ -59,6 +65,8 @@ char *cli_tags_of(const cli_tag *tags, size_t count, size_t version);
 /* What was done to the history itself; texts as those of the log. */
 typedef cow_layout_operation cli_operation;
 int cli_operations_read(const cli_file *file, cli_operation **rows, size_t *count, char *why, size_t size);
+/* Can those be read that were recorded at TIME and later? */
+int cli_operations_check(const cli_file *file, int64_t time, char *why, size_t size);
 void cli_operations_free(cli_operation *rows, size_t count);
 /* The address of the object PATH in a version; UINT64_MAX: it has none, or one of another file behind an external link.
  * Versions share what did not change. */
@@ -67,9 +75,15 @@ uint64_t cli_version_object(const cli_file *file, const cli_version *version, co
 json_object *cli_version_json(const cli_version *rows, size_t number);
 /* None where there is no such table. */
 int cli_lacks_read(const cli_file *file, cli_lack **rows, size_t *count, char *why, size_t size);
+/* The same of the version of row VERSION and newer ones. *FIRST: the row of the table that the first of *ROWS has. */
+int cli_lacks_since(const cli_file *file, uint64_t version, cli_lack **rows, size_t *count, size_t *first, char *why,
+                    size_t size);
 json_object *cli_lack_json(const cli_lack *lack);
 void cli_lacks_free(cli_lack *rows, size_t count);
 int cli_snapshots_read(const cli_file *file, cli_snapshot_row **rows, size_t *count, char *why, size_t size);
+/* The same, but rows before *FIRST, which are those of versions before that of row VERSION, are zeros. */
+int cli_snapshots_since(const cli_file *file, uint64_t version, cli_snapshot_row **rows, size_t *count, size_t *first,
+                        char *why, size_t size);
 
 /* The same of a table that is somewhere else. */
 int cli_snapshots_read_at(const cli_file *file, const char *path, cli_snapshot_row **rows, size_t *count, char *why,

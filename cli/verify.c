@@ -1,4 +1,5 @@
-/* h5cow verify: every stored chunk hashed again, and everything that names chunks checked against each other.
+/* h5cow verify: every stored chunk hashed again, and everything that names chunks checked against each other; or only what is new
+ * since a version (check_since.c).
  *
  * The checks run in a child process, which tells what it finds as lines of JSON: libhdf5 itself may crash on damaged
  * bytes, or never come back, and that is an answer as well.
@@ -24,15 +25,19 @@
 #include <unistd.h>
 
 const char cli_verify_help[] =
-    "Usage: h5cow verify [-v] [-q] [--json] FILE\n\n"
+    "Usage: h5cow verify [-v] [-q] [--json] [--since=REV] FILE\n\n"
     "Reads and re-hashes every stored chunk of FILE, checks index, views, tables, versions and newest state against each\n"
     "other, and lists what is damaged: which objects and versions are hit, and which older version still has the data;\n"
     "and what versions were made without, which is no damage.\n"
+    "With --since only what was stored since a version, which was verified before: what the newest state and newer versions\n"
+    "have and that one has not. What older versions alone have is not looked at.\n"
     "Never writes. Exit code 0: no damage, 1: damage, 2: the check could not be made.\n\n"
-    "      --json      the answer as one JSON object\n"
-    "  -q, --quiet     no progress bar\n"
-    "  -v, --verbose   say on standard error what is being checked\n"
-    "  -h, --help\n";
+    "      --since=REV  only what was stored since version REV\n"
+    "      --json       the answer as one JSON object\n"
+    "  -q, --quiet      no progress bar\n"
+    "  -v, --verbose    say on standard error what is being checked\n"
+    "  -h, --help\n\n"
+    "Example: h5cow verify --since=~20 t.h5\n";
 
 /* A child that computes for so many seconds without a word is caught in a loop: it tells of every few objects, nodes and
  * chunks. */
@@ -63,7 +68,65 @@ static void tell_damage(FILE *to, const char *what)
     tell(to, "damage", damage);
 }
 
-static int child(const char *name, FILE *to)
+/* What was checked; of a check of what is new since a version, what of that there is, and its name. */
+static json_object *count_all(const cli_check *check)
+{
+    json_object *counts = json_object_new_object();
+    const size_t first = check->first_version;
+
+    json_object_object_add(
+        counts, "versions",
+        json_object_new_uint64(cli_versions_there(check->versions + first, check->version_count - first)));
+    json_object_object_add(
+        counts, "datasets",
+        json_object_new_uint64(check->since == NULL ? check->dataset_count : cli_since_datasets(check)));
+    json_object_object_add(counts, "chunks", json_object_new_uint64(check->chunks));
+    json_object_object_add(counts, "bytes", json_object_new_uint64(check->bytes));
+    json_object_object_add(counts, "nodes", json_object_new_uint64(check->node_count));
+    json_object_object_add(counts, "views", json_object_new_uint64(check->views));
+    json_object_object_add(counts, "unfound", json_object_new_uint64(check->unfound));
+    return counts;
+}
+
+static void tell_lacks(const cli_check *check, FILE *to)
+{
+    for (size_t i = 0; i < check->lack_count; i++) {
+        const cli_lack *lack = &check->lacks[i];
+        const char *version = lack->version < check->version_count ? check->versions[lack->version].name : NULL;
+        json_object *item = cli_lack_json(lack);
+
+        json_object_object_add(item, "version", version == NULL ? NULL : cli_json_text(version));
+        tell(to, "lack", item);
+    }
+}
+
+/* Everything in a file that is open and has history, or what is new since a version. */
+static int check_file(cli_check *check, const char *since, FILE *to)
+{
+    char why[1200];
+    int status = since == NULL ? 0 : cli_since_open(check, since, why, sizeof why);
+
+    if (status != 0)
+        return cli_fail("%s", why);
+    if (check->since != NULL)
+        tell(to, "since", cli_json_text(cli_since_name(check)));
+    cli_check_all(check);
+    json_object *counts = count_all(check);
+    if (check->damages > 0) {
+        tell(to, "at", cli_json_text("what the damage means"));
+        if (check->since != NULL)
+            cli_check_complete(check);
+        struct cli_impact *impact = cli_impact_open(check);
+        for (size_t i = 0; i < check->damages; i++)
+            tell(to, "damage", cli_damage_json(check, impact, i));
+        cli_impact_close(impact);
+    }
+    tell_lacks(check, to);
+    tell(to, "done", counts);
+    return 0;
+}
+
+static int child(const char *name, const char *since, FILE *to)
 {
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
     char why[1200];
@@ -82,7 +145,9 @@ static int child(const char *name, FILE *to)
         return cli_fail("%s", why);
     }
     if (file.revision != NULL) {
-        cli_usage("verify", "'verify' looks at the whole history: give the file without '@%s'", file.revision);
+        cli_usage("verify", "'verify' looks at the whole history: give the file without '@%s'%s%s", file.revision,
+                  since == NULL ? ", or what is new since that version: --since=" : "",
+                  since == NULL ? file.revision : "");
         status = CLI_FAILED;
         goto done;
     }
@@ -106,34 +171,8 @@ static int child(const char *name, FILE *to)
     cli_check check = {.file = &file, .at = tell_at, .context = to};
     check.file_size = stat(file.name, &size) == 0 ? (uint64_t)size.st_size : UINT64_MAX;
     check.threads = processors < 1 ? 1 : processors > 64 ? 64 : (unsigned)processors;
-    cli_check_all(&check);
-    if (check.damages > 0) {
-        tell(to, "at", cli_json_text("what the damage means"));
-        struct cli_impact *impact = cli_impact_open(&check);
-        for (size_t i = 0; i < check.damages; i++)
-            tell(to, "damage", cli_damage_json(&check, impact, i));
-        cli_impact_close(impact);
-    }
-    for (size_t i = 0; i < check.lack_count; i++) {
-        const cli_lack *lack = &check.lacks[i];
-        json_object *item = cli_lack_json(lack);
-        json_object_object_add(item, "version",
-                               lack->version < check.version_count ? cli_json_text(check.versions[lack->version].name)
-                                                                   : NULL);
-        tell(to, "lack", item);
-    }
-    json_object *counts = json_object_new_object();
-    json_object_object_add(counts, "versions",
-                           json_object_new_uint64(cli_versions_there(check.versions, check.version_count)));
-    json_object_object_add(counts, "datasets", json_object_new_uint64(check.dataset_count));
-    json_object_object_add(counts, "chunks", json_object_new_uint64(check.chunks));
-    json_object_object_add(counts, "bytes", json_object_new_uint64(check.bytes));
-    json_object_object_add(counts, "nodes", json_object_new_uint64(check.node_count));
-    json_object_object_add(counts, "views", json_object_new_uint64(check.views));
-    json_object_object_add(counts, "unfound", json_object_new_uint64(check.unfound));
-    tell(to, "done", counts);
+    status = check_file(&check, since, to);
     cli_check_free(&check);
-    status = 0;
 done:
     cli_file_close(&file);
     return status;
@@ -146,6 +185,7 @@ typedef struct answer {
     json_object *damages; /* array */
     json_object *lacks;   /* array: what versions were made without */
     json_object *counts;  /* NULL: the child did not come to the end */
+    json_object *since;   /* the name of the version since which all is checked; NULL: everything is */
     char at[512];
     uint64_t heard; /* lines */
 } answer;
@@ -166,6 +206,8 @@ static void hear_line(void *context, const char *line)
         json_object_array_add(a->damages, json_object_get(value));
     } else if (json_object_object_get_ex(told, "lack", &value)) {
         json_object_array_add(a->lacks, json_object_get(value));
+    } else if (json_object_object_get_ex(told, "since", &value)) {
+        a->since = json_object_get(value);
     } else if (json_object_object_get_ex(told, "done", &value)) {
         a->counts = json_object_get(value);
     }
@@ -300,7 +342,21 @@ static void print_lacks(json_object *lacks)
     }
 }
 
-static int print_answer(const char *file, answer *a, double seconds, bool json)
+/* SINCE: what was asked for. */
+static void print_since(const char *since, answer *a)
+{
+    if (since == NULL)
+        return;
+    if (a->since == NULL) {
+        printf("since which version is new what the file has cannot be found out: everything was looked at\n");
+        return;
+    }
+    cli_json_for_terminal(a->since);
+    printf("only what was stored since version %s: what older versions alone have was not looked at\n",
+           json_object_get_string(a->since));
+}
+
+static int print_answer(const char *file, const char *since, answer *a, double seconds, bool json)
 {
     size_t damages = json_object_array_length(a->damages);
     char bytes[32];
@@ -311,6 +367,7 @@ static int print_answer(const char *file, answer *a, double seconds, bool json)
         json_object_object_add(whole, "damaged", json_object_new_boolean(damages > 0));
         json_object_object_add(whole, "damage", json_object_get(a->damages));
         json_object_object_add(whole, "incomplete", json_object_get(a->lacks));
+        json_object_object_add(whole, "since", json_object_get(a->since));
         json_object_object_add(whole, "checked", json_object_get(a->counts));
         json_object_object_add(whole, "seconds", json_object_new_double(seconds));
         return cli_json(whole) != 0 ? CLI_FAILED : damages > 0 ? CLI_DAMAGED : CLI_OK;
@@ -334,6 +391,7 @@ static int print_answer(const char *file, answer *a, double seconds, bool json)
                (unsigned long long)count_of(a, "datasets"), count_of(a, "datasets") == 1 ? "" : "s",
                (unsigned long long)count_of(a, "chunks"), cli_bytes(bytes, (double)count_of(a, "bytes")),
                (unsigned long long)count_of(a, "nodes"), (unsigned long long)count_of(a, "views"), seconds);
+    print_since(since, a);
     if (count_of(a, "unfound") > 0)
         printf(
             "chunks that their hashes do not lead to: %llu (an older h5cow wrote the file; equal ones would be stored "
@@ -343,7 +401,7 @@ static int print_answer(const char *file, answer *a, double seconds, bool json)
 }
 
 /* Run the child. 0 when A holds its answer. */
-static int ask(const char *name, bool verbose, answer *result)
+static int ask(const char *name, const char *since, bool verbose, answer *result)
 {
     answer a = {.verbose = verbose, .damages = json_object_new_array(), .lacks = json_object_new_array()};
     int ends[2], state = 0, status = CLI_FAILED;
@@ -357,7 +415,7 @@ static int ask(const char *name, bool verbose, answer *result)
     if (id == 0) {
         FILE *to = fdopen(ends[1], "w");
         close(ends[0]);
-        int code = to == NULL ? CLI_FAILED : child(name, to);
+        int code = to == NULL ? CLI_FAILED : child(name, since, to);
         fflush(NULL);
         _exit(code);
     }
@@ -391,7 +449,7 @@ done:
 int cli_verify_file(const char *name, bool verbose, json_object **damages, json_object **counts)
 {
     answer a;
-    int status = ask(name, verbose, &a);
+    int status = ask(name, NULL, verbose, &a);
 
     *damages = a.damages;
     *counts = a.counts;
@@ -399,36 +457,41 @@ int cli_verify_file(const char *name, bool verbose, json_object **damages, json_
     return status;
 }
 
-static int verify(const char *name, bool json, bool verbose)
+static int verify(const char *name, const char *since, bool json, bool verbose)
 {
     struct timespec start, end;
     answer a;
     int status;
 
     clock_gettime(CLOCK_MONOTONIC, &start);
-    status = ask(name, verbose, &a);
+    status = ask(name, since, verbose, &a);
     clock_gettime(CLOCK_MONOTONIC, &end);
     if (status == 0)
-        status = print_answer(name, &a,
+        status = print_answer(name, since, &a,
                               (double)(end.tv_sec - start.tv_sec) + 1e-9 * (double)(end.tv_nsec - start.tv_nsec), json);
     json_object_put(a.damages);
     json_object_put(a.lacks);
     json_object_put(a.counts);
+    json_object_put(a.since);
     return status;
 }
 
 int cli_verify(int argc, char **argv)
 {
-    static const struct option options[] = {{"json", no_argument, NULL, 'j'},
-                                            {"quiet", no_argument, NULL, 'q'},
-                                            {"verbose", no_argument, NULL, 'v'},
-                                            {"help", no_argument, NULL, 'h'},
-                                            {NULL, 0, NULL, 0}};
+    static const struct option options[] = {
+        {"since", required_argument, NULL, 's'}, {"json", no_argument, NULL, 'j'}, {"quiet", no_argument, NULL, 'q'},
+        {"verbose", no_argument, NULL, 'v'},     {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
     bool json = false, verbose = false;
+    const char *since = NULL;
 
     opterr = 0;
-    for (int c; (c = getopt_long(argc, argv, "qvh", options, NULL)) != -1;)
+    for (int c; (c = getopt_long(argc, argv, ":qvh", options, NULL)) != -1;)
         switch (c) {
+        case 's':
+            since = optarg;
+            break;
+        case ':':
+            return cli_no_value("verify", argv);
         case 'j':
             json = true;
             cli_progress_off();
@@ -448,5 +511,5 @@ int cli_verify(int argc, char **argv)
         }
     if (optind + 1 != argc)
         return cli_usage("verify", optind == argc ? "which file?" : "one file at a time");
-    return verify(argv[optind], json, verbose);
+    return verify(argv[optind], since, json, verbose);
 }

@@ -664,6 +664,8 @@ def test_verify_finds_damage(run, tmp_path):
     (tmp_path / "x").write_bytes(data)
     told = run("import h5cow\nv = h5cow.verify('x')\nprint(v.damaged, v.damage[0].what)\nprint(v.damage[0].details['versions'])")
     assert told.startswith("True ") and "v2" in told.splitlines()[1]
+    told = run("import h5cow\nfor at in 'v2', -1, 1:\n    v = h5cow.verify('x', since=at)\n    print(v.damaged, v.since)")
+    assert told == "False v2\nFalse v3\nTrue 1\n"
     told = run("import h5cow\ntry: h5cow.verify('nowhere')\nexcept h5cow.Error as error: print(error)")
     assert "nowhere" in told and "No such file" in told
 

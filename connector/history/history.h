@@ -235,9 +235,15 @@ bool cow_sum_covers(hid_t type, size_t n);
 /* The sums themselves, 0: nothing to be summed up. FILE: the name of the file. */
 uint64_t cow_sum_root(uint64_t offset);
 
-/* Does what helps to find rows of `snapshots`, of which ROW are all COUNT, lead to them? 1; 0: there is no such help, or none that
- * still counts; -1: it is damaged, or cannot be read. */
-int cow_snapshot_rows_check(cow_loc file, const cow_layout_snapshot_row *row, uint64_t count);
+/* Does what helps to find rows of `snapshots` lead to those of COUNT rows, ROW, that stand from FIRST on (of which ROW needs no others)?
+ * 1; 0: there is no such help, or none that still counts; -1: it is damaged, or cannot be read. With FIRST 0 all of it is read. */
+int cow_snapshot_rows_check(cow_loc file, const cow_layout_snapshot_row *row, uint64_t first, uint64_t count);
+/* Snapshots of rows before row END of `snapshots`, at a cost that does not grow with these rows where something helps to find them. */
+typedef struct cow_snapshot_finder cow_snapshot_finder;
+cow_snapshot_finder *cow_snapshot_finder_open(cow_loc file, uint64_t end);
+void cow_snapshot_finder_close(cow_snapshot_finder *finder); /* NULL does nothing */
+/* 1 and *SNAPSHOT: a snapshot of HEAD there, the newest one that is found; 0: none is found; -1. */
+int cow_snapshot_finder_find(cow_snapshot_finder *finder, uint64_t head, uint64_t *snapshot);
 int cow_sum_values(const char *file, hid_t type, size_t n, const void *values, uint64_t *sum);
 /* 0 and the number of elements: all of a native dataset that was created with DCPL, and what they hold in heaps, is not more
  * than such a file has, so that it may be read at once. FILE: its name, LOC: itself. */

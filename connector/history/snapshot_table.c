@@ -853,12 +853,12 @@ static int lead_to_rows(cow_lookup *runs, key_kind kind, const cow_map *map)
     return 0;
 }
 
-static int check_rows(cow_lookup *runs, const cow_layout_snapshot_row *row, uint64_t noted)
+static int check_rows(cow_lookup *runs, const cow_layout_snapshot_row *row, uint64_t first, uint64_t noted)
 {
     cow_map of = {0}, at = {0};
-    int status = cow_lookup_check(runs);
+    int status = first == 0 ? cow_lookup_check(runs) : 0;
 
-    for (uint64_t i = 0; status == 0 && i < noted; i++)
+    for (uint64_t i = first; status == 0 && i < noted; i++)
         if (cow_map_put(&of, row[i].head, i) < 0 ||
             (row[i].snapshot != UINT64_MAX && cow_map_put(&at, row[i].snapshot, i) < 0))
             status = -1;
@@ -869,26 +869,130 @@ static int check_rows(cow_lookup *runs, const cow_layout_snapshot_row *row, uint
     return status;
 }
 
-int cow_snapshot_rows_check(cow_loc file, const cow_layout_snapshot_row *row, uint64_t count)
+/* 1: RUNS know the first *NOTED rows of TABLE; 0: there are none, or none that still count; -1. */
+static int open_current_runs(cow_loc file, cow_table *table, cow_lookup **runs, uint64_t *noted)
 {
-    cow_table *table;
-    cow_lookup *runs;
-    uint64_t noted, last;
-    int status = cow_layout_snapshot_rows_open(file, &table);
+    cow_layout_snapshot_row last;
+    cow_table *help;
+    uint64_t row;
+    int status = cow_layout_snapshot_rows_open(file, &help);
 
+    *runs = NULL;
+    *noted = 0;
     if (status <= 0)
         return status;
     /* an h5cow that does not know of them may have taken rows away, and noted more than there are now */
-    if ((runs = cow_lookup_open(table, UINT64_MAX)) == NULL)
+    if ((*runs = cow_lookup_open(help, UINT64_MAX)) == NULL)
         return -1;
-    noted = cow_lookup_noted(runs);
-    last = noted - 1;
-    if (noted == 0 || noted > count)
-        status = 0;
-    else
-        status = cow_lookup_find(runs, stamp_key(&row[last], noted), find_stamp, &last);
+    *noted = cow_lookup_noted(*runs);
+    row = *noted - 1;
+    status = *noted == 0 || *noted > table->rows                              ? 0
+             : cow_layout_rows(table, COW_TABLE_SNAPSHOTS, row, 1, &last) < 0 ? -1
+                                                                              : 1;
     if (status > 0)
-        status = check_rows(runs, row, noted) < 0 ? -1 : 1;
+        status = cow_lookup_find(*runs, stamp_key(&last, *noted), find_stamp, &row);
+    if (status <= 0) {
+        cow_lookup_close(*runs);
+        *runs = NULL;
+        *noted = 0;
+    }
+    return status;
+}
+
+int cow_snapshot_rows_check(cow_loc file, const cow_layout_snapshot_row *row, uint64_t first, uint64_t count)
+{
+    cow_table *table = count == 0 ? NULL : cow_layout_table_open(file, COW_TABLE_SNAPSHOTS, 0, 0);
+    cow_lookup *runs = NULL;
+    uint64_t noted;
+    int status = count == 0 ? 0 : table == NULL ? -1 : open_current_runs(file, table, &runs, &noted);
+
+    if (status > 0)
+        status = noted > count ? 0 : check_rows(runs, row, first, noted) < 0 ? -1 : 1;
     cow_lookup_close(runs);
+    if (table != NULL)
+        table->close(table);
+    return status;
+}
+
+struct cow_snapshot_finder {
+    cow_table *table;
+    cow_lookup *runs; /* NULL: there are none that can be used */
+    uint64_t end, noted;
+    cow_layout_snapshot_row *row; /* those behind what is noted, before END */
+    cow_map of;                   /* of them: head address -> its newest row */
+};
+
+void cow_snapshot_finder_close(cow_snapshot_finder *f)
+{
+    if (f == NULL)
+        return;
+    cow_lookup_close(f->runs);
+    if (f->table != NULL)
+        f->table->close(f->table);
+    cow_map_free(&f->of);
+    free(f->row);
+    free(f);
+}
+
+cow_snapshot_finder *cow_snapshot_finder_open(cow_loc file, uint64_t end)
+{
+    cow_snapshot_finder *f = calloc(1, sizeof *f);
+    uint64_t rows;
+
+    if (f == NULL) {
+        cow_error(COW_MEMORY, "no memory to find snapshots");
+        return NULL;
+    }
+    f->end = end;
+    if ((f->table = cow_layout_table_open(file, COW_TABLE_SNAPSHOTS, 0, 0)) == NULL)
+        goto failed;
+    if (open_current_runs(file, f->table, &f->runs, &f->noted) < 0)
+        cow_error_clear(); /* then all rows are read */
+    rows = f->noted < end ? end - f->noted : 0;
+    if ((f->row = malloc((rows + 1) * sizeof *f->row)) == NULL) {
+        cow_error(COW_MEMORY, "no memory to find snapshots");
+        goto failed;
+    }
+    if (rows > 0 && cow_layout_rows(f->table, COW_TABLE_SNAPSHOTS, f->noted, rows, f->row) < 0)
+        goto failed;
+    for (uint64_t i = 0; i < rows; i++)
+        if (f->row[i].snapshot != UINT64_MAX && cow_map_put(&f->of, f->row[i].head, i) < 0)
+            goto failed;
+    return f;
+failed:
+    cow_snapshot_finder_close(f);
+    return NULL;
+}
+
+typedef struct wanted {
+    cow_snapshot_finder *finder;
+    uint64_t head;
+    cow_layout_snapshot_row row;
+} wanted;
+
+static int is_wanted(void *context, uint64_t value)
+{
+    wanted *w = context;
+    uint64_t row = value_of(value);
+
+    if (row >= w->finder->end)
+        return 0;
+    if (cow_layout_rows(w->finder->table, COW_TABLE_SNAPSHOTS, row, 1, &w->row) < 0)
+        return -1;
+    return w->row.head == w->head && w->row.snapshot != UINT64_MAX;
+}
+
+int cow_snapshot_finder_find(cow_snapshot_finder *finder, uint64_t head, uint64_t *snapshot)
+{
+    wanted w = {.finder = finder, .head = head};
+    uint64_t row;
+    int status = 1;
+
+    if (cow_map_get(&finder->of, head, &row))
+        *snapshot = finder->row[row].snapshot;
+    else if (finder->runs == NULL)
+        status = 0;
+    else if ((status = cow_lookup_find(finder->runs, key_of(OF_HEAD, head), is_wanted, &w)) > 0)
+        *snapshot = w.row.snapshot;
     return status;
 }

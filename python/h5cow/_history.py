@@ -144,20 +144,27 @@ class Verified:
     checked: Any
     """How many chunks, index nodes, objects ... were checked."""
     seconds: float
+    since: Optional[str] = None
+    """The name of the version since which everything was checked; None: all was."""
 
     @property
     def damaged(self) -> bool:
         return bool(self.damage)
 
 
-def verify(file: Path) -> Verified:
-    """Check every stored chunk of FILE and everything that names it. Nothing is changed."""
-    found, _ = ask("verify", os.fspath(file))
+def verify(file: Path, since: Optional[Revision] = None) -> Verified:
+    """Check every stored chunk of FILE and everything that names it. Nothing is changed.
+
+    SINCE: only what was stored since that version, which was verified before. What older versions alone have is not looked at.
+    """
+    options = [] if since is None else [f"--since={revision(since)}"]
+    found, _ = ask("verify", os.fspath(file), options=options)
     return Verified(
         damage=tuple(Damage(one["what"], one) for one in found["damage"]),
         incomplete=found["incomplete"],
         checked=found["checked"],
         seconds=found["seconds"],
+        since=found["since"],
     )
 
 
