@@ -20,11 +20,30 @@ typedef struct shape {
     size_t element_size;
     bool heap;
     uint64_t slots;
+    hid_t dcpl; /* H5I_INVALID_HID: filters are not compared, as nobody who reads needs */
 } shape;
 
 static int wrong(const cow_composed *composed, const char *what)
 {
     return cow_error(COW_CORRUPT, "the composed chunk at offset %" PRIu64 " %s", composed->offset, what);
+}
+
+static H5Z_filter_t filter_of(hid_t dcpl, int i)
+{
+    size_t none = 0;
+
+    return H5Pget_filter2(dcpl, (unsigned)i, NULL, &none, NULL, 0, NULL, NULL);
+}
+
+/* Their parameters may depend on the size of a chunk. */
+static bool same_filters(hid_t one, hid_t other)
+{
+    int count = H5Pget_nfilters(one);
+    bool same = count >= 0 && count == H5Pget_nfilters(other);
+
+    for (int i = 0; same && i < count; i++)
+        same = filter_of(one, i) == filter_of(other, i);
+    return same;
 }
 
 static int compare_shapes(const cow_composed *composed, const cow_grid *grid, const shape *of, const shape *pieces,
@@ -33,6 +52,8 @@ static int compare_shapes(const cow_composed *composed, const cow_grid *grid, co
     if (of->heap || H5Tequal(pieces->type, of->type) <= 0 ||
         !cow_piecing_from(cut, grid, of->element_size, pieces->rank, pieces->chunk))
         return wrong(composed, "names a pool whose chunks are no pieces of it");
+    if (of->dcpl >= 0 && pieces->dcpl >= 0 && !same_filters(of->dcpl, pieces->dcpl))
+        return wrong(composed, "names a pool of pieces with other filters");
     if (cut->count < COW_PIECES && composed->own >> cut->count != 0)
         return wrong(composed, "has pieces behind its end");
     if (composed->base != COW_HOLE && composed->base >= of->slots)
@@ -45,7 +66,7 @@ static int compare_shapes(const cow_composed *composed, const cow_grid *grid, co
 
 static shape shape_of(const cli_pool *pool)
 {
-    return (shape){pool->type, pool->rank, pool->chunk, pool->element_size, pool->heap, pool->slots};
+    return (shape){pool->type, pool->rank, pool->chunk, pool->element_size, pool->heap, pool->slots, pool->dcpl};
 }
 
 int cli_composed_read(cow_table *log, const cow_grid *grid, const cli_pool *pools, uint64_t count, uint64_t pool,
@@ -205,7 +226,8 @@ int cli_slots_read(cli_slots *slots, uint64_t pool, uint64_t slot, void *bytes)
 
 static shape shape_of_opened(const opened *o)
 {
-    return (shape){o->type, o->raw.rank, o->raw.chunk, o->raw.element_size, o->heap, cow_pool_slots(o->pool)};
+    return (shape){o->type,        o->raw.rank, o->raw.chunk, o->raw.element_size, o->heap, cow_pool_slots(o->pool),
+                   H5I_INVALID_HID};
 }
 
 int cli_slots_composed(cli_slots *slots, cow_table *log, const cow_grid *grid, uint64_t pool, uint64_t entry,

@@ -15,7 +15,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "docs"))
 from xxh3 import word, xxh3
 
 TOP = "/_versioned_data"
-PIECES, COMPOSED, LEAF = 64, 4, 1
+COMPOSED = 4  # kind of a record
 HOLES, SLOTS, SAME, RUN_COMPOSED = range(4)
 GAP = 8000  # bytes of the index that nothing names: room for forged records, before the leaves that are to name them
 READ = ("cut", "packed_cut", "filler", "many", "texts", "lists", "group/x")  # what is compared
