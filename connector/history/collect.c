@@ -19,6 +19,7 @@ typedef struct collecting {
     cow_file *file;
     const cow_reach *reach;
     h5cow_collect_t *answer;
+    bool by_policy; /* what is freed by the option keep=, each time, is not recorded beside what it has forgotten */
     const cow_pool_entry *entry; /* the pool at hand */
     uint64_t slots;
     bool filtered;
@@ -227,14 +228,16 @@ static int collect(collecting *c)
         return 0; /* nothing was written */
     if (status == 0)
         status = cow_space_create(c->file);
+    if (c->by_policy)
+        return cow_operation_end_recorded(c->file, status);
     snprintf(what, sizeof what, "%llu chunk%s of %llu bytes freed", (unsigned long long)c->answer->chunks,
              c->answer->chunks == 1 ? "" : "s", (unsigned long long)c->answer->bytes);
     return cow_operation_end(c->file, status, COW_OPERATION_COLLECT, UINT64_MAX, what);
 }
 
-int cow_file_collect(cow_file *file, h5cow_collect_t *answer)
+static int collect_file(cow_file *file, h5cow_collect_t *answer, bool by_policy)
 {
-    collecting c = {.file = file, .answer = answer};
+    collecting c = {.file = file, .answer = answer, .by_policy = by_policy};
     cow_reach *reach;
     int status, persists;
 
@@ -257,4 +260,16 @@ int cow_file_collect(cow_file *file, h5cow_collect_t *answer)
     cow_reach_free(reach);
     collecting_free(&c);
     return status;
+}
+
+int cow_file_collect(cow_file *file, h5cow_collect_t *answer)
+{
+    return collect_file(file, answer, false);
+}
+
+int cow_file_collect_by_policy(cow_file *file)
+{
+    h5cow_collect_t answer = {0};
+
+    return collect_file(file, &answer, true);
 }

@@ -414,8 +414,7 @@ static int commit(cow_file *file, bool finished)
         return -1;
     if (!(set = cow_native_file_small_headers(file->native, true, &small) == 0))
         cow_error_clear(); /* a commit can do without */
-    if ((cow_space_kept(file) && cow_versions_meet_forgotten(file->loc, cow_versions_known(file)) < 0) ||
-        cow_versions_meet(file) < 0)
+    if (cow_versions_meet(file) < 0)
         cow_error_clear(); /* the version, which needs the log, meets it again */
     if (cow_commit_datasets(file) < 0 || cow_version_commit(file, finished) < 0 || write_out(file) < 0)
         goto done;

@@ -31,6 +31,7 @@ typedef struct forgetting {
     cow_map linked;   /* in the newest version's tree */
     bool any_held;    /* there is a group for such snapshots */
     uint32_t *why;    /* base/keep.h */
+    bool by_policy;   /* the option keep= */
     cow_loc tags;
 } forgetting;
 
@@ -131,33 +132,161 @@ static int choose_all(forgetting *f, h5cow_forget_t *request)
 
 /* ---- the trees ---- */
 
-static int unlink_version(cow_file *file, uint64_t at)
+static int unlink_version(const forgetting *f, cow_layout_log *log, uint64_t at)
 {
+    static const char *const name[] = {"name", NULL}, *const open[] = {"open", NULL};
     char path[COW_PATH_MAX + 256];
     cow_layout_log_row row = {0};
     int status = -1;
 
-    if (cow_layout_log_read(file->loc, at, &row) < 0)
+    if (cow_layout_log_take(log, at, 1, name, &row) < 0)
         return -1;
     if (row.name == NULL || strchr(row.name, '/') != NULL)
-        cow_error(COW_CORRUPT, "%s: version #%llu has no name; try: h5cow verify", file->name,
+        cow_error(COW_CORRUPT, "%s: version #%llu has no name; try: h5cow verify", f->file->name,
                   (unsigned long long)at + 1);
     else {
         snprintf(path, sizeof path, COW_PATH_VERSIONS "/%s", row.name);
         row.open = COW_LOG_FORGOTTEN;
-        if (cow_native_link_delete(file->loc, path) == 0)
-            status = cow_layout_log_write(file->loc, at, &row);
+        if (cow_native_link_delete(f->file->loc, path) == 0)
+            status = cow_layout_log_put_some(log, at, open, &row);
     }
     cow_layout_log_row_free(&row);
     return status;
 }
 
-static int unlink_all(const forgetting *f)
+static int unlink_all(const forgetting *f, cow_layout_log *log)
 {
     for (uint64_t at = 0; at < f->rows; at++)
-        if (f->go[at] && unlink_version(f->file, at) < 0)
+        if (f->go[at] && unlink_version(f, log, at) < 0)
             return -1;
     return 0;
+}
+
+/* ---- rows of the log ---- */
+
+/* Of a version that is gone the log keeps the numbers, the name, who made it and what they said. HDF5 has texts in blocks of 4 KiB,
+ * and a block stays as long as one text in it does. So of many versions at once all texts are freed, and then those
+ * that stay are written anew, side by side. */
+
+enum {
+    TOGETHER = 24,    /* rows that a policy waits for */
+    LOOKED_AT = 1024, /* so many of the newest: a text that was overlooked does no harm */
+    MET = 512,        /* in so many of them there may be room for texts */
+    BATCH = 64,
+};
+
+typedef struct full_rows {
+    uint64_t *at; /* rows of versions that are gone, with all their texts */
+    cow_layout_log_row *row;
+    uint64_t count;
+    uint64_t newest; /* of the others that are gone: the row behind it; 0: there is none */
+    bool old;        /* some will not be looked at again */
+} full_rows;
+
+static void full_rows_free(full_rows *full)
+{
+    for (uint64_t i = 0; full->row != NULL && i < full->count; i++)
+        cow_layout_log_row_free(&full->row[i]);
+    free(full->row);
+    free(full->at);
+}
+
+/* How many rows from AT on are to be looked at, at most a batch. */
+static uint64_t run_of_gone(const forgetting *f, uint64_t at)
+{
+    const uint64_t from = f->rows > LOOKED_AT ? f->rows - LOOKED_AT : 0;
+    uint64_t n = 0;
+
+    while (n < BATCH && at + n < f->rows && f->forgotten[at + n] && (at + n >= from || f->go[at + n]))
+        n++;
+    return n;
+}
+
+/* The row of a version always tells its h5cow. */
+static int find_full(const forgetting *f, const cow_layout_log *log, full_rows *full)
+{
+    static const char *const members[] = {"h5cow", NULL};
+    cow_layout_log_row row[BATCH];
+
+    for (uint64_t at = 0, n; at<f->rows; at += n> 0 ? n : 1) {
+        n = run_of_gone(f, at);
+        if (n > 0 && cow_layout_log_take(log, at, n, members, row) < 0)
+            return -1;
+        for (uint64_t i = 0; i < n; i++) {
+            if (row[i].h5cow == NULL)
+                full->newest = at + i + 1;
+            else {
+                full->at[full->count++] = at + i;
+                full->old |= f->rows - (at + i) > LOOKED_AT;
+            }
+            cow_layout_log_row_free(&row[i]);
+        }
+    }
+    return 0;
+}
+
+/* HDF5 puts a text into a block that it has met and that has room: rather into one that has such texts already. */
+static int meet_others(const cow_layout_log *log, const full_rows *full)
+{
+    static const char *const members[] = {"name", NULL};
+    cow_layout_log_row row[BATCH];
+
+    for (uint64_t at = full->newest > MET ? full->newest - MET : 0, n; at < full->newest; at += n) {
+        n = full->newest - at < BATCH ? full->newest - at : BATCH;
+        if (cow_layout_log_take(log, at, n, members, row) < 0)
+            return -1;
+        for (uint64_t i = 0; i < n; i++)
+            cow_layout_log_row_free(&row[i]);
+    }
+    return 0;
+}
+
+static int rewrite_full(cow_layout_log *log, const full_rows *full)
+{
+    static const char *const texts[] = {"name", "user", "host", "program", "hdf5", "h5cow", "message", NULL},
+                             *const stay[] = {"name", "user", "message", NULL};
+    static const cow_layout_log_row none;
+
+    for (uint64_t i = 0; i < full->count; i++)
+        if (cow_layout_log_take(log, full->at[i], 1, stay, &full->row[i]) < 0)
+            return -1;
+    for (uint64_t i = 0; i < full->count; i++)
+        if (cow_layout_log_put_some(log, full->at[i], texts, &none) < 0)
+            return -1;
+    if (meet_others(log, full) < 0)
+        return -1;
+    for (uint64_t i = 0; i < full->count; i++)
+        if (cow_layout_log_put_some(log, full->at[i], stay, &full->row[i]) < 0)
+            return -1;
+    return 0;
+}
+
+static int shorten_rows(const forgetting *f, cow_layout_log *log)
+{
+    full_rows full = {.at = calloc(f->rows, sizeof *full.at)};
+    int status = -1;
+
+    if (full.at == NULL)
+        cow_error(COW_MEMORY, "%s: no memory for the list of versions", f->file->name);
+    else
+        status = find_full(f, log, &full);
+    if (status == 0 && (!f->by_policy || full.count >= TOGETHER || full.old)) {
+        if ((full.row = calloc(full.count + 1, sizeof *full.row)) == NULL)
+            status = cow_error(COW_MEMORY, "%s: no memory for the list of versions", f->file->name);
+        else
+            status = rewrite_full(log, &full);
+    }
+    full_rows_free(&full);
+    return status;
+}
+
+static int leave_trees(const forgetting *f)
+{
+    cow_layout_log *log = cow_layout_log_open(f->file->loc);
+    int status = log == NULL || unlink_all(f, log) < 0 || shorten_rows(f, log) < 0 ? -1 : 0;
+
+    cow_layout_log_close(log);
+    return status;
 }
 
 /* ---- snapshots that no tree has any more ---- */
@@ -372,7 +501,7 @@ static int forget(forgetting *f)
 {
     for (uint64_t at = 0; at < f->rows; at++)
         f->forgotten[at] |= f->go[at];
-    if (hold_doubtful(f) < 0 || unlink_all(f) < 0 || let_go_of_linked(f) < 0 ||
+    if (hold_doubtful(f) < 0 || leave_trees(f) < 0 || let_go_of_linked(f) < 0 ||
         cow_snapshots_purge(f->file, f->forgotten, f->rows, note_gone, f) < 0)
         return -1;
     for (size_t i = 0; i < f->gone.count; i++)
@@ -381,16 +510,21 @@ static int forget(forgetting *f)
     return cow_snapshots_flush(f->file);
 }
 
-/* And the commit. WHY is put behind what is recorded. */
-static int forget_chosen(forgetting *f, uint64_t count, cow_operation kind, const char *why)
+/* And the commit. KIND: how it is recorded, where no policy says so. */
+static int forget_chosen(forgetting *f, uint64_t count, cow_operation kind)
 {
-    char what[300];
+    char what[100];
     int status = forget(f);
 
-    snprintf(what, sizeof what, "%llu version%s %s%s", (unsigned long long)count, count == 1 ? "" : "s",
-             kind == COW_OPERATION_SQUASH ? "squashed" : "forgotten", why);
     cow_version_objects_free(f->file->version_objects); /* by their paths */
     f->file->version_objects = NULL;
+    if (f->by_policy) {
+        if (status == 0)
+            status = cow_operation_record_kept(f->file, count, f->file->options->keep.text);
+        return cow_operation_end_recorded(f->file, status);
+    }
+    snprintf(what, sizeof what, "%llu version%s %s", (unsigned long long)count, count == 1 ? "" : "s",
+             kind == COW_OPERATION_SQUASH ? "squashed" : "forgotten");
     return cow_operation_end(f->file, status, kind, UINT64_MAX, what);
 }
 
@@ -406,7 +540,7 @@ int cow_file_forget(cow_file *file, h5cow_forget_t *request)
     status = choose_all(&f, request);
     if (status == 0 && request->forgotten > 0 && !request->dry_run && (status = read_log(&f)) == 0)
         status =
-            forget_chosen(&f, request->forgotten, request->kind == 1 ? COW_OPERATION_SQUASH : COW_OPERATION_FORGET, "");
+            forget_chosen(&f, request->forgotten, request->kind == 1 ? COW_OPERATION_SQUASH : COW_OPERATION_FORGET);
     forgetting_free(&f);
     return status;
 }
@@ -445,8 +579,6 @@ static int decide(forgetting *f, uint64_t *there)
 static int keep_policy(forgetting *f)
 {
     uint64_t there, going = 0;
-    h5cow_collect_t freed = {0};
-    char why[200];
 
     f->rows = cow_versions_known(f->file);
     if (f->rows == 0 || (f->go = calloc(f->rows + 1, sizeof *f->go)) == NULL || decide(f, &there) < 0)
@@ -455,15 +587,14 @@ static int keep_policy(forgetting *f)
         going += f->go[at] = f->why[at] == 0;
     if (going == 0 || going * 4 < there - going)
         return 0;
-    snprintf(why, sizeof why, ", by keep=%s", f->file->options->keep.text);
-    return cow_snapshots_load(f->file) < 0 || forget_chosen(f, going, COW_OPERATION_FORGET, why) < 0
+    return cow_snapshots_load(f->file) < 0 || forget_chosen(f, going, COW_OPERATION_FORGET) < 0
                ? -1
-               : cow_file_collect(f->file, &freed);
+               : cow_file_collect_by_policy(f->file);
 }
 
 void cow_file_keep_policy(cow_file *file)
 {
-    forgetting f = {.file = file};
+    forgetting f = {.file = file, .by_policy = true};
 
     if (file->options->keep.text == NULL || !cow_file_writable(file) || file->journal == NULL || !file->laid_out ||
         cow_file_state_of(file) != COW_FILE_CLEAN || !cow_file_ours(file) || cow_versions_missed(file))

@@ -235,12 +235,19 @@ void cow_version_objects_free(cow_version_objects *objects);
 
 /* operations.c: one more row, for the commit that follows. VERSION: row in the log, UINT64_MAX: none. */
 int cow_operation_record(cow_file *file, cow_operation kind, uint64_t version, const char *what);
+/* The option keep= has forgotten COUNT versions, by this text of it. What it did at earlier closings is in the same row. */
+int cow_operation_record_kept(cow_file *file, uint64_t count, const char *policy);
 /* 0: the history may be changed now, by a commit of its own, and its tables are open. */
 int cow_operation_begin(cow_file *file);
 /* STATUS of what was done: it is recorded and committed, or dropped. */
 int cow_operation_end(cow_file *file, int status, cow_operation kind, uint64_t version, const char *what);
+/* The same of what is recorded already, or goes without saying. */
+int cow_operation_end_recorded(cow_file *file, int status);
 /* It is dropped: nothing more is committed. The recorded error stays; always -1. */
 int cow_operation_drop(cow_file *file);
+
+/* collect.c: cow_file_collect, after the option keep= has forgotten something: not recorded. */
+int cow_file_collect_by_policy(cow_file *file);
 
 /* naming.c: 1: there is a group of tags, 0: none yet; -1 also where it is something else */
 int cow_tags_are_there(cow_file *file);
@@ -277,8 +284,6 @@ const char *cow_tagged_version(const char *value);
 /* HDF5 puts the texts of the log and the mappings of views into a heap block that it has met since the file was opened
  * and that has room for them, or into a new one of 4 KiB. It meets those that the newest of ROWS rows of LOG lead to. */
 int cow_versions_meet_blocks(const cow_layout_log *log, uint64_t rows);
-/* The same of forgotten versions, the newest first: in the blocks of their texts was what was freed with them. */
-int cow_versions_meet_forgotten(cow_loc file, uint64_t rows);
 /* TEXT as rows of tables have it: H5allocate_memory. NULL: no memory. */
 char *cow_versions_text(const char *text);
 /* Fill in who, where, what and when. */

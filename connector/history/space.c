@@ -21,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LEAST      ((uint64_t)64) /* bytes of a place that is worth a row */
+#define LEAST      ((uint64_t)16) /* bytes of a place that is worth a row; what lies between others parts them for good */
 #define MOST_ROWS  ((size_t)1 << 14)
 #define STEP       64 /* rows by which the table grows */
 #define MOST_TRIES 8

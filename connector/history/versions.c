@@ -33,30 +33,6 @@ int cow_versions_meet_blocks(const cow_layout_log *log, uint64_t rows)
     return status;
 }
 
-int cow_versions_meet_forgotten(cow_loc file, uint64_t rows)
-{
-    enum { MOST = 32, BATCH = 64, LOOKED_AT = 512 };
-    static const char *const is_open[] = {"open", NULL}, *const texts[] = {"program", "h5cow", NULL};
-    const uint64_t end = rows > LOOKED_AT ? rows - LOOKED_AT : 0;
-    cow_layout_log_row row[BATCH], block;
-    unsigned met = 0;
-
-    while (rows > end && met < MOST) {
-        uint64_t n = rows - end < BATCH ? rows - end : BATCH;
-
-        if (cow_layout_log_read_many(file, rows - n, n, is_open, row) < 0)
-            return -1;
-        for (; n > 0 && met < MOST; n--, rows--)
-            if (row[n - 1].open == COW_LOG_FORGOTTEN) {
-                if (cow_layout_log_read_many(file, rows - 1, 1, texts, &block) < 0)
-                    return -1;
-                cow_layout_log_row_free(&block);
-                met++;
-            }
-    }
-    return 0;
-}
-
 char *cow_versions_text(const char *text)
 {
     size_t size = strlen(text) + 1;

@@ -121,7 +121,7 @@ int cow_layout_log_read(cow_loc file, uint64_t row, cow_layout_log_row *out);
 /* COUNT rows from FIRST on, of them the members that are named, the last name NULL (MEMBERS NULL: all). */
 int cow_layout_log_read_many(cow_loc file, uint64_t first, uint64_t count, const char *const members[],
                              cow_layout_log_row *out);
-/* Row number ROWS appends. */
+/* Row number ROWS appends. A text that is empty is written as none, and read as NULL. */
 int cow_layout_log_write(cow_loc file, uint64_t row, const cow_layout_log_row *in);
 /* Rows beyond ROWS, of an attempt that failed, go. */
 int cow_layout_log_trim(cow_loc file, uint64_t rows);
@@ -133,6 +133,9 @@ void cow_layout_log_close(cow_layout_log *log); /* NULL does nothing */
 int cow_layout_log_take(const cow_layout_log *log, uint64_t first, uint64_t count, const char *const members[],
                         cow_layout_log_row *out);
 int cow_layout_log_put(cow_layout_log *log, uint64_t row, const cow_layout_log_row *in);
+/* Only the members that are named, of a row that is there: the others stay, and texts of theirs where they are. */
+int cow_layout_log_put_some(cow_layout_log *log, uint64_t row, const char *const members[],
+                            const cow_layout_log_row *in);
 
 /* ---- what versions do without ---- */
 

@@ -276,8 +276,23 @@ int cow_layout_log_read(cow_loc file, uint64_t row, cow_layout_log_row *out)
     return cow_layout_log_read_many(file, row, 1, NULL, out);
 }
 
-static int write_row(log *l, uint64_t row, const cow_layout_log_row *in)
+/* An empty text would take a place in a heap, and none takes nothing; to readers they are the same. */
+static cow_layout_log_row without_empty_texts(const cow_layout_log_row *in)
 {
+    cow_layout_log_row row = *in;
+
+    for (const struct column *c = columns; c < columns + COLUMNS; c++)
+        if (c->kind == TEXT) {
+            char **text = (char **)((char *)&row + c->offset);
+            if (*text != NULL && **text == '\0')
+                *text = NULL;
+        }
+    return row;
+}
+
+static int write_row(log *l, uint64_t row, const char *const members[], const cow_layout_log_row *in)
+{
+    const cow_layout_log_row bare = without_empty_texts(in);
     hid_t type = H5I_INVALID_HID, memory = H5I_INVALID_HID, space = H5I_INVALID_HID;
     few_rows few;
     int status = -1;
@@ -287,7 +302,7 @@ static int write_row(log *l, uint64_t row, const cow_layout_log_row *in)
                   (unsigned long long)l->rows);
         goto done;
     }
-    if ((type = row_in_memory(NULL)) < 0)
+    if ((type = row_in_memory(members)) < 0)
         goto done;
     if (row == l->rows) {
         hsize_t extent = ++l->rows;
@@ -295,7 +310,7 @@ static int write_row(log *l, uint64_t row, const cow_layout_log_row *in)
             goto done;
     }
     if (select_rows(l->rows, row, 1, &memory, &space) == 0 && few_begin(&few, l) == 0) {
-        status = cow_native_dataset_write(l->dataset, type, memory, space, few.dxpl, in);
+        status = cow_native_dataset_write(l->dataset, type, memory, space, few.dxpl, &bare);
         few_end(&few);
     }
 done:
@@ -306,7 +321,7 @@ done:
 int cow_layout_log_write(cow_loc file, uint64_t row, const cow_layout_log_row *in)
 {
     log l;
-    int status = log_open(file, &l) < 0 || check_log(&l) < 0 ? -1 : write_row(&l, row, in);
+    int status = log_open(file, &l) < 0 || check_log(&l) < 0 ? -1 : write_row(&l, row, NULL, in);
 
     log_close(&l);
     return status;
@@ -344,7 +359,12 @@ int cow_layout_log_take(const cow_layout_log *l, uint64_t first, uint64_t count,
 
 int cow_layout_log_put(cow_layout_log *l, uint64_t row, const cow_layout_log_row *in)
 {
-    return write_row(l, row, in);
+    return write_row(l, row, NULL, in);
+}
+
+int cow_layout_log_put_some(cow_layout_log *l, uint64_t row, const char *const members[], const cow_layout_log_row *in)
+{
+    return write_row(l, row, members, in);
 }
 
 void cow_layout_log_row_free(cow_layout_log_row *row)
