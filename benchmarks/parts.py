@@ -192,23 +192,31 @@ def work_of(bench, options, *words):
     bench.run_child([sys.executable, "-B", str(PROGRAMS), *map(str, words)], env)
 
 
-def half_forgotten(bench, versions, packed):
-    """The part of the bytes that only forgotten versions had which the file system has not got back."""
+def half_forgotten(bench, versions, packed, back, free, used):
+    """Parts of the bytes that only forgotten versions had: BACK with the file system; FREE there or for new chunks. USED: what the
+    file takes when as many new chunks were written, against what it took before."""
     path = bench.file("half.h5")
 
     def write(first, last):
         work_of(bench, "sync=off", "rewritten", path, first, last, 100, "same", packed)
 
+    def vacant():
+        told = bench.run_child([sys.executable, "-B", str(PROGRAMS), "vacant", str(path)], bench.environment(NATIVE))
+        return path.stat().st_blocks * 512, path.stat().st_size, json.loads(told)
+
     write(0, versions)
     gone = [f"#{n}" for n in range(1, versions, 2)]
     alone = json.loads(run(bench, ["forget", "-n", "--json", path, *gone])[1])["frees"]
     write(versions, versions + 1)
-    before = path.stat().st_blocks
-    run(bench, ["forget", "--gc", path, *gone])
+    taken, size, places = vacant()
+    chunks = json.loads(run(bench, ["forget", "--gc", "--json", path, *gone])[1])["collected"]["chunks"]
     write(versions + 1, versions + 2)  # the record of the commit before gives its place back
-    given = (before - path.stat().st_blocks) * 512
+    taken_now, size_now, places_now = vacant()
     run(bench, ["verify", path])
-    return 1 - given / alone
+    work_of(bench, "sync=off", "more_chunks", path, chunks, packed)
+    run(bench, ["verify", path])
+    return {back: (taken - taken_now) / alone, free: (places_now - places + size - size_now) / alone,
+            used: path.stat().st_blocks * 512 / taken}
 
 
 def compacted(bench, versions):
@@ -234,15 +242,17 @@ def forget(bench):
     """The same in every round: once."""
     versions, writes = bench.sizes.forget, bench.sizes.keep
     for part, size, what, measure in (
-        ("forget", versions, "not given back, no filter, part", lambda: half_forgotten(bench, versions, "none")),
-        ("forget", versions, "not given back, gzip, part", lambda: half_forgotten(bench, versions, "gzip")),
-        ("forget", versions, "gc --compact against only those written, part", lambda: compacted(bench, versions)),
-        ("keep", writes, "rows in turn, size against 20, part", lambda: kept_small(bench, writes, "next")),
-        ("keep", writes, "rows at random, size against 20, part", lambda: kept_small(bench, writes, "random")),
+        ("forget", versions, ("given back, no filter, part", "free in all, no filter, part", "with new chunks, no filter, part"),
+         lambda what: half_forgotten(bench, versions, "none", *what)),
+        ("forget", versions, ("given back, gzip, part", "free in all, gzip, part", "with new chunks, gzip, part"),
+         lambda what: half_forgotten(bench, versions, "gzip", *what)),
+        ("forget", versions, ("gc --compact against only those written, part",), lambda what: {what[0]: compacted(bench, versions)}),
+        ("keep", writes, ("rows in turn, size against 20, part",), lambda what: {what[0]: kept_small(bench, writes, "next")}),
+        ("keep", writes, ("rows at random, size against 20, part",), lambda what: {what[0]: kept_small(bench, writes, "random")}),
     ):
-        with bench.attempt(part, size, H5COW, what):
-            bench.figures(part, size, H5COW, {what: measure()})
-        bench.tell(what.removesuffix(", part"))
+        with bench.attempt(part, size, H5COW, what[0]):
+            bench.figures(part, size, H5COW, measure(what))
+        bench.tell(what[0].removesuffix(", part"))
         bench.clear()
 
 

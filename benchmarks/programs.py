@@ -397,6 +397,41 @@ def rewritten(path, first, last, rows, which, packed):
             f.attrs["number"] = number
 
 
+def more_chunks(path, count, packed):
+    """COUNT chunks as those of `rewritten`, by a hundred sessions or fewer: what a session writes stands in its record as well."""
+    dice = np.random.default_rng(2)
+    sessions = min(count, 100)
+    for session in range(sessions):
+        with h5py.File(path, "a", libver="latest") as f:
+            rows = count * (session + 1) // sessions - count * session // sessions
+            more = {"compression": "gzip"} if packed else {}
+            f.create_dataset(f"more{session}", data=dice.integers(0, 1 << 30, (rows, 4096)), chunks=(1, 4096), **more)
+
+
+def vacant(path):
+    """Bytes that the next writer of a file with history gives out, each once: what the table `free` has, and slots of pools without
+    filters that hold nothing. Holes are there as well. (docs/format.md)"""
+    places = []
+    with h5py.File(path, "r") as f:
+        history = f["_versioned_data"]
+        if "free" in history:
+            places = [(int(address), int(size)) for address, size in history["free"][1:] if size > 0]
+        for pool, raw in history["raw"].items():
+            rows = history["slots"][pool][:]
+            holds = np.frombuffer(rows.tobytes(), "u1").reshape(len(rows), -1).any(axis=1)
+            if raw.id.get_create_plist().get_nfilters() > 0:
+                continue
+            for slot in np.flatnonzero(~holds):
+                chunk = raw.id.get_chunk_info_by_coord((int(slot) * raw.chunks[0],) + (0,) * (raw.ndim - 1))
+                if chunk.byte_offset is not None:
+                    places.append((chunk.byte_offset, chunk.size))
+    covered, end = 0, 0
+    for address, size in sorted(places):
+        covered += max(0, address + size - max(address, end))
+        end = max(end, address + size)
+    return covered
+
+
 def small_datasets(path, versions, step):
     """200 datasets, five of them written anew in each state. STEP 2: a version for every second state only."""
     dice = np.random.default_rng(1)
@@ -415,6 +450,13 @@ def main():
         path, first, last, rows, which, packed = sys.argv[2:]
         rewritten(path, int(first), int(last), int(rows), which, packed == "gzip")
         told = {}
+    elif sys.argv[1] == "more_chunks":
+        path, count, packed = sys.argv[2:]
+        more_chunks(path, int(count), packed == "gzip")
+        told = {}
+    elif sys.argv[1] == "vacant":
+        print(json.dumps(vacant(sys.argv[2])))
+        return
     elif sys.argv[1] == "small_datasets":
         small_datasets(sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))
         told = {}

@@ -67,6 +67,14 @@ def test_page_says_of_each_target_whether_it_is_met(results):
     assert "0 others were not measured" in page and "could not be measured" not in page
 
 
+@pytest.mark.parametrize("value, verdict", [(0.94, "MISSED"), (0.95, "met"), (1.2, "met")])
+def test_a_target_may_be_the_least(results, value, verdict):
+    results.figures["forget", 1000, "free in all, gzip, part", H5COW] = {1: value}
+    page = report.Page(results).document()
+    table = page.split("## Forgetting")[1]
+    assert re.search(rf"\| {value:.3f} +\| +≥ 0.950 {verdict} ", row(table, "1,000 versions: free in all, gzip"))
+
+
 def test_every_goal_has_its_row(results):
     """A part or a size that is renamed in one place only would never be judged."""
     page = report.Page(results)
