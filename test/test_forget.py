@@ -7,6 +7,7 @@ import calendar
 import datetime
 import json
 import os
+import pwd
 import random
 import re
 import shutil
@@ -502,6 +503,34 @@ def test_a_forgotten_version_costs_little_more_than_its_row(programs, tmp_path):
     assert [row["name"] for row in rows] == [str(n) for n in range(1, 601)] and all(row["user"] for row in rows)
     assert all(not row["program"] and not row["host"] for row in rows[:500]) and all(row["program"] for row in rows[-3:])
     programs.verified(path)
+
+
+def heap_texts(content, at):
+    """The texts in a block of HDF5's global heap: number (uint16; 0: none), 6 bytes, size (uint64), what it is, each from 16 on."""
+    texts, end, at = [], at + int.from_bytes(content[at + 8 : at + 16], "little"), at + 16
+    while at + 16 <= end and content[at : at + 2] != b"\0\0":
+        size = int.from_bytes(content[at + 8 : at + 16], "little")
+        texts.append(bytes(content[at + 16 : at + 16 + size]).rstrip(b"\0"))
+        at += 16 + (size + 7) // 8 * 8
+    return texts
+
+
+def test_keep_goes_on_where_rows_of_forgotten_versions_are_damaged(programs, tmp_path):
+    path, user, spoilt = tmp_path / "a.h5", pwd.getpwuid(os.geteuid()).pw_name.encode(), 0
+    programs.python(SMALL_SESSIONS, path, 0, 250, options="keep=last:3")
+    content = bytearray(path.read_bytes())
+    for at in (match.start() for match in re.finditer(b"GCOL", bytes(content))):
+        texts = heap_texts(content, at)
+        if len(texts) > 9 and all(text == user or (text.isdigit() and int(text) < 200) for text in texts):
+            content[at : at + 4] = b"gone"
+            spoilt += 1
+    assert spoilt > 0
+    path.write_bytes(content)
+    done = programs.python(SMALL_SESSIONS, path, 250, 310, options="keep=last:3")
+    assert (done.returncode, done.stderr) == (0, "")
+    with h5py.File(path, "r") as f:
+        assert sorted(map(int, f["_versioned_data/versions"])) == [308, 309, 310]
+    h5cow("verify", path, code=1)
 
 
 def test_a_forgotten_row_keeps_who_made_it_and_what_they_said(programs, story):

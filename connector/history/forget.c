@@ -207,10 +207,14 @@ static int find_full(const forgetting *f, const cow_layout_log *log, full_rows *
 {
     static const char *const members[] = {"h5cow", NULL};
     cow_layout_log_row row[BATCH];
+    uint64_t at = 0, n;
 
-    for (uint64_t at = 0, n; at<f->rows; at += n> 0 ? n : 1) {
-        n = run_of_gone(f, at);
-        if (n > 0 && cow_layout_log_take(log, at, n, members, row) < 0)
+    while (at < f->rows) {
+        if ((n = run_of_gone(f, at)) == 0) {
+            at++;
+            continue;
+        }
+        if (cow_layout_log_take(log, at, n, members, row) < 0)
             return -1;
         for (uint64_t i = 0; i < n; i++) {
             if (row[i].h5cow == NULL)
@@ -221,23 +225,34 @@ static int find_full(const forgetting *f, const cow_layout_log *log, full_rows *
             }
             cow_layout_log_row_free(&row[i]);
         }
+        at += n;
     }
     return 0;
 }
 
 /* HDF5 puts a text into a block that it has met and that has room: rather into one that has such texts already. */
-static int meet_others(const cow_layout_log *log, const full_rows *full)
+static void meet_others(const cow_layout_log *log, const full_rows *full)
 {
     static const char *const members[] = {"name", NULL};
     cow_layout_log_row row[BATCH];
+    uint64_t at = full->newest > MET ? full->newest - MET : 0, n;
 
-    for (uint64_t at = full->newest > MET ? full->newest - MET : 0, n; at < full->newest; at += n) {
+    for (; at < full->newest; at += n) {
         n = full->newest - at < BATCH ? full->newest - at : BATCH;
         if (cow_layout_log_take(log, at, n, members, row) < 0)
-            return -1;
-        for (uint64_t i = 0; i < n; i++)
-            cow_layout_log_row_free(&row[i]);
+            cow_error_clear(); /* there is damage, and room elsewhere */
+        else
+            for (uint64_t i = 0; i < n; i++)
+                cow_layout_log_row_free(&row[i]);
     }
+}
+
+/* All of them: a text that cannot be read cannot be freed either. */
+static int read_full(const cow_layout_log *log, full_rows *full)
+{
+    for (uint64_t i = 0; i < full->count; i++)
+        if (cow_layout_log_take(log, full->at[i], 1, NULL, &full->row[i]) < 0)
+            return -1;
     return 0;
 }
 
@@ -248,31 +263,28 @@ static int rewrite_full(cow_layout_log *log, const full_rows *full)
     static const cow_layout_log_row none;
 
     for (uint64_t i = 0; i < full->count; i++)
-        if (cow_layout_log_take(log, full->at[i], 1, stay, &full->row[i]) < 0)
-            return -1;
-    for (uint64_t i = 0; i < full->count; i++)
         if (cow_layout_log_put_some(log, full->at[i], texts, &none) < 0)
             return -1;
-    if (meet_others(log, full) < 0)
-        return -1;
+    meet_others(log, full);
     for (uint64_t i = 0; i < full->count; i++)
         if (cow_layout_log_put_some(log, full->at[i], stay, &full->row[i]) < 0)
             return -1;
     return 0;
 }
 
+/* A row that cannot be read keeps the others from nothing but this. */
 static int shorten_rows(const forgetting *f, cow_layout_log *log)
 {
-    full_rows full = {.at = calloc(f->rows, sizeof *full.at)};
-    int status = -1;
+    full_rows full = {.at = calloc(f->rows, sizeof *full.at), .row = calloc(f->rows, sizeof *full.row)};
+    int status = 0;
 
-    if (full.at == NULL)
-        cow_error(COW_MEMORY, "%s: no memory for the list of versions", f->file->name);
-    else
-        status = find_full(f, log, &full);
-    if (status == 0 && (!f->by_policy || full.count >= TOGETHER || full.old)) {
-        if ((full.row = calloc(full.count + 1, sizeof *full.row)) == NULL)
-            status = cow_error(COW_MEMORY, "%s: no memory for the list of versions", f->file->name);
+    if (full.at == NULL || full.row == NULL)
+        status = cow_error(COW_MEMORY, "%s: no memory for the list of versions", f->file->name);
+    else if (find_full(f, log, &full) < 0)
+        cow_error_clear();
+    else if (!f->by_policy || full.count >= TOGETHER || full.old) {
+        if (read_full(log, &full) < 0)
+            cow_error_clear();
         else
             status = rewrite_full(log, &full);
     }

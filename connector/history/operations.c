@@ -70,9 +70,13 @@ static int record_kept(cow_file *file, cow_table *table, uint64_t count, const c
     char what[300];
     int status = cow_versions_describe_row(&who, NULL);
 
-    if (status == 0 && table->rows > 0 &&
-        (status = cow_layout_operations_rows(file->loc, table, table->rows - 1, 1, &sum, &last)) == 0)
-        before = said(&last, who.user, policy);
+    if (status == 0 && table->rows > 0) {
+        if (cow_layout_operations_rows(file->loc, table, table->rows - 1, 1, &sum, &last) == 0) {
+            before = said(&last, who.user, policy);
+            cow_layout_operations_rows_free(&last, 1);
+        } else
+            cow_error_clear(); /* it stays as it is */
+    }
     say_policy(what, sizeof what, before + count, policy);
     row = (cow_layout_operation){.time = who.time,
                                  .version = (uint64_t)cow_versions_newest(file),
@@ -83,7 +87,6 @@ static int record_kept(cow_file *file, cow_table *table, uint64_t count, const c
                                  .kind = COW_OPERATION_FORGET};
     if (status == 0)
         status = before > 0 ? table->write(table, table->rows - 1, 1, &row) : cow_table_append(table, 1, &row, NULL);
-    cow_layout_operations_rows_free(&last, 1);
     cow_layout_log_row_free(&who);
     return status;
 }
