@@ -406,7 +406,7 @@ void cli_check_hashes(cli_check *check, const cli_pool *pool, const uint64_t slo
     if (pool->rows->row_size != COW_SLOT_TRIMMED_AT + 4 * (size_t)pool->rank)
         return; /* which is told elsewhere */
     status = cow_layout_hashes_open(check->file->loc, (uint32_t)pool->id, &table);
-    if (status > 0 && (lookup = cow_lookup_open(table, pool->slots)) == NULL)
+    if (status > 0 && (lookup = cow_lookup_open(table, pool->slots, NULL)) == NULL)
         status = -1;
     else if (status > 0 && slots != NULL)
         status = find_some(check, pool, lookup, slots, count);

@@ -1221,6 +1221,60 @@ static void found_by_hash(scenario_work *w)
     end(w);
 }
 
+/* Rows of new slots are written out before the commit (memory=), in chunks that are not kept (cache=0): and then such chunks are
+ * overwritten, cut off, found again, put into pieces, flushed, given up. */
+static void write_half(scenario_work *w, int seed)
+{
+    fill_box(w, "data/grid", 0, 0, 20, 20, seed);
+    fill_box(w, "data/grid", 4, 4, 3, 10, seed + 1);
+    fill_box(w, "data/words", 0, 0, 7, 1, seed);
+    fill(w, "data/alike", seed);
+}
+
+static void writes_out(scenario_work *w)
+{
+    create(w);
+    group(w, "data");
+    dataset(w, "data/grid", INTEGERS, 2, DIMS(24, 20), DIMS(4, 4), false);
+    dataset(w, "data/alike", INTEGERS, 2, DIMS(24, 20), DIMS(4, 4), false);
+    dataset(w, "data/words", TEXTS, 1, DIMS(12), DIMS(1), false);
+    fill(w, "data/grid", 1);
+    fill(w, "data/alike", 1);
+    flush(w);
+    write_half(w, 2);
+    resize(w, "data/grid", DIMS(9, 20));
+    resize(w, "data/grid", DIMS(24, 20));
+    fill_box(w, "data/grid", 9, 0, 15, 20, 3);
+    flush(w);
+    write_half(w, 4);
+    end(w);
+    reopen(w);
+    write_half(w, 5);
+    resize(w, "data/alike", DIMS(5, 20));
+    abandon(w);
+    reopen(w);
+    write_half(w, 6);
+    end(w);
+}
+
+/* The same with so many that their hashes are written out as well. */
+static void writes_out_hashes(scenario_work *w)
+{
+    create(w);
+    dataset(w, "many", INTEGERS, 1, DIMS(1300), DIMS(1), false);
+    fill(w, "many", 1);
+    flush(w);
+    fill(w, "many", 2);
+    end(w);
+    reopen(w);
+    fill(w, "many", 3);
+    abandon(w);
+    reopen(w);
+    fill(w, "many", 1);
+    fill_box(w, "many", 0, 0, 1200, 1, 4);
+    end(w);
+}
+
 const scenario scenarios[] = {
     {.name = "first_version", .work = first_version, .options = ""},
     {.name = "rewrite", .work = rewrite, .options = ""},
@@ -1255,6 +1309,8 @@ const scenario scenarios[] = {
     {.name = "pieces", .work = pieces, .options = "pieces=16", .sound_commits = 4},
     {.name = "pieces_compressed", .work = pieces_compressed, .options = "pieces=16", .sound_commits = 4},
     {.name = "found_by_hash", .work = found_by_hash, .options = "", .sound_commits = 3},
+    {.name = "writes_out", .work = writes_out, .options = "memory=1K;cache=0;pieces=16"},
+    {.name = "writes_out_hashes", .work = writes_out_hashes, .options = "memory=32K;cache=0", .sound_commits = 1},
     {.name = "sync_normal", .work = amend, .options = "sync=normal", .loses_newest = true},
     {.name = "sync_off", .work = amend, .options = "sync=off", .kill_only = true},
 };

@@ -92,12 +92,11 @@ static void take_some(cow_lookup *lookup, size_t count)
     }
 }
 
-static void test_lookup_agrees_with_a_model(void **state)
+static void lookup_agrees_with_a_model(cow_room *room)
 {
     cow_table *table = cow_table_memory(COW_LOOKUP_ROW);
-    cow_lookup *lookup = cow_lookup_open(borrowed_table(table), 0);
+    cow_lookup *lookup = cow_lookup_open(borrowed_table(table), 0, room);
     uint64_t value, left = 0, told = 0;
-    (void)state;
 
     memset(&known, 0, sizeof known);
     while (known.count < KEYS) {
@@ -109,11 +108,18 @@ static void test_lookup_agrees_with_a_model(void **state)
             take_some(lookup, random_below(20));
         if (random_below(30) == 0)
             assert_all_found(lookup);
+        if (random_below(10) == 0)
+            cow_lookup_hold(lookup, random_below(2));
+        if (random_below(10) == 0)
+            cow_lookup_committed(lookup);
+        if (room != NULL)
+            assert_true(room->filters <= room->bytes / 4 &&
+                        room->pages <= room->bytes / 2 + (size_t)16 * 256 * COW_LOOKUP_ROW);
         if (random_below(10) == 0) {
             uint64_t noted = cow_lookup_noted(lookup);
 
             cow_lookup_close(lookup);
-            lookup = cow_lookup_open(borrowed_table(table), noted);
+            lookup = cow_lookup_open(borrowed_table(table), noted, room);
             assert_non_null(lookup);
             assert_true(cow_lookup_noted(lookup) == noted);
         }
@@ -129,11 +135,65 @@ static void test_lookup_agrees_with_a_model(void **state)
     table->close(table);
 }
 
+static void test_lookup_agrees_with_a_model(void **state)
+{
+    (void)state;
+    lookup_agrees_with_a_model(NULL);
+}
+
+static void test_lookup_with_filters_agrees_with_a_model(void **state)
+{
+    (void)state;
+    for (unsigned bits = 12; bits <= 22; bits += 5) {
+        cow_room room = {.bytes = (size_t)1 << bits};
+
+        lookup_agrees_with_a_model(&room);
+        assert_true(room.pages == 0 && room.filters == 0);
+    }
+}
+
+static int is_none(void *context, uint64_t value)
+{
+    (void)context;
+    (void)value;
+    return 0;
+}
+
+/* Who asks for keys that are not there reads of a run that it wrote a few pages in a hundred, and of one that it found there no
+ * more than twice what the run has. */
+static void test_keys_that_are_not_there_are_not_looked_for(void **state)
+{
+    enum { RUN = 50000, ASKED = 20000 };
+    static cow_lookup_entry entry[RUN];
+    cow_table *table = cow_table_memory(COW_LOOKUP_ROW), *counted = borrowed_table(table);
+    cow_room room = {.bytes = (size_t)256 << 10};
+    cow_lookup *lookup = cow_lookup_open(counted, 0, &room);
+    unsigned before;
+
+    (void)state;
+    for (size_t i = 0; i < RUN; i++)
+        entry[i] = (cow_lookup_entry){random_number(), i};
+    assert_int_equal(cow_lookup_add(lookup, entry, RUN, RUN), 0);
+    for (int reopened = 0; reopened < 2; reopened++) {
+        before = calls(counted);
+        for (size_t i = 0; i < ASKED; i++)
+            assert_int_equal(cow_lookup_find(lookup, random_number(), is_none, NULL), 0);
+        assert_true(calls(counted) - before < (reopened ? RUN / 256 * 2 : 0) + ASKED / 10);
+        for (size_t i = 0; i < RUN; i += 7)
+            assert_int_equal(cow_lookup_find(lookup, entry[i].key, is_value, &entry[i].value), 1);
+        cow_lookup_close(lookup);
+        counted = borrowed_table(table);
+        lookup = cow_lookup_open(counted, RUN, &room);
+    }
+    cow_lookup_close(lookup);
+    table->close(table);
+}
+
 /* Whatever the bytes are: an error, or what is not found; values are the user's to check. */
 static void test_a_damaged_table_does_no_harm(void **state)
 {
     cow_table *table = cow_table_memory(COW_LOOKUP_ROW);
-    cow_lookup *lookup = cow_lookup_open(borrowed_table(table), 0);
+    cow_lookup *lookup = cow_lookup_open(borrowed_table(table), 0, NULL);
     (void)state;
 
     memset(&known, 0, sizeof known);
@@ -148,10 +208,10 @@ static void test_a_damaged_table_does_no_harm(void **state)
         assert_int_equal(table->read(table, at, 1, row), 0);
         row[random_below(COW_LOOKUP_ROW)] = (uint8_t)random_number();
         assert_int_equal(table->write(table, at, 1, row), 0);
-        if ((lookup = cow_lookup_open(borrowed_table(table), KEYS)) == NULL) {
+        if ((lookup = cow_lookup_open(borrowed_table(table), KEYS, NULL)) == NULL) {
             assert_kind(COW_CORRUPT);
             assert_int_equal(table->resize(table, 0), 0);
-            lookup = cow_lookup_open(borrowed_table(table), 0);
+            lookup = cow_lookup_open(borrowed_table(table), 0, NULL);
             known.count = 0;
             for (int i = 0; i < 10; i++)
                 add_some(lookup, random_below(1000));
@@ -174,12 +234,12 @@ static void test_tables_that_are_no_lookup_are_refused(void **state)
     (void)state;
 
     assert_int_equal(table->resize(table, 5), 0);
-    assert_null(cow_lookup_open(borrowed_table(table), 5));
+    assert_null(cow_lookup_open(borrowed_table(table), 5, NULL));
     assert_kind(COW_CORRUPT);
-    assert_null(cow_lookup_open(other, 5));
+    assert_null(cow_lookup_open(other, 5, NULL));
     assert_kind(COW_CORRUPT);
     assert_int_equal(table->resize(table, 0), 0);
-    cow_lookup_close(cow_lookup_open(borrowed_table(table), 0));
+    cow_lookup_close(cow_lookup_open(borrowed_table(table), 0, NULL));
     table->close(table);
 }
 
@@ -194,7 +254,15 @@ static struct {
     unsigned uses[NUMBERS];
     bool needed[NUMBERS * 4]; /* by slot */
     bool faults;              /* calls of the lookup's table fail now and then */
+    cow_pool *pool;
+    cow_room *room; /* NULL: none */
 } p;
+
+static int write_out(void *context)
+{
+    (void)context;
+    return cow_pool_write_out(p.pool);
+}
 
 static cow_table *lookup_table(void)
 {
@@ -230,6 +298,8 @@ static cow_pool *open_pool(void)
     assert_non_null(pool);
     cow_pool_allow_reuse(pool, 100);
     cow_pool_keep_lookup(pool, &(cow_pool_lookup){.open = open_lookup, .make = make_lookup});
+    cow_pool_wait_in(pool, p.room);
+    p.pool = pool;
     return pool;
 }
 
@@ -319,7 +389,7 @@ static void compare_all(cow_pool *pool)
 static void assert_lookup_is_complete(void)
 {
     static bool told[NUMBERS * 4];
-    cow_lookup *lookup = p.lookup == NULL ? NULL : cow_lookup_open(borrowed_table(p.lookup), p.slots->rows);
+    cow_lookup *lookup = p.lookup == NULL ? NULL : cow_lookup_open(borrowed_table(p.lookup), p.slots->rows, NULL);
     uint8_t row[COW_SLOT_TRIMMED_AT + 4];
     uint64_t value;
 
@@ -340,13 +410,14 @@ static void assert_lookup_is_complete(void)
     cow_lookup_close(lookup);
 }
 
-static void agrees_with_a_model(bool faults)
+static void agrees_with_a_model(bool faults, cow_room *room)
 {
     static bool sealed[NUMBERS];
     cow_pool *pool;
 
     memset(&p, 0, sizeof p);
     p.faults = faults;
+    p.room = room;
     memset(sealed, 0, sizeof sealed);
     memset(p.slot_of, 0xff, sizeof p.slot_of);
     p.slots = cow_table_memory(cow_slot_row_size(1));
@@ -390,14 +461,26 @@ static void agrees_with_a_model(bool faults)
 static void test_pool_agrees_with_a_model(void **state)
 {
     (void)state;
-    agrees_with_a_model(false);
+    agrees_with_a_model(false, NULL);
 }
 
 /* Whatever fails of the lookup, chunks are found as if it did not. */
 static void test_pool_with_a_failing_lookup_agrees_with_a_model(void **state)
 {
     (void)state;
-    agrees_with_a_model(true);
+    agrees_with_a_model(true, NULL);
+}
+
+/* So that what was written out is found by runs of the same transaction, dropped and given out again. */
+static void test_pool_that_writes_out_agrees_with_a_model(void **state)
+{
+    (void)state;
+    for (int faults = 0; faults < 2; faults++) {
+        cow_room room = {.bytes = (size_t)1 << (13 + random_below(8)), .write_out = write_out};
+
+        agrees_with_a_model(faults, &room);
+        assert_true(room.waiting == 0 && room.pages == 0 && room.filters == 0);
+    }
 }
 
 static bool third(void *context, uint64_t slot)
@@ -561,10 +644,13 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lookup_agrees_with_a_model),
+        cmocka_unit_test(test_lookup_with_filters_agrees_with_a_model),
+        cmocka_unit_test(test_keys_that_are_not_there_are_not_looked_for),
         cmocka_unit_test(test_a_damaged_table_does_no_harm),
         cmocka_unit_test(test_tables_that_are_no_lookup_are_refused),
         cmocka_unit_test(test_pool_agrees_with_a_model),
         cmocka_unit_test(test_pool_with_a_failing_lookup_agrees_with_a_model),
+        cmocka_unit_test(test_pool_that_writes_out_agrees_with_a_model),
         cmocka_unit_test(test_what_is_freed_in_a_large_pool_is_given_out_again),
         cmocka_unit_test(test_a_pool_with_many_slots_is_not_read),
         cmocka_unit_test(test_a_pool_does_without_a_damaged_lookup),

@@ -46,6 +46,7 @@ static void same(const cow_options *a, const cow_options *b)
     assert_int_equal(a->compress.shuffle, b->compress.shuffle);
     assert_int_equal(a->chunk_bytes, b->chunk_bytes);
     assert_int_equal(a->cache_bytes, b->cache_bytes);
+    assert_int_equal(a->memory_bytes, b->memory_bytes);
     assert_int_equal(a->threads, b->threads);
     assert_int_equal(a->adopt, b->adopt);
     assert_int_equal(a->truncate, b->truncate);
@@ -69,6 +70,7 @@ static void test_nothing_said_means_defaults(void **state)
         assert_int_equal(o->compress.library, COW_COMPRESS_NONE);
         assert_int_equal(o->chunk_bytes, 256 * 1024);
         assert_int_equal(o->cache_bytes, 32 * 1024 * 1024);
+        assert_int_equal(o->memory_bytes, 64 * 1024 * 1024);
         assert_true(o->threads >= 1 && o->threads <= 8);
         cow_options_free(o);
     }
@@ -88,11 +90,12 @@ static void test_every_key_is_understood(void **state)
     assert_int_equal(o->threads, 3);
     assert_int_equal(o->compress.library, COW_COMPRESS_LZF);
     cow_options_free(o);
-    o = good("at={2026-01-31T12:00};commit=flush;threads=64;chunk=4096;cache=1024G");
+    o = good("at={2026-01-31T12:00};commit=flush;threads=64;chunk=4096;cache=1024G;memory=1k");
     assert_string_equal(o->at, "{2026-01-31T12:00}");
     assert_int_equal(o->commit, COW_COMMIT_FLUSH);
     assert_int_equal(o->chunk_bytes, 4096);
     assert_true(o->cache_bytes == (size_t)1024 << 30);
+    assert_int_equal(o->memory_bytes, 1024);
     cow_options_free(o);
     o = good("at=~2;chunk=1g");
     assert_string_equal(o->at, "~2");
@@ -161,6 +164,8 @@ static void test_refusals_name_the_key_and_what_is_allowed(void **state)
         {"chunk=18446744073709551615K", "4K to 1G"},
         {"cache=1025G", "1024G"},
         {"cache=", "1024G"},
+        {"memory=1023", "1K to 1024G"},
+        {"memory=1025G", "1024G"},
         {"threads=0", "1 to 64"},
         {"threads=65", "1 to 64"},
         {"threads=2.5", "1 to 64"},
@@ -207,7 +212,7 @@ static void test_text_parses_to_the_same_options(void **state)
         "",
         "at=~2",
         "name=a b;message=%20;compress=blosc:zstd:3:bit",
-        "message=%3B%25%09%0A x %20;commit=flush;compress=lzf:none;chunk=4K;cache=1G;threads=64",
+        "message=%3B%25%09%0A x %20;commit=flush;compress=lzf:none;chunk=4K;cache=1G;memory=3M;threads=64",
         "message=;compress=gzip:9",
         "compress=blosc:lz4hc:0:none",
         "adopt=yes;truncate=discard",
@@ -263,7 +268,7 @@ static void test_random_text_is_refused_or_survives_a_round_trip(void **state)
                                         "threads", "=",     ";",         ":",      "%",        "%3B",   "blosc",
                                         "zstd",    "gzip",  "lzf",       "1",      "64K",      "9",     " ",
                                         "flush",   "close", "none",      "byte",   "bit",      "{",     "}",
-                                        "~",       "\xff",  "under_vol", "0",      "x",        "/"};
+                                        "~",       "\xff",  "under_vol", "0",      "x",        "/",     "memory"};
     unsigned accepted = 0, seed = test_seed();
 
     (void)state;

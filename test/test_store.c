@@ -385,8 +385,23 @@ static void test_sealed_slot_is_never_given_out_again(void **state)
     table->close(table);
 }
 
-/* Random life against a plain model. */
-static void test_pool_agrees_with_a_model(void **state)
+static unsigned written_out;
+
+static int write_out(void *context)
+{
+    written_out++;
+    return cow_pool_write_out(*(cow_pool **)context);
+}
+
+/* Of ten rows or so, in what CONTEXT points to. */
+static cow_room small_room(cow_pool **pool)
+{
+    written_out = 0;
+    return (cow_room){.bytes = 2048, .write_out = write_out, .context = pool};
+}
+
+/* Random life against a plain model. ROOM: NULL, or what the pool counts in, whose context is the pool. */
+static void agrees_with_a_model(cow_pool **in_room, cow_room *room)
 {
     enum { NUMBERS = 400 };
     cow_table *table = cow_table_memory(cow_slot_row_size(2));
@@ -394,9 +409,10 @@ static void test_pool_agrees_with_a_model(void **state)
     uint64_t slot_of[NUMBERS];
     unsigned uses[NUMBERS] = {0};
     uint64_t sealed = 0;
-    (void)state;
 
-    srand(5);
+    *in_room = pool;
+    cow_pool_wait_in(pool, room);
+    srand(test_seed());
     memset(slot_of, 0xff, sizeof slot_of);
     for (int step = 0; step < 200000; step++) {
         unsigned i = (unsigned)rand() % NUMBERS;
@@ -426,9 +442,11 @@ static void test_pool_agrees_with_a_model(void **state)
             sealed = cow_pool_slots(pool);
             if (rand() % 2) {
                 cow_pool_close(pool);
-                pool = memory_pool(table);
+                *in_room = pool = memory_pool(table);
+                cow_pool_wait_in(pool, room);
             }
         }
+        assert_true(room == NULL || room->waiting < room->bytes / 2 + 200);
         if (step % 5000 == 0) {
             for (unsigned j = 0; j < NUMBERS; j++) {
                 cow_slot row, expected = slot_row(j);
@@ -440,6 +458,86 @@ static void test_pool_agrees_with_a_model(void **state)
         }
     }
     cow_pool_close(pool);
+    table->close(table);
+}
+
+static void test_pool_agrees_with_a_model(void **state)
+{
+    cow_pool *pool;
+
+    (void)state;
+    agrees_with_a_model(&pool, NULL);
+}
+
+static void test_pool_that_writes_out_agrees_with_a_model(void **state)
+{
+    cow_pool *pool;
+    cow_room room = small_room(&pool);
+
+    (void)state;
+    agrees_with_a_model(&pool, &room);
+    assert_true(written_out > 5);
+    assert_int_equal(room.waiting, 0);
+}
+
+/* What was written out is no version's: it goes on being used and dropped, and its slot is given out again. */
+static void test_a_slot_that_was_written_out_is_dropped_and_given_out_again(void **state)
+{
+    cow_table *table = cow_table_memory(cow_slot_row_size(2));
+    cow_pool *pool = memory_pool(table);
+    cow_room room = small_room(&pool);
+    cow_slot row, expected = slot_row(1000);
+
+    (void)state;
+    cow_pool_wait_in(pool, &room);
+    for (unsigned i = 0; i < 500; i++)
+        assert_true(add(pool, i) == i);
+    assert_true(written_out > 5 && table->rows > 400);
+    assert_false(cow_pool_sealed(pool, 3));
+    assert_false(cow_pool_idle(pool));
+    assert_true(find(pool, 3) == 3); /* two uses */
+    cow_pool_drop(pool, 3);
+    assert_true(find(pool, 3) == 3);
+    cow_pool_drop(pool, 3);
+    cow_pool_drop(pool, 3);
+    assert_true(find(pool, 3) == COW_NO_SLOT);
+    assert_int_equal(cow_pool_row(pool, 3, &row), 0);
+    for (size_t i = 0; i < COW_HASH_SIZE; i++)
+        assert_int_equal(row.digest.hash[i], 0);
+    assert_true(add(pool, 1000) == 3);
+    assert_int_equal(cow_pool_row(pool, 3, &row), 0);
+    assert_memory_equal(&row, &expected, sizeof row);
+    expected = slot_row(1001); /* learned later what it holds */
+    assert_int_equal(cow_pool_set_row(pool, 4, &expected), 0);
+    assert_true(find(pool, 4) == COW_NO_SLOT && find(pool, 1001) == 4);
+    for (unsigned i = 10; i < 490; i++) /* so many that their rows cannot all wait */
+        cow_pool_drop(pool, i);
+    assert_true(room.waiting < room.bytes / 2 + 200);
+    for (unsigned i = 0; i < 300; i++)
+        assert_true(add(pool, 2000 + i) == 10 + i);
+    commit(pool);
+    cow_pool_close(pool);
+    pool = memory_pool(table);
+    assert_true(find(pool, 3) == COW_NO_SLOT && find(pool, 1000) == 3 && find(pool, 1001) == 4);
+    assert_true(find(pool, 2299) == 309 && find(pool, 400) == COW_NO_SLOT && find(pool, 495) == 495);
+    cow_pool_close(pool);
+    table->close(table);
+}
+
+/* The transaction is given up: the table has rows that no commit has. They are not there for who opens what the commit has. */
+static void test_what_was_written_out_and_given_up_leaves_no_room_taken(void **state)
+{
+    cow_table *table = cow_table_memory(cow_slot_row_size(2));
+    cow_pool *pool = memory_pool(table);
+    cow_room room = small_room(&pool);
+
+    (void)state;
+    cow_pool_wait_in(pool, &room);
+    for (unsigned i = 0; i < 77; i++)
+        add(pool, i);
+    assert_true(written_out > 0 && room.waiting > 0);
+    cow_pool_close(pool);
+    assert_int_equal(room.waiting, 0);
     table->close(table);
 }
 
@@ -515,6 +613,51 @@ static void test_pool_survives_every_failing_table_call(void **state)
     }
 }
 
+/* Writing out fails: what is asked then fails, nothing else is wrong, and it is tried again. */
+static void test_pool_survives_every_failing_call_while_it_writes_out(void **state)
+{
+    (void)state;
+    for (unsigned nth = 1; nth < 60; nth++) {
+        cow_table *memory = cow_table_memory(cow_slot_row_size(2)), *table = failing_table(memory);
+        cow_pool *pool = cow_pool_open("pool 1", 2, table, cow_chunk_store_memory());
+        cow_room room = small_room(&pool);
+        bool failed = false;
+
+        cow_pool_wait_in(pool, &room);
+        fail_call(table, nth);
+        for (unsigned i = 0; i < 300; i++) {
+            cow_slot row = slot_row(i), other = slot_row(i - 1);
+            uint64_t slot;
+
+            while (cow_pool_find(pool, &row.digest, &slot) < 0 || cow_pool_add(pool, &row, &slot) < 0) {
+                assert_kind(COW_IO);
+                failed = true;
+            }
+            if (i % 3 == 2) {
+                while (cow_pool_find(pool, &other.digest, &slot) < 0) {
+                    assert_kind(COW_IO);
+                    failed = true;
+                }
+                assert_true(slot != COW_NO_SLOT);
+                cow_pool_drop(pool, slot);
+                cow_pool_drop(pool, slot);
+            }
+        }
+        while (cow_pool_flush(pool) < 0) {
+            assert_kind(COW_IO);
+            failed = true;
+        }
+        assert_true(failed || calls(table) < nth);
+        cow_pool_seal(pool);
+        cow_pool_close(pool);
+        pool = memory_pool(memory);
+        for (unsigned i = 0; i < 300; i++)
+            assert_true((find(pool, i) == COW_NO_SLOT) == (i % 3 == 1));
+        cow_pool_close(pool);
+        memory->close(memory);
+    }
+}
+
 static void test_pool_refuses_a_table_of_another_rank(void **state)
 {
     (void)state;
@@ -560,8 +703,12 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_slot_freed_after_flush_is_not_found_later),
         cmocka_unit_test(test_sealed_slot_is_never_given_out_again),
         cmocka_unit_test(test_pool_agrees_with_a_model),
+        cmocka_unit_test(test_pool_that_writes_out_agrees_with_a_model),
+        cmocka_unit_test(test_a_slot_that_was_written_out_is_dropped_and_given_out_again),
+        cmocka_unit_test(test_what_was_written_out_and_given_up_leaves_no_room_taken),
         cmocka_unit_test(test_single_rows_are_read_in_blocks),
         cmocka_unit_test(test_pool_survives_every_failing_table_call),
+        cmocka_unit_test(test_pool_survives_every_failing_call_while_it_writes_out),
         cmocka_unit_test(test_pool_refuses_a_table_of_another_rank),
         cmocka_unit_test(test_memory_store_keeps_sizes_and_masks),
     };

@@ -18,6 +18,8 @@
 #define GIB                 ((size_t)1 << 30)
 #define CHUNK_DEFAULT       (256 * KIB)
 #define CACHE_DEFAULT       (32 * MIB)
+#define MEMORY_DEFAULT      (64 * MIB)
+#define MEMORY_MIN          KIB
 #define PIECES_DEFAULT      (8 * KIB) /* pieces of 512 bytes and more */
 #define PIECES_MIN          16
 #define CHUNK_MIN           (4 * KIB)
@@ -64,6 +66,7 @@ static cow_options *options_default(void)
     options->references = 1;
     options->chunk_bytes = CHUNK_DEFAULT;
     options->cache_bytes = CACHE_DEFAULT;
+    options->memory_bytes = MEMORY_DEFAULT;
     options->pieces_least = PIECES_DEFAULT;
     options->threads = threads_default();
     return options;
@@ -284,6 +287,7 @@ typedef enum {
     COMPRESS,
     CHUNK,
     CACHE,
+    MEMORY,
     PIECES,
     THREADS,
     SYNC,
@@ -296,7 +300,7 @@ typedef enum {
     KEYS
 } key_id;
 static const char *const keys[KEYS] = {"at",    "name",     "message", "commit",    "compress",
-                                       "chunk", "cache",    "pieces",  "threads",   "sync",
+                                       "chunk", "cache",    "memory", "pieces",  "threads",   "sync",
                                        "lock_timeout", "adopt", "truncate", "keep", "under_vol", "under_info"};
 static const char *const syncs[] = {"full", "normal", "off"};
 
@@ -345,6 +349,9 @@ static int set_option(cow_options *options, key_id key, const char *value)
     case CHUNK:
         return parse_bytes(keys[key], value, CHUNK_MIN, CHUNK_MAX, "bytes from 4K to 1G, with K, M or G for the unit",
                            &options->chunk_bytes);
+    case MEMORY:
+        return parse_bytes(keys[key], value, MEMORY_MIN, CACHE_MAX,
+                           "bytes from 1K to 1024G, with K, M or G for the unit", &options->memory_bytes);
     case CACHE:
         return parse_bytes(keys[key], value, 0, CACHE_MAX, "bytes from 0 to 1024G, with K, M or G for the unit",
                            &options->cache_bytes);
@@ -425,7 +432,7 @@ static int parse_entry(cow_options *options, char *entry, bool given[])
         key++;
     if (key == KEYS)
         return cow_error(COW_USAGE,
-                         "option '%s' is unknown: there are at, name, message, commit, compress, chunk, cache, "
+                         "option '%s' is unknown: there are at, name, message, commit, compress, chunk, cache, memory, "
                          "pieces, threads, sync, lock_timeout, adopt, truncate and keep (a ';' inside a value is written %%3B)",
                          key_text);
     if (!equals)
@@ -594,8 +601,8 @@ char *cow_options_text(const cow_options *options)
         fprintf(out, "pieces=%zu;", options->pieces_least);
     else
         fputs("pieces=off;", out);
-    fprintf(out, "chunk=%zu;cache=%zu;threads=%u;sync=%s;lock_timeout=%u;adopt=%s;truncate=%s", options->chunk_bytes,
-            options->cache_bytes, options->threads, syncs[options->sync], options->lock_timeout,
+    fprintf(out, "chunk=%zu;cache=%zu;memory=%zu;threads=%u;sync=%s;lock_timeout=%u;adopt=%s;truncate=%s",
+            options->chunk_bytes, options->cache_bytes, options->memory_bytes, options->threads, syncs[options->sync], options->lock_timeout,
             options->adopt ? "yes" : "no", options->truncate == COW_TRUNCATE_DISCARD ? "discard" : "keep");
 done:
     failed = ferror(out) != 0;

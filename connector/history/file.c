@@ -211,6 +211,7 @@ cow_file *cow_file_attach(void *native_file, const char *name, bool writable, bo
             free_state(file);
         return NULL;
     }
+    file->room = (cow_room){.bytes = file->options->memory_bytes, .write_out = cow_pools_write_out, .context = file};
     file->fileno = info.fileno;
     file->journal = journal;
     file->root = info.token;

@@ -92,6 +92,7 @@ struct cow_file {
     cow_snapshots *snapshots;
     cow_datasets *datasets;
     cow_pools *pools;
+    cow_room room; /* of pools and runs */
     cow_next_version *next_version;
     cow_incomplete *incomplete;
     cow_absolute_state *absolute;

@@ -238,6 +238,7 @@ static int allow_finding(cow_file *file, opened *o)
         return -1;
     source = cow_hashes_source(o->hashes);
     cow_pool_keep_lookup(o->entry.pool, &source);
+    cow_pool_wait_in(o->entry.pool, &file->room);
     return 0;
 }
 
@@ -495,6 +496,20 @@ int cow_pools_flush(cow_file *file)
         if (cow_pool_flush(file->pools->list[i].entry.pool) < 0)
             return -1;
     return 0;
+}
+
+/* In the middle of a call of the program, which may have given HDF5 a smaller cache than making a table needs. */
+int cow_pools_write_out(void *context)
+{
+    cow_file *file = context;
+    H5AC_cache_config_t cache;
+    int wider = cow_native_metadata_cache_widen(file->native, &cache), status = wider < 0 ? -1 : 0;
+
+    for (size_t i = 0; status == 0 && i < file->pools->count; i++)
+        status = cow_pool_write_out(file->pools->list[i].entry.pool);
+    if (wider > 0)
+        cow_native_metadata_cache_restore(file->native, &cache);
+    return status < 0 ? cow_context("%s: writing out what waits for the next commit", file->name) : 0;
 }
 
 void cow_pools_seal(cow_file *file, bool finished)

@@ -40,6 +40,8 @@ size_t cow_pools_count(const cow_file *file);
 
 /* Of all that are open: write the rows of new slots; */
 int cow_pools_flush(cow_file *file);
+/* write out what waits, since it takes more memory than the option memory= allows (CONTEXT: the file); no commit follows; */
+int cow_pools_write_out(void *context);
 /* let no slot be written again, now that a commit names it. FINISHED: the next transaction begins; */
 void cow_pools_seal(cow_file *file, bool finished);
 /* how many slots did the running transaction add? */

@@ -255,7 +255,7 @@ static void open_runs(cow_file *file)
     }
     s->by.source = cow_hashes_source(s->by.hashes);
     if (s->by.source.open(s->by.source.context, &table) <= 0 ||
-        (s->by.runs = cow_lookup_open(table, s->table->rows)) == NULL) {
+        (s->by.runs = cow_lookup_open(table, s->table->rows, &file->room)) == NULL) {
         cow_error_clear();
         return;
     }
@@ -736,7 +736,7 @@ static int make_runs(cow_file *file)
     if ((table = s->by.source.make(s->by.source.context)) == NULL)
         return -1;
     s->by.noted = 0;
-    return (s->by.runs = cow_lookup_open(table, 0)) == NULL ? -1 : 0;
+    return (s->by.runs = cow_lookup_open(table, 0, &file->room)) == NULL ? -1 : 0;
 }
 
 /* A program that makes very many versions does not keep all rows. */
@@ -882,7 +882,7 @@ static int open_current_runs(cow_loc file, cow_table *table, cow_lookup **runs, 
     if (status <= 0)
         return status;
     /* an h5cow that does not know of them may have taken rows away, and noted more than there are now */
-    if ((*runs = cow_lookup_open(help, UINT64_MAX)) == NULL)
+    if ((*runs = cow_lookup_open(help, UINT64_MAX, NULL)) == NULL)
         return -1;
     *noted = cow_lookup_noted(*runs);
     row = *noted - 1;

@@ -12,13 +12,15 @@
 #ifndef COW_LOOKUP_H
 #define COW_LOOKUP_H
 
+#include "store/room.h"
 #include "store/table.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define COW_LOOKUP_ROW    16                /* bytes: key, value (uint64, little-endian) */
 #define COW_LOOKUP_HEADER 64                /* rows */
-#define COW_LOOKUP_MOST   ((size_t)1 << 22) /* entries of a run, and of one call */
+#define COW_LOOKUP_MOST   ((size_t)1 << 22) /* entries of one call */
 
 typedef struct cow_lookup_entry {
     uint64_t key, value;
@@ -27,8 +29,9 @@ typedef struct cow_lookup_entry {
 typedef struct cow_lookup cow_lookup;
 
 /* Of a table with rows of COW_LOOKUP_ROW bytes, which is the runs' own from now on; one without rows gets its header. NULL with
- * COW_CORRUPT: what it has are not runs of at most MOST rows noted. */
-cow_lookup *cow_lookup_open(cow_table *table, uint64_t most);
+ * COW_CORRUPT: what it has are not runs of at most MOST rows noted. ROOM: where pages and filters that are kept count; NULL: 64 MiB
+ * of pages are kept, and no filters. */
+cow_lookup *cow_lookup_open(cow_table *table, uint64_t most, cow_room *room);
 void cow_lookup_close(cow_lookup *lookup);
 
 /* How far the user has noted what there is. */
@@ -46,5 +49,12 @@ int cow_lookup_take(cow_lookup *lookup, uint64_t *value);
 /* COUNT <= COW_LOOKUP_MOST entries more, which are reordered, and what is noted with them. -1: LOOKUP can only be closed; the table
  * says what it said, or that nothing is noted. */
 int cow_lookup_add(cow_lookup *lookup, cow_lookup_entry *entry, size_t count, uint64_t noted);
+/* From now on runs that a commit has are not merged with others, as long as there may be more: of what is written over them the
+ * commit's bytes are held in memory until the next one. HOLD false: they are. */
+void cow_lookup_hold(cow_lookup *lookup, bool hold);
+/* Were runs kept apart for that, and is the next cow_lookup_add, which may be of none, to merge them? */
+bool cow_lookup_is_due(const cow_lookup *lookup);
+/* A commit has all runs. */
+void cow_lookup_committed(cow_lookup *lookup);
 
 #endif

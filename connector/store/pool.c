@@ -7,6 +7,9 @@
  *                       v                                        v
  *                  sealed: never written again, uses not counted (a row of zeros, if it was free)
  *
+ * Rows wait in memory until they are written: by cow_pool_flush, for a commit or because too much waits (room.h). That seals
+ * nothing: a slot whose row is in the table is used and dropped, and given out again, as before.
+ *
  * A sealed slot with a row of zeros is vacant: nobody can name it. It may be given out again, and is then as one that is
  * used and unsealed until the next seal (`reused`).
  *
@@ -15,13 +18,14 @@
  * until the next flush adds it to the runs. What these say is compared with the rows. A pool without runs has all in the map.
  *
  * Invariants
- *  1. Slots from `base` on have their rows in memory (`rows`, `uses`); base <= sealed, base <= first_unwritten. A slot
- *     below base is sealed and its row is in the table, unless it is in `reused`. Blocks of the table are forgotten when rows
+ *  1. Slots from `base` on have their rows in `rows`; that of a slot below base is in the table, unless it has changed since and
+ *     waits to be written: in `reused` where the slot is sealed, else in `rewritten`. Blocks of the table are forgotten when rows
  *     below base are written.
  *  2. The map, once loaded, holds exactly the hashes of all sealed slots and of all used ones from map.first on (of slots with the
  *     same hash, which only a damaged table has, the lowest).
  *  3. A function that fails leaves the pool as it was.
  *  4. Runs are a help: where they cannot be read they are made anew, and nothing else fails.
+ *  5. A slot that the last use left is not found any more, even where there is no memory to note that: `lost`.
  */
 #include "store/pool.h"
 
@@ -41,6 +45,12 @@
 #define BLOCKS     32            /* of them kept */
 #define LOAD_BYTES (1024 * 1024) /* of the slot table read at once for the map */
 #define MOST_READ  1024          /* rows of it, where there are runs */
+#define MOST_USES  UINT8_MAX     /* are not counted down: such a slot is never freed */
+
+/* What a row that waits costs in memory beside itself: its hash in the map; its place among those that are rewritten, and
+ * in `others`. */
+#define MAP_BYTES   (COW_HASH_SIZE + 3 * sizeof(uint64_t))
+#define PLACE_BYTES (6 * sizeof(cow_map_entry))
 
 static const uint8_t no_hash[COW_HASH_SIZE];
 
@@ -55,13 +65,27 @@ typedef struct row_block {
 typedef struct reused_slots {
     cow_map place; /* slot -> its place in the two that follow */
     uint8_t *rows;
-    uint32_t *uses; /* 0: vacant again */
-    size_t count, rows_room, uses_room;
+    uint8_t *uses; /* 0: vacant again */
+    bool *written; /* the row is in the table as it is here */
+    size_t count, rows_room, uses_room, written_room;
     uint64_t *vacant; /* known with the map; the highest first */
     size_t vacant_count, vacant_room;
     uint64_t most;  /* so many may be given out before the next seal */
     uint64_t total; /* since the pool was opened */
 } reused_slots;
+
+/* Slots from sealed to base whose rows have changed since they were written. */
+typedef struct rewritten_rows {
+    cow_map place; /* slot -> its place in `rows` */
+    uint8_t *rows;
+    size_t count, room;
+} rewritten_rows;
+
+/* A binary heap, the lowest first. */
+typedef struct free_slots {
+    uint64_t *slot;
+    size_t count, room;
+} free_slots;
 
 typedef struct known_hashes {
     bool loaded; /* what follows is known */
@@ -80,15 +104,18 @@ struct cow_pool {
     cow_table *table;
     cow_chunk_store *store;
     uint64_t slots;
-    uint64_t sealed;          /* slots below are sealed */
-    uint64_t first_unwritten; /* slots below have their row in the table */
-    uint64_t base;            /* slots from here on are in rows[] and uses[] */
+    uint64_t sealed; /* slots below are sealed; those from here on are in uses[] */
+    uint64_t base;   /* slots below have their row in the table; those from here on are in rows[] */
     uint8_t *rows;
-    uint32_t *uses;      /* 0: free. UINT32_MAX sticks: such a slot is never freed */
-    uint64_t *free_slot; /* a binary heap, the lowest first; room for as many as rows[], so freeing cannot fail */
-    size_t rows_room, uses_room, free_room, free_count;
+    uint8_t *uses; /* 0: free. A byte a slot, which stays in memory until the seal */
+    size_t rows_room, uses_room;
+    free_slots free;
+    rewritten_rows rewritten;
     reused_slots reused;
     known_hashes known;
+    cow_room *room; /* NULL: all may wait */
+    size_t waiting; /* bytes of what this pool has counted there */
+    bool lost;      /* there was no memory to note that a slot holds nothing: its row may not be committed */
     row_block block[BLOCKS];
     uint64_t clock;
 };
@@ -111,12 +138,12 @@ static bool is_reused(const cow_pool *pool, uint64_t slot, uint64_t *place)
 }
 
 /* Uses of a slot that was given out since the last seal. NULL: it was not. */
-static uint32_t *uses_of(const cow_pool *pool, uint64_t slot)
+static uint8_t *uses_of(const cow_pool *pool, uint64_t slot)
 {
     uint64_t place;
 
     if (slot < pool->slots && slot >= pool->sealed)
-        return &pool->uses[slot - pool->base];
+        return &pool->uses[slot - pool->sealed];
     return is_reused(pool, slot, &place) ? &pool->reused.uses[place] : NULL;
 }
 
@@ -127,6 +154,8 @@ static uint8_t *row_in_memory(const cow_pool *pool, uint64_t slot)
 
     if (slot >= pool->base)
         return row_at(pool, slot);
+    if (pool->rewritten.count > 0 && cow_map_get(&pool->rewritten.place, slot, &place))
+        return pool->rewritten.rows + place * cow_slot_row_size(pool->rank);
     return is_reused(pool, slot, &place) ? pool->reused.rows + place * cow_slot_row_size(pool->rank) : NULL;
 }
 
@@ -172,7 +201,7 @@ static void open_lookup(cow_pool *pool)
                     : pool->known.source.open(pool->known.source.context, &table);
 
     if (found > 0)
-        pool->known.lookup = cow_lookup_open(table, pool->base);
+        pool->known.lookup = cow_lookup_open(table, pool->base, pool->room);
     if (found < 0 || (found > 0 && pool->known.lookup == NULL))
         do_without_lookup(pool);
 }
@@ -318,31 +347,33 @@ static void reused_forget(cow_pool *pool)
     cow_map_free(&r->place);
     free(r->rows);
     free(r->uses);
+    free(r->written);
     r->rows = NULL;
     r->uses = NULL;
-    r->count = r->rows_room = r->uses_room = 0;
+    r->written = NULL;
+    r->count = r->rows_room = r->uses_room = r->written_room = 0;
 }
 
 static void free_push(cow_pool *pool, uint64_t slot)
 {
-    size_t i = pool->free_count++;
+    size_t i = pool->free.count++;
 
-    for (; i > 0 && pool->free_slot[(i - 1) / 2] > slot; i = (i - 1) / 2)
-        pool->free_slot[i] = pool->free_slot[(i - 1) / 2];
-    pool->free_slot[i] = slot;
+    for (; i > 0 && pool->free.slot[(i - 1) / 2] > slot; i = (i - 1) / 2)
+        pool->free.slot[i] = pool->free.slot[(i - 1) / 2];
+    pool->free.slot[i] = slot;
 }
 
 static uint64_t free_pop(cow_pool *pool)
 {
-    uint64_t *heap = pool->free_slot;
-    uint64_t lowest = heap[0], last = heap[--pool->free_count];
+    uint64_t *heap = pool->free.slot;
+    uint64_t lowest = heap[0], last = heap[--pool->free.count];
     size_t i = 0;
 
     for (;;) {
         size_t child = 2 * i + 1;
-        if (child >= pool->free_count)
+        if (child >= pool->free.count)
             break;
-        if (child + 1 < pool->free_count && heap[child + 1] < heap[child])
+        if (child + 1 < pool->free.count && heap[child + 1] < heap[child])
             child++;
         if (last <= heap[child])
             break;
@@ -375,7 +406,7 @@ cow_pool *cow_pool_open(const char *name, unsigned rank, cow_table *table, cow_c
         goto done;
     }
     pool->rank = rank;
-    pool->slots = pool->sealed = pool->first_unwritten = pool->base = table->rows;
+    pool->slots = pool->sealed = pool->base = table->rows;
     good = true;
 done:
     if (good) {
@@ -391,16 +422,44 @@ done:
     return NULL;
 }
 
+void cow_pool_wait_in(cow_pool *pool, cow_room *room)
+{
+    pool->room = room;
+}
+
+static void waits(cow_pool *pool, size_t bytes)
+{
+    pool->waiting += bytes;
+    if (pool->room != NULL)
+        pool->room->waiting += bytes;
+}
+
+static void nothing_waits(cow_pool *pool)
+{
+    if (pool->room != NULL)
+        pool->room->waiting -= pool->waiting;
+    pool->waiting = 0;
+}
+
+static void rewritten_forget(cow_pool *pool)
+{
+    cow_map_free(&pool->rewritten.place);
+    free(pool->rewritten.rows);
+    pool->rewritten = (rewritten_rows){0};
+}
+
 void cow_pool_close(cow_pool *pool)
 {
     if (!pool)
         return;
+    nothing_waits(pool);
+    rewritten_forget(pool);
     for (size_t i = 0; i < BLOCKS; i++)
         free(pool->block[i].rows);
     forget_hashes(pool);
     free(pool->rows);
     free(pool->uses);
-    free(pool->free_slot);
+    free(pool->free.slot);
     free(pool->reused.vacant);
     reused_forget(pool);
     pool->store->close(pool->store);
@@ -411,7 +470,7 @@ void cow_pool_close(cow_pool *pool)
 
 bool cow_pool_idle(const cow_pool *pool)
 {
-    return !pool->known.loaded && pool->base == pool->slots;
+    return !pool->known.loaded && pool->base == pool->slots && pool->sealed == pool->slots;
 }
 
 uint64_t cow_pool_slots(const cow_pool *pool)
@@ -432,13 +491,47 @@ cow_chunk_store *cow_pool_store(cow_pool *pool)
 /* Room in memory for one slot more. */
 static int reserve(cow_pool *pool)
 {
-    size_t count = (size_t)(pool->slots - pool->base);
-
-    if (cow_vector_reserve(&pool->rows, &pool->rows_room, count, 1, cow_slot_row_size(pool->rank)) == 0 &&
-        COW_RESERVE(pool->uses, pool->uses_room, count, 1) == 0 &&
-        COW_RESERVE(pool->free_slot, pool->free_room, count, 1) == 0)
+    if (cow_vector_reserve(&pool->rows, &pool->rows_room, (size_t)(pool->slots - pool->base), 1,
+                           cow_slot_row_size(pool->rank)) == 0 &&
+        COW_RESERVE(pool->uses, pool->uses_room, (size_t)(pool->slots - pool->sealed), 1) == 0)
         return 0;
     return no_memory(pool);
+}
+
+/* The row in memory of an unsealed slot, which is about to change: all of it. NULL, without an error: no memory. */
+static uint8_t *row_to_change(cow_pool *pool, uint64_t slot)
+{
+    rewritten_rows *r = &pool->rewritten;
+    size_t size = cow_slot_row_size(pool->rank);
+    uint8_t *row = row_in_memory(pool, slot);
+
+    if (row != NULL)
+        return row;
+    if (cow_vector_reserve(&r->rows, &r->room, r->count, 1, size) < 0)
+        return NULL;
+    if (cow_map_put(&r->place, slot, r->count) < 0) {
+        cow_error_clear();
+        return NULL;
+    }
+    waits(pool, size + PLACE_BYTES);
+    return r->rows + r->count++ * size;
+}
+
+/* Called where nobody holds anything of a pool. */
+static int write_out_if_full(const cow_pool *pool)
+{
+    cow_room *room = pool->room;
+
+    return room != NULL && cow_room_is_full(room) ? room->write_out(room->context) : 0;
+}
+
+/* The row in memory of a sealed slot changes. */
+static void not_written(cow_pool *pool, uint64_t slot)
+{
+    uint64_t place;
+
+    if (slot < pool->sealed && is_reused(pool, slot, &place))
+        pool->reused.written[place] = false;
 }
 
 /* Put ROW into the row of a slot in memory, and into the map, which has room for it. */
@@ -446,12 +539,11 @@ static void put_row(cow_pool *pool, uint64_t slot, const cow_slot *row)
 {
     uint8_t *bytes = row_in_memory(pool, slot);
 
+    not_written(pool, slot);
     memcpy(bytes + COW_SLOT_HASH_AT, row->digest.hash, COW_HASH_SIZE);
     cow_put64(bytes + COW_SLOT_CHECKSUM_AT, row->digest.checksum);
     for (unsigned d = 0; d < pool->rank; d++)
         cow_put32(bytes + COW_SLOT_TRIMMED_AT + 4 * d, row->trimmed[d]);
-    if (slot >= pool->base && slot < pool->first_unwritten)
-        pool->first_unwritten = slot;
     if (pool->known.loaded)
         insert(pool, slot, row->digest.hash);
 }
@@ -484,14 +576,15 @@ static int find_vacant(cow_pool *pool)
     cow_slot row;
     int found;
 
-    if (!pool->known.loaded || pool->free_count > 0 || r->count >= r->most)
+    if (!pool->known.loaded || pool->free.count > 0 || r->count >= r->most)
         return 0;
     while ((found = look_for_vacant(pool)) > 0) {
         uint64_t slot = r->vacant[r->vacant_count - 1];
 
         if (slot < pool->base && cow_pool_row(pool, slot, &row) < 0)
             return -1;
-        if (slot < pool->base && memcmp(row.digest.hash, no_hash, COW_HASH_SIZE) == 0)
+        if (slot < pool->base && slot < pool->sealed && !cow_map_get(&pool->rewritten.place, slot, NULL) &&
+            memcmp(row.digest.hash, no_hash, COW_HASH_SIZE) == 0)
             break;
         r->vacant_count--;
     }
@@ -510,7 +603,8 @@ static int reuse_slot(cow_pool *pool, uint64_t *slot)
         place = r->count;
         if (cow_vector_reserve(&r->rows, &r->rows_room, place, 1, cow_slot_row_size(pool->rank)) < 0 ||
             COW_RESERVE(r->vacant, r->vacant_room, r->vacant_count, r->count + 1) < 0 ||
-            COW_RESERVE(r->uses, r->uses_room, place, 1) < 0 || cow_map_put(&r->place, *slot, place) < 0)
+            COW_RESERVE(r->uses, r->uses_room, place, 1) < 0 ||
+            COW_RESERVE(r->written, r->written_room, place, 1) < 0 || cow_map_put(&r->place, *slot, place) < 0)
             return no_memory(pool);
         r->count++;
         r->total++;
@@ -519,18 +613,32 @@ static int reuse_slot(cow_pool *pool, uint64_t *slot)
     return 0;
 }
 
+/* A slot that nobody uses, which has a row in memory: one that was dropped, or a new one. */
+static int free_or_new_slot(cow_pool *pool, uint64_t *slot)
+{
+    if (pool->free.count > 0) {
+        if (row_to_change(pool, pool->free.slot[0]) == NULL)
+            return no_memory(pool);
+        *slot = free_pop(pool);
+        return 0;
+    }
+    if (reserve(pool) < 0)
+        return -1;
+    *slot = pool->slots++;
+    waits(pool, cow_slot_row_size(pool->rank) + MAP_BYTES);
+    return 0;
+}
+
 int cow_pool_add(cow_pool *pool, const cow_slot *row, uint64_t *slot)
 {
-    int vacant = find_vacant(pool);
+    int vacant;
 
-    if (vacant < 0)
+    if (write_out_if_full(pool) < 0 || (vacant = find_vacant(pool)) < 0)
         return -1;
     if (pool->known.loaded && cow_hash_map_reserve(&pool->known.map, pool->slots + 1) < 0)
         return no_memory(pool);
-    if (vacant ? reuse_slot(pool, slot) < 0 : pool->free_count == 0 && reserve(pool) < 0)
+    if ((vacant ? reuse_slot(pool, slot) : free_or_new_slot(pool, slot)) < 0)
         return -1;
-    if (!vacant)
-        *slot = pool->free_count > 0 ? free_pop(pool) : pool->slots++;
     *uses_of(pool, *slot) = 1;
     put_row(pool, *slot, row);
     return 0;
@@ -538,12 +646,16 @@ int cow_pool_add(cow_pool *pool, const cow_slot *row, uint64_t *slot)
 
 int cow_pool_set_row(cow_pool *pool, uint64_t slot, const cow_slot *row)
 {
-    const uint32_t *uses = uses_of(pool, slot);
+    const uint8_t *uses = uses_of(pool, slot);
 
     if (uses == NULL || *uses == 0)
         return cow_error(COW_USAGE,
                          "slot %" PRIu64 " of %s cannot get another row: this transaction did not give it out", slot,
                          pool->name);
+    if (write_out_if_full(pool) < 0)
+        return -1;
+    if (row_to_change(pool, slot) == NULL)
+        return no_memory(pool);
     take_out(pool, slot);
     put_row(pool, slot, row);
     return 0;
@@ -554,29 +666,58 @@ bool cow_pool_sealed(const cow_pool *pool, uint64_t slot)
     return uses_of(pool, slot) == NULL;
 }
 
+/* In the middle of what fails, or of what cannot: so that dropping very many is bounded as well. What is not written now goes
+ * on waiting. */
+static void try_to_write_out(const cow_pool *pool)
+{
+    cow_error_held *held;
+
+    if (pool->room == NULL || !cow_room_is_full(pool->room))
+        return;
+    held = cow_error_hold();
+    if (write_out_if_full(pool) < 0)
+        cow_error_clear();
+    cow_error_put_back(held);
+}
+
+static void free_slot(cow_pool *pool, uint64_t slot)
+{
+    bool written = slot < pool->base;
+    uint8_t *row = row_to_change(pool, slot);
+
+    /* The bytes may never have been written, or be overwritten next: nobody may find them any more. */
+    pool->lost = pool->lost || row == NULL;
+    if (row == NULL)
+        return;
+    take_out(pool, slot);
+    memset(row, 0, cow_slot_row_size(pool->rank));
+    if (COW_RESERVE(pool->free.slot, pool->free.room, pool->free.count, 1) == 0)
+        free_push(pool, slot); /* else it stays free until the seal */
+    if (written)
+        try_to_write_out(pool);
+}
+
 void cow_pool_drop(cow_pool *pool, uint64_t slot)
 {
-    uint32_t *uses = uses_of(pool, slot);
+    uint8_t *uses = uses_of(pool, slot);
 
-    if (uses == NULL || *uses == 0 || *uses == UINT32_MAX || --*uses > 0)
+    if (uses == NULL || *uses == 0 || *uses == MOST_USES || --*uses > 0)
         return;
-    /* The bytes may never have been written, or be overwritten next: nobody may find them any more. */
-    take_out(pool, slot);
-    memset(row_in_memory(pool, slot), 0, cow_slot_row_size(pool->rank));
-    if (slot < pool->base) {
-        pool->reused.vacant[pool->reused.vacant_count++] = slot; /* which has room for all that were given out */
+    if (slot >= pool->sealed) {
+        free_slot(pool, slot);
         return;
     }
-    if (slot < pool->first_unwritten)
-        pool->first_unwritten = slot;
-    free_push(pool, slot);
+    take_out(pool, slot);
+    not_written(pool, slot);
+    memset(row_in_memory(pool, slot), 0, cow_slot_row_size(pool->rank));
+    pool->reused.vacant[pool->reused.vacant_count++] = slot; /* which has room for all that were given out */
 }
 
 void cow_pool_use(cow_pool *pool, uint64_t slot)
 {
-    uint32_t *uses = uses_of(pool, slot);
+    uint8_t *uses = uses_of(pool, slot);
 
-    if (uses != NULL && *uses > 0 && *uses < UINT32_MAX)
+    if (uses != NULL && *uses > 0 && *uses < MOST_USES)
         ++*uses;
 }
 
@@ -746,13 +887,16 @@ static int note_changed(cow_pool *pool, noting *n)
 /* What is new to the runs, whose rows are in the table. ALL: of the newest slots too, else only if they are many. */
 static int note_new(cow_pool *pool, bool all)
 {
+    uint64_t first = pool->known.map.first, waiting = first < pool->base ? pool->base : first;
     noting n = {0};
     int status = note_changed(pool, &n);
 
-    all = all || pool->slots - pool->known.map.first > MOST_READ;
-    if (status == 0 && all)
-        status = visit_rows(pool, pool->known.map.first, pool->slots, note_rows, &n);
-    if (status == 0 && (all || n.count > 0))
+    all = all || pool->slots - first > MOST_READ;
+    if (status == 0 && all && first < pool->base)
+        status = visit_rows(pool, first, pool->base, note_rows, &n);
+    if (status == 0 && all && waiting < pool->slots)
+        status = note_rows(pool, waiting, pool->slots - waiting, row_at(pool, waiting), &n);
+    if (status == 0 && (all || n.count > 0 || cow_lookup_is_due(pool->known.lookup)))
         status = cow_lookup_add(pool->known.lookup, n.entry, n.count,
                                 all ? pool->slots : cow_lookup_noted(pool->known.lookup));
     free(n.entry);
@@ -773,7 +917,7 @@ static int make_lookup(cow_pool *pool)
     known_hashes *known = &pool->known;
     cow_table *table = known->source.make(known->source.context);
 
-    if (table != NULL && (known->lookup = cow_lookup_open(table, 0)) != NULL && note_new(pool, true) == 0) {
+    if (table != NULL && (known->lookup = cow_lookup_open(table, 0, pool->room)) != NULL && note_new(pool, true) == 0) {
         known->damaged = false;
         return 0;
     }
@@ -805,21 +949,6 @@ static int flush_hashes(cow_pool *pool)
 
 /* ---- writing ---- */
 
-/* Rows that are sealed and in the table need not stay in memory. */
-static void forget_written(cow_pool *pool)
-{
-    if (pool->sealed < pool->slots || pool->first_unwritten < pool->slots)
-        return;
-    free(pool->rows);
-    free(pool->uses);
-    free(pool->free_slot);
-    pool->rows = NULL;
-    pool->uses = NULL;
-    pool->free_slot = NULL;
-    pool->rows_room = pool->uses_room = pool->free_room = 0;
-    pool->base = pool->slots;
-}
-
 /* What is known of the table has changed there. */
 static void forget_blocks(cow_pool *pool)
 {
@@ -834,37 +963,113 @@ static int flush_reused(cow_pool *pool)
 
     for (size_t i = 0; i < r->place.capacity; i++) {
         const cow_map_entry *e = &r->place.entry[i];
-        if (e->used && pool->table->write(pool->table, e->key, 1, r->rows + e->value * size) < 0)
+
+        if (!e->used || r->written[e->value])
+            continue;
+        if (pool->table->write(pool->table, e->key, 1, r->rows + e->value * size) < 0)
             return -1;
+        r->written[e->value] = true;
     }
     forget_blocks(pool);
     return 0;
 }
 
+static int by_number(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* Rows that follow one another together. */
+static int flush_rewritten(cow_pool *pool)
+{
+    const rewritten_rows *r = &pool->rewritten;
+    size_t size = cow_slot_row_size(pool->rank), most = LOAD_BYTES / size, count = 0;
+    uint64_t *slot = malloc(r->count * sizeof *slot);
+    uint8_t *rows = malloc(most * size);
+    int status = slot == NULL || rows == NULL ? no_memory(pool) : 0;
+
+    for (size_t i = 0; status == 0 && i < r->place.capacity; i++)
+        if (r->place.entry[i].used)
+            slot[count++] = r->place.entry[i].key;
+    if (status == 0)
+        qsort(slot, count, sizeof *slot, by_number);
+    for (size_t i = 0, n; status == 0 && i < count; i += n) {
+        for (n = 0; n < most && i + n < count && slot[i + n] == slot[i] + n; n++)
+            memcpy(rows + n * size, row_in_memory(pool, slot[i + n]), size);
+        status = pool->table->write(pool->table, slot[i], n, rows);
+    }
+    free(rows);
+    free(slot);
+    forget_blocks(pool);
+    return status;
+}
+
+/* In blocks: what HDF5 needs to write very many rows at once is more than the rows. */
+static int flush_new(cow_pool *pool)
+{
+    uint64_t most = LOAD_BYTES / cow_slot_row_size(pool->rank), count;
+
+    if (pool->slots > pool->table->rows && pool->table->resize(pool->table, pool->slots) < 0)
+        return -1;
+    for (uint64_t first = pool->base; first < pool->slots; first += count) {
+        count = pool->slots - first < most ? pool->slots - first : most;
+        if (pool->table->write(pool->table, first, count, row_at(pool, first)) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* What is in the table need not stay in memory. */
+static void forget_written(cow_pool *pool)
+{
+    rewritten_forget(pool);
+    free(pool->rows);
+    pool->rows = NULL;
+    pool->rows_room = 0;
+    pool->base = pool->slots;
+    nothing_waits(pool);
+}
+
 int cow_pool_flush(cow_pool *pool)
 {
-    uint64_t first = pool->first_unwritten;
-
-    if (pool->reused.count > 0 && flush_reused(pool) < 0)
+    if (pool->lost)
+        return cow_error(COW_MEMORY, "there was no memory to note that a slot of %s holds nothing", pool->name);
+    if ((pool->reused.count > 0 && flush_reused(pool) < 0) ||
+        (pool->rewritten.count > 0 && flush_rewritten(pool) < 0) || flush_new(pool) < 0)
         return cow_context("writing the slot table of %s", pool->name);
-    if (first < pool->slots) {
-        if ((pool->slots > pool->table->rows && pool->table->resize(pool->table, pool->slots) < 0) ||
-            pool->table->write(pool->table, first, pool->slots - first, row_at(pool, first)) < 0)
-            return cow_context("writing the slot table of %s", pool->name);
-        pool->first_unwritten = pool->slots;
-    }
     if (flush_hashes(pool) < 0)
         return cow_context("noting the hashes of %s", pool->name);
     forget_written(pool);
     return 0;
 }
 
+int cow_pool_write_out(cow_pool *pool)
+{
+    int status;
+
+    if (pool->waiting == 0)
+        return 0;
+    if (pool->known.lookup != NULL)
+        cow_lookup_hold(pool->known.lookup, true);
+    status = cow_pool_flush(pool);
+    if (pool->known.lookup != NULL)
+        cow_lookup_hold(pool->known.lookup, false);
+    return status;
+}
+
 void cow_pool_seal(cow_pool *pool)
 {
+    free(pool->uses);
+    free(pool->free.slot);
+    pool->uses = NULL;
+    pool->free.slot = NULL;
+    pool->uses_room = pool->free.room = pool->free.count = 0;
     pool->sealed = pool->slots;
-    pool->free_count = 0;
     reused_forget(pool);
-    forget_written(pool);
+    if (pool->known.lookup != NULL)
+        cow_lookup_committed(pool->known.lookup);
 }
 
 void cow_pool_keep_lookup(cow_pool *pool, const cow_pool_lookup *source)
@@ -964,7 +1169,7 @@ int cow_pool_vacate(cow_pool *pool, const cow_pool_collector *collector)
     uint8_t *rows;
     int status = 0;
 
-    if (pool->base < pool->slots || pool->reused.count > 0)
+    if (pool->sealed < pool->slots || pool->base < pool->slots || pool->reused.count > 0)
         return cow_error(COW_USAGE, "%s has slots that are not committed", pool->name);
     if ((rows = malloc(LOAD_BYTES)) == NULL)
         return no_memory(pool);

@@ -9,12 +9,13 @@
  * last use is dropped is given out again only if it was first given out after the last cow_pool_seal: a sealed slot may
  * be named by a version or by a reader that opened at a flush, and is never written again. A slot with a row of zeros holds
  * nothing that anybody can name: where the pool may reuse such slots, they are given out before new ones.
- * Rows of new slots stay in memory until cow_pool_flush.
+ * Rows of new slots stay in memory until cow_pool_flush, or until they are written out because too much waits.
  */
 #ifndef COW_POOL_H
 #define COW_POOL_H
 
 #include "base/digest.h"
+#include "store/room.h"
 #include "store/table.h"
 
 #include <stdbool.h>
@@ -59,6 +60,9 @@ typedef struct cow_pool cow_pool;
 /* NAME is for messages. The pool owns TABLE and STORE from now on, also when it fails. */
 cow_pool *cow_pool_open(const char *name, unsigned rank, cow_table *table, cow_chunk_store *store);
 void cow_pool_close(cow_pool *pool); /* unflushed rows are lost: flush first */
+
+/* What the pool holds for slots counts in ROOM, which outlives it. Before anything is added. */
+void cow_pool_wait_in(cow_pool *pool, cow_room *room);
 
 /* Is all of it in the file, and is nothing known of it that would have to be read again to find equal chunks? */
 bool cow_pool_idle(const cow_pool *pool);
@@ -115,6 +119,9 @@ int cow_pool_vacate(cow_pool *pool, const cow_pool_collector *collector);
 
 /* Write the rows that are new since the last flush. */
 int cow_pool_flush(cow_pool *pool);
+/* The same because too much waits (room.h), of a pool of which anything does: no commit follows, and what becomes of the slots
+ * until one does is as open as before. */
+int cow_pool_write_out(cow_pool *pool);
 /* From now on no slot given out so far is ever written again. Called at each commit and each flush, after flush. */
 void cow_pool_seal(cow_pool *pool);
 

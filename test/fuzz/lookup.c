@@ -79,7 +79,7 @@ static void add(cow_lookup **lookup, cow_table *table, size_t count, uint64_t mo
     if (cow_lookup_add(*lookup, entry, count, noted) == 0) {
         assert(cow_lookup_noted(*lookup) == noted);
         cow_lookup_close(*lookup);
-        *lookup = cow_lookup_open(table, UINT64_MAX);
+        *lookup = cow_lookup_open(table, UINT64_MAX, NULL);
         assert(*lookup != NULL && cow_lookup_noted(*lookup) == noted);
         if (good && count > 0) {
             assert(cow_lookup_check(*lookup) == 0);
@@ -100,7 +100,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (table == NULL || cow_table_append(table, rows, data + 1, NULL) < 0)
         abort();
     table->close = keep;
-    if ((lookup = cow_lookup_open(table, how & 1 ? 1000 : UINT64_MAX)) != NULL) {
+    if ((lookup = cow_lookup_open(table, how & 1 ? 1000 : UINT64_MAX, NULL)) != NULL) {
         assert(cow_lookup_entries(lookup) <= table->rows);
         ask_all(lookup, table, data + 1, rows);
         take_all(lookup, table->rows);
@@ -128,7 +128,7 @@ size_t fuzz_first_input(unsigned n, uint8_t *to, size_t room)
     size_t rows;
 
     table->close = keep;
-    lookup = cow_lookup_open(table, 0);
+    lookup = cow_lookup_open(table, 0, NULL);
     for (unsigned i = 0; n < 3 && i < 3; i++) {
         size_t have = count[n][i];
 
