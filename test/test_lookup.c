@@ -483,6 +483,46 @@ static void test_pool_that_writes_out_agrees_with_a_model(void **state)
     }
 }
 
+/* Chunks that are overwritten again and again in one transaction: slots and runs are no more than a few times what is needed. */
+static void test_what_is_overwritten_again_and_again_takes_no_more_room(void **state)
+{
+    enum { SLOTS = 3000, ROUNDS = 30 };
+    cow_room room = {.bytes = (size_t)1 << 15, .write_out = write_out};
+    static uint64_t slot[SLOTS];
+    cow_pool *pool;
+    (void)state;
+
+    memset(&p, 0, sizeof p);
+    p.room = &room;
+    p.slots = cow_table_memory(cow_slot_row_size(1));
+    pool = open_pool();
+    for (uint64_t i = 0; i < SLOTS * ROUNDS; i++) {
+        cow_slot row = row_of(i);
+        uint64_t found;
+
+        assert_int_equal(cow_pool_find(pool, &row.digest, &found), 0);
+        assert_true(found == COW_NO_SLOT);
+        assert_int_equal(cow_pool_add(pool, &row, &found), 0);
+        if (i >= SLOTS)
+            cow_pool_drop(pool, slot[i % SLOTS]);
+        slot[i % SLOTS] = found;
+    }
+    commit(pool);
+    assert_true(cow_pool_slots(pool) == SLOTS + 1);
+    assert_true(p.lookup != NULL && p.lookup->rows < (uint64_t)3 * SLOTS + 3000);
+    for (int reopened = 0; reopened < 2; reopened++, pool = reopen(pool))
+        for (uint64_t i = SLOTS * (ROUNDS - 2); i < SLOTS * ROUNDS; i++) {
+            cow_slot row = row_of(i);
+            uint64_t found;
+
+            assert_int_equal(cow_pool_find(pool, &row.digest, &found), 0);
+            assert_true(found == (i < SLOTS * (ROUNDS - 1) ? COW_NO_SLOT : slot[i % SLOTS]));
+        }
+    cow_pool_close(pool);
+    p.slots->close(p.slots);
+    p.lookup->close(p.lookup);
+}
+
 static bool third(void *context, uint64_t slot)
 {
     (void)context;
@@ -651,6 +691,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_pool_agrees_with_a_model),
         cmocka_unit_test(test_pool_with_a_failing_lookup_agrees_with_a_model),
         cmocka_unit_test(test_pool_that_writes_out_agrees_with_a_model),
+        cmocka_unit_test(test_what_is_overwritten_again_and_again_takes_no_more_room),
         cmocka_unit_test(test_what_is_freed_in_a_large_pool_is_given_out_again),
         cmocka_unit_test(test_a_pool_with_many_slots_is_not_read),
         cmocka_unit_test(test_a_pool_does_without_a_damaged_lookup),

@@ -930,11 +930,34 @@ static int make_lookup(cow_pool *pool)
     return 0;
 }
 
+/* Have the runs more entries of rows that have changed since than others? */
+static bool outdated(const cow_pool *pool)
+{
+    return pool->known.lookup != NULL &&
+           cow_lookup_entries(pool->known.lookup) + pool->known.changed_count > 2 * pool->slots + MOST_READ;
+}
+
+/* From the rows, all of which are written or wait. Where that cannot be, the map knows all. */
+static int make_lookup_anew(cow_pool *pool)
+{
+    forget_hashes(pool);
+    if (make_lookup(pool) < 0)
+        return -1;
+    if (pool->known.lookup != NULL) {
+        pool->known.loaded = true;
+        return 0;
+    }
+    do_without_lookup(pool);
+    return load(pool);
+}
+
 /* What the runs lack, after the rows have been written. */
 static int flush_hashes(cow_pool *pool)
 {
     if (!pool->known.loaded || pool->known.source.make == NULL)
         return 0;
+    if (outdated(pool))
+        return make_lookup_anew(pool);
     if (pool->known.lookup != NULL) {
         if (note_new(pool, false) == 0)
             return 0;
