@@ -1253,6 +1253,68 @@ static int ask_again(void *context, const uint64_t chunk[], uint64_t slot)
     return 0;
 }
 
+/* Leaves that wait for the commit are packed: with slots that follow one another, that are the same, that are scattered, and with
+ * composed chunks. They are asked for, changed, visited, cut off and written as if they were not. */
+static void test_changed_leaves_that_are_packed_agree_with_a_model(void **state)
+{
+    enum { CHUNKS = 64 * 300 };
+    static uint64_t is[CHUNKS];
+    cow_table *log = cow_table_memory(1);
+    uint64_t zero = 0, count = CHUNKS, extent, visited = 0, slot, random = test_random(17);
+    cow_grid grid;
+    cow_root root;
+    dataset d;
+    asking a = {0};
+    (void)state;
+
+    memset(is, 0xff, sizeof is);
+    open_dataset(&d, log, 7, 1, (uint64_t[]){1}, (uint64_t[]){COW_UNLIMITED});
+    cow_index_keep(d.index, 0);
+    for (unsigned step = 0; step < 40000; step++) {
+        uint64_t draw = splitmix64(&random), at = draw % CHUNKS, length = 1 + (draw >> 20) % 90, kind = (draw >> 32) % 5;
+        uint64_t first = (draw >> 36) % 1000000;
+
+        if (step % 9973 == 9972) {
+            cow_index *index = reopen(log, commit_dataset(&d, NULL), &grid, &root);
+
+            for (uint64_t i = 0; i < CHUNKS; i++) {
+                assert_int_equal(cow_index_get(index, &i, &slot), 0);
+                assert_true(slot == is[i]);
+            }
+            cow_index_close(index);
+        } else if (step % 5003 == 5002) {
+            extent = CHUNKS - draw % (CHUNKS / 4);
+            assert_int_equal(cow_index_trim(d.index, &extent, NULL, NULL), 0);
+            memset(is + extent, 0xff, (CHUNKS - extent) * sizeof *is);
+        } else if (step % 1009 == 0) {
+            a = (asking){.index = d.index};
+            visited = 0;
+            for (uint64_t i = 0; i < CHUNKS; i++)
+                visited += is[i] != COW_HOLE;
+            assert_int_equal(cow_index_visit(d.index, &zero, &count, ask_again, &a), 0);
+            assert_true(a.seen == visited && visited == cow_index_chunks(d.index));
+        }
+        for (uint64_t i = at; i < at + length && i < CHUNKS; i++) {
+            cow_composed made = {.base = 5, .own = 1, .slot = {first}};
+            uint64_t old, now = kind == 0   ? COW_HOLE
+                                : kind == 1 ? first
+                                : kind == 2 ? splitmix64(&random) >> 2
+                                            : first + i;
+
+            if (kind == 3 && log->rows > 0 && i % 16 == 0)
+                assert_int_equal(cow_index_compose(d.index, &i, &made, &now), 0);
+            assert_int_equal(cow_index_set(d.index, &i, now, &old), 0);
+            assert_true(old == is[i]);
+            is[i] = now;
+        }
+        assert_int_equal(cow_index_get(d.index, &at, &slot), 0);
+        assert_true(slot == is[at]);
+    }
+    assert_true(visited > CHUNKS / 4);
+    cow_index_close(d.index);
+    log->close(log);
+}
+
 /* As copying a dataset does: what is visited is read. */
 static void test_visitors_may_ask_an_index_larger_than_what_is_kept_in_memory(void **state)
 {
@@ -1303,6 +1365,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_failed_root_leaves_the_log_as_it_was),
         cmocka_unit_test(test_commit_of_one_chunk_among_a_million_is_small),
         cmocka_unit_test(test_index_larger_than_what_is_kept_in_memory),
+        cmocka_unit_test(test_changed_leaves_that_are_packed_agree_with_a_model),
         cmocka_unit_test(test_visitors_may_ask_an_index_larger_than_what_is_kept_in_memory),
     };
     return test_main(tests, argc, argv, NULL, NULL);

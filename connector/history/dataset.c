@@ -355,6 +355,7 @@ static cow_dataset *dataset_make(cow_file *file, void *native, bool named, hid_t
     if (load_fill(array, dataset->dcpl, row) < 0 ||
         (array->index = cow_index_open(file->index, &array->grid, root)) == NULL)
         goto failed;
+    cow_index_keep(array->index, file->options->memory_bytes / 4);
     array->cache = file->cache;
     cow_pieces_offer(dataset);
     if (cow_file_writable(file) && !snapshot && cow_dataset_hold(dataset, native) < 0)

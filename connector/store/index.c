@@ -2,7 +2,9 @@
  *
  * A child is an offset in the log until it is needed, then a node in memory as well. A node that is changed, or new,
  * has `changed` set, and so have all nodes above it; everything else is as in the log and may be dropped from memory
- * at any time, which is done when more than `limit` nodes are held.
+ * at any time, which is done when more than `limit` nodes are held. Leaves that have to stay, since they are changed, are
+ * packed then: as the runs that they will be in the log, some tens of bytes where slots follow one another. One that is asked for is
+ * unpacked.
  *
  * Invariants
  *  1. A node in memory has at least one slot or child (only trim and set empty nodes, and prune them at once).
@@ -21,10 +23,14 @@
 #include <string.h>
 
 #define NODE_LIMIT   32768         /* nodes kept in memory before unchanged ones are dropped: about 20 MB */
+#define NODE_BYTES   600           /* of one, with what malloc adds */
+#define PACKED_AT    COW_COMPOSED  /* the offset that a packed leaf is made for: all composed chunks stand before it */
 #define COMMIT_BYTES (1024 * 1024) /* records gathered before they are appended */
 
 typedef struct tree_node {
     bool changed;
+    bool packed; /* a leaf of which entry[] holds runs: `bytes` of them */
+    uint16_t bytes;
     unsigned used;            /* entries that are neither hole nor absent */
     uint64_t pending;         /* offset given by the commit that is running */
     struct tree_node **child; /* inner nodes only */
@@ -49,7 +55,8 @@ struct cow_index {
     tree_node *top; /* as child[] */
     bool changed;
     uint64_t sealed;     /* composed chunks from here on were made since open or the last commit */
-    size_t nodes, limit; /* in memory */
+    size_t nodes, limit; /* in memory, and not packed */
+    size_t least;        /* of the limit */
     unsigned visits;     /* that run, and hold the nodes on their way */
     level_shape shape[COW_MAX_LEVEL + 1];
 };
@@ -165,8 +172,46 @@ static void node_free(cow_index *index, unsigned level, tree_node *node)
         return;
     for (unsigned i = 0; level > 0 && i < index->shape[level].entries; i++)
         node_free(index, level - 1, node->child[i]);
-    index->nodes--;
+    index->nodes -= !node->packed;
     free(node);
+}
+
+/* A changed leaf, packed; itself where that is not less, or there is no memory. */
+static tree_node *pack(cow_index *index, tree_node *leaf)
+{
+    unsigned entries = index->shape[0].entries;
+    uint8_t runs[COW_PAYLOAD_MAX];
+    size_t size = (size_t)(cow_runs_encode(leaf->entry, entries, PACKED_AT, runs) - runs);
+    tree_node *packed;
+
+    if (size >= entries * sizeof *leaf->entry || (packed = malloc(sizeof *packed + size)) == NULL)
+        return leaf;
+    *packed = (tree_node){.changed = leaf->changed, .packed = true, .bytes = (uint16_t)size, .used = leaf->used};
+    memcpy(packed->entry, runs, size);
+    node_free(index, 0, leaf);
+    return packed;
+}
+
+static int packed_entries(const cow_index *index, const tree_node *leaf, uint64_t entry[])
+{
+    return cow_runs_decode((const uint8_t *)leaf->entry, leaf->bytes, PACKED_AT, entry, index->shape[0].entries);
+}
+
+static int unpack(cow_index *index, tree_node **place)
+{
+    tree_node *packed = *place, *leaf = node_new(index, 0);
+
+    if (leaf == NULL)
+        return -1;
+    if (packed_entries(index, packed, leaf->entry) < 0) {
+        node_free(index, 0, leaf);
+        return -1;
+    }
+    leaf->changed = packed->changed;
+    leaf->used = packed->used;
+    node_free(index, 0, packed);
+    *place = leaf;
+    return 0;
 }
 
 /* The node at OFFSET of the log, that must be the one of LEVEL whose box begins at ORIGIN. */
@@ -189,19 +234,20 @@ static tree_node *node_load(cow_index *index, unsigned level, const uint64_t ori
     return node;
 }
 
-/* Drop what is unchanged below NODE, which stays. */
+/* Drop what is unchanged below NODE, which stays, and pack leaves that are changed. */
 static void drop_unchanged(cow_index *index, unsigned level, tree_node *node)
 {
     for (unsigned i = 0; level > 0 && i < index->shape[level].entries; i++) {
         tree_node *child = node->child[i];
         if (!child)
             continue;
-        if (child->changed) {
-            drop_unchanged(index, level - 1, child);
-        } else {
+        if (!child->changed) {
             node_free(index, level - 1, child);
             node->child[i] = NULL;
-        }
+        } else if (level > 1)
+            drop_unchanged(index, level - 1, child);
+        else if (!child->packed)
+            node->child[i] = pack(index, child);
     }
 }
 
@@ -211,7 +257,7 @@ static void keep_small(cow_index *index)
     if (index->nodes <= index->limit || !index->top || index->visits > 0)
         return;
     drop_unchanged(index, index->level, index->top);
-    index->limit = 2 * index->nodes > NODE_LIMIT ? 2 * index->nodes : NODE_LIMIT;
+    index->limit = 2 * index->nodes > index->least ? 2 * index->nodes : index->least;
 }
 
 /* The top node in memory; NULL without an error when there is none. */
@@ -227,7 +273,7 @@ static int load_top(cow_index *index)
     return 0;
 }
 
-/* The child at POSITION in memory; *CHILD NULL where there is none. ORIGIN: of the child. */
+/* The child at POSITION in memory, not packed; *CHILD NULL where there is none. ORIGIN: of the child. */
 static int load_child(cow_index *index, unsigned level, tree_node *node, unsigned position, const uint64_t origin[],
                       tree_node **child)
 {
@@ -236,6 +282,8 @@ static int load_child(cow_index *index, unsigned level, tree_node *node, unsigne
         if (!node->child[position])
             return -1;
     }
+    if (node->child[position] && node->child[position]->packed && unpack(index, &node->child[position]) < 0)
+        return -1;
     *child = node->child[position];
     return 0;
 }
@@ -264,7 +312,7 @@ cow_index *cow_index_open(cow_table *log, const cow_grid *grid, const cow_root *
     index->level = root->top == COW_NO_NODE ? 0 : root->level;
     index->offset = root->top;
     index->lone = index->level == 0 ? index->offset : COW_NO_NODE;
-    index->limit = NODE_LIMIT;
+    index->limit = index->least = NODE_LIMIT;
     index->sealed = log->rows;
     shapes_init(index);
     return index;
@@ -276,6 +324,11 @@ void cow_index_close(cow_index *index)
         return;
     node_free(index, index->level, index->top);
     free(index);
+}
+
+void cow_index_keep(cow_index *index, size_t bytes)
+{
+    index->limit = index->least = bytes / NODE_BYTES;
 }
 
 uint64_t cow_index_chunks(const cow_index *index)
@@ -321,7 +374,7 @@ static int descend(cow_index *index, const uint64_t chunk[], tree_node *path[], 
             return 0;
         unsigned position = position_of(index, level, chunk);
         tree_node *child = node->child[position];
-        if (!child) {
+        if (!child || child->packed) {
             origin_of(index, level - 1, chunk, origin);
             if (load_child(index, level, node, position, origin, &child) < 0)
                 return -1;
@@ -592,7 +645,7 @@ static int visit_node(cow_index *index, unsigned level, tree_node *node, const u
         } else {
             tree_node **place = &node->child[walk.position];
             tree_node *child;
-            bool loaded = !*place;
+            bool loaded = !*place, packed = *place && (*place)->packed;
 
             if (load_child(index, level, node, walk.position, chunk, &child) < 0)
                 return -1;
@@ -600,7 +653,8 @@ static int visit_node(cow_index *index, unsigned level, tree_node *node, const u
             if (loaded && index->nodes > index->limit) {
                 node_free(index, level - 1, child);
                 *place = NULL;
-            }
+            } else if (packed && index->nodes > index->limit)
+                *place = pack(index, child);
         }
     } while (result == 0 && walk_next(index, level, &walk));
     return result;
@@ -769,7 +823,9 @@ static int commit_node(cow_index *index, unsigned level, tree_node *node, const 
     record.level = level;
     memcpy(record.origin, origin, index->grid.rank * sizeof *origin);
     record.entries = index->shape[level].entries;
-    for (unsigned i = 0; i < record.entries; i++) {
+    if (node->packed && packed_entries(index, node, record.entry) < 0)
+        return -1;
+    for (unsigned i = 0; !node->packed && i < record.entries; i++) {
         const tree_node *child = level > 0 ? node->child[i] : NULL;
         record.entry[i] = child && child->changed ? child->pending : node->entry[i];
     }

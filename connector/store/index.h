@@ -132,6 +132,9 @@ void cow_index_close(cow_index *index);
 int cow_index_get(cow_index *index, const uint64_t chunk[], uint64_t *slot); /* COW_HOLE where there is none */
 /* SLOT may be COW_HOLE. *OLD (may be NULL): what was there. */
 int cow_index_set(cow_index *index, const uint64_t chunk[], uint64_t slot, uint64_t *old);
+/* So many bytes of nodes are kept as they are: when there are more, unchanged ones are dropped, and leaves that are to be written
+ * are packed. Else it is some 20 MB. */
+void cow_index_keep(cow_index *index, size_t bytes);
 uint64_t cow_index_chunks(const cow_index *index); /* chunks that have a slot */
 bool cow_index_changed(const cow_index *index);    /* since open or the last commit */
 unsigned cow_index_level(const cow_index *index);  /* of the top node */

@@ -78,25 +78,25 @@ static size_t seal_record(uint8_t *record, unsigned kind, unsigned level, uint8_
     return size + COW_RECORD_CHECKSUM;
 }
 
-static uint8_t *encode_runs(const cow_node *node, uint8_t *p)
+uint8_t *cow_runs_encode(const uint64_t entry[], unsigned entries, uint64_t offset, uint8_t *p)
 {
-    for (unsigned i = 0; i < node->entries;) {
-        uint64_t slot = node->entry[i];
+    for (unsigned i = 0; i < entries;) {
+        uint64_t slot = entry[i];
         unsigned count = 1, kind = COW_RUN_HOLES;
 
         if (slot == COW_HOLE) {
-            while (i + count < node->entries && node->entry[i + count] == COW_HOLE)
+            while (i + count < entries && entry[i + count] == COW_HOLE)
                 count++;
         } else if (cow_is_composed(slot)) {
             kind = COW_RUN_COMPOSED;
-            while (i + count < node->entries && cow_is_composed(node->entry[i + count]))
+            while (i + count < entries && cow_is_composed(entry[i + count]))
                 count++;
         } else {
             unsigned same = 1;
             /* Slots are below COW_COMPOSED, so neither that nor COW_HOLE continues a run. */
-            while (i + count < node->entries && slot + count < COW_COMPOSED && node->entry[i + count] == slot + count)
+            while (i + count < entries && slot + count < COW_COMPOSED && entry[i + count] == slot + count)
                 count++;
-            while (i + same < node->entries && node->entry[i + same] == slot)
+            while (i + same < entries && entry[i + same] == slot)
                 same++;
             kind = same > count ? COW_RUN_SAME : COW_RUN_SLOTS;
             count = same > count ? same : count;
@@ -105,7 +105,7 @@ static uint8_t *encode_runs(const cow_node *node, uint8_t *p)
         if (kind == COW_RUN_SLOTS || kind == COW_RUN_SAME)
             p += cow_put_varint(p, slot);
         for (unsigned k = 0; kind == COW_RUN_COMPOSED && k < count; k++)
-            p += cow_put_varint(p, node->offset - cow_composed_offset(node->entry[i + k]));
+            p += cow_put_varint(p, offset - cow_composed_offset(entry[i + k]));
         i += count;
     }
     return p;
@@ -138,7 +138,7 @@ size_t cow_node_encode(const cow_grid *grid, const cow_node *node, uint8_t recor
     p += cow_put_varint(p, node->pool);
     for (unsigned d = 0; d < grid->rank; d++)
         p += cow_put_varint(p, node->origin[d] / span[d]);
-    p = node->level == 0 ? encode_runs(node, p) : encode_children(node, p);
+    p = node->level == 0 ? cow_runs_encode(node->entry, node->entries, node->offset, p) : encode_children(node, p);
     return seal_record(record, node->level == 0 ? COW_RECORD_LEAF : COW_RECORD_INNER, node->level, p);
 }
 
@@ -234,22 +234,22 @@ static int composed_before(reader *from, uint64_t *entry)
     return 0;
 }
 
-static int decode_runs(reader *from, cow_node *node)
+static int decode_runs(reader *from, uint64_t entry[], unsigned entries)
 {
     unsigned filled = 0, used = 0;
 
-    while (filled < node->entries) {
+    while (filled < entries) {
         uint64_t head, slot = COW_HOLE, count;
 
         if (varint(from, &head) < 0)
             return -1;
         count = head >> 2;
-        if (count == 0 || count > node->entries - filled)
+        if (count == 0 || count > entries - filled)
             return damaged(from, "a run of slots is longer than its tile");
         switch (head & 3) {
         case COW_RUN_HOLES:
             for (unsigned i = 0; i < count; i++)
-                node->entry[filled + i] = COW_HOLE;
+                entry[filled + i] = COW_HOLE;
             break;
         case COW_RUN_SLOTS:
         case COW_RUN_SAME:
@@ -258,12 +258,12 @@ static int decode_runs(reader *from, cow_node *node)
             if (slot > COW_COMPOSED - ((head & 3) == COW_RUN_SLOTS ? count : 1))
                 return damaged(from, "a slot number is impossible");
             for (unsigned i = 0; i < count; i++)
-                node->entry[filled + i] = slot + ((head & 3) == COW_RUN_SLOTS ? i : 0);
+                entry[filled + i] = slot + ((head & 3) == COW_RUN_SLOTS ? i : 0);
             used += (unsigned)count;
             break;
         case COW_RUN_COMPOSED:
             for (unsigned i = 0; i < count; i++)
-                if (composed_before(from, &node->entry[filled + i]) < 0)
+                if (composed_before(from, &entry[filled + i]) < 0)
                     return -1;
             used += (unsigned)count;
             break;
@@ -273,6 +273,17 @@ static int decode_runs(reader *from, cow_node *node)
     if (used == 0)
         return damaged(from, "it holds no slot");
     return 0;
+}
+
+int cow_runs_decode(const uint8_t *bytes, size_t size, uint64_t offset, uint64_t entry[], unsigned entries)
+{
+    reader from;
+
+    from.p = bytes;
+    from.end = bytes + size;
+    from.offset = offset;
+    from.expected = NULL;
+    return decode_runs(&from, entry, entries);
 }
 
 static int decode_children(reader *from, cow_node *node)
@@ -339,7 +350,7 @@ int cow_node_read_expected(cow_table *log, const cow_grid *grid, uint64_t offset
         return damaged(&from, "it is a node of another place in the tree, or of a dataset of another pool");
     if (node->level == 0) {
         node->entries = cow_grid_tile_chunks(grid);
-        if (decode_runs(&from, node) < 0)
+        if (decode_runs(&from, node->entry, node->entries) < 0)
             return -1;
     } else {
         uint64_t split[COW_MAX_RANK];

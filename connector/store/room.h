@@ -5,7 +5,7 @@
  *   half      pages of runs that are kept (lookup.h)
  *   a quarter filters of runs (lookup.h)
  *
- * Runs are merged when nothing waits, in the half that is free then. */
+ * A quarter more is for nodes of each index (cow_index_keep). Runs are merged when nothing waits, in the half that is free then. */
 #ifndef COW_ROOM_H
 #define COW_ROOM_H
 
