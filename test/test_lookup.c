@@ -113,8 +113,7 @@ static void lookup_agrees_with_a_model(cow_room *room)
         if (random_below(10) == 0)
             cow_lookup_committed(lookup);
         if (room != NULL)
-            assert_true(room->filters <= room->bytes / 4 &&
-                        room->pages <= room->bytes / 2 + (size_t)16 * 256 * COW_LOOKUP_ROW);
+            assert_true(room->filters <= room->bytes / 4 && room->filters + room->pages <= room->bytes);
         if (random_below(10) == 0) {
             uint64_t noted = cow_lookup_noted(lookup);
 

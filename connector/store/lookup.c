@@ -21,7 +21,7 @@
 #define FILTER_BITS 10 /* of a key */
 #define PAGE_BYTES  (PAGE_ROWS * COW_LOOKUP_ROW)
 #define MOST_PAGES  ((size_t)1 << 14) /* kept in memory, where there is no room to count in: 64 MiB */
-#define LEAST_PAGES ((size_t)16)      /* that are kept in any case */
+#define LEAST_PAGES ((size_t)16)      /* places for them, and pages that are kept in any case */
 #define MOST_MERGED ((size_t)1 << 21) /* entries of a run that others are merged into: 32 MiB in memory */
 #define BLOCK_ROWS  ((uint64_t)PAGE_ROWS * 64) /* read at once to be merged */
 #define GUESSES     8                          /* by the value of the key, before the middle is taken */
@@ -54,6 +54,7 @@ struct cow_lookup {
     size_t loose_count, loose_taken; /* taken: looked at for the key 0 */
     page *page;                      /* each page of the table has one place here */
     size_t pages;
+    page spare[LEAST_PAGES]; /* and one here, where there is no room for more */
 };
 
 static uint64_t end_of_runs(const cow_lookup *r, size_t runs)
@@ -133,38 +134,31 @@ static int read_all(cow_lookup *r, uint64_t most)
     return 0;
 }
 
-/* So many pages may be kept. */
-static size_t most_pages(const cow_lookup *r)
+static void free_pages(cow_lookup *r)
 {
-    size_t most = r->room == NULL ? MOST_PAGES
-                                  : r->pages + cow_room_left(r->room->bytes / 2, r->room->pages) / PAGE_BYTES;
-
-    return most > LEAST_PAGES ? most : LEAST_PAGES;
+    for (size_t i = 0; i < r->pages; i++) {
+        if (r->page[i].bytes != NULL && r->room != NULL)
+            r->room->pages -= PAGE_BYTES;
+        free(r->page[i].bytes);
+        r->page[i] = (page){0};
+    }
 }
 
-static void count_pages(const cow_lookup *r, size_t before, size_t now)
-{
-    if (r->room != NULL)
-        r->room->pages = r->room->pages - before * PAGE_BYTES + now * PAGE_BYTES;
-}
-
-/* Room for as many pages as there are, up to the most. */
+/* Places for as many pages as there are, up to the most. */
 static int make_room(cow_lookup *r)
 {
-    size_t pages = LEAST_PAGES, most = most_pages(r);
+    size_t pages = LEAST_PAGES, most = r->room == NULL ? MOST_PAGES : r->room->bytes / PAGE_BYTES;
     page *more;
 
-    while (pages * 2 <= most && pages < r->table->rows / PAGE_ROWS)
+    while (pages < most && pages < r->table->rows / PAGE_ROWS)
         pages *= 2;
     if (pages <= r->pages)
         return 0;
     if ((more = calloc(pages, sizeof *more)) == NULL)
         return cow_error(COW_MEMORY, "no memory to find rows");
-    for (size_t i = 0; i < r->pages; i++)
-        free(r->page[i].bytes);
+    free_pages(r);
     free(r->page);
     r->page = more;
-    count_pages(r, r->pages, pages);
     r->pages = pages;
     return 0;
 }
@@ -194,16 +188,18 @@ static void filter_free(const cow_lookup *r, run *in)
 }
 
 /* An empty one. NULL: no room. */
-static void filter_make(const cow_lookup *r, run *in)
+static void filter_make(cow_lookup *r, run *in)
 {
     size_t words = (size_t)in->rows * FILTER_BITS / 64 + 1, bytes = words * sizeof *in->filter;
 
-    if (r->room == NULL || bytes > cow_room_left(r->room->bytes / 4, r->room->filters))
+    if (r->room == NULL || !cow_room_has_filter(r->room, bytes))
         return;
     if ((in->filter = calloc(words, sizeof *in->filter)) == NULL)
         return;
     in->words = words;
     r->room->filters += bytes;
+    if (!cow_room_has_page(r->room, 0))
+        free_pages(r);
 }
 
 static void filter_add(run *in, uint64_t key)
@@ -248,10 +244,10 @@ void cow_lookup_close(cow_lookup *r)
 {
     if (r == NULL)
         return;
-    for (size_t i = 0; i < r->pages; i++)
-        free(r->page[i].bytes);
+    free_pages(r);
     free(r->page);
-    count_pages(r, r->pages, 0);
+    for (size_t i = 0; i < LEAST_PAGES; i++)
+        free(r->spare[i].bytes);
     for (size_t i = 0; i < r->count; i++)
         filter_free(r, &r->run[i]);
     r->table->close(r->table);
@@ -270,18 +266,33 @@ uint64_t cow_lookup_entries(const cow_lookup *r)
 
 /* ---- searching ---- */
 
+/* Where the page with the number NUMBER is, or is to be. */
+static page *place_of(cow_lookup *r, uint64_t number)
+{
+    page *p = &r->page[number & (r->pages - 1)];
+
+    if (p->bytes != NULL)
+        return p;
+    if (r->room != NULL && !cow_room_has_page(r->room, PAGE_BYTES)) {
+        p = &r->spare[number % LEAST_PAGES];
+        p->bytes = p->bytes == NULL ? malloc(PAGE_BYTES) : p->bytes;
+    } else if ((p->bytes = malloc(PAGE_BYTES)) != NULL && r->room != NULL)
+        r->room->pages += PAGE_BYTES;
+    return p->bytes == NULL ? NULL : p;
+}
+
 /* *READ: one more where it had to be read. */
 static const page *page_of(cow_lookup *r, uint64_t row, uint64_t *read)
 {
     uint64_t first = row - row % PAGE_ROWS, rows = r->table->rows - first;
-    page *p = &r->page[first / PAGE_ROWS & (r->pages - 1)];
+    page *p = place_of(r, first / PAGE_ROWS);
 
-    if (p->rows > 0 && p->first == first)
-        return p;
-    if (p->bytes == NULL && (p->bytes = malloc(PAGE_ROWS * COW_LOOKUP_ROW)) == NULL) {
+    if (p == NULL) {
         cow_error(COW_MEMORY, "no memory to find rows");
         return NULL;
     }
+    if (p->rows > 0 && p->first == first)
+        return p;
     p->rows = 0;
     if (rows > PAGE_ROWS)
         rows = PAGE_ROWS;
@@ -482,6 +493,9 @@ static void forget_pages(cow_lookup *r, uint64_t from)
     for (size_t i = 0; i < r->pages; i++)
         if (r->page[i].first + PAGE_ROWS > from)
             r->page[i].rows = 0;
+    for (size_t i = 0; i < LEAST_PAGES; i++)
+        if (r->spare[i].first + PAGE_ROWS > from)
+            r->spare[i].rows = 0;
 }
 
 static int add_loose(cow_lookup *r, cow_lookup_entry *entry, size_t count)
