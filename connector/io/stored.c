@@ -488,7 +488,7 @@ int cow_stored_save(cow_array *array, cow_save *saves, size_t n,
         if (!saves[i].settled && saves[i].slot != COW_NO_SLOT)
             cow_array_drop(array, saves[i].slot);
     }
-    return status;
+    return status < 0 ? cow_error_where(array->label, "storing chunks") : 0;
 }
 
 /* ---- out ---- */

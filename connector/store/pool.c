@@ -41,11 +41,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BLOCK_ROWS 64            /* rows fetched together for cow_pool_row */
-#define BLOCKS     32            /* of them kept */
-#define LOAD_BYTES (1024 * 1024) /* of the slot table read at once for the map */
-#define MOST_READ  1024          /* rows of it, where there are runs */
-#define MOST_USES  UINT8_MAX     /* are not counted down: such a slot is never freed */
+#define BLOCK_ROWS 64                /* rows fetched together for cow_pool_row */
+#define BLOCKS     32                /* of them kept */
+#define LOAD_BYTES (1024 * 1024)     /* of the slot table read at once for the map */
+#define MOST_READ  1024              /* rows of it, where there are runs */
+#define MOST_NOTED ((size_t)1 << 19) /* hashes that are given to the runs at once: 8 MiB */
+#define MOST_USES  UINT8_MAX         /* are not counted down: such a slot is never freed */
 
 /* What a row that waits costs in memory beside itself: its hash in the map; its place among those that are rewritten, and
  * in `others`. */
@@ -854,7 +855,7 @@ typedef struct noting {
 
 static int note(cow_pool *pool, noting *n, const uint8_t *row, uint64_t slot)
 {
-    if (n->count >= COW_LOOKUP_MOST / 2) {
+    if (n->count >= MOST_NOTED) {
         if (cow_lookup_add(pool->known.lookup, n->entry, n->count, cow_lookup_noted(pool->known.lookup)) < 0)
             return -1;
         n->count = 0;
@@ -1123,7 +1124,7 @@ static int note_one_vacant(cow_pool *pool, vacating *v, uint64_t slot)
 {
     if (v->collector->vacant(v->collector->context, slot, true) < 0)
         return -1;
-    v->many = v->many || v->vacated.count >= pool->slots / 4 || v->vacated.count >= COW_LOOKUP_MOST / 2;
+    v->many = v->many || v->vacated.count >= pool->slots / 4 || v->vacated.count >= MOST_NOTED;
     return v->many ? 0 : note(pool, &v->vacated, NULL, slot);
 }
 
