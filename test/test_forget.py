@@ -841,3 +841,54 @@ with h5py.File(sys.argv[1], 'a') as f:
         assert set(f["_versioned_data/datasets"]["root"]) == {2**64 - 1}
     h5cow("gc", path)
     h5cow("verify", path)
+
+
+def test_a_type_is_held_before_the_dataset_that_used_it_is_let_go(programs, tmp_path):
+    """Both live without a link, by a count of the program's. What holds the dataset's snapshot is all that keeps the type's."""
+    path = tmp_path / "a.h5"
+    story = """
+import ctypes
+count = ctypes.CDLL(h5py.h5f.__file__)
+for name in ('H5Oincr_refcount', 'H5Odecr_refcount'):
+    getattr(count, name).argtypes = [ctypes.c_int64]
+with h5py.File(sys.argv[1], 'a') as f:
+    n = int(sys.argv[2])
+    if n == 1:
+        f['kept'] = [1]
+        f['type'] = np.dtype('f8')
+        h5py.h5d.create(f.id, b'x', f['type'].id, h5py.h5s.create_simple((4000,)))
+        f['reference'] = np.array([f['type'].ref, f['x'].ref], dtype=h5py.ref_dtype)
+    type, x = f['reference'][()]
+    if n == 2:
+        for name in 'x', 'type':
+            item = f[name]
+            assert count.H5Oincr_refcount(item.id.id) >= 0
+            del f[name]
+    if n == 4:
+        item = f[x]
+        assert count.H5Odecr_refcount(item.id.id) >= 0
+        del item
+    if n > 5:
+        for i in range(40):
+            f[f'{n}/{i}'] = np.dtype('>i4')  # as long as the other one
+    f['kept'][0] = n
+    assert f[type].dtype == 'f8'
+"""
+    for n in range(1, 10):  # the last ones use what has become free
+        done = programs.python(story, path, n)
+        assert done.returncode == 0, done.stderr
+        if n == 3:
+            assert forget(path, "1")["forgotten"] == 1
+            h5cow("gc", path)  # from now on free places are remembered, and used
+        if n == 5:
+            assert forget(path, "2", "3")["forgotten"] == 2
+            assert "no damage" in h5cow("verify", path)
+            with h5py.File(path, "r") as f:  # docs/format.md: the type's snapshot, and no other one
+                held = f["_versioned_data/held"]
+                assert [type(held[name]) for name in held] == [h5py.Datatype]
+    h5cow("gc", path)
+    look = "with h5py.File(sys.argv[1], 'r') as f: assert f[f['reference'][0]].dtype == 'f8' and f['kept'][0] == int(sys.argv[2])"
+    for version in "4", "5":
+        done = programs.python(look, f"{path}@{version}", version)
+        assert done.returncode == 0, done.stderr
+    assert "no damage" in h5cow("verify", path)

@@ -28,6 +28,8 @@ typedef struct forgetting {
     addresses ending; /* that are about to lose a link. Groups may be very deep: a list, not one call in the other */
     cow_map losing;   /* of those: how many links so far */
     addresses held;   /* snapshots that only a tree which goes may have */
+    addresses let_go; /* held ones that a row names which nobody needs any more, */
+    cow_map staying;  /* and those that another row names */
     cow_map linked;   /* in the newest version's tree */
     bool any_held;    /* there is a group for such snapshots */
     uint32_t *why;    /* base/keep.h */
@@ -44,6 +46,8 @@ static void forgetting_free(forgetting *f)
     free(f->groups.at);
     free(f->ending.at);
     free(f->held.at);
+    free(f->let_go.at);
+    cow_map_free(&f->staying);
     cow_map_free(&f->losing);
     cow_map_free(&f->linked);
     free(f->why);
@@ -361,9 +365,11 @@ static int look_at_row(void *context, const cow_layout_snapshot_row *row, bool n
     held_path(path, row->snapshot);
     if ((exists = f->any_held ? cow_native_exists(f->file->loc, path) : 0) < 0)
         return -1;
+    if (needed && exists && cow_map_put(&f->staying, row->snapshot, 0) < 0)
+        return cow_error(COW_MEMORY, "%s: no memory for a list of objects", f->file->name);
     if (needed)
         return exists ? 0 : note_address(f, &f->held, row->snapshot);
-    return exists ? cow_native_link_delete(f->file->loc, path) : 0;
+    return exists ? note_address(f, &f->let_go, row->snapshot) : 0;
 }
 
 static int hold(forgetting *f, uint64_t snapshot)
@@ -385,10 +391,11 @@ static int hold(forgetting *f, uint64_t snapshot)
     return cow_native_close(object) < 0 ? -1 : status;
 }
 
-/* Before the trees go: whatever may be lost is held. */
+/* Before the trees go: whatever may be lost is held, and only then what was held is let go: that may be all that uses a named datatype. */
 static int hold_doubtful(forgetting *f)
 {
     int exists = cow_native_exists(f->file->loc, COW_PATH_HELD);
+    char path[COW_PATH_MAX];
 
     if (exists < 0 || walk_newest(f) < 0)
         return -1;
@@ -398,6 +405,14 @@ static int hold_doubtful(forgetting *f)
     for (size_t i = 0; i < f->held.count; i++)
         if (hold(f, f->held.at[i]) < 0)
             return -1;
+    for (size_t i = 0; i < f->let_go.count; i++) {
+        if (cow_map_get(&f->staying, f->let_go.at[i], NULL))
+            continue;
+        held_path(path, f->let_go.at[i]);
+        if ((exists = cow_native_exists(f->file->loc, path)) < 0 ||
+            (exists && cow_native_link_delete(f->file->loc, path) < 0))
+            return -1;
+    }
     return 0;
 }
 
