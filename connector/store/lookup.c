@@ -692,7 +692,8 @@ static int add_run(cow_lookup *r, const cow_lookup_entry *entry, size_t count)
         return cow_error(COW_UNSUPPORTED, "these are too many for what helps to find rows");
     if ((all = malloc((total + 1) * sizeof *all)) == NULL)
         return cow_error(COW_MEMORY, "no memory to find rows");
-    memcpy(all, entry, count * sizeof *entry);
+    if (count > 0)
+        memcpy(all, entry, count * sizeof *entry);
     memcpy(all + count, r->loose, r->loose_count * sizeof *r->loose);
     status = write_run(r, stay, all, count + r->loose_count, total);
     free(all);

@@ -141,6 +141,7 @@ _CHECKS: Mapping[str, Callable[[Any], str]] = {
     "compress": _compress,
     "chunk": _number("chunk", 4 << 10, 1 << 30, "bytes from 4K to 1G, with K, M or G for the unit"),
     "cache": _number("cache", 0, 1 << 40, "bytes from 0 to 1024G, with K, M or G for the unit"),
+    "memory": _number("memory", 1 << 10, 1 << 40, "bytes from 1K to 1024G, with K, M or G for the unit"),
     "pieces": _pieces,
     "threads": _number("threads", 1, 64, "1 to 64"),
     "sync": _one_of("sync", "full", "normal", "off"),
