@@ -345,7 +345,8 @@ SCENARIOS = {name[len("scenario_"):]: scenario for name, scenario in globals().i
 # What the full verify may find alone, in bytes that are newer: docs/command.md
 ALONE = re.compile(r"what helps to find (equal chunks|snapshots)|the view .* cannot be opened|/heads/\d+ is missing|"
                    r"is forgotten, as the log says, but|is not in the log|table /_versioned_data/(log|datasets|operations|snapshots)|"
-                   r"the object '/_versioned_data/versions/\d+' cannot be read")
+                   r"the object '/_versioned_data/versions/\d+' cannot be read|"
+                   r"the object '.*' cannot be read: incorrect metadata checksum")  # of a page of its trees
 CRASH = "the HDF5 library"
 
 
