@@ -30,7 +30,7 @@ typedef struct place {
 } place;
 
 struct cli_impact {
-    cow_map slots, nodes, views, roots; /* -> damage; slots by slot * pools + pool */
+    cow_map slots, nodes, views, roots; /* -> damage; slots by cli_slot_key */
     hit *hits;
     size_t hit_count, hit_room;
     place *places;
@@ -70,12 +70,6 @@ static void note(walk *w, const cow_map *map, uint64_t key, const uint64_t chunk
         note_hit(w, *damage, chunk);
 }
 
-/* Damage is noted of a slot of any pool. */
-static uint64_t slot_key(const cli_check *check, uint64_t pool, uint64_t slot)
-{
-    return slot * check->pool_count + pool;
-}
-
 static void walk_composed(walk *w, uint64_t entry, const uint64_t chunk[])
 {
     const struct cli_impact *m = w->impact;
@@ -88,10 +82,10 @@ static void walk_composed(walk *w, uint64_t entry, const uint64_t chunk[])
         return;
     }
     if (composed.base != COW_HOLE)
-        note(w, &m->slots, slot_key(w->check, w->root->pool, composed.base), chunk);
+        note(w, &m->slots, cli_slot_key(w->check->pool_count, w->root->pool, composed.base), chunk);
     for (unsigned i = 0; composed.piece_pool < w->check->pool_count && i < COW_PIECES; i++)
         if (composed.own >> i & 1)
-            note(w, &m->slots, slot_key(w->check, composed.piece_pool, composed.slot[i]), chunk);
+            note(w, &m->slots, cli_slot_key(w->check->pool_count, composed.piece_pool, composed.slot[i]), chunk);
 }
 
 static void walk_node(walk *w, uint64_t offset, unsigned level, const uint64_t origin[])
@@ -118,7 +112,7 @@ static void walk_node(walk *w, uint64_t offset, unsigned level, const uint64_t o
             if (cow_is_composed(node->entry[p]))
                 walk_composed(w, node->entry[p], chunk);
             else
-                note(w, &w->impact->slots, slot_key(w->check, w->root->pool, node->entry[p]), chunk);
+                note(w, &w->impact->slots, cli_slot_key(w->check->pool_count, w->root->pool, node->entry[p]), chunk);
         } else if (level > 0 && node->entry[p] != COW_NO_NODE) {
             cow_grid_child_offset(&w->grid, level, p, chunk);
             for (unsigned d = 0; d < w->grid.rank; d++)
@@ -175,7 +169,7 @@ struct cli_impact *cli_impact_open(cli_check *check)
         const cli_damage *d = &check->damage[i];
         switch (d->kind) {
         case CLI_BAD_SLOT:
-            cli_map_put(&m->slots, slot_key(check, d->pool, d->number), i);
+            cli_map_put(&m->slots, cli_slot_key(check->pool_count, d->pool, d->number), i);
             break;
         case CLI_BAD_NODE:
             cli_map_put(&m->nodes, d->number, i);
@@ -227,7 +221,7 @@ static bool is_good_slot(cli_check *check, const struct cli_impact *m, uint64_t 
 {
     const size_t before = check->untold;
 
-    if (cow_map_at(&m->slots, slot_key(check, pool, slot)) != NULL)
+    if (cow_map_at(&m->slots, cli_slot_key(check->pool_count, pool, slot)) != NULL)
         return false;
     if (!check->quiet)
         return true;

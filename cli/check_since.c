@@ -24,7 +24,7 @@ typedef struct cli_since {
     bool settled;         /* it cannot be replaced any more */
     cow_map objects;      /* addresses of new snapshots, and of heads that changed */
     cow_map bases;        /* id of a dataset -> offset of an older root record, COW_NO_NODE: none is known */
-    cow_map slots;        /* slot * pools + pool */
+    cow_map slots;        /* cli_slot_key */
     cow_map dataset_rows; /* ids whose rows were read */
     cow_table *datasets;
     cow_snapshot_finder *finder;
@@ -293,7 +293,7 @@ void cli_since_heads(cli_check *check, void (*visit)(cli_check *check, size_t id
 
 void cli_since_slot(cli_check *check, const cli_pool *pool, uint64_t slot)
 {
-    cli_map_put(&check->since->slots, slot * check->pool_count + pool->id, 1);
+    cli_map_put(&check->since->slots, cli_slot_key(check->pool_count, pool->id, slot), 1);
 }
 
 typedef struct named_slot {

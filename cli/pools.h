@@ -36,6 +36,11 @@ int cli_pool_slot_size(const cli_pool *pool, uint64_t slot, uint64_t *size);
 void cli_pool_close(cli_pool *pool);
 /* ROW of a slot table is that of a slot that holds nothing. */
 bool cli_slot_is_free(const uint8_t *row);
+/* A slot among those of all POOLS (their number), as one number: which gives back pool and slot as remainder and quotient. */
+static inline uint64_t cli_slot_key(uint64_t pools, uint64_t pool, uint64_t slot)
+{
+    return slot * pools + pool;
+}
 /* Number of pools. -1 and WHY. */
 int cli_pool_count(const cli_file *file, uint64_t *count, char *why, size_t size);
 /* Can the rows of that table, of which there are COUNT, be read? 0; or -1 and WHY. */

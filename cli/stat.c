@@ -76,7 +76,7 @@ static uint64_t size_of(const cli_pool *pool, uint64_t slot)
 /* What is stored is counted once. */
 static void count_slot(tally *t, const cli_pool *pool, uint64_t slot)
 {
-    if (cli_map_put(&t->slots, slot * t->survey->pool_count + pool->id, 1))
+    if (cli_map_put(&t->slots, cli_slot_key(t->survey->pool_count, pool->id, slot), 1))
         t->item->stored += size_of(pool, slot);
 }
 

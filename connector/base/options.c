@@ -299,9 +299,9 @@ typedef enum {
     UNDER_INFO,
     KEYS
 } key_id;
-static const char *const keys[KEYS] = {"at",    "name",     "message", "commit",    "compress",
-                                       "chunk", "cache",    "memory", "pieces",  "threads",   "sync",
-                                       "lock_timeout", "adopt", "truncate", "keep", "under_vol", "under_info"};
+static const char *const keys[KEYS] = {"at",    "name",     "message", "commit",    "compress",  "chunk",
+                                       "cache", "memory",   "pieces",  "threads",   "sync",      "lock_timeout",
+                                       "adopt", "truncate", "keep",    "under_vol", "under_info"};
 static const char *const syncs[] = {"full", "normal", "off"};
 
 static int parse_keep(const char *value, cow_policy *keep)
@@ -602,8 +602,9 @@ char *cow_options_text(const cow_options *options)
     else
         fputs("pieces=off;", out);
     fprintf(out, "chunk=%zu;cache=%zu;memory=%zu;threads=%u;sync=%s;lock_timeout=%u;adopt=%s;truncate=%s",
-            options->chunk_bytes, options->cache_bytes, options->memory_bytes, options->threads, syncs[options->sync], options->lock_timeout,
-            options->adopt ? "yes" : "no", options->truncate == COW_TRUNCATE_DISCARD ? "discard" : "keep");
+            options->chunk_bytes, options->cache_bytes, options->memory_bytes, options->threads, syncs[options->sync],
+            options->lock_timeout, options->adopt ? "yes" : "no",
+            options->truncate == COW_TRUNCATE_DISCARD ? "discard" : "keep");
 done:
     failed = ferror(out) != 0;
     if (fclose(out) != 0 || failed) {

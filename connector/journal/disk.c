@@ -177,43 +177,36 @@ static int failed(const cow_disk *disk, const char *what)
     return cow_error(COW_IO, "%s: %s: errno = %d, error message = '%s'", disk->name, what, errno, strerror(errno));
 }
 
-int cow_disk_read(const cow_disk *disk, uint64_t address, void *buffer, size_t size)
+/* As many of SIZE bytes as the file has there. -1: errno says why. */
+static ssize_t read_there(const cow_disk *disk, uint64_t address, void *buffer, size_t size)
 {
     uint8_t *to = buffer;
+    size_t done = 0;
 
-    while (size > 0) {
-        ssize_t n = disk->calls->pread(disk->calls->context, disk->fd, to, size < MAX_TRANSFER ? size : MAX_TRANSFER,
-                                       (off_t)address);
+    while (done < size) {
+        size_t most = size - done < MAX_TRANSFER ? size - done : MAX_TRANSFER;
+        ssize_t n = disk->calls->pread(disk->calls->context, disk->fd, to + done, most, (off_t)(address + done));
+
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
-            return failed(disk, "cannot read");
-        if (n == 0) {
-            memset(to, 0, size);
-            return 0;
-        }
-        to += n;
-        address += (uint64_t)n;
-        size -= (size_t)n;
+            return -1;
+        if (n == 0)
+            break;
+        done += (size_t)n;
     }
-    return 0;
+    return (ssize_t)done;
 }
 
-/* All of [BYTES, SIZE), without an error. */
-static bool read_quietly(const cow_disk *disk, uint64_t address, uint8_t *bytes, size_t size)
+int cow_disk_read(const cow_disk *disk, uint64_t address, void *buffer, size_t size)
 {
-    while (size > 0) {
-        ssize_t n = disk->calls->pread(disk->calls->context, disk->fd, bytes, size < MAX_TRANSFER ? size : MAX_TRANSFER,
-                                       (off_t)address);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return false;
-        bytes += n;
-        address += (uint64_t)n;
-        size -= (size_t)n;
-    }
-    return true;
+    ssize_t there = read_there(disk, address, buffer, size);
+
+    if (there < 0)
+        return failed(disk, "cannot read");
+    if ((size_t)there < size)
+        memset((uint8_t *)buffer + there, 0, size - (size_t)there);
+    return 0;
 }
 
 bool cow_disk_read_parts(const cow_disk *disk, uint64_t address, const struct iovec parts[], size_t n)
@@ -225,9 +218,9 @@ bool cow_disk_read_parts(const cow_disk *disk, uint64_t address, const struct io
         there = there < 0 ? 0 : there; /* tried again below */
     }
     for (size_t i = 0; i < n; i++) {
-        size_t done = (size_t)there < parts[i].iov_len ? (size_t)there : parts[i].iov_len;
+        size_t done = (size_t)there < parts[i].iov_len ? (size_t)there : parts[i].iov_len, rest = parts[i].iov_len - done;
 
-        if (!read_quietly(disk, address + done, (uint8_t *)parts[i].iov_base + done, parts[i].iov_len - done))
+        if (read_there(disk, address + done, (uint8_t *)parts[i].iov_base + done, rest) != (ssize_t)rest)
             return false;
         there -= (ssize_t)done;
         address += parts[i].iov_len;

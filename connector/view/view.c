@@ -209,23 +209,48 @@ static int add_mappings(const cow_view_context *context, hid_t dcpl, hid_t view,
     return 0;
 }
 
-int cow_view_node(const cow_view_context *context, const cow_node *node)
+/* Make the view at OFFSET, of EXTENT, with these mappings: see add_mappings. */
+static int show(const cow_view_context *context, uint64_t offset, const hsize_t extent[], bool leaf,
+                const cow_mapping mappings[], unsigned n, const hsize_t limit[])
 {
-    const cow_grid *grid = context->grid;
-    cow_mapping *mappings = malloc(COW_TILE_CHUNKS * sizeof *mappings);
-    hsize_t extent[COW_MAX_RANK];
-    hid_t space = H5I_INVALID_HID, dcpl = H5I_INVALID_HID;
+    const unsigned rank = context->grid->rank;
+    uint64_t bytes = H5Tget_size(context->type);
+    hid_t space = H5Screate_simple((int)rank, extent, NULL), dcpl = H5Pcopy(context->fill_dcpl);
     int status = -1;
 
-    if (mappings == NULL)
-        return cow_error(COW_MEMORY, "no memory for the plan of a view");
-    cow_grid_box(grid, node->level, node->origin, extent);
-    if ((space = H5Screate_simple((int)grid->rank, extent, NULL)) < 0 || (dcpl = H5Pcopy(context->fill_dcpl)) < 0)
+    for (unsigned d = 0; d < rank; d++)
+        bytes = cow_times(bytes, extent[d]);
+    if (space < 0 || dcpl < 0 ||
+        /* nothing is stored: an unallocated contiguous dataset reads as fill value, but has a largest size */
+        (n == 0 && bytes > UINT64_MAX / 2 && H5Pset_layout(dcpl, H5D_VIRTUAL) < 0))
         cow_error_native("cannot describe a view");
-    else if (add_mappings(context, dcpl, space, node->level == 0, mappings, cow_view_plan(grid, node, mappings),
-                          NULL) == 0)
-        status = make_view(context, node->offset, space, dcpl);
+    else if (add_mappings(context, dcpl, space, leaf, mappings, n, limit) == 0)
+        status = make_view(context, offset, space, dcpl);
     cow_close(dcpl, space);
+    return status;
+}
+
+/* Room for the plan of a view. */
+static cow_mapping *new_plan(void)
+{
+    cow_mapping *mappings = malloc(COW_TILE_CHUNKS * sizeof *mappings);
+
+    if (mappings == NULL)
+        cow_error(COW_MEMORY, "no memory for the plan of a view");
+    return mappings;
+}
+
+int cow_view_node(const cow_view_context *context, const cow_node *node)
+{
+    cow_mapping *mappings = new_plan();
+    hsize_t extent[COW_MAX_RANK];
+    int status;
+
+    if (mappings == NULL)
+        return -1;
+    cow_grid_box(context->grid, node->level, node->origin, extent);
+    status = show(context, node->offset, extent, node->level == 0, mappings,
+                  cow_view_plan(context->grid, node, mappings), NULL);
     free(mappings);
     return status;
 }
@@ -421,29 +446,18 @@ int cow_view_composed(const cow_view_context *context, const cow_composed *compo
 
 int cow_view_root(const cow_view_context *context, uint64_t node, const cow_root *root, const cow_node *leaf)
 {
-    hid_t space = H5I_INVALID_HID, dcpl = H5I_INVALID_HID;
+    cow_mapping *mappings = new_plan();
     hsize_t extent[COW_MAX_RANK], box[COW_MAX_RANK];
     const uint64_t origin[COW_MAX_RANK] = {0};
-    uint64_t elements = H5Tget_size(context->type);
-    cow_mapping *mappings = malloc(COW_TILE_CHUNKS * sizeof *mappings);
-    unsigned n;
-    int status = -1;
+    int status;
 
     if (mappings == NULL)
-        return cow_error(COW_MEMORY, "no memory for the plan of a view");
-    for (unsigned d = 0; d < root->rank; d++) {
+        return -1;
+    for (unsigned d = 0; d < root->rank; d++)
         extent[d] = root->extent[d];
-        elements = cow_times(elements, extent[d]);
-    }
-    n = cow_view_plan_root(context->grid, root, leaf, mappings);
     cow_grid_box(context->grid, root->level, origin, box);
-    if ((space = H5Screate_simple((int)root->rank, extent, NULL)) < 0 || (dcpl = H5Pcopy(context->fill_dcpl)) < 0 ||
-        /* nothing is stored: an unallocated contiguous dataset reads as fill value, but has a largest size */
-        (n == 0 && elements > UINT64_MAX / 2 && H5Pset_layout(dcpl, H5D_VIRTUAL) < 0))
-        cow_error_native("cannot describe a view");
-    else if (add_mappings(context, dcpl, space, leaf != NULL, mappings, n, box) == 0)
-        status = make_view(context, node, space, dcpl);
-    cow_close(dcpl, space);
+    status = show(context, node, extent, leaf != NULL, mappings,
+                  cow_view_plan_root(context->grid, root, leaf, mappings), box);
     free(mappings);
     return status;
 }
