@@ -381,7 +381,7 @@ done:
 /* ---- the whole ---- */
 
 /* A dataset that HDF5 keeps itself may have filters as well that do not take a chunk. */
-static int flush_native(cow_file *file)
+int cow_file_flush_native(cow_file *file)
 {
     if (cow_native_file_flush(file->native) == 0)
         return 0;
@@ -400,7 +400,7 @@ static int write_out(cow_file *file)
 {
     if (file->laid_out && cow_datasets_flush(file) < 0)
         return -1;
-    return flush_native(file) < 0 ? -1 : cow_space_note(file, flush_native);
+    return cow_file_flush_native(file) < 0 ? -1 : cow_space_note(file, cow_file_flush_native);
 }
 
 static int commit(cow_file *file, bool finished)

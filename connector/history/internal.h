@@ -173,6 +173,8 @@ int cow_head_end(cow_file *file, uint64_t id);
 int cow_file_commit_history(cow_file *file);
 /* Steps 1 and 2 of a commit alone: every open head's content is in pools, index and views. */
 int cow_commit_datasets(cow_file *file);
+/* What HDF5 holds in memory, into the file. A chunk that a filter does not take is told at the next call of the program. */
+int cow_file_flush_native(cow_file *file);
 /* What all views of a dataset share, in the group VIEWS; the caller closes its fill_dcpl. */
 int cow_dataset_views(const cow_dataset *dataset, cow_loc views, cow_view_context *context);
 /* Make the view of the root record ROOT at OFFSET. LEAF: room for its top node, and that node where its offset says so. */

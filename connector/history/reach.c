@@ -27,6 +27,8 @@ struct cow_reach {
     cow_map heads;          /* ids of datasets that an object names */
     uint64_t *ended;        /* ids of datasets whose object is gone, and which still have a root */
     size_t ended_count, ended_room;
+    cow_place *place; /* that is free, in order: once it was asked for */
+    size_t places;
     uint64_t *groups;
     size_t group_count, group_room;
     pool_slots *pool;
@@ -42,6 +44,7 @@ void cow_reach_free(cow_reach *reach)
     free(reach->pool);
     free(reach->groups);
     free(reach->ended);
+    free(reach->place);
     cow_map_free(&reach->objects);
     cow_map_free(&reach->records);
     cow_map_free(&reach->heads);
@@ -260,17 +263,47 @@ static int look_at_objects(cow_reach *reach)
 
 /* ---- heads ---- */
 
+/* Flushed, HDF5 tells all of its free space, and nothing in the file is older than what is in memory. */
+static int list_free(cow_reach *reach)
+{
+    if (reach->place != NULL)
+        return 0;
+    return cow_file_flush_native(reach->file) < 0 ? -1 : cow_space_all(reach->file, 1, &reach->place, &reach->places);
+}
+
+/* Where nothing is, or something else. To open that leaves what HDF5 read there in its cache, in the way of what comes next. */
+static int is_vacated(cow_reach *reach, uint64_t address)
+{
+    size_t low = 0, high;
+
+    if (cow_map_get(&reach->objects, address, NULL))
+        return 1;
+    if (list_free(reach) < 0)
+        return -1;
+    for (high = reach->places; low < high;) {
+        size_t middle = low + (high - low) / 2;
+
+        if (reach->place[middle].address + reach->place[middle].size <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < reach->places && reach->place[low].address <= address;
+}
+
 /* An object without a link may be held by a count alone. 1: there is a dataset that shows this head. */
-static int is_alive(const cow_reach *reach, uint64_t id, const cow_layout_dataset_row *row)
+static int is_alive(cow_reach *reach, uint64_t id, const cow_layout_dataset_row *row)
 {
     const H5O_token_t token = cow_token(row->head);
     uint64_t number;
     cow_loc object;
     hid_t dcpl;
-    int alive = 0;
+    int alive = 0, vacated;
 
     if (cow_map_get(&reach->heads, id, NULL))
         return 1;
+    if ((vacated = is_vacated(reach, row->head)) != 0)
+        return vacated < 0 ? -1 : 0;
     if (cow_native_open_token(reach->file->loc, &token, &object) < 0) {
         if (cow_error_is(COW_MEMORY) || cow_journal_driver_file_failures(reach->file->fileno) != reach->failures)
             return -1;

@@ -137,7 +137,7 @@ size_t cow_places_join(cow_place *place, size_t places, uint64_t least)
     return count;
 }
 
-int cow_space_list(cow_file *file, uint64_t least, cow_place **list, size_t *count)
+int cow_space_all(cow_file *file, uint64_t least, cow_place **list, size_t *count)
 {
     const cow_place *offered;
     size_t left = cow_journal_driver_offered(file->fileno, &offered), known;
@@ -145,8 +145,6 @@ int cow_space_list(cow_file *file, uint64_t least, cow_place **list, size_t *cou
 
     *list = NULL;
     *count = 0;
-    if (file->space->unused) /* what HDF5 keeps there it moves while it closes the file */
-        return 0;
     if (cow_native_file_free_space(file->native, &section, &known) < 0)
         return -1;
     if ((*list = calloc(left + known + 1, sizeof **list)) == NULL) {
@@ -160,6 +158,14 @@ int cow_space_list(cow_file *file, uint64_t least, cow_place **list, size_t *cou
     free(section);
     *count = cow_places_join(*list, left + known, least);
     return 0;
+}
+
+int cow_space_list(cow_file *file, uint64_t least, cow_place **list, size_t *count)
+{
+    *list = NULL;
+    *count = 0;
+    /* what HDF5 keeps there it moves while it closes the file */
+    return file->space->unused ? 0 : cow_space_all(file, least, list, count);
 }
 
 /* ---- writing ---- */

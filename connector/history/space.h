@@ -23,7 +23,9 @@ int cow_space_note(cow_file *file, int (*flush)(cow_file *file));
 void cow_space_noted(cow_file *file);
 /* COUNT places are put in order, and neighbours become one; of these stay those of at least LEAST bytes. How many. */
 size_t cow_places_join(cow_place *place, size_t count, uint64_t least);
-/* Free places now, in order and apart, of at least LEAST bytes; free(*LIST). */
+/* Free places now, in order and apart, of at least LEAST bytes, counted as HDF5 counts addresses; free(*LIST). */
+int cow_space_all(cow_file *file, uint64_t least, cow_place **list, size_t *count);
+/* As cow_space_all, of those that the table may keep: in some files none. */
 int cow_space_list(cow_file *file, uint64_t least, cow_place **list, size_t *count);
 
 #endif
