@@ -342,7 +342,19 @@ static int leave_long(const cow_pieces *pieces, uint64_t *slot)
     return status;
 }
 
-/* One piece into its pool; one use of *SLOT. 1; 0: its filters do not take it; -1. */
+/* Does SLOT hold what has this digest? */
+static bool holds(cow_pool *pool, uint64_t slot, const cow_digest *digest)
+{
+    cow_slot row;
+    bool there = cow_pool_row(pool, slot, &row) == 0;
+
+    if (!there)
+        cow_error_clear(); /* then the piece is stored anew */
+    return there && memcmp(row.digest.hash, digest->hash, COW_HASH_SIZE) == 0;
+}
+
+/* One piece into its pool; one use of *SLOT, which before is where the chunk had this piece, or COW_NO_SLOT: most pieces of a chunk
+ * have not changed, and need not be looked for. 1; 0: its filters do not take it; -1. */
 static int store_piece(cow_array *array, const cow_pieces *pieces, const void *bytes, uint64_t *slot)
 {
     const cow_piecing *cut = &pieces->cut;
@@ -351,8 +363,13 @@ static int store_piece(cow_array *array, const cow_pieces *pieces, const void *b
     uint32_t mask = 0;
     cow_slot row = {0};
 
-    if (cow_digest_chunk(bytes, cut->rank, cut->piece, cut->piece, array->element_size, &row.digest) < 0 ||
-        cow_pool_find(pieces->pool, &row.digest, slot) < 0 || (*slot != COW_NO_SLOT && leave_long(pieces, slot) < 0))
+    if (cow_digest_chunk(bytes, cut->rank, cut->piece, cut->piece, array->element_size, &row.digest) < 0)
+        return -1;
+    if (*slot != COW_NO_SLOT && holds(pieces->pool, *slot, &row.digest)) {
+        cow_pool_use(pieces->pool, *slot);
+        return 1;
+    }
+    if (cow_pool_find(pieces->pool, &row.digest, slot) < 0 || (*slot != COW_NO_SLOT && leave_long(pieces, slot) < 0))
         return -1;
     if (*slot != COW_NO_SLOT)
         return 1;
@@ -380,8 +397,9 @@ static int store_piece(cow_array *array, const cow_pieces *pieces, const void *b
     return 1;
 }
 
-/* The pieces of BYTES that composed->own says. 1; 0; -1: nothing of them is used then. */
-static int store_pieces(cow_array *array, const cow_pieces *pieces, const uint8_t *bytes, cow_composed *composed)
+/* The pieces of BYTES that composed->own says, of which FORMER had some. 1; 0; -1: nothing of them is used then. */
+static int store_pieces(cow_array *array, const cow_pieces *pieces, const uint8_t *bytes, const cow_composed *former,
+                        cow_composed *composed)
 {
     const cow_piecing *cut = &pieces->cut;
     uint8_t *room = NULL;
@@ -406,6 +424,8 @@ static int store_pieces(cow_array *array, const cow_pieces *pieces, const uint8_
             memset(room + size, 0, cut->bytes - size);
             piece = room;
         }
+        if (former->own >> i & 1 && former->piece_pool == pieces->id)
+            composed->slot[i] = former->slot[i];
         status = store_piece(array, pieces, piece, &composed->slot[i]);
         if (status != 1)
             break;
@@ -500,7 +520,7 @@ int cow_composed_save(cow_array *array, cow_save *save, uint64_t old)
     }
     composed = (cow_composed){.base = former.base, .piece_pool = pieces->id, .own = own};
     memset(composed.slot, 0xff, sizeof composed.slot);
-    if ((status = store_pieces(array, pieces, save->bytes, &composed)) <= 0) {
+    if ((status = store_pieces(array, pieces, save->bytes, &former, &composed)) <= 0) {
         array->pieces_none = status == 0;
         return status;
     }

@@ -309,7 +309,7 @@ static uint64_t guess(uint64_t low, uint64_t high, uint64_t low_key, uint64_t hi
 {
     double part = 0.5;
 
-    if (turn < GUESSES && key >= low_key && high_key > low_key && key <= high_key)
+    if (turn < GUESSES && key >= low_key && high_key > low_key && key < high_key)
         part = (double)(key - low_key) / ((double)(high_key - low_key) + 1);
     low += (uint64_t)((double)(high - low) * part);
     return low < high ? low : high - 1;
