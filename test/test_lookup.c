@@ -188,6 +188,40 @@ static void test_keys_that_are_not_there_are_not_looked_for(void **state)
     table->close(table);
 }
 
+/* The root of a file has an entry for each version. Where one key takes up many pages, others lie elsewhere than their values let
+ * expect: no more is read than by halving, and a few guesses. */
+static void test_a_key_with_many_entries_takes_few_reads(void **state)
+{
+    enum { RUN = 50000, HALVINGS = 8, GUESSES = 4 }; /* RUN is less than 256 << HALVINGS */
+    static cow_lookup_entry entry[RUN];
+
+    (void)state;
+    for (int times = 0; times < 100; times++) {
+        cow_table *table = cow_table_memory(COW_LOOKUP_ROW), *counted = borrowed_table(table);
+        cow_lookup *lookup = cow_lookup_open(counted, 0, NULL);
+        uint64_t often = random_number() | 1, equal = random_below(RUN - 2) + 1, first = 0, value = RUN - 1, key = 0;
+        unsigned before;
+
+        for (size_t i = 0; i < RUN; i++)
+            entry[i] = (cow_lookup_entry){key = i < equal ? often : random_number(), i};
+        assert_int_equal(cow_lookup_add(lookup, entry, RUN, RUN), 0);
+        for (size_t i = 0; i < 2; i++) {
+            cow_lookup_close(lookup);
+            counted = borrowed_table(table);
+            lookup = cow_lookup_open(counted, RUN, NULL);
+            before = calls(counted);
+            if (i == 0)
+                assert_int_equal(cow_lookup_find(lookup, often, is_value, &first), 1);
+            else
+                assert_int_equal(cow_lookup_find(lookup, key, is_value, &value), 1);
+            if (calls(counted) - before > HALVINGS + GUESSES)
+                fail_msg("%u reads of key %d, %" PRIu64 " of %d entries have one key", calls(counted) - before, (int)i, equal, RUN);
+        }
+        cow_lookup_close(lookup);
+        table->close(table);
+    }
+}
+
 /* Whatever the bytes are: an error, or what is not found; values are the user's to check. */
 static void test_a_damaged_table_does_no_harm(void **state)
 {
@@ -685,6 +719,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_lookup_agrees_with_a_model),
         cmocka_unit_test(test_lookup_with_filters_agrees_with_a_model),
         cmocka_unit_test(test_keys_that_are_not_there_are_not_looked_for),
+        cmocka_unit_test(test_a_key_with_many_entries_takes_few_reads),
         cmocka_unit_test(test_a_damaged_table_does_no_harm),
         cmocka_unit_test(test_tables_that_are_no_lookup_are_refused),
         cmocka_unit_test(test_pool_agrees_with_a_model),

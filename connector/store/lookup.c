@@ -24,7 +24,7 @@
 #define LEAST_PAGES ((size_t)16)      /* places for them, and pages that are kept in any case */
 #define MOST_MERGED ((size_t)1 << 21) /* entries of a run that others are merged into: 32 MiB in memory */
 #define BLOCK_ROWS  ((uint64_t)PAGE_ROWS * 64) /* read at once to be merged */
-#define GUESSES     8                          /* by the value of the key, before the middle is taken */
+#define GUESSES     4                          /* by the value of the key, before the middle is taken */
 #define MOST_EQUAL  1000                       /* entries of one key that are told: what a file may cost */
 #define LARGEST_RUN ((size_t)1 << 26)          /* of which the last one grows when there are MOST_RUNS */
 
