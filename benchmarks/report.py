@@ -395,7 +395,8 @@ class Page:
         opening = OPENING_WORDS.format(date=results.date, hdf5=results.hdf5, machine=results.machine, system=results.system, rounds=rounds,
                                        minutes=results.took / 60, contestants=contestants, mib=sizes.mib)
         failures = self.failures()
-        parts = [opening.strip(), "## Targets", TARGETS.strip(), self.counted(), self.target_table(), *parts]
+        parts = [opening.strip(), "## Targets", TARGETS.strip(), self.counted(), self.target_table(),
+                 "## Where the time goes", PROFILE.strip(), *parts]
         if failures:
             parts += ["## What could not be measured", failures]
         return "\n\n".join(parts) + "\n"
@@ -464,6 +465,21 @@ stores it, checks every chunk when it reads it, keeps all versions, and commits 
 
 TARGETS = """\
 What was set as a target before it was reached; those of memory and waiting are older, and stay. The parts below say what is measured.
+"""
+
+PROFILE = """
+What is missed by far, as callgrind counted it on 2026-11-25: instructions of C programs that do the same work, with HDF5 1.14.5 built with
+`-O2`. Hashing is not in these figures, since valgrind lacks the processor's instructions for SHA-256.
+
+* *Datasets created*: 2.0 million for each dataset of four chunks. It is kept as three virtual ones: the head, the view of its root, and
+  the snapshot in the version. H5Dcreate of the three takes 0.66 million, H5Dclose 0.29, H5Dopen 0.18: each time HDF5 copies and takes
+  apart the layout, a list of creation properties and two of access. Fewer of them would be another format.
+* *One of many datasets changed*: 87,000 for each member of the group, since a version of a group is a group with a link for each. 30,000 are
+  H5Lcopy, 19,000 the journal, which writes the blocks of the new group twice, 15,000 the look whether the member has changed.
+* *Open, change one value, close*: 4.6 million. Ten tables and pools are opened, looked at, and closed: 1.6 million, which is what
+  HDF5 does for any dataset ten times. H5Dread of twelve rows takes 0.38 million, 17 looks at links 0.23, the journal 0.18.
+* *Open, read one value, close*: 1.5 million more than natively, which takes 1.3. Four tables and pools are opened, looked at, read from
+  and closed: 0.9 million of it.
 """
 
 TIME = """\
