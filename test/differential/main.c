@@ -115,7 +115,7 @@
  * D25  H5Dget_chunk_info and its like tell no address while the bytes wait to be committed or applied: docs/promises.md.
  * D42  Numbers of creation order, and character sets of link names, of what was restored: its links and attributes are made again.
  *      Reference counts: what the program added to (H5Oincr_refcount) is in no version.
- * D43  HDF5 2.2.0 as Debian builds it asserts when it frees a block of its global heap that its metadata accumulator has read into
+ * D44  HDF5 2.2.0 as Debian builds it asserts when it frees a block of its global heap that its metadata accumulator has read into
  *      (H5F__accum_free; as it reads object headers, 512 bytes at once, neighbours come along). Its release builds go on and are
  *      right. There the run ends, and says so.
  * D24  H5Dread_multi and H5Dwrite_multi where several datasets need conversion: native HDF5 1.14.5 may give elements that

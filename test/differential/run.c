@@ -106,12 +106,12 @@ _Noreturn void differ(hid_t stack, const char *format, ...)
 
 /* A crash, or the end of somebody's patience: say where. */
 _Noreturn void __assert_fail(const char *assertion, const char *file, unsigned line, const char *function);
-/* The C library's, which says what it would have said. Of the one that D43 leaves out the run ends well. */
+/* The C library's, which says what it would have said. Of the one that D44 leaves out the run ends well. */
 _Noreturn void __assert_fail(const char *assertion, const char *file, unsigned line, const char *function)
 {
     fprintf(stderr, "%s:%u: %s: Assertion `%s' failed.\n", file, line, function, assertion);
     if (strcmp(function, "H5F__accum_free") == 0 && strstr(assertion, "H5FD_MEM_GHEAP") != NULL) {
-        printf("left out (D43): the rest of this run\nPASS\n");
+        printf("left out (D44): the rest of this run\nPASS\n");
         fflush(NULL);
         _exit(0);
     }
