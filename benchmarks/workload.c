@@ -503,6 +503,7 @@ static void run_commit(const char *name, uint64_t n, unsigned rank, uint64_t cha
     char *former = memory(strlen(name) + 8);
     double *value = memory(changes * sizeof *value);
     hsize_t *place = memory(2 * changes * sizeof *place), many = changes;
+    const double first = -now(); /* values that it has not had, in any round */
 
     sprintf(former, "%s.before", name);
     MUST(H5open());
@@ -513,7 +514,7 @@ static void run_commit(const char *name, uint64_t n, unsigned rank, uint64_t cha
 
         for (uint64_t i = 0; i < changes; i++) {
             scattered(t * changes + i, n, rank, place + i * rank);
-            value[i] = -1 - (double)(t * changes + i);
+            value[i] = first - (double)(t * changes + i);
         }
         if (counted)
             disk_watch(name, former);
