@@ -165,7 +165,7 @@ def page(lines, date):
         "What was done to h5cow, and what was seen. Written by `./dev reliability`, which does it again; `./dev test` does the",
         "same with fewer repetitions. What is promised is in [promises.md](promises.md).",
         "",
-        f"{date}, HDF5 {hdf5_version()}, {machine()}.",
+        f"{date}, HDF5 {hdf5_version()}, {machine()}. Parts are run one by one: a row that was not run again is older than that.",
     ]
     for item, title in ITEMS.items():
         rows = [line for line in lines if line["item"] == item]
