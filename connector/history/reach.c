@@ -274,21 +274,9 @@ static int list_free(cow_reach *reach)
 /* Where nothing is, or something else. To open that leaves what HDF5 read there in its cache, in the way of what comes next. */
 static int is_vacated(cow_reach *reach, uint64_t address)
 {
-    size_t low = 0, high;
-
     if (cow_map_get(&reach->objects, address, NULL))
         return 1;
-    if (list_free(reach) < 0)
-        return -1;
-    for (high = reach->places; low < high;) {
-        size_t middle = low + (high - low) / 2;
-
-        if (reach->place[middle].address + reach->place[middle].size <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < reach->places && reach->place[low].address <= address;
+    return list_free(reach) < 0 ? -1 : cow_places_hold(reach->place, reach->places, address);
 }
 
 /* An object without a link may be held by a count alone. 1: there is a dataset that shows this head. */

@@ -137,6 +137,19 @@ size_t cow_places_join(cow_place *place, size_t places, uint64_t least)
     return count;
 }
 
+static int where(const void *address, const void *place)
+{
+    const uint64_t at = *(const uint64_t *)address;
+    const cow_place *p = place;
+
+    return at < p->address ? -1 : at - p->address >= p->size;
+}
+
+bool cow_places_hold(const cow_place *place, size_t places, uint64_t address)
+{
+    return bsearch(&address, place, places, sizeof *place, where) != NULL;
+}
+
 int cow_space_all(cow_file *file, uint64_t least, cow_place **list, size_t *count)
 {
     const cow_place *offered;

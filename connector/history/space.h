@@ -23,6 +23,8 @@ int cow_space_note(cow_file *file, int (*flush)(cow_file *file));
 void cow_space_noted(cow_file *file);
 /* COUNT places are put in order, and neighbours become one; of these stay those of at least LEAST bytes. How many. */
 size_t cow_places_join(cow_place *place, size_t count, uint64_t least);
+/* Is ADDRESS in one of COUNT places that were joined? */
+bool cow_places_hold(const cow_place *place, size_t count, uint64_t address);
 /* Free places now, in order and apart, of at least LEAST bytes, counted as HDF5 counts addresses; free(*LIST). */
 int cow_space_all(cow_file *file, uint64_t least, cow_place **list, size_t *count);
 /* As cow_space_all, of those that the table may keep: in some files none. */

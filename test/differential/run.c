@@ -104,7 +104,6 @@ _Noreturn void differ(hid_t stack, const char *format, ...)
     _exit(1);
 }
 
-/* A crash, or the end of somebody's patience: say where. */
 _Noreturn void __assert_fail(const char *assertion, const char *file, unsigned line, const char *function);
 /* The C library's, which says what it would have said. Of the one that D44 leaves out the run ends well. */
 _Noreturn void __assert_fail(const char *assertion, const char *file, unsigned line, const char *function)
@@ -118,6 +117,7 @@ _Noreturn void __assert_fail(const char *assertion, const char *file, unsigned l
     abort();
 }
 
+/* A crash, or the end of somebody's patience: say where. */
 void on_signal(int number)
 {
     fprintf(stderr, "SIGNAL %d (%s) at step %ld, seed %" PRIu64 ", file %zu", number, strsignal(number), w.step, w.seed,
