@@ -49,8 +49,9 @@ void cli_forget_free(cli_forgetting *f);
 /* The answer is the exit code. */
 int cli_forget_tell(const cli_forgetting *f);
 
-/* gc.c: h5cow_collect, said on standard error when it fails: 0, or CLI_FAILED; FILE is closed then. */
-int cli_gc_collect(hid_t file, h5cow_collect_t *collected);
+/* gc.c: h5cow_collect, said on standard error when it fails: 0, or CLI_FAILED; FILE is closed then. FORGOTTEN: versions were, by a commit
+ * before. */
+int cli_gc_collect(hid_t file, bool forgotten, h5cow_collect_t *collected);
 /* What it did, as a sentence's end: "12 chunks became free, ...". free() it. */
 char *cli_gc_text(const h5cow_collect_t *collected);
 void cli_gc_json(json_object *answer, const h5cow_collect_t *collected);

@@ -24,9 +24,12 @@ const char cli_gc_help[] =
     "  -h, --help\n\n"
     "Example: h5cow gc run.h5\n";
 
-int cli_gc_collect(hid_t file, h5cow_collect_t *collected)
+int cli_gc_collect(hid_t file, bool forgotten, h5cow_collect_t *collected)
 {
-    return h5cow_collect(file, collected) < 0 ? cli_plugin_failed(file) : 0;
+    if (h5cow_collect(file, collected) == 0)
+        return 0;
+    return forgotten ? cli_plugin_failed_after(file, "the versions are forgotten, and nothing was freed; try: h5cow gc")
+                     : cli_plugin_failed(file);
 }
 
 char *cli_gc_text(const h5cow_collect_t *collected)
@@ -136,7 +139,7 @@ static int collect(const char *argument, bool dry, bool json)
         status = foresee(&file, &collected);
     cli_file_close(&file);
     if (status == 0 && !dry)
-        status = (through = cli_plugin_write(name, "", false)) < 0 || cli_gc_collect(through, &collected) != 0
+        status = (through = cli_plugin_write(name, "", false)) < 0 || cli_gc_collect(through, false, &collected) != 0
                      ? CLI_FAILED
                      : cli_plugin_close(through, name);
     if (status == 0)

@@ -177,7 +177,7 @@ hid_t cli_plugin_write(const char *name, const char *options, bool new)
     return open_file(name, NULL, options, new ? H5F_ACC_EXCL : H5F_ACC_RDWR);
 }
 
-int cli_plugin_failed(hid_t file)
+int cli_plugin_failed_after(hid_t file, const char *done)
 {
     char why[1024];
 
@@ -188,7 +188,12 @@ int cli_plugin_failed(hid_t file)
         H5Fclose(file);
     }
     H5E_END_TRY
-    return cli_fail("%s; nothing was changed", why);
+    return cli_fail("%s; %s", why, done);
+}
+
+int cli_plugin_failed(hid_t file)
+{
+    return cli_plugin_failed_after(file, "nothing was changed");
 }
 
 int cli_plugin_close(hid_t file, const char *name)

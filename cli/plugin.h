@@ -34,6 +34,8 @@ hid_t cli_plugin_write(const char *name, const char *options, bool new);
 /* A change of FILE, opened by one of the two above, has failed: what was done is dropped, and FILE closed. Why, and that nothing was
  * changed, is said on standard error. Always CLI_FAILED. */
 int cli_plugin_failed(hid_t file);
+/* The same, where a change before is committed: DONE says what has become of FILE. */
+int cli_plugin_failed_after(hid_t file, const char *done);
 /* FILE is closed. 0, or CLI_FAILED after saying why not. */
 int cli_plugin_close(hid_t file, const char *name);
 /* OPEN chooses by what it finds in a file, natively, and opens *FILE, as above; *VERSIONS: how many it has found. Again, until nobody
