@@ -160,6 +160,7 @@ static void found(void *context, cli_object *object, const char *path)
     hid_t id = H5Oopen_by_token(check->file->id, cli_token(object->address));
     char text[512];
     H5O_info2_t info;
+    bool marked;
 
     cli_check_beat(check);
     if (id < 0 || H5Oget_info3(id, &info, H5O_INFO_BASIC | H5O_INFO_NUM_ATTRS) < 0) {
@@ -180,7 +181,7 @@ static void found(void *context, cli_object *object, const char *path)
         check_sums(check, id, object, &use, path);
         goto done;
     }
-    if ((use.kind = cli_source(id, &use.number)) < 0) {
+    if ((use.kind = cli_source(id, &use.number, &marked)) < 0) {
         trouble(check, path, cli_reason(text, sizeof text));
         goto done;
     }
@@ -203,6 +204,8 @@ static void found(void *context, cli_object *object, const char *path)
     if (use.root != UINT64_MAX && check->log != NULL &&
         cli_check_root(check, use.root, cli_since_base(check, use.root, path)))
         check_extent(check, id, use.root, path);
+    if (marked && use.root != UINT64_MAX && check->log != NULL)
+        cli_check_marked(check, id, object->address, use.root, path);
     CLI_RESERVE(check->uses, check->use_room, check->use_count, 1);
     check->uses[check->use_count++] = use;
     object->note = check->use_count;
@@ -213,16 +216,6 @@ done:
 }
 
 /* ---- heads ---- */
-
-static uint64_t address_of(cli_check *check, const char *path)
-{
-    H5O_info2_t info;
-
-    if (H5Oget_info_by_name3(check->file->id, path, &info, H5O_INFO_BASIC, H5P_DEFAULT) >= 0)
-        return cli_address(&info.token);
-    H5Eclear2(H5E_DEFAULT);
-    return UINT64_MAX;
-}
 
 /* heads/<id> is the view of the newest root record. That the head object shows it is looked at where that is met (found); what no
  * version knew is gone with its last link, and its address may be another's. */
@@ -236,10 +229,10 @@ static void check_head(cli_check *check, size_t id)
     snprintf(head, sizeof head, COW_PATH_HEADS "/%zu", id);
     cow_view_path(view, row->root);
     cli_check_root(check, row->root, cli_since_base(check, row->root, NULL));
-    uint64_t there = address_of(check, head);
+    uint64_t there = cli_check_address(check, head);
     if (there == UINT64_MAX)
         cli_damaged(check, CLI_BAD_VIEW, 0, row->root, "%s is missing", head);
-    else if (there != address_of(check, view))
+    else if (there != cli_check_address(check, view))
         cli_damaged(check, CLI_BAD_VIEW, 0, row->root, "%s is not the view %s of the newest state", head, view);
 }
 
@@ -415,13 +408,19 @@ static void read_tables(cli_check *check)
 static void check_format(cli_check *check)
 {
     const bool composed = check->composed.count > 0;
-    const uint32_t needed = check->lone_leaves ? COW_FORMAT_LONE_LEAF : composed ? COW_FORMAT_PIECES : COW_FORMAT_FIRST;
+    const uint32_t needed = check->marked        ? COW_FORMAT_MARKED
+                            : check->lone_leaves ? COW_FORMAT_LONE_LEAF
+                            : composed           ? COW_FORMAT_PIECES
+                                                 : COW_FORMAT_FIRST;
     uint32_t format = 0;
 
     if (cow_layout_number(check->file->loc, COW_FORMAT_NAME, H5T_STD_U32LE, &format) > 0 && format < needed)
         cli_damaged(check, CLI_BAD_ELSE, 0, 0,
                     "the file says that it has format %u, but it has %s, which only format %u has", format,
-                    check->lone_leaves ? "leaves without views" : "composed chunks", needed);
+                    check->marked        ? "views with marks"
+                    : check->lone_leaves ? "leaves without views"
+                                         : "composed chunks",
+                    needed);
     cow_error_clear();
 }
 

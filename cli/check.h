@@ -84,6 +84,7 @@ typedef struct cli_check {
     uint64_t unfound;       /* slots that their hash does not lead to */
     uint64_t views;
     bool lone_leaves; /* there is a leaf without a view, which the root's shows */
+    bool marked;      /* there is a view that says whose it is */
 } cli_check;
 
 /* check_damage.c */
@@ -112,6 +113,11 @@ void cli_check_hashes(cli_check *check, const cli_pool *pool, const uint64_t slo
 /* A root record and everything below it, once. True: it can be used. What an older record BASE of the dataset has as well is left out;
  * COW_NO_NODE: there is none. */
 bool cli_check_root(cli_check *check, uint64_t offset, uint64_t base);
+/* OBJECT, at ADDRESS and PATH, says that it is the view of the record at OFFSET. It may be a copy of that, made without the connector:
+ * then it must show the same. */
+void cli_check_marked(cli_check *check, hid_t object, uint64_t address, uint64_t offset, const char *path);
+/* The address of the object at PATH, UINT64_MAX: there is none. */
+uint64_t cli_check_address(cli_check *check, const char *path);
 
 /* check_since.c. Only what is new since REVISION is to be checked. 0; or CLI_FAILED and WHY: there is no such version. Where damage
  * is in the way of finding that out, all is to be checked. */

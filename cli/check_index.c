@@ -40,6 +40,7 @@ typedef struct expected_view {
     unsigned mappings;
     const uint64_t *chunk; /* what shows chunks: their shape; what shows nodes: NULL */
     bool part; /* the root's mapping shows a part of its node; else it is all of it, whose extent is checked as well */
+    bool root; /* it may have a mark */
     uint64_t pool;
     hid_t plan[2]; /* of a composed chunk: its mappings, in either of two ways; else H5I_INVALID_HID */
 } expected_view;
@@ -85,18 +86,28 @@ static const cow_mapping *planned(const expected_view *e, hid_t dcpl, size_t i)
     return found;
 }
 
+uint64_t cli_check_address(cli_check *check, const char *path)
+{
+    H5O_info2_t info;
+
+    if (H5Oget_info_by_name3(check->file->id, path, &info, H5O_INFO_BASIC, H5P_DEFAULT) >= 0)
+        return cli_address(&info.token);
+    H5Eclear2(H5E_DEFAULT);
+    return UINT64_MAX;
+}
+
 static const char wrong_count[] = "it has the wrong number of mappings";
 static const char wrong_source[] = "one of its mappings names the wrong source";
 static const char wrong_elements[] = "one of its mappings shows the wrong elements";
 
 /* The source of mapping I, which must be in the same file. */
-static bool source_of(hid_t dcpl, size_t i, char name[COW_PATH_MAX])
+static bool source_of(hid_t dcpl, size_t i, char name[COW_MARKED_MAX])
 {
     char file[8] = "";
 
     name[0] = '\0';
     return H5Pget_virtual_filename(dcpl, i, file, sizeof file) >= 0 &&
-           H5Pget_virtual_dsetname(dcpl, i, name, COW_PATH_MAX) >= 0 && strcmp(file, ".") == 0;
+           H5Pget_virtual_dsetname(dcpl, i, name, COW_MARKED_MAX) >= 0 && strcmp(file, ".") == 0;
 }
 
 /* What is wrong with the mappings of DCPL, or NULL. */
@@ -105,8 +116,9 @@ static const char *look_at_mappings(hid_t dcpl, size_t mappings, const expected_
     if (mappings != e->mappings)
         return wrong_count;
     for (size_t i = 0; i < mappings; i++) {
-        char name[COW_PATH_MAX], source[COW_PATH_MAX];
+        char name[COW_MARKED_MAX], source[COW_PATH_MAX];
         const cow_mapping *m = planned(e, dcpl, i);
+        uint64_t mark;
 
         if (m == NULL)
             return "one of its mappings is at the wrong place";
@@ -114,7 +126,11 @@ static const char *look_at_mappings(hid_t dcpl, size_t mappings, const expected_
             snprintf(source, sizeof source, COW_PATH_RAW "/%llu", (unsigned long long)e->pool);
         else
             cow_view_path(source, m->source);
-        if (!source_of(dcpl, i, name) || strcmp(name, source) != 0)
+        if (!source_of(dcpl, i, name))
+            return wrong_source;
+        if (e->root && i == 0)
+            cow_layout_unmark(name, &mark);
+        if (strcmp(name, source) != 0)
             return wrong_source;
         if (!is_box(H5Pget_virtual_vspace(dcpl, i), e->rank, m->start, m->count) ||
             !is_source(H5Pget_virtual_srcspace(dcpl, i), e, m))
@@ -144,7 +160,7 @@ static const char *look_at_composed(hid_t dcpl, size_t mappings, hid_t plan, uns
     if (H5Pget_virtual_count(plan, &planned_mappings) < 0 || mappings != planned_mappings)
         return wrong_count;
     for (size_t i = 0; i < mappings; i++) {
-        char name[COW_PATH_MAX], source[COW_PATH_MAX];
+        char name[COW_MARKED_MAX], source[COW_MARKED_MAX];
         const char *bad = wrong_source;
 
         if (!source_of(dcpl, i, name))
@@ -191,23 +207,58 @@ static const char *look_at_view(hid_t view, const expected_view *e, hid_t type)
     return bad;
 }
 
-/* Does the view of the record at OFFSET show that of NODE, and nothing else? */
-static bool shows_node(const cli_check *check, uint64_t offset, uint64_t node)
+/* Does VIEW show that of NODE, and nothing else? */
+static bool shows_node(hid_t view, uint64_t node)
 {
-    char path[COW_PATH_MAX], name[COW_PATH_MAX];
-    hid_t view, dcpl = H5I_INVALID_HID;
+    char path[COW_PATH_MAX], name[COW_MARKED_MAX];
+    hid_t dcpl = view < 0 ? H5I_INVALID_HID : H5Dget_create_plist(view);
     size_t mappings = 0;
-    bool shows;
+    uint64_t mark;
+    bool shows = dcpl >= 0 && H5Pget_layout(dcpl) == H5D_VIRTUAL && H5Pget_virtual_count(dcpl, &mappings) >= 0 &&
+                 mappings == 1 && source_of(dcpl, 0, name);
 
-    cow_view_path(path, offset);
-    if ((view = H5Dopen2(check->file->id, path, H5P_DEFAULT)) >= 0)
-        dcpl = H5Dget_create_plist(view);
+    if (shows)
+        cow_layout_unmark(name, &mark);
     cow_view_path(path, node);
-    shows = dcpl >= 0 && H5Pget_layout(dcpl) == H5D_VIRTUAL && H5Pget_virtual_count(dcpl, &mappings) >= 0 &&
-            mappings == 1 && source_of(dcpl, 0, name) && strcmp(name, path) == 0;
-    cow_close(dcpl, view);
+    shows = shows && strcmp(name, path) == 0;
+    cow_close(dcpl);
     H5Eclear2(H5E_DEFAULT);
     return shows;
+}
+
+/* Does the view of ROOT, at OFFSET, show the chunks of its only leaf, which then needs no view? */
+static bool shows_leaf(const cli_check *check, uint64_t offset, const cow_root *root)
+{
+    char path[COW_PATH_MAX];
+    hid_t view;
+    bool lone;
+
+    if (root->top == COW_NO_NODE || root->level > 0)
+        return false;
+    cow_view_path(path, offset);
+    view = H5Dopen2(check->file->id, path, H5P_DEFAULT);
+    lone = !shows_node(view, root->top);
+    cow_close(view);
+    H5Eclear2(H5E_DEFAULT);
+    return lone;
+}
+
+/* The view at OFFSET may say whose it is: of that record, or, since the view of a copy may be another link to that of its source, of
+ * an older one, whose view is the same or gone. */
+static bool has_right_mark(cli_check *check, uint64_t offset, const char *path, hid_t view)
+{
+    char other[COW_PATH_MAX];
+    uint64_t number, there;
+    bool marked;
+
+    if (cli_source(view, &number, &marked) != CLI_VIEW || !marked)
+        return true;
+    check->marked = true;
+    if (number == offset)
+        return true;
+    cow_view_path(other, number);
+    there = cli_check_address(check, other);
+    return number < offset && (there == UINT64_MAX || there == cli_check_address(check, path));
 }
 
 static void check_view(cli_check *check, uint64_t node, const expected_view *e, hid_t type)
@@ -223,7 +274,10 @@ static void check_view(cli_check *check, uint64_t node, const expected_view *e, 
                     cli_reason(text, sizeof text));
         return;
     }
-    if ((bad = look_at_view(view, e, type)) != NULL)
+    bad = look_at_view(view, e, type);
+    if (bad == NULL && e->root && !has_right_mark(check, node, path, view))
+        bad = "it says that it is that of another record";
+    if (bad != NULL)
         cli_damaged(check, CLI_BAD_VIEW, 0, node, "the view %s does not show what the index says: %s", path, bad);
     H5Eclear2(H5E_DEFAULT);
     H5Dclose(view);
@@ -590,31 +644,67 @@ static older older_top(tree *t, uint64_t base, uint64_t *chunks)
     return before;
 }
 
-/* LONE: its top node is a leaf without a view, whose chunks it shows. */
-static void check_root_view(tree *t, uint64_t offset, bool lone)
+/* What the view of the root should be. LONE: its top node is a leaf without a view, whose chunks it shows. MAPPINGS: as many as a tile
+ * has chunks. False: the leaf cannot be read, which is told elsewhere. */
+static bool expect_root(const tree *t, bool lone, cow_mapping mappings[], expected_view *e)
 {
-    cow_mapping *mappings = cli_alloc(COW_TILE_CHUNKS, sizeof *mappings);
     cow_node *leaf = lone ? cli_alloc(1, sizeof *leaf) : NULL;
     const uint64_t origin[COW_MAX_RANK] = {0};
     uint64_t box[COW_MAX_RANK];
-    expected_view e = {.rank = t->root->rank,
-                       .extent = t->root->extent,
-                       .mapping = mappings,
-                       .chunk = lone ? t->grid.chunk : NULL,
-                       .pool = t->pool->id,
-                       .plan = NO_PLAN};
+    bool good = leaf == NULL || cow_node_read(t->check->log, &t->grid, t->root->top, leaf) == 0;
 
-    if (leaf == NULL || cow_node_read(t->check->log, &t->grid, t->root->top, leaf) == 0) {
-        e.mappings = cow_view_plan_root(&t->grid, t->root, leaf, mappings);
+    *e = (expected_view){.rank = t->root->rank,
+                         .extent = t->root->extent,
+                         .mapping = mappings,
+                         .chunk = lone ? t->grid.chunk : NULL,
+                         .root = true,
+                         .pool = t->pool->id,
+                         .plan = NO_PLAN};
+    if (good) {
+        e->mappings = cow_view_plan_root(&t->grid, t->root, leaf, mappings);
         cow_grid_box(&t->grid, t->root->level, origin, box);
         for (unsigned d = 0; d < t->root->rank; d++)
-            e.part = e.part || t->root->extent[d] < box[d];
-        check_view(t->check, offset, &e, t->pool->type);
-        t->check->lone_leaves = t->check->lone_leaves || lone;
+            e->part = e->part || t->root->extent[d] < box[d];
     }
     cow_error_clear();
     free(leaf);
+    return good;
+}
+
+static void check_root_view(tree *t, uint64_t offset, bool lone)
+{
+    cow_mapping *mappings = cli_alloc(COW_TILE_CHUNKS, sizeof *mappings);
+    expected_view e;
+
+    if (expect_root(t, lone, mappings, &e)) {
+        check_view(t->check, offset, &e, t->pool->type);
+        t->check->lone_leaves = t->check->lone_leaves || lone;
+    }
     free(mappings);
+}
+
+void cli_check_marked(cli_check *check, hid_t object, uint64_t address, uint64_t offset, const char *path)
+{
+    char view[COW_PATH_MAX];
+    cow_root root;
+
+    cow_view_path(view, offset);
+    if (cli_check_address(check, view) == address || check->quiet)
+        return;
+    if (cow_root_read(check->log, offset, &root) == 0 && implausible(check, &root) == NULL) {
+        tree t = {.check = check, .root = &root, .pool = &check->pools[root.pool], .lone = COW_NO_NODE};
+        cow_mapping *mappings = cli_alloc(COW_TILE_CHUNKS, sizeof *mappings);
+        bool lone = root.top != COW_NO_NODE && root.level == 0 && !shows_node(object, root.top);
+        const char *bad = NULL;
+        expected_view e;
+
+        cli_grid(&root, &t.grid);
+        if (expect_root(&t, lone, mappings, &e) && (bad = look_at_view(object, &e, t.pool->type)) != NULL)
+            cli_damaged(check, CLI_BAD_VIEW, 0, offset, "the dataset '%s' does not show what the index says: %s", path,
+                        bad);
+        free(mappings);
+    }
+    cow_error_clear();
 }
 
 bool cli_check_root(cli_check *check, uint64_t offset, uint64_t base)
@@ -643,7 +733,7 @@ bool cli_check_root(cli_check *check, uint64_t offset, uint64_t base)
         return true;
     tree t = {.check = check, .root = &root, .pool = &check->pools[root.pool], .lone = COW_NO_NODE};
     cli_grid(&root, &t.grid);
-    const bool lone = root.top != COW_NO_NODE && root.level == 0 && !shows_node(check, offset, root.top);
+    const bool lone = shows_leaf(check, offset, &root);
     older before = older_top(&t, base, &chunks);
     if (root.top == COW_NO_NODE)
         chunks = 0;

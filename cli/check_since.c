@@ -215,7 +215,7 @@ static uint64_t root_at(cli_check *check, uint64_t address, uint64_t dataset)
         cli_since_wanted(check, address) ? H5I_INVALID_HID : H5Oopen_by_token(check->file->id, cli_token(address));
     uint64_t offset;
     cow_root root;
-    bool found = object >= 0 && H5Iget_type(object) == H5I_DATASET && cli_source(object, &offset) == CLI_VIEW &&
+    bool found = object >= 0 && H5Iget_type(object) == H5I_DATASET && cli_source(object, &offset, NULL) == CLI_VIEW &&
                  cow_root_read(check->log, offset, &root) == 0 && root.dataset == dataset;
 
     if (object >= 0)

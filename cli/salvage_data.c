@@ -34,7 +34,7 @@ uint64_t salvage_root(salvage *s, hid_t native)
 {
     uint64_t number = 0;
 
-    switch (cli_source(native, &number)) {
+    switch (cli_source(native, &number, NULL)) {
     case CLI_VIEW:
         return number;
     case CLI_HEAD:
@@ -68,7 +68,7 @@ hid_t salvage_dcpl(salvage *s, hid_t native)
     uint64_t number = 0;
     cow_root root;
     bool fixed = true, known;
-    int kind = dcpl < 0 ? -1 : cli_source(native, &number), rank;
+    int kind = dcpl < 0 ? -1 : cli_source(native, &number, NULL), rank;
 
     if (kind != CLI_VIEW && kind != CLI_HEAD)
         goto done;
@@ -1030,7 +1030,7 @@ static uint64_t elements_of(hid_t dataset)
 int salvage_elements(salvage *s, const salvage_object *object, hid_t through, hid_t native, hid_t again, hid_t to)
 {
     uint64_t number, offset = salvage_root(s, native);
-    int kind = cli_source(native, &number);
+    int kind = cli_source(native, &number, NULL);
     filling f = {.s = s, .object = object, .through = through, .native = native, .to = to};
     chunk_list list, former = {0};
     bool compare = false;

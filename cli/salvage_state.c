@@ -398,7 +398,7 @@ static void look_at_group(members *m, hid_t group, uint64_t address)
     H5Eclear2(H5E_DEFAULT);
     if (l.links == 0)
         return;
-    if (l.trees == l.links)
+    if (l.trees == l.links && l.views == 0) /* the view of a root may be a snapshot as well */
         take(m, VERSIONS, address, l.links);
     else if (l.soft == l.links)
         take(m, TAGS, address, l.links);

@@ -260,7 +260,7 @@ static bool goes_on(salvage *s, hid_t native, hid_t dcpl)
 {
     uint64_t ignored;
 
-    return salvage_in_chunks(s, native) || (s->whole && cli_source(native, &ignored) == CLI_NATIVE &&
+    return salvage_in_chunks(s, native) || (s->whole && cli_source(native, &ignored, NULL) == CLI_NATIVE &&
                                             H5Pget_layout(dcpl) != H5D_VIRTUAL && H5Pget_external_count(dcpl) == 0);
 }
 

@@ -180,7 +180,7 @@ int cli_state_root(const cli_state *state, hid_t dataset, cow_root *root)
 {
     cow_layout_dataset_row row;
     uint64_t number = 0;
-    int kind = state->index == NULL ? CLI_NATIVE : cli_source(dataset, &number);
+    int kind = state->index == NULL ? CLI_NATIVE : cli_source(dataset, &number, NULL);
 
     if (kind == CLI_HEAD) {
         cow_table *table = cow_layout_table_open(state->file.loc, COW_TABLE_DATASETS, 0, 0);

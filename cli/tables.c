@@ -624,28 +624,33 @@ static bool number_after(const char *text, const char *prefix, int base, uint64_
     return errno == 0 && *end == '\0';
 }
 
-int cli_source(hid_t dataset, uint64_t *number)
+int cli_source(hid_t dataset, uint64_t *number, bool *marked)
 {
     hid_t dcpl = H5Dget_create_plist(dataset);
-    char name[128], file[8];
+    char name[COW_MARKED_MAX], file[8];
     size_t mappings = 0;
     int kind = CLI_NATIVE;
+    bool mark = false;
 
     if (dcpl < 0)
         return -1;
     if (H5Pget_layout(dcpl) == H5D_VIRTUAL) {
         if (H5Pget_virtual_count(dcpl, &mappings) < 0)
             kind = -1;
-        else if (mappings == 1 && H5Pget_virtual_filename(dcpl, 0, file, sizeof file) == 1 && file[0] == '.') {
+        else if (mappings > 0 && H5Pget_virtual_filename(dcpl, 0, file, sizeof file) == 1 && file[0] == '.') {
             ssize_t n = H5Pget_virtual_dsetname(dcpl, 0, name, sizeof name);
             if (n < 0)
                 kind = -1;
-            else if ((size_t)n < sizeof name)
+            else if ((size_t)n < sizeof name && (mark = cow_layout_unmark(name, number)))
+                kind = CLI_VIEW;
+            else if ((size_t)n < sizeof name && mappings == 1)
                 kind = number_after(name, HEADS, 10, number)   ? CLI_HEAD
                        : number_after(name, VIEWS, 16, number) ? CLI_VIEW
                                                                : CLI_NATIVE;
         }
     }
+    if (marked != NULL)
+        *marked = mark;
     H5Pclose(dcpl);
     return kind;
 }

@@ -91,9 +91,10 @@ int cli_snapshots_read_at(const cli_file *file, const char *path, cli_snapshot_r
 
 /* What a dataset object is. */
 enum { CLI_NATIVE, CLI_HEAD, CLI_VIEW };
-/* The one mapping of a versioned dataset object: CLI_HEAD with *NUMBER the dataset's id, CLI_VIEW with the offset of its
- * root record; CLI_NATIVE for any other dataset. -1: cannot be read (cli_reason). */
-int cli_source(hid_t dataset, uint64_t *number);
+/* What the mappings of a dataset object say: CLI_HEAD with *NUMBER the dataset's id, CLI_VIEW with the offset of its
+ * root record; CLI_NATIVE for any other dataset. -1: cannot be read (cli_reason). *MARKED, where not NULL: the object is no dataset that
+ * shows the view of the root record, but says that it is that view. */
+int cli_source(hid_t dataset, uint64_t *number, bool *marked);
 
 /* The identity of an object in its file: its address. */
 uint64_t cli_address(const H5O_token_t *token);

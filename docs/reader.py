@@ -12,6 +12,7 @@ SHA-256. Damaged is raised where something does not agree; nothing is guessed.
 import hashlib
 import math
 import os
+import re
 import sys
 from collections import namedtuple
 
@@ -23,7 +24,8 @@ from xxh3 import word, xxh3
 TOP = "/_versioned_data"
 UNLIMITED = MASK = 2**64 - 1
 LEAF, INNER, ROOT, COMPOSED = 1, 2, 3, 4
-FORMATS = (1, 2, 3)
+FORMATS = (1, 2, 3, 4)
+MARK = re.compile(TOP + r"((?:/\.?)+)/(?:raw|views)/")  # the number of a root record: a binary digit for each slash
 PIECES = 64  # of a chunk, at most
 FORGOTTEN = 2  # `open` of a version whose tree is gone
 Root = namedtuple("Root", "dataset pool extent maximum chunk level top chunks")
@@ -141,7 +143,7 @@ class History:
     def __init__(self, name):
         self.file = h5py.File(name, "r")
         if TOP not in self.file or self.file[TOP].attrs.get("format") not in FORMATS:
-            raise ValueError(f"{name} has no history of format 1, 2 or 3")
+            raise ValueError(f"{name} has no history of format 1, 2, 3 or 4")
         self.log = self.file[TOP + "/index"][()].tobytes()
         check(self.log == b"" or self.log[:16] == b"h5cowidx" + bytes([1, 0, 0, 0, 0, 0, 0, 0]), "not an index log")
 
@@ -309,9 +311,14 @@ class History:
     def root_of(self, dataset):
         """The offset of a versioned dataset's root record; None: HDF5 keeps its elements itself."""
         dcpl = dataset.id.get_create_plist()
-        if dcpl.get_layout() != h5py.h5d.VIRTUAL or dcpl.get_virtual_count() != 1 or dcpl.get_virtual_filename(0) != ".":
+        if dcpl.get_layout() != h5py.h5d.VIRTUAL or dcpl.get_virtual_count() == 0 or dcpl.get_virtual_filename(0) != ".":
             return None
-        group, _, name = dcpl.get_virtual_dsetname(0).rpartition("/")
+        source = dcpl.get_virtual_dsetname(0)
+        if mark := MARK.match(source):  # it is the root's view itself
+            return int("".join("1" if digit else "0" for digit in mark[1].split("/")[1:]), 2)
+        group, _, name = source.rpartition("/")
+        if dcpl.get_virtual_count() != 1:
+            return None
         if group == TOP + "/views":
             return int(name, 16)
         return int(self.file[TOP + "/datasets"][int(name)]["root"]) if group == TOP + "/heads" else None

@@ -54,10 +54,8 @@ for number in range(3):
         x = f.require_dataset('x', (20, 30), 'i4', chunks=(8, 16), maxshape=(None, 30))
         x[3 * number, 5] = number + 1
 """, path, options="pieces=off")
-    assert all(sources and set(sources) == {"raw/0"} for sources in views(path).values())
+    assert all(sources and {source.split("/")[-2] for source in sources} == {"raw"} for sources in views(path).values())
     assert len(views(path)) == 3
-    with h5py.File(path, "r") as f:
-        assert f[HISTORY].attrs["format"] == 3
     clean(path)
 
 
@@ -108,7 +106,7 @@ def test_a_leaf_gets_its_view_when_the_tree_grows_above_it(tmp_path, how):
 
 
 def test_a_file_of_yesterday_goes_on_with_its_leaves_views(tmp_path):
-    """Its small datasets have views of leaves, as format 2 wants; they grow above them with format 3."""
+    """Its small datasets have views of leaves, as format 2 wants; they grow above them with format 3 and later."""
     made = next((FILES / "format-2").iterdir()) / "all.h5"
     path = pathlib.Path(shutil.copy(made, tmp_path / "a.h5"))
     run("""
@@ -121,14 +119,15 @@ with h5py.File(sys.argv[1], 'a') as f:
 """, path)
     clean(path)
     with h5py.File(path, "r") as f:
-        assert f[HISTORY].attrs["format"] == 3
+        assert f[HISTORY].attrs["format"] == 4
     assert shown(path, versions(path)[-1], "new of today")[1999] == 1999
 
 
 def test_an_older_number_on_such_a_file_is_damage(tmp_path):
     path = tmp_path / "a.h5"
-    run("import h5py, sys\nwith h5py.File(sys.argv[1], 'w') as f: f['x'] = list(range(5000))", path)
+    run("import h5py, sys\nwith h5py.File(sys.argv[1], 'w') as f:\n f['x'] = list(range(5000))\n f['x'].attrs['a'] = 1", path)
     with h5py.File(path, "r+") as f:
+        assert f[HISTORY].attrs["format"] == 3  # with an attribute, the view of the root is not the snapshot
         f[HISTORY].attrs.modify("format", np.uint32(2))
     told = json.loads(h5cow("verify", "--json", path, code=1))
     assert any("leaves without views" in damage["what"] for damage in told["damage"])

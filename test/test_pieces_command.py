@@ -94,7 +94,7 @@ def slot_of(path, pool, wanted):
 def test_files_with_composed_chunks_have_a_number_of_their_own(original):
     assert composed(original)[0]
     with h5py.File(original, "r") as f:
-        assert f["_versioned_data"].attrs["format"] == 3
+        assert f["_versioned_data"].attrs["format"] == 4
     told = verify(original, code=0)
     assert not told["damaged"]
 
@@ -102,7 +102,7 @@ def test_files_with_composed_chunks_have_a_number_of_their_own(original):
 LARGE = """
 import h5py, numpy as np, sys
 with h5py.File(sys.argv[1], 'a') as f:
-    f.create_dataset('x', data=np.arange(6000), chunks=(60,))
+    f.create_dataset('x', data=np.arange(6000), chunks=(60,)).attrs['a'] = 1
 with h5py.File(sys.argv[1], 'a') as f:
     f['x'][100] = -1
 """
@@ -110,7 +110,7 @@ with h5py.File(sys.argv[1], 'a') as f:
 
 @pytest.mark.parametrize("pieces, number", [("16", 2), ("off", 1)])
 def test_a_file_has_the_lowest_number_that_tells_what_is_in_it(tmp_path, pieces, number):
-    """Datasets of more than one tile: no leaf is without a view."""
+    """Datasets of more than one tile, with attributes: no leaf is without a view, no view is a snapshot."""
     h5cow("run", "--option", f"pieces={pieces}", "--", sys.executable, "-c", LARGE, tmp_path / "a.h5")
     assert bool(composed(tmp_path / "a.h5")[0]) == (number == 2)
     with h5py.File(tmp_path / "a.h5", "r") as f:

@@ -37,6 +37,7 @@ for number in (1, 2, 3):
             f['again'] = f['plain']
             f['soft'] = h5py.SoftLink('/g/x')
             f['g'].attrs['title'] = 'one'
+            f['g/x'].attrs['unit'] = 'K'
         else:
             f['g/x'][:10] += 10000 * number
             f['zip'][0] = -number

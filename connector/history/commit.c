@@ -96,13 +96,35 @@ static int node_written(void *context, const cow_node *node)
 }
 
 int cow_root_show(cow_file *file, const cow_view_context *context, uint64_t offset, const cow_root *root,
-                  cow_node *leaf)
+                  cow_node *leaf, hid_t dcpl)
 {
-    if (root->level > 0 || root->top == COW_NO_NODE)
-        return cow_view_root(context, offset, root, NULL);
-    if (leaf->offset != root->top && cow_node_read(file->index, context->grid, root->top, leaf) < 0)
+    const bool lone = root->level == 0 && root->top != COW_NO_NODE;
+    int whole;
+
+    if (lone && leaf->offset != root->top && cow_node_read(file->index, context->grid, root->top, leaf) < 0)
         return -1;
-    return cow_file_need_format(file, COW_FORMAT_LONE_LEAF) < 0 ? -1 : cow_view_root(context, offset, root, leaf);
+    if ((whole = cow_view_root(context, offset, root, lone ? leaf : NULL, dcpl)) < 0 ||
+        ((whole || lone) && cow_file_need_format(file, whole ? COW_FORMAT_MARKED : COW_FORMAT_LONE_LEAF) < 0))
+        return -1;
+    return whole;
+}
+
+/* The view of the root record that the dataset has from now on. It is made so that it can be the snapshot as well, which is one object
+ * less in each version. But a snapshot has a named type of the version's own; and views have no attributes, for netCDF without the
+ * connector takes a dimension's name from any dataset in the file that says to be that dimension. */
+static int show_root(written_nodes *w, uint64_t offset, const cow_root *root)
+{
+    cow_dataset *dataset = w->dataset;
+    const cow_loc head = {dataset->native, H5I_DATASET};
+    H5O_info2_t info;
+    int whole;
+
+    if (cow_native_info(head, NULL, H5O_INFO_NUM_ATTRS, &info) < 0)
+        return -1;
+    whole = cow_root_show(dataset->file, &w->view, offset, root, &w->leaf,
+                          dataset->named_type || info.num_attrs > 0 ? H5I_INVALID_HID : dataset->dcpl);
+    dataset->whole_view = whole > 0;
+    return whole < 0 ? -1 : 0;
 }
 
 static int copy_fill(const cow_dataset *dataset, hid_t dcpl)
@@ -233,7 +255,7 @@ static int commit_dataset(cow_dataset *dataset)
     memcpy(root.chunk, array->grid.chunk, sizeof root.chunk);
     root.chunks = cow_index_chunks(array->index);
     if (cow_index_commit(array->index, node_written, &w, &root.top, &root.level) < 0 ||
-        cow_root_append(file->index, &root, &offset) < 0 || cow_root_show(file, &w.view, offset, &root, &w.leaf) < 0 ||
+        cow_root_append(file->index, &root, &offset) < 0 || show_root(&w, offset, &root) < 0 ||
         cow_head_lead(file, dataset->id, offset) < 0 || set_head_extent(dataset) < 0 ||
         cow_superseded_note(file, dataset->id, COW_SUPERSEDED_ROOT, NULL, 0, offset) < 0)
         goto done;
@@ -352,6 +374,7 @@ int cow_commit_datasets(cow_file *file)
     qsort(list, count, sizeof(cow_dataset *), by_id); /* the same file from run to run */
     for (size_t i = 0; i < count; i++) {
         H5O_info2_t info;
+        list[i]->whole_view = false;
         if (!cow_dataset_dirty(list[i]))
             continue;
         if (cow_native_info((cow_loc){list[i]->native, H5I_DATASET}, NULL, H5O_INFO_BASIC, &info) < 0)

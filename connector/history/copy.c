@@ -215,7 +215,7 @@ static int share_view(const cow_copying *c, const cow_dataset *source, uint64_t 
     cow_error_clear();
     if (cow_dataset_views(source, c->views, &context) < 0)
         return -1;
-    status = cow_root_show(c->to, &context, offset, root, &leaf);
+    status = cow_root_show(c->to, &context, offset, root, &leaf, H5I_INVALID_HID);
     H5Pclose(context.fill_dcpl);
     return status;
 }

@@ -529,32 +529,34 @@ done:
 int cow_dataset_source(hid_t dcpl, uint64_t *number)
 {
     static const char heads[] = COW_PATH_HEADS "/", views[] = COW_PATH_VIEWS "/";
-    char name[COW_PATH_MAX], *end;
+    char name[COW_MARKED_MAX], *end;
     const char *digits;
     size_t mappings = 0;
     ssize_t length;
-    int kind = 0;
+    int kind = 2;
 
     if (H5Pget_layout(dcpl) != H5D_VIRTUAL)
         return 0;
     if (H5Pget_virtual_count(dcpl, &mappings) < 0)
         return cow_error_native("cannot get the mappings of a virtual dataset");
-    if (mappings != 1)
+    if (mappings == 0)
         return 0;
     if ((length = H5Pget_virtual_dsetname(dcpl, 0, name, sizeof name)) < 0)
         return cow_error_native("cannot get the source of a virtual dataset");
     if ((size_t)length >= sizeof name)
         return 0;
-    if (strncmp(name, heads, sizeof heads - 1) == 0)
-        kind = 1;
-    else if (strncmp(name, views, sizeof views - 1) == 0)
-        kind = 2;
-    else
-        return 0;
-    digits = name + (kind == 1 ? sizeof heads : sizeof views) - 1;
-    *number = strtoull(digits, &end, kind == 1 ? 10 : 16);
-    if (end == digits || *end != '\0')
-        return 0;
+    if (!cow_layout_unmark(name, number)) {
+        if (mappings != 1)
+            return 0;
+        if (strncmp(name, heads, sizeof heads - 1) == 0)
+            kind = 1;
+        else if (strncmp(name, views, sizeof views - 1) != 0)
+            return 0;
+        digits = name + (kind == 1 ? sizeof heads : sizeof views) - 1;
+        *number = strtoull(digits, &end, kind == 1 ? 10 : 16);
+        if (end == digits || *end != '\0')
+            return 0;
+    }
     if (H5Pget_virtual_filename(dcpl, 0, name, sizeof name) < 0)
         return cow_error_native("cannot get the source of a virtual dataset");
     return strcmp(name, ".") == 0 ? kind : 0;

@@ -114,6 +114,7 @@ struct cow_dataset {
     unsigned references;
     bool snapshot;     /* read-only: an object of a version, or an alias */
     bool root_changed; /* by the running commit */
+    bool whole_view;   /* so was the view of its root, which can be the snapshot, and is none yet */
     uint64_t root;     /* offset of its root record, COW_NO_NODE: none yet */
     cow_layout_dataset_row row;
     uint32_t pool; /* of array.pool */
@@ -177,9 +178,10 @@ int cow_commit_datasets(cow_file *file);
 int cow_file_flush_native(cow_file *file);
 /* What all views of a dataset share, in the group VIEWS; the caller closes its fill_dcpl. */
 int cow_dataset_views(const cow_dataset *dataset, cow_loc views, cow_view_context *context);
-/* Make the view of the root record ROOT at OFFSET. LEAF: room for its top node, and that node where its offset says so. */
+/* Make the view of the root record ROOT at OFFSET. LEAF: room for its top node, and that node where its offset says so. DCPL, and what
+ * is returned: cow_view_root. */
 int cow_root_show(cow_file *file, const cow_view_context *context, uint64_t offset, const cow_root *root,
-                  cow_node *leaf);
+                  cow_node *leaf, hid_t dcpl);
 
 /* attempt.c */
 /* The head's own data are written: a new version, where the head differs from the newest one. 0 also where none could be made
@@ -265,8 +267,8 @@ bool cow_reach_record(const cow_reach *reach, uint64_t offset);
 /* Datasets whose object is gone, and which still have a root. */
 size_t cow_reach_ended(const cow_reach *reach, const uint64_t **ids);
 
-/* dataset.c: what the one mapping of a virtual dataset names: 1: a head (*NUMBER: id), 2: a view (*NUMBER: root record), 0:
- * something else; -1. */
+/* dataset.c: what a virtual dataset is. 1: a head (*NUMBER: id), 2: it shows the view of a root record, or is that view (*NUMBER: the
+ * record), 0: something else; -1. */
 int cow_dataset_source(hid_t dcpl, uint64_t *number);
 
 /* deleted.c */

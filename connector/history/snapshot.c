@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "base/ids.h"
 #include "base/vector.h"
+#include "history/folders.h"
 #include "history/header.h"
 #include "journal/driver.h"
 
@@ -930,8 +931,20 @@ static int show(cow_walk *walk, const cow_shown *shown, cow_loc *made)
     return made->object == NULL ? -1 : 0;
 }
 
+/* The view of the newest root itself, which this commit has made for that. */
+static int take_view(cow_walk *walk, uint64_t root, cow_loc *made)
+{
+    char path[COW_PATH_MAX];
+    cow_loc views;
+
+    cow_view_path(path, root);
+    return cow_folder_open(walk->file, COW_FOLDER_VIEWS, &views) < 0
+               ? -1
+               : cow_native_open(views, cow_folder_name(path), made);
+}
+
 /* The newest root view of a versioned dataset. */
-static int build_dataset(cow_walk *walk, cow_loc head, const cow_dataset *dataset, uint64_t address, const char *path,
+static int build_dataset(cow_walk *walk, cow_loc head, cow_dataset *dataset, uint64_t address, const char *path,
                          cow_loc *made)
 {
     const cow_array *array = &dataset->array;
@@ -940,6 +953,10 @@ static int build_dataset(cow_walk *walk, cow_loc head, const cow_dataset *datase
     hid_t named = H5I_INVALID_HID;
     int status = -1;
 
+    if (dataset->whole_view) {
+        dataset->whole_view = false; /* if this version cannot be made, the next one finds half of its attributes there */
+        return take_view(walk, dataset->root, made) < 0 ? -1 : copy_header(walk, head, address, path, *made);
+    }
     if (dataset->named_type &&
         ((named = cow_native_dataset_type(head.object)) < 0 || (shown.type = snapshot_type(walk, named)) < 0))
         goto done;

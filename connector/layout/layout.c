@@ -301,6 +301,41 @@ bool cow_layout_below(const char *path)
     return strncmp(path, COW_ROOT "/", sizeof COW_ROOT) == 0;
 }
 
+void cow_layout_mark(char marked[COW_MARKED_MAX], const char *path, uint64_t root)
+{
+    size_t n = sizeof COW_ROOT - 1;
+    unsigned digits = 0;
+
+    while (digits < 64 && root >> digits != 0)
+        digits++;
+    memcpy(marked, path, n);
+    while (digits-- > 0) {
+        marked[n++] = '/';
+        if (root >> digits & 1)
+            marked[n++] = '.';
+    }
+    snprintf(marked + n, COW_MARKED_MAX - n, "%s", path + sizeof COW_ROOT - 1);
+}
+
+bool cow_layout_unmark(char path[COW_MARKED_MAX], uint64_t *root)
+{
+    char *rest = path + sizeof COW_ROOT - 1;
+    unsigned digits = 0;
+    uint64_t number = 0;
+
+    if (!cow_layout_below(path))
+        return false;
+    for (; rest[0] == '/' && (rest[1] == '/' || (rest[1] == '.' && rest[2] == '/')); digits++) {
+        number = number << 1 | (rest[1] == '.');
+        rest += rest[1] == '.' ? 2 : 1;
+    }
+    if (digits == 0 || digits > 64 || path[sizeof COW_ROOT] != '.')
+        return false;
+    memmove(path + sizeof COW_ROOT - 1, rest, strlen(rest) + 1);
+    *root = number;
+    return true;
+}
+
 /* ---- tables ---- */
 
 void cow_layout_raw_path(char path[COW_PATH_MAX], uint32_t pool)

@@ -17,18 +17,21 @@
 
 #include "native/native.h"
 
-/* Longest path of anything h5cow names itself. */
-#define COW_PATH_MAX 96
+/* Longest path of anything h5cow names itself, and with a mark (cow_layout_mark). */
+#define COW_PATH_MAX   96
+#define COW_MARKED_MAX (COW_PATH_MAX + 2 * 64)
 
 /* Where the history is, and what is in it: docs/format.md. No other file spells one of these paths. */
 #define COW_GROUP "_versioned_data"
 #define COW_ROOT  "/" COW_GROUP
 /* The newest format. A file has the lowest number that tells what is in it, so that older h5cows go on reading it as long as they
- * can: 1; COW_FORMAT_PIECES from its first composed chunk on; COW_FORMAT_LONE_LEAF from the first leaf on that has no view. */
-#define COW_FORMAT           3
+ * can: 1; COW_FORMAT_PIECES from its first composed chunk on; COW_FORMAT_LONE_LEAF from the first leaf on that has no view;
+ * COW_FORMAT_MARKED from the first view of a root on that is marked, so that it can be a snapshot as well. */
+#define COW_FORMAT           4
 #define COW_FORMAT_FIRST     1
 #define COW_FORMAT_PIECES    2
 #define COW_FORMAT_LONE_LEAF 3
+#define COW_FORMAT_MARKED    4
 
 #define COW_PATH_VERSIONS COW_ROOT "/versions"
 #define COW_PATH_TAGS     COW_ROOT "/tags"
@@ -212,6 +215,11 @@ cow_table *cow_layout_snapshot_rows_make(cow_loc file);
 
 /* Is PATH, as a virtual dataset may name it, below /_versioned_data? */
 bool cow_layout_below(const char *path);
+/* PATH, below /_versioned_data, with the number of a root record, above 0, written into it (docs/format.md, "Views"): HDF5 passes over
+ * that, and the virtual dataset whose first mapping has this source tells whose view it is. */
+void cow_layout_mark(char marked[COW_MARKED_MAX], const char *path, uint64_t root);
+/* Has PATH a mark? Then *ROOT, and PATH (of COW_MARKED_MAX) is without it. */
+bool cow_layout_unmark(char path[COW_MARKED_MAX], uint64_t *root);
 /* 0: every link on PATH, which is absolute, is there and is a hard one. */
 int cow_layout_hard(cow_loc file, const char *path);
 

@@ -183,16 +183,16 @@ static int make_view(const cow_view_context *context, uint64_t node, hid_t space
 }
 
 /* All N mappings of a view of EXTENT. A leaf's lead to raw data and to composed chunks; others to nodes, of which LIMIT is the extent
- * (NULL: they are shown as a whole). */
+ * (NULL: they are shown as a whole). MARK: the root that the view tells to be its own, 0: none. */
 static int add_mappings(const cow_view_context *context, hid_t dcpl, hid_t view, bool leaf,
-                        const cow_mapping mappings[], unsigned n, const hsize_t limit[])
+                        const cow_mapping mappings[], unsigned n, const hsize_t limit[], uint64_t mark)
 {
     const cow_grid *grid = context->grid;
 
     for (unsigned i = 0; i < n; i++) {
         const cow_mapping *m = &mappings[i];
         const bool raw = leaf && m->source == 0;
-        char source[COW_PATH_MAX];
+        char source[COW_PATH_MAX], marked[COW_MARKED_MAX];
         hsize_t extent[COW_MAX_RANK];
 
         for (unsigned d = 0; d < grid->rank; d++)
@@ -203,19 +203,27 @@ static int add_mappings(const cow_view_context *context, hid_t dcpl, hid_t view,
         } else {
             cow_view_path(source, m->source);
         }
-        if (add_mapping(dcpl, view, grid->rank, m, source, extent, raw) < 0)
+        if (mark != 0 && i == 0)
+            cow_layout_mark(marked, source, mark);
+        if (add_mapping(dcpl, view, grid->rank, m, mark != 0 && i == 0 ? marked : source, extent, raw) < 0)
             return -1;
     }
     return 0;
 }
 
-/* Make the view at OFFSET, of EXTENT, with these mappings: see add_mappings. */
-static int show(const cow_view_context *context, uint64_t offset, const hsize_t extent[], bool leaf,
-                const cow_mapping mappings[], unsigned n, const hsize_t limit[])
+static hsize_t most(uint64_t maximum)
+{
+    return maximum == COW_UNLIMITED ? H5S_UNLIMITED : maximum;
+}
+
+/* Make the view at OFFSET, of EXTENT and of at most MAXIMUM (NULL: it does not grow), with these mappings: see add_mappings. */
+static int show(const cow_view_context *context, uint64_t offset, const hsize_t extent[], const hsize_t maximum[],
+                hid_t properties, bool leaf, const cow_mapping mappings[], unsigned n, const hsize_t limit[],
+                uint64_t mark)
 {
     const unsigned rank = context->grid->rank;
     uint64_t bytes = H5Tget_size(context->type);
-    hid_t space = H5Screate_simple((int)rank, extent, NULL), dcpl = H5Pcopy(context->fill_dcpl);
+    hid_t space = H5Screate_simple((int)rank, extent, maximum), dcpl = H5Pcopy(properties);
     int status = -1;
 
     for (unsigned d = 0; d < rank; d++)
@@ -224,7 +232,7 @@ static int show(const cow_view_context *context, uint64_t offset, const hsize_t 
         /* nothing is stored: an unallocated contiguous dataset reads as fill value, but has a largest size */
         (n == 0 && bytes > UINT64_MAX / 2 && H5Pset_layout(dcpl, H5D_VIRTUAL) < 0))
         cow_error_native("cannot describe a view");
-    else if (add_mappings(context, dcpl, space, leaf, mappings, n, limit) == 0)
+    else if (add_mappings(context, dcpl, space, leaf, mappings, n, limit, mark) == 0)
         status = make_view(context, offset, space, dcpl);
     cow_close(dcpl, space);
     return status;
@@ -249,8 +257,8 @@ int cow_view_node(const cow_view_context *context, const cow_node *node)
     if (mappings == NULL)
         return -1;
     cow_grid_box(context->grid, node->level, node->origin, extent);
-    status = show(context, node->offset, extent, node->level == 0, mappings,
-                  cow_view_plan(context->grid, node, mappings), NULL);
+    status = show(context, node->offset, extent, NULL, context->fill_dcpl, node->level == 0, mappings,
+                  cow_view_plan(context->grid, node, mappings), NULL, 0);
     free(mappings);
     return status;
 }
@@ -444,36 +452,43 @@ int cow_view_composed(const cow_view_context *context, const cow_composed *compo
     return status;
 }
 
-int cow_view_root(const cow_view_context *context, uint64_t node, const cow_root *root, const cow_node *leaf)
+int cow_view_root(const cow_view_context *context, uint64_t node, const cow_root *root, const cow_node *leaf,
+                  hid_t dcpl)
 {
     cow_mapping *mappings = new_plan();
-    hsize_t extent[COW_MAX_RANK], box[COW_MAX_RANK];
+    hsize_t extent[COW_MAX_RANK], maximum[COW_MAX_RANK], box[COW_MAX_RANK];
     const uint64_t origin[COW_MAX_RANK] = {0};
+    unsigned n;
+    bool whole;
     int status;
 
     if (mappings == NULL)
         return -1;
-    for (unsigned d = 0; d < root->rank; d++)
+    for (unsigned d = 0; d < root->rank; d++) {
         extent[d] = root->extent[d];
+        maximum[d] = most(root->maximum[d]);
+    }
     cow_grid_box(context->grid, root->level, origin, box);
-    status = show(context, node, extent, leaf != NULL, mappings,
-                  cow_view_plan_root(context->grid, root, leaf, mappings), box);
+    n = cow_view_plan_root(context->grid, root, leaf, mappings);
+    whole = dcpl >= 0 && n > 0;
+    status = show(context, node, extent, whole ? maximum : NULL, whole ? dcpl : context->fill_dcpl, leaf != NULL,
+                  mappings, n, box, whole ? node : 0);
     free(mappings);
-    return status;
+    return status < 0 ? -1 : whole;
 }
 
 void *cow_view_whole(cow_loc group, const char *name, hid_t type, unsigned rank, const uint64_t extent[],
                      const uint64_t maximum[], hid_t dcpl, const char *source)
 {
-    hsize_t now[COW_MAX_RANK], most[COW_MAX_RANK];
+    hsize_t now[COW_MAX_RANK], limit[COW_MAX_RANK];
     hid_t view = H5I_INVALID_HID, all = H5I_INVALID_HID, plist = H5I_INVALID_HID;
     void *dataset = NULL;
 
     for (unsigned d = 0; d < rank; d++) {
         now[d] = extent[d];
-        most[d] = maximum[d] == COW_UNLIMITED ? H5S_UNLIMITED : maximum[d];
+        limit[d] = most(maximum[d]);
     }
-    if ((view = H5Screate_simple((int)rank, now, most)) < 0 || (all = H5Screate_simple((int)rank, now, NULL)) < 0 ||
+    if ((view = H5Screate_simple((int)rank, now, limit)) < 0 || (all = H5Screate_simple((int)rank, now, NULL)) < 0 ||
         (plist = H5Pcopy(dcpl)) < 0 || H5Pset_virtual(plist, view, ".", source, all) < 0)
         cow_error_native("cannot describe the virtual dataset '%s'", name == NULL ? "(anonymous)" : name);
     else

@@ -61,8 +61,10 @@ int cow_view_node_once(const cow_view_context *context, cow_table *log, uint64_t
 /* Make that of a composed chunk, where there is none. PIECES: raw_data of its pool of pieces, which has PIECE_ROWS. */
 int cow_view_composed(const cow_view_context *context, const cow_composed *composed, const cow_piecing *cut,
                       const char *pieces, uint64_t piece_rows);
-/* Make the view of a root record at log offset NODE. LEAF: its top node where that is a leaf, else NULL. */
-int cow_view_root(const cow_view_context *context, uint64_t node, const cow_root *root, const cow_node *leaf);
+/* Make the view of a root record at log offset NODE. LEAF: its top node where that is a leaf, else NULL. DCPL: H5I_INVALID_HID, or that
+ * of the dataset, so that the view can be its snapshot. Returns 1 if it can: where it shows nothing that is stored it cannot; else 0. */
+int cow_view_root(const cow_view_context *context, uint64_t node, const cow_root *root, const cow_node *leaf,
+                  hid_t dcpl);
 /* Make, at GROUP/NAME, a virtual dataset with one mapping, all of it <- all of SOURCE: a head dataset or a snapshot.
  * DCPL: fill value and object creation settings of the dataset; not changed. Returns the native dataset. */
 void *cow_view_whole(cow_loc group, const char *name, hid_t type, unsigned rank, const uint64_t extent[],
