@@ -500,3 +500,17 @@ with tables.open_file(sys.argv[1]) as f: print(len(f.root.t), f.root.t[1500]['a'
     done = programs.python(read, path)
     assert done.stdout == "3000 2 1000 9\n", done.stdout + done.stderr
     programs.verified(path)
+
+
+def test_what_a_group_that_held_itself_held_comes_back_with_its_absolute_links(programs, tmp_path):
+    """Its newest snapshot is of the restored version, whose name is in the value of the link."""
+    path = tmp_path / "a.h5"
+    for words in ("way = f.create_group('t/way'); way['again'] = way; way.create_group('g')['l'] = h5py.SoftLink('/t'); f['x'] = 1", "f['y'] = 2",
+                  "del f['t']", "f['z'] = 3"):
+        assert programs.python(f"import h5py\nwith h5py.File(sys.argv[1], 'a') as f:\n    {words}", path).returncode == 0
+    h5cow("restore", f"{path}@2")
+    with h5py.File(path, "r") as f:
+        for version in f["_versioned_data/versions"].values():
+            if "t" in version:
+                assert version["t/way/g"].get("l", getlink=True).path == f"{version.name}/t"
+    assert json.loads(h5cow("verify", "--json", path))["damage"] == []

@@ -151,7 +151,7 @@ static int uncount_gone(void *context, uint64_t head, bool gone)
     return !gone || b->left.count == 0 ? 0 : uncount_links(b, head);
 }
 
-int cow_deleted_note(cow_file *file, const cow_map *met, uint64_t row)
+int cow_deleted_note(cow_file *file, const cow_map *met, uint64_t row, bool *held)
 {
     burial b = {.file = file, .met = met};
     int status = -1;
@@ -164,6 +164,7 @@ int cow_deleted_note(cow_file *file, const cow_map *met, uint64_t row)
     for (size_t i = 0; i < b.count; i++)
         if (cow_snapshots_add(file, &(cow_layout_snapshot_row){b.gone[i], UINT64_MAX, row, 0, 0}) < 0)
             goto done;
+    *held = b.left.count > 0 && !cow_changes_cleared(file);
     status = 0;
 done:
     cow_map_free(&b.left);

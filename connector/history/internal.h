@@ -278,8 +278,8 @@ void cow_own_free(cow_own *own);
 /* An object of the history's was made or removed. */
 void cow_own_changed(cow_file *file);
 /* Note in `snapshots` which head objects are not in the version of ROW any more. MET: the addresses of all that can be
- * reached in the head. */
-int cow_deleted_note(cow_file *file, const cow_map *met, uint64_t row);
+ * reached in the head. *HELD: a version knows objects that live on without a link: a count, or a link to itself, holds them. */
+int cow_deleted_note(cow_file *file, const cow_map *met, uint64_t row, bool *held);
 /* H5Fcreate has emptied the head, of which ROOT is what is left. */
 int cow_deleted_clear(cow_file *file, cow_loc root);
 

@@ -1267,7 +1267,7 @@ static int set_aside(cow_walk *walk)
 int cow_walk_build(cow_walk *walk, const char *name, uint64_t row, int64_t *changed, cow_lacks *lacks)
 {
     cow_file *file = walk->file;
-    bool borrowed;
+    bool borrowed, held = false;
     cow_loc head;
     int status;
 
@@ -1279,15 +1279,18 @@ int cow_walk_build(cow_walk *walk, const char *name, uint64_t row, int64_t *chan
     status = build_group(walk, head, cow_address(&file->root), "", &walk->made);
     close_head(head, borrowed);
     if (status < 0 || leave_out_unused(walk) < 0 || leave_out_below(walk) < 0 || keep_used(walk) < 0 ||
-        cow_absolute_links_put(file, walk->absolute || (cow_absolute_links_known(file) &&
-                                                        (!walk->renew || cow_lacks_count(lacks) > 0))) < 0 ||
         set_aside(walk) < 0)
         return -1;
     if (cow_unlinked_link(&walk->unlinked, walk->made, file->loc, walk->prefix) < 0)
         return -1;
     walk->linked = true;
     if (walk->full &&
-        (cow_deleted_note(file, &walk->state, row) < 0 || cow_walk_note_unreached(walk, row + 1, lacks) < 0))
+        (cow_deleted_note(file, &walk->state, row, &held) < 0 || cow_walk_note_unreached(walk, row + 1, lacks) < 0))
+        return -1;
+    /* an object that lives without a link may be a group with such links, and get a link again */
+    if (cow_absolute_links_put(file, walk->absolute ||
+                                         (cow_absolute_links_known(file) &&
+                                          (!walk->renew || held || cow_lacks_count(lacks) > 0))) < 0)
         return -1;
     *changed = walk->changed;
     return 0;
