@@ -7,7 +7,7 @@ The plugin in FOLDER writes the files of one format into TARGET, one set for eac
   all.h5       six versions of objects of many kinds
   killed.h5    the same after three versions, and a writer that was killed after a flush in the fourth
   listing.json what each version holds: read from files that native HDF5 wrote with the same calls, not from ours
-What is in format-2 and format-3 was made with H5COW_OPTIONS=pieces=16: the chunks here are smaller than those that are cut otherwise.
+What is in format-2 to format-4 was made with H5COW_OPTIONS=pieces=16: the chunks here are smaller than those that are cut otherwise.
 Run it in Debian 13's h5py (./dev exec), so that the files are of the oldest HDF5 that is supported.
 """
 
