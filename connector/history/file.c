@@ -12,21 +12,22 @@
  * callbacks come with an object, and several objects may belong to one physical file. */
 static cow_file *open_files;
 
-static int check_format(cow_loc file)
+static int check_format(cow_loc file, uint32_t *format)
 {
-    uint32_t format = 0;
-    int found = cow_layout_number(file, COW_FORMAT_NAME, H5T_STD_U32LE, &format);
+    int found = cow_layout_number(file, COW_FORMAT_NAME, H5T_STD_U32LE, format);
 
-    if (found > 0 && (format < COW_FORMAT_FIRST || format > COW_FORMAT))
+    if (found > 0 && (*format < COW_FORMAT_FIRST || *format > COW_FORMAT))
         return cow_error(COW_UNSUPPORTED,
                          "the file's history has format %u; this h5cow reads formats up to %u: use a newer h5cow",
-                         format, COW_FORMAT);
+                         *format, COW_FORMAT);
     return found;
 }
 
 int cow_file_versioned(void *native_file)
 {
-    return check_format((cow_loc){native_file, H5I_FILE});
+    uint32_t format;
+
+    return check_format((cow_loc){native_file, H5I_FILE}, &format);
 }
 
 int cow_file_has_history(void *native_file)
@@ -226,7 +227,7 @@ cow_file *cow_file_attach(void *native_file, const char *name, bool writable, bo
     if (created) {
         if (cow_changed_object(file, &file->root, "/", COW_CHANGED_NEW) < 0)
             goto failed;
-    } else if ((found = check_format(file->loc)) <= 0 || cow_file_open_tables(file) < 0) {
+    } else if ((found = check_format(file->loc, &file->format)) <= 0 || cow_file_open_tables(file) < 0) {
         if (found == 0)
             cow_error(COW_CORRUPT, "%s: its history has vanished", name);
         goto failed;

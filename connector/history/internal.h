@@ -82,7 +82,7 @@ struct cow_file {
     /* tables.c; all may read them */
     bool laid_out;   /* /_versioned_data exists */
     bool opened_all; /* not only what reading needs */
-    uint32_t format; /* that the file says; 0: not looked yet */
+    uint32_t format; /* that the file says; 0: it has no history yet */
     cow_table *index;
     cow_chunk_cache *cache;
     cow_journal *journal; /* NULL: the file has none */

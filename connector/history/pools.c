@@ -30,7 +30,7 @@ typedef struct opened {
 #define MOST_IDLE 256
 
 struct cow_pools {
-    cow_table *table; /* NULL until it is needed, in a file that is only read */
+    cow_table *table; /* NULL until a pool is looked for */
     opened *list;     /* in no order */
     size_t count, room;
     size_t limit;       /* with so many, those are closed that nobody uses */
@@ -431,12 +431,14 @@ static hid_t pool_dcpl(hid_t dcpl)
 }
 
 /* All signatures in memory, so that creating many datasets does not read the table again for each. */
-static int load_signatures(const cow_file *file)
+static int load_signatures(cow_file *file)
 {
     cow_pools *pools = file->pools;
-    size_t rows = pools->table->rows, have = pools->signature_count;
+    size_t rows, have = pools->signature_count;
 
-    if (rows <= have)
+    if (cow_pools_open(file) < 0)
+        return -1;
+    if ((rows = pools->table->rows) <= have)
         return 0;
     if (cow_vector_reserve(&pools->signature, &pools->signature_room, have, rows - have, COW_HASH_SIZE) < 0)
         return cow_error(COW_MEMORY, "no memory for the signatures of %zu pools", rows);

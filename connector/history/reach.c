@@ -75,8 +75,11 @@ size_t cow_reach_ended(const cow_reach *reach, const uint64_t **ids)
 static int count_slots(cow_reach *reach)
 {
     cow_file *file = reach->file;
-    uint64_t pools = cow_pools_rows(file);
+    uint64_t pools;
 
+    if (cow_pools_open(file) < 0)
+        return -1;
+    pools = cow_pools_rows(file);
     if ((reach->pool = calloc(pools + 1, sizeof *reach->pool)) == NULL)
         return cow_error(COW_MEMORY, "%s: no memory for the list of pools", file->name);
     for (; reach->pools < pools; reach->pools++) {

@@ -8,7 +8,7 @@ int cow_file_open_all(cow_file *file)
 {
     if (file->opened_all)
         return 0;
-    if (cow_pools_open(file) < 0 || cow_snapshots_open(file) < 0 || cow_versions_open(file) < 0)
+    if (cow_snapshots_open(file) < 0 || cow_versions_open(file) < 0)
         return -1;
     file->opened_all = true;
     return 0;
@@ -37,8 +37,6 @@ int cow_file_put_number(cow_file *file, const char *name, hid_t type, const void
 
 int cow_file_need_format(cow_file *file, uint32_t format)
 {
-    if (file->format == 0 && cow_layout_number(file->loc, COW_FORMAT_NAME, H5T_STD_U32LE, &file->format) < 0)
-        return -1;
     if (file->format >= format)
         return 0;
     if (cow_file_put_number(file, COW_FORMAT_NAME, H5T_STD_U32LE, &format) < 0)
@@ -76,6 +74,7 @@ int cow_file_lay_out(cow_file *file)
         cow_snapshots_create(file) < 0 ||
         (file->index = cow_layout_table_create(file->loc, COW_TABLE_INDEX, 0, 0)) == NULL)
         return -1;
+    file->format = format;
     file->laid_out = file->opened_all = true;
     return 0;
 }

@@ -63,11 +63,12 @@ static overlay_page *page_for(cow_overlay *overlay, uint64_t number)
         return NULL;
     i = place(overlay, number);
     if (overlay->table[i] == NULL) {
-        if ((overlay->table[i] = calloc(1, sizeof(overlay_page))) == NULL) {
+        if ((overlay->table[i] = malloc(sizeof(overlay_page))) == NULL) {
             no_memory();
             return NULL;
         }
         overlay->table[i]->number = number;
+        memset(overlay->table[i]->mask, 0, sizeof overlay->table[i]->mask);
         overlay->count++;
     }
     return overlay->table[i];
