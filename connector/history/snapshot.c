@@ -610,19 +610,30 @@ static int copy_attribute(void *context, const char *name)
     return there < 0 ? fail(c->walk) : lack(c->walk, c->address, c->path, "attribute", name);
 }
 
+/* What is copied without having changed must be what was committed: damage is not handed on. 1; 0: the snapshot does without its
+ * attributes; -1: the walk fails. */
+static int attributes_good(cow_walk *walk, uint64_t address, const char *path)
+{
+    H5O_token_t token = cow_token(address);
+
+    if (cow_sum_check(walk->file, &token, COW_CHANGED_ATTRIBUTES) == 0)
+        return 1;
+    return lack(walk, address, path, "attributes", NULL) < 0 || cow_map_put(&walk->partial, address, DAMAGED) < 0
+               ? fail(walk)
+               : 0;
+}
+
 /* Attributes and comment, as far as they can be copied. -1: the walk fails. */
 static int copy_header(cow_walk *walk, cow_loc head, uint64_t address, const char *path, cow_loc snapshot)
 {
     heading c = {.walk = walk, .head = head, .snapshot = snapshot, .address = address, .path = path};
-    H5O_token_t token = cow_token(address);
     char *comment;
+    int good;
     bool set;
 
-    /* What is copied without having changed must be what was committed: damage is not handed on. */
-    if (cow_sum_check(walk->file, &token, COW_CHANGED_ATTRIBUTES) < 0) {
-        if (lack(walk, address, path, "attributes", NULL) < 0 || cow_map_put(&walk->partial, address, DAMAGED) < 0)
-            return fail(walk);
-    } else if (cow_native_attributes(head, true, copy_attribute, &c) < 0 &&
+    if ((good = attributes_good(walk, address, path)) < 0)
+        return -1;
+    if (good && cow_native_attributes(head, true, copy_attribute, &c) < 0 &&
                lack(walk, address, path, "attributes", NULL) <
                    0) /* in the order of the header, if no other is tracked */
         return -1;
@@ -634,13 +645,13 @@ static int copy_header(cow_walk *walk, cow_loc head, uint64_t address, const cha
     return set ? 0 : lack(walk, address, path, "comment", NULL);
 }
 
-/* The snapshot of the object at ADDRESS is there. */
-static int note_built(cow_walk *walk, uint64_t address, cow_loc snapshot)
+/* The snapshot of the object at ADDRESS is there. NAME: what it is called in the group SNAPSHOT, NULL: it is SNAPSHOT. */
+static int note_built(cow_walk *walk, uint64_t address, cow_loc snapshot, const char *name)
 {
     cow_layout_snapshot_row row = sums_of(walk, address); /* the attributes' may be needed: note_sums */
     H5O_info2_t info;
 
-    if (cow_native_info(snapshot, NULL, H5O_INFO_BASIC, &info) < 0)
+    if (cow_native_info(snapshot, name, H5O_INFO_BASIC, &info) < 0)
         return -1;
     row.head = address;
     row.version = walk->row;
@@ -749,7 +760,7 @@ static int build_type(cow_walk *walk, hid_t named, uint64_t address, cow_loc *ma
         return -1;
     if (cow_native_type_anonymous(walk->file->loc, named, tcpl, made) == 0) {
         /* noted, it is in use: what fails from here on fails the walk */
-        if (note_built(walk, address, *made) == 0 && cow_map_put(&walk->used, address, 0) == 0 &&
+        if (note_built(walk, address, *made, NULL) == 0 && cow_map_put(&walk->used, address, 0) == 0 &&
             hold_type(walk, address) == 0 && copy_header(walk, head, address, NOWHERE, *made) == 0 &&
             note_sums(walk, address, *made, COW_NO_NODE) == 0)
             status = 0;
@@ -796,7 +807,7 @@ static hid_t snapshot_type(void *context, hid_t named)
 /* Its members are made and noted with it, so what fails once it is noted itself fails the walk. */
 static int fill_group(cow_walk *walk, place *p, bool by_creation)
 {
-    if (note_built(walk, p->address, p->target) < 0 || copy_header(walk, p->group, p->address, p->path, p->target) < 0)
+    if (note_built(walk, p->address, p->target, NULL) < 0 || copy_header(walk, p->group, p->address, p->path, p->target) < 0)
         return fail(walk);
     if (cow_native_links(p->group, by_creation, build_link, p) < 0 &&
         lack(walk, p->address, p->path, "members", NULL) < 0)
@@ -931,20 +942,8 @@ static int show(cow_walk *walk, const cow_shown *shown, cow_loc *made)
     return made->object == NULL ? -1 : 0;
 }
 
-/* The view of the newest root itself, which this commit has made for that. */
-static int take_view(cow_walk *walk, uint64_t root, cow_loc *made)
-{
-    char path[COW_PATH_MAX];
-    cow_loc views;
-
-    cow_view_path(path, root);
-    return cow_folder_open(walk->file, COW_FOLDER_VIEWS, &views) < 0
-               ? -1
-               : cow_native_open(views, cow_folder_name(path), made);
-}
-
 /* The newest root view of a versioned dataset. */
-static int build_dataset(cow_walk *walk, cow_loc head, cow_dataset *dataset, uint64_t address, const char *path,
+static int build_dataset(cow_walk *walk, cow_loc head, const cow_dataset *dataset, uint64_t address, const char *path,
                          cow_loc *made)
 {
     const cow_array *array = &dataset->array;
@@ -953,10 +952,6 @@ static int build_dataset(cow_walk *walk, cow_loc head, cow_dataset *dataset, uin
     hid_t named = H5I_INVALID_HID;
     int status = -1;
 
-    if (dataset->whole_view) {
-        dataset->whole_view = false; /* if this version cannot be made, the next one finds half of its attributes there */
-        return take_view(walk, dataset->root, made) < 0 ? -1 : copy_header(walk, head, address, path, *made);
-    }
     if (dataset->named_type &&
         ((named = cow_native_dataset_type(head.object)) < 0 || (shown.type = snapshot_type(walk, named)) < 0))
         goto done;
@@ -1011,7 +1006,7 @@ static int build_named(cow_walk *walk, cow_loc head, uint64_t address, const cha
 
     if (tcpl >= 0 && cow_native_open_token(walk->file->loc, &token, &again) == 0 &&
         (type = cow_native_type_id(again)) >= 0 && cow_native_type_anonymous(walk->file->loc, type, tcpl, made) == 0)
-        status = note_built(walk, address, *made) < 0 || copy_header(walk, head, address, path, *made) < 0 ||
+        status = note_built(walk, address, *made, NULL) < 0 || copy_header(walk, head, address, path, *made) < 0 ||
                          note_sums(walk, address, *made, COW_NO_NODE) < 0
                      ? fail(walk)
                      : 0;
@@ -1049,7 +1044,7 @@ static int make(cow_walk *walk, cow_loc head, cow_dataset *dataset, uint64_t add
         return build_named(walk, head, address, path, made) < 0 ? -1 : cow_unlinked_note(&walk->unlinked, *made);
     return (dataset != NULL ? build_dataset(walk, head, dataset, address, path, made)
                             : build_native(walk, head, address, path, made)) < 0 ||
-                   note_built(walk, address, *made) < 0 ||
+                   note_built(walk, address, *made, NULL) < 0 ||
                    note_sums(walk, address, *made, dataset == NULL ? COW_NO_NODE : dataset->root) < 0
                ? -1
                : cow_unlinked_note(&walk->unlinked, *made);
@@ -1059,9 +1054,44 @@ static int make(cow_walk *walk, cow_loc head, cow_dataset *dataset, uint64_t add
 static int make_bare(cow_walk *walk, const cow_shown *shown, uint64_t address, cow_loc *made)
 {
     return cow_native_file_small_headers(walk->file->native, true, NULL) < 0 || show(walk, shown, made) < 0 ||
-                   note_built(walk, address, *made) < 0 || note_sums(walk, address, *made, shown->root) < 0
+                   note_built(walk, address, *made, NULL) < 0 || note_sums(walk, address, *made, shown->root) < 0
                ? -1
                : cow_unlinked_note(&walk->unlinked, *made);
+}
+
+/* The comment of HEAD, on the view that is called NAME; views have no attributes. -1: the walk fails. */
+static int copy_comment(cow_walk *walk, cow_loc head, uint64_t address, const char *path, cow_loc views, const char *name)
+{
+    char *comment = cow_native_comment(head);
+    bool set = comment != NULL && *comment == '\0';
+    cow_loc view;
+
+    if (comment != NULL && !set && cow_native_open(views, name, &view) == 0) {
+        set = cow_native_comment_set(view, comment) == 0;
+        if (cow_native_close(view) < 0)
+            set = false;
+    }
+    free(comment);
+    return set ? 0 : lack(walk, address, path, "comment", NULL);
+}
+
+/* The view of the newest root, which this commit has made for that, becomes the snapshot of HEAD, and gets a link in the version. It is
+ * not opened for it: that would take longer than all else. */
+static int link_view(cow_walk *walk, place *p, const char *name, uint64_t address, const char *path, cow_loc head,
+                     cow_dataset *dataset)
+{
+    const cow_loc none = {.type = H5I_DATASET};
+    char view[COW_PATH_MAX];
+    cow_loc views;
+
+    dataset->whole_view = false; /* if this version cannot be made, the next one has a snapshot of its own */
+    cow_view_path(view, dataset->root);
+    return cow_folder_open(walk->file, COW_FOLDER_VIEWS, &views) < 0 || attributes_good(walk, address, path) < 0 ||
+                   copy_comment(walk, head, address, path, views, cow_folder_name(view)) < 0 ||
+                   note_built(walk, address, views, cow_folder_name(view)) < 0 ||
+                   note_sums(walk, address, none, dataset->root) < 0
+               ? -1
+               : cow_native_link_hard(views, cow_folder_name(view), p->target, name);
 }
 
 /* The snapshot of the open object HEAD, or of a copy that is not open (SHOWN), with its first link. -1, and not walk->failed:
@@ -1075,6 +1105,10 @@ static int make_linked(cow_walk *walk, place *p, const char *name, uint64_t addr
 
     if (shown == NULL && head.type == H5I_DATASET && cow_dataset_attach(walk->file, head.object, false, &dataset) < 0)
         goto done;
+    if (dataset != NULL && dataset->whole_view) {
+        status = link_view(walk, p, name, address, path, head, dataset);
+        goto done;
+    }
     status = shown != NULL ? make_bare(walk, shown, address, &made) : make(walk, head, dataset, address, path, &made);
     if (status == 0 && (status = cow_unlinked_link(&walk->unlinked, made, p->target, name)) < 0 &&
         head.type != H5I_DATASET)
