@@ -55,7 +55,7 @@ bool cow_native_tokens_are_plain(void);
  * between begin and end with nothing that we know of it, since nobody is to be told when that id goes. -1: no walk now: an error is
  * recorded, which closing the id would forget; or HDF5 has no call on an object under way (it creates or opens a file, say) and
  * cannot wrap: H5A__iterate would leave the object open, and with it the file. */
-#define COW_LIST_FROM 12
+#define COW_LIST_FROM 4
 int cow_native_list_begin(void);
 void cow_native_list_end(void);
 bool cow_native_is_listing(void);
