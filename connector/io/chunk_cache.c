@@ -493,14 +493,15 @@ cow_cached_chunk *cow_chunk_cache_get(cow_array *array, const uint64_t chunk[], 
     return cow_chunk_cache_insert(array, chunk, bytes);
 }
 
-cow_cached_chunk *cow_chunk_cache_part(cow_array *array, const uint64_t chunk[], size_t from, size_t to)
+cow_cached_chunk *cow_chunk_cache_part(cow_array *array, const uint64_t chunk[], size_t from, size_t to,
+                                       bool overwritten)
 {
     cow_cached_chunk *entry = look_up(array, chunk);
-    uint64_t slot;
+    uint64_t slot = COW_HOLE;
     uint8_t *bytes;
 
     if (entry == NULL) {
-        if (cow_index_get(array->index, chunk, &slot) < 0)
+        if (!overwritten && cow_index_get(array->index, chunk, &slot) < 0)
             return NULL;
         if (slot != COW_HOLE)
             return cow_chunk_cache_get(array, chunk, false);
@@ -536,7 +537,7 @@ int cow_chunk_cache_prefetch(cow_array *array, const uint64_t *chunks, size_t n)
     for (size_t i = 0; i < n && wanted < most; i++) {
         uint64_t slot;
 
-        if (cow_chunk_cache_find(array, chunks + i * rank) != NULL)
+        if (look_up(array, chunks + i * rank) != NULL) /* what is not set of it may stay so */
             continue;
         if (cow_index_get(array->index, chunks + i * rank, &slot) < 0)
             goto done;

@@ -52,7 +52,8 @@ void cow_chunk_cache_buffer_free(cow_array *array, uint8_t *bytes);
 cow_cached_chunk *cow_chunk_cache_get(cow_array *array, const uint64_t chunk[], bool overwritten);
 /* The same for a caller that writes bytes [from, to) now: in a chunk that is new, what is behind them stays unset. So
  * fill value is not written where rows that follow are about to be written, one by one. */
-cow_cached_chunk *cow_chunk_cache_part(cow_array *array, const uint64_t chunk[], size_t from, size_t to);
+cow_cached_chunk *cow_chunk_cache_part(cow_array *array, const uint64_t chunk[], size_t from, size_t to,
+                                       bool overwritten);
 /* Set all bytes of an entry that a visitor got. Any thread, one for an entry. */
 void cow_chunk_cache_complete(cow_cached_chunk *entry);
 /* Load those of N chunks that are neither cached nor holes, together. CHUNKS: N times rank. As far as there is room. */

@@ -252,8 +252,8 @@ static int write_batch(batch *b)
 
         if (direct > 0 && piece->whole)
             continue;
-        if (!piece->whole && covers(transfer) && cow_piece_range(b->plan, piece, array->element_size, &from, &to))
-            entry = cow_chunk_cache_part(array, piece->chunk, from, to);
+        if (covers(transfer) && cow_piece_range(b->plan, piece, array->element_size, &from, &to))
+            entry = cow_chunk_cache_part(array, piece->chunk, from, to, piece->whole);
         else
             entry = cow_chunk_cache_get(array, piece->chunk, piece->whole);
         if (entry == NULL)
