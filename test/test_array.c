@@ -1113,6 +1113,38 @@ static void test_reading_a_hole_without_fill_value_leaves_memory_alone(void **un
     world_close(&w);
 }
 
+/* As many chunks as have numbers of three bytes, visited in no order. */
+static void test_points_in_any_order_go_to_their_chunks(void **unused)
+{
+    enum { POINTS = 3000, ROWS = 400000, TWICE = 70 };
+    setting s = with_type(plain, H5T_NATIVE_INT);
+    static hsize_t point[POINTS][2];
+    static int values[POINTS], got[POINTS];
+    hsize_t n = POINTS;
+    world w;
+
+    (void)unused;
+    s.extent[0] = ROWS;
+    s.extent[1] = 10;
+    world_open(&w, &s);
+    for (int i = 0; i < POINTS; i++) {
+        point[i][0] = (hsize_t)i * 104729 % ROWS;
+        point[i][1] = (hsize_t)i % 10;
+        values[i] = i + 1;
+    }
+    memcpy(point[POINTS - 1], point[TWICE], sizeof point[TWICE]);
+    hid_t points = H5Screate_simple(2, (hsize_t[]){ROWS, 10}, NULL), memory = H5Screate_simple(1, &n, NULL);
+    assert_true(H5Sselect_elements(points, H5S_SELECT_SET, POINTS, &point[0][0]) >= 0);
+    assert_good(cow_array_write(&w.array, H5T_NATIVE_INT, memory, points, H5P_DEFAULT, values));
+    commit(&w);
+    assert_good(cow_array_read(&w.array, H5T_NATIVE_INT, memory, points, H5P_DEFAULT, got));
+    values[TWICE] = values[POINTS - 1]; /* the later one */
+    assert_memory_equal(got, values, sizeof got);
+    H5Sclose(memory);
+    H5Sclose(points);
+    world_close(&w);
+}
+
 static void test_bad_requests_are_refused(void **unused)
 {
     setting s = with_type(plain, H5T_NATIVE_INT);
@@ -1899,6 +1931,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_shrink_then_grow_shows_fill),
         cmocka_unit_test(test_growing_does_not_rewrite_edge_chunks),
         cmocka_unit_test(test_reading_a_hole_without_fill_value_leaves_memory_alone),
+        cmocka_unit_test(test_points_in_any_order_go_to_their_chunks),
         cmocka_unit_test(test_bad_requests_are_refused),
         cmocka_unit_test(test_a_full_disk_is_an_error_and_nothing_is_lost),
         cmocka_unit_test(test_a_disk_that_becomes_full_leaves_what_was_stored_before),
