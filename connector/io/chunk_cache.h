@@ -24,7 +24,7 @@ struct cow_cached_chunk {
     size_t set;    /* bytes that have been set; those behind are fill value, not put there yet (cow_chunk_cache_part) */
     uint64_t slot; /* heap arrays only, as is */
     cow_digest *known; /* dirty: of the whole chunk, as it was written; NULL: it has to be read back, but for */
-    char **strings;    /* dirty: what the chunk holds, of array->held alone */
+    struct cow_strings *strings; /* dirty: what the chunk holds, of array->held alone (heap.c) */
     struct cow_content *content; /* clean: what the chunk holds, or NULL (heap.c) */
     size_t content_bytes;        /* of it, 0 without */
     bool large;                  /* clean: its content is too large to be kept */

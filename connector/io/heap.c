@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/ids.h"
+#include "base/vector.h"
 #include "io/chunk_cache.h"
 #include "io/content.h"
 #include "io/convert.h"
@@ -407,100 +408,24 @@ static int read_copied(cow_array *array, uint64_t slot, const cow_heap_part *par
     return status;
 }
 
-/* ---- strings that are written a few at a time ---- */
-
-/* The chunk that was written last, if not as a whole, has its strings in memory too, so that it need not be read back when it is
- * stored. Of each array one: strings are often appended. */
-
-static void free_strings(const cow_array *array, char **strings)
-{
-    for (uint64_t i = 0; strings != NULL && i < chunk_elements(array); i++)
-        free(strings[i]); /* as H5Treclaim does */
-    free(strings);
-}
-
-void cow_heap_forget(cow_cached_chunk *entry)
-{
-    forget_content(entry);
-    free(entry->known);
-    entry->known = NULL;
-    if (entry->array->held == entry)
-        entry->array->held = NULL;
-    free_strings(entry->array, entry->strings);
-    entry->strings = NULL;
-}
-
-/* ENTRY has STRINGS from now on, and the one that had some knows what it holds, as far as that is certain. */
-static void hold(cow_cached_chunk *entry, char **strings)
-{
-    cow_array *array = entry->array;
-    cow_cached_chunk *former = array->held;
-    cow_digest *known = former == NULL ? NULL : malloc(sizeof *known);
-
-    if (known != NULL && digest_elements(array, former->strings, array->grid.chunk, former->slot, false, known) < 0) {
-        cow_error_clear(); /* it is read back */
-        free(known);
-        known = NULL;
-    }
-    if (former != NULL) {
-        cow_heap_forget(former);
-        former->known = known;
-    }
-    entry->strings = strings;
-    array->held = entry;
-}
-
-/* STRINGS, which the entry takes, were written to PART of it. */
-static void replace_strings(cow_cached_chunk *entry, const cow_heap_part *part, char *strings[])
-{
-    const cow_grid *grid = &entry->array->grid;
-    uint64_t at[COW_MAX_RANK] = {0};
-
-    for (uint64_t i = 0; i < part->elements; i++) {
-        uint64_t place = part->first == NULL ? part->place[i] : 0;
-
-        for (unsigned d = 0; part->first != NULL && d < grid->rank; d++)
-            place = place * grid->chunk[d] + part->first[d] + at[d];
-        free(entry->strings[place]);
-        entry->strings[place] = strings[i];
-        strings[i] = NULL;
-        for (unsigned d = grid->rank; part->first != NULL && d-- > 0 && ++at[d] == part->count[d];)
-            at[d] = 0;
-    }
-}
-
 /* ---- a copy of the program's elements ---- */
 
 /* What a chunk holds is known without reading it back only if HDF5 was given nothing else: the program may go on changing its
  * elements, and HDF5 may use their place for what it makes of them (H5Pset_modify_write_buf). So HDF5 gets a copy. */
 typedef struct own_copy {
-    void *elements;    /* NULL: there is none */
-    void *room;        /* of what they point to, or: */
-    char **strings;    /* each in memory of its own */
-    cow_digest *known; /* of a whole chunk */
+    void *elements;     /* NULL: there is none */
+    char *room;         /* of what they point to */
+    size_t bytes, used; /* of ROOM: all, and by what is pointed to */
+    char **strings;     /* for the entry that is held: the pointers once more */
+    cow_digest *known;  /* of a whole chunk */
 } own_copy;
 
-static void own_free(own_copy *own, uint64_t n)
+static void own_free(own_copy *own)
 {
-    for (uint64_t i = 0; own->strings != NULL && i < n; i++)
-        free(own->strings[i]);
     free(own->strings);
     free(own->elements);
     free(own->room);
     free(own->known);
-}
-
-/* Strings, one by one. */
-static bool copy_strings(own_copy *own, uint64_t n, char *const packed[])
-{
-    if ((own->strings = calloc(n, sizeof *own->strings)) == NULL ||
-        (own->elements = malloc(n * sizeof *own->strings)) == NULL)
-        return false;
-    for (uint64_t i = 0; i < n; i++)
-        if (packed[i] != NULL && (own->strings[i] = strdup(packed[i])) == NULL)
-            return false;
-    memcpy(own->elements, own->strings, n * sizeof *own->strings);
-    return true;
 }
 
 /* Bytes that a string or a sequence of numbers points to, and where they are. */
@@ -531,8 +456,10 @@ static bool copy_together(own_copy *own, const cow_part *part, uint64_t n, const
     element = own->elements;
     for (uint64_t i = 0; i < n; i++)
         sum += pointed_at(part, element + i * part->size, (const void **)&from);
-    if ((to = own->room = malloc(sum + n + 1)) == NULL)
+    own->bytes = sum + n + 1;
+    if ((own->room = malloc(own->bytes)) == NULL)
         return false;
+    to = (uint8_t *)own->room;
     for (uint64_t i = 0; i < n; i++, element += part->size) {
         size_t room = (size_t)((uint8_t *)own->room + sum + i - to);
 
@@ -554,7 +481,16 @@ static bool copy_together(own_copy *own, const cow_part *part, uint64_t n, const
             to += size;
         }
     }
+    own->used = (size_t)(to - (uint8_t *)own->room);
     return true;
+}
+
+/* Strings alone. */
+static bool copy_strings(own_copy *own, uint64_t n, const void *packed)
+{
+    static const cow_part string = {.kind = COW_PART_STRING, .size = sizeof(char *)};
+
+    return copy_together(own, &string, n, packed);
 }
 
 /* Of a whole chunk, with what it holds, or for the entry that is held; nothing of other types, or where there is no memory. */
@@ -569,14 +505,133 @@ static void copy_elements(const cow_array *array, const cow_cached_chunk *entry,
         copied = copy_together(own, type, part->elements, packed) &&
                  (own->known = malloc(sizeof *own->known)) != NULL &&
                  digest_elements(array, own->elements, array->grid.chunk, entry->slot, false, own->known) == 0;
-    else if (!whole && entry->strings != NULL && H5Tequal(mem_type, cow_array_type(array)) > 0)
-        copied = copy_strings(own, part->elements, packed);
+    else if (!whole && entry->strings != NULL && H5Tequal(mem_type, cow_array_type(array)) > 0 &&
+             copy_strings(own, part->elements, packed) &&
+             (own->strings = malloc(part->elements * sizeof *own->strings)) != NULL) {
+        memcpy(own->strings, own->elements, part->elements * sizeof *own->strings);
+        copied = true;
+    }
     cow_parts_close(type);
     if (copied)
         return;
     cow_error_clear();
-    own_free(own, part->elements);
+    own_free(own);
     *own = (own_copy){0};
+}
+
+/* ---- strings that are written a few at a time ---- */
+
+/* The chunk that was written last, if not as a whole, has its strings in memory too, so that it need not be read back when it is
+ * stored. Of each array one: strings are often appended. */
+typedef struct cow_strings {
+    char **element;     /* null, or in one of the blocks: what was written together is in one */
+    char **block;
+    size_t blocks, room;
+    size_t bytes, used; /* of all blocks, and of them by elements */
+} cow_strings;
+
+/* Blocks are made one when so much more than half of them is used by nothing. */
+#define UNUSED_BYTES ((size_t)64 << 10)
+
+static void strings_free(cow_strings *strings)
+{
+    if (strings == NULL)
+        return;
+    for (size_t i = 0; i < strings->blocks; i++)
+        free(strings->block[i]);
+    free(strings->block);
+    free(strings->element);
+    free(strings);
+}
+
+/* A block of OWN, which it then has no more. */
+static bool strings_take(cow_strings *strings, own_copy *own)
+{
+    if (COW_RESERVE(strings->block, strings->room, strings->blocks, 1) < 0)
+        return false;
+    strings->block[strings->blocks++] = own->room;
+    strings->bytes += own->bytes;
+    strings->used += own->used;
+    own->room = NULL;
+    return true;
+}
+
+/* The N elements of a chunk; NULL: there is no memory. */
+static cow_strings *strings_open(uint64_t n, const void *elements)
+{
+    cow_strings *strings = calloc(1, sizeof *strings);
+    own_copy own = {0};
+
+    if (strings != NULL && copy_strings(&own, n, elements) && strings_take(strings, &own)) {
+        strings->element = own.elements;
+        own.elements = NULL;
+    } else {
+        strings_free(strings);
+        strings = NULL;
+    }
+    own_free(&own);
+    return strings;
+}
+
+void cow_heap_forget(cow_cached_chunk *entry)
+{
+    forget_content(entry);
+    free(entry->known);
+    entry->known = NULL;
+    if (entry->array->held == entry)
+        entry->array->held = NULL;
+    strings_free(entry->strings);
+    entry->strings = NULL;
+}
+
+/* ENTRY has STRINGS from now on, and the one that had some knows what it holds, as far as that is certain. */
+static void hold(cow_cached_chunk *entry, cow_strings *strings)
+{
+    cow_array *array = entry->array;
+    cow_cached_chunk *former = array->held;
+    cow_digest *known = former == NULL ? NULL : malloc(sizeof *known);
+
+    if (known != NULL &&
+        digest_elements(array, former->strings->element, array->grid.chunk, former->slot, false, known) < 0) {
+        cow_error_clear(); /* it is read back */
+        free(known);
+        known = NULL;
+    }
+    if (former != NULL) {
+        cow_heap_forget(former);
+        former->known = known;
+    }
+    entry->strings = strings;
+    array->held = entry;
+}
+
+/* What OWN has was written to PART of it. false: there is no memory to know that. */
+static bool replace_strings(cow_cached_chunk *entry, const cow_heap_part *part, own_copy *own)
+{
+    const cow_grid *grid = &entry->array->grid;
+    cow_strings *strings = entry->strings, *fewer;
+    uint64_t at[COW_MAX_RANK] = {0};
+
+    if (!strings_take(strings, own))
+        return false;
+    for (uint64_t i = 0; i < part->elements; i++) {
+        uint64_t place = part->first == NULL ? part->place[i] : 0;
+
+        for (unsigned d = 0; part->first != NULL && d < grid->rank; d++)
+            place = place * grid->chunk[d] + part->first[d] + at[d];
+        if (strings->element[place] != NULL)
+            strings->used -= strlen(strings->element[place]) + 1;
+        strings->element[place] = own->strings[i];
+        for (unsigned d = grid->rank; part->first != NULL && d-- > 0 && ++at[d] == part->count[d];)
+            at[d] = 0;
+    }
+    if (strings->bytes / 2 <= strings->used + UNUSED_BYTES)
+        return true;
+    if ((fewer = strings_open(chunk_elements(entry->array), strings->element)) == NULL)
+        return false;
+    strings_free(strings);
+    entry->strings = fewer;
+    return true;
 }
 
 /* ---- slots ---- */
@@ -617,7 +672,8 @@ static bool is_filled(const cow_array *array, uint64_t slot)
 
 /* What a slot of its own holds before PART is written to it: nothing needed, the chunk as it was, or fill value. *STRINGS: that,
  * where it can be held. */
-static int prepare_slot(cow_array *array, const cow_heap_part *part, uint64_t old, uint64_t slot, char ***strings)
+static int prepare_slot(cow_array *array, const cow_heap_part *part, uint64_t old, uint64_t slot,
+                        cow_strings **strings)
 {
     cow_heap_part all = whole_chunk(array, part->chunk);
     uint64_t trimmed[COW_MAX_RANK];
@@ -634,9 +690,8 @@ static int prepare_slot(cow_array *array, const cow_heap_part *part, uint64_t ol
             return -1;
         status = is_filled(array, slot) ? 0 : move_part(array, slot, &all, cow_array_type(array), DXPL, true, elements);
         if (status == 0 && are_strings(array, true))
-            *strings = elements;
-        else
-            free(elements);
+            *strings = strings_open(all.elements, elements);
+        free(elements);
         return status;
     }
     if ((elements = read_slot(array, part->chunk, old, false)) == NULL)
@@ -646,9 +701,8 @@ static int prepare_slot(cow_array *array, const cow_heap_part *part, uint64_t ol
                  ? -1
                  : move_part(array, slot, &all, cow_array_type(array), DXPL, true, elements);
     if (status == 0 && are_strings(array, false))
-        *strings = elements;
-    else
-        reclaim(array, elements);
+        *strings = strings_open(all.elements, elements);
+    reclaim(array, elements);
     return status;
 }
 
@@ -656,7 +710,7 @@ static int prepare_slot(cow_array *array, const cow_heap_part *part, uint64_t ol
 static cow_cached_chunk *own_slot(cow_array *array, const cow_heap_part *part)
 {
     cow_cached_chunk *entry = cow_chunk_cache_find(array, part->chunk);
-    char **strings = NULL;
+    cow_strings *strings = NULL;
     uint64_t old, slot;
 
     if (entry != NULL && entry->dirty) {
@@ -669,7 +723,7 @@ static cow_cached_chunk *own_slot(cow_array *array, const cow_heap_part *part)
     entry =
         prepare_slot(array, part, old, slot, &strings) < 0 ? NULL : cow_chunk_cache_insert(array, part->chunk, NULL);
     if (entry == NULL || entry->dirty) { /* dirty: a filter of the program wrote there meanwhile */
-        free_strings(array, strings);
+        strings_free(strings);
         cow_pool_drop(array->pool, slot);
         return entry;
     }
@@ -752,14 +806,12 @@ int cow_heap_write(cow_array *array, const cow_heap_part *part, hid_t mem_type, 
         ;
     else if (status < 0)
         half_written(entry);
-    else if (own.strings != NULL && entry->strings != NULL)
-        replace_strings(entry, part, own.strings);
-    else {
+    else if (own.strings == NULL || entry->strings == NULL || !replace_strings(entry, part, &own)) {
         cow_heap_forget(entry);
         entry->known = own.known;
         own.known = NULL;
     }
-    own_free(&own, part->elements);
+    own_free(&own);
     return status;
 }
 
@@ -810,7 +862,7 @@ static int digest_entry(const cow_array *array, const cow_cached_chunk *entry, c
         return 0;
     }
     if (entry->strings != NULL)
-        return digest_elements(array, entry->strings, trimmed, entry->slot, false, digest);
+        return digest_elements(array, entry->strings->element, trimmed, entry->slot, false, digest);
     if ((elements = read_slot(array, entry->chunk, entry->slot, true)) == NULL)
         return -1;
     status = digest_elements(array, elements, trimmed, entry->slot, false, digest);
