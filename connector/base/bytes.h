@@ -1,4 +1,5 @@
-/* Little-endian integers and varints in memory, for everything that h5cow writes into a file itself. */
+/* Little-endian integers and varints in memory, for everything that h5cow writes into a file itself. Without its loop each is
+ * one instruction of the processor. */
 #ifndef COW_BYTES_H
 #define COW_BYTES_H
 
@@ -8,16 +9,19 @@
 
 static inline void cow_put16(uint8_t *p, uint16_t v)
 {
+#pragma GCC unroll 2
     for (int i = 0; i < 2; i++)
         p[i] = (uint8_t)(v >> (8 * i));
 }
 static inline void cow_put32(uint8_t *p, uint32_t v)
 {
+#pragma GCC unroll 4
     for (int i = 0; i < 4; i++)
         p[i] = (uint8_t)(v >> (8 * i));
 }
 static inline void cow_put64(uint8_t *p, uint64_t v)
 {
+#pragma GCC unroll 8
     for (int i = 0; i < 8; i++)
         p[i] = (uint8_t)(v >> (8 * i));
 }
@@ -28,6 +32,7 @@ static inline uint16_t cow_get16(const uint8_t *p)
 static inline uint32_t cow_get32(const uint8_t *p)
 {
     uint32_t v = 0;
+#pragma GCC unroll 4
     for (int i = 3; i >= 0; i--)
         v = v << 8 | p[i];
     return v;
@@ -35,6 +40,7 @@ static inline uint32_t cow_get32(const uint8_t *p)
 static inline uint64_t cow_get64(const uint8_t *p)
 {
     uint64_t v = 0;
+#pragma GCC unroll 8
     for (int i = 7; i >= 0; i--)
         v = v << 8 | p[i];
     return v;
