@@ -984,3 +984,22 @@ def test_a_call_that_fails_makes_no_version(programs, made):
     assert done.returncode == 0 and done.stdout == "", done.stdout + done.stderr
     with h5py.File(made, "r") as f:
         assert sorted(f["_versioned_data/versions"]) == ["1", "2", "3"]
+
+
+@pytest.mark.parametrize("shape", [(20, 30), (100, 100), (3, 4, 5)])
+def test_a_source_of_a_virtual_dataset_that_has_other_dimensions_is_an_error(programs, tmp_path, shape):
+    """HDF5 1.14.5 goes beyond its memory (contiguous), or does not come back (chunks): it is not asked."""
+    done = programs.python(f"""
+import h5py, numpy as np
+with h5py.File(sys.argv[1], 'w') as f:
+    layout = h5py.VirtualLayout((5000,), 'f8')
+    layout[:] = h5py.VirtualSource('.', '/s', (10000,))[2000:7000]
+    f.create_virtual_dataset('v', layout)
+    f['s'] = np.zeros({shape})
+with h5py.File(sys.argv[1]) as f:
+    try:
+        f['v'][()]
+    except OSError as error:
+        print(error)
+""", tmp_path / "a.h5")
+    assert done.returncode == 0 and "has {} dimensions, mapping 0 of it has 1".format(len(shape)) in done.stdout, done

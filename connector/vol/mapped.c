@@ -383,6 +383,21 @@ static int touches(hid_t wanted, hid_t target)
     return H5Sget_select_bounds(target, low, high) < 0 ? -1 : H5Sselect_intersect_block(wanted, low, high);
 }
 
+/* Has the source that was opened as many dimensions as mapping I of it, MAPPED? HDF5 does not ask, and goes beyond its memory. A mapping
+ * of "all" has those of the source. */
+static int check_rank(size_t i, hid_t mapped, hid_t opened)
+{
+    H5S_sel_type type = H5Sget_select_type(mapped);
+    int has = H5Sget_simple_extent_ndims(opened), wanted = H5Sget_simple_extent_ndims(mapped);
+
+    return (type != H5S_SEL_HYPERSLABS && type != H5S_SEL_POINTS) || has == wanted
+               ? 0
+               : cow_error(COW_UNSUPPORTED,
+                           "a source of a virtual dataset has %d dimensions, mapping %zu of it has %d: was it made anew in "
+                           "another shape?",
+                           has, i, wanted);
+}
+
 /* Block N of mapping I. TARGET and SOURCE are copies of its selections. */
 static int add_source(transfer *t, size_t i, hsize_t n, hid_t target, hid_t source, const slab *to, const slab *from)
 {
@@ -394,6 +409,10 @@ static int add_source(transfer *t, size_t i, hsize_t n, hid_t target, hid_t sour
 
     if ((found = cow_source_open(t->object, t->dcpl, i, n, &opened)) <= 0)
         return found;
+    if (check_rank(i, source, opened.space) < 0) {
+        cow_source_close(&opened);
+        return -1;
+    }
     if (rank < 0 || H5Sextent_copy(source, opened.space) < 0 || H5Sget_simple_extent_dims(source, dims, NULL) < 0)
         goto done;
     if (from->unlimited >= 0 && to->unlimited >= 0) {
