@@ -176,6 +176,9 @@ static void found(void *context, cli_object *object, const char *path)
         }
         H5Aclose(attribute);
     }
+    if (check->since == NULL && check->in_version &&
+        cow_map_at(&check->summed, object->address) == NULL)
+        cli_damaged(check, CLI_BAD_ELSE, 0, 0, "'%s' is not an object that the table of snapshots knows", path);
     cli_use use = {.address = object->address, .root = UINT64_MAX, .kind = CLI_NATIVE};
     if (object->type != H5O_TYPE_DATASET) {
         check_sums(check, id, object, &use, path);
@@ -190,8 +193,10 @@ static void found(void *context, cli_object *object, const char *path)
         goto done;
     }
     const cli_dataset_row *row = use.kind == CLI_HEAD ? cli_check_dataset(check, use.number) : NULL;
-    if (use.kind == CLI_VIEW)
+    if (use.kind == CLI_VIEW && use.number != UINT64_MAX)
         use.root = use.number;
+    else if (use.kind == CLI_VIEW)
+        cli_damaged(check, CLI_BAD_ELSE, 0, 0, "the dataset '%s' names a record that cannot be", path);
     else if (row != NULL)
         use.root = row->root;
     else
@@ -256,7 +261,9 @@ static void check_log(cli_check *check)
             continue;
         cli_check_step(check, "version %s", v->name);
         snprintf(path, sizeof path, COW_PATH_VERSIONS "/%s", v->name);
+        check->in_version = true;
         check->version[i] = cli_graph_add(&check->graph, path);
+        check->in_version = false;
     }
 }
 

@@ -85,6 +85,7 @@ typedef struct cli_check {
     uint64_t views;
     bool lone_leaves; /* there is a leaf without a view, which the root's shows */
     bool marked;      /* there is a view that says whose it is */
+    bool in_version;  /* what is met now is in the tree of a version */
 } cli_check;
 
 /* check_damage.c */

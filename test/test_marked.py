@@ -217,3 +217,36 @@ def test_a_damaged_view_costs_its_version_and_not_the_head(made):
     h5cow("recover", made, out, code=1)
     with h5py.File(out, "r") as f:
         assert f["row"][17] == -1 and "row" not in f[f"{HISTORY}/versions/1"] and f[f"{HISTORY}/versions/1/many"][17] == 17
+
+
+def test_what_lives_without_a_link_keeps_its_view_when_its_version_is_forgotten(tmp_path):
+    """A group that holds itself has the dataset; its snapshot is needed by newer versions, in whose trees it is not."""
+    path = tmp_path / "a.h5"
+    for words in ("g = f.create_group('g'); g['again'] = g; g['x'] = np.arange(5000); f['r'] = g['x'].ref; f['other'] = 1",
+                  "del f['g']", "f['other'][()] = 2"):
+        run(f"import h5py, numpy as np, sys\nwith h5py.File(sys.argv[1], 'a') as f: {words}", path)
+
+    def read(version, first):
+        run("import h5py, sys\nwith h5py.File(sys.argv[1]) as f: assert f[f['r'][()]][0] == int(sys.argv[2])", f"{path}{version}", first)
+
+    h5cow("forget", path, "1")
+    run("import h5py, sys\nwith h5py.File(sys.argv[1], 'a') as f: f[f['r'][()]][0] = 77", path)
+    h5cow("gc", path)
+    assert damage(path) == []
+    read("@2", 0), read("@3", 0), read("", 77)
+    run("import h5py, sys\nwith h5py.File(sys.argv[1], 'a') as f: f['new'] = list(range(9000)); f['back'] = f[f['r'][()]]", path)
+    h5cow("gc", path)
+    assert damage(path) == []
+    read("@2", 0), read("@3", 0), read("", 77)
+
+
+@pytest.mark.parametrize("mark", ["0", "1" * 64, "1" * 65, "01"])
+def test_what_is_no_mark_is_no_mark(made, mark):
+    with h5py.File(made, "r+") as f:
+        tree = f[f"{HISTORY}/versions/1"]
+        digits = "".join("/." if d == "1" else "/" for d in mark)
+        layout = replaced(tree["row"], lambda i, s: NUMBER.sub(f"/{HISTORY}{digits}/raw/", s) if i == 0 else s)
+        del tree["row"]
+        tree.create_virtual_dataset("row", layout)
+    assert any("/row" in what for what in damage(made, code=1))
+    h5cow("log", made)

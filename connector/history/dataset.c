@@ -526,25 +526,48 @@ done:
 
 /* ---- open ---- */
 
+/* The source of the first mapping; "" where there is none. */
+static int first_source(hid_t dcpl, char name[COW_MARKED_MAX], size_t *mappings)
+{
+    ssize_t length;
+
+    name[0] = '\0';
+    *mappings = 0;
+    if (H5Pget_layout(dcpl) != H5D_VIRTUAL)
+        return 0;
+    if (H5Pget_virtual_count(dcpl, mappings) < 0)
+        return cow_error_native("cannot get the mappings of a virtual dataset");
+    if (*mappings == 0)
+        return 0;
+    if ((length = H5Pget_virtual_dsetname(dcpl, 0, name, COW_MARKED_MAX)) < 0)
+        return cow_error_native("cannot get the source of a virtual dataset");
+    if (length >= COW_MARKED_MAX)
+        name[0] = '\0';
+    return 0;
+}
+
+int cow_dataset_is_view(void *native)
+{
+    hid_t dcpl = cow_native_dataset_dcpl(native);
+    char name[COW_MARKED_MAX];
+    uint64_t root;
+    size_t mappings;
+    int status = dcpl < 0 || first_source(dcpl, name, &mappings) < 0 ? -1 : cow_layout_unmark(name, &root);
+
+    cow_close(dcpl);
+    return status;
+}
+
 int cow_dataset_source(hid_t dcpl, uint64_t *number)
 {
     static const char heads[] = COW_PATH_HEADS "/", views[] = COW_PATH_VIEWS "/";
     char name[COW_MARKED_MAX], *end;
     const char *digits;
-    size_t mappings = 0;
-    ssize_t length;
+    size_t mappings;
     int kind = 2;
 
-    if (H5Pget_layout(dcpl) != H5D_VIRTUAL)
-        return 0;
-    if (H5Pget_virtual_count(dcpl, &mappings) < 0)
-        return cow_error_native("cannot get the mappings of a virtual dataset");
-    if (mappings == 0)
-        return 0;
-    if ((length = H5Pget_virtual_dsetname(dcpl, 0, name, sizeof name)) < 0)
-        return cow_error_native("cannot get the source of a virtual dataset");
-    if ((size_t)length >= sizeof name)
-        return 0;
+    if (first_source(dcpl, name, &mappings) < 0)
+        return -1;
     if (!cow_layout_unmark(name, number)) {
         if (mappings != 1)
             return 0;

@@ -416,16 +416,33 @@ static int hold_doubtful(forgetting *f)
     return 0;
 }
 
+/* Has the object at PATH other links, each of them in the tree of a version? Of a view nobody can tell. 1, 0, -1 */
+static int is_linked(const cow_file *file, const char *path)
+{
+    H5O_info2_t info;
+    cow_loc object;
+    int view = 0;
+
+    if (cow_native_info(file->loc, path, H5O_INFO_BASIC, &info) < 0)
+        return -1;
+    if (info.rc == 1)
+        return 0;
+    if (info.type == H5O_TYPE_DATASET &&
+        (cow_native_open(file->loc, path, &object) < 0 || (view = cow_dataset_is_view(object.object)) < 0 ||
+         cow_native_close(object) < 0))
+        return -1;
+    return !view;
+}
+
 /* Afterwards: what other trees have as well needs no other link. */
 static int let_go_of_linked(forgetting *f)
 {
     char path[COW_PATH_MAX];
-    H5O_info2_t info;
+    int linked;
 
     for (size_t i = 0; i < f->held.count; i++) {
         held_path(path, f->held.at[i]);
-        if (cow_native_info(f->file->loc, path, H5O_INFO_BASIC, &info) < 0 ||
-            (info.rc > 1 && cow_native_link_delete(f->file->loc, path) < 0))
+        if ((linked = is_linked(f->file, path)) < 0 || (linked && cow_native_link_delete(f->file->loc, path) < 0))
             return -1;
     }
     return 0;

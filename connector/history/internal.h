@@ -270,6 +270,8 @@ size_t cow_reach_ended(const cow_reach *reach, const uint64_t **ids);
 /* dataset.c: what a virtual dataset is. 1: a head (*NUMBER: id), 2: it shows the view of a root record, or is that view (*NUMBER: the
  * record), 0: something else; -1. */
 int cow_dataset_source(hid_t dcpl, uint64_t *number);
+/* Is it the view of a root, which has links of its own besides those of versions? 1, 0, -1 */
+int cow_dataset_is_view(void *native);
 
 /* deleted.c */
 /* Addresses that are not the application's. NULL: no memory. */

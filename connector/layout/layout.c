@@ -329,7 +329,8 @@ bool cow_layout_unmark(char path[COW_MARKED_MAX], uint64_t *root)
         number = number << 1 | (rest[1] == '.');
         rest += rest[1] == '.' ? 2 : 1;
     }
-    if (digits == 0 || digits > 64 || path[sizeof COW_ROOT] != '.')
+    if (digits == 0 || digits > 64 || path[sizeof COW_ROOT] != '.' || number == UINT64_MAX ||
+        (strncmp(rest, "/raw/", 5) != 0 && strncmp(rest, "/views/", 7) != 0))
         return false;
     memmove(path + sizeof COW_ROOT - 1, rest, strlen(rest) + 1);
     *root = number;
