@@ -1,5 +1,5 @@
 /* For LD_PRELOAD: every file is on the file system whose number FAKE_FS holds (hexadecimal), and with FAKE_NO_LOCKS
- * that one has no locks. With FAKE_BAD=FIRST-END no file gives back bytes between these. */
+ * that one has no locks. With FAKE_BAD=FIRST-END,FIRST-END... no file gives back bytes between these. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -40,12 +40,13 @@ int fcntl(int fd, int command, ...)
 ssize_t pread(int fd, void *buffer, size_t size, off_t offset)
 {
     ssize_t (*real)(int, void *, size_t, off_t) = (ssize_t(*)(int, void *, size_t, off_t))dlsym(RTLD_NEXT, "pread64");
-    const char *bad = getenv("FAKE_BAD"), *end = bad == NULL ? NULL : strchr(bad, '-');
+    const char *bad = getenv("FAKE_BAD"), *end;
 
-    if (end != NULL && offset < atoll(end + 1) && offset + (off_t)size > atoll(bad)) {
-        errno = EIO;
-        return -1;
-    }
+    for (; bad != NULL && (end = strchr(bad, '-')) != NULL; bad = (end = strchr(end, ',')) == NULL ? NULL : end + 1)
+        if (offset < atoll(end + 1) && offset + (off_t)size > atoll(bad)) {
+            errno = EIO;
+            return -1;
+        }
     return real(fd, buffer, size, offset);
 }
 

@@ -107,6 +107,7 @@ struct cow_file {
     cow_folders *folders;
 };
 
+/* More than 20 fields: one open dataset has a side for creating, reading, committing, copying and closing it, and each is a flag. */
 struct cow_dataset {
     cow_file *file;
     uint64_t address; /* of the object */
