@@ -206,7 +206,8 @@ static int look_at_link(void *context, const char *name, const H5L_info2_t *info
     cow_loc object;
     int status = 0;
 
-    (void)name;
+    if (info->type == H5L_TYPE_ERROR)
+        return cow_error(COW_IO, "%s: the link '%s' of a group cannot be read", reach->file->name, name);
     if (info->type != H5L_TYPE_HARD || cow_map_get(&reach->objects, address = cow_address(&info->u.token), NULL))
         return 0;
     if (cow_map_put(&reach->objects, address, 0) < 0 ||

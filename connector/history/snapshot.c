@@ -1181,6 +1181,8 @@ static int meet_link(void *context, const char *name, const H5L_info2_t *info)
     uint64_t address = info->type == H5L_TYPE_HARD ? cow_address(&info->u.token) : 0;
     int status = 0;
 
+    if (info->type == H5L_TYPE_ERROR)
+        return cow_error(COW_IO, "%s: the link '%s' of a version cannot be read", l->file->name, name);
     if (info->type != H5L_TYPE_HARD || !cow_map_get(&l->unmet, address, NULL))
         return 0;
     cow_map_remove(&l->unmet, address);
