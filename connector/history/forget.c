@@ -427,11 +427,14 @@ static int is_linked(const cow_file *file, const char *path)
         return -1;
     if (info.rc == 1)
         return 0;
-    if (info.type == H5O_TYPE_DATASET &&
-        (cow_native_open(file->loc, path, &object) < 0 || (view = cow_dataset_is_view(object.object)) < 0 ||
-         cow_native_close(object) < 0))
-        return -1;
-    return !view;
+    if (info.type == H5O_TYPE_DATASET) {
+        if (cow_native_open(file->loc, path, &object) < 0)
+            return -1;
+        view = cow_dataset_is_view(object.object);
+        if (cow_native_close(object) < 0)
+            view = -1;
+    }
+    return view < 0 ? -1 : !view;
 }
 
 /* Afterwards: what other trees have as well needs no other link. */

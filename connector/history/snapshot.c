@@ -623,26 +623,36 @@ static int attributes_good(cow_walk *walk, uint64_t address, const char *path)
                : 0;
 }
 
+/* The comment of HEAD, on its snapshot: SNAPSHOT, or what is called NAME in that, which is opened only where there is one. -1: the walk
+ * fails. */
+static int copy_comment(cow_walk *walk, cow_loc head, uint64_t address, const char *path, cow_loc snapshot,
+                        const char *name)
+{
+    char *comment = cow_native_comment(head);
+    bool set = comment != NULL && *comment == '\0';
+
+    if (comment != NULL && !set && (name == NULL || cow_native_open(snapshot, name, &snapshot) == 0)) {
+        set = cow_native_comment_set(snapshot, comment) == 0;
+        if (name != NULL && cow_native_close(snapshot) < 0)
+            set = false;
+    }
+    free(comment);
+    return set ? 0 : lack(walk, address, path, "comment", NULL);
+}
+
 /* Attributes and comment, as far as they can be copied. -1: the walk fails. */
 static int copy_header(cow_walk *walk, cow_loc head, uint64_t address, const char *path, cow_loc snapshot)
 {
     heading c = {.walk = walk, .head = head, .snapshot = snapshot, .address = address, .path = path};
-    char *comment;
-    int good;
-    bool set;
+    int good = attributes_good(walk, address, path);
 
-    if ((good = attributes_good(walk, address, path)) < 0)
-        return -1;
-    if (good && cow_native_attributes(head, true, copy_attribute, &c) < 0 &&
-               lack(walk, address, path, "attributes", NULL) <
-                   0) /* in the order of the header, if no other is tracked */
+    /* in the order of the header, if no other is tracked */
+    if (good < 0 || (good && cow_native_attributes(head, true, copy_attribute, &c) < 0 &&
+                     lack(walk, address, path, "attributes", NULL) < 0))
         return -1;
     if (c.summed && cow_map_put(&walk->summed, address, 0) < 0)
         return fail(walk);
-    comment = cow_native_comment(head);
-    set = comment != NULL && (*comment == '\0' || cow_native_comment_set(snapshot, comment) == 0);
-    free(comment);
-    return set ? 0 : lack(walk, address, path, "comment", NULL);
+    return copy_comment(walk, head, address, path, snapshot, NULL);
 }
 
 /* The snapshot of the object at ADDRESS is there. NAME: what it is called in the group SNAPSHOT, NULL: it is SNAPSHOT. */
@@ -1057,22 +1067,6 @@ static int make_bare(cow_walk *walk, const cow_shown *shown, uint64_t address, c
                    note_built(walk, address, *made, NULL) < 0 || note_sums(walk, address, *made, shown->root) < 0
                ? -1
                : cow_unlinked_note(&walk->unlinked, *made);
-}
-
-/* The comment of HEAD, on the view that is called NAME; views have no attributes. -1: the walk fails. */
-static int copy_comment(cow_walk *walk, cow_loc head, uint64_t address, const char *path, cow_loc views, const char *name)
-{
-    char *comment = cow_native_comment(head);
-    bool set = comment != NULL && *comment == '\0';
-    cow_loc view;
-
-    if (comment != NULL && !set && cow_native_open(views, name, &view) == 0) {
-        set = cow_native_comment_set(view, comment) == 0;
-        if (cow_native_close(view) < 0)
-            set = false;
-    }
-    free(comment);
-    return set ? 0 : lack(walk, address, path, "comment", NULL);
 }
 
 /* The view of the newest root, which this commit has made for that, becomes the snapshot of HEAD, and gets a link in the version. It is

@@ -216,14 +216,15 @@ static hsize_t most(uint64_t maximum)
     return maximum == COW_UNLIMITED ? H5S_UNLIMITED : maximum;
 }
 
-/* Make the view at OFFSET, of EXTENT and of at most MAXIMUM (NULL: it does not grow), with these mappings: see add_mappings. */
+/* Make the view at OFFSET, of EXTENT, with these mappings: see add_mappings. MAXIMUM and PROPERTIES are those of the dataset, where the view can
+ * be its snapshot; else MAXIMUM is NULL, and it has neither. */
 static int show(const cow_view_context *context, uint64_t offset, const hsize_t extent[], const hsize_t maximum[],
-                hid_t properties, bool leaf, const cow_mapping mappings[], unsigned n, const hsize_t limit[],
-                uint64_t mark)
+                hid_t properties, bool leaf, const cow_mapping mappings[], unsigned n, const hsize_t limit[])
 {
     const unsigned rank = context->grid->rank;
     uint64_t bytes = H5Tget_size(context->type);
-    hid_t space = H5Screate_simple((int)rank, extent, maximum), dcpl = H5Pcopy(properties);
+    hid_t space = H5Screate_simple((int)rank, extent, maximum),
+          dcpl = H5Pcopy(maximum == NULL ? context->fill_dcpl : properties);
     int status = -1;
 
     for (unsigned d = 0; d < rank; d++)
@@ -232,7 +233,7 @@ static int show(const cow_view_context *context, uint64_t offset, const hsize_t 
         /* nothing is stored: an unallocated contiguous dataset reads as fill value, but has a largest size */
         (n == 0 && bytes > UINT64_MAX / 2 && H5Pset_layout(dcpl, H5D_VIRTUAL) < 0))
         cow_error_native("cannot describe a view");
-    else if (add_mappings(context, dcpl, space, leaf, mappings, n, limit, mark) == 0)
+    else if (add_mappings(context, dcpl, space, leaf, mappings, n, limit, maximum == NULL ? 0 : offset) == 0)
         status = make_view(context, offset, space, dcpl);
     cow_close(dcpl, space);
     return status;
@@ -257,8 +258,8 @@ int cow_view_node(const cow_view_context *context, const cow_node *node)
     if (mappings == NULL)
         return -1;
     cow_grid_box(context->grid, node->level, node->origin, extent);
-    status = show(context, node->offset, extent, NULL, context->fill_dcpl, node->level == 0, mappings,
-                  cow_view_plan(context->grid, node, mappings), NULL, 0);
+    status = show(context, node->offset, extent, NULL, H5I_INVALID_HID, node->level == 0, mappings,
+                  cow_view_plan(context->grid, node, mappings), NULL);
     free(mappings);
     return status;
 }
@@ -471,8 +472,7 @@ int cow_view_root(const cow_view_context *context, uint64_t node, const cow_root
     cow_grid_box(context->grid, root->level, origin, box);
     n = cow_view_plan_root(context->grid, root, leaf, mappings);
     whole = dcpl >= 0 && n > 0;
-    status = show(context, node, extent, whole ? maximum : NULL, whole ? dcpl : context->fill_dcpl, leaf != NULL,
-                  mappings, n, box, whole ? node : 0);
+    status = show(context, node, extent, whole ? maximum : NULL, dcpl, leaf != NULL, mappings, n, box);
     free(mappings);
     return status < 0 ? -1 : whole;
 }
