@@ -176,8 +176,7 @@ static void found(void *context, cli_object *object, const char *path)
         }
         H5Aclose(attribute);
     }
-    if (check->since == NULL && check->in_version &&
-        cow_map_at(&check->summed, object->address) == NULL)
+    if (check->since == NULL && check->in_version && cow_map_at(&check->summed, object->address) == NULL)
         cli_damaged(check, CLI_BAD_ELSE, 0, 0, "'%s' is not an object that the table of snapshots knows", path);
     cli_use use = {.address = object->address, .root = UINT64_MAX, .kind = CLI_NATIVE};
     if (object->type != H5O_TYPE_DATASET) {

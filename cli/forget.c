@@ -101,7 +101,8 @@ static int run(cli_forgetting *f, const char *argument)
     int status = cli_plugin_settle(choose_and_open, f, argument, &f->name, &file);
 
     if (status != 0 || let_go(f, file) != 0 ||
-        (f->collect && !f->dry && cli_gc_collect(file, f->going > 0, &f->collected) != 0) || cli_plugin_close(file, f->name) != 0)
+        (f->collect && !f->dry && cli_gc_collect(file, f->going > 0, &f->collected) != 0) ||
+        cli_plugin_close(file, f->name) != 0)
         return CLI_FAILED;
     status = cli_forget_tell(f);
     if (status == 0 && f->trouble != NULL) {

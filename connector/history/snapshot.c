@@ -817,7 +817,8 @@ static hid_t snapshot_type(void *context, hid_t named)
 /* Its members are made and noted with it, so what fails once it is noted itself fails the walk. */
 static int fill_group(cow_walk *walk, place *p, bool by_creation)
 {
-    if (note_built(walk, p->address, p->target, NULL) < 0 || copy_header(walk, p->group, p->address, p->path, p->target) < 0)
+    if (note_built(walk, p->address, p->target, NULL) < 0 ||
+        copy_header(walk, p->group, p->address, p->path, p->target) < 0)
         return fail(walk);
     if (cow_native_links(p->group, by_creation, build_link, p) < 0 &&
         lack(walk, p->address, p->path, "members", NULL) < 0)
@@ -1318,9 +1319,8 @@ int cow_walk_build(cow_walk *walk, const char *name, uint64_t row, int64_t *chan
         (cow_deleted_note(file, &walk->state, row, &held) < 0 || cow_walk_note_unreached(walk, row + 1, lacks) < 0))
         return -1;
     /* an object that lives without a link may be a group with such links, and get a link again */
-    if (cow_absolute_links_put(file, walk->absolute ||
-                                         (cow_absolute_links_known(file) &&
-                                          (!walk->renew || held || cow_lacks_count(lacks) > 0))) < 0)
+    if (cow_absolute_links_put(file, walk->absolute || (cow_absolute_links_known(file) &&
+                                                        (!walk->renew || held || cow_lacks_count(lacks) > 0))) < 0)
         return -1;
     *changed = walk->changed;
     return 0;

@@ -524,7 +524,7 @@ static void copy_elements(const cow_array *array, const cow_cached_chunk *entry,
 /* The chunk that was written last, if not as a whole, has its strings in memory too, so that it need not be read back when it is
  * stored. Of each array one: strings are often appended. */
 typedef struct cow_strings {
-    char **element;     /* null, or in one of the blocks: what was written together is in one */
+    char **element; /* null, or in one of the blocks: what was written together is in one */
     char **block;
     size_t blocks, room;
     size_t bytes, used; /* of all blocks, and of them by elements */
@@ -672,8 +672,7 @@ static bool is_filled(const cow_array *array, uint64_t slot)
 
 /* What a slot of its own holds before PART is written to it: nothing needed, the chunk as it was, or fill value. *STRINGS: that,
  * where it can be held. */
-static int prepare_slot(cow_array *array, const cow_heap_part *part, uint64_t old, uint64_t slot,
-                        cow_strings **strings)
+static int prepare_slot(cow_array *array, const cow_heap_part *part, uint64_t old, uint64_t slot, cow_strings **strings)
 {
     cow_heap_part all = whole_chunk(array, part->chunk);
     uint64_t trimmed[COW_MAX_RANK];

@@ -392,10 +392,11 @@ static int check_rank(size_t i, hid_t mapped, hid_t opened)
 
     return (type != H5S_SEL_HYPERSLABS && type != H5S_SEL_POINTS) || has == wanted
                ? 0
-               : cow_error(COW_UNSUPPORTED,
-                           "a source of a virtual dataset has %d dimensions, mapping %zu of it has %d: was it made anew in "
-                           "another shape?",
-                           has, i, wanted);
+               : cow_error(
+                     COW_UNSUPPORTED,
+                     "a source of a virtual dataset has %d dimensions, mapping %zu of it has %d: was it made anew in "
+                     "another shape?",
+                     has, i, wanted);
 }
 
 /* Block N of mapping I. TARGET and SOURCE are copies of its selections. */
