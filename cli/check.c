@@ -12,13 +12,14 @@
 
 /* ---- objects ---- */
 
-static void trouble(void *context, const char *path, const char *why)
+static void trouble(void *context, uint64_t address, const char *path, const char *why)
 {
-    cli_damaged(context, CLI_BAD_ELSE, 0, 0, "the object '%s' cannot be read: %s", path, why);
+    cli_damaged(context, address == UINT64_MAX ? CLI_BAD_ELSE : CLI_BAD_OBJECT, 0, address,
+                "the object '%s' cannot be read: %s", path, why);
 }
 
 /* The extent of a dataset object must be that of the root record it shows. */
-static void check_extent(cli_check *check, hid_t dataset, uint64_t offset, const char *path)
+static void check_extent(cli_check *check, hid_t dataset, uint64_t address, uint64_t offset, const char *path)
 {
     hid_t space = H5Dget_space(dataset);
     hsize_t extent[COW_MAX_RANK];
@@ -30,7 +31,7 @@ static void check_extent(cli_check *check, hid_t dataset, uint64_t offset, const
     for (unsigned d = 0; same && d < root.rank; d++)
         same = extent[d] == root.extent[d];
     if (!same)
-        cli_damaged(check, CLI_BAD_ELSE, 0, 0, "the dataset '%s' has another extent than its index", path);
+        cli_damaged(check, CLI_BAD_OBJECT, 0, address, "the dataset '%s' has another extent than its index", path);
     if (space >= 0)
         H5Sclose(space);
 }
@@ -93,20 +94,21 @@ static void check_sums(cli_check *check, hid_t id, const cli_object *object, con
         return;
     if (sums->attributes != 0 && cow_map_at(&check->lacking, object->address) == NULL) {
         if (H5Aiterate2(id, H5_INDEX_NAME, H5_ITER_INC, NULL, add_attribute, &attributes) < 0)
-            trouble(check, path, cli_reason(text, sizeof text));
+            trouble(check, object->address, path, cli_reason(text, sizeof text));
         else if (attributes.value != sums->attributes)
-            cli_damaged(check, CLI_BAD_ELSE, 0, 0, "the attributes of '%s' are not what was written", path);
+            cli_damaged(check, CLI_BAD_OBJECT, 0, object->address, "the attributes of '%s' are not what was written",
+                        path);
     }
     if (sums->elements == 0 || object->type != H5O_TYPE_DATASET)
         return;
     if (use->kind != CLI_NATIVE)
         elements.value = use->root == UINT64_MAX ? sums->elements : cow_sum_root(use->root);
     else if (add_elements(id, &elements) < 0) {
-        trouble(check, path, cli_reason(text, sizeof text));
+        trouble(check, object->address, path, cli_reason(text, sizeof text));
         return;
     }
     if (elements.value != sums->elements)
-        cli_damaged(check, CLI_BAD_ELSE, 0, 0, "the elements of '%s' are not what was written", path);
+        cli_damaged(check, CLI_BAD_OBJECT, 0, object->address, "the elements of '%s' are not what was written", path);
 }
 
 static uint64_t pair(uint64_t head, uint64_t version)
@@ -164,27 +166,28 @@ static void found(void *context, cli_object *object, const char *path)
 
     cli_check_beat(check);
     if (id < 0 || H5Oget_info3(id, &info, H5O_INFO_BASIC | H5O_INFO_NUM_ATTRS) < 0) {
-        trouble(check, path, cli_reason(text, sizeof text));
+        trouble(check, object->address, path, cli_reason(text, sizeof text));
         goto done;
     }
     for (hsize_t i = 0; i < info.num_attrs; i++) {
         hid_t attribute = H5Aopen_by_idx(id, ".", H5_INDEX_NAME, H5_ITER_INC, i, H5P_DEFAULT, H5P_DEFAULT);
         if (attribute < 0) {
-            cli_damaged(check, CLI_BAD_ELSE, 0, 0, "an attribute of '%s' cannot be read: %s", path,
+            cli_damaged(check, CLI_BAD_OBJECT, 0, object->address, "an attribute of '%s' cannot be read: %s", path,
                         cli_reason(text, sizeof text));
             break;
         }
         H5Aclose(attribute);
     }
     if (check->since == NULL && check->in_version && cow_map_at(&check->summed, object->address) == NULL)
-        cli_damaged(check, CLI_BAD_ELSE, 0, 0, "'%s' is not an object that the table of snapshots knows", path);
+        cli_damaged(check, CLI_BAD_OBJECT, 0, object->address,
+                    "'%s' is not an object that the table of snapshots knows", path);
     cli_use use = {.address = object->address, .root = UINT64_MAX, .kind = CLI_NATIVE};
     if (object->type != H5O_TYPE_DATASET) {
         check_sums(check, id, object, &use, path);
         goto done;
     }
     if ((use.kind = cli_source(id, &use.number, &marked)) < 0) {
-        trouble(check, path, cli_reason(text, sizeof text));
+        trouble(check, object->address, path, cli_reason(text, sizeof text));
         goto done;
     }
     if (use.kind == CLI_NATIVE) {
@@ -195,19 +198,20 @@ static void found(void *context, cli_object *object, const char *path)
     if (use.kind == CLI_VIEW && use.number != UINT64_MAX)
         use.root = use.number;
     else if (use.kind == CLI_VIEW)
-        cli_damaged(check, CLI_BAD_ELSE, 0, 0, "the dataset '%s' names a record that cannot be", path);
+        cli_damaged(check, CLI_BAD_OBJECT, 0, object->address, "the dataset '%s' names a record that cannot be", path);
     else if (row != NULL)
         use.root = row->root;
     else
-        cli_damaged(check, CLI_BAD_ELSE, 0, 0,
+        cli_damaged(check, CLI_BAD_OBJECT, 0, object->address,
                     "the dataset '%s' has number %llu, which the table of datasets ends before", path,
                     (unsigned long long)use.number);
     if (row != NULL && row->head != object->address)
-        cli_damaged(check, CLI_BAD_ELSE, 0, 0, "the dataset '%s' is not where the table of datasets says", path);
+        cli_damaged(check, CLI_BAD_OBJECT, 0, object->address,
+                    "the dataset '%s' is not where the table of datasets says", path);
     check_sums(check, id, object, &use, path);
     if (use.root != UINT64_MAX && check->log != NULL &&
         cli_check_root(check, use.root, cli_since_base(check, use.root, path)))
-        check_extent(check, id, use.root, path);
+        check_extent(check, id, object->address, use.root, path);
     if (marked && use.root != UINT64_MAX && check->log != NULL)
         cli_check_marked(check, id, object->address, use.root, path);
     CLI_RESERVE(check->uses, check->use_room, check->use_count, 1);
@@ -287,7 +291,7 @@ static void check_listing(cli_check *check)
     char text[1024];
 
     if (group < 0 || H5Literate2(group, H5_INDEX_NAME, H5_ITER_INC, NULL, check_listed, check) < 0)
-        trouble(check, COW_PATH_VERSIONS, cli_reason(text, sizeof text));
+        trouble(check, UINT64_MAX, COW_PATH_VERSIONS, cli_reason(text, sizeof text));
     if (group >= 0)
         H5Gclose(group);
 }

@@ -17,11 +17,12 @@
 #include "tables.h"
 
 typedef enum {
-    CLI_BAD_SLOT, /* pool, number: the slot */
-    CLI_BAD_NODE, /* number: offset in the index */
-    CLI_BAD_VIEW, /* number: offset of the node; only HDF5 without h5cow is hit */
-    CLI_BAD_ROOT, /* number: offset of the root record */
-    CLI_BAD_ELSE, /* what says it all */
+    CLI_BAD_SLOT,   /* pool, number: the slot */
+    CLI_BAD_NODE,   /* number: offset in the index */
+    CLI_BAD_VIEW,   /* number: offset of the node; only HDF5 without h5cow is hit */
+    CLI_BAD_ROOT,   /* number: offset of the root record */
+    CLI_BAD_OBJECT, /* number: its address */
+    CLI_BAD_ELSE,   /* what says it all */
 } cli_bad;
 
 typedef struct cli_damage {

@@ -22,15 +22,16 @@ typedef struct hit {
     unsigned rank;
 } hit;
 
-/* A dataset of a version, or of the head (version_count). */
+/* A dataset of a version, or of the head (version_count), or an object there that is damaged itself. */
 typedef struct place {
     size_t version;
-    uint64_t root;
+    uint64_t root, address; /* root: UINT64_MAX where nobody knows */
     char *path;
 } place;
 
 struct cli_impact {
     cow_map slots, nodes, views, roots; /* -> damage; slots by cli_slot_key */
+    cow_map objects;                    /* addresses of damaged ones */
     hit *hits;
     size_t hit_count, hit_room;
     place *places;
@@ -152,11 +153,12 @@ static int note_place(void *context, const cli_object *object, const char *path)
 {
     naming *n = context;
     struct cli_impact *m = n->impact;
+    const uint64_t root = object->note == 0 ? UINT64_MAX : n->check->uses[object->note - 1].root;
 
-    if (object->note == 0 || n->check->uses[object->note - 1].root == UINT64_MAX)
+    if (root == UINT64_MAX && cow_map_at(&m->objects, object->address) == NULL)
         return 0;
     CLI_RESERVE(m->places, m->place_room, m->place_count, 1);
-    m->places[m->place_count++] = (place){n->version, n->check->uses[object->note - 1].root, cli_strdup(path)};
+    m->places[m->place_count++] = (place){n->version, root, object->address, cli_strdup(path)};
     return 0;
 }
 
@@ -179,6 +181,9 @@ struct cli_impact *cli_impact_open(cli_check *check)
             break;
         case CLI_BAD_ROOT:
             cli_map_put(&m->roots, d->number, i);
+            break;
+        case CLI_BAD_OBJECT:
+            cli_map_put(&m->objects, d->number, i);
             break;
         case CLI_BAD_ELSE:
             break;
@@ -205,6 +210,7 @@ void cli_impact_close(struct cli_impact *m)
     cow_map_free(&m->nodes);
     cow_map_free(&m->views);
     cow_map_free(&m->roots);
+    cow_map_free(&m->objects);
     free(m);
 }
 
@@ -261,7 +267,7 @@ static bool has_data(cli_check *check, const struct cli_impact *m, uint64_t offs
         cow_error_clear();
         return false;
     }
-    if (!h->has_chunk || (kind != CLI_BAD_SLOT && !check->quiet)) /* else nobody has looked at the older node */
+    if (!h->has_chunk)
         return true;
     for (unsigned d = 0; d < root.rank; d++)
         if (h->chunk[d] >= root.extent[d] / root.chunk[d] + (root.extent[d] % root.chunk[d] != 0))
@@ -275,12 +281,19 @@ static bool has_data(cli_check *check, const struct cli_impact *m, uint64_t offs
     return good;
 }
 
+/* Does DAMAGE hit what is at a place? *SEEN: how, from its root record, if it has one. */
+static bool is_hit(const struct cli_impact *m, const cli_damage *d, size_t damage, const place *at, const hit **seen)
+{
+    *seen = d->kind == CLI_BAD_OBJECT || at->root == UINT64_MAX ? NULL : hit_of(m, damage, at->root);
+    return *seen != NULL || (d->kind == CLI_BAD_OBJECT && at->address == d->number);
+}
+
 json_object *cli_damage_json(cli_check *check, struct cli_impact *m, size_t damage)
 {
     const cli_damage *d = &check->damage[damage];
     json_object *answer = json_object_new_object(), *objects, *versions;
     size_t oldest = SIZE_MAX, named = 0, last = SIZE_MAX;
-    const hit *first = NULL;
+    const hit *first = NULL, *h;
     bool head = false;
     char text[256];
 
@@ -295,9 +308,8 @@ json_object *cli_damage_json(cli_check *check, struct cli_impact *m, size_t dama
     versions = json_object_new_array();
     for (size_t i = 0; d->kind != CLI_BAD_ELSE && i < m->place_count; i++) {
         const place *p = &m->places[i];
-        const hit *h = hit_of(m, damage, p->root);
         bool known = false;
-        if (h == NULL)
+        if (!is_hit(m, d, damage, p, &h))
             continue;
         if (p->version == check->version_count) {
             head = true;
@@ -327,7 +339,8 @@ json_object *cli_damage_json(cli_check *check, struct cli_impact *m, size_t dama
     json_object *older = NULL;
     for (size_t i = 0; older == NULL && first != NULL && d->kind != CLI_BAD_VIEW && i < m->place_count; i++) {
         const place *p = &m->places[i];
-        if (p->version < oldest && p->version < check->version_count && has_data(check, m, p->root, first, d->kind))
+        if (p->version < oldest && p->version < check->version_count && p->root != UINT64_MAX &&
+            has_data(check, m, p->root, first, d->kind))
             older = cli_json_text(check->versions[p->version].name);
     }
     json_object_object_add(answer, "older_version_with_data", older);

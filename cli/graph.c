@@ -38,7 +38,7 @@ static void glance_at(cli_graph *g, hid_t group, const char *name, uint64_t addr
 
     if (g->glance && address != UINT64_MAX && cli_map_put(&g->glanced, address, 1) &&
         H5Oget_info_by_name3(group, name, &info, H5O_INFO_BASIC, H5P_DEFAULT) < 0)
-        g->trouble(g->context, path, cli_reason(why, sizeof why));
+        g->trouble(g->context, address, path, cli_reason(why, sizeof why));
 }
 
 typedef struct queue {
@@ -64,7 +64,7 @@ static void queue_free(queue *q)
     free(q->item);
 }
 
-/* The place of an object in the graph; a new one is told to the caller, and waits in Q if it is a group. */
+/* The place of an object in the graph; a new one is told to the caller, unless it cannot be read, and waits in Q if it is a group. */
 static size_t object_at(cli_graph *g, uint64_t address, H5O_type_t type, const char *path, queue *q)
 {
     uint64_t *known = cow_map_at(&g->places, address);
@@ -74,7 +74,7 @@ static size_t object_at(cli_graph *g, uint64_t address, H5O_type_t type, const c
     CLI_RESERVE(g->object, g->object_room, g->objects, 1);
     g->object[g->objects] = (cli_object){.address = address, .type = type};
     cli_map_put(&g->places, address, g->objects);
-    if (g->found != NULL)
+    if (g->found != NULL && type != H5O_TYPE_UNKNOWN)
         g->found(g->context, &g->object[g->objects], path);
     if (type == H5O_TYPE_GROUP)
         push(q, g->objects, cli_strdup(path));
@@ -88,7 +88,7 @@ static void list_group(cli_graph *g, size_t object, const char *path, bool head,
     char why[512];
 
     if (group < 0 || H5Literate2(group, H5_INDEX_NAME, H5_ITER_INC, NULL, note_link, &found) < 0)
-        g->trouble(g->context, path, cli_reason(why, sizeof why));
+        g->trouble(g->context, g->object[object].address, path, cli_reason(why, sizeof why));
     g->object[object].first = g->links;
     for (size_t i = 0; i < found.count; i++) {
         cli_link link = found.item[i].link;
@@ -104,10 +104,13 @@ static void list_group(cli_graph *g, size_t object, const char *path, bool head,
             continue;
         }
         if (link.type == H5L_TYPE_HARD) {
-            if (H5Oget_info_by_name3(group, link.name, &info, H5O_INFO_BASIC, H5P_DEFAULT) < 0)
-                g->trouble(g->context, child, cli_reason(why, sizeof why));
-            else
-                link.object = object_at(g, cli_address(&info.token), info.type, child, q);
+            const uint64_t address = found.item[i].address;
+            if (cow_map_at(&g->places, address) == NULL &&
+                H5Oget_info_by_name3(group, link.name, &info, H5O_INFO_BASIC, H5P_DEFAULT) < 0) {
+                g->trouble(g->context, address, child, cli_reason(why, sizeof why));
+                info.type = H5O_TYPE_UNKNOWN;
+            }
+            link.object = object_at(g, address, info.type, child, q);
         }
         free(child);
         CLI_RESERVE(g->link, g->link_room, g->links, 1);
@@ -122,13 +125,20 @@ static void list_group(cli_graph *g, size_t object, const char *path, bool head,
 size_t cli_graph_add_as(cli_graph *graph, const char *path, const char *shown)
 {
     bool head = strcmp(path, "/") == 0;
+    uint64_t address = UINT64_MAX;
+    H5L_info2_t link;
     H5O_info2_t info;
     queue q = {0};
     char why[512];
     size_t root;
 
+    if (!head && H5Lget_info2(graph->file, path, &link, H5P_DEFAULT) >= 0 && link.type == H5L_TYPE_HARD)
+        address = cli_address(&link.u.token);
     if (H5Oget_info_by_name3(graph->file, path, &info, H5O_INFO_BASIC, H5P_DEFAULT) < 0) {
-        graph->trouble(graph->context, shown[1] == '\0' ? path : shown, cli_reason(why, sizeof why));
+        if (address == UINT64_MAX || cow_map_at(&graph->places, address) == NULL)
+            graph->trouble(graph->context, address, shown[1] == '\0' ? path : shown, cli_reason(why, sizeof why));
+        if (address != UINT64_MAX && is_wanted(graph, address))
+            object_at(graph, address, H5O_TYPE_UNKNOWN, shown, &q);
         return SIZE_MAX;
     }
     if (!is_wanted(graph, cli_address(&info.token)))

@@ -11,7 +11,7 @@
 
 typedef struct cli_object {
     uint64_t address;
-    H5O_type_t type;
+    H5O_type_t type;     /* H5O_TYPE_UNKNOWN: it cannot be read */
     size_t first, links; /* of a group, in cli_graph.link */
     uint64_t note;       /* the caller's */
 } cli_object;
@@ -26,8 +26,8 @@ typedef struct cli_graph {
     hid_t file;
     /* An object was met for the first time. */
     void (*found)(void *context, cli_object *object, const char *path);
-    /* Something at PATH cannot be read. */
-    void (*trouble)(void *context, const char *path, const char *why);
+    /* Something at PATH cannot be read: the object at ADDRESS, which is not told to FOUND then; UINT64_MAX: nobody knows which. */
+    void (*trouble)(void *context, uint64_t address, const char *path, const char *why);
     /* NULL: every object; else only those with such an address, and what hangs below them. Links to others are not kept; with GLANCE
      * it is looked, once, whether these can be opened. */
     bool (*wanted)(void *context, uint64_t address);

@@ -18,10 +18,11 @@ static void say_reason(const cli_states *s, const char *what)
     s->trouble(s->context, what, cli_reason(why, sizeof why));
 }
 
-static void trouble(void *context, const char *path, const char *why)
+static void trouble(void *context, uint64_t address, const char *path, const char *why)
 {
     const cli_states *s = context;
 
+    (void)address;
     s->trouble(s->context, path, why);
 }
 

@@ -49,12 +49,16 @@ typedef struct survey {
     char trouble[1200]; /* the first; "" when there was none */
 } survey;
 
-static void trouble(void *context, const char *path, const char *why)
+static void trouble(survey *s, const char *path, const char *why)
 {
-    survey *s = context;
-
     if (s->trouble[0] == '\0')
         snprintf(s->trouble, sizeof s->trouble, "%s: %s", path, why);
+}
+
+static void unreadable(void *context, uint64_t address, const char *path, const char *why)
+{
+    (void)address;
+    trouble(context, path, why);
 }
 
 /* ---- one dataset ---- */
@@ -346,7 +350,7 @@ static int print(const survey *s, size_t root, size_t versions, totals all, uint
 
 static int stat_file(cli_file *file, bool json)
 {
-    survey s = {.file = file, .graph = {.file = file->id, .found = found, .trouble = trouble}};
+    survey s = {.file = file, .graph = {.file = file->id, .found = found, .trouble = unreadable}};
     cli_version *versions = NULL;
     size_t version_count = 0, root;
     char why[1024], path[1024];

@@ -211,12 +211,34 @@ def test_a_damaged_view_costs_its_version_and_not_the_head(made):
         where = address(f[f"{HISTORY}/versions/1/row"])
     flip(made, where + 12)
     assert any("/row" in what for what in damage(made, code=1))
+    whole = json.loads(h5cow("verify", "--json", made, code=1))["damage"]
+    assert ["1"] in [d["versions"] for d in whole if d["what"].startswith("the object '/row' cannot be read")]
     run("import h5py, sys\nwith h5py.File(sys.argv[1]) as f: assert f['row'][17] == -1 and f['row'][4999] == 4999", made)
     run("import h5py, sys\nwith h5py.File(sys.argv[1] + '@2') as f: assert f['row'][17] == -1", made)
     out = made.with_name("out.h5")
     h5cow("recover", made, out, code=1)
     with h5py.File(out, "r") as f:
         assert f["row"][17] == -1 and "row" not in f[f"{HISTORY}/versions/1"] and f[f"{HISTORY}/versions/1/many"][17] == 17
+
+
+def test_of_a_damaged_object_it_is_told_where_it_is_missing(tmp_path):
+    """It is damaged itself, and so hit with h5cow as well; told once, however many versions share it."""
+    from test_recover import flip
+
+    path = tmp_path / "a.h5"
+    for words in ("f['g/x'] = np.arange(5000); f['s'] = 'said'; f['s'].attrs['by'] = 'me'", "f['g/x'][3] = -1", "f['other'] = 1", "f['more'] = 2"):
+        run(f"import h5py, numpy as np, sys\nwith h5py.File(sys.argv[1], 'a', libver='latest') as f: {words}", path)
+    with h5py.File(path, "r") as f:
+        places = [address(f[f"{HISTORY}/versions/{n}"][name]) for n, name in ((2, "g/x"), (1, "s"))]
+        assert places[0] == address(f[f"{HISTORY}/versions/4/g/x"])
+    for place, name, versions in (places[0], "/g/x", ["4", "3", "2"]), (places[1], "/s", ["4", "3", "2", "1"]):
+        copy = shutil.copy(path, tmp_path / "b.h5")
+        flip(copy, place + 12)
+        (told,) = [d for d in json.loads(h5cow("verify", "--json", copy, code=1))["damage"] if f"the object '{name}' cannot" in d["what"]]
+        assert (told["objects"], told["versions"], told["head"]) == ([name], versions, False)
+        assert not told["only_without_h5cow"]
+        assert "hit: version" in h5cow("verify", copy, code=1)
+    run("import h5py, sys\nwith h5py.File(sys.argv[1], 'r') as f: assert f['s'][()] == b'said'", copy)
 
 
 def test_what_lives_without_a_link_keeps_its_view_when_its_version_is_forgotten(tmp_path):
