@@ -111,10 +111,10 @@ static int restore_versioned(cow_restoring *r, const cow_restored_pair *pair, co
 /* By their checksums, where both have one. */
 static bool same_elements(const cow_restoring *r, const cow_restored_pair *pair, uint64_t snapshot)
 {
-    const cow_layout_snapshot_row *row = cow_snapshots_find(r->file, cow_address(&pair->token));
+    const cow_layout_snapshot_row *row = cow_snapshots_of_head(r->file, cow_address(&pair->token));
     const uint64_t newest = row == NULL ? 0 : row->elements; /* the row is valid until the next one is looked for */
 
-    return !r->distrust && newest != 0 && (row = cow_snapshots_find(r->file, snapshot)) != NULL &&
+    return !r->distrust && newest != 0 && (row = cow_snapshots_made(r->file, snapshot)) != NULL &&
            row->elements == newest;
 }
 

@@ -498,7 +498,7 @@ static int lack(cow_walk *walk, uint64_t address, const char *path, const char *
 static cow_layout_snapshot_row sums_of(const cow_walk *walk, uint64_t address)
 {
     unsigned flags = cow_changes_flags(walk->file, address);
-    const cow_layout_snapshot_row *row = cow_snapshots_find(walk->file, address);
+    const cow_layout_snapshot_row *row = cow_snapshots_of_head(walk->file, address);
     cow_layout_snapshot_row sums = {0};
 
     if ((flags & 1u << COW_CHANGED_NEW) != 0 || row == NULL)
@@ -616,7 +616,7 @@ static int attributes_good(cow_walk *walk, uint64_t address, const char *path)
 {
     H5O_token_t token = cow_token(address);
 
-    if (cow_sum_check(walk->file, &token, COW_CHANGED_ATTRIBUTES) == 0)
+    if (cow_sum_check_head(walk->file, &token, COW_CHANGED_ATTRIBUTES) == 0)
         return 1;
     return lack(walk, address, path, "attributes", NULL) < 0 || cow_map_put(&walk->partial, address, DAMAGED) < 0
                ? fail(walk)
@@ -677,7 +677,7 @@ static int note_built(cow_walk *walk, uint64_t address, cow_loc snapshot, const 
  * damaged, theirs stays. ROOT: the record of a versioned dataset, else COW_NO_NODE. */
 static int note_sums(cow_walk *walk, uint64_t address, cow_loc snapshot, uint64_t root)
 {
-    const cow_layout_snapshot_row *found = cow_snapshots_find(walk->file, address);
+    const cow_layout_snapshot_row *found = cow_snapshots_of_head(walk->file, address);
     cow_layout_snapshot_row row;
     uint64_t lacks, former;
 
@@ -989,7 +989,7 @@ static int build_native(cow_walk *walk, cow_loc head, uint64_t address, const ch
         type = snapshot_type(walk, named);
     }
     if (type < 0 || space < 0 || dcpl < 0 || choose_header(walk, head) < 0 ||
-        cow_sum_check(walk->file, &token, COW_CHANGED_DATA) < 0)
+        cow_sum_check_head(walk->file, &token, COW_CHANGED_DATA) < 0)
         goto done;
     if (H5Sget_simple_extent_dims(space, extent, NULL) < 0 || (grows = cow_native_space_at_first(dcpl, space)) < 0) {
         cow_error_native("cannot describe a snapshot");

@@ -518,18 +518,22 @@ const cow_layout_snapshot_row *cow_snapshots_made(const cow_file *file, uint64_t
     return row != NULL && row->snapshot == address ? row : NULL;
 }
 
-const cow_layout_snapshot_row *cow_snapshots_find(const cow_file *file, uint64_t address)
+const cow_layout_snapshot_row *cow_snapshots_of_head(const cow_file *file, uint64_t head)
 {
     const cow_snapshots *s = file->snapshots;
-    const cow_layout_snapshot_row *made = cow_snapshots_made(file, address), *row;
+    const cow_layout_snapshot_row *row = row_of(file, OF_HEAD, head);
 
-    if (made != NULL)
-        return made;
-    row = row_of(file, OF_HEAD, address);
-    return row != NULL && !cow_map_get(&s->outdated, address, NULL) &&
-                   (row->snapshot != UINT64_MAX || is_left_out(s, address))
+    return row != NULL && !cow_map_get(&s->outdated, head, NULL) &&
+                   (row->snapshot != UINT64_MAX || is_left_out(s, head))
                ? row
                : NULL;
+}
+
+const cow_layout_snapshot_row *cow_snapshots_find(const cow_file *file, uint64_t address)
+{
+    const cow_layout_snapshot_row *made = cow_snapshots_made(file, address);
+
+    return made != NULL ? made : cow_snapshots_of_head(file, address);
 }
 
 /* ---- changing ---- */

@@ -52,7 +52,9 @@ bool cow_snapshots_gone(const cow_file *file, uint64_t head);
 bool cow_snapshots_newest(const cow_file *file, uint64_t head, uint64_t *snapshot);
 /* The row of the snapshot at ADDRESS; NULL: there is none, or none any more (or it cannot be read: cow_snapshots_failed). */
 const cow_layout_snapshot_row *cow_snapshots_made(const cow_file *file, uint64_t address);
-/* The row that tells what an object is: of a snapshot its own, of a head that of its newest snapshot. NULL: none. */
+/* The row that tells what a head object is, that of its newest snapshot; NULL: none, or it has changed since. */
+const cow_layout_snapshot_row *cow_snapshots_of_head(const cow_file *file, uint64_t head);
+/* The same where nobody knows whether the object is a head or a snapshot, which has its own row: to be sure takes two searches. */
 const cow_layout_snapshot_row *cow_snapshots_find(const cow_file *file, uint64_t address);
 
 /* A snapshot was told for the newest one of its head and is not: what finds rows leads astray, and all of them are read instead. */

@@ -244,7 +244,10 @@ int cow_sum_check_root(cow_file *file, uint64_t address, uint64_t offset)
     return differs(file, "the index record that a dataset names is");
 }
 
-static int check(cow_file *file, const H5O_token_t *token, cow_change what, uint64_t key)
+/* One of cow_snapshots_find and cow_snapshots_of_head. */
+typedef const cow_layout_snapshot_row *row_finder(const cow_file *file, uint64_t address);
+
+static int check(cow_file *file, const H5O_token_t *token, cow_change what, uint64_t key, row_finder *find)
 {
     const cow_layout_snapshot_row *row;
     uint64_t expected, sum;
@@ -254,7 +257,7 @@ static int check(cow_file *file, const H5O_token_t *token, cow_change what, uint
 
     if (cow_snapshots_load(file) < 0)
         return -1;
-    if ((row = cow_snapshots_find(file, cow_address(token))) == NULL)
+    if ((row = find(file, cow_address(token))) == NULL)
         return cow_snapshots_load(file); /* which tells if it could not be looked for */
     expected = what == COW_CHANGED_DATA ? row->elements : row->attributes;
     if (expected != 0) {
@@ -273,7 +276,7 @@ static int check(cow_file *file, const H5O_token_t *token, cow_change what, uint
     return cow_map_put(&file->sums->checked, key, 1);
 }
 
-int cow_sum_check(cow_file *file, const H5O_token_t *token, cow_change what)
+static int check_once(cow_file *file, const H5O_token_t *token, cow_change what, row_finder *find)
 {
     uint64_t address = cow_address(token), key = 2 * address + (what == COW_CHANGED_DATA);
     cow_apart apart;
@@ -285,7 +288,17 @@ int cow_sum_check(cow_file *file, const H5O_token_t *token, cow_change what)
         return 0;
     if (cow_native_apart(&apart) < 0)
         return -1;
-    status = check(file, token, what, key);
+    status = check(file, token, what, key, find);
     cow_native_together(&apart);
     return status;
+}
+
+int cow_sum_check(cow_file *file, const H5O_token_t *token, cow_change what)
+{
+    return check_once(file, token, what, cow_snapshots_find);
+}
+
+int cow_sum_check_head(cow_file *file, const H5O_token_t *token, cow_change what)
+{
+    return check_once(file, token, what, cow_snapshots_of_head);
 }
