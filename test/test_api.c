@@ -661,6 +661,29 @@ static void test_restoring_in_a_program(void **state)
     assert_true(H5Fclose(file) >= 0);
 }
 
+/* Datasets that were closed stay known for who opens them again: as what they are then. */
+static void test_a_dataset_that_was_read_before_is_what_it_has_become(void **state)
+{
+    const char *const first[] = {"#1"};
+    h5cow_forget_t forget = {.count = 1, .revisions = first};
+    uint64_t number;
+    hid_t file;
+    (void)state;
+
+    make(COW, 3);
+    file = change(COW);
+    assert_true(get(file, "d") == 3 && get(file, "d") == 3);
+    assert_true(RESTORE(.revision = "#2") >= 0 && get(file, "d") == 2 && h5cow_commit(file, &number) >= 0);
+    assert_true(get(file, "d") == 2 && put(file, "d", 9) >= 0 && get(file, "d") == 9);
+    assert_true(h5cow_abort(file) >= 0 && H5Fclose(file) >= 0);
+    file = change(COW);
+    assert_true(get(file, "d") == 2 && h5cow_forget(file, &forget) >= 0 && get(file, "d") == 2);
+    assert_true(h5cow_collect(file, NULL) >= 0 && get(file, "d") == 2 && put(file, "d", 4) >= 0);
+    assert_true(H5Fflush(file, H5F_SCOPE_LOCAL) >= 0 && get(file, "d") == 4);
+    assert_true(H5Fclose(file) >= 0);
+    assert_true(value_in(COW, "d") == 4 && value_in(COW "@2", "d") == 2 && value_in(COW "@3", "d") == 3);
+}
+
 /* ---- ids ---- */
 
 static void test_any_object_of_the_file_will_do(void **state)
@@ -1406,6 +1429,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_version_says_what_is_open),
         cmocka_unit_test(test_several_openings_are_one_file),
         cmocka_unit_test(test_restoring_in_a_program),
+        cmocka_unit_test(test_a_dataset_that_was_read_before_is_what_it_has_become),
         cmocka_unit_test(test_any_object_of_the_file_will_do),
         cmocka_unit_test(test_ids_of_nothing_are_refused),
         cmocka_unit_test(test_files_without_a_history_are_refused),

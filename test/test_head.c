@@ -167,6 +167,162 @@ static void prefix_of_versioned(const char *name, hid_t fapl, int mode)
     H5Pclose(dapl);
 }
 
+/* ---- read again ---- */
+
+#define AGAIN 20 /* datasets: more than are kept for who opens them again */
+
+static void say_first(hid_t d)
+{
+    static int values[MANY];
+
+    values[0] = values[MANY - 1] = -1;
+    DO(H5Dread(d, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values));
+    say(&answers, "%d %d\n", values[0], values[MANY - 1]);
+}
+
+static void open_and_say(hid_t file, const char *name, hid_t dapl)
+{
+    hid_t d = H5Dopen2(file, name, dapl);
+
+    DO(d);
+    say_first(d);
+    DO(H5Dclose(d));
+    say(&answers, "open: %d\n", (int)H5Fget_obj_count(file, H5F_OBJ_ALL));
+}
+
+/* In a file that is only read, by names that lead to the same dataset too. Bit 0: with other prefixes the second time; bit 1: nothing
+ * may be open when the file is closed; bit 2: a dataset is; bit 3: all of them at once. */
+static void read_again(const char *name, hid_t fapl, int mode)
+{
+    hid_t mine = fapl == H5P_DEFAULT ? H5Pcreate(H5P_FILE_ACCESS) : H5Pcopy(fapl), dapl = raw_folder_dapl(),
+          file = H5Fcreate(name, H5F_ACC_TRUNC, H5P_DEFAULT, fapl), d, all[AGAIN];
+    char path[32];
+
+    for (int i = 0; i < AGAIN; i++) {
+        snprintf(path, sizeof path, "d%d", i);
+        d = make(file, path, MANY, MANY, H5P_DEFAULT, H5P_DEFAULT);
+        put(d, 1000 * i, H5P_DEFAULT);
+        DO(H5Dclose(d));
+    }
+    DO(H5Lcreate_hard(file, "d3", file, "alias", H5P_DEFAULT, H5P_DEFAULT));
+    DO(H5Fclose(file));
+    H5Pset_fclose_degree(mine, mode & 2 ? H5F_CLOSE_SEMI : H5F_CLOSE_WEAK);
+    file = H5Fopen(name, H5F_ACC_RDONLY, mine);
+    for (int round = 0; round < 3; round++)
+        for (int i = 0; i < AGAIN; i++) {
+            snprintf(path, sizeof path, "d%d", mode & 8 ? i : i % 5);
+            open_and_say(file, path, (mode & 1) && round == 1 ? dapl : H5P_DEFAULT);
+            if (i % 7 == 0)
+                open_and_say(file, "alias", H5P_DEFAULT);
+        }
+    for (int i = 0; i < AGAIN; i++) {
+        snprintf(path, sizeof path, "d%d", i);
+        all[i] = H5Dopen2(file, path, H5P_DEFAULT);
+        open_and_say(file, path, (mode & 1) && (mode & 8) ? dapl : H5P_DEFAULT);
+    }
+    for (int i = 0; i < AGAIN; i++) {
+        say_first(all[i]);
+        if (i < AGAIN - 1 || !(mode & 4))
+            DO(H5Dclose(all[i]));
+    }
+    if (mode & 4) {
+        herr_t closed = H5Fclose(file);
+        say(&answers, "closed: %d\n", (int)closed);
+        say_first(all[AGAIN - 1]);
+        DO(H5Dclose(all[AGAIN - 1]));
+        if (closed < 0)
+            DO(H5Fclose(file));
+    } else
+        DO(H5Fclose(file));
+    file = H5Fopen(name, H5F_ACC_RDWR, fapl); /* refused while anything of it is open to be read */
+    DO(file);
+    d = H5Dopen2(file, "alias", H5P_DEFAULT);
+    put(d, 77, H5P_DEFAULT);
+    DO(H5Dclose(d));
+    DO(H5Ldelete(file, "d4", H5P_DEFAULT));
+    DO(H5Fclose(file));
+    file = H5Fopen(name, H5F_ACC_RDONLY, mine);
+    open_and_say(file, "d3", H5P_DEFAULT);
+    DO(H5Dopen2(file, "d4", H5P_DEFAULT));
+    DO(H5Fclose(file));
+    H5Pclose(mine);
+    H5Pclose(dapl);
+}
+
+static void say_object(hid_t file, const char *name)
+{
+    H5O_info2_t info;
+
+    info.rc = 0;
+    if (H5Oget_info_by_name3(file, name, &info, H5O_INFO_BASIC, H5P_DEFAULT) < 0)
+        info.rc = 1000;
+    say(&answers, "%s: %u\n", name, info.rc);
+}
+
+/* In a file that is written: what was read a moment ago is deleted, replaced, moved, resized. Bit 0: flushed between; bit 1: with other
+ * prefixes; bit 2: the file is opened anew between, so that versions know the datasets. */
+static void used_again(const char *name, hid_t fapl, int mode)
+{
+    hid_t file = H5Fcreate(name, H5F_ACC_TRUNC, H5P_DEFAULT, fapl), dapl = raw_folder_dapl(),
+          other = mode & 2 ? dapl : H5P_DEFAULT, dcpl = H5Pcreate(H5P_DATASET_CREATE), d;
+    const hsize_t chunk = 100, more = MANY + 50;
+    char path[32];
+
+    H5Pset_chunk(dcpl, 1, &chunk);
+    for (int i = 0; i < AGAIN; i++) {
+        snprintf(path, sizeof path, "d%d", i);
+        d = make(file, path, MANY, i % 2 ? H5S_UNLIMITED : MANY, i % 2 ? dcpl : H5P_DEFAULT, H5P_DEFAULT);
+        put(d, 1000 * i, H5P_DEFAULT);
+        DO(H5Dclose(d));
+    }
+    if (mode & 4) {
+        DO(H5Fclose(file));
+        file = H5Fopen(name, H5F_ACC_RDWR, fapl);
+    }
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < AGAIN; i++) {
+            snprintf(path, sizeof path, "d%d", i);
+            open_and_say(file, path, H5P_DEFAULT);
+            open_and_say(file, path, other);
+        }
+        if (mode & 1)
+            DO(H5Fflush(file, H5F_SCOPE_GLOBAL));
+        open_and_say(file, "d1", H5P_DEFAULT);
+        DO(H5Ldelete(file, "d1", H5P_DEFAULT));
+        say_object(file, "d1");
+        d = make(file, "d1", MANY, MANY, dcpl, H5P_DEFAULT);
+        put(d, 7, H5P_DEFAULT);
+        DO(H5Dclose(d));
+        open_and_say(file, "d1", other);
+        open_and_say(file, "d2", H5P_DEFAULT);
+        DO(H5Lmove(file, "d2", file, "elsewhere", H5P_DEFAULT, H5P_DEFAULT));
+        open_and_say(file, "elsewhere", other);
+        DO(H5Lmove(file, "elsewhere", file, "d2", H5P_DEFAULT, H5P_DEFAULT));
+        open_and_say(file, "d3", H5P_DEFAULT);
+        d = H5Dopen2(file, "d3", other);
+        DO(H5Dset_extent(d, &more));
+        DO(H5Dset_extent(d, &(hsize_t){MANY}));
+        DO(H5Dclose(d));
+        open_and_say(file, "d3", H5P_DEFAULT);
+        DO(H5Lcreate_hard(file, "d4", file, "link", H5P_DEFAULT, H5P_DEFAULT));
+        open_and_say(file, "link", H5P_DEFAULT);
+        DO(H5Ldelete(file, "d4", H5P_DEFAULT));
+        open_and_say(file, "link", other);
+        say_object(file, "link");
+        DO(H5Lmove(file, "link", file, "d4", H5P_DEFAULT, H5P_DEFAULT));
+        DO(H5Ocopy(file, "d4", file, "copy", H5P_DEFAULT, H5P_DEFAULT));
+        open_and_say(file, "copy", H5P_DEFAULT);
+        DO(H5Ldelete(file, "copy", H5P_DEFAULT));
+        if (round == 1 && (mode & 4)) {
+            DO(H5Fclose(file));
+            file = H5Fopen(name, H5F_ACC_RDWR, fapl);
+        }
+    }
+    DO(H5Fclose(file));
+    H5Pclose(dcpl);
+    H5Pclose(dapl);
+}
+
 /* ---- filters that refuse ---- */
 
 static size_t refuse_13(unsigned flags, size_t n, const unsigned values[], size_t bytes, size_t *size, void **buffer)
@@ -278,6 +434,13 @@ static void test_prefixes_of_open_handles(void **state)
     both(&(program){"a prefix", prefix_of_versioned, 8});
 }
 
+static void test_datasets_that_are_read_again(void **state)
+{
+    (void)state;
+    both(&(program){"datasets that are read again", read_again, 16});
+    both(&(program){"datasets that are used again", used_again, 8});
+}
+
 static void test_a_refused_chunk_is_its_datasets_error(void **state)
 {
     (void)state;
@@ -290,6 +453,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_external_storage_found_by_a_prefix_or_lost),
         cmocka_unit_test(test_external_storage_resized_in_any_dimension),
         cmocka_unit_test(test_prefixes_of_open_handles),
+        cmocka_unit_test(test_datasets_that_are_read_again),
         cmocka_unit_test(test_a_refused_chunk_is_its_datasets_error),
     };
 

@@ -251,6 +251,7 @@ void cow_datasets_let_go(cow_file *file)
 {
     cow_dataset *dataset;
 
+    cow_datasets_sweep(file);
     for (size_t at = 0; (dataset = cow_datasets_next(file, &at)) != NULL;) {
         H5O_info2_t info;
 
@@ -634,9 +635,9 @@ int cow_dataset_attach(cow_file *file, void *native, bool named, cow_dataset **d
         return -1;
     address = cow_address(&info.token);
     if ((*dataset = cow_datasets_find(file, address)) != NULL) {
-        (*dataset)->references++;
-        if (named && !(*dataset)->named)
+        if (named && ((*dataset)->references == 0 || !(*dataset)->named))
             make_label(*dataset, native, true);
+        (*dataset)->references++;
         return 0;
     }
     if ((dcpl = cow_native_dataset_dcpl(native)) < 0)
@@ -697,6 +698,23 @@ static void uncork(cow_dataset *dataset)
     dataset->corked = false;
 }
 
+/* Has nobody it open, and no commit to do with it? The next version has to be told of a root that changed. */
+static bool is_idle(const cow_dataset *dataset)
+{
+    return dataset->references == 0 && !dataset->committing && !cow_dataset_dirty(dataset) && !dataset->root_changed;
+}
+
+/* Programs that ask for a dataset by its name each time open it again and again. A handle of our own, which heads of writable files have
+ * in any case, makes that cheaper for HDF5 as well; others get it the second time, and go on without one, too. */
+static void keep(cow_dataset *dataset)
+{
+    if (dataset->kept) {
+        if (cow_dataset_hold(dataset, NULL) < 0)
+            cow_error_clear();
+    } else if ((dataset = cow_datasets_keep(dataset->file, dataset)) != NULL && is_idle(dataset))
+        dataset_free(dataset);
+}
+
 void cow_dataset_release(cow_dataset *dataset)
 {
     if (--dataset->references > 0)
@@ -707,9 +725,12 @@ void cow_dataset_release(cow_dataset *dataset)
     dataset->array.through = false;
     if (cow_file_shut(dataset->file))
         free(dataset);
-    else if (!dataset->committing && !cow_dataset_dirty(dataset) &&
-             !dataset->root_changed) /* the next version has to be told of it */
+    else if (!is_idle(dataset))
+        return;
+    else if (cow_file_writable(dataset->file) && (dataset->native == NULL || dataset->snapshot || dataset->dead))
         dataset_free(dataset);
+    else
+        keep(dataset);
 }
 
 void cow_datasets_sweep(cow_file *file)
@@ -717,7 +738,7 @@ void cow_datasets_sweep(cow_file *file)
     cow_dataset *dataset;
 
     for (size_t at = 0; (dataset = cow_datasets_next(file, &at)) != NULL;)
-        if (dataset->references == 0 && !cow_dataset_dirty(dataset) && !dataset->root_changed) {
+        if (is_idle(dataset)) {
             dataset_free(dataset);
             at--;
         }

@@ -6,6 +6,7 @@
 #include "history/internal.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* A row that is not in the table yet: programs make datasets by the thousand, and each commit writes the rows of all that it
  * has changed, which HDF5 does at once or one by one for the same price. */
@@ -16,6 +17,7 @@ typedef struct changed_row {
 
 /* Whoever opens one dataset soon opens another one: HDF5 reads a chunk of the table for each row. */
 #define BLOCK_ROWS ((uint64_t)64)
+#define KEPT       8
 
 struct cow_datasets {
     cow_table *table;
@@ -27,6 +29,9 @@ struct cow_datasets {
     cow_layout_dataset_row *block;
     uint64_t block_number, block_rows;
     cow_map open; /* address -> cow_dataset * */
+    cow_dataset
+        *kept[KEPT]; /* some of them: programs that ask for a dataset by its name each time open it again and again */
+    size_t oldest;   /* of these */
 };
 
 cow_datasets *cow_datasets_new(void)
@@ -73,6 +78,7 @@ int cow_datasets_open(cow_file *file)
 void cow_datasets_close(cow_file *file)
 {
     cow_map_free(&file->datasets->open);
+    memset(file->datasets->kept, 0, sizeof file->datasets->kept);
     forget_rows(file->datasets);
     forget_block(file->datasets);
     cow_file_close_table(&file->datasets->table);
@@ -223,7 +229,28 @@ int cow_datasets_put(cow_file *file, uint64_t address, cow_dataset *dataset)
 
 void cow_datasets_remove(cow_file *file, uint64_t address)
 {
-    cow_map_remove(&file->datasets->open, address);
+    cow_datasets *d = file->datasets;
+    const cow_dataset *dataset = cow_datasets_find(file, address);
+
+    for (size_t i = 0; dataset != NULL && dataset->kept && i < KEPT; i++)
+        if (d->kept[i] == dataset)
+            d->kept[i] = NULL;
+    cow_map_remove(&d->open, address);
+}
+
+cow_dataset *cow_datasets_keep(cow_file *file, cow_dataset *dataset)
+{
+    cow_datasets *d = file->datasets;
+    cow_dataset *former = d->kept[d->oldest];
+
+    if (dataset->kept)
+        return NULL;
+    if (former != NULL)
+        former->kept = false;
+    dataset->kept = true;
+    d->kept[d->oldest] = dataset;
+    d->oldest = (d->oldest + 1) % KEPT;
+    return former;
 }
 
 size_t cow_datasets_count(const cow_file *file)
@@ -243,10 +270,11 @@ cow_dataset *cow_datasets_next(const cow_file *file, size_t *at)
     return NULL;
 }
 
-bool cow_datasets_in_use(const cow_file *file)
+bool cow_datasets_in_use(cow_file *file)
 {
     const cow_dataset *dataset;
 
+    cow_datasets_sweep(file);
     for (size_t at = 0; (dataset = cow_datasets_next(file, &at)) != NULL;)
         if (dataset->references > 0 && !dataset->snapshot)
             return true;

@@ -31,12 +31,15 @@ int cow_datasets_flush(cow_file *file);
 cow_dataset *cow_datasets_find(const cow_file *file, uint64_t address);
 int cow_datasets_put(cow_file *file, uint64_t address, cow_dataset *dataset);
 void cow_datasets_remove(cow_file *file, uint64_t address);
+/* Nobody has DATASET open any more: it stays for who opens it again. Where the file is written it has a handle, so that its address is not
+ * given to another object. The one that has to go for it, or NULL. */
+cow_dataset *cow_datasets_keep(cow_file *file, cow_dataset *dataset);
 size_t cow_datasets_count(const cow_file *file);
 /* One after the other, in no order; *AT is 0 before the first. NULL: there are no more. Who removes one takes 1 off *AT: another
  * may have come to its place. */
 cow_dataset *cow_datasets_next(const cow_file *file, size_t *at);
 
-/* Has the application one of the head's open? */
-bool cow_datasets_in_use(const cow_file *file);
+/* Has the application one of the head's open? What is kept is forgotten, since the caller is about to change what it shows. */
+bool cow_datasets_in_use(cow_file *file);
 
 #endif

@@ -173,8 +173,8 @@ void cow_dataset_tell_path(cow_dataset *dataset, void *native);
 void cow_dataset_release(cow_dataset *dataset);
 /* The application has asked HDF5 to keep its metadata in the cache. */
 void cow_dataset_corked(cow_dataset *dataset);
-/* The history's own handles on datasets that the application has closed, and that are not committed yet, are closed, so that
- * the application can open them with other prefixes for files; and opened again, afterwards. -1: nothing more is committed. */
+/* The history's own handles on datasets that the application has closed, and that are not committed yet, or kept for who reads them
+ * again, are closed, so that the application can open them with other prefixes for files; and opened again, afterwards. -1: nothing more is committed. */
 void cow_datasets_let_go(cow_file *file);
 int cow_datasets_hold_again(cow_file *file);
 /* The array to read and write elements of. Never NULL. Writing needs cow_dataset_begin_write first. */
@@ -230,6 +230,8 @@ int cow_file_may_write(cow_file *file);
  * a version: unless they changed in this transaction, are they what was committed? Looks once an opening. 0, -1
  * COW_CORRUPT. */
 int cow_sum_check(cow_file *file, const H5O_token_t *object, cow_change what);
+/* The same of an object that is known to be of the head: with many versions it is found faster. */
+int cow_sum_check_head(cow_file *file, const H5O_token_t *object, cow_change what);
 /* Must an attribute of N values of TYPE be checked? */
 bool cow_sum_covers(hid_t type, size_t n);
 /* The sums themselves, 0: nothing to be summed up. FILE: the name of the file. */

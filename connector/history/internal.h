@@ -121,11 +121,13 @@ struct cow_dataset {
     uint32_t pool; /* of array.pool */
     cow_array array;
     char *label;
-    bool named;      /* the label has the path */
-    hid_t dcpl;      /* the native object's but for its mapping, which makes each copy of the list dear */
-    void *native;    /* heads of writable files: a handle of our own, so that the address cannot be used again */
+    bool named; /* the label has the path */
+    hid_t dcpl; /* the native object's but for its mapping, which makes each copy of the list dear */
+    void *
+        native; /* a handle of our own: heads of writable files, so that the address cannot be used again; else where kept */
     bool let_go;     /* for a moment: cow_datasets_let_go */
     bool committing; /* a list holds it: cow_commit_datasets */
+    bool kept;       /* cow_datasets_keep */
     bool corked;     /* H5Odisable_mdc_flushes, which holds until the application's last handle is closed */
     bool dead;       /* deleted before it was ever committed */
     bool named_type; /* its type is a named datatype */

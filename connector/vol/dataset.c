@@ -64,7 +64,7 @@ static void *open_again(cow_object *o, cow_where *where, hid_t dapl, hid_t dxpl,
     void *native = NULL;
     bool prefix = false;
 
-    if (stack >= 0 && o->home != NULL && o->home->file != NULL && cow_file_writable(o->home->file))
+    if (stack >= 0 && o->home != NULL && o->home->file != NULL)
         H5Ewalk2(stack, H5E_WALK_UPWARD, is_about_prefix, &prefix);
     if (prefix) {
         cow_datasets_let_go(o->home->file);
