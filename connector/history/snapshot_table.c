@@ -28,7 +28,7 @@
 
 #define LEAST       1024              /* rows of a table that has runs */
 #define BATCH       512               /* rows that are noted together */
-#define ASKED       64                /* so many rows are read in the time in which one is found by the runs */
+#define ASKED       64                /* so many rows are read in the time in which one is found by the runs, at least */
 #define MOST_LOADED ((size_t)1 << 22) /* rows that are read because many are asked for */
 #define MOST_KEPT   8192              /* noted rows that stay in memory */
 #define MOST_NOTED  ((size_t)1 << 18) /* rows at a time */
@@ -338,7 +338,7 @@ static int search(const cow_file *file, key_kind kind, uint64_t address, uint64_
 
     if (s->base == 0 || address == UINT64_MAX)
         return 0;
-    if (s->by.runs != NULL && (s->by.asked++ < s->base / ASKED + LEAST || s->count > MOST_LOADED)) {
+    if (s->by.runs != NULL && (s->by.asked++ < s->base / ASKED + ASKED || s->count > MOST_LOADED)) {
         status = cow_lookup_find(s->by.runs, key_of(kind, address), compare, &w);
         if (w.failed)
             return -1;
