@@ -193,10 +193,10 @@ struct cli_impact *cli_impact_open(cli_check *check)
         if (check->roots.entry[i].used)
             walk_root(check, m, check->roots.entry[i].key);
     if (check->head != SIZE_MAX)
-        cli_graph_each(&check->graph, check->head, note_place, &n);
+        cli_graph_each_link(&check->graph, check->head, note_place, &n);
     for (n.version = check->version_count; n.version-- > 0;)
         if (check->version[n.version] != SIZE_MAX)
-            cli_graph_each(&check->graph, check->version[n.version], note_place, &n);
+            cli_graph_each_link(&check->graph, check->version[n.version], note_place, &n);
     return m;
 }
 

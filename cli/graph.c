@@ -157,7 +157,7 @@ size_t cli_graph_add(cli_graph *graph, const char *path)
     return cli_graph_add_as(graph, path, "/");
 }
 
-int cli_graph_each(const cli_graph *graph, size_t root, cli_graph_visitor *visit, void *context)
+static int each(const cli_graph *graph, size_t root, bool again, cli_graph_visitor *visit, void *context)
 {
     bool *met = cli_alloc(graph->objects, sizeof *met);
     queue q = {0};
@@ -170,17 +170,30 @@ int cli_graph_each(const cli_graph *graph, size_t root, cli_graph_visitor *visit
         const cli_object *group = &graph->object[q.item[q.first].object];
         for (size_t i = group->first; status == 0 && i < group->first + group->links; i++) {
             const cli_link *link = &graph->link[i];
-            if (link->object == SIZE_MAX || met[link->object])
+            if (link->object == SIZE_MAX || (met[link->object] && !again))
                 continue;
             char *path = cli_child_path(q.item[q.first].path, link->name);
-            met[link->object] = true;
             status = visit(context, &graph->object[link->object], path);
-            push(&q, link->object, path);
+            if (met[link->object])
+                free(path);
+            else
+                push(&q, link->object, path);
+            met[link->object] = true;
         }
     }
     queue_free(&q);
     free(met);
     return status;
+}
+
+int cli_graph_each(const cli_graph *graph, size_t root, cli_graph_visitor *visit, void *context)
+{
+    return each(graph, root, false, visit, context);
+}
+
+int cli_graph_each_link(const cli_graph *graph, size_t root, cli_graph_visitor *visit, void *context)
+{
+    return each(graph, root, true, visit, context);
 }
 
 void cli_graph_free(cli_graph *graph)

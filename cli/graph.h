@@ -47,6 +47,8 @@ size_t cli_graph_add_as(cli_graph *graph, const char *path, const char *shown);
 /* Call VISIT for each object that is reached from ROOT, once, with a path from there; non-zero ends it. */
 typedef int cli_graph_visitor(void *context, const cli_object *object, const char *path);
 int cli_graph_each(const cli_graph *graph, size_t root, cli_graph_visitor *visit, void *context);
+/* The same for each link to one, so that it is told by all its names; what hangs below a group, once. */
+int cli_graph_each_link(const cli_graph *graph, size_t root, cli_graph_visitor *visit, void *context);
 void cli_graph_free(cli_graph *graph);
 
 #endif

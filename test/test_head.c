@@ -190,8 +190,8 @@ static void open_and_say(hid_t file, const char *name, hid_t dapl)
     say(&answers, "open: %d\n", (int)H5Fget_obj_count(file, H5F_OBJ_ALL));
 }
 
-/* In a file that is only read, by names that lead to the same dataset too. Bit 0: with other prefixes the second time; bit 1: nothing
- * may be open when the file is closed; bit 2: a dataset is; bit 3: all of them at once. */
+/* In a file that is only read, by names that lead to the same dataset too. Bit 0: all of them at once; bit 1: nothing
+ * may be open when the file is closed; bit 2: a dataset is; bit 3: with other prefixes the second time. */
 static void read_again(const char *name, hid_t fapl, int mode)
 {
     hid_t mine = fapl == H5P_DEFAULT ? H5Pcreate(H5P_FILE_ACCESS) : H5Pcopy(fapl), dapl = raw_folder_dapl(),
@@ -210,15 +210,24 @@ static void read_again(const char *name, hid_t fapl, int mode)
     file = H5Fopen(name, H5F_ACC_RDONLY, mine);
     for (int round = 0; round < 3; round++)
         for (int i = 0; i < AGAIN; i++) {
-            snprintf(path, sizeof path, "d%d", mode & 8 ? i : i % 5);
-            open_and_say(file, path, (mode & 1) && round == 1 ? dapl : H5P_DEFAULT);
+            snprintf(path, sizeof path, "d%d", mode & 1 ? i : i % 5);
+            open_and_say(file, path, (mode & 8) && round == 1 ? dapl : H5P_DEFAULT);
             if (i % 7 == 0)
                 open_and_say(file, "alias", H5P_DEFAULT);
         }
+    for (int i = 0; i < 3; i++) {
+        hbool_t disabled = true;
+
+        d = H5Dopen2(file, "d3", H5P_DEFAULT);
+        DO(H5Oare_mdc_flushes_disabled(d, &disabled));
+        DO(H5Odisable_mdc_flushes(d));
+        DO(H5Dclose(d));
+        say(&answers, "disabled: %d\n", disabled);
+    }
     for (int i = 0; i < AGAIN; i++) {
         snprintf(path, sizeof path, "d%d", i);
         all[i] = H5Dopen2(file, path, H5P_DEFAULT);
-        open_and_say(file, path, (mode & 1) && (mode & 8) ? dapl : H5P_DEFAULT);
+        open_and_say(file, path, (mode & 8) && (mode & 1) ? dapl : H5P_DEFAULT);
     }
     for (int i = 0; i < AGAIN; i++) {
         say_first(all[i]);
@@ -259,12 +268,12 @@ static void say_object(hid_t file, const char *name)
     say(&answers, "%s: %u\n", name, info.rc);
 }
 
-/* In a file that is written: what was read a moment ago is deleted, replaced, moved, resized. Bit 0: flushed between; bit 1: with other
- * prefixes; bit 2: the file is opened anew between, so that versions know the datasets. */
+/* In a file that is written: what was read a moment ago is deleted, replaced, moved, resized. Bit 0: flushed between; bit 1: the
+ * file is opened anew between, so that versions know the datasets; bit 2: with other prefixes. */
 static void used_again(const char *name, hid_t fapl, int mode)
 {
     hid_t file = H5Fcreate(name, H5F_ACC_TRUNC, H5P_DEFAULT, fapl), dapl = raw_folder_dapl(),
-          other = mode & 2 ? dapl : H5P_DEFAULT, dcpl = H5Pcreate(H5P_DATASET_CREATE), d;
+          other = mode & 4 ? dapl : H5P_DEFAULT, dcpl = H5Pcreate(H5P_DATASET_CREATE), d;
     const hsize_t chunk = 100, more = MANY + 50;
     char path[32];
 
@@ -275,7 +284,7 @@ static void used_again(const char *name, hid_t fapl, int mode)
         put(d, 1000 * i, H5P_DEFAULT);
         DO(H5Dclose(d));
     }
-    if (mode & 4) {
+    if (mode & 2) {
         DO(H5Fclose(file));
         file = H5Fopen(name, H5F_ACC_RDWR, fapl);
     }
@@ -313,7 +322,7 @@ static void used_again(const char *name, hid_t fapl, int mode)
         DO(H5Ocopy(file, "d4", file, "copy", H5P_DEFAULT, H5P_DEFAULT));
         open_and_say(file, "copy", H5P_DEFAULT);
         DO(H5Ldelete(file, "copy", H5P_DEFAULT));
-        if (round == 1 && (mode & 4)) {
+        if (round == 1 && (mode & 2)) {
             DO(H5Fclose(file));
             file = H5Fopen(name, H5F_ACC_RDWR, fapl);
         }
@@ -437,6 +446,8 @@ static void test_prefixes_of_open_handles(void **state)
 static void test_datasets_that_are_read_again(void **state)
 {
     (void)state;
+    both(&(program){"datasets that are read again", read_again, 8});
+    both(&(program){"datasets that are used again", used_again, 4});
     both(&(program){"datasets that are read again", read_again, 16});
     both(&(program){"datasets that are used again", used_again, 8});
 }
@@ -450,10 +461,11 @@ static void test_a_refused_chunk_is_its_datasets_error(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
+        /* first: once a prefix was used nothing is kept any more */
+        cmocka_unit_test(test_datasets_that_are_read_again),
         cmocka_unit_test(test_external_storage_found_by_a_prefix_or_lost),
         cmocka_unit_test(test_external_storage_resized_in_any_dimension),
         cmocka_unit_test(test_prefixes_of_open_handles),
-        cmocka_unit_test(test_datasets_that_are_read_again),
         cmocka_unit_test(test_a_refused_chunk_is_its_datasets_error),
     };
 

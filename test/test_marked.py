@@ -226,16 +226,16 @@ def test_of_a_damaged_object_it_is_told_where_it_is_missing(tmp_path):
     from test_recover import flip
 
     path = tmp_path / "a.h5"
-    for words in ("f['g/x'] = np.arange(5000); f['s'] = 'said'; f['s'].attrs['by'] = 'me'", "f['g/x'][3] = -1", "f['other'] = 1", "f['more'] = 2"):
+    for words in ("f['g/x'] = np.arange(5000); f['s'] = 'said'; f['s'].attrs['by'] = 'me'; f['g/again'] = f['s']", "f['g/x'][3] = -1", "f['other'] = 1", "f['more'] = 2"):
         run(f"import h5py, numpy as np, sys\nwith h5py.File(sys.argv[1], 'a', libver='latest') as f: {words}", path)
     with h5py.File(path, "r") as f:
         places = [address(f[f"{HISTORY}/versions/{n}"][name]) for n, name in ((2, "g/x"), (1, "s"))]
         assert places[0] == address(f[f"{HISTORY}/versions/4/g/x"])
-    for place, name, versions in (places[0], "/g/x", ["4", "3", "2"]), (places[1], "/s", ["4", "3", "2", "1"]):
+    for place, names, versions in (places[0], ["/g/x"], ["4", "3", "2"]), (places[1], ["/s", "/g/again"], ["4", "3", "2", "1"]):
         copy = shutil.copy(path, tmp_path / "b.h5")
         flip(copy, place + 12)
-        (told,) = [d for d in json.loads(h5cow("verify", "--json", copy, code=1))["damage"] if f"the object '{name}' cannot" in d["what"]]
-        assert (told["objects"], told["versions"], told["head"]) == ([name], versions, False)
+        (told,) = [d for d in json.loads(h5cow("verify", "--json", copy, code=1))["damage"] if f"the object '{names[0]}' cannot" in d["what"]]
+        assert (told["objects"], told["versions"], told["head"]) == (names, versions, False)
         assert not told["only_without_h5cow"]
         assert "hit: version" in h5cow("verify", copy, code=1)
     run("import h5py, sys\nwith h5py.File(sys.argv[1], 'r') as f: assert f['s'][()] == b'said'", copy)

@@ -225,6 +225,7 @@ int cow_dataset_hold(cow_dataset *dataset, void *native)
     if (dataset->native != NULL)
         return 0;
     if (cow_native_open_token(dataset->file->loc, &token, &own) < 0) { /* which costs less, and is refused rarely */
+        cow_file_keep_no_closed();
         own.object = NULL;
         if (native == NULL || hold_alike(dataset, native, &own.object) < 0 || own.object == NULL)
             return -1;
@@ -275,9 +276,9 @@ int cow_datasets_hold_again(cow_file *file)
     for (size_t at = 0; (dataset = cow_datasets_next(file, &at)) != NULL;) {
         if (!dataset->let_go)
             continue;
-        dataset->let_go = false;
         if (cow_dataset_hold(dataset, NULL) < 0)
             status = -1;
+        dataset->let_go = false;
     }
     return status < 0 ? cow_file_fail(file) : 0;
 }
@@ -701,7 +702,8 @@ static void uncork(cow_dataset *dataset)
 /* Has nobody it open, and no commit to do with it? The next version has to be told of a root that changed. */
 static bool is_idle(const cow_dataset *dataset)
 {
-    return dataset->references == 0 && !dataset->committing && !cow_dataset_dirty(dataset) && !dataset->root_changed;
+    return dataset->references == 0 && !dataset->committing && !dataset->let_go && !cow_dataset_dirty(dataset) &&
+           !dataset->root_changed;
 }
 
 /* Programs that ask for a dataset by its name each time open it again and again. A handle of our own, which heads of writable files have
@@ -709,14 +711,18 @@ static bool is_idle(const cow_dataset *dataset)
 static void keep(cow_dataset *dataset)
 {
     if (dataset->kept) {
-        if (cow_dataset_hold(dataset, NULL) < 0)
+        if (cow_dataset_hold(dataset, NULL) < 0) { /* the application has used a prefix */
             cow_error_clear();
+            dataset_free(dataset);
+        }
     } else if ((dataset = cow_datasets_keep(dataset->file, dataset)) != NULL && is_idle(dataset))
         dataset_free(dataset);
 }
 
 void cow_dataset_release(cow_dataset *dataset)
 {
+    const bool corked = dataset->corked;
+
     if (--dataset->references > 0)
         return;
     uncork(dataset);
@@ -727,7 +733,8 @@ void cow_dataset_release(cow_dataset *dataset)
         free(dataset);
     else if (!is_idle(dataset))
         return;
-    else if (cow_file_writable(dataset->file) && (dataset->native == NULL || dataset->snapshot || dataset->dead))
+    else if (corked || !cow_file_keeps_closed() ||
+             (cow_file_writable(dataset->file) && (dataset->native == NULL || dataset->snapshot || dataset->dead)))
         dataset_free(dataset);
     else
         keep(dataset);

@@ -11,6 +11,7 @@
 /* All files that are open with history in this process. The one piece of global state that HDF5 forces on us: its
  * callbacks come with an object, and several objects may belong to one physical file. */
 static cow_file *open_files;
+static bool prefix_seen; /* by anybody, in any file */
 
 static int check_format(cow_loc file, uint32_t *format)
 {
@@ -239,6 +240,24 @@ cow_file *cow_file_attach(void *native_file, const char *name, bool writable, bo
 failed:
     free_file(file);
     return NULL;
+}
+
+void cow_file_keep_no_closed(void)
+{
+    prefix_seen = true;
+}
+
+void cow_file_prefix_seen(void)
+{
+    cow_file_keep_no_closed();
+    for (cow_file *file = open_files; file != NULL; file = file->next)
+        if (!cow_file_shut(file))
+            cow_datasets_sweep(file);
+}
+
+bool cow_file_keeps_closed(void)
+{
+    return !prefix_seen;
 }
 
 int cow_file_join_reader(cow_loc object, unsigned long fileno, const cow_file *like, cow_file **file)

@@ -173,6 +173,9 @@ void cow_dataset_tell_path(cow_dataset *dataset, void *native);
 void cow_dataset_release(cow_dataset *dataset);
 /* The application has asked HDF5 to keep its metadata in the cache. */
 void cow_dataset_corked(cow_dataset *dataset);
+/* The application uses a prefix for external files of its own. HDF5 opens a dataset that is open already only with the same prefix, wherever
+ * it is opened: from here on no dataset of any file stays open for who may open it again. */
+void cow_file_prefix_seen(void);
 /* The history's own handles on datasets that the application has closed, and that are not committed yet, or kept for who reads them
  * again, are closed, so that the application can open them with other prefixes for files; and opened again, afterwards. -1: nothing more is committed. */
 void cow_datasets_let_go(cow_file *file);

@@ -138,6 +138,10 @@ struct cow_dataset {
 /* The history of the file that OBJECT, a native one, is in: *FILE NULL, it has none. 1: it was opened for that, by the name
  * and options of LIKE, to read only: cow_file_release; 0: it is open anyhow, and committed as far as its datasets go. */
 int cow_file_join_reader(cow_loc object, unsigned long fileno, const cow_file *like, cow_file **file);
+/* May datasets that the program has closed stay open for who opens them again? Not after cow_file_keep_no_closed, which cow_file_prefix_seen
+ * calls. */
+bool cow_file_keeps_closed(void);
+void cow_file_keep_no_closed(void);
 
 /* dataset.c */
 /* A handle of our own on a head that is about to change. NATIVE: one that the application has, or NULL. */

@@ -34,12 +34,17 @@ hid_t cow_native_id(void)
 
 void cow_native_terminate(void)
 {
+    hbool_t ending = false;
+
     if (native_id >= 0)
         H5VLclose(native_id);
-    if (uncached_list >= 0)
-        H5Pclose(uncached_list);
-    if (few_list >= 0)
-        H5Pclose(few_list);
+    /* a library that ends closes them itself, and may have begun to: closing them in the middle of that crashes */
+    if (H5is_library_terminating(&ending) < 0 || !ending) {
+        if (uncached_list >= 0)
+            H5Pclose(uncached_list);
+        if (few_list >= 0)
+            H5Pclose(few_list);
+    }
     native_id = uncached_list = few_list = H5I_INVALID_HID;
 }
 

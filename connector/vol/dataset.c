@@ -10,6 +10,33 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ---- prefixes of external files ---- */
+
+static herr_t is_about_prefix(unsigned n, const H5E_error2_t *error, void *context)
+{
+    (void)n;
+    if (error->desc != NULL && strstr(error->desc, "external file prefix does not match") != NULL)
+        *(bool *)context = true;
+    return 0;
+}
+
+bool cow_refused_for_prefix(hid_t stack)
+{
+    bool prefix = false;
+
+    if (stack >= 0)
+        H5Ewalk2(stack, H5E_WALK_UPWARD, is_about_prefix, &prefix);
+    if (prefix)
+        cow_file_prefix_seen();
+    return prefix;
+}
+
+static void look_for_prefix(hid_t dapl)
+{
+    if (dapl != H5P_DATASET_ACCESS_DEFAULT && H5Pget_efile_prefix(dapl, NULL, 0) > 0)
+        cow_file_prefix_seen();
+}
+
 /* ---- create, open ---- */
 
 void *cow_vol_dataset_create(void *object, const H5VL_loc_params_t *loc, const char *name, hid_t lcpl, hid_t type,
@@ -25,6 +52,7 @@ void *cow_vol_dataset_create(void *object, const H5VL_loc_params_t *loc, const c
     int wanted = 0;
     bool no_pool = false;
 
+    look_for_prefix(dapl);
     if (cow_locate_name(o, loc, name, COW_TO_CREATE, &where) < 0 || cow_target_new(o, &where, &target) < 0)
         goto done;
     file = target.home == NULL ? NULL : target.home->file;
@@ -48,32 +76,24 @@ done:
     return cow_leave_pointer(made);
 }
 
-static herr_t is_about_prefix(unsigned n, const H5E_error2_t *error, void *context)
-{
-    (void)n;
-    if (error->desc != NULL && strstr(error->desc, "external file prefix does not match") != NULL)
-        *(bool *)context = true;
-    return 0;
-}
-
 /* Opening failed. Perhaps because the history has the dataset open, which the application has closed, and with another
  * prefix. */
 static void *open_again(cow_object *o, cow_where *where, hid_t dapl, hid_t dxpl, void **req)
 {
     hid_t stack = cow_errors_take();
     void *native = NULL;
-    bool prefix = false;
+    cow_file *file =
+        o->home == NULL || o->home->file == NULL || !cow_file_writable(o->home->file) ? NULL : o->home->file;
 
-    if (stack >= 0 && o->home != NULL && o->home->file != NULL)
-        H5Ewalk2(stack, H5E_WALK_UPWARD, is_about_prefix, &prefix);
-    if (prefix) {
-        cow_datasets_let_go(o->home->file);
+    if (cow_refused_for_prefix(stack)) {
+        if (file != NULL)
+            cow_datasets_let_go(file);
         H5E_BEGIN_TRY
         {
             native = H5VLdataset_open(where->native, &where->loc, cow_native_id(), where->name, dapl, dxpl, req);
         }
         H5E_END_TRY
-        if (cow_datasets_hold_again(o->home->file) < 0 && native != NULL) {
+        if (file != NULL && cow_datasets_hold_again(file) < 0 && native != NULL) {
             cow_object_close_native(native, H5I_DATASET);
             native = NULL;
         }
@@ -94,6 +114,7 @@ void *cow_vol_dataset_open(void *object, const H5VL_loc_params_t *loc, const cha
     cow_detour detour;
     void *native;
 
+    look_for_prefix(dapl);
     if (cow_locate_name(o, loc, name, COW_TO_READ, &where) < 0)
         goto done;
     if ((native = H5VLdataset_open(where.native, &where.loc, cow_native_id(), where.name, dapl, dxpl, req)) != NULL ||
@@ -386,8 +407,7 @@ herr_t cow_vol_dataset_read(size_t count, void *dataset[], hid_t mem_type[], hid
         } else if (o->mapped)
             status = cow_mapped_read(o, mem_type[i], mem_space[i], file_space[i], dxpl, buf[i]);
         else
-            status =
-                cow_native_read(1, &o->native, &mem_type[i], &mem_space[i], &file_space[i], dxpl, &buf[i], req);
+            status = cow_native_read(1, &o->native, &mem_type[i], &mem_space[i], &file_space[i], dxpl, &buf[i], req);
     }
     cow_reading(NULL);
     return cow_leave(status);

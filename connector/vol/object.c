@@ -6,6 +6,26 @@
 
 #define DXPL H5P_DATASET_XFER_DEFAULT
 
+/* Opening failed. Perhaps because the history has the dataset open for who opens it again, and the application wants another prefix:
+ * H5Rdereference2 does not tell us which. */
+static void *open_again(const cow_where *where, H5I_type_t *opened_type, hid_t dxpl, void **req)
+{
+    hid_t stack = cow_errors_take();
+    void *native = NULL;
+
+    if (cow_refused_for_prefix(stack))
+        H5E_BEGIN_TRY
+        {
+            native = H5VLobject_open(where->native, &where->loc, cow_native_id(), opened_type, dxpl, req);
+        }
+    H5E_END_TRY
+    if (native == NULL)
+        cow_errors_give_back(stack);
+    else
+        H5Eclose_stack(stack);
+    return native;
+}
+
 void *cow_vol_object_open(void *object, const H5VL_loc_params_t *loc, H5I_type_t *opened_type, hid_t dxpl, void **req)
 {
     COW_QUIET;
@@ -16,7 +36,8 @@ void *cow_vol_object_open(void *object, const H5VL_loc_params_t *loc, H5I_type_t
 
     if (cow_locate(o, loc, COW_TO_READ, &where) < 0 || cow_hide_index(o, &where) < 0)
         goto done;
-    if ((native = H5VLobject_open(where.native, &where.loc, cow_native_id(), opened_type, dxpl, req)) != NULL)
+    if ((native = H5VLobject_open(where.native, &where.loc, cow_native_id(), opened_type, dxpl, req)) != NULL ||
+        (native = open_again(&where, opened_type, dxpl, req)) != NULL)
         opened = cow_object_wrap(o, native, *opened_type, loc->type == H5VL_OBJECT_BY_TOKEN);
     else if (cow_detour_by_name(&where, &detour)) {
         opened = cow_vol_object_open(detour.file, &detour.loc, opened_type, dxpl, req);

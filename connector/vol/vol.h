@@ -212,6 +212,9 @@ int cow_home_reopen_followers(cow_home *home);
 void cow_home_committed(cow_file *file);
 /* Fills in object->dataset (NULL: not a versioned one). */
 int cow_object_classify(cow_object *object);
+/* Does STACK, of a native call that failed, say that a dataset is open with another prefix for external files? Then none that the
+ * application has closed stays open any more, and the call may be tried again. */
+bool cow_refused_for_prefix(hid_t stack);
 int cow_object_close_native(void *native, H5I_type_t type);
 /* dapl.c. The dataset was opened or created with DAPL; -1: HDF5 refuses that. And put what is kept into DAPL, the native
  * object's, for H5Dget_access_plist. */
