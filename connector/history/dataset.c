@@ -699,11 +699,10 @@ static void uncork(cow_dataset *dataset)
     dataset->corked = false;
 }
 
-/* Has nobody it open, and no commit to do with it? The next version has to be told of a root that changed. */
-static bool is_idle(const cow_dataset *dataset)
+bool cow_dataset_idle(const cow_dataset *dataset)
 {
     return dataset->references == 0 && !dataset->committing && !dataset->let_go && !cow_dataset_dirty(dataset) &&
-           !dataset->root_changed;
+           !dataset->root_changed; /* which the next version has to be told of */
 }
 
 /* Programs that ask for a dataset by its name each time open it again and again. A handle of our own, which heads of writable files have
@@ -715,7 +714,7 @@ static void keep(cow_dataset *dataset)
             cow_error_clear();
             dataset_free(dataset);
         }
-    } else if ((dataset = cow_datasets_keep(dataset->file, dataset)) != NULL && is_idle(dataset))
+    } else if ((dataset = cow_datasets_keep(dataset->file, dataset)) != NULL && cow_dataset_idle(dataset))
         dataset_free(dataset);
 }
 
@@ -731,7 +730,7 @@ void cow_dataset_release(cow_dataset *dataset)
     dataset->array.through = false;
     if (cow_file_shut(dataset->file))
         free(dataset);
-    else if (!is_idle(dataset))
+    else if (!cow_dataset_idle(dataset))
         return;
     else if (corked || !cow_file_keeps_closed() ||
              (cow_file_writable(dataset->file) && (dataset->native == NULL || dataset->snapshot || dataset->dead)))
@@ -745,7 +744,7 @@ void cow_datasets_sweep(cow_file *file)
     cow_dataset *dataset;
 
     for (size_t at = 0; (dataset = cow_datasets_next(file, &at)) != NULL;)
-        if (is_idle(dataset)) {
+        if (cow_dataset_idle(dataset)) {
             dataset_free(dataset);
             at--;
         }

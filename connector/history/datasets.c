@@ -29,9 +29,9 @@ struct cow_datasets {
     cow_layout_dataset_row *block;
     uint64_t block_number, block_rows;
     cow_map open; /* address -> cow_dataset * */
-    cow_dataset
-        *kept[KEPT]; /* some of them: programs that ask for a dataset by its name each time open it again and again */
-    size_t oldest;   /* of these */
+    /* some of them: programs that ask for a dataset by its name each time open it again and again */
+    cow_dataset *kept[KEPT];
+    size_t oldest; /* of these */
 };
 
 cow_datasets *cow_datasets_new(void)

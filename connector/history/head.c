@@ -19,7 +19,7 @@ int cow_head_open(const cow_file *file, uint64_t address, cow_loc *object, bool 
     const cow_dataset *dataset = cow_datasets_find(file, address);
     cow_error_held *held;
 
-    *borrowed = dataset != NULL && dataset->native != NULL;
+    *borrowed = dataset != NULL && dataset->native != NULL && !cow_dataset_idle(dataset);
     if (*borrowed) {
         *object = (cow_loc){dataset->native, H5I_DATASET};
         return 0;

@@ -123,8 +123,8 @@ struct cow_dataset {
     char *label;
     bool named; /* the label has the path */
     hid_t dcpl; /* the native object's but for its mapping, which makes each copy of the list dear */
-    void *
-        native; /* a handle of our own: heads of writable files, so that the address cannot be used again; else where kept */
+    /* A handle of our own: heads of writable files have one, so that their address cannot be used again; others where they are kept. */
+    void *native;
     bool let_go;     /* for a moment: cow_datasets_let_go */
     bool committing; /* a list holds it: cow_commit_datasets */
     bool kept;       /* cow_datasets_keep */
@@ -153,6 +153,8 @@ void cow_datasets_shut(cow_file *file);
 /* Forget datasets that nobody has open and that have nothing to commit. */
 void cow_datasets_sweep(cow_file *file);
 bool cow_dataset_dirty(const cow_dataset *dataset);
+/* Has nobody it open, and no commit to do with it? Then it goes when others are kept. */
+bool cow_dataset_idle(const cow_dataset *dataset);
 
 /* copy_elements.c: type and extent of both are equal, and the chunks of chunked ones as well. TARGET may be written
  * (cow_dataset_begin_write). Values that are, or hold, references are given to CHANGE before they are written. FILE: its
