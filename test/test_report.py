@@ -5,8 +5,10 @@ How the page looks and works in a browser: test_browser.py.
 
 import base64
 import collections
+import gzip
 import json
 import os
+import pathlib
 import random
 
 import h5py
@@ -205,3 +207,11 @@ def test_a_damaged_file_gets_a_page_that_says_so(programs, tmp_path):
         said += done.returncode
         json.dumps(told)
     assert said > 0
+
+
+def test_what_a_damaged_file_leaves_open_is_no_crash_at_the_end(tmp_path):
+    """HDF5 cannot close some object of it, and with that it keeps the plugin until it has closed its property lists."""
+    packed = pathlib.Path(__file__).parent / "files/damaged/left-open-at-exit.h5.gz"
+    (tmp_path / "a.h5").write_bytes(gzip.decompress(packed.read_bytes()))
+    said = h5cow("report", tmp_path / "a.h5", code=1)
+    assert "not all of" in said and (tmp_path / "a.h5.html").exists()
