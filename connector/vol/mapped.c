@@ -399,6 +399,41 @@ static int check_rank(size_t i, hid_t mapped, hid_t opened)
                      has, i, wanted);
 }
 
+/* Elements FIRST to before END of the selection of SPACE, in their order. */
+static hid_t elements_of(hid_t space, hsize_t first, hsize_t end)
+{
+    hsize_t all = (hsize_t)H5Sget_select_npoints(space), count = end - first;
+    hid_t line = H5Screate_simple(1, &all, NULL), some = H5Scopy(line), found = H5I_INVALID_HID;
+
+    if (line >= 0 && some >= 0 && as_hyperslab(line) >= 0 && as_hyperslab(space) >= 0 &&
+        H5Sselect_hyperslab(some, H5S_SELECT_SET, &first, NULL, &count, NULL) >= 0)
+        found = H5Sselect_project_intersection(line, space, some);
+    cow_close(some, line);
+    return found;
+}
+
+/* A mapping of "all" of a source that has another number of elements by now than when it was made. As HDF5 does, elements go by their
+ * order; those that the source has no more must not be asked for. */
+static int match_all(const transfer *t, hid_t target, hid_t source)
+{
+    hsize_t there = (hsize_t)H5Sget_select_npoints(source), mapped = (hsize_t)H5Sget_select_npoints(target);
+    hid_t some = H5I_INVALID_HID, rest = H5I_INVALID_HID, asked = H5I_INVALID_HID;
+    int status = -1;
+
+    if (there == mapped || H5Sget_select_type(source) != H5S_SEL_ALL)
+        return 0;
+    if (there > mapped) {
+        if ((some = elements_of(source, 0, mapped)) >= 0 && H5Sselect_copy(source, some) >= 0)
+            status = 0;
+    } else if (there == 0 || (rest = elements_of(target, there, mapped)) < 0 ||
+               (asked = H5Sselect_project_intersection(rest, rest, t->wanted)) < 0 || H5Sget_select_npoints(asked) > 0)
+        cow_error(COW_UNSUPPORTED, "a source of a virtual dataset has fewer elements now than are mapped from it");
+    else if ((some = elements_of(target, 0, there)) >= 0 && H5Sselect_copy(target, some) >= 0)
+        status = 0;
+    cow_close(asked, rest, some);
+    return status;
+}
+
 /* Block N of mapping I. TARGET and SOURCE are copies of its selections. */
 static int add_source(transfer *t, size_t i, hsize_t n, hid_t target, hid_t source, const slab *to, const slab *from)
 {
@@ -415,6 +450,8 @@ static int add_source(transfer *t, size_t i, hsize_t n, hid_t target, hid_t sour
         return -1;
     }
     if (rank < 0 || H5Sextent_copy(source, opened.space) < 0 || H5Sget_simple_extent_dims(source, dims, NULL) < 0)
+        goto done;
+    if (from->unlimited < 0 && to->unlimited < 0 && match_all(t, target, source) < 0)
         goto done;
     if (from->unlimited >= 0 && to->unlimited >= 0) {
         count = positions(from, dims[from->unlimited]);
@@ -436,7 +473,7 @@ done:
     if (status == 0)
         return add_piece(t, &opened, target, source);
     cow_source_close(&opened);
-    return cow_error_native("cannot use a mapping of a virtual dataset");
+    return cow_error_pending() ? -1 : cow_error_native("cannot use a mapping of a virtual dataset");
 }
 
 /* The extent in which all of block N lies, or that of the virtual dataset. */
@@ -583,12 +620,45 @@ static int fill(hid_t dcpl, hid_t mem_type, hid_t memory, void *buf)
     return status < 0 ? cow_error_native("cannot fill what no mapping covers") : 0;
 }
 
+/* What is mapped beyond the extent that the source has by now is its fill value, as HDF5 finds no chunks there. */
+static int read_shrunk(piece *p, const hsize_t extent[], hid_t mem_type, hid_t dxpl, void *buf)
+{
+    const hsize_t zero[H5S_MAX_RANK] = {0};
+    hid_t dcpl = cow_source_dcpl(&p->source), inside = H5Scopy(p->from), to = H5I_INVALID_HID;
+    int rank = H5Sget_simple_extent_ndims(inside), status = -1;
+    bool empty = false;
+
+    for (int d = 0; d < rank; d++)
+        empty = empty || extent[d] == 0;
+    if (dcpl < 0 || inside < 0 ||
+        (empty ? H5Sselect_none(inside) : H5Sselect_hyperslab(inside, H5S_SELECT_AND, zero, NULL, extent, NULL)) < 0 ||
+        (to = H5Sselect_project_intersection(p->from, p->to, inside)) < 0)
+        cow_error_native("cannot use a mapping of a virtual dataset");
+    else if (fill(dcpl, mem_type, p->to, buf) == 0)
+        status = H5Sget_select_npoints(inside) == 0 ? 0 : cow_source_read(&p->source, mem_type, to, inside, dxpl, buf);
+    cow_close(to, inside, dcpl);
+    return status;
+}
+
+static int read_piece(piece *p, hid_t mem_type, hid_t dxpl, void *buf)
+{
+    hsize_t extent[H5S_MAX_RANK], low[H5S_MAX_RANK], high[H5S_MAX_RANK];
+    int rank = H5Sget_simple_extent_dims(p->source.space, extent, NULL);
+
+    if (rank > 0 && H5Sget_select_type(p->from) == H5S_SEL_HYPERSLABS && H5Sget_select_npoints(p->from) > 0 &&
+        H5Sget_select_bounds(p->from, low, high) >= 0)
+        for (int d = 0; d < rank; d++)
+            if (high[d] >= extent[d])
+                return read_shrunk(p, extent, mem_type, dxpl, buf);
+    return cow_source_read(&p->source, mem_type, p->to, p->from, dxpl, buf);
+}
+
 static int read_all(transfer *t, hid_t mem_type, hid_t dxpl, void *buf)
 {
     int status = add_mappings(t) < 0 ? -1 : fill(t->dcpl, mem_type, t->memory, buf);
 
     for (size_t i = 0; status == 0 && i < t->count; i++)
-        status = cow_source_read(&t->piece[i].source, mem_type, t->piece[i].to, t->piece[i].from, dxpl, buf);
+        status = read_piece(&t->piece[i], mem_type, dxpl, buf);
     return status;
 }
 

@@ -440,6 +440,16 @@ int cow_source_read(cow_source *source, hid_t mem_type, hid_t memory, hid_t from
     return status < 0 ? cow_error_native("cannot read a source of a virtual dataset") : 0;
 }
 
+hid_t cow_source_dcpl(const cow_source *source)
+{
+    H5VL_dataset_get_args_t args = {.op_type = H5VL_DATASET_GET_DCPL, .args.get_dcpl.dcpl_id = H5I_INVALID_HID};
+
+    if (source->object == NULL)
+        return H5Dget_create_plist(source->id);
+    return cow_vol_dataset_get(source->object, &args, H5P_DATASET_XFER_DEFAULT, NULL) < 0 ? H5I_INVALID_HID
+                                                                                          : args.args.get_dcpl.dcpl_id;
+}
+
 int cow_source_write(cow_source *source, hid_t mem_type, hid_t memory, hid_t to, hid_t dxpl, const void *buf)
 {
     void *object = source->object;

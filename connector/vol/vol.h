@@ -545,6 +545,7 @@ hid_t cow_mapped_dapl(const cow_object *object); /* the native object's; H5Pclos
 /* The source of mapping I, of those for block N of a name with a number. 1; 0: there is none; -1. Close it always. */
 int cow_source_open(cow_object *object, hid_t dcpl, size_t i, hsize_t n, cow_source *source);
 int cow_source_close(cow_source *source); /* -1: what was written to it may be lost */
+hid_t cow_source_dcpl(const cow_source *source); /* H5Pclose it */
 int cow_source_read(cow_source *source, hid_t mem_type, hid_t memory, hid_t from, hid_t dxpl, void *buf);
 int cow_source_write(cow_source *source, hid_t mem_type, hid_t memory, hid_t to, hid_t dxpl, const void *buf);
 /* Of the virtual dataset OBJECT, which is being closed; of all that are open in HOME. Other files get their versions. */
