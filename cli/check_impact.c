@@ -281,19 +281,12 @@ static bool has_data(cli_check *check, const struct cli_impact *m, uint64_t offs
     return good;
 }
 
-/* Does DAMAGE hit what is at a place? *SEEN: how, from its root record, if it has one. */
-static bool is_hit(const struct cli_impact *m, const cli_damage *d, size_t damage, const place *at, const hit **seen)
-{
-    *seen = d->kind == CLI_BAD_OBJECT || at->root == UINT64_MAX ? NULL : hit_of(m, damage, at->root);
-    return *seen != NULL || (d->kind == CLI_BAD_OBJECT && at->address == d->number);
-}
-
 json_object *cli_damage_json(cli_check *check, struct cli_impact *m, size_t damage)
 {
     const cli_damage *d = &check->damage[damage];
     json_object *answer = json_object_new_object(), *objects, *versions;
     size_t oldest = SIZE_MAX, named = 0, last = SIZE_MAX;
-    const hit *first = NULL, *h;
+    const hit *first = NULL;
     bool head = false;
     char text[256];
 
@@ -308,8 +301,9 @@ json_object *cli_damage_json(cli_check *check, struct cli_impact *m, size_t dama
     versions = json_object_new_array();
     for (size_t i = 0; d->kind != CLI_BAD_ELSE && i < m->place_count; i++) {
         const place *p = &m->places[i];
+        const hit *h = hit_of(m, damage, p->root);
         bool known = false;
-        if (!is_hit(m, d, damage, p, &h))
+        if (h == NULL && (d->kind != CLI_BAD_OBJECT || p->address != d->number))
             continue;
         if (p->version == check->version_count) {
             head = true;

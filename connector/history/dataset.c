@@ -252,7 +252,6 @@ void cow_datasets_let_go(cow_file *file)
 {
     cow_dataset *dataset;
 
-    cow_datasets_sweep(file);
     for (size_t at = 0; (dataset = cow_datasets_next(file, &at)) != NULL;) {
         H5O_info2_t info;
 

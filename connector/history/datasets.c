@@ -243,8 +243,6 @@ cow_dataset *cow_datasets_keep(cow_file *file, cow_dataset *dataset)
     cow_datasets *d = file->datasets;
     cow_dataset *former = d->kept[d->oldest];
 
-    if (dataset->kept)
-        return NULL;
     if (former != NULL)
         former->kept = false;
     dataset->kept = true;

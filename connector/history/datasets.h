@@ -31,7 +31,7 @@ int cow_datasets_flush(cow_file *file);
 cow_dataset *cow_datasets_find(const cow_file *file, uint64_t address);
 int cow_datasets_put(cow_file *file, uint64_t address, cow_dataset *dataset);
 void cow_datasets_remove(cow_file *file, uint64_t address);
-/* Nobody has DATASET open any more: it stays for who opens it again. Where the file is written it has a handle, so that its address is not
+/* Nobody has DATASET, which is not kept yet, open any more: it stays for who opens it again. Where the file is written it has a handle, so that its address is not
  * given to another object. The one that has to go for it, or NULL. */
 cow_dataset *cow_datasets_keep(cow_file *file, cow_dataset *dataset);
 size_t cow_datasets_count(const cow_file *file);

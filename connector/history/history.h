@@ -176,8 +176,8 @@ void cow_dataset_corked(cow_dataset *dataset);
 /* The application uses a prefix for external files of its own. HDF5 opens a dataset that is open already only with the same prefix, wherever
  * it is opened: from here on no dataset of any file stays open for who may open it again. */
 void cow_file_prefix_seen(void);
-/* The history's own handles on datasets that the application has closed, and that are not committed yet, or kept for who reads them
- * again, are closed, so that the application can open them with other prefixes for files; and opened again, afterwards. -1: nothing more is committed. */
+/* The history's own handles on datasets that the application has closed, and that are not committed yet, are closed, so that
+ * the application can open them with other prefixes for files; and opened again, afterwards. -1: nothing more is committed. */
 void cow_datasets_let_go(cow_file *file);
 int cow_datasets_hold_again(cow_file *file);
 /* The array to read and write elements of. Never NULL. Writing needs cow_dataset_begin_write first. */

@@ -82,8 +82,7 @@ static void *open_again(cow_object *o, cow_where *where, hid_t dapl, hid_t dxpl,
 {
     hid_t stack = cow_errors_take();
     void *native = NULL;
-    cow_file *file =
-        o->home == NULL || o->home->file == NULL || !cow_file_writable(o->home->file) ? NULL : o->home->file;
+    cow_file *file = o->home == NULL ? NULL : o->home->file;
 
     if (cow_refused_for_prefix(stack)) {
         if (file != NULL)

@@ -13,12 +13,13 @@ static void *open_again(const cow_where *where, H5I_type_t *opened_type, hid_t d
     hid_t stack = cow_errors_take();
     void *native = NULL;
 
-    if (cow_refused_for_prefix(stack))
+    if (cow_refused_for_prefix(stack)) {
         H5E_BEGIN_TRY
         {
             native = H5VLobject_open(where->native, &where->loc, cow_native_id(), opened_type, dxpl, req);
         }
-    H5E_END_TRY
+        H5E_END_TRY
+    }
     if (native == NULL)
         cow_errors_give_back(stack);
     else
