@@ -173,6 +173,50 @@ def test_one_value_costs_a_piece_and_not_a_chunk(programs, tmp_path):
     assert piece < 9000
 
 
+def test_chunks_that_were_filled_by_appends_are_slots_and_one_mapping(programs, tmp_path):
+    """One in pieces would be a mapping of its own in every later version. The first one is: it has what the first version wrote as its base."""
+    path = tmp_path / "a.h5"
+    text = """
+with h5py.File(sys.argv[1], 'w') as f:
+    f.create_dataset('x', data=np.arange(50.), chunks=(1024,), maxshape=(None,))
+for n in range(1, 90):
+    with h5py.File(sys.argv[1], 'r+') as f:
+        f['x'].resize((50 * n + 50,))
+        f['x'][50 * n:] = np.arange(50. * n, 50 * n + 50)
+"""
+    done = programs.connector(sys.executable, "-c", code(programs, text), path)
+    assert done.returncode == 0, done.stderr
+    with h5py.File(path) as f:
+        for n in range(1, 91):
+            x = f[f"_versioned_data/versions/{n}/x"]
+            assert (x[...] == np.arange(50.0 * n)).all()
+            assert len(x.virtual_sources()) <= 3, (n, x.virtual_sources())
+    done = programs.stock(H5COW, "verify", path)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_chunk_at_the_end_that_is_changed_everywhere_is_not_pieces_for_ever(programs, tmp_path):
+    """It is not full, so its pieces are not counted while they lie in order: here they soon do not."""
+    path = tmp_path / "a.h5"
+    text = """
+rng = np.random.default_rng(int(sys.argv[2]))
+with h5py.File(sys.argv[1], 'w') as f:
+    f.create_dataset('x', data=rng.random(1024), chunks=(1024,), maxshape=(None,))
+for n in range(19):
+    with h5py.File(sys.argv[1], 'r+') as f:
+        f['x'].resize((1074 + 50 * n,))
+        f['x'][1024 + 50 * n:] = rng.random(50)
+for n in range(30):
+    with h5py.File(sys.argv[1], 'r+') as f:
+        f['x'][1024 + int(rng.integers(950))] = n
+"""
+    done = programs.connector(sys.executable, "-c", code(programs, text), path, seed())
+    assert done.returncode == 0, done.stderr
+    with h5py.File(path) as f:
+        assert [len(f["_versioned_data/slots"][name]) for name in f["_versioned_data/raw"]][0] > 1
+        assert (f["_versioned_data/versions/50/x"][...] == f["x"][...]).all()
+
+
 def test_a_file_without_pieces_gets_them_when_it_is_changed(programs, tmp_path):
     """And one with pieces is written on by programs that want none."""
     path = tmp_path / "a.h5"

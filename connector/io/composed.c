@@ -18,6 +18,8 @@
 
 /* With more pieces of its own than this part of all, a chunk is stored whole: each version lists them again. */
 #define MOST_OWN(count) ((count) * 3 / 4)
+/* But for one that fills from its beginning: how often the slots of its pieces may go down. Each time is a mapping more in its view. */
+#define MOST_DESCENTS 4
 /* The same for a chunk that was a hole: more are likely to be written as a whole. */
 #define MOST_NEW(count) ((count) / 4)
 /* Each composed chunk gets a view, which takes about as long as writing a chunk of this size. So smaller ones are composed as long as one
@@ -461,6 +463,24 @@ static bool may(const cow_array *array, const cow_save *save, uint64_t old, cow_
            cow_piecing_plan(cut, &array->grid, array->element_size, array->pieces_least);
 }
 
+/* Has the chunk, which was FORMER, been filled since it was a hole, and is it not full yet? Stored whole when it is full, and not before,
+ * it is never anything but pieces and then a slot; so neighbours that were filled like this are one mapping of their leaf. */
+static bool fills(const cow_array *array, const cow_save *save, const cow_composed *former)
+{
+    uint64_t trimmed[COW_MAX_RANK], last = 0;
+    unsigned descents = 0;
+
+    if (former->base != COW_HOLE || former->own == 0)
+        return false;
+    for (unsigned i = 0; i < COW_PIECES; i++)
+        if (former->own >> i & 1) {
+            descents += former->slot[i] < last;
+            last = former->slot[i];
+        }
+    cow_array_chunk_trimmed(array, save->chunk, trimmed);
+    return descents <= MOST_DESCENTS && memcmp(trimmed, array->grid.chunk, array->grid.rank * sizeof *trimmed) != 0;
+}
+
 static void missed(cow_array *array)
 {
     array->pieces_skip = array->pieces_back;
@@ -499,10 +519,11 @@ int cow_composed_save(cow_array *array, cow_save *save, uint64_t old)
         cow_error_clear();
         return 0;
     }
-    most = old == COW_HOLE ? MOST_NEW(cut.count) : MOST_OWN(cut.count);
+    most = old == COW_HOLE ? MOST_NEW(cut.count) : fills(array, save, &former) ? cut.count : MOST_OWN(cut.count);
     own = differing(&cut, save->bytes, base, most, &n);
     if (n > most) {
-        missed(array);
+        if (former.base != COW_HOLE || old == COW_HOLE) /* else it is full now, which says nothing of the next one */
+            missed(array);
         return 0;
     }
     array->pieces_back = 0;
