@@ -154,7 +154,7 @@ static void pin_now(void)
     cow_journal_state(journal, &sequence, &applied);
     cow_journal_close(journal);
     pin_fd = open(crash_dummy, O_RDONLY | O_CLOEXEC);
-    pin_disk = (cow_disk){&cow_disk_system, pin_fd, crash_dummy};
+    pin_disk = (cow_disk){.calls = &cow_disk_system, .fd = pin_fd, .name = crash_dummy};
     if (cow_lock_pin(&pin_disk, sequence) < 0)
         die("%s: %s", scenario_name, cow_error_message());
 }

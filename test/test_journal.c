@@ -1,4 +1,5 @@
 /* The journal: its parts alone, and under HDF5 with public calls and the driver on the file access list. */
+#include "journal/disk.h"
 #include "journal/driver.h"
 #include "journal/fence.h"
 #include "journal/locks.h"
@@ -24,6 +25,69 @@ static char folder[] = "/tmp/test_journal_XXXXXX", path[sizeof folder + 16];
 static const char *program;
 static hid_t journalled, stock;
 static cow_journal_options at_once; /* every commit is applied at once */
+
+/* ---- pages ---- */
+
+static int count_preads;
+
+static ssize_t counted_pread(void *context, int fd, void *buffer, size_t size, off_t offset)
+{
+    count_preads++;
+    return cow_disk_system.pread(context, fd, buffer, size, offset);
+}
+
+/* Whatever is written, cut off, made longer or given back between them: a read that may be remembered is what the file has. */
+static void test_recalled_is_what_the_file_has(void **state)
+{
+    enum { SIZE = 3 << 20 }; /* more pages than have a place */
+    cow_disk_calls calls = cow_disk_system;
+    uint8_t *shadow = calloc(1, SIZE), got[6000], bytes[6000];
+    uint64_t seed = test_seed();
+    cow_disk disk;
+
+    (void)state;
+    assert_non_null(shadow);
+    assert_int_equal(cow_disk_open(&disk, &calls, path, O_RDWR | O_CREAT | O_TRUNC), 0);
+    cow_disk_remember(&disk, true);
+    assert_int_equal(cow_disk_truncate(&disk, SIZE), 0);
+    for (int round = 0; round < 60000; round++) {
+        uint64_t from = splitmix64(&seed) % (round % 4 == 0 ? SIZE : 40000);
+        size_t n = 1 + (size_t)(splitmix64(&seed) % (round % 50 == 0 ? sizeof got : 300));
+        unsigned kind = (unsigned)(splitmix64(&seed) % 1000);
+
+        n = n < SIZE - from ? n : (size_t)(SIZE - from);
+        if (kind < 800) {
+            assert_int_equal(cow_disk_recall(&disk, from, got, n), 0);
+            assert_memory_equal(got, shadow + from, n);
+        } else if (kind < 990) {
+            for (size_t i = 0; i < n; i++)
+                bytes[i] = (uint8_t)(round + (int)i);
+            assert_int_equal(cow_disk_write(&disk, from, bytes, n), 0);
+            memcpy(shadow + from, bytes, n);
+        } else if (kind < 995) {
+            assert_int_equal(cow_disk_truncate(&disk, from), 0);
+            memset(shadow + from, 0, SIZE - from);
+        } else { /* whole pages become zeros where the file system can, all of them or none */
+            uint8_t now[4096];
+            from -= from % sizeof now;
+            cow_disk_hole(&disk, from, sizeof now);
+            assert_int_equal(cow_disk_read(&disk, from, now, sizeof now), 0);
+            memcpy(shadow + from, now, SIZE - from < sizeof now ? (size_t)(SIZE - from) : sizeof now);
+        }
+    }
+    calls.pread = counted_pread;
+    count_preads = 0;
+    for (int i = 0; i < 1000; i++)
+        assert_int_equal(cow_disk_recall(&disk, (uint64_t)(i % 40) * 100, got, 96), 0);
+    assert_in_range(count_preads, 0, 1);
+    cow_disk_remember(&disk, false);
+    assert_int_equal(cow_disk_recall(&disk, 0, got, 96), 0);
+    assert_int_equal(cow_disk_recall(&disk, 0, got, 96), 0);
+    assert_in_range(count_preads, 2, 3);
+    cow_disk_close(&disk);
+    unlink(path);
+    free(shadow);
+}
 
 /* ---- overlay ---- */
 
@@ -2095,6 +2159,7 @@ int main(int argc, char **argv)
 
     state_without_plugins();
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_recalled_is_what_the_file_has),
         cmocka_unit_test(test_overlay_agrees_with_an_array),
         cmocka_unit_test(test_overlay_gives_runs_in_order),
         cmocka_unit_test(test_records_of_a_file_whose_start_moved),

@@ -74,7 +74,7 @@ typedef enum {
     COW_BUFFER_BACK,
     COW_BUFFER_BASE, /* composed.c */
     COW_BUFFER_BASE_STORED,
-    COW_BUFFER_SHORT_PIECE,
+    COW_BUFFER_SHORT_PIECES,
     COW_BUFFER_SAVES, /* chunk_cache.c */
     COW_BUFFER_LOADS,
     COW_BUFFER_PIECES, /* transfer.c */

@@ -16,8 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* With more pieces of its own than this part of all, a chunk is stored whole: each version lists them again. */
-#define MOST_OWN(count) ((count) * 3 / 4)
+/* With more pieces of its own than this part of all, a chunk is stored whole: each version reads and lists them again. Of smaller chunks
+ * fewer: of 32 KiB, 1,500 versions of three series take 7 % more room so, and 6 % less time. */
+#define MOST_OWN(count, bytes) ((bytes) < (64u << 10) ? (count) * 3 / 8 : (count) * 3 / 4)
 /* But for one that fills from its beginning: how often the slots of its pieces may go down. Each time is a mapping more in its view. */
 #define MOST_DESCENTS 4
 /* The same for a chunk that was a hole: more are likely to be written as a whole. */
@@ -355,23 +356,22 @@ static bool holds(cow_pool *pool, uint64_t slot, const cow_digest *digest)
     return there && memcmp(row.digest.hash, digest->hash, COW_HASH_SIZE) == 0;
 }
 
-/* One piece into its pool; one use of *SLOT, which before is where the chunk had this piece, or COW_NO_SLOT: most pieces of a chunk
- * have not changed, and need not be looked for. 1; 0: its filters do not take it; -1. */
-static int store_piece(cow_array *array, const cow_pieces *pieces, const void *bytes, uint64_t *slot)
+/* One piece, of this digest, into its pool; one use of *SLOT, which before is where the chunk had this piece, or COW_NO_SLOT: most
+ * pieces of a chunk have not changed, and need not be looked for. 1; 0: its filters do not take it; -1. */
+static int store_piece(cow_array *array, const cow_pieces *pieces, const void *bytes, const cow_digest *digest,
+                       uint64_t *slot)
 {
     const cow_piecing *cut = &pieces->cut;
     cow_chunk_store *store = cow_pool_store(pieces->pool);
     size_t size = cut->bytes;
     uint32_t mask = 0;
-    cow_slot row = {0};
+    cow_slot row = {.digest = *digest};
 
-    if (cow_digest_chunk(bytes, cut->rank, cut->piece, cut->piece, array->element_size, &row.digest) < 0)
-        return -1;
-    if (*slot != COW_NO_SLOT && holds(pieces->pool, *slot, &row.digest)) {
+    if (*slot != COW_NO_SLOT && holds(pieces->pool, *slot, digest)) {
         cow_pool_use(pieces->pool, *slot);
         return 1;
     }
-    if (cow_pool_find(pieces->pool, &row.digest, slot) < 0 || (*slot != COW_NO_SLOT && leave_long(pieces, slot) < 0))
+    if (cow_pool_find(pieces->pool, digest, slot) < 0 || (*slot != COW_NO_SLOT && leave_long(pieces, slot) < 0))
         return -1;
     if (*slot != COW_NO_SLOT)
         return 1;
@@ -399,42 +399,65 @@ static int store_piece(cow_array *array, const cow_pieces *pieces, const void *b
     return 1;
 }
 
+/* The pieces of BYTES that are in OWN, as their slots hold them: what is behind the end of a short one is zeros. Returns how many, or -1. */
+static int gather(cow_array *array, const cow_piecing *cut, const uint8_t *bytes, uint64_t own,
+                  const void *piece[COW_PIECES])
+{
+    uint8_t *room = NULL;
+    int n = 0;
+
+    for (unsigned i = 0; i < cut->count; i++) {
+        size_t offset, size;
+
+        if (!(own >> i & 1))
+            continue;
+        cow_piecing_place(cut, i, &offset, &size);
+        piece[n] = bytes + offset;
+        if (size < cut->bytes) { /* the last one along the dimension that is cut */
+            if (room == NULL && (room = cow_chunk_cache_scratch(array->cache, COW_BUFFER_SHORT_PIECES,
+                                                                cut->count * cut->bytes)) == NULL)
+                return -1;
+            memcpy(room, bytes + offset, size);
+            memset(room + size, 0, cut->bytes - size);
+            piece[n] = room;
+            room += cut->bytes;
+        }
+        n++;
+    }
+    return n;
+}
+
 /* The pieces of BYTES that composed->own says, of which FORMER had some. 1; 0; -1: nothing of them is used then. */
 static int store_pieces(cow_array *array, const cow_pieces *pieces, const uint8_t *bytes, const cow_composed *former,
                         cow_composed *composed)
 {
     const cow_piecing *cut = &pieces->cut;
-    uint8_t *room = NULL;
-    int status = 1;
-    unsigned i;
+    const void *piece[COW_PIECES];
+    cow_digest digest[COW_PIECES], *to[COW_PIECES];
+    int count = gather(array, cut, bytes, composed->own, piece), done = 0, status = 1;
 
-    for (i = 0; i < cut->count && status == 1; i++) {
-        size_t offset, size;
-        const uint8_t *piece;
-
+    if (count < 0)
+        return -1;
+    for (int k = 0; k < count; k++)
+        to[k] = &digest[k];
+    for (int k = 0, some; k < count; k += some) {
+        some = count - k < COW_TOGETHER ? count - k : COW_TOGETHER;
+        if (cow_digest_many(piece + k, (unsigned)some, cut->bytes, cut->rank, cut->piece, to + k) < 0)
+            return -1;
+    }
+    for (unsigned i = 0; i < cut->count && status == 1; i++) {
         if (!(composed->own >> i & 1))
             continue;
-        cow_piecing_place(cut, i, &offset, &size);
-        piece = bytes + offset;
-        if (size < cut->bytes) {
-            if (room == NULL &&
-                (room = cow_chunk_cache_scratch(array->cache, COW_BUFFER_SHORT_PIECE, cut->bytes)) == NULL) {
-                status = -1;
-                break;
-            }
-            memcpy(room, piece, size);
-            memset(room + size, 0, cut->bytes - size);
-            piece = room;
-        }
         if (former->own >> i & 1 && former->piece_pool == pieces->id)
             composed->slot[i] = former->slot[i];
-        status = store_piece(array, pieces, piece, &composed->slot[i]);
-        if (status != 1)
-            break;
+        status = store_piece(array, pieces, piece[done], &digest[done], &composed->slot[i]);
+        done += status == 1;
     }
-    for (unsigned k = 0; status != 1 && k < i; k++)
-        if (composed->own >> k & 1)
-            cow_pool_drop(pieces->pool, composed->slot[k]);
+    for (unsigned i = 0; status != 1 && done > 0; i++)
+        if (composed->own >> i & 1) {
+            cow_pool_drop(pieces->pool, composed->slot[i]);
+            done--;
+        }
     return status;
 }
 
@@ -519,7 +542,9 @@ int cow_composed_save(cow_array *array, cow_save *save, uint64_t old)
         cow_error_clear();
         return 0;
     }
-    most = old == COW_HOLE ? MOST_NEW(cut.count) : fills(array, save, &former) ? cut.count : MOST_OWN(cut.count);
+    most = old == COW_HOLE                ? MOST_NEW(cut.count)
+           : fills(array, save, &former) ? cut.count
+                                         : MOST_OWN(cut.count, array->chunk_bytes);
     own = differing(&cut, save->bytes, base, most, &n);
     if (n > most) {
         if (former.base != COW_HOLE || old == COW_HOLE) /* else it is full now, which says nothing of the next one */

@@ -153,6 +153,7 @@ int cow_disk_open(cow_disk *disk, const cow_disk_calls *calls, const char *name,
 {
     disk->calls = calls;
     disk->name = name;
+    disk->pages = NULL;
     if ((flags & O_ACCMODE) == O_RDONLY)
         flags |= O_NONBLOCK; /* a pipe would wait for its other end */
     do
@@ -167,6 +168,22 @@ void cow_disk_close(cow_disk *disk)
         disk->calls->close(disk->calls->context,
                            disk->fd); /* all that matters was synced, and closing releases anyway */
     disk->fd = -1;
+    cow_disk_remember(disk, false);
+}
+
+void cow_disk_remember(cow_disk *disk, bool pages)
+{
+    if (pages == (disk->pages != NULL))
+        return;
+    cow_pages_free(disk->pages);
+    disk->pages = pages ? cow_pages_new() : NULL;
+}
+
+/* SIZE bytes from ADDRESS change, whatever becomes of it. */
+static void changes(const cow_disk *disk, uint64_t address, uint64_t size)
+{
+    if (disk->pages != NULL)
+        cow_pages_forget(disk->pages, address, size);
 }
 
 static int failed(const cow_disk *disk, const char *what)
@@ -177,9 +194,10 @@ static int failed(const cow_disk *disk, const char *what)
     return cow_error(COW_IO, "%s: %s: errno = %d, error message = '%s'", disk->name, what, errno, strerror(errno));
 }
 
-/* As many of SIZE bytes as the file has there. -1: errno says why. */
-static ssize_t read_there(const cow_disk *disk, uint64_t address, void *buffer, size_t size)
+/* As many of SIZE bytes as the file has there. -1: errno says why. Also a cow_pages_reader, of a cow_disk. */
+static ssize_t read_there(const void *context, uint64_t address, void *buffer, size_t size)
 {
+    const cow_disk *disk = context;
     uint8_t *to = buffer;
     size_t done = 0;
 
@@ -209,6 +227,13 @@ int cow_disk_read(const cow_disk *disk, uint64_t address, void *buffer, size_t s
     return 0;
 }
 
+int cow_disk_recall(const cow_disk *disk, uint64_t address, void *buffer, size_t size)
+{
+    if (disk->pages != NULL && cow_pages_read(disk->pages, read_there, disk, address, buffer, size))
+        return 0;
+    return cow_disk_read(disk, address, buffer, size);
+}
+
 bool cow_disk_read_parts(const cow_disk *disk, uint64_t address, const struct iovec parts[], size_t n)
 {
     ssize_t there = 0;
@@ -232,6 +257,7 @@ int cow_disk_write(const cow_disk *disk, uint64_t address, const void *buffer, s
 {
     const uint8_t *from = buffer;
 
+    changes(disk, address, size);
     while (size > 0) {
         ssize_t n = disk->calls->pwrite(disk->calls->context, disk->fd, from, size < MAX_TRANSFER ? size : MAX_TRANSFER,
                                         (off_t)address);
@@ -272,6 +298,7 @@ int cow_disk_truncate(const cow_disk *disk, uint64_t size)
 {
     int status;
 
+    changes(disk, size, UINT64_MAX);
     do
         status = disk->calls->ftruncate(disk->calls->context, disk->fd, (off_t)size);
     while (status < 0 && errno == EINTR);
@@ -309,6 +336,7 @@ void cow_disk_hole(const cow_disk *disk, uint64_t address, uint64_t size)
 {
     if (disk->calls->hole == NULL)
         return;
+    changes(disk, address, size);
     while (disk->calls->hole(disk->calls->context, disk->fd, (off_t)address, (off_t)size) < 0 && errno == EINTR)
         ;
 }

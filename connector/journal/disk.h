@@ -5,6 +5,8 @@
 #ifndef COW_JOURNAL_DISK_H
 #define COW_JOURNAL_DISK_H
 
+#include "journal/pages.h"
+
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -42,14 +44,19 @@ typedef struct cow_disk {
     const cow_disk_calls *calls;
     int fd;           /* -1: closed */
     const char *name; /* for messages; owned by whoever opened */
+    cow_pages *pages; /* cow_disk_remember; NULL: nothing is remembered */
 } cow_disk;
 
 /* -1: errno says why, nothing is recorded. O_CLOEXEC is added, and for reading O_NONBLOCK. */
 int cow_disk_open(cow_disk *disk, const cow_disk_calls *calls, const char *name, int flags);
 void cow_disk_close(cow_disk *disk);
+/* Remember what cow_disk_recall reads, or no longer: as long as nobody changes the file but by this cow_disk. */
+void cow_disk_remember(cow_disk *disk, bool pages);
 
 /* SIZE bytes from ADDRESS; what lies beyond the end of the file is zeros. */
 int cow_disk_read(const cow_disk *disk, uint64_t address, void *buffer, size_t size);
+/* The same, of what may have been read before: not for what another process may have written. */
+int cow_disk_recall(const cow_disk *disk, uint64_t address, void *buffer, size_t size);
 /* The same for N places in memory that are filled one after the other, on any thread. Records no error. False: not all of it could be
  * read, or the file ends before. */
 bool cow_disk_read_parts(const cow_disk *disk, uint64_t address, const struct iovec parts[], size_t n);

@@ -80,9 +80,11 @@ static const cow_disk_calls *default_calls(void)
  * has open goes on seeing the state that was pinned for it. */
 static void in_child(void)
 {
-    for (cow_journal *journal = table.first; journal != NULL; journal = journal->next)
+    for (cow_journal *journal = table.first; journal != NULL; journal = journal->next) {
+        cow_disk_remember(&journal->disk, false); /* the parent goes on writing */
         if (journal->lock.fd >= 0 && journal->phase != COW_JOURNAL_READING)
             cow_disk_close(&journal->lock);
+    }
 }
 
 /* ---- what is where ---- */
@@ -392,6 +394,7 @@ static cow_journal *open_once(const char *name, cow_journal_mode mode, const cow
     }
     if (journal->phase == COW_JOURNAL_PLAIN)
         cow_disk_close(&journal->lock); /* programs that have many files open run out of descriptors */
+    cow_disk_remember(&journal->disk, cow_journal_writer(journal) && !options->borrowed);
     cow_journal_assert_state(journal);
     return journal;
 failed:

@@ -140,7 +140,8 @@ int cow_journal_nothing_yet(const cow_journal *journal)
 
 int cow_journal_read_committed(const cow_journal *journal, uint64_t address, void *buffer, size_t size)
 {
-    if (!cow_overlay_covers(journal->merged, address, size) && cow_disk_read(&journal->disk, address, buffer, size) < 0)
+    if (!cow_overlay_covers(journal->merged, address, size) &&
+        cow_disk_recall(&journal->disk, address, buffer, size) < 0)
         return -1;
     cow_overlay_read(journal->merged, address, buffer, size);
     return 0;
