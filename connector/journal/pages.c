@@ -72,12 +72,16 @@ bool cow_pages_read(cow_pages *pages, cow_pages_reader *read, const void *contex
 
 void cow_pages_forget(cow_pages *pages, uint64_t address, uint64_t size)
 {
-    uint64_t last;
+    uint64_t first = address / PAGE, last;
 
     if (size == 0)
         return;
-    last = size - 1 < UINT64_MAX - address ? address + size - 1 : UINT64_MAX;
-    for (size_t i = 0; i < PLACES; i++)
-        if (pages->full[i] && pages->number[i] >= address / PAGE && pages->number[i] <= last / PAGE)
-            pages->full[i] = false;
+    last = (size - 1 < UINT64_MAX - address ? address + size - 1 : UINT64_MAX) / PAGE;
+    if (last - first >= PLACES) {
+        memset(pages->full, 0, sizeof pages->full);
+        return;
+    }
+    for (uint64_t number = first; number <= last; number++)
+        if (pages->number[number % PLACES] == number)
+            pages->full[number % PLACES] = false;
 }
