@@ -20,6 +20,7 @@
 #define DXPL H5P_DATASET_XFER_DEFAULT
 
 static hid_t native_id = H5I_INVALID_HID;
+static const H5VL_class_t *native_class; /* of that one */
 /* Made once: tables and pools are opened with each file, and the log is read and written. */
 static hid_t uncached_list = H5I_INVALID_HID, few_list = H5I_INVALID_HID;
 static _Thread_local bool plain_tokens;
@@ -46,6 +47,19 @@ void cow_native_terminate(void)
             H5Pclose(few_list);
     }
     native_id = uncached_list = few_list = H5I_INVALID_HID;
+    native_class = NULL;
+}
+
+const H5VL_class_t *cow_native_class(void *object)
+{
+    static const H5VL_class_t none; /* asked once */
+
+    if (native_class == NULL) {
+        if (H5VLintrospect_get_conn_cls(object, cow_native_id(), H5VL_GET_CONN_LVL_TERM, &native_class) < 0 ||
+            native_class->version != H5VL_VERSION || native_class->value != H5_VOL_NATIVE)
+            native_class = &none;
+    }
+    return native_class == &none ? NULL : native_class;
 }
 
 /* What a transfer list says, HDF5 keeps in the context of the program's call when it first asks, and then asks no more: a data

@@ -28,6 +28,9 @@ typedef struct cow_loc {
 /* The native connector's id; registered on first use, held until cow_native_terminate. H5I_INVALID_HID on failure. */
 hid_t cow_native_id(void);
 void cow_native_terminate(void);
+/* The native connector's functions, for what HDF5 asks of every element: in a public call it takes longer over the id and its lock
+ * than over that. OBJECT: any of the native connector. NULL: they are not what our headers say. */
+const struct H5VL_class_t *cow_native_class(void *object);
 /* What runs from here on is for a call on an OBJECT, or not: only then does HDF5 know how objects are wrapped. Returns what was said
  * before, to be said again afterwards. Of this thread. */
 bool cow_native_on_object(bool object);

@@ -296,13 +296,21 @@ static herr_t opt_query(void *object, H5VL_subclass_t cls, int opt_type, uint64_
 static herr_t blob_put(void *object, const void *buf, size_t size, void *blob_id, void *ctx)
 {
     COW_QUIET_ELEMENT;
-    return H5VLblob_put(cow_object_native(object), cow_native_id(), buf, size, blob_id, ctx);
+    void *native = cow_object_native(object);
+    const H5VL_class_t *class = cow_native_class(native);
+
+    return class != NULL ? class->blob_cls.put(native, buf, size, blob_id, ctx)
+                         : H5VLblob_put(native, cow_native_id(), buf, size, blob_id, ctx);
 }
 
 static herr_t blob_get(void *object, const void *blob_id, void *buf, size_t size, void *ctx)
 {
     COW_QUIET_ELEMENT;
-    return H5VLblob_get(cow_object_native(object), cow_native_id(), blob_id, buf, size, ctx);
+    void *native = cow_object_native(object);
+    const H5VL_class_t *class = cow_native_class(native);
+
+    return class != NULL ? class->blob_cls.get(native, blob_id, buf, size, ctx)
+                         : H5VLblob_get(native, cow_native_id(), blob_id, buf, size, ctx);
 }
 
 /* HDF5 asks for each element whether it is null. A blob's id is that of an object in a global heap (HDF5 File Format, III.E):
