@@ -79,11 +79,11 @@ static void test_recalled_is_what_the_file_has(void **state)
     count_preads = 0;
     for (int i = 0; i < 1000; i++)
         assert_int_equal(cow_disk_recall(&disk, (uint64_t)(i % 40) * 100, got, 96), 0);
-    assert_in_range(count_preads, 0, 1);
+    assert_true(count_preads <= 1);
     cow_disk_remember(&disk, false);
     assert_int_equal(cow_disk_recall(&disk, 0, got, 96), 0);
     assert_int_equal(cow_disk_recall(&disk, 0, got, 96), 0);
-    assert_in_range(count_preads, 2, 3);
+    assert_true(count_preads >= 2);
     cow_disk_close(&disk);
     unlink(path);
     free(shadow);
