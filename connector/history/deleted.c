@@ -36,16 +36,22 @@ void cow_own_free(cow_own *own)
 typedef struct burial {
     cow_file *file;
     const cow_map *met; /* what the walk has met */
+    cow_map unseen;     /* not met, and not in `removed`: how many references they have is not known yet */
     cow_map left;       /* of each object that was not met: references that are not accounted for */
-    uint64_t *gone;     /* those with none */
+    cow_loc group;      /* whose links are gone through */
+    uint64_t *gone;     /* those with none; of the first DONE the links are accounted for */
     size_t count, done, room;
 } burial;
 
-static int add_gone(burial *b, uint64_t address)
+static int add_gone(burial *b, uint64_t address, bool group)
 {
     if (COW_RESERVE(b->gone, b->room, b->count, 1) < 0)
         return cow_error(COW_MEMORY, "%s: no memory for the list of deleted objects", b->file->name);
     b->gone[b->count++] = address;
+    if (!group) { /* it has no links */
+        b->gone[b->count - 1] = b->gone[b->done];
+        b->gone[b->done++] = address;
+    }
     return 0;
 }
 
@@ -58,69 +64,98 @@ static int open_object(const burial *b, uint64_t address, cow_loc *object, bool 
     return 0;
 }
 
+/* What HDF5 says of the object; HIDDEN of its references are the history's own. */
+static int note_references(burial *b, uint64_t address, const H5O_info2_t *info, unsigned hidden)
+{
+    return info->rc <= hidden ? add_gone(b, address, info->type == H5O_TYPE_GROUP)
+                              : cow_map_put(&b->left, address, info->rc - hidden);
+}
+
+/* By its link in `removed`, if it has one: HDF5 does not open it for that, which takes it many times as long. */
+static int look_for(burial *b, uint64_t address)
+{
+    H5O_info2_t info;
+
+    if (cow_file_removed_info(b->file, address, &info) > 0)
+        return note_references(b, address, &info, 1);
+    cow_error_clear(); /* it is met in a group that is gone, or opened */
+    return cow_map_put(&b->unseen, address, 0);
+}
+
 static int look_at(burial *b, uint64_t address)
 {
     H5O_token_t token = cow_token(address);
-    H5O_info2_t info = {.rc = 0};
+    H5O_info2_t info = {.type = H5O_TYPE_UNKNOWN};
     cow_loc object;
     bool borrowed;
-    int hidden = cow_file_removed_info(b->file, address, &info), status = 0;
+    int hidden = 0, status = 0;
 
-    if (hidden <= 0) {
-        cow_error_clear(); /* it is opened, then */
-        info.rc = 0;
-        hidden = 0;
-    }
-    if (hidden == 0 && open_object(b, address, &object, &borrowed)) {
+    if (open_object(b, address, &object, &borrowed)) {
         if (cow_native_info(object, NULL, H5O_INFO_BASIC, &info) < 0 ||
             (hidden = cow_file_removed(b->file, &token)) < 0)
             status = -1;
         if (!borrowed && cow_native_close(object) < 0)
             status = -1;
     }
-    if (status < 0)
-        return -1;
-    if (info.rc <= (unsigned)hidden)
-        return add_gone(b, address);
-    return cow_map_put(&b->left, address, info.rc - (unsigned)hidden);
+    return status < 0 ? -1 : note_references(b, address, &info, (unsigned)hidden);
 }
 
-static int uncount_link(void *context, const char *name, const H5L_info2_t *info)
+/* What no group that is gone leads to. */
+static int look_at_the_rest(burial *b)
+{
+    for (size_t i = 0; i < b->unseen.capacity; i++)
+        if (b->unseen.entry[i].used && look_at(b, b->unseen.entry[i].key) < 0)
+            return -1;
+    cow_map_free(&b->unseen);
+    return 0;
+}
+
+static int uncount_link(void *context, const char *name, const H5L_info2_t *link)
 {
     burial *b = context;
     uint64_t address, left;
+    H5O_info2_t info;
 
-    (void)name;
-    if (info->type != H5L_TYPE_HARD)
+    if (link->type != H5L_TYPE_HARD)
         return 0;
-    address = cow_address(&info->u.token);
+    address = cow_address(&link->u.token);
+    if (cow_map_get(&b->unseen, address, NULL)) {
+        bool told = cow_native_info(b->group, name, H5O_INFO_BASIC, &info) == 0;
+
+        if (!told)
+            cow_error_clear();
+        cow_map_remove(&b->unseen, address);
+        if (told && info.rc == 1) /* this is the last one */
+            return add_gone(b, address, info.type == H5O_TYPE_GROUP);
+        if ((told ? note_references(b, address, &info, 0) : look_at(b, address)) < 0)
+            return -1;
+    }
     if (!cow_map_get(&b->left, address, &left))
         return 0;
     if (left > 1)
         return cow_map_put(&b->left, address, left - 1);
     cow_map_remove(&b->left, address);
-    return add_gone(b, address);
+    return add_gone(b, address, true); /* perhaps */
 }
 
 /* The links of a group that is gone hold nothing. */
 static int uncount_links(burial *b, uint64_t address)
 {
-    cow_loc object;
     bool borrowed;
     int status = 0;
 
-    if (!open_object(b, address, &object, &borrowed))
+    if (!open_object(b, address, &b->group, &borrowed))
         return 0;
-    if (object.type == H5I_GROUP)
-        status = cow_native_links(object, false, uncount_link, b);
-    if (!borrowed && cow_native_close(object) < 0)
+    if (b->group.type == H5I_GROUP)
+        status = cow_native_links(b->group, false, uncount_link, b);
+    if (!borrowed && cow_native_close(b->group) < 0)
         status = -1;
     return status;
 }
 
 static int uncount_all(burial *b)
 {
-    while (b->left.count > 0 && b->done < b->count)
+    while (b->left.count + b->unseen.count > 0 && b->done < b->count)
         if (uncount_links(b, b->gone[b->done++]) < 0)
             return -1;
     return 0;
@@ -130,17 +165,17 @@ static int uncount_all(burial *b)
 static int bury_the_rest(burial *b)
 {
     for (size_t i = 0; i < b->left.capacity; i++)
-        if (b->left.entry[i].used && add_gone(b, b->left.entry[i].key) < 0)
+        if (b->left.entry[i].used && add_gone(b, b->left.entry[i].key, true) < 0)
             return -1;
     return 0;
 }
 
 /* An object that is not known to be gone, and that the walk did not meet. */
-static int look_at_unmet(void *context, uint64_t head, bool gone)
+static int look_for_unmet(void *context, uint64_t head, bool gone)
 {
     burial *b = context;
 
-    return gone || cow_map_get(b->met, head, NULL) ? 0 : look_at(b, head);
+    return gone || cow_map_get(b->met, head, NULL) ? 0 : look_for(b, head);
 }
 
 /* Something is left, so groups that went in earlier versions matter as well. */
@@ -156,8 +191,10 @@ int cow_deleted_note(cow_file *file, const cow_map *met, uint64_t row, bool *hel
     burial b = {.file = file, .met = met};
     int status = -1;
 
-    if (cow_snapshots_each(file, look_at_unmet, &b) < 0 || uncount_all(&b) < 0 ||
-        (b.left.count > 0 && cow_snapshots_each(file, uncount_gone, &b) < 0) || uncount_all(&b) < 0)
+    if (cow_snapshots_each(file, look_for_unmet, &b) < 0 || uncount_all(&b) < 0 || look_at_the_rest(&b) < 0 ||
+        uncount_all(&b) < 0)
+        goto done;
+    if (b.left.count > 0 && (cow_snapshots_each(file, uncount_gone, &b) < 0 || uncount_all(&b) < 0))
         goto done;
     if (cow_changes_cleared(file) && bury_the_rest(&b) < 0)
         goto done;
@@ -167,6 +204,7 @@ int cow_deleted_note(cow_file *file, const cow_map *met, uint64_t row, bool *hel
     *held = b.left.count > 0 && !cow_changes_cleared(file);
     status = 0;
 done:
+    cow_map_free(&b.unseen);
     cow_map_free(&b.left);
     free(b.gone);
     return status;

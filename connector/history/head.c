@@ -57,12 +57,10 @@ int cow_file_removed_info(cow_file *file, uint64_t address, H5O_info2_t *info)
 {
     char name[COW_PATH_MAX];
     cow_loc removed;
-    int there;
 
-    if (removed_place(file, address, &removed, name) < 0 || (there = cow_native_exists(removed, name)) < 0 ||
-        (there > 0 && cow_native_info(removed, name, H5O_INFO_BASIC, info) < 0))
+    if (removed_place(file, address, &removed, name) < 0 || cow_native_info(removed, name, H5O_INFO_BASIC, info) < 0)
         return -1;
-    return there > 0 && cow_address(&info->token) == address;
+    return cow_address(&info->token) == address;
 }
 
 int cow_file_keep(cow_file *file, uint64_t address)
