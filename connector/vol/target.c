@@ -338,7 +338,7 @@ cow_object *cow_creation_end(cow_object *near, cow_where *where, cow_target *tar
     cow_object *made = NULL;
     bool done = false;
 
-    if (native != NULL && (made = cow_object_wrap(near, native, type, false)) != NULL) {
+    if (native != NULL && (made = cow_object_wrap(near, native, type, name == NULL)) != NULL) {
         made->unlinked = made->unnamed = name == NULL;
         done = cow_object_made(made) == 0 && (name == NULL || cow_target_member_changed(target, where->name) == 0);
     }

@@ -1,0 +1,179 @@
+/* Contract: stowed.h. */
+#include "history/stowed.h"
+
+#include "base/error.h"
+#include "history/internal.h"
+#include "io/chunk_cache.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* What an open dataset takes of the memory that the option gives, without its chunks. */
+#define BYTES_EACH ((size_t)32 << 10)
+
+struct cow_stowed {
+    cow_map root;   /* address -> 2 * root, + 1: the view can be the snapshot */
+    size_t look_at; /* so many datasets are open when it is next looked how many wait */
+    bool off;       /* for this transaction: an object may have gone */
+    bool busy;
+};
+
+cow_stowed *cow_stowed_new(void)
+{
+    return calloc(1, sizeof(cow_stowed));
+}
+
+void cow_stowed_free(cow_stowed *stowed)
+{
+    if (stowed != NULL)
+        cow_map_free(&stowed->root);
+    free(stowed);
+}
+
+bool cow_stowed_find(const cow_file *file, uint64_t address, uint64_t *root, bool *whole)
+{
+    uint64_t value;
+
+    if (!cow_map_get(&file->stowed->root, address, &value))
+        return false;
+    if (root != NULL)
+        *root = value >> 1;
+    if (whole != NULL)
+        *whole = value & 1;
+    return true;
+}
+
+bool cow_stowed_take(cow_file *file, uint64_t address, bool *whole)
+{
+    if (!cow_stowed_find(file, address, NULL, whole))
+        return false;
+    cow_map_remove(&file->stowed->root, address);
+    return true;
+}
+
+void cow_stowed_used(cow_file *file, uint64_t address)
+{
+    uint64_t *value = cow_map_at(&file->stowed->root, address);
+
+    if (value != NULL)
+        *value &= ~(uint64_t)1;
+}
+
+void cow_stowed_end(cow_file *file, bool missed)
+{
+    cow_stowed *s = file->stowed;
+
+    if (!missed)
+        cow_map_free(&s->root);
+    s->off = false;
+    s->look_at = 0;
+}
+
+/* ---- stowing ---- */
+
+/* Can it be done without anybody noticing? */
+static bool waits(const cow_dataset *dataset)
+{
+    H5O_info2_t info;
+
+    return dataset->references == 0 && !dataset->snapshot && !dataset->dead && !dataset->committing &&
+           dataset->native != NULL && (dataset->root_changed || cow_dataset_dirty(dataset)) && !dataset->array.refused &&
+           cow_native_info((cow_loc){dataset->native, H5I_DATASET}, NULL, H5O_INFO_BASIC, &info) == 0 && info.rc > 0;
+}
+
+static size_t list_waiting(cow_file *file, cow_dataset *list[])
+{
+    cow_dataset *dataset;
+    size_t n = 0;
+
+    for (size_t at = 0; (dataset = cow_datasets_next(file, &at)) != NULL;)
+        if (waits(dataset))
+            list[n++] = dataset;
+    return n;
+}
+
+static void put_away(cow_file *file, cow_dataset *list[], size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!cow_dataset_dirty(list[i]) && list[i]->root < UINT64_MAX / 2 &&
+            cow_map_put(&file->stowed->root, list[i]->address, 2 * list[i]->root + list[i]->whole_view) == 0)
+            cow_dataset_put_away(list[i]);
+}
+
+static bool possible(const cow_file *file)
+{
+    return cow_file_state_of(file) == COW_FILE_OPEN && cow_file_ours(file) && cow_file_writable(file) && file->laid_out &&
+           !cow_file_refusing(file) && !cow_chunk_cache_busy(file->cache) &&
+           (file->journal == NULL || cow_journal_failure(file->journal) == NULL);
+}
+
+void cow_file_stow(cow_file *file)
+{
+    cow_stowed *s = file->stowed;
+    size_t limit = file->options->memory_bytes / BYTES_EACH, open = cow_datasets_count(file), n;
+    cow_error_held *held;
+    cow_dataset **list;
+
+    if (s->busy || s->off || open <= limit || open < s->look_at || !possible(file))
+        return;
+    s->busy = true;
+    held = cow_error_hold();
+    if ((list = malloc(open * sizeof *list)) != NULL) {
+        n = list_waiting(file, list);
+        if (n > limit / 2) {
+            int status = cow_commit_some(file, list, n);
+
+            if (status < 0)
+                cow_file_fail(file);
+            else if (status > 0) /* the commit meets it again */
+                s->off = true;
+            else
+                put_away(file, list, n);
+        }
+        s->look_at = cow_datasets_count(file) + limit / 2 + 1;
+        free(list);
+    }
+    cow_error_clear();
+    cow_error_put_back(held);
+    s->busy = false;
+}
+
+/* ---- opening again ---- */
+
+static int open_again(cow_file *file, uint64_t address)
+{
+    H5O_token_t token = cow_token(address);
+    cow_dataset *dataset = NULL;
+    cow_loc object;
+    int status;
+
+    if (cow_native_open_token(file->loc, &token, &object) < 0)
+        return -1;
+    status = object.type == H5I_DATASET ? cow_dataset_attach(file, object.object, false, &dataset) : 0;
+    if (cow_native_close(object) < 0)
+        status = -1;
+    if (dataset != NULL)
+        cow_dataset_release(dataset);
+    return status;
+}
+
+int cow_file_unstow(cow_file *file)
+{
+    cow_stowed *s = file->stowed;
+    uint64_t *address;
+    size_t count = 0;
+    int status = 0;
+
+    if (s->root.count == 0)
+        return 0;
+    s->off = true;
+    if ((address = malloc(s->root.count * sizeof *address)) == NULL)
+        return cow_error(COW_MEMORY, "%s: no memory to open its datasets", file->name);
+    for (size_t i = 0; i < s->root.capacity; i++)
+        if (s->root.entry[i].used)
+            address[count++] = s->root.entry[i].key;
+    for (size_t i = 0; i < count && status == 0; i++)
+        status = open_again(file, address[i]);
+    free(address);
+    return status;
+}

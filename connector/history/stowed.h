@@ -1,0 +1,28 @@
+/* Datasets that were changed in this transaction and that nobody has open any more, committed before its version is made. An open one
+ * takes some 40 KiB of memory, in HDF5 and here, and a program may make any number of them: so when many wait, what a commit does
+ * with them is done at once (chunks, index, views, where the head leads), and they are closed. Only the snapshot is left for the
+ * version. Nothing of it is on the disk as a state before the transaction is.
+ *
+ * While a dataset is open, its address is not used again, whatever becomes of it. These are not: so before an object of the head
+ * can go, all are opened again, and no others are stowed until the transaction is over. */
+#ifndef COW_HISTORY_STOWED_H
+#define COW_HISTORY_STOWED_H
+
+#include "history/history.h"
+
+typedef struct cow_stowed cow_stowed;
+
+/* NULL: no memory. */
+cow_stowed *cow_stowed_new(void);
+void cow_stowed_free(cow_stowed *stowed);
+
+/* Is the head object at ADDRESS one of them? *ROOT: its root record; *WHOLE: the view of that can be the snapshot. Both may be NULL. */
+bool cow_stowed_find(const cow_file *file, uint64_t address, uint64_t *root, bool *whole);
+/* It is open again: *WHOLE as above. False: it was none. */
+bool cow_stowed_take(cow_file *file, uint64_t address, bool *whole);
+/* Its view is a snapshot now, or was tried as one. */
+void cow_stowed_used(cow_file *file, uint64_t address);
+/* The version that shows them is made; or, with MISSED, there is none, and they are still to be told of. */
+void cow_stowed_end(cow_file *file, bool missed);
+
+#endif

@@ -1,0 +1,124 @@
+"""A program that makes or changes very many datasets in one session: closed ones do not wait in memory for the commit."""
+
+import sys
+
+import h5py
+import numpy as np
+import pytest
+from conftest import H5COW
+
+# Creates N datasets, or changes each of them: the largest memory that the process had, in KiB.
+MANY = """
+import resource
+path, n, change = sys.argv[1], int(sys.argv[2]), sys.argv[3] == 'change'
+with h5py.File(path, 'r+' if change else 'w') as f:
+    for k in range(n):
+        if change:
+            f[f'd{k}'][3] = -1
+        else:
+            f[f'd{k}'] = np.arange(k, k + 1200)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+def run(programs, path, text, *words, options="sync=off"):
+    done = programs.connector(sys.executable, "-c", programs.code("import numpy as np\n" + text), path, *words, options=options)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_memory_does_not_grow_with_the_datasets_of_a_session(programs, tmp_path):
+    path = tmp_path / "a.h5"
+    for work, most in (("create", 1.3), ("change", 1.7)):
+        few, many = (int(run(programs, tmp_path / f"{n}.h5", MANY, n, work)) for n in (3000, 9000))
+        assert many < most * few, (work, few, many)  # without it: 1.9, 2.2
+    path = tmp_path / "9000.h5"
+    with h5py.File(path) as f:
+        for k in range(0, 9000, 7):
+            for x, third in ((f[f"d{k}"], -1), (f[f"_versioned_data/versions/1/d{k}"], k + 3)):
+                assert x[3] == third and x[0] == k and x[1199] == k + 1199, (k, x)
+        assert len(f["_versioned_data/versions/2"]) == len(f["_versioned_data/heads"]) == 9000
+    done = programs.stock(H5COW, "verify", path)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+# Each case changes what was closed and committed early; right is what head and version 1 are to hold.
+CHANGES = {
+    "attribute": "f['b'].attrs['unit'] = 'K'",
+    "attribute, not opened for it": "h5py.h5a.create(f.id, b'unit', h5py.h5t.NATIVE_INT, h5py.h5s.create(h5py.h5s.SCALAR), obj_name=b'b')",
+    "comment": "h5py.h5o.set_comment(f.id, b'hello', obj_name=b'b')",
+    "again": "f['b'][2] = 77",
+    "grown": "f['b'].resize((50,))",
+    "deleted": "del f['b']",
+    "deleted, another at its place": "del f['b']; f['b'] = np.arange(7.)",
+    "deleted with its group": "f.create_group('g'); f.move('b', 'g/b'); del f['g']",
+    "deleted, a small one at its place": "del f['b']; f.create_dataset('b', data=5)",
+    "moved": "f.move('b', 'c')",
+    "second link": "f['c'] = f['b']",
+    "second link, the first one gone": "f['c'] = f['b']; del f['b']",
+    "copied": "f.copy('b', 'c'); f['c'][1] = 5",
+    "counted": "h5py.h5o.incr_refcount = None" if not hasattr(h5py.h5o, "incr_refcount") else "h5py.h5o.incr_refcount(f['b'].id)",
+    "flushed between": "f.flush(); f['b'][3] = 8",
+    "flushed, and deleted": "f.flush(); del f['b']",
+    "kept open": "global x; x = f['b']; del f['b']; x[1] = 9",
+}
+LIFE = """
+with h5py.File(sys.argv[1], 'w') as f:
+    for name in 'abde':
+        f.create_dataset(name, data=np.arange(40.), chunks=(8,), maxshape=(None,))
+    %s
+    f['z'] = np.arange(30.)
+    for name in 'ad':
+        f[name][0] = -1
+"""
+TREE = """
+import json
+def tree(group):
+    return {name: (x.shape, np.asarray(x[...]).ravel().tolist(), sorted(x.attrs), str(h5py.h5o.get_comment(x.id)))
+            if isinstance(x, h5py.Dataset) else tree(x) for name, x in group.items() if name != '_versioned_data'}
+with h5py.File(sys.argv[1], 'r') as f:
+    print(json.dumps(tree(f if len(sys.argv) < 3 else f[sys.argv[2]])))
+"""
+
+
+@pytest.mark.parametrize("memory", ["1K", "64M"])
+@pytest.mark.parametrize("change", CHANGES)
+def test_what_was_committed_early_may_be_changed(programs, tmp_path, change, memory):
+    text = LIFE % CHANGES[change]
+    plain, path = tmp_path / "plain.h5", tmp_path / "a.h5"
+    done = programs.stock(sys.executable, "-c", programs.code("import numpy as np\n" + text), plain)
+    assert done.returncode == 0, done.stderr
+    run(programs, path, text, options=f"memory={memory}")
+    code = programs.code("import numpy as np\n" + TREE)
+    right = programs.stock(sys.executable, "-c", code, plain).stdout
+    assert "[" in right
+    assert run(programs, path, TREE) == right
+    assert run(programs, f"{path}@1", TREE) == right
+    assert programs.stock(sys.executable, "-c", code, path).stdout == right
+    assert programs.stock(sys.executable, "-c", code, path, "/_versioned_data/versions/1").stdout == right
+    done = programs.stock(H5COW, "verify", path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    run(programs, path, "f = h5py.File(sys.argv[1], 'r+'); f['a'][1] = 3; f.close()")
+    for words in (["forget", "1"], ["gc"], ["verify"]):
+        done = programs.stock(H5COW, words[0], path, *words[1:])
+        assert done.returncode == 0, (words, done.stdout + done.stderr)
+
+
+def test_space_of_what_was_deleted_again_is_used_again(programs, tmp_path):
+    """Datasets that come and go within one session: their chunks are free for the next."""
+    path = tmp_path / "a.h5"
+    text = """
+import os
+with h5py.File(sys.argv[1], 'w') as f:
+    for k in range(4):
+        f.create_dataset(f'd{k}', data=np.random.default_rng(k).random(20000), chunks=(5000,))
+    for k in range(4):
+        del f[f'd{k}']
+    f['last'] = 1
+with h5py.File(sys.argv[1], 'r+') as f:
+    size = os.path.getsize(sys.argv[1])
+    for k in range(4):
+        f.create_dataset(f'e{k}', data=np.random.default_rng(9 + k).random(20000), chunks=(5000,))
+print(os.path.getsize(sys.argv[1]) - size)
+"""
+    assert int(run(programs, path, text, options="memory=1K")) < 160_000  # of 640,000 bytes
