@@ -506,7 +506,7 @@ cow_dataset *cow_dataset_create(cow_file *file, void *at, const H5VL_loc_params_
     row.head = cow_address(&info.token);
     if (cow_datasets_add_row(file, &row) < 0)
         goto done;
-    dataset = dataset_make(file, *native, name != NULL, cow_native_dataset_dcpl(*native), row.head, false, &root,
+    dataset = dataset_make(file, *native, false, cow_native_dataset_dcpl(*native), row.head, false, &root,
                            COW_NO_NODE, &row);
     if (dataset != NULL && dataset->array.early && cow_array_resize(&dataset->array, root.extent) < 0) {
         gone = cow_journal_driver_file_failures(file->fileno) == failures && take_back(dataset, at, loc, name) == 0;

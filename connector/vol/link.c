@@ -67,8 +67,9 @@ herr_t cow_vol_link_create(H5VL_link_create_args_t *args, void *object, const H5
         cow_object *c = args->args.hard.curr_obj;
 
         if (c != NULL && c->unlinked && args->args.hard.curr_loc_params.type == H5VL_OBJECT_BY_SELF) {
-            /* Its first link: native HDF5 knows its name from now on. */
-            c->unlinked = c->unnamed = false;
+            /* Its first link: native HDF5 knows its name from now on, if it knows that of the group. */
+            c->unlinked = false;
+            c->unnamed = base != c && base->unnamed;
             if (cow_object_made(c) < 0)
                 status = -1;
         } else

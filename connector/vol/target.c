@@ -339,7 +339,7 @@ cow_object *cow_creation_end(cow_object *near, cow_where *where, cow_target *tar
     bool done = false;
 
     if (native != NULL && (made = cow_object_wrap(near, native, type, name == NULL)) != NULL) {
-        made->unlinked = made->unnamed = name == NULL;
+        made->unlinked = name == NULL;
         done = cow_object_made(made) == 0 && (name == NULL || cow_target_member_changed(target, where->name) == 0);
     }
     if (!done)
