@@ -1275,6 +1275,44 @@ static void writes_out_hashes(scenario_work *w)
     end(w);
 }
 
+/* Datasets that are closed and committed before there is a version (memory=), then changed, copied, deleted, given up. */
+static void stows(scenario_work *w)
+{
+    static const char *const name[] = {"data/0", "data/1", "data/2", "data/3", "data/4", "data/in/5", "data/in/6"};
+
+    create(w);
+    group(w, "data");
+    group(w, "data/in");
+    for (int i = 0; i < 7; i++) {
+        dataset(w, name[i], i == 4 ? TEXTS : INTEGERS, 1, DIMS(40), DIMS(8), false);
+        fill(w, name[i], i);
+    }
+    note(w, "data/1", 1);
+    fill_box(w, "data/2", 0, 0, 9, 1, 20);
+    resize(w, "data/3", DIMS(11));
+    copy(w, "data/0", "copy");
+    delete_link(w, "data/4");
+    dataset(w, "data/4", INTEGERS, 2, DIMS(6, 6), DIMS(4, 4), false);
+    fill(w, "data/4", 40);
+    flush(w);
+    fill(w, "data/0", 50);
+    fill(w, "data/1", 51);
+    fill(w, "data/in/5", 52);
+    delete_link(w, "data/in");
+    fill(w, "copy", 53);
+    end(w);
+    reopen(w);
+    for (int i = 0; i < 4; i++)
+        fill(w, name[i], 60 + i);
+    move(w, "data/0", "moved");
+    abandon(w);
+    reopen(w);
+    fill(w, "data/2", 70);
+    fill(w, "data/3", 71);
+    delete_link(w, "data/2");
+    end(w);
+}
+
 const scenario scenarios[] = {
     {.name = "first_version", .work = first_version, .options = ""},
     {.name = "rewrite", .work = rewrite, .options = ""},
@@ -1309,6 +1347,7 @@ const scenario scenarios[] = {
     {.name = "pieces", .work = pieces, .options = "pieces=16", .sound_commits = 4},
     {.name = "pieces_compressed", .work = pieces_compressed, .options = "pieces=16", .sound_commits = 4},
     {.name = "found_by_hash", .work = found_by_hash, .options = "", .sound_commits = 3},
+    {.name = "stows", .work = stows, .options = "memory=1K"},
     {.name = "writes_out", .work = writes_out, .options = "memory=1K;cache=0;pieces=16"},
     {.name = "writes_out_hashes", .work = writes_out_hashes, .options = "memory=32K;cache=0", .sound_commits = 1},
     {.name = "sync_normal", .work = amend, .options = "sync=normal", .loses_newest = true},

@@ -323,6 +323,30 @@ static int drop_dead(cow_dataset *dataset)
     return 0;
 }
 
+/* The same of one that was stowed (stowed.h), so that it has a root record, a view, and its head. */
+static int drop_gone(cow_dataset *dataset)
+{
+    static const uint64_t nothing[COW_MAX_RANK];
+    cow_array *array = &dataset->array;
+    H5O_info2_t info;
+    char view[COW_PATH_MAX];
+
+    if (!dataset->root_changed || dataset->references > 0 || dataset->native == NULL)
+        return 0;
+    if (cow_native_info((cow_loc){dataset->native, H5I_DATASET}, NULL, H5O_INFO_BASIC, &info) < 0)
+        return -1;
+    if (info.rc > 0)
+        return 0;
+    cow_array_forget(array);
+    cow_view_path(view, dataset->root);
+    if (cow_index_trim(array->index, nothing, drop_slot, array) < 0 || cow_head_end(dataset->file, dataset->id) < 0)
+        return -1;
+    if (cow_native_link_delete(dataset->file->loc, view) < 0)
+        cow_error_clear(); /* it does no harm */
+    dataset->dead = true;
+    return 0;
+}
+
 /* The heads among the open datasets, as a list: committing one may open others, and close them, since HDF5 opens a dataset to
  * tell a region of it. None of the list is forgotten until let_go. */
 static int list_heads(cow_file *file, cow_dataset ***list, size_t *count)
@@ -374,9 +398,12 @@ int cow_commit_datasets(cow_file *file)
     qsort(list, count, sizeof(cow_dataset *), by_id); /* the same file from run to run */
     for (size_t i = 0; i < count; i++) {
         H5O_info2_t info;
-        list[i]->whole_view = false;
-        if (!cow_dataset_dirty(list[i]))
+        if (!cow_dataset_dirty(list[i])) {
+            if (drop_gone(list[i]) < 0)
+                goto done;
             continue;
+        }
+        list[i]->whole_view = false;
         if (cow_native_info((cow_loc){list[i]->native, H5I_DATASET}, NULL, H5O_INFO_BASIC, &info) < 0)
             goto done;
         if (info.rc == 0 && list[i]->references == 0) {
@@ -399,6 +426,42 @@ int cow_commit_datasets(cow_file *file)
 done:
     let_go(list, count);
     return status;
+}
+
+static int store_and_commit(cow_file *file, cow_dataset *list[], size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        list[i]->whole_view = list[i]->whole_view && !cow_dataset_dirty(list[i]);
+        if (cow_dataset_dirty(list[i]) && cow_array_store(&list[i]->array) < 0 && !list[i]->array.refused)
+            return 1;
+    }
+    if (cow_pools_flush(file) < 0)
+        return -1;
+    for (size_t i = 0; i < count; i++)
+        if (cow_dataset_dirty(list[i]) && !list[i]->array.refused && commit_dataset(list[i]) < 0)
+            return -1;
+    return 0;
+}
+
+int cow_commit_some(cow_file *file, cow_dataset *list[], size_t count)
+{
+    bool small = false, set;
+    H5AC_cache_config_t cache;
+    int wider = cow_native_metadata_cache_widen(file->native, &cache), status;
+
+    if (wider < 0)
+        return -1;
+    if (!(set = cow_native_file_small_headers(file->native, true, &small) == 0))
+        cow_error_clear();
+    qsort(list, count, sizeof(cow_dataset *), by_id);
+    for (size_t i = 0; i < count; i++)
+        list[i]->committing = true;
+    status = store_and_commit(file, list, count);
+    for (size_t i = 0; i < count; i++)
+        list[i]->committing = false;
+    if (wider > 0)
+        cow_native_metadata_cache_restore(file->native, &cache);
+    return set && cow_native_file_small_headers(file->native, small, NULL) < 0 ? -1 : status;
 }
 
 /* ---- the whole ---- */
@@ -448,6 +511,7 @@ static int commit(cow_file *file, bool finished)
         cow_changes_clear(file);
         cow_bare_forget_all(file);
     }
+    cow_stowed_end(file, cow_versions_missed(file));
     status = 0;
 done:
     cow_versions_part(file);

@@ -154,7 +154,7 @@ static int copy_header(copied *object, hid_t creation)
     o.tracked = (order & H5P_CRT_ORDER_TRACKED) != 0;
     if ((!(o.c->flags & H5O_COPY_WITHOUT_ATTR_FLAG) &&
          cow_native_attributes(o.from, true, copy_one_attribute, &o) < 0) ||
-        (comment = cow_native_comment(o.from)) == NULL)
+        (comment = cow_native_comment(o.from, NULL)) == NULL)
         return -1;
     object->bare = *comment == '\0' && o.next == 0;
     status = *comment == '\0' ? 0 : cow_native_comment_set(o.to, comment);

@@ -176,6 +176,11 @@ static void dataset_free(cow_dataset *dataset)
     free(dataset);
 }
 
+void cow_dataset_put_away(cow_dataset *dataset)
+{
+    dataset_free(dataset);
+}
+
 /* HDF5 opens a dataset that is open already only with the same prefix for external files. So the handle is opened with
  * the application's own access properties, which needs the path; where there is none, with the default ones. */
 static void *open_alike(cow_file *file, void *native)
@@ -653,8 +658,11 @@ int cow_dataset_attach(cow_file *file, void *native, bool named, cow_dataset **d
     }
     /* the copy of a head object made without the connector: reads, never writes */
     snapshot = kind == 2 || row.head != address;
-    *dataset = dataset_make(file, native, named, dcpl, address, snapshot, &root, offset, &row);
-    return *dataset == NULL ? -1 : 0;
+    if ((*dataset = dataset_make(file, native, named, dcpl, address, snapshot, &root, offset, &row)) == NULL)
+        return -1;
+    if (!snapshot && cow_stowed_take(file, address, &(*dataset)->whole_view))
+        (*dataset)->root_changed = true;
+    return 0;
 }
 
 int cow_dataset_store_last(cow_dataset *dataset)

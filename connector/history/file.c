@@ -122,6 +122,7 @@ static void free_state(cow_file *file)
     cow_absolute_links_free(file->absolute);
     cow_superseded_free(file->superseded);
     cow_bare_free(file->bare);
+    cow_stowed_free(file->stowed);
     cow_space_free(file->space);
     cow_folders_free(file->folders);
     cow_refused_free(file->refused);
@@ -158,6 +159,7 @@ static int make_parts(cow_file *file, bool writable)
     file->absolute = cow_absolute_links_new();
     file->superseded = cow_superseded_new();
     file->bare = cow_bare_new();
+    file->stowed = cow_stowed_new();
     file->refused = cow_refused_new();
     file->counts = cow_counts_new();
     file->own = cow_own_new();
@@ -166,7 +168,7 @@ static int make_parts(cow_file *file, bool writable)
     file->folders = cow_folders_new();
     return file->state == NULL || file->changes == NULL || file->snapshots == NULL || file->datasets == NULL ||
                    file->pools == NULL || file->next_version == NULL || file->incomplete == NULL ||
-                   file->absolute == NULL || file->superseded == NULL || file->bare == NULL || file->refused == NULL ||
+                   file->absolute == NULL || file->superseded == NULL || file->bare == NULL || file->stowed == NULL || file->refused == NULL ||
                    file->counts == NULL || file->own == NULL || file->sums == NULL || file->space == NULL ||
                    file->folders == NULL
                ? -1

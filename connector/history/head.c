@@ -145,6 +145,8 @@ int cow_file_keep_removed(cow_file *file, cow_loc group, const char *name)
         return -1;
     if (link.type != H5L_TYPE_HARD)
         return 0;
+    if (cow_file_unstow(file) < 0)
+        return -1;
     cow_changed_paths(file); /* what is gone shows in a walk through the whole head */
     if (cow_native_info(group, name, H5O_INFO_BASIC, &info) < 0)
         return -1;

@@ -52,7 +52,7 @@ static bool order_differs(comparison *c)
 
 static int comment_differs(cow_loc object, cow_loc other)
 {
-    char *a = cow_native_comment(object), *b = cow_native_comment(other);
+    char *a = cow_native_comment(object, NULL), *b = cow_native_comment(other, NULL);
     int differs = a == NULL || b == NULL ? -1 : strcmp(a, b) != 0;
 
     free(a);
@@ -138,7 +138,7 @@ static int restore_comment(cow_loc object, cow_loc other)
 
     if (differs <= 0)
         return differs;
-    if ((comment = cow_native_comment(other)) == NULL)
+    if ((comment = cow_native_comment(other, NULL)) == NULL)
         return -1;
     status = cow_native_comment_set(object, *comment == '\0' ? NULL : comment);
     free(comment);

@@ -206,6 +206,11 @@ cow_access **cow_dataset_access(cow_dataset *dataset);
 /* What a filter may refuse is stored, now that the application closes a handle on the dataset. With the last one, what was
  * refused is forgotten: -1. */
 int cow_dataset_store_last(cow_dataset *dataset);
+/* The application has closed a dataset. Where many wait for the commit, as much of that as can be is done now (stowed.h). Tells nothing:
+ * an error is the commit's. */
+void cow_file_stow(cow_file *file);
+/* Before an object of the head may go: what is stowed is opened again. */
+int cow_file_unstow(cow_file *file);
 
 /* ---- what changed (called after the native call has succeeded) ---- */
 

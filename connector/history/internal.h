@@ -9,6 +9,7 @@
  *   datasets.c         which datasets are open, and the table of all
  *   pools.c            pools by signature
  *   bare.c             copies that the commit need not open
+ *   stowed.c           datasets that were committed before the version is made, and closed
  *   superseded.c       index nodes that a later flush of the transaction wrote again
  *   space.c            free space from one opening to the next
  *   absolute_links.c   whether versions have links that name the version
@@ -55,6 +56,7 @@
 #include "history/snapshot_table.h"
 #include "history/space.h"
 #include "history/state.h"
+#include "history/stowed.h"
 #include "history/superseded.h"
 #include "history/tables.h"
 #include "history/values.h"
@@ -98,6 +100,7 @@ struct cow_file {
     cow_absolute_state *absolute;
     cow_superseded *superseded;
     cow_bare *bare;
+    cow_stowed *stowed;
     cow_refused *refused;
     cow_counts *counts;
     cow_own *own;
@@ -146,6 +149,11 @@ void cow_file_keep_no_closed(void);
 /* dataset.c */
 /* A handle of our own on a head that is about to change. NATIVE: one that the application has, or NULL. */
 int cow_dataset_hold(cow_dataset *dataset, void *native);
+/* Nobody has it open, and there is nothing to commit but its snapshot: it is closed, and forgotten. */
+void cow_dataset_put_away(cow_dataset *dataset);
+/* commit.c: what a commit does with datasets, before there is a version, for COUNT of them that nobody has open. 1: something could not be
+ * stored, and none is committed; -1: half of it is done. */
+int cow_commit_some(cow_file *file, cow_dataset *list[], size_t count);
 /* Close what the dataset holds of the library and of the store; the structure stays. */
 void cow_dataset_shut(cow_dataset *dataset);
 /* All of them, as by cow_dataset_shut, and the table. */

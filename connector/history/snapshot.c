@@ -173,8 +173,9 @@ static int differs(cow_walk *walk, uint64_t address, unsigned flags, cow_loc hea
     if ((flags & (1u << COW_CHANGED_NEW | COW_CHANGED_LINKS | COW_CHANGED_RENEW)) != 0 ||
         !cow_snapshots_newest(walk->file, address, &snapshot_address))
         return 1;
-    if ((flags & COW_CHANGED_ARRAY) != 0 && (dataset = cow_datasets_find(walk->file, address)) != NULL &&
-        dataset->root_changed)
+    if ((flags & COW_CHANGED_ARRAY) != 0 &&
+        (((dataset = cow_datasets_find(walk->file, address)) != NULL && dataset->root_changed) ||
+         cow_stowed_find(walk->file, address, NULL, NULL)))
         return 1;
     if ((flags & (1u << COW_CHANGED_DATA | 1u << COW_CHANGED_ATTRIBUTES)) == 0)
         return 0;
@@ -327,7 +328,7 @@ static int decide_links(cow_walk *walk, cow_loc group, const char *path, int ans
 static int decide_unopened(cow_walk *walk, uint64_t address, unsigned flags, const by_link *met)
 {
     cow_file *file = walk->file;
-    bool known = cow_snapshots_newest(file, address, NULL);
+    bool known = cow_snapshots_newest(file, address, NULL) && !cow_stowed_find(file, address, NULL, NULL);
     H5O_info2_t info;
 
     if (met == NULL || (known && (flags != 0 || (walk->full && walk->types))) ||
@@ -623,12 +624,12 @@ static int attributes_good(cow_walk *walk, uint64_t address, const char *path)
                : 0;
 }
 
-/* The comment of HEAD, on its snapshot: SNAPSHOT, or what is called NAME in that, which is opened only where there is one. -1: the walk
+/* The comment of HEAD (without a name: the object itself), on its snapshot: SNAPSHOT, or what is called NAME in that, which is opened only where there is one. -1: the walk
  * fails. */
-static int copy_comment(cow_walk *walk, cow_loc head, uint64_t address, const char *path, cow_loc snapshot,
+static int copy_comment(cow_walk *walk, by_link head, uint64_t address, const char *path, cow_loc snapshot,
                         const char *name)
 {
-    char *comment = cow_native_comment(head);
+    char *comment = cow_native_comment(head.group, head.name);
     bool set = comment != NULL && *comment == '\0';
 
     if (comment != NULL && !set && (name == NULL || cow_native_open(snapshot, name, &snapshot) == 0)) {
@@ -652,7 +653,7 @@ static int copy_header(cow_walk *walk, cow_loc head, uint64_t address, const cha
         return -1;
     if (c.summed && cow_map_put(&walk->summed, address, 0) < 0)
         return fail(walk);
-    return copy_comment(walk, head, address, path, snapshot, NULL);
+    return copy_comment(walk, (by_link){head, NULL}, address, path, snapshot, NULL);
 }
 
 /* The snapshot of the object at ADDRESS is there. NAME: what it is called in the group SNAPSHOT, NULL: it is SNAPSHOT. */
@@ -1070,23 +1071,51 @@ static int make_bare(cow_walk *walk, const cow_shown *shown, uint64_t address, c
                : cow_unlinked_note(&walk->unlinked, *made);
 }
 
-/* The view of the newest root, which this commit has made for that, becomes the snapshot of HEAD, and gets a link in the version. It is
- * not opened for it: that would take longer than all else. */
-static int link_view(cow_walk *walk, place *p, const char *name, uint64_t address, const char *path, cow_loc head,
-                     cow_dataset *dataset)
+/* The view of the newest record ROOT, which this transaction has made for that, becomes the snapshot of HEAD, and gets a link in the
+ * version. It is not opened for it: that would take longer than all else. */
+static int link_view(cow_walk *walk, place *p, const char *name, uint64_t address, const char *path, by_link head,
+                     uint64_t root)
 {
     const cow_loc none = {.type = H5I_DATASET};
     char view[COW_PATH_MAX];
     cow_loc views;
 
-    dataset->whole_view = false; /* if this version cannot be made, the next one has a snapshot of its own */
-    cow_view_path(view, dataset->root);
+    cow_view_path(view, root);
     return cow_folder_open(walk->file, COW_FOLDER_VIEWS, &views) < 0 || attributes_good(walk, address, path) < 0 ||
                    copy_comment(walk, head, address, path, views, cow_folder_name(view)) < 0 ||
                    note_built(walk, address, views, cow_folder_name(view)) < 0 ||
-                   note_sums(walk, address, none, dataset->root) < 0
+                   note_sums(walk, address, none, root) < 0
                ? -1
                : cow_native_link_hard(views, cow_folder_name(view), p->target, name);
+}
+
+/* Can the view still be the snapshot? It was made when the dataset had no attributes. */
+static bool whole_still(const cow_dataset *dataset, cow_loc head)
+{
+    H5O_info2_t info;
+
+    return dataset->whole_view && cow_native_info(head, NULL, H5O_INFO_NUM_ATTRS, &info) == 0 && info.num_attrs == 0;
+}
+
+/* The same of a head that is not open (stowed.h), by its link NAME. 1; 0: it has to be opened; -1. */
+static int link_stowed(cow_walk *walk, place *p, const char *name, uint64_t address, const char *path)
+{
+    cow_file *file = walk->file;
+    H5O_info2_t info;
+    uint64_t root;
+    bool whole;
+
+    if (!cow_stowed_find(file, address, &root, &whole) || !whole)
+        return 0;
+    if (cow_native_info(p->group, name, H5O_INFO_BASIC | H5O_INFO_NUM_ATTRS, &info) < 0) {
+        cow_error_clear();
+        return 0;
+    }
+    if (info.type != H5O_TYPE_DATASET || info.num_attrs > 0 || info.fileno != file->fileno ||
+        cow_address(&info.token) != address)
+        return 0;
+    cow_stowed_used(file, address);
+    return link_view(walk, p, name, address, path, (by_link){p->group, name}, root) < 0 ? -1 : 1;
 }
 
 /* The snapshot of the open object HEAD, or of a copy that is not open (SHOWN), with its first link. -1, and not walk->failed:
@@ -1100,8 +1129,9 @@ static int make_linked(cow_walk *walk, place *p, const char *name, uint64_t addr
 
     if (shown == NULL && head.type == H5I_DATASET && cow_dataset_attach(walk->file, head.object, false, &dataset) < 0)
         goto done;
-    if (dataset != NULL && dataset->whole_view) {
-        status = link_view(walk, p, name, address, path, head, dataset);
+    if (dataset != NULL && whole_still(dataset, head)) {
+        dataset->whole_view = false; /* if this version cannot be made, the next one has a snapshot of its own */
+        status = link_view(walk, p, name, address, path, (by_link){head, NULL}, dataset->root);
         goto done;
     }
     status = shown != NULL ? make_bare(walk, shown, address, &made) : make(walk, head, dataset, address, path, &made);
@@ -1127,7 +1157,7 @@ static int build(cow_walk *walk, place *p, const char *name, uint64_t address, c
     uint64_t snapshot;
     cow_loc head;
     bool borrowed, misled;
-    int decision, status;
+    int decision, status, linked;
 
     if (cow_map_get(&walk->built, address, &snapshot)) {
         cow_map_remove(&walk->used, address);
@@ -1145,6 +1175,8 @@ static int build(cow_walk *walk, place *p, const char *name, uint64_t address, c
     if (cow_map_get(&walk->bare, address, NULL))
         status = make_linked(walk, p, name, address, path, (cow_loc){.type = H5I_DATASET},
                              cow_bare_find(walk->file, address));
+    else if ((linked = link_stowed(walk, p, name, address, path)) != 0)
+        status = linked > 0 ? 0 : -1;
     else {
         if (open_head(walk, address, &head, &borrowed) < 0)
             return leave_out(walk, address, path);

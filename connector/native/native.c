@@ -1149,11 +1149,11 @@ int cow_native_info(cow_loc at, const char *path, unsigned fields, H5O_info2_t *
     return 0;
 }
 
-char *cow_native_comment(cow_loc object)
+char *cow_native_comment(cow_loc object, const char *name)
 {
     H5VL_native_object_optional_args_t native;
     H5VL_optional_args_t args = {.op_type = H5VL_NATIVE_OBJECT_GET_COMMENT, .args = &native};
-    H5VL_loc_params_t loc = cow_by_self(object.type);
+    H5VL_loc_params_t loc = name == NULL ? cow_by_self(object.type) : cow_by_name(object.type, name);
     size_t length = 0;
     char *comment;
 

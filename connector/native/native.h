@@ -156,7 +156,7 @@ int cow_native_close(cow_loc object);
 /* H5O_INFO_BASIC of an object (token, type, rc, fileno). PATH NULL: the object itself. */
 int cow_native_info(cow_loc at, const char *path, unsigned fields, H5O_info2_t *info);
 /* The comment of an object ("" for none); free() it. */
-char *cow_native_comment(cow_loc object);
+char *cow_native_comment(cow_loc object, const char *name);
 int cow_native_comment_set(cow_loc object, const char *comment); /* NULL: none */
 
 /* One link, as H5Literate reports it; NAME and INFO live during the call only. Non-zero ends the walk. Of a link that HDF5

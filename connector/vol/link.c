@@ -331,7 +331,7 @@ static herr_t delete (cow_object *o, cow_where *where, H5VL_link_specific_args_t
         H5E_END_TRY
     }
     if (found >= 0 && info.type == H5L_TYPE_HARD) {
-        if (holder(o, where, &group, &name) < 0 ||
+        if (cow_file_unstow(target.home->file) < 0 || holder(o, where, &group, &name) < 0 ||
             (group.object != NULL && (kept = cow_file_keep_removed(target.home->file, group, name)) < 0) ||
             (group.object != NULL && (own = is_own_link(group, &info)) < 0) ||
             (own && cow_native_change_references(group, 1) < 0))

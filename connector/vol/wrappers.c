@@ -815,6 +815,8 @@ herr_t cow_object_close(cow_object *object, hid_t dxpl, void **req)
         cow_dataset_release(object->dataset);
         object->dataset = NULL;
         object->classified = false;
+        if (home->version == NULL && !home->failed && !cow_quiet_nested())
+            cow_file_stow(home->file);
     }
     cow_object_release_last(object);
     if (cow_object_close_native(object->native, object->type) < 0) {
