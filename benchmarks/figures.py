@@ -106,7 +106,8 @@ closing it. Then a process does the same 16 times, and the median is the `commit
 history, and read one value; and `h5cow log -n 3` shows the newest versions, with all that starting a command takes."""),
     (("objects", "copy", "attributes", "groups", "links"), "Many objects", (NATIVE, H5COW), """\
 By h5py, with `libver="latest"`. `objects`: datasets of 4,096 integers in four chunks, in the root group; all made in one session;
-one element of each read in another; one element of one dataset changed, a session each (the median of ten); all deleted in one.
+one element of each read in another; one element of one dataset changed, a session each (the median of ten); all deleted in one. Then as
+many are made in another file as most h5py programs do, `f[name] = values`: contiguous, without a name at first, in HDF5's oldest format.
 `copy`: a group of datasets of four chunks of 512 bytes is copied by one `H5Ocopy`, then each of them by one of its own.
 `attributes`: of one object, a number each. `groups` and `links`: in the root group; hard links to one group."""),
     (("strings", "writes", "reads"), "Kinds of elements and of access", (NATIVE, H5COW), """\

@@ -215,6 +215,12 @@ def objects(path, n, way):
         for k in range(n):
             del f[f"d{k}"]
     told["delete all"] = now() - start
+    start = now()
+    with h5py.File(f"{path}.assigned", "w") as f:
+        for k in range(n):
+            f[f"d{k}"] = np.arange(k, k + 4096)
+    told["by f[name] = values: create, close"] = now() - start
+    os.remove(f"{path}.assigned")
     if wrong:
         raise SystemExit(f"{wrong} values are not what was written")
     return told

@@ -324,19 +324,12 @@ static int drop_dead(cow_dataset *dataset)
 }
 
 /* The same of one that was stowed (stowed.h), so that it has a root record, a view, and its head. */
-static int drop_gone(cow_dataset *dataset)
+static int drop_stowed(cow_dataset *dataset)
 {
     static const uint64_t nothing[COW_MAX_RANK];
     cow_array *array = &dataset->array;
-    H5O_info2_t info;
     char view[COW_PATH_MAX];
 
-    if (!dataset->root_changed || dataset->references > 0 || dataset->native == NULL)
-        return 0;
-    if (cow_native_info((cow_loc){dataset->native, H5I_DATASET}, NULL, H5O_INFO_BASIC, &info) < 0)
-        return -1;
-    if (info.rc > 0)
-        return 0;
     cow_array_forget(array);
     cow_view_path(view, dataset->root);
     if (cow_index_trim(array->index, nothing, drop_slot, array) < 0 || cow_head_end(dataset->file, dataset->id) < 0)
@@ -345,6 +338,21 @@ static int drop_gone(cow_dataset *dataset)
         cow_error_clear(); /* it does no harm */
     dataset->dead = true;
     return 0;
+}
+
+/* One that is changed, or has a root record that no version has: 1: it was deleted, and is dropped; 0, -1. What a version knows is not deleted,
+ * but has a link in `removed`. */
+static int drop_deleted(cow_dataset *dataset)
+{
+    H5O_info2_t info;
+
+    if (dataset->references > 0 || dataset->native == NULL)
+        return 0;
+    if (cow_native_info((cow_loc){dataset->native, H5I_DATASET}, NULL, H5O_INFO_BASIC, &info) < 0)
+        return -1;
+    if (info.rc > 0)
+        return 0;
+    return (dataset->root != COW_NO_NODE && dataset->root_changed ? drop_stowed(dataset) : drop_dead(dataset)) < 0 ? -1 : 1;
 }
 
 /* The heads among the open datasets, as a list: committing one may open others, and close them, since HDF5 opens a dataset to
@@ -397,19 +405,14 @@ int cow_commit_datasets(cow_file *file)
         return -1;
     qsort(list, count, sizeof(cow_dataset *), by_id); /* the same file from run to run */
     for (size_t i = 0; i < count; i++) {
-        H5O_info2_t info;
-        if (!cow_dataset_dirty(list[i])) {
-            if (drop_gone(list[i]) < 0)
-                goto done;
-            continue;
-        }
-        list[i]->whole_view = false;
-        if (cow_native_info((cow_loc){list[i]->native, H5I_DATASET}, NULL, H5O_INFO_BASIC, &info) < 0)
+        int dropped = cow_dataset_dirty(list[i]) || list[i]->root_changed ? drop_deleted(list[i]) : 0;
+
+        if (dropped < 0)
             goto done;
-        if (info.rc == 0 && list[i]->references == 0) {
-            if (drop_dead(list[i]) < 0)
-                goto done;
-        } else if (cow_array_store(&list[i]->array) < 0) {
+        if (dropped > 0 || !cow_dataset_dirty(list[i]))
+            continue;
+        list[i]->whole_view = false;
+        if (cow_array_store(&list[i]->array) < 0) {
             if (!list[i]->array.refused)
                 goto done;
             note_refused(list[i]);

@@ -1124,6 +1124,7 @@ static int make_linked(cow_walk *walk, place *p, const char *name, uint64_t addr
                        const cow_shown *shown)
 {
     cow_loc made = {0};
+    const bool stowed = cow_stowed_find(walk->file, address, NULL, NULL);
     cow_dataset *dataset = NULL;
     int status = -1;
 
@@ -1148,6 +1149,8 @@ static int make_linked(cow_walk *walk, place *p, const char *name, uint64_t addr
 done:
     if (dataset != NULL)
         cow_dataset_release(dataset);
+    if (dataset != NULL && stowed)
+        cow_stowed_back(walk->file, dataset);
     return status;
 }
 

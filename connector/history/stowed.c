@@ -100,6 +100,12 @@ static void put_away(cow_file *file, cow_dataset *list[], size_t count)
             cow_dataset_put_away(list[i]);
 }
 
+void cow_stowed_back(cow_file *file, cow_dataset *dataset)
+{
+    if (!file->stowed->off && waits(dataset))
+        put_away(file, &dataset, 1);
+}
+
 static bool possible(const cow_file *file)
 {
     return cow_file_state_of(file) == COW_FILE_OPEN && cow_file_ours(file) && cow_file_writable(file) && file->laid_out &&
