@@ -310,49 +310,36 @@ bool cow_file_refusing(const cow_file *file)
     return file->refused->ever;
 }
 
-/* A dataset that the application deleted before anybody else could see it: its chunks are free again. */
+/* A dataset that the application deleted before anybody else could see it: its chunks are free again. What a version knows is not
+ * deleted, but has a link in `removed`; so a root record that such a one has is of this transaction (stowed.h), and goes with its view. */
 static int drop_dead(cow_dataset *dataset)
 {
     static const uint64_t nothing[COW_MAX_RANK];
     cow_array *array = &dataset->array;
-
-    cow_array_forget(array);
-    if (dataset->root == COW_NO_NODE && cow_index_trim(array->index, nothing, drop_slot, array) < 0)
-        return -1;
-    dataset->dead = true;
-    return 0;
-}
-
-/* The same of one that was stowed (stowed.h), so that it has a root record, a view, and its head. */
-static int drop_stowed(cow_dataset *dataset)
-{
-    static const uint64_t nothing[COW_MAX_RANK];
-    cow_array *array = &dataset->array;
+    const bool rooted = dataset->root != COW_NO_NODE;
     char view[COW_PATH_MAX];
 
     cow_array_forget(array);
-    cow_view_path(view, dataset->root);
-    if (cow_index_trim(array->index, nothing, drop_slot, array) < 0 || cow_head_end(dataset->file, dataset->id) < 0)
-        return -1;
-    if (cow_native_link_delete(dataset->file->loc, view) < 0)
-        cow_error_clear(); /* it does no harm */
+    if (!rooted || dataset->root_changed) {
+        if (cow_index_trim(array->index, nothing, drop_slot, array) < 0 ||
+            (rooted && cow_head_end(dataset->file, dataset->id) < 0))
+            return -1;
+        cow_view_path(view, dataset->root);
+        if (rooted && cow_native_link_delete(dataset->file->loc, view) < 0)
+            cow_error_clear(); /* it does no harm */
+    }
     dataset->dead = true;
     return 0;
 }
 
-/* One that is changed, or has a root record that no version has: 1: it was deleted, and is dropped; 0, -1. What a version knows is not deleted,
- * but has a link in `removed`. */
-static int drop_deleted(cow_dataset *dataset)
+/* Was it deleted, and has nobody it open? 1, 0, -1. */
+static int is_deleted(const cow_dataset *dataset)
 {
     H5O_info2_t info;
 
     if (dataset->references > 0 || dataset->native == NULL)
         return 0;
-    if (cow_native_info((cow_loc){dataset->native, H5I_DATASET}, NULL, H5O_INFO_BASIC, &info) < 0)
-        return -1;
-    if (info.rc > 0)
-        return 0;
-    return (dataset->root != COW_NO_NODE && dataset->root_changed ? drop_stowed(dataset) : drop_dead(dataset)) < 0 ? -1 : 1;
+    return cow_native_info((cow_loc){dataset->native, H5I_DATASET}, NULL, H5O_INFO_BASIC, &info) < 0 ? -1 : info.rc == 0;
 }
 
 /* The heads among the open datasets, as a list: committing one may open others, and close them, since HDF5 opens a dataset to
@@ -405,11 +392,11 @@ int cow_commit_datasets(cow_file *file)
         return -1;
     qsort(list, count, sizeof(cow_dataset *), by_id); /* the same file from run to run */
     for (size_t i = 0; i < count; i++) {
-        int dropped = cow_dataset_dirty(list[i]) || list[i]->root_changed ? drop_deleted(list[i]) : 0;
+        int deleted = cow_dataset_dirty(list[i]) || list[i]->root_changed ? is_deleted(list[i]) : 0;
 
-        if (dropped < 0)
+        if (deleted < 0 || (deleted > 0 && drop_dead(list[i]) < 0))
             goto done;
-        if (dropped > 0 || !cow_dataset_dirty(list[i]))
+        if (!cow_dataset_dirty(list[i]))
             continue;
         list[i]->whole_view = false;
         if (cow_array_store(&list[i]->array) < 0) {
@@ -446,25 +433,44 @@ static int store_and_commit(cow_file *file, cow_dataset *list[], size_t count)
     return 0;
 }
 
+/* How HDF5 makes objects and keeps them in memory: as the history wants it between begin and end, only for its own objects. */
+typedef struct made_small {
+    bool small, set;
+    int wider;
+    H5AC_cache_config_t cache;
+} made_small;
+
+static int begin_making(cow_file *file, made_small *m)
+{
+    m->small = false;
+    if ((m->wider = cow_native_metadata_cache_widen(file->native, &m->cache)) < 0)
+        return -1;
+    if (!(m->set = cow_native_file_small_headers(file->native, true, &m->small) == 0))
+        cow_error_clear(); /* a commit can do without */
+    return 0;
+}
+
+static int end_making(cow_file *file, const made_small *m)
+{
+    if (m->wider > 0)
+        cow_native_metadata_cache_restore(file->native, &m->cache);
+    return m->set ? cow_native_file_small_headers(file->native, m->small, NULL) : 0;
+}
+
 int cow_commit_some(cow_file *file, cow_dataset *list[], size_t count)
 {
-    bool small = false, set;
-    H5AC_cache_config_t cache;
-    int wider = cow_native_metadata_cache_widen(file->native, &cache), status;
+    made_small making;
+    int status;
 
-    if (wider < 0)
+    if (begin_making(file, &making) < 0)
         return -1;
-    if (!(set = cow_native_file_small_headers(file->native, true, &small) == 0))
-        cow_error_clear();
     qsort(list, count, sizeof(cow_dataset *), by_id);
     for (size_t i = 0; i < count; i++)
         list[i]->committing = true;
     status = store_and_commit(file, list, count);
     for (size_t i = 0; i < count; i++)
         list[i]->committing = false;
-    if (wider > 0)
-        cow_native_metadata_cache_restore(file->native, &cache);
-    return set && cow_native_file_small_headers(file->native, small, NULL) < 0 ? -1 : status;
+    return end_making(file, &making) < 0 ? -1 : status;
 }
 
 /* ---- the whole ---- */
@@ -494,15 +500,12 @@ static int write_out(cow_file *file)
 
 static int commit(cow_file *file, bool finished)
 {
-    bool small = false, set;
-    H5AC_cache_config_t cache;
+    made_small making;
     cow_dataset *dataset;
-    int status = -1, wider;
+    int status = -1;
 
-    if (cow_file_lay_out(file) < 0 || (wider = cow_native_metadata_cache_widen(file->native, &cache)) < 0)
+    if (cow_file_lay_out(file) < 0 || begin_making(file, &making) < 0)
         return -1;
-    if (!(set = cow_native_file_small_headers(file->native, true, &small) == 0))
-        cow_error_clear(); /* a commit can do without */
     if (cow_versions_meet(file) < 0)
         cow_error_clear(); /* the version, which needs the log, meets it again */
     if (cow_commit_datasets(file) < 0 || cow_version_commit(file, finished) < 0 || write_out(file) < 0)
@@ -518,10 +521,7 @@ static int commit(cow_file *file, bool finished)
     status = 0;
 done:
     cow_versions_part(file);
-    if (wider > 0)
-        cow_native_metadata_cache_restore(file->native, &cache);
-    /* only our own objects have small headers */
-    return set && cow_native_file_small_headers(file->native, small, NULL) < 0 ? -1 : status;
+    return end_making(file, &making) < 0 ? -1 : status;
 }
 
 /* Something that a version had to do without, which is tried again. */

@@ -169,16 +169,11 @@ void cow_dataset_shut(cow_dataset *dataset)
     array->label = "";
 }
 
-static void dataset_free(cow_dataset *dataset)
+void cow_dataset_free(cow_dataset *dataset)
 {
     cow_dataset_shut(dataset);
     cow_datasets_remove(dataset->file, dataset->address);
     free(dataset);
-}
-
-void cow_dataset_put_away(cow_dataset *dataset)
-{
-    dataset_free(dataset);
 }
 
 /* HDF5 opens a dataset that is open already only with the same prefix for external files. So the handle is opened with
@@ -516,7 +511,7 @@ cow_dataset *cow_dataset_create(cow_file *file, void *at, const H5VL_loc_params_
     if (dataset != NULL && dataset->array.early && cow_array_resize(&dataset->array, root.extent) < 0) {
         gone = cow_journal_driver_file_failures(file->fileno) == failures && take_back(dataset, at, loc, name) == 0;
         if (!gone)
-            dataset_free(dataset);
+            cow_dataset_free(dataset);
         dataset = NULL;
     }
 done:
@@ -719,10 +714,10 @@ static void keep(cow_dataset *dataset)
     if (dataset->kept) {
         if (cow_dataset_hold(dataset, NULL) < 0) { /* the application has used a prefix */
             cow_error_clear();
-            dataset_free(dataset);
+            cow_dataset_free(dataset);
         }
     } else if ((dataset = cow_datasets_keep(dataset->file, dataset)) != NULL && cow_dataset_idle(dataset))
-        dataset_free(dataset);
+        cow_dataset_free(dataset);
 }
 
 void cow_dataset_release(cow_dataset *dataset)
@@ -741,7 +736,7 @@ void cow_dataset_release(cow_dataset *dataset)
         return;
     else if (corked || !cow_file_keeps_closed() ||
              (cow_file_writable(dataset->file) && (dataset->native == NULL || dataset->snapshot || dataset->dead)))
-        dataset_free(dataset);
+        cow_dataset_free(dataset);
     else
         keep(dataset);
 }
@@ -752,7 +747,7 @@ void cow_datasets_sweep(cow_file *file)
 
     for (size_t at = 0; (dataset = cow_datasets_next(file, &at)) != NULL;)
         if (cow_dataset_idle(dataset)) {
-            dataset_free(dataset);
+            cow_dataset_free(dataset);
             at--;
         }
 }

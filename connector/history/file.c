@@ -168,9 +168,9 @@ static int make_parts(cow_file *file, bool writable)
     file->folders = cow_folders_new();
     return file->state == NULL || file->changes == NULL || file->snapshots == NULL || file->datasets == NULL ||
                    file->pools == NULL || file->next_version == NULL || file->incomplete == NULL ||
-                   file->absolute == NULL || file->superseded == NULL || file->bare == NULL || file->stowed == NULL || file->refused == NULL ||
-                   file->counts == NULL || file->own == NULL || file->sums == NULL || file->space == NULL ||
-                   file->folders == NULL
+                   file->absolute == NULL || file->superseded == NULL || file->bare == NULL || file->stowed == NULL ||
+                   file->refused == NULL || file->counts == NULL || file->own == NULL || file->sums == NULL ||
+                   file->space == NULL || file->folders == NULL
                ? -1
                : 0;
 }

@@ -149,8 +149,8 @@ void cow_file_keep_no_closed(void);
 /* dataset.c */
 /* A handle of our own on a head that is about to change. NATIVE: one that the application has, or NULL. */
 int cow_dataset_hold(cow_dataset *dataset, void *native);
-/* Nobody has it open, and there is nothing to commit but its snapshot: it is closed, and forgotten. */
-void cow_dataset_put_away(cow_dataset *dataset);
+/* Nobody has it open, and the commit needs nothing of it: it is closed, and forgotten. */
+void cow_dataset_free(cow_dataset *dataset);
 /* commit.c: what a commit does with datasets, before there is a version, for COUNT of them that nobody has open. 1: something could not be
  * stored, and none is committed; -1: half of it is done. */
 int cow_commit_some(cow_file *file, cow_dataset *list[], size_t count);

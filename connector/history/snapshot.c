@@ -624,8 +624,8 @@ static int attributes_good(cow_walk *walk, uint64_t address, const char *path)
                : 0;
 }
 
-/* The comment of HEAD (without a name: the object itself), on its snapshot: SNAPSHOT, or what is called NAME in that, which is opened only where there is one. -1: the walk
- * fails. */
+/* The comment of HEAD (without a name: of the object itself), on its snapshot: SNAPSHOT, or what is called NAME in that, which is opened
+ * only where there is one. -1: the walk fails. */
 static int copy_comment(cow_walk *walk, by_link head, uint64_t address, const char *path, cow_loc snapshot,
                         const char *name)
 {
@@ -1149,8 +1149,8 @@ static int make_linked(cow_walk *walk, place *p, const char *name, uint64_t addr
 done:
     if (dataset != NULL)
         cow_dataset_release(dataset);
-    if (dataset != NULL && stowed)
-        cow_stowed_back(walk->file, dataset);
+    if (stowed)
+        cow_stowed_back(walk->file, address);
     return status;
 }
 

@@ -97,12 +97,14 @@ static void put_away(cow_file *file, cow_dataset *list[], size_t count)
     for (size_t i = 0; i < count; i++)
         if (!cow_dataset_dirty(list[i]) && list[i]->root < UINT64_MAX / 2 &&
             cow_map_put(&file->stowed->root, list[i]->address, 2 * list[i]->root + list[i]->whole_view) == 0)
-            cow_dataset_put_away(list[i]);
+            cow_dataset_free(list[i]);
 }
 
-void cow_stowed_back(cow_file *file, cow_dataset *dataset)
+void cow_stowed_back(cow_file *file, uint64_t address)
 {
-    if (!file->stowed->off && waits(dataset))
+    cow_dataset *dataset = cow_datasets_find(file, address);
+
+    if (dataset != NULL && !file->stowed->off && waits(dataset))
         put_away(file, &dataset, 1);
 }
 

@@ -20,8 +20,8 @@ void cow_stowed_free(cow_stowed *stowed);
 bool cow_stowed_find(const cow_file *file, uint64_t address, uint64_t *root, bool *whole);
 /* It is open again: *WHOLE as above. False: it was none. */
 bool cow_stowed_take(cow_file *file, uint64_t address, bool *whole);
-/* One of them that was open for a moment goes back, where nobody has it open. */
-void cow_stowed_back(cow_file *file, cow_dataset *dataset);
+/* The head at ADDRESS was one of them, and open for a moment: it goes back, where nobody has it open. */
+void cow_stowed_back(cow_file *file, uint64_t address);
 /* Its view is a snapshot now, or was tried as one. */
 void cow_stowed_used(cow_file *file, uint64_t address);
 /* The version that shows them is made; or, with MISSED, there is none, and they are still to be told of. */

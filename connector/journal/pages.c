@@ -11,7 +11,7 @@
 #define LONGEST (PAGE / 2)
 
 struct cow_pages {
-    uint64_t number[PLACES]; /* address / PAGE; where `bytes` is there and not empty */
+    uint64_t number[PLACES]; /* address / PAGE, where it is full */
     bool full[PLACES];
     uint8_t *bytes[PLACES]; /* NULL: none so far */
 };

@@ -54,11 +54,10 @@ const H5VL_class_t *cow_native_class(void *object)
 {
     static const H5VL_class_t none; /* asked once */
 
-    if (native_class == NULL) {
-        if (H5VLintrospect_get_conn_cls(object, cow_native_id(), H5VL_GET_CONN_LVL_TERM, &native_class) < 0 ||
-            native_class->version != H5VL_VERSION || native_class->value != H5_VOL_NATIVE)
-            native_class = &none;
-    }
+    if (native_class == NULL &&
+        (H5VLintrospect_get_conn_cls(object, cow_native_id(), H5VL_GET_CONN_LVL_TERM, &native_class) < 0 ||
+         native_class->version != H5VL_VERSION || native_class->value != H5_VOL_NATIVE))
+        native_class = &none;
     return native_class == &none ? NULL : native_class;
 }
 

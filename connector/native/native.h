@@ -155,7 +155,7 @@ int cow_native_open_token(cow_loc file, const H5O_token_t *token, cow_loc *objec
 int cow_native_close(cow_loc object);
 /* H5O_INFO_BASIC of an object (token, type, rc, fileno). PATH NULL: the object itself. */
 int cow_native_info(cow_loc at, const char *path, unsigned fields, H5O_info2_t *info);
-/* The comment of an object ("" for none); free() it. */
+/* The comment of an object, or of what is called NAME in it ("" for none); free() it. */
 char *cow_native_comment(cow_loc object, const char *name);
 int cow_native_comment_set(cow_loc object, const char *comment); /* NULL: none */
 

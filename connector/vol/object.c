@@ -339,8 +339,7 @@ static int keep_last(const cow_where *where, const cow_target *target)
         return 0;
     if (cow_file_unstow(target->home->file) < 0)
         return -1;
-    if (!target->known ||
-        cow_info_quietly(where->native, &where->loc, &info) < 0 || info.rc > 1)
+    if (!target->known || cow_info_quietly(where->native, &where->loc, &info) < 0 || info.rc > 1)
         return 0;
     return cow_file_keep_uncounted(target->home->file, &target->token);
 }
