@@ -5,7 +5,6 @@ What files hold, and how they are compared, is that of test_salvage.py: the same
 
 import json
 import os
-import pty
 import random
 import re
 import resource
@@ -21,6 +20,7 @@ import numpy as np
 import pytest
 from conftest import H5COW, STOCK as ENV, h5cow
 from seeds import seed
+from terminal import all_on_a_terminal
 from test_bad_input import SMALL_DISK
 from test_recover import READER, flip, running, stored
 from test_salvage import CHANGES, LINKS, OTHERS, make, natively, shown, without_layout
@@ -310,17 +310,8 @@ def test_a_signal_takes_the_unfinished_file_away(made, number):
 
 def on_a_terminal(*words, **environment):
     """What a command prints where its standard error is a terminal."""
-    leader, follower = pty.openpty()
-    child = subprocess.Popen([H5COW, *map(str, words)], env=ENV | environment, stdout=subprocess.DEVNULL, stderr=follower)
-    os.close(follower)
-    text = b""
-    try:
-        while piece := os.read(leader, 65536):
-            text += piece
-    except OSError:  # nobody has the other end any more
-        pass
-    os.close(leader)
-    assert child.wait() == 0, text
+    text, code = all_on_a_terminal(H5COW, *map(str, words), streams=["stderr"], env=ENV | environment, stdout=subprocess.DEVNULL)
+    assert code == 0, text
     return text.decode()
 
 

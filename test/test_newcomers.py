@@ -12,6 +12,7 @@ import sys
 import h5py
 import pytest
 from conftest import H5COW, STOCK as ENV, h5cow
+from terminal import all_on_a_terminal
 from waiting import WAITING
 
 PROGRAM = """
@@ -329,30 +330,21 @@ def test_completion_completes_verbs_and_options(tmp_path):
         assert (done.stdout.strip(), done.stderr) == (found, ""), words
 
 
-def start_on_a_terminal(*command, **more):
-    """The process, and the other end of its terminal."""
-    terminal, own = pty.openpty()
-    child = subprocess.Popen([shutil.which("setsid"), "--ctty", *command], stdin=own, stdout=own, stderr=own, **more)
-    os.close(own)
-    return child, terminal
-
-
 def typed(folder, keys):
     """What a bash with the completion makes of KEYS, as the words of a command."""
     pathlib.Path(folder, "completion").write_text(h5cow("help", "--completion", "bash"))
     env = {**ENV, "TERM": "dumb", "PS1": "next: ", "PATH": f"{os.path.dirname(H5COW)}:{os.environ['PATH']}", "HISTFILE": ""}
-    child, terminal = start_on_a_terminal("bash", "--norc", "--noprofile", "-i", cwd=folder, env=env)
+    terminal, own = pty.openpty()
+    child = subprocess.Popen([shutil.which("setsid"), "--ctty", "bash", "--norc", "--noprofile", "-i"], stdin=own, stdout=own, stderr=own, cwd=folder, env=env)
+    os.close(own)
     said = b""
     # Ctrl-E, Ctrl-A: the line that has become of it is given to another command
     os.write(terminal, b"stty -echo; source completion; unset PROMPT_COMMAND; printf 'rea''dy\\n'\n")
     while b"ready\r\nnext: " not in said:  # from then on keys are readline's, not the terminal's
         said += os.read(terminal, 4096)
-    os.write(terminal, keys.encode() + b"\x05;exit\x01printf '(%s)' \n")
-    try:
-        while words := os.read(terminal, 4096):
-            said += words
-    except OSError:  # it has ended
-        pass
+    os.write(terminal, keys.encode() + b"\x05;printf 'no more''\\n';exit\x01printf '(%s)' \n")
+    while b"no more\r\n" not in said:  # test/terminal.py tells why not until it has ended
+        said += os.read(terminal, 4096)
     child.wait()
     os.close(terminal)
     return re.findall(r"\(([^()\r\n]+)\)", re.sub(r"\x1b\[[^a-zA-Z]*[a-zA-Z]", "", said.decode()).split("ready\r\nnext: ")[1])
@@ -378,15 +370,8 @@ def test_completion_knows_versions_and_paths(folder):
 
 def on_a_terminal(*words, **env):
     """What is seen there, and the exit code."""
-    child, terminal = start_on_a_terminal(H5COW, *words, env={**ENV, "TERM": "vt100", **env})
-    said = b""
-    try:
-        while more := os.read(terminal, 4096):
-            said += more
-    except OSError:  # it has ended
-        pass
-    os.close(terminal)
-    return said.decode().replace("\r\n", "\n"), child.wait()
+    said, code = all_on_a_terminal(H5COW, *words, env={**ENV, "TERM": "vt100", **env})
+    return said.decode().replace("\r\n", "\n"), code
 
 
 def test_a_terminal_gets_a_pager(folder):
