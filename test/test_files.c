@@ -211,6 +211,98 @@ static void test_mounts_show_what_native_hdf5_shows(void **state)
     remove("test_files_native_2.h5");
 }
 
+/* HDF5 begins a path from the id of a file that is mounted at the root of the file that it is mounted in. */
+static void through_the_mounted_id(hid_t child, bool group, long long result[24])
+{
+    hid_t at = group ? H5Gopen2(child, "/", H5P_DEFAULT) : child, dataset, space = H5Screate(H5S_SCALAR), id;
+    H5G_info_t info = {0};
+    unsigned counts[2] = {0, 0};
+    hsize_t fewer = 2000;
+    char name[40] = "";
+    int n = 0;
+
+    result[n++] = H5Gget_info(at, &info);
+    result[n++] = (long long)info.nlinks;
+    result[n++] = H5Literate2(at, H5_INDEX_NAME, H5_ITER_INC, NULL, count_link, counts);
+    result[n++] = counts[0];
+    result[n++] = H5Lget_name_by_idx(at, ".", H5_INDEX_NAME, H5_ITER_INC, 0, name, sizeof name, H5P_DEFAULT);
+    result[n++] = name[0];
+    write_numbers(at, "made", 3000, 500, 3);
+    write_numbers(at, "g/x", 3000, 500, 4);
+    write_numbers(at, "/g/made", 3000, 500, 5);
+    result[n++] = (dataset = H5Dopen2(at, "made", H5P_DEFAULT)) >= 0;
+    result[n++] = H5Dset_extent(dataset, &fewer);
+    result[n++] = H5Dclose(dataset);
+    result[n++] = H5Gclose(H5Gcreate2(at, "group", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+    result[n++] = (id = H5Acreate2(at, "attribute", H5T_NATIVE_INT, space, H5P_DEFAULT, H5P_DEFAULT)) >= 0;
+    result[n++] = H5Awrite(id, H5T_NATIVE_INT, &(int){6});
+    result[n++] = H5Aclose(id);
+    result[n++] = H5Ocopy(at, "g", at, "copy", H5P_DEFAULT, H5P_DEFAULT);
+    result[n++] = H5Lcreate_soft("made", at, "soft", H5P_DEFAULT, H5P_DEFAULT);
+    result[n++] = H5Lcreate_hard(at, "made", at, "hard", H5P_DEFAULT, H5P_DEFAULT);
+    result[n++] = H5Lmove(at, "soft", at, "moved", H5P_DEFAULT, H5P_DEFAULT);
+    result[n++] = H5Ldelete(at, "absolute", H5P_DEFAULT);
+    result[n++] = H5Adelete(at, "attribute");
+    result[n++] = H5Oset_comment(at, "a comment");
+    result[n++] = (id = H5Tcopy(H5T_NATIVE_INT)) >= 0 && H5Tcommit2(at, "type", id, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT) >= 0;
+    result[n++] = H5Tclose(id);
+    result[n++] = H5Fflush(child, H5F_SCOPE_GLOBAL);
+    write_numbers(at, "made", 4000, 500, 7);
+    H5Sclose(space);
+    result[n++] = group ? H5Gclose(at) : 0;
+}
+
+/* Its own id, while it is mounted and afterwards, in each kind of pair; also where the group of the child was opened first. */
+static void test_the_id_of_a_mounted_file_leads_where_it_does_natively(void **state)
+{
+    static const char *const name[2][2] = {{COW, OTHER}, {NATIVE, "test_files_native_2.h5"}};
+    (void)state;
+
+    for (int kind = 0; kind < 16; kind++) {
+        bool plain[2] = {kind & 1, kind & 2}, group = kind & 4, first = kind & 8;
+        long long result[2][24] = {0};
+        char what[100];
+
+        for (int side = 0; side < 2; side++) {
+            hid_t file[2], root = H5I_INVALID_HID;
+
+            for (int i = 0; i < 2; i++) {
+                remove(name[side][i]);
+                make_mountable(name[side][i], side == 1 || plain[i] ? native_fapl : H5P_DEFAULT, (unsigned)i + 1);
+                assert_true((file[i] = H5Fopen(name[side][i], H5F_ACC_RDWR, side == 0 ? H5P_DEFAULT : native_fapl)) >= 0);
+            }
+            if (first) {
+                write_numbers(file[1], "before", 3000, 500, 8);
+                assert_true((root = H5Gopen2(file[1], "g", H5P_DEFAULT)) >= 0);
+            }
+            assert_true(H5Fmount(file[0], "at", file[1], H5P_DEFAULT) >= 0);
+            through_the_mounted_id(file[1], group, result[side]);
+            if (first) {
+                write_numbers(root, "inside", 3000, 500, 9);
+                write_numbers(root, "/inside", 3000, 500, 10);
+                assert_true(H5Gclose(root) >= 0);
+            }
+            assert_true(H5Funmount(file[0], "at") >= 0);
+            write_numbers(file[1], "after", 3000, 500, 11);
+            write_numbers(file[0], "after", 3000, 500, 12);
+            assert_true(H5Fclose(file[1]) >= 0 && H5Fclose(file[0]) >= 0);
+        }
+        snprintf(what, sizeof what, "%s in %s, by its %s%s", plain[1] ? "plain" : "a history", plain[0] ? "plain" : "a history",
+                 group ? "root" : "id", first ? ", opened before" : "");
+        for (size_t i = 0; i < COUNT(result[0]); i++)
+            if (result[0][i] != result[1][i]) {
+                printf("%s: call %zu gives %lld, natively %lld\n", what, i, result[0][i], result[1][i]);
+                assert_true(result[0][i] == result[1][i]);
+            }
+        for (int i = 0; i < 2; i++) {
+            same_files(what, name[1][i], name[0][i], H5P_DEFAULT);
+            if (!plain[i])
+                same_files(what, name[1][i], i == 0 ? COW "@2" : OTHER "@2", H5P_DEFAULT);
+        }
+    }
+    remove("test_files_native_2.h5");
+}
+
 /* HDF5 would show the head at the mount point. */
 static void test_mounting_an_old_version_is_refused(void **state)
 {
@@ -731,6 +823,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_group_of_a_hundred_thousand_links),
         cmocka_unit_test(test_copy_of_a_group_of_many_ordered_links),
         cmocka_unit_test(test_mounts_show_what_native_hdf5_shows),
+        cmocka_unit_test(test_the_id_of_a_mounted_file_leads_where_it_does_natively),
         cmocka_unit_test(test_mounting_an_old_version_is_refused),
         cmocka_unit_test(test_image_of_an_open_file_is_the_file),
         cmocka_unit_test(test_reopened_file_is_the_same_file),

@@ -61,7 +61,7 @@ static int hides_at(cow_object *object, const cow_where *where, const char *name
     *listed = (cow_listed){.native = where->native, .type = where->loc.obj_type, .name = name, .home = near};
     if (near == NULL || near->version != NULL)
         return 0;
-    if (strcmp(name, ".") == 0 && loc == NULL) {
+    if (strcmp(name, ".") == 0 && loc == NULL && !cow_object_mounts(object)) {
         if (!cow_home_hides(near))
             return 0;
         if (cow_object_token(object, &token) < 0)

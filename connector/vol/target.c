@@ -80,19 +80,6 @@ static char *joined(const cow_object *object, const char *name)
     return path;
 }
 
-static int itself(cow_object *object, cow_target *target)
-{
-    target->home = cow_home_reference(object->home);
-    /* Without history nobody asks which object it was. */
-    if (object->home == NULL || object->home->file == NULL)
-        return 0;
-    if (cow_object_token(object, &target->token) < 0)
-        return -1;
-    target->known = true;
-    target->path = cow_object_path(object);
-    return 0;
-}
-
 /* What is at LOC from WHERE; false: nothing. */
 static int look(cow_object *object, const cow_where *where, const H5VL_loc_params_t *loc, const char *name,
                 cow_target *target, bool *found)
@@ -126,6 +113,29 @@ static int look(cow_object *object, const cow_where *where, const H5VL_loc_param
     return 0;
 }
 
+/* OBJECT, which is at WHERE. */
+static int itself(cow_object *object, const cow_where *where, const char *what, cow_target *target)
+{
+    bool found = false;
+
+    if (cow_object_mounts(object)) {
+        H5VL_loc_params_t root = cow_by_name(where->loc.obj_type, "/");
+        if (look(object, where, &root, "/", target, &found) < 0)
+            return -1;
+    }
+    if (found)
+        return cow_home_may_write(target->home, what, NULL);
+    target->home = cow_home_reference(object->home);
+    /* Without history nobody asks which object it was. */
+    if (object->home == NULL || object->home->file == NULL)
+        return 0;
+    if (cow_object_token(object, &target->token) < 0)
+        return -1;
+    target->known = true;
+    target->path = cow_object_path(object);
+    return 0;
+}
+
 static int target_object(cow_object *object, const cow_where *where, const char *what, cow_target *target)
 {
     const char *name = NULL;
@@ -136,7 +146,7 @@ static int target_object(cow_object *object, const cow_where *where, const char 
     switch (where->loc.type) {
     case H5VL_OBJECT_BY_SELF:
         if (object->type != H5I_ATTR)
-            return itself(object, target);
+            return itself(object, where, what, target);
         target->home = cow_home_reference(object->home);
         target->known = object->has_token;
         target->token = object->token;
@@ -152,7 +162,7 @@ static int target_object(cow_object *object, const cow_where *where, const char 
         break;
     }
     if (name != NULL && strcmp(name, ".") == 0)
-        return itself(object, target);
+        return itself(object, where, what, target);
     H5VL_loc_params_t loc = name == NULL ? where->loc : cow_by_name(where->loc.obj_type, name);
     if (look(object, where, &loc, name, target, &found) < 0)
         return -1;
@@ -186,7 +196,7 @@ static int target_parent(cow_object *object, const cow_where *where, const char 
     if (cow_home_may_write(object->home, what, name) < 0)
         return -1;
     if (name == NULL || strchr(name, '/') == NULL)
-        return itself(object, target);
+        return itself(object, where, what, target);
     if ((prefix = strdup(name)) == NULL)
         return cow_error(COW_MEMORY, "no memory for the name '%s'", name);
     /* "/a/b/c": try "/a/b", "/a", "/" */
@@ -200,7 +210,7 @@ static int target_parent(cow_object *object, const cow_where *where, const char 
             length--;
         prefix[length] = '\0';
         if (length == 0) {
-            status = itself(object, target) < 0 ? -1 : note_missing(where, name, 0, target);
+            status = itself(object, where, what, target) < 0 ? -1 : note_missing(where, name, 0, target);
             goto done;
         }
         H5VL_loc_params_t loc = cow_by_name(where->loc.obj_type, prefix);

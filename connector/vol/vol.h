@@ -201,6 +201,8 @@ int cow_object_free(cow_object *object);
 void *cow_object_native(const void *object);
 cow_object *cow_object_of(void *object); /* NULL: not a wrapper */
 int cow_object_token(cow_object *object, H5O_token_t *token);
+/* A file's id with which HDF5 may begin at the root of another: it is mounted there, or something is mounted in it. */
+bool cow_object_mounts(const cow_object *object);
 /* Absolute path, or "" while it has no link; free() it. NULL: not known (no error). */
 char *cow_object_path(const cow_object *object);
 /* Close and open again what is native of all open datasets with history in the file, and of the virtual datasets over

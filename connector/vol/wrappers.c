@@ -19,6 +19,7 @@ static struct {
     /* The file that was last asked for with H5VL_OBJECT_GET_FILE, and how many wrap contexts HDF5 has made since. */
     void *asked_file;
     unsigned asked_age;
+    size_t mounts; /* of all homes */
     /* The dataset that is being read, native. */
     void *read_dataset;
     /* The home of the object that HDF5 is asked about, while it is, for messages; functions of the application ask about
@@ -196,6 +197,7 @@ int cow_home_release(cow_home *home)
             *p = home->next;
             break;
         }
+    now.mounts -= home->mounted_count;
     for (size_t i = 0; i < home->mounted_count; i++)
         if (cow_home_release(home->mounted[i]) < 0)
             status = -1;
@@ -379,7 +381,7 @@ unsigned cow_home_head_files(const cow_home *home)
 
 bool cow_home_mounts(const cow_home *home)
 {
-    for (const cow_home *c = now.homes; c != NULL; c = c->next)
+    for (const cow_home *c = now.mounts == 0 ? NULL : now.homes; c != NULL; c = c->next)
         for (size_t i = 0; i < c->mounted_count; i++)
             if (c == home || c->mounted[i] == home)
                 return true;
@@ -393,6 +395,7 @@ int cow_home_mount(cow_home *parent, cow_home *child)
     if (COW_RESERVE(parent->mounted, parent->mounted_room, parent->mounted_count, 1) < 0)
         return cow_error(COW_MEMORY, "no memory to mount a file");
     parent->mounted[parent->mounted_count++] = cow_home_reference(child);
+    now.mounts++;
     return 0;
 }
 
@@ -403,6 +406,7 @@ static bool unmount_from(cow_home *parent, unsigned long fileno)
 
         if (child->fileno == fileno) {
             parent->mounted[i] = parent->mounted[--parent->mounted_count];
+            now.mounts--;
             cow_home_release(child);
             return true;
         }
@@ -550,6 +554,11 @@ void *cow_object_native(const void *object)
 {
     const cow_object *o = object;
     return o != NULL && o->magic == COW_OBJECT_MAGIC ? o->native : (void *)(uintptr_t)object;
+}
+
+bool cow_object_mounts(const cow_object *object)
+{
+    return object->type == H5I_FILE && cow_home_mounts(object->home);
 }
 
 int cow_object_token(cow_object *object, H5O_token_t *token)
