@@ -72,3 +72,49 @@ def test_as_natively(programs, tmp_path, part):
             assert answers[0] == answers[1], (case[1:], again())
             same += 1
     assert same > 5
+
+
+NOWHERE = """
+import h5py, numpy as np
+def make(name):
+    with h5py.File(name, 'w') as f:
+        f['a'] = np.arange(5)
+        f['scalar'] = 1
+        f['g/inner/x'] = np.arange(5) + 10
+        f['type'] = np.dtype('i8')
+        f['soft'] = h5py.SoftLink('/g/inner/x')
+        f['dangling'] = h5py.SoftLink('/none/x')
+        f['around'] = h5py.SoftLink('/around')
+        f['through'] = h5py.SoftLink('/a/x')
+        f['out'] = h5py.ExternalLink('other.h5', '/a')
+        f['nofile'] = h5py.ExternalLink('none.h5', '/a')
+make('other.h5')
+make('v.h5')
+paths = ['a', '/a', 'none', 'none/x', 'a/x', 'a/x/y', 'scalar/x', 'type/x', 'type', 'g', 'g/inner', 'g/inner/x', 'g//inner/./x', 'soft', 'soft/x', 'dangling',
+         'dangling/x', 'around', 'around/x', 'through', 'through/x', 'out', 'out/x', 'nofile', 'nofile/x', '/', '.', './a', 'a/', 'a/.', 'g/inner/x/.']
+with h5py.File('v.h5', 'a') as f:
+    for i, path in enumerate(paths):
+        for where in '.', 'other.h5', 'none.h5', 'a':
+            layout = h5py.VirtualLayout((5,), 'i8')
+            layout[:] = h5py.VirtualSource(where, path, (5,))
+            f.create_virtual_dataset(f'v{i}{where}', layout, fillvalue=-5)
+with h5py.File('v.h5', 'r') as f:
+    for i, path in enumerate(paths):
+        for where in '.', 'other.h5', 'none.h5', 'a':
+            try:
+                print(path, where, f[f'v{i}{where}'][()].tolist())
+            except Exception as error:
+                print(path, where, type(error).__name__)
+"""
+
+
+def test_sources_that_are_not_there(programs, tmp_path):
+    """Whatever a path leads through, or to, what HDF5 alone does not find is fill value."""
+    answers = []
+    for folder in "native", "cow":
+        (tmp_path / folder).mkdir()
+        code = f"import os; os.chdir({os.fspath(tmp_path / folder)!r})\n{NOWHERE}"
+        done = programs.stock(sys.executable, "-c", code) if folder == "native" else programs.python(code)
+        assert done.returncode == 0, done.stderr
+        answers.append(done.stdout.splitlines())
+    assert [pair for pair in zip(*answers) if pair[0] != pair[1]] == [] and len(answers[0]) == len(answers[1]) > 100

@@ -351,15 +351,17 @@ static int open_own(cow_object *o, const char *name, cow_source *source)
     cow_loc here = {o->native, H5I_DATASET};
     const char *version = o->home->version == NULL ? "" : o->home->version;
     char *path = malloc(strlen(version) + strlen(name) + 2);
+    H5VL_loc_params_t loc;
     void *native;
     H5O_info2_t info;
-    int found = -1;
+    int found;
 
     if (path == NULL)
         return cow_error(COW_MEMORY, "no memory for the name of a source");
     sprintf(path, "%s/%s", version, name);
-    if ((found = cow_native_exists(here, path)) > 0 &&
-        (found = cow_native_info(here, path, H5O_INFO_BASIC, &info) < 0 ? -1 : info.type == H5O_TYPE_DATASET) > 0)
+    loc = cow_by_name(H5I_DATASET, path);
+    /* whatever the reason for which it cannot be followed, to HDF5 there is no source */
+    if ((found = cow_info_quietly(o->native, &loc, &info)) > 0 && (found = info.type == H5O_TYPE_DATASET) > 0)
         found = (native = cow_native_dataset_open(here, path)) != NULL &&
                         (source->object = cow_object_wrap(o, native, H5I_DATASET, false)) != NULL
                     ? 1
