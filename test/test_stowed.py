@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from conftest import H5COW
 
-# Creates N datasets, or changes each of them: the largest memory that the process had, in KiB.
+# Creates N datasets, or changes each of them, or creates them and deletes some: the largest memory that the process had, in KiB.
 MANY = """
 import resource
 path, n, change = sys.argv[1], int(sys.argv[2]), sys.argv[3] == 'change'
@@ -17,6 +17,9 @@ with h5py.File(path, 'r+' if change else 'w') as f:
             f[f'd{k}'][3] = -1
         else:
             f[f'd{k}'] = np.arange(k, k + 1200)
+            if sys.argv[3] == 'delete' and k % 50 == 49:
+                f[f'd{k}'][0] = 1
+                del f[f'd{k}'], f[f'd{k - 40}']
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """
 
@@ -29,9 +32,9 @@ def run(programs, path, text, *words, options="sync=off"):
 
 def test_memory_does_not_grow_with_the_datasets_of_a_session(programs, tmp_path):
     path = tmp_path / "a.h5"
-    for work, most in (("create", 1.3), ("change", 1.7)):
-        few, many = (int(run(programs, tmp_path / f"{n}.h5", MANY, n, work)) for n in (3000, 9000))
-        assert many < most * few, (work, few, many)  # without it: 1.9, 2.2
+    for work, most in (("create", 1.3), ("change", 1.7), ("delete", 1.3)):
+        few, many = (int(run(programs, tmp_path / ("deleted.h5" if work == "delete" else f"{n}.h5"), MANY, n, work)) for n in (3000, 9000))
+        assert many < most * few, (work, few, many)  # without it: 1.9, 2.2, 1.9
     path = tmp_path / "9000.h5"
     with h5py.File(path) as f:
         for k in range(0, 9000, 7):

@@ -145,10 +145,8 @@ int cow_file_keep_removed(cow_file *file, cow_loc group, const char *name)
         return -1;
     if (link.type != H5L_TYPE_HARD)
         return 0;
-    if (cow_file_unstow(file) < 0)
-        return -1;
     cow_changed_paths(file); /* what is gone shows in a walk through the whole head */
-    if (cow_native_info(group, name, H5O_INFO_BASIC, &info) < 0)
+    if (cow_native_info(group, name, H5O_INFO_BASIC, &info) < 0 || cow_file_unstow(file, &info) < 0)
         return -1;
     /* A second link keeps the object alive, and what no version knows may go. What else counts for a named type may be an
      * attribute, and nobody notices when the last of these goes: the link is kept while there still is one. */

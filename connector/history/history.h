@@ -209,8 +209,8 @@ int cow_dataset_store_last(cow_dataset *dataset);
 /* The application has closed a dataset. Where many wait for the commit, as much of that as can be is done now (stowed.h). Tells nothing:
  * an error is the commit's. */
 void cow_file_stow(cow_file *file);
-/* Before an object of the head may go: what is stowed is opened again. */
-int cow_file_unstow(cow_file *file);
+/* Before the head object GOING (H5O_INFO_BASIC; NULL: not known) may go: what is stowed and may go with it is opened again. */
+int cow_file_unstow(cow_file *file, const H5O_info2_t *going);
 
 /* ---- what changed (called after the native call has succeeded) ---- */
 

@@ -165,7 +165,7 @@ static int open_again(cow_file *file, uint64_t address)
     return status;
 }
 
-int cow_file_unstow(cow_file *file)
+int cow_file_unstow(cow_file *file, const H5O_info2_t *going)
 {
     cow_stowed *s = file->stowed;
     uint64_t *address;
@@ -174,6 +174,10 @@ int cow_file_unstow(cow_file *file)
 
     if (s->root.count == 0)
         return 0;
+    if (going != NULL && going->type != H5O_TYPE_GROUP)
+        return cow_stowed_find(file, cow_address(&going->token), NULL, NULL)
+                   ? open_again(file, cow_address(&going->token))
+                   : 0;
     s->off = true;
     if ((address = malloc(s->root.count * sizeof *address)) == NULL)
         return cow_error(COW_MEMORY, "%s: no memory to open its datasets", file->name);

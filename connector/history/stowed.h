@@ -3,8 +3,8 @@
  * with them is done at once (chunks, index, views, where the head leads), and they are closed. Only the snapshot is left for the
  * version. Nothing of it is on the disk as a state before the transaction is.
  *
- * While a dataset is open, its address is not used again, whatever becomes of it. These are not: so before an object of the head
- * can go, all are opened again, and no others are stowed until the transaction is over. */
+ * While a dataset is open, its address is not used again, whatever becomes of it. These are not: so before one can go it is opened
+ * again. With a group any of them may go: then all are, and no others are stowed until the transaction is over. */
 #ifndef COW_HISTORY_STOWED_H
 #define COW_HISTORY_STOWED_H
 

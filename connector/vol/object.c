@@ -334,12 +334,14 @@ static int lookup_shown(cow_object *o, cow_where *where, H5O_token_t *token)
 static int keep_last(const cow_where *where, const cow_target *target)
 {
     H5O_info2_t info;
+    bool known;
 
     if (target->home == NULL || target->home->file == NULL)
         return 0;
-    if (cow_file_unstow(target->home->file) < 0)
+    known = target->known && cow_info_quietly(where->native, &where->loc, &info) > 0;
+    if (cow_file_unstow(target->home->file, known ? &info : NULL) < 0)
         return -1;
-    if (!target->known || cow_info_quietly(where->native, &where->loc, &info) < 0 || info.rc > 1)
+    if (!known || info.rc > 1)
         return 0;
     return cow_file_keep_uncounted(target->home->file, &target->token);
 }
