@@ -121,8 +121,9 @@ int cow_file_may_write(cow_file *file)
     if (file->state->shut)
         return cow_error(COW_USAGE, "%s: the HDF5 library is shutting down", file->name);
     if (file->journal != NULL && (failure = cow_journal_failure(file->journal)) != NULL) {
-        cow_error(COW_IO, "%s: nothing more is written since an earlier failure (%s)", file->name, failure);
-        return cow_file_fail(file);
+        cow_error(COW_IO, "%s", failure); /* is what is told from now on */
+        cow_file_fail(file);
+        return cow_error(COW_IO, "%s: nothing more is written since an earlier failure (%s)", file->name, failure);
     }
     return 0;
 }
