@@ -20,6 +20,7 @@ typedef struct transfer {
     hid_t type, space;
     const char *label;
     bool encoded;               /* chunks go as they are stored */
+    bool filled;                /* HDF5 fills `to_native` when it allocates it */
     bool heap;                  /* elements may have parts elsewhere */
     cow_values_change *changed; /* what becomes of references; NULL: there are none */
     void *context;
@@ -51,6 +52,24 @@ static int read_native(transfer *p, const hsize_t start[], uint32_t *mask, hsize
                : 0;
 }
 
+static bool is_filled(void *native)
+{
+    hid_t dcpl = cow_native_dataset_dcpl(native);
+    H5D_alloc_time_t when;
+    bool filled = H5Pget_alloc_time(dcpl, &when) < 0 || (when != H5D_ALLOC_TIME_INCR && H5Pget_nfilters(dcpl) != 0);
+
+    cow_close(dcpl);
+    return filled;
+}
+
+static int write_native(transfer *p, const hsize_t start[], uint32_t mask, size_t size)
+{
+    int status = p->filled ? cow_native_chunk_write_over_fill(p->to_native, start, mask, p->buffer, size)
+                           : cow_native_chunk_write(p->to_native, start, mask, p->buffer, size);
+
+    return status < 0 ? cow_error_native("%s: cannot write a chunk of the copy", p->label) : 0;
+}
+
 static int copy_encoded(transfer *p, unsigned rank, const hsize_t start[])
 {
     uint64_t offset[COW_MAX_RANK];
@@ -65,16 +84,12 @@ static int copy_encoded(transfer *p, unsigned rank, const hsize_t start[])
             return -1;
         if (p->to_array != NULL)
             return cow_array_chunk_write(p->to_array, offset, mask, p->buffer, size);
-        return cow_native_chunk_write(p->to_native, start, mask, p->buffer, size) < 0
-                   ? cow_error_native("%s: cannot write a chunk of the copy", p->label)
-                   : 0;
+        return write_native(p, start, mask, size);
     }
     if (cow_array_chunk_by_offset(p->array, offset, &info) < 0 || make_room(p, info.size) < 0 ||
         cow_array_chunk_read(p->array, offset, &mask, p->buffer, info.size) < 0)
         return -1;
-    return cow_native_chunk_write(p->to_native, start, mask, p->buffer, info.size) < 0
-               ? cow_error_native("%s: cannot write a chunk of the copy", p->label)
-               : 0;
+    return write_native(p, start, mask, info.size);
 }
 
 static int copy_decoded(transfer *p, unsigned rank, const hsize_t start[], const hsize_t count[])
@@ -152,6 +167,7 @@ int cow_copy_elements_of_dataset(cow_dataset *source, cow_dataset *target, void 
 
     p.encoded = target == NULL && cow_dataset_chunked(source) && !p.heap && p.changed == NULL &&
                 !(source->row.flags & COW_FLAG_FILTERS_ADDED);
+    p.filled = p.encoded && is_filled(native);
     for (unsigned d = 0; d < array->grid.rank; d++)
         count[d] = cow_grid_chunks_along(array->extent[d], array->grid.chunk[d]);
     if ((p.space = cow_dataset_space(source)) >= 0)
@@ -221,6 +237,7 @@ int cow_copy_elements_between_files(const char *file, void *source, void *target
         p.changed = has_references(p.type) ? change : NULL;
         /* as they are stored: a filter may refuse to encode them again, or be lossy */
         p.encoded = H5Pget_layout(dcpl) == H5D_CHUNKED && !heap && p.changed == NULL;
+        p.filled = p.encoded && is_filled(target);
         status = cow_box_of(p.space, PIECE / H5Tget_size(p.type), box) < 0
                      ? cow_error_native("%s: cannot get the size of a dataset", file)
                      : copy_stored(&p, dcpl, box);

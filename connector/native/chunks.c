@@ -151,8 +151,26 @@ int cow_native_chunk_write(void *dataset, const hsize_t offset[], uint32_t mask,
 
     if (operation(dataset, H5VL_NATIVE_DATASET_CHUNK_WRITE, cow_library_is_2() ? (void *)&chunk_2 : &chunk) < 0)
         return -1;
-    if (mask != 0) /* else it is the former one: chunks go into new datasets only */
+    if (mask != 0) /* else it is the former one: chunks go to where none is */
         cow_native_chunk_written(dataset, offset);
+    return 0;
+}
+
+int cow_native_chunk_write_over_fill(void *dataset, const hsize_t offset[], uint32_t mask, const void *bytes, size_t size)
+{
+    static const unsigned char two[2];
+    hsize_t former;
+    bool stored = cow_native_chunk_size(dataset, offset, &former) == 0;
+
+    if (!stored)
+        H5Eclear2(H5E_DEFAULT); /* it may be with the write, which then finds it */
+    /* another size in between makes HDF5 store the new mask */
+    if ((!stored || former == size) &&
+        cow_native_chunk_write(dataset, offset, mask, size > 1 ? bytes : two, size > 1 ? size - 1 : sizeof two) < 0)
+        return -1;
+    if (cow_native_chunk_write(dataset, offset, mask, bytes, size) < 0)
+        return -1;
+    cow_native_chunk_written(dataset, offset);
     return 0;
 }
 

@@ -215,6 +215,10 @@ int cow_native_stored_boxes(void *dataset, hid_t space, hid_t dcpl, cow_box_visi
 int cow_native_chunk_size(void *dataset, const hsize_t offset[], hsize_t *size);
 int cow_native_chunk_read(void *dataset, const hsize_t offset[], uint32_t *mask, void *bytes, size_t size);
 int cow_native_chunk_write(void *dataset, const hsize_t offset[], uint32_t mask, const void *bytes, size_t size);
+/* The same where HDF5 may have a chunk of fill values, or makes one before it writes (all but H5D_ALLOC_TIME_INCR): where
+ * both have as many bytes, it would keep the mask of that one (H5D__chunk_file_alloc needs no insert). */
+int cow_native_chunk_write_over_fill(void *dataset, const hsize_t offset[], uint32_t mask, const void *bytes,
+                                     size_t size);
 /* After H5VL_NATIVE_DATASET_CHUNK_WRITE: HDF5 1.14.5 remembers the chunk with the filter mask that it had before, and
  * would read it, and tell its mask, by that (H5D__chunk_direct_write). What was asked about last is all that it remembers. */
 void cow_native_chunk_written(void *dataset, const hsize_t offset[]);
