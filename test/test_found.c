@@ -190,6 +190,53 @@ static void test_merged_types_count_what_uses_them(void **state)
     assert_true(native[0] <= ours[0] && native[1] >= native[0]);
 }
 
+/* ---- attributes of a named type that are of this type ---- */
+
+static void give_attribute(hid_t to, const char *name, hid_t type, int value)
+{
+    hid_t space = H5Screate(H5S_SCALAR), attribute = H5Acreate2(to, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
+
+    assert_true(H5Awrite(attribute, H5T_NATIVE_INT, &value) >= 0);
+    assert_true(H5Aclose(attribute) >= 0 && H5Sclose(space) >= 0);
+}
+
+/* The attribute is the last but one that counts its type. Natively all is well in object headers of HDF5 1.6 only: in newer
+ * ones, which files with history have, HDF5 1.14.5 deletes the attribute behind it instead. */
+static void delete_own(const char *name, hid_t fapl)
+{
+    hid_t file = H5Fcreate(name, H5F_ACC_TRUNC, H5P_DEFAULT, fapl);
+
+    for (int way = 0; way < 3; way++) {
+        hid_t type = H5Tcopy(H5T_STD_I32LE);
+        char path[] = {'t', (char)('0' + way), '\0'};
+
+        assert_true(H5Tcommit2(file, path, type, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT) >= 0);
+        give_attribute(type, "first", H5T_STD_I32LE, 1);
+        give_attribute(type, "own", type, 2);
+        give_attribute(type, "then", H5T_STD_I32LE, 3);
+        assert_true(H5Adelete(type, "first") >= 0);
+        if (way == 0)
+            assert_true(H5Adelete(type, "own") >= 0);
+        else if (way == 1)
+            assert_true(H5Adelete_by_name(file, path, "own", H5P_DEFAULT) >= 0);
+        else
+            assert_true(H5Adelete_by_idx(file, path, H5_INDEX_NAME, H5_ITER_INC, 0, H5P_DEFAULT) >= 0);
+        assert_true(count_of(file, path) == 1 && H5Aexists(type, "own") == 0 && H5Aexists(type, "then") > 0);
+        assert_true(H5Tclose(type) >= 0);
+    }
+    assert_true(H5Fclose(file) >= 0);
+}
+
+static void test_an_attribute_of_the_type_that_has_it_goes_alone(void **state)
+{
+    (void)state;
+    delete_own(NATIVE, native_fapl);
+    remove(COW);
+    delete_own(COW, H5P_DEFAULT);
+    same_files("head", NATIVE, COW, H5P_DEFAULT);
+    same_files("version", NATIVE, COW "@1", H5P_DEFAULT);
+}
+
 /* Two files with the same type KIND, which is copied from one to the other. READ: both are opened anew before that. */
 static unsigned merge_between(const char *name, hid_t fapl, hid_t kind, bool read)
 {
@@ -1263,6 +1310,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_merged_types_count_what_uses_them),
+        cmocka_unit_test(test_an_attribute_of_the_type_that_has_it_goes_alone),
         cmocka_unit_test(test_types_of_two_files_are_merged_whenever_they_were_made),
         cmocka_unit_test(test_chunks_with_a_filter_mask_are_in_the_version),
         cmocka_unit_test(test_chunks_with_a_filter_mask_that_are_as_long_as_fill_values_are_in_the_version),

@@ -437,13 +437,56 @@ int cow_native_attribute_equal(cow_loc a, cow_loc b, const char *name, cow_named
     return status;
 }
 
+/* The named type at LOC if its last count but one could go, with a count more; else it is NULL. *OPENED: to be closed. */
+static int hold_type(void *at, const H5VL_loc_params_t *loc, cow_loc *type, bool *opened)
+{
+    H5O_info2_t info;
+    H5VL_object_get_args_t get = {.op_type = H5VL_OBJECT_GET_INFO};
+
+    *type = (cow_loc){NULL, H5I_DATATYPE};
+    *opened = loc->type != H5VL_OBJECT_BY_SELF;
+    get.args.get_info.oinfo = &info;
+    get.args.get_info.fields = H5O_INFO_BASIC;
+    if ((!*opened && loc->obj_type != H5I_DATATYPE) ||
+        H5VLobject_get(at, loc, cow_native_id(), &get, DXPL, NULL) < 0 || /* the call itself will say so */
+        info.type != H5O_TYPE_NAMED_DATATYPE || info.rc != 2)
+        return 0;
+    type->object = *opened ? H5VLobject_open(at, loc, cow_native_id(), &type->type, DXPL, NULL) : at;
+    if (type->object == NULL)
+        return cow_error_native("cannot open a named datatype");
+    if (cow_native_change_references(*type, 1) == 0)
+        return 0;
+    if (*opened && cow_native_close(*type) < 0)
+        cow_error_clear();
+    return -1;
+}
+
+herr_t cow_native_attribute_remove(void *at, const H5VL_loc_params_t *loc, H5VL_attr_specific_args_t *args, hid_t dxpl,
+                                   void **req)
+{
+    cow_loc type;
+    bool opened;
+    herr_t status;
+
+    if (hold_type(at, loc, &type, &opened) < 0)
+        return -1;
+    status = H5VLattr_specific(at, loc, cow_native_id(), args, dxpl, req);
+    if (type.object != NULL) {
+        hid_t stack = cow_errors_take(); /* what follows would clear it */
+        if (cow_native_change_references(type, -1) < 0 || (opened && cow_native_close(type) < 0))
+            status = -1;
+        cow_errors_give_back(stack);
+    }
+    return status;
+}
+
 int cow_native_attribute_delete(cow_loc object, const char *name)
 {
     H5VL_attr_specific_args_t args = {.op_type = H5VL_ATTR_DELETE};
     H5VL_loc_params_t loc = cow_by_self(object.type);
 
     args.args.del.name = name;
-    if (H5VLattr_specific(object.object, &loc, cow_native_id(), &args, DXPL, NULL) < 0)
+    if (cow_native_attribute_remove(object.object, &loc, &args, DXPL, NULL) < 0)
         return cow_error_native("cannot delete the attribute '%s'", name);
     return 0;
 }

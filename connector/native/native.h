@@ -253,6 +253,12 @@ int cow_native_attributes_read(cow_loc object, cow_attribute_values *visitor, vo
 int cow_native_attribute_number(cow_loc object, const char *name, int64_t *number);
 int cow_native_attribute_exists(cow_loc object, const char *name); /* 1, 0, -1 */
 int cow_native_attribute_delete(cow_loc object, const char *name);
+/* H5VL_ATTR_DELETE, H5VL_ATTR_DELETE_BY_IDX. An attribute of a named type may be of that type. Where it is the last but one
+ * that counts the type, HDF5 1.14.5 takes the count out of the type's object header while it is about to take out the
+ * attribute: where header messages move then, it takes out the next one, or writes past the last (H5O__release_mesg, in
+ * headers of HDF5 1.8 or newer, which all files with history have). So the type has one count more meanwhile. */
+herr_t cow_native_attribute_remove(void *at, const H5VL_loc_params_t *loc, H5VL_attr_specific_args_t *args, hid_t dxpl,
+                                   void **req);
 /* A small attribute of one scalar: made, or overwritten, and read. 1 read, 0 not there, -1 error. */
 int cow_native_attribute_put(cow_loc object, const char *name, hid_t type, const void *value);
 /* -1 as well where it is anything but one value of exactly TYPE, as in the file and in memory. */

@@ -211,12 +211,14 @@ herr_t cow_vol_attribute_specific(void *object, const H5VL_loc_params_t *loc, H5
     cow_target target = {0};
     cow_detour detour;
     cow_loud loud;
-    bool writes = false;
+    bool writes = false, deletes = false;
     herr_t status = -1;
 
     switch (args->op_type) {
     case H5VL_ATTR_DELETE:
     case H5VL_ATTR_DELETE_BY_IDX:
+        deletes = writes = true;
+        break;
     case H5VL_ATTR_RENAME:
         writes = true;
         break;
@@ -230,7 +232,8 @@ herr_t cow_vol_attribute_specific(void *object, const H5VL_loc_params_t *loc, H5
         (args->op_type == H5VL_ATTR_RENAME && check_name(o, args->args.rename.new_name) < 0) ||
         (writes && cow_target_object(o, &where, "change the attributes of", &target) < 0))
         goto done;
-    status = H5VLattr_specific(where.native, &where.loc, cow_native_id(), args, dxpl, req);
+    status = deletes ? cow_native_attribute_remove(where.native, &where.loc, args, dxpl, req)
+                     : H5VLattr_specific(where.native, &where.loc, cow_native_id(), args, dxpl, req);
     if (status >= 0 && writes && cow_target_changed(&target, COW_CHANGED_ATTRIBUTES) < 0)
         status = -1;
     if (status < 0 && !writes && cow_detour_by_name(&where, &detour)) {
