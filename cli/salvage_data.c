@@ -351,6 +351,7 @@ typedef struct filling {
     hid_t through, native, to, type, space;
     bool plain;   /* bytes that can be hashed */
     bool encoded; /* chunks go as they are stored: filters may be lossy */
+    bool fills;   /* cow_tree_fills(to) */
     void *fill;   /* one element, or NULL: zeros */
     void *buffer;
     size_t element, room;
@@ -394,7 +395,7 @@ static int move_encoded(filling *f, const hsize_t start[], char *why, size_t siz
 
     if (H5Dget_chunk_storage_size(f->through, start, &bytes) < 0 || bytes == 0 || bytes > UINT32_MAX ||
         (buffer = room_for(f, bytes)) == NULL || cow_library_read_chunk(f->through, start, &mask, buffer, bytes) < 0 ||
-        (f->to >= 0 && H5Dwrite_chunk(f->to, H5P_DEFAULT, mask, start, bytes, buffer) < 0)) {
+        (f->to >= 0 && cow_tree_write_chunk(f->to, f->fills, mask, start, bytes, buffer) < 0)) {
         cli_reason(why, size);
         return 1;
     }
@@ -1056,6 +1057,7 @@ int salvage_elements(salvage *s, const salvage_object *object, hid_t through, hi
     f.element = H5Tget_size(f.type);
     f.plain = cow_type_has(f.type, COW_PART_LENGTHS | COW_PART_REFERENCES) == 0;
     f.encoded = f.plain && through >= 0 && has_filters(through) && (to < 0 || has_filters(to));
+    f.fills = f.encoded && to >= 0 && cow_tree_fills(to);
     f.fill = f.plain ? fill_of(native, f.type) : NULL;
     if (object->kept && object->former_root != NONE && !(s->moved && cow_type_has(f.type, COW_PART_REFERENCES) != 0)) {
         compare = list_chunks(s, object->path, object->former_root, &former) && former.boxes == 0 &&

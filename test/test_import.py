@@ -408,6 +408,42 @@ def test_references_into_other_files_come_along(programs, tmp_path, monkeypatch,
     assert dumped("out.h5", programs.connector) == dumped("plain.h5")
 
 
+@pytest.mark.parametrize("when", [h5py.h5d.ALLOC_TIME_EARLY, h5py.h5d.ALLOC_TIME_LATE])
+def test_chunks_stored_without_their_filter_stay_so_where_fill_values_are_as_long(programs, tmp_path, monkeypatch, when):
+    """11 zeros are 11 bytes, deflated: such a chunk is there before the one that is copied."""
+    monkeypatch.chdir(tmp_path)
+    text = [b"abcdefghijk", b"lmnopqrstuv", b"wxyzABCDEFG"]
+    with h5py.File("plain.h5", "w") as f:
+        kind = h5py.h5t.py_create(np.dtype("S11"))
+        dcpl = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+        dcpl.set_chunk((1,))
+        dcpl.set_deflate(6)
+        dcpl.set_alloc_time(when)
+        dcpl.set_fill_time(h5py.h5d.FILL_TIME_ALLOC)
+        for name, most in (b"fixed", 3), (b"growing", h5py.h5s.UNLIMITED):
+            d = h5py.h5d.create(f.id, name, kind, h5py.h5s.create_simple((3,), (most,)), dcpl)
+            d.write(h5py.h5s.ALL, h5py.h5s.ALL, np.array(text[::-1]), kind)
+            d.flush()
+            for i, value in enumerate(text):
+                d.write_direct_chunk((i,), value, 1)
+    for words in (
+        ["import", "plain.h5", "out.h5"],
+        ["export", "out.h5", "again.h5"],
+        ["recover", "out.h5", "recovered.h5"],
+        ["gc", "--compact", "out.h5"],
+    ):
+        done = programs.cow(*words)
+        assert done.returncode == 0 and done.stderr == "", done.stderr
+    with h5py.File("again.h5") as f:
+        assert [list(f[name]) for name in ("fixed", "growing")] == [text, text]
+        assert f["fixed"].id.get_chunk_info(0).filter_mask == 1
+    for name in "out.h5", "recovered.h5":
+        programs.verified(name)
+        for path in name, name + "@1":
+            done = programs.python(f"f = h5py.File('{path}', 'r'); print([list(f[name]) for name in ('fixed', 'growing')])")
+            assert done.stdout.count("abcdefghijk") == 2 and done.stdout.count("wxyzABCDEFG") == 2, done.stderr
+
+
 def test_chunks_are_moved_without_decoding(programs, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with h5py.File("plain.h5", "w") as f:

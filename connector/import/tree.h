@@ -122,6 +122,12 @@ typedef struct cow_tree_chunks {
 } cow_tree_chunks;
 /* -1: this dataset's chunks cannot be listed. */
 int cow_tree_list_chunks(hid_t dataset, hid_t dcpl, cow_tree_chunks *chunks);
+/* H5Dwrite_chunk into a new dataset; FILLS: as cow_tree_fills says of it. Where HDF5 has a chunk of fill values of as many
+ * bytes, or makes one before it writes, it would keep the mask of that one (H5D__chunk_file_alloc needs no insert): so
+ * another size is written first. */
+herr_t cow_tree_write_chunk(hid_t to, bool fills, uint32_t mask, const hsize_t *offset, size_t size, const void *bytes);
+/* HDF5 may fill it when it allocates it. */
+bool cow_tree_fills(hid_t dataset);
 /* Go through an extent in boxes of about 32 MiB that are as long as they can be in the last dimensions; or, with
  * CHUNKS, through the parts of these chunks that are inside. */
 int cow_tree_boxes(hid_t space, size_t element, const cow_tree_chunks *chunks, hid_t dcpl, cow_box_visitor *visit,

@@ -160,10 +160,37 @@ int cow_tree_list_chunks(hid_t dataset, hid_t dcpl, cow_tree_chunks *chunks)
     return status;
 }
 
+bool cow_tree_fills(hid_t dataset)
+{
+    hid_t dcpl = H5Dget_create_plist(dataset);
+    H5D_alloc_time_t when;
+    bool fills = H5Pget_alloc_time(dcpl, &when) < 0 || (when != H5D_ALLOC_TIME_INCR && H5Pget_nfilters(dcpl) != 0);
+
+    cow_close(dcpl);
+    return fills;
+}
+
+herr_t cow_tree_write_chunk(hid_t to, bool fills, uint32_t mask, const hsize_t *offset, size_t size, const void *bytes)
+{
+    static const unsigned char two[2];
+    hsize_t former = 0; /* left unset by HDF5 where nothing is allocated: then the write fills the dataset first */
+
+    if (fills)
+        H5E_BEGIN_TRY
+        {
+            /* refused where chunks are decoded at once, which get their mask anyway */
+            if (H5Dget_chunk_storage_size(to, offset, &former) < 0 || former == 0 || former == size)
+                H5Dwrite_chunk(to, H5P_DEFAULT, mask, offset, size > 1 ? size - 1 : sizeof two, size > 1 ? bytes : two);
+        }
+        H5E_END_TRY
+    return H5Dwrite_chunk(to, H5P_DEFAULT, mask, offset, size, bytes);
+}
+
 static int copy_encoded(cow_tree *tree, hid_t from, hid_t to, const cow_tree_chunks *stored)
 {
     size_t room = 0;
     uint8_t *bytes = NULL;
+    bool fills = cow_tree_fills(to);
     int status = 0;
 
     for (size_t i = 0; status == 0 && i < stored->count; i++) {
@@ -171,7 +198,7 @@ static int copy_encoded(cow_tree *tree, hid_t from, hid_t to, const cow_tree_chu
         uint32_t mask = 0;
         if (COW_RESERVE(bytes, room, 0, c->size) < 0 ||
             cow_library_read_chunk(from, c->offset, &mask, bytes, c->size) < 0 ||
-            H5Dwrite_chunk(to, H5P_DEFAULT, mask, c->offset, c->size, bytes) < 0)
+            cow_tree_write_chunk(to, fills, mask, c->offset, c->size, bytes) < 0)
             status = -1;
         else if (tree->progress != NULL)
             tree->progress(tree->context, c->size);

@@ -159,13 +159,12 @@ int cow_native_chunk_write(void *dataset, const hsize_t offset[], uint32_t mask,
 int cow_native_chunk_write_over_fill(void *dataset, const hsize_t offset[], uint32_t mask, const void *bytes, size_t size)
 {
     static const unsigned char two[2];
-    hsize_t former;
-    bool stored = cow_native_chunk_size(dataset, offset, &former) == 0;
+    hsize_t former = 0; /* left unset by HDF5 where nothing is allocated: then the write fills the dataset first */
 
-    if (!stored)
-        H5Eclear2(H5E_DEFAULT); /* it may be with the write, which then finds it */
+    if (cow_native_chunk_size(dataset, offset, &former) < 0)
+        H5Eclear2(H5E_DEFAULT);
     /* another size in between makes HDF5 store the new mask */
-    if ((!stored || former == size) &&
+    if ((former == 0 || former == size) &&
         cow_native_chunk_write(dataset, offset, mask, size > 1 ? bytes : two, size > 1 ? size - 1 : sizeof two) < 0)
         return -1;
     if (cow_native_chunk_write(dataset, offset, mask, bytes, size) < 0)
