@@ -7,6 +7,7 @@
 #include "lowest_error.h"
 #include "through.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -487,6 +488,27 @@ static void test_drivers_that_do_what_sec2_does_make_the_next_version(void **sta
     }
 }
 
+/* PyTables (File.fileno) reads eight bytes where the driver says that its int is, and pandas gives them to fsync. With sec2 that
+ * works: four bytes of padding stand behind its descriptor, and they are zeros. */
+static void test_the_descriptor_reads_the_same_as_a_wider_number(void **state)
+{
+    const unsigned flags[] = {H5F_ACC_TRUNC, H5F_ACC_RDWR, H5F_ACC_RDONLY, H5F_ACC_RDWR};
+
+    (void)state;
+    clean();
+    for (size_t i = 0; i < COUNT(flags); i++) {
+        hid_t file = i == 0 ? H5Fcreate(COW, flags[i], H5P_DEFAULT, H5P_DEFAULT) : H5Fopen(COW, flags[i], H5P_DEFAULT);
+        void *handle;
+        int read[2];
+
+        assert_true(file >= 0 && H5Fget_vfd_handle(file, H5P_DEFAULT, &handle) >= 0);
+        memcpy(read, handle, sizeof read);
+        assert_true(read[0] > 2 && fcntl(read[0], F_GETFD) >= 0);
+        assert_int_equal(read[1], 0);
+        assert_true(H5Fclose(file) >= 0);
+    }
+}
+
 static void change_much(hid_t file)
 {
     const hsize_t dims = 10;
@@ -794,6 +816,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_head_and_versions_are_read),
         cmocka_unit_test(test_opening_for_writing_is_refused_with_a_reason),
         cmocka_unit_test(test_drivers_that_do_what_sec2_does_make_the_next_version),
+        cmocka_unit_test(test_the_descriptor_reads_the_same_as_a_wider_number),
         cmocka_unit_test(test_core_without_backing_store_changes_a_history_in_memory),
         cmocka_unit_test(test_a_history_without_a_fence_is_refused_as_well),
         cmocka_unit_test(test_creating_over_a_history_keeps_it),

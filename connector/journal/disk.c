@@ -154,6 +154,7 @@ int cow_disk_open(cow_disk *disk, const cow_disk_calls *calls, const char *name,
     disk->calls = calls;
     disk->name = name;
     disk->pages = NULL;
+    disk->zero = 0;
     if ((flags & O_ACCMODE) == O_RDONLY)
         flags |= O_NONBLOCK; /* a pipe would wait for its other end */
     do

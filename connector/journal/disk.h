@@ -43,6 +43,7 @@ extern const cow_disk_calls cow_disk_system;
 typedef struct cow_disk {
     const cow_disk_calls *calls;
     int fd;           /* -1: closed */
+    int zero;         /* some who ask the driver for FD read 8 bytes: PyTables. Directly behind it */
     const char *name; /* for messages; owned by whoever opened */
     cow_pages *pages; /* cow_disk_remember; NULL: nothing is remembered */
 } cow_disk;

@@ -125,6 +125,7 @@ void cow_journal_unlock_plain(cow_journal *journal);
 
 /* Absolute. */
 const char *cow_journal_name(const cow_journal *journal);
+/* What the driver tells of as its handle, with sizeof(int) zeros behind it. */
 int *cow_journal_descriptor(cow_journal *journal);
 /* Identity of the file: device and inode. */
 int cow_journal_compare(const cow_journal *a, const cow_journal *b);
