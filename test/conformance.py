@@ -195,6 +195,13 @@ EXCEPTIONS = {
             "reading works.",
         ),
     ],
+    "pandas": [
+        (
+            "test_store::test_no_track_times",
+            "Writes the same table into two files, a second apart, and compares them byte for byte. A history tells when each version "
+            "was made. Nothing of libhdf5: the purpose of h5cow.",
+        ),
+    ],
     "netCDF4-python": [
         (
             "test_alignment::*::test_setting_alignment",

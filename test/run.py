@@ -36,6 +36,7 @@ SUITES = {  # name for --only -> what is printed, its runner, whether it runs wi
     "h5py": ("h5py tests", ["run_pytest_suites.py", "h5py"], True),
     "h5netcdf": ("h5netcdf tests", ["run_pytest_suites.py", "h5netcdf"], True),
     "pytables": ("PyTables tests", ["run_pytables_suite.py"], True),
+    "pandas": ("pandas tests", ["run_pytest_suites.py", "pandas"], True),
     "xarray": ("xarray tests", ["run_pytest_suites.py", "xarray"], False),
     "netcdf4": ("netCDF4-python tests", ["run_pytest_suites.py", "netCDF4"], False),
 }

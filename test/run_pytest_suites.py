@@ -3,7 +3,7 @@
 
 usage: run_pytest_suites.py PACKAGE [--all] [--suite NAME] [--connector STRING] [--logs FOLDER]
 
-PACKAGE: h5py, h5netcdf, xarray (its tests of files), netCDF4 (whose tests are no part of the installed package: they are
+PACKAGE: h5py, h5netcdf, pandas (its tests of HDFStore), xarray (its tests of files), netCDF4 (whose tests are no part of the installed package: they are
 in the folder that H5COW_NETCDF4_SOURCE names; ./dev sets it where the source package can be had).
 
 One process per test file, so that a crash costs that file's tests and no others; large files in several pieces.
@@ -39,6 +39,7 @@ class Package:
 PACKAGES = {
     "h5py": Package("h5py", "h5py", ("tests/**/test_*.py",)),
     "h5netcdf": Package("h5netcdf", "h5py", ("tests/test_*.py",)),
+    "pandas": Package("pandas", "tables", ("tests/io/pytables/test_*.py",)),
     "netCDF4": Package("netCDF4-python", "netCDF4", ("test/test_*.py",)),
     "xarray": Package(
         "xarray",

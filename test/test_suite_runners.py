@@ -63,6 +63,7 @@ RUNNERS = (
     ["run_pytables_suite.py", "--only", "test_aux"],
     ["run_pytest_suites.py", "h5py"],
     ["run_pytest_suites.py", "h5netcdf"],
+    ["run_pytest_suites.py", "pandas"],
     ["run_pytest_suites.py", "xarray"],
     ["run_pytest_suites.py", "netCDF4"],
 )

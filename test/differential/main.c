@@ -41,7 +41,7 @@
  * D11  Sequences of sequences or of variable-length strings: writing them over older ones, native HDF5 1.14.5 frees
  *      what it never allocated (H5T__conv_vlen).
  * D12  Raw chunks with a filter mask: while the dataset is open native HDF5 1.14.5 may read them with the old mask, and
- *      keeps the old mask when the new bytes have the same size. All handles are closed after such a write, it is left
+ *      keeps the old mask when the new bytes have the same size, as 2.2.0 does. All handles are closed after such a write, it is left
  *      out where the sizes are equal on either side (a small dataset keeps its chunks when a version is restored that had
  *      none), and the dataset is only read from then on.
  * D13  H5Ocopy of a chunked dataset with variable-length data inside a compound or array: native HDF5 1.14.5 converts
