@@ -348,6 +348,7 @@ static cow_dataset *dataset_make(cow_file *file, void *native, bool named, hid_t
     array->late =
         row->layout == H5D_CHUNKED && row->alloc_time == H5D_ALLOC_TIME_LATE && !(row->flags & COW_FLAG_ALLOCATED);
     array->plain_edges = (options & H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS) != 0;
+    array->filters_hidden = (row->flags & COW_FLAG_FILTERS_ADDED) != 0;
     take_pool(dataset, pool);
     array->threads = file->options->threads;
     memcpy(array->extent, root->extent, sizeof array->extent);

@@ -52,6 +52,7 @@ typedef struct cow_array {
     size_t chunk_bytes;             /* decoded chunk */
     size_t file_element_size;       /* the same in the file, for `heap` */
     bool plain_edges;     /* chunks that the extent cuts are not filtered (H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS) */
+    bool filters_hidden;  /* the program asked for no filters: it sees chunks as they are without */
     bool heap;            /* the type has variable-length or new reference parts */
     void *fill;           /* one element in `type`, or NULL: undefined (reading a hole leaves memory alone) */
     bool fill_new;        /* the rest of a new, partly written chunk: fill value (true) or zeros */
@@ -142,7 +143,8 @@ void cow_array_forget_clean(cow_array *array);
 #define COW_NOWHERE UINT64_C(0x7ffffffffffff000)
 
 /* Chunk-level access. OFFSET is the first element of the chunk, a multiple of the chunk dims. All of them store the
- * chunk first where it is dirty. Only for arrays whose codec the application sees (its own filters). */
+ * chunk first where it is dirty. With hidden filters a chunk is its decoded bytes, and lies in no place of the file unless
+ * they were all skipped. */
 typedef struct cow_chunk_info {
     uint64_t offset[COW_MAX_RANK]; /* elements */
     uint64_t slot;                 /* COW_HOLE: not stored */
@@ -157,12 +159,13 @@ int cow_array_chunk_by_index(cow_array *array, uint64_t index, cow_chunk_info *i
 int cow_array_chunk_by_offset(cow_array *array, const uint64_t offset[], cow_chunk_info *info);
 /* Encoded bytes, after checking them against the checksum. */
 int cow_array_chunk_read(cow_array *array, const uint64_t offset[], uint32_t *filter_mask, void *bytes, size_t size);
-/* Bytes already encoded by the application: decoded once to learn hash and checksum, stored as they are. */
+/* Bytes already encoded by the application: decoded once to learn hash and checksum, stored as they are, unless filters are
+ * hidden. */
 int cow_array_chunk_write(cow_array *array, const uint64_t offset[], uint32_t filter_mask, const void *bytes,
                           size_t size);
 /* Bytes of a chunk in the file before filters. */
 size_t cow_array_file_chunk_bytes(const cow_array *array);
-/* Bytes of all stored chunks, as H5Dget_storage_size counts them. */
+/* Bytes of all stored chunks, as H5Dget_storage_size counts them; as they are in the file, also where filters are hidden. */
 int cow_array_storage_size(cow_array *array, uint64_t *bytes);
 /* Bytes that HDF5 allocates for the variable-length parts of the selected elements when they are read as MEM_TYPE:
  * H5Dvlen_get_buf_size. */

@@ -395,9 +395,9 @@ static int describe_chunk(cow_array *array, const uint64_t chunk[], cow_chunk_in
     if (info->slot == COW_HOLE)
         return 0;
     if (cow_is_composed(info->slot)) { /* it lies in no one place */
-        size_t encoded;
+        size_t encoded = array->chunk_bytes;
 
-        if (composed_size(array, chunk, info->slot, &encoded, &info->filter_mask) < 0)
+        if (!array->filters_hidden && composed_size(array, chunk, info->slot, &encoded, &info->filter_mask) < 0)
             return -1;
         info->size = encoded;
         info->address = COW_NOWHERE;
@@ -406,6 +406,12 @@ static int describe_chunk(cow_array *array, const uint64_t chunk[], cow_chunk_in
     if (cow_native_chunk_address(cow_pool_store(array->pool), cow_pool_slots(array->pool), info->slot, &info->address,
                                  &size, &mask) < 0)
         return cow_error_where(array->label, "looking for a chunk's place in the file");
+    if (array->filters_hidden) {
+        if (mask != cow_codec_all(array->codec))
+            info->address = COW_NOWHERE;
+        size = cow_array_file_chunk_bytes(array);
+        mask = 0;
+    }
     info->size = size;
     info->filter_mask = cow_array_chunk_plain(array, chunk) ? 0 : mask;
     return 0;
@@ -525,6 +531,30 @@ static int read_composed(cow_array *array, const uint64_t chunk[], uint64_t entr
     return status;
 }
 
+/* Without the filters, which are hidden, into as many bytes as a chunk has then. */
+static int read_decoded(cow_array *array, const uint64_t chunk[], uint64_t slot, void *bytes)
+{
+    cow_chunk_store *store = cow_pool_store(array->pool);
+    cow_load load = {.chunk = chunk, .slot = slot, .bytes = bytes};
+    uint32_t mask;
+    size_t stored;
+    void *encoded;
+    int status;
+
+    if (!array->heap)
+        return cow_stored_load(array, &load, 1, NULL);
+    if (store->size(store, slot, &stored) < 0)
+        return cow_context("%s: reading a chunk", array->label);
+    if ((encoded = malloc(stored > 0 ? stored : 1)) == NULL)
+        return cow_error(COW_MEMORY, "%s: no memory for a chunk of %zu bytes", array->label, stored);
+    status = store->read(store, slot, encoded, stored, &mask) < 0 ||
+                     cow_codec_decode(array->codec, encoded, stored, mask, bytes) < 0
+                 ? cow_context("%s: reading a chunk", array->label)
+                 : 0;
+    free(encoded);
+    return status;
+}
+
 int cow_array_chunk_read(cow_array *array, const uint64_t offset[], uint32_t *filter_mask, void *bytes, size_t size)
 {
     cow_chunk_store *store = cow_pool_store(array->pool);
@@ -540,6 +570,13 @@ int cow_array_chunk_read(cow_array *array, const uint64_t offset[], uint32_t *fi
     if (slot == COW_HOLE)
         return cow_error(COW_NOT_FOUND, "%s: the chunk at %s is not stored", array->label,
                          cow_array_chunk_place(array, chunk, place));
+    if (array->filters_hidden) {
+        *filter_mask = 0;
+        return size < cow_array_file_chunk_bytes(array)
+                   ? cow_error(COW_USAGE, "%s: the chunk at %s has %zu bytes, the buffer %zu", array->label,
+                               cow_array_chunk_place(array, chunk, place), cow_array_file_chunk_bytes(array), size)
+                   : read_decoded(array, chunk, slot, bytes);
+    }
     if (cow_is_composed(slot))
         return read_composed(array, chunk, slot, filter_mask, bytes, size);
     if (cow_pool_row(array->pool, slot, &row) < 0 || store->size(store, slot, &stored) < 0)
@@ -593,7 +630,9 @@ int cow_array_chunk_write(cow_array *array, const uint64_t offset[], uint32_t fi
         return -1;
     if ((decoded = cow_chunk_cache_buffer(array)) == NULL)
         return -1;
-    if (cow_codec_identity(array->codec)) {
+    if (array->filters_hidden)
+        save.ready = NULL;
+    if (cow_codec_identity(array->codec) || array->filters_hidden) {
         if (size != array->chunk_bytes) {
             cow_error(COW_USAGE, "%s: a chunk of this dataset has %zu bytes, not %zu", array->label, array->chunk_bytes,
                       size);
@@ -604,7 +643,7 @@ int cow_array_chunk_write(cow_array *array, const uint64_t offset[], uint32_t fi
         cow_context("%s: the bytes given to H5Dwrite_chunk cannot be decoded with the dataset's filters", array->label);
         goto done;
     }
-    save.bytes = decoded; /* what was given is stored as it was given */
+    save.bytes = decoded; /* what was given is stored as it was given, but where filters are hidden */
     if (cow_stored_save(array, &save, 1, NULL, NULL) < 0)
         goto done;
     if ((entry = cow_chunk_cache_find(array, chunk)) != NULL)

@@ -12,6 +12,7 @@
 #include "native/kept_type.h"
 
 #include <H5Zdevelop.h>
+#include <blosc.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -334,6 +335,24 @@ int cow_codec_encode_back(cow_codec *codec, cow_filtering *filtering, const void
     return 0;
 }
 
+/* What the filter of hdf5-blosc fills in itself where HDF5 has it, which need not be: its revision, Blosc's format, the size of what is
+ * shuffled, and of a chunk. */
+static int add_blosc(hid_t dcpl, hid_t type, const cow_compress *compress, size_t chunk_bytes)
+{
+    hid_t base = H5Tget_class(type) == H5T_ARRAY ? H5Tget_super(type) : H5I_INVALID_HID;
+    size_t size = H5Tget_size(base >= 0 ? base : type);
+    const unsigned value[COW_BLOSC_VALUES] = {2,
+                                              BLOSC_VERSION_FORMAT,
+                                              size <= BLOSC_MAX_TYPESIZE ? (unsigned)size : 1,
+                                              chunk_bytes <= UINT32_MAX ? (unsigned)chunk_bytes : 0,
+                                              (unsigned)compress->level,
+                                              (unsigned)compress->shuffle,
+                                              (unsigned)compress->codec};
+
+    cow_close(base);
+    return H5Pset_filter(dcpl, COW_FILTER_BLOSC, H5Z_FLAG_OPTIONAL, COW_BLOSC_VALUES, value);
+}
+
 int cow_codec_add(hid_t dcpl, hid_t type, const cow_compress *compress, size_t chunk_bytes)
 {
     size_t size = H5Tget_size(type);
@@ -349,14 +368,9 @@ int cow_codec_add(hid_t dcpl, hid_t type, const cow_compress *compress, size_t c
     switch (compress->library) {
     case COW_COMPRESS_NONE:
         break;
-    case COW_COMPRESS_BLOSC: {
-        /* The first four are filled in by the filter itself when the dataset is created. */
-        const unsigned value[COW_BLOSC_VALUES] = {
-            0, 0, 0, 0, (unsigned)compress->level, (unsigned)compress->shuffle, (unsigned)compress->codec};
-        if (status >= 0)
-            status = H5Pset_filter(dcpl, COW_FILTER_BLOSC, H5Z_FLAG_OPTIONAL, COW_BLOSC_VALUES, value);
+    case COW_COMPRESS_BLOSC:
+        status = add_blosc(dcpl, type, compress, chunk_bytes);
         break;
-    }
     case COW_COMPRESS_LZF:
         if (status >= 0)
             status = H5Pset_filter(dcpl, COW_FILTER_LZF, H5Z_FLAG_OPTIONAL, 0, NULL);

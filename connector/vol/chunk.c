@@ -229,7 +229,8 @@ static int index_type(const cow_home *home, const cow_array *array, H5D_chunk_in
     else if (single)
         *type = H5D_CHUNK_IDX_SINGLE;
     else
-        *type = array->early && cow_codec_identity(array->codec) ? H5D_CHUNK_IDX_NONE : H5D_CHUNK_IDX_FARRAY;
+        *type = array->early && (cow_codec_identity(array->codec) || array->filters_hidden) ? H5D_CHUNK_IDX_NONE
+                                                                                           : H5D_CHUNK_IDX_FARRAY;
     return 0;
 }
 
