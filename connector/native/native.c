@@ -908,6 +908,46 @@ int cow_native_links(cow_loc group, bool by_creation, cow_link_visitor *visitor,
     return status;
 }
 
+typedef struct placed_link {
+    const char *name;
+    hsize_t place;
+} placed_link;
+
+static int by_placed_name(const void *a, const void *b)
+{
+    return strcmp(((const placed_link *)a)->name, ((const placed_link *)b)->name);
+}
+
+int cow_native_links_places(cow_loc group, const char *skip, hsize_t **places, hsize_t *count)
+{
+    link_list list = {0};
+    placed_link *link = NULL;
+    size_t n = 0;
+    int status = -1;
+
+    *places = NULL;
+    if (walk_links(group, false, &list) < 0)
+        return cow_error_native("cannot list a group");
+    if ((link = malloc((list.count + 1) * sizeof *link)) == NULL ||
+        (*places = malloc((list.count + 1) * sizeof **places)) == NULL) {
+        cow_error(COW_MEMORY, "no memory for the order of %zu links", list.count);
+        goto done;
+    }
+    for (size_t i = 0; i < list.count; i++)
+        if (skip == NULL || strcmp(list.link[i].name, skip) != 0)
+            link[n++] = (placed_link){list.link[i].name, i};
+    qsort(link, n, sizeof *link, by_placed_name);
+    for (size_t i = 0; i < n; i++)
+        (*places)[i] = link[i].place;
+    *count = n;
+    status = 0;
+done:
+    forget_links(&list);
+    free(list.link);
+    free(link);
+    return status;
+}
+
 /* ---- groups ---- */
 
 void *cow_native_group_open(cow_loc at, const char *path)

@@ -164,6 +164,9 @@ int cow_native_comment_set(cow_loc object, const char *comment); /* NULL: none *
 typedef int cow_link_visitor(void *context, const char *name, const H5L_info2_t *info);
 /* Links of a group, in name order, or in creation order where the group tracks it and BY_CREATION is set. */
 int cow_native_links(cow_loc group, bool by_creation, cow_link_visitor *visitor, void *context);
+/* The indices that a group's links have by name in HDF5's own order (H5_ITER_NATIVE), one after the other as their names are ordered,
+ * without that of the link SKIP (NULL: all of them). *PLACES: free() it. */
+int cow_native_links_places(cow_loc group, const char *skip, hsize_t **places, hsize_t *count);
 /* Value of a soft, external or user-defined link; free() it. SIZE in bytes, terminator included for a soft link. */
 void *cow_native_link_value(cow_loc group, const char *name, size_t *size);
 

@@ -214,7 +214,7 @@ int cow_hide_index(cow_object *object, cow_where *where)
     cow_listed listed;
     int hides;
 
-    if (where->loc.type != H5VL_OBJECT_BY_IDX)
+    if (where->loc.type != H5VL_OBJECT_BY_IDX || cow_sorted_index(object, where))
         return 0;
     if ((hides = cow_hides(object, where, &listed)) > 0)
         where->loc.loc_data.loc_by_idx.n =

@@ -99,6 +99,7 @@ struct cow_home {
     cow_metadata_cache_sizes cache;
     hsize_t hidden_at[2][3];     /* where the reserved group was last met: [index type][order], see hide.c */
     struct cow_object *datasets; /* open ones */
+    struct cow_sorted *sorted;   /* sorted.c */
     cow_home **mounted;
     size_t mounted_count, mounted_room;
     struct cow_object *spare[COW_SPARES]; /* wrappers for when there is no memory: see cow_object_new_surely */
@@ -390,6 +391,10 @@ typedef struct cow_listed {
 int cow_hides(cow_object *object, const cow_where *where, cow_listed *listed);
 /* The index that HDF5 knows for the application's index N. */
 hsize_t cow_hide_native_index(const cow_listed *listed, H5_index_t type, H5_iter_order_t order, hsize_t n);
+/* True: the location by index, in the order of names, is one in HDF5's own order now; sorted.c. */
+bool cow_sorted_index(cow_object *object, cow_where *where);
+struct cow_sorted;
+void cow_sorted_free(struct cow_sorted *sorted);
 /* Correct a location by index in place. */
 int cow_hide_index(cow_object *object, cow_where *where);
 int cow_hide_group_info(cow_object *object, const cow_where *where, H5G_info_t *info);

@@ -100,6 +100,7 @@ static void home_free(cow_home *home)
     free(home->given_name);
     free(home->plain);
     free(home->mounted);
+    cow_sorted_free(home->sorted);
     cow_options_free(home->options);
     free(home);
 }
