@@ -55,8 +55,7 @@ static int read_native(transfer *p, const hsize_t start[], uint32_t *mask, hsize
 static bool is_filled(void *native)
 {
     hid_t dcpl = cow_native_dataset_dcpl(native);
-    H5D_alloc_time_t when;
-    bool filled = H5Pget_alloc_time(dcpl, &when) < 0 || (when != H5D_ALLOC_TIME_INCR && H5Pget_nfilters(dcpl) != 0);
+    bool filled = cow_native_fills(dcpl);
 
     cow_close(dcpl);
     return filled;

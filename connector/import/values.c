@@ -7,6 +7,7 @@
 #include "import/references.h"
 #include "library/library.h"
 #include "native/datatype.h"
+#include "native/native.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -163,8 +164,7 @@ int cow_tree_list_chunks(hid_t dataset, hid_t dcpl, cow_tree_chunks *chunks)
 bool cow_tree_fills(hid_t dataset)
 {
     hid_t dcpl = H5Dget_create_plist(dataset);
-    H5D_alloc_time_t when;
-    bool fills = H5Pget_alloc_time(dcpl, &when) < 0 || (when != H5D_ALLOC_TIME_INCR && H5Pget_nfilters(dcpl) != 0);
+    bool fills = cow_native_fills(dcpl);
 
     cow_close(dcpl);
     return fills;

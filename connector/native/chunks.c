@@ -156,6 +156,13 @@ int cow_native_chunk_write(void *dataset, const hsize_t offset[], uint32_t mask,
     return 0;
 }
 
+bool cow_native_fills(hid_t dcpl)
+{
+    H5D_alloc_time_t when;
+
+    return H5Pget_alloc_time(dcpl, &when) < 0 || (when != H5D_ALLOC_TIME_INCR && H5Pget_nfilters(dcpl) != 0);
+}
+
 int cow_native_chunk_write_over_fill(void *dataset, const hsize_t offset[], uint32_t mask, const void *bytes, size_t size)
 {
     static const unsigned char two[2];

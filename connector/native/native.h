@@ -218,7 +218,9 @@ int cow_native_stored_boxes(void *dataset, hid_t space, hid_t dcpl, cow_box_visi
 int cow_native_chunk_size(void *dataset, const hsize_t offset[], hsize_t *size);
 int cow_native_chunk_read(void *dataset, const hsize_t offset[], uint32_t *mask, void *bytes, size_t size);
 int cow_native_chunk_write(void *dataset, const hsize_t offset[], uint32_t mask, const void *bytes, size_t size);
-/* The same where HDF5 may have a chunk of fill values, or makes one before it writes (all but H5D_ALLOC_TIME_INCR): where
+/* Of creation properties: may HDF5 fill the dataset when it allocates it, with chunks that have gone through filters? */
+bool cow_native_fills(hid_t dcpl);
+/* The same where HDF5 may have a chunk of fill values, or makes one before it writes (cow_native_fills): where
  * both have as many bytes, it would keep the mask of that one (H5D__chunk_file_alloc needs no insert). */
 int cow_native_chunk_write_over_fill(void *dataset, const hsize_t offset[], uint32_t mask, const void *bytes,
                                      size_t size);

@@ -311,10 +311,9 @@ static herr_t delete (cow_object *o, cow_where *where, H5VL_link_specific_args_t
     cow_target target = {0};
     cow_loc group = {0};
     H5L_info2_t info;
-    H5O_info2_t going;
     char *name = NULL;
     herr_t status = -1, found = -1;
-    int kept = 0, own = 0, known;
+    int kept = 0, own = 0;
 
     if (where->loc.type == H5VL_OBJECT_BY_IDX) {
         cow_where in = *where;
@@ -332,9 +331,9 @@ static herr_t delete (cow_object *o, cow_where *where, H5VL_link_specific_args_t
         H5E_END_TRY
     }
     if (found >= 0 && info.type == H5L_TYPE_HARD) {
-        known = cow_info_quietly(where->native, &where->loc, &going);
-        if (cow_file_unstow(target.home->file, known > 0 ? &going : NULL) < 0 || holder(o, where, &group, &name) < 0 ||
-            (group.object != NULL && (kept = cow_file_keep_removed(target.home->file, group, name)) < 0) ||
+        if (holder(o, where, &group, &name) < 0 ||
+            (kept = group.object != NULL ? cow_file_keep_removed(target.home->file, group, name)
+                                         : cow_file_unstow(target.home->file, NULL)) < 0 ||
             (group.object != NULL && (own = is_own_link(group, &info)) < 0) ||
             (own && cow_native_change_references(group, 1) < 0))
             goto done;
