@@ -1,11 +1,12 @@
 /* What changed in the running transaction: object addresses, with the path by which the application reached them.
  *
- * A path is only a hint for the walk of the commit (which parts of the tree to look into). Whenever a hint may be wrong
- * - something moved, an object got a second name, an object was reached by reference - the walk goes through the whole
- * head instead; and when the walk along the hints has not met every changed object, it is done again without them.
+ * A path is only a hint for the walk of the commit (which parts of the tree to look into). It may be wrong: something moved,
+ * or has another name. When the walk along the hints has not met every changed object, it is done again through the whole
+ * head; and at once where an object without a path changed, or where links went in a way that only such a walk can account for.
  */
 #include "history/changes.h"
 
+#include "base/digest.h"
 #include "base/error.h"
 #include "base/vector.h"
 #include "history/internal.h"
@@ -17,12 +18,14 @@ typedef struct noted {
     uint64_t address;
     unsigned flags;
     char *path; /* absolute, or NULL: unknown */
-} noted;
+} noted;        /* flags 0: forgotten */
 
 struct cow_changes {
     noted *list;
     size_t count, room;
-    cow_map of; /* address -> index in the list */
+    cow_map of;      /* address -> index in the list */
+    cow_map above;   /* checksums of all paths above a path in the list: as many as the changes have ancestors, not a look at each */
+    cow_map removed; /* addresses of objects whose last link was deleted */
     uint64_t edits;
     bool distrusted, cleared;
 };
@@ -38,6 +41,8 @@ static void clear(cow_changes *c)
         free(c->list[i].path);
     c->count = 0;
     cow_map_free(&c->of);
+    cow_map_free(&c->above);
+    cow_map_free(&c->removed);
     c->distrusted = c->cleared = false;
 }
 
@@ -76,6 +81,20 @@ static noted *add(cow_changes *c, uint64_t address)
     return &c->list[c->count++];
 }
 
+/* Two paths with one checksum cost a look into a group without changes. */
+static int note_ancestors(cow_changes *c, const char *path)
+{
+    for (size_t end = strlen(path); end-- > 0;)
+        if (path[end] == '/') {
+            uint64_t key = cow_checksum(path, end);
+            if (cow_map_get(&c->above, key, NULL)) /* and so all above it */
+                return 0;
+            if (cow_map_put(&c->above, key, 0) < 0)
+                return -1;
+        }
+    return 0;
+}
+
 int cow_changes_note(cow_file *file, uint64_t address, unsigned flags, const char *path)
 {
     noted *e = find(file, address);
@@ -84,11 +103,34 @@ int cow_changes_note(cow_file *file, uint64_t address, unsigned flags, const cha
     if (e == NULL && (e = add(file->changes, address)) == NULL)
         return -1;
     e->flags |= flags;
-    if (e->path == NULL && path != NULL && path[0] == '/' && (e->path = strdup(path)) == NULL)
-        return cow_error(COW_MEMORY, "no memory for the list of changes");
+    if (e->path == NULL && path != NULL && path[0] == '/') {
+        if (note_ancestors(file->changes, path) < 0)
+            return -1;
+        if ((e->path = strdup(path)) == NULL)
+            return cow_error(COW_MEMORY, "no memory for the list of changes");
+    }
     if (e->path == NULL && !(path != NULL && path[0] == '\0'))
         file->changes->distrusted = true;
     return 0;
+}
+
+void cow_changes_forget(cow_file *file, uint64_t address)
+{
+    noted *e = find(file, address);
+
+    if (e == NULL)
+        return;
+    free(e->path);
+    e->path = NULL;
+    e->flags = 0;
+}
+
+void cow_changes_removed(cow_file *file, uint64_t address)
+{
+    if (cow_map_put(&file->changes->removed, address, 0) == 0)
+        return;
+    cow_error_clear();
+    cow_changes_distrust_paths(file);
 }
 
 /* The head has changed already: a version that lacks the change must not be made. */
@@ -167,24 +209,9 @@ const char *cow_changes_path(const cow_file *file, uint64_t address)
     return e == NULL ? NULL : e->path;
 }
 
-bool cow_changes_any(const cow_file *file, unsigned flags)
-{
-    for (size_t i = 0; i < file->changes->count; i++)
-        if ((file->changes->list[i].flags & flags) != 0)
-            return true;
-    return false;
-}
-
 bool cow_changes_below(const cow_file *file, const char *path)
 {
-    size_t length = strlen(path);
-
-    for (size_t i = 0; i < file->changes->count; i++) {
-        const char *p = file->changes->list[i].path;
-        if (p != NULL && strncmp(p, path, length) == 0 && p[length] == '/')
-            return true;
-    }
-    return false;
+    return cow_map_get(&file->changes->above, cow_checksum(path, strlen(path)), NULL);
 }
 
 int cow_changes_each(const cow_file *file, cow_changes_visitor *visit, void *context)
@@ -192,6 +219,18 @@ int cow_changes_each(const cow_file *file, cow_changes_visitor *visit, void *con
     int status = 0;
 
     for (size_t i = 0; status == 0 && i < file->changes->count; i++)
-        status = visit(context, file->changes->list[i].address, file->changes->list[i].path);
+        if (file->changes->list[i].flags != 0)
+            status = visit(context, file->changes->list[i].address, file->changes->list[i].path);
+    return status;
+}
+
+int cow_changes_each_removed(const cow_file *file, cow_changes_visitor *visit, void *context)
+{
+    const cow_map *removed = &file->changes->removed;
+    int status = 0;
+
+    for (size_t i = 0; status == 0 && i < removed->capacity; i++)
+        if (removed->entry[i].used)
+            status = visit(context, removed->entry[i].key, NULL);
     return status;
 }

@@ -20,7 +20,11 @@ void cow_changes_clear(cow_file *file);
 
 /* The object at ADDRESS changed, by FLAGS of the ones above; PATH as for cow_changed_object. */
 int cow_changes_note(cow_file *file, uint64_t address, unsigned flags, const char *path);
-/* Some path may be wrong: the next walk goes through the whole head. */
+/* The object at ADDRESS, which no version knows, has lost its last link: no walk needs to meet it. */
+void cow_changes_forget(cow_file *file, uint64_t address);
+/* That at ADDRESS, which a version knows, has lost its last link, but for that in `removed`. */
+void cow_changes_removed(cow_file *file, uint64_t address);
+/* The next walk goes through the whole head. */
 void cow_changes_distrust_paths(cow_file *file);
 bool cow_changes_distrusted(const cow_file *file);
 /* H5Fcreate empties the head: what no link from the root leads to is gone. */
@@ -31,14 +35,14 @@ bool cow_changes_cleared(const cow_file *file);
 unsigned cow_changes_flags(const cow_file *file, uint64_t address);
 /* Absolute; NULL: the object did not change, or its path is not known. */
 const char *cow_changes_path(const cow_file *file, uint64_t address);
-/* Did anything change in one of these ways? */
-bool cow_changes_any(const cow_file *file, unsigned flags);
 /* Is PATH ("" for the root) an ancestor of something that changed? */
 bool cow_changes_below(const cow_file *file, const char *path);
 /* VISIT each in the order in which they changed first, until it answers something else than 0, which is returned. PATH as for
  * cow_changes_path. */
 typedef int cow_changes_visitor(void *context, uint64_t address, const char *path);
 int cow_changes_each(const cow_file *file, cow_changes_visitor *visit, void *context);
+/* The same for those of cow_changes_removed, in any order and without paths. */
+int cow_changes_each_removed(const cow_file *file, cow_changes_visitor *visit, void *context);
 
 /* Another number after each change, and each time that the history kept an object. */
 uint64_t cow_changes_edits(const cow_file *file);

@@ -655,7 +655,7 @@ int cow_copy_named_object(cow_file *from_file, const char *version, void *from, 
         (cow_file_begin(to_file) < 0 || (wider = cow_native_metadata_cache_widen(to_file->native, &cache)) < 0))
         goto done;
     if (to_file != NULL)
-        cow_changed_paths(to_file);
+        cow_changes_edited(to_file);
     if (from_file != NULL && cow_file_writable(from_file) && from_file->laid_out &&
         cow_commit_datasets(from_file) < 0) {
         status = cow_file_fail(from_file);

@@ -5,6 +5,8 @@
  * A walk through the whole head tells what cannot be reached. Not all of that is deleted: objects may be kept by
  * H5Oincr_refcount, named datatypes by their use, groups by links to themselves. As in HDF5, what counts is the number
  * of references, without those that the history itself holds.
+ *
+ * Mostly no such walk is needed: what had one link, and lost it, is gone, and so is what has its only link in a group that is.
  */
 #include "history/internal.h"
 
@@ -208,6 +210,96 @@ done:
     cow_map_free(&b.left);
     free(b.gone);
     return status;
+}
+
+/* ---- without a walk through the whole head ---- */
+
+typedef struct settling {
+    cow_file *file;
+    cow_map *gone;
+    uint64_t *groups; /* of these, whose links are gone through */
+    size_t count, room;
+    cow_loc group;
+} settling;
+
+/* What cow_changes_each_removed and cow_native_links stop at. */
+#define NOT_PLAIN 1
+
+/* INFO: of an object that a version knows, and its link is gone. */
+static int settle_gone(settling *s, const H5O_info2_t *info)
+{
+    uint64_t address = cow_address(&info->token);
+
+    if (info->rc != 1)
+        return NOT_PLAIN;
+    if (cow_map_put(s->gone, address, 0) < 0)
+        return -1;
+    if (info->type != H5O_TYPE_GROUP)
+        return 0;
+    if (COW_RESERVE(s->groups, s->room, s->count, 1) < 0)
+        return cow_error(COW_MEMORY, "%s: no memory for the list of deleted groups", s->file->name);
+    s->groups[s->count++] = address;
+    return 0;
+}
+
+static int settle_removed(void *context, uint64_t address, const char *path)
+{
+    settling *s = context;
+    H5O_info2_t info;
+
+    (void)path;
+    if (!cow_snapshots_newest(s->file, address, NULL)) /* an earlier commit has noted it */
+        return 0;
+    if (cow_file_removed_info(s->file, address, &info) == 1)
+        return settle_gone(s, &info);
+    cow_error_clear();
+    return NOT_PLAIN;
+}
+
+static int settle_member(void *context, const char *name, const H5L_info2_t *link)
+{
+    settling *s = context;
+    H5O_info2_t info;
+
+    if (link->type != H5L_TYPE_HARD)
+        return 0;
+    if (cow_native_info(s->group, name, H5O_INFO_BASIC, &info) == 0 && info.fileno == s->file->fileno &&
+        cow_address(&info.token) == cow_address(&link->u.token) &&
+        cow_snapshots_newest(s->file, cow_address(&info.token), NULL))
+        return settle_gone(s, &info);
+    cow_error_clear();
+    return NOT_PLAIN;
+}
+
+int cow_deleted_settle(cow_file *file, cow_map *gone)
+{
+    settling s = {.file = file, .gone = gone};
+    int status = cow_changes_each_removed(file, settle_removed, &s);
+    bool borrowed;
+
+    while (status == 0 && s.count > 0) {
+        if (cow_head_open(file, s.groups[--s.count], &s.group, &borrowed) < 0) {
+            cow_error_clear();
+            status = NOT_PLAIN;
+            break;
+        }
+        status = cow_native_links(s.group, false, settle_member, &s);
+        if (!borrowed && cow_native_close(s.group) < 0)
+            status = -1;
+    }
+    free(s.groups);
+    if (status != 0)
+        cow_map_free(gone);
+    return status < 0 ? -1 : status == 0;
+}
+
+int cow_deleted_add(cow_file *file, const cow_map *gone, uint64_t row)
+{
+    for (size_t i = 0; i < gone->capacity; i++)
+        if (gone->entry[i].used &&
+            cow_snapshots_add(file, &(cow_layout_snapshot_row){gone->entry[i].key, UINT64_MAX, row, 0, 0}) < 0)
+            return -1;
+    return 0;
 }
 
 /* ---- H5Fcreate ---- */

@@ -105,24 +105,30 @@ typedef struct doomed {
 static int keep_member(void *context, const char *name, const H5L_info2_t *info)
 {
     doomed *d = context;
+    H5O_info2_t of_object;
     cow_loc object;
     bool borrowed;
     uint64_t address;
-    int status = 0;
+    int status;
 
     (void)name;
     if (info->type != H5L_TYPE_HARD || cow_map_get(&d->met, address = cow_address(&info->u.token), NULL))
         return 0;
-    if (cow_snapshots_known(d->file, address))
+    if (cow_snapshots_known(d->file, address)) {
+        cow_changes_distrust_paths(d->file);
         return cow_file_keep(d->file, address);
+    }
     if (cow_head_open(d->file, address, &object, &borrowed) < 0)
         return -1;
-    if (object.type == H5I_GROUP && (status = cow_map_put(&d->met, address, 0)) == 0)
+    status = cow_native_info(object, NULL, H5O_INFO_BASIC, &of_object);
+    if (status == 0 && of_object.rc == 1)
+        cow_changes_forget(d->file, address);
+    if (status == 0 && object.type == H5I_GROUP && (status = cow_map_put(&d->met, address, 0)) == 0)
         status = cow_native_links(object, false, keep_member, d);
     return !borrowed && cow_native_close(object) < 0 ? -1 : status;
 }
 
-/* A group goes that no version knows. What a version knows may have been moved into it. */
+/* A group goes that no version knows, with its only link. What a version knows may have been moved into it. */
 static int keep_below(cow_file *file, const H5O_token_t *group)
 {
     doomed d = {.file = file};
@@ -139,29 +145,40 @@ int cow_file_keep_removed(cow_file *file, cow_loc group, const char *name)
     H5L_info2_t link;
     char kept_name[COW_PATH_MAX];
     cow_loc removed;
+    uint64_t address;
     int kept;
 
     if (cow_file_begin(file) < 0 || cow_native_link_info(group, name, &link) < 0)
         return -1;
     if (link.type != H5L_TYPE_HARD)
         return 0;
-    cow_changed_paths(file); /* what is gone shows in a walk through the whole head */
+    cow_changes_edited(file);
     if (cow_native_info(group, name, H5O_INFO_BASIC, &info) < 0 || cow_file_unstow(file, &info) < 0)
         return -1;
+    address = cow_address(&info.token);
+    if (info.rc != 1 || info.fileno != file->fileno)
+        cow_changes_distrust_paths(file); /* what is gone shows in a walk through the whole head */
     /* A second link keeps the object alive, and what no version knows may go. What else counts for a named type may be an
      * attribute, and nobody notices when the last of these goes: the link is kept while there still is one. */
-    if ((info.rc != 1 && info.type != H5O_TYPE_NAMED_DATATYPE) || !file->laid_out)
+    if (info.rc != 1 && info.type != H5O_TYPE_NAMED_DATATYPE)
         return 0;
-    if (cow_snapshots_load(file) < 0)
+    if (file->laid_out && cow_snapshots_load(file) < 0)
         return -1;
-    if (!cow_snapshots_known(file, cow_address(&info.token)))
-        return info.type == H5O_TYPE_GROUP ? keep_below(file, &info.token) : 0;
-    if (removed_place(file, cow_address(&info.token), &removed, kept_name) < 0)
+    if (!file->laid_out || !cow_snapshots_known(file, address)) {
+        if (info.type == H5O_TYPE_GROUP && file->laid_out)
+            return keep_below(file, &info.token);
+        if (info.type != H5O_TYPE_GROUP && info.rc == 1)
+            cow_changes_forget(file, address);
+        return 0;
+    }
+    if (removed_place(file, address, &removed, kept_name) < 0)
         return -1;
     if (info.rc != 1 && (kept = cow_native_exists(removed, kept_name)) != 0)
         return kept < 0 ? -1 : 0;
-    cow_changes_edited(file);
-    return cow_native_link_move(group, name, removed, kept_name) < 0 ? -1 : 1;
+    if (cow_native_link_move(group, name, removed, kept_name) < 0)
+        return -1;
+    cow_changes_removed(file, address);
+    return 1;
 }
 
 int cow_file_keep_uncounted(cow_file *file, const H5O_token_t *object)

@@ -299,6 +299,10 @@ void cow_own_changed(cow_file *file);
 /* Note in `snapshots` which head objects are not in the version of ROW any more. MET: the addresses of all that can be
  * reached in the head. *HELD: a version knows objects that live on without a link: a count, or a link to itself, holds them. */
 int cow_deleted_note(cow_file *file, const cow_map *met, uint64_t row, bool *held);
+/* The same without MET. Before the version is made: 1: *GONE has all that is not in it any more, which is what lost its only link since,
+ * and what was below; 0: only a walk through the whole head tells; -1. */
+int cow_deleted_settle(cow_file *file, cow_map *gone);
+int cow_deleted_add(cow_file *file, const cow_map *gone, uint64_t row);
 /* H5Fcreate has emptied the head, of which ROOT is what is left. */
 int cow_deleted_clear(cow_file *file, cow_loc root);
 

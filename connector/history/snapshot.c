@@ -45,11 +45,13 @@ struct cow_walk {
     cow_map
         partial;    /* head addresses of objects whose snapshot lacks an attribute, a comment or a link -> 0, DAMAGED */
     cow_map summed; /* head addresses of objects of which attributes have a checksum in the table */
+    cow_map deleted; /* head addresses; not full */
     bool full;      /* look into every group */
     bool types;     /* a named datatype changed: what is of this type changes with it */
     bool renew;     /* groups with absolute soft links are made anew: the links name the version */
     bool absolute;  /* building: such a group was met */
-    bool several;   /* something that changed has several links: groups that hold another one change with it */
+    bool several;   /* something that changed has several links: groups that hold another one change with it. Those of what no
+                     * version knows were made since, and are known to have changed */
     bool failed;    /* building: not a single object, but no version can be made */
     char prefix[COW_PATH_MAX + 256]; /* of the version being built */
     uint64_t row;
@@ -86,6 +88,7 @@ void cow_walk_close(cow_walk *walk)
     cow_map_free(&walk->unlinked);
     cow_map_free(&walk->partial);
     cow_map_free(&walk->summed);
+    cow_map_free(&walk->deleted);
     for (size_t i = 0; i < walk->held.capacity; i++)
         if (walk->held.entry[i].used &&
             cow_native_close((cow_loc){(void *)(uintptr_t)walk->held.entry[i].value, H5I_DATATYPE}) < 0)
@@ -343,7 +346,7 @@ static int decide_unopened(cow_walk *walk, uint64_t address, unsigned flags, con
         return 0;
     if (known)
         return SAME;
-    walk->several |= !walk->full && info.rc > 1;
+    walk->several |= !walk->full && info.rc > 1 && cow_snapshots_known(file, address);
     return info.type == H5O_TYPE_DATASET && info.num_attrs == 0 && flags == 0 && cow_bare_find(file, address) != NULL &&
                    cow_map_put(&walk->bare, address, 0) < 0
                ? -1
@@ -363,7 +366,7 @@ static int decide_opened(cow_walk *walk, uint64_t address, unsigned flags, const
     cow_error_clear(); /* what cannot be compared is new */
     if (object.type == H5I_GROUP)
         answer = decide_links(walk, object, path, answer);
-    if (answer == NEW && !walk->full) {
+    if (answer == NEW && !walk->full && cow_snapshots_known(walk->file, address)) {
         if (cow_native_info(object, NULL, H5O_INFO_BASIC, &info) < 0) {
             cow_error_clear();
             info.rc = 2; /* it may have several links */
@@ -406,7 +409,7 @@ static int is_unmet(void *context, uint64_t address, const char *path)
     const cow_walk *walk = context;
 
     (void)path;
-    return !cow_map_get(&walk->state, address, NULL);
+    return !cow_map_get(&walk->state, address, NULL) && !cow_map_get(&walk->deleted, address, NULL);
 }
 
 static bool all_met(cow_walk *walk)
@@ -442,6 +445,11 @@ int cow_walk_decide(cow_walk *walk)
 
     if (cow_snapshots_load(walk->file) < 0)
         return -1;
+    if (!walk->full) {
+        if ((answer = cow_deleted_settle(walk->file, &walk->deleted)) < 0)
+            return -1;
+        walk->full = answer == 0;
+    }
     answer = decide(walk, cow_address(&walk->file->root), "", NULL);
     if (answer > 0 && (walk->types || (!walk->full && (walk->several || !all_met(walk))))) {
         walk->full = true;
@@ -1209,6 +1217,7 @@ static int meet_link(void *context, const char *name, const H5L_info2_t *info)
     leftover *l = context;
     cow_loc group = l->group, object;
     uint64_t address = info->type == H5L_TYPE_HARD ? cow_address(&info->u.token) : 0;
+    H5O_info2_t of_object;
     int status = 0;
 
     if (info->type == H5L_TYPE_ERROR)
@@ -1216,34 +1225,36 @@ static int meet_link(void *context, const char *name, const H5L_info2_t *info)
     if (info->type != H5L_TYPE_HARD || !cow_map_get(&l->unmet, address, NULL))
         return 0;
     cow_map_remove(&l->unmet, address);
+    if (cow_native_info(group, name, H5O_INFO_BASIC, &of_object) < 0)
+        return -1;
+    if (of_object.type != H5O_TYPE_GROUP) /* to open it would take much longer */
+        return 0;
     if (cow_native_open(group, name, &object) < 0)
         return -1;
-    if (object.type == H5I_GROUP) {
-        l->group = object;
-        status = cow_native_links(object, false, meet_link, l);
-        l->group = group;
-    }
+    l->group = object;
+    status = cow_native_links(object, false, meet_link, l);
+    l->group = group;
     return cow_native_close(object) < 0 ? -1 : status;
 }
 
-/* MADE: the root of the new tree. Nothing is found where nothing can have been deleted. */
+/* MADE: the root of the new tree. Where the walk did not go through all of it, what was deleted is known. */
 static int leftover_find(leftover *l, const cow_walk *walk, cow_loc made)
 {
     cow_file *file = walk->file;
     const cow_layout_snapshot_row *row;
-    bool links = walk->full || cow_changes_any(file, COW_CHANGED_LINKS | COW_CHANGED_RENEW | 1u << COW_CHANGED_NEW);
     uint64_t root;
 
     l->file = file;
     l->group = made;
-    if (!links || !cow_map_get(&walk->built, cow_address(&file->root), &root))
+    if ((!walk->full && walk->deleted.count == 0) || !cow_map_get(&walk->built, cow_address(&file->root), &root))
         return 0;
     for (size_t i = cow_snapshots_count(file);
          i-- > 0 && (row = cow_snapshots_row(file, i)) != NULL && row->version == walk->row;)
-        if (row->snapshot != UINT64_MAX && cow_map_put(&l->unmet, row->snapshot, i) < 0)
+        if (row->snapshot != UINT64_MAX && (walk->full || cow_map_get(&walk->deleted, row->head, NULL)) &&
+            cow_map_put(&l->unmet, row->snapshot, i) < 0)
             return -1;
     cow_map_remove(&l->unmet, root);
-    if (cow_native_links(made, false, meet_link, l) < 0)
+    if (walk->full && cow_native_links(made, false, meet_link, l) < 0)
         return -1;
     for (size_t i = 0; i < l->unmet.capacity; i++) {
         H5O_token_t token = cow_token(l->unmet.entry[i].key);
@@ -1350,8 +1361,9 @@ int cow_walk_build(cow_walk *walk, const char *name, uint64_t row, int64_t *chan
     if (cow_unlinked_link(&walk->unlinked, walk->made, file->loc, walk->prefix) < 0)
         return -1;
     walk->linked = true;
-    if (walk->full &&
-        (cow_deleted_note(file, &walk->state, row, &held) < 0 || cow_walk_note_unreached(walk, row + 1, lacks) < 0))
+    if (walk->full
+            ? cow_deleted_note(file, &walk->state, row, &held) < 0 || cow_walk_note_unreached(walk, row + 1, lacks) < 0
+            : cow_deleted_add(file, &walk->deleted, row) < 0)
         return -1;
     /* an object that lives without a link may be a group with such links, and get a link again */
     if (cow_absolute_links_put(file, walk->absolute || (cow_absolute_links_known(file) &&

@@ -72,8 +72,7 @@ herr_t cow_vol_link_create(H5VL_link_create_args_t *args, void *object, const H5
             c->unnamed = base != c && base->unnamed;
             if (cow_object_made(c) < 0)
                 status = -1;
-        } else
-            cow_changed_paths(target.home->file);
+        }
     }
 done:
     cow_target_done(&target);
@@ -126,8 +125,6 @@ static herr_t copy_or_move(bool move, cow_object *source, const H5VL_loc_params_
     if (cow_target_member_changed(&to_target, link_name(&to)) < 0 ||
         (move && cow_target_member_changed(&from_target, link_name(&from)) < 0))
         status = -1;
-    if (to_target.home != NULL && to_target.home->file != NULL)
-        cow_changed_paths(to_target.home->file);
 done:
     free(soft);
     cow_target_done(&from_target);
@@ -337,8 +334,8 @@ static herr_t delete (cow_object *o, cow_where *where, H5VL_link_specific_args_t
             (group.object != NULL && (own = is_own_link(group, &info)) < 0) ||
             (own && cow_native_change_references(group, 1) < 0))
             goto done;
-        /* An object that keeps another link may be known by the path that goes. */
-        cow_changed_paths(target.home->file);
+        if (group.object == NULL)
+            cow_changed_paths(target.home->file);
     }
     status = kept ? 0 : H5VLlink_specific(where->native, &where->loc, cow_native_id(), args, dxpl, req);
     if (own && cow_native_change_references(group, -1) < 0)

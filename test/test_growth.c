@@ -1,0 +1,229 @@
+/* What a session costs does not grow with what it leaves alone: each program runs in a file with few objects beside those that it
+ * changes, and in one with many, and the connector asks HDF5 as often in both.
+ */
+#include "harness.h"
+#include "instead.h"
+#include "with_connector.h"
+
+#include <H5VLconnector.h>
+#include <H5VLconnector_passthru.h>
+
+#include <hdf5.h>
+
+#include <stdio.h>
+
+#define FILE_NAME "test_growth.h5"
+#define FEW       10
+#define MANY      400
+
+static long asked;
+
+INSTEAD(herr_t, H5VLobject_get,
+        (void *object, const H5VL_loc_params_t *loc, hid_t connector, H5VL_object_get_args_t *args, hid_t dxpl,
+         void **req))
+{
+    asked++;
+    return real_H5VLobject_get(object, loc, connector, args, dxpl, req);
+}
+
+INSTEAD(herr_t, H5VLlink_get,
+        (void *object, const H5VL_loc_params_t *loc, hid_t connector, H5VL_link_get_args_t *args, hid_t dxpl,
+         void **req))
+{
+    asked++;
+    return real_H5VLlink_get(object, loc, connector, args, dxpl, req);
+}
+
+INSTEAD(void *, H5VLobject_open,
+        (void *object, const H5VL_loc_params_t *loc, hid_t connector, H5I_type_t *type, hid_t dxpl, void **req))
+{
+    asked++;
+    return real_H5VLobject_open(object, loc, connector, type, dxpl, req);
+}
+
+/* ---- files ---- */
+
+static void make_group(hid_t file, const char *name)
+{
+    hid_t group = H5Gcreate2(file, name, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+
+    assert_true(group >= 0 && H5Gclose(group) >= 0);
+}
+
+static void make_dataset(hid_t file, const char *name, int first)
+{
+    hsize_t n = 1000, chunk = 500;
+    int values[1000];
+    hid_t space = H5Screate_simple(1, &n, NULL), dcpl = H5Pcreate(H5P_DATASET_CREATE), set;
+
+    for (int i = 0; i < 1000; i++)
+        values[i] = first + i;
+    assert_true(H5Pset_chunk(dcpl, 1, &chunk) >= 0);
+    set = H5Dcreate2(file, name, H5T_NATIVE_INT, space, H5P_DEFAULT, dcpl, H5P_DEFAULT);
+    assert_true(set >= 0 && H5Dwrite(set, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
+    assert_true(H5Dclose(set) >= 0 && H5Pclose(dcpl) >= 0 && H5Sclose(space) >= 0);
+}
+
+static void make_datasets(hid_t file, const char *group, int n)
+{
+    char name[64];
+
+    make_group(file, group);
+    for (int i = 0; i < n; i++) {
+        snprintf(name, sizeof name, "%s/%d", group, i);
+        make_dataset(file, name, i);
+    }
+}
+
+static void make_file(int beside, hid_t fapl)
+{
+    hid_t file = H5Fcreate(FILE_NAME, H5F_ACC_TRUNC, H5P_DEFAULT, fapl);
+
+    assert_true(file >= 0);
+    make_datasets(file, "work", 6);
+    make_datasets(file, "work/below", 3);
+    make_datasets(file, "more", 2);
+    make_datasets(file, "beside", beside);
+    assert_true(H5Fclose(file) >= 0);
+}
+
+/* ---- sessions ---- */
+
+static void change(hid_t file, const char *name)
+{
+    int value = -1;
+    hsize_t at = 3, one = 1;
+    hid_t set = H5Dopen2(file, name, H5P_DEFAULT), space = H5Dget_space(set), point = H5Screate_simple(1, &one, NULL);
+
+    assert_true(H5Sselect_hyperslab(space, H5S_SELECT_SET, &at, NULL, &one, NULL) >= 0);
+    assert_true(H5Dwrite(set, H5T_NATIVE_INT, point, space, H5P_DEFAULT, &value) >= 0);
+    assert_true(H5Sclose(point) >= 0 && H5Sclose(space) >= 0 && H5Dclose(set) >= 0);
+}
+
+static void change_one(hid_t file)
+{
+    change(file, "work/0");
+}
+
+static void delete_one(hid_t file)
+{
+    assert_true(H5Ldelete(file, "work/0", H5P_DEFAULT) >= 0);
+}
+
+static void delete_group(hid_t file)
+{
+    assert_true(H5Ldelete(file, "work/below", H5P_DEFAULT) >= 0);
+}
+
+/* What h5py programs do to give a dataset another shape. */
+static void change_and_replace(hid_t file)
+{
+    change(file, "work/0");
+    delete_one(file);
+    make_dataset(file, "work/0", 77);
+}
+
+static void create_and_delete(hid_t file)
+{
+    make_dataset(file, "work/temporary", 78);
+    assert_true(H5Ldelete(file, "work/temporary", H5P_DEFAULT) >= 0);
+    change(file, "work/0");
+}
+
+static void create_and_delete_group(hid_t file)
+{
+    make_datasets(file, "temporary", 3);
+    assert_true(H5Ldelete(file, "temporary", H5P_DEFAULT) >= 0);
+    change(file, "work/0");
+}
+
+/* A type has as many links as uses. */
+static void create_named_type(hid_t file)
+{
+    hid_t type = H5Tcopy(H5T_NATIVE_INT), space = H5Screate(H5S_SCALAR), set;
+
+    assert_true(H5Tcommit2(file, "more/type", type, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    set = H5Dcreate2(file, "more/of_type", type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    assert_true(set >= 0 && H5Dclose(set) >= 0 && H5Sclose(space) >= 0 && H5Tclose(type) >= 0);
+}
+
+static void move_one(hid_t file)
+{
+    assert_true(H5Lmove(file, "work/0", file, "more/moved", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+}
+
+static void link_one(hid_t file)
+{
+    assert_true(H5Lcreate_hard(file, "work/0", file, "more/linked", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+}
+
+static void copy_link(hid_t file)
+{
+    assert_true(H5Lcopy(file, "work/0", file, "more/linked", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+}
+
+static void copy_one(hid_t file)
+{
+    assert_true(H5Ocopy(file, "work/0", file, "more/copied", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+}
+
+static void copy_group(hid_t file)
+{
+    assert_true(H5Ocopy(file, "work", file, "more/copied", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+}
+
+static long questions(int beside, void (*session)(hid_t file), hid_t fapl)
+{
+    hid_t file;
+
+    make_file(beside, fapl);
+    asked = 0;
+    assert_true((file = H5Fopen(FILE_NAME, H5F_ACC_RDWR, fapl)) >= 0);
+    session(file);
+    assert_true(H5Fclose(file) >= 0);
+    return asked;
+}
+
+static void test_objects_beside(void **state)
+{
+    static const struct {
+        const char *name;
+        void (*session)(hid_t file);
+    } sessions[] = {
+        {"change one", change_one},
+        {"delete one", delete_one},
+        {"delete a group", delete_group},
+        {"change and replace", change_and_replace},
+        {"create and delete", create_and_delete},
+        {"create and delete a group", create_and_delete_group},
+        {"create a named type", create_named_type},
+        {"move one", move_one},
+        {"link one", link_one},
+        {"copy a link", copy_link},
+        {"copy one", copy_one},
+        {"copy a group", copy_group},
+    };
+    hid_t fapl = connector_fapl("sync=off");
+    int failed = 0;
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(sessions); i++) {
+        long few = questions(FEW, sessions[i].session, fapl), many = questions(MANY, sessions[i].session, fapl);
+
+        if (few != many || few == 0) {
+            print_error("%s: HDF5 is asked %ld times beside %d datasets, %ld times beside %d\n", sessions[i].name, few,
+                        FEW, many, MANY);
+            failed++;
+        }
+    }
+    assert_int_equal(failed, 0);
+    assert_true(H5Pclose(fapl) >= 0);
+    remove(FILE_NAME);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct CMUnitTest tests[] = {cmocka_unit_test(test_objects_beside)};
+
+    return test_main(tests, argc, argv, NULL, NULL);
+}
