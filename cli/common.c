@@ -188,6 +188,7 @@ void cli_hdf5_start(void)
     unsetenv("HDF5_DRIVER");
     unsetenv("HDF5_DRIVER_CONFIG");
     H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+    cli_filters_register();
 }
 
 /* ---- files ---- */

@@ -59,6 +59,8 @@ const char *cli_reason(char *text, size_t size);
 /* Before the first HDF5 call of this process: the environment must not choose a connector or a driver for it, and
  * errors are ours to tell. */
 void cli_hdf5_start(void);
+/* LZF and Blosc, which HDF5 may not have, for what HDF5 reads and writes itself in this process. */
+void cli_filters_register(void);
 
 /* A file, opened read-only with native HDF5. */
 typedef struct cli_file {

@@ -195,6 +195,10 @@ int cli_import(int argc, char **argv)
             message = true;
             break;
         case 'n':
+            if (cow_version_name_not_reserved("--name", optarg) < 0) {
+                cli_usage("import", "%s", cow_error_message());
+                goto done;
+            }
             cli_plugin_option(&text, "name", 4, optarg);
             break;
         case 'o':

@@ -133,7 +133,8 @@ static uint8_t *ways(const cli_file *file, size_t versions, char *why, size_t si
         return NULL;
     }
     for (size_t i = 0; i < count; i++)
-        if (operations[i].version < versions)
+        if (operations[i].version < versions &&
+            (operations[i].kind == COW_OPERATION_UNDO || operations[i].kind == COW_OPERATION_REDO))
             way[operations[i].version] = operations[i].kind;
     cli_operations_free(operations, count);
     return way;

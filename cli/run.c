@@ -105,6 +105,8 @@ static int understand(int argc, char **argv, request *r)
             cli_plugin_option(&r->options, "at", 2, optarg);
             break;
         case 'n':
+            if (cow_version_name_not_reserved("--name", optarg) < 0)
+                return cli_usage("run", "%s", cow_error_message());
             cli_plugin_option(&r->options, "name", 4, optarg);
             r->named = "name";
             break;

@@ -176,6 +176,8 @@ def test_a_version_that_is_not_there_is_answered_with_those_that_are(named):
 
 
 def test_a_new_name_does_not_look_like_a_place(folder):
+    for name in ("2", "latest"):
+        assert f"'{name}' means something already" in h5cow("run", "--name", name, "true", code=2)
     told = h5cow("run", "--name", "#2", "true", code=2)
     assert told.startswith("h5cow: option name=#2: allowed is")
 

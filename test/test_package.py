@@ -710,7 +710,8 @@ all = h5cow.versions("x")
 would = h5cow.forget("x", keep_last=1, keep=[all[1]], dry_run=True)
 print([(v.name, v.forget, v.reasons) for v in would.versions], would.forgotten, would.collected)
 print(would.versions[0].time == all[0].time, len(h5cow.versions("x")))
-for wrong in ({}, {"revisions": [-1]}, {"keep_last": 0}, {"keep_tags": ["none"]}, {"revisions": [1], "keep_last": 1}):
+for wrong in ({}, {"revisions": [-1]}, {"keep_last": 0}, {"keep_tags": ["none"]}, {"revisions": [1], "keep_last": 1},
+              {"revisions": "12"}, {"revisions": "none"}, {"keep": "12"}, {"keep_tags": "none"}):
     try:
         h5cow.forget("x", **wrong)
     except h5cow.Error as error:
@@ -722,7 +723,7 @@ print(h5cow.squash("x", "v2", -1).forgotten, [v.name for v in h5cow.versions("x"
 print(h5cow.gc("x", dry_run=True).holes, h5cow.gc("x").chunks >= 0, h5cow.compact("x").after > 0, h5cow.verify("x").damaged)
 """).splitlines()
     assert told == ["[('1', True, ()), ('v2', False, ('named',)), ('v3', False, ('newest', 'last'))] 1 None", "True 3",
-                    *["Error"] * 5, "1 True ['v2', 'v3']", "[('1', True), ('v2', False), ('v3', False)]", "1 ['v3']",
+                    *["Error"] * 9, "1 True ['v2', 'v3']", "[('1', True), ('v2', False), ('v3', False)]", "1 ['v3']",
                     "None True True False"]
 
 

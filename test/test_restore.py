@@ -182,13 +182,15 @@ def test_undo_and_redo_as_in_an_editor(programs, tmp_path):
             return int(f["v"][0])
 
     for step in range(30):
-        what = "write" if at < 0 else r.choice(["write", "undo", "undo", "redo", "redo", "restore"])
+        what = "write" if at < 0 else r.choice(["write", "undo", "undo", "redo", "redo", "restore", "tag"])
         if what == "write":
             value += 1
             done = programs.python("f = h5py.File(sys.argv[1], 'a'); f.require_dataset('v', (2000,), 'i4')[0] = int(sys.argv[2]); f.close()", path, value)
             assert done.returncode == 0, done.stderr
             states[at + 1:] = [value]
             at += 1
+        elif what == "tag":  # nothing is done to the data
+            h5cow("tag", f"{path}@latest", f"t{step}")
         elif what == "restore":
             old = r.randrange(1, len(rows(path)) + 1)
             with h5py.File(path) as f:

@@ -56,5 +56,7 @@ char *cow_options_text(const cow_options *options);
 void cow_options_free(cow_options *options);
 /* 0: a version may be called NAME. -1: it may not, and what is allowed; the message begins with WHAT. */
 int cow_version_name_check(const char *what, const char *name);
+/* The same where it would be taken for a revision that means something else. The message begins with WHERE. */
+int cow_version_name_not_reserved(const char *where, const char *name);
 
 #endif

@@ -58,12 +58,22 @@ static bool parse_zone(const char *text, bool *zone, int64_t *offset)
     *offset = 0;
     if (strcmp(text, "Z") == 0)
         return true;
-    if (sscanf(text, "%c%2d:%2d%n", &sign, &hours, &minutes, &n) == 3 && (sign == '+' || sign == '-')) {
+    if (sscanf(text, "%c%2d:%2d%n", &sign, &hours, &minutes, &n) == 3 && (sign == '+' || sign == '-') && hours >= 0 &&
+        hours < 24 && minutes >= 0 && minutes < 60) {
         *offset = (sign == '+' ? 1 : -1) * ((int64_t)hours * 3600 + minutes * 60);
         return text[n] == '\0';
     }
     *zone = false;
     return *text == '\0';
+}
+
+/* mktime would make another day of the 31st of February. A leap second is one. */
+static bool is_date(const struct tm *tm)
+{
+    struct tm day = {.tm_year = tm->tm_year, .tm_mon = tm->tm_mon, .tm_mday = tm->tm_mday};
+
+    return timegm(&day) != -1 && day.tm_mon == tm->tm_mon && day.tm_mday == tm->tm_mday && tm->tm_hour >= 0 &&
+           tm->tm_hour < 24 && tm->tm_min >= 0 && tm->tm_min < 60 && tm->tm_sec >= 0 && tm->tm_sec <= 60;
 }
 
 static int parse_date(const char *text, int64_t *first, int64_t *last)
@@ -78,6 +88,8 @@ static int parse_date(const char *text, int64_t *first, int64_t *last)
     tm.tm_year -= 1900;
     tm.tm_mon -= 1;
     if ((clock = parse_clock(text + n, &tm, &fraction, &step)) < 0 || !parse_zone(text + n + clock, &zone, &offset))
+        return -1;
+    if (!is_date(&tm))
         return -1;
     next = tm;
     next.tm_mday++;

@@ -238,8 +238,8 @@ int cow_walk_settle(cow_walk *walk);
 /* What was compared in this opening. NULL: no memory. */
 cow_sums *cow_sums_new(void);
 void cow_sums_free(cow_sums *sums);
-/* Those of a snapshot. ELEMENTS: not of a versioned dataset, whose sum is cow_sum_root. CHECKED: so must some
- * of its attributes be. */
+/* Those of a snapshot. ELEMENTS: not of a versioned dataset, whose sum is cow_sum_root; where a filter is missing, it stays as it is
+ * in ROW. CHECKED: so must some of its attributes be. */
 int cow_sum_snapshot(cow_file *file, cow_loc snapshot, bool elements, bool checked, cow_layout_snapshot_row *row);
 /* Does a dataset at ADDRESS, of a version, name the root record that it named when it was made? 0, -1 COW_CORRUPT. */
 int cow_sum_check_root(cow_file *file, uint64_t address, uint64_t offset);

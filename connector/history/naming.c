@@ -31,11 +31,8 @@ static int may_be_called(cow_file *file, const char *what, const char *name, boo
     snprintf(digits, sizeof digits, "%llu", (unsigned long long)number);
     if (strcmp(name, digits) == 0)
         return cow_version_is_new(file, name);
-    if (strcmp(name, "head") == 0 || strcmp(name, "latest") == 0 || strspn(name, "0123456789") == strlen(name))
-        return cow_error(COW_USAGE,
-                         "%s: '%s' means something already: head and latest are the newest version, numbers "
-                         "are the names of versions to come",
-                         file->name, name);
+    if (cow_version_name_not_reserved(file->name, name) < 0)
+        return -1;
     return own ? 0 : cow_version_is_new(file, name);
 }
 

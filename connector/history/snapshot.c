@@ -694,7 +694,7 @@ static int note_sums(cow_walk *walk, uint64_t address, cow_loc snapshot, uint64_
         return cow_error(COW_CORRUPT, "%s: a snapshot has no row", walk->file->name);
     row = *found;
     former = row.attributes;
-    row.elements = row.attributes = 0;
+    row.attributes = 0;
     if (cow_sum_snapshot(walk->file, snapshot, root == COW_NO_NODE, cow_map_get(&walk->summed, address, NULL), &row) <
         0)
         return -1;

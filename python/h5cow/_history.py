@@ -400,6 +400,11 @@ def _forgotten(verb: str, *arguments: str, options: Sequence[str]) -> Forgotten:
     return Forgotten(tuple(weighed), told["forgotten"], told["frees"], collected)
 
 
+def _several(given: Union[Revision, Sequence[Revision]]) -> Sequence[Revision]:
+    """One that stands alone is one: "12" is not "1" and "2"."""
+    return [given] if isinstance(given, (str, int, datetime.datetime, Numbered)) else given
+
+
 def forget(
     file: Path,
     revisions: Sequence[Revision] = (),
@@ -432,9 +437,10 @@ def forget(
         "within": keep_within,
     }
     options = [f"--keep-{rule}={value}" for rule, value in counts.items() if value is not None]
-    options += [f"--keep-tag={name}" for name in keep_tags] + [f"--keep={revision(one)}" for one in keep]
+    options += [f"--keep-tag={name}" for name in _several(keep_tags)]
+    options += [f"--keep={revision(one)}" for one in _several(keep)]
     options += ["--dry-run"] * dry_run + ["--gc"] * gc
-    return _forgotten("forget", os.fspath(file), *(str(revision(one)) for one in revisions), options=options)
+    return _forgotten("forget", os.fspath(file), *(str(revision(one)) for one in _several(revisions)), options=options)
 
 
 def squash(file: Path, first: Revision, last: Revision, *, dry_run: bool = False) -> Forgotten:
