@@ -481,6 +481,19 @@ def test_a_reader_that_is_held_up_between_slot_and_extent_sees_no_mixture(start,
     assert value in range(1, 3 + commits) and right and (value == 1 or "new" in names), (value, names, right)
 
 
+def test_what_a_failed_writer_left_behind_the_end_is_given_back_at_once(start, file):
+    """A full disk may have no room but that."""
+    size = file.stat().st_size
+    with open(file, "ab") as left:
+        left.write(b"x" * 1000000)
+    session = start()
+    session.do(f"f = h5py.File({str(file)!r}, 'r+')")
+    assert file.stat().st_size <= size
+    session.do("f['more'] = 1\nf.close()")
+    verified = subprocess.run([str(BUILD / "cli/h5cow"), "verify", str(file)], capture_output=True, text=True)
+    assert verified.returncode == 0, verified.stdout
+
+
 @pytest.mark.parametrize("opens", ["h5py.File({!r}, 'r')", "h5py.File({!r}, 'r+')"])
 def test_plain_files_take_one_descriptor_each(start, tmp_path, opens):
     start("stock").do(f"for i in range(150): h5py.File({str(tmp_path)!r} + f'/{{i}}.h5', 'w').close()")

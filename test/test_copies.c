@@ -82,6 +82,91 @@ static void test_copy_into_another_file_with_history_is_deduplicated(void **stat
     same_files("both copies", NATIVE, OTHER, H5P_DEFAULT);
 }
 
+/* ---- files that keep filters and fill values once for all objects ---- */
+
+static hid_t file_that_shares(const char *name, hid_t fapl)
+{
+    hid_t fcpl = H5Pcreate(H5P_FILE_CREATE), file;
+
+    assert_true(H5Pset_shared_mesg_nindexes(fcpl, 1) >= 0 &&
+                H5Pset_shared_mesg_index(fcpl, 0, H5O_SHMESG_FILL_FLAG | H5O_SHMESG_PLINE_FLAG, 1) >= 0);
+    remove(name);
+    assert_true((file = H5Fcreate(name, H5F_ACC_TRUNC, fcpl, fapl)) >= 0 && H5Pclose(fcpl) >= 0);
+    return file;
+}
+
+/* Also tiny ones, which HDF5 keeps itself. */
+static void fill_that_shares(hid_t file)
+{
+    int fill = 9, values[3000];
+    char name[20];
+
+    for (int i = 0; i < 3000; i++)
+        values[i] = i;
+    for (int i = 0; i < 8; i++) {
+        hsize_t extent = i % 3 == 0 ? 100 : 3000, chunk = 70;
+        hid_t dcpl = H5Pcreate(H5P_DATASET_CREATE), space = H5Screate_simple(1, &extent, NULL), set;
+
+        snprintf(name, sizeof name, "%d", i);
+        assert_true(H5Pset_chunk(dcpl, 1, &chunk) >= 0 && H5Pset_shuffle(dcpl) >= 0 && H5Pset_deflate(dcpl, 4) >= 0 &&
+                    H5Pset_fill_value(dcpl, H5T_NATIVE_INT, &fill) >= 0);
+        set = H5Dcreate2(file, name, H5T_NATIVE_INT, space, H5P_DEFAULT, dcpl, H5P_DEFAULT);
+        assert_true(set >= 0 && H5Dwrite(set, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0 &&
+                    H5Dclose(set) >= 0 && H5Sclose(space) >= 0 && H5Pclose(dcpl) >= 0);
+    }
+}
+
+/* HDF5 gives out creation properties that lead to such a place in their own file. */
+static void test_copies_out_of_a_file_that_shares_filters_and_fill_values(void **state)
+{
+    const hid_t from_fapl[] = {H5P_DEFAULT, native_fapl, H5P_DEFAULT}, to_fapl[] = {H5P_DEFAULT, H5P_DEFAULT, native_fapl};
+    hid_t from, to;
+    (void)state;
+
+    to = create_file(NATIVE, native_fapl);
+    fill_that_shares(to);
+    assert_true(H5Fclose(to) >= 0);
+    for (size_t i = 0; i < COUNT(from_fapl); i++) {
+        from = file_that_shares(COW, from_fapl[i]);
+        fill_that_shares(from);
+        assert_true(H5Fclose(from) >= 0 && (from = H5Fopen(COW, H5F_ACC_RDONLY, H5P_DEFAULT)) >= 0);
+        remove(OTHER);
+        assert_true(H5Fclose(create_file(OTHER, to_fapl[i])) >= 0 &&
+                    (to = H5Fopen(OTHER, H5F_ACC_RDWR, H5P_DEFAULT)) >= 0);
+        for (int k = 0; k < 8; k++) {
+            char name[20];
+
+            snprintf(name, sizeof name, "%d", k);
+            assert_true(H5Ocopy(from, name, to, name, H5P_DEFAULT, H5P_DEFAULT) >= 0);
+        }
+        assert_true(H5Fclose(to) >= 0 && H5Fclose(from) >= 0);
+        same_files("copies", NATIVE, OTHER, H5P_DEFAULT);
+    }
+}
+
+/* HDF5 1.14.5 itself cannot open a second group with these filters: versions do without them. */
+static void test_versions_of_a_group_with_shared_filters(void **state)
+{
+    hid_t file = file_that_shares(COW, H5P_DEFAULT), gcpl = H5Pcreate(H5P_GROUP_CREATE), group;
+    H5G_info_t info;
+    (void)state;
+
+    assert_true(H5Pset_deflate(gcpl, 6) >= 0 && H5Pset_link_phase_change(gcpl, 2, 1) >= 0);
+    assert_true((group = H5Gcreate2(file, "g", H5P_DEFAULT, gcpl, H5P_DEFAULT)) >= 0);
+    fill_that_shares(group);
+    assert_true(H5Gclose(group) >= 0 && H5Pclose(gcpl) >= 0 && H5Fclose(file) >= 0);
+    assert_true((file = H5Fopen(COW, H5F_ACC_RDWR, H5P_DEFAULT)) >= 0);
+    assert_true(H5Ldelete(file, "g/3", H5P_DEFAULT) >= 0 && H5Fclose(file) >= 0);
+    for (int version = 1; version <= 2; version++) {
+        char name[40];
+
+        snprintf(name, sizeof name, COW "@%d", version);
+        assert_true((file = H5Fopen(name, H5F_ACC_RDONLY, H5P_DEFAULT)) >= 0);
+        assert_true(H5Gget_info_by_name(file, "g", &info, H5P_DEFAULT) >= 0 && info.nlinks == (hsize_t)(9 - version));
+        assert_true(H5Lexists(file, "g/7", H5P_DEFAULT) > 0 && H5Fclose(file) >= 0);
+    }
+}
+
 /* ---- what is stored, and how ---- */
 
 /* A version has the chunks that are stored, and no others. */
@@ -481,6 +566,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_copy_after_another_opening_was_closed),
         cmocka_unit_test(test_copies_out_of_a_plain_file_are_versioned),
         cmocka_unit_test(test_copy_of_chunks_that_cannot_be_read_fails_and_leaves_nothing),
+        cmocka_unit_test(test_copies_out_of_a_file_that_shares_filters_and_fill_values),
+        cmocka_unit_test(test_versions_of_a_group_with_shared_filters),
         cmocka_unit_test(test_copy_of_what_is_under_a_mount),
     };
     int status = test_main(tests, argc, argv, through_begin, through_end);

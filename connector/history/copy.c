@@ -88,7 +88,20 @@ static hid_t copied_type(void *context, hid_t named)
     return cow_native_type_id(made);
 }
 
-/* The type and the dataspace of a dataset's copy; the caller closes them. */
+/* The creation properties, the type and the dataspace of a dataset's copy; the caller closes them. */
+static hid_t dataset_dcpl(copied *o, cow_dataset *source)
+{
+    hid_t told = source == NULL ? cow_native_dataset_dcpl(o->from.object) : cow_dataset_dcpl(source, o->from.object), type,
+          dcpl;
+
+    if (told < 0 || o->file->same)
+        return told;
+    type = cow_native_dataset_type(o->from.object);
+    dcpl = type < 0 ? H5I_INVALID_HID : cow_native_dcpl_placeless(told, type);
+    cow_close(type, told);
+    return dcpl;
+}
+
 static hid_t dataset_type(copied *o)
 {
     hid_t type = cow_native_dataset_type(o->from.object), copy;
@@ -312,8 +325,7 @@ static int copy_dataset(copied *o, uint64_t address)
             status = o->bare ? cow_bare_note(o->c->to, row.head, source, row.root) : 0;
         goto done;
     }
-    dcpl = source == NULL ? cow_native_dataset_dcpl(o->from.object) : cow_dataset_dcpl(source, o->from.object);
-    if (dcpl >= 0 && (space = dataset_space(o, source)) >= 0 && (type = dataset_type(o)) >= 0 &&
+    if ((dcpl = dataset_dcpl(o, source)) >= 0 && (space = dataset_space(o, source)) >= 0 && (type = dataset_type(o)) >= 0 &&
         make_dataset(o, source != NULL, type, space, dcpl, &target) == 0 && note_made(o, address) == 0 &&
         copy_elements(o, dcpl, source, target) == 0)
         status = copy_header(o, dcpl);

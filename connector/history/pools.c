@@ -418,9 +418,9 @@ done:
 }
 
 /* The application's creation properties as a pool's: what only concerns one dataset is set to a fixed value. */
-static hid_t pool_dcpl(hid_t dcpl)
+static hid_t pool_dcpl(hid_t dcpl, hid_t type)
 {
-    hid_t p = H5Pcopy(dcpl);
+    hid_t p = cow_native_dcpl_placeless(dcpl, type); /* a list of another file must not be in the way of others */
     H5D_fill_time_t time = H5D_FILL_TIME_IFSET;
 
     if (p < 0 || H5Pset_alloc_time(p, H5D_ALLOC_TIME_INCR) < 0 || H5Pget_fill_time(p, &time) < 0 ||
@@ -459,7 +459,7 @@ int cow_pools_find(cow_file *file, hid_t type, hid_t dcpl, uint32_t *id)
     for (*id = 0; *id < file->pools->signature_count; ++*id)
         if (memcmp(file->pools->signature + (size_t)*id * COW_HASH_SIZE, signature, COW_HASH_SIZE) == 0)
             return 0;
-    p = pool_dcpl(dcpl);
+    p = pool_dcpl(dcpl, type);
     t = H5Tcopy(type);
     if (p >= 0 && t >= 0 && (status = pool_make(file, *id, t, p)) == 0 &&
         cow_table_append(file->pools->table, 1, signature, NULL) < 0)

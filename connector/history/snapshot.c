@@ -922,7 +922,8 @@ static int build_group(cow_walk *walk, cow_loc head, uint64_t address, const cha
 
     made->type = H5I_GROUP;
     made->object = NULL;
-    if (gcpl < 0 || (made->object = cow_native_group_anonymous(walk->file->loc, gcpl)) == NULL ||
+    if (gcpl < 0 || cow_native_group_unfiltered(walk->file->native, gcpl) < 0 ||
+        (made->object = cow_native_group_anonymous(walk->file->loc, gcpl)) == NULL ||
         cow_unlinked_note(&walk->unlinked, *made) < 0)
         goto done;
     if (H5Pget_link_creation_order(gcpl, &order) < 0) {

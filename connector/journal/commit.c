@@ -885,6 +885,6 @@ void cow_journal_trim(cow_journal *journal)
     for (size_t i = 0; i < journal->dying_count; i++)
         if (journal->dying[i].address + journal->dying[i].length > need)
             need = journal->dying[i].address + journal->dying[i].length;
-    if ((uint64_t)about.st_size > need)
-        cow_disk_truncate(&journal->disk, need);
+    if ((uint64_t)about.st_size > need && cow_disk_truncate(&journal->disk, need) == 0)
+        journal->size = need;
 }

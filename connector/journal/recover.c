@@ -301,7 +301,7 @@ static int keep_other(cow_journal *journal, const cow_journal_slot_pair *pair)
     return 0;
 }
 
-int cow_journal_load_writer(cow_journal *journal)
+static int load_writer(cow_journal *journal)
 {
     uint8_t superblock[COW_SUPERBLOCK_MAX];
     cow_journal_slot_pair pair = {0};
@@ -345,6 +345,14 @@ int cow_journal_load_writer(cow_journal *journal)
     if (memcmp(superblock, journal->slot.superblock, length) == 0)
         return 0;
     return cow_disk_write(&journal->disk, journal->anchor.base, journal->slot.superblock, length);
+}
+
+int cow_journal_load_writer(cow_journal *journal)
+{
+    if (load_writer(journal) < 0)
+        return -1;
+    cow_journal_trim(journal); /* a disk may be full of what a writer that failed has left behind the end */
+    return 0;
 }
 
 /* ---- reader ---- */

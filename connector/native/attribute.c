@@ -270,6 +270,24 @@ hid_t cow_native_space_placeless(hid_t space)
     return copy < 0 ? cow_error_native("cannot describe a dataspace anew") : copy;
 }
 
+hid_t cow_native_dcpl_placeless(hid_t dcpl, hid_t type)
+{
+    size_t size = 0;
+    void *bytes = NULL;
+    hid_t copy = H5I_INVALID_HID;
+    H5D_fill_value_t fill;
+
+    /* a fill value with pointers in it would be encoded as these, and is never such a message */
+    if (H5Pfill_value_defined(dcpl, &fill) >= 0 && fill == H5D_FILL_VALUE_USER_DEFINED &&
+        cow_type_has(type, COW_PART_LENGTHS | COW_PART_REFERENCE) != 0)
+        copy = H5Pcopy(dcpl);
+    else if (H5Pencode2(dcpl, NULL, &size, H5P_DEFAULT) >= 0 && (bytes = malloc(size)) != NULL &&
+             H5Pencode2(dcpl, bytes, &size, H5P_DEFAULT) >= 0)
+        copy = H5Pdecode(bytes);
+    free(bytes);
+    return copy < 0 ? cow_error_native("cannot describe creation properties anew") : copy;
+}
+
 bool cow_native_space_same_extent(hid_t a, hid_t b)
 {
     hsize_t extent[2][H5S_MAX_RANK], most[2][H5S_MAX_RANK];

@@ -454,6 +454,29 @@ int cow_native_file_persists_space(void *file)
     return status < 0 ? cow_error_native("cannot get how a file keeps its free space") : persist;
 }
 
+int cow_native_group_unfiltered(void *file, hid_t gcpl)
+{
+    H5VL_file_get_args_t get = {.op_type = H5VL_FILE_GET_FCPL};
+    unsigned indexes = 0, types, least;
+    int filters = H5Pget_nfilters(gcpl), status = 0;
+    bool shared = false;
+
+    if (filters <= 0)
+        return filters < 0 ? cow_error_native("cannot get the filters of a group") : 0;
+    get.args.get_fcpl.fcpl_id = H5I_INVALID_HID;
+    if (H5VLfile_get(file, cow_native_id(), &get, DXPL, NULL) < 0 ||
+        H5Pget_shared_mesg_nindexes(get.args.get_fcpl.fcpl_id, &indexes) < 0)
+        status = -1;
+    for (unsigned i = 0; status == 0 && i < indexes; i++) {
+        status = H5Pget_shared_mesg_index(get.args.get_fcpl.fcpl_id, i, &types, &least) < 0 ? -1 : 0;
+        shared |= status == 0 && (types & H5O_SHMESG_PLINE_FLAG) != 0;
+    }
+    cow_close(get.args.get_fcpl.fcpl_id);
+    if (status == 0 && shared && H5Premove_filter(gcpl, H5Z_FILTER_ALL) < 0)
+        status = -1;
+    return status < 0 ? cow_error_native("cannot get which messages of a file are shared") : 0;
+}
+
 int cow_native_file_small_headers(void *file, bool small, bool *before)
 {
     H5VL_native_file_optional_args_t native;

@@ -114,6 +114,8 @@ void *cow_native_group_open(cow_loc at, const char *path);
 /* A group without a link yet: gone when closed before it is linked. */
 void *cow_native_group_anonymous(cow_loc file, hid_t gcpl);
 hid_t cow_native_group_gcpl(void *group);
+/* GCPL loses its filters where FILE shares them between objects: HDF5 1.14.5 cannot open any but the first group that has them. */
+int cow_native_group_unfiltered(void *file, hid_t gcpl);
 /* The same for many groups, most of which are alike: of the last one that was asked about, what HDF5 tells and what it became.
  * Both lists H5I_INVALID_HID to start, cow_native_gcpl_forget to end. The answer is not the caller's to close. */
 typedef struct cow_gcpl {
@@ -281,6 +283,8 @@ int cow_native_attribute_copy(cow_loc from, const char *name, cow_loc to, cow_ty
  * them, and cannot open what it made. Public calls only. */
 hid_t cow_native_type_placeless(hid_t type);
 hid_t cow_native_space_placeless(hid_t space);
+/* Creation properties of a dataset of TYPE: its filters and its fill value may be such messages. */
+hid_t cow_native_dcpl_placeless(hid_t dcpl, hid_t type);
 /* Have the dataspaces one extent, and one maximum of it? H5Sextent_equal says no where a file of HDF5 1.8 or older
  * leaves out the maximum, which means that it is the extent. */
 bool cow_native_space_same_extent(hid_t a, hid_t b);
