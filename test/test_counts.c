@@ -27,8 +27,10 @@ static hid_t reopened(hid_t file)
 static unsigned count_of(hid_t file, const char *path)
 {
     H5O_info2_t info = {.rc = 1000};
+    H5G_stat_t old;
 
     assert_true(H5Oget_info_by_name3(file, path, &info, H5O_INFO_BASIC, H5P_DEFAULT) >= 0);
+    assert_true(H5Gget_objinfo(file, path, true, &old) >= 0 && old.nlink == info.rc);
     return info.rc;
 }
 

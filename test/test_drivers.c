@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define RESERVED "_versioned_data"
@@ -809,9 +810,128 @@ static void test_external_links_with_another_driver_read_a_history_and_do_not_wr
     H5Pclose(fapl);
 }
 
+/* ---- an image that the program lends ---- */
+
+static char *lent;
+
+static void *lend(size_t size, H5FD_file_image_op_t op, void *context)
+{
+    (void)context;
+    return op == H5FD_FILE_IMAGE_OP_FILE_RESIZE ? malloc(size) : lent;
+}
+
+static void *lend_copy(void *to, const void *from, size_t size, H5FD_file_image_op_t op, void *context)
+{
+    (void)op;
+    (void)context;
+    return to == from ? to : memcpy(to, from, size);
+}
+
+static void *lend_more(void *image, size_t size, H5FD_file_image_op_t op, void *context)
+{
+    (void)size;
+    (void)op;
+    (void)context;
+    return image;
+}
+
+static herr_t take_back(void *image, H5FD_file_image_op_t op, void *context)
+{
+    (void)image;
+    (void)op;
+    (void)context;
+    return 0;
+}
+
+static void *same_context(void *context)
+{
+    return context;
+}
+
+static herr_t keep_context(void *context)
+{
+    (void)context;
+    return 0;
+}
+
+/* As netCDF's nc_open_mem: what its callbacks give is no block that could be freed. */
+static void test_an_image_that_the_program_lends_stays_the_programs(void **state)
+{
+    H5FD_file_image_callbacks_t callbacks = {lend, lend_copy, lend_more, take_back, same_context, keep_context, &lent};
+    hid_t fapl = H5Pcreate(H5P_FILE_ACCESS), file;
+    ssize_t size;
+    char *block;
+    (void)state;
+
+    assert_true(H5Pset_fapl_core(fapl, 4096, false) >= 0);
+    assert_true((file = H5Fcreate("test_drivers_image.h5", H5F_ACC_TRUNC, H5P_DEFAULT, fapl)) >= 0);
+    assert_true(H5Gclose(H5Gcreate2(file, "g", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT)) >= 0 &&
+                H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0);
+    assert_true((size = H5Fget_file_image(file, NULL, 0)) > 0 && (block = malloc((size_t)size + 64)) != NULL);
+    lent = block + 64; /* no beginning of a block of malloc */
+    assert_true(H5Fget_file_image(file, lent, (size_t)size) == size && H5Fclose(file) >= 0);
+    assert_true(H5Pset_file_image_callbacks(fapl, &callbacks) >= 0 && H5Pset_file_image(fapl, lent, (size_t)size) >= 0);
+    assert_true((file = H5Fopen("image", H5F_ACC_RDONLY, fapl)) >= 0 && H5Lexists(file, "g", H5P_DEFAULT) > 0);
+    assert_true(H5Fclose(file) >= 0 && H5Pclose(fapl) >= 0);
+    free(block);
+}
+
+/* ---- what HDF5's tools mend ---- */
+
+static long long bytes_in(const char *name)
+{
+    struct stat about;
+
+    return stat(name, &about) == 0 ? (long long)about.st_size : -1;
+}
+
+/* h5clear opens such files with properties of its own, to mend them: closed without that, HDF5 would cut off their end. */
+static void test_a_file_with_a_damaged_root_opens_as_natively(void **state)
+{
+    const char garbage[8] = "garbage";
+    hid_t fapl = H5Pcreate(H5P_FILE_ACCESS), file;
+    hbool_t yes = true;
+    long long before;
+    int raw;
+    (void)state;
+
+    assert_true(H5Pset_libver_bounds(native_fapl, H5F_LIBVER_LATEST, H5F_LIBVER_LATEST) >= 0);
+    assert_true((file = H5Fcreate(COW, H5F_ACC_TRUNC, H5P_DEFAULT, native_fapl)) >= 0 && H5Fclose(file) >= 0);
+    assert_true(H5Pset_libver_bounds(native_fapl, H5F_LIBVER_EARLIEST, H5F_LIBVER_LATEST) >= 0);
+    assert_true((raw = open(COW, O_RDWR)) >= 0 && pwrite(raw, garbage, sizeof garbage, 48) == sizeof garbage &&
+                ftruncate(raw, 5000) == 0 && close(raw) == 0);
+    before = bytes_in(COW);
+    assert_true(H5Pset(fapl, "skip_eof_check", &yes) >= 0);
+    assert_true((file = H5Fopen(COW, H5F_ACC_RDWR, fapl)) >= 0);
+    assert_true(H5Fincrement_filesize(file, 0) >= 0 && H5Fclose(file) >= 0 && H5Pclose(fapl) >= 0);
+    assert_true(before == 5000 && bytes_in(COW) == before);
+    remove(COW);
+}
+
+/* h5repart: of a family, whose superblock names its driver, to one file. */
+static void test_a_family_becomes_a_single_file(void **state)
+{
+    hid_t family = H5Pcreate(H5P_FILE_ACCESS), fapl = H5Pcreate(H5P_FILE_ACCESS), file;
+    hbool_t yes = true;
+    (void)state;
+
+    assert_true(H5Pset_fapl_family(family, 1 << 20, H5P_DEFAULT) >= 0);
+    assert_true((file = H5Fcreate("test_drivers_family_%d.h5", H5F_ACC_TRUNC, H5P_DEFAULT, family)) >= 0);
+    assert_true(H5Gclose(H5Gcreate2(file, "g", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT)) >= 0 && H5Fclose(file) >= 0);
+    assert_true(H5Pset_fapl_sec2(fapl) >= 0 && H5Pset(fapl, "family_to_single", &yes) >= 0);
+    assert_true((file = H5Fopen("test_drivers_family_0.h5", H5F_ACC_RDWR, fapl)) >= 0 && H5Fclose(file) >= 0);
+    assert_true((file = H5Fopen("test_drivers_family_0.h5", H5F_ACC_RDONLY, H5P_DEFAULT)) >= 0);
+    assert_true(H5Lexists(file, "g", H5P_DEFAULT) > 0 && H5Fclose(file) >= 0);
+    assert_true(H5Pclose(family) >= 0 && H5Pclose(fapl) >= 0);
+    remove("test_drivers_family_0.h5");
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_an_image_that_the_program_lends_stays_the_programs),
+        cmocka_unit_test(test_a_file_with_a_damaged_root_opens_as_natively),
+        cmocka_unit_test(test_a_family_becomes_a_single_file),
         cmocka_unit_test(test_new_files_are_what_native_hdf5_makes_of_them),
         cmocka_unit_test(test_head_and_versions_are_read),
         cmocka_unit_test(test_opening_for_writing_is_refused_with_a_reason),

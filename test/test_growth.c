@@ -221,9 +221,49 @@ static void test_objects_beside(void **state)
     remove(FILE_NAME);
 }
 
+/* H5DSattach_scale asks for the object each time, so programs of netCDF do. */
+static void test_objects_that_were_deleted(void **state)
+{
+    const int beside[] = {FEW, MANY};
+    hid_t fapl = connector_fapl("sync=off");
+    long times[2];
+    (void)state;
+
+    for (int i = 0; i < 2; i++) {
+        hid_t file, set, space = H5Screate(H5S_SCALAR);
+        char name[40];
+
+        make_file(beside[i], fapl);
+        assert_true((file = H5Fopen(FILE_NAME, H5F_ACC_RDWR, fapl)) >= 0);
+        for (int k = 0; k < beside[i]; k++) {
+            snprintf(name, sizeof name, "beside/%d", k);
+            assert_true(H5Ldelete(file, name, H5P_DEFAULT) >= 0);
+        }
+        assert_true((set = H5Dopen2(file, "work/1", H5P_DEFAULT)) >= 0);
+        for (int k = -1; k < 5; k++) {
+            H5O_info2_t info;
+            hid_t a;
+
+            snprintf(name, sizeof name, "a%d", k);
+            assert_true((a = H5Acreate2(set, name, H5T_NATIVE_INT, space, H5P_DEFAULT, H5P_DEFAULT)) >= 0 &&
+                        H5Awrite(a, H5T_NATIVE_INT, &k) >= 0 && H5Aclose(a) >= 0);
+            assert_true(H5Oget_info3(set, &info, H5O_INFO_BASIC) >= 0 && info.rc == 1);
+            asked = k < 0 ? 0 : asked; /* the first counts what was deleted */
+        }
+        times[i] = asked;
+        assert_true(H5Dclose(set) >= 0 && H5Sclose(space) >= 0 && H5Fclose(file) >= 0);
+    }
+    assert_int_equal(times[0], times[1]);
+    assert_true(H5Pclose(fapl) >= 0);
+    remove(FILE_NAME);
+}
+
 int main(int argc, char **argv)
 {
-    static const struct CMUnitTest tests[] = {cmocka_unit_test(test_objects_beside)};
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_objects_beside),
+        cmocka_unit_test(test_objects_that_were_deleted),
+    };
 
     return test_main(tests, argc, argv, NULL, NULL);
 }

@@ -99,7 +99,6 @@ int cow_changes_note(cow_file *file, uint64_t address, unsigned flags, const cha
 {
     noted *e = find(file, address);
 
-    file->changes->edits++;
     if (e == NULL && (e = add(file->changes, address)) == NULL)
         return -1;
     e->flags |= flags;
@@ -160,6 +159,11 @@ void cow_changed_paths(cow_file *file)
 {
     cow_changes_edited(file);
     cow_changes_distrust_paths(file);
+}
+
+void cow_changed_counts(cow_file *file)
+{
+    cow_changes_edited(file);
 }
 
 void cow_changes_distrust_paths(cow_file *file)

@@ -44,7 +44,8 @@ int cow_changes_each(const cow_file *file, cow_changes_visitor *visit, void *con
 /* The same for those of cow_changes_removed, in any order and without paths. */
 int cow_changes_each_removed(const cow_file *file, cow_changes_visitor *visit, void *context);
 
-/* Another number after each change, and each time that the history kept an object. */
+/* Another number each time that an object lost a link or got a further one, its count was changed, or the history kept it: what
+ * else is done to objects changes nothing of what only the history holds. */
 uint64_t cow_changes_edits(const cow_file *file);
 void cow_changes_edited(cow_file *file);
 

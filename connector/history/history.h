@@ -226,6 +226,8 @@ int cow_changed_object(cow_file *file, const H5O_token_t *object, const char *pa
 int cow_changed_link(cow_file *file, const H5O_token_t *group, const char *group_path, const char *name);
 /* Something moved, or got a second hard link: paths known so far may be wrong. */
 void cow_changed_paths(cow_file *file);
+/* An object that was there has got another link. */
+void cow_changed_counts(cow_file *file);
 /* The native call has succeeded, and what had to follow it has failed, for the reason that is recorded: head and versions
  * would differ, so nothing more is committed. */
 void cow_changed_half(cow_file *file);

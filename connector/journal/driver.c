@@ -27,6 +27,7 @@ typedef struct driver_file {
     unsigned long failures;
     bool opening;  /* HDF5 has not set its end of allocation yet */
     bool lockless; /* a file system without locks is no error */
+    hbool_t joined; /* h5repart makes one file of a family: what the superblock says of its driver does not count */
     cow_journal_options options;
     cow_place *place; /* cow_journal_driver_offer */
     size_t places;
@@ -55,6 +56,9 @@ static herr_t leave(int status, driver_file *file, cow_error_held *held)
     return status;
 }
 
+/* As sec2: a property that h5repart adds. */
+#define FAMILY_TO_SINGLE "family_to_single"
+
 static H5FD_t *driver_open(const char *name, unsigned flags, hid_t fapl, haddr_t maxaddr)
 {
     const cow_journal_options *options = H5Pget_driver_info(fapl);
@@ -82,6 +86,8 @@ static H5FD_t *driver_open(const char *name, unsigned flags, hid_t fapl, haddr_t
     }
     if (H5Pget_file_locking(fapl, &use, &file->lockless) < 0)
         file->lockless = false;
+    if (H5Pexist(fapl, FAMILY_TO_SINGLE) > 0 && H5Pget(fapl, FAMILY_TO_SINGLE, &file->joined) < 0)
+        file->joined = false;
     file->opening = true;
     file->next = open_files.first;
     open_files.first = file;
@@ -117,10 +123,11 @@ static int driver_compare(const H5FD_t *a, const H5FD_t *b)
 
 static herr_t driver_query(const H5FD_t *pub, unsigned long *flags)
 {
-    (void)pub;
     *flags = H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_ACCUMULATE_METADATA | H5FD_FEAT_DATA_SIEVE |
              H5FD_FEAT_AGGREGATE_SMALLDATA | H5FD_FEAT_POSIX_COMPAT_HANDLE | H5FD_FEAT_SUPPORTS_SWMR_IO |
              H5FD_FEAT_DEFAULT_VFD_COMPATIBLE; /* as sec2: H5Fget_eoa asks for the SWMR one */
+    if (pub != NULL && ((const driver_file *)pub)->joined)
+        *flags |= H5FD_FEAT_IGNORE_DRVRINFO;
     return 0;
 }
 

@@ -74,21 +74,18 @@ bool cow_driver_writes(hid_t fapl, bool creating)
 {
     size_t increment, size = 0;
     hbool_t backed = true;
-    void *image = NULL;
 
     H5E_BEGIN_TRY
     {
         if (H5Pget_driver(fapl) == cow_library_driver(COW_VFD_CORE)) {
             if (H5Pget_fapl_core(fapl, &increment, &backed) < 0)
                 backed = true;
-            /* opening with an image, HDF5 refuses a file that exists */
+            /* opening with an image, HDF5 refuses a file that exists. Not asked for it: the program's callbacks may lend theirs */
             if (!creating)
-                backed = H5Pget_file_image(fapl, &image, &size) < 0 || size == 0;
+                backed = H5Pget_file_image(fapl, NULL, &size) < 0 || size == 0;
         }
     }
     H5E_END_TRY
-    if (image != NULL)
-        H5free_memory(image);
     return backed;
 }
 
@@ -104,21 +101,18 @@ cow_driver_way cow_driver_choose(const char *name, unsigned flags, hid_t fapl)
     bool writing = flags & H5F_ACC_RDWR, same = false;
     size_t increment, size = 0;
     hbool_t backed = true;
-    void *image = NULL;
 
     H5E_BEGIN_TRY
     {
         if (driver == cow_library_driver(COW_VFD_CORE)) {
             if (H5Pget_fapl_core(fapl, &increment, &backed) < 0)
                 backed = true; /* chosen by the environment */
-            same = H5Pget_file_image(fapl, &image, &size) >= 0 && size == 0;
+            same = H5Pget_file_image(fapl, NULL, &size) >= 0 && size == 0;
         } else
             same = driver == cow_library_driver(COW_VFD_STDIO) || driver == cow_library_driver(COW_VFD_LOG);
         same = same || driver == cow_library_driver(COW_VFD_DIRECT);
     }
     H5E_END_TRY
-    if (image != NULL)
-        H5free_memory(image);
     if (!same || (backed && !writing) || (plain = cow_sec2_fapl()) < 0)
         return way;
     if (has_history(name, plain))

@@ -180,9 +180,10 @@ herr_t cow_vol_group_optional(void *object, H5VL_optional_args_t *args, hid_t dx
             break;
         native.get_objinfo.loc_params = where.loc;
         status = H5VLgroup_optional(where.native, cow_native_id(), &again, dxpl, req);
-        if (status >= 0 && stat != NULL && o->home != NULL && o->home->version != NULL)
-            status =
-                stat->type == H5G_LINK ? cow_path_link_length(o, &where, &stat->linklen) : cow_show_stat(o->home, stat);
+        if (status >= 0 && stat != NULL && stat->type != H5G_LINK)
+            status = cow_show_stat(o->home, stat);
+        else if (status >= 0 && stat != NULL && o->home != NULL && o->home->version != NULL)
+            status = cow_path_link_length(o, &where, &stat->linklen);
         else if (status < 0 && given->get_objinfo.follow_link && cow_detour_by_name(&where, &detour)) {
             native.get_objinfo.loc_params = detour.loc;
             status = cow_vol_group_optional(detour.file, &again, dxpl, req);

@@ -72,7 +72,8 @@ herr_t cow_vol_link_create(H5VL_link_create_args_t *args, void *object, const H5
             c->unnamed = base != c && base->unnamed;
             if (cow_object_made(c) < 0)
                 status = -1;
-        }
+        } else
+            cow_changed_counts(target.home->file);
     }
 done:
     cow_target_done(&target);
@@ -125,6 +126,8 @@ static herr_t copy_or_move(bool move, cow_object *source, const H5VL_loc_params_
     if (cow_target_member_changed(&to_target, link_name(&to)) < 0 ||
         (move && cow_target_member_changed(&from_target, link_name(&from)) < 0))
         status = -1;
+    if (to_target.home != NULL && to_target.home->file != NULL)
+        cow_changed_counts(to_target.home->file);
 done:
     free(soft);
     cow_target_done(&from_target);

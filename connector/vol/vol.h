@@ -181,7 +181,7 @@ typedef struct cow_object {
     bool detached;                   /* reached through another file: its name there is not its name here */
     bool has_token;
     H5O_token_t token; /* of the object; for an attribute: of the object it belongs to */
-    struct cow_object *next_dataset;
+    struct cow_object *next_dataset, *previous_dataset;
     char *owner_path; /* attributes: path of the object they belong to, or NULL */
     void *root;       /* files of a version: the native root group of the version, opened when first needed */
 } cow_object;

@@ -154,8 +154,12 @@ cow_home *cow_home_new(void *native_file, cow_file *file, const char *given_name
         }
     if (file_number(native_file, &home->fileno) < 0)
         goto failed;
-    if (cow_native_info((cow_loc){native_file, H5I_FILE}, NULL, H5O_INFO_BASIC, &info) < 0)
-        goto failed;
+    if (cow_native_info((cow_loc){native_file, H5I_FILE}, NULL, H5O_INFO_BASIC, &info) < 0) {
+        if (file != NULL)
+            goto failed;
+        cow_error_clear(); /* HDF5 opens files whose root is damaged, and h5clear mends them */
+        memset(&info.token, 0xff, sizeof info.token); /* nobody's */
+    }
     for (cow_home *c = file == NULL ? NULL : now.homes; c != NULL; c = c->next)
         if (c->file == file) {
             home->swmr_write = home->swmr_write || c->swmr_write;
@@ -465,6 +469,8 @@ static cow_object *init(cow_object *object, cow_home *home, void *native, H5I_ty
         home->files++;
     if (type == H5I_DATASET && home != NULL) {
         object->next_dataset = home->datasets;
+        if (home->datasets != NULL)
+            home->datasets->previous_dataset = object;
         home->datasets = object;
     }
     return object;
@@ -517,12 +523,15 @@ static cow_home *leave(cow_object *object)
     object->classified = false;
     if (object->type == H5I_FILE && home != NULL)
         home->files--;
-    if (object->type == H5I_DATASET && home != NULL)
-        for (cow_object **p = &home->datasets; *p != NULL; p = &(*p)->next_dataset)
-            if (*p == object) {
-                *p = object->next_dataset;
-                break;
-            }
+    if (object->type == H5I_DATASET && home != NULL) {
+        if (object->next_dataset != NULL)
+            object->next_dataset->previous_dataset = object->previous_dataset;
+        if (object->previous_dataset != NULL)
+            object->previous_dataset->next_dataset = object->next_dataset;
+        else
+            home->datasets = object->next_dataset;
+        object->next_dataset = object->previous_dataset = NULL;
+    }
     object->home = NULL;
     return home;
 }
