@@ -16,6 +16,40 @@
 #define NATIVE "test_found_native.h5"
 #define OTHER  "test_found_other.h5"
 
+/* ---- an element that is written twice by one call ---- */
+
+/* HDF5 alone may fail at it: it removes what the element held from its heap twice. */
+static void test_points_that_name_an_element_twice(void **state)
+{
+    enum { LONG = 20000 };
+    static short values[LONG];
+    hid_t type = H5Tvlen_create(H5T_NATIVE_SHORT), dcpl = H5Pcreate(H5P_DATASET_CREATE), file, set;
+    const hsize_t extent = 12, most = H5S_UNLIMITED, chunk = 4, four = 4, points[] = {2, 7, 2, 7};
+    hid_t space = H5Screate_simple(1, &extent, &most), memory = H5Screate_simple(1, &four, NULL), some;
+    hvl_t all[12] = {{0}}, new[] = {{0, values}, {1, values + 1}, {2, values + 4}, {3, values + 7}}, read[12];
+    (void)state;
+
+    for (int i = 0; i < LONG; i++)
+        values[i] = (short)i;
+    all[2] = (hvl_t){LONG, values};
+    all[5] = all[9] = (hvl_t){2, values};
+    assert_true((file = H5Fcreate(COW, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT)) >= 0 && H5Pset_chunk(dcpl, 1, &chunk) >= 0);
+    assert_true((set = H5Dcreate2(file, "d", type, space, H5P_DEFAULT, dcpl, H5P_DEFAULT)) >= 0);
+    assert_true(H5Dwrite(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, all) >= 0 && H5Dclose(set) >= 0 && H5Fclose(file) >= 0);
+    assert_true((file = H5Fopen(COW, H5F_ACC_RDWR, H5P_DEFAULT)) >= 0 && (set = H5Dopen2(file, "d", H5P_DEFAULT)) >= 0);
+    assert_true((some = H5Scopy(space)) >= 0 && H5Sselect_elements(some, H5S_SELECT_SET, 4, points) >= 0);
+    assert_true(H5Dwrite(set, type, memory, some, H5P_DEFAULT, new) >= 0 && H5Dclose(set) >= 0);
+    assert_true(H5Gclose(H5Gcreate2(file, "g", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT)) >= 0 && H5Fclose(file) >= 0);
+    assert_true((file = H5Fopen(COW, H5F_ACC_RDONLY, H5P_DEFAULT)) >= 0 && H5Lexists(file, "g", H5P_DEFAULT) > 0);
+    assert_true((set = H5Dopen2(file, "d", H5P_DEFAULT)) >= 0 &&
+                H5Dread(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, read) >= 0);
+    assert_true(read[2].len == 2 && ((short *)read[2].p)[1] == 5 && read[7].len == 3 && ((short *)read[7].p)[2] == 9);
+    assert_true(read[5].len == 2 && read[9].len == 2 && read[0].len == 0);
+    assert_true(H5Treclaim(type, space, H5P_DEFAULT, read) >= 0 && H5Dclose(set) >= 0 && H5Fclose(file) >= 0);
+    assert_true(H5Sclose(some) >= 0 && H5Sclose(memory) >= 0 && H5Sclose(space) >= 0 && H5Pclose(dcpl) >= 0 &&
+                H5Tclose(type) >= 0);
+}
+
 /* ---- raw chunks with a filter mask ---- */
 
 /* Tiny datasets are HDF5's own; each kind of index. HDF5 remembers the chunk that was written last with its former mask. */
@@ -1328,6 +1362,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_a_write_that_is_refused_leaves_what_was_written_before),
         cmocka_unit_test(test_sequences_that_cannot_be_converted_do_no_harm),
         cmocka_unit_test(test_sequences_are_moved_as_natively),
+        cmocka_unit_test(test_points_that_name_an_element_twice),
         cmocka_unit_test(test_each_dataset_has_the_parameters_of_its_own_filters),
         cmocka_unit_test(test_what_is_cut_off_becomes_the_fill_value_also_where_hdf5_never_fills),
         cmocka_unit_test(test_what_is_behind_an_extent_is_that_datasets_alone),

@@ -789,7 +789,49 @@ int cow_heap_read(cow_array *array, const cow_heap_part *part, hid_t mem_type, h
     return move_part(array, slot, part, mem_type, dxpl, false, packed);
 }
 
-int cow_heap_write(cow_array *array, const cow_heap_part *part, hid_t mem_type, hid_t dxpl, const void *packed)
+/* Points may name an element twice. HDF5 would remove what it held twice from a heap, and may fail at that: the last one counts. 1: ONCE
+ * is PART without the others, its places and *PACKED are the caller's to free; 0: there are none; -1. */
+static int without_doubles(const cow_array *array, const cow_heap_part *part, size_t size, const void *packed,
+                           cow_heap_part *once, void **packed_once)
+{
+    uint64_t n = part->place == NULL ? 0 : part->elements, doubles = 0, *place = NULL;
+    uint8_t *seen = n < 2 ? NULL : calloc(1, chunk_elements(array) / 8 + 1), *dropped = NULL;
+    int status = -1;
+
+    if (n < 2)
+        return 0;
+    if (seen == NULL || (dropped = calloc(1, n)) == NULL)
+        goto done;
+    for (uint64_t i = n; i-- > 0;) {
+        uint64_t at = part->place[i];
+        dropped[i] = seen[at / 8] >> at % 8 & 1;
+        doubles += dropped[i];
+        seen[at / 8] |= (uint8_t)(1u << at % 8);
+    }
+    status = 0;
+    if (doubles == 0)
+        goto done;
+    status = -1;
+    if ((place = malloc((n - doubles) * sizeof *place)) == NULL || (*packed_once = malloc((n - doubles) * size)) == NULL) {
+        free(place);
+        goto done;
+    }
+    *once = *part;
+    once->place = place;
+    once->elements = 0;
+    for (uint64_t i = 0; i < n; i++)
+        if (!dropped[i]) {
+            memcpy((uint8_t *)*packed_once + once->elements * size, (const uint8_t *)packed + i * size, size);
+            place[once->elements++] = part->place[i];
+        }
+    status = 1;
+done:
+    free(seen);
+    free(dropped);
+    return status < 0 ? cow_error(COW_MEMORY, "%s: no memory for a selection", array->label) : status;
+}
+
+static int write_part(cow_array *array, const cow_heap_part *part, hid_t mem_type, hid_t dxpl, const void *packed)
 {
     cow_cached_chunk *entry = own_slot(array, part);
     own_copy own = {0};
@@ -811,6 +853,22 @@ int cow_heap_write(cow_array *array, const cow_heap_part *part, hid_t mem_type, 
         own.known = NULL;
     }
     own_free(&own);
+    return status;
+}
+
+int cow_heap_write(cow_array *array, const cow_heap_part *part, hid_t mem_type, hid_t dxpl, const void *packed)
+{
+    cow_heap_part once;
+    void *packed_once = NULL;
+    int status = without_doubles(array, part, H5Tget_size(mem_type), packed, &once, &packed_once);
+
+    if (status == 0)
+        return write_part(array, part, mem_type, dxpl, packed);
+    if (status < 0)
+        return -1;
+    status = write_part(array, &once, mem_type, dxpl, packed_once);
+    free((void *)(uintptr_t)once.place);
+    free(packed_once);
     return status;
 }
 
