@@ -92,11 +92,41 @@ failed:
 
 /* ---- values ---- */
 
+/* A path that leads to the object of TOKEN. free() it; NULL: it has none. */
+static char *path_of(hid_t file, H5O_token_t token)
+{
+    hid_t object = H5Oopen_by_token(file, token);
+    ssize_t length = object < 0 ? -1 : H5Iget_name(object, NULL, 0);
+    char *path = NULL;
+
+    if (length > 0) {
+        path = cli_alloc((size_t)length + 1, 1);
+        H5Iget_name(object, path, (size_t)length + 1);
+    }
+    if (object >= 0)
+        H5Oclose(object);
+    return path;
+}
+
+static bool same_object(const pair *p, H5O_token_t a, H5O_token_t b)
+{
+    char *path[2];
+    bool same;
+
+    if (p->diff->same_file)
+        return cow_tree_address(&a) == cow_tree_address(&b);
+    path[0] = path_of(p->diff->before->through, a);
+    path[1] = path_of(p->diff->after->through, b);
+    same = path[0] == NULL || path[1] == NULL ? path[0] == path[1] : strcmp(path[0], path[1]) == 0;
+    free(path[0]);
+    free(path[1]);
+    return same;
+}
+
 static bool same_reference(const pair *p, hid_t type, void *a, void *b)
 {
     cow_import_reference from, to = {.region = H5I_INVALID_HID};
     bool same = false;
-    char *text[2];
 
     if (cow_import_reference_look(p->diff->before->through, type, a, &from) == 0 &&
         cow_import_reference_look(p->diff->after->through, type, b, &to) == 0 && from.state == to.state) {
@@ -104,19 +134,10 @@ static bool same_reference(const pair *p, hid_t type, void *a, void *b)
             same = from.kind == to.kind && memcmp(a, b, sizeof(H5O_token_t)) == 0;
         else if (from.state != COW_REFERENCE_GOOD)
             same = true;
-        else if (from.kind == to.kind && (from.attribute == NULL) == (to.attribute == NULL) &&
-                 (from.attribute == NULL || strcmp(from.attribute, to.attribute) == 0) &&
-                 cow_tree_same_region(from.region, to.region)) {
-            if (p->diff->same_file)
-                same = cow_tree_address(&from.token) == cow_tree_address(&to.token);
-            else {
-                text[0] = cli_value_text(p->diff->before->through, type, a);
-                text[1] = cli_value_text(p->diff->after->through, type, b);
-                same = strcmp(text[0], text[1]) == 0;
-                free(text[0]);
-                free(text[1]);
-            }
-        }
+        else
+            same = from.kind == to.kind && (from.attribute == NULL) == (to.attribute == NULL) &&
+                   (from.attribute == NULL || strcmp(from.attribute, to.attribute) == 0) &&
+                   cow_tree_same_selection(from.region, to.region) && same_object(p, from.token, to.token);
     }
     cow_import_reference_done(&from);
     cow_import_reference_done(&to);

@@ -176,6 +176,32 @@ def test_show_tells_who_made_a_version_and_what_of_it(programs, tmp_path):
     assert h5cow("show", path, "/x").endswith("on average 1\n")
 
 
+def test_a_region_is_the_same_one_when_its_dataset_has_grown(programs, tmp_path):
+    path = tmp_path / "grown.h5"
+    first = """
+with h5py.File(sys.argv[1], 'w') as f:
+    t = f.create_dataset('t', (10, 10), 'i4', maxshape=(None, None), chunks=(5, 5))
+    regions = [t.regionref[2:5, 3], t.regionref[...], t.regionref[np.eye(10, dtype=bool)]]
+    f.create_dataset('region', data=regions, dtype=h5py.regionref_dtype)
+    f['region'].attrs.create('one', regions[0], dtype=h5py.regionref_dtype)
+    f.create_dataset('other', data=regions[0], dtype=h5py.regionref_dtype)
+"""
+    second = """
+with h5py.File(sys.argv[1], 'a') as f:
+    f['t'].resize((20, 20))
+    f['other'][()] = f['t'].regionref[2:6, 3]
+"""
+    for code in first, second:
+        done = programs.python(code, path)
+        assert done.returncode == 0, done.stderr
+    for version in 1, 2:
+        h5cow("export", f"{path}@{version}", tmp_path / f"{version}.h5")
+    for words in ([f"{path}@1", "@2"], [tmp_path / "1.h5", tmp_path / "2.h5"]):
+        assert h5cow("diff", "-s", *words, code=1).count("changed  ") == 2, h5cow("diff", *words, code=1)
+        assert h5cow("diff", *words, "/region") == ""
+        assert "1 of 1 differ" in h5cow("diff", *words, "/other", code=1)
+
+
 def test_numbers_within_a_tolerance(programs, tmp_path):
     path = tmp_path / "close.h5"
     code = "with h5py.File(sys.argv[1], 'a') as f: f.require_dataset('x', (4,), 'f8')[:] = eval(sys.argv[2])"

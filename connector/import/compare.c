@@ -73,8 +73,8 @@ bool cow_tree_same_type(hid_t a, hid_t b)
     return H5Tequal(a, b) > 0;
 }
 
-/* By what is selected: HDF5 writes one selection in different ways, as old as the file is. */
-static bool same_selection(hid_t a, hid_t b)
+/* HDF5 writes one selection in different ways, as old as the file is. */
+bool cow_tree_same_selection(hid_t a, hid_t b)
 {
     hid_t space[2] = {a, b};
     hsize_t box[2][4][H5S_MAX_RANK] = {{{0}}}, *list[2] = {NULL, NULL};
@@ -82,11 +82,15 @@ static bool same_selection(hid_t a, hid_t b)
     H5S_sel_type type;
     bool same;
 
+    if (a < 0 || b < 0)
+        return a < 0 && b < 0;
     type = H5Sget_select_type(a);
-    if (type < 0 || type != H5Sget_select_type(b) || H5Sget_simple_extent_ndims(a) != H5Sget_simple_extent_ndims(b))
+    if (type < 0 || type != H5Sget_select_type(b))
         return false;
     if (type != H5S_SEL_POINTS && type != H5S_SEL_HYPERSLABS)
         return true;
+    if (H5Sget_simple_extent_ndims(a) != H5Sget_simple_extent_ndims(b))
+        return false;
     if (type == H5S_SEL_HYPERSLABS && H5Sis_regular_hyperslab(a) > 0 && H5Sis_regular_hyperslab(b) > 0) {
         for (int i = 0; i < 2; i++)
             if (H5Sget_regular_hyperslab(space[i], box[i][0], box[i][1], box[i][2], box[i][3]) < 0)
@@ -103,11 +107,9 @@ static bool same_selection(hid_t a, hid_t b)
     return same;
 }
 
-bool cow_tree_same_region(hid_t a, hid_t b)
+static bool same_region(hid_t a, hid_t b)
 {
-    if (a < 0 || b < 0)
-        return a < 0 && b < 0;
-    return cow_native_space_same_extent(a, b) && same_selection(a, b);
+    return cow_tree_same_selection(a, b) && (a < 0 || cow_native_space_same_extent(a, b));
 }
 
 static bool same_reference(const comparison *c, hid_t type, void *a, void *b)
@@ -129,7 +131,7 @@ static bool same_reference(const comparison *c, hid_t type, void *a, void *b)
         case COW_REFERENCE_GOOD:
             same = to.state == COW_REFERENCE_GOOD && to.kind == from.kind &&
                    cow_map_get(&c->tree->places, cow_tree_address(&from.token), &place) && c->address[place] != 0 &&
-                   c->address[place] == cow_tree_address(&to.token) && cow_tree_same_region(from.region, to.region) &&
+                   c->address[place] == cow_tree_address(&to.token) && same_region(from.region, to.region) &&
                    (from.attribute == NULL) == (to.attribute == NULL) &&
                    (from.attribute == NULL || strcmp(from.attribute, to.attribute) == 0);
             break;
@@ -391,8 +393,8 @@ static bool same_layout(const hid_t list[2])
             space[k][1] = H5Pget_virtual_srcspace(list[k], i);
         }
         same = same && strcmp(text[0][0], text[1][0]) == 0 && strcmp(text[0][1], text[1][1]) == 0 &&
-               space[0][0] >= 0 && space[1][0] >= 0 && same_selection(space[0][0], space[1][0]) &&
-               cow_tree_same_region(space[0][1], space[1][1]);
+               space[0][0] >= 0 && space[1][0] >= 0 && cow_tree_same_selection(space[0][0], space[1][0]) &&
+               same_region(space[0][1], space[1][1]);
         for (int k = 0; k < 4; k++)
             if (space[k / 2][k % 2] >= 0)
                 H5Sclose(space[k / 2][k % 2]);

@@ -97,8 +97,8 @@ hid_t cow_tree_dataset(hid_t to, const char *path, hid_t type, hid_t space, hid_
 /* compare.c */
 /* Are these the same, whichever files they are of? */
 bool cow_tree_same_type(hid_t a, hid_t b);
-/* The same elements selected, in extents that are the same; both negative: the same. */
-bool cow_tree_same_region(hid_t a, hid_t b);
+/* The same elements selected, whatever the extents are; both negative: the same. */
+bool cow_tree_same_selection(hid_t a, hid_t b);
 
 /* values.c */
 /* The type in the new file for a type of the old one: shared if it is named, else one that is in no file yet. Close it. */
