@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,9 +87,10 @@ static void put(const char *text)
     free(escaped);
 }
 
-static void put_number(double value)
+/* NULL: a number that JSON cannot tell. */
+static double number_of(json_object *value)
 {
-    printf("%g", value);
+    return value == NULL ? INFINITY : json_object_get_double(value);
 }
 
 static void print_elements(json_object *found)
@@ -101,13 +103,9 @@ static void print_elements(json_object *found)
         printf(", in %s of %s chunks", text_of(found, "chunks_changed"), text_of(found, "chunks"));
     printf("; the first at %s", first);
     if (json_object_object_get_ex(found, "largest", &value)) {
-        printf("; by at most ");
-        put_number(json_object_get_double(value));
-        printf(" at %s", at);
-        if (json_object_object_get_ex(found, "mean", &value)) {
-            printf(", on average ");
-            put_number(json_object_get_double(value));
-        }
+        printf("; by at most %g at %s", number_of(value), at);
+        if (json_object_object_get_ex(found, "mean", &value))
+            printf(", on average %g", number_of(value));
     }
     putchar('\n');
     for (size_t i = 0; json_object_object_get_ex(found, "values", &list) && i < json_object_array_length(list); i++) {
@@ -221,7 +219,7 @@ static void put_number_cell(cli_table *table, json_object *found, const char *ke
     json_object *value;
 
     if (found != NULL && json_object_object_get_ex(found, key, &value))
-        cli_table_cell(table, "%g", json_object_get_double(value));
+        cli_table_cell(table, "%g", number_of(value));
     else
         cli_table_cell(table, "%s", "");
 }

@@ -638,6 +638,12 @@ static bool same_grid(const cow_root *a, const cow_root *b)
     return same;
 }
 
+/* NULL: infinite, or too large for 64 bits, for which JSON has no number. */
+static json_object *number_json(long double value)
+{
+    return isfinite((double)value) ? json_object_new_double((double)value) : NULL;
+}
+
 static void tell_elements(comparison *c, json_object *item, const cow_root *root)
 {
     json_object *found = json_object_new_object();
@@ -656,11 +662,10 @@ static void tell_elements(comparison *c, json_object *item, const cow_root *root
     }
     json_object_object_add(found, "first", position_json(c, c->first));
     if (c->numbers > 0) {
-        json_object_object_add(found, "largest", json_object_new_double((double)c->largest));
+        json_object_object_add(found, "largest", number_json(c->largest));
         json_object_object_add(found, "largest_at", position_json(c, c->at));
-        json_object_object_add(found, "largest_relative",
-                               isinf(c->relative) ? NULL : json_object_new_double((double)c->relative));
-        json_object_object_add(found, "mean", json_object_new_double((double)(c->sum / (long double)c->numbers)));
+        json_object_object_add(found, "largest_relative", number_json(c->relative));
+        json_object_object_add(found, "mean", number_json(c->sum / (long double)c->numbers));
     }
     if (json_object_array_length(c->values) > 0)
         json_object_object_add(found, "values", json_object_get(c->values));

@@ -160,6 +160,24 @@ def test_as_json(story):
     assert objects["/temp"]["elements"]["largest_relative"] == pytest.approx(65 / 64)
 
 
+def test_json_has_no_number_for_what_is_infinite(programs, tmp_path):
+    """Some parsers take Infinity, which is not JSON; Python's is one of them."""
+    def refuse(word):
+        raise AssertionError(f"{word} is not JSON")
+
+    path = tmp_path / "infinite.h5"
+    code = "with h5py.File(sys.argv[1], 'a') as f: f.require_dataset('x', (2,), 'f8')[:] = eval(sys.argv[2])"
+    for values in "[np.inf, 0]", "[-np.inf, 0]", "[1e308, 0]", "[-1e308, 0]":
+        assert programs.python(code, path, values).returncode == 0
+    for before, after in (1, 2), (2, 3), (3, 4):
+        for verb in (["diff", f"{path}@{before}", f"@{after}"], ["show", f"{path}@{after}"]):
+            code = int(verb[0] == "diff")
+            told = json.loads(h5cow(verb[0], "--json", *verb[1:], code=code), parse_constant=refuse)
+            found = told["objects"][0]["elements"]
+            assert found["largest"] is None and found["mean"] is None and found["largest_at"] == [0]
+            assert "by at most inf at (0,), on average inf" in h5cow(*verb, code=code)
+
+
 def test_show_tells_who_made_a_version_and_what_of_it(programs, tmp_path):
     path = tmp_path / "show.h5"
     code = "with h5py.File(sys.argv[1], 'a') as f: f.require_dataset('x', (3,), 'i4')[1] = int(sys.argv[2])"
