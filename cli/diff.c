@@ -414,24 +414,35 @@ int cli_diff_verb(int argc, char **argv)
 
 /* ---- show ---- */
 
-/* FORMER: the version before it; NULL: it is the first. RESTORED: the one that was restored, or NULL. */
-static void print_version(const cli_version *version, const char *former, const char *restored, cli_clock clock)
+static void print_field(const char *title, const char *text)
 {
+    fputs(title, stdout);
+    put(text);
+    putchar('\n');
+}
+
+/* What the version of ROW comes from. BEFORE: the row of the one before it, which it is compared with. */
+static void print_origin(const cli_version *rows, size_t row, size_t before)
+{
+    const size_t made_of = cli_version_made_of(rows, row), parent = cli_version_parent(rows, row);
+
+    if (parent != SIZE_MAX && parent != before && parent == made_of)
+        print_field("as was  ", rows[parent].name);
+    else if (parent != SIZE_MAX) /* of one that was forgotten, the nearest that is left is told, as log does */
+        print_field("made of ", rows[parent].name);
+    if (before != SIZE_MAX && parent != before)
+        print_field("after   ", rows[before].name);
+}
+
+static void print_version(const cli_version *rows, size_t row, size_t before, cli_clock clock)
+{
+    const cli_version *version = &rows[row];
     char text[48], bytes[32];
 
     fputs("version ", stdout);
     put(version->name);
     printf("%s\n", version->open == COW_LOG_OPEN ? " (open)" : "");
-    if (restored != NULL) {
-        fputs("as was  ", stdout);
-        put(restored);
-        putchar('\n');
-    }
-    if (former != NULL) {
-        fputs(restored == NULL ? "made of " : "after   ", stdout);
-        put(former);
-        putchar('\n');
-    }
+    print_origin(rows, row, before);
     printf("time    %s\nuser    ", cli_time(text, version->time, clock, true));
     put(version->user);
     fputs(" on ", stdout);
@@ -439,30 +450,23 @@ static void print_version(const cli_version *version, const char *former, const 
     fputs("\nprogram ", stdout);
     put(version->program);
     printf("\nadded   %s\n", cli_bytes(bytes, (double)version->added));
-    if (version->message[0] != '\0') {
-        fputs("message ", stdout);
-        put(version->message);
-        putchar('\n');
-    }
+    if (version->message[0] != '\0')
+        print_field("message ", version->message);
     putchar('\n');
 }
 
 static int show(request *r, const char *path, cli_clock clock)
 {
     cli_version *rows = NULL;
-    size_t count = 0, row = 0, made_of, before;
+    size_t count = 0, row = 0, before;
     json_object *answer = NULL;
-    const char *former, *restored;
+    const char *former;
     int status = cli_state_rows(&r->after, &rows, &count, &row);
 
     if (status != 0)
         return status;
-    made_of = cli_version_made_of(rows, row);
     before = cli_version_before(rows, row);
     former = before == SIZE_MAX ? NULL : rows[before].name;
-    restored = made_of == SIZE_MAX || made_of + 1 == row || rows[made_of].open == COW_LOG_FORGOTTEN
-                   ? NULL
-                   : rows[made_of].name;
     if (former != NULL && (status = cli_state_version(&r->before, &r->after, former)) != 0)
         goto done;
     r->diff.before = former == NULL ? NULL : &r->before;
@@ -471,7 +475,7 @@ static int show(request *r, const char *path, cli_clock clock)
         answer = cli_version_json(rows, row);
         json_object_object_add(answer, "file", cli_json_text(r->after.file.name));
     } else
-        print_version(&rows[row], former, restored, clock);
+        print_version(rows, row, before, clock);
     status = compare(r, path, answer);
     if (former != NULL)
         cli_state_close(&r->before);

@@ -209,6 +209,15 @@ def test_undo_and_redo_as_in_an_editor(programs, tmp_path):
     programs.verified(path)
 
 
+def test_what_was_restored_and_is_forgotten_is_told_by_what_is_left(programs, story):
+    h5cow("restore", f"{story}@2")
+    h5cow("forget", story, "2")
+    assert json.loads(h5cow("show", "--json", story))["parent"] == "1"
+    assert json.loads(h5cow("log", "--json", story))[0]["parent"] == "1"
+    text = h5cow("show", story)
+    assert text.startswith("version 4\nmade of 1\nafter   3\ntime "), text
+
+
 def test_log_and_show_of_what_was_restored(programs, story):
     h5cow("restore", f"{story}@1", "/small")
     h5cow("restore", f"{story}@1")
