@@ -28,6 +28,8 @@ void cli_report_trouble(cli_report *report, const char *what);
 /* A list of {"path", "kind", "changes": [version, "added" | "changed" | "removed", ...]}, versions counted from 0; those with
  * most changes first, MOST of them. *MORE: how many are left out. */
 json_object *cli_report_changes(cli_report *report, size_t most, size_t *more);
+/* The path of one of these as the file has it, which text in JSON need not be: names in it may be no UTF-8. */
+const char *cli_report_path(json_object *item);
 /* {"versions": [bytes of the chunks that only this one holds, ...], "datasets": [{"path", "all", "newest"}, ...], "all",
  * "newest", "shared", "nobody", "chunks"}: bytes as stored. The largest datasets are listed, `all` and `newest` are of all of them;
  * `shared` is what several datasets hold, `nobody` what no state does. */

@@ -134,11 +134,31 @@ static int by_changes(const void *a, const void *b)
     return x->changes != y->changes ? (x->changes < y->changes) - (x->changes > y->changes) : strcmp(x->path, y->path);
 }
 
+static void free_path(json_object *text, void *path)
+{
+    (void)text;
+    free(path);
+}
+
+/* PATH as text, with itself, byte by byte, beside: see cli_report_path. */
+static json_object *path_json(const char *path)
+{
+    json_object *text = cli_json_text(path);
+
+    json_object_set_userdata(text, cli_strdup(path), free_path);
+    return text;
+}
+
+const char *cli_report_path(json_object *item)
+{
+    return json_object_get_userdata(json_object_object_get(item, "path"));
+}
+
 static json_object *told(const row *r)
 {
     json_object *item = json_object_new_object(), *list = json_object_new_array();
 
-    json_object_object_add(item, "path", cli_json_text(r->path));
+    json_object_object_add(item, "path", path_json(r->path));
     json_object_object_add(item, "kind", json_object_new_string(cli_object_kind(r->type)));
     for (size_t i = 0; i < r->changes; i++) {
         json_object_array_add(list, json_object_new_uint64(r->change[i].version));

@@ -54,7 +54,7 @@ static size_t subjects(json_object *changes, subject **list)
         const char *what = json_object_get_string(json_object_array_get_idx(told, n - 1));
         if (strcmp(member(item, "kind"), "dataset") == 0 && strcmp(what, "removed") != 0)
             (*list)[count++] =
-                (subject){member(item, "path"), (size_t)json_object_get_uint64(json_object_array_get_idx(told, n - 2)),
+                (subject){cli_report_path(item), (size_t)json_object_get_uint64(json_object_array_get_idx(told, n - 2)),
                           strcmp(what, "changed") == 0};
     }
     if (count > 0)

@@ -110,6 +110,24 @@ def values(side):
     return np.frombuffer(base64.b64decode(side["values"]), "<f4").reshape(side["height"], side["width"])
 
 
+def test_names_that_are_no_utf_8(programs, tmp_path):
+    code = """
+name = b'caf\\xe9'
+with h5py.File(sys.argv[1], 'a') as f:
+    g = f.require_group('g').id
+    if not g.links.exists(name):
+        h5py.h5d.create(g, name, h5py.h5t.NATIVE_INT32, h5py.h5s.create_simple((2000,)))
+    h5py.Dataset(h5py.h5d.open(g, name))[7] += 1
+"""
+    for _ in range(2):
+        done = programs.python(code, tmp_path / "a.h5")
+        assert done.returncode == 0, done.stderr
+    assert "not all of" not in h5cow("report", tmp_path / "a.h5")
+    told = given(tmp_path / "a.h5.html")
+    assert told["trouble"] == [] and [p["path"] for p in told["pictures"]] == ["/g/caf?"]
+    assert told["pictures"][0]["after"]["shape"] == [2000]
+
+
 def test_pictures_before_and_after(programs, tmp_path):
     assert programs.python(PICTURES, tmp_path / "a.h5").returncode == 0
     h5cow("report", tmp_path / "a.h5")
