@@ -104,23 +104,38 @@ static void pass_on(int number)
         kill(child, number);
 }
 
+/* Signals that end other verbs. None that this process ignores, as under nohup, or in the background of a shell. */
+static void find_ending(sigset_t *ending)
+{
+    static const int ended_by[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXCPU};
+    struct sigaction now;
+
+    sigemptyset(ending);
+    for (size_t i = 0; i < sizeof ended_by / sizeof *ended_by; i++)
+        if (sigaction(ended_by[i], NULL, &now) == 0 && now.sa_handler == SIG_DFL)
+            sigaddset(ending, ended_by[i]);
+}
+
+static void each(const sigset_t *signals, void (*handler)(int))
+{
+    struct sigaction action = {.sa_handler = handler};
+
+    for (int number = 1; number < NSIG; number++)
+        if (sigismember(signals, number) > 0)
+            sigaction(number, &action, NULL);
+}
+
 static int supervise(const char *from, const char *to, const char *options)
 {
-    static const int ended_by[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
     char *target = to != NULL ? cli_strdup(to) : realpath(from, NULL);
     cow_newfile new = COW_NEWFILE_NONE;
-    struct sigaction action = {.sa_handler = pass_on};
-    sigset_t signals, before;
-    int state = 0, status = CLI_FAILED;
-    bool broken_pipe = false;
+    sigset_t ending, before;
+    int state = 0, status = CLI_FAILED, ended_by = 0;
     char text[1024];
 
-    sigemptyset(&signals);
-    for (size_t i = 0; i < sizeof ended_by / sizeof *ended_by; i++) {
-        sigaddset(&signals, ended_by[i]);
-        sigaction(ended_by[i], &action, NULL);
-    }
-    sigprocmask(SIG_BLOCK, &signals, &before); /* none may come before there is a child to end */
+    find_ending(&ending);
+    each(&ending, pass_on);
+    sigprocmask(SIG_BLOCK, &ending, &before); /* none may come before there is a child to end */
     if (target == NULL) {
         cli_fail("cannot read '%s': %s", from, strerror(errno));
         goto done;
@@ -136,8 +151,7 @@ static int supervise(const char *from, const char *to, const char *options)
         goto done;
     }
     if (child == 0) {
-        for (size_t i = 0; i < sizeof ended_by / sizeof *ended_by; i++)
-            signal(ended_by[i], SIG_DFL);
+        each(&ending, SIG_DFL);
         sigprocmask(SIG_SETMASK, &before, NULL);
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (getppid() != parent) /* it was killed before that: nobody waits for what is made */
@@ -149,6 +163,7 @@ static int supervise(const char *from, const char *to, const char *options)
     sigprocmask(SIG_SETMASK, &before, NULL);
     while (waitpid(child, &state, 0) < 0 && errno == EINTR)
         ;
+    child = 0;
     if (WIFEXITED(state)) {
         status = WEXITSTATUS(state);
         goto done;
@@ -156,9 +171,11 @@ static int supervise(const char *from, const char *to, const char *options)
     /* The new file may be complete and in place: then there is no temporary one any more. */
     bool unfinished = access(new.name, F_OK) == 0;
     int number = WTERMSIG(state);
+    if (number == SIGPIPE || sigismember(&ending, number) > 0)
+        ended_by = number;
     if (number == SIGPIPE) /* nobody reads what it says */
-        broken_pipe = true;
-    else if (cli_is_crash(number) && unfinished)
+        goto done;
+    if (cli_is_crash(number) && unfinished)
         cli_fail("the HDF5 library ends with '%s' on '%s', which seems to be damaged; nothing was changed",
                  strsignal(number), from);
     else
@@ -168,8 +185,9 @@ done:
     cow_newfile_drop(&new);
     sigprocmask(SIG_SETMASK, &before, NULL);
     free(target);
-    if (broken_pipe)
-        raise(SIGPIPE); /* so it ends as the other verbs do */
+    each(&ending, SIG_DFL);
+    if (ended_by != 0)
+        raise(ended_by); /* so it ends as the other verbs do */
     return status;
 }
 

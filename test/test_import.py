@@ -662,6 +662,28 @@ def test_interrupted_import_changes_nothing(programs, tmp_path, monkeypatch, sha
         assert process.returncode != 0
 
 
+@pytest.mark.skipif(shutil.which("strace") is None, reason="no strace here")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP, signal.SIGTERM])
+@pytest.mark.parametrize("ignored", [True, False])
+def test_signals_do_to_it_what_they_do_to_others(programs, tmp_path, monkeypatch, sha256, number, ignored):
+    """Nothing, where they are ignored, as under nohup; else it ends by them, with nothing changed."""
+    monkeypatch.chdir(tmp_path)
+    with h5py.File("plain.h5", "w") as f:
+        f["x"] = np.arange(1000)
+    before = sha256("plain.h5")
+    env = {k: v for k, v in os.environ.items() if not k.startswith("HDF5_")}
+    done = subprocess.run(["strace", "-f", "-o", "/dev/null", "-e", f"inject=pwrite64:signal={number.value}:when=5",
+                           H5COW, "import", "plain.h5"], env=env, capture_output=True, text=True, timeout=WAITING,
+                          preexec_fn=lambda: signal.signal(number, signal.SIG_IGN if ignored else signal.SIG_DFL))
+    assert os.listdir() == ["plain.h5"]
+    if ignored:
+        assert done.returncode == 0 and done.stderr == "", done.stderr
+        programs.verified("plain.h5")
+    else:
+        assert done.returncode == -number, (done.returncode, done.stderr)
+        assert "nothing was changed" in done.stderr and sha256("plain.h5") == before
+
+
 def test_progress_is_shown_on_terminals_only(programs, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with h5py.File("plain.h5", "w") as f:
