@@ -18,6 +18,7 @@ import numpy as np
 from h5py import h5o, h5r, h5s, h5t
 
 BLOCK = 65536
+HISTORY = "_versioned_data"  # in the root; it is one where it has the attribute `format`, and then no part of what is hashed
 
 
 def number(n):
@@ -53,16 +54,10 @@ def numbers(name, *values):
 class Hash:
     def __init__(self, top):
         """TOP: an open object. self.total, self.objects: [(path, hash)]."""
-        self.file, self.path, met = top.file.id, {}, [("/", top)]
-        self.path[self.address(top)] = "/"
-        for path, o in met:
-            for name in self.names(o):
-                link = o.get(name, getlink=True)
-                if not isinstance(link, h5py.HardLink) or self.address(o[name]) in self.path:
-                    continue
-                below = path.rstrip("/") + "/" + name
-                self.path[self.address(o[name])] = below
-                met.append((below, o[name]))
+        self.file, self.root = top.file.id, self.address(top.file)
+        self.history = HISTORY in top.file and "format" in top.file[HISTORY].attrs
+        met, self.path = self.walk(top)
+        self.all = self.walk(top.file["/"])[1] if self.history else self.path
         total = hashlib.sha256(text("h5cow content hash 1"))
         self.objects = []
         for path, o in met:
@@ -71,18 +66,34 @@ class Hash:
             self.objects.append((path, own.hex()))
         self.total = total.hexdigest()
 
+    def walk(self, top):
+        """All that is below, [(path, object)], and {address: path}."""
+        met, paths = [("/", top)], {self.address(top): "/"}
+        for path, o in met:
+            for name in self.names(o):
+                link = o.get(name, getlink=True)
+                if not isinstance(link, h5py.HardLink) or self.address(o[name]) in paths:
+                    continue
+                below = path.rstrip("/") + "/" + name
+                paths[self.address(o[name])] = below
+                met.append((below, o[name]))
+        return met, paths
+
     @staticmethod
     def address(o):
         return h5o.get_info(o.id).addr
 
-    @staticmethod
-    def names(o):
-        return sorted(o, key=lambda name: name.encode()) if isinstance(o, h5py.Group) else []
+    def names(self, o):
+        if not isinstance(o, h5py.Group):
+            return []
+        reserved = self.history and self.address(o) == self.root
+        return sorted((name for name in o if not reserved or name != HISTORY), key=lambda name: name.encode())
 
     def object(self, o):
         if isinstance(o, h5py.Group):
-            found = text("group") + number(len(o))
-            for name in self.names(o):
+            names = self.names(o)
+            found = text("group") + number(len(names))
+            for name in names:
                 found += text(name) + self.link(o, name)
         elif isinstance(o, h5py.Dataset):
             found = text("dataset") + self.type(o.id.get_type()) + self.space(o.id.get_space())
@@ -187,6 +198,8 @@ class Hash:
         if isinstance(t, h5t.TypeStringID):
             return text(b"" if v is None or (not isinstance(v, (bytes, str)) and v == 0) else v)
         if isinstance(t, h5t.TypeCompoundID):
+            if isinstance(v, (complex, np.complexfloating)):  # which h5py makes of members r and i
+                v = (v.real, v.imag)
             return b"".join(self.value(t.get_member_type(i), v[i]) for i in range(t.get_nmembers()))
         if isinstance(t, h5t.TypeArrayID):
             inner = t.get_super()
@@ -206,6 +219,8 @@ class Hash:
         except Exception:
             return text("nothing")
         address = h5o.get_info(o).addr
+        if self.history and address not in self.all:  # only older versions have it
+            return text("nothing")
         if address not in self.path:
             return text("elsewhere")
         region = isinstance(r, h5r.RegionReference)

@@ -102,6 +102,41 @@ def test_the_hash_of_a_version_is_that_of_the_plain_file(rich, tmp_path, version
     assert lines == [f"{own}  {path}" for path, own in known.objects] + [f"{known.total}  {rich}@{version}"]
 
 
+@pytest.mark.parametrize("path", ["/", "/deep", "/regions"])
+def test_natively_a_file_with_history_is_its_newest_state(rich, path):
+    """hash.py without the connector: the reserved group is not hashed, as h5cow hash does not see it."""
+    told = json.loads(h5cow("hash", "--json", "--list", rich, path))
+    known = reference.content_hash(rich, path)
+    assert dict(known.objects) == {o["path"]: o["hash"] for o in told["objects"]}
+    assert known.total == told["hash"]
+
+
+def test_only_a_history_is_left_out(tmp_path):
+    """versioned-hdf5 uses the name for itself."""
+    with h5py.File(tmp_path / "a.h5", "w") as f:
+        f["_versioned_data/x"] = 1
+        f["g/_versioned_data/y"] = 1
+        f["g/_versioned_data"].attrs["format"] = 1
+    assert hash_of(tmp_path / "a.h5") == reference.content_hash(tmp_path / "a.h5").total
+    assert "/g/_versioned_data/y" in h5cow("hash", "-l", tmp_path / "a.h5")
+
+
+def test_complex_numbers(tmp_path):
+    x = np.array([1 + 2j, -0.5j, np.nan])
+    with h5py.File(tmp_path / "a.h5", "w") as f:
+        for kind in "<c8", ">c16":
+            f[kind] = x.astype(kind)
+        f["one"] = 1j
+        f["pairs"] = np.zeros(3, [("n", "i2"), ("z", "c8", (2,))])
+        f["pairs"].attrs["z"] = x
+        f.create_dataset("lists", (2,), h5py.vlen_dtype("c16"))
+        f["lists"][1] = x
+    known = reference.content_hash(tmp_path / "a.h5")
+    told = json.loads(h5cow("hash", "--json", "--list", tmp_path / "a.h5"))
+    assert dict(known.objects) == {o["path"]: o["hash"] for o in told["objects"]}
+    assert hash_of(tmp_path / "a.h5") == known.total
+
+
 TOOLS = {
     "netCDF4": """
 import netCDF4
