@@ -35,6 +35,7 @@ typedef struct pair {
     hid_t type[2];          /* in memory; of numbers HDF5's own */
     size_t size, stored[2]; /* of a value in memory; in the file */
     cow_part *part;         /* OTHER: with something to be followed; else NULL */
+    cow_part *spare;        /* OTHER: with bits that the type does not use; else NULL */
 } pair;
 
 /* ---- types ---- */
@@ -51,6 +52,7 @@ static number_kind kind_of(hid_t type)
 
 static void pair_close(pair *p)
 {
+    cow_parts_close(p->spare == p->part ? NULL : p->spare);
     cow_parts_close(p->part);
     if (p->kind == OTHER)
         cow_close(p->type[1], p->type[0]);
@@ -61,6 +63,7 @@ static void pair_close(pair *p)
 static int pair_open(pair *p, const cli_diff *diff, const hid_t type[2])
 {
     number_kind kind[2] = {kind_of(type[0]), kind_of(type[1])};
+    cow_part *part;
 
     *p = (pair){.diff = diff,
                 .kind = OTHER,
@@ -81,9 +84,12 @@ static int pair_open(pair *p, const cli_diff *diff, const hid_t type[2])
         if ((p->type[i] = H5Tcopy(type[i])) < 0 || (H5Tget_class(type[i]) == H5T_COMPOUND && H5Tpack(p->type[i]) < 0))
             goto failed;
     p->size = H5Tget_size(p->type[0]);
-    if (cow_type_has(p->type[0], COW_PART_LENGTHS | COW_PART_REFERENCES) != 0 &&
-        (p->part = cow_parts_open(NULL, p->type[0])) == NULL)
+    if ((part = cow_parts_open(NULL, p->type[0])) == NULL)
         goto failed;
+    p->part = (part->kinds & (COW_PART_LENGTHS | COW_PART_REFERENCES)) != 0 ? part : NULL;
+    p->spare = part->spare ? part : NULL;
+    if (p->part == NULL && p->spare == NULL)
+        cow_parts_close(part);
     return 1;
 failed:
     pair_close(p);
@@ -91,6 +97,15 @@ failed:
 }
 
 /* ---- values ---- */
+
+/* COUNT values of each, as they were read: what stands in bits that the type does not use is no difference. */
+static void clear_spare(const pair *p, size_t count, void *a, void *b)
+{
+    if (p->spare == NULL)
+        return;
+    cow_values_clear(p->spare, count, a);
+    cow_values_clear(p->spare, count, b);
+}
 
 /* A path that leads to the object of TOKEN. free() it; NULL: it has none. */
 static char *path_of(hid_t file, H5O_token_t token)
@@ -230,6 +245,8 @@ int cli_diff_attributes(const cli_diff *diff, const hid_t attribute[2])
         if (H5Aread(attribute[i], p.type[i], value[i]) < 0)
             status = cow_error_native(i == 0 ? "the first state" : "the second state");
     }
+    if (status == 0 && n > 0)
+        clear_spare(&p, (size_t)n, value[0], value[1]);
     for (hssize_t i = 0; status == 0 && i < n; i++) {
         difference d;
         status = differs(&p, (unsigned char *)value[0] + (size_t)i * p.size,
@@ -354,8 +371,10 @@ static int compare_box(void *context, unsigned rank, const hsize_t start[], cons
     for (int i = 0; status == 0 && i < 2; i++)
         if (cli_box_read(&box[i], c->dataset[i], c->space[i], c->p.type[i], rank, start, count) < 0)
             status = cow_error_native(i == 0 ? "the first state" : "the second state");
-    if (status == 0)
+    if (status == 0) {
+        clear_spare(&c->p, (size_t)box[0].count, box[0].value, box[1].value);
         compare_values(c, start, count, box[0].count, (const unsigned char *const[2]){box[0].value, box[1].value});
+    }
     for (int i = 0; i < 2; i++)
         cli_box_close(&box[i], c->p.part != NULL);
     return status;
@@ -549,8 +568,10 @@ static int same_fill(comparison *c, const hid_t dcpl[2])
         value[i] = cli_alloc(1, c->p.size);
         same = H5Pget_fill_value(dcpl[i], c->p.type[i], value[i]) < 0 ? -1 : 1;
     }
-    if (same > 0)
+    if (same > 0) {
+        clear_spare(&c->p, 1, value[0], value[1]);
         same = !differs(&c->p, value[0], value[1], &d);
+    }
     H5Eclear2(H5E_DEFAULT);
     free(value[0]);
     free(value[1]);

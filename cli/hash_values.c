@@ -80,7 +80,9 @@ static int put_members(EVP_MD_CTX *sha, hid_t type, hid_t base)
     hid_t plain = canonical(base);
     enumerator *list = cli_alloc(n + 1, sizeof *list);
     uint8_t *value = cli_alloc(size, 1);
+    cow_part *part = plain < 0 ? NULL : cow_parts_open(NULL, plain);
 
+    status = part == NULL ? -1 : status;
     cli_sha_number(sha, n);
     for (size_t m = 0; m < n; m++) {
         list[m] = (enumerator){H5Tget_member_name(type, (unsigned)m), (unsigned)m};
@@ -92,11 +94,14 @@ static int put_members(EVP_MD_CTX *sha, hid_t type, hid_t base)
         if (H5Tget_member_value(type, list[m].number, value) < 0 ||
             H5Tconvert(base, plain, 1, value, NULL, H5P_DEFAULT) < 0)
             status = -1;
+        else
+            cow_values_clear(part, 1, value);
         cli_sha_text(sha, list[m].name);
         cli_sha_put(sha, value, size);
     }
     for (size_t m = 0; m < n; m++)
         H5free_memory(list[m].name);
+    cow_parts_close(part);
     free(value);
     free(list);
     cow_close(plain);
@@ -410,6 +415,7 @@ int cli_hash_values_add(cli_hash_values *v, uint64_t n, void *value)
         some = BLOCK - v->in_block < n ? BLOCK - v->in_block : n;
         if (v->block == NULL)
             v->block = cli_sha_open();
+        cow_values_clear(v->part, some, at);
         if (cow_values_each(v->part, COW_PART_LENGTHS | COW_PART_REFERENCES, some, at, NULL, put_part, v) != 0)
             return -1;
         at += some * v->part->size;
@@ -421,6 +427,7 @@ int cli_hash_values_add(cli_hash_values *v, uint64_t n, void *value)
 
 int cli_hash_values_repeat(cli_hash_values *v, uint64_t n, void *value)
 {
+    cow_values_clear(v->part, 1, value);
     for (int last = 0; last < 2; last++) {
         uint64_t some = last ? n % BLOCK : n < BLOCK ? 0 : BLOCK;
         for (uint64_t i = 0; i < some; i++) {

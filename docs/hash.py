@@ -3,8 +3,8 @@
 
 usage: hash.py [--list] FILE [PATH]
 
-What h5py cannot read (it takes big-endian sequences for others), links of classes of one's own and references of HDF5 1.12
-are not in it.
+What h5py cannot read as it is stored (it takes big-endian sequences for others, and does not tell all about bit fields and about
+floats that numpy lacks), links of classes of one's own and references of HDF5 1.12 are not in it.
 """
 
 import ctypes
@@ -45,6 +45,20 @@ def comment(o):
 def text(t):
     t = t.encode() if isinstance(t, str) else t
     return number(len(t)) + t
+
+
+def used(t):
+    """The bits that a number of type T uses, of all of its bytes, and how far to the left an integer stands; None: all."""
+    t = t.get_super() if isinstance(t, h5t.TypeEnumID) else t
+    if isinstance(t, h5t.TypeIntegerID):
+        fields = [(t.get_offset(), t.get_precision())]
+    elif isinstance(t, h5t.TypeFloatID) and t.get_order() in (h5t.ORDER_LE, h5t.ORDER_BE):
+        sign, exponent, exponent_size, mantissa, mantissa_size = t.get_fields()
+        fields = [(sign, 1), (exponent, exponent_size), (mantissa, mantissa_size)]
+    else:
+        return None
+    bits = sum(((1 << size) - 1) << first for first, size in fields)
+    return None if bits == (1 << 8 * t.get_size()) - 1 else (bits, t.get_offset() if isinstance(t, h5t.TypeIntegerID) else 0)
 
 
 def numbers(name, *values):
@@ -134,7 +148,8 @@ class Hash:
             members = sorted((t.get_member_name(i), t.get_member_value(i)) for i in range(t.get_nmembers()))
             found += number(len(members))
             for name, value in members:
-                found += text(name) + int(value).to_bytes(base.get_size(), "little", signed=value < 0)
+                bits, left = used(base) or (-1, 0)
+                found += text(name) + (int(value) << left & bits & (1 << 8 * base.get_size()) - 1).to_bytes(base.get_size(), "little")
             return found
         if isinstance(t, h5t.TypeIntegerID):
             return numbers("integer", t.get_size(), t.get_precision(), t.get_offset(), t.get_sign() != h5t.SGN_NONE)
@@ -171,7 +186,7 @@ class Hash:
         found, runs = b"", []
         for start in range(0, len(values), BLOCK):
             part = values[start : start + BLOCK]
-            one = hashlib.sha256(b"".join(self.value(t, v) for v in part) if self.slow(t) else self.plain(part)).digest()
+            one = hashlib.sha256(b"".join(self.value(t, v) for v in part) if self.slow(t) else self.plain(t, part)).digest()
             if runs and runs[-1][0] == one:
                 runs[-1][1] += 1
             else:
@@ -187,14 +202,19 @@ class Hash:
         )
 
     @staticmethod
-    def plain(values):
-        return values.astype(values.dtype.newbyteorder("<")).tobytes()
+    def plain(t, values):
+        values, spare = values.astype(values.dtype.newbyteorder("<")), used(t)
+        if spare is None:
+            return values.tobytes()
+        bits, left = spare  # h5py has integers where they stand at the right
+        found = np.frombuffer((values << left if left else values).tobytes(), "u1").reshape(-1, t.get_size())
+        return (found & np.frombuffer(bits.to_bytes(t.get_size(), "little"), "u1")).tobytes()
 
     def value(self, t, v):
         if isinstance(t, h5t.TypeStringID) and not t.is_variable_str():
             return bytes(v).ljust(t.get_size(), b"\0")
         if not self.slow(t):
-            return self.plain(np.asarray(v, dtype=getattr(v, "dtype", None)))
+            return self.plain(t, np.asarray(v, dtype=getattr(v, "dtype", None)))
         if isinstance(t, h5t.TypeStringID):
             return text(b"" if v is None or (not isinstance(v, (bytes, str)) and v == 0) else v)
         if isinstance(t, h5t.TypeCompoundID):

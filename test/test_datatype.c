@@ -145,6 +145,40 @@ static void test_what_has_nothing_of_interest_is_visited_as_a_whole(void **state
     H5Tclose(type);
 }
 
+static void test_bits_that_are_not_used_become_zero(void **state)
+{
+    hid_t narrow = H5Tcopy(H5T_STD_I32LE), wide = H5Tcopy(H5T_STD_B16BE), list;
+    hid_t pair = H5Tcreate(H5T_COMPOUND, 24);
+    unsigned char inner[8], value[48];
+    hvl_t sequence = {2, inner};
+    cow_part *part;
+
+    (void)state;
+    assert_true(H5Tset_precision(narrow, 12) >= 0 && H5Tset_offset(narrow, 4) >= 0 && H5Tset_precision(wide, 9) >= 0);
+    list = H5Tvlen_create(narrow);
+    assert_true(H5Tinsert(pair, "wide", 0, wide) >= 0 && H5Tinsert(pair, "all", 2, H5T_NATIVE_INT) >= 0);
+    assert_true(H5Tinsert(pair, "list", 8, list) >= 0);
+    assert_non_null(part = cow_parts_open(NULL, pair));
+    assert_true(part->spare && part->inner[1].used == NULL);
+    memset(inner, 0xff, sizeof inner);
+    memset(value, 0xff, sizeof value);
+    memcpy(value + 8, &sequence, sizeof sequence);
+    memset(value + 24 + 8, 0, sizeof sequence);
+    cow_values_clear(part, 2, value);
+    for (int i = 0; i < 2; i++) {
+        assert_memory_equal(value + 24 * i, ((unsigned char[]){0x01, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}), 8);
+        assert_memory_equal(inner + 4 * i, ((unsigned char[]){0xf0, 0xff, 0, 0}), 4);
+    }
+    cow_parts_close(part);
+    assert_non_null(part = cow_parts_open(NULL, H5T_IEEE_F64BE));
+    assert_false(part->spare);
+    cow_parts_close(part);
+    H5Tclose(pair);
+    H5Tclose(list);
+    H5Tclose(wide);
+    H5Tclose(narrow);
+}
+
 /* Each of HDF5's answers holds a copy of all that is below it: with one kept for each level, this type takes gigabytes. */
 static void test_a_deep_type_takes_little_memory(void **state)
 {
@@ -177,6 +211,7 @@ int main(void)
         cmocka_unit_test(test_a_type_becomes_parts),
         cmocka_unit_test(test_values_are_visited_in_the_order_of_their_parts),
         cmocka_unit_test(test_what_has_nothing_of_interest_is_visited_as_a_whole),
+        cmocka_unit_test(test_bits_that_are_not_used_become_zero),
         cmocka_unit_test(test_a_deep_type_takes_little_memory),
     };
 

@@ -137,6 +137,54 @@ def test_complex_numbers(tmp_path):
     assert hash_of(tmp_path / "a.h5") == known.total
 
 
+def with_spare_bits(path, junk):
+    """Types that do not use all of their bits: what stands in these is JUNK, in each byte."""
+    t = h5py.h5t
+
+    def long_doubles(values):
+        raw = np.array(values, np.longdouble).view("u1").reshape(-1, np.dtype(np.longdouble).itemsize).copy()
+        raw[:, 10:] = junk
+        return raw.reshape(-1).view(np.longdouble)
+
+    with h5py.File(path, "w") as f:
+        f["long"] = long_doubles([1.5, -2, np.nan])
+        f["long"].attrs["a"] = long_doubles([7])
+        f["complex"] = long_doubles([1, 2, 3, 4]).view("c32")
+        f.create_dataset("filled", (10,), np.longdouble, fillvalue=long_doubles([3])[0])
+        lists = f.create_dataset("lists", (2,), h5py.vlen_dtype(np.longdouble))
+        lists[1] = long_doubles([5, 6])
+        pairs = np.zeros(3, [("n", "i2"), ("x", np.longdouble, (2,))])
+        raw = pairs.view("u1").reshape(3, -1)
+        raw[:, 12:18] = raw[:, 28:34] = junk
+        f["pairs"] = pairs
+        for order in "<>":
+            kind = t.STD_U16LE.copy()
+            kind.set_precision(10), kind.set_offset(3), kind.set_order(t.ORDER_LE if order == "<" else t.ORDER_BE)
+            d = h5py.h5d.create(f.id, f"int{order}".encode(), kind, h5py.h5s.create_simple((2,)))
+            stored = np.array([5 << 3 | junk & 0xE007, 1023 << 3 | junk & 0xE007], order + "u2")
+            d.write(h5py.h5s.ALL, h5py.h5s.ALL, stored, mtype=kind)
+    return path
+
+
+@pytest.mark.skipif(np.dtype(np.longdouble).itemsize != 16 or np.finfo(np.longdouble).nmant != 63, reason="not the long double of x86")
+def test_bits_that_no_type_uses_do_not_matter(tmp_path):
+    paths = [with_spare_bits(tmp_path / f"{junk}.h5", junk) for junk in (0, 0xA5, 0xFF)]
+    assert np.array_equal(*(h5py.File(path)["int>"][:] for path in paths[:2]))
+    for path in paths:
+        told = json.loads(h5cow("hash", "--json", "--list", path))
+        known = reference.content_hash(path)
+        assert dict(known.objects) == {o["path"]: o["hash"] for o in told["objects"]}
+        assert told["hash"] == known.total == hash_of(paths[0])
+        assert h5cow("diff", paths[0], path) == ""
+
+
+def test_what_diff_takes_to_be_equal_has_other_hashes(tmp_path):
+    for name, values in (("a", [0.0, np.nan]), ("b", [-0.0, -np.nan])):
+        with h5py.File(tmp_path / name, "w") as f:
+            f["x"] = values
+    assert hash_of(tmp_path / "a") != hash_of(tmp_path / "b") and h5cow("diff", tmp_path / "a", tmp_path / "b") == ""
+
+
 TOOLS = {
     "netCDF4": """
 import netCDF4

@@ -15,6 +15,48 @@
  * 8,000 sequences, one in the other. */
 #define MOST_NESTED 8192
 
+static void use_bits(unsigned char *used, size_t first, size_t count)
+{
+    for (size_t bit = first; bit < first + count; bit++)
+        used[bit / 8] |= (unsigned char)(1u << bit % 8);
+}
+
+/* The bits that a number of TYPE has are used: an integer's precision at its offset, a float's sign, exponent and mantissa. Floats in
+ * VAX order have no others. Positions are those in little-endian order. */
+static int find_used(hid_t type, H5T_class_t class, cow_part *p)
+{
+    size_t at[3] = {0}, bits[3] = {0}, all = 0;
+    H5T_order_t order = H5Tget_order(type);
+    int offset;
+
+    if (class == H5T_FLOAT) {
+        bits[0] = 1;
+        if (H5Tget_fields(type, &at[0], &at[1], &bits[1], &at[2], &bits[2]) < 0)
+            return cow_error_native("cannot look into a datatype");
+    } else if ((bits[0] = H5Tget_precision(type)) == 0 || (offset = H5Tget_offset(type)) < 0)
+        return cow_error_native("cannot look into a datatype");
+    else
+        at[0] = (size_t)offset;
+    for (int i = 0; i < 3; i++) {
+        if (at[i] > 8 * p->size || bits[i] > 8 * p->size - at[i])
+            return 0; /* of a damaged file */
+        all += bits[i];
+    }
+    if (all >= 8 * p->size || (order != H5T_ORDER_LE && order != H5T_ORDER_BE))
+        return 0;
+    if ((p->used = calloc(1, p->size)) == NULL)
+        return cow_error(COW_MEMORY, "no memory for a datatype");
+    for (int i = 0; i < 3; i++)
+        use_bits(p->used, at[i], bits[i]);
+    for (size_t i = 0; order == H5T_ORDER_BE && i < p->size / 2; i++) {
+        unsigned char low = p->used[i];
+        p->used[i] = p->used[p->size - 1 - i];
+        p->used[p->size - 1 - i] = low;
+    }
+    p->spare = true;
+    return 0;
+}
+
 static int kind_of(hid_t type, cow_part *p)
 {
     H5T_class_t class = H5Tget_class(type);
@@ -38,6 +80,9 @@ static int kind_of(hid_t type, cow_part *p)
         p->kind = H5Tequal(type, H5T_STD_REF) > 0       ? COW_PART_REFERENCE
                   : H5Tequal(type, H5T_STD_REF_OBJ) > 0 ? COW_PART_OBJECT
                                                         : COW_PART_REGION;
+    else if ((class == H5T_INTEGER || class == H5T_BITFIELD || class == H5T_ENUM || class == H5T_FLOAT) &&
+             find_used(type, class, p) < 0)
+        return -1;
     p->kinds = p->kind;
     return members;
 }
@@ -103,6 +148,7 @@ static int describe(hid_t type, size_t blob, unsigned depth, cow_part *p)
         else if (inner[i] >= 0)
             H5Tclose(inner[i]);
         p->kinds |= p->inner[i].kinds;
+        p->spare |= p->inner[i].spare;
     }
     free(inner);
     if (status == 0)
@@ -115,6 +161,7 @@ static void free_inner(cow_part *p)
     for (size_t i = 0; i < p->inners; i++)
         free_inner(&p->inner[i]);
     free(p->inner);
+    free(p->used);
 }
 
 void cow_parts_close(cow_part *part)
@@ -204,4 +251,27 @@ int cow_values_each(const cow_part *part, unsigned inside, size_t count, void *a
         }
     }
     return status;
+}
+
+void cow_values_clear(const cow_part *part, size_t count, void *values)
+{
+    unsigned char *value = values;
+
+    if (!part->spare)
+        return;
+    if (part->kind == COW_PART_ARRAY) {
+        cow_values_clear(part->inner, count * part->count, values);
+        return;
+    }
+    for (size_t i = 0; i < count; i++, value += part->size) {
+        for (size_t k = 0; part->used != NULL && k < part->size; k++)
+            value[k] &= part->used[k];
+        for (size_t m = 0; part->kind == COW_PART_COMPOUND && m < part->inners; m++)
+            cow_values_clear(&part->inner[m], 1, value + part->inner[m].offset);
+        if (part->kind == COW_PART_SEQUENCE) {
+            hvl_t sequence;
+            memcpy(&sequence, value, sizeof sequence);
+            cow_values_clear(part->inner, cow_sequence_length(value), sequence.p);
+        }
+    }
 }

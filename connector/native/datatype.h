@@ -31,6 +31,8 @@ typedef struct cow_part {
     size_t stored, stored_at; /* the same in the file; where no file was given they mean nothing */
     size_t count;             /* an array: elements */
     size_t inners;            /* a compound: members; an array, a sequence: 1; else 0 */
+    unsigned char *used;      /* bytes: `size`, with the bits that the type uses; NULL: all */
+    bool spare;               /* it, or something in it, has bits that are not used */
     H5T_cset_t set;           /* a string, and the next */
     H5T_str_t pad;
     struct cow_part *inner;
@@ -52,6 +54,9 @@ int cow_type_has(hid_t type, unsigned kinds);
 typedef int cow_values_visitor(void *context, const cow_part *part, size_t count, void *a, void *b);
 int cow_values_each(const cow_part *part, unsigned inside, size_t count, void *a, void *b, cow_values_visitor *visit,
                     void *context);
+
+/* COUNT values in memory: bits that PART's type does not use become 0, also in sequences. */
+void cow_values_clear(const cow_part *part, size_t count, void *values);
 
 /* Of a sequence in memory, which may stand where a pointer should not. */
 static inline size_t cow_sequence_length(const void *value)
