@@ -156,6 +156,7 @@ static int supervise(const char *from, const char *to, const char *options)
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (getppid() != parent) /* it was killed before that: nobody waits for what is made */
             _exit(CLI_FAILED);
+        cli_child_quiet();
         int code = work(from, to, &new, options);
         fflush(NULL);
         _exit(code);

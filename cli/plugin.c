@@ -4,6 +4,7 @@
  * nobody reads: the data would be written without history. So the plugin is loaded once before, in a child process,
  * because a library that fails to initialise stays useless in the process that tried.
  */
+#include "child.h"
 #include "plugin.h"
 
 #include "common.h"
@@ -291,6 +292,7 @@ int cli_plugin_probe(const char *directory, const char *options, char *why, size
     if (child == 0) {
         char text[1024] = "";
         close(ends[0]);
+        cli_child_quiet();
         setenv("HDF5_PLUGIN_PATH", search, 1);
         int code = try_it(directory, options, text, sizeof text) == 0 ? 0 : 1;
         if (write(ends[1], text, strlen(text)) < 0)

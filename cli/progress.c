@@ -34,7 +34,7 @@ static bool due(void)
     if (bar.begun == 0) {
         bar.begun = now;
         bar.owner = getpid();
-        bar.off = !isatty(STDERR_FILENO);
+        bar.off = !isatty(fileno(stderr));
         bar.first = getenv("H5COW_PROGRESS") == NULL ? FIRST : atof(getenv("H5COW_PROGRESS"));
     }
     if (bar.off || bar.owner != getpid() || now - bar.begun < bar.first || now - bar.last < INTERVAL)

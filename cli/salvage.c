@@ -389,6 +389,8 @@ static int save_version(salvage *s, bool *made)
                                                   : losses > 0 ? "damaged"
                                                                : "whole"));
     salvage_tell(s, "version", told);
+    if (status == 0 && (losses == 0 || s->got || s->objects > 1)) /* the root alone is nothing */
+        salvage_tell(s, "saved", json_object_new_boolean(true));
     if (same)
         salvage_tell(s, "same", cli_json_text(s->now->name));
     return 0;
@@ -427,7 +429,7 @@ typedef struct answer {
     char at[2048];
     size_t finished, count; /* versions */
     uint64_t dangling;
-    bool made, nothing, done;
+    bool made, saved, nothing, done; /* made: a version; saved: something in one */
     bool whole; /* it wants all or nothing, and has the lock of who writes the source */
 } answer;
 
@@ -518,7 +520,9 @@ static void hear_line(void *context, const char *line)
         a->made |= strcmp(json_object_get_string(name), "lost") != 0;
         a->finished++;
         cli_progress("versions", a->finished, a->count);
-    } else if (json_object_object_get_ex(told, "count", &value))
+    } else if (json_object_object_get_ex(told, "saved", &value))
+        a->saved = true;
+    else if (json_object_object_get_ex(told, "count", &value))
         a->count = (size_t)json_object_get_uint64(value);
     else if (json_object_object_get_ex(told, "same", &value)) {
         for (size_t i = 0; i < json_object_array_length(a->versions); i++) {
@@ -577,6 +581,7 @@ static int run(const char *name, const cow_newfile *new, answer *a)
         if (id == 0) {
             FILE *to = fdopen(ends[1], "w");
             close(ends[0]);
+            cli_child_quiet();
             prctl(PR_SET_PDEATHSIG, SIGKILL);
             int code = to == NULL || getppid() != parent ? CLI_FAILED : child(name, temporary, way, a, skip, to);
             fflush(NULL);
@@ -731,17 +736,30 @@ static void answer_free(answer *a)
     json_object_put(a->lost);
 }
 
+/* ": " and why nothing was saved, or nothing; free() it. */
+static char *why_nothing(const answer *a)
+{
+    json_object *first = json_object_array_get_idx(a->lost, 0), *what = NULL, *why = NULL, *object = NULL;
+
+    if (json_object_array_length(a->tried) > 0)
+        return cli_format(": %s", json_object_get_string(json_object_array_get_idx(a->tried, 0)));
+    if (!json_object_object_get_ex(first, "what", &what) || !json_object_object_get_ex(what, "why", &why))
+        return cli_strdup("");
+    json_object_object_get_ex(what, "object", &object);
+    return cli_format(": %s: %s", object == NULL ? "/" : json_object_get_string(object), json_object_get_string(why));
+}
+
 /* 0, or CLI_FAILED and said what is lost. */
 static int all_whole(const char *name, const answer *a)
 {
     json_object *what, *why, *object, *first = json_object_array_get_idx(a->lost, 0);
 
-    if (a->nothing || !a->made)
-        return cli_fail("'%s' is damaged: nothing of it can be read%s%s; try: h5cow recover", name,
-                        json_object_array_length(a->tried) > 0 ? ": " : "",
-                        json_object_array_length(a->tried) > 0
-                            ? json_object_get_string(json_object_array_get_idx(a->tried, 0))
-                            : "");
+    if (a->nothing || !a->saved) {
+        char *reason = why_nothing(a);
+        cli_fail("'%s' is damaged: nothing of it can be read%s; try: h5cow recover", name, reason);
+        free(reason);
+        return CLI_FAILED;
+    }
     if (json_object_object_get_ex(first, "what", &what) && json_object_object_get_ex(what, "why", &why)) {
         object = NULL;
         json_object_object_get_ex(what, "object", &object);
@@ -796,10 +814,10 @@ int cli_salvage(const char *name, const char *out, bool dry, bool json)
     }
     if ((!dry && cli_output_make(&output, out) != 0) || run(name, &output.new, &a) != 0)
         goto done;
-    if (a.nothing || !a.made) {
-        size_t n = json_object_array_length(a.tried);
-        cli_fail("nothing can be read of '%s'%s%s; '%s' was not made", name, n == 0 ? "" : ": ",
-                 n == 0 ? "" : json_object_get_string(json_object_array_get_idx(a.tried, 0)), out);
+    if (a.nothing || !a.saved) {
+        char *why = why_nothing(&a);
+        cli_fail("nothing can be read of '%s'%s; '%s' was not made", name, why, out);
+        free(why);
         goto done;
     }
     if (!dry && (status = cli_output_place(&output, name)) != 0)

@@ -89,6 +89,7 @@ typedef struct salvage {
     size_t objects, object_room;
     cow_map met;   /* address in the source -> place in object */
     cow_map taken; /* address in the new file: it is the copy of an object of this version */
+    bool got;      /* an attribute of it was read, or a link that is not hard */
     bool moved;    /* an object of an earlier version has another copy now: references to it are made anew */
 
     cow_map copy_of; /* address of an object of the head -> of its copy in the new file */

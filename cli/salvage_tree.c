@@ -464,6 +464,7 @@ static int put_valued(salvage *s, hid_t group, const char *name, const H5L_info2
         status = drop(s, path);
         goto done;
     }
+    s->got = true;
     /* absolute ones lead into the version that they stand in */
     if (info->type == H5L_TYPE_SOFT && prefix > 0 && strncmp(text, s->now->path, prefix) == 0 &&
         (text[prefix] == '/' || text[prefix] == '\0'))
@@ -772,6 +773,7 @@ static int put_attributes(salvage *s, hid_t from, hid_t native, hid_t head, hid_
                                                                                   : H5I_INVALID_HID;
             H5Eclear2(H5E_DEFAULT);
         }
+        s->got |= source >= 0;
         if (source < 0)
             lost_attribute(s, path, name, why);
         else if (to >= 0) {
@@ -886,7 +888,7 @@ static void clear_version(salvage *s)
     cow_map_free(&s->met);
     cow_map_free(&s->taken);
     s->met = s->taken = (cow_map){0};
-    s->moved = false;
+    s->moved = s->got = false;
     cow_tree_free(&s->copy);
 }
 

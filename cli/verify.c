@@ -415,6 +415,7 @@ static int ask(const char *name, const char *since, bool verbose, answer *result
     if (id == 0) {
         FILE *to = fdopen(ends[1], "w");
         close(ends[0]);
+        cli_child_quiet();
         int code = to == NULL ? CLI_FAILED : child(name, since, to);
         fflush(NULL);
         _exit(code);

@@ -723,6 +723,27 @@ def test_nothing_readable_makes_nothing(made):
     assert not out.exists() and not list(made.parent.glob("*.tmp"))
 
 
+@pytest.mark.parametrize("part", [0.08, 0.3, 0.6])
+def test_where_nothing_can_be_saved_nothing_is_made(tmp_path, part):
+    """The root can be opened, and none of its links: they are behind the end. In parts libhdf5 ends in the C library, which writes to
+    standard error on its own account."""
+    path, out = tmp_path / "a.h5", tmp_path / "out.h5"
+    code = """
+        for number in 1, 2:
+            with h5py.File(FILE, 'a') as f:
+                for i in range(30):
+                    f.require_dataset(f'd{i}', (500,), 'f8', chunks=(100,))[3] = number
+    """
+    program(path, code)
+    os.truncate(path, int(path.stat().st_size * part))
+    for words in (["recover", path, out], ["recover", "--dry-run", path, out]):
+        told = h5cow(*words, code=2)
+        assert told.startswith(f"h5cow: nothing can be read of '{path}': ") and told.count("\n") == 1, told
+        assert sorted(os.listdir(tmp_path)) == ["a.h5"]
+    done = subprocess.run([H5COW, "verify", path], env=ENV, capture_output=True, text=True)
+    assert done.stderr == "" or done.stderr.startswith("h5cow: "), done.stderr
+
+
 def test_wherever_a_byte_changes_what_is_not_told_is_right(original, tmp_path):
     rnd = random.Random(seed())
     data = original.read_bytes()
