@@ -304,8 +304,9 @@ static void look_at_driver(patient *p, const char *driver)
     if (!p->journal)
         doctor_wrong(
             p->d,
-            "'%s' has a history but no journal, as what h5repack writes: it can be read, but not be written, since "
-            "its history would not be safe; for a file that can: h5cow export %s OUT, and h5cow import OUT",
+            "'%s' has a history but no journal, as what h5repack writes: it cannot be written, since its history would "
+            "not be safe, and its versions perhaps not be read; for a new history that begins with its newest state: "
+            "h5cow import %s OUT",
             p->name, p->name);
 }
 

@@ -233,7 +233,7 @@ static int finish(answer *a, const char *name, const cow_journal_report *before)
 static int check(answer *a, const char *name, const cow_journal_report *r)
 {
     json_object *damages = NULL, *counts = NULL;
-    char why[1200], text[1024];
+    char why[1200], text[1024], *rewritten;
     cli_file file;
     size_t n = 0;
     int status;
@@ -261,6 +261,9 @@ static int check(answer *a, const char *name, const cow_journal_report *r)
         cli_reason(text, sizeof text);
     if ((status = cli_verify_file(name, false, &damages, &counts)) == 0) {
         n = json_object_array_length(damages);
+        if ((rewritten = cli_verify_rewritten(name, damages)) != NULL)
+            say(a, a->found, "%s", rewritten);
+        free(rewritten);
         if (!a->json) {
             cli_json_for_terminal(damages);
             printf(n == 0 ? "checked: no damage\n" : "checked: %zu damaged place%s\n", n, n == 1 ? "" : "s");

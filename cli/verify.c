@@ -7,6 +7,7 @@
 #include "check.h"
 #include "child.h"
 #include "history/history.h"
+#include "journal/disk.h"
 #include "progress.h"
 #include "recover.h"
 
@@ -323,6 +324,30 @@ void cli_verify_print(const char *file, size_t number, json_object *damage)
                json_object_get_string(older), file, json_object_get_string(older));
 }
 
+char *cli_verify_rewritten(const char *name, json_object *damages)
+{
+    cow_journal_report r;
+    char text[1024], *shown, *said;
+    bool journal;
+
+    if (json_object_array_length(damages) == 0)
+        return NULL;
+    if (cow_journal_inspect(name, &r) < 0) {
+        cli_reason(text, sizeof text);
+        return NULL;
+    }
+    journal = r.journal || r.hidden || r.unfinished;
+    cow_journal_report_free(&r);
+    if (journal || cow_disk_mentions(&cow_disk_system, name, COW_GROUP, UINT64_MAX) <= 0)
+        return NULL;
+    shown = cli_clean(cli_strdup(name), true);
+    said = cli_format("%s has a history but no journal, as what h5repack writes: another program has rewritten it, so its "
+                      "history cannot be used; for a new one that begins with its newest state: h5cow import %s OUT",
+                      shown, shown);
+    free(shown);
+    return said;
+}
+
 /* Versions that were made without something; that is no damage. */
 static void print_lacks(json_object *lacks)
 {
@@ -359,22 +384,27 @@ static void print_since(const char *since, answer *a)
 static int print_answer(const char *file, const char *since, answer *a, double seconds, bool json)
 {
     size_t damages = json_object_array_length(a->damages);
-    char bytes[32];
+    char bytes[32], *rewritten = cli_verify_rewritten(file, a->damages);
 
     if (json) {
         json_object *whole = json_object_new_object();
         json_object_object_add(whole, "file", cli_json_text(file));
         json_object_object_add(whole, "damaged", json_object_new_boolean(damages > 0));
+        json_object_object_add(whole, "rewritten", rewritten == NULL ? NULL : cli_json_text(rewritten));
         json_object_object_add(whole, "damage", json_object_get(a->damages));
         json_object_object_add(whole, "incomplete", json_object_get(a->lacks));
         json_object_object_add(whole, "since", json_object_get(a->since));
         json_object_object_add(whole, "checked", json_object_get(a->counts));
         json_object_object_add(whole, "seconds", json_object_new_double(seconds));
+        free(rewritten);
         return cli_json(whole) != 0 ? CLI_FAILED : damages > 0 ? CLI_DAMAGED : CLI_OK;
     }
     char *shown = cli_clean(cli_strdup(file), true);
     cli_json_for_terminal(a->damages);
     cli_json_for_terminal(a->lacks);
+    if (rewritten != NULL)
+        printf("%s\n", rewritten);
+    free(rewritten);
     if (damages > 0) {
         printf("%s: %zu damaged place%s\n", shown, damages, damages == 1 ? "" : "s");
         for (size_t i = 0; i < damages; i++)

@@ -12,7 +12,7 @@ import h5py
 import numpy as np
 import pytest
 import test_accidents
-from conftest import BUILD, H5COW, PLUGINS, STOCK
+from conftest import BUILD, H5COW, PLUGINS, STOCK, h5cow
 from waiting import WAITING
 from sessions import Session, connector_env, stock_env
 
@@ -195,7 +195,20 @@ def test_a_history_without_journal(programs, made, tmp_path):
     copy = tmp_path / "copy.h5"
     done = programs.stock("h5repack", made, copy)
     assert done.returncode == 0, done.stderr
-    problem(doctor(copy, code=1)[0], "copy.h5", "no journal", "h5repack", f"h5cow export {copy}")
+    problem(doctor(copy, code=1)[0], "copy.h5", "no journal", "h5repack", f"h5cow import {copy} OUT")
+    h5cow("import", copy, tmp_path / "new.h5")
+    h5cow("verify", tmp_path / "new.h5")
+
+
+def test_verify_says_first_that_another_program_has_rewritten_the_file(programs, made, tmp_path):
+    copy = tmp_path / "copy.h5"
+    assert programs.stock("h5repack", made, copy).returncode == 0
+    for verb in "verify", "recover":
+        told = h5cow(verb, copy, code=1).splitlines()
+        said = [n for n, line in enumerate(told) if "has a history but no journal" in line and f"h5cow import {copy} OUT" in line]
+        assert len(said) == 1 and said[0] < min(n for n, line in enumerate(told) if "damaged place" in line), told
+    assert "h5repack" in json.loads(h5cow("verify", "--json", copy, code=1))["rewritten"]
+    assert json.loads(h5cow("verify", "--json", made))["rewritten"] is None
 
 
 def test_file_systems_and_their_locks(made):

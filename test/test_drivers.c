@@ -630,7 +630,7 @@ static void test_a_history_without_a_fence_is_refused_as_well(void **state)
     set_stdio(fapl);
     file = attempt("test_drivers_copy.h5", false, H5F_ACC_RDWR, fapl, text);
     assert_true(file < 0);
-    assert_true(strstr(text, "has a history but no journal") != NULL && strstr(text, "h5cow export") != NULL);
+    assert_true(strstr(text, "has a history but no journal") != NULL && strstr(text, "h5cow import") != NULL);
     assert_true(bytes_are("test_drivers_copy.h5", &before));
     free(before.data);
     H5Pclose(fapl);

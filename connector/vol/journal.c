@@ -87,7 +87,7 @@ int cow_vol_file_check_journal(void *native, const char *name)
         return 0;
     return cow_error(COW_UNSUPPORTED,
                      "%s: the file has a history but no journal, as what h5repack writes: it can be read, but not be "
-                     "written, since its history would not be safe; for a file that can: h5cow export %s OUT",
+                     "written, since its history would not be safe; for a file that can: h5cow import %s OUT",
                      name, name);
 }
 
