@@ -155,7 +155,12 @@ static int find_box(blame *b, const char *start, const char *count)
             if (text != NULL && (*text < '0' || *text > '9' || errno != 0 || *end != (d + 1 < b->rank ? ',' : '\0')))
                 return cli_usage("blame", "%s wants %u numbers with ',' between them, as many as '%s' has dimensions",
                                  i == 0 ? "--start" : "--count", b->rank, b->path);
-            if (i == 0 ? to[d] > b->extent[d] : to[d] > b->extent[d] - b->start[d])
+            if (i == 0 && to[d] > 0 && to[d] >= b->extent[d])
+                return cli_usage("blame", "the box begins behind the dataset, which has %llu elements in dimension %u",
+                                 (unsigned long long)b->extent[d], d);
+            if (i == 1 && text != NULL && to[d] == 0)
+                return cli_usage("blame", "the box has no elements: --count is 0 in dimension %u", d);
+            if (i == 1 && to[d] > b->extent[d] - b->start[d])
                 return cli_usage("blame", "the box is larger than the dataset, which has %llu elements in dimension %u",
                                  (unsigned long long)b->extent[d], d);
             text = text == NULL ? NULL : end + 1;

@@ -425,6 +425,8 @@ def test_blame_names_the_box_and_who_wrote_it(programs, tmp_path):
 @pytest.mark.parametrize("words, sentence", [
     (["-s", "1", "FILE", "/temp"], "--start wants 2 numbers"), (["-s", "1,x", "FILE", "/temp"], "--start wants 2 numbers"),
     (["-s", "1,2,3", "FILE", "/temp"], "--start wants 2 numbers"), (["-c", "11,1", "FILE", "/temp"], "larger than the dataset"),
+    (["-s", "10,0", "FILE", "/temp"], "10 elements in dimension 0"), (["-s", "0,21", "FILE", "/temp"], "20 elements in dimension 1"),
+    (["-c", "1,0", "FILE", "/temp"], "--count is 0 in dimension 1"),
     (["FILE", "/g"], "it is no dataset"), (["FILE", "/nowhere"], "cannot be looked at"), (["FILE", "temp"], "begins with '/'"),
     (["FILE"], "a file and the path"), (["FILE@9", "/temp"], "9"),
 ])
