@@ -405,6 +405,20 @@ static int make_chain(bisection *b, size_t row, const char *good)
     return 0;
 }
 
+/* The last version has no dataset of that name. CLI_FAILED */
+static int no_dataset(const bisection *b)
+{
+    H5O_type_t type;
+
+    for (size_t i = b->length; i-- > 0;)
+        if (cli_version_object(&b->last.file, &b->rows[b->chain[i]], b->path, &type) != UINT64_MAX &&
+            type == H5O_TYPE_DATASET)
+            return cli_fail("nothing can be told of version %s, the last one, which has no dataset '%s': name an older one "
+                            "that is bad, such as %s@%s",
+                            b->last.name, b->path, b->last.file.name, b->rows[b->chain[i]].name);
+    return cli_fail("no version of '%s' has a dataset '%s'", b->last.file.name, b->path);
+}
+
 /* *BAD: the first bad one of the chain, *FOUND; or all that stand right before it, up to a good one, were left out. */
 static int search(bisection *b, size_t *bad, bool *found)
 {
@@ -414,6 +428,8 @@ static int search(bisection *b, size_t *bad, bool *found)
     *found = false;
     if (ask(b, *bad) == STOP)
         return CLI_FAILED;
+    if (b->verdict[*bad] == LEFT_OUT && b->path != NULL)
+        return no_dataset(b);
     if (b->verdict[*bad] == LEFT_OUT)
         return cli_fail("nothing can be told of version %s, the last one: name an older one that is bad", b->last.name);
     if (b->verdict[*bad] == GOOD)

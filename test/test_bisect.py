@@ -174,11 +174,21 @@ def test_wrong_usage(history, words, sentence):
     assert sentence in told and told.startswith("h5cow: ") and len(told.splitlines()) <= 2, told
 
 
+def test_a_dataset_that_the_last_version_lacks(programs, history):
+    path = history([1, 9])
+    assert programs.python("with h5py.File(sys.argv[1], 'a') as f: del f['x']", path).returncode == 0
+    told = h5cow("bisect", "--bad", "max == 9", path, "/x", code=2)
+    assert "nothing can be told of version 3, the last one, which has no dataset '/x'" in told and f"such as {path}@2" in told
+    assert first("--bad", "max == 9", f"{path}@2", "/x") == "2"
+    for name in "/typo", "/":
+        assert f"no version of '{path}' has a dataset '{name}'" in h5cow("bisect", "--bad", "max == 9", path, name, code=2)
+
+
 def test_what_holds_no_numbers(programs, tmp_path):
     path = tmp_path / "texts.h5"
     assert programs.python("with h5py.File(sys.argv[1], 'w') as f: f['t'] = 'a text'", path).returncode == 0
     assert "it does not hold numbers" in h5cow("bisect", "--bad", "max > 1", path, "/t", code=2)
-    assert "nothing can be told of version 1" in h5cow("bisect", "--bad", "max > 1", path, "/nowhere", code=2)
+    assert "has a dataset '/nowhere'" in h5cow("bisect", "--bad", "max > 1", path, "/nowhere", code=2)
 
 
 def test_each_command_can_be_ended_by_signals(history):
