@@ -44,7 +44,7 @@ static int tell_json(const cli_forgetting *f)
         json_object *item = json_object_new_object();
         json_object_object_add(item, "number", json_object_new_uint64(i + 1));
         json_object_object_add(item, "name", cli_json_text(f->states.versions[i].name));
-        json_object_object_add(item, "time", cli_json_text(cli_time(text, f->states.versions[i].time, CLI_UTC, false)));
+        json_object_object_add(item, "time", cli_json_text(cli_time(text, f->states.versions[i].time, CLI_UTC, true)));
         json_object_object_add(item, "time_us", json_object_new_int64(f->states.versions[i].time));
         json_object_object_add(item, "forget", json_object_new_boolean(f->go[i]));
         json_object_object_add(item, "reasons", reasons(f, i));

@@ -59,7 +59,7 @@ json_object *cli_version_json(const cli_version *rows, size_t number)
     json_object_object_add(item, "number", json_object_new_uint64(number + 1));
     json_object_object_add(item, "name", cli_json_text(v->name));
     json_object_object_add(item, "parent", parent == SIZE_MAX ? NULL : cli_json_text(rows[parent].name));
-    json_object_object_add(item, "time", cli_json_text(cli_time(text, v->time, CLI_UTC, false)));
+    json_object_object_add(item, "time", cli_json_text(cli_time(text, v->time, CLI_UTC, true)));
     json_object_object_add(item, "time_us", json_object_new_int64(v->time));
     json_object_object_add(item, "user", cli_json_text(v->user));
     json_object_object_add(item, "host", cli_json_text(v->host));

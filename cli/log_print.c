@@ -258,7 +258,7 @@ static int operations_as_json(const cli_operation *rows, size_t count)
 
     for (size_t i = count; i-- > 0;) {
         json_object *item = json_object_new_object();
-        json_object_object_add(item, "time", cli_json_text(cli_time(text, rows[i].time, CLI_UTC, false)));
+        json_object_object_add(item, "time", cli_json_text(cli_time(text, rows[i].time, CLI_UTC, true)));
         json_object_object_add(item, "time_us", json_object_new_int64(rows[i].time));
         json_object_object_add(item, "user", cli_json_text(rows[i].user));
         json_object_object_add(item, "host", cli_json_text(rows[i].host));

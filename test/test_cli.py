@@ -225,7 +225,7 @@ def test_log_reads_a_table_with_columns_it_does_not_know(tmp_path):
         group.create_dataset("log", data=rows, maxshape=(None,), chunks=(16,))
     rows = json.loads(h5cow("log", "--json", tmp_path / "f.h5"))
     assert [(r["name"], r["parent"], r["user"]) for r in rows] == [("ü", "first", ""), ("first", None, "")]
-    assert rows[1]["time"] == "1970-01-01T00:00:00Z" and rows[0]["time"] == "2001-09-09T01:46:40Z"
+    assert rows[1]["time"] == "1970-01-01T00:00:00.000000Z" and rows[0]["time"] == "2001-09-09T01:46:40.000000Z"
     table = h5cow("log", tmp_path / "f.h5")
     assert "\x1b" not in table and r"\x1b[31mred\nline" in table and table.count("\n") == 3
 

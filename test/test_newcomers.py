@@ -203,7 +203,8 @@ with h5py.File('a.h5', 'w') as f:
     log = list(reversed(json.loads(h5cow("log", "--json", "a.h5"))))
     for n, version in enumerate(log[:8], 1):
         assert version["name"] == str(n)
-        assert read("a.h5@{%s}" % utc(version["time_us"], 6)).stdout == f"{n}\n"
+        assert version["time"] == utc(version["time_us"], 6)
+        assert read("a.h5@{%s}" % version["time"]).stdout == f"{n}\n"
         shorter = [v["name"] for v in log if v["time_us"] // 1000 <= version["time_us"] // 1000][-1]
         assert read("a.h5@{%s}" % utc(version["time_us"], 3)).stdout == f"{min(int(shorter), 8)}\n"
     before = utc(log[0]["time_us"] - 1, 6)
@@ -224,7 +225,8 @@ def test_log_shows_local_time_with_its_zone(folder):
     assert run(*python("a", 1, "a.h5")).returncode == 0
     time = json.loads(h5cow("log", "--json", "a.h5"))[0]
     utc_shown = h5cow("log", "--utc", "a.h5").splitlines()[1].split()[2]
-    assert utc_shown == utc(time["time_us"], 0) == time["time"]
+    assert utc_shown == utc(time["time_us"], 0)
+    assert time["time"] == utc(time["time_us"], 6)
     for zone, offset in (("UTC0", "+00:00"), ("XST-5:30", "+05:30"), ("YST3:30", "-03:30")):
         shown = h5cow("log", "a.h5", env={**ENV, "TZ": zone}).splitlines()[1].split()[2]
         assert shown.endswith(offset) and re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[+-]\d\d:\d\d", shown)
