@@ -668,6 +668,17 @@ def test_a_check_that_a_signal_ends_finds_no_damage(made, number):
     assert "ended by a signal" in done.stderr, done.stderr
 
 
+@pytest.mark.parametrize("words", [
+    ["stat", "FILE@nix"], ["ls", "FILE@nix"], ["hash", "FILE@nix"], ["show", "FILE@nix"], ["diff", "OTHER", "FILE@nix"],
+    ["export", "FILE@nix", "out.h5"], ["tag", "FILE@nix", "t"], ["rename", "FILE@nix", "n"], ["restore", "FILE@nix"],
+    ["forget", "FILE", "nix"], ["verify", "--since=nix", "FILE"], ["cp", "FILE@nix:/x", "OTHER:/y"],
+])
+def test_who_names_no_version_is_told_of_which_file(copy, tmp_path, words):
+    other = shutil.copy(copy, tmp_path / "other.h5")
+    told = h5cow(*(word.replace("FILE", str(copy)).replace("OTHER", str(other)) for word in words), code=2)
+    assert told.startswith("h5cow: ") and f"{copy}: there is no version 'nix'" in told, told
+
+
 def test_what_verify_prints_is_no_command_to_a_terminal(tmp_path):
     program(tmp_path / "a.h5", "with h5py.File(FILE, 'w') as h: h['red\\x1b[31m\\nline'] = np.arange(100000)")
     content = bytearray((tmp_path / "a.h5").read_bytes())

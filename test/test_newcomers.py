@@ -208,7 +208,7 @@ with h5py.File('a.h5', 'w') as f:
         shorter = [v["name"] for v in log if v["time_us"] // 1000 <= version["time_us"] // 1000][-1]
         assert read("a.h5@{%s}" % utc(version["time_us"], 3)).stdout == f"{min(int(shorter), 8)}\n"
     before = utc(log[0]["time_us"] - 1, 6)
-    assert "there is no version" in h5cow("stat", "a.h5@{%s}" % before, code=2)
+    assert "a.h5: there is no version" in h5cow("stat", "a.h5@{%s}" % before, code=2)
     for wrong in ("2026-01-31T12:00.5", "2026-01-31T12:00:05.", "2026-01-31T12:00:05.1234567890123", "2026-01-31.5"):
         assert "is not a revision" in h5cow("stat", "a.h5@{%s}" % wrong, code=2)
     # what the list shows can be given back
