@@ -122,6 +122,7 @@ static void show(answer *a, const char *name, const cow_journal_report *r)
     json_object_object_add(a->whole, "writer", r->writing ? cli_json_text(r->writer) : NULL);
     json_object_object_add(a->whole, "readers_at", pins);
     json_object_object_add(a->whole, "damage", damage == NULL ? NULL : cli_json_text(damage));
+    json_object_object_add(a->whole, "left_pending", json_object_new_uint64(r->extents));
     if (r->unfinished)
         say(a, a->found, "%s: the program that created it died before it committed anything: it holds nothing", name);
     else if (slot != NULL)
@@ -289,6 +290,8 @@ static int recover(answer *a, const char *name)
     if (cow_journal_inspect(name, &r) < 0)
         return cli_fail("%s", cli_reason(text, sizeof text));
     if (!r.journal && !r.unfinished && r.size == 0) {
+        json_object_object_add(a->whole, "file", cli_json_text(name));
+        json_object_object_add(a->whole, "left_pending", json_object_new_uint64(0));
         say(a, a->found, "%s: the file is empty: there is nothing to do", name);
         goto done;
     }

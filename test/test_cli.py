@@ -18,7 +18,7 @@ import time
 import h5py
 import numpy as np
 import pytest
-from conftest import H5COW, STOCK as ENV, h5cow
+from conftest import H5COW, STOCK as ENV, TEST, h5cow
 from waiting import WAITING
 from seeds import seed
 
@@ -666,6 +666,35 @@ def test_a_check_that_a_signal_ends_finds_no_damage(made, number):
                           preexec_fn=lambda: signal.signal(getattr(signal, number), signal.SIG_DFL))  # nohup ignores SIGHUP
     assert done.returncode == 2 and "damage" not in done.stdout, done.stdout + done.stderr
     assert "ended by a signal" in done.stderr, done.stderr
+
+
+def keys_of(value):
+    found = set(value) if isinstance(value, dict) else set()
+    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        found |= keys_of(inner)
+    return found
+
+
+# Verb and words, and verbs whose section has the rest of its keys.
+@pytest.mark.parametrize("words, others", [
+    (["log", "FILE"], []), (["log", "--operations", "FILE"], []), (["ls", "FILE"], []), (["diff", "FILE@1"], []),
+    (["show", "FILE"], ["log", "diff"]), (["hash", "-l", "FILE"], []), (["stat", "FILE"], []), (["tag", "FILE"], []),
+    (["forget", "-n", "FILE", "1"], []), (["squash", "-n", "FILE", "1..3"], ["forget"]), (["gc", "-n", "FILE"], []),
+    (["restore", "-n", "FILE@1"], []), (["undo", "FILE"], ["restore"]), (["redo", "FILE"], ["restore"]), (["verify", "FILE"], []),
+    (["recover", "FILE"], ["verify"]), (["recover", "-n", "FILE"], ["verify"]), (["recover", "FILE", "OUT"], []),
+])
+def test_every_key_of_json_is_documented(copy, tmp_path, words, others):
+    page = (TEST.parent / "docs/command.md").read_text()
+    told = "".join(page.split(f"\n## {verb}\n")[1].split("\n## ")[0] for verb in [words[0], *others])
+    if words[0] in ("tag", "log"):
+        h5cow("tag", f"{copy}@2", "named")
+    if words[0] == "redo":
+        h5cow("undo", copy)
+    words = [word.replace("FILE", str(copy)).replace("OUT", str(tmp_path / "out.h5")) for word in words]
+    answer = json.loads(h5cow(words[0], "--json", *words[1:], code=words[0] == "diff"))
+    assert {key for key in keys_of(answer) if f"`{key}`" not in told} == set() and keys_of(answer)
+    if words[0] == "recover" and len(words) == 2 + ("-n" in words):
+        assert answer["left_pending"] == 0
 
 
 @pytest.mark.parametrize("words", [

@@ -202,6 +202,7 @@ def test_pending_commits_are_shown_and_applied_once_nobody_reads(made, sha256):
     assert sha256(made) == before
     assert told["newest"] == 4 and told["applied"] == 3 and [p["commit"] for p in told["pending"]] == [4]
     assert told["done"] == ["would be applied: 1 commit"]
+    assert told["left_pending"] == 1
     told = h5cow("recover", made)
     assert "applied: 1 commit" in told and "checked: no damage" in told
     with h5py.File(made, "r") as f:
