@@ -84,6 +84,17 @@ def test_head_and_latest(programs, story):
     assert h5cow("diff", f"{story}@latest", f"{story}@#4") == "" and h5cow("diff", f"{story}@head", f"{story}@5") == ""
 
 
+def test_a_program_that_opens_the_file_again_goes_on(programs, tmp_path):
+    path = tmp_path / "again.h5"
+    program = "for i in range(3):\n    f = h5py.File(sys.argv[1], 'a'); f[str(len(f))] = i; f.close()"
+    done = programs.python(program, path, options="name=run")
+    assert done.returncode == 0, done.stderr
+    assert [row["name"] for row in json.loads(h5cow("log", "--json", path))] == ["run.3", "run.2", "run"]
+    done = programs.python(program, path, options="name=run", errors=False)
+    assert done.returncode == 1 and "there is a version 'run' already; choose another name" in done.stderr
+    assert len(json.loads(h5cow("log", "--json", path))) == 3
+
+
 def links(path, version):
     """Of HDF5 alone: each soft link, and the order of all."""
     with h5py.File(path) as f:

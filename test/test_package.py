@@ -612,7 +612,7 @@ def test_a_version_whose_name_is_taken(run):
 try:
     with h5cow.version("x", name="v2") as f:
         f["d"][:] = 9
-except OSError as error:
+except h5cow.Error as error:
     print("there is a version 'v2' already" in str(error))
 print(h5cow.open("x")["d"][0])
 """)

@@ -1643,9 +1643,39 @@ static void test_calls_on_chunks(void **state)
     both("calls_on_chunks", program_calls_on_chunks);
 }
 
+/* ---- a file that is created again ---- */
+
+/* What HDF5 tells of a file while it is open that was created with it. */
+static void test_creation_properties_of_the_root_group(void **state)
+{
+    const hid_t fapl[] = {native_fapl, H5P_DEFAULT};
+    (void)state;
+
+    for (int i = 0; i < 2; i++) {
+        remove("test_properties_root.h5");
+        for (int again = 0; again < 3; again++) {
+            hid_t list = H5Pcreate(H5P_FILE_CREATE), told, file;
+            unsigned links = 0, attributes = 0, most = 0, least = 0;
+
+            assert_true(H5Pset_link_creation_order(list, H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED) >= 0 &&
+                        H5Pset_attr_creation_order(list, H5P_CRT_ORDER_TRACKED) >= 0 &&
+                        H5Pset_link_phase_change(list, 12, 5) >= 0);
+            assert_true((file = H5Fcreate("test_properties_root.h5", H5F_ACC_TRUNC, list, fapl[i])) >= 0);
+            assert_true((told = H5Fget_create_plist(file)) >= 0 && H5Pget_link_creation_order(told, &links) >= 0 &&
+                        H5Pget_attr_creation_order(told, &attributes) >= 0 &&
+                        H5Pget_link_phase_change(told, &most, &least) >= 0);
+            assert_true(links == (H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED) && attributes == H5P_CRT_ORDER_TRACKED &&
+                        most == 12 && least == 5);
+            assert_true(H5Pclose(told) >= 0 && H5Pclose(list) >= 0 && H5Fclose(file) >= 0);
+        }
+    }
+    remove("test_properties_root.h5");
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_creation_properties_of_the_root_group),
         cmocka_unit_test(test_a_dataset_of_more_than_2_64_elements_is_made_and_opened_again),
         cmocka_unit_test(test_far_corners_of_a_huge_dataset_are_written_and_read),
         cmocka_unit_test(test_filters_are_refused_where_native_refuses_them),

@@ -254,7 +254,7 @@ cow_file *cow_file_attach(void *native_file, const char *name, bool writable, bo
         goto failed;
     }
     /* what a name may be made of, base/options.c has seen to */
-    if (writable && file->options->name != NULL && cow_version_is_new(file, file->options->name) < 0)
+    if (writable && cow_version_may_be_made(file) < 0)
         goto failed;
     return file;
 failed:

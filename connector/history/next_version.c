@@ -1,7 +1,9 @@
 /* The version to come: which row of the log, after which one, by what name and with what message. */
 #include "history/next_version.h"
 
+#include "base/digest.h"
 #include "base/error.h"
+#include "base/map.h"
 #include "h5cow.h"
 #include "history/internal.h"
 
@@ -175,6 +177,18 @@ int cow_version_exists(const cow_file *file, const char *name)
     return exists != 0 ? exists : tag_stands(file, name);
 }
 
+/* Checksums of names that the option `name` has given to versions in this process. */
+static cow_map given;
+
+int cow_version_may_be_made(const cow_file *file)
+{
+    const char *name = file->options->name;
+
+    if (name == NULL || cow_map_get(&given, cow_checksum(name, strlen(name)), NULL))
+        return 0;
+    return cow_version_is_new(file, name);
+}
+
 int cow_version_is_new(const cow_file *file, const char *name)
 {
     int version = file->laid_out ? version_stands(file, name) : 0;
@@ -222,6 +236,10 @@ int cow_file_describe(cow_file *file, const char *name, const char *message)
 
 void cow_description_used(cow_file *file)
 {
+    const char *name = file->options->name;
+
+    if (file->next_version->name == NULL && name != NULL && cow_map_put(&given, cow_checksum(name, strlen(name)), 0) < 0)
+        cow_error_clear(); /* the next opening is refused */
     forget_description(file->next_version);
 }
 

@@ -38,6 +38,9 @@ int cow_versions_meet(cow_file *file);
 cow_layout_log *cow_versions_log(const cow_file *file);
 void cow_versions_part(cow_file *file); /* the commit ends; errors stay as they are */
 
+/* -1: there is a version, or a tag, of the name that the option gives, and not from this process: a program that opens a file once more
+ * goes on with NAME.2. */
+int cow_version_may_be_made(const cow_file *file);
 /* -1: there is a version of that name, or a tag. */
 int cow_version_is_new(const cow_file *file, const char *name);
 /* 1: there is one, or a tag, 0, -1. Of a file that is laid out. */

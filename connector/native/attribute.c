@@ -276,6 +276,7 @@ hid_t cow_native_dcpl_placeless(hid_t dcpl, hid_t type)
     void *bytes = NULL;
     hid_t copy = H5I_INVALID_HID;
     H5D_fill_value_t fill;
+    unsigned options;
 
     /* a fill value with pointers in it would be encoded as these, and is never such a message */
     if (H5Pfill_value_defined(dcpl, &fill) >= 0 && fill == H5D_FILL_VALUE_USER_DEFINED &&
@@ -285,6 +286,12 @@ hid_t cow_native_dcpl_placeless(hid_t dcpl, hid_t type)
              H5Pencode2(dcpl, bytes, &size, H5P_DEFAULT) >= 0)
         copy = H5Pdecode(bytes);
     free(bytes);
+    /* what the encoded form has no room for */
+    if (copy >= 0 && H5Pget_layout(dcpl) == H5D_CHUNKED &&
+        (H5Pget_chunk_opts(dcpl, &options) < 0 || (options != 0 && H5Pset_chunk_opts(copy, options) < 0))) {
+        H5Pclose(copy);
+        copy = H5I_INVALID_HID;
+    }
     return copy < 0 ? cow_error_native("cannot describe creation properties anew") : copy;
 }
 

@@ -281,8 +281,10 @@ static int truncate_head(const char *name, hid_t fcpl, hid_t fapl, hid_t under, 
     if ((s->object = cow_vol_file_join(native, name, NULL, NULL, true, false, options, fapl)) == NULL)
         return -1;
     failures = cow_journal_driver_failures();
-    if (cow_file_clear_head(s->object->home->file) == 0)
+    if (cow_file_clear_head(s->object->home->file) == 0) {
+        s->object->home->emptied = true;
         return 0;
+    }
     give_up(&s->object);
     if (cow_journal_driver_failures() != failures)
         return cow_error(COW_IO, "%s: the file could not be emptied", name);

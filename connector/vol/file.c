@@ -5,6 +5,7 @@
  */
 #include "vol/vol.h"
 
+#include "base/ids.h"
 #include "base/witness.h"
 #include "journal/driver.h"
 #include "library/library.h"
@@ -491,6 +492,29 @@ static int patch_fapl(const cow_home *home, hid_t fapl)
     return 0;
 }
 
+/* While a file is open that was created, HDF5 tells what the root group was created with; of one that was opened it does not know. */
+static int show_root_settings(const cow_object *file, hid_t fcpl)
+{
+    void *root = cow_native_group_open((cow_loc){file->native, H5I_FILE}, "/");
+    hid_t gcpl = root == NULL ? H5I_INVALID_HID : cow_native_group_gcpl(root);
+    unsigned links, attributes, most[2], least[2];
+    int status = -1;
+
+    if (gcpl >= 0 && H5Pget_link_creation_order(gcpl, &links) >= 0 && H5Pset_link_creation_order(fcpl, links) >= 0 &&
+        H5Pget_attr_creation_order(gcpl, &attributes) >= 0 && H5Pset_attr_creation_order(fcpl, attributes) >= 0 &&
+        H5Pget_link_phase_change(gcpl, &most[0], &least[0]) >= 0 &&
+        H5Pset_link_phase_change(fcpl, most[0], least[0]) >= 0 &&
+        H5Pget_attr_phase_change(gcpl, &most[1], &least[1]) >= 0 &&
+        H5Pset_attr_phase_change(fcpl, most[1], least[1]) >= 0)
+        status = 0;
+    if (status < 0)
+        cow_error_native("cannot get the creation properties of the root group");
+    if (root != NULL)
+        cow_native_group_close(root);
+    cow_close(gcpl);
+    return status;
+}
+
 herr_t cow_vol_file_get(void *object, H5VL_file_get_args_t *args, hid_t dxpl, void **req)
 {
     COW_QUIET;
@@ -534,6 +558,9 @@ herr_t cow_vol_file_get(void *object, H5VL_file_get_args_t *args, hid_t dxpl, vo
             status = cow_file_show_extents(home->file);
         break;
     case H5VL_FILE_GET_FCPL:
+        if (home->emptied && home->version == NULL)
+            status = show_root_settings(o, args->args.get_fcpl.fcpl_id);
+        break;
     case H5VL_FILE_GET_OBJ_COUNT:
     case H5VL_FILE_GET_OBJ_IDS:
         break;

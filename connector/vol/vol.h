@@ -90,6 +90,7 @@ struct cow_home {
     char *plain;    /* for `h5cow run`: the name of a file without history that was not written yet, or NULL */
     bool foreign;   /* a history, but the file was opened around the connector: read natively, never written */
     bool swmr_write, swmr_read; /* asked for by the application; native HDF5 knows nothing of it */
+    bool emptied;               /* the application has created it, over one with a history */
     bool failed;                /* a failed last commit was reported once: the next close closes */
     char *version;              /* "/_versioned_data/versions/3", or NULL: the head */
     char *given_name;           /* what the application called the file ("run.h5@3"), where that is not its name */

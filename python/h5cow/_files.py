@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping, Optional, Un
 from . import _hdf5
 from ._command import check_installed
 from ._errors import Error, OptionError
-from ._history import Path
+from ._history import Path, versions
 from ._options import Revision, encode, override, revision, selected
 
 if TYPE_CHECKING:
@@ -153,6 +153,14 @@ def _open_here(f: h5py.File, kinds: int) -> int:
     return int(h5py.h5f.get_obj_count(f.id, kinds))
 
 
+def _is_taken(file: Path, name: str) -> bool:
+    """By a version that stands, or a tag. A file that has none is not there yet, or refused elsewhere."""
+    try:
+        return any(name == one.name or name in one.tags for one in versions(file))
+    except Error:
+        return False
+
+
 @contextlib.contextmanager
 def version(
     file: Path,
@@ -175,6 +183,8 @@ def version(
         raise OptionError(f"mode={mode!r}: a version is made by writing: a, r+, w, w- or x")
     library = h5py_library()
     _check_way_back(file, mode, options or {}, h5py_options)
+    if name is not None and _is_taken(file, name):
+        raise Error(f"{os.fsdecode(file)}: there is a version '{name}' already; choose another name")
     with _hdf5.h5py_lock():  # of two threads, the first is in
         f = open(file, mode, options={**(options or {}), "name": name, "message": message}, **h5py_options)
         try:
