@@ -27,7 +27,8 @@ void cli_child_settle(void)
 void cli_child_quiet(void)
 {
 #ifndef __SANITIZE_ADDRESS__ /* what that finds it writes in the same way */
-    int own = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1), nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    int own = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
     FILE *to = own < 0 ? NULL : fdopen(own, "w");
 
     if (to != NULL && nowhere >= 0 && dup2(nowhere, STDERR_FILENO) >= 0) {

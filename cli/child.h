@@ -10,8 +10,8 @@
  * call that writes, as a full disk is. What is started later has both as this process had them. */
 void cli_child_settle(void);
 
-/* In a process that was forked because libhdf5 may crash in it: what the C library writes to standard error when it ends a process
- * ("free(): invalid pointer") is dropped, as its parent says that better. What the command says is not. */
+/* In a process that was forked because libhdf5 may crash in it: what the C library writes to standard error when it ends
+ * a process ("free(): invalid pointer") is dropped, as its parent says that better. What the command says is not. */
 void cli_child_quiet(void);
 
 /* Is this how libhdf5 ends on damaged bytes, and not what somebody has sent, or a limit? */

@@ -23,7 +23,8 @@ int cli_verify_file(const char *name, bool verbose, json_object **damages, json_
 bool cli_hear(pid_t id, int from, double silence, void (*hear)(void *context, const char *line), void *context);
 /* What `verify` prints of one damage. */
 void cli_verify_print(const char *name, size_t number, json_object *damage);
-/* Where a history with DAMAGES is that of a file that another program has rewritten: a sentence that says so, free() it; else NULL. */
+/* Where a history with DAMAGES is that of a file that another program has rewritten: a sentence that says so, free() it;
+ * else NULL. */
 char *cli_verify_rewritten(const char *name, json_object *damages);
 
 /* All of NAME, which nobody writes, into the empty file NEW: every version, every row of its log. 0; or

@@ -21,8 +21,8 @@ static void use_bits(unsigned char *used, size_t first, size_t count)
         used[bit / 8] |= (unsigned char)(1u << bit % 8);
 }
 
-/* The bits that a number of TYPE has are used: an integer's precision at its offset, a float's sign, exponent and mantissa. Floats in
- * VAX order have no others. Positions are those in little-endian order. */
+/* The bits that a number of TYPE has are used: an integer's precision at its offset, a float's sign, exponent and
+ * mantissa. Floats in VAX order have no others. Positions are those in little-endian order. */
 static int find_used(hid_t type, H5T_class_t class, cow_part *p)
 {
     size_t at[3] = {0}, bits[3] = {0}, all = 0;
