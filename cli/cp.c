@@ -9,6 +9,7 @@
 #include "common.h"
 #include "cp.h"
 #include "h5cow.h"
+#include "journal/journal.h"
 #include "native/native.h"
 #include "plugin.h"
 #include "values.h"
@@ -162,9 +163,11 @@ static int open_files(copying *c)
 {
     struct stat there;
     char why[1200];
-    bool is = stat(c->to_file, &there) == 0;
+    bool is = stat(c->to_file, &there) == 0, abandoned = false;
 
-    if (!is && is_there(c->to_file))
+    if (is && cow_journal_unfinished(c->to_file, &abandoned) && abandoned)
+        is = false; /* what an earlier one has left that was killed: it counts as missing */
+    else if (!is && is_there(c->to_file))
         return cli_fail("'%s' is a version, or would look like one, and versions do not change: name the file",
                         c->to_file);
     if (is && cli_must_be_hdf5(c->to_file, why, sizeof why) != 0)

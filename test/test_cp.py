@@ -166,6 +166,15 @@ def test_into_other_files(story, programs, tmp_path, look):
     programs.verified(new)
 
 
+def test_what_a_killed_one_left_is_no_file(programs, story, tmp_path, look):
+    left = tmp_path / "left.h5"
+    programs.python("import os\nf = h5py.File(sys.argv[1], 'w')\nf['y'] = np.arange(100000)\nos._exit(0)", left)
+    assert left.stat().st_size > 0 and "holds nothing" in h5cow("ls", left, code=2)
+    h5cow("cp", f"{story}@1:/x", f"{left}:/x")
+    assert versions(left) == ["1"] and look(left, "[list(f), float(f['x'][7])]") == [["x"], 7.0]
+    programs.verified(left)
+
+
 def test_within_the_newest_state(story, look):
     h5cow("cp", f"{story}:/x", f"{story}:/copies/x")
     h5cow("cp", f"{story}:/", f"{story}:/all")
