@@ -860,7 +860,7 @@ static void test_an_image_that_the_program_lends_stays_the_programs(void **state
     H5FD_file_image_callbacks_t callbacks = {lend, lend_copy, lend_more, take_back, same_context, keep_context, &lent};
     hid_t fapl = H5Pcreate(H5P_FILE_ACCESS), file;
     ssize_t size;
-    char *block;
+    char *block = NULL;
     (void)state;
 
     assert_true(H5Pset_fapl_core(fapl, 4096, false) >= 0);
