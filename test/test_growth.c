@@ -89,15 +89,19 @@ static void make_file(int beside, hid_t fapl)
 
 /* ---- sessions ---- */
 
-static void change(hid_t file, const char *name)
+static void set_value(hid_t file, const char *name, int value)
 {
-    int value = -1;
     hsize_t at = 3, one = 1;
     hid_t set = H5Dopen2(file, name, H5P_DEFAULT), space = H5Dget_space(set), point = H5Screate_simple(1, &one, NULL);
 
     assert_true(H5Sselect_hyperslab(space, H5S_SELECT_SET, &at, NULL, &one, NULL) >= 0);
     assert_true(H5Dwrite(set, H5T_NATIVE_INT, point, space, H5P_DEFAULT, &value) >= 0);
     assert_true(H5Sclose(point) >= 0 && H5Sclose(space) >= 0 && H5Dclose(set) >= 0);
+}
+
+static void change(hid_t file, const char *name)
+{
+    set_value(file, name, -1);
 }
 
 static void change_one(hid_t file)
@@ -258,11 +262,60 @@ static void test_objects_that_were_deleted(void **state)
     remove(FILE_NAME);
 }
 
+static int value_of(hid_t file, const char *name)
+{
+    int values[1000];
+    hid_t set = H5Dopen2(file, name, H5P_DEFAULT);
+
+    assert_true(set >= 0 && H5Dread(set, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0 && H5Dclose(set) >= 0);
+    return values[3];
+}
+
+/* As NeXus files have them. Where the links are is found out once; each flush here is a version. */
+static void test_objects_with_several_links(void **state)
+{
+    static const char *const second[] = {"more/linked", "more/linked", "work/below/moved", "work/below/moved"};
+    const int beside[] = {FEW, MANY};
+    hid_t fapl = connector_fapl("sync=off;commit=flush"), file;
+    long times[2];
+    (void)state;
+
+    for (int i = 0; i < 2; i++) {
+        make_file(beside[i], fapl);
+        assert_true((file = H5Fopen(FILE_NAME, H5F_ACC_RDWR, fapl)) >= 0);
+        link_one(file);
+        assert_true(H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0);
+        for (int k = 0; k < 4; k++) {
+            if (k == 2)
+                assert_true(H5Lmove(file, "more/linked", file, second[2], H5P_DEFAULT, H5P_DEFAULT) >= 0);
+            set_value(file, k % 2 == 0 ? "work/0" : second[k], -k);
+            asked = 0;
+            assert_true(H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0);
+            if (k == 1)
+                times[i] = asked;
+        }
+        assert_true(H5Fclose(file) >= 0);
+        for (int k = 0; k < 4; k++) {
+            char name[40];
+
+            snprintf(name, sizeof name, FILE_NAME "@%d", 3 + k); /* 1: as it was made, 2: the link */
+            assert_true((file = H5Fopen(name, H5F_ACC_RDONLY, fapl)) >= 0);
+            assert_int_equal(value_of(file, "work/0"), -k);
+            assert_int_equal(value_of(file, second[k]), -k);
+            assert_true(H5Lexists(file, second[k < 2 ? 2 : 0], H5P_DEFAULT) == 0 && H5Fclose(file) >= 0);
+        }
+    }
+    assert_int_equal(times[0], times[1]);
+    assert_true(H5Pclose(fapl) >= 0);
+    remove(FILE_NAME);
+}
+
 int main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_objects_beside),
         cmocka_unit_test(test_objects_that_were_deleted),
+        cmocka_unit_test(test_objects_with_several_links),
     };
 
     return test_main(tests, argc, argv, NULL, NULL);

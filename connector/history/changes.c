@@ -20,12 +20,19 @@ typedef struct noted {
     char *path; /* absolute, or NULL: unknown */
 } noted;        /* flags 0: forgotten */
 
+/* The paths of groups that had links to an object with several, when all of them were last looked for. */
+typedef struct holders {
+    char *paths; /* one after the other, each with its end */
+    size_t length, room;
+} holders;
+
 struct cow_changes {
     noted *list;
     size_t count, room;
     cow_map of;      /* address -> index in the list */
     cow_map above;   /* checksums of all paths above a path in the list: as many as the changes have ancestors, not a look at each */
     cow_map removed; /* addresses of objects whose last link was deleted */
+    cow_map holders; /* address -> holders: stays until the file is closed */
     uint64_t edits;
     bool distrusted, cleared;
 };
@@ -46,12 +53,24 @@ static void clear(cow_changes *c)
     c->distrusted = c->cleared = false;
 }
 
+static void free_holders(const cow_map_entry *entry)
+{
+    holders *h = (void *)(uintptr_t)entry->value;
+
+    free(h->paths);
+    free(h);
+}
+
 void cow_changes_free(cow_changes *changes)
 {
     if (changes == NULL)
         return;
     clear(changes);
     free(changes->list);
+    for (size_t i = 0; i < changes->holders.capacity; i++)
+        if (changes->holders.entry[i].used)
+            free_holders(&changes->holders.entry[i]);
+    cow_map_free(&changes->holders);
     free(changes);
 }
 
@@ -81,11 +100,12 @@ static noted *add(cow_changes *c, uint64_t address)
     return &c->list[c->count++];
 }
 
-/* Two paths with one checksum cost a look into a group without changes. */
-static int note_ancestors(cow_changes *c, const char *path)
+/* The group PATH, of so many bytes, and all above it have something that changed below them. Two paths with one checksum cost a look
+ * into a group without changes. */
+static int note_above(cow_changes *c, const char *path, size_t length)
 {
-    for (size_t end = strlen(path); end-- > 0;)
-        if (path[end] == '/') {
+    for (size_t end = length + 1; end-- > 0;)
+        if (end == length || path[end] == '/') {
             uint64_t key = cow_checksum(path, end);
             if (cow_map_get(&c->above, key, NULL)) /* and so all above it */
                 return 0;
@@ -95,11 +115,31 @@ static int note_ancestors(cow_changes *c, const char *path)
     return 0;
 }
 
+static int note_ancestors(cow_changes *c, const char *path)
+{
+    return note_above(c, path, (size_t)(strrchr(path, '/') - path));
+}
+
+/* What held an object may not do so any more, and others may: the walk finds out. */
+static int note_holders(cow_changes *c, uint64_t address)
+{
+    const holders *h;
+    uint64_t value;
+
+    if (!cow_map_get(&c->holders, address, &value))
+        return 0;
+    h = (void *)(uintptr_t)value;
+    for (size_t at = 0; at < h->length; at += strlen(h->paths + at) + 1)
+        if (note_above(c, h->paths + at, strlen(h->paths + at)) < 0)
+            return -1;
+    return 0;
+}
+
 int cow_changes_note(cow_file *file, uint64_t address, unsigned flags, const char *path)
 {
     noted *e = find(file, address);
 
-    if (e == NULL && (e = add(file->changes, address)) == NULL)
+    if (e == NULL && ((e = add(file->changes, address)) == NULL || note_holders(file->changes, address) < 0))
         return -1;
     e->flags |= flags;
     if (e->path == NULL && path != NULL && path[0] == '/') {
@@ -111,6 +151,31 @@ int cow_changes_note(cow_file *file, uint64_t address, unsigned flags, const cha
     if (e->path == NULL && !(path != NULL && path[0] == '\0'))
         file->changes->distrusted = true;
     return 0;
+}
+
+void cow_changes_held_by(cow_file *file, uint64_t address, const char *path)
+{
+    cow_map *all = &file->changes->holders;
+    size_t size = path == NULL ? 0 : strlen(path) + 1;
+    holders *h = NULL;
+    uint64_t value;
+
+    if (cow_map_get(all, address, &value))
+        h = (void *)(uintptr_t)value;
+    else if (path == NULL)
+        return;
+    else if ((h = calloc(1, sizeof *h)) == NULL || cow_map_put(all, address, (uintptr_t)h) < 0) {
+        free(h);
+        cow_error_clear(); /* the next commit looks for all of them again */
+        return;
+    }
+    if (path == NULL)
+        h->length = 0;
+    else if (COW_RESERVE(h->paths, h->room, h->length, size) == 0) {
+        memcpy(h->paths + h->length, path, size);
+        h->length += size;
+    } else
+        cow_error_clear();
 }
 
 void cow_changes_forget(cow_file *file, uint64_t address)

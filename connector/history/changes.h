@@ -20,6 +20,9 @@ void cow_changes_clear(cow_file *file);
 
 /* The object at ADDRESS changed, by FLAGS of the ones above; PATH as for cow_changed_object. */
 int cow_changes_note(cow_file *file, uint64_t address, unsigned flags, const char *path);
+/* The group PATH ("" is the root) has a link to the object at ADDRESS, which has several: where that changes again while the file is
+ * open, the next walk looks there as well. PATH NULL: those that were told before do not count any more. */
+void cow_changes_held_by(cow_file *file, uint64_t address, const char *path);
 /* The object at ADDRESS, which no version knows, has lost its last link: no walk needs to meet it. */
 void cow_changes_forget(cow_file *file, uint64_t address);
 /* That at ADDRESS, which a version knows, has lost its last link, but for that in `removed`. */

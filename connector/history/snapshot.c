@@ -20,6 +20,7 @@
 #include "history/header.h"
 #include "journal/driver.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,8 +51,9 @@ struct cow_walk {
     bool types;     /* a named datatype changed: what is of this type changes with it */
     bool renew;     /* groups with absolute soft links are made anew: the links name the version */
     bool absolute;  /* building: such a group was met */
-    bool several;   /* something that changed has several links: groups that hold another one change with it. Those of what no
-                     * version knows were made since, and are known to have changed */
+    cow_map several; /* head addresses of what changed and has several links -> how many: all groups that hold one change with it.
+                      * Those of what no version knows were made since, and are known to have changed */
+    cow_map links;   /* head addresses of what was looked at -> links to it that were met; not full */
     bool failed;    /* building: not a single object, but no version can be made */
     char prefix[COW_PATH_MAX + 256]; /* of the version being built */
     uint64_t row;
@@ -89,6 +91,8 @@ void cow_walk_close(cow_walk *walk)
     cow_map_free(&walk->partial);
     cow_map_free(&walk->summed);
     cow_map_free(&walk->deleted);
+    cow_map_free(&walk->several);
+    cow_map_free(&walk->links);
     for (size_t i = 0; i < walk->held.capacity; i++)
         if (walk->held.entry[i].used &&
             cow_native_close((cow_loc){(void *)(uintptr_t)walk->held.entry[i].value, H5I_DATATYPE}) < 0)
@@ -260,6 +264,8 @@ static int decide_child(void *context, const char *name, const H5L_info2_t *info
     }
     if (info->type != H5L_TYPE_HARD || (p->root && strcmp(name, COW_GROUP) == 0))
         return 0;
+    if (p->walk->full && cow_map_get(&p->walk->several, cow_address(&info->u.token), NULL))
+        cow_changes_held_by(p->walk->file, cow_address(&info->u.token), p->path);
     if ((path = child_path(p->path, name)) == NULL)
         return p->answer = -1;
     answer = decide(p->walk, cow_address(&info->u.token), path, &met);
@@ -326,6 +332,44 @@ static int decide_links(cow_walk *walk, cow_loc group, const char *path, int ans
     return p.answer;
 }
 
+static int note_several(cow_walk *walk, uint64_t address, unsigned links)
+{
+    return walk->full || links <= 1 || !cow_snapshots_known(walk->file, address)
+               ? 0
+               : cow_map_put(&walk->several, address, links);
+}
+
+static int count_link(cow_walk *walk, uint64_t address)
+{
+    uint64_t links = 0;
+
+    cow_map_get(&walk->links, address, &links);
+    return cow_map_put(&walk->links, address, links + 1);
+}
+
+/* Was each link to what changed met, so that all groups that hold one are made anew? */
+static bool all_links_met(const cow_walk *walk)
+{
+    for (size_t i = 0; i < walk->several.capacity; i++) {
+        const cow_map_entry *e = &walk->several.entry[i];
+        uint64_t links = 0;
+
+        if (e->used && (!cow_map_get(&walk->links, e->key, &links) || links < e->value))
+            return false;
+    }
+    return true;
+}
+
+/* The whole head is walked through. */
+static void look_for_holders(cow_walk *walk)
+{
+    walk->full = true;
+    for (size_t i = 0; i < walk->several.capacity; i++)
+        if (walk->several.entry[i].used)
+            cow_changes_held_by(walk->file, walk->several.entry[i].key, NULL);
+    cow_map_free(&walk->state);
+}
+
 /* A dataset or named datatype of which the notes alone say whether it is the same: opening it would cost more than all else.
  * FLAGS: of its change. 0: it has to be looked at. */
 static int decide_unopened(cow_walk *walk, uint64_t address, unsigned flags, const by_link *met)
@@ -346,7 +390,8 @@ static int decide_unopened(cow_walk *walk, uint64_t address, unsigned flags, con
         return 0;
     if (known)
         return SAME;
-    walk->several |= !walk->full && info.rc > 1 && cow_snapshots_known(file, address);
+    if (note_several(walk, address, info.rc) < 0)
+        return -1;
     return info.type == H5O_TYPE_DATASET && info.num_attrs == 0 && flags == 0 && cow_bare_find(file, address) != NULL &&
                    cow_map_put(&walk->bare, address, 0) < 0
                ? -1
@@ -369,9 +414,10 @@ static int decide_opened(cow_walk *walk, uint64_t address, unsigned flags, const
     if (answer == NEW && !walk->full && cow_snapshots_known(walk->file, address)) {
         if (cow_native_info(object, NULL, H5O_INFO_BASIC, &info) < 0) {
             cow_error_clear();
-            info.rc = 2; /* it may have several links */
+            info.rc = UINT_MAX; /* it may have several links */
         }
-        walk->several |= info.rc > 1;
+        if (note_several(walk, address, info.rc) < 0)
+            answer = -1;
     }
     return answer;
 }
@@ -387,10 +433,12 @@ static int decide(cow_walk *walk, uint64_t address, const char *path, const by_l
     int answer;
 
     if (cow_map_get(&walk->state, address, &known))
-        return (int)known;
+        return met != NULL && !walk->full && count_link(walk, address) < 0 ? -1 : (int)known;
     if (cow_changes_flags(file, address) == 0 && !walk->full && cow_snapshots_newest(file, address, NULL) &&
         !cow_changes_below(file, path))
         return SAME; /* not noted as met: a change may be below it after all */
+    if (met != NULL && !walk->full && count_link(walk, address) < 0)
+        return -1;
     if (cow_map_put(&walk->state, address, VISITING) < 0)
         return -1;
     if ((answer = decide_unopened(walk, address, flags, met)) == 0) {
@@ -451,17 +499,16 @@ int cow_walk_decide(cow_walk *walk)
         walk->full = answer == 0;
     }
     answer = decide(walk, cow_address(&walk->file->root), "", NULL);
-    if (answer > 0 && (walk->types || (!walk->full && (walk->several || !all_met(walk))))) {
-        walk->full = true;
-        cow_map_free(&walk->state);
+    if (answer > 0 && (walk->types || (!walk->full && (!all_links_met(walk) || !all_met(walk))))) {
+        look_for_holders(walk);
         answer = decide(walk, cow_address(&walk->file->root), "", NULL);
     }
     if (answer == NEW) {
         if ((absolute = cow_absolute_links(walk->file)) < 0)
             return -1;
         if (absolute) {
-            walk->full = walk->renew = true;
-            cow_map_free(&walk->state);
+            look_for_holders(walk);
+            walk->renew = true;
             answer = decide(walk, cow_address(&walk->file->root), "", NULL);
         }
     }
