@@ -821,30 +821,6 @@ hid_t cow_dataset_space(cow_dataset *dataset)
     return space;
 }
 
-static int add_filters(hid_t dcpl, hid_t raw)
-{
-    int n = H5Pget_nfilters(raw);
-
-    for (int i = 0; i < n; i++) {
-        unsigned flags, config, local[64], *values = local;
-        size_t count = 64;
-        H5Z_filter_t id = H5Pget_filter2(raw, (unsigned)i, &flags, &count, values, 0, NULL, &config);
-        int bad;
-
-        if (id >= 0 && count > 64) {
-            if ((values = malloc(count * sizeof *values)) == NULL)
-                return cow_error(COW_MEMORY, "no memory for the parameters of a filter");
-            id = H5Pget_filter2(raw, (unsigned)i, &flags, &count, values, 0, NULL, &config);
-        }
-        bad = id < 0 || H5Pset_filter(dcpl, id, flags, count, values) < 0;
-        if (values != local)
-            free(values);
-        if (bad)
-            return cow_error_native("cannot describe a filter");
-    }
-    return 0;
-}
-
 hid_t cow_dataset_dcpl(cow_dataset *dataset, void *native)
 {
     hsize_t chunk[COW_MAX_RANK];
@@ -865,7 +841,7 @@ hid_t cow_dataset_dcpl(cow_dataset *dataset, void *native)
         if (H5Pset_chunk(dcpl, (int)dataset->array.grid.rank, chunk) < 0 || H5Pget_chunk_opts(pool->dcpl, &opts) < 0 ||
             H5Pset_chunk_opts(dcpl, opts) < 0)
             goto failed;
-        if (!(dataset->row.flags & COW_FLAG_FILTERS_ADDED) && add_filters(dcpl, pool->dcpl) < 0)
+        if (!(dataset->row.flags & COW_FLAG_FILTERS_ADDED) && cow_native_filters_add(dcpl, pool->dcpl) < 0)
             goto failed;
     }
     if (H5Pset_alloc_time(dcpl, (H5D_alloc_time_t)dataset->row.alloc_time) < 0 ||

@@ -3,7 +3,6 @@
 
 #include "base/digest.h"
 #include "base/error.h"
-#include "base/map.h"
 #include "h5cow.h"
 #include "history/internal.h"
 
@@ -177,14 +176,25 @@ int cow_version_exists(const cow_file *file, const char *name)
     return exists != 0 ? exists : tag_stands(file, name);
 }
 
-/* Checksums of names that the option `name` has given to versions in this process. */
-static cow_map given;
+/* Checksums of the last names that the option `name` has given to versions in this process. */
+static struct {
+    uint64_t name[16];
+    unsigned next;
+} given;
+
+static bool was_given(const char *name)
+{
+    for (size_t i = 0; i < sizeof given.name / sizeof *given.name; i++)
+        if (given.name[i] == cow_checksum(name, strlen(name)))
+            return true;
+    return false;
+}
 
 int cow_version_may_be_made(const cow_file *file)
 {
     const char *name = file->options->name;
 
-    if (name == NULL || cow_map_get(&given, cow_checksum(name, strlen(name)), NULL))
+    if (name == NULL || was_given(name))
         return 0;
     return cow_version_is_new(file, name);
 }
@@ -238,8 +248,8 @@ void cow_description_used(cow_file *file)
 {
     const char *name = file->options->name;
 
-    if (file->next_version->name == NULL && name != NULL && cow_map_put(&given, cow_checksum(name, strlen(name)), 0) < 0)
-        cow_error_clear(); /* the next opening is refused */
+    if (file->next_version->name == NULL && name != NULL && !was_given(name))
+        given.name[given.next++ % (sizeof given.name / sizeof *given.name)] = cow_checksum(name, strlen(name));
     forget_description(file->next_version);
 }
 

@@ -858,7 +858,7 @@ static int write_part(cow_array *array, const cow_heap_part *part, hid_t mem_typ
 
 int cow_heap_write(cow_array *array, const cow_heap_part *part, hid_t mem_type, hid_t dxpl, const void *packed)
 {
-    cow_heap_part once;
+    cow_heap_part once = {0};
     void *packed_once = NULL;
     int status = without_doubles(array, part, H5Tget_size(mem_type), packed, &once, &packed_once);
 

@@ -270,11 +270,38 @@ hid_t cow_native_space_placeless(hid_t space)
     return copy < 0 ? cow_error_native("cannot describe a dataspace anew") : copy;
 }
 
+int cow_native_filters_add(hid_t to, hid_t from)
+{
+    int n = H5Pget_nfilters(from);
+
+    if (n < 0)
+        return cow_error_native("cannot describe filters");
+    for (int i = 0; i < n; i++) {
+        unsigned flags, config, local[64], *values = local;
+        size_t count = 64;
+        H5Z_filter_t id = H5Pget_filter2(from, (unsigned)i, &flags, &count, values, 0, NULL, &config);
+        int bad;
+
+        if (id >= 0 && count > 64) {
+            if ((values = malloc(count * sizeof *values)) == NULL)
+                return cow_error(COW_MEMORY, "no memory for the parameters of a filter");
+            id = H5Pget_filter2(from, (unsigned)i, &flags, &count, values, 0, NULL, &config);
+        }
+        bad = id < 0 || H5Pset_filter(to, id, flags, count, values) < 0;
+        if (values != local)
+            free(values);
+        if (bad)
+            return cow_error_native("cannot describe a filter");
+    }
+    return 0;
+}
+
+/* Filters one by one, since H5Pdecode leaks their names (1.14.5). */
 hid_t cow_native_dcpl_placeless(hid_t dcpl, hid_t type)
 {
     size_t size = 0;
     void *bytes = NULL;
-    hid_t copy = H5I_INVALID_HID;
+    hid_t copy = H5I_INVALID_HID, bare = H5I_INVALID_HID;
     H5D_fill_value_t fill;
     unsigned options;
 
@@ -282,16 +309,21 @@ hid_t cow_native_dcpl_placeless(hid_t dcpl, hid_t type)
     if (H5Pfill_value_defined(dcpl, &fill) >= 0 && fill == H5D_FILL_VALUE_USER_DEFINED &&
         cow_type_has(type, COW_PART_LENGTHS | COW_PART_REFERENCE) != 0)
         copy = H5Pcopy(dcpl);
-    else if (H5Pencode2(dcpl, NULL, &size, H5P_DEFAULT) >= 0 && (bytes = malloc(size)) != NULL &&
-             H5Pencode2(dcpl, bytes, &size, H5P_DEFAULT) >= 0)
+    else if ((bare = H5Pcopy(dcpl)) >= 0 &&
+             (H5Pget_nfilters(bare) == 0 || H5Premove_filter(bare, H5Z_FILTER_ALL) >= 0) &&
+             H5Pencode2(bare, NULL, &size, H5P_DEFAULT) >= 0 && (bytes = malloc(size)) != NULL &&
+             H5Pencode2(bare, bytes, &size, H5P_DEFAULT) >= 0)
         copy = H5Pdecode(bytes);
     free(bytes);
     /* what the encoded form has no room for */
-    if (copy >= 0 && H5Pget_layout(dcpl) == H5D_CHUNKED &&
-        (H5Pget_chunk_opts(dcpl, &options) < 0 || (options != 0 && H5Pset_chunk_opts(copy, options) < 0))) {
+    if (copy >= 0 && bare >= 0 &&
+        (cow_native_filters_add(copy, dcpl) < 0 ||
+         (H5Pget_layout(dcpl) == H5D_CHUNKED &&
+          (H5Pget_chunk_opts(dcpl, &options) < 0 || (options != 0 && H5Pset_chunk_opts(copy, options) < 0))))) {
         H5Pclose(copy);
         copy = H5I_INVALID_HID;
     }
+    cow_close(bare);
     return copy < 0 ? cow_error_native("cannot describe creation properties anew") : copy;
 }
 

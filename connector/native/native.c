@@ -1090,9 +1090,8 @@ static int copy_group_settings(hid_t from, hid_t to)
     unsigned order, attribute_order, max_compact, min_dense, entries, name_length;
     size_t heap;
     hbool_t times;
-    int filters = H5Pget_nfilters(from);
 
-    if (filters < 0 || H5Pget_link_creation_order(from, &order) < 0 || H5Pset_link_creation_order(to, order) < 0 ||
+    if (H5Pget_link_creation_order(from, &order) < 0 || H5Pset_link_creation_order(to, order) < 0 ||
         H5Pget_attr_creation_order(from, &attribute_order) < 0 || H5Pset_attr_creation_order(to, attribute_order) < 0 ||
         H5Pget_link_phase_change(from, &max_compact, &min_dense) < 0 ||
         H5Pset_link_phase_change(to, max_compact, min_dense) < 0 ||
@@ -1102,14 +1101,7 @@ static int copy_group_settings(hid_t from, hid_t to)
         H5Pget_local_heap_size_hint(from, &heap) < 0 || H5Pset_local_heap_size_hint(to, heap) < 0 ||
         H5Pget_obj_track_times(from, &times) < 0 || H5Pset_obj_track_times(to, times) < 0)
         return -1;
-    for (int i = 0; i < filters; i++) {
-        unsigned flags, config, values[32];
-        size_t count = 32;
-        H5Z_filter_t id = H5Pget_filter2(from, (unsigned)i, &flags, &count, values, 0, NULL, &config);
-        if (id < 0 || H5Pset_filter(to, id, flags, count < 32 ? count : 32, values) < 0)
-            return -1;
-    }
-    return 0;
+    return cow_native_filters_add(to, from);
 }
 
 static hid_t told_gcpl(void *group)

@@ -283,6 +283,8 @@ int cow_native_attribute_copy(cow_loc from, const char *name, cow_loc to, cow_ty
  * them, and cannot open what it made. Public calls only. */
 hid_t cow_native_type_placeless(hid_t type);
 hid_t cow_native_space_placeless(hid_t space);
+/* TO, a list that creates groups or datasets, gets the filters of FROM behind its own. */
+int cow_native_filters_add(hid_t to, hid_t from);
 /* Creation properties of a dataset of TYPE: its filters and its fill value may be such messages. */
 hid_t cow_native_dcpl_placeless(hid_t dcpl, hid_t type);
 /* Have the dataspaces one extent, and one maximum of it? H5Sextent_equal says no where a file of HDF5 1.8 or older
