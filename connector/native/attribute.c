@@ -270,32 +270,6 @@ hid_t cow_native_space_placeless(hid_t space)
     return copy < 0 ? cow_error_native("cannot describe a dataspace anew") : copy;
 }
 
-int cow_native_filters_add(hid_t to, hid_t from)
-{
-    int n = H5Pget_nfilters(from);
-
-    if (n < 0)
-        return cow_error_native("cannot describe filters");
-    for (int i = 0; i < n; i++) {
-        unsigned flags, config, local[64], *values = local;
-        size_t count = 64;
-        H5Z_filter_t id = H5Pget_filter2(from, (unsigned)i, &flags, &count, values, 0, NULL, &config);
-        int bad;
-
-        if (id >= 0 && count > 64) {
-            if ((values = malloc(count * sizeof *values)) == NULL)
-                return cow_error(COW_MEMORY, "no memory for the parameters of a filter");
-            id = H5Pget_filter2(from, (unsigned)i, &flags, &count, values, 0, NULL, &config);
-        }
-        bad = id < 0 || H5Pset_filter(to, id, flags, count, values) < 0;
-        if (values != local)
-            free(values);
-        if (bad)
-            return cow_error_native("cannot describe a filter");
-    }
-    return 0;
-}
-
 /* Filters one by one, since H5Pdecode leaks their names (1.14.5). */
 hid_t cow_native_dcpl_placeless(hid_t dcpl, hid_t type)
 {

@@ -1083,6 +1083,32 @@ int cow_native_group_counter(void *group, int64_t *counter)
     return 0;
 }
 
+int cow_native_filters_add(hid_t to, hid_t from)
+{
+    int n = H5Pget_nfilters(from);
+
+    if (n < 0)
+        return cow_error_native("cannot describe filters");
+    for (int i = 0; i < n; i++) {
+        unsigned flags, config, local[64], *values = local;
+        size_t count = 64;
+        H5Z_filter_t id = H5Pget_filter2(from, (unsigned)i, &flags, &count, values, 0, NULL, &config);
+        int bad;
+
+        if (id >= 0 && count > 64) {
+            if ((values = malloc(count * sizeof *values)) == NULL)
+                return cow_error(COW_MEMORY, "no memory for the parameters of a filter");
+            id = H5Pget_filter2(from, (unsigned)i, &flags, &count, values, 0, NULL, &config);
+        }
+        bad = id < 0 || H5Pset_filter(to, id, flags, count, values) < 0;
+        if (values != local)
+            free(values);
+        if (bad)
+            return cow_error_native("cannot describe a filter");
+    }
+    return 0;
+}
+
 /* What HDF5 gives as a group's creation properties holds, hidden, the addresses of the group's own link storage: a group
  * created with that list would share it. So the settings are carried over one by one. */
 static int copy_group_settings(hid_t from, hid_t to)
