@@ -127,6 +127,34 @@ static void test_what_was_deleted_before_any_version_is_counted_out_once(void **
     assert_true(H5Tclose(type) >= 0 && H5Fclose(file) >= 0);
 }
 
+/* A version knows it still, and what refers to it leads there. */
+static void test_what_has_another_link_is_not_gone_with_a_group(void **state)
+{
+    hid_t file = created(COW), space = H5Screate(H5S_SCALAR), a, set;
+    hobj_ref_t reference;
+    (void)state;
+
+    make_group(file, "group");
+    make_dataset(file, "group/x", H5T_NATIVE_INT, 5000);
+    assert_true(H5Lcreate_hard(file, "group/x", file, "kept", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    assert_true(H5Rcreate(&reference, file, "kept", H5R_OBJECT, -1) >= 0);
+    assert_true((a = H5Acreate2(file, "to", H5T_STD_REF_OBJ, space, H5P_DEFAULT, H5P_DEFAULT)) >= 0 &&
+                H5Awrite(a, H5T_STD_REF_OBJ, &reference) >= 0 && H5Aclose(a) >= 0);
+    file = reopened(file);
+    assert_true(H5Ldelete(file, "group", H5P_DEFAULT) >= 0 && count_of(file, "kept") == 1);
+    assert_true(H5Fclose(file) >= 0);
+    for (int version = 1; version <= 2; version++) {
+        char name[40];
+
+        snprintf(name, sizeof name, COW "@%d", version);
+        assert_true((file = H5Fopen(name, H5F_ACC_RDONLY, H5P_DEFAULT)) >= 0);
+        assert_true((a = H5Aopen(file, "to", H5P_DEFAULT)) >= 0 && H5Aread(a, H5T_STD_REF_OBJ, &reference) >= 0);
+        assert_true((set = H5Rdereference2(file, H5P_DEFAULT, H5R_OBJECT, &reference)) >= 0);
+        assert_true(H5Dclose(set) >= 0 && H5Aclose(a) >= 0 && H5Fclose(file) >= 0);
+    }
+    assert_true(H5Sclose(space) >= 0);
+}
+
 static void test_versions_do_not_add_to_the_links_of_an_object(void **state)
 {
     hid_t file = created(COW);
@@ -353,6 +381,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_a_named_type_is_not_used_by_what_was_deleted),
         cmocka_unit_test(test_what_is_deleted_counts_until_it_is_closed),
         cmocka_unit_test(test_what_was_deleted_before_any_version_is_counted_out_once),
+        cmocka_unit_test(test_what_has_another_link_is_not_gone_with_a_group),
         cmocka_unit_test(test_versions_do_not_add_to_the_links_of_an_object),
         cmocka_unit_test(test_h5fcreate_leaves_the_root_no_links_of_before),
         cmocka_unit_test(test_a_deleted_group_holds_no_link),
