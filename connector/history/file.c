@@ -36,22 +36,14 @@ int cow_file_versioned(void *native_file)
 int cow_file_has_history(void *native_file)
 {
     int has = cow_layout_has((cow_loc){native_file, H5I_FILE}, COW_FORMAT_NAME);
-    H5VL_file_get_args_t get = {.op_type = H5VL_FILE_GET_FILENO};
     const cow_journal *journal;
-    unsigned long number = 0;
-    cow_error_held *held;
 
     if (has >= 0)
         return has;
-    held = cow_error_hold();
-    get.args.get_fileno.fileno = &number;
-    if (H5VLfile_get(native_file, cow_native_id(), &get, H5P_DATASET_XFER_DEFAULT, NULL) >= 0 &&
-        ((journal = cow_journal_driver_of_file(number)) == NULL || cow_journal_plain(journal)))
-        has = 0;
-    cow_error_put_back(held);
-    if (has == 0)
-        cow_error_clear();
-    return has;
+    if ((journal = cow_native_file_journal(native_file)) != NULL && !cow_journal_plain(journal))
+        return -1;
+    cow_error_clear();
+    return 0;
 }
 
 const char *cow_file_name(const cow_file *file)

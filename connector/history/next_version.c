@@ -184,8 +184,10 @@ static struct {
 
 static bool was_given(const char *name)
 {
+    uint64_t key = cow_checksum(name, strlen(name));
+
     for (size_t i = 0; i < sizeof given.name / sizeof *given.name; i++)
-        if (given.name[i] == cow_checksum(name, strlen(name)))
+        if (given.name[i] == key)
             return true;
     return false;
 }

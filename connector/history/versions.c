@@ -4,9 +4,6 @@
 #include "base/error.h"
 #include "base/ids.h"
 #include "base/times.h"
-#include "native/native.h"
-
-#include <H5VLconnector.h>
 
 #include <ctype.h>
 #include <errno.h>
@@ -322,18 +319,6 @@ static int resolve(cow_loc file, const char *revision, char path[], size_t size)
     return no_revision(file, revision);
 }
 
-/* As it was opened; "the file" where that cannot be told. */
-static void file_name(void *native_file, char name[], size_t size)
-{
-    H5VL_file_get_args_t get = {.op_type = H5VL_FILE_GET_NAME};
-    size_t length;
-
-    snprintf(name, size, "the file");
-    get.args.get_name = (H5VL_file_get_name_args_t){H5I_FILE, size, name, &length};
-    if (H5VLfile_get(native_file, cow_native_id(), &get, H5P_DATASET_XFER_DEFAULT, NULL) < 0)
-        H5Eclear2(H5E_DEFAULT);
-}
-
 int cow_revision_resolve(void *native_file, const char *revision, char path[], size_t size)
 {
     cow_loc file = {native_file, H5I_FILE};
@@ -342,7 +327,7 @@ int cow_revision_resolve(void *native_file, const char *revision, char path[], s
     if (resolve(file, revision, path, size) == 0)
         return cow_layout_version(file, path);
     if (cow_error_is(COW_NOT_FOUND)) {
-        file_name(native_file, name, sizeof name);
+        cow_native_file_name(native_file, name, sizeof name);
         cow_error_where(name, "choosing a version");
     }
     return -1;

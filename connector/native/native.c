@@ -8,12 +8,14 @@
 #include "base/error.h"
 #include "base/ids.h"
 #include "base/vector.h"
+#include "journal/driver.h"
 #include "library/library.h"
 
 #include <H5VLconnector.h>
 #include <H5VLconnector_passthru.h>
 #include <H5VLnative.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -452,6 +454,26 @@ int cow_native_file_persists_space(void *file)
     status = H5Pget_file_space_strategy(get.args.get_fcpl.fcpl_id, &strategy, &persist, &threshold);
     H5Pclose(get.args.get_fcpl.fcpl_id);
     return status < 0 ? cow_error_native("cannot get how a file keeps its free space") : persist;
+}
+
+cow_journal *cow_native_file_journal(void *file)
+{
+    unsigned long number = 0;
+    H5VL_file_get_args_t get = {.op_type = H5VL_FILE_GET_FILENO};
+
+    get.args.get_fileno.fileno = &number;
+    return H5VLfile_get(file, cow_native_id(), &get, DXPL, NULL) < 0 ? NULL : cow_journal_driver_of_file(number);
+}
+
+void cow_native_file_name(void *file, char name[], size_t size)
+{
+    H5VL_file_get_args_t get = {.op_type = H5VL_FILE_GET_NAME};
+    size_t length;
+
+    snprintf(name, size, "the file");
+    get.args.get_name = (H5VL_file_get_name_args_t){H5I_FILE, size, name, &length};
+    if (H5VLfile_get(file, cow_native_id(), &get, DXPL, NULL) < 0)
+        H5Eclear2(H5E_DEFAULT);
 }
 
 int cow_native_group_unfiltered(void *file, hid_t gcpl)
@@ -1111,7 +1133,7 @@ int cow_native_filters_add(hid_t to, hid_t from)
 
 /* What HDF5 gives as a group's creation properties holds, hidden, the addresses of the group's own link storage: a group
  * created with that list would share it. So the settings are carried over one by one. */
-static int copy_group_settings(hid_t from, hid_t to)
+int cow_native_group_settings(hid_t from, hid_t to)
 {
     unsigned order, attribute_order, max_compact, min_dense, entries, name_length;
     size_t heap;
@@ -1143,7 +1165,7 @@ static hid_t clean_gcpl(hid_t told)
 {
     hid_t clean = H5Pcreate(H5P_GROUP_CREATE);
 
-    if (clean >= 0 && copy_group_settings(told, clean) == 0)
+    if (clean >= 0 && cow_native_group_settings(told, clean) == 0)
         return clean;
     cow_error_native("cannot copy the creation properties of a group");
     if (clean >= 0)

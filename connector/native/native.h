@@ -87,6 +87,10 @@ int cow_native_file_size(void *file, uint64_t *bytes);
 int cow_native_file_free_space(void *file, H5F_sect_info_t **list, size_t *count);
 /* 1: the file was made so that HDF5 does not forget it (H5Pset_file_space_strategy); 0; -1. */
 int cow_native_file_persists_space(void *file);
+/* The journal of an open file; NULL: it has none. */
+cow_journal *cow_native_file_journal(void *file);
+/* Its name as it was opened, cut to SIZE; "the file" where that cannot be told. */
+void cow_native_file_name(void *file, char name[], size_t size);
 /* Whether headers of datasets that are created are as small as can be, instead of 256 bytes at least; the setting is the
  * open file's, so the former one (*BEFORE, may be NULL) is to be put back. */
 int cow_native_file_small_headers(void *file, bool small, bool *before);
@@ -114,6 +118,9 @@ void *cow_native_group_open(cow_loc at, const char *path);
 /* A group without a link yet: gone when closed before it is linked. */
 void *cow_native_group_anonymous(cow_loc file, hid_t gcpl);
 hid_t cow_native_group_gcpl(void *group);
+/* TO, a list that creates groups or files, gets the settings of FROM, which HDF5 told of a group, and nothing else that is in it. -1: perhaps
+ * without a recorded error. */
+int cow_native_group_settings(hid_t from, hid_t to);
 /* GCPL loses its filters where FILE shares them between objects: HDF5 1.14.5 cannot open any but the first group that has them. */
 int cow_native_group_unfiltered(void *file, hid_t gcpl);
 /* The same for many groups, most of which are alike: of the last one that was asked about, what HDF5 tells and what it became.

@@ -497,16 +497,8 @@ static int show_root_settings(const cow_object *file, hid_t fcpl)
 {
     void *root = cow_native_group_open((cow_loc){file->native, H5I_FILE}, "/");
     hid_t gcpl = root == NULL ? H5I_INVALID_HID : cow_native_group_gcpl(root);
-    unsigned links, attributes, most[2], least[2];
-    int status = -1;
+    int status = gcpl < 0 ? -1 : cow_native_group_settings(gcpl, fcpl);
 
-    if (gcpl >= 0 && H5Pget_link_creation_order(gcpl, &links) >= 0 && H5Pset_link_creation_order(fcpl, links) >= 0 &&
-        H5Pget_attr_creation_order(gcpl, &attributes) >= 0 && H5Pset_attr_creation_order(fcpl, attributes) >= 0 &&
-        H5Pget_link_phase_change(gcpl, &most[0], &least[0]) >= 0 &&
-        H5Pset_link_phase_change(fcpl, most[0], least[0]) >= 0 &&
-        H5Pget_attr_phase_change(gcpl, &most[1], &least[1]) >= 0 &&
-        H5Pset_attr_phase_change(fcpl, most[1], least[1]) >= 0)
-        status = 0;
     if (status < 0)
         cow_error_native("cannot get the creation properties of the root group");
     if (root != NULL)

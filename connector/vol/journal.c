@@ -37,20 +37,9 @@ int cow_vol_file_show_sec2(hid_t fapl)
     return 0;
 }
 
-static cow_journal *journal_of(void *native)
-{
-    unsigned long number = 0;
-    H5VL_file_get_args_t get = {.op_type = H5VL_FILE_GET_FILENO};
-
-    get.args.get_fileno.fileno = &number;
-    if (H5VLfile_get(native, cow_native_id(), &get, H5P_DATASET_XFER_DEFAULT, NULL) < 0)
-        return NULL;
-    return cow_journal_driver_of_file(number);
-}
-
 bool cow_vol_file_is_new(void *native)
 {
-    cow_journal *journal = journal_of(native);
+    cow_journal *journal = cow_native_file_journal(native);
     uint64_t sequence = 1, applied;
 
     if (journal != NULL)
@@ -60,14 +49,14 @@ bool cow_vol_file_is_new(void *native)
 
 bool cow_vol_file_take_on(void *native)
 {
-    cow_journal *journal = journal_of(native);
+    cow_journal *journal = cow_native_file_journal(native);
 
     return journal == NULL ? !with_journal : cow_journal_take_on(journal);
 }
 
 cow_vol_file_users cow_vol_file_who(void *native)
 {
-    const cow_journal *journal = journal_of(native);
+    const cow_journal *journal = cow_native_file_journal(native);
 
     if (journal == NULL)
         return with_journal ? COW_USERS_NO_JOURNAL : COW_USERS_NONE;
@@ -83,7 +72,7 @@ bool cow_vol_file_in_place(const cow_home *home, haddr_t address, hsize_t size)
 
 int cow_vol_file_check_journal(void *native, const char *name)
 {
-    if (!with_journal || journal_of(native) != NULL)
+    if (!with_journal || cow_native_file_journal(native) != NULL)
         return 0;
     return cow_error(COW_UNSUPPORTED,
                      "%s: the file has a history but no journal, as what h5repack writes: it can be read, but not be "
@@ -93,7 +82,7 @@ int cow_vol_file_check_journal(void *native, const char *name)
 
 void cow_vol_file_drop_changes(void *native, const char *why)
 {
-    cow_journal *journal = journal_of(native);
+    cow_journal *journal = cow_native_file_journal(native);
 
     if (journal != NULL)
         cow_journal_abort(journal, why);

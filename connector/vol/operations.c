@@ -61,13 +61,9 @@ static int check_version_size(const char *operation, size_t size)
 
 static int no_history(const cow_object *object)
 {
-    H5VL_file_get_args_t get = {.op_type = H5VL_FILE_GET_NAME};
-    char name[1024] = "the file";
-    size_t length;
+    char name[1024];
 
-    get.args.get_name = (H5VL_file_get_name_args_t){H5I_FILE, sizeof name, name, &length};
-    if (H5VLfile_get(object->native, cow_native_id(), &get, H5P_DATASET_XFER_DEFAULT, NULL) < 0)
-        H5Eclear2(H5E_DEFAULT);
+    cow_native_file_name(object->native, name, sizeof name);
     if (object->home != NULL && object->home->foreign)
         return cow_error(COW_UNSUPPORTED,
                          "%s: the file has a history, but it is open with a file driver, or was reached by a link, "
