@@ -231,6 +231,64 @@ static void test_every_shape_agrees_with_hdf5(void **state)
         }
 }
 
+/* Large chunks have another stream, which HDF5 reads, and which is not longer than its own by more than a little. */
+static void test_large_chunks_are_deflated_into_what_hdf5_reads(void **state)
+{
+    static const size_t sizes[] = {16383, 16384, 100000, 1 << 20};
+    hid_t type = opaque(1);
+
+    (void)state;
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
+        for (unsigned level = 0; level <= 9; level++) {
+            hid_t dcpl = chunked(sizes[s]);
+
+            assert_true(H5Pset_deflate(dcpl, level) >= 0);
+            for (kind k = ZEROS; k < KINDS; k++) {
+                void *data = make_data(k, sizes[s]);
+                check_both_ways(type, dcpl, data, sizes[s], sizes[s] < 16384 || level == 0);
+                free(data);
+            }
+            H5Pclose(dcpl);
+        }
+    H5Tclose(type);
+}
+
+static void test_counted_integers_are_deflated_as_well_as_by_hdf5(void **state)
+{
+    uint32_t *values = malloc(1 << 20);
+    hid_t type = opaque(4);
+
+    (void)state;
+    assert_non_null(values);
+    for (uint32_t i = 0; i < 1 << 18; i++)
+        values[i] = i;
+    for (unsigned level = 1; level <= 9; level++) {
+        hid_t dcpl = chunked(1 << 18), dataset;
+        hsize_t zero = 0, their_size;
+        uint8_t *encoded;
+        cow_codec *codec;
+        uint32_t mask;
+        size_t size;
+
+        assert_true(H5Pset_deflate(dcpl, level) >= 0);
+        dataset = make_dataset(type, dcpl);
+        codec = codec_of(dataset, 1 << 20);
+        encoded = malloc(cow_codec_bound(codec));
+        assert_non_null(encoded);
+        assert_good(cow_codec_encode_as(codec, NULL, values, encoded, &size, &mask));
+        assert_true(H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
+        assert_true(H5Dflush(dataset) >= 0);
+        assert_true(H5Dget_chunk_storage_size(dataset, &zero, &their_size) >= 0);
+        assert_true(size <= their_size + their_size / 50);
+        free(encoded);
+        cow_codec_close(codec);
+        H5Dclose(dataset);
+        H5Pclose(dcpl);
+    }
+    H5Tclose(type);
+    free(values);
+}
+
 static void test_blosc_codecs_levels_and_shuffles_agree_with_the_filter(void **state)
 {
     static const unsigned codecs[] = {0, 1, 2, 4, 5};
@@ -1119,6 +1177,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_plain_chunks_are_the_identity),
         cmocka_unit_test(test_every_order_of_the_standard_filters_agrees_with_hdf5),
         cmocka_unit_test(test_every_shape_agrees_with_hdf5),
+        cmocka_unit_test(test_large_chunks_are_deflated_into_what_hdf5_reads),
+        cmocka_unit_test(test_counted_integers_are_deflated_as_well_as_by_hdf5),
         cmocka_unit_test(test_blosc_codecs_levels_and_shuffles_agree_with_the_filter),
         cmocka_unit_test(test_optional_filter_that_does_not_compress_sets_its_own_bit),
         cmocka_unit_test(test_mandatory_filter_that_does_not_compress_is_an_error),
