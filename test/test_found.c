@@ -50,6 +50,79 @@ static void test_points_that_name_an_element_twice(void **state)
                 H5Tclose(type) >= 0);
 }
 
+/* Datasets that HDF5 keeps itself, in a file that exists. KEPT: how long what is overwritten was; where it is alone in its heap, HDF5 alone
+ * fails, and may crash later in the session. MEMORY: 0 the buffer is as the dataset, 1 a simple one, 2 every other element of one. */
+static void repeat_points(const char *name, hid_t fapl, H5D_layout_t layout, size_t kept, int memory, listing *l)
+{
+    static short values[20000];
+    const hsize_t extent = 12, chunk = 4, eight = 8, one = 1, two = 2, four = 4, points[] = {2, 7, 2, 7};
+    hid_t type = H5Tvlen_create(H5T_NATIVE_SHORT), dcpl = H5Pcreate(H5P_DATASET_CREATE), file, set[2], other;
+    hid_t space = H5Screate_simple(1, &extent, NULL), some = H5Scopy(space), from = H5Screate_simple(1, &eight, NULL);
+    hvl_t all[12] = {{0}}, new[12] = {{0}}, read[12];
+    const void *buf[] = {new, new};
+
+    for (size_t i = 0; i < 20000; i++)
+        values[i] = (short)i;
+    all[2] = (hvl_t){kept, values};
+    all[5] = all[9] = (hvl_t){2, values};
+    for (size_t i = 0; i < 12; i++)
+        new[i] = (hvl_t){i % 4, values + i};
+    assert_true(H5Pset_layout(dcpl, layout) >= 0 && (layout != H5D_CHUNKED || H5Pset_chunk(dcpl, 1, &chunk) >= 0));
+    assert_true(H5Sselect_elements(some, H5S_SELECT_SET, 4, points) >= 0);
+    if (memory == 1)
+        assert_true(H5Sselect_hyperslab(from, H5S_SELECT_SET, &one, NULL, &four, NULL) >= 0);
+    else if (memory == 2)
+        assert_true(H5Sselect_hyperslab(from, H5S_SELECT_SET, &one, &two, &four, NULL) >= 0);
+    assert_true((file = H5Fcreate(name, H5F_ACC_TRUNC, H5P_DEFAULT, fapl)) >= 0);
+    for (int i = 0; i < 2; i++) {
+        set[i] = H5Dcreate2(file, i == 0 ? "d" : "e", type, space, H5P_DEFAULT, dcpl, H5P_DEFAULT);
+        assert_true(H5Dwrite(set[i], type, H5S_ALL, H5S_ALL, H5P_DEFAULT, all) >= 0 && H5Dclose(set[i]) >= 0);
+    }
+    assert_true(H5Fclose(file) >= 0 && (file = H5Fopen(name, H5F_ACC_RDWR, fapl)) >= 0);
+    set[0] = H5Dopen2(file, "d", H5P_DEFAULT);
+    set[1] = H5Dopen2(file, "e", H5P_DEFAULT);
+    from = memory == 0 ? (H5Sclose(from), H5S_ALL) : from;
+    assert_true(H5Dwrite(set[0], type, from, some, H5P_DEFAULT, new) >= 0);
+    if (memory == 0)
+        assert_true(H5Dwrite(set[1], type, from, some, H5P_DEFAULT, new) >= 0);
+    else
+        assert_true(H5Dwrite_multi(2, set, (hid_t[]){type, type}, (hid_t[]){from, from}, (hid_t[]){some, some},
+                                   H5P_DEFAULT, buf) >= 0);
+    assert_true(H5Dclose(set[0]) >= 0 && H5Dclose(set[1]) >= 0 && H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0);
+    assert_true((other = H5Dcreate2(file, "f", type, space, H5P_DEFAULT, dcpl, H5P_DEFAULT)) >= 0);
+    assert_true(H5Dwrite(other, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, all) >= 0);
+    assert_true(H5Dclose(other) >= 0 && H5Fclose(file) >= 0 && (file = H5Fopen(name, H5F_ACC_RDONLY, fapl)) >= 0);
+    for (int i = 0; i < 2; i++) {
+        assert_true((set[i] = H5Dopen2(file, i == 0 ? "d" : "e", H5P_DEFAULT)) >= 0 &&
+                    H5Dread(set[i], type, H5S_ALL, H5S_ALL, H5P_DEFAULT, read) >= 0);
+        for (int k = 0; k < 12; k++)
+            say(l, "%d of %d: %zu, %d\n", k, i, read[k].len,
+                read[k].len == 0 ? -1 : ((short *)read[k].p)[read[k].len - 1]);
+        assert_true(H5Treclaim(type, space, H5P_DEFAULT, read) >= 0 && H5Dclose(set[i]) >= 0);
+    }
+    assert_true(H5Fclose(file) >= 0 && (from == H5S_ALL || H5Sclose(from) >= 0) && H5Sclose(some) >= 0 &&
+                H5Sclose(space) >= 0 && H5Pclose(dcpl) >= 0 && H5Tclose(type) >= 0);
+}
+
+static void test_points_that_name_an_element_of_a_small_dataset_twice(void **state)
+{
+    static const H5D_layout_t layouts[] = {H5D_COMPACT, H5D_CONTIGUOUS, H5D_CHUNKED};
+    (void)state;
+
+    for (int layout = 0; layout < 3; layout++)
+        for (int memory = 0; memory < 3; memory++)
+            for (int kept = 0; kept < 2; kept++) {
+                listing found = {0}, native = {0};
+
+                during("layout %d, memory %d, long %d", layout, memory, kept);
+                repeat_points(NATIVE, native_fapl, layouts[layout], 2, memory, &native);
+                repeat_points(COW, H5P_DEFAULT, layouts[layout], kept == 0 ? 2 : 20000, memory, &found);
+                assert_true(same_text("points twice", &native, &found));
+                free(found.data);
+                free(native.data);
+            }
+}
+
 /* ---- raw chunks with a filter mask ---- */
 
 /* Tiny datasets are HDF5's own; each kind of index. HDF5 remembers the chunk that was written last with its former mask. */
@@ -1363,6 +1436,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_sequences_that_cannot_be_converted_do_no_harm),
         cmocka_unit_test(test_sequences_are_moved_as_natively),
         cmocka_unit_test(test_points_that_name_an_element_twice),
+        cmocka_unit_test(test_points_that_name_an_element_of_a_small_dataset_twice),
         cmocka_unit_test(test_each_dataset_has_the_parameters_of_its_own_filters),
         cmocka_unit_test(test_what_is_cut_off_becomes_the_fill_value_also_where_hdf5_never_fills),
         cmocka_unit_test(test_what_is_behind_an_extent_is_that_datasets_alone),

@@ -6,6 +6,7 @@
 #include "base/ids.h"
 #include "journal/driver.h"
 #include "native/datatype.h"
+#include "native/points.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -255,6 +256,26 @@ static void **natives(size_t count, void *dataset[], void *one[1])
     return native;
 }
 
+/* Does HDF5 keep elements of O elsewhere than in its storage? 1, 0, -1 */
+static int is_heap(const cow_object *o)
+{
+    hid_t type = cow_native_dataset_type(o->native);
+    int heap = type < 0 ? -1 : cow_type_is_heap(type, true);
+
+    if (type >= 0)
+        H5Tclose(type);
+    return heap;
+}
+
+/* May points name an element of a dataset in a file with history twice that HDF5 keeps in a heap? Then each is written alone. */
+static int may_repeat_points(cow_object *o, hid_t file_space)
+{
+    if (o->home == NULL || o->home->file == NULL || o->dataset != NULL || o->mapped || file_space == H5S_ALL ||
+        file_space == H5S_BLOCK || file_space == H5S_PLIST || H5Sget_select_type(file_space) != H5S_SEL_POINTS)
+        return 0;
+    return is_heap(o);
+}
+
 /* References of HDF5 1.8 read as those of HDF5 1.12, which hold their file: HDF5 converts them only while it reads a
  * dataset. So it reads them through the views, once we have seen that the chunks are what was written. */
 static herr_t read_converted(cow_object *o, hid_t mem_type, hid_t mem_space, hid_t file_space, hid_t dxpl, void *buf,
@@ -412,6 +433,33 @@ herr_t cow_vol_dataset_read(size_t count, void *dataset[], hid_t mem_type[], hid
     return cow_leave(status);
 }
 
+/* One dataset that HDF5 keeps itself. */
+static herr_t write_native(cow_object *o, hid_t mem_type, hid_t mem_space, hid_t file_space, hid_t dxpl,
+                           const void *buf, void **req)
+{
+    unsigned long failures = cow_journal_driver_failures();
+    cow_points_once once = {0};
+    int repeats = may_repeat_points(o, file_space);
+    herr_t status;
+
+    if (repeats < 0 ||
+        (repeats > 0 && (repeats = cow_points_once_open(mem_type, mem_space, file_space, buf, &once)) < 0))
+        return -1;
+    if (repeats > 0) {
+        mem_space = once.memory;
+        file_space = once.file;
+        buf = once.buf;
+    }
+    status = cow_native_write(1, &o->native, &mem_type, &mem_space, &file_space, dxpl, &buf, req);
+    if (status < 0)
+        after_failed_native_write(o, failures);
+    else
+        status = cow_vol_dataset_after_native_write(o);
+    if (repeats > 0)
+        cow_points_once_free(&once);
+    return status;
+}
+
 herr_t cow_vol_dataset_write(size_t count, void *dataset[], hid_t mem_type[], hid_t mem_space[], hid_t file_space[],
                              hid_t dxpl, const void *buf[], void **req)
 {
@@ -426,6 +474,12 @@ herr_t cow_vol_dataset_write(size_t count, void *dataset[], hid_t mem_type[], hi
     for (size_t i = 0; i < count; i++)
         if (cow_vol_dataset_before_write(dataset[i]) < 0)
             return cow_leave(-1);
+    for (size_t i = 0; all_native && i < count; i++) {
+        int repeats = may_repeat_points(dataset[i], file_space[i]);
+        if (repeats < 0)
+            return cow_leave(-1);
+        all_native = repeats == 0;
+    }
     failures = cow_journal_driver_failures();
     if (all_native) {
         if ((tried = (native = natives(count, dataset, one)) != NULL))
@@ -449,11 +503,8 @@ herr_t cow_vol_dataset_write(size_t count, void *dataset[], hid_t mem_type[], hi
                 cow_dataset_tell_path(o->dataset, o->native);
         } else if (o->mapped)
             status = cow_mapped_write(o, mem_type[i], mem_space[i], file_space[i], dxpl, buf[i]);
-        else if ((status = cow_native_write(1, &o->native, &mem_type[i], &mem_space[i], &file_space[i], dxpl, &buf[i],
-                                            req)) >= 0)
-            status = cow_vol_dataset_after_native_write(o);
         else
-            after_failed_native_write(o, failures);
+            status = write_native(o, mem_type[i], mem_space[i], file_space[i], dxpl, buf[i], req);
     }
     return cow_leave(status);
 }
