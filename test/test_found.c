@@ -1190,6 +1190,97 @@ static void test_each_dataset_has_the_parameters_of_its_own_filters(void **state
     assert_true(H5Zunregister(PICKY) >= 0);
 }
 
+/* ---- no fill value, and all chunks went ---- */
+
+static void read_unfilled(listing *l, const char *when, hid_t set)
+{
+    int values[] = {-9, -9, -9, -9, -9, -9, -9, -9, -9, -9};
+    herr_t status;
+
+    H5E_BEGIN_TRY
+    {
+        status = H5Dread(set, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values);
+    }
+    H5E_END_TRY
+    say(l, "%s: %d, %d ... %d\n", when, status, values[0], values[9]);
+}
+
+static void shrink_and_grow(hid_t set)
+{
+    const hsize_t none = 0, all = 10;
+
+    assert_true(H5Dset_extent(set, &none) >= 0 && H5Dset_extent(set, &all) >= 0);
+}
+
+static void cut_off_unfilled(const char *name, hid_t fapl, H5D_alloc_time_t alloc, H5D_fill_time_t fill, bool deflate,
+                             listing *l)
+{
+    const hsize_t all = 10, chunk = 4, most = H5S_UNLIMITED;
+    const char *const names[] = {"never", "at once", "later", "copy"};
+    hid_t file = H5Fcreate(name, H5F_ACC_TRUNC, H5P_DEFAULT, fapl), dcpl = H5Pcreate(H5P_DATASET_CREATE), set;
+    hid_t space = H5Screate_simple(1, &all, &most);
+    int values[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
+
+    assert_true(H5Pset_chunk(dcpl, 1, &chunk) >= 0 && H5Pset_fill_value(dcpl, H5T_NATIVE_INT, NULL) >= 0 &&
+                H5Pset_alloc_time(dcpl, alloc) >= 0 && H5Pset_fill_time(dcpl, fill) >= 0 &&
+                (!deflate || H5Pset_deflate(dcpl, 1) >= 0));
+    for (int i = 0; i < 3; i++) {
+        assert_true((set = H5Dcreate2(file, names[i], H5T_NATIVE_INT, space, H5P_DEFAULT, dcpl, H5P_DEFAULT)) >= 0);
+        read_unfilled(l, names[i], set);
+        shrink_and_grow(set);
+        read_unfilled(l, "grown", set);
+        if (i > 0)
+            assert_true(H5Dwrite(set, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
+        if (i == 1) {
+            shrink_and_grow(set);
+            read_unfilled(l, "cut off", set);
+        }
+        assert_true(H5Dclose(set) >= 0);
+    }
+    assert_true(H5Fclose(file) >= 0 && (file = H5Fopen(name, H5F_ACC_RDWR, fapl)) >= 0);
+    assert_true((set = H5Dopen2(file, "later", H5P_DEFAULT)) >= 0);
+    shrink_and_grow(set);
+    read_unfilled(l, "cut off later", set);
+    assert_true(H5Dclose(set) >= 0 && H5Ocopy(file, "later", file, "copy", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    for (int round = 0; round < 2; round++) {
+        for (size_t i = 0; i < COUNT(names); i++) {
+            assert_true((set = H5Dopen2(file, names[i], H5P_DEFAULT)) >= 0);
+            read_unfilled(l, names[i], set);
+            assert_true(H5Dclose(set) >= 0);
+        }
+        assert_true(H5Fclose(file) >= 0 && (file = H5Fopen(name, H5F_ACC_RDONLY, fapl)) >= 0);
+    }
+    assert_true(H5Fclose(file) >= 0 && H5Sclose(space) >= 0 && H5Pclose(dcpl) >= 0);
+}
+
+static void test_what_lost_all_its_chunks_is_read_without_a_fill_value(void **state)
+{
+    static const H5D_alloc_time_t allocs[] = {H5D_ALLOC_TIME_INCR, H5D_ALLOC_TIME_LATE};
+    (void)state;
+
+    for (size_t a = 0; a < COUNT(allocs); a++)
+        for (int fill = 0; fill < 2; fill++)
+            for (int deflate = 0; deflate < 2; deflate++) {
+                H5D_fill_time_t time = fill == 0 ? H5D_FILL_TIME_IFSET : H5D_FILL_TIME_NEVER;
+                listing found = {0}, native = {0};
+                hid_t version, set = H5I_INVALID_HID;
+
+                during("allocation %zu, fill %d, deflate %d", a, fill, deflate);
+                cut_off_unfilled(NATIVE, native_fapl, allocs[a], time, deflate, &native);
+                remove(COW);
+                cut_off_unfilled(COW, H5P_DEFAULT, allocs[a], time, deflate, &found);
+                assert_true(same_text("no fill value", &native, &found));
+                clear(&found);
+                assert_true((version = H5Fopen(COW "@2", H5F_ACC_RDONLY, H5P_DEFAULT)) >= 0 &&
+                            (set = H5Dopen2(version, "later", H5P_DEFAULT)) >= 0);
+                read_unfilled(&found, "version", set);
+                assert_non_null(strstr(found.data, ": 0, "));
+                assert_true(H5Dclose(set) >= 0 && H5Fclose(version) >= 0);
+                free(found.data);
+                free(native.data);
+            }
+}
+
 /* ---- what an extent cuts off, where HDF5 never fills ---- */
 
 static void say_elements(listing *l, hid_t set, const hsize_t extent[])
@@ -1438,6 +1529,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_points_that_name_an_element_twice),
         cmocka_unit_test(test_points_that_name_an_element_of_a_small_dataset_twice),
         cmocka_unit_test(test_each_dataset_has_the_parameters_of_its_own_filters),
+        cmocka_unit_test(test_what_lost_all_its_chunks_is_read_without_a_fill_value),
         cmocka_unit_test(test_what_is_cut_off_becomes_the_fill_value_also_where_hdf5_never_fills),
         cmocka_unit_test(test_what_is_behind_an_extent_is_that_datasets_alone),
         cmocka_unit_test(test_reading_datasets_of_many_pools_takes_no_memory_for_each),

@@ -262,6 +262,8 @@ static int commit_dataset(cow_dataset *dataset)
     dataset->root = dataset->row.root = offset;
     if (dataset->row.alloc_time == H5D_ALLOC_TIME_LATE && !dataset->array.late)
         dataset->row.flags |= COW_FLAG_ALLOCATED;
+    if (cow_dataset_was_written(dataset))
+        dataset->row.flags |= COW_FLAG_WRITTEN;
     if (cow_dataset_row_write(file, dataset->id, &dataset->row) < 0)
         goto done;
     dataset->root_changed = true;

@@ -114,7 +114,13 @@ void cow_dataset_tell_path(cow_dataset *dataset, void *native)
     free(before);
 }
 
-static int load_fill(cow_array *array, hid_t dcpl, const cow_layout_dataset_row *row)
+/* Reading before anything was written is an error: there is no fill value, and HDF5 has made no storage. */
+static bool must_be_written(const cow_array *array, const cow_layout_dataset_row *row)
+{
+    return !array->fill_new && row->fill_time != H5D_FILL_TIME_NEVER && row->alloc_time != H5D_ALLOC_TIME_EARLY;
+}
+
+static int load_fill(cow_array *array, hid_t dcpl, const cow_layout_dataset_row *row, const cow_root *root)
 {
     H5D_fill_value_t defined;
     void **fill;
@@ -124,8 +130,7 @@ static int load_fill(cow_array *array, hid_t dcpl, const cow_layout_dataset_row 
     array->fill_new = defined != H5D_FILL_VALUE_UNDEFINED && row->fill_time != H5D_FILL_TIME_NEVER;
     fill = array->fill_new ? &array->fill : &array->cut;
     /* what was never written leaves the reader's memory alone */
-    array->nothing_to_read = defined == H5D_FILL_VALUE_UNDEFINED && row->fill_time != H5D_FILL_TIME_NEVER &&
-                             row->alloc_time != H5D_ALLOC_TIME_EARLY;
+    array->nothing_to_read = must_be_written(array, row) && !(row->flags & COW_FLAG_WRITTEN) && root->chunks == 0;
     if (!array->fill_new && defined != H5D_FILL_VALUE_USER_DEFINED)
         return 0;
     if ((*fill = calloc(1, array->element_size)) == NULL)
@@ -354,7 +359,7 @@ static cow_dataset *dataset_make(cow_file *file, void *native, bool named, hid_t
     memcpy(array->extent, root->extent, sizeof array->extent);
     memcpy(array->maximum, root->maximum, sizeof array->maximum);
     cow_grid_init(&array->grid, root->rank, root->chunk, root->maximum);
-    if (load_fill(array, dataset->dcpl, row) < 0 ||
+    if (load_fill(array, dataset->dcpl, row, root) < 0 ||
         (array->index = cow_index_open(file->index, &array->grid, root)) == NULL)
         goto failed;
     cow_index_keep(array->index, file->options->memory_bytes / 4);
@@ -799,6 +804,11 @@ bool cow_dataset_early(const cow_dataset *dataset)
 bool cow_dataset_filtered(const cow_dataset *dataset)
 {
     return !(dataset->row.flags & COW_FLAG_FILTERS_ADDED) && !cow_codec_identity(dataset->array.codec);
+}
+
+bool cow_dataset_was_written(const cow_dataset *dataset)
+{
+    return must_be_written(&dataset->array, &dataset->row) && !dataset->array.nothing_to_read;
 }
 
 bool cow_dataset_snapshot(const cow_dataset *dataset)

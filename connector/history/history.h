@@ -191,6 +191,8 @@ hid_t cow_dataset_dcpl(cow_dataset *dataset, void *native);
 bool cow_dataset_chunked(const cow_dataset *dataset); /* the application asked for chunks (else contiguous) */
 bool cow_dataset_early(const cow_dataset *dataset);   /* HDF5 would have allocated it when it was created */
 bool cow_dataset_snapshot(const cow_dataset *dataset);
+/* It has no fill value, and something was written to it at some time: HDF5 reads it then, also without chunks. */
+bool cow_dataset_was_written(const cow_dataset *dataset);
 bool cow_dataset_filtered(const cow_dataset *dataset); /* by filters that the application asked for */
 /* What was asked of a chunked dataset when it was opened (H5Pset_chunk_cache, H5Pset_append_flush). */
 typedef struct cow_access {

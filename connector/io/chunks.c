@@ -624,6 +624,7 @@ int cow_array_chunk_write(cow_array *array, const uint64_t offset[], uint32_t fi
                          "use H5Dwrite",
                          array->label);
     array->written = true;
+    array->nothing_to_read = false;
     if (cow_array_chunk_plain(array, chunk))
         save.ready_mask = filter_mask = cow_codec_all(array->codec);
     if (cow_array_allocate_late(array) < 0)

@@ -261,7 +261,7 @@ static int prepare(cow_transfer *transfer, cow_array *array, bool write, hid_t m
                          transfer->file.elements);
     if (!array->heap && transfer->file.regular && transfer->file.elements * transfer->mem_size >= COW_PARTS_BYTES)
         transfer->parts = cow_conversion_parts(&transfer->conversion, transfer->part);
-    if (!write && array->nothing_to_read && array->dirty == NULL && cow_index_chunks(array->index) == 0)
+    if (!write && array->nothing_to_read)
         return cow_error(COW_USAGE, "%s: nothing was written yet, and the fill value is undefined", array->label);
     return 0;
 }
@@ -279,8 +279,10 @@ static int run(cow_array *array, bool write, hid_t mem_type, hid_t mem_space, hi
         return 0;
     if (write && cow_array_allocate_late(array) < 0)
         return -1;
-    if (write)
+    if (write) {
         array->written = true;
+        array->nothing_to_read = false;
+    }
     if (!transfer.file.regular)
         return cow_transfer_spans(&transfer);
     cow_plan_open(&plan, &array->grid, array->extent, &transfer.file);

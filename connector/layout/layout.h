@@ -77,6 +77,7 @@ typedef struct cow_layout_dataset_row {
 } cow_layout_dataset_row;
 #define COW_FLAG_FILTERS_ADDED 1u
 #define COW_FLAG_ALLOCATED     2u /* late allocation has taken place */
+#define COW_FLAG_WRITTEN       4u /* cow_dataset_was_written */
 
 /* A row of /_versioned_data/snapshots. */
 typedef struct cow_layout_snapshot_row {
