@@ -756,6 +756,93 @@ static void test_of_several_datasets_all_are_moved_or_none(void **state)
     free(native.data);
 }
 
+/* The file is opened twice, and there is another one. The second dataset is in the first opening, the second one, the other file. */
+static void move_between(const char *name, const char *other, hid_t fapl, listing *l)
+{
+    static const H5D_layout_t layouts[] = {H5D_COMPACT, H5D_CONTIGUOUS, H5D_CHUNKED};
+    static int ones[2000], twos[2000], a[2000], b[2000];
+    const hsize_t large = 2000, small = 10, chunk = 500;
+    hid_t file[3] = {H5Fcreate(name, H5F_ACC_TRUNC, H5P_DEFAULT, fapl)}, all[] = {H5S_ALL, H5S_ALL};
+    hid_t types[] = {H5T_NATIVE_INT, H5T_NATIVE_INT},
+          spaces[] = {H5Screate_simple(1, &small, NULL), H5Screate_simple(1, &large, NULL)};
+
+    for (size_t i = 0; i < COUNT(ones); i++) {
+        ones[i] = 1;
+        twos[i] = 2;
+    }
+    assert_true(file[0] >= 0 && (file[1] = H5Fopen(name, H5F_ACC_RDWR, fapl)) >= 0 &&
+                (file[2] = H5Fcreate(other, H5F_ACC_TRUNC, H5P_DEFAULT, fapl)) >= 0);
+    for (size_t i = 0; i < COUNT(file) * COUNT(layouts) * COUNT(layouts); i++) {
+        size_t second = i % COUNT(file),
+               layout[] = {i / COUNT(file) % COUNT(layouts), i / COUNT(file) / COUNT(layouts)};
+        hid_t set[2];
+        void *to[] = {a, b};
+        const void *from[] = {ones, twos};
+        herr_t wrote, read;
+
+        for (size_t k = 0; k < 2; k++) {
+            hid_t dcpl = H5Pcreate(H5P_DATASET_CREATE);
+            char path[20];
+
+            snprintf(path, sizeof path, "%zu %zu", i, k);
+            assert_true(H5Pset_layout(dcpl, layouts[layout[k]]) >= 0 &&
+                        (layouts[layout[k]] != H5D_CHUNKED || H5Pset_chunk(dcpl, 1, &chunk) >= 0));
+            set[k] = H5Dcreate2(file[k == 0 ? 0 : second], path, H5T_NATIVE_INT, spaces[layout[k] > 0], H5P_DEFAULT,
+                                dcpl, H5P_DEFAULT);
+            assert_true(set[k] >= 0 && H5Pclose(dcpl) >= 0);
+        }
+        memset(a, 0, sizeof a);
+        memset(b, 0, sizeof b);
+        H5E_BEGIN_TRY
+        {
+            wrote = H5Dwrite_multi(2, set, types, all, all, H5P_DEFAULT, from);
+            read = H5Dread_multi(2, set, types, all, all, H5P_DEFAULT, to);
+        }
+        H5E_END_TRY
+        say(l, "%zu: wrote %d, read %d, memory %d %d", i, wrote, read, a[7], b[7]);
+        assert_true(H5Dread(set[0], H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, a) >= 0 &&
+                    H5Dread(set[1], H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, b) >= 0);
+        say(l, ", files %d %d\n", a[7], b[7]);
+        assert_true(H5Dclose(set[0]) >= 0 && H5Dclose(set[1]) >= 0);
+    }
+    assert_true(H5Sclose(spaces[0]) >= 0 && H5Sclose(spaces[1]) >= 0 && H5Fclose(file[0]) >= 0 &&
+                H5Fclose(file[1]) >= 0 && H5Fclose(file[2]) >= 0);
+}
+
+static void test_datasets_of_several_files_are_not_moved_by_one_call(void **state)
+{
+    static int ones[2000], twos[2000];
+    listing found = {0}, native = {0};
+    hid_t file[2] = {0}, set[2] = {0}, all[] = {H5S_ALL, H5S_ALL}, types[] = {H5T_NATIVE_INT, H5T_NATIVE_INT};
+    void *to[] = {ones, twos};
+    herr_t read;
+    (void)state;
+
+    remove(COW);
+    move_between(NATIVE, NATIVE OTHER, native_fapl, &native);
+    move_between(COW, OTHER, H5P_DEFAULT, &found);
+    assert_true(same_text("several files", &native, &found));
+    assert_true((file[0] = H5Fopen(COW, H5F_ACC_RDONLY, H5P_DEFAULT)) >= 0 &&
+                (file[1] = H5Fopen(COW "@1", H5F_ACC_RDONLY, H5P_DEFAULT)) >= 0);
+    /* a version is a file of its own, whatever keeps the elements */
+    for (int kind = 0; kind < 2; kind++) {
+        const char *path = kind == 0 ? "0 0" : "24 0";
+
+        assert_true((set[0] = H5Dopen2(file[0], path, H5P_DEFAULT)) >= 0 &&
+                    (set[1] = H5Dopen2(file[1], path, H5P_DEFAULT)) >= 0);
+        H5E_BEGIN_TRY
+        {
+            read = H5Dread_multi(2, set, types, all, all, H5P_DEFAULT, to);
+        }
+        H5E_END_TRY
+        assert_true(read < 0 && H5Dclose(set[0]) >= 0 && H5Dclose(set[1]) >= 0);
+    }
+    assert_true(H5Fclose(file[0]) >= 0 && H5Fclose(file[1]) >= 0);
+    remove(NATIVE OTHER);
+    free(found.data);
+    free(native.data);
+}
+
 /* ---- names that are not to be seen ---- */
 
 static void say_name(listing *l, const char *what, hid_t id)
@@ -1519,6 +1606,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_a_region_of_what_is_no_dataset_is_an_error),
         cmocka_unit_test(test_nothing_is_listed_that_the_program_did_not_open),
         cmocka_unit_test(test_of_several_datasets_all_are_moved_or_none),
+        cmocka_unit_test(test_datasets_of_several_files_are_not_moved_by_one_call),
         cmocka_unit_test(test_names_of_attributes_do_not_lead_into_the_history),
         cmocka_unit_test(test_a_name_that_is_too_long_is_refused),
         cmocka_unit_test(test_chunks_that_go_are_not_listed),

@@ -245,6 +245,24 @@ static int classify_all(size_t count, void *dataset[], bool *all_native)
     return 0;
 }
 
+/* HDF5 moves elements of one file in a call; a version is a file. */
+static int check_one_file(size_t count, void *dataset[])
+{
+    const cow_home *first = count == 0 ? NULL : ((cow_object *)dataset[0])->home;
+
+    for (size_t i = 1; i < count; i++) {
+        const cow_home *home = ((cow_object *)dataset[i])->home;
+        bool same = home == first;
+
+        if (!same && home != NULL && first != NULL && home->fileno == first->fileno)
+            same = home->version == NULL || first->version == NULL ? home->version == first->version
+                                                                   : strcmp(home->version, first->version) == 0;
+        if (!same)
+            return cow_error(COW_USAGE, "the datasets of one call are in different files");
+    }
+    return 0;
+}
+
 static void **natives(size_t count, void *dataset[], void *one[1])
 {
     void **native = count <= 1 ? one : malloc(count * sizeof *native);
@@ -395,7 +413,7 @@ herr_t cow_vol_dataset_read(size_t count, void *dataset[], hid_t mem_type[], hid
     bool all_native;
     herr_t status = -1;
 
-    if (classify_all(count, dataset, &all_native) < 0)
+    if (check_one_file(count, dataset) < 0 || classify_all(count, dataset, &all_native) < 0)
         return cow_leave(-1);
     for (size_t i = 0; i < count; i++)
         if (((cow_object *)dataset[i])->dataset == NULL &&
@@ -469,7 +487,7 @@ herr_t cow_vol_dataset_write(size_t count, void *dataset[], hid_t mem_type[], hi
     bool all_native, tried;
     herr_t status = -1;
 
-    if (classify_all(count, dataset, &all_native) < 0)
+    if (check_one_file(count, dataset) < 0 || classify_all(count, dataset, &all_native) < 0)
         return cow_leave(-1);
     for (size_t i = 0; i < count; i++)
         if (cow_vol_dataset_before_write(dataset[i]) < 0)
