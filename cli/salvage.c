@@ -227,11 +227,25 @@ static hid_t root_of(salvage *s)
     return root;
 }
 
+/* The file's creation properties, which HDF5 does not know all of: cow_file_spaces. */
+static hid_t creation_list(const salvage *s)
+{
+    hid_t fcpl = s->whole ? H5Fget_create_plist(s->file.id) : H5Pcreate(H5P_FILE_CREATE);
+    unsigned indexes = 0, kinds, least;
+    uint8_t index;
+
+    if (s->whole && H5Pget_shared_mesg_nindexes(fcpl, &indexes) >= 0 && indexes > 0 &&
+        cow_layout_number(s->file.loc, COW_SPACES, H5T_STD_U8LE, &index) > 0 && index < indexes &&
+        H5Pget_shared_mesg_index(fcpl, index, &kinds, &least) >= 0)
+        H5Pset_shared_mesg_index(fcpl, index, kinds | H5O_SHMESG_SDSPACE_FLAG, least);
+    cow_error_clear();
+    return fcpl;
+}
+
 static hid_t open_new(salvage *s, bool create)
 {
     char *options = cli_strdup("sync=off");
-    hid_t fapl, fcpl = s->whole ? H5Fget_create_plist(s->file.id) : H5Pcreate(H5P_FILE_CREATE), root = root_of(s),
-                file = H5I_INVALID_HID;
+    hid_t fapl, fcpl = creation_list(s), root = root_of(s), file = H5I_INVALID_HID;
 
     if (name_allowed(s->now->name))
         cli_plugin_option(&options, "name", 4, s->now->name);

@@ -1176,7 +1176,7 @@ static const kind kinds[] = {
             .name = "shared object header messages", .fcpl = shared_messages,
             .note =
                 "Attributes, datatypes, fill values and filters are shared as the program asked; dataspaces are not, for "
-                "HDF5 1.14.5 cannot resize a dataset whose dataspace is shared."),
+                "HDF5 1.14.5 cannot resize a dataset whose dataspace is shared; the program is told what it asked for."),
     WHOLE_FILE(
             .name = "addresses of four bytes", .fcpl = short_addresses, .copy_in_file_only = true,
             .note =

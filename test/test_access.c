@@ -890,9 +890,84 @@ static void test_conversion_to_an_older_format_is_refused_with_a_sentence(void *
     H5Pclose(fapl);
 }
 
+/* ---- shared messages ---- */
+
+static void say_shared(listing *l, const char *when, hid_t file)
+{
+    hid_t list = H5Fget_create_plist(file);
+    unsigned n, kinds, least;
+
+    assert_true(list >= 0 && H5Pget_shared_mesg_nindexes(list, &n) >= 0);
+    say(l, "%s:", when);
+    for (unsigned i = 0; i < n; i++) {
+        assert_true(H5Pget_shared_mesg_index(list, i, &kinds, &least) >= 0);
+        say(l, " %x from %u", kinds, least);
+    }
+    say(l, "\n");
+    H5Pclose(list);
+}
+
+static void reopen_shared(listing *l, const char *name, hid_t fapl, const char *when)
+{
+    hid_t file = H5Fopen(name, H5F_ACC_RDONLY, fapl);
+
+    assert_true(file >= 0);
+    say_shared(l, when, file);
+    assert_true(H5Fclose(file) >= 0);
+}
+
+/* AT: the index that shares dataspaces, or -1. */
+static hid_t share(int at)
+{
+    hid_t list = H5Pcreate(H5P_FILE_CREATE);
+
+    assert_true(H5Pset_shared_mesg_nindexes(list, 2) >= 0);
+    for (unsigned i = 0; i < 2; i++)
+        assert_true(H5Pset_shared_mesg_index(list, i,
+                                             (i == 0 ? H5O_SHMESG_DTYPE_FLAG : H5O_SHMESG_ATTR_FLAG) |
+                                                 (at == (int)i ? H5O_SHMESG_SDSPACE_FLAG : 0),
+                                             50 + i) >= 0);
+    return list;
+}
+
+static void share_dataspaces(const char *name, hid_t fapl, listing *l)
+{
+    static const int order[] = {0, 1, 1, -1, 0};
+    hid_t list, file;
+
+    clean();
+    for (size_t i = 0; i < COUNT(order); i++) {
+        list = share(order[i]);
+        assert_true((file = H5Fcreate(name, H5F_ACC_TRUNC, list, fapl)) >= 0);
+        say_shared(l, "created", file);
+        reopen_shared(l, name, fapl, "opened beside that");
+        assert_true(H5Fclose(file) >= 0 && H5Pclose(list) >= 0);
+        reopen_shared(l, name, fapl, "opened again");
+        assert_true((file = H5Fopen(name, H5F_ACC_RDWR, fapl)) >= 0);
+        H5Gclose(H5Gcreate2(file, "g", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+        say_shared(l, "written", file);
+        assert_true(H5Fclose(file) >= 0);
+        reopen_shared(l, name, fapl, "after that");
+    }
+}
+
+static void test_that_dataspaces_are_shared_is_told(void **state)
+{
+    listing found = {0}, native = {0};
+    (void)state;
+
+    share_dataspaces(NATIVE, native_fapl, &native);
+    share_dataspaces(COW, H5P_DEFAULT, &found);
+    assert_true(same_text("shared messages", &native, &found));
+    clean();
+    free(found.data);
+    free(native.data);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_that_dataspaces_are_shared_is_told),
         cmocka_unit_test(test_head_and_versions_are_right_with_every_setting),
         cmocka_unit_test(test_library_version_bounds),
         cmocka_unit_test(test_page_buffer_for_a_file_without_pages_is_as_natively),

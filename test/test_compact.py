@@ -166,6 +166,32 @@ def test_user_block_owner_and_permissions_stay(tmp_path):
     assert stat.S_IMODE(path.stat().st_mode) == 0o640 and os.getxattr(path, "user.colour") == b"red"
 
 
+SHARED = """
+import ctypes, sys
+import h5py
+library = ctypes.CDLL(next(l.split()[-1] for l in open('/proc/self/maps') if 'libhdf5' in l and '_hl' not in l))
+if sys.argv[2:]:
+    fcpl = h5py.h5p.create(h5py.h5p.FILE_CREATE)
+    assert library.H5Pset_shared_mesg_nindexes(ctypes.c_int64(fcpl.id), 2) >= 0
+    for index, kinds in enumerate((8, 3)):  # fill values; dataspaces and datatypes
+        assert library.H5Pset_shared_mesg_index(ctypes.c_int64(fcpl.id), index, kinds, 50) >= 0
+    with h5py.File(h5py.h5f.create(sys.argv[1].encode(), h5py.h5f.ACC_TRUNC, fcpl)) as f:
+        f['x'] = range(3000)
+with h5py.File(sys.argv[1], 'r') as f:
+    fcpl, kinds, least = f.id.get_create_plist(), ctypes.c_uint(), ctypes.c_uint()
+    for index in range(2):
+        assert library.H5Pget_shared_mesg_index(ctypes.c_int64(fcpl.id), index, ctypes.byref(kinds), ctypes.byref(least)) >= 0
+        print(kinds.value, least.value)
+"""
+
+
+def test_what_the_file_shares_stays(tmp_path):
+    path = tmp_path / "a.h5"
+    told = h5cow("run", "--", sys.executable, "-c", SHARED, path, "create")
+    compacted(path)
+    assert h5cow("run", "--", sys.executable, "-c", SHARED, path) == told == "8 50\n3 50\n"
+
+
 def test_of_a_symbolic_link_the_file_that_it_leads_to_is_compacted(made, tmp_path):
     (tmp_path / "folder").mkdir()
     target, old = made.rename(tmp_path / "folder/b.h5"), tmp_path / "a.h5"

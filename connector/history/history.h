@@ -44,6 +44,12 @@ cow_file *cow_file_attach(void *native_file, const char *name, bool writable, bo
 int cow_file_release(cow_file *file);
 cow_file *cow_file_reference(cow_file *file);
 
+/* The index of shared messages that the program wanted dataspaces in (H5O_SHMESG_SDSPACE_FLAG), or COW_NO_SPACES. HDF5 is not told
+ * (vol/create.c), so the history keeps it. The second: the file, which is open for writing, was created with INDEX. */
+#define COW_NO_SPACES 255u
+int cow_file_spaces(cow_file *file, uint8_t *index);
+int cow_file_set_spaces(cow_file *file, uint8_t index);
+
 /* FLUSH: durable, and what follows amends the same version (with the option commit=flush it is finished). VERSION: the
  * version is finished. FINISH: and the journal applies what is pending, as at a close, though more may be written later.
  * Where nothing changed, nothing is done. */

@@ -85,6 +85,8 @@ struct cow_file {
     bool laid_out;   /* /_versioned_data exists */
     bool opened_all; /* not only what reading needs */
     uint32_t format; /* that the file says; 0: it has no history yet */
+    bool spaces_known;
+    uint8_t spaces; /* cow_file_spaces; COW_NO_SPACES */
     cow_table *index;
     cow_chunk_cache *cache;
     cow_journal *journal; /* NULL: the file has none */

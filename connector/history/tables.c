@@ -45,6 +45,32 @@ int cow_file_need_format(cow_file *file, uint32_t format)
     return 0;
 }
 
+int cow_file_spaces(cow_file *file, uint8_t *index)
+{
+    int found = 1;
+
+    if (!file->spaces_known) {
+        file->spaces = COW_NO_SPACES;
+        if (file->laid_out && (found = cow_layout_number(file->loc, COW_SPACES, H5T_STD_U8LE, &file->spaces)) < 0)
+            return cow_error_where(file->name, "looking for shared dataspaces");
+        file->spaces_known = true;
+    }
+    *index = file->spaces;
+    return 0;
+}
+
+int cow_file_set_spaces(cow_file *file, uint8_t index)
+{
+    uint8_t before = COW_NO_SPACES;
+
+    if (cow_file_spaces(file, &before) < 0)
+        return -1;
+    if (before != index && file->laid_out && cow_file_put_number(file, COW_SPACES, H5T_STD_U8LE, &index) < 0)
+        return -1;
+    file->spaces = index;
+    return 0;
+}
+
 int cow_file_lay_out(cow_file *file)
 {
     static const char *const groups[] = {COW_ROOT,       COW_PATH_VERSIONS, COW_PATH_TAGS,  COW_PATH_RAW,
@@ -68,6 +94,8 @@ int cow_file_lay_out(cow_file *file)
     status = cow_native_attribute_put(root, COW_FORMAT_NAME, H5T_STD_U32LE, &format);
     if (status == 0)
         status = cow_native_attribute_put(root, COW_ABSOLUTE, H5T_STD_U8LE, &none);
+    if (status == 0 && file->spaces_known && file->spaces != COW_NO_SPACES)
+        status = cow_native_attribute_put(root, COW_SPACES, H5T_STD_U8LE, &file->spaces);
     if (cow_native_close(root) < 0 || status < 0)
         return -1;
     if (cow_layout_log_create(file->loc) < 0 || cow_datasets_create(file) < 0 || cow_pools_create(file) < 0 ||

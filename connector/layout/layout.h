@@ -60,6 +60,7 @@
 
 #define COW_FORMAT_NAME "format"
 #define COW_ABSOLUTE    "absolute_links"
+#define COW_SPACES      "shared_dataspaces"
 
 /* 1: there is an attribute NAME, of whatever kind. */
 int cow_layout_has(cow_loc file, const char *name);

@@ -26,21 +26,26 @@
 
 /* The creation properties that a file with history gets when a program asks for GIVEN; the caller closes it. HDF5 1.14.5
  * cannot keep the tables of the history where lengths have fewer than 8 bytes (datasets without a maximum cannot be opened
- * again), nor resize them where dataspaces are shared messages. */
-static hid_t creation_properties(hid_t given)
+ * again), nor resize them where dataspaces are shared messages: *SPACES is the index that had them (cow_file_set_spaces). */
+static hid_t creation_properties(hid_t given, uint8_t *spaces)
 {
     hid_t fcpl = H5Pcopy(given);
     size_t address, length;
     unsigned indexes, flags, least;
 
+    *spaces = COW_NO_SPACES;
     if (fcpl < 0 || H5Pget_sizes(fcpl, &address, &length) < 0 || (length < 8 && H5Pset_sizes(fcpl, address, 8) < 0) ||
         H5Pget_shared_mesg_nindexes(fcpl, &indexes) < 0)
         goto failed;
-    for (unsigned i = 0; i < indexes; i++)
-        if (H5Pget_shared_mesg_index(fcpl, i, &flags, &least) < 0 ||
-            ((flags & H5O_SHMESG_SDSPACE_FLAG) &&
-             H5Pset_shared_mesg_index(fcpl, i, flags & ~(unsigned)H5O_SHMESG_SDSPACE_FLAG, least) < 0))
+    for (unsigned i = 0; i < indexes; i++) {
+        if (H5Pget_shared_mesg_index(fcpl, i, &flags, &least) < 0)
             goto failed;
+        if (!(flags & H5O_SHMESG_SDSPACE_FLAG))
+            continue;
+        if (H5Pset_shared_mesg_index(fcpl, i, flags & ~(unsigned)H5O_SHMESG_SDSPACE_FLAG, least) < 0)
+            goto failed;
+        *spaces = (uint8_t)i;
+    }
     return fcpl;
 failed:
     if (fcpl >= 0)
@@ -387,6 +392,7 @@ void *cow_vol_file_create(const char *name, unsigned flags, hid_t fcpl, hid_t fa
     unsigned native_flags = flags;
     void *native;
     bool ours, abandoned, again = false;
+    uint8_t spaces = COW_NO_SPACES;
 
     cow_witness(COW_WITNESS_OPENED, name);
     ours = cow_default_driver(fapl); /* another driver keeps the file elsewhere, or in another form: passed through */
@@ -402,7 +408,7 @@ void *cow_vol_file_create(const char *name, unsigned flags, hid_t fcpl, hid_t fa
             goto done;
         }
         if (cow_small_blocks(under) < 0 || cow_vol_file_use_journal(under, fapl, options) < 0 ||
-            (own_fcpl = creation_properties(fcpl)) < 0)
+            (own_fcpl = creation_properties(fcpl, &spaces)) < 0)
             goto done;
         fcpl = own_fcpl;
     }
@@ -437,6 +443,8 @@ done:
             cow_error_clear();
     }
     cow_vol_file_remember(s.object, fapl);
+    if (ours && s.object != NULL && cow_file_set_spaces(s.object->home->file, spaces) < 0)
+        give_up(&s.object);
     if (s.object != NULL && s.object->home != NULL && settle(s.object->home, flags, fapl) < 0)
         give_up(&s.object);
     cow_close(own_fcpl, under);
