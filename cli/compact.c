@@ -12,6 +12,7 @@
 #include "common.h"
 #include "hash.h"
 #include "output.h"
+#include "plugin.h"
 #include "progress.h"
 #include "recover.h"
 #include "tables.h"
@@ -32,7 +33,7 @@
 /* ---- the old file ---- */
 
 /* The lock goes when OUTPUT is dropped, and with the last process that has started here. */
-static int claim(cli_output *output, const char *name, struct stat *about)
+static int claim(cli_output *output, const char *name, unsigned wait, struct stat *about)
 {
     cow_disk disk = {.calls = &cow_disk_system, .name = name};
     struct stat there;
@@ -48,8 +49,8 @@ static int claim(cli_output *output, const char *name, struct stat *about)
                         "and the two would part: nothing was changed; remove the other names, or 'h5cow recover' it "
                         "into a new file",
                         name, (unsigned long long)about->st_nlink);
-    if (cow_lock_writer(&disk, 0) < 0)
-        return cli_fail("%s", cli_reason(text, sizeof text));
+    if (cow_lock_writer(&disk, wait * 1000) < 0)
+        return cli_fail("%s", cli_wait_reason(text, sizeof text));
     if (cow_lock_doubtful(&disk) && cow_lock_against_writer(&disk) < 0) /* else nobody could read it, we neither */
         return cli_fail("%s", cli_reason(text, sizeof text));
     if (cow_lock_plain(&disk, false) < 0 && errno == EWOULDBLOCK)
@@ -289,7 +290,7 @@ int cli_compact(const char *path, const cli_compact_options *options, cli_compac
     cli_hdf5_start();
     if (name == NULL)
         return cli_fail("cannot read '%s': %s", path, strerror(errno));
-    if ((status = claim(&output, name, &about)) == 0 && (status = look_at_journal(name)) == 0 &&
+    if ((status = claim(&output, name, options->wait, &about)) == 0 && (status = look_at_journal(name)) == 0 &&
         (status = look_for_room(&output, &about)) == 0 &&
         (status = make_and_compare(name, &output, &about, answer)) == 0) {
         answer->after = fstat(output.new.file, &new) == 0 ? (uint64_t) new.st_size : 0;

@@ -12,7 +12,8 @@
 typedef struct cli_compact_options {
     bool
         dry; /* make the new file and compare it, but leave the old one in its place: the answer says what it would be */
-    bool quiet; /* no progress bar */
+    bool quiet;    /* no progress bar */
+    unsigned wait; /* for another writer, seconds */
 } cli_compact_options;
 
 typedef struct cli_compact_answer {

@@ -32,6 +32,7 @@ const char cli_cp_help[] =
     "  -m, --message=TEXT    recorded in the new version\n"
     "  -o, --option=KEY=VALUE\n"
     "                        any option of the connector (docs/options.md), for example compress=blosc:zstd:5\n"
+    "      --wait=SECONDS    how long to wait for a program that is writing FILE2\n"
     "  -n, --dry-run         say what would be done, and do nothing\n"
     "  -h, --help\n\n"
     "Example: h5cow cp -f run.h5@{monday}:/temperature run.h5\n";
@@ -329,12 +330,16 @@ static int parse_option(copying *c, const char *text)
 
 int cli_cp(int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"force", no_argument, NULL, 'f'},        {"message", required_argument, NULL, 'm'},
-        {"option", required_argument, NULL, 'o'}, {"dry-run", no_argument, NULL, 'n'},
-        {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0}};
+    static const struct option options[] = {{"force", no_argument, NULL, 'f'},
+                                            {"message", required_argument, NULL, 'm'},
+                                            {"option", required_argument, NULL, 'o'},
+                                            {"dry-run", no_argument, NULL, 'n'},
+                                            {"wait", required_argument, NULL, 'w'},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {NULL, 0, NULL, 0}};
     copying c = {.from = H5I_INVALID_HID, .to = H5I_INVALID_HID, .options = cli_strdup("")};
     cow_options *checked = NULL;
+    unsigned wait;
     int status = 0;
 
     opterr = 0;
@@ -351,6 +356,10 @@ int cli_cp(int argc, char **argv)
             break;
         case 'n':
             c.dry = true;
+            break;
+        case 'w':
+            if ((status = cli_wait("cp", optarg, &wait)) == 0)
+                cli_plugin_option(&c.options, "lock_timeout", 12, optarg);
             break;
         case 'h':
             fputs(cli_cp_help, stdout);

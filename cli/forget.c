@@ -29,6 +29,7 @@ const char cli_forget_help[] =
     "      --keep=REV        that version, or A..B; may be given several times\n"
     "  -n, --dry-run         say what would be done, and do nothing\n"
     "      --gc              make free what is not needed any more, as 'h5cow gc' does\n"
+    "      --wait=SECONDS    how long to wait for a program that is writing FILE\n"
     "      --json            an object: versions, why they are kept, bytes\n"
     "  -h, --help\n\n"
     "Example: h5cow forget run.h5 --keep-last=20 --keep-daily=14 --dry-run\n";
@@ -38,6 +39,7 @@ const char cli_squash_help[] =
     "The versions from A to the one before B go, and cannot be had back: what they changed is in version B then, which stays\n"
     "as it is. Refused where a tag leads to one of them. 'h5cow gc' makes free what only they had.\n\n"
     "  -n, --dry-run       say what would be done, and do nothing\n"
+    "      --wait=SECONDS  how long to wait for a program that is writing FILE\n"
     "      --json          an object: versions that go, bytes\n"
     "  -h, --help\n\n"
     "Example: h5cow squash run.h5 first-try..calibrated\n";
@@ -89,7 +91,7 @@ static int choose_and_open(void *context, const char *argument, hid_t *through, 
     else if ((status = cli_file_history(&file)) == 0)
         status = cli_forget_choose(f, &file);
     cli_file_close(&file);
-    if (status == 0 && (*through = f->dry ? cli_plugin_open(f->name, NULL) : cli_plugin_write(f->name, "", false)) < 0)
+    if (status == 0 && (*through = f->dry ? cli_plugin_open(f->name, NULL) : cli_plugin_change(f->name, f->wait)) < 0)
         status = CLI_FAILED;
     *versions = f->states.version_count;
     return status;
@@ -114,7 +116,7 @@ static int run(cli_forgetting *f, const char *argument)
 
 /* ---- words ---- */
 
-enum { GC = 1, JSON, KEEP, KEEP_TAG, KEEP_FIRST };
+enum { GC = 1, JSON, WAIT, KEEP, KEEP_TAG, KEEP_FIRST };
 
 static int keep(cli_forgetting *f, const char *rule, const char *value)
 {
@@ -137,6 +139,8 @@ static int take_option(cli_forgetting *f, int o, const char *help, char **argv, 
     case JSON:
         f->json = true;
         return 0;
+    case WAIT:
+        return cli_wait(f->verb, optarg, &f->wait);
     case KEEP:
         add_word(&f->kept_revisions, optarg);
         return 0;
@@ -204,6 +208,7 @@ int cli_forget(int argc, char **argv)
                                             {"keep", required_argument, NULL, KEEP},
                                             {"dry-run", no_argument, NULL, 'n'},
                                             {"gc", no_argument, NULL, GC},
+                                            {"wait", required_argument, NULL, WAIT},
                                             {"json", no_argument, NULL, JSON},
                                             {"help", no_argument, NULL, 'h'},
                                             {NULL, 0, NULL, 0}};
@@ -214,6 +219,7 @@ int cli_forget(int argc, char **argv)
 int cli_squash(int argc, char **argv)
 {
     static const struct option options[] = {{"dry-run", no_argument, NULL, 'n'},
+                                            {"wait", required_argument, NULL, WAIT},
                                             {"json", no_argument, NULL, JSON},
                                             {"help", no_argument, NULL, 'h'},
                                             {NULL, 0, NULL, 0}};

@@ -21,9 +21,11 @@ typedef struct cli_words {
     size_t count, room;
 } cli_words;
 
+/* More than 20 fields: what the user asked for, and what follows from it for one file. */
 typedef struct cli_forgetting {
     const char *verb;
     bool dry, json, collect;
+    unsigned wait; /* for another writer, seconds */
     bool policy; /* what is kept is given, else what goes */
     cli_words revisions;
     cow_keep keep;

@@ -19,6 +19,7 @@ const char cli_gc_help[] =
     "on with the old one.\n\n"
     "      --compact       write the file anew, smallest\n"
     "  -n, --dry-run       say how much would become free, and do nothing\n"
+    "      --wait=SECONDS  how long to wait for a program that is writing FILE\n"
     "      --json          an object: chunks, bytes; or bytes_before, bytes_after\n"
     "  -q, --quiet         no progress bar\n"
     "  -h, --help\n\n"
@@ -124,7 +125,7 @@ static int tell(const char *name, const h5cow_collect_t *collected, bool dry, bo
     return cli_flush();
 }
 
-static int collect(const char *argument, bool dry, bool json)
+static int collect(const char *argument, bool dry, bool json, unsigned wait)
 {
     h5cow_collect_t collected = {0};
     cli_file file;
@@ -139,7 +140,7 @@ static int collect(const char *argument, bool dry, bool json)
         status = foresee(&file, &collected);
     cli_file_close(&file);
     if (status == 0 && !dry)
-        status = (through = cli_plugin_write(name, "", false)) < 0 || cli_gc_collect(through, false, &collected) != 0
+        status = (through = cli_plugin_change(name, wait)) < 0 || cli_gc_collect(through, false, &collected) != 0
                      ? CLI_FAILED
                      : cli_plugin_close(through, name);
     if (status == 0)
@@ -148,9 +149,9 @@ static int collect(const char *argument, bool dry, bool json)
     return status;
 }
 
-static int compact(const char *name, bool dry, bool quiet, bool json)
+static int compact(const char *name, bool dry, bool quiet, bool json, unsigned wait)
 {
-    cli_compact_options how = {.dry = dry, .quiet = quiet || json};
+    cli_compact_options how = {.dry = dry, .quiet = quiet || json, .wait = wait};
     cli_compact_answer made;
     json_object *answer;
     char before[32], after[32];
@@ -174,13 +175,18 @@ static int compact(const char *name, bool dry, bool quiet, bool json)
 
 int cli_gc(int argc, char **argv)
 {
-    static const struct option options[] = {{"compact", no_argument, NULL, 'c'}, {"dry-run", no_argument, NULL, 'n'},
-                                            {"json", no_argument, NULL, 'j'},    {"quiet", no_argument, NULL, 'q'},
-                                            {"help", no_argument, NULL, 'h'},    {NULL, 0, NULL, 0}};
+    static const struct option options[] = {{"compact", no_argument, NULL, 'c'},
+                                            {"dry-run", no_argument, NULL, 'n'},
+                                            {"json", no_argument, NULL, 'j'},
+                                            {"quiet", no_argument, NULL, 'q'},
+                                            {"wait", required_argument, NULL, 'w'},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {NULL, 0, NULL, 0}};
     bool anew = false, dry = false, json = false, quiet = false;
+    unsigned wait = 0;
 
     opterr = 0;
-    for (int o; (o = getopt_long(argc, argv, "nqh", options, NULL)) != -1;)
+    for (int o; (o = getopt_long(argc, argv, ":nqh", options, NULL)) != -1;)
         switch (o) {
         case 'c':
             anew = true;
@@ -194,16 +200,20 @@ int cli_gc(int argc, char **argv)
         case 'j':
             json = true;
             break;
+        case 'w':
+            if (cli_wait("gc", optarg, &wait) != 0)
+                return CLI_FAILED;
+            break;
         case 'h':
             fputs(cli_gc_help, stdout);
             return cli_flush();
         default:
-            return cli_no_option("gc", argv);
+            return o == ':' ? cli_no_value("gc", argv) : cli_no_option("gc", argv);
         }
     if (optind + 1 != argc)
         return cli_usage("gc", optind == argc ? "which file?" : "one file at a time");
     if (anew)
-        return compact(argv[optind], dry, quiet, json);
+        return compact(argv[optind], dry, quiet, json, wait);
     cli_hdf5_start();
-    return collect(argv[optind], dry, json);
+    return collect(argv[optind], dry, json, wait);
 }

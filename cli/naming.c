@@ -11,26 +11,29 @@
 
 const char cli_tag_help[] =
     "Usage: h5cow tag [--json] FILE\n"
-    "       h5cow tag [-f] FILE@REV NAME\n"
-    "       h5cow tag -d FILE NAME\n\n"
+    "       h5cow tag [-f] [--wait=SECONDS] FILE@REV NAME\n"
+    "       h5cow tag -d [--wait=SECONDS] FILE NAME\n\n"
     "Lists the tags of FILE; or gives the version REV the tag NAME, by which it can be named as well: FILE@NAME. A version\n"
     "may have several. Recorded, as 'h5cow log --operations' shows; data and versions stay as they are.\n\n"
     "  -f, --force         the tag may lead to another version so far: it is moved\n"
     "  -d, --delete        remove the tag; its version stays\n"
+    "      --wait=SECONDS  how long to wait for a program that is writing FILE\n"
     "      --json          the list as a list of objects\n"
     "  -h, --help\n\n"
     "Example: h5cow tag run.h5@latest submitted\n";
 
 const char cli_rename_help[] =
-    "Usage: h5cow rename FILE@REV NAME\n\n"
+    "Usage: h5cow rename [--wait=SECONDS] FILE@REV NAME\n\n"
     "The version REV is called NAME from now on, in its file and wherever a version is named; its number (#N) stays. Tags\n"
     "go on leading to it. Recorded, as 'h5cow log --operations' shows.\n\n"
+    "      --wait=SECONDS  how long to wait for a program that is writing FILE\n"
     "  -h, --help\n\n"
     "Example: h5cow rename run.h5@3 first-light\n";
 
 const char cli_describe_help[] =
-    "Usage: h5cow describe FILE@REV MESSAGE\n\n"
+    "Usage: h5cow describe [--wait=SECONDS] FILE@REV MESSAGE\n\n"
     "Changes the message of the version REV. 'h5cow log --operations' shows the one before.\n\n"
+    "      --wait=SECONDS  how long to wait for a program that is writing FILE\n"
     "  -h, --help\n\n"
     "Example: h5cow describe run.h5@latest 'after calibration, by the new table'\n";
 
@@ -38,6 +41,7 @@ typedef struct naming {
     const char *verb;
     char *name, *revision; /* of the file; NULL: none was given */
     bool force, delete, json;
+    unsigned wait; /* seconds */
 } naming;
 
 /* ---- changing ---- */
@@ -45,7 +49,7 @@ typedef struct naming {
 /* 0: CALL has succeeded, on the file as programs see it. */
 static int change(const naming *n, const char *text)
 {
-    hid_t file = cli_plugin_write(n->name, "", false);
+    hid_t file = cli_plugin_change(n->name, n->wait);
     herr_t status;
 
     if (file < 0)
@@ -160,7 +164,7 @@ static int name_verb(naming *n, const char *help, const struct option options[],
 
     opterr = 0;
     for (int o;
-         status == 0 && (o = getopt_long(argc, argv, options[1].name == NULL ? ":h" : ":fdh", options, NULL)) != -1;)
+         status == 0 && (o = getopt_long(argc, argv, options[2].name == NULL ? ":h" : ":fdh", options, NULL)) != -1;)
         switch (o) {
         case 'f':
             n->force = true;
@@ -171,11 +175,14 @@ static int name_verb(naming *n, const char *help, const struct option options[],
         case 'j':
             n->json = true;
             break;
+        case 'w':
+            status = cli_wait(n->verb, optarg, &n->wait);
+            break;
         case 'h':
             fputs(help, stdout);
             return cli_flush();
         default:
-            status = cli_no_option(n->verb, argv);
+            status = o == ':' ? cli_no_value(n->verb, argv) : cli_no_option(n->verb, argv);
         }
     if (status == 0 && (status = check_words(n, argc - optind)) == 0) {
         cli_hdf5_start();
@@ -188,23 +195,22 @@ static int name_verb(naming *n, const char *help, const struct option options[],
 
 int cli_tag_verb(int argc, char **argv)
 {
-    static const struct option options[] = {{"help", no_argument, NULL, 'h'},
-                                            {"force", no_argument, NULL, 'f'},
-                                            {"delete", no_argument, NULL, 'd'},
-                                            {"json", no_argument, NULL, 'j'},
-                                            {NULL, 0, NULL, 0}};
+    static const struct option options[] = {{"help", no_argument, NULL, 'h'},  {"wait", required_argument, NULL, 'w'},
+                                            {"force", no_argument, NULL, 'f'}, {"delete", no_argument, NULL, 'd'},
+                                            {"json", no_argument, NULL, 'j'},  {NULL, 0, NULL, 0}};
 
     return name_verb(&(naming){.verb = "tag"}, cli_tag_help, options, argc, argv);
 }
 
-static const struct option help_alone[] = {{"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
+static const struct option without_more[] = {
+    {"help", no_argument, NULL, 'h'}, {"wait", required_argument, NULL, 'w'}, {NULL, 0, NULL, 0}};
 
 int cli_rename(int argc, char **argv)
 {
-    return name_verb(&(naming){.verb = "rename"}, cli_rename_help, help_alone, argc, argv);
+    return name_verb(&(naming){.verb = "rename"}, cli_rename_help, without_more, argc, argv);
 }
 
 int cli_describe(int argc, char **argv)
 {
-    return name_verb(&(naming){.verb = "describe"}, cli_describe_help, help_alone, argc, argv);
+    return name_verb(&(naming){.verb = "describe"}, cli_describe_help, without_more, argc, argv);
 }

@@ -7,6 +7,8 @@
 #include "child.h"
 #include "plugin.h"
 
+#include "base/error.h"
+#include "base/options.h"
 #include "common.h"
 #include "h5cow.h"
 
@@ -147,6 +149,7 @@ static hid_t open_file(const char *name, const char *revision, const char *optio
     void *info = NULL;
     hid_t connector = cli_plugin_load(options, &info), fapl = H5I_INVALID_HID, file = H5I_INVALID_HID;
     char text[1024];
+    bool waits = flags == H5F_ACC_RDWR; /* every verb that changes a file has --wait */
 
     if (connector >= 0 &&
         ((fapl = H5Pcreate(H5P_FILE_ACCESS)) < 0 || H5Pset_fapl_sec2(fapl) < 0 ||
@@ -154,7 +157,7 @@ static hid_t open_file(const char *name, const char *revision, const char *optio
          (file = flags == H5F_ACC_EXCL ? H5Fcreate(name, flags, H5P_DEFAULT, fapl) : H5Fopen(name, flags, fapl)) < 0))
         cli_fail("%s%s%s'%s' cannot be %s: %s", revision == NULL ? "" : "version '", revision == NULL ? "" : revision,
                  revision == NULL ? "" : "' of ", name, flags == H5F_ACC_EXCL ? "made" : "opened",
-                 cli_reason(text, sizeof text));
+                 waits ? cli_wait_reason(text, sizeof text) : cli_reason(text, sizeof text));
     if (fapl >= 0)
         H5Pclose(fapl);
     cli_plugin_unload(connector, info);
@@ -169,6 +172,47 @@ hid_t cli_plugin_open(const char *name, const char *revision)
     if (revision != NULL)
         cli_plugin_option(&options, "at", 2, revision);
     file = open_file(name, revision, options, H5F_ACC_RDONLY);
+    free(options);
+    return file;
+}
+
+int cli_wait(const char *verb, const char *text, unsigned *seconds)
+{
+    char *option = cli_strdup("");
+    cow_options *options;
+    int status = 0;
+
+    cli_plugin_option(&option, "lock_timeout", 12, text);
+    if (strspn(text, "0123456789") != strlen(text) || (options = cow_options_parse(option)) == NULL) {
+        cow_error_clear();
+        status = cli_usage(verb, "'--wait' wants seconds, 0 to 86400, not '%s'", text);
+    } else {
+        *seconds = options->lock_timeout;
+        cow_options_free(options);
+    }
+    free(option);
+    return status;
+}
+
+const char *cli_wait_reason(char *text, size_t size)
+{
+    static const char option[] = "set the option lock_timeout=SECONDS", word[] = "say --wait=SECONDS";
+    char *at;
+
+    cli_reason(text, size);
+    at = strstr(text, option);
+    if (at != NULL) {
+        memmove(at + strlen(word), at + strlen(option), strlen(at + strlen(option)) + 1);
+        memcpy(at, word, strlen(word));
+    }
+    return text;
+}
+
+hid_t cli_plugin_change(const char *name, unsigned seconds)
+{
+    char *options = cli_format("lock_timeout=%u", seconds);
+    hid_t file = cli_plugin_write(name, options, false);
+
     free(options);
     return file;
 }

@@ -31,6 +31,13 @@ hid_t cli_plugin_open(const char *name, const char *revision);
 /* The same to be written, with OPTIONS; NEW: it must not exist, and is made. */
 hid_t cli_plugin_write(const char *name, const char *options, bool new);
 
+/* The file NAME, to be changed by a verb that has the option --wait: SECONDS. Negative: said on standard error. */
+hid_t cli_plugin_change(const char *name, unsigned seconds);
+/* The value TEXT of that option. 0, or CLI_FAILED: said on standard error. */
+int cli_wait(const char *verb, const char *text, unsigned *seconds);
+/* As cli_reason, for a user who can say --wait. */
+const char *cli_wait_reason(char *text, size_t size);
+
 /* A change of FILE, opened by one of the two above, has failed: what was done is dropped, and FILE closed. Why, and that nothing was
  * changed, is said on standard error. Always CLI_FAILED. */
 int cli_plugin_failed(hid_t file);

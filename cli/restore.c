@@ -20,6 +20,7 @@
     "  -m, --message=TEXT    recorded in the new version, instead of what was restored\n"                              \
     "  -n, --dry-run         say what would be done, and do nothing\n"                                                 \
     "  -q, --quiet           do not list what changed\n"                                                               \
+    "      --wait=SECONDS    how long to wait for a program that is writing FILE\n"                                    \
     "      --json            an object: the version that was restored, the new one, what changed\n"                    \
     "  -h, --help\n\n"
 
@@ -48,6 +49,7 @@ typedef struct restoring {
     h5cow_restore_t request;
     char *message;
     bool quiet, json, dry;
+    unsigned wait; /* seconds */
     cli_version *rows;
     size_t versions, row;    /* of the version that is restored */
     size_t *step, steps, at; /* of undo and redo */
@@ -304,7 +306,7 @@ static int open_and_choose(void *context, const char *argument, hid_t *through, 
     else if ((status = cli_file_history(&file)) == 0)
         status = choose(r, &file);
     cli_file_close(&file);
-    if (status == 0 && (*through = r->dry ? cli_plugin_open(r->name, NULL) : cli_plugin_write(r->name, "", false)) < 0)
+    if (status == 0 && (*through = r->dry ? cli_plugin_open(r->name, NULL) : cli_plugin_change(r->name, r->wait)) < 0)
         status = CLI_FAILED;
     *versions = r->versions;
     return status;
@@ -325,14 +327,12 @@ static int run(restoring *r, const char *argument)
 
 static int parse(restoring *r, int argc, char **argv, const char *help, bool *helped)
 {
-    enum { FORCE = 1, JSON };
-    static const struct option options[] = {{"message", required_argument, NULL, 'm'},
-                                            {"dry-run", no_argument, NULL, 'n'},
-                                            {"quiet", no_argument, NULL, 'q'},
-                                            {"force", no_argument, NULL, FORCE},
-                                            {"json", no_argument, NULL, JSON},
-                                            {"help", no_argument, NULL, 'h'},
-                                            {NULL, 0, NULL, 0}};
+    enum { FORCE = 1, JSON, WAIT };
+    static const struct option options[] = {
+        {"message", required_argument, NULL, 'm'}, {"dry-run", no_argument, NULL, 'n'},
+        {"quiet", no_argument, NULL, 'q'},         {"force", no_argument, NULL, FORCE},
+        {"wait", required_argument, NULL, WAIT},   {"json", no_argument, NULL, JSON},
+        {"help", no_argument, NULL, 'h'},          {NULL, 0, NULL, 0}};
 
     opterr = 0;
     for (int o; (o = getopt_long(argc, argv, ":m:nqh", options, NULL)) != -1;)
@@ -351,6 +351,10 @@ static int parse(restoring *r, int argc, char **argv, const char *help, bool *he
             break;
         case JSON:
             r->json = true;
+            break;
+        case WAIT:
+            if (cli_wait(r->verb, optarg, &r->wait) != 0)
+                return CLI_FAILED;
             break;
         case 'h':
             *helped = true;

@@ -13,7 +13,7 @@ import sys
 import time
 
 import pytest
-from conftest import BUILD, PLUGINS, STOCK
+from conftest import BUILD, H5COW, PLUGINS, STOCK, h5cow
 from results import results
 from sessions import Journal, Refused, Session, connector_env, stock_env
 
@@ -364,6 +364,42 @@ def test_waiting_for_a_writer_ends(start, file, sha256):
     before = sha256(file)
     assert f"process {writer.pid} (" in refusal(start(options="lock_timeout=1"), file, "r+")
     assert sha256(file) == before
+
+
+CHANGES = [
+    ["tag", "FILE@1", "first"],
+    ["tag", "-d", "FILE", "gone"],
+    ["rename", "FILE@1", "first"],
+    ["describe", "FILE@1", "a message"],
+    ["restore", "-q", "FILE@1"],
+    ["undo", "-q", "FILE"],
+    ["redo", "-q", "FILE"],
+    ["forget", "FILE", "1"],
+    ["squash", "FILE", "1..3"],
+    ["gc", "FILE"],
+    ["gc", "-q", "--compact", "FILE"],
+    ["cp", "FILE:/d", "FILE:/e"],
+]
+
+
+@pytest.mark.parametrize("words", CHANGES, ids=" ".join)
+def test_the_command_waits_for_a_writer_where_it_is_told_to(start, file, sha256, words):
+    for value in 2, 3:
+        commit(start, file, value)
+    h5cow("undo", "-q", file)
+    h5cow("tag", f"{file}@3", "gone")
+    verb, *rest = [w.replace("FILE", str(file)) for w in words]
+    writer = opened(start(), file, "r+")
+    before = sha256(file)
+    waiting = subprocess.Popen([H5COW, verb, "--wait=3600", *rest], env=STOCK, stderr=subprocess.PIPE, text=True)
+    for option in [], ["--wait=1"]:
+        said = h5cow(verb, *option, *rest, code=2)
+        assert f"process {writer.pid} (" in said and "--wait=SECONDS" in said and "lock_timeout" not in said, said
+    assert waiting.poll() is None and sha256(file) == before
+    writer.do("f.close()")
+    assert waiting.communicate()[1] == "" and waiting.returncode == 0
+    for text in "x", "", "-1", "1.5", "86401":
+        assert "seconds, 0 to 86400" in h5cow(verb, f"--wait={text}", *rest, code=2)
 
 
 HOLD = """
