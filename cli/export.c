@@ -26,18 +26,21 @@ const char cli_export_help[] =
     "      --discard-history   with --force: also if OUT has a history, which is lost\n"
     "  -h, --help\n";
 
-/* A new native file whose root group is like the root of FROM. */
-static hid_t create_plain(const char *name, hid_t from, hid_t native)
+/* A new native file whose root group, and user block, are like those of FROM. */
+static hid_t create_plain(const char *name, hid_t from, hid_t native, hsize_t *user_block)
 {
-    hid_t fcpl = H5Pcreate(H5P_FILE_CREATE), fapl = H5Pcreate(H5P_FILE_ACCESS);
+    hid_t own = H5Fget_create_plist(from), fcpl = H5Pcreate(H5P_FILE_CREATE), fapl = H5Pcreate(H5P_FILE_ACCESS);
     hid_t root = H5Gopen2(from, "/", H5P_DEFAULT), file = H5I_INVALID_HID;
     char text[512];
 
-    if (fcpl < 0 || fapl < 0 || root < 0 || H5Pset_vol(fapl, native, NULL) < 0 || H5Pset_fapl_sec2(fapl) < 0 ||
-        H5Pset_libver_bounds(fapl, H5F_LIBVER_V18, cow_library_latest()) < 0 || /* attributes of 64 KiB and more need it */
-        cow_tree_group_settings(root, fcpl) < 0 || (file = H5Fcreate(name, H5F_ACC_TRUNC, fcpl, fapl)) < 0)
+    if (own < 0 || fcpl < 0 || fapl < 0 || root < 0 || H5Pget_userblock(own, user_block) < 0 ||
+        H5Pset_userblock(fcpl, *user_block) < 0 || H5Pset_vol(fapl, native, NULL) < 0 || H5Pset_fapl_sec2(fapl) < 0 ||
+        H5Pset_libver_bounds(fapl, H5F_LIBVER_V18, cow_library_latest()) <
+            0 || /* attributes of 64 KiB and more need it */
+        cow_tree_group_settings(root, fcpl) < 0 ||
+        (file = H5Fcreate(name, H5F_ACC_TRUNC, fcpl, fapl)) < 0)
         cli_fail("a new file cannot be made: %s", cli_reason(text, sizeof text));
-    cow_close(root, fapl, fcpl);
+    cow_close(root, fapl, fcpl, own);
     return file;
 }
 
@@ -45,11 +48,12 @@ static int export_version(const char *name, const char *revision, const char *ou
 {
     cow_tree copy = {.from = H5I_INVALID_HID, .to = H5I_INVALID_HID};
     hid_t native = H5VLregister_connector_by_value(H5_VOL_NATIVE, H5P_DEFAULT);
+    hsize_t user_block = 0;
     char text[512];
     int status = CLI_FAILED;
 
     if ((copy.from = cli_plugin_open(name, revision)) < 0 || cli_output_make(output, out) != 0 ||
-        (copy.to = create_plain(output->new.path, copy.from, native)) < 0)
+        (copy.to = create_plain(output->new.path, copy.from, native, &user_block)) < 0)
         goto done;
     int copied = cow_tree_copy(&copy);
     cow_tree_free(&copy);
@@ -61,6 +65,10 @@ static int export_version(const char *name, const char *revision, const char *ou
     copy.to = H5I_INVALID_HID;
     if (H5Fclose(to) < 0) {
         cli_fail("cannot write '%s': %s", out, cli_reason(text, sizeof text));
+        goto done;
+    }
+    if (user_block > 0 && cow_newfile_user_block(output->new.file, name, user_block) < 0) {
+        cli_fail("%s; '%s' was not made", cli_reason(text, sizeof text), out);
         goto done;
     }
     size_t dangling = copy.dangling + copy.stray;

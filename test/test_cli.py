@@ -329,6 +329,20 @@ def test_export_without_a_version_is_the_newest_and_can_be_changed(made, tmp_pat
         assert source["t"][0, 0] == 0
 
 
+def test_export_keeps_the_user_block(tmp_path):
+    """MATLAB knows its files by it, for instance."""
+    path, out = tmp_path / "run.h5", tmp_path / "out.h5"
+    code = "import h5py, sys; h5py.File(sys.argv[1], 'w', userblock_size=1024)['x'] = [7]"
+    h5cow("run", "--", sys.executable, "-c", code, path)
+    with open(path, "r+b") as f:
+        f.write(b"MATLAB 7.3 MAT-file")
+    for what in path, f"{path}@1":
+        h5cow("export", "--force", what, out)
+        assert out.read_bytes()[:1024] == path.read_bytes()[:1024] == b"MATLAB 7.3 MAT-file" + bytes(1005)
+        with h5py.File(out, "r") as f:
+            assert f.userblock_size == 1024 and f["x"][0] == 7
+
+
 def test_export_refuses_to_overwrite_and_leaves_nothing_behind(made, tmp_path):
     target = tmp_path / "out.h5"
     target.write_text("mine")
