@@ -69,7 +69,7 @@ ELSEWHERE = [
             ("chunks larger than a maximum", "test_copies.c::test_copy_of_chunks_larger_than_the_maximum"),
             ("references, within a file", "test_references.c::test_references_copied_within_the_file_still_lead"),
             ("references, into another file: empty, as HDF5 makes them", "test_references.c::test_references_copied_into_another_file_are_empty"),
-            ("`H5O_COPY_EXPAND_REFERENCE_FLAG`: an error where versioned datasets or versions are led to", "test_references.c::test_copies_of_what_references_lead_to"),
+            ("`H5O_COPY_EXPAND_REFERENCE_FLAG`: what references lead to is copied along, out of versions as well", "test_references.c::test_copies_of_what_references_lead_to"),
         ],
     ),
     (

@@ -12,9 +12,12 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Between files HDF5 clears references, but only those that are not inside something else. */
+/* Between files HDF5 clears references, but only those that are not inside something else. Named types are copied along, with their
+ * attributes. */
 struct copying {
     bool between_files, found, refers;
+    H5O_token_t along[100]; /* the named types that were looked at */
+    size_t types;
 };
 
 static bool uncopyable(hid_t type, bool chunked, const struct copying *c)
@@ -28,6 +31,8 @@ static bool uncopyable(hid_t type, bool chunked, const struct copying *c)
            H5Tequal(type, H5T_STD_REF) > 0;
 }
 
+static void look_along(hid_t type, struct copying *c);
+
 static herr_t find_uncopyable_attribute(hid_t at, const char *name, const H5A_info_t *info, void *data)
 {
     struct copying *c = data;
@@ -35,9 +40,26 @@ static herr_t find_uncopyable_attribute(hid_t at, const char *name, const H5A_in
     (void)info;
     c->found = c->found || uncopyable(type, false, c);
     c->refers = c->refers || type_contains(type, H5T_REFERENCE);
+    look_along(type, c);
     H5Tclose(type);
     H5Aclose(a);
     return 0;
+}
+
+static void look_along(hid_t type, struct copying *c)
+{
+    H5O_info2_t info;
+    if (H5Tcommitted(type) <= 0 || H5Oget_info3(type, &info, H5O_INFO_BASIC) < 0)
+        return;
+    for (size_t i = 0; i < c->types; i++)
+        if (memcmp(&c->along[i], &info.token, sizeof info.token) == 0)
+            return;
+    if (c->types == sizeof c->along / sizeof *c->along) {
+        c->found = true;
+        return;
+    }
+    c->along[c->types++] = info.token;
+    H5Aiterate2(type, H5_INDEX_NAME, H5_ITER_INC, NULL, find_uncopyable_attribute, c);
 }
 
 /* D37 */
@@ -59,6 +81,7 @@ static herr_t find_uncopyable(hid_t at, const char *name, const H5O_info2_t *inf
         c->found = c->found || uncopyable(type, H5Pget_layout(dcpl) == H5D_CHUNKED, c) ||
                    is_resized_outside(object, dcpl, type);
         c->refers = c->refers || type_contains(type, H5T_REFERENCE);
+        look_along(type, c);
         H5Tclose(type);
         H5Pclose(dcpl);
     }

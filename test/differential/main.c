@@ -105,7 +105,9 @@
  * D29  Creation order numbers of links and attributes of what was copied out of a version: see D7.
  * D28  H5Ocopy of references of HDF5 1.12: the copy names the same heap objects as its source, which go with either
  *      (H5D__contig_copy copies the bytes). And between files of references inside something else: native HDF5 keeps
- *      their bytes, which then lead to whatever is at that address there. Such trees are not copied.
+ *      their bytes, which then lead to whatever is at that address there, and expands none of these (H5A__attr_post_copy_file);
+ *      h5cow empties or expands them as it does all others. Such trees are not copied, nor what uses a named type with such
+ *      attributes, which come along.
  * D27  References of HDF5 1.12 inside compounds, arrays or sequences: writing them, native HDF5 1.14.5 may give back what it
  *      finds in the background buffer, whatever that is, and then destroys what is no reference (H5T__ref_disk_write,
  *      H5T__conv_ref). They stand alone. In H5Dwrite_multi the background buffer of another dataset is enough
