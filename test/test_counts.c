@@ -284,6 +284,37 @@ static void test_members_of_a_copied_group_can_be_flushed_and_committed(void **s
     assert_true(H5Lexists(file, "copy/x", H5P_DEFAULT) > 0 && H5Fclose(file) >= 0);
 }
 
+/* A type that only an attribute of another type holds; that one goes after a flush, and comes back under another name. Each step before it is
+ * flushed, or not. */
+static void test_types_that_only_their_use_holds_go_with_it_and_come_back(void **state)
+{
+    (void)state;
+
+    for (unsigned flushed = 0; flushed < 8; flushed++) {
+        hid_t file = created(COW), type, user, a;
+
+        during("flushes %u", flushed);
+        make_type(file, "type", H5T_NATIVE_INT);
+        make_type(file, "user", H5T_NATIVE_INT);
+        assert_true((type = H5Topen2(file, "type", H5P_DEFAULT)) >= 0);
+        assert_true((user = H5Topen2(file, "user", H5P_DEFAULT)) >= 0);
+        make_attribute(user, "a", type);
+        assert_true(H5Tclose(type) >= 0);
+        assert_true((flushed & 1) == 0 || H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0);
+        assert_true(H5Ldelete(file, "type", H5P_DEFAULT) >= 0);
+        assert_true((flushed & 2) == 0 || H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0);
+        assert_true(H5Ldelete(file, "user", H5P_DEFAULT) >= 0 && H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0);
+        for (char name[] = "a"; name[0] < 'q'; name[0]++)
+            make_group(file, name); /* where something became free */
+        assert_true((flushed & 4) == 0 || H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0);
+        assert_true(H5Olink(user, file, "again", H5P_DEFAULT, H5P_DEFAULT) >= 0 && H5Tclose(user) >= 0);
+        assert_true(H5Fclose(file) >= 0 && (file = H5Fopen(COW "@1", H5F_ACC_RDONLY, H5P_DEFAULT)) >= 0);
+        assert_true((a = H5Aopen_by_name(file, "again", "a", H5P_DEFAULT, H5P_DEFAULT)) >= 0);
+        assert_true((type = H5Aget_type(a)) >= 0 && H5Tcommitted(type) > 0 && own_count(type) == 1);
+        assert_true(H5Tclose(type) >= 0 && H5Aclose(a) >= 0 && H5Fclose(file) >= 0);
+    }
+}
+
 static hid_t merging(void)
 {
     hid_t list = H5Pcreate(H5P_OBJECT_COPY);
@@ -387,6 +418,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_a_deleted_group_holds_no_link),
         cmocka_unit_test(test_groups_that_a_refused_call_left_are_in_the_next_version),
         cmocka_unit_test(test_members_of_a_copied_group_can_be_flushed_and_committed),
+        cmocka_unit_test(test_types_that_only_their_use_holds_go_with_it_and_come_back),
         cmocka_unit_test(test_copies_merge_with_named_types_of_the_head),
         cmocka_unit_test(test_types_to_merge_with_are_those_that_the_program_suggests),
         cmocka_unit_test(test_a_copied_root_has_no_history_whatever_the_flags),

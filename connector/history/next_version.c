@@ -15,6 +15,7 @@ struct cow_next_version {
     int64_t newest, running; /* rows, -1: none */
     int64_t restored;        /* what the next one is made of; -1: the newest */
     bool missed;
+    bool uses;            /* the running one has named datatypes that only their use holds */
     cow_layout_log *log;  /* of the running commit; NULL: not met yet */
     char *name, *message; /* "": none; NULL: as the options say */
 };
@@ -82,6 +83,7 @@ void cow_versions_made(cow_file *file, uint64_t row, bool finished)
 void cow_versions_end(cow_file *file)
 {
     file->next_version->running = -1;
+    file->next_version->uses = false;
 }
 
 void cow_versions_descend(cow_file *file, uint64_t row)
@@ -107,6 +109,16 @@ void cow_versions_set_missed(cow_file *file, bool missed)
 bool cow_versions_missed(const cow_file *file)
 {
     return file->next_version->missed;
+}
+
+void cow_versions_use_types(cow_file *file)
+{
+    file->next_version->uses = true;
+}
+
+bool cow_versions_uses_types(const cow_file *file)
+{
+    return file->next_version->uses;
 }
 
 int cow_versions_meet(cow_file *file)

@@ -33,6 +33,9 @@ int64_t cow_versions_parent(const cow_file *file);
 /* The last commit had changes and could make no version of them. */
 void cow_versions_set_missed(cow_file *file, bool missed);
 bool cow_versions_missed(const cow_file *file);
+/* The running version has named datatypes that no link leads to, but only their use: with what uses them they go from its tree. */
+void cow_versions_use_types(cow_file *file);
+bool cow_versions_uses_types(const cow_file *file);
 /* The log, open for the running commit, which has met its heap blocks (cow_versions_meet_blocks). Met again: nothing is done. */
 int cow_versions_meet(cow_file *file);
 cow_layout_log *cow_versions_log(const cow_file *file);

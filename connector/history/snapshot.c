@@ -1285,24 +1285,26 @@ static int meet_link(void *context, const char *name, const H5L_info2_t *info)
     return cow_native_close(object) < 0 ? -1 : status;
 }
 
-/* MADE: the root of the new tree. Where the walk did not go through all of it, what was deleted is known. */
+/* MADE: the root of the new tree. Where the walk did not go through all of it, what was deleted is known, but not the named datatypes that
+ * went with their use. */
 static int leftover_find(leftover *l, const cow_walk *walk, cow_loc made)
 {
     cow_file *file = walk->file;
+    const bool all = walk->full || cow_versions_uses_types(file);
     const cow_layout_snapshot_row *row;
     uint64_t root;
 
     l->file = file;
     l->group = made;
-    if ((!walk->full && walk->deleted.count == 0) || !cow_map_get(&walk->built, cow_address(&file->root), &root))
+    if ((!all && walk->deleted.count == 0) || !cow_map_get(&walk->built, cow_address(&file->root), &root))
         return 0;
     for (size_t i = cow_snapshots_count(file);
          i-- > 0 && (row = cow_snapshots_row(file, i)) != NULL && row->version == walk->row;)
-        if (row->snapshot != UINT64_MAX && (walk->full || cow_map_get(&walk->deleted, row->head, NULL)) &&
+        if (row->snapshot != UINT64_MAX && (all || cow_map_get(&walk->deleted, row->head, NULL)) &&
             cow_map_put(&l->unmet, row->snapshot, i) < 0)
             return -1;
     cow_map_remove(&l->unmet, root);
-    if (walk->full && cow_native_links(made, false, meet_link, l) < 0)
+    if (all && cow_native_links(made, false, meet_link, l) < 0)
         return -1;
     for (size_t i = 0; i < l->unmet.capacity; i++) {
         H5O_token_t token = cow_token(l->unmet.entry[i].key);
@@ -1318,20 +1320,45 @@ static int leftover_find(leftover *l, const cow_walk *walk, cow_loc made)
     return 0;
 }
 
+/* Those named datatypes that nothing uses any more are gone when they are closed, and use no other datatypes then. *MORE: there was one. */
+static int strike_out_unused(leftover *l, bool *more)
+{
+    *more = false;
+    for (size_t i = 0; i < l->types.capacity; i++) {
+        const cow_map_entry type = l->types.entry[i];
+        const cow_loc snapshot = {(void *)(uintptr_t)type.value, H5I_DATATYPE};
+        uint64_t row;
+        H5O_info2_t info;
+
+        if (!type.used)
+            continue;
+        if (cow_native_info(snapshot, NULL, H5O_INFO_BASIC, &info) < 0)
+            return -1;
+        if (info.rc > 0)
+            continue;
+        if (cow_map_get(&l->unmet, type.key, &row))
+            cow_snapshots_strike_out(l->file, row);
+        cow_map_remove(&l->types, type.key);
+        if (cow_native_close(snapshot) < 0)
+            return -1;
+        *more = true;
+    }
+    return 0;
+}
+
 /* The former tree has gone. */
 static int leftover_strike_out(leftover *l)
 {
-    for (size_t i = 0; i < l->unmet.capacity; i++) {
-        uint64_t handle;
-        H5O_info2_t info = {.rc = 0};
-        if (!l->unmet.entry[i].used)
-            continue;
-        if (cow_map_get(&l->types, l->unmet.entry[i].key, &handle) &&
-            cow_native_info((cow_loc){(void *)(uintptr_t)handle, H5I_DATATYPE}, NULL, H5O_INFO_BASIC, &info) < 0)
-            return -1;
-        if (info.rc == 0)
+    bool more = true;
+
+    for (size_t i = 0; i < l->unmet.capacity; i++)
+        if (l->unmet.entry[i].used && !cow_map_get(&l->types, l->unmet.entry[i].key, NULL))
             cow_snapshots_strike_out(l->file, l->unmet.entry[i].value);
-    }
+    while (more)
+        if (strike_out_unused(l, &more) < 0)
+            return -1;
+    if (l->types.count > 0)
+        cow_versions_use_types(l->file);
     return 0;
 }
 
@@ -1352,6 +1379,8 @@ static void leftover_free(leftover *l)
  * knows gets a link, for its address must never be another object's. */
 static int keep_used(cow_walk *walk)
 {
+    if (walk->used.count > 0)
+        cow_versions_use_types(walk->file);
     for (size_t i = 0; i < walk->used.capacity; i++)
         if (walk->used.entry[i].used && cow_file_keep(walk->file, walk->used.entry[i].key) < 0)
             return -1;
