@@ -524,6 +524,27 @@ def test_a_flush_without_deletions_strikes_no_snapshot_out(tmp_path):
         assert not (h["_versioned_data/snapshots"]["snapshot"] == 2**64 - 1).any()
 
 
+COUNTED = """
+import ctypes, re, sys, h5py
+h5py.h5.get_libversion()
+path = next(line.split()[-1] for line in open('/proc/self/maps') if re.search(r'/libhdf5(_serial)?[.]so', line))
+with h5py.File(FILE, 'w') as h:
+    d = h.create_dataset('d', data=np.arange(N))
+    h.flush()
+    del h['d']
+    ctypes.CDLL(path).H5Oincr_refcount(ctypes.c_int64(d.id.id))
+    h.flush()
+    d[0] = 7
+"""
+
+
+@pytest.mark.parametrize("elements", [3, 3000])
+def test_what_is_written_after_its_last_link_went_is_no_damage(tmp_path, elements):
+    path = tmp_path / "counted.h5"
+    program(path, COUNTED.replace("N)", f"{elements})"))
+    assert "no damage" in h5cow("verify", path)
+
+
 def test_verify_finds_no_damage_in_a_good_file(made):
     before = made.read_bytes()
     told = verify(made, code=0)

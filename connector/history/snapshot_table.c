@@ -566,7 +566,10 @@ int cow_snapshots_add(cow_file *file, const cow_layout_snapshot_row *added)
 
 void cow_snapshots_strike_out(cow_file *file, size_t row)
 {
-    row_at(file->snapshots, row)->snapshot = UINT64_MAX; /* of the running version, so in memory */
+    cow_layout_snapshot_row *struck = row_at(file->snapshots, row); /* of the running version, so in memory */
+
+    struck->snapshot = UINT64_MAX;
+    struck->elements = struck->attributes = 0;
     row_changed(file->snapshots, row);
 }
 
