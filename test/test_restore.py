@@ -525,3 +525,33 @@ def test_what_a_group_that_held_itself_held_comes_back_with_its_absolute_links(p
             if "t" in version:
                 assert version["t/way/g"].get("l", getlink=True).path == f"{version.name}/t"
     assert json.loads(h5cow("verify", "--json", path))["damage"] == []
+
+
+def test_a_named_type_that_only_its_use_holds(programs, tmp_path):
+    """It has no link, but is in versions as what is of this type is; and is restored with that."""
+    path = tmp_path / "t.h5"
+    story = """
+def used(f, of):
+    return h5py.Datatype(f[of].id.get_type() if of == 'd' else h5py.h5a.open(f[of].id, b'a').get_type())
+with h5py.File(sys.argv[1], 'a') as f:
+    %s
+"""
+    for words in ("f['t'] = f['u'] = np.dtype('i4'); f['t'].attrs['x'] = 1; f['u'].attrs['x'] = 2; f.create_group('g').attrs.create('a', 3, dtype=f['t'])"
+                  "; f.create_dataset('d', (3000,), f['u']); del f['t'], f['u']", "used(f, 'g').attrs['x'] = 5", "del used(f, 'd').attrs['x']",
+                  "f['named'] = used(f, 'g'); f['more'] = 1"):
+        done = programs.python(story % words, path)
+        assert done.returncode == 0 and "h5cow:" not in done.stderr, done.stderr
+    told = story % "print(*(dict(used(f, of).attrs).get('x') for of in 'gd'))"
+
+    def values(name):
+        done = programs.python(told.replace("[1], 'a'", "[1], 'r'"), name)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
+
+    assert [values(f"{path}@{n}") for n in range(1, 5)] == ["1 2", "5 2", "5 None", "5 None"]
+    assert listed(f"{path}@2", "-q", "/d") == {"/d": "changed"} and values(path) == "5 2"
+    assert listed(f"{path}@1", "-q", "/g") == {} and values(path) == "5 2"  # of its type: that has a link now
+    wanted = {"/g": "changed", "/more": "removed", "/named": "removed"}
+    assert listed(f"{path}@1", "-n") == wanted == listed(f"{path}@1")
+    assert values(path) == values(f"{path}@6") == "1 2"
+    programs.verified(path)

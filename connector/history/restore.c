@@ -11,6 +11,7 @@
 #include "history/restore.h"
 
 #include "base/error.h"
+#include "base/ids.h"
 #include "base/vector.h"
 #include "history/internal.h"
 
@@ -45,6 +46,9 @@ static void restoring_free(cow_restoring *r)
     for (size_t i = 0; i < r->told_count; i++)
         free(r->told[i].path);
     free(r->told);
+    for (size_t i = 0; i < r->used_count; i++)
+        free(r->used[i].path);
+    free(r->used);
     cow_map_free(&r->done);
     cow_map_free(&r->linked);
 }
@@ -71,6 +75,48 @@ int cow_restoring_head(cow_restoring *r, uint64_t snapshot, H5O_token_t *head)
                      r->file->name, strrchr(r->version, '/') + 1);
 }
 
+/* ---- named datatypes that are used ---- */
+
+typedef struct user {
+    cow_restoring *r;
+    const cow_restored_pair *pair;
+} user;
+
+/* TYPE is closed. */
+static int note_used(const user *u, hid_t type)
+{
+    cow_restoring *r = u->r;
+    H5O_token_t token;
+    int named = cow_native_named_token(type, &token);
+    char *path;
+
+    cow_close(type);
+    if (named <= 0)
+        return named;
+    if ((path = strdup(u->pair->path)) == NULL || COW_RESERVE(r->used, r->used_room, r->used_count, 1) < 0) {
+        free(path);
+        return cow_error(COW_MEMORY, "%s: no memory for what is restored", r->file->name);
+    }
+    r->used[r->used_count++] = (struct cow_used){cow_address(&token), path};
+    return 0;
+}
+
+static int note_attribute(void *context, const char *name)
+{
+    const user *u = context;
+
+    return note_used(u, cow_native_attribute_type(u->pair->snapshot, name));
+}
+
+static int note_types(cow_restoring *r, const cow_restored_pair *pair)
+{
+    user u = {r, pair};
+
+    return pair->snapshot.type == H5I_DATASET && note_used(&u, cow_native_dataset_type(pair->snapshot.object)) < 0
+               ? -1
+               : cow_native_attributes(pair->snapshot, false, note_attribute, &u);
+}
+
 /* ---- an object and what is below it ---- */
 
 /* GONE: a link to it was told. */
@@ -78,7 +124,7 @@ static int restore_pair(cow_restoring *r, const cow_restored_pair *pair, bool go
 {
     bool changed = false;
 
-    if (cow_restore_header(r, pair, &changed) < 0 ||
+    if (cow_restore_header(r, pair, &changed) < 0 || note_types(r, pair) < 0 ||
         (pair->head.type == H5I_DATASET && cow_restore_elements(r, pair, &changed) < 0) ||
         (pair->head.type == H5I_GROUP && cow_restore_links(r, pair, &changed, visit) < 0))
         return cow_context("%s: cannot restore %s", r->file->name, pair->path[0] == '\0' ? "/" : pair->path);
@@ -355,6 +401,38 @@ static int restore_paths(cow_restoring *r, cow_restored_pair *root)
     return 0;
 }
 
+/* A named datatype of the version that the walk has not come to. Where objects alone are restored, one that the head has a link to stays as
+ * it is. */
+static int restore_used(cow_restoring *r, const struct cow_used *used)
+{
+    H5O_token_t token = cow_token(used->snapshot), head;
+    cow_loc snapshot;
+    int there = 0, status;
+
+    if (cow_restoring_head(r, used->snapshot, &head) < 0)
+        return -1;
+    if (cow_map_get(&r->done, cow_address(&head), NULL))
+        return 0;
+    if (r->request->path_count > 0 && (there = has_place(r->file, cow_address(&head))) != 0)
+        return there < 0 ? -1 : cow_map_put(&r->done, cow_address(&head), 0);
+    if (cow_native_open_token(r->file->loc, &token, &snapshot) < 0)
+        return -1;
+    status = restore_object(r, snapshot, used->snapshot, used->path);
+    return cow_native_close(snapshot) < 0 ? -1 : status;
+}
+
+/* These may use others. */
+static int restore_types(cow_restoring *r)
+{
+    for (size_t i = 0; i < r->used_count; i++) {
+        const struct cow_used used = r->used[i]; /* the list may move */
+
+        if (restore_used(r, &used) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 /* What has its links again needs none in `removed`. */
 static int forget_removed(cow_restoring *r)
 {
@@ -384,7 +462,7 @@ static int restore_from(cow_restoring *r)
     }
     if (cow_native_close(root.snapshot) < 0)
         status = -1;
-    return status < 0 ? -1 : forget_removed(r);
+    return status < 0 || restore_types(r) < 0 ? -1 : forget_removed(r);
 }
 
 /* "version 4: undone, as in version 2". */

@@ -465,6 +465,28 @@ static bool all_met(cow_walk *walk)
     return cow_changes_each(walk->file, is_unmet, walk) == 0;
 }
 
+static int is_used_type(void *context, uint64_t address, const char *path)
+{
+    const cow_walk *walk = context;
+    cow_loc object;
+    bool borrowed;
+
+    if (!is_unmet(context, address, path) || !cow_snapshots_newest(walk->file, address, NULL))
+        return 0;
+    if (open_head(walk, address, &object, &borrowed) < 0) {
+        cow_error_clear();
+        return 0;
+    }
+    close_head(object, borrowed);
+    return object.type == H5I_DATATYPE;
+}
+
+/* A named datatype changed that no link leads to: what is of this type tells whether it is in use. */
+static bool used_type_changed(cow_walk *walk)
+{
+    return walk->full && !walk->types && cow_changes_each(walk->file, is_used_type, walk) != 0;
+}
+
 typedef struct unreached {
     const cow_walk *walk;
     uint64_t version;
@@ -500,6 +522,11 @@ int cow_walk_decide(cow_walk *walk)
     }
     answer = decide(walk, cow_address(&walk->file->root), "", NULL);
     if (answer > 0 && (walk->types || (!walk->full && (!all_links_met(walk) || !all_met(walk))))) {
+        look_for_holders(walk);
+        answer = decide(walk, cow_address(&walk->file->root), "", NULL);
+    }
+    if (answer > 0 && used_type_changed(walk)) {
+        walk->types = true;
         look_for_holders(walk);
         answer = decide(walk, cow_address(&walk->file->root), "", NULL);
     }
