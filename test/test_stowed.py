@@ -65,6 +65,10 @@ CHANGES = {
     "copied": "f.copy('b', 'c'); f['c'][1] = 5",
     "flushed between": "f.flush(); f['b'][3] = 8",
     "flushed, and deleted": "f.flush(); del f['b']",
+    "deleted with a group that never had a link": "g = h5py.Group(h5py.h5g.create(f.id, None)); g['x'] = np.arange(30.); g['y'] = np.arange(2000.)"
+                                                  "; del g; f['small'], f['small too'] = 5, 6",
+    "made in a deleted group": "f.flush(); g = f.create_group('g'); del f['g']; g['h/x'] = np.arange(30.); g['h/y'] = np.arange(2000.); del g"
+                               "; f['small'], f['small too'] = 5, 6",
     "kept open": "global x; x = f['b']; del f['b']; x[1] = 9",
 }
 LIFE = """

@@ -219,6 +219,8 @@ int cow_dataset_store_last(cow_dataset *dataset);
 void cow_file_stow(cow_file *file);
 /* Before the head object GOING (H5O_INFO_BASIC; NULL: not known) may go: what is stowed and may go with it is opened again. */
 int cow_file_unstow(cow_file *file, const H5O_info2_t *going);
+/* The same before GROUP is closed: one that has no link goes then, with what is in it. */
+int cow_file_unstow_with(cow_file *file, cow_loc group);
 
 /* ---- what changed (called after the native call has succeeded) ---- */
 
