@@ -327,6 +327,43 @@ static void test_mounting_an_old_version_is_refused(void **state)
     assert_true(H5Fclose(child) >= 0 && H5Fclose(parent) >= 0);
 }
 
+/* Two groups where another file is mounted lose their links, one after the other: it is they that are kept for the versions before, and not
+ * what the name leads to. */
+static void test_mount_points_are_deleted_as_other_groups_are(void **state)
+{
+    static const char *const names[] = {"at", "g"};
+    hid_t parent, child, removed;
+    H5G_info_t kept;
+    H5O_info2_t info;
+    (void)state;
+
+    remove(COW);
+    remove(OTHER);
+    make_mountable(COW, H5P_DEFAULT, 1);
+    make_mountable(OTHER, H5P_DEFAULT, 2);
+    assert_true((parent = H5Fopen(COW, H5F_ACC_RDWR, H5P_DEFAULT)) >= 0);
+    for (int i = 0; i < 2; i++) {
+        assert_true((child = H5Fopen(OTHER, H5F_ACC_RDWR, H5P_DEFAULT)) >= 0);
+        assert_true(H5Fmount(parent, names[i], child, H5P_DEFAULT) >= 0 && H5Ldelete(parent, names[i], H5P_DEFAULT) >= 0);
+        assert_true(H5Lexists(parent, names[i], H5P_DEFAULT) == 0 && H5Fclose(child) >= 0);
+    }
+    assert_true(H5Fclose(parent) >= 0);
+    assert_true((parent = H5Fopen(COW "@1", H5F_ACC_RDONLY, H5P_DEFAULT)) >= 0);
+    assert_true(H5Lexists(parent, "at", H5P_DEFAULT) > 0 && H5Lexists(parent, "g/x", H5P_DEFAULT) > 0);
+    assert_true(H5Fclose(parent) >= 0);
+    assert_true((parent = H5Fopen(COW, H5F_ACC_RDONLY, native_fapl)) >= 0);
+    assert_true((removed = H5Gopen2(parent, "_versioned_data/removed", H5P_DEFAULT)) >= 0);
+    assert_true(H5Gget_info(removed, &kept) >= 0 && kept.nlinks == 2);
+    for (hsize_t i = 0; i < kept.nlinks; i++) { /* by their addresses */
+        char name[20];
+        haddr_t address;
+        assert_true(H5Lget_name_by_idx(removed, ".", H5_INDEX_NAME, H5_ITER_INC, i, name, sizeof name, H5P_DEFAULT) > 0);
+        assert_true(H5Oget_info_by_name3(removed, name, &info, H5O_INFO_BASIC, H5P_DEFAULT) >= 0);
+        assert_true(H5VLnative_token_to_addr(parent, info.token, &address) >= 0 && strtoull(name, NULL, 16) == address);
+    }
+    assert_true(H5Gclose(removed) >= 0 && H5Fclose(parent) >= 0);
+}
+
 /* ---- images, files opened again, what files say of themselves ---- */
 
 /* A file image taken while a file with history is open is that file, as it was at the last flush. */
@@ -825,6 +862,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_mounts_show_what_native_hdf5_shows),
         cmocka_unit_test(test_the_id_of_a_mounted_file_leads_where_it_does_natively),
         cmocka_unit_test(test_mounting_an_old_version_is_refused),
+        cmocka_unit_test(test_mount_points_are_deleted_as_other_groups_are),
         cmocka_unit_test(test_image_of_an_open_file_is_the_file),
         cmocka_unit_test(test_reopened_file_is_the_same_file),
         cmocka_unit_test(test_close_degrees_of_two_openings),

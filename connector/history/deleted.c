@@ -126,6 +126,8 @@ static int uncount_link(void *context, const char *name, const H5L_info2_t *link
 
         if (!told)
             cow_error_clear();
+        else /* a name may lead across a mount point into another file */
+            told = info.fileno == b->file->fileno && cow_address(&info.token) == address;
         cow_map_remove(&b->unseen, address);
         if (told && info.rc == 1) /* this is the last one */
             return add_gone(b, address, info.type == H5O_TYPE_GROUP);

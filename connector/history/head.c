@@ -139,6 +139,24 @@ static int keep_below(cow_file *file, const H5O_token_t *group)
     return status;
 }
 
+/* What the link leads to; its name alone may lead to the root of a file that is mounted there. */
+static int linked_info(cow_file *file, cow_loc group, const char *name, const H5L_info2_t *link, H5O_info2_t *info)
+{
+    uint64_t address = cow_address(&link->u.token);
+    cow_loc object;
+    bool borrowed;
+    int status;
+
+    if (cow_native_info(group, name, H5O_INFO_BASIC, info) < 0)
+        return -1;
+    if (info->fileno == file->fileno && cow_address(&info->token) == address)
+        return 0;
+    if (cow_head_open(file, address, &object, &borrowed) < 0)
+        return -1;
+    status = cow_native_info(object, NULL, H5O_INFO_BASIC, info);
+    return !borrowed && cow_native_close(object) < 0 ? -1 : status;
+}
+
 int cow_file_keep_removed(cow_file *file, cow_loc group, const char *name)
 {
     H5O_info2_t info;
@@ -153,7 +171,7 @@ int cow_file_keep_removed(cow_file *file, cow_loc group, const char *name)
     if (link.type != H5L_TYPE_HARD)
         return 0;
     cow_changes_edited(file);
-    if (cow_native_info(group, name, H5O_INFO_BASIC, &info) < 0 || cow_file_unstow(file, &info) < 0)
+    if (linked_info(file, group, name, &link, &info) < 0 || cow_file_unstow(file, &info) < 0)
         return -1;
     address = cow_address(&info.token);
     if (info.rc != 1 || info.fileno != file->fileno)
