@@ -315,6 +315,50 @@ static void test_types_that_only_their_use_holds_go_with_it_and_come_back(void *
     }
 }
 
+/* A group without a link goes when it is closed, and what was moved into it: versions know that, so it is kept. */
+static void test_what_is_moved_into_a_group_without_a_link_is_kept_for_versions(void **state)
+{
+    hid_t strong = H5Pcreate(H5P_FILE_ACCESS);
+    (void)state;
+
+    assert_true(H5Pset_fclose_degree(strong, H5F_CLOSE_STRONG) >= 0);
+    for (int k = 0; k < 6; k++) {
+        hid_t file = created(COW), group, removed;
+        H5G_info_t kept;
+
+        during("case %d", k);
+        make_group(file, "known");
+        make_dataset(file, "known/x", H5T_NATIVE_INT, 4000);
+        make_dataset(file, "tiny", H5T_NATIVE_INT, 4);
+        assert_true(H5Fclose(file) >= 0);
+        assert_true((file = H5Fopen(COW, H5F_ACC_RDWR, k < 4 ? H5P_DEFAULT : strong)) >= 0);
+        if (k % 2 == 0)
+            assert_true((group = H5Gcreate_anon(file, H5P_DEFAULT, H5P_DEFAULT)) >= 0);
+        else {
+            assert_true((group = H5Gcreate2(file, "g", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT)) >= 0);
+            assert_true(H5Ldelete(file, "g", H5P_DEFAULT) >= 0);
+        }
+        assert_true(H5Lcreate_hard(file, "known", group, "a", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+        assert_true(H5Lcreate_hard(file, "tiny", group, "b", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+        assert_true(H5Ldelete(file, "known", H5P_DEFAULT) >= 0 && H5Ldelete(file, "tiny", H5P_DEFAULT) >= 0);
+        if (k < 2) {
+            assert_true(H5Gclose(group) >= 0);
+            for (char name[] = "a"; name[0] < 'q'; name[0]++)
+                make_group(file, name);
+            assert_true(H5Fclose(file) >= 0);
+        } else
+            assert_true(H5Fclose(file) >= 0 && (k >= 4 || H5Gclose(group) >= 0));
+        assert_true((file = H5Fopen(COW, H5F_ACC_RDONLY, native_fapl)) >= 0);
+        assert_true((removed = H5Gopen2(file, "_versioned_data/removed", H5P_DEFAULT)) >= 0);
+        assert_true(H5Gget_info(removed, &kept) >= 0 && kept.nlinks == 2);
+        assert_true(H5Gclose(removed) >= 0 && H5Fclose(file) >= 0);
+        assert_true((file = H5Fopen(COW "@2", H5F_ACC_RDONLY, H5P_DEFAULT)) >= 0);
+        assert_true(H5Lexists(file, "known", H5P_DEFAULT) == 0 && H5Lexists(file, "tiny", H5P_DEFAULT) == 0);
+        assert_true(H5Fclose(file) >= 0);
+    }
+    H5Pclose(strong);
+}
+
 static hid_t merging(void)
 {
     hid_t list = H5Pcreate(H5P_OBJECT_COPY);
@@ -419,6 +463,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_groups_that_a_refused_call_left_are_in_the_next_version),
         cmocka_unit_test(test_members_of_a_copied_group_can_be_flushed_and_committed),
         cmocka_unit_test(test_types_that_only_their_use_holds_go_with_it_and_come_back),
+        cmocka_unit_test(test_what_is_moved_into_a_group_without_a_link_is_kept_for_versions),
         cmocka_unit_test(test_copies_merge_with_named_types_of_the_head),
         cmocka_unit_test(test_types_to_merge_with_are_those_that_the_program_suggests),
         cmocka_unit_test(test_a_copied_root_has_no_history_whatever_the_flags),

@@ -35,6 +35,7 @@ struct cow_changes {
     cow_map holders; /* address -> holders: stays until the file is closed */
     uint64_t edits;
     bool distrusted, cleared;
+    bool unlinked; /* stays as well */
 };
 
 cow_changes *cow_changes_new(void)
@@ -195,6 +196,16 @@ void cow_changes_removed(cow_file *file, uint64_t address)
         return;
     cow_error_clear();
     cow_changes_distrust_paths(file);
+}
+
+void cow_changed_group_unlinked(cow_file *file)
+{
+    file->changes->unlinked = true;
+}
+
+bool cow_changes_groups_unlinked(const cow_file *file)
+{
+    return file->changes->unlinked;
 }
 
 /* The head has changed already: a version that lacks the change must not be made. */

@@ -27,6 +27,8 @@ void cow_changes_held_by(cow_file *file, uint64_t address, const char *path);
 void cow_changes_forget(cow_file *file, uint64_t address);
 /* That at ADDRESS, which a version knows, has lost its last link, but for that in `removed`. */
 void cow_changes_removed(cow_file *file, uint64_t address);
+/* Was cow_changed_group_unlinked called since the file was opened? */
+bool cow_changes_groups_unlinked(const cow_file *file);
 /* The next walk goes through the whole head. */
 void cow_changes_distrust_paths(cow_file *file);
 bool cow_changes_distrusted(const cow_file *file);

@@ -116,7 +116,7 @@ static int keep_member(void *context, const char *name, const H5L_info2_t *info)
         return 0;
     if (cow_snapshots_known(d->file, address)) {
         cow_changes_distrust_paths(d->file);
-        return cow_file_keep(d->file, address);
+        return cow_file_begin(d->file) < 0 ? -1 : cow_file_keep(d->file, address);
     }
     if (cow_head_open(d->file, address, &object, &borrowed) < 0)
         return -1;
@@ -183,6 +183,8 @@ int cow_file_keep_removed(cow_file *file, cow_loc group, const char *name)
     if (file->laid_out && cow_snapshots_load(file) < 0)
         return -1;
     if (!file->laid_out || !cow_snapshots_known(file, address)) {
+        if (info.type == H5O_TYPE_GROUP)
+            cow_changed_group_unlinked(file); /* where it is open, more may be put into it */
         if (info.type == H5O_TYPE_GROUP && file->laid_out)
             return keep_below(file, &info.token);
         if (info.type != H5O_TYPE_GROUP && info.rc == 1)
@@ -197,6 +199,27 @@ int cow_file_keep_removed(cow_file *file, cow_loc group, const char *name)
         return -1;
     cow_changes_removed(file, address);
     return 1;
+}
+
+int cow_file_group_closes(cow_file *file, cow_loc group)
+{
+    doomed d = {.file = file};
+    H5O_info2_t info;
+    int status;
+
+    if (!cow_changes_groups_unlinked(file) || !cow_file_writable(file))
+        return 0;
+    if (cow_native_info(group, NULL, H5O_INFO_BASIC, &info) < 0)
+        return -1;
+    if (info.rc > 0)
+        return 0;
+    if (cow_file_unstow(file, &info) < 0 || (file->laid_out && cow_snapshots_load(file) < 0))
+        return -1;
+    if (!file->laid_out || cow_snapshots_count(file) == 0)
+        return 0;
+    status = cow_native_links(group, false, keep_member, &d);
+    cow_map_free(&d.met);
+    return status;
 }
 
 int cow_file_keep_uncounted(cow_file *file, const H5O_token_t *object)

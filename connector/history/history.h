@@ -219,8 +219,6 @@ int cow_dataset_store_last(cow_dataset *dataset);
 void cow_file_stow(cow_file *file);
 /* Before the head object GOING (H5O_INFO_BASIC; NULL: not known) may go: what is stowed and may go with it is opened again. */
 int cow_file_unstow(cow_file *file, const H5O_info2_t *going);
-/* The same before GROUP is closed: one that has no link goes then, with what is in it. */
-int cow_file_unstow_with(cow_file *file, cow_loc group);
 
 /* ---- what changed (called after the native call has succeeded) ---- */
 
@@ -236,6 +234,8 @@ int cow_changed_object(cow_file *file, const H5O_token_t *object, const char *pa
 int cow_changed_link(cow_file *file, const H5O_token_t *group, const char *group_path, const char *name);
 /* Something moved, or got a second hard link: paths known so far may be wrong. */
 void cow_changed_paths(cow_file *file);
+/* A group that no version knows may be open without a link: with its last handle it goes, and what is in it. */
+void cow_changed_group_unlinked(cow_file *file);
 /* An object that was there has got another link. */
 void cow_changed_counts(cow_file *file);
 /* The native call has succeeded, and what had to follow it has failed, for the reason that is recorded: head and versions
@@ -280,6 +280,8 @@ int cow_file_keep_removed(cow_file *file, cow_loc group, const char *name);
 /* The same for an object that no link holds but a count of the application or its use (H5Odecr_refcount; attributes and
  * datasets of a named type): it gets such a link. No-op for what has one, or is known to no version. */
 int cow_file_keep_uncounted(cow_file *file, const H5O_token_t *object);
+/* Before GROUP is closed: of what goes with it, as it has no link, what a version knows is kept, and what is stowed is opened again. */
+int cow_file_group_closes(cow_file *file, cow_loc group);
 /* 1: the object has such a link, which the application does not know of; 0, -1. */
 int cow_file_removed(cow_file *file, const H5O_token_t *object);
 /* *COUNT, which HDF5 tells of a head object, or of an object of the version at VERSION_PATH, becomes what it would be

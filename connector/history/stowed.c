@@ -189,14 +189,3 @@ int cow_file_unstow(cow_file *file, const H5O_info2_t *going)
     free(address);
     return status;
 }
-
-int cow_file_unstow_with(cow_file *file, cow_loc group)
-{
-    H5O_info2_t info;
-
-    if (file->stowed->root.count == 0)
-        return 0;
-    if (cow_native_info(group, NULL, H5O_INFO_BASIC, &info) < 0)
-        return -1;
-    return info.rc > 0 ? 0 : cow_file_unstow(file, &info);
-}

@@ -341,6 +341,8 @@ static int keep_last(const cow_where *where, const cow_target *target)
     known = target->known && cow_info_quietly(where->native, &where->loc, &info) > 0;
     if (cow_file_unstow(target->home->file, known ? &info : NULL) < 0)
         return -1;
+    if (!known || info.type == H5O_TYPE_GROUP)
+        cow_changed_group_unlinked(target->home->file);
     if (!known || info.rc > 1)
         return 0;
     return cow_file_keep_uncounted(target->home->file, &target->token);

@@ -350,6 +350,8 @@ cow_object *cow_creation_end(cow_object *near, cow_where *where, cow_target *tar
 
     if (native != NULL && (made = cow_object_wrap(near, native, type, name == NULL)) != NULL) {
         made->unlinked = name == NULL;
+        if (made->unlinked && type == H5I_GROUP && target->home != NULL && target->home->file != NULL)
+            cow_changed_group_unlinked(target->home->file);
         done = cow_object_made(made) == 0 && (name == NULL || cow_target_member_changed(target, where->name) == 0);
     }
     if (!done)

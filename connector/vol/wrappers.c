@@ -821,6 +821,11 @@ herr_t cow_object_close(cow_object *object, hid_t dxpl, void **req)
         held = cow_error_hold();
         status = -1;
     }
+    if (object->type == H5I_GROUP && home != NULL && home->file != NULL && home->version == NULL && !home->failed &&
+        cow_file_group_closes(home->file, (cow_loc){object->native, object->type}) < 0) {
+        cow_changed_half(home->file);
+        cow_error_clear();
+    }
     if (home != NULL && home->file != NULL && !home->failed && cow_home_last_head(home) &&
         cow_file_commit(home->file, COW_FINISH) < 0) {
         home->failed = true;
@@ -836,11 +841,6 @@ herr_t cow_object_close(cow_object *object, hid_t dxpl, void **req)
         object->classified = false;
         if (home->version == NULL && !home->failed && !cow_quiet_nested())
             cow_file_stow(home->file);
-    }
-    if (object->type == H5I_GROUP && home != NULL && home->file != NULL && home->version == NULL && !home->failed &&
-        cow_file_unstow_with(home->file, (cow_loc){object->native, object->type}) < 0) {
-        cow_changed_half(home->file);
-        cow_error_clear();
     }
     cow_object_release_last(object);
     if (cow_object_close_native(object->native, object->type) < 0) {
