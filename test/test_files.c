@@ -364,6 +364,35 @@ static void test_mount_points_are_deleted_as_other_groups_are(void **state)
     assert_true(H5Gclose(removed) >= 0 && H5Fclose(parent) >= 0);
 }
 
+/* HDF5 1.14.5 alone lists the mounted root, and deletes from the group that it hides. */
+static void test_links_are_deleted_by_index_where_they_are_listed(void **state)
+{
+    hid_t parent, child;
+    char name[20];
+    (void)state;
+
+    remove(COW);
+    remove(OTHER);
+    make_mountable(COW, H5P_DEFAULT, 1);
+    make_mountable(OTHER, H5P_DEFAULT, 2);
+    assert_true((parent = H5Fopen(COW, H5F_ACC_RDWR, H5P_DEFAULT)) >= 0);
+    assert_true((child = H5Fopen(OTHER, H5F_ACC_RDWR, H5P_DEFAULT)) >= 0);
+    assert_true(H5Lcreate_soft("nowhere", child, "a", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    H5Gclose(H5Gcreate2(child, "b", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+    assert_true(H5Fmount(parent, "g", child, H5P_DEFAULT) >= 0);
+    for (const char *at = "a absolute at b g"; *at != '\0'; at += strcspn(at, " "), at += *at == ' ') {
+        size_t length = strcspn(at, " ");
+        assert_true(H5Lget_name_by_idx(parent, "g", H5_INDEX_NAME, H5_ITER_INC, 0, name, sizeof name, H5P_DEFAULT) ==
+                    (ssize_t)length);
+        assert_memory_equal(name, at, length);
+        assert_true(H5Ldelete_by_idx(parent, "g", H5_INDEX_NAME, H5_ITER_INC, 0, H5P_DEFAULT) >= 0);
+    }
+    assert_true(H5Funmount(parent, "g") >= 0 && H5Fclose(child) >= 0);
+    assert_true(H5Lexists(parent, "g/x", H5P_DEFAULT) > 0 && H5Fclose(parent) >= 0);
+    assert_true((child = H5Fopen(OTHER "@2", H5F_ACC_RDONLY, H5P_DEFAULT)) >= 0);
+    assert_true(H5Lexists(child, "g", H5P_DEFAULT) == 0 && H5Fclose(child) >= 0);
+}
+
 /* ---- images, files opened again, what files say of themselves ---- */
 
 /* A file image taken while a file with history is open is that file, as it was at the last flush. */
@@ -863,6 +892,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_the_id_of_a_mounted_file_leads_where_it_does_natively),
         cmocka_unit_test(test_mounting_an_old_version_is_refused),
         cmocka_unit_test(test_mount_points_are_deleted_as_other_groups_are),
+        cmocka_unit_test(test_links_are_deleted_by_index_where_they_are_listed),
         cmocka_unit_test(test_image_of_an_open_file_is_the_file),
         cmocka_unit_test(test_reopened_file_is_the_same_file),
         cmocka_unit_test(test_close_degrees_of_two_openings),

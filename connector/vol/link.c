@@ -330,15 +330,25 @@ static herr_t delete (cow_object *o, cow_where *where, H5VL_link_specific_args_t
         }
         H5E_END_TRY
     }
+    if (found >= 0 && (info.type == H5L_TYPE_HARD || where->loc.type == H5VL_OBJECT_BY_IDX) &&
+        holder(o, where, &group, &name) < 0) {
+        if (info.type == H5L_TYPE_HARD)
+            goto done;
+        cow_error_clear();
+    }
     if (found >= 0 && info.type == H5L_TYPE_HARD) {
-        if (holder(o, where, &group, &name) < 0 ||
-            (kept = group.object != NULL ? cow_file_keep_removed(target.home->file, group, name)
+        if ((kept = group.object != NULL ? cow_file_keep_removed(target.home->file, group, name)
                                          : cow_file_unstow(target.home->file, NULL)) < 0 ||
             (group.object != NULL && (own = is_own_link(group, &info)) < 0) ||
             (own && cow_native_change_references(group, 1) < 0))
             goto done;
         if (group.object == NULL)
             cow_changed_paths(target.home->file);
+    }
+    if (where->loc.type == H5VL_OBJECT_BY_IDX && group.object != NULL) {
+        /* by its name: of a mount point HDF5 lists the mounted root by index, but deletes from the group below it (seen in 1.14.5) */
+        where->native = group.object;
+        where->loc = cow_by_name(group.type, name);
     }
     status = kept ? 0 : H5VLlink_specific(where->native, &where->loc, cow_native_id(), args, dxpl, req);
     if (own && cow_native_change_references(group, -1) < 0)
