@@ -359,6 +359,49 @@ static void test_what_is_moved_into_a_group_without_a_link_is_kept_for_versions(
     H5Pclose(strong);
 }
 
+static bool opens(hid_t file, const H5O_token_t *token)
+{
+    hid_t object;
+
+    H5E_BEGIN_TRY
+    {
+        object = H5Oopen_by_token(file, *token);
+    }
+    H5E_END_TRY
+    return object >= 0 && H5Oclose(object) >= 0;
+}
+
+/* As natively: by token, which is what references are, in this session and in later commits of it. */
+static void test_what_is_in_a_deleted_group_is_there_until_that_is_closed(void **state)
+{
+    (void)state;
+
+    for (int k = 0; k < 2; k++) {
+        hid_t file = created(COW), group;
+        H5O_info2_t deep, shallow;
+
+        during(k ? "with a history" : "native");
+        if (!k)
+            assert_true(H5Fclose(file) >= 0 && (file = H5Fcreate(COW, H5F_ACC_TRUNC, H5P_DEFAULT, native_fapl)) >= 0);
+        make_group(file, "g");
+        make_group(file, "g/below");
+        make_dataset(file, "g/below/x", H5T_NATIVE_INT, 4000);
+        assert_true(H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0);
+        assert_true(H5Oget_info_by_name3(file, "g/below/x", &deep, H5O_INFO_BASIC, H5P_DEFAULT) >= 0);
+        assert_true(H5Oget_info_by_name3(file, "g/below", &shallow, H5O_INFO_BASIC, H5P_DEFAULT) >= 0);
+        assert_true((group = H5Gopen2(file, "g", H5P_DEFAULT)) >= 0 && H5Ldelete(file, "g", H5P_DEFAULT) >= 0);
+        for (int flushed = 0; flushed < 2; flushed++) {
+            assert_true(opens(file, &deep.token) && opens(file, &shallow.token));
+            assert_true(H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0);
+        }
+        assert_true(opens(file, &deep.token) && opens(file, &shallow.token));
+        assert_true(H5Gclose(group) >= 0);
+        if (k) /* natively it is not defined what is at their places */
+            assert_true(!opens(file, &deep.token) && !opens(file, &shallow.token));
+        assert_true(H5Fclose(file) >= 0);
+    }
+}
+
 static hid_t merging(void)
 {
     hid_t list = H5Pcreate(H5P_OBJECT_COPY);
@@ -464,6 +507,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_members_of_a_copied_group_can_be_flushed_and_committed),
         cmocka_unit_test(test_types_that_only_their_use_holds_go_with_it_and_come_back),
         cmocka_unit_test(test_what_is_moved_into_a_group_without_a_link_is_kept_for_versions),
+        cmocka_unit_test(test_what_is_in_a_deleted_group_is_there_until_that_is_closed),
         cmocka_unit_test(test_copies_merge_with_named_types_of_the_head),
         cmocka_unit_test(test_types_to_merge_with_are_those_that_the_program_suggests),
         cmocka_unit_test(test_a_copied_root_has_no_history_whatever_the_flags),

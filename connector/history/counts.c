@@ -30,6 +30,7 @@ struct cow_counts {
     bool held;      /* by the history's own handle on a dataset: counted anew when that is closed */
     uint64_t edits; /* cow_changes_edits when they were counted */
     cow_map hidden; /* address -> references that the history alone holds */
+    cow_map open;   /* what is gone as soon as the application has closed it */
     version_counts *versions;
 };
 
@@ -43,6 +44,7 @@ void cow_counts_free(cow_counts *counts)
     if (counts == NULL)
         return;
     cow_map_free(&counts->hidden);
+    cow_map_free(&counts->open);
     while (counts->versions != NULL) {
         version_counts *of = counts->versions;
 
@@ -127,6 +129,7 @@ static int look_at(counting *c, uint64_t address, bool all)
     else if (cow_map_get(c->count, address, &count), all || info.rc <= count) {
         if (cow_map_get(&c->open, address, NULL)) {
             c->waiting = true;
+            status = cow_map_put(&c->file->counts->open, address, 0);
             goto done;
         }
         c->held |= info.rc == 0;
@@ -183,6 +186,7 @@ static int count_links_of_history(cow_file *file, bool *waiting)
     int status;
 
     cow_map_free(&file->counts->hidden);
+    cow_map_free(&file->counts->open);
     if ((removed.object = cow_native_group_open(file->loc, COW_PATH_REMOVED)) == NULL)
         return -1;
     status = cow_native_links(removed, false, add_link, &c);
@@ -216,6 +220,52 @@ int cow_head_links_of_history(cow_file *file, uint64_t address, unsigned *count)
     if (cow_map_get(&file->counts->hidden, address, &hidden))
         *count = (unsigned)hidden;
     return 0;
+}
+
+typedef struct looking {
+    const cow_file *file;
+    uint64_t wanted;
+    cow_map met;
+} looking;
+
+static int look_below(looking *l, uint64_t address);
+
+/* 1: found. */
+static int look_at_link(void *context, const char *name, const H5L_info2_t *info)
+{
+    looking *l = context;
+
+    (void)name;
+    if (info->type != H5L_TYPE_HARD)
+        return 0;
+    return cow_address(&info->u.token) == l->wanted ? 1 : look_below(l, cow_address(&info->u.token));
+}
+
+static int look_below(looking *l, uint64_t address)
+{
+    cow_loc object;
+    bool borrowed;
+    int status = 0;
+
+    if (cow_map_get(&l->met, address, NULL))
+        return 0;
+    if (cow_map_put(&l->met, address, 0) < 0 || cow_head_open(l->file, address, &object, &borrowed) < 0)
+        return -1;
+    if (object.type == H5I_GROUP)
+        status = cow_native_links(object, false, look_at_link, l);
+    return !borrowed && cow_native_close(object) < 0 ? -1 : status;
+}
+
+int cow_head_below_open(cow_file *file, uint64_t address)
+{
+    looking l = {.file = file, .wanted = address};
+    int status = 0;
+
+    for (size_t i = 0; status == 0 && i < file->counts->open.capacity; i++)
+        if (file->counts->open.entry[i].used)
+            status = look_below(&l, file->counts->open.entry[i].key);
+    cow_map_free(&l.met);
+    return status;
 }
 
 int cow_head_count(cow_file *file, const H5O_token_t *head, unsigned *count)

@@ -452,7 +452,9 @@ int cow_head_deleted(cow_file *file, const H5O_token_t *head)
         if (cow_snapshots_load(file) < 0)
             return -1;
     }
-    return cow_snapshots_gone(file, address) && cow_changes_flags(file, address) == 0;
+    if (!cow_snapshots_gone(file, address) || cow_changes_flags(file, address) != 0)
+        return 0;
+    return (status = cow_head_below_open(file, address)) < 0 ? -1 : !status;
 }
 
 /* ---- addresses that may lead nowhere ---- */

@@ -251,6 +251,8 @@ cow_counts *cow_counts_new(void);
 void cow_counts_free(cow_counts *counts);
 /* How many of the references that HDF5 counts at the head object at ADDRESS are the history's? */
 int cow_head_links_of_history(cow_file *file, uint64_t address, unsigned *count);
+/* After that: 1: the head object at ADDRESS hangs below a group that was deleted, and that the application still has open. 0, -1 */
+int cow_head_below_open(cow_file *file, uint64_t address);
 /* The history is about to close a handle of its own on a dataset: it may be what kept others alive. */
 void cow_counts_closed(cow_file *file);
 
