@@ -402,6 +402,36 @@ static void test_what_is_in_a_deleted_group_is_there_until_that_is_closed(void *
     }
 }
 
+/* The walk by the paths that were noted does not come to the type, that through the whole head comes to a user of it first. */
+static void test_what_uses_a_named_type_that_changed_is_of_its_new_snapshot(void **state)
+{
+    hid_t file = created(COW), type, set, a;
+    H5O_info2_t linked, used;
+    (void)state;
+
+    make_group(file, "e");
+    make_group(file, "e/g");
+    make_group(file, "e/z");
+    make_type(file, "e/g/type", H5T_NATIVE_INT);
+    make_dataset(file, "e/g/set", H5T_NATIVE_INT, 4);
+    assert_true((type = H5Topen2(file, "e/g/type", H5P_DEFAULT)) >= 0);
+    assert_true((set = H5Dopen2(file, "e/g/set", H5P_DEFAULT)) >= 0);
+    make_attribute(set, "a", type);
+    assert_true(H5Dclose(set) >= 0 && H5Tclose(type) >= 0);
+    assert_true(H5Lcreate_hard(file, "e", file, "f", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    file = reopened(file);
+    assert_true((type = H5Topen2(file, "f/g/type", H5P_DEFAULT)) >= 0);
+    make_attribute(type, "x", H5T_NATIVE_INT);
+    assert_true(H5Tclose(type) >= 0 && H5Ldelete(file, "e/z", H5P_DEFAULT) >= 0);
+    assert_true(H5Fclose(file) >= 0 && (file = H5Fopen(COW "@2", H5F_ACC_RDONLY, H5P_DEFAULT)) >= 0);
+    assert_true(H5Oget_info_by_name3(file, "e/g/type", &linked, H5O_INFO_BASIC, H5P_DEFAULT) >= 0);
+    assert_true((a = H5Aopen_by_name(file, "e/g/set", "a", H5P_DEFAULT, H5P_DEFAULT)) >= 0);
+    assert_true((type = H5Aget_type(a)) >= 0 && H5Oget_info3(type, &used, H5O_INFO_ALL) >= 0 && used.num_attrs == 1);
+    assert_memory_equal(&used.token, &linked.token, sizeof used.token);
+    assert_true(own_count(type) == 2);
+    assert_true(H5Tclose(type) >= 0 && H5Aclose(a) >= 0 && H5Fclose(file) >= 0);
+}
+
 static hid_t merging(void)
 {
     hid_t list = H5Pcreate(H5P_OBJECT_COPY);
@@ -508,6 +538,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_types_that_only_their_use_holds_go_with_it_and_come_back),
         cmocka_unit_test(test_what_is_moved_into_a_group_without_a_link_is_kept_for_versions),
         cmocka_unit_test(test_what_is_in_a_deleted_group_is_there_until_that_is_closed),
+        cmocka_unit_test(test_what_uses_a_named_type_that_changed_is_of_its_new_snapshot),
         cmocka_unit_test(test_copies_merge_with_named_types_of_the_head),
         cmocka_unit_test(test_types_to_merge_with_are_those_that_the_program_suggests),
         cmocka_unit_test(test_a_copied_root_has_no_history_whatever_the_flags),

@@ -509,9 +509,17 @@ int cow_walk_note_unreached(const cow_walk *walk, uint64_t version, cow_lacks *l
     return cow_changes_each(walk->file, note_unreached, &(unreached){walk, version, lacks});
 }
 
+/* Through the whole head. */
+static int decide_again(cow_walk *walk)
+{
+    look_for_holders(walk);
+    return decide(walk, cow_address(&walk->file->root), "", NULL);
+}
+
 int cow_walk_decide(cow_walk *walk)
 {
     int answer, absolute;
+    bool types = false; /* the walk through the whole head knew from its beginning that one changed */
 
     if (cow_snapshots_load(walk->file) < 0)
         return -1;
@@ -521,22 +529,21 @@ int cow_walk_decide(cow_walk *walk)
         walk->full = answer == 0;
     }
     answer = decide(walk, cow_address(&walk->file->root), "", NULL);
-    if (answer > 0 && (walk->types || (!walk->full && (!all_links_met(walk) || !all_met(walk))))) {
-        look_for_holders(walk);
-        answer = decide(walk, cow_address(&walk->file->root), "", NULL);
+    if (answer > 0 && !walk->full && (walk->types || !all_links_met(walk) || !all_met(walk))) {
+        types = walk->types;
+        answer = decide_again(walk);
     }
-    if (answer > 0 && used_type_changed(walk)) {
+    /* what was met before the type that changed is asked once more */
+    if (answer > 0 && !types && (walk->types || used_type_changed(walk))) {
         walk->types = true;
-        look_for_holders(walk);
-        answer = decide(walk, cow_address(&walk->file->root), "", NULL);
+        answer = decide_again(walk);
     }
     if (answer == NEW) {
         if ((absolute = cow_absolute_links(walk->file)) < 0)
             return -1;
         if (absolute) {
-            look_for_holders(walk);
             walk->renew = true;
-            answer = decide(walk, cow_address(&walk->file->root), "", NULL);
+            answer = decide_again(walk);
         }
     }
     return answer < 0 ? -1 : answer == NEW;
