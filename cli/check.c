@@ -417,8 +417,10 @@ static void read_tables(cli_check *check)
 /* An h5cow that does not know what is in a file must refuse it: by this number. */
 static void check_format(cli_check *check)
 {
-    const bool composed = check->composed.count > 0;
-    const uint32_t needed = check->marked        ? COW_FORMAT_MARKED
+    const bool composed = check->composed.count > 0,
+               copied = H5Lexists(check->file->id, COW_PATH_COPIED, H5P_DEFAULT) > 0;
+    const uint32_t needed = copied               ? COW_FORMAT_COPIED
+                            : check->marked      ? COW_FORMAT_MARKED
                             : check->lone_leaves ? COW_FORMAT_LONE_LEAF
                             : composed           ? COW_FORMAT_PIECES
                                                  : COW_FORMAT_FIRST;
@@ -427,7 +429,8 @@ static void check_format(cli_check *check)
     if (cow_layout_number(check->file->loc, COW_FORMAT_NAME, H5T_STD_U32LE, &format) > 0 && format < needed)
         cli_damaged(check, CLI_BAD_ELSE, 0, 0,
                     "the file says that it has format %u, but it has %s, which only format %u has", format,
-                    check->marked        ? "views with marks"
+                    copied               ? "groups whose links are not counted"
+                    : check->marked      ? "views with marks"
                     : check->lone_leaves ? "leaves without views"
                                          : "composed chunks",
                     needed);
@@ -456,7 +459,7 @@ static void open_pools(cli_check *check)
     }
 }
 
-/* Head, removed, held and versions, in this order. */
+/* Head, removed, versions and held, in this order: an object is told by where it was met first. */
 static void check_trees(cli_check *check)
 {
     check->graph = (cli_graph){.file = check->file->id,
@@ -471,13 +474,13 @@ static void check_trees(cli_check *check)
     else {
         if (H5Lexists(check->file->id, COW_PATH_REMOVED, H5P_DEFAULT) > 0)
             cli_graph_add(&check->graph, COW_PATH_REMOVED);
-        if (H5Lexists(check->file->id, COW_PATH_HELD, H5P_DEFAULT) > 0)
-            cli_graph_add(&check->graph, COW_PATH_HELD);
     }
     check->graph.glance = true; /* at what new versions share: HDF5 has counted their links in there */
     check_log(check);
     if (check->since != NULL)
         cli_since_unlinked(check, false);
+    else if (H5Lexists(check->file->id, COW_PATH_HELD, H5P_DEFAULT) > 0)
+        cli_graph_add(&check->graph, COW_PATH_HELD);
 }
 
 void cli_check_all(cli_check *check)

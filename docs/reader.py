@@ -24,7 +24,7 @@ from xxh3 import word, xxh3
 TOP = "/_versioned_data"
 UNLIMITED = MASK = 2**64 - 1
 LEAF, INNER, ROOT, COMPOSED = 1, 2, 3, 4
-FORMATS = (1, 2, 3, 4)
+FORMATS = (1, 2, 3, 4, 5)
 MARK = re.compile(TOP + r"((?:/\.?)+)/(?:raw|views)/")  # the number of a root record: a binary digit for each slash
 PIECES = 64  # of a chunk, at most
 FORGOTTEN = 2  # `open` of a version whose tree is gone
@@ -143,7 +143,7 @@ class History:
     def __init__(self, name):
         self.file = h5py.File(name, "r")
         if TOP not in self.file or self.file[TOP].attrs.get("format") not in FORMATS:
-            raise ValueError(f"{name} has no history of format 1, 2, 3 or 4")
+            raise ValueError(f"{name} has no history of format 1 to 5")
         self.log = self.file[TOP + "/index"][()].tobytes()
         check(self.log == b"" or self.log[:16] == b"h5cowidx" + bytes([1, 0, 0, 0, 0, 0, 0, 0]), "not an index log")
 

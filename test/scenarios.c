@@ -799,6 +799,47 @@ static void many_small(scenario_work *w)
     end(w);
 }
 
+/* Versions of a large group are copied, amended, forgotten, and what they had is written again. */
+static void large_group(scenario_work *w)
+{
+    char name[32];
+
+    create(w);
+    group(w, "many");
+    for (int i = 0; i < 40; i++) {
+        snprintf(name, sizeof name, "many/%d", i);
+        dataset(w, name, INTEGERS, 1, DIMS(5), i % 2 ? DIMS(3) : NULL, false);
+        fill(w, name, i);
+    }
+    end(w);
+    for (int i = 2; i <= 5; i++) {
+        reopen(w);
+        snprintf(name, sizeof name, "many/%d", 3 * i);
+        fill(w, name, 100 + i);
+        if (i == 3) {
+            flush(w);
+            dataset(w, "many/late", INTEGERS, 1, DIMS(2000), DIMS(500), false);
+            fill(w, "many/late", 1);
+            flush(w);
+            fill(w, "many/late", 2);
+        }
+        if (i == 4)
+            delete_link(w, "many/7");
+        end(w);
+    }
+    reopen(w);
+    forget_versions(w, 1, 3);
+    end(w);
+    reopen(w);
+    fill(w, "many/late", 3);
+    move(w, "many/8", "many/eight");
+    end(w);
+    reopen(w);
+    forget_versions(w, 4, 5);
+    fill(w, "many/9", 9);
+    end(w);
+}
+
 static void strings(scenario_work *w)
 {
     create(w);
@@ -1325,6 +1366,7 @@ const scenario scenarios[] = {
     {.name = "delete_and_make_anew", .work = delete_and_make_anew, .options = ""},
     {.name = "create_over", .work = create_over, .options = ""},
     {.name = "many_small", .work = many_small, .options = ""},
+    {.name = "large_group", .work = large_group, .options = "", .sound_commits = 5},
     {.name = "strings", .work = strings, .options = ""},
     {.name = "attributes_and_groups", .work = attributes_and_groups, .options = ""},
     {.name = "compound_members", .work = compound_members, .options = ""},

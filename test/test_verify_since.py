@@ -366,7 +366,10 @@ def is_older(damage, version, changed):
 
 
 def is_said(damage, full):
-    """Of the first 200 damages it is told what they hit."""
+    """Of the first 200 damages it is told what they hit. Where the table cannot be read, what finds its rows is not compared with it."""
+    if damage["what"].startswith("what helps to find snapshots") and any(
+            each["what"].startswith("the table /_versioned_data/snapshots cannot be read") for each in full):
+        return True
     return any(all(damage.get(key) == each[key] for key in each) for each in full)
 
 

@@ -1,5 +1,5 @@
 /* Each step of making a version is made to fail once: version_faults [--all] [--most N] [--seed S] [--round N] [--step N]
- *                                                                    [--class CLASS] [--command H5COW] [--table]
+ *                                                                    [--class CLASS] [--command H5COW] [--table] [--large]
  *
  * A program makes objects of every kind and commits four times: it creates the file, opens and changes everything, changes
  * again and flushes, deletes and changes and closes, which amends what was flushed. Whatever the connector asks of HDF5, or
@@ -12,6 +12,7 @@
  *   - the newest version is the head's, or lists what it lacks; or none was made, and that is listed. Older ones are as they
  *     were. h5cow verify finds no damage
  *   - the next commit makes a version that is complete.
+ * With --large, what is made and changed are members of a large group, whose versions are copied.
  * Where a step may fail the commit (undoing, which needs a second failure) is no step here.
  */
 #include "die.h"
@@ -446,6 +447,54 @@ static void remove_some(hid_t file)
     put_attributes(file, 503);
 }
 
+/* The same of a large group, of which a little changes. */
+static bool large;
+
+static void make_large(hid_t file)
+{
+    const hsize_t many = 6000, few = 20;
+    hid_t all = ID(H5Gcreate2(file, "all", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT)), d;
+    char name[40];
+
+    d = dataset(all, "c", H5T_NATIVE_INT, 1, &many, NULL, H5P_DEFAULT);
+    fill(d, 2);
+    H5Dclose(d);
+    for (int i = 0; i < 60; i++) {
+        snprintf(name, sizeof name, "n%d", i);
+        d = dataset(all, name, H5T_NATIVE_INT, 1, i % 2 ? &few : &many, NULL, H5P_DEFAULT);
+        fill(d, i);
+        if (i % 5 == 0)
+            put_attributes(d, i);
+        H5Dclose(d);
+    }
+    H5Gclose(all);
+}
+
+static void change_large(hid_t file, int round)
+{
+    const hsize_t many = 6000;
+    char name[40];
+    hid_t d;
+
+    for (int i = 0; i < 3; i++) {
+        snprintf(name, sizeof name, "/all/n%d", 10 * round + i);
+        refill(file, name, 100 * round + i);
+    }
+    snprintf(name, sizeof name, "/all/new %d", round);
+    d = dataset(file, name, H5T_NATIVE_INT, 1, &many, NULL, H5P_DEFAULT);
+    fill(d, round);
+    H5Dclose(d);
+}
+
+static void remove_some_large(hid_t file)
+{
+    must(H5Ldelete(file, "/all/n40", H5P_DEFAULT) >= 0);
+    must(H5Ldelete(file, "/all/new 2", H5P_DEFAULT) >= 0);
+    must(H5Lmove(file, "/all/n41", file, "/all/moved", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    refill(file, "/all/n42", 500);
+    refill(file, "/all/moved", 501);
+}
+
 static void step_begin(int class, unsigned nth)
 {
     steps.class = class;
@@ -458,7 +507,7 @@ static void program(const char *name, hid_t fapl, int last, int class, unsigned 
 {
     hid_t file = ID(H5Fcreate(name, H5F_ACC_TRUNC, H5P_DEFAULT, fapl));
 
-    make_all(file);
+    (large ? make_large : make_all)(file);
     for (int round = 0;; round++) {
         if (round == last)
             step_begin(class, nth);
@@ -471,9 +520,9 @@ static void program(const char *name, hid_t fapl, int last, int class, unsigned 
         if (round != 2)
             file = ID(H5Fopen(name, H5F_ACC_RDWR, fapl));
         if (round == 2)
-            remove_some(file);
+            (large ? remove_some_large : remove_some)(file);
         else
-            change_all(file, round + 1);
+            (large ? change_large : change_all)(file, round + 1);
     }
     steps.class = 0;
     if (last == 2 && H5Pget_driver(fapl) >= 0 && strcmp(name, FILE_NAME) != 0)
@@ -719,12 +768,12 @@ static void tell_results(const totals *all, bool everything)
     fprintf(
         out,
         "{\"item\": 4, \"what\": \"each step of making a version (a call of HDF5, an allocation, in four commits of a "
-        "program with objects of every kind) fails once; the head compared with native HDF5's twin\", "
+        "program with %s) fails once; the head compared with native HDF5's twin\", "
         "\"result\": \"%u of %u steps: the version was complete after %u, lacked something and said so after %u, "
         "was not made and that was said after %u; %u heads or versions wrong; the next commit was complete after "
-        "each\", \"command\": \"build/release/test/version_faults%s\"}\n",
-        all->runs, all->steps, all->outcome[COMPLETE], all->outcome[INCOMPLETE], all->outcome[ABSENT], all->wrong,
-        everything ? " --all" : "");
+        "each\", \"command\": \"build/release/test/version_faults%s%s\"}\n",
+        large ? "a large group, copied for its versions" : "objects of every kind", all->runs, all->steps, all->outcome[COMPLETE], all->outcome[INCOMPLETE], all->outcome[ABSENT], all->wrong,
+        large ? " --large" : "", everything ? " --all" : "");
     fclose(out);
 }
 
@@ -743,6 +792,8 @@ int main(int argc, char **argv)
             all = true;
         else if (strcmp(argv[i], "--table") == 0)
             table = true;
+        else if (strcmp(argv[i], "--large") == 0)
+            large = true;
         else if (strcmp(argv[i], "--round") == 0)
             only = atoi(value), i++;
         else if (strcmp(argv[i], "--most") == 0)

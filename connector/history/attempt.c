@@ -107,6 +107,7 @@ static int begin_version(cow_file *file, attempt *a)
     if (add_skipped(file, a->at, NULL, &a->lacks) < 0 || cow_snapshots_begin(file, a->at, &a->saved) < 0)
         return -1;
     a->begun = true;
+    cow_copied_begin(file, a->amend);
     return 0;
 }
 
@@ -135,7 +136,12 @@ static int undo_version(cow_file *file, attempt *a)
     if (a->logged &&
         (a->amend ? cow_layout_log_write(file->loc, a->at, &a->former) : cow_layout_log_trim(file->loc, a->at)) < 0)
         return -1;
-    return a->begun && (cow_walk_undo(a->walk) < 0 || cow_snapshots_undo(file, &a->saved) < 0) ? -1 : 0;
+    if (!a->begun)
+        return 0;
+    if (cow_walk_undo(a->walk) < 0 || cow_snapshots_undo(file, &a->saved) < 0)
+        return -1;
+    cow_copied_settle(file);
+    return 0;
 }
 
 typedef struct noting {
@@ -192,7 +198,10 @@ static bool disk_failed(const cow_file *file)
 
 static int settle(cow_file *file, attempt *a)
 {
-    return cow_walk_settle(a->walk) < 0 ? -1 : cow_snapshots_flush(file);
+    if (cow_walk_settle(a->walk) < 0)
+        return -1;
+    cow_copied_settle(file);
+    return cow_snapshots_flush(file);
 }
 
 /* The version is there. */

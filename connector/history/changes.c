@@ -26,11 +26,21 @@ typedef struct holders {
     size_t length, room;
 } holders;
 
+/* Of a group: the links that lead to what changed, or changed themselves. */
+typedef struct below {
+    char **name;
+    size_t count, room;
+    bool unknown; /* and perhaps others */
+} below;
+
 struct cow_changes {
     noted *list;
     size_t count, room;
     cow_map of;      /* address -> index in the list */
-    cow_map above;   /* checksums of all paths above a path in the list: as many as the changes have ancestors, not a look at each */
+    below *below;    /* of all groups above a path in the list: as many as the changes have ancestors, not a look at each */
+    size_t groups, group_room;
+    cow_map above;   /* checksum of a group's path -> index in `below` */
+    cow_map listed;  /* checksums of the paths of all names there -> 1: the link itself changed */
     cow_map removed; /* addresses of objects whose last link was deleted */
     cow_map holders; /* address -> holders: stays until the file is closed */
     uint64_t edits;
@@ -47,9 +57,15 @@ static void clear(cow_changes *c)
 {
     for (size_t i = 0; i < c->count; i++)
         free(c->list[i].path);
-    c->count = 0;
+    for (size_t i = 0; i < c->groups; i++) {
+        for (size_t j = 0; j < c->below[i].count; j++)
+            free(c->below[i].name[j]);
+        free(c->below[i].name);
+    }
+    c->count = c->groups = 0;
     cow_map_free(&c->of);
     cow_map_free(&c->above);
+    cow_map_free(&c->listed);
     cow_map_free(&c->removed);
     c->distrusted = c->cleared = false;
 }
@@ -68,6 +84,7 @@ void cow_changes_free(cow_changes *changes)
         return;
     clear(changes);
     free(changes->list);
+    free(changes->below);
     for (size_t i = 0; i < changes->holders.capacity; i++)
         if (changes->holders.entry[i].used)
             free_holders(&changes->holders.entry[i]);
@@ -101,24 +118,68 @@ static noted *add(cow_changes *c, uint64_t address)
     return &c->list[c->count++];
 }
 
-/* The group PATH, of so many bytes, and all above it have something that changed below them. Two paths with one checksum cost a look
+/* Of the group PATH, of so many bytes, which from now on has something that changed below it. Two paths with one checksum cost a look
  * into a group without changes. */
-static int note_above(cow_changes *c, const char *path, size_t length)
+static below *below_of(cow_changes *c, const char *path, size_t length)
 {
-    for (size_t end = length + 1; end-- > 0;)
-        if (end == length || path[end] == '/') {
-            uint64_t key = cow_checksum(path, end);
-            if (cow_map_get(&c->above, key, NULL)) /* and so all above it */
-                return 0;
-            if (cow_map_put(&c->above, key, 0) < 0)
-                return -1;
-        }
+    const uint64_t key = cow_checksum(path, length);
+    uint64_t at;
+
+    if (cow_map_get(&c->above, key, &at))
+        return &c->below[at];
+    if (COW_RESERVE(c->below, c->group_room, c->groups, 1) < 0) {
+        cow_error(COW_MEMORY, "no memory for the list of changes");
+        return NULL;
+    }
+    if (cow_map_put(&c->above, key, c->groups) < 0)
+        return NULL;
+    c->below[c->groups] = (below){0};
+    return &c->below[c->groups++];
+}
+
+static int list_name(below *group, const char *name, size_t length)
+{
+    char *copy = strndup(name, length);
+
+    if (copy == NULL || COW_RESERVE(group->name, group->room, group->count, 1) < 0) {
+        free(copy);
+        return cow_error(COW_MEMORY, "no memory for the list of changes");
+    }
+    group->name[group->count++] = copy;
     return 0;
 }
 
-static int note_ancestors(cow_changes *c, const char *path)
+/* Something changed at PATH, of so many bytes: each group above it has a link on the way there. */
+static int note_way(cow_changes *c, const char *path, size_t length)
 {
-    return note_above(c, path, (size_t)(strrchr(path, '/') - path));
+    size_t end = length, name = length;
+    below *group;
+
+    while (name > 0) {
+        uint64_t key = cow_checksum(path, end);
+
+        while (path[--name] != '/')
+            if (name == 0) { /* no path */
+                cow_error(COW_USAGE, "'%s' is no absolute path", path);
+                return -1;
+            }
+        if (cow_map_get(&c->listed, key, NULL)) /* and so all above it */
+            return 0;
+        if ((group = below_of(c, path, name)) == NULL || cow_map_put(&c->listed, key, 0) < 0)
+            return -1;
+        if (end == name + 1)
+            group->unknown |= length > 1; /* "/" is the root, and no link of it */
+        else if (list_name(group, path + name + 1, end - name - 1) < 0)
+            return -1;
+        end = name;
+    }
+    return 0;
+}
+
+/* Where the group PATH stands in `above`: the root has an empty path there. */
+static size_t group_length(const char *path)
+{
+    return path[1] == '\0' ? 0 : strlen(path);
 }
 
 /* What held an object may not do so any more, and others may: the walk finds out. */
@@ -130,9 +191,14 @@ static int note_holders(cow_changes *c, uint64_t address)
     if (!cow_map_get(&c->holders, address, &value))
         return 0;
     h = (void *)(uintptr_t)value;
-    for (size_t at = 0; at < h->length; at += strlen(h->paths + at) + 1)
-        if (note_above(c, h->paths + at, strlen(h->paths + at)) < 0)
+    for (size_t at = 0; at < h->length; at += strlen(h->paths + at) + 1) {
+        const char *path = h->paths + at;
+        below *group;
+
+        if (note_way(c, path, strlen(path)) < 0 || (group = below_of(c, path, strlen(path))) == NULL)
             return -1;
+        group->unknown = true;
+    }
     return 0;
 }
 
@@ -144,7 +210,7 @@ int cow_changes_note(cow_file *file, uint64_t address, unsigned flags, const cha
         return -1;
     e->flags |= flags;
     if (e->path == NULL && path != NULL && path[0] == '/') {
-        if (note_ancestors(file->changes, path) < 0)
+        if (note_way(file->changes, path, strlen(path)) < 0)
             return -1;
         if ((e->path = strdup(path)) == NULL)
             return cow_error(COW_MEMORY, "no memory for the list of changes");
@@ -208,6 +274,27 @@ bool cow_changes_groups_unlinked(const cow_file *file)
     return file->changes->unlinked;
 }
 
+/* NAME NULL: any of them. */
+static int note_link(cow_changes *c, const char *group_path, const char *name)
+{
+    const size_t length = group_length(group_path);
+    below *group = below_of(c, group_path, length);
+    char *path;
+    int status;
+
+    if (group == NULL)
+        return -1;
+    if (name == NULL) {
+        group->unknown = true;
+        return 0;
+    }
+    if (asprintf(&path, "%.*s/%s", (int)length, group_path, name) < 0)
+        return cow_error(COW_MEMORY, "no memory for the list of changes");
+    status = note_way(c, path, strlen(path)) < 0 ? -1 : cow_map_put(&c->listed, cow_checksum(path, strlen(path)), 1);
+    free(path);
+    return status;
+}
+
 /* The head has changed already: a version that lacks the change must not be made. */
 int cow_changed_object(cow_file *file, const H5O_token_t *object, const char *path, cow_change change)
 {
@@ -219,8 +306,13 @@ int cow_changed_object(cow_file *file, const H5O_token_t *object, const char *pa
 
 int cow_changed_link(cow_file *file, const H5O_token_t *group, const char *group_path, const char *name)
 {
-    (void)name; /* a group that is made anew links all its members anew: which one changed makes no difference */
-    if (cow_file_begin(file) < 0 || cow_changes_note(file, cow_address(group), COW_CHANGED_LINKS, group_path) < 0)
+    const char *known = cow_changes_path(file, cow_address(group));
+    unsigned flags = COW_CHANGED_LINKS;
+
+    if (known != NULL && (group_path == NULL || strcmp(known, group_path) != 0))
+        flags |= COW_CHANGED_ELSEWHERE;
+    if (cow_file_begin(file) < 0 || cow_changes_note(file, cow_address(group), flags, group_path) < 0 ||
+        (group_path != NULL && group_path[0] == '/' && note_link(file->changes, group_path, name) < 0))
         return cow_file_fail(file);
     cow_versions_depart(file);
     return 0;
@@ -292,6 +384,31 @@ const char *cow_changes_path(const cow_file *file, uint64_t address)
 bool cow_changes_below(const cow_file *file, const char *path)
 {
     return cow_map_get(&file->changes->above, cow_checksum(path, strlen(path)), NULL);
+}
+
+const char *const *cow_changes_names(const cow_file *file, const char *path, size_t *count)
+{
+    const below *group;
+    uint64_t at;
+
+    if (!cow_map_get(&file->changes->above, cow_checksum(path, strlen(path)), &at))
+        return NULL;
+    group = &file->changes->below[at];
+    *count = group->count;
+    return group->unknown ? NULL : (const char *const *)group->name;
+}
+
+bool cow_changes_link(const cow_file *file, const char *path, const char *name)
+{
+    uint64_t changed = 1; /* with no memory to ask */
+    char *full;
+
+    if (asprintf(&full, "%s/%s", path, name) < 0)
+        return true;
+    if (!cow_map_get(&file->changes->listed, cow_checksum(full, strlen(full)), &changed))
+        changed = 0;
+    free(full);
+    return changed != 0;
 }
 
 int cow_changes_each(const cow_file *file, cow_changes_visitor *visit, void *context)

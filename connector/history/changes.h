@@ -12,6 +12,8 @@ typedef struct cow_changes cow_changes;
 #define COW_CHANGED_RENEW                                                                                              \
     (1u << 10) /* an earlier version lacks it, or an earlier commit: nothing is known of its change */
 
+#define COW_CHANGED_ELSEWHERE (1u << 11) /* its links, and by another path than that which is noted */
+
 /* NULL: no memory. */
 cow_changes *cow_changes_new(void);
 void cow_changes_free(cow_changes *changes);
@@ -42,6 +44,11 @@ unsigned cow_changes_flags(const cow_file *file, uint64_t address);
 const char *cow_changes_path(const cow_file *file, uint64_t address);
 /* Is PATH ("" for the root) an ancestor of something that changed? */
 bool cow_changes_below(const cow_file *file, const char *path);
+/* The names of all links of the group PATH ("" for the root) that changed, or lead to what did: *COUNT, borrowed, until something
+ * changes. NULL: there are none, or not all of them are known. */
+const char *const *cow_changes_names(const cow_file *file, const char *path, size_t *count);
+/* Was the link NAME of that group made, removed or replaced? */
+bool cow_changes_link(const cow_file *file, const char *path, const char *name);
 /* VISIT each in the order in which they changed first, until it answers something else than 0, which is returned. PATH as for
  * cow_changes_path. */
 typedef int cow_changes_visitor(void *context, uint64_t address, const char *path);

@@ -309,6 +309,13 @@ int cow_version_count(cow_file *file, const char *version_path, const H5O_token_
     version_counts *of, **at = &file->counts->versions;
     uint64_t row, known;
 
+    if (*count == 2) { /* one of them may be of a copied group alone, and then the other is the application's */
+        const int copied = cow_copied_is(file, cow_address(snapshot));
+
+        *count -= copied > 0;
+        if (copied != 0)
+            return copied < 0 ? -1 : 0;
+    }
     if (cow_version_row(file, version_path, &row) < 0)
         return -1;
     while (*at != NULL && (*at)->row != row)

@@ -95,6 +95,7 @@ static void shut(cow_file *file)
     cow_snapshots_close(file);
     cow_space_close(file);
     cow_folders_close(file);
+    cow_copied_close(file);
     cow_file_close_table(&file->index);
     if (file->cache != NULL)
         cow_chunk_cache_close(file->cache);
@@ -135,6 +136,7 @@ static void free_state(cow_file *file)
     cow_stowed_free(file->stowed);
     cow_space_free(file->space);
     cow_folders_free(file->folders);
+    cow_copied_free(file->copied);
     cow_refused_free(file->refused);
     cow_counts_free(file->counts);
     cow_own_free(file->own);
@@ -176,11 +178,12 @@ static int make_parts(cow_file *file, bool writable)
     file->sums = cow_sums_new();
     file->space = cow_space_new();
     file->folders = cow_folders_new();
+    file->copied = cow_copied_new();
     return file->state == NULL || file->changes == NULL || file->snapshots == NULL || file->datasets == NULL ||
                    file->pools == NULL || file->next_version == NULL || file->incomplete == NULL ||
                    file->absolute == NULL || file->superseded == NULL || file->bare == NULL || file->stowed == NULL ||
                    file->refused == NULL || file->counts == NULL || file->own == NULL || file->sums == NULL ||
-                   file->space == NULL || file->folders == NULL
+                   file->space == NULL || file->folders == NULL || file->copied == NULL
                ? -1
                : 0;
 }

@@ -28,6 +28,7 @@ typedef struct forgetting {
     addresses ending; /* that are about to lose a link. Groups may be very deep: a list, not one call in the other */
     cow_map losing;   /* of those: how many links so far */
     addresses held;   /* snapshots that only a tree which goes may have */
+    addresses copied; /* snapshots that are copied groups, and that nobody needs any more */
     addresses let_go; /* held ones that a row names which nobody needs any more, */
     cow_map staying;  /* and those that another row names */
     cow_map linked;   /* in the newest version's tree */
@@ -46,6 +47,7 @@ static void forgetting_free(forgetting *f)
     free(f->groups.at);
     free(f->ending.at);
     free(f->held.at);
+    free(f->copied.at);
     free(f->let_go.at);
     cow_map_free(&f->staying);
     cow_map_free(&f->losing);
@@ -362,6 +364,9 @@ static int look_at_row(void *context, const cow_layout_snapshot_row *row, bool n
     if (row->snapshot == UINT64_MAX || (needed && (row->version >= f->rows || !f->forgotten[row->version])) ||
         cow_map_get(&f->linked, row->snapshot, NULL))
         return 0;
+    if (!needed && ((exists = cow_copied_is(f->file, row->snapshot)) < 0 ||
+                    (exists && note_address(f, &f->copied, row->snapshot) < 0)))
+        return -1;
     held_path(path, row->snapshot);
     if ((exists = f->any_held ? cow_native_exists(f->file->loc, path) : 0) < 0)
         return -1;
@@ -548,7 +553,11 @@ static int forget(forgetting *f)
 {
     for (uint64_t at = 0; at < f->rows; at++)
         f->forgotten[at] |= f->go[at];
-    if (hold_doubtful(f) < 0 || leave_trees(f) < 0 || let_go_of_linked(f) < 0 ||
+    if (hold_doubtful(f) < 0 || leave_trees(f) < 0)
+        return -1;
+    for (size_t i = 0; i < f->copied.count; i++)
+        cow_copied_drop(f->file, f->copied.at[i]); /* no tree has them any more */
+    if (let_go_of_linked(f) < 0 ||
         cow_snapshots_purge(f->file, f->forgotten, f->rows, note_gone, f) < 0)
         return -1;
     for (size_t i = 0; i < f->gone.count; i++)

@@ -11,6 +11,7 @@
  *   bare.c             copies that the commit need not open
  *   stowed.c           datasets that were committed before the version is made, and closed
  *   superseded.c       index nodes that a later flush of the transaction wrote again
+ *   copied.c           large groups whose links HDF5 has not counted
  *   space.c            free space from one opening to the next
  *   absolute_links.c   whether versions have links that name the version
  *
@@ -46,6 +47,7 @@
 #include "history/absolute_links.h"
 #include "history/bare.h"
 #include "history/changes.h"
+#include "history/copied.h"
 #include "history/datasets.h"
 #include "history/folders.h"
 #include "history/head.h"
@@ -110,6 +112,7 @@ struct cow_file {
     cow_version_objects *version_objects;
     cow_space *space;
     cow_folders *folders;
+    cow_copied *copied;
 };
 
 /* More than 20 fields: one open dataset has a side for creating, reading, committing, copying and closing it, and each is a flag. */

@@ -19,6 +19,7 @@
 #include "history/folders.h"
 #include "history/header.h"
 #include "journal/driver.h"
+#include "native/dense.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -62,6 +63,7 @@ struct cow_walk {
     cow_gcpl gcpl;                /* of the group that was made last */
     cow_loc made;                 /* the new root */
     bool linked, set_aside, gone; /* the new tree; the former one, which then is gone */
+    unsigned copying; /* groups below COW_PATH_COPYING that were made */
     struct leftover *rest;        /* amending */
 };
 
@@ -320,11 +322,47 @@ static int types_are_new(cow_walk *walk, cow_loc object)
     return answer != 0 ? answer : cow_native_attributes(object, false, attribute_type_is_new, &p);
 }
 
+/* Groups of fewer links are made anew sooner than copied; and where more than one of so many of its links changed. */
+#define COPIED_LEAST 32
+#define COPIED_SHARE 8
+
+/* The names of the few links of a large group that need to be looked at; NULL: all do. */
+static const char *const *few_names(const cow_walk *walk, cow_loc group, const char *path, size_t *count)
+{
+    const char *const *names =
+        walk->full || walk->renew || walk->types ? NULL : cow_changes_names(walk->file, path, count);
+    hsize_t links;
+
+    if (names == NULL)
+        return NULL;
+    if (cow_native_group_size(group.object, &links) < 0) {
+        cow_error_clear();
+        return NULL;
+    }
+    return links < COPIED_LEAST || *count > links / COPIED_SHARE ? NULL : names;
+}
+
 /* What the links of a group say; a group that cannot be listed is new. */
 static int decide_links(cow_walk *walk, cow_loc group, const char *path, int answer)
 {
     place p = {.walk = walk, .group = group, .path = path, .root = path[0] == '\0', .answer = answer};
+    size_t count = 0;
+    const char *const *names = few_names(walk, group, path, &count);
+    H5L_info2_t info;
+    int there;
 
+    for (size_t i = 0; names != NULL && i < count; i++) {
+        if ((there = cow_native_exists(group, names[i])) == 0)
+            continue; /* the group is known to have lost a link */
+        if (there < 0 || cow_native_link_info(group, names[i], &info) < 0) {
+            cow_error_clear();
+            return NEW;
+        }
+        if (decide_child(&p, names[i], &info) < 0)
+            return -1;
+    }
+    if (names != NULL)
+        return p.answer;
     if (cow_native_links(group, false, decide_child, &p) < 0 && p.answer >= 0) {
         cow_error_clear();
         return NEW;
@@ -991,10 +1029,274 @@ static void close_previous(place *p)
         cow_error_clear();
 }
 
+/* ---- groups that are copied ---- */
+
+/* A group with many links, of which few changed: the newest snapshot's bytes are copied (copied.h), which HDF5 would make anew link by
+ * link. What this does not know how to do, build_group does. */
+typedef struct group_copy {
+    place *p;
+    cow_dense *dense;
+    uint64_t before;     /* address of the newest snapshot */
+    char scratch[COW_PATH_MAX];
+    const char *const *names;
+    size_t count;
+    struct changed_link *link; /* of each name */
+} group_copy;
+
+typedef struct changed_link {
+    const char *name;
+    uint64_t to; /* the snapshot that the copy has there; UINT64_MAX: none */
+    bool had;    /* and whether it is there now, perhaps with another one */
+    bool again;  /* it may have been deleted and made again, and the group keeps the order of that */
+    int64_t order;
+} changed_link;
+
+/* In the head the member has that one link. */
+static bool has_one_link(cow_loc group, const char *name)
+{
+    H5O_info2_t info;
+
+    if (cow_native_info(group, name, H5O_INFO_BASIC, &info) == 0)
+        return info.rc == 1;
+    cow_error_clear();
+    return false;
+}
+
+static int is_there(cow_loc group, const char *name, H5L_info2_t *info)
+{
+    int there = cow_native_exists(group, name);
+
+    return there <= 0 ? there : cow_native_link_info(group, name, info) < 0 ? -1 : 1;
+}
+
+static bool is_named(const group_copy *g, const char *name)
+{
+    for (size_t i = 0; i < g->count; i++)
+        if (strcmp(g->names[i], name) == 0)
+            return true;
+    return false;
+}
+
+static int member_alone(void *context, const char *name, size_t length, uint64_t address)
+{
+    const group_copy *g = context;
+    char *copy = strndup(name, length);
+    int answer = copy == NULL ? cow_error(COW_MEMORY, "no memory for the links of a group")
+                 : is_named(g, copy) || has_one_link(g->p->group, copy) ? 0
+                                                                        : 1;
+
+    (void)address;
+    free(copy);
+    return answer;
+}
+
+static int hold_member(void *context, const char *name, size_t length, uint64_t address)
+{
+    const group_copy *g = context;
+    char *copy = strndup(name, length);
+    int status = copy == NULL ? cow_error(COW_MEMORY, "no memory for the links of a group")
+                              : cow_copied_hold(g->p->walk->file, g->p->previous, copy, address, false, false);
+
+    free(copy);
+    return status;
+}
+
+/* All links of the newest snapshot are counted, as HDF5 made it: its members are held from now on. 1; 0: not all can be; -1 */
+static int hold_members(group_copy *g)
+{
+    cow_file *file = g->p->walk->file;
+    int copied = cow_copied_is(file, g->before), status;
+
+    if (copied != 0)
+        return copied;
+    if ((status = cow_dense_links(g->dense, member_alone, g)) != 0)
+        return status < 0 ? -1 : 0;
+    return cow_file_need_format(file, COW_FORMAT_COPIED) < 0 || cow_dense_links(g->dense, hold_member, g) < 0 ? -1 : 1;
+}
+
+/* The link NAME has changed, or leads to what has: what is there in the copy? 1; 0: that is not known here; -1 */
+static int copy_member(group_copy *g, size_t at)
+{
+    place *p = g->p;
+    cow_walk *walk = p->walk;
+    const char *name = g->names[at];
+    changed_link *link = &g->link[at];
+    place scratch = *p;
+    H5L_info2_t head, former, made;
+    char *path;
+    int in_head, in_former, status;
+
+    *link = (changed_link){.name = name, .to = UINT64_MAX};
+    if (p->root && strcmp(name, COW_GROUP) == 0)
+        return 1;
+    if ((in_head = is_there(p->group, name, &head)) < 0 || (in_former = is_there(p->previous, name, &former)) < 0)
+        return -1;
+    if ((in_head && head.type != H5L_TYPE_HARD) || (in_former && former.type != H5L_TYPE_HARD))
+        return 0;
+    link->had = in_former;
+    if (!in_head)
+        return 1;
+    link->again = in_former && head.corder_valid && cow_changes_link(walk->file, p->path, name);
+    link->order = head.corder_valid ? head.corder : 0;
+    if (!has_one_link(p->group, name) || (path = child_path(p->path, name)) == NULL)
+        return 0;
+    scratch.target = (cow_loc){cow_native_group_open(walk->file->loc, g->scratch), H5I_GROUP};
+    scratch.previous.object = NULL;
+    scratch.former = (former_links){0};
+    status = scratch.target.object == NULL ? -1 : build(walk, &scratch, name, cow_address(&head.u.token), path);
+    free(path);
+    if (status == 0 && (status = is_there(scratch.target, name, &made)) > 0) {
+        link->to = cow_address(&made.u.token);
+        if (cow_copied_hold(walk->file, scratch.target, name, link->to, true, true) < 0)
+            status = -1;
+    }
+    if (scratch.target.object != NULL && cow_native_group_close(scratch.target.object) < 0)
+        status = -1;
+    return status; /* 0: it was left out */
+}
+
+/* A link of the copy that HDF5 makes or deletes, and must not count. */
+static int change_link(const group_copy *g, const char *name, uint64_t address, bool remove)
+{
+    const H5O_token_t token = cow_token(address);
+    cow_loc member, copy = g->p->target;
+    int status;
+
+    if (cow_native_open_token(g->p->walk->file->loc, &token, &member) < 0)
+        return -1;
+    if (remove)
+        status = cow_native_change_references(member, 1) < 0 ? -1 : cow_native_link_delete(copy, name);
+    else
+        status = cow_native_link_object(member, copy, name) < 0 ? -1 : cow_native_change_references(member, -1);
+    return cow_native_close(member) < 0 ? -1 : status;
+}
+
+static int by_order(const void *a, const void *b)
+{
+    const changed_link *x = a, *y = b;
+
+    return (x->order > y->order) - (x->order < y->order);
+}
+
+/* What is gone, and what is new, in the order of the head. */
+static int change_links(const group_copy *g)
+{
+    uint64_t former = 0;
+
+    for (size_t i = 0; i < g->count; i++) {
+        const changed_link *link = &g->link[i];
+
+        if (!link->had || (link->to != UINT64_MAX && !link->again))
+            continue;
+        if (!cow_dense_find(g->dense, link->name, &former))
+            return cow_error(COW_CORRUPT, "the link '%s' of a copied group is gone", link->name);
+        if (change_link(g, link->name, former, true) < 0)
+            return -1;
+    }
+    qsort(g->link, g->count, sizeof *g->link, by_order);
+    for (size_t i = 0; i < g->count; i++)
+        if (g->link[i].to != UINT64_MAX && (!g->link[i].had || g->link[i].again) &&
+            change_link(g, g->link[i].name, g->link[i].to, false) < 0)
+            return -1;
+    return 0;
+}
+
+/* 1; 0, or -1 without walk->failed: it is to be made. */
+static int write_copy(group_copy *g, cow_loc *made)
+{
+    place *p = g->p;
+    cow_walk *walk = p->walk;
+    H5O_token_t token;
+    uint64_t address;
+    int status;
+
+    if ((status = hold_members(g)) <= 0)
+        return status;
+    for (size_t i = 0; i < g->count; i++)
+        if ((status = copy_member(g, i)) <= 0)
+            return status;
+    for (size_t i = 0; i < g->count; i++)
+        if (g->link[i].had && g->link[i].to != UINT64_MAX && !g->link[i].again)
+            cow_dense_redirect(g->dense, g->link[i].name, g->link[i].to);
+    if (cow_dense_write(walk->file->native, g->dense, &address) < 0)
+        return -1;
+    token = cow_token(address);
+    if (cow_native_open_token(walk->file->loc, &token, made) < 0)
+        return -1;
+    p->target = *made;
+    /* from here on a failure is one of the version */
+    if (made->type != H5I_GROUP || change_links(g) < 0 || cow_unlinked_note(&walk->unlinked, *made) < 0 ||
+        cow_unlinked_use(&walk->unlinked, *made) < 0 || cow_copied_note(walk->file, *made, address) < 0 ||
+        note_built(walk, p->address, *made, NULL) < 0)
+        return fail(walk);
+    return 1;
+}
+
+static int lacks_something(void *context, const cow_layout_lack *lack)
+{
+    (void)context;
+    (void)lack;
+    return 1;
+}
+
+/* 1: *MADE; 0: it is to be made anew; -1: the walk fails. */
+static int copy_group(cow_walk *walk, place *p, cow_loc *made)
+{
+    cow_file *file = walk->file;
+    const unsigned flags = cow_changes_flags(file, p->address);
+    const char *known = cow_changes_path(file, p->address);
+    const cow_layout_snapshot_row *row;
+    group_copy g = {.p = p};
+    H5O_info2_t info;
+    H5O_token_t token;
+    void *scratch;
+    int status = 0;
+
+    if ((flags & ~COW_CHANGED_LINKS) != 0 || !cow_snapshots_newest(file, p->address, &g.before) ||
+        (g.names = few_names(walk, p->group, p->path, &g.count)) == NULL ||
+        (flags != 0 && (known == NULL || strcmp(known[1] == '\0' ? "" : known, p->path) != 0)) ||
+        cow_lacks_each(file, lacks_something, NULL) != 0)
+        return 0;
+    snprintf(g.scratch, sizeof g.scratch, COW_PATH_COPYING "/%u", walk->copying);
+    if ((row = cow_snapshots_made(file, g.before)) == NULL || (row->version == walk->row && !cow_copied_again(file)))
+        return 0;
+    token = cow_token(g.before);
+    g.link = calloc(g.count + 1, sizeof *g.link);
+    if (g.link != NULL && cow_native_info(p->group, NULL, H5O_INFO_BASIC, &info) == 0 && info.rc == 1 &&
+        cow_dense_read(file->native, g.before, &g.dense) > 0 &&
+        cow_native_open_token(file->loc, &token, &p->previous) == 0 && p->previous.type == H5I_GROUP &&
+        (scratch = cow_native_group_create(file->loc, g.scratch, H5P_DEFAULT)) != NULL) {
+        walk->copying++;
+        status = cow_native_group_close(scratch) < 0 ? -1 : write_copy(&g, made);
+    }
+    cow_dense_free(g.dense);
+    free(g.link);
+    close_previous(p);
+    p->previous.object = NULL;
+    if (status > 0 || walk->failed)
+        return status;
+    if (made->object != NULL && cow_native_close(*made) < 0)
+        return fail(walk);
+    made->object = NULL;
+    cow_error_clear();
+    return 0;
+}
+
+/* What the groups of copied ones were gathered in; what they have is held, or has a link elsewhere. */
+static int end_copying(cow_walk *walk)
+{
+    int exists = walk->copying == 0 ? 0 : cow_native_exists(walk->file->loc, COW_PATH_COPYING);
+
+    if (exists > 0 && cow_native_link_delete(walk->file->loc, COW_PATH_COPYING) < 0)
+        return -1;
+    walk->copying = 0;
+    return exists < 0 ? -1 : 0;
+}
+
 /* An anonymous group with everything of HEAD; the caller links and closes it. */
 static int build_group(cow_walk *walk, cow_loc head, uint64_t address, const char *path, cow_loc *made)
 {
-    hid_t gcpl = cow_native_gcpl_of(&walk->gcpl, head.object); /* until the next group is made, which may be a member */
+    hid_t gcpl;
     unsigned order = 0;
     place p = {.walk = walk, .group = head, .path = path, .root = path[0] == '\0', .address = address};
     uint64_t before;
@@ -1003,6 +1305,10 @@ static int build_group(cow_walk *walk, cow_loc head, uint64_t address, const cha
 
     made->type = H5I_GROUP;
     made->object = NULL;
+    if ((status = copy_group(walk, &p, made)) != 0)
+        return status < 0 ? -1 : 0;
+    status = -1;
+    gcpl = cow_native_gcpl_of(&walk->gcpl, head.object); /* until the next group is made, which may be a member */
     if (gcpl < 0 || cow_native_group_unfiltered(walk->file->native, gcpl) < 0 ||
         (made->object = cow_native_group_anonymous(walk->file->loc, gcpl)) == NULL ||
         cow_unlinked_note(&walk->unlinked, *made) < 0)
@@ -1466,7 +1772,7 @@ int cow_walk_build(cow_walk *walk, const char *name, uint64_t row, int64_t *chan
         return -1;
     status = build_group(walk, head, cow_address(&file->root), "", &walk->made);
     close_head(head, borrowed);
-    if (status < 0 || leave_out_unused(walk) < 0 || leave_out_below(walk) < 0 || keep_used(walk) < 0 ||
+    if (status < 0 || end_copying(walk) < 0 || leave_out_unused(walk) < 0 || leave_out_below(walk) < 0 || keep_used(walk) < 0 ||
         set_aside(walk) < 0)
         return -1;
     if (cow_unlinked_link(&walk->unlinked, walk->made, file->loc, walk->prefix) < 0)
@@ -1489,7 +1795,8 @@ int cow_walk_undo(cow_walk *walk)
     cow_file *file = walk->file;
     int exists = 0;
 
-    if (walk->made.object != NULL && (exists = cow_native_exists(file->loc, walk->prefix)) < 0)
+    if (end_copying(walk) < 0 ||
+        (walk->made.object != NULL && (exists = cow_native_exists(file->loc, walk->prefix)) < 0))
         return -1;
     if ((walk->linked || walk->set_aside) && exists && delete_tree(file->loc, walk->prefix) < 0)
         return -1;

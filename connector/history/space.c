@@ -152,15 +152,16 @@ bool cow_places_hold(const cow_place *place, size_t places, uint64_t address)
 
 int cow_space_all(cow_file *file, uint64_t least, cow_place **list, size_t *count)
 {
-    const cow_place *offered;
+    const cow_place *offered, *given_back;
     size_t left = cow_journal_driver_offered(file->fileno, &offered), known;
+    const size_t more = cow_copied_given_back(file, &given_back);
     H5F_sect_info_t *section;
 
     *list = NULL;
     *count = 0;
     if (cow_native_file_free_space(file->native, &section, &known) < 0)
         return -1;
-    if ((*list = calloc(left + known + 1, sizeof **list)) == NULL) {
+    if ((*list = calloc(left + known + more + 1, sizeof **list)) == NULL) {
         free(section);
         return cow_error(COW_MEMORY, "%s: no memory for a list of free places", file->name);
     }
@@ -169,7 +170,9 @@ int cow_space_all(cow_file *file, uint64_t least, cow_place **list, size_t *coun
     for (size_t i = 0; i < known; i++)
         (*list)[left + i] = (cow_place){section[i].addr, section[i].size};
     free(section);
-    *count = cow_places_join(*list, left + known, least);
+    for (size_t i = 0; i < more; i++)
+        (*list)[left + known + i] = given_back[i];
+    *count = cow_places_join(*list, left + known + more, least);
     return 0;
 }
 

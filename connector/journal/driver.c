@@ -420,6 +420,44 @@ cow_journal *cow_journal_driver_of_file(unsigned long fileno)
     return file == NULL || cow_journal_plain(file->journal) ? NULL : file->journal;
 }
 
+bool cow_journal_driver_linear(unsigned long fileno)
+{
+    const driver_file *file = numbered(fileno);
+
+    return file != NULL && !file->pub.paged_aggr && file->pub.alignment <= 1;
+}
+
+/* HDF5 reads some more than it needs, and keeps it for the next one that asks: so the bytes in front are nobody's. */
+#define READ_AHEAD ((uint64_t)4096)
+
+uint64_t cow_journal_driver_allocate(unsigned long fileno, uint64_t size)
+{
+    driver_file *file = numbered(fileno);
+    cow_place *best = NULL;
+    bool had = false;
+    haddr_t address;
+
+    if (file != NULL && !file->held && size <= GIVEN_BYTES && file->given <= GIVEN_BYTES - size)
+        for (size_t i = 0; i < file->places; i++)
+            if (file->place[i].size >= size + READ_AHEAD && (best == NULL || file->place[i].size < best->size))
+                best = &file->place[i];
+    if (best != NULL) {
+        best->size -= size;
+        file->given += size;
+        return file->pub.base_addr + best->address + best->size;
+    }
+    if (file != NULL) {
+        had = file->held;
+        file->held = true; /* at the end */
+        address = driver_alloc(&file->pub, H5FD_MEM_OHDR, H5P_DEFAULT, size);
+        file->held = had;
+        if (address != HADDR_UNDEF)
+            return address;
+    }
+    cow_error(COW_IO, "there is no room in the file for a copy of a group");
+    return UINT64_MAX;
+}
+
 void cow_journal_driver_offer(unsigned long fileno, cow_place *list, size_t count)
 {
     driver_file *file = numbered(fileno);

@@ -26,12 +26,14 @@
 #define COW_ROOT  "/" COW_GROUP
 /* The newest format. A file has the lowest number that tells what is in it, so that older h5cows go on reading it as long as they
  * can: 1; COW_FORMAT_PIECES from its first composed chunk on; COW_FORMAT_LONE_LEAF from the first leaf on that has no view;
- * COW_FORMAT_MARKED from the first view of a root on that is marked, so that it can be a snapshot as well. */
-#define COW_FORMAT           4
+ * COW_FORMAT_MARKED from the first view of a root on that is marked, so that it can be a snapshot as well; COW_FORMAT_COPIED from the first
+ * group on whose links HDF5 has not counted. */
+#define COW_FORMAT           5
 #define COW_FORMAT_FIRST     1
 #define COW_FORMAT_PIECES    2
 #define COW_FORMAT_LONE_LEAF 3
 #define COW_FORMAT_MARKED    4
+#define COW_FORMAT_COPIED    5
 
 #define COW_PATH_VERSIONS COW_ROOT "/versions"
 #define COW_PATH_TAGS     COW_ROOT "/tags"
@@ -41,8 +43,12 @@
 #define COW_PATH_VIEWS    COW_ROOT "/views"
 #define COW_PATH_HEADS    COW_ROOT "/heads"
 #define COW_PATH_REMOVED  COW_ROOT "/removed"
-/* Snapshots that no version's tree has any more, of objects that no link leads to: made when it is first needed. */
-#define COW_PATH_HELD COW_ROOT "/held"
+/* Snapshots that must have a link besides those of trees: no version's tree has them any more, since no link leads to their objects, or
+ * the links to them are in a copied group. Made when it is first needed, as is the next one: of the groups whose links are not counted. */
+#define COW_PATH_HELD   COW_ROOT "/held"
+#define COW_PATH_COPIED COW_ROOT "/copied"
+/* While a version is made: groups of the snapshots that copied groups are to have. */
+#define COW_PATH_COPYING COW_ROOT "/copying"
 /* The former tree of a version that is being amended, until the new one has its place. */
 #define COW_PATH_FORMER COW_ROOT "/former"
 /* Tables; cow_layout_table_open knows where they are, these are for messages and rescue. */

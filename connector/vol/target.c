@@ -313,18 +313,27 @@ int cow_target_changed(const cow_target *target, cow_change change)
 
 int cow_target_member_changed(cow_target *target, const char *name)
 {
-    const char *last = name == NULL ? NULL : strrchr(name, '/');
+    /* where groups were made on the way, the link to the first of them is what the group did not have */
+    char *made = target->missing;
+    const char *path = made != NULL ? made : name, *slash = path == NULL ? NULL : strrchr(path, '/'),
+               *last = slash == NULL ? path : slash + 1;
+    int status = 0;
 
-    free(target->missing); /* noted with the rest */
-    target->missing = NULL;
+    target->missing = NULL; /* noted with the rest */
     if (target->home == NULL || target->home->file == NULL)
-        return 0;
+        goto done;
     if (target->known)
-        return cow_changed_link(target->home->file, &target->token, target->path, last == NULL ? name : NULL) < 0
-                   ? -1
-                   : settle(target);
-    cow_changed_paths(target->home->file);
-    return cow_changed_link(target->home->file, &target->home->root, "/", NULL);
+        status = cow_changed_link(target->home->file, &target->token, target->path,
+                                  last == NULL || last[0] == '\0' ? NULL : last) < 0
+                     ? -1
+                     : settle(target);
+    else {
+        cow_changed_paths(target->home->file);
+        status = cow_changed_link(target->home->file, &target->home->root, "/", NULL);
+    }
+done:
+    free(made);
+    return status;
 }
 
 void cow_creation_failed(const cow_target *target, const void *native, cow_object **made)

@@ -7,7 +7,8 @@ The plugin in FOLDER writes the files of one format into TARGET, one set for eac
   all.h5       six versions of objects of many kinds
   killed.h5    the same after three versions, and a writer that was killed after a flush in the fourth
   listing.json what each version holds: read from files that native HDF5 wrote with the same calls, not from ours
-What is in format-2 to format-4 was made with H5COW_OPTIONS=pieces=16: the chunks here are smaller than those that are cut otherwise.
+What is in format-2 to format-5 was made with H5COW_OPTIONS=pieces=16: the chunks here are smaller than those that are cut otherwise.
+The group `many`, whose versions are copied, is in format-5 only.
 Run it in Debian 13's h5py (./dev exec), so that the files are of the oldest HDF5 that is supported.
 """
 
@@ -107,7 +108,11 @@ def change(f, version):
         f.attrs["title"] = "first"
         f["grid"].attrs["units"] = np.arange(4.0)
         f["group"].attrs["words"] = np.array(["x", "yy"], dtype=h5py.string_dtype())
+        for k in range(50):
+            f[f"many/{k}"] = np.arange(k, 600 + k) if k % 7 == 1 else k
     else:
+        f[f"many/{version}"][...] = version
+        f[f"many/made in {version}"] = version
         f["grid"].resize(60 + 10 * version, 0)
         f["grid"][version : version + 20, ::3] = version
         if "line" in f:

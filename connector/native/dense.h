@@ -1,0 +1,54 @@
+/* Large groups from the bytes of the file. HDF5 keeps the links of a group of more than a few in a fractal heap, and finds them by
+ * B-trees of names and of creation orders; to make such a group anew through HDF5 costs some ten thousand instructions for each link.
+ * Here all of it is copied at once, with other addresses. The layouts are those of the HDF5 File Format Specification, III.A.2, III.F,
+ * III.G and IV.A.
+ *
+ * HDF5 must not have anything of the group that it has not written: so the group is one of a committed state. Nothing that is not as
+ * HDF5 1.14 to 2.2 writes it is copied, and everything in it is checked before it is used.
+ *
+ * HDF5 counts none of the links of such a copy: see history/copied.h. */
+#ifndef COW_DENSE_H
+#define COW_DENSE_H
+
+#include "journal/journal.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+typedef struct cow_dense cow_dense;
+
+/* Bytes of a file at addresses below END. READ: 0, or -1 recorded. UNCHECKED: for a fuzz target, whose checksums are not right. */
+typedef struct cow_dense_source {
+    void *context;
+    uint64_t end;
+    int (*read)(void *context, uint64_t address, void *bytes, size_t size);
+    bool unchecked;
+} cow_dense_source;
+
+/* The group whose object header is at ADDRESS; FILE: native. 1; 0: it is none that can be copied, since its links are in its header, it
+ * has attributes in a heap or of a named type, absolute soft links, or something that is not known here; or the bytes of this file
+ * cannot be had so; -1: recorded. */
+int cow_dense_parse(const cow_dense_source *source, uint64_t address, cow_dense **dense);
+int cow_dense_read(void *file, uint64_t address, cow_dense **dense);
+void cow_dense_free(cow_dense *dense);
+
+/* A hard link of the group; NAME, which is LENGTH bytes without an end, lives as long as the group. Non-zero ends it. */
+typedef int cow_dense_visitor(void *context, const char *name, size_t length, uint64_t address);
+int cow_dense_links(cow_dense *dense, cow_dense_visitor *visit, void *context);
+
+/* Where the hard link NAME leads. false: there is none. */
+bool cow_dense_find(const cow_dense *dense, const char *name, uint64_t *address);
+/* In the copy it leads to ADDRESS. */
+void cow_dense_redirect(cow_dense *dense, const char *name, uint64_t address);
+/* Bytes of a copy, and the copy for ADDRESS, in two parts, which live as long as DENSE: afterwards DENSE is that one. It has no link. */
+size_t cow_dense_size(const cow_dense *dense);
+int cow_dense_move(cow_dense *dense, uint64_t address, struct iovec parts[2]);
+/* The same into FILE, in a place of its own, at *ADDRESS. -1: recorded. */
+int cow_dense_write(void *file, cow_dense *dense, uint64_t *address);
+
+/* All places in the file that the group has, header and all. free(*LIST). */
+int cow_dense_places(const cow_dense *dense, cow_place **list, size_t *count);
+
+#endif
