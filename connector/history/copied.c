@@ -21,6 +21,7 @@ typedef struct fresh {
 struct cow_copied {
     void *group[2]; /* held, copied; NULL: not open */
     bool looked[2]; /* whether it is there */
+    bool first;     /* `held` was made for the version that comes */
     fresh *fresh;
     size_t count, room;
     unsigned again;
@@ -78,6 +79,7 @@ static int open_group(cow_file *file, unsigned which, bool made, cow_loc *group)
                              : cow_native_group_create(file->loc, path_of[which], H5P_DEFAULT);
     if (!exists)
         cow_own_changed(file);
+    c->first |= !exists && which == HELD;
     group->object = c->group[which];
     return group->object == NULL ? -1 : 1;
 }
@@ -134,7 +136,11 @@ int cow_copied_hold(cow_file *file, cow_loc group, const char *name, uint64_t ad
     int there;
 
     name_of(called, address);
-    if (open_group(file, HELD, true, &held) < 0 || (there = cow_native_exists(held, called)) < 0)
+    if (open_group(file, HELD, true, &held) < 0)
+        return -1;
+    /* to look for each of many members would take as long as to make its link */
+    there = !move && !is_fresh && file->copied->first ? 0 : cow_native_exists(held, called);
+    if (there < 0)
         return -1;
     if (there)
         return move ? cow_native_link_delete(group, name) : 0;
@@ -154,6 +160,7 @@ void cow_copied_begin(cow_file *file, bool amend)
 {
     cow_copied *c = file->copied;
 
+    c->first = false;
     if (!amend)
         c->count = c->again = 0;
     for (size_t i = 0; i < c->count; i++)
