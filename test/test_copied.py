@@ -280,3 +280,51 @@ def test_groups_made_on_the_way_to_a_link_are_in_the_version(programs, tmp_path,
     _, copied, _ = compare(path, sessions(programs, path, [LITTLE, made, LITTLE]))
     assert copied > 1
     programs.verified(path)
+
+
+# HDF5 has the links of this `g` in its header where they are fewer than 60.
+FEW_IN_HEADER = """
+import ctypes, h5py
+library = next(line.split()[-1] for line in open('/proc/self/maps') if 'libhdf5' in line and '_hl' not in line)
+gcpl = h5py.h5p.create(h5py.h5p.GROUP_CREATE)
+assert ctypes.CDLL(library).H5Pset_link_phase_change(ctypes.c_int64(gcpl.id), 60, 60) >= 0
+del f['g']
+h5py.h5g.create(f.id, b'g', gcpl=gcpl)
+g = f['g']
+g['a'] = g['b'] = g['c'] = 1
+"""
+
+
+def test_no_group_is_copied_whose_links_go_into_its_header(programs, tmp_path):
+    path = tmp_path / "a.h5"
+    less = "del g['a']; del g['b']; del g['c']; del g['n9']"
+    states = sessions(programs, path, [LITTLE, LITTLE, less, LITTLE], FEW_IN_HEADER)
+    _, copied, _ = compare(path, states)
+    assert copied == 2
+    programs.verified(path)
+
+
+@pytest.mark.parametrize(
+    "file, change",
+    [
+        pytest.param("", "if i % 4 == 1: g['x' * 5000] = 1\nelif i % 4 == 2: del g['x' * 5000]\nelse: g['n3'][0] = i", id="long name"),
+        pytest.param(", fs_strategy='fsm', fs_persist=True", "g['n3'][0] = i + 1", id="HDF5 keeps free space"),
+    ],
+)
+def test_copies_that_no_version_needs_leave_their_place(programs, tmp_path, file, change):
+    path = tmp_path / "a.h5"
+    sessions(programs, path, [], file=f"libver='latest'{file}")
+    code = """
+import os
+for i in range(int(sys.argv[2]), int(sys.argv[3])):
+    with h5py.File(sys.argv[1], 'r+') as f:
+        g = f['g']
+        exec(sys.argv[4])
+"""
+    sizes = []
+    for first, end in ((0, 20), (20, 60)):
+        done = programs.python(code, path, first, end, change, options="sync=off;keep=last:2")
+        assert done.returncode == 0, done.stderr
+        sizes.append(path.stat().st_size)
+    programs.verified(path)
+    assert sizes[1] - sizes[0] < 100_000, sizes

@@ -326,6 +326,9 @@ static int types_are_new(cow_walk *walk, cow_loc object)
 #define COPIED_LEAST 32
 #define COPIED_SHARE 8
 
+/* A link with a longer name has no place in the blocks of a group's heap, and what is apart from them is not copied. */
+#define COPIED_NAME 4000
+
 /* The names of the few links of a large group that need to be looked at; NULL: all do. */
 static const char *const *few_names(const cow_walk *walk, cow_loc group, const char *path, size_t *count)
 {
@@ -1138,7 +1141,7 @@ static int copy_member(group_copy *g, size_t at)
         return 1;
     link->again = in_former && head.corder_valid && cow_changes_link(walk->file, p->path, name);
     link->order = head.corder_valid ? head.corder : 0;
-    if (!has_one_link(p->group, name) || (path = child_path(p->path, name)) == NULL)
+    if (strlen(name) > COPIED_NAME || !has_one_link(p->group, name) || (path = child_path(p->path, name)) == NULL)
         return 0;
     scratch.target = (cow_loc){cow_native_group_open(walk->file->loc, g->scratch), H5I_GROUP};
     scratch.previous.object = NULL;
@@ -1232,6 +1235,14 @@ static int write_copy(group_copy *g, cow_loc *made)
     return 1;
 }
 
+/* HDF5 does not put the links into the header of the copy, where this would not find them. */
+static bool stays_large(const group_copy *g)
+{
+    hsize_t links;
+
+    return cow_native_group_size(g->p->group.object, &links) == 0 && links >= g->count + cow_dense_least(g->dense);
+}
+
 static int lacks_something(void *context, const cow_layout_lack *lack)
 {
     (void)context;
@@ -1263,7 +1274,7 @@ static int copy_group(cow_walk *walk, place *p, cow_loc *made)
     token = cow_token(g.before);
     g.link = calloc(g.count + 1, sizeof *g.link);
     if (g.link != NULL && cow_native_info(p->group, NULL, H5O_INFO_BASIC, &info) == 0 && info.rc == 1 &&
-        cow_dense_read(file->native, g.before, &g.dense) > 0 &&
+        cow_dense_read(file->native, g.before, &g.dense) > 0 && stays_large(&g) &&
         cow_native_open_token(file->loc, &token, &p->previous) == 0 && p->previous.type == H5I_GROUP &&
         (scratch = cow_native_group_create(file->loc, g.scratch, H5P_DEFAULT)) != NULL) {
         walk->copying++;

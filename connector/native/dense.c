@@ -42,6 +42,7 @@ struct cow_dense {
     size_t header_size, header_room;
     size_t link_info; /* of the message in it: where the three addresses begin */
     bool by_creation;
+    unsigned least; /* cow_dense_least */
     unsigned id_offset, id_length; /* bytes of the parts of a heap's id */
     size_t block_header;           /* bytes of a direct block before what is in it */
     bool sums;                     /* direct blocks have a checksum */
@@ -220,6 +221,11 @@ static int take_messages(cow_dense *d, const uint8_t *p, size_t size, bool order
                 return 0;
             break;
         case GROUP_INFO:
+            if (length < 2 || body[0] != 0 || (body[1] & 1 && length < 6))
+                return 0;
+            if (body[1] & 1)
+                d->least = cow_get16(body + 4);
+            break;
         case COMMENT:
             break;
         default:
@@ -700,6 +706,7 @@ int cow_dense_parse(const cow_dense_source *source, uint64_t address, cow_dense 
         return cow_error(COW_MEMORY, "no memory to copy a group");
     d->source = source;
     d->address = address;
+    d->least = 6; /* where the group does not say */
     status = read_group(d);
     d->source = NULL;
     if (status <= 0) {
@@ -777,6 +784,11 @@ bool cow_dense_find(const cow_dense *dense, const char *name, uint64_t *address)
         return false;
     *address = cow_get64(dense->bytes + parts.address);
     return true;
+}
+
+size_t cow_dense_least(const cow_dense *dense)
+{
+    return dense->least;
 }
 
 void cow_dense_redirect(cow_dense *dense, const char *name, uint64_t address)

@@ -29,7 +29,7 @@ typedef struct cow_dense_source {
 
 /* The group whose object header is at ADDRESS; FILE: native. 1; 0: it is none that can be copied, since its links are in its header, it
  * has attributes in a heap or of a named type, absolute soft links, or something that is not known here; or the bytes of this file
- * cannot be had so; -1: recorded. */
+ * cannot be had so, or not be given back, since HDF5 keeps its free space; -1: recorded. */
 int cow_dense_parse(const cow_dense_source *source, uint64_t address, cow_dense **dense);
 int cow_dense_read(void *file, uint64_t address, cow_dense **dense);
 void cow_dense_free(cow_dense *dense);
@@ -40,6 +40,8 @@ int cow_dense_links(cow_dense *dense, cow_dense_visitor *visit, void *context);
 
 /* Where the hard link NAME leads. false: there is none. */
 bool cow_dense_find(const cow_dense *dense, const char *name, uint64_t *address);
+/* HDF5 puts the links of a group into its header when they get fewer than so many. */
+size_t cow_dense_least(const cow_dense *dense);
 /* In the copy it leads to ADDRESS. */
 void cow_dense_redirect(cow_dense *dense, const char *name, uint64_t address);
 /* Bytes of a copy, and the copy for ADDRESS, in two parts, which live as long as DENSE: afterwards DENSE is that one. It has no link. */

@@ -24,14 +24,17 @@ typedef struct reading {
     uint8_t *window;
 } reading;
 
-/* The file's own driver, without a user block, and with addresses and lengths of eight bytes. NULL: it is otherwise. */
+/* The file's own driver, without a user block, and with addresses and lengths of eight bytes. In a file whose free space HDF5 keeps,
+ * nobody else can give anything back. NULL: it is otherwise. */
 static cow_journal *journal_of(void *file, unsigned long *number)
 {
     H5VL_file_get_args_t args = {.op_type = H5VL_FILE_GET_FILENO};
     H5VL_file_get_args_t list = {.op_type = H5VL_FILE_GET_FCPL};
     hid_t fcpl = H5I_INVALID_HID;
     size_t addresses = 0, lengths = 0;
-    hsize_t base = 0;
+    H5F_fspace_strategy_t strategy;
+    hsize_t base = 0, threshold;
+    hbool_t persists = true;
     cow_journal *journal = NULL;
 
     args.args.get_fileno.fileno = number;
@@ -41,7 +44,8 @@ static cow_journal *journal_of(void *file, unsigned long *number)
             H5VLfile_get(file, cow_native_id(), &list, DXPL, NULL) >= 0)
             fcpl = list.args.get_fcpl.fcpl_id;
         if (fcpl >= 0 && H5Pget_userblock(fcpl, &base) >= 0 && base == 0 &&
-            H5Pget_sizes(fcpl, &addresses, &lengths) >= 0 && addresses == 8 && lengths == 8)
+            H5Pget_sizes(fcpl, &addresses, &lengths) >= 0 && addresses == 8 && lengths == 8 &&
+            H5Pget_file_space_strategy(fcpl, &strategy, &persists, &threshold) >= 0 && !persists)
             journal = cow_journal_driver_of_file(*number);
     }
     H5E_END_TRY
