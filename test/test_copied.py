@@ -328,3 +328,28 @@ for i in range(int(sys.argv[2]), int(sys.argv[3])):
         sizes.append(path.stat().st_size)
     programs.verified(path)
     assert sizes[1] - sizes[0] < 100_000, sizes
+
+
+def test_what_a_writer_has_flushed_before_it_dies_is_in_the_file(programs, tmp_path):
+    """The end of the file that HDF5 tells may be older than the copies."""
+    path = tmp_path / "a.h5"
+    states = sessions(programs, path, [])
+    code = f"""
+import json, os
+exec({TREE!r})
+for i in range(1, 61):
+    if os.fork() == 0:
+        f = h5py.File(sys.argv[1], 'r+')
+        for k in range(i % 6 + 1):
+            f[f'g/n{{i % 5}}'][:k + 1] = i + k / 10
+            f.flush()
+        print('told', json.dumps(tree(f)), flush=True)
+        os._exit(0)
+    assert os.wait()[1] == 0
+"""
+    done = programs.python(code, path, options="sync=off")
+    assert done.returncode == 0, done.stderr
+    states += [json.loads(line[5:]) for line in done.stdout.splitlines() if line.startswith("told ")]
+    assert len(states) == 61
+    compare(path, states)
+    programs.verified(path)

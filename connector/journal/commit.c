@@ -155,6 +155,8 @@ static int collect(cow_journal *journal, bool closing, cow_overlay *frames, uint
     *extension = cow_superblock_extension(superblock);
     if (*extension == cow_journal_fence(journal))
         *extension = journal->extension;
+    if (cow_superblock_end(superblock) < journal->beyond)
+        cow_superblock_set_end(superblock, journal->beyond);
     cow_superblock_set(superblock, cow_journal_fence(journal), false);
     if (make_fence(journal, *extension, fence, room < sizeof fence ? room : sizeof fence, &fence_size) < 0 ||
         cow_journal_read_committed(journal, base, old, length) < 0 ||

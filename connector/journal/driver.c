@@ -451,8 +451,10 @@ uint64_t cow_journal_driver_allocate(unsigned long fileno, uint64_t size)
         file->held = true; /* at the end */
         address = driver_alloc(&file->pub, H5FD_MEM_OHDR, H5P_DEFAULT, size);
         file->held = had;
-        if (address != HADDR_UNDEF)
+        if (address != HADDR_UNDEF) {
+            cow_journal_reach(file->journal, address + size);
             return address;
+        }
     }
     cow_error(COW_IO, "there is no room in the file for a copy of a group");
     return UINT64_MAX;

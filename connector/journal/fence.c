@@ -123,6 +123,11 @@ uint64_t cow_superblock_end(const uint8_t *superblock)
     return get_address(superblock, 2);
 }
 
+void cow_superblock_set_end(uint8_t *superblock, uint64_t end)
+{
+    put_address(superblock, 2, end);
+}
+
 bool cow_superblock_flagged(const uint8_t *superblock)
 {
     return superblock[FLAGS_AT] & FLAG_WRITING;

@@ -26,6 +26,8 @@ void cow_superblock_move(uint8_t *superblock, uint64_t base);
 /* Address of the extension, relative to the base; COW_NOWHERE: none. */
 uint64_t cow_superblock_extension(const uint8_t *superblock);
 uint64_t cow_superblock_end(const uint8_t *superblock);
+/* The file ends at END; the checksum is made by cow_superblock_set. */
+void cow_superblock_set_end(uint8_t *superblock, uint64_t end);
 /* "Somebody is writing": HDF5 refuses to open a file with this flag. */
 bool cow_superblock_flagged(const uint8_t *superblock);
 void cow_superblock_set(uint8_t *superblock, uint64_t extension, bool flagged);

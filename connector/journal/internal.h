@@ -76,6 +76,7 @@ struct cow_journal {
 
     cow_overlay *overlay;    /* uncommitted bytes below the protected end */
     uint64_t end;            /* of the uncommitted state */
+    uint64_t beyond;         /* what was given out without HDF5 ends there: its superblock may not tell yet */
     uint64_t protect;        /* P: below, nothing is changed but by applying */
     uint64_t size;           /* the file is at least that long */
     uint64_t gap;            /* a new file: what is free between the first block and the anchor begins here; 0: none */

@@ -777,6 +777,12 @@ static bool jump(cow_journal *journal, uint64_t *at, uint64_t size, uint64_t ali
     return true;
 }
 
+void cow_journal_reach(cow_journal *journal, uint64_t end)
+{
+    if (journal->beyond < end)
+        journal->beyond = end;
+}
+
 uint64_t cow_journal_allocate(cow_journal *journal, uint64_t base, uint64_t alignment, bool paged, uint64_t size,
                               uint64_t *end)
 {

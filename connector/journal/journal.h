@@ -82,6 +82,8 @@ uint64_t cow_journal_stored_end(const cow_journal *journal);
  * allocates by pages. */
 uint64_t cow_journal_allocate(cow_journal *journal, uint64_t base, uint64_t alignment, bool paged, uint64_t size,
                               uint64_t *end);
+/* HDF5 has not been told that the bytes up to END were given out, and may not write it: what is committed says so. */
+void cow_journal_reach(cow_journal *journal, uint64_t end);
 /* Is a place in the file HDF5's, in whole: neither its superblock nor the journal's own? */
 bool cow_journal_is_hdf5s(const cow_journal *journal, uint64_t address, uint64_t size);
 /* HDF5 moved the end of its address space from OLD to NEW by itself. */
