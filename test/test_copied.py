@@ -353,3 +353,31 @@ for i in range(1, 61):
     assert len(states) == 61
     compare(path, states)
     programs.verified(path)
+
+
+def test_copies_take_the_places_of_others(programs, tmp_path):
+    """Also where the group has changed its size a little, and HDF5 has put something amid the place."""
+    path = tmp_path / "a.h5"
+    sessions(programs, path, [])
+    code = """
+import random
+for i in range(int(sys.argv[2]), int(sys.argv[3])):
+    r = random.Random(i)
+    with h5py.File(sys.argv[1], 'r+') as f:
+        g = f['g']
+        for k in range(3):
+            name = r.choice(list(g))
+            if r.randrange(3) == 0:
+                del g[name]
+            else:
+                g[name][...] = i
+        while len(g) < 500:
+            g['y' * r.randrange(1, 60) + f'{i}.{len(g)}'] = i
+"""
+    sizes = []
+    for first, end in ((0, 60), (60, 160)):
+        done = programs.python(code, path, first, end, options="sync=off;keep=last:2")
+        assert done.returncode == 0, done.stderr
+        sizes.append(path.stat().st_size)
+    programs.verified(path)
+    assert sizes[1] < sizes[0] * 3 / 2, sizes

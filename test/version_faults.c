@@ -32,6 +32,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -806,6 +807,10 @@ int main(int argc, char **argv)
             class_only = strcmp(value, "memory") == 0 ? MEMORY : CALLS, i++;
         else if (strcmp(argv[i], "--command") == 0)
             command = value, i++;
+    }
+    if (large) { /* both may run at a time */
+        command = need(realpath(command, NULL));
+        must((mkdir("version_faults_large", 0777) == 0 || errno == EEXIST) && chdir("version_faults_large") == 0);
     }
     printf("seed %u\n", seed);
     unsigned random = seed;

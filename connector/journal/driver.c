@@ -16,6 +16,7 @@
 #define NAME                     "h5cow_journal"
 #define VALUE                    ((H5FD_class_value_t)0x6835) /* beyond what HDF5 itself numbers */
 #define GIVEN_BYTES              ((uint64_t)64 << 20) /* what is written there is held in memory until the commit */
+#define SEEN                     64
 #define MAX_ADDRESS              ((haddr_t)COW_JOURNAL_DRIVER_LIMIT)
 #define COW_JOURNAL_DRIVER_LIMIT ((uint64_t)1 << 60)
 
@@ -33,6 +34,8 @@ typedef struct driver_file {
     size_t places;
     uint64_t given; /* bytes of them, since they were offered */
     bool held, offered;
+    cow_place seen[SEEN]; /* what of them HDF5 has read, as it reads some more than it needs: it may have that in memory */
+    size_t seens;         /* SEEN: and perhaps more of them */
 } driver_file;
 
 /* HDF5 tells files by number, and drivers by a registered copy of the class. */
@@ -252,6 +255,45 @@ static herr_t driver_get_handle(H5FD_t *pub, hid_t fapl, void **handle)
     return 0;
 }
 
+/* Before places are offered: what HDF5 has written, and read side by side with that. */
+static void note_early(driver_file *file, uint64_t address, uint64_t size, bool write)
+{
+    cow_place *early = &file->seen[0];
+    const uint64_t end = address + size, early_end = early->address + early->size;
+
+    if (early->size == 0 ? !write : !write && (address > early_end || end < early->address))
+        return;
+    if (early->size == 0)
+        *early = (cow_place){address, size};
+    else {
+        early->address = early->address < address ? early->address : address;
+        early->size = (early_end > end ? early_end : end) - early->address;
+    }
+    file->seens = 1;
+}
+
+/* HDF5 reads these bytes. */
+static void note_seen(driver_file *file, uint64_t address, uint64_t size)
+{
+    const uint64_t base = file->pub.base_addr, end = address + size;
+    size_t low = 0, high = file->places;
+
+    while (low < high) { /* the first place that ends behind the beginning */
+        const size_t middle = (low + high) / 2;
+
+        if (base + file->place[middle].address + file->place[middle].size <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == file->places || base + file->place[low].address >= end || file->seens == SEEN)
+        return;
+    for (size_t i = 0; i < file->seens; i++)
+        if (file->seen[i].address <= address && end <= file->seen[i].address + file->seen[i].size)
+            return;
+    file->seen[file->seens++] = (cow_place){address, size};
+}
+
 static herr_t driver_read(H5FD_t *pub, H5FD_mem_t type, hid_t dxpl, haddr_t address, size_t size, void *buffer)
 {
     driver_file *file = (driver_file *)pub;
@@ -264,6 +306,10 @@ static herr_t driver_read(H5FD_t *pub, H5FD_mem_t type, hid_t dxpl, haddr_t addr
     }
     if (type == H5FD_MEM_DRAW && cow_journal_meets(file->journal, address, buffer, size))
         return leave(0, file, held);
+    if (!file->offered)
+        note_early(file, address, size, false);
+    else if (file->places > 0)
+        note_seen(file, address, size);
     return leave(cow_journal_read(file->journal, address, buffer, size), file, held);
 }
 
@@ -278,6 +324,8 @@ static herr_t driver_write(H5FD_t *pub, H5FD_mem_t type, hid_t dxpl, haddr_t add
         cow_error(COW_USAGE, "address %llu is beyond any file", (unsigned long long)address);
         return leave(-1, file, held);
     }
+    if (!file->offered)
+        note_early(file, address, size, true);
     return leave(cow_journal_write(file->journal, address, bytes, size), file, held);
 }
 
@@ -427,10 +475,24 @@ bool cow_journal_driver_linear(unsigned long fileno)
     return file != NULL && !file->pub.paged_aggr && file->pub.alignment <= 1;
 }
 
-/* HDF5 reads some more than it needs, and keeps it for the next one that asks: so the bytes in front are nobody's. */
-#define READ_AHEAD ((uint64_t)4096)
+/* Bytes at the end of PLACE that HDF5 has not read. */
+static uint64_t unseen(const driver_file *file, const cow_place *place)
+{
+    uint64_t begin = file->pub.base_addr + place->address;
+    const uint64_t end = begin + place->size;
 
-uint64_t cow_journal_driver_allocate(unsigned long fileno, uint64_t size)
+    if (file->seens == SEEN)
+        return 0;
+    for (size_t i = 0; i < file->seens; i++) {
+        const uint64_t seen = file->seen[i].address + file->seen[i].size;
+
+        if (file->seen[i].address < end && seen > begin)
+            begin = seen < end ? seen : end;
+    }
+    return end - begin;
+}
+
+uint64_t cow_journal_driver_allocate(unsigned long fileno, uint64_t size, bool at_end)
 {
     driver_file *file = numbered(fileno);
     cow_place *best = NULL;
@@ -439,13 +501,19 @@ uint64_t cow_journal_driver_allocate(unsigned long fileno, uint64_t size)
 
     if (file != NULL && !file->held && size <= GIVEN_BYTES && file->given <= GIVEN_BYTES - size)
         for (size_t i = 0; i < file->places; i++)
-            if (file->place[i].size >= size + READ_AHEAD && (best == NULL || file->place[i].size < best->size))
+            if (file->place[i].size >= size && (best == NULL || file->place[i].size < best->size) &&
+                unseen(file, &file->place[i]) >= size)
                 best = &file->place[i];
     if (best != NULL) {
         best->size -= size;
         file->given += size;
-        return file->pub.base_addr + best->address + best->size;
+        address = file->pub.base_addr + best->address + best->size;
+        if (best->size == 0)
+            memmove(best, best + 1, (size_t)(file->place + --file->places - best) * sizeof *best);
+        return address;
     }
+    if (!at_end)
+        return UINT64_MAX;
     if (file != NULL) {
         had = file->held;
         file->held = true; /* at the end */

@@ -34,8 +34,9 @@ void cow_journal_driver_hold(unsigned long fileno, bool held);
 
 /* Are places given out one behind the other, as they come: neither by pages nor at multiples of anything? */
 bool cow_journal_driver_linear(unsigned long fileno);
-/* SIZE bytes of the file for what is written past HDF5, as it is given them: it has none of them in memory. UINT64_MAX: recorded. */
-uint64_t cow_journal_driver_allocate(unsigned long fileno, uint64_t size);
+/* SIZE bytes of the file for what is written past HDF5, as it is given them: it has none of them in memory. UINT64_MAX: no place has so
+ * many, and AT_END, where the file grows, they could not be had either, which is recorded. */
+uint64_t cow_journal_driver_allocate(unsigned long fileno, uint64_t size, bool at_end);
 
 /* The journal of the file that HDF5 gave the number FILENO (H5Fget_fileno); NULL: the file has none. */
 cow_journal *cow_journal_driver_of_file(unsigned long fileno);

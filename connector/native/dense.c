@@ -12,6 +12,8 @@
 
 #define NOWHERE UINT64_MAX
 
+/* What the size of a copy is a multiple of, at most. */
+#define STEP_MOST ((size_t)4096)
 /* Of all that a group has together. */
 #define MOST ((size_t)64 << 20)
 /* A place in the file that belongs to the group. All its bytes are copied; addresses in it are those of other pieces. */
@@ -20,6 +22,7 @@ typedef struct piece {
     size_t at;              /* in `bytes` */
     size_t checked;         /* bytes in front of its checksum, or of a direct block where that stands */
     uint64_t offset;        /* of a direct block: in the heap */
+    uint64_t to;            /* in the file, of the copy */
     bool direct;
 } piece;
 
@@ -40,6 +43,8 @@ struct cow_dense {
     size_t pointers, pointer_room;
     uint8_t *header; /* the object header, with all its messages in one chunk */
     size_t header_size, header_room;
+    size_t sized;     /* where in it the size of its chunk is */
+    bool ordered;     /* its messages have numbers */
     size_t link_info; /* of the message in it: where the three addresses begin */
     bool by_creation;
     unsigned least; /* cow_dense_least */
@@ -253,33 +258,53 @@ static int take_outer(cow_dense *d, const cow_place *where, bool ordered)
 }
 
 /* Room for the count of references, which HDF5 writes where there are several, and the count itself: none. */
-static int end_header(cow_dense *d, bool ordered, size_t sized)
+static int end_header(cow_dense *d)
 {
     static const uint8_t references[11] = {REFERENCES, 5};
-    size_t size;
 
-    if (put_header(d, references, ordered ? 11 : 9) < 0)
+    if (put_header(d, references, d->ordered ? 11 : 9) < 0)
         return -1;
-    size = d->header_size - sized - 4;
-    if (size > UINT32_MAX)
+    if (d->header_size - d->sized - 4 > UINT32_MAX - 2 * STEP_MOST)
         return 0;
-    cow_put32(d->header + sized, (uint32_t)size);
+    cow_put32(d->header + d->sized, (uint32_t)(d->header_size - d->sized - 4));
+    return put_header(d, "sum", 4);
+}
+
+/* Copies of a group whose size changes by a few bytes, as its lists of free places do, have one size: so that one has room where another
+ * was. A message without meaning makes up for the rest. */
+static int pad_header(cow_dense *d)
+{
+    const size_t all = d->header_size + d->size, prefix = d->ordered ? 6 : 4;
+    uint8_t nil[2 * STEP_MOST] = {NIL};
+    size_t step = 64, rest;
+
+    while (step < STEP_MOST && step * 16 < all)
+        step *= 2;
+    rest = (step - all % step) % step;
+    if (rest > 0 && rest < prefix)
+        rest += step;
+    if (rest == 0)
+        return 1;
+    cow_put16(nil + 1, (uint16_t)(rest - prefix));
+    d->header_size -= 4;
+    if (put_header(d, nil, rest) < 0)
+        return -1;
+    cow_put32(d->header + d->sized, (uint32_t)(d->header_size - d->sized - 4));
     return put_header(d, "sum", 4);
 }
 
 static int take_header(cow_dense *d)
 {
     uint8_t first[34], *bytes;
-    size_t prefix = 6, width, sized;
+    size_t prefix = 6, width;
     uint64_t size;
-    bool ordered;
     int status;
 
     if ((status = bring(d, d->address, first, sizeof first)) <= 0)
         return status;
     if (memcmp(first, "OHDR", 4) != 0 || first[4] != 2 || first[5] & 0xc0)
         return 0;
-    ordered = first[5] & HEADER_ORDERED;
+    d->ordered = first[5] & HEADER_ORDERED;
     prefix += (first[5] & HEADER_TIMES ? 16 : 0) + (first[5] & HEADER_PHASE ? 4 : 0);
     width = (size_t)1 << (first[5] & 3);
     size = get_bytes(first + prefix, (unsigned)width);
@@ -290,21 +315,21 @@ static int take_header(cow_dense *d)
     first[5] ^= 1; /* the size of its chunk in four bytes */
     if (put_header(d, first, prefix) < 0)
         return -1;
-    sized = d->header_size;
+    d->sized = d->header_size;
     if (put_header(d, "size", 4) < 0)
         return -1;
     if ((bytes = malloc((size_t)d->old_header)) == NULL)
         return cow_error(COW_MEMORY, "no memory to copy a group");
     if ((status = bring(d, d->address, bytes, (size_t)d->old_header)) > 0)
         status = good(d, bytes, (size_t)d->old_header - 4, cow_get32(bytes + d->old_header - 4))
-                     ? take_messages(d, bytes + prefix + width, (size_t)size, ordered)
+                     ? take_messages(d, bytes + prefix + width, (size_t)size, d->ordered)
                      : 0;
     free(bytes);
     for (size_t i = 0; status > 0 && i < d->outers; i++)
-        status = take_outer(d, &d->outer[i], ordered);
+        status = take_outer(d, &d->outer[i], d->ordered);
     if (status <= 0)
         return status;
-    return d->link_info == 0 ? 0 : end_header(d, ordered, sized);
+    return d->link_info == 0 ? 0 : end_header(d);
 }
 
 /* ---- the heap ---- */
@@ -802,12 +827,45 @@ void cow_dense_redirect(cow_dense *dense, const char *name, uint64_t address)
 /* ---- writing ---- */
 
 /* Where the piece at ADDRESS of the group that was read goes. */
-static uint64_t moved(const piece *sorted, size_t count, uint64_t address, uint64_t begin)
+static uint64_t moved(const piece *sorted, size_t count, uint64_t address)
 {
     const piece key = {.address = address};
     const piece *found = bsearch(&key, sorted, count, sizeof *sorted, by_address);
 
-    return found == NULL ? NOWHERE : begin + found->at;
+    return found == NULL ? NOWHERE : found->to;
+}
+
+/* A place for all of it; else, in a file that has free ones, a place for each piece: what was changed in a copy has left a piece of HDF5's
+ * amid its place, and no other one would ever fit there. */
+static int find_room(cow_dense *d, const cow_dense_target *target, uint64_t *address)
+{
+    *address = target->allocate(target->context, d->header_size + d->size, !target->has_places);
+    if (*address != NOWHERE) {
+        for (size_t i = 0; i < d->pieces; i++)
+            d->piece[i].to = *address + d->header_size + d->piece[i].at;
+        return 0;
+    }
+    if (!target->has_places || (*address = target->allocate(target->context, d->header_size, true)) == NOWHERE)
+        return -1;
+    for (size_t i = 0; i < d->pieces; i++)
+        if ((d->piece[i].to = target->allocate(target->context, d->piece[i].size, true)) == NOWHERE)
+            return -1;
+    return 0;
+}
+
+/* Pieces that stand together go at once. */
+static int write_pieces(const cow_dense *d, const cow_dense_target *target)
+{
+    for (size_t i = 0, end; i < d->pieces; i = end) {
+        const piece *first = &d->piece[i];
+        size_t size = (size_t)first->size;
+
+        for (end = i + 1; end < d->pieces && d->piece[end].to == first->to + size; end++)
+            size += (size_t)d->piece[end].size;
+        if (target->write(target->context, first->to, d->bytes + first->at, size) < 0)
+            return -1;
+    }
+    return 0;
 }
 
 static void sum_up(cow_dense *d)
@@ -825,38 +883,30 @@ static void sum_up(cow_dense *d)
     }
 }
 
-size_t cow_dense_size(const cow_dense *dense)
-{
-    return dense->header_size + dense->size;
-}
-
-int cow_dense_move(cow_dense *dense, uint64_t address, struct iovec parts[2])
+int cow_dense_put(cow_dense *dense, const cow_dense_target *target, uint64_t *address)
 {
     cow_dense *d = dense;
-    const uint64_t begin = address + d->header_size;
-    piece *sorted = sorted_pieces(d);
+    piece *sorted = NULL;
 
-    if (sorted == NULL)
+    if (pad_header(d) < 0 || find_room(d, target, address) < 0 || (sorted = sorted_pieces(d)) == NULL)
         return -1;
     for (unsigned i = 0; i < (d->by_creation ? 3 : 2); i++) {
         uint8_t *at = d->header + d->link_info + 8 * i;
-        cow_put64(at, moved(sorted, d->pieces, cow_get64(at), begin));
+        cow_put64(at, moved(sorted, d->pieces, cow_get64(at)));
     }
     cow_put32(d->header + d->header_size - 4, cow_metadata_checksum(d->header, d->header_size - 4));
     for (size_t i = 0; i < d->pointers; i++) {
-        d->pointer[i].address = moved(sorted, d->pieces, d->pointer[i].address, begin);
+        d->pointer[i].address = moved(sorted, d->pieces, d->pointer[i].address);
         cow_put64(d->bytes + d->pointer[i].at, d->pointer[i].address);
     }
+    free(sorted);
     for (size_t i = 0; i < d->pieces; i++)
-        d->piece[i].address = begin + d->piece[i].at;
+        d->piece[i].address = d->piece[i].to;
     sum_up(d);
-    d->address = address;
+    d->address = *address;
     d->old_header = d->header_size;
     d->outers = 0;
-    free(sorted);
-    parts[0] = (struct iovec){d->header, d->header_size};
-    parts[1] = (struct iovec){d->bytes, d->size};
-    return 0;
+    return target->write(target->context, *address, d->header, d->header_size) < 0 ? -1 : write_pieces(d, target);
 }
 
 int cow_dense_places(const cow_dense *dense, cow_place **list, size_t *count)

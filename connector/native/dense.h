@@ -15,7 +15,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/uio.h>
 
 typedef struct cow_dense cow_dense;
 
@@ -44,10 +43,17 @@ bool cow_dense_find(const cow_dense *dense, const char *name, uint64_t *address)
 size_t cow_dense_least(const cow_dense *dense);
 /* In the copy it leads to ADDRESS. */
 void cow_dense_redirect(cow_dense *dense, const char *name, uint64_t address);
-/* Bytes of a copy, and the copy for ADDRESS, in two parts, which live as long as DENSE: afterwards DENSE is that one. It has no link. */
-size_t cow_dense_size(const cow_dense *dense);
-int cow_dense_move(cow_dense *dense, uint64_t address, struct iovec parts[2]);
-/* The same into FILE, in a place of its own, at *ADDRESS. -1: recorded. */
+/* Where a copy goes. ALLOCATE: an address for so many bytes; UINT64_MAX: none of the free places has so many, and AT_END, where the file
+ * grows, they could not be had either, which is recorded. WRITE: 0, or -1 recorded. */
+typedef struct cow_dense_target {
+    void *context;
+    bool has_places; /* some are free */
+    uint64_t (*allocate)(void *context, uint64_t size, bool at_end);
+    int (*write)(void *context, uint64_t address, const void *bytes, size_t size);
+} cow_dense_target;
+
+/* A group of its own, without a link, at *ADDRESS: of TARGET, or of FILE. Afterwards DENSE is that one. -1: recorded. */
+int cow_dense_put(cow_dense *dense, const cow_dense_target *target, uint64_t *address);
 int cow_dense_write(void *file, cow_dense *dense, uint64_t *address);
 
 /* All places in the file that the group has, header and all. free(*LIST). */

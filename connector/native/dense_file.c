@@ -90,19 +90,29 @@ int cow_dense_read(void *file, uint64_t address, cow_dense **dense)
     return status;
 }
 
+typedef struct writing {
+    cow_journal *journal;
+    unsigned long number;
+} writing;
+
+static uint64_t allocate(void *context, uint64_t size, bool at_end)
+{
+    return cow_journal_driver_allocate(((const writing *)context)->number, size, at_end);
+}
+
+static int write_journal(void *context, uint64_t address, const void *bytes, size_t size)
+{
+    return cow_journal_write(((const writing *)context)->journal, address, bytes, size);
+}
+
 int cow_dense_write(void *file, cow_dense *dense, uint64_t *address)
 {
-    struct iovec parts[2];
-    unsigned long number = 0;
-    cow_journal *journal = journal_of(file, &number);
+    writing w = {0};
+    const cow_place *offered;
+    cow_dense_target target = {.context = &w, .allocate = allocate, .write = write_journal};
 
-    if (journal == NULL)
+    if ((w.journal = journal_of(file, &w.number)) == NULL)
         return cow_error(COW_UNSUPPORTED, "a group cannot be copied into this file");
-    if ((*address = cow_journal_driver_allocate(number, cow_dense_size(dense))) == UINT64_MAX)
-        return -1;
-    return cow_dense_move(dense, *address, parts) < 0 ||
-                   cow_journal_write(journal, *address, parts[0].iov_base, parts[0].iov_len) < 0 ||
-                   cow_journal_write(journal, *address + parts[0].iov_len, parts[1].iov_base, parts[1].iov_len) < 0
-               ? -1
-               : 0;
+    target.has_places = cow_journal_driver_offered(w.number, &offered) > 0;
+    return cow_dense_put(dense, &target, address);
 }
