@@ -832,6 +832,8 @@ uint64_t cow_journal_allocate(cow_journal *journal, uint64_t base, uint64_t alig
 
 void cow_journal_extended(cow_journal *journal, uint64_t old_end, uint64_t new_end)
 {
+    if (new_end < journal->beyond)
+        journal->beyond = new_end; /* it has freed some of that, at the end of the file */
     if (!cow_journal_writer(journal) || new_end <= old_end)
         return;
     for (unsigned i = 0; i < COW_RESERVES; i++) /* HDF5's now */
