@@ -190,10 +190,12 @@ static int give_back(cow_file *file, uint64_t address)
     return status < 0 ? -1 : cow_space_create(file);
 }
 
-/* HDF5 goes on counting one reference to it, and so never looks at it again. */
+/* HDF5 goes on counting one reference to it, and so never looks at it again. Where another link is left, as of a tree that could not be
+ * deleted, it stays: whoever follows that would find something else. */
 static int drop(cow_file *file, cow_loc copied, uint64_t address, bool committed)
 {
     const H5O_token_t token = cow_token(address);
+    H5O_info2_t info;
     cow_loc object;
     char name[24];
     int status;
@@ -201,10 +203,13 @@ static int drop(cow_file *file, cow_loc copied, uint64_t address, bool committed
     name_of(name, address);
     if (cow_native_open_token(file->loc, &token, &object) < 0)
         return -1;
-    status = cow_native_change_references(object, 1);
-    if (cow_native_close(object) < 0 || status < 0 || cow_native_link_delete(copied, name) < 0)
+    if ((status = cow_native_info(object, NULL, H5O_INFO_BASIC, &info)) == 0 && info.rc == 1)
+        status = cow_native_change_references(object, 1);
+    if (cow_native_close(object) < 0 || status < 0)
         return -1;
-    return committed ? give_back(file, address) : 0;
+    if (info.rc != 1)
+        return 0;
+    return cow_native_link_delete(copied, name) < 0 ? -1 : committed ? give_back(file, address) : 0;
 }
 
 void cow_copied_drop(cow_file *file, uint64_t address)
@@ -220,14 +225,13 @@ static int drop_fresh(cow_file *file, const fresh *one)
 {
     cow_loc group;
     char name[24];
-    int there = is_in(file, COPIED, one->address, &group);
+    int there = is_in(file, HELD, one->address, &group);
 
-    if (there < 0 || (there > 0 && drop(file, group, one->address, one->committed) < 0))
-        return -1;
-    if ((there = is_in(file, HELD, one->address, &group)) <= 0)
-        return there;
     name_of(name, one->address);
-    return cow_native_link_delete(group, name);
+    if (there < 0 || (there > 0 && cow_native_link_delete(group, name) < 0))
+        return -1;
+    there = is_in(file, COPIED, one->address, &group);
+    return there <= 0 ? there : drop(file, group, one->address, one->committed);
 }
 
 void cow_copied_settle(cow_file *file)
