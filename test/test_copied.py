@@ -381,3 +381,25 @@ for i in range(int(sys.argv[2]), int(sys.argv[3])):
         sizes.append(path.stat().st_size)
     programs.verified(path)
     assert sizes[1] < sizes[0] * 3 / 2, sizes
+
+
+def test_what_an_amended_version_has_no_more_is_not_held(programs, tmp_path):
+    path = tmp_path / "a.h5"
+    code = """
+with h5py.File(sys.argv[1], 'w', libver='latest') as f:
+    g = f.create_group('g')
+    for k in range(60):
+        g.create_dataset(f'n{k}', data=np.arange(1000.), chunks=(100,), maxshape=(None,))
+    f.flush()
+    for k in range(5):
+        g[f'n{k}'][0] = k + 1
+        f.flush()
+"""
+    done = programs.python(code, path, options="sync=off")
+    assert done.returncode == 0, done.stderr
+    programs.verified(path)
+    with h5py.File(path) as f:
+        history = f["_versioned_data"]
+        named = {int(row["snapshot"]) for row in history["snapshots"]}
+        assert len(history["copied"]) == 1 and len(history["held"]) == 60
+        assert all(int(name, 16) in named for group in ("held", "copied") for name in history[group])

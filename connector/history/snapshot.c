@@ -1096,9 +1096,12 @@ static int member_alone(void *context, const char *name, size_t length, uint64_t
 static int hold_member(void *context, const char *name, size_t length, uint64_t address)
 {
     const group_copy *g = context;
+    const cow_walk *walk = g->p->walk;
+    const cow_layout_snapshot_row *row = cow_snapshots_made(walk->file, address);
+    const bool fresh = row != NULL && row->version == walk->row; /* by a flush, before this version was amended */
     char *copy = strndup(name, length);
     int status = copy == NULL ? cow_error(COW_MEMORY, "no memory for the links of a group")
-                              : cow_copied_hold(g->p->walk->file, g->p->previous, copy, address, false, false);
+                              : cow_copied_hold(walk->file, g->p->previous, copy, address, false, fresh);
 
     free(copy);
     return status;
