@@ -1097,8 +1097,10 @@ static int hold_member(void *context, const char *name, size_t length, uint64_t 
 {
     const group_copy *g = context;
     const cow_walk *walk = g->p->walk;
-    const cow_layout_snapshot_row *row = cow_snapshots_made(walk->file, address);
-    const bool fresh = row != NULL && row->version == walk->row; /* by a flush, before this version was amended */
+    /* by a flush, before this version was amended */
+    const cow_layout_snapshot_row *row =
+        cow_versions_running(walk->file) < 0 ? NULL : cow_snapshots_made(walk->file, address);
+    const bool fresh = row != NULL && row->version == walk->row;
     char *copy = strndup(name, length);
     int status = copy == NULL ? cow_error(COW_MEMORY, "no memory for the links of a group")
                               : cow_copied_hold(walk->file, g->p->previous, copy, address, false, fresh);
