@@ -1043,6 +1043,7 @@ typedef struct group_copy {
     char scratch[COW_PATH_MAX];
     const char *const *names;
     size_t count;
+    const char **sorted;       /* the same names in order */
     struct changed_link *link; /* of each name */
 } group_copy;
 
@@ -1072,12 +1073,27 @@ static int is_there(cow_loc group, const char *name, H5L_info2_t *info)
     return there <= 0 ? there : cow_native_link_info(group, name, info) < 0 ? -1 : 1;
 }
 
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
 static bool is_named(const group_copy *g, const char *name)
 {
+    return g->count > 0 && bsearch(&name, g->sorted, g->count, sizeof *g->sorted, by_text) != NULL;
+}
+
+/* Lists of so many names. false: no memory. */
+static bool list_names(group_copy *g)
+{
+    g->link = calloc(g->count + 1, sizeof *g->link);
+    g->sorted = calloc(g->count + 1, sizeof *g->sorted);
+    if (g->link == NULL || g->sorted == NULL)
+        return false;
     for (size_t i = 0; i < g->count; i++)
-        if (strcmp(g->names[i], name) == 0)
-            return true;
-    return false;
+        g->sorted[i] = g->names[i];
+    qsort(g->sorted, g->count, sizeof *g->sorted, by_text);
+    return true;
 }
 
 static int member_alone(void *context, const char *name, size_t length, uint64_t address)
@@ -1277,8 +1293,7 @@ static int copy_group(cow_walk *walk, place *p, cow_loc *made)
     if ((row = cow_snapshots_made(file, g.before)) == NULL || (row->version == walk->row && !cow_copied_again(file)))
         return 0;
     token = cow_token(g.before);
-    g.link = calloc(g.count + 1, sizeof *g.link);
-    if (g.link != NULL && cow_native_info(p->group, NULL, H5O_INFO_BASIC, &info) == 0 && info.rc == 1 &&
+    if (list_names(&g) && cow_native_info(p->group, NULL, H5O_INFO_BASIC, &info) == 0 && info.rc == 1 &&
         cow_dense_read(file->native, g.before, &g.dense) > 0 && stays_large(&g) &&
         cow_native_open_token(file->loc, &token, &p->previous) == 0 && p->previous.type == H5I_GROUP &&
         (scratch = cow_native_group_create(file->loc, g.scratch, H5P_DEFAULT)) != NULL) {
@@ -1286,6 +1301,7 @@ static int copy_group(cow_walk *walk, place *p, cow_loc *made)
         status = cow_native_group_close(scratch) < 0 ? -1 : write_copy(&g, made);
     }
     cow_dense_free(g.dense);
+    free(g.sorted);
     free(g.link);
     close_previous(p);
     p->previous.object = NULL;
