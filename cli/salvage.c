@@ -231,13 +231,10 @@ static hid_t root_of(salvage *s)
 static hid_t creation_list(const salvage *s)
 {
     hid_t fcpl = s->whole ? H5Fget_create_plist(s->file.id) : H5Pcreate(H5P_FILE_CREATE);
-    unsigned indexes = 0, kinds, least;
     uint8_t index;
 
-    if (s->whole && H5Pget_shared_mesg_nindexes(fcpl, &indexes) >= 0 && indexes > 0 &&
-        cow_layout_number(s->file.loc, COW_SPACES, H5T_STD_U8LE, &index) > 0 && index < indexes &&
-        H5Pget_shared_mesg_index(fcpl, index, &kinds, &least) >= 0)
-        H5Pset_shared_mesg_index(fcpl, index, kinds | H5O_SHMESG_SDSPACE_FLAG, least);
+    if (s->whole && cow_layout_number(s->file.loc, COW_SPACES, H5T_STD_U8LE, &index) > 0)
+        cow_native_share_dataspaces(fcpl, index);
     cow_error_clear();
     return fcpl;
 }

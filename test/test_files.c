@@ -303,6 +303,14 @@ static void test_the_id_of_a_mounted_file_leads_where_it_does_natively(void **st
     remove("test_files_native_2.h5");
 }
 
+static void make_mountables(void)
+{
+    remove(COW);
+    remove(OTHER);
+    make_mountable(COW, H5P_DEFAULT, 1);
+    make_mountable(OTHER, H5P_DEFAULT, 2);
+}
+
 /* HDF5 would show the head at the mount point. */
 static void test_mounting_an_old_version_is_refused(void **state)
 {
@@ -310,10 +318,7 @@ static void test_mounting_an_old_version_is_refused(void **state)
     herr_t status;
     (void)state;
 
-    remove(COW);
-    remove(OTHER);
-    make_mountable(COW, H5P_DEFAULT, 1);
-    make_mountable(OTHER, H5P_DEFAULT, 2);
+    make_mountables();
     parent = H5Fopen(COW, H5F_ACC_RDONLY, H5P_DEFAULT);
     child = H5Fopen(OTHER "@1", H5F_ACC_RDONLY, H5P_DEFAULT);
     assert_true(parent >= 0 && child >= 0);
@@ -337,10 +342,7 @@ static void test_mount_points_are_deleted_as_other_groups_are(void **state)
     H5O_info2_t info;
     (void)state;
 
-    remove(COW);
-    remove(OTHER);
-    make_mountable(COW, H5P_DEFAULT, 1);
-    make_mountable(OTHER, H5P_DEFAULT, 2);
+    make_mountables();
     assert_true((parent = H5Fopen(COW, H5F_ACC_RDWR, H5P_DEFAULT)) >= 0);
     for (int i = 0; i < 2; i++) {
         assert_true((child = H5Fopen(OTHER, H5F_ACC_RDWR, H5P_DEFAULT)) >= 0);
@@ -371,10 +373,7 @@ static void test_links_are_deleted_by_index_where_they_are_listed(void **state)
     char name[20];
     (void)state;
 
-    remove(COW);
-    remove(OTHER);
-    make_mountable(COW, H5P_DEFAULT, 1);
-    make_mountable(OTHER, H5P_DEFAULT, 2);
+    make_mountables();
     assert_true((parent = H5Fopen(COW, H5F_ACC_RDWR, H5P_DEFAULT)) >= 0);
     assert_true((child = H5Fopen(OTHER, H5F_ACC_RDWR, H5P_DEFAULT)) >= 0);
     assert_true(H5Lcreate_soft("nowhere", child, "a", H5P_DEFAULT, H5P_DEFAULT) >= 0);

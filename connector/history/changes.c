@@ -398,17 +398,17 @@ const char *const *cow_changes_names(const cow_file *file, const char *path, siz
     return group->unknown ? NULL : (const char *const *)group->name;
 }
 
-bool cow_changes_link(const cow_file *file, const char *path, const char *name)
+int cow_changes_at(const cow_file *file, const char *path, const char *name)
 {
-    uint64_t changed = 1; /* with no memory to ask */
+    uint64_t link = 0;
     char *full;
+    bool listed;
 
     if (asprintf(&full, "%s/%s", path, name) < 0)
-        return true;
-    if (!cow_map_get(&file->changes->listed, cow_checksum(full, strlen(full)), &changed))
-        changed = 0;
+        return cow_error(COW_MEMORY, "no memory for the list of changes");
+    listed = cow_map_get(&file->changes->listed, cow_checksum(full, strlen(full)), &link);
     free(full);
-    return changed != 0;
+    return listed ? 1 + (int)link : 0;
 }
 
 int cow_changes_each(const cow_file *file, cow_changes_visitor *visit, void *context)

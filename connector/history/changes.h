@@ -47,8 +47,8 @@ bool cow_changes_below(const cow_file *file, const char *path);
 /* The names of all links of the group PATH ("" for the root) that changed, or lead to what did: *COUNT, borrowed, until something
  * changes. NULL: there are none, or not all of them are known. */
 const char *const *cow_changes_names(const cow_file *file, const char *path, size_t *count);
-/* Was the link NAME of that group made, removed or replaced? */
-bool cow_changes_link(const cow_file *file, const char *path, const char *name);
+/* Is NAME one of them? 2: the link itself was made, removed or replaced; 1: what it leads to changed; 0; -1: no memory to ask. */
+int cow_changes_at(const cow_file *file, const char *path, const char *name);
 /* VISIT each in the order in which they changed first, until it answers something else than 0, which is returned. PATH as for
  * cow_changes_path. */
 typedef int cow_changes_visitor(void *context, uint64_t address, const char *path);

@@ -100,6 +100,46 @@ static int is_in(cow_file *file, unsigned which, uint64_t address, cow_loc *grou
     return cow_native_exists(*group, name);
 }
 
+int cow_held_is(cow_file *file, uint64_t snapshot)
+{
+    cow_loc group;
+
+    return is_in(file, HELD, snapshot, &group);
+}
+
+int cow_held_add(cow_file *file, uint64_t snapshot)
+{
+    const H5O_token_t token = cow_token(snapshot);
+    cow_loc held, object;
+    char name[24];
+    int status;
+
+    name_of(name, snapshot);
+    if (open_group(file, HELD, true, &held) < 0 || cow_native_open_token(file->loc, &token, &object) < 0)
+        return -1;
+    status = cow_native_link_object(object, held, name);
+    return cow_native_close(object) < 0 ? -1 : status;
+}
+
+int cow_held_info(cow_file *file, uint64_t snapshot, H5O_info2_t *info)
+{
+    cow_loc held;
+    char name[24];
+
+    name_of(name, snapshot);
+    return open_group(file, HELD, false, &held) <= 0 ? -1 : cow_native_info(held, name, H5O_INFO_BASIC, info);
+}
+
+int cow_held_remove(cow_file *file, uint64_t snapshot)
+{
+    cow_loc held;
+    char name[24];
+    int there = is_in(file, HELD, snapshot, &held);
+
+    name_of(name, snapshot);
+    return there <= 0 ? there : cow_native_link_delete(held, name);
+}
+
 int cow_copied_is(cow_file *file, uint64_t address)
 {
     cow_loc group;
@@ -224,13 +264,8 @@ void cow_copied_drop(cow_file *file, uint64_t address)
 static int drop_fresh(cow_file *file, const fresh *one)
 {
     cow_loc group;
-    char name[24];
-    int there = is_in(file, HELD, one->address, &group);
+    int there = cow_held_remove(file, one->address) < 0 ? -1 : is_in(file, COPIED, one->address, &group);
 
-    name_of(name, one->address);
-    if (there < 0 || (there > 0 && cow_native_link_delete(group, name) < 0))
-        return -1;
-    there = is_in(file, COPIED, one->address, &group);
     return there <= 0 ? there : drop(file, group, one->address, one->committed);
 }
 

@@ -34,6 +34,15 @@ bool cow_copied_again(cow_file *file);
 
 /* A version is about to be made. AMEND: one that this transaction made, and committed. */
 void cow_copied_begin(cow_file *file, bool amend);
+/* Links in `held` besides: is there one to SNAPSHOT? 1, 0, -1 */
+int cow_held_is(cow_file *file, uint64_t snapshot);
+/* It has none, and gets one. */
+int cow_held_add(cow_file *file, uint64_t snapshot);
+/* What HDF5 says of it, by that link, without opening it. */
+int cow_held_info(cow_file *file, uint64_t snapshot, H5O_info2_t *info);
+/* It goes, if there is one. */
+int cow_held_remove(cow_file *file, uint64_t snapshot);
+
 /* The table `snapshots` says what is: of what was made for this version, what it does not name goes. What cannot go does no harm but that
  * its place is taken, here and in the next one. */
 void cow_copied_settle(cow_file *file);

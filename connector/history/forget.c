@@ -32,7 +32,6 @@ typedef struct forgetting {
     addresses let_go; /* held ones that a row names which nobody needs any more, */
     cow_map staying;  /* and those that another row names */
     cow_map linked;   /* in the newest version's tree */
-    bool any_held;    /* there is a group for such snapshots */
     uint32_t *why;    /* base/keep.h */
     bool by_policy;   /* the option keep= */
     cow_loc tags;
@@ -349,16 +348,10 @@ static int walk_newest(forgetting *f)
     return 0;
 }
 
-static void held_path(char path[COW_PATH_MAX], uint64_t snapshot)
-{
-    snprintf(path, COW_PATH_MAX, COW_PATH_HELD "/%llx", (unsigned long long)snapshot);
-}
-
 /* Which rows have a snapshot that may lose its last link; and which links are not needed any more. */
 static int look_at_row(void *context, const cow_layout_snapshot_row *row, bool needed)
 {
     forgetting *f = context;
-    char path[COW_PATH_MAX];
     int exists;
 
     if (row->snapshot == UINT64_MAX || (needed && (row->version >= f->rows || !f->forgotten[row->version])) ||
@@ -367,8 +360,7 @@ static int look_at_row(void *context, const cow_layout_snapshot_row *row, bool n
     if (!needed && ((exists = cow_copied_is(f->file, row->snapshot)) < 0 ||
                     (exists && note_address(f, &f->copied, row->snapshot) < 0)))
         return -1;
-    held_path(path, row->snapshot);
-    if ((exists = f->any_held ? cow_native_exists(f->file->loc, path) : 0) < 0)
+    if ((exists = cow_held_is(f->file, row->snapshot)) < 0)
         return -1;
     if (needed && exists && cow_map_put(&f->staying, row->snapshot, 0) < 0)
         return cow_error(COW_MEMORY, "%s: no memory for a list of objects", f->file->name);
@@ -377,63 +369,34 @@ static int look_at_row(void *context, const cow_layout_snapshot_row *row, bool n
     return exists ? note_address(f, &f->let_go, row->snapshot) : 0;
 }
 
-static int hold(forgetting *f, uint64_t snapshot)
-{
-    const H5O_token_t token = cow_token(snapshot);
-    char path[COW_PATH_MAX];
-    cow_loc object;
-    void *group;
-    int status;
-
-    if (!f->any_held && ((group = cow_native_group_create(f->file->loc, COW_PATH_HELD, H5P_DEFAULT)) == NULL ||
-                         cow_native_group_close(group) < 0))
-        return -1;
-    f->any_held = true;
-    held_path(path, snapshot);
-    if (cow_native_open_token(f->file->loc, &token, &object) < 0)
-        return -1;
-    status = cow_native_link_object(object, f->file->loc, path);
-    return cow_native_close(object) < 0 ? -1 : status;
-}
-
 /* Before the trees go: whatever may be lost is held, and only then what was held is let go: that may be all that uses a named datatype. */
 static int hold_doubtful(forgetting *f)
 {
-    int exists = cow_native_exists(f->file->loc, COW_PATH_HELD);
-    char path[COW_PATH_MAX];
-
-    if (exists < 0 || walk_newest(f) < 0)
-        return -1;
-    f->any_held = exists;
-    if (cow_snapshots_weigh(f->file, f->forgotten, f->rows, look_at_row, f) < 0)
+    if (walk_newest(f) < 0 || cow_snapshots_weigh(f->file, f->forgotten, f->rows, look_at_row, f) < 0)
         return -1;
     for (size_t i = 0; i < f->held.count; i++)
-        if (hold(f, f->held.at[i]) < 0)
+        if (cow_held_add(f->file, f->held.at[i]) < 0)
             return -1;
-    for (size_t i = 0; i < f->let_go.count; i++) {
-        if (cow_map_get(&f->staying, f->let_go.at[i], NULL))
-            continue;
-        held_path(path, f->let_go.at[i]);
-        if ((exists = cow_native_exists(f->file->loc, path)) < 0 ||
-            (exists && cow_native_link_delete(f->file->loc, path) < 0))
+    for (size_t i = 0; i < f->let_go.count; i++)
+        if (!cow_map_get(&f->staying, f->let_go.at[i], NULL) && cow_held_remove(f->file, f->let_go.at[i]) < 0)
             return -1;
-    }
     return 0;
 }
 
-/* Has the object at PATH other links, each of them in the tree of a version? Of a view nobody can tell. 1, 0, -1 */
-static int is_linked(const cow_file *file, const char *path)
+/* Has the held SNAPSHOT other links, each of them in the tree of a version? Of a view nobody can tell. 1, 0, -1 */
+static int is_linked(cow_file *file, uint64_t snapshot)
 {
+    const H5O_token_t token = cow_token(snapshot);
     H5O_info2_t info;
     cow_loc object;
     int view = 0;
 
-    if (cow_native_info(file->loc, path, H5O_INFO_BASIC, &info) < 0)
+    if (cow_held_info(file, snapshot, &info) < 0)
         return -1;
     if (info.rc == 1)
         return 0;
     if (info.type == H5O_TYPE_DATASET) {
-        if (cow_native_open(file->loc, path, &object) < 0)
+        if (cow_native_open_token(file->loc, &token, &object) < 0)
             return -1;
         view = cow_dataset_is_view(object.object);
         if (cow_native_close(object) < 0)
@@ -445,14 +408,12 @@ static int is_linked(const cow_file *file, const char *path)
 /* Afterwards: what other trees have as well needs no other link. */
 static int let_go_of_linked(forgetting *f)
 {
-    char path[COW_PATH_MAX];
     int linked;
 
-    for (size_t i = 0; i < f->held.count; i++) {
-        held_path(path, f->held.at[i]);
-        if ((linked = is_linked(f->file, path)) < 0 || (linked && cow_native_link_delete(f->file->loc, path) < 0))
+    for (size_t i = 0; i < f->held.count; i++)
+        if ((linked = is_linked(f->file, f->held.at[i])) < 0 ||
+            (linked && cow_held_remove(f->file, f->held.at[i]) < 0))
             return -1;
-    }
     return 0;
 }
 

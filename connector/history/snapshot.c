@@ -63,7 +63,7 @@ struct cow_walk {
     cow_gcpl gcpl;                /* of the group that was made last */
     cow_loc made;                 /* the new root */
     bool linked, set_aside, gone; /* the new tree; the former one, which then is gone */
-    unsigned copying; /* groups below COW_PATH_COPYING that were made */
+    unsigned copying;             /* groups below COW_PATH_COPYING that were made */
     struct leftover *rest;        /* amending */
 };
 
@@ -329,6 +329,14 @@ static int types_are_new(cow_walk *walk, cow_loc object)
 /* A link with a longer name has no place in the blocks of a group's heap, and what is apart from them is not copied. */
 #define COPIED_NAME 4000
 
+/* 1: *INFO; 0: the group has no such link; -1 */
+static int is_there(cow_loc group, const char *name, H5L_info2_t *info)
+{
+    int there = cow_native_exists(group, name);
+
+    return there <= 0 ? there : cow_native_link_info(group, name, info) < 0 ? -1 : 1;
+}
+
 /* The names of the few links of a large group that need to be looked at; NULL: all do. */
 static const char *const *few_names(const cow_walk *walk, cow_loc group, const char *path, size_t *count)
 {
@@ -355,9 +363,9 @@ static int decide_links(cow_walk *walk, cow_loc group, const char *path, int ans
     int there;
 
     for (size_t i = 0; names != NULL && i < count; i++) {
-        if ((there = cow_native_exists(group, names[i])) == 0)
+        if ((there = is_there(group, names[i], &info)) == 0)
             continue; /* the group is known to have lost a link */
-        if (there < 0 || cow_native_link_info(group, names[i], &info) < 0) {
+        if (there < 0) {
             cow_error_clear();
             return NEW;
         }
@@ -1039,11 +1047,10 @@ static void close_previous(place *p)
 typedef struct group_copy {
     place *p;
     cow_dense *dense;
-    uint64_t before;     /* address of the newest snapshot */
-    char scratch[COW_PATH_MAX];
+    uint64_t before; /* address of the newest snapshot */
+    cow_loc scratch; /* a group in which snapshots that are made get their first link */
     const char *const *names;
     size_t count;
-    const char **sorted;       /* the same names in order */
     struct changed_link *link; /* of each name */
 } group_copy;
 
@@ -1066,50 +1073,17 @@ static bool has_one_link(cow_loc group, const char *name)
     return false;
 }
 
-static int is_there(cow_loc group, const char *name, H5L_info2_t *info)
-{
-    int there = cow_native_exists(group, name);
-
-    return there <= 0 ? there : cow_native_link_info(group, name, info) < 0 ? -1 : 1;
-}
-
-static int by_text(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-static bool is_named(const group_copy *g, const char *name)
-{
-    return g->count > 0 && bsearch(&name, g->sorted, g->count, sizeof *g->sorted, by_text) != NULL;
-}
-
-/* Lists of so many names. false: no memory. */
-static bool list_names(group_copy *g)
-{
-    g->link = calloc(g->count + 1, sizeof *g->link);
-    g->sorted = calloc(g->count + 1, sizeof *g->sorted);
-    if (g->link == NULL || g->sorted == NULL)
-        return false;
-    for (size_t i = 0; i < g->count; i++)
-        g->sorted[i] = g->names[i];
-    qsort(g->sorted, g->count, sizeof *g->sorted, by_text);
-    return true;
-}
-
-static int member_alone(void *context, const char *name, size_t length, uint64_t address)
+/* 1: it is not, and not known to have changed. */
+static int member_alone(void *context, const char *name, uint64_t address)
 {
     const group_copy *g = context;
-    char *copy = strndup(name, length);
-    int answer = copy == NULL ? cow_error(COW_MEMORY, "no memory for the links of a group")
-                 : is_named(g, copy) || has_one_link(g->p->group, copy) ? 0
-                                                                        : 1;
+    int listed = cow_changes_at(g->p->walk->file, g->p->path, name);
 
     (void)address;
-    free(copy);
-    return answer;
+    return listed < 0 ? -1 : listed == 0 && !has_one_link(g->p->group, name);
 }
 
-static int hold_member(void *context, const char *name, size_t length, uint64_t address)
+static int hold_member(void *context, const char *name, uint64_t address)
 {
     const group_copy *g = context;
     const cow_walk *walk = g->p->walk;
@@ -1117,12 +1091,8 @@ static int hold_member(void *context, const char *name, size_t length, uint64_t 
     const cow_layout_snapshot_row *row =
         cow_versions_running(walk->file) < 0 ? NULL : cow_snapshots_made(walk->file, address);
     const bool fresh = row != NULL && row->version == walk->row;
-    char *copy = strndup(name, length);
-    int status = copy == NULL ? cow_error(COW_MEMORY, "no memory for the links of a group")
-                              : cow_copied_hold(walk->file, g->p->previous, copy, address, false, fresh);
 
-    free(copy);
-    return status;
+    return cow_copied_hold(walk->file, g->p->previous, name, address, false, fresh);
 }
 
 /* All links of the newest snapshot are counted, as HDF5 made it: its members are held from now on. 1; 0: not all can be; -1 */
@@ -1160,22 +1130,20 @@ static int copy_member(group_copy *g, size_t at)
     link->had = in_former;
     if (!in_head)
         return 1;
-    link->again = in_former && head.corder_valid && cow_changes_link(walk->file, p->path, name);
+    link->again = in_former && head.corder_valid && cow_changes_at(walk->file, p->path, name) != 1;
     link->order = head.corder_valid ? head.corder : 0;
     if (strlen(name) > COPIED_NAME || !has_one_link(p->group, name) || (path = child_path(p->path, name)) == NULL)
         return 0;
-    scratch.target = (cow_loc){cow_native_group_open(walk->file->loc, g->scratch), H5I_GROUP};
+    scratch.target = g->scratch;
     scratch.previous.object = NULL;
     scratch.former = (former_links){0};
-    status = scratch.target.object == NULL ? -1 : build(walk, &scratch, name, cow_address(&head.u.token), path);
+    status = build(walk, &scratch, name, cow_address(&head.u.token), path);
     free(path);
     if (status == 0 && (status = is_there(scratch.target, name, &made)) > 0) {
         link->to = cow_address(&made.u.token);
         if (cow_copied_hold(walk->file, scratch.target, name, link->to, true, true) < 0)
             status = -1;
     }
-    if (scratch.target.object != NULL && cow_native_group_close(scratch.target.object) < 0)
-        status = -1;
     return status; /* 0: it was left out */
 }
 
@@ -1281,7 +1249,7 @@ static int copy_group(cow_walk *walk, place *p, cow_loc *made)
     group_copy g = {.p = p};
     H5O_info2_t info;
     H5O_token_t token;
-    void *scratch;
+    char scratch[COW_PATH_MAX];
     int status = 0;
 
     if ((flags & ~COW_CHANGED_LINKS) != 0 || !cow_snapshots_newest(file, p->address, &g.before) ||
@@ -1289,19 +1257,21 @@ static int copy_group(cow_walk *walk, place *p, cow_loc *made)
         (flags != 0 && (known == NULL || strcmp(known[1] == '\0' ? "" : known, p->path) != 0)) ||
         cow_lacks_each(file, lacks_something, NULL) != 0)
         return 0;
-    snprintf(g.scratch, sizeof g.scratch, COW_PATH_COPYING "/%u", walk->copying);
     if ((row = cow_snapshots_made(file, g.before)) == NULL || (row->version == walk->row && !cow_copied_again(file)))
         return 0;
+    snprintf(scratch, sizeof scratch, COW_PATH_COPYING "/%u", walk->copying);
     token = cow_token(g.before);
-    if (list_names(&g) && cow_native_info(p->group, NULL, H5O_INFO_BASIC, &info) == 0 && info.rc == 1 &&
+    g.scratch.type = H5I_GROUP;
+    if ((g.link = calloc(g.count + 1, sizeof *g.link)) != NULL && cow_native_info(p->group, NULL, H5O_INFO_BASIC, &info) == 0 && info.rc == 1 &&
         cow_dense_read(file->native, g.before, &g.dense) > 0 && stays_large(&g) &&
         cow_native_open_token(file->loc, &token, &p->previous) == 0 && p->previous.type == H5I_GROUP &&
-        (scratch = cow_native_group_create(file->loc, g.scratch, H5P_DEFAULT)) != NULL) {
+        (g.scratch.object = cow_native_group_create(file->loc, scratch, H5P_DEFAULT)) != NULL) {
         walk->copying++;
-        status = cow_native_group_close(scratch) < 0 ? -1 : write_copy(&g, made);
+        status = write_copy(&g, made);
+        if (cow_native_group_close(g.scratch.object) < 0)
+            status = status > 0 ? fail(walk) : -1;
     }
     cow_dense_free(g.dense);
-    free(g.sorted);
     free(g.link);
     close_previous(p);
     p->previous.object = NULL;
@@ -1804,8 +1774,8 @@ int cow_walk_build(cow_walk *walk, const char *name, uint64_t row, int64_t *chan
         return -1;
     status = build_group(walk, head, cow_address(&file->root), "", &walk->made);
     close_head(head, borrowed);
-    if (status < 0 || end_copying(walk) < 0 || leave_out_unused(walk) < 0 || leave_out_below(walk) < 0 || keep_used(walk) < 0 ||
-        set_aside(walk) < 0)
+    if (status < 0 || end_copying(walk) < 0 || leave_out_unused(walk) < 0 || leave_out_below(walk) < 0 ||
+        keep_used(walk) < 0 || set_aside(walk) < 0)
         return -1;
     if (cow_unlinked_link(&walk->unlinked, walk->made, file->loc, walk->prefix) < 0)
         return -1;

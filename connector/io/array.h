@@ -58,8 +58,7 @@ typedef struct cow_array {
     bool fill_new;        /* the rest of a new, partly written chunk: fill value (true) or zeros */
     void *cut;            /* zeros, but what a shrinking extent cuts off becomes this (H5D_FILL_TIME_NEVER); or NULL */
     bool late;            /* HDF5 would allocate every chunk when the next element is written; cleared then */
-    bool
-        nothing_to_read; /* reading before anything was written is an error: the fill value is undefined; a write clears it */
+    bool nothing_to_read; /* reading is an error: nothing was written, and the fill value is undefined. A write clears it */
     bool reserved;        /* HDF5 would have room for it since it was created */
     bool early;           /* HDF5 would have allocated every chunk: holes inside the extent count as stored */
     cow_pool *pool;

@@ -1,8 +1,8 @@
 /* Filters: chunk bytes to what is stored, and back.
  *
  * For the standard set (shuffle 2, deflate 1, fletcher32 3, LZF 32000, Blosc 32001) the encoding is done here, on any
- * thread, so that HDF5 without the connector reads it, and byte for byte as HDF5's own filters do, but for deflate of large chunks. For any other pipeline
- * HDF5's own filters run through a scratch dataset in memory (core driver), on the calling thread only: every
+ * thread, so that HDF5 without the connector reads it, and byte for byte as HDF5's own filters do, but for deflate of
+ * large chunks. For any other pipeline HDF5's own filters run through a scratch dataset in memory (core driver), on the calling thread only: every
  * registered filter works, and filter callbacks see the type, space and dcpl they expect.
  */
 #ifndef COW_CODEC_H

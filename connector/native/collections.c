@@ -3,17 +3,11 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "base/ids.h"
 #include "base/vector.h"
 #include "journal/driver.h"
 #include "native/native.h"
 
-#include <H5VLconnector.h>
-#include <H5VLconnector_passthru.h>
-
 #include <stdlib.h>
-
-#define DXPL H5P_DATASET_XFER_DEFAULT
 
 #define HEADER   COW_COLLECTION_HEADER
 #define OBJECT   COW_COLLECTION_OBJECT
@@ -52,33 +46,17 @@ struct cow_collections {
 
 cow_collections *cow_collections_open(void *file)
 {
-    H5VL_file_get_args_t args = {.op_type = H5VL_FILE_GET_FILENO};
-    H5VL_file_get_args_t list = {.op_type = H5VL_FILE_GET_FCPL};
-    cow_collections *c = NULL;
-    unsigned long number = 0;
-    hsize_t base = 0;
-    size_t addresses = 0, lengths = 0;
-    hid_t fcpl = H5I_INVALID_HID;
+    cow_collections *c;
+    cow_native_bytes bytes;
 
-    args.args.get_fileno.fileno = &number;
-    if (file == NULL)
+    if (file == NULL || !cow_native_file_bytes(file, &bytes) || (c = calloc(1, sizeof *c)) == NULL)
         return NULL;
-    H5E_BEGIN_TRY
-    {
-        if (H5VLfile_get(file, cow_native_id(), &args, DXPL, NULL) >= 0 &&
-            H5VLfile_get(file, cow_native_id(), &list, DXPL, NULL) >= 0)
-            fcpl = list.args.get_fcpl.fcpl_id;
-        if (fcpl >= 0 && H5Pget_userblock(fcpl, &base) >= 0 && H5Pget_sizes(fcpl, &addresses, &lengths) >= 0 &&
-            addresses == 8 && lengths == 8 && (c = calloc(1, sizeof *c)) != NULL)
-            c->journal = cow_journal_driver_of_file(number);
-    }
-    H5E_END_TRY
-    cow_close(fcpl);
-    if (c == NULL || c->journal == NULL || (c->window = malloc(WINDOW_MOST)) == NULL) {
+    if ((c->window = malloc(WINDOW_MOST)) == NULL) {
         cow_collections_close(c);
         return NULL;
     }
-    c->base = base;
+    c->journal = bytes.journal;
+    c->base = bytes.base;
     c->end = cow_journal_end(c->journal);
     c->ahead = WINDOW_LEAST;
     return c;

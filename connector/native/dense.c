@@ -766,16 +766,24 @@ static link_parts parts_of(const cow_dense *d, const struct record *record)
     return parts;
 }
 
-int cow_dense_links(cow_dense *dense, cow_dense_visitor *visit, void *context)
+int cow_dense_links(const cow_dense *dense, cow_dense_visitor *visit, void *context)
 {
+    char *name = NULL;
+    size_t room = 0;
     int status = 0;
 
     for (size_t i = 0; status == 0 && i < dense->records; i++) {
         const link_parts parts = parts_of(dense, &dense->record[i]);
 
-        status = visit(context, (const char *)dense->bytes + parts.name, parts.length,
-                       cow_get64(dense->bytes + parts.address));
+        if (COW_RESERVE(name, room, 0, parts.length + 1) < 0) {
+            status = cow_error(COW_MEMORY, "no memory for the links of a group");
+            break;
+        }
+        memcpy(name, dense->bytes + parts.name, parts.length);
+        name[parts.length] = '\0';
+        status = visit(context, name, cow_get64(dense->bytes + parts.address));
     }
+    free(name);
     return status;
 }
 

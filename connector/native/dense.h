@@ -33,9 +33,9 @@ int cow_dense_parse(const cow_dense_source *source, uint64_t address, cow_dense 
 int cow_dense_read(void *file, uint64_t address, cow_dense **dense);
 void cow_dense_free(cow_dense *dense);
 
-/* A hard link of the group; NAME, which is LENGTH bytes without an end, lives as long as the group. Non-zero ends it. */
-typedef int cow_dense_visitor(void *context, const char *name, size_t length, uint64_t address);
-int cow_dense_links(cow_dense *dense, cow_dense_visitor *visit, void *context);
+/* A hard link of the group; NAME lives during the call. Non-zero ends it, and is returned. */
+typedef int cow_dense_visitor(void *context, const char *name, uint64_t address);
+int cow_dense_links(const cow_dense *dense, cow_dense_visitor *visit, void *context);
 
 /* Where the hard link NAME leads. false: there is none. */
 bool cow_dense_find(const cow_dense *dense, const char *name, uint64_t *address);

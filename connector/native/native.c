@@ -465,6 +465,47 @@ cow_journal *cow_native_file_journal(void *file)
     return H5VLfile_get(file, cow_native_id(), &get, DXPL, NULL) < 0 ? NULL : cow_journal_driver_of_file(number);
 }
 
+bool cow_native_file_bytes(void *file, cow_native_bytes *bytes)
+{
+    H5VL_file_get_args_t args = {.op_type = H5VL_FILE_GET_FILENO};
+    H5VL_file_get_args_t list = {.op_type = H5VL_FILE_GET_FCPL};
+    H5F_fspace_strategy_t strategy;
+    hid_t fcpl = H5I_INVALID_HID;
+    size_t addresses = 0, lengths = 0;
+    hsize_t base, threshold;
+    hbool_t persists;
+    bool known = false;
+
+    *bytes = (cow_native_bytes){0};
+    args.args.get_fileno.fileno = &bytes->fileno;
+    H5E_BEGIN_TRY
+    {
+        if (H5VLfile_get(file, cow_native_id(), &args, DXPL, NULL) >= 0 &&
+            H5VLfile_get(file, cow_native_id(), &list, DXPL, NULL) >= 0)
+            fcpl = list.args.get_fcpl.fcpl_id;
+        if (fcpl >= 0 && H5Pget_userblock(fcpl, &base) >= 0 && H5Pget_sizes(fcpl, &addresses, &lengths) >= 0 &&
+            H5Pget_file_space_strategy(fcpl, &strategy, &persists, &threshold) >= 0) {
+            bytes->base = base;
+            bytes->persists = persists;
+            known = addresses == 8 && lengths == 8;
+        }
+    }
+    H5E_END_TRY
+    cow_close(fcpl);
+    return known && (bytes->journal = cow_journal_driver_of_file(bytes->fileno)) != NULL;
+}
+
+int cow_native_share_dataspaces(hid_t fcpl, unsigned index)
+{
+    unsigned indexes, kinds, least;
+
+    if (H5Pget_shared_mesg_nindexes(fcpl, &indexes) < 0 ||
+        (index < indexes && (H5Pget_shared_mesg_index(fcpl, index, &kinds, &least) < 0 ||
+                             H5Pset_shared_mesg_index(fcpl, index, kinds | H5O_SHMESG_SDSPACE_FLAG, least) < 0)))
+        return cow_error_native("cannot tell the creation properties of the file");
+    return 0;
+}
+
 void cow_native_file_name(void *file, char name[], size_t size)
 {
     H5VL_file_get_args_t get = {.op_type = H5VL_FILE_GET_NAME};

@@ -89,6 +89,17 @@ int cow_native_file_free_space(void *file, H5F_sect_info_t **list, size_t *count
 int cow_native_file_persists_space(void *file);
 /* The journal of an open file; NULL: it has none. */
 cow_journal *cow_native_file_journal(void *file);
+/* What it takes to find in the bytes of a file what HDF5 has put there. */
+typedef struct cow_native_bytes {
+    cow_journal *journal;
+    unsigned long fileno;
+    uint64_t base; /* of HDF5's addresses */
+    bool persists; /* HDF5 keeps free space from one opening to the next */
+} cow_native_bytes;
+/* false: its bytes cannot be had, since it has another driver than ours, or its addresses or lengths have other sizes than usual. */
+bool cow_native_file_bytes(void *file, cow_native_bytes *bytes);
+/* The creation properties FCPL of a file tell that dataspaces are shared, in the index of that number, if they have so many. */
+int cow_native_share_dataspaces(hid_t fcpl, unsigned index);
 /* Its name as it was opened, cut to SIZE; "the file" where that cannot be told. */
 void cow_native_file_name(void *file, char name[], size_t size);
 /* Whether headers of datasets that are created are as small as can be, instead of 256 bytes at least; the setting is the

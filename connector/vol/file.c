@@ -510,19 +510,12 @@ static int show_root_settings(const cow_object *file, hid_t fcpl)
 /* HDF5 was not told to share dataspaces: the program is told what it asked for. */
 static int show_shared_dataspaces(const cow_home *home, hid_t fcpl)
 {
-    unsigned indexes, kinds, least;
+    unsigned indexes;
     uint8_t index;
 
     if (H5Pget_shared_mesg_nindexes(fcpl, &indexes) < 0)
         return cow_error_native("cannot get the creation properties of the file");
-    if (indexes == 0)
-        return 0;
-    if (cow_file_spaces(home->file, &index) < 0)
-        return -1;
-    if (index < indexes && (H5Pget_shared_mesg_index(fcpl, index, &kinds, &least) < 0 ||
-                            H5Pset_shared_mesg_index(fcpl, index, kinds | H5O_SHMESG_SDSPACE_FLAG, least) < 0))
-        return cow_error_native("cannot tell the creation properties of the file");
-    return 0;
+    return indexes == 0 ? 0 : cow_file_spaces(home->file, &index) < 0 ? -1 : cow_native_share_dataspaces(fcpl, index);
 }
 
 herr_t cow_vol_file_get(void *object, H5VL_file_get_args_t *args, hid_t dxpl, void **req)

@@ -23,13 +23,11 @@ static int read_image(void *context, uint64_t address, void *bytes, size_t size)
     return 0;
 }
 
-static int look(void *context, const char *name, size_t length, uint64_t address)
+static int look(void *context, const char *name, uint64_t address)
 {
     size_t *sum = context;
 
-    for (size_t i = 0; i < length; i++)
-        *sum += (uint8_t)name[i];
-    *sum += address;
+    *sum += strlen(name) + address;
     return 0;
 }
 
