@@ -40,7 +40,7 @@ ITEMS = {
     11: "Hostile files",
     12: "Copies",
 }
-FUZZ_TARGETS = ("collection", "fence", "index", "lookup", "open", "record", "rows")
+FUZZ_TARGETS = ("collection", "dense", "described", "fence", "index", "lookup", "open", "record", "rows")
 
 
 def parts(minutes):

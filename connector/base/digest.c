@@ -238,3 +238,29 @@ int cow_digest_payload(const void *payload, size_t size, unsigned rank, const ui
     digest->checksum = cow_checksum(payload, size);
     return 0;
 }
+
+uint32_t cow_fletcher32(const uint8_t *bytes, size_t size)
+{
+    uint32_t low = 0, high = 0;
+    size_t words = size / 2;
+
+    while (words > 0) {
+        size_t n = words < 360 ? words : 360;
+        words -= n;
+        for (; n > 0; n--, bytes += 2) {
+            low += (uint32_t)bytes[0] << 8 | bytes[1];
+            high += low;
+        }
+        low = (low & 0xffff) + (low >> 16);
+        high = (high & 0xffff) + (high >> 16);
+    }
+    if (size % 2) {
+        low += (uint32_t)bytes[0] << 8;
+        high += low;
+        low = (low & 0xffff) + (low >> 16);
+        high = (high & 0xffff) + (high >> 16);
+    }
+    low = (low & 0xffff) + (low >> 16);
+    high = (high & 0xffff) + (high >> 16);
+    return high << 16 | low;
+}

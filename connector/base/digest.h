@@ -42,4 +42,8 @@ int cow_digest_payload(const void *payload, size_t size, unsigned rank, const ui
 int cow_digest_hash(const void *payload, size_t size, unsigned rank, const uint64_t trimmed[],
                     uint8_t hash[COW_HASH_SIZE]);
 
+/* Fletcher's checksum over big-endian 16-bit words modulo 65535, an odd last byte being the high half of a word.
+ * Source: HDF5 file format specification, and H5checksum.c. 360 is how many words 32-bit sums can take unreduced. */
+uint32_t cow_fletcher32(const uint8_t *bytes, size_t size);
+
 #endif

@@ -81,6 +81,15 @@ static void split_contiguous(int rank, const hsize_t extent[], size_t element, s
 
 /* ---- the state of an open dataset ---- */
 
+/* What it is called in messages. */
+static void set_label(cow_dataset *dataset, const char *path)
+{
+    free(dataset->label);
+    if (asprintf(&dataset->label, "%s: %.511s", dataset->file->name, path) < 0)
+        dataset->label = NULL;
+    dataset->array.label = dataset->label == NULL ? "" : dataset->label;
+}
+
 static void make_label(cow_dataset *dataset, void *native, bool named)
 {
     H5VL_object_get_args_t args = {.op_type = H5VL_OBJECT_GET_NAME};
@@ -94,10 +103,7 @@ static void make_label(cow_dataset *dataset, void *native, bool named)
     dataset->named = named && H5VLobject_get(native, &loc, cow_native_id(), &args, DXPL, NULL) >= 0 && path[0] != '\0';
     if (!dataset->named)
         snprintf(path, sizeof path, "(dataset %llu)", (unsigned long long)dataset->id);
-    free(dataset->label);
-    if (asprintf(&dataset->label, "%s: %s", dataset->file->name, path) < 0)
-        dataset->label = NULL;
-    dataset->array.label = dataset->label == NULL ? "" : dataset->label;
+    set_label(dataset, path);
 }
 
 void cow_dataset_tell_path(cow_dataset *dataset, void *native)
@@ -120,12 +126,13 @@ static bool must_be_written(const cow_array *array, const cow_layout_dataset_row
     return !array->fill_new && row->fill_time != H5D_FILL_TIME_NEVER && row->alloc_time != H5D_ALLOC_TIME_EARLY;
 }
 
-static int load_fill(cow_array *array, hid_t dcpl, const cow_layout_dataset_row *row, const cow_root *root)
+/* DCPL H5I_INVALID_HID: it has no fill value of its own, DEFINED says whether it has one at all. */
+static int load_fill(cow_array *array, hid_t dcpl, H5D_fill_value_t defined, const cow_layout_dataset_row *row,
+                     const cow_root *root)
 {
-    H5D_fill_value_t defined;
     void **fill;
 
-    if (H5Pfill_value_defined(dcpl, &defined) < 0)
+    if (dcpl >= 0 && H5Pfill_value_defined(dcpl, &defined) < 0)
         return cow_error_native("%s: cannot get the fill value", array->label);
     array->fill_new = defined != H5D_FILL_VALUE_UNDEFINED && row->fill_time != H5D_FILL_TIME_NEVER;
     fill = array->fill_new ? &array->fill : &array->cut;
@@ -161,9 +168,8 @@ void cow_dataset_shut(cow_dataset *dataset)
     if (array->pool != NULL)
         cow_pools_leave(dataset->file, dataset->pool);
     array->pool = NULL;
-    if (dataset->dcpl >= 0)
-        H5Pclose(dataset->dcpl);
-    dataset->dcpl = H5I_INVALID_HID;
+    cow_close(dataset->dcpl, dataset->told);
+    dataset->dcpl = dataset->told = H5I_INVALID_HID;
     if (dataset->native != NULL)
         cow_counts_closed(dataset->file);
     if (dataset->native != NULL && cow_native_dataset_close(dataset->native) < 0)
@@ -295,16 +301,38 @@ static void take_pool(cow_dataset *dataset, const cow_pool_entry *pool)
     cow_pools_use(dataset->file, pool->id);
 }
 
-/* Everything of the state that follows from root record, row and the native object, whose creation properties DCPL
- * become the state's, also when it fails. Takes one reference. */
-static cow_dataset *dataset_make(cow_file *file, void *native, bool named, hid_t dcpl, uint64_t address, bool snapshot,
-                                 const cow_root *root, uint64_t root_offset, const cow_layout_dataset_row *row)
+/* Without the mapping, which makes each copy of the list dear. */
+static int take_properties(cow_dataset *dataset, hid_t dcpl)
+{
+    dataset->dcpl = dcpl;
+    return dcpl >= 0 && H5Pset_layout(dcpl, H5D_CONTIGUOUS) < 0
+               ? cow_error_native("%s: cannot keep its creation properties", dataset->array.label)
+               : 0;
+}
+
+hid_t cow_dataset_properties(cow_dataset *dataset, void *native)
+{
+    if (dataset->dcpl >= 0)
+        return dataset->dcpl;
+    if (native == NULL) {
+        if (cow_dataset_hold(dataset, NULL) < 0)
+            return H5I_INVALID_HID;
+        native = dataset->native;
+    }
+    return take_properties(dataset, cow_native_dataset_dcpl(native)) < 0 ? H5I_INVALID_HID : dataset->dcpl;
+}
+
+/* Everything of the state that follows from root record, row and the native object. TOLD, what its header says, or else its creation
+ * properties DCPL, which become the state's, also when it fails. NATIVE NULL: it is not open, and its type is OWN, one of HDF5's own. Takes
+ * one reference. */
+static cow_dataset *dataset_make(cow_file *file, void *native, bool named, hid_t dcpl, const cow_described *told,
+                                 hid_t own, uint64_t address, bool snapshot, const cow_root *root,
+                                 uint64_t root_offset, const cow_layout_dataset_row *row)
 {
     cow_dataset *dataset = calloc(1, sizeof *dataset);
     cow_array *array;
     const cow_pool_entry *pool;
     hid_t type = H5I_INVALID_HID;
-    unsigned options = 0;
 
     if (dataset == NULL) {
         cow_error(COW_MEMORY, "%s: no memory to open a dataset", file->name);
@@ -319,20 +347,17 @@ static cow_dataset *dataset_make(cow_file *file, void *native, bool named, hid_t
                              .snapshot = snapshot,
                              .root = root_offset,
                              .row = *row,
-                             .dcpl = dcpl};
+                             .dcpl = H5I_INVALID_HID,
+                             .told = H5I_INVALID_HID,
+                             .usual = told != NULL && told->usual && told->fill == COW_DESCRIBED_DEFAULT,
+                             .times = told != NULL && told->times};
     array = &dataset->array;
-    make_label(dataset, native, named);
-    if (dcpl >= 0 && H5Pset_layout(dcpl, H5D_CONTIGUOUS) < 0) {
-        cow_error_native("%s: cannot keep its creation properties", array->label);
+    if (native != NULL)
+        make_label(dataset, native, named);
+    if (take_properties(dataset, dcpl) < 0 || (dcpl < 0 && told == NULL) ||
+        (type = native == NULL ? H5Tcopy(own) : cow_native_dataset_type(native)) < 0 ||
+        (pool = cow_pools_get_like(file, root->pool > UINT32_MAX ? UINT32_MAX : (uint32_t)root->pool, type, told)) == NULL)
         goto failed;
-    }
-    if (dcpl < 0 || (type = cow_native_dataset_type(native)) < 0 ||
-        (pool = cow_pools_get(file, root->pool > UINT32_MAX ? UINT32_MAX : (uint32_t)root->pool)) == NULL)
-        goto failed;
-    if (H5Pget_chunk_opts(pool->dcpl, &options) < 0) {
-        cow_error_native("%s: cannot read how its chunks are stored", array->label);
-        goto failed;
-    }
     if (other_shape(pool, type, root)) {
         cow_error(COW_CORRUPT,
                   "%s: the chunks of the dataset are not those of its pool %u; to see what is damaged: h5cow verify %s",
@@ -352,14 +377,16 @@ static cow_dataset *dataset_make(cow_file *file, void *native, bool named, hid_t
     array->early = row->layout == H5D_CHUNKED && row->alloc_time == H5D_ALLOC_TIME_EARLY;
     array->late =
         row->layout == H5D_CHUNKED && row->alloc_time == H5D_ALLOC_TIME_LATE && !(row->flags & COW_FLAG_ALLOCATED);
-    array->plain_edges = (options & H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS) != 0;
+    array->plain_edges = pool->plain_edges;
     array->filters_hidden = (row->flags & COW_FLAG_FILTERS_ADDED) != 0;
     take_pool(dataset, pool);
     array->threads = file->options->threads;
     memcpy(array->extent, root->extent, sizeof array->extent);
     memcpy(array->maximum, root->maximum, sizeof array->maximum);
     cow_grid_init(&array->grid, root->rank, root->chunk, root->maximum);
-    if (load_fill(array, dataset->dcpl, row, root) < 0 ||
+    if (load_fill(array, dataset->dcpl,
+                  told != NULL && told->fill == COW_DESCRIBED_UNDEFINED ? H5D_FILL_VALUE_UNDEFINED : H5D_FILL_VALUE_DEFAULT,
+                  row, root) < 0 ||
         (array->index = cow_index_open(file->index, &array->grid, root)) == NULL)
         goto failed;
     cow_index_keep(array->index, file->options->memory_bytes / 4);
@@ -512,8 +539,8 @@ cow_dataset *cow_dataset_create(cow_file *file, void *at, const H5VL_loc_params_
     row.head = cow_address(&info.token);
     if (cow_datasets_add_row(file, &row) < 0)
         goto done;
-    dataset = dataset_make(file, *native, false, cow_native_dataset_dcpl(*native), row.head, false, &root,
-                           COW_NO_NODE, &row);
+    dataset = dataset_make(file, *native, false, cow_native_dataset_dcpl(*native), NULL, H5I_INVALID_HID,
+                           row.head, false, &root, COW_NO_NODE, &row);
     if (dataset != NULL && dataset->array.early && cow_array_resize(&dataset->array, root.extent) < 0) {
         gone = cow_journal_driver_file_failures(file->fileno) == failures && take_back(dataset, at, loc, name) == 0;
         if (!gone)
@@ -565,31 +592,61 @@ int cow_dataset_is_view(void *native)
     return status;
 }
 
-int cow_dataset_source(hid_t dcpl, uint64_t *number)
+/* What the source of the first of so many mappings says: as cow_dataset_source. */
+static int kind_of(char name[COW_MARKED_MAX], uint64_t mappings, uint64_t *number)
 {
     static const char heads[] = COW_PATH_HEADS "/", views[] = COW_PATH_VIEWS "/";
-    char name[COW_MARKED_MAX], *end;
     const char *digits;
-    size_t mappings;
+    char *end;
     int kind = 2;
+
+    if (cow_layout_unmark(name, number))
+        return kind;
+    if (mappings != 1)
+        return 0;
+    if (strncmp(name, heads, sizeof heads - 1) == 0)
+        kind = 1;
+    else if (strncmp(name, views, sizeof views - 1) != 0)
+        return 0;
+    digits = name + (kind == 1 ? sizeof heads : sizeof views) - 1;
+    *number = strtoull(digits, &end, kind == 1 ? 10 : 16);
+    return end == digits || *end != '\0' ? 0 : kind;
+}
+
+int cow_dataset_source(hid_t dcpl, uint64_t *number)
+{
+    char name[COW_MARKED_MAX];
+    size_t mappings;
+    int kind;
 
     if (first_source(dcpl, name, &mappings) < 0)
         return -1;
-    if (!cow_layout_unmark(name, number)) {
-        if (mappings != 1)
-            return 0;
-        if (strncmp(name, heads, sizeof heads - 1) == 0)
-            kind = 1;
-        else if (strncmp(name, views, sizeof views - 1) != 0)
-            return 0;
-        digits = name + (kind == 1 ? sizeof heads : sizeof views) - 1;
-        *number = strtoull(digits, &end, kind == 1 ? 10 : 16);
-        if (end == digits || *end != '\0')
-            return 0;
-    }
+    if ((kind = kind_of(name, mappings, number)) == 0)
+        return 0;
     if (H5Pget_virtual_filename(dcpl, 0, name, sizeof name) < 0)
         return cow_error_native("cannot get the source of a virtual dataset");
     return strcmp(name, ".") == 0 ? kind : 0;
+}
+
+/* The same from what the object's header says, in a file that stays as it is. -1: that is not to be had; no error is recorded. */
+static int source_told(const cow_file *file, uint64_t address, cow_described *told, uint64_t *number)
+{
+    const cow_source *source;
+    char where[COW_MARKED_MAX], name[COW_MARKED_MAX];
+    uint64_t mappings;
+    int kind;
+
+    if (file->still == NULL)
+        return -1;
+    source = cow_still_source(cow_layout_still_bytes(file->still));
+    if (cow_described_read(source, address, told) <= 0)
+        return -1;
+    if (told->layout != COW_DESCRIBED_VIRTUAL)
+        return 0;
+    if (cow_described_source(source, told, COW_MARKED_MAX, where, name, &mappings) <= 0)
+        return -1;
+    kind = kind_of(name, mappings, number);
+    return kind > 0 && told->fill == COW_DESCRIBED_USER ? -1 : strcmp(where, ".") == 0 ? kind : 0;
 }
 
 /* The root record that a source names, and the row of its dataset. */
@@ -629,8 +686,9 @@ int cow_dataset_attach(cow_file *file, void *native, bool named, cow_dataset **d
     H5O_info2_t info;
     uint64_t address, number = 0, offset;
     cow_layout_dataset_row row;
+    cow_described told;
     cow_root root;
-    hid_t dcpl;
+    hid_t dcpl = H5I_INVALID_HID;
     bool snapshot;
     int kind;
 
@@ -646,24 +704,73 @@ int cow_dataset_attach(cow_file *file, void *native, bool named, cow_dataset **d
         (*dataset)->references++;
         return 0;
     }
-    if ((dcpl = cow_native_dataset_dcpl(native)) < 0)
-        return -1;
-    kind = cow_dataset_source(dcpl, &number);
+    if ((kind = source_told(file, address, &told, &number)) < 0) {
+        if ((dcpl = cow_native_dataset_dcpl(native)) < 0)
+            return -1;
+        kind = cow_dataset_source(dcpl, &number);
+    }
     if (kind > 0 && (root_of(file, kind, number, &offset, &root, &row) < 0 ||
                      (kind == 2 && cow_sum_check_root(file, address, offset) < 0) ||
                      (kind == 1 && row.head != address && foreign_head(file, address) < 0)))
         kind = -1;
     if (kind <= 0) {
-        H5Pclose(dcpl);
+        cow_close(dcpl);
         return kind;
     }
     /* the copy of a head object made without the connector: reads, never writes */
     snapshot = kind == 2 || row.head != address;
-    if ((*dataset = dataset_make(file, native, named, dcpl, address, snapshot, &root, offset, &row)) == NULL)
+    if ((*dataset = dataset_make(file, native, named, dcpl, dcpl < 0 ? &told : NULL, H5I_INVALID_HID, address, snapshot,
+                                 &root, offset, &row)) == NULL)
         return -1;
     if (!snapshot && cow_stowed_take(file, address, &(*dataset)->whole_view))
         (*dataset)->root_changed = true;
     return 0;
+}
+
+/* ---- without opening it ---- */
+
+bool cow_file_reads_unopened(const cow_file *file, H5O_token_t *stand_in)
+{
+    uint64_t address;
+
+    if (file->still == NULL || cow_file_shut(file) || !cow_file_keeps_closed() ||
+        !cow_layout_still_index(file->still, &address))
+        return false;
+    *stand_in = cow_token(address);
+    return true;
+}
+
+int cow_dataset_attach_unopened(cow_file *file, const H5O_token_t *token, const char *path, cow_dataset **dataset)
+{
+    uint64_t address = cow_address(token), number = 0, offset;
+    cow_layout_dataset_row row;
+    cow_described told;
+    cow_root root;
+    hid_t own;
+
+    if ((*dataset = cow_datasets_find(file, address)) != NULL) {
+        if ((*dataset)->snapshot || (*dataset)->named_type || !cow_type_predefined(cow_array_type(&(*dataset)->array)))
+            return 0;
+        (*dataset)->references++;
+    } else {
+        if (source_told(file, address, &told, &number) != 1 || (own = cow_type_of_message(told.type, told.type_size)) == 0 ||
+            root_of(file, 1, number, &offset, &root, &row) < 0 || row.head != address ||
+            (*dataset = dataset_make(file, NULL, false, H5I_INVALID_HID, &told, own, address, false, &root, offset, &row)) ==
+                NULL)
+            return 0;
+    }
+    if (!(*dataset)->named) {
+        set_label(*dataset, path);
+        (*dataset)->named = true;
+    }
+    return 1;
+}
+
+hid_t cow_dataset_type_unopened(cow_dataset *dataset)
+{
+    void *raw_data = cow_native_chunk_store_dataset(cow_pool_store(dataset->array.pool));
+
+    return raw_data == NULL ? H5I_INVALID_HID : cow_native_dataset_type(raw_data);
 }
 
 int cow_dataset_store_last(cow_dataset *dataset)
@@ -829,38 +936,4 @@ hid_t cow_dataset_space(cow_dataset *dataset)
     if ((space = H5Screate_simple((int)array->grid.rank, extent, most)) < 0)
         cow_error_native("%s: cannot describe the extent", array->label);
     return space;
-}
-
-hid_t cow_dataset_dcpl(cow_dataset *dataset, void *native)
-{
-    hsize_t chunk[COW_MAX_RANK];
-    const cow_pool_entry *pool = cow_pools_get(dataset->file, dataset->row.pool);
-    hid_t dcpl;
-    unsigned opts;
-
-    (void)native;
-    if (pool == NULL)
-        return H5I_INVALID_HID;
-    if ((dcpl = H5Pcopy(dataset->dcpl)) < 0) {
-        cow_error_native("%s: cannot get the creation properties", dataset->array.label);
-        return H5I_INVALID_HID;
-    }
-    for (unsigned d = 0; d < dataset->array.grid.rank; d++)
-        chunk[d] = dataset->array.grid.chunk[d];
-    if (dataset->row.layout == H5D_CHUNKED) {
-        if (H5Pset_chunk(dcpl, (int)dataset->array.grid.rank, chunk) < 0 || H5Pget_chunk_opts(pool->dcpl, &opts) < 0 ||
-            H5Pset_chunk_opts(dcpl, opts) < 0)
-            goto failed;
-        if (!(dataset->row.flags & COW_FLAG_FILTERS_ADDED) && cow_native_filters_add(dcpl, pool->dcpl) < 0)
-            goto failed;
-    }
-    if (H5Pset_alloc_time(dcpl, (H5D_alloc_time_t)dataset->row.alloc_time) < 0 ||
-        H5Pset_fill_time(dcpl, (H5D_fill_time_t)dataset->row.fill_time) < 0)
-        goto failed;
-    return dcpl;
-failed:
-    if (!cow_error_pending())
-        cow_error_native("%s: cannot put together the creation properties", dataset->array.label);
-    H5Pclose(dcpl);
-    return H5I_INVALID_HID;
 }

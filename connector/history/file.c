@@ -13,9 +13,12 @@
 static cow_file *open_files;
 static bool prefix_seen; /* by anybody, in any file */
 
-static int check_format(cow_loc file, uint32_t *format)
+/* STILL may be NULL. */
+static int check_format(cow_loc file, const cow_layout_still *still, uint32_t *format)
 {
-    int found = cow_layout_number(file, COW_FORMAT_NAME, H5T_STD_U32LE, format);
+    int found = still != NULL && cow_layout_still_format(still, format)
+                    ? 1
+                    : cow_layout_number(file, COW_FORMAT_NAME, H5T_STD_U32LE, format);
 
     if (found > 0 && (*format < COW_FORMAT_FIRST || *format > COW_FORMAT))
         return cow_error(COW_UNSUPPORTED,
@@ -28,7 +31,7 @@ int cow_file_versioned(void *native_file)
 {
     uint32_t format;
 
-    return check_format((cow_loc){native_file, H5I_FILE}, &format);
+    return check_format((cow_loc){native_file, H5I_FILE}, NULL, &format);
 }
 
 /* Where that cannot be looked up, and there is no journal, it is a damaged file of the program's own, which it may be about to mend:
@@ -96,10 +99,13 @@ static void shut(cow_file *file)
     cow_space_close(file);
     cow_folders_close(file);
     cow_copied_close(file);
+    cow_told_close(file);
     cow_file_close_table(&file->index);
     if (file->cache != NULL)
         cow_chunk_cache_close(file->cache);
     file->cache = NULL;
+    cow_layout_still_close(file->still);
+    file->still = NULL;
     cow_file_set_shut(file);
 }
 
@@ -137,6 +143,7 @@ static void free_state(cow_file *file)
     cow_space_free(file->space);
     cow_folders_free(file->folders);
     cow_copied_free(file->copied);
+    cow_told_free(file->told);
     cow_refused_free(file->refused);
     cow_counts_free(file->counts);
     cow_own_free(file->own);
@@ -179,11 +186,13 @@ static int make_parts(cow_file *file, bool writable)
     file->space = cow_space_new();
     file->folders = cow_folders_new();
     file->copied = cow_copied_new();
+    file->told = cow_told_new();
     return file->state == NULL || file->changes == NULL || file->snapshots == NULL || file->datasets == NULL ||
                    file->pools == NULL || file->next_version == NULL || file->incomplete == NULL ||
                    file->absolute == NULL || file->superseded == NULL || file->bare == NULL || file->stowed == NULL ||
                    file->refused == NULL || file->counts == NULL || file->own == NULL || file->sums == NULL ||
-                   file->space == NULL || file->folders == NULL || file->copied == NULL
+                   file->space == NULL || file->folders == NULL || file->copied == NULL ||
+                   file->told == NULL
                ? -1
                : 0;
 }
@@ -240,10 +249,12 @@ cow_file *cow_file_attach(void *native_file, const char *name, bool writable, bo
     file->loc = (cow_loc){file->native, H5I_FILE};
     if ((file->cache = cow_chunk_cache_open(file->options->cache_bytes)) == NULL)
         goto failed;
+    if (!writable && !created)
+        file->still = cow_layout_still_open(file->loc, journal);
     if (created) {
         if (cow_changed_object(file, &file->root, "/", COW_CHANGED_NEW) < 0)
             goto failed;
-    } else if ((found = check_format(file->loc, &file->format)) <= 0 || cow_file_open_tables(file) < 0) {
+    } else if ((found = check_format(file->loc, file->still, &file->format)) <= 0 || cow_file_open_tables(file) < 0) {
         if (found == 0)
             cow_error(COW_CORRUPT, "%s: its history has vanished", name);
         goto failed;

@@ -191,7 +191,14 @@ cow_array *cow_dataset_array(cow_dataset *dataset);
 /* Refuses read-only files, versions and files in the error state; else notes that the dataset changes. PATH: where the
  * application found it, or NULL when unknown. */
 int cow_dataset_begin_write(cow_dataset *dataset, const char *path);
-/* As for the dataset that the application made. Ids are the caller's. */
+/* The same of a head by its address, without opening it, in a file that stays as it is while it is open: where its type is one of HDF5's own
+ * numbers. PATH is for messages. 1; 0: it is to be opened, perhaps with a recorded error. */
+int cow_dataset_attach_unopened(cow_file *file, const H5O_token_t *token, const char *path, cow_dataset **dataset);
+/* Is that ever so in this file? STAND_IN: a dataset of the history that can be opened instead. */
+bool cow_file_reads_unopened(const cow_file *file, H5O_token_t *stand_in);
+/* Its type, as HDF5 gives that of an open dataset; the caller closes it. */
+hid_t cow_dataset_type_unopened(cow_dataset *dataset);
+/* As for the dataset that the application made. Ids are the caller's. NATIVE may be NULL: it is opened where that is needed. */
 hid_t cow_dataset_space(cow_dataset *dataset);
 hid_t cow_dataset_dcpl(cow_dataset *dataset, void *native);
 bool cow_dataset_chunked(const cow_dataset *dataset); /* the application asked for chunks (else contiguous) */

@@ -63,12 +63,14 @@
 #include "history/tables.h"
 #include "history/values.h"
 #include "journal/journal.h"
+#include "layout/still.h"
 #include "view/view.h"
 
 typedef struct cow_refused cow_refused;                 /* commit.c */
 typedef struct cow_counts cow_counts;                   /* counts.c */
 typedef struct cow_own cow_own;                         /* deleted.c */
 typedef struct cow_sums cow_sums;                       /* sums.c */
+typedef struct cow_told cow_told;                       /* told.c */
 typedef struct cow_version_objects cow_version_objects; /* version_objects.c */
 
 /* More than 20 fields: each part has its pointer here, and what all of them need of the file stands beside. */
@@ -92,6 +94,7 @@ struct cow_file {
     cow_table *index;
     cow_chunk_cache *cache;
     cow_journal *journal; /* NULL: the file has none */
+    cow_layout_still *still; /* NULL: tables are opened */
     /* parts, each with a file of its own that alone looks into it */
     cow_state *state;
     cow_changes *changes;
@@ -113,6 +116,7 @@ struct cow_file {
     cow_space *space;
     cow_folders *folders;
     cow_copied *copied;
+    cow_told *told;
 };
 
 /* More than 20 fields: one open dataset has a side for creating, reading, committing, copying and closing it, and each is a flag. */
@@ -130,7 +134,10 @@ struct cow_dataset {
     cow_array array;
     char *label;
     bool named; /* the label has the path */
-    hid_t dcpl; /* the native object's but for its mapping, which makes each copy of the list dear */
+    hid_t dcpl; /* in files that can be written; else cow_dataset_properties */
+    hid_t told; /* what the application is told of them: told.c; H5I_INVALID_HID: it has not asked yet */
+    bool usual; /* in files that are only read: but for what row and pool say, and that times are kept or not, they are the default ones */
+    bool times;
     /* A handle of our own: heads of writable files have one, so that their address cannot be used again; others where they are kept. */
     void *native;
     bool let_go;     /* for a moment: cow_datasets_let_go */
@@ -248,6 +255,11 @@ void cow_sums_free(cow_sums *sums);
 int cow_sum_snapshot(cow_file *file, cow_loc snapshot, bool elements, bool checked, cow_layout_snapshot_row *row);
 /* Does a dataset at ADDRESS, of a version, name the root record that it named when it was made? 0, -1 COW_CORRUPT. */
 int cow_sum_check_root(cow_file *file, uint64_t address, uint64_t offset);
+/* told.c */
+/* NULL: no memory. */
+cow_told *cow_told_new(void);
+void cow_told_free(cow_told *told);
+void cow_told_close(cow_file *file);
 /* counts.c */
 /* NULL: no memory. */
 cow_counts *cow_counts_new(void);
@@ -294,6 +306,9 @@ size_t cow_reach_ended(const cow_reach *reach, const uint64_t **ids);
 /* dataset.c: what a virtual dataset is. 1: a head (*NUMBER: id), 2: it shows the view of a root record, or is that view (*NUMBER: the
  * record), 0: something else; -1. */
 int cow_dataset_source(hid_t dcpl, uint64_t *number);
+/* The creation properties of the native object but for its mapping; they stay the state's. NATIVE: the object where the caller has it open,
+ * or NULL. H5I_INVALID_HID: the error. */
+hid_t cow_dataset_properties(cow_dataset *dataset, void *native);
 /* Is it the view of a root, which has links of its own besides those of versions? 1, 0, -1 */
 int cow_dataset_is_view(void *native);
 

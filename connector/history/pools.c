@@ -197,11 +197,15 @@ done:
 static int pool_shape(const cow_file *file, cow_pool_entry *entry, void *raw_data)
 {
     hid_t space = cow_native_dataset_space(raw_data), type = cow_native_dataset_type(raw_data);
+    unsigned options = 0;
     int status = -1;
 
     if (space >= 0 && type >= 0 && (entry->dcpl = cow_native_dataset_dcpl(raw_data)) >= 0 &&
         (entry->type = cow_type_is_heap(type, true) > 0 ? cow_kept_type_of(raw_data) : cow_kept_type_new(type)) != NULL)
         status = cow_layout_raw_shape(type, space, entry->dcpl, &entry->raw);
+    if (status == 0 && H5Pget_chunk_opts(entry->dcpl, &options) < 0)
+        status = cow_error_native("cannot read how chunks are stored");
+    entry->plain_edges = (options & H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS) != 0;
     cow_close(type, space);
     return status < 0 ? cow_context("%s: pool %u cannot be used; try: h5cow verify", file->name, entry->id) : 0;
 }
@@ -242,7 +246,57 @@ static int allow_finding(cow_file *file, opened *o)
     return 0;
 }
 
-static int pool_open(cow_file *file, opened *o)
+/* The table of its slots. */
+static cow_table *open_slots(const cow_file *file, uint32_t id, unsigned rank)
+{
+    cow_table *table = file->still == NULL ? NULL : cow_layout_still_table(file->still, COW_TABLE_SLOTS, id, rank);
+
+    return table != NULL ? table : cow_layout_table_open(file->loc, COW_TABLE_SLOTS, id, rank);
+}
+
+/* Where the bytes of chunks are, and that they may be read by several threads. */
+static void find_apart(const cow_file *file, cow_chunk_store *store, const cow_described *raw)
+{
+    if (raw != NULL)
+        cow_native_chunk_store_look(store, cow_layout_still_bytes(file->still), raw);
+    if (file->journal != NULL)
+        cow_native_chunk_store_read_apart(store, file->journal);
+}
+
+/* Without opening its raw data, where its chunks have no filters and are of TYPE, as LIKE tells: 1; 0: that is to be opened; -1. */
+static int pool_open_closed(cow_file *file, opened *o, hid_t type, const cow_described *like, const cow_described *raw)
+{
+    cow_pool_entry *entry = &o->entry;
+    char name[COW_PATH_MAX];
+    cow_chunk_store *store;
+    cow_table *table;
+
+    if (raw->filters != COW_DESCRIBED_PLAIN || raw->type_size == 0 || raw->type_size != like->type_size ||
+        memcmp(raw->type, like->type, raw->type_size) != 0 || cow_type_is_heap(type, true) != 0 ||
+        cow_layout_still_shape(raw, H5Tget_size(type), &entry->raw) < 0)
+        return 0;
+    entry->plain_edges = raw->whole_edges;
+    snprintf(name, sizeof name, "pool %u", entry->id);
+    if ((entry->type = cow_kept_type_new(type)) == NULL)
+        return -1;
+    if ((table = open_slots(file, entry->id, entry->raw.rank)) == NULL)
+        goto failed;
+    if ((store = cow_native_chunk_store_closed(file->native, raw, cow_layout_raw_open, entry->id)) == NULL) {
+        table->close(table);
+        goto failed;
+    }
+    find_apart(file, store, raw);
+    if ((entry->pool = cow_pool_open(name, entry->raw.rank, table, store)) == NULL)
+        goto failed;
+    if ((entry->codec = cow_codec_plain(entry->raw.chunk_bytes)) != NULL)
+        return 1;
+    cow_pool_close(entry->pool);
+failed:
+    cow_kept_type_free(entry->type);
+    return -1;
+}
+
+static int pool_open(cow_file *file, opened *o, const cow_described *raw)
 {
     cow_pool_entry *entry = &o->entry;
     char name[COW_PATH_MAX];
@@ -256,7 +310,7 @@ static int pool_open(cow_file *file, opened *o)
     if (raw_data == NULL)
         return cow_context("%s: the chunks of %s cannot be opened", file->name, name);
     if (pool_shape(file, entry, raw_data) < 0 || decoded_bytes(file, entry, &bytes) < 0 ||
-        (table = cow_layout_table_open(file->loc, COW_TABLE_SLOTS, entry->id, entry->raw.rank)) == NULL) {
+        (table = open_slots(file, entry->id, entry->raw.rank)) == NULL) {
         cow_native_dataset_close(raw_data);
         goto done;
     }
@@ -264,8 +318,7 @@ static int pool_open(cow_file *file, opened *o)
         table->close(table);
         goto done;
     }
-    if (file->journal != NULL)
-        cow_native_chunk_store_read_apart(store, file->journal);
+    find_apart(file, store, raw);
     if ((entry->pool = cow_pool_open(name, entry->raw.rank, table, store)) == NULL)
         goto done;
     if ((entry->codec = cow_codec_open(entry->dcpl, cow_kept_type_id(entry->type), bytes)) == NULL) {
@@ -346,8 +399,16 @@ void cow_pools_leave(cow_file *file, uint32_t id)
 
 const cow_pool_entry *cow_pools_get(cow_file *file, uint32_t id)
 {
+    return cow_pools_get_like(file, id, H5I_INVALID_HID, NULL);
+}
+
+const cow_pool_entry *cow_pools_get_like(cow_file *file, uint32_t id, hid_t type, const cow_described *like)
+{
     cow_pools *pools = file->pools;
     opened *o = find(pools, id);
+    cow_described raw;
+    bool looked;
+    int status = 0;
 
     if (o != NULL)
         return &o->entry;
@@ -364,11 +425,29 @@ const cow_pool_entry *cow_pools_get(cow_file *file, uint32_t id)
     }
     o = &pools->list[pools->count];
     *o = (opened){.entry = {.id = id, .dcpl = H5I_INVALID_HID}};
-    if (pool_open(file, o) < 0)
+    looked = file->still != NULL && cow_layout_still_raw(file->still, id, &raw);
+    if (looked && like != NULL)
+        status = pool_open_closed(file, o, type, like, &raw);
+    if (status == 0)
+        status = pool_open(file, o, looked ? &raw : NULL);
+    if (status < 0)
         return NULL;
     note_slots(o);
     pools->count++;
     return &o->entry;
+}
+
+hid_t cow_pools_dcpl(cow_file *file, uint32_t id)
+{
+    const cow_pool_entry *entry = cow_pools_get(file, id);
+    opened *o = entry == NULL ? NULL : find(file->pools, id);
+    void *raw_data;
+
+    if (o == NULL)
+        return H5I_INVALID_HID;
+    if (o->entry.dcpl < 0 && (raw_data = cow_native_chunk_store_dataset(cow_pool_store(o->entry.pool))) != NULL)
+        o->entry.dcpl = cow_native_dataset_dcpl(raw_data);
+    return o->entry.dcpl;
 }
 
 /* 1: HDF5 does not take such chunks, which is recorded. */

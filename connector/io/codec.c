@@ -53,11 +53,9 @@ static int read_filter(hid_t dcpl, unsigned i, cow_filter *filter)
     return 0;
 }
 
-cow_codec *cow_codec_open(hid_t dcpl, hid_t type, size_t chunk_bytes)
+cow_codec *cow_codec_plain(size_t chunk_bytes)
 {
     cow_codec *codec = calloc(1, sizeof *codec);
-    int filters = H5Pget_nfilters(dcpl);
-    bool made = false;
 
     if (!codec) {
         cow_error(COW_MEMORY, "no memory for a codec");
@@ -66,6 +64,17 @@ cow_codec *cow_codec_open(hid_t dcpl, hid_t type, size_t chunk_bytes)
     codec->dcpl = H5I_INVALID_HID;
     codec->standard = true;
     codec->chunk_bytes = codec->bound = chunk_bytes;
+    return codec;
+}
+
+cow_codec *cow_codec_open(hid_t dcpl, hid_t type, size_t chunk_bytes)
+{
+    cow_codec *codec = cow_codec_plain(chunk_bytes);
+    int filters = H5Pget_nfilters(dcpl);
+    bool made = false;
+
+    if (!codec)
+        return NULL;
     if (filters < 0) {
         cow_error_native("cannot read the filters of a dataset");
         goto done;

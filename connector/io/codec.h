@@ -31,6 +31,7 @@ bool cow_filtering_of(hid_t dxpl, cow_filtering *filtering);
  * dataset can be opened and its attributes read: encode and decode are COW_UNSUPPORTED, with the filter's number and
  * name. */
 cow_codec *cow_codec_open(hid_t dcpl, hid_t type, size_t chunk_bytes);
+cow_codec *cow_codec_plain(size_t chunk_bytes); /* of one that has no filters */
 void cow_codec_close(cow_codec *codec);
 bool cow_codec_identity(const cow_codec *codec); /* no filter at all */
 bool cow_codec_parallel(const cow_codec *codec); /* encode and decode may run on worker threads */

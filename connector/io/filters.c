@@ -8,6 +8,7 @@
 
 #include "io/lzf.h"
 #include "base/bytes.h"
+#include "base/digest.h"
 
 #include <blosc.h>
 #include <libdeflate.h>
@@ -77,34 +78,6 @@ static void unshuffle(const uint8_t *in, uint8_t *out, size_t bytes, size_t size
 
 /* ---- fletcher32 ---- */
 
-/* Fletcher's checksum over big-endian 16-bit words modulo 65535, an odd last byte being the high half of a word.
- * Source: HDF5 file format specification, and H5checksum.c. 360 is how many words 32-bit sums can take unreduced. */
-static uint32_t fletcher32(const uint8_t *bytes, size_t size)
-{
-    uint32_t low = 0, high = 0;
-    size_t words = size / 2;
-
-    while (words > 0) {
-        size_t n = words < 360 ? words : 360;
-        words -= n;
-        for (; n > 0; n--, bytes += 2) {
-            low += (uint32_t)bytes[0] << 8 | bytes[1];
-            high += low;
-        }
-        low = (low & 0xffff) + (low >> 16);
-        high = (high & 0xffff) + (high >> 16);
-    }
-    if (size % 2) {
-        low += (uint32_t)bytes[0] << 8;
-        high += low;
-        low = (low & 0xffff) + (low >> 16);
-        high = (high & 0xffff) + (high >> 16);
-    }
-    low = (low & 0xffff) + (low >> 16);
-    high = (high & 0xffff) + (high >> 16);
-    return high << 16 | low;
-}
-
 /* Before 1.6.3 HDF5 on little-endian machines stored both halves with their bytes swapped: read those files as well. */
 static uint32_t fletcher32_before_163(uint32_t sum)
 {
@@ -122,7 +95,7 @@ static size_t fletcher32_decode(const uint8_t *in, bool unchecked, size_t size, 
     }
     size -= FLETCHER_SIZE;
     stored = cow_get32(in + size);
-    sum = unchecked ? stored : fletcher32(in, size);
+    sum = unchecked ? stored : cow_fletcher32(in, size);
     if (stored != sum && stored != fletcher32_before_163(sum)) {
         *why = "its checksum does not match";
         return 0;
@@ -251,7 +224,7 @@ size_t cow_filter_encode(const cow_filter *filter, const void *in, size_t size, 
         return deflate_encode(filter, in, size, out);
     case H5Z_FILTER_FLETCHER32:
         memcpy(out, in, size);
-        cow_put32((uint8_t *)out + size, fletcher32(in, size));
+        cow_put32((uint8_t *)out + size, cow_fletcher32(in, size));
         return size + FLETCHER_SIZE;
     case COW_FILTER_LZF:
         return cow_lzf_compress(in, size, out, size);

@@ -34,7 +34,7 @@ typedef struct pointer {
 
 /* More than 20 fields: what is read in one pass over header, heap and trees is written in another, which needs all of it. */
 struct cow_dense {
-    const cow_dense_source *source;
+    const cow_source *source;
     uint8_t *bytes;
     size_t size, bytes_room;
     piece *piece;
@@ -59,27 +59,11 @@ struct cow_dense {
         size_t piece;
     } * record; /* in the order of hashes */
     size_t records, record_room;
-    cow_place *outer; /* further chunks of the object header */
-    size_t outers, outer_room;
-    uint64_t address, old_header; /* of the object header, bytes of its first chunk */
+    cow_header from; /* the object header in the file */
+    uint64_t address;
 };
 
 /* ---- reading ---- */
-
-/* 0: there are no such bytes. */
-static int bring(const cow_dense *d, uint64_t address, void *bytes, size_t size)
-{
-    const cow_dense_source *source = d->source;
-
-    if (address > source->end || size > source->end - address)
-        return 0;
-    return source->read(source->context, address, bytes, size) < 0 ? -1 : 1;
-}
-
-static bool good(const cow_dense *d, const uint8_t *bytes, size_t size, uint32_t sum)
-{
-    return d->source->unchecked || cow_metadata_checksum(bytes, size) == sum;
-}
 
 /* The piece of SIZE bytes at ADDRESS, whose first four are MAGIC. *AT: where it is in d->bytes. */
 static int take(cow_dense *d, uint64_t address, uint64_t size, const char *magic, size_t *at)
@@ -91,7 +75,7 @@ static int take(cow_dense *d, uint64_t address, uint64_t size, const char *magic
     if (COW_RESERVE(d->bytes, d->bytes_room, d->size, (size_t)size) < 0 ||
         COW_RESERVE(d->piece, d->piece_room, d->pieces, 1) < 0)
         return cow_error(COW_MEMORY, "no memory to copy a group");
-    if ((found = bring(d, address, d->bytes + d->size, (size_t)size)) <= 0)
+    if ((found = cow_source_bring(d->source, address, d->bytes + d->size, (size_t)size)) <= 0)
         return found;
     *at = d->size;
     if (memcmp(d->bytes + *at, magic, 4) != 0)
@@ -108,7 +92,7 @@ static bool whole(cow_dense *d, size_t checked)
     const uint8_t *bytes = d->bytes + p->at;
 
     p->checked = checked;
-    return checked <= p->size - 4 && good(d, bytes, checked, cow_get32(bytes + checked));
+    return checked <= p->size - 4 && cow_source_good(d->source, bytes, checked, cow_get32(bytes + checked));
 }
 
 static int note_pointer(cow_dense *d, size_t at)
@@ -117,15 +101,6 @@ static int note_pointer(cow_dense *d, size_t at)
         return cow_error(COW_MEMORY, "no memory to copy a group");
     d->pointer[d->pointers++] = (pointer){at, cow_get64(d->bytes + at)};
     return 1;
-}
-
-static uint64_t get_bytes(const uint8_t *p, unsigned n)
-{
-    uint64_t v = 0;
-
-    while (n-- > 0)
-        v = v << 8 | p[n];
-    return v;
 }
 
 static unsigned log2_of(uint64_t v)
@@ -138,23 +113,6 @@ static unsigned log2_of(uint64_t v)
 }
 
 /* ---- the object header ---- */
-
-enum { /* types of messages */
-    NIL = 0x00,
-    LINK_INFO = 0x02,
-    LINK = 0x06,
-    GROUP_INFO = 0x0a,
-    ATTRIBUTE = 0x0c,
-    COMMENT = 0x0d,
-    CONTINUATION = 0x10,
-    ATTRIBUTE_INFO = 0x15,
-    REFERENCES = 0x16,
-};
-
-#define SHARED_MESSAGE 0x02
-#define HEADER_TIMES   0x20
-#define HEADER_PHASE   0x10
-#define HEADER_ORDERED 0x04
 
 static int put_header(cow_dense *d, const void *bytes, size_t size)
 {
@@ -187,80 +145,48 @@ static bool link_info_known(const uint8_t *body, size_t size)
            size >= 2 + (body[1] & 1 ? 8u : 0u) + (body[1] & 2 ? 24u : 16u);
 }
 
-/* The messages of one chunk; continuations are noted. */
-static int take_messages(cow_dense *d, const uint8_t *p, size_t size, bool ordered)
+static int take_message(void *context, const uint8_t *message, size_t prefix, size_t length)
 {
-    const size_t prefix = ordered ? 6 : 4;
-    size_t at = 0, length;
+    cow_dense *d = context;
+    const uint8_t *body = message + prefix;
 
-    for (; size - at >= prefix; at += prefix + length) {
-        const uint8_t *message = p + at, *body = message + prefix;
-
-        length = cow_get16(message + 1);
-        if (length > size - at - prefix)
+    if (message[0] == COW_MESSAGE_REFERENCES)
+        return 1;
+    if (message[3] & COW_MESSAGE_SHARED)
+        return 0;
+    switch (message[0]) {
+    case COW_MESSAGE_LINK_INFO:
+        if (d->link_info != 0 || !link_info_known(body, length))
             return 0;
-        if (message[0] == NIL || message[0] == REFERENCES)
-            continue;
-        if (message[3] & SHARED_MESSAGE)
+        d->link_info = d->header_size + prefix + 2 + (body[1] & 1 ? 8 : 0);
+        d->by_creation = body[1] & 2;
+        break;
+    case COW_MESSAGE_ATTRIBUTE:
+        if (!plain_attribute(body, length))
             return 0;
-        switch (message[0]) {
-        case CONTINUATION:
-            if (length < 16 || d->outers > 1024)
-                return 0;
-            if (COW_RESERVE(d->outer, d->outer_room, d->outers, 1) < 0)
-                return cow_error(COW_MEMORY, "no memory to copy a group");
-            d->outer[d->outers++] = (cow_place){cow_get64(body), cow_get64(body + 8)};
-            continue;
-        case LINK_INFO:
-            if (d->link_info != 0 || !link_info_known(body, length))
-                return 0;
-            d->link_info = d->header_size + prefix + 2 + (body[1] & 1 ? 8 : 0);
-            d->by_creation = body[1] & 2;
-            break;
-        case ATTRIBUTE:
-            if (!plain_attribute(body, length))
-                return 0;
-            break;
-        case ATTRIBUTE_INFO:
-            if (!no_attribute_heap(body, length))
-                return 0;
-            break;
-        case GROUP_INFO:
-            if (length < 2 || body[0] != 0 || (body[1] & 1 && length < 6))
-                return 0;
-            if (body[1] & 1)
-                d->least = cow_get16(body + 4);
-            break;
-        case COMMENT:
-            break;
-        default:
+        break;
+    case COW_MESSAGE_ATTRIBUTE_INFO:
+        if (!no_attribute_heap(body, length))
             return 0;
-        }
-        if (put_header(d, message, prefix + length) < 0)
-            return -1;
+        break;
+    case COW_MESSAGE_GROUP_INFO:
+        if (length < 2 || body[0] != 0 || (body[1] & 1 && length < 6))
+            return 0;
+        if (body[1] & 1)
+            d->least = cow_get16(body + 4);
+        break;
+    case COW_MESSAGE_COMMENT:
+        break;
+    default:
+        return 0;
     }
-    return 1;
-}
-
-/* One chunk behind the first. */
-static int take_outer(cow_dense *d, const cow_place *where, bool ordered)
-{
-    uint8_t *bytes = where->size < 8 || where->size > MOST ? NULL : malloc((size_t)where->size);
-    size_t size = (size_t)where->size;
-    int status = 0;
-
-    if (bytes != NULL && (status = bring(d, where->address, bytes, size)) > 0)
-        status = memcmp(bytes, "OCHK", 4) == 0 && good(d, bytes, size - 4, cow_get32(bytes + size - 4))
-                     ? take_messages(d, bytes + 4, size - 8, ordered)
-                     : 0;
-    free(bytes);
-    return status;
+    return put_header(d, message, prefix + length);
 }
 
 /* Room for the count of references, which HDF5 writes where there are several, and the count itself: none. */
 static int end_header(cow_dense *d)
 {
-    static const uint8_t references[11] = {REFERENCES, 5};
+    static const uint8_t references[11] = {COW_MESSAGE_REFERENCES, 5};
 
     if (put_header(d, references, d->ordered ? 11 : 9) < 0)
         return -1;
@@ -275,7 +201,7 @@ static int end_header(cow_dense *d)
 static int pad_header(cow_dense *d)
 {
     const size_t all = d->header_size + d->size, prefix = d->ordered ? 6 : 4;
-    uint8_t nil[2 * STEP_MOST] = {NIL};
+    uint8_t nil[2 * STEP_MOST] = {COW_MESSAGE_NIL};
     size_t step = 64, rest;
 
     while (step < STEP_MOST && step * 16 < all)
@@ -295,39 +221,20 @@ static int pad_header(cow_dense *d)
 
 static int take_header(cow_dense *d)
 {
-    uint8_t first[34], *bytes;
-    size_t prefix = 6, width;
-    uint64_t size;
+    cow_header *from = &d->from;
     int status;
 
-    if ((status = bring(d, d->address, first, sizeof first)) <= 0)
+    if ((status = cow_header_begin(d->source, d->address, from)) <= 0)
         return status;
-    if (memcmp(first, "OHDR", 4) != 0 || first[4] != 2 || first[5] & 0xc0)
-        return 0;
-    d->ordered = first[5] & HEADER_ORDERED;
-    prefix += (first[5] & HEADER_TIMES ? 16 : 0) + (first[5] & HEADER_PHASE ? 4 : 0);
-    width = (size_t)1 << (first[5] & 3);
-    size = get_bytes(first + prefix, (unsigned)width);
-    if (size > MOST)
-        return 0;
-    d->old_header = prefix + width + size + 4;
-    first[5] |= 3;
-    first[5] ^= 1; /* the size of its chunk in four bytes */
-    if (put_header(d, first, prefix) < 0)
+    d->ordered = from->ordered;
+    from->start[5] |= 3;
+    from->start[5] ^= 1; /* the size of its chunk in four bytes */
+    if (put_header(d, from->start, from->prefix) < 0)
         return -1;
     d->sized = d->header_size;
     if (put_header(d, "size", 4) < 0)
         return -1;
-    if ((bytes = malloc((size_t)d->old_header)) == NULL)
-        return cow_error(COW_MEMORY, "no memory to copy a group");
-    if ((status = bring(d, d->address, bytes, (size_t)d->old_header)) > 0)
-        status = good(d, bytes, (size_t)d->old_header - 4, cow_get32(bytes + d->old_header - 4))
-                     ? take_messages(d, bytes + prefix + width, (size_t)size, d->ordered)
-                     : 0;
-    free(bytes);
-    for (size_t i = 0; status > 0 && i < d->outers; i++)
-        status = take_outer(d, &d->outer[i], d->ordered);
-    if (status <= 0)
+    if ((status = cow_header_messages(d->source, from, take_message, d)) <= 0)
         return status;
     return d->link_info == 0 ? 0 : end_header(d);
 }
@@ -355,12 +262,12 @@ static int take_direct(cow_dense *d, const heap *h, uint64_t address, uint64_t s
     if ((status = take(d, address, size, "FHDB", &at)) <= 0)
         return status;
     if (size <= d->block_header || d->bytes[at + 4] != 0 || cow_get64(d->bytes + at + 5) != h->address ||
-        get_bytes(d->bytes + at + 13, h->offset) != offset)
+        cow_get_bytes(d->bytes + at + 13, h->offset) != offset)
         return 0;
     if (d->sums) {
         said = cow_get32(d->bytes + at + sum);
         cow_put32(d->bytes + at + sum, 0);
-        if (!good(d, d->bytes + at, (size_t)size, said))
+        if (!cow_source_good(d->source, d->bytes + at, (size_t)size, said))
             return 0;
     }
     d->piece[d->pieces - 1].checked = sum;
@@ -385,7 +292,7 @@ static int take_indirect(cow_dense *d, const heap *h, uint64_t address, unsigned
     if ((status = take(d, address, size, "FHIB", &at)) <= 0)
         return status;
     if (d->bytes[at + 4] != 0 || cow_get64(d->bytes + at + 5) != h->address ||
-        get_bytes(d->bytes + at + 13, h->offset) != offset || !whole(d, (size_t)size - 4))
+        cow_get_bytes(d->bytes + at + 13, h->offset) != offset || !whole(d, (size_t)size - 4))
         return 0;
     if (note_pointer(d, at + 5) < 0)
         return -1;
@@ -526,7 +433,7 @@ static bool levels(tree *t)
 /* The link that the heap's ID names. 0: there is none. */
 static int find_link(const cow_dense *d, const uint8_t *id, size_t *link, size_t *length, size_t *number)
 {
-    const uint64_t offset = get_bytes(id + 1, d->id_offset), size = get_bytes(id + 1 + d->id_offset, d->id_length);
+    const uint64_t offset = cow_get_bytes(id + 1, d->id_offset), size = cow_get_bytes(id + 1 + d->id_offset, d->id_length);
     size_t low = 0, high = d->directs;
 
     if (id[0] != 0)
@@ -551,46 +458,22 @@ static int find_link(const cow_dense *d, const uint8_t *id, size_t *link, size_t
     return 0;
 }
 
-/* A link's message. ADDRESS 0: it is no hard one. 0: it is not as it should be, or is an absolute soft link, which names its version. */
-typedef struct link_parts {
-    size_t name, length; /* of the name */
-    size_t address;      /* of the address, in d->bytes */
-} link_parts;
-
-static bool parse_link(const cow_dense *d, size_t at, size_t size, link_parts *parts)
+/* The parts of a link's message of SIZE bytes at AT, places in d->bytes; with ADDRESS 0 it is no hard one. false: it is not as it should
+ * be, or is an absolute soft link, which names its version. */
+static bool parse_link(const cow_dense *d, size_t at, size_t size, cow_link_parts *parts)
 {
-    const uint8_t *p = d->bytes + at;
-    size_t next = 2;
-    unsigned kind = 0, width;
-    uint64_t length;
-
-    if (size < 4 || p[0] != 1 || p[1] & 0xe0)
+    if (!cow_link_parse(d->bytes + at, size, parts) || (parts->target > 0 && d->bytes[at + parts->target] == '/'))
         return false;
-    width = 1u << (p[1] & 3);
-    if (p[1] & 8)
-        kind = p[next++];
-    next += (p[1] & 4 ? 8 : 0) + (p[1] & 16 ? 1 : 0);
-    if (next > size || width > size - next)
-        return false;
-    length = get_bytes(p + next, width);
-    next += width;
-    if (length == 0 || length > size - next)
-        return false;
-    parts->name = at + next;
-    parts->length = (size_t)length;
-    next += (size_t)length;
-    parts->address = 0;
-    if (kind == 0) {
-        parts->address = at + next;
-        return size - next >= 8;
-    }
-    return kind != 1 || (size - next >= 3 && p[next + 2] != '/');
+    parts->name += at;
+    if (parts->address > 0)
+        parts->address += at;
+    return true;
 }
 
 static int note_record(cow_dense *d, const uint8_t *record)
 {
     size_t link, length, number;
-    link_parts parts;
+    cow_link_parts parts;
 
     if (find_link(d, record + 4, &link, &length, &number) <= 0 || !parse_link(d, link, length, &parts))
         return 0;
@@ -634,7 +517,7 @@ static int take_node(cow_dense *d, const tree *t, uint64_t address, uint64_t cou
 
         if (note_pointer(d, child) < 0)
             return -1;
-        status = take_node(d, t, cow_get64(d->bytes + child), get_bytes(d->bytes + child + 8, t->most[level - 1]),
+        status = take_node(d, t, cow_get64(d->bytes + child), cow_get_bytes(d->bytes + child + 8, t->most[level - 1]),
                            level - 1);
     }
     return status;
@@ -721,7 +604,7 @@ static int read_group(cow_dense *d)
     return apart(d);
 }
 
-int cow_dense_parse(const cow_dense_source *source, uint64_t address, cow_dense **dense)
+int cow_dense_parse(const cow_source *source, uint64_t address, cow_dense **dense)
 {
     cow_dense *d = calloc(1, sizeof *d);
     int status = -1;
@@ -752,15 +635,15 @@ void cow_dense_free(cow_dense *dense)
     free(dense->header);
     free(dense->direct);
     free(dense->record);
-    free(dense->outer);
+    cow_header_free(&dense->from);
     free(dense);
 }
 
 /* Checked by read_group. */
-static link_parts parts_of(const cow_dense *d, const struct record *record)
+static cow_link_parts parts_of(const cow_dense *d, const struct record *record)
 {
     const piece *p = &d->piece[record->piece];
-    link_parts parts = {0};
+    cow_link_parts parts = {0};
 
     parse_link(d, record->link, p->at + (size_t)p->size - record->link, &parts);
     return parts;
@@ -773,7 +656,7 @@ int cow_dense_links(const cow_dense *dense, cow_dense_visitor *visit, void *cont
     int status = 0;
 
     for (size_t i = 0; status == 0 && i < dense->records; i++) {
-        const link_parts parts = parts_of(dense, &dense->record[i]);
+        const cow_link_parts parts = parts_of(dense, &dense->record[i]);
 
         if (COW_RESERVE(name, room, 0, parts.length + 1) < 0) {
             status = cow_error(COW_MEMORY, "no memory for the links of a group");
@@ -787,7 +670,7 @@ int cow_dense_links(const cow_dense *dense, cow_dense_visitor *visit, void *cont
     return status;
 }
 
-static const struct record *find_record(const cow_dense *d, const char *name, link_parts *parts)
+static const struct record *find_record(const cow_dense *d, const char *name, cow_link_parts *parts)
 {
     const size_t length = strlen(name);
     const uint32_t hash = cow_metadata_checksum((const uint8_t *)name, length);
@@ -811,7 +694,7 @@ static const struct record *find_record(const cow_dense *d, const char *name, li
 
 bool cow_dense_find(const cow_dense *dense, const char *name, uint64_t *address)
 {
-    link_parts parts;
+    cow_link_parts parts;
 
     if (find_record(dense, name, &parts) == NULL)
         return false;
@@ -826,7 +709,7 @@ size_t cow_dense_least(const cow_dense *dense)
 
 void cow_dense_redirect(cow_dense *dense, const char *name, uint64_t address)
 {
-    link_parts parts;
+    cow_link_parts parts;
 
     if (find_record(dense, name, &parts) != NULL)
         cow_put64(dense->bytes + parts.address, address);
@@ -912,23 +795,23 @@ int cow_dense_put(cow_dense *dense, const cow_dense_target *target, uint64_t *ad
         d->piece[i].address = d->piece[i].to;
     sum_up(d);
     d->address = *address;
-    d->old_header = d->header_size;
-    d->outers = 0;
+    d->from.first = d->header_size;
+    d->from.outers = 0;
     return target->write(target->context, *address, d->header, d->header_size) < 0 ? -1 : write_pieces(d, target);
 }
 
 int cow_dense_places(const cow_dense *dense, cow_place **list, size_t *count)
 {
     const cow_dense *d = dense;
-    cow_place *place = calloc(d->pieces + d->outers + 1, sizeof *place);
+    cow_place *place = calloc(d->pieces + d->from.outers + 1, sizeof *place);
 
     *list = place;
     *count = 0;
     if (place == NULL)
         return cow_error(COW_MEMORY, "no memory for a list of places");
-    place[(*count)++] = (cow_place){d->address, d->old_header};
-    for (size_t i = 0; i < d->outers; i++)
-        place[(*count)++] = d->outer[i];
+    place[(*count)++] = (cow_place){d->address, d->from.first};
+    for (size_t i = 0; i < d->from.outers; i++)
+        place[(*count)++] = d->from.outer[i];
     for (size_t i = 0; i < d->pieces; i++)
         place[(*count)++] = (cow_place){d->piece[i].address, d->piece[i].size};
     return 0;

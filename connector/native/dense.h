@@ -10,7 +10,7 @@
 #ifndef COW_DENSE_H
 #define COW_DENSE_H
 
-#include "journal/journal.h"
+#include "native/header.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,18 +18,10 @@
 
 typedef struct cow_dense cow_dense;
 
-/* Bytes of a file at addresses below END. READ: 0, or -1 recorded. UNCHECKED: for a fuzz target, whose checksums are not right. */
-typedef struct cow_dense_source {
-    void *context;
-    uint64_t end;
-    int (*read)(void *context, uint64_t address, void *bytes, size_t size);
-    bool unchecked;
-} cow_dense_source;
-
 /* The group whose object header is at ADDRESS; FILE: native. 1; 0: it is none that can be copied, since its links are in its header, it
  * has attributes in a heap or of a named type, absolute soft links, or something that is not known here; or the bytes of this file
  * cannot be had so, or not be given back, since HDF5 keeps its free space; -1: recorded. */
-int cow_dense_parse(const cow_dense_source *source, uint64_t address, cow_dense **dense);
+int cow_dense_parse(const cow_source *source, uint64_t address, cow_dense **dense);
 int cow_dense_read(void *file, uint64_t address, cow_dense **dense);
 void cow_dense_free(cow_dense *dense);
 

@@ -48,7 +48,7 @@ int cow_dense_read(void *file, uint64_t address, cow_dense **dense)
 {
     cow_native_bytes bytes;
     reading r = {0};
-    cow_dense_source source = {.context = &r, .read = read_window};
+    cow_source source = {.context = &r, .read = read_window};
     int status;
 
     *dense = NULL;

@@ -22,6 +22,9 @@ struct cow_kept_type {
 /* A callback of the program may run another call on another thread (HDF5 2 lets it): each closes what itself has lent. */
 static _Thread_local cow_kept_type *all_lent;
 
+/* What the type of a dataset in a file can be, of those: the others are the same as one of them. */
+#define STORED 18
+
 /* The variables themselves: each of the names H5T_NATIVE_DOUBLE and so on is a call of H5open as well. */
 #define OWN_TYPES                                                                                                      \
     H5T_IEEE_F64LE_g, H5T_IEEE_F32LE_g, H5T_IEEE_F64BE_g, H5T_IEEE_F32BE_g, H5T_STD_I64LE_g, H5T_STD_U64LE_g,          \
@@ -39,6 +42,31 @@ bool cow_type_predefined(hid_t type)
         if (own[i] == type)
             return true;
     return false;
+}
+
+hid_t cow_type_of_message(const unsigned char *message, size_t size)
+{
+    static struct {
+        size_t size;
+        unsigned char bytes[64]; /* as H5Tencode writes it: two bytes before the message */
+    } known[STORED];
+    const hid_t own[] = {OWN_TYPES};
+
+    for (size_t i = 0; size > 0 && i < STORED; i++) {
+        if (known[i].size == 0) {
+            size_t all = 0;
+
+            if (H5Tencode(own[i], NULL, &all) < 0 || all < 3 || all > sizeof known[i].bytes ||
+                H5Tencode(own[i], known[i].bytes, &all) < 0)
+                return 0;
+            known[i].size = all - 2;
+        }
+        /* whatever the version of the message, in the upper half of the first byte */
+        if (size == known[i].size && (message[0] & 15) == (known[i].bytes[2] & 15) &&
+            memcmp(message + 1, known[i].bytes + 3, size - 1) == 0)
+            return own[i];
+    }
+    return 0;
 }
 
 static hid_t own_type(hid_t type)

@@ -14,6 +14,9 @@ typedef struct cow_kept_type cow_kept_type;
 /* A type that HDF5 itself has registered: its id means the same as long as the library runs. */
 bool cow_type_predefined(hid_t type);
 
+/* Such a number, little- or big-endian, from the message of an object header. 0: it is none. */
+hid_t cow_type_of_message(const unsigned char *message, size_t size);
+
 /* TYPE is only read; a named one is kept as one without a name. NULL: the error. */
 cow_kept_type *cow_kept_type_new(hid_t type);
 /* That of DATASET, which must be open as long. For types with parts in the heap: references are not what they were after

@@ -5,6 +5,9 @@
 #include "base/error.h"
 #include "base/ids.h"
 #include "base/vector.h"
+#include "native/chunk_index.h"
+#include "native/described.h"
+#include "native/still.h"
 
 #include <H5VLconnector.h>
 #include <H5VLconnector_passthru.h>
@@ -149,10 +152,24 @@ cow_table *cow_native_table_create(cow_loc at, const char *path, hid_t row_type,
 
 /* ---- chunks ---- */
 
+/* How the raw data is opened: cow_native_chunk_store_closed. */
+typedef struct unopened {
+    void *(*open)(cow_loc file, uint32_t number);
+    uint32_t number;
+} unopened;
+
+/* Where chunks are looked for: cow_native_chunk_store_look. INDEX NULL: HDF5 finds all of them. */
+typedef struct looking {
+    const cow_still *still;
+    cow_chunk_index *index;
+} looking;
+
 typedef struct file_chunks {
     cow_chunk_store store;
     void *file;
-    void *dataset;
+    void *dataset; /* NULL: it was not needed */
+    unopened unopened;
+    looking looking;
     cow_journal *journal; /* cow_native_chunk_store_read_apart */
     int rank;
     hsize_t chunk[COW_MAX_RANK];
@@ -168,6 +185,13 @@ typedef struct file_chunks {
     unsigned *mask;
     uint64_t addresses; /* slots that address[] covers */
 } file_chunks;
+
+static void *dataset_of(file_chunks *c)
+{
+    if (c->dataset == NULL)
+        c->dataset = c->unopened.open((cow_loc){c->file, H5I_FILE}, c->unopened.number);
+    return c->dataset;
+}
 
 static void forget_addresses(file_chunks *c)
 {
@@ -217,10 +241,24 @@ static int check_slot(const file_chunks *c, uint64_t slot)
     return 0;
 }
 
+/* Where the bytes of a slot are. false: HDF5 is to be asked. */
+static bool look_up(file_chunks *c, uint64_t slot, cow_chunk_place *place)
+{
+    uint64_t end;
+
+    if (c->looking.index == NULL || cow_chunk_index_find(c->looking.index, slot, place) <= 0 || place->address == UINT64_MAX)
+        return false;
+    if (!c->filtered)
+        place->size = c->chunk_bytes;
+    end = cow_still_source(c->looking.still)->end;
+    return place->size > 0 && place->address <= end && place->size <= end - place->address;
+}
+
 static int chunks_size(cow_chunk_store *store, uint64_t slot, size_t *bytes)
 {
     file_chunks *c = (file_chunks *)store;
     hsize_t offset[COW_MAX_RANK], size = 0;
+    cow_chunk_place place;
     uint64_t most;
 
     if (check_slot(c, slot) < 0)
@@ -229,7 +267,13 @@ static int chunks_size(cow_chunk_store *store, uint64_t slot, size_t *bytes)
         *bytes = c->chunk_bytes;
         return 0;
     }
+    if (look_up(c, slot, &place)) {
+        *bytes = (size_t)place.size;
+        return 0;
+    }
     chunk_offset(c, slot, offset);
+    if (dataset_of(c) == NULL)
+        return -1;
     if (cow_native_chunk_size(c->dataset, offset, &size) < 0)
         return cow_error_native("cannot get the stored size of slot %llu", (unsigned long long)slot);
     if (size == 0)
@@ -247,11 +291,19 @@ static int chunks_read(cow_chunk_store *store, uint64_t slot, void *bytes, size_
 {
     file_chunks *c = (file_chunks *)store;
     hsize_t offset[COW_MAX_RANK];
+    cow_chunk_place place;
     uint32_t mask;
 
     if (check_slot(c, slot) < 0)
         return -1;
+    if (look_up(c, slot, &place) && place.size == size &&
+        cow_source_bring(cow_still_source(c->looking.still), place.address, bytes, size) > 0) {
+        *filter_mask = place.mask;
+        return 0;
+    }
     chunk_offset(c, slot, offset);
+    if (dataset_of(c) == NULL)
+        return -1;
     if (cow_native_chunk_read(c->dataset, offset, &mask, bytes, size) < 0) /* SIZE as chunks_size gave it */
         return cow_error_native("cannot read slot %llu", (unsigned long long)slot);
     if (!known_mask(c, slot, filter_mask))
@@ -263,8 +315,15 @@ static int chunks_find(cow_chunk_store *store, uint64_t slot, void *bytes, size_
                        uint64_t *place)
 {
     file_chunks *c = (file_chunks *)store;
+    cow_chunk_place found;
     int status;
 
+    if (check_slot(c, slot) == 0 && look_up(c, slot, &found) && found.size == size) {
+        *place = cow_still_base(c->looking.still) + found.address;
+        *filter_mask = found.mask;
+        if (cow_journal_in_place(c->journal, *place, size))
+            return 0;
+    }
     cow_journal_expect(c->journal, bytes, size);
     status = chunks_read(store, slot, bytes, size, filter_mask);
     if (!cow_journal_expected(c->journal, place))
@@ -275,6 +334,15 @@ static int chunks_find(cow_chunk_store *store, uint64_t slot, void *bytes, size_
 static bool chunks_bring(const cow_chunk_store *store, uint64_t place, const struct iovec parts[], size_t n)
 {
     return cow_journal_bring(((const file_chunks *)store)->journal, place, parts, n);
+}
+
+void cow_native_chunk_store_look(cow_chunk_store *store, const cow_still *still, const cow_described *raw)
+{
+    file_chunks *c = (file_chunks *)store;
+
+    if (raw->index != UINT64_MAX &&
+        cow_chunk_index_open(cow_still_source(still), raw->index, c->filtered, &c->looking.index) > 0)
+        c->looking.still = still;
 }
 
 void cow_native_chunk_store_read_apart(cow_chunk_store *store, cow_journal *journal)
@@ -292,6 +360,8 @@ int cow_native_chunk_store_reserve(cow_chunk_store *store, uint64_t slots)
 
     if (slots <= have)
         return 0;
+    if (dataset_of(c) == NULL)
+        return -1;
     if (slots < have + have / 8)
         slots = have + have / 8;
     memcpy(extent, c->chunk, sizeof extent);
@@ -321,7 +391,7 @@ static int chunks_write(cow_chunk_store *store, uint64_t slot, const void *bytes
     size_t old;
     bool again;
 
-    if (cow_native_chunk_store_reserve(store, slot + 1) < 0)
+    if (dataset_of(c) == NULL || cow_native_chunk_store_reserve(store, slot + 1) < 0)
         return -1;
     forget_addresses(c);
     again = c->filtered && known_mask(c, slot, &before) && before == ANY_MASK;
@@ -363,26 +433,56 @@ static void chunks_close(cow_chunk_store *store)
     forget_addresses(c);
     free(c->mask_of);
     free(c->written);
-    H5VLdataset_close(c->dataset, cow_native_id(), DXPL, NULL);
+    cow_chunk_index_close(c->looking.index);
+    if (c->dataset != NULL)
+        H5VLdataset_close(c->dataset, cow_native_id(), DXPL, NULL);
     free(c);
+}
+
+static file_chunks *new_chunks(void *file)
+{
+    file_chunks *c = calloc(1, sizeof *c);
+
+    if (c == NULL) {
+        cow_error(COW_MEMORY, "no memory for a pool");
+        return NULL;
+    }
+    c->file = file;
+    c->store = (cow_chunk_store){
+        .size = chunks_size, .read = chunks_read, .write = chunks_write, .again = chunks_again, .close = chunks_close};
+    return c;
+}
+
+cow_chunk_store *cow_native_chunk_store_closed(void *file, const cow_described *raw,
+                                               void *(*open)(cow_loc file, uint32_t number), uint32_t number)
+{
+    file_chunks *c = new_chunks(file);
+
+    if (c == NULL)
+        return NULL;
+    c->unopened = (unopened){open, number};
+    c->rank = (int)raw->rank;
+    c->rows = raw->extent[0];
+    c->chunk_bytes = (size_t)raw->element_size;
+    for (unsigned d = 0; d < raw->rank; d++) {
+        c->chunk[d] = raw->chunk[d];
+        c->chunk_bytes *= (size_t)raw->chunk[d];
+    }
+    return &c->store;
 }
 
 cow_chunk_store *cow_native_chunk_store(void *file, void *raw_data, hid_t dcpl)
 {
-    file_chunks *c = calloc(1, sizeof *c);
+    file_chunks *c = new_chunks(file);
     hid_t space = H5I_INVALID_HID, type = H5I_INVALID_HID;
     hsize_t extent[COW_MAX_RANK];
     cow_chunk_store *store = NULL;
 
     if (c == NULL) {
-        cow_error(COW_MEMORY, "no memory for a pool");
         cow_native_dataset_close(raw_data);
         return NULL;
     }
-    c->file = file;
     c->dataset = raw_data;
-    c->store = (cow_chunk_store){
-        .size = chunks_size, .read = chunks_read, .write = chunks_write, .again = chunks_again, .close = chunks_close};
     if ((space = cow_native_dataset_space(raw_data)) < 0 || (type = cow_native_dataset_type(raw_data)) < 0)
         goto done;
     c->rank = H5Sget_simple_extent_dims(space, extent, NULL);
@@ -407,7 +507,7 @@ done:
 
 void *cow_native_chunk_store_dataset(cow_chunk_store *store)
 {
-    return ((file_chunks *)store)->dataset;
+    return dataset_of((file_chunks *)store);
 }
 
 void *cow_native_chunk_store_file(cow_chunk_store *store)
@@ -444,7 +544,7 @@ int cow_native_chunk_address(cow_chunk_store *store, uint64_t slots, uint64_t sl
 {
     file_chunks *c = (file_chunks *)store;
 
-    if (check_slot(c, slot) < 0)
+    if (check_slot(c, slot) < 0 || dataset_of(c) == NULL)
         return -1;
     if (slot >= slots)
         return cow_error(COW_CORRUPT, "slot %llu is asked of a pool of %llu", (unsigned long long)slot,

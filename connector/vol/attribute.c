@@ -122,9 +122,9 @@ static int check_value(const cow_object *o)
 
     if (o->home == NULL || o->home->file == NULL || !o->has_token)
         return 0;
-    if (H5VLattr_get(o->native, cow_native_id(), &type, H5P_DATASET_XFER_DEFAULT, NULL) < 0)
+    if (H5VLattr_get(o->handle, cow_native_id(), &type, H5P_DATASET_XFER_DEFAULT, NULL) < 0)
         return cow_error_native("cannot get the type of an attribute");
-    if (H5VLattr_get(o->native, cow_native_id(), &space, H5P_DATASET_XFER_DEFAULT, NULL) < 0)
+    if (H5VLattr_get(o->handle, cow_native_id(), &space, H5P_DATASET_XFER_DEFAULT, NULL) < 0)
         status = cow_error_native("cannot get the space of an attribute");
     else {
         n = H5Sget_simple_extent_npoints(space.args.get_space.space_id);
@@ -154,7 +154,7 @@ herr_t cow_vol_attribute_write(void *object, hid_t type, const void *buf, hid_t 
     if (cow_home_may_write(o->home, "write to", o->owner_path) < 0)
         return cow_leave(-1);
     failures = cow_journal_driver_failures();
-    if ((status = H5VLattr_write(o->native, cow_native_id(), type, buf, dxpl, req)) >= 0)
+    if ((status = H5VLattr_write(o->handle, cow_native_id(), type, buf, dxpl, req)) >= 0)
         status = cow_target_changed(&target, COW_CHANGED_ATTRIBUTES);
     else if (cow_journal_driver_failures() != failures)
         cow_home_half_changed(o->home);
@@ -167,7 +167,7 @@ herr_t cow_vol_attribute_get(void *object, H5VL_attr_get_args_t *args, hid_t dxp
     cow_object *o = object;
     H5VL_attr_get_args_t native = *args;
     H5VL_loc_params_t *loc = NULL;
-    cow_where where = {.native = o->native};
+    cow_where where = {.native = cow_object_opened(o)};
     cow_detour detour;
     herr_t status = -1;
 
@@ -251,7 +251,7 @@ herr_t cow_vol_attribute_optional(void *object, H5VL_optional_args_t *args, hid_
     COW_QUIET;
     cow_object *o = object;
     H5VL_loc_params_t self = cow_by_self(o->type);
-    cow_where where = {.native = o->native};
+    cow_where where = {.native = cow_object_opened(o)};
     cow_loud loud;
     herr_t status = -1;
 

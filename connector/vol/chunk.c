@@ -262,7 +262,7 @@ int cow_vol_dataset_chunk_operation(cow_object *o, H5VL_optional_args_t *args, h
     }
     /* The native dataset is not chunked either: it refuses in HDF5's own words. */
     if (!cow_dataset_chunked(o->dataset))
-        return H5VLdataset_optional(o->native, cow_native_id(), args, dxpl, NULL);
+        return H5VLdataset_optional(cow_object_opened(o), cow_native_id(), args, dxpl, NULL);
     switch (args->op_type) {
     case H5VL_NATIVE_DATASET_GET_CHUNK_INDEX_TYPE:
         return index_type(o->home, array, a->get_chunk_idx_type.idx_type);
@@ -335,7 +335,7 @@ void cow_placed_end(const cow_object *o, H5VL_optional_args_t *args)
         get.args.get_storage_size.storage_size = &bytes;
         if (o->dataset != NULL)
             bytes = cow_array_file_chunk_bytes(cow_dataset_array(o->dataset)); /* see contiguous_offset */
-        else if (H5VLdataset_get(o->native, cow_native_id(), &get, H5P_DATASET_XFER_DEFAULT, NULL) < 0)
+        else if (H5VLdataset_get(cow_object_opened(o), cow_native_id(), &get, H5P_DATASET_XFER_DEFAULT, NULL) < 0)
             bytes = 1; /* its first byte will do */
         only_in_place(o->home, a->get_offset.offset, bytes);
     }

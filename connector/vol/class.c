@@ -185,6 +185,16 @@ hid_t cow_native_fapl(hid_t fapl)
 
 static void *get_object(const void *object)
 {
+    const cow_object *o = cow_object_of((void *)(uintptr_t)object);
+
+    if (o != NULL && o->unopened != NULL) {
+        COW_QUIET;
+        cow_error_held *held = cow_error_hold();
+
+        if (cow_object_opened(o) == NULL)
+            cow_error_clear(); /* its stand-in is a dataset of the same file */
+        cow_error_put_back(held);
+    }
     return cow_object_native(object);
 }
 
@@ -245,7 +255,7 @@ static void *unwrap_object(void *object)
 {
     COW_QUIET;
     cow_object *o = cow_object_of(object);
-    void *native = cow_object_native(object);
+    void *native = get_object(object);
     int status = o == NULL ? 0 : cow_sources_close(o);
 
     if (o != NULL) {

@@ -112,10 +112,15 @@ void *cow_vol_dataset_open(void *object, const H5VL_loc_params_t *loc, const cha
     cow_object *o = object, *opened = NULL;
     cow_where where;
     cow_detour detour;
-    void *native;
+    H5VL_loc_params_t at;
+    void *native = NULL;
 
     look_for_prefix(dapl);
     if (cow_locate_name(o, loc, name, COW_TO_READ, &where) < 0)
+        goto done;
+    at = cow_by_name(where.loc.obj_type, where.name);
+    if (dapl == H5P_DATASET_ACCESS_DEFAULT && loc->type == H5VL_OBJECT_BY_SELF &&
+        (opened = cow_unopened_new(o, &where, &at)) != NULL)
         goto done;
     if ((native = H5VLdataset_open(where.native, &where.loc, cow_native_id(), where.name, dapl, dxpl, req)) != NULL ||
         (native = open_again(o, &where, dapl, dxpl, req)) != NULL)
@@ -146,7 +151,7 @@ int cow_vol_dataset_learn(cow_object *o)
 
     if (o->layout_known || o->home == NULL)
         return 0;
-    if ((dcpl = cow_native_dataset_dcpl(o->native)) < 0)
+    if ((dcpl = cow_native_dataset_dcpl(cow_object_opened(o))) < 0)
         return -1;
     if ((serves = cow_mapped_serves(o, dcpl, &o->user_virtual, &missing)) >= 0) {
         o->mapped = serves;
@@ -270,14 +275,14 @@ static void **natives(size_t count, void *dataset[], void *one[1])
     if (native == NULL)
         cow_error(COW_MEMORY, "no memory to read or write %zu datasets", count);
     for (size_t i = 0; native != NULL && i < count; i++)
-        native[i] = ((cow_object *)dataset[i])->native;
+        native[i] = ((cow_object *)dataset[i])->handle;
     return native;
 }
 
 /* Does HDF5 keep elements of O elsewhere than in its storage? 1, 0, -1 */
 static int is_heap(const cow_object *o)
 {
-    hid_t type = cow_native_dataset_type(o->native);
+    hid_t type = cow_native_dataset_type(cow_object_opened(o));
     int heap = type < 0 ? -1 : cow_type_is_heap(type, true);
 
     if (type >= 0)
@@ -324,7 +329,7 @@ static herr_t read_converted(cow_object *o, hid_t mem_type, hid_t mem_space, hid
     }
     if (n > 0 && cow_array_read(array, cow_array_type(array), memory, own >= 0 ? own : file_space, dxpl, values) < 0)
         goto done;
-    status = cow_native_read(1, &o->native, &mem_type, &mem_space, &file_space, dxpl, &buf, req);
+    status = cow_native_read(1, &o->handle, &mem_type, &mem_space, &file_space, dxpl, &buf, req);
 done:
     free(values);
     cow_close(memory, own);
@@ -372,7 +377,7 @@ static void tell_selection_io(const cow_object *o, hid_t dxpl)
 static int check_kept_by_hdf5(const cow_object *o, bool write, hid_t mem_type, hid_t mem_space, hid_t file_space,
                               const void *buf)
 {
-    hid_t type = cow_native_dataset_type(o->native), space = cow_native_dataset_space(o->native);
+    hid_t type = cow_native_dataset_type(cow_object_opened(o)), space = cow_native_dataset_space(cow_object_opened(o));
     hid_t file = file_space > 0 && file_space != H5S_PLIST ? file_space : space,
           memory = mem_space > 0 && mem_space != H5S_BLOCK ? mem_space : file;
     H5T_cdata_t *path = NULL;
@@ -429,7 +434,7 @@ herr_t cow_vol_dataset_read(size_t count, void *dataset[], hid_t mem_type[], hid
     status = check_several(count, dataset, false, mem_type, mem_space, file_space, dxpl, (const void *const *)buf);
     for (size_t i = 0; status >= 0 && i < count; i++) {
         cow_object *o = dataset[i];
-        cow_reading(o->native);
+        cow_reading(o->handle);
         if (o->dataset != NULL) {
             hid_t region = region_of_version(o, file_space[i]), from = region >= 0 ? region : file_space[i];
             int converted = o->old_references ? cow_type_has(mem_type[i], COW_PART_REFERENCE) : 0;
@@ -441,11 +446,11 @@ herr_t cow_vol_dataset_read(size_t count, void *dataset[], hid_t mem_type[], hid
                 H5Sclose(region);
             tell_selection_io(o, dxpl);
             if (status < 0)
-                cow_dataset_tell_path(o->dataset, o->native);
+                cow_dataset_tell_path(o->dataset, o->handle);
         } else if (o->mapped)
             status = cow_mapped_read(o, mem_type[i], mem_space[i], file_space[i], dxpl, buf[i]);
         else
-            status = cow_native_read(1, &o->native, &mem_type[i], &mem_space[i], &file_space[i], dxpl, &buf[i], req);
+            status = cow_native_read(1, &o->handle, &mem_type[i], &mem_space[i], &file_space[i], dxpl, &buf[i], req);
     }
     cow_reading(NULL);
     return cow_leave(status);
@@ -468,7 +473,7 @@ static herr_t write_native(cow_object *o, hid_t mem_type, hid_t mem_space, hid_t
         file_space = once.file;
         buf = once.buf;
     }
-    status = cow_native_write(1, &o->native, &mem_type, &mem_space, &file_space, dxpl, &buf, req);
+    status = cow_native_write(1, &o->handle, &mem_type, &mem_space, &file_space, dxpl, &buf, req);
     if (status < 0)
         after_failed_native_write(o, failures);
     else
@@ -518,7 +523,7 @@ herr_t cow_vol_dataset_write(size_t count, void *dataset[], hid_t mem_type[], hi
                 cow_array_write(cow_dataset_array(o->dataset), mem_type[i], mem_space[i], file_space[i], dxpl, buf[i]);
             tell_selection_io(o, dxpl);
             if (status < 0)
-                cow_dataset_tell_path(o->dataset, o->native);
+                cow_dataset_tell_path(o->dataset, o->handle);
         } else if (o->mapped)
             status = cow_mapped_write(o, mem_type[i], mem_space[i], file_space[i], dxpl, buf[i]);
         else
@@ -549,14 +554,14 @@ herr_t cow_vol_dataset_get(void *object, H5VL_dataset_get_args_t *args, hid_t dx
             return cow_leave((args->args.get_space.space_id = cow_mapped_space(o)) < 0 ? -1 : 0);
         if (args->op_type == H5VL_DATASET_GET_DAPL && o->dapl > 0)
             return cow_leave((args->args.get_dapl.dapl_id = H5Pcopy(o->dapl)) < 0 ? -1 : 0);
-        return cow_leave(H5VLdataset_get(o->native, cow_native_id(), args, dxpl, req));
+        return cow_leave(H5VLdataset_get(cow_object_opened(o), cow_native_id(), args, dxpl, req));
     }
     switch (args->op_type) {
     case H5VL_DATASET_GET_SPACE:
         status = (args->args.get_space.space_id = cow_dataset_space(o->dataset)) < 0 ? -1 : 0;
         break;
     case H5VL_DATASET_GET_DCPL:
-        status = (args->args.get_dcpl.dcpl_id = cow_dataset_dcpl(o->dataset, o->native)) < 0 ? -1 : 0;
+        status = (args->args.get_dcpl.dcpl_id = cow_dataset_dcpl(o->dataset, o->unopened == NULL ? o->handle : NULL)) < 0 ? -1 : 0;
         break;
     case H5VL_DATASET_GET_SPACE_STATUS:
         status = cow_vol_dataset_allocated(o->dataset, NULL, args->args.get_space_status.status);
@@ -565,12 +570,15 @@ herr_t cow_vol_dataset_get(void *object, H5VL_dataset_get_args_t *args, hid_t dx
         status = cow_vol_dataset_allocated(o->dataset, args->args.get_storage_size.storage_size, NULL);
         break;
     case H5VL_DATASET_GET_DAPL:
-        if ((status = H5VLdataset_get(o->native, cow_native_id(), args, dxpl, req)) >= 0 &&
+        if ((status = H5VLdataset_get(cow_object_opened(o), cow_native_id(), args, dxpl, req)) >= 0 &&
             (status = cow_dapl_tell(o, args->args.get_dapl.dapl_id)) < 0)
             H5Pclose(args->args.get_dapl.dapl_id);
         break;
     case H5VL_DATASET_GET_TYPE:
-        status = H5VLdataset_get(o->native, cow_native_id(), args, dxpl, req);
+        if (o->unopened == NULL)
+            status = H5VLdataset_get(o->handle, cow_native_id(), args, dxpl, req);
+        else
+            status = (args->args.get_type.type_id = cow_dataset_type_unopened(o->dataset)) < 0 ? -1 : 0;
         break;
     }
     return cow_leave(status);
@@ -627,7 +635,7 @@ herr_t cow_vol_dataset_specific(void *object, H5VL_dataset_specific_args_t *args
         if (writes && cow_vol_dataset_before_write(o) < 0)
             goto done;
         failures = cow_journal_driver_failures();
-        status = H5VLdataset_specific(o->native, cow_native_id(), args, dxpl, req);
+        status = H5VLdataset_specific(cow_object_opened(o), cow_native_id(), args, dxpl, req);
         if (status >= 0 && writes)
             status =
                 cow_vol_dataset_after_native_write(o) < 0 ? -1 : cow_mapped_set_extent(o, args->args.set_extent.size);
@@ -645,7 +653,7 @@ herr_t cow_vol_dataset_specific(void *object, H5VL_dataset_specific_args_t *args
     case H5VL_DATASET_FLUSH:
         if (cow_vol_dataset_flush(o) < 0)
             break;
-        status = H5VLdataset_specific(o->native, cow_native_id(), args, dxpl, req);
+        status = H5VLdataset_specific(cow_object_opened(o), cow_native_id(), args, dxpl, req);
         break;
     case H5VL_DATASET_REFRESH:
         /* Native HDF5 would close and open the virtual dataset and everything below it. There is nothing to drop: what
@@ -673,7 +681,7 @@ static void settle_chunks(cow_object *o, hid_t dxpl)
     native.get_num_chunks.nchunks = &count;
     H5E_BEGIN_TRY
     {
-        H5VLdataset_optional(o->native, cow_native_id(), &args, dxpl, NULL);
+        H5VLdataset_optional(cow_object_opened(o), cow_native_id(), &args, dxpl, NULL);
     }
     H5E_END_TRY
 }
@@ -710,9 +718,9 @@ herr_t cow_vol_dataset_optional(void *object, H5VL_optional_args_t *args, hid_t 
     if (history && args->op_type == H5VL_NATIVE_DATASET_GET_CHUNK_STORAGE_SIZE)
         settle_chunks(o, dxpl);
     failures = cow_journal_driver_failures();
-    status = H5VLdataset_optional(o->native, cow_native_id(), args, dxpl, req);
+    status = H5VLdataset_optional(cow_object_opened(o), cow_native_id(), args, dxpl, req);
     if (status >= 0 && history && args->op_type == H5VL_NATIVE_DATASET_CHUNK_WRITE)
-        cow_native_chunk_written(o->native, ((H5VL_native_dataset_optional_args_t *)args->args)->chunk_write.offset);
+        cow_native_chunk_written(cow_object_opened(o), ((H5VL_native_dataset_optional_args_t *)args->args)->chunk_write.offset);
     if (status >= 0 && writes)
         status = cow_vol_dataset_after_native_write(o);
     else if (writes)

@@ -50,7 +50,7 @@ herr_t cow_vol_datatype_specific(void *object, H5VL_datatype_specific_args_t *ar
     COW_QUIET;
     cow_object *o = object;
     cow_home *home = cow_home_reference(o->home); /* a refresh closes the object in the middle */
-    herr_t status = H5VLdatatype_specific(o->native, cow_native_id(), args, dxpl, req);
+    herr_t status = H5VLdatatype_specific(o->handle, cow_native_id(), args, dxpl, req);
 
     if (cow_home_release(home) < 0)
         status = -1;

@@ -265,7 +265,7 @@ bool cow_detour_begin(const cow_where *where, const char *name, hid_t lapl, cow_
         cow_vol_file_close_unnamed(file);
     else if (file != NULL) { /* what H5Fopen does next: or text could not be read */
         H5VL_optional_args_t post = {.op_type = H5VL_NATIVE_FILE_POST_OPEN};
-        H5VLfile_optional(file->native, cow_native_id(), &post, DXPL, NULL);
+        H5VLfile_optional(file->handle, cow_native_id(), &post, DXPL, NULL);
         detour->file = file;
         nested++;
     }

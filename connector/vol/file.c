@@ -495,7 +495,7 @@ static int patch_fapl(const cow_home *home, hid_t fapl)
 /* While a file is open that was created, HDF5 tells what the root group was created with; of one that was opened it does not know. */
 static int show_root_settings(const cow_object *file, hid_t fcpl)
 {
-    void *root = cow_native_group_open((cow_loc){file->native, H5I_FILE}, "/");
+    void *root = cow_native_group_open((cow_loc){file->handle, H5I_FILE}, "/");
     hid_t gcpl = root == NULL ? H5I_INVALID_HID : cow_native_group_gcpl(root);
     int status = gcpl < 0 ? -1 : cow_native_group_settings(gcpl, fcpl);
 
@@ -891,7 +891,7 @@ static int close_objects(const cow_object *o, H5F_close_degree_t degree)
     size_t count;
 
     if (degree == H5F_CLOSE_SEMI) {
-        if (open_by(o->native, types[0] | types[1], id, 1, &count) < 0)
+        if (open_by(o->handle, types[0] | types[1], id, 1, &count) < 0)
             return -1;
         return count > 0 ? cow_error(COW_USAGE, "%s: can't close file, there are objects still open",
                                      cow_file_name(o->home->file))
@@ -899,7 +899,7 @@ static int close_objects(const cow_object *o, H5F_close_degree_t degree)
     }
     for (size_t t = 0; degree == H5F_CLOSE_STRONG && t < sizeof types / sizeof *types; t++)
         do {
-            if (open_by(o->native, types[t], id, sizeof id / sizeof *id, &count) < 0)
+            if (open_by(o->handle, types[t], id, sizeof id / sizeof *id, &count) < 0)
                 return -1;
             for (size_t i = 0; i < count; i++)
                 if (H5Idec_ref(id[i]) < 0)
@@ -917,12 +917,12 @@ static int close_one_of_several(cow_object *o)
 
     if (!keeps_handle(o->home))
         return 0;
-    if (close_degree(o->native, &degree) == 0) {
+    if (close_degree(o->handle, &degree) == 0) {
         if (close_objects(o, degree) < 0)
             return -1;
         if (!keeps_handle(o->home)) /* it has become the last */
             return 0;
-        if (cow_file_keep_handle(file, o->native))
+        if (cow_file_keep_handle(file, o->handle))
             return 1;
     }
     cow_error_clear(); /* no memory: it can be closed all the same */
@@ -938,11 +938,11 @@ herr_t cow_vol_file_close(void *object, hid_t dxpl, void **req)
     COW_QUIET;
     cow_object *o = cow_object_of(object);
     cow_home *home = o == NULL ? NULL : o->home;
-    bool kept = cow_file_keeps(o == NULL ? object : o->native);
+    bool kept = cow_file_keeps(o == NULL ? object : o->handle);
     int done;
 
     /* An id that HDF5 made for the history's own handle, to keep in references: the handle stays. */
-    if (cow_file_of_handle(o == NULL ? object : o->native)) {
+    if (cow_file_of_handle(o == NULL ? object : o->handle)) {
         if (o != NULL) {
             cow_object_drop_root(o); /* HDF5 keeps files open of which a group is */
             cow_object_free(o);
@@ -961,7 +961,7 @@ herr_t cow_vol_file_close(void *object, hid_t dxpl, void **req)
     if ((done = close_one_of_several(o)) < 0)
         return cow_leave(-1);
     cow_object_release_last(o);
-    if (done == 0 && !kept && H5VLfile_close(o->native, cow_native_id(), dxpl, req) < 0)
+    if (done == 0 && !kept && H5VLfile_close(o->handle, cow_native_id(), dxpl, req) < 0)
         return cow_leave(-1); /* semi-strong closing with objects still open: nothing is closed */
     /* What the release could still report has been reported by the commit above. */
     cow_object_free(o);
@@ -975,7 +975,7 @@ int cow_vol_file_close_unnamed(cow_object *file)
     cow_object_drop_root(file);
     done = close_one_of_several(file);
     cow_object_release_last(file);
-    if (done <= 0 && cow_native_file_close(file->native) < 0)
+    if (done <= 0 && cow_native_file_close(file->handle) < 0)
         status = -1;
     return cow_object_free(file) < 0 ? -1 : status;
 }

@@ -43,7 +43,7 @@ herr_t cow_vol_group_get(void *object, H5VL_group_get_args_t *args, hid_t dxpl, 
     COW_QUIET;
     cow_object *o = object;
     H5VL_group_get_args_t native = *args;
-    cow_where where = {.native = o->native};
+    cow_where where = {.native = cow_object_opened(o)};
     cow_detour detour;
     bool good = true;
     herr_t status = -1;
@@ -131,7 +131,7 @@ herr_t cow_vol_group_specific(void *object, H5VL_group_specific_args_t *args, hi
     case H5VL_GROUP_FLUSH:
     case H5VL_GROUP_REFRESH:
         where = (cow_where){0};
-        status = H5VLgroup_specific(o->native, cow_native_id(), args, dxpl, req);
+        status = H5VLgroup_specific(o->handle, cow_native_id(), args, dxpl, req);
         break;
     default:
         where = (cow_where){0};
@@ -196,7 +196,7 @@ herr_t cow_vol_group_optional(void *object, H5VL_optional_args_t *args, hid_t dx
             cow_error(COW_UNSUPPORTED, "operation %d on groups is not known to this h5cow, and could write",
                       args->op_type);
         else
-            status = H5VLgroup_optional(o->native, cow_native_id(), args, dxpl, req);
+            status = H5VLgroup_optional(o->handle, cow_native_id(), args, dxpl, req);
     }
     cow_where_done(&where);
     return cow_leave(status);

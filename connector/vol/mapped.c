@@ -166,7 +166,7 @@ int cow_mapped_prepare(cow_object *o, hid_t dcpl)
         return -1;
     if (following == 0)
         return 0;
-    return (o->shape = cow_native_dataset_space(o->native)) < 0 ? -1 : cow_home_reopen_followers(o->home);
+    return (o->shape = cow_native_dataset_space(cow_object_opened(o))) < 0 ? -1 : cow_home_reopen_followers(o->home);
 }
 
 /* Where N positions end; TRAIL: with what follows up to the next block. As H5S_hyper_get_clip_extent. */
@@ -283,8 +283,8 @@ int cow_mapped_set_extent(cow_object *o, const hsize_t *size)
 /* A virtual dataset without end is as long as its sources make it. */
 hid_t cow_mapped_space(cow_object *o)
 {
-    hid_t space = o->shape > 0 ? H5Scopy(o->shape) : cow_native_dataset_space(o->native),
-          dcpl = cow_native_dataset_dcpl(o->native);
+    hid_t space = o->shape > 0 ? H5Scopy(o->shape) : cow_native_dataset_space(cow_object_opened(o)),
+          dcpl = cow_native_dataset_dcpl(cow_object_opened(o));
     hsize_t dims[H5S_MAX_RANK], most[H5S_MAX_RANK];
     view v = {.which = H5D_VDS_LAST_AVAILABLE};
     size_t count = 0;
@@ -557,7 +557,7 @@ static int transfer_begin(transfer *t, cow_object *o, hid_t mem_space, hid_t fil
     hsize_t points;
 
     *t = (transfer){.object = o, .wanted = H5I_INVALID_HID, .memory = H5I_INVALID_HID};
-    t->dcpl = cow_native_dataset_dcpl(o->native);
+    t->dcpl = cow_native_dataset_dcpl(cow_object_opened(o));
     t->extent = cow_mapped_space(o);
     if (t->dcpl < 0 || t->extent < 0)
         return -1;

@@ -37,6 +37,10 @@ void *cow_vol_object_open(void *object, const H5VL_loc_params_t *loc, H5I_type_t
 
     if (cow_locate(o, loc, COW_TO_READ, &where) < 0 || cow_hide_index(o, &where) < 0)
         goto done;
+    if ((opened = cow_unopened_new(o, &where, &where.loc)) != NULL) {
+        *opened_type = H5I_DATASET;
+        goto done;
+    }
     if ((native = H5VLobject_open(where.native, &where.loc, cow_native_id(), opened_type, dxpl, req)) != NULL ||
         (native = open_again(&where, opened_type, dxpl, req)) != NULL)
         opened = cow_object_wrap(o, native, *opened_type, loc->type == H5VL_OBJECT_BY_TOKEN);

@@ -63,7 +63,7 @@ static int no_history(const cow_object *object)
 {
     char name[1024];
 
-    cow_native_file_name(object->native, name, sizeof name);
+    cow_native_file_name(object->handle, name, sizeof name);
     if (object->home != NULL && object->home->foreign)
         return cow_error(COW_UNSUPPORTED,
                          "%s: the file has a history, but it is open with a file driver, or was reached by a link, "
@@ -102,7 +102,7 @@ static int let_go(cow_object *object, const char *operation, void *argument)
 {
     (void)operation;
     if (object->home != NULL)
-        cow_exit_commit(object->home, object->native, argument);
+        cow_exit_commit(object->home, object->handle, argument);
     return 0;
 }
 

@@ -115,11 +115,12 @@ static int base(cow_object *object, const H5VL_loc_params_t *loc, cow_where *whe
     *where = (cow_where){.loc = *loc};
     if (object == NULL)
         return 0;
-    where->native = object->native;
+    if ((where->native = cow_object_opened(object)) == NULL && object->unopened != NULL)
+        return -1;
     if (object->type != H5I_FILE || object->home == NULL || object->home->version == NULL)
         return 0;
     if (object->root == NULL &&
-        (object->root = cow_native_group_open((cow_loc){object->native, H5I_FILE}, object->home->version)) == NULL)
+        (object->root = cow_native_group_open((cow_loc){object->handle, H5I_FILE}, object->home->version)) == NULL)
         return -1;
     where->native = object->root;
     where->loc.obj_type = H5I_GROUP;
@@ -250,7 +251,7 @@ static int search_group(search *s)
 int cow_find_path(cow_object *object, const H5O_token_t *token, char **path)
 {
     const cow_home *home = object->home;
-    cow_loc from = {object->native, object->type};
+    cow_loc from = {cow_object_opened(object), object->type};
     char top[] = "";
     search s = {.wanted = *token, .path = top, .skip_reserved = home->version == NULL};
     H5O_info2_t info;

@@ -64,7 +64,7 @@ hid_t cow_mapped_dapl(const cow_object *o)
 {
     H5VL_dataset_get_args_t get = {.op_type = H5VL_DATASET_GET_DAPL};
 
-    if (H5VLdataset_get(o->native, cow_native_id(), &get, H5P_DATASET_XFER_DEFAULT, NULL) < 0) {
+    if (H5VLdataset_get(cow_object_opened(o), cow_native_id(), &get, H5P_DATASET_XFER_DEFAULT, NULL) < 0) {
         cow_error_native("cannot read the access properties of a virtual dataset");
         return H5I_INVALID_HID;
     }
@@ -92,11 +92,11 @@ static char *file_of(const cow_object *o)
     char *name = NULL;
 
     get.args.get_name = (H5VL_file_get_name_args_t){.type = H5I_DATASET, .file_name_len = &length};
-    if (H5VLfile_get(o->native, cow_native_id(), &get, H5P_DATASET_XFER_DEFAULT, NULL) >= 0 &&
+    if (H5VLfile_get(o->handle, cow_native_id(), &get, H5P_DATASET_XFER_DEFAULT, NULL) >= 0 &&
         (name = calloc(1, length + 1)) != NULL) {
         get.args.get_name.buf = name;
         get.args.get_name.buf_size = length + 1;
-        if (H5VLfile_get(o->native, cow_native_id(), &get, H5P_DATASET_XFER_DEFAULT, NULL) >= 0)
+        if (H5VLfile_get(o->handle, cow_native_id(), &get, H5P_DATASET_XFER_DEFAULT, NULL) >= 0)
             return name;
     }
     free(name);
@@ -348,7 +348,7 @@ int cow_sources_flush(const cow_home *home)
 
 static int open_own(cow_object *o, const char *name, cow_source *source)
 {
-    cow_loc here = {o->native, H5I_DATASET};
+    cow_loc here = {cow_object_opened(o), H5I_DATASET};
     const char *version = o->home->version == NULL ? "" : o->home->version;
     char *path = malloc(strlen(version) + strlen(name) + 2);
     H5VL_loc_params_t loc;
@@ -361,7 +361,7 @@ static int open_own(cow_object *o, const char *name, cow_source *source)
     sprintf(path, "%s/%s", version, name);
     loc = cow_by_name(H5I_DATASET, path);
     /* whatever the reason for which it cannot be followed, to HDF5 there is no source */
-    if ((found = cow_info_quietly(o->native, &loc, &info)) > 0 && (found = info.type == H5O_TYPE_DATASET) > 0)
+    if ((found = cow_info_quietly(cow_object_opened(o), &loc, &info)) > 0 && (found = info.type == H5O_TYPE_DATASET) > 0)
         found = (native = cow_native_dataset_open(here, path)) != NULL &&
                         (source->object = cow_object_wrap(o, native, H5I_DATASET, false)) != NULL
                     ? 1
@@ -373,7 +373,7 @@ static int open_own(cow_object *o, const char *name, cow_source *source)
         source->space = cow_dataset_space(source->object->dataset);
     else if (cow_vol_dataset_learn(source->object) == 0)
         source->space = source->object->mapped ? cow_mapped_space(source->object)
-                                               : cow_native_dataset_space(source->object->native);
+                                               : cow_native_dataset_space(cow_object_opened(source->object));
     return source->space < 0 ? -1 : 1;
 }
 

@@ -189,7 +189,7 @@ int cow_visits(cow_object *object, const cow_where *where, cow_listed *listed)
     if (home->mounted_count > 0)
         return 1;
     /* Somebody linked the root into the tree below it: it could be met from anywhere. */
-    if (cow_native_info((cow_loc){object->native, object->type}, "/", H5O_INFO_BASIC, &root) < 0)
+    if (cow_native_info((cow_loc){cow_object_opened(object), object->type}, "/", H5O_INFO_BASIC, &root) < 0)
         return -1;
     return root.rc > 1;
 }

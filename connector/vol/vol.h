@@ -161,11 +161,13 @@ void *cow_reading_for(const void *native_file); /* or NULL */
 #define COW_OBJECT_MAGIC UINT64_C(0x7463656a626f3563)
 
 typedef struct cow_source_file cow_source_file;
+typedef struct cow_where cow_where; /* where an object is, to HDF5 */
 
 /* More than 20 fields: HDF5 has one kind of handle, for files, groups, datasets and attributes alike. */
 typedef struct cow_object {
     uint64_t magic; /* first: a few native pointers come back from HDF5 unwrapped, see cow_object_native */
-    void *native;
+    void *handle;   /* the native object, or its stand-in: cow_object_opened */
+    char *unopened; /* NULL: it is open; else what it is called: unopened.c */
     H5I_type_t type;
     cow_home *home;       /* NULL: passed through */
     cow_dataset *dataset; /* of a versioned dataset, once asked for */
@@ -201,6 +203,15 @@ void cow_object_release_last(cow_object *object);
 int cow_object_free(cow_object *object);
 /* The native object of what HDF5 hands to a callback. A file that was opened inside a callback has no wrapper. */
 void *cow_object_native(const void *object);
+/* unopened.c. A dataset by name, where it need not be opened yet: LOC is where it is from WHERE. NULL: open it; no error. */
+cow_object *cow_unopened_new(const cow_object *near, const cow_where *where, const H5VL_loc_params_t *loc);
+/* It is opened. NULL: the error. */
+void *cow_unopened_open(cow_object *object);
+/* The native object. NULL: the error, of a dataset that was not open yet. */
+static inline void *cow_object_opened(const cow_object *object)
+{
+    return object->unopened == NULL ? object->handle : cow_unopened_open((cow_object *)(uintptr_t)object);
+}
 cow_object *cow_object_of(void *object); /* NULL: not a wrapper */
 int cow_object_token(cow_object *object, H5O_token_t *token);
 /* A file's id with which HDF5 may begin at the root of another: it is mounted there, or something is mounted in it. */
@@ -279,13 +290,13 @@ void cow_loud_chunk(const cow_quiet *quiet, H5D_chunk_iter_op_t *op, void **op_d
 /* ---- where a call goes: path.c ---- */
 
 /* The native object and location that stand for what the application named. */
-typedef struct cow_where {
+struct cow_where {
     void *native;
     H5VL_loc_params_t loc;
     const char *name; /* for calls that take a name besides the location */
     H5O_token_t token;
     char *owned[2];
-} cow_where;
+};
 
 typedef enum { COW_TO_READ, COW_TO_CREATE } cow_purpose;
 

@@ -125,7 +125,7 @@ static void *find_opened(const cow_file *file, const H5O_token_t *token)
             if (cow_object_token(o, &its) < 0)
                 cow_error_clear();
             else if (memcmp(&its, token, sizeof its) == 0)
-                return o->native;
+                return cow_object_opened(o);
         }
     return NULL;
 }
@@ -462,7 +462,7 @@ static cow_object *init(cow_object *object, cow_home *home, void *native, H5I_ty
         return NULL;
     }
     object->magic = COW_OBJECT_MAGIC;
-    object->native = native;
+    object->handle = native;
     object->type = type;
     object->home = home;
     if (type == H5I_FILE && home != NULL)
@@ -547,6 +547,7 @@ int cow_object_free(cow_object *object)
     cow_home *home = leave(object);
 
     free(object->owner_path);
+    free(object->unopened);
     object->magic = 0;
     give_spare(home, object);
     return cow_home_release(home);
@@ -563,7 +564,7 @@ cow_object *cow_object_of(void *object)
 void *cow_object_native(const void *object)
 {
     const cow_object *o = object;
-    return o != NULL && o->magic == COW_OBJECT_MAGIC ? o->native : (void *)(uintptr_t)object;
+    return o != NULL && o->magic == COW_OBJECT_MAGIC ? o->handle : (void *)(uintptr_t)object;
 }
 
 bool cow_object_mounts(const cow_object *object)
@@ -576,7 +577,7 @@ int cow_object_token(cow_object *object, H5O_token_t *token)
     H5O_info2_t info;
 
     if (!object->has_token) {
-        if (cow_native_info((cow_loc){object->native, object->type}, NULL, H5O_INFO_BASIC, &info) < 0)
+        if (cow_native_info((cow_loc){cow_object_opened(object), object->type}, NULL, H5O_INFO_BASIC, &info) < 0)
             return -1;
         object->token = info.token;
         object->has_token = true;
@@ -604,7 +605,7 @@ char *cow_object_path(const cow_object *object)
     args.args.get_name.name_len = &length;
     H5E_BEGIN_TRY
     {
-        status = H5VLobject_get(object->native, &loc, cow_native_id(), &args, H5P_DATASET_XFER_DEFAULT, NULL);
+        status = H5VLobject_get(cow_object_opened(object), &loc, cow_native_id(), &args, H5P_DATASET_XFER_DEFAULT, NULL);
     }
     H5E_END_TRY
     if (status < 0 || length == 0)
@@ -617,7 +618,7 @@ char *cow_object_path(const cow_object *object)
     }
     args.args.get_name.buf = path;
     args.args.get_name.buf_size = length + 1;
-    if (H5VLobject_get(object->native, &loc, cow_native_id(), &args, H5P_DATASET_XFER_DEFAULT, NULL) < 0) {
+    if (H5VLobject_get(cow_object_opened(object), &loc, cow_native_id(), &args, H5P_DATASET_XFER_DEFAULT, NULL) < 0) {
         free(path);
         path = NULL;
     }
@@ -638,7 +639,7 @@ int cow_object_classify(cow_object *object)
     if (object->classified)
         return 0;
     if (object->type == H5I_DATASET && object->home != NULL && object->home->file != NULL &&
-        cow_dataset_attach(object->home->file, object->native, !object->unnamed && !object->unlinked,
+        cow_dataset_attach(object->home->file, cow_object_opened(object), !object->unnamed && !object->unlinked,
                            &object->dataset) < 0)
         return cannot_attach(object);
     if (object->dataset != NULL) {
@@ -674,7 +675,7 @@ static int reopen(cow_loc root, cow_object *object, const char *path)
     cow_error_clear();
     if (again.object == NULL && cow_native_open_token(root, &object->token, &again) < 0)
         return -1;
-    object->native = again.object;
+    object->handle = again.object;
     return 0;
 }
 
@@ -715,11 +716,11 @@ static int reopen_datasets(cow_home *home, bool followers)
             }
     /* This also keeps the file open meanwhile. All are closed before one is opened: HDF5 shares what it knows of one.
      */
-    if (cow_native_open((cow_loc){all[0]->native, H5I_DATASET}, "/", &root) < 0)
+    if (cow_native_open((cow_loc){all[0]->handle, H5I_DATASET}, "/", &root) < 0)
         goto done;
     status = 0;
     for (size_t i = 0; i < n; i++)
-        if (cow_object_close_native(all[i]->native, H5I_DATASET) < 0)
+        if (cow_object_close_native(all[i]->handle, H5I_DATASET) < 0)
             status = cow_error_native("%s: cannot close a dataset",
                                       home->file == NULL ? "a file" : cow_file_name(home->file));
     for (size_t i = 0; i < n; i++)
@@ -790,15 +791,15 @@ static bool lose_refused(cow_object *object)
 
     if (!cow_file_refusing(object->home->file))
         return false;
-    if (cow_native_dataset_settle(object->native) == 0 || !cow_error_of_filters()) {
+    if (cow_native_dataset_settle(cow_object_opened(object)) == 0 || !cow_error_of_filters()) {
         cow_error_clear(); /* it has no chunks */
         return false;
     }
     held = cow_error_hold();
     if (cow_object_token(object, &token) == 0) {
-        cow_object_close_native(object->native, H5I_DATASET);
+        cow_object_close_native(object->handle, H5I_DATASET);
         if (cow_native_open_token((cow_loc){cow_file_native(object->home->file), H5I_FILE}, &token, &again) == 0)
-            object->native = again.object;
+            object->handle = again.object;
     }
     cow_error_put_back(held);
     return true;
@@ -822,7 +823,7 @@ herr_t cow_object_close(cow_object *object, hid_t dxpl, void **req)
         status = -1;
     }
     if (object->type == H5I_GROUP && home != NULL && home->file != NULL && home->version == NULL && !home->failed &&
-        cow_file_group_closes(home->file, (cow_loc){object->native, object->type}) < 0) {
+        cow_file_group_closes(home->file, (cow_loc){object->handle, object->type}) < 0) {
         cow_changed_half(home->file);
         cow_error_clear();
     }
@@ -843,7 +844,7 @@ herr_t cow_object_close(cow_object *object, hid_t dxpl, void **req)
             cow_file_stow(home->file);
     }
     cow_object_release_last(object);
-    if (cow_object_close_native(object->native, object->type) < 0) {
+    if (cow_object_close_native(object->handle, object->type) < 0) {
         if (!always)
             return cow_leave(-1);
         if (status == 0) {

@@ -59,7 +59,7 @@ static int write_bytes(void *context, uint64_t address, const void *bytes, size_
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     image i = {data + 3, size < 3 ? 0 : size - 3};
-    cow_dense_source source = {&i, i.size, read_image, size > 0 && (data[0] & 1) == 0};
+    cow_source source = {&i, i.size, read_image, size > 0 && (data[0] & 1) == 0};
     cow_dense *dense = NULL;
     size_t all = 0;
     cow_dense_target target = {&all, false, allocate, write_bytes};

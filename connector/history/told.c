@@ -1,0 +1,115 @@
+/* The creation properties that the application is told of a versioned dataset: those that it was made with. The native object is a virtual
+ * dataset, whose list has some of them; layout, times of allocation and fill are in its row, chunks and filters in its pool. Bindings ask for
+ * the list each time that they open a dataset, and HDF5 takes 60,000 instructions and more to put one together. */
+#include "base/error.h"
+#include "base/ids.h"
+#include "history/internal.h"
+
+#include <stdlib.h>
+
+/* In files that are only read the lists of most datasets are equal: this is the last one of a usual dataset. */
+struct cow_told {
+    hid_t list; /* H5I_INVALID_HID: none */
+    cow_layout_dataset_row row; /* but for head and root */
+    bool times;
+};
+
+cow_told *cow_told_new(void)
+{
+    cow_told *told = calloc(1, sizeof *told);
+
+    if (told != NULL)
+        told->list = H5I_INVALID_HID;
+    return told;
+}
+
+void cow_told_free(cow_told *told)
+{
+    free(told);
+}
+
+void cow_told_close(cow_file *file)
+{
+    cow_close(file->told->list);
+    file->told->list = H5I_INVALID_HID;
+}
+
+/* What the native object has of them; the caller closes it. */
+static hid_t own(cow_dataset *dataset, void *native)
+{
+    hid_t list;
+
+    if (!dataset->usual)
+        return (list = cow_dataset_properties(dataset, native)) < 0 ? H5I_INVALID_HID : H5Pcopy(list);
+    if ((list = H5Pcreate(H5P_DATASET_CREATE)) >= 0 && !dataset->times && H5Pset_obj_track_times(list, false) < 0) {
+        H5Pclose(list);
+        list = H5I_INVALID_HID;
+    }
+    return list;
+}
+
+static int add_chunks(const cow_dataset *dataset, hid_t list)
+{
+    const unsigned rank = dataset->array.grid.rank;
+    hid_t pool = cow_pools_dcpl(dataset->file, dataset->row.pool);
+    hsize_t chunk[COW_MAX_RANK];
+    unsigned opts;
+
+    for (unsigned d = 0; d < rank; d++)
+        chunk[d] = dataset->array.grid.chunk[d];
+    return pool < 0 || H5Pset_chunk(list, (int)rank, chunk) < 0 || H5Pget_chunk_opts(pool, &opts) < 0 ||
+                   H5Pset_chunk_opts(list, opts) < 0 ||
+                   (!(dataset->row.flags & COW_FLAG_FILTERS_ADDED) && cow_native_filters_add(list, pool) < 0)
+               ? -1
+               : 0;
+}
+
+static hid_t make(cow_dataset *dataset, void *native)
+{
+    const cow_layout_dataset_row *row = &dataset->row;
+    hid_t list = own(dataset, native);
+
+    if (list >= 0 && (row->layout != H5D_CHUNKED || add_chunks(dataset, list) == 0) &&
+        H5Pset_alloc_time(list, (H5D_alloc_time_t)row->alloc_time) >= 0 &&
+        H5Pset_fill_time(list, (H5D_fill_time_t)row->fill_time) >= 0)
+        return list;
+    if (!cow_error_pending())
+        cow_error_native("%s: cannot put together the creation properties", dataset->array.label);
+    cow_close(list);
+    return H5I_INVALID_HID;
+}
+
+static bool same(const cow_told *told, const cow_dataset *dataset)
+{
+    const cow_layout_dataset_row *a = &told->row, *b = &dataset->row;
+
+    return told->list >= 0 && told->times == dataset->times && a->pool == b->pool && a->layout == b->layout &&
+           a->alloc_time == b->alloc_time && a->fill_time == b->fill_time && a->flags == b->flags;
+}
+
+/* The list of a usual dataset, which is another one's as well. */
+static hid_t make_shared(cow_dataset *dataset, void *native)
+{
+    cow_told *told = dataset->file->told;
+    hid_t list;
+
+    if (same(told, dataset))
+        return H5Iinc_ref(told->list) < 0 ? H5I_INVALID_HID : told->list;
+    if ((list = make(dataset, native)) >= 0 && H5Iinc_ref(list) >= 0) {
+        cow_close(told->list);
+        *told = (cow_told){.list = list, .row = dataset->row, .times = dataset->times};
+    }
+    return list;
+}
+
+hid_t cow_dataset_dcpl(cow_dataset *dataset, void *native)
+{
+    hid_t copy;
+
+    if (dataset->told < 0 &&
+        (dataset->told = dataset->usual ? make_shared(dataset, native) : make(dataset, native)) < 0)
+        return H5I_INVALID_HID;
+    if ((copy = H5Pcopy(dataset->told)) < 0)
+        cow_error_native("%s: cannot get the creation properties", dataset->array.label);
+    return copy;
+}

@@ -1,0 +1,381 @@
+/* Tables and pools of a file that stays as it is, from its bytes: see still.h. */
+#include "layout/still.h"
+
+#include "base/bytes.h"
+#include "base/digest.h"
+#include "base/error.h"
+#include "layout/layout.h"
+#include "native/chunk_index.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DATASETS, INDEX, SLOTS, RAW, PLACES };
+
+struct cow_layout_still {
+    cow_loc file;
+    cow_still *still;
+    uint64_t group;         /* the address of /_versioned_data */
+    uint64_t place[PLACES]; /* and those of what is in it; UINT64_MAX: not known */
+};
+
+#define ROOT_AT 36 /* of the superblock, where the address of the root group is */
+
+/* The address of /_versioned_data. */
+static bool find_group(const cow_layout_still *s, uint64_t *group)
+{
+    static const char *const names[] = {&COW_ROOT[1]};
+    const cow_source *source = cow_still_source(s->still);
+    uint8_t root[8];
+    H5L_info2_t info;
+
+    if (cow_source_bring(source, ROOT_AT, root, sizeof root) > 0 &&
+        cow_described_links(source, cow_get64(root), false, 1, names, group) > 0 && *group != UINT64_MAX)
+        return true;
+    if (cow_native_link_info(s->file, COW_ROOT, &info) < 0) {
+        cow_error_clear();
+        return false;
+    }
+    if (info.type != H5L_TYPE_HARD)
+        return false;
+    memcpy(root, &info.u.token, sizeof root);
+    *group = cow_get64(root);
+    return true;
+}
+
+cow_layout_still *cow_layout_still_open(cow_loc file, cow_journal *journal)
+{
+    static const char *const names[PLACES] = {"datasets", "index", "slots", "raw"};
+    cow_still *still = cow_still_open(journal);
+    cow_layout_still *s = still == NULL ? NULL : malloc(sizeof *s);
+
+    if (s == NULL) {
+        cow_still_close(still);
+        return NULL;
+    }
+    s->file = file;
+    s->still = still;
+    if (!find_group(s, &s->group) ||
+        cow_described_links(cow_still_source(still), s->group, true, PLACES, names, s->place) <= 0) {
+        cow_layout_still_close(s);
+        return NULL;
+    }
+    return s;
+}
+
+void cow_layout_still_close(cow_layout_still *still)
+{
+    if (still == NULL)
+        return;
+    cow_still_close(still->still);
+    free(still);
+}
+
+const cow_still *cow_layout_still_bytes(const cow_layout_still *still)
+{
+    return still->still;
+}
+
+/* An attribute of one unsigned integer of four bytes: a message of version 3, behind its flags the sizes of name, type and space, and
+ * which characters the name has. */
+static int look_for_format(void *context, const uint8_t *message, size_t prefix, size_t length)
+{
+    static const uint8_t type[] = {0x10, 0, 0, 0, 4, 0, 0, 0, 0, 0, 32, 0}, scalar[] = {2, 0, 0, 0};
+    const size_t name = sizeof COW_FORMAT_NAME, all = 9 + name + sizeof type + sizeof scalar + 4;
+    const uint8_t *body = message + prefix, *p = body + 9;
+
+    if (message[0] != COW_MESSAGE_ATTRIBUTE || message[3] & COW_MESSAGE_SHARED || length < all || body[0] != 3 || body[1] != 0 ||
+        cow_get16(body + 2) != name || cow_get16(body + 4) != sizeof type || cow_get16(body + 6) != sizeof scalar ||
+        memcmp(p, COW_FORMAT_NAME, name) != 0 || memcmp(p + name, type, sizeof type) != 0 ||
+        memcmp(p + name + sizeof type, scalar, sizeof scalar) != 0)
+        return 1;
+    *(uint32_t *)context = cow_get32(body + all - 4);
+    return 1;
+}
+
+bool cow_layout_still_format(const cow_layout_still *still, uint32_t *format)
+{
+    const cow_source *source = cow_still_source(still->still);
+    cow_header header;
+    bool known;
+
+    *format = 0;
+    known = cow_header_begin(source, still->group, &header) > 0 &&
+            cow_header_messages(source, &header, look_for_format, format) > 0;
+    cow_header_free(&header);
+    return known && *format != 0;
+}
+
+bool cow_layout_still_index(const cow_layout_still *still, uint64_t *address)
+{
+    *address = still->place[INDEX];
+    return *address != UINT64_MAX;
+}
+
+/* The object NUMBER of the group at a place. */
+static bool numbered(const cow_layout_still *s, unsigned place, uint32_t number, uint64_t *address)
+{
+    char text[16];
+    const char *const names[] = {text};
+
+    snprintf(text, sizeof text, "%u", number);
+    return s->place[place] != UINT64_MAX &&
+           cow_described_links(cow_still_source(s->still), s->place[place], true, 1, names, address) > 0 &&
+           *address != UINT64_MAX;
+}
+
+bool cow_layout_still_raw(const cow_layout_still *still, uint32_t pool, cow_described *raw)
+{
+    uint64_t address;
+
+    return numbered(still, RAW, pool, &address) && cow_described_read(cow_still_source(still->still), address, raw) > 0 &&
+           raw->layout == COW_DESCRIBED_CHUNKED;
+}
+
+int cow_layout_still_shape(const cow_described *d, size_t element_size, cow_raw *raw)
+{
+    *raw = (cow_raw){.rank = d->rank, .element_size = element_size, .chunk_bytes = element_size};
+    if (d->rank < 1 || d->rank > COW_MAX_RANK || d->element_size != element_size)
+        return -1;
+    for (unsigned k = 0; k < d->rank; k++) {
+        raw->chunk[k] = d->chunk[k];
+        if ((k == 0 ? d->maximum[k] != UINT64_MAX : d->extent[k] != d->chunk[k]) ||
+            __builtin_mul_overflow(raw->chunk_bytes, d->chunk[k], &raw->chunk_bytes))
+            return -1;
+    }
+    raw->room = d->extent[0] / d->chunk[0];
+    return 0;
+}
+
+/* ---- the types of rows ---- */
+
+/* What is left of a type's message. */
+typedef struct message {
+    const uint8_t *p;
+    size_t left;
+} message;
+
+static bool take(message *m, const void *bytes, size_t size)
+{
+    if (m->left < size || memcmp(m->p, bytes, size) != 0)
+        return false;
+    m->p += size;
+    m->left -= size;
+    return true;
+}
+
+/* Class and version: those of integers stay as they were, the others have that of the file. */
+static bool take_class(message *m, unsigned class, unsigned least)
+{
+    if (m->left < 1 || (m->p[0] & 15) != class || m->p[0] >> 4 < least || m->p[0] >> 4 > 5)
+        return false;
+    m->p++;
+    m->left--;
+    return true;
+}
+
+/* An unsigned integer of SIZE bytes, little-endian. */
+static bool take_integer(message *m, unsigned size)
+{
+    const uint8_t rest[] = {0, 0, 0, (uint8_t)size, 0, 0, 0, 0, 0, (uint8_t)(8 * size), 0};
+
+    return take_class(m, 0, 1) && take(m, rest, sizeof rest);
+}
+
+/* N of them. */
+static bool take_array(message *m, unsigned n, unsigned size)
+{
+    const uint8_t rest[] = {0, 0, 0, (uint8_t)(n * size), 0, 0, 0, 1, (uint8_t)n, 0, 0, 0};
+
+    return take_class(m, 10, 3) && take(m, rest, sizeof rest) && take_integer(m, size);
+}
+
+static bool take_compound(message *m, unsigned members, unsigned size)
+{
+    const uint8_t rest[] = {(uint8_t)members, 0, 0, (uint8_t)size, 0, 0, 0};
+
+    return take_class(m, 6, 3) && take(m, rest, sizeof rest);
+}
+
+/* The name of a member, and where it is, which takes one byte in rows of less than 256. */
+static bool take_member(message *m, const char *name, size_t offset)
+{
+    const uint8_t at = (uint8_t)offset;
+
+    return take(m, name, strlen(name) + 1) && take(m, &at, 1);
+}
+
+static bool is_row(cow_table_kind kind, unsigned rank, const cow_described *d)
+{
+    static const struct {
+        const char *name;
+        size_t offset;
+        unsigned size;
+    } dataset[] = {{"head", 0, 8},       {"root", 8, 8},        {"pool", 16, 4}, {"layout", 20, 1},
+                   {"alloc_time", 21, 1}, {"fill_time", 22, 1}, {"flags", 23, 1}};
+    message m = {d->type, d->type_size};
+    bool good;
+
+    switch (kind) {
+    case COW_TABLE_INDEX:
+        return take_integer(&m, 1) && m.left == 0;
+    case COW_TABLE_SLOTS:
+        return cow_slot_row_size(rank) < 256 && take_compound(&m, 3, (unsigned)cow_slot_row_size(rank)) &&
+               take_member(&m, "hash", 0) && take_array(&m, COW_HASH_SIZE, 1) &&
+               take_member(&m, "checksum", COW_HASH_SIZE) && take_integer(&m, 8) &&
+               take_member(&m, "extent", COW_HASH_SIZE + 8) && take_array(&m, rank, 4) && m.left == 0;
+    case COW_TABLE_DATASETS:
+        good = take_compound(&m, sizeof dataset / sizeof *dataset, sizeof(cow_layout_dataset_row));
+        for (size_t i = 0; good && i < sizeof dataset / sizeof *dataset; i++)
+            good = take_member(&m, dataset[i].name, dataset[i].offset) && take_integer(&m, dataset[i].size);
+        return good && m.left == 0;
+    default:
+        return false;
+    }
+}
+
+/* ---- tables ---- */
+
+#define MOST_CHUNK ((size_t)64 << 10) /* bytes; h5cow's have at most 4 KiB */
+
+typedef struct still_table {
+    cow_table table;
+    const cow_layout_still *still;
+    cow_table_kind kind;
+    uint32_t number;
+    unsigned rank;
+    cow_chunk_index *index;
+    uint64_t chunk_rows;
+    bool summed;           /* chunks have the checksum of the filter fletcher32 */
+    uint8_t *chunk;        /* of these the last one, without it */
+    uint64_t chunk_number; /* UINT64_MAX: none */
+    cow_table *opened;     /* by HDF5, which has the last word; NULL: it was not needed */
+} still_table;
+
+static cow_table *opened(still_table *t)
+{
+    if (t->opened == NULL)
+        t->opened = cow_layout_table_open(t->still->file, t->kind, t->number, t->rank);
+    return t->opened;
+}
+
+/* Bytes FIRST to FIRST + SIZE of the chunk NUMBER. */
+static bool read_chunk(still_table *t, uint64_t number, size_t first, size_t size, void *bytes)
+{
+    const cow_source *source = cow_still_source(t->still->still);
+    const size_t all = (size_t)t->chunk_rows * t->table.row_size;
+    cow_chunk_place place;
+
+    if (t->index == NULL)
+        return false;
+    if (!t->summed)
+        return cow_chunk_index_find(t->index, number, &place) > 0 && place.address != UINT64_MAX &&
+               place.address <= source->end - first &&
+               cow_source_bring(source, place.address + first, bytes, size) > 0;
+    if (t->chunk_number != number) {
+        t->chunk_number = UINT64_MAX;
+        if (cow_chunk_index_find(t->index, number, &place) <= 0 || place.address == UINT64_MAX || place.mask != 0 ||
+            place.size != all + 4 || (t->chunk == NULL && (t->chunk = malloc(all + 4)) == NULL) ||
+            cow_source_bring(source, place.address, t->chunk, all + 4) <= 0 ||
+            cow_fletcher32(t->chunk, all) != cow_get32(t->chunk + all))
+            return false;
+        t->chunk_number = number;
+    }
+    memcpy(bytes, t->chunk + first, size);
+    return true;
+}
+
+static int table_read(cow_table *table, uint64_t first, uint64_t count, void *rows)
+{
+    still_table *t = (still_table *)table;
+    uint8_t *to = rows;
+
+    if (t->opened == NULL && first <= table->rows && count <= table->rows - first) {
+        uint64_t row = first, left = count;
+
+        while (left > 0) {
+            const uint64_t in = row % t->chunk_rows, n = left < t->chunk_rows - in ? left : t->chunk_rows - in;
+
+            if (!read_chunk(t, row / t->chunk_rows, (size_t)in * table->row_size, (size_t)n * table->row_size, to))
+                break;
+            to += n * table->row_size;
+            row += n;
+            left -= n;
+        }
+        if (left == 0)
+            return 0;
+    }
+    return opened(t) == NULL ? -1 : t->opened->read(t->opened, first, count, rows);
+}
+
+static int table_write(cow_table *table, uint64_t first, uint64_t count, const void *rows)
+{
+    cow_table *t = opened((still_table *)table);
+
+    return t == NULL ? -1 : t->write(t, first, count, rows);
+}
+
+static int table_resize(cow_table *table, uint64_t rows)
+{
+    cow_table *t = opened((still_table *)table);
+
+    return t == NULL ? -1 : t->resize(t, rows);
+}
+
+static void table_close(cow_table *table)
+{
+    still_table *t = (still_table *)table;
+
+    if (t->opened != NULL)
+        t->opened->close(t->opened);
+    cow_chunk_index_close(t->index);
+    free(t->chunk);
+    free(t);
+}
+
+/* Is it as the table's dataset should be? Else HDF5 says what is wrong. */
+static bool fits(const cow_layout_still *s, cow_table_kind kind, unsigned rank, const cow_described *d, size_t row_size)
+{
+    const cow_described_filters filters = kind == COW_TABLE_DATASETS ? COW_DESCRIBED_FLETCHER32 : COW_DESCRIBED_PLAIN;
+
+    return d->layout == COW_DESCRIBED_CHUNKED && d->rank == 1 && d->maximum[0] == UINT64_MAX && d->filters == filters &&
+           !d->whole_edges && d->fill != COW_DESCRIBED_USER && d->element_size == row_size && is_row(kind, rank, d) &&
+           d->chunk[0] <= MOST_CHUNK / row_size && d->extent[0] <= cow_still_source(s->still)->end / row_size;
+}
+
+cow_table *cow_layout_still_table(const cow_layout_still *still, cow_table_kind kind, uint32_t number, unsigned rank)
+{
+    const size_t row_size = kind == COW_TABLE_INDEX   ? 1
+                            : kind == COW_TABLE_SLOTS ? cow_slot_row_size(rank)
+                                                      : sizeof(cow_layout_dataset_row);
+    const cow_source *source = cow_still_source(still->still);
+    uint64_t address = still->place[kind == COW_TABLE_INDEX ? INDEX : DATASETS];
+    cow_described d;
+    still_table *t;
+
+    if (kind == COW_TABLE_SLOTS ? !numbered(still, SLOTS, number, &address)
+                                : address == UINT64_MAX || (kind != COW_TABLE_INDEX && kind != COW_TABLE_DATASETS))
+        return NULL;
+    if (cow_described_read(source, address, &d) <= 0 || !fits(still, kind, rank, &d, row_size) ||
+        (t = calloc(1, sizeof *t)) == NULL)
+        return NULL;
+    *t = (still_table){.table = {.row_size = row_size,
+                                 .rows = d.extent[0],
+                                 .read = table_read,
+                                 .write = table_write,
+                                 .resize = table_resize,
+                                 .close = table_close},
+                       .still = still,
+                       .kind = kind,
+                       .number = number,
+                       .rank = rank,
+                       .chunk_rows = d.chunk[0],
+                       .summed = d.filters == COW_DESCRIBED_FLETCHER32,
+                       .chunk_number = UINT64_MAX};
+    if (d.index != UINT64_MAX && cow_chunk_index_open(source, d.index, t->summed, &t->index) <= 0) {
+        table_close(&t->table);
+        return NULL;
+    }
+    return &t->table;
+}

@@ -1,0 +1,31 @@
+/* The tables and pools below /_versioned_data of a file that stays as it is while it is open (native/still.h), from its bytes: opening a
+ * table by HDF5 costs as much as opening a dataset. What is not as h5cow writes it is left to HDF5, which has the last word: so nothing here
+ * records an error. */
+#ifndef COW_LAYOUT_STILL_H
+#define COW_LAYOUT_STILL_H
+
+#include "layout/layout.h"
+#include "native/described.h"
+#include "native/still.h"
+
+typedef struct cow_layout_still cow_layout_still;
+
+/* NULL: it may change, or is not known here. FILE and JOURNAL outlive it. */
+cow_layout_still *cow_layout_still_open(cow_loc file, cow_journal *journal);
+void cow_layout_still_close(cow_layout_still *still); /* NULL does nothing */
+const cow_still *cow_layout_still_bytes(const cow_layout_still *still);
+/* What the attribute `format` says. false: ask HDF5. */
+bool cow_layout_still_format(const cow_layout_still *still, uint32_t *format);
+
+/* As cow_layout_table_open, of `datasets`, `index`, and `slots`, until STILL is closed. NULL: open it. */
+cow_table *cow_layout_still_table(const cow_layout_still *still, cow_table_kind kind, uint32_t number, unsigned rank);
+
+/* Where the dataset `index` is. false: not known. */
+bool cow_layout_still_index(const cow_layout_still *still, uint64_t *address);
+
+/* What raw/<pool> is; false: open it. */
+bool cow_layout_still_raw(const cow_layout_still *still, uint32_t pool, cow_described *raw);
+/* Its shape, where its elements have ELEMENT_SIZE bytes in memory and in the file. -1: it is not that of a pool, without a recorded error. */
+int cow_layout_still_shape(const cow_described *d, size_t element_size, cow_raw *raw);
+
+#endif

@@ -1,0 +1,212 @@
+/* HDF5's extensible arrays from the bytes of a file: see chunk_index.h. An array has an index block with its first elements and the
+ * addresses of the first data blocks; those of later ones are in super blocks. Data blocks with many elements have pages. */
+#include "native/chunk_index.h"
+
+#include "base/bytes.h"
+#include "base/error.h"
+
+#include <stdlib.h>
+
+#define NOWHERE UINT64_MAX
+
+#define HEADER     72
+#define KEPT       8                   /* blocks */
+#define MOST_BLOCK ((size_t)1 << 20)   /* bytes of a block, or a page */
+#define MOST_BITS  48                  /* of an index */
+
+/* A block, or a page, that was read and compared with its checksum. */
+typedef struct block {
+    uint64_t address; /* NOWHERE: none */
+    uint8_t *bytes;
+    size_t size, room;
+} block;
+
+struct cow_chunk_index {
+    const cow_source *source;
+    uint64_t address, first; /* of the header; of the index block */
+    uint8_t filtered;        /* as it stands in each block */
+    unsigned element, bits, offset; /* bytes of an element; bits of a number, bytes of one */
+    unsigned inside, least, pointers, page_bits;
+    block kept[KEPT];
+    unsigned next; /* the one that goes next */
+};
+
+static bool is_power(uint64_t v)
+{
+    return v > 0 && (v & (v - 1)) == 0;
+}
+
+static unsigned log2_of(uint64_t v)
+{
+    return 63 - (unsigned)__builtin_clzll(v | 1);
+}
+
+int cow_chunk_index_open(const cow_source *source, uint64_t address, bool filtered, cow_chunk_index **index)
+{
+    uint8_t p[HEADER];
+    cow_chunk_index *i;
+    int status;
+
+    *index = NULL;
+    if ((status = cow_source_bring(source, address, p, sizeof p)) <= 0)
+        return status;
+    if (memcmp(p, "EAHD", 4) != 0 || p[4] != 0 || p[5] != filtered || (filtered ? p[6] < 13 || p[6] > 20 : p[6] != 8) ||
+        p[7] == 0 || p[7] > MOST_BITS || p[8] == 0 || !is_power(p[9]) || p[10] < 2 || !is_power(p[10]) || p[11] > 20 ||
+        log2_of(p[9]) >= p[7] || !cow_source_good(source, p, HEADER - 4, cow_get32(p + HEADER - 4)))
+        return 0;
+    if ((i = calloc(1, sizeof *i)) == NULL)
+        return cow_error(COW_MEMORY, "no memory to find chunks");
+    *i = (cow_chunk_index){.source = source,
+                           .address = address,
+                           .first = cow_get64(p + 60),
+                           .filtered = filtered,
+                           .element = p[6],
+                           .bits = p[7],
+                           .offset = (p[7] + 7u) / 8,
+                           .inside = p[8],
+                           .least = p[9],
+                           .pointers = p[10],
+                           .page_bits = p[11]};
+    for (unsigned k = 0; k < KEPT; k++)
+        i->kept[k].address = NOWHERE;
+    *index = i;
+    return 1;
+}
+
+void cow_chunk_index_close(cow_chunk_index *index)
+{
+    if (index == NULL)
+        return;
+    for (unsigned k = 0; k < KEPT; k++)
+        free(index->kept[k].bytes);
+    free(index);
+}
+
+/* SIZE bytes at ADDRESS, the last four of which are the checksum of the others. MAGIC NULL: a page has none. 1 and *BYTES, until the
+ * next call but KEPT - 1. */
+static int get(cow_chunk_index *i, uint64_t address, size_t size, const char *magic, const uint8_t **bytes)
+{
+    block *b;
+    int status;
+
+    for (unsigned k = 0; k < KEPT; k++)
+        if (i->kept[k].address == address && i->kept[k].size == size) {
+            *bytes = i->kept[k].bytes;
+            return 1;
+        }
+    if (size > MOST_BLOCK)
+        return 0;
+    b = &i->kept[i->next];
+    i->next = (i->next + 1) % KEPT;
+    b->address = NOWHERE;
+    if (b->room < size) {
+        free(b->bytes);
+        b->room = 0;
+        if ((b->bytes = malloc(size)) == NULL)
+            return cow_error(COW_MEMORY, "no memory to find chunks");
+        b->room = size;
+    }
+    if ((status = cow_source_bring(i->source, address, b->bytes, size)) <= 0)
+        return status;
+    if (!cow_source_good(i->source, b->bytes, size - 4, cow_get32(b->bytes + size - 4)) ||
+        (magic != NULL && (memcmp(b->bytes, magic, 4) != 0 || b->bytes[4] != 0 || b->bytes[5] != i->filtered ||
+                           cow_get64(b->bytes + 6) != i->address)))
+        return 0;
+    b->address = address;
+    b->size = size;
+    *bytes = b->bytes;
+    return 1;
+}
+
+static int take_element(const cow_chunk_index *i, const uint8_t *p, cow_chunk_place *place)
+{
+    place->address = cow_get64(p);
+    if (i->filtered && place->address != NOWHERE) {
+        place->size = cow_get_bytes(p + 8, i->element - 12);
+        place->mask = cow_get32(p + i->element - 4);
+    }
+    return 1;
+}
+
+/* The element NUMBER of the data block at ADDRESS, with ELEMENTS of them. What it says of its place among the others is not what it should
+ * be in those of the index block, and HDF5 does not look at it. */
+static int in_data_block(cow_chunk_index *i, uint64_t address, uint64_t elements, bool paged, uint64_t number,
+                         cow_chunk_place *place)
+{
+    const uint64_t in_page = (uint64_t)1 << i->page_bits;
+    const size_t prefix = 14 + i->offset;
+    const uint8_t *p;
+    int status;
+
+    if (elements > MOST_BLOCK * 8)
+        return 0;
+    if ((status = get(i, address, prefix + (paged ? 0 : (size_t)elements * i->element) + 4, "EADB", &p)) <= 0)
+        return status;
+    if (!paged)
+        return take_element(i, p + prefix + number * i->element, place);
+    address += prefix + 4 + (number >> i->page_bits) * (in_page * i->element + 4);
+    if ((status = get(i, address, (size_t)in_page * i->element + 4, NULL, &p)) <= 0)
+        return status;
+    return take_element(i, p + (number & (in_page - 1)) * i->element, place);
+}
+
+int cow_chunk_index_find(cow_chunk_index *i, uint64_t number, cow_chunk_place *place)
+{
+    const unsigned levels = 1 + i->bits - log2_of(i->least), near = 2 * log2_of(i->pointers),
+                   near_blocks = 2 * (i->pointers - 1);
+    const size_t first_size = 14 + (size_t)i->inside * i->element +
+                              ((size_t)near_blocks + (levels > near ? levels - near : 0)) * 8 + 4;
+    const uint8_t *p;
+    uint64_t begins, before, blocks, elements, address;
+    unsigned level;
+    bool paged;
+    int status;
+
+    *place = (cow_chunk_place){.address = NOWHERE};
+    if (i->first == NOWHERE)
+        return 1;
+    if ((status = get(i, i->first, first_size, "EAIB", &p)) <= 0)
+        return status;
+    if (number < i->inside)
+        return take_element(i, p + 14 + number * i->element, place);
+    number -= i->inside;
+    level = log2_of(number / i->least + 1);
+    if (level >= levels)
+        return 0;
+    /* of the levels, each with so many blocks of so many elements, those before this one */
+    begins = i->least * (((uint64_t)1 << level) - 1);
+    blocks = (uint64_t)1 << (level / 2);
+    elements = i->least * ((uint64_t)1 << ((level + 1) / 2));
+    before = level % 2 == 0 ? 2 * (blocks - 1) : 3 * blocks - 2;
+    number -= begins;
+    if (level < near) {
+        address = cow_get64(p + 14 + (size_t)i->inside * i->element + (size_t)(before + number / elements) * 8);
+        paged = false;
+    } else {
+        const uint64_t pages = elements >> i->page_bits, block_number = number / elements;
+        size_t mask, size;
+
+        paged = elements > (uint64_t)1 << i->page_bits;
+        mask = paged ? (size_t)((pages + 7) / 8) : 0;
+        if (blocks > MOST_BLOCK / (mask + 8))
+            return 0;
+        size = 14 + i->offset + (size_t)blocks * (mask + 8) + 4;
+        address = cow_get64(p + 14 + (size_t)i->inside * i->element + ((size_t)near_blocks + level - near) * 8);
+        if (address == NOWHERE)
+            return 1;
+        if ((status = get(i, address, size, "EASB", &p)) <= 0)
+            return status;
+        if (cow_get_bytes(p + 14, i->offset) != begins)
+            return 0;
+        address = cow_get64(p + 14 + i->offset + (size_t)blocks * mask + (size_t)block_number * 8);
+        if (paged && address != NOWHERE) {
+            const uint64_t page = block_number * pages + ((number % elements) >> i->page_bits);
+
+            if (!(p[14 + i->offset + (size_t)(page / 8)] & 0x80 >> page % 8))
+                return 1; /* it was never written */
+        }
+    }
+    if (address == NOWHERE)
+        return 1;
+    return in_data_block(i, address, elements, paged, number % elements, place);
+}

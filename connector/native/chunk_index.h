@@ -1,0 +1,22 @@
+/* Where the chunks of a dataset with one unlimited dimension are, from the bytes of the file: HDF5's extensible arrays (HDF5 File Format
+ * Specification, VII.D). HDF5 tells the address of one chunk only by walking over all of them. */
+#ifndef COW_CHUNK_INDEX_H
+#define COW_CHUNK_INDEX_H
+
+#include "native/header.h"
+
+typedef struct cow_chunk_index cow_chunk_index;
+
+/* The array at ADDRESS; FILTERED: its chunks have sizes of their own. SOURCE outlives it. 1; 0: not known here; -1: recorded. */
+int cow_chunk_index_open(const cow_source *source, uint64_t address, bool filtered, cow_chunk_index **index);
+void cow_chunk_index_close(cow_chunk_index *index); /* NULL does nothing */
+
+typedef struct cow_chunk_place {
+    uint64_t address; /* UINT64_MAX: it was never stored */
+    uint64_t size;    /* in the file, where chunks are filtered; else 0 */
+    uint32_t mask;    /* of the filters that were left out */
+} cow_chunk_place;
+/* Of the chunk with that NUMBER. As above; 0 also where bytes are damaged. */
+int cow_chunk_index_find(cow_chunk_index *index, uint64_t number, cow_chunk_place *place);
+
+#endif

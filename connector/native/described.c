@@ -1,0 +1,280 @@
+/* What object headers say: see described.h. The layouts of messages are those of the HDF5 File Format Specification, IV.A.2; of mappings,
+ * VIII.A. */
+#include "native/described.h"
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "native/collections.h"
+#include "native/dense.h"
+
+#include <stdlib.h>
+
+#define FLETCHER32 3
+
+#define LAYOUT_CHUNKED 2
+#define LAYOUT_VIRTUAL 3
+#define EXTENSIBLE     4
+
+typedef struct reading {
+    cow_described *to;
+    bool space, type, layout;
+} reading;
+
+static bool take_space(cow_described *to, const uint8_t *p, size_t size)
+{
+    size_t each = 8;
+
+    /* version 2, of a simple one */
+    if (size < 4 || p[0] != 2 || p[1] > COW_DESCRIBED_RANK || p[2] & ~1 || p[3] > 1)
+        return false;
+    to->rank = p[1];
+    if (p[2] & 1)
+        each += 8;
+    if (size < 4 + each * to->rank)
+        return false;
+    for (unsigned d = 0; d < to->rank; d++) {
+        to->extent[d] = cow_get64(p + 4 + 8 * d);
+        to->maximum[d] = p[2] & 1 ? cow_get64(p + 4 + 8 * (to->rank + d)) : to->extent[d];
+    }
+    return true;
+}
+
+static bool take_chunked(cow_described *to, const uint8_t *p, size_t size)
+{
+    size_t at = 5;
+    unsigned dimensions, width;
+
+    if (size < 5 || p[2] & ~3)
+        return false;
+    to->whole_edges = p[2] & 1;
+    dimensions = p[3];
+    width = p[4];
+    if (dimensions < 2 || dimensions > COW_DESCRIBED_RANK + 1 || width < 1 || width > 8 ||
+        size < 5 + (size_t)dimensions * width + 1 + 5 + 8)
+        return false;
+    for (unsigned d = 0; d + 1 < dimensions; d++, at += width)
+        if ((to->chunk[d] = cow_get_bytes(p + at, width)) == 0)
+            return false;
+    if ((to->element_size = cow_get_bytes(p + at, width)) == 0)
+        return false;
+    at += width;
+    if (p[at++] != EXTENSIBLE)
+        return false;
+    to->index = cow_get64(p + at + 5);
+    to->layout = COW_DESCRIBED_CHUNKED;
+    return true;
+}
+
+static bool take_layout(cow_described *to, const uint8_t *p, size_t size)
+{
+    if (size < 2)
+        return false;
+    if (p[0] != 4)
+        return p[0] == 3; /* nothing that h5cow makes */
+    if (p[1] == LAYOUT_CHUNKED)
+        return take_chunked(to, p, size);
+    if (p[1] == LAYOUT_VIRTUAL) {
+        if (size < 14)
+            return false;
+        to->layout = COW_DESCRIBED_VIRTUAL;
+        to->heap = cow_get64(p + 2);
+        to->number = cow_get32(p + 10);
+    }
+    return true;
+}
+
+static bool take_filters(cow_described *to, const uint8_t *p, size_t size)
+{
+    if (size < 2 || p[0] != 2)
+        return false;
+    to->filters = p[1] == 0                                            ? COW_DESCRIBED_PLAIN
+                  : p[1] == 1 && size >= 4 && cow_get16(p + 2) == FLETCHER32 ? COW_DESCRIBED_FLETCHER32
+                                                                             : COW_DESCRIBED_FILTERED;
+    return true;
+}
+
+static bool take_fill(cow_described *to, const uint8_t *p, size_t size)
+{
+    if (size < 2 || p[0] != 3 || p[1] & 0xc0)
+        return false;
+    to->fill = p[1] & 0x10   ? COW_DESCRIBED_UNDEFINED
+               : p[1] & 0x20 ? COW_DESCRIBED_USER
+                             : COW_DESCRIBED_DEFAULT;
+    return true;
+}
+
+static int take_message(void *context, const uint8_t *message, size_t prefix, size_t length)
+{
+    reading *r = context;
+    const uint8_t *body = message + prefix;
+    const bool shared = message[3] & COW_MESSAGE_SHARED;
+
+    switch (message[0]) {
+    case COW_MESSAGE_SPACE:
+        r->space = true;
+        return !shared && take_space(r->to, body, length);
+    case COW_MESSAGE_TYPE:
+        r->type = true;
+        if (!shared && length <= COW_DESCRIBED_TYPE) {
+            memcpy(r->to->type, body, length);
+            r->to->type_size = length;
+        }
+        return 1;
+    case COW_MESSAGE_FILL:
+        return !shared && take_fill(r->to, body, length);
+    case COW_MESSAGE_LAYOUT:
+        r->layout = true;
+        return !shared && take_layout(r->to, body, length);
+    case COW_MESSAGE_FILTERS:
+        return !shared && take_filters(r->to, body, length);
+    default:
+        return 1;
+    }
+}
+
+int cow_described_read(const cow_source *source, uint64_t address, cow_described *described)
+{
+    cow_header header;
+    reading r = {.to = described};
+    int status;
+
+    described->type_size = 0;
+    described->rank = 0;
+    described->layout = COW_DESCRIBED_OTHER;
+    described->filters = COW_DESCRIBED_PLAIN;
+    described->fill = COW_DESCRIBED_DEFAULT;
+    if ((status = cow_header_begin(source, address, &header)) > 0)
+        status = cow_header_messages(source, &header, take_message, &r);
+    described->times = header.start[5] & COW_HEADER_TIMES;
+    described->usual = (header.start[5] & ~(COW_HEADER_TIMES | 3)) == 0;
+    cow_header_free(&header);
+    return status > 0 && !(r.space && r.type && r.layout) ? 0 : status;
+}
+
+/* ---- mappings ---- */
+
+/* The object NUMBER of the collection at ADDRESS; free(*BYTES). */
+static int heap_object(const cow_source *source, uint64_t address, uint32_t number, uint8_t **bytes, size_t *size)
+{
+    uint8_t header[COW_COLLECTION_HEADER], object[COW_COLLECTION_OBJECT];
+    uint64_t all, at = COW_COLLECTION_HEADER;
+    int status;
+
+    *bytes = NULL;
+    if ((status = cow_source_bring(source, address, header, sizeof header)) <= 0)
+        return status;
+    all = cow_get64(header + 8);
+    if (memcmp(header, "GCOL", 4) != 0 || header[4] != 1 || all > source->end - address)
+        return 0;
+    while (at <= all && all - at >= COW_COLLECTION_OBJECT) {
+        uint64_t length, padded;
+
+        if ((status = cow_source_bring(source, address + at, object, sizeof object)) <= 0)
+            return status;
+        length = cow_get64(object + 8);
+        padded = length + (8 - length % 8) % 8;
+        if (cow_get16(object) == 0 || padded < length || padded > all - at - COW_COLLECTION_OBJECT)
+            return 0;
+        at += COW_COLLECTION_OBJECT;
+        if (cow_get16(object) == number) {
+            if ((*bytes = malloc((size_t)length + 1)) == NULL)
+                return cow_error(COW_MEMORY, "no memory for the mappings of a dataset");
+            *size = (size_t)length;
+            return cow_source_bring(source, address + at, *bytes, *size);
+        }
+        at += padded;
+    }
+    return 0;
+}
+
+/* A text that ends before END; P is behind it afterwards. Only where it is shorter than SIZE it is put into TEXT. */
+static bool take_text(const uint8_t **p, const uint8_t *end, size_t size, char text[])
+{
+    const uint8_t *zero = memchr(*p, '\0', (size_t)(end - *p));
+    size_t length;
+
+    if (zero == NULL)
+        return false;
+    length = (size_t)(zero - *p);
+    if (length < size)
+        memcpy(text, *p, length + 1);
+    *p = zero + 1;
+    return true;
+}
+
+int cow_described_source(const cow_source *source, const cow_described *described, size_t size, char file[], char dataset[],
+                         uint64_t *mappings)
+{
+    uint8_t *bytes;
+    size_t length = 0;
+    int status = heap_object(source, described->heap, described->number, &bytes, &length);
+
+    file[0] = dataset[0] = '\0';
+    *mappings = 0;
+    if (status > 0) {
+        const uint8_t *p = bytes + 9, *end = bytes + length - 4;
+
+        /* version 0: texts follow each other */
+        if (length < 13 || bytes[0] != 0 || !cow_source_good(source, bytes, length - 4, cow_get32(end)))
+            status = 0;
+        else if ((*mappings = cow_get64(bytes + 1)) > 0 &&
+                 (!take_text(&p, end, size, file) || !take_text(&p, end, size, dataset)))
+            status = 0;
+    }
+    free(bytes);
+    return status;
+}
+
+/* ---- links ---- */
+
+typedef struct wanted {
+    size_t n;
+    const char *const *names;
+    uint64_t *addresses;
+    bool heap;
+} wanted;
+
+static int look(void *context, const uint8_t *message, size_t prefix, size_t length)
+{
+    wanted *w = context;
+    const uint8_t *body = message + prefix;
+    cow_link_parts parts;
+
+    if (message[0] == COW_MESSAGE_LINK_INFO) {
+        const size_t at = length < 2 || !(body[1] & 1) ? 2 : 10;
+
+        if (length < at + 16 || body[0] != 0)
+            return 0;
+        w->heap = cow_get64(body + at) != UINT64_MAX;
+    } else if (message[0] == COW_MESSAGE_LINK) {
+        if (message[3] & COW_MESSAGE_SHARED || !cow_link_parse(body, length, &parts))
+            return 0;
+        for (size_t i = 0; parts.address > 0 && i < w->n; i++)
+            if (strlen(w->names[i]) == parts.length && memcmp(body + parts.name, w->names[i], parts.length) == 0)
+                w->addresses[i] = cow_get64(body + parts.address);
+    }
+    return 1;
+}
+
+int cow_described_links(const cow_source *source, uint64_t group, bool dense, size_t n, const char *const names[],
+                        uint64_t addresses[])
+{
+    wanted w = {.n = n, .names = names, .addresses = addresses};
+    cow_header header;
+    cow_dense *heap;
+    int status;
+
+    memset(addresses, 0xff, n * sizeof *addresses);
+    if ((status = cow_header_begin(source, group, &header)) > 0)
+        status = cow_header_messages(source, &header, look, &w);
+    cow_header_free(&header);
+    if (status <= 0 || !w.heap)
+        return status;
+    if (!dense || (status = cow_dense_parse(source, group, &heap)) <= 0)
+        return dense ? status : 0;
+    for (size_t i = 0; i < n; i++)
+        if (!cow_dense_find(heap, names[i], &addresses[i]))
+            addresses[i] = UINT64_MAX;
+    cow_dense_free(heap);
+    return 1;
+}

@@ -1,0 +1,61 @@
+/* What the object header of a dataset says, from the bytes of the file (header.h), without opening it: H5Dopen and H5Dget_create_plist cost
+ * some hundred thousand instructions, most of them for property lists. What is not known here is left to HDF5. */
+#ifndef COW_DESCRIBED_H
+#define COW_DESCRIBED_H
+
+#include "native/header.h"
+
+#define COW_DESCRIBED_RANK 32
+
+typedef enum cow_described_layout {
+    COW_DESCRIBED_CHUNKED, /* with one unlimited dimension, the first one */
+    COW_DESCRIBED_VIRTUAL,
+    COW_DESCRIBED_OTHER,
+} cow_described_layout;
+
+typedef enum cow_described_filters {
+    COW_DESCRIBED_PLAIN,      /* none */
+    COW_DESCRIBED_FLETCHER32, /* nothing but that */
+    COW_DESCRIBED_FILTERED,   /* others */
+} cow_described_filters;
+
+typedef enum cow_described_fill {
+    COW_DESCRIBED_DEFAULT,
+    COW_DESCRIBED_UNDEFINED,
+    COW_DESCRIBED_USER,
+} cow_described_fill;
+
+#define COW_DESCRIBED_TYPE 1024
+
+typedef struct cow_described cow_described;
+struct cow_described {
+    unsigned rank;
+    uint64_t extent[COW_DESCRIBED_RANK], maximum[COW_DESCRIBED_RANK]; /* UINT64_MAX: unlimited */
+    uint8_t type[COW_DESCRIBED_TYPE]; /* its message, as H5Tdecode takes it behind two bytes */
+    size_t type_size;                 /* 0: it is named, or longer */
+    cow_described_layout layout;
+    cow_described_filters filters;
+    cow_described_fill fill;
+    uint64_t chunk[COW_DESCRIBED_RANK];
+    bool usual, times;       /* attributes are kept as HDF5 does by default; times are kept */
+    bool whole_edges;        /* chunks that the extent cuts are not filtered */
+    uint64_t element_size;   /* in the file; of chunks */
+    uint64_t index;          /* address of the extensible array of chunks; UINT64_MAX: there are none */
+    uint64_t heap;           /* collection of the mappings */
+    uint32_t number;         /* and which object of it they are */
+};
+
+/* 1; 0: it is no dataset, or one that is not known here; -1: recorded. */
+int cow_described_read(const cow_source *source, uint64_t address, cow_described *described);
+
+/* The first mapping of a virtual dataset: source file and source dataset, each "" where it has SIZE bytes or more, or there is no mapping,
+ * and how many there are. As above. */
+int cow_described_source(const cow_source *source, const cow_described *described, size_t size, char file[], char dataset[],
+                         uint64_t *mappings);
+
+/* Where the hard links of these N names lead in the group at ADDRESS; UINT64_MAX: there is none. DENSE: also where its links are in a heap, all
+ * of which is read then. 1; 0: the group is not known here; -1: recorded. */
+int cow_described_links(const cow_source *source, uint64_t group, bool dense, size_t n, const char *const names[],
+                        uint64_t addresses[]);
+
+#endif

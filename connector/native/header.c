@@ -1,0 +1,156 @@
+/* Object headers from the bytes of a file: see header.h. */
+#include "native/header.h"
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/vector.h"
+#include "journal/fence.h"
+
+#include <stdlib.h>
+
+#define PHASE   0x10
+#define ORDERED 0x04
+
+#define MOST_OUTER 1024 /* chunks */
+
+int cow_source_bring(const cow_source *source, uint64_t address, void *bytes, size_t size)
+{
+    if (address > source->end || size > source->end - address)
+        return 0;
+    return source->read(source->context, address, bytes, size) < 0 ? -1 : 1;
+}
+
+bool cow_source_good(const cow_source *source, const uint8_t *bytes, size_t size, uint32_t sum)
+{
+    return source->unchecked || cow_metadata_checksum(bytes, size) == sum;
+}
+
+uint64_t cow_get_bytes(const uint8_t *p, unsigned n)
+{
+    uint64_t v = 0;
+
+    while (n-- > 0)
+        v = v << 8 | p[n];
+    return v;
+}
+
+int cow_header_begin(const cow_source *source, uint64_t address, cow_header *header)
+{
+    uint8_t bytes[34];
+    uint64_t size;
+    int status;
+
+    *header = (cow_header){.address = address};
+    if ((status = cow_source_bring(source, address, bytes, sizeof bytes)) <= 0)
+        return status;
+    if (memcmp(bytes, "OHDR", 4) != 0 || bytes[4] != 2 || bytes[5] & 0xc0)
+        return 0;
+    header->ordered = bytes[5] & ORDERED;
+    header->prefix = 6 + (bytes[5] & COW_HEADER_TIMES ? 16 : 0) + (bytes[5] & PHASE ? 4 : 0);
+    header->width = (size_t)1 << (bytes[5] & 3);
+    memcpy(header->start, bytes, header->prefix);
+    size = cow_get_bytes(bytes + header->prefix, (unsigned)header->width);
+    if (size > COW_HEADER_MOST)
+        return 0;
+    header->first = header->prefix + header->width + (size_t)size + 4;
+    return 1;
+}
+
+/* The messages of one chunk; continuations are noted. */
+static int visit_chunk(cow_header *header, const uint8_t *p, size_t size, cow_message_visitor *visit, void *context)
+{
+    const size_t prefix = header->ordered ? 6 : 4;
+    size_t at = 0, length;
+    int status;
+
+    for (; size - at >= prefix; at += prefix + length) {
+        const uint8_t *message = p + at, *body = message + prefix;
+
+        length = cow_get16(message + 1);
+        if (length > size - at - prefix || (message[0] > COW_MESSAGE_LAST && message[3] & COW_MESSAGE_MUST_BE_KNOWN))
+            return 0;
+        if (message[0] == COW_MESSAGE_NIL)
+            continue;
+        if (message[0] == COW_MESSAGE_CONTINUATION) {
+            if (message[3] & COW_MESSAGE_SHARED || length < 16 || header->outers > MOST_OUTER)
+                return 0;
+            if (COW_RESERVE(header->outer, header->outer_room, header->outers, 1) < 0)
+                return cow_error(COW_MEMORY, "no memory for an object header");
+            header->outer[header->outers++] = (cow_place){cow_get64(body), cow_get64(body + 8)};
+        } else if ((status = visit(context, message, prefix, length)) != 1)
+            return status;
+    }
+    return 1;
+}
+
+/* SIZE bytes at ADDRESS, of which the last four are the checksum of the others. The messages are behind SKIP. */
+static int take_chunk(const cow_source *source, cow_header *header, uint64_t address, size_t size, size_t skip,
+                      const char *magic, cow_message_visitor *visit, void *context)
+{
+    uint8_t some[512], *bytes = size <= sizeof some ? some : malloc(size);
+    int status;
+
+    if (bytes == NULL)
+        return cow_error(COW_MEMORY, "no memory for an object header");
+    if ((status = cow_source_bring(source, address, bytes, size)) > 0)
+        status = memcmp(bytes, magic, 4) == 0 && cow_source_good(source, bytes, size - 4, cow_get32(bytes + size - 4))
+                     ? visit_chunk(header, bytes + skip, size - skip - 4, visit, context)
+                     : 0;
+    if (bytes != some)
+        free(bytes);
+    return status;
+}
+
+int cow_header_messages(const cow_source *source, cow_header *header, cow_message_visitor *visit, void *context)
+{
+    int status = take_chunk(source, header, header->address, header->first, header->prefix + header->width, "OHDR",
+                            visit, context);
+
+    for (size_t i = 0; status == 1 && i < header->outers; i++) {
+        const cow_place outer = header->outer[i];
+
+        if (outer.size < 8 || outer.size > COW_HEADER_MOST)
+            return 0;
+        status = take_chunk(source, header, outer.address, (size_t)outer.size, 4, "OCHK", visit, context);
+    }
+    return status;
+}
+
+void cow_header_free(cow_header *header)
+{
+    free(header->outer);
+    header->outer = NULL;
+}
+
+bool cow_link_parse(const uint8_t *p, size_t size, cow_link_parts *parts)
+{
+    size_t next = 2;
+    unsigned kind = 0, width;
+    uint64_t length;
+
+    if (size < 4 || p[0] != 1 || p[1] & 0xe0)
+        return false;
+    width = 1u << (p[1] & 3);
+    if (p[1] & 8)
+        kind = p[next++];
+    next += (p[1] & 4 ? 8 : 0) + (p[1] & 16 ? 1 : 0);
+    if (next > size || width > size - next)
+        return false;
+    length = cow_get_bytes(p + next, width);
+    next += width;
+    if (length == 0 || length > size - next)
+        return false;
+    *parts = (cow_link_parts){.name = next, .length = (size_t)length};
+    next += (size_t)length;
+    if (kind == 0) {
+        parts->address = next;
+        return size - next >= 8;
+    }
+    if (kind == 1) {
+        if (size - next < 3)
+            return false;
+        parts->target = next + 2;
+        parts->target_length = cow_get16(p + next);
+    }
+    return true;
+}

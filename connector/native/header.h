@@ -1,0 +1,81 @@
+/* Object headers from the bytes of a file, for files of which HDF5 has nothing in memory that the file has not. The layouts are those of the
+ * HDF5 File Format Specification, IV.A, of the versions that HDF5 1.10 to 2.2 writes where the format of 1.10 is allowed. */
+#ifndef COW_HEADER_H
+#define COW_HEADER_H
+
+#include "journal/journal.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Bytes of a file at addresses below END. READ: 0, or -1 recorded. UNCHECKED: for a fuzz target, whose checksums are not right. */
+typedef struct cow_source {
+    void *context;
+    uint64_t end;
+    int (*read)(void *context, uint64_t address, void *bytes, size_t size);
+    bool unchecked;
+} cow_source;
+
+/* 1; 0: there are no such bytes; -1: recorded. */
+int cow_source_bring(const cow_source *source, uint64_t address, void *bytes, size_t size);
+/* Is SUM that of BYTES, as HDF5 computes it for metadata? */
+bool cow_source_good(const cow_source *source, const uint8_t *bytes, size_t size, uint32_t sum);
+
+enum { /* types of messages */
+    COW_MESSAGE_NIL = 0x00,
+    COW_MESSAGE_SPACE = 0x01,
+    COW_MESSAGE_LINK_INFO = 0x02,
+    COW_MESSAGE_TYPE = 0x03,
+    COW_MESSAGE_FILL = 0x05,
+    COW_MESSAGE_LINK = 0x06,
+    COW_MESSAGE_LAYOUT = 0x08,
+    COW_MESSAGE_GROUP_INFO = 0x0a,
+    COW_MESSAGE_FILTERS = 0x0b,
+    COW_MESSAGE_ATTRIBUTE = 0x0c,
+    COW_MESSAGE_COMMENT = 0x0d,
+    COW_MESSAGE_CONTINUATION = 0x10,
+    COW_MESSAGE_ATTRIBUTE_INFO = 0x15,
+    COW_MESSAGE_REFERENCES = 0x16,
+};
+#define COW_MESSAGE_LAST          0x18 /* that HDF5 knows */
+#define COW_MESSAGE_SHARED        0x02 /* of the flags: its content is elsewhere; */
+#define COW_MESSAGE_MUST_BE_KNOWN 0x80 /* who does not know the type cannot open the object */
+
+#define COW_HEADER_TIMES 0x20 /* of the flags, byte 5: it has times */
+/* The first bytes of an object header of version 2, before the size of its first chunk. */
+typedef struct cow_header {
+    uint8_t start[26];
+    size_t prefix; /* of them */
+    size_t width;  /* bytes of the size behind them */
+    bool ordered;  /* messages have numbers */
+    uint64_t address;
+    size_t first;     /* bytes of its first chunk, start and checksum included */
+    cow_place *outer; /* further chunks */
+    size_t outers, outer_room;
+} cow_header;
+#define COW_HEADER_MOST ((size_t)64 << 20) /* bytes of a chunk */
+
+/* A message: its PREFIX, which begins with type, two bytes of the length, and flags, and behind that LENGTH bytes; until the visitor
+ * returns. 1 goes on. */
+typedef int cow_message_visitor(void *context, const uint8_t *message, size_t prefix, size_t length);
+
+/* Each 1; 0: it is not as HDF5 writes it, or of another version; -1: recorded. A header is begun, then its messages are visited, but for
+ * those that only say where others are, then it is freed. What else the visitor returns ends the visit, and is returned. */
+int cow_header_begin(const cow_source *source, uint64_t address, cow_header *header);
+int cow_header_messages(const cow_source *source, cow_header *header, cow_message_visitor *visit, void *context);
+void cow_header_free(cow_header *header);
+
+/* A link's message. ADDRESS 0: it is no hard one. false: it is not as it should be. */
+typedef struct cow_link_parts {
+    size_t name, length; /* where in the message the name is */
+    size_t address;      /* and the address */
+    size_t target;       /* of a soft link, and its length */
+    size_t target_length;
+} cow_link_parts;
+bool cow_link_parse(const uint8_t *message, size_t size, cow_link_parts *parts);
+
+/* N bytes, at most 8, as a number. */
+uint64_t cow_get_bytes(const uint8_t *p, unsigned n);
+
+#endif

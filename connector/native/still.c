@@ -1,0 +1,107 @@
+/* Bytes of a file that stays as it is: see still.h. */
+#include "native/still.h"
+
+#include "base/bytes.h"
+#include "base/error.h"
+
+#include <stdlib.h>
+
+/* What is looked at stands in many small pieces, of which many are near each other. */
+#define PAGE  4096
+#define PAGES 16
+
+struct cow_still {
+    cow_journal *journal;
+    uint64_t base;
+    cow_source source;
+    uint64_t page[PAGES]; /* each has a place of its own; UINT64_MAX: nothing is there */
+    uint8_t *bytes[PAGES];
+};
+
+/* SIZE bytes at AT of the file. */
+static int read_file(const cow_still *still, uint64_t at, void *bytes, size_t size)
+{
+    cow_error_held *held = cow_error_hold();
+    int status = cow_journal_read(still->journal, at, bytes, size);
+
+    if (status < 0)
+        cow_error_clear();
+    cow_error_put_back(held);
+    return status;
+}
+
+static int read_pages(void *context, uint64_t address, void *bytes, size_t size)
+{
+    cow_still *still = context;
+    const uint64_t end = still->source.end;
+    uint8_t *to = bytes;
+
+    if (size > 2 * PAGE)
+        return read_file(still, still->base + address, bytes, size);
+    while (size > 0) {
+        const uint64_t page = address / PAGE, place = page % PAGES;
+        const size_t in = (size_t)(address % PAGE), n = size < PAGE - in ? size : PAGE - in;
+
+        if (still->page[place] != page) {
+            const uint64_t first = page * PAGE;
+
+            still->page[place] = UINT64_MAX;
+            if (still->bytes[place] == NULL && (still->bytes[place] = malloc(PAGE)) == NULL)
+                return -1;
+            if (read_file(still, still->base + first, still->bytes[place], end - first < PAGE ? (size_t)(end - first) : PAGE) < 0)
+                return -1;
+            still->page[place] = page;
+        }
+        memcpy(to, still->bytes[place] + in, n);
+        to += n;
+        address += n;
+        size -= n;
+    }
+    return 0;
+}
+
+cow_still *cow_still_open(cow_journal *journal)
+{
+    uint64_t base;
+    uint8_t superblock[16];
+    cow_still *still;
+
+    if (journal == NULL || !cow_journal_is_still(journal, &base) || cow_journal_end(journal) < base ||
+        (still = calloc(1, sizeof *still)) == NULL)
+        return NULL;
+    still->journal = journal;
+    still->base = base;
+    still->source = (cow_source){.context = still, .end = cow_journal_end(journal) - base, .read = read_pages};
+    memset(still->page, 0xff, sizeof still->page);
+    /* signature, version, bytes of an address and of a length */
+    if (cow_source_bring(&still->source, 0, superblock, sizeof superblock) <= 0 || superblock[8] < 2 || superblock[8] > 3 ||
+        superblock[9] != 8 || superblock[10] != 8) {
+        cow_still_close(still);
+        return NULL;
+    }
+    return still;
+}
+
+void cow_still_close(cow_still *still)
+{
+    if (still == NULL)
+        return;
+    for (unsigned p = 0; p < PAGES; p++)
+        free(still->bytes[p]);
+    free(still);
+}
+
+const cow_source *cow_still_source(const cow_still *still)
+{
+    return &still->source;
+}
+
+uint64_t cow_still_base(const cow_still *still)
+{
+    return still->base;
+}
+
+cow_journal *cow_still_journal(const cow_still *still)
+{
+    return still->journal;
+}

@@ -1,0 +1,19 @@
+/* The bytes of a file that stays as it is while it is open: one that is only read, through the journal, whose state is pinned. What HDF5 has
+ * in memory is what they say. So datasets need not be opened to read what stands in them: described.h, chunk_index.h. */
+#ifndef COW_STILL_H
+#define COW_STILL_H
+
+#include "native/header.h"
+
+typedef struct cow_still cow_still;
+
+/* NULL: it can be written, has no journal, or its addresses are of another size than usual; or there is no memory. */
+cow_still *cow_still_open(cow_journal *journal);
+void cow_still_close(cow_still *still); /* NULL does nothing */
+/* At addresses of HDF5's. Its reads record no error. */
+const cow_source *cow_still_source(const cow_still *still);
+/* What HDF5's addresses are added to in the file. */
+uint64_t cow_still_base(const cow_still *still);
+cow_journal *cow_still_journal(const cow_still *still);
+
+#endif

@@ -1,0 +1,399 @@
+/* What native/described.h and native/chunk_index.h find in the bytes of a file is what HDF5 says of it. */
+#include "base/error.h"
+#include "harness.h"
+#include "native/chunk_index.h"
+#include "native/described.h"
+#include "random.h"
+
+#include <hdf5.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NAME "test_described.h5"
+
+static uint64_t dice;
+
+static uint64_t below(uint64_t n)
+{
+    return splitmix64(&dice) % n;
+}
+
+/* ---- the bytes ---- */
+
+typedef struct image {
+    uint8_t *bytes;
+    size_t size;
+} image;
+
+static int read_image(void *context, uint64_t address, void *bytes, size_t size)
+{
+    const image *i = context;
+
+    assert_true(address <= i->size && size <= i->size - address);
+    memcpy(bytes, i->bytes + address, size);
+    return 0;
+}
+
+static cow_source load(image *i)
+{
+    FILE *in = fopen(NAME, "rb");
+    cow_source source = {.context = i, .read = read_image};
+
+    assert_non_null(in);
+    fseek(in, 0, SEEK_END);
+    i->size = (size_t)ftell(in);
+    rewind(in);
+    free(i->bytes);
+    i->bytes = malloc(i->size + 1);
+    assert_int_equal(fread(i->bytes, 1, i->size, in), i->size);
+    fclose(in);
+    source.end = i->size;
+    return source;
+}
+
+static uint64_t address_of(hid_t object)
+{
+    H5O_info2_t info;
+    uint64_t address;
+
+    assert_true(H5Oget_info3(object, &info, H5O_INFO_BASIC) >= 0);
+    memcpy(&address, &info.token, sizeof address);
+    return address;
+}
+
+static hid_t latest(H5F_libver_t low)
+{
+    hid_t fapl = H5Pcreate(H5P_FILE_ACCESS);
+
+    assert_true(H5Pset_libver_bounds(fapl, low, H5F_LIBVER_LATEST) >= 0);
+    return fapl;
+}
+
+/* ---- chunks ---- */
+
+typedef struct found {
+    cow_chunk_place *place;
+    uint64_t rows, count; /* of a chunk; of chunks */
+} found;
+
+static int note(const hsize_t *offset, unsigned mask, haddr_t address, hsize_t size, void *context)
+{
+    found *f = context;
+    uint64_t number = offset[0] / f->rows;
+
+    assert_true(number < f->count);
+    f->place[number] = (cow_chunk_place){address, size, mask};
+    return 0;
+}
+
+/* COUNT chunks, of which one in SPARSE is there. */
+static void compare_chunks(uint64_t count, unsigned sparse, bool filtered, unsigned rank, H5F_libver_t low)
+{
+    hid_t fapl = latest(low), file = H5Fcreate(NAME, H5F_ACC_TRUNC, H5P_DEFAULT, fapl), dcpl = H5Pcreate(H5P_DATASET_CREATE);
+    hsize_t extent[3] = {count * 2, 3, 2}, most[3] = {H5S_UNLIMITED, 3, 2}, chunk[3] = {2, 3, 2}, offset[3] = {0};
+    hid_t space = H5Screate_simple((int)rank, extent, most), dataset;
+    found f = {calloc(count + 1, sizeof *f.place), 2, count};
+    size_t bytes = 2 * (rank > 1 ? 3 : 1) * (rank > 2 ? 2 : 1);
+    uint8_t values[16] = {0};
+    image all = {0};
+    cow_source source;
+    cow_described d;
+    cow_chunk_index *index;
+    uint64_t address;
+
+    during("%llu chunks, one in %u, %s, rank %u, version %d", (unsigned long long)count, sparse, filtered ? "filtered" : "plain",
+           rank, low);
+    for (uint64_t i = 0; i < count; i++)
+        f.place[i].address = UINT64_MAX;
+    H5Pset_chunk(dcpl, (int)rank, chunk);
+    if (filtered)
+        H5Pset_fletcher32(dcpl);
+    assert_true((dataset = H5Dcreate2(file, "d", H5T_NATIVE_UCHAR, space, H5P_DEFAULT, dcpl, H5P_DEFAULT)) >= 0);
+    for (uint64_t i = 0; i < count; i++) {
+        offset[0] = i * 2;
+        if (below(sparse) == 0)
+            assert_true(H5Dwrite_chunk(dataset, H5P_DEFAULT, filtered ? (uint32_t)below(2) : 0, offset,
+                                       bytes + (filtered ? below(4) : 0), values) >= 0);
+    }
+    H5Dclose(dataset);
+    H5Fclose(file);
+    file = H5Fopen(NAME, H5F_ACC_RDONLY, fapl);
+    dataset = H5Dopen2(file, "d", H5P_DEFAULT);
+    assert_true(H5Dchunk_iter(dataset, H5P_DEFAULT, note, &f) >= 0);
+    source = load(&all);
+    assert_int_equal(cow_described_read(&source, address_of(dataset), &d), 1);
+    assert_int_equal(d.layout, COW_DESCRIBED_CHUNKED);
+    assert_int_equal(d.filters, filtered ? COW_DESCRIBED_FLETCHER32 : COW_DESCRIBED_PLAIN);
+    assert_int_equal(d.rank, rank);
+    for (unsigned k = 0; k < rank; k++) {
+        assert_int_equal(d.extent[k], extent[k]);
+        assert_int_equal(d.maximum[k], most[k]);
+        assert_int_equal(d.chunk[k], chunk[k]);
+    }
+    assert_int_equal(d.element_size, 1);
+    if (d.index != UINT64_MAX) {
+        assert_int_equal(cow_chunk_index_open(&source, d.index, filtered, &index), 1);
+        for (uint64_t n = 0; n < 2 * count; n++) { /* one after the other, then anywhere */
+            cow_chunk_place place;
+            uint64_t i = n < count ? n : below(count);
+
+            assert_int_equal(cow_chunk_index_find(index, i, &place), 1);
+            if (place.address != f.place[i].address || (filtered && place.address != UINT64_MAX &&
+                                                        (place.size != f.place[i].size || place.mask != f.place[i].mask)))
+                fail_msg("chunk %llu: %llx %llu %x", (unsigned long long)i, (unsigned long long)place.address,
+                         (unsigned long long)place.size, place.mask);
+        }
+        cow_chunk_index_close(index);
+        assert_int_equal(cow_chunk_index_open(&source, d.index, !filtered, &index), 0);
+    } else
+        for (uint64_t i = 0; i < count; i++)
+            assert_true(f.place[i].address == UINT64_MAX);
+    /* whatever is changed in the bytes, nothing bad happens, and what is not metadata any more is not taken for it */
+    address = address_of(dataset);
+    for (unsigned n = 0; n < 300; n++) {
+        uint64_t at = below(all.size);
+        uint8_t before = all.bytes[at];
+        cow_chunk_place place;
+
+        all.bytes[at] = (uint8_t)below(256);
+        source.unchecked = n % 2;
+        if (cow_described_read(&source, address, &d) > 0 && d.layout == COW_DESCRIBED_CHUNKED && d.index != UINT64_MAX &&
+            cow_chunk_index_open(&source, d.index, filtered, &index) > 0) {
+            for (unsigned k = 0; k < 20; k++) {
+                uint64_t i = k < 10 ? below(count + 1) : splitmix64(&dice) >> below(64);
+                int status = cow_chunk_index_find(index, i, &place);
+
+                if (n % 2 == 0 && status > 0 && i < count)
+                    assert_true(place.address == f.place[i].address);
+            }
+            cow_chunk_index_close(index);
+        }
+        all.bytes[at] = before;
+    }
+    free(all.bytes);
+    free(f.place);
+    H5Dclose(dataset);
+    H5Fclose(file);
+    H5Sclose(space);
+    H5Pclose(dcpl);
+    H5Pclose(fapl);
+}
+
+static void test_chunks(void **state)
+{
+    static const uint64_t counts[] = {1, 3, 4, 5, 20, 21, 52, 100, 500, 2000, 5000, 20000};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(counts); i++) {
+        compare_chunks(counts[i] + below(counts[i]), 1, i % 2, 1 + (unsigned)below(3), H5F_LIBVER_V110);
+        compare_chunks(counts[i] + below(counts[i]), 1 + (unsigned)below(9), below(2), 1 + (unsigned)below(3),
+                       below(2) ? H5F_LIBVER_V110 : H5F_LIBVER_V114);
+    }
+    compare_chunks(200000 + below(100000), 3000, true, 1, H5F_LIBVER_V110); /* many pages that were never written */
+    compare_chunks(120000, 1, false, 1, H5F_LIBVER_V110);
+}
+
+/* ---- datasets and groups of all kinds ---- */
+
+static void compare_dataset(const cow_source *source, hid_t dataset)
+{
+    hid_t dcpl = H5Dget_create_plist(dataset), space = H5Dget_space(dataset);
+    hsize_t extent[32], most[32];
+    int rank = H5Sget_simple_extent_dims(space, extent, most);
+    H5D_fill_value_t defined;
+    cow_described d;
+
+    if (cow_described_read(source, address_of(dataset), &d) == 1) {
+        hbool_t times;
+        unsigned order, compact, dense;
+
+        H5Pfill_value_defined(dcpl, &defined);
+        H5Pget_obj_track_times(dcpl, &times);
+        H5Pget_attr_creation_order(dcpl, &order);
+        H5Pget_attr_phase_change(dcpl, &compact, &dense);
+        assert_int_equal(d.rank, rank);
+        for (int k = 0; k < rank; k++) {
+            assert_int_equal(d.extent[k], extent[k]);
+            assert_int_equal(d.maximum[k], most[k]);
+        }
+        assert_int_equal(d.layout == COW_DESCRIBED_VIRTUAL, H5Pget_layout(dcpl) == H5D_VIRTUAL);
+        assert_int_equal(d.fill, defined == H5D_FILL_VALUE_UNDEFINED      ? COW_DESCRIBED_UNDEFINED
+                                 : defined == H5D_FILL_VALUE_USER_DEFINED ? COW_DESCRIBED_USER
+                                                                          : COW_DESCRIBED_DEFAULT);
+        assert_int_equal(d.filters == COW_DESCRIBED_PLAIN, H5Pget_nfilters(dcpl) == 0);
+        assert_int_equal(d.times, times);
+        assert_int_equal(d.usual, order == 0 && compact == 8 && dense == 6);
+        if (d.layout == COW_DESCRIBED_VIRTUAL) {
+            char file[60], name[60], their_file[60] = "", their_name[60] = "";
+            uint64_t mappings;
+            size_t theirs;
+
+            H5Pget_virtual_count(dcpl, &theirs);
+            if (theirs > 0) {
+                H5Pget_virtual_filename(dcpl, 0, their_file, sizeof their_file);
+                H5Pget_virtual_dsetname(dcpl, 0, their_name, sizeof their_name);
+            }
+            assert_int_equal(cow_described_source(source, &d, sizeof file, file, name, &mappings), 1);
+            assert_int_equal(mappings, theirs);
+            assert_string_equal(file, their_file);
+            assert_string_equal(name, their_name);
+        }
+    }
+    H5Sclose(space);
+    H5Pclose(dcpl);
+}
+
+static herr_t compare_object(hid_t at, const char *name, const H5O_info2_t *info, void *context)
+{
+    hid_t object = H5Oopen(at, name, H5P_DEFAULT);
+
+    (void)info;
+    if (H5Iget_type(object) == H5I_DATASET)
+        compare_dataset(context, object);
+    H5Oclose(object);
+    return 0;
+}
+
+static void test_kinds(void **state)
+{
+    image all = {0};
+    cow_source source;
+
+    (void)state;
+    for (int low = H5F_LIBVER_EARLIEST; low <= H5F_LIBVER_V114; low++) {
+        hid_t fapl = latest((H5F_libver_t)low), file = H5Fcreate(NAME, H5F_ACC_TRUNC, H5P_DEFAULT, fapl), type = H5Tcopy(H5T_C_S1);
+
+        during("version %d", low);
+        H5Tset_size(type, H5T_VARIABLE);
+        for (unsigned n = 0; n < 200; n++) {
+            hsize_t extent[3] = {1 + below(9), 1 + below(9), 4}, most[3], chunk[3] = {1 + below(3), 2, 3};
+            hid_t dcpl = H5Pcreate(H5P_DATASET_CREATE), space, dataset;
+            unsigned kind = (unsigned)below(4);
+            int rank = (int)below(4), value = 3;
+            char name[20];
+
+            for (int k = 0; k < 3; k++) /* some unlimited, in any dimension */
+                most[k] = kind == 1 && below(3) == 0 ? H5S_UNLIMITED : extent[k];
+            space = rank == 0 ? H5Screate(below(2) ? H5S_SCALAR : H5S_NULL) : H5Screate_simple(rank, extent, most);
+            if (kind == 1 && rank > 0) {
+                H5Pset_chunk(dcpl, rank, chunk);
+                if (below(3) == 0)
+                    H5Pset_deflate(dcpl, 1);
+                if (below(3) == 0)
+                    H5Pset_fletcher32(dcpl);
+            } else if (kind == 2)
+                H5Pset_layout(dcpl, H5D_COMPACT);
+            else if (kind == 3 && rank > 0 && low >= H5F_LIBVER_V110)
+                for (unsigned m = (unsigned)below(3); m > 0; m--) {
+                    hid_t source_space = H5Screate_simple(rank, extent, NULL);
+
+                    H5Pset_virtual(dcpl, space, m == 1 ? "." : "other.h5", m == 1 ? "/_versioned_data/.//raw/2" : "x",
+                                   source_space);
+                    H5Sclose(source_space);
+                    break;
+                }
+            if (below(3) == 0)
+                H5Pset_fill_value(dcpl, H5T_NATIVE_INT, below(2) ? &value : NULL);
+            if (below(3) == 0)
+                H5Pset_obj_track_times(dcpl, false);
+            if (below(4) == 0)
+                H5Pset_attr_creation_order(dcpl, H5P_CRT_ORDER_TRACKED);
+            if (below(4) == 0)
+                H5Pset_attr_phase_change(dcpl, 4, 3);
+            snprintf(name, sizeof name, "%u", n);
+            H5E_BEGIN_TRY
+            {
+                dataset = H5Dcreate2(file, name, below(5) == 0 ? type : H5T_NATIVE_INT, space, H5P_DEFAULT, dcpl, H5P_DEFAULT);
+            }
+            H5E_END_TRY
+            if (dataset >= 0)
+                H5Dclose(dataset);
+            H5Sclose(space);
+            H5Pclose(dcpl);
+        }
+        H5Tclose(type);
+        H5Fclose(file);
+        file = H5Fopen(NAME, H5F_ACC_RDONLY, fapl);
+        source = load(&all);
+        assert_true(H5Ovisit3(file, H5_INDEX_NAME, H5_ITER_NATIVE, compare_object, &source, H5O_INFO_BASIC) >= 0);
+        H5Fclose(file);
+        H5Pclose(fapl);
+    }
+    free(all.bytes);
+}
+
+static void test_links(void **state)
+{
+    image all = {0};
+
+    (void)state;
+    for (unsigned n = 0; n < 60; n++) {
+        hid_t fapl = latest(H5F_LIBVER_V110), file = H5Fcreate(NAME, H5F_ACC_TRUNC, H5P_DEFAULT, fapl);
+        hid_t gcpl = H5Pcreate(H5P_GROUP_CREATE), group, member;
+        const unsigned links = (unsigned)below(n < 50 ? 20 : 500);
+        cow_source source;
+        uint64_t where;
+
+        if (below(2))
+            H5Pset_link_creation_order(gcpl, H5P_CRT_ORDER_TRACKED | (below(2) ? H5P_CRT_ORDER_INDEXED : 0));
+        group = H5Gcreate2(file, "g", H5P_DEFAULT, gcpl, H5P_DEFAULT);
+        for (unsigned i = 0; i < links; i++) {
+            char name[300];
+
+            memset(name, 'n', sizeof name);
+            snprintf(name + below(280), 12, "%u", i);
+            if (below(6) == 0)
+                H5Lcreate_soft("nowhere", group, name, H5P_DEFAULT, H5P_DEFAULT);
+            else
+                H5Gclose(H5Gcreate2(group, name, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+        }
+        where = address_of(group);
+        H5Fflush(file, H5F_SCOPE_GLOBAL);
+        source = load(&all);
+        for (hsize_t i = 0; i < links; i++) {
+            char name[300];
+            const char *const names[] = {"none", name};
+            uint64_t address[2];
+            H5L_info2_t info;
+            int status;
+
+            assert_true(H5Lget_name_by_idx(group, ".", H5_INDEX_NAME, H5_ITER_INC, i, name, sizeof name, H5P_DEFAULT) > 0);
+            assert_true(H5Lget_info2(group, name, &info, H5P_DEFAULT) >= 0);
+            status = cow_described_links(&source, where, true, 2, names, address);
+            assert_int_equal(status, 1);
+            assert_true(address[0] == UINT64_MAX);
+            if (info.type == H5L_TYPE_HARD) {
+                member = H5Gopen2(group, name, H5P_DEFAULT);
+                assert_true(address[1] == address_of(member));
+                H5Gclose(member);
+            } else
+                assert_true(address[1] == UINT64_MAX);
+            if (cow_described_links(&source, where, false, 2, names, address) == 1)
+                assert_int_equal(address[1] == UINT64_MAX, info.type != H5L_TYPE_HARD);
+            else
+                assert_true(links > 8);
+            if (links > 30)
+                i += below(20);
+        }
+        H5Gclose(group);
+        H5Fclose(file);
+        H5Pclose(gcpl);
+        H5Pclose(fapl);
+    }
+    free(all.bytes);
+}
+
+static int begin(void **state)
+{
+    (void)state;
+    dice = test_seed();
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_chunks), cmocka_unit_test(test_kinds), cmocka_unit_test(test_links)};
+
+    return test_main(tests, argc, argv, begin, NULL);
+}
