@@ -314,6 +314,8 @@ hid_t cow_dataset_properties(cow_dataset *dataset, void *native)
 {
     if (dataset->dcpl >= 0)
         return dataset->dcpl;
+    if (dataset->usual)
+        return dataset->dcpl = cow_told_usual(dataset->file, dataset->times);
     if (native == NULL) {
         if (cow_dataset_hold(dataset, NULL) < 0)
             return H5I_INVALID_HID;
@@ -355,6 +357,7 @@ static cow_dataset *dataset_make(cow_file *file, void *native, bool named, hid_t
     if (native != NULL)
         make_label(dataset, native, named);
     if (take_properties(dataset, dcpl) < 0 || (dcpl < 0 && told == NULL) ||
+        (cow_file_writable(file) && cow_dataset_properties(dataset, native) < 0) ||
         (type = native == NULL ? H5Tcopy(own) : cow_native_dataset_type(native)) < 0 ||
         (pool = cow_pools_get_like(file, root->pool > UINT32_MAX ? UINT32_MAX : (uint32_t)root->pool, type, told)) == NULL)
         goto failed;
@@ -628,17 +631,13 @@ int cow_dataset_source(hid_t dcpl, uint64_t *number)
     return strcmp(name, ".") == 0 ? kind : 0;
 }
 
-/* The same from what the object's header says, in a file that stays as it is. -1: that is not to be had; no error is recorded. */
-static int source_told(const cow_file *file, uint64_t address, cow_described *told, uint64_t *number)
+/* The same from what the object's header says, in the bytes of SOURCE. -1: that is not to be had; no error is recorded. */
+static int source_in(const cow_source *source, uint64_t address, cow_described *told, uint64_t *number)
 {
-    const cow_source *source;
     char where[COW_MARKED_MAX], name[COW_MARKED_MAX];
     uint64_t mappings;
     int kind;
 
-    if (file->still == NULL)
-        return -1;
-    source = cow_still_source(cow_layout_still_bytes(file->still));
     if (cow_described_read(source, address, told) <= 0)
         return -1;
     if (told->layout != COW_DESCRIBED_VIRTUAL)
@@ -647,6 +646,31 @@ static int source_told(const cow_file *file, uint64_t address, cow_described *to
         return -1;
     kind = kind_of(name, mappings, number);
     return kind > 0 && told->fill == COW_DESCRIBED_USER ? -1 : strcmp(where, ".") == 0 ? kind : 0;
+}
+
+/* In a file that is written a header that was committed and has not changed since is as HDF5 has it. That it is one: the object is no changed
+ * one, and the row of its dataset leads to it, while the place of an object that is gone is only given to new ones, which are changed. Only
+ * heads are opened so often that it matters. */
+static int source_written(cow_file *file, uint64_t address, cow_described *told, uint64_t *number)
+{
+    cow_layout_dataset_row row;
+
+    if (cow_changes_flags(file, address) != 0 ||
+        source_in(cow_still_source(file->written), address, told, number) != 1 || !told->usual ||
+        told->fill != COW_DESCRIBED_DEFAULT)
+        return -1;
+    if (cow_dataset_row_read(file, *number, &row) < 0) {
+        cow_error_clear();
+        return -1;
+    }
+    return row.head == address && row.root != COW_NO_NODE ? 1 : -1;
+}
+
+static int source_told(cow_file *file, uint64_t address, cow_described *told, uint64_t *number)
+{
+    if (file->still != NULL)
+        return source_in(cow_still_source(cow_layout_still_bytes(file->still)), address, told, number);
+    return file->written != NULL ? source_written(file, address, told, number) : -1;
 }
 
 /* The root record that a source names, and the row of its dataset. */

@@ -106,6 +106,8 @@ static void shut(cow_file *file)
     file->cache = NULL;
     cow_layout_still_close(file->still);
     file->still = NULL;
+    cow_still_close(file->written);
+    file->written = NULL;
     cow_file_set_shut(file);
 }
 
@@ -251,6 +253,8 @@ cow_file *cow_file_attach(void *native_file, const char *name, bool writable, bo
         goto failed;
     if (!writable && !created)
         file->still = cow_layout_still_open(file->loc, journal);
+    if (writable && !created)
+        file->written = cow_still_open_written(journal);
     if (created) {
         if (cow_changed_object(file, &file->root, "/", COW_CHANGED_NEW) < 0)
             goto failed;

@@ -95,6 +95,7 @@ struct cow_file {
     cow_chunk_cache *cache;
     cow_journal *journal; /* NULL: the file has none */
     cow_layout_still *still; /* NULL: tables are opened */
+    cow_still *written;      /* bytes of a file that is written; NULL: they are not looked at */
     /* parts, each with a file of its own that alone looks into it */
     cow_state *state;
     cow_changes *changes;
@@ -136,7 +137,7 @@ struct cow_dataset {
     bool named; /* the label has the path */
     hid_t dcpl; /* in files that can be written; else cow_dataset_properties */
     hid_t told; /* what the application is told of them: told.c; H5I_INVALID_HID: it has not asked yet */
-    bool usual; /* in files that are only read: but for what row and pool say, and that times are kept or not, they are the default ones */
+    bool usual; /* but for what row and pool say, and that times are kept or not, they are the default ones */
     bool times;
     /* A handle of our own: heads of writable files have one, so that their address cannot be used again; others where they are kept. */
     void *native;
@@ -260,6 +261,9 @@ int cow_sum_check_root(cow_file *file, uint64_t address, uint64_t offset);
 cow_told *cow_told_new(void);
 void cow_told_free(cow_told *told);
 void cow_told_close(cow_file *file);
+/* The creation properties of a usual dataset as the native object has them but for its mapping; the caller closes the list, and does not
+ * change it. */
+hid_t cow_told_usual(cow_file *file, bool times);
 /* counts.c */
 /* NULL: no memory. */
 cow_counts *cow_counts_new(void);

@@ -7,11 +7,12 @@
 
 #include <stdlib.h>
 
-/* In files that are only read the lists of most datasets are equal: this is the last one of a usual dataset. */
+/* The lists of most datasets are equal: this is the last one of a usual dataset. */
 struct cow_told {
     hid_t list; /* H5I_INVALID_HID: none */
     cow_layout_dataset_row row; /* but for head and root */
     bool times;
+    hid_t usual[2]; /* cow_told_usual, without and with times */
 };
 
 cow_told *cow_told_new(void)
@@ -19,7 +20,7 @@ cow_told *cow_told_new(void)
     cow_told *told = calloc(1, sizeof *told);
 
     if (told != NULL)
-        told->list = H5I_INVALID_HID;
+        told->list = told->usual[0] = told->usual[1] = H5I_INVALID_HID;
     return told;
 }
 
@@ -30,22 +31,30 @@ void cow_told_free(cow_told *told)
 
 void cow_told_close(cow_file *file)
 {
-    cow_close(file->told->list);
-    file->told->list = H5I_INVALID_HID;
+    cow_told *told = file->told;
+
+    cow_close(told->list, told->usual[0], told->usual[1]);
+    told->list = told->usual[0] = told->usual[1] = H5I_INVALID_HID;
+}
+
+hid_t cow_told_usual(cow_file *file, bool times)
+{
+    hid_t *list = &file->told->usual[times];
+
+    if (*list < 0 && ((*list = H5Pcreate(H5P_DATASET_CREATE)) < 0 || H5Pset_obj_track_times(*list, times) < 0)) {
+        cow_error_native("%s: cannot describe a dataset", file->name);
+        cow_close(*list);
+        return *list = H5I_INVALID_HID;
+    }
+    return H5Iinc_ref(*list) < 0 ? H5I_INVALID_HID : *list;
 }
 
 /* What the native object has of them; the caller closes it. */
 static hid_t own(cow_dataset *dataset, void *native)
 {
-    hid_t list;
+    hid_t list = cow_dataset_properties(dataset, native);
 
-    if (!dataset->usual)
-        return (list = cow_dataset_properties(dataset, native)) < 0 ? H5I_INVALID_HID : H5Pcopy(list);
-    if ((list = H5Pcreate(H5P_DATASET_CREATE)) >= 0 && !dataset->times && H5Pset_obj_track_times(list, false) < 0) {
-        H5Pclose(list);
-        list = H5I_INVALID_HID;
-    }
-    return list;
+    return list < 0 ? H5I_INVALID_HID : H5Pcopy(list);
 }
 
 static int add_chunks(const cow_dataset *dataset, hid_t list)
@@ -97,7 +106,9 @@ static hid_t make_shared(cow_dataset *dataset, void *native)
         return H5Iinc_ref(told->list) < 0 ? H5I_INVALID_HID : told->list;
     if ((list = make(dataset, native)) >= 0 && H5Iinc_ref(list) >= 0) {
         cow_close(told->list);
-        *told = (cow_told){.list = list, .row = dataset->row, .times = dataset->times};
+        told->list = list;
+        told->row = dataset->row;
+        told->times = dataset->times;
     }
     return list;
 }

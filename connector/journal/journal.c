@@ -597,10 +597,12 @@ bool cow_journal_in_place(const cow_journal *journal, uint64_t address, uint64_t
             !cow_overlay_touches(journal->overlay, address, size));
 }
 
-bool cow_journal_is_still(const cow_journal *journal, uint64_t *base)
+cow_bytes_of_file cow_journal_bytes(const cow_journal *journal, uint64_t *base)
 {
     *base = journal->anchor.base;
-    return journal->phase == COW_JOURNAL_READING && journal->placed && journal->slot.sequence > 0;
+    if (journal->phase == COW_JOURNAL_PLAIN || !journal->placed || journal->slot.sequence == 0)
+        return COW_BYTES_UNKNOWN;
+    return journal->phase == COW_JOURNAL_READING ? COW_BYTES_STAY : COW_BYTES_CHANGE;
 }
 
 uint64_t cow_journal_end(const cow_journal *journal)

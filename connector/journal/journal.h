@@ -68,8 +68,13 @@ bool cow_journal_bring(const cow_journal *journal, uint64_t address, const struc
 /* Whoever reads the file itself at this place does not find old bytes there, as where new ones wait to be applied, or to be
  * committed over them. Before the first commit there are no old ones: what is not in place then reads as zeros. */
 bool cow_journal_in_place(const cow_journal *journal, uint64_t address, uint64_t size);
-/* Does this process only read the file, and so one state of it as long as it is open? *BASE: what HDF5's addresses are added to. */
-bool cow_journal_is_still(const cow_journal *journal, uint64_t *base);
+typedef enum cow_bytes_of_file {
+    COW_BYTES_UNKNOWN, /* no journal, or nothing was committed yet */
+    COW_BYTES_STAY,    /* this process only reads the file, and so one state of it as long as it is open */
+    COW_BYTES_CHANGE,  /* it writes the file */
+} cow_bytes_of_file;
+/* *BASE: what HDF5's addresses are added to. */
+cow_bytes_of_file cow_journal_bytes(const cow_journal *journal, uint64_t *base);
 /* What cannot be written makes cow_journal_failure, and is reported by the next commit, as with the system's own cache:
  * HDF5 cannot close an object whose writing has failed. From then on writes are kept for reading and come to nothing. -1
  * only where nothing may be written. */

@@ -60,18 +60,24 @@ static int read_pages(void *context, uint64_t address, void *bytes, size_t size)
     return 0;
 }
 
-cow_still *cow_still_open(cow_journal *journal)
+/* The journal has what is read again and again of a file that is written. */
+static int read_now(void *context, uint64_t address, void *bytes, size_t size)
 {
-    uint64_t base;
+    const cow_still *still = context;
+
+    return read_file(still, still->base + address, bytes, size);
+}
+
+static cow_still *make(cow_journal *journal, uint64_t base, int (*read)(void *context, uint64_t address, void *bytes, size_t size))
+{
     uint8_t superblock[16];
     cow_still *still;
 
-    if (journal == NULL || !cow_journal_is_still(journal, &base) || cow_journal_end(journal) < base ||
-        (still = calloc(1, sizeof *still)) == NULL)
+    if (cow_journal_end(journal) < base || (still = calloc(1, sizeof *still)) == NULL)
         return NULL;
     still->journal = journal;
     still->base = base;
-    still->source = (cow_source){.context = still, .end = cow_journal_end(journal) - base, .read = read_pages};
+    still->source = (cow_source){.context = still, .end = cow_journal_end(journal) - base, .read = read};
     memset(still->page, 0xff, sizeof still->page);
     /* signature, version, bytes of an address and of a length */
     if (cow_source_bring(&still->source, 0, superblock, sizeof superblock) <= 0 || superblock[8] < 2 || superblock[8] > 3 ||
@@ -80,6 +86,20 @@ cow_still *cow_still_open(cow_journal *journal)
         return NULL;
     }
     return still;
+}
+
+cow_still *cow_still_open(cow_journal *journal)
+{
+    uint64_t base;
+
+    return journal == NULL || cow_journal_bytes(journal, &base) != COW_BYTES_STAY ? NULL : make(journal, base, read_pages);
+}
+
+cow_still *cow_still_open_written(cow_journal *journal)
+{
+    uint64_t base;
+
+    return journal == NULL || cow_journal_bytes(journal, &base) != COW_BYTES_CHANGE ? NULL : make(journal, base, read_now);
 }
 
 void cow_still_close(cow_still *still)

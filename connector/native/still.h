@@ -10,6 +10,9 @@ typedef struct cow_still cow_still;
 /* NULL: it can be written, has no journal, or its addresses are of another size than usual; or there is no memory. */
 cow_still *cow_still_open(cow_journal *journal);
 void cow_still_close(cow_still *still); /* NULL does nothing */
+/* The bytes of a file that this process writes, as they are at each moment: what HDF5 has not written yet is not in them, so only what was
+ * committed and has not changed since may be looked for. NULL: nothing was committed, or as above. */
+cow_still *cow_still_open_written(cow_journal *journal);
 /* At addresses of HDF5's. Its reads record no error. */
 const cow_source *cow_still_source(const cow_still *still);
 /* What HDF5's addresses are added to in the file. */
