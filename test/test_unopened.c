@@ -469,17 +469,22 @@ static void ask_first(int side, listing *l, const char *path, unsigned how, ques
     H5Pclose(fapl);
 }
 
-static void test_first(void **state)
+static void make_both(void)
 {
-    listing l[2] = {{0}};
-
-    (void)state;
     for (int side = 0; side < 2; side++) {
         hid_t fapl = access_of(side, H5F_CLOSE_DEFAULT);
 
         make(names[side], fapl);
         H5Pclose(fapl);
     }
+}
+
+static void test_first(void **state)
+{
+    listing l[2] = {{0}};
+
+    (void)state;
+    make_both();
     for (size_t p = 0; p < COUNT(paths); p++)
         for (unsigned how = 0; how < 4; how++)
             for (size_t q = 0; q < COUNT(questions); q++) {
@@ -572,12 +577,7 @@ static void test_at_random(void **state)
     listing l[2] = {{0}};
 
     (void)state;
-    for (int side = 0; side < 2; side++) {
-        hid_t fapl = access_of(side, H5F_CLOSE_DEFAULT);
-
-        make(names[side], fapl);
-        H5Pclose(fapl);
-    }
+    make_both();
     for (unsigned n = 0; n < 100; n++) {
         during("session %u of seed %u", n, seed);
         for (int side = 0; side < 2; side++) {

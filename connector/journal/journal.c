@@ -528,6 +528,17 @@ int cow_journal_read(cow_journal *journal, uint64_t address, void *buffer, size_
     return journal->placed ? hide_fence(journal, address, buffer, size) : 0;
 }
 
+bool cow_journal_look(cow_journal *journal, uint64_t address, void *buffer, size_t size)
+{
+    cow_error_held *held = cow_error_hold();
+    int status = cow_journal_read(journal, address, buffer, size);
+
+    if (status < 0)
+        cow_error_clear();
+    cow_error_put_back(held);
+    return status == 0;
+}
+
 /* The superblock of the newest state in BYTES, SIZE of them, without the fence. */
 static void unfence(const cow_journal *journal, uint8_t *bytes, uint64_t size)
 {

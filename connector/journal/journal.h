@@ -56,6 +56,8 @@ int cow_journal_sync_name(const char *name);
 bool cow_journal_unfinished(const char *name, bool *abandoned);
 
 int cow_journal_read(cow_journal *journal, uint64_t address, void *buffer, size_t size);
+/* The same for a look at bytes that may not be there: records no error. */
+bool cow_journal_look(cow_journal *journal, uint64_t address, void *buffer, size_t size);
 /* For reading by several threads. The next read of the driver that would put raw data of SIZE bytes into BUFFER, and for which the
  * bytes of the file itself are the right ones, is not done. */
 void cow_journal_expect(cow_journal *journal, const void *buffer, size_t size);

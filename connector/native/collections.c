@@ -79,17 +79,6 @@ uint64_t cow_collections_end(const cow_collections *collections)
     return collections->end;
 }
 
-static bool read_journal(const cow_collections *c, uint64_t at, void *bytes, size_t size)
-{
-    cow_error_held *held = cow_error_hold();
-    int status = cow_journal_read(c->journal, at, bytes, size);
-
-    if (status < 0)
-        cow_error_clear();
-    cow_error_put_back(held);
-    return status == 0;
-}
-
 /* SIZE bytes at AT of the file, at most as many as a window has. NULL: there are none. */
 static const uint8_t *look(cow_collections *c, uint64_t at, size_t size)
 {
@@ -108,7 +97,7 @@ static const uint8_t *look(cow_collections *c, uint64_t at, size_t size)
     if (wanted > c->end - at)
         wanted = (size_t)(c->end - at);
     c->window_size = 0;
-    if (!read_journal(c, at, c->window, wanted))
+    if (!cow_journal_look(c->journal, at, c->window, wanted))
         return NULL;
     c->window_at = at;
     c->window_size = wanted;
@@ -131,7 +120,7 @@ static bool load(cow_collections *c, uint64_t address, collection *to)
         if ((bytes = look(c, at, to->size)) == NULL)
             return false;
         memcpy(to->bytes, bytes, to->size);
-    } else if (!read_journal(c, at, to->bytes, to->size))
+    } else if (!cow_journal_look(c->journal, at, to->bytes, to->size))
         return false;
     if (!cow_collection_parse(to->bytes, to->size, &to->at, &to->at_room, &to->count))
         return false;

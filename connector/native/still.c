@@ -2,7 +2,6 @@
 #include "native/still.h"
 
 #include "base/bytes.h"
-#include "base/error.h"
 
 #include <stdlib.h>
 
@@ -18,18 +17,6 @@ struct cow_still {
     uint8_t *bytes[PAGES];
 };
 
-/* SIZE bytes at AT of the file. */
-static int read_file(const cow_still *still, uint64_t at, void *bytes, size_t size)
-{
-    cow_error_held *held = cow_error_hold();
-    int status = cow_journal_read(still->journal, at, bytes, size);
-
-    if (status < 0)
-        cow_error_clear();
-    cow_error_put_back(held);
-    return status;
-}
-
 static int read_pages(void *context, uint64_t address, void *bytes, size_t size)
 {
     cow_still *still = context;
@@ -37,7 +24,7 @@ static int read_pages(void *context, uint64_t address, void *bytes, size_t size)
     uint8_t *to = bytes;
 
     if (size > 2 * PAGE)
-        return read_file(still, still->base + address, bytes, size);
+        return cow_journal_look(still->journal, still->base + address, bytes, size) ? 0 : -1;
     while (size > 0) {
         const uint64_t page = address / PAGE, place = page % PAGES;
         const size_t in = (size_t)(address % PAGE), n = size < PAGE - in ? size : PAGE - in;
@@ -48,7 +35,8 @@ static int read_pages(void *context, uint64_t address, void *bytes, size_t size)
             still->page[place] = UINT64_MAX;
             if (still->bytes[place] == NULL && (still->bytes[place] = malloc(PAGE)) == NULL)
                 return -1;
-            if (read_file(still, still->base + first, still->bytes[place], end - first < PAGE ? (size_t)(end - first) : PAGE) < 0)
+            if (!cow_journal_look(still->journal, still->base + first, still->bytes[place],
+                                  end - first < PAGE ? (size_t)(end - first) : PAGE))
                 return -1;
             still->page[place] = page;
         }
@@ -65,7 +53,7 @@ static int read_now(void *context, uint64_t address, void *bytes, size_t size)
 {
     const cow_still *still = context;
 
-    return read_file(still, still->base + address, bytes, size);
+    return cow_journal_look(still->journal, still->base + address, bytes, size) ? 0 : -1;
 }
 
 static cow_still *make(cow_journal *journal, uint64_t base, int (*read)(void *context, uint64_t address, void *bytes, size_t size))

@@ -1,5 +1,6 @@
 /* A group with its links in a heap: an image of a file, and where the group's header is in it. */
 #include "fuzz.h"
+#include "image.h"
 
 #include "base/bytes.h"
 #include "base/error.h"
@@ -8,20 +9,6 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
-
-typedef struct image {
-    const uint8_t *bytes;
-    size_t size;
-} image;
-
-static int read_image(void *context, uint64_t address, void *bytes, size_t size)
-{
-    const image *i = context;
-
-    assert(address <= i->size && size <= i->size - address);
-    memcpy(bytes, i->bytes + address, size);
-    return 0;
-}
 
 static int look(void *context, const char *name, uint64_t address)
 {
@@ -58,8 +45,8 @@ static int write_bytes(void *context, uint64_t address, const void *bytes, size_
 /* The first byte: are checksums compared, and are there free places? */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    image i = {data + 3, size < 3 ? 0 : size - 3};
-    cow_source source = {&i, i.size, read_image, size > 0 && (data[0] & 1) == 0};
+    image i;
+    cow_source source;
     cow_dense *dense = NULL;
     size_t all = 0;
     cow_dense_target target = {&all, false, allocate, write_bytes};
@@ -67,8 +54,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     size_t sum = 0, count;
     uint64_t address;
 
-    if (size < 3)
+    if (size < IMAGE_PREFIX)
         return 0;
+    source = image_source(&i, data, size);
     if (cow_dense_parse(&source, cow_get16(data + 1), &dense) > 0) {
         cow_dense_links(dense, look, &sum);
         if (cow_dense_find(dense, "link 7", &address))
@@ -88,15 +76,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     return 0;
 }
 
-/* What is in corpus/dense was written by HDF5; here nothing but a beginning. */
 size_t fuzz_first_input(unsigned n, uint8_t *to, size_t room)
 {
     static const uint8_t header[] = {0, 0, 0, 'O', 'H', 'D', 'R', 2, 0, 22, 2, 18, 0, 0, 0, 0};
 
     (void)room;
-    if (n > 0)
-        return 0;
-    memcpy(to, header, sizeof header);
-    memset(to + sizeof header, 0, 64);
-    return sizeof header + 64;
+    return first_image(n, to, header);
 }

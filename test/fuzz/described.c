@@ -1,6 +1,7 @@
 /* A dataset's object header, the mappings it names or the index of its chunks, or a group's links: an image of a file, and where the header
  * is in it. */
 #include "fuzz.h"
+#include "image.h"
 
 #include "base/bytes.h"
 #include "base/error.h"
@@ -11,25 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct image {
-    const uint8_t *bytes;
-    size_t size;
-} image;
-
-static int read_image(void *context, uint64_t address, void *bytes, size_t size)
-{
-    const image *i = context;
-
-    assert(address <= i->size && size <= i->size - address);
-    memcpy(bytes, i->bytes + address, size);
-    return 0;
-}
-
 /* The first byte: are checksums compared, is it a group, and are the chunks filtered? */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    image i = {data + 3, size < 3 ? 0 : size - 3};
-    cow_source source = {&i, i.size, read_image, size > 0 && (data[0] & 1) == 0};
+    image i;
+    cow_source source;
     const char *const names[] = {"index", "7"};
     char file[64], name[64];
     uint64_t address[2], mappings;
@@ -37,8 +24,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     cow_chunk_index *index = NULL;
     cow_chunk_place place;
 
-    if (size < 3)
+    if (size < IMAGE_PREFIX)
         return 0;
+    source = image_source(&i, data, size);
     if (data[0] & 2)
         cow_described_links(&source, cow_get16(data + 1), true, 2, names, address);
     else if (cow_described_read(&source, cow_get16(data + 1), &d) > 0) {
@@ -55,15 +43,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     return 0;
 }
 
-/* What is in corpus/described was written by HDF5; here nothing but a beginning. */
 size_t fuzz_first_input(unsigned n, uint8_t *to, size_t room)
 {
     static const uint8_t header[] = {0, 0, 0, 'O', 'H', 'D', 'R', 2, 0, 22, 8, 18, 0, 0, 4, 3};
 
     (void)room;
-    if (n > 0)
-        return 0;
-    memcpy(to, header, sizeof header);
-    memset(to + sizeof header, 0, 64);
-    return sizeof header + 64;
+    return first_image(n, to, header);
 }
