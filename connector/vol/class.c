@@ -183,18 +183,10 @@ hid_t cow_native_fapl(hid_t fapl)
 
 /* ---- wrapping ---- */
 
+/* HDF5 asks for this when it goes through all ids there are, while it closes or flushes some file, or counts what is open in one: then it is
+ * the file that it looks at. So what is not open yet stays so. */
 static void *get_object(const void *object)
 {
-    const cow_object *o = cow_object_of((void *)(uintptr_t)object);
-
-    if (o != NULL && o->unopened != NULL) {
-        COW_QUIET;
-        cow_error_held *held = cow_error_hold();
-
-        if (cow_object_opened(o) == NULL)
-            cow_error_clear(); /* its stand-in is a dataset of the same file */
-        cow_error_put_back(held);
-    }
     return cow_object_native(object);
 }
 
@@ -255,9 +247,11 @@ static void *unwrap_object(void *object)
 {
     COW_QUIET;
     cow_object *o = cow_object_of(object);
-    void *native = get_object(object);
+    void *native = o == NULL ? object : cow_object_opened(o);
     int status = o == NULL ? 0 : cow_sources_close(o);
 
+    if (o != NULL && native == NULL)
+        native = o->handle; /* of the same file, and HDF5 closes it */
     if (o != NULL) {
         cow_object_drop_root(o);
         cow_object_free(o);

@@ -817,6 +817,10 @@ herr_t cow_object_close(cow_object *object, hid_t dxpl, void **req)
 
     (void)dxpl;
     (void)req;
+    if (always) {
+        free(object->unopened); /* there is nothing left that it could be asked */
+        object->unopened = NULL;
+    }
     if (always && object->dataset == NULL && home != NULL && home->file != NULL && cow_home_last_head(home) &&
         lose_refused(object)) {
         held = cow_error_hold();
