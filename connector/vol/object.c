@@ -37,7 +37,7 @@ void *cow_vol_object_open(void *object, const H5VL_loc_params_t *loc, H5I_type_t
 
     if (cow_locate(o, loc, COW_TO_READ, &where) < 0 || cow_hide_index(o, &where) < 0)
         goto done;
-    if ((opened = cow_unopened_new(o, &where, &where.loc)) != NULL) {
+    if (cow_unopened_likely(o->home) && (opened = cow_unopened_new(o, &where, &where.loc)) != NULL) {
         *opened_type = H5I_DATASET;
         goto done;
     }
@@ -48,6 +48,7 @@ void *cow_vol_object_open(void *object, const H5VL_loc_params_t *loc, H5I_type_t
         opened = cow_vol_object_open(detour.file, &detour.loc, opened_type, dxpl, req);
         cow_detour_end(&detour);
     }
+    cow_unopened_met(o->home, native == NULL || *opened_type == H5I_DATASET);
 done:
     if (loc->type == H5VL_OBJECT_BY_NAME)
         cow_home_followed(o, opened, loc->loc_data.loc_by_name.lapl_id);

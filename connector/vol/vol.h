@@ -100,6 +100,7 @@ struct cow_home {
     cow_metadata_cache_sizes cache;
     hsize_t hidden_at[2][3];     /* where the reserved group was last met: [index type][order], see hide.c */
     struct cow_object *datasets; /* open ones */
+    unsigned others;             /* objects opened by name since the last dataset: cow_unopened_likely */
     struct cow_sorted *sorted;   /* sorted.c */
     cow_home **mounted;
     size_t mounted_count, mounted_room;
@@ -205,6 +206,9 @@ int cow_object_free(cow_object *object);
 void *cow_object_native(const void *object);
 /* unopened.c. A dataset by name, where it need not be opened yet: LOC is where it is from WHERE. NULL: open it; no error. */
 cow_object *cow_unopened_new(const cow_object *near, const cow_where *where, const H5VL_loc_params_t *loc);
+/* Is the next object that is opened by name likely to be a dataset? And it was one, or not. */
+bool cow_unopened_likely(cow_home *home);
+void cow_unopened_met(cow_home *home, bool dataset);
 /* It is opened. NULL: the error. */
 void *cow_unopened_open(cow_object *object);
 /* The native object. NULL: the error, of a dataset that was not open yet. */
