@@ -325,3 +325,23 @@ def test_a_link_that_cannot_be_told_costs_no_other_one(programs, tmp_path, order
                     place = {1: 0, 2: 1, 4: 2}.get(i, 9)
                     assert g[name][0] == (changed[place] if place < len(changed) else i), (version, name)
     programs.verified(path)
+
+
+@pytest.mark.parametrize("way", ["fs_strategy='page'", "fs_strategy='page', fs_persist=True", "alignment_threshold=1, alignment_interval=512",
+                                 "libver='latest'"])
+def test_what_was_never_written_has_no_record_of_the_journal_in_it(programs, tmp_path, way):
+    """HDF5 does not write what the program did not write of a dataset, and reads what stands there."""
+    code = f"""
+    from h5py import h5d, h5p, h5s, h5t
+    with h5py.File(sys.argv[1], 'w', {way}) as f:
+        for n in range(6):
+            h5d.create(f.id, b'd%d' % n, h5t.IEEE_F64LE, h5s.create_simple((200 + 37 * n,)), h5p.create(h5p.DATASET_CREATE))
+    for n in range(6):
+        with h5py.File(sys.argv[1], 'r+'{', ' + way if 'alignment' in way else ''}) as f:
+            f[f'd{{n}}'][100 + 10 * n:] = 1
+            f.attrs[f'{{n}}'] = 'x' * 3000
+    with h5py.File(sys.argv[1], 'r') as f:
+        print([int(np.count_nonzero(f[f'd{{n}}'][:100])) for n in range(6)])
+    """
+    done = programs.python(code, tmp_path / "part.h5")
+    assert done.returncode == 0 and done.stdout.strip() == "[0, 0, 0, 0, 0, 0]", done.stdout + done.stderr

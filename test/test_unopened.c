@@ -202,7 +202,7 @@ static void ask_creation(listing *l, hid_t id)
     hbool_t times = 9, missing = 9;
     long long value = -1;
 
-    say(l, "created %d layout %d", p >= 0, H5Pget_layout(p));
+    say(l, "created %d usual %d layout %d", p >= 0, H5Pequal(p, H5P_DATASET_CREATE_DEFAULT), H5Pget_layout(p));
     say(l, " chunk %d", H5Pget_layout(p) == H5D_CHUNKED ? H5Pget_chunk(p, 2, chunk) : -7);
     say(l, " %d %d", (int)chunk[0], (int)chunk[1]);
     if (p >= 0) {
@@ -530,6 +530,88 @@ static void test_first(void **state)
     free(l[1].data);
 }
 
+/* ---- what changes what names lead to ---- */
+
+static const char *const others[2] = {"unopened-other-native.h5", "unopened-other.h5"};
+
+static void names_after_mount(int side, listing *l, bool asked_before)
+{
+    hid_t fapl = access_of(side, H5F_CLOSE_DEFAULT), other = H5Fcreate(others[side], H5F_ACC_TRUNC, H5P_DEFAULT, fapl);
+    hid_t file = H5Fopen(names[side], H5F_ACC_RDONLY, fapl), a = H5Dopen2(file, "a", H5P_DEFAULT),
+          deep = H5Oopen(file, "g/edges", H5P_DEFAULT), far;
+
+    H5Gclose(H5Gcreate2(other, "m", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+    if (asked_before)
+        ask_name(l, a);
+    say(l, "mount %d\n", H5Fmount(other, "m", file, H5P_DEFAULT));
+    ask_name(l, a);
+    ask_name(l, deep);
+    ask_values(l, deep);
+    far = H5Oopen(other, "m/g/timeless", H5P_DEFAULT);
+    if (far >= 0) {
+        ask_name(l, far);
+        ask_values(l, far);
+        H5Oclose(far);
+    }
+    say(l, "unmount %d\n", H5Funmount(other, "m"));
+    ask_name(l, a);
+    H5Dclose(a);
+    H5Oclose(deep);
+    H5Fclose(file);
+    H5Fclose(other);
+    H5Pclose(fapl);
+}
+
+/* More soft links than HDF5 follows where nobody has said so. */
+static void name_of_a_chain(int side, listing *l, size_t most)
+{
+    hid_t fapl = access_of(side, H5F_CLOSE_DEFAULT), lapl = H5Pcreate(H5P_LINK_ACCESS), file, id;
+
+    H5Pset_nlinks(lapl, most);
+    file = H5Fopen(names[side], H5F_ACC_RDONLY, fapl);
+    id = H5Oopen(file, "chain24", lapl);
+    say(l, "opened %d\n", id >= 0);
+    if (id >= 0) {
+        ask_name(l, id);
+        ask_values(l, id);
+        H5Oclose(id);
+    }
+    H5Fclose(file);
+    H5Pclose(lapl);
+    H5Pclose(fapl);
+}
+
+static void test_names(void **state)
+{
+    listing l[2] = {{0}};
+
+    (void)state;
+    make_both();
+    for (int side = 0; side < 2; side++) {
+        hid_t fapl = access_of(side, H5F_CLOSE_DEFAULT), file = H5Fopen(names[side], H5F_ACC_RDWR, fapl);
+        char name[20], before[24] = "/a";
+
+        for (int i = 0; i < 25; i++) {
+            snprintf(name, sizeof name, "chain%d", i);
+            assert_true(H5Lcreate_soft(before, file, name, H5P_DEFAULT, H5P_DEFAULT) >= 0);
+            snprintf(before, sizeof before, "/%s", name);
+        }
+        H5Fclose(file);
+        H5Pclose(fapl);
+        H5E_BEGIN_TRY
+        {
+            names_after_mount(side, &l[side], false);
+            names_after_mount(side, &l[side], true);
+            name_of_a_chain(side, &l[side], 16);
+            name_of_a_chain(side, &l[side], 40);
+        }
+        H5E_END_TRY
+    }
+    assert_true(same_text("names", &l[0], &l[1]));
+    free(l[0].data);
+    free(l[1].data);
+}
+
 /* ---- many together ---- */
 
 static unsigned next(unsigned *r, unsigned n)
@@ -628,7 +710,7 @@ static int begin(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_first), cmocka_unit_test(test_at_random)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_first), cmocka_unit_test(test_names), cmocka_unit_test(test_at_random)};
 
     return test_main(tests, argc, argv, begin, through_end);
 }

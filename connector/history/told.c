@@ -73,13 +73,25 @@ static int add_chunks(const cow_dataset *dataset, hid_t list)
                : 0;
 }
 
+/* Only where it is not the one of its layout: HDF5 notes that it was set, so that the list equals no other one, and keeps it with another
+ * layout. */
+static int set_alloc_time(hid_t list, H5D_alloc_time_t wanted)
+{
+    H5D_alloc_time_t now;
+
+    return H5Pset_alloc_time(list, H5D_ALLOC_TIME_DEFAULT) < 0 || H5Pget_alloc_time(list, &now) < 0 ||
+                   (now != wanted && H5Pset_alloc_time(list, wanted) < 0)
+               ? -1
+               : 0;
+}
+
 static hid_t make(cow_dataset *dataset, void *native)
 {
     const cow_layout_dataset_row *row = &dataset->row;
     hid_t list = own(dataset, native);
 
     if (list >= 0 && (row->layout != H5D_CHUNKED || add_chunks(dataset, list) == 0) &&
-        H5Pset_alloc_time(list, (H5D_alloc_time_t)row->alloc_time) >= 0 &&
+        set_alloc_time(list, (H5D_alloc_time_t)row->alloc_time) == 0 &&
         H5Pset_fill_time(list, (H5D_fill_time_t)row->fill_time) >= 0)
         return list;
     if (!cow_error_pending())

@@ -802,10 +802,28 @@ void cow_journal_reach(cow_journal *journal, uint64_t end)
         journal->beyond = end;
 }
 
+/* HDF5 takes what is new at its end for empty, and gives out what it does not write of it. There may be records of ours, which nobody needs, or
+ * which are needed where they are: then the zeros go to the overlay. */
+static void empty(cow_journal *journal, uint64_t address, uint64_t size)
+{
+    static const uint8_t zeros[4096];
+    const uint64_t end = address + size < journal->size ? address + size : journal->size;
+
+    while (address < end) {
+        const size_t n = end - address < sizeof zeros ? (size_t)(end - address) : sizeof zeros;
+
+        if (cow_journal_write(journal, address, zeros, n) < 0)
+            break;
+        address += n;
+    }
+    cow_error_clear();
+}
+
 uint64_t cow_journal_allocate(cow_journal *journal, uint64_t base, uint64_t alignment, bool paged, uint64_t size,
                               uint64_t *end)
 {
     uint64_t at = *end;
+    const bool unbroken = paged || at % alignment != 0;
     bool moved = true;
 
     if (!cow_journal_writer(journal)) {
@@ -832,7 +850,7 @@ uint64_t cow_journal_allocate(cow_journal *journal, uint64_t base, uint64_t alig
     }
     /* By pages HDF5 counts on an unbroken address space: what lies over an extent then goes through the overlay. So also
      * where it aligns: it uses what it skips, from the old end on, for something else. */
-    while (moved && !paged && *end % alignment == 0) {
+    while (moved && !unbroken) {
         moved = false;
         for (size_t i = 0; i < journal->pending_count; i++)
             moved |= jump(journal, &at, size, alignment, journal->pending[i].name.address,
@@ -845,6 +863,8 @@ uint64_t cow_journal_allocate(cow_journal *journal, uint64_t base, uint64_t alig
     }
     *end = at;
     cow_journal_extended(journal, at, at + size);
+    if (unbroken)
+        empty(journal, at, size);
     *end = at + size;
     return at;
 }

@@ -107,6 +107,7 @@ herr_t cow_vol_group_specific(void *object, H5VL_group_specific_args_t *args, hi
         if (cow_locate_name(o, &self, args->args.mount.name, COW_TO_READ, &where) < 0)
             break;
         native.args.mount.name = where.name;
+        cow_homes_open_all();
         native.args.mount.child_file = cow_object_native(args->args.mount.child_file);
         status = H5VLgroup_specific(where.native, cow_native_id(), &native, dxpl, req);
         if (status >= 0 && child != NULL)

@@ -10,6 +10,8 @@
 
 #define DXPL H5P_DATASET_XFER_DEFAULT
 
+#define USUAL_LINKS 16 /* soft links on the way to an object, where nobody asked for another number */
+
 /* What NAME from NEAR is called from the root on; free() it. NULL: not known. */
 static char *absolute(const cow_object *near, const char *name)
 {
@@ -30,6 +32,14 @@ static char *absolute(const cow_object *near, const char *name)
     sprintf(all, "%s/%s", path, name);
     free(path);
     return all;
+}
+
+/* A path with more soft links than usual is one that open_real could not follow. */
+static bool usual_links(hid_t lapl)
+{
+    size_t most = 0;
+
+    return lapl == H5P_LINK_ACCESS_DEFAULT || (H5Pget_nlinks(lapl, &most) >= 0 && most <= USUAL_LINKS);
 }
 
 /* A program that opens groups, one after the other, shall not pay for the question what they are. */
@@ -59,6 +69,8 @@ cow_object *cow_unopened_new(const cow_object *near, const cow_where *where, con
 
     if (home == NULL || home->file == NULL || home->version != NULL || near->unnamed || near->detached || near->unlinked ||
         loc->type != H5VL_OBJECT_BY_NAME || !cow_file_reads_unopened(home->file, &token) || cow_home_mounts(home))
+        return NULL;
+    if (!usual_links(loc->loc_data.loc_by_name.lapl_id))
         return NULL;
     if (cow_info_quietly(where->native, loc, &info) <= 0 || info.type != H5O_TYPE_DATASET || info.fileno != home->fileno)
         goto not_so;

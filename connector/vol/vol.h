@@ -142,6 +142,8 @@ void cow_home_forget_all(void);
 /* A wrap context for HDF5; and it forgets one. */
 cow_wrapping *cow_home_wrap(cow_home *home, bool unnamed, bool detached);
 void cow_home_unwrap(cow_home *home);
+/* Datasets that are not open yet are opened: mounting changes what names lead to, and what H5Iget_name says of open objects. */
+void cow_homes_open_all(void);
 int cow_home_mount(cow_home *parent, cow_home *child);
 /* Is something mounted in it, or it in something? */
 bool cow_home_mounts(const cow_home *home);

@@ -393,6 +393,17 @@ bool cow_home_mounts(const cow_home *home)
     return false;
 }
 
+void cow_homes_open_all(void)
+{
+    cow_error_held *held = cow_error_hold();
+
+    for (const cow_home *h = now.homes; h != NULL; h = h->next)
+        for (cow_object *o = h->datasets; o != NULL; o = o->next_dataset)
+            if (cow_object_opened(o) == NULL)
+                cow_error_clear(); /* whoever needs it gets the error */
+    cow_error_put_back(held);
+}
+
 int cow_home_mount(cow_home *parent, cow_home *child)
 {
     if (parent == NULL || child == NULL || parent == child)
