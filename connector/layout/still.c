@@ -22,26 +22,31 @@ struct cow_layout_still {
 
 #define ROOT_AT 36 /* of the superblock, where the address of the root group is */
 
-/* The address of /_versioned_data. */
-static bool find_group(const cow_layout_still *s, uint64_t *group)
+/* Where PATH leads, whose last link is in the GROUP at that address. HDF5 looks where the group has so many links that they are in a heap. */
+static bool find(const cow_layout_still *s, uint64_t group, const char *path, uint64_t *address)
 {
-    static const char *const names[] = {&COW_ROOT[1]};
-    const cow_source *source = cow_still_source(s->still);
-    uint8_t root[8];
+    const char *const names[] = {strrchr(path, '/') + 1};
     H5L_info2_t info;
+    uint8_t token[8];
 
-    if (cow_source_bring(source, ROOT_AT, root, sizeof root) > 0 &&
-        cow_described_links(source, cow_get64(root), false, 1, names, group) > 0 && *group != UINT64_MAX)
-        return true;
-    if (cow_native_link_info(s->file, COW_ROOT, &info) < 0) {
+    if (cow_described_links(cow_still_source(s->still), group, false, 1, names, address) > 0)
+        return *address != UINT64_MAX;
+    if (cow_native_link_info(s->file, path, &info) < 0) {
         cow_error_clear();
         return false;
     }
-    if (info.type != H5L_TYPE_HARD)
-        return false;
-    memcpy(root, &info.u.token, sizeof root);
-    *group = cow_get64(root);
-    return true;
+    memcpy(token, &info.u.token, sizeof token);
+    *address = cow_get64(token);
+    return info.type == H5L_TYPE_HARD;
+}
+
+/* The address of /_versioned_data. */
+static bool find_group(const cow_layout_still *s, uint64_t *group)
+{
+    uint8_t root[8];
+
+    return cow_source_bring(cow_still_source(s->still), ROOT_AT, root, sizeof root) > 0 &&
+           find(s, cow_get64(root), COW_ROOT, group);
 }
 
 cow_layout_still *cow_layout_still_open(cow_loc file, cow_journal *journal)
@@ -58,6 +63,7 @@ cow_layout_still *cow_layout_still_open(cow_loc file, cow_journal *journal)
     s->still = still;
     if (!find_group(s, &s->group) ||
         cow_described_links(cow_still_source(still), s->group, true, PLACES, names, s->place) <= 0) {
+        cow_error_clear();
         cow_layout_still_close(s);
         return NULL;
     }
@@ -113,23 +119,13 @@ bool cow_layout_still_index(const cow_layout_still *still, uint64_t *address)
     return *address != UINT64_MAX;
 }
 
-/* The object NUMBER of the group at a place. */
-static bool numbered(const cow_layout_still *s, unsigned place, uint32_t number, uint64_t *address)
-{
-    char text[16];
-    const char *const names[] = {text};
-
-    snprintf(text, sizeof text, "%u", number);
-    return s->place[place] != UINT64_MAX &&
-           cow_described_links(cow_still_source(s->still), s->place[place], true, 1, names, address) > 0 &&
-           *address != UINT64_MAX;
-}
-
 bool cow_layout_still_raw(const cow_layout_still *still, uint32_t pool, cow_described *raw)
 {
+    char path[COW_PATH_MAX];
     uint64_t address;
 
-    return numbered(still, RAW, pool, &address) && cow_described_read(cow_still_source(still->still), address, raw) > 0 &&
+    cow_layout_raw_path(path, pool);
+    return find(still, still->place[RAW], path, &address) && cow_described_read(cow_still_source(still->still), address, raw) > 0 &&
            raw->layout == COW_DESCRIBED_CHUNKED;
 }
 
@@ -351,10 +347,12 @@ cow_table *cow_layout_still_table(const cow_layout_still *still, cow_table_kind 
                                                       : sizeof(cow_layout_dataset_row);
     const cow_source *source = cow_still_source(still->still);
     uint64_t address = still->place[kind == COW_TABLE_INDEX ? INDEX : DATASETS];
+    char path[COW_PATH_MAX];
     cow_described d;
     still_table *t;
 
-    if (kind == COW_TABLE_SLOTS ? !numbered(still, SLOTS, number, &address)
+    snprintf(path, sizeof path, COW_PATH_SLOTS "/%u", number);
+    if (kind == COW_TABLE_SLOTS ? !find(still, still->place[SLOTS], path, &address)
                                 : address == UINT64_MAX || (kind != COW_TABLE_INDEX && kind != COW_TABLE_DATASETS))
         return NULL;
     if (cow_described_read(source, address, &d) <= 0 || !fits(still, kind, rank, &d, row_size) ||

@@ -3,7 +3,6 @@
 #include "native/chunk_index.h"
 
 #include "base/bytes.h"
-#include "base/error.h"
 
 #include <stdlib.h>
 
@@ -55,7 +54,7 @@ int cow_chunk_index_open(const cow_source *source, uint64_t address, bool filter
         log2_of(p[9]) >= p[7] || !cow_source_good(source, p, HEADER - 4, cow_get32(p + HEADER - 4)))
         return 0;
     if ((i = calloc(1, sizeof *i)) == NULL)
-        return cow_error(COW_MEMORY, "no memory to find chunks");
+        return 0;
     *i = (cow_chunk_index){.source = source,
                            .address = address,
                            .first = cow_get64(p + 60),
@@ -103,7 +102,7 @@ static int get(cow_chunk_index *i, uint64_t address, size_t size, const char *ma
         free(b->bytes);
         b->room = 0;
         if ((b->bytes = malloc(size)) == NULL)
-            return cow_error(COW_MEMORY, "no memory to find chunks");
+            return 0;
         b->room = size;
     }
     if ((status = cow_source_bring(i->source, address, b->bytes, size)) <= 0)

@@ -7,7 +7,7 @@
 
 typedef struct cow_chunk_index cow_chunk_index;
 
-/* The array at ADDRESS; FILTERED: its chunks have sizes of their own. SOURCE outlives it. 1; 0: not known here; -1: recorded. */
+/* The array at ADDRESS; FILTERED: its chunks have sizes of their own. SOURCE outlives it. 1; 0: not known here, or no memory; -1: recorded. */
 int cow_chunk_index_open(const cow_source *source, uint64_t address, bool filtered, cow_chunk_index **index);
 void cow_chunk_index_close(cow_chunk_index *index); /* NULL does nothing */
 

@@ -3,7 +3,6 @@
 #include "native/described.h"
 
 #include "base/bytes.h"
-#include "base/error.h"
 #include "native/collections.h"
 #include "native/dense.h"
 
@@ -178,7 +177,7 @@ static int heap_object(const cow_source *source, uint64_t address, uint32_t numb
         at += COW_COLLECTION_OBJECT;
         if (cow_get16(object) == number) {
             if ((*bytes = malloc((size_t)length + 1)) == NULL)
-                return cow_error(COW_MEMORY, "no memory for the mappings of a dataset");
+                return 0;
             *size = (size_t)length;
             return cow_source_bring(source, address + at, *bytes, *size);
         }

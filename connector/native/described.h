@@ -45,7 +45,7 @@ struct cow_described {
     uint32_t number;         /* and which object of it they are */
 };
 
-/* 1; 0: it is no dataset, or one that is not known here; -1: recorded. */
+/* 1; 0: it is no dataset, or one that is not known here, or there is no memory; -1: recorded. */
 int cow_described_read(const cow_source *source, uint64_t address, cow_described *described);
 
 /* The first mapping of a virtual dataset: source file and source dataset, each "" where it has SIZE bytes or more, or there is no mapping,

@@ -2,7 +2,6 @@
 #include "native/header.h"
 
 #include "base/bytes.h"
-#include "base/error.h"
 #include "base/vector.h"
 #include "journal/fence.h"
 
@@ -75,7 +74,7 @@ static int visit_chunk(cow_header *header, const uint8_t *p, size_t size, cow_me
             if (message[3] & COW_MESSAGE_SHARED || length < 16 || header->outers > MOST_OUTER)
                 return 0;
             if (COW_RESERVE(header->outer, header->outer_room, header->outers, 1) < 0)
-                return cow_error(COW_MEMORY, "no memory for an object header");
+                return 0;
             header->outer[header->outers++] = (cow_place){cow_get64(body), cow_get64(body + 8)};
         } else if ((status = visit(context, message, prefix, length)) != 1)
             return status;
@@ -91,7 +90,7 @@ static int take_chunk(const cow_source *source, cow_header *header, uint64_t add
     int status;
 
     if (bytes == NULL)
-        return cow_error(COW_MEMORY, "no memory for an object header");
+        return 0;
     if ((status = cow_source_bring(source, address, bytes, size)) > 0)
         status = memcmp(bytes, magic, 4) == 0 && cow_source_good(source, bytes, size - 4, cow_get32(bytes + size - 4))
                      ? visit_chunk(header, bytes + skip, size - skip - 4, visit, context)
@@ -150,7 +149,6 @@ bool cow_link_parse(const uint8_t *p, size_t size, cow_link_parts *parts)
         if (size - next < 3)
             return false;
         parts->target = next + 2;
-        parts->target_length = cow_get16(p + next);
     }
     return true;
 }

@@ -60,7 +60,7 @@ typedef struct cow_header {
  * returns. 1 goes on. */
 typedef int cow_message_visitor(void *context, const uint8_t *message, size_t prefix, size_t length);
 
-/* Each 1; 0: it is not as HDF5 writes it, or of another version; -1: recorded. A header is begun, then its messages are visited, but for
+/* Each 1; 0: it is not as HDF5 writes it, or of another version, or there is no memory; -1: recorded. A header is begun, then its messages are visited, but for
  * those that only say where others are, then it is freed. What else the visitor returns ends the visit, and is returned. */
 int cow_header_begin(const cow_source *source, uint64_t address, cow_header *header);
 int cow_header_messages(const cow_source *source, cow_header *header, cow_message_visitor *visit, void *context);
@@ -70,8 +70,7 @@ void cow_header_free(cow_header *header);
 typedef struct cow_link_parts {
     size_t name, length; /* where in the message the name is */
     size_t address;      /* and the address */
-    size_t target;       /* of a soft link, and its length */
-    size_t target_length;
+    size_t target;       /* of a soft link */
 } cow_link_parts;
 bool cow_link_parse(const uint8_t *message, size_t size, cow_link_parts *parts);
 

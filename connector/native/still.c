@@ -108,8 +108,3 @@ uint64_t cow_still_base(const cow_still *still)
 {
     return still->base;
 }
-
-cow_journal *cow_still_journal(const cow_still *still)
-{
-    return still->journal;
-}

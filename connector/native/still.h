@@ -17,6 +17,5 @@ cow_still *cow_still_open_written(cow_journal *journal);
 const cow_source *cow_still_source(const cow_still *still);
 /* What HDF5's addresses are added to in the file. */
 uint64_t cow_still_base(const cow_still *still);
-cow_journal *cow_still_journal(const cow_still *still);
 
 #endif

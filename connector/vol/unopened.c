@@ -34,7 +34,7 @@ static char *absolute(const cow_object *near, const char *name)
     return all;
 }
 
-/* A path with more soft links than usual is one that open_real could not follow. */
+/* A path with more soft links than usual is one that cow_object_again could not follow. */
 static bool usual_links(hid_t lapl)
 {
     size_t most = 0;
@@ -103,40 +103,13 @@ not_so:
     return NULL;
 }
 
-/* The dataset itself, by its name, so that H5Iget_name knows it, or else by its address. NULL: the error. */
-static void *open_real(const cow_object *o, const char *path)
-{
-    H5VL_loc_params_t self = cow_by_self(H5I_DATASET);
-    cow_loc real = {.type = H5I_DATASET};
-    H5O_info2_t info;
-
-    H5E_BEGIN_TRY
-    {
-        real.object = H5VLdataset_open(o->handle, &self, cow_native_id(), path, H5P_DATASET_ACCESS_DEFAULT, DXPL, NULL);
-    }
-    H5E_END_TRY
-    if (real.object != NULL && cow_native_info(real, NULL, H5O_INFO_BASIC, &info) == 0 && info.fileno == o->home->fileno &&
-        memcmp(&info.token, &o->token, sizeof info.token) == 0)
-        return real.object;
-    cow_error_clear();
-    if (real.object != NULL)
-        cow_object_close_native(real.object, H5I_DATASET);
-    if (cow_native_open_token((cow_loc){o->handle, H5I_DATASET}, &o->token, &real) < 0)
-        return NULL;
-    if (real.type == H5I_DATASET)
-        return real.object;
-    cow_object_close_native(real.object, real.type);
-    cow_error(COW_CORRUPT, "what was a dataset is none");
-    return NULL;
-}
-
 void *cow_unopened_open(cow_object *object)
 {
     char *path = object->unopened;
     void *real;
 
     object->unopened = NULL; /* HDF5 may ask for what is under the id meanwhile */
-    if ((real = open_real(object, path)) == NULL) {
+    if ((real = cow_object_again((cow_loc){object->handle, H5I_DATASET}, object, path)) == NULL) {
         object->unopened = path;
         return NULL;
     }

@@ -237,6 +237,9 @@ int cow_object_classify(cow_object *object);
  * application has closed stays open any more, and the call may be tried again. */
 bool cow_refused_for_prefix(hid_t stack);
 int cow_object_close_native(void *native, H5I_type_t type);
+/* What is native of the dataset once more, from the ROOT of its file on: by PATH, which may be NULL, if that still leads to it, else by its
+ * token. NULL: the error. */
+void *cow_object_again(cow_loc root, const cow_object *object, const char *path);
 /* dapl.c. The dataset was opened or created with DAPL; -1: HDF5 refuses that. And put what is kept into DAPL, the native
  * object's, for H5Dget_access_plist. */
 int cow_dapl_keep(cow_object *o, hid_t dapl);

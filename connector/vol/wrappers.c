@@ -661,32 +661,35 @@ int cow_object_classify(cow_object *object)
     return 0;
 }
 
-static void open_named(cow_loc root, const cow_object *object, const char *path, cow_loc *again)
+void *cow_object_again(cow_loc root, const cow_object *object, const char *path)
 {
-    H5VL_loc_params_t self = {.obj_type = root.type, .type = H5VL_OBJECT_BY_SELF};
-
-    if (object->dapl <= 0)
-        cow_native_open(root, path, again);
-    else
-        *again = (cow_loc){
-            H5VLdataset_open(root.object, &self, cow_native_id(), path, object->dapl, H5P_DATASET_XFER_DEFAULT, NULL),
-            H5I_DATASET};
-}
-
-static int reopen(cow_loc root, cow_object *object, const char *path)
-{
-    cow_loc again = {0};
+    hid_t dapl = object->dapl > 0 ? object->dapl : H5P_DATASET_ACCESS_DEFAULT;
+    H5VL_loc_params_t self = cow_by_self(root.type);
+    cow_loc again = {.type = H5I_DATASET};
     H5O_info2_t info;
 
     /* By name, so that H5Iget_name knows it afterwards; the name may belong to another object by now. */
     if (path != NULL && path[0] != '\0' && cow_native_exists(root, path) == 1 &&
-        cow_native_info(root, path, H5O_INFO_BASIC, &info) == 0 &&
+        cow_native_info(root, path, H5O_INFO_BASIC, &info) == 0 && info.fileno == object->home->fileno &&
         memcmp(&info.token, &object->token, sizeof info.token) == 0)
-        open_named(root, object, path, &again);
+        again.object = H5VLdataset_open(root.object, &self, cow_native_id(), path, dapl, H5P_DATASET_XFER_DEFAULT, NULL);
     cow_error_clear();
     if (again.object == NULL && cow_native_open_token(root, &object->token, &again) < 0)
+        return NULL;
+    if (again.type == H5I_DATASET)
+        return again.object;
+    cow_object_close_native(again.object, again.type);
+    cow_error(COW_CORRUPT, "what was a dataset is none");
+    return NULL;
+}
+
+static int reopen(cow_loc root, cow_object *object, const char *path)
+{
+    void *again = cow_object_again(root, object, path);
+
+    if (again == NULL)
         return -1;
-    object->handle = again.object;
+    object->handle = again;
     return 0;
 }
 
