@@ -38,12 +38,13 @@ int cow_file_versioned(void *native_file)
  * closed in between, HDF5 would cut off what lies behind the end that the file says it has. */
 int cow_file_has_history(void *native_file)
 {
-    int has = cow_layout_has((cow_loc){native_file, H5I_FILE}, COW_FORMAT_NAME);
-    const cow_journal *journal;
+    const cow_loc file = {native_file, H5I_FILE};
+    cow_journal *journal = cow_native_file_journal(native_file);
+    int has = cow_layout_still_has(file, journal) ? 1 : cow_layout_has(file, COW_FORMAT_NAME);
 
     if (has >= 0)
         return has;
-    if ((journal = cow_native_file_journal(native_file)) != NULL && !cow_journal_plain(journal))
+    if (journal != NULL && !cow_journal_plain(journal))
         return -1;
     cow_error_clear();
     return 0;

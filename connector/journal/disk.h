@@ -51,7 +51,7 @@ typedef struct cow_disk {
 /* -1: errno says why, nothing is recorded. O_CLOEXEC is added, and for reading O_NONBLOCK. */
 int cow_disk_open(cow_disk *disk, const cow_disk_calls *calls, const char *name, int flags);
 void cow_disk_close(cow_disk *disk);
-/* Remember what cow_disk_recall reads, or no longer: as long as nobody changes the file but by this cow_disk. */
+/* Remember what cow_disk_recall reads, or no longer: as long as nobody changes that but by this cow_disk. */
 void cow_disk_remember(cow_disk *disk, bool pages);
 
 /* SIZE bytes from ADDRESS; what lies beyond the end of the file is zeros. */

@@ -394,7 +394,8 @@ static cow_journal *open_once(const char *name, cow_journal_mode mode, const cow
     }
     if (journal->phase == COW_JOURNAL_PLAIN)
         cow_disk_close(&journal->lock); /* programs that have many files open run out of descriptors */
-    cow_disk_remember(&journal->disk, cow_journal_writer(journal) && !options->borrowed);
+    /* what a pinned state has nobody changes; nobody else changes anything under the lock of writers */
+    cow_disk_remember(&journal->disk, journal->pinned || (cow_journal_writer(journal) && !options->borrowed));
     cow_journal_assert_state(journal);
     return journal;
 failed:

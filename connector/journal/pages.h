@@ -1,8 +1,8 @@
 /* What was read of a file a moment ago: HDF5 reads headers, nodes and rows of some hundred bytes, many of them in the same pages, and
  * each would be a system call.
  *
- * Only for a file that nobody else writes: under the lock of writers. Whoever changes the file through its cow_disk says so with
- * cow_pages_forget; disk.c does. One thread at a time. */
+ * Only for bytes that nobody else changes: under the lock of writers, or those of a state that is pinned. Whoever changes the file through its
+ * cow_disk says so with cow_pages_forget; disk.c does. One thread at a time. */
 #ifndef COW_JOURNAL_PAGES_H
 #define COW_JOURNAL_PAGES_H
 

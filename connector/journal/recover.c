@@ -114,16 +114,20 @@ bool cow_anchor_find(const cow_disk *disk, uint64_t size, cow_anchor *anchor)
 
 /* ---- slots and chains ---- */
 
+#define TOGETHER ((size_t)2 * COW_BLOCK) /* slots that are no farther apart are read at once: both blocks are a page or two */
+
 int cow_journal_slots_read(const cow_disk *disk, const cow_anchor *anchor, cow_journal_slot_pair *pair)
 {
-    uint8_t copies[COW_JOURNAL_SLOT];
+    uint8_t both[TOGETHER + COW_JOURNAL_SLOT];
+    const bool together = anchor->slot[1] >= anchor->slot[0] && anchor->slot[1] - anchor->slot[0] <= TOGETHER;
+    const size_t apart = together ? (size_t)(anchor->slot[1] - anchor->slot[0]) : COW_JOURNAL_SLOT;
 
-    for (unsigned i = 0; i < 2; i++) {
-        if (cow_disk_read(disk, anchor->slot[i], copies, sizeof copies) < 0)
-            return -1;
-        pair->valid[i] = cow_journal_slot_decode_copies(&pair->slot[i], anchor, i, copies) &&
+    if (cow_disk_read(disk, anchor->slot[0], both, together ? apart + COW_JOURNAL_SLOT : COW_JOURNAL_SLOT) < 0 ||
+        (!together && cow_disk_read(disk, anchor->slot[1], both + apart, COW_JOURNAL_SLOT) < 0))
+        return -1;
+    for (unsigned i = 0; i < 2; i++)
+        pair->valid[i] = cow_journal_slot_decode_copies(&pair->slot[i], anchor, i, both + i * apart) &&
                          cow_superblock_whole(pair->slot[i].superblock);
-    }
     return 0;
 }
 
@@ -140,7 +144,8 @@ bool cow_journal_has_state(const cow_disk *disk, const cow_anchor *anchor)
     cow_journal_slot_pair pair = {0};
     int which;
 
-    if (cow_disk_read(disk, anchor->base, head, sizeof head) < 0 || cow_journal_slots_read(disk, anchor, &pair) < 0) {
+    if (cow_disk_read(disk, anchor->base, head, sizeof head) < 0 ||
+        (!cow_superblock_signature(head) && cow_journal_slots_read(disk, anchor, &pair) < 0)) {
         cow_error_clear();
         return true; /* who cannot look must not overwrite */
     }

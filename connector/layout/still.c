@@ -113,6 +113,17 @@ bool cow_layout_still_format(const cow_layout_still *still, uint32_t *format)
     return known && *format != 0;
 }
 
+bool cow_layout_still_has(cow_loc file, cow_journal *journal)
+{
+    cow_layout_still s = {.file = file, .still = cow_still_open(journal)};
+    uint32_t format;
+    bool has = s.still != NULL && find_group(&s, &s.group) && cow_layout_still_format(&s, &format);
+
+    cow_error_clear();
+    cow_still_close(s.still);
+    return has;
+}
+
 bool cow_layout_still_index(const cow_layout_still *still, uint64_t *address)
 {
     *address = still->place[INDEX];
