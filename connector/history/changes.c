@@ -17,7 +17,8 @@
 typedef struct noted {
     uint64_t address;
     unsigned flags;
-    char *path; /* absolute, or NULL: unknown */
+    uint64_t edits; /* of COW_CHANGED_EMPTY: when it was told */
+    char *path;     /* absolute, or NULL: unknown */
 } noted;        /* flags 0: forgotten */
 
 /* The paths of groups that had links to an object with several, when all of them were last looked for. */
@@ -45,6 +46,7 @@ struct cow_changes {
     cow_map holders; /* address -> holders: stays until the file is closed */
     uint64_t edits;
     bool distrusted, cleared;
+    bool somewhere; /* something changed that is not in the list */
     bool unlinked; /* stays as well */
 };
 
@@ -67,7 +69,7 @@ static void clear(cow_changes *c)
     cow_map_free(&c->above);
     cow_map_free(&c->listed);
     cow_map_free(&c->removed);
-    c->distrusted = c->cleared = false;
+    c->distrusted = c->cleared = c->somewhere = false;
 }
 
 static void free_holders(const cow_map_entry *entry)
@@ -208,6 +210,8 @@ int cow_changes_note(cow_file *file, uint64_t address, unsigned flags, const cha
 
     if (e == NULL && ((e = add(file->changes, address)) == NULL || note_holders(file->changes, address) < 0))
         return -1;
+    if ((flags & 1u << COW_CHANGED_NEW) != 0)
+        e->flags &= ~COW_CHANGED_EMPTY;
     e->flags |= flags;
     if (e->path == NULL && path != NULL && path[0] == '/') {
         if (note_way(file->changes, path, strlen(path)) < 0)
@@ -318,6 +322,22 @@ int cow_changed_link(cow_file *file, const H5O_token_t *group, const char *group
     return 0;
 }
 
+void cow_changed_empty_group(cow_file *file, const H5O_token_t *group)
+{
+    noted *e = find(file, cow_address(group));
+
+    if (e != NULL && e->flags == 1u << COW_CHANGED_NEW) {
+        e->flags |= COW_CHANGED_EMPTY;
+        e->edits = file->changes->edits;
+    }
+}
+
+void cow_changed_somewhere(cow_file *file)
+{
+    cow_changed_paths(file);
+    file->changes->somewhere = true;
+}
+
 void cow_changed_half(cow_file *file)
 {
     cow_file_fail(file);
@@ -372,6 +392,15 @@ unsigned cow_changes_flags(const cow_file *file, uint64_t address)
     const noted *e = find(file, address);
 
     return e == NULL ? 0 : e->flags;
+}
+
+/* Where nothing lost a link, none of them has gone, and made room for one of the groups that HDF5 makes on the way to a link. */
+bool cow_changes_empty_group(const cow_file *file, uint64_t address)
+{
+    const noted *e = find(file, address);
+
+    return e != NULL && e->flags == (1u << COW_CHANGED_NEW | COW_CHANGED_EMPTY) && e->edits == file->changes->edits &&
+           !file->changes->somewhere;
 }
 
 const char *cow_changes_path(const cow_file *file, uint64_t address)

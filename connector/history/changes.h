@@ -13,6 +13,7 @@ typedef struct cow_changes cow_changes;
     (1u << 10) /* an earlier version lacks it, or an earlier commit: nothing is known of its change */
 
 #define COW_CHANGED_ELSEWHERE (1u << 11) /* its links, and by another path than that which is noted */
+#define COW_CHANGED_EMPTY     (1u << 12) /* cow_changed_empty_group; of the object that was made there last */
 
 /* NULL: no memory. */
 cow_changes *cow_changes_new(void);
@@ -37,6 +38,9 @@ bool cow_changes_distrusted(const cow_file *file);
 /* H5Fcreate empties the head: what no link from the root leads to is gone. */
 void cow_changes_set_cleared(cow_file *file);
 bool cow_changes_cleared(const cow_file *file);
+
+/* Is there a new group with the usual properties at ADDRESS, and nothing in it? false: it may be all the same. */
+bool cow_changes_empty_group(const cow_file *file, uint64_t address);
 
 /* 0: the object did not change. */
 unsigned cow_changes_flags(const cow_file *file, uint64_t address);

@@ -241,6 +241,11 @@ int cow_changed_object(cow_file *file, const H5O_token_t *object, const char *pa
 int cow_changed_link(cow_file *file, const H5O_token_t *group, const char *group_path, const char *name);
 /* Something moved, or got a second hard link: paths known so far may be wrong. */
 void cow_changed_paths(cow_file *file);
+/* Something changed, and it is not known what. */
+void cow_changed_somewhere(cow_file *file);
+/* GROUP, which was just made, has the properties that HDF5 gives to a group of which nothing is asked: as long as nothing more is noted
+ * of it, nobody needs to open it to know what is in it. */
+void cow_changed_empty_group(cow_file *file, const H5O_token_t *group);
 /* A group that no version knows may be open without a link: with its last handle it goes, and what is in it. */
 void cow_changed_group_unlinked(cow_file *file);
 /* An object that was there has got another link. */

@@ -42,7 +42,7 @@ struct cow_walk {
     cow_map built;    /* head address -> address of the snapshot made in this walk, or LEFT_OUT */
     cow_map used;     /* head addresses of named datatypes with a snapshot that were met by their use, not by a link */
     cow_map held;     /* of all that were made for their use -> a handle: what was to use it may fail */
-    cow_map bare;     /* head addresses of copies that need not be opened: bare.c */
+    cow_map bare;     /* head addresses of what need not be opened -> 1: empty groups, 0: copies (bare.c) */
     cow_map unlinked; /* snapshots that have no link yet: see unlinked.c */
     cow_map
         partial;    /* head addresses of objects whose snapshot lacks an attribute, a comment or a link -> 0, DAMAGED */
@@ -419,7 +419,7 @@ static void look_for_holders(cow_walk *walk)
     cow_map_free(&walk->state);
 }
 
-/* A dataset or named datatype of which the notes alone say whether it is the same: opening it would cost more than all else.
+/* An object of which the notes alone say whether it is the same: opening it would cost more than all else.
  * FLAGS: of its change. 0: it has to be looked at. */
 static int decide_unopened(cow_walk *walk, uint64_t address, unsigned flags, const by_link *met)
 {
@@ -427,6 +427,8 @@ static int decide_unopened(cow_walk *walk, uint64_t address, unsigned flags, con
     bool known = cow_snapshots_newest(file, address, NULL) && !cow_stowed_find(file, address, NULL, NULL);
     H5O_info2_t info;
 
+    if (met != NULL && !known && cow_changes_empty_group(file, address))
+        return cow_map_put(&walk->bare, address, 1) < 0 ? -1 : NEW;
     if (met == NULL || (known && (flags != 0 || (walk->full && walk->types))) ||
         cow_datasets_find(walk->file, address) != NULL) /* it is open */
         return 0;
@@ -1469,6 +1471,18 @@ static int make_bare(cow_walk *walk, const cow_shown *shown, uint64_t address, c
                : cow_unlinked_note(&walk->unlinked, *made);
 }
 
+/* The snapshot of a new group without anything in it, as the member NAME of the version's group. */
+static int make_empty(cow_walk *walk, const place *p, const char *name, uint64_t address)
+{
+    const cow_loc made = {cow_native_group_create(p->target, name, H5P_GROUP_CREATE_DEFAULT), H5I_GROUP};
+    int status;
+
+    if (made.object == NULL)
+        return -1;
+    status = note_built(walk, address, made, NULL);
+    return cow_native_close(made) < 0 || status < 0 ? fail(walk) : 0;
+}
+
 /* The view of the newest record ROOT, which this transaction has made for that, becomes the snapshot of HEAD, and gets a link in the
  * version. It is not opened for it: that would take longer than all else. */
 static int link_view(cow_walk *walk, place *p, const char *name, uint64_t address, const char *path, by_link head,
@@ -1555,7 +1569,7 @@ done:
 /* -1: the walk fails. */
 static int build(cow_walk *walk, place *p, const char *name, uint64_t address, const char *path)
 {
-    uint64_t snapshot;
+    uint64_t snapshot, group;
     cow_loc head;
     bool borrowed, misled;
     int decision, status, linked;
@@ -1573,8 +1587,9 @@ static int build(cow_walk *walk, place *p, const char *name, uint64_t address, c
         decision = NEW; /* it was compared with another one */
     if (decision == SAME && cow_snapshots_newest(walk->file, address, &snapshot))
         return link_snapshot(walk, p, name, snapshot);
-    if (cow_map_get(&walk->bare, address, NULL))
-        status = make_linked(walk, p, name, address, path, (cow_loc){.type = H5I_DATASET},
+    if (cow_map_get(&walk->bare, address, &group))
+        status = group ? make_empty(walk, p, name, address)
+                       : make_linked(walk, p, name, address, path, (cow_loc){.type = H5I_DATASET},
                              cow_bare_find(walk->file, address));
     else if ((linked = link_stowed(walk, p, name, address, path)) != 0)
         status = linked > 0 ? 0 : -1;

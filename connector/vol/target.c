@@ -307,7 +307,7 @@ int cow_target_changed(const cow_target *target, cow_change change)
     if (target->known)
         return cow_changed_object(target->home->file, &target->token, target->path, change) < 0 ? -1 : settle(target);
     /* It was not found before the call, and yet the call succeeded: look at everything. */
-    cow_changed_paths(target->home->file);
+    cow_changed_somewhere(target->home->file);
     return cow_changed_object(target->home->file, &target->home->root, "/", COW_CHANGED_ATTRIBUTES);
 }
 
@@ -328,7 +328,7 @@ int cow_target_member_changed(cow_target *target, const char *name)
                      ? -1
                      : settle(target);
     else {
-        cow_changed_paths(target->home->file);
+        cow_changed_somewhere(target->home->file);
         status = cow_changed_link(target->home->file, &target->home->root, "/", NULL);
     }
 done:
