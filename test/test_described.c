@@ -96,6 +96,7 @@ static void compare_chunks(uint64_t count, unsigned sparse, bool filtered, unsig
     found f = {calloc(count + 1, sizeof *f.place), 2, count};
     size_t bytes = 2 * (rank > 1 ? 3 : 1) * (rank > 2 ? 2 : 1);
     uint8_t values[16] = {0};
+    const unsigned more = (unsigned)below(4); /* than elements */
     image all = {0};
     cow_source source;
     cow_described d;
@@ -116,6 +117,17 @@ static void compare_chunks(uint64_t count, unsigned sparse, bool filtered, unsig
             assert_true(H5Dwrite_chunk(dataset, H5P_DEFAULT, filtered ? (uint32_t)below(2) : 0, offset,
                                        bytes + (filtered ? below(4) : 0), values) >= 0);
     }
+    for (unsigned n = 0, most_of_them = more == 2 ? 20 : more == 1; n < most_of_them; n++) {
+        char name[16];
+        hid_t one = H5Screate(H5S_SCALAR), attribute;
+
+        snprintf(name, sizeof name, "a%u", n);
+        assert_true((attribute = H5Acreate2(dataset, name, H5T_NATIVE_UCHAR, one, H5P_DEFAULT, H5P_DEFAULT)) >= 0);
+        H5Aclose(attribute);
+        H5Sclose(one);
+    }
+    if (more == 3)
+        assert_true(H5Oset_comment(dataset, "what it is") >= 0);
     H5Dclose(dataset);
     H5Fclose(file);
     file = H5Fopen(NAME, H5F_ACC_RDONLY, fapl);
@@ -132,6 +144,7 @@ static void compare_chunks(uint64_t count, unsigned sparse, bool filtered, unsig
         assert_int_equal(d.chunk[k], chunk[k]);
     }
     assert_int_equal(d.element_size, 1);
+    assert_int_equal(d.bare, more == 0);
     if (d.index != UINT64_MAX) {
         assert_int_equal(cow_chunk_index_open(&source, d.index, filtered, &index), 1);
         for (uint64_t n = 0; n < 2 * count; n++) { /* one after the other, then anywhere */

@@ -1,6 +1,9 @@
 """Planted bugs: every patch can be planted in the present tree, and a bug that cannot be, or that no test catches, is told as a
 failure. planted.py is run on a tree of two small programs that ninja builds within a moment."""
 
+import json
+import os
+import pathlib
 import re
 import subprocess
 import sys
@@ -23,6 +26,13 @@ def test_patch_applies_to_this_tree_and_says_what_it_is(patch):
     assert patch.what.endswith(".") and patch.breaks in words(patch.stands_in)
     programs = [test.split()[0] for test in patch.tests]
     assert all((planted.TEST / (name if name.endswith(".py") else f"{name}.c")).exists() for name in programs)
+
+
+def test_programs_run_with_the_connector_where_they_do_in_every_test():
+    told = subprocess.run(["meson", "introspect", "--tests", os.environ["H5COW_BUILD"]], capture_output=True, text=True, check=True).stdout
+    through = {pathlib.Path(test["cmd"][0]).name: "HDF5_VOL_CONNECTOR" in test["env"] for test in json.loads(told)}
+    named = {test.split()[0] for patch in PATCHES for test in patch.tests} & set(through)
+    assert named and {name for name in named if through[name]} == named & set(planted.THROUGH_CONNECTOR)
 
 
 CODE = "int answer(void)\n{\n    return 42; /* of all things */\n}\n"

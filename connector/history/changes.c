@@ -394,6 +394,11 @@ unsigned cow_changes_flags(const cow_file *file, uint64_t address)
     return e == NULL ? 0 : e->flags;
 }
 
+bool cow_changes_somewhere(const cow_file *file)
+{
+    return file->changes->somewhere;
+}
+
 /* Where nothing lost a link, none of them has gone, and made room for one of the groups that HDF5 makes on the way to a link. */
 bool cow_changes_empty_group(const cow_file *file, uint64_t address)
 {

@@ -39,6 +39,8 @@ bool cow_changes_distrusted(const cow_file *file);
 void cow_changes_set_cleared(cow_file *file);
 bool cow_changes_cleared(const cow_file *file);
 
+/* Has something changed that is not noted? */
+bool cow_changes_somewhere(const cow_file *file);
 /* Is there a new group with the usual properties at ADDRESS, and nothing in it? false: it may be all the same. */
 bool cow_changes_empty_group(const cow_file *file, uint64_t address);
 

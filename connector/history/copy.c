@@ -233,6 +233,16 @@ static int share_view(const cow_copying *c, const cow_dataset *source, uint64_t 
     return status;
 }
 
+/* The same of a versioned dataset; of one that is not open it is its array's. */
+static hid_t shared_type(copied *o, const cow_dataset *source)
+{
+    hid_t type = o->from.object != NULL ? dataset_type(o) : H5Tcopy(cow_array_type(&source->array));
+
+    if (type < 0 && o->from.object == NULL)
+        cow_error_native("cannot copy the type of a dataset");
+    return type;
+}
+
 /* *MADE: the row of the copy. */
 static int share(copied *o, cow_dataset *source, cow_layout_dataset_row *made)
 {
@@ -242,7 +252,7 @@ static int share(copied *o, cow_dataset *source, cow_layout_dataset_row *made)
     cow_root root;
     uint64_t id = cow_datasets_rows(file), offset;
     char head[COW_PATH_MAX], view[COW_PATH_MAX];
-    hid_t type = dataset_type(o);
+    hid_t type = shared_type(o, source);
     H5O_info2_t info;
     int status = -1;
 
@@ -309,6 +319,33 @@ static int copy_elements(copied *o, hid_t dcpl, cow_dataset *source, cow_dataset
     if (target != NULL)
         return cow_copy_elements_of_native(o->from.object, target, change_elements, o);
     return cow_copy_elements_between_files(name, o->from.object, o->to.object, change_elements, o);
+}
+
+/* A versioned dataset whose bytes say all that a copy in its own file needs: HDF5 takes longer to open it than for all else but making the
+ * copy. 1: *MADE; 0: it is to be opened; -1. */
+static int copy_unopened(cow_copying *c, cow_copied_file *file, const char *name, uint64_t address, cow_loc *made)
+{
+    copied o = {.c = c, .file = file, .from = {.type = H5I_DATASET}, .to = {.type = H5I_DATASET}};
+    cow_layout_dataset_row row;
+    cow_dataset *source;
+    int status = -1;
+
+    if (c->to == NULL || !file->same || file->file != c->to || cow_map_get(&file->done, address, NULL) ||
+        cow_dataset_attach_bare(c->to, address, name, &source) == 0)
+        return 0;
+    if (cow_superseded_has(c->to, source->root)) {
+        cow_dataset_release(source);
+        return 0;
+    }
+    if (share(&o, source, &row) == 0 && note_made(&o, address) == 0 && cow_bare_note(c->to, row.head, source, row.root) == 0)
+        status = 1;
+    cow_dataset_release(source);
+    if (status < 0 && o.to.object != NULL) {
+        cow_native_close(o.to);
+        o.to.object = NULL;
+    }
+    *made = o.to;
+    return status;
 }
 
 static int copy_dataset(copied *o, uint64_t address)
@@ -467,23 +504,36 @@ static int open_linked(const copied *o, const char *name, const H5L_info2_t *inf
     return cow_native_open_token(o->from, &info->u.token, object);
 }
 
-static int copy_linked(copied *o, const char *name, const H5L_info2_t *info)
+static int copy_opened(const copied *o, const char *name, const H5L_info2_t *info, cow_loc *made)
 {
     cow_copied_file *file = o->file;
-    cow_loc object, made = {0};
+    cow_loc object;
     bool borrowed;
     int status = -1;
 
     if (open_linked(o, name, info, &object, &borrowed) < 0)
         return -1;
-    if ((info->type == H5L_TYPE_HARD || (file = file_of(o->c, object)) != NULL) &&
-        cow_copy_object(o->c, file, object, o->depth + 1, &made) == 0)
-        status = cow_unlinked_link(&o->c->unlinked, made, o->to, name);
-    if (made.object != NULL && cow_native_close(made) < 0)
-        status = -1;
-    if (!borrowed && cow_native_close(object) < 0)
-        status = -1;
-    return status;
+    if (info->type == H5L_TYPE_HARD || (file = file_of(o->c, object)) != NULL)
+        status = cow_copy_object(o->c, file, object, o->depth + 1, made);
+    return !borrowed && cow_native_close(object) < 0 ? -1 : status;
+}
+
+/* The first link of MADE, which is closed; with STATUS < 0 only that. */
+static int link_made(cow_copying *c, int status, cow_loc made, cow_loc to, const char *name)
+{
+    if (status >= 0)
+        status = cow_unlinked_link(&c->unlinked, made, to, name);
+    return made.object != NULL && cow_native_close(made) < 0 ? -1 : status;
+}
+
+static int copy_linked(copied *o, const char *name, const H5L_info2_t *info)
+{
+    cow_loc made = {0};
+    int status = info->type == H5L_TYPE_HARD ? copy_unopened(o->c, o->file, name, cow_address(&info->u.token), &made) : 0;
+
+    if (status == 0)
+        status = copy_opened(o, name, info, &made);
+    return link_made(o->c, status, made, o->to, name);
 }
 
 static int copy_link(void *context, const char *name, const H5L_info2_t *info)
@@ -599,12 +649,10 @@ int cow_copy_object(cow_copying *c, cow_copied_file *file, cow_loc object, unsig
 
 /* ---- H5Ocopy ---- */
 
-static int open_source(cow_copying *c, cow_copied_file *first, cow_loc from, const char *name, cow_loc *object,
-                       bool *borrowed)
+static int look_at_source(cow_copying *c, cow_copied_file *first, cow_loc from, const char *name, uint64_t *address)
 {
     H5O_info2_t info, parent;
 
-    *borrowed = false;
     if (cow_native_info(from, name, H5O_INFO_BASIC, &info) < 0 ||
         cow_native_info(c->target, NULL, H5O_INFO_BASIC, &parent) < 0)
         return -1;
@@ -612,8 +660,23 @@ static int open_source(cow_copying *c, cow_copied_file *first, cow_loc from, con
     c->fileno = parent.fileno;
     first->same = info.fileno == parent.fileno && first->version == NULL;
     c->files = first;
-    return first->file != NULL ? cow_head_open(first->file, cow_address(&info.token), object, borrowed)
-                               : cow_native_open(from, name, object);
+    *address = cow_address(&info.token);
+    return 0;
+}
+
+static int copy_source(cow_copying *c, cow_copied_file *first, cow_loc from, const char *name, uint64_t address, cow_loc *made)
+{
+    cow_loc source;
+    bool borrowed = false;
+    int status = copy_unopened(c, first, name, address, made);
+
+    if (status != 0)
+        return status;
+    if ((first->file != NULL ? cow_head_open(first->file, address, &source, &borrowed)
+                             : cow_native_open(from, name, &source)) < 0)
+        return -1;
+    status = cow_copy_object(c, first, source, 0, made);
+    return !borrowed && cow_native_close(source) < 0 ? -1 : status;
 }
 
 static void forget_files(cow_copying *c)
@@ -630,19 +693,12 @@ static void forget_files(cow_copying *c)
 
 static int copy_named(cow_copying *c, cow_copied_file *first, cow_loc from, const char *from_name, const char *to_name)
 {
-    cow_loc source, made = {0};
-    bool borrowed;
-    int status = -1;
+    cow_loc made = {0};
+    uint64_t address;
 
-    if (open_source(c, first, from, from_name, &source, &borrowed) < 0)
+    if (look_at_source(c, first, from, from_name, &address) < 0)
         return -1;
-    if (cow_copy_object(c, first, source, 0, &made) == 0)
-        status = cow_unlinked_link(&c->unlinked, made, c->target, to_name);
-    if (made.object != NULL && cow_native_close(made) < 0)
-        status = -1;
-    if (!borrowed && cow_native_close(source) < 0)
-        status = -1;
-    return status;
+    return link_made(c, copy_source(c, first, from, from_name, address, &made), made, c->target, to_name);
 }
 
 int cow_copy_named_object(cow_file *from_file, const char *version, void *from, const H5VL_loc_params_t *from_loc,

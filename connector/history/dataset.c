@@ -395,7 +395,7 @@ static cow_dataset *dataset_make(cow_file *file, void *native, bool named, hid_t
     cow_index_keep(array->index, file->options->memory_bytes / 4);
     array->cache = file->cache;
     cow_pieces_offer(dataset);
-    if (cow_file_writable(file) && !snapshot && cow_dataset_hold(dataset, native) < 0)
+    if (cow_file_writable(file) && !snapshot && native != NULL && cow_dataset_hold(dataset, native) < 0)
         goto failed;
     if (cow_datasets_put(file, address, dataset) < 0)
         goto failed;
@@ -655,7 +655,7 @@ static int source_written(cow_file *file, uint64_t address, cow_described *told,
 {
     cow_layout_dataset_row row;
 
-    if (cow_changes_flags(file, address) != 0 ||
+    if (cow_changes_flags(file, address) != 0 || cow_changes_somewhere(file) ||
         source_in(cow_still_source(file->written), address, told, number) != 1 || !told->usual ||
         told->fill != COW_DESCRIBED_DEFAULT)
         return -1;
@@ -764,29 +764,49 @@ bool cow_file_reads_unopened(const cow_file *file, H5O_token_t *stand_in)
     return true;
 }
 
-int cow_dataset_attach_unopened(cow_file *file, const H5O_token_t *token, const char *path, cow_dataset **dataset)
+/* The head at ADDRESS, if it is of one of HDF5's own types. BARE: and has neither attributes nor a comment. NULL: not known. */
+static cow_dataset *make_unopened(cow_file *file, uint64_t address, bool bare)
 {
-    uint64_t address = cow_address(token), number = 0, offset;
+    uint64_t number = 0, offset;
     cow_layout_dataset_row row;
     cow_described told;
     cow_root root;
     hid_t own;
 
+    return source_told(file, address, &told, &number) != 1 || (bare && !told.bare) ||
+                   (own = cow_type_of_message(told.type, told.type_size)) == 0 ||
+                   root_of(file, 1, number, &offset, &root, &row) < 0 || row.head != address
+               ? NULL
+               : dataset_make(file, NULL, false, H5I_INVALID_HID, &told, own, address, false, &root, offset, &row);
+}
+
+int cow_dataset_attach_unopened(cow_file *file, const H5O_token_t *token, const char *path, cow_dataset **dataset)
+{
+    uint64_t address = cow_address(token);
+
     if ((*dataset = cow_datasets_find(file, address)) != NULL) {
         if ((*dataset)->snapshot || (*dataset)->named_type || !cow_type_predefined(cow_array_type(&(*dataset)->array)))
             return 0;
         (*dataset)->references++;
-    } else {
-        if (source_told(file, address, &told, &number) != 1 || (own = cow_type_of_message(told.type, told.type_size)) == 0 ||
-            root_of(file, 1, number, &offset, &root, &row) < 0 || row.head != address ||
-            (*dataset = dataset_make(file, NULL, false, H5I_INVALID_HID, &told, own, address, false, &root, offset, &row)) ==
-                NULL)
-            return 0;
-    }
+    } else if ((*dataset = make_unopened(file, address, false)) == NULL)
+        return 0;
     if (!(*dataset)->named) {
         set_label(*dataset, path);
         (*dataset)->named = true;
     }
+    return 1;
+}
+
+int cow_dataset_attach_bare(cow_file *file, uint64_t address, const char *name, cow_dataset **dataset)
+{
+    *dataset = file->written == NULL || cow_file_shut(file) || cow_datasets_find(file, address) != NULL
+                   ? NULL
+                   : make_unopened(file, address, true);
+    if (*dataset == NULL) {
+        cow_error_clear();
+        return 0;
+    }
+    set_label(*dataset, name);
     return 1;
 }
 

@@ -194,7 +194,10 @@ int cow_dataset_begin_write(cow_dataset *dataset, const char *path);
 /* The same of a head by its address, without opening it, in a file that stays as it is while it is open: where its type is one of HDF5's own
  * numbers. PATH is for messages. 1; 0: it is to be opened, perhaps with a recorded error. */
 int cow_dataset_attach_unopened(cow_file *file, const H5O_token_t *token, const char *path, cow_dataset **dataset);
-/* Is that ever so in this file? STAND_IN: a dataset of the history that can be opened instead. */
+/* The same in a file that is written, of a head that nobody has open, that was committed and has not changed since, and that has neither
+ * attributes nor a comment. NAME is for messages. 1; 0: it is to be opened. */
+int cow_dataset_attach_bare(cow_file *file, uint64_t address, const char *name, cow_dataset **dataset);
+/* Does cow_dataset_attach_unopened ever do so in this file? STAND_IN: a dataset of the history that can be opened instead. */
 bool cow_file_reads_unopened(const cow_file *file, H5O_token_t *stand_in);
 /* Its type, as HDF5 gives that of an open dataset; the caller closes it. */
 hid_t cow_dataset_type_unopened(cow_dataset *dataset);

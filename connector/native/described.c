@@ -126,6 +126,11 @@ static int take_message(void *context, const uint8_t *message, size_t prefix, si
         return !shared && take_layout(r->to, body, length);
     case COW_MESSAGE_FILTERS:
         return !shared && take_filters(r->to, body, length);
+    case COW_MESSAGE_ATTRIBUTE:
+    case COW_MESSAGE_ATTRIBUTE_INFO:
+    case COW_MESSAGE_COMMENT:
+        r->to->bare = false;
+        return 1;
     default:
         return 1;
     }
@@ -142,6 +147,7 @@ int cow_described_read(const cow_source *source, uint64_t address, cow_described
     described->layout = COW_DESCRIBED_OTHER;
     described->filters = COW_DESCRIBED_PLAIN;
     described->fill = COW_DESCRIBED_DEFAULT;
+    described->bare = true;
     if ((status = cow_header_begin(source, address, &header)) > 0)
         status = cow_header_messages(source, &header, take_message, &r);
     described->times = header.start[5] & COW_HEADER_TIMES;

@@ -38,6 +38,7 @@ struct cow_described {
     cow_described_fill fill;
     uint64_t chunk[COW_DESCRIBED_RANK];
     bool usual, times;       /* attributes are kept as HDF5 does by default; times are kept */
+    bool bare;               /* it has neither attributes nor a comment */
     bool whole_edges;        /* chunks that the extent cuts are not filtered */
     uint64_t element_size;   /* in the file; of chunks */
     uint64_t index;          /* address of the extensible array of chunks; UINT64_MAX: there are none */
