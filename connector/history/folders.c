@@ -17,7 +17,15 @@ static const char *const path_of[] = {
 
 struct cow_folders {
     void *group[FOLDERS];
+    cow_shortcut history; /* its group NULL: none */
 };
+
+static void end_shortcut(cow_shortcut *s)
+{
+    if (s->group.object != NULL && cow_native_group_close(s->group.object) < 0)
+        cow_error_clear();
+    s->group.object = NULL;
+}
 
 cow_folders *cow_folders_new(void)
 {
@@ -29,8 +37,27 @@ void cow_folders_free(cow_folders *folders)
     free(folders);
 }
 
+void cow_folders_shorten(cow_file *file)
+{
+    static const char prefix[] = COW_ROOT "/";
+    cow_shortcut *s = &file->folders->history;
+
+    if (s->group.object != NULL)
+        return;
+    *s = (cow_shortcut){file->native, prefix, sizeof prefix - 1, {cow_native_group_open(file->loc, COW_ROOT), H5I_GROUP}};
+    if (s->group.object == NULL || cow_native_shortcut(s) < 0) {
+        cow_error_clear();
+        end_shortcut(s);
+    }
+}
+
 void cow_folders_close(cow_file *file)
 {
+    cow_shortcut *s = &file->folders->history;
+
+    if (s->group.object != NULL)
+        cow_native_shortcut_end(s);
+    end_shortcut(s);
     for (size_t i = 0; i < FOLDERS; i++) {
         if (file->folders->group[i] != NULL && cow_native_group_close(file->folders->group[i]) < 0)
             cow_error_clear();

@@ -419,6 +419,17 @@ static void look_for_holders(cow_walk *walk)
     cow_map_free(&walk->state);
 }
 
+/* A dataset of this transaction that waits for the version, with a view that can be its snapshot: since that was made, neither an attribute
+ * nor a comment was noted of it. */
+static bool is_whole(const cow_walk *walk, uint64_t address, uint64_t *root)
+{
+    const unsigned header = 1u << COW_CHANGED_NEW | 1u << COW_CHANGED_ATTRIBUTES;
+    bool whole;
+
+    return (cow_changes_flags(walk->file, address) & header) == 1u << COW_CHANGED_NEW && !cow_changes_somewhere(walk->file) &&
+           cow_stowed_find(walk->file, address, root, &whole) && whole;
+}
+
 /* An object of which the notes alone say whether it is the same: opening it would cost more than all else.
  * FLAGS: of its change. 0: it has to be looked at. */
 static int decide_unopened(cow_walk *walk, uint64_t address, unsigned flags, const by_link *met)
@@ -429,6 +440,8 @@ static int decide_unopened(cow_walk *walk, uint64_t address, unsigned flags, con
 
     if (met != NULL && !known && cow_changes_empty_group(file, address))
         return cow_map_put(&walk->bare, address, 1) < 0 ? -1 : NEW;
+    if (met != NULL && !cow_snapshots_known(file, address) && is_whole(walk, address, NULL))
+        return NEW;
     if (met == NULL || (known && (flags != 0 || (walk->full && walk->types))) ||
         cow_datasets_find(walk->file, address) != NULL) /* it is open */
         return 0;
@@ -796,17 +809,18 @@ static int copy_header(cow_walk *walk, cow_loc head, uint64_t address, const cha
     return copy_comment(walk, (by_link){head, NULL}, address, path, snapshot, NULL);
 }
 
-/* The snapshot of the object at ADDRESS is there. NAME: what it is called in the group SNAPSHOT, NULL: it is SNAPSHOT. */
+/* The snapshot of the object at ADDRESS is there. NAME: its hard link in the group SNAPSHOT, NULL: it is SNAPSHOT. */
 static int note_built(cow_walk *walk, uint64_t address, cow_loc snapshot, const char *name)
 {
     cow_layout_snapshot_row row = sums_of(walk, address); /* the attributes' may be needed: note_sums */
     H5O_info2_t info;
+    H5L_info2_t link;
 
-    if (cow_native_info(snapshot, name, H5O_INFO_BASIC, &info) < 0)
+    if ((name == NULL ? cow_native_info(snapshot, NULL, H5O_INFO_BASIC, &info) : cow_native_link_info(snapshot, name, &link)) < 0)
         return -1;
     row.head = address;
     row.version = walk->row;
-    row.snapshot = cow_address(&info.token);
+    row.snapshot = cow_address(name == NULL ? &info.token : &link.u.token);
     if (cow_map_put(&walk->built, address, row.snapshot) < 0 || cow_snapshots_add(walk->file, &row) < 0)
         return fail(walk);
     walk->changed++;
@@ -1483,9 +1497,9 @@ static int make_empty(cow_walk *walk, const place *p, const char *name, uint64_t
     return cow_native_close(made) < 0 || status < 0 ? fail(walk) : 0;
 }
 
-/* The view of the newest record ROOT, which this transaction has made for that, becomes the snapshot of HEAD, and gets a link in the
- * version. It is not opened for it: that would take longer than all else. */
-static int link_view(cow_walk *walk, place *p, const char *name, uint64_t address, const char *path, by_link head,
+/* The view of the newest record ROOT, which this transaction has made for that, becomes the snapshot of HEAD (NULL: which has no comment), and
+ * gets a link in the version. It is not opened for it: that would take longer than all else. */
+static int link_view(cow_walk *walk, place *p, const char *name, uint64_t address, const char *path, const by_link *head,
                      uint64_t root)
 {
     const cow_loc none = {.type = H5I_DATASET};
@@ -1494,7 +1508,7 @@ static int link_view(cow_walk *walk, place *p, const char *name, uint64_t addres
 
     cow_view_path(view, root);
     return cow_folder_open(walk->file, COW_FOLDER_VIEWS, &views) < 0 || attributes_good(walk, address, path) < 0 ||
-                   copy_comment(walk, head, address, path, views, cow_folder_name(view)) < 0 ||
+                   (head != NULL && copy_comment(walk, *head, address, path, views, cow_folder_name(view)) < 0) ||
                    note_built(walk, address, views, cow_folder_name(view)) < 0 ||
                    note_sums(walk, address, none, root) < 0
                ? -1
@@ -1513,21 +1527,24 @@ static bool whole_still(const cow_dataset *dataset, cow_loc head)
 static int link_stowed(cow_walk *walk, place *p, const char *name, uint64_t address, const char *path)
 {
     cow_file *file = walk->file;
+    const by_link head = {p->group, name};
     H5O_info2_t info;
     uint64_t root;
-    bool whole;
+    bool bare = is_whole(walk, address, &root), whole;
 
-    if (!cow_stowed_find(file, address, &root, &whole) || !whole)
-        return 0;
-    if (cow_native_info(p->group, name, H5O_INFO_BASIC | H5O_INFO_NUM_ATTRS, &info) < 0) {
-        cow_error_clear();
-        return 0;
+    if (!bare) {
+        if (!cow_stowed_find(file, address, &root, &whole) || !whole)
+            return 0;
+        if (cow_native_info(p->group, name, H5O_INFO_BASIC | H5O_INFO_NUM_ATTRS, &info) < 0) {
+            cow_error_clear();
+            return 0;
+        }
+        if (info.type != H5O_TYPE_DATASET || info.num_attrs > 0 || info.fileno != file->fileno ||
+            cow_address(&info.token) != address)
+            return 0;
     }
-    if (info.type != H5O_TYPE_DATASET || info.num_attrs > 0 || info.fileno != file->fileno ||
-        cow_address(&info.token) != address)
-        return 0;
     cow_stowed_used(file, address);
-    return link_view(walk, p, name, address, path, (by_link){p->group, name}, root) < 0 ? -1 : 1;
+    return link_view(walk, p, name, address, path, bare ? NULL : &head, root) < 0 ? -1 : 1;
 }
 
 /* The snapshot of the open object HEAD, or of a copy that is not open (SHOWN), with its first link. -1, and not walk->failed:
@@ -1544,7 +1561,7 @@ static int make_linked(cow_walk *walk, place *p, const char *name, uint64_t addr
         goto done;
     if (dataset != NULL && whole_still(dataset, head)) {
         dataset->whole_view = false; /* if this version cannot be made, the next one has a snapshot of its own */
-        status = link_view(walk, p, name, address, path, (by_link){head, NULL}, dataset->root);
+        status = link_view(walk, p, name, address, path, &(by_link){head, NULL}, dataset->root);
         goto done;
     }
     status = shown != NULL ? make_bare(walk, shown, address, &made) : make(walk, head, dataset, address, path, &made);

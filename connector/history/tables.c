@@ -17,6 +17,8 @@ int cow_file_open_all(cow_file *file)
 /* Who only reads rarely needs the others, and opening takes time. */
 int cow_file_open_tables(cow_file *file)
 {
+    if (cow_file_writable(file))
+        cow_folders_shorten(file);
     if (cow_datasets_open(file) < 0 || cow_file_open_table(file, COW_TABLE_INDEX, &file->index) < 0 ||
         (cow_file_writable(file) && (cow_file_open_all(file) < 0 || cow_space_open(file) < 0)))
         return -1;
@@ -98,6 +100,7 @@ int cow_file_lay_out(cow_file *file)
         status = cow_native_attribute_put(root, COW_SPACES, H5T_STD_U8LE, &file->spaces);
     if (cow_native_close(root) < 0 || status < 0)
         return -1;
+    cow_folders_shorten(file);
     if (cow_layout_log_create(file->loc) < 0 || cow_datasets_create(file) < 0 || cow_pools_create(file) < 0 ||
         cow_snapshots_create(file) < 0 ||
         (file->index = cow_layout_table_create(file->loc, COW_TABLE_INDEX, 0, 0)) == NULL)

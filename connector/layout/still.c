@@ -117,8 +117,11 @@ bool cow_layout_still_has(cow_loc file, cow_journal *journal)
 {
     cow_layout_still s = {.file = file, .still = cow_still_open(journal)};
     uint32_t format;
-    bool has = s.still != NULL && find_group(&s, &s.group) && cow_layout_still_format(&s, &format);
+    bool has;
 
+    if (s.still == NULL) /* a history that was committed stays */
+        s.still = cow_still_open_written(journal);
+    has = s.still != NULL && find_group(&s, &s.group) && cow_layout_still_format(&s, &format);
     cow_error_clear();
     cow_still_close(s.still);
     return has;

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/ids.h"
+#include "base/map.h"
 #include "base/vector.h"
 #include "journal/driver.h"
 #include "library/library.h"
@@ -177,6 +178,43 @@ H5VL_loc_params_t cow_by_name(H5I_type_t type, const char *path)
     loc.loc_data.loc_by_name.name = path;
     loc.loc_data.loc_by_name.lapl_id = H5P_LINK_ACCESS_DEFAULT;
     return loc;
+}
+
+/* ---- shortcuts ---- */
+
+static cow_map shortcuts; /* a file -> its cow_shortcut */
+
+int cow_native_shortcut(cow_shortcut *shortcut)
+{
+    return cow_map_put(&shortcuts, (uintptr_t)shortcut->file, (uintptr_t)shortcut);
+}
+
+void cow_native_shortcut_end(const cow_shortcut *shortcut)
+{
+    cow_map_remove(&shortcuts, (uintptr_t)shortcut->file);
+    if (shortcuts.count == 0)
+        cow_map_free(&shortcuts);
+}
+
+/* PATH from *AT, or what is left of it from a group on the way, which *AT is then. */
+static const char *shorter(cow_loc *at, const char *path)
+{
+    const cow_shortcut *s;
+    uint64_t found;
+
+    if (at->type != H5I_FILE || path == NULL || !cow_map_get(&shortcuts, (uintptr_t)at->object, &found))
+        return path;
+    s = (const cow_shortcut *)(uintptr_t)found;
+    if (strncmp(path, s->prefix, s->length) != 0 || path[s->length] == '\0')
+        return path;
+    *at = s->group;
+    return path + s->length;
+}
+
+static H5VL_loc_params_t follow(cow_loc *at, const char *path)
+{
+    path = shorter(at, path);
+    return cow_by_name(at->type, path);
 }
 
 static H5VL_loc_params_t by_index(H5I_type_t type, bool by_creation, hsize_t n)
@@ -603,7 +641,7 @@ int cow_native_header_version(cow_loc object, unsigned *version)
 static int look_for(cow_loc at, const char *path)
 {
     H5VL_link_specific_args_t args = {.op_type = H5VL_LINK_EXISTS};
-    H5VL_loc_params_t loc = cow_by_name(at.type, path);
+    H5VL_loc_params_t loc = follow(&at, path);
     hbool_t exists = false;
 
     args.args.exists.exists = &exists;
@@ -651,7 +689,7 @@ int cow_native_exists(cow_loc at, const char *path)
  * properties are given here: HDF5 takes them from its API context, and a connector cannot set that. */
 static int create_link(H5VL_link_create_args_t *args, cow_loc at, const char *name)
 {
-    H5VL_loc_params_t loc = cow_by_name(at.type, name);
+    H5VL_loc_params_t loc = follow(&at, name);
 
     if (H5VLlink_create(args, at.object, &loc, cow_native_id(), H5P_LINK_CREATE_DEFAULT, H5P_LINK_ACCESS_DEFAULT, DXPL,
                         NULL) < 0)
@@ -683,8 +721,8 @@ int cow_native_link_hard(cow_loc from, const char *path, cow_loc to, const char 
 {
     H5VL_link_create_args_t args = {.op_type = H5VL_LINK_CREATE_HARD};
 
+    args.args.hard.curr_loc_params = follow(&from, path);
     args.args.hard.curr_obj = from.object;
-    args.args.hard.curr_loc_params = cow_by_name(from.type, path);
     return create_link(&args, to, name);
 }
 
@@ -774,7 +812,7 @@ int cow_native_link_soft(cow_loc at, const char *name, const char *target)
 bool cow_native_leads(cow_loc at, const char *path)
 {
     H5VL_object_specific_args_t args = {.op_type = H5VL_OBJECT_EXISTS};
-    H5VL_loc_params_t loc = cow_by_name(at.type, path);
+    H5VL_loc_params_t loc = follow(&at, path);
     hbool_t exists = false;
     herr_t status;
 
@@ -789,7 +827,7 @@ bool cow_native_leads(cow_loc at, const char *path)
 
 int cow_native_link_move(cow_loc from, const char *path, cow_loc to, const char *name)
 {
-    H5VL_loc_params_t source = cow_by_name(from.type, path), target = cow_by_name(to.type, name);
+    H5VL_loc_params_t source = follow(&from, path), target = follow(&to, name);
 
     if (H5VLlink_move(from.object, &source, to.object, &target, cow_native_id(), H5P_LINK_CREATE_DEFAULT,
                       H5P_LINK_ACCESS_DEFAULT, DXPL, NULL) < 0)
@@ -800,7 +838,7 @@ int cow_native_link_move(cow_loc from, const char *path, cow_loc to, const char 
 int cow_native_link_delete(cow_loc at, const char *path)
 {
     H5VL_link_specific_args_t args = {.op_type = H5VL_LINK_DELETE};
-    H5VL_loc_params_t loc = cow_by_name(at.type, path);
+    H5VL_loc_params_t loc = follow(&at, path);
 
     if (H5VLlink_specific(at.object, &loc, cow_native_id(), &args, DXPL, NULL) < 0)
         return cow_error_native("cannot delete the link '%s'", path);
@@ -810,7 +848,7 @@ int cow_native_link_delete(cow_loc at, const char *path)
 int cow_native_link_info(cow_loc at, const char *path, H5L_info2_t *info)
 {
     H5VL_link_get_args_t args = {.op_type = H5VL_LINK_GET_INFO};
-    H5VL_loc_params_t loc = cow_by_name(at.type, path);
+    H5VL_loc_params_t loc = follow(&at, path);
 
     args.args.get_info.linfo = info;
     if (H5VLlink_get(at.object, &loc, cow_native_id(), &args, DXPL, NULL) < 0)
@@ -1038,8 +1076,9 @@ done:
 
 void *cow_native_group_open(cow_loc at, const char *path)
 {
+    const char *rest = shorter(&at, path);
     H5VL_loc_params_t loc = cow_by_self(at.type);
-    void *group = H5VLgroup_open(at.object, &loc, cow_native_id(), path, H5P_GROUP_ACCESS_DEFAULT, DXPL, NULL);
+    void *group = H5VLgroup_open(at.object, &loc, cow_native_id(), rest, H5P_GROUP_ACCESS_DEFAULT, DXPL, NULL);
 
     if (group == NULL)
         cow_error_native("cannot open the group '%s'", path);
@@ -1053,9 +1092,10 @@ int cow_native_group_close(void *group)
 
 static void *group_create_one(cow_loc at, const char *path, hid_t gcpl)
 {
+    const char *rest = shorter(&at, path);
     H5VL_loc_params_t loc = cow_by_self(at.type);
     void *group =
-        H5VLgroup_create(at.object, &loc, cow_native_id(), path, H5P_LINK_CREATE_DEFAULT,
+        H5VLgroup_create(at.object, &loc, cow_native_id(), rest, H5P_LINK_CREATE_DEFAULT,
                          gcpl == H5P_DEFAULT ? H5P_GROUP_CREATE_DEFAULT : gcpl, H5P_GROUP_ACCESS_DEFAULT, DXPL, NULL);
 
     if (group == NULL)
@@ -1254,7 +1294,7 @@ static int open_at(cow_loc at, const H5VL_loc_params_t *loc, cow_loc *object, co
 
 int cow_native_open(cow_loc at, const char *path, cow_loc *object)
 {
-    H5VL_loc_params_t loc = cow_by_name(at.type, path);
+    H5VL_loc_params_t loc = follow(&at, path);
     return open_at(at, &loc, object, path);
 }
 
@@ -1283,7 +1323,7 @@ int cow_native_close(cow_loc object)
 int cow_native_info(cow_loc at, const char *path, unsigned fields, H5O_info2_t *info)
 {
     H5VL_object_get_args_t args = {.op_type = H5VL_OBJECT_GET_INFO};
-    H5VL_loc_params_t loc = path == NULL ? cow_by_self(at.type) : cow_by_name(at.type, path);
+    H5VL_loc_params_t loc = path == NULL ? cow_by_self(at.type) : follow(&at, path);
 
     args.args.get_info.fields = fields;
     args.args.get_info.oinfo = info;
@@ -1406,6 +1446,7 @@ static hid_t uncached(void)
 
 void *cow_native_dataset_create(cow_loc at, const char *path, hid_t type, hid_t space, hid_t dcpl)
 {
+    const char *rest = shorter(&at, path);
     H5VL_loc_params_t loc = cow_by_self(at.type);
     /* a virtual one has no chunk cache, and keeps copies of the list */
     hid_t dapl = H5Pget_layout(dcpl) == H5D_VIRTUAL ? H5P_DATASET_ACCESS_DEFAULT : uncached();
@@ -1413,7 +1454,7 @@ void *cow_native_dataset_create(cow_loc at, const char *path, hid_t type, hid_t 
 
     if (dapl < 0)
         return NULL;
-    dataset = H5VLdataset_create(at.object, &loc, cow_native_id(), path, H5P_LINK_CREATE_DEFAULT, type, space,
+    dataset = H5VLdataset_create(at.object, &loc, cow_native_id(), rest, H5P_LINK_CREATE_DEFAULT, type, space,
                                  dcpl == H5P_DEFAULT ? H5P_DATASET_CREATE_DEFAULT : dcpl, dapl, DXPL, NULL);
     if (dataset == NULL)
         cow_error_native("cannot create the dataset '%s'", path == NULL ? "(anonymous)" : path);
@@ -1422,13 +1463,14 @@ void *cow_native_dataset_create(cow_loc at, const char *path, hid_t type, hid_t 
 
 void *cow_native_dataset_open(cow_loc at, const char *path)
 {
+    const char *rest = shorter(&at, path);
     H5VL_loc_params_t loc = cow_by_self(at.type);
     hid_t dapl = uncached();
     void *dataset;
 
     if (dapl < 0)
         return NULL;
-    dataset = H5VLdataset_open(at.object, &loc, cow_native_id(), path, dapl, DXPL, NULL);
+    dataset = H5VLdataset_open(at.object, &loc, cow_native_id(), rest, dapl, DXPL, NULL);
     if (dataset == NULL)
         cow_error_native("cannot open the dataset '%s'", path);
     return dataset;

@@ -121,6 +121,17 @@ void cow_native_uncork(cow_loc object);
 /* Version of an object's header. */
 int cow_native_header_version(cow_loc object, unsigned *version);
 
+/* A group that is open: HDF5 follows each path from where it begins. */
+typedef struct cow_shortcut {
+    const void *file;   /* paths from this handle */
+    const char *prefix; /* that begin with this, and go on, */
+    size_t length;
+    cow_loc group; /* are followed from here, by the functions below, which take paths */
+} cow_shortcut;
+/* One a handle; lent until cow_native_shortcut_end. -1: no memory. */
+int cow_native_shortcut(cow_shortcut *shortcut);
+void cow_native_shortcut_end(const cow_shortcut *shortcut);
+
 /* 1 exists, 0 does not (a missing group on the way is "does not"), -1 error. */
 int cow_native_exists(cow_loc at, const char *path);
 /* Creates missing groups on the way. gcpl may be H5P_DEFAULT. */
