@@ -42,6 +42,12 @@ CASES = {
     "flushed, and a member": "f.flush(); g['h'] = 5",
     "flushed, and deleted": "f.flush(); del f['g'], g; f.create_group('h')",
     "without a link, then with one": "h = h5py.Group(h5py.h5g.create(f.id, None)); h.create_group('x'); f['h'] = h",
+    "gone with a group without a link, others in its place": "x = h5py.Group(h5py.h5g.create(f.id, None)); x.create_group('in'); del x; f.create_group('i/j/k')",
+    "gone with groups without a link, others in their place": "for k in range(6):\n        x = h5py.Group(h5py.h5g.create(f.id, None)); x.create_group('in'); del x"
+                                                              "; f.create_group(f'i{k}/j/k')",
+    "gone with a deleted group, others in its place": "x = f.create_group('p'); del f['p']; x.create_group('in'); del x; f.create_group('i/j/k')",
+    "gone in another opening, others in its place": "k = h5py.File(sys.argv[1], 'r+', libver=LIBVER); x = h5py.Group(h5py.h5g.create(k.id, None))"
+                                                    "; x.create_group('in'); del x; k.create_group('i/j/k'); k.close()",
     "counted": "h5py.h5o.link(g.id, f.id, b'third')",
 }
 PROGRAM = """

@@ -399,13 +399,14 @@ bool cow_changes_somewhere(const cow_file *file)
     return file->changes->somewhere;
 }
 
-/* Where nothing lost a link, none of them has gone, and made room for one of the groups that HDF5 makes on the way to a link. */
+/* Where nothing lost a link, none of them has gone, and made room for one of the groups that HDF5 makes on the way to a link; but with a group that
+ * never had one its members go as well. */
 bool cow_changes_empty_group(const cow_file *file, uint64_t address)
 {
     const noted *e = find(file, address);
 
     return e != NULL && e->flags == (1u << COW_CHANGED_NEW | COW_CHANGED_EMPTY) && e->edits == file->changes->edits &&
-           !file->changes->somewhere;
+           !file->changes->unlinked && !file->changes->somewhere;
 }
 
 const char *cow_changes_path(const cow_file *file, uint64_t address)

@@ -818,6 +818,8 @@ static int note_built(cow_walk *walk, uint64_t address, cow_loc snapshot, const 
 
     if ((name == NULL ? cow_native_info(snapshot, NULL, H5O_INFO_BASIC, &info) : cow_native_link_info(snapshot, name, &link)) < 0)
         return -1;
+    if (name != NULL && link.type != H5L_TYPE_HARD)
+        return cow_error(COW_CORRUPT, "%s: '%s' is no hard link; try: h5cow verify %s", walk->file->name, name, walk->file->name);
     row.head = address;
     row.version = walk->row;
     row.snapshot = cow_address(name == NULL ? &info.token : &link.u.token);
