@@ -110,6 +110,15 @@ herr_t cow_vol_object_copy(void *source, const H5VL_loc_params_t *source_loc, co
                   source_name);
         goto done;
     }
+    /* The copy is made in the file that the handle is a place of (a file that is mounted stands for that which it is mounted in). Where the name
+     * leads into another one, by a mount or an external link, HDF5 refuses as well. */
+    if ((from_file != NULL || to_file != NULL) && into.home != NULL &&
+        (cow_native_info((cow_loc){to.native, to.loc.obj_type}, NULL, H5O_INFO_BASIC, &info) < 0 || info.fileno != into.home->fileno)) {
+        cow_error(COW_UNSUPPORTED,
+                  "interfile hard links are not allowed: '%s' leads into another file than the one it begins in; copy to a group that was opened there",
+                  target_name);
+        goto done;
+    }
     if (from_file == NULL && to_file == NULL)
         status = H5VLobject_copy(from.native, &from.loc, from.name, to.native, &to.loc, to.name, cow_native_id(),
                                  ocpypl, lcpl, dxpl, req);
