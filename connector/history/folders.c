@@ -39,12 +39,12 @@ void cow_folders_free(cow_folders *folders)
 
 void cow_folders_shorten(cow_file *file)
 {
-    static const char prefix[] = COW_ROOT "/";
+    static const char path[] = COW_ROOT;
     cow_shortcut *s = &file->folders->history;
 
     if (s->group.object != NULL)
         return;
-    *s = (cow_shortcut){file->native, prefix, sizeof prefix - 1, {cow_native_group_open(file->loc, COW_ROOT), H5I_GROUP}};
+    *s = (cow_shortcut){file->native, path, sizeof path - 1, {cow_native_group_open(file->loc, path), H5I_GROUP}};
     if (s->group.object == NULL || cow_native_shortcut(s) < 0) {
         cow_error_clear();
         end_shortcut(s);

@@ -205,10 +205,10 @@ static const char *shorter(cow_loc *at, const char *path)
     if (at->type != H5I_FILE || path == NULL || !cow_map_get(&shortcuts, (uintptr_t)at->object, &found))
         return path;
     s = (const cow_shortcut *)(uintptr_t)found;
-    if (strncmp(path, s->prefix, s->length) != 0 || path[s->length] == '\0')
+    if (strncmp(path, s->path, s->length) != 0 || path[s->length] != '/' || path[s->length + 1] == '\0')
         return path;
     *at = s->group;
-    return path + s->length;
+    return path + s->length + 1;
 }
 
 static H5VL_loc_params_t follow(cow_loc *at, const char *path)

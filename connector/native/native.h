@@ -123,10 +123,10 @@ int cow_native_header_version(cow_loc object, unsigned *version);
 
 /* A group that is open: HDF5 follows each path from where it begins. */
 typedef struct cow_shortcut {
-    const void *file;   /* paths from this handle */
-    const char *prefix; /* that begin with this, and go on, */
+    const void *file; /* paths from this handle */
+    const char *path; /* that lead through this group */
     size_t length;
-    cow_loc group; /* are followed from here, by the functions below, which take paths */
+    cow_loc group; /* are followed from it, by the functions below, which take paths */
 } cow_shortcut;
 /* One a handle; lent until cow_native_shortcut_end. -1: no memory. */
 int cow_native_shortcut(cow_shortcut *shortcut);
