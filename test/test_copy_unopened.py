@@ -73,7 +73,7 @@ def tree(group):
 def test_copies_are_those_of_native_hdf5(programs, tmp_path, case):
     for run, name in ((programs.stock, "native.h5"), (programs.connector, "a.h5")):
         for text in (MAKE, CHANGE % CASES[case]):
-            done = run(sys.executable, "-c", programs.code("import numpy as np\n" + text), tmp_path / name)
+            done = run(sys.executable, "-c", programs.code(text), tmp_path / name)
             assert done.returncode == 0, done.stderr
     states = []
     with h5py.File(tmp_path / "native.h5") as native, h5py.File(tmp_path / "a.h5") as f:

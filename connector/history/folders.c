@@ -22,7 +22,10 @@ struct cow_folders {
 
 static void end_shortcut(cow_shortcut *s)
 {
-    if (s->group.object != NULL && cow_native_group_close(s->group.object) < 0)
+    if (s->group.object == NULL)
+        return;
+    cow_native_shortcut_end(s);
+    if (cow_native_group_close(s->group.object) < 0)
         cow_error_clear();
     s->group.object = NULL;
 }
@@ -53,11 +56,7 @@ void cow_folders_shorten(cow_file *file)
 
 void cow_folders_close(cow_file *file)
 {
-    cow_shortcut *s = &file->folders->history;
-
-    if (s->group.object != NULL)
-        cow_native_shortcut_end(s);
-    end_shortcut(s);
+    end_shortcut(&file->folders->history);
     for (size_t i = 0; i < FOLDERS; i++) {
         if (file->folders->group[i] != NULL && cow_native_group_close(file->folders->group[i]) < 0)
             cow_error_clear();

@@ -56,6 +56,24 @@ done:
     return cow_leave_pointer(opened);
 }
 
+/* A copy is made in the file that the handle is a place of (one that is mounted stands for that which it is mounted in). Where the name leads into
+ * another one, by a mount or an external link, HDF5 refuses it. */
+static int stays_in_its_file(const cow_where *to, const cow_target *into, const char *name)
+{
+    H5O_info2_t info;
+
+    if (into->home == NULL)
+        return 0;
+    if (cow_native_info((cow_loc){to->native, to->loc.obj_type}, NULL, H5O_INFO_BASIC, &info) < 0)
+        return -1;
+    return info.fileno == into->home->fileno
+               ? 0
+               : cow_error(COW_UNSUPPORTED,
+                           "interfile hard links are not allowed: '%s' leads into another file than the one it begins in; copy to a group that "
+                           "was opened there",
+                           name);
+}
+
 herr_t cow_vol_object_copy(void *source, const H5VL_loc_params_t *source_loc, const char *source_name, void *target,
                            const H5VL_loc_params_t *target_loc, const char *target_name, hid_t ocpypl, hid_t lcpl,
                            hid_t dxpl, void **req)
@@ -110,15 +128,8 @@ herr_t cow_vol_object_copy(void *source, const H5VL_loc_params_t *source_loc, co
                   source_name);
         goto done;
     }
-    /* The copy is made in the file that the handle is a place of (a file that is mounted stands for that which it is mounted in). Where the name
-     * leads into another one, by a mount or an external link, HDF5 refuses as well. */
-    if ((from_file != NULL || to_file != NULL) && into.home != NULL &&
-        (cow_native_info((cow_loc){to.native, to.loc.obj_type}, NULL, H5O_INFO_BASIC, &info) < 0 || info.fileno != into.home->fileno)) {
-        cow_error(COW_UNSUPPORTED,
-                  "interfile hard links are not allowed: '%s' leads into another file than the one it begins in; copy to a group that was opened there",
-                  target_name);
+    if ((from_file != NULL || to_file != NULL) && stays_in_its_file(&to, &into, target_name) < 0)
         goto done;
-    }
     if (from_file == NULL && to_file == NULL)
         status = H5VLobject_copy(from.native, &from.loc, from.name, to.native, &to.loc, to.name, cow_native_id(),
                                  ocpypl, lcpl, dxpl, req);
