@@ -396,6 +396,27 @@ static void make_plain(bool ordered)
     H5Pclose(fapl);
 }
 
+/* HDF5 1.14.5 alone makes a header here that it cannot read again. */
+static void test_null_messages_are_not_kept_in_plain_files(void **state)
+{
+    hid_t latest = H5Pcopy(native_fapl), how = H5Pcreate(H5P_OBJECT_COPY), file, type = H5Tcopy(H5T_STD_REF_OBJ);
+    (void)state;
+
+    assert_true(H5Pset_libver_bounds(latest, H5F_LIBVER_LATEST, H5F_LIBVER_LATEST) >= 0);
+    assert_true((file = H5Fcreate(NATIVE, H5F_ACC_TRUNC, H5P_DEFAULT, latest)) >= 0);
+    assert_true(H5Tcommit2(file, "type", type, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    assert_true(H5Lcreate_hard(file, "type", file, "link", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    assert_true(H5Tclose(type) >= 0 && H5Fclose(file) >= 0);
+    assert_true(H5Pset_copy_object(how, H5O_COPY_PRESERVE_NULL_FLAG) >= 0);
+    assert_true((file = H5Fopen(NATIVE, H5F_ACC_RDWR, H5P_DEFAULT)) >= 0); /* through the connector */
+    assert_true(H5Ocopy(file, "type", file, "copy", how, H5P_DEFAULT) >= 0);
+    assert_true(H5Fclose(file) >= 0);
+    assert_true((file = H5Fopen(NATIVE, H5F_ACC_RDONLY, native_fapl)) >= 0);
+    type = H5Topen2(file, "copy", H5P_DEFAULT);
+    assert_true(type >= 0 && H5Tequal(type, H5T_STD_REF_OBJ) > 0 && H5Tclose(type) >= 0);
+    assert_true(H5Fclose(file) >= 0 && H5Pclose(how) >= 0 && H5Pclose(latest) >= 0);
+}
+
 static hid_t open_plain(bool native)
 {
     hid_t file = H5Fopen(OTHER, H5F_ACC_RDONLY, native ? native_fapl : H5P_DEFAULT);
@@ -565,6 +586,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_copy_of_chunks_larger_than_the_maximum),
         cmocka_unit_test(test_copy_after_another_opening_was_closed),
         cmocka_unit_test(test_copies_out_of_a_plain_file_are_versioned),
+        cmocka_unit_test(test_null_messages_are_not_kept_in_plain_files),
         cmocka_unit_test(test_copy_of_chunks_that_cannot_be_read_fails_and_leaves_nothing),
         cmocka_unit_test(test_copies_out_of_a_file_that_shares_filters_and_fill_values),
         cmocka_unit_test(test_versions_of_a_group_with_shared_filters),
